@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pipeline - a small log processor: three processes joined by pipes, as `reader | parser | counter`
- * in a shell. reader   makes the lines of a web server's log, as if it read them from a file parser
- * finds the fields of each line: address, path, status, bytes counter  adds up requests and bytes
- * per path The parser is slow: it finds the path in a table by comparing with each one in turn.
- * --fixed looks it up by hash: that is the fix whose gain `longpole whatif` predicts before it is
- * made. Both count the same, and print it.
+ * in a shell.
+ *
+ *   reader   makes the lines of a web server's log, as if it read them from a file
+ *   parser   finds the fields of each line: address, path, status, bytes
+ *   counter  adds up requests and bytes per path
+ *
+ * The parser is slow: it finds the path in a table by comparing with each one in turn. --fixed
+ * looks it up by hash: that is the fix whose gain `longpole whatif` predicts before it is made.
+ * Both count the same, and print it.
  *
  *   cc -O2 -g -o pipeline pipeline.c
  *   longpole record -o slow.lpt ./pipeline && longpole report slow.lpt

@@ -25,7 +25,8 @@ static const struct cmd_option option[] = {
 	{"memory-file", 'm', "FILE", "@file",
 		"memory usage file of 'longpole ciat', for allocation rr2 and oracle"},
 	{"distributed-io", 0, NULL, NULL, "disk I/O goes through the own node's I/O processor"},
-	{"tags", 'T', NULL, NULL, "print the seed's report, a tag RrTtLll: before each line"},
+	{"tags", 'T', NULL, NULL,
+		"print the report of the original tool (1996), each line after a tag RrTtLll:"},
 	{"report", 0, "FILE", "@file", "write that report to FILE"},
 	{"general", 'g', "STEM", NULL,
 		"write the general trace: STEM.N for each processor N, and each I/O processor -N"},
@@ -385,8 +386,11 @@ static void caveats(struct base_str *out, const struct cmd_streams *s,
 		base_str_addf(out,
 			"The monitor checked %" PRIu64 " times and found nothing wrong.\n",
 			r->checks);
-	base_str_addf(out, "NEXT  longpole cdat --set=protocol=moesi --set=nodes=%" PRIu64 " %s\n",
-		k->nodes, s->name);
+	base_str_addf(out,
+		"NEXT  longpole cdat --set=protocol=moesi --set=nodes=%" PRIu64
+		" --set=processors=%" PRIu64 " ",
+		k->nodes, k->processors);
+	cmd_streams_again(out, s);
 }
 
 /* ---- running

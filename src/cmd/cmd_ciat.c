@@ -23,7 +23,8 @@ enum {
 
 static const struct cmd_option option[] = {
 	CMD_STREAM_OPTIONS,
-	{"tags", 'T', NULL, NULL, "print the seed's report, a tag RrTtLll: before each line"},
+	{"tags", 'T', NULL, NULL,
+		"print the report of the original tool (1996), each line after a tag RrTtLll:"},
 	{"report", 0, "FILE", "@file", "write that report to FILE"},
 	{"memory-file", 'm', "FILE", "@file",
 		"write the memory usage of each touched page to FILE"},
@@ -455,7 +456,7 @@ static void caveats(
 	base_str_add(out, "NEXT  longpole cdat ");
 	if (r->nr_threads > 1) /* (threads fill a node before the next one) */
 		base_str_addf(out, "--set=nodes=2 --set=processors=%u ", (r->nr_threads + 1) / 2);
-	base_str_addf(out, "%s\n", s->name);
+	cmd_streams_again(out, s);
 }
 
 /* ---- running

@@ -77,14 +77,26 @@ void cmd_add_verbs(struct base_str *out, const struct cmd_spec *command)
 			base_str_addf(out, "  %-19s %s\n", verb[i].name, verb[i].summary);
 }
 
+/* A usage has a line for each form of the command; every line begins with the command. */
+static void add_usage(struct base_str *out, const struct cmd_spec *spec)
+{
+	const char *lead = "Usage:";
+	for (const char *form = spec->details->usage; *form; lead = "      ") {
+		size_t length = strcspn(form, "\n");
+		base_str_addf(out, "%s longpole %s%s%.*s\n", lead, spec->name,
+			*spec->name ? " " : "", (int)length, form);
+		form += length + (form[length] == '\n');
+	}
+	base_str_add(out, "\n");
+}
+
 void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const struct report_style *st)
 {
 	const struct cmd_details *d = spec->details;
 	size_t columns = st->columns < 100 ? st->columns : 100;
 	base_str_addf(
 		out, "longpole %s%s%s\n\n", spec->name, *spec->name ? " - " : "- ", spec->summary);
-	base_str_addf(
-		out, "Usage: longpole %s%s%s\n\n", spec->name, *spec->name ? " " : "", d->usage);
+	add_usage(out, spec);
 	wrap(out, d->about, 0, columns);
 	struct base_str verbs = {0};
 	cmd_add_verbs(&verbs, spec);

@@ -67,14 +67,12 @@ static const struct cmd_option default_option[] = {
 
 const struct cmd_details cmd_details_record = {
 	.usage = "[OPTIONS] PROG [ARG...]\n--system [OPTIONS] [PROG [ARG...]]",
-	.about = "Runs PROG, unchanged, and records who waits for whom. With --system, records all "
-		 "threads of "
-		 "the machine beside it, or without it. Its exit status is passed "
-		 "on; 125: "
-		 "longpole failed, 126: PROG cannot be executed, 127: PROG was not found. The "
-		 "first Ctrl-C "
-		 "is for the program, the second ends the recording; the trace is complete in both "
-		 "cases.",
+	.about =
+		"Runs PROG, unchanged, and records who waits for whom. With --system, records all "
+		"threads of the machine, with or without PROG. The exit status is PROG's; 125: "
+		"longpole failed, 126: PROG cannot be executed, 127: PROG was not found. The first "
+		"Ctrl-C goes to the program, the second ends the recording; the trace is complete "
+		"in both cases.",
 	.option = record_option,
 	.nr_options = BASE_COUNT(record_option),
 	.example = {"longpole record ./server --threads 8", "longpole record -o build.lpt make -j8",
@@ -142,6 +140,7 @@ void cmd_record_mode(struct record_options *o, enum record_locks locks)
 
 static bool options(struct cmd *c, struct record_options *o)
 {
+	enum { BUFFER_LEAST_BYTES = 1 << 20 };
 	uint64_t depth = o->stack_depth;
 	if (cmd_given(c, "locks"))
 		cmd_record_mode(o, cmd_record_locks(cmd_value(c, "locks")));
@@ -149,6 +148,10 @@ static bool options(struct cmd *c, struct record_options *o)
 		!cmd_value_count(c, "stack-depth", &depth) ||
 		!cmd_value_size(c, "buffer", &o->buffer_bytes))
 		return false;
+	if (cmd_given(c, "buffer") && o->buffer_bytes < BUFFER_LEAST_BYTES) {
+		cmd_usage(c, "--buffer: at least 1M");
+		return false;
+	}
 	if (depth > RECORD_STACK_DEPTH) {
 		cmd_usage(c, "--stack-depth: at most %d", RECORD_STACK_DEPTH);
 		return false;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_newer(const struct stat *a, const struct stat *b)
 {
@@ -130,6 +131,9 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 	ret->process = c->spec->flags & CMD_ENDS ? cmd_value(c, "process") : NULL;
 	cmd_progress_reset(c);
 	enum base_status s = trace_reader_open(path, NULL, &ret->reader, &c->err);
+	if (s == BASE_ERR_FORMAT && c->spec->flags & CMD_OR_PROGRAM && !access(path, X_OK))
+		s = base_cause(&c->err, s, "to run it as a program: longpole %s -- %s",
+			c->spec->name, path);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	if (c->spec->flags & CMD_WINDOW && !window(c, ret)) {

@@ -177,7 +177,7 @@ static void finding_counted(struct base_str *out, const struct totals *t, bool w
 		base_str_addf(out, "%.1f %% of the instructions only wait: ",
 			share(t->spinning, t->instructions) * 100);
 	else
-		base_str_add(out, "nothing waits in a loop that would matter: ");
+		base_str_add(out, "no spinning that would matter: ");
 	base_str_add_count(out, t->spinning);
 	base_str_add(out, " of ");
 	base_str_add_count(out, t->instructions);
@@ -358,7 +358,7 @@ static void how_counted(struct base_str *out, const struct cmd_spin *c, const st
 	base_str_add(out, "\n");
 	if (matters(c, t))
 		base_str_addf(out,
-			"useful IPC is %.3f of whatever IPC is. Estimated: cycles are not known "
+			"useful IPC is %.3f times IPC. Estimated: cycles are not known "
 			"under Valgrind; on a "
 			"processor of one instruction a cycle useful IPC would be that number.\n",
 			1 - share(t->spinning, t->instructions));
@@ -424,7 +424,7 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 			share(a->instructions, a->cycles));
 	else if (t->samples)
 		base_str_addf(out,
-			"useful IPC is %.2f to %.2f of whatever IPC is: cycles are not counted on "
+			"useful IPC is %.2f to %.2f times IPC: cycles are not counted on "
 			"this machine\n",
 			1 - interval_of(t->spins, t->samples).high,
 			1 - interval_of(t->spins, t->samples).low);

@@ -125,6 +125,8 @@ int cmd_streams_open(
 	if (!order_options(c, &options))
 		return CMD_USAGE;
 	ret->name = nr ? c->operand[0] : cmd_value(c, "trace-list");
+	ret->word = c->operand;
+	ret->nr_words = nr;
 	int status = ret->is_program ? cmd_streams_open_live(c, max_threads, ret)
 				     : cmd_streams_open_source(c, last_operands, &ret->source);
 	if (status == CMD_OK && (calls || cmd_given(c, "call-list")))
@@ -231,6 +233,20 @@ void cmd_streams_source_caveats(const struct cmd_streams *s, struct base_str *ou
 		base_str_add(out, ".\n");
 		base_str_fini(&count);
 	}
+}
+
+void cmd_streams_again(struct base_str *out, const struct cmd_streams *s)
+{
+	if (s->valgrind)
+		base_str_add(out, "--recorder=valgrind ");
+	base_str_add(out, s->is_program ? "--" : s->nr_words ? "" : "--trace-list ");
+	if (!s->nr_words)
+		report_shell_word(out, s->name);
+	for (size_t i = 0; i < s->nr_words; i++) {
+		base_str_add(out, i || s->is_program ? " " : "");
+		report_shell_word(out, s->word[i]);
+	}
+	base_str_add(out, "\n");
 }
 
 json_t *cmd_streams_json(const struct cmd_streams *s)

@@ -58,11 +58,15 @@ struct cmd_streams {
 	uint64_t nr_steps;
 	/* "-- PROG": recorded and analysed at the same time (streams_live.c) */
 	bool is_program, valgrind;
+	char *const *word; /* of the command line: the program and its arguments, or the traces */
+	size_t nr_words;
 	struct memory_live *live; /* is the source, too */
 	unsigned level;
 	int program_exit;
 	uint64_t lost_chunks, elapsed_ns, wait_ns;
 };
+/* The end of a command line that analyses the same traces, or program. */
+void cmd_streams_again(struct base_str *out, const struct cmd_streams *s);
 /* What an analysis does with steps. */
 typedef enum base_status cmd_streams_add(
 	void *ctx, const struct memory_steps *steps, struct base_err *err);

@@ -169,6 +169,8 @@ int cmd_streams_open_live(struct cmd *c, uint32_t max_threads, struct cmd_stream
 	ret->level = (unsigned)level;
 	ret->valgrind = recorder && !strcmp(recorder, "valgrind");
 	ret->name = c->operand[1];
+	ret->word = c->operand + 1;
+	ret->nr_words = c->nr_operands - 1;
 	ret->program_exit = RECORD_EXIT_OURS;
 	c->answer_on_stderr = true; /* standard output is the program's */
 	enum base_status s =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* part.c - what a turn leaves of a window: its anchors, folds and totals, with no reference to the
- * graph. */
+/* part.c - what a turn leaves of a window: its anchors and folds, with no reference to the graph.
+ */
 #include "graph/part.h"
 #include "graph/priv.h"
 
@@ -33,8 +33,6 @@ struct graph_part {
 	size_t nr_folds, fold_capacity;
 	struct part_sum *sum;
 	size_t nr_sums, sum_capacity;
-	struct graph_state_totals *totals;
-	size_t nr_totals, totals_capacity;
 };
 
 struct graph_part *graph_part_free(struct graph_part *p)
@@ -44,7 +42,6 @@ struct graph_part *graph_part_free(struct graph_part *p)
 	base_free(p->anchor);
 	base_free(p->fold);
 	base_free(p->sum);
-	base_free(p->totals);
 	base_free(p);
 	return NULL;
 }
@@ -104,31 +101,6 @@ static enum base_status copy_anchors(struct graph_part *p, const struct graph *g
 	return s;
 }
 
-static enum base_status copy_totals(struct graph_part *p, const struct graph *g)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < g->nr_slots; i++)
-		nr += g->slot[i].totals.visits != 0;
-
-	enum base_status s = base_grow(&p->totals, &p->totals_capacity, nr, sizeof *p->totals);
-
-	for (size_t i = 0; i < g->nr_slots && !s; i++) {
-		if (g->slot[i].totals.visits)
-			p->totals[p->nr_totals++] = g->slot[i].totals;
-	}
-	return s;
-}
-
-static int by_ids(const void *pa, const void *pb)
-{
-	const struct graph_state_totals *a = pa, *b = pb;
-
-	if (a->actor != b->actor)
-		return a->actor < b->actor ? -1 : 1;
-	return a->state < b->state ? -1 : a->state > b->state;
-}
-
 enum base_status graph_part_make(struct graph *g, uint64_t from_ns, size_t nr_before,
 	struct graph_part **ret, struct base_err *err)
 {
@@ -140,14 +112,10 @@ enum base_status graph_part_make(struct graph *g, uint64_t from_ns, size_t nr_be
 		s = copy_folds(p, g);
 	if (!s)
 		s = copy_anchors(p, g);
-	if (!s)
-		s = copy_totals(p, g);
 	if (s) {
 		graph_part_free(p);
 		return base_fail(err, s, "no memory for one more window");
 	}
-	if (p->nr_totals)
-		qsort(p->totals, p->nr_totals, sizeof *p->totals, by_ids);
 	p->from_ns = from_ns;
 	p->to_ns = g->now;
 	p->nr_actors = (uint32_t)(g->window.nr_actor_anchors / 2);
@@ -177,8 +145,7 @@ uint32_t graph_part_nr_actors(const struct graph_part *p)
 size_t graph_part_memory_bytes(const struct graph_part *p)
 {
 	return sizeof *p + p->anchor_capacity * sizeof *p->anchor +
-	       p->fold_capacity * sizeof *p->fold + p->sum_capacity * sizeof *p->sum +
-	       p->totals_capacity * sizeof *p->totals;
+	       p->fold_capacity * sizeof *p->fold + p->sum_capacity * sizeof *p->sum;
 }
 
 static uint32_t anchor_or_none(const struct graph_part *p, size_t i)
@@ -325,10 +292,4 @@ enum base_status graph_part_path(const struct graph_part *p, uint32_t anchor, ui
 	*ret = list;
 	*ret_nr = nr;
 	return BASE_OK;
-}
-
-const struct graph_state_totals *graph_part_totals(const struct graph_part *p, size_t *ret_nr)
-{
-	*ret_nr = p->nr_totals;
-	return p->totals;
 }

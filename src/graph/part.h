@@ -56,7 +56,5 @@ uint32_t graph_part_before(const struct graph_part *p, uint32_t anchor);
 enum base_status graph_part_path(const struct graph_part *p, uint32_t anchor, uint64_t since_ns,
 	struct graph_path_state **ret, size_t *ret_nr, double *ret_length_ns,
 	struct base_err *err) BASE_MUST_CHECK;
-/* Everything in the window, on a path or not; by ids. */
-const struct graph_state_totals *graph_part_totals(const struct graph_part *p, size_t *ret_nr);
 
 #endif

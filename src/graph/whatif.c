@@ -140,63 +140,6 @@ unsigned graph_curve_next(const struct graph_curve *c, double *ret_reductions, u
 	return nr;
 }
 
-void graph_curve_bounds(
-	const struct graph_curve *c, double reduction, double *ret_low_ns, double *ret_high_ns)
-{
-	unsigned i = 0;
-
-	BASE_ASSERT(c->nr_points > 0);
-	*ret_low_ns = 0;
-	*ret_high_ns = INFINITY;
-	while (i < c->nr_points && c->point[i].reduction < reduction)
-		i++;
-	if (i < c->nr_points && c->point[i].reduction == reduction) {
-		*ret_low_ns = *ret_high_ns = c->point[i].length_ns;
-		return;
-	}
-	for (unsigned k = 0; k < c->nr_points; k++)
-		*ret_low_ns = larger(*ret_low_ns, line_ns(&c->point[k], reduction));
-	if (i > 0)
-		*ret_high_ns = c->point[i - 1].length_ns; /* it never rises */
-	if (i > 0 && i < c->nr_points) {
-		struct gap g = look(c, i - 1);
-
-		*ret_high_ns = chord_ns(g.left, g.right, reduction);
-		if (g.straight || same_length(c, *ret_low_ns, *ret_high_ns))
-			*ret_low_ns = *ret_high_ns;
-	}
-}
-
-struct graph_curve_break graph_curve_first_break(const struct graph_curve *c)
-{
-	struct graph_curve_break b = {.low = 0, .high = 1};
-	unsigned i = 0;
-
-	if (c->nr_points == 0 || c->point[0].reduction > 0)
-		return b;
-	/* As far as points lie on the first line, it is the curve. */
-	while (i + 1 < c->nr_points &&
-		same_length(c, line_ns(&c->point[0], c->point[i + 1].reduction),
-			c->point[i + 1].length_ns))
-		i++;
-	b.low = c->point[i].reduction;
-	if (i + 1 < c->nr_points) {
-		/* Beyond the point where another line crosses the first, that one is higher. */
-		const struct graph_curve_point *p = &c->point[0], *q = &c->point[i + 1];
-		double slopes = p->state_ns - q->state_ns;
-
-		b.high = q->reduction;
-		if (slopes > 0)
-			b.high = smaller(b.high, (p->length_ns - line_ns(q, 0)) / slopes);
-		if (b.high < b.low || look(c, i).straight)
-			b.high = b.low;
-	} else {
-		b.high = b.low < 1 ? 1 : b.low;
-	}
-	b.exact = b.low == b.high;
-	return b;
-}
-
 /* Does the piece go straight on to that point? */
 static bool goes_on(const struct graph_curve *c, const struct graph_curve_piece *p,
 	const struct graph_curve_point *to)

@@ -38,18 +38,6 @@ enum base_status graph_curve_add(struct graph_curve *c, const struct graph_curve
  */
 unsigned graph_curve_next(const struct graph_curve *c, double *ret_reductions, unsigned max);
 
-/* The least and the most that the length can be at a reduction, of what is known; equal where
- * exact. */
-void graph_curve_bounds(
-	const struct graph_curve *c, double reduction, double *ret_low_ns, double *ret_high_ns);
-
-/* Up to where a reduction has its full effect. */
-struct graph_curve_break {
-	double low, high; /* it lies between; both 1: the full effect to the end */
-	bool exact;       /* low == high */
-};
-struct graph_curve_break graph_curve_first_break(const struct graph_curve *c);
-
 /* The straight pieces from 0 to 1. An inexact one is the chord over a gap: the length is at most
  * that. */
 struct graph_curve_piece {

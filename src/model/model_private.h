@@ -548,7 +548,8 @@ uint32_t model_queue_of(
 
 /* The state that a thread is in when it waits for nothing. */
 uint32_t model_current_state(const struct thread *t);
-void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns);
+void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint32_t otherwise);
+void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
 void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns); /* of files */
 /* Who acts: the annotated machine on top, else the thread. */
 uint32_t model_acting(const struct thread *t);
@@ -740,7 +741,6 @@ enum base_status model_find_listeners(struct model *m) BASE_MUST_CHECK;
 enum base_status model_make_names(struct model *m);
 /* Moves a finished text into the model's arena, and frees it. */
 const char *model_keep_text(struct model *m, struct base_str *s);
-const char *model_base_name(const char *path);
 void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix);
 /* names_kernel.c */
 bool model_add_kernel_state(struct model *m, struct base_str *s, const struct state_info *st);

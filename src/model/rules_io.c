@@ -254,6 +254,7 @@ void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns)
 void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
+	model_handler_began(m, t, r->time_ns);
 	t->io = (struct io){.object = b->object,
 		.op = b->op,
 		.queue = NONE,
@@ -366,7 +367,7 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 		count_call(m, t, r->time_ns);
 	if (t->io.active && e->op == TRACE_IO_read &&
 		(e->result == -EINTR || (e->result > 0 && is_signals(m, e->object))))
-		model_signal_came(m, t, r->time_ns);
+		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);
 	else if (known && e->op == TRACE_IO_connect)
 		end_connect(m, t, r);
 	else if (f && e->op == TRACE_IO_accept)
@@ -410,6 +411,7 @@ void model_rule_io_close(struct model *m, struct thread *t, const struct trace_r
 
 void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	model_handler_began(m, t, r->time_ns);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.poll_begin.site);
 	uint32_t of = r->u.poll_begin.n ? NONE : MODEL_POLL_NOTHING;
@@ -435,7 +437,8 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	struct object *f =
 		e->object && e->result > 0 && !e->writable ? flow_of(m, e->object, FLOW_in) : NULL;
 	if (e->result == -EINTR || (e->object && e->result > 0 && is_signals(m, e->object)))
-		model_signal_came(m, t, r->time_ns); /* SIGCHLD, of all that are seen */
+		/* SIGCHLD, of all that are seen */
+		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);
 	else if (e->result == 0 || definition(m, e->object)->type == TRACE_OBJECT_timerfd)
 		limit_ended(m, t, r->time_ns);
 	else if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))

@@ -220,6 +220,7 @@ void model_rule_process_exec(struct model *m, struct thread *t, const struct tra
 
 void model_rule_child_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	model_handler_began(m, t, r->time_ns);
 	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
 		model_make_state(
 			m, MODEL_STATE_wait, NONE, NONE, r->u.child_wait.site, TRACE_OBJECT_NR),
@@ -227,20 +228,29 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 }
 
 /* The signal that was sent last, or the child that ended last, if it did in the wait that is over
- * now. */
-void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns)
+ * now. `otherwise` is GRAPH_EXPLAINED where something unseen may have ended it, too, else 0. */
+void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint32_t otherwise)
 {
 	uint32_t own = model_token_queue(m, TOKEN_signal, t->stream, 0, false);
 	uint32_t queue = model_token_queue(m, TOKEN_child, model_pid_of(m, t), 0, false);
 	if (own != NONE && graph_queue_units(m->graph, own))
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, own, 1, model_current_state(t),
-			GRAPH_LAST | GRAPH_EXPLAINED);
+			GRAPH_LAST | otherwise);
 	else if (queue == NONE)
-		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
-			GRAPH_EXPLAINED);
+		model_verb(
+			m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t), otherwise);
 	else
 		model_verb(m, t, GRAPH_VERB_peek, time_ns, queue, 1, model_current_state(t),
-			GRAPH_LAST | GRAPH_EXPLAINED);
+			GRAPH_LAST | otherwise);
+}
+
+/* A call begins while another one waits: in a signal's handler. So a signal has ended that wait, as
+ * a child's end does with a shell's read. (Where the kernel said who woke it, model_verb() knows.)
+ */
+void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	if (t->mode == MODE_WAITING && !t->k.woken)
+		model_signal_came(m, t, time_ns, 0);
 }
 
 void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
@@ -251,7 +261,7 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (!pid) /* system(), or nobody had ended */
-		model_signal_came(m, t, r->time_ns);
+		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);
 	else if (queue == NONE)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);

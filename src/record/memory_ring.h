@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	MEMORY_RING_VERSION = 1,
+	MEMORY_RING_VERSION = 2,
 	MEMORY_RING_BLOCK_BYTES = MEMORY_CHUNK_MAX_BYTES,
 	MEMORY_RING_BLOCKS_MAX = 1024,
 };
@@ -39,7 +39,6 @@ struct memory_ring_head {
 	uint64_t lost_words;               /* atomic */
 	uint64_t wait_ticks, encode_ticks; /* atomic: what recording cost the program */
 	uint64_t words, pieces;            /* atomic: raw words encoded */
-	uint64_t nested_dropped;           /* atomic: words of handlers too deep */
 	uint32_t state[MEMORY_RING_BLOCKS_MAX];
 	uint32_t
 		live; /* 1: who reads wants to follow: chunks end where a thread waits for others */

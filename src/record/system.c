@@ -9,12 +9,6 @@
 
 static const struct record_backend *const backends[] = {&record_backend_bpf, &record_backend_perf};
 
-const struct record_backend *const *record_backends(unsigned *ret_nr)
-{
-	*ret_nr = BASE_COUNT(backends);
-	return backends;
-}
-
 const char *record_refusal_text(enum record_refusal r)
 {
 	static const char *const text[] = {

@@ -63,7 +63,6 @@ struct record_backend {
 	void (*close)(struct record_source *src);
 };
 extern const struct record_backend record_backend_bpf, record_backend_perf;
-const struct record_backend *const *record_backends(unsigned *ret_nr); /* best first */
 const char *record_refusal_text(enum record_refusal r);
 
 struct record_attempt { /* one back-end that was asked */

@@ -474,12 +474,6 @@ void longpole_target_emit(
 	__atomic_store_n(&t->flushing, 0, __ATOMIC_RELEASE);
 }
 
-void longpole_target_count_nested(uint64_t words)
-{
-	if (self.ring)
-		__atomic_fetch_add(&self.ring->nested_dropped, words, __ATOMIC_RELAXED);
-}
-
 /* ---- threads ------------------------------------------------------------------------------- */
 
 bool longpole_target_make_buffer(struct target_buffer *b)

@@ -139,7 +139,6 @@ void longpole_target_emit(
 bool longpole_target_make_buffer(struct target_buffer *b);
 struct target_buffer *longpole_target_buffer_of(struct target_thread *t, const uint64_t *p);
 void longpole_target_install_guard(void);
-void longpole_target_count_nested(uint64_t words);
 long longpole_target_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 #endif

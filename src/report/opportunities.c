@@ -5,10 +5,10 @@
  * The path's length L(f), with a topic's weights multiplied by f, is the maximum over all paths of
  * (fixed part + f x scaled part): convex, piecewise linear, not decreasing. A lane at f gives L(f)
  * and, as the scaled states' time on its path before the edit, a slope of L there: a supporting
- * line. Each percent of reduction buys the slope; it falls at each kink. graph/whatif.h finds the
- * first one; real programs have many tiny ones before anything changes that matters. We look for
- * the kink at which the slope falls below half of what the first percent bought: from there on
- * something else is what the program waits for.
+ * line. Each percent of reduction buys the slope; it falls at each kink. The
+ * first one means little: real programs have many tiny ones before anything changes that matters.
+ * We look for the kink at which the slope falls below half of what the first percent bought: from
+ * there on something else is what the program waits for.
  *
  * The kink is bracketed between a line that is steep enough and one that is not. Where the two
  * lines meet is the next point to look at: when L lies on the lines there, it is the kink itself,

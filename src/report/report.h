@@ -680,6 +680,8 @@ json_t *report_coach_json(const struct report_coach *c);
 
 /* Texts of others, made fit: control characters become '?', invalid UTF-8 becomes U+FFFD. */
 void report_clean_add(struct base_str *out, const char *text);
+/* A word of a command line, quoted for a POSIX shell where it needs that. */
+void report_shell_word(struct base_str *s, const char *word);
 const char *report_clean(struct base_arena *a, const char *text); /* NULL: no memory */
 void report_trace_text_caveats(
 	struct base_str *out, const struct report_trace *t, const struct report_style *style);

@@ -240,9 +240,16 @@ static void runner_up(struct base_str *out, const struct report *r, const struct
 	if (!r->runner_up.found)
 		return;
 	struct base_str s = {0};
-	base_str_add(&s, "the next longest path has ");
-	report_percent(&s, r->elapsed_ns > 0 ? r->runner_up.length_ns / r->elapsed_ns : 0);
-	base_str_add(&s, " of its length");
+	double shorter_ns = r->elapsed_ns - r->runner_up.length_ns;
+	base_str_add(&s, "the next longest path is ");
+	if (shorter_ns < 1) {
+		base_str_add(&s, "as long");
+	} else {
+		report_ns(&s, shorter_ns);
+		base_str_add(&s, " shorter (");
+		report_percent(&s, shorter_ns / r->elapsed_ns);
+		base_str_add(&s, ")");
+	}
 	if (*r->runner_up.state) {
 		base_str_add(&s, ", with ");
 		report_ns(&s, r->runner_up.more_ns);
@@ -446,7 +453,7 @@ static void add_quoted(struct base_str *s, const char *text)
 	base_str_add(s, "'");
 }
 
-static void add_word(struct base_str *s, const char *word)
+void report_shell_word(struct base_str *s, const char *word)
 {
 	bool plain = *word && *word != '-';
 	for (const char *p = word; *p && plain; p++)
@@ -463,7 +470,7 @@ static void add_option(struct base_str *s, const char *name, const char *value)
 	if (!value)
 		return;
 	base_str_addf(s, " --%s=", name);
-	add_word(s, value);
+	report_shell_word(s, value);
 }
 
 void report_next_line(struct base_str *out, const struct report_style *st, const char *label,
@@ -481,7 +488,7 @@ void report_next_line(struct base_str *out, const struct report_style *st, const
 	if (t->connection)
 		base_str_addf(&s, " --connection=%llu", (unsigned long long)t->connection);
 	base_str_add(&s, " ");
-	add_word(&s, t->path);
+	report_shell_word(&s, t->path);
 	if (edit) {
 		base_str_add(&s, " scale ");
 		add_quoted(&s, edit);

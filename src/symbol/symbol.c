@@ -425,14 +425,3 @@ bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variab
 	*ret = (struct symbol_variable){e->name, e->value, e->size};
 	return true;
 }
-
-uint64_t symbol_find(struct symbol_file *f, const char *name)
-{
-	const struct symbol_tables *t = tables(f);
-	const struct symbol_table *both[] = {&t->code, &t->data};
-	for (size_t k = 0; k < BASE_COUNT(both); k++)
-		for (size_t i = 0; i < both[k]->nr; i++)
-			if (!strcmp(both[k]->entry[i].name, name))
-				return both[k]->entry[i].value;
-	return 0;
-}

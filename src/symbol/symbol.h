@@ -92,8 +92,6 @@ bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_varia
 /* The first section in memory that ends behind `offset`, but those of threads: what a variable
  * without a name belongs to. Its name is as the file has it, ".bss". False: none. */
 bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret);
-/* Where `name` is defined, 0: nowhere. */
-uint64_t symbol_find(struct symbol_file *f, const char *name);
 
 /* A symbol's name as one reads it: C++ and Rust demangled, without a version. Of malloc: the caller
  * frees it. NULL: no memory. */

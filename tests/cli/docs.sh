@@ -8,6 +8,8 @@ test_man_pages_are_complete() {
 		page=$LONGPOLE_SOURCE/doc/man/longpole${name:+-}${name// /-}.1.scd # "noc sim": longpole-noc-sim
 		[[ -f $page ]] || fail "$(basename "$page") is missing"
 		grep -q '^# EXAMPLES' "$page" || fail "$(basename "$page") has no EXAMPLES"
+		[[ $name == *' '* ]] || grep -qF "*longpole${name:+-$name}*" "$LONGPOLE_SOURCE/doc/man/longpole.1.scd" || # verbs are on their command's page
+			fail "longpole.1.scd does not mention longpole-$name"
 		while read -r option; do
 			grep -qF -- "*--$option*" "$page" || fail "$(basename "$page") does not mention --$option"
 		done < <(longpole help --json | jq -r --arg n "$name" '.commands[] | select(.name == $n) | .options[].name')

@@ -108,7 +108,7 @@ test_spin_counts_known_waits() {
 	expect 0 longpole spin -o spin.txt "$spin_known" flag 2 4 4000
 	has spin.txt 'only wait' 'in wait_flag' 'on lock' 'changed last by thread' 'in flag_release (spin_known.c:' 'useful IPC' 'run --spin-yield 2'
 	expect 0 longpole spin -o spin.txt "$spin_known" compute 2 4 4000
-	has spin.txt 'nothing waits in a loop' '(counted)' 'longpole record'
+	has spin.txt 'no spinning' '(counted)' 'longpole record'
 	! grep -E 'useful IPC|spin-yield' spin.txt >&2 || fail 'advice for a program that does not spin'
 }
 

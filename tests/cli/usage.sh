@@ -7,11 +7,14 @@ test_help() {
 	has out 'Usage: longpole' record report whatif 'Examples'
 	expect 2 longpole
 	has err 'Usage: longpole'
-	local name
+	local name line
 	while read -r name; do # "noc sim" is two words
 		expect 0 longpole $name --help
 		has out "Usage: longpole $name" '--help' 'Examples'
 		expect 0 longpole help $name
+		while read -r line; do # one for each form of the command
+			has out "longpole $name $line"
+		done < <(longpole help --json | jq -r --arg n "$name" '.commands[] | select(.name == $n) | .usage')
 		cmp -s out <(longpole $name -h) || fail "'help $name' and '$name -h' differ"
 	done < <(longpole help --json | jq -r '.commands[].name | select(. != "")')
 	expect 0 longpole --version
@@ -90,4 +93,14 @@ test_newest_trace_is_the_default() {
 	has err 'reading new.lpt'
 	expect 0 longpole queues -q
 	[[ ! -s err ]] || fail "--quiet is not"
+}
+
+test_a_program_where_a_trace_belongs() {
+	expect 3 longpole locks "$work/bin/ladder"
+	has err 'not a longpole trace' "longpole locks -- $work/bin/ladder"
+}
+
+test_buffer_has_a_least_size() {
+	expect 125 longpole record --buffer=64K true
+	has err '--buffer: at least 1M'
 }

@@ -126,25 +126,37 @@ static unsigned nr_breaks(const struct dag *d)
 	return nr;
 }
 
-static void check_bounds(const struct graph_curve *c, const struct dag *d, bool exact)
+/* The curve meets the ends of each piece; between, it is the piece where that is exact, and below
+ * it elsewhere. */
+static unsigned check_pieces(const struct graph_curve *c, const struct dag *d, double *ret_first)
 {
-	for (int i = 0; i <= 40; i++) {
-		double low, high, r = i / 40.0, truth = evaluate(d, r).length_ns;
+	struct graph_curve_piece piece[GRAPH_CURVE_POINTS_MAX];
+	unsigned nr = graph_curve_pieces(c, piece);
 
-		graph_curve_bounds(c, r, &low, &high);
-		assert_true(low <= truth + 1e-5 && truth <= high + 1e-5);
-		if (exact)
-			assert_true(high - low < 1e-5);
+	for (unsigned i = 0; i < nr; i++) {
+		const struct graph_curve_piece *p = &piece[i];
+
+		assert_true(p->begin == (i ? p[-1].end : 0));
+		for (int k = 0; k <= 4; k++) {
+			double at = k / 4.0;
+			double truth = evaluate(d, p->begin + at * (p->end - p->begin)).length_ns;
+			double chord = p->begin_ns + at * (p->end_ns - p->begin_ns);
+
+			assert_true(truth <= chord + 1e-5);
+			if (p->exact || k == 0 || k == 4)
+				assert_true(truth >= chord - 1e-5);
+		}
 	}
+	assert_true(nr && piece[nr - 1].end == 1);
+	*ret_first = piece[0].end;
+	return nr;
 }
 
 static void check_dag(const struct dag *d, unsigned lanes)
 {
-	struct graph_curve_piece piece[GRAPH_CURVE_POINTS_MAX];
 	struct graph_curve c = {0};
-	struct graph_curve_break b;
-	double ask[GRAPH_LANES_MAX];
-	unsigned nr, passes = 0, nr_pieces;
+	double ask[GRAPH_LANES_MAX], first;
+	unsigned nr, passes = 0;
 
 	while ((nr = graph_curve_next(&c, ask, lanes)) > 0) {
 		assert_true(nr <= lanes);
@@ -154,21 +166,10 @@ static void check_dag(const struct dag *d, unsigned lanes)
 
 			assert_int_equal(graph_curve_add(&c, &p, NULL), BASE_OK);
 		}
-		check_bounds(&c, d, false);
-		b = graph_curve_first_break(&c);
-		assert_true(b.low <= first_break(d) + 1e-6 && first_break(d) <= b.high + 1e-6);
+		check_pieces(&c, d, &first);
 	}
-	check_bounds(&c, d, true);
-	b = graph_curve_first_break(&c);
-	assert_true(b.exact);
-	assert_true(fabs(b.low - first_break(d)) < 1e-6);
-	nr_pieces = graph_curve_pieces(&c, piece);
-	assert_int_equal(nr_pieces, nr_breaks(d) + 1);
-	for (unsigned i = 0; i < nr_pieces; i++) {
-		assert_true(piece[i].exact);
-		assert_true(piece[i].begin == (i ? piece[i - 1].end : 0));
-	}
-	assert_true(piece[nr_pieces - 1].end == 1);
+	assert_int_equal(check_pieces(&c, d, &first), nr_breaks(d) + 1);
+	assert_true(fabs(first - first_break(d)) < 1e-6);
 }
 
 static void random_graphs(void **unused)
@@ -186,7 +187,7 @@ static void random_graphs(void **unused)
 static void one_breakpoint(void **unused)
 {
 	struct graph_curve c = {0};
-	struct graph_curve_break b;
+	struct graph_curve_piece piece[GRAPH_CURVE_POINTS_MAX];
 	double ask[2];
 	int passes = 0;
 
@@ -201,9 +202,8 @@ static void one_breakpoint(void **unused)
 		}
 		assert_true(++passes < 4);
 	}
-	b = graph_curve_first_break(&c);
-	assert_true(b.exact);
-	assert_true(fabs(b.low - 0.38) < 1e-12);
+	assert_int_equal(graph_curve_pieces(&c, piece), 2);
+	assert_true(piece[0].exact && fabs(piece[0].end - 0.38) < 1e-12);
 	assert_int_equal(passes, 2);
 }
 

@@ -61,6 +61,39 @@ static void a_childs_end_interrupts(void **state)
 	finish(&b);
 }
 
+/* A shell reads what its child writes; the handler of SIGCHLD asks for the child in the middle of
+ * that. Of the second wait, which began after the child's end, it is not the cause. */
+static void a_handler_waits_for_the_child(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t main_fn = site(&b, "shell"), handler = site(&b, "on_child");
+	uint32_t p = process_of(&b, "shell", 0, 100), c = process_of(&b, "child", p, 101);
+	uint32_t end_of = object(&b, TRACE_OBJECT_pipe, "", 65536);
+	stream(&b, p);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 10, 1, process_fork, .token = 0, .site = main_fn);
+	PUT(&b, 12, 1, io_begin, .object = end_of, .op = TRACE_IO_read, .n = 9, .site = main_fn);
+	PUT(&b, 20, 2, process_begin, .token = 0);
+	PUT(&b, 390, 2, io_close, .object = end_of, .ends = 2, .site = main_fn);
+	PUT(&b, 400, 2, process_end, .status = 0);
+	PUT(&b, 404, 1, child_wait, .site = handler);
+	PUT(&b, 405, 1, child_waited, .pid = 101);
+	PUT(&b, 406, 1, child_wait, .site = handler);
+	PUT(&b, 407, 1, child_waited, .pid = 0);
+	PUT(&b, 410, 1, io_end, .object = end_of, .op = TRACE_IO_read, .result = 0);
+	PUT(&b, 420, 1, io_begin, .object = end_of, .op = TRACE_IO_read, .n = 9, .site = main_fn);
+	PUT(&b, 480, 1, child_wait, .site = handler);
+	PUT(&b, 481, 1, child_waited, .pid = 0);
+	PUT(&b, 490, 1, io_end, .object = end_of, .op = TRACE_IO_read, .result = 0);
+	end(&b, 500);
+	assert_float_equal(on_path_of(&b, "child", "running"), 400 - 20, 1e-6);
+	assert_float_equal(on_path(&b, "waiting for data in pipe"), 480 - 420, 1e-6);
+	finish(&b);
+}
+
 /* Few files of a place have their names; thousands are one thing that takes long. */
 static void many_files_are_one_state(void **state)
 {
@@ -463,6 +496,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(system_waits_for_its_child),
 		cmocka_unit_test(a_childs_end_interrupts),
+		cmocka_unit_test(a_handler_waits_for_the_child),
 		cmocka_unit_test(many_files_are_one_state),
 		cmocka_unit_test(a_time_limit_is_met_by_chance),
 		cmocka_unit_test(a_periodic_stop_is_met_by_chance),

@@ -264,7 +264,7 @@ static void test_demangled(void **state)
 	uint64_t at = mangled() - bias() - 1;
 	assert_true(symbol_code(s, at, &found));
 	assert_string_equal(found.function, "tents::pole::push(int, char const*)");
-	assert_int_equal(symbol_find(s, "_ZN5tents4pole4pushEiPKc"), found.function_offset);
+	assert_int_equal(found.function_offset, (uintptr_t)mangled - bias());
 	symbol_close(s);
 }
 
