@@ -18,16 +18,6 @@ struct gap {
 	bool straight;
 };
 
-static double smaller(double a, double b)
-{
-	return a < b ? a : b;
-}
-
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 static double line_ns(const struct graph_curve_point *p, double reduction)
 {
 	return p->length_ns - (reduction - p->reduction) * p->state_ns;

@@ -30,7 +30,7 @@ static const char *io_text(uint64_t op)
 
 static void users_key(const struct lock_class *c, uint64_t *hi, uint64_t *lo)
 {
-	*hi = (uint64_t)c->type << 32 | c->users.more[0] << 1 | c->users.more[1];
+	*hi = (uint64_t)c->type << 32 | (c->users.more[0] ? 2u : 0) | c->users.more[1];
 	*lo = (uint64_t)c->users.role[0] << 32 | c->users.role[1];
 }
 
