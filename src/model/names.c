@@ -249,6 +249,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 	case MODEL_STATE_latency:
 		if (class_ix == NONE) {
 			base_str_add(s, st->aux == (uint32_t)MODEL_TYPE_WAKE ? "waking"
+					: st->aux == (uint32_t)MODEL_TYPE_CLOCK
+						? "awaking after a clock's deadline"
 					: st->aux == (uint32_t)MODEL_TYPE_PUT_OFF
 						? "hand-over of flushes to kernel workers"
 						: "start or end of a thread or process");
@@ -282,8 +284,9 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_sleep:
-		base_str_add(s,
-			st->aux == MODEL_SLEEP_LIMIT ? "sleeping until a time limit" : "sleeping");
+		base_str_add(s, st->aux == MODEL_SLEEP_LIMIT      ? "sleeping until a time limit"
+				: st->aux == MODEL_SLEEP_DEADLINE ? MODEL_DEADLINE_TEXT
+								  : "sleeping");
 		break;
 	case MODEL_STATE_start:
 		base_str_add(s, "starting a program");
@@ -388,6 +391,11 @@ static void name_actor(struct model *m, struct actor_info *a)
 			a->pub.group = machine_group(m, d);
 		} else if (a->kind == MODEL_ACTOR_device) {
 			name_device(m, a, &s);
+		} else if (a->clock_site) {
+			a->pub.group = "clock";
+			base_str_add(&s, "clock");
+			if (a->clock_site > 1)
+				base_str_addf(&s, " at %s", model_site_text(m, a->clock_site - 1));
 		} else {
 			a->pub.group = "meeting point";
 			base_str_add(&s, "meeting point");
@@ -426,7 +434,8 @@ static void name_queue(struct model *m, uint32_t id)
 	} else if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
 		model_add_class(m, &s, latency->class_ix);
 	else
-		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR ? "processor"
+		base_str_add(&s, q->pub.type == TRACE_OBJECT_NR    ? "processor"
+				 : q->pub.type == MODEL_TYPE_CLOCK ? "deadlines of a clock"
 				 : q->pub.type == MODEL_TYPE_PUT_OFF
 					 ? "flushes to kernel workers"
 					 : "start or end of a thread or process");
