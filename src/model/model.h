@@ -199,6 +199,9 @@ uint32_t model_end_actor_now(struct model *m);
 
 struct graph *model_graph(struct model *m); /* of model_run(): query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);
+/* A wait that a time limit or a timer ends, or a signal that may be one's: whether that moves with
+ * the work before it is not known. */
+bool model_state_is_timed(const struct model *m, uint32_t state);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 /* The actor that a stream of the trace is; UINT32_MAX: none. */
