@@ -339,6 +339,9 @@ static void apply_call(struct seen *t, const struct trace_record *r)
 	case TRACE_sleep_begin:
 		t->doing = (struct view){.kind = FORMAT_SLICE_sleep, .site = r->u.sleep_begin.site};
 		break;
+	case TRACE_sleep_until:
+		t->doing = (struct view){.kind = FORMAT_SLICE_sleep, .site = r->u.sleep_until.site};
+		break;
 	case TRACE_child_wait:
 		t->doing = waits(0, FORMAT_WAIT_child, r->u.child_wait.site, r->u.child_wait.stack);
 		break;

@@ -185,6 +185,12 @@ enum {
 	GRAPH_TIMED_OUT = 512, /* with GRAPH_EXPLAINED: a time limit ended the wait. In an edited
 				  lane a row of such waits on one queue lasts no longer than until
 				  that comes which ends it */
+	/* enqueue: the moment was at time_ns, though later ones were told already: of an actor that
+	 * only time moves (a clock, whose ticks are known when somebody has waited for one). Not
+	 * before the actor's own last verb, nor before a window's begin or end that was told; and
+	 * nobody may have followed the actor's path beyond it (a link from it, GRAPH_ASIDE). Of a
+	 * queue without capacity; a moment of its own. */
+	GRAPH_DATED = 1024,
 	GRAPH_NOBODY = 256, /* enqueue: no path leads through these units, as if nobody had put them
 			       (replay knows better) */
 };

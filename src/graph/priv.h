@@ -277,6 +277,7 @@ struct window {
 struct graph {
 	/* hot */
 	uint64_t now, since_ns; /* since: nothing before it weighs anything (graph_restart) */
+	uint64_t told_ns;       /* a window's begin or end: what lies before is settled */
 	struct actor *actor;
 	double *length; /* [actor][stride] */
 	struct node *node;

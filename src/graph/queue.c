@@ -129,7 +129,7 @@ enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 		return put_space(g, q, t, n, a, err);
 	if (BASE_UNLIKELY(put->nobody))
 		a = NULL;
-	count_occupancy(q, t);
+	count_occupancy(q, g->now);
 	if (BASE_UNLIKELY(q->data.nr_items >= g->max_queued))
 		s = forget_oldest(g, q, t, err);
 	if (BASE_LIKELY(!s && q->data.nr_items < q->data.capacity)) {

@@ -31,6 +31,8 @@ static void pass_time(struct graph_replay *r, uint64_t t)
 {
 	uint64_t ns = t - r->busy_since;
 
+	if (t < r->busy_since) /* of a moment known afterwards (GRAPH_DATED) */
+		return;
 	r->busy_ns[r->nr_busy] += ns;
 	if (are_all_busy(r))
 		r->full_ns += ns;
@@ -925,12 +927,30 @@ static bool is_processor_verb(
 	return uses_queue(kind) || (kind == GRAPH_VERB_state && r->actor[v->actor].in_hole);
 }
 
+/* The moment of a clock's tick was between its last one and now. */
+static enum base_status log_dated(
+	struct graph_replay *r, const struct graph_verb *v, struct base_err *err)
+{
+	const struct replay_log_actor *a = &r->actor[v->actor];
+	uint64_t now = v->time_ns > r->now ? v->time_ns : r->now;
+	enum base_status s = r->moment.first != REPLAY_NONE ? close_moment(r, err) : BASE_OK;
+
+	if (s)
+		return s;
+	r->now = !a->started ? now : v->time_ns > a->t_last ? v->time_ns : a->t_last;
+	s = log_step(r, GRAPH_VERB_enqueue, v, 0, err);
+	r->now = now;
+	return s;
+}
+
 static enum base_status log_verb(struct graph_replay *r, enum graph_verb_kind kind,
 	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
 {
 	uint64_t t = v->time_ns < r->now ? r->now : v->time_ns;
 	enum base_status s = BASE_OK;
 
+	if (kind == GRAPH_VERB_enqueue && v->flags & GRAPH_DATED)
+		return log_dated(r, v, err);
 	if (r->moment.first != REPLAY_NONE &&
 		(r->moment.actor != v->actor || r->moment.t != t || v->flags & GRAPH_ASIDE))
 		s = close_moment(r, err);

@@ -273,12 +273,53 @@ static enum base_status enqueue_aside(
 	return s ? fail(g, s) : BASE_OK;
 }
 
+/* Between the actor's last verb and now. */
+static uint64_t date_of(const struct graph *g, const struct graph_verb *v)
+{
+	const struct actor *a = &g->actor[v->actor];
+	uint64_t from = a->t_last > g->told_ns ? a->t_last : g->told_ns;
+
+	if (!a->started)
+		return g->now;
+	return v->time_ns > from ? v->time_ns : from;
+}
+
+static enum base_status enqueue_dated(
+	struct graph *g, const struct graph_verb *v, struct base_err *err)
+{
+	struct graph_verb now = *v;
+	struct queue *q = queue_of(g, v);
+	uint64_t t, date, n = v->n < 0 ? 0 : (uint64_t)v->n;
+	enum base_status s;
+
+	now.time_ns = v->time_ns > g->now ? v->time_ns : g->now;
+	now.flags = v->flags & GRAPH_NOBODY;
+	s = begin(g, &now, &t, err);
+	if (!s && g->pending)
+		s = graph_flush(g, err);
+	if (s)
+		return s;
+	date = date_of(g, v);
+	q->stats.nr_enqueues++;
+	s = end_running(g, &now, date, err);
+	if (!s && n) {
+		struct put put = put_of(&now, false, n);
+
+		s = graph_put(g, &put, date, &g->actor[v->actor], err);
+		q->stats.units_time = add_product(q->stats.units_time, n, t - date);
+	}
+	return s ? fail(g, s) : BASE_OK;
+}
+
 enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
 	struct queue *q = queue_of(g, v);
 	uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n;
-	enum base_status s = begin(g, v, &t, err);
+	enum base_status s;
 
+	if (BASE_UNLIKELY(v->flags & GRAPH_DATED))
+		return enqueue_dated(g, v, err);
+	s = begin(g, v, &t, err);
 	if (BASE_UNLIKELY(s))
 		return s;
 	q->stats.nr_enqueues++;

@@ -143,7 +143,7 @@ static enum base_status come_to(struct graph *g, uint64_t *t, struct base_err *e
 		*t = g->now;
 	if (*t > WEIGHT_MAX)
 		*t = WEIGHT_MAX;
-	g->now = *t;
+	g->now = g->told_ns = *t;
 	return s;
 }
 

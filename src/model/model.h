@@ -41,6 +41,9 @@ const char *model_state_kind_name(enum model_state_kind k); /* "run" (JSON) */
 const char *model_state_kind_text(enum model_state_kind k); /* "running" */
 bool model_state_kind_waits(enum model_state_kind k);
 
+/* The name of a sleep whose end does not move when what came before it gets shorter. */
+#define MODEL_DEADLINE_TEXT "waiting for a clock's deadline"
+
 struct model_state {
 	enum model_state_kind kind;
 	const char *name;  /* "holding counter_lock", "waiting for pipe (sort -> gzip)",
@@ -59,7 +62,7 @@ struct model_state {
 enum model_actor_kind {
 	MODEL_ACTOR_thread,
 	MODEL_ACTOR_machine, /* annotated */
-	MODEL_ACTOR_meeting, /* of a barrier's parties, an rwlock's readers: nobody */
+	MODEL_ACTOR_meeting, /* of a barrier's parties, an rwlock's readers; a clock: nobody */
 	MODEL_ACTOR_context, /* an interrupt's or softirq's handler on one processor */
 	MODEL_ACTOR_device,  /* a disk, a socket's sender */
 };
@@ -196,6 +199,9 @@ uint32_t model_end_actor_now(struct model *m);
 
 struct graph *model_graph(struct model *m); /* of model_run(): query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);
+/* A wait that a time limit or a timer ends, or a signal that may be one's: whether that moves with
+ * the work before it is not known. */
+bool model_state_is_timed(const struct model *m, uint32_t state);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 /* The actor that a stream of the trace is; UINT32_MAX: none. */

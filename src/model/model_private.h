@@ -114,6 +114,21 @@ struct visit {
 	size_t capacity;
 };
 
+/* rules_clock.c: of one place where a thread sleeps, or of a timerfd. */
+struct clock {
+	uint32_t actor, queue, state; /* actor NONE: nobody has set it yet */
+	uint32_t site;
+	bool is_set, armed; /* is_set: follows from somebody; armed: a timerfd that will expire */
+	uint64_t nr_deadlines, deadline_ns, period_ns; /* the last one; 0: not known */
+	int64_t remaining_ns;                          /* until it, when it was given */
+	uint64_t due_ns, every_ns; /* timerfd: the next expiry, and from then on; 0: once */
+};
+struct sleep {
+	uint32_t clock;     /* NONE: none */
+	bool follows, sets; /* waits for that clock; sets it when it awakes */
+	uint64_t due_ns;
+};
+
 /* A thread (one stream of the trace). Its verbs go to the annotated machine on top, else to its own
  * actor. */
 struct thread {
@@ -146,6 +161,7 @@ struct thread {
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
 	struct kernel_view k;
 	struct io io;
+	struct sleep sleep;
 	struct visit visit;
 	struct held *held; /* up to MODEL_HELD_MAX */
 	struct machine *machine;
@@ -325,6 +341,7 @@ struct actor_info {
 	struct model_actor pub;
 	uint32_t role, thread, number, actor_def;
 	uint32_t state;             /* what it entered last; NONE: nothing yet */
+	uint32_t clock_site;        /* + 1; 0: not a clock */
 	enum model_actor_kind kind; /* of one without a role and definition: what it is */
 	uint32_t object;            /* ... and of what */
 	/* connections.c; of a base actor: */
@@ -434,6 +451,9 @@ struct model {
 	struct function_list *pool; /* by (role, site) of running states */
 	size_t nr_pools, pool_capacity;
 	struct base_map pools;
+	struct clock *clock;
+	size_t nr_clocks, clock_capacity;
+	struct base_map clocks;     /* (stream, site) or (timerfd, 0) -> clock */
 	struct base_map files;      /* (place, operation) -> how many files it was done to */
 	struct base_map alike;      /* users of pipes and sockets -> how many such have them */
 	struct base_map samples;    /* (state; part of its visits, and function string, module or
@@ -647,9 +667,17 @@ struct model_had {
 struct model_had model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
 	uint64_t from_ns, uint64_t to_ns);
 
+/* ---- rules_clock.c: false where no clock is known ----------------------------------------------
+ */
+
+bool model_timer_read_begins(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
+bool model_timer_was_read(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
+bool model_timer_is_ready(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
+
 /* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
 
-enum { MODEL_SLEEP_LIMIT = 1 };  /* aux of a sleep: a wait that its time limit ended */
+/* aux of a sleep: a wait that its time limit ended; for a clock's deadline */
+enum { MODEL_SLEEP_LIMIT = 1, MODEL_SLEEP_DEADLINE };
 enum { MODEL_POLL_NOTHING = 1 }; /* aux of waiting for readiness: of no descriptor */
 /* a queue's types beside those of objects; of flushes that somebody else is to send to a disk */
 #define MODEL_TYPE_WAKE    ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
@@ -658,6 +686,7 @@ enum { MODEL_POLL_NOTHING = 1 }; /* aux of waiting for readiness: of no descript
 #define MODEL_TYPE_THREAD  ((enum trace_object_type)(TRACE_OBJECT_NR + 3))
 #define MODEL_TYPE_PROCESS ((enum trace_object_type)(TRACE_OBJECT_NR + 4))
 #define MODEL_TYPE_SIGNAL  ((enum trace_object_type)(TRACE_OBJECT_NR + 5))
+#define MODEL_TYPE_CLOCK   ((enum trace_object_type)(TRACE_OBJECT_NR + 6))
 
 /* state.aux of waits and executions that the kernel's records tell of */
 enum {

@@ -275,6 +275,7 @@ static const char *nameless_text(uint32_t type, bool is_state)
 			"flushes to kernel workers"},
 		{MODEL_TYPE_THREAD, "start of a thread", "start of a thread"},
 		{MODEL_TYPE_PROCESS, "start of a process", "start of a process"},
+		{MODEL_TYPE_CLOCK, "awaking after a clock's deadline", "deadlines of a clock"},
 		{MODEL_TYPE_SIGNAL, "hand-over of a signal or a child's end",
 			"signals and children's ends"},
 	};
@@ -361,8 +362,9 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 			model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_sleep:
-		base_str_add(s,
-			st->aux == MODEL_SLEEP_LIMIT ? "sleeping until a time limit" : "sleeping");
+		base_str_add(s, st->aux == MODEL_SLEEP_LIMIT      ? "sleeping until a time limit"
+				: st->aux == MODEL_SLEEP_DEADLINE ? MODEL_DEADLINE_TEXT
+								  : "sleeping");
 		break;
 	case MODEL_STATE_start:
 		base_str_add(s, "starting a program");
@@ -467,6 +469,11 @@ static void name_actor(struct model *m, struct actor_info *a)
 			a->pub.group = machine_group(m, d);
 		} else if (a->kind == MODEL_ACTOR_device) {
 			name_device(m, a, &s);
+		} else if (a->clock_site) {
+			a->pub.group = "clock";
+			base_str_add(&s, "clock");
+			if (a->clock_site > 1)
+				base_str_addf(&s, " at %s", model_site_text(m, a->clock_site - 1));
 		} else {
 			a->pub.group = "meeting point";
 			base_str_add(&s, "meeting point");

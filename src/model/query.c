@@ -37,6 +37,15 @@ struct graph *model_graph(struct model *m)
 	return m->graph;
 }
 
+bool model_state_is_timed(const struct model *m, uint32_t state)
+{
+	const struct state_info *st = &m->state[state];
+	if (st->pub.kind == MODEL_STATE_sleep)
+		return m->is_system || st->aux == MODEL_SLEEP_LIMIT;
+	return st->pub.kind == MODEL_STATE_external && st->class_ix == NONE &&
+	       st->aux == MODEL_POLL_NOTHING;
+}
+
 const struct model_state *model_state(const struct model *m, uint32_t state)
 {
 	static const struct model_state unknown = {

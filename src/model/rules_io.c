@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules_io.c - descriptors: pipes and connections as byte queues, files, readiness, sleep. */
+/* rules_io.c - descriptors: pipes and connections as byte queues, files, readiness. */
 #include "model/model_private.h"
 
 #include <errno.h>
@@ -84,6 +84,11 @@ static bool is_news_of_files(const struct model *m, uint32_t object)
 {
 	return is_named(m, object, "anon_inode:inotify") ||
 	       is_named(m, object, "anon_inode:[fanotify]");
+}
+
+static bool is_timer(const struct model *m, uint32_t object)
+{
+	return definition(m, object)->type == TRACE_OBJECT_timerfd;
 }
 
 static uint32_t io_state(struct model *m, uint32_t object, uint32_t site, uint64_t op)
@@ -281,7 +286,8 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 		begin_lock(m, t, r, f);
 	else if (f && b->op == TRACE_IO_write)
 		begin_write(m, t, r, f);
-	else
+	else if (b->op != TRACE_IO_read || !is_timer(m, b->object) ||
+		 !model_timer_read_begins(m, t, b->object, r->time_ns))
 		model_verb(m, t,
 			b->op == TRACE_IO_read && is_signals(m, b->object) ? GRAPH_VERB_wait
 									   : GRAPH_VERB_state,
@@ -368,6 +374,9 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 	if (t->io.active && e->op == TRACE_IO_read &&
 		(e->result == -EINTR || (e->result > 0 && is_signals(m, e->object))))
 		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);
+	else if (t->io.active && e->op == TRACE_IO_read && e->result > 0 &&
+		 is_timer(m, e->object) && model_timer_was_read(m, t, e->object, r->time_ns))
+		; /* what ended it is told */
 	else if (known && e->op == TRACE_IO_connect)
 		end_connect(m, t, r);
 	else if (f && e->op == TRACE_IO_accept)
@@ -439,7 +448,10 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	if (e->result == -EINTR || (e->object && e->result > 0 && is_signals(m, e->object)))
 		/* SIGCHLD, of all that are seen */
 		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);
-	else if (e->result == 0 || definition(m, e->object)->type == TRACE_OBJECT_timerfd)
+	else if (e->result > 0 && is_timer(m, e->object) &&
+		 model_timer_is_ready(m, t, e->object, r->time_ns))
+		; /* what ended it is told */
+	else if (e->result == 0 || is_timer(m, e->object))
 		limit_ended(m, t, r->time_ns);
 	else if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue, 1, state, 0);
@@ -448,21 +460,4 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 			GRAPH_LAST | GRAPH_EXPLAINED);
 	else
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, GRAPH_EXPLAINED);
-}
-
-/* ---- sleep
- * ----------------------------------------------------------------------------------------------------
- */
-
-void model_rule_sleep_begin(struct model *m, struct thread *t, const struct trace_record *r)
-{
-	if (!t->nr_held)
-		t->run_state = model_run_state(m, t, r->u.sleep_begin.site);
-	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
-		model_make_state(m, MODEL_STATE_sleep, NONE, NONE, r->u.sleep_begin.site, NONE), 0);
-}
-
-void model_rule_sleep_end(struct model *m, struct thread *t, const struct trace_record *r)
-{
-	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
 }

@@ -262,15 +262,20 @@ static uint64_t span_ns(const struct timespec *t)
 	return preload_is_address(t) ? (uint64_t)t->tv_sec * SECOND_NS + (uint64_t)t->tv_nsec : 0;
 }
 
-static uint64_t remaining_ns(clockid_t clock, int flags, const struct timespec *t)
+/* Until then; below 0: since then. */
+static int64_t remaining_ns(clockid_t clock, const struct timespec *until)
 {
 	struct timespec now;
-	if (!(flags & TIMER_ABSTIME))
-		return span_ns(t);
-	if (preload_syscall(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0) != 0 ||
-		span_ns(t) < span_ns(&now))
+	if (preload_syscall(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0) != 0)
 		return 0;
-	return span_ns(t) - span_ns(&now);
+	return (int64_t)(span_ns(until) - span_ns(&now));
+}
+
+/* Clocks that go on while nobody runs. */
+static bool is_of_time(clockid_t clock)
+{
+	return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME ||
+	       clock == CLOCK_TAI;
 }
 
 #define SLEEP(name, result_type, duration_ns, parameters, arguments)                               \
@@ -285,11 +290,37 @@ static uint64_t remaining_ns(clockid_t clock, int flags, const struct timespec *
 	}
 SLEEP(nanosleep, int, span_ns(duration), (const struct timespec *duration, struct timespec *left),
 	(duration, left))
-SLEEP(clock_nanosleep, int, remaining_ns(clock, flags, until),
-	(clockid_t clock, int flags, const struct timespec *until, struct timespec *left),
-	(clock, flags, until, left))
 SLEEP(usleep, int, (uint64_t)us * 1000, (useconds_t us), (us))
 SLEEP(sleep, unsigned, (uint64_t)seconds *SECOND_NS, (unsigned seconds), (seconds))
 SLEEP(thrd_sleep, int, span_ns(duration), (const struct timespec *duration, struct timespec *left),
 	(duration, left))
 PRELOAD_ALIAS(__nanosleep, nanosleep)
+
+PRELOAD_EXPORT int clock_nanosleep(
+	clockid_t clock, int flags, const struct timespec *until, struct timespec *left)
+{
+	if (!preload_active())
+		return PRELOAD_REAL(clock_nanosleep)(clock, flags, until, left);
+	if (flags & TIMER_ABSTIME && is_of_time(clock))
+		PRELOAD_RECORD(sleep_until, (uint64_t)remaining_ns(clock, until), span_ns(until),
+			PRELOAD_SITE);
+	else
+		PRELOAD_RECORD(
+			sleep_begin, flags & TIMER_ABSTIME ? 0 : span_ns(until), PRELOAD_SITE);
+	int result = PRELOAD_REAL(clock_nanosleep)(clock, flags, until, left);
+	preload_record_at(preload_now(), PRELOAD_sleep_end, NULL, 0);
+	return result;
+}
+
+PRELOAD_EXPORT int timerfd_settime(
+	int fd, int flags, const struct itimerspec *set, struct itimerspec *before)
+{
+	int result = PRELOAD_REAL(timerfd_settime)(fd, flags, set, before);
+	struct itimerspec now = {0};
+	if (result == 0 && preload_active() &&
+		preload_syscall(SYS_timerfd_gettime, fd, (long)&now, 0, 0, 0, 0) == 0)
+		PRELOAD_RECORD(timer_set, preload_fd_object(fd), span_ns(&now.it_value),
+			span_ns(&now.it_interval),
+			set->it_value.tv_sec != 0 || set->it_value.tv_nsec != 0, PRELOAD_SITE);
+	return result;
+}

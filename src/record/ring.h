@@ -39,7 +39,7 @@
 
 #include <stdint.h>
 
-enum { RING_VERSION = 4, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 5, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */
@@ -112,6 +112,8 @@ struct ring_tag {
 	RING_RECORD(poll_end, 4)                                                                   \
 	RING_RECORD(sleep_begin, 2)                                                                \
 	RING_RECORD(io_close, 3)                                                                   \
+	RING_RECORD(sleep_until, 3)                                                                \
+	RING_RECORD(timer_set, 5)                                                                  \
 	RING_RECORD(signal_send, 4)                                                                \
 	RING_RECORD(sleep_end, 0)                                                                  \
 	RING_RECORD(note_begin, 3)                                                                 \

@@ -166,7 +166,9 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 					: ", and nobody who was recorded is seen at the other end");
 		break;
 	case MODEL_STATE_sleep:
-		if (r->trace.process)
+		if (!strcmp(row->state, MODEL_DEADLINE_TEXT))
+			base_str_addf(s, "%s, which less work does not bring nearer", row->state);
+		else if (r->trace.process)
 			base_str_add(s, row->state);
 		else
 			base_str_addf(s, "asleep because the program asked for it%s",

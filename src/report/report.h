@@ -308,6 +308,7 @@ struct report_whatif {
 	struct base_arena *arena;
 	struct report_trace trace;
 	double elapsed_ns;
+	double timed_share; /* of the path: waits that a time limit or a signal ended */
 	struct report_prediction *prediction;
 	size_t nr_predictions;
 	struct report_replay_run base; /* when a prediction is replay's */

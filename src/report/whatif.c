@@ -24,6 +24,7 @@ struct resolver {
 	uint32_t nr_states, nr_queues;
 	double *path_ns; /* lane 0, by state */
 	double elapsed_ns;
+	double timed_ns;      /* of it: waits that a time limit or a signal ended */
 	double *waited_ns;    /* likewise, on the path or not */
 	double *factor[ENDS]; /* by state, of the scenario at hand */
 	bool *elided;
@@ -443,6 +444,9 @@ static enum base_status init_resolver(struct resolver *w, struct base_err *err)
 	if (!lane.found || lane.length_ns <= 0)
 		return report_no_path(err);
 	w->elapsed_ns = lane.length_ns;
+	for (size_t i = 0; i < lane.nr_states; i++)
+		if (model_state_is_timed(w->m, lane.state[i].state))
+			w->timed_ns += lane.state[i].path_ns;
 	w->nr_states = graph_nr_states(g);
 	w->nr_queues = graph_nr_queues(g);
 	w->path_ns = report_array(w->arena, w->nr_states, sizeof *w->path_ns);
@@ -596,8 +600,10 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 		st = report_fill_trace(&out->trace, out->arena, run, w.m, err);
 	if (st == BASE_OK)
 		st = fill(out, run, &w, &ix, err);
-	if (st == BASE_OK)
+	if (st == BASE_OK) {
 		out->elapsed_ns = w.elapsed_ns;
+		out->timed_share = w.timed_ns / w.elapsed_ns;
+	}
 	report_index_fini(&ix);
 	graph_tokens_free(w.tokens);
 	graph_replay_free(w.log);

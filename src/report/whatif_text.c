@@ -206,6 +206,24 @@ static void replay_lines(
 	base_str_fini(&s);
 }
 
+/* What a program means by a time limit no record says. */
+static void timed_lines(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
+{
+	const double tells = 0.01;
+	struct base_str s = {0};
+	if (w->timed_share < tells)
+		return;
+	report_percent(&s, w->timed_share);
+	base_str_add(&s,
+		" of the path are waits that a time limit or a signal ended. A change leaves "
+		"them as long as they were: where the program waits for a fixed time (a "
+		"timer's signal, what is left until the next tick), less work only makes "
+		"them longer, and the gain is less or nothing");
+	report_wrap(out, st, "CAVEATS    ", 11, base_str_text(&s));
+	base_str_fini(&s);
+}
+
 void report_whatif_text(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *style)
 {
@@ -216,6 +234,7 @@ void report_whatif_text(
 	for (size_t i = 0; i < w->nr_predictions; i++)
 		prediction_lines(out, style, i + 1, w, &w->prediction[i]);
 	replay_lines(out, w, style);
+	timed_lines(out, w, style);
 	report_trace_text_caveats(out, &w->trace, style);
 }
 
@@ -292,8 +311,8 @@ json_t *report_whatif_json(const struct report_whatif *w)
 	json_t *list = json_array();
 	for (size_t i = 0; i < w->nr_predictions; i++)
 		json_array_append_new(list, prediction_json(w, &w->prediction[i]));
-	json_t *result = json_pack(
-		"{s:o, s:o}", "elapsed_ns", report_json_ns(w->elapsed_ns), "scenarios", list);
+	json_t *result = json_pack("{s:o, s:f, s:o}", "elapsed_ns", report_json_ns(w->elapsed_ns),
+		"timed_share", w->timed_share, "scenarios", list);
 	if (w->replayed)
 		json_object_set_new(result, "replay",
 			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",

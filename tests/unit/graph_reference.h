@@ -408,11 +408,11 @@ static inline void ref_put_space(struct ref *r, struct ref_queue *q, struct ref_
 	ref_push(r, &q->space, u, n);
 }
 
-static inline void ref_do_put(struct ref *r, const struct ref_put *p, int a)
+static inline void ref_do_put(struct ref *r, const struct ref_put *p, int a, uint64_t t)
 {
 	struct ref_queue *q = &r->queue[p->queue];
 	struct ref_unit u = {
-		.time = r->now, .node = r->actor[a].tip, .actor = a, .epoch = r->actor[a].epoch};
+		.time = t, .node = r->actor[a].tip, .actor = a, .epoch = r->actor[a].epoch};
 	struct ref_unit nobody = {.time = r->now, .node = -1, .actor = -1};
 
 	if (!p->n)
@@ -658,7 +658,7 @@ static inline void ref_close(struct ref *r, int a, uint64_t t, int state, uint32
 	p->state = state;
 	r->nr_deps = r->nr_orders = 0;
 	for (int i = 0; i < r->nr_puts; i++)
-		ref_do_put(r, &r->put[i], a);
+		ref_do_put(r, &r->put[i], a, r->now);
 	r->nr_puts = 0;
 }
 
@@ -759,7 +759,7 @@ static inline void ref_aside(struct ref *r, const struct ref_put *p, int a)
 		ref_own_edge(r, a, r->now, n, true);
 		r->actor[a].tip = n;
 	}
-	ref_do_put(r, p, a);
+	ref_do_put(r, p, a, r->now);
 	r->actor[a] = kept;
 }
 
@@ -783,6 +783,26 @@ static inline void ref_play_aside(
 	ref_aside(r, &put, (int)v->actor);
 }
 
+/* The actor's moment lies in the past, between its last one and now; its units wait since then. */
+static inline void ref_dated(struct ref *r, const struct graph_verb *v, uint64_t n)
+{
+	struct ref_actor *p = &r->actor[v->actor];
+	struct ref_queue *q = &r->queue[v->queue];
+	uint64_t t = v->time_ns;
+
+	ref_flush(r);
+	if (t > r->now)
+		r->now = t;
+	if (!p->started)
+		t = r->now;
+	else if (t < p->t_last)
+		t = p->t_last;
+	q->st.nr_enqueues++;
+	ref_close(r, (int)v->actor, t, (int)v->state, 0);
+	ref_do_put(r, &(struct ref_put){(int)v->queue, false, n}, (int)v->actor, t);
+	q->st.units_time += n * (r->now - t);
+}
+
 /* The open edge is another state's; an actor that has done nothing yet begins in it. */
 static inline void ref_rename(struct ref *r, const struct graph_verb *v)
 {
@@ -802,6 +822,10 @@ static inline void ref_play(struct ref *r, enum ref_verb verb, const struct grap
 	int before = q->data.nr;
 	bool is_wait = verb == REF_WAIT || verb == REF_WAIT_EMPTY || verb == REF_WAIT_FULL;
 
+	if (verb == REF_ENQUEUE && flags & GRAPH_DATED) {
+		ref_dated(r, v, n);
+		return;
+	}
 	if (t < r->now) {
 		t = r->now;
 		r->raised++;

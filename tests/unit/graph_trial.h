@@ -32,6 +32,8 @@ struct trial {
 	int nr_events;
 	bool one_start, has_optional, has_rename;
 	uint32_t end_actor;
+	uint64_t now_ns,
+		path_ns[REF_ACTORS]; /* somebody has followed the actor's path up to then */
 };
 
 static inline uint32_t below(struct trial *t, uint32_t n)
@@ -137,6 +139,23 @@ static inline uint32_t random_flags(struct trial *t)
 	return flags;
 }
 
+/* A clock's tick, known of only now: not of a time up to which somebody followed the clock. */
+static inline void date(struct trial *t, struct event *e)
+{
+	uint64_t now = e->v.time_ns > t->now_ns ? e->v.time_ns : t->now_ns;
+	uint64_t since = now - t->path_ns[e->v.actor];
+
+	t->now_ns = now;
+	if (e->verb == REF_LINK)
+		t->path_ns[e->from] = now;
+	if (e->v.flags & GRAPH_ASIDE)
+		t->path_ns[e->v.actor] = now;
+	if (e->verb != REF_ENQUEUE || t->queue[e->v.queue].capacity || below(t, 4))
+		return;
+	e->v.flags = GRAPH_DATED;
+	e->v.time_ns = now - below(t, 1 + (since < 20 ? (uint32_t)since : 20));
+}
+
 /* Anything by anybody: what a broken trace may look like. */
 static inline void make_chaos(struct trial *t, int nr)
 {
@@ -158,6 +177,7 @@ static inline void make_chaos(struct trial *t, int nr)
 		e->v.n = below(t, 12) ? (int64_t)below(t, 5) : GRAPH_ALL;
 		e->v.flags = random_flags(t);
 		e->from = below(t, t->nr_actors);
+		date(t, e);
 		if (!below(t, 60)) {
 			e->v.flags |= GRAPH_START;
 			t->one_start = false;
@@ -201,6 +221,8 @@ static inline void perform(struct trial *t, struct program *p, uint32_t a, uint6
 	e->v.queue = th->queue;
 	e->v.n = th->n;
 	e->v.flags = th->flags;
+	if (!below(t, 4))
+		date(t, e);
 	if (th->op == REF_ENQUEUE)
 		p->units[th->queue] += th->n;
 	else if (th->op == REF_DEQUEUE)
@@ -268,6 +290,7 @@ static inline void run_thread(struct trial *t, struct program *p, uint32_t a, ui
 		struct event *e = add_event(t, REF_LINK, now, child);
 
 		e->from = a;
+		date(t, e);
 		p->thread[child] = (struct thread){.exists = true, .next = now + below(t, 5)};
 		return;
 	}

@@ -438,6 +438,7 @@ static void events(void)
 {
 	eventfd_t value;
 	uint64_t most = UINT64_MAX;
+	struct itimerspec soon = {{1, 0}, {1, 0}}, before;
 	int fd = eventfd(0, EFD_NONBLOCK), timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
 	SHOW(eventfd_read(fd, &value));
 	SHOW(eventfd_write(fd, 5));
@@ -452,6 +453,12 @@ static void events(void)
 	SHOW(read(fd, text, 8));
 	SHOW(read(timer, text, 8));
 	SHOW(write(timer, text, 8));
+	SHOW(timerfd_settime(timer, 0, &soon, &before));
+	SHOW(timerfd_settime(timer, TFD_TIMER_ABSTIME, &soon, NULL));
+	SHOW(timerfd_settime(timer, 99, &soon, NULL));
+	SHOW(timerfd_settime(timer, 0, BAD, NULL));
+	SHOW(timerfd_settime(fd, 0, &soon, NULL));
+	SHOW(timerfd_settime(-1, 0, &soon, NULL));
 	close(fd);
 	close(timer);
 }

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules_clock.c - sleep, and what waits for a deadline that does not move when work gets shorter.
+ *
+ * A clock is an actor that only time moves. It follows from whoever set it, and puts a token at
+ * each deadline, which the sleeper takes: so a path goes through the clock where the deadline
+ * decided, and through the work where that was longer. What a deadline is counted from the program
+ * does not say: from the one before it ("next += period") or from now (Python's time.sleep()). It
+ * is the deadline before when the distance between deadlines repeats itself better than the
+ * duration of the sleeps does; then the clock goes on, else the sleeper is asleep, as in a sleep
+ * for a time, and sets the clock when it awakes. C++'s sleep_until() is a sleep for a time as the
+ * kernel sees it, which is why those are looked at, too.
+ */
+#include "model/model_private.h"
+
+#include <stdlib.h>
+
+enum {
+	SLACK_NS = 20000,   /* times are read one after the other; more only when preempted */
+	EXACT_PARTS = 1000, /* a period repeats itself up to that part of it */
+	OF_FILE = 1,        /* key of a clock: a timerfd's, not a thread's */
+};
+
+static struct clock *clock_of(struct model *m, uint32_t kind, uint32_t id, uint32_t site)
+{
+	uint64_t hi = (uint64_t)kind << 32 | id, ix;
+	if (!base_map_get(&m->clocks, hi, site, &ix)) {
+		ix = m->nr_clocks;
+		if (!model_grow(m, &m->clock, &m->clock_capacity, ix + 1, sizeof *m->clock))
+			return NULL;
+		m->clock[m->nr_clocks++] = (struct clock){.actor = NONE, .site = site};
+		model_put(m, &m->clocks, hi, site, ix);
+	}
+	return &m->clock[ix];
+}
+
+/* NULL: none was set. */
+static struct clock *clock_of_file(struct model *m, uint32_t object)
+{
+	uint64_t ix;
+	if (!base_map_get(&m->clocks, (uint64_t)OF_FILE << 32 | object, 0, &ix))
+		return NULL;
+	return m->clock[ix].actor != NONE ? &m->clock[ix] : NULL;
+}
+
+/* From now on the clock follows from what the thread has done. */
+static void set_clock(struct model *m, struct thread *t, struct clock *c, uint64_t time_ns)
+{
+	if (c->actor == NONE) {
+		uint32_t actor = model_make_actor(m, NONE, NONE);
+		c->queue = model_make_queue(m, 0, 0, MODEL_TYPE_CLOCK, NONE, GRAPH_FIFO);
+		c->state = model_make_state(
+			m, MODEL_STATE_sleep, NONE, NONE, c->site, MODEL_SLEEP_DEADLINE);
+		if (m->status != BASE_OK)
+			return;
+		c->actor = actor;
+		m->actor[actor].clock_site = c->site + 1;
+	}
+	model_link(m, c->actor, time_ns, c->state, model_acting(t));
+	c->is_set = true;
+}
+
+static void tick(struct model *m, const struct clock *c, uint64_t due_ns, uint64_t time_ns)
+{
+	model_verb_of(m, c->actor, GRAPH_VERB_enqueue, due_ns < time_ns ? due_ns : time_ns,
+		c->queue, 1, c->state, GRAPH_DATED);
+}
+
+static void awake(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t), GRAPH_EXPLAINED);
+}
+
+/* ---- sleeps ---------------------------------------------------------------------------------- */
+
+/* From the nearest multiple of the period, but 0. */
+static uint64_t off_period(uint64_t interval_ns, uint64_t period_ns)
+{
+	uint64_t rest = interval_ns % period_ns;
+	if (interval_ns < period_ns)
+		return period_ns - interval_ns;
+	return rest < period_ns - rest ? rest : period_ns - rest;
+}
+
+/* Is this deadline counted from the one before? `exact`: as the program gave it. */
+static bool follows_deadline(
+	const struct clock *c, uint64_t deadline_ns, int64_t remaining_ns, bool exact)
+{
+	uint64_t interval_ns = deadline_ns - c->deadline_ns;
+	uint64_t span_ns = (uint64_t)llabs(remaining_ns - c->remaining_ns), off_ns = SLACK_NS;
+	if (!c->nr_deadlines || deadline_ns <= c->deadline_ns)
+		return false;
+	if (c->period_ns) {
+		off_ns = off_period(interval_ns, c->period_ns);
+		if (off_ns > SLACK_NS && off_ns > c->period_ns / EXACT_PARTS)
+			return false;
+	} else if (!exact) {
+		return false;
+	}
+	return exact ? off_ns < span_ns : off_ns < span_ns / 2;
+}
+
+static void note_deadline(struct clock *c, uint64_t deadline_ns, int64_t remaining_ns, bool follows)
+{
+	uint64_t interval_ns = c->nr_deadlines ? deadline_ns - c->deadline_ns : 0;
+	if (!follows || !c->period_ns || interval_ns < c->period_ns)
+		c->period_ns = deadline_ns > c->deadline_ns ? interval_ns : 0;
+	c->deadline_ns = deadline_ns;
+	c->remaining_ns = remaining_ns;
+	c->nr_deadlines++;
+}
+
+static void sleep_begins(struct model *m, struct thread *t, uint64_t time_ns, uint64_t deadline_ns,
+	int64_t remaining_ns, uint32_t site, bool exact)
+{
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t, site);
+	t->sleep = (struct sleep){.clock = NONE};
+	struct clock *c = clock_of(m, 0, t->stream, site);
+	if (!c)
+		return;
+	bool follows = follows_deadline(c, deadline_ns, remaining_ns, exact);
+	/* The first of a row is as good as any to count from. */
+	t->sleep.sets = follows || (exact && !c->nr_deadlines);
+	note_deadline(c, deadline_ns, remaining_ns, follows);
+	t->sleep.clock = (uint32_t)(c - m->clock);
+	t->sleep.due_ns = remaining_ns < 0 && (uint64_t)-remaining_ns > time_ns
+				  ? 0
+				  : time_ns + (uint64_t)remaining_ns;
+	t->sleep.follows = follows && c->is_set;
+	if (t->sleep.follows && remaining_ns > 0)
+		model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, c->queue, 1, c->state, 0);
+	else
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
+			t->sleep.follows
+				? c->state
+				: model_make_state(m, MODEL_STATE_sleep, NONE, NONE, site, NONE),
+			0);
+}
+
+void model_rule_sleep_begin(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_sleep_begin *b = &r->u.sleep_begin;
+	uint64_t duration_ns = b->duration_ns < INT64_MAX / 2 ? b->duration_ns : INT64_MAX / 2;
+	sleep_begins(
+		m, t, r->time_ns, r->time_ns + duration_ns, (int64_t)duration_ns, b->site, false);
+}
+
+void model_rule_sleep_until(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_sleep_until *u = &r->u.sleep_until;
+	const int64_t far_ns = INT64_MAX / 2;
+	int64_t remaining_ns = u->remaining_ns;
+	if (remaining_ns > far_ns || remaining_ns < -far_ns)
+		remaining_ns = remaining_ns < 0 ? -far_ns : far_ns;
+	sleep_begins(m, t, r->time_ns, u->deadline_ns, remaining_ns, u->site, true);
+}
+
+void model_rule_sleep_end(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	struct sleep was = t->sleep;
+	struct clock *c = was.clock < m->nr_clocks ? &m->clock[was.clock] : NULL;
+	t->sleep.clock = NONE;
+	if (!c) {
+		awake(m, t, r->time_ns);
+	} else if (was.follows && was.due_ns <= r->time_ns + SLACK_NS) {
+		tick(m, c, was.due_ns, r->time_ns);
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, c->queue, 1,
+			model_current_state(t), 0);
+	} else {
+		awake(m, t, r->time_ns);
+		c->is_set = false;
+		if (was.sets)
+			set_clock(m, t, c, r->time_ns);
+	}
+}
+
+/* ---- timerfd --------------------------------------------------------------------------------- */
+
+static void forget_expiries(struct model *m, const struct clock *c, uint64_t time_ns)
+{
+	if (c->actor != NONE && graph_queue_units(m->graph, c->queue))
+		model_verb_of(m, c->actor, GRAPH_VERB_resize, time_ns, c->queue, 0, c->state, 0);
+}
+
+void model_rule_timer_set(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const struct trace_timer_set *s = &r->u.timer_set;
+	struct clock *c = clock_of(m, OF_FILE, s->object, 0);
+	if (!c)
+		return;
+	uint64_t due_ns = r->time_ns + (s->first_ns < INT64_MAX / 2 ? s->first_ns : INT64_MAX / 2);
+	bool once = !s->period_ns && s->armed;
+	bool follows = once && follows_deadline(c, due_ns, (int64_t)(due_ns - r->time_ns), false);
+	if (once)
+		note_deadline(c, due_ns, (int64_t)(due_ns - r->time_ns), follows);
+	else
+		c->nr_deadlines = c->period_ns = 0;
+	if (c->actor == NONE)
+		c->site = s->site;
+	if (s->armed && !(follows && c->is_set))
+		set_clock(m, t, c, r->time_ns);
+	forget_expiries(m, c, r->time_ns);
+	c->armed = s->armed;
+	c->due_ns = due_ns;
+	c->every_ns = s->period_ns;
+}
+
+/* What has expired by now and nobody was told of. */
+static bool expires(struct model *m, struct clock *c, uint64_t time_ns)
+{
+	if (!c->armed || c->due_ns > time_ns + SLACK_NS)
+		return false;
+	tick(m, c, c->due_ns, time_ns);
+	c->due_ns += c->every_ns;
+	c->armed = c->every_ns != 0;
+	return true;
+}
+
+bool model_timer_read_begins(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns)
+{
+	struct clock *c = clock_of_file(m, object);
+	if (!c || !c->armed || c->due_ns <= time_ns || graph_queue_units(m->graph, c->queue))
+		return false;
+	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, c->queue, 1, c->state, 0);
+	return true;
+}
+
+/*
+ * A read takes all expiries: it waited for the first of them. Had the reader been quicker, it would
+ * have found fewer; how many it would need the program does not say. So where several were taken
+ * the next one counts from now.
+ */
+bool model_timer_was_read(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns)
+{
+	struct clock *c = clock_of_file(m, object);
+	if (!c || (!graph_queue_units(m->graph, c->queue) && !expires(m, c, time_ns)))
+		return false;
+	model_verb(m, t, GRAPH_VERB_dequeue, time_ns, c->queue, 1, model_current_state(t), 0);
+	if (c->armed && c->every_ns && c->due_ns <= time_ns) {
+		c->due_ns += ((time_ns - c->due_ns) / c->every_ns + 1) * c->every_ns;
+		set_clock(m, t, c, time_ns);
+	}
+	return true;
+}
+
+bool model_timer_is_ready(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns)
+{
+	struct clock *c = clock_of_file(m, object);
+	if (!c || (!expires(m, c, time_ns) && !graph_queue_units(m->graph, c->queue)))
+		return false;
+	if (t->mode == MODE_WAITING && t->left_in_wait)
+		model_rename(m, t, time_ns, c->state);
+	model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue, GRAPH_ALL, model_current_state(t),
+		GRAPH_LAST);
+	return true;
+}
