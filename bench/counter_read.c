@@ -5,9 +5,9 @@
  *
  *   cost                     ns a read: bare rdtsc, ours, in turns
  *   table READS              user, kernel and wall seconds of READS reads of three values
- *   threads N MS             ns an operation as rdtsc, ours and the kernel see it, N threads at
- * once races READS THREADS KIND ours or naive: values that go backwards or jump, preempted and
- * migrated mock READS               rdpmc's protocol against a page that is rewritten
+ *   threads N MS             ns an operation as rdtsc, ours and the kernel see it, N threads
+ *   races READS THREADS KIND ours or naive: values that go backwards, jump, were preempted, moved
+ *   mock READS               rdpmc's protocol against a page that is rewritten
  */
 static unsigned long mock_rdpmc(unsigned index);
 #define LONGPOLE_RDPMC(index) mock_rdpmc(index)

@@ -3,11 +3,13 @@
  * gen_trace.c - lpt-gen: a synthetic trace of any length for benchmarks. The same options make the
  * same records.
  *
- *   lock  K threads take and release L locks; a lock has one owner at a time and is handed on first
- * come, first served. The hot ones (half of the takes go to an eighth of them) are contended. note
- * a pipeline of K annotated stages with a queue between each two; later stages wait for earlier
- * ones. threads K threads one after the other, each with a lock for half of its life; --records is
- * not looked at.
+ *   lock     K threads take and release L locks; a lock has one owner at a time and is handed on
+ *            first come, first served. The hot ones (half of the takes go to an eighth of them)
+ *            are contended.
+ *   note     a pipeline of K annotated stages with a queue between each two; later stages wait for
+ *            earlier ones.
+ *   threads  K threads one after the other, each with a lock for half of its life; --records is
+ *            not looked at.
  */
 #include "trace/trace.h"
 #include "trace/enums.h"

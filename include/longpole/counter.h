@@ -25,8 +25,8 @@
  *                rdtsc is enough; when it is gone, the kernel's own accounts are read anew
  *     page       the same; the mark is the sequence lock of a perf event's mapped page
  *     bpf        what a BPF program writes at each system call into memory that the thread can
- * read. Needs a longpole with root's rights: `longpole stat --kernel-time` syscall    each read is
- * a system call (200 to 700 ns)
+ *                read; needs a longpole with root's rights (`longpole stat --kernel-time`)
+ *     syscall    each read is a system call (200 to 700 ns)
  *
  * What a tick is: one of the time stamp counter, whose rate is fixed (longpole_counter_tick_hz()).
  * Not a cycle of the core, which may be faster or slower. A thread that is open in a virtual

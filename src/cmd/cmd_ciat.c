@@ -23,8 +23,7 @@ enum {
 
 static const struct cmd_option option[] = {
 	CMD_STREAM_OPTIONS,
-	{"tags", 'T', NULL, NULL,
-		"print the report of the original tool (1996), each line after a tag RrTtLll:"},
+	{"tags", 'T', NULL, NULL, "print the report of the original tool, with tags RrTtLll:"},
 	{"report", 0, "FILE", "@file", "write that report to FILE"},
 	{"memory-file", 'm', "FILE", "@file",
 		"write the memory usage of each touched page to FILE"},

@@ -3,8 +3,9 @@
  * sarif.h - SARIF 2.1.0, for code scanning and editors: a writer for whoever has found something in
  * a program (deadlocks, livelocks, misused annotations). Texts are cleaned and quoted here.
  *
- *   format_sarif_begin(&out, "0.1.0", rules, nr); format_sarif_result(&out, &r) ...;
- * format_sarif_end(&out);
+ *   format_sarif_begin(&out, "0.1.0", rules, nr);
+ *   format_sarif_result(&out, &r);                 for each
+ *   format_sarif_end(&out);
  *
  * GitHub shows 5,000 of at most 25,000 results, 1,000 of 10,000 thread flow locations: what is
  * beyond FORMAT_SARIF_* is left out, and format_sarif_end() says how many.

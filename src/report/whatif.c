@@ -493,7 +493,7 @@ static enum base_status name_stuck(struct report_replay_prediction *r, struct mo
 	report_clean_add(&clean, base_str_text(&text));
 	base_str_add(&clean, ", from ");
 	report_ns(&clean, (double)r->stuck_ns);
-	base_str_add(&clean, r->stuck_anew ? " on: in the run it had not to wait" : " on");
+	base_str_add(&clean, r->stuck_anew ? " on: in the run it did not wait" : " on");
 	clean.failed |= text.failed;
 	base_str_fini(&text);
 	r->stuck = report_keep(arena, &clean);

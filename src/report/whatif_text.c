@@ -116,37 +116,38 @@ static void learned_words(struct base_str *s, const struct report_whatif *w)
 	if (!w->base.learned)
 		return;
 	base_str_add(s,
-		"; hand-overs of waits that a change makes longer or shorter are modelled by this "
-		"run's other waits of that length; woken threads come to processors as on "
-		"Linux and preempt others as often as they did, or (");
+		". Modelled after this run are hand-overs after waits that a change makes "
+		"longer or shorter, and where woken threads run and whom they preempt (for ");
 	report_percent(s, w->base.plain_share);
-	base_str_add(s, " of the answer, by how well either repeats the run) wait for any");
+	base_str_add(s, " of the answer, by how well either model repeats the run, they wait for "
+			"any processor instead)");
 	if (!w->base.wake_ns)
 		return;
-	base_str_add(s, ", and waking a sleeper costs its waker ");
+	base_str_add(s, "; waking a sleeper costs its waker ");
 	report_ns(s, (double)w->base.wake_ns);
 }
 
-static void interval_lines(struct base_str *s, const struct report_whatif *w)
+static void interval_lines(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
 {
-	if (!w->base.nr_variants) {
-		base_str_add(s, "; the log is too long to simulate it often: no intervals");
-		return;
-	}
-	base_str_addf(s,
-		". Intervals: from %u more simulations, in which waking costs more or less and "
-		"latencies stay as they were, and in which one of the two runs, the one before the "
-		"change or the one "
-		"after, has sleepers come later or sooner, woken threads preempt others or "
-		"wait for any processor and work takes up to %.0f %% more or less; and what two "
-		"runs differ "
-		"by anyway (%.1f %%: a usual amount, one recording cannot say this program's), "
-		"replay's own error and what recording cost (but for samples, which slow down "
-		"whatever runs)",
-		w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
+	struct base_str s = {0};
+	if (!w->base.nr_variants)
+		base_str_add(&s, "none: the log is too long to simulate it often");
+	else
+		base_str_addf(&s,
+			"from %u more simulations. In some of them waking costs more or less and "
+			"latencies stay as they were. In others one of the two runs, before or "
+			"after the change, has sleepers that wake later or sooner, woken threads "
+			"that preempt others or wait for any processor, and work that takes up to "
+			"%.0f %% more or less. Added are the %.1f %% by which two runs differ "
+			"anyway (a usual amount: one recording cannot know this program's), "
+			"replay's own error and what recording cost (without samples, which slow "
+			"down whatever runs)",
+			w->base.nr_variants, GRAPH_REPLAY_JITTER * 100, REPORT_RUNS_DIFFER * 100);
+	report_wrap(out, st, "INTERVALS  ", 11, base_str_text(&s));
+	base_str_fini(&s);
 }
 
-/* Not in the trace: dropped, or never shown. */
 static void given_words(struct base_str *s, const struct report_whatif *w)
 {
 	if (!w->base.nr_given)
@@ -195,7 +196,6 @@ static void replay_lines(
 		doubts(&s, w->base.own_error);
 		given_words(&s, w);
 		learned_words(&s, w);
-		interval_lines(&s, w);
 		if (report_replays_more(w))
 			base_str_add(&s,
 				"; it begins with the trace's first record, long before the "
@@ -203,6 +203,8 @@ static void replay_lines(
 	}
 	if (s.length)
 		report_wrap(out, st, "METHODS    ", 11, base_str_text(&s));
+	if (w->replayed && !w->too_long)
+		interval_lines(out, w, st);
 	base_str_fini(&s);
 }
 

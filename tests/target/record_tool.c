@@ -3,8 +3,9 @@
  * record_tool.c - record_run() without the command line of longpole: for benches and for tests of
  * the recorder alone.
  *
- *   record-tool [-o FILE] [-f HZ] [-b BUFFER_BYTES] [-s STACK_DEPTH] [-S no switches] [-w wait for
- * all] PROGRAM [ARGUMENT]... record-tool -d FILE        prints a trace
+ *   record-tool [-o FILE] [-f HZ] [-b BUFFER_BYTES] [-s STACK_DEPTH] [-S] [-w] PROGRAM [ARG]...
+ *                          -S: no switches; -w: wait for all
+ *   record-tool -d FILE    prints a trace
  */
 #include "record/session.h"
 
