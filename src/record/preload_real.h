@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>

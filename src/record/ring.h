@@ -54,7 +54,7 @@ struct ring_tag {
  * trace_kind; their words are records.def's fields in order, one word each, read so:
  *
  * - object: address or incarnation (48 bits) | type << 48 | RING_OBJECT_SHARED.
- *   System V semaphores: semid << 16 | index, SHARED.
+ *   System V semaphores: semid << 16 | index, SHARED; message queues: msqid, SHARED.
  * - site: return address; of thread_begin: address of the start routine.
  * - stack: 1: the RING_stack record just before it in the block belongs to it; 0: none.
  * - handle: pthread_t.
@@ -71,7 +71,8 @@ struct ring_tag {
  * - note_link: w1 = name id (0: deferred), w2 = instance, w3 = flags
  * - note_identify: w1 = connection
  *
- * A barrier's parties and an eventfd's first value (unless 0) are token_set records; reads and
+ * A barrier's parties, what a System V message queue holds at most, an eventfd's first value and a POSIX
+ * message queue's (unless 0) are token_set records; reads and
  * writes of an eventfd are io records of 8 bytes. A descriptor is described again, with the same
  * incarnation, when a socket has got its peer: the last description counts. A tryjoin or wait that
  * found nothing ends with join_done{handle 0}, child_waited{pid 0}. A timed lock that gave up is
@@ -113,6 +114,11 @@ struct ring_tag {
 	RING_RECORD(sleep_begin, 2)                                                                \
 	RING_RECORD(io_close, 3)                                                                   \
 	RING_RECORD(signal_send, 4)                                                                \
+	RING_RECORD(message_send, 4)                                                               \
+	RING_RECORD(message_sent, 2)                                                               \
+	RING_RECORD(message_wait, 4)                                                               \
+	RING_RECORD(message_receive, 3)                                                            \
+	RING_RECORD(message_received, 3)                                                           \
 	RING_RECORD(sleep_end, 0)                                                                  \
 	RING_RECORD(note_begin, 3)                                                                 \
 	RING_RECORD(note_end, 1)                                                                   \
@@ -195,7 +201,8 @@ struct ring_descriptor {      /* words 1.. of RING_descriptor */
 	uint64_t fd;
 	uint64_t type; /* enum trace_object_type */
 	uint64_t dev, ino;
-	uint64_t capacity_bytes; /* pipe size; socket buffer (both ends); 0: not known */
+	uint64_t capacity_bytes; /* pipe size; socket buffer (both ends); 0: not known. Of a message
+				    queue: messages */
 	uint64_t pair_ino;       /* socketpair: the other end's inode; 0: none */
 	uint64_t name_bytes; /* path; sockets: "tcp 127.0.0.1:80 127.0.0.1:4242" (local, peer) */
 };
