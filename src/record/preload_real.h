@@ -8,6 +8,7 @@
 
 #include "record/preload.h"
 
+#include <aio.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <sched.h>

@@ -55,7 +55,8 @@ enum trace_object_type {
 	X(mkdir, "mkdir")                                                                          \
 	X(truncate, "truncate")                                                                    \
 	X(allocate, "fallocate")                                                                   \
-	X(unlock, "file unlock")
+	X(unlock, "file unlock")                                                                   \
+	X(aio, "asynchronous I/O")
 enum trace_io {
 #define X(name, text) TRACE_IO_##name,
 	TRACE_IO_OPS(X)
