@@ -313,7 +313,11 @@ static void apply_lock(struct seen *t, const struct trace_record *r)
 		t->doing = waits(r->u.token_wait.object, FORMAT_WAIT_object, r->u.token_wait.site,
 			r->u.token_wait.stack);
 		break;
-	default: /* lock_fail, barrier_leave, token_take */
+	case TRACE_message_wait:
+		t->doing = waits(r->u.message_wait.object, FORMAT_WAIT_object,
+			r->u.message_wait.site, r->u.message_wait.stack);
+		break;
+	default: /* lock_fail, barrier_leave, token_take, message_sent, message_received */
 		done(t, 0);
 	}
 }
@@ -402,6 +406,11 @@ static void apply(struct seen *t, const struct trace_record *r)
 		if (r->kind != TRACE_cond_signal && r->kind != TRACE_cond_broadcast &&
 			r->kind != TRACE_token_set && r->kind != TRACE_token_give)
 			apply_lock(t, r);
+		break;
+	case TRACE_message_sent:
+	case TRACE_message_wait:
+	case TRACE_message_received:
+		apply_lock(t, r);
 		break;
 	case TRACE_io_begin ... TRACE_sleep_end:
 	case TRACE_child_wait:

@@ -231,6 +231,9 @@ enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const s
 
 uint64_t graph_queue_units(const struct graph *g, uint32_t queue);         /* in it now */
 bool graph_queue_has(const struct graph *g, uint32_t queue, uint64_t key); /* a unit with it */
+/* What this dequeue or peek would get first: units of one item, with its key. False: nothing. */
+bool graph_queue_next(
+	const struct graph *g, const struct graph_verb *v, uint64_t *ret_key, uint64_t *ret_units);
 /* The tag of the last of the units that this dequeue or peek would get; 0: there are none. */
 uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v);
 

@@ -460,6 +460,24 @@ bool graph_queue_has(const struct graph *g, uint32_t queue, uint64_t key)
 	return next_by_key(g, r, 0, key) < r->nr_items;
 }
 
+bool graph_queue_next(
+	const struct graph *g, const struct graph_verb *v, uint64_t *ret_key, uint64_t *ret_units)
+{
+	BASE_ASSERT(v->queue < g->nr_queues);
+	const struct queue *q = &g->queue[v->queue];
+	struct order order = order_of(
+		q, false, &(struct take){.queue = v->queue, .flags = v->flags, .key = v->key});
+
+	if (!q->data.nr_items)
+		return false;
+	uint32_t i = next_item(g, &q->data, &order, 0);
+	if (i >= q->data.nr_items)
+		return false;
+	*ret_key = ring_item(g, &q->data, i)->key;
+	*ret_units = ring_item(g, &q->data, i)->nr_units;
+	return true;
+}
+
 uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v)
 {
 	const struct queue *q = &g->queue[v->queue];

@@ -88,6 +88,8 @@ static bool is_connection(const struct trace_defs *d, uint32_t object)
 		[TRACE_OBJECT_pipe] = true,
 		[TRACE_OBJECT_socket] = true,
 		[TRACE_OBJECT_listener] = true,
+		[TRACE_OBJECT_message_queue] = true,
+		[TRACE_OBJECT_sysv_messages] = true,
 	};
 	uint64_t type = trace_def_object(d, object)->type;
 	return object && type < TRACE_OBJECT_NR && is[type];

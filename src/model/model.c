@@ -195,6 +195,11 @@ static bool is_token(enum trace_object_type type)
 	       type == TRACE_OBJECT_semaphore || type == TRACE_OBJECT_sysv_semaphore;
 }
 
+bool model_is_messages(enum trace_object_type type)
+{
+	return type == TRACE_OBJECT_message_queue || type == TRACE_OBJECT_sysv_messages;
+}
+
 static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline,
 	enum model_queue_part part)
@@ -215,12 +220,13 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 		.informs = type == TRACE_OBJECT_rwlock && part == MODEL_QUEUE_helper &&
 			   discipline == GRAPH_FIFO,
 	};
-	if (object && object < m->defs->nr_objects &&
-		(type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe)))
-		o.capacity = m->defs->objects[object].capacity;
-	else if (object && object < m->defs->nr_objects && type == TRACE_OBJECT_pipe &&
+	uint64_t capacity =
+		object && object < m->defs->nr_objects ? m->defs->objects[object].capacity : 0;
+	if (type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe))
+		o.capacity = capacity;
+	else if ((type == TRACE_OBJECT_pipe || model_is_messages(type)) &&
 		 part == MODEL_QUEUE_whole)
-		o.limit = m->defs->objects[object].capacity;
+		o.limit = capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)
 		return 0;
@@ -240,7 +246,8 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 			.tokens = discipline == GRAPH_POOL || is_token(type)},
 		.latency_state = o.latency_state,
 		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&
-			     type != TRACE_OBJECT_socket && type != TRACE_OBJECT_flow,
+			     type != TRACE_OBJECT_socket && type != TRACE_OBJECT_flow &&
+			     !model_is_messages(type),
 	};
 	return id;
 }

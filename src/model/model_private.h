@@ -46,6 +46,14 @@ struct io {
 		wants_space; /* preempted: left it so, which is no part of the call */
 };
 
+/* A call that puts a message into a queue, or takes one. */
+struct message {
+	uint64_t key, n;
+	uint32_t object, site;
+	bool sends, receives;
+	bool moved; /* it counts as being there, or as taken */
+};
+
 /* A system call under way, as the kernel's records tell it. */
 struct call {
 	uint32_t object;
@@ -162,6 +170,7 @@ struct thread {
 	struct kernel_view k;
 	struct io io;
 	struct sleep sleep;
+	struct message message;
 	struct visit visit;
 	struct held *held; /* up to MODEL_HELD_MAX */
 	struct machine *machine;
@@ -251,7 +260,9 @@ struct object {
 	struct disk *disk;
 	struct tcp *tcp;
 	struct packets *packets; /* flow */
-	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted */
+	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted; of
+				messages: units */
+	uint64_t outside; /* message queue: units of those that are sent, but are not in it yet */
 };
 
 /* ---- findings.c, check.c: are the annotations right? ------------------------------------------
@@ -570,6 +581,9 @@ uint32_t model_queue_of(
 uint32_t model_current_state(const struct thread *t);
 void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint32_t otherwise);
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
+/* What was in a message queue when it was opened. */
+void model_messages_found(struct model *m, struct thread *t, const struct trace_record *r);
+bool model_is_messages(enum trace_object_type type);
 void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns); /* of files */
 /* Who acts: the annotated machine on top, else the thread. */
 uint32_t model_acting(const struct thread *t);

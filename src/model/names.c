@@ -290,6 +290,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 	const struct state_info *st = &m->state[state];
 	const char *f = NULL;
 	uint32_t class_ix = st->class_ix;
+	bool messages = class_ix != NONE && class_ix < m->nr_classes &&
+			model_is_messages(m->class_[class_ix].type);
 	bool queue = class_ix != NONE && class_ix < m->nr_classes &&
 		     st->pub.kind == MODEL_STATE_wait &&
 		     (m->class_[class_ix].type == TRACE_OBJECT_pipe ||
@@ -324,9 +326,10 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 								   : "waiting for a thread's end");
 			break;
 		}
-		base_str_add(s, !queue         ? "waiting for "
-				: st->aux == 1 ? "waiting for space in "
-					       : "waiting for data in ");
+		base_str_add(s, !queue && !messages ? "waiting for "
+				: st->aux == 1      ? "waiting for space in "
+				: messages          ? "waiting for a message in "
+						    : "waiting for data in ");
 		model_add_class(m, s, class_ix);
 		break;
 	case MODEL_STATE_latency:

@@ -439,12 +439,20 @@ static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t), GRAPH_EXPLAINED);
 }
 
+/* What its readiness comes from; NULL: somebody else. */
+static struct object *read_at(struct model *m, uint32_t object)
+{
+	return definition(m, object)->type == TRACE_OBJECT_message_queue
+		       ? model_object(m, object)
+		       : flow_of(m, object, FLOW_in);
+}
+
 void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_poll_end *e = &r->u.poll_end;
 	uint32_t state = model_current_state(t);
 	struct object *f =
-		e->object && e->result > 0 && !e->writable ? flow_of(m, e->object, FLOW_in) : NULL;
+		e->object && e->result > 0 && !e->writable ? read_at(m, e->object) : NULL;
 	if (e->result == -EINTR || (e->object && e->result > 0 && is_signals(m, e->object)))
 		/* SIGCHLD, of all that are seen */
 		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);

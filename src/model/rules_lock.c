@@ -456,6 +456,10 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 		o->parties = r->u.token_set.n;
 		return;
 	}
+	if (model_is_messages(type)) {
+		model_messages_found(m, t, r);
+		return;
+	}
 	o->parties = 1; /* made before our eyes */
 	uint32_t queue = token_queue(m, object, o, 0);
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, (int64_t)r->u.token_set.n,

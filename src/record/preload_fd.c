@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <termios.h>
 
 #define UNCONNECTED (1ull << 62) /* in an entry: a stream socket without a peer yet */
@@ -28,6 +29,7 @@
 #define ENTRY_FLAGS (UNCONNECTED | LOCKED)
 
 enum { NAME_MAX_BYTES = 512, EVENTFD_INFO_BYTES = 256 };
+enum { MQUEUE_FILE_SYSTEM = 0x19800202 }; /* the kernel's MQUEUE_MAGIC */
 
 struct description {
 	struct ring_descriptor words;
@@ -220,6 +222,27 @@ static void describe_anonymous(struct description *d, int fd)
 		d->words.ino = eventfd_number(fd);
 }
 
+/* A file of its own file system, called as its queue is. (All of them say that they have that many
+ * bytes: no other file is asked.) */
+static void describe_message_queue(struct description *d, int fd, off_t nr_bytes)
+{
+	enum { FILE_BYTES = 80 };
+	static const char removed[] = " (deleted)";
+	const size_t nr_removed = sizeof removed - 1;
+	struct statfs system;
+	struct mq_attr queue;
+	if (nr_bytes != FILE_BYTES ||
+		preload_syscall(SYS_fstatfs, fd, (long)&system, 0, 0, 0, 0) != 0 ||
+		system.f_type != MQUEUE_FILE_SYSTEM ||
+		preload_syscall(SYS_mq_getsetattr, fd, 0, (long)&queue, 0, 0, 0) != 0)
+		return;
+	size_t n = d->words.name_bytes;
+	if (n > nr_removed && memcmp(d->name + n - nr_removed, removed, nr_removed) == 0)
+		d->words.name_bytes = n - nr_removed;
+	d->words.type = TRACE_OBJECT_message_queue;
+	d->words.capacity_bytes = (uint64_t)queue.mq_maxmsg;
+}
+
 static bool describe(struct description *d, int fd)
 {
 	struct stat file;
@@ -253,6 +276,7 @@ static bool describe(struct description *d, int fd)
 	default:
 		read_link(d, fd);
 		d->words.type = TRACE_OBJECT_file;
+		describe_message_queue(d, fd, file.st_size);
 	}
 	return true;
 }

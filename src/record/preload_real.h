@@ -8,6 +8,7 @@
 
 #include "record/preload.h"
 
+#include <aio.h>
 #include <mqueue.h>
 #include <poll.h>
 #include <sched.h>
@@ -19,6 +20,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>

@@ -39,7 +39,7 @@
 
 #include <stdint.h>
 
-enum { RING_VERSION = 5, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 6, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */
@@ -54,7 +54,7 @@ struct ring_tag {
  * trace_kind; their words are records.def's fields in order, one word each, read so:
  *
  * - object: address or incarnation (48 bits) | type << 48 | RING_OBJECT_SHARED.
- *   System V semaphores: semid << 16 | index, SHARED.
+ *   System V semaphores: semid << 16 | index, SHARED; message queues: msqid, SHARED.
  * - site: return address; of thread_begin: address of the start routine.
  * - stack: 1: the RING_stack record just before it in the block belongs to it; 0: none.
  * - handle: pthread_t.
@@ -71,7 +71,8 @@ struct ring_tag {
  * - note_link: w1 = name id (0: deferred), w2 = instance, w3 = flags
  * - note_identify: w1 = connection
  *
- * A barrier's parties and an eventfd's first value (unless 0) are token_set records; reads and
+ * A barrier's parties, what a System V message queue holds at most, an eventfd's first value and a POSIX
+ * message queue's (unless 0) are token_set records; reads and
  * writes of an eventfd are io records of 8 bytes. A descriptor is described again, with the same
  * incarnation, when a socket has got its peer: the last description counts. A tryjoin or wait that
  * found nothing ends with join_done{handle 0}, child_waited{pid 0}. A timed lock that gave up is
@@ -115,6 +116,11 @@ struct ring_tag {
 	RING_RECORD(sleep_until, 3)                                                                \
 	RING_RECORD(timer_set, 5)                                                                  \
 	RING_RECORD(signal_send, 4)                                                                \
+	RING_RECORD(message_send, 4)                                                               \
+	RING_RECORD(message_sent, 2)                                                               \
+	RING_RECORD(message_wait, 4)                                                               \
+	RING_RECORD(message_receive, 3)                                                            \
+	RING_RECORD(message_received, 3)                                                           \
 	RING_RECORD(sleep_end, 0)                                                                  \
 	RING_RECORD(note_begin, 3)                                                                 \
 	RING_RECORD(note_end, 1)                                                                   \
@@ -197,7 +203,8 @@ struct ring_descriptor {      /* words 1.. of RING_descriptor */
 	uint64_t fd;
 	uint64_t type; /* enum trace_object_type */
 	uint64_t dev, ino;
-	uint64_t capacity_bytes; /* pipe size; socket buffer (both ends); 0: not known */
+	uint64_t capacity_bytes; /* pipe size; socket buffer (both ends); 0: not known. Of a message
+				    queue: messages */
 	uint64_t pair_ino;       /* socketpair: the other end's inode; 0: none */
 	uint64_t name_bytes; /* path; sockets: "tcp 127.0.0.1:80 127.0.0.1:4242" (local, peer) */
 };

@@ -508,6 +508,13 @@ static bool convert_fields(struct record_converter *c, struct record_thread *t,
 	return again;
 }
 
+/* Of these a token_set says how many there may be. */
+static bool is_size(uint64_t object)
+{
+	uint64_t type = (object & ~RING_OBJECT_SHARED) >> RING_OBJECT_TYPE_SHIFT;
+	return type == TRACE_OBJECT_barrier || type == TRACE_OBJECT_sysv_messages;
+}
+
 /* What some records say about their thread's image and objects. */
 static void learn(
 	struct record_converter *c, struct record_thread *t, const uint64_t *word, unsigned kind)
@@ -516,9 +523,7 @@ static void learn(
 		t->image->begun = true;
 		if (word[1])
 			record_image_set_forked(&c->world, t->image);
-	} else if (kind == TRACE_token_set &&
-		   (word[1] & ~RING_OBJECT_SHARED) >> RING_OBJECT_TYPE_SHIFT ==
-			   TRACE_OBJECT_barrier) {
+	} else if (kind == TRACE_token_set && is_size(word[1])) {
 		record_image_size_object(&c->world, t->image, word[1], word[2]);
 	}
 }

@@ -40,7 +40,12 @@ static enum trace_object_type type_of(uint64_t word)
 static bool is_descriptor(enum trace_object_type type)
 {
 	return (type >= TRACE_OBJECT_pipe && type <= TRACE_OBJECT_other) ||
-	       type == TRACE_OBJECT_io_uring;
+	       type == TRACE_OBJECT_io_uring || type == TRACE_OBJECT_message_queue;
+}
+
+static bool is_numbered_by_system(enum trace_object_type type)
+{
+	return type == TRACE_OBJECT_sysv_semaphore || type == TRACE_OBJECT_sysv_messages;
 }
 
 static void put(
@@ -125,7 +130,7 @@ static uint32_t memory_object(struct record_world *w, struct record_image *image
 	uint64_t scope = image->number, key = word & ~RING_OBJECT_SHARED;
 	bool shared = (word & RING_OBJECT_SHARED) != 0;
 
-	if (type == TRACE_OBJECT_sysv_semaphore) { /* numbered by the system */
+	if (is_numbered_by_system(type)) {
 		scope = scope_of(SCOPE_system, type);
 		shared = true;
 	} else if (shared) {
@@ -318,7 +323,7 @@ static uint32_t descriptor_object(
 uint32_t record_image_object_slow(struct record_world *w, struct record_image *image, uint64_t word)
 {
 	uint32_t object;
-	if (!(word & RING_OBJECT_ADDRESS))
+	if (!(word & RING_OBJECT_ADDRESS) && !is_numbered_by_system(type_of(word)))
 		return 0;
 	if (is_descriptor(type_of(word))) {
 		uint64_t incarnation = word & RING_OBJECT_ADDRESS;

@@ -5,7 +5,7 @@
 
 /* object.type. object.address of the kernel's: futex: the word's (process 0: shared memory);
  * socket, pipe, file: inode; netdev: interface index; qdisc: (interface index << 32) + handle;
- * disk: major << 20 | minor; kernel_lock: address. */
+ * disk: major << 20 | minor; kernel_lock: address. System V message queue: its id. */
 #define TRACE_OBJECT_TYPES(X)                                                                      \
 	X(none, "nothing")                                                                         \
 	X(mutex, "mutex")                                                                          \
@@ -32,7 +32,9 @@
 	X(qdisc, "queueing discipline")                                                            \
 	X(flow, "packet flow") /* name: PROTOCOL FROM:PORT>TO:PORT */                              \
 	X(disk, "disk")                                                                            \
-	X(kernel_lock, "kernel lock")
+	X(kernel_lock, "kernel lock")                                                              \
+	X(message_queue, "message queue") /* POSIX */                                              \
+	X(sysv_messages, "System V message queue")
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
 	TRACE_OBJECT_TYPES(X)
@@ -53,7 +55,8 @@ enum trace_object_type {
 	X(mkdir, "mkdir")                                                                          \
 	X(truncate, "truncate")                                                                    \
 	X(allocate, "fallocate")                                                                   \
-	X(unlock, "file unlock")
+	X(unlock, "file unlock")                                                                   \
+	X(aio, "asynchronous I/O")
 enum trace_io {
 #define X(name, text) TRACE_IO_##name,
 	TRACE_IO_OPS(X)

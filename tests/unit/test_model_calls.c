@@ -436,6 +436,76 @@ static void a_file_lock_comes_from_its_holder(void **state)
 	}
 }
 
+/* Of two messages the more urgent one, or the one of the type asked for, though it came later. */
+static void a_message_comes_from_its_sender(void **state)
+{
+	(void)state;
+	for (unsigned sysv = 0; sysv < 2; sysv++) {
+		struct bench b;
+		start(&b);
+		uint32_t fn = site(&b, "worker");
+		uint32_t queue =
+			object(&b, sysv ? TRACE_OBJECT_sysv_messages : TRACE_OBJECT_message_queue,
+				sysv ? "0x00001234" : "/jobs", sysv ? 16384 : 10);
+		uint64_t units = sysv ? 8 : 1;
+		spawn(&b, 2, fn);
+		PUT(&b, 40, 1, message_receive, .object = queue, .site = fn);
+		PUT(&b, 50, 1, message_wait, .object = queue, .full = 0, .site = fn);
+		PUT(&b, 300, 2, message_send, .object = queue, .n = units, .key = 1, .site = fn);
+		PUT(&b, 303, 2, message_sent, .object = queue, .n = units);
+		PUT(&b, 305, 3, message_send, .object = queue, .n = units, .key = 9, .site = fn);
+		PUT(&b, 308, 3, message_sent, .object = queue, .n = units);
+		PUT(&b, 320, 1, message_received, .object = queue, .n = units, .key = 9);
+		PUT(&b, 330, 1, message_receive, .object = queue, .key = sysv, .site = fn);
+		PUT(&b, 331, 1, message_received, .object = queue, .n = units, .key = 1);
+		end(&b, 400);
+		assert_float_equal(
+			on_path(&b, sysv ? "hand-over of System V message queue 0x00001234"
+					 : "hand-over of message queue /jobs"),
+			320 - 305, 1e-6);
+		assert_float_equal(on_path(&b, "waiting for a message in"), 0, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
+/* Room comes from who receives, from when it calls, also when the sender is back first: the
+ * receiver was preempted in its call, or is only slow to say so. */
+static void room_for_a_message_comes_from_its_receiver(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 3; how++) {
+		struct bench b;
+		start(&b);
+		uint32_t fn = site(&b, "worker");
+		uint32_t queue = object(&b, TRACE_OBJECT_message_queue, "/jobs", 1);
+		spawn(&b, 1, fn);
+		PUT(&b, 100, 1, message_send, .object = queue, .n = 1, .key = 3, .site = fn);
+		PUT(&b, 101, 1, message_sent, .object = queue, .n = 1);
+		PUT(&b, 110, 1, message_send, .object = queue, .n = 1, .key = 5, .site = fn);
+		PUT(&b, 112, 1, message_wait, .object = queue, .full = 1, .site = fn);
+		PUT(&b, 400, 2, message_receive, .object = queue, .site = fn);
+		if (how == 0)
+			PUT(&b, 402, 2, message_received, .object = queue, .n = 1, .key = 3);
+		if (how == 1)
+			PUT(&b, 404, 2, cpu_out, .processor = 0, .preempted = 1);
+		PUT(&b, 405, 1, message_sent, .object = queue, .n = 1);
+		if (how == 1)
+			PUT(&b, 410, 2, cpu_in, .processor = 0);
+		if (how != 0)
+			PUT(&b, 412, 2, message_received, .object = queue, .n = 1, .key = 3);
+		PUT(&b, 420, 2, message_receive, .object = queue, .site = fn);
+		PUT(&b, 421, 2, message_received, .object = queue, .n = 1, .key = 5);
+		end(&b, 500);
+		assert_float_equal(
+			on_path(&b, "waiting for space in message queue /jobs"), 0, 1e-6);
+		assert_float_equal(on_path_of(&b, "worker", "running"), 400 - 15, 1e-6);
+		assert_float_equal(on_path(&b, "hand-over of message queue"), 5, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 /* The kernel sees the program before its first own instruction, while its libraries are loaded. */
 static void the_loader_is_of_the_run(void **state)
 {
@@ -509,6 +579,8 @@ int main(void)
 		cmocka_unit_test(the_end_of_a_thread_gives_up_its_mutex),
 		cmocka_unit_test(a_signal_comes_from_its_sender),
 		cmocka_unit_test(a_file_lock_comes_from_its_holder),
+		cmocka_unit_test(a_message_comes_from_its_sender),
+		cmocka_unit_test(room_for_a_message_comes_from_its_receiver),
 		cmocka_unit_test(the_loader_is_of_the_run),
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
 	};
