@@ -171,6 +171,7 @@ struct thread {
 	struct io io;
 	struct sleep sleep;
 	struct message message;
+	uint32_t spawn_site; /* of a vfork or posix_spawn since which it has not slept; 0: none */
 	struct visit visit;
 	struct held *held; /* up to MODEL_HELD_MAX */
 	struct machine *machine;

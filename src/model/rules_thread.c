@@ -207,6 +207,7 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 		model_token_queue(m, token ? TOKEN_fork : TOKEN_spawn, t->process, token, true);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.process_fork.site);
+	t->spawn_site = token ? 0 : r->u.process_fork.site;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
 }
 
@@ -465,11 +466,15 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
 		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
 		return; /* a call that may sleep: its state says so */
+	uint32_t site = m->state[t->graph_state].pub.site;
+	/* vfork() and posix_spawn() return when the child has begun its program, or has ended */
+	bool spawns = t->spawn_site && t->spawn_site == site;
+	t->spawn_site = 0;
 	model_visit_leaves(t, r->time_ns);
 	t->resume_state = t->graph_state;
-	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
-		model_make_state(m, MODEL_STATE_blocked, t->role, NONE,
-			m->state[t->graph_state].pub.site, NONE),
+	model_verb(m, t, spawns ? GRAPH_VERB_state : GRAPH_VERB_wait, r->time_ns, 0, 0,
+		model_make_state(m, spawns ? MODEL_STATE_start : MODEL_STATE_blocked, t->role, NONE,
+			site, NONE),
 		0);
 	t->mode = MODE_BLOCKED;
 }
@@ -499,7 +504,8 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 			t->resume_state, GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
 	case MODE_BLOCKED:
-		model_count(m, TRACE_DIAG_futex_unseen);
+		if (m->state[t->graph_state].pub.kind == MODEL_STATE_blocked)
+			model_count(m, TRACE_DIAG_futex_unseen);
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, 0);
 		return;
 	case MODE_WAITING:

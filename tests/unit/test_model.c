@@ -522,6 +522,28 @@ static void equal_threads_share_samples(void **state)
 	finish(&b);
 }
 
+/* vfork() and posix_spawn() hold the caller until the child has begun its program. */
+static void spawning_is_no_unknown_wait(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t spawns = site(&b, "spawn_all"), p = process_of(&b, "make", 0, 100);
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, cpu_in, .processor = 0);
+	PUT(&b, 100, 1, process_fork, .token = 0, .site = spawns);
+	PUT(&b, 110, 1, cpu_out, .processor = 0);
+	PUT(&b, 400, 1, cpu_in, .processor = 0);
+	PUT(&b, 500, 1, cpu_out, .processor = 0); /* and this is another thing */
+	PUT(&b, 570, 1, cpu_in, .processor = 0);
+	end(&b, 1000);
+	assert_float_equal(on_path(&b, "starting a program"), 290, 1e-6);
+	assert_float_equal(on_path(&b, "blocked outside every recorded call"), 70, 1e-6);
+	assert_float_equal(unexplained(&b), 70, 1e-6);
+	finish(&b);
+}
+
 /* A function of the recorder's library has the name of the one that it stands for, and is not it.
  */
 static void the_recorder_is_told_from_the_program(void **state)
@@ -798,6 +820,7 @@ int main(void)
 		cmocka_unit_test(equal_threads_share_samples),
 		cmocka_unit_test(share_is_of_time_and_not_of_samples),
 		cmocka_unit_test(the_recorder_is_told_from_the_program),
+		cmocka_unit_test(spawning_is_no_unknown_wait),
 		cmocka_unit_test(any_records_conserve_time),
 		cmocka_unit_test(a_path_for_each_connection),
 		cmocka_unit_test(one_connection_alone),
