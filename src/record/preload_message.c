@@ -48,7 +48,7 @@ static bool posix_call(struct message_call *call, mqd_t queue, uint64_t site)
 /* What is in it already, others put there before they were recorded. */
 static mqd_t posix_opened(mqd_t queue)
 {
-	struct mq_attr now;
+	struct mq_attr now = {0};
 	if (queue < 0 || !preload_active())
 		return queue;
 	preload_fd_forget(queue);
@@ -147,7 +147,7 @@ static size_t add_key(char *text, uint32_t key)
 
 static void record_size(int id)
 {
-	struct msqid_ds now;
+	struct msqid_ds now = {0};
 	if (preload_syscall(SYS_msgctl, id, IPC_STAT, (long)&now, 0, 0, 0) == 0)
 		PRELOAD_RECORD(token_set, sysv_object(id), now.msg_qbytes);
 }
