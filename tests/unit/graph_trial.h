@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 #include "graph/priv.h"
-#include "graph_reference.h"
+#include "graph_reference_solve.h"
 
 #include <stdlib.h>
 
