@@ -17,6 +17,7 @@
 #include "record/room.h"
 #include "record/session_ring.h"
 #include "record/session_tally.h"
+#include "record/tally.h"
 #include "record/slots.h"
 #include "record/system_convert.h"
 
@@ -52,7 +53,6 @@ enum {
 	NAME_EVERY_NS = 1000000000,
 	LATE_NS = 200000000, /* of the kernel's events: by far */
 	SYSTEM_NICE = -15,
-	HOLD_MASK = 7,                /* one in eight */
 	EVENTS_WAITING_MAX = 1 << 18, /* of the kernel, of 100 bytes or so */
 };
 
@@ -293,8 +293,7 @@ static enum base_status set_up_program(
 		return status;
 	if (counts(s))
 		status = record_tally_create(&s->ring,
-			o->locks == RECORD_LOCKS_count ? (uint32_t)RECORD_TALLY_NEVER : HOLD_MASK,
-			s->err);
+			o->locks == RECORD_LOCKS_count ? TALLY_NEVER : TALLY_EIGHTH, s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->buffer_bytes = (uint64_t)s->ring.nr_blocks * RING_BLOCK_BYTES;

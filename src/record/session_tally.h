@@ -7,9 +7,8 @@
 #include "record/session.h"
 #include "record/session_ring.h"
 
-/* Appends tables to the ring's file; the program must not run yet. mask: of every how many holds
- * one is timed, less one; RECORD_TALLY_NEVER: none. */
-enum { RECORD_TALLY_NEVER = 2 }; /* (n & 2) == 1 never holds */
+/* Appends tables to the ring's file; the program must not run yet. mask: TALLY_EIGHTH, TALLY_NEVER.
+ */
 enum base_status record_tally_create(
 	struct record_ring *r, uint32_t mask, struct base_err *err) BASE_MUST_CHECK;
 

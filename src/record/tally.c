@@ -86,9 +86,8 @@ static struct tally_table *next_of(struct ring_head *head, struct tally_table *t
 
 static struct tally_entry *find_in(struct tally_table *t, uint64_t key, uint64_t site)
 {
-	size_t at = tally_slot(key, site);
 	for (unsigned i = 0; i < TALLY_PROBES; i++) {
-		struct tally_entry *e = &t->entry[(at + i) % TALLY_ENTRIES];
+		struct tally_entry *e = tally_place(t, key, site, i);
 		if (e->key == key && e->site == site)
 			return e;
 		uint64_t is_free = 0;
@@ -106,9 +105,8 @@ static struct tally_entry *find_in(struct tally_table *t, uint64_t key, uint64_t
 /* Beside the place where it should be: in a well filled table that is not rare. */
 struct tally_entry *tally_probe(struct tally_table *t, uint64_t key, uint64_t site)
 {
-	size_t at = tally_slot(key, site);
 	for (unsigned i = 1; i < TALLY_PROBES; i++) {
-		struct tally_entry *e = &t->entry[(at + i) % TALLY_ENTRIES];
+		struct tally_entry *e = tally_place(t, key, site, i);
 		if (e->key == key && e->site == site)
 			return e;
 		if (!e->key)

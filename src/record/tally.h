@@ -24,6 +24,8 @@ enum {
 	TALLY_THREAD_TABLES = 8,
 	TALLY_BINS = 40, /* log2 of ns */
 };
+/* ring_head.tally_mask: of every so many holds one is timed, less one. */
+enum { TALLY_EIGHTH = 7, TALLY_NEVER = 2 /* (n & 2) == 1 never holds */ };
 enum tally_state { TALLY_FREE, TALLY_ACTIVE, TALLY_DONE };
 
 /* Of a lock taken at one place; of a condition variable; of a function called by another. */
@@ -71,7 +73,7 @@ struct tally_entry {
 	 * that of weight * ns. */
 	double squares;          /* of weight * ns^2 */
 	uint64_t weight_squares; /* of weight^2 */
-	uint64_t unused;
+	uint64_t turn;           /* the hold of this number is timed (tally_lock.c) */
 };
 _Static_assert(sizeof(struct tally_entry) == 128, "two lines");
 

@@ -210,7 +210,7 @@ PRELOAD_INLINE void call_begin(
 	unsigned caller = context.nr ? context.frame[context.nr - 1].function : CALLS_none;
 	uint64_t key = calls_key(function, caller);
 	struct tally_table *t = preload_self.tally;
-	struct tally_entry *e = t && preload_fresh.head ? &t->entry[tally_slot(key, site)] : NULL;
+	struct tally_entry *e = t && preload_fresh.head ? tally_place(t, key, site, 0) : NULL;
 	if (PRELOAD_RARE(!e || e->key != key || e->site != site))
 		e = find_entry(t, key, site);
 	if (PRELOAD_RARE(!e))

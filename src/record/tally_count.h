@@ -18,11 +18,23 @@ PRELOAD_INLINE void tally_max(uint64_t *counter, uint64_t value)
 		*counter = value;
 }
 
-PRELOAD_INLINE size_t tally_slot(uint64_t key, uint64_t site)
+/* In bytes from the first entry. Of a key only the address counts: the rest, as whether a lock is
+ * shared, is read from memory, and the lock's atomic operation waits for what is counted before. */
+PRELOAD_INLINE size_t tally_offset(uint64_t address, uint64_t site)
 {
-	return (size_t)(((key >> 3) + site) * 0x9e3779b97f4a7c15u >> 53);
+	uint64_t hash = ((address >> 3) + site) * 0x9e3779b97f4a7c15u;
+	return (size_t)(hash >> (64 - 11 - 7) & (TALLY_ENTRIES - 1) << 7);
 }
-_Static_assert(TALLY_ENTRIES == 1 << (64 - 53), "tally_slot()");
+_Static_assert(TALLY_ENTRIES == 1 << 11 && sizeof(struct tally_entry) == 1 << 7, "tally_offset()");
+
+/* The i-th place where that may be counted. */
+PRELOAD_INLINE struct tally_entry *tally_place(
+	struct tally_table *t, uint64_t key, uint64_t site, unsigned i)
+{
+	size_t offset = tally_offset(key & RING_OBJECT_ADDRESS, site);
+	offset = (offset + i * sizeof(struct tally_entry)) % sizeof(t->entry);
+	return (struct tally_entry *)(void *)((char *)t->entry + offset);
+}
 
 /* By whoever counts: an entry for `key` is new. */
 void tally_entered(uint64_t key, uint64_t site);
@@ -30,17 +42,26 @@ void tally_left(void); /* ... and: this thread, or process, ends */
 struct tally_entry *tally_find_slow(uint64_t key, uint64_t site);
 struct tally_entry *tally_probe(struct tally_table *t, uint64_t key, uint64_t site);
 
-/* Where this thread counts that; NULL: nowhere. In a fork's child preload_fresh is zero until it
- * has attached, and then preload_self is: so nobody counts into a parent's table. */
-PRELOAD_INLINE struct tally_entry *tally_find(uint64_t key, uint64_t site)
+/* Where this thread counts that, if that is in the place where it should be; address: the key's. In
+ * a fork's child preload_fresh is zero until it has attached, and then preload_self is: so nobody
+ * counts into a parent's table. */
+PRELOAD_INLINE struct tally_entry *tally_here(uint64_t key, uint64_t address, uint64_t site)
 {
 	struct tally_table *t = preload_self.tally;
 	if (PRELOAD_RARE(!t || !preload_fresh.head))
-		return tally_find_slow(key, site);
-	struct tally_entry *e = &t->entry[tally_slot(key, site)];
-	if (PRELOAD_LIKELY(e->key == key && e->site == site))
+		return NULL;
+	struct tally_entry *e = (void *)((char *)t->entry + tally_offset(address, site));
+	return PRELOAD_LIKELY(e->key == key && e->site == site) ? e : NULL;
+}
+
+/* Where this thread counts that; NULL: nowhere. */
+PRELOAD_INLINE struct tally_entry *tally_find(uint64_t key, uint64_t site)
+{
+	struct tally_entry *e = tally_here(key, key & RING_OBJECT_ADDRESS, site);
+	if (PRELOAD_LIKELY(e))
 		return e;
-	return tally_probe(t, key, site);
+	struct tally_table *t = preload_self.tally;
+	return t && preload_fresh.head ? tally_probe(t, key, site) : tally_find_slow(key, site);
 }
 
 /* Of a duration between two stamps, less what those take themselves: a stamp may take longer than

@@ -3,10 +3,9 @@
  * tally_lock.c - locks counted where they are taken: exactly, with a sample of the holds timed.
  *
  * A lock that looks taken when it is asked for counts as contended, and its wait is timed. Of the
- * holds of a lock at a place the first is timed, then one in head.tally_mask + 1: each pair of lock
- * and place has its own turn, so that a program's rhythm cannot hide one from the sample. Of the
- * turns of those that are taken often, and of a thread that has timed many, one in RARELY is used,
- * by chance, and counts RARELY times.
+ * holds of a lock at a place the first is timed, then one in eight, by chance: each pair of lock
+ * and place has its own turn, so that a program's rhythm cannot hide one from the sample. Of those
+ * that are taken often, and of a thread that has timed many, fewer are timed, and each counts more.
  */
 #include "record/preload_lock.h"
 #include "record/tally_count.h"
@@ -14,7 +13,7 @@
 /* ---- timed holds
  * ---------------------------------------------------------------------------------- */
 
-enum { TIMED_MAX = 6, OFTEN = 1024, MANY = 4096, RARELY = 8 };
+enum { TIMED_MAX = 6, MANY = 4096 };
 static __thread struct timed {
 	uint64_t key; /* 0: free; 1: being written */
 	uint64_t since_tsc, weight;
@@ -36,22 +35,32 @@ static void forget_timed(void)
 		preload_self.timed_in[i] = 0;
 }
 
-/* What the hold number `count` that is to be timed counts; 0: it is not timed. */
-static uint32_t weight_of(uint64_t count)
+/* What is timed next of a lock at a place, by what its timed holds count until now: one in `every`,
+ * which counts `weight` times as much as one in eight. */
+static const struct rate {
+	uint64_t until;
+	uint32_t every, weight;
+} rates[] = {{128, 8, 1}, {2048, 64, 8}, {UINT64_MAX, 256, 32}};
+
+static const struct rate *rate_of(const struct tally_entry *e)
 {
-	if (count == 1 || (count <= OFTEN && nr_begun <= MANY))
-		return 1;
-	chance = chance * 1103515245u + 12345u;
-	return chance >> 16 & (RARELY - 1) ? 0 : RARELY;
+	const struct rate *rate = rates + (nr_begun > MANY);
+	while (e->n[TALLY_hold_nr] >= rate->until)
+		rate++;
+	return rate;
 }
 
-/* It is the turn of hold number `count`. now_tsc 0: not looked at yet. */
-static __attribute__((noinline)) void begin_hold(
-	uint64_t key, struct tally_entry *e, uint64_t count, uint64_t now_tsc)
+/* Of `every` holds one on average, whatever the program's rhythm. */
+static void draw_turn(struct tally_entry *e, uint32_t every)
 {
-	uint32_t weight = weight_of(count);
-	if (!weight)
-		return;
+	chance = chance * 1103515245u + 12345u;
+	e->turn = e->n[TALLY_acquired] + 1 + ((chance >> 16) * (uint64_t)(2 * every - 1) >> 16);
+}
+
+/* now_tsc 0: not looked at yet. */
+static __attribute__((noinline)) void begin_hold(
+	uint64_t key, struct tally_entry *e, uint32_t weight, uint64_t now_tsc)
+{
 	if (!preload_self.nr_timed) /* a fork's parent may have left some */
 		for (unsigned i = 0; i < TIMED_MAX; i++)
 			timed[i].key = 0;
@@ -86,6 +95,20 @@ static void add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
 		TALLY_ADD(t->hold_bin[tally_bin(ns)], weight);
 }
 
+/* It is the turn of a hold. */
+static __attribute__((noinline)) void take_turn(
+	uint64_t key, struct tally_entry *e, uint64_t now_tsc)
+{
+	if (preload_self.tally_mask == TALLY_NEVER) {
+		e->turn = UINT64_MAX;
+		return;
+	}
+	const struct rate *rate = rate_of(e);
+	bool is_first = !e->turn;
+	draw_turn(e, rate->every);
+	begin_hold(key, e, is_first ? 1 : rate->weight, now_tsc);
+}
+
 /* The hold that began last, of a lock taken again by its owner. */
 static __attribute__((noinline)) void end_hold(uint64_t key, uint64_t now_tsc)
 {
@@ -116,9 +139,9 @@ static __attribute__((noinline)) void end_hold(uint64_t key, uint64_t now_tsc)
 /* ---- outcomes
  * -------------------------------------------------------------------------------------- */
 
-PRELOAD_INLINE bool is_turn(uint64_t count)
+PRELOAD_INLINE bool is_turn(const struct tally_entry *e)
 {
-	return PRELOAD_RARE((count & preload_self.tally_mask) == 1);
+	return PRELOAD_RARE(e->n[TALLY_acquired] >= e->turn);
 }
 
 static void add_wait(struct tally_entry *e, uint64_t ticks)
@@ -138,8 +161,8 @@ PRELOAD_INLINE void acquired(struct tally_entry *e, uint64_t key, bool shared)
 	TALLY_INC(e->n[TALLY_acquired]);
 	if (shared)
 		TALLY_INC(e->n[TALLY_shared]);
-	if (is_turn(e->n[TALLY_acquired]))
-		begin_hold(key, e, e->n[TALLY_acquired], 0);
+	if (is_turn(e))
+		take_turn(key, e, 0);
 }
 
 static PRELOAD_COLD void outcome(struct tally_entry *e, uint64_t key, int result, bool shared,
@@ -159,8 +182,8 @@ static PRELOAD_COLD void outcome(struct tally_entry *e, uint64_t key, int result
 		TALLY_INC(e->n[TALLY_shared]);
 	if (waited)
 		TALLY_INC(e->n[TALLY_contended]);
-	if (is_turn(e->n[TALLY_acquired]))
-		begin_hold(key, e, e->n[TALLY_acquired], now_tsc);
+	if (is_turn(e))
+		take_turn(key, e, now_tsc);
 }
 
 /* ---- mutex
@@ -194,24 +217,37 @@ static __attribute__((noinline)) int mutex_lock_timed(
 	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
 {
 	int result = preload_real_mutex_lock(mutex);
-	begin_hold(key, e, e->n[TALLY_acquired], 0);
+	take_turn(key, e, 0);
 	return result;
 }
 
-PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
+PRELOAD_INLINE int mutex_lock_counted(pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
 {
-	uint64_t key = preload_mutex(mutex);
-	struct tally_entry *e = tally_find(key, site);
-	if (PRELOAD_RARE(!e))
-		return preload_real_mutex_lock(mutex);
 	if (PRELOAD_RARE(__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED)))
 		return mutex_lock_taken(mutex, key, e);
 	if (PRELOAD_RARE(mutex->__data.__kind & MAY_FAIL))
 		return mutex_lock_checked(mutex, key, e);
 	TALLY_INC(e->n[TALLY_acquired]);
-	if (is_turn(e->n[TALLY_acquired]))
+	if (is_turn(e))
 		return mutex_lock_timed(mutex, key, e);
 	return preload_real_mutex_lock(mutex);
+}
+
+static __attribute__((noinline)) int mutex_lock_elsewhere(pthread_mutex_t *mutex, uintptr_t site)
+{
+	uint64_t key = preload_mutex(mutex);
+	struct tally_entry *e = tally_find(key, site);
+	return e ? mutex_lock_counted(mutex, key, e) : preload_real_mutex_lock(mutex);
+}
+
+/* What is not usual is jumped to, not called: nothing has to be kept on the stack for it. */
+PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
+{
+	uint64_t key = preload_mutex(mutex);
+	struct tally_entry *e = tally_here(key, (uintptr_t)mutex, site);
+	if (PRELOAD_RARE(!e))
+		return mutex_lock_elsewhere(mutex, site);
+	return mutex_lock_counted(mutex, key, e);
 }
 
 /* A try's result, and it did not wait. */
@@ -225,9 +261,16 @@ PRELOAD_INLINE int tried(uint64_t key, uint64_t site, int result, bool shared)
 	return result;
 }
 
+static __attribute__((noinline)) int mutex_unlock_timed(pthread_mutex_t *mutex)
+{
+	end_hold(preload_mutex(mutex), preload_now());
+	return preload_real_mutex_unlock(mutex);
+}
+
 PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex)
 {
-	RELEASED(mutex, preload_mutex);
+	if (PRELOAD_RARE(*timed_in((uintptr_t)mutex)))
+		return mutex_unlock_timed(mutex);
 	return preload_real_mutex_unlock(mutex);
 }
 
@@ -387,8 +430,8 @@ static void cond_end(const struct cond_call *call, bool timed_out)
 	if (!call->mutex)
 		return;
 	TALLY_INC(call->mutex->n[TALLY_retaken]);
-	if (is_turn(call->mutex->n[TALLY_retaken]))
-		begin_hold(call->mutex_key, call->mutex, call->mutex->n[TALLY_retaken], now_tsc);
+	if ((call->mutex->n[TALLY_retaken] & preload_self.tally_mask) == 1)
+		begin_hold(call->mutex_key, call->mutex, 1, now_tsc);
 }
 
 /* As in preload_wait.c: a cancelled thread holds the mutex again as its cleanup handlers run. */

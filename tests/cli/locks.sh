@@ -58,7 +58,7 @@ test_locks_held_long() {
 	expect 0 longpole locks --json --all long.lpt
 	is_json out '[.result.locks[] | select(.lock | test("outer")) | .acquisitions, .hold.count] == [1, 1]'
 	is_json out '[.result.locks[] | select(.lock | test("inner")) | .acquisitions] | add == 4 * 900'
-	is_json out '[.result.locks[] | select(.lock | test("inner")) | .hold.count] | add == 100 * (3 + 3)'
+	is_json out '[.result.locks[] | select(.lock | test("inner")) | .hold.count] | add | . > 500 and . < 750' # the first of 18 in each process, and one in eight
 	is_json out '([.result.locks[] | select(.lock | test("outer")) | .hold.max_ns] | add) >=
 		([.result.locks[] | select(.lock | test("inner")) | .hold.max_ns] | max)'
 }
