@@ -9,7 +9,8 @@ static void free_object(struct object *o)
 		base_free(o->disk->slot);
 	base_free(o->disk);
 	base_free(o->tcp);
-	model_packets_free(o);
+	model_packets_free(o->packets);
+	model_packets_free(o->held);
 }
 
 struct model *model_free(struct model *m)

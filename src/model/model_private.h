@@ -263,7 +263,7 @@ struct object {
 	} rate;
 	struct disk *disk;
 	struct tcp *tcp;
-	struct packets *packets; /* flow */
+	struct packets *packets, *held; /* flow: under way; in a discipline */
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted; of
 				messages: units */
 	uint64_t outside; /* message queue: units of those that are sent, but are not in it yet */
@@ -766,13 +766,17 @@ uint32_t model_wake_queue(struct model *m, struct thread *t);
 /* Whatever its present run was for is over. */
 void model_forget_context(struct model *m, struct thread *t, uint64_t time_ns);
 /* packets.c */
-void model_packet_sent(
-	struct model *m, struct object *o, const struct trace_packet_queue *p, uint64_t key);
+/* False: it is not kept; it has no payload, or there are too many. */
+bool model_packet_sent(struct model *m, struct packets **packets,
+	const struct trace_packet_queue *p, uint64_t key);
 const struct packet *model_packets_covering(
-	struct object *o, const struct trace_packet_queue *p, size_t *ret_nr);
-void model_packet_gone(struct object *o, uint64_t key);
-void model_packets_gone(struct object *o);
-void model_packets_free(struct object *o);
+	struct packets *f, const struct trace_packet_queue *p, size_t *ret_nr);
+bool model_packet_gone(struct packets *f, uint64_t key);
+/* It leaves a place in which they are in a row: its bytes there, and those of all before it, of
+ * which nobody saw that they left. 0: nobody saw it come. */
+uint64_t model_packets_leave(struct packets *f, const struct trace_packet_queue *p, uint64_t key);
+void model_packets_gone(struct packets *f);
+void model_packets_free(struct packets *f);
 
 uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_record *r);
 void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t time_ns);
