@@ -68,9 +68,7 @@ const struct model_queue *model_queue(const struct model *m, uint32_t queue)
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr)
 {
-	/* Where no sample is taken in the kernel, those in a call are of the little around it. */
-	bool unseen = !m->is_system && model_state(m, state)->kind == MODEL_STATE_io;
-	const struct function_list *l = unseen ? NULL : model_function_list(m, state);
+	const struct function_list *l = model_function_list(m, state);
 	*ret_nr = l ? l->nr : 0;
 	return *ret_nr ? l->function : NULL;
 }

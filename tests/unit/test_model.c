@@ -544,6 +544,46 @@ static void spawning_is_no_unknown_wait(void **state)
 	finish(&b);
 }
 
+/* Samples of the program's own code in a system call met its way in and out: they do not say what
+ * the call's time was. The kernel's do. */
+static void a_calls_time_is_the_kernels(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process_of(&b, "prog", 0, 100),
+		 text[] = {string(&b, "write"), string(&b, "copy")},
+		 path[] = {string(&b, "/lib/libc.so"), string(&b, "[kernel]")};
+	stream(&b, p);
+	for (uint32_t i = 0; i < 2; i++) {
+		PUT(&b, 0, 0, module, .module = i + 1, .path = path[i]);
+		PUT(&b, 0, 0, site, .site = i + 1, .module = i + 1, .offset = 64);
+		PUT(&b, 0, 0, symbol, .site = i + 1, .function = text[i]);
+	}
+	uint32_t file = object(&b, TRACE_OBJECT_file, "/tmp/x", 0);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 100, 1, sample, .site = 1);
+	PUT(&b, 200, 1, io_begin, .object = file, .op = TRACE_IO_write, .n = 10);
+	PUT(&b, 300, 1, sample, .site = 1);
+	PUT(&b, 400, 1, sample, .site = 2);
+	PUT(&b, 900, 1, io_end, .object = file, .op = TRACE_IO_write, .result = 10);
+	end(&b, 1000);
+	unsigned nr_run = 0, nr_call = 0;
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
+		size_t nr;
+		const struct model_function_share *f = model_functions(b.model, i, &nr);
+		enum model_state_kind kind = model_state(b.model, i)->kind;
+		for (size_t k = 0; k < nr; k++)
+			assert_string_equal(
+				f[k].function, kind == MODEL_STATE_io ? "copy" : "write");
+		nr_run += kind == MODEL_STATE_run && nr;
+		nr_call += kind == MODEL_STATE_io && nr;
+	}
+	assert_int_equal(nr_run, 1);
+	assert_int_equal(nr_call, 1);
+	finish(&b);
+}
+
 /* A function of the recorder's library has the name of the one that it stands for, and is not it.
  */
 static void the_recorder_is_told_from_the_program(void **state)
@@ -819,6 +859,7 @@ int main(void)
 		cmocka_unit_test(equal_threads_have_equal_names),
 		cmocka_unit_test(equal_threads_share_samples),
 		cmocka_unit_test(share_is_of_time_and_not_of_samples),
+		cmocka_unit_test(a_calls_time_is_the_kernels),
 		cmocka_unit_test(the_recorder_is_told_from_the_program),
 		cmocka_unit_test(spawning_is_no_unknown_wait),
 		cmocka_unit_test(any_records_conserve_time),
