@@ -674,6 +674,7 @@ static enum base_status start(struct session *s)
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	if (s->has_program) {
 		c->main_pid = (uint32_t)s->child.pid;
+		c->main_argv = s->opts->argv;
 		struct record_task *task = record_converter_task(c, c->main_pid, c->main_pid);
 		if (task)
 			task->live = 1;

@@ -148,8 +148,9 @@ struct record_converter {
 	size_t nr_waiting; /* events in all queues */
 	uint64_t nr_ring_records, nr_damaged_blocks, nr_unattached, nr_late;
 	uint64_t perf_lost, nested_lost, nr_samples, nr_switches; /* nr_switches: to a thread */
-	uint32_t main_pid;     /* of the program that was started; its end is written by _finish */
-	uint64_t main_exit_ns; /* 0: not seen */
+	uint32_t main_pid;      /* of the program that was started; its end is written by _finish */
+	char *const *main_argv; /* as which it was, while it is that; NULL: not known */
+	uint64_t main_exit_ns;  /* 0: not seen */
 	uint64_t copy[RECORD_OWN_WORDS_MAX];
 	struct record_kind {
 		uint8_t nr_fields;

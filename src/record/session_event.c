@@ -108,7 +108,20 @@ static void inherit_maps(
 		add_map(c, child, parent->map[i]);
 }
 
-static void read_command(struct record_converter *c, struct record_image *image, const char *comm)
+/* It is gone already: what was started is known all the same, but not what that has become since.
+ */
+static void use_started(struct record_converter *c, struct record_image *image)
+{
+	struct base_str command = {0};
+	if (image->pid != c->main_pid || !c->main_argv)
+		return;
+	record_add_command(&command, c->main_argv);
+	image->command = record_sink_text(&c->sink, base_str_text(&command), command.length);
+	base_str_fini(&command);
+}
+
+static void read_command(
+	struct record_converter *c, struct record_image *image, const struct record_task *leader)
 {
 	char path[40], text[EVENT_COMMAND_MAX];
 	snprintf(path, sizeof path, "/proc/%u/cmdline", image->pid);
@@ -118,8 +131,13 @@ static void read_command(struct record_converter *c, struct record_image *image,
 		close(fd);
 	if (n > 1)
 		record_image_describe(&c->world, image, text, (size_t)n - 1);
-	else
-		record_image_rename(&c->world, image, comm, strnlen(comm, 16));
+	else {
+		use_started(c, image);
+		record_image_rename(
+			&c->world, image, leader->comm, strnlen(leader->comm, sizeof leader->comm));
+	}
+	if (image->pid == c->main_pid && leader->since_exec)
+		c->main_argv = NULL;
 }
 
 /* A fork's child is what its parent is, until an exec. */
@@ -158,7 +176,7 @@ static struct record_image *unattached_image(struct record_converter *c, struct 
 				.module = record_sink_module(&c->sink, m->path, id)});
 	}
 	if (leader->since_exec || !name_as_parent(c, leader, image))
-		read_command(c, image, leader->comm);
+		read_command(c, image, leader);
 	return image;
 }
 

@@ -242,7 +242,7 @@ static void test_life(void **state)
 }
 
 /* A thread of the recorded program: woken before it has attached, into the stream that it then
- * gets. */
+ * gets. It is gone when its command would be read: as what it was started is known. */
 static void test_own(void **state)
 {
 	static const struct fake_event events[] = {
@@ -254,7 +254,11 @@ static void test_own(void **state)
 	struct record_kernel k;
 	(void)state;
 	fixture_open(&f);
-	assert_non_null(record_converter_task(&f.converter, MAIN, MAIN));
+	struct record_task *task = record_converter_task(&f.converter, MAIN, MAIN);
+	assert_non_null(task);
+	memcpy(task->comm, "short", sizeof "short");
+	f.converter.main_pid = MAIN;
+	f.converter.main_argv = (char *[]){"./short", "a b", NULL};
 	assert_int_equal(run_script(&f, &k, events, BASE_COUNT(events)), BASE_OK);
 	record_kernel_close(&k);
 	size_t nr = read_back(&f);
@@ -270,7 +274,11 @@ static void test_own(void **state)
 	}
 	assert_int_equal(nr_switches, 2);
 	assert_int_equal(tid_of(&f, woken), MAIN);
-	assert_true(trace_def_stream(fixture_defs(&f), woken)->process);
+	const struct trace_defs *d = fixture_defs(&f);
+	uint32_t process = trace_def_stream(d, woken)->process;
+	assert_true(process);
+	assert_string_equal(
+		trace_text_of(d, trace_def_process(d, process)->command), "./short 'a b'");
 	fixture_close(&f);
 }
 
