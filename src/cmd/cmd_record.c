@@ -53,8 +53,9 @@ static const struct cmd_option record_option[] = {
 	{"sched", 0, NULL, NULL, "with --system: switches and wakes only (default)"},
 	{"full", 0, NULL, NULL,
 		"with --system: system calls, interrupts, sockets, packets, disks, timers, too"},
-	{"for", 0, "SECONDS", NULL,
-		"with --system and without PROG: how long (default: to Ctrl-C)"},
+	{"for", 0, "TIME", NULL,
+		"with --system and without PROG: how long; a mere number is of seconds (default: "
+		"to Ctrl-C)"},
 	{"source", 0, "NAME", "bpf perf",
 		"with --system: where the kernel's events come from (default: the best that "
 		"works)"},
@@ -178,28 +179,42 @@ static bool options(struct cmd *c, struct record_options *o)
 	return true;
 }
 
-static bool system_options(struct cmd *c, struct record_options *o)
+static bool how_long(struct cmd *c, uint64_t *ret_ns)
 {
 	enum { NS_PER_S = 1000000000, SECONDS_MAX = 1000000 };
+	const char *text = cmd_value(c, "for");
 	uint64_t seconds = 0;
+	if (!text)
+		return true;
+	if (text[strspn(text, "0123456789")]) {
+		if (!cmd_value_time(c, "for", ret_ns))
+			return false;
+	} else if (!cmd_value_count(c, "for", &seconds)) {
+		return false;
+	} else {
+		*ret_ns = (seconds <= SECONDS_MAX ? seconds : SECONDS_MAX + 1) * (uint64_t)NS_PER_S;
+	}
+	if (!c->nr_operands && *ret_ns && *ret_ns <= (uint64_t)SECONDS_MAX * NS_PER_S)
+		return true;
+	cmd_usage(c, c->nr_operands ? "--for: the program says when it ends"
+				    : "--for: up to 1000000 seconds, and not 0");
+	return false;
+}
+
+static bool system_options(struct cmd *c, struct record_options *o)
+{
 	bool system = cmd_given(c, "system");
 	if (!system && (cmd_given(c, "sched") || cmd_given(c, "full") || cmd_given(c, "for") ||
 			       cmd_given(c, "source"))) {
 		cmd_usage(c, "--sched, --full, --for and --source need --system");
 		return false;
 	}
-	if (!cmd_value_count(c, "for", &seconds))
+	if (!how_long(c, &o->for_ns))
 		return false;
-	if (seconds > SECONDS_MAX || (cmd_given(c, "for") && (c->nr_operands || !seconds))) {
-		cmd_usage(c, c->nr_operands ? "--for: the program says when it ends"
-					    : "--for: 1 to 1000000 seconds");
-		return false;
-	}
 	if (cmd_given(c, "sched") && cmd_given(c, "full")) {
 		cmd_usage(c, "--sched or --full, not both");
 		return false;
 	}
-	o->for_ns = seconds * NS_PER_S;
 	if (cmd_given(c, "buffer"))
 		o->system_buffer_bytes = o->buffer_bytes;
 	o->system_backend = cmd_value(c, "source");

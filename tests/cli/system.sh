@@ -264,5 +264,9 @@ test_system_usage() {
 	expect 125 longpole record --system --sched --full ladder
 	expect 125 longpole record --system --for=1 ladder
 	expect 125 longpole record --system --for=0
+	expect 125 longpole record --system --for=2h
+	has err "'2h' is no time"
+	expect 125 longpole record --system --for=0.0s
+	expect 125 longpole record --system --for=99999999999999999999
 	expect 2 longpole record --system --source=nothing ladder
 }
