@@ -6,6 +6,7 @@
  * queue. What lies behind the last mark belongs to the ring thread that begins there, or, when none
  * does in time, to a stream made for it.
  */
+#include "record/session.h"
 #include "record/session_convert.h"
 #include "symbol/symbol.h"
 
