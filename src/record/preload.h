@@ -91,7 +91,10 @@ struct preload_thread {
 	uint8_t ended;      /* thread_end is written */
 	uint8_t in_vfork;   /* vfork was called and we do not know yet that we are the parent */
 	uint8_t key_rounds; /* of pthread_key destructors */
-	struct tally_table *tally; /* where it counts (tally.h); NULL: not yet, or not any more */
+	/* Where it counts (tally.h); NULL: not yet, or not any more. */
+	struct tally_table *tally;
+	struct tally_entry *tally_entry;
+	size_t tally_span; /* last entry's offset in bytes */
 	uint32_t tally_mask,
 		nr_timed; /* nr_timed, timed_in: holds that are being timed (tally_lock.c) */
 	uint8_t timed_in[PRELOAD_TIMED_SLOTS];

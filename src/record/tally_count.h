@@ -18,39 +18,31 @@ PRELOAD_INLINE void tally_max(uint64_t *counter, uint64_t value)
 		*counter = value;
 }
 
-/* In bytes from the first entry. Of a key only the address counts: the rest, as whether a lock is
- * shared, is read from memory, and the lock's atomic operation waits for what is counted before. */
-PRELOAD_INLINE size_t tally_offset(uint64_t address, uint64_t site)
+/* The i-th place where that may be counted, from the first entry in bytes. Of a key only the
+ * address counts: the rest, as whether a lock is shared, is read from memory, and the lock's atomic
+ * operation waits for what is counted before. */
+PRELOAD_INLINE struct tally_entry *tally_place(uint64_t address, uint64_t site, size_t i)
 {
 	uint64_t hash = ((address >> 3) + site) * 0x9e3779b97f4a7c15u;
-	return (size_t)(hash >> (64 - 11 - 7) & (TALLY_ENTRIES - 1) << 7);
-}
-_Static_assert(TALLY_ENTRIES == 1 << 11 && sizeof(struct tally_entry) == 1 << 7, "tally_offset()");
-
-/* The i-th place where that may be counted. */
-PRELOAD_INLINE struct tally_entry *tally_place(
-	struct tally_table *t, uint64_t key, uint64_t site, unsigned i)
-{
-	size_t offset = tally_offset(key & RING_OBJECT_ADDRESS, site);
-	offset = (offset + i * sizeof(struct tally_entry)) % sizeof(t->entry);
-	return (struct tally_entry *)(void *)((char *)t->entry + offset);
+	size_t offset = (size_t)(hash >> 39) + i * sizeof(struct tally_entry);
+	return (struct tally_entry *)(void *)((char *)preload_self.tally_entry +
+					      (offset & preload_self.tally_span));
 }
 
 /* By whoever counts: an entry for `key` is new. */
 void tally_entered(uint64_t key, uint64_t site);
 void tally_left(void); /* ... and: this thread, or process, ends */
 struct tally_entry *tally_find_slow(uint64_t key, uint64_t site);
-struct tally_entry *tally_probe(struct tally_table *t, uint64_t key, uint64_t site);
+struct tally_entry *tally_probe(uint64_t key, uint64_t site);
 
 /* Where this thread counts that, if that is in the place where it should be; address: the key's. In
  * a fork's child preload_fresh is zero until it has attached, and then preload_self is: so nobody
  * counts into a parent's table. */
 PRELOAD_INLINE struct tally_entry *tally_here(uint64_t key, uint64_t address, uint64_t site)
 {
-	struct tally_table *t = preload_self.tally;
-	if (PRELOAD_RARE(!t || !preload_fresh.head))
+	if (PRELOAD_RARE(!preload_self.tally_entry || !preload_fresh.head))
 		return NULL;
-	struct tally_entry *e = (void *)((char *)t->entry + tally_offset(address, site));
+	struct tally_entry *e = tally_place(address, site, 0);
 	return PRELOAD_LIKELY(e->key == key && e->site == site) ? e : NULL;
 }
 
@@ -58,10 +50,7 @@ PRELOAD_INLINE struct tally_entry *tally_here(uint64_t key, uint64_t address, ui
 PRELOAD_INLINE struct tally_entry *tally_find(uint64_t key, uint64_t site)
 {
 	struct tally_entry *e = tally_here(key, key & RING_OBJECT_ADDRESS, site);
-	if (PRELOAD_LIKELY(e))
-		return e;
-	struct tally_table *t = preload_self.tally;
-	return t && preload_fresh.head ? tally_probe(t, key, site) : tally_find_slow(key, site);
+	return PRELOAD_LIKELY(e) ? e : tally_probe(key, site);
 }
 
 /* Of a duration between two stamps, less what those take themselves: a stamp may take longer than
