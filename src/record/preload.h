@@ -48,12 +48,12 @@ enum {
 	PRELOAD_FDS = 65536,
 	PRELOAD_PAGE = 4096,
 	PRELOAD_AHEAD_WORDS = 48,
-	PRELOAD_KNOWN = 4096,
+	PRELOAD_KNOWN = 1 << 14,
 	PRELOAD_PATHS = 256,
 	PRELOAD_TIMED_SLOTS = 64
 };
-/* of an object's word, or its address, in preload_fresh.known */
-#define PRELOAD_KNOWN_SLOT(object) (((object) >> 2 ^ (object) >> 14) % PRELOAD_KNOWN)
+/* of an object's word, or its address, in preload_fresh.known; slot ^ 1 is its second one */
+#define PRELOAD_KNOWN_SLOT(object) ((uint32_t)((object) >> 2) * 0x9e3779b1u >> (32 - 14))
 
 /*
  * Zero again in a child made by fork, however it was made (MADV_WIPEONFORK): so a child can never
