@@ -41,15 +41,18 @@ class Server:
             time.sleep(0.05)
         return True
 
-    def cpu_seconds(self):
-        """Of the server alone, so far, whoever runs it."""
-        pids, total = [self.process.pid], 0
+    def pids(self):
+        """Of the server alone, whoever runs it."""
+        pids, found = [self.process.pid], []
         while pids:
             pid = pids.pop()
             pids += children_of(pid)
             if not name_of(pid).startswith("longpole"):
-                total += cpu_ns_of(pid)
-        return total / 1e9
+                found.append(pid)
+        return found
+
+    def cpu_seconds(self):
+        return sum(cpu_ns_of(pid) for pid in self.pids()) / 1e9
 
     def stop(self):
         """The server's end, and the recording's."""
