@@ -93,8 +93,9 @@ struct preload_thread {
 	uint8_t key_rounds; /* of pthread_key destructors */
 	/* Where it counts (tally.h); NULL: not yet, or not any more. */
 	struct tally_table *tally;
-	struct tally_entry *tally_entry;
-	size_t tally_span; /* last entry's offset in bytes */
+	struct tally_tag *tally_tag;
+	size_t tally_span;       /* from the first tag to the last, in bytes */
+	uintptr_t tally_entries; /* what makes an entry's address of 8 times that of its tag */
 	uint32_t tally_mask,
 		nr_timed; /* nr_timed, timed_in: holds that are being timed (tally_lock.c) */
 	uint8_t timed_in[PRELOAD_TIMED_SLOTS];

@@ -192,7 +192,7 @@ static bool is_used(const struct tally_entry *e)
 }
 
 static void read_table(struct record_converter *c, const struct tally_table *table,
-	const struct tally_entry *entry, uint64_t now_ns)
+	const struct tally_tag *tag, const struct tally_entry *entry, uint64_t now_ns)
 {
 	struct tally_table head = *table;
 	if (!head.image)
@@ -208,14 +208,17 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 	for (size_t i = 0; i < TALLY_ENTRIES; i++) {
 		struct tally_entry e = entry[i];
 		uint64_t type = (e.key & ~RING_OBJECT_SHARED) >> RING_OBJECT_TYPE_SHIFT;
+		bool is_lock = type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
+			       type == TRACE_OBJECT_spin;
+		if (is_lock)
+			e.n[TALLY_acquired] = tally_acquired(e.n[TALLY_acquired], tag[i].turn);
 		if (!e.key || !is_used(&e))
 			continue;
 		if (e.key & CALLS_KEY && !type)
 			put_call(&r, &e);
 		else if (type == TRACE_OBJECT_cond || type == TRACE_OBJECT_semaphore)
 			put_cond(&r, &e);
-		else if (type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
-			 type == TRACE_OBJECT_spin)
+		else if (is_lock)
 			put_lock(&r, &e);
 	}
 	put_bins(&r, 0, head.wait_bin);
@@ -240,17 +243,19 @@ void record_tally_drain(
 	for (uint32_t i = 0; i < r->nr_tables && !record_sink_failed(&c->sink); i++) {
 		uint32_t is = __atomic_load_n(&state[i], __ATOMIC_ACQUIRE);
 		struct tally_table *table = (void *)(tables + tally_table_offset(r->nr_tables, i));
+		struct tally_tag *tag = (void *)(tables + tally_tags_offset(r->nr_tables, i));
 		struct tally_entry *entry =
 			(void *)(tables + tally_entries_offset(r->nr_tables, i));
 		if (is == TALLY_FREE || (is != TALLY_DONE && !final))
 			continue;
 		if (!final && table->end_tsc - c->clock->tsc_origin > horizon)
 			continue;
-		read_table(c, table, entry, record_clock_ns(c->clock, horizon));
+		read_table(c, table, tag, entry, record_clock_ns(c->clock, horizon));
 		if (final)
 			continue;
 		clear(table, sizeof *table);
-		clear(entry, TALLY_TABLE_BYTES);
+		clear(tag, TALLY_TAG_BYTES);
+		clear(entry, TALLY_ENTRY_BYTES);
 		__atomic_store_n(&state[i], TALLY_FREE, __ATOMIC_RELEASE);
 	}
 }

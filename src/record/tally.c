@@ -17,10 +17,14 @@ static struct tally_table *table_at(struct ring_head *head, uint32_t i)
 					      tally_table_offset(head->nr_tables, i));
 }
 
-static struct tally_entry *entries_at(struct ring_head *head, uint32_t i)
+static uintptr_t tags_at(struct ring_head *head, uint32_t i)
 {
-	return (struct tally_entry *)(void *)((char *)head + head->tables_offset +
-					      tally_entries_offset(head->nr_tables, i));
+	return (uintptr_t)head + head->tables_offset + tally_tags_offset(head->nr_tables, i);
+}
+
+static uintptr_t entries_at(struct ring_head *head, uint32_t i)
+{
+	return (uintptr_t)head + head->tables_offset + tally_entries_offset(head->nr_tables, i);
 }
 
 static bool take(uint32_t *state)
@@ -78,76 +82,84 @@ static bool grow(struct ring_head *head)
 	if (!number)
 		return false;
 	self->tally = table_at(head, number - 1);
-	self->tally_entry = entries_at(head, number - 1);
-	self->tally_span = ((size_t)nr * TALLY_ENTRIES - 1) * sizeof(struct tally_entry);
+	self->tally_tag = (struct tally_tag *)tags_at(head, number - 1);
+	self->tally_span = ((size_t)nr * TALLY_ENTRIES - 1) * sizeof(struct tally_tag);
+	self->tally_entries = entries_at(head, 0) - 8 * tags_at(head, 0);
 	self->tally_mask = head->tally_mask;
 	return true;
 }
 
-static bool grow_undisturbed(struct ring_head *head, const struct tally_entry *full)
+static bool grow_undisturbed(struct ring_head *head, const struct tally_tag *full)
 {
 	sigset_t all, old;
 	sigfillset(&all);
 	if (preload_syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&old, _NSIG / 8, 0, 0))
 		return false;
-	bool grown = preload_self.tally_entry != full || grow(head); /* by a handler, just now? */
+	bool grown = preload_self.tally_tag != full || grow(head); /* by a handler, just now? */
 	preload_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, _NSIG / 8, 0, 0);
 	return grown;
 }
 
-/* The place of that, old or new; NULL: all that it may have are taken. */
-static struct tally_entry *find_or_add(uint64_t key, uint64_t site)
+/* The place of that, old or new; NULL: all that it may have are taken. A signal handler may be at
+ * the same: each finds or makes one, and the reader adds. */
+static struct tally_tag *find_or_add(uint64_t key, uint64_t site)
 {
+	uint64_t tag = tally_tag_of(key & ~RING_OBJECT_SHARED, site);
 	for (unsigned i = 0; i < TALLY_PROBES; i++) {
-		struct tally_entry *e = tally_place(key & RING_OBJECT_ADDRESS, site, i);
-		if (e->key == key && e->site == site)
-			return e;
+		struct tally_tag *t = tally_place(tag, i);
 		uint64_t is_free = 0;
-		if (!e->key && __atomic_compare_exchange_n(&e->key, &is_free, key, false,
-				       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-			e->site = site;
-			preload_modules_check(); /* a new place may be in a new library */
-			tally_entered(key, site);
-			return e;
-		}
+		if (t->tag == tag)
+			return t;
+		if (t->tag || !__atomic_compare_exchange_n(&t->tag, &is_free, 1, false,
+				      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		struct tally_entry *e = tally_entry_of(t);
+		e->site = site;
+		e->key = key;
+		t->left = t->end = 1;
+		__atomic_store_n(&t->tag, tag, __ATOMIC_RELEASE);
+		preload_modules_check(); /* a new place may be in a new library */
+		tally_entered(key, site);
+		return t;
 	}
 	return NULL;
 }
 
-static PRELOAD_COLD struct tally_entry *find_slow(uint64_t key, uint64_t site)
+static PRELOAD_COLD struct tally_tag *find_slow(uint64_t key, uint64_t site)
 {
 	struct preload_thread *self = &preload_self;
 	int saved_errno = errno;
-	struct tally_entry *e = NULL;
+	struct tally_tag *t = NULL;
 	if (preload_on() && !self->ended && !preload_is_vfork_child()) {
 		struct ring_head *head = preload_fresh.head;
-		struct tally_entry *full = self->tally_entry;
+		struct tally_tag *full = self->tally_tag;
 		if (!full)
 			preload_thread_begin();
 		while (self->number) {
-			if ((full = self->tally_entry) && (e = find_or_add(key, site)))
+			if ((full = self->tally_tag) && (t = find_or_add(key, site)))
 				break;
 			if (!grow_undisturbed(head, full))
 				break;
 		}
-		if (!e && self->tally)
+		if (!t && self->tally)
 			TALLY_INC(self->tally->full);
-		else if (!e)
+		else if (!t)
 			__atomic_fetch_add(&head->lost_records, 1, __ATOMIC_RELAXED);
 	}
 	errno = saved_errno;
-	return e;
+	return t;
 }
 
 /* Beside the place where it should be: in a well filled table that is not rare. */
-struct tally_entry *tally_probe(uint64_t key, uint64_t site)
+struct tally_tag *tally_probe(uint64_t key, uint64_t site)
 {
-	bool has = preload_self.tally_entry && preload_fresh.head;
+	uint64_t tag = tally_tag_of(key & ~RING_OBJECT_SHARED, site);
+	bool has = preload_self.tally_tag && preload_fresh.head;
 	for (unsigned i = 1; has && i < TALLY_PROBES; i++) {
-		struct tally_entry *e = tally_place(key & RING_OBJECT_ADDRESS, site, i);
-		if (e->key == key && e->site == site)
-			return e;
-		if (!e->key)
+		struct tally_tag *t = tally_place(tag, i);
+		if (t->tag == tag)
+			return t;
+		if (!t->tag)
 			break;
 	}
 	return find_slow(key, site);
@@ -175,7 +187,7 @@ void preload_tally_end(void)
 	struct tally_table *t = self->tally;
 	if (t)
 		tally_left();
-	self->tally_entry = NULL;
+	self->tally_tag = NULL;
 	self->tally = NULL;
 	self->nr_timed = 0;
 	memset(self->timed_in, 0, sizeof self->timed_in);

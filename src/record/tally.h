@@ -66,16 +66,28 @@ enum tally_call_field {
 	TALLY_special_kernel_ns,
 };
 _Static_assert((int)TALLY_special_kernel_ns < (int)TALLY_LOCK_FIELDS, "n[]");
+/* What is touched each time: small, so that thousands fit into a cache. */
+struct tally_tag {
+	uint64_t tag; /* of what is counted (tally_tag_of()); 0: free; 1: being made */
+	/* Of a lock: acquisitions until the next one that is looked at, and how many there will
+	 * have been then, modulo 2^32. Both change at once. */
+	union {
+		uint64_t turn;
+		struct {
+			uint32_t left, end;
+		};
+	};
+};
 struct tally_entry {
 	uint64_t key;  /* locks: ring.h's object word; calls: calls.h; 0:
 			  free */
 	uint64_t site; /* locks: caller's address */
-	uint64_t turn; /* the hold of this number is timed (tally_lock.c) */
 	uint64_t n[TALLY_LOCK_FIELDS];
 	/* Timed holds stand for others, some for more: hold_nr is the sum of their weights, hold_ns
 	 * that of weight * ns. */
 	double squares;          /* of weight * ns^2 */
 	uint64_t weight_squares; /* of weight^2 */
+	uint64_t unused;
 };
 _Static_assert(sizeof(struct tally_entry) == 128, "two lines");
 
@@ -91,15 +103,30 @@ struct tally_table {
 };
 _Static_assert(sizeof(struct tally_table) == 4096, "a page");
 
-enum { TALLY_TABLE_BYTES = TALLY_ENTRIES * sizeof(struct tally_entry) };
+/* Acquisitions, from what there were at the last turn, or at any time not long ago. */
+static inline uint64_t tally_acquired(uint64_t before, uint64_t turn)
+{
+	uint32_t now = (uint32_t)(turn >> 32) - (uint32_t)turn;
+	return before + (uint64_t)(int64_t)(int32_t)(now - (uint32_t)before);
+}
+
+enum {
+	TALLY_TAG_BYTES = TALLY_ENTRIES * sizeof(struct tally_tag),
+	TALLY_ENTRY_BYTES = TALLY_ENTRIES * sizeof(struct tally_entry),
+};
+_Static_assert(sizeof(struct tally_entry) == 8 * sizeof(struct tally_tag), "tally_entry_of()");
 static inline uint64_t tally_table_offset(uint32_t nr_tables, uint32_t i)
 {
 	uint64_t states = ((uint64_t)nr_tables * sizeof(uint32_t) + 4095) / 4096 * 4096;
 	return states + (uint64_t)i * sizeof(struct tally_table);
 }
+static inline uint64_t tally_tags_offset(uint32_t nr_tables, uint32_t i)
+{
+	return tally_table_offset(nr_tables, nr_tables) + (uint64_t)i * TALLY_TAG_BYTES;
+}
 static inline uint64_t tally_entries_offset(uint32_t nr_tables, uint32_t i)
 {
-	return tally_table_offset(nr_tables, nr_tables) + (uint64_t)i * TALLY_TABLE_BYTES;
+	return tally_tags_offset(nr_tables, nr_tables) + (uint64_t)i * TALLY_ENTRY_BYTES;
 }
 static inline uint64_t tally_bytes(uint32_t nr_tables)
 {
