@@ -26,7 +26,8 @@ void preload_io_begin(struct preload_io *io, unsigned op, int fd, uint64_t nr_by
 void preload_io_end(struct preload_io *io, int64_t result)
 {
 	uint64_t tsc = preload_now();
-	struct preload_stack stack = {0};
+	struct preload_stack stack; /* not all of it set to 0 for every call */
+	stack.nr_frames = 0;
 	if (!io->open)
 		return;
 	io->open = false;

@@ -27,7 +27,8 @@ static void ready_begin(struct readiness *r, uint64_t nr_fds, uint64_t site)
 static void ready_end(struct readiness *r, int64_t result, int fd, bool only_writable)
 {
 	uint64_t tsc = preload_now();
-	struct preload_stack stack = {0};
+	struct preload_stack stack; /* not all of it set to 0 for every call */
+	stack.nr_frames = 0;
 	if (!r->open)
 		return;
 	r->open = false;
