@@ -465,6 +465,7 @@ struct model {
 	struct base_map pools;
 	struct clock *clock;
 	size_t nr_clocks, clock_capacity;
+	uint64_t nr_late_timer_reads;
 	struct base_map clocks;     /* (stream, site) or (timerfd, 0) -> clock */
 	struct base_map files;      /* (place, operation) -> how many files it was done to */
 	struct base_map alike;      /* users of pipes and sockets -> how many such have them */
