@@ -96,6 +96,7 @@ static uint32_t io_state(struct model *m, uint32_t object, uint32_t site, uint64
 	const struct trace_object *def = definition(m, object);
 	bool outside =
 		op == TRACE_IO_accept || op == TRACE_IO_connect || op == TRACE_IO_lock ||
+		op == TRACE_IO_drain || op == TRACE_IO_resolve ||
 		(op == TRACE_IO_read &&
 			(def->type == TRACE_OBJECT_socket || def->type == TRACE_OBJECT_terminal ||
 				def->type == TRACE_OBJECT_timerfd ||
