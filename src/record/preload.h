@@ -314,6 +314,8 @@ struct preload_io {
 	bool peeks; /* a recv that leaves the data: recorded as a poll */
 };
 void preload_io_begin(struct preload_io *io, unsigned op, int fd, uint64_t nr_bytes, uint64_t site);
+void preload_io_begin_on(/* object 0: of none */
+	struct preload_io *io, unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site);
 void preload_io_end(struct preload_io *io, int64_t result); /* result as the call's; reads errno */
 /* Both records afterwards, for calls that are known to have reached the kernel only then. */
 void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site,

@@ -239,8 +239,8 @@ SIGNAL(sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info), result 
 SIGNAL(sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *limit),
 	(set, info, limit), result > 0)
 
-/* To whom: one process (not a group) or one thread. Number 0 only asks whether there is such a one.
- */
+/* To whom: one process, one thread, or (neither) a group. Number 0 only asks whether there is such
+ * a one. */
 #define SENDS(name, pid, handle, parameters, arguments)                                            \
 	PRELOAD_EXPORT int name parameters                                                         \
 	{                                                                                          \
@@ -251,6 +251,10 @@ SIGNAL(sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespe
 SENDS(kill, to > 0 ? (uint64_t)to : 0, 0, (pid_t to, int number), (to, number))
 SENDS(sigqueue, to > 0 ? (uint64_t)to : 0, 0, (pid_t to, int number, union sigval value),
 	(to, number, value))
+SENDS(killpg, 0, 0, (pid_t to, int number), (to, number))
+SENDS(tgkill, to > 0 ? (uint64_t)to : 0, 0, (pid_t to, pid_t thread, int number),
+	(to, thread, number))
+SENDS(raise, 0, pthread_self(), (int number), (number))
 SENDS(pthread_kill, 0, to, (pthread_t to, int number), (to, number))
 SENDS(pthread_sigqueue, 0, to, (pthread_t to, int number, union sigval value), (to, number, value))
 
