@@ -173,10 +173,11 @@ struct timerqueue_node {
 	long long expires;
 } RELOCATED;
 struct hrtimer_clock_base {
-	int clockid;
+	__s64 offset;
 } RELOCATED;
 struct hrtimer {
 	struct timerqueue_node node;
+	__s64 _softexpires;
 	struct hrtimer_clock_base *base;
 	void *function;
 } RELOCATED;

@@ -353,17 +353,16 @@ int BPF_PROG(on_timer_fire, struct timer_list *timer)
 SEC("?tp_btf/hrtimer_start")
 int BPF_PROG(on_hrtimer_start, struct hrtimer *timer)
 {
-	enum { MONOTONIC = 1 };
 	struct writing w;
-	__s64 delay_ns = timer->base->clockid == MONOTONIC
-				 ? timer->node.expires - (__s64)bpf_ktime_get_ns()
-				 : 0;
+	/* as asked for, whatever else is due soon afterwards; of its clock, which is so far ahead
+	 */
+	__s64 due_ns = timer->_softexpires - timer->base->offset;
 
 	if (!reserve(&w, 2))
 		return 0;
 	struct kernel_slot *more = slot_at(w.cpu, w.at + 1);
 	if (more)
-		more->time_ns = delay_ns > 0 ? (__u64)delay_ns : 0;
+		more->time_ns = (__u64)(due_ns - (__s64)bpf_ktime_get_ns());
 	commit(&w, CURRENT_TID, KERNEL_timer_start, 2, context_of(w.control), (__u64)timer,
 		(__u64)timer->function);
 	return 0;

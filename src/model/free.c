@@ -9,7 +9,8 @@ static void free_object(struct object *o)
 		base_free(o->disk->slot);
 	base_free(o->disk);
 	base_free(o->tcp);
-	model_packets_free(o);
+	model_packets_free(o->packets);
+	model_packets_free(o->held);
 }
 
 struct model *model_free(struct model *m)
@@ -30,7 +31,7 @@ struct model *model_free(struct model *m)
 	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
 		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
 		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed, m->chain,
-		m->clock};
+		m->clock, m->timer};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->pipes, &m->by_tid, &m->connection_ids, &m->speakers,

@@ -62,8 +62,9 @@ struct call {
 	uint64_t put_bytes; /* so far; or taken */
 	bool active, takes, puts;
 	bool reads_socket, writes_socket;
-	bool reaps; /* an io_uring's completions */
-	bool named; /* the thread's state is the call's */
+	bool reaps;               /* an io_uring's completions */
+	bool sleeps, reads_timer; /* rules_clock.c */
+	bool named;               /* the thread's state is the call's */
 };
 
 struct awaited { /* a wait, as the verb told it that began it */
@@ -127,9 +128,11 @@ struct clock {
 	uint32_t actor, queue, state; /* actor NONE: nobody has set it yet */
 	uint32_t site;
 	bool is_set, armed; /* is_set: follows from somebody; armed: a timerfd that will expire */
+	bool is_known;      /* is in model.timer */
 	uint64_t nr_deadlines, deadline_ns, period_ns; /* the last one; 0: not known */
 	int64_t remaining_ns;                          /* until it, when it was given */
 	uint64_t due_ns, every_ns; /* timerfd: the next expiry, and from then on; 0: once */
+	uint32_t process;          /* timerfd: who set it */
 };
 struct sleep {
 	uint32_t clock;     /* NONE: none */
@@ -260,7 +263,7 @@ struct object {
 	} rate;
 	struct disk *disk;
 	struct tcp *tcp;
-	struct packets *packets; /* flow */
+	struct packets *packets, *held; /* flow: under way; in a discipline */
 	uint64_t debt_bytes; /* read before the (blocked) write that brings them was accounted; of
 				messages: units */
 	uint64_t outside; /* message queue: units of those that are sent, but are not in it yet */
@@ -466,7 +469,9 @@ struct model {
 	struct clock *clock;
 	size_t nr_clocks, clock_capacity;
 	uint64_t nr_late_timer_reads;
-	struct base_map clocks;     /* (stream, site) or (timerfd, 0) -> clock */
+	struct base_map clocks; /* what it is of -> clock */
+	uint32_t *timer;        /* the clocks of timerfds */
+	size_t nr_timers, timer_capacity;
 	struct base_map files;      /* (place, operation) -> how many files it was done to */
 	struct base_map alike;      /* users of pipes and sockets -> how many such have them */
 	struct base_map samples;    /* (state; part of its visits, and function string, module or
@@ -686,6 +691,12 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 /* ---- rules_clock.c: false where no clock is known ----------------------------------------------
  */
 
+/* A system call begins; somebody without a path wakes who sleeps in it: a deadline has come, and
+ * was peeked at; it ends. */
+void model_call_sleeps(struct model *m, struct thread *t, uint64_t time_ns);
+bool model_clock_rings(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
+bool model_call_slept(struct model *m, struct thread *t, uint64_t time_ns, int64_t result);
+
 bool model_timer_read_begins(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
 bool model_timer_was_read(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
 bool model_timer_is_ready(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns);
@@ -756,13 +767,17 @@ uint32_t model_wake_queue(struct model *m, struct thread *t);
 /* Whatever its present run was for is over. */
 void model_forget_context(struct model *m, struct thread *t, uint64_t time_ns);
 /* packets.c */
-void model_packet_sent(
-	struct model *m, struct object *o, const struct trace_packet_queue *p, uint64_t key);
+/* False: it is not kept; it has no payload, or there are too many. */
+bool model_packet_sent(struct model *m, struct packets **packets,
+	const struct trace_packet_queue *p, uint64_t key);
 const struct packet *model_packets_covering(
-	struct object *o, const struct trace_packet_queue *p, size_t *ret_nr);
-void model_packet_gone(struct object *o, uint64_t key);
-void model_packets_gone(struct object *o);
-void model_packets_free(struct object *o);
+	struct packets *f, const struct trace_packet_queue *p, size_t *ret_nr);
+bool model_packet_gone(struct packets *f, uint64_t key);
+/* It leaves a place in which they are in a row: its bytes there, and those of all before it, of
+ * which nobody saw that they left. 0: nobody saw it come. */
+uint64_t model_packets_leave(struct packets *f, const struct trace_packet_queue *p, uint64_t key);
+void model_packets_gone(struct packets *f);
+void model_packets_free(struct packets *f);
 
 uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_record *r);
 void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t time_ns);

@@ -18,12 +18,18 @@
 enum {
 	SLACK_NS = 20000,   /* times are read one after the other; more only when preempted */
 	EXACT_PARTS = 1000, /* a period repeats itself up to that part of it */
-	OF_FILE = 1,        /* key of a clock: a timerfd's, not a thread's */
 };
 
-static struct clock *clock_of(struct model *m, uint32_t kind, uint32_t id, uint32_t site)
+enum clock_of { /* a place where a thread sleeps; a timerfd; the system calls that it sleeps in */
+	OF_SITE,
+	OF_FILE,
+	OF_SLEEPS,
+	OF_DEADLINES,
+};
+
+static struct clock *clock_of(struct model *m, enum clock_of what, uint32_t id, uint32_t site)
 {
-	uint64_t hi = (uint64_t)kind << 32 | id, ix;
+	uint64_t hi = (uint64_t)what << 32 | id, ix;
 	if (!base_map_get(&m->clocks, hi, site, &ix)) {
 		ix = m->nr_clocks;
 		if (!model_grow(m, &m->clock, &m->clock_capacity, ix + 1, sizeof *m->clock))
@@ -110,15 +116,14 @@ static void note_deadline(struct clock *c, uint64_t deadline_ns, int64_t remaini
 	c->nr_deadlines++;
 }
 
-static void sleep_begins(struct model *m, struct thread *t, uint64_t time_ns, uint64_t deadline_ns,
-	int64_t remaining_ns, uint32_t site, bool exact)
+/* What the sleep that begins is for; NULL: no memory. */
+static struct clock *plan_sleep(struct model *m, struct thread *t, uint64_t time_ns,
+	uint64_t deadline_ns, int64_t remaining_ns, enum clock_of what, uint32_t site, bool exact)
 {
-	if (!t->nr_held)
-		t->run_state = model_run_state(m, t, site);
 	t->sleep = (struct sleep){.clock = NONE};
-	struct clock *c = clock_of(m, 0, t->stream, site);
+	struct clock *c = clock_of(m, what, t->stream, site);
 	if (!c)
-		return;
+		return NULL;
 	bool follows = follows_deadline(c, deadline_ns, remaining_ns, exact);
 	/* The first of a row is as good as any to count from. */
 	t->sleep.sets = follows || (exact && !c->nr_deadlines);
@@ -128,6 +133,18 @@ static void sleep_begins(struct model *m, struct thread *t, uint64_t time_ns, ui
 				  ? 0
 				  : time_ns + (uint64_t)remaining_ns;
 	t->sleep.follows = follows && c->is_set;
+	return c;
+}
+
+static void sleep_begins(struct model *m, struct thread *t, uint64_t time_ns, uint64_t deadline_ns,
+	int64_t remaining_ns, uint32_t site, bool exact)
+{
+	if (!t->nr_held)
+		t->run_state = model_run_state(m, t, site);
+	const struct clock *c =
+		plan_sleep(m, t, time_ns, deadline_ns, remaining_ns, OF_SITE, site, exact);
+	if (!c)
+		return;
 	if (t->sleep.follows && remaining_ns > 0)
 		model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, c->queue, 1, c->state, 0);
 	else
@@ -136,6 +153,20 @@ static void sleep_begins(struct model *m, struct thread *t, uint64_t time_ns, ui
 				? c->state
 				: model_make_state(m, MODEL_STATE_sleep, NONE, NONE, site, NONE),
 			0);
+}
+
+/* What the kernel's records say of a call in which it may sleep; see the end of this file. */
+static void call_sleeps_until(struct model *m, struct thread *t, uint64_t time_ns,
+	uint64_t deadline_ns, int64_t remaining_ns, enum clock_of what)
+{
+	struct call *call = &t->k.call;
+	if (!call->named || t->mode != MODE_RUNNING)
+		return;
+	const struct clock *c =
+		plan_sleep(m, t, time_ns, deadline_ns, remaining_ns, what, 0, what == OF_DEADLINES);
+	call->sleeps = c != NULL;
+	if (c && t->sleep.follows && remaining_ns > 0)
+		call->queue = c->queue;
 }
 
 void model_rule_sleep_begin(struct model *m, struct thread *t, const struct trace_record *r)
@@ -153,26 +184,35 @@ void model_rule_sleep_until(struct model *m, struct thread *t, const struct trac
 	int64_t remaining_ns = u->remaining_ns;
 	if (remaining_ns > far_ns || remaining_ns < -far_ns)
 		remaining_ns = remaining_ns < 0 ? -far_ns : far_ns;
-	sleep_begins(m, t, r->time_ns, u->deadline_ns, remaining_ns, u->site, true);
+	if (t->k.call.active) /* the kernel's, in its call */
+		call_sleeps_until(m, t, r->time_ns, u->deadline_ns, remaining_ns, OF_DEADLINES);
+	else
+		sleep_begins(m, t, r->time_ns, u->deadline_ns, remaining_ns, u->site, true);
 }
 
-void model_rule_sleep_end(struct model *m, struct thread *t, const struct trace_record *r)
+static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	struct sleep was = t->sleep;
 	struct clock *c = was.clock < m->nr_clocks ? &m->clock[was.clock] : NULL;
 	t->sleep.clock = NONE;
 	if (!c) {
-		awake(m, t, r->time_ns);
-	} else if (was.follows && was.due_ns <= r->time_ns + SLACK_NS) {
-		tick(m, c, was.due_ns, r->time_ns);
-		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, c->queue, 1,
-			model_current_state(t), 0);
+		awake(m, t, time_ns);
+	} else if (was.follows && was.due_ns <= time_ns + SLACK_NS) {
+		if (!graph_queue_units(m->graph, c->queue))
+			tick(m, c, was.due_ns, time_ns);
+		model_verb(
+			m, t, GRAPH_VERB_dequeue, time_ns, c->queue, 1, model_current_state(t), 0);
 	} else {
-		awake(m, t, r->time_ns);
+		awake(m, t, time_ns);
 		c->is_set = false;
 		if (was.sets)
-			set_clock(m, t, c, r->time_ns);
+			set_clock(m, t, c, time_ns);
 	}
+}
+
+void model_rule_sleep_end(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	sleep_ends(m, t, r->time_ns);
 }
 
 /* ---- timerfd --------------------------------------------------------------------------------- */
@@ -183,10 +223,21 @@ static void forget_expiries(struct model *m, const struct clock *c, uint64_t tim
 		model_verb_of(m, c->actor, GRAPH_VERB_resize, time_ns, c->queue, 0, c->state, 0);
 }
 
+static void remember_timer(struct model *m, struct clock *c, uint32_t process)
+{
+	c->process = process;
+	if (c->is_known ||
+		!model_grow(m, &m->timer, &m->timer_capacity, m->nr_timers + 1, sizeof *m->timer))
+		return;
+	c->is_known = true;
+	m->timer[m->nr_timers++] = (uint32_t)(c - m->clock);
+}
+
 void model_rule_timer_set(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_timer_set *s = &r->u.timer_set;
-	struct clock *c = clock_of(m, OF_FILE, s->object, 0);
+	bool unheard = t->k.call.active && !t->k.call.named; /* the library tells it */
+	struct clock *c = unheard ? NULL : clock_of(m, OF_FILE, s->object, 0);
 	if (!c)
 		return;
 	uint64_t due_ns = r->time_ns + (s->first_ns < INT64_MAX / 2 ? s->first_ns : INT64_MAX / 2);
@@ -198,6 +249,7 @@ void model_rule_timer_set(struct model *m, struct thread *t, const struct trace_
 		c->nr_deadlines = c->period_ns = 0;
 	if (c->actor == NONE)
 		c->site = s->site;
+	remember_timer(m, c, t->process);
 	if (s->armed && !(follows && c->is_set))
 		set_clock(m, t, c, r->time_ns);
 	forget_expiries(m, c, r->time_ns);
@@ -255,4 +307,69 @@ bool model_timer_is_ready(struct model *m, struct thread *t, uint32_t object, ui
 	model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue, GRAPH_ALL, model_current_state(t),
 		GRAPH_LAST);
 	return true;
+}
+
+/* ---- as the kernel shows it --------------------------------------------------------------------
+ *
+ * Here a sleep is a system call, and its end the wake by a timer's interrupt, which has no path of
+ * its own. That takes nothing but what has come: the sleeper waits for a processor then. The tick
+ * is taken when the call ends.
+ */
+
+enum { SYS_read = 0, SYS_nanosleep = 35, SYS_clock_nanosleep = 230, ABSOLUTE = 1 };
+
+void model_call_sleeps(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	struct call *call = &t->k.call;
+	bool is_sleep = call->number == SYS_nanosleep ||
+			(call->number == SYS_clock_nanosleep && !(call->op & ABSOLUTE));
+	if (is_sleep) /* an absolute one has a record of its own */
+		call_sleeps_until(m, t, time_ns, time_ns + call->n, (int64_t)call->n, OF_SLEEPS);
+	const struct clock *c = call->number == SYS_read ? clock_of_file(m, call->object) : NULL;
+	call->reads_timer = c != NULL;
+	if (c && c->armed && c->due_ns > time_ns && !graph_queue_units(m->graph, c->queue))
+		call->queue = c->queue;
+}
+
+/* A timer of its process that has expired since it slept. */
+static struct clock *expired_meanwhile(struct model *m, const struct thread *t, uint64_t time_ns)
+{
+	for (size_t i = 0; i < m->nr_timers; i++) {
+		struct clock *c = &m->clock[m->timer[i]];
+		if (c->process == t->process && c->actor != NONE && c->armed &&
+			c->due_ns > t->k.asleep_ns && c->due_ns <= time_ns + SLACK_NS)
+			return c;
+	}
+	return NULL;
+}
+
+bool model_clock_rings(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+{
+	const struct call *call = &t->k.call;
+	struct clock *c = NULL;
+	if (!call->active || !call->named)
+		return false;
+	if (call->sleeps) {
+		if (call->queue == NONE || t->sleep.due_ns > time_ns + SLACK_NS)
+			return false;
+		c = &m->clock[t->sleep.clock];
+		tick(m, c, t->sleep.due_ns, time_ns);
+	} else {
+		c = call->reads_timer ? clock_of_file(m, call->object)
+				      : expired_meanwhile(m, t, time_ns);
+		if (!c || !expires(m, c, time_ns))
+			return false;
+	}
+	model_rename(m, t, time_ns, c->state);
+	model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue, GRAPH_ALL, state, GRAPH_LAST);
+	return true;
+}
+
+bool model_call_slept(struct model *m, struct thread *t, uint64_t time_ns, int64_t result)
+{
+	const struct call *call = &t->k.call;
+	if (call->sleeps)
+		sleep_ends(m, t, time_ns);
+	return call->sleeps || (call->reads_timer && result > 0 &&
+				       model_timer_was_read(m, t, call->object, time_ns));
 }

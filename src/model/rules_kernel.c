@@ -163,6 +163,12 @@ static uint32_t own_wait(
 	return NONE;
 }
 
+static void a_timer_woke(struct thread *t, uint64_t time_ns)
+{
+	t->k.timer_ns = time_ns;
+	t->k.timed_ns = time_ns - t->k.asleep_ns;
+}
+
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
 static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
@@ -189,15 +195,18 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 		model_be_ready(m, t, time_ns, 0);
 		return;
 	}
+	if (model_clock_rings(m, t, time_ns, runnable_state(m))) {
+		a_timer_woke(t, time_ns);
+		model_be_ready(m, t, time_ns, 0);
+		return;
+	}
 	uint32_t cause = t->k.anybodys     ? worker_cause(m, t)
 			 : waker->k.server ? worker_cause(m, waker)
 					   : cause_of(m, waker);
 	if (waker->k.fired_site)
 		t->k.asleep_site = waker->k.fired_site;
-	if (kind_of_cause(m, cause) == MODEL_STATE_sleep) {
-		t->k.timer_ns = time_ns;
-		t->k.timed_ns = time_ns - t->k.asleep_ns;
-	}
+	if (kind_of_cause(m, cause) == MODEL_STATE_sleep)
+		a_timer_woke(t, time_ns);
 	if (!t->k.unborn)
 		model_rename(m, t, time_ns, wait_state(m, t, kind_of_cause(m, cause), cause));
 	model_be_ready(m, t, time_ns, GRAPH_EXPLAINED);

@@ -328,7 +328,8 @@ enum graph_verb_kind model_call_wait(struct model *m, struct thread *t, uint64_t
 	}
 	if (!c->active || c->queue == NONE)
 		return GRAPH_VERB_wait;
-	if ((c->takes || c->reads_socket) && !graph_queue_units(m->graph, c->queue))
+	if ((c->takes || c->reads_socket || c->sleeps || c->reads_timer) &&
+		!graph_queue_units(m->graph, c->queue))
 		return GRAPH_VERB_wait_empty;
 	if (c->reaps && graph_queue_units(m->graph, c->queue) < c->n)
 		return GRAPH_VERB_wait_empty;
@@ -423,6 +424,7 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, call_state(m, c), 0);
 	if (c->puts)
 		begin_put(m, t, r->time_ns);
+	model_call_sleeps(m, t, r->time_ns);
 }
 
 void model_rule_call_end(struct model *m, struct thread *t, const struct trace_record *r)
@@ -438,7 +440,7 @@ void model_rule_call_end(struct model *m, struct thread *t, const struct trace_r
 			end_put(m, t, r, state);
 		else if (c->reaps)
 			end_reaping(m, t, r->time_ns, state);
-		else
+		else if (!model_call_slept(m, t, r->time_ns, r->u.call_end.result))
 			model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
 	}
 	*c = (struct call){.queue = NONE};

@@ -41,7 +41,7 @@ static bool take_parts(struct model *m, uint32_t actor, uint64_t time_ns, struct
 	const struct trace_packet_queue *p, uint32_t state)
 {
 	size_t nr;
-	const struct packet *found = model_packets_covering(o, p, &nr);
+	const struct packet *found = model_packets_covering(o->packets, p, &nr);
 	for (size_t i = 0; i < nr; i++) {
 		bool whole = (int32_t)((uint32_t)(p->seq + p->payload) - found[i].end) >= 0;
 		if (!whole && i + 1 < nr)
@@ -49,7 +49,7 @@ static bool take_parts(struct model *m, uint32_t actor, uint64_t time_ns, struct
 		act(m, actor, whole ? GRAPH_VERB_dequeue : GRAPH_VERB_peek, time_ns, o->queue,
 			found[i].key, state, GRAPH_KEYED | (i + 1 < nr ? GRAPH_MORE : 0));
 		if (whole)
-			model_packet_gone(o, found[i].key);
+			model_packet_gone(o->packets, found[i].key);
 	}
 	return nr != 0;
 }
@@ -64,7 +64,7 @@ static bool take_packet(struct model *m, uint32_t actor, uint64_t time_ns, struc
 	if (!graph_queue_has(m->graph, o->queue, key))
 		return take_parts(m, actor, time_ns, o, p, state);
 	act(m, actor, GRAPH_VERB_dequeue, time_ns, o->queue, key, state, GRAPH_KEYED);
-	model_packet_gone(o, key);
+	model_packet_gone(o->packets, key);
 	return true;
 }
 
@@ -77,10 +77,10 @@ static void put_packet(struct model *m, uint32_t actor, uint64_t time_ns,
 	uint32_t queue = model_queue_of(m, p->flow, o, 0, 0);
 	if (graph_queue_units(m->graph, queue) >= FLOW_MAX) { /* they went to another host */
 		model_verb_of(m, actor, GRAPH_VERB_resize, time_ns, queue, 0, state, 0);
-		model_packets_gone(o);
+		model_packets_gone(o->packets);
 	}
 	act(m, actor, GRAPH_VERB_enqueue, time_ns, queue, key_of(p), state, 0);
-	model_packet_sent(m, o, p, key_of(p));
+	model_packet_sent(m, &o->packets, p, key_of(p));
 }
 
 /* Of who put the thread's last packet: it, or a socket's sender. */
@@ -238,10 +238,12 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 		/* not under way yet: it is the discipline's to send */
 		act(m, by, GRAPH_VERB_dequeue, r->time_ns, flow->queue, key_of(p), state,
 			GRAPH_KEYED | GRAPH_BACK | (aside ? GRAPH_ASIDE : GRAPH_EXPLAINED));
-		model_packet_gone(flow, key_of(p));
+		model_packet_gone(flow->packets, key_of(p));
 	}
 	if (graph_queue_units(m->graph, o->queue) >= QDISC_MAX)
 		model_verb_of(m, by, GRAPH_VERB_resize, r->time_ns, o->queue, 0, state, 0);
+	if (p->payload && !model_packet_sent(m, &flow->held, p, key_of(p)))
+		return;
 	model_verb_of(m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue, (int64_t)bytes_of(p), state,
 		aside ? GRAPH_ASIDE : 0);
 	flow->sender = p->object;
@@ -251,12 +253,20 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 		model_tcp_rests(m, by, t->k.packet_socket, r->time_ns);
 }
 
-static void take_bytes(struct model *m, const struct trace_packet_queue *p, struct object *o,
-	uint32_t object, uint64_t time_ns, uint32_t flags)
+static void take_bytes(struct model *m, struct object *o, uint32_t object, uint64_t n,
+	uint64_t time_ns, uint32_t flags)
 {
-	uint64_t units = graph_queue_units(m->graph, o->queue), n = bytes_of(p);
+	uint64_t units = graph_queue_units(m->graph, o->queue);
 	model_verb_of(m, o->sender, GRAPH_VERB_dequeue, time_ns, o->queue,
 		(int64_t)(n < units ? n : units), sending_state(m, object), flags);
+}
+
+/* Of the discipline, with the packet: what its flow had put there before it has left, too, seen or
+ * not. */
+static uint64_t leaving_bytes(struct model *m, const struct trace_packet_queue *p)
+{
+	struct object *flow = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
+	return p->payload && flow ? model_packets_leave(flow->held, p, key_of(p)) : bytes_of(p);
 }
 
 static void leave_discipline(
@@ -265,9 +275,10 @@ static void leave_discipline(
 	struct object *o = model_kernel_object(m, object, TRACE_OBJECT_qdisc);
 	if (!o || o->sender == NONE || !o->sends)
 		return;
-	end_pause(m, o, object, bytes_of(p), time_ns);
+	uint64_t n = leaving_bytes(m, p);
+	end_pause(m, o, object, n ? n : bytes_of(p), time_ns);
 	o->rate.left_ns = time_ns;
-	take_bytes(m, p, o, object, time_ns, 0);
+	take_bytes(m, o, object, n, time_ns, 0);
 	put_packet(m, o->sender, time_ns, p, sending_state(m, object));
 	model_tcp_left(m, o->sender, sending_state(m, object), p->socket, p->payload, time_ns);
 	send_next(m, o, object, time_ns);
@@ -290,7 +301,7 @@ void model_rule_packet_transmit(struct model *m, struct thread *t, const struct 
 	if (!flow || flow->sender == NONE || flow->queue == NONE ||
 		graph_queue_has(m->graph, flow->queue, key_of(p)))
 		return;
-	model_packets_covering(flow, p, &nr);
+	model_packets_covering(flow->packets, p, &nr);
 	if (!nr)
 		leave_discipline(m, p, flow->sender, r->time_ns);
 }
@@ -299,14 +310,16 @@ void model_rule_packet_transmit(struct model *m, struct thread *t, const struct 
 void model_rule_packet_drop(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_packet_queue *p = &r->u.packet_queue;
-	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc);
+	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc),
+		      *flow = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
 	(void)t;
-	if (!o || o->sender == NONE || !o->sends)
+	if (!o || o->sender == NONE || !o->sends ||
+		(p->payload && (!flow || !model_packet_gone(flow->held, key_of(p)))))
 		return;
 	if (o->rate.came_ns) /* it does something: its pause is over */
 		send_next(m, o, p->object, r->time_ns);
 	o->rate.came_ns = 0;
-	take_bytes(m, p, o, p->object, r->time_ns, GRAPH_BACK | GRAPH_ASIDE);
+	take_bytes(m, o, p->object, bytes_of(p), r->time_ns, GRAPH_BACK | GRAPH_ASIDE);
 	model_tcp_left(
 		m, o->sender, sending_state(m, p->object), p->socket, p->payload, r->time_ns);
 }

@@ -88,7 +88,8 @@ static uint64_t window_bytes(const struct tcp *s)
 	return full && s->congestion_bytes < s->peer_bytes ? s->congestion_bytes : s->peer_bytes;
 }
 
-/* As many as the windows leave; given by whoever brought the news. */
+/* As many as the windows leave; given by whoever brought the news. What is there beyond that was
+ * used by packets that were not seen to take it: the oldest. */
 static void set_credits(
 	struct model *m, struct thread *t, struct tcp *s, uint32_t object, uint64_t time_ns)
 {
@@ -97,7 +98,11 @@ static void set_credits(
 	uint64_t now = graph_queue_units(m->graph, window_of(m, s, object)), flying = in_flight(s),
 		 bytes = window_bytes(s), want = bytes > flying ? bytes - flying : 0;
 	uint32_t by = model_is_credited(t) && model_may_act(m, t, time_ns) ? model_acting(t) : NONE;
-	if (now != want && by != NONE)
+	if (by == NONE || now == want)
+		return;
+	if (now > want)
+		take_some(m, by, time_ns, s->window, now - want, model_busy_state(t), 0);
+	else
 		model_verb_of(m, by, GRAPH_VERB_resize, time_ns, s->window,
 			(int64_t)(want < INT64_MAX ? want : INT64_MAX), model_busy_state(t), 0);
 }

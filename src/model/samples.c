@@ -105,6 +105,16 @@ static bool is_recorders(const struct model *m, uint32_t module)
 		       "liblongpole-", strlen("liblongpole-"));
 }
 
+/* In a system call that takes time in the kernel: of the program's own code a sample there only
+ * meets the way in and out, however much of the call that is. */
+static bool is_beside_the_call(const struct model *m, uint32_t state, uint32_t module)
+{
+	bool kernels = module && module < m->defs->nr_modules &&
+		       !strncmp(trace_text_of(m->defs, m->defs->modules[module].path), "[kernel",
+			       strlen("[kernel"));
+	return state < m->nr_states && m->state[state].pub.kind == MODEL_STATE_io && !kernels;
+}
+
 void model_rule_sample(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t site = r->u.sample.site;
@@ -122,6 +132,8 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 	uint32_t state = t->mode == MODE_RUNNABLE || t->mode == MODE_BLOCKED ? t->resume_state
 									     : t->graph_state;
 	struct visit *v = &t->visit;
+	if (is_beside_the_call(m, state, module))
+		return;
 	if (v->open && v->state != state) { /* renamed meanwhile */
 		count_visit(m, v, r->time_ns);
 		v->open = false;

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <sys/file.h>
 #include <sys/sendfile.h>
+#include <termios.h>
 
 enum { LASTED_TICKS = 50000 }; /* about 20 us: then a call path is worth its price */
 

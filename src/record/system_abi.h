@@ -53,7 +53,7 @@ enum {
 	X(work_queue) /* a: work; b: function */                                                   \
 	X(work_begin)                                                                              \
 	X(work_end)                                                                                \
-	X(timer_start) /* a: timer; b: function; then delay_ns */                                  \
+	X(timer_start) /* a: timer; b: function; then delay_ns, below 0: it has been due */        \
 	X(timer_fire)                                                                              \
 	X(lock_wait) /* a: lock */                                                                 \
 	X(lock_acquire)                                                                            \

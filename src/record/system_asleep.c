@@ -153,12 +153,13 @@ void record_asleep_put(struct record_kernel *k, struct record_kernel_task *t)
 	base_map_remove(&k->asleep->of_tid, 0, t->tid);
 	if (late || s->pid != t->pid || call->flags & TRACE_SYSCALL_SKIP)
 		return;
-	t->call_object = object_of(k, t, s, call);
+	t->call = (struct record_kernel_call){
+		.number = s->number, .object = object_of(k, t, s, call), .active = true};
 	struct trace_record r = {.time_ns = k->start_ns,
 		.kind = TRACE_call_begin,
 		.stream = t->stream,
 		.u.call_begin = {.number = s->number,
-			.object = t->call_object,
+			.object = t->call.object,
 			.op = argument(s, call->op) & 0xffff,
 			.n = call->flags & TRACE_SYSCALL_TIME ? 0 : argument(s, call->n)}};
 	record_sink_put(&k->converter->sink, &r);

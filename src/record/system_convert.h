@@ -28,7 +28,12 @@ struct record_kernel_task {
 	bool dying; /* its end is written when it has left its processor: it still wakes its parent
 		     */
 	int64_t status;
-	uint32_t call_object; /* of the system call that it is in */
+	struct record_kernel_call { /* that it is in */
+		uint64_t number, op, n;
+		uint32_t object;
+		bool active, timed; /* it has started a timer, which is due */
+		int64_t delay_ns;   /* then */
+	} call;
 };
 
 struct record_kernel {

@@ -11,6 +11,9 @@
 enum {
 	FUTEX_PRIVATE = 128,
 	SYS_futex_number = 202,
+	SYS_clock_nanosleep_number = 230,
+	ABSOLUTE = 1, /* its flag */
+	SYS_timerfd_settime_number = 286,
 	SYS_io_uring_enter_number = 426,
 	ENTER_REGISTERED_RING = 16, /* its descriptor is no descriptor */
 	TCP_STATE_CLOSE = 7
@@ -54,15 +57,36 @@ static void on_call_begin(
 		return;
 	bool futex = (trace_syscall_find(s->vector)->flags & TRACE_SYSCALL_ADDR) != 0;
 	t->own_futex = futex && t->own;
-	t->call_object = t->own_futex ? 0 : call_object(k, t, s, s->a, op);
+	t->call = (struct record_kernel_call){.number = s->vector,
+		.op = op,
+		.n = n,
+		.object = t->own_futex ? 0 : call_object(k, t, s, s->a, op),
+		.active = true};
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_call_begin,
-		.u.call_begin = {.number = s->vector, .object = t->call_object, .op = op, .n = n}};
+		.u.call_begin = {.number = s->vector, .object = t->call.object, .op = op, .n = n}};
 	if (t->own_futex) { /* whose word it is will be known when it is written */
 		r.u.call_begin.number |= op << RECORD_CALL_OP_SHIFT | RECORD_CALL_FUTEX |
 					 (is_shared(s, op) ? RECORD_CALL_SHARED : 0);
 		r.u.call_begin.op = s->a;
 	}
+	record_kernel_put(k, t, &r);
+}
+
+/* timerfd_settime() started it, or stopped it. */
+static void put_timer(struct record_kernel *k, struct record_kernel_task *t,
+	const struct kernel_slot *s, uint64_t time_ns)
+{
+	const struct record_kernel_call *c = &t->call;
+	if (!c->active || c->number != s->vector || c->number != SYS_timerfd_settime_number ||
+		s->a || !c->object)
+		return;
+	struct trace_record r = {.time_ns = time_ns,
+		.kind = TRACE_timer_set,
+		.u.timer_set = {.object = c->object,
+			.first_ns = c->delay_ns > 0 ? (uint64_t)c->delay_ns : 0,
+			.period_ns = c->n,
+			.armed = c->timed}};
 	record_kernel_put(k, t, &r);
 }
 
@@ -73,8 +97,9 @@ static void on_call_end(
 	(void)cpu;
 	if (!t || !record_kernel_stream(k, t))
 		return;
-	uint32_t object = s->b ? record_kernel_file(k, t, s->b) : t->call_object;
-	t->call_object = 0;
+	uint32_t object = s->b ? record_kernel_file(k, t, s->b) : t->call.object;
+	put_timer(k, t, s, time_ns);
+	t->call.active = false;
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_call_end,
 		.u.call_end = {.number = s->vector | (t->own_futex ? RECORD_CALL_FUTEX : 0),
@@ -264,17 +289,38 @@ static void on_keyed(
 	record_kernel_put_actor(k, s, cpu, &r);
 }
 
+/* The call's own timer is the first that it starts. Of an absolute one that is the deadline. */
+static void put_deadline(
+	struct record_kernel *k, struct record_kernel_task *t, int64_t delay_ns, uint64_t time_ns)
+{
+	struct record_kernel_call *c = t ? &t->call : NULL;
+	if (!c || !c->active || c->timed)
+		return;
+	c->timed = true;
+	c->delay_ns = delay_ns;
+	if (c->number != SYS_clock_nanosleep_number || !(c->op & ABSOLUTE))
+		return;
+	struct trace_record r = {.time_ns = time_ns,
+		.kind = TRACE_sleep_until,
+		.u.sleep_until = {.remaining_ns = delay_ns,
+			.deadline_ns = (uint64_t)((int64_t)k->event_mono_ns + delay_ns)}};
+	record_kernel_put(k, t, &r);
+}
+
 static void on_timer_start(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
 	if (record_kernel_is_tick(k, s->b))
 		return;
+	int64_t delay_ns = s->shape >> 4 > 1 ? (int64_t)s[1].time_ns : 0;
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_timer_start,
 		.u.timer_start = {.key = key_of(k, s->a),
 			.site = record_kernel_site(k, s->b),
-			.delay_ns = s->shape >> 4 > 1 ? s[1].time_ns : 0}};
+			.delay_ns = delay_ns > 0 ? (uint64_t)delay_ns : 0}};
 	record_kernel_put_actor(k, s, cpu, &r);
+	if ((s->shape & 15) == KERNEL_IN_TASK && s->shape >> 4 > 1)
+		put_deadline(k, record_kernel_task(k, s->tid), delay_ns, time_ns);
 }
 
 static void on_timer_fire(

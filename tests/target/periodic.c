@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * periodic.c [HOW] - a control loop of PERIODS times 20 ms, in each of which 8 ms go by in part().
- * These are slept, not computed: a busy machine does not make them more. Without them the loop
- * takes as long as with them. HOW the end of a period is waited for: `deadline` (default), `rest`
- * (as C++'s sleep_until()), `read`, `poll`, `epoll` of a timerfd.
+ * periodic.c [HOW [PART_MS]] - a control loop of PERIODS times 20 ms, in each of which 8 ms
+ * (PART_MS) go by in part(). These are slept, not computed: a busy machine does not make them more.
+ * Without them the loop takes as long as with them. HOW the end of a period is waited for:
+ * `deadline` (default), `rest` (as C++'s sleep_until()), `read`, `poll`, `epoll` of a timerfd.
  */
 #include "target.h"
 
@@ -14,11 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PERIODS = 40, PERIOD_NS = 20000000, PART_NS = 8000000, SECOND_NS = 1000000000 };
+enum { PERIODS = 40, PERIOD_NS = 20000000, PART_MS = 8, MS_NS = 1000000, SECOND_NS = 1000000000 };
 
-TARGET_FUNCTION void part(void)
+TARGET_FUNCTION void part(long ms)
 {
-	nanosleep(&(struct timespec){.tv_nsec = PART_NS}, NULL);
+	if (ms)
+		nanosleep(&(struct timespec){.tv_nsec = ms * MS_NS}, NULL);
 	__asm__ volatile(""); /* no tail call: its caller is asked for */
 }
 
@@ -74,6 +75,7 @@ static void expiry(int timer, int epoll, const char *how)
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "deadline";
+	long part_ms = argc > 2 ? strtol(argv[2], NULL, 10) : PART_MS;
 	bool by_deadline = !strcmp(how, "deadline"), by_rest = !strcmp(how, "rest");
 	int timer = by_deadline || by_rest ? -1 : make_timer(), epoll = epoll_create1(0);
 	if (timer >= 0)
@@ -81,7 +83,7 @@ int main(int argc, char **argv)
 			&(struct epoll_event){.events = EPOLLIN, .data.fd = timer});
 	uint64_t begin = now_ns();
 	for (unsigned i = 1; i <= PERIODS; i++) {
-		part();
+		part(part_ms);
 		if (by_deadline)
 			until(begin + (uint64_t)i * PERIOD_NS);
 		else if (by_rest)

@@ -378,6 +378,48 @@ static void discipline_is_the_path(void **state)
 	finish(b);
 }
 
+/* The kernel does not show that some leave: they are gone all the same when a later one of their
+ * flow leaves. What is then there is what has come since. */
+static void departures_not_shown(void **state)
+{
+	(void)state;
+	struct wire w;
+	struct bench *b = &w.b;
+	enum { PACKETS = 12, BYTES = 100 };
+	plug(&w);
+	b->options.process = "client";
+	uint32_t tbf = object(b, TRACE_OBJECT_qdisc, "tbf of veth0", 0);
+	uint32_t tx = context(b, TRACE_CONTEXT_softirq, 0, "NET_TX");
+	IN(b, 0, w.client, 0);
+	for (uint64_t i = 0; i < PACKETS + 2; i++) {
+		uint64_t at = 50 + i * 100, out = i - 2; /* two are always there */
+		if (i < PACKETS)
+			PACKET(&w, at, w.client, packet_queue, w.dev, w.there, 1 + i * BYTES, 1,
+				BYTES, w.csock);
+		if (i < PACKETS && i != 5) /* its coming is not shown, either */
+			PACKET(&w, at, w.client, qdisc_enqueue, tbf, w.there, 1 + i * BYTES, 1,
+				BYTES, w.csock);
+		if (i < 2 || out == 3 || out == 4 || out == 8)
+			continue;
+		PUT(b, at + 50, tx, context_begin, .interrupted = 0);
+		PACKET(&w, at + 50, tx, qdisc_dequeue, tbf, w.there, 1 + out * BYTES, 1, BYTES,
+			w.csock);
+		PUT(b, at + 52, tx, context_end);
+	}
+	SLEEPS(b, 2000, w.client, 0);
+	analyse(b);
+	bool found = false;
+	for (uint32_t q = 0; q < graph_nr_queues(model_graph(b->model)); q++) {
+		if (!strstr(model_queue(b->model, q)->name, "tbf of veth0"))
+			continue;
+		found = true;
+		assert_int_equal(graph_queue_units(model_graph(b->model), q), 0);
+		assert_int_equal(graph_queue_stats(model_graph(b->model), q)->underflows, 0);
+	}
+	assert_true(found);
+	finish(b);
+}
+
 /*
  * Two packets at once, and a third that comes when the discipline has none: it leaves when the rate
  * allows it all the same, 100 after the second. So its coming is not why; without the rate it is.
@@ -630,6 +672,7 @@ int main(void)
 		cmocka_unit_test(cut_packet),
 		cmocka_unit_test(packet_from_outside),
 		cmocka_unit_test(discipline_is_the_path),
+		cmocka_unit_test(departures_not_shown),
 		cmocka_unit_test(bucket_fills_meanwhile),
 		cmocka_unit_test(window),
 	};

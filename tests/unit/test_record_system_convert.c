@@ -274,6 +274,77 @@ static void test_own(void **state)
 	fixture_close(&f);
 }
 
+#define CALL(t, type_, number, a_, op, n)                                                          \
+	{                                                                                          \
+		.slot = {{.time_ns = (t),                                                          \
+			.tid = TID,                                                                \
+			.type = (type_),                                                           \
+			.shape = 1 << 4,                                                           \
+			.vector = (number),                                                        \
+			.a = (a_),                                                                 \
+			.b = (n) | (uint64_t)(op) << 48}},                                         \
+	}
+#define TIMER(t, context, delay_ns)                                                                \
+	{                                                                                          \
+		.slot = {{.time_ns = (t),                                                          \
+				 .tid = TID,                                                       \
+				 .type = KERNEL_timer_start,                                       \
+				 .shape = 2 << 4 | (context),                                      \
+				 .a = 0x1000,                                                      \
+				 .b = 0x2000},                                                     \
+			{.time_ns = (uint64_t)(delay_ns)}},                                        \
+	}
+
+/* Deadlines are what a call's own timer is set to, the first that it starts: of a sleep until then,
+ * not of one for a time; of a timerfd, that is stopped when none is started. */
+static void test_deadlines(void **state)
+{
+	enum { SLEEP = 230, SET = 286, TIMERFD = 1, PERIOD_NS = 5000 };
+	static const struct fake_event events[] = {
+		SWITCH(100, 0, 0, TID, 0),
+		CALL(1000, KERNEL_call_begin, SLEEP, 0, 1, 99),
+		TIMER(1100, KERNEL_IN_TIMER, 77), /* an interrupt's */
+		TIMER(1200, KERNEL_IN_TASK, -300),
+		TIMER(1300, KERNEL_IN_TASK, 88),
+		CALL(1400, KERNEL_call_end, SLEEP, 0, 0, 0),
+		TIMER(1500, KERNEL_IN_TASK, 99), /* in no call */
+		CALL(2000, KERNEL_call_begin, SLEEP, 0, 0, 500),
+		TIMER(2100, KERNEL_IN_TASK, 500),
+		CALL(2700, KERNEL_call_end, SLEEP, 0, 0, 0),
+		CALL(3000, KERNEL_call_begin, SET, KERNEL_FILE(TIMERFD, 0, 0, 3), 0, PERIOD_NS),
+		TIMER(3100, KERNEL_IN_TASK, 700),
+		CALL(3200, KERNEL_call_end, SET, 0, 0, 0),
+		CALL(4000, KERNEL_call_begin, SET, KERNEL_FILE(TIMERFD, 0, 0, 3), 0, 0),
+		CALL(4100, KERNEL_call_end, SET, 0, 0, 0),
+	};
+	struct fixture f;
+	struct record_kernel k;
+	unsigned nr_sleeps = 0, nr_sets = 0;
+	(void)state;
+	fixture_open(&f);
+	assert_int_equal(run_script(&f, &k, events, BASE_COUNT(events)), BASE_OK);
+	record_kernel_close(&k);
+	size_t nr = read_back(&f);
+	for (size_t i = 0; i < nr; i++) {
+		const struct trace_timer_set *s = &record[i].u.timer_set;
+		if (record[i].kind == TRACE_sleep_until) {
+			assert_int_equal(record[i].time_ns, 1200);
+			assert_int_equal(record[i].u.sleep_until.remaining_ns, -300);
+			assert_int_equal(record[i].u.sleep_until.deadline_ns, 1200 - 300);
+			nr_sleeps++;
+		} else if (record[i].kind == TRACE_timer_set) {
+			assert_int_equal(s->armed, !nr_sets);
+			assert_int_equal(s->first_ns, nr_sets ? 0 : 700);
+			assert_int_equal(s->period_ns, nr_sets ? 0 : PERIOD_NS);
+			assert_true(s->object);
+			nr_sets++;
+		}
+	}
+	assert_int_equal(nr_sleeps, 1);
+	assert_int_equal(nr_sets, 2);
+	fixture_close(&f);
+}
+
 static void test_no_memory(void **state)
 {
 	static const struct fake_event events[] = {
@@ -304,6 +375,7 @@ int main(void)
 		cmocka_unit_test(test_lost_switch),
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(test_own),
+		cmocka_unit_test(test_deadlines),
 		cmocka_unit_test(test_no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
