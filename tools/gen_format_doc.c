@@ -177,8 +177,11 @@ static void print_kinds(void)
 	for (int d = 0; d < TRACE_DIAG_NR; d++) {
 		static const char *const severity[] = {"info", "data loss", "error"};
 		const struct trace_diag_desc *row = trace_diag_describe((enum trace_diag)d);
+		struct base_str sentence = {0};
+		base_str_add_sentence(&sentence, row->sentence, "N", false);
 		printf("| %s | %s | %s | %s |\n", row->name, severity[row->severity], row->source,
-			row->sentence);
+			base_str_text(&sentence));
+		base_str_fini(&sentence);
 	}
 }
 

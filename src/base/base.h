@@ -146,6 +146,10 @@ size_t base_utf8_length(const unsigned char *p);
 void base_str_add_ns(struct base_str *s, uint64_t duration_ns);
 void base_str_add_size(struct base_str *s, uint64_t size_bytes);
 void base_str_add_count(struct base_str *s, uint64_t n);
+/* A table's sentence about n things: the count for its "%s"; of "{was|were}" the first for one. */
+void base_str_add_counted(struct base_str *s, const char *sentence, uint64_t n);
+/* The same with the count as a text. */
+void base_str_add_sentence(struct base_str *s, const char *sentence, const char *count, bool one);
 
 /* struct base_strtab - each distinct text once; ids are dense from 0; id 0 is always "". */
 struct base_strtab;

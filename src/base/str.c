@@ -181,3 +181,41 @@ void base_str_add_count(struct base_str *s, uint64_t n)
 	}
 	base_str_add_bytes(s, digits + at, sizeof digits - at);
 }
+
+/* From "{one|many}" at `at`; returns what follows it. */
+static const char *add_number(struct base_str *s, const char *at, bool one)
+{
+	const char *many = strchr(at, '|') + 1, *end = strchr(many, '}');
+
+	if (one)
+		base_str_add_bytes(s, at + 1, (size_t)(many - at) - 2);
+	else
+		base_str_add_bytes(s, many, (size_t)(end - many));
+	return end + 1;
+}
+
+void base_str_add_sentence(struct base_str *s, const char *sentence, const char *count, bool one)
+{
+	while (*sentence) {
+		size_t plain = strcspn(sentence, "{%");
+
+		base_str_add_bytes(s, sentence, plain);
+		sentence += plain;
+		if (*sentence == '{') {
+			sentence = add_number(s, sentence, one);
+		} else if (*sentence) {
+			base_str_add(s, count);
+			sentence += strlen("%s");
+		}
+	}
+}
+
+void base_str_add_counted(struct base_str *s, const char *sentence, uint64_t n)
+{
+	struct base_str count = {0};
+
+	base_str_add_count(&count, n);
+	base_str_add_sentence(s, sentence, base_str_text(&count), n == 1);
+	s->failed |= count.failed;
+	base_str_fini(&count);
+}

@@ -56,11 +56,11 @@ static void add_finding(struct base_str *out, const struct record_spin_yield *y)
 						  "done\n");
 		return;
 	}
-	base_str_addf(out, "threads that spun gave way %" PRIu64 " times in ",
-		y->nr_yields + y->nr_sleeps);
+	base_str_add_counted(
+		out, "threads that spun gave way %s {time|times} in ", y->nr_yields + y->nr_sleeps);
 	base_str_add_ns(out, y->elapsed_ns);
-	base_str_addf(out, " (%" PRIu64 " %s proved to spin, the first after ", y->nr_loops,
-		y->nr_loops == 1 ? "loop was" : "loops were");
+	base_str_add_counted(
+		out, " (%s {loop was|loops were} proved to spin, the first after ", y->nr_loops);
 	base_str_add_ns(out, y->first_ns);
 	base_str_add(out, ")\n");
 }
@@ -86,10 +86,10 @@ static void text(struct base_str *out, const struct record_spin_yield *y)
 	if (y->nr_samples)
 		base_str_add(out, "\n");
 	if (y->nr_sleeps) {
-		base_str_addf(out, "slept %" PRIu64 " times, for ", y->nr_sleeps);
+		base_str_add_counted(out, "slept %s {time|times}, for ", y->nr_sleeps);
 		base_str_add_ns(out, y->slept_ns);
-		base_str_addf(out, "; %" PRIu64 " times a polled word changed meanwhile\n",
-			y->nr_changed);
+		base_str_add_counted(
+			out, "; %s {time|times} a polled word changed meanwhile\n", y->nr_changed);
 	}
 	base_str_add(out, "cost: threads stopped to be looked at for ");
 	base_str_add_ns(out, y->stopped_ns);
@@ -97,9 +97,10 @@ static void text(struct base_str *out, const struct record_spin_yield *y)
 	if (y->nr_blocked)
 		base_str_addf(out, "threads left out, as they block SIGURG: %" PRIu64 "\n",
 			y->nr_blocked);
-	if (y->nr_refused)
-		base_str_addf(
-			out, "not looked at, %" PRIu64 " times: %s\n", y->nr_refused, y->refused);
+	if (y->nr_refused) {
+		base_str_add_counted(out, "not looked at, %s {time|times}: ", y->nr_refused);
+		base_str_addf(out, "%s\n", y->refused);
+	}
 	base_str_add(out, "next: longpole spin PROG: which loops these are\n");
 }
 

@@ -194,14 +194,12 @@ static void say_what(struct top *t, const struct record_result *r)
 {
 	struct live_health h = live_health(t->live);
 	struct base_str s = {0};
-	base_str_add_count(&s, h.nr_records);
-	base_str_add(&s, " records in ");
+	base_str_add_counted(&s, "%s {record|records} in ", h.nr_records);
 	base_str_add_ns(&s, r->elapsed_ns);
 	base_str_addf(&s, "; longpole took %.1f %% of a processor",
 		r->elapsed_ns ? 100 * (double)r->recorder_cpu_ns / (double)r->elapsed_ns : 0);
 	if (h.nr_models)
-		base_str_addf(&s, "; %llu times a fresh model took over",
-			(unsigned long long)h.nr_models);
+		base_str_add_counted(&s, "; %s {time|times} a fresh model took over", h.nr_models);
 	cmd_note(t->c, "%s", base_str_text(&s));
 	base_str_fini(&s);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++) {

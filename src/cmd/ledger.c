@@ -44,9 +44,12 @@ void cmd_ledger_open(struct cmd *c, struct report_ledger *ret)
 	*ret = (struct report_ledger){0};
 	if (ledger_path(c, &path) && !access(base_str_text(&path), R_OK))
 		file = cmd_read_file(c, base_str_text(&path), LEDGER_LIMIT_BYTES);
-	if (file && report_ledger_read(ret, file, &c->err) == BASE_OK && ret->nr_bad_lines)
-		cmd_note(c, "%s: %llu lines are no entries and were skipped", base_str_text(&path),
-			(unsigned long long)ret->nr_bad_lines);
+	if (file && report_ledger_read(ret, file, &c->err) == BASE_OK && ret->nr_bad_lines) {
+		base_str_add_counted(&path,
+			": %s {line is no entry and was|lines are no entries and were} skipped",
+			ret->nr_bad_lines);
+		cmd_note(c, "%s", base_str_text(&path));
+	}
 	base_free(file);
 	base_str_fini(&path);
 }

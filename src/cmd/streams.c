@@ -217,21 +217,15 @@ void cmd_streams_source_caveats(const struct cmd_streams *s, struct base_str *ou
 		base_str_addf(out, "Not seen: %s.\n", s->source->info.unseen);
 	for (unsigned d = 0; d < MEMORY_DIAG_NR; d++) {
 		uint64_t n = s->source->diags.count[d];
-		struct base_str count = {0};
 		if (!n)
 			continue;
-		base_str_add_count(&count, n);
-		const char *sentence = memory_diag_sentence(d), *at = strstr(sentence, "%s");
 		base_str_add(out, "Caution: ");
-		base_str_add_bytes(out, sentence, (size_t)(at - sentence));
-		base_str_add(out, base_str_text(&count));
-		base_str_add(out, at + 2);
+		base_str_add_counted(out, memory_diag_sentence(d), n);
 		if (s->source->diags.first_record[d])
 			base_str_addf(out, " (first: thread %u, record %llu)",
 				s->source->diags.first_thread[d],
 				(unsigned long long)s->source->diags.first_record[d]);
 		base_str_add(out, ".\n");
-		base_str_fini(&count);
 	}
 }
 

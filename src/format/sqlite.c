@@ -168,12 +168,16 @@ static void add_diagnostics(struct database *w)
 {
 	static const char *const severity[] = {"info", "data_loss", "error"};
 	const struct trace_health *h = model_health(w->in->model);
+	struct base_str sentence = {0};
 	for (unsigned i = 0; i < TRACE_DIAG_NR; i++) {
 		const struct trace_diag_desc *d = trace_diag_describe((enum trace_diag)i);
+		base_str_reset(&sentence);
+		base_str_add_counted(&sentence, d->sentence, h->count[i]);
 		if (h->count[i])
 			add_row(w, TABLE_diagnostic, "ttit", d->name, severity[d->severity],
-				h->count[i], d->sentence);
+				h->count[i], base_str_text(&sentence));
 	}
+	base_str_fini(&sentence);
 }
 
 static void add_definitions(struct database *w)

@@ -83,8 +83,10 @@ void format_slice_label(
 		add_wait(out, d, s);
 		break;
 	case FORMAT_SLICE_io:
-		base_str_addf(out, "%s: ", s->detail < TRACE_IO_NR ? op[s->detail] : "call");
-		add_object(out, d, s->object);
+		base_str_addf(out, "%s%s", s->detail < TRACE_IO_NR ? op[s->detail] : "call",
+			s->object ? ": " : "");
+		if (s->object)
+			add_object(out, d, s->object);
 		break;
 	case FORMAT_SLICE_hold:
 		base_str_add(out, "holds ");

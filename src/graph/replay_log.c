@@ -433,6 +433,11 @@ static enum base_status free_space(
 	q->last_take_ns = r->now;
 	q->last_take_full_ns = r->full_ns;
 	q->last_take_step = r->moment.last;
+
+	uint64_t paid = n < q->overfull ? n : q->overfull;
+
+	q->overfull -= paid;
+	n -= paid;
 	if (!q->o.capacity || !n)
 		return BASE_OK;
 	return graph_replay_ring_push(memory_of(r), &q->space,
@@ -560,6 +565,13 @@ static enum base_status set_ordinal(
 	return BASE_OK;
 }
 
+static struct replay_item last_take(const struct replay_log_queue *q)
+{
+	return (struct replay_item){.time_ns = q->last_take_ns,
+		.full_ns = q->last_take_full_ns,
+		.step = q->last_take_step};
+}
+
 /* Space: the n units' own, or what a wait for it was ended by. */
 static enum base_status log_space(struct graph_replay *r, const struct graph_verb *v, uint32_t i,
 	bool keep, struct base_err *err)
@@ -571,20 +583,26 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	bool waited = a->waits && (a->wait_queue == REPLAY_NONE ||
 					  (a->waits_space && a->wait_queue == v->queue));
 
+	bool taken_since = waited && q->nr_takes && q->last_take_ns > a->t_last;
+
 	if (q->o.capacity) {
 		struct replay_take take = {.n = n, .keep = keep};
 
 		got = graph_replay_ring_take(&q->space, &take, &available);
 		depends_on(r, v->queue, &available);
-		if (got < n)
+		if (got == n)
+			return BASE_OK;
+		if (!taken_since) {
+			q->overfull += keep ? 0 : n - got;
 			replay_step(r, i)->bits |= REPLAY_FREE;
+			return BASE_OK;
+		}
+		/* It waited until there was room: the log lacks takes, nothing was overfull. */
+		q->overfull = 0;
+	} else if (!q->waits_space || !taken_since) {
 		return BASE_OK;
 	}
-	if (!q->waits_space || !waited || q->last_take_ns <= a->t_last || !q->nr_takes)
-		return BASE_OK;
-	available = (struct replay_item){.time_ns = q->last_take_ns,
-		.full_ns = q->last_take_full_ns,
-		.step = q->last_take_step};
+	available = last_take(q);
 	depends_on(r, v->queue, &available);
 	return set_ordinal(r, i, q->nr_takes, err);
 }

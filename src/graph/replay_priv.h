@@ -166,6 +166,7 @@ struct replay_log_queue {
 	uint64_t left_ns;
 	bool handed_on;     /* a pool whose tokens are put back by others than their takers */
 	uint64_t max_units; /* what it held at most */
+	uint64_t overfull;  /* units put beyond the capacity: takes make room only after that */
 	uint64_t nr_waits, nr_asleep; /* that were explained; in so many it left its processor */
 
 	/* as recorded, up to now */

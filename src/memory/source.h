@@ -181,7 +181,7 @@ struct memory_diags {
 	uint32_t first_thread[MEMORY_DIAG_NR];
 };
 const char *memory_diag_name(enum memory_diag d);
-const char *memory_diag_sentence(enum memory_diag d); /* has one %s for the count */
+const char *memory_diag_sentence(enum memory_diag d); /* base_str_add_counted() */
 void memory_diag_add(
 	struct memory_diags *d, enum memory_diag what, uint32_t thread, uint64_t record);
 

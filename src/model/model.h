@@ -202,6 +202,9 @@ const struct model_state *model_state(const struct model *m, uint32_t state);
 /* A wait that a time limit or a timer ends, or a signal that may be one's: whether that moves with
  * the work before it is not known. */
 bool model_state_is_timed(const struct model *m, uint32_t state);
+/* Reads of a periodic timerfd that found several periods over. A quicker program would meet each of
+ * them; what it then does is not known. */
+uint64_t model_nr_late_timer_reads(const struct model *m);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 /* The actor that a stream of the trace is; UINT32_MAX: none. */

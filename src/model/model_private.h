@@ -39,7 +39,7 @@ struct standing { /* where a machine was when its stream went on to speak for an
 
 struct io {
 	uint32_t object, queue;
-	uint64_t op, put_bytes;
+	uint64_t op, n, put_bytes; /* put, or taken, before the call has ended */
 	uint64_t begin_ns, out_ns,
 		away_ns; /* its processor: left then, 0: has it; was away so long */
 	bool preempted, active,
@@ -248,8 +248,8 @@ struct object {
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
 	uint64_t waited_since_ns;           /* condition variable: by the first of its waiters */
 	struct signals *signals;            /* condition variable */
-	uint32_t user;                      /* processor: the stream that left it last */
-	uint64_t left_ns;                   /* ... and when */
+	uint32_t user;            /* processor: the stream that left it last; bytes: that reads */
+	uint64_t left_ns;         /* ... and when; bytes: when some were taken last */
 	uint64_t locked_by;       /* file: pid key of who has locked it; 0: nobody recorded */
 	bool called;              /* listener: a socket that is recorded, too, connects to it */
 	bool calls;               /* connecting socket: its unit is in the listener's queue */
@@ -468,6 +468,7 @@ struct model {
 	struct base_map pools;
 	struct clock *clock;
 	size_t nr_clocks, clock_capacity;
+	uint64_t nr_late_timer_reads;
 	struct base_map clocks; /* what it is of -> clock */
 	uint32_t *timer;        /* the clocks of timerfds */
 	size_t nr_timers, timer_capacity;

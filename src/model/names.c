@@ -352,6 +352,10 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		break;
 	case MODEL_STATE_external:
 	case MODEL_STATE_io:
+		if (class_ix == NONE && st->aux >= TRACE_IO_msync && st->aux < TRACE_IO_NR) {
+			base_str_add(s, io_text(st->aux));
+			break;
+		}
 		if (class_ix == NONE) {
 			base_str_add(s, st->aux == MODEL_POLL_NOTHING
 						? "waiting for a signal or a time limit"

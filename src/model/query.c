@@ -46,6 +46,11 @@ bool model_state_is_timed(const struct model *m, uint32_t state)
 	       st->aux == MODEL_POLL_NOTHING;
 }
 
+uint64_t model_nr_late_timer_reads(const struct model *m)
+{
+	return m->nr_late_timer_reads;
+}
+
 const struct model_state *model_state(const struct model *m, uint32_t state)
 {
 	static const struct model_state unknown = {

@@ -281,7 +281,7 @@ bool model_timer_read_begins(struct model *m, struct thread *t, uint32_t object,
 /*
  * A read takes all expiries: it waited for the first of them. Had the reader been quicker, it would
  * have found fewer; how many it would need the program does not say. So where several were taken
- * the next one counts from now.
+ * the next one counts from now, and whoever asks what shorter work would gain is told.
  */
 bool model_timer_was_read(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns)
 {
@@ -290,6 +290,7 @@ bool model_timer_was_read(struct model *m, struct thread *t, uint32_t object, ui
 		return false;
 	model_verb(m, t, GRAPH_VERB_dequeue, time_ns, c->queue, 1, model_current_state(t), 0);
 	if (c->armed && c->every_ns && c->due_ns <= time_ns) {
+		m->nr_late_timer_reads++;
 		c->due_ns += ((time_ns - c->due_ns) / c->every_ns + 1) * c->every_ns;
 		set_clock(m, t, c, time_ns);
 	}

@@ -96,6 +96,7 @@ static uint32_t io_state(struct model *m, uint32_t object, uint32_t site, uint64
 	const struct trace_object *def = definition(m, object);
 	bool outside =
 		op == TRACE_IO_accept || op == TRACE_IO_connect || op == TRACE_IO_lock ||
+		op == TRACE_IO_drain || op == TRACE_IO_resolve ||
 		(op == TRACE_IO_read &&
 			(def->type == TRACE_OBJECT_socket || def->type == TRACE_OBJECT_terminal ||
 				def->type == TRACE_OBJECT_timerfd ||
@@ -113,6 +114,7 @@ static void begin_read(
 	end_queue(m, object, f, site);
 	model_note_user(m, class_ix, t, true);
 	t->io.queue = queue;
+	f->user = t->stream;
 	if (graph_queue_units(m->graph, queue))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
 			model_make_state(m, MODEL_STATE_io, NONE, class_ix, site, TRACE_IO_read),
@@ -262,6 +264,7 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 	model_handler_began(m, t, r->time_ns);
 	t->io = (struct io){.object = b->object,
 		.op = b->op,
+		.n = b->n,
 		.queue = NONE,
 		.begin_ns = r->time_ns,
 		.active = true};
@@ -308,6 +311,16 @@ static void end_read(
 			GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
 	}
+	uint64_t ahead = t->io.put_bytes, moved = result > 0 ? (uint64_t)result : 0;
+	if (ahead && moved <= ahead) {
+		f->ahead_bytes += ahead - moved;
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, (uint32_t)state, 0);
+		return;
+	}
+	moved -= ahead;
+	ahead = moved < f->ahead_bytes ? moved : f->ahead_bytes;
+	f->ahead_bytes -= ahead;
+	result -= (int64_t)(ahead + t->io.put_bytes);
 	if (result <= 0 || !units) {
 		/* nothing there, or brought by somebody who is not recorded */
 		if (result > 0 && t->mode == MODE_WAITING)
@@ -319,8 +332,35 @@ static void end_read(
 	uint64_t take = (uint64_t)result < units && !event ? (uint64_t)result : units;
 	if (!event && (uint64_t)result > take)
 		f->debt_bytes += (uint64_t)result - take;
+	f->left_ns = r->time_ns;
 	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue, (int64_t)take,
 		(uint32_t)state, 0);
+}
+
+/*
+ * A writer that waited for room goes on before the reader that made it says so: its read has not
+ * ended yet. What is there it has taken.
+ */
+static void take_ahead(struct model *m, const struct thread *t, uint64_t time_ns, struct object *f)
+{
+	struct thread *reader = f->user < m->nr_threads ? &m->thread[f->user] : NULL;
+	uint64_t units = graph_queue_units(m->graph, t->io.queue);
+	if (!reader || !reader->io.active || reader->io.op != TRACE_IO_read ||
+		reader->io.queue != t->io.queue || f->left_ns > t->io.begin_ns)
+		return;
+	uint64_t wants =
+		reader->io.n > reader->io.put_bytes ? reader->io.n - reader->io.put_bytes : 0;
+	uint32_t state = reader->graph_state;
+	if (!units || !wants)
+		return;
+	if (reader->mode == MODE_WAITING) /* it may want more, and sleep again */
+		state = model_make_state(m, MODEL_STATE_io, NONE,
+			model_class_of(m, reader->io.object, 0), m->state[state].pub.site,
+			TRACE_IO_read);
+	units = wants < units ? wants : units;
+	reader->io.put_bytes += units;
+	f->left_ns = time_ns;
+	model_verb(m, reader, GRAPH_VERB_dequeue, time_ns, t->io.queue, (int64_t)units, state, 0);
 }
 
 static void end_write(
@@ -338,6 +378,8 @@ static void end_write(
 			GRAPH_BACK | GRAPH_EXPLAINED);
 		return;
 	}
+	if (t->io.wants_space && moved)
+		take_ahead(m, t, r->time_ns, f);
 	uint64_t rest = moved - put, paid = rest < f->debt_bytes ? rest : f->debt_bytes;
 	f->debt_bytes -= paid;
 	/* all of it may have been read before this call returned: then only the space was waited

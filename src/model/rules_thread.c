@@ -100,13 +100,24 @@ static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
 		tell(m, t, time_ns, TOKEN_child, parent);
 }
 
+/* A group's signal, of which nobody knows who is in it: of all that wait only those that it woke
+ * are woken meanwhile. */
+static void tell_all(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	for (uint32_t i = 1; i < m->nr_threads; i++)
+		if (m->thread[i].main_thread && !m->thread[i].ended)
+			tell(m, t, time_ns, TOKEN_child, model_pid_of(m, &m->thread[i]));
+}
+
 void model_rule_signal_send(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_signal_send *s = &r->u.signal_send;
 	uint64_t stream;
 	if (s->pid)
 		tell(m, t, r->time_ns, TOKEN_child, model_pid_key(m, t->stream, s->pid));
-	else if (s->handle && base_map_get(&m->handles, t->process, s->handle, &stream))
+	else if (!s->handle)
+		tell_all(m, t, r->time_ns);
+	else if (base_map_get(&m->handles, t->process, s->handle, &stream))
 		tell(m, t, r->time_ns, TOKEN_signal, stream);
 }
 

@@ -48,12 +48,12 @@ enum {
 	PRELOAD_FDS = 65536,
 	PRELOAD_PAGE = 4096,
 	PRELOAD_AHEAD_WORDS = 48,
-	PRELOAD_KNOWN = 4096,
+	PRELOAD_KNOWN = 1 << 14,
 	PRELOAD_PATHS = 256,
 	PRELOAD_TIMED_SLOTS = 64
 };
-/* of an object's word, or its address, in preload_fresh.known */
-#define PRELOAD_KNOWN_SLOT(object) (((object) >> 2 ^ (object) >> 14) % PRELOAD_KNOWN)
+/* of an object's word, or its address, in preload_fresh.known; slot ^ 1 is its second one */
+#define PRELOAD_KNOWN_SLOT(object) ((uint32_t)((object) >> 2) * 0x9e3779b1u >> (32 - 14))
 
 /*
  * Zero again in a child made by fork, however it was made (MADV_WIPEONFORK): so a child can never
@@ -91,7 +91,11 @@ struct preload_thread {
 	uint8_t ended;      /* thread_end is written */
 	uint8_t in_vfork;   /* vfork was called and we do not know yet that we are the parent */
 	uint8_t key_rounds; /* of pthread_key destructors */
-	struct tally_table *tally; /* where it counts (tally.h); NULL: not yet, or not any more */
+	/* Where it counts (tally.h); NULL: not yet, or not any more. */
+	struct tally_table *tally;
+	struct tally_tag *tally_tag;
+	size_t tally_span;       /* from the first tag to the last, in bytes */
+	uintptr_t tally_entries; /* what makes an entry's address of 8 times that of its tag */
 	uint32_t tally_mask,
 		nr_timed; /* nr_timed, timed_in: holds that are being timed (tally_lock.c) */
 	uint8_t timed_in[PRELOAD_TIMED_SLOTS];
@@ -310,6 +314,8 @@ struct preload_io {
 	bool peeks; /* a recv that leaves the data: recorded as a poll */
 };
 void preload_io_begin(struct preload_io *io, unsigned op, int fd, uint64_t nr_bytes, uint64_t site);
+void preload_io_begin_on(/* object 0: of none */
+	struct preload_io *io, unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site);
 void preload_io_end(struct preload_io *io, int64_t result); /* result as the call's; reads errno */
 /* Both records afterwards, for calls that are known to have reached the kernel only then. */
 void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site,

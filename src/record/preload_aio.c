@@ -12,13 +12,16 @@ struct aio_wait {
 	bool polls;
 };
 
-static void wait_begins(struct aio_wait *w, const struct aiocb *const list[], int n, uint64_t site)
+/* new: they are about to be asked for. */
+static void wait_begins(
+	struct aio_wait *w, const struct aiocb *const list[], int n, bool new, uint64_t site)
 {
 	*w = (struct aio_wait){.request = NULL};
 	if (!preload_active() || !preload_is_address(list))
 		return;
 	for (int i = 0; i < n && !w->request; i++)
-		if (list[i] && aio_error(list[i]) == EINPROGRESS)
+		if (list[i] && (new ? list[i]->aio_lio_opcode != LIO_NOP
+				    : aio_error(list[i]) == EINPROGRESS))
 			w->request = list[i];
 	if (!w->request)
 		return;
@@ -53,12 +56,23 @@ PRELOAD_EXPORT int aio_suspend(
 	const struct aiocb *const list[], int n, const struct timespec *limit)
 {
 	struct aio_wait w;
-	wait_begins(&w, list, n, PRELOAD_SITE);
+	wait_begins(&w, list, n, false, PRELOAD_SITE);
 	int result = PRELOAD_REAL(aio_suspend)(list, n, limit);
 	wait_ends(&w, result);
 	return result;
 }
 PRELOAD_ALIAS(aio_suspend64, aio_suspend)
+
+PRELOAD_EXPORT int lio_listio(int mode, struct aiocb *const list[], int n, struct sigevent *event)
+{
+	struct aio_wait w = {.request = NULL};
+	if (mode == LIO_WAIT)
+		wait_begins(&w, (const struct aiocb *const *)list, n, true, PRELOAD_SITE);
+	int result = PRELOAD_REAL(lio_listio)(mode, list, n, event);
+	wait_ends(&w, result);
+	return result;
+}
+PRELOAD_ALIAS(lio_listio64, lio_listio)
 
 /* What was read has left its pipe or socket. */
 PRELOAD_EXPORT ssize_t aio_return(struct aiocb *request)

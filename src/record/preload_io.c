@@ -7,26 +7,33 @@
 #include <limits.h>
 #include <sys/file.h>
 #include <sys/sendfile.h>
+#include <termios.h>
 
 enum { LASTED_TICKS = 50000 }; /* about 20 us: then a call path is worth its price */
 
 /* ---- the two records ------------------------------------------------------------------------ */
 
+void preload_io_begin_on(
+	struct preload_io *io, unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site)
+{
+	*io = (struct preload_io){
+		.object = object, .op = op, .site = site, .open = true, .begin_tsc = preload_now()};
+	PRELOAD_RECORD_AT(io->begin_tsc, io_begin, object, op, nr_bytes, site);
+}
+
 void preload_io_begin(struct preload_io *io, unsigned op, int fd, uint64_t nr_bytes, uint64_t site)
 {
-	io->object = preload_fd_object(fd);
-	io->op = op;
-	io->site = site;
-	io->open = io->object != 0;
-	io->begin_tsc = preload_now();
-	if (io->open)
-		PRELOAD_RECORD_AT(io->begin_tsc, io_begin, io->object, op, nr_bytes, site);
+	uint64_t object = preload_fd_object(fd);
+	io->open = false;
+	if (object)
+		preload_io_begin_on(io, op, object, nr_bytes, site);
 }
 
 void preload_io_end(struct preload_io *io, int64_t result)
 {
 	uint64_t tsc = preload_now();
-	struct preload_stack stack = {0};
+	struct preload_stack stack; /* not all of it set to 0 for every call */
+	stack.nr_frames = 0;
 	if (!io->open)
 		return;
 	io->open = false;
@@ -117,6 +124,7 @@ IO(fsync, sync, 0, int, (int fd), (fd))
 IO(fdatasync, sync, 0, int, (int fd), (fd))
 IO(syncfs, sync, 0, int, (int fd), (fd))
 IO(sync_file_range, sync, n, int, (int fd, off_t at, off_t n, unsigned flags), (fd, at, n, flags))
+IO(tcdrain, drain, 0, int, (int fd), (fd))
 IO(ftruncate, truncate, n, int, (int fd, off_t n), (fd, n))
 IO(fallocate, allocate, n, int, (int fd, int mode, off_t at, off_t n), (fd, mode, at, n))
 

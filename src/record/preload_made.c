@@ -35,7 +35,8 @@ static uint64_t tagged(uint64_t address, uint64_t site)
 
 static struct note *note_of(uint64_t address)
 {
-	return &notes[(address >> 4 ^ address >> 18) % NOTES];
+	_Static_assert(NOTES == 1 << 14 && PRELOAD_KNOWN == 1 << 14, "bits of the hashes");
+	return &notes[(uint32_t)(address >> 3) * 0x9e3779b1u >> (32 - 14)];
 }
 
 static uint64_t heap_site(uint64_t address)
@@ -45,9 +46,23 @@ static uint64_t heap_site(uint64_t address)
 
 static void forget(uint64_t address)
 {
-	uint64_t *known = &preload_fresh.known[PRELOAD_KNOWN_SLOT(address)];
-	if ((*known & RING_OBJECT_ADDRESS) == address)
-		*known = 0;
+	for (unsigned way = 0; way < 2; way++) {
+		uint64_t *known = &preload_fresh.known[PRELOAD_KNOWN_SLOT(address) ^ way];
+		if ((*known & RING_OBJECT_ADDRESS) == address)
+			*known = 0;
+	}
+}
+
+/* True: it was already. Else what was there moves to the second slot. Threads may do so at once:
+ * then something is said again. */
+static bool remember(uint64_t object)
+{
+	uint64_t *first = &preload_fresh.known[PRELOAD_KNOWN_SLOT(object)],
+		 *second = &preload_fresh.known[PRELOAD_KNOWN_SLOT(object) ^ 1];
+	bool known = *second == object;
+	*second = *first;
+	*first = object;
+	return known;
 }
 
 /* Memory that we were asked about has come to its end. */
@@ -108,13 +123,14 @@ static void path_of(const struct note *n, struct preload_stack *stack)
 
 PRELOAD_COLD void preload_made_slow(uint64_t object, uint64_t used_site)
 {
+	if (remember(object))
+		return;
 	uint64_t address = object & RING_OBJECT_ADDRESS, heap = heap_site(address), site = 0;
 	struct note n = *note_of(address);
 	struct preload_stack stack = {0};
 	if (n.address == address && n.heap_site == heap &&
 		n.site == tagged(address, n.site & SITE_MASK))
 		site = n.site & SITE_MASK;
-	preload_fresh.known[PRELOAD_KNOWN_SLOT(object)] = object;
 	if (site)
 		path_of(&n, &stack);
 	else if (heap)

@@ -181,9 +181,10 @@ __attribute__((used)) void *preload_dlopen_before(const char *file, int mode)
 {
 	if (file && mode & RTLD_DEEPBIND && preload_on()) /* it will call libc past our wrappers */
 		__atomic_fetch_add(&preload_fresh.head->deepbound, 1, __ATOMIC_RELAXED);
+	if (file) /* its constructors run before it returns */
+		__atomic_store_n(&checks_left, CHECKS_AFTER_DLOPEN, __ATOMIC_RELAXED);
 	if (!file || (strchr(file, '/') && !strchr(file, '$')))
 		return NULL;
-	__atomic_store_n(&checks_left, CHECKS_AFTER_DLOPEN, __ATOMIC_RELAXED);
 	return (void *)PRELOAD_REAL(dlopen);
 }
 

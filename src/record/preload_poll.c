@@ -27,7 +27,8 @@ static void ready_begin(struct readiness *r, uint64_t nr_fds, uint64_t site)
 static void ready_end(struct readiness *r, int64_t result, int fd, bool only_writable)
 {
 	uint64_t tsc = preload_now();
-	struct preload_stack stack = {0};
+	struct preload_stack stack; /* not all of it set to 0 for every call */
+	stack.nr_frames = 0;
 	if (!r->open)
 		return;
 	r->open = false;
@@ -238,8 +239,8 @@ SIGNAL(sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info), result 
 SIGNAL(sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *limit),
 	(set, info, limit), result > 0)
 
-/* To whom: one process (not a group) or one thread. Number 0 only asks whether there is such a one.
- */
+/* To whom: one process, one thread, or (neither) a group. Number 0 only asks whether there is such
+ * a one. */
 #define SENDS(name, pid, handle, parameters, arguments)                                            \
 	PRELOAD_EXPORT int name parameters                                                         \
 	{                                                                                          \
@@ -250,6 +251,10 @@ SIGNAL(sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespe
 SENDS(kill, to > 0 ? (uint64_t)to : 0, 0, (pid_t to, int number), (to, number))
 SENDS(sigqueue, to > 0 ? (uint64_t)to : 0, 0, (pid_t to, int number, union sigval value),
 	(to, number, value))
+SENDS(killpg, 0, 0, (pid_t to, int number), (to, number))
+SENDS(tgkill, to > 0 ? (uint64_t)to : 0, 0, (pid_t to, pid_t thread, int number),
+	(to, thread, number))
+SENDS(raise, 0, pthread_self(), (int number), (number))
 SENDS(pthread_kill, 0, to, (pthread_t to, int number), (to, number))
 SENDS(pthread_sigqueue, 0, to, (pthread_t to, int number, union sigval value), (to, number, value))
 

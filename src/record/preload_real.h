@@ -10,6 +10,7 @@
 
 #include <aio.h>
 #include <mqueue.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sched.h>
 #include <semaphore.h>

@@ -39,7 +39,7 @@
 
 #include <stdint.h>
 
-enum { RING_VERSION = 6, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 7, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */

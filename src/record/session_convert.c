@@ -86,6 +86,8 @@ enum base_status record_converter_init(struct record_converter *c, const struct 
 			describe_kind(&c->kind[kind], kind);
 	enum base_status status = record_sink_init(&c->sink, w, err);
 	record_world_init(&c->world, &c->sink);
+	c->world.introduce_maps = record_converter_introduce_maps;
+	c->world.introduce_maps_ctx = c;
 	return status;
 }
 
@@ -216,11 +218,12 @@ static void read_module(
 	}
 	uint32_t path = record_sink_text(&c->sink, (const char *)(word + 8), nr_path);
 	uint32_t build_id = record_sink_text(&c->sink, hex, 2 * nr_id);
+	uint32_t module = record_image_built_as(&c->world, image, word[1], build_id);
+	if (!module)
+		module = record_sink_module(&c->sink, path, build_id);
 	record_image_module(&c->world, image,
-		(struct record_range){.start = word[1],
-			.end = word[2],
-			.bias = word[3],
-			.module = record_sink_module(&c->sink, path, build_id)});
+		(struct record_range){
+			.start = word[1], .end = word[2], .bias = word[3], .module = module});
 }
 
 static void read_descriptor(

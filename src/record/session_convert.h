@@ -25,7 +25,7 @@ enum {
 	RECORD_REPEATED = 512,   /* records that are remembered; a power of 2 */
 	RECORD_REPEATED_WORDS = 3,
 	RECORD_OWN_WORDS_MAX = 16 + RING_TEXT_MAX / 8, /* longest record of the ring's own kinds */
-	RECORD_MAPS_MAX = 1 << 12,   /* executable mappings of a process that did not attach */
+	RECORD_MAPS_MAX = 1 << 12,   /* executable mappings of a process, as the kernel says */
 	RECORD_EVENTS_MAX = 1 << 22, /* waiting: beyond it they are written without more ado */
 };
 
@@ -90,7 +90,7 @@ struct record_task { /* a tid, as the kernel sees it */
 	uint32_t reserved;           /* stream of who comes then; 0: not asked for yet */
 	uint64_t live;               /* leader: tasks of the process that have not ended */
 	struct record_map *map;      /* leader: code that was mapped since the exec */
-	size_t nr_maps, map_capacity;
+	size_t nr_maps, map_capacity, nr_introduced;
 	char comm[16];
 };
 
@@ -189,6 +189,9 @@ void record_convert_introductions(struct record_converter *c, struct record_imag
  * -------------------------------------------------------------------- */
 
 struct record_task *record_converter_task(struct record_converter *c, uint32_t tid, uint32_t pid);
+/* Code that the kernel saw mapped and the image has not introduced yet: a library whose
+ * constructors run. False: there is no news. `ctx` is the converter. */
+bool record_converter_introduce_maps(void *ctx, struct record_image *image);
 /* e->frame becomes the converter's. `map` for RECORD_EVENT_map, `text` for RECORD_EVENT_comm and
  * exec. */
 void record_converter_event(struct record_converter *c, const struct record_event *e,

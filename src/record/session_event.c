@@ -104,7 +104,7 @@ static void add_map(struct record_converter *c, struct record_task *leader, stru
 static void inherit_maps(
 	struct record_converter *c, struct record_task *child, const struct record_task *parent)
 {
-	child->nr_maps = 0;
+	child->nr_maps = child->nr_introduced = 0;
 	for (size_t i = 0; i < parent->nr_maps; i++)
 		add_map(c, child, parent->map[i]);
 }
@@ -155,6 +155,29 @@ static bool name_as_parent(
 	return true;
 }
 
+/* What was mapped since the last time and the image has not said itself. */
+static bool introduce_maps(
+	struct record_converter *c, struct record_task *leader, struct record_image *image)
+{
+	bool any = leader->nr_introduced < leader->nr_maps;
+	for (; leader->nr_introduced < leader->nr_maps; leader->nr_introduced++) {
+		const struct record_map *m = &leader->map[leader->nr_introduced];
+		if (!record_image_range(image, m->start))
+			record_image_file(&c->world, image,
+				base_strtab_get(c->sink.strings, m->path), m->start,
+				m->file_offset);
+	}
+	return any;
+}
+
+bool record_converter_introduce_maps(void *ctx, struct record_image *image)
+{
+	struct record_converter *c = ctx;
+	uint64_t known;
+	return base_map_get(&c->tasks, 0, image->pid, &known) &&
+	       introduce_maps(c, c->task[known], image);
+}
+
 static struct record_image *unattached_image(struct record_converter *c, struct record_task *leader)
 {
 	uint32_t before = record_world_pid(&c->world, leader->pid);
@@ -162,20 +185,7 @@ static struct record_image *unattached_image(struct record_converter *c, struct 
 	if (!image)
 		return NULL;
 	image->parent = before ? before : record_world_pid(&c->world, leader->parent);
-	for (size_t i = 0; i < leader->nr_maps; i++) {
-		const struct record_map *m = &leader->map[i];
-		const char *path = base_strtab_get(c->sink.strings, m->path);
-		char build_id[SYMBOL_BUILD_ID_TEXT] = "";
-		uint64_t bias = 0;
-		if (!symbol_elf_bias(path, m->start, m->file_offset, &bias, build_id))
-			continue;
-		uint32_t id = record_sink_text(&c->sink, build_id, strlen(build_id));
-		record_image_module(&c->world, image,
-			(struct record_range){.start = m->start,
-				.end = m->end,
-				.bias = bias,
-				.module = record_sink_module(&c->sink, m->path, id)});
-	}
+	introduce_maps(c, leader, image);
 	if (leader->since_exec || !name_as_parent(c, leader, image))
 		read_command(c, image, leader);
 	return image;
@@ -517,7 +527,7 @@ void record_converter_event(struct record_converter *c, const struct record_even
 		return;
 	case RECORD_EVENT_exec:
 		event_comm(c, task, text);
-		leader->nr_maps = 0;
+		leader->nr_maps = leader->nr_introduced = 0;
 		leader->live = 1;
 		break;
 	case RECORD_EVENT_fork:

@@ -2,6 +2,7 @@
 /* session_image.c - program images, their modules, and addresses in them. */
 #include "record/session_image.h"
 #include "record/ring.h"
+#include "symbol/symbol.h"
 
 #include <string.h>
 
@@ -258,6 +259,32 @@ void record_image_module(
 	w->generation++;
 }
 
+void record_image_file(struct record_world *w, struct record_image *image, const char *path,
+	uint64_t map_start, uint64_t file_offset)
+{
+	struct symbol_extent at;
+	if (*path != '/' || !symbol_elf_extent(path, map_start, file_offset, &at))
+		return;
+	uint32_t name = record_sink_text(w->sink, path, strlen(path));
+	uint32_t id = record_sink_text(w->sink, at.build_id, strlen(at.build_id));
+	record_image_module(w, image,
+		(struct record_range){.start = at.start,
+			.end = at.end,
+			.bias = at.bias,
+			.by_kernel = true,
+			.module = record_sink_module(w->sink, name, id)});
+}
+
+uint32_t record_image_built_as(const struct record_world *w, const struct record_image *image,
+	uint64_t address, uint32_t build_id)
+{
+	const struct record_range *range = record_image_range(image, address);
+	return range && range->by_kernel && build_id &&
+			       w->sink->module[range->module].build_id == build_id
+		       ? range->module
+		       : 0;
+}
+
 void record_image_unload(struct record_image *image, uint64_t bias)
 {
 	for (size_t i = 0; i < image->nr_ranges; i++) {
@@ -287,6 +314,15 @@ void record_world_forget_unloaded(struct record_world *w)
 			forget_unloaded(w, w->image[i]);
 }
 
+const struct record_range *record_image_find_range(
+	struct record_world *w, struct record_image *image, uint64_t address)
+{
+	const struct record_range *range = record_image_range(image, address);
+	if (!range && w->introduce_maps && w->introduce_maps(w->introduce_maps_ctx, image))
+		range = record_image_range(image, address);
+	return range;
+}
+
 uint32_t record_image_site_slow(
 	struct record_world *w, struct record_image *image, uint64_t address)
 {
@@ -298,8 +334,9 @@ uint32_t record_image_site_slow(
 		site = (uint32_t)known;
 	} else {
 		const struct record_range *range = record_image_range(image, address);
-		if (!range && w->look_ahead && w->look_ahead(w->look_ahead_ctx, image))
-			range = record_image_range(image, address);
+		if (!range && w->look_ahead)
+			w->look_ahead(w->look_ahead_ctx, image);
+		range = record_image_find_range(w, image, address);
 		site = range ? record_sink_site(w->sink, range->module, address - range->bias)
 			     : record_sink_site(w->sink, 0, address);
 		scope = (uint64_t)w->generation << 32 | image->number; /* may have changed */
@@ -321,7 +358,7 @@ uint32_t record_image_stack(struct record_world *w, struct record_image *image,
 {
 	if (strict) { /* frame-pointer chains of code without frame pointers end in garbage */
 		size_t good = 0;
-		while (good < nr && record_image_range(image, frame[good]))
+		while (good < nr && record_image_find_range(w, image, frame[good]))
 			good++;
 		nr = good;
 	}

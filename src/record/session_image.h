@@ -21,7 +21,8 @@ enum {
 struct record_range {
 	uint64_t start, end, bias;
 	uint32_t module;
-	bool gone; /* unloaded; kept for records of before then that are still to come */
+	bool by_kernel; /* that it is there the image has not said itself */
+	bool gone;      /* unloaded; kept for records of before then that are still to come */
 };
 
 struct record_shared { /* a MAP_SHARED mapping */
@@ -83,6 +84,9 @@ struct record_world {
 	 */
 	bool (*look_ahead)(void *ctx, struct record_image *image);
 	void *look_ahead_ctx;
+	/* Asked when that did not help. */
+	bool (*introduce_maps)(void *ctx, struct record_image *image);
+	void *introduce_maps_ctx;
 	/* Hears of each image that attached and has said who it is; may be NULL. */
 	void (*described)(void *ctx, const struct record_image *image);
 	void *described_ctx;
@@ -106,6 +110,14 @@ void record_image_describe(struct record_world *w, struct record_image *image, c
 	size_t length); /* NUL-separated */
 void record_image_rename(
 	struct record_world *w, struct record_image *image, const char *name, size_t length);
+/* The module of a file of which one mapping is known; none, if it is no ELF file. */
+void record_image_file(struct record_world *w, struct record_image *image, const char *path,
+	uint64_t map_start, uint64_t file_offset);
+/* The module that the kernel said is there, under whichever of its names; 0: none with that build
+ * id.
+ */
+uint32_t record_image_built_as(const struct record_world *w, const struct record_image *image,
+	uint64_t address, uint32_t build_id);
 void record_image_module(
 	struct record_world *w, struct record_image *image, struct record_range range);
 /*
@@ -115,6 +127,9 @@ void record_image_module(
 void record_image_unload(struct record_image *image, uint64_t bias);
 void record_world_forget_unloaded(struct record_world *w);
 const struct record_range *record_image_range(const struct record_image *image, uint64_t address);
+/* The same; asks the kernel's mappings when it is in none. */
+const struct record_range *record_image_find_range(
+	struct record_world *w, struct record_image *image, uint64_t address);
 
 /* Definition ids; 0 for address 0. */
 uint32_t record_image_site_slow(

@@ -150,7 +150,8 @@ static uint32_t memory_object(struct record_world *w, struct record_image *image
 		(struct trace_object){
 			.process = shared ? 0 : image->process, .type = type, .address = address});
 	put(w, &w->objects, scope, key, object);
-	const struct record_range *range = shared ? NULL : record_image_range(image, address);
+	const struct record_range *range =
+		shared ? NULL : record_image_find_range(w, image, address);
 	if (range)
 		record_sink_object_at(w->sink, object, range->module, address - range->bias);
 	return object;

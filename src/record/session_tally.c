@@ -191,10 +191,10 @@ static bool is_used(const struct tally_entry *e)
 	return false;
 }
 
-static void read_table(struct record_converter *c, const struct tally_table *table, uint64_t now_ns)
+static void read_table(struct record_converter *c, const struct tally_table *table,
+	const struct tally_tag *tag, const struct tally_entry *entry, uint64_t now_ns)
 {
-	struct tally_table head; /* only as far as its entries is read */
-	memcpy(&head, table, offsetof(struct tally_table, entry));
+	struct tally_table head = *table;
 	if (!head.image)
 		return;
 	struct reader r = {c,
@@ -206,16 +206,19 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 	if (!r.t->started)
 		record_thread_start(c, r.t, now_ns);
 	for (size_t i = 0; i < TALLY_ENTRIES; i++) {
-		struct tally_entry e = table->entry[i];
+		struct tally_entry e = entry[i];
 		uint64_t type = (e.key & ~RING_OBJECT_SHARED) >> RING_OBJECT_TYPE_SHIFT;
+		bool is_lock = type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
+			       type == TRACE_OBJECT_spin;
+		if (is_lock)
+			e.n[TALLY_acquired] = tally_acquired(e.n[TALLY_acquired], tag[i].turn);
 		if (!e.key || !is_used(&e))
 			continue;
 		if (e.key & CALLS_KEY && !type)
 			put_call(&r, &e);
 		else if (type == TRACE_OBJECT_cond || type == TRACE_OBJECT_semaphore)
 			put_cond(&r, &e);
-		else if (type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
-			 type == TRACE_OBJECT_spin)
+		else if (is_lock)
 			put_lock(&r, &e);
 	}
 	put_bins(&r, 0, head.wait_bin);
@@ -223,6 +226,13 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 	if (head.full)
 		put(&r, (struct trace_record){
 				.kind = TRACE_lock_full, .u.lock_full = {.n = head.full}});
+}
+
+/* Its pages, and with them what it says. */
+static void clear(void *page, size_t bytes)
+{
+	if (madvise(page, bytes, MADV_REMOVE))
+		memset(page, 0, bytes);
 }
 
 void record_tally_drain(
@@ -233,16 +243,19 @@ void record_tally_drain(
 	for (uint32_t i = 0; i < r->nr_tables && !record_sink_failed(&c->sink); i++) {
 		uint32_t is = __atomic_load_n(&state[i], __ATOMIC_ACQUIRE);
 		struct tally_table *table = (void *)(tables + tally_table_offset(r->nr_tables, i));
+		struct tally_tag *tag = (void *)(tables + tally_tags_offset(r->nr_tables, i));
+		struct tally_entry *entry =
+			(void *)(tables + tally_entries_offset(r->nr_tables, i));
 		if (is == TALLY_FREE || (is != TALLY_DONE && !final))
 			continue;
 		if (!final && table->end_tsc - c->clock->tsc_origin > horizon)
 			continue;
-		read_table(c, table, record_clock_ns(c->clock, horizon));
+		read_table(c, table, tag, entry, record_clock_ns(c->clock, horizon));
 		if (final)
 			continue;
-		if (madvise(table, sizeof *table,
-			    MADV_REMOVE)) /* its pages, and with them what it says */
-			memset(table, 0, sizeof *table);
+		clear(table, sizeof *table);
+		clear(tag, TALLY_TAG_BYTES);
+		clear(entry, TALLY_ENTRY_BYTES);
 		__atomic_store_n(&state[i], TALLY_FREE, __ATOMIC_RELEASE);
 	}
 }

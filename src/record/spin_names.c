@@ -111,7 +111,7 @@ static const struct mapping *mapping_of(struct record_spin_names *n, uint64_t ad
 
 static const struct file *file_of(struct record_spin_names *n, const struct mapping *m)
 {
-	char build_id[SYMBOL_BUILD_ID_TEXT];
+	struct symbol_extent at;
 	struct file f = {.path = m->path, .start = m->start};
 	if (!m->path)
 		return NULL;
@@ -122,8 +122,10 @@ static const struct file *file_of(struct record_spin_names *n, const struct mapp
 	if (n->nr_files == FILES_MAX || base_grow(&n->file, &n->files_capacity, n->nr_files + 1,
 						sizeof *n->file) != BASE_OK)
 		return NULL;
-	if (symbol_elf_bias(path, m->start, m->offset, &f.bias, build_id))
-		f.symbols = symbol_open(path, build_id);
+	if (symbol_elf_extent(path, m->start, m->offset, &at)) {
+		f.bias = at.bias;
+		f.symbols = symbol_open(path, at.build_id);
+	}
 	n->file[n->nr_files] = f;
 	return &n->file[n->nr_files++];
 }

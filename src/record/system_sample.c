@@ -97,8 +97,8 @@ static void read_maps(struct record_kernel *k, struct record_image *image)
 	FILE *f = fopen(path, "re");
 	image->shared_read_ns = 1; /* not again: see record_image */
 	while (f && fgets(line, sizeof line, f)) {
-		uint64_t start, end, offset, bias = 0;
-		char perms[8] = "", build_id[SYMBOL_BUILD_ID_TEXT] = "";
+		uint64_t start, end, offset;
+		char perms[8] = "";
 		int at = 0;
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &start, &end,
 			    perms, &offset, &at) < 4 ||
@@ -106,16 +106,7 @@ static void read_maps(struct record_kernel *k, struct record_image *image)
 			continue;
 		char *file = line + at;
 		file[strcspn(file, "\n")] = 0;
-		if (!symbol_elf_bias(file, start, offset, &bias, build_id))
-			continue;
-		struct record_sink *sink = &k->converter->sink;
-		uint32_t name = record_sink_text(sink, file, strlen(file));
-		uint32_t id = record_sink_text(sink, build_id, strlen(build_id));
-		record_image_module(&k->converter->world, image,
-			(struct record_range){.start = start,
-				.end = end,
-				.bias = bias,
-				.module = record_sink_module(sink, name, id)});
+		record_image_file(&k->converter->world, image, file, start, offset);
 	}
 	if (f)
 		fclose(f);

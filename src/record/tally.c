@@ -2,7 +2,9 @@
 /* tally.c - the tables that a program's threads count in: taking, filling and leaving them. */
 #include "record/tally_count.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 static uint32_t *states(struct ring_head *head)
 {
@@ -15,126 +17,152 @@ static struct tally_table *table_at(struct ring_head *head, uint32_t i)
 					      tally_table_offset(head->nr_tables, i));
 }
 
-/* Always the lowest: few pages. 1 + its number; 0: none is free. */
-static uint32_t take_table(struct ring_head *head)
+static uintptr_t tags_at(struct ring_head *head, uint32_t i)
 {
-	uint32_t *state = states(head);
-	for (uint32_t i = 0; i < head->nr_tables; i++) {
-		uint32_t is_free = TALLY_FREE;
-		if (__atomic_load_n(&state[i], __ATOMIC_RELAXED) == TALLY_FREE &&
-			__atomic_compare_exchange_n(&state[i], &is_free, TALLY_ACTIVE, false,
-				__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	return (uintptr_t)head + head->tables_offset + tally_tags_offset(head->nr_tables, i);
+}
+
+static uintptr_t entries_at(struct ring_head *head, uint32_t i)
+{
+	return (uintptr_t)head + head->tables_offset + tally_entries_offset(head->nr_tables, i);
+}
+
+static bool take(uint32_t *state)
+{
+	uint32_t is_free = TALLY_FREE;
+	return __atomic_load_n(state, __ATOMIC_RELAXED) == TALLY_FREE &&
+	       __atomic_compare_exchange_n(
+		       state, &is_free, TALLY_ACTIVE, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* `nr` in a row, always the lowest: few pages. 1 + the first one's number; 0: there are none. */
+static uint32_t take_tables(struct ring_head *head, uint32_t nr)
+{
+	uint32_t *state = states(head), i = 0, j;
+	while (i + nr <= head->nr_tables) {
+		for (j = 0; j < nr && take(&state[i + j]);)
+			j++;
+		if (j == nr)
 			return i + 1;
+		for (uint32_t k = i; k < i + j; k++)
+			__atomic_store_n(&state[k], TALLY_FREE, __ATOMIC_RELEASE);
+		i += j + 1;
 	}
 	return 0;
 }
 
-static uint32_t new_table(struct ring_head *head)
+/* Tables in a row that a thread has: at first, when those are full, and then. */
+static const uint32_t in_a_row[] = {1, 16, 128};
+
+static uint32_t row_after(const struct tally_table *t)
+{
+	for (size_t i = 0; t && i < PRELOAD_COUNT(in_a_row) - 1; i++)
+		if (t->nr == in_a_row[i])
+			return in_a_row[i + 1];
+	return t ? 0 : in_a_row[0];
+}
+
+/* More room to count in; false: there is none. No signal handler may count in between. */
+static bool grow(struct ring_head *head)
 {
 	struct preload_thread *self = &preload_self;
-	uint32_t number = take_table(head);
-	if (!number)
-		return 0;
-	struct tally_table *t = table_at(head, number - 1);
-	t->pid = self->pid;
-	t->tid = self->tid;
-	t->parent_image = self->block ? self->block->parent_image : 0;
-	t->thread = self->number;
-	t->has_kernel = self->tally ? self->tally->has_kernel : 0;
-	t->image = self->image; /* last: the reader leaves out tables of image 0 */
-	return number;
-}
-
-static void free_table(struct ring_head *head, uint32_t number)
-{
-	table_at(head, number - 1)->image = 0;
-	__atomic_store_n(&states(head)[number - 1], TALLY_FREE, __ATOMIC_RELEASE);
-}
-
-/* The first one of this thread. A signal handler may be at the same. */
-static struct tally_table *start(struct ring_head *head)
-{
-	struct preload_thread *self = &preload_self;
-	struct tally_table *none = NULL;
-	preload_thread_begin();
-	if (!self->number)
-		return NULL;
-	uint32_t number = new_table(head);
-	if (!number)
-		return NULL;
-	self->tally_mask = head->tally_mask;
-	if (!__atomic_compare_exchange_n(&self->tally, &none, table_at(head, number - 1), false,
-		    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		free_table(head, number);
-	return self->tally;
-}
-
-static struct tally_table *next_of(struct ring_head *head, struct tally_table *t)
-{
-	uint64_t none = 0;
-	if (!t->next) {
-		uint32_t number = new_table(head);
-		if (!number)
-			return NULL;
-		if (!__atomic_compare_exchange_n(
-			    &t->next, &none, number, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			free_table(head, number);
+	struct tally_table *before = self->tally;
+	uint32_t nr = row_after(before), number = nr ? take_tables(head, nr) : 0;
+	for (uint32_t i = 0; number && i < nr; i++) {
+		struct tally_table *t = table_at(head, number - 1 + i);
+		t->pid = self->pid;
+		t->tid = self->tid;
+		t->parent_image = self->block ? self->block->parent_image : 0;
+		t->thread = self->number;
+		t->has_kernel = before ? before->has_kernel : 0;
+		t->nr = i ? 0 : nr;
+		t->before = !i && before ? 1 + (uint32_t)(before - table_at(head, 0)) : 0;
+		t->image = self->image; /* last: the reader leaves out tables of image 0 */
 	}
-	uint64_t next = t->next;
-	return next <= head->nr_tables ? table_at(head, (uint32_t)next - 1) : NULL;
+	if (!number)
+		return false;
+	self->tally = table_at(head, number - 1);
+	self->tally_tag = (struct tally_tag *)tags_at(head, number - 1);
+	self->tally_span = ((size_t)nr * TALLY_ENTRIES - 1) * sizeof(struct tally_tag);
+	self->tally_entries = entries_at(head, 0) - 8 * tags_at(head, 0);
+	self->tally_mask = head->tally_mask;
+	return true;
 }
 
-static struct tally_entry *find_in(struct tally_table *t, uint64_t key, uint64_t site)
+static bool grow_undisturbed(struct ring_head *head, const struct tally_tag *full)
 {
+	sigset_t all, old;
+	sigfillset(&all);
+	if (preload_syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&old, _NSIG / 8, 0, 0))
+		return false;
+	bool grown = preload_self.tally_tag != full || grow(head); /* by a handler, just now? */
+	preload_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, _NSIG / 8, 0, 0);
+	return grown;
+}
+
+/* The place of that, old or new; NULL: all that it may have are taken. A signal handler may be at
+ * the same: each finds or makes one, and the reader adds. */
+static struct tally_tag *find_or_add(uint64_t key, uint64_t site)
+{
+	uint64_t tag = tally_tag_of(key & ~RING_OBJECT_SHARED, site);
 	for (unsigned i = 0; i < TALLY_PROBES; i++) {
-		struct tally_entry *e = tally_place(t, key, site, i);
-		if (e->key == key && e->site == site)
-			return e;
+		struct tally_tag *t = tally_place(tag, i);
 		uint64_t is_free = 0;
-		if (!e->key && __atomic_compare_exchange_n(&e->key, &is_free, key, false,
-				       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-			e->site = site;
-			preload_modules_check(); /* a new place may be in a new library */
-			tally_entered(key, site);
-			return e;
-		}
+		if (t->tag == tag)
+			return t;
+		if (t->tag || !__atomic_compare_exchange_n(&t->tag, &is_free, 1, false,
+				      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		struct tally_entry *e = tally_entry_of(t);
+		e->site = site;
+		e->key = key;
+		t->left = t->end = 1;
+		__atomic_store_n(&t->tag, tag, __ATOMIC_RELEASE);
+		preload_modules_check(); /* a new place may be in a new library */
+		tally_entered(key, site);
+		return t;
 	}
 	return NULL;
 }
 
-/* Beside the place where it should be: in a well filled table that is not rare. */
-struct tally_entry *tally_probe(struct tally_table *t, uint64_t key, uint64_t site)
-{
-	for (unsigned i = 1; i < TALLY_PROBES; i++) {
-		struct tally_entry *e = tally_place(t, key, site, i);
-		if (e->key == key && e->site == site)
-			return e;
-		if (!e->key)
-			break;
-	}
-	return tally_find_slow(key, site);
-}
-
-PRELOAD_COLD struct tally_entry *tally_find_slow(uint64_t key, uint64_t site)
+static PRELOAD_COLD struct tally_tag *find_slow(uint64_t key, uint64_t site)
 {
 	struct preload_thread *self = &preload_self;
 	int saved_errno = errno;
-	struct tally_entry *e = NULL;
+	struct tally_tag *t = NULL;
 	if (preload_on() && !self->ended && !preload_is_vfork_child()) {
 		struct ring_head *head = preload_fresh.head;
-		struct tally_table *first = self->tally ? self->tally : start(head), *t = first;
-		for (unsigned i = 0; t && !e && i < TALLY_THREAD_TABLES; i++) {
-			e = find_in(t, key, site);
-			if (!e && i + 1 < TALLY_THREAD_TABLES)
-				t = next_of(head, t);
+		struct tally_tag *full = self->tally_tag;
+		if (!full)
+			preload_thread_begin();
+		while (self->number) {
+			if ((full = self->tally_tag) && (t = find_or_add(key, site)))
+				break;
+			if (!grow_undisturbed(head, full))
+				break;
 		}
-		if (!e && first)
-			TALLY_INC(first->full);
-		else if (!e)
+		if (!t && self->tally)
+			TALLY_INC(self->tally->full);
+		else if (!t)
 			__atomic_fetch_add(&head->lost_records, 1, __ATOMIC_RELAXED);
 	}
 	errno = saved_errno;
-	return e;
+	return t;
+}
+
+/* Beside the place where it should be: in a well filled table that is not rare. */
+struct tally_tag *tally_probe(uint64_t key, uint64_t site)
+{
+	uint64_t tag = tally_tag_of(key & ~RING_OBJECT_SHARED, site);
+	bool has = preload_self.tally_tag && preload_fresh.head;
+	for (unsigned i = 1; has && i < TALLY_PROBES; i++) {
+		struct tally_tag *t = tally_place(tag, i);
+		if (t->tag == tag)
+			return t;
+		if (!t->tag)
+			break;
+	}
+	return find_slow(key, site);
 }
 
 /* Descriptors are no concern of those who only count: what the core says of them ends here. */
@@ -159,16 +187,17 @@ void preload_tally_end(void)
 	struct tally_table *t = self->tally;
 	if (t)
 		tally_left();
+	self->tally_tag = NULL;
 	self->tally = NULL;
 	self->nr_timed = 0;
 	memset(self->timed_in, 0, sizeof self->timed_in);
-	for (unsigned i = 0; t && head && i < TALLY_THREAD_TABLES; i++) {
-		uint64_t next = t->next;
-		uint64_t offset = (uint64_t)((char *)t - (char *)head) - head->tables_offset -
-				  tally_table_offset(head->nr_tables, 0);
-		t->end_tsc = preload_now();
-		__atomic_store_n(
-			&states(head)[offset / TALLY_TABLE_STRIDE], TALLY_DONE, __ATOMIC_RELEASE);
-		t = next && next <= head->nr_tables ? table_at(head, (uint32_t)next - 1) : NULL;
+	for (unsigned row = 0; t && head && row < PRELOAD_COUNT(in_a_row); row++) {
+		uint32_t first = (uint32_t)(t - table_at(head, 0)), before = t->before;
+		uint32_t end = first + t->nr <= head->nr_tables ? first + t->nr : first;
+		for (uint32_t i = first; i < end; i++) {
+			table_at(head, i)->end_tsc = preload_now();
+			__atomic_store_n(&states(head)[i], TALLY_DONE, __ATOMIC_RELEASE);
+		}
+		t = before && before <= head->nr_tables ? table_at(head, before - 1) : NULL;
 	}
 }

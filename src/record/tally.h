@@ -2,12 +2,15 @@
 /*
  * tally.h - tables in shared memory in which a program's threads count, and `longpole` reads.
  *
- *   ring file: head, blocks, | state 0 .. state n-1 (page-aligned) | table 0 | ... | table n-1 |
+ *   ring file: head, blocks, | state 0 .. n-1 (page-aligned) | table 0 .. n-1 | entries of 0 .. n-1
+ * |
  *
- * A thread takes a free table at its first count and is its only writer; a full one gets a second.
- * Tables are in the ring's file (ring.h), so they survive crash, _exit, exec and SIGKILL; a fork's
- * child finds preload_self empty and takes tables of its own. Nothing is written at a thread's end
- * but its table's state. The reader may look at any time: every number grows only.
+ * A thread takes a free table at its first count and is its only writer. When that is full, it
+ * takes several in a row, which are as one table, and then more: as of a program with a lock for
+ * each of its objects. What it counted before stays where it is, and the reader adds. Tables are in
+ * the ring's file (ring.h), so they survive crash, _exit, exec and SIGKILL; a fork's child finds
+ * preload_self empty and takes tables of its own. Nothing is written at a thread's end but its
+ * table's state. The reader may look at any time: every number grows only.
  *
  * Counters change by one instruction, so a signal handler that counts in between loses nothing.
  * Pages of a table that are not needed are never touched.
@@ -21,8 +24,7 @@ enum {
 	TALLY_TABLES = 4096,
 	TALLY_ENTRIES = 2048, /* a power of two */
 	TALLY_PROBES = 16,    /* entries looked at before a table counts as full */
-	TALLY_THREAD_TABLES = 8,
-	TALLY_BINS = 40, /* log2 of ns */
+	TALLY_BINS = 40,      /* log2 of ns */
 };
 /* ring_head.tally_mask: of every so many holds one is timed, less one. */
 enum { TALLY_EIGHTH = 7, TALLY_NEVER = 2 /* (n & 2) == 1 never holds */ };
@@ -64,6 +66,18 @@ enum tally_call_field {
 	TALLY_special_kernel_ns,
 };
 _Static_assert((int)TALLY_special_kernel_ns < (int)TALLY_LOCK_FIELDS, "n[]");
+/* What is touched each time: small, so that thousands fit into a cache. */
+struct tally_tag {
+	uint64_t tag; /* of what is counted (tally_tag_of()); 0: free; 1: being made */
+	/* Of a lock: acquisitions until the next one that is looked at, and how many there will
+	 * have been then, modulo 2^32. Both change at once. */
+	union {
+		uint64_t turn;
+		struct {
+			uint32_t left, end;
+		};
+	};
+};
 struct tally_entry {
 	uint64_t key;  /* locks: ring.h's object word; calls: calls.h; 0:
 			  free */
@@ -73,7 +87,7 @@ struct tally_entry {
 	 * that of weight * ns. */
 	double squares;          /* of weight * ns^2 */
 	uint64_t weight_squares; /* of weight^2 */
-	uint64_t turn;           /* the hold of this number is timed (tally_lock.c) */
+	uint64_t unused;
 };
 _Static_assert(sizeof(struct tally_entry) == 128, "two lines");
 
@@ -82,23 +96,41 @@ struct tally_table {
 	uint64_t thread;     /* as in struct ring_block */
 	uint64_t end_tsc;    /* when it was DONE; 0: not yet */
 	uint64_t full;       /* counts that found no place */
-	uint64_t next;       /* 1 + the thread's next table; 0: none */
+	uint32_t nr, before; /* the first of nr in a row; 1 + the first of those before; 0: none */
 	uint64_t has_kernel; /* time inside of system calls is counted, too */
 	uint64_t wait_bin[TALLY_BINS], hold_bin[TALLY_BINS];
-	uint64_t unused[(4096 - 56) / 8 - 2 * TALLY_BINS]; /* entries begin a page */
-	struct tally_entry entry[TALLY_ENTRIES];
+	uint64_t unused[(4096 - 56) / 8 - 2 * TALLY_BINS];
 };
-_Static_assert(sizeof(struct tally_table) == 4096 + TALLY_ENTRIES * 128, "whole pages");
+_Static_assert(sizeof(struct tally_table) == 4096, "a page");
 
-enum { TALLY_TABLE_STRIDE = sizeof(struct tally_table) };
-static inline uint64_t tally_bytes(uint32_t nr_tables)
+/* Acquisitions, from what there were at the last turn, or at any time not long ago. */
+static inline uint64_t tally_acquired(uint64_t before, uint64_t turn)
 {
-	uint64_t states = ((uint64_t)nr_tables * sizeof(uint32_t) + 4095) / 4096 * 4096;
-	return states + (uint64_t)nr_tables * TALLY_TABLE_STRIDE;
+	uint32_t now = (uint32_t)(turn >> 32) - (uint32_t)turn;
+	return before + (uint64_t)(int64_t)(int32_t)(now - (uint32_t)before);
 }
+
+enum {
+	TALLY_TAG_BYTES = TALLY_ENTRIES * sizeof(struct tally_tag),
+	TALLY_ENTRY_BYTES = TALLY_ENTRIES * sizeof(struct tally_entry),
+};
+_Static_assert(sizeof(struct tally_entry) == 8 * sizeof(struct tally_tag), "tally_entry_of()");
 static inline uint64_t tally_table_offset(uint32_t nr_tables, uint32_t i)
 {
-	return tally_bytes(nr_tables) - (uint64_t)(nr_tables - i) * TALLY_TABLE_STRIDE;
+	uint64_t states = ((uint64_t)nr_tables * sizeof(uint32_t) + 4095) / 4096 * 4096;
+	return states + (uint64_t)i * sizeof(struct tally_table);
+}
+static inline uint64_t tally_tags_offset(uint32_t nr_tables, uint32_t i)
+{
+	return tally_table_offset(nr_tables, nr_tables) + (uint64_t)i * TALLY_TAG_BYTES;
+}
+static inline uint64_t tally_entries_offset(uint32_t nr_tables, uint32_t i)
+{
+	return tally_tags_offset(nr_tables, nr_tables) + (uint64_t)i * TALLY_ENTRY_BYTES;
+}
+static inline uint64_t tally_bytes(uint32_t nr_tables)
+{
+	return tally_entries_offset(nr_tables, nr_tables);
 }
 
 #endif

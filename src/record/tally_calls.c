@@ -185,16 +185,14 @@ void tally_left(void)
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-static PRELOAD_COLD struct tally_entry *find_entry(
-	struct tally_table *t, uint64_t key, uint64_t site)
+static PRELOAD_COLD struct tally_entry *find_entry(uint64_t key, uint64_t site)
 {
 	if (site >= (uintptr_t)__ehdr_start && site < (uintptr_t)_end)
 		return NULL; /* our own calls */
 	context.busy++;
-	struct tally_entry *e =
-		t && preload_fresh.head ? tally_probe(t, key, site) : tally_find_slow(key, site);
+	struct tally_tag *t = tally_probe(key, site);
 	context.busy--;
-	return e;
+	return t ? tally_entry_of(t) : NULL;
 }
 
 /* special: all such calls are timed, and are not part of the sample. */
@@ -209,10 +207,8 @@ PRELOAD_INLINE void call_begin(
 		context.nr--;
 	unsigned caller = context.nr ? context.frame[context.nr - 1].function : CALLS_none;
 	uint64_t key = calls_key(function, caller);
-	struct tally_table *t = preload_self.tally;
-	struct tally_entry *e = t && preload_fresh.head ? tally_place(t, key, site, 0) : NULL;
-	if (PRELOAD_RARE(!e || e->key != key || e->site != site))
-		e = find_entry(t, key, site);
+	struct tally_tag *t = tally_here(key & ~RING_OBJECT_SHARED, site);
+	struct tally_entry *e = PRELOAD_LIKELY(t) ? tally_entry_of(t) : find_entry(key, site);
 	if (PRELOAD_RARE(!e))
 		return;
 	TALLY_INC(e->n[TALLY_calls]);

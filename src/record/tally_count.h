@@ -18,50 +18,55 @@ PRELOAD_INLINE void tally_max(uint64_t *counter, uint64_t value)
 		*counter = value;
 }
 
-/* In bytes from the first entry. Of a key only the address counts: the rest, as whether a lock is
- * shared, is read from memory, and the lock's atomic operation waits for what is counted before. */
-PRELOAD_INLINE size_t tally_offset(uint64_t address, uint64_t site)
+/* Of what is counted: an object's or a call's word without RING_OBJECT_SHARED, which for a lock is
+ * read from its memory (its atomic operation waits for what is counted before it), and the caller's
+ * address. That two have the same is as likely as an error of the memory. */
+PRELOAD_INLINE uint64_t tally_tag_of(uint64_t name, uint64_t site)
 {
-	uint64_t hash = ((address >> 3) + site) * 0x9e3779b97f4a7c15u;
-	return (size_t)(hash >> (64 - 11 - 7) & (TALLY_ENTRIES - 1) << 7);
+	return name * 0x9e3779b97f4a7c15u + site * 0xc2b2ae3d27d4eb4fu;
 }
-_Static_assert(TALLY_ENTRIES == 1 << 11 && sizeof(struct tally_entry) == 1 << 7, "tally_offset()");
 
 /* The i-th place where that may be counted. */
-PRELOAD_INLINE struct tally_entry *tally_place(
-	struct tally_table *t, uint64_t key, uint64_t site, unsigned i)
+PRELOAD_INLINE struct tally_tag *tally_place(uint64_t tag, size_t i)
 {
-	size_t offset = tally_offset(key & RING_OBJECT_ADDRESS, site);
-	offset = (offset + i * sizeof(struct tally_entry)) % sizeof(t->entry);
-	return (struct tally_entry *)(void *)((char *)t->entry + offset);
+	size_t offset = (size_t)(tag >> 42) + i * sizeof(struct tally_tag);
+	return (struct tally_tag *)(void *)((char *)preload_self.tally_tag +
+					    (offset & preload_self.tally_span));
+}
+
+PRELOAD_INLINE struct tally_entry *tally_entry_of(const struct tally_tag *t)
+{
+	return (struct tally_entry *)((uintptr_t)t * 8 + preload_self.tally_entries);
 }
 
 /* By whoever counts: an entry for `key` is new. */
 void tally_entered(uint64_t key, uint64_t site);
 void tally_left(void); /* ... and: this thread, or process, ends */
-struct tally_entry *tally_find_slow(uint64_t key, uint64_t site);
-struct tally_entry *tally_probe(struct tally_table *t, uint64_t key, uint64_t site);
+struct tally_tag *tally_probe(uint64_t key, uint64_t site);
 
-/* Where this thread counts that, if that is in the place where it should be; address: the key's. In
- * a fork's child preload_fresh is zero until it has attached, and then preload_self is: so nobody
- * counts into a parent's table. */
-PRELOAD_INLINE struct tally_entry *tally_here(uint64_t key, uint64_t address, uint64_t site)
+/* Where this thread counts that, if that is in the place where it should be. In a fork's child
+ * preload_fresh is zero until it has attached, and then preload_self is: so nobody counts into a
+ * parent's table. */
+PRELOAD_INLINE struct tally_tag *tally_here(uint64_t name, uint64_t site)
 {
-	struct tally_table *t = preload_self.tally;
-	if (PRELOAD_RARE(!t || !preload_fresh.head))
+	if (PRELOAD_RARE(!preload_self.tally_tag || !preload_fresh.head))
 		return NULL;
-	struct tally_entry *e = (void *)((char *)t->entry + tally_offset(address, site));
-	return PRELOAD_LIKELY(e->key == key && e->site == site) ? e : NULL;
+	uint64_t tag = tally_tag_of(name, site);
+	struct tally_tag *t = tally_place(tag, 0);
+	return PRELOAD_LIKELY(t->tag == tag) ? t : NULL;
 }
 
 /* Where this thread counts that; NULL: nowhere. */
-PRELOAD_INLINE struct tally_entry *tally_find(uint64_t key, uint64_t site)
+PRELOAD_INLINE struct tally_tag *tally_find(uint64_t key, uint64_t site)
 {
-	struct tally_entry *e = tally_here(key, key & RING_OBJECT_ADDRESS, site);
-	if (PRELOAD_LIKELY(e))
-		return e;
-	struct tally_table *t = preload_self.tally;
-	return t && preload_fresh.head ? tally_probe(t, key, site) : tally_find_slow(key, site);
+	struct tally_tag *t = tally_here(key & ~RING_OBJECT_SHARED, site);
+	return PRELOAD_LIKELY(t) ? t : tally_probe(key, site);
+}
+
+PRELOAD_INLINE struct tally_entry *tally_entry(uint64_t key, uint64_t site)
+{
+	struct tally_tag *t = tally_find(key, site);
+	return PRELOAD_LIKELY(t) ? tally_entry_of(t) : NULL;
 }
 
 /* Of a duration between two stamps, less what those take themselves: a stamp may take longer than

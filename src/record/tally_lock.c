@@ -13,7 +13,7 @@
 /* ---- timed holds
  * ---------------------------------------------------------------------------------- */
 
-enum { TIMED_MAX = 6, MANY = 4096 };
+enum { TIMED_MAX = 6, MANY = 4096, NEVER_SOON = 1 << 30 };
 static __thread struct timed {
 	uint64_t key; /* 0: free; 1: being written */
 	uint64_t since_tsc, weight;
@@ -51,10 +51,23 @@ static const struct rate *rate_of(const struct tally_entry *e)
 }
 
 /* Of `every` holds one on average, whatever the program's rhythm. */
-static void draw_turn(struct tally_entry *e, uint32_t every)
+static uint32_t draw(uint32_t every)
 {
 	chance = chance * 1103515245u + 12345u;
-	e->turn = e->n[TALLY_acquired] + 1 + ((chance >> 16) * (uint64_t)(2 * every - 1) >> 16);
+	return 1 + (uint32_t)((chance >> 16) * (uint64_t)(2 * every - 1) >> 16);
+}
+
+/* The next turn is after `holds`; says how many there were. A signal handler may count meanwhile.
+ */
+static uint64_t next_turn(struct tally_tag *t, uint64_t before, uint32_t holds)
+{
+	uint64_t turn = t->turn, next;
+	do {
+		uint32_t now = (uint32_t)(turn >> 32) - (uint32_t)turn;
+		next = (uint64_t)(now + holds) << 32 | holds;
+	} while (!__atomic_compare_exchange_n(
+		&t->turn, &turn, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return tally_acquired(before, turn);
 }
 
 /* now_tsc 0: not looked at yet. */
@@ -96,17 +109,15 @@ static void add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
 }
 
 /* It is the turn of a hold. */
-static __attribute__((noinline)) void take_turn(
-	uint64_t key, struct tally_entry *e, uint64_t now_tsc)
+static __attribute__((noinline)) void take_turn(uint64_t key, struct tally_tag *t, uint64_t now_tsc)
 {
-	if (preload_self.tally_mask == TALLY_NEVER) {
-		e->turn = UINT64_MAX;
-		return;
-	}
+	struct tally_entry *e = tally_entry_of(t);
+	bool is_timed = preload_self.tally_mask != TALLY_NEVER, is_first = !e->n[TALLY_acquired];
 	const struct rate *rate = rate_of(e);
-	bool is_first = !e->turn;
-	draw_turn(e, rate->every);
-	begin_hold(key, e, is_first ? 1 : rate->weight, now_tsc);
+	e->n[TALLY_acquired] =
+		next_turn(t, e->n[TALLY_acquired], is_timed ? draw(rate->every) : NEVER_SOON);
+	if (is_timed)
+		begin_hold(key, e, is_first ? 1 : rate->weight, now_tsc);
 }
 
 /* The hold that began last, of a lock taken again by its owner. */
@@ -139,9 +150,12 @@ static __attribute__((noinline)) void end_hold(uint64_t key, uint64_t now_tsc)
 /* ---- outcomes
  * -------------------------------------------------------------------------------------- */
 
-PRELOAD_INLINE bool is_turn(const struct tally_entry *e)
+/* One more; true: it is this one's turn. One instruction, as all that counts. */
+PRELOAD_INLINE bool count(struct tally_tag *t)
 {
-	return PRELOAD_RARE(e->n[TALLY_acquired] >= e->turn);
+	bool is_turn;
+	__asm__ volatile("decl %0" : "+m"(t->left), "=@ccz"(is_turn));
+	return PRELOAD_RARE(is_turn);
 }
 
 static void add_wait(struct tally_entry *e, uint64_t ticks)
@@ -156,18 +170,18 @@ static void add_wait(struct tally_entry *e, uint64_t ticks)
 }
 
 /* The usual outcome: it was free. */
-PRELOAD_INLINE void acquired(struct tally_entry *e, uint64_t key, bool shared)
+PRELOAD_INLINE void acquired(struct tally_tag *t, uint64_t key, bool shared)
 {
-	TALLY_INC(e->n[TALLY_acquired]);
 	if (shared)
-		TALLY_INC(e->n[TALLY_shared]);
-	if (is_turn(e))
-		take_turn(key, e, 0);
+		TALLY_INC(tally_entry_of(t)->n[TALLY_shared]);
+	if (count(t))
+		take_turn(key, t, 0);
 }
 
-static PRELOAD_COLD void outcome(struct tally_entry *e, uint64_t key, int result, bool shared,
-	bool waited, uint64_t asked_tsc)
+static PRELOAD_COLD void outcome(
+	struct tally_tag *t, uint64_t key, int result, bool shared, bool waited, uint64_t asked_tsc)
 {
+	struct tally_entry *e = tally_entry_of(t);
 	if (!preload_is_acquired(result) && result != EBUSY && result != ETIMEDOUT)
 		return; /* not a matter of locks: EDEADLK, EINVAL ... */
 	uint64_t now_tsc = waited ? preload_now() : 0;
@@ -177,27 +191,25 @@ static PRELOAD_COLD void outcome(struct tally_entry *e, uint64_t key, int result
 		TALLY_INC(e->n[TALLY_failed]);
 		return;
 	}
-	TALLY_INC(e->n[TALLY_acquired]);
 	if (shared)
 		TALLY_INC(e->n[TALLY_shared]);
 	if (waited)
 		TALLY_INC(e->n[TALLY_contended]);
-	if (is_turn(e))
-		take_turn(key, e, now_tsc);
+	if (count(t))
+		take_turn(key, t, now_tsc);
 }
 
 /* ---- mutex
  * ------------------------------------------------------------------------------------------ */
 
 /* By another, that is: a recursive one may be ours. */
-static PRELOAD_COLD int mutex_lock_taken(
-	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
+static PRELOAD_COLD int mutex_lock_taken(pthread_mutex_t *mutex, struct tally_tag *t)
 {
 	bool ours = (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) ==
 		    preload_self.tid;
 	uint64_t asked_tsc = preload_now();
 	int result = preload_real_mutex_lock(mutex);
-	outcome(e, key, result, false, !ours, asked_tsc);
+	outcome(t, preload_mutex(mutex), result, false, !ours, asked_tsc);
 	return result;
 }
 
@@ -205,59 +217,53 @@ static PRELOAD_COLD int mutex_lock_taken(
  * acquired: they are counted before, and the real function is jumped to. */
 enum { MAY_FAIL = 0x10 | 0x20 | 0x40 };
 
-static __attribute__((noinline)) int mutex_lock_checked(
-	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
+static __attribute__((noinline)) int mutex_lock_checked(pthread_mutex_t *mutex, struct tally_tag *t)
 {
 	int result = preload_real_mutex_lock(mutex);
-	outcome(e, key, result, false, false, 0);
+	outcome(t, preload_mutex(mutex), result, false, false, 0);
 	return result;
 }
 
-static __attribute__((noinline)) int mutex_lock_timed(
-	pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
+static __attribute__((noinline)) int mutex_lock_timed(pthread_mutex_t *mutex, struct tally_tag *t)
 {
 	int result = preload_real_mutex_lock(mutex);
-	take_turn(key, e, 0);
+	take_turn(preload_mutex(mutex), t, 0);
 	return result;
 }
 
-PRELOAD_INLINE int mutex_lock_counted(pthread_mutex_t *mutex, uint64_t key, struct tally_entry *e)
+PRELOAD_INLINE int mutex_lock_counted(pthread_mutex_t *mutex, struct tally_tag *t)
 {
 	if (PRELOAD_RARE(__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED)))
-		return mutex_lock_taken(mutex, key, e);
+		return mutex_lock_taken(mutex, t);
 	if (PRELOAD_RARE(mutex->__data.__kind & MAY_FAIL))
-		return mutex_lock_checked(mutex, key, e);
-	TALLY_INC(e->n[TALLY_acquired]);
-	if (is_turn(e))
-		return mutex_lock_timed(mutex, key, e);
+		return mutex_lock_checked(mutex, t);
+	if (count(t))
+		return mutex_lock_timed(mutex, t);
 	return preload_real_mutex_lock(mutex);
 }
 
 static __attribute__((noinline)) int mutex_lock_elsewhere(pthread_mutex_t *mutex, uintptr_t site)
 {
-	uint64_t key = preload_mutex(mutex);
-	struct tally_entry *e = tally_find(key, site);
-	return e ? mutex_lock_counted(mutex, key, e) : preload_real_mutex_lock(mutex);
+	struct tally_tag *t = tally_find(preload_mutex(mutex), site);
+	return t ? mutex_lock_counted(mutex, t) : preload_real_mutex_lock(mutex);
 }
 
 /* What is not usual is jumped to, not called: nothing has to be kept on the stack for it. */
 PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 {
-	uint64_t key = preload_mutex(mutex);
-	struct tally_entry *e = tally_here(key, (uintptr_t)mutex, site);
-	if (PRELOAD_RARE(!e))
-		return mutex_lock_elsewhere(mutex, site);
-	return mutex_lock_counted(mutex, key, e);
+	uint64_t name = (uintptr_t)mutex | (uint64_t)TRACE_OBJECT_mutex << RING_OBJECT_TYPE_SHIFT;
+	struct tally_tag *t = tally_here(name, site);
+	return PRELOAD_LIKELY(t) ? mutex_lock_counted(mutex, t) : mutex_lock_elsewhere(mutex, site);
 }
 
 /* A try's result, and it did not wait. */
 PRELOAD_INLINE int tried(uint64_t key, uint64_t site, int result, bool shared)
 {
-	struct tally_entry *e = tally_find(key, site);
-	if (e && PRELOAD_LIKELY(!result))
-		acquired(e, key, shared);
-	else if (e)
-		outcome(e, key, result, shared, false, 0);
+	struct tally_tag *t = tally_find(key, site);
+	if (t && PRELOAD_LIKELY(!result))
+		acquired(t, key, shared);
+	else if (t)
+		outcome(t, key, result, shared, false, 0);
 	return result;
 }
 
@@ -317,8 +323,8 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 	PRELOAD_EXPORT int name(type *lock parameters)                                             \
 	{                                                                                          \
 		uint64_t key = key_of(lock), asked_tsc = 0;                                        \
-		struct tally_entry *e = tally_find(key, PRELOAD_SITE);                             \
-		if (!e)                                                                            \
+		struct tally_tag *t = tally_find(key, PRELOAD_SITE);                               \
+		if (!t)                                                                            \
 			return PRELOAD_REAL(name)(lock arguments);                                 \
 		int result = (limit) ? try_lock(lock) : PRELOAD_REAL(name)(lock arguments);        \
 		bool waits = (limit) && result == EBUSY;                                           \
@@ -327,9 +333,9 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 			result = PRELOAD_REAL(name)(lock arguments);                               \
 		}                                                                                  \
 		if (PRELOAD_LIKELY(!result && !waits))                                             \
-			acquired(e, key, shared);                                                  \
+			acquired(t, key, shared);                                                  \
 		else                                                                               \
-			outcome(e, key, result, shared, waits, asked_tsc);                         \
+			outcome(t, key, result, shared, waits, asked_tsc);                         \
 		return result;                                                                     \
 	}
 #define TRY_LOCK(name, type, key_of, shared)                                                       \
@@ -348,15 +354,15 @@ PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 {
 	pthread_mutex_t *lock = (pthread_mutex_t *)mutex;
 	uint64_t key = preload_mutex(lock);
-	struct tally_entry *e = tally_find(key, PRELOAD_SITE);
-	if (!e)
+	struct tally_tag *t = tally_find(key, PRELOAD_SITE);
+	if (!t)
 		return PRELOAD_REAL(mtx_timedlock)(mutex, until);
 	int result = preload_real_mutex_trylock(lock);
 	bool waits = result == EBUSY;
 	uint64_t asked_tsc = waits ? preload_now() : 0;
 	if (waits)
 		result = PRELOAD_REAL(pthread_mutex_timedlock)(lock, until);
-	outcome(e, key, result, false, waits, asked_tsc);
+	outcome(t, key, result, false, waits, asked_tsc);
 	return preload_c11_result(result);
 }
 
@@ -412,8 +418,8 @@ struct cond_call {
 static void cond_begin(struct cond_call *call, uint64_t key, pthread_mutex_t *mutex, uint64_t site)
 {
 	call->mutex_key = preload_mutex(mutex);
-	call->cond = tally_find(key, 0);
-	call->mutex = tally_find(call->mutex_key, site);
+	call->cond = tally_entry(key, 0);
+	call->mutex = tally_entry(call->mutex_key, site);
 	RELEASED(mutex, preload_mutex);
 	call->asked_tsc = preload_now();
 }
@@ -458,7 +464,7 @@ static void cond_unwind(void *call)
 	PRELOAD_EXPORT int name(cond_type *cond);                                                  \
 	int name(cond_type *cond)                                                                  \
 	{                                                                                          \
-		struct tally_entry *e = tally_find(key_of((pthread_cond_t *)cond), 0);             \
+		struct tally_entry *e = tally_entry(key_of((pthread_cond_t *)cond), 0);            \
 		if (e)                                                                             \
 			TALLY_INC(e->n[TALLY_##verb##s]);                                          \
 		return PRELOAD_REAL(real)(cond);                                                   \
@@ -481,7 +487,7 @@ PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
 static PRELOAD_COLD void semaphore_waited(uint64_t key, uint64_t asked_tsc, bool timed_out)
 {
 	uint64_t now_tsc = preload_now();
-	struct tally_entry *e = tally_find(key, 0);
+	struct tally_entry *e = tally_entry(key, 0);
 	if (!e)
 		return;
 	TALLY_INC(e->n[TALLY_waits]);
@@ -511,7 +517,7 @@ SEM_WAIT(sem_clockwait, CLOCKED, A_CLOCKED, IN_CLOCK)
 
 PRELOAD_EXPORT int sem_post(sem_t *semaphore)
 {
-	struct tally_entry *e = tally_find(preload_semaphore(semaphore), 0);
+	struct tally_entry *e = tally_entry(preload_semaphore(semaphore), 0);
 	if (e)
 		TALLY_INC(e->n[TALLY_signals]);
 	return PRELOAD_REAL(sem_post)(semaphore);

@@ -431,9 +431,11 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 										  : a->nr_states;
 		for (size_t k = 0; k < states; k++)
 			state_line(out, style, all, a, &a->state[k]);
-		if (states < a->nr_states)
-			base_str_addf(out, "%*s... %zu more states\n", STATE_NUMBERS, "",
-				a->nr_states - states);
+		if (states < a->nr_states) {
+			base_str_addf(out, "%*s", STATE_NUMBERS, "");
+			base_str_add_counted(
+				out, "... %s more {state|states}\n", a->nr_states - states);
+		}
 		ready_lines(out, style, a);
 	}
 	if (nr < shown)

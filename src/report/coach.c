@@ -264,8 +264,7 @@ static void say_gap(
 	report_ns(what, most_ns);
 	if (g->visits) {
 		base_str_add(what, " in ");
-		base_str_add_count(what, g->visits);
-		base_str_add(what, g->visits == 1 ? " wait" : " waits");
+		base_str_add_counted(what, "%s {wait|waits}", g->visits);
 	}
 	base_str_add(what, ", of it ");
 	report_ns(what, g->path_ns);
@@ -618,8 +617,9 @@ void report_coach_text(struct base_str *out, const struct report_coach *c, size_
 	if (nr < c->nr)
 		base_str_addf(out, "... %zu more (--all shows them)\n", c->nr - nr);
 	if (c->nr_more_findings)
-		base_str_addf(out, "%llu more findings were not kept: correct these first\n",
-			(unsigned long long)c->nr_more_findings);
+		base_str_add_counted(out,
+			"%s more {finding was|findings were} not kept: correct these first\n",
+			c->nr_more_findings);
 	if (!c->light) {
 		base_str_reset(&s);
 		base_str_add(&s, "for missing waits, record a lightly loaded run (a client that "

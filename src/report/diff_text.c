@@ -115,8 +115,9 @@ void report_diff_finding(struct base_str *out, const struct report_diff *d)
 		base_str_addf(&s, " (95 %% interval of %zu and %zu runs, p = %.2g)",
 			m.q->version[0].nr_runs, p->nr_runs, p->p);
 		if (nr > 1)
-			base_str_addf(
-				&s, "; %zu more changes are more than chance would make", nr - 1);
+			base_str_add_counted(&s,
+				"; %s more {change is|changes are} more than chance would make",
+				nr - 1);
 		base_str_add(&s, ".");
 	} else if (fewest < REPORT_DIFF_RUNS_SURE) {
 		base_str_addf(&s,

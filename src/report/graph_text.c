@@ -21,17 +21,16 @@ static void add_share(struct base_str *out, double part, double all)
 
 static void pruned(struct base_str *out, const struct report_graph *g, const char *line_end)
 {
-	base_str_add(out, "Left out (--max-nodes shows more): ");
-	base_str_add_count(out, g->nr_pruned_nodes);
-	base_str_add(out, " nodes and ");
-	base_str_add_count(out, g->nr_pruned_edges);
-	base_str_add(out, g->view == REPORT_GRAPH_interaction ? " arrows: " : " lines: ");
+	base_str_add_counted(
+		out, "Left out (--max-nodes shows more): %s {node|nodes} and ", g->nr_pruned_nodes);
+	base_str_add_counted(out,
+		g->view == REPORT_GRAPH_interaction ? "%s {arrow|arrows}: " : "%s {line|lines}: ",
+		g->nr_pruned_edges);
 	if (g->view == REPORT_GRAPH_interaction) {
 		base_str_add_ns(out, g->pruned_time_ns);
 		base_str_add(out, " of waiting");
 	} else {
-		base_str_add_count(out, g->pruned_visits);
-		base_str_add(out, " visits");
+		base_str_add_counted(out, "%s {visit|visits}", g->pruned_visits);
 		add_share(out, (double)g->pruned_visits, (double)g->all_visits);
 		base_str_add(out, ", ");
 		base_str_add_ns(out, g->pruned_time_ns);
@@ -55,31 +54,33 @@ void report_graph_losses(struct base_str *out, const struct report_graph *g, con
 			line_end);
 	}
 	if (g->nr_folded_groups) {
-		base_str_add_count(out, g->nr_folded_actors);
-		base_str_add(out, " threads are drawn as ");
+		base_str_add_counted(
+			out, "%s {thread is|threads are} drawn as ", g->nr_folded_actors);
 		base_str_add_count(out, g->nr_folded_groups);
 		base_str_addf(out, " (--each-actor draws each).%s", line_end);
 	}
 	if (g->nr_merged_nodes) {
-		base_str_add_count(out, g->nr_merged_nodes);
-		base_str_addf(out,
-			" transitions on straight ways are inside lines of several states.%s",
-			line_end);
+		base_str_add_counted(out,
+			"%s {transition on a straight way is inside a line|transitions on "
+			"straight ways are inside lines} of several states.",
+			g->nr_merged_nodes);
+		base_str_add(out, line_end);
 	}
 	if (g->nr_pruned_nodes)
 		pruned(out, g, line_end);
 	if (g->nr_idle_queues) {
-		base_str_add_count(out, g->nr_idle_queues);
-		base_str_addf(out,
-			" queues that nobody waited for are not drawn (--all draws them).%s",
-			line_end);
+		base_str_add_counted(out,
+			"%s {queue that nobody waited for is|queues that nobody waited for are} "
+			"not drawn (--all draws {it|them}).",
+			g->nr_idle_queues);
+		base_str_add(out, line_end);
 	}
 	if (g->nr_idle_handovers) {
-		base_str_add_count(out, g->nr_idle_handovers);
-		base_str_addf(out,
-			" dashed lines are not drawn: processors handed on that nobody waited "
-			"for.%s",
-			line_end);
+		base_str_add_counted(out,
+			"%s dashed {line is|lines are} not drawn: processors handed on that nobody "
+			"waited for.",
+			g->nr_idle_handovers);
+		base_str_add(out, line_end);
 	}
 	if (g->unplaced_ns) {
 		base_str_add_ns(out, g->unplaced_ns);
@@ -165,11 +166,11 @@ void report_graph_text(struct base_str *out, const struct report_graph *g, size_
 {
 	size_t nr = limit && limit < g->nr_edges ? limit : g->nr_edges;
 	base_str_addf(out, "%s: ", report_graph_title(g));
-	base_str_add_count(out, g->nr_nodes);
-	base_str_add(out, " nodes, ");
-	base_str_add_count(out, g->nr_edges);
-	base_str_add(out, g->view == REPORT_GRAPH_interaction ? " arrows, of a critical path of "
-							      : " lines, of a critical path of ");
+	base_str_add_counted(out, "%s {node|nodes}, ", g->nr_nodes);
+	base_str_add_counted(out,
+		g->view == REPORT_GRAPH_interaction ? "%s {arrow|arrows}" : "%s {line|lines}",
+		g->nr_edges);
+	base_str_add(out, ", of a critical path of ");
 	report_ns(out, g->elapsed_ns);
 	base_str_add(out, "\n");
 	report_color_begin(out, style, REPORT_DIM);

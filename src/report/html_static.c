@@ -143,10 +143,9 @@ static void facts(struct base_str *out, const struct report_html *h)
 	if (*t->host)
 		text(out, " on ", t->host, "");
 	base_str_add(out, ", ");
-	base_str_add_count(out, t->nr_records);
-	base_str_add(out, " records, ");
+	base_str_add_counted(out, "%s {record|records}, ", t->nr_records);
 	if (t->nr_processors)
-		base_str_addf(out, "%llu processors, ", (unsigned long long)t->nr_processors);
+		base_str_add_counted(out, "%s {processor|processors}, ", t->nr_processors);
 	base_str_add(out, "critical path ");
 	report_ns(out, h->report->elapsed_ns);
 	base_str_addf(

@@ -178,7 +178,8 @@ void report_html_static_timeline(struct base_str *out, const struct html_timelin
 	base_str_add(out, "</svg>\n");
 	legend(&p);
 	if (t->nr_lanes > nr_lanes)
-		base_str_addf(out, "<p class=more>%zu more lanes are not in this picture.</p>\n",
+		base_str_add_counted(out,
+			"<p class=more>%s more {lane is|lanes are} not in this picture.</p>\n",
 			t->nr_lanes - nr_lanes);
 	base_free(p.sum_ns);
 }

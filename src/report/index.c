@@ -158,16 +158,10 @@ static const char *severity_name(enum trace_severity s)
 					   : "data_loss";
 }
 
-/* The sentence with the count in place of its one %s; a table's text is no format string. */
 static const char *diag_text(struct base_arena *a, const char *sentence, uint64_t count)
 {
 	struct base_str s = {0};
-	const char *place = strstr(sentence, "%s");
-	base_str_add_bytes(&s, sentence, place ? (size_t)(place - sentence) : strlen(sentence));
-	if (place) {
-		base_str_add_count(&s, count);
-		base_str_add(&s, place + 2);
-	}
+	base_str_add_counted(&s, sentence, count);
 	return report_keep(a, &s);
 }
 

@@ -400,8 +400,8 @@ static void site_lines(
 		base_str_fini(&name);
 	}
 	if (limit && x->nr_sites > limit)
-		base_str_addf(
-			out, "  ... %zu more places (--all shows them)\n", x->nr_sites - limit);
+		base_str_add_counted(out, "  ... %s more {place|places} (--all shows {it|them})\n",
+			x->nr_sites - limit);
 }
 
 static void lock_table(struct base_str *out, const struct report_locks *l,
@@ -667,9 +667,10 @@ static void full_line(
 	struct base_str s = {0};
 	if (!l->nr_full)
 		return;
-	base_str_add_count(&s, l->nr_full);
-	base_str_add(&s, " acquisitions are of no row: their thread used more locks than its table "
-			 "has places");
+	base_str_add_counted(&s,
+		"%s {acquisition is of no row: its|acquisitions are of no row: their} thread used "
+		"more locks than its table has places",
+		l->nr_full);
 	report_wrap(out, st, "LOST", LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 }

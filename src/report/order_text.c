@@ -12,8 +12,7 @@ static void add_step(struct base_str *out, const struct report_order_step *p)
 		p->has_shared ? " as a reader" : "", p->has_where);
 	base_str_addf(out, "      and takes %s%s in %s (", p->takes,
 		p->takes_shared ? " as a reader" : "", p->takes_where);
-	base_str_add_count(out, p->times);
-	base_str_add(out, p->times == 1 ? " time)\n" : " times)\n");
+	base_str_add_counted(out, "%s {time|times})\n", p->times);
 }
 
 static void add_headline(struct base_str *out, const struct report_order *o)
@@ -24,8 +23,7 @@ static void add_headline(struct base_str *out, const struct report_order *o)
 			"where they could have met.\n");
 		return;
 	}
-	base_str_addf(out, "%zu potential %s: ", o->nr_cycles,
-		o->nr_cycles == 1 ? "deadlock" : "deadlocks");
+	base_str_add_counted(out, "%s potential {deadlock|deadlocks}: ", o->nr_cycles);
 	base_str_addf(out,
 		"%zu threads took %zu locks in a circle, and nothing kept them from doing so at "
 		"the "
@@ -43,18 +41,13 @@ void report_order_text(struct base_str *out, const struct report_order *o)
 			add_step(out, &c->step[k]);
 	}
 	base_str_add(out, "\nHOW IT IS KNOWN\n  Observed: ");
-	base_str_add_count(out, o->nr_acquired);
-	base_str_add(out, " acquisitions of ");
-	base_str_add_count(out, o->nr_locks);
-	base_str_add(out, " locks by ");
-	base_str_add_count(out, o->nr_threads);
-	base_str_add(out, " threads; ");
-	base_str_add_count(out, o->nr_edges);
-	base_str_add(out, " different orders. Left out: ");
-	base_str_addf(out,
-		"%" PRIu64 " circles that another lock guards, %" PRIu64
-		" whose threads follow each other by creation and join.\n",
-		o->nr_gated, o->nr_ordered);
+	base_str_add_counted(out, "%s {acquisition|acquisitions} of ", o->nr_acquired);
+	base_str_add_counted(out, "%s {lock|locks} by ", o->nr_locks);
+	base_str_add_counted(out, "%s {thread|threads}; ", o->nr_threads);
+	base_str_add_counted(out, "%s different {order|orders}. Left out: ", o->nr_edges);
+	base_str_add_counted(out, "%s {circle|circles} that another lock guards, ", o->nr_gated);
+	base_str_add_counted(
+		out, "%s whose threads follow each other by creation and join.\n", o->nr_ordered);
 	base_str_add(out,
 		"CAVEATS\n  Only what this run took in this order is seen. That other things than "
 		"locks, creations and joins keep the threads apart (a queue, a flag) is not "

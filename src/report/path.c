@@ -187,7 +187,7 @@ static void flush_gap(struct base_str *out, struct gap *g, double cumulative_ns)
 	if (g->nr) {
 		column_ns(out, cumulative_ns, 11);
 		column_ns(out, g->weight_ns, 11);
-		base_str_addf(out, "  ... %zu shorter step%s\n", g->nr, g->nr == 1 ? "" : "s");
+		base_str_add_counted(out, "  ... %s shorter {step|steps}\n", g->nr);
 	}
 	*g = (struct gap){0};
 }
@@ -219,9 +219,9 @@ void report_path_text(struct base_str *out, const struct report_path *p,
 	base_str_add(out, "The critical path: ");
 	report_ns(out, p->elapsed_ns);
 	base_str_add(out, " in ");
-	base_str_add_count(out, p->nr_steps);
-	base_str_add(
-		out, opts->from_ns || opts->to_ns ? " steps of the window asked for" : " steps");
+	base_str_add_counted(out, "%s {step|steps}", p->nr_steps);
+	if (opts->from_ns || opts->to_ns)
+		base_str_add(out, " of the window asked for");
 	if (least_ns >= 0)
 		base_str_addf(out, ", of which the %zu longest are shown (--all shows each)",
 			opts->limit);

@@ -308,7 +308,8 @@ struct report_whatif {
 	struct base_arena *arena;
 	struct report_trace trace;
 	double elapsed_ns;
-	double timed_share; /* of the path: waits that a time limit or a signal ended */
+	double timed_share;        /* of the path: waits that a time limit or a signal ended */
+	uint64_t late_timer_reads; /* model_nr_late_timer_reads() */
 	struct report_prediction *prediction;
 	size_t nr_predictions;
 	struct report_replay_run base; /* when a prediction is replay's */

@@ -373,7 +373,7 @@ static void unseen_caveat(
 		between = "; ";
 	}
 	if (nr < t->nr_unseen)
-		base_str_addf(&s, "; %zu more kinds (see --full)", t->nr_unseen - nr);
+		base_str_add_counted(&s, "; %s more {kind|kinds} (see --full)", t->nr_unseen - nr);
 	if (nr)
 		report_wrap(out, st, "", LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
@@ -407,9 +407,8 @@ void report_text_caveats(
 	trace_caveats(out, &r->trace, st, &label);
 	if (r->nr_annotation_findings) {
 		struct base_str s = {0};
-		base_str_add_count(&s, r->nr_annotation_findings);
-		base_str_addf(&s, " annotation finding%s; see longpole coach",
-			r->nr_annotation_findings == 1 ? "" : "s");
+		base_str_add_counted(&s, "%s annotation {finding|findings}; see longpole coach",
+			r->nr_annotation_findings);
 		report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
 		label = "";
 		base_str_fini(&s);

@@ -157,12 +157,16 @@ static void add_caveats(
 	if (w->fresh)
 		base_str_add(&s, "a fresh model: what is older than two windows was not known; ");
 	if (w->nr_lost) {
-		base_str_add_count(&s, w->nr_lost);
-		base_str_add(&s, " records were lost (longpole or the kernel could not keep up); ");
+		base_str_add_counted(&s,
+			"%s {record was|records were} lost (longpole or the kernel could not keep "
+			"up); ",
+			w->nr_lost);
 	}
 	if (w->nr_late) {
-		base_str_add_count(&s, w->nr_late);
-		base_str_add(&s, " records came late and count as later than they were; ");
+		base_str_add_counted(&s,
+			"%s {record came late and counts as later than it was|records came late "
+			"and count as later than they were}; ",
+			w->nr_late);
 	}
 	if (s.length > 2) {
 		s.buf[s.length - 2] = 0;
@@ -187,8 +191,7 @@ void report_top_text(struct base_str *out, const struct live_window *w,
 	base_str_addf(out, "; %u path%s, ", w->nr_paths, w->nr_paths == 1 ? "" : "s");
 	if (w->nr_asleep)
 		base_str_addf(out, "%u more of processes that slept, ", w->nr_asleep);
-	base_str_add_count(out, w->nr_records);
-	base_str_add(out, " records\n");
+	base_str_add_counted(out, "%s {record|records}\n", w->nr_records);
 	report_top_tables(out, w, head->limit, st);
 	add_caveats(out, st, w);
 }

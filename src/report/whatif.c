@@ -603,6 +603,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	if (st == BASE_OK) {
 		out->elapsed_ns = w.elapsed_ns;
 		out->timed_share = w.timed_ns / w.elapsed_ns;
+		out->late_timer_reads = model_nr_late_timer_reads(w.m);
 	}
 	report_index_fini(&ix);
 	graph_tokens_free(w.tokens);

@@ -189,8 +189,8 @@ static void replay_lines(
 		base_str_addf(&s, " %s than the run was, on ",
 			w->base.own_error < 0 ? "shorter" : "longer");
 		if (w->base.nr_processors)
-			base_str_addf(
-				&s, "%llu processors", (unsigned long long)w->base.nr_processors);
+			base_str_add_counted(
+				&s, "%s {processor|processors}", w->base.nr_processors);
 		else
 			base_str_add(&s, "as many processors as it wants");
 		doubts(&s, w->base.own_error);
@@ -226,6 +226,23 @@ static void timed_lines(
 	base_str_fini(&s);
 }
 
+/* Does the program count them, or do one piece of work for however many? */
+static void late_timer_lines(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (!w->late_timer_reads)
+		return;
+	base_str_add_counted(&s,
+		"%s {read of a timerfd came late and found|reads of timerfds came late and found} "
+		"several periods over. With shorter work each period would be met by itself: the "
+		"program then waits for more of them than in this run, and the gain is less, or "
+		"nothing where it counts the periods",
+		w->late_timer_reads);
+	report_wrap(out, st, "CAVEATS    ", 11, base_str_text(&s));
+	base_str_fini(&s);
+}
+
 void report_whatif_text(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *style)
 {
@@ -237,6 +254,7 @@ void report_whatif_text(
 		prediction_lines(out, style, i + 1, w, &w->prediction[i]);
 	replay_lines(out, w, style);
 	timed_lines(out, w, style);
+	late_timer_lines(out, w, style);
 	report_trace_text_caveats(out, &w->trace, style);
 }
 
@@ -313,8 +331,9 @@ json_t *report_whatif_json(const struct report_whatif *w)
 	json_t *list = json_array();
 	for (size_t i = 0; i < w->nr_predictions; i++)
 		json_array_append_new(list, prediction_json(w, &w->prediction[i]));
-	json_t *result = json_pack("{s:o, s:f, s:o}", "elapsed_ns", report_json_ns(w->elapsed_ns),
-		"timed_share", w->timed_share, "scenarios", list);
+	json_t *result = json_pack("{s:o, s:f, s:o, s:o}", "elapsed_ns",
+		report_json_ns(w->elapsed_ns), "timed_share", w->timed_share, "late_timer_reads",
+		report_json_u64(w->late_timer_reads), "scenarios", list);
 	if (w->replayed)
 		json_object_set_new(result, "replay",
 			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",

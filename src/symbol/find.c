@@ -84,28 +84,36 @@ const Dwfl_Callbacks symbol_callbacks_fetch = {
 	.section_address = dwfl_offline_section_address,
 };
 
-bool symbol_elf_bias(const char *path, uint64_t start, uint64_t file_offset, uint64_t *ret_bias,
-	char ret_build_id[SYMBOL_BUILD_ID_TEXT])
+bool symbol_elf_extent(
+	const char *path, uint64_t map_start, uint64_t file_offset, struct symbol_extent *ret)
 {
+	const uint64_t page = ~(uint64_t)4095;
 	bool found = false;
 	size_t nr = 0;
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
+	*ret = (struct symbol_extent){.start = UINT64_MAX};
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (elf && elf_kind(elf) == ELF_K_ELF && !elf_getphdrnum(elf, &nr)) {
-		symbol_build_id_of(elf, ret_build_id);
-		for (size_t i = 0; i < nr && !found; i++) {
-			GElf_Phdr ph;
-			if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
-				continue;
-			uint64_t page = ~(uint64_t)4095;
-			found = file_offset >= (ph.p_offset & page) &&
-				file_offset < ph.p_offset + ph.p_filesz;
-			*ret_bias = start - file_offset - (ph.p_vaddr - ph.p_offset);
-		}
+	if (!elf || elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &nr))
+		nr = 0;
+	for (size_t i = 0; i < nr; i++) {
+		GElf_Phdr ph;
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_LOAD)
+			continue;
+		ret->start = ph.p_vaddr < ret->start ? ph.p_vaddr : ret->start;
+		ret->end = ph.p_vaddr + ph.p_memsz;
+		if (found || file_offset < (ph.p_offset & page) ||
+			file_offset >= ph.p_offset + ph.p_filesz)
+			continue;
+		found = true;
+		ret->bias = map_start - file_offset - (ph.p_vaddr - ph.p_offset);
 	}
+	if (found)
+		symbol_build_id_of(elf, ret->build_id);
+	ret->start += ret->bias;
+	ret->end += ret->bias;
 	elf_end(elf);
 	close(fd);
 	return found;

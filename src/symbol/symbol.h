@@ -97,9 +97,14 @@ bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variab
  * frees it. NULL: no memory. */
 char *symbol_readable(const char *name);
 
-/* What to subtract from addresses of a mapping (start, file offset) of `path` to get addresses as
- * linked; and its build id. False: not an ELF file that can be read. */
-bool symbol_elf_bias(const char *path, uint64_t start, uint64_t file_offset, uint64_t *ret_bias,
-	char ret_build_id[SYMBOL_BUILD_ID_TEXT]);
+/* Where a file lies in memory of which one mapping is known: from its first segment to the end of
+ * its last; less the bias these are addresses as linked. */
+struct symbol_extent {
+	uint64_t bias, start, end;
+	char build_id[SYMBOL_BUILD_ID_TEXT];
+};
+/* False: not an ELF file that can be read, or of another mapping. */
+bool symbol_elf_extent(
+	const char *path, uint64_t map_start, uint64_t file_offset, struct symbol_extent *ret);
 
 #endif

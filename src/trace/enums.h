@@ -56,7 +56,11 @@ enum trace_object_type {
 	X(truncate, "truncate")                                                                    \
 	X(allocate, "fallocate")                                                                   \
 	X(unlock, "file unlock")                                                                   \
-	X(aio, "asynchronous I/O")
+	X(aio, "asynchronous I/O")                                                                 \
+	X(drain, "tcdrain")                                                                        \
+	X(msync, "msync")                                                                          \
+	X(sync_all, "sync") /* of all files: of no object, as what follows */                      \
+	X(resolve, "name resolution")
 enum trace_io {
 #define X(name, text) TRACE_IO_##name,
 	TRACE_IO_OPS(X)

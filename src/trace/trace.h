@@ -77,7 +77,7 @@ enum trace_diag {
 };
 enum trace_severity { TRACE_SEVERITY_info, TRACE_SEVERITY_data_loss, TRACE_SEVERITY_error };
 struct trace_diag_desc {
-	const char *name, *source, *sentence; /* the sentence has one %s for the count */
+	const char *name, *source, *sentence; /* for base_str_add_counted() */
 	enum trace_severity severity;
 };
 const struct trace_diag_desc *trace_diag_describe(enum trace_diag d);

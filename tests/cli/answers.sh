@@ -254,7 +254,7 @@ test_ledger() {
 	echo 'not an entry' >>deep/in/ledger.jsonl
 	expect 0 longpole whatif "${with[@]}" "$trace" "${edit[@]}"
 	has out 'LEDGER' 'outcomes of scale so far (2): path ' '; replay '
-	has err '1 lines are no entries'
+	has err '1 line is no entry'
 	expect 0 longpole whatif "${with[@]}" "$trace" ignore-queue ladder_mutex
 	! grep -q LEDGER out || fail "the ledger has nothing of that kind"
 	for _ in {1..9}; do echo '{"kind": "ignore-queue", "best": 1, "measured": 2.5}' >>deep/in/ledger.jsonl; done

@@ -23,7 +23,10 @@ static void fill(struct record_ring *r, uint32_t i, const uint8_t *header, const
 	t->wait_bin[header[7] % TALLY_BINS] = header[6];
 	t->hold_bin[header[7] % TALLY_BINS] = UINT64_MAX;
 	t->pid = t->tid = 0x7ffffff0 + (header[1] & 7u);
-	memcpy(t->entry, entries, size < sizeof t->entry ? size : sizeof t->entry);
+	memcpy(tables + tally_entries_offset(r->nr_tables, i), entries,
+		size < TALLY_ENTRY_BYTES ? size : TALLY_ENTRY_BYTES);
+	memcpy(tables + tally_tags_offset(r->nr_tables, i), entries,
+		size < TALLY_TAG_BYTES ? size : TALLY_TAG_BYTES);
 }
 
 static void drain(struct record_converter *c, void *ctx)

@@ -39,6 +39,10 @@ static void *worker(void *units)
 	const union sigval nothing = {0};
 	if (!strcmp(by, "kill"))
 		kill(getpid(), SIGUSR1);
+	else if (!strcmp(by, "killpg"))
+		killpg(getpgrp(), SIGUSR1);
+	else if (!strcmp(by, "tgkill"))
+		tgkill(getpid(), getpid(), SIGUSR1);
 	else if (!strcmp(by, "sigqueue"))
 		sigqueue(getpid(), SIGUSR1, nothing);
 	else if (!strcmp(by, "pthread_sigqueue"))
@@ -62,6 +66,7 @@ int main(int argc, char **argv)
 	int number;
 	by = target_text(argc, argv, "--by", "pthread_kill");
 	main_thread = pthread_self();
+	target_must(!setpgid(0, 0), "setpgid"); /* nobody else is to get it */
 	sigemptyset(&waited);
 	sigaddset(&waited, SIGUSR1);
 	target_must(!pthread_sigmask(SIG_BLOCK, &waited, &before), "pthread_sigmask");

@@ -412,6 +412,23 @@ static void human_numbers_known_answers(void **state)
 		assert_human(known[i].add, known[i].n, known[i].text);
 }
 
+static void sentences_have_a_singular(void **state)
+{
+	static const char sentence[] = "of %s {wait that was|waits that were} seen {it|they} ended";
+	struct base_str s = {0};
+
+	(void)state;
+	base_str_add_counted(&s, sentence, 1);
+	assert_string_equal(base_str_text(&s), "of 1 wait that was seen it ended");
+	base_str_reset(&s);
+	base_str_add_counted(&s, sentence, 1200);
+	assert_string_equal(base_str_text(&s), "of 1,200 waits that were seen they ended");
+	base_str_reset(&s);
+	base_str_add_counted(&s, "nothing to count", 0);
+	assert_string_equal(base_str_text(&s), "nothing to count");
+	base_str_fini(&s);
+}
+
 /* ---- string table -------------------------------------------------------------------------- */
 
 static void strtab_gives_dense_lasting_ids(void **state)
@@ -872,6 +889,7 @@ int main(void)
 		cmocka_unit_test(str_equals_naive_concatenation),
 		cmocka_unit_test(str_failure_keeps_text_and_sticks),
 		cmocka_unit_test(human_numbers_known_answers),
+		cmocka_unit_test(sentences_have_a_singular),
 		cmocka_unit_test(strtab_gives_dense_lasting_ids),
 		cmocka_unit_test(strtab_compares_bytes_and_length),
 		cmocka_unit_test(map_equals_naive_reference),

@@ -21,7 +21,8 @@ enum {
 	NET_STATES,
 };
 
-enum op_kind { OP_RUN, OP_PUT, OP_TAKE, OP_LINK, OP_MEET };
+/* OP_CRAM: puts without asking whether there is room; where there was, it is an OP_PUT. */
+enum op_kind { OP_RUN, OP_PUT, OP_CRAM, OP_TAKE, OP_LINK, OP_MEET };
 
 struct op {
 	enum op_kind kind;
@@ -108,7 +109,7 @@ static void add_pipeline(struct net *w, int nr_stages, int nr_items)
 				add_op(w, k, OP_TAKE, last_queue, 1, 0);
 			add_op(w, k, OP_RUN, 0, 0, some_ns(w));
 			if (queue >= 0)
-				add_op(w, k, OP_PUT, queue, 1, 0);
+				add_op(w, k, dice(w, 10) ? OP_PUT : OP_CRAM, queue, 1, 0);
 		}
 		last_queue = queue;
 	}
@@ -326,6 +327,10 @@ static void net_step(struct net *w, int actor)
 			a->status = BLOCKED;
 			return;
 		}
+		net_put(w, actor, op->queue, op->n, STATE_GLUE);
+		break;
+	case OP_CRAM:
+		op->kind = has_room(q, op->n) ? OP_PUT : OP_CRAM;
 		net_put(w, actor, op->queue, op->n, STATE_GLUE);
 		break;
 	case OP_LINK:
@@ -556,6 +561,8 @@ static void test_edited_replay_is_the_changed_network(void **state)
 			ear_init(&truth, NULL);
 			ear_init(&replayed, NULL);
 			run_net(&w, &run.sink);
+			for (int i = 0; i < w.nr_actors; i++)
+				memcpy(changed.actor[i].op, w.actor[i].op, sizeof w.actor[i].op);
 			/* What nobody saw, replay takes to be nothing. */
 			for (int i = 0; i < w.nr_queues; i++) {
 				if (!w.queue[i].seen)
@@ -757,7 +764,7 @@ static void test_any_verbs(void **state)
 
 enum { KEPT_OF = 100 };
 #define MENDED_ERROR_MAX  0.5 /* of a run of which more than half is missing */
-#define MENDED_ERROR_MEAN 0.05
+#define MENDED_ERROR_MEAN 0.02
 
 /* Without a share of its verbs, from each half of the run alike. */
 static void feed_some(struct graph_replay *r, const struct ear *e, struct net *w, uint32_t lost)
@@ -818,7 +825,7 @@ static void test_verbs_are_missing(void **state)
 	}
 	const size_t nr_trials = NR_NETS * BASE_COUNT(lost);
 	assert_true(errors < MENDED_ERROR_MEAN * (double)nr_trials);
-	assert_true(nr_given > NR_NETS);
+	assert_true(nr_given > NR_NETS / 10);
 }
 
 static void test_limits(void **state)

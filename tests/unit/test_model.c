@@ -214,6 +214,59 @@ static void last_closing_is_the_end_of_file(void **state)
 	finish(&b);
 }
 
+#define CALL(b, begin_ns, end_ns, thread, object_, op_, n_, site_)                                 \
+	do {                                                                                       \
+		PUT(b, begin_ns, thread, io_begin, .object = (object_), .op = (op_), .n = (n_),    \
+			.site = (site_));                                                          \
+		PUT(b, end_ns, thread, io_end, .object = (object_), .op = (op_), .result = (n_));  \
+	} while (0)
+
+/* A writer that waits for room goes on while the read that made it has not returned yet. */
+static void room_is_made_by_a_read_that_goes_on(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t w = site(&b, "feed"), r = site(&b, "digest");
+	uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", 100);
+	spawn(&b, 1, w);
+	CALL(&b, 20, 22, 1, pipe_id, TRACE_IO_write, 100, w);
+	CALL(&b, 24, 26, 2, pipe_id, TRACE_IO_read, 100, r);
+	CALL(&b, 30, 32, 1, pipe_id, TRACE_IO_write, 100, w); /* it is full */
+	PUT(&b, 40, 1, io_begin, .object = pipe_id, .op = TRACE_IO_write, .n = 50, .site = w);
+	PUT(&b, 700, 2, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 60, .site = r);
+	PUT(&b, 703, 1, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = 50);
+	PUT(&b, 705, 2, io_end, .object = pipe_id, .op = TRACE_IO_read, .result = 60);
+	CALL(&b, 710, 712, 2, pipe_id, TRACE_IO_read, 90, r); /* all that is left */
+	PUT(&b, 800, 2, thread_end);
+	end(&b, 1000);
+	assert_float_equal(on_path(&b, "running digest"), 700 - 26, 1e-6);
+	assert_float_equal(on_path(&b, "waiting for space"), 0, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_queue_underflow], 0);
+	finish(&b);
+}
+
+/* The same of one long read that takes more than the pipe holds, piece by piece: fread(). */
+static void a_long_read_takes_in_pieces(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t w = site(&b, "feed"), r = site(&b, "digest");
+	uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", 100);
+	spawn(&b, 1, w);
+	PUT(&b, 30, 2, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 400, .site = r);
+	CALL(&b, 100, 140, 1, pipe_id, TRACE_IO_write, 300, w);
+	CALL(&b, 200, 202, 1, pipe_id, TRACE_IO_write, 100, w);
+	PUT(&b, 205, 2, io_end, .object = pipe_id, .op = TRACE_IO_read, .result = 400);
+	PUT(&b, 900, 2, thread_end);
+	end(&b, 1000);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_queue_underflow], 0);
+	finish(&b);
+}
+
 static void transfer(struct bench *b, uint64_t time_ns, uint32_t from, uint32_t to, uint32_t object)
 {
 	const uint32_t at[] = {site(b, "put"), site(b, "get")};
@@ -848,6 +901,8 @@ int main(void)
 		cmocka_unit_test(barrier_waits_for_the_last),
 		cmocka_unit_test(writer_waits_for_readers),
 		cmocka_unit_test(pipe_between_processes),
+		cmocka_unit_test(room_is_made_by_a_read_that_goes_on),
+		cmocka_unit_test(a_long_read_takes_in_pieces),
 		cmocka_unit_test(last_closing_is_the_end_of_file),
 		cmocka_unit_test(pipes_are_called_after_their_users),
 		cmocka_unit_test(accept_waits_for_the_client),

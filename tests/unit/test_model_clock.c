@@ -152,6 +152,9 @@ static void foretell(struct loop l, bool clock, double factor, double within)
 	b.options.sink = graph_replay_sink(replay);
 	end(&b, was_ns);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
+	bool by_timer = l.how == READ_TIMER || l.how == POLL_TIMER;
+	assert_true(
+		(model_nr_late_timer_reads(b.model) > 0) == (by_timer && l.work_ns > l.period_ns));
 	graph_replay_set_end(replay, model_end_actor(b.model));
 	assert_int_equal(graph_replay_run(replay, NULL, NULL, &as_it_was, NULL), BASE_OK);
 	assert_int_equal(as_it_was.end_ns, was_ns);

@@ -173,10 +173,13 @@ static void test_other_builds_are_refused(void **state)
 	assert_null(symbol_open("/nonexistent", ""));
 }
 
+static int in_data = 1;
+
 static void test_bias_of_a_mapping(void **state)
 {
-	char line[1024], path[512], build_id[SYMBOL_BUILD_ID_TEXT] = "", perms[8];
-	uint64_t start, end, offset, found = 1;
+	char line[1024], path[512], perms[8];
+	uint64_t start, end, offset;
+	struct symbol_extent found;
 	FILE *f = fopen("/proc/self/maps", "r");
 	bool seen = false;
 	(void)state;
@@ -184,12 +187,15 @@ static void test_bias_of_a_mapping(void **state)
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511s", &start,
 			    &end, perms, &offset, path) == 5 &&
 			start <= (uintptr_t)known_function && (uintptr_t)known_function < end) {
-			assert_true(symbol_elf_bias(path, start, offset, &found, build_id));
+			assert_true(symbol_elf_extent(path, start, offset, &found));
 			seen = true;
 		}
 	fclose(f);
 	assert_true(seen);
-	assert_int_equal(found, bias());
+	assert_int_equal(found.bias, bias());
+	/* Data, too, though the code's mapping was asked about. */
+	assert_true(found.start <= start && found.end >= end);
+	assert_in_range((uintptr_t)&in_data, found.start, found.end - 1);
 }
 
 /* ---- inlined frames ---------------------------------------------------------------------------
@@ -345,13 +351,14 @@ static void test_fetched_by_build_id(void **state)
 	char dir[] = "/tmp/longpole-fetch-XXXXXX", command[2048], path[128],
 	     id[SYMBOL_BUILD_ID_TEXT];
 	struct symbol_found found;
-	uint64_t unused;
+	struct symbol_extent self;
 	enum symbol_why why;
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	if (!symbol_elf_bias("/proc/self/exe", 0, 0, &unused, id) || !*id ||
+	if (!symbol_elf_extent("/proc/self/exe", 0, 0, &self) || !*self.build_id ||
 		access("/usr/bin/objcopy", X_OK))
 		skip();
+	snprintf(id, sizeof id, "%s", self.build_id);
 	snprintf(command, sizeof command,
 		"cd %s && mkdir -p buildid/%s cache && cp /proc/%d/exe whole && "
 		"objcopy --only-keep-debug whole buildid/%s/debuginfo && "

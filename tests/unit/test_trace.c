@@ -137,8 +137,22 @@ static void table_is_sound(void **state)
 	}
 	assert_null(trace_kind_find(0));
 	assert_null(trace_kind_find(65535));
-	for (int d = 0; d < TRACE_DIAG_NR; d++)
-		assert_true(*trace_diag_describe((enum trace_diag)d)->sentence);
+	for (int d = 0; d < TRACE_DIAG_NR; d++) {
+		const char *sentence = trace_diag_describe((enum trace_diag)d)->sentence;
+		struct base_str one = {0}, many = {0};
+
+		base_str_add_counted(&one, sentence, 1);
+		base_str_add_counted(&many, sentence, 2);
+		assert_true(one.length && many.length);
+		assert_null(strpbrk(base_str_text(&one), "{|}%"));
+		assert_null(strpbrk(base_str_text(&many), "{|}%"));
+		/* What is counted has a singular: "1 waits" is none. */
+		const char *place = strstr(sentence, "%s");
+		if (place && d != TRACE_DIAG_kernel_gap_ms && d != TRACE_DIAG_clock_error_ns)
+			assert_non_null(strchr(place, '{'));
+		base_str_fini(&one);
+		base_str_fini(&many);
+	}
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

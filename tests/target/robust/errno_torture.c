@@ -7,7 +7,9 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <aio.h>
 #include <mqueue.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -33,6 +35,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,6 +111,10 @@ static void files(void)
 	SHOW(fsync(fd));
 	SHOW(fsync(-1));
 	SHOW(fsync(full));
+	SHOW(tcdrain(fd));
+	SHOW(tcdrain(-1));
+	SHOW(msync(text, 1, 99));
+	SHOW(msync((void *)0x1000, 4096, MS_SYNC));
 	SHOW(fdatasync(fd));
 	SHOW(fdatasync(-1));
 	SHOW(flock(fd, LOCK_EX));
@@ -250,6 +257,48 @@ static void no_descriptors(void)
 }
 
 /* ---- sockets -------------------------------------------------------------------------------- */
+
+/* Numbers only: nobody is asked. */
+static void names(void)
+{
+	struct addrinfo *found, numeric = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = 0x0100007f};
+	struct hostent host, *to = NULL;
+	char name[64];
+	int error = 0;
+	SHOW(getaddrinfo("127.0.0.1", "80", &numeric, &found));
+	freeaddrinfo(found);
+	SHOW(getaddrinfo("not a number", "80", &numeric, &found));
+	SHOW(getaddrinfo(NULL, NULL, &numeric, &found));
+	SHOW(getnameinfo((struct sockaddr *)&address, sizeof address, name, sizeof name, NULL, 0,
+		NI_NUMERICHOST));
+	SHOW(getnameinfo((struct sockaddr *)&address, 1, name, sizeof name, NULL, 0, 0));
+	SHOW(gethostbyname("127.0.0.1") != NULL);
+	SHOW(gethostbyname2("127.0.0.1", AF_INET) != NULL);
+	SHOW(gethostbyname_r("127.0.0.1", &host, text, sizeof text, &to, &error));
+	SHOW(gethostbyname_r("127.0.0.1", &host, text, 1, &to, &error));
+	SHOW(gethostbyname2_r("127.0.0.1", AF_INET, &host, text, sizeof text, &to, &error));
+	SHOW(gethostbyaddr("x", 1, AF_INET) != NULL);
+	SHOW(gethostbyaddr_r("x", 1, AF_INET, &host, text, sizeof text, &to, &error));
+}
+
+static void list_of_requests(int in, int out)
+{
+	static char byte[2];
+	struct aiocb put = {
+		.aio_fildes = out, .aio_buf = byte, .aio_nbytes = 2, .aio_lio_opcode = LIO_WRITE};
+	struct aiocb take = {
+		.aio_fildes = in, .aio_buf = text, .aio_nbytes = 2, .aio_lio_opcode = LIO_READ};
+	struct aiocb nothing = {.aio_fildes = -1, .aio_lio_opcode = LIO_NOP};
+	struct aiocb closed = {.aio_fildes = -1, .aio_lio_opcode = LIO_READ};
+	struct aiocb *list[] = {NULL, &nothing, &take, &put}, *bad[] = {&closed};
+	SHOW(lio_listio(LIO_WAIT, list, 4, NULL));
+	SHOW(aio_return(&take));
+	SHOW(aio_return(&put));
+	SHOW(lio_listio(LIO_WAIT, bad, 1, NULL));
+	SHOW(lio_listio(LIO_WAIT, list, -1, NULL));
+	SHOW(lio_listio(99, list, 4, NULL));
+}
 
 static void messages(int one, int other)
 {
@@ -730,6 +779,12 @@ static void children(void)
 	SHOW(kill(pid, 0));
 	SHOW(kill(pid, 999));
 	SHOW(kill(0x7ffffffe, 0));
+	SHOW(killpg(0x7ffffffe, SIGTERM));
+	SHOW(killpg(-1, SIGTERM));
+	SHOW(tgkill(pid, pid, 999));
+	SHOW(tgkill(0x7ffffffe, 0x7ffffffe, SIGTERM));
+	SHOW(raise(999));
+	SHOW(raise(SIGCHLD));
 	SHOW(kill(pid, SIGKILL));
 	SHOW_SIGN(waitpid(pid, &status, 0));
 	SHOW(status);
@@ -816,6 +871,8 @@ int main(void)
 	pipe2(fds, O_NONBLOCK);
 	readiness(fds[0], fds[1]);
 	join_late(slow[0], slow[1]);
+	list_of_requests(slow[0], slow[1]);
+	names();
 	descriptors();
 	connections(AF_UNIX);
 	connections(AF_INET);
