@@ -104,6 +104,18 @@ static void random_thread(struct fixture *f, uint32_t thread, unsigned nr_thread
 	for (unsigned n = 0; n < LOOPS; n++) {
 		uint32_t nr = 1 + fixture_random(seed) % BODY_MAX;
 		uint64_t count = 1 + fixture_random(seed) % (n % 4 ? 100 : 3);
+		if (n % 8 == 7) { /* all that is shared, again and again: nothing in it is news */
+			fixture_put(f, thread,
+				(struct memory_item){.kind = MEMORY_REPEAT,
+					.address = 1,
+					.count = ARENA_BYTES / 8});
+			fixture_put(f, thread,
+				(struct memory_item){.kind = MEMORY_LOAD,
+					.address = ARENA + 65536,
+					.size_bytes = 8,
+					.stride_bytes = 8,
+					.instructions = 1});
+		}
 		if (f->source.info.flags & MEMORY_SOURCE_SERIAL) {
 			time_ns += 1 + fixture_random(seed) % 1000;
 			fixture_put(f, thread,
