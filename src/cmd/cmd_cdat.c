@@ -435,6 +435,8 @@ static int simulate(struct cmd *c, struct cmd_streams *s, const struct memory_cd
 	const struct memory_cdat_result **ret_result)
 {
 	enum base_status ok = memory_cdat_new(k, memory_order_threads(s->order), o, ret, &c->err);
+	if (ok == BASE_OK)
+		ok = memory_order_allow_runs(s->order, &c->err);
 	if (ok != BASE_OK)
 		return cmd_fail(c, ok);
 	int status = cmd_streams_run(c, s, add, *ret);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cdat.c - steps through the simulated machine; phases, flow, time. */
 #include "memory/cdat_private.h"
+#include "memory/order_private.h"
+
+#include "base/heap.h"
 
 #include <string.h>
 
@@ -81,6 +84,8 @@ static bool find_behind(struct memory_cdat *c, uint32_t processor, uint64_t line
 	struct cdat_cache *other = code ? &p->data : &p->code;
 	uint32_t version = 0;
 	*ret = BASE_OK;
+	if (c->one_level && !code && !cdat_is_code(c, line))
+		return false;
 	if (!memory_cdat_holds(c, p->unit, line, &version))
 		return false;
 	o->supplier = cdat_has(&p->second, line) || cdat_has(other, line) ? MEMORY_CDAT_FROM_SECOND
@@ -110,7 +115,15 @@ static enum base_status check_hit(struct memory_cdat *c, uint32_t processor, uin
 		(unsigned long long)line << c->line_shift, l->version);
 }
 
-static inline enum base_status access_line(struct memory_cdat *c, uint32_t processor, uint64_t line,
+/* What was used last in its set is used again, and nothing changes by it. */
+static inline bool is_plain_hit(
+	const struct memory_cdat *c, const struct cdat_cache *k, uint64_t line, bool store)
+{
+	uint64_t way = k->ways ? *cdat_set(k, line) : 0;
+	return (way | !store) == ((line + 1) << 1 | 1) && !c->options.check;
+}
+
+static enum base_status access_line(struct memory_cdat *c, uint32_t processor, uint64_t line,
 	enum memory_item_kind kind, struct memory_cdat_outcome *o)
 {
 	struct cdat_processor *p = &c->processor[processor];
@@ -149,6 +162,10 @@ static inline enum base_status touch(struct memory_cdat *c, uint32_t processor, 
 	uint64_t last = (address + size_bytes - 1) >> c->line_shift;
 	struct memory_cdat_flow *f = &c->open->flow[MEMORY_CDAT_DATA];
 	for (; line <= last; line++) {
+		if (is_plain_hit(c, &c->processor[processor].data, line, kind != MEMORY_LOAD)) {
+			f->hits++;
+			continue;
+		}
 		struct memory_cdat_outcome o;
 		enum base_status s = access_line(c, processor, line, kind, &o);
 		if (BASE_UNLIKELY(s != BASE_OK))
@@ -161,15 +178,19 @@ static inline enum base_status touch(struct memory_cdat *c, uint32_t processor, 
 }
 
 /* Instructions that share a line with the one before are hits. */
-static enum base_status fetch(
-	struct memory_cdat *c, uint32_t processor, const struct memory_step *step)
+static enum base_status fetch(struct memory_cdat *c, uint32_t processor, uint64_t address,
+	uint64_t size_bytes, uint64_t instructions)
 {
 	struct memory_cdat_flow *f = &c->open->flow[MEMORY_CDAT_INSTRUCTIONS];
-	if (!c->config.code_bytes || !step->size_bytes)
+	if (!c->config.code_bytes || !size_bytes)
 		return BASE_OK;
-	uint64_t line = step->address >> c->line_shift, lines = 0;
-	uint64_t last = (step->address + step->size_bytes - 1) >> c->line_shift;
+	uint64_t line = address >> c->line_shift, lines = 0;
+	uint64_t last = (address + size_bytes - 1) >> c->line_shift;
 	for (; line <= last; line++, lines++) {
+		if (is_plain_hit(c, &c->processor[processor].code, line, false)) {
+			f->hits++;
+			continue;
+		}
 		struct memory_cdat_outcome o;
 		enum base_status s = access_line(c, processor, line, MEMORY_BLOCK, &o);
 		if (s != BASE_OK)
@@ -178,7 +199,7 @@ static enum base_status fetch(
 		if (c->config.cycle_ps)
 			c->processor[processor].time_ps += latency_ps(c, &o);
 	}
-	f->hits += step->count > lines ? step->count - lines : 0;
+	f->hits += instructions > lines ? instructions - lines : 0;
 	return BASE_OK;
 }
 
@@ -345,7 +366,7 @@ static enum base_status add_rare(struct memory_cdat *c, uint32_t processor,
 	case MEMORY_RANGE_STORE:
 		return range(c, processor, s, true);
 	case MEMORY_BLOCK:
-		return fetch(c, processor, s);
+		return fetch(c, processor, s->address, s->size_bytes, s->count);
 	default:
 		break;
 	}
@@ -366,17 +387,115 @@ static enum base_status fail_step(struct memory_cdat *c, enum base_status s, str
 /* The directory's entry of what comes a few steps later. (Inlined by force: gcc 12 takes a function
  * that only prefetches for one without effect.) */
 static inline __attribute__((always_inline)) void prefetch(
-	const struct memory_cdat *c, const struct memory_step *s)
+	const struct memory_cdat *c, uint64_t address)
 {
-	if (s->kind > MEMORY_ATOMIC)
-		return;
-	uint64_t number = s->address >> CHUNK_SHIFT;
-	struct cdat_chunk **middle = c->top[number >> CHUNK_MIDDLE_BITS];
-	const struct cdat_chunk *k =
-		middle ? middle[number & ((1u << CHUNK_MIDDLE_BITS) - 1)] : NULL;
+	const struct cdat_chunk *k = cdat_chunk_at(c, address);
 	if (k)
-		__builtin_prefetch(&k->line[(s->address & (CHUNK_BYTES - 1)) >> c->line_shift], 1);
+		__builtin_prefetch(&k->line[cdat_line_index(c, address >> c->line_shift)], 1);
 }
+
+/* ---- pieces of loops, without steps: in the same order -----------------------------------------
+ */
+
+static struct cdat_run begin_run(const struct memory_cdat *c, const struct memory_piece *p)
+{
+	struct cdat_run r = {.piece = p,
+		.processor = c->processor_of[p->thread],
+		.at = p->begin_item,
+		.iteration = p->begin,
+		.clock = p->clock + p->begin * p->per_iteration};
+	for (uint32_t i = 0; i < p->begin_item; i++)
+		r.clock += p->item[i].instructions;
+	return r;
+}
+
+/* What a thread executes is no matter of order. */
+static void count_instructions(struct memory_cdat *c, const struct memory_piece *p)
+{
+	uint32_t processor = c->processor_of[p->thread];
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < p->nr_items; i++)
+		sum += (memory_piece_end(p, i) - memory_piece_begin(p, i)) *
+		       p->item[i].instructions;
+	c->open->active[processor] += sum;
+	c->processor[processor].time_ps += sum * c->config.cycle_ps;
+}
+
+/* Goes to the next access or fetch; false: the piece is over. (It is not due before one that the
+ * thread has done.) */
+static inline bool find_next(struct cdat_run *r)
+{
+	const struct memory_piece *p = r->piece;
+	for (;; r->at++) {
+		if (r->at == p->nr_items) {
+			r->at = 0;
+			r->iteration++;
+		}
+		if (r->iteration >= p->end && (r->at >= p->end_item || r->iteration > p->end))
+			return false;
+		const struct memory_item *t = &p->item[r->at];
+		r->clock += t->instructions;
+		if (t->kind > MEMORY_BLOCK)
+			continue;
+		uint64_t key = memory_key(memory_item_due(t, r->clock), p->thread);
+		r->key = key > r->key ? key : r->key;
+		return true;
+	}
+}
+
+static inline enum base_status run_item(struct memory_cdat *c, const struct cdat_run *r)
+{
+	enum { AHEAD = 4 }; /* iterations */
+	const struct memory_item *t = &r->piece->item[r->at];
+	c->clock = memory_item_due(t, r->clock);
+	if (t->kind == MEMORY_BLOCK)
+		return fetch(c, r->processor, t->address, t->size_bytes, t->count);
+	uint64_t stride = (uint64_t)t->stride_bytes, address = t->address + r->iteration * stride;
+	if (r->iteration + AHEAD < r->piece->end)
+		prefetch(c, address + AHEAD * stride);
+	if (!t->size_bytes)
+		return BASE_OK;
+	return touch(c, r->processor, address, t->size_bytes,
+		t->kind == MEMORY_LOAD ? MEMORY_LOAD : MEMORY_STORE);
+}
+
+/* One thread's, until another one is due. False: its piece is over. */
+static bool run_until(
+	struct memory_cdat *c, struct cdat_run *r, uint64_t limit, enum base_status *ret)
+{
+	bool more = true;
+	do {
+		*ret = run_item(c, r);
+		r->at++;
+		more = find_next(r);
+	} while (*ret == BASE_OK && more && r->key <= limit);
+	return more;
+}
+
+static enum base_status take_pieces(struct memory_cdat *c, const struct memory_steps *steps)
+{
+	enum base_status s = BASE_OK;
+	uint32_t nr = 0;
+	memory_order_take(steps->order, steps->until);
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		struct cdat_run *r = &c->run[steps->piece[i].thread];
+		*r = begin_run(c, &steps->piece[i]);
+		count_instructions(c, r->piece);
+		if (find_next(r))
+			base_keys_put(c->turn, &nr, r->key);
+	}
+	while (nr && s == BASE_OK) {
+		struct cdat_run *r = &c->run[memory_key_cpu(c->turn[0])];
+		if (run_until(c, r, base_keys_second(c->turn, nr), &s))
+			base_keys_replace(c->turn, nr, r->key);
+		else
+			base_keys_drop(c->turn, &nr);
+	}
+	return s;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------
+ */
 
 enum base_status memory_cdat_add(
 	struct memory_cdat *c, const struct memory_steps *steps, struct base_err *err)
@@ -387,8 +506,8 @@ enum base_status memory_cdat_add(
 		uint32_t processor = c->processor_of[s->thread];
 		enum base_status status = BASE_OK;
 		c->clock = s->clock;
-		if (i + PREFETCH_STEPS < steps->nr)
-			prefetch(c, s + PREFETCH_STEPS);
+		if (i + PREFETCH_STEPS < steps->nr && s[PREFETCH_STEPS].kind <= MEMORY_ATOMIC)
+			prefetch(c, s[PREFETCH_STEPS].address);
 		if (BASE_UNLIKELY(s->kind > MEMORY_ATOMIC)) {
 			status = add_rare(c, processor, s, err);
 			if (s->kind >= MEMORY_CALL && status == BASE_OK)
@@ -403,7 +522,10 @@ enum base_status memory_cdat_add(
 		c->open->active[processor] += s->instructions;
 		c->processor[processor].time_ps += s->instructions * c->config.cycle_ps;
 	}
-	return BASE_OK;
+	if (!steps->nr_pieces)
+		return BASE_OK;
+	enum base_status status = take_pieces(c, steps);
+	return status == BASE_OK ? BASE_OK : fail_step(c, status, err);
 }
 
 enum base_status memory_cdat_begin(struct memory_cdat *c, struct base_err *err)
@@ -431,14 +553,12 @@ enum base_status memory_cdat_access(struct memory_cdat *c, uint32_t processor, u
 enum memory_cdat_status memory_cdat_peek(
 	const struct memory_cdat *c, uint32_t processor, uint64_t address)
 {
-	uint64_t line = address >> c->line_shift, number = address >> CHUNK_SHIFT;
+	uint64_t line = address >> c->line_shift;
 	uint32_t version;
 	uint32_t unit = c->processor[processor].unit;
 	if (!memory_cdat_holds(c, unit, line, &version))
 		return 0;
-	const struct cdat_chunk *k =
-		c->top[number >> CHUNK_MIDDLE_BITS][number & ((1u << CHUNK_MIDDLE_BITS) - 1)];
-	const struct cdat_line *l = &k->line[line & ((CHUNK_BYTES >> c->line_shift) - 1u)];
+	const struct cdat_line *l = &cdat_chunk_at(c, address)->line[cdat_line_index(c, line)];
 	if (l->owner != unit + 1)
 		return MEMORY_CDAT_SHARED;
 	return l->dirty ? MEMORY_CDAT_DIRTY : MEMORY_CDAT_EXCLUSIVE;
@@ -470,6 +590,8 @@ static enum base_status init_processors(struct memory_cdat *c, struct base_err *
 		u->nr = (uint32_t)k->third_shared;
 		u->first = i * u->nr;
 		u->node = c->processor[u->first].node;
+		if (!c->sets.wide)
+			c->units_of[u->node] |= UINT32_C(1) << i;
 		s = memory_cdat_cache_init(
 			&u->third, k->third_bytes, k->third_ways, k->line_bytes, v);
 	}
@@ -517,13 +639,16 @@ static enum base_status init(struct memory_cdat *c, struct base_err *err)
 	c->random = 88172645463325252u;
 	c->nr_units = c->nr_processors / (uint32_t)c->config.third_shared;
 	memory_sets_init(&c->sets, c->nr_units);
+	c->one_level = !c->config.second_bytes && !c->config.third_bytes;
 	if (!c->options.memory_limit_bytes)
 		c->options.memory_limit_bytes = MEMORY_LIMIT_DEFAULT;
 	c->processor = base_alloc(c->nr_processors * sizeof *c->processor);
 	c->unit = base_alloc(c->nr_units * sizeof *c->unit);
 	c->processor_of = base_alloc((c->nr_threads + 1) * sizeof *c->processor_of);
 	c->bits = base_alloc((c->nr_processors + 63) / 64 * sizeof *c->bits);
-	if (!c->processor || !c->unit || !c->processor_of || !c->bits)
+	c->run = base_alloc((c->nr_threads + 1) * sizeof *c->run);
+	c->turn = base_alloc((c->nr_threads + 1) * sizeof *c->turn);
+	if (!c->processor || !c->unit || !c->processor_of || !c->bits || !c->run || !c->turn)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the machine");
 	enum base_status s = phase_init(&c->result.total, c->nr_processors, err);
 	if (s == BASE_OK)
@@ -580,6 +705,8 @@ struct memory_cdat *memory_cdat_free(struct memory_cdat *c)
 	base_free(c->unit);
 	base_free(c->processor_of);
 	base_free(c->bits);
+	base_free(c->run);
+	base_free(c->turn);
 	base_free(c);
 	return NULL;
 }

@@ -32,51 +32,61 @@ static uint32_t *version_set(const struct cdat_cache *k, uint64_t line)
 	return k->version ? k->version + (cdat_set(k, line) - k->way) : NULL;
 }
 
-/* Moves way `from` to the front. */
-static void to_front(struct cdat_cache *k, uint64_t line, uint32_t from)
+/* Those before `at` move back by one, and the first way is free. */
+static void move_back(const struct cdat_cache *k, uint64_t line, uint32_t at)
 {
-	uint64_t *w = cdat_set(k, line), tag = w[from];
+	uint64_t *w = cdat_set(k, line);
 	uint32_t *v = version_set(k, line);
-	for (uint32_t i = from; i > 0; i--)
+#pragma GCC unroll 8
+	for (uint32_t i = at; i > 0; i--)
 		w[i] = w[i - 1];
-	w[0] = tag;
-	if (v) {
-		uint32_t version = v[from];
-		memmove(v + 1, v, from * sizeof *v);
-		v[0] = version;
-	}
+	if (v)
+		memmove(v + 1, v, at * sizeof *v);
+}
+
+static void put_first(struct cdat_cache *k, uint64_t line, uint64_t tag, uint32_t version)
+{
+	uint32_t *v = version_set(k, line);
+	*cdat_set(k, line) = tag;
+	if (v)
+		*v = version;
 }
 
 void memory_cdat_cache_use(struct cdat_cache *k, uint64_t line, uint32_t way)
 {
-	if (way)
-		to_front(k, line, way);
+	uint64_t tag = cdat_set(k, line)[way];
+	const uint32_t *v = version_set(k, line);
+	uint32_t version = v ? v[way] : 0;
+	move_back(k, line, way);
+	put_first(k, line, tag, version);
 }
 
+/* A free way, or the one that has to go. */
 static uint32_t choose_victim(struct memory_cdat *c, const struct cdat_cache *k, const uint64_t *w)
 {
-	for (uint32_t i = 0; i < k->ways; i++)
+	uint32_t ways = k->ways;
+#pragma GCC unroll 8
+	for (uint32_t i = 0; i < ways; i++)
 		if (!w[i])
 			return i;
 	if (c->config.replacement != MEMORY_CDAT_RANDOM)
-		return k->ways - 1;
+		return ways - 1;
 	c->random ^= c->random << 13;
 	c->random ^= c->random >> 7;
 	c->random ^= c->random << 17;
-	return (uint32_t)(c->random % k->ways);
+	return (uint32_t)(c->random % ways);
 }
 
 void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t line,
 	uint32_t version, uint64_t *ret_victim, uint32_t *ret_version)
 {
-	uint64_t *w = cdat_set(k, line);
-	uint32_t *v = version_set(k, line), at = choose_victim(c, k, w);
+	const uint64_t *w = cdat_set(k, line);
+	const uint32_t *v = version_set(k, line);
+	uint32_t at = choose_victim(c, k, w);
 	*ret_victim = w[at] ? (w[at] >> 1) - 1 : UINT64_MAX;
 	*ret_version = v ? v[at] : 0;
-	w[at] = (line + 1) << 1;
-	if (v)
-		v[at] = version;
-	to_front(k, line, at);
+	move_back(k, line, at);
+	put_first(k, line, (line + 1) << 1, version);
 }
 
 bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version)
@@ -168,7 +178,9 @@ void memory_cdat_alone(struct memory_cdat *c, uint32_t processor, uint64_t line)
 static enum base_status left(struct memory_cdat *c, uint32_t unit, uint64_t line)
 {
 	uint32_t version;
-	if (line == UINT64_MAX || memory_cdat_holds(c, unit, line, &version))
+	if (line == UINT64_MAX)
+		return BASE_OK;
+	if ((!c->one_level || cdat_is_code(c, line)) && memory_cdat_holds(c, unit, line, &version))
 		return BASE_OK;
 	return memory_cdat_replaced(c, unit, line);
 }
@@ -220,6 +232,12 @@ enum base_status memory_cdat_fill(
 {
 	struct cdat_processor *p = &c->processor[processor];
 	struct cdat_cache *first = code && p->code.ways ? &p->code : &p->data;
+	if (code) /* (its directory's entry was looked at when it came) */
+		cdat_chunk_at(c, line << c->line_shift)->has_code = true;
+	if (c->one_level && !code) {
+		memory_cdat_cache_put(c, first, line, version, &line, &version);
+		return left(c, p->unit, line);
+	}
 	return c->config.inclusive ? fill_inclusive(c, processor, line, first, version)
 				   : fill_victims(c, processor, line, first, version);
 }

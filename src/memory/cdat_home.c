@@ -161,12 +161,6 @@ static struct cdat_chunk *find_chunk(struct memory_cdat *c, uint64_t number, uin
 	return *k;
 }
 
-static struct cdat_chunk *known_chunk(const struct memory_cdat *c, uint64_t number)
-{
-	struct cdat_chunk **middle = c->top[number >> CHUNK_MIDDLE_BITS];
-	return middle ? middle[number & ((1u << CHUNK_MIDDLE_BITS) - 1)] : NULL;
-}
-
 static struct cdat_chunk *known_replica(
 	const struct memory_cdat *c, const struct cdat_home *h, uint64_t number, uint32_t node)
 {
@@ -221,7 +215,7 @@ static void copy_page(struct memory_cdat *c, struct cdat_home *h, uint64_t page)
 	unsigned chunks_shift = c->page_shift - CHUNK_SHIFT;
 	uint64_t first = page << chunks_shift;
 	for (uint64_t n = first; n < first + (UINT64_C(1) << chunks_shift); n++)
-		flush_chunk(c, known_chunk(c, n), n, h->node);
+		flush_chunk(c, cdat_chunk_at(c, n << CHUNK_SHIFT), n, h->node);
 	h->replicated = h->copied = true;
 	h->copies++;
 	c->open->replications++;
@@ -249,7 +243,9 @@ struct cdat_line *memory_cdat_line(
 	struct memory_cdat *c, uint32_t node, uint64_t line, bool store, uint32_t *ret_home)
 {
 	uint64_t number = line << c->line_shift >> CHUNK_SHIFT;
-	struct cdat_chunk *k = find_chunk(c, number, node);
+	struct cdat_chunk *k = cdat_chunk_at(c, line << c->line_shift);
+	if (BASE_UNLIKELY(!k))
+		k = find_chunk(c, number, node);
 	if (BASE_UNLIKELY(!k))
 		return NULL;
 	struct cdat_home *h = &c->home[k->home];
@@ -265,7 +261,7 @@ struct cdat_line *memory_cdat_line(
 		if (!k)
 			return NULL;
 	}
-	return &k->line[line & ((CHUNK_BYTES >> c->line_shift) - 1u)];
+	return &k->line[cdat_line_index(c, line)];
 }
 
 bool memory_cdat_is_replicated(const struct memory_cdat *c, uint64_t line)

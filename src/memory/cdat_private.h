@@ -58,7 +58,15 @@ struct cdat_home { /* a page */
 struct cdat_chunk {
 	uint32_t home;   /* index of its page */
 	uint32_t copies; /* of a replica: the page's when it was filled */
+	bool has_code;   /* something here was fetched: instruction caches may have it */
 	struct cdat_line line[];
+};
+
+struct cdat_run { /* where a thread is in its piece of a loop */
+	const struct memory_piece *piece;
+	uint32_t processor, at; /* at: the item */
+	uint64_t iteration, clock;
+	uint64_t key; /* memory_key() */
 };
 
 struct memory_cdat {
@@ -74,6 +82,8 @@ struct memory_cdat {
 	struct cdat_processor *processor;
 	struct cdat_unit *unit;
 	uint32_t nr_units;
+	uint32_t units_of[MEMORY_CDAT_NODES_MAX]; /* as a set of `sets`; not when that is wide */
+	bool one_level; /* each processor has a data and an instruction cache, and no more */
 	struct cdat_cache *interconnect; /* per node; NULL: none */
 	struct cdat_chunk ***top;
 	struct base_arena *chunks;
@@ -93,6 +103,8 @@ struct memory_cdat {
 	uint64_t clock;                      /* of the step */
 	struct memory_cdat_outcome *outcome; /* being filled */
 	uint64_t *bits;                      /* scratch: a sharing list */
+	struct cdat_run *run;                /* by thread */
+	uint64_t *turn;                      /* keys of those that run: a heap */
 	struct base_err *err;
 };
 
@@ -108,16 +120,38 @@ static inline uint32_t cdat_find(const struct cdat_cache *k, uint64_t line)
 {
 	if (!k->ways)
 		return 0;
-	const uint64_t *w = cdat_set(k, line);
-	for (uint32_t i = 0; i < k->ways; i++)
-		if (w[i] >> 1 == line + 1)
+	const uint64_t *w = cdat_set(k, line), tag = (line + 1) << 1;
+	uint32_t ways = k->ways;
+#pragma GCC unroll 8
+	for (uint32_t i = 0; i < ways; i++)
+		if ((w[i] ^ tag) <= 1)
 			return i;
-	return k->ways;
+	return ways;
 }
 
 static inline bool cdat_has(const struct cdat_cache *k, uint64_t line)
 {
 	return k->ways && cdat_find(k, line) < k->ways;
+}
+
+/* The directory's piece of its home; NULL: nobody has touched it. */
+static inline struct cdat_chunk *cdat_chunk_at(const struct memory_cdat *c, uint64_t address)
+{
+	uint64_t number = address >> CHUNK_SHIFT;
+	struct cdat_chunk **middle = c->top[number >> CHUNK_MIDDLE_BITS];
+	return middle ? middle[number & ((1u << CHUNK_MIDDLE_BITS) - 1)] : NULL;
+}
+
+static inline size_t cdat_line_index(const struct memory_cdat *c, uint64_t line)
+{
+	return line & ((CHUNK_BYTES >> c->line_shift) - 1u);
+}
+
+/* May an instruction cache have it? */
+static inline bool cdat_is_code(const struct memory_cdat *c, uint64_t line)
+{
+	const struct cdat_chunk *k = cdat_chunk_at(c, line << c->line_shift);
+	return k && k->has_code;
 }
 
 enum base_status memory_cdat_cache_init(struct cdat_cache *k, uint64_t size_bytes, uint64_t ways,

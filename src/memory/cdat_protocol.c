@@ -48,34 +48,60 @@ static int32_t speaker(const struct memory_cdat *c, uint32_t unit)
 
 enum { PRESENT_NONE, PRESENT_LOCAL, PRESENT_HOME, PRESENT_REMOTE };
 
-/* Counts of the state table, and the sharing list for the traces. */
+struct copies {
+	unsigned where; /* the farthest */
+	uint32_t nr;
+	bool elsewhere; /* not all in the requester's node */
+};
+
+/* Unit by unit; and the sharing list for the traces. */
+static struct copies list_copies(const struct request *r)
+{
+	struct memory_cdat *c = r->c;
+	struct copies found = {.where = PRESENT_NONE};
+	memset(c->bits, 0, (c->nr_processors + 63) / 64 * sizeof *c->bits);
+	if (!r->line->owner && !r->line->sharers)
+		return found;
+	for (uint32_t i = 0; i < c->nr_units; i++) {
+		const struct cdat_unit *u = &c->unit[i];
+		if (!may_hold(c, r->line, i))
+			continue;
+		unsigned where = u->node == r->node   ? PRESENT_LOCAL
+				 : u->node == r->home ? PRESENT_HOME
+						      : PRESENT_REMOTE;
+		for (uint32_t p = u->first; p < u->first + u->nr; p++)
+			c->bits[p / 64] |= UINT64_C(1) << p % 64;
+		found.where = where > found.where ? where : found.where;
+		found.elsewhere |= where != PRESENT_LOCAL;
+		found.nr++;
+	}
+	return found;
+}
+
+/* The same of sets that are masks. */
+static struct copies count_copies(const struct request *r)
+{
+	const struct memory_cdat *c = r->c;
+	uint32_t owner = r->line->owner, all = r->line->sharers;
+	all |= owner ? UINT32_C(1) << (owner - 1) : 0;
+	uint32_t others = all & ~c->units_of[r->node];
+	unsigned where = !all ? PRESENT_NONE : PRESENT_LOCAL;
+	if (others)
+		where = others & ~c->units_of[r->home] ? PRESENT_REMOTE : PRESENT_HOME;
+	return (struct copies){where, memory_sets_size(&c->sets, all), others != 0};
+}
+
+/* Counts of the state table. */
 static void note_states(const struct request *r, unsigned type)
 {
 	struct memory_cdat *c = r->c;
 	struct memory_cdat_state_table *t = &c->open->states;
-	unsigned present = PRESENT_NONE;
-	uint32_t elsewhere = 0, nr = 0;
-	memset(c->bits, 0, (c->nr_processors + 63) / 64 * sizeof *c->bits);
-	if (r->line->owner || r->line->sharers) {
-		for (uint32_t i = 0; i < c->nr_units; i++) {
-			const struct cdat_unit *u = &c->unit[i];
-			if (!may_hold(c, r->line, i))
-				continue;
-			unsigned where = u->node == r->node   ? PRESENT_LOCAL
-					 : u->node == r->home ? PRESENT_HOME
-							      : PRESENT_REMOTE;
-			for (uint32_t p = u->first; p < u->first + u->nr; p++)
-				c->bits[p / 64] |= UINT64_C(1) << p % 64;
-			present = where > present ? where : present;
-			elsewhere += where != PRESENT_LOCAL;
-			nr++;
-		}
-	}
-	if (status_of(r->line) == MEMORY_CDAT_SHARED && elsewhere) {
+	struct copies found = c->sets.wide || c->options.general ? list_copies(r) : count_copies(r);
+	if (status_of(r->line) == MEMORY_CDAT_SHARED && found.elsewhere) {
 		t->remote_shared++;
-		t->remote_sharers += nr;
+		t->remote_sharers += found.nr;
 	}
-	t->count[type][r->home != r->node][present][status_of(r->line) - 1]++;
+	t->count[type][r->home != r->node][found.where][status_of(r->line) - 1]++;
 }
 
 static int32_t requester(const struct request *r)
@@ -688,9 +714,13 @@ enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint
 {
 	struct request r;
 	int32_t from = speaker(c, unit);
+	const struct cdat_chunk *k = cdat_chunk_at(c, line << c->line_shift);
+	if (k && !c->home[k->home].replicated &&
+		k->line[cdat_line_index(c, line)].owner != unit + 1)
+		return BASE_OK; /* a shared copy goes in silence: most do */
 	enum base_status s = begin_request(c, (uint32_t)from, line, MEMORY_CDAT_read_shar, &r);
 	if (s != BASE_OK || r.line->owner != unit + 1)
-		return s; /* a shared copy goes in silence */
+		return s;
 	if (r.line->dirty) {
 		tell_general(&r, MEMORY_CDAT_write_back, TYPE_WRITE_BACK, from);
 		r.line->memory_version = r.line->version;

@@ -320,6 +320,8 @@ static inline enum base_status touch_page(struct memory_ciat *c, struct memory_c
 	unsigned shift = c->location_shift, first = offset >> shift;
 	unsigned last = (offset + size_bytes - 1) >> shift;
 	enum base_status status = BASE_OK;
+	if (store)
+		p->settled = 0;
 	if (!c->options.without_lines) {
 		status = touch_line(c, n, p, first, last, s, store);
 		if (BASE_UNLIKELY(status != BASE_OK))

@@ -51,7 +51,9 @@ struct ciat_page {
 	uint64_t look;    /* the look's number */
 	uint64_t changes; /* clock of the first access that changes a state; UINT64_MAX: none */
 	uint16_t thread;
-	bool several; /* threads */
+	bool several;     /* threads */
+	uint16_t looks;   /* at single loads, since it was asked who has settled */
+	uint32_t settled; /* threads whose every load here is steady; until a store */
 };
 
 struct ciat_code { /* code in a page, put together at the end */

@@ -91,6 +91,31 @@ static inline __attribute__((always_inline)) bool look_part(
 	return true;
 }
 
+/* Is each load that the thread can make in the page steady? */
+static bool is_settled(struct look *l, struct ciat_page *p)
+{
+	const struct memory_ciat *c = l->c;
+	unsigned locations = PAGE_BYTES >> c->location_shift, lines = PAGE_BYTES >> c->line_shift;
+	unsigned whole = (1u << (1u << c->location_shift)) - 1;
+	for (unsigned i = 0; i < lines && !c->options.without_lines; i++)
+		if (!memory_sets_has(&c->sets, ciat_line(c, p, i)->holders, l->thread))
+			return false;
+	for (unsigned g = 0; g < locations; g++)
+		if (!is_steady(l, ciat_state(p)[g], whole))
+			return false;
+	return true;
+}
+
+/* After a load that was: not asked often, as the answer takes as long as some hundred loads. */
+static enum base_status settle(struct look *l, struct ciat_page *p)
+{
+	enum { LOOKS = 1024 };
+	if (++p->looks < LOOKS)
+		return BASE_OK;
+	p->looks = 0;
+	return is_settled(l, p) ? memory_sets_add(&l->c->sets, &p->settled, l->thread) : BASE_OK;
+}
+
 static enum base_status no_page(const struct memory_ciat *c)
 {
 	return c->used_bytes + c->page_bytes > c->options.memory_limit_bytes ? BASE_ERR_LIMIT
@@ -126,9 +151,14 @@ static enum base_status look_item(struct look *l, const struct memory_piece *pie
 		}
 		if (p->changes < UINT64_MAX && *ret_changes && !second)
 			continue; /* it was this item, earlier */
-		if (BASE_LIKELY(look_part(l, p, offset, here) &&
-				(!second || look_part(l, second, 0, size - here))))
+		if (!second && !l->store && memory_sets_has(&l->c->sets, p->settled, l->thread))
 			continue;
+		if (BASE_LIKELY(look_part(l, p, offset, here) &&
+				(!second || look_part(l, second, 0, size - here)))) {
+			if (!l->store && settle(l, p) != BASE_OK)
+				return BASE_ERR_NOMEM;
+			continue;
+		}
 		*ret_changes = true;
 		uint64_t due = memory_item_due(t, after + at * piece->per_iteration);
 		p->changes = due < p->changes ? due : p->changes;

@@ -509,7 +509,7 @@ static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct me
 /* The processor at the heap's top runs until another one is due. */
 static enum base_status run_top(struct memory_order *o, struct base_err *err)
 {
-	uint32_t cpu = (uint32_t)(o->heap[0] & ((1u << KEY_BITS) - 1));
+	uint32_t cpu = memory_key_cpu(o->heap[0]);
 	struct memory_cpu *c = &o->cpu[cpu];
 	struct memory_lane *l = c->lane;
 	const struct memory_item *t;

@@ -67,6 +67,11 @@ static inline uint64_t memory_key(uint64_t due, uint32_t cpu)
 	return due << KEY_BITS | cpu;
 }
 
+static inline uint32_t memory_key_cpu(uint64_t key)
+{
+	return key & ((1u << KEY_BITS) - 1);
+}
+
 uint64_t memory_order_lane_key(
 	const struct memory_order *o, uint32_t cpu, const struct memory_item *t);
 /* The clock value that stands for a length of time. */

@@ -44,7 +44,7 @@ enum base_status memory_order_allow_runs(struct memory_order *o, struct base_err
 
 static uint32_t processor_at(const struct memory_order *o, uint32_t at)
 {
-	return (uint32_t)(o->heap[at] & ((1u << KEY_BITS) - 1));
+	return memory_key_cpu(o->heap[at]);
 }
 
 /* ---- positions in a loop ----------------------------------------------------------------------

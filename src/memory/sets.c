@@ -30,26 +30,28 @@ uint64_t memory_sets_bytes(const struct memory_sets *s)
 		       sizeof(struct base_map_slot);
 }
 
-/* The empty set has no bit map before the first other one. */
-static const uint64_t *bits_of(const struct memory_sets *s, uint32_t set)
+#define INTERNED (UINT32_C(1) << MEMORY_SETS_INTERNED_SHIFT)
+
+static const uint64_t *bits_of(const struct memory_sets *s, uint32_t number)
 {
-	return s->bits + (size_t)set * s->words;
+	return s->bits + (size_t)number * s->words;
 }
 
+/* (A mask: no member is that large.) */
 bool memory_sets_wide_has(const struct memory_sets *s, uint32_t set, uint32_t member)
 {
-	return set && (bits_of(s, set)[member / 64] >> member % 64 & 1);
+	return set & INTERNED && (bits_of(s, set & ~INTERNED)[member / 64] >> member % 64 & 1);
 }
 
 uint32_t memory_sets_wide_size(const struct memory_sets *s, uint32_t set)
 {
-	return set ? s->size[set] : 0;
+	return s->size[set & ~INTERNED];
 }
 
 static enum base_status grow(struct memory_sets *s)
 {
 	size_t nr = s->nr_sets + 1;
-	if (nr > UINT32_MAX)
+	if (nr > INTERNED)
 		return BASE_ERR_LIMIT;
 	enum base_status status =
 		base_grow(&s->bits, &s->bits_capacity, nr * s->words, sizeof *s->bits);
@@ -68,7 +70,7 @@ static uint64_t hash_of(const uint64_t *bits, uint32_t words)
 	return h;
 }
 
-/* The number of the set whose bits stand behind the last one. */
+/* The set whose bits stand behind the last one. */
 static enum base_status intern(struct memory_sets *s, uint32_t *ret)
 {
 	uint64_t *bits = s->bits + s->nr_sets * s->words, first = 0;
@@ -76,21 +78,24 @@ static enum base_status intern(struct memory_sets *s, uint32_t *ret)
 	uint32_t size = 0;
 	for (uint32_t i = 0; i < s->words; i++)
 		size += (uint32_t)__builtin_popcountll(bits[i]);
-	*ret = 0;
-	if (!size)
+	uint64_t rest = bits[0] & ~(uint64_t)(INTERNED - 1);
+	for (uint32_t i = 1; i < s->words; i++)
+		rest |= bits[i];
+	*ret = (uint32_t)bits[0];
+	if (!rest)
 		return BASE_OK;
 	if (base_map_get(&s->by_hash, 0, hash, &first))
 		for (uint32_t i = (uint32_t)first; i; i = s->same_hash[i])
 			if (!memcmp(bits, bits_of(s, i), s->words * sizeof *bits)) {
-				*ret = i;
+				*ret = i | INTERNED;
 				return BASE_OK;
 			}
 	enum base_status status = base_map_put(&s->by_hash, 0, hash, s->nr_sets);
 	if (status != BASE_OK)
 		return status;
-	*ret = (uint32_t)s->nr_sets++;
-	s->size[*ret] = size;
-	s->same_hash[*ret] = (uint32_t)first;
+	s->size[s->nr_sets] = size;
+	s->same_hash[s->nr_sets] = (uint32_t)first;
+	*ret = (uint32_t)s->nr_sets++ | INTERNED;
 	return BASE_OK;
 }
 
@@ -99,7 +104,7 @@ enum base_status memory_sets_wide_change(
 {
 	struct base_map *memo = in ? &s->with : &s->without;
 	uint64_t known;
-	if (memory_sets_wide_has(s, *set, member) == in)
+	if (memory_sets_has(s, *set, member) == in)
 		return BASE_OK;
 	if (base_map_get(memo, *set, member, &known)) {
 		*set = (uint32_t)known;
@@ -110,10 +115,11 @@ enum base_status memory_sets_wide_change(
 		return status;
 	uint64_t *bits = s->bits + s->nr_sets * s->words;
 	uint32_t result;
-	if (*set)
-		memcpy(bits, bits_of(s, *set), s->words * sizeof *bits);
+	memset(bits, 0, s->words * sizeof *bits);
+	if (*set & INTERNED)
+		memcpy(bits, bits_of(s, *set & ~INTERNED), s->words * sizeof *bits);
 	else
-		memset(bits, 0, s->words * sizeof *bits);
+		bits[0] = *set;
 	bits[member / 64] ^= UINT64_C(1) << member % 64;
 	status = intern(s, &result);
 	if (status == BASE_OK)

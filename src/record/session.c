@@ -470,8 +470,9 @@ static bool is_alone(const struct session *s)
  */
 static bool can_wait(struct session *s)
 {
-	return s->has_program && !s->opts->listener && !s->memory.head && !s->kernel.open &&
-	       !counts(s) && s->converter.nr_waiting < EVENTS_WAITING_MAX && is_alone(s) &&
+	return s->has_program && !s->opts->listener && !s->kernel.open && !counts(s) &&
+	       s->converter.nr_waiting < EVENTS_WAITING_MAX && is_alone(s) &&
+	       record_memory_can_wait(&s->memory) &&
 	       record_ring_can_wait(&s->ring, &s->converter) && all_busy(s);
 }
 
@@ -524,7 +525,7 @@ static uint64_t interval_ns(struct session *s)
 	if (s->full)
 		return INTERVAL_IDLE_NS;
 	if (s->waits && perf <= PERCENT_LOW)
-		return perf <= PERCENT_LOW / 2 ? INTERVAL_IDLE_NS : INTERVAL_NS;
+		return perf <= PERCENT_LOW / 2 && !s->memory.head ? INTERVAL_IDLE_NS : INTERVAL_NS;
 	if (used > PERCENT_LOW || perf > PERCENT_LOW || s->memory_busy)
 		return 0;
 	if (s->memory.head || s->ring.nr_used > USED_BUSY || perf > PERCENT_LOW / 2)

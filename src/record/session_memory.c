@@ -301,6 +301,15 @@ static unsigned pass_on(struct record_memory *m, struct record_converter *c, boo
 	return nr;
 }
 
+bool record_memory_can_wait(const struct record_memory *m)
+{
+	unsigned nr_taken = 0;
+	for (uint32_t i = 0; m->head && i < RECORD_MEMORY_BLOCKS; i++)
+		nr_taken +=
+			__atomic_load_n(&m->head->state[i], __ATOMIC_RELAXED) != MEMORY_RING_FREE;
+	return nr_taken < RECORD_MEMORY_BLOCKS / 2;
+}
+
 /* In the order of each thread's numbers, which need not be that of the blocks. */
 unsigned record_memory_drain(struct record_memory *m, struct record_converter *c, bool final)
 {

@@ -50,6 +50,8 @@ bool record_is_wrapped(const char *path);
 enum base_status record_memory_create(struct record_memory *m, unsigned level,
 	const struct record_memory_taker *taker, struct base_err *err) BASE_MUST_CHECK;
 void record_memory_destroy(struct record_memory *m); /* removes the file, too */
+/* More than half of the blocks are free, or there are none at all: a round may be put off. */
+bool record_memory_can_wait(const struct record_memory *m);
 /* One round. Returns how many chunks were taken. `final`: nobody writes any more. */
 unsigned record_memory_drain(struct record_memory *m, struct record_converter *c, bool final);
 /* The definitions again, now that all threads are known. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory_runs.c - the law: loops analysed as a whole are loops analysed access by access. */
+#include "memory/cdat.h"
 #include "memory/ciat.h"
 #include "memory_fixture.h"
 #include "test.h"
@@ -103,6 +104,18 @@ static void random_thread(struct fixture *f, uint32_t thread, unsigned nr_thread
 	for (unsigned n = 0; n < LOOPS; n++) {
 		uint32_t nr = 1 + fixture_random(seed) % BODY_MAX;
 		uint64_t count = 1 + fixture_random(seed) % (n % 4 ? 100 : 3);
+		if (n % 8 == 7) { /* all that is shared, again and again: nothing in it is news */
+			fixture_put(f, thread,
+				(struct memory_item){.kind = MEMORY_REPEAT,
+					.address = 1,
+					.count = ARENA_BYTES / 8});
+			fixture_put(f, thread,
+				(struct memory_item){.kind = MEMORY_LOAD,
+					.address = ARENA + 65536,
+					.size_bytes = 8,
+					.stride_bytes = 8,
+					.instructions = 1});
+		}
 		if (f->source.info.flags & MEMORY_SOURCE_SERIAL) {
 			time_ns += 1 + fixture_random(seed) % 1000;
 			fixture_put(f, thread,
@@ -160,6 +173,92 @@ static void test_law(void **state)
 	}
 	taken += one_law(40, 0, &(struct memory_ciat_options){0}, 99); /* sets of over 32 */
 	assert_true(taken > 10); /* of 81: the law is about something */
+}
+
+/* ---- the same of simulated machines: all that is offered is taken, transaction by transaction
+ * ------ */
+
+static void keep_detailed(void *ctx, const struct memory_cdat_transaction *t)
+{
+	memory_cdat_detailed_line(ctx, t, 2);
+}
+
+static struct answer simulate(
+	struct fixture *f, const struct memory_cdat_config *config, bool runs, bool traced)
+{
+	struct answer a = {0};
+	struct memory_order_options order = {.disk_latency_ms = -1};
+	struct base_str tags = {0}, trace = {0};
+	struct memory_cdat_options options = {
+		.check = traced, .detailed = traced ? keep_detailed : NULL, .trace_ctx = &trace};
+	struct memory_order *o;
+	struct memory_cdat *c;
+	struct base_err err = {0};
+	const struct memory_cdat_result *r;
+	assert_int_equal(memory_order_new(&f->source, NULL, &order, &o, &err), BASE_OK);
+	assert_int_equal(
+		memory_cdat_new(config, memory_order_threads(o), &options, &c, &err), BASE_OK);
+	if (runs)
+		assert_int_equal(memory_order_allow_runs(o, &err), BASE_OK);
+	for (;;) {
+		struct memory_steps steps;
+		enum base_status s = memory_order_next(o, &steps, &err);
+		if (s == BASE_END)
+			break;
+		assert_int_equal(s, BASE_OK);
+		a.offered += iterations(&steps);
+		assert_int_equal(memory_cdat_add(c, &steps, &err), BASE_OK);
+		a.taken += iterations(&steps);
+	}
+	assert_int_equal(memory_cdat_finish(c, &r, &err), BASE_OK);
+	memory_cdat_tags(&tags, r);
+	json_t *json = memory_cdat_json(r, config);
+	a.json = json_dumps(json, JSON_SORT_KEYS);
+	json_decref(json);
+	a.tags = text_of(&tags);
+	a.pages = text_of(&trace);
+	memory_cdat_free(c);
+	memory_order_free(o);
+	return a;
+}
+
+static void test_machines(void **state)
+{
+	(void)state;
+	static const char *const machine[][4] = {
+		{"nodes=2", "processors=2"},
+		{"nodes=2", "processors=2", "protocol=mesi", "data_bytes=512"},
+		{"processors=4", "protocol=dir4", "data_bytes=1024", "data_ways=2"},
+		{"processors=4", "cycle_ps=500", "replacement=random", "code_bytes=128"},
+		{"processors=4", "second_bytes=4096", "data_bytes=512", "mapping=scatter"},
+		{"nodes=2", "processors=2", "interconnect_bytes=1024", "migrate_after=3"},
+	};
+	uint64_t taken = 0;
+	for (uint64_t seed = 1; seed <= 24; seed++) {
+		const char *const *set = machine[seed % BASE_COUNT(machine)];
+		unsigned nr_threads = 1 + (unsigned)(seed % 4);
+		uint64_t draws = seed;
+		struct base_err err = {0};
+		struct memory_cdat_config *k = memory_cdat_config_new();
+		for (size_t i = 0; i < BASE_COUNT(machine[0]) && set[i]; i++)
+			assert_int_equal(memory_cdat_config_set(k, set[i], &err), BASE_OK);
+		struct fixture *f = fixture_new(nr_threads, seed % 5 ? 0 : MEMORY_SOURCE_SERIAL);
+		for (uint32_t t = 0; t < nr_threads; t++)
+			random_thread(f, t, nr_threads, &draws);
+		struct answer one = simulate(f, k, false, seed % 3);
+		assert_int_equal(f->source.ops->rewind(&f->source, &err), BASE_OK);
+		struct answer all = simulate(f, k, true, seed % 3);
+		assert_string_equal(one.tags, all.tags);
+		assert_string_equal(one.json, all.json);
+		assert_string_equal(one.pages, all.pages);
+		assert_int_equal(all.offered, all.taken);
+		taken += all.taken;
+		free_answer(&one);
+		free_answer(&all);
+		memory_source_close(&f->source);
+		memory_cdat_config_free(k);
+	}
+	assert_true(taken > 10000); /* the law is about something */
 }
 
 /* Threads that read the same and write their own: all of it is taken as a whole, and only the
@@ -234,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_law),
+		cmocka_unit_test(test_machines),
 		cmocka_unit_test(test_taken),
 		cmocka_unit_test(test_failures),
 	};
