@@ -111,7 +111,7 @@ test_memory_mistakes() {
 	make_smait run.2
 	head -c 1001 run.2.1 >short && mv short run.2.1
 	expect 0 longpole ciat run.2
-	has out 'Caution: 1 stream ended inside a record (first: thread 1, record 126)' 'barriers were left'
+	has out 'Caution: 1 stream ended inside a record (first: thread 1, record 126)' '1 barrier was left'
 	expect 2 longpole ciat
 	expect 2 longpole ciat --location=3 run.2
 	expect 2 longpole cdat --set=protocol=dir9 run.2
