@@ -433,9 +433,7 @@ static enum base_status free_space(
 	q->last_take_ns = r->now;
 	q->last_take_full_ns = r->full_ns;
 	q->last_take_step = r->moment.last;
-
 	uint64_t paid = n < q->overfull ? n : q->overfull;
-
 	q->overfull -= paid;
 	n -= paid;
 	if (!q->o.capacity || !n)
@@ -582,12 +580,9 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	uint64_t n = units_of(v), got;
 	bool waited = a->waits && (a->wait_queue == REPLAY_NONE ||
 					  (a->waits_space && a->wait_queue == v->queue));
-
 	bool taken_since = waited && q->nr_takes && q->last_take_ns > a->t_last;
-
 	if (q->o.capacity) {
 		struct replay_take take = {.n = n, .keep = keep};
-
 		got = graph_replay_ring_take(&q->space, &take, &available);
 		depends_on(r, v->queue, &available);
 		if (got == n)
