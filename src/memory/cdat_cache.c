@@ -71,6 +71,7 @@ static uint32_t choose_victim(struct memory_cdat *c, const struct cdat_cache *k,
 			return i;
 	if (c->config.replacement != MEMORY_CDAT_RANDOM)
 		return ways - 1;
+	BASE_ASSERT(ways);
 	c->random ^= c->random << 13;
 	c->random ^= c->random >> 7;
 	c->random ^= c->random << 17;
