@@ -2,8 +2,8 @@
 /*
  * tally.h - tables in shared memory in which a program's threads count, and `longpole` reads.
  *
- *   ring file: head, blocks, | state 0 .. n-1 (page-aligned) | table 0 .. n-1 | entries of 0 .. n-1
- * |
+ *   ring file: head, blocks, | state 0 .. n-1 (page-aligned) | table 0 .. n-1 | tags 0 .. n-1 |
+ *              entries 0 .. n-1 |
  *
  * A thread takes a free table at its first count and is its only writer. When that is full, it
  * takes several in a row, which are as one table, and then more: as of a program with a lock for
