@@ -21,7 +21,8 @@ PRELOAD_INLINE void tally_max(uint64_t *counter, uint64_t value)
 /* Of what is counted: an object's or a call's word without RING_OBJECT_SHARED, which for a lock is
  * read from its memory (its atomic operation waits for what is counted before it), and the caller's
  * address. Two have the same only if their words or their sites are 2^30 bytes apart (the shortest
- * solution modulo 2^64, by reduction of the two factors' lattice), and then by a chance of 2^-64. */
+ * solution modulo 2^64, by reduction of the two factors' lattice), and then by a chance of 2^-64.
+ */
 PRELOAD_INLINE uint64_t tally_tag_of(uint64_t name, uint64_t site)
 {
 	return name * 0x9e3779b97f4a7c15u + site * 0xc2b2ae3d27d4eb4fu;
