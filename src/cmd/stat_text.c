@@ -3,6 +3,7 @@
  */
 #include "cmd/stat.h"
 #include "base/json.h"
+#include "record/clock.h"
 
 #define LONGPOLE_DISABLE
 #include "longpole/counter.h"
@@ -353,6 +354,19 @@ static void calls(struct base_str *out, const struct sum *sum)
 	base_str_add(out, " (page faults and interrupts are not in them)\n");
 }
 
+/* A thread's own time is without what the host took, time in system calls and by the clock is
+ * not. */
+static void stolen(struct base_str *out, const struct record_stat *s)
+{
+	if (!record_clock_much_stolen(s->stolen_ns, s->elapsed_ns))
+		return;
+	base_str_add(out, "\n  the machine's host took ");
+	base_str_add_ns(out, s->stolen_ns);
+	base_str_add(out, " from its processors meanwhile (of all programs together): that is in "
+			  "the times by the clock and in those in system calls, not in those on a "
+			  "processor\n");
+}
+
 /* ---- first and last lines -----------------------------------------------------------------------
  */
 
@@ -492,6 +506,7 @@ void cmd_stat_text(struct base_str *out, const struct cmd_stat *c)
 	events(out, c, &sum);
 	calls(out, &sum);
 	whole(out, c->s);
+	stolen(out, c->s);
 	caveats(out, c, &sum);
 	base_str_addf(out,
 		"next: %slongpole record, then longpole report: who the threads wait for\n",
@@ -597,7 +612,7 @@ json_t *cmd_stat_json(const struct cmd_stat *c)
 	report_clean_add(&program, c->program);
 	json_t *json = cmd_result_json("longpole/stat/1",
 		json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-			  "s:o}",
+			  "s:o, s:o}",
 			"program", base_str_text(&program), "elapsed_ns",
 			base_json_u64(s->elapsed_ns), "exit_status", s->exit_code, "user_us",
 			base_json_u64(s->user_us), "kernel_us", base_json_u64(s->kernel_us),
@@ -605,8 +620,8 @@ json_t *cmd_stat_json(const struct cmd_stat *c)
 			base_json_u64(s->minor_faults), "major_faults",
 			base_json_u64(s->major_faults), "max_rss_bytes",
 			base_json_u64(s->max_rss_kb << 10), "signals_passed_on",
-			base_json_u64(s->signals), "threads_missed",
-			base_json_u64(s->missed_threads), "marks_dropped",
+			base_json_u64(s->signals), "stolen_ns", base_json_u64(s->stolen_ns),
+			"threads_missed", base_json_u64(s->missed_threads), "marks_dropped",
 			base_json_u64(s->dropped_marks), "not_counted", why_json(c), "threads",
 			thread, "phases", phase));
 	base_str_fini(&program);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { NS_PER_S = 1000000000, CALIBRATE_TRIES = 64, STAMP_TRIES = 1000 };
 
@@ -43,6 +44,31 @@ bool record_clock_usable(const char **ret_why)
 	}
 	*ret_why = "the TSC is not invariant: its rate may change, or differ between processors";
 	return false;
+}
+
+/* "cpu  user nice system idle iowait irq softirq steal ..." */
+uint64_t record_clock_parse_stolen(const char *text)
+{
+	unsigned long long ticks;
+	return sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) == 1 ? ticks : 0;
+}
+
+uint64_t record_clock_stolen_ns(void)
+{
+	char line[256] = "";
+	FILE *f = fopen("/proc/stat", "re");
+	if (!f)
+		return 0;
+	bool has_line = fgets(line, sizeof line, f) != NULL;
+	fclose(f);
+	return has_line ? record_clock_parse_stolen(line) *
+				  (NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK))
+			: 0;
+}
+
+bool record_clock_much_stolen(uint64_t stolen_ns, uint64_t elapsed_ns)
+{
+	return stolen_ns > elapsed_ns / 100 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 uint32_t record_clock_stamp_ticks(void)

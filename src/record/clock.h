@@ -39,6 +39,14 @@ bool record_clock_usable(const char **ret_why);
  * that have nothing in between. */
 uint32_t record_clock_stamp_ticks(void);
 
+/* What a virtual machine's host took from its processors while they had work, since boot, of all
+ * processors together; 0 where the kernel does not say. Of the text of /proc/stat, in clock ticks.
+ */
+uint64_t record_clock_stolen_ns(void);
+uint64_t record_clock_parse_stolen(const char *text);
+/* At least a hundredth of what the processors could have done in that time: worth saying. */
+bool record_clock_much_stolen(uint64_t stolen_ns, uint64_t elapsed_ns);
+
 /* record_clock_read_pair() - the tightest of `tries` readings; returns its bracket's width in
  * ticks. */
 uint64_t record_clock_read_pair(unsigned tries, struct record_clock_pair *ret);

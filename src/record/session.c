@@ -79,7 +79,8 @@ struct session {
 	sigset_t old_signals;
 	struct sigaction old_xfsz;
 	struct record_lock_floor floor;
-	int load_fd; /* /proc/loadavg; -1: not to be had */
+	uint64_t stolen_ns; /* by the machine's host: since boot, then of this recording */
+	int load_fd;        /* /proc/loadavg; -1: not to be had */
 	unsigned long nr_processors;
 	bool has_program, converting, ended, stopped, full;
 	bool waits; /* the last look left the ring as it was */
@@ -662,6 +663,7 @@ static void run(struct session *s)
 		report_progress(s);
 	}
 	set_recording(s, 0);
+	s->stolen_ns = record_clock_stolen_ns() - s->stolen_ns;
 	s->result->beside_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->started_cpu_ns;
 	if (!s->full)
 		look(s, true);
@@ -694,6 +696,7 @@ static enum base_status start(struct session *s)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	set_recording(s, s->opts->locks == RECORD_LOCKS_full ? RING_full : RING_on);
 	s->started_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+	s->stolen_ns = record_clock_stolen_ns();
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
 	if (s->kernel.open)
 		record_kernel_start(&s->kernel, c);
@@ -752,6 +755,8 @@ static void count_all(struct session *s)
 		count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
 	}
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
+	if (record_clock_much_stolen(s->stolen_ns, res->elapsed_ns))
+		count(s, TRACE_DIAG_stolen_ms, s->stolen_ns / 1000000);
 	count_kernel(s);
 	if (!s->opts->valgrind)
 		count(s,

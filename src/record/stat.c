@@ -10,6 +10,7 @@
 #include "counter/counter_priv.h"
 #include "counter/phase.h"
 #include "counter/slots.h"
+#include "record/clock.h"
 #include "record/session.h"
 #include "record/session_launch.h"
 #include "record/slots.h"
@@ -423,11 +424,13 @@ static enum base_status start(struct session *session, const char *library, cons
 	if (!session->main)
 		run_child(session, launch, library, file_path);
 	session->start_ns = now_ns();
+	s->stolen_ns = record_clock_stolen_ns();
 	seize(session);
 	(void)!write(launch->go[1], "", 1);
 	close(launch->fail[1]);
 	launch->fail[1] = -1;
 	watch(session);
+	s->stolen_ns = record_clock_stolen_ns() - s->stolen_ns;
 	n = read(launch->fail[0], &why, sizeof why);
 	if (n != (ssize_t)sizeof why)
 		return BASE_OK;

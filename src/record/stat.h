@@ -76,6 +76,7 @@ struct record_stat {
 	uint64_t elapsed_ns, tick_ns;
 	/* as wait4 says them: the program and the children that it waited for */
 	uint64_t user_us, kernel_us, voluntary, forced, minor_faults, major_faults, max_rss_kb;
+	uint64_t stolen_ns;               /* of all processors, by the machine's host */
 	uint64_t signals;                 /* that passed through us */
 	uint64_t nr_processes, nr_images; /* images: the first and every exec */
 	uint64_t missed_threads, marks, dropped_marks;

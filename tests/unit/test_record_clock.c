@@ -110,12 +110,25 @@ static void test_this_machine(void **state)
 	}
 }
 
+static void test_stolen(void **state)
+{
+	(void)state;
+	assert_int_equal(record_clock_parse_stolen(
+				 "cpu  8582191 314561 1289019 4065184 21843 0 44924 1151090 7 6\n"),
+		1151090);
+	assert_int_equal(record_clock_parse_stolen("cpu  1 2 3 4 5 6 7\n"), 0); /* an old kernel */
+	assert_int_equal(record_clock_parse_stolen(""), 0);
+	assert_false(record_clock_much_stolen(0, 1000000));
+	assert_true(record_clock_much_stolen(UINT32_MAX, 1000000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_factor),
 		cmocka_unit_test(test_piecewise),
 		cmocka_unit_test(test_pairs_are_limited),
+		cmocka_unit_test(test_stolen),
 		cmocka_unit_test(test_this_machine),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
