@@ -114,6 +114,9 @@ test_refusals_say_why() {
 	expect 125 bash -c 'ulimit -v 300000; exec longpole record -o a.lpt true'
 	has err 'Cannot allocate memory' 'ulimit -v'
 	: >file
+	expect 125 longpole record -o - true
+	has err 'needs a file with a name'
+	[[ ! -e - ]] || fail 'a file named -'
 	expect 125 longpole record -o file/a.lpt true
 	has err 'is a file, not a directory'
 	expect 0 longpole record -o a.lpt bash -c 'trap "" XFSZ; ulimit -f 1; ! head -c 9999 /dev/zero >large'
