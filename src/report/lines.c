@@ -170,6 +170,22 @@ const char *report_dot(const struct report_style *st)
 	return st->utf8 ? " \xc2\xb7 " : " | ";
 }
 
+/* Of the first word of `text`; a number and its unit are one. */
+static size_t word_length(const char *text)
+{
+	static const char *const UNITS[] = {
+		"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB"};
+	size_t length = strcspn(text, " ");
+	if (!length || text[length] != ' ' || text[length - 1] < '0' || text[length - 1] > '9')
+		return length;
+	const char *next = text + length + 1;
+	size_t room = strcspn(next, " "), nr = strcspn(next, " ,.;:)");
+	for (size_t i = 0; i < BASE_COUNT(UNITS); i++)
+		if (nr == strlen(UNITS[i]) && !strncmp(next, UNITS[i], nr))
+			return length + 1 + room;
+	return length;
+}
+
 void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
 	size_t indent, const char *text)
 {
@@ -181,7 +197,7 @@ void report_wrap(struct base_str *out, const struct report_style *st, const char
 	at = at < indent ? indent : at;
 	bool first = true;
 	while (*text) {
-		size_t length = strcspn(text, " ");
+		size_t length = word_length(text);
 		struct base_str word = {0};
 		base_str_add_bytes(&word, text, length);
 		size_t width = report_width(base_str_text(&word));

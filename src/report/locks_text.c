@@ -264,11 +264,15 @@ static void finding(
 			base_str_add(&s, "; the critical path has hardly any lock");
 		base_str_add(&s, ".");
 	} else {
-		base_str_addf(&s,
-			"No lock was waited for: %zu kind%s of lock, each free whenever it was "
-			"asked for (%s)",
-			l->nr_locks, l->nr_locks == 1 ? "" : "s",
-			l->has & REPORT_LOCKS_events ? "observed" : "counted");
+		base_str_addf(&s, "No lock was waited for: %zu kind%s of lock", l->nr_locks,
+			l->nr_locks == 1 ? "" : "s");
+		if (l->all.failed)
+			base_str_add_counted(&s,
+				"; %s {try|tries} to take one without waiting failed",
+				l->all.failed);
+		else
+			base_str_add(&s, ", each free whenever it was asked for");
+		base_str_addf(&s, " (%s)", l->has & REPORT_LOCKS_events ? "observed" : "counted");
 		other_waits(&s, l);
 		base_str_add(&s, ".");
 	}
@@ -284,7 +288,10 @@ static void finding(
 
 static void rate(struct base_str *s, double value)
 {
-	base_str_addf(s, value >= 100 ? "%.0f" : value >= 1 ? "%.2f" : "%.3g", value);
+	if (value >= 1000)
+		base_str_add_count(s, (uint64_t)llround(value));
+	else
+		base_str_addf(s, value >= 100 ? "%.0f" : value >= 1 ? "%.2f" : "%.3g", value);
 }
 
 static void counts_line(
