@@ -196,7 +196,7 @@ EOF
 }
 
 # Where operations are only counted: a condition variable without a symbol has the same name in each run, what is not measured has no
-# key, and a lock that could not be taken was not free.
+# key, a lock that could not be taken was not free, and a thread that nobody ended lived as long as the program.
 test_locks_counted() {
 	local names=() i
 	cat >quiet.c <<'EOF'
@@ -224,14 +224,16 @@ int main(int argc, char **argv)
 	pthread_t t;
 	(void)argv;
 	pthread_mutex_lock(&lock);
-	pthread_create(&t, NULL, argc > 1 ? trier : sleeper, NULL);
-	if (argc > 1)
+	pthread_create(&t, NULL, argc == 2 ? trier : sleeper, NULL);
+	if (argc == 2)
 		return pthread_join(t, NULL) || nr_busy != 3;
 	while (!waits) {
 		pthread_mutex_unlock(&lock);
 		sched_yield();
 		pthread_mutex_lock(&lock);
 	}
+	if (argc == 3)
+		return 0;
 	ready = 1;
 	pthread_cond_signal(&wakened);
 	pthread_mutex_unlock(&lock);
@@ -248,6 +250,9 @@ EOF
 	[[ ${names[0]} == "${names[1]}" && ${names[0]} == 'condition variable quiet+0x'* ]] || fail "names: ${names[*]}"
 	expect 0 longpole locks -q --mode=count -o quiet.lpt -- ./quiet try
 	has err 'No lock was waited for: 1 kind of lock; 3 tries to take one without waiting failed (counted).'
+	expect 0 longpole locks -q --mode=count -o quiet.lpt -- ./quiet is left
+	expect 0 longpole locks --json quiet.lpt
+	is_json out '.result.threads | length == 2 and all(.[]; .alive_ns > 0)'
 }
 
 # read() of zeros is the kernel's, filling memory the program's.
