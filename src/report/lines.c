@@ -106,22 +106,41 @@ void report_cell(struct base_str *out, const struct report_style *st, const char
 	base_str_add(out, more);
 }
 
-void report_place_cell(
-	struct base_str *out, const struct report_style *st, const char *text, size_t width)
+/* `tail` is the end of `text`: what is cut off comes before it. */
+static void cell_with_tail(struct base_str *out, const struct report_style *st, const char *text,
+	const char *tail, size_t width)
 {
-	const char *line = NULL;
-	for (const char *p = strstr(text, " ("); p; p = strstr(p + 1, " ("))
-		line = p;
-	size_t line_width = line ? report_width(line) : 0;
-	if (!line || report_width(text) <= width || line_width + PLACE_MIN > width) {
+	size_t tail_width = report_width(tail);
+	if (report_width(text) <= width || tail_width + PLACE_MIN > width) {
 		report_cell(out, st, text, width, true);
 		return;
 	}
 	struct base_str head = {0};
-	base_str_add_bytes(&head, text, (size_t)(line - text));
-	report_cell(out, st, base_str_text(&head), width - line_width, true);
-	base_str_add(out, line);
+	base_str_add_bytes(&head, text, (size_t)(tail - text));
+	report_cell(out, st, base_str_text(&head), width - tail_width, true);
+	base_str_add(out, tail);
 	base_str_fini(&head);
+}
+
+void report_place_cell(
+	struct base_str *out, const struct report_style *st, const char *text, size_t width)
+{
+	const char *line = text + strlen(text);
+	for (const char *p = strstr(text, " ("); p; p = strstr(p + 1, " ("))
+		line = p;
+	cell_with_tail(out, st, text, line, width);
+}
+
+void report_members_cell(struct base_str *out, const struct report_style *st, const char *name,
+	uint64_t nr, size_t width)
+{
+	struct base_str text = {0};
+	base_str_add(&text, name);
+	if (nr > 1)
+		base_str_addf(&text, " %s%llu", report_times(st), (unsigned long long)nr);
+	const char *whole = base_str_text(&text);
+	cell_with_tail(out, st, whole, whole + (nr > 1 ? strlen(name) : strlen(whole)), width);
+	base_str_fini(&text);
 }
 
 void report_right(struct base_str *out, const char *text, size_t width)

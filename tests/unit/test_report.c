@@ -709,6 +709,22 @@ static void a_number_keeps_its_unit(void **state)
 	base_str_fini(&out);
 }
 
+static void a_number_of_members_is_not_cut_off(void **state)
+{
+	(void)state;
+	struct base_str out = {0};
+	struct report_style st = {.columns = 80};
+	report_members_cell(&out, &st, "mutex made by connection_new", 231, 24);
+	assert_string_equal(base_str_text(&out), "mutex made by con.. x231");
+	base_str_reset(&out);
+	report_members_cell(&out, &st, "mutex a", 2, 12);
+	assert_string_equal(base_str_text(&out), "mutex a x2  ");
+	base_str_reset(&out);
+	report_members_cell(&out, &st, "mutex made by connection_new", 1, 24);
+	assert_string_equal(base_str_text(&out), "mutex made by connecti..");
+	base_str_fini(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -733,6 +749,7 @@ int main(void)
 		cmocka_unit_test(says_what_recording_cost),
 		cmocka_unit_test(foreign_texts_are_cleaned),
 		cmocka_unit_test(a_number_keeps_its_unit),
+		cmocka_unit_test(a_number_of_members_is_not_cut_off),
 		cmocka_unit_test(survives_lack_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
