@@ -405,11 +405,20 @@ static void finding(struct base_str *out, const struct cmd_stat *c, const struct
 
 static void whole(struct base_str *out, const struct record_stat *s)
 {
-	base_str_add(out, "\n  the program and those of its children that it waited for:\n  user ");
-	base_str_add_ns(out, s->user_us * 1000);
-	base_str_add(out, ", kernel ");
-	base_str_add_ns(out, s->kernel_us * 1000);
-	base_str_addf(out, " (as the kernel divides it by clock ticks), ");
+	uint64_t ran_us = s->user_us + s->kernel_us;
+	base_str_add(out, "\n  the program, from its fork on, and those of its children that it "
+			  "waited for:\n  ");
+	if (ran_us * 1000 < SPLIT_LEAST_TICKS * s->tick_ns) {
+		base_str_add(out, "user and kernel ");
+		base_str_add_ns(out, ran_us * 1000);
+		base_str_add(out, " together (too few clock ticks to tell them apart), ");
+	} else {
+		base_str_add(out, "user ");
+		base_str_add_ns(out, s->user_us * 1000);
+		base_str_add(out, ", kernel ");
+		base_str_add_ns(out, s->kernel_us * 1000);
+		base_str_add(out, " (as the kernel divides it by clock ticks), ");
+	}
 	base_str_add_count(out, s->minor_faults + s->major_faults);
 	base_str_add(out, " page faults (");
 	base_str_add_count(out, s->major_faults);
@@ -466,34 +475,40 @@ static void caveats(struct base_str *out, const struct cmd_stat *c, const struct
 	if (*s->no_calls_why)
 		base_str_addf(out, "  not counted: system calls: %s\n", s->no_calls_why);
 	if (s->lost_calls)
-		base_str_addf(out,
-			"  %llu system calls could not be timed (the kernel did not report a "
+		base_str_add_counted(out,
+			"  %s system {call|calls} could not be timed (the kernel did not report a "
 			"switch): the time in "
 			"calls is a little more\n",
-			(unsigned long long)s->lost_calls);
+			s->lost_calls);
 	if (missed)
-		base_str_addf(out,
-			"  %llu threads were killed before their counts could be read: they "
-			"are in no table\n",
-			(unsigned long long)missed);
+		base_str_add_counted(out,
+			"  %s {thread was|threads were} killed before {its|their} counts could be "
+			"read: {it is|they are} in no table\n",
+			missed);
 	if (going_on)
-		base_str_addf(out, "  %llu threads lived on after the program: counted so far\n",
-			(unsigned long long)going_on);
+		base_str_add_counted(out,
+			"  %s {thread|threads} lived on after the program: counted so far\n",
+			going_on);
 	if (open)
-		base_str_addf(out,
-			"  %llu phases had no end (the process was ended or replaced): "
-			"their last stay is not in them\n",
-			(unsigned long long)open);
+		base_str_add_counted(out,
+			"  %s {phase|phases} had no end (the process was ended or replaced): "
+			"{its|their} last stay is not in {it|them}\n",
+			open);
 	if (s->dropped_marks)
-		base_str_addf(out,
-			"  %llu phase marks found no room, or came in a handler during another\n",
-			(unsigned long long)s->dropped_marks);
-	if (stops)
-		base_str_addf(out,
-			"  observed: exact counts of the kernel at each thread's end; %llu stops "
-			"to read them and %llu signals that passed through cost some 10 to 40 us "
-			"each\n",
-			(unsigned long long)(stops - s->signals), (unsigned long long)s->signals);
+		base_str_add_counted(out,
+			"  %s phase {mark|marks} found no room, or came in a handler during "
+			"another\n",
+			s->dropped_marks);
+	if (!stops)
+		return;
+	base_str_add_counted(out,
+		"  observed: exact counts of the kernel at each thread's end; %s {stop|stops} to "
+		"read them",
+		stops - s->signals);
+	if (s->signals)
+		base_str_add_counted(
+			out, " and %s {signal|signals} that passed through", s->signals);
+	base_str_add(out, " cost some 10 to 40 us each\n");
 }
 
 void cmd_stat_text(struct base_str *out, const struct cmd_stat *c)

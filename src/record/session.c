@@ -415,6 +415,8 @@ static void name_all(struct session *s)
 	struct record_sink *sink = &s->converter.sink;
 	struct record_unnamed unnamed;
 	s->result->nr_named_sites = record_sink_name_all(sink, &unnamed);
+	if (counts(s))
+		record_sink_name_placeless(sink);
 	if (!unnamed.nr)
 		return;
 	const char *path = base_strtab_get(sink->strings, sink->module[unnamed.module].path);

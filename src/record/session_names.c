@@ -137,6 +137,24 @@ uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
 	return nr;
 }
 
+void record_sink_name_placeless(struct record_sink *s)
+{
+	for (size_t i = 0; i < s->nr_named && !record_sink_failed(s); i++) {
+		const struct record_named *named = &s->named[i];
+		struct trace_object *o = &s->object[named->object];
+		if (o->name || (o->type != TRACE_OBJECT_cond && o->type != TRACE_OBJECT_semaphore))
+			continue;
+		const char *path = text_of(s, s->module[named->module].path);
+		const char *slash = strrchr(path, '/');
+		struct base_str name = {0};
+		base_str_addf(&name, "%s+0x%llx", slash ? slash + 1 : path,
+			(unsigned long long)named->offset);
+		o->name = text_id(s, base_str_text(&name));
+		record_sink_object_again(s, named->object);
+		base_str_fini(&name);
+	}
+}
+
 /* ---- while it goes on
  * --------------------------------------------------------------------------------- */
 

@@ -17,6 +17,10 @@ struct record_unnamed {
  * the end, one file at a time; debug
  * files are fetched where debuginfod is configured. Returns how many sites. */
 uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret);
+/* Then, where operations were only counted: condition variables and semaphores in static memory
+ * that still have no name get "FILE+0xOFFSET". No place is counted with them that could tell whose
+ * they are, and their addresses are others in each run. */
+void record_sink_name_placeless(struct record_sink *s);
 
 /* How far the naming of a recording without an end has come; {0} at first. Keeps the files open
  * that it has read. */

@@ -92,15 +92,23 @@ void tally_entered(uint64_t key, uint64_t site)
  * --------------------------------------------------------------------------------------- */
 
 enum timing { TIMING_often, TIMING_bulk, TIMING_brief, TIMING_waits };
-enum { OFTEN_MASK = 31, CPU_MASK = 7, BULK_BYTES = 64 * 1024 };
+enum { OFTEN = 32, CPU_MASK = 7, BULK_BYTES = 64 * 1024 };
 /* A leaf that took longer was interrupted: one in 32 calls must not speak for that. */
 enum { INTERRUPTED_NS = 100000 };
 
 struct call {
 	struct tally_entry *entry; /* NULL: not counted */
 	uint64_t since_tsc, since_cpu_ns, since_kernel_ns;
-	bool timed, cpu_timed, pushed, special, sampled;
+	bool timed, cpu_timed, pushed, special, is_leaf;
 };
+
+/* Is the nr-th call of a place one of the sample? The second is, then one in 32: multiples of the
+ * golden ratio, whose gaps (21, 34 and 55) no program has in its loops. The first is none of them:
+ * caches and pages are cold for it, and only for it. */
+PRELOAD_INLINE bool is_in_sample(uint64_t nr)
+{
+	return (uint32_t)(nr - 2) * 0x9e3779b1u < UINT32_MAX / OFTEN + 1;
+}
 
 static uint64_t cpu_ns(void)
 {
@@ -195,7 +203,8 @@ static PRELOAD_COLD struct tally_entry *find_entry(uint64_t key, uint64_t site)
 	return t ? tally_entry_of(t) : NULL;
 }
 
-/* special: all such calls are timed, and are not part of the sample. */
+/* special: all such calls are timed, and are not part of the sample, as a place's first call is
+ * not. */
 PRELOAD_INLINE void call_begin(
 	struct call *c, unsigned function, enum timing timing, bool special, uintptr_t site)
 {
@@ -213,11 +222,11 @@ PRELOAD_INLINE void call_begin(
 		return;
 	TALLY_INC(e->n[TALLY_calls]);
 	c->entry = e;
-	c->special = special;
-	c->sampled = timing <= TIMING_bulk;
-	c->timed = special || !c->sampled || (e->n[TALLY_calls] & OFTEN_MASK) == 1;
+	c->is_leaf = timing <= TIMING_bulk && !special;
+	c->special = special || (c->is_leaf && e->n[TALLY_calls] == 1);
+	c->timed = c->special || !c->is_leaf || is_in_sample(e->n[TALLY_calls]);
 	c->cpu_timed = timing == TIMING_waits && (e->n[TALLY_calls] & CPU_MASK) == 1;
-	c->pushed = !c->sampled && context.nr < PRELOAD_COUNT(context.frame);
+	c->pushed = timing > TIMING_bulk && context.nr < PRELOAD_COUNT(context.frame);
 	if (c->pushed) {
 		context.frame[context.nr].stack = stack;
 		context.frame[context.nr].function = function;
@@ -237,12 +246,13 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 	if (c->timed) {
 		uint64_t ns = tally_ns(preload_now() - c->since_tsc);
 		uint64_t in_kernel_ns = kernel_ns() - c->since_kernel_ns;
+		bool counts = !c->is_leaf || ns < INTERRUPTED_NS;
 		tally_max(&e->n[TALLY_call_max_ns], ns);
-		if (c->special) {
+		if (counts && c->special) {
 			TALLY_INC(e->n[TALLY_special_nr]);
 			TALLY_ADD(e->n[TALLY_special_ns], ns);
 			TALLY_ADD(e->n[TALLY_special_kernel_ns], in_kernel_ns);
-		} else if (!c->sampled || ns < INTERRUPTED_NS) {
+		} else if (counts) {
 			TALLY_INC(e->n[TALLY_timed]);
 			TALLY_ADD(e->n[TALLY_timed_ns], ns);
 			TALLY_ADD(e->n[TALLY_kernel_ns], in_kernel_ns);

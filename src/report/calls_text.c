@@ -175,8 +175,8 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 	base_str_add(out, "\n");
 	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,
 		"every call through the dynamic linker was counted; leaf functions that are called "
-		"often were timed once in 32 calls (copies of 64 KiB and more and taken mutexes "
-		"always; what took "
+		"often were timed once in 32 calls (a place's first call, which counts for itself "
+		"alone, copies of 64 KiB and more and taken mutexes always; what took "
 		"over 100 us was interrupted and is left out), and the processor time of those "
 		"that enter the kernel "
 		"measured once in 8. What the clock itself takes, measured before the program "

@@ -106,22 +106,41 @@ void report_cell(struct base_str *out, const struct report_style *st, const char
 	base_str_add(out, more);
 }
 
-void report_place_cell(
-	struct base_str *out, const struct report_style *st, const char *text, size_t width)
+/* `tail` is the end of `text`: what is cut off comes before it. */
+static void cell_with_tail(struct base_str *out, const struct report_style *st, const char *text,
+	const char *tail, size_t width)
 {
-	const char *line = NULL;
-	for (const char *p = strstr(text, " ("); p; p = strstr(p + 1, " ("))
-		line = p;
-	size_t line_width = line ? report_width(line) : 0;
-	if (!line || report_width(text) <= width || line_width + PLACE_MIN > width) {
+	size_t tail_width = report_width(tail);
+	if (report_width(text) <= width || tail_width + PLACE_MIN > width) {
 		report_cell(out, st, text, width, true);
 		return;
 	}
 	struct base_str head = {0};
-	base_str_add_bytes(&head, text, (size_t)(line - text));
-	report_cell(out, st, base_str_text(&head), width - line_width, true);
-	base_str_add(out, line);
+	base_str_add_bytes(&head, text, (size_t)(tail - text));
+	report_cell(out, st, base_str_text(&head), width - tail_width, true);
+	base_str_add(out, tail);
 	base_str_fini(&head);
+}
+
+void report_place_cell(
+	struct base_str *out, const struct report_style *st, const char *text, size_t width)
+{
+	const char *line = text + strlen(text);
+	for (const char *p = strstr(text, " ("); p; p = strstr(p + 1, " ("))
+		line = p;
+	cell_with_tail(out, st, text, line, width);
+}
+
+void report_members_cell(struct base_str *out, const struct report_style *st, const char *name,
+	uint64_t nr, size_t width)
+{
+	struct base_str text = {0};
+	base_str_add(&text, name);
+	if (nr > 1)
+		base_str_addf(&text, " %s%llu", report_times(st), (unsigned long long)nr);
+	const char *whole = base_str_text(&text);
+	cell_with_tail(out, st, whole, whole + (nr > 1 ? strlen(name) : strlen(whole)), width);
+	base_str_fini(&text);
 }
 
 void report_right(struct base_str *out, const char *text, size_t width)
@@ -170,6 +189,22 @@ const char *report_dot(const struct report_style *st)
 	return st->utf8 ? " \xc2\xb7 " : " | ";
 }
 
+/* Of the first word of `text`; a number and its unit are one. */
+static size_t word_length(const char *text)
+{
+	static const char *const UNITS[] = {
+		"%", "ns", "us", "ms", "s", "B", "KiB", "MiB", "GiB", "TiB"};
+	size_t length = strcspn(text, " ");
+	if (!length || text[length] != ' ' || text[length - 1] < '0' || text[length - 1] > '9')
+		return length;
+	const char *next = text + length + 1;
+	size_t room = strcspn(next, " "), nr = strcspn(next, " ,.;:)");
+	for (size_t i = 0; i < BASE_COUNT(UNITS); i++)
+		if (nr == strlen(UNITS[i]) && !strncmp(next, UNITS[i], nr))
+			return length + 1 + room;
+	return length;
+}
+
 void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
 	size_t indent, const char *text)
 {
@@ -181,7 +216,7 @@ void report_wrap(struct base_str *out, const struct report_style *st, const char
 	at = at < indent ? indent : at;
 	bool first = true;
 	while (*text) {
-		size_t length = strcspn(text, " ");
+		size_t length = word_length(text);
 		struct base_str word = {0};
 		base_str_add_bytes(&word, text, length);
 		size_t width = report_width(base_str_text(&word));

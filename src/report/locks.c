@@ -32,8 +32,9 @@ double report_lock_gain(const struct report_lock *l)
 {
 	if (!l->halved.tried)
 		return 1;
-	return report_between(
-		l->halved.path_speedup, l->halved.replay_speedup, l->halved.replay_share);
+	const struct report_lock_gain *g = &l->halved;
+	return fmin(report_between(g->path_speedup, g->replay_speedup, g->replay_share),
+		g->most_speedup);
 }
 
 uint64_t report_lock_hold_ns(const struct report_lock_use *u)
@@ -479,6 +480,13 @@ static enum base_status halving(struct builder *b, const struct report_lock *l,
 	return BASE_OK;
 }
 
+/* No more can be won than what the holds' halves are together. */
+static double most_speedup(const struct report_locks *out, const struct report_lock *l)
+{
+	double saved_ns = (double)report_lock_hold_ns(&l->use) / 2;
+	return saved_ns < out->path_ns ? out->path_ns / (out->path_ns - saved_ns) : INFINITY;
+}
+
 static enum base_status ask_path(
 	struct builder *b, const struct graph_scenario *lane, unsigned nr, struct base_err *err)
 {
@@ -490,6 +498,7 @@ static enum base_status ask_path(
 		s = graph_lane(model_graph(m), i + 1, &r, err);
 		struct report_lock_gain *g = &b->out->lock[i].halved;
 		g->tried = true;
+		g->most_speedup = most_speedup(b->out, &b->out->lock[i]);
 		g->path_speedup =
 			s == BASE_OK && r.length_ns > 0 ? b->out->path_ns / r.length_ns : 1;
 	}

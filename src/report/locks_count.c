@@ -575,6 +575,9 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 		c->floor_bare_ps = r->u.lock_floor.bare_ps;
 		c->floor_stamps_ps = r->u.lock_floor.stamps_ps;
 		break;
+	case TRACE_thread_end:
+		t->ended = true;
+		break;
 	case TRACE_cpu_in:
 		processor(c, t, true, now);
 		break;
@@ -586,12 +589,37 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 	}
 }
 
+static uint64_t process_of(const struct trace_defs *d, const struct lock_thread *t)
+{
+	return trace_def_stream(d, t->stream)->process;
+}
+
+/* A thread whose end is not in the trace lived as long as its process. */
+static void finish_lives(struct lock_count *c, const struct trace_defs *d)
+{
+	struct base_map last = {0}; /* (0, process) -> time */
+	for (size_t i = 0; i < c->nr_threads && !c->no_memory; i++) {
+		uint64_t of = process_of(d, &c->thread[i]), known = 0;
+		(void)base_map_get(&last, 0, of, &known);
+		if (c->thread[i].last_ns >= known &&
+			base_map_put(&last, 0, of, c->thread[i].last_ns) != BASE_OK)
+			c->no_memory = true;
+	}
+	for (size_t i = 0; i < c->nr_threads; i++) {
+		struct lock_thread *t = &c->thread[i];
+		uint64_t of = process_of(d, t), end = t->last_ns;
+		if (!t->ended && of)
+			(void)base_map_get(&last, 0, of, &end);
+		t->sum.alive_ns = cut(c, t->begin_ns, end);
+	}
+	base_map_fini(&last);
+}
+
 /* What lasts to the end: waits, convoys, and holds, which are that long at least. */
 static void finish(struct lock_count *c)
 {
 	for (size_t i = 0; i < c->nr_threads; i++) {
 		struct lock_thread *t = &c->thread[i];
-		t->sum.alive_ns = cut(c, t->begin_ns, t->last_ns);
 		if (t->on_processor)
 			t->sum.running_ns += cut(c, t->processor_since_ns, t->last_ns);
 		while (t->nr_held)
@@ -638,13 +666,14 @@ enum base_status report_locks_count(struct lock_count *c, const struct report_ru
 			run->progress(
 				run->progress_ctx, "counting what locks were used for", done, all);
 	}
+	if (s == BASE_END && !c->no_memory) {
+		finish_lives(c, trace_reader_defs(run->reader));
+		finish(c);
+		finish_holds(c);
+	}
 	if (c->no_memory)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the locks");
-	if (s != BASE_END)
-		return s;
-	finish(c);
-	finish_holds(c);
-	return BASE_OK;
+	return s == BASE_END ? BASE_OK : s;
 }
 
 void report_locks_count_fini(struct lock_count *c)

@@ -9,14 +9,20 @@ static void set(json_t *o, const char *key, json_t *value)
 	json_object_set_new(o, key, value);
 }
 
+static void set_times_of(json_t *o, const char *key, const struct report_times *t, double mean_ns)
+{
+	if (!t->nr)
+		return;
+	json_t *times = json_pack("{s:o, s:o, s:o}", "count", report_json_u64(t->nr), "total_ns",
+		report_json_u64(t->total_ns), "mean_ns", report_json_ns(mean_ns));
+	if (t->max_ns || !t->total_ns) /* of conditions that are counted it is not known */
+		set(times, "max_ns", report_json_u64(t->max_ns));
+	set(o, key, times);
+}
+
 static void set_times(json_t *o, const char *key, const struct report_times *t)
 {
-	if (t->nr)
-		set(o, key,
-			json_pack("{s:o, s:o, s:o, s:o}", "count", report_json_u64(t->nr),
-				"total_ns", report_json_u64(t->total_ns), "mean_ns",
-				report_json_ns((double)t->total_ns / (double)t->nr), "max_ns",
-				report_json_u64(t->max_ns)));
+	set_times_of(o, key, t, t->nr ? (double)t->total_ns / (double)t->nr : 0);
 }
 
 static void set_use(json_t *o, const struct report_lock_use *u)
@@ -29,7 +35,7 @@ static void set_use(json_t *o, const struct report_lock_use *u)
 		report_json_share(u->acquired ? (double)u->contended / (double)u->acquired : 0));
 	set(o, "failed", report_json_u64(u->failed));
 	set_times(o, "wait", &u->wait);
-	set_times(o, "hold", &u->hold);
+	set_times_of(o, "hold", &u->hold, report_lock_hold_mean_ns(u));
 	set_times(o, "lock_call", &u->lock_call);
 	set_times(o, "unlock_call", &u->unlock_call);
 	if (u->hold.nr) {

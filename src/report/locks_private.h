@@ -37,7 +37,7 @@ struct lock_thread {
 	uint64_t wait_since_ns, cond_since_ns;
 	uint32_t calls_object, leaves_object, leaves_site; /* in the lock function; in unlock */
 	uint64_t call_since_ns, leave_since_ns;
-	bool on_processor, began;
+	bool on_processor, began, ended;
 	uint64_t processor_since_ns, begin_ns, last_ns;
 	struct report_lock_thread sum;
 };

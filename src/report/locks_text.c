@@ -8,7 +8,7 @@
 enum {
 	LABEL_WIDTH = 11,
 	NAME_MIN = 14,
-	NAME_WANTED = 32,
+	NAME_WANTED = 40,
 	BIN_BAR = 18,
 	SITES_SHOWN = 5,
 	RANKS = 8
@@ -264,11 +264,15 @@ static void finding(
 			base_str_add(&s, "; the critical path has hardly any lock");
 		base_str_add(&s, ".");
 	} else {
-		base_str_addf(&s,
-			"No lock was waited for: %zu kind%s of lock, each free whenever it was "
-			"asked for (%s)",
-			l->nr_locks, l->nr_locks == 1 ? "" : "s",
-			l->has & REPORT_LOCKS_events ? "observed" : "counted");
+		base_str_addf(&s, "No lock was waited for: %zu kind%s of lock", l->nr_locks,
+			l->nr_locks == 1 ? "" : "s");
+		if (l->all.failed)
+			base_str_add_counted(&s,
+				"; %s {try|tries} to take one without waiting failed",
+				l->all.failed);
+		else
+			base_str_add(&s, ", each free whenever it was asked for");
+		base_str_addf(&s, " (%s)", l->has & REPORT_LOCKS_events ? "observed" : "counted");
 		other_waits(&s, l);
 		base_str_add(&s, ".");
 	}
@@ -284,7 +288,10 @@ static void finding(
 
 static void rate(struct base_str *s, double value)
 {
-	base_str_addf(s, value >= 100 ? "%.0f" : value >= 1 ? "%.2f" : "%.3g", value);
+	if (value >= 1000)
+		base_str_add_count(s, (uint64_t)llround(value));
+	else
+		base_str_addf(s, value >= 100 ? "%.0f" : value >= 1 ? "%.2f" : "%.3g", value);
 }
 
 static void counts_line(
@@ -427,13 +434,7 @@ static void lock_table(struct base_str *out, const struct report_locks *l,
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < nr; i++) {
 		const struct report_lock *x = &l->lock[i];
-		struct base_str name = {0};
-		base_str_add(&name, x->name);
-		if (x->nr_members > 1)
-			base_str_addf(&name, " %s%llu", report_times(st),
-				(unsigned long long)x->nr_members);
-		report_cell(out, st, base_str_text(&name), t.name_width, true);
-		base_str_fini(&name);
+		report_members_cell(out, st, x->name, x->nr_members, t.name_width);
 		cells(out, &t, use_columns, BASE_COUNT(use_columns), &x->use);
 		cells(out, &t, lock_columns, BASE_COUNT(lock_columns), x);
 		base_str_add(out, "\n");
@@ -463,12 +464,7 @@ static void cond_table(struct base_str *out, const struct report_locks *l,
 		const uint64_t number[] = {x->timeouts, x->signals, x->broadcasts};
 		static const size_t wide[] = {11, 10, 11};
 		struct base_str s = {0};
-		base_str_add(&s, x->name);
-		if (x->nr_members > 1)
-			base_str_addf(
-				&s, " %s%llu", report_times(st), (unsigned long long)x->nr_members);
-		report_cell(out, st, base_str_text(&s), width, true);
-		base_str_reset(&s);
+		report_members_cell(out, st, x->name, x->nr_members, width);
 		base_str_add_count(&s, x->waits);
 		report_right(out, base_str_text(&s), 10);
 		base_str_reset(&s);

@@ -119,6 +119,9 @@ void report_cell(struct base_str *out, const struct report_style *st, const char
 /* The same, padded, of a place in the code: its file and line at the end are kept if they can. */
 void report_place_cell(
 	struct base_str *out, const struct report_style *st, const char *text, size_t width);
+/* The same of the name that `nr` have: their number stands behind it, and is never cut off. */
+void report_members_cell(struct base_str *out, const struct report_style *st, const char *name,
+	uint64_t nr, size_t width);
 void report_right(struct base_str *out, const char *text, size_t width);
 /* Bar of `share` out of `width` columns, in eighths where the terminal can. Padded. */
 void report_bar(struct base_str *out, const struct report_style *st, double share, unsigned width);

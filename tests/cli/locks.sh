@@ -160,6 +160,101 @@ EOF
 	is_json out '[.result.functions[] | select(.function == "memchr") | .calls, .bytes] == [1001, 10100]'
 }
 
+# A call in 32 is timed: neither the first, for which all is cold, nor a rhythm of 32 may speak for the others.
+test_calls_sample() {
+	cat >lengths.c <<'EOF'
+#include <string.h>
+static char text[100001];
+__attribute__((noinline)) static size_t cold(size_t (*length)(const char *), int i)
+{
+	return length(text + (i ? 100000 : 0)) + 1;
+}
+__attribute__((noinline)) static size_t rhythm(size_t (*length)(const char *), int i)
+{
+	return length(text + (i % 32 ? 100000 : 0)) + 1;
+}
+__attribute__((noinline)) static size_t shifted(size_t (*length)(const char *), int i)
+{
+	return length(text + (i % 32 == 16 ? 0 : 100000)) + 1;
+}
+int main(void)
+{
+	size_t (*volatile length)(const char *) = strlen, sum = 0;
+	memset(text, 'x', 100000);
+	for (int i = 0; i < 64; i++)
+		sum += cold(length, i);
+	for (int i = 0; i < 32000; i++)
+		sum += rhythm(length, i) + shifted(length, i);
+	return sum != 64064 + 2001ul * 100000;
+}
+EOF
+	"${CC:-cc}" -O1 -g lengths.c -o lengths
+	expect 0 longpole calls -q -o lengths.lpt -- ./lengths
+	expect 0 longpole calls --json lengths.lpt
+	is_json out '[.result.functions[] | select(.function == "strlen").places[] | {(.where | split(" ")[0]): .}] | add
+		| .cold.wall_ns < 8 * .cold.max_ns and .rhythm.wall_ns < 4 * .shifted.wall_ns and .shifted.wall_ns < 4 * .rhythm.wall_ns'
+}
+
+# Where operations are only counted: a condition variable without a symbol has the same name in each run, what is not measured has no
+# key, a lock that could not be taken was not free, and a thread that nobody ended lived as long as the program.
+test_locks_counted() {
+	local names=() i
+	cat >quiet.c <<'EOF'
+#include <pthread.h>
+#include <sched.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wakened = PTHREAD_COND_INITIALIZER;
+static int waits, ready, nr_busy;
+static void *sleeper(void *unused)
+{
+	pthread_mutex_lock(&lock);
+	for (waits = 1; !ready;)
+		pthread_cond_wait(&wakened, &lock);
+	pthread_mutex_unlock(&lock);
+	return unused;
+}
+static void *trier(void *unused)
+{
+	for (int i = 0; i < 3; i++)
+		nr_busy += pthread_mutex_trylock(&lock) != 0;
+	return unused;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	(void)argv;
+	pthread_mutex_lock(&lock);
+	pthread_create(&t, NULL, argc == 2 ? trier : sleeper, NULL);
+	if (argc == 2)
+		return pthread_join(t, NULL) || nr_busy != 3;
+	while (!waits) {
+		pthread_mutex_unlock(&lock);
+		sched_yield();
+		pthread_mutex_lock(&lock);
+	}
+	if (argc == 3)
+		return 0;
+	ready = 1;
+	pthread_cond_signal(&wakened);
+	pthread_mutex_unlock(&lock);
+	return pthread_join(t, NULL);
+}
+EOF
+	"${CC:-cc}" -O1 -s -pthread quiet.c -o quiet
+	for i in 1 2; do
+		expect 0 longpole locks -q --mode=count -o "quiet$i.lpt" -- ./quiet
+		expect 0 longpole locks --json "quiet$i.lpt"
+		is_json out '.result.condition_variables | length == 1 and .[0].wait.count > 0 and (.[0].wait | has("max_ns") | not)'
+		names+=("$(jq -r '.result.condition_variables[].condition_variable' out)")
+	done
+	[[ ${names[0]} == "${names[1]}" && ${names[0]} == 'condition variable quiet+0x'* ]] || fail "names: ${names[*]}"
+	expect 0 longpole locks -q --mode=count -o quiet.lpt -- ./quiet try
+	has err 'No lock was waited for: 1 kind of lock; 3 tries to take one without waiting failed (counted).'
+	expect 0 longpole locks -q --mode=count -o quiet.lpt -- ./quiet is left
+	expect 0 longpole locks --json quiet.lpt
+	is_json out '.result.threads | length == 2 and all(.[]; .alive_ns > 0)'
+}
+
 # read() of zeros is the kernel's, filling memory the program's.
 test_calls_kernel() {
 	expect 0 longpole calls -q -k -o calls.lpt -- dd if=/dev/zero of=/dev/null bs=1M count=300

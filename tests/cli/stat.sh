@@ -30,6 +30,13 @@ test_stat_equals_what_threads_say() {
 	is_json stat.json '.result.signals_passed_on >= 10'
 }
 
+# Of a tick or two nobody knows what was the kernel's; and one is not many.
+test_stat_of_little() {
+	expect 0 longpole stat true
+	has err ' together (too few clock ticks to tell them apart), ' '; 1 stop to read them cost some'
+	! grep -q 'kernel 0 ns' err || fail 'a zero that was not counted'
+}
+
 test_stat_phases() {
 	expect 7 longpole stat --json -o stat.json "$known"
 	is_json stat.json '.result.phases[] | select(.name == "busy") |

@@ -690,6 +690,41 @@ static void place_cell_keeps_the_line(void **state)
 	}
 }
 
+static void a_number_keeps_its_unit(void **state)
+{
+	(void)state;
+	struct base_str out = {0};
+	struct report_style st = {.columns = 24};
+	report_wrap(&out, &st, "TIME", 6, "of holds, nested 0 ns waited, 12 % of 3 streams");
+	assert_string_equal(base_str_text(&out), "TIME  of holds, nested\n"
+						 "      0 ns waited, 12 %\n"
+						 "      of 3 streams\n");
+	base_str_reset(&out);
+	st.columns = 13;
+	report_wrap(&out, &st, "TIME", 6, "took 12 % of 3 streams");
+	assert_string_equal(base_str_text(&out), "TIME  took\n"
+						 "      12 % of\n"
+						 "      3\n"
+						 "      streams\n");
+	base_str_fini(&out);
+}
+
+static void a_number_of_members_is_not_cut_off(void **state)
+{
+	(void)state;
+	struct base_str out = {0};
+	struct report_style st = {.columns = 80};
+	report_members_cell(&out, &st, "mutex made by connection_new", 231, 24);
+	assert_string_equal(base_str_text(&out), "mutex made by con.. x231");
+	base_str_reset(&out);
+	report_members_cell(&out, &st, "mutex a", 2, 12);
+	assert_string_equal(base_str_text(&out), "mutex a x2  ");
+	base_str_reset(&out);
+	report_members_cell(&out, &st, "mutex made by connection_new", 1, 24);
+	assert_string_equal(base_str_text(&out), "mutex made by connecti..");
+	base_str_fini(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -713,6 +748,8 @@ int main(void)
 		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(says_what_recording_cost),
 		cmocka_unit_test(foreign_texts_are_cleaned),
+		cmocka_unit_test(a_number_keeps_its_unit),
+		cmocka_unit_test(a_number_of_members_is_not_cut_off),
 		cmocka_unit_test(survives_lack_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,27 @@ static void path_and_prediction(void **state)
 	finish(&b);
 }
 
+/* A replay in which by chance threads meet less is not believed: half of the holds' time is all
+ * that can be won. */
+static void no_more_than_the_holds(void **state)
+{
+	(void)state;
+	struct bench b;
+	taking_turns(&b);
+	struct report_locks *l = locks_of(&b, 0, 0);
+	struct report_lock m = *lock_of(l, "mutex m");
+	double half_ns = (double)m.use.hold.total_ns / 2,
+	       most = l->path_ns / (l->path_ns - half_ns);
+	assert_true(most > 1.7);
+	assert_true(report_lock_gain(&m) <= most);
+	m.halved.replayed = true;
+	m.halved.replay_share = 1;
+	m.halved.replay_speedup = 9;
+	assert_near(report_lock_gain(&m), most, 1e-9);
+	report_locks_free(l);
+	finish(&b);
+}
+
 /* A lock's share of the path is all that is done under it: here a write to the disk and another
  * lock. */
 static void what_is_done_under_a_lock(void **state)
@@ -342,6 +363,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nested_locks_are_not_counted_twice),
 		cmocka_unit_test(path_and_prediction),
+		cmocka_unit_test(no_more_than_the_holds),
 		cmocka_unit_test(what_is_done_under_a_lock),
 		cmocka_unit_test(condition_variables),
 		cmocka_unit_test(held_to_the_end),
