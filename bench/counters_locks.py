@@ -23,6 +23,7 @@ APP = {
     "stamps": (["--locks=stamps"], 8),
 }
 CONTROL = "unrecorded again"
+SAMPLED_S = 5
 MODES = ("count", "sampled", "stamps", "full")
 
 
@@ -112,7 +113,9 @@ def share_inside(server, prefix, place):
         return None
     with subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", "2000", "-o", data, "-p", ",".join(map(str, server.pids()))],
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as perf:
-        server.load()
+        until = time.monotonic() + SAMPLED_S  # perf needs a while to begin
+        while time.monotonic() < until:
+            server.load()
         perf.send_signal(signal.SIGINT)
     server.stop()
     report = subprocess.run(["perf", "report", "-i", data, "--stdio", "--sort", "dso"], capture_output=True, text=True, check=False).stdout
