@@ -167,9 +167,13 @@ class Bench:
         self.foreign.append(run.foreign_share)
         return run
 
-    def row(self, name, value, unit, goal=None, goal_is=None, peer=None, peer_version=None, runs=None, why=None):
+    def row(self, name, value, unit, goal=None, goal_is=None, peer=None, peer_version=None, runs=None, why=None,
+            unmeasurable=None):
+        """unmeasurable: why this machine could not measure it now; the goal is then neither met nor missed."""
         met = None
-        if value is not None and goal is not None:
+        if unmeasurable:
+            why = "; ".join(filter(None, (unmeasurable, why)))
+        elif value is not None and goal is not None:
             met = value <= goal if goal_is == "max" else value >= goal
         if isinstance(value, float):
             value = float("%.6g" % value)
@@ -193,7 +197,7 @@ class Bench:
             goal = ""
             if row["goal"] is not None:
                 goal = "%s %g" % ("<=" if row["goal_is"] == "max" else ">=", row["goal"])
-            met = {True: "yes", False: "NO", None: ""}[row["met"]]
+            met = {True: "yes", False: "NO", None: "" if row["goal"] is None else "?"}[row["met"]]
             tail = []
             if row["peer"]:
                 tail.append("%s %s" % (row["peer"], row["peer_version"] or ""))

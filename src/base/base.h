@@ -38,6 +38,14 @@ const char *base_status_name(enum base_status s);   /* "ERR_CORRUPT" */
 const char *base_status_line(enum base_status s);   /* "the file's contents are damaged" */
 const char *base_status_advice(enum base_status s); /* what to try; "" when there is nothing */
 
+/* One row of refusal.def: an errno, where it most likely comes from, what the user can do. */
+struct base_refusal {
+	int sys_errno;
+	enum base_status status;
+	const char *cause, *advice; /* advice "": the cause says it */
+};
+const struct base_refusal *base_refusal_of(int sys_errno); /* NULL: it has no row */
+
 enum { BASE_ERR_CAUSES_MAX = 8, BASE_ERR_TEXT_MAX = 240 };
 
 /*
@@ -55,8 +63,8 @@ struct base_err {
 /* base_fail() - start a new error and return its status: `return base_fail(err, ..., "...");`. */
 enum base_status base_fail(struct base_err *err, enum base_status s, const char *fmt, ...)
 	BASE_PRINTF(3, 4);
-/* base_fail_errno() - the same for a refused system call; appends strerror(sys_errno). BASE_ERR_IO
- * except ENOMEM -> BASE_ERR_NOMEM, EACCES/EPERM/ENOENT/ENOSYS -> BASE_ERR_ENV. */
+/* base_fail_errno() - the same for a refused system call; appends strerror(sys_errno). The status
+ * is that of sys_errno's row in refusal.def, BASE_ERR_IO without one. */
 enum base_status base_fail_errno(struct base_err *err, int sys_errno, const char *fmt, ...)
 	BASE_PRINTF(3, 4);
 /* base_cause() - add what we were doing when a callee failed; returns err->status. */

@@ -104,24 +104,24 @@ enum base_status base_fail(struct base_err *err, enum base_status s, const char 
 	return s;
 }
 
-static enum base_status status_of_errno(int sys_errno)
+const struct base_refusal *base_refusal_of(int sys_errno)
 {
-	switch (sys_errno) {
-	case ENOMEM:
-		return BASE_ERR_NOMEM;
-	case EACCES:
-	case EPERM:
-	case ENOENT:
-	case ENOSYS:
-		return BASE_ERR_ENV;
-	default:
-		return BASE_ERR_IO;
+	static const struct base_refusal refusals[] = {
+#define REFUSAL(sys_errno, status, cause, advice) {sys_errno, BASE_ERR_##status, cause, advice},
+#include "base/refusal.def"
+	};
+
+	for (size_t i = 0; i < BASE_COUNT(refusals); i++) {
+		if (refusals[i].sys_errno == sys_errno)
+			return &refusals[i];
 	}
+	return NULL;
 }
 
 enum base_status base_fail_errno(struct base_err *err, int sys_errno, const char *fmt, ...)
 {
-	enum base_status s = status_of_errno(sys_errno);
+	const struct base_refusal *refusal = base_refusal_of(sys_errno);
+	enum base_status s = refusal ? refusal->status : BASE_ERR_IO;
 	va_list ap;
 
 	if (!err)

@@ -152,6 +152,7 @@ int cmd_fail(struct cmd *c, enum base_status s)
 	const struct base_err *e = &c->err;
 	bool known = e->nr_causes > 0;
 	const char *advice = base_status_advice(s);
+	const struct base_refusal *refusal = base_refusal_of(e->sys_errno);
 	error_line(c, "%s", known ? e->cause[0] : base_status_line(s));
 	struct base_str more = {0};
 	for (unsigned i = 1; i < e->nr_causes && i < BASE_ERR_CAUSES_MAX; i++) {
@@ -161,11 +162,10 @@ int cmd_fail(struct cmd *c, enum base_status s)
 	}
 	/* Usage, limits and what is not the kernel's say all in their first line; anything else
 	 * gets a likely cause. */
-	if (e->sys_errno == ENOENT || e->sys_errno == EACCES) {
-		base_str_add(&more,
-			e->sys_errno == ENOENT
-				? "    likely cause: the name is misspelt, or it was not made yet\n"
-				: "    likely cause: it belongs to another user\n");
+	if (refusal) {
+		base_str_addf(&more, "    likely cause: %s\n", refusal->cause);
+		if (*refusal->advice)
+			base_str_addf(&more, "    try: %s\n", refusal->advice);
 	} else if (s != BASE_ERR_USAGE && s != BASE_ERR_LIMIT && s != BASE_ERR_NOTFOUND &&
 		   (s != BASE_ERR_ENV || e->sys_errno || !known)) {
 		if (known)

@@ -720,12 +720,14 @@ enum {
 	AUX_CALL = 1u << 24, /* | (system call + 1) << 12 | (cause + 1); each 0: not known */
 	AUX_CALL_SHIFT = 12,
 	AUX_CALL_MASK = (1 << 12) - 1,
-	AUX_IDLE = 1,   /* runnable: nobody had the processor */
-	AUX_SENDS = 8,  /* device: a discipline sends; */
-	AUX_DISK = 16,  /* ... a disk does TRACE_DISK_*: + that */
-	AUX_HIDDEN = 1, /* blocked: its leaving was not shown */
-	AUX_UNSEEN = 1, /* idle: before anything was seen of it */
-	AUX_STOLEN = 3, /* runnable: nobody had it, and no quota either */
+	AUX_IDLE = 1,         /* runnable: nobody had the processor */
+	AUX_SENDS = 8,        /* device: a discipline sends; */
+	AUX_DISK = 16,        /* ... a disk does TRACE_DISK_*: + that */
+	AUX_HIDDEN = 1,       /* blocked: its leaving was not shown */
+	AUX_UNSEEN = 1,       /* idle: before anything was seen of it */
+	AUX_FAULT = 1u << 27, /* io: no call's, a page fault's */
+	AUX_LOAD = 1,         /* start: of its own program */
+	AUX_STOLEN = 3,       /* runnable: nobody had it, and no quota either */
 	/* ... for so long that it was not allowed to run: | the cgroup's path, 0: not known */
 	AUX_QUOTA = 1u << 25,
 	AUX_THROTTLED = 1u << 26, /* the kernel said so; else it is concluded */

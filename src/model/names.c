@@ -359,6 +359,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		if (class_ix == NONE) {
 			base_str_add(s, st->aux == MODEL_POLL_NOTHING
 						? "waiting for a signal or a time limit"
+					: st->aux == AUX_FAULT
+						? "reading pages from disk (page faults)"
 						: "waiting for readiness");
 			break;
 		}
@@ -374,7 +376,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 								  : "sleeping");
 		break;
 	case MODEL_STATE_start:
-		base_str_add(s, "starting a program");
+		base_str_add(s, st->aux == AUX_LOAD ? "loading the program (exec, dynamic loader)"
+						    : "starting a program");
 		break;
 	case MODEL_STATE_annotated:
 		add_annotated(m, s, st);

@@ -268,7 +268,8 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 		.queue = NONE,
 		.begin_ns = r->time_ns,
 		.active = true};
-	if (!t->nr_held)
+	/* (those of which only the long ones are recorded begin no part of the program) */
+	if (!t->nr_held && b->op != TRACE_IO_open && b->op != TRACE_IO_look)
 		t->run_state = model_run_state(m, t, b->site);
 	struct object *f = NULL;
 	if (b->op == TRACE_IO_read || b->op == TRACE_IO_accept)

@@ -379,6 +379,8 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
 
 enum {
 	SWITCH_MAX_NS = 20000, /* between the two records of one context switch */
+	LEFT_IN_FAULT = 4,     /* cpu_out's `preempted` */
+	LEFT_IN_LOADER = 5,
 };
 
 uint32_t model_processor_queue(struct model *m, uint64_t number)
@@ -425,9 +427,11 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		return;
 	}
 	uint32_t queue = model_processor_queue(m, r->u.cpu_out.processor);
+	uint64_t why = r->u.cpu_out.preempted;
+	bool preempted = why && why < LEFT_IN_FAULT;
 	if (queue == NONE)
 		return;
-	model_processor_out(m, t, r->u.cpu_out.processor, r->time_ns, r->u.cpu_out.preempted != 0);
+	model_processor_out(m, t, r->u.cpu_out.processor, r->time_ns, preempted);
 	t->processor_queue = NONE;
 	/* Woken within its wait and asleep again: what it did meanwhile is no part of any path that
 	 * we know, so the processor still is as the one before left it. */
@@ -444,12 +448,12 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	}
 	t->left_in_wait = true;
 	t->io.out_ns = r->time_ns;
-	t->io.preempted = r->u.cpu_out.preempted != 0;
+	t->io.preempted = preempted;
 	if (t->mode != MODE_RUNNING)
 		return;
 	enum model_state_kind kind =
 		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
-	if (r->u.cpu_out.preempted) {
+	if (preempted) {
 		model_visit_leaves(t, r->time_ns);
 		t->resume_state = t->graph_state;
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, queue, 1,
@@ -483,10 +487,15 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	t->spawn_site = 0;
 	model_visit_leaves(t, r->time_ns);
 	t->resume_state = t->graph_state;
-	model_verb(m, t, spawns ? GRAPH_VERB_state : GRAPH_VERB_wait, r->time_ns, 0, 0,
-		model_make_state(m, spawns ? MODEL_STATE_start : MODEL_STATE_blocked, t->role, NONE,
-			site, NONE),
-		0);
+	uint32_t state =
+		why == LEFT_IN_FAULT
+			? model_make_state(m, MODEL_STATE_io, NONE, NONE, site, AUX_FAULT)
+		: why == LEFT_IN_LOADER
+			? model_make_state(m, MODEL_STATE_start, t->role, NONE, 0, AUX_LOAD)
+			: model_make_state(m, spawns ? MODEL_STATE_start : MODEL_STATE_blocked,
+				  t->role, NONE, site, NONE);
+	bool known = spawns || why >= LEFT_IN_FAULT;
+	model_verb(m, t, known ? GRAPH_VERB_state : GRAPH_VERB_wait, r->time_ns, 0, 0, state, 0);
 	t->mode = MODE_BLOCKED;
 }
 

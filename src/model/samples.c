@@ -245,7 +245,7 @@ static bool add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
 			is_recorders(m, module) ? "longpole's recorder"
 			: module && module < m->defs->nr_modules
 				? base_name(trace_text_of(m->defs, m->defs->modules[module].path))
-				: "outside every module";
+				: "code of no file (made at run time)";
 	} else {
 		of.name = trace_text_of(m->defs, (uint32_t)function);
 	}

@@ -20,6 +20,7 @@ enum {
 		128, /* 516 KiB a processor with its head page: what users get without privilege */
 	BUFFER_PAGES_WIDE = 512, /* for everybody's events, of which there may be many more */
 	BUFFER_PAGES_MIN = 4,
+	BUFFER_PAGES_FAULTS = 8, /* some 400: of those that wait for a disk */
 	CPUS_MAX = 4096,
 };
 
@@ -202,6 +203,7 @@ struct buffer { /* of one processor */
 	uint64_t tail, head; /* of this reading */
 	uint64_t next_at;    /* where `next` begins */
 	bool has_next;
+	bool faults; /* its samples are page faults' ends */
 	struct record_perf_record next;
 	_Alignas(8) uint8_t copy[UINT16_MAX + 1]; /* a record that wraps around, and all others: the
 						     kernel may write on */
@@ -239,7 +241,8 @@ struct events {                        /* of whom, and what */
 	uint32_t pid;                  /* 0: of everybody on a processor */
 	uint64_t sample_hz, period_ns; /* a sample each time that it ran so long, when not 0 */
 	bool switches;
-	bool probe; /* of that thread alone, only while record_perf_enable() says so */
+	bool probe;  /* of that thread alone, only while record_perf_enable() says so */
+	bool faults; /* page faults that wait for a disk, and nothing else */
 };
 
 static int open_event(const struct events *of, int cpu)
@@ -272,6 +275,13 @@ static int open_event(const struct events *of, int cpu)
 		.clockid = CLOCK_MONOTONIC_RAW,
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX}; /* we poll: nobody has to be woken */
+	if (of->faults) {
+		attr.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+		attr.freq = attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 0;
+		attr.context_switch = 0;
+		attr.sample_period = 1;
+		attr.sample_max_stack = 1;
+	}
 	return (int)syscall(SYS_perf_event_open, &attr, of->pid ? (pid_t)of->pid : -1, cpu, -1,
 		PERF_FLAG_FD_CLOEXEC);
 }
@@ -300,9 +310,10 @@ static struct buffer *buffer_open(const struct events *of, int cpu, int *ret_err
 		*ret_errno = errno;
 		return buffer_close(b);
 	}
+	b->faults = of->faults;
 	bool wide = !of->pid || of->pid == RECORD_PERF_SYSTEM;
-	for (size_t pages = wide ? BUFFER_PAGES_WIDE : BUFFER_PAGES; pages >= BUFFER_PAGES_MIN;
-		pages /= 2) {
+	size_t pages = of->faults ? BUFFER_PAGES_FAULTS : wide ? BUFFER_PAGES_WIDE : BUFFER_PAGES;
+	for (; pages >= BUFFER_PAGES_MIN; pages /= 2) {
 		size_t bytes = PAGE_BYTES * (pages + 1);
 		void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
 		if (map != MAP_FAILED) {
@@ -334,10 +345,25 @@ static int open_all(struct record_perf *p, struct events of)
 	return why;
 }
 
+static void close_from(struct record_perf *p, size_t first)
+{
+	while (p->nr > first)
+		buffer_close(p->buffer[--p->nr]);
+}
+
 static void close_all(struct record_perf *p)
 {
-	while (p->nr)
-		buffer_close(p->buffer[--p->nr]);
+	close_from(p, 0);
+}
+
+/* What the disk keeps waiting without a call. Where that is refused (locked memory is limited)
+ * these waits have no name, as all that are in no call. */
+static void open_faults(struct record_perf *p, struct events of)
+{
+	size_t nr = p->nr;
+	of.faults = true;
+	if (of.switches && open_all(p, of))
+		close_from(p, nr);
 }
 
 static void explain(char text[RECORD_PERF_WHY], int why)
@@ -361,6 +387,7 @@ static bool open_wide(struct record_perf *p, struct events of)
 		close_all(p);
 		return false;
 	}
+	open_faults(p, of);
 	record_perf_own_init(&p->own, pid);
 	p->wide = true;
 	return true;
@@ -383,8 +410,10 @@ struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 		of.sample_hz = 0;
 		why = open_all(p, of);
 	}
-	if (!why)
+	if (!why) {
+		open_faults(p, of);
 		return p;
+	}
 	if (switches)
 		explain(why_no_switches, why);
 	return record_perf_close(p);
@@ -411,7 +440,10 @@ struct record_perf *record_perf_open_probe(
 		.switches = switches,
 		.probe = true};
 	struct record_perf *p = base_alloc(sizeof *p);
-	return p && !open_all(p, of) ? p : record_perf_close(p);
+	if (!p || open_all(p, of))
+		return record_perf_close(p);
+	open_faults(p, of);
+	return p;
 }
 
 bool record_perf_is_wide(const struct record_perf *p)
@@ -465,8 +497,11 @@ static void advance(struct buffer *b)
 		copy_out(b, b->tail, b->copy, h.size);
 		b->next_at = b->tail;
 		b->tail += h.size;
-		if (record_perf_parse(b->copy, h.size, &b->next))
-			b->has_next = b->next.event.kind != RECORD_EVENT_none;
+		if (!record_perf_parse(b->copy, h.size, &b->next))
+			continue;
+		if (b->faults && b->next.event.kind == RECORD_EVENT_sample)
+			b->next.event.kind = RECORD_EVENT_fault;
+		b->has_next = b->next.event.kind != RECORD_EVENT_none;
 	}
 }
 

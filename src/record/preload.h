@@ -321,6 +321,9 @@ void preload_io_end(struct preload_io *io, int64_t result); /* result as the cal
 void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site,
 	uint64_t begin_tsc, int64_t result);
 
+/* Both records afterwards, of no object, for calls that are of interest only when they lasted. */
+void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t result);
+
 /* ---- modules, annotations -----------------------------------------------------------------------
  */
 

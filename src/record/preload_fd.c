@@ -510,6 +510,20 @@ static int made(int fd)
 	{                                                                                          \
 		return made(PRELOAD_REAL(name) arguments);                                         \
 	}
+/* Opening may wait: for a disk, for the other end of a FIFO. */
+#define OPENED(name, arguments)                                                                    \
+	({                                                                                         \
+		uint64_t begin_tsc_ = preload_active() ? preload_now() : 0;                        \
+		int fd_ = made(PRELOAD_REAL(name) arguments);                                      \
+		if (begin_tsc_)                                                                    \
+			preload_io_lasted(TRACE_IO_open, PRELOAD_SITE, begin_tsc_, fd_);           \
+		fd_;                                                                               \
+	})
+#define OPENS_FD(name, parameters, arguments)                                                      \
+	PRELOAD_EXPORT int name parameters                                                         \
+	{                                                                                          \
+		return OPENED(name, arguments);                                                    \
+	}
 #define MODE_OF(flags)                                                                             \
 	({                                                                                         \
 		mode_t mode_ = 0;                                                                  \
@@ -524,12 +538,12 @@ static int made(int fd)
 
 PRELOAD_EXPORT int open(const char *path, int flags, ...)
 {
-	return made(PRELOAD_REAL(open)(path, flags, MODE_OF(flags)));
+	return OPENED(open, (path, flags, MODE_OF(flags)));
 }
 
 PRELOAD_EXPORT int openat(int dir, const char *path, int flags, ...)
 {
-	return made(PRELOAD_REAL(openat)(dir, path, flags, MODE_OF(flags)));
+	return OPENED(openat, (dir, path, flags, MODE_OF(flags)));
 }
 PRELOAD_ALIAS(open64, open)
 PRELOAD_ALIAS(__open, open)
@@ -538,12 +552,12 @@ PRELOAD_ALIAS(openat64, openat)
 
 int __open_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
-MAKES_FD(__open_2, (const char *path, int flags), (path, flags))
-MAKES_FD(__openat_2, (int dir, const char *path, int flags), (dir, path, flags))
+OPENS_FD(__open_2, (const char *path, int flags), (path, flags))
+OPENS_FD(__openat_2, (int dir, const char *path, int flags), (dir, path, flags))
 PRELOAD_ALIAS(__open64_2, __open_2)
 PRELOAD_ALIAS(__openat64_2, __openat_2)
 
-MAKES_FD(creat, (const char *path, mode_t mode), (path, mode))
+OPENS_FD(creat, (const char *path, mode_t mode), (path, mode))
 PRELOAD_ALIAS(creat64, creat)
 MAKES_FD(socket, (int family, int type, int protocol), (family, type, protocol))
 MAKES_FD(timerfd_create, (int clock, int flags), (clock, flags))

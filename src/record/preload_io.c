@@ -60,6 +60,15 @@ void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t s
 	preload_io_end(&io, result);
 }
 
+void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t result)
+{
+	if (preload_now() - begin_tsc <= LASTED_TICKS)
+		return;
+	struct preload_io io = {.begin_tsc = begin_tsc, .site = site, .op = op, .open = true};
+	PRELOAD_RECORD_AT(begin_tsc, io_begin, 0, op, 0, site);
+	preload_io_end(&io, result);
+}
+
 /* ---- plain calls ---------------------------------------------------------------------------- */
 
 /* IO: name, op, expression for bytes asked for, result type, parameters (fd among them), arguments.

@@ -9,6 +9,7 @@
 #include "record/preload.h"
 
 #include <aio.h>
+#include <dirent.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <poll.h>
@@ -25,6 +26,7 @@
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>

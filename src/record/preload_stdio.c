@@ -235,9 +235,12 @@ int __vfprintf_chk(FILE *f, int flag, const char *format, va_list list)
 
 PRELOAD_EXPORT FILE *fopen(const char *path, const char *mode)
 {
+	uint64_t begin_tsc = preload_active() ? preload_now() : 0;
 	FILE *f = PRELOAD_REAL(fopen)(path, mode);
 	if (f)
 		preload_fd_forget(f->_fileno);
+	if (begin_tsc)
+		preload_io_lasted(TRACE_IO_open, PRELOAD_SITE, begin_tsc, f ? 0 : -1);
 	return f;
 }
 PRELOAD_ALIAS(fopen64, fopen)

@@ -76,8 +76,7 @@ struct session {
 	struct record_namer namer; /* with a listener */
 	uint64_t named_ns;
 	int signal_fd, sched_policy, nice;
-	sigset_t old_signals;
-	struct sigaction old_xfsz;
+	struct record_signals before;
 	struct record_lock_floor floor;
 	uint64_t stolen_ns; /* by the machine's host: since boot, then of this recording */
 	int load_fd;        /* /proc/loadavg; -1: not to be had */
@@ -123,7 +122,7 @@ static enum base_status take_signals(struct session *s)
 	static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
 	for (size_t i = 0; i < BASE_COUNT(taken); i++)
 		sigaddset(&set, taken[i]);
-	sigprocmask(SIG_BLOCK, &set, &s->old_signals);
+	sigprocmask(SIG_BLOCK, &set, &s->before.blocked);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return base_fail_errno(s->err, errno, "cannot wait for signals");
@@ -252,14 +251,14 @@ static enum base_status start_program(struct session *s, const char *program, co
 		return record_child_start(&s->child, program, o->argv,
 			&(struct record_child_environment){
 				.preload = preload, .ring = s->ring.path, .memory = s->memory.path},
-			&s->old_signals, s->err);
+			&s->before, s->err);
 	enum base_status status =
 		record_valgrind_ready(&s->valgrind, s->memory.path, o->argv, s->err);
 	if (status != BASE_OK)
 		return status;
 	return record_child_start(&s->child, s->valgrind.program, s->valgrind.argv,
-		&(struct record_child_environment){.valgrind_lib = s->valgrind.dir},
-		&s->old_signals, s->err);
+		&(struct record_child_environment){.valgrind_lib = s->valgrind.dir}, &s->before,
+		s->err);
 }
 
 static enum base_status set_up_program(
@@ -676,7 +675,6 @@ static void run(struct session *s)
 static enum base_status start(struct session *s)
 {
 	struct record_converter *c = &s->converter;
-	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	if (s->has_program) {
 		c->main_pid = (uint32_t)s->child.pid;
 		c->main_argv = s->opts->argv;
@@ -684,9 +682,6 @@ static enum base_status start(struct session *s)
 		if (task)
 			task->live = 1;
 	}
-	/* Only now, so that the child has not inherited it. A file that grows too large is an
-	 * error, no end. */
-	sigaction(SIGXFSZ, &ignore, &s->old_xfsz);
 	/* The whole system's events are many, and come when all processors are busy: we must get
 	 * one in time, for a little. */
 	errno = 0;
@@ -848,11 +843,8 @@ static void tear_down(struct session *s)
 {
 	if (s->child.pid > 0 && !s->begin_ns)
 		record_child_cancel(&s->child);
-	if (s->begin_ns) {
-		sigaction(SIGXFSZ, &s->old_xfsz, NULL);
-		if (s->sched_policy == SCHED_OTHER)
-			sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
-	}
+	if (s->begin_ns && s->sched_policy == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 	if (s->begin_ns && s->kernel.open)
 		setpriority(PRIO_PROCESS, 0, s->nice);
 	record_perf_close(s->perf);
@@ -874,8 +866,9 @@ static void tear_down(struct session *s)
 		while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
 			continue;
 		close(s->signal_fd);
-		sigprocmask(SIG_SETMASK, &s->old_signals, NULL);
+		sigprocmask(SIG_SETMASK, &s->before.blocked, NULL);
 	}
+	sigaction(SIGXFSZ, &s->before.file_too_large, NULL);
 }
 
 enum base_status record_run(
@@ -901,6 +894,8 @@ enum base_status record_run(
 		.nr_processors = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN),
 		.child = {.pid = -1}};
 	s->cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+	/* a file that grows too large is an error, no end */
+	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &s->before.file_too_large);
 	enum base_status status = set_up(s, program);
 	if (status == BASE_OK)
 		status = start(s);

@@ -37,8 +37,11 @@ enum record_event_kind {
 	RECORD_EVENT_sample,
 	RECORD_EVENT_out,       /* leaves the processor */
 	RECORD_EVENT_preempted, /* the same, but could have run on */
+	RECORD_EVENT_out_fault, /* leaves it in a page fault: waits for a disk */
+	RECORD_EVENT_out_load,  /* leaves it in exec or the dynamic loader, which read files */
 	RECORD_EVENT_in,
-	RECORD_EVENT_fork, /* the task begins; `other` is its parent's pid */
+	RECORD_EVENT_fault, /* a page fault that had to wait for a disk ends */
+	RECORD_EVENT_fork,  /* the task begins; `other` is its parent's pid */
 	RECORD_EVENT_exec,
 	RECORD_EVENT_exit,        /* of this task */
 	RECORD_EVENT_process_end, /* of the last task of the process */

@@ -20,6 +20,7 @@ enum {
 	ATTACH_NS = 200000000, /* how long a new image may take to attach */
 	/* who did not attach, lived no longer and was mentioned by nobody gets no stream */
 	SHORT_LIFE_NS = 20000000,
+	FAULT_RUN_NS = 100000,   /* of the processor's time, in a fault, between sleeps */
 	UNATTACHED_NS = 5000000, /* ... and is not even counted as not recorded */
 	EVENT_COMMAND_MAX = 4096,
 };
@@ -77,6 +78,29 @@ static void queue_event(
 	task->nr_marks += is_mark(e->kind);
 	task->nr_ends += ends_life(e->kind);
 	c->nr_waiting++;
+}
+
+/*
+ * The kernel tells of a fault when it is over: whoever slept and has done nothing since slept in
+ * it. It may have slept several times, for the memory map's lock or a page that another reads.
+ */
+static void queue_fault(struct record_task *task, uint64_t time_ns)
+{
+	size_t at = task->nr;
+	while (at > task->first && task->event[at - 1].time_ns > time_ns)
+		at--;
+	for (uint64_t after_ns = time_ns; at > task->first; at--) {
+		struct record_event *e = &task->event[at - 1];
+		if (e->kind == RECORD_EVENT_in) {
+			if (after_ns - e->time_ns > FAULT_RUN_NS)
+				break;
+		} else if (e->kind == RECORD_EVENT_out) {
+			e->kind = RECORD_EVENT_out_fault;
+		} else if (e->kind != RECORD_EVENT_preempted) {
+			break;
+		}
+		after_ns = e->time_ns;
+	}
 }
 
 static struct record_event next_event(struct record_converter *c, struct record_task *task)
@@ -320,6 +344,9 @@ static void resolve_call(
 static void put_event(
 	struct record_converter *c, struct record_thread *t, const struct record_event *e)
 {
+	static const uint8_t left[] = {[RECORD_EVENT_preempted] = 1,
+		[RECORD_EVENT_out_fault] = 4,
+		[RECORD_EVENT_out_load] = 5};
 	struct trace_record r = {.time_ns = e->time_ns};
 	switch (e->kind) {
 	case RECORD_EVENT_sample:
@@ -327,9 +354,11 @@ static void put_event(
 		break;
 	case RECORD_EVENT_out:
 	case RECORD_EVENT_preempted:
+	case RECORD_EVENT_out_fault:
+	case RECORD_EVENT_out_load:
 		r.kind = TRACE_cpu_out;
 		r.u.cpu_out.processor = e->cpu;
-		r.u.cpu_out.preempted = e->kind == RECORD_EVENT_preempted;
+		r.u.cpu_out.preempted = left[e->kind];
 		record_thread_put(c, t, &r);
 		break;
 	case RECORD_EVENT_in:
@@ -417,6 +446,17 @@ void record_thread_events(struct record_converter *c, struct record_thread *t, u
 		write_event(c, task);
 }
 
+/* Whoever executes a program calls nothing that we see before its own first instructions: it slept
+ * in exec or in the dynamic loader. */
+static void name_loading(const struct record_task *task, uint64_t time_ns)
+{
+	if (!task->since_exec || (task->owner && task->owner->number))
+		return;
+	for (size_t i = task->first; i < task->nr && task->event[i].time_ns <= time_ns; i++)
+		if (task->event[i].kind == RECORD_EVENT_out)
+			task->event[i].kind = RECORD_EVENT_out_load;
+}
+
 void record_thread_start(struct record_converter *c, struct record_thread *t, uint64_t time_ns)
 {
 	t->started = true;
@@ -429,6 +469,7 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 		if (is_mark(task->event[i].kind))
 			nr_before = i - task->first + 1;
 	write_lives_before(c, task, nr_before);
+	name_loading(task, time_ns);
 	struct record_thread *before = task->owner;
 	if (before && !before->number && before->tid == t->tid && before->pid == t->pid) {
 		/* It has attached late, as on a busy machine: go on in the stream that it has got
@@ -533,6 +574,10 @@ void record_converter_event(struct record_converter *c, const struct record_even
 	case RECORD_EVENT_fork:
 		event_fork(c, task, leader, e);
 		break;
+	case RECORD_EVENT_fault:
+		queue_fault(task, e->time_ns);
+		base_free(e->frame);
+		return;
 	default:
 		break;
 	}

@@ -313,7 +313,7 @@ static char **make_environment(const struct record_child_environment *e, struct 
 }
 
 _Noreturn static void run_child(const char *path, char *const *argv, char **env, int go_fd,
-	int fail_fd, const sigset_t *signals)
+	int fail_fd, const struct record_signals *before)
 {
 	char byte;
 	ssize_t n;
@@ -322,7 +322,8 @@ _Noreturn static void run_child(const char *path, char *const *argv, char **env,
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		_exit(125); /* allowed: the child that becomes the program */
-	sigprocmask(SIG_SETMASK, signals, NULL);
+	sigaction(SIGXFSZ, &before->file_too_large, NULL);
+	sigprocmask(SIG_SETMASK, &before->blocked, NULL);
 	execve(path, argv, env);
 	int why = errno;
 	if (why == ENOEXEC) { /* a script without #!, as execvp does it */
@@ -343,7 +344,7 @@ _Noreturn static void run_child(const char *path, char *const *argv, char **env,
 }
 
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
-	const struct record_child_environment *environment, const sigset_t *signals,
+	const struct record_child_environment *environment, const struct record_signals *before,
 	struct base_err *err)
 {
 	enum base_status status = BASE_OK;
@@ -366,7 +367,7 @@ enum base_status record_child_start(struct record_child *child, const char *path
 	}
 	if (!child->pid) {
 		close(go[1]);
-		run_child(path, argv, env, go[0], fail[1], signals);
+		run_child(path, argv, env, go[0], fail[1], before);
 	}
 	child->go_fd = go[1];
 	child->fail_fd = fail[0];

@@ -47,8 +47,13 @@ struct record_child_environment {
 	const char *ring, *memory; /* paths; memory "": none */
 	const char *valgrind_lib;  /* ... this; NULL: it is not for Valgrind */
 };
+/* What we change of our own signals, as it was: the program gets it so. */
+struct record_signals {
+	sigset_t blocked;
+	struct sigaction file_too_large;
+};
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
-	const struct record_child_environment *environment, const sigset_t *signals,
+	const struct record_child_environment *environment, const struct record_signals *before,
 	struct base_err *err) BASE_MUST_CHECK;
 /* Let it go; 0 or the errno of exec. Closes both descriptors. */
 int record_child_go(struct record_child *child);

@@ -49,12 +49,16 @@ static bool is_plain(const char *function)
 static void add_functions(struct base_str *s, const struct report_row *row, const char *name)
 {
 	enum { NAMED = 2 };
+	static const double NAMED_SHARE_MIN = 0.01;
 	base_str_addf(s, "computing %s", *row->where ? row->where : name);
 	if (!row->nr_functions)
 		base_str_add(s, " (no samples say in which function)");
-	for (size_t i = 0; i < row->nr_functions && i < NAMED; i++)
+	for (size_t i = 0; i < row->nr_functions && i < NAMED; i++) {
+		if (i && row->function[i].share < NAMED_SHARE_MIN)
+			break;
 		base_str_addf(s, ", %.0f %% of it in %s", row->function[i].share * 100,
 			*row->function[i].name ? row->function[i].name : row->function[i].where);
+	}
 }
 
 static void add_run(struct base_str *s, const struct subject *u)

@@ -60,7 +60,9 @@ enum trace_object_type {
 	X(drain, "tcdrain")                                                                        \
 	X(msync, "msync")                                                                          \
 	X(sync_all, "sync") /* of all files: of no object, as what follows */                      \
-	X(resolve, "name resolution")
+	X(resolve, "name resolution")                                                              \
+	X(open, "opening files")                                                                   \
+	X(look, "looking files up (stat, readdir)")
 enum trace_io {
 #define X(name, text) TRACE_IO_##name,
 	TRACE_IO_OPS(X)

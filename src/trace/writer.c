@@ -479,6 +479,10 @@ enum base_status trace_writer_open(const char *path, const struct trace_info *in
 	enum base_status status;
 
 	*ret = NULL;
+	if (!strcmp(path, "-"))
+		return base_fail(err, BASE_ERR_USAGE,
+			"a trace is no stream of bytes: it needs a file with a name ('./-' is "
+			"one)");
 	struct trace_writer *w = base_alloc(sizeof *w);
 	if (!w)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to write %s", path);

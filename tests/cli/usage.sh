@@ -104,3 +104,21 @@ test_buffer_has_a_least_size() {
 	expect 125 longpole record --buffer=64K true
 	has err '--buffer: at least 1M'
 }
+
+# What the kernel refuses is said with where it comes from; nothing ends by a signal of ours, and the program keeps its own.
+test_refusals_say_why() {
+	expect 125 bash -c 'ulimit -n 8; exec longpole record -o a.lpt true'
+	has err 'Too many open files' 'ulimit -n'
+	expect 125 bash -c 'ulimit -f 10; exec longpole record -o a.lpt true'
+	has err 'File too large' 'ulimit -f'
+	expect 125 bash -c 'ulimit -v 300000; exec longpole record -o a.lpt true'
+	has err 'Cannot allocate memory' 'ulimit -v'
+	: >file
+	expect 125 longpole record -o - true
+	has err 'needs a file with a name'
+	[[ ! -e - ]] || fail 'a file named -'
+	expect 125 longpole record -o file/a.lpt true
+	has err 'is a file, not a directory'
+	expect 0 longpole record -o a.lpt bash -c 'trap "" XFSZ; ulimit -f 1; ! head -c 9999 /dev/zero >large'
+	expect 153 longpole record -o a.lpt bash -c 'ulimit -f 1; exec head -c 9999 /dev/zero >large'
+}

@@ -88,7 +88,7 @@ static void errno_decides_status(void **state)
 		enum base_status status;
 	} known[] = {{ENOMEM, BASE_ERR_NOMEM}, {EACCES, BASE_ERR_ENV}, {EPERM, BASE_ERR_ENV},
 		{ENOENT, BASE_ERR_ENV}, {ENOSYS, BASE_ERR_ENV}, {ENOSPC, BASE_ERR_IO},
-		{EIO, BASE_ERR_IO}};
+		{EMFILE, BASE_ERR_ENV}, {EIO, BASE_ERR_IO}};
 
 	for (size_t i = 0; i < BASE_COUNT(known); i++) {
 		struct base_err err;
@@ -100,6 +100,8 @@ static void errno_decides_status(void **state)
 	struct base_err err;
 	assert_int_equal(base_fail_errno(&err, ENOENT, "open a.lpt"), BASE_ERR_ENV);
 	assert_string_equal(err.cause[0], "open a.lpt: No such file or directory");
+	assert_int_equal(base_refusal_of(ENOENT)->sys_errno, ENOENT);
+	assert_null(base_refusal_of(0));
 }
 
 static void assert_cut(const char *text, size_t length)

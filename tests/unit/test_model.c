@@ -597,6 +597,35 @@ static void spawning_is_no_unknown_wait(void **state)
 	finish(&b);
 }
 
+/* Who left its processor in a page fault, or while its program was loaded, waited for files; who
+ * only left it waits for nobody knows what. */
+static void a_fault_waits_for_the_disk(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process_of(&b, "prog", 0, 100);
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, cpu_in, .processor = 0);
+	PUT(&b, 10, 1, cpu_out, .processor = 0, .preempted = 5);
+	PUT(&b, 60, 1, cpu_in, .processor = 0);
+	PUT(&b, 100, 1, cpu_out, .processor = 0, .preempted = 4);
+	PUT(&b, 400, 1, cpu_in, .processor = 0);
+	PUT(&b, 500, 1, cpu_out, .processor = 0);
+	PUT(&b, 570, 1, cpu_in, .processor = 0);
+	PUT(&b, 600, 1, poll_begin, .n = 1); /* a call's own wait stays the call's */
+	PUT(&b, 610, 1, cpu_out, .processor = 0, .preempted = 4);
+	PUT(&b, 690, 1, cpu_in, .processor = 0);
+	PUT(&b, 700, 1, poll_end, .result = 0);
+	end(&b, 1000);
+	assert_float_equal(on_path(&b, "loading the program (exec, dynamic loader)"), 50, 1e-6);
+	assert_float_equal(on_path(&b, "reading pages from disk (page faults)"), 300, 1e-6);
+	assert_float_equal(on_path(&b, "blocked outside every recorded call"), 70, 1e-6);
+	assert_float_equal(unexplained(&b), 70, 1e-6);
+	finish(&b);
+}
+
 /* Samples of the program's own code in a system call met its way in and out: they do not say what
  * the call's time was. The kernel's do. */
 static void a_calls_time_is_the_kernels(void **state)
@@ -917,6 +946,7 @@ int main(void)
 		cmocka_unit_test(a_calls_time_is_the_kernels),
 		cmocka_unit_test(the_recorder_is_told_from_the_program),
 		cmocka_unit_test(spawning_is_no_unknown_wait),
+		cmocka_unit_test(a_fault_waits_for_the_disk),
 		cmocka_unit_test(any_records_conserve_time),
 		cmocka_unit_test(a_path_for_each_connection),
 		cmocka_unit_test(one_connection_alone),

@@ -227,6 +227,41 @@ static void test_merges_by_time(void **state)
 	fixture_close(&f);
 }
 
+/* The kernel tells of a fault at its end: the sleeps just before it were in it, those before a
+ * sample or a run of the program's were not. Before a program's first record exec and the dynamic
+ * loader were at work. */
+static void test_what_sleeps_without_a_call_were(void **state)
+{
+	static const unsigned left[] = {5, 0, 0, 4, 1, 4};
+	struct fixture f;
+	const uint64_t us = 1000;
+	(void)state;
+	fixture_open(&f);
+	event(&f, 10, RECORD_EVENT_exec, PID);
+	event(&f, 20, RECORD_EVENT_out, PID);
+	event(&f, 80, RECORD_EVENT_in, PID);
+	(void)begin(&f, 1, 1, 0, 100);
+	event(&f, 100 * us, RECORD_EVENT_out, PID);
+	event(&f, 200 * us, RECORD_EVENT_in, PID);
+	event(&f, 210 * us, RECORD_EVENT_sample, PID);
+	event(&f, 220 * us, RECORD_EVENT_out, PID);
+	event(&f, 300 * us, RECORD_EVENT_in, PID); /* ... then runs for long */
+	event(&f, 600 * us, RECORD_EVENT_out, PID);
+	event(&f, 700 * us, RECORD_EVENT_in, PID);
+	event(&f, 710 * us, RECORD_EVENT_preempted, PID);
+	event(&f, 720 * us, RECORD_EVENT_in, PID);
+	event(&f, 730 * us, RECORD_EVENT_out, PID);
+	event(&f, 900 * us, RECORD_EVENT_in, PID);
+	event(&f, 905 * us, RECORD_EVENT_fault, PID);
+	fixture_finish(&f);
+	size_t nr = fixture_records(&f, record, RECORDS_MAX), nr_left = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (record[i].kind == TRACE_cpu_out)
+			assert_int_equal(record[i].u.cpu_out.preempted, left[nr_left++]);
+	assert_int_equal(nr_left, sizeof left / sizeof *left);
+	fixture_close(&f);
+}
+
 /* stdio: begin and end are in the ring only when the call returns, behind what the descriptor is;
  * the thread slept in between. */
 static void test_waits_for_late_beginnings(void **state)
@@ -485,6 +520,7 @@ int main(void)
 		cmocka_unit_test(test_parse_sample),
 		cmocka_unit_test(test_parse_others),
 		cmocka_unit_test(test_merges_by_time),
+		cmocka_unit_test(test_what_sleeps_without_a_call_were),
 		cmocka_unit_test(test_waits_for_late_beginnings),
 		cmocka_unit_test(test_streams_without_ring),
 		cmocka_unit_test(test_lives_of_a_tid),

@@ -5,6 +5,7 @@
  */
 #include "errno_torture.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <aio.h>
@@ -113,6 +114,19 @@ static void files(void)
 	SHOW(fsync(full));
 	SHOW(tcdrain(fd));
 	SHOW(tcdrain(-1));
+	SHOW(stat("/proc/self/no such file", &(struct stat){0}));
+	SHOW(lstat("/", &(struct stat){0}));
+	SHOW(fstatat(-1, "no such file", &(struct stat){0}, 0));
+	SHOW(statx(AT_FDCWD, "/", 0, STATX_TYPE, &(struct statx){0}));
+	SHOW(statx(AT_FDCWD, "/", 0, 1u << 31, &(struct statx){0}));
+	SHOW(access("/", R_OK));
+	SHOW(access("/no such file", R_OK));
+	SHOW(faccessat(AT_FDCWD, "/no such file", R_OK, 0));
+	SHOW(readlink("/", text, 1));
+	SHOW(readlinkat(AT_FDCWD, "/no such file", text, 1));
+	SHOW(chdir("/no such file"));
+	SHOW(opendir("/no such directory") != NULL);
+	SHOW(fopen("/no such file", "r") != NULL);
 	SHOW(msync(text, 1, 99));
 	SHOW(msync((void *)0x1000, 4096, MS_SYNC));
 	SHOW(fdatasync(fd));
