@@ -22,6 +22,8 @@ APP = {
     "sampled, heap named": (["--locks=sampled", "--heap"], 3),  # what longpole locks -- PROG does
     "stamps": (["--locks=stamps"], 8),
 }
+CONTROL = "unrecorded again"
+SAMPLED_S = 5
 MODES = ("count", "sampled", "stamps", "full")
 
 
@@ -96,14 +98,11 @@ def bench_pairs(bench, longpole, scratch, quick):
             bench.row("%s, added" % name, None, "ns", peer=name, peer_version=version, why=why.get(name) or name + " is not installed")
 
 
-def run_server(server, prefix):
+def run_load(server):
     """(operations a second, processor time an operation in us, operations), or None."""
-    if not server.start(prefix):
-        return None
     before = server.cpu_seconds()
     load = server.load()
     cpu = server.cpu_seconds() - before
-    server.stop()
     return (load[0] / load[1], cpu / load[0] * 1e6, load[0]) if load else None
 
 
@@ -114,7 +113,9 @@ def share_inside(server, prefix, place):
         return None
     with subprocess.Popen(["perf", "record", "-q", "-e", "cpu-clock", "-F", "2000", "-o", data, "-p", ",".join(map(str, server.pids()))],
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as perf:
-        server.load()
+        until = time.monotonic() + SAMPLED_S  # perf needs a while to begin
+        while time.monotonic() < until:
+            server.load()
         perf.send_signal(signal.SIGINT)
     server.stop()
     report = subprocess.run(["perf", "report", "-i", data, "--stdio", "--sort", "dso"], capture_output=True, text=True, check=False).stdout
@@ -134,52 +135,77 @@ def floor_of(longpole, trace, operations, cpu_us):
 
 def prefix_of(longpole, mode, place):
     trace = os.path.join(place, "app.lpt")
-    return [longpole, "record", "-q", "--sample-hz=0", "--no-switches", *APP[mode][0], "-o", trace, "--"] if mode else []
+    return [longpole, "record", "-q", "--sample-hz=0", "--no-switches", *APP[mode][0], "-o", trace, "--"] if mode in APP else []
+
+
+class Variants:
+    """A server as it is, the same again (what their difference is, is noise), and recorded in each mode: all at once, loaded in turns."""
+
+    def __init__(self, name, longpole, scratch):
+        self.servers, self.operations, self.why = {}, {}, None
+        for mode in (None, CONTROL, *APP):
+            place = os.path.join(scratch, name, (mode or "bare").replace(" ", "-").replace(",", ""))
+            os.makedirs(place, exist_ok=True)
+            server = SERVERS[name](place, True)  # short loads, and many
+            if not server.why:
+                server.prepare()
+            if server.why or not server.start(prefix_of(longpole, mode, place)):
+                self.why = server.why
+                break
+            self.servers[mode], self.operations[mode] = server, 0
+
+    def round(self, first):
+        """What run_load() says of each, the first-th first, or None."""
+        order, result = list(self.servers), {}
+        for mode in order[first % len(order):] + order[:first % len(order)]:
+            result[mode] = run_load(self.servers[mode])
+            self.operations[mode] += result[mode][2] if result[mode] else 0
+        return result if all(result.values()) else None
+
+    def stop(self):
+        for server in self.servers.values():
+            server.stop()
 
 
 def bench_programs(bench, longpole, scratch, quick):
     """More processor time an operation: it counts what the recorder adds in the program, and a busy machine changes it little."""
     for name in ("redis", "memcached", "memcached-batches", "mariadb"):
-        place = os.path.join(scratch, name)
-        os.makedirs(place, exist_ok=True)
-        server = SERVERS[name](place, quick)
-        if not server.why:
-            server.prepare()
-        rounds = 5 if quick else 9
-        began, bare, floor = time.monotonic(), [], None
-        more, fewer = {mode: [] for mode in APP}, {mode: [] for mode in APP}
-        for i in range(0 if server.why else rounds + 1):
-            result, order = {}, [None, *APP]
-            for mode in order[i % len(order):] + order[:i % len(order)]:
-                result[mode] = run_server(server, prefix_of(longpole, mode, place))
-                if mode == "sampled" and result[mode]:
-                    floor = floor_of(longpole, os.path.join(place, "app.lpt"), result[mode][2], result[mode][1]) or floor
-            if i and all(result.get(mode) for mode in order):  # the first round warms up
-                bare.append(result[None])
-                for mode in APP:
-                    more[mode].append((result[mode][1] / result[None][1] - 1) * 100)
-                    fewer[mode].append((1 - result[mode][0] / result[None][0]) * 100)
-        inside = {mode: share_inside(server, prefix_of(longpole, mode, place), place) for mode in APP} if bare else {}
+        began, rounds, runs, floor, inside = time.monotonic(), 9 if quick else 25, [], None, {}
+        variants = Variants(name, longpole, scratch)
+        for i in range(0 if variants.why else rounds + 1):
+            result = variants.round(i)
+            if i and result:  # the first round warms up
+                runs.append(result)
+        variants.stop()
+        if runs:
+            sampled = variants.servers["sampled"]
+            floor = floor_of(longpole, os.path.join(sampled.scratch, "app.lpt"), variants.operations["sampled"],
+                             statistics.median(run["sampled"][1] for run in runs))
+            inside = {mode: share_inside(variants.servers[mode], prefix_of(longpole, mode, variants.servers[mode].scratch),
+                                         variants.servers[mode].scratch) for mode in APP}
         bench.note("%s took %.0f s" % (name, time.monotonic() - began))
         if floor:
             bench.row("%s under load: floor, two bare rdtsc a pair of lock and unlock" % name, floor[1], "%", runs=1,
                       why="%.2f pairs an operation" % floor[0])
-        for mode, (_options, goal) in APP.items():
-            if floor and floor[1] > goal:
+        for mode, (_options, goal) in {CONTROL: ([], None), **APP}.items():
+            if floor and goal and floor[1] > goal:
                 goal = None  # nobody who times locks can: the row says what the floor is
             if inside.get(mode) is not None:
                 bench.row("%s under load, locks %s: samples in longpole's libraries" % (name, mode), inside[mode], "%", goal, "max", runs=1,
                           peer="perf", peer_version=package_version("linux-perf"))
-            row = "%s under load, locks %s: more processor time an operation" % (name, mode)
-            version = package_version(server.package)
-            if not more[mode]:
-                bench.row(row, None, "%", goal, "max", why=server.why or "no load came through")
+            row = "%s under load, %s%s: more processor time an operation" % (name, "locks " if mode in APP else "", mode)
+            package = SERVERS[name].package
+            if not runs:
+                bench.row(row, None, "%", goal, "max", why=variants.why or "no load came through")
                 continue
+            more = [(run[mode][1] / run[None][1] - 1) * 100 for run in runs]
+            fewer = [(1 - run[mode][0] / run[None][0]) * 100 for run in runs]
+            quarter = statistics.quantiles(more, n=4)
             least = "; two bare rdtsc a pair alone: %.1f %%" % floor[1] if floor and mode == "stamps" else ""
-            bench.row(row, statistics.median(more[mode]), "%", goal, "max", runs=len(more[mode]),
-                      why="from %.1f to %.1f %%; %s %s, %.1f us an operation; %.1f %% fewer operations a second (from %.1f to %.1f %%)" % (
-                          min(more[mode]), max(more[mode]), server.package, version, statistics.median(run[1] for run in bare),
-                          statistics.median(fewer[mode]), min(fewer[mode]), max(fewer[mode])) + least)
+            bench.row(row, statistics.median(more), "%", goal, "max" if goal else None, runs=len(more),
+                      why="half of the pairs from %.1f to %.1f %%; %s %s, %.1f us an operation; %.1f %% fewer operations a second" % (
+                          quarter[0], quarter[2], package, package_version(package),
+                          statistics.median(run[None][1] for run in runs), statistics.median(fewer)) + least)
 
 
 def bench_exact(bench, longpole, scratch, quick):

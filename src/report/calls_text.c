@@ -145,7 +145,8 @@ static void place_lines(struct base_str *out, const struct report_calls *c,
 		base_str_fini(&s);
 	}
 	if (limit && f->nr_places > limit)
-		base_str_add_counted(out, "  ... %s more {place|places}\n", f->nr_places - limit);
+		base_str_add_counted(out, "  ... %s more {place|places} (--all shows {it|them})\n",
+			f->nr_places - limit);
 }
 
 void report_calls_text(struct base_str *out, const struct report_calls *c,

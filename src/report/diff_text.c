@@ -70,25 +70,33 @@ static bool is_news(const struct report_diff *d, const struct report_quantity *q
 	return true;
 }
 
-/* What moved most in the program as a whole, else of one lock or state. */
-static size_t count_moves(const struct report_diff *d, struct move *ret_most)
+/* What moved most in the program as a whole, else of one lock or state; returns how many moved. */
+static size_t moves_of(const struct report_diff *d, size_t version, struct move *ret_most)
 {
 	size_t nr = 0;
 	double most = -1;
-	for (size_t i = 0; i < d->nr_quantities; i++)
-		for (size_t v = 1; v < d->nr_versions; v++) {
-			const struct report_quantity *q = &d->quantity[i];
-			const struct report_diff_point *p = &q->version[v];
-			if (!p->significant || !is_news(d, q, v))
-				continue;
-			nr++;
-			double by = report_diff_moved(p, &q->version[0]);
-			by = !strcmp(q->key, "elapsed") ? HUGE_VAL : by; /* what it is all about */
-			if (by <= most || (q->detail && ret_most->q && !ret_most->q->detail))
-				continue;
-			most = by;
-			*ret_most = (struct move){q, v};
-		}
+	for (size_t i = 0; i < d->nr_quantities; i++) {
+		const struct report_quantity *q = &d->quantity[i];
+		const struct report_diff_point *p = &q->version[version];
+		if (!p->significant || !is_news(d, q, version))
+			continue;
+		nr++;
+		double by = report_diff_moved(p, &q->version[0]);
+		by = !strcmp(q->key, "elapsed") ? HUGE_VAL : by; /* what it is all about */
+		if (by <= most || (q->detail && ret_most->q && !ret_most->q->detail))
+			continue;
+		most = by;
+		*ret_most = (struct move){q, version};
+	}
+	return nr;
+}
+
+/* Of the last version, as the table's changes; where it is as the first, of the one before. */
+static size_t count_moves(const struct report_diff *d, struct move *ret_most)
+{
+	size_t nr = 0;
+	for (size_t v = d->nr_versions; !nr && v-- > 1;)
+		nr = moves_of(d, v, ret_most);
 	return nr;
 }
 
@@ -317,12 +325,14 @@ json_t *report_diff_json(const struct report_diff *d)
 
 enum {
 	PANEL_W = 300,
-	PANEL_H = 190,
+	PANEL_H = 206,
 	PANELS_A_ROW = 3,
 	MARGIN = 14,
 	LEFT = 66,
-	TOP = 34,
-	BOTTOM = 34
+	LINE = 16,
+	TOP = 34 + LINE,
+	BOTTOM = 34,
+	HEADING_WIDTH = 37
 };
 
 static void add_xml(struct base_str *out, const char *text)
@@ -350,6 +360,25 @@ static void add_label(struct base_str *out, double x, double y, const char *anch
 		anchor, class);
 	add_xml(out, text);
 	base_str_add(out, "</text>\n");
+}
+
+/* In two lines if it must: a lock's name is at the end. */
+static void add_heading(struct base_str *out, double x, double y, const char *text)
+{
+	const struct report_style st = {.utf8 = true};
+	struct base_str first = {0}, second = {0};
+	size_t at = 0;
+	for (const char *p = strchr(text, ' '); p && report_width(text) > HEADING_WIDTH;
+		p = strchr(p + 1, ' '))
+		at = p - text <= HEADING_WIDTH ? (size_t)(p - text) : at;
+	base_str_add_bytes(&first, text, at);
+	report_cell(&second, &st, text + at + (at > 0), HEADING_WIDTH, false);
+	if (at)
+		add_label(out, x, y, "start", "h", base_str_text(&first));
+	add_label(out, x, y + LINE, "start", "h", base_str_text(&second));
+	out->failed |= first.failed || second.failed;
+	base_str_fini(&first);
+	base_str_fini(&second);
 }
 
 static void axis_value(
@@ -387,11 +416,7 @@ static void panel(struct base_str *out, const struct report_diff *d,
 		top = fmax(top, q->version[v].nr_runs ? q->version[v].median.high : 0);
 	top = top > 0 ? axis_end(top) : 1;
 	double left = x0 + LEFT, bottom = y0 + TOP + h;
-	struct base_str name = {0}, st = {0};
-	report_cell(&name, &(struct report_style){.utf8 = true}, q->name, 37, false);
-	add_label(out, x0 + 4, y0 + 16, "start", "h", base_str_text(&name));
-	base_str_fini(&name);
-	base_str_fini(&st);
+	add_heading(out, x0 + 4, y0 + 16, q->name);
 	for (int i = 0; i <= 2; i++) {
 		double y = bottom - h * i / 2;
 		base_str_addf(out,

@@ -585,7 +585,10 @@ static void histograms(
 	struct base_str *out, const struct report_locks *l, const struct report_style *st)
 {
 	const struct report_lock_bins *d = &l->dynamic, *s = &l->by_static;
-	histogram(out, st, "HOLDS", d->hold, s->hold);
+	const struct report_lock_use *all = &l->all;
+	bool is_sample = all->hold.nr < all->acquired + all->retaken;
+	histogram(out, st, is_sample ? "HOLDS of the sample that was timed" : "HOLDS", d->hold,
+		s->hold);
 	histogram(out, st, "WAITS", d->wait, s->wait);
 	histogram(out, st, "INSIDE LOCK FUNCTIONS", d->lock_call, s->lock_call);
 	histogram(out, st, "INSIDE UNLOCK FUNCTIONS", d->unlock_call, s->unlock_call);

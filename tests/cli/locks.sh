@@ -50,6 +50,9 @@ test_locks_weights() {
 	expect 0 longpole locks --json often.lpt
 	is_json out '.result.locks[0] | .acquisitions == 20000 and .hold.count > 2000 and .hold.count < 3000'
 	is_json out '.result.locks[0] | .held_ns > 7 * .hold.total_ns and .held_ns < 10 * .hold.total_ns and .held_standard_error_ns > 0'
+	is_json out '.result.locks[0] | .held_ns / (.acquisitions + .reacquisitions_after_wait) - .hold.mean_ns | fabs < 1'
+	expect 0 longpole locks --histogram often.lpt
+	has out 'HOLDS of the sample that was timed'
 }
 
 # A lock that is held while others are taken: its hold is timed, and theirs, and in a fork's child that of no lock which its parent took.

@@ -214,6 +214,49 @@ static void budgets(void **state)
 	report_diff_free(d);
 }
 
+/* The first line is about the last version, as the table's changes are, and counts what moved
+ * there; where that is as the first, about the last one that is not. */
+static void three_versions(void **state)
+{
+	(void)state;
+	const double run[][6] = {
+		{100, 101, 102, 103, 104, 105}, {80, 81, 82, 83, 84, 85}, {60, 61, 62, 63, 64, 65}};
+	static const char *const said[] = {"From a to c, length of the run fell: -39.0 %",
+		"From a to b, length of the run fell: -19.5 %"};
+	for (size_t back = 0; back < 2; back++) {
+		struct report_diff *d = report_diff_new();
+		struct base_str text = {0};
+		quantity(d, "a", run[0], 6);
+		quantity(d, "b", run[1], 6);
+		quantity(d, "c", back ? run[0] : run[2], 6);
+		assert_int_equal(report_diff_finish(d, NULL), BASE_OK);
+		report_diff_finding(&text, d);
+		assert_int_equal(strncmp(base_str_text(&text), said[back], strlen(said[back])), 0);
+		assert_null(strstr(base_str_text(&text), "more change"));
+		base_str_fini(&text);
+		report_diff_free(d);
+	}
+}
+
+/* A lock's name is at the end of what is said of it. */
+static void headings_are_whole(void **state)
+{
+	(void)state;
+	struct report_diff *d = report_diff_new();
+	struct base_str svg = {0};
+	assert_int_equal(report_diff_version(d, "a", NULL), BASE_OK);
+	assert_int_equal(
+		report_diff_add(d, "path:lock", "share of the critical path of mutex ladder_mutex",
+			REPORT_UNIT_share, false, 0.5, NULL),
+		BASE_OK);
+	assert_int_equal(report_diff_finish(d, NULL), BASE_OK);
+	report_diff_svg(&svg, d);
+	assert_non_null(strstr(base_str_text(&svg), ">share of the critical path of mutex<"));
+	assert_non_null(strstr(base_str_text(&svg), ">ladder_mutex<"));
+	base_str_fini(&svg);
+	report_diff_free(d);
+}
+
 /* What all versions' names begin with is said once, and the axes end at round numbers. */
 static void names_and_axes(void **state)
 {
@@ -306,6 +349,8 @@ int main(void)
 		cmocka_unit_test(many_quantities),
 		cmocka_unit_test(from_nothing),
 		cmocka_unit_test(budgets),
+		cmocka_unit_test(three_versions),
+		cmocka_unit_test(headings_are_whole),
 		cmocka_unit_test(names_and_axes),
 		cmocka_unit_test(names_without_versions),
 		cmocka_unit_test(out_of_memory),
