@@ -292,8 +292,8 @@ static void say_gap(
 	else
 		base_str_add(todo, "longpole_enqueue(\"NAME\", instance, 1, 0) where it is woken. "
 				   "If it blocks "
-				   "in page faults or the kernel, no annotation helps: look at "
-				   "memory and disk");
+				   "in a lock of malloc's or in the kernel, no annotation helps: "
+				   "allocate less often in several threads, or record --system");
 }
 
 static enum base_status add_gap(struct coach_build *b, const struct gap *g)

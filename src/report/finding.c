@@ -154,9 +154,9 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 				(unsigned long long)r->trace.nr_processors);
 		break;
 	case MODEL_STATE_blocked:
-		base_str_add(s, "blocked outside every recorded call (a system call of its own, a "
-				"page fault, "
-				"the kernel): longpole does not see in what");
+		base_str_add(s,
+			"blocked outside every recorded call (a lock inside libc, as malloc's, a "
+			"system call of its own, the kernel): longpole does not see in what");
 		add_who(s, ", ", u);
 		break;
 	case MODEL_STATE_external:

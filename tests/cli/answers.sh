@@ -22,6 +22,14 @@ test_next_commands_work() {
 	done <commands
 }
 
+# Whoever comes first to a FIFO waits in open() for the other one.
+test_opening_that_lasts() {
+	mkfifo pipe
+	expect 0 longpole record -q -o fifo.lpt sh -c 'cat pipe & sleep 0.1; echo done >pipe; wait'
+	longpole dump --json -k io_begin fifo.lpt >opened
+	jq -es 'any(.op_text == "opening files")' opened >/dev/null || { cat opened >&2; fail "no open() is recorded"; }
+}
+
 test_json() {
 	local result="type == \"object\" and (.schema | test(\"^longpole/[a-z-]+/1$\")) and has(\"result\")"
 	local command

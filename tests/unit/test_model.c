@@ -597,6 +597,27 @@ static void spawning_is_no_unknown_wait(void **state)
 	finish(&b);
 }
 
+/* Calls of which only the long ones are recorded have a state of their own, and name nothing
+ * that comes after them: whether they are there is chance. */
+static void looking_files_up_begins_nothing(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t opens = site(&b, "read_config"), p = process_of(&b, "prog", 0, 100);
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 100, 1, io_begin, .op = TRACE_IO_look, .site = opens);
+	PUT(&b, 110, 1, cpu_out, .processor = 0);
+	PUT(&b, 300, 1, cpu_in, .processor = 0);
+	PUT(&b, 310, 1, io_end, .op = TRACE_IO_look);
+	end(&b, 1000);
+	assert_float_equal(on_path(&b, "looking files up (stat, readdir)"), 210, 1e-6);
+	assert_float_equal(on_path(&b, "running from its start"), 790, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 /* Who left its processor in a page fault, or while its program was loaded, waited for files; who
  * only left it waits for nobody knows what. */
 static void a_fault_waits_for_the_disk(void **state)
@@ -947,6 +968,7 @@ int main(void)
 		cmocka_unit_test(the_recorder_is_told_from_the_program),
 		cmocka_unit_test(spawning_is_no_unknown_wait),
 		cmocka_unit_test(a_fault_waits_for_the_disk),
+		cmocka_unit_test(looking_files_up_begins_nothing),
 		cmocka_unit_test(any_records_conserve_time),
 		cmocka_unit_test(a_path_for_each_connection),
 		cmocka_unit_test(one_connection_alone),
