@@ -71,7 +71,8 @@ enum {
  *	u8 instruction, u8 what, u8 size, u8 slot, then by form:
  * what = direction (bits 0-1: 0 load, 1 store, 2 both indivisibly) | register (bits 2-3: enum
  * memory_register) | form (bits 4-7). When both: u8 slot of the ticks before, u8 slot of those
- * after (255 and 255: none were taken). Slots count from 0; a form without one has 255.
+ * after (255: not taken; after alone says when it was). Slots count from 0; a form without one has
+ *255.
  */
 enum memory_access_form {
 	MEMORY_FORM_SLOT,         /* s32 disp: slot + disp */
@@ -145,8 +146,9 @@ enum memory_gap {
  * neighbour, and contexts learnt from near values, too. Up to version 2 a block's successor was the
  * last one, a slot never followed the word before it, and of that only coded words counted. Up to
  * version 3 a piece's bytes were in one plane, in the order of decoding, END was the end only, and
- * no slot had a recent value. All are still read. */
-enum { MEMORY_STREAM_VERSION = 4, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
+ * no slot had a recent value. Up to version 4 an access that is both had ticks before, too, or
+ * none. All are still read. */
+enum { MEMORY_STREAM_VERSION = 5, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
 static inline int memory_stream_known(unsigned version)
 {
 	return version - 1u < MEMORY_STREAM_VERSION;

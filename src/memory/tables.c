@@ -153,9 +153,9 @@ static bool access_ok(const struct memory_table_block *b, const struct memory_ta
 	if (a->instruction >= b->nr_instructions || a->direction >= MEMORY_ACCESS_DIRECTIONS ||
 		a->reg >= MEMORY_REG_KINDS || a->form >= MEMORY_FORMS)
 		return false;
-	bool stamped = a->before != MEMORY_NO_SLOT || a->after != MEMORY_NO_SLOT;
-	if (a->direction == MEMORY_ACCESS_BOTH && stamped &&
-		(!slot_ok(b, a->before, 1) || !slot_ok(b, a->after, 1)))
+	if (memory_access_stamped(a) &&
+		(!slot_ok(b, a->after, 1) ||
+			(a->before != MEMORY_NO_SLOT && !slot_ok(b, a->before, 1))))
 		return false;
 	switch ((enum memory_access_form)a->form) {
 	case MEMORY_FORM_STATIC:
@@ -473,7 +473,7 @@ bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool c
 
 static bool is_simple(const struct memory_table_access *a)
 {
-	return (a->direction != MEMORY_ACCESS_BOTH || a->before == MEMORY_NO_SLOT) &&
+	return !memory_access_stamped(a) &&
 	       (a->form == MEMORY_FORM_SLOT || a->form == MEMORY_FORM_STATIC ||
 		       a->form == MEMORY_FORM_ABSOLUTE || a->form == MEMORY_FORM_NEVER);
 }

@@ -23,6 +23,12 @@ struct memory_table_access {
 	int64_t disp;   /* STATIC and ABSOLUTE: the address itself */
 };
 
+/* Was the clock read at it? */
+static inline bool memory_access_stamped(const struct memory_table_access *a)
+{
+	return a->direction == MEMORY_ACCESS_BOTH && a->after != MEMORY_NO_SLOT;
+}
+
 static inline uint8_t memory_item_kind_of(unsigned direction)
 {
 	return direction == MEMORY_ACCESS_BOTH    ? MEMORY_ATOMIC

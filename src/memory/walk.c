@@ -203,7 +203,7 @@ static struct memory_item *access_items(struct memory_walk *w, const struct memo
 	unsigned flags, struct memory_item *out)
 {
 	bool store = a->direction == MEMORY_ACCESS_STORE;
-	bool both = a->direction == MEMORY_ACCESS_BOTH && a->before != MEMORY_NO_SLOT;
+	bool stamped = memory_access_stamped(a), twice = stamped && a->before != MEMORY_NO_SLOT;
 	struct memory_item item = {.kind = memory_item_kind_of(a->direction),
 		.reg = a->reg & 15u,
 		.flags = flags & 15u,
@@ -211,8 +211,8 @@ static struct memory_item *access_items(struct memory_walk *w, const struct memo
 		.code = b->address + w->tables->instruction[b->first_instruction + a->instruction],
 		.instructions = instructions};
 	uint8_t range = store ? MEMORY_RANGE_STORE : MEMORY_RANGE_LOAD;
-	if (both)
-		*out++ = stamp(w, slot[a->before]);
+	if (stamped)
+		*out++ = stamp(w, slot[twice ? a->before : a->after]);
 	switch ((enum memory_access_form)a->form) {
 	case MEMORY_FORM_SLOT:
 		item.address = slot[a->slot] + (uint64_t)a->disp;
@@ -256,7 +256,7 @@ static struct memory_item *access_items(struct memory_walk *w, const struct memo
 		return out;
 	}
 	out = put(w, item, out);
-	if (both)
+	if (twice)
 		*out++ = stamp(w, slot[a->after]);
 	return out;
 }

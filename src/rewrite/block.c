@@ -240,8 +240,7 @@ static void add_access(struct rewrite_block *b, const struct rewrite *w, uint32_
 		.slot = NO_SLOT,
 		.slot2 = NO_SLOT,
 		.slot3 = NO_SLOT,
-		.before = NO_SLOT,
-		.after = NO_SLOT};
+		.ticks = NO_SLOT};
 	/* A prefix may stand in a statement of its own. */
 	while (w->file.statement[statement].flags & ATT_PREFIX_ONLY && statement + 1 < w->file.nr)
 		statement++;
@@ -258,10 +257,8 @@ static void add_access(struct rewrite_block *b, const struct rewrite *w, uint32_
 		++*unknown;
 		return;
 	}
-	if (machine->direction == MEMORY_ACCESS_BOTH) {
-		a.before = fill(b, CLASS_TICKS, (struct rewrite_fill){.kind = FILL_TICKS_BEFORE});
-		a.after = fill(b, CLASS_TICKS, (struct rewrite_fill){.kind = FILL_TICKS_AFTER});
-	}
+	if (machine->direction == MEMORY_ACCESS_BOTH)
+		a.ticks = fill(b, CLASS_TICKS, (struct rewrite_fill){.kind = FILL_TICKS_AFTER});
 	b->access[b->nr_accesses++] = a;
 }
 
@@ -272,7 +269,7 @@ bool rewrite_block_add(struct rewrite_block *b, const struct rewrite *w, uint32_
 	if (b->nr_steps == MEMORY_BLOCK_INSTRUCTIONS_MAX ||
 		b->nr_accesses + MACHINE_ACCESSES_MAX > MEMORY_BLOCK_ACCESSES_MAX ||
 		b->nr_slots + SLOTS_OF_INSTRUCTION * 2 > MEMORY_BLOCK_SLOTS_MAX ||
-		b->nr_ticks + 2 > MEMORY_BLOCK_TICKS_MAX)
+		b->nr_ticks == MEMORY_BLOCK_TICKS_MAX)
 		return false;
 	unsigned elements = 0;
 	for (unsigned i = 0; i < m->nr_accesses; i++)

@@ -161,10 +161,8 @@ static void emit_lea(struct emit *e, const struct rewrite_fill *f)
 /* Needs rax and rdx: one waits in the scratch register, one in a word of the record. */
 static void emit_ticks(struct emit *e, const struct rewrite_fill *f, unsigned wait)
 {
-	if (f->kind == FILL_TICKS_AFTER)
-		base_str_add(e->out, "\tlfence\n");
 	base_str_addf(e->out,
-		"\tmovq\t%%rax, %%%s\n\tmovq\t%%rdx, %u(%%%s)\n\trdtsc\n\tmovl\t%%eax, "
+		"\tlfence\n\tmovq\t%%rax, %%%s\n\tmovq\t%%rdx, %u(%%%s)\n\trdtsc\n\tmovl\t%%eax, "
 		"%u(%%%s)\n\tmovl\t%%edx, %u(%%%s)\n\tmovq\t%u(%%%s), %%rdx\n\tmovq\t%%%s, "
 		"%%rax\n",
 		e->scratch, wait, e->pointer, at(e, f->slot), e->pointer, at(e, f->slot) + 4,
@@ -223,7 +221,6 @@ static bool emit_fills(struct emit *e, const struct rewrite_step *s, bool behind
 		case FILL_VECTOR:
 			emit_vector(e, f);
 			break;
-		case FILL_TICKS_BEFORE:
 		case FILL_TICKS_AFTER:
 			emit_ticks(e, f, 8 * (1 + b->nr_slots));
 			break;
@@ -330,7 +327,7 @@ static void table_access(struct emit *e, const struct rewrite_block_access *a)
 	else
 		base_str_addf(t, "\t.long\t%d\n", a->disp);
 	if (m->direction == MEMORY_ACCESS_BOTH)
-		base_str_addf(t, "\t.byte\t%u,%u\n", slot_of(e, a->before), slot_of(e, a->after));
+		base_str_addf(t, "\t.byte\t%u,%u\n", NO_SLOT, slot_of(e, a->ticks));
 	switch (a->form) {
 	case MEMORY_FORM_STRING:
 		base_str_addf(t, "\t.byte\t%u\n", slot_of(e, a->slot2));

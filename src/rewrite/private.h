@@ -82,7 +82,6 @@ enum rewrite_fill_kind {
 	FILL_LEA,
 	FILL_MASK,
 	FILL_VECTOR,
-	FILL_TICKS_BEFORE,
 	/* behind the instruction: */
 	FILL_TICKS_AFTER,
 	FILL_REGISTER_AFTER
@@ -91,8 +90,8 @@ enum rewrite_fill_kind {
 struct rewrite_block_access {
 	uint8_t instruction;
 	struct machine_access machine;
-	struct rewrite_att_memory memory;          /* when from_text */
-	uint8_t slot, slot2, slot3, before, after; /* in order of need; 255: none */
+	struct rewrite_att_memory memory;  /* when from_text */
+	uint8_t slot, slot2, slot3, ticks; /* in order of need; 255: none */
 	int32_t disp;
 	bool maybe; /* through the global offset table */
 	uint8_t form;

@@ -251,7 +251,6 @@ static void test_versions(void **state)
 		{MEMORY_SLOT_NEIGHBOUR << 4 | 1, 0x10}, {MEMORY_SLOT_LAST << 4},
 		{MEMORY_SLOT_NEIGHBOUR << 4 | 1, 0x10}};
 	static const uint64_t expect[][TWICE] = {{BLOCK, 0x1000, 0x1008, BLOCK, 0x1000, 0x1008},
-		{BLOCK, 0x1000, 8, BLOCK, 0x1000, 16}, {BLOCK, 0x1000, 8, BLOCK, 0x1000, 16},
 		{BLOCK, 0x1000, 8, BLOCK, 0x1000, 16}};
 	struct memory_tables t;
 	struct memory_words w;
@@ -259,7 +258,7 @@ static void test_versions(void **state)
 	make_program(&program);
 	assert_int_equal(make_tables(&t), BASE_OK);
 	struct memory_decoder *d = memory_decoder_new(&t);
-	for (unsigned version = 0; version <= 5; version++) {
+	for (unsigned version = 0; version <= MEMORY_STREAM_VERSION + 1; version++) {
 		struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
 			.version = (uint16_t)version,
 			.type = MEMORY_CHUNK_STREAM,
@@ -289,7 +288,7 @@ static void test_versions(void **state)
 		}
 		h.bytes = (uint32_t)(p - chunk);
 		memcpy(chunk, &h, sizeof h);
-		if (version < 1 || version > 4) {
+		if (version < 1 || version > MEMORY_STREAM_VERSION) {
 			assert_int_equal(
 				memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_ERR_CORRUPT);
 			continue;
@@ -297,7 +296,7 @@ static void test_versions(void **state)
 		assert_int_equal(memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_OK);
 		assert_int_equal(memory_decoder_piece(d, &w, NULL), BASE_OK);
 		assert_int_equal(w.nr, TWICE);
-		assert_memory_equal(w.word, expect[version - 1], sizeof expect[0]);
+		assert_memory_equal(w.word, expect[version > 1], sizeof expect[0]);
 	}
 	memory_decoder_free(d);
 	memory_tables_fini(&t);
@@ -333,6 +332,57 @@ static uint64_t walk_all(const struct memory_tables *t, struct memory_decoder *d
 		}
 	}
 	return accesses + w.counts.bad_addresses;
+}
+
+/* Atomic accesses: with the time after them alone they happen then; with two, at the first one, and
+ * what follows at the other; without any when the piece began. */
+static void test_stamps(void **state)
+{
+	enum { AFTER = 1, TWO, NONE, NR_BLOCKS };
+	static const uint8_t slots[NR_BLOCKS][3] = {
+		[AFTER] = {1, 255, 0}, [TWO] = {2, 0, 1}, [NONE] = {0, 255, 255}};
+	uint64_t word[] = {AFTER, 3000, TWO, 4000, 5000, NONE};
+	static const uint64_t expect[] = {
+		1000, 3000, MEMORY_ATOMIC, 4000, MEMORY_ATOMIC, 5000, MEMORY_ATOMIC};
+	struct memory_item item[MEMORY_BATCH_MAX];
+	struct memory_call call[MEMORY_WALK_CALLS_MIN];
+	struct memory_tables t;
+	size_t nr_calls, n = 0;
+	(void)state;
+	make_program(&program);
+	for (uint8_t i = AFTER; i < NR_BLOCKS; i++) {
+		struct memory_block_head *h = &program.head[i];
+		int32_t disp = 0x4000;
+		h->nr_slots = slots[i][0];
+		h->flags = (uint8_t)(h->nr_slots << MEMORY_BLOCK_TICKS_SHIFT);
+		h->nr_stack = 0;
+		h->info = (int32_t)(0x20000 + program.info_bytes -
+				    (0x10000 + i * sizeof *h +
+					    offsetof(struct memory_block_head, info)));
+		put_info(&program, (const uint8_t[]){1, 1, CODE_BYTES, 1}, 4);
+		put_info(&program,
+			(const uint8_t[]){
+				0, MEMORY_ACCESS_BOTH | MEMORY_FORM_ABSOLUTE << 4, 8, 255},
+			4);
+		put_info(&program, &disp, sizeof disp);
+		put_info(&program, slots[i] + 1, 2);
+	}
+	assert_int_equal(make_tables(&t), BASE_OK);
+	struct memory_walk w = {.tables = &t, .level = 3, .clock = {.factor = (uint64_t)1 << 40}};
+	struct memory_words words = {.word = word, .nr = BASE_COUNT(word), .begin_ticks = 1000};
+	memory_walk_begin(&w, &words);
+	size_t nr = memory_walk_items(
+		&w, item, MEMORY_BATCH_MAX, call, MEMORY_WALK_CALLS_MIN, &nr_calls);
+	for (size_t i = 0; i < nr; i++) {
+		if (item[i].kind != MEMORY_STAMP && item[i].kind != MEMORY_ATOMIC)
+			continue;
+		assert_true(n < BASE_COUNT(expect));
+		assert_int_equal(
+			item[i].kind == MEMORY_STAMP ? item[i].address : item[i].kind, expect[n]);
+		n++;
+	}
+	assert_int_equal(n, BASE_COUNT(expect));
+	memory_tables_fini(&t);
 }
 
 /* As many accesses as the blocks have, loops or not. */
@@ -419,6 +469,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_items),
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_no_memory),
