@@ -9,6 +9,12 @@
  * makes it DONE. The reader makes it FREE. The chunks of a thread are numbered; take them in that
  * order. A block that is ACTIVE when its process has ended is whole up to its `bytes`. With no
  * block free, writers wait: nothing is lost as long as the reader lives and `recording` is set.
+ *
+ * Encoding takes several times as long as copying. So as long as `raw` is set and fewer than
+ * memory_ring_waiting_max() blocks are taken, writers may leave it to the reader: such a chunk has
+ * the type MEMORY_RING_RAW, and its pieces are a struct memory_ring_piece and the words as
+ * recording code wrote them. It has no more of them than fit into one chunk however badly they are
+ * encoded.
  */
 #ifndef LONGPOLE_RECORD_MEMORY_RING_H
 #define LONGPOLE_RECORD_MEMORY_RING_H
@@ -18,7 +24,8 @@
 #include <stdint.h>
 
 enum {
-	MEMORY_RING_VERSION = 2,
+	MEMORY_RING_VERSION = 3,
+	MEMORY_RING_RAW = MEMORY_CHUNK_TYPES, /* a chunk's type */
 	MEMORY_RING_BLOCK_BYTES = MEMORY_CHUNK_MAX_BYTES,
 	MEMORY_RING_BLOCKS_MAX = 1024,
 };
@@ -42,8 +49,21 @@ struct memory_ring_head {
 	uint32_t state[MEMORY_RING_BLOCKS_MAX];
 	uint32_t
 		live; /* 1: who reads wants to follow: chunks end where a thread waits for others */
+	uint32_t raw; /* 1: who reads encodes what is not encoded */
+	uint32_t active; /* atomic: blocks in that state, of programs that `longpole cc` built */
 };
 enum { MEMORY_RING_HEAD_BYTES = 8192 };
+
+/* Before a piece's words. */
+struct memory_ring_piece {
+	uint64_t words, flags, begin_ticks, lasted_ticks; /* as in memory/stream.h */
+};
+
+/* How many blocks may wait while the reader does something else. */
+static inline uint32_t memory_ring_waiting_max(uint32_t nr_blocks)
+{
+	return nr_blocks / 4 * 3;
+}
 
 static inline uint64_t memory_ring_bytes(uint32_t nr_blocks)
 {

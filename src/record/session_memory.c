@@ -2,6 +2,7 @@
 /* session_memory.c - memory streams from the target's shared memory into the trace. */
 #include "record/session_memory.h"
 #include "record/ring.h"
+#include "record/session_words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,10 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 enum { LEVEL_MAX = 3 };
 
@@ -109,12 +114,24 @@ static int create_file(struct record_memory *m)
 	return -1;
 }
 
+/* What a program that we encode for writes first: a fresh page costs its first writer as much as
+ * encoding what it holds. (Not before Linux 5.14: then it pays.) */
+static void warm_up(struct record_memory *m)
+{
+	if (m->head->raw)
+		(void)madvise(m->head,
+			memory_ring_bytes(memory_ring_waiting_max(RECORD_MEMORY_BLOCKS)),
+			MADV_POPULATE_WRITE);
+}
+
 enum base_status record_memory_create(struct record_memory *m, unsigned level,
 	const struct record_memory_taker *taker, struct base_err *err)
 {
 	*m = (struct record_memory){.level = level, .taker = taker};
 	m->copy = base_alloc(MEMORY_RING_BLOCK_BYTES);
-	if (!m->copy)
+	m->encoded = base_alloc(MEMORY_RING_BLOCK_BYTES);
+	m->words = record_words_new();
+	if (!m->copy || !m->encoded || !m->words)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for memory streams");
 	int fd = create_file(m);
 	if (fd < 0)
@@ -132,7 +149,9 @@ enum base_status record_memory_create(struct record_memory *m, unsigned level,
 	m->head->nr_blocks = RECORD_MEMORY_BLOCKS;
 	m->head->reader_pid = (uint32_t)getpid();
 	m->head->live = taker != NULL;
+	m->head->raw = taker == NULL;
 	m->head->recording = 1;
+	warm_up(m);
 	__atomic_store_n(&m->head->magic, MEMORY_RING_MAGIC, __ATOMIC_RELEASE);
 	return BASE_OK;
 }
@@ -147,6 +166,8 @@ void record_memory_destroy(struct record_memory *m)
 		unlink(m->path);
 	base_free(m->stream);
 	base_free(m->copy);
+	base_free(m->encoded);
+	record_words_free(m->words);
 	*m = (struct record_memory){0};
 }
 
@@ -210,9 +231,11 @@ static const uint8_t *block_at(const struct record_memory *m, uint32_t i)
 
 static bool head_makes_sense(const struct memory_chunk_head *h)
 {
-	return h->magic == MEMORY_CHUNK_MAGIC && memory_stream_known(h->version) && h->type > 0 &&
-	       h->type < MEMORY_CHUNK_TYPES && h->bytes >= sizeof *h &&
-	       h->bytes <= MEMORY_RING_BLOCK_BYTES && h->last_ticks >= h->first_ticks;
+	bool known = h->type == MEMORY_CHUNK_TABLE || h->type == MEMORY_CHUNK_STREAM ||
+		     h->type == MEMORY_RING_RAW;
+	return h->magic == MEMORY_CHUNK_MAGIC && memory_stream_known(h->version) && known &&
+	       h->bytes >= sizeof *h && h->bytes <= MEMORY_RING_BLOCK_BYTES &&
+	       h->last_ticks >= h->first_ticks;
 }
 
 static uint64_t ns_of(const struct record_converter *c, uint64_t ticks)
@@ -236,6 +259,32 @@ static void give_back_now(struct record_memory *m, uint32_t block)
 		give_back(m, block);
 }
 
+/* All tables that are there: code that has run by now is in them. */
+static void look_at_tables(struct record_memory *m)
+{
+	struct memory_chunk_head h;
+	for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++) {
+		if (__atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE) != MEMORY_RING_DONE)
+			continue;
+		memcpy(&h, block_at(m, i), sizeof h);
+		if (head_makes_sense(&h) && h.type == MEMORY_CHUNK_TABLE)
+			record_words_learn(m->words, block_at(m, i), h.bytes);
+	}
+}
+
+/* The copy, as a chunk of the trace. */
+static const uint8_t *as_stream(struct record_memory *m, struct memory_chunk_head *h)
+{
+	if (h->type == MEMORY_CHUNK_TABLE)
+		record_words_learn(m->words, m->copy, h->bytes);
+	if (h->type != MEMORY_RING_RAW)
+		return m->copy;
+	look_at_tables(m);
+	m->lost_words += record_words_encode(m->words, m->copy, h->bytes, m->encoded);
+	memcpy(h, m->encoded, sizeof *h);
+	return m->encoded;
+}
+
 /* false: not its turn. */
 static bool take(struct record_memory *m, struct record_converter *c, uint32_t block, bool final)
 {
@@ -247,7 +296,7 @@ static bool take(struct record_memory *m, struct record_converter *c, uint32_t b
 		return true;
 	}
 	struct record_memory_stream *s = stream_of(m, c, &h);
-	if (s && h.type == MEMORY_CHUNK_STREAM && h.sequence != s->sequence && !final)
+	if (s && h.type != MEMORY_CHUNK_TABLE && h.sequence != s->sequence && !final)
 		return false;
 	if (!s || record_sink_failed(&c->sink)) {
 		if (!s)
@@ -258,19 +307,20 @@ static bool take(struct record_memory *m, struct record_converter *c, uint32_t b
 	s->sequence = h.sequence + 1;
 	memcpy(m->copy, &h, sizeof h);
 	memcpy(m->copy + sizeof h, block_at(m, block) + sizeof h, h.bytes - sizeof h);
+	give_back_now(m, block);
+	const uint8_t *chunk = as_stream(m, &h);
 	m->nr_chunks++;
 	m->nr_bytes += h.bytes;
 	m->lost_words += h.lost;
-	give_back_now(m, block);
 	if (m->taker) {
-		m->taker->put(m->taker->ctx, c->clock, m->copy, h.bytes);
+		m->taker->put(m->taker->ctx, c->clock, chunk, h.bytes);
 		return true;
 	}
 	uint64_t first_ns = ns_of(c, h.first_ticks), last_ns = ns_of(c, h.last_ticks);
 	first_ns = first_ns < s->last_ns ? s->last_ns : first_ns;
 	s->last_ns = last_ns < first_ns ? first_ns : last_ns;
 	c->sink.status = trace_writer_put_content(c->sink.writer, TRACE_CONTENT_MEMORY, s->stream,
-		first_ns, s->last_ns, m->copy, h.bytes, &c->sink.err);
+		first_ns, s->last_ns, chunk, h.bytes, &c->sink.err);
 	return true;
 }
 
@@ -307,7 +357,7 @@ bool record_memory_can_wait(const struct record_memory *m)
 	for (uint32_t i = 0; m->head && i < RECORD_MEMORY_BLOCKS; i++)
 		nr_taken +=
 			__atomic_load_n(&m->head->state[i], __ATOMIC_RELAXED) != MEMORY_RING_FREE;
-	return nr_taken < RECORD_MEMORY_BLOCKS / 2;
+	return nr_taken < memory_ring_waiting_max(RECORD_MEMORY_BLOCKS);
 }
 
 /* In the order of each thread's numbers, which need not be that of the blocks. */
@@ -317,6 +367,9 @@ unsigned record_memory_drain(struct record_memory *m, struct record_converter *c
 	bool again = m->head != NULL;
 	if (m->head && m->taker)
 		return pass_on(m, c, final);
+	/* It makes more than we take: from now on it encodes itself, with all its threads. */
+	if (m->head && !record_memory_can_wait(m))
+		__atomic_store_n(&m->head->raw, 0, __ATOMIC_RELAXED);
 	while (again) {
 		again = false;
 		for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++) {

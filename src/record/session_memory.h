@@ -29,6 +29,7 @@ struct record_memory_taker {
 	void (*commit)(void *ctx);
 };
 
+struct record_words;
 struct record_memory {
 	const struct record_memory_taker *taker; /* NULL: the trace */
 	char path[RECORD_MEMORY_PATH];           /* "": not made */
@@ -37,7 +38,9 @@ struct record_memory {
 	struct record_memory_stream *stream;
 	size_t nr_streams, streams_capacity;
 	uint32_t nr_definitions;
-	uint8_t *copy; /* of one block: the target may write to its own */
+	uint8_t *copy;              /* of one block: the target may write to its own */
+	struct record_words *words; /* what encodes for the target */
+	uint8_t *encoded;
 	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words;
 };
 
@@ -50,7 +53,9 @@ bool record_is_wrapped(const char *path);
 enum base_status record_memory_create(struct record_memory *m, unsigned level,
 	const struct record_memory_taker *taker, struct base_err *err) BASE_MUST_CHECK;
 void record_memory_destroy(struct record_memory *m); /* removes the file, too */
-/* More than half of the blocks are free, or there are none at all: a round may be put off. */
+/* Blocks are free, more than a writer may leave raw, or there are none at all: a round may be put
+ * off.
+ */
 bool record_memory_can_wait(const struct record_memory *m);
 /* One round. Returns how many chunks were taken. `final`: nobody writes any more. */
 unsigned record_memory_drain(struct record_memory *m, struct record_converter *c, bool final);

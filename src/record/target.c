@@ -111,6 +111,7 @@ static bool try_take(uint32_t *ret)
 		if (__atomic_load_n(&self.ring->state[i], __ATOMIC_RELAXED) == MEMORY_RING_FREE &&
 			__atomic_compare_exchange_n(&self.ring->state[i], &free, MEMORY_RING_ACTIVE,
 				false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			__atomic_fetch_add(&self.ring->active, 1, __ATOMIC_RELAXED);
 			*ret = i;
 			return true;
 		}
@@ -162,6 +163,7 @@ static struct memory_chunk_head *chunk_head(uint8_t *chunk)
 
 static void publish(uint32_t block)
 {
+	__atomic_fetch_sub(&self.ring->active, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&self.ring->state[block], MEMORY_RING_DONE, __ATOMIC_RELEASE);
 }
 
@@ -390,18 +392,29 @@ static void close_chunk(struct target_thread *t)
 	t->chunk = NULL;
 }
 
-static bool open_chunk(struct target_thread *t)
+/* Shall who reads encode these words? (Of sites it knows no heads.) */
+static bool leaves_raw(const struct target_thread *t, const uint64_t *words, size_t nr)
+{
+	const struct memory_ring_head *ring = self.ring;
+	return __atomic_load_n(&ring->raw, __ATOMIC_RELAXED) && !ring->live && !t->encodes_all &&
+	       !longpole_target_has_sites() && !longpole_target_loops(words, nr);
+}
+
+/* Blocks are taken from the first on: there are many raw ones when we get one beyond. */
+static bool open_chunk(struct target_thread *t, bool raw)
 {
 	uint32_t block;
 	if (!take_block(&block))
 		return false;
 	t->chunk = block_at(block);
 	t->chunk_block = block;
-	t->chunk_used = sizeof(struct memory_chunk_head);
+	t->encodes_all |= block >= memory_ring_waiting_max(self.ring->nr_blocks);
+	t->chunk_is_raw = raw && !t->encodes_all;
+	t->chunk_used = t->chunk_most = sizeof(struct memory_chunk_head);
 	t->chunk_pieces = 0;
 	struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
 		.version = MEMORY_STREAM_VERSION,
-		.type = MEMORY_CHUNK_STREAM,
+		.type = t->chunk_is_raw ? (uint16_t)MEMORY_RING_RAW : (uint16_t)MEMORY_CHUNK_STREAM,
 		.bytes = t->chunk_used,
 		.image = self.image,
 		.pid = self.pid,
@@ -416,8 +429,44 @@ static bool open_chunk(struct target_thread *t)
 		.flags = longpole_target_has_sites() ? (uint32_t)MEMORY_CHUNK_INTERFACE : 0};
 	memcpy(t->chunk, &head, sizeof head);
 	t->lost = 0;
+	if (t->chunk_is_raw)
+		return true;
+	if (!room_for_states(t)) {
+		close_chunk(t);
+		return false;
+	}
 	longpole_target_encode_start(&t->encoder, t->begin_ticks);
 	return true;
+}
+
+/* As it is. Reading maps a block's pages many at a time, writing one by one. */
+static size_t copy_piece(const struct target_piece *piece, uint8_t *out)
+{
+	enum { MAPPED_BYTES = 64 * 1024 };
+	struct memory_ring_piece head = {.words = piece->nr,
+		.flags = piece->flags,
+		.begin_ticks = piece->begin_ticks,
+		.lasted_ticks = piece->lasted_ticks};
+	size_t words_bytes = piece->nr * sizeof *piece->words, bytes = sizeof head + words_bytes;
+	for (size_t i = 0; i < bytes; i += MAPPED_BYTES)
+		(void)*(volatile uint8_t *)(out + i);
+	(void)*(volatile uint8_t *)(out + bytes - 1);
+	memcpy(out, &head, sizeof head);
+	memcpy(out + sizeof head, piece->words, words_bytes);
+	return bytes;
+}
+
+static void put_piece(struct target_thread *t, struct target_piece *piece)
+{
+	uint8_t *out = t->chunk + t->chunk_used;
+	if (t->chunk_is_raw) {
+		piece->done = piece->nr;
+		t->chunk_used += (uint32_t)copy_piece(piece, out);
+		t->chunk_most += (uint32_t)target_piece_bound(piece->nr);
+		return;
+	}
+	uint8_t *end = longpole_target_encode_piece(&t->encoder, piece, out);
+	t->chunk_used = t->chunk_most = (uint32_t)(end - t->chunk);
 }
 
 /* The words [from, to) as a piece of the thread's chunk. */
@@ -426,13 +475,11 @@ static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsign
 	struct memory_ring_head *ring = self.ring;
 	uint64_t began = target_ticks();
 	longpole_target_send_sites();
-	if (!room_for_states(t)) {
-		t->lost += nr;
-		return;
-	}
-	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used < target_piece_bound(nr))
+	bool raw = leaves_raw(t, from, nr);
+	if (t->chunk && (MEMORY_RING_BLOCK_BYTES - t->chunk_most < target_piece_bound(nr) ||
+				t->chunk_is_raw != raw))
 		close_chunk(t);
-	if (!t->chunk && !open_chunk(t)) {
+	if ((!t->chunk && !open_chunk(t, raw)) || (!t->chunk_is_raw && !room_for_states(t))) {
 		t->lost += nr;
 		return;
 	}
@@ -442,8 +489,7 @@ static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsign
 		.flags = flags,
 		.begin_ticks = t->begin_ticks - head->first_ticks,
 		.lasted_ticks = began - t->begin_ticks};
-	uint8_t *end = longpole_target_encode_piece(&t->encoder, &piece, t->chunk + t->chunk_used);
-	t->chunk_used = (uint32_t)(end - t->chunk);
+	put_piece(t, &piece);
 	t->lost += nr - piece.done;
 	head->last_ticks = began;
 	__atomic_store_n(&head->bytes, t->chunk_used, __ATOMIC_RELEASE);
@@ -537,6 +583,7 @@ struct target_thread *longpole_target_attach_thread(void)
 	t->number = __atomic_add_fetch(&self.next_thread, 1, __ATOMIC_RELAXED);
 	t->sequence = t->lost = 0;
 	t->stopped = 0;
+	t->encodes_all = false;
 	t->tid = (uint32_t)longpole_target_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	t->fs_base = fs_base();
 	t->begin_ticks = target_ticks();
@@ -613,12 +660,13 @@ void longpole_target_let_see(bool waits)
 		longpole_target_let_go();
 }
 
-/* Blocks are taken from the first on. So those of the upper half are held by running threads only,
- * and however many wait, the others find blocks. */
+/* Of the lower half any number may be held by threads that wait, of the upper one a quarter of all:
+ * however many do, the others find blocks. */
 void longpole_target_let_go(void)
 {
 	struct target_thread *t = longpole_memory.thread;
-	if (self.ring && t && t->chunk && t->chunk_block >= self.ring->nr_blocks / 2)
+	if (self.ring && t && t->chunk && t->chunk_block >= self.ring->nr_blocks / 2 &&
+		__atomic_load_n(&self.ring->active, __ATOMIC_RELAXED) > self.ring->nr_blocks / 4)
 		end_chunk(true);
 }
 

@@ -116,6 +116,29 @@ static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t
 	}
 }
 
+static bool is_loop(const uint64_t *w, const uint64_t *end)
+{
+	enum { DISTANCE_MAX = 64 };
+	for (size_t distance = 1; distance <= DISTANCE_MAX; distance++) {
+		size_t enough = COPY_ITERATIONS_MIN * distance + COPY_WORDS_MIN;
+		const uint64_t *from = w + 2 * distance;
+		if ((size_t)(end - w) < 2 * distance + enough)
+			return false;
+		if (extrapolates(from, from + enough, distance) == enough)
+			return true;
+	}
+	return false;
+}
+
+bool longpole_target_loops(const uint64_t *words, size_t nr)
+{
+	enum { PLACES = 8 };
+	unsigned nr_loops = 0;
+	for (size_t i = 0; i < PLACES; i++)
+		nr_loops += is_loop(words + nr / PLACES * i, words + nr);
+	return nr_loops >= PLACES / 2;
+}
+
 /* ---- slots --------------------------------------------------------------------------------- */
 
 /* Without a branch: which is smaller is a matter of chance where slots are coded often. */

@@ -50,6 +50,10 @@ struct target_encoder {
 	bool (*is_head)(uintptr_t address);
 };
 
+/* Most of these words are of loops, which cost less to encode than to copy: a look at some places.
+ */
+bool longpole_target_loops(const uint64_t *words, size_t nr);
+
 /* Bytes that `words` words can become. */
 static inline size_t target_encode_bound(size_t words)
 {

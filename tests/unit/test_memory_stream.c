@@ -3,6 +3,7 @@
  * back, word by word; damaged chunks end the reading, never the reader. And what items become of
  * blocks. */
 #include "memory/decode.h"
+#include "record/session_words.h"
 #include "record/target_encode.h"
 #include "test.h"
 
@@ -242,6 +243,105 @@ static void test_round_trip(void **state)
 	memory_tables_fini(&t);
 }
 
+static _Alignas(8) uint8_t raw_chunk[MEMORY_CHUNK_MAX_BYTES];
+
+/* Heads [from, to) of a module that came then, at the program's own addresses. */
+static void learn(struct record_words *w, uint32_t module, uint64_t ticks, size_t from, size_t to)
+{
+	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+		.version = MEMORY_STREAM_VERSION,
+		.type = MEMORY_CHUNK_TABLE,
+		.image = 1,
+		.first_ticks = ticks};
+	struct memory_table_head t = {.module = module,
+		.section = MEMORY_TABLE_BLOCKS,
+		.address = (uintptr_t)program.head,
+		.bytes = sizeof program.head,
+		.offset = from * sizeof program.head[0],
+		.first_index = module * BLOCKS};
+	size_t bytes = (to - from) * sizeof program.head[0];
+	h.bytes = (uint32_t)(sizeof h + sizeof t + bytes);
+	memcpy(table, &h, sizeof h);
+	memcpy(table + sizeof h, &t, sizeof t);
+	memcpy(table + sizeof h + sizeof t, program.head + from, bytes);
+	record_words_learn(w, table, h.bytes);
+}
+
+/* A raw chunk, and in chunk[] what the target would have made of it. */
+static size_t make_raw(uint64_t *seed)
+{
+	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+		.version = MEMORY_STREAM_VERSION,
+		.type = MEMORY_RING_RAW,
+		.image = 1,
+		.tables = 1,
+		.thread = 1,
+		.first_ticks = 1000};
+	struct target_encoder e = make_encoder(false);
+	uint8_t *p = raw_chunk + sizeof h, *to = chunk + sizeof h;
+	longpole_target_encode_start(&e, h.first_ticks);
+	for (unsigned i = 0; i < PIECES; i++) {
+		size_t nr = random_words(seed);
+		struct memory_ring_piece head = {nr, i % 2, i * 100, 50};
+		struct target_piece piece = {.words = raw,
+			.nr = nr,
+			.flags = i % 2,
+			.begin_ticks = i * 100,
+			.lasted_ticks = 50};
+		memcpy(p, &head, sizeof head);
+		memcpy(p + sizeof head, raw, nr * sizeof *raw);
+		p += sizeof head + nr * sizeof *raw;
+		to = longpole_target_encode_piece(&e, &piece, to);
+	}
+	h.bytes = (uint32_t)(p - raw_chunk);
+	memcpy(raw_chunk, &h, sizeof h);
+	h.type = MEMORY_CHUNK_STREAM;
+	h.bytes = (uint32_t)(to - chunk);
+	memcpy(chunk, &h, sizeof h);
+	return (size_t)(p - raw_chunk);
+}
+
+/* What the recorder makes of raw words is what the target would have made of them. */
+static void test_raw(void **state)
+{
+	static uint8_t out[MEMORY_RING_BLOCK_BYTES];
+	uint64_t seed = 4711, bad = 8;
+	struct memory_chunk_head h;
+	struct record_words *w = record_words_new();
+	(void)state;
+	assert_non_null(w);
+	make_program(&program);
+	size_t bytes = make_raw(&seed), words;
+	/* no tables yet */
+	assert_int_equal(record_words_encode(w, raw_chunk, bytes, out), (bytes - sizeof h) / 8);
+	learn(w, 0, 900, BLOCKS / 2, BLOCKS);
+	learn(w, 0, 900, 0, BLOCKS / 2);
+	learn(w, 0, 900, 0, BLOCKS / 2);
+	learn(w, 1, 2000, 0, BLOCKS); /* another module in its place, later */
+	for (unsigned i = 0; i < 6; i++) {
+		bytes = make_raw(&seed);
+		memcpy(&h, chunk, sizeof h);
+		assert_int_equal(record_words_encode(w, raw_chunk, bytes, out), 0);
+		assert_memory_equal(out, chunk, h.bytes);
+	}
+	/* what is no head, in the first piece */
+	bytes = make_raw(&seed);
+	memcpy(&words, raw_chunk + sizeof h, sizeof words);
+	memcpy(raw_chunk + sizeof h + sizeof(struct memory_ring_piece), &bad, sizeof bad);
+	assert_int_equal(record_words_encode(w, raw_chunk, bytes, out), words);
+	for (unsigned i = 0; i < 300; i++) { /* nonsense */
+		bytes = make_raw(&seed);
+		for (unsigned k = 0; k < 20; k++)
+			raw_chunk[sizeof h + random_u64(&seed) % (bytes - sizeof h)] ^=
+				(uint8_t)random_u64(&seed);
+		bytes -= random_u64(&seed) % 2 ? random_u64(&seed) % (bytes - sizeof h) : 0;
+		(void)record_words_encode(w, raw_chunk, bytes, out);
+		memcpy(&h, out, sizeof h);
+		assert_true(h.bytes >= sizeof h && h.bytes <= sizeof out);
+	}
+	record_words_free(w);
+}
+
 /* Of a plain slot the neighbour was a stack address in version 1, and is a plain one since; up to
  * version 3 all is in one plane. (What later ones predict better does not come up here.) */
 static void test_versions(void **state)
@@ -468,6 +568,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_raw),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_items),
