@@ -16,8 +16,9 @@ enum { FIXED_WORDS = 8 };
 #define RECORD_OPTIONS                                                                             \
 	{"output", 'o', "FILE", "@file", "the trace to write (default: longpole-PROG.lpt)"},       \
 		{"sample-hz", 0, "HZ", NULL,                                                       \
-			"samples a second of each running thread; 0: none (default 999, without "  \
-			"a program 499)"},                                                         \
+			"samples a second of each running thread; 0: none (default 999, fewer "    \
+			"where they would take over 1.5 % of a processor; without a program "      \
+			"499)"},                                                                   \
 		{"locks", 0, "MODE", RECORD_MODES,                                                 \
 			"how locks are recorded. stamps (default): each operation with its "       \
 			"time; full: also inside lock and unlock functions; sampled: exact "       \
@@ -157,6 +158,7 @@ static bool options(struct cmd *c, struct record_options *o)
 		cmd_usage(c, "--stack-depth: at most %d", RECORD_STACK_DEPTH);
 		return false;
 	}
+	o->samples_exact = cmd_given(c, "sample-hz");
 	o->stack_depth = (unsigned)depth;
 	o->heap = cmd_given(c, "heap");
 	uint64_t level = 1;

@@ -19,6 +19,7 @@ struct run {
 	enum base_status status;
 	struct base_err err;
 	int failed;   /* atomic: the analysis has ended early */
+	bool goes_on; /* the program, after that */
 	bool clocked; /* (of who records) */
 };
 
@@ -110,6 +111,7 @@ static int record(struct cmd *c, struct run *r)
 	o.listener = &listener;
 	enum base_status status = record_run(&o, &result, &c->err);
 	memory_live_end(s->live);
+	r->goes_on = status == BASE_OK && result.wait_status == -1;
 	s->program_exit = result.exit_code;
 	s->elapsed_ns = result.elapsed_ns;
 	s->wait_ns = result.memory_wait_ns;
@@ -142,8 +144,10 @@ int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *
 	int status = record(c, r);
 	pthread_join(analysis, NULL);
 	if (status == CMD_OK && r->status != BASE_OK) {
+		s->program_exit = RECORD_EXIT_OURS;
 		c->err = r->err;
-		status = cmd_fail(c, base_cause(&c->err, r->status, "while analysing %s", s->name));
+		status = cmd_fail(c, base_cause(&c->err, r->status, "while analysing %s%s", s->name,
+					     r->goes_on ? ", which goes on" : ""));
 	}
 	base_free(r);
 	return status;

@@ -12,9 +12,6 @@
 #include <string.h>
 
 enum {
-	PREEMPTED = 1, /* cpu_out's `preempted` */
-	NOT_SHOWN = 2,
-	THROTTLED = 3,
 	QUOTA_NS = 1000 * 1000, /* no processor for so long although nobody had it */
 	CAUSES_MAX = 1 << 10,
 	STACK_MAX = 16, /* frames looked at */
@@ -330,12 +327,13 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 void model_kernel_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t number = r->u.cpu_out.processor;
-	bool preempted = r->u.cpu_out.preempted == PREEMPTED || r->u.cpu_out.preempted == THROTTLED;
+	bool preempted = r->u.cpu_out.preempted == TRACE_LEFT_runnable ||
+			 r->u.cpu_out.preempted == TRACE_LEFT_throttled;
 	if (model_is_context(t))
 		return;
 	if (t->k.on && t->begin_run_ns < r->time_ns)
 		run_time_of(m, t)->run_ns += r->time_ns - t->begin_run_ns;
-	t->k.guessed = r->u.cpu_out.preempted == NOT_SHOWN;
+	t->k.guessed = r->u.cpu_out.preempted == TRACE_LEFT_unseen;
 	if (t->k.guessed && t->k.on)
 		model_hidden_run(m, t->begin_run_ns, r->time_ns);
 	model_processor_out(m, t, number, r->time_ns, preempted);
@@ -358,7 +356,7 @@ void model_kernel_out(struct model *m, struct thread *t, const struct trace_reco
 	model_visit_leaves(t, r->time_ns);
 	t->resume_state = t->graph_state;
 	t->k.early = false;
-	t->k.throttled = r->u.cpu_out.preempted == THROTTLED;
+	t->k.throttled = r->u.cpu_out.preempted == TRACE_LEFT_throttled;
 	model_be_ready(m, t, r->time_ns, 0);
 }
 

@@ -379,8 +379,6 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
 
 enum {
 	SWITCH_MAX_NS = 20000, /* between the two records of one context switch */
-	LEFT_IN_FAULT = 4,     /* cpu_out's `preempted` */
-	LEFT_IN_LOADER = 5,
 };
 
 uint32_t model_processor_queue(struct model *m, uint64_t number)
@@ -428,7 +426,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	}
 	uint32_t queue = model_processor_queue(m, r->u.cpu_out.processor);
 	uint64_t why = r->u.cpu_out.preempted;
-	bool preempted = why && why < LEFT_IN_FAULT;
+	bool preempted = why && why < TRACE_LEFT_in_fault;
 	if (queue == NONE)
 		return;
 	model_processor_out(m, t, r->u.cpu_out.processor, r->time_ns, preempted);
@@ -488,13 +486,13 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	model_visit_leaves(t, r->time_ns);
 	t->resume_state = t->graph_state;
 	uint32_t state =
-		why == LEFT_IN_FAULT
+		why == TRACE_LEFT_in_fault
 			? model_make_state(m, MODEL_STATE_io, NONE, NONE, site, AUX_FAULT)
-		: why == LEFT_IN_LOADER
+		: why == TRACE_LEFT_in_loader
 			? model_make_state(m, MODEL_STATE_start, t->role, NONE, 0, AUX_LOAD)
 			: model_make_state(m, spawns ? MODEL_STATE_start : MODEL_STATE_blocked,
 				  t->role, NONE, site, NONE);
-	bool known = spawns || why >= LEFT_IN_FAULT;
+	bool known = spawns || why >= TRACE_LEFT_in_fault;
 	model_verb(m, t, known ? GRAPH_VERB_state : GRAPH_VERB_wait, r->time_ns, 0, 0, state, 0);
 	t->mode = MODE_BLOCKED;
 }

@@ -458,6 +458,17 @@ void record_perf_enable(const struct record_perf *p, bool on)
 			p->buffer[i]->fd, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
 }
 
+bool record_perf_set_sample_hz(const struct record_perf *p, uint64_t sample_hz)
+{
+	/* The kernel has made a period of the clock's frequency when it opened the event. */
+	uint64_t period_ns = 1000000000 / sample_hz;
+	bool all = true;
+	for (size_t i = 0; p && i < p->nr; i++)
+		if (!p->buffer[i]->faults)
+			all &= !ioctl(p->buffer[i]->fd, PERF_EVENT_IOC_PERIOD, &period_ns);
+	return all;
+}
+
 struct record_perf *record_perf_close(struct record_perf *p)
 {
 	if (!p)

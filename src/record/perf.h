@@ -42,6 +42,8 @@ struct record_perf *record_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 struct record_perf *record_perf_open_probe(
 	uint32_t tid, uint64_t sample_hz, uint64_t period_ns, bool switches);
 void record_perf_enable(const struct record_perf *p, bool on);
+/* Of the samples from now on. False: not of all. p may be NULL. */
+bool record_perf_set_sample_hz(const struct record_perf *p, uint64_t sample_hz);
 bool record_perf_is_wide(
 	const struct record_perf *p); /* events of everybody: enabled from the start */
 struct record_perf *record_perf_close(struct record_perf *p);

@@ -40,8 +40,11 @@ enum {
 	WARM_NS = 2000000, /* of a look, to get memory that the program will need */
 	PAIR_EVERY_NS = 5000000,
 	PROGRESS_EVERY_NS = 200000000,
-	PERF_MARGIN_NS = 1000000,   /* the kernel's events are in their buffers that soon */
-	FUTURE_NS = 1000000000,     /* a stamp that much ahead is damage */
+	PERF_MARGIN_NS = 1000000, /* the kernel's events are in their buffers that soon */
+	SAMPLE_HZ_LEAST = 199,
+	SAMPLES_NS_MAX = 15000000, /* what samples may take of a second of a processor */
+	FUTURE_NS = 1000000000,    /* a stamp that much ahead is damage */
+	BUSY_LATELY_NS = 250000000,
 	INTERVAL_BUSY_NS = 1000000, /* between two looks at the buffers */
 	INTERVAL_NS = 5000000,
 	INTERVAL_SYSTEM_NS = 10000000, /* its buffers are large; names of who ends soon are not */
@@ -80,6 +83,7 @@ struct session {
 	struct record_lock_floor floor;
 	uint64_t stolen_ns; /* by the machine's host: since boot, then of this recording */
 	int load_fd;        /* /proc/loadavg; -1: not to be had */
+	uint64_t busy_ns;   /* when all processors were busy last; 0: never */
 	unsigned long nr_processors;
 	bool has_program, converting, ended, stopped, full;
 	bool waits; /* the last look left the ring as it was */
@@ -307,6 +311,19 @@ static enum base_status set_up_program(
 	return status;
 }
 
+/* A sample is an interrupt: 2 us of bare metal, 20 and more where a hypervisor has to help. */
+static void choose_sample_hz(struct session *s)
+{
+	uint64_t hz = s->opts->sample_hz;
+	while (!s->opts->samples_exact && hz / 2 >= SAMPLE_HZ_LEAST &&
+		hz * s->result->sample_ns > SAMPLES_NS_MAX)
+		hz /= 2;
+	if (hz != s->opts->sample_hz &&
+		!(record_perf_set_sample_hz(s->perf, hz) && record_samples_set_hz(&s->kernel, hz)))
+		hz = s->opts->sample_hz;
+	s->result->sample_hz = hz;
+}
+
 static enum base_status set_up(struct session *s, char program[PATH_MAX])
 {
 	const struct record_options *o = s->opts;
@@ -346,6 +363,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 				.sample_hz = o->sample_hz,
 				.switches = o->switches},
 			s->result);
+	choose_sample_hz(s);
 	if (o->measure_floor)
 		s->floor = record_lock_floor_measure();
 	status = open_trace(s);
@@ -441,8 +459,9 @@ static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool f
 		s->stopped = true;
 }
 
-/* Every processor has something to do besides us: what we took, the program would miss. */
-static bool all_busy(struct session *s)
+/* Every processor had something to do besides us, now or lately: what we took, the program would
+ * miss. A server under load sleeps between two requests. */
+static bool all_busy(struct session *s, uint64_t now_ns)
 {
 	char text[64] = "";
 	unsigned long nr_running = 0;
@@ -452,7 +471,9 @@ static bool all_busy(struct session *s)
 			at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL;
 		nr_running = at ? strtoul(at, NULL, 10) : 0;
 	}
-	return nr_running > s->nr_processors;
+	if (nr_running > s->nr_processors)
+		s->busy_ns = now_ns;
+	return s->busy_ns && now_ns - s->busy_ns < BUSY_LATELY_NS;
 }
 
 /* One process, as far as the kernel's events say. */
@@ -470,12 +491,12 @@ static bool is_alone(const struct session *s)
  * its records are read when there are many, or when the program has ended. What must be looked
  * up while the program lives, or is awaited by somebody, does not wait.
  */
-static bool can_wait(struct session *s)
+static bool can_wait(struct session *s, uint64_t now_ns)
 {
 	return s->has_program && !s->opts->listener && !s->kernel.open && !counts(s) &&
 	       s->converter.nr_waiting < EVENTS_WAITING_MAX && is_alone(s) &&
 	       record_memory_can_wait(&s->memory) &&
-	       record_ring_can_wait(&s->ring, &s->converter) && all_busy(s);
+	       record_ring_can_wait(&s->ring, &s->converter) && all_busy(s, now_ns);
 }
 
 static void look(struct session *s, bool final)
@@ -492,7 +513,7 @@ static void look(struct session *s, bool final)
 	if (s->perf)
 		record_perf_read(
 			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
-	s->waits = !final && can_wait(s);
+	s->waits = !final && can_wait(s, pair.raw_ns);
 	if (s->has_program && !final)
 		record_ring_warm_ahead(&s->ring, WARM_NS);
 	if (s->waits)

@@ -64,6 +64,7 @@ struct record_options {
 				  only the system, until a signal or for_ns */
 	const char *tool;      /* for the trace's header: "longpole 0.1.0" */
 	uint64_t sample_hz;    /* 0: no samples */
+	bool samples_exact;    /* that many; else fewer, where they would take over 1.5 % */
 	uint64_t buffer_bytes; /* 0: as room.h has it; pages that are never needed cost nothing */
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
@@ -112,6 +113,7 @@ struct record_result {
 		nr_wakes_busy; /* ... one that has to wait for the waker's processor */
 	uint64_t switch_ns;    /* by how much perf's events delay who is woken */
 	uint64_t sample_ns;    /* what a sample takes */
+	uint64_t sample_hz;    /* what was chosen because of that */
 	double overhead_share; /* ring records x cost of one / target_cpu_ns: an estimate, 0 when
 				  unknown */
 	uint64_t buffer_bytes; /* what the ring got */

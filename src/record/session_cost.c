@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -287,12 +288,15 @@ static void put_part(struct record_sink *s, uint32_t id, const char *name, uint6
 void record_cost_write(struct record_converter *c, struct record_result *r)
 {
 	enum { RECORDS = 1, SAMPLES, RECORDER, WAKING, SYSTEM, SWITCHES, WAKING_BUSY, AFTER };
+	char samples[80];
+	snprintf(samples, sizeof samples, "measured before the program ran; %llu a second",
+		(unsigned long long)r->sample_hz);
 	r->ring_records = c->nr_ring_records;
 	uint64_t records_ns = r->ring_records * r->record_write_ns_x100 / 100;
 	put_part(&c->sink, RECORDS, "records", r->ring_records, records_ns, false, r,
 		"measured with warm caches and without call paths: at least");
 	put_part(&c->sink, SAMPLES, TRACE_COST_SAMPLES, c->nr_samples, c->nr_samples * r->sample_ns,
-		false, r, "measured before the program ran");
+		false, r, samples);
 	put_part(&c->sink, SWITCHES, TRACE_COST_SWITCHES, c->nr_switches,
 		c->nr_switches * r->switch_ns, false, r,
 		"measured before the program ran, as what delays a woken thread");

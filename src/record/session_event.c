@@ -251,7 +251,7 @@ void record_converter_kernel(struct record_converter *c, uint32_t tid, const str
 	if (r->kind == TRACE_cpu_in) {
 		e.kind = RECORD_EVENT_in;
 		e.cpu = (uint32_t)r->u.cpu_in.processor;
-	} else if (r->kind == TRACE_cpu_out && r->u.cpu_out.preempted <= 1) {
+	} else if (r->kind == TRACE_cpu_out && r->u.cpu_out.preempted <= TRACE_LEFT_runnable) {
 		e.kind = r->u.cpu_out.preempted ? RECORD_EVENT_preempted : RECORD_EVENT_out;
 		e.cpu = (uint32_t)r->u.cpu_out.processor;
 	} else {
@@ -344,9 +344,9 @@ static void resolve_call(
 static void put_event(
 	struct record_converter *c, struct record_thread *t, const struct record_event *e)
 {
-	static const uint8_t left[] = {[RECORD_EVENT_preempted] = 1,
-		[RECORD_EVENT_out_fault] = 4,
-		[RECORD_EVENT_out_load] = 5};
+	static const uint8_t left[] = {[RECORD_EVENT_preempted] = TRACE_LEFT_runnable,
+		[RECORD_EVENT_out_fault] = TRACE_LEFT_in_fault,
+		[RECORD_EVENT_out_load] = TRACE_LEFT_in_loader};
 	struct trace_record r = {.time_ns = e->time_ns};
 	switch (e->kind) {
 	case RECORD_EVENT_sample:

@@ -81,22 +81,20 @@ void record_kernel_put_actor(
 /* ---- scheduler --------------------------------------------------------------------------------
  */
 
-enum left { LEFT_ASLEEP, LEFT_RUNNABLE, LEFT_UNSEEN, LEFT_THROTTLED }; /* cpu_out's `preempted` */
-
 static void leave(
-	struct record_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns, enum left how)
+	struct record_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns, enum trace_left how)
 {
 	struct record_kernel_task *t = record_kernel_task(k, tid);
 	if (!t)
 		return;
 	t->on_processor = false;
-	k->nr_wakes_early += t->woken_early && how == LEFT_ASLEEP;
+	k->nr_wakes_early += t->woken_early && how == TRACE_LEFT_asleep;
 	t->woken_early = false;
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_cpu_out,
 		.u.cpu_out = {.processor = cpu, .preempted = how}};
 	record_kernel_put(k, t, &r);
-	if (BASE_UNLIKELY(t->dying) && (how == LEFT_ASLEEP || how == LEFT_UNSEEN))
+	if (BASE_UNLIKELY(t->dying) && (how == TRACE_LEFT_asleep || how == TRACE_LEFT_unseen))
 		record_kernel_end(k, t, time_ns);
 }
 
@@ -115,9 +113,9 @@ static void enter(struct record_kernel *k, uint32_t tid, unsigned cpu, uint64_t 
 static void on_switch(
 	struct record_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
-	static const enum left left[] = {[KERNEL_LEFT_ASLEEP] = LEFT_ASLEEP,
-		[KERNEL_LEFT_RUNNABLE] = LEFT_RUNNABLE,
-		[KERNEL_LEFT_THROTTLED] = LEFT_THROTTLED};
+	static const enum trace_left left[] = {[KERNEL_LEFT_ASLEEP] = TRACE_LEFT_asleep,
+		[KERNEL_LEFT_RUNNABLE] = TRACE_LEFT_runnable,
+		[KERNEL_LEFT_THROTTLED] = TRACE_LEFT_throttled};
 	struct record_kernel_cpu *c = &k->cpu[cpu];
 	uint64_t how = s->b >> 32;
 	k->nr_switches++;
@@ -126,12 +124,13 @@ static void on_switch(
 		 * one processor at most. */
 		k->nr_switches_lost++;
 		if (c->tid)
-			leave(k, c->tid, cpu, time_ns, LEFT_UNSEEN);
+			leave(k, c->tid, cpu, time_ns, TRACE_LEFT_unseen);
 		if (s->tid)
 			enter(k, s->tid, cpu, time_ns);
 	}
 	if (s->tid)
-		leave(k, s->tid, cpu, time_ns, how < BASE_COUNT(left) ? left[how] : LEFT_ASLEEP);
+		leave(k, s->tid, cpu, time_ns,
+			how < BASE_COUNT(left) ? left[how] : TRACE_LEFT_asleep);
 	c->known = true;
 	c->tid = (uint32_t)s->a;
 	if (c->tid)

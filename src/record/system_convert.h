@@ -80,6 +80,7 @@ typedef void record_kernel_handler(
 /* system_sample.c: samples of foreign tasks, which wait until the events before them are written.
  */
 void record_samples_open(struct record_kernel *k, uint64_t sample_hz);
+bool record_samples_set_hz(struct record_kernel *k, uint64_t sample_hz); /* false: as before */
 void record_samples_read(struct record_kernel *k);
 /* Puts those before mono_ns, at time_of_sample(). */
 void record_samples_put(struct record_kernel *k, uint64_t mono_ns);

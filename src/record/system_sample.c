@@ -39,6 +39,11 @@ void record_samples_open(struct record_kernel *k, uint64_t sample_hz)
 		base_free(s);
 }
 
+bool record_samples_set_hz(struct record_kernel *k, uint64_t sample_hz)
+{
+	return !k->samples || record_perf_set_sample_hz(k->samples->perf, sample_hz);
+}
+
 void record_samples_close(struct record_kernel *k)
 {
 	struct record_samples *s = k->samples;

@@ -321,7 +321,10 @@ static bool cost_caveat(struct base_str *out, const struct report_trace *t,
 		base_str_add(&s, between);
 		base_str_add_count(&s, c->n);
 		base_str_addf(&s, " %s, ", c->name);
-		report_ns(&s, (double)c->total_ns);
+		if (c->total_ns)
+			report_ns(&s, (double)c->total_ns);
+		else
+			base_str_add(&s, "too little to be seen");
 		base_str_addf(&s, " (%s)", c->method);
 		between = "; ";
 	}

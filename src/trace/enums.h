@@ -101,6 +101,17 @@ enum trace_sleep {
 		TRACE_SLEEP_NR
 };
 
+/* cpu_out.preempted: how the thread left the processor */
+enum trace_left {
+	TRACE_LEFT_asleep,
+	TRACE_LEFT_runnable,
+	TRACE_LEFT_unseen,    /* not known, nor when exactly: its leaving was not shown */
+	TRACE_LEFT_throttled, /* runnable, but its cgroup's quota was used up */
+	TRACE_LEFT_in_fault,  /* waits, in a page fault, for a disk */
+	TRACE_LEFT_in_loader, /* waits while exec and the dynamic loader load its program */
+	TRACE_LEFT_NR
+};
+
 /* disk_begin.op */
 #define TRACE_DISK_OPS(X)                                                                          \
 	X(read, "read")                                                                            \

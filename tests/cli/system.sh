@@ -232,7 +232,7 @@ int main(void)
 	pthread_t t;
 	if (pipe(to) || pipe(from) || pthread_create(&t, 0, echo, 0))
 		return 1;
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < 5000; i++)
 		if (write(to[1], &c, 1) != 1 || read(from[0], &c, 1) != 1)
 			return 1;
 	close(to[1]);
