@@ -21,7 +21,10 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { LEVEL_MAX = 3 };
+enum {
+	LEVEL_MAX = 3,
+	ENCODED_MAX = 4 /* chunks of a round: who waits for the program's end must not wait long */
+};
 
 /* ---- is it a program of ours? -------------------------------------------------------------- */
 
@@ -280,6 +283,7 @@ static const uint8_t *as_stream(struct record_memory *m, struct memory_chunk_hea
 	if (h->type != MEMORY_RING_RAW)
 		return m->copy;
 	look_at_tables(m);
+	m->nr_encoded++;
 	m->lost_words += record_words_encode(m->words, m->copy, h->bytes, m->encoded);
 	memcpy(h, m->encoded, sizeof *h);
 	return m->encoded;
@@ -370,9 +374,12 @@ unsigned record_memory_drain(struct record_memory *m, struct record_converter *c
 	/* It makes more than we take: from now on it encodes itself, with all its threads. */
 	if (m->head && !record_memory_can_wait(m))
 		__atomic_store_n(&m->head->raw, 0, __ATOMIC_RELAXED);
+	m->nr_encoded = 0;
 	while (again) {
 		again = false;
 		for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++) {
+			if (m->nr_encoded >= ENCODED_MAX && !final)
+				return nr;
 			uint32_t state = __atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE);
 			if (state != MEMORY_RING_DONE)
 				continue;

@@ -41,6 +41,7 @@ struct record_memory {
 	uint8_t *copy;              /* of one block: the target may write to its own */
 	struct record_words *words; /* what encodes for the target */
 	uint8_t *encoded;
+	unsigned nr_encoded; /* chunks in this round */
 	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words;
 };
 
