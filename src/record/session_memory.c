@@ -302,6 +302,8 @@ static bool take(struct record_memory *m, struct record_converter *c, uint32_t b
 	struct record_memory_stream *s = stream_of(m, c, &h);
 	if (s && h.type != MEMORY_CHUNK_TABLE && h.sequence != s->sequence && !final)
 		return false;
+	if (h.type == MEMORY_RING_RAW && !m->encodes)
+		return false;
 	if (!s || record_sink_failed(&c->sink)) {
 		if (!s)
 			record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more thread");
@@ -371,9 +373,12 @@ unsigned record_memory_drain(struct record_memory *m, struct record_converter *c
 	bool again = m->head != NULL;
 	if (m->head && m->taker)
 		return pass_on(m, c, final);
-	/* It makes more than we take: from now on it encodes itself, with all its threads. */
-	if (m->head && !record_memory_can_wait(m))
+	/* There is no room to leave it for the end. From now on it encodes itself, with all its
+	 * threads. */
+	if (m->head && (final || !record_memory_can_wait(m))) {
 		__atomic_store_n(&m->head->raw, 0, __ATOMIC_RELAXED);
+		m->encodes = true;
+	}
 	m->nr_encoded = 0;
 	while (again) {
 		again = false;

@@ -42,6 +42,7 @@ struct record_memory {
 	struct record_words *words; /* what encodes for the target */
 	uint8_t *encoded;
 	unsigned nr_encoded; /* chunks in this round */
+	bool encodes;        /* what is raw waits no longer */
 	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words;
 };
 
