@@ -132,12 +132,12 @@ struct slot_page {
 };
 
 struct actor {
-	uint32_t id;
-	uint32_t tip;
 	uint64_t t_last; /* its last verb; also when the wait began */
 	uint32_t state, slot;
+	uint32_t tip;
 	uint32_t epoch; /* raised by links: within one, lengths only grow */
 	uint32_t wait_queue;
+	uint32_t id;  /* (not beside the tip: read together with what was just written, it waits) */
 	uint8_t wait; /* enum wait */
 	bool started;
 	uint32_t elided; /* lanes without its last wait: it had its processor all the time */
