@@ -235,6 +235,7 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->bound);
 	base_free(g->next_bound);
 	base_free(g->tip);
+	base_free(g->ends);
 	base_free(g->segment);
 	base_free(g->segment_sum);
 	base_free(g->end_fold);

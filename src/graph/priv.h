@@ -70,11 +70,14 @@ struct node_extra {
 
 /* The collector's scratch, one a node. */
 struct mark {
-	uint32_t live;    /* lanes in which a tip reaches this node */
-	uint32_t ends;    /* of them: where a folded run must end (a tip, or several ways
-			     on) */
-	uint32_t new_id;  /* of a tip: + 1; 0: not a tip */
-	uint32_t segment; /* + 1: of a live node */
+	uint32_t live;   /* lanes in which a tip reaches this node */
+	uint32_t ends;   /* of them: where a folded run must end (a tip, or several ways
+			    on) */
+	uint32_t new_id; /* of a tip: + 1; 0: not a tip */
+	union {
+		uint32_t segment; /* + 1: of a live node */
+		uint32_t fold;    /* single lane: that ends there */
+	};
 };
 
 /* Nodes that are passed by the same lanes, all the same way: what they weigh is summed once. */
@@ -329,7 +332,9 @@ struct graph {
 	struct folds folds, next_folds;
 	uint32_t *bound, *next_bound; /* [boundary id][track] -> fold */
 	size_t bound_capacity, next_bound_capacity;
-	uint32_t *tip;           /* ids of tips, each once */
+	uint32_t *tip;  /* ids of tips, each once */
+	uint64_t *ends; /* single lane: a bit a node at which a run ends */
+	size_t ends_words;
 	struct segment *segment; /* descending */
 	struct sum *segment_sum;
 	size_t nr_tips, tip_capacity, nr_segments, segment_capacity;
