@@ -302,7 +302,7 @@ static inline void add_edge(struct graph *g, const struct node *n, bool over_dep
 	s->path_ns += w;
 	if (kind == KIND_UNEXPLAINED)
 		s->unexplained_ns += w;
-	else if (kind != KIND_RUN)
+	else if (kind != KIND_RUN && kind != KIND_PAIR)
 		s->latency_ns += w;
 }
 
@@ -557,6 +557,15 @@ static enum base_status fold_nodes(struct graph *g, struct base_err *err)
 	return s;
 }
 
+/* The second edge of a pair, which comes after the first one. */
+static inline void add_second(struct graph *g, const struct node *n)
+{
+	struct sum *s = sum_of(g, n->dep_slot);
+
+	s->visits++;
+	s->path_ns += n->dep;
+}
+
 /* The run that ends at node `id` in a single lane. */
 static void follow_way(struct graph *g, struct run *run, uint32_t id)
 {
@@ -564,6 +573,8 @@ static void follow_way(struct graph *g, struct run *run, uint32_t id)
 
 	do {
 		add_edge(g, n, n->took_dep & 1, n->zero & 1);
+		if (node_kind(n) == KIND_PAIR)
+			add_second(g, n);
 		if (node_kind(n) == KIND_START) {
 			run->start_ns = n->weight & WEIGHT_MAX;
 			return;
@@ -757,6 +768,7 @@ static void renumber_tips(struct graph *g)
 		struct actor *a = &g->actor[i];
 
 		a->tip = new_id(g, a->tip);
+		a->open = NONE;
 		if (a->awake)
 			a->awake->node = new_id(g, a->awake->node);
 	}

@@ -33,7 +33,8 @@ enum kind {
 	KIND_NEEDLESS,    /* own w and dependence w: a wait for what was there already */
 	KIND_CHAIN,       /* own: no edge at all, the same moment's previous dependence;
 			     dependence w */
-	KIND_START        /* neither; w = the time at which the path starts */
+	KIND_START,       /* neither; w = the time at which the path starts */
+	KIND_PAIR /* own w, then another one of the same actor: `dep` ns, charged to dep_slot */
 };
 
 enum { WEIGHT_BITS = 61 };
@@ -140,6 +141,7 @@ struct actor {
 	uint32_t tip;
 	uint32_t epoch; /* raised by links: within one, lengths only grow */
 	uint32_t wait_queue;
+	uint32_t open; /* its tip, while nobody else refers to it and a pair may become of it */
 	uint32_t id;  /* (not beside the tip: read together with what was just written, it waits) */
 	uint8_t wait; /* enum wait */
 	bool started;
@@ -295,6 +297,7 @@ struct graph {
 			       predecessor */
 	bool runner_up, keep_path, crossings, finished, has_elisions;
 	bool one_lane;    /* and nobody listens */
+	bool pairs;       /* nor is the path wanted edge by edge: two of them may be one node */
 	bool attention;   /* failed, pending or finished: begin() looks closer */
 	double *scale;    /* [state][stride] */
 	uint32_t *elides; /* [state]: lanes that elide it; NULL: no lane elides any */
@@ -400,9 +403,9 @@ void graph_queue_fini(struct graph *g, struct queue *q);
 enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64_t t,
 	struct dep *dep, size_t nr_deps, struct base_err *err) BASE_MUST_CHECK;
 /* The actor's path as it is at t: copies its lengths to `row`, returns its node. */
-uint32_t graph_path_now(struct graph *g, const struct actor *a, uint64_t t, double *row);
-enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint64_t t,
-	struct base_err *err) BASE_MUST_CHECK;
+uint32_t graph_path_now(struct graph *g, struct actor *a, uint64_t t, double *row);
+enum base_status graph_link_dep(
+	struct graph *g, struct actor *from, uint64_t t, struct base_err *err) BASE_MUST_CHECK;
 /* GRAPH_ASIDE: puts with the path that the actor would have had it run until
  * now. */
 enum base_status graph_put_aside(struct graph *g, const struct put *put, uint64_t t,
