@@ -201,20 +201,21 @@ struct past {
 	uint32_t lanes; /* of all */
 };
 
-struct queue {
-	struct ring data, space;
+struct queue { /* what every put and take looks at comes first */
+	struct ring data;
+	uint64_t t_units; /* when stats.units_time was brought up to date */
 	uint64_t capacity;
-	uint64_t space_debt; /* units put beyond the capacity */
-	uint64_t t_units;    /* when stats.units_time was brought up to date */
-	uint32_t latency_state;
-	uint32_t drop_data, drop_space; /* lanes without these dependences */
+	struct past *past;             /* NULL: no lane has more of this queue's units */
+	struct graph_watch_row *watch; /* its histograms; NULL: nobody looks */
 	enum graph_discipline discipline;
 	bool unlimited, exchangeable, processor;
-	struct past *past;             /* NULL: no lane has more of this queue's units */
-	bool tracks_space;             /* capacity unknown, but somebody waited for space */
-	struct item *last_take;        /* then: the last dequeue */
-	struct graph_watch_row *watch; /* its histograms; NULL: nobody looks */
+	bool tracks_space; /* capacity unknown, but somebody waited for space */
 	struct graph_queue_stats stats;
+	uint32_t latency_state;
+	uint32_t drop_data, drop_space; /* lanes without these dependences */
+	struct ring space;
+	uint64_t space_debt;    /* units put beyond the capacity */
+	struct item *last_take; /* tracks_space: the last dequeue */
 };
 
 /* One dependence of the moment that is being closed. */
