@@ -790,7 +790,7 @@ static void every_allocation_may_fail(void **unused)
 
 		make_run(&r, seed);
 		uint64_t last_ns = r.event[r.nr - 1].v.time_ns;
-		struct part w = {last_ns / 4, last_ns / 2, true, true, 5, true, true};
+		struct part w = {last_ns / 4, last_ns / 2, true, true, 5, true, true, false};
 		for (uint64_t n = 1; s; n++) {
 			struct graph *g = NULL;
 			struct base_err err = {0};
