@@ -11,7 +11,8 @@
  * their number stays below twice the tips, whatever the number of records.
  * Lanes that go the same way share folds. Most go the same way for a while, then not: such a
  * stretch (a `segment`) is summed once, and runs add sums instead of nodes. Tips get new ids from 0
- * ("bounds"); the other nodes are gone.
+ * ("bounds"); the other nodes are gone. Of a single lane the ways themselves are followed, without
+ * a look at nodes that nothing reaches.
  */
 #include "graph/priv.h"
 
@@ -23,6 +24,15 @@ struct run {
 	uint32_t parent; /* index in next_folds; NONE: the start */
 	uint64_t start_ns;
 };
+
+/* One lane, of which sums are all that is kept: the marks of a node are in itself, but for those of
+ * tips and ends. Between collections there are none. */
+static inline bool is_single(const struct graph *g)
+{
+	return g->nr_tracks == 1 && !g->keep_path;
+}
+
+enum { NODE_LIVE = 2, NODE_END = 4 }; /* in node.zero, which has no other lane's bit then */
 
 /* ---- room
  * -----------------------------------------------------------------------------------
@@ -37,6 +47,9 @@ static enum base_status resize_nodes(struct graph *g, size_t want, struct base_e
 		s = graph_mem_need(g, &g->extra, &g->extra_capacity, want, sizeof *g->extra, err);
 	if (!s)
 		s = graph_mem_need(g, &g->node, &g->node_capacity, want, sizeof *g->node, err);
+	if (!s && is_single(g))
+		s = graph_mem_need(g, &g->ends, &g->ends_words, g->node_capacity / 64 + 1,
+			sizeof *g->ends, err);
 	return s;
 }
 
@@ -195,6 +208,43 @@ static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 	return BASE_OK;
 }
 
+static void set_end(struct graph *g, uint32_t id)
+{
+	g->node[id].zero |= NODE_LIVE | NODE_END;
+	g->ends[id / 64] |= UINT64_C(1) << id % 64;
+}
+
+static inline uint32_t before(const struct node *n)
+{
+	return n->took_dep & 1 ? n->dep : n->prev;
+}
+
+/* The same for a single lane: the way back from each tip, as far as no other has come. */
+static void mark_ways(struct graph *g)
+{
+	for (size_t i = 0; i < g->nr_tips; i++) {
+		if (g->tip[i] >= g->nr_bounds && g->mark[g->tip[i]].live)
+			set_end(g, g->tip[i]);
+	}
+	for (size_t i = 0; i < g->nr_tips; i++) {
+		uint32_t id = g->tip[i];
+
+		if (!g->mark[id].live)
+			continue;
+		while (id >= g->nr_bounds && node_kind(&g->node[id]) != KIND_START) {
+			id = before(&g->node[id]);
+			if (id < g->nr_bounds) {
+				reach(&g->mark[id], 1);
+			} else if (g->node[id].zero & NODE_LIVE) {
+				set_end(g, id);
+				break;
+			} else {
+				g->node[id].zero |= NODE_LIVE;
+			}
+		}
+	}
+}
+
 /* From the bounds on into the folds of the last collection. */
 static void mark_folds(struct graph *g)
 {
@@ -252,7 +302,7 @@ static inline void add_edge(struct graph *g, const struct node *n, bool over_dep
 	s->path_ns += w;
 	if (kind == KIND_UNEXPLAINED)
 		s->unexplained_ns += w;
-	else if (kind != KIND_RUN)
+	else if (kind != KIND_RUN && kind != KIND_PAIR)
 		s->latency_ns += w;
 }
 
@@ -507,6 +557,54 @@ static enum base_status fold_nodes(struct graph *g, struct base_err *err)
 	return s;
 }
 
+/* The second edge of a pair, which comes after the first one. */
+static inline void add_second(struct graph *g, const struct node *n)
+{
+	struct sum *s = sum_of(g, n->dep_slot);
+
+	s->visits++;
+	s->path_ns += n->dep;
+}
+
+/* The run that ends at node `id` in a single lane. */
+static void follow_way(struct graph *g, struct run *run, uint32_t id)
+{
+	const struct node *n = &g->node[id];
+
+	do {
+		add_edge(g, n, n->took_dep & 1, n->zero & 1);
+		if (node_kind(n) == KIND_PAIR)
+			add_second(g, n);
+		if (node_kind(n) == KIND_START) {
+			run->start_ns = n->weight & WEIGHT_MAX;
+			return;
+		}
+		id = before(n);
+		if (id < g->nr_bounds) {
+			follow_folds(g, run, g->bound[id]);
+			return;
+		}
+		n = &g->node[id];
+	} while (!(n->zero & NODE_END));
+	run->parent = g->mark[id].fold;
+}
+
+static enum base_status fold_ways(struct graph *g, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+
+	for (uint32_t word = 0; 64 * word < g->next; word++) {
+		for (uint64_t left = g->ends[word]; left && !s; left &= left - 1) {
+			uint32_t id = 64 * word + (uint32_t)__builtin_ctzll(left);
+			struct run run = {.parent = NONE};
+
+			follow_way(g, &run, id);
+			s = emit_fold(g, &run, &g->mark[id].fold, err);
+		}
+	}
+	return s;
+}
+
 /* ---- the path of lane 0, edge by edge
  * -----------------------------------------------------------
  */
@@ -630,6 +728,8 @@ static enum base_status make_bounds(struct graph *g, struct base_err *err)
 				continue;
 			if (id < g->nr_bounds)
 				to[l] = g->folds.fold[g->bound[(size_t)id * tracks + l]].new_index;
+			else if (is_single(g))
+				to[l] = g->mark[id].fold;
 			else
 				to[l] = *end_fold(g, id, l);
 		}
@@ -668,6 +768,7 @@ static void renumber_tips(struct graph *g)
 		struct actor *a = &g->actor[i];
 
 		a->tip = new_id(g, a->tip);
+		a->open = NONE;
 		if (a->awake)
 			a->awake->node = new_id(g, a->awake->node);
 	}
@@ -703,15 +804,43 @@ static enum base_status fold_all(struct graph *g, struct base_err *err)
 		s = graph_mem_need(
 			g, &g->touched, &g->touched_capacity, g->nr_slots, sizeof *g->touched, err);
 	g->next_folds.nr_folds = g->next_folds.nr_sums = 0;
-	if (!s)
+	if (!s && !is_single(g))
 		s = sum_segments(g, err);
 	if (!s)
 		s = fold_folds(g, err);
 	if (!s)
-		s = fold_nodes(g, err);
+		s = is_single(g) ? fold_ways(g, err) : fold_nodes(g, err);
 	if (!s)
 		s = make_bounds(g, err);
 	return s;
+}
+
+static enum base_status mark_all(struct graph *g, bool only_ends, struct base_err *err)
+{
+	enum base_status s;
+
+	if (g->next && !is_single(g))
+		memset(g->mark, 0, g->next * sizeof *g->mark);
+	s = mark_tips(g, only_ends, err);
+	if (s)
+		return s;
+	if (is_single(g))
+		mark_ways(g);
+	else
+		s = mark_nodes(g, err);
+	mark_folds(g);
+	return s;
+}
+
+/* The marks of a single lane are gone. */
+static void unmark(struct graph *g)
+{
+	if (g->nr_bounds)
+		memset(g->mark, 0, g->nr_bounds * sizeof *g->mark);
+	for (size_t i = 0; i < g->nr_tips; i++)
+		g->mark[g->tip[i]] = (struct mark){0};
+	if (g->ends)
+		memset(g->ends, 0, (g->next / 64 + 1) * sizeof *g->ends);
 }
 
 enum base_status graph_collect(struct graph *g, bool only_ends, struct base_err *err)
@@ -719,15 +848,9 @@ enum base_status graph_collect(struct graph *g, bool only_ends, struct base_err 
 	enum base_status s;
 	size_t room;
 
-	if (g->next)
-		memset(g->mark, 0, g->next * sizeof *g->mark);
-	s = mark_tips(g, only_ends, err);
+	s = mark_all(g, only_ends, err);
 	if (!s)
-		s = mark_nodes(g, err);
-	if (s)
-		return s;
-	mark_folds(g);
-	s = fold_all(g, err);
+		s = fold_all(g, err);
 	if (s)
 		return s;
 	renumber_ends(g);
@@ -740,6 +863,8 @@ enum base_status graph_collect(struct graph *g, bool only_ends, struct base_err 
 		SWAP(g->bound_step, g->next_bound_step);
 		SWAP(g->bound_step_capacity, g->next_bound_step_capacity);
 	}
+	if (is_single(g))
+		unmark(g);
 	SWAP(g->folds, g->next_folds);
 	SWAP(g->bound, g->next_bound);
 	SWAP(g->bound_capacity, g->next_bound_capacity);

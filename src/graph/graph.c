@@ -171,6 +171,7 @@ enum base_status graph_new(
 	g->lane_bits = (uint32_t)((UINT64_C(1) << g->nr_tracks) - 1);
 	g->stride = g->nr_tracks == 1 ? 1 : (g->nr_tracks + LANE_STEP - 1) / LANE_STEP * LANE_STEP;
 	g->one_lane = g->stride == 1 && !g->listener;
+	g->pairs = g->one_lane && !g->keep_path;
 	g->item_size = sizeof(struct item) + g->stride * sizeof(double);
 	g->min_nodes = ARENA_NODES;
 	graph_lanes_choose(g, true);
@@ -235,6 +236,7 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->bound);
 	base_free(g->next_bound);
 	base_free(g->tip);
+	base_free(g->ends);
 	base_free(g->segment);
 	base_free(g->segment_sum);
 	base_free(g->end_fold);
@@ -287,6 +289,7 @@ enum base_status graph_add_actor(struct graph *g, uint32_t *ret_actor, struct ba
 
 	*a = (struct actor){.id = (uint32_t)g->nr_actors,
 		.tip = NONE,
+		.open = NONE,
 		.slot = NONE,
 		.wait_queue = NONE,
 		.needless_queue = NONE};

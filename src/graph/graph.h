@@ -370,13 +370,13 @@ enum base_status graph_totals(struct graph *g, const struct graph_state_totals *
 struct graph_queue_stats {
 	uint64_t enqueued, dequeued; /* units */
 	uint64_t nr_enqueues, nr_dequeues;
+	uint64_t residence_ns; /* sum over units' items of (taken - put) */
+	uint64_t max_units,
+		units_time; /* occupancy: peak, and integral units x ns (mean = / elapsed) */
 	uint64_t nr_waits_data, wait_data_ns; /* actors' waits for units */
 	uint64_t nr_waits_space, wait_space_ns;
 	uint64_t nr_latencies, latency_ns; /* communication latency of satisfied waits */
-	uint64_t residence_ns;             /* sum over units' items of (taken - put) */
-	uint64_t max_units,
-		units_time; /* occupancy: peak, and integral units x ns (mean = / elapsed) */
-	uint64_t underflows, overflows; /* more taken than was there; forgotten */
+	uint64_t underflows, overflows;    /* more taken than was there; forgotten */
 };
 const struct graph_queue_stats *graph_queue_stats(const struct graph *g, uint32_t queue);
 uint32_t graph_nr_actors(const struct graph *g);

@@ -105,10 +105,11 @@ static BASE_INLINE void own_edge(struct graph *g, const struct actor *a, uint64_
  * ----------------------------------------------------------------------------------
  */
 
-uint32_t graph_path_now(struct graph *g, const struct actor *a, uint64_t t, double *row)
+uint32_t graph_path_now(struct graph *g, struct actor *a, uint64_t t, double *row)
 {
 	uint32_t tip = a->tip;
 
+	a->open = NONE;
 	memcpy(row, actor_length(g, a), g->stride * sizeof *row);
 	if (t > a->t_last) /* a node that the actor itself does not pass */
 		own_edge(g, a, t, false, row, &tip);
@@ -116,7 +117,7 @@ uint32_t graph_path_now(struct graph *g, const struct actor *a, uint64_t t, doub
 }
 
 enum base_status graph_link_dep(
-	struct graph *g, const struct actor *from, uint64_t t, struct base_err *err)
+	struct graph *g, struct actor *from, uint64_t t, struct base_err *err)
 {
 	enum base_status s;
 	uint32_t tip;
@@ -625,6 +626,7 @@ enum base_status graph_put_aside(
 	if (s)
 		return s;
 	memcpy(kept, length, g->stride * sizeof *kept);
+	a->open = NONE;
 	a->wait = WAIT_NO;
 	if (length[0] != NO_PATH && t > a->t_last)
 		own_edge(g, a, t, true, length, &a->tip);

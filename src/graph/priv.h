@@ -33,7 +33,8 @@ enum kind {
 	KIND_NEEDLESS,    /* own w and dependence w: a wait for what was there already */
 	KIND_CHAIN,       /* own: no edge at all, the same moment's previous dependence;
 			     dependence w */
-	KIND_START        /* neither; w = the time at which the path starts */
+	KIND_START,       /* neither; w = the time at which the path starts */
+	KIND_PAIR /* own w, then another one of the same actor: `dep` ns, charged to dep_slot */
 };
 
 enum { WEIGHT_BITS = 61 };
@@ -70,11 +71,14 @@ struct node_extra {
 
 /* The collector's scratch, one a node. */
 struct mark {
-	uint32_t live;    /* lanes in which a tip reaches this node */
-	uint32_t ends;    /* of them: where a folded run must end (a tip, or several ways
-			     on) */
-	uint32_t new_id;  /* of a tip: + 1; 0: not a tip */
-	uint32_t segment; /* + 1: of a live node */
+	uint32_t live;   /* lanes in which a tip reaches this node */
+	uint32_t ends;   /* of them: where a folded run must end (a tip, or several ways
+			    on) */
+	uint32_t new_id; /* of a tip: + 1; 0: not a tip */
+	union {
+		uint32_t segment; /* + 1: of a live node */
+		uint32_t fold;    /* single lane: that ends there */
+	};
 };
 
 /* Nodes that are passed by the same lanes, all the same way: what they weigh is summed once. */
@@ -132,12 +136,13 @@ struct slot_page {
 };
 
 struct actor {
-	uint32_t id;
-	uint32_t tip;
 	uint64_t t_last; /* its last verb; also when the wait began */
 	uint32_t state, slot;
+	uint32_t tip;
 	uint32_t epoch; /* raised by links: within one, lengths only grow */
 	uint32_t wait_queue;
+	uint32_t open; /* its tip, while nobody else refers to it and a pair may become of it */
+	uint32_t id;  /* (not beside the tip: read together with what was just written, it waits) */
 	uint8_t wait; /* enum wait */
 	bool started;
 	uint32_t elided; /* lanes without its last wait: it had its processor all the time */
@@ -196,20 +201,21 @@ struct past {
 	uint32_t lanes; /* of all */
 };
 
-struct queue {
-	struct ring data, space;
+struct queue { /* what every put and take looks at comes first */
+	struct ring data;
+	uint64_t t_units; /* when stats.units_time was brought up to date */
 	uint64_t capacity;
-	uint64_t space_debt; /* units put beyond the capacity */
-	uint64_t t_units;    /* when stats.units_time was brought up to date */
-	uint32_t latency_state;
-	uint32_t drop_data, drop_space; /* lanes without these dependences */
+	struct past *past;             /* NULL: no lane has more of this queue's units */
+	struct graph_watch_row *watch; /* its histograms; NULL: nobody looks */
 	enum graph_discipline discipline;
 	bool unlimited, exchangeable, processor;
-	struct past *past;             /* NULL: no lane has more of this queue's units */
-	bool tracks_space;             /* capacity unknown, but somebody waited for space */
-	struct item *last_take;        /* then: the last dequeue */
-	struct graph_watch_row *watch; /* its histograms; NULL: nobody looks */
+	bool tracks_space; /* capacity unknown, but somebody waited for space */
 	struct graph_queue_stats stats;
+	uint32_t latency_state;
+	uint32_t drop_data, drop_space; /* lanes without these dependences */
+	struct ring space;
+	uint64_t space_debt;    /* units put beyond the capacity */
+	struct item *last_take; /* tracks_space: the last dequeue */
 };
 
 /* One dependence of the moment that is being closed. */
@@ -292,6 +298,7 @@ struct graph {
 			       predecessor */
 	bool runner_up, keep_path, crossings, finished, has_elisions;
 	bool one_lane;    /* and nobody listens */
+	bool pairs;       /* nor is the path wanted edge by edge: two of them may be one node */
 	bool attention;   /* failed, pending or finished: begin() looks closer */
 	double *scale;    /* [state][stride] */
 	uint32_t *elides; /* [state]: lanes that elide it; NULL: no lane elides any */
@@ -329,7 +336,9 @@ struct graph {
 	struct folds folds, next_folds;
 	uint32_t *bound, *next_bound; /* [boundary id][track] -> fold */
 	size_t bound_capacity, next_bound_capacity;
-	uint32_t *tip;           /* ids of tips, each once */
+	uint32_t *tip;  /* ids of tips, each once */
+	uint64_t *ends; /* single lane: a bit a node at which a run ends */
+	size_t ends_words;
 	struct segment *segment; /* descending */
 	struct sum *segment_sum;
 	size_t nr_tips, tip_capacity, nr_segments, segment_capacity;
@@ -395,9 +404,9 @@ void graph_queue_fini(struct graph *g, struct queue *q);
 enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64_t t,
 	struct dep *dep, size_t nr_deps, struct base_err *err) BASE_MUST_CHECK;
 /* The actor's path as it is at t: copies its lengths to `row`, returns its node. */
-uint32_t graph_path_now(struct graph *g, const struct actor *a, uint64_t t, double *row);
-enum base_status graph_link_dep(struct graph *g, const struct actor *from, uint64_t t,
-	struct base_err *err) BASE_MUST_CHECK;
+uint32_t graph_path_now(struct graph *g, struct actor *a, uint64_t t, double *row);
+enum base_status graph_link_dep(
+	struct graph *g, struct actor *from, uint64_t t, struct base_err *err) BASE_MUST_CHECK;
 /* GRAPH_ASIDE: puts with the path that the actor would have had it run until
  * now. */
 enum base_status graph_put_aside(struct graph *g, const struct put *put, uint64_t t,

@@ -33,7 +33,7 @@ static uint32_t latest_actor(const struct graph *g)
 enum base_status graph_end(
 	struct graph *g, uint32_t end, uint32_t actor, uint64_t time_ns, struct base_err *err)
 {
-	const struct actor *a = &g->actor[actor];
+	struct actor *a = &g->actor[actor];
 	size_t nr = (size_t)end + 1;
 	enum base_status s = BASE_OK;
 

@@ -148,14 +148,38 @@ static inline enum base_status end_alone(struct graph *g, const struct graph_ver
 	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 }
 
+/* An edge of an actor that was running, as a node of its own. */
+static inline void add_run(struct graph *g, struct actor *a, uint64_t t, uint64_t w)
+{
+	uint32_t prev = a->tip;
+
+	*add_node(g, a, t, NONE, &a->tip) = (struct node){
+		.prev = prev,
+		.dep = NONE,
+		.slot = a->slot,
+		.dep_slot = NONE,
+		.weight = node_weight(KIND_RUN, w),
+	};
+}
+
+/* ... with the one before it. */
+static inline void add_to_pair(struct graph *g, struct actor *a, uint64_t w)
+{
+	struct node *n = &g->node[a->tip];
+
+	n->weight |= node_weight(KIND_PAIR, 0);
+	n->dep = (uint32_t)w;
+	n->dep_slot = a->slot;
+	a->open = NONE;
+}
+
 /* The most usual of all: nor does it depend on anything. graph_close(), of which here is what is
- * left of it for one lane and an actor that was running. */
+ * left of it for one lane and an actor that was running. `puts`: what comes next refers to it. */
 static inline enum base_status end_running(
-	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
+	struct graph *g, const struct graph_verb *v, uint64_t t, bool puts, struct base_err *err)
 {
 	struct actor *a = &g->actor[v->actor];
 	double *length = actor_length(g, a);
-	uint32_t prev = a->tip;
 
 	if (BASE_UNLIKELY(!g->one_lane || a->wait || !a->started || *length == NO_PATH ||
 			  g->next >= g->node_capacity))
@@ -165,13 +189,12 @@ static inline enum base_status end_running(
 
 	count_totals(g, a, w);
 	*length += (double)(int64_t)w;
-	*add_node(g, a, t, NONE, &a->tip) = (struct node){
-		.prev = prev,
-		.dep = NONE,
-		.slot = a->slot,
-		.dep_slot = NONE,
-		.weight = node_weight(KIND_RUN, w),
-	};
+	if (a->open == a->tip && w <= UINT32_MAX) {
+		add_to_pair(g, a, w);
+	} else {
+		add_run(g, a, t, w);
+		a->open = puts || !g->pairs ? NONE : a->tip;
+	}
 	a->t_last = t;
 	if (v->state == a->state)
 		return BASE_OK;
@@ -207,7 +230,7 @@ enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct
 
 	if (BASE_UNLIKELY(s))
 		return s;
-	return is_alone(g, v) ? end_running(g, v, t, err) : end(g, v, t, err);
+	return is_alone(g, v) ? end_running(g, v, t, false, err) : end(g, v, t, err);
 }
 
 /* Space whose capacity nobody told: what freed it since the actor began to
@@ -301,7 +324,7 @@ static enum base_status enqueue_dated(
 		return s;
 	date = date_of(g, v);
 	q->stats.nr_enqueues++;
-	s = end_running(g, &now, date, err);
+	s = end_running(g, &now, date, true, err);
 	if (!s && n) {
 		struct put put = put_of(&now, false, n);
 
@@ -324,7 +347,7 @@ enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, stru
 		return s;
 	q->stats.nr_enqueues++;
 	if (is_alone(g, v) && !q->capacity && !q->tracks_space) {
-		s = end_running(g, v, t, err);
+		s = end_running(g, v, t, true, err);
 		if (!s && n)
 			s = graph_put(g,
 				&(struct put){.queue = v->queue,
@@ -435,7 +458,7 @@ enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, stru
 	}
 	if (takes_back_alone(g, v, q)) {
 		graph_take_back(g, q, t, units(v));
-		return end_running(g, v, t, err);
+		return end_running(g, v, t, false, err);
 	}
 	if (v->flags & GRAPH_ASIDE)
 		return dequeue_aside(g, v, t, err);
@@ -514,7 +537,7 @@ static enum base_status wait_on(
 	if (s)
 		return s;
 	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK);
-	s = g->pending ? end(g, &now, t, err) : end_running(g, &now, t, err);
+	s = g->pending ? end(g, &now, t, err) : end_running(g, &now, t, false, err);
 	if (s)
 		return s;
 	a = &g->actor[v->actor];

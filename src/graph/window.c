@@ -314,7 +314,7 @@ static enum base_status anchor_actors(struct graph *g, uint64_t t, struct base_e
 	if (!s)
 		s = need_anchors(g, 2 * g->nr_actors, err);
 	for (size_t i = 0; i < g->nr_actors && !s; i++) {
-		const struct actor *a = &g->actor[i];
+		struct actor *a = &g->actor[i];
 		const double *length = actor_length(g, a);
 		double *row = w->anchor_length + 2 * i * g->stride;
 		bool has_path = length[0] != NO_PATH;
@@ -374,6 +374,7 @@ enum base_status graph_birth(struct graph *g, uint32_t actor, struct base_err *e
 		g, &w->birth, &w->birth_capacity, w->nr_births + 1, sizeof *w->birth, err);
 	if (!s)
 		w->birth[w->nr_births++] = g->actor[actor].tip;
+	g->actor[actor].open = NONE;
 	return done(g, s);
 }
 

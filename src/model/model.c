@@ -639,8 +639,7 @@ static void apply(struct model *m, const struct trace_record *r)
 		t = new_thread_of(m, r);
 	if (BASE_UNLIKELY(!t))
 		return;
-	if (BASE_UNLIKELY(m->is_system || m->left || m->restarts || t->ended ||
-			  t->k.context != TRACE_CONTEXT_none) &&
+	if (BASE_UNLIKELY(m->looks_closer || t->ended || t->k.context != TRACE_CONTEXT_none) &&
 		!may_apply(m, t, r))
 		return;
 	t->end_ns = r->time_ns;
@@ -677,7 +676,7 @@ static void cross_bounds(struct model *m, uint64_t time_ns)
 	}
 	if (m->status == BASE_OK && time_ns >= m->next_bound_ns) {
 		keep(m, graph_cut(m->graph, m->opts->to_ns, m->err));
-		m->left = true;
+		m->left = m->looks_closer = true;
 		m->next_bound_ns = UINT64_MAX;
 	}
 }
@@ -694,6 +693,7 @@ static enum base_status check_window(struct model *m)
 /* One batch: in time order, and not before the last one. */
 static enum base_status apply_batch(struct model *m, const struct trace_record *r, size_t nr)
 {
+	m->looks_closer = m->is_system || m->left || m->restarts;
 	for (size_t i = 0; i < nr; i++) {
 		if (BASE_UNLIKELY(r[i].time_ns >= m->next_bound_ns))
 			cross_bounds(m, r[i].time_ns);

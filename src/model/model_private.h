@@ -519,6 +519,7 @@ struct model {
 	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
 	bool is_system;       /* every thread's switches and wakes are there */
 	bool restarts;        /* the path begins when the root process does, later than the trace */
+	bool looks_closer;    /* is_system, left or restarts: not every record's rule applies */
 	struct cause *cause;  /* why contexts wake threads */
 	size_t nr_causes, cause_capacity;
 	uint32_t nr_named_classes; /* so far: of files, connections */

@@ -87,6 +87,9 @@ static __attribute__((noinline)) const uint8_t *skip_unknown(
 	return trace_skip_fields(theirs, p, c->end);
 }
 
+/* Behind the last staged record is one that only has this time. */
+#define STAGE_END_NS UINT64_MAX
+
 /* All stages together should stay in the cache. */
 static uint32_t stage_size(const struct trace_reader *r)
 {
@@ -143,21 +146,26 @@ damaged:
 	c->nr_left = 0;
 done:
 	c->time_ns = time_ns;
+	c->staged[nr].time_ns = STAGE_END_NS;
 	c->head = c->staged;
 	c->head_end = c->staged + nr;
 	if (!nr)
 		leave_chunk(r, c, false);
 }
 
-/* Goes to the next head of a data stream: a staged record, or before a chunk. */
-static inline void advance(struct trace_reader *r, struct trace_cursor *c)
+/* All that was staged is over: the next head of a data stream is a record, or before a chunk. */
+static void stage_next(struct trace_reader *r, struct trace_cursor *c)
 {
-	if (BASE_LIKELY(++c->head < c->head_end))
-		return;
 	if (c->nr_left)
 		stage(r, c);
 	else
 		leave_chunk(r, c, false);
+}
+
+static inline void advance(struct trace_reader *r, struct trace_cursor *c)
+{
+	if (BASE_UNLIKELY(++c->head == c->head_end))
+		stage_next(r, c);
 }
 
 static enum base_status enter_data_chunk(
@@ -167,7 +175,7 @@ static enum base_status enter_data_chunk(
 	enum base_status status = BASE_OK;
 
 	if (!c->staged)
-		c->staged = base_alloc(stage_size(r) * sizeof *c->staged);
+		c->staged = base_alloc((stage_size(r) + 1) * sizeof *c->staged);
 	if (!c->staged)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to decode stream %u", c->stream);
 	status = enter_chunk(r, c, err);
@@ -190,27 +198,44 @@ static enum base_status enter_data_chunk(
 /*
  * Time and leaf in one number, so that a match is one comparison and no branch. FEW_FINISHED loses
  * against all. The leaves' number is a power of two: every way up is as long as the others.
+ *
+ * Each leaf has the key of the record after its head at hand: who comes next is known without
+ * waiting for that record.
  */
 enum { FEW_BITS = 4, FEW_LEAVES = 1 << FEW_BITS };
 #define FEW_FINISHED UINT64_MAX
 #define FEW_LAST_NS  ((UINT64_MAX >> FEW_BITS) - 1)
+#define FEW_NOT_YET  ((FEW_LAST_NS + 1) << FEW_BITS) /* of a record that is not staged: or more */
 
 _Static_assert((int)FEW_LEAVES == (int)TRACE_FEW_LEAVES, "the tree's size");
+_Static_assert(STAGE_END_NS << FEW_BITS >= FEW_NOT_YET, "the end of a stage has such a key");
 
-static inline uint64_t few_key(const struct trace_cursor *c, uint32_t leaf)
+static inline uint64_t few_key(uint64_t time_ns, uint32_t leaf)
 {
-	if (BASE_LIKELY(c->head < c->head_end))
-		return c->head->time_ns << FEW_BITS | leaf;
-	return c->chunk == TRACE_NO_CHUNK ? FEW_FINISHED : c->time_ns << FEW_BITS | leaf;
+	return time_ns << FEW_BITS | leaf;
+}
+
+/* The cursor has another head: the leaf takes it; returns its key. */
+static uint64_t few_take(struct trace_reader *r, uint32_t leaf)
+{
+	const struct trace_cursor *c = &r->cursor[FIRST_LEAF + leaf];
+	struct trace_few_leaf *l = &r->few_leaf[leaf];
+
+	*l = (struct trace_few_leaf){.next_key = FEW_NOT_YET};
+	if (BASE_LIKELY(c->head < c->head_end)) {
+		l->head = c->head;
+		l->next_key = few_key(c->head[1].time_ns, leaf);
+		return few_key(c->head->time_ns, leaf);
+	}
+	return c->chunk == TRACE_NO_CHUNK ? FEW_FINISHED : few_key(c->time_ns, leaf);
 }
 
 static inline uint64_t few_replay(uint64_t *tree, uint32_t nr_leaves, uint32_t leaf, uint64_t key)
 {
 	for (uint32_t n = (leaf + nr_leaves) / 2; n; n /= 2) {
 		uint64_t other = tree[n];
-		uint64_t swap = (other ^ key) & -(uint64_t)(other < key);
-		tree[n] = other ^ swap;
-		key ^= swap;
+		tree[n] = other < key ? key : other;
+		key = other < key ? other : key;
 	}
 	return key;
 }
@@ -225,9 +250,7 @@ static void few_start(struct trace_reader *r)
 	/* key[n] is the winner below node n; the losers stay. */
 	uint64_t key[2 * FEW_LEAVES];
 	for (uint32_t leaf = 0; leaf < nr_leaves; leaf++)
-		key[nr_leaves + leaf] = leaf < r->nr_leaves
-						? few_key(&r->cursor[FIRST_LEAF + leaf], leaf)
-						: FEW_FINISHED;
+		key[nr_leaves + leaf] = leaf < r->nr_leaves ? few_take(r, leaf) : FEW_FINISHED;
 	for (uint32_t n = nr_leaves - 1; n; n--) {
 		uint64_t a = key[2 * n], b = key[2 * n + 1];
 		key[n] = a < b ? a : b;
@@ -236,29 +259,48 @@ static void few_start(struct trace_reader *r)
 	r->few_winner = key[1];
 }
 
+/* What comes after the leaf's last staged record, which is over, or in the chunk that it is before.
+ */
+static enum base_status few_refill(
+	struct trace_reader *r, uint32_t leaf, uint64_t *ret_key, struct base_err *err)
+{
+	struct trace_cursor *c = &r->cursor[FIRST_LEAF + leaf];
+	enum base_status status = BASE_OK;
+
+	if (!r->few_leaf[leaf].head)
+		status = enter_data_chunk(r, c, err);
+	else
+		stage_next(r, c);
+	if (status == BASE_OK)
+		*ret_key = few_take(r, leaf);
+	return status;
+}
+
 static enum base_status few_next(struct trace_reader *r, uint64_t last_ns,
 	struct trace_record *batch, size_t *ret_nr, struct base_err *err)
 {
-	struct trace_cursor *const cursor = &r->cursor[FIRST_LEAF];
 	uint64_t *tree = r->few_tree, key = r->few_winner;
 	const uint64_t last_key =
-		last_ns > FEW_LAST_NS ? FEW_FINISHED - 1 : last_ns << FEW_BITS | (FEW_LEAVES - 1);
+		last_ns > FEW_LAST_NS ? FEW_FINISHED - 1 : few_key(last_ns, FEW_LEAVES - 1);
 	const uint32_t nr_leaves = r->few_leaves;
 	enum base_status status = BASE_OK;
 	size_t nr = 0;
 
 	while (nr < TRACE_BATCH_MAX && key <= last_key) {
 		uint32_t leaf = (uint32_t)key & (FEW_LEAVES - 1);
-		struct trace_cursor *c = &cursor[leaf];
-		if (BASE_LIKELY(c->head < c->head_end)) {
-			batch[nr++] = *c->head;
-			advance(r, c);
+		struct trace_few_leaf *l = &r->few_leaf[leaf];
+		uint64_t next = l->next_key;
+		if (BASE_LIKELY(next < FEW_NOT_YET)) {
+			batch[nr++] = *l->head++;
+			l->next_key = few_key(l->head[1].time_ns, leaf);
 		} else {
-			status = enter_data_chunk(r, c, err);
+			if (l->head)
+				batch[nr++] = *l->head;
+			status = few_refill(r, leaf, &next, err);
 			if (status != BASE_OK)
 				break;
 		}
-		key = few_replay(tree, nr_leaves, leaf, few_key(c, leaf));
+		key = few_replay(tree, nr_leaves, leaf, next);
 	}
 	r->few_winner = key;
 	*ret_nr = nr;

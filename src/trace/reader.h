@@ -50,7 +50,7 @@ struct trace_buffer {
  * time_ns is the next chunk's first time; inside a chunk some records ahead are decoded into
  * `staged`, and time_ns is the last of them. */
 struct trace_cursor {
-	struct trace_record *staged; /* TRACE_STAGE_RECORDS; made when first needed */
+	struct trace_record *staged; /* TRACE_STAGE_RECORDS + 1; made when first needed */
 	const struct trace_record *head, *head_end; /* what is left of it */
 	const uint8_t *p, *end;                     /* not yet decoded; NULL: between chunks */
 	uint64_t time_ns;
@@ -65,6 +65,13 @@ struct trace_cursor {
  * stream has bit 32 set, so that it loses against a head at the end of time. */
 struct trace_match {
 	uint64_t time_ns, cursor;
+};
+
+/* Of few streams: the head; and the key of the record after it, when that is staged. NULL: the
+ * stream is before a chunk, or at its end. */
+struct trace_few_leaf {
+	const struct trace_record *head;
+	uint64_t next_key;
 };
 
 struct trace_defs_builder {
@@ -100,7 +107,8 @@ struct trace_reader {
 	uint32_t nr_leaves;       /* data streams */
 	struct trace_match winner;
 	uint64_t few_tree[TRACE_FEW_LEAVES], few_winner; /* instead, when there are few */
-	uint32_t few_leaves;                             /* a power of two; 0: many */
+	struct trace_few_leaf few_leaf[TRACE_FEW_LEAVES];
+	uint32_t few_leaves; /* a power of two; 0: many */
 
 	struct ZSTD_DCtx_s *zstd;
 	struct trace_buffer stored; /* a chunk as the file has it */

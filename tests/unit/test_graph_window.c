@@ -31,6 +31,7 @@ struct part {
 	bool restart, cut; /* whether to make the calls */
 	uint32_t arena;
 	bool keep_path, runner_up;
+	bool alone; /* no scenarios */
 };
 
 static void must(enum base_status s)
@@ -51,7 +52,7 @@ static enum base_status play(
 		.keep_path = w->keep_path,
 		.runner_up = w->runner_up,
 		.scenario = scenario,
-		.nr_scenarios = LANES,
+		.nr_scenarios = w->alone ? 0 : LANES,
 		.restarts = w->restart};
 	bool restart = w->restart, cut = w->cut;
 	uint32_t id;
@@ -172,7 +173,7 @@ static void known_windows(void **unused)
 	(void)unused;
 	make_hand_over(&r);
 	for (size_t i = 0; i < BASE_COUNT(row); i++) {
-		struct part w = {row[i].from, row[i].to, true, true, 0, true, false};
+		struct part w = {row[i].from, row[i].to, true, true, 0, true, false, false};
 		struct graph *g = played(&r, w);
 		struct graph_lane_result l = lane(g, 0);
 
@@ -202,7 +203,7 @@ static void statistics_are_the_windows(void **unused)
 
 	(void)unused;
 	make_hand_over(&r);
-	g = played(&r, (struct part){50, 150, true, true, 0, false, false});
+	g = played(&r, (struct part){50, 150, true, true, 0, false, false, false});
 	st = graph_queue_stats(g, 0);
 	assert_int_equal(st->enqueued, 1);
 	assert_int_equal(st->dequeued, 1);
@@ -217,7 +218,7 @@ static void statistics_are_the_windows(void **unused)
 	assert_true(tot[2].state == 1 && tot[2].total_ns == 50);
 	assert_true(tot[3].state == 3 && tot[3].total_ns == 50);
 	graph_free(g);
-	g = played(&r, (struct part){102, 103, true, true, 0, false, false});
+	g = played(&r, (struct part){102, 103, true, true, 0, false, false, false});
 	st = graph_queue_stats(g, 0);
 	assert_int_equal(st->enqueued, 0);
 	assert_int_equal(st->max_units, 1);
@@ -406,7 +407,7 @@ static void check_window(struct run *r, struct graph *whole, uint64_t from_ns, u
 {
 	static const uint32_t arena[] = {0, 1, 3, 20};
 	static struct pieces want, got;
-	struct part w = {from_ns, to_ns, true, true, arena[below(r, 4)], true, below(r, 2)};
+	struct part w = {from_ns, to_ns, true, true, arena[below(r, 4)], true, below(r, 2), false};
 	struct graph *g = played(r, w);
 	struct graph_lane_result l = lane(g, 0);
 	uint64_t last_ns = r->event[r->nr - 1].v.time_ns;
@@ -501,6 +502,36 @@ static void all_is_the_whole(void **unused)
 		assert_same(whole, g);
 		graph_free(g);
 		graph_free(whole);
+	}
+}
+
+/* The single lane of a graph without scenarios is lane 0 of one with them, in any window. */
+static void alone_is_lane_0(void **unused)
+{
+	static const uint32_t arena[] = {0, 1, 4, 30};
+	static struct run r;
+
+	(void)unused;
+	for (int i = 0; i < nr_trials(3000); i++) {
+		make_run(&r, (uint32_t)i);
+		uint32_t last_ns = (uint32_t)r.event[r.nr - 1].v.time_ns;
+		uint64_t a = below(&r, last_ns + 1), b = a + below(&r, last_ns + 5);
+		struct part w = {
+			.from_ns = a, .to_ns = b, .restart = below(&r, 2), .cut = below(&r, 2)};
+		struct graph *among = played(&r, w);
+
+		w.alone = true;
+		w.arena = arena[below(&r, 4)];
+		struct graph *alone = played(&r, w);
+		struct graph_lane_result x = lane(among, 0), y = lane(alone, 0);
+
+		assert_true(x.found == y.found && x.length_ns == y.length_ns);
+		assert_true(x.start_ns == y.start_ns && x.end_ns == y.end_ns);
+		assert_int_equal(x.nr_states, y.nr_states);
+		if (x.nr_states)
+			assert_memory_equal(x.state, y.state, x.nr_states * sizeof *x.state);
+		graph_free(alone);
+		graph_free(among);
 	}
 }
 
@@ -759,7 +790,7 @@ static void every_allocation_may_fail(void **unused)
 
 		make_run(&r, seed);
 		uint64_t last_ns = r.event[r.nr - 1].v.time_ns;
-		struct part w = {last_ns / 4, last_ns / 2, true, true, 5, true, true};
+		struct part w = {last_ns / 4, last_ns / 2, true, true, 5, true, true, false};
 		for (uint64_t n = 1; s; n++) {
 			struct graph *g = NULL;
 			struct base_err err = {0};
@@ -781,6 +812,7 @@ int main(void)
 		cmocka_unit_test(ends_outside),
 		cmocka_unit_test(clipped),
 		cmocka_unit_test(all_is_the_whole),
+		cmocka_unit_test(alone_is_lane_0),
 		cmocka_unit_test(turns_are_the_run),
 		cmocka_unit_test(turns_without_memory),
 		cmocka_unit_test(two_make_one),
