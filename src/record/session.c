@@ -87,6 +87,7 @@ struct session {
 	unsigned long nr_processors;
 	bool has_program, converting, ended, stopped, full;
 	bool waits; /* the last look left the ring as it was */
+	bool cold;  /* ... and had no time to get all memory that the program will need */
 	unsigned interrupts;
 	uint64_t pair_ns, progress_ns, begin_ns,
 		end_ns; /* CLOCK_MONOTONIC_RAW, but end_ns: of the trace */
@@ -514,8 +515,7 @@ static void look(struct session *s, bool final)
 		record_perf_read(
 			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
 	s->waits = !final && can_wait(s, pair.raw_ns);
-	if (s->has_program && !final)
-		record_ring_warm_ahead(&s->ring, WARM_NS);
+	s->cold = s->has_program && !final && !record_ring_warm_ahead(&s->ring, WARM_NS);
 	if (s->waits)
 		return;
 	record_kernel_read(&s->kernel, final);
@@ -547,6 +547,8 @@ static uint64_t interval_ns(struct session *s)
 	s->records_before = records;
 	if (s->full)
 		return INTERVAL_IDLE_NS;
+	if (s->cold)
+		return 0;
 	if (s->waits && perf <= PERCENT_LOW)
 		return perf <= PERCENT_LOW / 2 && !s->memory.head ? INTERVAL_IDLE_NS : INTERVAL_NS;
 	if (used > PERCENT_LOW || perf > PERCENT_LOW || s->memory_busy)

@@ -189,12 +189,21 @@ static void look_how_far(struct record_ring *r)
 	}
 }
 
-void record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns)
+/* The program may take as much again until the next look, and that may come late. */
+bool record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns)
 {
+	uint32_t before = r->nr_reached;
 	look_how_far(r);
-	uint32_t ahead = RECORD_RING_AHEAD_BYTES / RING_BLOCK_BYTES;
-	uint32_t left = r->nr_blocks - r->nr_reached;
-	warm(r, r->nr_reached + (ahead < left ? ahead : left), span_ns);
+	uint32_t step = r->nr_reached - before,
+		 most = RECORD_RING_AHEAD_MOST_BYTES / RING_BLOCK_BYTES;
+	r->step_most = step > r->step_most ? step : r->step_most;
+	uint64_t ahead = RECORD_RING_AHEAD_BYTES / RING_BLOCK_BYTES + 2 * (uint64_t)r->step_most;
+	uint64_t end = r->nr_reached + (ahead < most ? ahead : most);
+	if (r->nr_warm < r->nr_reached) /* the program was there before us */
+		r->nr_warm = r->nr_reached;
+	end = end < r->nr_blocks ? end : r->nr_blocks;
+	warm(r, (uint32_t)end, span_ns);
+	return r->nr_warm >= end;
 }
 
 void record_ring_destroy(struct record_ring *r)
@@ -429,7 +438,7 @@ void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64
 		struct record_thread *t = r->listed[i];
 		while (t->nr_blocks && !record_sink_failed(&c->sink) && drain_block(r, t))
 			if (!final)
-				record_ring_warm_ahead(r, WARM_NS);
+				(void)record_ring_warm_ahead(r, WARM_NS);
 		t->listed = t->nr_blocks > 0;
 	}
 	for (size_t i = 0; i < r->nr_listed; i++)

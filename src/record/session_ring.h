@@ -10,7 +10,8 @@ enum {
 	RECORD_RING_BYTES_MIN = 1 << 20,
 	RECORD_RING_BLOCKS_MAX = 1 << 20,
 	RECORD_RING_WARM_BYTES = 16 << 20, /* before the program runs */
-	RECORD_RING_AHEAD_BYTES = 8 << 20, /* beyond what it has ever used, as it runs */
+	RECORD_RING_AHEAD_BYTES = 8 << 20, /* beyond what it has ever used, as it runs, at least */
+	RECORD_RING_AHEAD_MOST_BYTES = 64 << 20, /* ... if it takes much between two looks */
 	RECORD_RING_WORDS = (RING_BLOCK_BYTES - sizeof(struct ring_block)) / 8, /* of one block */
 };
 
@@ -33,6 +34,7 @@ struct record_ring {
 	uint32_t nr_used;    /* blocks handed out, when last looked */
 	uint32_t nr_reached; /* none from here on was ever handed out: the lowest are first */
 	uint32_t nr_warm;    /* those up to here have memory */
+	uint32_t step_most;  /* nr_reached grew by so much at once */
 	uint64_t bury_ns;
 	/* of the tick that is under way */
 	struct record_converter *converter;
@@ -45,9 +47,10 @@ struct record_ring {
 enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, unsigned stack_depth,
 	uint64_t tsc_origin, struct base_err *err) BASE_MUST_CHECK;
 /* Gets memory for the first blocks, then for those that will be next, so that the program need not:
- * a page that is new costs it 1 to 3 us, us a third. Takes about span_ns at most. */
+ * a page that is new costs it 1 to 3 us, us a third. Takes about span_ns at most; false: that was
+ * not enough. */
 void record_ring_warm_up(struct record_ring *r, uint64_t span_ns);
-void record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns);
+bool record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns);
 void record_ring_destroy(struct record_ring *r); /* removes the file, too */
 
 /* One round: convert all records with stamps up to `horizon` (ticks since tsc_origin); stamps after
