@@ -106,7 +106,7 @@ static struct tally_tag *find_or_add(uint64_t key, uint64_t site)
 {
 	uint64_t tag = tally_tag_of(key & ~RING_OBJECT_SHARED, site);
 	for (unsigned i = 0; i < TALLY_PROBES; i++) {
-		struct tally_tag *t = tally_place(tag, i);
+		struct tally_tag *t = tally_place(key & ~RING_OBJECT_SHARED, tag, i);
 		uint64_t is_free = 0;
 		if (t->tag == tag)
 			return t;
@@ -156,7 +156,7 @@ struct tally_tag *tally_probe(uint64_t key, uint64_t site)
 	uint64_t tag = tally_tag_of(key & ~RING_OBJECT_SHARED, site);
 	bool has = preload_self.tally_tag && preload_fresh.head;
 	for (unsigned i = 1; has && i < TALLY_PROBES; i++) {
-		struct tally_tag *t = tally_place(tag, i);
+		struct tally_tag *t = tally_place(key & ~RING_OBJECT_SHARED, tag, i);
 		if (t->tag == tag)
 			return t;
 		if (!t->tag)
