@@ -105,7 +105,7 @@ static void set_layout(struct memory_ciat *c)
 	uint32_t stride =
 		(uint32_t)(sizeof(struct ciat_line) + (locations / lines) * sizeof(uint16_t));
 	c->line_stride = (stride + CACHE_LINE_BYTES - 1) & ~(CACHE_LINE_BYTES - 1u);
-	if (stride < CACHE_LINE_BYTES / 2)
+	if (stride <= CACHE_LINE_BYTES / 2)
 		c->line_stride = CACHE_LINE_BYTES / 2;
 	c->line_offset = STATE_OFFSET + locations * (uint32_t)sizeof(uint64_t);
 	c->page_bytes = c->line_offset + lines * c->line_stride;
@@ -312,16 +312,24 @@ static inline enum base_status touch_location(struct memory_ciat *c, uint64_t *s
 	return s;
 }
 
+void memory_ciat_settle(struct memory_ciat *c, struct ciat_page *p, uint32_t threads)
+{
+	p->settled = threads;
+	for (unsigned i = 0; i < (unsigned)PAGE_BYTES >> c->line_shift; i++)
+		ciat_line(c, p, i)->settled = threads;
+}
+
 /* The piece [offset, offset + size) of one page. */
 static inline enum base_status touch_page(struct memory_ciat *c, struct memory_ciat_counts *n,
 	struct ciat_page *p, unsigned offset, unsigned size_bytes, const struct memory_step *s,
 	bool store, struct seen *ret)
 {
 	unsigned shift = c->location_shift, first = offset >> shift;
+	unsigned line_shift = c->line_shift - shift;
 	unsigned last = (offset + size_bytes - 1) >> shift;
 	enum base_status status = BASE_OK;
-	if (store)
-		p->settled = 0;
+	if (store && BASE_UNLIKELY(ciat_line(c, p, first >> line_shift)->settled))
+		memory_ciat_settle(c, p, 0);
 	if (!c->options.without_lines) {
 		status = touch_line(c, n, p, first, last, s, store);
 		if (BASE_UNLIKELY(status != BASE_OK))

@@ -36,6 +36,7 @@ struct ciat_line {
 	uint32_t seen;    /* that ever had one */
 	uint32_t true_misses, false_misses, upgrades;
 	uint32_t site; /* + 1: that was met last; 0: none */
+	bool settled;  /* the page's `settled` is not empty: a store need not look there */
 	/* How many accesses begin in each of its locations; modulo 2^16: struct ciat_page.wraps. An
 	 * irregular access waits for two lines of the cache: this, and its states. */
 	uint16_t count[];
@@ -176,6 +177,8 @@ static inline struct ciat_page *ciat_known_page(const struct memory_ciat *c, uin
 struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number);
 /* ciat.c: what an access does to the memory that it touches; s->size_bytes is not 0. */
 enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_step *s);
+/* Threads whose every load in the page is steady, from now on. */
+void memory_ciat_settle(struct memory_ciat *c, struct ciat_page *p, uint32_t threads);
 unsigned memory_ciat_class(unsigned size_bytes);
 unsigned memory_ciat_string(uint64_t length); /* its bucket */
 enum base_status memory_ciat_block(

@@ -113,7 +113,12 @@ static enum base_status settle(struct look *l, struct ciat_page *p)
 	if (++p->looks < LOOKS)
 		return BASE_OK;
 	p->looks = 0;
-	return is_settled(l, p) ? memory_sets_add(&l->c->sets, &p->settled, l->thread) : BASE_OK;
+	if (!is_settled(l, p))
+		return BASE_OK;
+	uint32_t threads = p->settled;
+	enum base_status s = memory_sets_add(&l->c->sets, &threads, l->thread);
+	memory_ciat_settle(l->c, p, threads);
+	return s;
 }
 
 static enum base_status no_page(const struct memory_ciat *c)
