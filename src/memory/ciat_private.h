@@ -42,6 +42,12 @@ struct ciat_line {
 	uint16_t count[];
 };
 
+/* Of a page: how large what is, and where. */
+struct ciat_shape {
+	unsigned location_shift, line_shift;
+	uint32_t line_offset, line_stride;
+};
+
 /* A page's head; behind it, at the offsets that struct memory_ciat has: the states of its
  * locations, and its lines. One allocation, found without a pointer more. */
 struct ciat_page {
@@ -84,10 +90,10 @@ struct memory_ciat {
 	struct memory_ciat_options options;
 	struct memory_ciat_result result;
 	struct memory_sets sets;
-	unsigned location_shift, line_shift;
+	struct ciat_shape shape;
+	uint32_t page_bytes;
 	struct ciat_page ***top; /* [2^TOP_BITS] of [2^DIRECTORY_BITS] */
-	uint32_t line_offset, line_stride, page_bytes;
-	char *slab; /* where the next pages come from */
+	char *slab;              /* where the next pages come from */
 	size_t slab_left_bytes, slab_bytes;
 	char **slabs;
 	size_t nr_slabs, slabs_capacity;
@@ -146,23 +152,23 @@ static inline uint64_t *ciat_state(struct ciat_page *p)
 }
 
 static inline struct ciat_line *ciat_line(
-	const struct memory_ciat *c, const struct ciat_page *p, unsigned line)
+	const struct ciat_shape *y, const struct ciat_page *p, unsigned line)
 {
-	return (struct ciat_line *)(void *)((char *)(uintptr_t)p + c->line_offset +
-					    line * c->line_stride);
+	return (struct ciat_line *)(void *)((char *)(uintptr_t)p + y->line_offset +
+					    line * y->line_stride);
 }
 
 static inline uint16_t *ciat_count(
-	const struct memory_ciat *c, const struct ciat_page *p, unsigned location)
+	const struct ciat_shape *y, const struct ciat_page *p, unsigned location)
 {
-	unsigned shift = c->line_shift - c->location_shift;
-	return &ciat_line(c, p, location >> shift)->count[location & ((1u << shift) - 1)];
+	unsigned shift = y->line_shift - y->location_shift;
+	return &ciat_line(y, p, location >> shift)->count[location & ((1u << shift) - 1)];
 }
 
 static inline uint64_t ciat_accesses(
 	const struct memory_ciat *c, const struct ciat_page *p, unsigned location)
 {
-	return *ciat_count(c, p, location) +
+	return *ciat_count(&c->shape, p, location) +
 	       (p->wraps ? (uint64_t)p->wraps[location] << COUNT_BITS : 0);
 }
 

@@ -58,12 +58,13 @@ static inline __attribute__((always_inline)) bool look_part(
 	struct look *l, struct ciat_page *p, unsigned offset, unsigned size_bytes)
 {
 	const struct memory_ciat *c = l->c;
-	unsigned shift = c->location_shift, end = offset + size_bytes - 1;
+	unsigned shift = c->shape.location_shift, end = offset + size_bytes - 1;
 	unsigned whole = (1u << (1u << shift)) - 1, mask = (1u << shift) - 1;
 	const uint64_t *state = ciat_state(p);
 	if (!c->options.without_lines) {
-		for (unsigned i = offset >> c->line_shift; i <= end >> c->line_shift; i++) {
-			uint32_t holders = ciat_line(c, p, i)->holders;
+		for (unsigned i = offset >> c->shape.line_shift; i <= end >> c->shape.line_shift;
+			i++) {
+			uint32_t holders = ciat_line(&c->shape, p, i)->holders;
 			if (l->store ? holders != c->thread[l->thread].alone
 				     : !memory_sets_has(&c->sets, holders, l->thread))
 				return false;
@@ -95,10 +96,11 @@ static inline __attribute__((always_inline)) bool look_part(
 static bool is_settled(struct look *l, struct ciat_page *p)
 {
 	const struct memory_ciat *c = l->c;
-	unsigned locations = PAGE_BYTES >> c->location_shift, lines = PAGE_BYTES >> c->line_shift;
-	unsigned whole = (1u << (1u << c->location_shift)) - 1;
+	unsigned locations = PAGE_BYTES >> c->shape.location_shift,
+		 lines = PAGE_BYTES >> c->shape.line_shift;
+	unsigned whole = (1u << (1u << c->shape.location_shift)) - 1;
 	for (unsigned i = 0; i < lines && !c->options.without_lines; i++)
-		if (!memory_sets_has(&c->sets, ciat_line(c, p, i)->holders, l->thread))
+		if (!memory_sets_has(&c->sets, ciat_line(&c->shape, p, i)->holders, l->thread))
 			return false;
 	for (unsigned g = 0; g < locations; g++)
 		if (!is_steady(l, ciat_state(p)[g], whole))
@@ -198,7 +200,7 @@ static enum base_status look_piece(
 static enum base_status add_counts(
 	struct memory_ciat *c, struct ciat_page *p, unsigned location, uint64_t times)
 {
-	uint16_t *count = ciat_count(c, p, location);
+	uint16_t *count = ciat_count(&c->shape, p, location);
 	uint64_t sum = *count + times;
 	*count = (uint16_t)sum;
 	return BASE_UNLIKELY(sum > UINT16_MAX) ? memory_ciat_wrap(c, p, location, sum >> COUNT_BITS)
@@ -224,8 +226,8 @@ static enum base_status count_places(
 			p = ciat_known_page(c, number);
 		}
 		BASE_ASSERT(p);
-		enum base_status s = add_counts(
-			c, p, (unsigned)(address & (PAGE_BYTES - 1)) >> c->location_shift, times);
+		enum base_status s = add_counts(c, p,
+			(unsigned)(address & (PAGE_BYTES - 1)) >> c->shape.location_shift, times);
 		if (BASE_UNLIKELY(s != BASE_OK))
 			return s;
 	}
