@@ -129,6 +129,16 @@ static enum base_status no_page(const struct memory_ciat *c)
 									     : BASE_ERR_NOMEM;
 }
 
+/* How many iterations after this one surely have the item's access in the same page; 0 where they
+ * are too few to divide for. */
+static inline uint64_t more_in_page(const struct memory_item *t, unsigned offset)
+{
+	enum { STRIDE_MAX = 64 };
+	if (t->stride_bytes <= 0 || t->stride_bytes > STRIDE_MAX)
+		return 0;
+	return (uint32_t)(PAGE_BYTES - offset - t->size_bytes) / (uint32_t)t->stride_bytes;
+}
+
 /* The accesses of one item in a piece; *ret_changes: not all of them are steady. */
 static enum base_status look_item(struct look *l, const struct memory_piece *piece, uint32_t i,
 	uint64_t after, uint8_t *ret_changes)
@@ -158,8 +168,12 @@ static enum base_status look_item(struct look *l, const struct memory_piece *pie
 		}
 		if (p->changes < UINT64_MAX && *ret_changes && !second)
 			continue; /* it was this item, earlier */
-		if (!second && !l->store && memory_sets_has(&l->c->sets, p->settled, l->thread))
+		if (!second && !l->store && memory_sets_has(&l->c->sets, p->settled, l->thread)) {
+			uint64_t more = more_in_page(t, offset);
+			at += more;
+			address += more * (uint64_t)t->stride_bytes;
 			continue;
+		}
 		if (BASE_LIKELY(look_part(l, p, offset, here) &&
 				(!second || look_part(l, second, 0, size - here)))) {
 			if (!l->store && settle(l, p) != BASE_OK)
