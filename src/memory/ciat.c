@@ -100,15 +100,15 @@ struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number)
 
 static void set_layout(struct memory_ciat *c)
 {
-	uint32_t locations = (uint32_t)PAGE_BYTES >> c->location_shift;
-	uint32_t lines = (uint32_t)PAGE_BYTES >> c->line_shift;
+	uint32_t locations = (uint32_t)PAGE_BYTES >> c->shape.location_shift;
+	uint32_t lines = (uint32_t)PAGE_BYTES >> c->shape.line_shift;
 	uint32_t stride =
 		(uint32_t)(sizeof(struct ciat_line) + (locations / lines) * sizeof(uint16_t));
-	c->line_stride = (stride + CACHE_LINE_BYTES - 1) & ~(CACHE_LINE_BYTES - 1u);
-	if (stride < CACHE_LINE_BYTES / 2)
-		c->line_stride = CACHE_LINE_BYTES / 2;
-	c->line_offset = STATE_OFFSET + locations * (uint32_t)sizeof(uint64_t);
-	c->page_bytes = c->line_offset + lines * c->line_stride;
+	c->shape.line_stride = (stride + CACHE_LINE_BYTES - 1) & ~(CACHE_LINE_BYTES - 1u);
+	if (stride <= CACHE_LINE_BYTES / 2)
+		c->shape.line_stride = CACHE_LINE_BYTES / 2;
+	c->shape.line_offset = STATE_OFFSET + locations * (uint32_t)sizeof(uint64_t);
+	c->page_bytes = c->shape.line_offset + lines * c->shape.line_stride;
 }
 
 /* ---- lines: true and false sharing
@@ -186,7 +186,7 @@ static enum base_status __attribute__((noinline))
 line_miss(struct memory_ciat *c, struct memory_ciat_counts *n, struct ciat_page *p, unsigned line,
 	unsigned first, unsigned last, const struct memory_step *s, bool store)
 {
-	struct ciat_line *l = ciat_line(c, p, line);
+	struct ciat_line *l = ciat_line(&c->shape, p, line);
 	uint32_t thread = s->thread;
 	bool held = memory_sets_has(&c->sets, l->holders, thread);
 	bool seen = memory_sets_has(&c->sets, l->seen, thread);
@@ -207,8 +207,8 @@ line_miss(struct memory_ciat *c, struct memory_ciat_counts *n, struct ciat_page 
 	}
 	if (status == BASE_OK && (held || seen))
 		status = add_site(c, s, l,
-			(p->number << PAGE_SHIFT) + ((uint64_t)line << c->line_shift), !held, news,
-			store);
+			(p->number << PAGE_SHIFT) + ((uint64_t)line << c->shape.line_shift), !held,
+			news, store);
 	if (status == BASE_OK && store)
 		l->holders = c->thread[thread].alone;
 	else if (status == BASE_OK)
@@ -216,12 +216,13 @@ line_miss(struct memory_ciat *c, struct memory_ciat_counts *n, struct ciat_page 
 	return status;
 }
 
-static inline enum base_status touch_line(struct memory_ciat *c, struct memory_ciat_counts *n,
-	struct ciat_page *p, unsigned first, unsigned last, const struct memory_step *s, bool store)
+static inline __attribute__((always_inline)) enum base_status touch_line(struct memory_ciat *c,
+	const struct ciat_shape *y, struct memory_ciat_counts *n, struct ciat_page *p,
+	unsigned first, unsigned last, const struct memory_step *s, bool store)
 {
-	unsigned shift = c->line_shift - c->location_shift;
+	unsigned shift = y->line_shift - y->location_shift;
 	for (unsigned line = first >> shift; line <= last >> shift; line++) {
-		uint32_t holders = ciat_line(c, p, line)->holders;
+		uint32_t holders = ciat_line(y, p, line)->holders;
 		if (store ? holders == c->thread[s->thread].alone
 			  : memory_sets_has(&c->sets, holders, s->thread))
 			continue;
@@ -312,18 +313,27 @@ static inline enum base_status touch_location(struct memory_ciat *c, uint64_t *s
 	return s;
 }
 
-/* The piece [offset, offset + size) of one page. */
-static inline enum base_status touch_page(struct memory_ciat *c, struct memory_ciat_counts *n,
-	struct ciat_page *p, unsigned offset, unsigned size_bytes, const struct memory_step *s,
-	bool store, struct seen *ret)
+void memory_ciat_settle(struct memory_ciat *c, struct ciat_page *p, uint32_t threads)
 {
-	unsigned shift = c->location_shift, first = offset >> shift;
+	p->settled = threads;
+	for (unsigned i = 0; i < (unsigned)PAGE_BYTES >> c->shape.line_shift; i++)
+		ciat_line(&c->shape, p, i)->settled = threads;
+}
+
+/* The piece [offset, offset + size) of one page. */
+static inline __attribute__((always_inline)) enum base_status touch_page(struct memory_ciat *c,
+	const struct ciat_shape *y, struct memory_ciat_counts *n, struct ciat_page *p,
+	unsigned offset, unsigned size_bytes, const struct memory_step *s, bool store,
+	struct seen *ret)
+{
+	unsigned shift = y->location_shift, first = offset >> shift;
+	unsigned line_shift = y->line_shift - shift;
 	unsigned last = (offset + size_bytes - 1) >> shift;
 	enum base_status status = BASE_OK;
-	if (store)
-		p->settled = 0;
+	if (store && BASE_UNLIKELY(ciat_line(y, p, first >> line_shift)->settled))
+		memory_ciat_settle(c, p, 0);
 	if (!c->options.without_lines) {
-		status = touch_line(c, n, p, first, last, s, store);
+		status = touch_line(c, y, n, p, first, last, s, store);
 		if (BASE_UNLIKELY(status != BASE_OK))
 			return status;
 	}
@@ -359,7 +369,7 @@ static void report_events(struct memory_ciat *c, struct memory_ciat_counts *n,
 enum base_status memory_ciat_wrap(
 	struct memory_ciat *c, struct ciat_page *p, unsigned location, uint64_t times)
 {
-	size_t bytes = ((size_t)PAGE_BYTES >> c->location_shift) * sizeof *p->wraps;
+	size_t bytes = ((size_t)PAGE_BYTES >> c->shape.location_shift) * sizeof *p->wraps;
 	if (!p->wraps) {
 		p->wraps = base_alloc(bytes);
 		if (!p->wraps)
@@ -378,9 +388,9 @@ static enum base_status fail_page(const struct memory_ciat *c)
 }
 
 /* [address, address + size) within at most two pages. */
-static inline enum base_status touch(struct memory_ciat *c, struct memory_ciat_counts *n,
-	const struct memory_step *s, uint64_t address, unsigned size_bytes, bool store,
-	bool counted)
+static inline __attribute__((always_inline)) enum base_status touch(struct memory_ciat *c,
+	const struct ciat_shape *y, struct memory_ciat_counts *n, const struct memory_step *s,
+	uint64_t address, unsigned size_bytes, bool store, bool counted)
 {
 	struct seen seen = {0};
 	unsigned offset = address & (PAGE_BYTES - 1);
@@ -390,18 +400,18 @@ static inline enum base_status touch(struct memory_ciat *c, struct memory_ciat_c
 		if (!p)
 			return fail_page(c);
 	}
-	if (counted && BASE_UNLIKELY(!++*ciat_count(c, p, offset >> c->location_shift))) {
-		enum base_status status = memory_ciat_wrap(c, p, offset >> c->location_shift, 1);
+	if (counted && BASE_UNLIKELY(!++*ciat_count(y, p, offset >> y->location_shift))) {
+		enum base_status status = memory_ciat_wrap(c, p, offset >> y->location_shift, 1);
 		if (status != BASE_OK)
 			return status;
 	}
 	unsigned here = PAGE_BYTES - offset < size_bytes ? PAGE_BYTES - offset : size_bytes;
-	enum base_status status = touch_page(c, n, p, offset, here, s, store, &seen);
+	enum base_status status = touch_page(c, y, n, p, offset, here, s, store, &seen);
 	if (BASE_UNLIKELY(here < size_bytes) && status == BASE_OK) {
 		p = memory_ciat_page(c, (address >> PAGE_SHIFT) + 1);
 		if (!p)
 			return fail_page(c);
-		status = touch_page(c, n, p, 0, size_bytes - here, s, store, &seen);
+		status = touch_page(c, y, n, p, 0, size_bytes - here, s, store, &seen);
 	}
 	uint32_t any;
 	memcpy(&any, seen.event, sizeof any);
@@ -460,8 +470,8 @@ enum base_status memory_ciat_function_at(
 
 static enum base_status count_reuse(struct memory_ciat *c, const struct memory_step *s)
 {
-	uint64_t line = s->address >> c->line_shift;
-	uint64_t last = (s->address + s->size_bytes - 1) >> c->line_shift;
+	uint64_t line = s->address >> c->shape.line_shift;
+	uint64_t last = (s->address + s->size_bytes - 1) >> c->shape.line_shift;
 	enum base_status status = BASE_OK;
 	for (; line <= last && status == BASE_OK; line++) {
 		status = memory_reuse_access(c->shared_reuse, line);
@@ -471,8 +481,9 @@ static enum base_status count_reuse(struct memory_ciat *c, const struct memory_s
 	return status;
 }
 
-static enum base_status access_aside(struct memory_ciat *c, const struct memory_step *s,
-	const struct memory_ciat_counts *before, const struct memory_ciat_counts *after)
+/* What an access adds to its function, and to reuse distances: `raw` events and `misses`. */
+static inline enum base_status access_aside(
+	struct memory_ciat *c, const struct memory_step *s, uint64_t raw, uint64_t misses)
 {
 	enum base_status status = BASE_OK;
 	if (c->options.with_functions) {
@@ -482,9 +493,8 @@ static enum base_status access_aside(struct memory_ciat *c, const struct memory_
 			return status;
 		f->loads += s->kind != MEMORY_STORE;
 		f->stores += s->kind != MEMORY_LOAD;
-		f->raw += after->event[MEMORY_CIAT_RAW] - before->event[MEMORY_CIAT_RAW];
-		f->misses += after->true_misses + after->false_misses - before->true_misses -
-			     before->false_misses;
+		f->raw += raw;
+		f->misses += misses;
 	}
 	if (c->shared_reuse && s->size_bytes)
 		status = count_reuse(c, s);
@@ -495,8 +505,8 @@ static enum base_status access_aside(struct memory_ciat *c, const struct memory_
  * -----------------------------------------------------------------------------------------------
  */
 
-static inline enum base_status add_access(
-	struct memory_ciat *c, const struct memory_step *s, unsigned kind)
+static inline __attribute__((always_inline)) enum base_status add_access(struct memory_ciat *c,
+	const struct ciat_shape *y, const struct memory_step *s, unsigned kind)
 {
 	struct ciat_thread *t = &c->thread[s->thread];
 	struct memory_ciat_counts *n = t->counts;
@@ -505,7 +515,7 @@ static inline enum base_status add_access(
 	add_to_string(t, kind);
 	if (BASE_UNLIKELY(!s->size_bytes))
 		return BASE_OK;
-	return touch(c, n, s, s->address, s->size_bytes, kind == 1, true);
+	return touch(c, y, n, s, s->address, s->size_bytes, kind == 1, true);
 }
 
 static enum base_status add_range(struct memory_ciat *c, const struct memory_step *s, bool store)
@@ -522,8 +532,8 @@ static enum base_status add_range(struct memory_ciat *c, const struct memory_ste
 	while (address < end) {
 		uint64_t next = (address | (MEMORY_ACCESS_MAX_BYTES - 1)) + 1;
 		next = next < end ? next : end;
-		enum base_status status =
-			touch(c, n, s, address, (unsigned)(next - address), store, false);
+		enum base_status status = touch(
+			c, &c->shape, n, s, address, (unsigned)(next - address), store, false);
 		if (status != BASE_OK)
 			return status;
 		address = next;
@@ -679,26 +689,29 @@ static enum base_status add_rare(struct memory_ciat *c, const struct memory_step
 	return BASE_OK;
 }
 
-static inline enum base_status add_step(struct memory_ciat *c, const struct memory_step *s)
+static inline __attribute__((always_inline)) enum base_status add_step(
+	struct memory_ciat *c, const struct ciat_shape *y, const struct memory_step *s)
 {
 	enum base_status status = BASE_OK;
 	if (s->kind != MEMORY_STORE)
-		status = add_access(c, s, 0);
+		status = add_access(c, y, s, 0);
 	if (s->kind != MEMORY_LOAD && status == BASE_OK)
-		status = add_access(c, s, 1);
+		status = add_access(c, y, s, 1);
 	if (s->kind == MEMORY_ATOMIC)
 		c->thread[s->thread].counts->atomics++;
 	return status;
 }
 
-static enum base_status step_aside(struct memory_ciat *c, const struct memory_step *s)
+static inline __attribute__((always_inline)) enum base_status step_aside(
+	struct memory_ciat *c, const struct ciat_shape *y, const struct memory_step *s)
 {
-	struct memory_ciat_counts *n = c->thread[s->thread].counts, before = {0};
-	before.event[MEMORY_CIAT_RAW] = n->event[MEMORY_CIAT_RAW];
-	before.true_misses = n->true_misses;
-	before.false_misses = n->false_misses;
-	enum base_status status = add_step(c, s);
-	return status == BASE_OK ? access_aside(c, s, &before, n) : status;
+	const struct memory_ciat_counts *n = c->thread[s->thread].counts;
+	uint64_t raw = n->event[MEMORY_CIAT_RAW], misses = n->true_misses + n->false_misses;
+	enum base_status status = add_step(c, y, s);
+	if (BASE_UNLIKELY(status != BASE_OK))
+		return status;
+	return access_aside(
+		c, s, n->event[MEMORY_CIAT_RAW] - raw, n->true_misses + n->false_misses - misses);
 }
 
 enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_step *s)
@@ -707,9 +720,9 @@ enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_st
 	uint64_t raw = n->event[MEMORY_CIAT_RAW], misses = n->true_misses + n->false_misses;
 	enum base_status status = BASE_OK;
 	if (s->kind != MEMORY_STORE)
-		status = touch(c, n, s, s->address, s->size_bytes, false, true);
+		status = touch(c, &c->shape, n, s, s->address, s->size_bytes, false, true);
 	if (s->kind != MEMORY_LOAD && status == BASE_OK)
-		status = touch(c, n, s, s->address, s->size_bytes, true, true);
+		status = touch(c, &c->shape, n, s, s->address, s->size_bytes, true, true);
 	if (status == BASE_OK && c->options.with_functions) {
 		struct memory_ciat_function *f;
 		status = memory_ciat_function_at(c, s->code, &f);
@@ -736,48 +749,64 @@ static enum base_status fail_step(struct memory_ciat *c, const struct memory_ste
 /* The state of what comes a few steps later: irregular accesses wait for memory, not for us.
  * (Inlined by force: gcc 12 takes a function that only prefetches for one without effect.) */
 static inline __attribute__((always_inline)) void prefetch(
-	const struct memory_ciat *c, const struct memory_step *s)
+	const struct memory_ciat *c, const struct ciat_shape *y, const struct memory_step *s)
 {
 	if (s->kind > MEMORY_ATOMIC)
 		return;
 	struct ciat_page *p = ciat_known_page(c, s->address >> PAGE_SHIFT);
 	if (!p)
 		return;
-	unsigned offset = s->address & (PAGE_BYTES - 1), g = offset >> c->location_shift;
+	unsigned offset = s->address & (PAGE_BYTES - 1), g = offset >> y->location_shift;
 	__builtin_prefetch(&ciat_state(p)[g], 1);
-	__builtin_prefetch(ciat_line(c, p, offset >> c->line_shift), 1);
+	__builtin_prefetch(ciat_line(y, p, offset >> y->line_shift), 1);
 }
 
-enum base_status memory_ciat_add(
-	struct memory_ciat *c, const struct memory_steps *steps, struct base_err *err)
+static inline __attribute__((always_inline)) enum base_status add_steps(struct memory_ciat *c,
+	const struct ciat_shape *y, const struct memory_steps *steps, struct base_err *err)
 {
 	bool aside = c->options.with_functions || c->shared_reuse;
 	for (size_t i = 0; i < steps->nr; i++) {
 		const struct memory_step *s = &steps->step[i];
 		enum base_status status;
 		if (i + PREFETCH_STEPS < steps->nr)
-			prefetch(c, s + PREFETCH_STEPS);
+			prefetch(c, y, s + PREFETCH_STEPS);
 		if (BASE_UNLIKELY(s->kind > MEMORY_ATOMIC)) {
 			status = add_rare(c, s, steps, err);
 			if (s->kind < MEMORY_CALL && status == BASE_OK)
 				c->thread[s->thread].counts->instructions += s->instructions;
-		} else if (!aside) {
-			status = add_step(c, s);
-			c->thread[s->thread].counts->instructions += s->instructions;
 		} else {
-			status = step_aside(c, s);
+			status = aside ? step_aside(c, y, s) : add_step(c, y, s);
 			c->thread[s->thread].counts->instructions += s->instructions;
 		}
 		if (BASE_UNLIKELY(status != BASE_OK))
 			return fail_step(c, s, status, err);
 	}
-	if (steps->nr_pieces) {
-		struct memory_step at = {.clock = steps->until};
-		enum base_status status = memory_ciat_pieces(c, steps);
-		if (status != BASE_OK)
-			return fail_step(c, &at, status, err);
-	}
 	return BASE_OK;
+}
+
+/* Locations of 4 bytes, lines of 64: known to the compiler where that is what was asked for. */
+static const struct ciat_shape usual_shape = {.location_shift = 2,
+	.line_shift = 6,
+	.line_offset = STATE_OFFSET + (PAGE_BYTES >> 2) * sizeof(uint64_t),
+	.line_stride = 64};
+
+static bool is_usual(const struct ciat_shape *y)
+{
+	return !memcmp(y, &usual_shape, sizeof *y);
+}
+
+enum base_status memory_ciat_add(
+	struct memory_ciat *c, const struct memory_steps *steps, struct base_err *err)
+{
+	enum base_status s = is_usual(&c->shape) ? add_steps(c, &usual_shape, steps, err)
+						 : add_steps(c, &c->shape, steps, err);
+	if (s == BASE_OK && steps->nr_pieces) {
+		struct memory_step at = {.clock = steps->until};
+		s = memory_ciat_pieces(c, steps);
+		if (s != BASE_OK)
+			return fail_step(c, &at, s, err);
+	}
+	return s;
 }
 
 /* ---- life
@@ -823,8 +852,8 @@ static enum base_status init(struct memory_ciat *c, uint32_t nr_threads, struct 
 	enum base_status s = check_options(&c->options, err);
 	if (s != BASE_OK)
 		return s;
-	c->location_shift = (unsigned)__builtin_ctz(c->options.location_bytes);
-	c->line_shift = (unsigned)__builtin_ctz(c->options.line_bytes);
+	c->shape.location_shift = (unsigned)__builtin_ctz(c->options.location_bytes);
+	c->shape.line_shift = (unsigned)__builtin_ctz(c->options.line_bytes);
 	set_layout(c);
 	memory_sets_init(&c->sets, nr_threads);
 	c->result.nr_threads = nr_threads;

@@ -53,9 +53,9 @@ struct ciat_heap {
 uint64_t memory_ciat_accesses(const struct memory_ciat *c, uint64_t from, uint64_t to)
 {
 	uint64_t sum = 0;
-	uint64_t first = from >> c->location_shift,
-		 end = (to + (1u << c->location_shift) - 1) >> c->location_shift;
-	unsigned per_page = PAGE_SHIFT - c->location_shift;
+	uint64_t first = from >> c->shape.location_shift,
+		 end = (to + (1u << c->shape.location_shift) - 1) >> c->shape.location_shift;
+	unsigned per_page = PAGE_SHIFT - c->shape.location_shift;
 	while (first < end) {
 		uint64_t number = first >> per_page;
 		if (number >> DIRECTORY_BITS >= (uint64_t)1 << TOP_BITS)

@@ -36,9 +36,16 @@ struct ciat_line {
 	uint32_t seen;    /* that ever had one */
 	uint32_t true_misses, false_misses, upgrades;
 	uint32_t site; /* + 1: that was met last; 0: none */
+	bool settled;  /* the page's `settled` is not empty: a store need not look there */
 	/* How many accesses begin in each of its locations; modulo 2^16: struct ciat_page.wraps. An
 	 * irregular access waits for two lines of the cache: this, and its states. */
 	uint16_t count[];
+};
+
+/* Of a page: how large what is, and where. */
+struct ciat_shape {
+	unsigned location_shift, line_shift;
+	uint32_t line_offset, line_stride;
 };
 
 /* A page's head; behind it, at the offsets that struct memory_ciat has: the states of its
@@ -83,10 +90,10 @@ struct memory_ciat {
 	struct memory_ciat_options options;
 	struct memory_ciat_result result;
 	struct memory_sets sets;
-	unsigned location_shift, line_shift;
+	struct ciat_shape shape;
+	uint32_t page_bytes;
 	struct ciat_page ***top; /* [2^TOP_BITS] of [2^DIRECTORY_BITS] */
-	uint32_t line_offset, line_stride, page_bytes;
-	char *slab; /* where the next pages come from */
+	char *slab;              /* where the next pages come from */
 	size_t slab_left_bytes, slab_bytes;
 	char **slabs;
 	size_t nr_slabs, slabs_capacity;
@@ -145,23 +152,23 @@ static inline uint64_t *ciat_state(struct ciat_page *p)
 }
 
 static inline struct ciat_line *ciat_line(
-	const struct memory_ciat *c, const struct ciat_page *p, unsigned line)
+	const struct ciat_shape *y, const struct ciat_page *p, unsigned line)
 {
-	return (struct ciat_line *)(void *)((char *)(uintptr_t)p + c->line_offset +
-					    line * c->line_stride);
+	return (struct ciat_line *)(void *)((char *)(uintptr_t)p + y->line_offset +
+					    line * y->line_stride);
 }
 
 static inline uint16_t *ciat_count(
-	const struct memory_ciat *c, const struct ciat_page *p, unsigned location)
+	const struct ciat_shape *y, const struct ciat_page *p, unsigned location)
 {
-	unsigned shift = c->line_shift - c->location_shift;
-	return &ciat_line(c, p, location >> shift)->count[location & ((1u << shift) - 1)];
+	unsigned shift = y->line_shift - y->location_shift;
+	return &ciat_line(y, p, location >> shift)->count[location & ((1u << shift) - 1)];
 }
 
 static inline uint64_t ciat_accesses(
 	const struct memory_ciat *c, const struct ciat_page *p, unsigned location)
 {
-	return *ciat_count(c, p, location) +
+	return *ciat_count(&c->shape, p, location) +
 	       (p->wraps ? (uint64_t)p->wraps[location] << COUNT_BITS : 0);
 }
 
@@ -176,6 +183,8 @@ static inline struct ciat_page *ciat_known_page(const struct memory_ciat *c, uin
 struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number);
 /* ciat.c: what an access does to the memory that it touches; s->size_bytes is not 0. */
 enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_step *s);
+/* Threads whose every load in the page is steady, from now on. */
+void memory_ciat_settle(struct memory_ciat *c, struct ciat_page *p, uint32_t threads);
 unsigned memory_ciat_class(unsigned size_bytes);
 unsigned memory_ciat_string(uint64_t length); /* its bucket */
 enum base_status memory_ciat_block(

@@ -58,12 +58,13 @@ static inline __attribute__((always_inline)) bool look_part(
 	struct look *l, struct ciat_page *p, unsigned offset, unsigned size_bytes)
 {
 	const struct memory_ciat *c = l->c;
-	unsigned shift = c->location_shift, end = offset + size_bytes - 1;
+	unsigned shift = c->shape.location_shift, end = offset + size_bytes - 1;
 	unsigned whole = (1u << (1u << shift)) - 1, mask = (1u << shift) - 1;
 	const uint64_t *state = ciat_state(p);
 	if (!c->options.without_lines) {
-		for (unsigned i = offset >> c->line_shift; i <= end >> c->line_shift; i++) {
-			uint32_t holders = ciat_line(c, p, i)->holders;
+		for (unsigned i = offset >> c->shape.line_shift; i <= end >> c->shape.line_shift;
+			i++) {
+			uint32_t holders = ciat_line(&c->shape, p, i)->holders;
 			if (l->store ? holders != c->thread[l->thread].alone
 				     : !memory_sets_has(&c->sets, holders, l->thread))
 				return false;
@@ -95,10 +96,11 @@ static inline __attribute__((always_inline)) bool look_part(
 static bool is_settled(struct look *l, struct ciat_page *p)
 {
 	const struct memory_ciat *c = l->c;
-	unsigned locations = PAGE_BYTES >> c->location_shift, lines = PAGE_BYTES >> c->line_shift;
-	unsigned whole = (1u << (1u << c->location_shift)) - 1;
+	unsigned locations = PAGE_BYTES >> c->shape.location_shift,
+		 lines = PAGE_BYTES >> c->shape.line_shift;
+	unsigned whole = (1u << (1u << c->shape.location_shift)) - 1;
 	for (unsigned i = 0; i < lines && !c->options.without_lines; i++)
-		if (!memory_sets_has(&c->sets, ciat_line(c, p, i)->holders, l->thread))
+		if (!memory_sets_has(&c->sets, ciat_line(&c->shape, p, i)->holders, l->thread))
 			return false;
 	for (unsigned g = 0; g < locations; g++)
 		if (!is_steady(l, ciat_state(p)[g], whole))
@@ -113,13 +115,28 @@ static enum base_status settle(struct look *l, struct ciat_page *p)
 	if (++p->looks < LOOKS)
 		return BASE_OK;
 	p->looks = 0;
-	return is_settled(l, p) ? memory_sets_add(&l->c->sets, &p->settled, l->thread) : BASE_OK;
+	if (!is_settled(l, p))
+		return BASE_OK;
+	uint32_t threads = p->settled;
+	enum base_status s = memory_sets_add(&l->c->sets, &threads, l->thread);
+	memory_ciat_settle(l->c, p, threads);
+	return s;
 }
 
 static enum base_status no_page(const struct memory_ciat *c)
 {
 	return c->used_bytes + c->page_bytes > c->options.memory_limit_bytes ? BASE_ERR_LIMIT
 									     : BASE_ERR_NOMEM;
+}
+
+/* How many iterations after this one surely have the item's access in the same page; 0 where they
+ * are too few to divide for. */
+static inline uint64_t more_in_page(const struct memory_item *t, unsigned offset)
+{
+	enum { STRIDE_MAX = 64 };
+	if (t->stride_bytes <= 0 || t->stride_bytes > STRIDE_MAX)
+		return 0;
+	return (uint32_t)(PAGE_BYTES - offset - t->size_bytes) / (uint32_t)t->stride_bytes;
 }
 
 /* The accesses of one item in a piece; *ret_changes: not all of them are steady. */
@@ -151,8 +168,12 @@ static enum base_status look_item(struct look *l, const struct memory_piece *pie
 		}
 		if (p->changes < UINT64_MAX && *ret_changes && !second)
 			continue; /* it was this item, earlier */
-		if (!second && !l->store && memory_sets_has(&l->c->sets, p->settled, l->thread))
+		if (!second && !l->store && memory_sets_has(&l->c->sets, p->settled, l->thread)) {
+			uint64_t more = more_in_page(t, offset);
+			at += more;
+			address += more * (uint64_t)t->stride_bytes;
 			continue;
+		}
 		if (BASE_LIKELY(look_part(l, p, offset, here) &&
 				(!second || look_part(l, second, 0, size - here)))) {
 			if (!l->store && settle(l, p) != BASE_OK)
@@ -193,7 +214,7 @@ static enum base_status look_piece(
 static enum base_status add_counts(
 	struct memory_ciat *c, struct ciat_page *p, unsigned location, uint64_t times)
 {
-	uint16_t *count = ciat_count(c, p, location);
+	uint16_t *count = ciat_count(&c->shape, p, location);
 	uint64_t sum = *count + times;
 	*count = (uint16_t)sum;
 	return BASE_UNLIKELY(sum > UINT16_MAX) ? memory_ciat_wrap(c, p, location, sum >> COUNT_BITS)
@@ -219,8 +240,8 @@ static enum base_status count_places(
 			p = ciat_known_page(c, number);
 		}
 		BASE_ASSERT(p);
-		enum base_status s = add_counts(
-			c, p, (unsigned)(address & (PAGE_BYTES - 1)) >> c->location_shift, times);
+		enum base_status s = add_counts(c, p,
+			(unsigned)(address & (PAGE_BYTES - 1)) >> c->shape.location_shift, times);
 		if (BASE_UNLIKELY(s != BASE_OK))
 			return s;
 	}

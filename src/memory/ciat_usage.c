@@ -116,7 +116,7 @@ static struct location location_at(const struct memory_ciat *c, struct ciat_page
 		.data_accesses = ciat_accesses(c, p, g)};
 	if (!p->code)
 		return l;
-	unsigned size = 1u << c->location_shift;
+	unsigned size = 1u << c->shape.location_shift;
 	for (unsigned i = 0; i < size; i++) {
 		unsigned at = g * size + i;
 		if (!p->code->toucher[at])
@@ -133,7 +133,7 @@ static struct location location_at(const struct memory_ciat *c, struct ciat_page
 static struct page_sum sum_page(const struct memory_ciat *c, struct ciat_page *p)
 {
 	struct page_sum s = {.page = {.page = p->number}};
-	for (unsigned g = 0; g < (unsigned)PAGE_BYTES >> c->location_shift; g++) {
+	for (unsigned g = 0; g < (unsigned)PAGE_BYTES >> c->shape.location_shift; g++) {
 		if (!ciat_state(p)[g] && !p->code)
 			continue;
 		struct location l = location_at(c, p, g);
@@ -232,9 +232,9 @@ uint64_t memory_ciat_touched(const struct memory_ciat *c, uint64_t from)
 	for (; low < c->nr_pages; low++) {
 		struct ciat_page *p = c->page[low];
 		uint64_t start = p->number << PAGE_SHIFT;
-		unsigned g = from > start ? (unsigned)(from - start) >> c->location_shift : 0;
-		for (; g < (unsigned)PAGE_BYTES >> c->location_shift; g++) {
-			uint64_t at = start + ((uint64_t)g << c->location_shift);
+		unsigned g = from > start ? (unsigned)(from - start) >> c->shape.location_shift : 0;
+		for (; g < (unsigned)PAGE_BYTES >> c->shape.location_shift; g++) {
+			uint64_t at = start + ((uint64_t)g << c->shape.location_shift);
 			if (ciat_state(p)[g])
 				return at > from ? at : from;
 		}
@@ -247,7 +247,7 @@ uint64_t memory_ciat_touched(const struct memory_ciat *c, uint64_t from)
 
 static uint32_t writers_of(const struct memory_ciat *c, struct ciat_page *p, unsigned line)
 {
-	unsigned shift = c->line_shift - c->location_shift;
+	unsigned shift = c->shape.line_shift - c->shape.location_shift;
 	uint32_t nr = 0;
 	for (unsigned g = line << shift; g < (line + 1) << shift; g++) {
 		uint32_t writer = ciat_writer(ciat_state(p)[g]);
@@ -296,26 +296,27 @@ static int by_code(const void *a, const void *b)
 static enum base_status sum_lines(struct memory_ciat *c)
 {
 	size_t nr = 0;
-	unsigned per_page = c->options.without_lines ? 0 : (unsigned)PAGE_BYTES >> c->line_shift;
+	unsigned per_page =
+		c->options.without_lines ? 0 : (unsigned)PAGE_BYTES >> c->shape.line_shift;
 	for (size_t i = 0; i < c->nr_pages; i++)
 		for (unsigned l = 0; l < per_page; l++)
-			nr += moved(ciat_line(c, c->page[i], l));
+			nr += moved(ciat_line(&c->shape, c->page[i], l));
 	c->line = base_alloc((nr + 1) * sizeof *c->line);
 	if (!c->line)
 		return BASE_ERR_NOMEM;
 	for (size_t i = 0; i < c->nr_pages; i++) {
 		struct ciat_page *p = c->page[i];
 		for (unsigned l = 0; l < per_page; l++) {
-			const struct ciat_line *line = ciat_line(c, p, l);
+			const struct ciat_line *line = ciat_line(&c->shape, p, l);
 			if (!moved(line))
 				continue;
-			c->line[c->result.nr_lines++] =
-				(struct memory_ciat_line){.address = (p->number << PAGE_SHIFT) +
-								     ((uint64_t)l << c->line_shift),
-					.true_misses = line->true_misses,
-					.false_misses = line->false_misses,
-					.upgrades = line->upgrades,
-					.writers = writers_of(c, p, l)};
+			c->line[c->result.nr_lines++] = (struct memory_ciat_line){
+				.address = (p->number << PAGE_SHIFT) +
+					   ((uint64_t)l << c->shape.line_shift),
+				.true_misses = line->true_misses,
+				.false_misses = line->false_misses,
+				.upgrades = line->upgrades,
+				.writers = writers_of(c, p, l)};
 		}
 	}
 	qsort(c->line, nr, sizeof *c->line, by_false_misses);

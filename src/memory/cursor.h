@@ -25,6 +25,12 @@ struct memory_cursor { /* zeroes: before the first item */
 enum base_status memory_cursor_fetch(struct memory_cursor *c, struct memory_source *s, int thread,
 	const struct memory_item **ret, struct base_err *err) BASE_MUST_CHECK;
 
+/* The item that was peeked, again. */
+static inline const struct memory_item *memory_cursor_item(const struct memory_cursor *c)
+{
+	return &c->batch.item[c->at + (c->nr_body ? 1 + c->body_at : 0)];
+}
+
 /* The next item into *ret, neither STAMP nor REPEAT; borrowed until the advance. BASE_END: there is
  * none. NULL: none now (LIVE sources only). thread as in struct memory_source_ops.next. */
 static inline enum base_status memory_cursor_peek(struct memory_cursor *c, struct memory_source *s,
@@ -34,7 +40,7 @@ static inline enum base_status memory_cursor_peek(struct memory_cursor *c, struc
 	if (BASE_UNLIKELY(!c->nr_body) &&
 		(c->at >= c->batch.nr || c->batch.item[c->at].kind >= MEMORY_STAMP))
 		return memory_cursor_fetch(c, s, thread, ret, err);
-	*ret = &c->batch.item[c->at + (c->nr_body ? 1 + c->body_at : 0)];
+	*ret = memory_cursor_item(c);
 	return BASE_OK;
 }
 

@@ -22,6 +22,7 @@ struct thread {
 	struct fifo chunks;
 	struct chunk *current;
 	uint64_t number, fs_base, sequence, token;
+	uint64_t begin_ns;
 	bool met;    /* its first chunk has come */
 	bool waits;  /* its last chunk ends where it waits for others */
 	bool quiet;  /* is not waited for until its next chunk comes */
@@ -242,6 +243,7 @@ static enum base_status thread_of(struct memory_live *l, const struct chunk *c,
 	t->token = token;
 	t->number = h->thread;
 	t->fs_base = h->fs_base;
+	t->begin_ns = memory_clock_ns(&l->clock, h->first_ticks);
 	*ret = t;
 	return BASE_OK;
 }
@@ -408,14 +410,17 @@ static void begin_chunk(struct memory_live *l, struct thread *t)
 
 /* ---- items --------------------------------------------------------------------------------- */
 
-/* As find_joined() of lpt.c, of those that are here: a thread that was joined has put all it had.
- */
+/* As find_joined() of lpt.c: a thread that was joined has put all it had, and who has its handle
+ * now may have come, too. */
 static struct thread *joined(struct memory_live *l, const struct memory_call *c)
 {
 	struct thread *best = l->serial ? with_token(l, c->argument[0]) : NULL;
-	for (uint32_t i = 0; !l->serial && i < l->nr_threads; i++)
-		if (l->thread[i].met && l->thread[i].fs_base == c->argument[0])
-			best = &l->thread[i]; /* handles are used again */
+	for (uint32_t i = 0; !l->serial && i < l->nr_threads; i++) {
+		struct thread *t = &l->thread[i];
+		if (t->met && t->fs_base == c->argument[0] && t->begin_ns <= c->end_ns &&
+			(!best || t->begin_ns >= best->begin_ns))
+			best = t;
+	}
 	return best;
 }
 

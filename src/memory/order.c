@@ -466,21 +466,26 @@ static enum base_status lane_ended(struct memory_order *o, uint32_t cpu, struct 
 	return s == BASE_OK ? maybe_join(o, err) : s;
 }
 
+/* What a step has of its item is copied as it is. */
+_Static_assert(offsetof(struct memory_step, clock) == sizeof(struct memory_item) &&
+		       offsetof(struct memory_step, code) == offsetof(struct memory_item, code) &&
+		       offsetof(struct memory_step, count) == offsetof(struct memory_item, count) &&
+		       offsetof(struct memory_step, instructions) ==
+			       offsetof(struct memory_item, instructions) &&
+		       offsetof(struct memory_step, size_bytes) ==
+			       offsetof(struct memory_item, size_bytes) &&
+		       offsetof(struct memory_step, kind) == offsetof(struct memory_item, kind),
+	"struct memory_step begins as struct memory_item");
+
 static inline struct memory_step *add_item_step(struct memory_order *o, uint32_t cpu,
-	const struct memory_lane *l, const struct memory_item *t)
+	uint32_t stream, const struct memory_cursor *c, const struct memory_item *t, uint64_t due)
 {
 	struct memory_step *s = &o->step[o->nr_steps++];
-	*s = (struct memory_step){.address = memory_cursor_address(&l->cursor, t),
-		.code = t->code,
-		.count = t->count,
-		.clock = item_due(&o->cpu[cpu], t),
-		.instructions = t->instructions,
-		.size_bytes = t->size_bytes,
-		.thread = (uint16_t)cpu,
-		.stream = (uint16_t)(l - o->lane),
-		.kind = t->kind,
-		.reg = t->reg,
-		.flags = t->flags};
+	memcpy(s, t, sizeof *t);
+	s->address = memory_cursor_address(c, t);
+	s->clock = due;
+	s->thread = (uint16_t)cpu;
+	s->stream = (uint16_t)stream;
 	return s;
 }
 
@@ -506,47 +511,53 @@ static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct me
 	return status;
 }
 
-/* The processor at the heap's top runs until another one is due. */
+/* The processor at the heap's top runs until another one is due; then that one, and so on. */
 static enum base_status run_top(struct memory_order *o, struct base_err *err)
 {
-	uint32_t cpu = memory_key_cpu(o->heap[0]);
-	struct memory_cpu *c = &o->cpu[cpu];
-	struct memory_lane *l = c->lane;
-	const struct memory_item *t;
-	uint64_t limit = base_keys_second(o->heap, o->nr_heap), key;
+	const bool timed = o->options.mode == MEMORY_ORDER_TIME;
 	open_phase(o);
-	enum base_status status = lane_peek(o, l, &t, err);
-	if (status != BASE_OK)
-		return base_cause(err, status, "while going on with thread %u", cpu);
-	do {
-		struct memory_step *s = add_item_step(o, cpu, l, t);
-		c->clock += t->instructions;
-		if (BASE_UNLIKELY(t->kind == MEMORY_CALL))
-			return run_call(o, cpu, l, &l->cursor.batch.call[t->address], s, err);
-		memory_cursor_advance(&l->cursor);
-		if (o->scheduler) {
-			l->sliced += t->instructions;
-			if (memory_scheduler_after(o, cpu, NULL)) {
-				base_keys_drop(o->heap, &o->nr_heap);
-				return memory_scheduler_fill(o, err);
+	for (;;) {
+		uint32_t cpu = memory_key_cpu(o->heap[0]);
+		struct memory_cpu *c = &o->cpu[cpu];
+		struct memory_lane *l = c->lane;
+		uint32_t stream = (uint32_t)(l - o->lane);
+		const struct memory_item *t = memory_cursor_item(&l->cursor);
+		uint64_t limit = base_keys_second(o->heap, o->nr_heap), key;
+		uint64_t due = item_due(c, t);
+		do {
+			struct memory_step *s = add_item_step(o, cpu, stream, &l->cursor, t, due);
+			c->clock += t->instructions;
+			if (BASE_UNLIKELY(t->kind == MEMORY_CALL))
+				return run_call(
+					o, cpu, l, &l->cursor.batch.call[t->address], s, err);
+			memory_cursor_advance(&l->cursor);
+			if (BASE_UNLIKELY(o->scheduler)) {
+				l->sliced += t->instructions;
+				if (memory_scheduler_after(o, cpu, NULL)) {
+					base_keys_drop(o->heap, &o->nr_heap);
+					return memory_scheduler_fill(o, err);
+				}
 			}
-		}
-		status = lane_peek(o, l, &t, err);
-		if (status == BASE_END) {
-			base_keys_drop(o->heap, &o->nr_heap);
-			return lane_ended(o, cpu, err);
-		}
-		if (status != BASE_OK)
-			return status;
-		if (!t) {
-			base_keys_drop(o->heap, &o->nr_heap);
-			l->state = LANE_IDLE;
+			enum base_status status = lane_peek(o, l, &t, err);
+			if (BASE_UNLIKELY(status == BASE_END)) {
+				base_keys_drop(o->heap, &o->nr_heap);
+				return lane_ended(o, cpu, err);
+			}
+			if (BASE_UNLIKELY(status != BASE_OK))
+				return status;
+			if (BASE_UNLIKELY(!t)) {
+				base_keys_drop(o->heap, &o->nr_heap);
+				l->state = LANE_IDLE;
+				return BASE_OK;
+			}
+			due = item_due(c, t);
+			key = memory_key(timed ? l->cursor.time_ns : due, cpu);
+		} while (key <= limit && o->nr_steps < MEMORY_STEPS_MAX);
+		base_keys_replace(o->heap, o->nr_heap, key);
+		if (o->nr_steps >= MEMORY_STEPS_MAX || !o->turns)
 			return BASE_OK;
-		}
-		key = memory_order_lane_key(o, cpu, t);
-	} while (key <= limit && o->nr_steps < MEMORY_STEPS_MAX);
-	base_keys_replace(o->heap, o->nr_heap, key);
-	return BASE_OK;
+		o->turns--;
+	}
 }
 
 /* ---- nobody runs
@@ -643,8 +654,8 @@ static enum base_status total_item(
 	struct memory_cpu *c = &o->cpu[thread];
 	open_phase(o);
 	tell_active(o, thread, true);
-	struct memory_step *s = add_item_step(o, thread, &o->total_lane, t);
-	s->stream = (uint16_t)thread;
+	struct memory_step *s =
+		add_item_step(o, thread, thread, &o->total_lane.cursor, t, item_due(c, t));
 	c->clock += t->instructions;
 	if (t->kind != MEMORY_CALL)
 		return BASE_OK;

@@ -63,17 +63,20 @@ enum memory_step_kind {
 };
 
 struct memory_step {
+	/* As in struct memory_item, in its order. */
 	uint64_t address, code;
 	uint64_t count; /* BLOCK: instructions; RANGE, DMA: bytes */
-	uint64_t clock; /* of the instruction, from 0 */
 	union {
-		uint32_t instructions; /* as in struct memory_item */
-		uint32_t call;         /* CALL: index into the batch's calls */
+		uint32_t instructions;
+		uint32_t call; /* CALL: index into the batch's calls */
 	};
 	uint16_t size_bytes;
-	uint16_t thread;          /* or processor, in the modes that have them */
-	uint16_t stream;          /* of the source */
-	uint8_t kind, reg, flags; /* as in struct memory_item */
+	uint8_t kind;
+	uint8_t reg : 4;
+	uint8_t flags : 4;
+	uint64_t clock;  /* of the instruction, from 0 */
+	uint16_t thread; /* or processor, in the modes that have them */
+	uint16_t stream; /* of the source */
 };
 
 /*

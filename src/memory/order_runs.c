@@ -232,9 +232,7 @@ void memory_order_take(struct memory_order *o, uint64_t until)
 	o->nr_heap = 0;
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t cpu = processor_at(o, i);
-		const struct memory_cursor *c = &o->cpu[cpu].lane->cursor;
-		const struct memory_item *t =
-			&c->batch.item[c->at + (c->nr_body ? 1 + c->body_at : 0)];
+		const struct memory_item *t = memory_cursor_item(&o->cpu[cpu].lane->cursor);
 		base_keys_put(o->heap, &o->nr_heap, memory_order_lane_key(o, cpu, t));
 	}
 	if (taken < ITEMS_LEAST)

@@ -55,7 +55,9 @@ struct to_put {
 	uint64_t thread, sequence;
 	uint32_t flags, padding_bytes;
 	uint16_t address;
-	bool ends;  /* a call record: the thread ends */
+	bool ends;     /* a call record: the thread ends */
+	uint8_t joins; /* or it joined the thread of this handle */
+	uint64_t handle, begins;
 	bool other; /* of another process */
 };
 
@@ -65,11 +67,14 @@ static void put(struct memory_live *l, struct to_put c)
 	uint8_t *p = chunk + sizeof(struct memory_chunk_head);
 	const uint8_t access[] = {MEMORY_TOKEN_BLOCK, ACCESS, MEMORY_SLOT_LAST << 4 | 2,
 		(uint8_t)(c.address << 1), (uint8_t)(c.address >> 7), MEMORY_TOKEN_END};
-	const uint8_t call[] = {MEMORY_TOKEN_BLOCK, CALL, MEMORY_SLOT_LAST << 4 | 1,
+	const uint8_t end[] = {MEMORY_TOKEN_BLOCK, CALL, MEMORY_SLOT_LAST << 4 | 1,
 		MEMORY_CALL_thread_end << 1, 0, 0, 0, 0, 0, 0, MEMORY_TOKEN_END};
-	const uint8_t *tokens = c.ends ? call : access;
-	size_t nr = c.ends ? sizeof call : sizeof access;
-	*p++ = c.ends ? 8 : 2; /* words */
+	const uint8_t join[] = {MEMORY_TOKEN_BLOCK, CALL, MEMORY_SLOT_LAST << 4 | 1,
+		MEMORY_CALL_thread_join << 1, MEMORY_SLOT_LAST << 4 | 1, (uint8_t)(c.joins << 1), 0,
+		0, 0, 0, 0, MEMORY_TOKEN_END};
+	const uint8_t *tokens = c.ends ? end : c.joins ? join : access;
+	size_t nr = c.ends ? sizeof end : c.joins ? sizeof join : sizeof access;
+	*p++ = c.ends || c.joins ? 8 : 2; /* words */
 	p = memset(p, 0, 3);
 	p += 3;
 	*p++ = (uint8_t)nr;
@@ -82,6 +87,9 @@ static void put(struct memory_live *l, struct to_put c)
 		.tables = 1,
 		.thread = c.thread,
 		.sequence = c.sequence,
+		.fs_base = c.handle,
+		.first_ticks = c.begins,
+		.last_ticks = c.begins,
 		.flags = c.flags};
 	memcpy(chunk, &h, sizeof h);
 	assert_int_equal(memory_live_put(l, chunk, h.bytes), BASE_OK);
@@ -92,7 +100,7 @@ static struct memory_live *begin(void)
 {
 	struct memory_live *l;
 	assert_int_equal(memory_live_new(4, 3, false, &l, NULL), BASE_OK);
-	memory_live_clock(l, (struct memory_clock){.factor = 1});
+	memory_live_clock(l, (struct memory_clock){.factor = UINT64_C(1) << 40});
 	put_tables(l);
 	return l;
 }
@@ -206,6 +214,25 @@ static void test_ends(void **state)
 	memory_source_close(memory_live_source(l));
 }
 
+/* A handle is another thread's after the join; that one may be here before the join is read. */
+static void test_handle_is_used_again(void **state)
+{
+	struct memory_live *l = begin();
+	struct memory_batch b;
+	(void)state;
+	put(l, (struct to_put){.thread = 1, .joins = 17, .begins = 1 << 16});
+	put(l, (struct to_put){.thread = 2, .address = 0x2000, .handle = 17, .begins = 1 << 14});
+	put(l, (struct to_put){.thread = 3, .address = 0x3000, .handle = 17, .begins = 1 << 18});
+	assert_int_equal(memory_source_next(memory_live_source(l), 0, &b, NULL), BASE_OK);
+	assert_int_equal(b.nr_calls, 1);
+	assert_int_equal(b.call[0].kind, MEMORY_CALL_thread_join);
+	assert_int_equal(b.call[0].argument[0], 1);
+	assert_int_equal(next(l, 1), 0x2000);
+	assert_int_equal(next(l, 1), UINT64_MAX);
+	assert_int_equal(next(l, 2), 0x3000);
+	memory_source_close(memory_live_source(l));
+}
+
 static void test_others_are_left_out(void **state)
 {
 	struct memory_live *l = begin();
@@ -225,6 +252,7 @@ int main(void)
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_handle_is_used_again),
 		cmocka_unit_test(test_others_are_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
