@@ -450,7 +450,7 @@ static void test_stamps(void **state)
 	size_t nr_calls, n = 0;
 	(void)state;
 	make_program(&program);
-	for (uint8_t i = AFTER; i < NR_BLOCKS; i++) {
+	for (size_t i = AFTER; i < NR_BLOCKS; i++) {
 		struct memory_block_head *h = &program.head[i];
 		int32_t disp = 0x4000;
 		h->nr_slots = slots[i][0];
