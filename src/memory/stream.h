@@ -200,6 +200,7 @@ struct memory_table_head {
 enum memory_table_flag {
 	MEMORY_TABLE_IN_PLACE = 1, /* there is no recording code in the code; blocks may overlap */
 };
+/* A module is known when its blocks have come: recorders send them last. */
 enum memory_table_section {
 	MEMORY_TABLE_BLOCKS,
 	MEMORY_TABLE_INFO,

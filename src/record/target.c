@@ -192,10 +192,11 @@ void longpole_target_send_table(const struct target_table *t)
 {
 	if (!longpole_target_attached())
 		return;
+	/* Who reads along takes a module as known when it has the blocks: so these come last. */
 	send_section(&t->head, MEMORY_TABLE_PATH, 0, t->path, strlen(t->path) + 1);
+	send_section(&t->head, MEMORY_TABLE_INFO, t->info_at, t->info, t->info_bytes);
 	send_section(&t->head, MEMORY_TABLE_BLOCKS, t->heads_at, t->heads,
 		t->nr_heads * sizeof *t->heads);
-	send_section(&t->head, MEMORY_TABLE_INFO, t->info_at, t->info, t->info_bytes);
 }
 
 static void send_tables(uint32_t number)
