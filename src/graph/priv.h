@@ -14,8 +14,8 @@
 #define NO_PATH (-INFINITY)
 
 enum {
-	LANE_STEP = 4,     /* lanes are padded to whole vectors */
-	SLOT_PAGE = 64,    /* states a page of an actor's slot table */
+	LANE_STEP = 4,      /* lanes are padded to whole vectors */
+	SLOT_PAGE = 64,     /* states a page of an actor's slot table */
 	ARENA_NODES = 16384 /* at least so many nodes between two collections: fits the
 			      L2 cache */
 };
