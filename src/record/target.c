@@ -806,6 +806,7 @@ static void attach_ring(char **environment)
 	if (fd < 0)
 		return;
 	struct memory_ring_head head;
+	head.magic = 0; /* (no analyser sees what the kernel writes) */
 	long n = longpole_target_syscall(SYS_pread64, fd, (long)&head, sizeof head, 0, 0, 0);
 	if (n == (long)sizeof head && head.magic == MEMORY_RING_MAGIC &&
 		head.version == MEMORY_RING_VERSION && head.nr_blocks <= MEMORY_RING_BLOCKS_MAX) {
