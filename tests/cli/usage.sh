@@ -2,6 +2,17 @@
 # shellcheck shell=bash disable=SC2154,SC2094,SC2016,SC2086,SC2206,SC2034,SC1091 # $trace and $work come from run.sh; words split on purpose
 # usage.sh - help, mistakes, exit statuses.
 
+# How many samples a second: what was asked for; by default as many as 1.5 % of a processor are enough for.
+test_sample_rate() {
+	expect 0 longpole record --sample-hz=333 -o rate.lpt sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'
+	expect 0 longpole report --json rate.lpt
+	is_json out '[.trace.recording_cost.parts[] | select(.what == "samples") | .method | endswith("; 333 a second")] == [true]'
+	expect 0 longpole record -o rate.lpt sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'
+	expect 0 longpole report --json rate.lpt
+	is_json out '.trace.recording_cost.parts[] | select(.what == "samples") | (.method | capture("; (?<hz>[0-9]+) a second$").hz | tonumber) as $hz |
+		($hz == 999 or $hz == 499 or $hz == 249) and (.times == 0 or $hz == 249 or .total_ns / .times * $hz <= 15000000)'
+}
+
 test_help() {
 	expect 0 longpole --help
 	has out 'Usage: longpole' record report whatif 'Examples'
