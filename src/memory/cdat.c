@@ -3,8 +3,6 @@
 #include "memory/cdat_private.h"
 #include "memory/order_private.h"
 
-#include "base/heap.h"
-
 #include <string.h>
 
 enum { PHASES_MAX = 4096, PREFETCH_STEPS = 12 };
@@ -115,14 +113,6 @@ static enum base_status check_hit(struct memory_cdat *c, uint32_t processor, uin
 		(unsigned long long)line << c->line_shift, l->version);
 }
 
-/* What was used last in its set is used again, and nothing changes by it. */
-static inline bool is_plain_hit(
-	const struct memory_cdat *c, const struct cdat_cache *k, uint64_t line, bool store)
-{
-	uint64_t way = k->ways ? *cdat_set(k, line) : 0;
-	return (way | !store) == ((line + 1) << 1 | 1) && !c->options.check;
-}
-
 static enum base_status access_line(struct memory_cdat *c, uint32_t processor, uint64_t line,
 	enum memory_item_kind kind, struct memory_cdat_outcome *o)
 {
@@ -155,14 +145,15 @@ static enum base_status access_line(struct memory_cdat *c, uint32_t processor, u
 /* ---- steps
  * ---------------------------------------------------------------------------------------- */
 
-static inline enum base_status touch(struct memory_cdat *c, uint32_t processor, uint64_t address,
+enum base_status memory_cdat_touch(struct memory_cdat *c, uint32_t processor, uint64_t address,
 	uint64_t size_bytes, enum memory_item_kind kind)
 {
 	uint64_t line = address >> c->line_shift;
 	uint64_t last = (address + size_bytes - 1) >> c->line_shift;
 	struct memory_cdat_flow *f = &c->open->flow[MEMORY_CDAT_DATA];
 	for (; line <= last; line++) {
-		if (is_plain_hit(c, &c->processor[processor].data, line, kind != MEMORY_LOAD)) {
+		if (cdat_is_plain_hit(
+			    c, &c->processor[processor].data, line, kind != MEMORY_LOAD)) {
 			f->hits++;
 			continue;
 		}
@@ -177,8 +168,7 @@ static inline enum base_status touch(struct memory_cdat *c, uint32_t processor, 
 	return BASE_OK;
 }
 
-/* Instructions that share a line with the one before are hits. */
-static enum base_status fetch(struct memory_cdat *c, uint32_t processor, uint64_t address,
+enum base_status memory_cdat_fetch(struct memory_cdat *c, uint32_t processor, uint64_t address,
 	uint64_t size_bytes, uint64_t instructions)
 {
 	struct memory_cdat_flow *f = &c->open->flow[MEMORY_CDAT_INSTRUCTIONS];
@@ -187,7 +177,7 @@ static enum base_status fetch(struct memory_cdat *c, uint32_t processor, uint64_
 	uint64_t line = address >> c->line_shift, lines = 0;
 	uint64_t last = (address + size_bytes - 1) >> c->line_shift;
 	for (; line <= last; line++, lines++) {
-		if (is_plain_hit(c, &c->processor[processor].code, line, false)) {
+		if (cdat_is_plain_hit(c, &c->processor[processor].code, line, false)) {
 			f->hits++;
 			continue;
 		}
@@ -225,7 +215,7 @@ static enum base_status dma(
 static enum base_status range(
 	struct memory_cdat *c, uint32_t processor, const struct memory_step *step, bool store)
 {
-	return step->count ? touch(c, processor, step->address, step->count,
+	return step->count ? memory_cdat_touch(c, processor, step->address, step->count,
 				     store ? MEMORY_STORE : MEMORY_LOAD)
 			   : BASE_OK;
 }
@@ -366,7 +356,7 @@ static enum base_status add_rare(struct memory_cdat *c, uint32_t processor,
 	case MEMORY_RANGE_STORE:
 		return range(c, processor, s, true);
 	case MEMORY_BLOCK:
-		return fetch(c, processor, s->address, s->size_bytes, s->count);
+		return memory_cdat_fetch(c, processor, s->address, s->size_bytes, s->count);
 	default:
 		break;
 	}
@@ -384,116 +374,6 @@ static enum base_status fail_step(struct memory_cdat *c, enum base_status s, str
 	return base_fail(err, s, "no memory for the directory");
 }
 
-/* The directory's entry of what comes a few steps later. (Inlined by force: gcc 12 takes a function
- * that only prefetches for one without effect.) */
-static inline __attribute__((always_inline)) void prefetch(
-	const struct memory_cdat *c, uint64_t address)
-{
-	const struct cdat_chunk *k = cdat_chunk_at(c, address);
-	if (k)
-		__builtin_prefetch(&k->line[cdat_line_index(c, address >> c->line_shift)], 1);
-}
-
-/* ---- pieces of loops, without steps: in the same order -----------------------------------------
- */
-
-static struct cdat_run begin_run(const struct memory_cdat *c, const struct memory_piece *p)
-{
-	struct cdat_run r = {.piece = p,
-		.processor = c->processor_of[p->thread],
-		.at = p->begin_item,
-		.iteration = p->begin,
-		.clock = p->clock + p->begin * p->per_iteration};
-	for (uint32_t i = 0; i < p->begin_item; i++)
-		r.clock += p->item[i].instructions;
-	return r;
-}
-
-/* What a thread executes is no matter of order. */
-static void count_instructions(struct memory_cdat *c, const struct memory_piece *p)
-{
-	uint32_t processor = c->processor_of[p->thread];
-	uint64_t sum = 0;
-	for (uint32_t i = 0; i < p->nr_items; i++)
-		sum += (memory_piece_end(p, i) - memory_piece_begin(p, i)) *
-		       p->item[i].instructions;
-	c->open->active[processor] += sum;
-	c->processor[processor].time_ps += sum * c->config.cycle_ps;
-}
-
-/* Goes to the next access or fetch; false: the piece is over. (It is not due before one that the
- * thread has done.) */
-static inline bool find_next(struct cdat_run *r)
-{
-	const struct memory_piece *p = r->piece;
-	for (;; r->at++) {
-		if (r->at == p->nr_items) {
-			r->at = 0;
-			r->iteration++;
-		}
-		if (r->iteration >= p->end && (r->at >= p->end_item || r->iteration > p->end))
-			return false;
-		const struct memory_item *t = &p->item[r->at];
-		r->clock += t->instructions;
-		if (t->kind > MEMORY_BLOCK)
-			continue;
-		uint64_t key = memory_key(memory_item_due(t, r->clock), p->thread);
-		r->key = key > r->key ? key : r->key;
-		return true;
-	}
-}
-
-static inline enum base_status run_item(struct memory_cdat *c, const struct cdat_run *r)
-{
-	enum { AHEAD = 4 }; /* iterations */
-	const struct memory_item *t = &r->piece->item[r->at];
-	c->clock = memory_item_due(t, r->clock);
-	if (t->kind == MEMORY_BLOCK)
-		return fetch(c, r->processor, t->address, t->size_bytes, t->count);
-	uint64_t stride = (uint64_t)t->stride_bytes, address = t->address + r->iteration * stride;
-	if (r->iteration + AHEAD < r->piece->end)
-		prefetch(c, address + AHEAD * stride);
-	if (!t->size_bytes)
-		return BASE_OK;
-	return touch(c, r->processor, address, t->size_bytes,
-		t->kind == MEMORY_LOAD ? MEMORY_LOAD : MEMORY_STORE);
-}
-
-/* One thread's, until another one is due. False: its piece is over. */
-static bool run_until(
-	struct memory_cdat *c, struct cdat_run *r, uint64_t limit, enum base_status *ret)
-{
-	bool more = true;
-	do {
-		*ret = run_item(c, r);
-		r->at++;
-		more = find_next(r);
-	} while (*ret == BASE_OK && more && r->key <= limit);
-	return more;
-}
-
-static enum base_status take_pieces(struct memory_cdat *c, const struct memory_steps *steps)
-{
-	enum base_status s = BASE_OK;
-	uint32_t nr = 0;
-	memory_order_take(steps->order, steps->until);
-	for (size_t i = 0; i < steps->nr_pieces; i++) {
-		struct cdat_run *r = &c->run[steps->piece[i].thread];
-		*r = begin_run(c, &steps->piece[i]);
-		count_instructions(c, r->piece);
-		if (find_next(r))
-			base_keys_put(c->turn, &nr, r->key);
-	}
-	while (nr && s == BASE_OK) {
-		struct cdat_run *r = &c->run[memory_key_cpu(c->turn[0])];
-		if (run_until(c, r, base_keys_second(c->turn, nr), &s))
-			base_keys_replace(c->turn, nr, r->key);
-		else
-			base_keys_drop(c->turn, &nr);
-	}
-	return s;
-}
-
 /* ---- all ---------------------------------------------------------------------------------------
  */
 
@@ -507,14 +387,14 @@ enum base_status memory_cdat_add(
 		enum base_status status = BASE_OK;
 		c->clock = s->clock;
 		if (i + PREFETCH_STEPS < steps->nr && s[PREFETCH_STEPS].kind <= MEMORY_ATOMIC)
-			prefetch(c, s[PREFETCH_STEPS].address);
+			cdat_prefetch(c, s[PREFETCH_STEPS].address);
 		if (BASE_UNLIKELY(s->kind > MEMORY_ATOMIC)) {
 			status = add_rare(c, processor, s, err);
 			if (s->kind >= MEMORY_CALL && status == BASE_OK)
 				continue;
 		} else if (BASE_LIKELY(s->size_bytes)) {
 			/* An atomic is one access that needs the line for itself. */
-			status = touch(c, processor, s->address, s->size_bytes,
+			status = memory_cdat_touch(c, processor, s->address, s->size_bytes,
 				s->kind == MEMORY_LOAD ? MEMORY_LOAD : MEMORY_STORE);
 		}
 		if (BASE_UNLIKELY(status != BASE_OK))
@@ -524,7 +404,7 @@ enum base_status memory_cdat_add(
 	}
 	if (!steps->nr_pieces)
 		return BASE_OK;
-	enum base_status status = take_pieces(c, steps);
+	enum base_status status = memory_cdat_pieces(c, steps);
 	return status == BASE_OK ? BASE_OK : fail_step(c, status, err);
 }
 
@@ -706,6 +586,7 @@ struct memory_cdat *memory_cdat_free(struct memory_cdat *c)
 	base_free(c->processor_of);
 	base_free(c->bits);
 	base_free(c->run);
+	base_free(c->part);
 	base_free(c->turn);
 	base_free(c);
 	return NULL;

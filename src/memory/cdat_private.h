@@ -62,11 +62,14 @@ struct cdat_chunk {
 	struct cdat_line line[];
 };
 
-struct cdat_run { /* where a thread is in its piece of a loop */
-	const struct memory_piece *piece;
-	uint32_t processor, at; /* at: the item */
-	uint64_t iteration, clock;
-	uint64_t key; /* memory_key() */
+struct cdat_run {                  /* where a thread is in its piece of a loop (cdat_runs.c) */
+	struct cdat_part *part;    /* of the body */
+	uint32_t nr, at, end_part; /* parts; the next; the first that the iteration `end` has not */
+	uint32_t processor, nr_code;
+	uint64_t iteration, end, clock, per_iteration; /* clock: at the iteration's beginning */
+	int64_t due;                                   /* the turn that it waits for */
+	uint64_t plain_code;                           /* fetches in a row that changed nothing */
+	uint64_t hits, code_hits;
 };
 
 struct memory_cdat {
@@ -103,8 +106,10 @@ struct memory_cdat {
 	uint64_t clock;                      /* of the step */
 	struct memory_cdat_outcome *outcome; /* being filled */
 	uint64_t *bits;                      /* scratch: a sharing list */
-	struct cdat_run *run;                /* by thread */
-	uint64_t *turn;                      /* keys of those that run: a heap */
+	struct cdat_run *run;                /* by thread; cdat_runs.c */
+	struct cdat_part *part;              /* of all pieces at hand */
+	size_t parts_capacity;
+	uint64_t *turn; /* keys of those that run: a heap */
 	struct base_err *err;
 };
 
@@ -154,6 +159,24 @@ static inline bool cdat_is_code(const struct memory_cdat *c, uint64_t line)
 	return k && k->has_code;
 }
 
+/* What was used last in its set is used again, and nothing changes by it. */
+static inline bool cdat_is_plain_hit(
+	const struct memory_cdat *c, const struct cdat_cache *k, uint64_t line, bool store)
+{
+	uint64_t way = k->ways ? *cdat_set(k, line) : 0;
+	return (way | !store) == ((line + 1) << 1 | 1) && !c->options.check;
+}
+
+/* The directory's entry of what comes a few steps later. (Inlined by force: gcc 12 takes a function
+ * that only prefetches for one without effect.) */
+static inline __attribute__((always_inline)) void cdat_prefetch(
+	const struct memory_cdat *c, uint64_t address)
+{
+	const struct cdat_chunk *k = cdat_chunk_at(c, address);
+	if (k)
+		__builtin_prefetch(&k->line[cdat_line_index(c, address >> c->line_shift)], 1);
+}
+
 enum base_status memory_cdat_cache_init(struct cdat_cache *k, uint64_t size_bytes, uint64_t ways,
 	uint64_t line_bytes, bool versions);
 void memory_cdat_cache_fini(struct cdat_cache *k);
@@ -189,6 +212,16 @@ bool memory_cdat_is_replicated(const struct memory_cdat *c, uint64_t line);
 void memory_cdat_count_miss(struct memory_cdat *c, uint32_t node, uint64_t line);
 /* A load missed, and its home is another node. */
 void memory_cdat_count_remote_load(struct memory_cdat *c, uint32_t node, uint64_t line);
+
+/* ---- cdat.c */
+enum base_status memory_cdat_touch(struct memory_cdat *c, uint32_t processor, uint64_t address,
+	uint64_t size_bytes, enum memory_item_kind kind);
+/* Instructions that share a line with the one before are hits. */
+enum base_status memory_cdat_fetch(struct memory_cdat *c, uint32_t processor, uint64_t address,
+	uint64_t size_bytes, uint64_t instructions);
+
+/* ---- cdat_runs.c */
+enum base_status memory_cdat_pieces(struct memory_cdat *c, const struct memory_steps *steps);
 
 /* ---- cdat_protocol.c: a request from its beginning to its end; c->outcome is filled */
 enum base_status memory_cdat_load_miss(

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cdat_runs.c - pieces of loops, without steps.
+ *
+ * What comes out is what single steps in their order bring, transaction by transaction. But an
+ * access that its own cache satisfies concerns nobody else: it changes at most which line of that
+ * cache was used last. So a thread does those as soon as it comes to them, and waits for its turn
+ * only with what may cause a transaction. That holds as long as nobody takes the line away
+ * meanwhile, and in a piece it is known where everybody stores: an access is *free* when no other
+ * thread may change its line in these pieces, and, for a store, no other thread may load it.
+ * (An invalidation of another line of the same set leaves the order of the rest as it is.)
+ */
+#include "memory/cdat_private.h"
+#include "memory/order_private.h"
+
+#include "base/heap.h"
+
+struct cdat_part { /* an access or a fetch in the body of a loop */
+	uint64_t address, stride_bytes;
+	int64_t due,
+		key_due; /* clocks behind the iteration's beginning: its own; of all up to it */
+	uint64_t first_line, last_line; /* that it may touch in the piece */
+	uint64_t count;                 /* of a fetch: instructions */
+	uint64_t end;                   /* the first iteration without it */
+	uint32_t size_bytes;
+	uint8_t kind;
+	bool free;
+};
+
+/* ---- the parts of a piece ----------------------------------------------------------------------
+ */
+
+/* Is a hit the processor's own matter, as far as the machine goes? */
+static bool has_own_hits(const struct memory_cdat *c)
+{
+	const struct memory_cdat_config *k = &c->config;
+	return c->one_level && !k->replicate_after && !c->nr_usage && !c->options.check;
+}
+
+static bool is_simulated(const struct memory_cdat *c, const struct memory_item *t)
+{
+	if (t->kind == MEMORY_BLOCK)
+		return c->config.code_bytes && t->size_bytes;
+	return t->kind < MEMORY_BLOCK && t->size_bytes;
+}
+
+static void find_lines(const struct memory_cdat *c, struct cdat_part *p, uint64_t times)
+{
+	uint64_t last = p->address + (times - 1) * p->stride_bytes;
+	uint64_t low = p->address < last ? p->address : last;
+	uint64_t high = p->address < last ? last : p->address;
+	p->first_line = low >> c->line_shift;
+	p->last_line = (high + p->size_bytes - 1) >> c->line_shift;
+}
+
+/* What a thread executes is no matter of order, either. */
+static void count_instructions(struct memory_cdat *c, const struct memory_piece *p)
+{
+	uint32_t processor = c->processor_of[p->thread];
+	uint64_t sum = 0;
+	for (uint32_t i = 0; i < p->nr_items; i++)
+		sum += (memory_piece_end(p, i) - memory_piece_begin(p, i)) *
+		       p->item[i].instructions;
+	c->open->active[processor] += sum;
+	c->processor[processor].time_ps += sum * c->config.cycle_ps;
+}
+
+/* A block without an instruction is due with the next one, and what follows it before that one is
+ * done in the same turn. So parts that are left out are waited for by the next that is not. */
+static void wait_for(struct cdat_part *p, int64_t *left_out)
+{
+	p->key_due = *left_out > p->key_due ? *left_out : p->key_due;
+	*left_out = INT64_MIN;
+}
+
+static void wait_over(struct cdat_run *r, int64_t left_out)
+{
+	if (left_out == INT64_MIN || !r->nr)
+		return;
+	left_out -= (int64_t)r->per_iteration;
+	wait_for(&r->part[0], &left_out);
+}
+
+static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struct cdat_part *part)
+{
+	struct cdat_run *r = &c->run[p->thread];
+	*r = (struct cdat_run){.part = part,
+		.processor = c->processor_of[p->thread],
+		.iteration = p->begin,
+		.end = p->end,
+		.clock = p->clock + p->begin * p->per_iteration,
+		.per_iteration = p->per_iteration};
+	int64_t after = 0, left_out = INT64_MIN;
+	for (uint32_t i = 0; i < p->nr_items; i++) {
+		const struct memory_item *t = &p->item[i];
+		after += t->instructions;
+		if (t->kind > MEMORY_BLOCK)
+			continue;
+		bool is_block = t->kind == MEMORY_BLOCK;
+		int64_t due = after - !(is_block && !t->instructions);
+		if (!is_simulated(c, t)) {
+			left_out = due > left_out ? due : left_out;
+			continue;
+		}
+		uint64_t begin = memory_piece_begin(p, i), end = memory_piece_end(p, i);
+		uint64_t stride = is_block ? 0 : (uint64_t)t->stride_bytes;
+		struct cdat_part *q = &part[r->nr++];
+		*q = (struct cdat_part){.address = t->address + begin * stride,
+			.stride_bytes = stride,
+			.due = due,
+			.key_due = due,
+			.first_line = UINT64_MAX,
+			.count = t->count,
+			.end = end,
+			.size_bytes = t->size_bytes,
+			.kind = t->kind};
+		r->at += i < p->begin_item;
+		r->end_part += i < p->end_item;
+		r->nr_code += is_block;
+		wait_for(q, &left_out);
+		if (end > begin)
+			find_lines(c, q, end - begin);
+	}
+	wait_over(r, left_out);
+}
+
+static bool meets(const struct cdat_part *a, const struct cdat_part *b)
+{
+	return a->first_line <= b->last_line && b->first_line <= a->last_line;
+}
+
+/* May what `one` does end that `other` is free? */
+static bool disturbs(const struct cdat_run *run, const struct cdat_part *one,
+	const struct cdat_run *other_run, const struct cdat_part *other)
+{
+	bool store = one->kind == MEMORY_STORE || one->kind == MEMORY_ATOMIC;
+	bool other_store = other->kind == MEMORY_STORE || other->kind == MEMORY_ATOMIC;
+	if (run == other_run)
+		return store && other->kind == MEMORY_BLOCK && meets(one, other);
+	return (store || other_store) && meets(one, other);
+}
+
+/* All parts are free but those that meet another thread's store, or their own store's code. */
+static void find_free(struct memory_cdat *c, const struct memory_steps *steps)
+{
+	uint64_t nr_parts = 0, nr_stores = 0, nr_accesses = 0;
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		nr_parts += r->nr;
+		nr_accesses += (r->end - r->iteration) * r->nr;
+		for (uint32_t k = 0; k < r->nr; k++)
+			nr_stores +=
+				r->part[k].kind == MEMORY_STORE || r->part[k].kind == MEMORY_ATOMIC;
+	}
+	/* To look must not take longer than to do it. */
+	bool worth = has_own_hits(c) && nr_parts * nr_stores <= nr_accesses;
+	for (size_t i = 0; i < nr_parts; i++)
+		c->part[i].free = worth;
+	if (!worth || !nr_stores)
+		return;
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		for (struct cdat_part *p = r->part; p < r->part + r->nr; p++) {
+			if (p->kind != MEMORY_STORE && p->kind != MEMORY_ATOMIC)
+				continue;
+			for (size_t k = 0; k < steps->nr_pieces; k++) {
+				const struct cdat_run *o = &c->run[steps->piece[k].thread];
+				for (struct cdat_part *q = o->part; q < o->part + o->nr; q++) {
+					if (!disturbs(r, p, o, q))
+						continue;
+					q->free = false;
+					p->free = r == o && p->free;
+				}
+			}
+		}
+	}
+}
+
+/* ---- running -----------------------------------------------------------------------------------
+ */
+
+/* A hit of the thread's own cache, and all that it does; false: it is none, and nothing is done. */
+static inline bool take_hit(struct memory_cdat *c, struct cdat_run *r, const struct cdat_part *p)
+{
+	struct cdat_cache *k = &c->processor[r->processor].data;
+	uint64_t line = p->address >> c->line_shift;
+	bool store = p->kind != MEMORY_LOAD;
+	if ((p->address + p->size_bytes - 1) >> c->line_shift != line)
+		return false;
+	uint64_t tag = (line + 1) << 1, *w = cdat_set(k, line);
+	if (BASE_UNLIKELY((*w | !store) != (tag | 1))) {
+		uint32_t way = cdat_find(k, line);
+		if (way >= k->ways || (store && !(w[way] & 1)))
+			return false;
+		if (c->config.replacement == MEMORY_CDAT_LRU)
+			memory_cdat_cache_use(k, line, way);
+	}
+	r->hits++;
+	return true;
+}
+
+/* Instructions that share a line with the one before are hits. */
+static uint64_t fetches_of(const struct cdat_part *p)
+{
+	uint64_t lines = p->last_line - p->first_line + 1;
+	return p->count > lines ? p->count : lines;
+}
+
+static bool take_fetch(struct memory_cdat *c, struct cdat_run *r, const struct cdat_part *p)
+{
+	const struct cdat_cache *k = &c->processor[r->processor].code;
+	for (uint64_t line = p->first_line; line <= p->last_line; line++)
+		if (!cdat_is_plain_hit(c, k, line, false))
+			return false;
+	r->code_hits += fetches_of(p);
+	r->plain_code++;
+	return true;
+}
+
+/* Each block of the body was a hit that changed nothing, one after the other: so will all of them
+ * be from now on, and the body goes on without. */
+static void drop_code(struct cdat_run *r)
+{
+	uint32_t nr = 0, at = 0, end_part = 0;
+	int64_t left_out = INT64_MIN;
+	for (uint32_t i = 0; i < r->nr; i++) {
+		struct cdat_part *p = &r->part[i];
+		uint64_t next = r->iteration + (i < r->at);
+		if (p->kind == MEMORY_BLOCK) {
+			r->code_hits += p->end > next ? (p->end - next) * fetches_of(p) : 0;
+			left_out = p->key_due > left_out ? p->key_due : left_out;
+			continue;
+		}
+		wait_for(p, &left_out);
+		at += i < r->at;
+		end_part += i < r->end_part;
+		r->part[nr++] = *p;
+	}
+	r->nr = nr;
+	r->at = at;
+	r->end_part = end_part;
+	r->nr_code = 0;
+	wait_over(r, left_out);
+}
+
+/* Goes to what has to wait for its turn; false: the piece is over. */
+static inline bool find_next(struct memory_cdat *c, struct cdat_run *r)
+{
+	for (;;) {
+		if (r->nr_code && r->plain_code >= r->nr_code)
+			drop_code(r);
+		if (!r->nr)
+			return false;
+		if (r->at == r->nr) {
+			r->at = 0;
+			r->iteration++;
+			r->clock += r->per_iteration;
+		}
+		if (r->iteration >= r->end && (r->at >= r->end_part || r->iteration > r->end))
+			return false;
+		struct cdat_part *p = &r->part[r->at];
+		int64_t due = (int64_t)r->clock + p->key_due;
+		r->due = due > r->due ? due : r->due;
+		if (!p->free ||
+			!(p->kind == MEMORY_BLOCK ? take_fetch(c, r, p) : take_hit(c, r, p)))
+			return true;
+		p->address += p->stride_bytes;
+		r->at++;
+	}
+}
+
+static inline enum base_status run_part(struct memory_cdat *c, struct cdat_run *r)
+{
+	enum { AHEAD = 4 }; /* iterations */
+	struct cdat_part *p = &r->part[r->at++];
+	int64_t due = (int64_t)r->clock + p->due;
+	c->clock = due > 0 ? (uint64_t)due : 0;
+	if (p->kind == MEMORY_BLOCK) {
+		r->plain_code = 0;
+		return memory_cdat_fetch(c, r->processor, p->address, p->size_bytes, p->count);
+	}
+	if (r->iteration + AHEAD < r->end)
+		cdat_prefetch(c, p->address + AHEAD * p->stride_bytes);
+	uint64_t address = p->address;
+	p->address += p->stride_bytes;
+	return memory_cdat_touch(c, r->processor, address, p->size_bytes,
+		p->kind == MEMORY_LOAD ? MEMORY_LOAD : MEMORY_STORE);
+}
+
+static uint64_t key_of(const struct cdat_run *r, uint32_t thread)
+{
+	return memory_key((uint64_t)r->due, thread);
+}
+
+/* One thread's, until another one is due. False: its piece is over. */
+static bool run_until(struct memory_cdat *c, uint32_t thread, uint64_t limit, enum base_status *ret)
+{
+	struct cdat_run *r = &c->run[thread];
+	bool more = true;
+	do {
+		*ret = run_part(c, r);
+		more = find_next(c, r);
+	} while (*ret == BASE_OK && more && key_of(r, thread) <= limit);
+	return more;
+}
+
+static enum base_status make_parts(struct memory_cdat *c, const struct memory_steps *steps)
+{
+	size_t nr = 0;
+	for (size_t i = 0; i < steps->nr_pieces; i++)
+		nr += steps->piece[i].nr_items;
+	if (base_grow(&c->part, &c->parts_capacity, nr, sizeof *c->part) != BASE_OK)
+		return BASE_ERR_NOMEM;
+	nr = 0;
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct memory_piece *p = &steps->piece[i];
+		count_instructions(c, p);
+		begin_run(c, p, &c->part[nr]);
+		nr += c->run[p->thread].nr;
+	}
+	find_free(c, steps);
+	return BASE_OK;
+}
+
+enum base_status memory_cdat_pieces(struct memory_cdat *c, const struct memory_steps *steps)
+{
+	uint32_t nr = 0;
+	memory_order_take(steps->order, steps->until);
+	enum base_status s = make_parts(c, steps);
+	for (size_t i = 0; i < steps->nr_pieces && s == BASE_OK; i++) {
+		uint32_t thread = steps->piece[i].thread;
+		if (find_next(c, &c->run[thread]))
+			base_keys_put(c->turn, &nr, key_of(&c->run[thread], thread));
+	}
+	while (nr && s == BASE_OK) {
+		uint32_t thread = memory_key_cpu(c->turn[0]);
+		if (run_until(c, thread, base_keys_second(c->turn, nr), &s))
+			base_keys_replace(c->turn, nr, key_of(&c->run[thread], thread));
+		else
+			base_keys_drop(c->turn, &nr);
+	}
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		c->open->flow[MEMORY_CDAT_DATA].hits += r->hits;
+		c->open->flow[MEMORY_CDAT_INSTRUCTIONS].hits += r->code_hits;
+	}
+	return s;
+}
