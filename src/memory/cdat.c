@@ -158,7 +158,14 @@ enum base_status memory_cdat_touch(struct memory_cdat *c, uint32_t processor, ui
 			continue;
 		}
 		struct memory_cdat_outcome o;
-		enum base_status s = access_line(c, processor, line, kind, &o);
+		enum base_status s = BASE_OK;
+		if (kind == MEMORY_LOAD && !cdat_has(&c->processor[processor].data, line) &&
+			memory_cdat_load_plainly(c, processor, line, &s)) {
+			if (BASE_UNLIKELY(s != BASE_OK))
+				return s;
+			continue;
+		}
+		s = access_line(c, processor, line, kind, &o);
 		if (BASE_UNLIKELY(s != BASE_OK))
 			return s;
 		count_flow(f, &o);
@@ -520,6 +527,11 @@ static enum base_status init(struct memory_cdat *c, struct base_err *err)
 	c->nr_units = c->nr_processors / (uint32_t)c->config.third_shared;
 	memory_sets_init(&c->sets, c->nr_units);
 	c->one_level = !c->config.second_bytes && !c->config.third_bytes;
+	c->plain = c->one_level && !c->sets.wide && !c->config.interconnect_bytes &&
+		   !c->config.migrate_after && !c->config.replicate_after && !c->options.check &&
+		   !c->options.general && !c->options.detailed &&
+		   c->config.replacement != MEMORY_CDAT_RANDOM &&
+		   c->protocol->network == MEMORY_CDAT_DIRECTORY;
 	if (!c->options.memory_limit_bytes)
 		c->options.memory_limit_bytes = MEMORY_LIMIT_DEFAULT;
 	c->processor = base_alloc(c->nr_processors * sizeof *c->processor);

@@ -32,6 +32,21 @@ static uint32_t *version_set(const struct cdat_cache *k, uint64_t line)
 	return k->version ? k->version + (cdat_set(k, line) - k->way) : NULL;
 }
 
+uint64_t memory_cdat_cache_push(struct cdat_cache *k, uint64_t line)
+{
+	uint64_t *w = cdat_set(k, line), tag = (line + 1) << 1;
+	uint32_t ways = k->ways;
+#pragma GCC unroll 8
+	for (uint32_t i = 0; i < ways; i++) {
+		uint64_t next = w[i];
+		w[i] = tag;
+		if (!next)
+			return UINT64_MAX;
+		tag = next;
+	}
+	return (tag >> 1) - 1;
+}
+
 /* Those before `at` move back by one, and the first way is free. */
 static void move_back(const struct cdat_cache *k, uint64_t line, uint32_t at)
 {
@@ -175,8 +190,7 @@ void memory_cdat_alone(struct memory_cdat *c, uint32_t processor, uint64_t line)
 			drop_alone(&c->processor[i], line);
 }
 
-/* A line has left one level; when it is in no other, it has left the unit. */
-static enum base_status left(struct memory_cdat *c, uint32_t unit, uint64_t line)
+enum base_status memory_cdat_left(struct memory_cdat *c, uint32_t unit, uint64_t line)
 {
 	uint32_t version;
 	if (line == UINT64_MAX)
@@ -207,7 +221,7 @@ static enum base_status fill_inclusive(struct memory_cdat *c, uint32_t processor
 			(void)memory_cdat_cache_drop(&p->data, victim, &ignored);
 			(void)memory_cdat_cache_drop(&p->code, victim, &ignored);
 		}
-		enum base_status s = left(c, p->unit, victim);
+		enum base_status s = memory_cdat_left(c, p->unit, victim);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -225,7 +239,7 @@ static enum base_status fill_victims(struct memory_cdat *c, uint32_t processor, 
 			memory_cdat_cache_put(c, level[i], line, version, &line, &version);
 		else if (level[i]->ways)
 			line = UINT64_MAX;
-	return left(c, p->unit, line);
+	return memory_cdat_left(c, p->unit, line);
 }
 
 enum base_status memory_cdat_fill(
@@ -237,7 +251,7 @@ enum base_status memory_cdat_fill(
 		cdat_chunk_at(c, line << c->line_shift)->has_code = true;
 	if (c->one_level && !code) {
 		memory_cdat_cache_put(c, first, line, version, &line, &version);
-		return left(c, p->unit, line);
+		return memory_cdat_left(c, p->unit, line);
 	}
 	return c->config.inclusive ? fill_inclusive(c, processor, line, first, version)
 				   : fill_victims(c, processor, line, first, version);

@@ -86,6 +86,7 @@ struct memory_cdat {
 	struct cdat_unit *unit;
 	uint32_t nr_units;
 	uint32_t units_of[MEMORY_CDAT_NODES_MAX]; /* as a set of `sets`; not when that is wide */
+	bool plain;     /* nothing but one level of caches and a directory, and nobody watches */
 	bool one_level; /* each processor has a data and an instruction cache, and no more */
 	struct cdat_cache *interconnect; /* per node; NULL: none */
 	struct cdat_chunk ***top;
@@ -185,6 +186,8 @@ void memory_cdat_cache_use(struct cdat_cache *k, uint64_t line, uint32_t way);
 /* Puts a line in; *ret_victim is the line that had to go, UINT64_MAX: none. */
 void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t line,
 	uint32_t version, uint64_t *ret_victim, uint32_t *ret_version);
+/* The same without versions, and not by RANDOM: returns the victim. */
+uint64_t memory_cdat_cache_push(struct cdat_cache *k, uint64_t line);
 /* Takes it out, if it is there; true: it was, *ret_version its data. */
 bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version);
 
@@ -198,6 +201,8 @@ void memory_cdat_invalidate(struct memory_cdat *c, uint32_t unit, uint64_t line)
 void memory_cdat_clean(struct memory_cdat *c, uint32_t unit, uint64_t line);
 /* The processor is about to store: nobody else in its unit keeps a copy. */
 void memory_cdat_alone(struct memory_cdat *c, uint32_t processor, uint64_t line);
+/* A line has left one level; when it is in no other, it has left the unit. UINT64_MAX: none. */
+enum base_status memory_cdat_left(struct memory_cdat *c, uint32_t unit, uint64_t line);
 enum base_status memory_cdat_fill(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, bool code, uint32_t version);
 
@@ -228,6 +233,11 @@ enum base_status memory_cdat_load_miss(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, bool code);
 enum base_status memory_cdat_store(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, bool hit);
+/* A data load that missed, where the machine and the line are such that memory answers and no other
+ * cache is asked: most are. All of it is done, and counted; *ret is how it went. False: nothing is.
+ */
+bool memory_cdat_load_plainly(
+	struct memory_cdat *c, uint32_t processor, uint64_t line, enum base_status *ret);
 enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint64_t line);
 enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t line, bool in);
 /* No cache has the line any more, and memory has its data. */

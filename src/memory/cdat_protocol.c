@@ -78,8 +78,8 @@ static struct copies list_copies(const struct request *r)
 	return found;
 }
 
-/* The same of sets that are masks. */
-static struct copies count_copies(const struct request *r)
+/* The same of sets that are masks; who would not be counted has no number. */
+static inline struct copies count_copies(const struct request *r)
 {
 	const struct memory_cdat *c = r->c;
 	uint32_t owner = r->line->owner, all = r->line->sharers;
@@ -88,11 +88,11 @@ static struct copies count_copies(const struct request *r)
 	unsigned where = !all ? PRESENT_NONE : PRESENT_LOCAL;
 	if (others)
 		where = others & ~c->units_of[r->home] ? PRESENT_REMOTE : PRESENT_HOME;
-	return (struct copies){where, memory_sets_size(&c->sets, all), others != 0};
+	return (struct copies){where, others ? memory_sets_size(&c->sets, all) : 0, others != 0};
 }
 
 /* Counts of the state table. */
-static void note_states(const struct request *r, unsigned type)
+static inline void note_states(const struct request *r, unsigned type)
 {
 	struct memory_cdat *c = r->c;
 	struct memory_cdat_state_table *t = &c->open->states;
@@ -152,9 +152,9 @@ static void tell_request(const struct request *r, int32_t processor)
 	tell_general(r, r->code, r->code - 1, processor);
 }
 
+/* Transactions one after another; who says it last knows best. */
 static void critical(const struct request *r, uint32_t transactions)
 {
-	r->c->open->critical += transactions;
 	r->c->outcome->critical = transactions;
 }
 
@@ -608,8 +608,10 @@ static enum base_status verify(struct memory_cdat *c, uint64_t line, uint32_t no
 static enum base_status finish_request(struct request *r)
 {
 	struct memory_cdat *c = r->c;
+	bool missed = c->outcome->supplier >= MEMORY_CDAT_FROM_LOCAL_MEMORY;
 	bool remote = c->outcome->supplier >= MEMORY_CDAT_FROM_REMOTE_MEMORY;
-	if (c->config.migrate_after && (remote || r->home == r->node))
+	c->open->critical += c->outcome->critical;
+	if (c->config.migrate_after && missed && (remote || r->home == r->node))
 		memory_cdat_count_miss(c, r->node, r->number);
 	if (c->config.replicate_after && r->home != r->node &&
 		r->code <= MEMORY_CDAT_read_shar_or_priv)
@@ -637,6 +639,42 @@ enum base_status memory_cdat_load_miss(
 	if (s == BASE_OK)
 		s = memory_cdat_fill(c, processor, line, code, r.version);
 	return s == BASE_OK ? finish_request(&r) : s;
+}
+
+bool memory_cdat_load_plainly(
+	struct memory_cdat *c, uint32_t processor, uint64_t line, enum base_status *ret)
+{
+	struct cdat_chunk *k = c->plain ? cdat_chunk_at(c, line << c->line_shift) : NULL;
+	if (!k || k->has_code || c->home[k->home].replicated)
+		return false;
+	struct cdat_processor *p = &c->processor[processor];
+	struct cdat_line *l = &k->line[cdat_line_index(c, line)];
+	const struct request r = {.c = c,
+		.line = l,
+		.processor = processor,
+		.unit = p->unit,
+		.node = p->node,
+		.home = c->home[k->home].node};
+	if (l->owner || l->state != MEMORY_CDAT_SHARED)
+		return false;
+	struct memory_cdat_phase *open = c->open;
+	struct memory_cdat_flow *f = &open->flow[MEMORY_CDAT_DATA];
+	bool local = r.home == r.node;
+	note_states(&r, MEMORY_CDAT_read_shar_or_priv - 1);
+	open->requests++;
+	open->transactions[MEMORY_CDAT_read_shar_or_priv]++;
+	open->transactions[MEMORY_CDAT_data_shar]++;
+	open->critical += 2;
+	f->misses++;
+	*(local ? &f->local : &f->remote) += 1;
+	*(local ? &f->local_memory : &f->remote_memory) += 1;
+	if (c->config.cycle_ps)
+		p->time_ps += local ? c->config.local_memory_ps : c->config.remote_memory_ps;
+	*ret = memory_sets_add(&c->sets, &l->sharers, r.unit);
+	uint64_t victim = memory_cdat_cache_push(&p->data, line);
+	if (victim != UINT64_MAX && *ret == BASE_OK)
+		*ret = memory_cdat_left(c, r.unit, victim);
+	return true;
 }
 
 /* The processor may store now: its copy is the only one, and newer than all. Its own instruction
@@ -784,6 +822,7 @@ enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t 
 			.version = l->version + 1,
 			.memory_version = l->version + 1};
 		tell(&r, MEMORY_CDAT_write_purge_done, 0, io);
+		c->open->critical += c->outcome->critical;
 		return c->options.check ? verify(c, line, node) : BASE_OK;
 	}
 	if (owner && l->dirty) { /* memory gets it, the owner keeps it, clean */
@@ -804,5 +843,6 @@ enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t 
 		}
 	}
 	tell(&r, MEMORY_CDAT_data_shar, 0, io);
+	c->open->critical += c->outcome->critical;
 	return c->options.check ? verify(c, line, node) : BASE_OK;
 }

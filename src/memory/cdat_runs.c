@@ -25,6 +25,7 @@ struct cdat_part { /* an access or a fetch in the body of a loop */
 	uint32_t size_bytes;
 	uint8_t kind;
 	bool free;
+	bool absent; /* its line is not in the thread's cache, and a load waits for it */
 };
 
 /* ---- the parts of a piece ----------------------------------------------------------------------
@@ -180,16 +181,18 @@ static void find_free(struct memory_cdat *c, const struct memory_steps *steps)
  */
 
 /* A hit of the thread's own cache, and all that it does; false: it is none, and nothing is done. */
-static inline bool take_hit(struct memory_cdat *c, struct cdat_run *r, const struct cdat_part *p)
+static inline bool take_hit(struct memory_cdat *c, struct cdat_run *r, struct cdat_part *p)
 {
 	struct cdat_cache *k = &c->processor[r->processor].data;
 	uint64_t line = p->address >> c->line_shift;
 	bool store = p->kind != MEMORY_LOAD;
+	p->absent = false;
 	if ((p->address + p->size_bytes - 1) >> c->line_shift != line)
 		return false;
 	uint64_t tag = (line + 1) << 1, *w = cdat_set(k, line);
 	if (BASE_UNLIKELY((*w | !store) != (tag | 1))) {
 		uint32_t way = cdat_find(k, line);
+		p->absent = way >= k->ways && !store;
 		if (way >= k->ways || (store && !(w[way] & 1)))
 			return false;
 		if (c->config.replacement == MEMORY_CDAT_LRU)
@@ -283,6 +286,9 @@ static inline enum base_status run_part(struct memory_cdat *c, struct cdat_run *
 		cdat_prefetch(c, p->address + AHEAD * p->stride_bytes);
 	uint64_t address = p->address;
 	p->address += p->stride_bytes;
+	enum base_status s;
+	if (p->absent && memory_cdat_load_plainly(c, r->processor, address >> c->line_shift, &s))
+		return s;
 	return memory_cdat_touch(c, r->processor, address, p->size_bytes,
 		p->kind == MEMORY_LOAD ? MEMORY_LOAD : MEMORY_STORE);
 }

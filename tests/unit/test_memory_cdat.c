@@ -121,12 +121,16 @@ static void test_sequences(void **state)
 		struct codes codes = {.nr = 0};
 		struct memory_cdat_outcome o = {0};
 		size_t nr = 0;
+		uint64_t critical = 0;
+		const struct memory_cdat_result *r;
+		struct base_err err = {0};
 		memcpy(protocol + 9, t->protocol, strlen(t->protocol) + 1);
 		struct memory_cdat *c = start(
 			MACHINE("nodes=2", "processors=2", "allocation=rr1", protocol), 4, &codes);
 		for (size_t k = 0; k < t->nr_acts; k++) {
 			codes.nr = 0;
 			o = step(c, t->act[k].processor, 0x1000, t->act[k].kind);
+			critical += o.critical;
 		}
 		while (t->code[nr])
 			nr++;
@@ -137,6 +141,8 @@ static void test_sequences(void **state)
 			fail_msg("script %zu (%s): critical %u, supplier %d", i, t->protocol,
 				o.critical, (int)o.supplier);
 		}
+		assert_int_equal(memory_cdat_finish(c, &r, &err), BASE_OK);
+		assert_int_equal(r->total.critical, critical);
 		memory_cdat_free(c);
 	}
 }

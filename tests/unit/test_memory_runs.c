@@ -248,9 +248,11 @@ static void test_machines(void **state)
 		struct fixture *f = fixture_new(nr_threads, seed % 5 ? 0 : MEMORY_SOURCE_SERIAL);
 		for (uint32_t t = 0; t < nr_threads; t++)
 			random_thread(f, t, nr_threads, &draws);
-		struct answer one = simulate(f, k, false, seed % 3 == 1, seed % 2);
+		/* Watched, step by step, every request goes the long way; else it may be cut short.
+		 */
+		struct answer one = simulate(f, k, false, true, seed % 2);
 		assert_int_equal(f->source.ops->rewind(&f->source, &err), BASE_OK);
-		struct answer all = simulate(f, k, true, seed % 3 == 1, seed % 2);
+		struct answer all = simulate(f, k, true, seed % 5 == 1, seed % 2);
 		assert_string_equal(one.tags, all.tags);
 		assert_string_equal(one.json, all.json);
 		assert_string_equal(one.pages, all.pages);
