@@ -113,13 +113,13 @@ static enum base_status check_hit(struct memory_cdat *c, uint32_t processor, uin
 		(unsigned long long)line << c->line_shift, l->version);
 }
 
-static enum base_status access_line(struct memory_cdat *c, uint32_t processor, uint64_t line,
-	enum memory_item_kind kind, struct memory_cdat_outcome *o)
+/* way: where the first level has it, as cdat_find() says. */
+static enum base_status access_way(struct memory_cdat *c, uint32_t processor, uint64_t line,
+	enum memory_item_kind kind, uint32_t way, struct memory_cdat_outcome *o)
 {
 	struct cdat_processor *p = &c->processor[processor];
 	bool code = kind == MEMORY_BLOCK, store = kind == MEMORY_STORE;
 	struct cdat_cache *k = code ? &p->code : &p->data;
-	uint32_t way = cdat_find(k, line);
 	enum base_status s = BASE_OK;
 	*o = (struct memory_cdat_outcome){.supplier = MEMORY_CDAT_FROM_CACHE, .owner = -1};
 	bool hit = way < k->ways;
@@ -142,6 +142,14 @@ static enum base_status access_line(struct memory_cdat *c, uint32_t processor, u
 	return c->options.check ? check_hit(c, processor, line) : BASE_OK;
 }
 
+static enum base_status access_line(struct memory_cdat *c, uint32_t processor, uint64_t line,
+	enum memory_item_kind kind, struct memory_cdat_outcome *o)
+{
+	const struct cdat_processor *p = &c->processor[processor];
+	uint32_t way = cdat_find(kind == MEMORY_BLOCK ? &p->code : &p->data, line);
+	return access_way(c, processor, line, kind, way, o);
+}
+
 /* ---- steps
  * ---------------------------------------------------------------------------------------- */
 
@@ -151,21 +159,22 @@ enum base_status memory_cdat_touch(struct memory_cdat *c, uint32_t processor, ui
 	uint64_t line = address >> c->line_shift;
 	uint64_t last = (address + size_bytes - 1) >> c->line_shift;
 	struct memory_cdat_flow *f = &c->open->flow[MEMORY_CDAT_DATA];
+	const struct cdat_cache *k = &c->processor[processor].data;
 	for (; line <= last; line++) {
-		if (cdat_is_plain_hit(
-			    c, &c->processor[processor].data, line, kind != MEMORY_LOAD)) {
+		if (cdat_is_plain_hit(c, k, line, kind != MEMORY_LOAD)) {
 			f->hits++;
 			continue;
 		}
 		struct memory_cdat_outcome o;
 		enum base_status s = BASE_OK;
-		if (kind == MEMORY_LOAD && !cdat_has(&c->processor[processor].data, line) &&
+		uint32_t way = cdat_find(k, line);
+		if (way >= k->ways && kind == MEMORY_LOAD &&
 			memory_cdat_load_plainly(c, processor, line, &s)) {
 			if (BASE_UNLIKELY(s != BASE_OK))
 				return s;
 			continue;
 		}
-		s = access_line(c, processor, line, kind, &o);
+		s = access_way(c, processor, line, kind, way, &o);
 		if (BASE_UNLIKELY(s != BASE_OK))
 			return s;
 		count_flow(f, &o);
