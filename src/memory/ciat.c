@@ -315,6 +315,7 @@ static inline enum base_status touch_location(struct memory_ciat *c, uint64_t *s
 
 void memory_ciat_settle(struct memory_ciat *c, struct ciat_page *p, uint32_t threads)
 {
+	c->unsettled += !threads;
 	p->settled = threads;
 	for (unsigned i = 0; i < (unsigned)PAGE_BYTES >> c->shape.line_shift; i++)
 		ciat_line(&c->shape, p, i)->settled = threads;
@@ -949,6 +950,8 @@ struct memory_ciat *memory_ciat_free(struct memory_ciat *c)
 	base_free(c->matrix);
 	base_free(c->usage_page);
 	base_free(c->line);
+	memory_ciat_spans_fini(c);
+	base_free(c->look.stores);
 	base_free(c->look.several);
 	base_free(c->look.changes);
 	base_free(c);

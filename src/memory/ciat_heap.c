@@ -346,11 +346,14 @@ static void release(struct memory_ciat *c, const struct memory_call *call)
 
 enum base_status memory_ciat_heap_call(struct memory_ciat *c, const struct memory_call *call)
 {
-	if (call->kind == MEMORY_CALL_allocate)
+	enum base_status s = BASE_OK;
+	if (call->kind == MEMORY_CALL_allocate || call->kind == MEMORY_CALL_release)
+		s = memory_ciat_spans_give(c);
+	if (call->kind == MEMORY_CALL_allocate && s == BASE_OK)
 		return allocate(c, call);
-	if (call->kind == MEMORY_CALL_release)
+	if (call->kind == MEMORY_CALL_release && s == BASE_OK)
 		release(c, call);
-	return BASE_OK;
+	return s;
 }
 
 /* ---- the end ----------------------------------------------------------------------------------

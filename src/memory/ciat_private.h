@@ -83,6 +83,15 @@ struct ciat_thread {
 	uint32_t alone;       /* the set of just this thread */
 };
 
+/* The places of one item of a loop (ciat_spans.c). The entry of none is zero. */
+struct ciat_span {
+	uint64_t address, stride_bytes, nr;
+	uint64_t times;   /* that its places were touched, and are not told of yet */
+	uint64_t settled; /* c->unsettled + 1, when each load was in a page where its thread has */
+	uint16_t thread, size_bytes;
+	bool is_due; /* listed: has perhaps something to tell */
+};
+
 struct memory_reuse;
 struct ciat_heap;
 
@@ -133,7 +142,18 @@ struct memory_ciat {
 		size_t nr_several, several_capacity;
 		uint8_t *changes; /* by piece and item */
 		size_t changes_capacity;
+		struct ciat_stores { /* of the pieces: where they may store */
+			uint64_t first_page, last_page;
+			uint32_t thread;
+		} * stores;
+		size_t nr_stores, stores_capacity;
 	} look;
+	uint64_t unsettled; /* times that a page lost its settled threads */
+	struct {
+		struct ciat_span *span; /* by hash; NULL: none yet */
+		uint32_t *due;          /* which of them have something to tell */
+		uint32_t nr_due;
+	} spans;
 };
 
 static inline uint32_t ciat_writer(uint64_t state)
@@ -183,6 +203,18 @@ static inline struct ciat_page *ciat_known_page(const struct memory_ciat *c, uin
 struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number);
 /* ciat.c: what an access does to the memory that it touches; s->size_bytes is not 0. */
 enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_step *s);
+/* ---- ciat_spans.c: equal spans are one */
+/* The entry of *key (whose times, settled are 0); another one's is given up for it. */
+enum base_status memory_ciat_span(
+	struct memory_ciat *c, const struct ciat_span *key, struct ciat_span **ret);
+/* Its places, whose pages are there, were touched that often. */
+void memory_ciat_span_add(struct memory_ciat *c, struct ciat_span *s, uint64_t times);
+/* The same at once, for one that is not worth an entry. */
+enum base_status memory_ciat_count_span(
+	struct memory_ciat *c, const struct ciat_span *s, uint64_t times);
+/* All places get their counts: before anybody reads them. */
+enum base_status memory_ciat_spans_give(struct memory_ciat *c);
+void memory_ciat_spans_fini(struct memory_ciat *c);
 /* Threads whose every load in the page is steady, from now on. */
 void memory_ciat_settle(struct memory_ciat *c, struct ciat_page *p, uint32_t threads);
 unsigned memory_ciat_class(unsigned size_bytes);

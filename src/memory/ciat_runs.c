@@ -11,6 +11,8 @@
  */
 #include "memory/ciat_private.h"
 
+enum { SPAN_LEAST = 16 }; /* places; fewer are not worth an entry */
+
 /* ---- looking -----------------------------------------------------------------------------------
  */
 
@@ -18,7 +20,8 @@ struct look {
 	struct memory_ciat *c;
 	uint32_t thread;
 	bool store;
-	uint64_t ok; /* a state that was found steady */
+	bool settled; /* each access so far was in a page where the thread has */
+	uint64_t ok;  /* a state that was found steady */
 };
 
 static struct ciat_page *look_page(struct look *l, uint64_t number)
@@ -149,6 +152,7 @@ static enum base_status look_item(struct look *l, const struct memory_piece *pie
 	unsigned size = t->size_bytes;
 	struct ciat_page *p = NULL;
 	l->ok = UINT64_MAX; /* no state */
+	l->settled = !l->store;
 	*ret_changes = false;
 	if (!t->stride_bytes && end > at)
 		end = at + 1;
@@ -174,6 +178,7 @@ static enum base_status look_item(struct look *l, const struct memory_piece *pie
 			address += more * (uint64_t)t->stride_bytes;
 			continue;
 		}
+		l->settled = false;
 		if (BASE_LIKELY(look_part(l, p, offset, here) &&
 				(!second || look_part(l, second, 0, size - here)))) {
 			if (!l->store && settle(l, p) != BASE_OK)
@@ -189,6 +194,92 @@ static enum base_status look_item(struct look *l, const struct memory_piece *pie
 	return BASE_OK;
 }
 
+/* The accesses of one item in a piece. One that stays where it is counts as one, so often. */
+static struct ciat_span span_of(const struct memory_piece *piece, uint32_t i, uint64_t *ret_times)
+{
+	const struct memory_item *t = &piece->item[i];
+	uint64_t begin = memory_piece_begin(piece, i), nr = memory_piece_end(piece, i) - begin;
+	*ret_times = t->kind == MEMORY_ATOMIC ? 2 : 1;
+	if (!t->stride_bytes && nr) {
+		*ret_times *= nr;
+		nr = 1;
+	}
+	return (struct ciat_span){.address = t->address + begin * (uint64_t)t->stride_bytes,
+		.stride_bytes = (uint64_t)t->stride_bytes,
+		.nr = nr,
+		.thread = piece->thread,
+		.size_bytes = t->size_bytes};
+}
+
+/* The pages from its lowest to its highest place. */
+static struct ciat_stores pages_of(const struct ciat_span *s)
+{
+	uint64_t last = s->address + (s->nr - 1) * s->stride_bytes;
+	bool up = s->address <= last;
+	return (struct ciat_stores){.first_page = (up ? s->address : last) >> PAGE_SHIFT,
+		.last_page = ((up ? last : s->address) + s->size_bytes - 1) >> PAGE_SHIFT,
+		.thread = s->thread};
+}
+
+static bool is_access(const struct memory_item *t)
+{
+	return t->kind <= MEMORY_ATOMIC && t->size_bytes;
+}
+
+static enum base_status list_stores(struct memory_ciat *c, const struct memory_steps *steps)
+{
+	c->look.nr_stores = 0;
+	for (size_t k = 0; k < steps->nr_pieces; k++) {
+		const struct memory_piece *p = &steps->piece[k];
+		for (uint32_t i = 0; i < p->nr_items; i++) {
+			uint64_t times;
+			struct ciat_span s = span_of(p, i, &times);
+			if (!is_access(&p->item[i]) || p->item[i].kind == MEMORY_LOAD || !s.nr)
+				continue;
+			if (base_grow(&c->look.stores, &c->look.stores_capacity,
+				    c->look.nr_stores + 1, sizeof *c->look.stores) != BASE_OK)
+				return BASE_ERR_NOMEM;
+			c->look.stores[c->look.nr_stores++] = pages_of(&s);
+		}
+	}
+	return BASE_OK;
+}
+
+/* May another thread store to one of its pages? */
+static bool is_stored_to(const struct memory_ciat *c, const struct ciat_span *s)
+{
+	struct ciat_stores own = pages_of(s);
+	for (size_t i = 0; i < c->look.nr_stores; i++) {
+		const struct ciat_stores *o = &c->look.stores[i];
+		if (o->thread != own.thread && o->first_page <= own.last_page &&
+			own.first_page <= o->last_page)
+			return true;
+	}
+	return false;
+}
+
+/* Loads where the thread has settled, and where nobody else stores: no turn matters to them, and
+ * they matter to no turn. That is known of the span until some page loses its settled threads. */
+static enum base_status look_span(struct look *l, const struct memory_piece *piece, uint32_t i,
+	uint64_t after, uint8_t *ret_changes)
+{
+	enum { STORES_MAX = 64 };
+	struct memory_ciat *c = l->c;
+	struct ciat_span *known = NULL;
+	uint64_t times;
+	const struct ciat_span s = span_of(piece, i, &times);
+	if (!l->store && s.nr >= SPAN_LEAST && c->look.nr_stores <= STORES_MAX &&
+		!is_stored_to(c, &s)) {
+		enum base_status status = memory_ciat_span(c, &s, &known);
+		if (status != BASE_OK || known->settled == c->unsettled + 1)
+			return status;
+	}
+	enum base_status status = look_item(l, piece, i, after, ret_changes);
+	if (known && l->settled)
+		known->settled = c->unsettled + 1;
+	return status;
+}
+
 static enum base_status look_piece(
 	struct memory_ciat *c, const struct memory_piece *piece, uint8_t *changes)
 {
@@ -198,10 +289,10 @@ static enum base_status look_piece(
 		const struct memory_item *t = &piece->item[i];
 		after += t->instructions;
 		changes[i] = false;
-		if (t->kind > MEMORY_ATOMIC || !t->size_bytes)
+		if (!is_access(t))
 			continue;
 		l.store = t->kind != MEMORY_LOAD;
-		enum base_status s = look_item(&l, piece, i, after, &changes[i]);
+		enum base_status s = look_span(&l, piece, i, after, &changes[i]);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -211,41 +302,19 @@ static enum base_status look_piece(
 /* ---- counting ----------------------------------------------------------------------------------
  */
 
-static enum base_status add_counts(
-	struct memory_ciat *c, struct ciat_page *p, unsigned location, uint64_t times)
-{
-	uint16_t *count = ciat_count(&c->shape, p, location);
-	uint64_t sum = *count + times;
-	*count = (uint16_t)sum;
-	return BASE_UNLIKELY(sum > UINT16_MAX) ? memory_ciat_wrap(c, p, location, sum >> COUNT_BITS)
-					       : BASE_OK;
-}
-
 /* The places of an item that is steady: its pages are there. */
 static enum base_status count_places(
 	struct memory_ciat *c, const struct memory_piece *piece, uint32_t i)
 {
-	const struct memory_item *t = &piece->item[i];
-	uint64_t at = memory_piece_begin(piece, i), end = memory_piece_end(piece, i);
-	uint64_t address = t->address + at * (uint64_t)t->stride_bytes, number = UINT64_MAX;
-	uint64_t times = t->kind == MEMORY_ATOMIC ? 2 : 1;
-	struct ciat_page *p = NULL;
-	if (!t->stride_bytes && end > at) {
-		times *= end - at;
-		end = at + 1;
-	}
-	for (; at < end; at++, address += (uint64_t)t->stride_bytes) {
-		if (address >> PAGE_SHIFT != number) {
-			number = address >> PAGE_SHIFT;
-			p = ciat_known_page(c, number);
-		}
-		BASE_ASSERT(p);
-		enum base_status s = add_counts(c, p,
-			(unsigned)(address & (PAGE_BYTES - 1)) >> c->shape.location_shift, times);
-		if (BASE_UNLIKELY(s != BASE_OK))
-			return s;
-	}
-	return BASE_OK;
+	uint64_t times;
+	const struct ciat_span s = span_of(piece, i, &times);
+	if (s.nr < SPAN_LEAST)
+		return memory_ciat_count_span(c, &s, times);
+	struct ciat_span *span;
+	enum base_status status = memory_ciat_span(c, &s, &span);
+	if (status == BASE_OK)
+		memory_ciat_span_add(c, span, times);
+	return status;
 }
 
 static struct memory_step step_of(const struct memory_piece *piece, uint32_t i, uint64_t iteration)
@@ -406,8 +475,7 @@ static enum base_status take_piece(
 	count_strings(&c->thread[p->thread], p);
 	for (uint32_t i = 0; i < p->nr_items && s == BASE_OK; i++) {
 		s = count_item(c, p, i);
-		if (s == BASE_OK && p->item[i].kind <= MEMORY_ATOMIC && p->item[i].size_bytes &&
-			!changes[i])
+		if (s == BASE_OK && is_access(&p->item[i]) && !changes[i])
 			s = count_places(c, p, i);
 	}
 	return s == BASE_OK ? run_changes(c, p, changes) : s;
@@ -423,6 +491,8 @@ enum base_status memory_ciat_pieces(struct memory_ciat *c, const struct memory_s
 	c->look.number++;
 	c->look.nr_several = 0;
 	uint8_t *changes = c->look.changes;
+	if (s == BASE_OK)
+		s = list_stores(c, steps);
 	for (size_t i = 0; i < steps->nr_pieces && s == BASE_OK; i++) {
 		s = look_piece(c, &steps->piece[i], changes);
 		changes += steps->piece[i].nr_items;

@@ -359,7 +359,7 @@ static void sum_curves(struct memory_ciat *c)
 enum base_status memory_ciat_summarize(
 	struct memory_ciat *c, uint32_t instruction_bytes, struct base_err *err)
 {
-	enum base_status s = BASE_OK;
+	enum base_status s = memory_ciat_spans_give(c);
 	for (size_t i = 0; i < c->nr_blocks && s == BASE_OK; i++)
 		s = add_block(c, &c->block[i]);
 	if (s == BASE_OK)
