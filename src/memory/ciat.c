@@ -407,6 +407,9 @@ static inline __attribute__((always_inline)) enum base_status touch(struct memor
 			return status;
 	}
 	unsigned here = PAGE_BYTES - offset < size_bytes ? PAGE_BYTES - offset : size_bytes;
+	if (!store && ciat_line(y, p, offset >> y->line_shift)->settled && here == size_bytes &&
+		memory_sets_has(&c->sets, p->settled, s->thread))
+		return BASE_OK;
 	enum base_status status = touch_page(c, y, n, p, offset, here, s, store, &seen);
 	if (BASE_UNLIKELY(here < size_bytes) && status == BASE_OK) {
 		p = memory_ciat_page(c, (address >> PAGE_SHIFT) + 1);
