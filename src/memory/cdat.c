@@ -536,10 +536,10 @@ static enum base_status init(struct memory_cdat *c, struct base_err *err)
 	c->nr_units = c->nr_processors / (uint32_t)c->config.third_shared;
 	memory_sets_init(&c->sets, c->nr_units);
 	c->one_level = !c->config.second_bytes && !c->config.third_bytes;
-	c->plain = c->one_level && !c->sets.wide && !c->config.interconnect_bytes &&
-		   !c->config.migrate_after && !c->config.replicate_after && !c->options.check &&
-		   !c->options.general && !c->options.detailed &&
-		   c->config.replacement != MEMORY_CDAT_RANDOM &&
+	c->plain = c->one_level && !c->sets.wide && !c->options.nr_usage &&
+		   !c->config.interconnect_bytes && !c->config.migrate_after &&
+		   !c->config.replicate_after && !c->options.check && !c->options.general &&
+		   !c->options.detailed && c->config.replacement != MEMORY_CDAT_RANDOM &&
 		   c->protocol->network == MEMORY_CDAT_DIRECTORY;
 	if (!c->options.memory_limit_bytes)
 		c->options.memory_limit_bytes = MEMORY_LIMIT_DEFAULT;

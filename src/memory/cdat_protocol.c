@@ -645,7 +645,7 @@ bool memory_cdat_load_plainly(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, enum base_status *ret)
 {
 	struct cdat_chunk *k = c->plain ? cdat_chunk_at(c, line << c->line_shift) : NULL;
-	if (!k || k->has_code || c->home[k->home].replicated)
+	if (!k || k->has_code)
 		return false;
 	struct cdat_processor *p = &c->processor[processor];
 	struct cdat_line *l = &k->line[cdat_line_index(c, line)];
@@ -672,9 +672,13 @@ bool memory_cdat_load_plainly(
 		p->time_ps += local ? c->config.local_memory_ps : c->config.remote_memory_ps;
 	*ret = memory_sets_add(&c->sets, &l->sharers, r.unit);
 	uint64_t victim = memory_cdat_cache_push(&p->data, line);
-	if (victim != UINT64_MAX && *ret == BASE_OK)
+	if (victim == UINT64_MAX || *ret != BASE_OK)
+		return true;
+	k = cdat_chunk_at(c, victim << c->line_shift);
+	BASE_ASSUME(k);
+	if (k->has_code || k->line[cdat_line_index(c, victim)].owner == r.unit + 1)
 		*ret = memory_cdat_left(c, r.unit, victim);
-	return true;
+	return true; /* else a shared copy goes in silence */
 }
 
 /* The processor may store now: its copy is the only one, and newer than all. Its own instruction

@@ -35,7 +35,7 @@ struct cdat_part { /* an access or a fetch in the body of a loop */
 static bool has_own_hits(const struct memory_cdat *c)
 {
 	const struct memory_cdat_config *k = &c->config;
-	return c->one_level && !k->replicate_after && !c->nr_usage && !c->options.check;
+	return c->one_level && !k->replicate_after && !c->options.nr_usage && !c->options.check;
 }
 
 static bool is_simulated(const struct memory_cdat *c, const struct memory_item *t)
