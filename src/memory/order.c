@@ -8,6 +8,7 @@
 
 enum {
 	CALLS_MAX = MEMORY_STEPS_MAX,
+	TURN_STEPS_MAX = 64,
 	/* What one call may add: the end and beginning of phases, everybody's activity. */
 	STEPS_SLACK = 2 * MEMORY_THREADS_MAX + 16
 };
@@ -524,6 +525,9 @@ static enum base_status run_top(struct memory_order *o, struct base_err *err)
 		const struct memory_item *t = memory_cursor_item(&l->cursor);
 		uint64_t limit = base_keys_second(o->heap, o->nr_heap), key;
 		uint64_t due = item_due(c, t);
+		/* Who is alone is asked now and then, too, whether it is in a loop. */
+		size_t most = o->nr_steps + TURN_STEPS_MAX;
+		most = most < MEMORY_STEPS_MAX ? most : MEMORY_STEPS_MAX;
 		do {
 			struct memory_step *s = add_item_step(o, cpu, stream, &l->cursor, t, due);
 			c->clock += t->instructions;
@@ -552,7 +556,7 @@ static enum base_status run_top(struct memory_order *o, struct base_err *err)
 			}
 			due = item_due(c, t);
 			key = memory_key(timed ? l->cursor.time_ns : due, cpu);
-		} while (key <= limit && o->nr_steps < MEMORY_STEPS_MAX);
+		} while (key <= limit && o->nr_steps < most);
 		base_keys_replace(o->heap, o->nr_heap, key);
 		if (o->nr_steps >= MEMORY_STEPS_MAX || !o->turns)
 			return BASE_OK;

@@ -11,6 +11,7 @@ enum { LOOPS = 60, BODY_MAX = 6, ARENA_BYTES = 3 * 4096 };
 struct answer {
 	char *tags, *json, *pages;
 	uint64_t offered, taken; /* iterations */
+	uint64_t heap_accesses;
 };
 
 static void free_answer(struct answer *a)
@@ -66,6 +67,8 @@ static struct answer analyse(struct fixture *f, const struct memory_ciat_options
 	json_decref(json);
 	a.tags = text_of(&tags);
 	a.pages = text_of(&pages);
+	for (size_t i = 0; i < r->nr_heap; i++)
+		a.heap_accesses += (i + 1) * r->heap[i].accesses;
 	memory_ciat_free(c);
 	memory_order_free(o);
 	return a;
@@ -83,6 +86,8 @@ static struct memory_item random_item(uint64_t *seed, uint32_t thread, unsigned 
 		t.kind = (uint8_t)(MEMORY_BLOCK + what % 5);
 		t.address = t.code;
 		if (t.kind == MEMORY_BLOCK) {
+			if (!(fixture_random(seed) % 4)) /* code where data is */
+				t.address = ARENA + 65536 + fixture_random(seed) % ARENA_BYTES;
 			t.count = 2;
 			t.size_bytes = 6;
 		}
@@ -266,6 +271,38 @@ static void test_machines(void **state)
 	assert_true(taken > 10000); /* the law is about something */
 }
 
+/* A loop that stores over its own code. */
+static void test_own_code(void **state)
+{
+	(void)state;
+	struct base_err err = {0};
+	struct memory_cdat_config *k = memory_cdat_config_new();
+	struct fixture *f = fixture_new(1, 0);
+	fixture_put(
+		f, 0, (struct memory_item){.kind = MEMORY_REPEAT, .address = 2, .count = 40000});
+	fixture_put(f, 0,
+		(struct memory_item){.kind = MEMORY_BLOCK,
+			.code = 0x5a980,
+			.address = 0x5a980,
+			.size_bytes = 6,
+			.count = 2,
+			.instructions = 2});
+	fixture_put(f, 0,
+		(struct memory_item){.kind = MEMORY_STORE,
+			.address = 0x20000,
+			.size_bytes = 8,
+			.stride_bytes = 8});
+	struct answer one = simulate(f, k, false, false, false);
+	assert_int_equal(f->source.ops->rewind(&f->source, &err), BASE_OK);
+	struct answer all = simulate(f, k, true, false, false);
+	assert_string_equal(one.tags, all.tags);
+	assert_true(all.taken > 30000);
+	free_answer(&one);
+	free_answer(&all);
+	memory_source_close(&f->source);
+	memory_cdat_config_free(k);
+}
+
 /* Threads that read the same and write their own: all of it is taken as a whole, and only the
  * beginning and the end of loops are steps. */
 static void test_taken(void **state)
@@ -296,6 +333,57 @@ static void test_taken(void **state)
 	assert_true(a.taken > 4 * 6 * 1000); /* the first round reads what was never written: RAR */
 	free_answer(&a);
 	memory_source_close(&f->source);
+}
+
+/* Nests of loops go over the same places again and again. Thread 0 reads a table, and from time to
+ * time thread 1 stores to it, or it is released and another block begins there. */
+static void put_loop(struct fixture *f, uint32_t thread, unsigned kind, uint64_t address)
+{
+	fixture_put(
+		f, thread, (struct memory_item){.kind = MEMORY_REPEAT, .address = 1, .count = 512});
+	fixture_put(f, thread,
+		(struct memory_item){.kind = (uint8_t)kind,
+			.code = 0x400000 + kind,
+			.address = address,
+			.size_bytes = 8,
+			.stride_bytes = 8,
+			.instructions = 1});
+}
+
+static void test_nests(void **state)
+{
+	(void)state;
+	for (unsigned every = 3; every < 100; every += 30) {
+		struct fixture *f = fixture_new(2, 0);
+		struct memory_order_options order = {.disk_latency_ms = -1};
+		struct memory_ciat_options plain = {.with_functions = true};
+		struct base_err err = {0};
+		const uint64_t table = 0x20000, own = 0x80000;
+		for (unsigned i = 0; i <= 6 * every; i++) {
+			/* Before the reader comes to it, so that it is news at once, or after. */
+			uint64_t stored = i / every % 2 ? table - 64 : table + 64;
+			put_loop(f, 0, MEMORY_LOAD, table);
+			put_loop(f, 1, MEMORY_STORE, i % every > 1 ? own : stored);
+			if (i % every == every / 2)
+				fixture_access(f, 1, MEMORY_STORE, table + 256, 8);
+			if (i % every == 1) {
+				fixture_call(f, 0, MEMORY_CALL_release, table, 0);
+				fixture_call(f, 0, MEMORY_CALL_allocate, table, 4096 + i);
+			}
+		}
+		struct answer one = analyse(f, &plain, &order, false);
+		assert_int_equal(f->source.ops->rewind(&f->source, &err), BASE_OK);
+		struct answer all = analyse(f, &plain, &order, true);
+		assert_string_equal(one.tags, all.tags);
+		assert_string_equal(one.json, all.json);
+		assert_string_equal(one.pages, all.pages);
+		assert_true(all.taken > 1000);
+		assert_true(one.heap_accesses > 10000);
+		assert_int_equal(one.heap_accesses, all.heap_accesses);
+		free_answer(&one);
+		free_answer(&all);
+		memory_source_close(&f->source);
+	}
 }
 
 static void test_failures(void **state)
@@ -339,6 +427,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_law),
 		cmocka_unit_test(test_machines),
+		cmocka_unit_test(test_own_code),
+		cmocka_unit_test(test_nests),
 		cmocka_unit_test(test_taken),
 		cmocka_unit_test(test_failures),
 	};
