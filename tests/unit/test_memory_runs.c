@@ -370,6 +370,8 @@ static void test_nests(void **state)
 			if (i % every == 1) {
 				fixture_call(f, 0, MEMORY_CALL_release, table, 0);
 				fixture_call(f, 0, MEMORY_CALL_allocate, table, 4096 + i);
+				f->thread[0].call[f->thread[0].nr_calls - 1].argument[2] =
+					0x1000 + i;
 			}
 		}
 		struct answer one = analyse(f, &plain, &order, false);
