@@ -8,7 +8,7 @@
 
 enum {
 	CALLS_MAX = MEMORY_STEPS_MAX,
-	TURN_STEPS_MAX = 64,
+	TURN_STEPS_MAX = 4,
 	/* What one call may add: the end and beginning of phases, everybody's activity. */
 	STEPS_SLACK = 2 * MEMORY_THREADS_MAX + 16
 };
