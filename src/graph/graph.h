@@ -125,6 +125,8 @@ struct graph_queue_options {
 	/* Who puts is taken to sleep soon, so that whom it wakes is to have its processor, unless
 	 * there is an idle one (Linux: pipes and sockets, WF_SYNC). Only for replay. */
 	bool hands_over;
+	/* A condition variable's. Its units are its signals, which only sinks hear of (`counts`). */
+	bool counts;
 };
 enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o,
 	uint32_t *ret_queue, struct base_err *err) BASE_MUST_CHECK;
@@ -244,6 +246,9 @@ uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v);
  */
 struct graph_sink {
 	void *ctx;
+	/* It hears of every signal of a condition variable, whether somebody waited or not: enqueue
+	 * of 1 in the queue that its waits name, GRAPH_ALL of them to all; nothing takes these. */
+	bool counts;
 	/* executes: while it is in it (and does not wait) an actor occupies a processor. */
 	enum base_status (*state)(
 		void *ctx, uint32_t state, bool executes, struct base_err *err); /* may be NULL */

@@ -44,6 +44,42 @@ enum base_status graph_replay_mem_need(struct graph_replay *r, void *data, size_
 	return graph_replay_mem_resize(r, data, capacity, want, elem_size_bytes, err);
 }
 
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static enum base_status add_chunk(struct graph_replay *r, struct base_err *err)
+{
+	size_t nr = 0;
+	enum base_status s = graph_replay_mem_need(r, &r->chunk, &r->chunk_capacity,
+		r->nr_chunks + 1, sizeof(struct replay_step *), err);
+
+	if (s)
+		return s;
+	if (r->nr_steps >= REPLAY_NONE - REPLAY_CHUNK)
+		return base_fail(err, BASE_ERR_LIMIT,
+			"replay takes at most 4 thousand million verbs: analyse a window");
+	r->chunk[r->nr_chunks] = NULL;
+	s = graph_replay_mem_resize(
+		r, &r->chunk[r->nr_chunks], &nr, REPLAY_CHUNK, sizeof(struct replay_step), err);
+	if (!s)
+		r->nr_chunks++;
+	return s;
+}
+
+/* Of nobody yet. */
+enum base_status graph_replay_new_step(
+	struct graph_replay *r, const struct replay_step *step, uint32_t *ret, struct base_err *err)
+{
+	if (BASE_UNLIKELY(r->nr_steps == r->nr_chunks << REPLAY_CHUNK_SHIFT)) {
+		enum base_status s = add_chunk(r, err);
+
+		if (s)
+			return s;
+	}
+	*ret = (uint32_t)r->nr_steps++;
+	*replay_step(r, *ret) = *step;
+	return BASE_OK;
+}
+
 /* ---- the sink ------------------------------------------------------------------------------- */
 
 static enum base_status sink_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
@@ -116,8 +152,11 @@ enum base_status graph_replay_new(
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for replay");
 	if (opts)
 		memcpy(&o, opts, opts->size < sizeof o ? opts->size : sizeof o);
-	r->sink = (struct graph_sink){
-		.ctx = r, .state = sink_state, .queue = sink_queue, .verb = sink_verb};
+	r->sink = (struct graph_sink){.ctx = r,
+		.counts = true,
+		.state = sink_state,
+		.queue = sink_queue,
+		.verb = sink_verb};
 	r->memory_bytes = sizeof *r;
 	r->max_memory_bytes = o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
 	if (r->max_memory_bytes < r->memory_bytes)

@@ -110,12 +110,14 @@ enum base_status graph_replay_learn(
 {
 	struct after_put *after;
 	size_t nr = r->nr_states;
+	enum base_status s;
 	double error;
 
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
-	if (!r->nr_processors)
-		return BASE_OK;
+	s = graph_replay_learn_counts(r, err);
+	if (s || !r->nr_processors)
+		return s;
 	graph_replay_latency_learn(r);
 	r->switch_ns = (uint64_t)graph_replay_median(&r->switched, &error);
 	r->learned = true;

@@ -134,39 +134,15 @@ static enum base_status life_of(
 	return BASE_OK;
 }
 
-static enum base_status add_chunk(struct graph_replay *r, struct base_err *err)
-{
-	size_t nr = 0;
-	enum base_status s = graph_replay_mem_need(r, &r->chunk, &r->chunk_capacity,
-		r->nr_chunks + 1, sizeof(struct replay_step *), err);
-
-	if (s)
-		return s;
-	if (r->nr_steps >= REPLAY_NONE - REPLAY_CHUNK)
-		return base_fail(err, BASE_ERR_LIMIT,
-			"replay takes at most 4 thousand million verbs: analyse a window");
-	r->chunk[r->nr_chunks] = NULL;
-	s = graph_replay_mem_resize(
-		r, &r->chunk[r->nr_chunks], &nr, REPLAY_CHUNK, sizeof(struct replay_step), err);
-	if (!s)
-		r->nr_chunks++;
-	return s;
-}
-
 static enum base_status add_step(struct graph_replay *r, uint32_t actor,
 	const struct replay_step *step, uint32_t *ret, struct base_err *err)
 {
 	struct replay_log_actor *a = &r->actor[actor];
-	uint32_t i = (uint32_t)r->nr_steps;
+	uint32_t i;
+	enum base_status s = graph_replay_new_step(r, step, &i, err);
 
-	if (BASE_UNLIKELY(r->nr_steps == r->nr_chunks << REPLAY_CHUNK_SHIFT)) {
-		enum base_status s = add_chunk(r, err);
-
-		if (s)
-			return s;
-	}
-	r->nr_steps++;
-	*replay_step(r, i) = *step;
+	if (s)
+		return s;
 	if (a->tail == REPLAY_NONE)
 		a->head = i;
 	else
@@ -629,7 +605,7 @@ static enum base_status log_enqueue(
 	if (!s && n)
 		s = log_space(r, v, i, false, err);
 	follow_pool(r, v, false);
-	return s || !n ? s : put_units(r, q, n, v->key, err);
+	return s || !n || q->o.counts ? s : put_units(r, q, n, v->key, err);
 }
 
 static enum base_status log_take(struct graph_replay *r, const struct graph_verb *v, uint32_t i,

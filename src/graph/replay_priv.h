@@ -164,6 +164,7 @@ struct replay_log_queue {
 	bool left_ready;  /* ... the last one that did, though it had not done */
 	uint32_t number;  /* ... from 0 */
 	uint64_t left_ns;
+	bool ignored;       /* nobody waits for it: another queue says more (replay_counts.c) */
 	bool handed_on;     /* a pool whose tokens are put back by others than their takers */
 	uint64_t max_units; /* what it held at most */
 	uint64_t overfull;  /* units put beyond the capacity: takes make room only after that */
@@ -267,6 +268,7 @@ struct graph_replay {
 	uint64_t wake_ns;      /* learned: what waking a sleeper costs the waker */
 	uint64_t wake_busy_ns; /* ... when no processor is free for it */
 	bool learned;          /* graph_replay_learn() */
+	bool counted;          /* graph_replay_learn_counts() */
 	uint64_t switch_ns;    /* ... of `switched`, when there were any */
 	uint64_t record_ns;    /* measured: part of each latency after sleep */
 	size_t nr_links;
@@ -403,12 +405,19 @@ struct replay_given {
 enum base_status graph_replay_run_giving(const struct graph_replay *r, struct replay_given *given,
 	struct graph_replay_result *ret, struct base_err *err) BASE_MUST_CHECK;
 
+enum base_status graph_replay_new_step(struct graph_replay *r, const struct replay_step *step,
+	uint32_t *ret, struct base_err *err) BASE_MUST_CHECK;
+
 /* replay_log.c: what the sink does with a verb. */
 enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_kind kind,
 	const struct graph_verb *v, uint32_t from_actor, struct base_err *err) BASE_MUST_CHECK;
 
 enum base_status graph_replay_set_own(
 	struct graph_replay *r, uint32_t i, uint64_t own, struct base_err *err) BASE_MUST_CHECK;
+
+/* replay_counts.c: what condition variables count; once, when the log is whole. */
+enum base_status graph_replay_learn_counts(struct graph_replay *r, struct base_err *err)
+	BASE_MUST_CHECK;
 
 /* replay_items.c */
 struct replay_memory { /* whom the bytes count for */

@@ -172,7 +172,11 @@ enum base_status graph_tokens_new(
 		return no_memory(BASE_ERR_NOMEM, err);
 	t->next = next;
 	t->sink = (struct graph_sink){
-		.ctx = t, .state = on_state, .queue = on_queue, .verb = on_verb};
+		.ctx = t,
+		.counts = next && next->counts,
+		.state = on_state,
+		.queue = on_queue,
+		.verb = on_verb};
 	return BASE_OK;
 }
 

@@ -352,11 +352,32 @@ static uint32_t signal_slot(
 	return k;
 }
 
+/* That it was signalled: who came later, and did not wait, may have found what was put then. */
+static void tell_count(struct model *m, struct thread *t, const struct object *c, uint64_t time_ns,
+	bool all, uint32_t flags)
+{
+	const struct graph_sink *sink = m->sink;
+	if (!sink || !sink->counts || c->queue == NONE || t->mode == MODE_WAITING)
+		return;
+	struct graph_verb v = {.time_ns = time_ns,
+		.actor = model_acting(t),
+		.state = model_current_state(t),
+		.queue = c->queue,
+		.flags = flags,
+		.n = all ? GRAPH_ALL : 1};
+	if (m->status == BASE_OK)
+		m->status = sink->verb(sink->ctx, GRAPH_VERB_enqueue, &v, 0, m->err);
+}
+
 static void wake(struct model *m, struct thread *t, const struct trace_record *r, bool all)
 {
 	struct object *c = model_object(m, r->u.cond_signal.object);
-	if (!c || c->waiters <= pending(c))
-		return; /* nobody waits: a signal leaves nothing behind */
+	if (!c)
+		return;
+	bool is_awaited = c->waiters > pending(c);
+	tell_count(m, t, c, r->time_ns, all, is_awaited ? GRAPH_MORE : 0);
+	if (!is_awaited)
+		return; /* a signal leaves nothing behind */
 	uint64_t n = all ? c->waiters - pending(c) : 1;
 	if (!c->signals) {
 		c->signals = base_alloc(sizeof *c->signals);
