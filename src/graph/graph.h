@@ -125,7 +125,11 @@ struct graph_queue_options {
 	/* Who puts is taken to sleep soon, so that whom it wakes is to have its processor, unless
 	 * there is an idle one (Linux: pipes and sockets, WF_SYNC). Only for replay. */
 	bool hands_over;
-	/* A condition variable's. Its units are its signals, which only sinks hear of (`counts`). */
+	/* Given back, it is whose turn it is: who comes before that one is awake waits, too
+	 * (glibc's rwlocks). Only for replay. */
+	bool handed;
+	/* A condition variable's. Its units are its signals, which only sinks hear of (`counts`).
+	 */
 	bool counts;
 };
 enum base_status graph_add_queue(struct graph *g, const struct graph_queue_options *o,

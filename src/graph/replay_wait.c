@@ -45,14 +45,16 @@ static uint64_t promised_key(const struct sim *s, const struct replay_step *step
 
 /*
  * What is promised to somebody who is on the way: a lock can be snatched all the same, and so can
- * other units by whoever took them without a wait in the run, too. A barrier's token never.
+ * other units by whoever took them without a wait in the run, too. A barrier's token never, nor an
+ * rwlock.
  */
 static uint64_t reserved(const struct sim *s, const struct replay_step *step, uint32_t actor)
 {
 	const struct sim_actor *a = &s->actor[actor];
 	enum replay_class class = replay_class(replay_step(s->r, a->cursor));
 
-	if (a->listed || a->promised || class == REPLAY_RUN || is_lock(s, step->queue))
+	if (a->listed || a->promised || is_lock(s, step->queue) ||
+		(class == REPLAY_RUN && !s->r->queue[step->queue].o.handed))
 		return 0;
 	if (BASE_UNLIKELY(replay_flags(step) & GRAPH_KEYED))
 		return promised_key(s, step);

@@ -216,6 +216,7 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
 		.processor = type == TRACE_OBJECT_NR,
 		.hands_over = type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket,
+		.handed = type == TRACE_OBJECT_rwlock,
 		.counts = type == TRACE_OBJECT_cond && model_object(m, object)->queue == NONE,
 		/* what an rwlock's readers left together: `room` says whether one is in */
 		.informs = type == TRACE_OBJECT_rwlock && part == MODEL_QUEUE_helper &&
