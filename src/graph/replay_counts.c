@@ -330,10 +330,9 @@ static enum base_status make(struct counts *c)
 
 static void fini(struct counts *c)
 {
-	c->r->memory_bytes -= c->owner_capacity * sizeof *c->owner +
-			      c->takes_capacity * sizeof *c->takes +
-			      c->follow_capacity * sizeof *c->follow +
-			      c->variable_capacity * sizeof *c->variable;
+	c->r->memory_bytes -=
+		c->owner_capacity * sizeof *c->owner + c->takes_capacity * sizeof *c->takes +
+		c->follow_capacity * sizeof *c->follow + c->variable_capacity * sizeof *c->variable;
 	base_free(c->owner);
 	base_free(c->takes);
 	base_free(c->follow);
