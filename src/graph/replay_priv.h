@@ -416,8 +416,8 @@ enum base_status graph_replay_set_own(
 	struct graph_replay *r, uint32_t i, uint64_t own, struct base_err *err) BASE_MUST_CHECK;
 
 /* replay_counts.c: what condition variables count; once, when the log is whole. */
-enum base_status graph_replay_learn_counts(struct graph_replay *r, struct base_err *err)
-	BASE_MUST_CHECK;
+enum base_status graph_replay_learn_counts(
+	struct graph_replay *r, struct base_err *err) BASE_MUST_CHECK;
 
 /* replay_items.c */
 struct replay_memory { /* whom the bytes count for */
