@@ -64,8 +64,9 @@ struct graph_replay_measured {
  * that came after such a put. Waking costs less when all processors are taken, since none has to be
  * interrupted; whether they are is the simulation's own. From then on a wait that
  * a change makes shorter or longer has the latency that others of that length had, and a wait that
- * it makes or ends changes its waker's time. Without effect on an unedited replay that repeats the
- * run, and on a log that shows no processors. Errors: ERR_NOMEM.
+ * it makes or ends changes its waker's time. That is without effect on an unedited replay that
+ * repeats the run, and on a log that shows no processors. And what condition variables count
+ * (replay_counts.c). Errors: ERR_NOMEM.
  */
 enum base_status graph_replay_learn(struct graph_replay *r,
 	const struct graph_replay_measured *measured, struct base_err *err) BASE_MUST_CHECK;
