@@ -723,15 +723,18 @@ static void the_recorder_is_told_from_the_program(void **state)
 }
 
 /* Work, then a fourth of the time finish, in which every other sample is lost, and in every other
- * visit another thread has the processor meanwhile. */
-static void share_is_of_time_and_not_of_samples(void **state)
+ * visit another thread has the processor meanwhile. A sample itself takes some time, half of it
+ * before its stamp. */
+static void share_of_time(unsigned cost_ns)
 {
-	(void)state;
 	enum { VISITS = 320, PARTS = 16, PART_NS = 100, AWAY_NS = 777, FINISH = 12 };
 	struct bench b;
 	start(&b);
 	uint32_t worker = site(&b, "worker"), work = site(&b, "work"), done = site(&b, "finish");
 	uint32_t lock = object(&b, TRACE_OBJECT_mutex, "big_lock", 0);
+	if (cost_ns)
+		PUT(&b, 0, 0, cost, .cost = 1, .name = string(&b, TRACE_COST_SAMPLES), .n = VISITS,
+			.total_ns = (uint64_t)VISITS * cost_ns);
 	uint64_t at = 100;
 	spawn(&b, 2, worker);
 	PUT(&b, at, 2, lock_acquire, .object = lock, .site = worker);
@@ -739,7 +742,7 @@ static void share_is_of_time_and_not_of_samples(void **state)
 		unsigned part = i * 7 % PARTS;
 		PUT(&b, at + 1, 2, lock_release, .object = lock, .site = worker);
 		at += 1;
-		uint64_t sample_ns = at + part * PART_NS + PART_NS / 2;
+		uint64_t sample_ns = at + part * PART_NS + PART_NS / 2 + cost_ns / 2;
 		bool lost = part >= FINISH && i / PARTS % 2, preempted = i % 3 == 0;
 		if (!lost && (!preempted || part < 5))
 			PUT(&b, sample_ns, 2, sample, .site = part < FINISH ? work : done);
@@ -751,7 +754,7 @@ static void share_is_of_time_and_not_of_samples(void **state)
 				PUT(&b, sample_ns + AWAY_NS, 2, sample,
 					.site = part < FINISH ? work : done);
 		}
-		at += PARTS * PART_NS;
+		at += PARTS * PART_NS + (lost ? 0 : cost_ns);
 		PUT(&b, at, 2, lock_acquire, .object = lock, .site = worker);
 	}
 	PUT(&b, at + 1, 2, lock_release, .object = lock, .site = worker);
@@ -773,6 +776,13 @@ static void share_is_of_time_and_not_of_samples(void **state)
 	}
 	assert_true(seen > 0);
 	finish(&b);
+}
+
+static void share_is_of_time_and_not_of_samples(void **state)
+{
+	(void)state;
+	share_of_time(0);
+	share_of_time(240);
 }
 
 static void any_records_conserve_time(void **state)
