@@ -171,8 +171,7 @@ enum base_status graph_tokens_new(
 	if (!t)
 		return no_memory(BASE_ERR_NOMEM, err);
 	t->next = next;
-	t->sink = (struct graph_sink){
-		.ctx = t,
+	t->sink = (struct graph_sink){.ctx = t,
 		.counts = next && next->counts,
 		.state = on_state,
 		.queue = on_queue,
