@@ -8,7 +8,8 @@
 
 enum {
 	CALLS_MAX = MEMORY_STEPS_MAX,
-	TURN_STEPS_MAX = 4,
+	TURN_STEPS_MAX = 32, /* of a thread that is alone */
+	TURN_LOOP_STEPS_MAX = 4,
 	/* What one call may add: the end and beginning of phases, everybody's activity. */
 	STEPS_SLACK = 2 * MEMORY_THREADS_MAX + 16
 };
@@ -526,7 +527,8 @@ static enum base_status run_top(struct memory_order *o, struct base_err *err)
 		uint64_t limit = base_keys_second(o->heap, o->nr_heap), key;
 		uint64_t due = item_due(c, t);
 		/* Who is alone is asked now and then, too, whether it is in a loop. */
-		size_t most = o->nr_steps + TURN_STEPS_MAX;
+		size_t most =
+			o->nr_steps + (l->cursor.nr_body ? TURN_LOOP_STEPS_MAX : TURN_STEPS_MAX);
 		most = most < MEMORY_STEPS_MAX ? most : MEMORY_STEPS_MAX;
 		do {
 			struct memory_step *s = add_item_step(o, cpu, stream, &l->cursor, t, due);
