@@ -59,11 +59,14 @@ static enum base_status give(struct memory_ciat *c, struct ciat_span *s)
 enum base_status memory_ciat_span(
 	struct memory_ciat *c, const struct ciat_span *key, struct ciat_span **ret)
 {
-	if (!c->spans.span) {
-		size_t bytes = sizeof *c->spans.span << SPANS_BITS;
-		c->spans.span = base_alloc(bytes);
+	if (!c->spans.due) {
 		c->spans.due = base_alloc(sizeof *c->spans.due << SPANS_BITS);
-		if (!c->spans.span || !c->spans.due)
+		if (!c->spans.due)
+			return BASE_ERR_NOMEM;
+	}
+	if (!c->spans.span) {
+		c->spans.span = base_alloc(sizeof *c->spans.span << SPANS_BITS);
+		if (!c->spans.span)
 			return BASE_ERR_NOMEM;
 	}
 	struct ciat_span *s = &c->spans.span[slot_of(key)];
