@@ -8,6 +8,9 @@
  * wait began, and there always was one to take), each of these sections takes a unit in the
  * simulation, with the lock and whether it waited or not, and no signal is anybody's in particular.
  * Where it does not (a state, a barrier, a drained list), waits need the very signals of the run.
+ *
+ * Who takes such a unit and signals, each time, a condition variable that nobody waited for, tells
+ * of room in what was never full. How much it holds nobody knows: at least what it held in the run.
  */
 #include "graph/replay_priv.h"
 
@@ -16,6 +19,7 @@ enum {
 	/* So many may have been taken before they were signalled: that is done after unlocking. */
 	EARLY = 8,
 	BROADCAST = 1 << 30, /* to all: from then on there is enough */
+	ROOMY = 2,           /* what was never full holds so many times what it held */
 };
 
 struct section {           /* between taking a lock and giving it back */
@@ -27,6 +31,7 @@ struct section {           /* between taking a lock and giving it back */
 
 struct follow { /* of an actor */
 	struct section section[SECTIONS];
+	uint32_t last;     /* step that took the lock of its last section; REPLAY_NONE */
 	uint32_t variable; /* that it waits for; REPLAY_NONE */
 	uint32_t lock, state;
 	bool signalled;
@@ -34,8 +39,10 @@ struct follow { /* of an actor */
 
 struct variable { /* by queue */
 	uint32_t lock;
-	int64_t units;
-	uint64_t nr_takes;
+	int64_t units, most;
+	uint64_t nr_takes, nr_single; /* ... before a broadcast */
+	uint32_t since;               /* step: the first wait */
+	uint32_t room, room_in;       /* which tells of room in it; or it in which; REPLAY_NONE */
 	bool active, wrong;
 	bool told_of;    /* a queue of signals: of which */
 	uint32_t signal; /* ... of which variable */
@@ -43,12 +50,14 @@ struct variable { /* by queue */
 
 struct counts {
 	struct graph_replay *r;
-	uint32_t *owner, *takes; /* [step]: its actor; the variable of which its section takes */
+	/* [step]: its actor; of a lock, the variable of which its section takes, of a signal, the
+	 * step that took its section's lock, or of the one before */
+	uint32_t *owner, *found;
 	struct follow *follow;
 	struct variable *variable;
 	struct base_map places; /* state of a lock's holder -> variable */
 	size_t nr_steps, nr_actors;
-	size_t owner_capacity, takes_capacity, follow_capacity, variable_capacity;
+	size_t owner_capacity, found_capacity, follow_capacity, variable_capacity;
 	enum base_status status;
 	struct base_err *err;
 };
@@ -97,9 +106,6 @@ static void note_place(struct counts *c, uint32_t state, uint32_t variable)
 		c->status = base_fail(c->err, c->status, "no memory for replay's log");
 }
 
-static void begin_wait(struct counts *c, struct follow *f, uint32_t i, bool first);
-static void end_section(struct counts *c, struct section *s);
-
 static void take_lock(struct counts *c, struct follow *f, uint32_t i, bool first)
 {
 	const struct replay_step *step = replay_step(c->r, i);
@@ -122,17 +128,19 @@ static void take_lock(struct counts *c, struct follow *f, uint32_t i, bool first
 		f->variable = REPLAY_NONE;
 }
 
-static void end_section(struct counts *c, struct section *s)
+static void end_section(struct counts *c, struct follow *f, struct section *s)
 {
 	struct variable *v;
 
 	if (s->variable != REPLAY_NONE) {
 		v = &c->variable[s->variable];
 		v->nr_takes++;
+		v->nr_single += v->units < BROADCAST / 2;
 		v->units--;
 		v->wrong |= v->units < -EARLY;
-		c->takes[s->step] = s->variable;
+		c->found[s->step] = s->variable;
 	}
+	f->last = s->step;
 	s->lock = REPLAY_NONE;
 }
 
@@ -161,6 +169,7 @@ static void begin_wait(struct counts *c, struct follow *f, uint32_t i, bool firs
 	}
 	v->wrong |= v->active && v->units > 0;
 	v->units = v->active ? v->units : 0;
+	v->since = v->active ? v->since : i;
 	v->active = true;
 }
 
@@ -175,20 +184,38 @@ static void set_units(struct graph_replay *r, struct replay_step *step, uint32_t
 	}
 }
 
+/* The one that it is in, when it is in one only; else the last. */
+static uint32_t section_now(const struct follow *f)
+{
+	uint32_t found = REPLAY_NONE;
+
+	for (unsigned i = 0; i < SECTIONS; i++) {
+		if (f->section[i].lock == REPLAY_NONE)
+			continue;
+		if (found != REPLAY_NONE)
+			return REPLAY_NONE;
+		found = f->section[i].step;
+	}
+	return found != REPLAY_NONE ? found : f->last;
+}
+
 /* Nobody needs what was signalled before somebody waited. */
-static void signal(struct counts *c, uint32_t i, bool first)
+static void signal(struct counts *c, const struct follow *f, uint32_t i, bool first)
 {
 	struct replay_step *step = replay_step(c->r, i);
 	struct variable *v = &c->variable[step->queue];
 
 	if (first)
 		return;
+	c->found[i] = section_now(f);
 	if (step->bits & REPLAY_ALL_UNITS)
 		set_units(c->r, step, BROADCAST);
-	if (v->active)
-		v->units += (int64_t)replay_need(c->r, step);
-	else
+	if (!v->active) {
 		set_units(c->r, step, 0);
+		return;
+	}
+	v->units += (int64_t)replay_need(c->r, step);
+	v->most = v->units > v->most && v->units < BROADCAST ? v->units : v->most;
 }
 
 static void follow_step(struct counts *c, uint32_t i, bool first)
@@ -209,20 +236,20 @@ static void follow_step(struct counts *c, uint32_t i, bool first)
 		v->signal = f->variable;
 		f->signalled = true;
 	} else if (kind == GRAPH_VERB_enqueue && r->queue[step->queue].o.counts) {
-		signal(c, i, first);
+		signal(c, f, i, first);
 	} else if (kind == GRAPH_VERB_enqueue && is_lock(r, step->queue)) {
 		s = section_of(f, step->queue);
 		if (next != REPLAY_NONE && is_variable(r, replay_step(r, next)))
 			begin_wait(c, f, i, first);
 		else if (s)
-			end_section(c, s);
+			end_section(c, f, s);
 	}
 }
 
 static void follow_all(struct counts *c, bool first)
 {
 	for (size_t i = 0; i < c->nr_actors; i++) {
-		c->follow[i] = (struct follow){.variable = REPLAY_NONE};
+		c->follow[i] = (struct follow){.variable = REPLAY_NONE, .last = REPLAY_NONE};
 		for (unsigned k = 0; k < SECTIONS; k++)
 			c->follow[i].section[k].lock = REPLAY_NONE;
 	}
@@ -242,13 +269,82 @@ static bool explains(const struct counts *c, uint32_t variable)
 	return v->active && !v->wrong && v->units >= 0 && v->nr_takes;
 }
 
+static bool is_signal(const struct counts *c, uint32_t i)
+{
+	const struct replay_step *step = replay_step(c->r, i);
+
+	return c->owner[i] != REPLAY_NONE && replay_kind(step) == GRAPH_VERB_enqueue &&
+	       c->r->queue[step->queue].o.counts;
+}
+
+/* Who signals it has just taken a unit of what another one counts. */
+static void note_room(struct counts *c, uint32_t i)
+{
+	uint32_t section = c->found[i], variable = replay_step(c->r, i)->queue;
+	uint32_t of = section != REPLAY_NONE ? c->found[section] : REPLAY_NONE;
+	struct variable *v = &c->variable[variable];
+
+	if (v->lock != REPLAY_NONE || of == REPLAY_NONE || !explains(c, of))
+		return;
+	v->wrong |= v->room_in != REPLAY_NONE && v->room_in != of;
+	v->room_in = of;
+	v->nr_takes++;
+	set_units(c->r, replay_step(c->r, i), 1);
+}
+
+/* Each who takes one says so, once. */
+static bool tells_of_room(const struct counts *c, const struct variable *v)
+{
+	const struct variable *in = &c->variable[v->room_in];
+
+	return !v->wrong && v->nr_takes >= in->nr_single && v->nr_takes <= in->nr_takes;
+}
+
+/* The section that signals one more, and takes none, has filled room. */
+static void fill_room(struct counts *c, uint32_t i)
+{
+	const struct replay_step *step = replay_step(c->r, i);
+	const struct variable *v = &c->variable[step->queue];
+	uint32_t section = c->found[i];
+
+	if (v->room != REPLAY_NONE && v->since < i && replay_need(c->r, step) == 1 &&
+		section != REPLAY_NONE && c->found[section] == REPLAY_NONE &&
+		replay_step(c->r, section)->queue == v->lock)
+		c->found[section] = v->room;
+}
+
+static void find_room(struct counts *c)
+{
+	struct graph_replay *r = c->r;
+
+	for (uint32_t i = 0; i < c->nr_steps; i++) {
+		if (is_signal(c, i))
+			note_room(c, i);
+	}
+	for (uint32_t i = 0; i < r->nr_queues; i++) {
+		struct variable *v = &c->variable[i];
+
+		if (v->room_in == REPLAY_NONE)
+			continue;
+		v->active = tells_of_room(c, v);
+		if (v->active) {
+			c->variable[v->room_in].room = i;
+			r->queue[i].room = ROOMY * (uint64_t)c->variable[v->room_in].most;
+		}
+	}
+	for (uint32_t i = 0; i < c->nr_steps; i++) {
+		if (is_signal(c, i))
+			fill_room(c, i);
+	}
+}
+
 /* The section's lock comes with a unit. */
 static void take_unit(struct counts *c, uint32_t i)
 {
 	struct graph_replay *r = c->r;
 	struct replay_step *lock = replay_step(r, i), take = {.next = lock->next,
 							      .state = lock->state,
-							      .queue = c->takes[i],
+							      .queue = c->found[i],
 							      .arg = 1};
 	uint32_t more = (uint32_t)GRAPH_MORE << REPLAY_FLAGS_SHIFT, new;
 
@@ -273,10 +369,10 @@ static void apply(struct counts *c)
 
 		if (c->owner[i] == REPLAY_NONE)
 			continue;
-		if (replay_kind(step) == GRAPH_VERB_enqueue && r->queue[step->queue].o.counts &&
-			!explains(c, step->queue))
+		if (is_signal(c, (uint32_t)i) && !explains(c, step->queue))
 			set_units(r, step, 0);
-		if (c->takes[i] != REPLAY_NONE && explains(c, c->takes[i]))
+		else if (!is_signal(c, (uint32_t)i) && c->found[i] != REPLAY_NONE &&
+			 explains(c, c->found[i]))
 			take_unit(c, (uint32_t)i);
 	}
 	for (size_t i = 0; i < r->nr_queues; i++) {
@@ -295,7 +391,7 @@ static void find_owners(struct counts *c)
 	const struct graph_replay *r = c->r;
 
 	for (size_t i = 0; i < c->nr_steps; i++)
-		c->owner[i] = c->takes[i] = REPLAY_NONE;
+		c->owner[i] = c->found[i] = REPLAY_NONE;
 	for (size_t a = 0; a < c->nr_actors; a++) {
 		uint32_t i = r->actor[a].head;
 
@@ -315,8 +411,8 @@ static enum base_status make(struct counts *c)
 		r, &c->owner, &c->owner_capacity, c->nr_steps + 1, sizeof *c->owner, c->err);
 
 	if (!s)
-		s = graph_replay_mem_resize(r, &c->takes, &c->takes_capacity, c->nr_steps + 1,
-			sizeof *c->takes, c->err);
+		s = graph_replay_mem_resize(r, &c->found, &c->found_capacity, c->nr_steps + 1,
+			sizeof *c->found, c->err);
 	if (!s)
 		s = graph_replay_mem_resize(r, &c->follow, &c->follow_capacity, c->nr_actors + 1,
 			sizeof *c->follow, c->err);
@@ -324,17 +420,18 @@ static enum base_status make(struct counts *c)
 		s = graph_replay_mem_resize(r, &c->variable, &c->variable_capacity,
 			r->nr_queues + 1, sizeof *c->variable, c->err);
 	for (size_t i = 0; !s && i < r->nr_queues; i++)
-		c->variable[i] = (struct variable){.lock = REPLAY_NONE};
+		c->variable[i] = (struct variable){
+			.lock = REPLAY_NONE, .room = REPLAY_NONE, .room_in = REPLAY_NONE};
 	return s;
 }
 
 static void fini(struct counts *c)
 {
 	c->r->memory_bytes -=
-		c->owner_capacity * sizeof *c->owner + c->takes_capacity * sizeof *c->takes +
+		c->owner_capacity * sizeof *c->owner + c->found_capacity * sizeof *c->found +
 		c->follow_capacity * sizeof *c->follow + c->variable_capacity * sizeof *c->variable;
 	base_free(c->owner);
-	base_free(c->takes);
+	base_free(c->found);
 	base_free(c->follow);
 	base_free(c->variable);
 	base_map_fini(&c->places);
@@ -361,6 +458,8 @@ enum base_status graph_replay_learn_counts(struct graph_replay *r, struct base_e
 		find_owners(&c);
 		follow_all(&c, true);
 		follow_all(&c, false);
+		if (!c.status)
+			find_room(&c);
 		if (!c.status)
 			apply(&c);
 	}

@@ -164,6 +164,7 @@ struct replay_log_queue {
 	bool left_ready;  /* ... the last one that did, though it had not done */
 	uint32_t number;  /* ... from 0 */
 	uint64_t left_ns;
+	uint64_t room;      /* units that are there from the start (replay_counts.c) */
 	bool ignored;       /* nobody waits for it: another queue says more (replay_counts.c) */
 	bool handed_on;     /* a pool whose tokens are put back by others than their takers */
 	uint64_t max_units; /* what it held at most */

@@ -559,7 +559,8 @@ static void init_queue(struct sim_queue *q, const struct replay_log_queue *lq)
 {
 	*q = (struct sim_queue){
 		.capacity = lq->o.capacity ? lq->o.capacity : GRAPH_UNLIMITED,
-		.units = lq->o.initial == GRAPH_UNLIMITED ? 0 : (int64_t)lq->o.initial,
+		.units = (lq->o.initial == GRAPH_UNLIMITED ? 0 : (int64_t)lq->o.initial) +
+			 (int64_t)lq->room,
 		.ignored = lq->ignored,
 		.most = lq->exclusive ? lq->o.initial : INT64_MAX / 2,
 		.pollers = REPLAY_NONE,

@@ -5,8 +5,9 @@
 
 #include "replay_fixture.h"
 
-enum { LOCK, VARIABLE, SIGNALS };
+enum { LOCK, VARIABLE, SIGNALS, ROOM };
 enum { PRODUCER = 1, CONSUMER };
+enum { ITEMS = 8 };
 
 static struct graph_replay *begin(const struct graph_sink **ret)
 {
@@ -92,6 +93,56 @@ static void test_ring(void **state)
 	graph_replay_free(r);
 }
 
+/* The consumer has taken one, and says that there is room; `told`: to somebody who might wait. */
+static void tell_room(const struct graph_sink *s, uint64_t t, bool told)
+{
+	if (told)
+		say(s, GRAPH_VERB_enqueue, t, CONSUMER, ROOM, 1, HOLD, 0);
+}
+
+/* One item each 10, fetched 5 later, in 1; when it is the last, nobody signals room where !all. */
+static struct graph_replay *steady(bool room, bool all)
+{
+	const struct graph_sink *s;
+	struct graph_replay *r = begin(&s);
+
+	declare_queue(s, ROOM, (struct graph_queue_options){.counts = true});
+	wait_for_first(s);
+	tell_room(s, 6, room);
+	unlock(s, 6, CONSUMER, OTHER);
+	for (uint64_t i = 1; i < ITEMS; i++) {
+		lock(s, 10 * i, PRODUCER, LATENCY);
+		signal(s, 10 * i, false);
+		unlock(s, 10 * i, PRODUCER, i + 1 < ITEMS ? RUN : IDLE);
+		lock(s, 10 * i + 5, CONSUMER, HOLD);
+		tell_room(s, 10 * i + 6, room && (all || i + 1 < ITEMS));
+		unlock(s, 10 * i + 6, CONSUMER, OTHER);
+	}
+	say(s, GRAPH_VERB_state, 10 * ITEMS, CONSUMER, 0, 0, IDLE, 0);
+	assert_int_equal(graph_replay_learn(r, &(struct graph_replay_measured){0}, NULL), BASE_OK);
+	return r;
+}
+
+/* What was never full: at most one item was in it. When producing takes no time, all but two must
+ * have been fetched before the last one is put: the first is from 1 to 2, each other one 10 later.
+ */
+static void test_room(void **state)
+{
+	const struct graph_edit at_once = {GRAPH_EDIT_SCALE_STATE, RUN, 0, 0};
+
+	(void)state;
+	for (unsigned kind = 0; kind < 3; kind++) {
+		struct graph_replay *r = steady(kind > 0, kind > 1);
+		struct graph_replay_result res;
+
+		graph_replay_set_end(r, PRODUCER);
+		assert_int_equal(replay_end(r, nothing, &res), 10 * (ITEMS - 1));
+		assert_int_equal(replay_end(r, at_once, &res), kind > 1 ? 2 + 10 * (ITEMS - 3) : 2);
+		assert_int_equal(res.nr_stuck, 0);
+		graph_replay_free(r);
+	}
+}
+
 /* A state, not a number: once it is reached, the place is gone through without another signal. */
 static void test_state(void **state)
 {
@@ -155,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_state),
 		cmocka_unit_test(test_handed),
 	};
