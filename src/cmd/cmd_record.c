@@ -259,7 +259,7 @@ static void memory_summary(struct cmd *c, const struct record_result *r)
 	base_str_add_size(&s, r->memory_chunk_bytes);
 	base_str_add(&s, " before compression; the threads spent ");
 	base_str_add_ns(&s, r->memory_encode_ns);
-	base_str_add(&s, " encoding and ");
+	base_str_add(&s, " of the clock encoding, and ");
 	base_str_add_ns(&s, r->memory_wait_ns);
 	base_str_add(&s, " of it waiting for the recorder");
 	cmd_note(c, "%s", base_str_text(&s));
