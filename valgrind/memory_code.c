@@ -25,6 +25,7 @@ enum {
 	SLOTS_CLOSE = 100, /* a block with so many is closed at the next instruction */
 	ACCESSES_CLOSE = 160,
 	STORES_CLOSE = 56,
+	COMPUTED_MAX = 256, /* values of a superblock that are told apart */
 	NO_SLOT = 255,
 	WORD = 8,
 	DISP_MAX = 0x7fffffff,
@@ -34,6 +35,11 @@ struct origin { /* of a temporary: another one and a constant */
 	IRTemp base;
 	Long disp;
 	Bool stack; /* base is the stack pointer */
+};
+struct computed { /* a value, by what it is computed from: a constant has no base */
+	IROp op;
+	struct origin of[2];
+	IRTemp first; /* that has it */
 };
 struct access {
 	UChar instruction, direction, form, size, slot, slot2, reg;
@@ -62,6 +68,8 @@ static struct {
 	IRSB *in;
 	struct origin *origin;
 	UInt origins;
+	struct computed computed[COMPUTED_MAX];
+	UInt nr_computed;
 	struct planned block[BLOCKS_MAX];
 	UInt nr_blocks;
 	struct word word[WORDS_MAX];
@@ -385,23 +393,85 @@ static Bool is_fault(const IRStmt *st)
 	}
 }
 
+static struct origin origin_of(const IRExpr *e)
+{
+	if (e->tag == Iex_RdTmp)
+		return s.origin[e->Iex.RdTmp.tmp];
+	const IRConst *c = e->Iex.Const.con;
+	return (struct origin){
+		.base = IRTemp_INVALID, .disp = (Long)(c->tag == Ico_U64 ? c->Ico.U64 : c->Ico.U8)};
+}
+
+static Bool is_atom(const IRExpr *e)
+{
+	return e->tag == Iex_RdTmp ||
+	       (e->tag == Iex_Const &&
+		       (e->Iex.Const.con->tag == Ico_U64 || e->Iex.Const.con->tag == Ico_U8));
+}
+
+static Bool same_origin(const struct origin *a, const struct origin *b)
+{
+	return a->base == b->base && a->disp == b->disp;
+}
+
+/* The first temporary of the superblock that was computed so; `t` when none was. */
+static IRTemp first_computed(IRTemp t, IROp op, struct origin a, struct origin b)
+{
+	for (UInt i = 0; i < s.nr_computed; i++) {
+		const struct computed *c = &s.computed[i];
+		if (c->op == op && same_origin(&c->of[0], &a) && same_origin(&c->of[1], &b))
+			return c->first;
+	}
+	if (s.nr_computed < COMPUTED_MAX)
+		s.computed[s.nr_computed++] = (struct computed){op, {a, b}, t};
+	return t;
+}
+
+/* What addresses are made of: two instructions that compute the same are seen to. */
+static struct origin computed(IRTemp t, const IRExpr *e)
+{
+	const struct origin none = {.base = IRTemp_INVALID};
+	if (e->tag == Iex_Unop && is_atom(e->Iex.Unop.arg) &&
+		(e->Iex.Unop.op == Iop_64to32 || e->Iex.Unop.op == Iop_32Uto64 ||
+			e->Iex.Unop.op == Iop_32Sto64))
+		return (struct origin){.base = first_computed(t, e->Iex.Unop.op,
+					       origin_of(e->Iex.Unop.arg), none)};
+	if (e->tag != Iex_Binop || !is_atom(e->Iex.Binop.arg1) || !is_atom(e->Iex.Binop.arg2))
+		return (struct origin){.base = t};
+	struct origin a = origin_of(e->Iex.Binop.arg1), b = origin_of(e->Iex.Binop.arg2);
+	IROp op = e->Iex.Binop.op;
+	if (op == Iop_Shl64 || op == Iop_Mul64)
+		return (struct origin){.base = first_computed(t, op, a, b)};
+	if (op != Iop_Add64 && op != Iop_Sub64)
+		return (struct origin){.base = t};
+	if (op == Iop_Add64 && a.base > b.base) { /* (so constants come last) */
+		struct origin swap = a;
+		a = b;
+		b = swap;
+	}
+	ULong disp =
+		op == Iop_Add64 ? (ULong)a.disp + (ULong)b.disp : (ULong)a.disp - (ULong)b.disp;
+	if (b.base == IRTemp_INVALID) {
+		a.disp = (Long)disp;
+		return a;
+	}
+	a.disp = b.disp = 0;
+	a.stack = b.stack = False;
+	/* Here the first temporary stands for the sum without constants. */
+	return (struct origin){.base = first_computed(t, op, a, b), .disp = (Long)disp};
+}
+
 static void on_value(const IRStmt *st)
 {
 	IRTemp t = st->Ist.WrTmp.tmp;
 	const IRExpr *e = st->Ist.WrTmp.data;
-	struct origin o = {.base = t};
-	if (e->tag == Iex_RdTmp) {
-		o = s.origin[e->Iex.RdTmp.tmp];
-	} else if (e->tag == Iex_Get) {
-		o.stack = e->Iex.Get.offset == OFFSET_amd64_RSP && e->Iex.Get.ty == Ity_I64;
-	} else if (e->tag == Iex_Binop &&
-		   (e->Iex.Binop.op == Iop_Add64 || e->Iex.Binop.op == Iop_Sub64) &&
-		   e->Iex.Binop.arg1->tag == Iex_RdTmp && e->Iex.Binop.arg2->tag == Iex_Const) {
-		Long disp = (Long)e->Iex.Binop.arg2->Iex.Const.con->Ico.U64;
-		o = s.origin[e->Iex.Binop.arg1->Iex.RdTmp.tmp];
-		o.disp += e->Iex.Binop.op == Iop_Add64 ? disp : -disp;
-	}
-	s.origin[t] = o;
+	if (e->tag == Iex_RdTmp)
+		s.origin[t] = s.origin[e->Iex.RdTmp.tmp];
+	else if (e->tag == Iex_Get)
+		s.origin[t] = (struct origin){.base = t,
+			.stack = e->Iex.Get.offset == OFFSET_amd64_RSP && e->Iex.Get.ty == Ity_I64};
+	else
+		s.origin[t] = computed(t, e);
 }
 
 static void on_exit(Int statement, const IRStmt *st)
@@ -482,7 +552,7 @@ static void plan(IRSB *in)
 	for (UInt i = 0; i < nr; i++)
 		s.origin[i] = (struct origin){.base = i};
 	s.in = in;
-	s.nr_blocks = s.nr_words = 0;
+	s.nr_blocks = s.nr_words = s.nr_computed = 0;
 	s.pc = s.end = 0;
 	s.open = s.string_done = False;
 	VG_(memset)(&s.op, 0, sizeof s.op);

@@ -149,90 +149,107 @@ static inline uint64_t smaller(uint64_t z, uint64_t other, unsigned *how, unsign
 	return z ^ ((z ^ other) & mask);
 }
 
-/* The least of three differences. */
-static inline uint64_t nearest(
-	uint64_t value, uint64_t predicted, uint64_t last, uint64_t neighbour, unsigned *how)
+/* The least of three differences, zigzag. */
+static inline uint64_t nearest(uint64_t predicted, uint64_t last, uint64_t neighbour, unsigned *how)
 {
 	*how = MEMORY_SLOT_PREDICTED << 4;
-	uint64_t z = zigzag(value - predicted);
-	z = smaller(z, zigzag(value - last), how, MEMORY_SLOT_LAST << 4);
-	return smaller(z, zigzag(value - neighbour), how, MEMORY_SLOT_NEIGHBOUR << 4);
-}
-
-/* What usually follows the word before may be nearer. (What depends on the value alone repeats byte
- * by byte, which zstd sees: so only if it saves more than a byte.) */
-static inline uint64_t nearer(struct memory_contexts *c, uint32_t block, unsigned slot,
-	uint64_t value, uint64_t z, unsigned *how)
-{
-	struct memory_context *found = memory_context_find(c, block, slot);
-	uint64_t other = found ? zigzag(value - found->last - found->stride) : UINT64_MAX;
-	memory_context_learn(c, block, slot, found, value);
-	if (other >= z >> 12)
-		return z;
-	*how = MEMORY_SLOT_CONTEXT << 4;
-	return other;
+	uint64_t z = smaller(predicted, last, how, MEMORY_SLOT_LAST << 4);
+	return smaller(z, neighbour, how, MEMORY_SLOT_NEIGHBOUR << 4);
 }
 
 struct output {
 	uint8_t *tokens, *how, *slots, *ticks;
 };
 
-static inline void put_slot(struct output *out, unsigned how, uint64_t z)
+static inline void put_slot(struct output *out, unsigned how, unsigned length, uint64_t z)
 {
-	unsigned length = z ? (unsigned)(71 - __builtin_clzll(z)) >> 3 : 0;
 	*out->how++ = (uint8_t)(how | length);
 	__builtin_memcpy(out->slots, &z, 8); /* (a move: Valgrind's tool has no builtins) */
 	out->slots += length;
 }
 
-/* A value that was there lately needs a byte, whatever it is. */
+static inline unsigned length_of(uint64_t z)
+{
+	return ((unsigned)(71 - __builtin_clzll(z | 1)) >> 3) - !z;
+}
+
+/* A value that was there lately needs a byte, whatever it is: without a branch, for that is a
+ * matter of chance, too. */
 static inline void put_far(struct memory_contexts *c, uint32_t block, unsigned slot, uint64_t value,
 	unsigned how, uint64_t z, struct output *out)
 {
 	uint8_t name = memory_recent_name(value);
 	uint64_t *recent = memory_recent(c, block, slot, name);
-	if (*recent == value) {
-		*out->how++ = MEMORY_SLOT_RECENT << 4 | 1;
-		*out->slots++ = name;
-		return;
-	}
-	*recent = value;
-	put_slot(out, how, z);
+	uint64_t far = -(uint64_t)(z >> MEMORY_RECENT_NEAR_BITS != 0), was = *recent;
+	uint64_t hit = far & -(uint64_t)(was == value);
+	unsigned length = length_of(z), hit_how = MEMORY_SLOT_RECENT << 4 | 1;
+	*recent = was ^ ((was ^ value) & far);
+	how = (how | length) ^ (((how | length) ^ hit_how) & (unsigned)hit);
+	put_slot(out, how, length ^ ((length ^ 1) & (unsigned)hit), z ^ ((z ^ name) & hit));
 }
 
-/* All but the tick slots. */
-static struct output put_slots(struct target_encoder *e, const struct memory_block_head *h,
-	struct memory_slot_state *s, const uint64_t *a, struct output out)
+/* One that is not as predicted. */
+static inline void put_plain(struct memory_contexts *c, uint32_t block, unsigned slot,
+	struct memory_slot_state *s, uint64_t value, uint64_t word, uint64_t predicted,
+	struct output *out)
+{
+	unsigned how;
+	uint64_t z = nearest(
+		zigzag(value - predicted), zigzag(value - s->last), zigzag(value - word), &how);
+	memory_slot_learn(s, word, value);
+	if (z >> MEMORY_CONTEXT_NEAR_BITS) {
+		/* What usually follows the word before may be nearer. (What depends on the value
+		 * alone repeats byte by byte, which zstd sees: so only if it saves more than a
+		 * byte.) */
+		struct memory_context *found = memory_context_find(c, block, slot);
+		uint64_t other = found ? zigzag(value - found->last - found->stride) : UINT64_MAX;
+		memory_context_learn(c, block, slot, found, value);
+		if (!other) {
+			*out->how++ = MEMORY_SLOT_CONTEXT << 4;
+			return;
+		}
+		if (other < z >> MEMORY_CONTEXT_NEAR_BITS) {
+			how = MEMORY_SLOT_CONTEXT << 4;
+			z = other;
+		}
+	}
+	put_far(c, block, slot, value, how, z, out);
+}
+
+/* All but the tick slots. Returns 0 when all are as predicted. */
+static inline uint64_t put_slots(struct target_encoder *e, const struct memory_block_head *h,
+	unsigned plain, struct memory_slot_state *s, const uint64_t *a, struct output *to)
 {
 	struct memory_contexts *contexts = &e->room->contexts;
-	unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
-	uint64_t neighbour = e->stack;
-	unsigned how;
-	for (unsigned i = 0; i < h->nr_stack; i++) {
-		uint64_t z = nearest(a[i], e->stack + s[i].stride, e->stack, neighbour, &how);
-		put_slot(&out, how, z);
-		s[i].stride = a[i] - e->stack;
-		e->stack = neighbour = a[i];
+	struct output out = *to;
+	uint64_t stack = e->stack, word = e->word, miss = 0;
+	uint32_t index = h->index;
+	unsigned how, nr_stack = h->nr_stack;
+	for (unsigned i = 0; i < nr_stack; i++) {
+		uint64_t last = zigzag(a[i] - stack),
+			 predicted = zigzag(a[i] - stack - s[i].stride);
+		uint64_t z = nearest(predicted, last, last, &how);
+		miss |= predicted;
+		s[i].stride = a[i] - stack;
+		stack = a[i];
+		put_slot(&out, how, length_of(z), z);
 	}
-	for (unsigned i = h->nr_stack; i < plain; i++) {
-		uint64_t predicted = memory_slot_predicted(&s[i], e->word);
-		if (a[i] == predicted) {
+	for (unsigned i = nr_stack; i < plain; i++) {
+		uint64_t value = a[i], predicted = memory_slot_predicted(&s[i], word);
+		if (value == predicted) {
+			s[i].stride = value - s[i].last;
+			s[i].last = value;
 			*out.how++ = MEMORY_SLOT_PREDICTED << 4;
-			s[i].stride = a[i] - s[i].last;
-			s[i].last = a[i];
 		} else {
-			uint64_t z = nearest(a[i], predicted, s[i].last, e->word, &how);
-			if (z >> MEMORY_CONTEXT_NEAR_BITS)
-				z = nearer(contexts, h->index, i, a[i], z, &how);
-			if (z >> MEMORY_RECENT_NEAR_BITS)
-				put_far(contexts, h->index, i, a[i], how, z, &out);
-			else
-				put_slot(&out, how, z);
-			memory_slot_learn(&s[i], e->word, a[i]);
+			miss = 1;
+			put_plain(contexts, index, i, &s[i], value, word, predicted, &out);
 		}
-		e->word = contexts->word = a[i];
+		contexts->word = word = value;
 	}
-	return out;
+	e->stack = stack;
+	e->word = word;
+	*to = out;
+	return miss;
 }
 
 static uint8_t *put_ticks(
@@ -274,6 +291,66 @@ static uint64_t *same_block(struct target_block_state *b, uint64_t *p, const uin
 	uint64_t *next = same_words(p, to, p[-1]);
 	b->successor.run += (uint32_t)(next - p);
 	return next;
+}
+
+/* All but the tick slots. */
+static inline bool is_predicted(const struct target_encoder *e, const struct memory_slot_state *s,
+	const uint64_t *a, unsigned nr_stack, unsigned plain)
+{
+	uint64_t miss = 0, stack = e->stack, word = e->word;
+	for (unsigned i = 0; i < nr_stack; i++) {
+		miss |= (a[i] - stack) ^ s[i].stride;
+		stack = a[i];
+	}
+	for (unsigned i = nr_stack; i < plain; i++) {
+		miss |= a[i] ^ memory_slot_predicted(&s[i], word);
+		word = a[i];
+	}
+	return !miss;
+}
+
+/* The block at p with its slots, and again as long as it follows itself and is not as predicted.
+ * Returns what comes then. */
+static inline uint64_t *put_blocks(struct target_encoder *e, const struct memory_block_head *h,
+	uint64_t *p, const uint64_t *end, bool jumped, const uint64_t **predicted, uint64_t *run,
+	struct output *to)
+{
+	struct target_block_state *b = &e->block[h->index];
+	struct memory_slot_state *s = &e->slot[e->slot_base[h->index]];
+	struct memory_contexts *contexts = &e->room->contexts;
+	struct output out = *to;
+	const uint64_t head = *p;
+	const size_t words = 1 + (size_t)h->nr_slots;
+	const unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
+	uint64_t miss, nr_predicted = *run;
+	do {
+		uint8_t *how = out.how;
+		uint64_t word = contexts->word;
+		miss = put_slots(e, h, plain, s, p + 1, &out);
+		p += words;
+		if (!miss && !jumped && words == 1 + plain) {
+			out.how = how;
+			contexts->word = word;
+			nr_predicted++;
+			break;
+		}
+		*predicted = p;
+		out.tokens = put(out.tokens,
+			nr_predicted << 2 | (jumped ? MEMORY_TOKEN_BLOCK : MEMORY_TOKEN_SLOTS));
+		nr_predicted = 0;
+		if (jumped)
+			out.tokens = put(out.tokens, h->index);
+		jumped = false;
+		if (words > 1 + plain) {
+			out.ticks = put_ticks(e, h, p - h->nr_slots, out.ticks);
+			break;
+		}
+	} while (miss && words <= (size_t)(end - p) && *p == head &&
+		 b->successor.run < b->successor.trips && ++b->successor.run);
+	b->is_coded = miss && words == 1 + plain;
+	*run = nr_predicted;
+	*to = out;
+	return p;
 }
 
 /* Tries a copy at p, whose block was last seen `distance` before. False: it would be too short, and
@@ -334,55 +411,40 @@ size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t 
 				predicted = p + m; /* two more iterations before the next attempt */
 			}
 		}
-		b->position = (uint32_t)(p - words);
-		b->piece = e->piece;
-		uint64_t *a = p + 1;
-		uint64_t miss = 0, stack = e->stack, word = e->word;
-		p = a + nr_slots;
-		for (unsigned i = 0; i < nr_stack; i++) {
-			miss |= (a[i] - stack) ^ s[i].stride;
-			stack = a[i];
-		}
-		for (unsigned i = nr_stack; i < plain; i++) {
-			miss |= a[i] ^ memory_slot_predicted(&s[i], word);
-			word = a[i];
-		}
 		bool jumped = memory_successor(before, e->previous) != h->index;
 		memory_successor_learn(before, e->previous, h->index);
 		e->previous = h->index;
-		if (LIKELY(!miss && !jumped)) {
-			for (unsigned i = nr_stack; i < plain; i++) {
-				s[i].stride = a[i] - s[i].last;
-				s[i].last = a[i];
-			}
-			e->stack = stack;
-			e->word = word;
-			if (UNLIKELY(plain < nr_slots)) {
-				predicted = p;
-				e->room->contexts.word =
-					plain > nr_stack ? word : e->room->contexts.word;
-				out.tokens = put(out.tokens, run << 2 | MEMORY_TOKEN_END);
-				out.ticks = put_ticks(e, h, a, out.ticks);
-				run = 0;
-				continue;
-			}
-			run++;
-			if (!nr_slots && b->successor.run < b->successor.trips) {
-				const uint64_t *first = p;
-				p = same_block(b, p, end);
-				run += (uint64_t)(p - first);
-				b->position = (uint32_t)(p - 1 - words);
-			}
+		b->piece = e->piece;
+		b->position = (uint32_t)(p - words);
+		if (jumped || b->is_coded || !is_predicted(e, s, p + 1, nr_stack, plain)) {
+			p = put_blocks(e, h, p, end, jumped, &predicted, &run, &out);
+			b->position = (uint32_t)(p - words) - (1 + nr_slots);
 			continue;
 		}
-		predicted = p;
-		out.tokens = put(
-			out.tokens, run << 2 | (jumped ? MEMORY_TOKEN_BLOCK : MEMORY_TOKEN_SLOTS));
-		run = 0;
-		if (jumped)
-			out.tokens = put(out.tokens, h->index);
-		out = put_slots(e, h, s, a, out);
-		out.ticks = put_ticks(e, h, a, out.ticks);
+		uint64_t *a = p + 1;
+		p = a + nr_slots;
+		for (unsigned i = nr_stack; i < plain; i++) {
+			s[i].stride = a[i] - s[i].last;
+			s[i].last = a[i];
+		}
+		e->stack = nr_stack ? a[nr_stack - 1] : e->stack;
+		e->word = plain > nr_stack ? a[plain - 1] : e->word;
+		if (UNLIKELY(plain < nr_slots)) {
+			predicted = p;
+			e->room->contexts.word =
+				plain > nr_stack ? a[plain - 1] : e->room->contexts.word;
+			out.tokens = put(out.tokens, run << 2 | MEMORY_TOKEN_END);
+			out.ticks = put_ticks(e, h, a, out.ticks);
+			run = 0;
+			continue;
+		}
+		run++;
+		if (!nr_slots && b->successor.run < b->successor.trips) {
+			const uint64_t *first = p;
+			p = same_block(b, p, end);
+			run += (uint64_t)(p - first);
+			b->position = (uint32_t)(p - 1 - words);
+		}
 	}
 	out.tokens = put(out.tokens, run << 2 | MEMORY_TOKEN_END);
 	planes->nr[MEMORY_PLANE_TOKENS] = (size_t)(out.tokens - planes->byte[MEMORY_PLANE_TOKENS]);
@@ -390,6 +452,13 @@ size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t 
 	planes->nr[MEMORY_PLANE_SLOTS] = (size_t)(out.slots - planes->byte[MEMORY_PLANE_SLOTS]);
 	planes->nr[MEMORY_PLANE_TICKS] = (size_t)(out.ticks - planes->byte[MEMORY_PLANE_TICKS]);
 	return (size_t)(p - words);
+}
+
+/* (Valgrind's tool has a memcpy that goes byte by byte.) */
+static inline uint8_t *copy(uint8_t *to, const uint8_t *from, size_t nr)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(nr) : : "memory");
+	return to;
 }
 
 uint8_t *longpole_target_encode_piece(
@@ -403,9 +472,7 @@ uint8_t *longpole_target_encode_piece(
 	out = put(out, piece->lasted_ticks);
 	for (unsigned i = 0; i < MEMORY_PLANES; i++)
 		out = put(out, planes->nr[i]);
-	for (unsigned i = 0; i < MEMORY_PLANES; i++) {
-		memcpy(out, planes->byte[i], planes->nr[i]);
-		out += planes->nr[i];
-	}
+	for (unsigned i = 0; i < MEMORY_PLANES; i++)
+		out = copy(out, planes->byte[i], planes->nr[i]);
 	return out;
 }

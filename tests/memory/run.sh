@@ -123,6 +123,26 @@ watched watched-basics basics.c -O2
 watched watched-vectors vectors.c -O3 -ffast-math
 watched watched-threads threads.c -O2
 
+# Instructions that compute the same address have one word of it, and those that only look so have not.
+slots() {
+	local why='' few many
+	selected slots || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip slots: Valgrind's tool is not here"
+		return
+	fi
+	gcc -w -O1 -o slots "$here/slots.c" || why="does not build"
+	words() { "$LONGPOLE" record --level 3 --recorder=valgrind -o slots.lpt -- ./slots "$1" 2>&1 | sed -n 's/.* threads\{0,1\}, \([0-9,]*\) words.*/\1/p' | tr -d ,; }
+	few=$(words 2000)
+	"$accesses" slots.lpt 0 2>err | grep -E '^[LSA] 1000[0-9a-f]{5} ' >slots.seen
+	many=$(words 12000)
+	[[ -n $why ]] || cmp -s slots.seen <(./slots 2000 list) || why="the accesses differ: $(diff slots.seen <(./slots 2000 list) | sed -n 2p)"
+	# in a round six addresses, which stores were silent, some blocks (10 words; 15 when only constants were looked through)
+	[[ -n $why ]] || (((many - few) / 10000 <= 12)) || why="$few and $many words"
+	result slots "$why"
+}
+slots
+
 # A handler under Valgrind sees what the registers were.
 handler() {
 	local why=''

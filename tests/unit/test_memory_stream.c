@@ -243,6 +243,36 @@ static void test_round_trip(void **state)
 	memory_tables_fini(&t);
 }
 
+/* Whether a block was coded last time is what the encoder expects, and nothing that is in a stream:
+ * neither in the words nor in the bytes. */
+static void test_expected_coded(void **state)
+{
+	static uint8_t first[MEMORY_CHUNK_MAX_BYTES];
+	static uint64_t words[MEMORY_PIECE_WORDS];
+	uint64_t seed = 1234567;
+	(void)state;
+	make_program(&program);
+	for (unsigned round = 0; round < 40; round++) {
+		struct target_piece piece = {.words = raw, .nr = random_words(&seed)};
+		memcpy(words, raw, piece.nr * sizeof *raw);
+		struct target_encoder e = make_encoder(false);
+		longpole_target_encode_start(&e, 0);
+		size_t bytes = (size_t)(longpole_target_encode_piece(&e, &piece, first) - first);
+		for (unsigned how = 0; how < 3; how++) {
+			e = make_encoder(false);
+			for (unsigned i = 0; i < BLOCKS; i++)
+				block_state[i].is_coded = how == 1 || (how == 2 && i % 2);
+			memcpy(raw, words, piece.nr * sizeof *raw);
+			longpole_target_encode_start(&e, 0);
+			size_t again =
+				(size_t)(longpole_target_encode_piece(&e, &piece, chunk) - chunk);
+			assert_int_equal(piece.done, piece.nr);
+			assert_int_equal(again, bytes);
+			assert_memory_equal(chunk, first, bytes);
+		}
+	}
+}
+
 static _Alignas(8) uint8_t raw_chunk[MEMORY_CHUNK_MAX_BYTES];
 
 /* Heads [from, to) of a module that came then, at the program's own addresses. */
@@ -568,6 +598,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_expected_coded),
 		cmocka_unit_test(test_raw),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_stamps),
