@@ -238,6 +238,10 @@ enum base_status memory_cdat_store(
  */
 bool memory_cdat_load_plainly(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, enum base_status *ret);
+/* Of those, so many in a row, by one processor and of lines with the same sharers and home: only
+ * the counts. */
+void memory_cdat_count_plainly(
+	struct memory_cdat *c, uint32_t processor, uint32_t sharers, uint32_t home, uint64_t nr);
 enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint64_t line);
 enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t line, bool in);
 /* No cache has the line any more, and memory has its data. */

@@ -92,16 +92,16 @@ static inline struct copies count_copies(const struct request *r)
 }
 
 /* Counts of the state table. */
-static inline void note_states(const struct request *r, unsigned type)
+static inline void note_states(const struct request *r, unsigned type, uint64_t nr)
 {
 	struct memory_cdat *c = r->c;
 	struct memory_cdat_state_table *t = &c->open->states;
 	struct copies found = c->sets.wide || c->options.general ? list_copies(r) : count_copies(r);
 	if (status_of(r->line) == MEMORY_CDAT_SHARED && found.elsewhere) {
-		t->remote_shared++;
-		t->remote_sharers += found.nr;
+		t->remote_shared += nr;
+		t->remote_sharers += nr * found.nr;
 	}
-	t->count[type][r->home != r->node][found.where][status_of(r->line) - 1]++;
+	t->count[type][r->home != r->node][found.where][status_of(r->line) - 1] += nr;
 }
 
 static int32_t requester(const struct request *r)
@@ -130,7 +130,7 @@ static void tell(const struct request *r, unsigned code, int32_t from, int32_t t
 static void tell_general(const struct request *r, unsigned code, unsigned type, int32_t processor)
 {
 	struct memory_cdat *c = r->c;
-	note_states(r, type);
+	note_states(r, type, 1);
 	if (c->options.general) {
 		struct memory_cdat_transaction t = {.clock = c->clock,
 			.line = r->number << c->line_shift,
@@ -641,6 +641,39 @@ enum base_status memory_cdat_load_miss(
 	return s == BASE_OK ? finish_request(&r) : s;
 }
 
+/* So many loads in a row that memory answers, of lines that are shared as this one. */
+static inline void count_plainly(
+	struct memory_cdat *c, uint32_t processor, struct cdat_line *l, uint32_t home, uint64_t nr)
+{
+	struct cdat_processor *p = &c->processor[processor];
+	const struct request r = {.c = c,
+		.line = l,
+		.processor = processor,
+		.unit = p->unit,
+		.node = p->node,
+		.home = home};
+	struct memory_cdat_phase *open = c->open;
+	struct memory_cdat_flow *f = &open->flow[MEMORY_CDAT_DATA];
+	bool local = r.home == r.node;
+	note_states(&r, MEMORY_CDAT_read_shar_or_priv - 1, nr);
+	open->requests += nr;
+	open->transactions[MEMORY_CDAT_read_shar_or_priv] += nr;
+	open->transactions[MEMORY_CDAT_data_shar] += nr;
+	open->critical += 2 * nr;
+	f->misses += nr;
+	*(local ? &f->local : &f->remote) += nr;
+	*(local ? &f->local_memory : &f->remote_memory) += nr;
+	if (c->config.cycle_ps)
+		p->time_ps += nr * (local ? c->config.local_memory_ps : c->config.remote_memory_ps);
+}
+
+void memory_cdat_count_plainly(
+	struct memory_cdat *c, uint32_t processor, uint32_t sharers, uint32_t home, uint64_t nr)
+{
+	struct cdat_line l = {.state = MEMORY_CDAT_SHARED, .sharers = sharers};
+	count_plainly(c, processor, &l, home, nr);
+}
+
 bool memory_cdat_load_plainly(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, enum base_status *ret)
 {
@@ -649,35 +682,17 @@ bool memory_cdat_load_plainly(
 		return false;
 	struct cdat_processor *p = &c->processor[processor];
 	struct cdat_line *l = &k->line[cdat_line_index(c, line)];
-	const struct request r = {.c = c,
-		.line = l,
-		.processor = processor,
-		.unit = p->unit,
-		.node = p->node,
-		.home = c->home[k->home].node};
 	if (l->owner || l->state != MEMORY_CDAT_SHARED)
 		return false;
-	struct memory_cdat_phase *open = c->open;
-	struct memory_cdat_flow *f = &open->flow[MEMORY_CDAT_DATA];
-	bool local = r.home == r.node;
-	note_states(&r, MEMORY_CDAT_read_shar_or_priv - 1);
-	open->requests++;
-	open->transactions[MEMORY_CDAT_read_shar_or_priv]++;
-	open->transactions[MEMORY_CDAT_data_shar]++;
-	open->critical += 2;
-	f->misses++;
-	*(local ? &f->local : &f->remote) += 1;
-	*(local ? &f->local_memory : &f->remote_memory) += 1;
-	if (c->config.cycle_ps)
-		p->time_ps += local ? c->config.local_memory_ps : c->config.remote_memory_ps;
-	*ret = memory_sets_add(&c->sets, &l->sharers, r.unit);
+	count_plainly(c, processor, l, c->home[k->home].node, 1);
+	*ret = memory_sets_add(&c->sets, &l->sharers, p->unit);
 	uint64_t victim = memory_cdat_cache_push(&p->data, line);
 	if (victim == UINT64_MAX || *ret != BASE_OK)
 		return true;
 	k = cdat_chunk_at(c, victim << c->line_shift);
 	BASE_ASSUME(k);
-	if (k->has_code || k->line[cdat_line_index(c, victim)].owner == r.unit + 1)
-		*ret = memory_cdat_left(c, r.unit, victim);
+	if (k->has_code || k->line[cdat_line_index(c, victim)].owner == p->unit + 1)
+		*ret = memory_cdat_left(c, p->unit, victim);
 	return true; /* else a shared copy goes in silence */
 }
 

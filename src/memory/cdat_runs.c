@@ -9,6 +9,11 @@
  * meanwhile, and in a piece it is known where everybody stores: an access is *free* when no other
  * thread may change its line in these pieces, and, for a store, no other thread may load it.
  * (An invalidation of another line of the same set leaves the order of the rest as it is.)
+ *
+ * Nor does it wait with a load that misses, where all threads that may touch the line in these
+ * pieces are known to the directory as sharers of it: then nothing but the thread's own cache
+ * changes. That takes that no other thread stores anything (it might invalidate what is in the same
+ * set, and what has to go would be another line), and that what has to go does so in silence.
  */
 #include "memory/cdat_private.h"
 #include "memory/order_private.h"
@@ -26,6 +31,11 @@ struct cdat_part { /* an access or a fetch in the body of a loop */
 	uint8_t kind;
 	bool free;
 	bool absent; /* its line is not in the thread's cache, and a load waits for it */
+	bool ahead;  /* a load that may miss ahead of its turn, when its lines' sharers have `units`
+		      */
+	uint32_t units;         /* whose threads touch these lines */
+	uint32_t sharers, home; /* of the latest lines that it missed so, */
+	uint64_t nr_misses;     /* and how many: to be counted */
 };
 
 /* ---- the parts of a piece ----------------------------------------------------------------------
@@ -141,28 +151,18 @@ static bool disturbs(const struct cdat_run *run, const struct cdat_part *one,
 	return (store || other_store) && meets(one, other);
 }
 
+static bool may_store(const struct cdat_part *p)
+{
+	return p->kind == MEMORY_STORE || p->kind == MEMORY_ATOMIC;
+}
+
 /* All parts are free but those that meet another thread's store, or their own store's code. */
 static void find_free(struct memory_cdat *c, const struct memory_steps *steps)
 {
-	uint64_t nr_parts = 0, nr_stores = 0, nr_accesses = 0;
-	for (size_t i = 0; i < steps->nr_pieces; i++) {
-		const struct cdat_run *r = &c->run[steps->piece[i].thread];
-		nr_parts += r->nr;
-		nr_accesses += (r->end - r->iteration) * r->nr;
-		for (uint32_t k = 0; k < r->nr; k++)
-			nr_stores +=
-				r->part[k].kind == MEMORY_STORE || r->part[k].kind == MEMORY_ATOMIC;
-	}
-	/* To look must not take longer than to do it. */
-	bool worth = has_own_hits(c) && nr_parts * nr_stores <= nr_accesses;
-	for (size_t i = 0; i < nr_parts; i++)
-		c->part[i].free = worth;
-	if (!worth || !nr_stores)
-		return;
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
 		const struct cdat_run *r = &c->run[steps->piece[i].thread];
 		for (struct cdat_part *p = r->part; p < r->part + r->nr; p++) {
-			if (p->kind != MEMORY_STORE && p->kind != MEMORY_ATOMIC)
+			if (!may_store(p))
 				continue;
 			for (size_t k = 0; k < steps->nr_pieces; k++) {
 				const struct cdat_run *o = &c->run[steps->piece[k].thread];
@@ -175,6 +175,58 @@ static void find_free(struct memory_cdat *c, const struct memory_steps *steps)
 			}
 		}
 	}
+}
+
+/* Whose threads touch what one part does? */
+static uint32_t units_at(
+	const struct memory_cdat *c, const struct memory_steps *steps, const struct cdat_part *p)
+{
+	uint32_t units = 0;
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		for (const struct cdat_part *q = r->part; q < r->part + r->nr; q++)
+			if (meets(p, q)) {
+				units |= UINT32_C(1) << c->processor[r->processor].unit;
+				break;
+			}
+	}
+	return units;
+}
+
+static void find_ahead(struct memory_cdat *c, const struct memory_steps *steps, uint64_t nr_stores)
+{
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		uint64_t own_stores = 0;
+		for (uint32_t k = 0; k < r->nr; k++)
+			own_stores += may_store(&r->part[k]);
+		if (nr_stores != own_stores)
+			continue;
+		for (struct cdat_part *p = r->part; p < r->part + r->nr; p++) {
+			p->ahead = p->kind == MEMORY_LOAD && p->free;
+			p->units = p->ahead ? units_at(c, steps, p) : 0;
+		}
+	}
+}
+
+/* To look must not take longer than to do it. */
+static void look_at_parts(struct memory_cdat *c, const struct memory_steps *steps)
+{
+	uint64_t nr_parts = 0, nr_stores = 0, nr_accesses = 0;
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		nr_parts += r->nr;
+		nr_accesses += (r->end - r->iteration) * r->nr;
+		for (uint32_t k = 0; k < r->nr; k++)
+			nr_stores += may_store(&r->part[k]);
+	}
+	bool worth = has_own_hits(c) && nr_parts * nr_stores <= nr_accesses;
+	for (size_t i = 0; i < nr_parts; i++)
+		c->part[i].free = worth;
+	if (worth && nr_stores)
+		find_free(c, steps);
+	if (worth && c->plain && nr_parts * nr_parts <= nr_accesses)
+		find_ahead(c, steps, nr_stores);
 }
 
 /* ---- running -----------------------------------------------------------------------------------
@@ -199,6 +251,42 @@ static inline bool take_hit(struct memory_cdat *c, struct cdat_run *r, struct cd
 			memory_cdat_cache_use(k, line, way);
 	}
 	r->hits++;
+	return true;
+}
+
+static void count_misses(struct memory_cdat *c, const struct cdat_run *r, struct cdat_part *p)
+{
+	if (p->nr_misses)
+		memory_cdat_count_plainly(c, r->processor, p->sharers, p->home, p->nr_misses);
+	p->nr_misses = 0;
+}
+
+/* A load that missed, and all that it does, when that is nobody else's matter. */
+static inline bool take_miss(struct memory_cdat *c, struct cdat_run *r, struct cdat_part *p)
+{
+	struct cdat_processor *own = &c->processor[r->processor];
+	uint64_t line = p->address >> c->line_shift;
+	const struct cdat_chunk *k = cdat_chunk_at(c, p->address);
+	if (!p->ahead || !p->absent || !k || k->has_code)
+		return false;
+	const struct cdat_line *l = &k->line[cdat_line_index(c, line)];
+	if (l->owner || l->state != MEMORY_CDAT_SHARED || p->units & ~l->sharers)
+		return false;
+	uint64_t last = cdat_set(&own->data, line)[own->data.ways - 1];
+	if (last) {
+		uint64_t victim = (last >> 1) - 1;
+		const struct cdat_chunk *of = cdat_chunk_at(c, victim << c->line_shift);
+		if (of->line[cdat_line_index(c, victim)].owner == own->unit + 1)
+			return false;
+	}
+	uint32_t home = c->home[k->home].node;
+	if (BASE_UNLIKELY(l->sharers != p->sharers || home != p->home)) {
+		count_misses(c, r, p);
+		p->sharers = l->sharers;
+		p->home = home;
+	}
+	p->nr_misses++;
+	(void)memory_cdat_cache_push(&own->data, line);
 	return true;
 }
 
@@ -265,7 +353,8 @@ static inline bool find_next(struct memory_cdat *c, struct cdat_run *r)
 		int64_t due = (int64_t)r->clock + p->key_due;
 		r->due = due > r->due ? due : r->due;
 		if (!p->free ||
-			!(p->kind == MEMORY_BLOCK ? take_fetch(c, r, p) : take_hit(c, r, p)))
+			!(p->kind == MEMORY_BLOCK ? take_fetch(c, r, p)
+						  : take_hit(c, r, p) || take_miss(c, r, p)))
 			return true;
 		p->address += p->stride_bytes;
 		r->at++;
@@ -324,7 +413,7 @@ static enum base_status make_parts(struct memory_cdat *c, const struct memory_st
 		begin_run(c, p, &c->part[nr]);
 		nr += c->run[p->thread].nr;
 	}
-	find_free(c, steps);
+	look_at_parts(c, steps);
 	return BASE_OK;
 }
 
@@ -347,6 +436,8 @@ enum base_status memory_cdat_pieces(struct memory_cdat *c, const struct memory_s
 	}
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
 		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		for (uint32_t k = 0; k < r->nr; k++)
+			count_misses(c, r, &r->part[k]);
 		c->open->flow[MEMORY_CDAT_DATA].hits += r->hits;
 		c->open->flow[MEMORY_CDAT_INSTRUCTIONS].hits += r->code_hits;
 	}
