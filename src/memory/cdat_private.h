@@ -6,6 +6,8 @@
 #include "memory/cdat.h"
 #include "memory/sets.h"
 
+#include <string.h>
+
 enum {
 	CHUNK_SHIFT = 12, /* the directory is kept in pieces of 4 KiB of addresses */
 	CHUNK_BYTES = 1 << CHUNK_SHIFT,
@@ -15,7 +17,7 @@ enum {
 
 /* Tags only; what a copy is worth, the directory knows. A way is (line + 1) << 1, plus 1 when the
  * processor may store without asking (its copy is known to be dirty). The first way of a set was
- * used (FIFO: filled) last. */
+ * used (FIFO: filled) last; free ways, 0, are the last ones. */
 struct cdat_cache {
 	uint32_t sets, ways;
 	uint32_t set_mask; /* sets - 1, when that is a power of two; else 0 */
@@ -70,6 +72,7 @@ struct cdat_run {                  /* where a thread is in its piece of a loop (
 	int64_t due;                                   /* the turn that it waits for */
 	uint64_t plain_code;                           /* fetches in a row that changed nothing */
 	uint64_t hits, code_hits;
+	bool in_order; /* accesses alone, and each is due no sooner than the one before it */
 };
 
 struct memory_cdat {
@@ -135,6 +138,20 @@ static inline uint32_t cdat_find(const struct cdat_cache *k, uint64_t line)
 	return ways;
 }
 
+/* Puts a line into its set, without versions, and not by RANDOM; returns the line that had to go,
+ * or UINT64_MAX. */
+static inline uint64_t cdat_push(uint64_t *set, uint32_t ways, uint64_t line)
+{
+	uint64_t last = set[ways - 1];
+	if (ways == 8)
+		memmove(set + 1, set, 7 * sizeof *set);
+	else
+		for (uint32_t i = ways - 1; i > 0; i--)
+			set[i] = set[i - 1];
+	*set = (line + 1) << 1;
+	return last ? (last >> 1) - 1 : UINT64_MAX;
+}
+
 static inline bool cdat_has(const struct cdat_cache *k, uint64_t line)
 {
 	return k->ways && cdat_find(k, line) < k->ways;
@@ -182,12 +199,10 @@ enum base_status memory_cdat_cache_init(struct cdat_cache *k, uint64_t size_byte
 	uint64_t line_bytes, bool versions);
 void memory_cdat_cache_fini(struct cdat_cache *k);
 /* A hit: the way becomes the first. */
-void memory_cdat_cache_use(struct cdat_cache *k, uint64_t line, uint32_t way);
+void memory_cdat_cache_use(const struct cdat_cache *k, uint64_t line, uint32_t way);
 /* Puts a line in; *ret_victim is the line that had to go, UINT64_MAX: none. */
 void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t line,
 	uint32_t version, uint64_t *ret_victim, uint32_t *ret_version);
-/* The same without versions, and not by RANDOM: returns the victim. */
-uint64_t memory_cdat_cache_push(struct cdat_cache *k, uint64_t line);
 /* Takes it out, if it is there; true: it was, *ret_version its data. */
 bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version);
 

@@ -686,7 +686,7 @@ bool memory_cdat_load_plainly(
 		return false;
 	count_plainly(c, processor, l, c->home[k->home].node, 1);
 	*ret = memory_sets_add(&c->sets, &l->sharers, p->unit);
-	uint64_t victim = memory_cdat_cache_push(&p->data, line);
+	uint64_t victim = cdat_push(cdat_set(&p->data, line), p->data.ways, line);
 	if (victim == UINT64_MAX || *ret != BASE_OK)
 		return true;
 	k = cdat_chunk_at(c, victim << c->line_shift);

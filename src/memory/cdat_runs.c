@@ -33,9 +33,12 @@ struct cdat_part { /* an access or a fetch in the body of a loop */
 	bool absent; /* its line is not in the thread's cache, and a load waits for it */
 	bool ahead;  /* a load that may miss ahead of its turn, when its lines' sharers have `units`
 		      */
-	uint32_t units;         /* whose threads touch these lines */
-	uint32_t sharers, home; /* of the latest lines that it missed so, */
-	uint64_t nr_misses;     /* and how many: to be counted */
+	uint32_t units;      /* whose threads touch these lines */
+	struct cdat_misses { /* that it had so, of lines with these sharers, and home: to be counted
+			      */
+		uint64_t nr;
+		uint32_t sharers, home;
+	} misses[4]; /* by the home */
 };
 
 /* ---- the parts of a piece ----------------------------------------------------------------------
@@ -92,6 +95,18 @@ static void wait_over(struct cdat_run *r, int64_t left_out)
 	wait_for(&r->part[0], &left_out);
 }
 
+/* Does each part wait for a turn that is not before that of the part before it? */
+static bool is_in_order(const struct cdat_run *r)
+{
+	if (r->nr_code || !r->nr)
+		return false;
+	int64_t before = r->part[r->nr - 1].key_due - (int64_t)r->per_iteration;
+	for (uint32_t i = 0; i < r->nr; before = r->part[i++].key_due)
+		if (r->part[i].key_due < before)
+			return false;
+	return true;
+}
+
 static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struct cdat_part *part)
 {
 	struct cdat_run *r = &c->run[p->thread];
@@ -133,6 +148,7 @@ static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struc
 			find_lines(c, q, end - begin);
 	}
 	wait_over(r, left_out);
+	r->in_order = is_in_order(r);
 }
 
 static bool meets(const struct cdat_part *a, const struct cdat_part *b)
@@ -232,61 +248,70 @@ static void look_at_parts(struct memory_cdat *c, const struct memory_steps *step
 /* ---- running -----------------------------------------------------------------------------------
  */
 
-/* A hit of the thread's own cache, and all that it does; false: it is none, and nothing is done. */
-static inline bool take_hit(struct memory_cdat *c, struct cdat_run *r, struct cdat_part *p)
+static void count_misses(struct memory_cdat *c, const struct cdat_run *r, struct cdat_misses *m)
 {
-	struct cdat_cache *k = &c->processor[r->processor].data;
+	if (m->nr)
+		memory_cdat_count_plainly(c, r->processor, m->sharers, m->home, m->nr);
+	m->nr = 0;
+}
+
+/* A load that missed, and all that it does, when that is nobody else's matter. */
+static BASE_INLINE bool take_miss(struct memory_cdat *c, const struct cdat_run *r,
+	struct cdat_part *p, uint64_t line, uint64_t *set, uint32_t ways)
+{
+	uint32_t owner = c->processor[r->processor].unit + 1;
+	const struct cdat_chunk *k = cdat_chunk_at(c, p->address);
+	if (!p->ahead || !k || k->has_code)
+		return false;
+	const struct cdat_line *l = &k->line[cdat_line_index(c, line)];
+	if (l->owner || l->state != MEMORY_CDAT_SHARED || p->units & ~l->sharers)
+		return false;
+	uint64_t last = set[ways - 1];
+	if (last) {
+		uint64_t victim = (last >> 1) - 1;
+		const struct cdat_chunk *of = cdat_chunk_at(c, victim << c->line_shift);
+		if (of->line[cdat_line_index(c, victim)].owner == owner)
+			return false;
+	}
+	uint32_t home = c->home[k->home].node;
+	struct cdat_misses *m = &p->misses[home % BASE_COUNT(p->misses)];
+	if (BASE_UNLIKELY(l->sharers != m->sharers || home != m->home)) {
+		count_misses(c, r, m);
+		m->sharers = l->sharers;
+		m->home = home;
+	}
+	m->nr++;
+	(void)cdat_push(set, ways, line);
+	return true;
+}
+
+/* An access that is nobody else's matter, and all that it does; false: it is none, and nothing is
+ * done. k: the thread's own cache. */
+static BASE_INLINE bool take_access(struct memory_cdat *c, const struct cdat_cache *k,
+	uint32_t ways, struct cdat_run *r, struct cdat_part *p)
+{
 	uint64_t line = p->address >> c->line_shift;
 	bool store = p->kind != MEMORY_LOAD;
+	uint64_t tag = (line + 1) << 1;
+	size_t at = k->set_mask || k->sets == 1 ? line & k->set_mask : line % k->sets;
+	uint64_t *w = k->way + at * ways;
 	p->absent = false;
-	if ((p->address + p->size_bytes - 1) >> c->line_shift != line)
+	if (BASE_UNLIKELY((p->address + p->size_bytes - 1) >> c->line_shift != line))
 		return false;
-	uint64_t tag = (line + 1) << 1, *w = cdat_set(k, line);
-	if (BASE_UNLIKELY((*w | !store) != (tag | 1))) {
-		uint32_t way = cdat_find(k, line);
-		p->absent = way >= k->ways && !store;
-		if (way >= k->ways || (store && !(w[way] & 1)))
+	if ((*w | !store) != (tag | 1)) {
+		uint32_t way = 1;
+		for (; way < ways && (w[way] ^ tag) > 1; way++)
+			;
+		if (way >= ways) {
+			p->absent = !store;
+			return p->absent && take_miss(c, r, p, line, w, ways);
+		}
+		if (store && !(w[way] & 1))
 			return false;
 		if (c->config.replacement == MEMORY_CDAT_LRU)
 			memory_cdat_cache_use(k, line, way);
 	}
 	r->hits++;
-	return true;
-}
-
-static void count_misses(struct memory_cdat *c, const struct cdat_run *r, struct cdat_part *p)
-{
-	if (p->nr_misses)
-		memory_cdat_count_plainly(c, r->processor, p->sharers, p->home, p->nr_misses);
-	p->nr_misses = 0;
-}
-
-/* A load that missed, and all that it does, when that is nobody else's matter. */
-static inline bool take_miss(struct memory_cdat *c, struct cdat_run *r, struct cdat_part *p)
-{
-	struct cdat_processor *own = &c->processor[r->processor];
-	uint64_t line = p->address >> c->line_shift;
-	const struct cdat_chunk *k = cdat_chunk_at(c, p->address);
-	if (!p->ahead || !p->absent || !k || k->has_code)
-		return false;
-	const struct cdat_line *l = &k->line[cdat_line_index(c, line)];
-	if (l->owner || l->state != MEMORY_CDAT_SHARED || p->units & ~l->sharers)
-		return false;
-	uint64_t last = cdat_set(&own->data, line)[own->data.ways - 1];
-	if (last) {
-		uint64_t victim = (last >> 1) - 1;
-		const struct cdat_chunk *of = cdat_chunk_at(c, victim << c->line_shift);
-		if (of->line[cdat_line_index(c, victim)].owner == own->unit + 1)
-			return false;
-	}
-	uint32_t home = c->home[k->home].node;
-	if (BASE_UNLIKELY(l->sharers != p->sharers || home != p->home)) {
-		count_misses(c, r, p);
-		p->sharers = l->sharers;
-		p->home = home;
-	}
-	p->nr_misses++;
-	(void)memory_cdat_cache_push(&own->data, line);
 	return true;
 }
 
@@ -332,14 +357,44 @@ static void drop_code(struct cdat_run *r)
 	r->end_part = end_part;
 	r->nr_code = 0;
 	wait_over(r, left_out);
+	r->in_order = is_in_order(r);
+}
+
+/* find_next() of accesses that are in the order of their turns. */
+static BASE_INLINE bool go_ahead(
+	struct memory_cdat *c, const struct cdat_cache *k, uint32_t ways, struct cdat_run *r)
+{
+	uint64_t iteration = r->iteration;
+	uint32_t at = r->at;
+	for (;; iteration++, at = 0) {
+		uint32_t nr = iteration < r->end ? r->nr : r->end_part;
+		for (; at < nr; at++) {
+			struct cdat_part *p = &r->part[at];
+			if (!p->free || !take_access(c, k, ways, r, p))
+				goto waits;
+			p->address += p->stride_bytes;
+		}
+		if (iteration >= r->end)
+			return false;
+	}
+waits:
+	r->at = at;
+	r->clock += (iteration - r->iteration) * r->per_iteration;
+	r->iteration = iteration;
+	int64_t due = (int64_t)r->clock + r->part[at].key_due;
+	r->due = due > r->due ? due : r->due;
+	return true;
 }
 
 /* Goes to what has to wait for its turn; false: the piece is over. */
-static inline bool find_next(struct memory_cdat *c, struct cdat_run *r)
+static bool find_next(struct memory_cdat *c, struct cdat_run *r)
 {
+	const struct cdat_cache own = c->processor[r->processor].data, *k = &own;
 	for (;;) {
 		if (r->nr_code && r->plain_code >= r->nr_code)
 			drop_code(r);
+		if (r->in_order)
+			return k->ways == 8 ? go_ahead(c, k, 8, r) : go_ahead(c, k, k->ways, r);
 		if (!r->nr)
 			return false;
 		if (r->at == r->nr) {
@@ -352,9 +407,8 @@ static inline bool find_next(struct memory_cdat *c, struct cdat_run *r)
 		struct cdat_part *p = &r->part[r->at];
 		int64_t due = (int64_t)r->clock + p->key_due;
 		r->due = due > r->due ? due : r->due;
-		if (!p->free ||
-			!(p->kind == MEMORY_BLOCK ? take_fetch(c, r, p)
-						  : take_hit(c, r, p) || take_miss(c, r, p)))
+		if (!p->free || !(p->kind == MEMORY_BLOCK ? take_fetch(c, r, p)
+							  : take_access(c, k, k->ways, r, p)))
 			return true;
 		p->address += p->stride_bytes;
 		r->at++;
@@ -436,8 +490,9 @@ enum base_status memory_cdat_pieces(struct memory_cdat *c, const struct memory_s
 	}
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
 		const struct cdat_run *r = &c->run[steps->piece[i].thread];
-		for (uint32_t k = 0; k < r->nr; k++)
-			count_misses(c, r, &r->part[k]);
+		for (struct cdat_part *p = r->part; p < r->part + r->nr; p++)
+			for (size_t k = 0; k < BASE_COUNT(p->misses); k++)
+				count_misses(c, r, &p->misses[k]);
 		c->open->flow[MEMORY_CDAT_DATA].hits += r->hits;
 		c->open->flow[MEMORY_CDAT_INSTRUCTIONS].hits += r->code_hits;
 	}
