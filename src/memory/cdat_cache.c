@@ -84,10 +84,10 @@ void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t
 	const uint64_t *w = cdat_set(k, line);
 	const uint32_t *v = version_set(k, line);
 	uint32_t at = choose_victim(c, k, w);
-	*ret_victim = w[at] ? (w[at] >> 1) - 1 : UINT64_MAX;
+	*ret_victim = w[at] ? cdat_line_of(w[at]) : UINT64_MAX;
 	*ret_version = v ? v[at] : 0;
 	move_back(k, line, at);
-	put_first(k, line, (line + 1) << 1, version);
+	put_first(k, line, cdat_tag(line), version);
 }
 
 bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version)
@@ -113,7 +113,7 @@ static void clean(struct cdat_cache *k, uint64_t line)
 {
 	uint32_t at = cdat_find(k, line);
 	if (at < k->ways)
-		cdat_set(k, line)[at] &= ~UINT64_C(1);
+		cdat_set(k, line)[at] &= ~(uint64_t)CDAT_MAY_STORE;
 }
 
 /* ---- the levels of a processor

@@ -15,9 +15,14 @@ enum {
 	CHUNK_TOP_BITS = 47 - CHUNK_SHIFT - CHUNK_MIDDLE_BITS,
 };
 
-/* Tags only; what a copy is worth, the directory knows. A way is (line + 1) << 1, plus 1 when the
- * processor may store without asking (its copy is known to be dirty). The first way of a set was
- * used (FIFO: filled) last; free ways, 0, are the last ones. */
+/* Tags only; what a copy is worth, the directory knows. A way is cdat_tag(line) and what is known
+ * of the copy besides. The first way of a set was used (FIFO: filled) last; free ways, 0, are the
+ * last ones. */
+enum {
+	CDAT_MAY_STORE = 1, /* without asking: the copy is dirty */
+	CDAT_SILENT = 2,    /* the processor does not own it: it may go without a word */
+	CDAT_KNOWN = 3,
+};
 struct cdat_cache {
 	uint32_t sets, ways;
 	uint32_t set_mask; /* sets - 1, when that is a power of two; else 0 */
@@ -59,6 +64,7 @@ struct cdat_home { /* a page */
 
 struct cdat_chunk {
 	uint32_t home;   /* index of its page */
+	uint32_t node;   /* where that was at first: always, when the machine is `plain` */
 	uint32_t copies; /* of a replica: the page's when it was filled */
 	bool has_code;   /* something here was fetched: instruction caches may have it */
 	struct cdat_line line[];
@@ -81,7 +87,7 @@ struct memory_cdat {
 	struct memory_cdat_result result;
 	const struct memory_cdat_protocol *protocol;
 	struct memory_sets sets;
-	unsigned line_shift, page_shift;
+	unsigned line_shift, page_shift, chunk_mask; /* lines of a chunk - 1 */
 	uint32_t nr_processors;
 	uint16_t *processor_of; /* thread -> processor */
 	uint32_t nr_threads;
@@ -124,32 +130,45 @@ static inline uint64_t *cdat_set(const struct cdat_cache *k, uint64_t line)
 	return k->way + set * k->ways;
 }
 
+static inline uint64_t cdat_tag(uint64_t line)
+{
+	return (line + 1) << 2;
+}
+
+static inline uint64_t cdat_line_of(uint64_t way)
+{
+	return (way >> 2) - 1;
+}
+
 /* Which way has the line; ways: none. */
 static inline uint32_t cdat_find(const struct cdat_cache *k, uint64_t line)
 {
 	if (!k->ways)
 		return 0;
-	const uint64_t *w = cdat_set(k, line), tag = (line + 1) << 1;
+	const uint64_t *w = cdat_set(k, line), tag = cdat_tag(line);
 	uint32_t ways = k->ways;
 #pragma GCC unroll 8
 	for (uint32_t i = 0; i < ways; i++)
-		if ((w[i] ^ tag) <= 1)
+		if ((w[i] ^ tag) <= CDAT_KNOWN)
 			return i;
 	return ways;
 }
 
-/* Puts a line into its set, without versions, and not by RANDOM; returns the line that had to go,
- * or UINT64_MAX. */
+/* Puts a line that the processor does not own into its set, without versions, and not by RANDOM;
+ * returns the way that had to go, or 0. */
 static inline uint64_t cdat_push(uint64_t *set, uint32_t ways, uint64_t line)
 {
 	uint64_t last = set[ways - 1];
-	if (ways == 8)
-		memmove(set + 1, set, 7 * sizeof *set);
-	else
+	if (ways == 8) {
+		uint64_t others[7];
+		memcpy(others, set, sizeof others);
+		memcpy(set + 1, others, sizeof others);
+	} else {
 		for (uint32_t i = ways - 1; i > 0; i--)
 			set[i] = set[i - 1];
-	*set = (line + 1) << 1;
-	return last ? (last >> 1) - 1 : UINT64_MAX;
+	}
+	*set = cdat_tag(line) | CDAT_SILENT;
+	return last;
 }
 
 static inline bool cdat_has(const struct cdat_cache *k, uint64_t line)
@@ -167,7 +186,7 @@ static inline struct cdat_chunk *cdat_chunk_at(const struct memory_cdat *c, uint
 
 static inline size_t cdat_line_index(const struct memory_cdat *c, uint64_t line)
 {
-	return line & ((CHUNK_BYTES >> c->line_shift) - 1u);
+	return line & c->chunk_mask;
 }
 
 /* May an instruction cache have it? */
@@ -177,12 +196,18 @@ static inline bool cdat_is_code(const struct memory_cdat *c, uint64_t line)
 	return k && k->has_code;
 }
 
+/* Is this the way of a line that may be used so, without asking? */
+static inline bool cdat_is_first(uint64_t way, uint64_t line, bool store)
+{
+	return (way | CDAT_SILENT | !store) == (cdat_tag(line) | CDAT_KNOWN);
+}
+
 /* What was used last in its set is used again, and nothing changes by it. */
 static inline bool cdat_is_plain_hit(
 	const struct memory_cdat *c, const struct cdat_cache *k, uint64_t line, bool store)
 {
 	uint64_t way = k->ways ? *cdat_set(k, line) : 0;
-	return (way | !store) == ((line + 1) << 1 | 1) && !c->options.check;
+	return cdat_is_first(way, line, store) && !c->options.check;
 }
 
 /* The directory's entry of what comes a few steps later. (Inlined by force: gcc 12 takes a function

@@ -543,7 +543,8 @@ static const char *copy_fault(const struct memory_cdat *c, const struct cdat_lin
 		return "has a stale copy";
 	if (l->state == MEMORY_CDAT_EXCLUSIVE && l->owner != unit + 1)
 		return "has a copy of a line that is private elsewhere";
-	if (w[way] & 1 && (l->owner != unit + 1 || !l->dirty || l->state != MEMORY_CDAT_EXCLUSIVE))
+	if (w[way] & CDAT_MAY_STORE &&
+		(l->owner != unit + 1 || !l->dirty || l->state != MEMORY_CDAT_EXCLUSIVE))
 		return "would store without asking";
 	return NULL;
 }
@@ -560,7 +561,7 @@ static const char *unit_fault(
 		bool has = memory_cdat_holds_alone(&c->processor[p], line, &version);
 		*ret_at = has ? p : *ret_at;
 		nr += has;
-		alone += way < k->ways && cdat_set(k, line)[way] & 1;
+		alone += way < k->ways && cdat_set(k, line)[way] & CDAT_MAY_STORE;
 	}
 	if (alone && nr > 1)
 		return "has a copy of a line that another one beside it would store to without "
@@ -684,11 +685,12 @@ bool memory_cdat_load_plainly(
 	struct cdat_line *l = &k->line[cdat_line_index(c, line)];
 	if (l->owner || l->state != MEMORY_CDAT_SHARED)
 		return false;
-	count_plainly(c, processor, l, c->home[k->home].node, 1);
+	count_plainly(c, processor, l, k->node, 1);
 	*ret = memory_sets_add(&c->sets, &l->sharers, p->unit);
-	uint64_t victim = cdat_push(cdat_set(&p->data, line), p->data.ways, line);
-	if (victim == UINT64_MAX || *ret != BASE_OK)
+	uint64_t last = cdat_push(cdat_set(&p->data, line), p->data.ways, line);
+	if (!last || last & CDAT_SILENT || *ret != BASE_OK)
 		return true;
+	uint64_t victim = cdat_line_of(last);
 	k = cdat_chunk_at(c, victim << c->line_shift);
 	BASE_ASSUME(k);
 	if (k->has_code || k->line[cdat_line_index(c, victim)].owner == p->unit + 1)
@@ -708,7 +710,7 @@ static void stored(struct request *r)
 	r->line->dirty = true;
 	(void)memory_cdat_cache_drop(&p->code, r->number, &ignored);
 	if (way < p->data.ways)
-		cdat_set(&p->data, r->number)[way] |= 1;
+		cdat_set(&p->data, r->number)[way] = cdat_tag(r->number) | CDAT_MAY_STORE;
 	for (size_t i = 0; p->data.version && i < BASE_COUNT(level); i++) {
 		way = cdat_find(level[i], r->number);
 		if (way < level[i]->ways)

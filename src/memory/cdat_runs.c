@@ -267,13 +267,13 @@ static BASE_INLINE bool take_miss(struct memory_cdat *c, const struct cdat_run *
 	if (l->owner || l->state != MEMORY_CDAT_SHARED || p->units & ~l->sharers)
 		return false;
 	uint64_t last = set[ways - 1];
-	if (last) {
-		uint64_t victim = (last >> 1) - 1;
+	if (last && !(last & CDAT_SILENT)) {
+		uint64_t victim = cdat_line_of(last);
 		const struct cdat_chunk *of = cdat_chunk_at(c, victim << c->line_shift);
 		if (of->line[cdat_line_index(c, victim)].owner == owner)
 			return false;
 	}
-	uint32_t home = c->home[k->home].node;
+	uint32_t home = k->node;
 	struct cdat_misses *m = &p->misses[home % BASE_COUNT(p->misses)];
 	if (BASE_UNLIKELY(l->sharers != m->sharers || home != m->home)) {
 		count_misses(c, r, m);
@@ -292,21 +292,21 @@ static BASE_INLINE bool take_access(struct memory_cdat *c, const struct cdat_cac
 {
 	uint64_t line = p->address >> c->line_shift;
 	bool store = p->kind != MEMORY_LOAD;
-	uint64_t tag = (line + 1) << 1;
+	uint64_t tag = cdat_tag(line);
 	size_t at = k->set_mask || k->sets == 1 ? line & k->set_mask : line % k->sets;
 	uint64_t *w = k->way + at * ways;
 	p->absent = false;
 	if (BASE_UNLIKELY((p->address + p->size_bytes - 1) >> c->line_shift != line))
 		return false;
-	if ((*w | !store) != (tag | 1)) {
+	if (!cdat_is_first(*w, line, store)) {
 		uint32_t way = 1;
-		for (; way < ways && (w[way] ^ tag) > 1; way++)
+		for (; way < ways && (w[way] ^ tag) > CDAT_KNOWN; way++)
 			;
 		if (way >= ways) {
 			p->absent = !store;
 			return p->absent && take_miss(c, r, p, line, w, ways);
 		}
-		if (store && !(w[way] & 1))
+		if (store && !(w[way] & CDAT_MAY_STORE))
 			return false;
 		if (c->config.replacement == MEMORY_CDAT_LRU)
 			memory_cdat_cache_use(k, line, way);
