@@ -77,7 +77,8 @@ struct cdat_run {                  /* where a thread is in its piece of a loop (
 	uint64_t iteration, end, clock, per_iteration; /* clock: at the iteration's beginning */
 	int64_t due;                                   /* the turn that it waits for */
 	uint64_t plain_code;                           /* fetches in a row that changed nothing */
-	uint64_t hits, code_hits;
+	uint64_t hits;                                 /* accesses that are nothing else */
+	uint64_t code_hits;
 	bool in_order; /* accesses alone, and each is due no sooner than the one before it */
 };
 

@@ -20,14 +20,18 @@
 
 #include "base/heap.h"
 
-struct cdat_part { /* an access or a fetch in the body of a loop */
-	uint64_t address, stride_bytes;
+struct cdat_part {                      /* an access or a fetch in the body of a loop */
+	uint64_t address, stride_bytes; /* the first in iteration 0 */
+	uint64_t until;      /* in the iterations before this it stays in its line: hits, as long */
+	const uint64_t *way; /* as this way of the cache ... */
+	uint64_t seen;       /* ... is as it was */
 	int64_t due,
 		key_due; /* clocks behind the iteration's beginning: its own; of all up to it */
 	uint64_t first_line, last_line; /* that it may touch in the piece */
 	uint64_t count;                 /* of a fetch: instructions */
 	uint64_t end;                   /* the first iteration without it */
 	uint32_t size_bytes;
+	uint32_t step_bytes; /* without its sign; 0: to another line each time, or none at all */
 	uint8_t kind;
 	bool free;
 	bool absent; /* its line is not in the thread's cache, and a load waits for it */
@@ -58,11 +62,16 @@ static bool is_simulated(const struct memory_cdat *c, const struct memory_item *
 	return t->kind < MEMORY_BLOCK && t->size_bytes;
 }
 
-static void find_lines(const struct memory_cdat *c, struct cdat_part *p, uint64_t times)
+static inline uint64_t address_in(const struct cdat_part *p, uint64_t iteration)
 {
-	uint64_t last = p->address + (times - 1) * p->stride_bytes;
-	uint64_t low = p->address < last ? p->address : last;
-	uint64_t high = p->address < last ? last : p->address;
+	return p->address + iteration * p->stride_bytes;
+}
+
+static void find_lines(
+	const struct memory_cdat *c, struct cdat_part *p, uint64_t begin, uint64_t end)
+{
+	uint64_t first = address_in(p, begin), last = address_in(p, end - 1);
+	uint64_t low = first < last ? first : last, high = first < last ? last : first;
 	p->first_line = low >> c->line_shift;
 	p->last_line = (high + p->size_bytes - 1) >> c->line_shift;
 }
@@ -130,9 +139,11 @@ static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struc
 		}
 		uint64_t begin = memory_piece_begin(p, i), end = memory_piece_end(p, i);
 		uint64_t stride = is_block ? 0 : (uint64_t)t->stride_bytes;
+		uint64_t step = t->stride_bytes < 0 ? -stride : stride;
 		struct cdat_part *q = &part[r->nr++];
-		*q = (struct cdat_part){.address = t->address + begin * stride,
+		*q = (struct cdat_part){.address = t->address,
 			.stride_bytes = stride,
+			.step_bytes = step < c->config.line_bytes ? (uint32_t)step : 0,
 			.due = due,
 			.key_due = due,
 			.first_line = UINT64_MAX,
@@ -145,7 +156,8 @@ static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struc
 		r->nr_code += is_block;
 		wait_for(q, &left_out);
 		if (end > begin)
-			find_lines(c, q, end - begin);
+			find_lines(c, q, begin, end);
+		r->hits += !is_block && end > begin ? end - begin : 0;
 	}
 	wait_over(r, left_out);
 	r->in_order = is_in_order(r);
@@ -259,8 +271,7 @@ static void count_misses(struct memory_cdat *c, const struct cdat_run *r, struct
 static BASE_INLINE bool take_miss(struct memory_cdat *c, const struct cdat_run *r,
 	struct cdat_part *p, uint64_t line, uint64_t *set, uint32_t ways)
 {
-	uint32_t owner = c->processor[r->processor].unit + 1;
-	const struct cdat_chunk *k = cdat_chunk_at(c, p->address);
+	const struct cdat_chunk *k = cdat_chunk_at(c, line << c->line_shift);
 	if (!p->ahead || !k || k->has_code)
 		return false;
 	const struct cdat_line *l = &k->line[cdat_line_index(c, line)];
@@ -270,7 +281,8 @@ static BASE_INLINE bool take_miss(struct memory_cdat *c, const struct cdat_run *
 	if (last && !(last & CDAT_SILENT)) {
 		uint64_t victim = cdat_line_of(last);
 		const struct cdat_chunk *of = cdat_chunk_at(c, victim << c->line_shift);
-		if (of->line[cdat_line_index(c, victim)].owner == owner)
+		if (of->line[cdat_line_index(c, victim)].owner ==
+			c->processor[r->processor].unit + 1)
 			return false;
 	}
 	uint32_t home = k->node;
@@ -285,33 +297,56 @@ static BASE_INLINE bool take_miss(struct memory_cdat *c, const struct cdat_run *
 	return true;
 }
 
+/* In how many iterations after this one it stays in the line? */
+static inline uint64_t rest_in_line(
+	const struct memory_cdat *c, const struct cdat_part *p, uint64_t address)
+{
+	uint32_t at = (uint32_t)(address & (c->config.line_bytes - 1));
+	uint32_t room = (int64_t)p->stride_bytes < 0
+				? at
+				: (uint32_t)c->config.line_bytes - p->size_bytes - at;
+	return room / p->step_bytes;
+}
+
 /* An access that is nobody else's matter, and all that it does; false: it is none, and nothing is
  * done. k: the thread's own cache. */
 static BASE_INLINE bool take_access(struct memory_cdat *c, const struct cdat_cache *k,
-	uint32_t ways, struct cdat_run *r, struct cdat_part *p)
+	uint32_t ways, struct cdat_run *r, struct cdat_part *p, uint64_t iteration)
 {
-	uint64_t line = p->address >> c->line_shift;
+	if (iteration < p->until && *p->way == p->seen)
+		return true;
+	uint64_t address = address_in(p, iteration), line = address >> c->line_shift;
 	bool store = p->kind != MEMORY_LOAD;
 	uint64_t tag = cdat_tag(line);
 	size_t at = k->set_mask || k->sets == 1 ? line & k->set_mask : line % k->sets;
 	uint64_t *w = k->way + at * ways;
-	p->absent = false;
-	if (BASE_UNLIKELY((p->address + p->size_bytes - 1) >> c->line_shift != line))
+	if (BASE_UNLIKELY(!p->free || (address + p->size_bytes - 1) >> c->line_shift != line)) {
+		p->absent = false;
 		return false;
+	}
 	if (!cdat_is_first(*w, line, store)) {
 		uint32_t way = 1;
 		for (; way < ways && (w[way] ^ tag) > CDAT_KNOWN; way++)
 			;
 		if (way >= ways) {
 			p->absent = !store;
-			return p->absent && take_miss(c, r, p, line, w, ways);
-		}
-		if (store && !(w[way] & CDAT_MAY_STORE))
+			if (store || !take_miss(c, r, p, line, w, ways))
+				return false;
+			r->hits--;
+		} else if (store && !(w[way] & CDAT_MAY_STORE)) {
+			p->absent = false;
 			return false;
-		if (c->config.replacement == MEMORY_CDAT_LRU)
+		} else if (c->config.replacement == MEMORY_CDAT_LRU) {
 			memory_cdat_cache_use(k, line, way);
+		} else {
+			w += way;
+		}
 	}
-	r->hits++;
+	if (p->step_bytes) {
+		p->until = iteration + 1 + rest_in_line(c, p, address);
+		p->way = w;
+		p->seen = *w;
+	}
 	return true;
 }
 
@@ -370,9 +405,8 @@ static BASE_INLINE bool go_ahead(
 		uint32_t nr = iteration < r->end ? r->nr : r->end_part;
 		for (; at < nr; at++) {
 			struct cdat_part *p = &r->part[at];
-			if (!p->free || !take_access(c, k, ways, r, p))
+			if (!take_access(c, k, ways, r, p, iteration))
 				goto waits;
-			p->address += p->stride_bytes;
 		}
 		if (iteration >= r->end)
 			return false;
@@ -407,10 +441,9 @@ static bool find_next(struct memory_cdat *c, struct cdat_run *r)
 		struct cdat_part *p = &r->part[r->at];
 		int64_t due = (int64_t)r->clock + p->key_due;
 		r->due = due > r->due ? due : r->due;
-		if (!p->free || !(p->kind == MEMORY_BLOCK ? take_fetch(c, r, p)
-							  : take_access(c, k, k->ways, r, p)))
+		if (!(p->kind == MEMORY_BLOCK ? p->free && take_fetch(c, r, p)
+					      : take_access(c, k, k->ways, r, p, r->iteration)))
 			return true;
-		p->address += p->stride_bytes;
 		r->at++;
 	}
 }
@@ -426,9 +459,9 @@ static inline enum base_status run_part(struct memory_cdat *c, struct cdat_run *
 		return memory_cdat_fetch(c, r->processor, p->address, p->size_bytes, p->count);
 	}
 	if (r->iteration + AHEAD < r->end)
-		cdat_prefetch(c, p->address + AHEAD * p->stride_bytes);
-	uint64_t address = p->address;
-	p->address += p->stride_bytes;
+		cdat_prefetch(c, address_in(p, r->iteration + AHEAD));
+	uint64_t address = address_in(p, r->iteration);
+	r->hits--;
 	enum base_status s;
 	if (p->absent && memory_cdat_load_plainly(c, r->processor, address >> c->line_shift, &s))
 		return s;
