@@ -155,15 +155,20 @@ static inline uint32_t cdat_find(const struct cdat_cache *k, uint64_t line)
 	return ways;
 }
 
+typedef uint64_t cdat_pair __attribute__((vector_size(16), aligned(8)));
+
 /* Puts a line that the processor does not own into its set, without versions, and not by RANDOM;
  * returns the way that had to go, or 0. */
 static inline uint64_t cdat_push(uint64_t *set, uint32_t ways, uint64_t line)
 {
 	uint64_t last = set[ways - 1];
-	if (ways == 8) {
-		uint64_t others[7];
-		memcpy(others, set, sizeof others);
-		memcpy(set + 1, others, sizeof others);
+	if (ways == 8) { /* (memmove() would be called) */
+		cdat_pair *from = (cdat_pair *)set, *to = (cdat_pair *)(set + 1);
+		cdat_pair first = from[0], second = from[1], third = from[2];
+		set[7] = set[6];
+		to[0] = first;
+		to[1] = second;
+		to[2] = third;
 	} else {
 		for (uint32_t i = ways - 1; i > 0; i--)
 			set[i] = set[i - 1];

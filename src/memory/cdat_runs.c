@@ -25,15 +25,18 @@ struct cdat_part {                      /* an access or a fetch in the body of a
 	uint64_t until;      /* in the iterations before this it stays in its line: hits, as long */
 	const uint64_t *way; /* as this way of the cache ... */
 	uint64_t seen;       /* ... is as it was */
+	uint64_t known;      /* of its way, what does not matter to it: 3 less CDAT_MAY_STORE */
+	int64_t room_bytes;  /* of its line behind it, when it is at the beginning; -1: not free */
 	int64_t due,
 		key_due; /* clocks behind the iteration's beginning: its own; of all up to it */
 	uint64_t first_line, last_line; /* that it may touch in the piece */
 	uint64_t count;                 /* of a fetch: instructions */
 	uint64_t end;                   /* the first iteration without it */
 	uint32_t size_bytes;
-	uint32_t step_bytes; /* without its sign; 0: to another line each time, or none at all */
+	uint32_t step_bytes; /* without its sign */
 	uint8_t kind;
 	bool free;
+	bool rests;  /* does not go to another line each time */
 	bool absent; /* its line is not in the thread's cache, and a load waits for it */
 	bool ahead;  /* a load that may miss ahead of its turn, when its lines' sharers have `units`
 		      */
@@ -143,7 +146,9 @@ static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struc
 		struct cdat_part *q = &part[r->nr++];
 		*q = (struct cdat_part){.address = t->address,
 			.stride_bytes = stride,
-			.step_bytes = step < c->config.line_bytes ? (uint32_t)step : 0,
+			.step_bytes = (uint32_t)step,
+			.rests = step < c->config.line_bytes,
+			.known = CDAT_SILENT | (t->kind == MEMORY_LOAD ? CDAT_MAY_STORE : 0),
 			.due = due,
 			.key_due = due,
 			.first_line = UINT64_MAX,
@@ -253,6 +258,8 @@ static void look_at_parts(struct memory_cdat *c, const struct memory_steps *step
 		c->part[i].free = worth;
 	if (worth && nr_stores)
 		find_free(c, steps);
+	for (struct cdat_part *p = c->part; p < c->part + nr_parts; p++)
+		p->room_bytes = p->free ? (int64_t)c->config.line_bytes - p->size_bytes : -1;
 	if (worth && c->plain && nr_parts * nr_parts <= nr_accesses)
 		find_ahead(c, steps, nr_stores);
 }
@@ -267,45 +274,51 @@ static void count_misses(struct memory_cdat *c, const struct cdat_run *r, struct
 	m->nr = 0;
 }
 
-/* A load that missed, and all that it does, when that is nobody else's matter. */
-static BASE_INLINE bool take_miss(struct memory_cdat *c, const struct cdat_run *r,
-	struct cdat_part *p, uint64_t line, uint64_t *set, uint32_t ways)
+/* Does the line in this way belong to the thread's processor, so that the directory hears of its
+ * going? */
+static bool __attribute__((noinline))
+is_owned(const struct memory_cdat *c, const struct cdat_run *r, uint64_t way)
 {
+	uint64_t line = cdat_line_of(way);
 	const struct cdat_chunk *k = cdat_chunk_at(c, line << c->line_shift);
-	if (!p->ahead || !k || k->has_code)
+	return k->line[cdat_line_index(c, line)].owner == c->processor[r->processor].unit + 1;
+}
+
+/* A load that missed, and all that it does, when that is nobody else's matter. */
+static BASE_INLINE bool take_miss(struct memory_cdat *c, struct cdat_run *r, struct cdat_part *p,
+	uint64_t address, uint64_t *set, uint32_t ways)
+{
+	const struct cdat_chunk *k = cdat_chunk_at(c, address);
+	uint64_t line = address >> c->line_shift;
+	if (!k || k->has_code)
 		return false;
 	const struct cdat_line *l = &k->line[cdat_line_index(c, line)];
 	if (l->owner || l->state != MEMORY_CDAT_SHARED || p->units & ~l->sharers)
 		return false;
 	uint64_t last = set[ways - 1];
-	if (last && !(last & CDAT_SILENT)) {
-		uint64_t victim = cdat_line_of(last);
-		const struct cdat_chunk *of = cdat_chunk_at(c, victim << c->line_shift);
-		if (of->line[cdat_line_index(c, victim)].owner ==
-			c->processor[r->processor].unit + 1)
-			return false;
-	}
-	uint32_t home = k->node;
-	struct cdat_misses *m = &p->misses[home % BASE_COUNT(p->misses)];
-	if (BASE_UNLIKELY(l->sharers != m->sharers || home != m->home)) {
+	if (BASE_UNLIKELY(last && !(last & CDAT_SILENT)) && is_owned(c, r, last))
+		return false;
+	struct cdat_misses *m = &p->misses[k->node % BASE_COUNT(p->misses)];
+	if (BASE_UNLIKELY(l->sharers != m->sharers || k->node != m->home)) {
 		count_misses(c, r, m);
 		m->sharers = l->sharers;
-		m->home = home;
+		m->home = k->node;
 	}
 	m->nr++;
+	r->hits--;
 	(void)cdat_push(set, ways, line);
 	return true;
 }
 
-/* In how many iterations after this one it stays in the line? */
-static inline uint64_t rest_in_line(
-	const struct memory_cdat *c, const struct cdat_part *p, uint64_t address)
+/* Where it goes next, as long as that is this line; in this way. */
+static inline void rest(const struct memory_cdat *c, struct cdat_part *p, uint64_t iteration,
+	uint64_t address, const uint64_t *way)
 {
 	uint32_t at = (uint32_t)(address & (c->config.line_bytes - 1));
-	uint32_t room = (int64_t)p->stride_bytes < 0
-				? at
-				: (uint32_t)c->config.line_bytes - p->size_bytes - at;
-	return room / p->step_bytes;
+	uint32_t room = (int64_t)p->stride_bytes < 0 ? at : (uint32_t)p->room_bytes - at;
+	p->until = p->stride_bytes ? iteration + 1 + room / p->step_bytes : UINT64_MAX;
+	p->way = way;
+	p->seen = *way;
 }
 
 /* An access that is nobody else's matter, and all that it does; false: it is none, and nothing is
@@ -316,37 +329,32 @@ static BASE_INLINE bool take_access(struct memory_cdat *c, const struct cdat_cac
 	if (iteration < p->until && *p->way == p->seen)
 		return true;
 	uint64_t address = address_in(p, iteration), line = address >> c->line_shift;
-	bool store = p->kind != MEMORY_LOAD;
 	uint64_t tag = cdat_tag(line);
-	size_t at = k->set_mask || k->sets == 1 ? line & k->set_mask : line % k->sets;
-	uint64_t *w = k->way + at * ways;
-	if (BASE_UNLIKELY(!p->free || (address + p->size_bytes - 1) >> c->line_shift != line)) {
-		p->absent = false;
+	uint64_t *w =
+		k->way + (k->sets == k->set_mask + 1 ? line & k->set_mask : line % k->sets) * ways;
+	p->absent = false;
+	if (BASE_UNLIKELY((int64_t)(address & (c->config.line_bytes - 1)) > p->room_bytes))
 		return false;
-	}
-	if (!cdat_is_first(*w, line, store)) {
+	if ((*w | p->known) != (tag | CDAT_KNOWN)) {
 		uint32_t way = 1;
 		for (; way < ways && (w[way] ^ tag) > CDAT_KNOWN; way++)
 			;
 		if (way >= ways) {
-			p->absent = !store;
-			if (store || !take_miss(c, r, p, line, w, ways))
-				return false;
-			r->hits--;
-		} else if (store && !(w[way] & CDAT_MAY_STORE)) {
-			p->absent = false;
+			if (BASE_LIKELY(p->ahead) && take_miss(c, r, p, address, w, ways))
+				goto taken;
+			p->absent = p->kind == MEMORY_LOAD;
 			return false;
-		} else if (c->config.replacement == MEMORY_CDAT_LRU) {
-			memory_cdat_cache_use(k, line, way);
-		} else {
-			w += way;
 		}
+		if ((w[way] | p->known) != (tag | CDAT_KNOWN))
+			return false;
+		if (c->config.replacement == MEMORY_CDAT_LRU)
+			memory_cdat_cache_use(k, line, way);
+		else
+			w += way;
 	}
-	if (p->step_bytes) {
-		p->until = iteration + 1 + rest_in_line(c, p, address);
-		p->way = w;
-		p->seen = *w;
-	}
+taken:
+	if (p->rests)
+		rest(c, p, iteration, address, w);
 	return true;
 }
 
@@ -400,22 +408,20 @@ static BASE_INLINE bool go_ahead(
 	struct memory_cdat *c, const struct cdat_cache *k, uint32_t ways, struct cdat_run *r)
 {
 	uint64_t iteration = r->iteration;
-	uint32_t at = r->at;
-	for (;; iteration++, at = 0) {
-		uint32_t nr = iteration < r->end ? r->nr : r->end_part;
-		for (; at < nr; at++) {
-			struct cdat_part *p = &r->part[at];
+	struct cdat_part *p = r->part + r->at;
+	for (;; iteration++, p = r->part) {
+		const struct cdat_part *end = r->part + (iteration < r->end ? r->nr : r->end_part);
+		for (; p < end; p++)
 			if (!take_access(c, k, ways, r, p, iteration))
 				goto waits;
-		}
 		if (iteration >= r->end)
 			return false;
 	}
 waits:
-	r->at = at;
+	r->at = (uint32_t)(p - r->part);
 	r->clock += (iteration - r->iteration) * r->per_iteration;
 	r->iteration = iteration;
-	int64_t due = (int64_t)r->clock + r->part[at].key_due;
+	int64_t due = (int64_t)r->clock + p->key_due;
 	r->due = due > r->due ? due : r->due;
 	return true;
 }
@@ -423,12 +429,16 @@ waits:
 /* Goes to what has to wait for its turn; false: the piece is over. */
 static bool find_next(struct memory_cdat *c, struct cdat_run *r)
 {
-	const struct cdat_cache own = c->processor[r->processor].data, *k = &own;
+	struct cdat_cache own = c->processor[r->processor].data, *k = &own;
 	for (;;) {
 		if (r->nr_code && r->plain_code >= r->nr_code)
 			drop_code(r);
+		if (r->in_order && k->ways == 8 && k->sets == k->set_mask + 1) {
+			k->sets = k->set_mask + 1; /* (so that it need not be asked) */
+			return go_ahead(c, k, 8, r);
+		}
 		if (r->in_order)
-			return k->ways == 8 ? go_ahead(c, k, 8, r) : go_ahead(c, k, k->ways, r);
+			return go_ahead(c, k, k->ways, r);
 		if (!r->nr)
 			return false;
 		if (r->at == r->nr) {
