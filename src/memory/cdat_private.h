@@ -7,6 +7,9 @@
 #include "memory/sets.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 enum {
 	CHUNK_SHIFT = 12, /* the directory is kept in pieces of 4 KiB of addresses */
@@ -139,6 +142,29 @@ static inline uint64_t cdat_tag(uint64_t line)
 static inline uint64_t cdat_line_of(uint64_t way)
 {
 	return (way >> 2) - 1;
+}
+
+/* May one of the ways have the line? Eight are looked at together: false is certain. */
+static inline bool cdat_may_have(const uint64_t *set, uint32_t ways, uint64_t tag)
+{
+#ifdef __SSE2__
+	if (ways == 8) {
+		const __m128i *w = (const __m128i *)set;
+		__m128 a = _mm_castsi128_ps(_mm_loadu_si128(w)),
+		       b = _mm_castsi128_ps(_mm_loadu_si128(w + 1)),
+		       c = _mm_castsi128_ps(_mm_loadu_si128(w + 2)),
+		       d = _mm_castsi128_ps(_mm_loadu_si128(w + 3));
+		/* The lower halves, without what is known besides. */
+		__m128i low = _mm_srli_epi32(_mm_castps_si128(_mm_shuffle_ps(a, b, 0x88)), 2),
+			high = _mm_srli_epi32(_mm_castps_si128(_mm_shuffle_ps(c, d, 0x88)), 2),
+			line = _mm_set1_epi32((int)((uint32_t)tag >> 2));
+		return 0 != _mm_movemask_epi8(_mm_or_si128(
+				    _mm_cmpeq_epi32(low, line), _mm_cmpeq_epi32(high, line)));
+	}
+#endif
+	(void)set;
+	(void)tag;
+	return ways != 0;
 }
 
 /* Which way has the line; ways: none. */

@@ -336,7 +336,7 @@ static BASE_INLINE bool take_access(struct memory_cdat *c, const struct cdat_cac
 	if (BASE_UNLIKELY((int64_t)(address & (c->config.line_bytes - 1)) > p->room_bytes))
 		return false;
 	if ((*w | p->known) != (tag | CDAT_KNOWN)) {
-		uint32_t way = 1;
+		uint32_t way = cdat_may_have(w, ways, tag) ? 1 : ways;
 		for (; way < ways && (w[way] ^ tag) > CDAT_KNOWN; way++)
 			;
 		if (way >= ways) {
