@@ -157,7 +157,7 @@ static struct cdat_chunk *find_chunk(struct memory_cdat *c, uint64_t number, uin
 		*k = new_chunk(c);
 		if (*k) {
 			(*k)->home = home;
-			(*k)->node = c->home[home].node;
+			(*k)->node = (uint16_t)c->home[home].node;
 		}
 	}
 	return *k;

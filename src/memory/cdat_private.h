@@ -67,8 +67,8 @@ struct cdat_home { /* a page */
 
 struct cdat_chunk {
 	uint32_t home;   /* index of its page */
-	uint32_t node;   /* where that was at first: always, when the machine is `plain` */
 	uint32_t copies; /* of a replica: the page's when it was filled */
+	uint16_t node;   /* where its page was at first: always, when the machine is `plain` */
 	bool has_code;   /* something here was fetched: instruction caches may have it */
 	struct cdat_line line[];
 };
