@@ -181,7 +181,7 @@ static inline uint32_t cdat_find(const struct cdat_cache *k, uint64_t line)
 	return ways;
 }
 
-typedef uint64_t cdat_pair __attribute__((vector_size(16), aligned(8)));
+typedef uint64_t cdat_pair __attribute__((vector_size(16), aligned(8), may_alias));
 
 /* Puts a line that the processor does not own into its set, without versions, and not by RANDOM;
  * returns the way that had to go, or 0. */
