@@ -124,7 +124,7 @@ static enum base_status access_way(struct memory_cdat *c, uint32_t processor, ui
 	*o = (struct memory_cdat_outcome){.supplier = MEMORY_CDAT_FROM_CACHE, .owner = -1};
 	bool hit = way < k->ways;
 	if (BASE_LIKELY(hit)) {
-		bool may_store = cdat_set(k, line)[way] & 1;
+		bool may_store = cdat_set(k, line)[way] & CDAT_MAY_STORE;
 		if (way && c->config.replacement == MEMORY_CDAT_LRU)
 			memory_cdat_cache_use(k, line, way);
 		if (BASE_LIKELY((!store || may_store) && !c->options.check))
@@ -527,6 +527,7 @@ static enum base_status map_threads(struct memory_cdat *c, struct base_err *err)
 static enum base_status init(struct memory_cdat *c, struct base_err *err)
 {
 	c->line_shift = (unsigned)__builtin_ctzll(c->config.line_bytes);
+	c->chunk_mask = (CHUNK_BYTES >> c->line_shift) - 1u;
 	c->page_shift = (unsigned)__builtin_ctzll(c->config.page_bytes);
 	c->nr_processors = (uint32_t)(c->config.nodes * c->config.processors);
 	c->result.nr_processors = c->nr_processors;

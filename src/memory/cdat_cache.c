@@ -32,21 +32,6 @@ static uint32_t *version_set(const struct cdat_cache *k, uint64_t line)
 	return k->version ? k->version + (cdat_set(k, line) - k->way) : NULL;
 }
 
-uint64_t memory_cdat_cache_push(struct cdat_cache *k, uint64_t line)
-{
-	uint64_t *w = cdat_set(k, line), tag = (line + 1) << 1;
-	uint32_t ways = k->ways;
-#pragma GCC unroll 8
-	for (uint32_t i = 0; i < ways; i++) {
-		uint64_t next = w[i];
-		w[i] = tag;
-		if (!next)
-			return UINT64_MAX;
-		tag = next;
-	}
-	return (tag >> 1) - 1;
-}
-
 /* Those before `at` move back by one, and the first way is free. */
 static void move_back(const struct cdat_cache *k, uint64_t line, uint32_t at)
 {
@@ -59,7 +44,7 @@ static void move_back(const struct cdat_cache *k, uint64_t line, uint32_t at)
 		memmove(v + 1, v, at * sizeof *v);
 }
 
-static void put_first(struct cdat_cache *k, uint64_t line, uint64_t tag, uint32_t version)
+static void put_first(const struct cdat_cache *k, uint64_t line, uint64_t tag, uint32_t version)
 {
 	uint32_t *v = version_set(k, line);
 	*cdat_set(k, line) = tag;
@@ -67,7 +52,7 @@ static void put_first(struct cdat_cache *k, uint64_t line, uint64_t tag, uint32_
 		*v = version;
 }
 
-void memory_cdat_cache_use(struct cdat_cache *k, uint64_t line, uint32_t way)
+void memory_cdat_cache_use(const struct cdat_cache *k, uint64_t line, uint32_t way)
 {
 	uint64_t tag = cdat_set(k, line)[way];
 	const uint32_t *v = version_set(k, line);
@@ -99,10 +84,10 @@ void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t
 	const uint64_t *w = cdat_set(k, line);
 	const uint32_t *v = version_set(k, line);
 	uint32_t at = choose_victim(c, k, w);
-	*ret_victim = w[at] ? (w[at] >> 1) - 1 : UINT64_MAX;
+	*ret_victim = w[at] ? cdat_line_of(w[at]) : UINT64_MAX;
 	*ret_version = v ? v[at] : 0;
 	move_back(k, line, at);
-	put_first(k, line, (line + 1) << 1, version);
+	put_first(k, line, cdat_tag(line), version);
 }
 
 bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version)
@@ -110,10 +95,16 @@ bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_v
 	uint32_t at = cdat_find(k, line);
 	if (at >= k->ways)
 		return false;
+	uint64_t *w = cdat_set(k, line);
 	uint32_t *v = version_set(k, line);
 	if (v)
 		*ret_version = v[at];
-	cdat_set(k, line)[at] = 0;
+	for (; at + 1 < k->ways; at++) { /* free ways are the last ones */
+		w[at] = w[at + 1];
+		if (v)
+			v[at] = v[at + 1];
+	}
+	w[at] = 0;
 	return true;
 }
 
@@ -122,7 +113,7 @@ static void clean(struct cdat_cache *k, uint64_t line)
 {
 	uint32_t at = cdat_find(k, line);
 	if (at < k->ways)
-		cdat_set(k, line)[at] &= ~UINT64_C(1);
+		cdat_set(k, line)[at] &= ~(uint64_t)CDAT_MAY_STORE;
 }
 
 /* ---- the levels of a processor

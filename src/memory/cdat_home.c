@@ -155,8 +155,10 @@ static struct cdat_chunk *find_chunk(struct memory_cdat *c, uint64_t number, uin
 		if (find_home(c, number << CHUNK_SHIFT >> c->page_shift, node, &home) != BASE_OK)
 			return NULL;
 		*k = new_chunk(c);
-		if (*k)
+		if (*k) {
 			(*k)->home = home;
+			(*k)->node = (uint16_t)c->home[home].node;
+		}
 	}
 	return *k;
 }

@@ -6,6 +6,11 @@
 #include "memory/cdat.h"
 #include "memory/sets.h"
 
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 enum {
 	CHUNK_SHIFT = 12, /* the directory is kept in pieces of 4 KiB of addresses */
 	CHUNK_BYTES = 1 << CHUNK_SHIFT,
@@ -13,9 +18,14 @@ enum {
 	CHUNK_TOP_BITS = 47 - CHUNK_SHIFT - CHUNK_MIDDLE_BITS,
 };
 
-/* Tags only; what a copy is worth, the directory knows. A way is (line + 1) << 1, plus 1 when the
- * processor may store without asking (its copy is known to be dirty). The first way of a set was
- * used (FIFO: filled) last. */
+/* Tags only; what a copy is worth, the directory knows. A way is cdat_tag(line) and what is known
+ * of the copy besides. The first way of a set was used (FIFO: filled) last; free ways, 0, are the
+ * last ones. */
+enum {
+	CDAT_MAY_STORE = 1, /* without asking: the copy is dirty */
+	CDAT_SILENT = 2,    /* the processor does not own it: it may go without a word */
+	CDAT_KNOWN = 3,
+};
 struct cdat_cache {
 	uint32_t sets, ways;
 	uint32_t set_mask; /* sets - 1, when that is a power of two; else 0 */
@@ -58,6 +68,7 @@ struct cdat_home { /* a page */
 struct cdat_chunk {
 	uint32_t home;   /* index of its page */
 	uint32_t copies; /* of a replica: the page's when it was filled */
+	uint16_t node;   /* where its page was at first: always, when the machine is `plain` */
 	bool has_code;   /* something here was fetched: instruction caches may have it */
 	struct cdat_line line[];
 };
@@ -69,7 +80,9 @@ struct cdat_run {                  /* where a thread is in its piece of a loop (
 	uint64_t iteration, end, clock, per_iteration; /* clock: at the iteration's beginning */
 	int64_t due;                                   /* the turn that it waits for */
 	uint64_t plain_code;                           /* fetches in a row that changed nothing */
-	uint64_t hits, code_hits;
+	uint64_t hits;                                 /* accesses that are nothing else */
+	uint64_t code_hits;
+	bool in_order; /* accesses alone, and each is due no sooner than the one before it */
 };
 
 struct memory_cdat {
@@ -78,7 +91,7 @@ struct memory_cdat {
 	struct memory_cdat_result result;
 	const struct memory_cdat_protocol *protocol;
 	struct memory_sets sets;
-	unsigned line_shift, page_shift;
+	unsigned line_shift, page_shift, chunk_mask; /* lines of a chunk - 1 */
 	uint32_t nr_processors;
 	uint16_t *processor_of; /* thread -> processor */
 	uint32_t nr_threads;
@@ -121,18 +134,73 @@ static inline uint64_t *cdat_set(const struct cdat_cache *k, uint64_t line)
 	return k->way + set * k->ways;
 }
 
+static inline uint64_t cdat_tag(uint64_t line)
+{
+	return (line + 1) << 2;
+}
+
+static inline uint64_t cdat_line_of(uint64_t way)
+{
+	return (way >> 2) - 1;
+}
+
+/* May one of the ways have the line? Eight are looked at together: false is certain. */
+static inline bool cdat_may_have(const uint64_t *set, uint32_t ways, uint64_t tag)
+{
+#ifdef __SSE2__
+	if (ways == 8) {
+		const __m128i *w = (const __m128i *)set;
+		__m128 a = _mm_castsi128_ps(_mm_loadu_si128(w)),
+		       b = _mm_castsi128_ps(_mm_loadu_si128(w + 1)),
+		       c = _mm_castsi128_ps(_mm_loadu_si128(w + 2)),
+		       d = _mm_castsi128_ps(_mm_loadu_si128(w + 3));
+		/* The lower halves, without what is known besides. */
+		__m128i low = _mm_srli_epi32(_mm_castps_si128(_mm_shuffle_ps(a, b, 0x88)), 2),
+			high = _mm_srli_epi32(_mm_castps_si128(_mm_shuffle_ps(c, d, 0x88)), 2),
+			line = _mm_set1_epi32((int)((uint32_t)tag >> 2));
+		return 0 != _mm_movemask_epi8(_mm_or_si128(
+				    _mm_cmpeq_epi32(low, line), _mm_cmpeq_epi32(high, line)));
+	}
+#endif
+	(void)set;
+	(void)tag;
+	return ways != 0;
+}
+
 /* Which way has the line; ways: none. */
 static inline uint32_t cdat_find(const struct cdat_cache *k, uint64_t line)
 {
 	if (!k->ways)
 		return 0;
-	const uint64_t *w = cdat_set(k, line), tag = (line + 1) << 1;
+	const uint64_t *w = cdat_set(k, line), tag = cdat_tag(line);
 	uint32_t ways = k->ways;
 #pragma GCC unroll 8
 	for (uint32_t i = 0; i < ways; i++)
-		if ((w[i] ^ tag) <= 1)
+		if ((w[i] ^ tag) <= CDAT_KNOWN)
 			return i;
 	return ways;
+}
+
+typedef uint64_t cdat_pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+/* Puts a line that the processor does not own into its set, without versions, and not by RANDOM;
+ * returns the way that had to go, or 0. */
+static inline uint64_t cdat_push(uint64_t *set, uint32_t ways, uint64_t line)
+{
+	uint64_t last = set[ways - 1];
+	if (ways == 8) { /* (memmove() would be called) */
+		cdat_pair *from = (cdat_pair *)set, *to = (cdat_pair *)(set + 1);
+		cdat_pair first = from[0], second = from[1], third = from[2];
+		set[7] = set[6];
+		to[0] = first;
+		to[1] = second;
+		to[2] = third;
+	} else {
+		for (uint32_t i = ways - 1; i > 0; i--)
+			set[i] = set[i - 1];
+	}
+	*set = cdat_tag(line) | CDAT_SILENT;
+	return last;
 }
 
 static inline bool cdat_has(const struct cdat_cache *k, uint64_t line)
@@ -150,7 +218,7 @@ static inline struct cdat_chunk *cdat_chunk_at(const struct memory_cdat *c, uint
 
 static inline size_t cdat_line_index(const struct memory_cdat *c, uint64_t line)
 {
-	return line & ((CHUNK_BYTES >> c->line_shift) - 1u);
+	return line & c->chunk_mask;
 }
 
 /* May an instruction cache have it? */
@@ -160,12 +228,18 @@ static inline bool cdat_is_code(const struct memory_cdat *c, uint64_t line)
 	return k && k->has_code;
 }
 
+/* Is this the way of a line that may be used so, without asking? */
+static inline bool cdat_is_first(uint64_t way, uint64_t line, bool store)
+{
+	return (way | CDAT_SILENT | !store) == (cdat_tag(line) | CDAT_KNOWN);
+}
+
 /* What was used last in its set is used again, and nothing changes by it. */
 static inline bool cdat_is_plain_hit(
 	const struct memory_cdat *c, const struct cdat_cache *k, uint64_t line, bool store)
 {
 	uint64_t way = k->ways ? *cdat_set(k, line) : 0;
-	return (way | !store) == ((line + 1) << 1 | 1) && !c->options.check;
+	return cdat_is_first(way, line, store) && !c->options.check;
 }
 
 /* The directory's entry of what comes a few steps later. (Inlined by force: gcc 12 takes a function
@@ -182,12 +256,10 @@ enum base_status memory_cdat_cache_init(struct cdat_cache *k, uint64_t size_byte
 	uint64_t line_bytes, bool versions);
 void memory_cdat_cache_fini(struct cdat_cache *k);
 /* A hit: the way becomes the first. */
-void memory_cdat_cache_use(struct cdat_cache *k, uint64_t line, uint32_t way);
+void memory_cdat_cache_use(const struct cdat_cache *k, uint64_t line, uint32_t way);
 /* Puts a line in; *ret_victim is the line that had to go, UINT64_MAX: none. */
 void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t line,
 	uint32_t version, uint64_t *ret_victim, uint32_t *ret_version);
-/* The same without versions, and not by RANDOM: returns the victim. */
-uint64_t memory_cdat_cache_push(struct cdat_cache *k, uint64_t line);
 /* Takes it out, if it is there; true: it was, *ret_version its data. */
 bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version);
 
@@ -238,6 +310,10 @@ enum base_status memory_cdat_store(
  */
 bool memory_cdat_load_plainly(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, enum base_status *ret);
+/* Of those, so many in a row, by one processor and of lines with the same sharers and home: only
+ * the counts. */
+void memory_cdat_count_plainly(
+	struct memory_cdat *c, uint32_t processor, uint32_t sharers, uint32_t home, uint64_t nr);
 enum base_status memory_cdat_replaced(struct memory_cdat *c, uint32_t unit, uint64_t line);
 enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t line, bool in);
 /* No cache has the line any more, and memory has its data. */

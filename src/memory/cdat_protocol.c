@@ -92,16 +92,16 @@ static inline struct copies count_copies(const struct request *r)
 }
 
 /* Counts of the state table. */
-static inline void note_states(const struct request *r, unsigned type)
+static inline void note_states(const struct request *r, unsigned type, uint64_t nr)
 {
 	struct memory_cdat *c = r->c;
 	struct memory_cdat_state_table *t = &c->open->states;
 	struct copies found = c->sets.wide || c->options.general ? list_copies(r) : count_copies(r);
 	if (status_of(r->line) == MEMORY_CDAT_SHARED && found.elsewhere) {
-		t->remote_shared++;
-		t->remote_sharers += found.nr;
+		t->remote_shared += nr;
+		t->remote_sharers += nr * found.nr;
 	}
-	t->count[type][r->home != r->node][found.where][status_of(r->line) - 1]++;
+	t->count[type][r->home != r->node][found.where][status_of(r->line) - 1] += nr;
 }
 
 static int32_t requester(const struct request *r)
@@ -130,7 +130,7 @@ static void tell(const struct request *r, unsigned code, int32_t from, int32_t t
 static void tell_general(const struct request *r, unsigned code, unsigned type, int32_t processor)
 {
 	struct memory_cdat *c = r->c;
-	note_states(r, type);
+	note_states(r, type, 1);
 	if (c->options.general) {
 		struct memory_cdat_transaction t = {.clock = c->clock,
 			.line = r->number << c->line_shift,
@@ -543,7 +543,8 @@ static const char *copy_fault(const struct memory_cdat *c, const struct cdat_lin
 		return "has a stale copy";
 	if (l->state == MEMORY_CDAT_EXCLUSIVE && l->owner != unit + 1)
 		return "has a copy of a line that is private elsewhere";
-	if (w[way] & 1 && (l->owner != unit + 1 || !l->dirty || l->state != MEMORY_CDAT_EXCLUSIVE))
+	if (w[way] & CDAT_MAY_STORE &&
+		(l->owner != unit + 1 || !l->dirty || l->state != MEMORY_CDAT_EXCLUSIVE))
 		return "would store without asking";
 	return NULL;
 }
@@ -560,7 +561,7 @@ static const char *unit_fault(
 		bool has = memory_cdat_holds_alone(&c->processor[p], line, &version);
 		*ret_at = has ? p : *ret_at;
 		nr += has;
-		alone += way < k->ways && cdat_set(k, line)[way] & 1;
+		alone += way < k->ways && cdat_set(k, line)[way] & CDAT_MAY_STORE;
 	}
 	if (alone && nr > 1)
 		return "has a copy of a line that another one beside it would store to without "
@@ -641,6 +642,39 @@ enum base_status memory_cdat_load_miss(
 	return s == BASE_OK ? finish_request(&r) : s;
 }
 
+/* So many loads in a row that memory answers, of lines that are shared as this one. */
+static inline void count_plainly(
+	struct memory_cdat *c, uint32_t processor, struct cdat_line *l, uint32_t home, uint64_t nr)
+{
+	struct cdat_processor *p = &c->processor[processor];
+	const struct request r = {.c = c,
+		.line = l,
+		.processor = processor,
+		.unit = p->unit,
+		.node = p->node,
+		.home = home};
+	struct memory_cdat_phase *open = c->open;
+	struct memory_cdat_flow *f = &open->flow[MEMORY_CDAT_DATA];
+	bool local = r.home == r.node;
+	note_states(&r, MEMORY_CDAT_read_shar_or_priv - 1, nr);
+	open->requests += nr;
+	open->transactions[MEMORY_CDAT_read_shar_or_priv] += nr;
+	open->transactions[MEMORY_CDAT_data_shar] += nr;
+	open->critical += 2 * nr;
+	f->misses += nr;
+	*(local ? &f->local : &f->remote) += nr;
+	*(local ? &f->local_memory : &f->remote_memory) += nr;
+	if (c->config.cycle_ps)
+		p->time_ps += nr * (local ? c->config.local_memory_ps : c->config.remote_memory_ps);
+}
+
+void memory_cdat_count_plainly(
+	struct memory_cdat *c, uint32_t processor, uint32_t sharers, uint32_t home, uint64_t nr)
+{
+	struct cdat_line l = {.state = MEMORY_CDAT_SHARED, .sharers = sharers};
+	count_plainly(c, processor, &l, home, nr);
+}
+
 bool memory_cdat_load_plainly(
 	struct memory_cdat *c, uint32_t processor, uint64_t line, enum base_status *ret)
 {
@@ -649,35 +683,18 @@ bool memory_cdat_load_plainly(
 		return false;
 	struct cdat_processor *p = &c->processor[processor];
 	struct cdat_line *l = &k->line[cdat_line_index(c, line)];
-	const struct request r = {.c = c,
-		.line = l,
-		.processor = processor,
-		.unit = p->unit,
-		.node = p->node,
-		.home = c->home[k->home].node};
 	if (l->owner || l->state != MEMORY_CDAT_SHARED)
 		return false;
-	struct memory_cdat_phase *open = c->open;
-	struct memory_cdat_flow *f = &open->flow[MEMORY_CDAT_DATA];
-	bool local = r.home == r.node;
-	note_states(&r, MEMORY_CDAT_read_shar_or_priv - 1);
-	open->requests++;
-	open->transactions[MEMORY_CDAT_read_shar_or_priv]++;
-	open->transactions[MEMORY_CDAT_data_shar]++;
-	open->critical += 2;
-	f->misses++;
-	*(local ? &f->local : &f->remote) += 1;
-	*(local ? &f->local_memory : &f->remote_memory) += 1;
-	if (c->config.cycle_ps)
-		p->time_ps += local ? c->config.local_memory_ps : c->config.remote_memory_ps;
-	*ret = memory_sets_add(&c->sets, &l->sharers, r.unit);
-	uint64_t victim = memory_cdat_cache_push(&p->data, line);
-	if (victim == UINT64_MAX || *ret != BASE_OK)
+	count_plainly(c, processor, l, k->node, 1);
+	*ret = memory_sets_add(&c->sets, &l->sharers, p->unit);
+	uint64_t last = cdat_push(cdat_set(&p->data, line), p->data.ways, line);
+	if (!last || last & CDAT_SILENT || *ret != BASE_OK)
 		return true;
+	uint64_t victim = cdat_line_of(last);
 	k = cdat_chunk_at(c, victim << c->line_shift);
 	BASE_ASSUME(k);
-	if (k->has_code || k->line[cdat_line_index(c, victim)].owner == r.unit + 1)
-		*ret = memory_cdat_left(c, r.unit, victim);
+	if (k->has_code || k->line[cdat_line_index(c, victim)].owner == p->unit + 1)
+		*ret = memory_cdat_left(c, p->unit, victim);
 	return true; /* else a shared copy goes in silence */
 }
 
@@ -693,7 +710,7 @@ static void stored(struct request *r)
 	r->line->dirty = true;
 	(void)memory_cdat_cache_drop(&p->code, r->number, &ignored);
 	if (way < p->data.ways)
-		cdat_set(&p->data, r->number)[way] |= 1;
+		cdat_set(&p->data, r->number)[way] = cdat_tag(r->number) | CDAT_MAY_STORE;
 	for (size_t i = 0; p->data.version && i < BASE_COUNT(level); i++) {
 		way = cdat_find(level[i], r->number);
 		if (way < level[i]->ways)

@@ -9,23 +9,43 @@
  * meanwhile, and in a piece it is known where everybody stores: an access is *free* when no other
  * thread may change its line in these pieces, and, for a store, no other thread may load it.
  * (An invalidation of another line of the same set leaves the order of the rest as it is.)
+ *
+ * Nor does it wait with a load that misses, where all threads that may touch the line in these
+ * pieces are known to the directory as sharers of it: then nothing but the thread's own cache
+ * changes. That takes that no other thread stores anything (it might invalidate what is in the same
+ * set, and what has to go would be another line), and that what has to go does so in silence.
  */
 #include "memory/cdat_private.h"
 #include "memory/order_private.h"
 
 #include "base/heap.h"
 
-struct cdat_part { /* an access or a fetch in the body of a loop */
-	uint64_t address, stride_bytes;
+struct cdat_part {                      /* an access or a fetch in the body of a loop */
+	uint64_t address, stride_bytes; /* the first in iteration 0 */
+	uint64_t until;      /* in the iterations before this it stays in its line: hits, as long */
+	const uint64_t *way; /* as this way of the cache ... */
+	uint64_t seen;       /* ... is as it was */
+	uint64_t known;      /* of its way, what does not matter to it: 3 less CDAT_MAY_STORE */
+	int64_t room_bytes;  /* of its line behind it, when it is at the beginning; -1: not free */
 	int64_t due,
 		key_due; /* clocks behind the iteration's beginning: its own; of all up to it */
 	uint64_t first_line, last_line; /* that it may touch in the piece */
 	uint64_t count;                 /* of a fetch: instructions */
 	uint64_t end;                   /* the first iteration without it */
 	uint32_t size_bytes;
+	uint32_t step_bytes; /* without its sign */
 	uint8_t kind;
 	bool free;
+	bool rests;  /* does not go to another line each time */
 	bool absent; /* its line is not in the thread's cache, and a load waits for it */
+	bool ahead;  /* a load that may miss ahead of its turn, when its lines' sharers have `units`
+		      */
+	uint32_t units;      /* whose threads touch these lines */
+	struct cdat_misses { /* that it had so, of lines with these sharers, and home: to be counted
+			      */
+		uint64_t nr;
+		uint32_t sharers, home;
+	} misses[4]; /* by the home */
 };
 
 /* ---- the parts of a piece ----------------------------------------------------------------------
@@ -45,11 +65,16 @@ static bool is_simulated(const struct memory_cdat *c, const struct memory_item *
 	return t->kind < MEMORY_BLOCK && t->size_bytes;
 }
 
-static void find_lines(const struct memory_cdat *c, struct cdat_part *p, uint64_t times)
+static inline uint64_t address_in(const struct cdat_part *p, uint64_t iteration)
 {
-	uint64_t last = p->address + (times - 1) * p->stride_bytes;
-	uint64_t low = p->address < last ? p->address : last;
-	uint64_t high = p->address < last ? last : p->address;
+	return p->address + iteration * p->stride_bytes;
+}
+
+static void find_lines(
+	const struct memory_cdat *c, struct cdat_part *p, uint64_t begin, uint64_t end)
+{
+	uint64_t first = address_in(p, begin), last = address_in(p, end - 1);
+	uint64_t low = first < last ? first : last, high = first < last ? last : first;
 	p->first_line = low >> c->line_shift;
 	p->last_line = (high + p->size_bytes - 1) >> c->line_shift;
 }
@@ -82,6 +107,18 @@ static void wait_over(struct cdat_run *r, int64_t left_out)
 	wait_for(&r->part[0], &left_out);
 }
 
+/* Does each part wait for a turn that is not before that of the part before it? */
+static bool is_in_order(const struct cdat_run *r)
+{
+	if (r->nr_code || !r->nr)
+		return false;
+	int64_t before = r->part[r->nr - 1].key_due - (int64_t)r->per_iteration;
+	for (uint32_t i = 0; i < r->nr; before = r->part[i++].key_due)
+		if (r->part[i].key_due < before)
+			return false;
+	return true;
+}
+
 static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struct cdat_part *part)
 {
 	struct cdat_run *r = &c->run[p->thread];
@@ -105,9 +142,13 @@ static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struc
 		}
 		uint64_t begin = memory_piece_begin(p, i), end = memory_piece_end(p, i);
 		uint64_t stride = is_block ? 0 : (uint64_t)t->stride_bytes;
+		uint64_t step = t->stride_bytes < 0 ? -stride : stride;
 		struct cdat_part *q = &part[r->nr++];
-		*q = (struct cdat_part){.address = t->address + begin * stride,
+		*q = (struct cdat_part){.address = t->address,
 			.stride_bytes = stride,
+			.step_bytes = (uint32_t)step,
+			.rests = step < c->config.line_bytes,
+			.known = CDAT_SILENT | (t->kind == MEMORY_LOAD ? CDAT_MAY_STORE : 0),
 			.due = due,
 			.key_due = due,
 			.first_line = UINT64_MAX,
@@ -120,9 +161,11 @@ static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struc
 		r->nr_code += is_block;
 		wait_for(q, &left_out);
 		if (end > begin)
-			find_lines(c, q, end - begin);
+			find_lines(c, q, begin, end);
+		r->hits += !is_block && end > begin ? end - begin : 0;
 	}
 	wait_over(r, left_out);
+	r->in_order = is_in_order(r);
 }
 
 static bool meets(const struct cdat_part *a, const struct cdat_part *b)
@@ -141,28 +184,18 @@ static bool disturbs(const struct cdat_run *run, const struct cdat_part *one,
 	return (store || other_store) && meets(one, other);
 }
 
+static bool may_store(const struct cdat_part *p)
+{
+	return p->kind == MEMORY_STORE || p->kind == MEMORY_ATOMIC;
+}
+
 /* All parts are free but those that meet another thread's store, or their own store's code. */
 static void find_free(struct memory_cdat *c, const struct memory_steps *steps)
 {
-	uint64_t nr_parts = 0, nr_stores = 0, nr_accesses = 0;
-	for (size_t i = 0; i < steps->nr_pieces; i++) {
-		const struct cdat_run *r = &c->run[steps->piece[i].thread];
-		nr_parts += r->nr;
-		nr_accesses += (r->end - r->iteration) * r->nr;
-		for (uint32_t k = 0; k < r->nr; k++)
-			nr_stores +=
-				r->part[k].kind == MEMORY_STORE || r->part[k].kind == MEMORY_ATOMIC;
-	}
-	/* To look must not take longer than to do it. */
-	bool worth = has_own_hits(c) && nr_parts * nr_stores <= nr_accesses;
-	for (size_t i = 0; i < nr_parts; i++)
-		c->part[i].free = worth;
-	if (!worth || !nr_stores)
-		return;
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
 		const struct cdat_run *r = &c->run[steps->piece[i].thread];
 		for (struct cdat_part *p = r->part; p < r->part + r->nr; p++) {
-			if (p->kind != MEMORY_STORE && p->kind != MEMORY_ATOMIC)
+			if (!may_store(p))
 				continue;
 			for (size_t k = 0; k < steps->nr_pieces; k++) {
 				const struct cdat_run *o = &c->run[steps->piece[k].thread];
@@ -177,28 +210,151 @@ static void find_free(struct memory_cdat *c, const struct memory_steps *steps)
 	}
 }
 
+/* Whose threads touch what one part does? */
+static uint32_t units_at(
+	const struct memory_cdat *c, const struct memory_steps *steps, const struct cdat_part *p)
+{
+	uint32_t units = 0;
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		for (const struct cdat_part *q = r->part; q < r->part + r->nr; q++)
+			if (meets(p, q)) {
+				units |= UINT32_C(1) << c->processor[r->processor].unit;
+				break;
+			}
+	}
+	return units;
+}
+
+static void find_ahead(struct memory_cdat *c, const struct memory_steps *steps, uint64_t nr_stores)
+{
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		uint64_t own_stores = 0;
+		for (uint32_t k = 0; k < r->nr; k++)
+			own_stores += may_store(&r->part[k]);
+		if (nr_stores != own_stores)
+			continue;
+		for (struct cdat_part *p = r->part; p < r->part + r->nr; p++) {
+			p->ahead = p->kind == MEMORY_LOAD && p->free;
+			p->units = p->ahead ? units_at(c, steps, p) : 0;
+		}
+	}
+}
+
+/* To look must not take longer than to do it. */
+static void look_at_parts(struct memory_cdat *c, const struct memory_steps *steps)
+{
+	uint64_t nr_parts = 0, nr_stores = 0, nr_accesses = 0;
+	for (size_t i = 0; i < steps->nr_pieces; i++) {
+		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		nr_parts += r->nr;
+		nr_accesses += (r->end - r->iteration) * r->nr;
+		for (uint32_t k = 0; k < r->nr; k++)
+			nr_stores += may_store(&r->part[k]);
+	}
+	bool worth = has_own_hits(c) && nr_parts * nr_stores <= nr_accesses;
+	for (size_t i = 0; i < nr_parts; i++)
+		c->part[i].free = worth;
+	if (worth && nr_stores)
+		find_free(c, steps);
+	for (struct cdat_part *p = c->part; p < c->part + nr_parts; p++)
+		p->room_bytes = p->free ? (int64_t)c->config.line_bytes - p->size_bytes : -1;
+	if (worth && c->plain && nr_parts * nr_parts <= nr_accesses)
+		find_ahead(c, steps, nr_stores);
+}
+
 /* ---- running -----------------------------------------------------------------------------------
  */
 
-/* A hit of the thread's own cache, and all that it does; false: it is none, and nothing is done. */
-static inline bool take_hit(struct memory_cdat *c, struct cdat_run *r, struct cdat_part *p)
+static void count_misses(struct memory_cdat *c, const struct cdat_run *r, struct cdat_misses *m)
 {
-	struct cdat_cache *k = &c->processor[r->processor].data;
-	uint64_t line = p->address >> c->line_shift;
-	bool store = p->kind != MEMORY_LOAD;
-	p->absent = false;
-	if ((p->address + p->size_bytes - 1) >> c->line_shift != line)
+	if (m->nr)
+		memory_cdat_count_plainly(c, r->processor, m->sharers, m->home, m->nr);
+	m->nr = 0;
+}
+
+/* Does the line in this way belong to the thread's processor, so that the directory hears of its
+ * going? */
+static bool __attribute__((noinline))
+is_owned(const struct memory_cdat *c, const struct cdat_run *r, uint64_t way)
+{
+	uint64_t line = cdat_line_of(way);
+	const struct cdat_chunk *k = cdat_chunk_at(c, line << c->line_shift);
+	return k->line[cdat_line_index(c, line)].owner == c->processor[r->processor].unit + 1;
+}
+
+/* A load that missed, and all that it does, when that is nobody else's matter. */
+static BASE_INLINE bool take_miss(struct memory_cdat *c, struct cdat_run *r, struct cdat_part *p,
+	uint64_t address, uint64_t *set, uint32_t ways)
+{
+	const struct cdat_chunk *k = cdat_chunk_at(c, address);
+	uint64_t line = address >> c->line_shift;
+	if (!k || k->has_code)
 		return false;
-	uint64_t tag = (line + 1) << 1, *w = cdat_set(k, line);
-	if (BASE_UNLIKELY((*w | !store) != (tag | 1))) {
-		uint32_t way = cdat_find(k, line);
-		p->absent = way >= k->ways && !store;
-		if (way >= k->ways || (store && !(w[way] & 1)))
+	const struct cdat_line *l = &k->line[cdat_line_index(c, line)];
+	if (l->owner || l->state != MEMORY_CDAT_SHARED || p->units & ~l->sharers)
+		return false;
+	uint64_t last = set[ways - 1];
+	if (BASE_UNLIKELY(last && !(last & CDAT_SILENT)) && is_owned(c, r, last))
+		return false;
+	struct cdat_misses *m = &p->misses[k->node % BASE_COUNT(p->misses)];
+	if (BASE_UNLIKELY(l->sharers != m->sharers || k->node != m->home)) {
+		count_misses(c, r, m);
+		m->sharers = l->sharers;
+		m->home = k->node;
+	}
+	m->nr++;
+	r->hits--;
+	(void)cdat_push(set, ways, line);
+	return true;
+}
+
+/* Where it goes next, as long as that is this line; in this way. */
+static inline void rest(const struct memory_cdat *c, struct cdat_part *p, uint64_t iteration,
+	uint64_t address, const uint64_t *way)
+{
+	uint32_t at = (uint32_t)(address & (c->config.line_bytes - 1));
+	uint32_t room = (int64_t)p->stride_bytes < 0 ? at : (uint32_t)p->room_bytes - at;
+	p->until = p->stride_bytes ? iteration + 1 + room / p->step_bytes : UINT64_MAX;
+	p->way = way;
+	p->seen = *way;
+}
+
+/* An access that is nobody else's matter, and all that it does; false: it is none, and nothing is
+ * done. k: the thread's own cache. */
+static BASE_INLINE bool take_access(struct memory_cdat *c, const struct cdat_cache *k,
+	uint32_t ways, struct cdat_run *r, struct cdat_part *p, uint64_t iteration)
+{
+	if (iteration < p->until && *p->way == p->seen)
+		return true;
+	uint64_t address = address_in(p, iteration), line = address >> c->line_shift;
+	uint64_t tag = cdat_tag(line);
+	uint64_t *w =
+		k->way + (k->sets == k->set_mask + 1 ? line & k->set_mask : line % k->sets) * ways;
+	p->absent = false;
+	if (BASE_UNLIKELY((int64_t)(address & (c->config.line_bytes - 1)) > p->room_bytes))
+		return false;
+	if ((*w | p->known) != (tag | CDAT_KNOWN)) {
+		uint32_t way = cdat_may_have(w, ways, tag) ? 1 : ways;
+		for (; way < ways && (w[way] ^ tag) > CDAT_KNOWN; way++)
+			;
+		if (way >= ways) {
+			if (BASE_LIKELY(p->ahead) && take_miss(c, r, p, address, w, ways))
+				goto taken;
+			p->absent = p->kind == MEMORY_LOAD;
+			return false;
+		}
+		if ((w[way] | p->known) != (tag | CDAT_KNOWN))
 			return false;
 		if (c->config.replacement == MEMORY_CDAT_LRU)
 			memory_cdat_cache_use(k, line, way);
+		else
+			w += way;
 	}
-	r->hits++;
+taken:
+	if (p->rests)
+		rest(c, p, iteration, address, w);
 	return true;
 }
 
@@ -244,14 +400,45 @@ static void drop_code(struct cdat_run *r)
 	r->end_part = end_part;
 	r->nr_code = 0;
 	wait_over(r, left_out);
+	r->in_order = is_in_order(r);
+}
+
+/* find_next() of accesses that are in the order of their turns. */
+static BASE_INLINE bool go_ahead(
+	struct memory_cdat *c, const struct cdat_cache *k, uint32_t ways, struct cdat_run *r)
+{
+	uint64_t iteration = r->iteration;
+	struct cdat_part *p = r->part + r->at;
+	for (;; iteration++, p = r->part) {
+		const struct cdat_part *end = r->part + (iteration < r->end ? r->nr : r->end_part);
+		for (; p < end; p++)
+			if (!take_access(c, k, ways, r, p, iteration))
+				goto waits;
+		if (iteration >= r->end)
+			return false;
+	}
+waits:
+	r->at = (uint32_t)(p - r->part);
+	r->clock += (iteration - r->iteration) * r->per_iteration;
+	r->iteration = iteration;
+	int64_t due = (int64_t)r->clock + p->key_due;
+	r->due = due > r->due ? due : r->due;
+	return true;
 }
 
 /* Goes to what has to wait for its turn; false: the piece is over. */
-static inline bool find_next(struct memory_cdat *c, struct cdat_run *r)
+static bool find_next(struct memory_cdat *c, struct cdat_run *r)
 {
+	struct cdat_cache own = c->processor[r->processor].data, *k = &own;
 	for (;;) {
 		if (r->nr_code && r->plain_code >= r->nr_code)
 			drop_code(r);
+		if (r->in_order && k->ways == 8 && k->sets == k->set_mask + 1) {
+			k->sets = k->set_mask + 1; /* (so that it need not be asked) */
+			return go_ahead(c, k, 8, r);
+		}
+		if (r->in_order)
+			return go_ahead(c, k, k->ways, r);
 		if (!r->nr)
 			return false;
 		if (r->at == r->nr) {
@@ -264,10 +451,9 @@ static inline bool find_next(struct memory_cdat *c, struct cdat_run *r)
 		struct cdat_part *p = &r->part[r->at];
 		int64_t due = (int64_t)r->clock + p->key_due;
 		r->due = due > r->due ? due : r->due;
-		if (!p->free ||
-			!(p->kind == MEMORY_BLOCK ? take_fetch(c, r, p) : take_hit(c, r, p)))
+		if (!(p->kind == MEMORY_BLOCK ? p->free && take_fetch(c, r, p)
+					      : take_access(c, k, k->ways, r, p, r->iteration)))
 			return true;
-		p->address += p->stride_bytes;
 		r->at++;
 	}
 }
@@ -283,9 +469,9 @@ static inline enum base_status run_part(struct memory_cdat *c, struct cdat_run *
 		return memory_cdat_fetch(c, r->processor, p->address, p->size_bytes, p->count);
 	}
 	if (r->iteration + AHEAD < r->end)
-		cdat_prefetch(c, p->address + AHEAD * p->stride_bytes);
-	uint64_t address = p->address;
-	p->address += p->stride_bytes;
+		cdat_prefetch(c, address_in(p, r->iteration + AHEAD));
+	uint64_t address = address_in(p, r->iteration);
+	r->hits--;
 	enum base_status s;
 	if (p->absent && memory_cdat_load_plainly(c, r->processor, address >> c->line_shift, &s))
 		return s;
@@ -324,7 +510,7 @@ static enum base_status make_parts(struct memory_cdat *c, const struct memory_st
 		begin_run(c, p, &c->part[nr]);
 		nr += c->run[p->thread].nr;
 	}
-	find_free(c, steps);
+	look_at_parts(c, steps);
 	return BASE_OK;
 }
 
@@ -347,6 +533,9 @@ enum base_status memory_cdat_pieces(struct memory_cdat *c, const struct memory_s
 	}
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
 		const struct cdat_run *r = &c->run[steps->piece[i].thread];
+		for (struct cdat_part *p = r->part; p < r->part + r->nr; p++)
+			for (size_t k = 0; k < BASE_COUNT(p->misses); k++)
+				count_misses(c, r, &p->misses[k]);
 		c->open->flow[MEMORY_CDAT_DATA].hits += r->hits;
 		c->open->flow[MEMORY_CDAT_INSTRUCTIONS].hits += r->code_hits;
 	}

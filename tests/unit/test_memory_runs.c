@@ -271,6 +271,76 @@ static void test_machines(void **state)
 	assert_true(taken > 10000); /* the law is about something */
 }
 
+/* Threads that mostly read, what does not fit into their caches: most loads miss, and nobody else
+ * could tell when. */
+static void random_reader(struct fixture *f, uint32_t thread, uint64_t *seed)
+{
+	static const int64_t strides[] = {0, 8, 64, -64, 128, 320, 1024, 24};
+	for (unsigned n = 0; n < LOOPS; n++) {
+		uint32_t nr = 1 + fixture_random(seed) % 4;
+		fixture_put(f, thread,
+			(struct memory_item){.kind = MEMORY_REPEAT,
+				.address = nr,
+				.count = 40 + fixture_random(seed) % 160});
+		for (uint32_t i = 0; i < nr; i++) {
+			uint32_t what = fixture_random(seed) % 64;
+			uint64_t place = fixture_random(seed) % 4 ? 0 : 1 + thread;
+			struct memory_item t = {.kind = MEMORY_LOAD,
+				.code = 0x400000,
+				.address = ARENA + (1 + place) * 0x100000 +
+					   fixture_random(seed) % 64 * 56,
+				.size_bytes = 8,
+				.stride_bytes = strides[fixture_random(seed) % BASE_COUNT(strides)],
+				.instructions = fixture_random(seed) % 3};
+			if (what < 3) { /* to its own, or to what all read */
+				t.kind = MEMORY_STORE;
+			} else if (what < 12) {
+				t.kind = MEMORY_BLOCK;
+				t.count = 2;
+				t.size_bytes = 6;
+				t.address = what < 4 ? t.address : 0x400000 + what * 64;
+			}
+			fixture_put(f, thread, t);
+		}
+		fixture_access(f, thread, MEMORY_LOAD, ARENA, 8);
+	}
+}
+
+static void test_readers(void **state)
+{
+	(void)state;
+	static const char *const machine[][4] = {
+		{"nodes=2", "processors=2", "data_bytes=4096"},
+		{"nodes=4", "processors=1", "data_bytes=1024", "cycle_ps=500"},
+		{"processors=4", "data_bytes=1024", "data_ways=2", "protocol=dir4"},
+		{"nodes=2", "processors=2", "data_bytes=1536", "replacement=fifo"},
+		{"nodes=2", "processors=2", "data_bytes=512", "data_ways=1"},
+		{"nodes=2", "processors=2", "protocol=dirmosi", "allocation=rr1"},
+	};
+	for (uint64_t seed = 1; seed <= 60; seed++) {
+		const char *const *set = machine[seed % BASE_COUNT(machine)];
+		unsigned nr_threads = 1 + (unsigned)(seed / 8 % 4);
+		uint64_t draws = seed;
+		struct base_err err = {0};
+		struct memory_cdat_config *k = memory_cdat_config_new();
+		for (size_t i = 0; i < BASE_COUNT(machine[0]) && set[i]; i++)
+			assert_int_equal(memory_cdat_config_set(k, set[i], &err), BASE_OK);
+		struct fixture *f = fixture_new(nr_threads, 0);
+		for (uint32_t t = 0; t < nr_threads; t++)
+			random_reader(f, t, &draws);
+		struct answer one = simulate(f, k, false, true, false);
+		assert_int_equal(f->source.ops->rewind(&f->source, &err), BASE_OK);
+		struct answer all = simulate(f, k, true, false, false);
+		assert_string_equal(one.tags, all.tags);
+		assert_string_equal(one.json, all.json);
+		assert_true(all.taken > 1000);
+		free_answer(&one);
+		free_answer(&all);
+		memory_source_close(&f->source);
+		memory_cdat_config_free(k);
+	}
+}
+
 /* A loop that stores over its own code. */
 static void test_own_code(void **state)
 {
@@ -431,6 +501,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_law),
 		cmocka_unit_test(test_machines),
+		cmocka_unit_test(test_readers),
 		cmocka_unit_test(test_own_code),
 		cmocka_unit_test(test_nests),
 		cmocka_unit_test(test_taken),
