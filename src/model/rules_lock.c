@@ -353,16 +353,16 @@ static uint32_t signal_slot(
 }
 
 /* That it was signalled: who came later, and did not wait, may have found what was put then. */
-static void tell_count(struct model *m, struct thread *t, struct object *c,
-	const struct trace_record *r, bool all, uint32_t flags)
+static void tell_count(struct model *m, struct thread *t, uint32_t queue, uint64_t time_ns,
+	bool all, uint32_t flags)
 {
 	const struct graph_sink *sink = m->sink;
 	if (!sink || !sink->counts || t->mode == MODE_WAITING)
 		return;
-	struct graph_verb v = {.time_ns = r->time_ns,
+	struct graph_verb v = {.time_ns = time_ns,
 		.actor = model_acting(t),
 		.state = model_current_state(t),
-		.queue = model_queue_of(m, r->u.cond_signal.object, c, 0, r->u.cond_signal.site),
+		.queue = queue,
 		.flags = flags,
 		.n = all ? GRAPH_ALL : 1};
 	if (m->status == BASE_OK)
@@ -375,7 +375,9 @@ static void wake(struct model *m, struct thread *t, const struct trace_record *r
 	if (!c)
 		return;
 	bool is_awaited = c->waiters > pending(c);
-	tell_count(m, t, c, r, all, is_awaited ? GRAPH_MORE : 0);
+	/* (Made whether anybody is told or not: each pass over a trace numbers things alike.) */
+	uint32_t queue = model_queue_of(m, r->u.cond_signal.object, c, 0, r->u.cond_signal.site);
+	tell_count(m, t, queue, r->time_ns, all, is_awaited ? GRAPH_MORE : 0);
 	if (!is_awaited)
 		return; /* a signal leaves nothing behind */
 	uint64_t n = all ? c->waiters - pending(c) : 1;
