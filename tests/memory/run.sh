@@ -267,6 +267,28 @@ begun() {
 }
 begun
 
+# The same of OpenMP's loops: each schedule has a function of its own in gcc's library, and clang's are others.
+loops() {
+	local why='' compiler schedule
+	selected loops || return 0
+	for compiler in gcc clang; do
+		for schedule in static dynamic,1 guided,1 runtime ''; do
+			if ! "$compiler" -fopenmp ${schedule:+"-DSCHEDULE=$schedule"} -o loops "$here/loops.c" 2>cc.err; then
+				echo "skip loops: no $compiler with OpenMP"
+				continue 2
+			fi
+			LONGPOLE_CC=$compiler "$LONGPOLE" cc -O1 -g -fopenmp ${schedule:+"-DSCHEDULE=$schedule"} -o loops "$here/loops.c" 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+			[[ -n $why ]] || why=$(OMP_SCHEDULE=dynamic,1 record -o loops.lpt -- ./loops 3>&1 >/dev/null)
+			[[ -n $why ]] || "$LONGPOLE" ciat --json loops.lpt >loops.json 2>err || why="ciat: $(cat err)"
+			[[ -n $why ]] || jq -e '.result | [.phases[].phase] == ["serial", "parallel", "serial"] and .total.all.raw > 10000' loops.json >/dev/null ||
+				why="$compiler, ${schedule:-sections}: $(jq -c '.result | [.phases[].phase], .total.all.raw' loops.json)"
+			[[ -z $why ]] || break 2
+		done
+	done
+	result loops "$why"
+}
+loops
+
 # Whole-program optimisation and static linking leave nothing out.
 links() {
 	local why='' how
