@@ -221,6 +221,21 @@ static enum base_status token_of(
 	return s;
 }
 
+/* Of those that `is_met` with that handle, or not: the first that began, or was created, since. */
+static struct thread *with_handle(
+	struct memory_live *l, uint64_t handle, uint64_t since_ns, bool is_met)
+{
+	struct thread *best = NULL;
+	for (uint32_t i = 0; handle && i < l->nr_threads; i++) {
+		struct thread *t = &l->thread[i];
+		if (t->fs_base == handle && t->met == is_met &&
+			(!is_met || (t->begin_ns >= since_ns &&
+					    (!best || t->begin_ns < best->begin_ns))))
+			best = t;
+	}
+	return best;
+}
+
 /* Whose it is: its creator may have named it already, with its own thread's first words to come. */
 static enum base_status thread_of(struct memory_live *l, const struct chunk *c,
 	const struct memory_chunk_head *h, struct thread **ret, struct base_err *err)
@@ -234,7 +249,7 @@ static enum base_status thread_of(struct memory_live *l, const struct chunk *c,
 	enum base_status s = token_of(l, c, &token, err);
 	if (s != BASE_OK)
 		return s;
-	struct thread *t = with_token(l, token);
+	struct thread *t = token ? with_token(l, token) : with_handle(l, h->fs_base, 0, false);
 	if (!t || t->met)
 		t = new_thread(l);
 	if (!t)
@@ -349,7 +364,7 @@ void memory_live_wait(struct memory_live *l)
 /* With the mutex held: will it put more, as far as is known? */
 static bool is_to_come(const struct memory_live *l, const struct thread *t)
 {
-	bool known = t->met || t->token || (uint64_t)(t - l->thread) < l->nr_expected;
+	bool known = t->met || t->token || t->fs_base || (uint64_t)(t - l->thread) < l->nr_expected;
 	return l->started && known && !t->quiet && !t->leaves && !l->serial;
 }
 
@@ -424,17 +439,28 @@ static struct thread *joined(struct memory_live *l, const struct memory_call *c)
 	return best;
 }
 
+/* As find_created() of lpt.c, but it may be still to come. NULL: too many. */
+static struct thread *created(struct memory_live *l, const struct memory_call *c)
+{
+	uint64_t token = c->argument[0], handle = c->argument[1];
+	struct thread *t = token ? with_token(l, token) : with_handle(l, handle, c->start_ns, true);
+	t = t ? t : new_thread(l);
+	if (!t || t->met)
+		return t;
+	t->token = token;
+	t->fs_base = handle;
+	return t;
+}
+
 static enum base_status name_threads(struct memory_live *l, struct thread *of,
 	struct memory_call *call, size_t nr, struct base_err *err)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct thread *t = NULL;
 		if (call[i].kind == MEMORY_CALL_thread_create) {
-			t = with_token(l, call[i].argument[0]);
-			t = t ? t : new_thread(l);
+			t = created(l, &call[i]);
 			if (!t)
 				return too_many(l, err);
-			t->token = call[i].argument[0];
 		} else if (call[i].kind == MEMORY_CALL_thread_join) {
 			t = joined(l, &call[i]);
 			if (t)

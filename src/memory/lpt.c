@@ -156,14 +156,22 @@ static void settle_counts(struct lpt *l, struct thread *t)
 	}
 }
 
-/* Records name a thread that they create by a token, one that they join by its handle, which is
- * where its thread data is. Both become numbers; what cannot be found stays no thread's number. */
-static uint64_t find_created(const struct lpt *l, uint64_t token)
+/* Records name a thread that they create by a token, or by its handle, which is where its thread
+ * data is; one that they join by its handle. Both become numbers; what cannot be found stays no
+ * thread's number. Handles are used again: the first one that began since its creation began is
+ * meant. */
+static uint64_t find_created(const struct lpt *l, const struct memory_call *c)
 {
-	for (size_t i = 0; i < l->nr_threads; i++)
-		if (token && l->thread[i].token == token)
+	uint64_t token = c->argument[0], handle = c->argument[1], best = UINT64_MAX;
+	for (size_t i = 0; i < l->nr_threads; i++) {
+		const struct thread *t = &l->thread[i];
+		if (token && t->token == token)
 			return i;
-	return UINT64_MAX;
+		if (!token && handle && t->fs_base == handle && t->begin_ns >= c->start_ns &&
+			(best == UINT64_MAX || t->begin_ns < l->thread[best].begin_ns))
+			best = i;
+	}
+	return best;
 }
 
 /* Handles are used again: the last one that began before the join was over is meant. */
@@ -183,10 +191,10 @@ static void name_threads(const struct lpt *l, struct memory_call *call, size_t n
 {
 	for (size_t i = 0; i < nr; i++) {
 		if (call[i].kind == MEMORY_CALL_thread_create)
-			call[i].argument[0] = find_created(l, call[i].argument[0]);
+			call[i].argument[0] = find_created(l, &call[i]);
 		else if (call[i].kind == MEMORY_CALL_thread_join)
 			call[i].argument[0] =
-				l->serial ? find_created(l, call[i].argument[0])
+				l->serial ? find_created(l, &call[i])
 					  : find_joined(l, call[i].argument[0], call[i].end_ns);
 	}
 }

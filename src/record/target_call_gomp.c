@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target_call_gomp.c - OpenMP, as gcc calls libgomp: a parallel region is a spawn and a join. */
+/* target_call_gomp.c - OpenMP, as gcc calls libgomp and clang libomp: a parallel region is a spawn
+ * and a join. */
 #include "record/target.h"
+
+#include <stdarg.h>
 
 enum {
 	CALL_SPAWN = 0x01,
 	CALL_JOIN = 0x02,
 	CALL_BARRIER = 0x03,
+	CALL_BEGIN_ORDER = 0x04,
+	CALL_END_ORDER = 0x05,
 	CALL_BEGIN_CRITICAL = 0x06,
-	CALL_END_CRITICAL = 0x07
+	CALL_END_CRITICAL = 0x07,
+	CALL_LOCK = 0x20,
+	CALL_UNLOCK = 0x21,
 };
 
 #define AT   TARGET_EXPORT __attribute__((noinline))
 #define WEAK __attribute__((weak))
 
-void GOMP_parallel(void (*f)(void *), void *data, unsigned nr_threads, unsigned flags) WEAK;
-void GOMP_barrier(void) WEAK;
-void GOMP_critical_start(void) WEAK;
-void GOMP_critical_end(void) WEAK;
 int omp_get_max_threads(void) WEAK;
 int omp_get_num_threads(void) WEAK;
 int omp_get_level(void) WEAK;
@@ -25,63 +28,188 @@ int omp_get_thread_num(void) WEAK;
 struct region {
 	void (*f)(void *);
 	void *data;
-	uint64_t number;
+	uint64_t number, nr;
 };
 
 /* Its workers come to the join as well: what they do afterwards is of another region. */
-static void work(void *argument)
+static void leave_region(uint64_t number)
 {
-	const struct region *r = argument;
-	uint64_t number = r->number; /* the join may be over before we are */
-	r->f(r->data);
-	if (!omp_get_thread_num || !omp_get_thread_num())
+	if (!number || !omp_get_thread_num || !omp_get_thread_num())
 		return;
 	longpole_target_call(CALL_JOIN, target_call_ticks(), target_call_ticks(), number, 0, 0, 0);
 	longpole_target_let_see(true);
 }
 
-void longpole_at_GOMP_parallel(void (*f)(void *), void *data, unsigned nr_threads, unsigned flags);
-AT void longpole_at_GOMP_parallel(
-	void (*f)(void *), void *data, unsigned nr_threads, unsigned flags)
+static void work(void *argument)
+{
+	const struct region *r = argument;
+	uint64_t number = r->number; /* the join may be over before we are */
+	r->f(r->data);
+	leave_region(number);
+}
+
+/* Is it none that is inside of another? */
+static bool begin_region(struct region *r, void (*f)(void *), void *data, unsigned nr_threads)
 {
 	uint64_t now = target_call_ticks(), region = (uint64_t)(uintptr_t)f;
-	bool outer = !omp_get_level || omp_get_level() == 0;
 	uint64_t nr = nr_threads            ? nr_threads
 		      : omp_get_max_threads ? (uint64_t)omp_get_max_threads()
 					    : 0;
-	if (!outer) {
-		GOMP_parallel(f, data, nr_threads, flags);
-		return;
-	}
-	struct region own = {f, data, region};
+	if (omp_get_level && omp_get_level() > 0)
+		return false;
+	*r = (struct region){f, data, region, nr};
 	longpole_target_call(CALL_SPAWN, now, now, region, nr, 0, 0);
 	longpole_target_let_see(false);
-	GOMP_parallel(work, &own, nr_threads, flags);
-	longpole_target_call(CALL_JOIN, target_call_ticks(), target_call_ticks(), region, nr, 0, 0);
+	return true;
 }
 
-void longpole_at_GOMP_barrier(void);
-AT void longpole_at_GOMP_barrier(void)
-{
-	longpole_target_let_see(true);
-	uint64_t before = target_call_ticks();
-	GOMP_barrier();
-	longpole_target_call(CALL_BARRIER, before, target_call_ticks(), 0,
-		omp_get_num_threads ? (uint64_t)omp_get_num_threads() : 0, 0, 0);
-}
-
-void longpole_at_GOMP_critical_start(void);
-AT void longpole_at_GOMP_critical_start(void)
-{
-	uint64_t before = target_call_ticks();
-	GOMP_critical_start();
-	longpole_target_call(CALL_BEGIN_CRITICAL, before, target_call_ticks(), 0, 0, 0, 0);
-}
-
-void longpole_at_GOMP_critical_end(void);
-AT void longpole_at_GOMP_critical_end(void)
+static void end_region(const struct region *r)
 {
 	uint64_t now = target_call_ticks();
-	longpole_target_call(CALL_END_CRITICAL, now, now, 0, 0, 0, 0);
-	GOMP_critical_end();
+	longpole_target_call(CALL_JOIN, now, now, r->number, r->nr, 0, 0);
+}
+
+/* gcc's parallel regions, alone and as one with the loop or the sections in them. */
+#define REGION(name, parameters, arguments)                                                        \
+	void name parameters WEAK;                                                                 \
+	void longpole_at_##name parameters;                                                        \
+	AT void longpole_at_##name parameters                                                      \
+	{                                                                                          \
+		struct region own;                                                                 \
+		bool outer = begin_region(&own, f, data, nr_threads);                              \
+		if (outer) {                                                                       \
+			f = work;                                                                  \
+			data = &own;                                                               \
+		}                                                                                  \
+		name arguments;                                                                    \
+		if (outer)                                                                         \
+			end_region(&own);                                                          \
+	}
+#define LOOP_REGION(name)                                                                          \
+	REGION(name,                                                                               \
+		(void (*f)(void *), void *data, unsigned nr_threads, long from, long to, long by,  \
+			long chunk, unsigned flags),                                               \
+		(f, data, nr_threads, from, to, by, chunk, flags))
+#define RUNTIME_REGION(name)                                                                       \
+	REGION(name,                                                                               \
+		(void (*f)(void *), void *data, unsigned nr_threads, long from, long to, long by,  \
+			unsigned flags),                                                           \
+		(f, data, nr_threads, from, to, by, flags))
+REGION(GOMP_parallel, (void (*f)(void *), void *data, unsigned nr_threads, unsigned flags),
+	(f, data, nr_threads, flags))
+REGION(GOMP_parallel_sections,
+	(void (*f)(void *), void *data, unsigned nr_threads, unsigned count, unsigned flags),
+	(f, data, nr_threads, count, flags))
+LOOP_REGION(GOMP_parallel_loop_static)
+LOOP_REGION(GOMP_parallel_loop_dynamic)
+LOOP_REGION(GOMP_parallel_loop_guided)
+LOOP_REGION(GOMP_parallel_loop_nonmonotonic_dynamic)
+LOOP_REGION(GOMP_parallel_loop_nonmonotonic_guided)
+RUNTIME_REGION(GOMP_parallel_loop_runtime)
+RUNTIME_REGION(GOMP_parallel_loop_nonmonotonic_runtime)
+RUNTIME_REGION(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
+
+/* Where all threads of a region wait for each other; some do so at the end of a loop. */
+#define BARRIER(name, parameters, arguments)                                                       \
+	void name parameters WEAK;                                                                 \
+	void longpole_at_##name parameters;                                                        \
+	AT void longpole_at_##name parameters                                                      \
+	{                                                                                          \
+		longpole_target_let_see(true);                                                     \
+		uint64_t before = target_call_ticks();                                             \
+		name arguments;                                                                    \
+		longpole_target_call(CALL_BARRIER, before, target_call_ticks(), 0,                 \
+			omp_get_num_threads ? (uint64_t)omp_get_num_threads() : 0, 0, 0);          \
+	}
+BARRIER(GOMP_barrier, (void), ())
+BARRIER(GOMP_loop_end, (void), ())
+BARRIER(GOMP_sections_end, (void), ())
+BARRIER(__kmpc_barrier, (void *place, int thread), (place, thread))
+
+#define BEGIN(name, kind, parameters, arguments, object)                                           \
+	void name parameters WEAK;                                                                 \
+	void longpole_at_##name parameters;                                                        \
+	AT void longpole_at_##name parameters                                                      \
+	{                                                                                          \
+		uint64_t before = target_call_ticks();                                             \
+		name arguments;                                                                    \
+		longpole_target_call(kind, before, target_call_ticks(),                            \
+			(uint64_t)(uintptr_t)(object), 0, 0, 0);                                   \
+	}
+#define END(name, kind, parameters, arguments, object)                                             \
+	void name parameters WEAK;                                                                 \
+	void longpole_at_##name parameters;                                                        \
+	AT void longpole_at_##name parameters                                                      \
+	{                                                                                          \
+		uint64_t now = target_call_ticks();                                                \
+		longpole_target_call(kind, now, now, (uint64_t)(uintptr_t)(object), 0, 0, 0);      \
+		name arguments;                                                                    \
+	}
+BEGIN(GOMP_critical_start, CALL_BEGIN_CRITICAL, (void), (), 0)
+END(GOMP_critical_end, CALL_END_CRITICAL, (void), (), 0)
+BEGIN(GOMP_critical_name_start, CALL_BEGIN_CRITICAL, (void **name), (name), name)
+END(GOMP_critical_name_end, CALL_END_CRITICAL, (void **name), (name), name)
+BEGIN(GOMP_atomic_start, CALL_BEGIN_CRITICAL, (void), (), 0)
+END(GOMP_atomic_end, CALL_END_CRITICAL, (void), (), 0)
+BEGIN(GOMP_ordered_start, CALL_BEGIN_ORDER, (void), (), 0)
+END(GOMP_ordered_end, CALL_END_ORDER, (void), (), 0)
+BEGIN(omp_set_lock, CALL_LOCK, (void *lock), (lock), lock)
+END(omp_unset_lock, CALL_UNLOCK, (void *lock), (lock), lock)
+BEGIN(__kmpc_critical, CALL_BEGIN_CRITICAL, (void *place, int thread, void *name),
+	(place, thread, name), name)
+END(__kmpc_end_critical, CALL_END_CRITICAL, (void *place, int thread, void *name),
+	(place, thread, name), name)
+BEGIN(__kmpc_ordered, CALL_BEGIN_ORDER, (void *place, int thread), (place, thread), 0)
+END(__kmpc_end_ordered, CALL_END_ORDER, (void *place, int thread), (place, thread), 0)
+
+/* ---- clang's regions ------------------------------------------------------------------------ */
+
+enum { MICROTASK_ARGUMENTS = 32 };
+typedef void microtask(int *thread, int *bound, ...);
+
+struct fork { /* one region, on its caller's stack */
+	struct region region;
+	microtask *f;
+	void *argument[MICROTASK_ARGUMENTS];
+};
+
+void __kmpc_fork_call(void *place, int nr, microtask *f, ...) WEAK;
+void longpole_at_kmpc_fork(void *place, int nr, microtask *f, ...)
+	__attribute__((used, visibility("hidden")));
+
+static void work_microtask(int *thread, int *bound, struct fork *k)
+{
+	void **a = k->argument;
+	uint64_t number = k->region.number; /* the join may be over before we are */
+	/* arguments that it does not have are no matter: the caller cleans up */
+	k->f(thread, bound, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10],
+		a[11], a[12], a[13], a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21], a[22],
+		a[23], a[24], a[25], a[26], a[27], a[28], a[29], a[30], a[31]);
+	leave_region(number);
+}
+
+void longpole_at_kmpc_fork(void *place, int nr, microtask *f, ...)
+{
+	struct fork own = {.f = f};
+	va_list list;
+	va_start(list, f);
+	for (int i = 0; i < nr; i++)
+		own.argument[i] = va_arg(list, void *);
+	va_end(list);
+	bool outer = begin_region(&own.region, (void (*)(void *))(uintptr_t)f, NULL, 0);
+	if (!outer)
+		own.region.number = 0;
+	__kmpc_fork_call(place, 1, (microtask *)(uintptr_t)work_microtask, &own);
+	if (outer)
+		end_region(&own.region);
+}
+
+/* One with more arguments than we can hand on is not seen. */
+_Static_assert(MICROTASK_ARGUMENTS == 32, "the number below");
+AT __attribute__((naked)) void longpole_at___kmpc_fork_call(void);
+AT __attribute__((naked)) void longpole_at___kmpc_fork_call(void)
+{
+	__asm__("cmpl $32, %esi\n\t"
+		"jbe longpole_at_kmpc_fork\n\t"
+		"jmp *__kmpc_fork_call@GOTPCREL(%rip)\n\t");
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <threads.h>
 
 enum { /* memory/calls.def */
 	CALL_SPAWN = 0x01,
@@ -114,7 +115,27 @@ AT int longpole_at_pthread_mutex_unlock(pthread_mutex_t *object)
 	return result;
 }
 
+/* Until then. */
+#define WAIT_UNTIL(name, kind, parameters, arguments)                                              \
+	int longpole_at_##name parameters;                                                         \
+	AT int longpole_at_##name parameters                                                       \
+	{                                                                                          \
+		longpole_target_let_see(true);                                                     \
+		uint64_t before = target_call_ticks();                                             \
+		int result = name arguments;                                                       \
+		if (!result)                                                                       \
+			longpole_target_call(                                                      \
+				kind, before, target_call_ticks(), WORD(object), 0, 0, 0);         \
+		return result;                                                                     \
+	}
 SYNC(pthread_mutex_trylock, CALL_LOCK, pthread_mutex_t)
+WAIT_UNTIL(pthread_mutex_timedlock, CALL_LOCK,
+	(pthread_mutex_t * object, const struct timespec *until), (object, until))
+WAIT_UNTIL(pthread_mutex_clocklock, CALL_LOCK,
+	(pthread_mutex_t * object, clockid_t clock, const struct timespec *until),
+	(object, clock, until))
+WAIT_UNTIL(
+	sem_timedwait, CALL_WAIT, (sem_t * object, const struct timespec *until), (object, until))
 SYNC(pthread_rwlock_rdlock, CALL_LOCK, pthread_rwlock_t)
 SYNC(pthread_rwlock_wrlock, CALL_LOCK, pthread_rwlock_t)
 SYNC(pthread_rwlock_tryrdlock, CALL_LOCK, pthread_rwlock_t)
@@ -144,31 +165,27 @@ AT int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock)
 	return pthread_spin_unlock(lock);
 }
 
-int longpole_at_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex);
-AT int longpole_at_pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
-{
-	uint64_t before = target_call_ticks();
-	longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
-	longpole_target_let_see(true);
-	int result = pthread_cond_wait(cond, mutex);
-	longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0);
-	longpole_target_call(CALL_LOCK, before, target_call_ticks(), WORD(mutex), 0, 0, 0);
-	return result;
-}
-
-int longpole_at_pthread_cond_timedwait(
-	pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
-AT int longpole_at_pthread_cond_timedwait(
-	pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
-{
-	uint64_t before = target_call_ticks();
-	longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);
-	longpole_target_let_see(true);
-	int result = pthread_cond_timedwait(cond, mutex, until);
-	longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0);
-	longpole_target_call(CALL_LOCK, before, target_call_ticks(), WORD(mutex), 0, 0, 0);
-	return result;
-}
+#define COND_WAIT(name, parameters, arguments)                                                     \
+	int longpole_at_##name parameters;                                                         \
+	AT int longpole_at_##name parameters                                                       \
+	{                                                                                          \
+		uint64_t before = target_call_ticks();                                             \
+		longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);           \
+		longpole_target_let_see(true);                                                     \
+		int result = name arguments;                                                       \
+		longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0); \
+		longpole_target_call(                                                              \
+			CALL_LOCK, before, target_call_ticks(), WORD(mutex), 0, 0, 0);             \
+		return result;                                                                     \
+	}
+COND_WAIT(pthread_cond_wait, (pthread_cond_t * cond, pthread_mutex_t *mutex), (cond, mutex))
+COND_WAIT(pthread_cond_timedwait,
+	(pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until),
+	(cond, mutex, until))
+COND_WAIT(pthread_cond_clockwait,
+	(pthread_cond_t * cond, pthread_mutex_t *mutex, clockid_t clock,
+		const struct timespec *until),
+	(cond, mutex, clock, until))
 
 int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier);
 AT int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier)
@@ -230,13 +247,36 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	return result;
 }
 
-int longpole_at_pthread_join(pthread_t thread, void **value);
-AT int longpole_at_pthread_join(pthread_t thread, void **value)
+#define THREAD_JOIN(name, parameters, arguments)                                                   \
+	int longpole_at_##name parameters;                                                         \
+	AT int longpole_at_##name parameters                                                       \
+	{                                                                                          \
+		longpole_target_let_see(true);                                                     \
+		uint64_t before = target_call_ticks();                                             \
+		int result = name arguments;                                                       \
+		if (!result)                                                                       \
+			longpole_target_call(CALL_THREAD_JOIN, before, target_call_ticks(),        \
+				(uint64_t)thread, 0, 0, 0);                                        \
+		return result;                                                                     \
+	}
+THREAD_JOIN(pthread_join, (pthread_t thread, void **value), (thread, value))
+THREAD_JOIN(pthread_tryjoin_np, (pthread_t thread, void **value), (thread, value))
+THREAD_JOIN(pthread_timedjoin_np, (pthread_t thread, void **value, const struct timespec *until),
+	(thread, value, until))
+THREAD_JOIN(pthread_clockjoin_np,
+	(pthread_t thread, void **value, clockid_t clock, const struct timespec *until),
+	(thread, value, clock, until))
+THREAD_JOIN(thrd_join, (thrd_t thread, int *value), (thread, value))
+
+/* Who begins is known by its handle, afterwards (memory/source.h). */
+int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argument);
+AT int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 {
-	longpole_target_let_see(true);
 	uint64_t before = target_call_ticks();
-	int result = pthread_join(thread, value);
-	longpole_target_call(
-		CALL_THREAD_JOIN, before, target_call_ticks(), (uint64_t)thread, 0, 0, 0);
+	int result = thrd_create(thread, function, argument);
+	if (result == thrd_success)
+		longpole_target_call(
+			CALL_THREAD_CREATE, before, before, 0, (uint64_t)*thread, 0, 0);
+	longpole_target_let_see(false);
 	return result;
 }

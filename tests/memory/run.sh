@@ -242,6 +242,53 @@ meanwhile() {
 }
 meanwhile
 
+# Threads run side by side by whatever library they were begun and joined: what one stores the other loads. (std::async joins by a pointer to
+# the function, which is not seen: what comes then is still parallel.)
+begun() {
+	local why='' way from
+	selected begun || return 0
+	if ! has_compiler g++; then
+		echo "skip begun: no g++"
+		return
+	fi
+	for way in 0 1 2 3; do
+		[[ -z $why ]] || break
+		"$LONGPOLE" c++ -O1 -g -DWAY=$way -o begun "$here/begun.cc" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+		[[ -n $why ]] || why=$(record -o begun.lpt -- ./begun 3>&1 >/dev/null)
+		[[ -n $why ]] || "$LONGPOLE" ciat --json begun.lpt >of.file 2>err || why="ciat: $(cat err)"
+		[[ -n $why ]] || timeout 60 "$LONGPOLE" ciat --json -- ./begun >/dev/null 2>of.run || why="ciat -- ./begun: $(tail -n 2 of.run)"
+		for from in file run; do
+			[[ -n $why ]] || jq -e --argjson way $way '.result | ([.phases[].phase] | if $way == 2 then .[:2] == ["serial", "parallel"] else . == ["serial", "parallel", "serial"] end)
+				and .total.all.raw > 10000' of.$from >/dev/null ||
+				why="way $way, $from: $(jq -c '.result | [.phases[].phase], .total.all.raw' of.$from)"
+		done
+	done
+	result begun "$why"
+}
+begun
+
+# The same of OpenMP's loops: each schedule has a function of its own in gcc's library, and clang's are others.
+loops() {
+	local why='' compiler schedule
+	selected loops || return 0
+	for compiler in gcc clang; do
+		for schedule in static dynamic,1 guided,1 runtime ''; do
+			if ! "$compiler" -fopenmp ${schedule:+"-DSCHEDULE=$schedule"} -o loops "$here/loops.c" 2>cc.err; then
+				echo "skip loops: no $compiler with OpenMP"
+				continue 2
+			fi
+			LONGPOLE_CC=$compiler "$LONGPOLE" cc -O1 -g -fopenmp ${schedule:+"-DSCHEDULE=$schedule"} -o loops "$here/loops.c" 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+			[[ -n $why ]] || why=$(OMP_SCHEDULE=dynamic,1 record -o loops.lpt -- ./loops 3>&1 >/dev/null)
+			[[ -n $why ]] || "$LONGPOLE" ciat --json loops.lpt >loops.json 2>err || why="ciat: $(cat err)"
+			[[ -n $why ]] || jq -e '.result | [.phases[].phase] == ["serial", "parallel", "serial"] and .total.all.raw > 10000' loops.json >/dev/null ||
+				why="$compiler, ${schedule:-sections}: $(jq -c '.result | [.phases[].phase], .total.all.raw' loops.json)"
+			[[ -z $why ]] || break 2
+		done
+	done
+	result loops "$why"
+}
+loops
+
 # Whole-program optimisation and static linking leave nothing out.
 links() {
 	local why='' how

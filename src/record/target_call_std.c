@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_call_std.c - C++'s threads and condition variables, of which libstdc++, which is not
+ * rewritten, calls pthreads. By their mangled names; apart from the rest, lest a C program need
+ * libstdc++. They may throw: nothing here has to be undone then. */
+#include "record/target.h"
+
+#include <pthread.h>
+
+enum { /* memory/calls.def */
+	CALL_LOCK = 0x20,
+	CALL_UNLOCK = 0x21,
+	CALL_WAIT = 0x22,
+	CALL_SIGNAL = 0x23,
+	CALL_THREAD_CREATE = 0x24,
+	CALL_THREAD_JOIN = 0x25,
+};
+
+#define AT      TARGET_EXPORT __attribute__((noinline))
+#define WORD(p) ((uint64_t)(uintptr_t)(p))
+/* The mangled name, and ours of it. */
+#define REAL(name) __asm__(name)
+#define OURS(name) __asm__("longpole_at_" name)
+#define START                                                                                      \
+	"_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE"
+#define JOIN   "_ZNSt6thread4joinEv"
+#define WAIT   "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE"
+#define NOTIFY "_ZNSt18condition_variable10notify_oneEv"
+#define ALL    "_ZNSt18condition_variable10notify_allEv"
+
+struct std_thread {
+	uint64_t handle;
+};
+struct std_lock { /* std::unique_lock<std::mutex> */
+	pthread_mutex_t *mutex;
+};
+
+void std_start(struct std_thread *thread, void *state, void (*depend)(void)) REAL(START);
+void longpole_at_std_start(struct std_thread *thread, void *state, void (*depend)(void))
+	OURS(START);
+AT void longpole_at_std_start(struct std_thread *thread, void *state, void (*depend)(void))
+{
+	uint64_t before = target_call_ticks();
+	std_start(thread, state, depend);
+	longpole_target_call(CALL_THREAD_CREATE, before, before, 0, thread->handle, 0, 0);
+	longpole_target_let_see(false);
+}
+
+void std_join(struct std_thread *thread) REAL(JOIN);
+void longpole_at_std_join(struct std_thread *thread) OURS(JOIN);
+AT void longpole_at_std_join(struct std_thread *thread)
+{
+	uint64_t handle = thread->handle; /* none after it */
+	longpole_target_let_see(true);
+	uint64_t before = target_call_ticks();
+	std_join(thread);
+	longpole_target_call(CALL_THREAD_JOIN, before, target_call_ticks(), handle, 0, 0, 0);
+}
+
+void std_wait(void *cond, struct std_lock *lock) REAL(WAIT);
+void longpole_at_std_wait(void *cond, struct std_lock *lock) OURS(WAIT);
+AT void longpole_at_std_wait(void *cond, struct std_lock *lock)
+{
+	uint64_t before = target_call_ticks();
+	longpole_target_call(CALL_UNLOCK, before, before, WORD(lock->mutex), 0, 0, 0);
+	longpole_target_let_see(true);
+	std_wait(cond, lock);
+	longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0);
+	longpole_target_call(CALL_LOCK, before, target_call_ticks(), WORD(lock->mutex), 0, 0, 0);
+}
+
+/* What gives: recorded before the call, lest who takes be recorded earlier. */
+#define GIVE(name, of)                                                                             \
+	void name(void *cond) REAL(of);                                                            \
+	void longpole_at_##name(void *cond) OURS(of);                                              \
+	AT void longpole_at_##name(void *cond)                                                     \
+	{                                                                                          \
+		uint64_t now = target_call_ticks();                                                \
+		longpole_target_call(CALL_SIGNAL, now, now, WORD(cond), 0, 0, 0);                  \
+		name(cond);                                                                        \
+	}
+GIVE(std_notify_one, NOTIFY)
+GIVE(std_notify_all, ALL)
