@@ -330,7 +330,7 @@ void ciat_objects_text(struct base_str *out, const struct ciat_table *t, size_t 
 		base_str_addf(out,
 			"  %12" PRIu64 " %12" PRIu64 " %8" PRIu64 " %8" PRIu64 "  %8" PRIu64 "  ",
 			o->accesses, o->lines_moved, o->false_misses, o->true_misses, o->upgrades);
-		report_clean_add(out, o->name);
+		report_name_add(out, o->name);
 		if (o->blocks) {
 			base_str_addf(out, " (%" PRIu64 " %s, ", o->blocks,
 				o->blocks == 1 ? "block" : "blocks");
@@ -355,7 +355,7 @@ void ciat_functions_text(struct base_str *out, const struct ciat_table *t, size_
 			"  %12" PRIu64 " %12" PRIu64 " %9" PRIu64 " %8" PRIu64 " %8" PRIu64
 			"  %8" PRIu64 "  ",
 			o->loads, o->stores, o->raw, o->false_misses, o->true_misses, o->upgrades);
-		report_clean_add(out, o->name);
+		report_name_add(out, o->name);
 		base_str_add(out, "\n");
 	}
 	if (t->nr > rows)

@@ -119,14 +119,14 @@ static void add_place(struct base_str *out, struct cmd_slack_names *n, uint64_t 
 			base_str_addf(&text, "+%" PRIu64, at - p.start);
 		if (p.file[0])
 			base_str_addf(&text, " (%s:%u)", p.file, p.line);
-		report_clean_add(out, base_str_text(&text));
+		report_name_add(out, base_str_text(&text));
 	} else if (code && !at) {
 		base_str_add(out, ciat_unseen_code(n));
 	} else if (code && s->ops->linked) {
 		cmd_slack_name(n, CMD_SLACK_INSTRUCTION, at, &text);
-		report_clean_add(out, base_str_text(&text));
+		report_name_add(out, base_str_text(&text));
 	} else if (!code && ciat_data_at(&text, n, at)) {
-		report_clean_add(out, base_str_text(&text));
+		report_name_add(out, base_str_text(&text));
 	} else {
 		base_str_addf(
 			out, "%s 0x%" PRIx64, code ? "the instruction at" : "the line at", at);
@@ -171,7 +171,7 @@ static void add_line_object(struct base_str *out, struct cmd_slack_names *n,
 	}
 	for (unsigned i = 0; i < nr; i++) {
 		base_str_add(out, i ? i + 1 == nr && !e ? " and " : ", " : "");
-		report_clean_add(out, base_str_text(&name[i]));
+		report_name_add(out, base_str_text(&name[i]));
 	}
 	base_str_add(out, nr && e ? ", ..." : "");
 	if (!nr)
@@ -312,7 +312,7 @@ static void line_rows(
 			add_offsets(out, e->offsets, r->line_bytes);
 			if (ciat_site_object(&field, s, r, e)) {
 				base_str_add(out, " (");
-				report_clean_add(out, base_str_text(&field));
+				report_name_add(out, base_str_text(&field));
 				base_str_add(out, ")");
 			}
 			base_str_fini(&field);

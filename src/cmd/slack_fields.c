@@ -34,7 +34,7 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 			base_percent(c->critical_cycles, r->cycles), c->executed,
 			base_percent(c->critical, c->executed), c->least, mean,
 			variance > 0 ? sqrt(variance) : 0);
-		report_clean_add(out, base_str_text(&name));
+		report_name_add(out, base_str_text(&name));
 		base_str_addf(out, " (%s)\n", slack_kind_name(c->kind));
 		base_str_fini(&name);
 	}

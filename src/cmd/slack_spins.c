@@ -50,7 +50,7 @@ static void add_row(
 	add_words(&words, v, l);
 	base_str_addf(out, "  %6u %12" PRIu64 " %12" PRIu64 " %7" PRIu64 " %10" PRIu64 "  ",
 		l->thread, l->instructions, l->rounds, l->waits, l->longest_rounds);
-	report_clean_add(out, base_str_text(&name));
+	report_name_add(out, base_str_text(&name));
 	base_str_add(out, l->nr_words ? " on " : "");
 	report_clean_add(out, base_str_text(&words));
 	base_str_add(out, l->counts ? "; counts\n" : "\n");

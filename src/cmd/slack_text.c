@@ -26,7 +26,7 @@ static void finding(struct base_str *out, const struct cmd_slack_view *v,
 	if (nr && length_of(r)) {
 		base_str_addf(out, "%.0f%% of the critical path is in ",
 			base_percent(function[0].critical_cycles, length_of(r)));
-		report_clean_add(out, function[0].name);
+		report_name_add(out, function[0].name);
 		base_str_add(out, "; ");
 	}
 	base_str_addf(out, "%.1f%% of ", base_percent(zero, r->global.count));
@@ -151,7 +151,7 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 			base_percent(c->critical, inside), c->least, mean,
 			variance > 0 ? sqrt(variance) : 0,
 			inside > 1 ? base_percent(c->alike, inside - 1) : 100, c->taut_cycles);
-		report_clean_add(out, base_str_text(&name));
+		report_name_add(out, base_str_text(&name));
 		base_str_addf(out, " (%s)\n", slack_kind_name(c->kind));
 		base_str_fini(&name);
 	}

@@ -57,7 +57,7 @@ static void add_place(struct base_str *out, const struct record_spin_place *p)
 {
 	const char *base = p->file ? strrchr(p->file, '/') : NULL;
 	if (p->function)
-		report_clean_add(out, p->function);
+		report_name_add(out, p->function);
 	else
 		base_str_addf(out, "0x%" PRIx64, p->address);
 	if (p->file) {
@@ -83,7 +83,7 @@ static void add_thread_name(struct base_str *out, const struct cmd_spin *c, uint
 static void add_word(struct base_str *out, const struct record_spin_polled *p)
 {
 	if (p->name)
-		report_clean_add(out, p->name);
+		report_name_add(out, p->name);
 	else
 		base_str_addf(out, "0x%" PRIx64, p->address);
 	if (p->name)

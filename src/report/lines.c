@@ -93,17 +93,22 @@ static void blanks(struct base_str *out, size_t n)
 void report_cell(struct base_str *out, const struct report_style *st, const char *text,
 	size_t width, bool pad)
 {
+	struct base_str shorter = {0};
+	const char *more = st->utf8 ? "\xe2\x80\xa6" : "..";
+	report_add_elided(&shorter, text, width, more);
+	text = base_str_text(&shorter);
 	size_t have = report_width(text);
 	if (have <= width) {
 		base_str_add(out, text);
 		if (pad)
 			blanks(out, width - have);
-		return;
+	} else {
+		size_t more_width = st->utf8 ? 1 : 2;
+		base_str_add_bytes(
+			out, text, bytes_of(text, width > more_width ? width - more_width : 0));
+		base_str_add(out, more);
 	}
-	const char *more = st->utf8 ? "\xe2\x80\xa6" : "..";
-	size_t more_width = st->utf8 ? 1 : 2;
-	base_str_add_bytes(out, text, bytes_of(text, width > more_width ? width - more_width : 0));
-	base_str_add(out, more);
+	base_str_fini(&shorter);
 }
 
 /* `tail` is the end of `text`: what is cut off comes before it. */

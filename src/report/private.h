@@ -113,7 +113,8 @@ enum report_color {
 void report_color_begin(struct base_str *out, const struct report_style *st, enum report_color c);
 void report_color_end(struct base_str *out, const struct report_style *st);
 size_t report_width(const char *text); /* code points */
-/* Text cut to `width` with "..." (or an ellipsis), padded with blanks when `pad`. */
+/* Text shortened (report_add_elided()), then cut to `width` with ".." (or an ellipsis), padded with
+ * blanks when `pad`. */
 void report_cell(struct base_str *out, const struct report_style *st, const char *text,
 	size_t width, bool pad);
 /* The same, padded, of a place in the code: its file and line at the end are kept if they can. */

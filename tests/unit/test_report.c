@@ -625,6 +625,42 @@ static void foreign_texts_are_cleaned(void **state)
 	}
 }
 
+/* Long names lose what is between their brackets, never operators, times or line numbers. */
+static void long_names_keep_what_tells_them_apart(void **state)
+{
+	static const struct {
+		const char *from, *to;
+		size_t width;
+	} given[] = {
+		{"std::vector<int, std::allocator<int> >::size() const",
+			"std::vector<..>::size() const", 40},
+		{"std::vector<int, std::allocator<int> >::size() const",
+			"std::vector<int, std::allocator<int> >::size() const", 60},
+		{"f<a::b<c>, (d)3>(a::b<c> const&, void (*)(int))", "f<..>(..)", 20},
+		{"a::operator<<(std::ostream&, x<y, z> const&)", "a::operator<<(..)", 20},
+		{"a::operator()(std::ostream&, x<y, z> const&)", "a::operator()(..)", 20},
+		{"x<yyyy, zzz>::operator->() const", "x<..>::operator->() const", 26},
+		{"bool operator< <int, long>(p<int, long> const&)",
+			"bool operator< <int, long>(..)", 20},
+		{"g<h, decltype(i->j)>::k", "g<..>::k", 10},
+		{"memcmp 42 % <0.1 %, fill (work.cc:12)", "memcmp 42 % <0.1 %, fill (work.cc:12)",
+			10},
+		{"waits < 5 and > 3", "waits < 5 and > 3", 3},
+		{"a<b", "a<b", 1},
+		{"main::{lambda(int, long)#1}::operator()(int, long) const",
+			"main::{lambda(..)#1}::operator()(..) const", 30},
+		{"(anonymous namespace)::run(unsigned long)", "(anonymous namespace)::run(..)", 20},
+		{"v<int>", "v<int>", 1},
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(given); i++) {
+		struct base_str s = {0};
+		report_add_elided(&s, given[i].from, given[i].width, "..");
+		assert_string_equal(base_str_text(&s), given[i].to);
+		base_str_fini(&s);
+	}
+}
+
 static void survives_lack_of_memory(void **state)
 {
 	(void)state;
@@ -749,6 +785,7 @@ int main(void)
 		cmocka_unit_test(says_what_recording_cost),
 		cmocka_unit_test(foreign_texts_are_cleaned),
 		cmocka_unit_test(a_number_keeps_its_unit),
+		cmocka_unit_test(long_names_keep_what_tells_them_apart),
 		cmocka_unit_test(a_number_of_members_is_not_cut_off),
 		cmocka_unit_test(survives_lack_of_memory),
 	};
