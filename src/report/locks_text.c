@@ -241,10 +241,16 @@ static void finding(
 	struct base_str s = {0};
 	const struct report_lock *path = worst_of_path(l), *waited = most_waited(l);
 	if (!l->nr_locks)
-		base_str_add(&s, l->nr_conds ? "No lock was taken that could be seen, only waits "
-					       "(locks of Rust's or C++20's "
-					       "library are calls only where they wait)."
-					     : "No lock was taken that could be seen.");
+		base_str_add(&s,
+			l->nr_conds ? "No lock was taken that could be seen, only waits "
+				      "(locks of Rust's or C++20's "
+				      "library are calls only where they wait)."
+			: l->has & REPORT_LOCKS_events
+				? "No lock was taken that could be seen."
+				: "No lock was taken that could be seen. Locks of Rust's or "
+				  "C++20's "
+				  "library are no calls that can be counted: longpole record sees "
+				  "those that are waited for.");
 	else if (path && path->path_ns >= REPORT_LOCKS_PATH_LEAST * l->path_ns) {
 		base_str_addf(&s, "%s is ", path->name);
 		report_percent(&s, path->path_ns / l->path_ns);
