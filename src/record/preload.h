@@ -332,6 +332,15 @@ void preload_modules_check(void); /* ... when something was loaded behind our ba
 struct longpole_hooks;
 extern const struct longpole_hooks preload_hooks;
 
+/* ---- what the core itself wraps, for `longpole calls` (tally_calls.c; else nothing) ------------
+ */
+
+struct preload_counted {
+	uint64_t word[6];
+};
+void preload_count_begin(struct preload_counted *counted, unsigned function, uintptr_t site);
+void preload_count_end(struct preload_counted *counted); /* errno stays */
+
 /* ---- environment (preload_env.c)
  * ------------------------------------------------------------------- */
 

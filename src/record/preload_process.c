@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preload_process.c - fork, exec, waiting for children, exit. */
+#include "record/calls.h"
 #include "record/preload.h"
 #include "record/preload_env.h"
 #include "record/preload_real.h"
@@ -175,10 +176,14 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,    \
 		char *const arguments[], char *const environment[])                                \
 	{                                                                                          \
+		struct preload_counted counted;                                                    \
 		if (preload_active())                                                              \
 			PRELOAD_RECORD(process_fork, 0, PRELOAD_SITE);                             \
-		return PRELOAD_REAL(name)(                                                         \
+		preload_count_begin(&counted, CALLS_##name, PRELOAD_SITE);                         \
+		int result = PRELOAD_REAL(name)(                                                   \
 			pid, path, actions, attributes, arguments, WITH_OURS(environment));        \
+		preload_count_end(&counted);                                                       \
+		return result;                                                                     \
 	}
 SPAWN(posix_spawn)
 SPAWN(posix_spawnp)
@@ -186,18 +191,21 @@ SPAWN(posix_spawnp)
 /* ---- waiting for children ------------------------------------------------------------------- */
 
 struct child_wait {
+	struct preload_counted counted;
 	bool open;
 };
 
-static void child_wait_begin(struct child_wait *wait, uintptr_t site)
+static void child_wait_begin(struct child_wait *wait, unsigned function, uintptr_t site)
 {
 	wait->open = preload_active();
 	if (wait->open)
 		preload_record_wait(PRELOAD_child_wait, site, (const uint64_t[]){site, 0}, 2);
+	preload_count_begin(&wait->counted, function, site);
 }
 
 static void child_wait_end(struct child_wait *wait, pid_t pid)
 {
+	preload_count_end(&wait->counted);
 	if (wait->open)
 		PRELOAD_RECORD(child_waited, pid > 0 ? (uint64_t)pid : 0);
 	wait->open = false;
@@ -207,7 +215,7 @@ static void child_wait_end(struct child_wait *wait, pid_t pid)
 	PRELOAD_EXPORT pid_t name parameters                                                       \
 	{                                                                                          \
 		struct child_wait wait;                                                            \
-		child_wait_begin(&wait, PRELOAD_SITE);                                             \
+		child_wait_begin(&wait, CALLS_##name, PRELOAD_SITE);                               \
 		pid_t pid = PRELOAD_REAL(name) arguments;                                          \
 		child_wait_end(&wait, pid);                                                        \
 		return pid;                                                                        \
@@ -221,7 +229,7 @@ CHILD_WAIT(wait4, (pid_t child, int *status, int options, struct rusage *usage),
 PRELOAD_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	struct child_wait wait;
-	child_wait_begin(&wait, PRELOAD_SITE);
+	child_wait_begin(&wait, CALLS_waitid, PRELOAD_SITE);
 	siginfo_t own = {0};
 	int result = PRELOAD_REAL(waitid)(type, id, info ? info : &own, options);
 	child_wait_end(&wait, result == 0 ? (info ? info : &own)->si_pid : 0);
@@ -236,7 +244,7 @@ PRELOAD_EXPORT int system(const char *command)
 	struct child_wait wait;
 	if (preload_active())
 		PRELOAD_RECORD(process_fork, 0, PRELOAD_SITE);
-	child_wait_begin(&wait, PRELOAD_SITE);
+	child_wait_begin(&wait, CALLS_system, PRELOAD_SITE);
 	int result = PRELOAD_REAL(system)(command);
 	child_wait_end(&wait, 0);
 	return result;
@@ -246,7 +254,10 @@ PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	if (preload_active())
 		PRELOAD_RECORD(process_fork, 0, PRELOAD_SITE);
+	struct preload_counted counted;
+	preload_count_begin(&counted, CALLS_popen, PRELOAD_SITE);
 	FILE *stream = PRELOAD_REAL(popen)(command, mode);
+	preload_count_end(&counted);
 	if (stream)
 		preload_fd_forget(fileno(stream));
 	return stream;
@@ -266,7 +277,7 @@ PRELOAD_EXPORT int pclose(FILE *stream)
 	pid_t pid = child_of(stream);
 	fflush(stream); /* allowed: our wrapper; the child may wait for the rest */
 	preload_fd_close(fileno(stream), PRELOAD_SITE);
-	child_wait_begin(&wait, PRELOAD_SITE);
+	child_wait_begin(&wait, CALLS_pclose, PRELOAD_SITE);
 	int result = PRELOAD_REAL(pclose)(stream);
 	child_wait_end(&wait, result == -1 ? 0 : pid);
 	return result;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preload_thread.c - beginning and end of threads, and waiting for the end. */
+#include "record/calls.h"
 #include "record/preload.h"
 #include "record/preload_real.h"
 
@@ -92,11 +93,14 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	void *(*routine)(void *), void *argument)
 {
 	struct start *start = prepare_start(argument, PRELOAD_SITE);
+	struct preload_counted counted;
 	if (!start)
 		return PRELOAD_REAL(pthread_create)(thread, attributes, routine, argument);
 	start->routine.posix = routine;
 	start->site = preload_cxx_routine((uintptr_t)routine, argument);
+	preload_count_begin(&counted, CALLS_pthread_create, PRELOAD_SITE);
 	int result = PRELOAD_REAL(pthread_create)(thread, attributes, run_posix, start);
+	preload_count_end(&counted);
 	if (result != 0)
 		start_give(start);
 	return result;
@@ -107,9 +111,12 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argum
 	struct start *start = prepare_start(argument, PRELOAD_SITE);
 	if (!start)
 		return PRELOAD_REAL(thrd_create)(thread, routine, argument);
+	struct preload_counted counted;
 	start->routine.c11 = routine;
 	start->site = (uintptr_t)routine;
+	preload_count_begin(&counted, CALLS_thrd_create, PRELOAD_SITE);
 	int result = PRELOAD_REAL(thrd_create)(thread, run_c11, start);
+	preload_count_end(&counted);
 	if (result != thrd_success)
 		start_give(start);
 	return result;
@@ -118,20 +125,23 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argum
 /* ---- join ----------------------------------------------------------------------------------- */
 
 struct join {
+	struct preload_counted counted;
 	uint64_t handle;
 	bool open;
 };
 
-static void join_begin(struct join *join, uint64_t handle, uintptr_t site)
+static void join_begin(struct join *join, unsigned function, uint64_t handle, uintptr_t site)
 {
 	join->open = preload_active();
 	join->handle = handle;
 	if (join->open)
 		PRELOAD_RECORD_WAIT(join_wait, site, handle);
+	preload_count_begin(&join->counted, function, site);
 }
 
 static void join_end(struct join *join, bool joined)
 {
+	preload_count_end(&join->counted);
 	if (join->open)
 		PRELOAD_RECORD(join_done, joined ? join->handle : 0);
 	join->open = false;
@@ -141,7 +151,7 @@ static void join_end(struct join *join, bool joined)
 	PRELOAD_EXPORT result_type name(handle_type thread, more_parameters)                       \
 	{                                                                                          \
 		struct join join;                                                                  \
-		join_begin(&join, (uint64_t)thread, PRELOAD_SITE);                                 \
+		join_begin(&join, CALLS_##name, (uint64_t)thread, PRELOAD_SITE);                   \
 		result_type result = PRELOAD_REAL(name)(thread, more_arguments);                   \
 		join_end(&join, result == 0);                                                      \
 		return result;                                                                     \

@@ -11,19 +11,48 @@
 #include "counter/slots.h"
 #include "record/calls.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <grp.h>
+#include <iconv.h>
+#include <inttypes.h>
+#include <libintl.h>
+#include <locale.h>
+#include <malloc.h>
 #include <math.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/sendfile.h>
-#include <dirent.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <wchar.h>
+
+#undef fread_unlocked
+#undef fwrite_unlocked
+
+/* glibc's fortified and older names have no declarations; the others are declared once more. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
+#define CALL(category, timing, result, name, parameters, arguments, bytes) result name parameters;
+#define CALL_VOID(category, timing, name, parameters, arguments)           void name parameters;
+#include "record/calls.def"
+#pragma GCC diagnostic pop
 
 /* ---- the real ones
  * ---------------------------------------------------------------------------------- */
@@ -35,12 +64,6 @@ static const char *const names[CALLS_NR] = {
 #define CALL_OWN(category, timing, name)                                   [CALLS_##name] = #name,
 #include "record/calls.def"
 };
-
-/* glibc's fortified names have no declarations. */
-void *__memcpy_chk(void *to, const void *from, size_t n, size_t room);
-void *__memmove_chk(void *to, const void *from, size_t n, size_t room);
-void *__memset_chk(void *to, int c, size_t n, size_t room);
-int __vsnprintf_chk(char *to, size_t n, int flag, size_t room, const char *format, va_list list);
 
 /* What malloc and its kin are while dlsym looks for them. */
 void *__libc_malloc(size_t n);
@@ -92,7 +115,7 @@ void tally_entered(uint64_t key, uint64_t site)
  * --------------------------------------------------------------------------------------- */
 
 enum timing { TIMING_often, TIMING_bulk, TIMING_brief, TIMING_waits };
-enum { OFTEN = 32, CPU_MASK = 7, BULK_BYTES = 64 * 1024 };
+enum { OFTEN = 32, OFTEN_CPU = 8, BULK_BYTES = 64 * 1024 };
 /* A leaf that took longer was interrupted: one in 32 calls must not speak for that. */
 enum { INTERRUPTED_NS = 100000 };
 
@@ -102,12 +125,12 @@ struct call {
 	bool timed, cpu_timed, pushed, special, is_leaf;
 };
 
-/* Is the nr-th call of a place one of the sample? The second is, then one in 32: multiples of the
- * golden ratio, whose gaps (21, 34 and 55) no program has in its loops. The first is none of them:
- * caches and pages are cold for it, and only for it. */
-PRELOAD_INLINE bool is_in_sample(uint64_t nr)
+/* Is that call (from 0) one of the sample? The first is, then one in so many: multiples of the
+ * golden ratio, whose gaps (21, 34 and 55 of 32; 5, 8 and 13 of 8) no program has in its loops, as
+ * it has pairs of a read of data and one of the end. */
+PRELOAD_INLINE bool is_in_sample(uint64_t nr, uint32_t one_in)
 {
-	return (uint32_t)(nr - 2) * 0x9e3779b1u < UINT32_MAX / OFTEN + 1;
+	return (uint32_t)nr * 0x9e3779b1u < UINT32_MAX / one_in + 1;
 }
 
 static uint64_t cpu_ns(void)
@@ -224,8 +247,9 @@ PRELOAD_INLINE void call_begin(
 	c->entry = e;
 	c->is_leaf = timing <= TIMING_bulk && !special;
 	c->special = special || (c->is_leaf && e->n[TALLY_calls] == 1);
-	c->timed = c->special || !c->is_leaf || is_in_sample(e->n[TALLY_calls]);
-	c->cpu_timed = timing == TIMING_waits && (e->n[TALLY_calls] & CPU_MASK) == 1;
+	/* a place's first call is cold, and the only one: not of the sample */
+	c->timed = c->special || !c->is_leaf || is_in_sample(e->n[TALLY_calls] - 2, OFTEN);
+	c->cpu_timed = timing == TIMING_waits && is_in_sample(e->n[TALLY_calls] - 1, OFTEN_CPU);
 	c->pushed = timing > TIMING_bulk && context.nr < PRELOAD_COUNT(context.frame);
 	if (c->pushed) {
 		context.frame[context.nr].stack = stack;
@@ -333,12 +357,15 @@ PRELOAD_EXPORT void free(void *p)
 /* ---- any number of arguments
  * ---------------------------------------------------------------------------------- */
 
-int __vfprintf_chk(FILE *f, int flag, const char *format, va_list list);
-int __vsprintf_chk(char *to, int flag, size_t room, const char *format, va_list list);
 int __printf_chk(int flag, const char *format, ...);
 int __fprintf_chk(FILE *f, int flag, const char *format, ...);
 int __snprintf_chk(char *to, size_t n, int flag, size_t room, const char *format, ...);
 int __sprintf_chk(char *to, int flag, size_t room, const char *format, ...);
+int __asprintf_chk(char **to, int flag, const char *format, ...);
+int __isoc99_sscanf(const char *from, const char *format, ...);
+int __isoc99_fscanf(FILE *f, const char *format, ...);
+int __isoc99_vsscanf(const char *from, const char *format, va_list list);
+int __isoc99_vfscanf(FILE *f, const char *format, va_list list);
 
 #define FORMATTED(name, timing, parameters, last, call_real)                                       \
 	PRELOAD_EXPORT int name parameters                                                         \
@@ -358,19 +385,139 @@ FORMATTED(printf, TIMING_brief, (const char *format, ...), format,
 FORMATTED(fprintf, TIMING_brief, (FILE * f, const char *format, ...), format,
 	REAL_OF(vfprintf)(f, format, list))
 FORMATTED(__printf_chk, TIMING_brief, (int flag, const char *format, ...), format,
-	__vfprintf_chk(stdout, flag, format, list)) /* allowed: the program prints */
+	REAL_OF(__vfprintf_chk)(stdout, flag, format, list)) /* allowed: the program prints */
 FORMATTED(__fprintf_chk, TIMING_brief, (FILE * f, int flag, const char *format, ...), format,
-	__vfprintf_chk(f, flag, format, list))
+	REAL_OF(__vfprintf_chk)(f, flag, format, list))
 FORMATTED(snprintf, TIMING_often, (char *to, size_t n, const char *format, ...), format,
 	REAL_OF(vsnprintf)(to, n, format, list))
 FORMATTED(sprintf, TIMING_often, (char *to, const char *format, ...), format,
-	vsprintf(to, format, list)) /* allowed: the program's own call */
+	REAL_OF(vsprintf)(to, format, list))
 FORMATTED(__snprintf_chk, TIMING_often,
 	(char *to, size_t n, int flag, size_t room, const char *format, ...), format,
 	REAL_OF(__vsnprintf_chk)(to, n, flag, room, format, list))
 FORMATTED(__sprintf_chk, TIMING_often, (char *to, int flag, size_t room, const char *format, ...),
-	format, __vsprintf_chk(to, flag, room, format, list))
+	format, REAL_OF(__vsprintf_chk)(to, flag, room, format, list))
+FORMATTED(asprintf, TIMING_often, (char **to, const char *format, ...), format,
+	REAL_OF(vasprintf)(to, format, list))
+FORMATTED(__asprintf_chk, TIMING_often, (char **to, int flag, const char *format, ...), format,
+	REAL_OF(__vasprintf_chk)(to, flag, format, list))
+#define SCANNED(name, timing, parameters, call_real)                                               \
+	PRELOAD_EXPORT int name parameters                                                         \
+	{                                                                                          \
+		struct call call;                                                                  \
+		va_list list;                                                                      \
+		call_begin(&call, CALLS_##name, timing, false, PRELOAD_SITE);                      \
+		va_start(list, format);                                                            \
+		int r = call_real;                                                                 \
+		va_end(list);                                                                      \
+		call_end(&call, 0);                                                                \
+		return r;                                                                          \
+	}
+SCANNED(__isoc99_sscanf, TIMING_often, (const char *from, const char *format, ...),
+	__isoc99_vsscanf(from, format, list))
+SCANNED(__isoc99_fscanf, TIMING_brief, (FILE * f, const char *format, ...),
+	__isoc99_vfscanf(f, format, list))
+
+/* One more argument, or none: then what is in its register goes on to who does not look at it. */
+#define ONE_MORE(result, name, parameters, last, type, arguments)                                  \
+	PRELOAD_EXPORT result name parameters                                                      \
+	{                                                                                          \
+		struct call call;                                                                  \
+		va_list list;                                                                      \
+		va_start(list, last);                                                              \
+		type more = va_arg(list, type);                                                    \
+		va_end(list);                                                                      \
+		call_begin(&call, CALLS_##name, TIMING_waits, false, PRELOAD_SITE);                \
+		result r = REAL_OF(name) arguments;                                                \
+		int saved_errno = call.cpu_timed ? errno : 0;                                      \
+		call_end(&call, 0);                                                                \
+		if (call.cpu_timed)                                                                \
+			errno = saved_errno;                                                       \
+		return r;                                                                          \
+	}
+ONE_MORE(int, open, (const char *path, int flags, ...), flags, unsigned, (path, flags, more))
+ONE_MORE(int, open64, (const char *path, int flags, ...), flags, unsigned, (path, flags, more))
+ONE_MORE(int, openat, (int at, const char *path, int flags, ...), flags, unsigned,
+	(at, path, flags, more))
+ONE_MORE(int, openat64, (int at, const char *path, int flags, ...), flags, unsigned,
+	(at, path, flags, more))
+ONE_MORE(int, fcntl, (int fd, int what, ...), what, void *, (fd, what, more))
+ONE_MORE(int, fcntl64, (int fd, int what, ...), what, void *, (fd, what, more))
+ONE_MORE(int, ioctl, (int fd, unsigned long what, ...), what, void *, (fd, what, more))
+ONE_MORE(void *, mremap, (void *p, size_t before, size_t n, int flags, ...), flags, void *,
+	(p, before, n, flags, more))
 /* clang-format on */
+
+/* ---- any system call
+ * ---------------------------------------------------------------------------------------------- */
+
+long calls_syscall(long number, long a, long b, long c, long d, long e, long f)
+	__attribute__((used, visibility("hidden")));
+
+long calls_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	struct call call;
+	call_begin(&call, CALLS_syscall, TIMING_waits, false, PRELOAD_SITE);
+	long r = REAL_OF(syscall)(number, a, b, c, d, e, f);
+	int saved_errno = call.cpu_timed ? errno : 0;
+	call_end(&call, 0);
+	if (call.cpu_timed)
+		errno = saved_errno;
+	return r;
+}
+
+long calls_syscall_failed(long result) __attribute__((used, visibility("hidden")));
+
+long calls_syscall_failed(long result)
+{
+	errno = (int)-result;
+	return -1;
+}
+
+/*
+ * syscall(number, a, b, c, d, e, f): counted, but for those that return twice or never (clone,
+ * fork, vfork, exit, clone3), for which nothing of ours may lie on the stack.
+ */
+PRELOAD_EXPORT __attribute__((naked)) void calls_syscall_function(void) __asm__("syscall");
+void calls_syscall_function(void)
+{
+	__asm__("leaq -56(%rdi), %rax\n\t" /* clone 56, fork 57, vfork 58, execve 59, exit 60 */
+		"cmpq $4, %rax\n\t"
+		"jbe 1f\n\t"
+		"cmpq $435, %rdi\n\t" /* clone3 */
+		"jne calls_syscall\n\t"
+		"1:\tmovq %rdi, %rax\n\t"
+		"movq %rsi, %rdi\n\t"
+		"movq %rdx, %rsi\n\t"
+		"movq %rcx, %rdx\n\t"
+		"movq %r8, %r10\n\t"
+		"movq %r9, %r8\n\t"
+		"movq 8(%rsp), %r9\n\t"
+		"syscall\n\t"
+		"cmpq $-4095, %rax\n\t"
+		"jae 2f\n\t"
+		"ret\n"
+		"2:\tmovq %rax, %rdi\n\t"
+		"jmp calls_syscall_failed\n\t");
+}
+
+/* ---- what the core of the recorder wraps itself
+ * -------------------------------------------------------------------------------------------------
+ */
+
+_Static_assert(sizeof(struct call) <= sizeof(struct preload_counted), "room for a call");
+
+void preload_count_begin(struct preload_counted *counted, unsigned function, uintptr_t site)
+{
+	call_begin((struct call *)(void *)counted, function, TIMING_waits, false, site);
+}
+
+void preload_count_end(struct preload_counted *counted)
+{
+	int saved_errno = errno;
+	call_end((struct call *)(void *)counted, 0);
+	errno = saved_errno;
+}
 
 /* ---- locks and condition variables
  * ---------------------------------------------------------------------------- */

@@ -187,10 +187,10 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 	report_wrap(out, style, "NOT SEEN", LABEL_WIDTH,
 		"copies and strings that the compiler put in place of a call (inlined memcpy, "
 		"strlen of "
-		"a constant), calls inside libc, static programs; fork, exec, open, "
-		"pthread_create, "
-		"pthread_join and dlopen, which the recorder itself wraps. There are no cycles or "
-		"misses: that takes a performance counter");
+		"a constant), calls inside libc, functions that are not in the list (those that "
+		"Debian's programs use most and that take time are), static programs; what returns "
+		"twice, never, or looks at its caller: fork, exec, exit, setjmp, dlopen. There are "
+		"no cycles or misses: that takes a performance counter");
 	report_wrap(out, style, "KERNEL", LABEL_WIDTH,
 		c->has_kernel
 			? "time with a processor inside of system calls, of each timed call, by "

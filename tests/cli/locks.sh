@@ -163,6 +163,107 @@ EOF
 	is_json out '[.result.functions[] | select(.function == "memchr") | .calls, .bytes] == [1001, 10100]'
 }
 
+# The names that large files and fortification make of functions, those with any number of arguments, and what the recorder itself wraps:
+# the program is answered as ever, and each call is counted.
+test_calls_names() {
+	cat >names.c <<'EOF'
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define MUST(what) do { if (!(what)) { fprintf(stderr, "not so: %s\n", #what); exit(1); } } while (0)
+static void *nothing(void *argument)
+{
+	return argument;
+}
+int main(int argc, char **argv)
+{
+	struct stat s;
+	pthread_t t;
+	int status, volatile_flags = argc > 1 ? O_WRONLY : O_RDONLY, number = 0;
+	char *text = NULL, *line = NULL, word[8] = "";
+	size_t room = 0;
+	(void)argv;
+	umask(0);
+	int fd = open("names.txt", O_CREAT | O_TRUNC | O_RDWR, 0640);
+	MUST(fd >= 0 && fstat(fd, &s) == 0 && (s.st_mode & 07777) == 0640);
+	for (int i = 0; i < 20; i++) {
+		errno = 0;
+		MUST(open("no such file", volatile_flags) == -1 && errno == ENOENT);
+		errno = 0;
+		MUST(ioctl(fd, TIOCGWINSZ, word) == -1 && errno == ENOTTY);
+	}
+	MUST(write(fd, "seven 7\nx\n", 10) == 10 && lseek(fd, 0, SEEK_SET) == 0);
+	MUST(fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	MUST(fstatat(AT_FDCWD, "names.txt", &s, 0) == 0 && s.st_size == 10);
+	FILE *f = fdopen(fd, "r");
+	MUST(f && getline(&line, &room, f) == 8 && getc(f) == 'x' && ungetc('y', f) == 'y' && fgetc(f) == 'y');
+	MUST(sscanf(line, "%7s %d", word, &number) == 2 && number == 7 && !strcmp(word, "seven"));
+	MUST(asprintf(&text, "%s-%d", word, number) == 7 && !strcmp(text, "seven-7"));
+	char *p = mmap(NULL, 1 << 14, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *q = p + (1 << 13);
+	MUST(p != MAP_FAILED && mremap(p, 1 << 12, 1 << 12, MREMAP_MAYMOVE | MREMAP_FIXED, q) == q);
+	MUST(syscall(SYS_getppid) == getppid());
+	errno = 0;
+	MUST(syscall(SYS_close, -1) == -1 && errno == EBADF);
+	long child = syscall(SYS_fork);
+	if (!child)
+		_exit(3);
+	MUST(waitpid((pid_t)child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 3);
+	MUST(system("exit 4") == 4 << 8);
+	for (int i = 0; i < 5; i++) {
+		void *result;
+		MUST(pthread_create(&t, NULL, nothing, &t) == 0 && pthread_join(t, &result) == 0 && result == &t);
+	}
+	return fclose(f);
+}
+EOF
+	"${CC:-cc}" -O2 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_FORTIFY_SOURCE=2 -pthread names.c -o names
+	expect 0 longpole calls -q -o names.lpt -- ./names
+	expect 0 longpole calls --json names.lpt
+	is_json out '[.result.functions[] | {(.function): .calls}] | add
+		| .open64 == 1 and .__open64_2 == 20 and .ioctl == 20 and .lseek64 == 1 and .fstatat64 == 1 and .fdopen == 1 and .ungetc == 1
+		and (.getline // .__getdelim) == 1 and .__isoc99_sscanf == 1 and .__asprintf_chk == 1 and .mmap64 == 1 and .mremap == 1
+		and .syscall == 2 and .waitpid == 1 and .system == 1 and .pthread_create == 5 and .pthread_join == 5'
+}
+
+# Every second read is of the end: the one in 8 whose processor time is measured must not all be of one kind.
+test_calls_pairs() {
+	cat >pairs.c <<'EOF'
+#include <fcntl.h>
+#include <unistd.h>
+static char data[1 << 17];
+__attribute__((noinline)) static long paired(int zero, int null, int i)
+{
+	return read(i % 2 ? zero : null, data, sizeof data) + 1;
+}
+__attribute__((noinline)) static long single(int zero)
+{
+	return read(zero, data, sizeof data) + 1;
+}
+int main(void)
+{
+	int zero = open("/dev/zero", O_RDONLY), null = open("/dev/null", O_RDONLY);
+	long sum = 0;
+	for (int i = 0; i < 6000; i++)
+		sum += paired(zero, null, i) + (i % 2 ? single(zero) : 0);
+	return sum != 9000 + 6000 * (1l << 17);
+}
+EOF
+	"${CC:-cc}" -O1 -g pairs.c -o pairs
+	expect 0 longpole calls -q -o pairs.lpt -- ./pairs
+	expect 0 longpole calls --json pairs.lpt
+	is_json out '[.result.functions[] | select(.function == "read").places[] | {(.where | split(" ")[0]): .cpu_ns}] | add
+		| .paired > 0.5 * .single and .paired < 1.6 * .single'
+}
+
 # A call in 32 is timed: neither the first, for which all is cold, nor a rhythm of 32 may speak for the others.
 test_calls_sample() {
 	cat >lengths.c <<'EOF'
