@@ -5,9 +5,8 @@
  * shared memory (memory_stream.c).
  *
  * The words are those of memory/stream.h: for each execution of a block the address of its head,
- * then its slots. There is one buffer, of the thread that runs; it becomes a piece when it is full
- * and when another thread runs. So pieces never overlap in time, and their order is the order of
- * all accesses.
+ * then its slots. They go into one piece, of the thread that runs, until it is full or another
+ * thread runs. So pieces never overlap in time, and their order is the order of all accesses.
  */
 #ifndef LONGPOLE_VALGRIND_MEMORY_H
 #define LONGPOLE_VALGRIND_MEMORY_H
@@ -25,11 +24,11 @@ enum {
 /* What translated code reads and writes itself. */
 struct memory_hot {
 	ULong *next;  /* word */
+	ULong *limit; /* beyond it there may be too little room for a superblock's */
 	ULong string; /* address of the repeated string instruction that goes on; 0: none does */
 	ULong returns_at; /* stack address that a call of memory_heap.c returns at; 0: none */
 };
 extern struct memory_hot memory_hot;
-extern ULong memory_buffer[MEMORY_PIECE_WORDS];
 
 /* What follows from an instruction's bytes; everything else is VEX's knowledge. */
 struct memory_opcode {
@@ -42,11 +41,11 @@ struct memory_opcode {
 };
 void memory_opcode(const UChar *bytes, UInt length, struct memory_opcode *ret);
 
-/* A block: what words point to. Never freed; the same code and description give the same block. */
+/* A block. Never freed; the same code and description give the same block. */
 struct memory_block {
 	struct memory_block *next_same; /* of the hash table */
 	UWord code;                     /* its key */
-	struct memory_block_head head;
+	struct memory_block_head *head; /* what words point to: one of memory_heads */
 	struct memory_block *next_new;
 	UInt info_bytes, nr_instructions;
 	UChar info[]; /* as in stream.h */
@@ -54,10 +53,9 @@ struct memory_block {
 /* NULL: there are too many. */
 struct memory_block *memory_block_of(
 	Addr code, const struct memory_block_head *head, const UChar *info, UInt info_bytes);
-static inline struct memory_block *memory_block_at(ULong word)
-{
-	return (struct memory_block *)(word - offsetof(struct memory_block, head));
-}
+/* All heads, in the order in which they were made, the marks' first: whoever reads raw words knows
+ * them by their places. (Not of the heap: addresses of 32 bits make shorter code.) */
+extern struct memory_block_head memory_heads[MEMORY_BLOCKS_MAX];
 
 /* Allocation (memory_heap.c): where a superblock begins, where it ends; when a thread goes on. */
 void memory_heap_begin_code(IRSB *out, Addr code);
@@ -83,7 +81,7 @@ void memory_calls_kernel(ThreadId tid, UInt number);
 void memory_called_kernel(
 	ThreadId tid, UInt number, const UWord *args, UInt nr_args, SysRes result);
 void memory_end(const HChar *path);
-/* Called by translated code: the buffer is almost full. */
+/* Called by translated code: the piece is almost full. */
 void memory_on_full(void);
 
 #endif

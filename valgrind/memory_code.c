@@ -585,11 +585,11 @@ static void make_block(struct code *c, const struct planned *p)
 {
 	if (!p->block)
 		return;
-	UInt words = 1u + p->block->head.nr_slots;
+	UInt words = 1u + p->block->head->nr_slots;
 	c->base = c->used;
 	c->silent = NULL;
-	addStmtToIRSB(c->out,
-		IRStmt_Store(Iend_LE, word_at(c, c->used), code_u64((Addr)&p->block->head)));
+	addStmtToIRSB(
+		c->out, IRStmt_Store(Iend_LE, word_at(c, c->used), code_u64((Addr)p->block->head)));
 	c->used += words;
 	if (!p->string) {
 		code_store_global(c->out, &memory_hot.next, word_at(c, c->used));
@@ -660,9 +660,7 @@ static void make_before(struct code *c, Int statement)
 static void check_room(struct code *c)
 {
 	IRExpr *full = code_assign(c->out, Ity_I1,
-		IRExpr_Binop(Iop_CmpLT64U,
-			code_u64((Addr)(memory_buffer + MEMORY_PIECE_WORDS -
-					MEMORY_SUPERBLOCK_WORDS)),
+		IRExpr_Binop(Iop_CmpLT64U, code_load_global(c->out, &memory_hot.limit),
 			code_load_global(c->out, &memory_hot.next)));
 	IRDirty *d = unsafeIRDirty_0_N(0, "memory_on_full",
 		VG_(fnptr_to_fnentry)((void *)memory_on_full), mkIRExprVec_0());
@@ -730,7 +728,7 @@ struct memory_block *memory_block_before(const struct memory_block *b, Addr addr
 		n += size;
 		info[1]++;
 	}
-	struct memory_block_head head = b->head;
+	struct memory_block_head head = *b->head;
 	head.index = 0;
 	head.terminator = MEMORY_TERM_NONE;
 	return memory_block_of(b->code, &head, info, to);

@@ -31,6 +31,8 @@ enum {
 	REACH = 1 << 30,
 	OPEN_CHUNKS_MAX = 16, /* threads that keep a chunk of the ring while others run */
 	WAIT_NS = 20000000,
+	WAITING_MAX = 8,                             /* chunks, or who reads does not keep up */
+	ENCODED_WORDS_MIN = 16 * MEMORY_PIECE_WORDS, /* before a raw chunk */
 	STATES_ROOM = 1 << 14,
 	SYSTEM_SIGACTION = 13,
 	SYSTEM_EXECVE = 59,
@@ -58,12 +60,16 @@ struct thread {
 	struct target_encoder encoder;
 	UInt slot_states;
 	UChar *chunk;
-	UInt chunk_block, chunk_used;
+	UInt chunk_block, chunk_used, chunk_most; /* most: if all of it were encoded badly */
+	UInt chunk_words;
+	Bool chunk_is_raw;
 	Bool begun, ended, joined;
 };
 
 struct memory_hot memory_hot;
-ULong memory_buffer[MEMORY_PIECE_WORDS];
+static ULong buffer[MEMORY_PIECE_WORDS]; /* for words that are to be encoded here */
+struct memory_block_head memory_heads[MEMORY_BLOCKS_MAX];
+static struct memory_block *block_of_head[MEMORY_BLOCKS_MAX]; /* marks have none */
 
 static struct {
 	struct memory_ring_head *ring;
@@ -72,16 +78,19 @@ static struct {
 	VgHashTable *blocks;
 	struct object object[OBJECTS_MAX];
 	UInt nr_objects, nr_modules, nr_blocks; /* highest index + 1 */
-	ULong nr_made, nr_slots;
+	UInt nr_heads;
+	ULong nr_slots;
 	UInt *slot_base, slot_base_room;
 	struct thread *thread, *current, **of_tid;
 	ULong nr_threads;
 	UInt nr_alive, nr_open;
-	ULong begin_ticks; /* of the words in the buffer */
+	ULong *words; /* of the current piece: in the current thread's raw chunk, or in the buffer
+		       */
+	ULong begin_ticks;
 	ULong lost_blocks;
 } m;
 
-static struct memory_block_head mark_head[MEMORY_MARK_NR] = {
+static const struct memory_block_head marks[MEMORY_MARK_NR] = {
 #define MARK(name, slots, ticks)                                                                   \
 	{.info = MEMORY_MARK_##name,                                                               \
 		.nr_slots = (slots),                                                               \
@@ -146,9 +155,9 @@ static struct object *object_of(Addr code)
 static Bool is_same(const struct memory_block *b, const struct memory_block_head *head,
 	const UChar *info, UInt info_bytes)
 {
-	return b->info_bytes == info_bytes && b->head.nr_slots == head->nr_slots &&
-	       b->head.nr_stack == head->nr_stack && b->head.flags == head->flags &&
-	       b->head.terminator == head->terminator && !VG_(memcmp)(b->info, info, info_bytes);
+	return b->info_bytes == info_bytes && b->head->nr_slots == head->nr_slots &&
+	       b->head->nr_stack == head->nr_stack && b->head->flags == head->flags &&
+	       b->head->terminator == head->terminator && !VG_(memcmp)(b->info, info, info_bytes);
 }
 
 struct memory_block *memory_block_of(
@@ -159,14 +168,15 @@ struct memory_block *memory_block_of(
 		if (b->code == code && is_same(b, head, info, info_bytes))
 			return b;
 	struct object *o = object_of(code);
-	if (!o || m.nr_made + MEMORY_MARK_NR + 1 >= MEMORY_BLOCKS_MAX) {
+	if (!o || m.nr_heads + 1 >= MEMORY_BLOCKS_MAX) {
 		m.lost_blocks++;
 		return NULL;
 	}
-	m.nr_made++;
 	b = VG_(malloc)("longpole.block", sizeof *b + info_bytes);
+	block_of_head[m.nr_heads] = b;
+	memory_heads[m.nr_heads] = *head;
 	*b = (struct memory_block){.code = code,
-		.head = *head,
+		.head = &memory_heads[m.nr_heads++],
 		.next_new = o->first_new,
 		.info_bytes = info_bytes,
 		.nr_instructions = info[0]};
@@ -276,7 +286,7 @@ static void send_section(const struct module *to, enum memory_table_section sect
 		.bytes = size_bytes,
 		.load_bias = to->object ? (ULong)to->object->bias : 0,
 		.first_index = to->first_index,
-		.flags = MEMORY_TABLE_IN_PLACE};
+		.flags = MEMORY_TABLE_IN_PLACE | MEMORY_TABLE_PLACED};
 	UInt block;
 	while (table.offset < size_bytes && take_block(&block)) {
 		struct memory_chunk_head head = {.image = m.image,
@@ -311,10 +321,15 @@ static void number(struct memory_block_head *head)
 
 static void send_marks(void)
 {
-	struct module module = {.number = m.nr_modules++, .first_index = m.nr_blocks};
-	for (UInt i = 0; i < MEMORY_MARK_NR; i++)
-		number(&mark_head[i]);
-	send_section(&module, MEMORY_TABLE_BLOCKS, mark_head, sizeof mark_head);
+	struct memory_block_head heads[MEMORY_MARK_NR];
+	struct module module = {
+		.number = m.nr_modules++, .first_index = m.nr_blocks, .heads = (Addr)memory_heads};
+	for (; m.nr_heads < MEMORY_MARK_NR; m.nr_heads++) {
+		heads[m.nr_heads] = memory_heads[m.nr_heads] = marks[m.nr_heads];
+		heads[m.nr_heads].index = m.nr_heads;
+		number(&memory_heads[m.nr_heads]);
+	}
+	send_section(&module, MEMORY_TABLE_BLOCKS, heads, sizeof heads);
 }
 
 /* An object's new blocks, as a module of their own. */
@@ -329,9 +344,9 @@ static void send_new(struct object *o)
 	UInt at = 0, i = 0;
 	for (struct memory_block *b = o->first_new; b; b = b->next_new, i++) {
 		Addr seems = module.heads + i * sizeof *heads;
-		number(&b->head);
-		heads[i] = b->head;
-		heads[i].index = 0;
+		number(b->head);
+		heads[i] = *b->head;
+		heads[i].index = (UInt)(b->head - memory_heads);
 		heads[i].code = (Int)(b->code - seems);
 		heads[i].info = (Int)(module.heads + INFO_AWAY + at - (seems + 4));
 		VG_(memcpy)(info + at, b->info, b->info_bytes);
@@ -395,7 +410,19 @@ static void let_see(struct thread *t)
 	close_chunk(t);
 }
 
-static Bool open_chunk(struct thread *t)
+/* Shall who reads encode what comes? It does so beside the program, as long as it keeps up. */
+static Bool leaves_raw(void)
+{
+	UInt nr_waiting = 0;
+	if (!__atomic_load_n(&m.ring->raw, __ATOMIC_RELAXED))
+		return False;
+	for (UInt i = 0; i < m.ring->nr_blocks; i++)
+		nr_waiting +=
+			__atomic_load_n(&m.ring->state[i], __ATOMIC_RELAXED) == MEMORY_RING_DONE;
+	return nr_waiting < WAITING_MAX;
+}
+
+static Bool open_chunk(struct thread *t, Bool raw)
 {
 	UInt block;
 	if (!take_block(&block))
@@ -403,10 +430,12 @@ static Bool open_chunk(struct thread *t)
 	m.nr_open++;
 	t->chunk = block_at(block);
 	t->chunk_block = block;
-	t->chunk_used = sizeof(struct memory_chunk_head);
+	t->chunk_used = t->chunk_most = sizeof(struct memory_chunk_head);
+	t->chunk_words = 0;
+	t->chunk_is_raw = raw;
 	struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
 		.version = MEMORY_STREAM_VERSION,
-		.type = MEMORY_CHUNK_STREAM,
+		.type = t->chunk_is_raw ? (UShort)MEMORY_RING_RAW : (UShort)MEMORY_CHUNK_STREAM,
 		.bytes = t->chunk_used,
 		.image = m.image,
 		.pid = (UInt)VG_(getpid)(),
@@ -420,29 +449,59 @@ static Bool open_chunk(struct thread *t)
 		.flags = MEMORY_CHUNK_SERIAL};
 	VG_(memcpy)(t->chunk, &head, sizeof head);
 	t->lost = 0;
-	longpole_target_encode_start(&t->encoder, m.begin_ticks);
+	if (!t->chunk_is_raw)
+		longpole_target_encode_start(&t->encoder, m.begin_ticks);
 	return True;
+}
+
+static Bool has_room(const struct thread *t, SizeT nr)
+{
+	return MEMORY_RING_BLOCK_BYTES - t->chunk_most >= target_piece_bound(nr);
+}
+
+/* Its words are where they belong. */
+static void put_raw(struct thread *t, const struct target_piece *piece)
+{
+	struct memory_ring_piece head = {.words = piece->nr,
+		.begin_ticks = piece->begin_ticks,
+		.lasted_ticks = piece->lasted_ticks};
+	VG_(memcpy)((UChar *)piece->words - sizeof head, &head, sizeof head);
+	t->chunk_used += (UInt)(sizeof head + piece->nr * sizeof *piece->words);
+	t->chunk_most += (UInt)target_piece_bound(piece->nr);
+}
+
+static void put_encoded(struct thread *t, struct target_piece *piece)
+{
+	UChar *end = longpole_target_encode_piece(&t->encoder, piece, t->chunk + t->chunk_used);
+	t->chunk_used = t->chunk_most = (UInt)(end - t->chunk);
+	t->lost += piece->nr - piece->done;
 }
 
 static void add_piece(struct thread *t, ULong *words, SizeT nr)
 {
 	ULong began = memory_now_ticks();
+	Bool raw = words != buffer;
 	send_tables();
-	room_for_states(t);
-	if (t->chunk && MEMORY_RING_BLOCK_BYTES - t->chunk_used < target_piece_bound(nr))
-		close_chunk(t);
-	if (!t->chunk && !open_chunk(t)) {
-		t->lost += nr;
-		return;
+	if (!raw) {
+		room_for_states(t);
+		if (t->chunk && (t->chunk_is_raw || !has_room(t, nr)))
+			close_chunk(t);
+		if (!t->chunk && !open_chunk(t, False)) {
+			t->lost += nr;
+			return;
+		}
 	}
 	struct memory_chunk_head *head = (struct memory_chunk_head *)t->chunk;
 	struct target_piece piece = {.words = (uint64_t *)words,
 		.nr = nr,
+		.done = nr,
 		.begin_ticks = m.begin_ticks - head->first_ticks,
 		.lasted_ticks = began - m.begin_ticks};
-	UChar *end = longpole_target_encode_piece(&t->encoder, &piece, t->chunk + t->chunk_used);
-	t->chunk_used = (UInt)(end - t->chunk);
-	t->lost += nr - piece.done;
+	if (raw)
+		put_raw(t, &piece);
+	else
+		put_encoded(t, &piece);
+	t->chunk_words += (UInt)nr;
 	head->last_ticks = began;
 	__atomic_store_n(&head->bytes, t->chunk_used, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&m.ring->words, piece.done, __ATOMIC_RELAXED);
@@ -450,13 +509,46 @@ static void add_piece(struct thread *t, ULong *words, SizeT nr)
 	__atomic_fetch_add(&m.ring->encode_ticks, memory_now_ticks() - began, __ATOMIC_RELAXED);
 }
 
+static void write_to(ULong *words)
+{
+	m.words = memory_hot.next = words;
+	memory_hot.limit = words + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS;
+}
+
+static void end_piece(void)
+{
+	SizeT nr = (SizeT)(memory_hot.next - m.words);
+	if (nr && m.current && recording())
+		add_piece(m.current, m.words, nr);
+	write_to(buffer);
+}
+
+/* A raw chunk with room for a piece is open. (One that is encoded ends only when it has many words:
+ * each begins without knowing anything.) */
+static Bool has_raw_chunk(struct thread *t)
+{
+	if (t->chunk && t->chunk_is_raw && has_room(t, MEMORY_PIECE_WORDS))
+		return True;
+	if ((t->chunk && !t->chunk_is_raw && t->chunk_words < ENCODED_WORDS_MIN) || !leaves_raw())
+		return False;
+	close_chunk(t);
+	return open_chunk(t, True);
+}
+
+static void begin_piece(void)
+{
+	struct thread *t = m.current;
+	m.begin_ticks = memory_now_ticks();
+	if (t && recording() && has_raw_chunk(t))
+		write_to((ULong *)(t->chunk + t->chunk_used + sizeof(struct memory_ring_piece)));
+	else
+		write_to(buffer);
+}
+
 static void flush(void)
 {
-	SizeT nr = (SizeT)(memory_hot.next - memory_buffer);
-	if (nr && m.current && recording())
-		add_piece(m.current, memory_buffer, nr);
-	memory_hot.next = memory_buffer;
-	m.begin_ticks = memory_now_ticks();
+	end_piece();
+	begin_piece();
 }
 
 void memory_on_full(void)
@@ -469,10 +561,10 @@ void memory_on_full(void)
 
 static void mark(enum memory_mark what, const ULong *slot)
 {
-	UInt nr = mark_head[what].nr_slots;
-	if (memory_hot.next > memory_buffer + MEMORY_PIECE_WORDS - MEMORY_SUPERBLOCK_WORDS)
+	UInt nr = marks[what].nr_slots;
+	if (memory_hot.next > memory_hot.limit)
 		flush();
-	*memory_hot.next++ = (ULong)&mark_head[what];
+	*memory_hot.next++ = (ULong)&memory_heads[what];
 	for (UInt i = 0; i < nr; i++)
 		*memory_hot.next++ = slot[i];
 }
@@ -540,8 +632,10 @@ void memory_switched_to(ThreadId tid)
 		return;
 	if (!t)
 		t = new_thread(tid);
+	if (!t->begun)
+		t->lwp = (UInt)system_call(SYSTEM_GETTID, 0, 0, 0, 0);
 	if (t != m.current) {
-		flush();
+		end_piece();
 		if (m.current) {
 			m.current->string = memory_hot.string;
 			let_see(m.current);
@@ -550,11 +644,11 @@ void memory_switched_to(ThreadId tid)
 		}
 		m.current = t;
 		memory_hot.string = t->string;
+		begin_piece();
 	}
 	memory_heap_switched(tid);
 	if (!t->begun) {
 		t->begun = True;
-		t->lwp = (UInt)system_call(SYSTEM_GETTID, 0, 0, 0, 0);
 		mark_call(MEMORY_CALL_thread_begin, t->number);
 	}
 	if (m.nr_alive == 1)
@@ -575,7 +669,7 @@ void memory_exits(ThreadId tid)
 		return;
 	if (t == m.current) {
 		mark_call(MEMORY_CALL_thread_end, 0);
-		flush();
+		end_piece();
 		let_see(t);
 		m.current = NULL;
 	}
@@ -591,14 +685,15 @@ void memory_exits(ThreadId tid)
 /* An instruction that failed, in the middle of a block: the block ends before it. */
 static void cut_last(Addr pc)
 {
-	ULong *p = memory_buffer, *last = NULL;
+	ULong *p = m.words, *last = NULL;
 	while (p < memory_hot.next) {
 		last = p;
 		p += 1 + ((const struct memory_block_head *)*p)->nr_slots;
 	}
 	if (!last || ((const struct memory_block_head *)*last)->flags & MEMORY_BLOCK_MARK)
 		return;
-	const struct memory_block *b = memory_block_at(*last);
+	const struct memory_block *b =
+		block_of_head[(const struct memory_block_head *)*last - memory_heads];
 	Addr end = b->code;
 	for (UInt i = 0; i < b->nr_instructions; i++)
 		end += b->info[2 + 2 * i];
@@ -606,7 +701,7 @@ static void cut_last(Addr pc)
 		return;
 	const struct memory_block *before = memory_block_before(b, pc);
 	if (before)
-		*last = (ULong)&before->head;
+		*last = (ULong)before->head;
 	else
 		memory_hot.next = last;
 }
@@ -650,12 +745,13 @@ void memory_called_kernel(ThreadId tid, UInt number, const UWord *args, UInt nr_
 /* ---- beginning and end ------------------------------------------------------------------------
  */
 
-/* The child's words are not wanted: its chunks are the parent's. */
+/* The child's words are not wanted: its chunks are the parent's, who goes on to write there. */
 static void in_child(ThreadId tid)
 {
 	(void)tid;
 	m.off = True;
 	m.ring = NULL;
+	begin_piece();
 }
 
 void memory_begin(void)
@@ -664,8 +760,7 @@ void memory_begin(void)
 	m.of_tid = VG_(calloc)("longpole.threads", VG_N_THREADS, sizeof *m.of_tid);
 	m.blocks = VG_(HT_construct)("longpole.blocks");
 	m.nr_blocks = 1; /* index 0 is none */
-	memory_hot.next = memory_buffer;
-	m.begin_ticks = memory_now_ticks();
+	begin_piece();
 	VG_(atfork)(NULL, NULL, in_child);
 	if (!m.ring)
 		VG_(fmsg_bad_option)
@@ -678,7 +773,7 @@ void memory_begin(void)
 void memory_end(const HChar *path)
 {
 	(void)path;
-	flush();
+	end_piece();
 	if (!m.ring)
 		return;
 	for (struct thread *t = m.thread; t; t = t->next)

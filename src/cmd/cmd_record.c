@@ -257,7 +257,13 @@ static void memory_summary(struct cmd *c, const struct record_result *r)
 	base_str_add_count(&s, r->memory_words);
 	base_str_add(&s, " words in ");
 	base_str_add_size(&s, r->memory_chunk_bytes);
-	base_str_add(&s, " before compression; the threads spent ");
+	base_str_add(&s, " before compression; ");
+	if (r->memory_words_left) {
+		base_str_add(&s, "the recorder encoded ");
+		base_str_add_count(&s, r->memory_words_left);
+		base_str_add(&s, " of them, ");
+	}
+	base_str_add(&s, "the threads spent ");
 	base_str_add_ns(&s, r->memory_encode_ns);
 	base_str_add(&s, " of the clock encoding, and ");
 	base_str_add_ns(&s, r->memory_wait_ns);

@@ -36,7 +36,8 @@ struct memory_block_head {
 	uint8_t nr_stack;   /* the first of them are stack addresses; the last may be ticks */
 	uint8_t flags;      /* MEMORY_BLOCK_* | number of tick slots << MEMORY_BLOCK_TICKS_SHIFT */
 	uint8_t terminator; /* enum memory_terminator */
-	uint32_t index;     /* 0 in the file; the runtime library numbers blocks from 1 */
+	uint32_t index;     /* the runtime library numbers blocks from 1; in a table 0, or
+			       MEMORY_TABLE_PLACED */
 };
 enum {
 	MEMORY_BLOCK_ENTRY = 1,  /* first of a procedure */
@@ -199,6 +200,8 @@ struct memory_table_head {
 };
 enum memory_table_flag {
 	MEMORY_TABLE_IN_PLACE = 1, /* there is no recording code in the code; blocks may overlap */
+	MEMORY_TABLE_PLACED = 2,   /* a head's index is its place where raw words point to: from
+				      module 0's address on */
 };
 /* A module is known when its blocks have come: recorders send them last. */
 enum memory_table_section {

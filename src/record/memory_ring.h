@@ -14,7 +14,8 @@
  * memory_ring_waiting_max() blocks are taken, writers may leave it to the reader: such a chunk has
  * the type MEMORY_RING_RAW, and its pieces are a struct memory_ring_piece and the words as
  * recording code wrote them. It has no more of them than fit into one chunk however badly they are
- * encoded.
+ * encoded. Valgrind's tool, whose threads take turns, does so only while the reader keeps up, which
+ * then encodes beside the program; it writes its words right into the block.
  */
 #ifndef LONGPOLE_RECORD_MEMORY_RING_H
 #define LONGPOLE_RECORD_MEMORY_RING_H

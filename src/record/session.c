@@ -283,7 +283,8 @@ static enum base_status set_up_program(
 			"it (longpole record, longpole locks --mode=stamps)",
 			program);
 	if (status == BASE_OK && o->level >= 2)
-		status = record_memory_create(&s->memory, level, o->memory_taker, s->err);
+		status = record_memory_create(
+			&s->memory, level, o->valgrind, o->memory_taker, s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
@@ -812,6 +813,7 @@ static void count_memory(struct session *s)
 	record_memory_finish(m, &s->converter);
 	res->memory_images = __atomic_load_n(&m->head->attached, __ATOMIC_RELAXED);
 	res->memory_words = __atomic_load_n(&m->head->words, __ATOMIC_RELAXED);
+	res->memory_words_left = m->nr_encoded_words;
 	res->memory_chunk_bytes = m->nr_bytes;
 	res->memory_encode_ns = record_clock_ns(
 		&s->clock, __atomic_load_n(&m->head->encode_ticks, __ATOMIC_RELAXED));

@@ -124,6 +124,7 @@ struct record_result {
 	uint32_t memory_images; /* program images that wrote memory streams */
 	uint32_t memory_threads;
 	uint64_t memory_words, memory_chunk_bytes;
+	uint64_t memory_words_left;                /* of these: we encoded them */
 	uint64_t memory_encode_ns, memory_wait_ns; /* of the program's threads: estimates */
 	char no_samples_why[RECORD_REASON_BYTES],
 		no_switches_why[RECORD_REASON_BYTES], /* "": there are */

@@ -10,6 +10,7 @@
 #include <libelf.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@
 
 enum {
 	LEVEL_MAX = 3,
-	ENCODED_MAX = 4 /* chunks of a round: who waits for the program's end must not wait long */
+	ENCODED_MAX = 4, /* chunks of a round: who waits for the program's end must not wait long */
+	WARM_BESIDE = 16 /* blocks that are in use when we encode beside the program */
 };
 
 /* ---- is it a program of ours? -------------------------------------------------------------- */
@@ -121,20 +123,26 @@ static int create_file(struct record_memory *m)
  * encoding what it holds. (Not before Linux 5.14: then it pays.) */
 static void warm_up(struct record_memory *m)
 {
+	uint32_t nr = m->beside ? WARM_BESIDE : memory_ring_waiting_max(RECORD_MEMORY_BLOCKS);
 	if (m->head->raw)
-		(void)madvise(m->head,
-			memory_ring_bytes(memory_ring_waiting_max(RECORD_MEMORY_BLOCKS)),
-			MADV_POPULATE_WRITE);
+		(void)madvise(m->head, memory_ring_bytes(nr), MADV_POPULATE_WRITE);
 }
 
-enum base_status record_memory_create(struct record_memory *m, unsigned level,
+/* To work beside a program whose threads take turns pays if it leaves a processor idle. */
+static bool has_processor_for_us(void)
+{
+	cpu_set_t set;
+	return !sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 1;
+}
+
+enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,
 	const struct record_memory_taker *taker, struct base_err *err)
 {
-	*m = (struct record_memory){.level = level, .taker = taker};
+	*m = (struct record_memory){
+		.level = level, .beside = beside, .encodes = beside, .taker = taker};
 	m->copy = base_alloc(MEMORY_RING_BLOCK_BYTES);
-	m->encoded = base_alloc(MEMORY_RING_BLOCK_BYTES);
 	m->words = record_words_new();
-	if (!m->copy || !m->encoded || !m->words)
+	if (!m->copy || !m->words)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for memory streams");
 	int fd = create_file(m);
 	if (fd < 0)
@@ -152,7 +160,7 @@ enum base_status record_memory_create(struct record_memory *m, unsigned level,
 	m->head->nr_blocks = RECORD_MEMORY_BLOCKS;
 	m->head->reader_pid = (uint32_t)getpid();
 	m->head->live = taker != NULL;
-	m->head->raw = taker == NULL;
+	m->head->raw = !taker && (!beside || has_processor_for_us());
 	m->head->recording = 1;
 	warm_up(m);
 	__atomic_store_n(&m->head->magic, MEMORY_RING_MAGIC, __ATOMIC_RELEASE);
@@ -169,7 +177,8 @@ void record_memory_destroy(struct record_memory *m)
 		unlink(m->path);
 	base_free(m->stream);
 	base_free(m->copy);
-	base_free(m->encoded);
+	for (unsigned i = 0; i < RECORD_MEMORY_GROWING; i++)
+		record_coder_free(m->growing[i].coder);
 	record_words_free(m->words);
 	*m = (struct record_memory){0};
 }
@@ -275,18 +284,93 @@ static void look_at_tables(struct record_memory *m)
 	}
 }
 
-/* The copy, as a chunk of the trace. */
-static const uint8_t *as_stream(struct record_memory *m, struct memory_chunk_head *h)
+/* A chunk of the stream, to the trace, or who reads along. */
+static void put(struct record_memory *m, struct record_converter *c, struct record_memory_stream *s,
+	const uint8_t *chunk)
 {
-	if (h->type == MEMORY_CHUNK_TABLE)
-		record_words_learn(m->words, m->copy, h->bytes);
-	if (h->type != MEMORY_RING_RAW)
-		return m->copy;
+	struct memory_chunk_head h;
+	memcpy(&h, chunk, sizeof h);
+	m->nr_chunks++;
+	m->nr_bytes += h.bytes;
+	if (m->taker) {
+		m->taker->put(m->taker->ctx, c->clock, chunk, h.bytes);
+		return;
+	}
+	if (record_sink_failed(&c->sink))
+		return;
+	uint64_t first_ns = ns_of(c, h.first_ticks), last_ns = ns_of(c, h.last_ticks);
+	first_ns = first_ns < s->last_ns ? s->last_ns : first_ns;
+	s->last_ns = last_ns < first_ns ? first_ns : last_ns;
+	c->sink.status = trace_writer_put_content(c->sink.writer, TRACE_CONTENT_MEMORY, s->stream,
+		first_ns, s->last_ns, chunk, h.bytes, &c->sink.err);
+}
+
+/* ---- raw chunks ---------------------------------------------------------------------------- */
+
+static void put_growing(
+	struct record_memory *m, struct record_converter *c, struct record_memory_growing *g)
+{
+	size_t size_bytes;
+	const uint8_t *chunk = g->coder ? record_coder_take(g->coder, &size_bytes) : NULL;
+	if (chunk)
+		put(m, c, &m->stream[g->definition - 1], chunk);
+	g->definition = 0;
+}
+
+/* What is there of the stream comes before its next chunk. */
+static void put_growing_of(
+	struct record_memory *m, struct record_converter *c, const struct record_memory_stream *s)
+{
+	for (unsigned i = 0; i < RECORD_MEMORY_GROWING; i++)
+		if (m->growing[i].definition == s->definition)
+			put_growing(m, c, &m->growing[i]);
+}
+
+/* The stream's, or one that is free, or has been used least lately. NULL: no memory. */
+static struct record_memory_growing *growing_of(
+	struct record_memory *m, struct record_converter *c, const struct record_memory_stream *s)
+{
+	struct record_memory_growing *found = NULL;
+	for (unsigned i = 0; i < RECORD_MEMORY_GROWING; i++) {
+		struct record_memory_growing *g = &m->growing[i];
+		if (g->definition == s->definition) {
+			found = g;
+			break;
+		}
+		if (!found || (found->definition && (!g->definition || g->used < found->used)))
+			found = g;
+	}
+	if (found->definition != s->definition)
+		put_growing(m, c, found);
+	if (!found->coder && !(found->coder = record_coder_new()))
+		return NULL;
+	found->definition = s->definition;
+	found->used = ++m->nr_encoded_ever;
+	return found;
+}
+
+/* Of a program that we encode beside a thread's chunks are put together: raw ones have few words.
+ */
+static void encode(struct record_memory *m, struct record_converter *c,
+	struct record_memory_stream *s, const struct memory_chunk_head *h, const uint8_t *chunk)
+{
+	struct record_raw raw = {.chunk = chunk, .head = *h};
+	struct record_memory_growing *g = growing_of(m, c, s);
+	if (!g) {
+		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory to encode a thread's words");
+		return;
+	}
 	look_at_tables(m);
 	m->nr_encoded++;
-	m->lost_words += record_words_encode(m->words, m->copy, h->bytes, m->encoded);
-	memcpy(h, m->encoded, sizeof *h);
-	return m->encoded;
+	while (!record_words_encode(m->words, g->coder, &raw)) {
+		put_growing(m, c, g);
+		g->definition = s->definition;
+	}
+	s->nr_joined += !raw.begun;
+	m->nr_encoded_words += raw.nr_words;
+	m->lost_words += raw.nr_lost;
+	if (!m->beside)
+		put_growing(m, c, g);
 }
 
 /* false: not its turn. */
@@ -311,22 +395,20 @@ static bool take(struct record_memory *m, struct record_converter *c, uint32_t b
 		return true;
 	}
 	s->sequence = h.sequence + 1;
+	h.sequence -= s->nr_joined;
+	m->lost_words += h.lost;
+	if (h.type == MEMORY_RING_RAW) {
+		encode(m, c, s, &h, block_at(m, block));
+		give_back_now(m, block);
+		return true;
+	}
 	memcpy(m->copy, &h, sizeof h);
 	memcpy(m->copy + sizeof h, block_at(m, block) + sizeof h, h.bytes - sizeof h);
 	give_back_now(m, block);
-	const uint8_t *chunk = as_stream(m, &h);
-	m->nr_chunks++;
-	m->nr_bytes += h.bytes;
-	m->lost_words += h.lost;
-	if (m->taker) {
-		m->taker->put(m->taker->ctx, c->clock, chunk, h.bytes);
-		return true;
-	}
-	uint64_t first_ns = ns_of(c, h.first_ticks), last_ns = ns_of(c, h.last_ticks);
-	first_ns = first_ns < s->last_ns ? s->last_ns : first_ns;
-	s->last_ns = last_ns < first_ns ? first_ns : last_ns;
-	c->sink.status = trace_writer_put_content(c->sink.writer, TRACE_CONTENT_MEMORY, s->stream,
-		first_ns, s->last_ns, chunk, h.bytes, &c->sink.err);
+	if (h.type == MEMORY_CHUNK_TABLE)
+		record_words_learn(m->words, m->copy, h.bytes);
+	put_growing_of(m, c, s);
+	put(m, c, s, m->copy);
 	return true;
 }
 
@@ -360,6 +442,8 @@ static unsigned pass_on(struct record_memory *m, struct record_converter *c, boo
 bool record_memory_can_wait(const struct record_memory *m)
 {
 	unsigned nr_taken = 0;
+	if (m->beside && m->head && m->head->raw)
+		return false;
 	for (uint32_t i = 0; m->head && i < RECORD_MEMORY_BLOCKS; i++)
 		nr_taken +=
 			__atomic_load_n(&m->head->state[i], __ATOMIC_RELAXED) != MEMORY_RING_FREE;
@@ -375,7 +459,7 @@ unsigned record_memory_drain(struct record_memory *m, struct record_converter *c
 		return pass_on(m, c, final);
 	/* There is no room to leave it for the end. From now on it encodes itself, with all its
 	 * threads. */
-	if (m->head && (final || !record_memory_can_wait(m))) {
+	if (m->head && !m->encodes && (final || !record_memory_can_wait(m))) {
 		__atomic_store_n(&m->head->raw, 0, __ATOMIC_RELAXED);
 		m->encodes = true;
 	}
@@ -397,6 +481,8 @@ unsigned record_memory_drain(struct record_memory *m, struct record_converter *c
 	for (uint32_t i = 0; final && m->head && i < RECORD_MEMORY_BLOCKS; i++)
 		if (__atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE) != MEMORY_RING_FREE)
 			nr += take(m, c, i, true);
+	for (unsigned i = 0; final && i < RECORD_MEMORY_GROWING; i++)
+		put_growing(m, c, &m->growing[i]);
 	return nr;
 }
 

@@ -7,12 +7,13 @@
 #include "record/memory_ring.h"
 #include "record/session_convert.h"
 
-enum { RECORD_MEMORY_BLOCKS = 64, RECORD_MEMORY_PATH = 128 };
+enum { RECORD_MEMORY_BLOCKS = 64, RECORD_MEMORY_PATH = 128, RECORD_MEMORY_GROWING = 8 };
 
 struct record_memory_stream {
 	uint32_t image;
-	uint64_t thread;   /* 0: the image's tables */
-	uint64_t sequence; /* next */
+	uint64_t thread;    /* 0: the image's tables */
+	uint64_t sequence;  /* next */
+	uint64_t nr_joined; /* chunks that are no longer such: others' numbers are that much less */
 	uint32_t stream, definition;
 	uint64_t last_ns;
 	uint32_t tid, pid;
@@ -30,6 +31,7 @@ struct record_memory_taker {
 };
 
 struct record_words;
+struct record_coder;
 struct record_memory {
 	const struct record_memory_taker *taker; /* NULL: the trace */
 	char path[RECORD_MEMORY_PATH];           /* "": not made */
@@ -40,10 +42,16 @@ struct record_memory {
 	uint32_t nr_definitions;
 	uint8_t *copy;              /* of one block: the target may write to its own */
 	struct record_words *words; /* what encodes for the target */
-	uint8_t *encoded;
-	unsigned nr_encoded; /* chunks in this round */
-	bool encodes;        /* what is raw waits no longer */
-	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words;
+	struct record_memory_growing {
+		struct record_coder *coder; /* NULL: not used yet */
+		uint32_t definition;        /* of the stream; 0: none has it */
+		uint64_t used;
+	} growing[RECORD_MEMORY_GROWING];
+	unsigned nr_encoded; /* raw chunks in this round */
+	uint64_t nr_encoded_ever;
+	bool beside;  /* the program's threads take turns: we encode while it runs */
+	bool encodes; /* what is raw waits no longer */
+	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words, nr_encoded_words;
 };
 
 /* Of an ELF file: the lowest level that an object of it was built for by `longpole cc`; 0: none
@@ -52,7 +60,7 @@ struct record_memory {
 unsigned record_memory_level(const char *path);
 /* A static program that was linked with liblongpole-wrap.a. */
 bool record_is_wrapped(const char *path);
-enum base_status record_memory_create(struct record_memory *m, unsigned level,
+enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,
 	const struct record_memory_taker *taker, struct base_err *err) BASE_MUST_CHECK;
 void record_memory_destroy(struct record_memory *m); /* removes the file, too */
 /* Blocks are free, more than a writer may leave raw, or there are none at all: a round may be put

@@ -13,22 +13,29 @@ struct module {
 	size_t nr, capacity;
 };
 
-/* Whose tables count. Predictors start afresh with each chunk: one encoder is enough for all
- * threads. */
+/* Whose tables count. */
 struct image {
 	uint32_t number;
 	struct module *module;
 	size_t nr_modules, modules_capacity;
-	uint32_t *slot_base; /* by index */
+	struct module placed; /* all that are MEMORY_TABLE_PLACED, at their places */
+	uint32_t *slot_base;  /* by index */
 	size_t nr_blocks, blocks_capacity, nr_slots;
-	struct target_encoder encoder;
-	size_t block_states, slot_states;
 };
 
 struct record_words {
 	struct image *image;
 	size_t nr_images, images_capacity;
+};
+
+/* Predictors start afresh with each chunk: it can go from one thread, or image, to another. */
+struct record_coder {
+	struct target_encoder encoder;
+	size_t block_states, slot_states;
 	struct target_encoder_room room;
+	struct memory_chunk_head head; /* magic 0: there is no chunk */
+	uint8_t chunk[MEMORY_RING_BLOCK_BYTES], *to;
+	uint64_t word[MEMORY_PIECE_WORDS]; /* of a piece: who wrote them may write again */
 };
 
 struct record_words *record_words_new(void)
@@ -42,10 +49,9 @@ void record_words_free(struct record_words *w)
 		struct image *image = &w->image[i];
 		for (size_t k = 0; k < image->nr_modules; k++)
 			base_free(image->module[k].head);
+		base_free(image->placed.head);
 		base_free(image->module);
 		base_free(image->slot_base);
-		base_free(image->encoder.block);
-		base_free(image->encoder.slot);
 	}
 	if (w)
 		base_free(w->image);
@@ -100,6 +106,15 @@ static void add_head(struct image *image, struct memory_block_head *to, struct m
 	image->nr_blocks = index + 1 > image->nr_blocks ? index + 1 : image->nr_blocks;
 }
 
+static bool room_for_head(struct module *m, size_t place)
+{
+	if (place >= MEMORY_BLOCKS_MAX ||
+		base_grow(&m->head, &m->capacity, place + 1, sizeof *m->head) != BASE_OK)
+		return false;
+	m->nr = place + 1 > m->nr ? place + 1 : m->nr;
+	return true;
+}
+
 void record_words_learn(struct record_words *w, const uint8_t *chunk, size_t size_bytes)
 {
 	struct memory_chunk_head head;
@@ -111,21 +126,27 @@ void record_words_learn(struct record_words *w, const uint8_t *chunk, size_t siz
 	memcpy(&t, chunk + sizeof head, sizeof t);
 	size_t nr = (size_bytes - heads) / sizeof(struct memory_block_head);
 	uint64_t at = t.offset / sizeof(struct memory_block_head);
-	if (t.section != MEMORY_TABLE_BLOCKS || t.flags & MEMORY_TABLE_IN_PLACE ||
+	bool placed = t.flags & MEMORY_TABLE_PLACED;
+	if (t.section != MEMORY_TABLE_BLOCKS || (t.flags & MEMORY_TABLE_IN_PLACE && !placed) ||
 		t.first_index >= MEMORY_BLOCKS_MAX || at >= MEMORY_BLOCKS_MAX ||
 		t.first_index + at + nr > MEMORY_BLOCKS_MAX)
 		return;
 	struct image *image = image_of(w, head.image);
-	struct module *m = image ? module_of(image, &t, head.first_ticks) : NULL;
-	if (!m || base_grow(&m->head, &m->capacity, at + nr, sizeof *m->head) != BASE_OK ||
-		base_grow(&image->slot_base, &image->blocks_capacity, t.first_index + at + nr,
-			sizeof *image->slot_base) != BASE_OK)
+	struct module *m = !image   ? NULL
+			   : placed ? &image->placed
+				    : module_of(image, &t, head.first_ticks);
+	if (!m || base_grow(&image->slot_base, &image->blocks_capacity, t.first_index + at + nr,
+			  sizeof *image->slot_base) != BASE_OK)
 		return;
-	m->nr = at + nr > m->nr ? at + nr : m->nr;
+	if (placed && !t.module)
+		m->address = t.address;
 	for (size_t i = 0; i < nr; i++) {
 		struct memory_block_head h;
 		memcpy(&h, chunk + heads + i * sizeof h, sizeof h);
-		add_head(image, &m->head[at + i], h, (uint32_t)(t.first_index + at + i));
+		size_t place = placed ? h.index : at + i;
+		if (!room_for_head(m, place))
+			return;
+		add_head(image, &m->head[place], h, (uint32_t)(t.first_index + at + i));
 	}
 }
 
@@ -142,7 +163,7 @@ static const struct module *find_module(const struct image *image, uint64_t addr
 	for (size_t i = image->nr_modules; i-- > 0;)
 		if (is_in(&image->module[i], address) && image->module[i].first_ticks <= ticks)
 			return &image->module[i];
-	return NULL;
+	return is_in(&image->placed, address) ? &image->placed : NULL;
 }
 
 /* Heads are ours from now on. Returns how many words are whole records. */
@@ -170,65 +191,131 @@ static bool any_head(uintptr_t address)
 	return address != 0; /* translate() has looked */
 }
 
-static bool make_ready(struct record_words *w, struct image *image)
+static bool make_ready(struct record_coder *c, const struct image *image)
 {
-	struct target_encoder *e = &image->encoder;
-	if (base_grow(&e->block, &image->block_states, image->nr_blocks + 1, sizeof *e->block) !=
+	struct target_encoder *e = &c->encoder;
+	if (base_grow(&e->block, &c->block_states, image->nr_blocks + 1, sizeof *e->block) !=
 			BASE_OK ||
-		base_grow(&e->slot, &image->slot_states, image->nr_slots + 1, sizeof *e->slot) !=
+		base_grow(&e->slot, &c->slot_states, image->nr_slots + 1, sizeof *e->slot) !=
 			BASE_OK)
 		return false;
 	e->nr_blocks = (uint32_t)image->nr_blocks;
 	e->slot_base = image->slot_base;
-	e->room = &w->room;
-	e->avx2 = __builtin_cpu_supports("avx2");
-	e->is_head = any_head;
 	return true;
 }
 
-/* The piece at *p, which is moved behind it. Returns how many words are lost. */
-static uint64_t encode_piece(struct image *image, uint64_t first_ticks, uint8_t **p, uint8_t *end,
-	uint8_t **out, const uint8_t *out_end)
+/* ---- chunks -------------------------------------------------------------------------------- */
+
+struct record_coder *record_coder_new(void)
 {
-	struct memory_ring_piece head;
-	uint64_t nr_left = (uint64_t)(end - *p) / 8;
-	if (!image || (size_t)(end - *p) < sizeof head)
-		goto nothing;
-	memcpy(&head, *p, sizeof head);
-	*p += sizeof head;
-	if (head.words > MEMORY_PIECE_WORDS || head.words * 8 > (uint64_t)(end - *p) ||
-		target_piece_bound(head.words) > (size_t)(out_end - *out))
-		goto nothing;
-	/* (Chunks and the heads in them are multiples of 8 bytes.) */
-	struct target_piece piece = {.words = (uint64_t *)(void *)*p,
-		.flags = (unsigned)head.flags,
-		.begin_ticks = head.begin_ticks,
-		.lasted_ticks = head.lasted_ticks};
-	piece.nr = translate(
-		image, piece.words, head.words, first_ticks + head.begin_ticks + head.lasted_ticks);
-	*p += head.words * 8;
-	*out = longpole_target_encode_piece(&image->encoder, &piece, *out);
-	return head.words - piece.done;
-nothing:
-	*p = end;
-	return nr_left;
+	struct record_coder *c = base_alloc(sizeof *c);
+	/* (What has no tables begins a chunk, too.) */
+	if (!c || base_grow(&c->encoder.block, &c->block_states, 1, sizeof *c->encoder.block) !=
+			  BASE_OK) {
+		base_free(c);
+		return NULL;
+	}
+	c->encoder.room = &c->room;
+	c->encoder.avx2 = __builtin_cpu_supports("avx2");
+	c->encoder.is_head = any_head;
+	return c;
 }
 
-uint64_t record_words_encode(struct record_words *w, uint8_t *raw, size_t size_bytes, uint8_t *out)
+void record_coder_free(struct record_coder *c)
 {
-	struct memory_chunk_head head;
-	memcpy(&head, raw, sizeof head);
-	struct image *image = find_image(w, head.tables);
-	image = image && make_ready(w, image) ? image : NULL;
-	if (image)
-		longpole_target_encode_start(&image->encoder, head.first_ticks);
-	uint8_t *p = raw + sizeof head, *to = out + sizeof head;
-	uint64_t nr_lost = 0;
-	while (p < raw + size_bytes)
-		nr_lost += encode_piece(image, head.first_ticks, &p, raw + size_bytes, &to,
-			out + MEMORY_RING_BLOCK_BYTES);
-	head.type = MEMORY_CHUNK_STREAM;
-	head.bytes = (uint32_t)(to - out);
-	memcpy(out, &head, sizeof head);
-	return nr_lost;
+	if (!c)
+		return;
+	base_free(c->encoder.block);
+	base_free(c->encoder.slot);
+	base_free(c);
+}
+
+static void begin(struct record_coder *c, const struct memory_chunk_head *of, uint64_t first_ticks)
+{
+	c->head = *of;
+	c->head.type = MEMORY_CHUNK_STREAM;
+	c->head.first_ticks = c->head.last_ticks = first_ticks;
+	c->to = c->chunk + sizeof c->head;
+	longpole_target_encode_start(&c->encoder, first_ticks);
+}
+
+const uint8_t *record_coder_take(struct record_coder *c, size_t *ret_bytes)
+{
+	if (!c->head.magic)
+		return NULL;
+	*ret_bytes = (size_t)(c->to - c->chunk);
+	c->head.bytes = (uint32_t)*ret_bytes;
+	memcpy(c->chunk, &c->head, sizeof c->head);
+	c->head.magic = 0;
+	return c->chunk;
+}
+
+static bool continues(const struct memory_chunk_head *h, const struct memory_chunk_head *next)
+{
+	return h->image == next->image && h->thread == next->thread && h->tables == next->tables &&
+	       h->pid == next->pid && h->tid == next->tid && h->fs_base == next->fs_base &&
+	       h->flags == next->flags && h->version == next->version && !next->lost;
+}
+
+static bool has_room(const struct record_coder *c, uint64_t words)
+{
+	return (size_t)(c->chunk + sizeof c->chunk - c->to) >= target_piece_bound(words);
+}
+
+static uint64_t bytes_left(const struct record_raw *r)
+{
+	return r->head.bytes - r->at;
+}
+
+/* The piece at r->at, which is moved behind it. False: there is no room for it. */
+static bool encode_piece(const struct image *image, struct record_coder *c, struct record_raw *r)
+{
+	struct memory_ring_piece head = {0};
+	uint64_t nr_left = bytes_left(r) / 8;
+	if (bytes_left(r) >= sizeof head)
+		memcpy(&head, r->chunk + r->at, sizeof head);
+	if (!image || bytes_left(r) < sizeof head || head.words > MEMORY_PIECE_WORDS ||
+		head.words * 8 > bytes_left(r) - sizeof head) {
+		r->nr_lost += nr_left;
+		r->at = r->head.bytes;
+		return true;
+	}
+	uint64_t began = r->head.first_ticks + head.begin_ticks, ended = began + head.lasted_ticks;
+	if (!has_room(c, head.words))
+		return false;
+	memcpy(c->word, r->chunk + r->at + sizeof head, head.words * 8);
+	struct target_piece piece = {.words = c->word,
+		.nr = translate(image, c->word, head.words, ended),
+		.flags = (unsigned)head.flags,
+		.begin_ticks = began - c->head.first_ticks,
+		.lasted_ticks = head.lasted_ticks};
+	c->to = longpole_target_encode_piece(&c->encoder, &piece, c->to);
+	if (ended > c->head.last_ticks)
+		c->head.last_ticks = ended;
+	r->nr_words += piece.done;
+	r->nr_lost += head.words - piece.done;
+	r->at += sizeof head + head.words * 8;
+	return true;
+}
+
+bool record_words_encode(struct record_words *w, struct record_coder *c, struct record_raw *r)
+{
+	const struct image *image = find_image(w, r->head.tables);
+	image = image && make_ready(c, image) ? image : NULL;
+	if (!r->at && c->head.magic && !continues(&c->head, &r->head))
+		return false;
+	if (!c->head.magic) {
+		struct memory_ring_piece next = {0};
+		if (r->at && bytes_left(r) >= sizeof next)
+			memcpy(&next, r->chunk + r->at, sizeof next);
+		begin(c, &r->head, r->head.first_ticks + next.begin_ticks);
+		c->head.lost = r->at ? 0 : r->head.lost;
+		r->begun = true;
+	}
+	if (!r->at)
+		r->at = sizeof r->head;
+	while (r->at < r->head.bytes)
+		if (!encode_piece(image, c, r))
+			return false;
+	return true;
 }

@@ -174,6 +174,44 @@ execs() {
 }
 execs
 
+# Words that Valgrind's tool leaves to the recorder, which it does where there are two processors, are the same as those that it encodes
+# itself; those of a killed program, too, but for what was in its buffer. A child does not write into what is its parent's.
+left() {
+	local why='' only first how program
+	selected left || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip left: Valgrind's tool is not here"
+		return
+	fi
+	gcc -w -O1 -o slots "$here/slots.c" && gcc -w -O1 -no-pie -o killed "$here/killed.c" || why="does not build"
+	./slots 60000 list >slots.list
+	first=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
+	for how in one all; do
+		only=(taskset -c "$first")
+		[[ $how == one ]] || only=()
+		for program in 'slots 60000' killed; do
+			"${only[@]}" "$LONGPOLE" record --level 3 --recorder=valgrind -o left.lpt -- ./$program >/dev/null 2>left.said
+			if [[ $how == one ]] || (($(nproc) < 2)); then
+				grep -q 'the recorder encoded' left.said && why+=" $how: $program: words were left: $(grep words left.said)"
+			else
+				grep -q 'the recorder encoded [1-9]' left.said || why+=" $how: $program: no words were left: $(grep words left.said)"
+			fi
+			"$accesses" left.lpt 0 >left.accesses 2>err || why+=" $how: $program: $(tail -n 1 err)"
+			case $program in
+			slots*) cmp -s <(grep -E '^[LSA] 1000[0-9a-f]{5} ' left.accesses) slots.list || why+=" $how: the accesses differ" ;;
+			*) # one after the other, all but those of a buffer; three words each
+				grep -E "^S $(nm killed | sed -n 's/^0*\([0-9a-f]*\)[0-9a-f]\{4\} b place$/\1/p')[0-9a-f]{4} " left.accesses | awk '{ print substr($2, length($2) - 3) }' >left.places
+				(($(wc -l <left.places) > 200000 - 16384 / 3)) || why+=" $how: $(wc -l <left.places) stores of 200000"
+				cmp -s left.places <(awk -v nr="$(wc -l <left.places)" 'BEGIN { for (i = 0; i < nr; i++) printf "%04x\n", i % 4096 * 8 }') || why+=" $how: stores are missing, or others are there"
+				grep -qE "^S $(nm killed | sed -n 's/^0*\([0-9a-f]*\)[0-9a-f]\{4\} b other$/\1/p')[0-9a-f]{4} " left.accesses && why+=" $how: the child is there"
+				;;
+			esac
+		done
+	done
+	result left "$why"
+}
+left
+
 # The compiler's own calls: Valgrind's tool watches the same run. What both saw of the program's objects, by whatever code, is the same.
 tsan() { # NAME COMPILER OPTION...
 	local name=$1 compiler=$2 why='' objects='^[LSA] 1000[0-9a-f]{5} '

@@ -273,102 +273,241 @@ static void test_expected_coded(void **state)
 	}
 }
 
+enum { PLACED_AT = 0x58001000 };
 static _Alignas(8) uint8_t raw_chunk[MEMORY_CHUNK_MAX_BYTES];
+static uint64_t chunk_ticks; /* the first of chunk[] */
 
-/* Heads [from, to) of a module that came then, at the program's own addresses. */
-static void learn(struct record_words *w, uint32_t module, uint64_t ticks, size_t from, size_t to)
+/* Where a block's head is in a table that says so itself. */
+static uint32_t place_of(size_t block)
+{
+	return (uint32_t)(block * 7 % BLOCKS);
+}
+
+/* Heads [from, to) of a module that came then: at the program's own addresses, or at their places.
+ */
+static void learn(struct record_words *w, uint32_t module, uint64_t ticks, size_t from, size_t to,
+	bool placed)
 {
 	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
 		.version = MEMORY_STREAM_VERSION,
 		.type = MEMORY_CHUNK_TABLE,
-		.image = 1,
+		.image = placed ? 2 : 1,
 		.first_ticks = ticks};
 	struct memory_table_head t = {.module = module,
 		.section = MEMORY_TABLE_BLOCKS,
-		.address = (uintptr_t)program.head,
-		.bytes = sizeof program.head,
-		.offset = from * sizeof program.head[0],
-		.first_index = module * BLOCKS};
+		.address = placed ? PLACED_AT + module : (uintptr_t)program.head,
+		.bytes = (to - from) * sizeof program.head[0],
+		.first_index = placed ? (uint32_t)from : module * BLOCKS,
+		.flags = placed ? MEMORY_TABLE_IN_PLACE | MEMORY_TABLE_PLACED : 0};
 	size_t bytes = (to - from) * sizeof program.head[0];
+	if (!placed) {
+		t.bytes = sizeof program.head;
+		t.offset = from * sizeof program.head[0];
+	}
 	h.bytes = (uint32_t)(sizeof h + sizeof t + bytes);
 	memcpy(table, &h, sizeof h);
 	memcpy(table + sizeof h, &t, sizeof t);
 	memcpy(table + sizeof h + sizeof t, program.head + from, bytes);
+	for (size_t i = from; placed && i < to; i++) {
+		uint32_t place = place_of(i);
+		memcpy(table + sizeof h + sizeof t + (i - from) * sizeof program.head[0] +
+				offsetof(struct memory_block_head, index),
+			&place, sizeof place);
+	}
 	record_words_learn(w, table, h.bytes);
 }
 
-/* A raw chunk, and in chunk[] what the target would have made of it. */
-static size_t make_raw(uint64_t *seed)
+/* The words of raw[], as a recorder has them whose heads are at their places. */
+static void place_words(uint64_t *to, size_t nr)
+{
+	for (size_t i = 0; i < nr;) {
+		const struct memory_block_head *h = (const void *)(uintptr_t)raw[i];
+		to[i] = PLACED_AT + place_of((size_t)(h - program.head)) * sizeof *h;
+		memcpy(to + i + 1, raw + i + 1, h->nr_slots * sizeof *raw);
+		i += 1u + h->nr_slots;
+	}
+}
+
+static size_t write_chunk(
+	uint8_t *to, struct memory_chunk_head h, const uint8_t *end, unsigned type)
+{
+	h.type = (uint16_t)type;
+	h.bytes = (uint32_t)(end - to);
+	memcpy(to, &h, sizeof h);
+	return h.bytes;
+}
+
+/* A raw chunk, and behind what is in chunk[] (from *io on; NULL: nothing is) what the target would
+ * have made of it. */
+static size_t make_raw(
+	uint64_t *seed, struct target_encoder *e, uint8_t **io, uint64_t first_ticks, bool placed)
 {
 	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
 		.version = MEMORY_STREAM_VERSION,
 		.type = MEMORY_RING_RAW,
-		.image = 1,
-		.tables = 1,
+		.image = placed ? 2 : 1,
+		.tables = placed ? 2 : 1,
 		.thread = 1,
-		.first_ticks = 1000};
-	struct target_encoder e = make_encoder(false);
-	uint8_t *p = raw_chunk + sizeof h, *to = chunk + sizeof h;
-	longpole_target_encode_start(&e, h.first_ticks);
+		.first_ticks = first_ticks};
+	uint8_t *p = raw_chunk + sizeof h, *to = *io;
+	if (!to) {
+		chunk_ticks = first_ticks;
+		to = chunk + sizeof h;
+		longpole_target_encode_start(e, first_ticks);
+	}
 	for (unsigned i = 0; i < PIECES; i++) {
 		size_t nr = random_words(seed);
 		struct memory_ring_piece head = {nr, i % 2, i * 100, 50};
 		struct target_piece piece = {.words = raw,
 			.nr = nr,
 			.flags = i % 2,
-			.begin_ticks = i * 100,
+			.begin_ticks = first_ticks + i * 100 - chunk_ticks,
 			.lasted_ticks = 50};
 		memcpy(p, &head, sizeof head);
 		memcpy(p + sizeof head, raw, nr * sizeof *raw);
+		if (placed)
+			place_words((uint64_t *)(void *)(p + sizeof head), nr);
 		p += sizeof head + nr * sizeof *raw;
-		to = longpole_target_encode_piece(&e, &piece, to);
+		to = longpole_target_encode_piece(e, &piece, to);
 	}
-	h.bytes = (uint32_t)(p - raw_chunk);
-	memcpy(raw_chunk, &h, sizeof h);
-	h.type = MEMORY_CHUNK_STREAM;
-	h.bytes = (uint32_t)(to - chunk);
-	memcpy(chunk, &h, sizeof h);
-	return (size_t)(p - raw_chunk);
+	*io = to;
+	h.last_ticks = first_ticks + (PIECES - 1) * 100 + 50;
+	size_t bytes = write_chunk(raw_chunk, h, p, MEMORY_RING_RAW);
+	h.first_ticks = chunk_ticks;
+	(void)write_chunk(chunk, h, to, MEMORY_CHUNK_STREAM);
+	return bytes;
+}
+
+/* Returns how many words are lost. */
+static uint64_t encode_raw(struct record_words *w, struct record_coder *c, size_t bytes)
+{
+	struct record_raw r = {.chunk = raw_chunk};
+	memcpy(&r.head, raw_chunk, sizeof r.head);
+	r.head.bytes = (uint32_t)bytes;
+	assert_true(record_words_encode(w, c, &r));
+	assert_true(r.begun);
+	return r.nr_lost;
+}
+
+static void assert_chunk(struct record_coder *c)
+{
+	struct memory_chunk_head h;
+	size_t size_bytes = 0;
+	const uint8_t *out = record_coder_take(c, &size_bytes);
+	assert_non_null(out);
+	memcpy(&h, chunk, sizeof h);
+	assert_int_equal(size_bytes, h.bytes);
+	assert_memory_equal(out, chunk, size_bytes);
+	assert_null(record_coder_take(c, &size_bytes));
 }
 
 /* What the recorder makes of raw words is what the target would have made of them. */
 static void test_raw(void **state)
 {
-	static uint8_t out[MEMORY_RING_BLOCK_BYTES];
 	uint64_t seed = 4711, bad = 8;
 	struct memory_chunk_head h;
 	struct record_words *w = record_words_new();
+	struct record_coder *c = record_coder_new();
+	size_t bytes, words, size_bytes;
 	(void)state;
 	assert_non_null(w);
+	assert_non_null(c);
 	make_program(&program);
-	size_t bytes = make_raw(&seed), words;
-	/* no tables yet */
-	assert_int_equal(record_words_encode(w, raw_chunk, bytes, out), (bytes - sizeof h) / 8);
-	learn(w, 0, 900, BLOCKS / 2, BLOCKS);
-	learn(w, 0, 900, 0, BLOCKS / 2);
-	learn(w, 0, 900, 0, BLOCKS / 2);
-	learn(w, 1, 2000, 0, BLOCKS); /* another module in its place, later */
-	for (unsigned i = 0; i < 6; i++) {
-		bytes = make_raw(&seed);
-		memcpy(&h, chunk, sizeof h);
-		assert_int_equal(record_words_encode(w, raw_chunk, bytes, out), 0);
-		assert_memory_equal(out, chunk, h.bytes);
+	for (unsigned i = 0; i < 7; i++) {
+		struct target_encoder e = make_encoder(false);
+		uint8_t *to = NULL;
+		bytes = make_raw(&seed, &e, &to, 1000, false);
+		if (!i) { /* no tables yet */
+			assert_int_equal(encode_raw(w, c, bytes), (bytes - sizeof h) / 8);
+			assert_non_null(record_coder_take(c, &size_bytes));
+			learn(w, 0, 900, BLOCKS / 2, BLOCKS, false);
+			learn(w, 0, 900, 0, BLOCKS / 2, false);
+			learn(w, 0, 900, 0, BLOCKS / 2, false);
+			learn(w, 1, 2000, 0, BLOCKS, false); /* another in its place, later */
+			continue;
+		}
+		assert_int_equal(encode_raw(w, c, bytes), 0);
+		assert_chunk(c);
 	}
 	/* what is no head, in the first piece */
-	bytes = make_raw(&seed);
+	struct target_encoder e = make_encoder(false);
+	uint8_t *to = NULL;
+	bytes = make_raw(&seed, &e, &to, 1000, false);
 	memcpy(&words, raw_chunk + sizeof h, sizeof words);
 	memcpy(raw_chunk + sizeof h + sizeof(struct memory_ring_piece), &bad, sizeof bad);
-	assert_int_equal(record_words_encode(w, raw_chunk, bytes, out), words);
+	assert_int_equal(encode_raw(w, c, bytes), words);
+	assert_non_null(record_coder_take(c, &size_bytes));
 	for (unsigned i = 0; i < 300; i++) { /* nonsense */
-		bytes = make_raw(&seed);
+		to = NULL;
+		bytes = make_raw(&seed, &e, &to, 1000, false);
 		for (unsigned k = 0; k < 20; k++)
 			raw_chunk[sizeof h + random_u64(&seed) % (bytes - sizeof h)] ^=
 				(uint8_t)random_u64(&seed);
 		bytes -= random_u64(&seed) % 2 ? random_u64(&seed) % (bytes - sizeof h) : 0;
-		(void)record_words_encode(w, raw_chunk, bytes, out);
-		memcpy(&h, out, sizeof h);
-		assert_true(h.bytes >= sizeof h && h.bytes <= sizeof out);
+		(void)encode_raw(w, c, bytes);
+		assert_non_null(record_coder_take(c, &size_bytes));
+		assert_true(size_bytes >= sizeof h && size_bytes <= MEMORY_CHUNK_MAX_BYTES);
 	}
+	record_coder_free(c);
+	record_words_free(w);
+}
+
+/* Raw chunks of a thread, put together, are the one that the target would have made of all their
+ * words; the next begins where one is full, or with another thread. */
+static void test_raw_together(void **state)
+{
+	uint64_t seed = 1147, ticks = 5000;
+	struct record_words *w = record_words_new();
+	struct record_coder *c = record_coder_new();
+	struct target_encoder e = make_encoder(false);
+	struct record_raw r = {.chunk = raw_chunk};
+	struct memory_chunk_head h;
+	uint8_t *to = NULL;
+	size_t size_bytes;
+	unsigned nr = 0;
+	(void)state;
+	assert_non_null(w);
+	assert_non_null(c);
+	make_program(&program);
+	learn(w, 3, 900, BLOCKS / 2, BLOCKS, true); /* module 0 says where all are */
+	learn(w, 0, 900, 1, BLOCKS / 2, true);
+	for (; !nr || (size_t)(to - chunk) < sizeof chunk / 2; nr++, ticks += 1000) {
+		(void)make_raw(&seed, &e, &to, ticks, true);
+		r = (struct record_raw){.chunk = raw_chunk};
+		memcpy(&r.head, raw_chunk, sizeof r.head);
+		assert_true(record_words_encode(w, c, &r));
+		assert_int_equal(r.nr_lost, 0);
+		assert_true(r.begun == !nr);
+	}
+	assert_true(nr > 1);
+	r.at = 0;
+	r.head.thread = 2;
+	assert_false(record_words_encode(w, c, &r)); /* another thread */
+	assert_chunk(c);
+	r.begun = false;
+	assert_true(record_words_encode(w, c, &r));
+	assert_true(r.begun);
+	/* until there is no room */
+	for (nr = 0; nr < 1000; nr++) {
+		r.at = 0;
+		r.begun = false;
+		if (!record_words_encode(w, c, &r))
+			break;
+		assert_false(r.begun);
+	}
+	assert_true(nr < 1000 && r.at > 0 && r.at < r.head.bytes);
+	bool some = r.at > sizeof h;
+	assert_non_null(record_coder_take(c, &size_bytes));
+	assert_true(size_bytes > sizeof chunk / 2);
+	assert_true(record_words_encode(w, c, &r));
+	assert_true(r.begun && r.at == r.head.bytes && !r.nr_lost);
+	const uint8_t *rest = record_coder_take(c, &size_bytes);
+	assert_non_null(rest);
+	memcpy(&h, rest, sizeof h);
+	assert_true(
+		some ? h.first_ticks > r.head.first_ticks : h.first_ticks == r.head.first_ticks);
+	assert_int_equal(h.last_ticks, r.head.last_ticks);
+	record_coder_free(c);
 	record_words_free(w);
 }
 
@@ -600,6 +739,7 @@ int main(void)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_expected_coded),
 		cmocka_unit_test(test_raw),
+		cmocka_unit_test(test_raw_together),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_items),
