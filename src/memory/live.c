@@ -439,12 +439,25 @@ static struct thread *joined(struct memory_live *l, const struct memory_call *c)
 	return best;
 }
 
+/* Who had that handle, and never put anything, is over. */
+static void forget(struct memory_live *l, uint64_t handle)
+{
+	struct thread *t = with_handle(l, handle, 0, false);
+	if (!t)
+		return;
+	t->fs_base = 0;
+	t->ended = true;
+}
+
 /* As find_created() of lpt.c, but it may be still to come. NULL: too many. */
 static struct thread *created(struct memory_live *l, const struct memory_call *c)
 {
 	uint64_t token = c->argument[0], handle = c->argument[1];
 	struct thread *t = token ? with_token(l, token) : with_handle(l, handle, c->start_ns, true);
-	t = t ? t : new_thread(l);
+	if (!t) {
+		forget(l, token ? 0 : handle);
+		t = new_thread(l);
+	}
 	if (!t || t->met)
 		return t;
 	t->token = token;
@@ -465,6 +478,8 @@ static enum base_status name_threads(struct memory_live *l, struct thread *of,
 			t = joined(l, &call[i]);
 			if (t)
 				t->ended = true;
+			else
+				forget(l, call[i].argument[0]);
 		} else if (call[i].kind == MEMORY_CALL_thread_end) {
 			of->leaves = true;
 			continue;

@@ -304,6 +304,9 @@ static enum base_status on_create(
 {
 	uint64_t child = call->argument[0];
 	enum base_status s;
+	if (child == UINT64_MAX &&
+		call->argument[1]) /* it has no stream: all of it is a library's */
+		return start_lane(o, cpu, 0, err);
 	if (child >= o->nr_lanes || o->lane[child].state != LANE_WAITS) {
 		memory_diag_add(&o->source->diags, MEMORY_DIAG_bad_thread, cpu,
 			o->cpu[cpu].lane->cursor.batch.first_record);
@@ -337,6 +340,8 @@ static enum base_status on_thread_join(
 	struct memory_order *o, uint32_t cpu, const struct memory_call *call, struct base_err *err)
 {
 	uint64_t child = call->argument[0];
+	if (child == UINT64_MAX)
+		return start_lane(o, cpu, 0, err);
 	if (child >= o->nr_lanes || child == cpu || o->lane[child].state == LANE_WAITS) {
 		memory_diag_add(&o->source->diags, MEMORY_DIAG_bad_thread, cpu,
 			o->cpu[cpu].lane->cursor.batch.first_record);

@@ -3,8 +3,26 @@
 #include "record/calls.h"
 #include "record/preload.h"
 #include "record/preload_real.h"
+#include "record/thread_hooks.h"
 
 #include <string.h>
+
+/* ---- who else wants to know (thread_hooks.h) ------------------------------------------------ */
+
+static const struct record_thread_hooks *told;
+
+PRELOAD_EXPORT record_thread_hooks_fn longpole_thread_hooks;
+void longpole_thread_hooks(const struct record_thread_hooks *hooks)
+{
+	__atomic_store_n(&told, hooks, __ATOMIC_RELEASE);
+}
+
+static void tell_created(uint64_t handle, uint64_t before_tsc, uintptr_t site)
+{
+	const struct record_thread_hooks *hooks = __atomic_load_n(&told, __ATOMIC_ACQUIRE);
+	if (hooks)
+		hooks->created(handle, before_tsc, site);
+}
 
 /* ---- creation ------------------------------------------------------------------------------- */
 
@@ -98,11 +116,14 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 		return PRELOAD_REAL(pthread_create)(thread, attributes, routine, argument);
 	start->routine.posix = routine;
 	start->site = preload_cxx_routine((uintptr_t)routine, argument);
+	uint64_t before_tsc = preload_now();
 	preload_count_begin(&counted, CALLS_pthread_create, PRELOAD_SITE);
 	int result = PRELOAD_REAL(pthread_create)(thread, attributes, run_posix, start);
 	preload_count_end(&counted);
 	if (result != 0)
 		start_give(start);
+	else
+		tell_created((uint64_t)*thread, before_tsc, PRELOAD_SITE);
 	return result;
 }
 
@@ -114,11 +135,14 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argum
 	struct preload_counted counted;
 	start->routine.c11 = routine;
 	start->site = (uintptr_t)routine;
+	uint64_t before_tsc = preload_now();
 	preload_count_begin(&counted, CALLS_thrd_create, PRELOAD_SITE);
 	int result = PRELOAD_REAL(thrd_create)(thread, run_c11, start);
 	preload_count_end(&counted);
 	if (result != thrd_success)
 		start_give(start);
+	else
+		tell_created((uint64_t)*thread, before_tsc, PRELOAD_SITE);
 	return result;
 }
 
@@ -126,7 +150,7 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argum
 
 struct join {
 	struct preload_counted counted;
-	uint64_t handle;
+	uint64_t handle, before_tsc;
 	bool open;
 };
 
@@ -134,6 +158,7 @@ static void join_begin(struct join *join, unsigned function, uint64_t handle, ui
 {
 	join->open = preload_active();
 	join->handle = handle;
+	join->before_tsc = preload_now();
 	if (join->open)
 		PRELOAD_RECORD_WAIT(join_wait, site, handle);
 	preload_count_begin(&join->counted, function, site);
@@ -141,7 +166,10 @@ static void join_begin(struct join *join, unsigned function, uint64_t handle, ui
 
 static void join_end(struct join *join, bool joined)
 {
+	const struct record_thread_hooks *hooks = __atomic_load_n(&told, __ATOMIC_ACQUIRE);
 	preload_count_end(&join->counted);
+	if (joined && hooks)
+		hooks->joined(join->handle, join->before_tsc, preload_now());
 	if (join->open)
 		PRELOAD_RECORD(join_done, joined ? join->handle : 0);
 	join->open = false;

@@ -884,6 +884,8 @@ static void attach(char **environment)
 	add_module(mark_head, mark_head + MEMORY_MARK_NR, (const uint8_t *)"", (const uint8_t *)"");
 	longpole_target_install_guard();
 	self.lock_stamps = self.ring ? find_lock_stamps() : NULL;
+	if (self.ring)
+		longpole_target_hook_threads();
 	self.has_key = !pthread_key_create(&self.key, thread_ends);
 	(void)pthread_atfork(NULL, NULL, in_child);
 	__atomic_store_n(&self.attached, 2, __ATOMIC_RELEASE);

@@ -39,6 +39,7 @@ struct target_tls {
 	uint64_t save[2];  /* borrowed registers */
 	struct target_thread *thread;
 	struct record_lock_stamps *stamps; /* of who records locks, too; NULL: nobody */
+	uint64_t nr_told; /* calls that we are in and that tell of threads themselves */
 };
 extern __thread struct target_tls longpole_memory
 	__attribute__((tls_model("initial-exec"), visibility("default")));
@@ -95,6 +96,7 @@ void longpole_target_thread_end(void);
 /* When somebody reads along: what this thread has done so far, before it makes another one or
  * (waits) waits for one. */
 TARGET_EXPORT void longpole_target_let_see(bool waits);
+void longpole_target_hook_threads(void); /* target_hooks.c */
 /* Before what may wait: when many threads have a block open, this one's goes to the reader. */
 TARGET_EXPORT void longpole_target_let_go(void);
 

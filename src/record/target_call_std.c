@@ -40,7 +40,9 @@ void longpole_at_std_start(struct std_thread *thread, void *state, void (*depend
 AT void longpole_at_std_start(struct std_thread *thread, void *state, void (*depend)(void))
 {
 	uint64_t before = target_call_ticks();
+	longpole_memory.nr_told++;
 	std_start(thread, state, depend);
+	longpole_memory.nr_told--;
 	longpole_target_call(CALL_THREAD_CREATE, before, before, 0, thread->handle, 0, 0);
 	longpole_target_let_see(false);
 }
@@ -52,7 +54,9 @@ AT void longpole_at_std_join(struct std_thread *thread)
 	uint64_t handle = thread->handle; /* none after it */
 	longpole_target_let_see(true);
 	uint64_t before = target_call_ticks();
+	longpole_memory.nr_told++;
 	std_join(thread);
+	longpole_memory.nr_told--;
 	longpole_target_call(CALL_THREAD_JOIN, before, target_call_ticks(), handle, 0, 0, 0);
 }
 

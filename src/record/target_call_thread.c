@@ -241,7 +241,9 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	uint64_t token = b->token;
 	longpole_target_call(CALL_THREAD_CREATE, before, before, token, 0, 0, 0);
 	longpole_target_let_see(false);
+	longpole_memory.nr_told++;
 	int result = pthread_create(thread, attributes, begins, b);
+	longpole_memory.nr_told--;
 	if (result)
 		free(b); /* allowed: see above */
 	return result;
@@ -253,7 +255,9 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	{                                                                                          \
 		longpole_target_let_see(true);                                                     \
 		uint64_t before = target_call_ticks();                                             \
+		longpole_memory.nr_told++;                                                         \
 		int result = name arguments;                                                       \
+		longpole_memory.nr_told--;                                                         \
 		if (!result)                                                                       \
 			longpole_target_call(CALL_THREAD_JOIN, before, target_call_ticks(),        \
 				(uint64_t)thread, 0, 0, 0);                                        \
@@ -273,7 +277,9 @@ int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argumen
 AT int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 {
 	uint64_t before = target_call_ticks();
+	longpole_memory.nr_told++;
 	int result = thrd_create(thread, function, argument);
+	longpole_memory.nr_told--;
 	if (result == thrd_success)
 		longpole_target_call(
 			CALL_THREAD_CREATE, before, before, 0, (uint64_t)*thread, 0, 0);

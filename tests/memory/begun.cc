@@ -52,11 +52,18 @@ int main()
 	std::future<void> f = std::async(std::launch::async, add);
 	add();
 	f.get();
-#else
+#elif WAY == 3
 	thrd_t t;
 	thrd_create(&t, c11, nullptr);
 	add();
 	thrd_join(t, nullptr);
+#else // as a library that was not rewritten: who calls is not seen
+	int (*volatile create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) = pthread_create;
+	int (*volatile join)(pthread_t, void **) = pthread_join;
+	pthread_t t;
+	create(&t, nullptr, posix, nullptr);
+	add();
+	join(t, nullptr);
 #endif
 	(void)posix;
 	(void)c11;
