@@ -328,8 +328,9 @@ static enum base_status fail_page(const struct memory_ciat *c)
 }
 
 /* The usual access: within one line, to whole locations that are new or have been this thread's
- * alone, or are loaded again. Nothing of that is an event. False: the general way has to go over
- * it, and finds what was done here done. */
+ * alone, or are loaded again. Nothing of that is an event, and who has settled in the page stays
+ * so: if it is a store, nobody else has. False: the general way has to go over it, and finds what
+ * was done here done. */
 static inline __attribute__((always_inline)) bool touch_own(struct memory_ciat *c,
 	const struct ciat_shape *y, const struct ciat_thread *t, struct ciat_page *p,
 	unsigned offset, unsigned size_bytes, uint32_t thread, bool store)
@@ -341,8 +342,6 @@ static inline __attribute__((always_inline)) bool touch_own(struct memory_ciat *
 		return false;
 	struct ciat_line *l = ciat_line(y, p, offset >> y->line_shift);
 	const uint32_t alone = t->alone;
-	if (store && BASE_UNLIKELY(l->settled))
-		return false;
 	if (!c->options.without_lines) {
 		if (!l->seen) {
 			l->holders = l->seen = alone;
