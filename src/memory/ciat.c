@@ -743,7 +743,8 @@ static enum base_status fail_step(struct memory_ciat *c, const struct memory_ste
 	return base_fail(err, status, "no memory for the state of touched memory");
 }
 
-/* The state of what comes a few steps later: irregular accesses wait for memory, not for us.
+/* The state of what comes a few steps later: irregular accesses wait for memory, not for us. To the
+ * first cache alone: what is irregular is not soon met again, and what is is there already.
  * (Inlined by force: gcc 12 takes a function that only prefetches for one without effect.) */
 static inline __attribute__((always_inline)) void prefetch(
 	const struct memory_ciat *c, const struct ciat_shape *y, const struct memory_step *s)
@@ -754,8 +755,8 @@ static inline __attribute__((always_inline)) void prefetch(
 	if (!p)
 		return;
 	unsigned offset = s->address & (PAGE_BYTES - 1), g = offset >> y->location_shift;
-	__builtin_prefetch(&ciat_state(p)[g], 1);
-	__builtin_prefetch(ciat_line(y, p, offset >> y->line_shift), 1);
+	__builtin_prefetch(&ciat_state(p)[g], 1, 0);
+	__builtin_prefetch(ciat_line(y, p, offset >> y->line_shift), 1, 0);
 }
 
 static inline __attribute__((always_inline)) enum base_status add_steps(struct memory_ciat *c,
