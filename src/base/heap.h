@@ -76,4 +76,68 @@ static inline uint64_t base_keys_second(const uint64_t *heap, uint32_t nr)
 	return best;
 }
 
+/* ---- turns ------------------------------------------------------------------------------------
+ * Keys of who takes turns, the least first. As long as each one comes back behind all others they
+ * wait in a queue; who comes back earlier than the last of it waits in a heap.
+ */
+
+struct base_turns {             /* zeroes but for the owner's arrays: none waits */
+	uint64_t *queue, *heap; /* room for all; of the queue a power of two */
+	uint32_t mask;          /* of the queue's indexes */
+	uint32_t begin, end;    /* of the queue, modulo 2^32 */
+	uint32_t nr_heap;
+};
+
+static inline uint32_t base_turns_nr(const struct base_turns *t)
+{
+	return t->end - t->begin + t->nr_heap;
+}
+
+/* In no order. */
+static inline uint64_t base_turns_at(const struct base_turns *t, uint32_t i)
+{
+	return i < t->nr_heap ? t->heap[i] : t->queue[(t->begin + i - t->nr_heap) & t->mask];
+}
+
+static inline bool base_turns_heap_is_next(const struct base_turns *t)
+{
+	return t->nr_heap && (t->begin == t->end || t->heap[0] < t->queue[t->begin & t->mask]);
+}
+
+/* UINT64_MAX: none waits. */
+static inline uint64_t base_turns_least(const struct base_turns *t)
+{
+	if (base_turns_heap_is_next(t))
+		return t->heap[0];
+	return t->begin != t->end ? t->queue[t->begin & t->mask] : UINT64_MAX;
+}
+
+/* The least one waits no more. */
+static inline void base_turns_drop(struct base_turns *t)
+{
+	if (base_turns_heap_is_next(t))
+		base_keys_drop(t->heap, &t->nr_heap);
+	else
+		t->begin++;
+}
+
+static inline void base_turns_put(struct base_turns *t, uint64_t key)
+{
+	if (t->begin == t->end || t->queue[(t->end - 1) & t->mask] <= key)
+		t->queue[t->end++ & t->mask] = key;
+	else
+		base_keys_put(t->heap, &t->nr_heap, key);
+}
+
+/* All keys change: each becomes what `renew` says. */
+static inline void base_turns_renew(
+	struct base_turns *t, uint64_t (*renew)(void *ctx, uint64_t key), void *ctx)
+{
+	uint32_t nr = base_turns_nr(t), done = 0;
+	while (done < nr) /* those of the heap come first, so none is overwritten before */
+		base_keys_put(t->heap, &done, renew(ctx, base_turns_at(t, done)));
+	t->nr_heap = nr;
+	t->begin = t->end;
+}
+
 #endif

@@ -3,14 +3,11 @@
 #include "memory/ciat_private.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 enum {
 	SITES_MAX = 1 << 20,
 	ADDRESS_BITS = 47,
 	PHASE_MEMORY_BYTES = 64 << 20,
-	HUGE_BYTES = 2 << 20,
-	CACHE_LINE_BYTES = 64,
 	PREFETCH_STEPS = 16,
 };
 #define MEMORY_LIMIT_DEFAULT (UINT64_C(4) << 30)
@@ -38,64 +35,6 @@ const char *memory_phase_name(enum memory_phase_kind kind)
 {
 	static const char *const name[] = {"serial", "parallel", "user"};
 	return name[kind];
-}
-
-/* ---- pages ---------------------------------------------------------------------------------- */
-
-/* Slabs are large so that the kernel may back them with huge pages: with irregular accesses half
- * of the time went into page walks otherwise. */
-static enum base_status new_slab(struct memory_ciat *c)
-{
-	enum base_status s =
-		base_grow(&c->slabs, &c->slabs_capacity, c->nr_slabs + 1, sizeof *c->slabs);
-	if (s != BASE_OK)
-		return s;
-	c->slab_bytes = c->slab_bytes ? c->slab_bytes * 2 : SLAB_FIRST_BYTES;
-	if (c->slab_bytes > SLAB_MAX_BYTES)
-		c->slab_bytes = SLAB_MAX_BYTES;
-	char *bytes = base_alloc(c->slab_bytes);
-	if (!bytes)
-		return BASE_ERR_NOMEM;
-	uintptr_t begin = ((uintptr_t)bytes + HUGE_BYTES - 1) & ~(uintptr_t)(HUGE_BYTES - 1);
-	uintptr_t end = ((uintptr_t)bytes + c->slab_bytes) & ~(uintptr_t)(HUGE_BYTES - 1);
-	if (begin < end) /* a wish; without it all is as right and slower */
-		(void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
-	c->slabs[c->nr_slabs++] = bytes;
-	c->slab = bytes + (-(uintptr_t)bytes & (CACHE_LINE_BYTES - 1));
-	c->slab_left_bytes = (size_t)(bytes + c->slab_bytes - c->slab);
-	return BASE_OK;
-}
-
-static struct ciat_page *new_page(struct memory_ciat *c, uint64_t number)
-{
-	if (c->used_bytes + c->page_bytes > c->options.memory_limit_bytes ||
-		base_grow(&c->page, &c->pages_capacity, c->nr_pages + 1,
-			sizeof(struct ciat_page *)) != BASE_OK)
-		return NULL;
-	if (c->slab_left_bytes < c->page_bytes && new_slab(c) != BASE_OK)
-		return NULL;
-	struct ciat_page *p = (struct ciat_page *)(void *)c->slab;
-	c->slab += c->page_bytes;
-	c->slab_left_bytes -= c->page_bytes;
-	c->used_bytes += c->page_bytes;
-	p->number = number;
-	c->page[c->nr_pages++] = p;
-	return p;
-}
-
-struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number)
-{
-	struct ciat_page ***middle = &c->top[number >> DIRECTORY_BITS];
-	if (!*middle) {
-		*middle = base_alloc(sizeof(**middle) << DIRECTORY_BITS);
-		if (!*middle)
-			return NULL;
-		c->used_bytes += MEMORY_CIAT_PAGE_BYTES; /* zero pages take no memory yet */
-	}
-	struct ciat_page **p = &(*middle)[number & ((1u << DIRECTORY_BITS) - 1)];
-	if (!*p)
-		*p = new_page(c, number);
-	return *p;
 }
 
 static void set_layout(struct memory_ciat *c)
@@ -216,10 +155,10 @@ line_miss(struct memory_ciat *c, struct memory_ciat_counts *n, struct ciat_page 
 	return status;
 }
 
-static inline __attribute__((always_inline)) enum base_status touch_line(struct memory_ciat *c,
-	const struct ciat_shape *y, struct memory_ciat_counts *n, struct ciat_page *p,
-	unsigned first, unsigned last, const struct memory_step *s, bool store)
+static enum base_status touch_line(struct memory_ciat *c, struct memory_ciat_counts *n,
+	struct ciat_page *p, unsigned first, unsigned last, const struct memory_step *s, bool store)
 {
+	const struct ciat_shape *y = &c->shape;
 	unsigned shift = y->line_shift - y->location_shift;
 	for (unsigned line = first >> shift; line <= last >> shift; line++) {
 		uint32_t holders = ciat_line(y, p, line)->holders;
@@ -322,11 +261,11 @@ void memory_ciat_settle(struct memory_ciat *c, struct ciat_page *p, uint32_t thr
 }
 
 /* The piece [offset, offset + size) of one page. */
-static inline __attribute__((always_inline)) enum base_status touch_page(struct memory_ciat *c,
-	const struct ciat_shape *y, struct memory_ciat_counts *n, struct ciat_page *p,
-	unsigned offset, unsigned size_bytes, const struct memory_step *s, bool store,
-	struct seen *ret)
+static enum base_status touch_page(struct memory_ciat *c, struct memory_ciat_counts *n,
+	struct ciat_page *p, unsigned offset, unsigned size_bytes, const struct memory_step *s,
+	bool store, struct seen *ret)
 {
+	const struct ciat_shape *y = &c->shape;
 	unsigned shift = y->location_shift, first = offset >> shift;
 	unsigned line_shift = y->line_shift - shift;
 	unsigned last = (offset + size_bytes - 1) >> shift;
@@ -334,7 +273,7 @@ static inline __attribute__((always_inline)) enum base_status touch_page(struct 
 	if (store && BASE_UNLIKELY(ciat_line(y, p, first >> line_shift)->settled))
 		memory_ciat_settle(c, p, 0);
 	if (!c->options.without_lines) {
-		status = touch_line(c, y, n, p, first, last, s, store);
+		status = touch_line(c, n, p, first, last, s, store);
 		if (BASE_UNLIKELY(status != BASE_OK))
 			return status;
 	}
@@ -388,12 +327,75 @@ static enum base_status fail_page(const struct memory_ciat *c)
 									     : BASE_ERR_NOMEM;
 }
 
-/* [address, address + size) within at most two pages. */
-static inline __attribute__((always_inline)) enum base_status touch(struct memory_ciat *c,
-	const struct ciat_shape *y, struct memory_ciat_counts *n, const struct memory_step *s,
-	uint64_t address, unsigned size_bytes, bool store, bool counted)
+/* The usual access: within one line, to whole locations that are new or have been this thread's
+ * alone, or are loaded again. Nothing of that is an event, and who has settled in the page stays
+ * so: if it is a store, nobody else has. False: the general way has to go over it, and finds what
+ * was done here done. */
+static inline __attribute__((always_inline)) bool touch_own(struct memory_ciat *c,
+	const struct ciat_shape *y, const struct ciat_thread *t, struct ciat_page *p,
+	unsigned offset, unsigned size_bytes, uint32_t thread, bool store)
+{
+	const unsigned location_mask = (1u << y->location_shift) - 1;
+	const unsigned line_bytes = 1u << y->line_shift;
+	if (BASE_UNLIKELY((offset | size_bytes) & location_mask) ||
+		BASE_UNLIKELY((offset & (line_bytes - 1)) + size_bytes > line_bytes))
+		return false;
+	struct ciat_line *l = ciat_line(y, p, offset >> y->line_shift);
+	const uint32_t alone = t->alone;
+	if (!c->options.without_lines) {
+		if (!l->seen) {
+			l->holders = l->seen = alone;
+			t->counts->cold_misses++;
+		} else if (store ? l->holders != alone
+				 : !memory_sets_has(&c->sets, l->holders, thread)) {
+			return false;
+		}
+	}
+	const uint64_t own = thread + 1, bytes = UINT64_C(0xff) >> (8 - (location_mask + 1));
+	uint64_t *state = &ciat_state(p)[offset >> y->location_shift];
+	for (unsigned nr = size_bytes >> y->location_shift; nr; nr--, state++) {
+		uint64_t st = *state;
+		uint32_t readers = (uint32_t)st, writer = ciat_writer(st);
+		bool ours =
+			store ? (!readers | (readers == alone)) & (!writer | (writer == own))
+			      : !st | (writer == own) || memory_sets_has(&c->sets, readers, thread);
+		if (!ours)
+			return false;
+		uint64_t first = own << STATE_TOUCHER | (store ? 0 : alone);
+		if (store)
+			st = (st & ~((UINT64_C(1) << STATE_TOUCHER) - 1)) | own << STATE_WRITER;
+		*state = st | bytes << STATE_BYTES | (*state ? 0 : first);
+	}
+	return true;
+}
+
+/* [address, address + size) within at most two pages, of which the first is p. */
+static enum base_status __attribute__((noinline))
+touch_any(struct memory_ciat *c, struct memory_ciat_counts *n, const struct memory_step *s,
+	struct ciat_page *p, uint64_t address, unsigned size_bytes, bool store)
 {
 	struct seen seen = {0};
+	unsigned offset = address & (PAGE_BYTES - 1);
+	unsigned here = PAGE_BYTES - offset < size_bytes ? PAGE_BYTES - offset : size_bytes;
+	enum base_status status = touch_page(c, n, p, offset, here, s, store, &seen);
+	if (BASE_UNLIKELY(here < size_bytes) && status == BASE_OK) {
+		p = memory_ciat_page(c, (address >> PAGE_SHIFT) + 1);
+		if (!p)
+			return fail_page(c);
+		status = touch_page(c, n, p, 0, size_bytes - here, s, store, &seen);
+	}
+	uint32_t any;
+	memcpy(&any, seen.event, sizeof any);
+	if (any)
+		report_events(c, n, s, &seen);
+	return status;
+}
+
+static inline __attribute__((always_inline)) enum base_status touch(struct memory_ciat *c,
+	const struct ciat_shape *y, const struct memory_step *s, uint64_t address,
+	unsigned size_bytes, bool store, bool counted)
+{
+	const struct ciat_thread *t = &c->thread[s->thread];
 	unsigned offset = address & (PAGE_BYTES - 1);
 	struct ciat_page *p = ciat_known_page(c, address >> PAGE_SHIFT);
 	if (BASE_UNLIKELY(!p)) {
@@ -406,22 +408,13 @@ static inline __attribute__((always_inline)) enum base_status touch(struct memor
 		if (status != BASE_OK)
 			return status;
 	}
-	unsigned here = PAGE_BYTES - offset < size_bytes ? PAGE_BYTES - offset : size_bytes;
-	if (!store && ciat_line(y, p, offset >> y->line_shift)->settled && here == size_bytes &&
+	if (!store && ciat_line(y, p, offset >> y->line_shift)->settled &&
+		offset + size_bytes <= PAGE_BYTES &&
 		memory_sets_has(&c->sets, p->settled, s->thread))
 		return BASE_OK;
-	enum base_status status = touch_page(c, y, n, p, offset, here, s, store, &seen);
-	if (BASE_UNLIKELY(here < size_bytes) && status == BASE_OK) {
-		p = memory_ciat_page(c, (address >> PAGE_SHIFT) + 1);
-		if (!p)
-			return fail_page(c);
-		status = touch_page(c, y, n, p, 0, size_bytes - here, s, store, &seen);
-	}
-	uint32_t any;
-	memcpy(&any, seen.event, sizeof any);
-	if (BASE_UNLIKELY(any))
-		report_events(c, n, s, &seen);
-	return status;
+	if (BASE_LIKELY(touch_own(c, y, t, p, offset, size_bytes, s->thread, store)))
+		return BASE_OK;
+	return touch_any(c, t->counts, s, p, address, size_bytes, store);
 }
 
 /* ---- what is counted beside
@@ -519,7 +512,7 @@ static inline __attribute__((always_inline)) enum base_status add_access(struct 
 	add_to_string(t, kind);
 	if (BASE_UNLIKELY(!s->size_bytes))
 		return BASE_OK;
-	return touch(c, y, n, s, s->address, s->size_bytes, kind == 1, true);
+	return touch(c, y, s, s->address, s->size_bytes, kind == 1, true);
 }
 
 static enum base_status add_range(struct memory_ciat *c, const struct memory_step *s, bool store)
@@ -536,8 +529,8 @@ static enum base_status add_range(struct memory_ciat *c, const struct memory_ste
 	while (address < end) {
 		uint64_t next = (address | (MEMORY_ACCESS_MAX_BYTES - 1)) + 1;
 		next = next < end ? next : end;
-		enum base_status status = touch(
-			c, &c->shape, n, s, address, (unsigned)(next - address), store, false);
+		enum base_status status =
+			touch(c, &c->shape, s, address, (unsigned)(next - address), store, false);
 		if (status != BASE_OK)
 			return status;
 		address = next;
@@ -724,9 +717,9 @@ enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_st
 	uint64_t raw = n->event[MEMORY_CIAT_RAW], misses = n->true_misses + n->false_misses;
 	enum base_status status = BASE_OK;
 	if (s->kind != MEMORY_STORE)
-		status = touch(c, &c->shape, n, s, s->address, s->size_bytes, false, true);
+		status = touch(c, &c->shape, s, s->address, s->size_bytes, false, true);
 	if (s->kind != MEMORY_LOAD && status == BASE_OK)
-		status = touch(c, &c->shape, n, s, s->address, s->size_bytes, true, true);
+		status = touch(c, &c->shape, s, s->address, s->size_bytes, true, true);
 	if (status == BASE_OK && c->options.with_functions) {
 		struct memory_ciat_function *f;
 		status = memory_ciat_function_at(c, s->code, &f);
@@ -750,7 +743,8 @@ static enum base_status fail_step(struct memory_ciat *c, const struct memory_ste
 	return base_fail(err, status, "no memory for the state of touched memory");
 }
 
-/* The state of what comes a few steps later: irregular accesses wait for memory, not for us.
+/* The state of what comes a few steps later: irregular accesses wait for memory, not for us. To the
+ * first cache alone: what is irregular is not soon met again, and what is is there already.
  * (Inlined by force: gcc 12 takes a function that only prefetches for one without effect.) */
 static inline __attribute__((always_inline)) void prefetch(
 	const struct memory_ciat *c, const struct ciat_shape *y, const struct memory_step *s)
@@ -761,8 +755,8 @@ static inline __attribute__((always_inline)) void prefetch(
 	if (!p)
 		return;
 	unsigned offset = s->address & (PAGE_BYTES - 1), g = offset >> y->location_shift;
-	__builtin_prefetch(&ciat_state(p)[g], 1);
-	__builtin_prefetch(ciat_line(y, p, offset >> y->line_shift), 1);
+	__builtin_prefetch(&ciat_state(p)[g], 1, 0);
+	__builtin_prefetch(ciat_line(y, p, offset >> y->line_shift), 1, 0);
 }
 
 static inline __attribute__((always_inline)) enum base_status add_steps(struct memory_ciat *c,
@@ -911,26 +905,11 @@ void memory_ciat_set_threads(struct memory_ciat *c, uint32_t nr_threads)
 	c->result.nr_threads = nr_threads;
 }
 
-static void free_pages(struct memory_ciat *c)
-{
-	for (size_t i = 0; i < c->nr_pages; i++) {
-		base_free(c->page[i]->code);
-		base_free(c->page[i]->wraps);
-	}
-	base_free(c->page);
-	for (size_t i = 0; i < c->nr_slabs; i++)
-		base_free(c->slabs[i]);
-	base_free(c->slabs);
-	for (size_t i = 0; c->top && i < (size_t)1 << TOP_BITS; i++)
-		base_free(c->top[i]);
-	base_free(c->top);
-}
-
 struct memory_ciat *memory_ciat_free(struct memory_ciat *c)
 {
 	if (!c)
 		return NULL;
-	free_pages(c);
+	memory_ciat_pages_free(c);
 	memory_ciat_heap_free(c);
 	for (size_t i = 0; i < c->result.nr_phases; i++)
 		memory_ciat_phase_fini(&c->result.phase[i]);

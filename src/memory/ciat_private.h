@@ -27,8 +27,7 @@ enum {
 	LOOKASIDE = 1024,
 	STATE_OFFSET = 64,
 	COUNT_BITS = 16,
-	SLAB_FIRST_BYTES = 1 << 20,
-	SLAB_MAX_BYTES = 64 << 20,
+	CACHE_LINE_BYTES = 64,
 };
 
 struct ciat_line {
@@ -201,6 +200,7 @@ static inline struct ciat_page *ciat_known_page(const struct memory_ciat *c, uin
 
 /* Makes it if need be. NULL: no memory, or its limit. */
 struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number);
+void memory_ciat_pages_free(struct memory_ciat *c);
 /* ciat.c: what an access does to the memory that it touches; s->size_bytes is not 0. */
 enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_step *s);
 /* ---- ciat_spans.c: equal spans are one */

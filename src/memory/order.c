@@ -2,8 +2,6 @@
 /* order.c - streams into steps: pseudo clocks, phases, barriers. */
 #include "memory/order_private.h"
 
-#include "base/heap.h"
-
 #include <string.h>
 
 enum {
@@ -197,7 +195,7 @@ enum base_status memory_order_start(
 	l->state = LANE_RUNS;
 	if (o->phase_open)
 		tell_active(o, cpu, true);
-	base_keys_put(o->heap, &o->nr_heap, memory_order_lane_key(o, cpu, t));
+	base_turns_put(&o->due, memory_order_lane_key(o, cpu, t));
 	return BASE_OK;
 }
 
@@ -375,7 +373,7 @@ static void on_marker(struct memory_order *o, uint32_t cpu, const struct memory_
 	o->region = call->argument[1];
 }
 
-/* The lane is off the heap; what the call means to phases and clocks puts it back, or not. */
+/* The lane has stopped; what the call means to phases and clocks lets it go on, or not. */
 static enum base_status obey_call(
 	struct memory_order *o, uint32_t cpu, const struct memory_call *call, struct base_err *err)
 {
@@ -484,24 +482,21 @@ _Static_assert(offsetof(struct memory_step, clock) == sizeof(struct memory_item)
 		       offsetof(struct memory_step, kind) == offsetof(struct memory_item, kind),
 	"struct memory_step begins as struct memory_item");
 
-static inline struct memory_step *add_item_step(struct memory_order *o, uint32_t cpu,
+static inline __attribute__((always_inline)) void make_step(struct memory_step *s, uint32_t cpu,
 	uint32_t stream, const struct memory_cursor *c, const struct memory_item *t, uint64_t due)
 {
-	struct memory_step *s = &o->step[o->nr_steps++];
 	memcpy(s, t, sizeof *t);
 	s->address = memory_cursor_address(c, t);
 	s->clock = due;
 	s->thread = (uint16_t)cpu;
 	s->stream = (uint16_t)stream;
-	return s;
 }
 
-/* A call item of the processor at the heap's top. */
+/* A call item of the processor whose turn it is. */
 static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct memory_lane *l,
 	const struct memory_call *original, struct memory_step *s, struct base_err *err)
 {
 	struct memory_call call;
-	base_keys_drop(o->heap, &o->nr_heap);
 	memory_cursor_advance(&l->cursor);
 	enum base_status status = call_step(o, s, original, &call, err);
 	if (status != BASE_OK)
@@ -518,57 +513,55 @@ static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct me
 	return status;
 }
 
-/* The processor at the heap's top runs until another one is due; then that one, and so on. */
-static enum base_status run_top(struct memory_order *o, struct base_err *err)
+/* The processor that is due runs until another one is; then that one, and so on. */
+static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 {
 	const bool timed = o->options.mode == MEMORY_ORDER_TIME;
 	open_phase(o);
-	for (;;) {
-		uint32_t cpu = memory_key_cpu(o->heap[0]);
+	while (o->nr_steps < MEMORY_STEPS_MAX) {
+		uint32_t cpu = memory_key_cpu(base_turns_least(&o->due));
 		struct memory_cpu *c = &o->cpu[cpu];
 		struct memory_lane *l = c->lane;
-		uint32_t stream = (uint32_t)(l - o->lane);
-		const struct memory_item *t = memory_cursor_item(&l->cursor);
-		uint64_t limit = base_keys_second(o->heap, o->nr_heap), key;
-		uint64_t due = item_due(c, t);
+		struct memory_cursor *at = &l->cursor;
+		if (BASE_UNLIKELY(at->nr_body) && !o->turns--) {
+			o->turns = 0;
+			return BASE_OK;
+		}
+		base_turns_drop(&o->due);
+		const struct memory_item *t = memory_cursor_item(at);
+		uint64_t limit = base_turns_least(&o->due), due = item_due(c, t), key;
 		/* Who is alone is asked now and then, too, whether it is in a loop. */
-		size_t most =
-			o->nr_steps + (l->cursor.nr_body ? TURN_LOOP_STEPS_MAX : TURN_STEPS_MAX);
+		size_t nr = o->nr_steps;
+		size_t most = nr + (at->nr_body ? TURN_LOOP_STEPS_MAX : TURN_STEPS_MAX);
 		most = most < MEMORY_STEPS_MAX ? most : MEMORY_STEPS_MAX;
 		do {
-			struct memory_step *s = add_item_step(o, cpu, stream, &l->cursor, t, due);
+			struct memory_step *s = &o->step[nr++];
+			make_step(s, cpu, (uint32_t)(l - o->lane), at, t, due);
+			o->nr_steps = nr;
 			c->clock += t->instructions;
 			if (BASE_UNLIKELY(t->kind == MEMORY_CALL))
-				return run_call(
-					o, cpu, l, &l->cursor.batch.call[t->address], s, err);
-			memory_cursor_advance(&l->cursor);
+				return run_call(o, cpu, l, &at->batch.call[t->address], s, err);
+			memory_cursor_advance(at);
 			if (BASE_UNLIKELY(o->scheduler)) {
 				l->sliced += t->instructions;
-				if (memory_scheduler_after(o, cpu, NULL)) {
-					base_keys_drop(o->heap, &o->nr_heap);
+				if (memory_scheduler_after(o, cpu, NULL))
 					return memory_scheduler_fill(o, err);
-				}
 			}
 			enum base_status status = lane_peek(o, l, &t, err);
-			if (BASE_UNLIKELY(status == BASE_END)) {
-				base_keys_drop(o->heap, &o->nr_heap);
+			if (BASE_UNLIKELY(status == BASE_END))
 				return lane_ended(o, cpu, err);
-			}
 			if (BASE_UNLIKELY(status != BASE_OK))
 				return status;
 			if (BASE_UNLIKELY(!t)) {
-				base_keys_drop(o->heap, &o->nr_heap);
 				l->state = LANE_IDLE;
 				return BASE_OK;
 			}
 			due = item_due(c, t);
-			key = memory_key(timed ? l->cursor.time_ns : due, cpu);
-		} while (key <= limit && o->nr_steps < most);
-		base_keys_replace(o->heap, o->nr_heap, key);
-		if (o->nr_steps >= MEMORY_STEPS_MAX || !o->turns)
-			return BASE_OK;
-		o->turns--;
+			key = memory_key(timed ? at->time_ns : due, cpu);
+		} while (key <= limit && nr < most);
+		base_turns_put(&o->due, key);
 	}
+	return BASE_OK;
 }
 
 /* ---- nobody runs
@@ -602,7 +595,7 @@ static enum base_status unblock(struct memory_order *o, struct base_err *err)
 {
 	if (o->scheduler) {
 		enum base_status s = memory_scheduler_fill(o, err);
-		if (s == BASE_OK && !o->nr_heap && !memory_scheduler_skip(o))
+		if (s == BASE_OK && !base_turns_nr(&o->due) && !memory_scheduler_skip(o))
 			finish(o);
 		return s;
 	}
@@ -614,7 +607,7 @@ static enum base_status unblock(struct memory_order *o, struct base_err *err)
 		return start_all(o, LANE_JOINS, err);
 	if (lanes_in(o, LANE_JOINED)) {
 		enum base_status s = maybe_join(o, err);
-		if (s != BASE_OK || o->nr_heap)
+		if (s != BASE_OK || base_turns_nr(&o->due))
 			return s;
 	}
 	if (lanes_in(o, LANE_WAITS))
@@ -665,8 +658,8 @@ static enum base_status total_item(
 	struct memory_cpu *c = &o->cpu[thread];
 	open_phase(o);
 	tell_active(o, thread, true);
-	struct memory_step *s =
-		add_item_step(o, thread, thread, &o->total_lane.cursor, t, item_due(c, t));
+	struct memory_step *s = &o->step[o->nr_steps++];
+	make_step(s, thread, thread, &o->total_lane.cursor, t, item_due(c, t));
 	c->clock += t->instructions;
 	if (t->kind != MEMORY_CALL)
 		return BASE_OK;
@@ -720,10 +713,10 @@ enum base_status memory_order_next(
 		s = poll_idle(o, err);
 		while (s == BASE_OK && !o->ended && o->nr_steps < MEMORY_STEPS_MAX &&
 			o->nr_calls < CALLS_MAX) {
-			if (o->nr_heap && !o->turns-- && memory_order_offer(o, ret))
+			if (base_turns_nr(&o->due) && !o->turns && memory_order_offer(o, ret))
 				break;
-			if (o->nr_heap)
-				s = run_top(o, err);
+			if (base_turns_nr(&o->due))
+				s = run_turns(o, err);
 			else if (lanes_in(o, LANE_IDLE))
 				break;
 			else
@@ -779,6 +772,14 @@ static enum base_status start(struct memory_order *o, struct base_err *err)
 						 : start_lane(o, 0, 0, err);
 }
 
+static uint32_t power_of_two(uint32_t least)
+{
+	uint32_t p = 1;
+	while (p < least)
+		p *= 2;
+	return p;
+}
+
 enum base_status memory_order_new(struct memory_source *source, struct memory_source *calls,
 	const struct memory_order_options *options, struct memory_order **ret, struct base_err *err)
 {
@@ -794,10 +795,12 @@ enum base_status memory_order_new(struct memory_source *source, struct memory_so
 	if (s == BASE_OK) {
 		o->lane = base_alloc((size_t)o->nr_lanes * sizeof *o->lane);
 		o->cpu = base_alloc((size_t)o->nr_cpus * sizeof *o->cpu);
-		o->heap = base_alloc((size_t)o->nr_cpus * sizeof *o->heap);
+		o->due.mask = power_of_two(o->nr_cpus) - 1;
+		o->due.queue = base_alloc(((size_t)o->due.mask + 1) * sizeof *o->due.queue);
+		o->due.heap = base_alloc((size_t)o->nr_cpus * sizeof *o->due.heap);
 		o->step = base_alloc((MEMORY_STEPS_MAX + STEPS_SLACK) * sizeof *o->step);
 		o->call = base_alloc((CALLS_MAX + 1) * sizeof *o->call);
-		if (!o->lane || !o->cpu || !o->heap || !o->step || !o->call)
+		if (!o->lane || !o->cpu || !o->due.queue || !o->due.heap || !o->step || !o->call)
 			s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u streams", o->nr_lanes);
 	}
 	if (s == BASE_OK)
@@ -818,7 +821,8 @@ struct memory_order *memory_order_free(struct memory_order *o)
 	base_free(o->runs);
 	base_free(o->lane);
 	base_free(o->cpu);
-	base_free(o->heap);
+	base_free(o->due.queue);
+	base_free(o->due.heap);
 	base_free(o->step);
 	base_free(o->call);
 	base_free(o);

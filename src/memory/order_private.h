@@ -3,6 +3,7 @@
 #ifndef LONGPOLE_MEMORY_ORDER_PRIVATE_H
 #define LONGPOLE_MEMORY_ORDER_PRIVATE_H
 
+#include "base/heap.h"
 #include "memory/cursor.h"
 #include "memory/order.h"
 
@@ -45,8 +46,7 @@ struct memory_order {
 	struct memory_lane *lane;
 	struct memory_cpu *cpu;
 	uint32_t nr_lanes, nr_cpus;
-	uint64_t *heap; /* keys of the processors that run: (due << 10) | number */
-	uint32_t nr_heap;
+	struct base_turns due;    /* of the processors that run: (due << 10) | number */
 	struct memory_step *step; /* MEMORY_STEPS_MAX */
 	size_t nr_steps;
 	struct memory_call *call;
@@ -58,7 +58,7 @@ struct memory_order {
 	struct memory_lane total_lane; /* TOTAL_ORDER: being handed out */
 	uint32_t nr_created;           /* TOTAL_ORDER: threads created and not yet joined */
 	struct memory_runs *runs;      /* NULL: only steps are wanted */
-	uint64_t turns;                /* of threads until it is time to ask for pieces again */
+	uint64_t turns; /* of threads in loops until it is time to ask for pieces again */
 };
 
 enum { KEY_BITS = 10 };
@@ -82,7 +82,7 @@ enum base_status memory_order_start(
 	struct memory_order *o, uint32_t lane, uint32_t cpu, uint64_t clock, struct base_err *err);
 
 /* ---- order_runs.c: loops as a whole */
-/* Are there pieces now? Then *ret has them. The heap's lanes have an item at hand. A question
+/* Are there pieces now? Then *ret has them. Lanes that run have an item at hand. A question
  * costs as much as some items: only when o->turns are over. */
 bool memory_order_offer(struct memory_order *o, struct memory_steps *ret);
 

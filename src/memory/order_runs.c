@@ -8,8 +8,6 @@
  */
 #include "memory/order_private.h"
 
-#include "base/heap.h"
-
 enum {
 	WINDOW_FIRST = 256, /* instructions of a thread */
 	WINDOW_MAX = 1 << 16,
@@ -42,9 +40,9 @@ enum base_status memory_order_allow_runs(struct memory_order *o, struct base_err
 	return BASE_OK;
 }
 
-static uint32_t processor_at(const struct memory_order *o, uint32_t at)
+static uint32_t first_processor(const struct memory_order *o)
 {
-	return memory_key_cpu(o->heap[at]);
+	return memory_key_cpu(base_turns_least(&o->due));
 }
 
 /* ---- positions in a loop ----------------------------------------------------------------------
@@ -135,7 +133,7 @@ static bool look_at(const struct memory_order *o, uint32_t cpu, struct memory_pi
 static uint64_t offer_one(struct memory_order *o)
 {
 	struct memory_runs *r = o->runs;
-	uint32_t cpu = processor_at(o, 0);
+	uint32_t cpu = first_processor(o);
 	if (!look_at(o, cpu, &r->piece[0]))
 		return 0;
 	struct memory_piece *p = &r->piece[0];
@@ -149,12 +147,14 @@ static uint64_t offer_one(struct memory_order *o)
 static uint64_t offer_all(struct memory_order *o)
 {
 	struct memory_runs *r = o->runs;
-	uint64_t until = (o->heap[0] >> KEY_BITS) + r->window, items = 0;
+	uint64_t first = base_turns_least(&o->due) >> KEY_BITS, until = first + r->window,
+		 items = 0;
 	r->nr = 0;
-	for (uint32_t i = 0; i < o->nr_heap; i++) {
-		uint32_t cpu = processor_at(o, i);
+	for (uint32_t i = 0; i < base_turns_nr(&o->due); i++) {
+		uint32_t cpu = memory_key_cpu(base_turns_at(&o->due, i));
 		struct memory_piece *p = &r->piece[r->nr];
-		uint64_t last = o->heap[i] >> KEY_BITS; /* in no loop: its next item */
+		/* In no loop: its next item. */
+		uint64_t last = base_turns_at(&o->due, i) >> KEY_BITS;
 		if (look_at(o, cpu, p)) {
 			/* The loop's last instruction is not in the piece. */
 			last = p->clock + (p->end + 1) * p->per_iteration - 1;
@@ -162,7 +162,7 @@ static uint64_t offer_all(struct memory_order *o)
 		}
 		until = last < until ? last : until;
 	}
-	if (until <= o->heap[0] >> KEY_BITS)
+	if (until <= first)
 		return 0;
 	for (size_t i = 0; i < r->nr; i++) {
 		cut(&r->piece[i], until);
@@ -187,11 +187,11 @@ bool memory_order_offer(struct memory_order *o, struct memory_steps *ret)
 		return false;
 	}
 	o->turns = TURNS_LEAST;
-	if (!o->phase_open || !o->cpu[processor_at(o, 0)].lane->cursor.nr_body)
+	if (!o->phase_open || !o->cpu[first_processor(o)].lane->cursor.nr_body)
 		return false;
 	o->turns = 0;
 	uint64_t items = one ? offer_one(o) : offer_all(o);
-	if (items < (uint64_t)ITEMS_LEAST * (one ? 1 : o->nr_heap)) {
+	if (items < (uint64_t)ITEMS_LEAST * (one ? 1 : base_turns_nr(&o->due))) {
 		wait(o, PAUSE_SHORT);
 		return false;
 	}
@@ -215,6 +215,13 @@ static void move(struct memory_order *o, const struct memory_piece *p)
 	cpu->clock = p->clock + p->end * p->per_iteration + before(p, p->end_item);
 }
 
+static uint64_t key_now(void *order, uint64_t key)
+{
+	const struct memory_order *o = order;
+	uint32_t cpu = memory_key_cpu(key);
+	return memory_order_lane_key(o, cpu, memory_cursor_item(&o->cpu[cpu].lane->cursor));
+}
+
 void memory_order_take(struct memory_order *o, uint64_t until)
 {
 	struct memory_runs *r = o->runs;
@@ -228,13 +235,7 @@ void memory_order_take(struct memory_order *o, uint64_t until)
 		if (!is_empty(p))
 			move(o, p);
 	}
-	uint32_t nr = o->nr_heap;
-	o->nr_heap = 0;
-	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t cpu = processor_at(o, i);
-		const struct memory_item *t = memory_cursor_item(&o->cpu[cpu].lane->cursor);
-		base_keys_put(o->heap, &o->nr_heap, memory_order_lane_key(o, cpu, t));
-	}
+	base_turns_renew(&o->due, key_now, o);
 	if (taken < ITEMS_LEAST)
 		return;
 	r->offered = false;

@@ -872,6 +872,56 @@ static void heap_equals_search(void **state)
 	}
 }
 
+/* As a program's order of accesses does it: the least one goes and mostly comes back behind all
+ * others, sometimes not at all, sometimes earlier; and now and then all change. */
+static uint64_t later(void *by, uint64_t key)
+{
+	return key + *(uint64_t *)by * (key % 3);
+}
+
+static void turns_equal_search(void **state)
+{
+	(void)state;
+	enum { ITEMS_MAX = 32, STEPS = 40000 };
+	uint64_t queue[ITEMS_MAX], heap[ITEMS_MAX], held[ITEMS_MAX], random = 1;
+	struct base_turns t = {.queue = queue, .heap = heap, .mask = ITEMS_MAX - 1};
+	uint32_t nr = 0, in_heap = 0;
+
+	for (unsigned step = 0; step < STEPS; step++) {
+		unsigned what = (unsigned)(next_random(&random) % 16), least = 0;
+		/* Long stretches of turns that come in order, and long ones that do not. */
+		uint64_t by = step / 500 % 2 ? 1000 : next_random(&random) % 1000;
+		for (unsigned i = 1; i < nr; i++)
+			least = held[i] < held[least] ? i : least;
+		assert_int_equal(base_turns_nr(&t), nr);
+		assert_true(base_turns_least(&t) == (nr ? held[least] : UINT64_MAX));
+		uint64_t now = nr ? held[least] : step;
+		if (!nr || (what == 0 && nr < ITEMS_MAX)) {
+			held[nr++] = now + by;
+			base_turns_put(&t, now + by);
+		} else if (what == 1) {
+			held[least] = held[--nr];
+			base_turns_drop(&t);
+		} else if (what == 2) {
+			for (unsigned i = 0; i < nr; i++)
+				held[i] = later(&by, held[i]);
+			base_turns_renew(&t, later, &by);
+		} else {
+			held[least] = now + by;
+			base_turns_drop(&t);
+			base_turns_put(&t, now + by);
+		}
+		uint64_t sum = 0, expected = 0;
+		for (uint32_t i = 0; i < nr; i++) {
+			sum += base_turns_at(&t, i);
+			expected += held[i];
+		}
+		assert_true(sum == expected);
+		in_heap += t.nr_heap != 0 && t.begin != t.end;
+	}
+	assert_true(in_heap > STEPS / 10); /* both have something */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -897,6 +947,7 @@ int main(void)
 		cmocka_unit_test(map_equals_naive_reference),
 		cmocka_unit_test(map_visit_stops),
 		cmocka_unit_test(heap_equals_search),
+		cmocka_unit_test(turns_equal_search),
 		cmocka_unit_test(varint_round_trips_and_refuses_other_forms),
 		cmocka_unit_test(varint_known_bytes),
 		cmocka_unit_test(varint_is_canonical),
