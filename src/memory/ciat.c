@@ -351,7 +351,8 @@ static inline __attribute__((always_inline)) bool touch_own(struct memory_ciat *
 			return false;
 		}
 	}
-	const uint64_t own = thread + 1, bytes = UINT64_C(0xff) >> (8 - (location_mask + 1));
+	const uint64_t own = (uint64_t)thread + 1,
+		       bytes = UINT64_C(0xff) >> (8 - (location_mask + 1));
 	uint64_t *state = &ciat_state(p)[offset >> y->location_shift];
 	for (unsigned nr = size_bytes >> y->location_shift; nr; nr--, state++) {
 		uint64_t st = *state;

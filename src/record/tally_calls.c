@@ -7,6 +7,9 @@
  * is in says inside which one a call was made. Frames that longjmp or a cancellation left are
  * noticed by their place on the machine's stack.
  */
+#ifndef __NO_INLINE__
+#define __NO_INLINE__ 1 /* headers shall not define what we define */
+#endif
 #include "record/tally_count.h"
 #include "counter/slots.h"
 #include "record/calls.h"
