@@ -20,11 +20,12 @@ GOAL_DEFAULT_NS, GOAL_FLOOR_RATIO = 8, 1.3
 APP = {
     "sampled": (["--locks=sampled"], 3),
     "sampled, heap named": (["--locks=sampled", "--heap"], 3),  # what longpole locks -- PROG does
-    "stamps": (["--locks=stamps"], 8),
+    "holds": (["--locks=holds"], 8),  # two stamps a pair, added up in the program
+    "stamps": (["--locks=stamps"], 8),  # two stamps a pair, and a record of each
 }
-CONTROL = "unrecorded again"
+CONTROL, FLOOR = "unrecorded again", "two bare stamps a pair"
 SAMPLED_S = 5
-MODES = ("count", "sampled", "stamps", "full")
+MODES = ("count", "sampled", "holds", "stamps", "full")
 
 
 def first_number(run):
@@ -82,10 +83,11 @@ def bench_pairs(bench, longpole, scratch, quick):
             continue
         goal = (GOAL_DEFAULT_NS, "max") if mode in ("count", "sampled") else (None, None)
         bench.row("locks %s, added" % mode, added[mode], "ns", *goal, runs=runs, why="spread %.1f %%" % (spread(ns[mode]) * 100))
-    if "stamps" in added:
-        bench.row("locks stamps, pair / the floor's pair", (added["stamps"] + bare) / (added["floor"] + bare), "ratio", GOAL_FLOOR_RATIO,
-                  "max", runs=runs)
-        bench.row("locks stamps, added / the floor's", added["stamps"] / added["floor"], "ratio", runs=runs)
+    for mode in ("holds", "stamps"):
+        if mode in added:
+            bench.row("locks %s, pair / the floor's pair" % mode, (added[mode] + bare) / (added["floor"] + bare), "ratio", GOAL_FLOOR_RATIO,
+                      "max", runs=runs)
+            bench.row("locks %s, added / the floor's" % mode, added[mode] / added["floor"], "ratio", runs=runs)
     packages = {"uftrace": "uftrace", "LTTng-UST": "liblttng-ust1", "ltrace": "ltrace", "PAPI_read": "libpapi7.0", "PAPI_get_virt_nsec": "libpapi7.0", "perf read": None,
                 "CLOCK_THREAD_CPUTIME_ID": None}
     for name, package in packages.items():
@@ -122,28 +124,31 @@ def share_inside(server, prefix, place):
     return sum(float(share) for share in re.findall(r"([0-9.]+)% +liblongpole-", report)) if "%" in report else None
 
 
-def floor_of(longpole, trace, operations, cpu_us):
-    """(pairs of lock and unlock an operation, % of its processor time that two bare rdtsc in each would take), of a trace that counts."""
+def pairs_of(longpole, trace, operations):
+    """Pairs of lock and unlock an operation, of a trace that counts; None: not known."""
     run = subprocess.run([longpole, "locks", "--json", trace], capture_output=True, check=False)
     if run.returncode:
         return None
     result = json.loads(run.stdout)["result"]
-    pairs = sum(lock["acquisitions"] for lock in result["locks"]) / operations
-    added_ns = (result["floor_stamps_ps"] - result["floor_bare_ps"]) / 1000
-    return pairs, pairs * added_ns / 10 / cpu_us
+    return sum(lock["acquisitions"] for lock in result["locks"]) / operations
 
 
 def prefix_of(longpole, mode, place):
+    if mode == FLOOR:
+        library = os.path.join(place, "lock_floor.so")
+        compile_c("bench/lock_floor.c", library, "-shared", "-fPIC", "-fno-plt", "-Wl,-z,now")
+        return ["env", "LD_PRELOAD=" + library]
     trace = os.path.join(place, "app.lpt")
     return [longpole, "record", "-q", "--sample-hz=0", "--no-switches", *APP[mode][0], "-o", trace, "--"] if mode in APP else []
 
 
 class Variants:
-    """A server as it is, the same again (what their difference is, is noise), and recorded in each mode: all at once, loaded in turns."""
+    """A server as it is, the same again (what their difference is, is noise), and recorded in each mode, and
+    with the least that times locks at all: all at once, loaded in turns."""
 
     def __init__(self, name, longpole, scratch):
         self.servers, self.operations, self.why = {}, {}, None
-        for mode in (None, CONTROL, *APP):
+        for mode in (None, CONTROL, FLOOR, *APP):
             place = os.path.join(scratch, name, (mode or "bare").replace(" ", "-").replace(",", ""))
             os.makedirs(place, exist_ok=True)
             server = SERVERS[name](place, True)  # short loads, and many
@@ -170,7 +175,7 @@ class Variants:
 def bench_programs(bench, longpole, scratch, quick):
     """More processor time an operation: it counts what the recorder adds in the program, and a busy machine changes it little."""
     for name in ("redis", "memcached", "memcached-batches", "mariadb"):
-        began, rounds, runs, floor, inside = time.monotonic(), 9 if quick else 25, [], None, {}
+        began, rounds, runs, floor, inside = time.monotonic(), 9 if quick else 25, [], 0, {}
         variants = Variants(name, longpole, scratch)
         for i in range(0 if variants.why else rounds + 1):
             result = variants.round(i)
@@ -179,16 +184,13 @@ def bench_programs(bench, longpole, scratch, quick):
         variants.stop()
         if runs:
             sampled = variants.servers["sampled"]
-            floor = floor_of(longpole, os.path.join(sampled.scratch, "app.lpt"), variants.operations["sampled"],
-                             statistics.median(run["sampled"][1] for run in runs))
+            pairs = pairs_of(longpole, os.path.join(sampled.scratch, "app.lpt"), variants.operations["sampled"])
+            floor = statistics.median((run[FLOOR][1] / run[None][1] - 1) * 100 for run in runs)
             inside = {mode: share_inside(variants.servers[mode], prefix_of(longpole, mode, variants.servers[mode].scratch),
                                          variants.servers[mode].scratch) for mode in APP}
         bench.note("%s took %.0f s" % (name, time.monotonic() - began))
-        if floor:
-            bench.row("%s under load: floor, two bare rdtsc a pair of lock and unlock" % name, floor[1], "%", runs=1,
-                      why="%.2f pairs an operation" % floor[0])
-        for mode, (_options, goal) in {CONTROL: ([], None), **APP}.items():
-            if floor and goal and floor[1] > goal:
+        for mode, (_options, goal) in {CONTROL: ([], None), FLOOR: ([], None), **APP}.items():
+            if goal and floor > goal:
                 goal = None  # nobody who times locks can: the row says what the floor is
             if inside.get(mode) is not None:
                 bench.row("%s under load, locks %s: samples in longpole's libraries" % (name, mode), inside[mode], "%", goal, "max", runs=1,
@@ -201,7 +203,7 @@ def bench_programs(bench, longpole, scratch, quick):
             more = [(run[mode][1] / run[None][1] - 1) * 100 for run in runs]
             fewer = [(1 - run[mode][0] / run[None][0]) * 100 for run in runs]
             quarter = statistics.quantiles(more, n=4)
-            least = "; two bare rdtsc a pair alone: %.1f %%" % floor[1] if floor and mode == "stamps" else ""
+            least = "; %.2f pairs of lock and unlock an operation" % pairs if pairs and mode == FLOOR else ""
             bench.row(row, statistics.median(more), "%", goal, "max" if goal else None, runs=len(more),
                       why="half of the pairs from %.1f to %.1f %%; %s %s, %.1f us an operation; %.1f %% fewer operations a second" % (
                           quarter[0], quarter[2], package, package_version(package),

@@ -126,18 +126,13 @@ enum record_locks cmd_record_locks(const char *mode)
 	return RECORD_LOCKS_stamps;
 }
 
-static bool counts(const struct record_options *o)
-{
-	return o->calls || o->locks == RECORD_LOCKS_count || o->locks == RECORD_LOCKS_sampled;
-}
-
 /* Counting is for those who want to pay little: the kernel's events would be most of its cost. */
 void cmd_record_mode(struct record_options *o, enum record_locks locks)
 {
 	o->locks = locks;
 	o->measure_floor = true;
-	o->sample_hz = counts(o) ? 0 : o->sample_hz;
-	o->switches = !counts(o);
+	o->sample_hz = record_counts(o) ? 0 : o->sample_hz;
+	o->switches = !record_counts(o);
 }
 
 static bool options(struct cmd *c, struct record_options *o)
@@ -297,7 +292,7 @@ static void summary(struct cmd *c, const struct record_options *o, const struct 
 	base_str_add_count(&s, r->records);
 	base_str_add(&s, " records, ");
 	base_str_add_size(&s, r->trace_bytes);
-	if (counts(o)) /* the few records say nothing of it */
+	if (record_counts(o)) /* the few records say nothing of it */
 		base_str_add(&s, "; counting took some nanoseconds each time");
 	else if (r->overhead_share >= 0.001)
 		base_str_addf(&s,
@@ -313,11 +308,11 @@ static void summary(struct cmd *c, const struct record_options *o, const struct 
 		system_summary(c, r);
 	if (*r->no_system_samples_why)
 		cmd_note(c, "no samples of other programs: %s", r->no_system_samples_why);
-	if (*r->no_samples_why && !counts(o))
+	if (*r->no_samples_why && !record_counts(o))
 		cmd_note(c, "no samples: %s", r->no_samples_why);
 	if (*r->no_kernel_time_why)
 		cmd_note(c, "no time inside of system calls: %s", r->no_kernel_time_why);
-	if (*r->no_switches_why && !counts(o))
+	if (*r->no_switches_why && !record_counts(o))
 		cmd_note(c, "no processor switches: %s", r->no_switches_why);
 	if (*r->unnamed_why)
 		cmd_note(c, "%s", r->unnamed_why);

@@ -202,18 +202,26 @@ static enum base_status open_kernel(struct session *s)
 	return status;
 }
 
-static bool counts(const struct session *s)
+static const struct {
+	bool is_counted;
+	uint32_t tally_mask;
+} lock_modes[] = {
+	[RECORD_LOCKS_holds] = {true, TALLY_ALL},
+	[RECORD_LOCKS_sampled] = {true, TALLY_EIGHTH},
+	[RECORD_LOCKS_count] = {true, TALLY_NEVER},
+	[RECORD_LOCKS_full] = {0},
+};
+
+bool record_counts(const struct record_options *o)
 {
-	return s->opts->calls || s->opts->locks == RECORD_LOCKS_count ||
-	       s->opts->locks == RECORD_LOCKS_sampled;
+	return o->calls || lock_modes[o->locks].is_counted;
 }
 
 static const char *library_of(const struct record_options *o)
 {
-	bool counts_locks = o->locks == RECORD_LOCKS_count || o->locks == RECORD_LOCKS_sampled;
-	return o->calls       ? RECORD_LIBRARY_CALLS
-	       : counts_locks ? RECORD_LIBRARY_TALLY
-			      : RECORD_LIBRARY_PRELOAD;
+	return o->calls           ? RECORD_LIBRARY_CALLS
+	       : record_counts(o) ? RECORD_LIBRARY_TALLY
+				  : RECORD_LIBRARY_PRELOAD;
 }
 
 /* The program inherits where the slots are; we do not keep it. */
@@ -277,7 +285,7 @@ static enum base_status set_up_program(
 			o->argv[0], &level, program, &s->result->exit_code, s->err);
 	else
 		status = record_find_program(o->argv[0], program, &s->result->exit_code, s->err);
-	if (status == BASE_OK && counts(s) && record_is_wrapped(program))
+	if (status == BASE_OK && record_counts(s->opts) && record_is_wrapped(program))
 		status = base_fail(s->err, BASE_ERR_ENV,
 			"%s is a static program that records itself, which cannot count: record "
 			"it (longpole record, longpole locks --mode=stamps)",
@@ -297,9 +305,9 @@ static enum base_status set_up_program(
 		&s->ring, (size_t)buffer_bytes, o->stack_depth, s->clock.tsc_origin, s->err);
 	if (status != BASE_OK)
 		return status;
-	if (counts(s))
-		status = record_tally_create(&s->ring,
-			o->locks == RECORD_LOCKS_count ? TALLY_NEVER : TALLY_EIGHTH, s->err);
+	if (record_counts(o))
+		status = record_tally_create(
+			&s->ring, o->calls ? TALLY_NEVER : lock_modes[o->locks].tally_mask, s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->buffer_bytes = (uint64_t)s->ring.nr_blocks * RING_BLOCK_BYTES;
@@ -435,7 +443,7 @@ static void name_all(struct session *s)
 	struct record_sink *sink = &s->converter.sink;
 	struct record_unnamed unnamed;
 	s->result->nr_named_sites = record_sink_name_all(sink, &unnamed);
-	if (counts(s))
+	if (record_counts(s->opts))
 		record_sink_name_placeless(sink);
 	if (!unnamed.nr)
 		return;
@@ -495,7 +503,7 @@ static bool is_alone(const struct session *s)
  */
 static bool can_wait(struct session *s, uint64_t now_ns)
 {
-	return s->has_program && !s->opts->listener && !s->kernel.open && !counts(s) &&
+	return s->has_program && !s->opts->listener && !s->kernel.open && !record_counts(s->opts) &&
 	       s->converter.nr_waiting < EVENTS_WAITING_MAX && is_alone(s) &&
 	       record_memory_can_wait(&s->memory) &&
 	       record_ring_can_wait(&s->ring, &s->converter) && all_busy(s, now_ns);

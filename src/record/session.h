@@ -23,11 +23,12 @@ enum {
 	RECORD_REASON_BYTES = 160,
 };
 
-/* How locks are recorded. count, sampled: exact numbers in tables, no record an operation; the
- * critical path is not known then. full: seed 001's four stamps. */
+/* How locks are recorded. holds, sampled, count: exact numbers in tables, no record an operation;
+ * the critical path is not known then. full: seed 001's four stamps. */
 #define RECORD_LOCK_MODES(X)                                                                       \
 	X(stamps, "each taking and giving up with its time: the critical path")                    \
 	X(full, "also the call of each lock function and the return of each unlock function")      \
+	X(holds, "exact numbers, every hold timed")                                                \
 	X(sampled, "exact numbers, one hold in eight or fewer timed")                              \
 	X(count, "exact numbers, no holds timed")
 enum record_locks {
@@ -88,6 +89,8 @@ struct record_options {
 	const struct record_listener *listener; /* then there is no trace, and no output_path */
 };
 uint64_t record_late_ns(const struct record_options *o);
+/* In tables (tally.h): of what happens no record says when. */
+bool record_counts(const struct record_options *o);
 /* A command line as the header and the program's process definition have it. */
 void record_add_command(struct base_str *out, char *const *argv);
 

@@ -22,6 +22,7 @@ struct record_ring {
 	size_t size_bytes;
 	uint64_t tables_offset; /* session_tally.c; nr_tables 0: none */
 	uint32_t nr_tables;
+	bool all_held; /* TALLY_ALL */
 	uint32_t nr_blocks;
 	struct record_block {
 		uint32_t cursor; /* words read */

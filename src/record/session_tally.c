@@ -47,6 +47,7 @@ enum base_status record_tally_create(struct record_ring *r, uint32_t mask, struc
 	r->size_bytes = size_bytes;
 	r->head->tables_offset = before;
 	r->head->tally_mask = mask;
+	r->all_held = mask == TALLY_ALL;
 	r->head->nr_tables = nr;
 	r->nr_tables = nr;
 	r->tables_offset = before;
@@ -191,8 +192,22 @@ static bool is_used(const struct tally_entry *e)
 	return false;
 }
 
+/* What is beside the tag (TALLY_ALL): of a lock whose holds were all timed nobody has to estimate
+ * how far they were from their mean. */
+static void add_held(
+	struct tally_entry *e, const struct tally_held *held, const struct record_clock *clock)
+{
+	uint64_t max_ns = record_clock_ns(clock, held->max_ticks);
+	e->n[TALLY_hold_nr] += held->nr;
+	e->n[TALLY_hold_ns] += record_clock_ns(clock, held->ticks);
+	if (max_ns > e->n[TALLY_hold_max_ns])
+		e->n[TALLY_hold_max_ns] = max_ns;
+	e->squares = 0;
+}
+
 static void read_table(struct record_converter *c, const struct tally_table *table,
-	const struct tally_tag *tag, const struct tally_entry *entry, uint64_t now_ns)
+	const struct tally_tag *tag, const struct tally_entry *entry, bool all_held,
+	uint64_t now_ns)
 {
 	struct tally_table head = *table;
 	if (!head.image)
@@ -212,6 +227,11 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 			       type == TRACE_OBJECT_spin;
 		if (is_lock)
 			e.n[TALLY_acquired] = tally_acquired(e.n[TALLY_acquired], tag[i].turn);
+		if (is_lock && all_held && i + 1 < TALLY_ENTRIES) {
+			struct tally_held held;
+			memcpy(&held, &tag[i + 1], sizeof held);
+			add_held(&e, &held, c->clock);
+		}
 		if (!e.key || !is_used(&e))
 			continue;
 		if (e.key & CALLS_KEY && !type)
@@ -223,6 +243,10 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 	}
 	put_bins(&r, 0, head.wait_bin);
 	put_bins(&r, 1, head.hold_bin);
+	if (all_held)
+		put(&r, (struct trace_record){.kind = TRACE_lock_held,
+				.u.lock_held = {
+					.held_ns = record_clock_ns(c->clock, head.held_ticks)}});
 	if (head.full)
 		put(&r, (struct trace_record){
 				.kind = TRACE_lock_full, .u.lock_full = {.n = head.full}});
@@ -250,7 +274,7 @@ void record_tally_drain(
 			continue;
 		if (!final && table->end_tsc - c->clock->tsc_origin > horizon)
 			continue;
-		read_table(c, table, tag, entry, record_clock_ns(c->clock, horizon));
+		read_table(c, table, tag, entry, r->all_held, record_clock_ns(c->clock, horizon));
 		if (final)
 			continue;
 		clear(table, sizeof *table);

@@ -83,9 +83,10 @@ static bool grow(struct ring_head *head)
 		return false;
 	self->tally = table_at(head, number - 1);
 	self->tally_tag = (struct tally_tag *)tags_at(head, number - 1);
-	self->tally_span = ((size_t)nr * TALLY_ENTRIES - 1) * sizeof(struct tally_tag);
-	self->tally_entries = entries_at(head, 0) - 8 * tags_at(head, 0);
 	self->tally_mask = head->tally_mask;
+	unsigned step = self->tally_mask == TALLY_ALL ? 2 : 1;
+	self->tally_span = ((size_t)nr * TALLY_ENTRIES - step) * sizeof(struct tally_tag);
+	self->tally_entries = entries_at(head, 0) - 8 * tags_at(head, 0);
 	return true;
 }
 

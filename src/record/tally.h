@@ -26,8 +26,9 @@ enum {
 	TALLY_PROBES = 16,    /* entries looked at before a table counts as full */
 	TALLY_BINS = 40,      /* log2 of ns */
 };
-/* ring_head.tally_mask: of every so many holds one is timed, less one. */
-enum { TALLY_EIGHTH = 7, TALLY_NEVER = 2 /* (n & 2) == 1 never holds */ };
+/* ring_head.tally_mask: of every so many holds one is timed, less one. With TALLY_ALL only every
+ * second tag, and entry, is used: the one behind is a struct tally_held. */
+enum { TALLY_ALL = 1, TALLY_EIGHTH = 7, TALLY_NEVER = 2 /* (n & 2) == 1 never holds */ };
 enum tally_state { TALLY_FREE, TALLY_ACTIVE, TALLY_DONE };
 
 /* Of a lock taken at one place; of a condition variable; of a function called by another. */
@@ -78,6 +79,11 @@ struct tally_tag {
 		};
 	};
 };
+struct tally_held {     /* holds of less than 2^32 ticks; others are in the entry */
+	uint64_t ticks; /* in all, without what the stamps take */
+	uint32_t nr, max_ticks;
+};
+_Static_assert(sizeof(struct tally_held) == sizeof(struct tally_tag), "in its place");
 struct tally_entry {
 	uint64_t key;  /* locks: ring.h's object word; calls: calls.h; 0:
 			  free */
@@ -98,8 +104,9 @@ struct tally_table {
 	uint64_t full;       /* counts that found no place */
 	uint32_t nr, before; /* the first of nr in a row; 1 + the first of those before; 0: none */
 	uint64_t has_kernel; /* time inside of system calls is counted, too */
+	uint64_t held_ticks; /* TALLY_ALL: with at least one lock held */
 	uint64_t wait_bin[TALLY_BINS], hold_bin[TALLY_BINS];
-	uint64_t unused[(4096 - 56) / 8 - 2 * TALLY_BINS];
+	uint64_t unused[(4096 - 64) / 8 - 2 * TALLY_BINS];
 };
 _Static_assert(sizeof(struct tally_table) == 4096, "a page");
 

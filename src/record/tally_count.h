@@ -10,7 +10,20 @@
 /* One instruction: a signal handler comes before or after it. */
 #define TALLY_ADD(counter, amount)                                                                 \
 	__asm__ volatile("addq %1, %0" : "+m"(counter) : "er"((uint64_t)(amount)) : "cc")
-#define TALLY_INC(counter) __asm__ volatile("incq %0" : "+m"(counter) : : "cc")
+#define TALLY_INC(counter)   __asm__ volatile("incq %0" : "+m"(counter) : : "cc")
+
+#define TALLY_INC32(counter) __asm__ volatile("incl %0" : "+m"(counter) : : "cc")
+#define TALLY_INC8(counter)  __asm__ volatile("incb %0" : "+m"(counter) : : "cc")
+#define TALLY_DEC8(counter)  __asm__ volatile("decb %0" : "+m"(counter) : : "cc")
+/* `now` in place of `was`, if that is still there; else `was` becomes what is. */
+#define TALLY_REPLACE(counter, was, now)                                                           \
+	({                                                                                         \
+		bool replaced_;                                                                    \
+		__asm__ volatile("cmpxchgq %3, %0"                                                 \
+				 : "+m"(counter), "+a"(was), "=@ccz"(replaced_)                    \
+				 : "r"((uint64_t)(now)));                                          \
+		replaced_;                                                                         \
+	})
 
 PRELOAD_INLINE void tally_max(uint64_t *counter, uint64_t value)
 {
@@ -47,6 +60,12 @@ PRELOAD_INLINE struct tally_tag *tally_place(uint64_t name, uint64_t tag, size_t
 PRELOAD_INLINE struct tally_entry *tally_entry_of(const struct tally_tag *t)
 {
 	return (struct tally_entry *)((uintptr_t)t * 8 + preload_self.tally_entries);
+}
+
+/* With TALLY_ALL, what a lock was held: in the same line of the cache. */
+PRELOAD_INLINE struct tally_held *tally_held_of(struct tally_tag *t)
+{
+	return (struct tally_held *)(void *)(t + 1);
 }
 
 /* By whoever counts: an entry for `key` is new. */

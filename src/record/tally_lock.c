@@ -6,6 +6,8 @@
  * holds of a lock at a place the first is timed, then one in eight, by chance: each pair of lock
  * and place has its own turn, so that a program's rhythm cannot hide one from the sample. Of those
  * that are taken often, and of a thread that has timed many, fewer are timed, and each counts more.
+ * With TALLY_ALL each hold is timed: two readings of the clock a pair, and what they say is added
+ * where the lock was counted, in the same line of the cache.
  */
 #include "record/preload_lock.h"
 #include "record/tally_count.h"
@@ -13,26 +15,37 @@
 /* ---- timed holds
  * ---------------------------------------------------------------------------------- */
 
-enum { TIMED_MAX = 6, MANY = 4096, NEVER_SOON = 1 << 30 };
+enum { TIMED_MAX = 32, MANY = 4096, NEVER_SOON = 1 << 30 };
+enum { HOLE, FILLING }; /* no locks' addresses */
+/* Holds that are being timed, the last one on top; where there are more, the oldest are forgotten.
+ * One that does not end first leaves a hole, which goes with what is on top of it. Signal handlers
+ * push and pop in between: who pushes takes his place before he fills it. */
 static __thread struct timed {
-	uint64_t key; /* 0: free; 1: being written */
+	uintptr_t lock;
 	uint64_t since_tsc, weight;
-	struct tally_entry *entry;
+	struct tally_tag *at;
 } timed[TIMED_MAX];
+static __thread uint64_t held_since_tsc; /* by the first of those that are timed */
 static __thread uint32_t nr_begun, chance;
-/* Of how many holds that are timed the lock, by its key or address, is in this slot: one that is
- * held for very long, as an interpreter's is, must not make the releases of all others look for
- * theirs. */
-PRELOAD_INLINE uint8_t *timed_in(uint64_t key)
+
+PRELOAD_INLINE struct timed *timed_at(uint32_t i)
 {
-	return &preload_self.timed_in[key / 16 % PRELOAD_TIMED_SLOTS];
+	return &timed[i % TIMED_MAX];
 }
 
-static void forget_timed(void)
+/* Of how many holds that are timed the lock is in this slot: one that is held for very long, as an
+ * interpreter's is, must not make the releases of all others look for theirs. */
+PRELOAD_INLINE uint8_t *timed_in(uintptr_t lock)
 {
-	preload_self.nr_timed = 0;
-	for (unsigned i = 0; i < PRELOAD_TIMED_SLOTS; i++)
-		preload_self.timed_in[i] = 0;
+	return &preload_self.timed_in[lock / 16 % PRELOAD_TIMED_SLOTS];
+}
+
+PRELOAD_INLINE void forget_one(struct timed *t)
+{
+	uint8_t *n = timed_in(t->lock);
+	if (t->lock > FILLING && *n)
+		TALLY_DEC8(*n);
+	t->lock = HOLE;
 }
 
 /* What is timed next of a lock at a place, by what its timed holds count until now: one in `every`,
@@ -65,34 +78,28 @@ static uint64_t next_turn(struct tally_tag *t, uint64_t before, uint32_t holds)
 	do {
 		uint32_t now = (uint32_t)(turn >> 32) - (uint32_t)turn;
 		next = (uint64_t)(now + holds) << 32 | holds;
-	} while (!__atomic_compare_exchange_n(
-		&t->turn, &turn, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!TALLY_REPLACE(t->turn, turn, next));
 	return tally_acquired(before, turn);
 }
 
 /* now_tsc 0: not looked at yet. */
-static __attribute__((noinline)) void begin_hold(
-	uint64_t key, struct tally_entry *e, uint32_t weight, uint64_t now_tsc)
+PRELOAD_INLINE void begin_hold(
+	uintptr_t lock, struct tally_tag *at, uint32_t weight, uint64_t now_tsc)
 {
-	if (!preload_self.nr_timed) /* a fork's parent may have left some */
-		for (unsigned i = 0; i < TIMED_MAX; i++)
-			timed[i].key = 0;
-	for (unsigned i = 0; i < TIMED_MAX; i++) {
-		uint64_t is_free = 0;
-		if (timed[i].key || !__atomic_compare_exchange_n(&timed[i].key, &is_free, 1, false,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-			continue;
-		timed[i].entry = e;
-		timed[i].weight = weight;
-		nr_begun += nr_begun <= MANY;
-		__atomic_fetch_add(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
-		__atomic_fetch_add(timed_in(key), 1, __ATOMIC_RELAXED);
-		/* last: what comes after it is in the hold */
-		timed[i].since_tsc = now_tsc ? now_tsc : preload_now();
-		PRELOAD_BARRIER();
-		timed[i].key = key;
-		return;
-	}
+	struct timed *t = timed_at(preload_self.nr_timed);
+	if (PRELOAD_RARE(t->lock))
+		forget_one(t);
+	t->lock = FILLING;
+	PRELOAD_BARRIER();
+	TALLY_INC32(preload_self.nr_timed);
+	t->at = at;
+	t->weight = weight;
+	TALLY_INC8(*timed_in(lock));
+	t->lock = lock;
+	/* last: what comes after it is in the hold */
+	t->since_tsc = now_tsc ? now_tsc : preload_now();
+	if (preload_self.nr_timed == 1)
+		held_since_tsc = t->since_tsc;
 }
 
 static void add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
@@ -108,44 +115,94 @@ static void add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
 		TALLY_ADD(t->hold_bin[tally_bin(ns)], weight);
 }
 
+PRELOAD_INLINE uint64_t without_stamps(uint64_t ticks)
+{
+	uint64_t least = preload_fresh.head->stamp_ticks;
+	return ticks > least ? ticks - least : 0;
+}
+
+/* Each hold is timed. */
+PRELOAD_INLINE void add_each(struct tally_tag *t, uint64_t ended_after, uint64_t now_tsc)
+{
+	struct tally_held *held = tally_held_of(t);
+	uint64_t ns = tally_ns(ended_after), ticks = without_stamps(ended_after);
+	if (PRELOAD_RARE(ticks > UINT32_MAX || held->nr == UINT32_MAX)) {
+		add_hold(tally_entry_of(t), 1, ended_after);
+	} else {
+		TALLY_ADD(held->ticks, ticks);
+		TALLY_INC32(held->nr);
+		if (ticks > held->max_ticks)
+			held->max_ticks = (uint32_t)ticks;
+		if (preload_self.tally)
+			TALLY_INC(preload_self.tally->hold_bin[tally_bin(ns)]);
+	}
+	if (!preload_self.nr_timed && preload_self.tally)
+		TALLY_ADD(preload_self.tally->held_ticks, without_stamps(now_tsc - held_since_tsc));
+}
+
 /* It is the turn of a hold. */
-static __attribute__((noinline)) void take_turn(uint64_t key, struct tally_tag *t, uint64_t now_tsc)
+static __attribute__((noinline)) void take_turn(
+	uintptr_t lock, struct tally_tag *t, uint64_t now_tsc)
 {
 	struct tally_entry *e = tally_entry_of(t);
-	bool is_timed = preload_self.tally_mask != TALLY_NEVER, is_first = !e->n[TALLY_acquired];
+	bool is_timed = preload_self.tally_mask == TALLY_EIGHTH, is_first = !e->n[TALLY_acquired];
 	const struct rate *rate = rate_of(e);
 	e->n[TALLY_acquired] =
 		next_turn(t, e->n[TALLY_acquired], is_timed ? draw(rate->every) : NEVER_SOON);
-	if (is_timed)
-		begin_hold(key, e, is_first ? 1 : rate->weight, now_tsc);
+	nr_begun += is_timed && nr_begun <= MANY;
+	if (preload_self.tally_mask != TALLY_NEVER)
+		begin_hold(lock, t, is_first ? 1 : rate->weight, now_tsc);
 }
 
-/* The hold that began last, of a lock taken again by its owner. */
-static __attribute__((noinline)) void end_hold(uint64_t key, uint64_t now_tsc)
+static PRELOAD_COLD void forget_timed(void)
 {
-	if (!preload_fresh.head) { /* a fork's child: the tables are the parent's */
+	preload_self.nr_timed = 0;
+	for (unsigned i = 0; i < PRELOAD_TIMED_SLOTS; i++)
+		preload_self.timed_in[i] = 0;
+}
+
+/* Of those that are timed, the last one of that lock, which its owner may have taken again. */
+static struct timed *find_timed(uintptr_t lock)
+{
+	uint32_t nr = preload_self.nr_timed, end = nr < TIMED_MAX ? 0 : nr - TIMED_MAX;
+	for (; nr > end; nr--)
+		if (timed_at(nr - 1)->lock == lock)
+			return timed_at(nr - 1);
+	return NULL;
+}
+
+PRELOAD_INLINE void end_hold(uintptr_t lock, uint64_t now_tsc)
+{
+	if (PRELOAD_RARE(!preload_fresh.head)) { /* a fork's child: the tables are the parent's */
 		forget_timed();
 		return;
 	}
-	struct timed *last = NULL;
-	for (unsigned i = 0; i < TIMED_MAX; i++)
-		if (timed[i].key == key && (!last || timed[i].since_tsc > last->since_tsc))
-			last = &timed[i];
-	if (!last)
+	uint32_t nr = preload_self.nr_timed;
+	struct timed *t = timed_at(nr - 1);
+	if (PRELOAD_RARE(!nr || t->lock != lock) && !(t = find_timed(lock)))
 		return;
-	struct timed was = *last;
-	last->key = 0;
-	__atomic_fetch_sub(&preload_self.nr_timed, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(timed_in(key), 1, __ATOMIC_RELAXED);
-	add_hold(was.entry, was.weight, now_tsc - was.since_tsc);
+	struct timed was = *t;
+	forget_one(t);
+	while (nr && timed_at(nr - 1)->lock == HOLE)
+		nr--;
+	preload_self.nr_timed = nr;
+	if (preload_self.tally_mask == TALLY_ALL)
+		add_each(was.at, now_tsc - was.since_tsc, now_tsc);
+	else
+		add_hold(tally_entry_of(was.at), was.weight, now_tsc - was.since_tsc);
 }
 
-/* `lock` is given up. Its key is not made for those that are not timed. */
-#define RELEASED(lock, key_of)                                                                     \
-	do                                                                                         \
-		if (PRELOAD_RARE(*timed_in((uintptr_t)(lock))))                                    \
-			end_hold(key_of(lock), preload_now());                                     \
-	while (0)
+/* When `lock` is given up, if anybody wants to know; what is made of it comes after the release:
+ * it is no part of the hold, and nobody waits for it. */
+PRELOAD_INLINE uint64_t release_tsc(const volatile void *lock)
+{
+	return PRELOAD_RARE(*timed_in((uintptr_t)lock)) ? preload_now() : 0;
+}
+
+static __attribute__((noinline)) void released(uintptr_t lock, uint64_t now_tsc)
+{
+	end_hold(lock, now_tsc);
+}
 
 /* ---- outcomes
  * -------------------------------------------------------------------------------------- */
@@ -156,6 +213,15 @@ PRELOAD_INLINE bool count(struct tally_tag *t)
 	bool is_turn;
 	__asm__ volatile("decl %0" : "+m"(t->left), "=@ccz"(is_turn));
 	return PRELOAD_RARE(is_turn);
+}
+
+/* The lock is held from now on, or from now_tsc. */
+PRELOAD_INLINE void held(uintptr_t lock, struct tally_tag *t, uint64_t now_tsc)
+{
+	if (count(t))
+		take_turn(lock, t, now_tsc);
+	else if (preload_self.tally_mask == TALLY_ALL)
+		begin_hold(lock, t, 1, now_tsc);
 }
 
 static void add_wait(struct tally_entry *e, uint64_t ticks)
@@ -170,16 +236,15 @@ static void add_wait(struct tally_entry *e, uint64_t ticks)
 }
 
 /* The usual outcome: it was free. */
-PRELOAD_INLINE void acquired(struct tally_tag *t, uint64_t key, bool shared)
+PRELOAD_INLINE void acquired(struct tally_tag *t, uintptr_t lock, bool shared)
 {
 	if (shared)
 		TALLY_INC(tally_entry_of(t)->n[TALLY_shared]);
-	if (count(t))
-		take_turn(key, t, 0);
+	held(lock, t, 0);
 }
 
-static PRELOAD_COLD void outcome(
-	struct tally_tag *t, uint64_t key, int result, bool shared, bool waited, uint64_t asked_tsc)
+static PRELOAD_COLD void outcome(struct tally_tag *t, uintptr_t lock, int result, bool shared,
+	bool waited, uint64_t asked_tsc)
 {
 	struct tally_entry *e = tally_entry_of(t);
 	if (!preload_is_acquired(result) && result != EBUSY && result != ETIMEDOUT)
@@ -195,8 +260,7 @@ static PRELOAD_COLD void outcome(
 		TALLY_INC(e->n[TALLY_shared]);
 	if (waited)
 		TALLY_INC(e->n[TALLY_contended]);
-	if (count(t))
-		take_turn(key, t, now_tsc);
+	held(lock, t, now_tsc);
 }
 
 /* ---- mutex
@@ -209,7 +273,7 @@ static PRELOAD_COLD int mutex_lock_taken(pthread_mutex_t *mutex, struct tally_ta
 		    preload_self.tid;
 	uint64_t asked_tsc = preload_now();
 	int result = preload_real_mutex_lock(mutex);
-	outcome(t, preload_mutex(mutex), result, false, !ours, asked_tsc);
+	outcome(t, (uintptr_t)mutex, result, false, !ours, asked_tsc);
 	return result;
 }
 
@@ -220,14 +284,21 @@ enum { MAY_FAIL = 0x10 | 0x20 | 0x40 };
 static __attribute__((noinline)) int mutex_lock_checked(pthread_mutex_t *mutex, struct tally_tag *t)
 {
 	int result = preload_real_mutex_lock(mutex);
-	outcome(t, preload_mutex(mutex), result, false, false, 0);
+	outcome(t, (uintptr_t)mutex, result, false, false, 0);
 	return result;
 }
 
 static __attribute__((noinline)) int mutex_lock_timed(pthread_mutex_t *mutex, struct tally_tag *t)
 {
 	int result = preload_real_mutex_lock(mutex);
-	take_turn(preload_mutex(mutex), t, 0);
+	take_turn((uintptr_t)mutex, t, 0);
+	return result;
+}
+
+static __attribute__((noinline)) int mutex_lock_each(pthread_mutex_t *mutex, struct tally_tag *t)
+{
+	int result = preload_real_mutex_lock(mutex);
+	begin_hold((uintptr_t)mutex, t, 1, 0);
 	return result;
 }
 
@@ -239,6 +310,8 @@ PRELOAD_INLINE int mutex_lock_counted(pthread_mutex_t *mutex, struct tally_tag *
 		return mutex_lock_checked(mutex, t);
 	if (count(t))
 		return mutex_lock_timed(mutex, t);
+	if (PRELOAD_RARE(preload_self.tally_mask == TALLY_ALL))
+		return mutex_lock_each(mutex, t);
 	return preload_real_mutex_lock(mutex);
 }
 
@@ -257,20 +330,22 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 }
 
 /* A try's result, and it did not wait. */
-PRELOAD_INLINE int tried(uint64_t key, uint64_t site, int result, bool shared)
+PRELOAD_INLINE int tried(uintptr_t lock, uint64_t key, uint64_t site, int result, bool shared)
 {
 	struct tally_tag *t = tally_find(key, site);
 	if (t && PRELOAD_LIKELY(!result))
-		acquired(t, key, shared);
+		acquired(t, lock, shared);
 	else if (t)
-		outcome(t, key, result, shared, false, 0);
+		outcome(t, lock, result, shared, false, 0);
 	return result;
 }
 
 static __attribute__((noinline)) int mutex_unlock_timed(pthread_mutex_t *mutex)
 {
-	end_hold(preload_mutex(mutex), preload_now());
-	return preload_real_mutex_unlock(mutex);
+	uint64_t now_tsc = preload_now();
+	int result = preload_real_mutex_unlock(mutex);
+	end_hold((uintptr_t)mutex, now_tsc);
+	return result;
 }
 
 PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex)
@@ -283,7 +358,7 @@ PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex)
 PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	int result = preload_real_mutex_trylock(mutex);
-	return tried(preload_mutex(mutex), site, result, false);
+	return tried((uintptr_t)mutex, preload_mutex(mutex), site, result, false);
 }
 
 PRELOAD_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
@@ -333,16 +408,16 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 			result = PRELOAD_REAL(name)(lock arguments);                               \
 		}                                                                                  \
 		if (PRELOAD_LIKELY(!result && !waits))                                             \
-			acquired(t, key, shared);                                                  \
+			acquired(t, (uintptr_t)lock, shared);                                      \
 		else                                                                               \
-			outcome(t, key, result, shared, waits, asked_tsc);                         \
+			outcome(t, (uintptr_t)lock, result, shared, waits, asked_tsc);             \
 		return result;                                                                     \
 	}
 #define TRY_LOCK(name, type, key_of, shared)                                                       \
 	PRELOAD_EXPORT int name(type *lock)                                                        \
 	{                                                                                          \
 		int result = PRELOAD_REAL(name)(lock);                                             \
-		return tried(key_of(lock), PRELOAD_SITE, result, shared);                          \
+		return tried((uintptr_t)lock, key_of(lock), PRELOAD_SITE, result, shared);         \
 	}
 
 WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, IN_UNTIL,
@@ -362,7 +437,7 @@ PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 	uint64_t asked_tsc = waits ? preload_now() : 0;
 	if (waits)
 		result = PRELOAD_REAL(pthread_mutex_timedlock)(lock, until);
-	outcome(t, key, result, false, waits, asked_tsc);
+	outcome(t, (uintptr_t)lock, result, false, waits, asked_tsc);
 	return preload_c11_result(result);
 }
 
@@ -372,8 +447,11 @@ TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, preload_spin, false)
 
 PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
-	RELEASED(lock, preload_spin);
-	return PRELOAD_REAL(pthread_spin_unlock)(lock);
+	uint64_t now_tsc = release_tsc(lock);
+	int result = PRELOAD_REAL(pthread_spin_unlock)(lock);
+	if (PRELOAD_RARE(now_tsc))
+		released((uintptr_t)lock, now_tsc);
+	return result;
 }
 
 WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING, true,
@@ -393,8 +471,11 @@ TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, preload_rwlock, false)
 
 PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-	RELEASED(lock, preload_rwlock);
-	return PRELOAD_REAL(pthread_rwlock_unlock)(lock);
+	uint64_t now_tsc = release_tsc(lock);
+	int result = PRELOAD_REAL(pthread_rwlock_unlock)(lock);
+	if (PRELOAD_RARE(now_tsc))
+		released((uintptr_t)lock, now_tsc);
+	return result;
 }
 
 void tally_left(void)
@@ -411,17 +492,20 @@ void tally_entered(uint64_t key, uint64_t site)
  * -------------------------------------------------------------------------------- */
 
 struct cond_call {
-	struct tally_entry *cond, *mutex; /* mutex: of the place that waits */
-	uint64_t mutex_key, asked_tsc;
+	struct tally_entry *cond;
+	struct tally_tag *mutex_at; /* of the place that waits */
+	uintptr_t mutex;
+	uint64_t asked_tsc;
 };
 
 static void cond_begin(struct cond_call *call, uint64_t key, pthread_mutex_t *mutex, uint64_t site)
 {
-	call->mutex_key = preload_mutex(mutex);
+	call->mutex = (uintptr_t)mutex;
 	call->cond = tally_entry(key, 0);
-	call->mutex = tally_entry(call->mutex_key, site);
-	RELEASED(mutex, preload_mutex);
+	call->mutex_at = tally_find(preload_mutex(mutex), site);
 	call->asked_tsc = preload_now();
+	if (*timed_in(call->mutex))
+		released(call->mutex, call->asked_tsc);
 }
 
 static void cond_end(const struct cond_call *call, bool timed_out)
@@ -433,11 +517,12 @@ static void cond_end(const struct cond_call *call, bool timed_out)
 		if (timed_out)
 			TALLY_INC(call->cond->n[TALLY_timeouts]);
 	}
-	if (!call->mutex)
+	if (!call->mutex_at)
 		return;
-	TALLY_INC(call->mutex->n[TALLY_retaken]);
-	if ((call->mutex->n[TALLY_retaken] & preload_self.tally_mask) == 1)
-		begin_hold(call->mutex_key, call->mutex, 1, now_tsc);
+	uint64_t *retaken = &tally_entry_of(call->mutex_at)->n[TALLY_retaken];
+	TALLY_INC(*retaken);
+	if (preload_self.tally_mask == TALLY_ALL || (*retaken & preload_self.tally_mask) == 1)
+		begin_hold(call->mutex, call->mutex_at, 1, now_tsc);
 }
 
 /* As in preload_wait.c: a cancelled thread holds the mutex again as its cleanup handlers run. */

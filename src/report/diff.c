@@ -116,7 +116,7 @@ static double mean(const struct report_times *t)
 static void whole_program(struct adder *a, const struct report_locks *l)
 {
 	const struct report_lock_use *u = &l->all;
-	bool events = l->has & REPORT_LOCKS_events;
+	bool held = l->has & REPORT_LOCKS_held;
 	double cpu_ms = (double)l->cpu_ns / 1e6, acquired = (double)u->acquired;
 	double threads = l->nr_threads_locking ? (double)l->nr_threads_locking : 1;
 	number(a, "elapsed", "length of the run", REPORT_UNIT_ns, true, (double)l->elapsed_ns);
@@ -134,7 +134,7 @@ static void whole_program(struct adder *a, const struct report_locks *l)
 		report_lock_hold_mean_ns(u));
 	number(a, "hold_total", "time of all holds", REPORT_UNIT_ns, u->hold.nr,
 		(double)report_lock_hold_ns(u));
-	number(a, "held_any", "time with at least one lock held", REPORT_UNIT_ns, events,
+	number(a, "held_any", "time with at least one lock held", REPORT_UNIT_ns, held,
 		(double)l->held_ns);
 	number(a, "wait_mean", "average wait for a lock", REPORT_UNIT_ns, u->wait.nr,
 		mean(&u->wait));

@@ -26,6 +26,7 @@ enum {
 	REPORT_LOCKS_inner = 64,  /* path_ns has of a hold only what no call and no inner lock took:
 				     a long trace */
 	REPORT_LOCKS_running = 32, /* threads' running_ns is known */
+	REPORT_LOCKS_held = 128,   /* held_ns: time with at least one lock held */
 };
 
 struct report_times { /* of one kind of interval */

@@ -276,7 +276,7 @@ static void acquire(struct lock_count *c, struct lock_thread *t, uint32_t object
 	hold(c, t, object, site, shared, time_ns);
 	if (!counts(c, time_ns))
 		return;
-	c->has |= REPORT_LOCKS_events;
+	c->has |= REPORT_LOCKS_events | REPORT_LOCKS_held;
 	meet(c, o, t);
 	go_on_run(c, o, waited, time_ns);
 	cell->use.acquired++;
@@ -566,6 +566,10 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 		break;
 	case TRACE_cond_count:
 		tally_cond(c, &r->u.cond_count);
+		break;
+	case TRACE_lock_held:
+		c->has |= REPORT_LOCKS_held;
+		t->sum.held_ns += r->u.lock_held.held_ns;
 		break;
 	case TRACE_lock_full:
 		c->nr_full += r->u.lock_full.n;

@@ -128,7 +128,7 @@ static json_t *threads(const struct report_locks *l)
 			"acquisitions", report_json_u64(x->acquired), "contended",
 			report_json_u64(x->contended), "static_locks",
 			report_json_u64(x->nr_static), "wait_ns", report_json_u64(x->wait_ns));
-		if (l->has & REPORT_LOCKS_events)
+		if (l->has & REPORT_LOCKS_held)
 			set(o, "held_ns", report_json_u64(x->held_ns));
 		if (l->has & REPORT_LOCKS_running)
 			set(o, "running_ns", report_json_u64(x->running_ns));
@@ -159,7 +159,7 @@ static json_t *totals(const struct report_locks *l)
 	set(o, "static_locks", report_json_u64(l->nr_static));
 	set(o, "threads_locking", report_json_u64(l->nr_threads_locking));
 	set(o, "wait_all_threads_ns", report_json_u64(l->wait_ns));
-	if (l->has & REPORT_LOCKS_events)
+	if (l->has & REPORT_LOCKS_held)
 		set(o, "held_all_threads_ns", report_json_u64(l->held_ns));
 	if (l->has & REPORT_LOCKS_events && l->has & REPORT_LOCKS_running)
 		set(o, "held_on_processor_all_threads_ns", report_json_u64(l->held_running_ns));

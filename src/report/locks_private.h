@@ -72,7 +72,7 @@ struct lock_count {
 	struct lock_path *path; /* hears every hold; NULL: nobody does */
 	const struct model *model;
 	uint64_t from_ns, to_ns; /* the window: intervals are cut to it */
-	unsigned has;            /* REPORT_LOCKS_events, _tallies, _calls, _running */
+	unsigned has;            /* REPORT_LOCKS_events, _tallies, _calls, _running, _held */
 	struct lock_cell *cell;
 	struct lock_object *object;
 	struct lock_cond *cond;

@@ -365,7 +365,7 @@ static void time_line(
 		share_words(&s, l->held_running_ns, l->cpu_ns, " with at least one lock held; ");
 		report_ns(&s, (double)l->held_ns);
 		base_str_add(&s, " of holds by the clock, ");
-	} else if (l->has & REPORT_LOCKS_events) {
+	} else if (l->has & REPORT_LOCKS_held) {
 		report_ns(&s, (double)l->held_ns);
 		base_str_add(&s, " by the clock with at least one lock held, ");
 	} else if (l->all.hold.nr) {
@@ -491,12 +491,12 @@ static void thread_table(struct base_str *out, const struct report_locks *l,
 {
 	enum { WIDTH = 34 };
 	size_t nr = view->limit && view->limit < l->nr_threads ? view->limit : l->nr_threads;
-	bool events = l->has & REPORT_LOCKS_events;
+	bool held = l->has & REPORT_LOCKS_held;
 	title(out, st, "THREADS");
 	report_color_begin(out, st, REPORT_DIM);
 	report_cell(out, st, "thread", WIDTH, true);
 	base_str_add(out, "  acquired  contended    locks    waited");
-	base_str_add(out, events ? "      held  of its time" : "");
+	base_str_add(out, held ? "      held  of its time" : "");
 	report_color_end(out, st);
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < nr; i++) {
@@ -514,7 +514,7 @@ static void thread_table(struct base_str *out, const struct report_locks *l,
 		base_str_reset(&s);
 		dash_or_ns(&s, x->wait_ns, x->contended);
 		report_right(out, base_str_text(&s), 10);
-		if (events) {
+		if (held) {
 			base_str_reset(&s);
 			report_ns(&s, (double)x->held_ns);
 			report_right(out, base_str_text(&s), 10);
@@ -592,7 +592,8 @@ static void histograms(
 {
 	const struct report_lock_bins *d = &l->dynamic, *s = &l->by_static;
 	const struct report_lock_use *all = &l->all;
-	bool is_sample = all->hold.nr < all->acquired + all->retaken;
+	bool is_sample =
+		!(l->has & REPORT_LOCKS_held) && all->hold.nr < all->acquired + all->retaken;
 	histogram(out, st, is_sample ? "HOLDS of the sample that was timed" : "HOLDS", d->hold,
 		s->hold);
 	histogram(out, st, "WAITS", d->wait, s->wait);
@@ -613,12 +614,15 @@ static void known_line(
 		base_str_addf(&s,
 			"%soperations were counted exactly inside the program%s; every wait "
 			"that was seen to begin was timed. Only an order of events could tell "
-			"the critical path, convoys and time with any lock held: "
-			"longpole locks --mode=stamps -- PROG",
+			"the critical path%s: longpole locks --mode=stamps -- PROG",
 			l->has & REPORT_LOCKS_events ? "; " : "",
-			l->all.hold.nr ? ", of the holds a sample was timed (what the "
-					 "clock itself takes is taken off)"
-				       : ", holds were not timed");
+			l->has & REPORT_LOCKS_held ? ", each hold that ended was timed (what the "
+						     "clock itself takes is taken off)"
+			: l->all.hold.nr           ? ", of the holds a sample was timed (what the "
+						     "clock itself takes is taken off)"
+						   : ", holds were not timed",
+			l->has & REPORT_LOCKS_held ? " and convoys"
+						   : ", convoys and time with any lock held");
 	if (l->has & REPORT_LOCKS_path)
 		base_str_add(&s, "; path: share of the critical path in what is done while it is "
 				 "held, in waits "

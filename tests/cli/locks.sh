@@ -29,7 +29,7 @@ test_locks_json() {
 # All modes agree about what is counted; what a mode cannot know is absent.
 test_locks_modes() {
 	local mode
-	for mode in count sampled stamps full; do
+	for mode in count sampled holds stamps full; do
 		expect 0 longpole locks -q --mode=$mode -o "$mode.lpt" -- ladder
 		expect 0 longpole locks --json "$mode.lpt"
 		is_json out '.result.locks | length == 1 and .[0].acquisitions == 3200'
@@ -38,6 +38,12 @@ test_locks_modes() {
 	done
 	is_json count.json '.result.locks[0] | has("hold") or has("path_share") or has("convoys") | not'
 	is_json sampled.json '.result.locks[0] | .held_estimated and .hold.count > 300 and .hold.count < 3200'
+	is_json holds.json '.result.locks[0] | .hold.count == 3200 and (.held_estimated | not) and .held_standard_error_ns == 0 and (has("path_share") | not)'
+	is_json holds.json '[.result.histograms.hold[].dynamic] | add == 3200'
+	is_json holds.json '.result.totals | .held_all_threads_ns > 0 and .held_all_threads_ns <= .held_ns * 1.01'
+	expect 0 longpole locks --histogram --threads holds.lpt
+	has out 'each hold that ended was timed' 'with at least one lock held' 'of its time'
+	grep -q 'HOLDS of the sample' out && fail "no sample was timed"
 	is_json stamps.json '.result.locks[0] | has("path_share") and (has("lock_call") | not)'
 	is_json full.json '.result.locks[0] | .lock_call.count == 3200 and .unlock_call.count == 3200'
 	expect 3 longpole locks -q -o x.lpt -- sh -c 'exit 3'
@@ -64,6 +70,21 @@ test_locks_held_long() {
 	is_json out '[.result.locks[] | select(.lock | test("inner")) | .hold.count] | add | . > 500 and . < 750' # the first of 18 in each process, and one in eight
 	is_json out '([.result.locks[] | select(.lock | test("outer")) | .hold.max_ns] | add) >=
 		([.result.locks[] | select(.lock | test("inner")) | .hold.max_ns] | max)'
+}
+
+# Each hold is timed (holds), in whatever order locks are given up, up to 32 at once; one in a signal handler may be missed.
+test_locks_held_each() {
+	expect 0 longpole locks -q --mode=holds -o chain.lpt -- "$LONGPOLE_BUILD/tests/target/held_chain"
+	expect 0 longpole locks --json --all chain.lpt
+	is_json out '[.result.locks[] | select(.lock | test("node")) | .acquisitions, .hold.count] | add == 2 * 5000'
+	is_json out '[.result.locks[] | select(.lock | test("deep")) | .acquisitions, .hold.count // 0] | add == 40 + 32'
+	is_json out '[.result.locks[] | select(.lock | test("in_handler")) | .acquisitions - .hold.count | fabs < 3] | all'
+	is_json out '.result.totals | .held_all_threads_ns > .held_ns / 40 and .held_all_threads_ns < .held_ns and .held_all_threads_ns < .cpu_ns * 2'
+	expect 0 longpole locks -q --mode=holds -o long.lpt -- "$LONGPOLE_BUILD/tests/target/held_long"
+	expect 0 longpole locks --json --all long.lpt
+	is_json out '[.result.locks[] | select(.lock | test("outer")) | .acquisitions, .hold.count] == [1, 1]'
+	is_json out '[.result.locks[] | select(.lock | test("inner")) | .acquisitions, .hold.count] | add == 2 * 4 * 900'
+	is_json out '.result.totals.held_all_threads_ns as $any | [.result.locks[] | select(.lock | test("outer")) | .hold.max_ns] | all(. <= $any)'
 }
 
 # Semaphores, which are the locks of some interpreters: every token given, and the waits for one.

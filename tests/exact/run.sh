@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [NAME...] - exact counts: what `longpole locks` says a program took is what the program itself counted.
-# Each of count.c's ways of locking, and C++'s, is recorded in tables (sampled) and as single records (stamps).
+# Each of count.c's ways of locking, and C++'s, is recorded in tables (sampled, holds) and as single records (stamps).
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=${LONGPOLE_BUILD:-$(readlink -f "$here/../../build")}
@@ -18,11 +18,11 @@ say() { printf '%s\n' "$*"; }
 	exit 1
 }
 
-# check NAME COMMAND... - in both modes.
+# check NAME COMMAND... - in these modes.
 check() {
 	local name=$1 mode got want lost
 	shift
-	for mode in sampled stamps; do
+	for mode in sampled holds stamps; do
 		if ! timeout 60 "$longpole" record -q --sample-hz=0 --no-switches --locks=$mode -o trace.lpt -- "$@" >out 2>err </dev/null; then
 			cat err >&2
 			say "not ok $name/$mode: exit status of the program"

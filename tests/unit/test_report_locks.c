@@ -280,6 +280,48 @@ static void tallies_unequal(void **state)
 	finish(&b);
 }
 
+/* Each hold was timed: sums are no estimates, and nested holds count once where that was measured.
+ */
+static void tallies_each(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t p = process(&b, "prog"), at = site(&b, "take");
+	uint32_t m = mutex(&b, "m"), mode = string(&b, "holds");
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 1, 1, lock_floor, .mode = mode, .bare_ps = 8000, .stamps_ps = 42000);
+	PUT(&b, 900, 1, lock_count, .object = m, .site = at, .acquired = 20, .retaken = 1);
+	PUT(&b, 900, 1, lock_holds, .object = m, .site = at, .nr = 21, .total_ns = 2100,
+		.max_ns = 500);
+	PUT(&b, 900, 1, lock_held, .held_ns = 1500);
+	PUT(&b, 900, 1, lock_held, .held_ns = 100); /* of a second table */
+	end(&b, 1000000);
+	struct report_locks *l = locks_of(&b, 0, 0);
+	assert_int_equal(l->has & (REPORT_LOCKS_events | REPORT_LOCKS_held), REPORT_LOCKS_held);
+	assert_int_equal(l->held_ns, 1600);
+	assert_near(l->all.hold_variance, 0, 0);
+	json_t *j = report_locks_json(l),
+	       *all = json_object_get(json_object_get(j, "result"), "totals");
+	assert_int_equal(json_integer_value(json_object_get(all, "held_all_threads_ns")), 1600);
+	assert_int_equal(json_integer_value(json_object_get(all, "held_ns")), 2100);
+	assert_true(json_is_false(json_object_get(all, "held_estimated")));
+	struct base_str text = {0};
+	struct report_locks_view view = {.histograms = true};
+	struct report_style style = {.columns = 120};
+	report_locks_text(&text, l, &view, &style);
+	assert_non_null(
+		strstr(base_str_text(&text), "1.60 us by the clock with at least one lock held"));
+	assert_non_null(strstr(base_str_text(&text), "each hold that ended was timed"));
+	assert_null(strstr(base_str_text(&text), "sample"));
+	base_str_fini(&text);
+	json_decref(j);
+	report_locks_free(l);
+	finish(&b);
+}
+
 /* What a recorder counted: sums over threads, an estimate of what was only sampled. */
 static void tallies(void **state)
 {
@@ -368,6 +410,7 @@ int main(void)
 		cmocka_unit_test(condition_variables),
 		cmocka_unit_test(held_to_the_end),
 		cmocka_unit_test(tallies),
+		cmocka_unit_test(tallies_each),
 		cmocka_unit_test(tallies_unequal),
 		cmocka_unit_test(out_of_memory),
 	};
