@@ -568,6 +568,9 @@ uint32_t model_make_part(struct model *m, uint32_t object, enum model_queue_part
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
 /* The thread writes to, or reads from, a pipe or socket of that class, which is called after those
  * who do. */
+/* In a write, which may wait for space: it leaves its processor, or gets one. */
+void model_rule_writer_sleeps(struct model *m, struct thread *t, uint64_t time_ns);
+void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns);
 void model_note_user(struct model *m, uint32_t class_ix, const struct thread *t, bool reads);
 uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site);
 uint32_t model_role_of_context(

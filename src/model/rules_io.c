@@ -3,6 +3,7 @@
 #include "model/model_private.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 enum flow { FLOW_out, FLOW_in };
@@ -340,14 +341,15 @@ static void end_read(
 
 /*
  * A writer that waited for room goes on before the reader that made it says so: its read has not
- * ended yet. What is there it has taken.
+ * ended yet. What is there it has taken, unless somebody took some after since_ns.
  */
-static void take_ahead(struct model *m, const struct thread *t, uint64_t time_ns, struct object *f)
+static void take_ahead(struct model *m, const struct thread *t, uint64_t since_ns, uint64_t time_ns,
+	struct object *f)
 {
 	struct thread *reader = f->user < m->nr_threads ? &m->thread[f->user] : NULL;
 	uint64_t units = graph_queue_units(m->graph, t->io.queue);
 	if (!reader || !reader->io.active || reader->io.op != TRACE_IO_read ||
-		reader->io.queue != t->io.queue || f->left_ns > t->io.begin_ns)
+		reader->io.queue != t->io.queue || f->left_ns > since_ns)
 		return;
 	uint64_t wants =
 		reader->io.n > reader->io.put_bytes ? reader->io.n - reader->io.put_bytes : 0;
@@ -362,6 +364,53 @@ static void take_ahead(struct model *m, const struct thread *t, uint64_t time_ns
 	reader->io.put_bytes += units;
 	f->left_ns = time_ns;
 	model_verb(m, reader, GRAPH_VERB_dequeue, time_ns, t->io.queue, (int64_t)units, state, 0);
+}
+
+/* A write of that size goes into a pipe or socket as a whole: of one that sleeps nothing is there.
+ */
+static bool is_whole(const struct thread *t)
+{
+	return t->io.active && t->io.op == TRACE_IO_write && t->io.queue != NONE &&
+	       t->io.n <= PIPE_BUF;
+}
+
+/* What it announced when the call began others cannot read yet. */
+void model_rule_writer_sleeps(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint64_t units = is_whole(t) ? graph_queue_units(m->graph, t->io.queue) : 0;
+	uint64_t back = t->io.put_bytes < units ? t->io.put_bytes : units;
+	if (!back)
+		return;
+	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, time_ns, t->io.queue, (int64_t)back,
+		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
+	t->io.put_bytes = 0;
+}
+
+/*
+ * If somebody has read since it fell asleep, that was what it waited for; it may have to sleep
+ * again, where others took the space. What it puts is read before its call is over.
+ */
+void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	if (!t->io.active || t->io.op != TRACE_IO_write || !t->io.wants_space ||
+		t->io.queue == NONE)
+		return;
+	struct object *f = flow_of(m, t->io.object, FLOW_out);
+	uint32_t state = t->graph_state;
+	take_ahead(m, t, t->entered_ns, time_ns, f);
+	bool has_space = f->left_ns > t->entered_ns;
+	if (has_space) {
+		state = model_make_state(m, MODEL_STATE_io, NONE,
+			model_class_of(m, t->io.object, 0), m->state[state].pub.site,
+			TRACE_IO_write);
+		model_verb(m, t, GRAPH_VERB_reserve, time_ns, t->io.queue, 1, state, 0);
+		t->io.wants_space = false;
+	}
+	if (!is_whole(t) || t->io.put_bytes)
+		return;
+	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, t->io.queue,
+		(int64_t)t->io.n, state, has_space ? 0 : GRAPH_ASIDE);
+	t->io.put_bytes = t->io.n;
 }
 
 static void end_write(
@@ -380,7 +429,7 @@ static void end_write(
 		return;
 	}
 	if (t->io.wants_space && moved)
-		take_ahead(m, t, r->time_ns, f);
+		take_ahead(m, t, t->io.begin_ns, r->time_ns, f);
 	uint64_t rest = moved - put, paid = rest < f->debt_bytes ? rest : f->debt_bytes;
 	f->debt_bytes -= paid;
 	/* all of it may have been read before this call returned: then only the space was waited

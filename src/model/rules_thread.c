@@ -447,6 +447,8 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	t->left_in_wait = true;
 	t->io.out_ns = r->time_ns;
 	t->io.preempted = preempted;
+	if (!preempted)
+		model_rule_writer_sleeps(m, t, r->time_ns);
 	if (t->mode != MODE_RUNNING)
 		return;
 	enum model_state_kind kind =
@@ -466,6 +468,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 			model_make_state(m, MODEL_STATE_wait, NONE,
 				model_class_of(m, t->io.object, 0), 0, 1),
 			0);
+		t->left_in_wait = true;
 		return;
 	}
 	if (t->io.active && t->io.op == TRACE_IO_read && t->io.queue != NONE &&
@@ -474,6 +477,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 			model_make_state(m, MODEL_STATE_wait, NONE,
 				model_class_of(m, t->io.object, 0), 0, 0),
 			0);
+		t->left_in_wait = true;
 		return;
 	}
 	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
@@ -531,6 +535,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 		 * that one left */
 		if (ours && r->time_ns - p->left_ns <= SWITCH_MAX_NS)
 			t->processor_queue = queue;
+		model_rule_writer_wakes(m, t, r->time_ns);
 		return;
 	}
 }

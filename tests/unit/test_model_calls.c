@@ -469,6 +469,54 @@ static void a_message_comes_from_its_sender(void **state)
 	}
 }
 
+/* Two writers sleep since a pipe is full, and what each wrote is not there before it wakes: the
+ * reader, which finds nothing, waits for the one that had space but no processor. Before, that one
+ * had woken for nothing: its sleep is no reason why the reader waited for the processor. */
+static void who_sleeps_in_a_write_has_put_nothing(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "send"), r = site(&b, "digest");
+	uint32_t file = object(&b, TRACE_OBJECT_pipe, "", 0);
+	spawn(&b, 3, fn);
+	for (unsigned i = 0; i < 2; i++) { /* the second is one too many */
+		PUT(&b, 120 + 10 * i, 2, io_begin, .object = file, .op = TRACE_IO_write, .n = 10,
+			.site = fn);
+		if (!i)
+			PUT(&b, 122, 2, io_end, .object = file, .op = TRACE_IO_write, .result = 10);
+	}
+	PUT(&b, 131, 2, cpu_out, .processor = 0, .preempted = 0);
+	PUT(&b, 140, 3, io_begin, .object = file, .op = TRACE_IO_write, .n = 10, .site = fn);
+	PUT(&b, 141, 3, cpu_out, .processor = 0, .preempted = 0);
+	PUT(&b, 145, 1, cpu_out, .processor = 0, .preempted = 1);
+	PUT(&b, 150, 3, cpu_in, .processor = 0); /* for nothing */
+	PUT(&b, 151, 3, cpu_out, .processor = 0, .preempted = 0);
+	PUT(&b, 153, 1, cpu_in, .processor = 0);
+	PUT(&b, 200, 1, io_begin, .object = file, .op = TRACE_IO_read, .n = 10, .site = r);
+	PUT(&b, 202, 1, io_end, .object = file, .op = TRACE_IO_read, .result = 10);
+	PUT(&b, 203, 1, cpu_out, .processor = 0, .preempted = 1);
+	PUT(&b, 205, 2, cpu_in, .processor = 1); /* has the space */
+	PUT(&b, 206, 2, io_end, .object = file, .op = TRACE_IO_write, .result = 10);
+	PUT(&b, 207, 3, cpu_in, .processor = 0); /* too late */
+	PUT(&b, 208, 3, cpu_out, .processor = 0, .preempted = 0);
+	PUT(&b, 208, 1, cpu_in, .processor = 0);
+	PUT(&b, 210, 1, io_begin, .object = file, .op = TRACE_IO_read, .n = 10, .site = r);
+	PUT(&b, 212, 1, io_end, .object = file, .op = TRACE_IO_read, .result = 10);
+	PUT(&b, 220, 1, io_begin, .object = file, .op = TRACE_IO_read, .n = 10, .site = r);
+	PUT(&b, 221, 1, cpu_out, .processor = 1, .preempted = 0);
+	PUT(&b, 300, 3, cpu_in, .processor = 0);
+	PUT(&b, 304, 1, cpu_in, .processor = 1);
+	PUT(&b, 306, 1, io_end, .object = file, .op = TRACE_IO_read, .result = 10);
+	PUT(&b, 310, 3, io_end, .object = file, .op = TRACE_IO_write, .result = 10);
+	end(&b, 500);
+	assert_float_equal(on_path(&b, "waiting for space"), 0, 1e-6);
+	assert_float_equal(on_path(&b, "waiting for data"), 0, 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of pipe"), 300 - 212 + 306 - 300, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 /* Room comes from who receives, from when it calls, also when the sender is back first: the
  * receiver was preempted in its call, or is only slow to say so. */
 static void room_for_a_message_comes_from_its_receiver(void **state)
@@ -580,6 +628,7 @@ int main(void)
 		cmocka_unit_test(a_signal_comes_from_its_sender),
 		cmocka_unit_test(a_file_lock_comes_from_its_holder),
 		cmocka_unit_test(a_message_comes_from_its_sender),
+		cmocka_unit_test(who_sleeps_in_a_write_has_put_nothing),
 		cmocka_unit_test(room_for_a_message_comes_from_its_receiver),
 		cmocka_unit_test(the_loader_is_of_the_run),
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
