@@ -307,6 +307,8 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 		model_rename(m, t, r->time_ns,
 			model_make_state(
 				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
+	if (w->result == EAGAIN) /* the word had changed already: it did not wait */
+		model_rename(m, t, r->time_ns, model_current_state(t));
 	if (signal != NONE)
 		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, signal, 1,
 			model_current_state(t), (x ? GRAPH_MORE : 0) | GRAPH_LAST);

@@ -188,6 +188,27 @@ static void a_periodic_stop_is_met_by_chance(void **state)
 	}
 }
 
+/* The kernel finds another value in the futex word: the call took time, but nobody was waited for.
+ */
+static void a_changed_word_is_not_waited_for(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t work = site(&b, "work"), gate = object(&b, TRACE_OBJECT_futex, "gate", 0);
+	spawn(&b, 1, work);
+	for (unsigned i = 0; i < 10; i++) {
+		PUT(&b, 100 + 100 * i, 1, cond_wait, .object = gate, .site = work);
+		PUT(&b, 180 + 100 * i, 1, cond_wake, .object = gate, .site = work,
+			.result = EAGAIN);
+	}
+	end(&b, 1200);
+	assert_float_equal(on_path(&b, "waiting for"), 0, 1e-6);
+	assert_float_equal(on_path(&b, "running"), 1200, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 /* Another has the mutex in the middle of the sleep, which is no reason for it; or until its end,
  * which is. */
 static void a_time_limit_waits_for_the_mutex_at_its_end(void **state)
@@ -629,6 +650,7 @@ int main(void)
 		cmocka_unit_test(a_file_lock_comes_from_its_holder),
 		cmocka_unit_test(a_message_comes_from_its_sender),
 		cmocka_unit_test(who_sleeps_in_a_write_has_put_nothing),
+		cmocka_unit_test(a_changed_word_is_not_waited_for),
 		cmocka_unit_test(room_for_a_message_comes_from_its_receiver),
 		cmocka_unit_test(the_loader_is_of_the_run),
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
