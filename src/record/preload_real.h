@@ -32,6 +32,7 @@
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
+#include <wchar.h>
 
 struct preload_real {
 #define REAL(result, name, parameters) result(*name) parameters;

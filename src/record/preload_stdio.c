@@ -7,8 +7,11 @@
  * stamp of the call's beginning. A read that cannot be over without the kernel is begun at once: it
  * may last, and what the thread does meanwhile must not be known before it.
  *
- * Exact for a stream that one thread uses at a time. Not seen: wide streams, scanf, and calls that
- * libc makes on streams itself.
+ * How much scanf and reads of wide characters consumed nobody says; what came is what lies in the
+ * buffer when it was filled anew, that is the last of it where one call filled it several times.
+ *
+ * Exact for a stream that one thread uses at a time. Not seen: writes of wide characters, and calls
+ * that libc makes on streams itself.
  */
 #ifndef __NO_INLINE__
 #define __NO_INLINE__ 1 /* <stdio.h> shall not define what we define */
@@ -16,8 +19,10 @@
 #include "record/preload.h"
 #include "record/preload_real.h"
 
+#include <ctype.h>
 #include <stdio_ext.h>
 #include <string.h>
+#include <wchar.h>
 
 #undef fread_unlocked
 #undef fwrite_unlocked
@@ -34,6 +39,7 @@ struct stream_call {
 	FILE *stream;
 	uint64_t begin_tsc, site;
 	int64_t held; /* in the buffer: unread, or unwritten */
+	const char *read_ptr, *read_end;
 	int flags;
 	bool open, writes;
 	bool begun; /* io_begin is written */
@@ -47,9 +53,21 @@ static int64_t held_bytes(const FILE *f, bool writes)
 	return f->_flags & STREAM_PUTTING ? 0 : f->_IO_read_end - f->_IO_read_ptr;
 }
 
-/* Can the call of n bytes be over without the kernel? */
+/* Characters of a wide stream that are not read yet; bytes that no character was made of are in the
+ * buffer that others have, too. */
+static int64_t held_wide(const FILE *f)
+{
+	const struct {
+		const wchar_t *read_ptr, *read_end;
+	} *wide = (const void *)f->_wide_data;
+	return f->_mode > 0 && wide ? wide->read_end - wide->read_ptr : 0;
+}
+
+/* Can the call of n bytes, or wide characters, be over without the kernel? */
 static bool is_in_buffer(const FILE *f, uint64_t n, bool writes)
 {
+	if (f->_mode > 0)
+		return writes || n <= (uint64_t)held_wide(f);
 	if (writes)
 		return (f->_flags & STREAM_PUTTING) && f->_IO_write_end > f->_IO_write_ptr &&
 		       n <= (uint64_t)(f->_IO_write_end - f->_IO_write_ptr);
@@ -59,8 +77,8 @@ static bool is_in_buffer(const FILE *f, uint64_t n, bool writes)
 static void stream_begin(
 	struct stream_call *call, FILE *stream, uint64_t nr_bytes, bool writes, uint64_t site)
 {
-	call->open = stream && stream->_mode <= 0 && stream->_fileno >= 0 &&
-		     !is_in_buffer(stream, nr_bytes, writes) && preload_active();
+	call->open = stream && stream->_fileno >= 0 && !is_in_buffer(stream, nr_bytes, writes) &&
+		     preload_active();
 	if (!call->open)
 		return;
 	call->stream = stream;
@@ -68,8 +86,11 @@ static void stream_begin(
 	call->writes = writes;
 	call->flags = stream->_flags;
 	call->held = held_bytes(stream, writes);
+	call->read_ptr = stream->_IO_read_ptr;
+	call->read_end = stream->_IO_read_end;
 	call->begun = !writes && !(call->flags & (STREAM_EOF | STREAM_ERROR | STREAM_PUTTING)) &&
-		      (!call->held || nr_bytes != UINT64_MAX);
+		      ((!call->held && !held_wide(stream)) ||
+			      (nr_bytes != UINT64_MAX && stream->_mode <= 0));
 	if (call->begun)
 		preload_io_begin(&call->io, TRACE_IO_read, stream->_fileno,
 			nr_bytes != UINT64_MAX ? nr_bytes : 0, site);
@@ -77,7 +98,16 @@ static void stream_begin(
 		call->begin_tsc = preload_now();
 }
 
-/* `moved`: between the program and the stream. */
+static int64_t filled_bytes(const struct stream_call *call)
+{
+	const FILE *f = call->stream;
+	bool filled = call->begun || f->_IO_read_end != call->read_end ||
+		      f->_IO_read_ptr < call->read_ptr;
+	return filled ? f->_IO_read_end - f->_IO_read_base : 0;
+}
+
+/* `moved`: between the program and the stream; NOT_KNOWN: see filled_bytes(). */
+#define NOT_KNOWN INT64_MIN
 static void stream_end(struct stream_call *call, int64_t moved)
 {
 	if (!call->open)
@@ -85,7 +115,9 @@ static void stream_end(struct stream_call *call, int64_t moved)
 	const FILE *f = call->stream;
 	int64_t left = held_bytes(f, call->writes), result;
 	int news = f->_flags & ~call->flags, saved_errno = errno;
-	result = call->writes ? moved + call->held - left : moved + left - call->held;
+	result = moved == NOT_KNOWN ? filled_bytes(call)
+		 : call->writes     ? moved + call->held - left
+				    : moved + left - call->held;
 	if (result < 0)
 		result = 0;
 	if (news & STREAM_ERROR)
@@ -113,6 +145,18 @@ static void stream_end(struct stream_call *call, int64_t moved)
 		stream_begin(&call, stream, nr_bytes, direction, PRELOAD_SITE);                    \
 		result_type result = PRELOAD_REAL(name) arguments;                                 \
 		stream_end(&call, (int64_t)(moved));                                               \
+		return result;                                                                     \
+	}
+
+/* With arguments as a format has them. */
+#define FORMATTED(name, last, parameters, call)                                                    \
+	PRELOAD_EXPORT int name parameters;                                                        \
+	int name parameters                                                                        \
+	{                                                                                          \
+		va_list list;                                                                      \
+		va_start(list, last);                                                              \
+		int result = call;                                                                 \
+		va_end(list);                                                                      \
 		return result;                                                                     \
 	}
 
@@ -154,6 +198,77 @@ PRELOAD_EXPORT int getchar(void)
 	return result;
 }
 
+STREAM(fgetwc, wint_t, (FILE * f), (f), f, READS, 1, NOT_KNOWN)
+STREAM(fgetwc_unlocked, wint_t, (FILE * f), (f), f, READS, 1, NOT_KNOWN)
+STREAM(fgetws, wchar_t *, (wchar_t * to, int n, FILE *f), (to, n, f), f, READS, UNKNOWN, NOT_KNOWN)
+STREAM(fgetws_unlocked, wchar_t *, (wchar_t * to, int n, FILE *f), (to, n, f), f, READS, UNKNOWN,
+	NOT_KNOWN)
+PRELOAD_ALIAS(getwc, fgetwc)
+PRELOAD_ALIAS(getwc_unlocked, fgetwc_unlocked)
+
+PRELOAD_EXPORT wint_t getwchar(void)
+{
+	struct stream_call call;
+	stream_begin(&call, stdin, 1, READS, PRELOAD_SITE);
+	wint_t result = PRELOAD_REAL(fgetwc)(stdin);
+	stream_end(&call, NOT_KNOWN);
+	return result;
+}
+
+/* Is nothing but space in the buffer, and the format passes over space? */
+static bool scans_beyond(const FILE *f, const char *format)
+{
+	bool skips = isspace((unsigned char)*format) != 0;
+	if (*format == '%') {
+		format += 1 + strspn(format + 1, "*0123456789hlLjztqm");
+		skips = !strchr("c[n%C", *format);
+	}
+	for (const char *c = f->_IO_read_ptr; skips && c < f->_IO_read_end; c++)
+		skips = isspace((unsigned char)*c) != 0;
+	return skips;
+}
+
+/* The end of a line is left behind when its number is read: the next call waits for more. */
+static void scan_begin(struct stream_call *call, FILE *f, const char *format, uint64_t site)
+{
+	enum { NO_MORE = STREAM_EOF | STREAM_ERROR | STREAM_PUTTING };
+	stream_begin(call, f, UNKNOWN, READS, site);
+	if (!call->open || call->begun || call->flags & NO_MORE || !scans_beyond(f, format))
+		return;
+	call->begun = true;
+	preload_io_begin(&call->io, TRACE_IO_read, f->_fileno, 0, site);
+}
+
+/* What %a means is the only difference between those of C99 and the older ones, and <stdio.h> gives
+ * to both the same names. */
+#define SCAN(kind, symbol)                                                                         \
+	static int scan_##kind(FILE *f, const char *format, va_list list, uint64_t site)           \
+	{                                                                                          \
+		struct stream_call call;                                                           \
+		scan_begin(&call, f, format, site);                                                \
+		int result = PRELOAD_REAL(symbol##vfscanf)(f, format, list);                       \
+		stream_end(&call, NOT_KNOWN);                                                      \
+		return result;                                                                     \
+	}                                                                                          \
+	int scanf_##kind(const char *format, ...) __asm__(#symbol "scanf");                        \
+	int fscanf_##kind(FILE *f, const char *format, ...) __asm__(#symbol "fscanf");             \
+	int vscanf_##kind(const char *format, va_list list) __asm__(#symbol "vscanf");             \
+	int vfscanf_##kind(FILE *f, const char *format, va_list list) __asm__(#symbol "vfscanf");  \
+	FORMATTED(scanf_##kind, format, (const char *format, ...),                                 \
+		scan_##kind(stdin, format, list, PRELOAD_SITE))                                    \
+	FORMATTED(fscanf_##kind, format, (FILE * f, const char *format, ...),                      \
+		scan_##kind(f, format, list, PRELOAD_SITE))                                        \
+	PRELOAD_EXPORT int vscanf_##kind(const char *format, va_list list)                         \
+	{                                                                                          \
+		return scan_##kind(stdin, format, list, PRELOAD_SITE);                             \
+	}                                                                                          \
+	PRELOAD_EXPORT int vfscanf_##kind(FILE *f, const char *format, va_list list)               \
+	{                                                                                          \
+		return scan_##kind(f, format, list, PRELOAD_SITE);                                 \
+	}
+SCAN(gnu, )
+SCAN(c99, __isoc99_)
+
 /* ---- writing -------------------------------------------------------------------------------- */
 
 STREAM(fwrite, size_t, (const void *from, size_t size, size_t n, FILE *f), (from, size, n, f), f,
@@ -192,21 +307,12 @@ static int print_checked(FILE *f, int flag, const char *format, va_list list, ui
 	return result;
 }
 
-#define PRINT(name, last, parameters, call)                                                        \
-	PRELOAD_EXPORT int name parameters;                                                        \
-	int name parameters                                                                        \
-	{                                                                                          \
-		va_list list;                                                                      \
-		va_start(list, last);                                                              \
-		int result = call;                                                                 \
-		va_end(list);                                                                      \
-		return result;                                                                     \
-	}
-PRINT(printf, format, (const char *format, ...), print(OUTPUT, format, list, PRELOAD_SITE))
-PRINT(fprintf, format, (FILE * f, const char *format, ...), print(f, format, list, PRELOAD_SITE))
-PRINT(__printf_chk, format, (int flag, const char *format, ...),
+FORMATTED(printf, format, (const char *format, ...), print(OUTPUT, format, list, PRELOAD_SITE))
+FORMATTED(
+	fprintf, format, (FILE * f, const char *format, ...), print(f, format, list, PRELOAD_SITE))
+FORMATTED(__printf_chk, format, (int flag, const char *format, ...),
 	print_checked(OUTPUT, flag, format, list, PRELOAD_SITE))
-PRINT(__fprintf_chk, format, (FILE * f, int flag, const char *format, ...),
+FORMATTED(__fprintf_chk, format, (FILE * f, int flag, const char *format, ...),
 	print_checked(f, flag, format, list, PRELOAD_SITE))
 
 PRELOAD_EXPORT int vprintf(const char *format, va_list list)

@@ -183,6 +183,19 @@ test_loops() {
 	is_json out '.result.loops[0] | .predicted_speedup_unbounded >= .more[-1].predicted_speedup'
 }
 
+# What scanf and reads of wide characters move is seen to the byte, and what they wait for.
+test_streams_without_counts() {
+	local way
+	for way in scanf fgetws fgetwc; do
+		expect 0 longpole record -q -o scan.lpt -- "$LONGPOLE_BUILD/tests/target/scan_pipe" $way
+		expect 0 longpole dump --json scan.lpt
+		jq -es '[.[] | select(.kind == "io_end" and (.object_text | test("pipe")))] | group_by(.op)
+			| map([.[0].op_text, (map(.result) | add)]) == [["read", 287], ["write", 287]]' out >/dev/null || fail "$way: other numbers of bytes"
+		expect 0 longpole report --json scan.lpt
+		is_json out '.result.explained_share > 0.95 and ([.result.path[] | select(.kind == "sleep") | .share] | add > 0.6)'
+	done
+}
+
 test_histograms() {
 	expect 0 longpole queues --histogram "$trace"
 	has out 'mutex ladder_mutex' 'OCCUPANCY' 'WAITS FOR UNITS' 'held: from taking to releasing it' 'ARRIVALS' 'p99'

@@ -40,6 +40,7 @@
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 static char text[256];
 static const struct timespec past = {1, 0}, wrong = {1, 1000000000}, negative = {-1, 0},
@@ -844,6 +845,7 @@ static void streams(void)
 	SHOW(fgetc(in));
 	SHOW(getline(&line, &room, in));
 	SHOW(getdelim(&line, &room, 0, in));
+	SHOW(fscanf(in, "%7s", text));
 	SHOW(fwrite("x", 1, 1, in));
 	SHOW(fputs("x", in));
 	SHOW(fputc('x', in));
@@ -860,6 +862,9 @@ static void streams(void)
 	SHOW(fwrite("x", 1, 1, full));
 	SHOW(fclose(full));
 	SHOW_SIGN(freopen("/does/not/exist", "r", in));
+	in = fopen("/dev/null", "r");
+	SHOW((int)fgetwc(in)); /* WEOF is -1 then */
+	SHOW_SIGN(fgetws((wchar_t[8]){0}, 8, in));
 	SHOW_SIGN(f = popen("exit 5", "r"));
 	SHOW(fread(text, 1, 8, f));
 	SHOW(pclose(f));
