@@ -196,6 +196,13 @@ test_streams_without_counts() {
 	done
 }
 
+# A lock with priority inheritance that only the kernel knows when it is contended: who gives it up ends the wait.
+test_lock_of_its_own() {
+	expect 0 longpole record -q -o pi.lpt -- "$LONGPOLE_BUILD/tests/target/pi_lock"
+	expect 0 longpole report --json pi.lpt
+	is_json out '.result.explained_share > 0.95 and ([.result.path[] | select(.kind == "sleep") | .share] | add > 0.6)'
+}
+
 test_histograms() {
 	expect 0 longpole queues --histogram "$trace"
 	has out 'mutex ladder_mutex' 'OCCUPANCY' 'WAITS FOR UNITS' 'held: from taking to releasing it' 'ARRIVALS' 'p99'
