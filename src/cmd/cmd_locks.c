@@ -23,7 +23,9 @@ static const struct cmd_option option[] = {
 	{"no-replay", 0, NULL, NULL,
 		"predict by the longest path alone, without simulating the run again"},
 	{"mode", 0, "MODE", RECORD_MODES,
-		"with -- PROG: sampled (default) and count are cheap, stamps and full know more"},
+		"with -- PROG: sampled (default) and count are cheap, holds times each hold, "
+		"stamps "
+		"and full know more"},
 	{"no-heap", 0, NULL, NULL,
 		"with -- PROG: do not note allocations, after which locks in allocated memory are "
 		"named"},
