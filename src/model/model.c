@@ -634,7 +634,7 @@ static __attribute__((noinline)) bool may_apply(
 	return true;
 }
 
-static void apply(struct model *m, const struct trace_record *r)
+static inline void apply(struct model *m, const struct trace_record *r)
 {
 	rule_fn *rule = r->kind < RULES_MAX ? rule_table[r->kind] : NULL;
 	if (BASE_UNLIKELY(!rule))
@@ -671,7 +671,7 @@ static void start_window(struct model *m)
 }
 
 /* A record at or after the window's next bound is about to be applied. */
-static void cross_bounds(struct model *m, uint64_t time_ns)
+static __attribute__((noinline)) void cross_bounds(struct model *m, uint64_t time_ns)
 {
 	if (!m->entered) {
 		keep(m, graph_restart(m->graph, m->opts->from_ns, m->err));
@@ -696,7 +696,7 @@ static enum base_status check_window(struct model *m)
 }
 
 /* The next in time order. */
-static void apply_next(void *model, const struct trace_record *r)
+static inline void apply_next(void *model, const struct trace_record *r)
 {
 	struct model *m = model;
 	if (BASE_UNLIKELY(r->time_ns >= m->next_bound_ns))

@@ -93,7 +93,7 @@ static __attribute__((noinline)) const uint8_t *skip_unknown(
 /* All stages together should stay in the cache. */
 static uint32_t stage_size(const struct trace_reader *r)
 {
-	return r->nr_leaves > TRACE_FEW_LEAVES ? TRACE_STAGE_RECORDS / 4 : TRACE_STAGE_RECORDS;
+	return r->nr_leaves > TRACE_FEW_LEAVES ? TRACE_STAGE_RECORDS / 8 : TRACE_STAGE_RECORDS;
 }
 
 /*
