@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge.c - all streams in the order (time, stream, place in the stream), straight from the chunks'
- * bytes into the batch.
+ * merge.c - all streams in the order (time, stream, place in the stream), from the chunks' bytes
+ * into the batch, or shown one by one.
  *
  * A loser tree (Knuth, The Art of Computer Programming 3, 5.4.1) over the streams' heads, in two
  * forms. Few streams: each record plays its matches anew, without a branch that depends on the
