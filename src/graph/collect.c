@@ -214,6 +214,16 @@ static void set_end(struct graph *g, uint32_t id)
 	g->ends[id / 64] |= UINT64_C(1) << id % 64;
 }
 
+/* Ways go back through nodes that lie below one another: those further down are fetched meanwhile.
+ */
+static inline const struct node *fetch_below(const struct graph *g, uint32_t id)
+{
+	enum { AHEAD = 16 };
+
+	__builtin_prefetch(&g->node[id > AHEAD ? id - AHEAD : 0]);
+	return &g->node[id];
+}
+
 static inline uint32_t before(const struct node *n)
 {
 	return n->took_dep & 1 ? n->dep : n->prev;
@@ -232,7 +242,7 @@ static void mark_ways(struct graph *g)
 		if (!g->mark[id].live)
 			continue;
 		while (id >= g->nr_bounds && node_kind(&g->node[id]) != KIND_START) {
-			id = before(&g->node[id]);
+			id = before(fetch_below(g, id));
 			if (id < g->nr_bounds) {
 				reach(&g->mark[id], 1);
 			} else if (g->node[id].zero & NODE_LIVE) {
@@ -584,7 +594,7 @@ static void follow_way(struct graph *g, struct run *run, uint32_t id)
 			follow_folds(g, run, g->bound[id]);
 			return;
 		}
-		n = &g->node[id];
+		n = fetch_below(g, id);
 	} while (!(n->zero & NODE_END));
 	run->parent = g->mark[id].fold;
 }

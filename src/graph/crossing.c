@@ -22,22 +22,18 @@ enum base_status graph_crossing_slot(struct graph *g, struct actor *a, uint32_t 
 		return BASE_OK;
 	}
 	s = actor_slot(g, a, state, &base, err);
-	if (!s)
-		s = graph_mem_need(
-			g, &g->slot, &g->slot_capacity, g->nr_slots + 1, sizeof *g->slot, err);
 	if (!s && base_map_put(&g->crossing_slots, hi, lo, g->nr_slots))
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for the graph's crossings");
 	if (s)
 		return s;
-	g->slot[g->nr_slots] = (struct slot){
-		.totals = {.actor = a->id, .state = state},
-		.base = base,
-		.from_actor = d->actor,
-		.queue = d->link ? NONE : d->queue,
-		.is_crossing = true,
-		.space = d->space,
-		.link = d->link,
-	};
-	*ret_slot = (uint32_t)g->nr_slots++;
-	return BASE_OK;
+	return graph_slot_append(g, a, state,
+		&(struct slot){
+			.base = base,
+			.from_actor = d->actor,
+			.queue = d->link ? NONE : d->queue,
+			.is_crossing = true,
+			.space = d->space,
+			.link = d->link,
+		},
+		ret_slot, err);
 }

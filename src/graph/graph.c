@@ -224,6 +224,7 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->elides);
 	base_free(g->queue);
 	base_free(g->slot);
+	base_free(g->slot_totals);
 	base_free(g->dep);
 	base_free(g->put);
 	base_free(g->link_length);
@@ -444,6 +445,23 @@ static enum base_status add_page(struct graph *g, struct actor *a, size_t number
 	return BASE_OK;
 }
 
+enum base_status graph_slot_append(struct graph *g, const struct actor *a, uint32_t state,
+	const struct slot *slot, uint32_t *ret_slot, struct base_err *err)
+{
+	enum base_status s = graph_mem_need(
+		g, &g->slot, &g->slot_capacity, g->nr_slots + 1, sizeof *g->slot, err);
+
+	if (!s)
+		s = graph_mem_need(g, &g->slot_totals, &g->slot_totals_capacity, g->nr_slots + 1,
+			sizeof *g->slot_totals, err);
+	if (s)
+		return s;
+	g->slot[g->nr_slots] = *slot;
+	g->slot_totals[g->nr_slots] = (struct graph_state_totals){.actor = a->id, .state = state};
+	*ret_slot = (uint32_t)g->nr_slots++;
+	return BASE_OK;
+}
+
 /* An (actor, state) that is seen for the first time. */
 enum base_status graph_slot_add(
 	struct graph *g, struct actor *a, uint32_t state, uint32_t *ret_slot, struct base_err *err)
@@ -455,15 +473,10 @@ enum base_status graph_slot_add(
 	if (!page)
 		s = add_page(g, a, state / SLOT_PAGE, &page, err);
 	if (!s)
-		s = graph_mem_need(
-			g, &g->slot, &g->slot_capacity, g->nr_slots + 1, sizeof *g->slot, err);
+		s = graph_slot_append(
+			g, a, state, &(struct slot){.base = (uint32_t)g->nr_slots}, ret_slot, err);
 	if (s)
 		return s;
-	g->slot[g->nr_slots] = (struct slot){
-		.totals = {.actor = a->id, .state = state},
-		.base = (uint32_t)g->nr_slots,
-	};
-	*ret_slot = (uint32_t)g->nr_slots++;
 	page->slot[state % SLOT_PAGE] = *ret_slot + 1;
 	return BASE_OK;
 }

@@ -66,11 +66,11 @@ static enum base_status copy_folds(struct graph_part *p, const struct graph *g)
 			.start_ns = f->fold[i].start_ns,
 		};
 	for (size_t i = 0; i < f->nr_sums; i++) {
-		const struct slot *slot = &g->slot[g->slot[f->sum[i].slot].base];
+		const struct graph_state_totals *of = &g->slot_totals[g->slot[f->sum[i].slot].base];
 
 		p->sum[i] = (struct part_sum){
-			.actor = slot->totals.actor,
-			.state = slot->totals.state,
+			.actor = of->actor,
+			.state = of->state,
 			.path_ns = f->sum[i].path_ns,
 			.unexplained_ns = f->sum[i].unexplained_ns,
 			.latency_ns = f->sum[i].latency_ns,

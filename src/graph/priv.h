@@ -135,8 +135,10 @@ struct slot_page {
 	uint32_t slot[SLOT_PAGE]; /* + 1; 0: none yet */
 };
 
+/* What every verb looks at comes first. (16: its size is a power of two then, and to find it a
+ * shift.) */
 struct actor {
-	uint64_t t_last; /* its last verb; also when the wait began */
+	_Alignas(16) uint64_t t_last; /* its last verb; also when the wait began */
 	uint32_t state, slot;
 	uint32_t tip;
 	uint32_t epoch; /* raised by links: within one, lengths only grow */
@@ -145,6 +147,10 @@ struct actor {
 	uint32_t id;  /* (not beside the tip: read together with what was just written, it waits) */
 	uint8_t wait; /* enum wait */
 	bool started;
+	uint32_t mark; /* the listener's, of its last moment */
+	/* A hash table by number: an actor is in few of all states. nr_pages: 0, a power of two */
+	struct slot_page **page;
+	size_t nr_pages, nr_pages_used;
 	uint32_t elided; /* lanes without its last wait: it had its processor all the time */
 	/* Lanes that elided its last wait on this queue: nor does it need more of the same. */
 	uint32_t needless, needless_queue;
@@ -154,12 +160,8 @@ struct actor {
 	struct item *awake;
 	uint32_t awake_queue;
 	bool forgets;                  /* has been told to: nobody starts a path for it */
-	uint32_t mark;                 /* the listener's, of its last moment */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
 	uint64_t stamp;
-	/* A hash table by number: an actor is in few of all states. nr_pages: 0, a power of two */
-	struct slot_page **page;
-	size_t nr_pages, nr_pages_used;
 };
 
 struct lane_edit {
@@ -242,8 +244,7 @@ struct put { /* to do when the moment is closed: its node is what is put */
 	uint64_t nr_units, key;
 };
 
-struct slot { /* an (actor, state) that occurred; or, of that, one crossing */
-	struct graph_state_totals totals;
+struct slot { /* an (actor, state) that occurred; or, of that, one crossing; but for its totals */
 	uint32_t base; /* the (actor, state)'s; itself unless a crossing */
 	uint32_t from_actor, queue;
 	bool is_crossing, space, link;
@@ -303,6 +304,7 @@ struct graph {
 	double *scale;    /* [state][stride] */
 	uint32_t *elides; /* [state]: lanes that elide it; NULL: no lane elides any */
 	struct queue *queue;
+	struct graph_state_totals *slot_totals; /* [slot]: all that every verb needs of one */
 	struct slot *slot;
 	struct graph_watch *watch; /* NULL: no queue has histograms */
 	void (*lane_add)(double *length, const double *scale, double w, unsigned n);
@@ -325,7 +327,7 @@ struct graph {
 	size_t nr_actors, actor_capacity, length_capacity;
 	size_t nr_states, scale_capacity, elides_capacity;
 	size_t nr_queues, queue_capacity;
-	size_t nr_slots, slot_capacity;
+	size_t nr_slots, slot_capacity, slot_totals_capacity;
 	size_t node_capacity, extra_capacity, mark_capacity;
 	uint32_t nr_bounds, min_nodes;
 	uint64_t time_raised;
@@ -383,6 +385,9 @@ enum base_status graph_mem_need(struct graph *g, void *data /* T ** */, size_t *
 	size_t need, size_t elem_size_bytes, struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_slot_add(struct graph *g, struct actor *a, uint32_t state,
 	uint32_t *ret_slot, struct base_err *err) BASE_MUST_CHECK;
+/* ... without the actor's knowing it. */
+enum base_status graph_slot_append(struct graph *g, const struct actor *a, uint32_t state,
+	const struct slot *slot, uint32_t *ret_slot, struct base_err *err) BASE_MUST_CHECK;
 /* Tests: collect after so few nodes. */
 void graph_set_arena_nodes(struct graph *g, uint32_t nr_nodes);
 
@@ -495,7 +500,9 @@ static inline uint64_t since(const struct graph *g, uint64_t t, uint64_t from)
 /* The occupancy so far, before it changes. */
 static inline void count_occupancy(struct queue *q, uint64_t t)
 {
-	q->stats.units_time = add_product(q->stats.units_time, q->data.nr_units, t - q->t_units);
+	if (q->data.nr_units)
+		q->stats.units_time =
+			add_product(q->stats.units_time, q->data.nr_units, t - q->t_units);
 	if (BASE_UNLIKELY(q->watch != NULL))
 		graph_watch_occupied(q->watch, q->data.nr_units, t - q->t_units);
 	q->t_units = t;
@@ -556,7 +563,7 @@ static inline struct node *add_node(
 
 static inline void count_totals(struct graph *g, const struct actor *a, uint64_t w)
 {
-	struct graph_state_totals *tot = &g->slot[a->slot].totals;
+	struct graph_state_totals *tot = &g->slot_totals[a->slot];
 
 	tot->total_ns += w;
 	tot->visits++;

@@ -35,17 +35,17 @@ static enum base_status ring_grow(struct graph *g, struct ring *r, struct base_e
 	return BASE_OK;
 }
 
-static BASE_INLINE void fill_item(
-	struct graph *g, struct item *it, uint64_t t, uint64_t nr_units, const struct actor *a)
+static BASE_INLINE void fill_item(struct graph *g, struct item *it, uint64_t t, uint64_t nr_units,
+	uint32_t tag, uint64_t key, const struct actor *a)
 {
 	it->time_ns = t;
 	it->nr_units = nr_units;
 	it->node = a ? a->tip : NONE;
 	it->actor = a ? a->id : NONE;
 	it->epoch = a ? a->epoch : 0;
-	it->tag = 0;
+	it->tag = tag;
 	it->mark = a ? a->mark : 0;
-	it->key = 0;
+	it->key = key;
 	if (!a)
 		return;
 	if (g->stride == 1)
@@ -65,7 +65,7 @@ enum base_status graph_ring_push(struct graph *g, struct ring *r, uint64_t t, ui
 	}
 	r->nr_items++;
 	r->nr_units += nr_units;
-	fill_item(g, ring_item(g, r, r->nr_items - 1), t, nr_units, a);
+	fill_item(g, ring_item(g, r, r->nr_items - 1), t, nr_units, 0, 0, a);
 	return BASE_OK;
 }
 
@@ -84,7 +84,7 @@ static enum base_status put_space(struct graph *g, struct queue *q, uint64_t t, 
 			if (s)
 				return s;
 		}
-		fill_item(g, q->last_take, t, n, a);
+		fill_item(g, q->last_take, t, n, 0, 0, a);
 		return BASE_OK;
 	}
 
@@ -121,7 +121,6 @@ enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 	struct queue *q = &g->queue[put->queue];
 	enum base_status s = BASE_OK;
 	uint64_t n = put->nr_units;
-	struct item *it;
 
 	if (BASE_UNLIKELY(!n))
 		return BASE_OK;
@@ -132,17 +131,13 @@ enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 	count_occupancy(q, g->now);
 	if (BASE_UNLIKELY(q->data.nr_items >= g->max_queued))
 		s = forget_oldest(g, q, t, err);
-	if (BASE_LIKELY(!s && q->data.nr_items < q->data.capacity)) {
-		fill_item(g, ring_item(g, &q->data, q->data.nr_items++), t, n, a);
-		q->data.nr_units += n;
-	} else if (!s) {
-		s = graph_ring_push(g, &q->data, t, n, a, err);
-	}
+	if (BASE_UNLIKELY(!s && q->data.nr_items == q->data.capacity))
+		s = ring_grow(g, &q->data, err);
 	if (BASE_UNLIKELY(s))
 		return s;
-	it = ring_item(g, &q->data, q->data.nr_items - 1);
-	it->tag = put->tag;
-	it->key = put->key;
+	fill_item(g, ring_item(g, &q->data, q->data.nr_items), t, n, put->tag, put->key, a);
+	q->data.nr_items++;
+	q->data.nr_units += n;
 	q->stats.enqueued += n;
 	if (BASE_UNLIKELY(q->watch != NULL))
 		graph_watch_put(q->watch, t, n);
@@ -420,6 +415,12 @@ uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 		if (n != UINT64_MAX && !q->unlimited)
 			q->stats.underflows += n - r->nr_units;
 		n = r->nr_units;
+	}
+	if (BASE_LIKELY(r->nr_items == 1 && n == r->nr_units && !q->past)) { /* a lock */
+		count_taken(g, q, ring_item(g, r, 0), n, t);
+		r->nr_items = 0;
+		r->nr_units = 0;
+		return n;
 	}
 	while (taken < n) {
 		struct item *it = ring_item(g, r, r->nr_items - 1);

@@ -164,7 +164,7 @@ static enum base_status list_states(
 	s = graph_mem_resize(g, &list, &capacity, nr, sizeof *list, err);
 	nr = 0;
 	for (size_t i = 0; i < g->nr_slots; i++) {
-		const struct graph_state_totals *t = &g->slot[i].totals;
+		const struct graph_state_totals *t = &g->slot_totals[i];
 		const struct sum *sum = &g->dense[i];
 		double factor = g->scale[(size_t)t->state * g->stride + track];
 
@@ -269,12 +269,13 @@ static size_t list_crossings(struct graph *g, unsigned track, struct graph_cross
 	for (size_t i = 0; i < g->nr_slots; i++) {
 		const struct slot *slot = &g->slot[i];
 		struct sum *sum = &g->dense[i];
-		double factor = g->scale[(size_t)slot->totals.state * g->stride + track];
+		const struct graph_state_totals *to = &g->slot_totals[i];
+		double factor = g->scale[(size_t)to->state * g->stride + track];
 
 		if (slot->is_crossing && sum->visits)
 			list[nr++] = (struct graph_crossing){
 				.from_actor = slot->from_actor,
-				.to_actor = slot->totals.actor,
+				.to_actor = to->actor,
 				.queue = slot->queue,
 				.space = slot->space,
 				.visits = sum->visits,
@@ -344,7 +345,7 @@ static void fill_path(struct graph *g, uint32_t last)
 			.begin_ns = from->end_ns,
 			.end_ns = st->end_ns,
 			.actor = st->actor,
-			.state = g->slot[st->slot].totals.state,
+			.state = g->slot_totals[st->slot].state,
 			.queue = st->queue,
 			.from_actor = from->actor,
 			.weight_ns = (double)st->weight,
@@ -415,8 +416,8 @@ enum base_status graph_totals(struct graph *g, const struct graph_state_totals *
 		if (s)
 			return s;
 		for (size_t i = 0; i < g->nr_slots; i++) {
-			if (g->slot[i].totals.visits)
-				g->totals[g->nr_totals++] = g->slot[i].totals;
+			if (g->slot_totals[i].visits)
+				g->totals[g->nr_totals++] = g->slot_totals[i];
 		}
 		qsort(g->totals, g->nr_totals, sizeof *g->totals, by_ids);
 	}

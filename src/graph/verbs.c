@@ -175,11 +175,10 @@ static inline void add_to_pair(struct graph *g, struct actor *a, uint64_t w)
 
 /* The most usual of all: nor does it depend on anything. graph_close(), of which here is what is
  * left of it for one lane and an actor that was running. `puts`: what comes next refers to it. */
-static inline enum base_status end_running(
-	struct graph *g, const struct graph_verb *v, uint64_t t, bool puts, struct base_err *err)
+static inline enum base_status end_running(struct graph *g, struct actor *a,
+	const struct graph_verb *v, uint64_t t, bool puts, struct base_err *err)
 {
-	struct actor *a = &g->actor[v->actor];
-	double *length = actor_length(g, a);
+	double *length = &g->length[a->id]; /* if it is one lane */
 
 	if (BASE_UNLIKELY(!g->one_lane || a->wait || !a->started || *length == NO_PATH ||
 			  g->next >= g->node_capacity))
@@ -230,7 +229,8 @@ enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct
 
 	if (BASE_UNLIKELY(s))
 		return s;
-	return is_alone(g, v) ? end_running(g, v, t, false, err) : end(g, v, t, err);
+	return is_alone(g, v) ? end_running(g, &g->actor[v->actor], v, t, false, err)
+			      : end(g, v, t, err);
 }
 
 /* Space whose capacity nobody told: what freed it since the actor began to
@@ -324,7 +324,7 @@ static enum base_status enqueue_dated(
 		return s;
 	date = date_of(g, v);
 	q->stats.nr_enqueues++;
-	s = end_running(g, &now, date, true, err);
+	s = end_running(g, &g->actor[v->actor], &now, date, true, err);
 	if (!s && n) {
 		struct put put = put_of(&now, false, n);
 
@@ -347,15 +347,12 @@ enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, stru
 		return s;
 	q->stats.nr_enqueues++;
 	if (is_alone(g, v) && !q->capacity && !q->tracks_space) {
-		s = end_running(g, v, t, true, err);
+		struct put put = put_of(v, false, n);
+		struct actor *a = &g->actor[v->actor];
+
+		s = end_running(g, a, v, t, true, err);
 		if (!s && n)
-			s = graph_put(g,
-				&(struct put){.queue = v->queue,
-					.tag = v->tag,
-					.nobody = v->flags & GRAPH_NOBODY,
-					.nr_units = n,
-					.key = v->key},
-				t, &g->actor[v->actor], err);
+			s = graph_put(g, &put, t, a, err);
 		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
 	}
 	if (v->flags & GRAPH_ASIDE)
@@ -458,7 +455,7 @@ enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, stru
 	}
 	if (takes_back_alone(g, v, q)) {
 		graph_take_back(g, q, t, units(v));
-		return end_running(g, v, t, false, err);
+		return end_running(g, &g->actor[v->actor], v, t, false, err);
 	}
 	if (v->flags & GRAPH_ASIDE)
 		return dequeue_aside(g, v, t, err);
@@ -537,10 +534,10 @@ static enum base_status wait_on(
 	if (s)
 		return s;
 	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK);
-	s = g->pending ? end(g, &now, t, err) : end_running(g, &now, t, false, err);
+	a = &g->actor[v->actor];
+	s = g->pending ? end(g, &now, t, err) : end_running(g, a, &now, t, false, err);
 	if (s)
 		return s;
-	a = &g->actor[v->actor];
 	a->wait = (uint8_t)wait;
 	a->wait_queue = wait == WAIT_UNKNOWN ? NONE : v->queue;
 	return BASE_OK;

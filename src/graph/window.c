@@ -160,7 +160,7 @@ static enum base_status done(struct graph *g, enum base_status s)
 static void forget_statistics(struct graph *g, uint64_t t)
 {
 	for (size_t i = 0; i < g->nr_slots; i++) {
-		struct graph_state_totals *tot = &g->slot[i].totals;
+		struct graph_state_totals *tot = &g->slot_totals[i];
 
 		tot->total_ns = tot->waiting_ns = tot->visits = 0;
 	}
@@ -220,7 +220,7 @@ static void close_statistics(struct graph *g, uint64_t t)
 		if (!a->started || !w)
 			continue;
 
-		struct graph_state_totals *tot = &g->slot[a->slot].totals;
+		struct graph_state_totals *tot = &g->slot_totals[a->slot];
 
 		tot->total_ns += w;
 		tot->visits++;
@@ -245,7 +245,7 @@ static enum base_status keep_statistics(struct graph *g, struct base_err *err)
 	if (s)
 		return s;
 	for (size_t i = 0; i < g->nr_slots; i++)
-		w->totals[i] = g->slot[i].totals;
+		w->totals[i] = g->slot_totals[i];
 	for (size_t i = 0; i < g->nr_queues; i++)
 		w->stats[i] = g->queue[i].stats;
 	w->nr_totals = g->nr_slots;
@@ -464,7 +464,7 @@ void graph_window_finish(struct graph *g)
 	for (size_t i = 0; i < g->nr_ends; i++)
 		move_end(g, i);
 	for (size_t i = 0; i < g->nr_slots; i++) {
-		struct graph_state_totals *tot = &g->slot[i].totals;
+		struct graph_state_totals *tot = &g->slot_totals[i];
 
 		if (i < w->nr_totals)
 			*tot = w->totals[i];

@@ -19,8 +19,10 @@ static rule_fn *const rule_table[RULES_MAX] = {
 
 static void keep(struct model *m, enum base_status s)
 {
-	if (BASE_UNLIKELY(s != BASE_OK) && m->status == BASE_OK)
+	if (BASE_UNLIKELY(s != BASE_OK) && m->status == BASE_OK) {
 		m->status = s;
+		m->looks_closer = true;
+	}
 }
 
 void model_count(struct model *m, enum trace_diag d)
@@ -603,6 +605,7 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 static void start_at_root(struct model *m, const struct thread *t, uint64_t time_ns)
 {
 	m->restarts = false;
+	m->looks_closer = m->is_system || m->left;
 	m->end_actor = t->actor;
 	keep(m, graph_restart(m->graph, time_ns, m->err));
 	model_forget_samples(m); /* counted anew */
@@ -612,7 +615,7 @@ static void start_at_root(struct model *m, const struct thread *t, uint64_t time
 static __attribute__((noinline)) bool may_apply(
 	struct model *m, struct thread *t, const struct trace_record *r)
 {
-	if (m->left && r->kind == TRACE_sample)
+	if (m->status != BASE_OK || (m->left && r->kind == TRACE_sample))
 		return false;
 	/* (the kernel still sees it exit, and wake whoever waits for that) */
 	if (t->ended && !(m->is_system && r->kind > TRACE_sample && r->kind != TRACE_lost))
@@ -631,7 +634,7 @@ static __attribute__((noinline)) bool may_apply(
 	return true;
 }
 
-static void apply(struct model *m, const struct trace_record *r)
+static inline void apply(struct model *m, const struct trace_record *r)
 {
 	rule_fn *rule = r->kind < RULES_MAX ? rule_table[r->kind] : NULL;
 	if (BASE_UNLIKELY(!rule))
@@ -668,7 +671,7 @@ static void start_window(struct model *m)
 }
 
 /* A record at or after the window's next bound is about to be applied. */
-static void cross_bounds(struct model *m, uint64_t time_ns)
+static __attribute__((noinline)) void cross_bounds(struct model *m, uint64_t time_ns)
 {
 	if (!m->entered) {
 		keep(m, graph_restart(m->graph, m->opts->from_ns, m->err));
@@ -692,21 +695,23 @@ static enum base_status check_window(struct model *m)
 		(unsigned long long)m->opts->from_ns, (unsigned long long)m->last_ns);
 }
 
-/* One batch: in time order, and not before the last one. */
-static enum base_status apply_batch(struct model *m, const struct trace_record *r, size_t nr)
+/* The next in time order. */
+static inline void apply_next(void *model, const struct trace_record *r)
 {
-	m->looks_closer = m->is_system || m->left || m->restarts;
-	for (size_t i = 0; i < nr; i++) {
-		if (BASE_UNLIKELY(r[i].time_ns >= m->next_bound_ns))
-			cross_bounds(m, r[i].time_ns);
-		apply(m, &r[i]);
-	}
+	struct model *m = model;
+	if (BASE_UNLIKELY(r->time_ns >= m->next_bound_ns))
+		cross_bounds(m, r->time_ns);
+	m->last_ns = r->time_ns;
+	apply(m, r);
+}
+
+/* After some of them. */
+static enum base_status end_batch(struct model *m, size_t nr)
+{
 	if (m->status != BASE_OK)
 		return base_cause(m->err, m->status,
 			"while building the dependence graph, after %llu records",
 			(unsigned long long)m->nr_records);
-	if (nr)
-		m->last_ns = r[nr - 1].time_ns;
 	m->nr_records += nr;
 	return BASE_OK;
 }
@@ -715,13 +720,13 @@ static enum base_status read_all(struct model *m, struct trace_reader *r)
 {
 	uint64_t all = trace_reader_record_count(r), reported = 0;
 	for (;;) {
-		struct trace_batch b;
-		enum base_status s = trace_reader_next(r, &b, m->err);
+		size_t nr;
+		enum base_status s = trace_reader_visit(r, apply_next, m, &nr, m->err);
 		if (s == BASE_END)
 			return BASE_OK;
 		if (s != BASE_OK)
 			return base_cause(m->err, s, "while reading the trace for its model");
-		s = apply_batch(m, b.record, b.nr);
+		s = end_batch(m, nr);
 		if (s != BASE_OK)
 			return s;
 		if (m->opts->progress && m->nr_records - reported >= PROGRESS_EVERY) {
@@ -753,26 +758,6 @@ static enum base_status finish_paths(struct model *m)
 	}
 	uint32_t end = m->by_connection || m->opts->end ? GRAPH_ENDS : m->path_end;
 	return graph_finish(m->graph, end, m->err);
-}
-
-/* Threads that never said goodbye end with the trace. */
-static void finish_threads(struct model *m)
-{
-	for (uint32_t i = 1; i < m->nr_threads; i++) {
-		struct thread *t = &m->thread[i];
-		if (!t->seen)
-			continue;
-		struct actor_info *a = &m->actor[t->actor];
-		a->pub.begin_ns = t->begin_ns;
-		a->pub.end_ns = t->end_ns;
-		a->pub.ended = t->ended;
-		if (t->stream < m->defs->nr_streams)
-			a->pub.tid = m->defs->streams[t->stream].tid;
-		if (t->process < m->defs->nr_processes)
-			a->pub.pid = m->defs->processes[t->process].pid;
-		if (m->is_system && !model_is_context(t))
-			a->pub.cgroup = trace_text_of(m->defs, model_cgroup(m, t->process));
-	}
 }
 
 /* ---- tables as long as the definitions
@@ -855,6 +840,7 @@ static enum base_status grow_tables(struct model *m)
 		model_find_root(m);
 	if (m->is_system && m->started && nr_threads < m->nr_threads)
 		begin_threads(m, nr_threads, m->last_ns, 0);
+	m->looks_closer = m->is_system || m->left || m->restarts;
 	return m->status;
 }
 
@@ -910,8 +896,10 @@ enum base_status model_feed(
 {
 	m->err = err ? err : &m->own_err;
 	enum base_status s = grow_tables(m);
+	for (size_t i = 0; i < nr && s == BASE_OK; i++)
+		apply_next(m, &r[i]);
 	if (s == BASE_OK)
-		s = apply_batch(m, r, nr);
+		s = end_batch(m, nr);
 	m->err = NULL;
 	return s;
 }
@@ -947,7 +935,7 @@ static enum base_status finish(struct model *m)
 		s = finish_paths(m);
 	if (s != BASE_OK)
 		return s;
-	finish_threads(m);
+	model_finish_threads(m);
 	model_check_all(m);
 	model_sort_processor_waits(m);
 	s = m->status == BASE_OK ? model_make_names(m) : m->status;

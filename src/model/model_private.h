@@ -519,8 +519,9 @@ struct model {
 	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
 	bool is_system;       /* every thread's switches and wakes are there */
 	bool restarts;        /* the path begins when the root process does, later than the trace */
-	bool looks_closer;    /* is_system, left or restarts: not every record's rule applies */
-	struct cause *cause;  /* why contexts wake threads */
+	bool looks_closer;   /* is_system, left, restarts or failed: not every record's rule applies
+			      */
+	struct cause *cause; /* why contexts wake threads */
 	size_t nr_causes, cause_capacity;
 	uint32_t nr_named_classes; /* so far: of files, connections */
 	struct run_time *run_time; /* by process */
@@ -805,6 +806,7 @@ enum base_status model_find_listeners(struct model *m) BASE_MUST_CHECK;
 /* ---- names.c -------------------------------------------------------------------------------- */
 
 enum base_status model_make_names(struct model *m);
+void model_finish_threads(struct model *m); /* who they are, and their life spans */
 /* Moves a finished text into the model's arena, and frees it. */
 const char *model_keep_text(struct model *m, struct base_str *s);
 void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix);

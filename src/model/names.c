@@ -585,6 +585,26 @@ void model_add_object_name(struct model *m, uint32_t state, struct base_str *ret
 		model_add_class(m, ret, class_ix);
 }
 
+/* Threads that never said goodbye end with the trace. */
+void model_finish_threads(struct model *m)
+{
+	for (uint32_t i = 1; i < m->nr_threads; i++) {
+		struct thread *t = &m->thread[i];
+		if (!t->seen)
+			continue;
+		struct actor_info *a = &m->actor[t->actor];
+		a->pub.begin_ns = t->begin_ns;
+		a->pub.end_ns = t->end_ns;
+		a->pub.ended = t->ended;
+		if (t->stream < m->defs->nr_streams)
+			a->pub.tid = m->defs->streams[t->stream].tid;
+		if (t->process < m->defs->nr_processes)
+			a->pub.pid = m->defs->processes[t->process].pid;
+		if (m->is_system && !model_is_context(t))
+			a->pub.cgroup = trace_text_of(m->defs, model_cgroup(m, t->process));
+	}
+}
+
 enum base_status model_make_names(struct model *m)
 {
 	enum base_status status = model_list_samples(m);

@@ -409,7 +409,8 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
  */
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns)
 {
-	return model_is_next_to_nothing(time_ns - t->timer_ns, slept_ns) ? GRAPH_NOBODY : 0;
+	bool slept = slept_ns && model_is_next_to_nothing(time_ns - t->timer_ns, slept_ns);
+	return slept ? GRAPH_NOBODY : 0;
 }
 
 bool model_is_next_to_nothing(uint64_t time_ns, uint64_t slept_ns)

@@ -35,7 +35,11 @@ static BASE_INLINE const uint8_t *trace_get_padded(const uint8_t *p, uint64_t *r
 		*ret = (uint64_t)(*p & 0x7f) | (uint64_t)p[1] << 7;
 		return p[1] ? p + 2 : NULL;
 	}
-	return trace_get_padded_long(p, ret);
+
+	uint64_t v; /* (*ret may stay in a register) */
+	p = trace_get_padded_long(p, &v);
+	*ret = v;
+	return p;
 }
 
 /* The same without a branch on the length while that is at most four bytes, for numbers whose
@@ -47,8 +51,12 @@ static BASE_INLINE const uint8_t *trace_get_padded_mixed(const uint8_t *p, uint6
 	memcpy(&x, p, sizeof x);
 	x = le32toh(x);
 	uint32_t stop = ~x & 0x80808080u;
-	if (BASE_UNLIKELY(!stop))
-		return trace_get_padded_long(p, ret);
+	if (BASE_UNLIKELY(!stop)) {
+		uint64_t v;
+		p = trace_get_padded_long(p, &v);
+		*ret = v;
+		return p;
+	}
 	unsigned last = (unsigned)__builtin_ctz(stop) >> 3; /* number of the last byte */
 	x &= stop ^ (stop - 1);
 	/* Close the gaps: 4 times 7 bits, 2 times 14. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge.c - all streams in the order (time, stream, place in the stream), straight from the chunks'
- * bytes into the batch.
+ * merge.c - all streams in the order (time, stream, place in the stream), from the chunks' bytes
+ * into the batch, or shown one by one.
  *
  * A loser tree (Knuth, The Art of Computer Programming 3, 5.4.1) over the streams' heads, in two
  * forms. Few streams: each record plays its matches anew, without a branch that depends on the
@@ -93,7 +93,7 @@ static __attribute__((noinline)) const uint8_t *skip_unknown(
 /* All stages together should stay in the cache. */
 static uint32_t stage_size(const struct trace_reader *r)
 {
-	return r->nr_leaves > TRACE_FEW_LEAVES ? TRACE_STAGE_RECORDS / 4 : TRACE_STAGE_RECORDS;
+	return r->nr_leaves > TRACE_FEW_LEAVES ? TRACE_STAGE_RECORDS / 8 : TRACE_STAGE_RECORDS;
 }
 
 /*
@@ -106,11 +106,12 @@ static void stage(struct trace_reader *r, struct trace_cursor *c)
 	const uint8_t *p = c->p, *const end = c->end;
 	const uint64_t last_ns = c->last_ns, from_ns = r->options.from_ns;
 	uint64_t time_ns = c->time_ns;
+	struct trace_record *const staged = c->staged;
 	const uint32_t stage_records = stage_size(r), stream = c->stream;
 	uint32_t nr = 0, nr_left = c->nr_left;
 
 	while (nr < stage_records && nr_left) {
-		struct trace_record *to = &c->staged[nr];
+		struct trace_record *to = &staged[nr];
 		uint64_t kind = *p, delta_ns = 0;
 		bool is_short = BASE_LIKELY(kind < 0x80);
 
@@ -146,9 +147,9 @@ damaged:
 	c->nr_left = 0;
 done:
 	c->time_ns = time_ns;
-	c->staged[nr].time_ns = STAGE_END_NS;
-	c->head = c->staged;
-	c->head_end = c->staged + nr;
+	staged[nr].time_ns = STAGE_END_NS;
+	c->head = staged;
+	c->head_end = staged + nr;
 	if (!nr)
 		leave_chunk(r, c, false);
 }
@@ -276,8 +277,10 @@ static enum base_status few_refill(
 	return status;
 }
 
-static enum base_status few_next(struct trace_reader *r, uint64_t last_ns,
-	struct trace_record *batch, size_t *ret_nr, struct base_err *err)
+/* Shows the records where they lie, at most TRACE_BATCH_MAX of them. Who comes next is found out
+ * before a record is shown: the processor does both at once. */
+static BASE_INLINE enum base_status few_next(struct trace_reader *r, uint64_t last_ns,
+	trace_visit_fn *visit, void *ctx, size_t *ret_nr, struct base_err *err)
 {
 	uint64_t *tree = r->few_tree, key = r->few_winner;
 	const uint64_t last_key =
@@ -289,18 +292,26 @@ static enum base_status few_next(struct trace_reader *r, uint64_t last_ns,
 	while (nr < TRACE_BATCH_MAX && key <= last_key) {
 		uint32_t leaf = (uint32_t)key & (FEW_LEAVES - 1);
 		struct trace_few_leaf *l = &r->few_leaf[leaf];
+		const struct trace_record *head = l->head;
+		struct trace_record last;
 		uint64_t next = l->next_key;
 		if (BASE_LIKELY(next < FEW_NOT_YET)) {
-			batch[nr++] = *l->head++;
-			l->next_key = few_key(l->head[1].time_ns, leaf);
+			l->head = head + 1;
+			l->next_key = few_key(head[2].time_ns, leaf);
 		} else {
-			if (l->head)
-				batch[nr++] = *l->head;
+			if (head) { /* its place is about to be another's */
+				last = *head;
+				head = &last;
+			}
 			status = few_refill(r, leaf, &next, err);
 			if (status != BASE_OK)
 				break;
 		}
 		key = few_replay(tree, nr_leaves, leaf, next);
+		if (BASE_LIKELY(head != NULL)) {
+			visit(ctx, head);
+			nr++;
+		}
 	}
 	r->few_winner = key;
 	*ret_nr = nr;
@@ -465,20 +476,37 @@ static enum base_status next_definitions(
 	return BASE_OK;
 }
 
+static uint64_t last_ns_of(const struct trace_reader *r)
+{
+	return r->options.to_ns ? r->options.to_ns - 1 : UINT64_MAX;
+}
+
+/* Of `nr` records and then `status`: an error will be met again at the next call. */
+static enum base_status batch_status(size_t nr, enum base_status status)
+{
+	if (nr)
+		return BASE_OK;
+	return status == BASE_OK ? BASE_END : status;
+}
+
+static inline void copy_record(void *to, const struct trace_record *r)
+{
+	struct trace_record **next = to;
+
+	*(*next)++ = *r;
+}
+
 enum base_status trace_merge_next(
 	struct trace_reader *r, struct trace_record *batch, size_t *ret_nr, struct base_err *err)
 {
-	const uint64_t last_ns = r->options.to_ns ? r->options.to_ns - 1 : UINT64_MAX;
 	enum base_status status = BASE_OK;
 
 	*ret_nr = 0;
 	if (r->few_leaves)
-		status = few_next(r, last_ns, batch, ret_nr, err);
+		status = few_next(r, last_ns_of(r), copy_record, &batch, ret_nr, err);
 	else if (r->nr_leaves)
-		status = many_next(r, last_ns, batch, ret_nr, err);
-	if (*ret_nr)
-		return BASE_OK; /* an error will be met again at the next call */
-	return status == BASE_OK ? BASE_END : status;
+		status = many_next(r, last_ns_of(r), batch, ret_nr, err);
+	return batch_status(*ret_nr, status);
 }
 
 enum base_status trace_reader_next(
@@ -498,6 +526,26 @@ enum base_status trace_reader_next(
 			status = trace_merge_next(r, r->batch, &ret->nr, err);
 	}
 	r->health_told = r->health;
+	return status;
+}
+
+enum base_status trace_reader_visit(struct trace_reader *r, trace_visit_fn *visit, void *ctx,
+	size_t *ret_nr, struct base_err *err)
+{
+	bool has_definitions = r->options.with_definitions && r->cursor[0].chunk != TRACE_NO_CHUNK;
+	enum base_status status;
+
+	if (r->few_leaves && !r->reads_ahead && !r->ahead && !has_definitions) {
+		status = few_next(r, last_ns_of(r), visit, ctx, ret_nr, err);
+		r->health_told = r->health;
+		return batch_status(*ret_nr, status);
+	}
+
+	struct trace_batch batch;
+	status = trace_reader_next(r, &batch, err);
+	for (size_t i = 0; i < batch.nr; i++)
+		visit(ctx, &batch.record[i]);
+	*ret_nr = batch.nr;
 	return status;
 }
 

@@ -79,6 +79,44 @@ static size_t compare(struct trace_reader *a, struct trace_reader *b, size_t nr_
 	return nr_batches;
 }
 
+struct visit { /* what a batch has, to which the visited records are compared */
+	struct trace_batch expected;
+	size_t nr;
+};
+
+static void visit(void *ctx, const struct trace_record *r)
+{
+	struct visit *v = ctx;
+
+	assert_true(v->nr < v->expected.nr);
+	assert_true(records_equal(r, &v->expected.record[v->nr++]));
+}
+
+/* Visiting is reading without a copy; every third batch is read, nevertheless. */
+static void check_visit(const uint8_t *bytes, size_t nr_bytes, uint64_t from_ns, uint64_t to_ns,
+	enum trace_ahead_choice ahead)
+{
+	struct trace_reader *a = open_as(bytes, nr_bytes, from_ns, to_ns, TRACE_AHEAD_NEVER),
+			    *b = open_as(bytes, nr_bytes, from_ns, to_ns, ahead);
+	enum base_status status = BASE_OK;
+
+	for (size_t nr_batches = 0; status == BASE_OK; nr_batches++) {
+		struct visit v = {.nr = 0};
+		size_t nr = 0;
+
+		if (nr_batches % 3 == 2 && compare(a, b, 1) == 0)
+			break;
+		status = trace_reader_next(a, &v.expected, NULL);
+		assert_int_equal(trace_reader_visit(b, visit, &v, &nr, NULL), status);
+		assert_int_equal(nr, v.expected.nr);
+		assert_int_equal(nr, v.nr);
+		assert_memory_equal(trace_reader_health(a), trace_reader_health(b),
+			sizeof(struct trace_health));
+	}
+	trace_reader_close(a);
+	trace_reader_close(b);
+}
+
 static void check(uint32_t nr_streams)
 {
 	size_t nr;
@@ -106,6 +144,11 @@ static void check(uint32_t nr_streams)
 		assert_true(compare(a, b, SIZE_MAX) > 2);
 		trace_reader_close(a);
 		trace_reader_close(b);
+	}
+	for (enum trace_ahead_choice ahead = TRACE_AHEAD_NEVER; ahead <= TRACE_AHEAD_ALWAYS;
+		ahead++) {
+		check_visit(bytes, nr, 0, 0, ahead);
+		check_visit(bytes, nr, last_ns / 7, last_ns * 6 / 7, ahead);
 	}
 	free(bytes);
 }
