@@ -216,7 +216,8 @@ uint64_t trace_reader_last_ns(const struct trace_reader *r);
 enum base_status trace_reader_next(
 	struct trace_reader *r, struct trace_batch *ret, struct base_err *err) BASE_MUST_CHECK;
 /* The next batch without a copy of it: `visit` is shown record after record, each until it returns,
- * *ret_nr of them. Status and health as with trace_reader_next(); the two may take turns. */
+ * *ret_nr of them; it must not use the reader. Status and health as with trace_reader_next(); the
+ * two may take turns. */
 typedef void trace_visit_fn(void *ctx, const struct trace_record *r);
 enum base_status trace_reader_visit(struct trace_reader *r, trace_visit_fn *visit, void *ctx,
 	size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
