@@ -4,6 +4,7 @@
  * constants in layout.h, so that neither can say something else than the code does. `gen-format-doc
  * md|schema`.
  */
+#include "trace/columns.h"
 #include "trace/layout.h"
 
 #include <stdio.h>
@@ -82,13 +83,15 @@ static void print_layout(void)
 	       "| 8 | u32 | records, at least 1; other content: 1 |\n"
 	       "| 12 | u32 | bit 0: %d raw, %d one zstd frame; the bits above: the content, 0 "
 	       "records, "
-	       "1 a memory stream (`src/memory/stream.h`), at most %d; a reader passes over "
+	       "1 a memory stream (`src/memory/stream.h`), 2 records in columns (since version "
+	       "2), at most %d; a reader passes over "
 	       "contents that "
 	       "it does not know |\n"
 	       "| 16 | u64 | first record's time in ns; stream 0: 0 |\n"
 	       "| 24 | u64 | last record's time in ns; stream 0: 0 |\n"
-	       "| 32 | u32 | bytes of the records, at most %d; stream 0: at most %d; other "
-	       "content: at most "
+	       "| 32 | u32 | bytes of the records, at most %d; stream 0: at most %d; in "
+	       "columns: at most %d; "
+	       "other content: at most "
 	       "%d |\n"
 	       "| 36 | u32 | bytes as stored: the same when raw, fewer when zstd |\n"
 	       "| 40 | u64 | hash of the stored bytes |\n"
@@ -97,8 +100,8 @@ static void print_layout(void)
 	       "\n",
 		(unsigned)TRACE_CHUNK_MAGIC, (int)TRACE_STREAM_MAX, (int)TRACE_CODEC_RAW,
 		(int)TRACE_CODEC_ZSTD, (int)TRACE_CONTENT_MAX, (int)TRACE_CHUNK_RAW_MAX,
-		(int)TRACE_DEFS_CHUNK_RAW_MAX, (int)TRACE_CONTENT_RAW_MAX,
-		(int)TRACE_CHUNK_HEADER_BYTES);
+		(int)TRACE_DEFS_CHUNK_RAW_MAX, (int)TRACE_COLUMNS_RAW_MAX,
+		(int)TRACE_CONTENT_RAW_MAX, (int)TRACE_CHUNK_HEADER_BYTES);
 	printf("### Records\n"
 	       "\n"
 	       "uvarint kind. Unless the kind is a definition (below %d): uvarint time since the "
@@ -112,6 +115,24 @@ static void print_layout(void)
 	       "canonical: there is one for each record.\n"
 	       "\n",
 		(int)TRACE_FIRST_DATA_KIND);
+	printf("### Records in columns\n"
+	       "\n"
+	       "The same records field by field, never of stream 0: like stands next to like, "
+	       "which compresses better.\n"
+	       "\n"
+	       "1. The head. uvarint number of kinds (1 to %d); then for each kind that there is, "
+	       "numbered from 0: "
+	       "uvarint kind, uvarint number of its records (at least 1), uvarint bytes of its "
+	       "column of times, "
+	       "uvarint bytes of the column of each of its fields, as the schema block has them.\n"
+	       "2. A byte for each record in their order: the number of its kind.\n"
+	       "3. The columns, in the order of the head: a value for each record of that kind, "
+	       "in their order, encoded as above; "
+	       "a time is since the record before in this chunk, of whatever kind.\n"
+	       "\n"
+	       "Nothing is between these or behind them.\n"
+	       "\n",
+		(int)TRACE_COLUMNS_KINDS_MAX);
 }
 
 static void print_rest_of_layout(void)

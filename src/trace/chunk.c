@@ -8,7 +8,10 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-enum { BUFFER_MIN_BYTES = 4 << 10 };
+enum {
+	BUFFER_MIN_BYTES = 4 << 10,
+	BUFFER_SLACK_BYTES = TRACE_PAD_BYTES + 128 /* what columns add to a full chunk */
+};
 
 enum base_status trace_source_read(
 	const struct trace_source *s, uint64_t offset, void *to, size_t nr, struct base_err *err)
@@ -50,9 +53,9 @@ static size_t size_class(size_t need)
 {
 	size_t size = BUFFER_MIN_BYTES;
 
-	while (size + TRACE_PAD_BYTES < need)
+	while (size + BUFFER_SLACK_BYTES < need)
 		size *= 2;
-	return size + TRACE_PAD_BYTES;
+	return size + BUFFER_SLACK_BYTES;
 }
 
 static enum base_status take_buffer(
@@ -164,7 +167,7 @@ enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struc
 		return status;
 	if (!trace_chunk_header_decode(head, ret_header) || !agrees(ret_header, e))
 		return damaged(r, e->offset, "its header", err);
-	if (ret_header->content != TRACE_CONTENT_RECORDS)
+	if (!trace_content_is_records(ret_header->content))
 		return BASE_OK; /* not for us: nothing is fetched */
 	return fetch_payload(r, chunk, ret, ret_header, err);
 }

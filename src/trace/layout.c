@@ -336,8 +336,9 @@ bool trace_chunk_header_decode(
 		.stored_bytes = trace_get_u32(in + 36),
 		.payload_hash = trace_get_u64(in + 40),
 	};
-	uint32_t raw_max = ret->content  ? (uint32_t)TRACE_CONTENT_RAW_MAX
-			   : ret->stream ? (uint32_t)TRACE_CHUNK_RAW_MAX
+	uint32_t raw_max = ret->content == TRACE_CONTENT_COLUMNS ? (uint32_t)TRACE_COLUMNS_RAW_MAX
+			   : ret->content                        ? (uint32_t)TRACE_CONTENT_RAW_MAX
+			   : ret->stream                         ? (uint32_t)TRACE_CHUNK_RAW_MAX
 					 : (uint32_t)TRACE_DEFS_CHUNK_RAW_MAX;
 	bool stored_fits = codec == TRACE_CODEC_RAW ? ret->stored_bytes == ret->raw_bytes
 						    : ret->stored_bytes < ret->raw_bytes;

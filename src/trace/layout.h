@@ -35,6 +35,7 @@ enum {
 	TRACE_KINDS_MAX = 4096,
 	TRACE_FIRST_DATA_KIND = 32, /* below: definitions, in stream 0, without time */
 	TRACE_COUNTERS_MAX = 4096,
+	TRACE_COLUMNS_RAW_MAX = TRACE_CHUNK_RAW_MAX + (16 << 10), /* with what columns add */
 };
 
 enum trace_codec { TRACE_CODEC_RAW, TRACE_CODEC_ZSTD, TRACE_CODEC_NR };
@@ -101,6 +102,10 @@ struct trace_chunk_header {
 	uint32_t raw_bytes, stored_bytes;
 	uint64_t payload_hash; /* XXH64 of the stored bytes */
 };
+static inline bool trace_content_is_records(uint32_t content)
+{
+	return content == TRACE_CONTENT_RECORDS || content == TRACE_CONTENT_COLUMNS;
+}
 void trace_chunk_header_encode(
 	uint8_t out[TRACE_CHUNK_HEADER_BYTES], const struct trace_chunk_header *h);
 /* false: not a chunk header, or one that no writer makes. */

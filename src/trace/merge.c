@@ -8,6 +8,7 @@
  * data. Many: a run of records is drained while its head stays below the best of the others, so
  * that a quiet crowd costs nothing.
  */
+#include "trace/columns.h"
 #include "trace/reader.h"
 
 enum { FIRST_LEAF = 1 }; /* leaf i is cursor[FIRST_LEAF + i]; cursor[0] has the definitions */
@@ -24,7 +25,10 @@ static void go_to_chunk(struct trace_reader *r, struct trace_cursor *c, uint32_t
 	if (r->nr_leaves > TRACE_FEW_LEAVES) { /* of thousands, most are between chunks */
 		base_free(c->staged);
 		c->staged = NULL;
+		trace_columns_free(c->columns);
+		c->columns = NULL;
 	}
+	c->in_columns = false;
 	c->p = c->end = NULL;
 	c->head = c->head_end = NULL;
 	c->chunk = chunk;
@@ -57,7 +61,7 @@ static enum base_status enter_chunk(
 			*err = why;
 		return status;
 	}
-	if (h.content != TRACE_CONTENT_RECORDS) { /* somebody else's */
+	if (!trace_content_is_records(h.content)) { /* somebody else's */
 		leave_chunk(r, c, false);
 		return BASE_OK;
 	}
@@ -66,6 +70,14 @@ static enum base_status enter_chunk(
 	c->time_ns = h.first_ns;
 	c->last_ns = h.last_ns;
 	c->nr_left = h.nr_records;
+	c->in_columns = h.content == TRACE_CONTENT_COLUMNS;
+	status = c->in_columns ? trace_columns_open(r, c, &h) : BASE_OK;
+	if (status == BASE_ERR_CORRUPT) {
+		leave_chunk(r, c, true);
+	} else if (status != BASE_OK) {
+		go_to_chunk(r, c, c->chunk);
+		return base_fail(err, status, "no memory to decode stream %u", c->stream);
+	}
 	return BASE_OK;
 }
 
@@ -101,7 +113,7 @@ static uint32_t stage_size(const struct trace_reader *r)
  * rather than record by record as the merge asks for them keeps the branch on the kind predictable:
  * a stream repeats itself, the mixture does not. Leaves the chunk when there is nothing left in it.
  */
-static void stage(struct trace_reader *r, struct trace_cursor *c)
+static uint32_t stage_rows(struct trace_reader *r, struct trace_cursor *c, bool *ret_damaged)
 {
 	const uint8_t *p = c->p, *const end = c->end;
 	const uint64_t last_ns = c->last_ns, from_ns = r->options.from_ns;
@@ -136,20 +148,31 @@ static void stage(struct trace_reader *r, struct trace_cursor *c)
 			goto damaged;
 		nr += time_ns >= from_ns;
 	}
-	if (!nr_left && (p != end || time_ns != last_ns))
-		goto damaged;
+	*ret_damaged = !nr_left && (p != end || time_ns != last_ns);
 	c->p = p;
 	c->nr_left = nr_left;
 	goto done;
 damaged:
-	/* What came before is good: the chunk ends here. */
-	trace_chunk_damaged(r, c->chunk);
-	c->nr_left = 0;
+	*ret_damaged = true;
 done:
 	c->time_ns = time_ns;
-	staged[nr].time_ns = STAGE_END_NS;
-	c->head = staged;
-	c->head_end = staged + nr;
+	return nr;
+}
+
+static void stage(struct trace_reader *r, struct trace_cursor *c)
+{
+	bool is_damaged;
+	uint32_t nr = c->in_columns ? trace_columns_stage(r, c, stage_size(r), &is_damaged)
+				    : stage_rows(r, c, &is_damaged);
+
+	if (is_damaged) {
+		/* What came before is good: the chunk ends here. */
+		trace_chunk_damaged(r, c->chunk);
+		c->nr_left = 0;
+	}
+	c->staged[nr].time_ns = STAGE_END_NS;
+	c->head = c->staged;
+	c->head_end = c->staged + nr;
 	if (!nr)
 		leave_chunk(r, c, false);
 }
@@ -184,8 +207,10 @@ static enum base_status enter_data_chunk(
 		return status;
 	/* The first record's time is the chunk's: its order among the streams was decided by that.
 	 */
-	const uint8_t *p = base_get_uvarint(c->p, c->end, &kind);
-	if (p)
+	const uint8_t *p = c->p; /* of columns this was looked at */
+	if (!c->in_columns)
+		p = base_get_uvarint(p, c->end, &kind);
+	if (p && !c->in_columns)
 		p = base_get_uvarint(p, c->end, &delta_ns);
 	if (!p || delta_ns)
 		leave_chunk(r, c, true);
@@ -582,6 +607,7 @@ void trace_merge_fini(struct trace_reader *r)
 	for (uint32_t i = 0; i < r->nr_cursors; i++) {
 		base_free(r->cursor[i].buffer.bytes);
 		base_free(r->cursor[i].staged);
+		trace_columns_free(r->cursor[i].columns);
 	}
 	base_free(r->tree);
 	base_free(r->batch);

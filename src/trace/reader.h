@@ -13,6 +13,7 @@
 
 struct ZSTD_DCtx_s;
 struct trace_ahead;
+struct trace_columns;
 
 enum {
 	TRACE_NO_CHUNK = UINT32_MAX, /* end of a list of chunks */
@@ -59,6 +60,8 @@ struct trace_cursor {
 	uint32_t stream;
 	uint32_t first_chunk, chunk; /* TRACE_NO_CHUNK: at the end */
 	struct trace_buffer buffer;
+	bool in_columns; /* the chunk at p: then p is at its next record's kind, and in here is */
+	struct trace_columns *columns; /* the rest; made when first needed */
 };
 
 /* A node of the loser tree: the loser of a match. Order: (time_ns, cursor); `cursor` of a finished

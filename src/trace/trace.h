@@ -88,12 +88,16 @@ struct trace_health {
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-enum { TRACE_VERSION = 1, TRACE_CHUNK_RAW_MAX = 256 * 1024, TRACE_CONTENT_RAW_MAX = 1 << 20 };
+enum { TRACE_VERSION = 2, TRACE_CHUNK_RAW_MAX = 256 * 1024, TRACE_CONTENT_RAW_MAX = 1 << 20 };
 enum { TRACE_FORM_BYTES = 16 };
 
 /* What a chunk holds. Chunks of records are this layer's own; others are bytes in a stream of their
  * own, which those who read records pass over. Append only: the numbers are in files. */
-enum trace_content { TRACE_CONTENT_RECORDS, TRACE_CONTENT_MEMORY /* memory/stream.h */ };
+enum trace_content {
+	TRACE_CONTENT_RECORDS,
+	TRACE_CONTENT_MEMORY,  /* memory/stream.h */
+	TRACE_CONTENT_COLUMNS, /* records, field by field (trace/columns.h); since version 2 */
+};
 
 struct trace_info {                        /* the header; texts are borrowed */
 	size_t size;                       /* sizeof(struct trace_info) of the caller */

@@ -8,6 +8,7 @@
  * at one time.
  */
 #include "trace/codec.h"
+#include "trace/columns.h"
 #include "trace/layout.h"
 
 #include <errno.h>
@@ -20,6 +21,9 @@ enum {
 	BUFFER_FIRST_BYTES = 4 << 10,
 	WRITER_BUFFERS_MAX = 64 << 20,
 	ZSTD_LEVEL = 1, /* of everything but records */
+	/* A column of as many bytes is compressed apart from the others: its bytes are of its own
+	   frequencies. Fewer are not worth a block's head and table. */
+	BLOCK_BYTES = 1 << 10,
 };
 
 /* Of records: level 1 with a table of hashes that stays in the processor's first cache, and no
@@ -55,8 +59,9 @@ struct trace_writer {
 	size_t index_capacity, nr_index;
 
 	ZSTD_CCtx *zstd;
-	bool plain;   /* not compressed */
-	uint8_t *out; /* a chunk header and a compressed payload */
+	struct trace_splitter *splitter; /* made when first needed */
+	bool plain;                      /* not compressed */
+	uint8_t *out;                    /* a chunk header and a compressed payload */
 	size_t out_capacity;
 	char *path;
 	size_t path_bytes;
@@ -111,6 +116,53 @@ static enum base_status no_memory(struct trace_writer *w, struct base_err *err)
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
+/* One frame of all parts, large ones in blocks of their own; 0: no room. */
+static size_t compress_parts(struct trace_writer *w, const struct trace_column_part *part,
+	size_t nr_parts, size_t nr_bytes, ZSTD_outBuffer out)
+{
+	(void)ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
+	(void)ZSTD_CCtx_setPledgedSrcSize(w->zstd, nr_bytes);
+	for (size_t i = 0; i < nr_parts; i++) {
+		ZSTD_inBuffer in = {part[i].bytes, part[i].nr, 0};
+		bool is_last = i + 1 == nr_parts;
+		ZSTD_EndDirective then =
+			is_last ? ZSTD_e_end
+			: part[i].nr >= BLOCK_BYTES || part[i + 1].nr >= BLOCK_BYTES
+				? ZSTD_e_flush
+				: ZSTD_e_continue;
+		size_t left = ZSTD_compressStream2(w->zstd, &out, &in, then);
+		if (ZSTD_isError(left) || in.pos != in.size || (left && then != ZSTD_e_continue))
+			return 0;
+	}
+	return out.pos;
+}
+
+/* Records in columns behind the header of w->out; false: better as they are. */
+static bool store_columns(
+	struct trace_writer *w, const struct stream_buf *b, struct trace_chunk_header *ret)
+{
+	const struct trace_column_part *part;
+	size_t nr_parts = 0, nr_bytes = 0;
+
+	if (!w->splitter)
+		w->splitter = trace_splitter_new();
+	if (w->splitter)
+		nr_parts = trace_columns_split(w->splitter, b->bytes, b->used, &part);
+	for (size_t i = 0; i < nr_parts; i++)
+		nr_bytes += part[i].nr;
+	size_t n = !nr_parts ? 0
+			     : compress_parts(w, part, nr_parts, nr_bytes,
+				       (ZSTD_outBuffer){w->out + TRACE_CHUNK_HEADER_BYTES,
+					       w->out_capacity - TRACE_CHUNK_HEADER_BYTES, 0});
+	if (!n || n >= b->used)
+		return false;
+	ret->content = TRACE_CONTENT_COLUMNS;
+	ret->codec = TRACE_CODEC_ZSTD;
+	ret->raw_bytes = (uint32_t)nr_bytes;
+	ret->stored_bytes = (uint32_t)n;
+	return true;
+}
+
 /* The payload into w->out behind the header; returns its size and codec. */
 static size_t store_payload(struct trace_writer *w, const struct stream_buf *b,
 	enum trace_content content, enum trace_codec *ret_codec)
@@ -152,7 +204,9 @@ static enum base_status flush_content(
 		.last_ns = b->state.last_ns,
 		.raw_bytes = b->used,
 	};
-	h.stored_bytes = (uint32_t)store_payload(w, b, content, &h.codec);
+	if (w->plain || !stream || content != TRACE_CONTENT_RECORDS ||
+		b->used < TRACE_COLUMNS_MIN_BYTES || !store_columns(w, b, &h))
+		h.stored_bytes = (uint32_t)store_payload(w, b, content, &h.codec);
 	h.payload_hash = XXH64(w->out + TRACE_CHUNK_HEADER_BYTES, h.stored_bytes, 0);
 	trace_chunk_header_encode(w->out, &h);
 	uint64_t offset = w->file_bytes;
@@ -402,8 +456,8 @@ enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_con
 
 	if (BASE_UNLIKELY(w->status != BASE_OK))
 		return stuck(w, err);
-	if (!content || !stream || !size_bytes || size_bytes > TRACE_CONTENT_RAW_MAX ||
-		first_ns > last_ns)
+	if (trace_content_is_records(content) || !stream || !size_bytes ||
+		size_bytes > TRACE_CONTENT_RAW_MAX || first_ns > last_ns)
 		return base_fail(err, BASE_ERR_USAGE, "%s: a chunk of content %u, %zu bytes",
 			w->path, content, size_bytes);
 	if (stream >= w->nr_streams) {
@@ -464,6 +518,7 @@ static void free_writer(struct trace_writer *w)
 	base_free(w->out);
 	base_free(w->path);
 	ZSTD_freeCCtx(w->zstd);
+	trace_splitter_free(w->splitter);
 	base_free(w);
 }
 

@@ -137,6 +137,32 @@ static void make_long(const char *dir)
 	ok(trace_writer_close(w, &error));
 }
 
+/* Large enough for columns: threads that nest locks and wait for some, and a stream of little. */
+static void make_columns(const char *dir)
+{
+	struct trace_writer *w = begin(dir, "columns");
+	uint64_t seed = 9, now_ns[4] = {0};
+
+	PUT(w, 0, 0, object, .object = 1, .type = TRACE_OBJECT_mutex, .address = 0x1000);
+	PUT(w, 0, 0, object, .object = 200, .type = TRACE_OBJECT_mutex, .address = 0x2000);
+	for (uint32_t i = 0; i < 600; i++) {
+		uint32_t stream = 1 + i % 2, object = random_below(&seed, 2) ? 1 : 200;
+		uint64_t *now = &now_ns[stream];
+		PUT(w, stream, *now += random_below(&seed, 300), lock_acquire, .object = 2,
+			.site = 7);
+		if (i % 9 == 0)
+			PUT(w, stream, *now += 5, lock_wait, .object = object, .site = 300,
+				.stack = i);
+		PUT(w, stream, *now += random_wide(&seed) >> 44, lock_acquire, .object = object,
+			.site = 300);
+		PUT(w, stream, *now += 12, lock_release, .object = object, .site = 301);
+		PUT(w, stream, *now += 7, lock_release, .object = 2, .site = 8);
+	}
+	PUT(w, 3, 10, lock_acquire, .object = 1, .site = 7);
+	PUT(w, 3, 17, process_end, .status = -1);
+	ok(trace_writer_close(w, &error));
+}
+
 static void save(const char *dir, const char *name, const uint8_t *bytes, size_t nr)
 {
 	char path[4096];
@@ -197,6 +223,7 @@ int main(int argc, char **argv)
 	make_lock(argv[1]);
 	make_kinds(argv[1]);
 	make_long(argv[1]);
+	make_columns(argv[1]);
 	make_damaged(argv[1]);
 	return 0;
 }

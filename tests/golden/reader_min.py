@@ -11,7 +11,8 @@ import sys
 
 ID, U64, S64, TEXT = range(4)
 M64 = (1 << 64) - 1
-VERSION = 1
+VERSION = 2
+RECORDS, COLUMNS = 0, 2  # contents of chunks
 
 
 class Refused(Exception):
@@ -164,26 +165,62 @@ def chunk_offsets(data, start):
     return offsets
 
 
+class Rows:
+    """Records one behind the other: all fields come out of one span."""
+
+    def __init__(self, s):
+        self.s = s
+
+    def next(self):
+        return self.s.uvarint(), [self.s] * 65  # at most 64 fields
+
+    def left(self):
+        return len(self.s.data) - self.s.at
+
+
+class Columns:
+    """Each field of a kind has a span of its own."""
+
+    def __init__(self, s, schema, nr_records):
+        heads = []
+        for _ in range(s.uvarint()):
+            kind, nr = s.uvarint(), s.uvarint()
+            heads.append((kind, nr, [s.uvarint() for _ in range(1 + len(schema[kind][1]))]))
+        self.numbers = Span(s.take(nr_records))
+        self.kinds = [(kind, [Span(s.take(size)) for size in sizes]) for kind, _, sizes in heads]
+        if s.at != len(s.data) or [self.numbers.data.count(i) for i in range(len(heads))] != [nr for _, nr, _ in heads]:
+            raise Damaged("the columns' head")
+
+    def next(self):
+        return self.kinds[self.numbers.u(1)]
+
+    def left(self):
+        return sum(len(s.data) - s.at for _, spans in self.kinds for s in spans)
+
+
 def chunk_records(data, at, schema):
     header = chunk_header(data, at)
     if not header:
         raise Damaged("chunk header")
     stream, nr_records, codec, time_ns, last_ns, raw_bytes, stored_bytes, payload_hash, end = header
+    if codec >> 1 not in (RECORDS, COLUMNS):
+        return []  # somebody else's
     stored = data[at + 56:end]
     if xxh64(stored) != payload_hash:
         raise Damaged("chunk payload")
-    s = Span(decompress(stored, raw_bytes) if codec else stored)
+    s = Span(decompress(stored, raw_bytes) if codec & 1 else stored)
+    source = Rows(s) if codec >> 1 == RECORDS else Columns(s, schema, nr_records)
     records = []
-    for i in range(nr_records):
-        kind = s.uvarint()
+    for _ in range(nr_records):
+        kind, spans = source.next()
         if (kind < 32) != (stream == 0):
             raise Damaged("a kind in the wrong stream")
         name, fields = schema[kind]
         record = {"kind": name}
         if stream:
-            time_ns += s.uvarint()
+            time_ns += spans[0].uvarint()
             record.update(time_ns=time_ns, stream=stream)
-        for field, field_type in fields:
+        for (field, field_type), s in zip(fields, spans[1:]):
             v = s.uvarint()
             if field_type == TEXT:
                 v = s.take(v).decode("utf-8", "surrogateescape")
@@ -191,7 +228,7 @@ def chunk_records(data, at, schema):
                 v = (v >> 1) ^ -(v & 1)
             record[field] = v
         records.append((time_ns if stream else 0, stream, record))
-    if s.at != len(s.data) or time_ns != last_ns:
+    if source.left() or time_ns != last_ns:
         raise Damaged("the chunk's end")
     return records
 

@@ -691,7 +691,7 @@ static void newer_version_is_refused(void **state)
 	assert_int_equal(trace_reader_open_memory(bytes, nr, NULL, &r, &err), BASE_ERR_VERSION);
 	assert_null(r);
 	assert_non_null(strstr(err.cause[0], "version 7"));
-	assert_non_null(strstr(err.cause[0], "version 1"));
+	assert_non_null(strstr(err.cause[0], "version 2"));
 	free(bytes);
 }
 
