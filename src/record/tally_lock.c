@@ -125,7 +125,8 @@ PRELOAD_INLINE uint64_t without_stamps(uint64_t ticks)
 PRELOAD_INLINE void add_each(struct tally_tag *t, uint64_t ended_after, uint64_t now_tsc)
 {
 	struct tally_held *held = tally_held_of(t);
-	uint64_t ns = tally_ns(ended_after), ticks = without_stamps(ended_after);
+	uint64_t ticks = without_stamps(ended_after);
+	struct tally_table *table = preload_self.tally;
 	if (PRELOAD_RARE(ticks > UINT32_MAX || held->nr == UINT32_MAX)) {
 		add_hold(tally_entry_of(t), 1, ended_after);
 	} else {
@@ -133,11 +134,12 @@ PRELOAD_INLINE void add_each(struct tally_tag *t, uint64_t ended_after, uint64_t
 		TALLY_INC32(held->nr);
 		if (ticks > held->max_ticks)
 			held->max_ticks = (uint32_t)ticks;
-		if (preload_self.tally)
-			TALLY_INC(preload_self.tally->hold_bin[tally_bin(ns)]);
+		if (table) /* (a tick is less than a nanosecond: no overflow) */
+			TALLY_INC(table->hold_bin[tally_bin(
+				ticks * preload_fresh.head->ns_per_tick_32 >> 32)]);
 	}
-	if (!preload_self.nr_timed && preload_self.tally)
-		TALLY_ADD(preload_self.tally->held_ticks, without_stamps(now_tsc - held_since_tsc));
+	if (!preload_self.nr_timed && table)
+		TALLY_ADD(table->held_ticks, without_stamps(now_tsc - held_since_tsc));
 }
 
 /* It is the turn of a hold. */
@@ -171,6 +173,13 @@ static struct timed *find_timed(uintptr_t lock)
 	return NULL;
 }
 
+static PRELOAD_COLD void forget_holes(uint32_t nr)
+{
+	while (nr && timed_at(nr - 1)->lock == HOLE)
+		nr--;
+	preload_self.nr_timed = nr;
+}
+
 PRELOAD_INLINE void end_hold(uintptr_t lock, uint64_t now_tsc)
 {
 	if (PRELOAD_RARE(!preload_fresh.head)) { /* a fork's child: the tables are the parent's */
@@ -183,9 +192,10 @@ PRELOAD_INLINE void end_hold(uintptr_t lock, uint64_t now_tsc)
 		return;
 	struct timed was = *t;
 	forget_one(t);
-	while (nr && timed_at(nr - 1)->lock == HOLE)
-		nr--;
-	preload_self.nr_timed = nr;
+	if (PRELOAD_LIKELY(t == timed_at(nr - 1)))
+		preload_self.nr_timed = --nr;
+	if (PRELOAD_RARE(nr && timed_at(nr - 1)->lock == HOLE))
+		forget_holes(nr);
 	if (preload_self.tally_mask == TALLY_ALL)
 		add_each(was.at, now_tsc - was.since_tsc, now_tsc);
 	else
