@@ -2,6 +2,7 @@
 /* cmd_record.c - `longpole record`, and `longpole PROG ARGS`. */
 #include "cmd/record.h"
 #include "cmd/streams.h"
+#include "record/qemu.h"
 
 #include "config.h"
 
@@ -36,10 +37,11 @@ enum { FIXED_WORDS = 8 };
 		{"level", 0, "N", "1 2 3",                                                         \
 			"1: calls; 2: also the memory accesses, 3: also the instructions of "      \
 			"programs that "                                                           \
-			"`longpole cc` built, or of any with --recorder=valgrind (default 1)"},    \
-		{"recorder", 0, "NAME", "rewritten valgrind",                                      \
+			"`longpole cc` built, or of others with --recorder (default 1)"},           \
+		{"recorder", 0, "NAME", CMD_RECORDERS,                                             \
 			"of level 2 and 3. rewritten (default): what `longpole cc` built; "        \
-			"valgrind: any program with its libraries, one thread at a time"},         \
+			"valgrind: any program with its libraries, one thread at a time; qemu: "   \
+			"64-bit ARM and RISC-V programs (default of these)"},                      \
 	{                                                                                          \
 		"wait-all", 0, NULL, NULL,                                                         \
 			"go on until all recorded processes have ended, not only the first"        \
@@ -126,6 +128,17 @@ enum record_locks cmd_record_locks(const char *mode)
 	return RECORD_LOCKS_stamps;
 }
 
+enum record_emulator cmd_record_emulator(const char *recorder, const char *program)
+{
+	static const char *const name[] = {[RECORD_EMULATOR_NONE] = "rewritten",
+		[RECORD_EMULATOR_VALGRIND] = "valgrind",
+		[RECORD_EMULATOR_QEMU] = "qemu"};
+	for (size_t i = 0; recorder && i < BASE_COUNT(name); i++)
+		if (!strcmp(recorder, name[i]))
+			return (enum record_emulator)i;
+	return record_qemu_knows(program) ? RECORD_EMULATOR_QEMU : RECORD_EMULATOR_NONE;
+}
+
 /* Counting is for those who want to pay little: the kernel's events would be most of its cost. */
 void cmd_record_mode(struct record_options *o, enum record_locks locks)
 {
@@ -161,12 +174,13 @@ static bool options(struct cmd *c, struct record_options *o)
 		return false;
 	o->level = (unsigned)level;
 	const char *recorder = cmd_value(c, "recorder");
-	o->valgrind = recorder && !strcmp(recorder, "valgrind");
-	if (o->valgrind && level < 2) {
-		cmd_usage(c, "--recorder=valgrind goes with --level 2 or 3");
+	if (recorder && strcmp(recorder, "rewritten") != 0 && level < 2) {
+		cmd_usage(c, "--recorder=%s goes with --level 2 or 3", recorder);
 		return false;
 	}
-	if (o->valgrind) { /* these would be of Valgrind, not of the program */
+	if (level >= 2)
+		o->emulator = cmd_record_emulator(recorder, c->nr_operands ? c->operand[0] : "");
+	if (o->emulator) { /* these would be of the emulator, not of the program */
 		o->sample_hz = 0;
 		o->switches = false;
 	}

@@ -11,6 +11,11 @@ enum record_locks cmd_record_locks(const char *mode);
 /* That mode, and the kernel's events only where it needs them. */
 void cmd_record_mode(struct record_options *o, enum record_locks locks);
 
+/* What records memory accesses. */
+#define CMD_RECORDERS "rewritten valgrind qemu"
+/* The one of that name; NULL: what `program` needs. */
+enum record_emulator cmd_record_emulator(const char *recorder, const char *program);
+
 /* The operand is a trace to open, or "--" and a program to record first (CMD_OR_PROGRAM). */
 struct cmd_recorded {
 	bool has_trace; /* *ret is open: cmd_close() it */

@@ -231,8 +231,8 @@ void cmd_streams_source_caveats(const struct cmd_streams *s, struct base_str *ou
 
 void cmd_streams_again(struct base_str *out, const struct cmd_streams *s)
 {
-	if (s->valgrind)
-		base_str_add(out, "--recorder=valgrind ");
+	if (s->recorder)
+		base_str_addf(out, "--recorder=%s ", s->recorder);
 	base_str_add(out, s->is_program ? "--" : s->nr_words ? "" : "--trace-list ");
 	if (!s->nr_words)
 		report_shell_word(out, s->name);

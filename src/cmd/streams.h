@@ -3,7 +3,7 @@
 #ifndef LONGPOLE_CMD_STREAMS_H
 #define LONGPOLE_CMD_STREAMS_H
 
-#include "cmd/cmd.h"
+#include "cmd/record.h"
 #include "memory/live.h"
 #include "memory/order.h"
 
@@ -42,7 +42,7 @@
 		{"ipc", 0, "N", NULL, "instructions per cycle, for times (default 2)"},            \
 		{"mhz", 0, "N", NULL, "processor clock, for times (default 120)"},                 \
 		{"level", 0, "N", "2 3", "with -- PROG: as longpole record (default 3)"},          \
-		{"recorder", 0, "NAME", "rewritten valgrind",                                      \
+		{"recorder", 0, "NAME", CMD_RECORDERS,                                             \
 			"with -- PROG: as longpole record (default rewritten)"},                   \
 		{"threads", 0, "N", NULL,                                                          \
 			"with -- PROG: how many threads it may have (default 64; of cdat: as "     \
@@ -57,7 +57,9 @@ struct cmd_streams {
 	const char *name; /* what the answer calls it */
 	uint64_t nr_steps;
 	/* "-- PROG": recorded and analysed at the same time (streams_live.c) */
-	bool is_program, valgrind;
+	bool is_program;
+	const char *recorder; /* as given; NULL: not */
+	enum record_emulator emulator;
 	char *const *word; /* of the command line: the program and its arguments, or the traces */
 	size_t nr_words;
 	struct memory_live *live; /* is the source, too */

@@ -104,7 +104,7 @@ static int record(struct cmd *c, struct run *r)
 	o.argv = c->operand + 1;
 	o.tool = "longpole " LONGPOLE_VERSION;
 	o.level = s->level;
-	o.valgrind = s->valgrind;
+	o.emulator = s->emulator;
 	o.sample_hz = 0;
 	o.switches = false;
 	o.memory_taker = &taker;
@@ -162,7 +162,6 @@ bool cmd_streams_are_live(const struct cmd *c)
 
 int cmd_streams_open_live(struct cmd *c, uint32_t max_threads, struct cmd_streams *ret)
 {
-	const char *recorder = cmd_value(c, "recorder");
 	uint64_t level = 3, threads = max_threads;
 	if (c->nr_operands < 2)
 		return cmd_usage(c, "no program after --");
@@ -171,14 +170,16 @@ int cmd_streams_open_live(struct cmd *c, uint32_t max_threads, struct cmd_stream
 	if (!threads || threads > MEMORY_THREADS_MAX)
 		return cmd_usage(c, "--threads: 1 to %d", (int)MEMORY_THREADS_MAX);
 	ret->level = (unsigned)level;
-	ret->valgrind = recorder && !strcmp(recorder, "valgrind");
+	ret->recorder = cmd_value(c, "recorder");
+	ret->emulator = cmd_record_emulator(ret->recorder, c->operand[1]);
 	ret->name = c->operand[1];
 	ret->word = c->operand + 1;
 	ret->nr_words = c->nr_operands - 1;
 	ret->program_exit = RECORD_EXIT_OURS;
 	c->answer_on_stderr = true; /* standard output is the program's */
 	enum base_status s =
-		memory_live_new((uint32_t)threads, ret->level, ret->valgrind, &ret->live, &c->err);
+		memory_live_new((uint32_t)threads, ret->level,
+		ret->emulator == RECORD_EMULATOR_VALGRIND, &ret->live, &c->err);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	ret->source = memory_live_source(ret->live);

@@ -287,6 +287,8 @@ static enum base_status take_stream(struct memory_live *l, struct chunk *c,
 		l->source.info.unseen = memory_stream_unseen(h->flags);
 		l->source.info.flags &= ~(unsigned)MEMORY_SOURCE_REGISTERS;
 	}
+	if (h->flags & MEMORY_CHUNK_EMULATED)
+		l->source.info.unseen = memory_stream_unseen(h->flags);
 	t->waits = h->flags & MEMORY_CHUNK_WAITS;
 	t->quiet = false;
 	fifo_add(&t->chunks, c);

@@ -184,6 +184,7 @@ enum memory_chunk_flag {
 				    Only while somebody reads along (memory_ring_head.live) */
 	MEMORY_CHUNK_INTERFACE = 4, /* the compiler's own calls said what is accessed (record/
 				       target_tsan.c): not all of it, and not in which register */
+	MEMORY_CHUNK_EMULATED = 8,  /* a program for another processor, under QEMU (qemu/) */
 };
 
 /* A table chunk goes on: struct memory_table_head, then bytes of the section. Sections larger than

@@ -16,6 +16,10 @@ const char *memory_stream_unseen(unsigned flags)
 		       "accesses that the compiler took for private to a thread (locals whose "
 		       "address stays in their function, spilled registers), for constant, or "
 		       "for covered by another one; code that `longpole cc` did not build";
+	if (flags & MEMORY_CHUNK_EMULATED)
+		return "what the kernel does but for the memory that reading and writing calls "
+		       "access; which blocks malloc gave; the processor's own times: QEMU ran the "
+		       "program";
 	return flags & MEMORY_CHUNK_SERIAL
 		       ? "what the kernel does but for the memory that system calls read and "
 			 "write; "

@@ -12,6 +12,7 @@
 #include "record/session_cost.h"
 #include "record/session_launch.h"
 #include "record/session_memory.h"
+#include "record/qemu.h"
 #include "record/valgrind.h"
 #include "record/session_names.h"
 #include "record/room.h"
@@ -69,6 +70,7 @@ struct session {
 	struct record_ring ring;
 	struct record_memory memory;
 	struct record_valgrind valgrind;
+	struct record_qemu qemu;
 	bool memory_busy;
 	struct record_converter converter;
 	struct trace_writer *writer;
@@ -257,21 +259,35 @@ static enum base_status find_libraries(
 	return status;
 }
 
+/* (Nothing is loaded into it.) */
+static enum base_status start_emulator(struct session *s, const char *path, char *const *argv)
+{
+	const char *lib = s->valgrind.argv ? s->valgrind.dir : NULL;
+	return record_child_start(&s->child, path, argv,
+		&(struct record_child_environment){.valgrind_lib = lib}, &s->before, s->err);
+}
+
 static enum base_status start_program(struct session *s, const char *program, const char *preload)
 {
 	const struct record_options *o = s->opts;
-	if (!o->valgrind)
-		return record_child_start(&s->child, program, o->argv,
-			&(struct record_child_environment){
-				.preload = preload, .ring = s->ring.path, .memory = s->memory.path},
-			&s->before, s->err);
-	enum base_status status =
-		record_valgrind_ready(&s->valgrind, s->memory.path, o->argv, s->err);
-	if (status != BASE_OK)
-		return status;
-	return record_child_start(&s->child, s->valgrind.program, s->valgrind.argv,
-		&(struct record_child_environment){.valgrind_lib = s->valgrind.dir}, &s->before,
-		s->err);
+	enum base_status status;
+	switch (o->emulator) {
+	case RECORD_EMULATOR_NONE:
+		break;
+	case RECORD_EMULATOR_VALGRIND:
+		status = record_valgrind_ready(&s->valgrind, s->memory.path, o->argv, s->err);
+		return status != BASE_OK
+			       ? status
+			       : start_emulator(s, s->valgrind.program, s->valgrind.argv);
+	case RECORD_EMULATOR_QEMU:
+		status = record_qemu_ready(&s->qemu, s->memory.path, program, o->argv, s->err);
+		return status != BASE_OK ? status
+					 : start_emulator(s, s->qemu.emulator, s->qemu.argv);
+	}
+	return record_child_start(&s->child, program, o->argv,
+		&(struct record_child_environment){
+			.preload = preload, .ring = s->ring.path, .memory = s->memory.path},
+		&s->before, s->err);
 }
 
 static enum base_status set_up_program(
@@ -280,7 +296,7 @@ static enum base_status set_up_program(
 	const struct record_options *o = s->opts;
 	enum base_status status;
 	unsigned level = o->level;
-	if (!o->valgrind && level >= 2)
+	if (!o->emulator && level >= 2)
 		status = record_find_rewritten(
 			o->argv[0], &level, program, &s->result->exit_code, s->err);
 	else
@@ -292,7 +308,7 @@ static enum base_status set_up_program(
 			program);
 	if (status == BASE_OK && o->level >= 2)
 		status = record_memory_create(
-			&s->memory, level, o->valgrind, o->memory_taker, s->err);
+			&s->memory, level, o->emulator != RECORD_EMULATOR_NONE, o->memory_taker, s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
@@ -349,7 +365,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 		return status;
 	status = open_kernel(s);
 	/* The kernel shows what no library can be loaded into, too. */
-	if (status == BASE_OK && s->has_program && !o->valgrind && o->level < 2 && !s->kernel.open)
+	if (status == BASE_OK && s->has_program && !o->emulator && o->level < 2 && !s->kernel.open)
 		status = record_check_program(program, false, s->err);
 	if (status != BASE_OK)
 		return status;
@@ -787,7 +803,7 @@ static void count_all(struct session *s)
 	if (record_clock_much_stolen(s->stolen_ns, res->elapsed_ns))
 		count(s, TRACE_DIAG_stolen_ms, s->stolen_ns / 1000000);
 	count_kernel(s);
-	if (!s->opts->valgrind)
+	if (!s->opts->emulator)
 		count(s,
 			s->kernel.open ? TRACE_DIAG_images_from_outside
 				       : TRACE_DIAG_unattached_images,
@@ -892,6 +908,7 @@ static void tear_down(struct session *s)
 		record_ring_destroy(&s->ring);
 	record_memory_destroy(&s->memory);
 	record_valgrind_done(&s->valgrind);
+	record_qemu_done(&s->qemu);
 	if (s->load_fd >= 0)
 		close(s->load_fd);
 	if (s->signal_fd >= 0) {

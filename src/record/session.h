@@ -58,6 +58,13 @@ struct record_listener {
 
 struct record_memory_taker; /* session_memory.h */
 
+/* What runs a program that does not record its memory accesses itself. */
+enum record_emulator {
+	RECORD_EMULATOR_NONE,     /* `longpole cc` built it */
+	RECORD_EMULATOR_VALGRIND, /* any program, one thread at a time */
+	RECORD_EMULATOR_QEMU,     /* a program for another processor: record_qemu_knows() */
+};
+
 struct record_options {
 	size_t size; /* sizeof(struct record_options) of the caller */
 	const char *output_path;
@@ -75,7 +82,7 @@ struct record_options {
 	bool kernel_time;   /* with calls: time inside of system calls, where BPF may count it */
 	bool measure_floor; /* of locks: into the trace */
 	unsigned level;     /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
-	bool valgrind;      /* level 2, 3: of any program, run under Valgrind's tool */
+	enum record_emulator emulator; /* level 2, 3: what runs the program */
 	bool plain;         /* the trace is not compressed */
 	bool wait_all;      /* until all recorded processes have ended, not only the first */
 	enum record_level system;     /* what is recorded of all other threads and of the kernel */

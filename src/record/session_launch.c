@@ -32,7 +32,7 @@ enum base_status record_find_preload(
 	const char *name, char ret_path[PATH_MAX], struct base_err *err)
 {
 	static const char *const beside[] = {"", "../record/", "../../src/record/",
-		"../src/record/", "../../record/", "../lib/longpole/"};
+		"../src/record/", "../../record/", "../../qemu/", "../lib/longpole/"};
 	const char *wanted = getenv("LONGPOLE_PRELOAD");
 	char exe[PATH_MAX];
 	if (wanted && *wanted && !strcmp(name, RECORD_LIBRARY_PRELOAD)) {
@@ -172,7 +172,9 @@ enum base_status record_check_program(const char *path, bool rewritten, struct b
 			path, LONGPOLE_LIBDIR, LONGPOLE_LIBDIR);
 	if (kind == ELF_other_machine)
 		return base_fail(err, BASE_ERR_ENV,
-			"%s cannot be recorded: it is not a 64-bit x86 program", path);
+			"%s cannot be recorded: it is not a 64-bit x86 program (the memory "
+			"accesses of 64-bit ARM and RISC-V programs are, by QEMU: --level 3)",
+			path);
 	if (rights)
 		return base_fail(err, BASE_ERR_ENV,
 			"%s cannot be recorded: it is setuid or has capabilities; run longpole as "
@@ -257,13 +259,13 @@ enum base_status record_find_rewritten(const char *name, unsigned *level, char r
 /* ---- start
  * -------------------------------------------------------------------------------------------- */
 
-static char **valgrinds_environment(
+static char **emulators_environment(
 	const struct record_child_environment *e, size_t nr, struct base_str text[4])
 {
 	static const char lib[] = "VALGRIND_LIB=";
 	size_t to = 0;
 	char **env = base_alloc((nr + 2) * sizeof *env);
-	base_str_addf(&text[0], "%s%s", lib, e->valgrind_lib);
+	base_str_addf(&text[0], "%s%s", lib, e->valgrind_lib ? e->valgrind_lib : "");
 	if (!env || text[0].failed) {
 		base_free(env);
 		return NULL;
@@ -271,7 +273,8 @@ static char **valgrinds_environment(
 	for (size_t i = 0; i < nr; i++)
 		if (strncmp(environ[i], lib, sizeof lib - 1) != 0)
 			env[to++] = environ[i];
-	env[to++] = text[0].buf;
+	if (e->valgrind_lib)
+		env[to++] = text[0].buf;
 	return env;
 }
 
@@ -286,7 +289,7 @@ static char **make_environment(const struct record_child_environment *e, struct 
 	while (environ && environ[nr])
 		nr++;
 	if (!e->preload)
-		return valgrinds_environment(e, nr, text);
+		return emulators_environment(e, nr, text);
 	char **env = base_alloc((nr + 5) * sizeof *env);
 	base_str_addf(&text[0], "%s%s%s%s", preload, e->preload, before && *before ? ":" : "",
 		before ? before : "");

@@ -15,6 +15,7 @@
 #define RECORD_LIBRARY_TALLY   "liblongpole-tally.so"
 #define RECORD_LIBRARY_HEAP    "liblongpole-heap.so"
 #define RECORD_LIBRARY_CALLS   "liblongpole-calls.so"
+#define RECORD_LIBRARY_QEMU    "liblongpole-qemu.so"
 enum base_status record_find_preload(
 	const char *name, char ret_path[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
 

@@ -369,7 +369,7 @@ static void encode(struct record_memory *m, struct record_converter *c,
 	s->nr_joined += !raw.begun;
 	m->nr_encoded_words += raw.nr_words;
 	m->lost_words += raw.nr_lost;
-	if (!m->beside)
+	if (!m->beside || m->taker)
 		put_growing(m, c, g);
 }
 

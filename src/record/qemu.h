@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* qemu.h - what running a program for another processor under QEMU with our plugin (qemu/) needs. */
+#ifndef LONGPOLE_RECORD_QEMU_H
+#define LONGPOLE_RECORD_QEMU_H
+
+#include "base/base.h"
+
+#include <limits.h>
+
+/* Is `name`, searched in $PATH, an ELF file of a processor that the plugin knows? */
+bool record_qemu_knows(const char *name);
+/* What runs `argv`, whose program is at `path`, so that it writes its memory streams into a
+ * recorder's shared memory (memory_ring.h). */
+struct record_qemu {
+	char emulator[PATH_MAX], plugin[3 * PATH_MAX], prefix[64];
+	char **argv; /* NULL-terminated; NULL: nothing is ready */
+};
+enum base_status record_qemu_ready(struct record_qemu *q, const char *ring_path, const char *path,
+	char *const *argv, struct base_err *err) BASE_MUST_CHECK;
+void record_qemu_done(struct record_qemu *q);
+
+#endif
