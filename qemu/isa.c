@@ -94,8 +94,10 @@ static const struct isa_call generic_calls[] = {
 	{207, ISA_CALL_STORES, 1}, /* recvfrom */
 	{215, ISA_CALL_UNMAP, 0},  /* munmap */
 	{220, ISA_CALL_CLONE, 0},  /* clone */
+	{221, ISA_CALL_EXEC, 0},   /* execve */
 	{222, ISA_CALL_MAP, 0},    /* mmap */
 	{278, ISA_CALL_STORES, 0}, /* getrandom */
+	{281, ISA_CALL_EXEC, 0},   /* execveat */
 };
 
 static const struct isa isas[] = {

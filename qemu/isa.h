@@ -27,6 +27,7 @@ enum isa_call_kind {
 	ISA_CALL_UNMAP,  /* argument 0: address; argument 1: bytes */
 	ISA_CALL_CLONE,  /* argument 0: flags; result: the thread */
 	ISA_CALL_EXIT,   /* of the thread */
+	ISA_CALL_EXEC,   /* of another program: nothing of us is left */
 };
 struct isa_call {
 	int64_t number;

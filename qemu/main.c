@@ -27,9 +27,9 @@ static void on_block(unsigned vcpu, void *block)
 
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
-	struct thread *t = stream_thread();
+	struct thread *t = stream_self;
 	(void)vcpu;
-	if (t && t->block)
+	if (t)
 		stream_access(t,
 			(struct block_key){
 				.info = info, .instruction = (uint32_t)(uintptr_t)data},
@@ -77,6 +77,8 @@ static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t
 		stream_end_thread(t);
 		return;
 	}
+	if (call && call->kind == ISA_CALL_EXEC)
+		stream_cut(t, stream_now_ticks());
 	t->argument[0] = a0;
 	t->argument[1] = a1;
 	t->call_ticks = stream_now_ticks();
@@ -103,6 +105,7 @@ static void note(struct thread *t, const struct isa_call *call, uint64_t result)
 			(const uint64_t[4]){t->argument[0], t->argument[1]});
 		break;
 	case ISA_CALL_EXIT:
+	case ISA_CALL_EXEC:
 		break;
 	case ISA_CALL_CLONE:
 		if (t->argument[0] & CLONE_SHARES_MEMORY)

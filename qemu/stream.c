@@ -43,7 +43,7 @@ static struct {
 	unsigned nr_alive, nr_open, nr_to_join;
 } s = {.lock = PTHREAD_MUTEX_INITIALIZER, .nr_indices = 1 /* 0 is none */};
 
-static __thread struct thread *self __attribute__((tls_model("initial-exec")));
+__thread struct thread *stream_self;
 
 static const struct memory_block_head marks[MEMORY_MARK_NR] = {
 #define MARK(name, slots, ticks)                                                                   \
@@ -53,11 +53,6 @@ static const struct memory_block_head marks[MEMORY_MARK_NR] = {
 	MEMORY_MARKS(MARK)
 #undef MARK
 };
-
-uint64_t stream_now_ticks(void)
-{
-	return __builtin_ia32_rdtsc();
-}
 
 /* ---- the ring ---------------------------------------------------------------------------------
  */
@@ -349,17 +344,22 @@ void stream_waits(struct thread *t)
 /* ---- blocks as they are executed ---------------------------------------------------------------
  */
 
+/* No access is like it. */
+static const struct block_expected nothing = {.key = {.instruction = UINT32_MAX}};
+
 /* What is taken down of the block so far, from the words. */
 static void take_down(struct thread *t)
 {
+	const struct block_expected *upto = t->expected;
 	const uint64_t *word = t->next + 1;
 	t->nr_seen = 0;
-	for (const struct block_expected *e = t->shape->expected; e < t->expected; e++)
+	for (const struct block_expected *e = t->shape->expected; e < upto; e++)
 		t->seen[t->nr_seen++] = (struct block_seen){.key = e->key,
 			.address = e->slot != BLOCK_NO_SLOT
 					   ? word[e->slot]
 					   : word[e->base] + (uint64_t)(int64_t)e->disp};
 	t->strays = true;
+	t->expected = &nothing;
 }
 
 void stream_stray(struct thread *t, struct block_key key, uint64_t address)
@@ -410,6 +410,8 @@ void stream_end_block(struct thread *t)
 		t->next += 1 + t->shape->nr_slots;
 	}
 	t->block = NULL;
+	t->strays = false;
+	t->expected = &nothing;
 }
 
 void stream_begin(struct thread *t, struct block *b)
@@ -422,7 +424,6 @@ void stream_begin(struct thread *t, struct block *b)
 	t->block = b;
 	t->shape = __atomic_load_n(&b->likely, __ATOMIC_ACQUIRE);
 	t->expected = t->shape->expected;
-	t->strays = false;
 }
 
 /* ---- marks ------------------------------------------------------------------------------------
@@ -472,6 +473,7 @@ static struct thread *new_thread(void)
 		free(t);
 		return NULL;
 	}
+	t->expected = &nothing;
 	t->next = t->words;
 	t->limit = t->words + MEMORY_PIECE_WORDS - BLOCK_WORDS_MAX;
 	t->tid = (uint32_t)syscall(SYS_gettid);
@@ -485,16 +487,14 @@ static struct thread *new_thread(void)
 	return t;
 }
 
-struct thread *stream_thread(void)
+struct thread *stream_new_thread(void)
 {
-	if (self)
-		return self;
-	self = new_thread();
-	if (!self)
+	struct thread *t = stream_self = new_thread();
+	if (!t)
 		return NULL;
-	(void)pthread_setspecific(s.key, self);
-	mark_call(self, MEMORY_CALL_thread_begin, 0);
-	return self;
+	(void)pthread_setspecific(s.key, t);
+	mark_call(t, MEMORY_CALL_thread_begin, 0);
+	return t;
 }
 
 void stream_join_ended(struct thread *t)
@@ -535,7 +535,7 @@ void stream_end_thread(struct thread *t)
 	free(t->seen);
 	t->words = NULL;
 	t->seen = NULL;
-	self = NULL;
+	stream_self = NULL;
 }
 
 static void at_thread_exit(void *thread)
@@ -593,7 +593,7 @@ bool stream_open(const char *ring_path)
 /* Others may be in the middle of a block, which is lost; those in a system call are not. */
 void stream_close(void)
 {
-	struct thread *own = self;
+	struct thread *own = stream_self;
 	if (own && !own->ended)
 		stream_end_block(own);
 	pthread_mutex_lock(&s.lock);

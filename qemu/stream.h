@@ -16,7 +16,8 @@ struct thread {
 	/* Of the block that is being executed: its words are next[0] (the head), next[1 ...]. */
 	struct block *block; /* NULL: none is */
 	const struct block_shape *shape;
-	const struct block_expected *expected; /* of the next access */
+	/* Of the next access; what none is like when it has strayed, or executes no block. */
+	const struct block_expected *expected;
 	uint64_t *next, *limit;                /* word; a block begins below the limit */
 	struct block_seen *seen;               /* as many as have been, when it is not as expected */
 	unsigned nr_seen;
@@ -36,7 +37,13 @@ struct thread {
 /* false: the ring cannot be used; said on standard error. */
 bool stream_open(const char *ring_path);
 /* The calling thread's, from its first call on. NULL: no memory. */
-struct thread *stream_thread(void);
+extern __thread struct thread *stream_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden"))); /* (for stream_thread()) */
+struct thread *stream_new_thread(void);
+static inline struct thread *stream_thread(void)
+{
+	return stream_self ? stream_self : stream_new_thread();
+}
 /* The block that was translated at `address`. Never NULL but without memory. */
 struct block *stream_block(const struct block *like, const void *host);
 
@@ -47,7 +54,10 @@ void stream_stray(struct thread *t, struct block_key key, uint64_t address);
 /* Ends the block that is being executed. */
 void stream_end_block(struct thread *t);
 
-uint64_t stream_now_ticks(void);
+static inline uint64_t stream_now_ticks(void)
+{
+	return __builtin_ia32_rdtsc();
+}
 /* Marks, of a thread that executes no block. */
 void stream_mark_range(struct thread *t, bool store, uint64_t address, uint64_t bytes);
 void stream_mark_call(
@@ -66,7 +76,7 @@ static inline void stream_access(struct thread *t, struct block_key key, uint64_
 {
 	const struct block_expected *e = t->expected;
 	uint64_t *word = t->next + 1;
-	if (!t->strays && e->key.info == key.info && e->key.instruction == key.instruction) {
+	if (e->key.info == key.info && e->key.instruction == key.instruction) {
 		if (e->slot != BLOCK_NO_SLOT) {
 			word[e->slot] = address;
 		} else if (word[e->base] + (uint64_t)(int64_t)e->disp != address) {
