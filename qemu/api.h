@@ -30,8 +30,7 @@ typedef void qemu_mem_fn(unsigned vcpu, qemu_plugin_meminfo_t, uint64_t address,
 typedef void qemu_exit_fn(qemu_plugin_id_t, void *data);
 typedef void qemu_syscall_fn(qemu_plugin_id_t, unsigned vcpu, int64_t number, uint64_t, uint64_t,
 	uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-typedef void qemu_syscall_ret_fn(
-	qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t result);
+typedef void qemu_syscall_ret_fn(qemu_plugin_id_t, unsigned vcpu, int64_t number, int64_t result);
 
 void qemu_plugin_register_vcpu_exit_cb(qemu_plugin_id_t, qemu_vcpu_fn *);
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, qemu_trans_fn *);

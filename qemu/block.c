@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	NEAR = 256,    /* bytes from the instruction's first address that follow from it */
+	NEAR = 256,     /* bytes from the instruction's first address that follow from it */
 	SHAPES_MAX = 8, /* of a block, before nothing is taken to follow: a gathering load */
 	INFO_MAX_BYTES = 2 + 2 * BLOCK_INSTRUCTIONS_MAX + 10 * BLOCK_ACCESSES_MAX,
 };
@@ -143,8 +143,8 @@ static unsigned describe(struct block_shape *s, uint8_t *info, const struct bloc
 	return nr_ticks;
 }
 
-static struct block_shape *new_shape(struct block *b, const struct block_seen *seen, unsigned nr,
-	struct memory_block_head *head)
+static struct block_shape *new_shape(
+	struct block *b, const struct block_seen *seen, unsigned nr, struct memory_block_head *head)
 {
 	static uint8_t info[INFO_MAX_BYTES];
 	struct block_shape *s = calloc(1, sizeof *s + (nr + 1) * sizeof *s->expected);
@@ -168,8 +168,8 @@ static struct block_shape *new_shape(struct block *b, const struct block_seen *s
 	return s;
 }
 
-struct block_shape *block_shape_of(struct block *b, const struct block_seen *seen, unsigned nr,
-	struct memory_block_head *head)
+struct block_shape *block_shape_of(
+	struct block *b, const struct block_seen *seen, unsigned nr, struct memory_block_head *head)
 {
 	for (struct block_shape *s = b->first; s; s = s->next)
 		if (fits(s, seen, nr))

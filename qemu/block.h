@@ -45,8 +45,8 @@ struct block_shape {
 };
 
 struct block {
-	struct block *next_same;   /* of the hash table */
-	uint64_t code;             /* first instruction */
+	struct block *next_same;    /* of the hash table */
+	uint64_t code;              /* first instruction */
 	struct block_shape *likely; /* atomic: the last one. Never NULL */
 	struct block_shape *first;
 	unsigned nr_shapes, nr_instructions;

@@ -23,19 +23,19 @@
 	}
 
 static const struct isa_row aarch64_rows[] = {
-	END(4, 0xfc000000, 0x14000000, JUMP),          /* b */
-	END(4, 0xfc000000, 0x94000000, CALL),          /* bl */
-	END(4, 0xff000000, 0x54000000, BRANCH),        /* b.cond, bc.cond */
-	END(4, 0x7e000000, 0x34000000, BRANCH),        /* cbz, cbnz */
-	END(4, 0x7e000000, 0x36000000, BRANCH),        /* tbz, tbnz */
-	END(4, 0xfffffc1f, 0xd61f0000, INDIRECT),      /* br */
-	END(4, 0xfefff800, 0xd61f0800, INDIRECT),      /* braa, ... */
-	END(4, 0xfffffc1f, 0xd63f0000, CALL_INDIRECT), /* blr */
-	END(4, 0xfefff800, 0xd63f0800, CALL_INDIRECT), /* blraa, ... */
-	END(4, 0xfffffc1f, 0xd65f0000, RETURN),        /* ret */
-	END(4, 0xfffff800, 0xd65f0800, RETURN),        /* retaa, retab */
-	END(4, 0xffe0001f, 0xd4200000, STOP),          /* brk */
-	END(4, 0xffff0000, 0x00000000, STOP),          /* udf */
+	END(4, 0xfc000000, 0x14000000, JUMP),              /* b */
+	END(4, 0xfc000000, 0x94000000, CALL),              /* bl */
+	END(4, 0xff000000, 0x54000000, BRANCH),            /* b.cond, bc.cond */
+	END(4, 0x7e000000, 0x34000000, BRANCH),            /* cbz, cbnz */
+	END(4, 0x7e000000, 0x36000000, BRANCH),            /* tbz, tbnz */
+	END(4, 0xfffffc1f, 0xd61f0000, INDIRECT),          /* br */
+	END(4, 0xfefff800, 0xd61f0800, INDIRECT),          /* braa, ... */
+	END(4, 0xfffffc1f, 0xd63f0000, CALL_INDIRECT),     /* blr */
+	END(4, 0xfefff800, 0xd63f0800, CALL_INDIRECT),     /* blraa, ... */
+	END(4, 0xfffffc1f, 0xd65f0000, RETURN),            /* ret */
+	END(4, 0xfffff800, 0xd65f0800, RETURN),            /* retaa, retab */
+	END(4, 0xffe0001f, 0xd4200000, STOP),              /* brk */
+	END(4, 0xffff0000, 0x00000000, STOP),              /* udf */
 	REG(4, 0x3ffffc00, 0x38bfc000, INTEGER, 0),        /* ldapr */
 	REG(4, 0x3f200c00, 0x38200000, INTEGER, ISA_BOTH), /* ldadd, swp, ... */
 	REG(4, 0x3fa07c00, 0x08a07c00, INTEGER, ISA_BOTH), /* cas */
@@ -53,23 +53,23 @@ static const struct isa_row aarch64_rows[] = {
 };
 
 static const struct isa_row riscv64_rows[] = {
-	END(4, 0x00000fff, 0x0000006f, JUMP),          /* j: jal x0 */
-	END(4, 0x0000007f, 0x0000006f, CALL),          /* jal */
-	END(4, 0x000fffff, 0x00008067, RETURN),        /* ret: jalr x0, ra */
-	END(4, 0x000fffff, 0x00028067, RETURN),        /* jalr x0, t0 */
-	END(4, 0x00000fff, 0x00000067, INDIRECT),      /* jr */
-	END(4, 0x0000007f, 0x00000067, CALL_INDIRECT), /* jalr */
-	END(4, 0x0000007f, 0x00000063, BRANCH),        /* beq, ... */
-	END(4, 0xffffffff, 0x00100073, STOP),          /* ebreak */
-	END(2, 0xe003, 0xa001, JUMP),                  /* c.j */
-	END(2, 0xc003, 0xc001, BRANCH),                /* c.beqz, c.bnez */
-	END(2, 0xffff, 0x8082, RETURN),                /* c.jr ra */
-	END(2, 0xffff, 0x8282, RETURN),                /* c.jr t0 */
-	END(2, 0xffff, 0x9002, STOP),                  /* c.ebreak */
-	END(2, 0xf07f, 0x8002, INDIRECT),              /* c.jr */
-	END(2, 0xf07f, 0x9002, CALL_INDIRECT),         /* c.jalr */
-	REG(4, 0xf800007f, 0x1000002f, INTEGER, 0),    /* lr */
-	REG(4, 0xf800007f, 0x1800002f, INTEGER, 0),    /* sc */
+	END(4, 0x00000fff, 0x0000006f, JUMP),              /* j: jal x0 */
+	END(4, 0x0000007f, 0x0000006f, CALL),              /* jal */
+	END(4, 0x000fffff, 0x00008067, RETURN),            /* ret: jalr x0, ra */
+	END(4, 0x000fffff, 0x00028067, RETURN),            /* jalr x0, t0 */
+	END(4, 0x00000fff, 0x00000067, INDIRECT),          /* jr */
+	END(4, 0x0000007f, 0x00000067, CALL_INDIRECT),     /* jalr */
+	END(4, 0x0000007f, 0x00000063, BRANCH),            /* beq, ... */
+	END(4, 0xffffffff, 0x00100073, STOP),              /* ebreak */
+	END(2, 0xe003, 0xa001, JUMP),                      /* c.j */
+	END(2, 0xc003, 0xc001, BRANCH),                    /* c.beqz, c.bnez */
+	END(2, 0xffff, 0x8082, RETURN),                    /* c.jr ra */
+	END(2, 0xffff, 0x8282, RETURN),                    /* c.jr t0 */
+	END(2, 0xffff, 0x9002, STOP),                      /* c.ebreak */
+	END(2, 0xf07f, 0x8002, INDIRECT),                  /* c.jr */
+	END(2, 0xf07f, 0x9002, CALL_INDIRECT),             /* c.jalr */
+	REG(4, 0xf800007f, 0x1000002f, INTEGER, 0),        /* lr */
+	REG(4, 0xf800007f, 0x1800002f, INTEGER, 0),        /* sc */
 	REG(4, 0x0000007f, 0x0000002f, INTEGER, ISA_BOTH), /* amoadd, ... */
 	REG(4, 0x0000705f, 0x00001007, FLOAT, 0),          /* flh, fsh */
 	REG(4, 0x0000705f, 0x00002007, FLOAT, 0),          /* flw, fsw */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* main.c - what QEMU tells: code that it translates, what is executed and accessed, system calls. */
+/* main.c - what QEMU tells: code that it translates, what is executed and accessed, system calls.
+ */
 #include "api.h"
 #include "isa.h"
 #include "stream.h"
@@ -15,7 +16,8 @@ enum { CLONE_SHARES_MEMORY = 0x100, CALL_LASTED_TICKS = 50000 };
 EXPORT int qemu_plugin_version = 1;
 static const struct isa *isa; /* set once, before the program begins */
 
-/* ---- code ------------------------------------------------------------------------------------- */
+/* ---- code -------------------------------------------------------------------------------------
+ */
 
 static void on_block(unsigned vcpu, void *block)
 {
@@ -31,8 +33,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
 	(void)vcpu;
 	if (t)
 		stream_access(t,
-			(struct block_key){
-				.info = info, .instruction = (uint32_t)(uintptr_t)data},
+			(struct block_key){.info = info, .instruction = (uint32_t)(uintptr_t)data},
 			address);
 }
 
@@ -48,8 +49,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 			struct qemu_plugin_insn *i = qemu_plugin_tb_get_insn(tb, at);
 			unsigned n = like.nr_instructions++;
 			like.length[n] = (uint8_t)qemu_plugin_insn_size(i);
-			like.row[n] = isa_row_of(
-				isa, qemu_plugin_insn_data(i), qemu_plugin_insn_size(i));
+			like.row[n] =
+				isa_row_of(isa, qemu_plugin_insn_data(i), qemu_plugin_insn_size(i));
 			qemu_plugin_register_vcpu_mem_cb(i, on_access, QEMU_PLUGIN_CB_NO_REGS,
 				QEMU_PLUGIN_MEM_RW, (void *)(uintptr_t)n);
 		}
@@ -67,8 +68,7 @@ static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t
 	uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7)
 {
 	struct thread *t = stream_thread();
-	(void)id, (void)vcpu, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6,
-		(void)a7;
+	(void)id, (void)vcpu, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7;
 	if (!t)
 		return;
 	stream_end_block(t);
@@ -93,8 +93,8 @@ static void note(struct thread *t, const struct isa_call *call, uint64_t result)
 	case ISA_CALL_STORES:
 	case ISA_CALL_LOADS:
 		if (result)
-			stream_mark_range(
-				t, call->kind == ISA_CALL_STORES, t->argument[call->buffer], result);
+			stream_mark_range(t, call->kind == ISA_CALL_STORES,
+				t->argument[call->buffer], result);
 		break;
 	case ISA_CALL_MAP:
 		stream_mark_call(t, MEMORY_CALL_allocate, began,

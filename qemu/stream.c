@@ -27,7 +27,8 @@ enum {
 	MODULES_MAX = 16384, /* as the reader takes */
 };
 
-static struct memory_block_head heads[MEMORY_BLOCKS_MAX]; /* in the order they were made; marks first */
+static struct memory_block_head
+	heads[MEMORY_BLOCKS_MAX]; /* in the order they were made; marks first */
 
 static struct {
 	pthread_mutex_t lock;
@@ -144,9 +145,8 @@ static void send_section(const struct module *to, enum memory_table_section sect
 static void send_marks(void)
 {
 	struct memory_block_head head[MEMORY_MARK_NR];
-	struct module module = {.number = s.nr_modules++,
-		.first_index = s.nr_indices,
-		.heads = (uintptr_t)heads};
+	struct module module = {
+		.number = s.nr_modules++, .first_index = s.nr_indices, .heads = (uintptr_t)heads};
 	for (; s.nr_heads < MEMORY_MARK_NR; s.nr_heads++, s.nr_indices++) {
 		head[s.nr_heads] = heads[s.nr_heads] = marks[s.nr_heads];
 		head[s.nr_heads].index = s.nr_heads;

@@ -2,8 +2,9 @@
 /*
  * stream.h - heads of blocks, threads, and their words into the recorder's shared memory.
  *
- * What a thread does to itself needs no lock. One lock is for all the rest: blocks, shapes, objects,
- * tables. A thread waits for the recorder under it, so nothing is overtaken by what comes later.
+ * What a thread does to itself needs no lock. One lock is for all the rest: blocks, shapes,
+ * objects, tables. A thread waits for the recorder under it, so nothing is overtaken by what comes
+ * later.
  */
 #ifndef LONGPOLE_QEMU_STREAM_H
 #define LONGPOLE_QEMU_STREAM_H
@@ -18,8 +19,8 @@ struct thread {
 	const struct block_shape *shape;
 	/* Of the next access; what none is like when it has strayed, or executes no block. */
 	const struct block_expected *expected;
-	uint64_t *next, *limit;                /* word; a block begins below the limit */
-	struct block_seen *seen;               /* as many as have been, when it is not as expected */
+	uint64_t *next, *limit;  /* word; a block begins below the limit */
+	struct block_seen *seen; /* as many as have been, when it is not as expected */
 	unsigned nr_seen;
 	bool strays;
 	/* The piece. */
@@ -37,8 +38,8 @@ struct thread {
 /* false: the ring cannot be used; said on standard error. */
 bool stream_open(const char *ring_path);
 /* The calling thread's, from its first call on. NULL: no memory. */
-extern __thread struct thread *stream_self
-	__attribute__((tls_model("initial-exec"), visibility("hidden"))); /* (for stream_thread()) */
+extern __thread struct thread *stream_self __attribute__((
+	tls_model("initial-exec"), visibility("hidden"))); /* (for stream_thread()) */
 struct thread *stream_new_thread(void);
 static inline struct thread *stream_thread(void)
 {
@@ -60,8 +61,8 @@ static inline uint64_t stream_now_ticks(void)
 }
 /* Marks, of a thread that executes no block. */
 void stream_mark_range(struct thread *t, bool store, uint64_t address, uint64_t bytes);
-void stream_mark_call(
-	struct thread *t, enum memory_call_kind kind, uint64_t began_ticks, const uint64_t argument[4]);
+void stream_mark_call(struct thread *t, enum memory_call_kind kind, uint64_t began_ticks,
+	const uint64_t argument[4]);
 /* The piece ended then; the next one begins now. */
 void stream_cut(struct thread *t, uint64_t end_ticks);
 /* A system call begins: who follows need not wait for the thread. */

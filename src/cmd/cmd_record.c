@@ -37,7 +37,7 @@ enum { FIXED_WORDS = 8 };
 		{"level", 0, "N", "1 2 3",                                                         \
 			"1: calls; 2: also the memory accesses, 3: also the instructions of "      \
 			"programs that "                                                           \
-			"`longpole cc` built, or of others with --recorder (default 1)"},           \
+			"`longpole cc` built, or of others with --recorder (default 1)"},          \
 		{"recorder", 0, "NAME", CMD_RECORDERS,                                             \
 			"of level 2 and 3. rewritten (default): what `longpole cc` built; "        \
 			"valgrind: any program with its libraries, one thread at a time; qemu: "   \

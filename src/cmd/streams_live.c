@@ -177,8 +177,7 @@ int cmd_streams_open_live(struct cmd *c, uint32_t max_threads, struct cmd_stream
 	ret->nr_words = c->nr_operands - 1;
 	ret->program_exit = RECORD_EXIT_OURS;
 	c->answer_on_stderr = true; /* standard output is the program's */
-	enum base_status s =
-		memory_live_new((uint32_t)threads, ret->level,
+	enum base_status s = memory_live_new((uint32_t)threads, ret->level,
 		ret->emulator == RECORD_EMULATOR_VALGRIND, &ret->live, &c->err);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);

@@ -30,8 +30,7 @@ static const struct machine *machine_of(const char *path)
 		h.e_ident[EI_CLASS] != ELFCLASS64)
 		return NULL;
 	for (size_t i = 0; i < BASE_COUNT(machines); i++)
-		if (machines[i].number == h.e_machine &&
-			machines[i].data == h.e_ident[EI_DATA])
+		if (machines[i].number == h.e_machine && machines[i].data == h.e_ident[EI_DATA])
 			return &machines[i];
 	return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qemu.h - what running a program for another processor under QEMU with our plugin (qemu/) needs. */
+/* qemu.h - what running a program for another processor under QEMU with our plugin (qemu/) needs.
+ */
 #ifndef LONGPOLE_RECORD_QEMU_H
 #define LONGPOLE_RECORD_QEMU_H
 

@@ -276,9 +276,8 @@ static enum base_status start_program(struct session *s, const char *program, co
 		break;
 	case RECORD_EMULATOR_VALGRIND:
 		status = record_valgrind_ready(&s->valgrind, s->memory.path, o->argv, s->err);
-		return status != BASE_OK
-			       ? status
-			       : start_emulator(s, s->valgrind.program, s->valgrind.argv);
+		return status != BASE_OK ? status
+					 : start_emulator(s, s->valgrind.program, s->valgrind.argv);
 	case RECORD_EMULATOR_QEMU:
 		status = record_qemu_ready(&s->qemu, s->memory.path, program, o->argv, s->err);
 		return status != BASE_OK ? status
@@ -307,8 +306,8 @@ static enum base_status set_up_program(
 			"it (longpole record, longpole locks --mode=stamps)",
 			program);
 	if (status == BASE_OK && o->level >= 2)
-		status = record_memory_create(
-			&s->memory, level, o->emulator != RECORD_EMULATOR_NONE, o->memory_taker, s->err);
+		status = record_memory_create(&s->memory, level,
+			o->emulator != RECORD_EMULATOR_NONE, o->memory_taker, s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;

@@ -83,9 +83,9 @@ struct record_options {
 	bool measure_floor; /* of locks: into the trace */
 	unsigned level;     /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
 	enum record_emulator emulator; /* level 2, 3: what runs the program */
-	bool plain;         /* the trace is not compressed */
-	bool wait_all;      /* until all recorded processes have ended, not only the first */
-	enum record_level system;     /* what is recorded of all other threads and of the kernel */
+	bool plain;                    /* the trace is not compressed */
+	bool wait_all;            /* until all recorded processes have ended, not only the first */
+	enum record_level system; /* what is recorded of all other threads and of the kernel */
 	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */
 	uint64_t system_buffer_bytes; /* of the kernel's events; 0: RECORD_SYSTEM_BUFFER_BYTES */
 	uint64_t for_ns;              /* without a program: how long; 0: until a signal */

@@ -486,6 +486,60 @@ silent() {
 }
 silent
 
+# emulated PROCESSOR - programs for it, by QEMU's plugin: known numbers of accesses; instructions as QEMU's own log counts them; whatever
+# else they do, output and exit status are QEMU's.
+emulated() {
+	local why='' processor=$1 compiler=$1-linux-gnu-gcc what plain
+	selected "emulated_$processor" || return 0
+	if ! has_compiler "qemu-$processor" || ! has_compiler "$compiler"; then
+		echo "skip emulated_$processor: no qemu-$processor, or no $compiler"
+		return
+	fi
+	foreign() { timeout 60 "qemu-$processor" -L "/usr/$processor-linux-gnu" "$@"; }
+	objects() { jq -r '.result.objects[] | select(.name | IN("left", "right", "product", "pairs", "counted", "guarded")) | "\(.name) \(.accesses)"' "$1" | LC_ALL=C sort | paste -sd' '; }
+	"$compiler" -w -g -O1 -o "foreign.$processor" "$here/foreign.c" -pthread 2>err &&
+		"$compiler" -w -g -O1 -static -o "foreign_static.$processor" "$here/foreign.c" -pthread 2>>err || why="does not build: $(head -n 3 err)"
+	for what in matrix atomics many forks execs signals crashes leaves; do
+		[[ -z $why ]] || break
+		foreign "./foreign.$processor" $what >plain.said 2>/dev/null
+		plain=$?
+		timeout 60 "$LONGPOLE" record -q --level 3 -o "$what.lpt" -- "./foreign.$processor" $what >recorded.said 2>err
+		[[ $? == "$plain" ]] || why+=" $what: another exit status than $plain: $(head -n 3 err)"
+		cmp -s plain.said recorded.said || why+=" $what: other output"
+		"$LONGPOLE" ciat --json $what.lpt >$what.json 2>err || why+=" $what: $(head -n 2 err)"
+	done
+	# 40 times 40 are written; each is then read, those of two matrices 40 times.
+	[[ -n $why || $(objects matrix.json) == "left 65600 pairs 160 product 1601 right 65600" ]] || why+=" matrix: $(objects matrix.json)"
+	# each addition is a load and a store; main prints both
+	[[ -n $why || $(objects atomics.json) == "counted 4001 guarded 4001" ]] || why+=" atomics: $(objects atomics.json)"
+	[[ -n $why ]] || jq -e '[.result.objects[] | select(.name == "product" or .name == "counted")] | length == 1 and all(.kind == "variable")' matrix.json atomics.json >/dev/null ||
+		why+=" objects: $(jq -c '.result.objects[:6]' matrix.json)"
+	[[ -n $why ]] || jq -e '[.result.functions[] | select(.name == "rows")] | length == 1 and .[0].loads == 128000 and .[0].stores == 1600' matrix.json >/dev/null ||
+		why+=" rows(): $(jq -c '.result.functions[] | select(.name == "rows")' matrix.json)"
+	# alone, not alone, alone at the end (between, too, when the first thread was that fast)
+	[[ -n $why || $(jq -r '[.result.phases[].phase] | unique_by(.) | join(" ")' matrix.json) == "parallel serial" ]] || why+=" phases: $(jq -c '[.result.phases[].phase]' matrix.json)"
+	[[ -n $why ]] || jq -e '.result.phases[0].phase == "serial" and .result.phases[-1].phase == "serial"' matrix.json >/dev/null || why+=" it is not alone at the end"
+	[[ -n $why || $(jq '.result.threads | length' many.json) == 101 ]] || why+=" many: $(jq '.result.threads | length' many.json) threads"
+	if [[ -z $why ]]; then
+		foreign -singlestep -d nochain,exec -D steps "./foreign_static.$processor" one >/dev/null
+		timeout 60 "$LONGPOLE" record -q --level 3 -o one.lpt -- "./foreign_static.$processor" one >/dev/null 2>err
+		"$LONGPOLE" ciat --json one.lpt >one.json
+		[[ $(jq .result.usage.code_accesses one.json) == "$(grep -c ^Trace steps)" ]] ||
+			why+=" $(jq .result.usage.code_accesses one.json) instructions, QEMU counts $(grep -c ^Trace steps)"
+		jq -e '.result.usage.code_accesses > 5000' one.json >/dev/null || why+=" too few instructions"
+	fi
+	# meanwhile
+	[[ -n $why ]] || timeout 60 "$LONGPOLE" ciat --json -- "./foreign.$processor" matrix 2>live.json >/dev/null || why+=" on the fly: $(tail -n 2 live.json)"
+	[[ -n $why || $(objects live.json) == "$(objects matrix.json)" ]] || why+=" on the fly: $(objects live.json)"
+	"$LONGPOLE" record -o no.lpt -- "./foreign.$processor" one >/dev/null 2>err && why+=" level 1 of another processor's program"
+	grep -q -- '--level 3' err || why+=" it does not say what can be recorded: $(cat err)"
+	"$LONGPOLE" record --level 3 --recorder=qemu -o no.lpt -- /bin/true >/dev/null 2>err && why+=" QEMU takes this machine's programs"
+	grep -q 'not a 64-bit ARM or RISC-V program' err || why+=" no reason: $(cat err)"
+	result "emulated_$processor" "$why"
+}
+emulated aarch64
+emulated riscv64
+
 # Level 2 has the accesses of level 3.
 levels() {
 	local why=
