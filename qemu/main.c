@@ -11,7 +11,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { CLONE_SHARES_MEMORY = 0x100, CALL_LASTED_TICKS = 50000 };
+enum { IS_THREAD = 0x10000 /* CLONE_THREAD */, CALL_LASTED_TICKS = 50000 };
 
 EXPORT int qemu_plugin_version = 1;
 static const struct isa *isa; /* set once, before the program begins */
@@ -97,10 +97,12 @@ static void note(struct thread *t, const struct isa_call *call, uint64_t result)
 				t->argument[call->buffer], result);
 		break;
 	case ISA_CALL_MAP:
+		stream_maps();
 		stream_mark_call(t, MEMORY_CALL_allocate, began,
 			(const uint64_t[4]){result, t->argument[1], 0, MEMORY_ALLOCATION_MAPPING});
 		break;
 	case ISA_CALL_UNMAP:
+		stream_maps();
 		stream_mark_call(t, MEMORY_CALL_release, began,
 			(const uint64_t[4]){t->argument[0], t->argument[1]});
 		break;
@@ -108,7 +110,7 @@ static void note(struct thread *t, const struct isa_call *call, uint64_t result)
 	case ISA_CALL_EXEC:
 		break;
 	case ISA_CALL_CLONE:
-		if (t->argument[0] & CLONE_SHARES_MEMORY)
+		if (t->argument[0] & IS_THREAD)
 			stream_mark_call(t, MEMORY_CALL_thread_create, began,
 				(const uint64_t[4]){0, result}); /* by its handle */
 		break;

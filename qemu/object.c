@@ -62,13 +62,12 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void add_entries(struct object *o, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static void add_entries(struct object *o, Elf_Scn *section, const GElf_Shdr *header)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t nr = data && header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
 	uint64_t *entry = realloc(o->entry, (o->nr_entries + nr + 1) * sizeof *entry);
 	GElf_Sym s;
-	(void)elf;
 	if (!entry)
 		return;
 	o->entry = entry;
@@ -84,7 +83,7 @@ static void read_entries(struct object *o, Elf *elf)
 	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s));)
 		if (gelf_getshdr(s, &header) &&
 			(header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM))
-			add_entries(o, elf, s, &header);
+			add_entries(o, s, &header);
 	if (o->nr_entries)
 		qsort(o->entry, o->nr_entries, sizeof *o->entry, by_address);
 }
@@ -105,33 +104,59 @@ static struct object *new_object(
 	return o;
 }
 
-struct object *object_of(struct objects *all, uint64_t address, const void *host)
+static bool reaches(const struct object *o, uint64_t address)
 {
-	static struct mapping m;
+	return address - o->near + REACH < 2ul * REACH;
+}
+
+static struct object *look_up(
+	struct objects *all, const struct mapping *m, uint64_t address, uint64_t host)
+{
 	uint64_t linked, bias = 0;
 	Elf *elf = NULL;
 	struct object *o = NULL;
-	bool known = host && find_mapping((uintptr_t)host, &m);
-	int fd = known && m.path[0] ? open(m.path, O_RDONLY | O_CLOEXEC) : -1;
+	int fd = m->path[0] ? open(m->path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd >= 0 && elf_version(EV_CURRENT) != EV_NONE)
 		elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	/* (As far as it is a file of code: others are of none.) */
-	bool has = elf && linked_at(elf, (uintptr_t)host - m.start + m.offset, &linked);
+	bool has = elf && linked_at(elf, host - m->start + m->offset, &linked);
 	if (has)
 		bias = address - linked;
-	for (size_t i = 0; i < all->nr && !o; i++) {
-		struct object *k = all->object[i];
-		if (k->bias == bias && address - k->near + REACH < 2ul * REACH &&
-			!strcmp(k->path, has ? m.path : ""))
-			o = k;
-	}
-	if (!o && (o = new_object(all, has ? m.path : "", bias, address)) && has)
+	for (size_t i = 0; i < all->nr && !o; i++)
+		if (all->object[i]->bias == bias && reaches(all->object[i], address) &&
+			!strcmp(all->object[i]->path, has ? m->path : ""))
+			o = all->object[i];
+	if (!o && (o = new_object(all, has ? m->path : "", bias, address)) && has)
 		read_entries(o, elf);
 	if (elf)
 		elf_end(elf);
 	if (fd >= 0)
 		close(fd);
 	return o;
+}
+
+struct object *object_of(struct objects *all, uint64_t address, const void *code)
+{
+	static struct mapping m;
+	uint64_t host = (uintptr_t)code;
+	for (unsigned i = 0; i < all->nr_places; i++)
+		if (host >= all->place[i].start && host < all->place[i].end &&
+			reaches(all->place[i].object, address))
+			return all->place[i].object;
+	if (!find_mapping(host, &m))
+		m = (struct mapping){.start = host, .end = host};
+	struct object *o = look_up(all, &m, address, host);
+	if (o && all->nr_places < OBJECT_PLACES) {
+		all->place[all->nr_places].start = m.start;
+		all->place[all->nr_places].end = m.end;
+		all->place[all->nr_places++].object = o;
+	}
+	return o;
+}
+
+void object_forget_places(struct objects *all)
+{
+	all->nr_places = 0;
 }
 
 bool object_is_entry(const struct object *o, uint64_t address)

@@ -21,13 +21,22 @@ struct object {
 	uint32_t nr_new;
 	size_t new_bytes;
 };
+enum { OBJECT_PLACES = 32 };
 struct objects {
 	struct object **object;
 	size_t nr;
+	/* What is mapped where, as far as it was looked up: host addresses. */
+	struct {
+		uint64_t start, end;
+		struct object *object;
+	} place[OBJECT_PLACES];
+	unsigned nr_places;
 };
 
-/* Of the code at `address`, which is at `host` in QEMU's memory. NULL: no memory. */
-struct object *object_of(struct objects *all, uint64_t address, const void *host);
+/* Of the code at `address`, which is at `code` in QEMU's memory. NULL: no memory. */
+struct object *object_of(struct objects *all, uint64_t address, const void *code);
+/* The program maps something: look again. */
+void object_forget_places(struct objects *all);
 bool object_is_entry(const struct object *o, uint64_t address);
 
 #endif

@@ -247,6 +247,13 @@ struct block *stream_block(const struct block *like, const void *host)
 	return b;
 }
 
+void stream_maps(void)
+{
+	pthread_mutex_lock(&s.lock);
+	object_forget_places(&s.objects);
+	pthread_mutex_unlock(&s.lock);
+}
+
 /* ---- pieces -----------------------------------------------------------------------------------
  */
 
@@ -364,8 +371,8 @@ static void take_down(struct thread *t)
 
 void stream_stray(struct thread *t, struct block_key key, uint64_t address)
 {
-	if (!t->block)
-		return;
+	if (!t->block || key.instruction >= t->block->nr_instructions)
+		return; /* of code that there was no memory for */
 	if (!t->strays)
 		take_down(t);
 	if (t->nr_seen == BLOCK_ACCESSES_MAX)

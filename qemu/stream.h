@@ -48,6 +48,9 @@ static inline struct thread *stream_thread(void)
 /* The block that was translated at `address`. Never NULL but without memory. */
 struct block *stream_block(const struct block *like, const void *host);
 
+/* What is mapped where may be otherwise now. */
+void stream_maps(void);
+
 /* A block begins; the one before has ended. */
 void stream_begin(struct thread *t, struct block *b);
 /* What is not as expected. */
