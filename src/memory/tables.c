@@ -322,7 +322,8 @@ static enum base_status make_block(
 		.flags = h.flags & ((1u << MEMORY_BLOCK_TICKS_SHIFT) - 1),
 		.terminator = h.terminator,
 		.silent = MEMORY_NO_SLOT,
-		.exists = true};
+		.exists = true,
+		.in_place = k->m->in_place};
 	if (!is_mark(&h))
 		return read_info(k, &h, head_address, b, err);
 	static const uint8_t slots[] = {

@@ -48,6 +48,7 @@ struct memory_table_block {
 	uint8_t nr_slots, nr_stack, nr_ticks, flags, terminator;
 	uint8_t silent; /* slot that says which stores were; MEMORY_NO_SLOT: none does */
 	bool exists;
+	bool in_place; /* the index after its own is not of the code after its own */
 };
 
 struct memory_table_module {

@@ -55,7 +55,7 @@ static struct memory_item *leave(struct memory_walk *w, uint32_t index,
 	bool entry = to->flags & MEMORY_BLOCK_ENTRY;
 	switch ((enum memory_terminator)from->terminator) {
 	case MEMORY_TERM_BRANCH:
-		if (index == w->previous + 1 || to->address == from->end)
+		if ((index == w->previous + 1 && !to->in_place) || to->address == from->end)
 			return out;
 		return branch(from, MEMORY_BRANCH, to->address, out);
 	case MEMORY_TERM_JUMP:

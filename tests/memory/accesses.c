@@ -3,6 +3,7 @@
  * accesses.c TRACE THREAD [PROGRAM [silent]] - what a recorded thread accessed, as oracle.c writes
  * it. With PROGRAM, a file that `longpole cc` built: only by its own instructions, of all that
  * Valgrind saw. `silent`: a store that left what was there is written in small letters.
+ * accesses.c TRACE THREAD jumps - the jumps that it took: from, to.
  */
 #include "memory/source.h"
 #include "own.h"
@@ -14,7 +15,7 @@
 
 static struct own own;
 static const struct memory_source *source;
-static bool with_silent;
+static bool with_silent, only_jumps;
 
 /* The same instruction comes again and again. */
 static bool is_wanted(uint64_t code)
@@ -38,6 +39,11 @@ static bool is_wanted(uint64_t code)
 static void print(const struct memory_item *t, uint64_t i)
 {
 	uint64_t a = t->address;
+	if (only_jumps) {
+		if (t->kind == MEMORY_BRANCH)
+			printf("%" PRIx64 " %" PRIx64 "\n", t->code, a);
+		return;
+	}
 	if (t->kind > MEMORY_ATOMIC && t->kind != MEMORY_RANGE_LOAD &&
 		t->kind != MEMORY_RANGE_STORE)
 		return;
@@ -78,7 +84,8 @@ int main(int argc, char **argv)
 	int thread = argc > 2 ? atoi(argv[2]) : 0;
 	source = s;
 	with_silent = argc > 4;
-	if (argc > 3 && !own_read(&own, argv[3])) {
+	only_jumps = argc == 4 && !strcmp(argv[3], "jumps");
+	if (argc > 3 && !only_jumps && !own_read(&own, argv[3])) {
 		fprintf(stderr, "%s: not built by longpole cc\n", argv[3]);
 		return 3;
 	}

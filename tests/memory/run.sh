@@ -527,6 +527,11 @@ emulated() {
 		[[ $(jq .result.usage.code_accesses one.json) == "$(grep -c ^Trace steps)" ]] ||
 			why+=" $(jq .result.usage.code_accesses one.json) instructions, QEMU counts $(grep -c ^Trace steps)"
 		jq -e '.result.usage.code_accesses > 5000' one.json >/dev/null || why+=" too few instructions"
+		# all jumps, one after the other
+		python3 "$here/jumps.py" "$processor-linux-gnu-objdump" "foreign_static.$processor" steps >steps.jumps
+		"$accesses" one.lpt 0 jumps >one.jumps 2>>err
+		cmp -s one.jumps steps.jumps || why+=" $(diff one.jumps steps.jumps | grep -c '^[<>]') jumps differ, the first: $(diff one.jumps steps.jumps | sed -n 2p)"
+		[[ $(wc -l <one.jumps) -gt 500 ]] || why+=" too few jumps"
 	fi
 	# meanwhile
 	[[ -n $why ]] || timeout 60 "$LONGPOLE" ciat --json -- "./foreign.$processor" matrix 2>live.json >/dev/null || why+=" on the fly: $(tail -n 2 live.json)"
