@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accesses.c TRACE THREAD [PROGRAM [silent]] - what a recorded thread accessed, as oracle.c writes
- * it. With PROGRAM, a file that `longpole cc` built: only by its own instructions, of all that
- * Valgrind saw. `silent`: a store that left what was there is written in small letters.
- * accesses.c TRACE THREAD jumps - the jumps that it took: from, to.
+ * accesses.c [-j | -J] TRACE THREAD [PROGRAM [silent]] - what a recorded thread accessed, as
+ * oracle.c writes it. With PROGRAM, a file that `longpole cc` built: only by its own instructions,
+ * of all that Valgrind saw. `silent`: a store that left what was there is written in small letters.
+ * -j: also jumps that were taken, by where they are in the file. -J: those only, by their
+ * addresses.
  */
 #include "memory/source.h"
 #include "own.h"
@@ -15,7 +16,7 @@
 
 static struct own own;
 static const struct memory_source *source;
-static bool with_silent, only_jumps;
+static bool with_silent, with_jumps, only_jumps;
 
 /* The same instruction comes again and again. */
 static bool is_wanted(uint64_t code)
@@ -36,14 +37,24 @@ static bool is_wanted(uint64_t code)
 	return known[at].wanted;
 }
 
+static uint64_t place(uint64_t code)
+{
+	struct memory_linked l;
+	return !only_jumps && source->ops->linked(source, code, true, 0, &l) ? l.address : code;
+}
+
+static void print_jump(const struct memory_item *t)
+{
+	printf("J %" PRIx64 " %" PRIx64 "\n", place(t->code), place(t->address));
+}
+
 static void print(const struct memory_item *t, uint64_t i)
 {
 	uint64_t a = t->address;
-	if (only_jumps) {
-		if (t->kind == MEMORY_BRANCH)
-			printf("%" PRIx64 " %" PRIx64 "\n", t->code, a);
+	if (t->kind == MEMORY_BRANCH && with_jumps)
+		print_jump(t);
+	if (only_jumps)
 		return;
-	}
 	if (t->kind > MEMORY_ATOMIC && t->kind != MEMORY_RANGE_LOAD &&
 		t->kind != MEMORY_RANGE_STORE)
 		return;
@@ -75,6 +86,10 @@ int main(int argc, char **argv)
 	struct memory_source *s;
 	struct base_err err = {0};
 	struct memory_batch b;
+	for (; argc > 1 && argv[1][0] == '-'; argc--, argv++) {
+		with_jumps = true;
+		only_jumps = argv[1][1] == 'J';
+	}
 	const char *path[] = {argc > 1 ? argv[1] : ""};
 	enum base_status status = memory_source_open("lpt", path, 1, &s, &err);
 	if (status != BASE_OK) {
@@ -84,8 +99,7 @@ int main(int argc, char **argv)
 	int thread = argc > 2 ? atoi(argv[2]) : 0;
 	source = s;
 	with_silent = argc > 4;
-	only_jumps = argc == 4 && !strcmp(argv[3], "jumps");
-	if (argc > 3 && !only_jumps && !own_read(&own, argv[3])) {
+	if (argc > 3 && !own_read(&own, argv[3])) {
 		fprintf(stderr, "%s: not built by longpole cc\n", argv[3]);
 		return 3;
 	}

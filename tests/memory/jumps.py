@@ -19,4 +19,4 @@ with open(sys.argv[3], encoding="ascii", errors="replace") as log:
 for here, then in zip(steps, steps[1:]):
     what = code[here]
     if not CALL.match(what) and not RETURN.match(what) and (then != following.get(here) or ALWAYS.match(what)):
-        print("%x %x" % (here, then))
+        print("J %x %x" % (here, then))

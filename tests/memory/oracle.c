@@ -4,8 +4,10 @@
  * writes what each instruction of it (not of the recording code) accesses: computed from the
  * registers at that moment. What was recorded of the same run must be the same.
  *
- * Lines: L, S or A (load, store, both indivisibly), address, size; R or W for strings. Which
- * instructions are the program's own is read from the tables in its file.
+ * Lines: L, S or A (load, store, both indivisibly), address, size; R or W for strings; J for a jump
+ * that was taken (not a call, not a return), from, to, in the file; to is the next instruction of
+ * the program's own, so recording code before it does not count. Which instructions are the
+ * program's own is read from the tables in its file.
  */
 #include "own.h"
 
@@ -152,6 +154,35 @@ static void string_ends(const struct user_regs_struct *r)
 }
 
 /* true: a repeated string instruction begins or goes on. */
+/* The last jump. */
+static struct {
+	uint64_t from, next; /* linked; from 0: none */
+	bool always, taken;
+} jump;
+
+/* Before each instruction, whoever's it is. */
+static void jump_goes_on(uint64_t linked)
+{
+	if (jump.from && !jump.taken) {
+		jump.taken = jump.always || linked != jump.next;
+		jump.from = jump.taken ? jump.from : 0;
+	}
+	if (!jump.from || !own_has(&o.own, linked))
+		return;
+	fprintf(o.out, "J %llx %llx\n", (unsigned long long)jump.from, (unsigned long long)linked);
+	jump.from = 0;
+}
+
+static void jump_begins(const ZydisDecodedInstruction *i, uint64_t linked)
+{
+	jump.always = i->meta.category == ZYDIS_CATEGORY_UNCOND_BR;
+	jump.taken = false;
+	if (jump.always || i->meta.category == ZYDIS_CATEGORY_COND_BR) {
+		jump.from = linked;
+		jump.next = linked + i->length;
+	}
+}
+
 static void accesses(const struct user_regs_struct *r)
 {
 	uint8_t bytes[24];
@@ -165,6 +196,7 @@ static void accesses(const struct user_regs_struct *r)
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, bytes, sizeof bytes, &i, op)))
 		die("an instruction that does not decode");
+	jump_begins(&i, r->rip - o.bias);
 	bool repeated = i.attributes &
 			(ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
 	if (i.meta.category == ZYDIS_CATEGORY_NOP || i.meta.category == ZYDIS_CATEGORY_WIDENOP ||
@@ -290,6 +322,8 @@ static void step_through(void)
 		uint64_t linked = r.rip - o.bias;
 		if (string.active && r.rip != string.at && in_function(linked))
 			string_ends(&r);
+		if (!signal)
+			jump_goes_on(linked);
 		if (own_has(&o.own, linked) && !string.active && !signal)
 			accesses(&r);
 		/* A call (or a signal, whose handler's return address is there as well) led out of

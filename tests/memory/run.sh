@@ -44,7 +44,7 @@ truth() {
 		why=$(record -o "$name.lpt" -- "./$name.sh" >/dev/null)
 	fi
 	if [[ -z $why ]]; then
-		"$accesses" "$name.lpt" 0 >"$name.recorded" 2>err || why="does not decode: $(cat err)"
+		"$accesses" -j "$name.lpt" 0 >"$name.recorded" 2>err || why="does not decode: $(cat err)"
 		cmp -s "$name.oracle" "$name.recorded" ||
 			why+=" $(diff "$name.oracle" "$name.recorded" | grep -c '^[<>]') accesses differ, the first: $(diff "$name.oracle" "$name.recorded" | sed -n 2p)"
 		[[ $(wc -l <"$name.oracle") -gt 100 ]] || why+=" the oracle saw too little"
@@ -529,7 +529,7 @@ emulated() {
 		jq -e '.result.usage.code_accesses > 5000' one.json >/dev/null || why+=" too few instructions"
 		# all jumps, one after the other
 		python3 "$here/jumps.py" "$processor-linux-gnu-objdump" "foreign_static.$processor" steps >steps.jumps
-		"$accesses" one.lpt 0 jumps >one.jumps 2>>err
+		"$accesses" -J one.lpt 0 >one.jumps 2>>err
 		cmp -s one.jumps steps.jumps || why+=" $(diff one.jumps steps.jumps | grep -c '^[<>]') jumps differ, the first: $(diff one.jumps steps.jumps | sed -n 2p)"
 		[[ $(wc -l <one.jumps) -gt 500 ]] || why+=" too few jumps"
 	fi
