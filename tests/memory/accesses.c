@@ -3,8 +3,8 @@
  * accesses.c [-j | -J] TRACE THREAD [PROGRAM [silent]] - what a recorded thread accessed, as
  * oracle.c writes it. With PROGRAM, a file that `longpole cc` built: only by its own instructions,
  * of all that Valgrind saw. `silent`: a store that left what was there is written in small letters.
- * -j: also jumps that were taken, by where they are in the file. -J: those only, by their
- * addresses.
+ * -j: also jumps that were taken, by where they are in the file, and how many instructions. -J:
+ * those only, by their addresses.
  */
 #include "memory/source.h"
 #include "own.h"
@@ -17,6 +17,7 @@
 static struct own own;
 static const struct memory_source *source;
 static bool with_silent, with_jumps, only_jumps;
+static uint64_t nr_instructions;
 
 /* The same instruction comes again and again. */
 static bool is_wanted(uint64_t code)
@@ -51,6 +52,7 @@ static void print_jump(const struct memory_item *t)
 static void print(const struct memory_item *t, uint64_t i)
 {
 	uint64_t a = t->address;
+	nr_instructions += t->instructions;
 	if (t->kind == MEMORY_BRANCH && with_jumps)
 		print_jump(t);
 	if (only_jumps)
@@ -120,6 +122,8 @@ int main(int argc, char **argv)
 			i += nr;
 		}
 	}
+	if (with_jumps)
+		printf("I %" PRIu64 "\n", nr_instructions);
 	uint64_t bad = 0;
 	for (unsigned d = 0; d < MEMORY_DIAG_NR; d++)
 		bad += s->diags.count[d];

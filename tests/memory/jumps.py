@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""jumps.py OBJDUMP PROGRAM LOG - the jumps that a static program for 64-bit ARM or RISC-V took, from and to, without calls and returns:
-what QEMU's log (-singlestep -d nochain,exec) has for addresses, and a disassembler for instructions."""
+"""jumps.py OBJDUMP PROGRAM LOG - the jumps that a static program for 64-bit ARM or RISC-V took, from and to, without calls and returns, and how many
+instructions: what QEMU's log (-singlestep -d nochain,exec) has for addresses, and a disassembler for instructions."""
 import re
 import subprocess
 import sys
@@ -20,3 +20,4 @@ for here, then in zip(steps, steps[1:]):
     what = code[here]
     if not CALL.match(what) and not RETURN.match(what) and (then != following.get(here) or ALWAYS.match(what)):
         print("J %x %x" % (here, then))
+print("I %d" % len(steps))

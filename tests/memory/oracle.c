@@ -33,7 +33,7 @@ static struct {
 	size_t nr_functions;
 	pid_t pid;
 	FILE *out;
-	unsigned long steps;
+	unsigned long steps, own_steps;
 } o;
 
 static _Noreturn void die(const char *what)
@@ -324,8 +324,10 @@ static void step_through(void)
 			string_ends(&r);
 		if (!signal)
 			jump_goes_on(linked);
-		if (own_has(&o.own, linked) && !string.active && !signal)
+		if (own_has(&o.own, linked) && !string.active && !signal) {
+			o.own_steps++;
 			accesses(&r);
+		}
 		/* A call (or a signal, whose handler's return address is there as well) led out of
 		 * the program's own code: come back when it returns. */
 		if (!in_function(linked) && was_own && !signal && !getenv("ORACLE_STEP")) {
@@ -363,6 +365,7 @@ int main(int argc, char **argv)
 	o.bias = auxv_entry() - ((const Elf64_Ehdr *)(const void *)o.own.file)->e_entry;
 	if (run_to(symbol("main") + o.bias, 0))
 		step_through();
+	fprintf(o.out, "I %lu\n", o.own_steps);
 	fclose(o.out);
 	fprintf(stderr, "oracle: %lu steps\n", o.steps);
 	return 0;

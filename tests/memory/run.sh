@@ -523,11 +523,7 @@ emulated() {
 	if [[ -z $why ]]; then
 		foreign -singlestep -d nochain,exec -D steps "./foreign_static.$processor" one >/dev/null
 		timeout 60 "$LONGPOLE" record -q --level 3 -o one.lpt -- "./foreign_static.$processor" one >/dev/null 2>err
-		"$LONGPOLE" ciat --json one.lpt >one.json
-		[[ $(jq .result.usage.code_accesses one.json) == "$(grep -c ^Trace steps)" ]] ||
-			why+=" $(jq .result.usage.code_accesses one.json) instructions, QEMU counts $(grep -c ^Trace steps)"
-		jq -e '.result.usage.code_accesses > 5000' one.json >/dev/null || why+=" too few instructions"
-		# all jumps, one after the other
+		# all jumps, one after the other, and the number of instructions
 		python3 "$here/jumps.py" "$processor-linux-gnu-objdump" "foreign_static.$processor" steps >steps.jumps
 		"$accesses" -J one.lpt 0 >one.jumps 2>>err
 		cmp -s one.jumps steps.jumps || why+=" $(diff one.jumps steps.jumps | grep -c '^[<>]') jumps differ, the first: $(diff one.jumps steps.jumps | sed -n 2p)"
