@@ -6,8 +6,8 @@
  *
  * Lines: L, S or A (load, store, both indivisibly), address, size; R or W for strings; J for a jump
  * that was taken (not a call, not a return), from, to, in the file; to is the next instruction of
- * the program's own, so recording code before it does not count. Which instructions are the
- * program's own is read from the tables in its file.
+ * the program's own, so recording code before it does not count. At the end I: how many
+ * instructions. Which are the program's own is read from the tables in its file.
  */
 #include "own.h"
 
