@@ -4,9 +4,11 @@
 #include "counter/counter_priv.h"
 #include "record/clock.h"
 #include "record/perf.h"
+#include "record/qemu.h"
 #include "record/session_launch.h"
 #include "symbol/symbol.h"
 #include "record/system.h"
+#include "record/valgrind.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -250,6 +252,22 @@ static void probe_preload(struct record_probe *p)
 	say(p, "%.*s", RECORD_PROBE_VALUE - 1, p->ok ? path : err.cause[0]);
 }
 
+static void probe_valgrind(struct record_probe *p)
+{
+	const char *why = record_valgrind_why_not();
+	p->ok = !why;
+	say(p, "%s", why ? why : "Valgrind");
+}
+
+static void probe_qemu(struct record_probe *p)
+{
+	struct base_str found = {0};
+	record_qemu_installed(&found);
+	p->ok = found.length;
+	say(p, "%s", found.length ? base_str_text(&found) : "QEMU is not installed here");
+	base_str_fini(&found);
+}
+
 static void probe_kernel(struct record_probe *p)
 {
 	struct utsname u;
@@ -347,6 +365,17 @@ static const struct {
 		 .lost = "counts by thread (longpole stat), where not even children may be traced",
 		 .instead = "longpole stat --whole; programs are recorded from their start"},
 		probe_ptrace},
+	{{.name = "valgrind",
+		 .title = "programs as they are",
+		 .lost = "instructions and memory accesses of programs that longpole cc did not "
+			 "build; spins are sampled",
+		 .instead = "longpole cc; or install valgrind"},
+		probe_valgrind},
+	{{.name = "qemu",
+		 .title = "other processors",
+		 .lost = "memory accesses of 64-bit ARM and RISC-V programs",
+		 .instead = "nothing; install qemu-user"},
+		probe_qemu},
 	{{.name = "kernel",
 		 .title = "kernel",
 		 .lost = "before 4.17: which switches were preemptions",

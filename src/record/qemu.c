@@ -42,6 +42,19 @@ bool record_qemu_knows(const char *name)
 	return record_find_program(name, path, &exit_code, NULL) == BASE_OK && machine_of(path);
 }
 
+void record_qemu_installed(struct base_str *ret)
+{
+	char name[32], path[PATH_MAX];
+	int exit_code;
+	if (record_find_preload(RECORD_LIBRARY_QEMU, path, NULL) != BASE_OK)
+		return;
+	for (size_t i = 0; i < BASE_COUNT(machines); i++) {
+		snprintf(name, sizeof name, "qemu-%s", machines[i].name);
+		if (record_find_program(name, path, &exit_code, NULL) == BASE_OK)
+			base_str_addf(ret, "%s%s", ret->length ? " " : "", name);
+	}
+}
+
 /* In an option of QEMU's a comma is two. */
 static void add_path(struct base_str *s, const char *path)
 {

@@ -10,6 +10,8 @@
 
 /* Is `name`, searched in $PATH, an ELF file of a processor that the plugin knows? */
 bool record_qemu_knows(const char *name);
+/* The emulators that are installed, as "qemu-aarch64 qemu-riscv64"; "": none, or no plugin. */
+void record_qemu_installed(struct base_str *ret);
 /* What runs `argv`, whose program is at `path`, so that it writes its memory streams into a
  * recorder's shared memory (memory_ring.h). */
 struct record_qemu {
