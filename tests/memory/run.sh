@@ -423,6 +423,20 @@ heap() {
 }
 heap
 
+# A region is all that a program wants of OpenMP.
+region() {
+	local why='' compiler
+	selected region || return 0
+	printf 'int n;\nint main(void)\n{\n#pragma omp parallel\n\t__atomic_fetch_add(&n, 1, 0);\n\treturn !n;\n}\n' >region.c
+	for compiler in gcc clang; do
+		"$compiler" -fopenmp -o region.native region.c 2>/dev/null || continue
+		LONGPOLE_CC=$compiler "$LONGPOLE" cc -O2 -fopenmp -o region region.c 2>err || why+=" $compiler: $(head -n 3 err)"
+		timeout 20 ./region || why+=" $compiler: exit status $?"
+	done
+	result region "$why"
+}
+region
+
 # OpenMP: three threads, two regions, each with three barriers and a critical section.
 regions() {
 	local why='' region='begin_critical end_critical join'
