@@ -12,7 +12,7 @@
 #ifndef LONGPOLE_RECORD_MEET_H
 #define LONGPOLE_RECORD_MEET_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RECORD_MEET "longpole_meet"
@@ -25,10 +25,9 @@ struct record_lock_stamps {
 
 /* The runtime library's side. */
 struct record_target_side {
-	/* Where its stubs are; what called the one that a thread is in is a word of the thread's,
-	 * at a distance from its thread pointer. */
-	uintptr_t stubs, stubs_bytes;
-	ptrdiff_t caller_offset;
+	/* Does the code belong to a stub? What called the one that the calling thread is in. */
+	bool (*is_stub)(uintptr_t code);
+	uintptr_t (*caller)(void);
 	/* Called when it is done, by the thread that did it; ticks are of the TSC. */
 	void (*created)(uint64_t handle, uint64_t before_ticks, uint64_t site);
 	void (*joined)(uint64_t handle, uint64_t before_ticks, uint64_t after_ticks);

@@ -18,9 +18,41 @@ extern __typeof__(dlsym) dlsym __attribute__((weak));
 extern __typeof__(dladdr) dladdr __attribute__((weak));
 record_meet_fn longpole_meet __attribute__((weak));
 
-/* The stubs; absent in a program that needs none. */
+/* The program's stubs; absent if it needs none. */
 extern const char __start_longpole_at[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_longpole_at[] __attribute__((weak, visibility("hidden")));
+
+/* A module has copies of those stubs that it needs and the program has not. */
+static struct {
+	struct {
+		uintptr_t from, to;
+	} part[TARGET_MODULES_MAX];
+	uint32_t nr;
+} stubs;
+
+static bool is_stub(uintptr_t code)
+{
+	uint32_t nr = __atomic_load_n(&stubs.nr, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < nr; i++)
+		if (code - stubs.part[i].from < stubs.part[i].to - stubs.part[i].from)
+			return true;
+	return false;
+}
+
+static uintptr_t caller(void)
+{
+	return longpole_memory.caller;
+}
+
+void longpole_target_stubs(const char *from, const char *to)
+{
+	uint32_t nr = stubs.nr;
+	if (is_stub((uintptr_t)from) || nr == TARGET_MODULES_MAX)
+		return;
+	stubs.part[nr].from = (uintptr_t)from;
+	stubs.part[nr].to = (uintptr_t)to;
+	__atomic_store_n(&stubs.nr, nr + 1, __ATOMIC_RELEASE);
+}
 
 /* Its workers wait for a parallel region, which is recorded as a spawn. */
 static bool is_openmp(uint64_t site)
@@ -51,8 +83,7 @@ static void joined(uint64_t handle, uint64_t before_ticks, uint64_t after_ticks)
 
 const struct record_preload_side *longpole_target_meet(void)
 {
-	static struct record_target_side own = {.created = created, .joined = joined};
-	uintptr_t thread_pointer;
+	static const struct record_target_side own = {is_stub, caller, created, joined};
 	union {
 		void *symbol;
 		record_meet_fn *function;
@@ -61,9 +92,7 @@ const struct record_preload_side *longpole_target_meet(void)
 		found.symbol = dlsym(RTLD_DEFAULT, RECORD_MEET);
 	if (!found.function)
 		return NULL;
-	__asm__("movq %%fs:0, %0" : "=r"(thread_pointer));
-	own.caller_offset = (ptrdiff_t)((uintptr_t)&longpole_memory.caller - thread_pointer);
-	own.stubs = (uintptr_t)__start_longpole_at;
-	own.stubs_bytes = (uintptr_t)__stop_longpole_at - own.stubs;
+	if (__start_longpole_at)
+		longpole_target_stubs(__start_longpole_at, __stop_longpole_at);
 	return found.function(&own);
 }

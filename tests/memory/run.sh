@@ -549,6 +549,41 @@ sharing() {
 }
 sharing
 
+# Who waits is recorded, too: where in the program, not in the library that stands before each call.
+called() {
+	local why='' compiler options records=$LONGPOLE_BUILD/src/record
+	selected called || return 0
+	printf 'int run(void);\nint main(void)\n{\n\treturn run();\n}\n' >calls_library.c
+	for compiler in gcc clang static library; do
+		options=(-g -O2 -o called "$here/called.c" -lpthread)
+		case $compiler in
+		clang) has_compiler clang || continue ;;
+		static) options+=(-static "-L$records" "@$records/wrap.opts") ;;
+		library)
+			"$LONGPOLE" cc -g -O2 -fPIC -shared -Dmain=run -o libcalled.so "$here/called.c" 2>cc.err || why+=" $(head -n 3 cc.err)"
+			options=(-o called calls_library.c ./libcalled.so)
+			;;
+		esac
+		LONGPOLE_CC=$([[ $compiler == clang ]] && echo clang || echo gcc) "$LONGPOLE" cc "${options[@]}" 2>cc.err ||
+			why+=" $compiler: does not build: $(head -n 3 cc.err)"
+		[[ -n $why ]] || why=$(record --heap -o called.lpt -- ./called)
+		[[ -n $why ]] || "$LONGPOLE" dump --json called.lpt >called.records 2>err || why="dump: $(cat err)"
+		grep -n '/\* waits \*/' "$here/called.c" | sed 's/:.*//' >expected
+		jq -r 'select(.kind | test("_wait$") or . == "io_begin") | select(.op_text != "write") | .site_text' called.records |
+			grep -o 'called.c:[0-9]*' | cut -d: -f2 | sort -nu >said
+		[[ -n $why ]] || cmp -s expected said || why+=" $compiler: waits are in lines $(paste -sd' ' said), not $(paste -sd' ' expected)"
+		! grep -m1 -E 'longpole_at|target_call' called.records >said || why+=" $compiler: $(cut -c1-300 said)"
+		"$LONGPOLE" locks --json called.lpt >called.json 2>err || why+=" locks: $(cat err)"
+		jq -e --arg fill "fill (called.c:$(grep -n 'lock(&box->lock); /\*' "$here/called.c" | cut -d: -f1))" \
+			'any(.result.locks[].sites[]; .where == $fill and .contended == 1)' called.json >/dev/null || why+=" $compiler: $(jq -c '[.result.locks[].sites[].where]' called.json)"
+		[[ $compiler == static ]] || grep -q "in memory of new_box (called.c:$(grep -n '/\* allocates' "$here/called.c" | cut -d: -f1))" called.json ||
+			why+=" $compiler: who allocated it? $(jq -c '[.result.locks[].lock]' called.json)"
+		"$LONGPOLE" actors called.lpt 2>err | grep -q called/worker || why+=" $compiler: no thread called/worker $(cat err)"
+	done
+	result called "$why"
+}
+called
+
 # named PROGRAM [FIELD LINE]... - ciat's answer has the field, met by an instruction of the source line (0: of any).
 named() {
 	local program=$1
