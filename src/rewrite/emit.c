@@ -158,6 +158,8 @@ static void emit_lea(struct emit *e, const struct rewrite_fill *f)
 		base_str_add_bytes(e->out, f->memory.inside.at, f->memory.inside.length);
 	else if (f->reg != MACHINE_NONE)
 		base_str_addf(e->out, "(%%%s)", rewrite_register_name[f->reg]);
+	else if (!f->memory.symbol.length) /* a vector's elements are whole addresses */
+		base_str_add(e->out, "0");
 	base_str_addf(e->out, ", %%%s\n\tmovq\t%%%s, %u(%%%s)\n", e->scratch, e->scratch,
 		at(e, f->slot), e->pointer);
 }

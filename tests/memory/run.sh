@@ -124,6 +124,31 @@ watched watched-basics basics.c -O2
 watched watched-vectors vectors.c -O3 -ffast-math
 watched watched-threads threads.c -O2
 
+# The same of elements that a mask names: they are said as pieces of any length, of which here each word counts. (For an element that is
+# not named Valgrind loads at the stack pointer.)
+masks() {
+	local why='' which
+	selected masks || return 0
+	if ! grep -qw avx2 /proc/cpuinfo || ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip masks: no AVX2, or Valgrind's tool is not here"
+		return
+	fi
+	"$LONGPOLE" cc -w -O3 -ffast-math -mavx2 -o masks "$here/vectors.c" 2>err || why=$(head -n 3 err)
+	[[ ! -s err ]] || why+=" $(head -n 1 err)"
+	printf '#!/bin/sh\nexec "%s" record -q --level 3 --recorder=valgrind -o seen.lpt -- ./masks\n' "$LONGPOLE" >masks.sh
+	chmod +x masks.sh
+	[[ -n $why ]] || why=$(record -o masks.lpt -- ./masks.sh 3>&1 >/dev/null)
+	for which in masks seen; do
+		"$accesses" $which.lpt 0 masks 2>>err | grep -v '^L 1ff[0-9a-f]* 4$' | while read -r how at bytes; do
+			for ((i = 0; i < bytes; i += 4)); do echo "$how $((16#$at + i))"; done
+		done >$which.words
+	done
+	[[ -n $why ]] || cmp -s masks.words seen.words || why="the accesses differ: $(diff masks.words seen.words | sed -n 2p)"
+	[[ -n $why ]] || (($(wc -l <seen.words) > 500)) || why="Valgrind saw too little: $(tail -n 1 err)"
+	result masks "$why"
+}
+masks
+
 # Instructions that compute the same address have one word of it, and those that only look so have not.
 slots() {
 	local why='' few many
