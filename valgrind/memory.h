@@ -37,7 +37,8 @@ struct memory_opcode {
 	Bool compares;    /* repe, repne cmps, scas: it may end before */
 	UChar element;    /* bytes of a string instruction's element */
 	Bool loads_rsi, stores_rdi;
-	UChar reg; /* enum memory_register, of its accesses (a vector's: by size) */
+	Bool of_register; /* bt and its kin: VEX puts the register below the stack, and loads */
+	UChar reg;        /* enum memory_register, of its accesses (a vector's: by size) */
 };
 void memory_opcode(const UChar *bytes, UInt length, struct memory_opcode *ret);
 

@@ -318,7 +318,7 @@ static void add_access(UInt direction, Int statement, IRExpr *address, UInt size
 {
 	if (s.op.string && !s.string_done) /* (VEX knows the count, so there was no exit) */
 		add_string(statement, 1);
-	if (s.op.string || !s.pc)
+	if (s.op.string || s.op.of_register || !s.pc)
 		return;
 	if (!s.open)
 		open_block(statement);

@@ -152,10 +152,18 @@ static UChar reg_of(const struct bytes *z, UChar op)
 	return is_scalar(z, op) ? MEMORY_REG_FLOAT : MEMORY_REG_VECTOR;
 }
 
+/* bt, bts, btr, btc of a bit that a register names, in a register. */
+static Bool is_bit_of_register(const struct bytes *z, UChar op)
+{
+	return z->map == 1 && !z->vex && (op & 0xe7) == 0xa3 && z->at < z->length &&
+	       z->b[z->at] >= 0xc0;
+}
+
 void memory_opcode(const UChar *bytes, UInt length, struct memory_opcode *ret)
 {
 	struct bytes z = {.b = bytes, .length = length};
 	UChar op = skip_prefixes(&z);
 	*ret = (struct memory_opcode){.terminator = terminator_of(&z, op), .reg = reg_of(&z, op)};
 	string_of(&z, op, ret);
+	ret->of_register = is_bit_of_register(&z, op);
 }

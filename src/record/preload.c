@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 struct preload_fresh preload_fresh __attribute__((aligned(PRELOAD_PAGE)));
+struct record_target_side preload_met;
 __thread struct preload_thread preload_self;
 
 enum {
@@ -165,6 +166,7 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		preload_fresh.image = process.image;
 		__atomic_fetch_add(&head->images_attached, 1, __ATOMIC_RELAXED);
 	}
+	preload_fresh.direct = preload_met.is_stub ? NULL : head;
 	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
 	preload_thread_begin();
 	errno = saved_errno;

@@ -6,7 +6,7 @@
 #ifndef LONGPOLE_RECORD_PRELOAD_H
 #define LONGPOLE_RECORD_PRELOAD_H
 
-#include "record/lock_stamps.h"
+#include "record/meet.h"
 #include "record/ring.h"
 #include "trace/enums.h"
 
@@ -33,7 +33,9 @@ enum { PRELOAD_IS_STATIC = 0 };
 /* one more name of an exported function, defined in the same file */
 #define PRELOAD_ALIAS(name, of)                                                                    \
 	__asm__(".globl " #name "\n.set " #name ", " #of "\n.type " #name ", @function\n");
-#define PRELOAD_SITE      ((uintptr_t)__builtin_return_address(0))
+/* The place of a call in the program, when it begins: see preload_site(). */
+#define PRELOAD_CALLER    ((uintptr_t)__builtin_return_address(0))
+#define PRELOAD_SITE      preload_site(PRELOAD_CALLER)
 #define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PRELOAD_RARE(x)   __builtin_expect(!!(x), 0)
 #define PRELOAD_INLINE    static inline __attribute__((always_inline))
@@ -61,6 +63,8 @@ enum {
  */
 struct preload_fresh {
 	struct ring_head *head; /* NULL: not attached yet; never NULL after preload_attach() */
+	/* The same, while no stub calls us: what looks at this one needs not ask for the site. */
+	const struct ring_head *direct;
 	uint64_t tsc_origin;
 	uint32_t attaching;  /* 1: someone is at it */
 	uint32_t introduced; /* 1: RING_image is written */
@@ -73,6 +77,7 @@ struct preload_fresh {
 	uint64_t path[PRELOAD_PATHS];     /* see preload_path_object() */
 };
 extern struct preload_fresh preload_fresh;
+extern struct record_target_side preload_met; /* all 0: there is none */
 
 /* One per thread; initial-exec TLS, zero at the start. */
 struct preload_thread {
@@ -119,11 +124,11 @@ PRELOAD_INLINE bool preload_on(void)
 	return PRELOAD_LIKELY(__atomic_load_n(&head->recording, __ATOMIC_RELAXED));
 }
 
-/* ... without a call: false may also mean that nobody has looked yet, or that more than usual is to
- * be recorded. */
+/* ... without a call: false may also mean that nobody has looked yet, that more than usual is to
+ * be recorded, or that the caller may be a stub. */
 PRELOAD_INLINE bool preload_surely_on(void)
 {
-	const struct ring_head *head = preload_fresh.head;
+	const struct ring_head *head = preload_fresh.direct;
 	return PRELOAD_LIKELY(
 		head && __atomic_load_n(&head->recording, __ATOMIC_RELAXED) == RING_on);
 }
@@ -142,6 +147,18 @@ PRELOAD_INLINE bool preload_active(void)
 	if (!preload_on())
 		return false;
 	return PRELOAD_LIKELY(!preload_self.in_vfork) || !preload_is_vfork_child();
+}
+
+PRELOAD_INLINE bool preload_is_stub(uintptr_t code)
+{
+	return PRELOAD_RARE(preload_met.is_stub != NULL) && preload_met.is_stub(code);
+}
+
+/* `caller`, or what called the stub that it is in. Asked for before the real call: a signal's
+ * handler in it may go through stubs, too. */
+PRELOAD_INLINE uintptr_t preload_site(uintptr_t caller)
+{
+	return preload_is_stub(caller) ? preload_met.caller() : caller;
 }
 
 PRELOAD_INLINE uint64_t preload_now(void)

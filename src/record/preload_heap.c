@@ -200,6 +200,13 @@ EXPORT uint64_t longpole_heap_site(uint64_t address)
 	return 0;
 }
 
+EXPORT void longpole_heap_allocated(uint64_t address, uint64_t site)
+{
+	struct entry *e = entry_of(address);
+	if ((__atomic_load_n(&e->block, __ATOMIC_RELAXED) & ADDRESS_MASK) == address)
+		e->site = tagged(address, site);
+}
+
 /* ---- the real ones --------------------------------------------------------------------------- */
 
 #define FUNCTIONS(X)                                                                               \

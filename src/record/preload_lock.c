@@ -34,13 +34,6 @@ static uint64_t record_outcome(unsigned acquired_kind, int result, uint64_t obje
 	return now;
 }
 
-/* For the runtime library of rewritten code, if there is one. */
-PRELOAD_EXPORT struct record_lock_stamps *longpole_lock_stamps(void);
-struct record_lock_stamps *longpole_lock_stamps(void)
-{
-	return &preload_self.lock;
-}
-
 static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result, uintptr_t site)
 {
 	uint64_t object = preload_mutex(mutex), before = 0;
@@ -56,8 +49,9 @@ static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result,
 
 /* What the hot functions leave to others, so that they themselves need neither stack nor saved
  * registers. */
-static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t site)
+static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t caller)
 {
+	uintptr_t site = preload_site(caller);
 	if (!preload_on() || (PRELOAD_IS_STATIC && preload_self.busy)) /* our own unwinding */
 		return preload_real_mutex_lock(mutex);
 	record_call(preload_mutex(mutex), site);
@@ -71,8 +65,9 @@ static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 	return 0;
 }
 
-static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t site)
+static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t caller)
 {
+	uintptr_t site = preload_site(caller);
 	if (!preload_on() || (PRELOAD_IS_STATIC && preload_self.busy))
 		return preload_real_mutex_unlock(mutex);
 	uint64_t object = preload_mutex(mutex); /* it may be gone as soon as it is free */
@@ -115,7 +110,7 @@ PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 
 PRELOAD_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-	return mutex_lock(mutex, PRELOAD_SITE);
+	return mutex_lock(mutex, PRELOAD_CALLER);
 }
 
 PRELOAD_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -125,12 +120,12 @@ PRELOAD_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 
 PRELOAD_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-	return mutex_unlock(mutex, PRELOAD_SITE);
+	return mutex_unlock(mutex, PRELOAD_CALLER);
 }
 
 PRELOAD_EXPORT int mtx_lock(mtx_t *mutex)
 {
-	return preload_c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+	return preload_c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_CALLER));
 }
 
 PRELOAD_EXPORT int mtx_trylock(mtx_t *mutex)
@@ -140,7 +135,7 @@ PRELOAD_EXPORT int mtx_trylock(mtx_t *mutex)
 
 PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 {
-	return preload_c11_result(mutex_unlock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+	return preload_c11_result(mutex_unlock((pthread_mutex_t *)mutex, PRELOAD_CALLER));
 }
 
 /* ---- all other ways to wait for a lock ------------------------------------------------------ */
@@ -156,14 +151,14 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 	{                                                                                          \
 		if (!preload_on())                                                                 \
 			return PRELOAD_REAL(name)(lock arguments);                                 \
-		uint64_t object = object_of(lock);                                                 \
-		record_call(object, PRELOAD_SITE);                                                 \
+		uint64_t object = object_of(lock), site = PRELOAD_SITE;                            \
+		record_call(object, site);                                                         \
 		int result = limit ? try_lock(lock) : PRELOAD_REAL(name)(lock arguments);          \
 		if (limit && result == (busy)) {                                                   \
-			PRELOAD_RECORD_WAIT(wait_kind, PRELOAD_SITE, object);                      \
+			PRELOAD_RECORD_WAIT(wait_kind, site, object);                              \
 			result = PRELOAD_REAL(name)(lock arguments);                               \
 		}                                                                                  \
-		record_outcome(PRELOAD_##acquired_kind, result, object, PRELOAD_SITE);             \
+		record_outcome(PRELOAD_##acquired_kind, result, object, site);                     \
 		return result;                                                                     \
 	}
 

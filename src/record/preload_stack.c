@@ -18,7 +18,8 @@ struct walk {
 
 /*
  * The unwinder is linked into us: gcc 12's finds frames by _dl_find_object(), without locks, and
- * cannot be the program's own that is just at work. Frames above the caller's are ours.
+ * cannot be the program's own that is just at work. Frames above the caller's are ours, and so are
+ * stubs (meet.h).
  */
 static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument)
 {
@@ -27,7 +28,7 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument
 	uint64_t address = _Unwind_GetIP(context);
 	if (!address || stack->nr_frames >= walk->depth_max)
 		return _URC_END_OF_STACK;
-	if (stack->nr_frames > 0 || address == walk->site)
+	if ((stack->nr_frames > 0 || address == walk->site) && !preload_is_stub(address))
 		stack->frame[stack->nr_frames++] = address;
 	return _URC_NO_REASON;
 }

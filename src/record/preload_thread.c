@@ -3,25 +3,13 @@
 #include "record/calls.h"
 #include "record/preload.h"
 #include "record/preload_real.h"
-#include "record/thread_hooks.h"
 
 #include <string.h>
 
-/* ---- who else wants to know (thread_hooks.h) ------------------------------------------------ */
-
-static const struct record_thread_hooks *told;
-
-PRELOAD_EXPORT record_thread_hooks_fn longpole_thread_hooks;
-void longpole_thread_hooks(const struct record_thread_hooks *hooks)
-{
-	__atomic_store_n(&told, hooks, __ATOMIC_RELEASE);
-}
-
 static void tell_created(uint64_t handle, uint64_t before_tsc, uintptr_t site)
 {
-	const struct record_thread_hooks *hooks = __atomic_load_n(&told, __ATOMIC_ACQUIRE);
-	if (hooks)
-		hooks->created(handle, before_tsc, site);
+	if (preload_met.created)
+		preload_met.created(handle, before_tsc, site);
 }
 
 /* ---- creation ------------------------------------------------------------------------------- */
@@ -107,42 +95,55 @@ static struct start *prepare_start(void *argument, uintptr_t site)
 	return start;
 }
 
+/* What a new thread is named by. */
+static uintptr_t site_of(void *(*routine)(void *), const void *argument)
+{
+	if (preload_is_stub((uintptr_t)routine)) {
+		const struct record_birth *birth = argument;
+		routine = birth->function;
+		argument = birth->argument;
+	}
+	return preload_cxx_routine((uintptr_t)routine, argument);
+}
+
 PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	void *(*routine)(void *), void *argument)
 {
-	struct start *start = prepare_start(argument, PRELOAD_SITE);
+	uintptr_t site = PRELOAD_SITE;
+	struct start *start = prepare_start(argument, site);
 	struct preload_counted counted;
 	if (!start)
 		return PRELOAD_REAL(pthread_create)(thread, attributes, routine, argument);
 	start->routine.posix = routine;
-	start->site = preload_cxx_routine((uintptr_t)routine, argument);
+	start->site = site_of(routine, argument);
 	uint64_t before_tsc = preload_now();
-	preload_count_begin(&counted, CALLS_pthread_create, PRELOAD_SITE);
+	preload_count_begin(&counted, CALLS_pthread_create, site);
 	int result = PRELOAD_REAL(pthread_create)(thread, attributes, run_posix, start);
 	preload_count_end(&counted);
 	if (result != 0)
 		start_give(start);
 	else
-		tell_created((uint64_t)*thread, before_tsc, PRELOAD_SITE);
+		tell_created((uint64_t)*thread, before_tsc, site);
 	return result;
 }
 
 PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 {
-	struct start *start = prepare_start(argument, PRELOAD_SITE);
+	uintptr_t site = PRELOAD_SITE;
+	struct start *start = prepare_start(argument, site);
 	if (!start)
 		return PRELOAD_REAL(thrd_create)(thread, routine, argument);
 	struct preload_counted counted;
 	start->routine.c11 = routine;
 	start->site = (uintptr_t)routine;
 	uint64_t before_tsc = preload_now();
-	preload_count_begin(&counted, CALLS_thrd_create, PRELOAD_SITE);
+	preload_count_begin(&counted, CALLS_thrd_create, site);
 	int result = PRELOAD_REAL(thrd_create)(thread, run_c11, start);
 	preload_count_end(&counted);
 	if (result != thrd_success)
 		start_give(start);
 	else
-		tell_created((uint64_t)*thread, before_tsc, PRELOAD_SITE);
+		tell_created((uint64_t)*thread, before_tsc, site);
 	return result;
 }
 
@@ -166,10 +167,9 @@ static void join_begin(struct join *join, unsigned function, uint64_t handle, ui
 
 static void join_end(struct join *join, bool joined)
 {
-	const struct record_thread_hooks *hooks = __atomic_load_n(&told, __ATOMIC_ACQUIRE);
 	preload_count_end(&join->counted);
-	if (joined && hooks)
-		hooks->joined(join->handle, join->before_tsc, preload_now());
+	if (joined && preload_met.joined)
+		preload_met.joined(join->handle, join->before_tsc, preload_now());
 	if (join->open)
 		PRELOAD_RECORD(join_done, joined ? join->handle : 0);
 	join->open = false;

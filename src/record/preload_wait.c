@@ -92,10 +92,10 @@ PRELOAD_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 	if (!preload_on())
 		return PRELOAD_REAL(pthread_barrier_wait)(barrier);
 	/* when it returns, another thread may have destroyed the barrier */
-	uint64_t object = barrier_object(barrier);
-	PRELOAD_RECORD_WAIT(barrier_arrive, PRELOAD_SITE, object);
+	uint64_t object = barrier_object(barrier), site = PRELOAD_SITE;
+	PRELOAD_RECORD_WAIT(barrier_arrive, site, object);
 	int result = PRELOAD_REAL(pthread_barrier_wait)(barrier);
-	PRELOAD_RECORD(barrier_leave, object, PRELOAD_SITE);
+	PRELOAD_RECORD(barrier_leave, object, site);
 	return result;
 }
 

@@ -305,7 +305,8 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 	PRELOAD_EXPORT result name parameters                                                      \
 	{                                                                                          \
 		struct call call;                                                                  \
-		call_begin(&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_SITE);  \
+		call_begin(                                                                        \
+			&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_CALLER);   \
 		result r = REAL_OF(name) arguments;                                                \
 		int saved_errno = call.cpu_timed ? errno : 0;                                      \
 		call_end(&call, (uint64_t)(bytes));                                                \
@@ -317,7 +318,8 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 	PRELOAD_EXPORT void name parameters                                                        \
 	{                                                                                          \
 		struct call call;                                                                  \
-		call_begin(&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_SITE);  \
+		call_begin(                                                                        \
+			&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_CALLER);   \
 		REAL_OF(name) arguments;                                                           \
 		call_end(&call, 0);                                                                \
 	}
@@ -334,7 +336,7 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 			if (context.busy || !find_real(CALLS_##name))                              \
 				return __libc_##name arguments;                                    \
 		}                                                                                  \
-		call_begin(&call, CALLS_##name, TIMING_often, false, PRELOAD_SITE);                \
+		call_begin(&call, CALLS_##name, TIMING_often, false, PRELOAD_CALLER);              \
 		result r = REAL_OF(name) arguments;                                                \
 		call_end(&call, bytes);                                                            \
 		return r;                                                                          \
@@ -352,7 +354,7 @@ PRELOAD_EXPORT void free(void *p)
 			return;
 		}
 	}
-	call_begin(&call, CALLS_free, TIMING_often, false, PRELOAD_SITE);
+	call_begin(&call, CALLS_free, TIMING_often, false, PRELOAD_CALLER);
 	REAL_OF(free)(p);
 	call_end(&call, 0);
 }
@@ -375,7 +377,7 @@ int __isoc99_vfscanf(FILE *f, const char *format, va_list list);
 	{                                                                                          \
 		struct call call;                                                                  \
 		va_list list;                                                                      \
-		call_begin(&call, CALLS_##name, timing, false, PRELOAD_SITE);                      \
+		call_begin(&call, CALLS_##name, timing, false, PRELOAD_CALLER);                    \
 		va_start(list, last);                                                              \
 		int r = call_real;                                                                 \
 		va_end(list);                                                                      \
@@ -409,7 +411,7 @@ FORMATTED(__asprintf_chk, TIMING_often, (char **to, int flag, const char *format
 	{                                                                                          \
 		struct call call;                                                                  \
 		va_list list;                                                                      \
-		call_begin(&call, CALLS_##name, timing, false, PRELOAD_SITE);                      \
+		call_begin(&call, CALLS_##name, timing, false, PRELOAD_CALLER);                    \
 		va_start(list, format);                                                            \
 		int r = call_real;                                                                 \
 		va_end(list);                                                                      \
@@ -430,7 +432,7 @@ SCANNED(__isoc99_fscanf, TIMING_brief, (FILE * f, const char *format, ...),
 		va_start(list, last);                                                              \
 		type more = va_arg(list, type);                                                    \
 		va_end(list);                                                                      \
-		call_begin(&call, CALLS_##name, TIMING_waits, false, PRELOAD_SITE);                \
+		call_begin(&call, CALLS_##name, TIMING_waits, false, PRELOAD_CALLER);              \
 		result r = REAL_OF(name) arguments;                                                \
 		int saved_errno = call.cpu_timed ? errno : 0;                                      \
 		call_end(&call, 0);                                                                \
@@ -460,7 +462,7 @@ long calls_syscall(long number, long a, long b, long c, long d, long e, long f)
 long calls_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	struct call call;
-	call_begin(&call, CALLS_syscall, TIMING_waits, false, PRELOAD_SITE);
+	call_begin(&call, CALLS_syscall, TIMING_waits, false, PRELOAD_CALLER);
 	long r = REAL_OF(syscall)(number, a, b, c, d, e, f);
 	int saved_errno = call.cpu_timed ? errno : 0;
 	call_end(&call, 0);
@@ -529,7 +531,7 @@ void preload_count_end(struct preload_counted *counted)
 	PRELOAD_EXPORT int name(pthread_mutex_t *mutex)                                            \
 	{                                                                                          \
 		struct call call;                                                                  \
-		call_begin(&call, CALLS_##name, TIMING_often, special, PRELOAD_SITE);              \
+		call_begin(&call, CALLS_##name, TIMING_often, special, PRELOAD_CALLER);            \
 		int r = real_one(mutex);                                                           \
 		call_end(&call, 0);                                                                \
 		return r;                                                                          \
@@ -545,7 +547,7 @@ LOCK(pthread_mutex_unlock, preload_real_mutex_unlock, false)
 	int calls_new_##name parameters                                                            \
 	{                                                                                          \
 		struct call call;                                                                  \
-		call_begin(&call, CALLS_pthread_##name, timing, false, PRELOAD_SITE);              \
+		call_begin(&call, CALLS_pthread_##name, timing, false, PRELOAD_CALLER);            \
 		int r = REAL_OF(pthread_##name) arguments;                                         \
 		call_end(&call, 0);                                                                \
 		return r;                                                                          \

@@ -373,12 +373,12 @@ PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 
 PRELOAD_EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-	return mutex_lock(mutex, PRELOAD_SITE);
+	return mutex_lock(mutex, PRELOAD_CALLER);
 }
 
 PRELOAD_EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-	return mutex_trylock(mutex, PRELOAD_SITE);
+	return mutex_trylock(mutex, PRELOAD_CALLER);
 }
 
 PRELOAD_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
@@ -388,12 +388,12 @@ PRELOAD_EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 PRELOAD_EXPORT int mtx_lock(mtx_t *mutex)
 {
-	return preload_c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+	return preload_c11_result(mutex_lock((pthread_mutex_t *)mutex, PRELOAD_CALLER));
 }
 
 PRELOAD_EXPORT int mtx_trylock(mtx_t *mutex)
 {
-	return preload_c11_result(mutex_trylock((pthread_mutex_t *)mutex, PRELOAD_SITE));
+	return preload_c11_result(mutex_trylock((pthread_mutex_t *)mutex, PRELOAD_CALLER));
 }
 
 PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
@@ -408,7 +408,7 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 	PRELOAD_EXPORT int name(type *lock parameters)                                             \
 	{                                                                                          \
 		uint64_t key = key_of(lock), asked_tsc = 0;                                        \
-		struct tally_tag *t = tally_find(key, PRELOAD_SITE);                               \
+		struct tally_tag *t = tally_find(key, PRELOAD_CALLER);                             \
 		if (!t)                                                                            \
 			return PRELOAD_REAL(name)(lock arguments);                                 \
 		int result = (limit) ? try_lock(lock) : PRELOAD_REAL(name)(lock arguments);        \
@@ -427,7 +427,7 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 	PRELOAD_EXPORT int name(type *lock)                                                        \
 	{                                                                                          \
 		int result = PRELOAD_REAL(name)(lock);                                             \
-		return tried((uintptr_t)lock, key_of(lock), PRELOAD_SITE, result, shared);         \
+		return tried((uintptr_t)lock, key_of(lock), PRELOAD_CALLER, result, shared);       \
 	}
 
 WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, IN_UNTIL,
@@ -439,7 +439,7 @@ PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 {
 	pthread_mutex_t *lock = (pthread_mutex_t *)mutex;
 	uint64_t key = preload_mutex(lock);
-	struct tally_tag *t = tally_find(key, PRELOAD_SITE);
+	struct tally_tag *t = tally_find(key, PRELOAD_CALLER);
 	if (!t)
 		return PRELOAD_REAL(mtx_timedlock)(mutex, until);
 	int result = preload_real_mutex_trylock(lock);
@@ -548,7 +548,7 @@ static void cond_unwind(void *call)
 		struct cond_call call;                                                             \
 		int result;                                                                        \
 		cond_begin(&call, key_of((pthread_cond_t *)cond), (pthread_mutex_t *)mutex,        \
-			PRELOAD_SITE);                                                             \
+			PRELOAD_CALLER);                                                           \
 		pthread_cleanup_push(cond_unwind, &call);                                          \
 		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
 		pthread_cleanup_pop(0);                                                            \
@@ -575,7 +575,7 @@ PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
 {
 	int result = PRELOAD_REAL(sem_init)(semaphore, shared, value);
 	if (result == 0)
-		preload_made_note(semaphore, PRELOAD_SITE);
+		preload_made_note(semaphore, PRELOAD_CALLER);
 	return result;
 }
 

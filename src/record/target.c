@@ -48,7 +48,7 @@ static struct {
 	uint64_t slot_base_room;
 	pthread_key_t key;
 	bool has_key, avx2;
-	record_lock_stamps_fn *lock_stamps;
+	const struct record_preload_side *beside; /* NULL: nobody */
 } self;
 
 /* ---- system calls, errno kept ------------------------------------------------------------------
@@ -90,6 +90,12 @@ bool longpole_target_attached(void)
 bool longpole_target_on(void)
 {
 	return longpole_target_attached() && !__atomic_load_n(&self.stopped, __ATOMIC_RELAXED);
+}
+
+void longpole_target_tell_allocated(const void *p, uint64_t site)
+{
+	if (self.beside && self.beside->allocated)
+		self.beside->allocated((uintptr_t)p, site);
 }
 
 static uint8_t *block_at(uint32_t i)
@@ -605,7 +611,7 @@ struct target_thread *longpole_target_attach_thread(void)
 	t->buffer[0].left_at = NULL;
 	longpole_memory.thread = t;
 	longpole_memory.pointer = t->buffer[0].start;
-	longpole_memory.stamps = self.lock_stamps ? self.lock_stamps() : NULL;
+	longpole_memory.stamps = self.beside ? self.beside->lock_stamps() : NULL;
 	if (self.has_key)
 		(void)pthread_setspecific(self.key, (void *)(uintptr_t)1);
 	return t;
@@ -858,18 +864,6 @@ static void in_child(void)
 		longpole_memory.pointer = b->from = b->start;
 }
 
-/* (Weak: there is none in static programs.) */
-extern __typeof__(dlsym) dlsym __attribute__((weak));
-
-static record_lock_stamps_fn *find_lock_stamps(void)
-{
-	union {
-		void *symbol;
-		record_lock_stamps_fn *function;
-	} found = {dlsym ? dlsym(RTLD_DEFAULT, RECORD_LOCK_STAMPS) : NULL};
-	return found.function;
-}
-
 static void attach(char **environment)
 {
 	int idle = 0;
@@ -883,9 +877,7 @@ static void attach(char **environment)
 	attach_ring(environment);
 	add_module(mark_head, mark_head + MEMORY_MARK_NR, (const uint8_t *)"", (const uint8_t *)"");
 	longpole_target_install_guard();
-	self.lock_stamps = self.ring ? find_lock_stamps() : NULL;
-	if (self.ring)
-		longpole_target_hook_threads();
+	self.beside = self.ring ? longpole_target_meet() : NULL;
 	self.has_key = !pthread_key_create(&self.key, thread_ends);
 	(void)pthread_atfork(NULL, NULL, in_child);
 	__atomic_store_n(&self.attached, 2, __ATOMIC_RELEASE);

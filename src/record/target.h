@@ -11,7 +11,7 @@
 #ifndef LONGPOLE_RECORD_TARGET_H
 #define LONGPOLE_RECORD_TARGET_H
 
-#include "record/lock_stamps.h"
+#include "record/meet.h"
 #include "record/memory_ring.h"
 #include "record/target_encode.h"
 
@@ -21,6 +21,19 @@
 #include <stdint.h>
 
 #define TARGET_EXPORT __attribute__((visibility("default")))
+/* A stub: rewritten code calls it for the function whose name follows longpole_at_. All are in one
+ * section, by which the preload library knows them (meet.h), and with them what is called for a
+ * function of the program's and calls it. */
+#define TARGET_BETWEEN __attribute__((noinline, section("longpole_at")))
+#define TARGET_STUB    TARGET_EXPORT TARGET_BETWEEN
+/* In a stub: where the program calls it; */
+#define TARGET_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+/* the program's own call, of which that is to be known; */
+#define TARGET_CALL(call) (longpole_memory.caller = TARGET_SITE, call)
+/* first: when nobody records, the call is all, and its place is the program's. */
+#define TARGET_UNLESS_ATTACHED(call)                                                               \
+	if (!longpole_target_attached())                                                           \
+	return call
 
 enum {
 	TARGET_BUFFER_BYTES = MEMORY_PIECE_WORDS * 8,
@@ -40,6 +53,7 @@ struct target_tls {
 	struct target_thread *thread;
 	struct record_lock_stamps *stamps; /* of who records locks, too; NULL: nobody */
 	uint64_t nr_told; /* calls that we are in and that tell of threads themselves */
+	uint64_t caller;  /* of the stub that this thread is in: meet.h */
 };
 extern __thread struct target_tls longpole_memory
 	__attribute__((tls_model("initial-exec"), visibility("default")));
@@ -96,7 +110,11 @@ void longpole_target_thread_end(void);
 /* When somebody reads along: what this thread has done so far, before it makes another one or
  * (waits) waits for one. */
 TARGET_EXPORT void longpole_target_let_see(bool waits);
-void longpole_target_hook_threads(void); /* target_hooks.c */
+const struct record_preload_side *longpole_target_meet(void); /* target_meet.c; NULL: nobody */
+/* Of each module: target_module.c. */
+TARGET_EXPORT void longpole_target_stubs(const char *from, const char *to);
+/* The preload library's heap may want to know: a block was asked for at `site`. */
+TARGET_EXPORT void longpole_target_tell_allocated(const void *p, uint64_t site);
 /* Before what may wait: when many threads have a block open, this one's goes to the reader. */
 TARGET_EXPORT void longpole_target_let_go(void);
 

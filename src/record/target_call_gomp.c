@@ -17,7 +17,7 @@ enum {
 	CALL_UNLOCK = 0x21,
 };
 
-#define AT   TARGET_EXPORT __attribute__((noinline))
+#define AT   TARGET_STUB
 #define WEAK __attribute__((weak))
 
 int omp_get_max_threads(void) WEAK;
@@ -40,7 +40,7 @@ static void leave_region(uint64_t number)
 	longpole_target_let_see(true);
 }
 
-static void work(void *argument)
+static TARGET_BETWEEN void work(void *argument)
 {
 	const struct region *r = argument;
 	uint64_t number = r->number; /* the join may be over before we are */
@@ -177,7 +177,7 @@ void __kmpc_fork_call(void *place, int nr, microtask *f, ...) WEAK;
 void longpole_at_kmpc_fork(void *place, int nr, microtask *f, ...)
 	__attribute__((used, visibility("hidden")));
 
-static void work_microtask(int *thread, int *bound, struct fork *k)
+static TARGET_BETWEEN void work_microtask(int *thread, int *bound, struct fork *k)
 {
 	void **a = k->argument;
 	uint64_t number = k->region.number; /* the join may be over before we are */

@@ -13,6 +13,7 @@
 	void *longpole_at_##name parameters;                                                       \
 	AT void *longpole_at_##name parameters                                                     \
 	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
 		uint64_t before = target_call_ticks();                                             \
 		void *p = name arguments; /* allowed: the program's own call */                    \
 		target_allocated(p, bytes, TARGET_SITE, ALLOCATION_HEAP, before);                  \
@@ -27,6 +28,7 @@ ALLOCATE(valloc, n, (size_t n), (n))
 void *longpole_at_calloc(size_t nr, size_t n);
 AT void *longpole_at_calloc(size_t nr, size_t n)
 {
+	TARGET_UNLESS_ATTACHED(calloc(nr, n)); /* allowed: the program's own call */
 	uint64_t before = target_call_ticks();
 	void *p = calloc(nr, n); /* allowed: the program's own call */
 	target_allocated(p, nr * n, TARGET_SITE, ALLOCATION_HEAP, before);
@@ -39,6 +41,7 @@ AT void *longpole_at_calloc(size_t nr, size_t n)
 	char *longpole_at_##name parameters;                                                       \
 	AT char *longpole_at_##name parameters                                                     \
 	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
 		uint64_t before = target_call_ticks();                                             \
 		size_t nr = (bytes) + 1;                                                           \
 		char *p = name arguments; /* allowed: the program's own call */                    \
@@ -54,6 +57,8 @@ COPY(strndup, strnlen(s, n), (const char *s, size_t n), (s, n))
 int longpole_at_posix_memalign(void **ret, size_t alignment, size_t n);
 AT int longpole_at_posix_memalign(void **ret, size_t alignment, size_t n)
 {
+	TARGET_UNLESS_ATTACHED(
+		posix_memalign(ret, alignment, n)); /* allowed: the program's own call */
 	uint64_t before = target_call_ticks();
 	int result = posix_memalign(ret, alignment, n); /* allowed: the program's own call */
 	if (!result)
@@ -66,6 +71,7 @@ AT int longpole_at_posix_memalign(void **ret, size_t alignment, size_t n)
 	void *longpole_at_##name parameters;                                                       \
 	AT void *longpole_at_##name parameters                                                     \
 	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
 		uint64_t before = target_call_ticks();                                             \
 		size_t had = malloc_usable_size(old);                                              \
 		const void *volatile was = old;                                                    \

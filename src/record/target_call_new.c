@@ -8,6 +8,7 @@
 	void *longpole_at_##name parameters;                                                       \
 	AT void *longpole_at_##name parameters                                                     \
 	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
 		uint64_t before = target_call_ticks();                                             \
 		void *p = name arguments;                                                          \
 		target_allocated(p, n, TARGET_SITE, ALLOCATION_HEAP, before);                      \

@@ -15,7 +15,7 @@ enum { /* memory/calls.def */
 	CALL_THREAD_JOIN = 0x25,
 };
 
-#define AT      TARGET_EXPORT __attribute__((noinline))
+#define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
 /* The mangled name, and ours of it. */
 #define REAL(name) __asm__(name)

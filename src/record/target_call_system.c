@@ -9,7 +9,7 @@
 
 enum { CALL_READ = 0x11, CALL_WRITE = 0x12 };
 
-#define AT      TARGET_EXPORT __attribute__((noinline))
+#define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
 
 static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, uint64_t before)
@@ -24,8 +24,9 @@ static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, 
 ssize_t longpole_at_read(int fd, void *p, size_t n);
 AT ssize_t longpole_at_read(int fd, void *p, size_t n)
 {
+	TARGET_UNLESS_ATTACHED(read(fd, p, n));
 	uint64_t before = target_call_ticks();
-	ssize_t r = read(fd, p, n);
+	ssize_t r = TARGET_CALL(read(fd, p, n));
 	if (r > 0)
 		moved(true, p, (size_t)r, (uint64_t)fd, before);
 	return r;
@@ -34,8 +35,9 @@ AT ssize_t longpole_at_read(int fd, void *p, size_t n)
 ssize_t longpole_at_write(int fd, const void *p, size_t n);
 AT ssize_t longpole_at_write(int fd, const void *p, size_t n)
 {
+	TARGET_UNLESS_ATTACHED(write(fd, p, n));
 	uint64_t before = target_call_ticks();
-	ssize_t r = write(fd, p, n);
+	ssize_t r = TARGET_CALL(write(fd, p, n));
 	if (r > 0)
 		moved(false, p, (size_t)r, (uint64_t)fd, before);
 	return r;
@@ -44,8 +46,9 @@ AT ssize_t longpole_at_write(int fd, const void *p, size_t n)
 ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at);
 AT ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at)
 {
+	TARGET_UNLESS_ATTACHED(pread(fd, p, n, at));
 	uint64_t before = target_call_ticks();
-	ssize_t r = pread(fd, p, n, at);
+	ssize_t r = TARGET_CALL(pread(fd, p, n, at));
 	if (r > 0)
 		moved(true, p, (size_t)r, (uint64_t)fd, before);
 	return r;
@@ -54,8 +57,9 @@ AT ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at)
 ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at);
 AT ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at)
 {
+	TARGET_UNLESS_ATTACHED(pwrite(fd, p, n, at));
 	uint64_t before = target_call_ticks();
-	ssize_t r = pwrite(fd, p, n, at);
+	ssize_t r = TARGET_CALL(pwrite(fd, p, n, at));
 	if (r > 0)
 		moved(false, p, (size_t)r, (uint64_t)fd, before);
 	return r;
@@ -64,8 +68,9 @@ AT ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at)
 size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f);
 AT size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f)
 {
+	TARGET_UNLESS_ATTACHED(fread(p, size, nr, f));
 	uint64_t before = target_call_ticks();
-	size_t r = fread(p, size, nr, f);
+	size_t r = TARGET_CALL(fread(p, size, nr, f));
 	if (r)
 		moved(true, p, r * size, WORD(f), before);
 	return r;
@@ -74,8 +79,9 @@ AT size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f)
 size_t longpole_at_fwrite(const void *p, size_t size, size_t nr, FILE *f);
 AT size_t longpole_at_fwrite(const void *p, size_t size, size_t nr, FILE *f)
 {
+	TARGET_UNLESS_ATTACHED(fwrite(p, size, nr, f));
 	uint64_t before = target_call_ticks();
-	size_t r = fwrite(p, size, nr, f);
+	size_t r = TARGET_CALL(fwrite(p, size, nr, f));
 	if (r)
 		moved(false, p, r * size, WORD(f), before);
 	return r;

@@ -22,7 +22,7 @@ enum { /* memory/calls.def */
 	CALL_THREAD_END = 0x27,
 };
 
-#define AT      TARGET_EXPORT __attribute__((noinline))
+#define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
 
 /* int f(object): recorded from before to after the call, when it succeeds. */
@@ -30,9 +30,10 @@ enum { /* memory/calls.def */
 	int longpole_at_##name(type *object);                                                      \
 	AT int longpole_at_##name(type *object)                                                    \
 	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name(object));                                              \
 		longpole_target_let_go();                                                          \
 		uint64_t before = target_call_ticks();                                             \
-		int result = name(object);                                                         \
+		int result = TARGET_CALL(name(object));                                            \
 		if (!result)                                                                       \
 			longpole_target_call(                                                      \
 				kind, before, target_call_ticks(), WORD(object), 0, 0, 0);         \
@@ -43,9 +44,10 @@ enum { /* memory/calls.def */
 	int longpole_at_##name(type *object);                                                      \
 	AT int longpole_at_##name(type *object)                                                    \
 	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name(object));                                              \
 		longpole_target_let_see(true);                                                     \
 		uint64_t before = target_call_ticks();                                             \
-		int result = name(object);                                                         \
+		int result = TARGET_CALL(name(object));                                            \
 		if (!result)                                                                       \
 			longpole_target_call(                                                      \
 				kind, before, target_call_ticks(), WORD(object), 0, 0, 0);         \
@@ -80,11 +82,10 @@ int longpole_at_pthread_mutex_lock(pthread_mutex_t *object);
 AT int longpole_at_pthread_mutex_lock(pthread_mutex_t *object)
 {
 	struct record_lock_stamps *s = longpole_memory.stamps;
-	if (!longpole_target_attached())
-		return pthread_mutex_lock(object);
+	TARGET_UNLESS_ATTACHED(pthread_mutex_lock(object));
 	longpole_target_let_go();
 	uint64_t last = s ? s->after : target_call_ticks();
-	int result = pthread_mutex_lock(object);
+	int result = TARGET_CALL(pthread_mutex_lock(object));
 	if (result)
 		return result;
 	if (!s) {
@@ -104,13 +105,12 @@ int longpole_at_pthread_mutex_unlock(pthread_mutex_t *object);
 AT int longpole_at_pthread_mutex_unlock(pthread_mutex_t *object)
 {
 	struct record_lock_stamps *s = longpole_memory.stamps;
-	if (!longpole_target_attached())
-		return pthread_mutex_unlock(object);
+	TARGET_UNLESS_ATTACHED(pthread_mutex_unlock(object));
 	if (!s) {
 		give(object, target_call_ticks());
 		return pthread_mutex_unlock(object);
 	}
-	int result = pthread_mutex_unlock(object);
+	int result = TARGET_CALL(pthread_mutex_unlock(object));
 	give(object, s->after); /* (at worst that of taking it) */
 	return result;
 }
@@ -120,9 +120,10 @@ AT int longpole_at_pthread_mutex_unlock(pthread_mutex_t *object)
 	int longpole_at_##name parameters;                                                         \
 	AT int longpole_at_##name parameters                                                       \
 	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
 		longpole_target_let_see(true);                                                     \
 		uint64_t before = target_call_ticks();                                             \
-		int result = name arguments;                                                       \
+		int result = TARGET_CALL(name arguments);                                          \
 		if (!result)                                                                       \
 			longpole_target_call(                                                      \
 				kind, before, target_call_ticks(), WORD(object), 0, 0, 0);         \
@@ -151,8 +152,9 @@ GIVE(pthread_cond_broadcast, CALL_SIGNAL, pthread_cond_t)
 int longpole_at_pthread_spin_lock(pthread_spinlock_t *lock);
 AT int longpole_at_pthread_spin_lock(pthread_spinlock_t *lock)
 {
+	TARGET_UNLESS_ATTACHED(pthread_spin_lock(lock));
 	uint64_t before = target_call_ticks();
-	int result = pthread_spin_lock(lock);
+	int result = TARGET_CALL(pthread_spin_lock(lock));
 	longpole_target_call(CALL_LOCK, before, target_call_ticks(), WORD(lock), 0, 0, 0);
 	return result;
 }
@@ -169,10 +171,11 @@ AT int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock)
 	int longpole_at_##name parameters;                                                         \
 	AT int longpole_at_##name parameters                                                       \
 	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
 		uint64_t before = target_call_ticks();                                             \
 		longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);           \
 		longpole_target_let_see(true);                                                     \
-		int result = name arguments;                                                       \
+		int result = TARGET_CALL(name arguments);                                          \
 		longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0); \
 		longpole_target_call(                                                              \
 			CALL_LOCK, before, target_call_ticks(), WORD(mutex), 0, 0, 0);             \
@@ -190,11 +193,12 @@ COND_WAIT(pthread_cond_clockwait,
 int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier);
 AT int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier)
 {
+	TARGET_UNLESS_ATTACHED(pthread_barrier_wait(barrier));
 	/* glibc's struct: the count is its third word */
 	uint64_t parties = ((const uint32_t *)(const void *)barrier)[2];
 	longpole_target_let_see(true);
 	uint64_t before = target_call_ticks();
-	int result = pthread_barrier_wait(barrier);
+	int result = TARGET_CALL(pthread_barrier_wait(barrier));
 	longpole_target_call(
 		CALL_BARRIER, before, target_call_ticks(), WORD(barrier), parties, 0, 0);
 	return result;
@@ -203,8 +207,7 @@ AT int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier)
 /* ---- threads ------------------------------------------------------------------------------- */
 
 struct birth {
-	void *(*function)(void *);
-	void *argument;
+	struct record_birth of;
 	uint64_t token;
 };
 
@@ -215,7 +218,7 @@ static void leaves(void *token)
 	longpole_target_call(CALL_THREAD_END, now, now, WORD(token), 0, 0, 0);
 }
 
-static void *begins(void *argument)
+static TARGET_BETWEEN void *begins(void *argument)
 {
 	struct birth b = *(struct birth *)argument;
 	void *result;
@@ -223,7 +226,7 @@ static void *begins(void *argument)
 	free(argument); /* allowed: of the call below */
 	longpole_target_call(CALL_THREAD_BEGIN, now, now, b.token, 0, 0, 0);
 	pthread_cleanup_push(leaves, (void *)(uintptr_t)b.token);
-	result = b.function(b.argument);
+	result = b.of.function(b.of.argument);
 	pthread_cleanup_pop(1);
 	return result;
 }
@@ -233,16 +236,17 @@ int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attribut
 AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	void *(*function)(void *), void *argument)
 {
+	TARGET_UNLESS_ATTACHED(pthread_create(thread, attributes, function, argument));
 	struct birth *b = malloc(sizeof *b); /* allowed: the thread outlives our stack */
 	if (!b)
 		return EAGAIN;
 	uint64_t before = target_call_ticks();
-	*b = (struct birth){function, argument, WORD(b) ^ before << 20};
+	*b = (struct birth){{function, argument}, WORD(b) ^ before << 20};
 	uint64_t token = b->token;
 	longpole_target_call(CALL_THREAD_CREATE, before, before, token, 0, 0, 0);
 	longpole_target_let_see(false);
 	longpole_memory.nr_told++;
-	int result = pthread_create(thread, attributes, begins, b);
+	int result = TARGET_CALL(pthread_create(thread, attributes, begins, b));
 	longpole_memory.nr_told--;
 	if (result)
 		free(b); /* allowed: see above */
@@ -253,10 +257,11 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	int longpole_at_##name parameters;                                                         \
 	AT int longpole_at_##name parameters                                                       \
 	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
 		longpole_target_let_see(true);                                                     \
 		uint64_t before = target_call_ticks();                                             \
 		longpole_memory.nr_told++;                                                         \
-		int result = name arguments;                                                       \
+		int result = TARGET_CALL(name arguments);                                          \
 		longpole_memory.nr_told--;                                                         \
 		if (!result)                                                                       \
 			longpole_target_call(CALL_THREAD_JOIN, before, target_call_ticks(),        \
@@ -276,9 +281,10 @@ THREAD_JOIN(thrd_join, (thrd_t thread, int *value), (thread, value))
 int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argument);
 AT int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argument)
 {
+	TARGET_UNLESS_ATTACHED(thrd_create(thread, function, argument));
 	uint64_t before = target_call_ticks();
 	longpole_memory.nr_told++;
-	int result = thrd_create(thread, function, argument);
+	int result = TARGET_CALL(thrd_create(thread, function, argument));
 	longpole_memory.nr_told--;
 	if (result == thrd_success)
 		longpole_target_call(

@@ -12,8 +12,7 @@ enum { /* memory/calls.def, memory/source.h */
 	ALLOCATION_MAPPING = 1,
 };
 
-#define AT          TARGET_EXPORT __attribute__((noinline))
-#define TARGET_SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+#define AT TARGET_STUB
 
 /* After the call, unless it failed. */
 static inline void target_allocated(
@@ -22,6 +21,8 @@ static inline void target_allocated(
 	if (!p)
 		return;
 	longpole_target_called(site);
+	if (how == ALLOCATION_HEAP)
+		longpole_target_tell_allocated(p, site);
 	longpole_target_call(CALL_ALLOCATE, before, target_call_ticks(), (uint64_t)(uintptr_t)p,
 		bytes, site, how);
 }

@@ -245,6 +245,10 @@ static void with_buffer(int signal, siginfo_t *info, void *context)
 	struct target_thread *t = longpole_memory.thread;
 	struct target_tls before = longpole_memory;
 	struct target_buffer *from = NULL, *own = NULL;
+	uint64_t segv = SEGV_BIT;
+	/* (Who waits with sigsuspend, ppoll and the like may have it blocked.) */
+	(void)longpole_target_syscall(
+		SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&segv, 0, MASK_BYTES, 0, 0);
 	if (t && before.pointer) {
 		int saved = errno;
 		reclaim(t, &before);
@@ -366,6 +370,13 @@ TARGET_EXPORT __sighandler_t sysv_signal(int number, __sighandler_t handler)
 	return simple(number, handler, (int)(SA_RESETHAND | SA_NODEFER));
 }
 
+/* What `signal` is in strict C. */
+__sighandler_t __sysv_signal(int number, __sighandler_t handler);
+TARGET_EXPORT __sighandler_t __sysv_signal(int number, __sighandler_t handler)
+{
+	return sysv_signal(number, handler);
+}
+
 static long change_mask(int how, const sigset_t *set, sigset_t *old)
 {
 	uint64_t mask = 0;
@@ -390,4 +401,59 @@ TARGET_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
 	long r = change_mask(how, set, old);
 	return r < 0 ? (int)-r : 0;
+}
+
+/* ---- the same, as old programs ask for it ------------------------------------------------------
+ */
+
+/* Blocks or lets through one signal. Was it blocked? Negative: it is none, and errno says so. */
+static int hold(int how, int signal)
+{
+	sigset_t one, old;
+	sigemptyset(&one);
+	if (sigaddset(&one, signal) || sigprocmask(how, &one, &old))
+		return -1;
+	return sigismember(&old, signal);
+}
+
+TARGET_EXPORT int sighold(int signal)
+{
+	return hold(SIG_BLOCK, signal) < 0 ? -1 : 0;
+}
+
+TARGET_EXPORT int sigignore(int number)
+{
+	struct sigaction act = {.sa_handler = SIG_IGN};
+	return change_action(number, &act, NULL);
+}
+
+TARGET_EXPORT __sighandler_t sigset(int number, __sighandler_t handler)
+{
+	struct sigaction act = {.sa_handler = handler}, old;
+	bool holds = handler == SIG_HOLD;
+	if (change_action(number, holds ? NULL : &act, &old))
+		return SIG_ERR;
+	int was_held = hold(holds ? SIG_BLOCK : SIG_UNBLOCK, number);
+	return was_held < 0 ? SIG_ERR : was_held ? SIG_HOLD : old.sa_handler;
+}
+
+static int change_low_mask(int how, int mask)
+{
+	sigset_t set = {0}, old = {0};
+	memcpy(&set, &mask, sizeof mask);
+	(void)change_mask(how, &set, &old);
+	memcpy(&mask, &old, sizeof mask);
+	return mask;
+}
+
+int sigblock(int mask);
+TARGET_EXPORT int sigblock(int mask)
+{
+	return change_low_mask(SIG_BLOCK, mask);
+}
+
+int sigsetmask(int mask);
+TARGET_EXPORT int sigsetmask(int mask)
+{
+	return change_low_mask(SIG_SETMASK, mask);
 }

@@ -185,7 +185,8 @@ static bool through_got(struct att_text symbol)
 static bool place_access(struct rewrite_block *b, struct rewrite_block_access *a)
 {
 	const struct machine_access *m = &a->machine;
-	bool range = m->form == MEMORY_FORM_RANGE;
+	bool range = m->form == MEMORY_FORM_RANGE,
+	     masked = m->form == MEMORY_FORM_MASKED || m->form == MEMORY_FORM_PACKED;
 	a->form = m->form;
 	if (m->form == MEMORY_FORM_STRING || m->form == MEMORY_FORM_STRING_LEFT ||
 		(!m->from_text && m->form == MEMORY_FORM_SLOT && m->base != MACHINE_RSP &&
@@ -195,7 +196,14 @@ static bool place_access(struct rewrite_block *b, struct rewrite_block_access *a
 	}
 	bool registers = m->base != MACHINE_NONE || m->index != MACHINE_NONE;
 	if (m->rip || (!registers && !m->fs && a->memory.symbol.length)) {
-		if (!a->memory.symbol.length || (m->form != MEMORY_FORM_SLOT && !range))
+		if (!a->memory.symbol.length)
+			return false;
+		if (masked) { /* (without a static form) */
+			address_slot(b, a);
+			mask_slots(b, a);
+			return true;
+		}
+		if (m->form != MEMORY_FORM_SLOT && !range)
 			return false;
 		a->maybe = through_got(a->memory.symbol);
 		a->form = range ? MEMORY_FORM_RANGE_STATIC : MEMORY_FORM_STATIC;
@@ -214,8 +222,7 @@ static bool place_access(struct rewrite_block *b, struct rewrite_block_access *a
 		a->form = MEMORY_FORM_FS_SLOT;
 	}
 	address_slot(b, a);
-	if (m->form == MEMORY_FORM_MASKED || m->form == MEMORY_FORM_PACKED ||
-		m->form == MEMORY_FORM_VECTOR)
+	if (masked || m->form == MEMORY_FORM_VECTOR)
 		mask_slots(b, a);
 	return true;
 }

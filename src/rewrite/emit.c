@@ -114,7 +114,9 @@ static bool is_defined(const struct emit *e, struct att_text name)
 	       e->w->label_flags[id] & LABEL_DEFINED;
 }
 
-/* A call of a function that the runtime library stands before. */
+/* A call of a function that the runtime library stands before. The function stays a symbol of the
+ * file: of some the runtime library has weak references only, by which no linker takes a library.
+ */
 static bool replaced_call(struct emit *e, size_t i)
 {
 	const struct att_statement *st = &e->w->file.statement[i];
@@ -129,7 +131,9 @@ static bool replaced_call(struct emit *e, size_t i)
 	name.length = n;
 	if (!n || !rewrite_call_is_replaced(name) || is_defined(e, name))
 		return false;
-	base_str_add(e->out, "\t");
+	base_str_add(e->out, "\t.globl\t");
+	base_str_add_bytes(e->out, name.at, name.length);
+	base_str_add(e->out, "\n\t");
 	base_str_add_bytes(e->out, st->text.at, (size_t)(name.at - st->text.at));
 	base_str_add(e->out, REWRITE_CALL_PREFIX);
 	const char *end = st->text.at + st->text.length;
@@ -154,6 +158,8 @@ static void emit_lea(struct emit *e, const struct rewrite_fill *f)
 		base_str_add_bytes(e->out, f->memory.inside.at, f->memory.inside.length);
 	else if (f->reg != MACHINE_NONE)
 		base_str_addf(e->out, "(%%%s)", rewrite_register_name[f->reg]);
+	else if (!f->memory.symbol.length) /* a vector's elements are whole addresses */
+		base_str_add(e->out, "0");
 	base_str_addf(e->out, ", %%%s\n\tmovq\t%%%s, %u(%%%s)\n", e->scratch, e->scratch,
 		at(e, f->slot), e->pointer);
 }

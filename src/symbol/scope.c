@@ -194,7 +194,7 @@ static int range_order(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* clang writes no .debug_aranges, which libdwfl needs to find an address's unit. */
+/* clang writes no .debug_aranges, by which libdw finds an address's unit. */
 static void find_ranges(struct symbol_units *u, Dwfl_Module *module)
 {
 	Dwarf_Die *unit = NULL;
@@ -235,14 +235,12 @@ static const struct symbol_unit_range *range_at(const struct symbol_units *u, ui
 bool symbol_units_die(struct symbol_units *u, Dwfl_Module *module, GElf_Addr address,
 	Dwarf_Die *ret_unit, Dwarf_Addr *ret_bias)
 {
-	Dwarf_Die *unit = u->nr_ranges ? NULL : dwfl_module_addrdie(module, address, ret_bias);
-	if (unit) {
-		*ret_unit = *unit;
-		return true;
-	}
 	Dwarf *dwarf = dwfl_module_getdwarf(module, ret_bias);
 	if (!dwarf)
 		return false;
+	/* (dwfl_module_addrdie() takes what no unit says is its own for the unit before.) */
+	if (!u->nr_ranges && dwarf_addrdie(dwarf, address - *ret_bias, ret_unit))
+		return true;
 	if (!u->ranged)
 		find_ranges(u, module);
 	const struct symbol_unit_range *r = range_at(u, address - *ret_bias);

@@ -47,6 +47,13 @@ __attribute__((noinline)) int va(int n, ...)
 	__builtin_va_end(a);
 	return s;
 }
+/* Of a register, in one: no memory. */
+__attribute__((noinline)) static int is_set(unsigned long of, unsigned long bit)
+{
+	unsigned char set;
+	__asm__("btq %2, %1\n\tsetc %0" : "=r"(set) : "r"(of), "r"(bit) : "cc");
+	return set;
+}
 int main(int c, char **v)
 {
 	struct n *t = 0;
@@ -93,6 +100,7 @@ int main(int c, char **v)
 	default:
 		z += 2;
 	}
+	z += is_set(0x5a5a5a5a5a5a5a5a, z & 63);
 	int vl[z % 5 + 3];
 	for (int i = 0; i < z % 5 + 3; i++)
 		vl[i] = i;

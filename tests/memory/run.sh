@@ -93,6 +93,7 @@ same exceptions-O2 c++ g++ 'exceptions.cc exceptions2.cc' -O2 -g
 same exceptions-clang c++ clang++-14 'exceptions.cc exceptions2.cc' -O2
 same processes cc gcc processes.c -O2
 same crowd cc gcc crowd.c -O1
+same signals cc gcc signals.c -O1 -std=c99 -D_XOPEN_SOURCE=600
 grep -qw avx2 /proc/cpuinfo && same vectors-native cc gcc vectors.c -O3 -ffast-math -march=native
 
 # watched NAME SOURCE OPTION... - Valgrind's tool watches the run that the program's own recording code records: all accesses
@@ -122,6 +123,31 @@ watched() {
 watched watched-basics basics.c -O2
 watched watched-vectors vectors.c -O3 -ffast-math
 watched watched-threads threads.c -O2
+
+# The same of elements that a mask names: they are said as pieces of any length, of which here each word counts. (For an element that is
+# not named Valgrind loads at the stack pointer.)
+masks() {
+	local why='' which
+	selected masks || return 0
+	if ! grep -qw avx2 /proc/cpuinfo || ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip masks: no AVX2, or Valgrind's tool is not here"
+		return
+	fi
+	"$LONGPOLE" cc -w -O3 -ffast-math -mavx2 -o masks "$here/vectors.c" 2>err || why=$(head -n 3 err)
+	[[ ! -s err ]] || why+=" $(head -n 1 err)"
+	printf '#!/bin/sh\nexec "%s" record -q --level 3 --recorder=valgrind -o seen.lpt -- ./masks\n' "$LONGPOLE" >masks.sh
+	chmod +x masks.sh
+	[[ -n $why ]] || why=$(record -o masks.lpt -- ./masks.sh 3>&1 >/dev/null)
+	for which in masks seen; do
+		"$accesses" $which.lpt 0 masks 2>>err | grep -v '^L 1ff[0-9a-f]* 4$' | while read -r how at bytes; do
+			for ((i = 0; i < bytes; i += 4)); do echo "$how $((16#$at + i))"; done
+		done >$which.words
+	done
+	[[ -n $why ]] || cmp -s masks.words seen.words || why="the accesses differ: $(diff masks.words seen.words | sed -n 2p)"
+	[[ -n $why ]] || (($(wc -l <seen.words) > 500)) || why="Valgrind saw too little: $(tail -n 1 err)"
+	result masks "$why"
+}
+masks
 
 # Instructions that compute the same address have one word of it, and those that only look so have not.
 slots() {
@@ -423,6 +449,20 @@ heap() {
 }
 heap
 
+# A region is all that a program wants of OpenMP.
+region() {
+	local why='' compiler
+	selected region || return 0
+	printf 'int n;\nint main(void)\n{\n#pragma omp parallel\n\t__atomic_fetch_add(&n, 1, 0);\n\treturn !n;\n}\n' >region.c
+	for compiler in gcc clang; do
+		"$compiler" -fopenmp -o region.native region.c 2>/dev/null || continue
+		LONGPOLE_CC=$compiler "$LONGPOLE" cc -O2 -fopenmp -o region region.c 2>err || why+=" $compiler: $(head -n 3 err)"
+		timeout 20 ./region || why+=" $compiler: exit status $?"
+	done
+	result region "$why"
+}
+region
+
 # OpenMP: three threads, two regions, each with three barriers and a critical section.
 regions() {
 	local why='' region='begin_critical end_critical join'
@@ -589,6 +629,41 @@ sharing() {
 	result sharing "$why"
 }
 sharing
+
+# Who waits is recorded, too: where in the program, not in the library that stands before each call.
+called() {
+	local why='' compiler options records=$LONGPOLE_BUILD/src/record
+	selected called || return 0
+	printf 'int run(void);\nint main(void)\n{\n\treturn run();\n}\n' >calls_library.c
+	for compiler in gcc clang static library; do
+		options=(-g -O2 -o called "$here/called.c" -lpthread)
+		case $compiler in
+		clang) has_compiler clang || continue ;;
+		static) options+=(-static "-L$records" "@$records/wrap.opts") ;;
+		library)
+			"$LONGPOLE" cc -g -O2 -fPIC -shared -Dmain=run -o libcalled.so "$here/called.c" 2>cc.err || why+=" $(head -n 3 cc.err)"
+			options=(-o called calls_library.c ./libcalled.so)
+			;;
+		esac
+		LONGPOLE_CC=$([[ $compiler == clang ]] && echo clang || echo gcc) "$LONGPOLE" cc "${options[@]}" 2>cc.err ||
+			why+=" $compiler: does not build: $(head -n 3 cc.err)"
+		[[ -n $why ]] || why=$(record --heap -o called.lpt -- ./called)
+		[[ -n $why ]] || "$LONGPOLE" dump --json called.lpt >called.records 2>err || why="dump: $(cat err)"
+		grep -n '/\* waits \*/' "$here/called.c" | sed 's/:.*//' >expected
+		jq -r 'select(.kind | test("_wait$") or . == "io_begin") | select(.op_text != "write") | .site_text' called.records |
+			grep -o 'called.c:[0-9]*' | cut -d: -f2 | sort -nu >said
+		[[ -n $why ]] || cmp -s expected said || why+=" $compiler: waits are in lines $(paste -sd' ' said), not $(paste -sd' ' expected)"
+		! grep -m1 -E 'longpole_at|target_call' called.records >said || why+=" $compiler: $(cut -c1-300 said)"
+		"$LONGPOLE" locks --json called.lpt >called.json 2>err || why+=" locks: $(cat err)"
+		jq -e --arg fill "fill (called.c:$(grep -n 'lock(&box->lock); /\*' "$here/called.c" | cut -d: -f1))" \
+			'any(.result.locks[].sites[]; .where == $fill and .contended == 1)' called.json >/dev/null || why+=" $compiler: $(jq -c '[.result.locks[].sites[].where]' called.json)"
+		[[ $compiler == static ]] || grep -q "in memory of new_box (called.c:$(grep -n '/\* allocates' "$here/called.c" | cut -d: -f1))" called.json ||
+			why+=" $compiler: who allocated it? $(jq -c '[.result.locks[].lock]' called.json)"
+		"$LONGPOLE" actors called.lpt 2>err | grep -q called/worker || why+=" $compiler: no thread called/worker $(cat err)"
+	done
+	result called "$why"
+}
+called
 
 # named PROGRAM [FIELD LINE]... - ciat's answer has the field, met by an instruction of the source line (0: of any).
 named() {

@@ -57,8 +57,20 @@ __attribute__((noinline)) int f6(void)
 	__m256 g = _mm256_mask_i32gather_ps(x, a, i, _mm256_castsi256_ps(m), 4);
 	return (int)g[0] + (int)x[2];
 }
+/* Addresses without anything in common. */
+__attribute__((noinline)) int f7(void)
+{
+	__m256i at = _mm256_setr_epi64x((long long)&a[3], (long long)&b[4], (long long)&a[5], 8);
+	__m128 mask = _mm_castsi128_ps(_mm_setr_epi32(-1, -1, -1, 0)), x = _mm_setzero_ps();
+	__asm__ volatile("vgatherqps %1, 4(,%2,1), %0" : "+x"(x), "+x"(mask) : "x"(at) : "memory");
+	return (int)(x[0] + x[1] * 10 + x[2] * 100 + x[3] * 1000);
+}
 #else
 int f6(void)
+{
+	return 0;
+}
+int f7(void)
 {
 	return 0;
 }
@@ -75,7 +87,7 @@ int main()
 	f2(N);
 	f3(N);
 	f4(N);
-	int z = f5() + f6();
+	int z = f5() + f6() + f7();
 	float s = 0;
 	for (int i = 0; i < 64; i++)
 		s += c[i] + b[i] + d[i];
