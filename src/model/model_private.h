@@ -164,8 +164,10 @@ struct thread {
 	uint32_t note_site;    /* of its last annotation that has one */
 	uint32_t *run_by_site; /* site id -> state + 1 */
 	size_t run_capacity;
-	uint32_t nr_others; /* a process's first: of its other threads, so many are there */
+	uint32_t nr_others;  /* a process's first: of its other threads, so many are there */
+	uint32_t last_ended; /* ... and that one ended last (a stream); 0: none did */
 	bool seen, ended, main_thread;
+	bool left;                 /* said that it ends */
 	bool left_alone;           /* ended before them: the process ends with the last of them */
 	bool left_in_wait;         /* its processor, since the present wait began */
 	bool link_next, link_back; /* deferred link across a call */

@@ -159,6 +159,7 @@ static void other_ended(struct model *m, struct thread *t, uint64_t time_ns)
 	if (first == t->stream || !m->thread[first].nr_others)
 		return;
 	m->thread[first].nr_others--;
+	m->thread[first].last_ended = t->stream;
 	if (!m->thread[first].left_alone)
 		return;
 	uint32_t queue = last_thread_queue(m, t);
@@ -179,6 +180,27 @@ static void end_await(struct model *m, struct thread *t, uint64_t time_ns)
 	}
 	model_rename(m, t, time_ns, t->run_state);
 	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
+}
+
+static uint32_t exit_queue(struct model *m, struct thread *t)
+{
+	if (t->exit_queue == NONE)
+		t->exit_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
+	return t->exit_queue;
+}
+
+/* exit() in another thread, which then says that it ends: where the main thread waited for whatever
+ * it was, it waited for that. */
+static void end_by_other(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	int64_t status = r->u.process_end.status;
+	bool exited = status >= 0 && !(status & 0x7f); /* as waitpid: no signal */
+	uint32_t other = m->thread[leader_of(m, t->process)].last_ended;
+	bool waits = t->mode == MODE_WAITING || t->mode == MODE_BLOCKED;
+	if (t->left || !exited || !other || !waits || m->is_system)
+		return;
+	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, exit_queue(m, &m->thread[other]), 1,
+		t->run_state, GRAPH_LAST);
 }
 
 /* Nobody else gets a mutex of a thread that has ended, but for robust ones: these waited for its
@@ -204,6 +226,8 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 	}
 	if (t->left_alone)
 		end_await(m, t, r->time_ns);
+	else
+		end_by_other(m, t, r);
 	give_up_held(m, t, r->time_ns);
 	leave(m, t, r);
 	t->ended = true;
@@ -285,13 +309,6 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 /* ---- threads
  * --------------------------------------------------------------------------------------------- */
 
-static uint32_t exit_queue(struct model *m, struct thread *t)
-{
-	if (t->exit_queue == NONE)
-		t->exit_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
-	return t->exit_queue;
-}
-
 void model_rule_thread_create(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t queue =
@@ -339,6 +356,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 		return;
 	give_up_held(m, t, r->time_ns);
 	model_forget_machines(m, t, r->time_ns);
+	t->left = true;
 	if (t->main_thread) {
 		leave(m, t, r); /* its process_end may follow: then that one counts */
 		await_others(m, t, r->time_ns);

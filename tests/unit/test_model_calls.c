@@ -630,6 +630,31 @@ static void a_time_limit_takes_the_processor_by_chance(void **state)
 	}
 }
 
+/* Main waits, for what nobody ends, and another thread calls exit(): the run waited for that one.
+ * Not if a signal ended the process. */
+static void another_thread_exits(void **state)
+{
+	(void)state;
+	for (unsigned by_signal = 0; by_signal < 2; by_signal++) {
+		struct bench b;
+		start(&b);
+		uint32_t worker = site(&b, "worker");
+		spawn(&b, 2, worker);
+		PUT(&b, 100, 1, join_wait, .handle = 2000, .site = worker);
+		PUT(&b, 300, 2, thread_end);
+		PUT(&b, 900, 3, thread_end);
+		PUT(&b, 1000, 1, process_end, .status = by_signal ? 15 : 3 << 8);
+		analyse(&b);
+		conserved(&b, 1000);
+		assert_float_equal(
+			on_path(&b, "waiting for a thread's end"), by_signal ? 900 : 0, 1e-6);
+		assert_float_equal(
+			on_path(&b, "end of a thread or process"), by_signal ? 0 : 100, 1e-6);
+		assert_float_equal(unexplained(&b), by_signal ? 900 : 0, 1e-6);
+		finish(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -654,6 +679,7 @@ int main(void)
 		cmocka_unit_test(room_for_a_message_comes_from_its_receiver),
 		cmocka_unit_test(the_loader_is_of_the_run),
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
+		cmocka_unit_test(another_thread_exits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
