@@ -154,6 +154,7 @@ struct thread {
 				     NONE */
 	uint32_t nr_held, nr_machines;
 	struct awaited awaits;       /* MODE_WAITING */
+	struct awaited outer;        /* interrupted: by a signal's handler */
 	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
 	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
 	uint64_t timed_before_ns;    /* the same of the wait before the present one */
@@ -170,6 +171,8 @@ struct thread {
 	bool left;                 /* said that it ends */
 	bool left_alone;           /* ended before them: the process ends with the last of them */
 	bool left_in_wait;         /* its processor, since the present wait began */
+	bool resumes;              /* the present wait goes on after a signal's handler */
+	bool interrupted;          /* and such a one is not over, though its handler does things */
 	bool link_next, link_back; /* deferred link across a call */
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
 	struct kernel_view k;

@@ -113,6 +113,7 @@ void model_rule_signal_send(struct model *m, struct thread *t, const struct trac
 {
 	const struct trace_signal_send *s = &r->u.signal_send;
 	uint64_t stream;
+	model_handler_began(m, t, r->time_ns);
 	if (s->pid)
 		tell(m, t, r->time_ns, TOKEN_child, model_pid_key(m, t->stream, s->pid));
 	else if (!s->handle)
@@ -285,8 +286,23 @@ void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint
  */
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	if (t->mode == MODE_WAITING && !t->k.woken)
-		model_signal_came(m, t, time_ns, 0);
+	if (t->mode != MODE_WAITING || t->k.woken)
+		return;
+	if (t->resumes && !m->is_system) {
+		t->interrupted = true;
+		t->outer = t->awaits;
+	}
+	model_signal_came(m, t, time_ns, 0);
+}
+
+/* The handler is over, and what it interrupted still waits (a garbage collector's, which stops all
+ * threads by a signal). */
+static void resume_wait(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	const struct awaited w = t->outer;
+	model_verb(m, t, w.verb, time_ns, w.queue, w.n, w.state, 0);
+	t->resumes = t->left_in_wait = true;
+	t->interrupted = false;
 }
 
 void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
@@ -377,12 +393,14 @@ void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_
 		model_make_state(
 			m, MODEL_STATE_wait, NONE, NONE, r->u.join_wait.site, TRACE_OBJECT_none),
 		0);
+	t->resumes = true;
 }
 
 void model_rule_join_done(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t stream;
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
+	t->interrupted = false;
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (!base_map_get(&m->handles, t->process, r->u.join_done.handle, &stream))
@@ -502,6 +520,10 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
 		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
 		return; /* a call that may sleep: its state says so */
+	if (t->interrupted && why < TRACE_LEFT_in_fault) {
+		resume_wait(m, t, r->time_ns);
+		return;
+	}
 	uint32_t site = m->state[t->graph_state].pub.site;
 	/* vfork() and posix_spawn() return when the child has begun its program, or has ended */
 	bool spawns = t->spawn_site && t->spawn_site == site;

@@ -655,6 +655,41 @@ static void another_thread_exits(void **state)
 	}
 }
 
+/* A garbage collector stops main by a signal, whose handler tells it so and waits: what main waited
+ * for before, it waits for afterwards. */
+static void a_handler_does_not_end_a_wait(void **state)
+{
+	(void)state;
+	for (unsigned asleep = 0; asleep < 2; asleep++) {
+		struct bench b;
+		start(&b);
+		uint32_t worker = site(&b, "worker"),
+			 stopped = object(&b, TRACE_OBJECT_semaphore, "", 0);
+		spawn(&b, 1, worker);
+		PUT(&b, 20, 1, cpu_in, .processor = 0);
+		PUT(&b, 100, 1, join_wait, .handle = 2000, .site = worker);
+		PUT(&b, 110, 1, cpu_out, .processor = 0);
+		for (unsigned at = 300; at < 600; at += 200) {
+			PUT(&b, at, 1, cpu_in, .processor = 0);
+			PUT(&b, at + 10, 1, token_give, .object = stopped, .n = 1, .site = worker);
+			PUT(&b, at + 20, 1, poll_begin, .n = 0, .site = worker);
+			PUT(&b, at + 30, 1, cpu_out, .processor = 0);
+			PUT(&b, at + 90, 1, cpu_in, .processor = 0);
+			PUT(&b, at + 100, 1, poll_end, .result = -EINTR);
+			PUT(&b, at + 110, 1, cpu_out, .processor = 0);
+		}
+		PUT(&b, asleep ? 900 : 615, 2, thread_end);
+		PUT(&b, asleep ? 910 : 617, 1, cpu_in, .processor = 0);
+		PUT(&b, asleep ? 920 : 625, 1, join_done, .handle = 2000);
+		end(&b, 1000);
+		assert_float_equal(on_path(&b, "blocked outside every recorded call"), 0, 1e-6);
+		assert_float_equal(
+			on_path(&b, "end of a thread or process"), asleep ? 20 : 10, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -680,6 +715,7 @@ int main(void)
 		cmocka_unit_test(the_loader_is_of_the_run),
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
 		cmocka_unit_test(another_thread_exits),
+		cmocka_unit_test(a_handler_does_not_end_a_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
