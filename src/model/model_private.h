@@ -256,6 +256,7 @@ struct object {
 	uint32_t user;            /* processor: the stream that left it last; bytes: that reads */
 	uint64_t left_ns;         /* ... and when; bytes: when some were taken last */
 	uint64_t locked_by;       /* file: pid key of who has locked it; 0: nobody recorded */
+	bool tells_room;          /* bytes: who read last is known to who looks for room */
 	bool called;              /* listener: a socket that is recorded, too, connects to it */
 	bool calls;               /* connecting socket: its unit is in the listener's queue */
 	uint64_t ahead_bytes;     /* taken before their reader said so, and more than it took */

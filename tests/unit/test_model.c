@@ -247,6 +247,43 @@ static void room_is_made_by_a_read_that_goes_on(void **state)
 	finish(&b);
 }
 
+/* Who looks for room with poll() waits for who reads, whether that read has returned or not, and
+ * whether the size of what holds the bytes is known (a pipe's) or not (a socket's). */
+static void poll_waits_for_room(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k < 4; k++) {
+		struct bench b;
+		start(&b);
+		uint32_t w = site(&b, "feed"), r = site(&b, "digest");
+		uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", k & 1 ? 100 : 0);
+		spawn(&b, 1, w);
+		CALL(&b, 20, 22, 1, pipe_id, TRACE_IO_write, 100, w);
+		CALL(&b, 24, 26, 2, pipe_id, TRACE_IO_read, 50, r);
+		PUT(&b, 30, 1, io_begin, .object = pipe_id, .op = TRACE_IO_write, .n = 100,
+			.site = w);
+		PUT(&b, 32, 1, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = 50);
+		PUT(&b, 40, 1, poll_begin, .n = 2, .site = w);
+		PUT(&b, 700, 2, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 60,
+			.site = r);
+		if (k & 2)
+			PUT(&b, 702, 2, io_end, .object = pipe_id, .op = TRACE_IO_read,
+				.result = 60);
+		PUT(&b, 706, 1, poll_end, .object = pipe_id, .writable = 1, .result = 1);
+		if (!(k & 2))
+			PUT(&b, 708, 2, io_end, .object = pipe_id, .op = TRACE_IO_read,
+				.result = 60);
+		CALL(&b, 710, 712, 1, pipe_id, TRACE_IO_write, 50, w);
+		PUT(&b, 800, 2, thread_end);
+		end(&b, 1000);
+		assert_float_equal(on_path(&b, "running digest"), 700 - 26, 1e-6);
+		assert_float_equal(on_path(&b, "waiting for readiness"), 0, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		assert_int_equal(model_health(b.model)->count[TRACE_DIAG_queue_underflow], 0);
+		finish(&b);
+	}
+}
+
 /* The same of one long read that takes more than the pipe holds, piece by piece: fread(). */
 static void a_long_read_takes_in_pieces(void **state)
 {
@@ -756,6 +793,7 @@ int main(void)
 		cmocka_unit_test(writer_waits_for_readers),
 		cmocka_unit_test(pipe_between_processes),
 		cmocka_unit_test(room_is_made_by_a_read_that_goes_on),
+		cmocka_unit_test(poll_waits_for_room),
 		cmocka_unit_test(a_long_read_takes_in_pieces),
 		cmocka_unit_test(last_closing_is_the_end_of_file),
 		cmocka_unit_test(pipes_are_called_after_their_users),
