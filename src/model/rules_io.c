@@ -554,7 +554,7 @@ static bool room_came(struct model *m, struct thread *t, uint32_t object, uint64
 	struct object *f = m->is_system ? NULL : flow_of(m, object, FLOW_out);
 	if (!f || f->queue == NONE || definition(m, object)->type == TRACE_OBJECT_eventfd)
 		return false;
-	if (!f->tells_room) {
+	if (!f->tells_room && !definition(m, object)->capacity) {
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 		ask_for_room(m, t, time_ns, f);
