@@ -158,12 +158,17 @@ struct thread {
 	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
 	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
 	uint64_t timed_before_ns;    /* the same of the wait before the present one */
-	uint64_t begin_ns, end_ns;   /* life span */
-	uint64_t born_ns;            /* begun, or first seen; UINT64_MAX: not yet */
-	uint64_t begin_run_ns;       /* when it came to its processor */
-	uint64_t ready_ns;     /* preempted (or woken: recordings of the system) then; 0: not */
-	uint32_t note_site;    /* of its last annotation that has one */
-	uint32_t *run_by_site; /* site id -> state + 1 */
+	struct {                     /* sleeps until a time limit */
+		uint64_t begin_ns, end_ns; /* the last of them */
+		uint32_t nr;               /* in a row, with next to nothing in between */
+		bool held;                 /* a lock meanwhile */
+	} naps;
+	uint64_t begin_ns, end_ns; /* life span */
+	uint64_t born_ns;          /* begun, or first seen; UINT64_MAX: not yet */
+	uint64_t begin_run_ns;     /* when it came to its processor */
+	uint64_t ready_ns;         /* preempted (or woken: recordings of the system) then; 0: not */
+	uint32_t note_site;        /* of its last annotation that has one */
+	uint32_t *run_by_site;     /* site id -> state + 1 */
 	size_t run_capacity;
 	uint32_t nr_others;  /* a process's first: of its other threads, so many are there */
 	uint32_t last_ended; /* ... and that one ended last (a stream); 0: none did */
@@ -838,6 +843,7 @@ const struct function_list *model_function_list(const struct model *m, uint32_t 
 enum base_status model_list_samples(struct model *m) BASE_MUST_CHECK; /* anew: states' and pools' */
 void model_forget_samples(struct model *m);
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns); /* flags */
+void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns);
 bool model_is_next_to_nothing(uint64_t time_ns, uint64_t slept_ns);
 void model_visit_leaves(struct thread *t, uint64_t time_ns);
 void model_count_visit(struct model *m, struct thread *t);

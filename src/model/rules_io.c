@@ -533,10 +533,12 @@ void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace
 static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
-	if (t->mode == MODE_WAITING && t->left_in_wait)
+	if (t->mode == MODE_WAITING && t->left_in_wait) {
+		model_napped(t, t->entered_ns, time_ns);
 		model_rename(m, t, time_ns,
 			model_make_state(
 				m, MODEL_STATE_sleep, NONE, NONE, site, MODEL_SLEEP_LIMIT));
+	}
 	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t), GRAPH_EXPLAINED);
 }
 

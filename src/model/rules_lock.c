@@ -341,8 +341,8 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	else if (signal == NONE)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), flags);
 	if (w->result == ETIMEDOUT) {
-		t->timer_ns = r->time_ns;
-		t->timed_ns = r->time_ns - t->cond_wait_ns;
+		model_napped(t, t->cond_wait_ns, r->time_ns);
+		t->timed_ns = r->time_ns - t->cond_wait_ns; /* (it has the mutex again) */
 	}
 	while (pending(c) > c->waiters) { /* signalled, but gone before it arrived */
 		if (--c->signals->sent[0].n == 0)

@@ -396,6 +396,19 @@ void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_
 	t->resumes = true;
 }
 
+/*
+ * A thread that ticks: it sleeps again and again, looks whether it is to end, and now was told so
+ * in the middle of a sleep. Who joins it waits for the rest of that sleep, and not for all the
+ * others: the sooner it comes, the fewer there are.
+ */
+static bool was_ticking(const struct thread *ended, const struct thread *t)
+{
+	enum { A_ROW = 8 };
+	uint64_t begin_ns = ended->naps.begin_ns, end_ns = ended->naps.end_ns;
+	return ended->naps.nr >= A_ROW && begin_ns < t->entered_ns && t->entered_ns < end_ns &&
+	       model_is_next_to_nothing(ended->end_ns - end_ns, end_ns - begin_ns);
+}
+
 void model_rule_join_done(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t stream;
@@ -405,6 +418,9 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
 		t->run_state = model_run_state(m, t, site);
 	if (!base_map_get(&m->handles, t->process, r->u.join_done.handle, &stream))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
+	else if (t->mode == MODE_WAITING && was_ticking(&m->thread[stream], t))
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
 	else
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, exit_queue(m, &m->thread[stream]),
 			1, model_current_state(t), GRAPH_LAST);
@@ -446,13 +462,28 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns)
 {
 	bool slept = slept_ns && model_is_next_to_nothing(time_ns - t->timer_ns, slept_ns);
-	return slept ? GRAPH_NOBODY : 0;
+	bool napped = t->naps.nr && !t->naps.held &&
+		      model_is_next_to_nothing(
+			      time_ns - t->naps.end_ns, t->naps.end_ns - t->naps.begin_ns);
+	return slept || napped ? GRAPH_NOBODY : 0;
 }
 
 bool model_is_next_to_nothing(uint64_t time_ns, uint64_t slept_ns)
 {
 	enum { NEXT_TO_NOTHING = 100 }; /* that part of the sleep */
 	return time_ns < slept_ns / NEXT_TO_NOTHING;
+}
+
+/* A time limit ended a wait. What it held meanwhile others have waited for: not by chance. */
+void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
+{
+	bool again = t->naps.nr &&
+		     model_is_next_to_nothing(begin_ns - t->naps.end_ns, end_ns - begin_ns);
+	t->naps.nr = again ? t->naps.nr + 1 : 1;
+	t->naps.held = t->nr_held != 0;
+	t->naps.begin_ns = begin_ns;
+	t->naps.end_ns = end_ns;
+	t->timer_ns = end_ns;
 }
 
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)

@@ -690,6 +690,69 @@ static void a_handler_does_not_end_a_wait(void **state)
 	}
 }
 
+/* A thread ticks: it sleeps for 1,000 of every 1,001, and ends after that many. */
+static void tick(struct bench *b, unsigned nr_ticks, uint32_t by, uint32_t where)
+{
+	for (unsigned i = 0; i < nr_ticks; i++) {
+		PUT(b, 100 + 1001 * i, by, sleep_begin, .duration_ns = 1000, .site = where);
+		PUT(b, 1100 + 1001 * i, by, sleep_end);
+	}
+}
+
+/* Who comes to join it in the middle of its last sleep has not waited for the ones before; who came
+ * to join it at once has, and so has who joins one that slept a few times only. */
+static void joining_who_ticks(void **state)
+{
+	(void)state;
+	static const struct {
+		unsigned nr_ticks, join_ns;
+		float asleep_ns, joining_ns;
+	} run[] = {{20, 20000, 0, 130}, {20, 50, 20000, 0}, {3, 3000, 3000, 0}};
+	for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
+		struct bench b;
+		uint64_t end_ns = 100 + 1001 * run[i].nr_ticks;
+		start(&b);
+		uint32_t worker = site(&b, "worker");
+		spawn(&b, 1, worker);
+		if (run[i].join_ns < 100)
+			PUT(&b, run[i].join_ns, 1, join_wait, .handle = 2000, .site = worker);
+		tick(&b, run[i].nr_ticks, 2, worker);
+		if (run[i].join_ns > 100)
+			PUT(&b, run[i].join_ns, 1, join_wait, .handle = 2000, .site = worker);
+		PUT(&b, end_ns, 2, thread_end);
+		PUT(&b, end_ns + 10, 1, join_done, .handle = 2000);
+		end(&b, end_ns + 100);
+		assert_float_equal(
+			on_path(&b, "sleeping") + on_path(&b, "waiting for a clock's deadline"),
+			run[i].asleep_ns, 20);
+		assert_float_equal(
+			on_path(&b, "waiting for a thread's end"), run[i].joining_ns, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
+/* Who ticks takes a processor for a moment: who had it waits for that moment, and not for the
+ * sleep. */
+static void a_ticks_processor_is_met_by_chance(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t worker = site(&b, "worker");
+	spawn(&b, 1, worker);
+	tick(&b, 1, 2, worker);
+	PUT(&b, 1095, 1, cpu_out, .processor = 0, .preempted = 1);
+	PUT(&b, 1096, 2, cpu_in, .processor = 0);
+	PUT(&b, 1102, 2, sleep_begin, .duration_ns = 1000, .site = worker);
+	PUT(&b, 1103, 2, cpu_out, .processor = 0);
+	PUT(&b, 1104, 1, cpu_in, .processor = 0);
+	end(&b, 1200);
+	assert_float_equal(on_path(&b, "sleeping"), 0, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -716,6 +779,8 @@ int main(void)
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
 		cmocka_unit_test(another_thread_exits),
 		cmocka_unit_test(a_handler_does_not_end_a_wait),
+		cmocka_unit_test(joining_who_ticks),
+		cmocka_unit_test(a_ticks_processor_is_met_by_chance),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
