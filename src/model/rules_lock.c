@@ -325,9 +325,12 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
 	if (w->result == EAGAIN) /* the word had changed already: it did not wait */
 		model_rename(m, t, r->time_ns, model_current_state(t));
-	if (signal != NONE)
+	if (signal != NONE && x)
 		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, signal, 1,
-			model_current_state(t), (x ? GRAPH_MORE : 0) | GRAPH_LAST);
+			model_current_state(t), GRAPH_MORE | GRAPH_LAST);
+	else if (signal != NONE) /* all that it waited for */
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, signal, 1, model_current_state(t),
+			GRAPH_LAST);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
 	if (x && w->result == ETIMEDOUT && !was_held_up(x, t->cond_wait_ns, r->time_ns))

@@ -722,8 +722,8 @@ static void joining_who_ticks(void **state)
 		PUT(&b, end_ns, 2, thread_end);
 		PUT(&b, end_ns + 10, 1, join_done, .handle = 2000);
 		end(&b, end_ns + 100);
-		assert_float_equal(
-			on_path(&b, "sleeping") + on_path(&b, "waiting for a clock's deadline"),
+		assert_float_equal((float)(on_path(&b, "sleeping") +
+					   on_path(&b, "waiting for a clock's deadline")),
 			run[i].asleep_ns, 20);
 		assert_float_equal(
 			on_path(&b, "waiting for a thread's end"), run[i].joining_ns, 1e-6);
@@ -749,6 +749,31 @@ static void a_ticks_processor_is_met_by_chance(void **state)
 	PUT(&b, 1104, 1, cpu_in, .processor = 0);
 	end(&b, 1200);
 	assert_float_equal(on_path(&b, "sleeping"), 0, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* A wait on a bare futex word is over when its signal is there: what follows is no part of it. */
+static void a_futex_wait_ends(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t worker = site(&b, "worker"), word = object(&b, TRACE_OBJECT_futex, "", 0);
+	spawn(&b, 1, worker);
+	PUT(&b, 100, 2, cond_wait, .object = word, .site = worker);
+	PUT(&b, 200, 1, cond_signal, .object = word, .site = worker);
+	PUT(&b, 210, 2, cpu_in, .processor = 0);
+	PUT(&b, 211, 2, cond_wake, .object = word, .site = worker);
+	PUT(&b, 220, 1, join_wait, .handle = 2000, .site = worker);
+	PUT(&b, 300, 2, cpu_out, .processor = 0, .preempted = 1);
+	PUT(&b, 700, 2, cpu_in, .processor = 0);
+	PUT(&b, 800, 2, thread_end);
+	PUT(&b, 810, 1, join_done, .handle = 2000);
+	end(&b, 1000);
+	assert_float_equal(
+		on_path(&b, "waiting for a processor that other programs had"), 400, 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of futex"), 11, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
 }
@@ -781,6 +806,7 @@ int main(void)
 		cmocka_unit_test(a_handler_does_not_end_a_wait),
 		cmocka_unit_test(joining_who_ticks),
 		cmocka_unit_test(a_ticks_processor_is_met_by_chance),
+		cmocka_unit_test(a_futex_wait_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
