@@ -840,7 +840,8 @@ bool model_has_name(const struct model *m, uint32_t name);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
 enum { MODEL_ENOUGH_SAMPLES = 30 };
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
-enum base_status model_list_samples(struct model *m) BASE_MUST_CHECK; /* anew: states' and pools' */
+/* anew: states' and pools' */
+enum base_status model_list_samples(struct model *m, bool ended) BASE_MUST_CHECK;
 void model_forget_samples(struct model *m);
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns); /* flags */
 void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns);

@@ -552,7 +552,7 @@ static void refresh_roles(struct model *m)
 enum base_status model_refresh_names(struct model *m, struct base_err *err)
 {
 	m->err = err ? err : &m->own_err;
-	enum base_status s = model_list_samples(m);
+	enum base_status s = model_list_samples(m, false);
 	if (s == BASE_OK)
 		s = count_files(m);
 	if (s == BASE_OK)
@@ -616,7 +616,7 @@ void model_finish_threads(struct model *m)
 
 enum base_status model_make_names(struct model *m)
 {
-	enum base_status status = model_list_samples(m);
+	enum base_status status = model_list_samples(m, true);
 	if (status == BASE_OK)
 		status = count_files(m);
 	if (status == BASE_OK)

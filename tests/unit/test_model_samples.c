@@ -275,6 +275,42 @@ static void share_is_of_time_and_not_of_samples(void **state)
 	share_of_time(240);
 }
 
+/* Fewer samples than the time should have: the rest of it was in the kernel. Only where it is known
+ * when the thread had a processor. */
+static void what_is_not_sampled_is_the_kernels(void **state)
+{
+	(void)state;
+	for (unsigned switches = 0; switches < 2; switches++) {
+		struct bench b;
+		bool seen = false;
+		start(&b);
+		PUT(&b, 0, 0, cost, .cost = 1, .name = string(&b, TRACE_COST_SAMPLES), .n = 40,
+			.method = string(&b, "measured; 100000000 a second")); /* one in 10 ns */
+		PUT(&b, 0, 0, cost, .cost = 2, .name = string(&b, TRACE_COST_SWITCHES),
+			.n = switches);
+		uint32_t worker = site(&b, "worker"), match = site(&b, "match");
+		spawn(&b, 1, worker);
+		for (unsigned i = 0; i < 40; i++)
+			PUT(&b, 20 + 25 * i, 2, sample, .site = match);
+		PUT(&b, 1015, 2, thread_end);
+		end(&b, 1100);
+		for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
+			size_t nr;
+			const struct model_function_share *f = model_functions(b.model, i, &nr);
+			for (size_t k = 0; k < nr; k++) {
+				bool kernel = !strcmp(f[k].where, "the kernel (not sampled)");
+				seen |= kernel;
+				if (nr == 2)
+					assert_float_equal(f[k].share, kernel ? 0.6F : 0.4F, 0.01F);
+			}
+		}
+		assert_int_equal(seen, switches);
+		assert_int_equal(is_named(&b, "running after worker"), switches);
+		assert_int_equal(is_named(&b, "running match"), !switches);
+		finish(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +321,7 @@ int main(void)
 		cmocka_unit_test(a_calls_time_is_the_kernels),
 		cmocka_unit_test(the_recorder_is_told_from_the_program),
 		cmocka_unit_test(share_is_of_time_and_not_of_samples),
+		cmocka_unit_test(what_is_not_sampled_is_the_kernels),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
