@@ -154,20 +154,30 @@ struct thread {
 				     NONE */
 	uint32_t nr_held, nr_machines;
 	struct awaited awaits;       /* MODE_WAITING */
+	struct awaited outer;        /* interrupted: by a signal's handler */
 	uint64_t cond_wait_ns;       /* when its wait on a condition variable began */
 	uint64_t timer_ns, timed_ns; /* a time limit ended its last wait; how long that was, or 0 */
 	uint64_t timed_before_ns;    /* the same of the wait before the present one */
-	uint64_t begin_ns, end_ns;   /* life span */
-	uint64_t born_ns;            /* begun, or first seen; UINT64_MAX: not yet */
-	uint64_t begin_run_ns;       /* when it came to its processor */
-	uint64_t ready_ns;     /* preempted (or woken: recordings of the system) then; 0: not */
-	uint32_t note_site;    /* of its last annotation that has one */
-	uint32_t *run_by_site; /* site id -> state + 1 */
+	struct {                     /* sleeps until a time limit */
+		uint64_t begin_ns, end_ns; /* the last of them */
+		uint32_t nr;               /* in a row, with next to nothing in between */
+		bool held;                 /* a lock meanwhile */
+	} naps;
+	uint64_t begin_ns, end_ns; /* life span */
+	uint64_t born_ns;          /* begun, or first seen; UINT64_MAX: not yet */
+	uint64_t begin_run_ns;     /* when it came to its processor */
+	uint64_t ready_ns;         /* preempted (or woken: recordings of the system) then; 0: not */
+	uint32_t note_site;        /* of its last annotation that has one */
+	uint32_t *run_by_site;     /* site id -> state + 1 */
 	size_t run_capacity;
-	uint32_t nr_others; /* a process's first: of its other threads, so many are there */
+	uint32_t nr_others;  /* a process's first: of its other threads, so many are there */
+	uint32_t last_ended; /* ... and that one ended last (a stream); 0: none did */
 	bool seen, ended, main_thread;
+	bool left;                 /* said that it ends */
 	bool left_alone;           /* ended before them: the process ends with the last of them */
 	bool left_in_wait;         /* its processor, since the present wait began */
+	bool resumes;              /* the present wait goes on after a signal's handler */
+	bool interrupted;          /* and such a one is not over, though its handler does things */
 	bool link_next, link_back; /* deferred link across a call */
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
 	struct kernel_view k;
@@ -251,6 +261,7 @@ struct object {
 	uint32_t user;            /* processor: the stream that left it last; bytes: that reads */
 	uint64_t left_ns;         /* ... and when; bytes: when some were taken last */
 	uint64_t locked_by;       /* file: pid key of who has locked it; 0: nobody recorded */
+	bool tells_room;          /* bytes: who read last is known to who looks for room */
 	bool called;              /* listener: a socket that is recorded, too, connects to it */
 	bool calls;               /* connecting socket: its unit is in the listener's queue */
 	uint64_t ahead_bytes;     /* taken before their reader said so, and more than it took */
@@ -829,9 +840,11 @@ bool model_has_name(const struct model *m, uint32_t name);
 /* A state's samples; of its role's threads together when its own are few. NULL: no such state. */
 enum { MODEL_ENOUGH_SAMPLES = 30 };
 const struct function_list *model_function_list(const struct model *m, uint32_t state);
-enum base_status model_list_samples(struct model *m) BASE_MUST_CHECK; /* anew: states' and pools' */
+/* anew: states' and pools' */
+enum base_status model_list_samples(struct model *m, bool ended) BASE_MUST_CHECK;
 void model_forget_samples(struct model *m);
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns); /* flags */
+void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns);
 bool model_is_next_to_nothing(uint64_t time_ns, uint64_t slept_ns);
 void model_visit_leaves(struct thread *t, uint64_t time_ns);
 void model_count_visit(struct model *m, struct thread *t);

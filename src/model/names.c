@@ -138,18 +138,30 @@ static unsigned main_functions(const struct function_list *l)
 		       : 0;
 }
 
-/* Does its thread surely do something else there: are the role's main functions less than a quarter
- * of its own samples? (Two processes of one program that play ping-pong.) */
-static bool differs(const struct function_list *own, const struct function_list *pool, unsigned nr)
+static uint64_t samples_in(const struct function_list *l, const struct model_function_share *f)
 {
-	double share = 0;
-	if (own->nr_samples < MODEL_ENOUGH_SAMPLES)
+	for (size_t i = 0; i < l->nr; i++)
+		if (!strcmp(l->function[i].function, f->function) &&
+			!strcmp(l->function[i].where, f->where))
+			return l->function[i].nr_samples;
+	return 0;
+}
+
+/* Does its thread surely do something else there: are its main functions less than a quarter as
+ * much of the other threads' samples as of its own? (Two processes of one program that play
+ * ping-pong. Not two workers with other data: they only have other shares of the same.) */
+static bool differs(const struct function_list *own, const struct function_list *pool)
+{
+	unsigned nr = main_functions(own);
+	uint64_t nr_others = pool->nr_samples - own->nr_samples, in_own = 0, in_others = 0;
+	if (!nr || own->nr_samples < MODEL_ENOUGH_SAMPLES || nr_others < MODEL_ENOUGH_SAMPLES)
 		return false;
-	for (size_t i = 0; i < own->nr; i++)
-		for (unsigned k = 0; k < nr; k++)
-			if (!strcmp(own->function[i].function, pool->function[k].function))
-				share += own->function[i].share_high;
-	return share < 0.25;
+	for (unsigned k = 0; k < nr; k++) {
+		uint64_t seen = samples_in(own, &own->function[k]);
+		in_own += seen;
+		in_others += samples_in(pool, &own->function[k]) - seen;
+	}
+	return 4 * in_others * own->nr_samples < in_own * nr_others;
 }
 
 /* What all threads of the role run there names it, so that equal threads have equal names. Returns
@@ -161,13 +173,10 @@ static unsigned naming_functions(
 	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool))
 		return 0;
 	const struct function_list *l = &m->pool[pool];
-	unsigned nr = main_functions(l);
-	if (differs(&st->own, l, nr)) {
+	if (differs(&st->own, l))
 		l = &st->own;
-		nr = main_functions(l);
-	}
 	*ret = l->function;
-	return nr;
+	return main_functions(l);
 }
 
 static bool add_main_functions(
@@ -186,7 +195,7 @@ static bool runs_elsewhere(const struct model *m, const struct state_info *st, c
 	const uint64_t least = 20; /* one in so many is no run of it */
 	uint64_t pool, nr = 0;
 	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool) ||
-		m->pool[pool].nr_samples < MODEL_ENOUGH_SAMPLES)
+		m->pool[pool].nr_samples < FEW_SAMPLES)
 		return false;
 	for (size_t i = 0; i < m->pool[pool].nr; i++)
 		if (!strcmp(m->pool[pool].function[i].function, function))
@@ -543,7 +552,7 @@ static void refresh_roles(struct model *m)
 enum base_status model_refresh_names(struct model *m, struct base_err *err)
 {
 	m->err = err ? err : &m->own_err;
-	enum base_status s = model_list_samples(m);
+	enum base_status s = model_list_samples(m, false);
 	if (s == BASE_OK)
 		s = count_files(m);
 	if (s == BASE_OK)
@@ -607,7 +616,7 @@ void model_finish_threads(struct model *m)
 
 enum base_status model_make_names(struct model *m)
 {
-	enum base_status status = model_list_samples(m);
+	enum base_status status = model_list_samples(m, true);
 	if (status == BASE_OK)
 		status = count_files(m);
 	if (status == BASE_OK)

@@ -195,6 +195,7 @@ static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 	struct sleep was = t->sleep;
 	struct clock *c = was.clock < m->nr_clocks ? &m->clock[was.clock] : NULL;
 	t->sleep.clock = NONE;
+	model_napped(t, t->entered_ns, time_ns);
 	if (!c) {
 		awake(m, t, time_ns);
 	} else if (was.follows && was.due_ns <= time_ns + SLACK_NS) {
@@ -288,6 +289,8 @@ bool model_timer_was_read(struct model *m, struct thread *t, uint32_t object, ui
 	struct clock *c = clock_of_file(m, object);
 	if (!c || (!graph_queue_units(m->graph, c->queue) && !expires(m, c, time_ns)))
 		return false;
+	if (t->mode == MODE_WAITING)
+		model_napped(t, t->entered_ns, time_ns);
 	model_verb(m, t, GRAPH_VERB_dequeue, time_ns, c->queue, 1, model_current_state(t), 0);
 	if (c->armed && c->every_ns && c->due_ns <= time_ns) {
 		m->nr_late_timer_reads++;
@@ -302,8 +305,10 @@ bool model_timer_is_ready(struct model *m, struct thread *t, uint32_t object, ui
 	struct clock *c = clock_of_file(m, object);
 	if (!c || (!expires(m, c, time_ns) && !graph_queue_units(m->graph, c->queue)))
 		return false;
-	if (t->mode == MODE_WAITING && t->left_in_wait)
+	if (t->mode == MODE_WAITING && t->left_in_wait) {
+		model_napped(t, t->entered_ns, time_ns);
 		model_rename(m, t, time_ns, c->state);
+	}
 	model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue, GRAPH_ALL, model_current_state(t),
 		GRAPH_LAST);
 	return true;

@@ -343,13 +343,12 @@ static void end_read(
  * A writer that waited for room goes on before the reader that made it says so: its read has not
  * ended yet. What is there it has taken, unless somebody took some after since_ns.
  */
-static void take_ahead(struct model *m, const struct thread *t, uint64_t since_ns, uint64_t time_ns,
-	struct object *f)
+static void take_ahead(struct model *m, uint64_t since_ns, uint64_t time_ns, struct object *f)
 {
 	struct thread *reader = f->user < m->nr_threads ? &m->thread[f->user] : NULL;
-	uint64_t units = graph_queue_units(m->graph, t->io.queue);
+	uint64_t units = graph_queue_units(m->graph, f->queue);
 	if (!reader || !reader->io.active || reader->io.op != TRACE_IO_read ||
-		reader->io.queue != t->io.queue || f->left_ns > since_ns)
+		reader->io.queue != f->queue || f->left_ns > since_ns)
 		return;
 	uint64_t wants =
 		reader->io.n > reader->io.put_bytes ? reader->io.n - reader->io.put_bytes : 0;
@@ -363,7 +362,7 @@ static void take_ahead(struct model *m, const struct thread *t, uint64_t since_n
 	units = wants < units ? wants : units;
 	reader->io.put_bytes += units;
 	f->left_ns = time_ns;
-	model_verb(m, reader, GRAPH_VERB_dequeue, time_ns, t->io.queue, (int64_t)units, state, 0);
+	model_verb(m, reader, GRAPH_VERB_dequeue, time_ns, f->queue, (int64_t)units, state, 0);
 }
 
 /* A write of that size goes into a pipe or socket as a whole: of one that sleeps nothing is there.
@@ -397,7 +396,7 @@ void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns
 		return;
 	struct object *f = flow_of(m, t->io.object, FLOW_out);
 	uint32_t state = t->graph_state;
-	take_ahead(m, t, t->entered_ns, time_ns, f);
+	take_ahead(m, t->entered_ns, time_ns, f);
 	bool has_space = f->left_ns > t->entered_ns;
 	if (has_space) {
 		state = model_make_state(m, MODEL_STATE_io, NONE,
@@ -413,6 +412,15 @@ void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns
 	t->io.put_bytes = t->io.n;
 }
 
+/* From now on it is known who read last: somebody looks for room without a wait in write(). */
+static void ask_for_room(struct model *m, struct thread *t, uint64_t time_ns, struct object *f)
+{
+	if (f->tells_room || m->is_system)
+		return;
+	f->tells_room = true;
+	model_verb(m, t, GRAPH_VERB_wait_full, time_ns, f->queue, 1, t->graph_state, 0);
+}
+
 static void end_write(
 	struct model *m, struct thread *t, const struct trace_record *r, struct object *f)
 {
@@ -423,13 +431,14 @@ static void end_write(
 		moved = result > 0;
 	if (moved < put) { /* less than was announced */
 		uint64_t units = graph_queue_units(m->graph, t->io.queue), back = put - moved;
+		ask_for_room(m, t, r->time_ns, f);
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue,
 			(int64_t)(back < units ? back : units), state,
 			GRAPH_BACK | GRAPH_EXPLAINED);
 		return;
 	}
 	if (t->io.wants_space && moved)
-		take_ahead(m, t, t->io.begin_ns, r->time_ns, f);
+		take_ahead(m, t->io.begin_ns, r->time_ns, f);
 	uint64_t rest = moved - put, paid = rest < f->debt_bytes ? rest : f->debt_bytes;
 	f->debt_bytes -= paid;
 	/* all of it may have been read before this call returned: then only the space was waited
@@ -524,10 +533,12 @@ void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace
 static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
-	if (t->mode == MODE_WAITING && t->left_in_wait)
+	if (t->mode == MODE_WAITING && t->left_in_wait) {
+		model_napped(t, t->entered_ns, time_ns);
 		model_rename(m, t, time_ns,
 			model_make_state(
 				m, MODEL_STATE_sleep, NONE, NONE, site, MODEL_SLEEP_LIMIT));
+	}
 	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t), GRAPH_EXPLAINED);
 }
 
@@ -537,6 +548,24 @@ static struct object *read_at(struct model *m, uint32_t object)
 	return definition(m, object)->type == TRACE_OBJECT_message_queue
 		       ? model_object(m, object)
 		       : flow_of(m, object, FLOW_in);
+}
+
+/* There is room again: somebody has read, or reads, what it had put. */
+static bool room_came(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns)
+{
+	struct object *f = m->is_system ? NULL : flow_of(m, object, FLOW_out);
+	if (!f || f->queue == NONE || definition(m, object)->type == TRACE_OBJECT_eventfd)
+		return false;
+	if (!f->tells_room && !definition(m, object)->capacity) {
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
+		ask_for_room(m, t, time_ns, f);
+	}
+	take_ahead(m, t->entered_ns, time_ns, f);
+	if (f->left_ns <= t->entered_ns)
+		return false;
+	model_verb(m, t, GRAPH_VERB_reserve, time_ns, f->queue, 1, model_current_state(t), 0);
+	return true;
 }
 
 void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_record *r)
@@ -553,6 +582,9 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 		; /* what ended it is told */
 	else if (e->result == 0 || is_timer(m, e->object))
 		limit_ended(m, t, r->time_ns);
+	else if (e->object && e->result > 0 && e->writable &&
+		 room_came(m, t, e->object, r->time_ns))
+		; /* who made it is told */
 	else if (f && f->queue != NONE && graph_queue_units(m->graph, f->queue))
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue, 1, state, 0);
 	else if (f && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2))

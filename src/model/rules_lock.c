@@ -56,6 +56,22 @@ static uint32_t wait_state(struct model *m, uint32_t object, uint32_t site)
 		m, MODEL_STATE_wait, NONE, model_class_of(m, object, site), site, NONE);
 }
 
+/* A wait that nothing but what it is for ends: a signal's handler runs in the middle of it. */
+static void wait_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, int64_t n,
+	uint32_t state)
+{
+	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, queue, n, state, 0);
+	t->resumes = true;
+	t->interrupted = false;
+}
+
+static bool ends_wait(struct thread *t)
+{
+	bool waited = t->mode == MODE_WAITING || t->interrupted;
+	t->interrupted = false;
+	return waited;
+}
+
 /* ---- mutex, spin lock, once, the rwlock's writer
  * ---------------------------------------------------- */
 
@@ -65,8 +81,8 @@ void model_rule_lock_wait(struct model *m, struct thread *t, const struct trace_
 	if (!o)
 		return;
 	uint32_t object = r->u.lock_wait.object, site = r->u.lock_wait.site;
-	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, model_queue_of(m, object, o, 1, site),
-		1, wait_state(m, object, site), 0);
+	wait_on(m, t, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
+		wait_state(m, object, site));
 }
 
 /* A lock that was free orders nothing: had its last holder been later, or another come before, they
@@ -85,7 +101,7 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 	if (!o)
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
-	bool waited = t->mode == MODE_WAITING;
+	bool waited = ends_wait(t);
 	push_held(m, t, o, object, site, false);
 	if (o->room != NONE) /* no reader is in */
 		model_verb_of(m, model_acting(t), GRAPH_VERB_peek, r->time_ns, o->room, GRAPH_ALL,
@@ -132,7 +148,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 /* A trylock that found it taken has not waited; a timed lock gave its wait up. */
 void model_rule_lock_fail(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	if (t->mode == MODE_WAITING)
+	if (ends_wait(t))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 }
@@ -179,8 +195,8 @@ void model_rule_shared_wait(struct model *m, struct thread *t, const struct trac
 	uint32_t object = r->u.shared_wait.object, site = r->u.shared_wait.site;
 	struct object *o = model_object(m, object);
 	if (o)
-		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
-			model_queue_of(m, object, o, 1, site), 1, wait_state(m, object, site), 0);
+		wait_on(m, t, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
+			wait_state(m, object, site));
 }
 
 void model_rule_shared_acquire(struct model *m, struct thread *t, const struct trace_record *r)
@@ -190,7 +206,7 @@ void model_rule_shared_acquire(struct model *m, struct thread *t, const struct t
 	if (!o)
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
-	bool waited = t->mode == MODE_WAITING;
+	bool waited = ends_wait(t);
 	push_held(m, t, o, object, site, true);
 	bool free = graph_queue_units(m->graph, queue) != 0;
 	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns,
@@ -241,8 +257,7 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 			model_queue_of(m, w->mutex, x, 1, w->site), 1, state,
 			model_by_chance(t, t->timed_ns, r->time_ns));
 	}
-	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
-		model_queue_of(m, w->object, c, 0, w->site), 1, state, 0);
+	wait_on(m, t, r->time_ns, model_queue_of(m, w->object, c, 0, w->site), 1, state);
 }
 
 static uint64_t pending(const struct object *c)
@@ -295,6 +310,7 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	if (!c)
 		return;
 	uint32_t flags = GRAPH_LAST, signal = NONE;
+	t->interrupted = false;
 	if (x)
 		push_held(m, t, x, w->mutex, w->site, false);
 	if (c->waiters)
@@ -309,9 +325,12 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
 	if (w->result == EAGAIN) /* the word had changed already: it did not wait */
 		model_rename(m, t, r->time_ns, model_current_state(t));
-	if (signal != NONE)
+	if (signal != NONE && x)
 		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, signal, 1,
-			model_current_state(t), (x ? GRAPH_MORE : 0) | GRAPH_LAST);
+			model_current_state(t), GRAPH_MORE | GRAPH_LAST);
+	else if (signal != NONE) /* all that it waited for */
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, signal, 1, model_current_state(t),
+			GRAPH_LAST);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
 	if (x && w->result == ETIMEDOUT && !was_held_up(x, t->cond_wait_ns, r->time_ns))
@@ -325,8 +344,8 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	else if (signal == NONE)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), flags);
 	if (w->result == ETIMEDOUT) {
-		t->timer_ns = r->time_ns;
-		t->timed_ns = r->time_ns - t->cond_wait_ns;
+		model_napped(t, t->cond_wait_ns, r->time_ns);
+		t->timed_ns = r->time_ns - t->cond_wait_ns; /* (it has the mutex again) */
 	}
 	while (pending(c) > c->waiters) { /* signalled, but gone before it arrived */
 		if (--c->signals->sent[0].n == 0)
@@ -439,7 +458,7 @@ void model_rule_barrier_arrive(struct model *m, struct thread *t, const struct t
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, state, 0);
 	if (++o->arrived == o->parties)
 		open_barrier(m, o, r->time_ns);
-	model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, queue, 1, state, 0);
+	wait_on(m, t, r->time_ns, queue, 1, state);
 }
 
 void model_rule_barrier_leave(struct model *m, struct thread *t, const struct trace_record *r)
@@ -455,6 +474,7 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 		open_barrier(m, o, r->time_ns);
 	}
 	t->run_state = model_run_state(m, t, site);
+	t->interrupted = false;
 	/* (this opening's token, not an earlier one's) */
 	model_verb(
 		m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
@@ -495,6 +515,7 @@ void model_rule_token_give(struct model *m, struct thread *t, const struct trace
 {
 	const struct trace_token_give *g = &r->u.token_give;
 	struct object *o = model_object(m, g->object);
+	model_handler_began(m, t, r->time_ns);
 	if (o)
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
 			token_queue(m, g->object, o, g->site), (int64_t)g->n,
@@ -506,9 +527,8 @@ void model_rule_token_wait(struct model *m, struct thread *t, const struct trace
 	const struct trace_token_wait *w = &r->u.token_wait;
 	struct object *o = model_object(m, w->object);
 	if (o)
-		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns,
-			token_queue(m, w->object, o, w->site), (int64_t)w->n,
-			wait_state(m, w->object, w->site), 0);
+		wait_on(m, t, r->time_ns, token_queue(m, w->object, o, w->site), (int64_t)w->n,
+			wait_state(m, w->object, w->site));
 }
 
 void model_rule_token_take(struct model *m, struct thread *t, const struct trace_record *r)
@@ -517,12 +537,13 @@ void model_rule_token_take(struct model *m, struct thread *t, const struct trace
 	struct object *o = model_object(m, k->object);
 	if (!o)
 		return;
+	bool waited = ends_wait(t);
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
 	if (k->n)
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
 			token_queue(m, k->object, o, k->site), (int64_t)k->n,
 			model_current_state(t), 0);
-	else if (t->mode == MODE_WAITING)
+	else if (waited)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 }

@@ -113,6 +113,7 @@ void model_rule_signal_send(struct model *m, struct thread *t, const struct trac
 {
 	const struct trace_signal_send *s = &r->u.signal_send;
 	uint64_t stream;
+	model_handler_began(m, t, r->time_ns);
 	if (s->pid)
 		tell(m, t, r->time_ns, TOKEN_child, model_pid_key(m, t->stream, s->pid));
 	else if (!s->handle)
@@ -159,6 +160,7 @@ static void other_ended(struct model *m, struct thread *t, uint64_t time_ns)
 	if (first == t->stream || !m->thread[first].nr_others)
 		return;
 	m->thread[first].nr_others--;
+	m->thread[first].last_ended = t->stream;
 	if (!m->thread[first].left_alone)
 		return;
 	uint32_t queue = last_thread_queue(m, t);
@@ -179,6 +181,27 @@ static void end_await(struct model *m, struct thread *t, uint64_t time_ns)
 	}
 	model_rename(m, t, time_ns, t->run_state);
 	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
+}
+
+static uint32_t exit_queue(struct model *m, struct thread *t)
+{
+	if (t->exit_queue == NONE)
+		t->exit_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
+	return t->exit_queue;
+}
+
+/* exit() in another thread, which then says that it ends: where the main thread waited for whatever
+ * it was, it waited for that. */
+static void end_by_other(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	int64_t status = r->u.process_end.status;
+	bool exited = status >= 0 && !(status & 0x7f); /* as waitpid: no signal */
+	uint32_t other = m->thread[leader_of(m, t->process)].last_ended;
+	bool waits = t->mode == MODE_WAITING || t->mode == MODE_BLOCKED;
+	if (t->left || !exited || !other || !waits || m->is_system)
+		return;
+	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, exit_queue(m, &m->thread[other]), 1,
+		t->run_state, GRAPH_LAST);
 }
 
 /* Nobody else gets a mutex of a thread that has ended, but for robust ones: these waited for its
@@ -204,6 +227,8 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 	}
 	if (t->left_alone)
 		end_await(m, t, r->time_ns);
+	else
+		end_by_other(m, t, r);
 	give_up_held(m, t, r->time_ns);
 	leave(m, t, r);
 	t->ended = true;
@@ -261,8 +286,23 @@ void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint
  */
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	if (t->mode == MODE_WAITING && !t->k.woken)
-		model_signal_came(m, t, time_ns, 0);
+	if (t->mode != MODE_WAITING || t->k.woken)
+		return;
+	if (t->resumes && !m->is_system) {
+		t->interrupted = true;
+		t->outer = t->awaits;
+	}
+	model_signal_came(m, t, time_ns, 0);
+}
+
+/* The handler is over, and what it interrupted still waits (a garbage collector's, which stops all
+ * threads by a signal). */
+static void resume_wait(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	const struct awaited w = t->outer;
+	model_verb(m, t, w.verb, time_ns, w.queue, w.n, w.state, 0);
+	t->resumes = t->left_in_wait = true;
+	t->interrupted = false;
 }
 
 void model_rule_child_waited(struct model *m, struct thread *t, const struct trace_record *r)
@@ -284,13 +324,6 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 
 /* ---- threads
  * --------------------------------------------------------------------------------------------- */
-
-static uint32_t exit_queue(struct model *m, struct thread *t)
-{
-	if (t->exit_queue == NONE)
-		t->exit_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
-	return t->exit_queue;
-}
 
 void model_rule_thread_create(struct model *m, struct thread *t, const struct trace_record *r)
 {
@@ -339,6 +372,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 		return;
 	give_up_held(m, t, r->time_ns);
 	model_forget_machines(m, t, r->time_ns);
+	t->left = true;
 	if (t->main_thread) {
 		leave(m, t, r); /* its process_end may follow: then that one counts */
 		await_others(m, t, r->time_ns);
@@ -359,16 +393,34 @@ void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_
 		model_make_state(
 			m, MODEL_STATE_wait, NONE, NONE, r->u.join_wait.site, TRACE_OBJECT_none),
 		0);
+	t->resumes = true;
+}
+
+/*
+ * A thread that ticks: it sleeps again and again, looks whether it is to end, and now was told so
+ * in the middle of a sleep. Who joins it waits for the rest of that sleep, and not for all the
+ * others: the sooner it comes, the fewer there are.
+ */
+static bool was_ticking(const struct thread *ended, const struct thread *t)
+{
+	enum { A_ROW = 8 };
+	uint64_t begin_ns = ended->naps.begin_ns, end_ns = ended->naps.end_ns;
+	return ended->naps.nr >= A_ROW && begin_ns < t->entered_ns && t->entered_ns < end_ns &&
+	       model_is_next_to_nothing(ended->end_ns - end_ns, end_ns - begin_ns);
 }
 
 void model_rule_join_done(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t stream;
 	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
+	t->interrupted = false;
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (!base_map_get(&m->handles, t->process, r->u.join_done.handle, &stream))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
+	else if (t->mode == MODE_WAITING && was_ticking(&m->thread[stream], t))
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
+			GRAPH_EXPLAINED);
 	else
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, exit_queue(m, &m->thread[stream]),
 			1, model_current_state(t), GRAPH_LAST);
@@ -410,13 +462,28 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns)
 {
 	bool slept = slept_ns && model_is_next_to_nothing(time_ns - t->timer_ns, slept_ns);
-	return slept ? GRAPH_NOBODY : 0;
+	bool napped = t->naps.nr && !t->naps.held &&
+		      model_is_next_to_nothing(
+			      time_ns - t->naps.end_ns, t->naps.end_ns - t->naps.begin_ns);
+	return slept || napped ? GRAPH_NOBODY : 0;
 }
 
 bool model_is_next_to_nothing(uint64_t time_ns, uint64_t slept_ns)
 {
 	enum { NEXT_TO_NOTHING = 100 }; /* that part of the sleep */
 	return time_ns < slept_ns / NEXT_TO_NOTHING;
+}
+
+/* A time limit ended a wait. What it held meanwhile others have waited for: not by chance. */
+void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
+{
+	bool again = t->naps.nr &&
+		     model_is_next_to_nothing(begin_ns - t->naps.end_ns, end_ns - begin_ns);
+	t->naps.nr = again ? t->naps.nr + 1 : 1;
+	t->naps.held = t->nr_held != 0;
+	t->naps.begin_ns = begin_ns;
+	t->naps.end_ns = end_ns;
+	t->timer_ns = end_ns;
 }
 
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
@@ -484,6 +551,10 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
 		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
 		return; /* a call that may sleep: its state says so */
+	if (t->interrupted && why < TRACE_LEFT_in_fault) {
+		resume_wait(m, t, r->time_ns);
+		return;
+	}
 	uint32_t site = m->state[t->graph_state].pub.site;
 	/* vfork() and posix_spawn() return when the child has begun its program, or has ended */
 	bool spawns = t->spawn_site && t->spawn_site == site;

@@ -422,8 +422,82 @@ void model_count_visit(struct model *m, struct thread *t)
 		begin_visit(v, v->state, t->end_ns);
 }
 
-/* Anew, of all samples so far. */
-enum base_status model_list_samples(struct model *m)
+/* ---- where no sample can be taken: in the kernel, of a program that is recorded itself ---------
+ */
+
+/* Of each running thread, as the recorder said; 0: not known, or not when it ran. */
+static double samples_a_second(const struct model *m)
+{
+	double hz = 0;
+	bool switches = false;
+	for (uint32_t i = 1; i < m->defs->nr_costs; i++) {
+		const struct trace_cost *c = &m->defs->costs[i];
+		const char *rate = strrchr(trace_text_of(m->defs, c->method), ';');
+		const char *name = trace_text_of(m->defs, c->name);
+		switches |= c->n && !strcmp(name, TRACE_COST_SWITCHES);
+		if (rate && !strcmp(name, TRACE_COST_SAMPLES))
+			hz = strtod(rate + 1, NULL);
+	}
+	return switches ? hz : 0;
+}
+
+/* Many fewer samples than so much time should have: the rest of it was in the kernel. */
+static bool add_kernel(struct function_list *l, double expected)
+{
+	const double sure = 3, least = 0.25;
+	double missing = expected - (double)l->nr_samples;
+	struct sampled kernel = {.name = "", .where = "the kernel (not sampled)"};
+	if (missing < sure * sqrt(expected) || missing < least * expected)
+		return true;
+	uint64_t nr = (uint64_t)missing;
+	for (kernel.stratum = 0; kernel.stratum < STRATA; kernel.stratum++) {
+		uint64_t n = nr * (kernel.stratum + 1) / STRATA - nr * kernel.stratum / STRATA;
+		if (n && !add_to_list(l, &kernel, n))
+			return false;
+	}
+	return true;
+}
+
+static enum base_status add_kernels(struct sample_pass *p)
+{
+	struct model *m = p->m;
+	const struct graph_state_totals *total;
+	size_t nr;
+	double hz = samples_a_second(m);
+	bool part = m->opts->from_ns || m->opts->turns || m->by_connection ||
+		    (m->opts->to_ns && m->opts->to_ns != UINT64_MAX);
+	if (hz <= 0 || m->is_system || m->is_merged || part)
+		return BASE_OK;
+	enum base_status s = graph_totals(m->graph, &total, &nr, m->err);
+	double *own = base_realloc(NULL, 0, (m->nr_states + 1) * sizeof *own),
+	       *pool = base_realloc(NULL, 0, (m->nr_pools + 1) * sizeof *pool);
+	if (s == BASE_OK && (!own || !pool))
+		s = base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
+	for (uint32_t i = 0; s == BASE_OK && i < m->nr_states; i++)
+		own[i] = 0;
+	for (size_t i = 0; s == BASE_OK && i < m->nr_pools; i++)
+		pool[i] = 0;
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		const struct state_info *st = &m->state[total[i].state];
+		double ran_ns = (double)(total[i].total_ns - total[i].waiting_ns);
+		uint64_t ix;
+		if (st->pub.kind == MODEL_STATE_run || st->pub.kind == MODEL_STATE_hold)
+			own[total[i].state] += ran_ns * hz / 1e9;
+		if (st->pub.kind == MODEL_STATE_run &&
+			base_map_get(&m->pools, st->role, st->pub.site, &ix))
+			pool[ix] += ran_ns * hz / 1e9;
+	}
+	for (uint32_t i = 0; s == BASE_OK && i < m->nr_states; i++)
+		p->failed |= !add_kernel(&m->state[i].own, own[i]);
+	for (size_t i = 0; s == BASE_OK && i < m->nr_pools; i++)
+		p->failed |= !add_kernel(&m->pool[i], pool[i]);
+	base_free(own);
+	base_free(pool);
+	return s;
+}
+
+/* Anew, of all samples so far; `ended`: there will be no more. */
+enum base_status model_list_samples(struct model *m, bool ended)
 {
 	struct sample_pass pass = {.m = m};
 	for (size_t i = 0; i < m->nr_pools; i++)
@@ -435,6 +509,9 @@ enum base_status model_list_samples(struct model *m)
 	if (m->status != BASE_OK)
 		return m->status;
 	base_map_each(&m->samples, add_sample, &pass);
+	enum base_status s = ended && !pass.failed ? add_kernels(&pass) : BASE_OK;
+	if (s != BASE_OK)
+		return s;
 	if (pass.failed)
 		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
 	for (size_t i = 0; i < m->nr_pools; i++)

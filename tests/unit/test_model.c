@@ -247,6 +247,43 @@ static void room_is_made_by_a_read_that_goes_on(void **state)
 	finish(&b);
 }
 
+/* Who looks for room with poll() waits for who reads, whether that read has returned or not, and
+ * whether the size of what holds the bytes is known (a pipe's) or not (a socket's). */
+static void poll_waits_for_room(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k < 4; k++) {
+		struct bench b;
+		start(&b);
+		uint32_t w = site(&b, "feed"), r = site(&b, "digest");
+		uint32_t pipe_id = object(&b, TRACE_OBJECT_pipe, "", k & 1 ? 100 : 0);
+		spawn(&b, 1, w);
+		CALL(&b, 20, 22, 1, pipe_id, TRACE_IO_write, 100, w);
+		CALL(&b, 24, 26, 2, pipe_id, TRACE_IO_read, 50, r);
+		PUT(&b, 30, 1, io_begin, .object = pipe_id, .op = TRACE_IO_write, .n = 100,
+			.site = w);
+		PUT(&b, 32, 1, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = 50);
+		PUT(&b, 40, 1, poll_begin, .n = 2, .site = w);
+		PUT(&b, 700, 2, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = 60,
+			.site = r);
+		if (k & 2)
+			PUT(&b, 702, 2, io_end, .object = pipe_id, .op = TRACE_IO_read,
+				.result = 60);
+		PUT(&b, 706, 1, poll_end, .object = pipe_id, .writable = 1, .result = 1);
+		if (!(k & 2))
+			PUT(&b, 708, 2, io_end, .object = pipe_id, .op = TRACE_IO_read,
+				.result = 60);
+		CALL(&b, 710, 712, 1, pipe_id, TRACE_IO_write, 50, w);
+		PUT(&b, 800, 2, thread_end);
+		end(&b, 1000);
+		assert_float_equal(on_path(&b, "running digest"), 700 - 26, 1e-6);
+		assert_float_equal(on_path(&b, "waiting for readiness"), 0, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		assert_int_equal(model_health(b.model)->count[TRACE_DIAG_queue_underflow], 0);
+		finish(&b);
+	}
+}
+
 /* The same of one long read that takes more than the pipe holds, piece by piece: fread(). */
 static void a_long_read_takes_in_pieces(void **state)
 {
@@ -507,74 +544,6 @@ static void window_of_a_run(void **state)
 	finish(&b);
 }
 
-static void sampled(struct bench *b, uint64_t at, uint32_t by, uint32_t where, unsigned nr)
-{
-	for (unsigned i = 0; i < nr; i++)
-		PUT(b, at + i, by, sample, .site = where);
-}
-
-static bool is_named(struct bench *b, const char *name)
-{
-	for (uint32_t i = 0; i < 64; i++) /* (unknown ones are "?") */
-		if (!strcmp(model_state(b->model, i)->name, name))
-			return true;
-	return false;
-}
-
-/* Two workers of one role: where their samples were, by thread. */
-static void run_workers(struct bench *b, const unsigned first[2], const unsigned second[2])
-{
-	start(b);
-	uint32_t worker = site(b, "worker"), match = site(b, "match"), emit = site(b, "emit");
-	spawn(b, 2, worker);
-	sampled(b, 100, 2, match, first[0]);
-	sampled(b, 200, 2, emit, first[1]);
-	PUT(b, 350, 1, join_wait, .handle = 2000, .site = worker);
-	PUT(b, 400, 2, thread_end);
-	PUT(b, 410, 1, join_done, .handle = 2000);
-	sampled(b, 500, 3, match, second[0]);
-	sampled(b, 600, 3, emit, second[1]);
-	PUT(b, 700, 1, join_wait, .handle = 2001, .site = worker);
-	PUT(b, 800, 3, thread_end);
-	PUT(b, 810, 1, join_done, .handle = 2001);
-	end(b, 900);
-}
-
-/* One does a bit more of this, the other of that: one name. */
-static void equal_threads_have_equal_names(void **state)
-{
-	(void)state;
-	struct bench b;
-	run_workers(&b, (unsigned[]){48, 52}, (unsigned[]){60, 40});
-	assert_true(is_named(&b, "running match"));
-	assert_false(is_named(&b, "running emit"));
-	finish(&b);
-	run_workers(&b, (unsigned[]){60, 0}, (unsigned[]){0, 50}); /* they surely differ */
-	assert_true(is_named(&b, "running match"));
-	assert_true(is_named(&b, "running emit"));
-	finish(&b);
-}
-
-/* What both did says with less error what each did, unless one surely did something else. */
-static void equal_threads_share_samples(void **state)
-{
-	(void)state;
-	struct bench b;
-	size_t nr;
-	run_workers(&b, (unsigned[]){48, 52}, (unsigned[]){52, 48});
-	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
-		const struct model_function_share *f = model_functions(b.model, i, &nr);
-		assert_true(!nr || (nr == 2 && f[0].nr_samples == 100));
-	}
-	finish(&b);
-	run_workers(&b, (unsigned[]){30, 70}, (unsigned[]){70, 30});
-	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
-		const struct model_function_share *f = model_functions(b.model, i, &nr);
-		assert_true(!nr || (nr == 2 && f[0].nr_samples == 70));
-	}
-	finish(&b);
-}
-
 /* vfork() and posix_spawn() hold the caller until the child has begun its program. */
 static void spawning_is_no_unknown_wait(void **state)
 {
@@ -645,144 +614,6 @@ static void a_fault_waits_for_the_disk(void **state)
 	assert_float_equal(on_path(&b, "blocked outside every recorded call"), 70, 1e-6);
 	assert_float_equal(unexplained(&b), 70, 1e-6);
 	finish(&b);
-}
-
-/* Samples of the program's own code in a system call met its way in and out: they do not say what
- * the call's time was. The kernel's do. */
-static void a_calls_time_is_the_kernels(void **state)
-{
-	(void)state;
-	struct bench b;
-	start(&b);
-	uint32_t p = process_of(&b, "prog", 0, 100),
-		 text[] = {string(&b, "write"), string(&b, "copy")},
-		 path[] = {string(&b, "/lib/libc.so"), string(&b, "[kernel]")};
-	stream(&b, p);
-	for (uint32_t i = 0; i < 2; i++) {
-		PUT(&b, 0, 0, module, .module = i + 1, .path = path[i]);
-		PUT(&b, 0, 0, site, .site = i + 1, .module = i + 1, .offset = 64);
-		PUT(&b, 0, 0, symbol, .site = i + 1, .function = text[i]);
-	}
-	uint32_t file = object(&b, TRACE_OBJECT_file, "/tmp/x", 0);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 100, 1, sample, .site = 1);
-	PUT(&b, 200, 1, io_begin, .object = file, .op = TRACE_IO_write, .n = 10);
-	PUT(&b, 300, 1, sample, .site = 1);
-	PUT(&b, 400, 1, sample, .site = 2);
-	PUT(&b, 900, 1, io_end, .object = file, .op = TRACE_IO_write, .result = 10);
-	end(&b, 1000);
-	unsigned nr_run = 0, nr_call = 0;
-	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
-		size_t nr;
-		const struct model_function_share *f = model_functions(b.model, i, &nr);
-		enum model_state_kind kind = model_state(b.model, i)->kind;
-		for (size_t k = 0; k < nr; k++)
-			assert_string_equal(
-				f[k].function, kind == MODEL_STATE_io ? "copy" : "write");
-		nr_run += kind == MODEL_STATE_run && nr;
-		nr_call += kind == MODEL_STATE_io && nr;
-	}
-	assert_int_equal(nr_run, 1);
-	assert_int_equal(nr_call, 1);
-	finish(&b);
-}
-
-/* A function of the recorder's library has the name of the one that it stands for, and is not it.
- */
-static void the_recorder_is_told_from_the_program(void **state)
-{
-	(void)state;
-	struct bench b;
-	start(&b);
-	uint32_t p = process_of(&b, "prog", 0, 100), text = string(&b, "put"),
-		 path[] = {string(&b, "/lib/libx.so"),
-			 string(&b, "/usr/lib/longpole/liblongpole-preload.so")};
-	stream(&b, p);
-	for (uint32_t i = 0; i < 2; i++) {
-		PUT(&b, 0, 0, module, .module = i + 1, .path = path[i]);
-		PUT(&b, 0, 0, site, .site = i + 1, .module = i + 1, .offset = 64);
-		PUT(&b, 0, 0, symbol, .site = i + 1, .function = text);
-	}
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	for (uint32_t i = 0; i < 100; i++)
-		PUT(&b, 10 * i, 1, sample, .site = i % 4 ? 1 : 2);
-	end(&b, 1000);
-	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
-		size_t nr;
-		const struct model_function_share *f = model_functions(b.model, i, &nr);
-		if (!nr)
-			continue;
-		assert_int_equal(nr, 2);
-		assert_string_equal(f[0].function, "put");
-		assert_int_equal(f[0].nr_samples, 75);
-		assert_string_equal(f[1].function, "");
-		assert_string_equal(f[1].where, "longpole's recorder");
-	}
-	assert_true(is_named(&b, "running put"));
-	finish(&b);
-}
-
-/* Work, then a fourth of the time finish, in which every other sample is lost, and in every other
- * visit another thread has the processor meanwhile. A sample itself takes some time, half of it
- * before its stamp. */
-static void share_of_time(unsigned cost_ns)
-{
-	enum { VISITS = 320, PARTS = 16, PART_NS = 100, AWAY_NS = 777, FINISH = 12 };
-	struct bench b;
-	start(&b);
-	uint32_t worker = site(&b, "worker"), work = site(&b, "work"), done = site(&b, "finish");
-	uint32_t lock = object(&b, TRACE_OBJECT_mutex, "big_lock", 0);
-	if (cost_ns)
-		PUT(&b, 0, 0, cost, .cost = 1, .name = string(&b, TRACE_COST_SAMPLES), .n = VISITS,
-			.total_ns = (uint64_t)VISITS * cost_ns);
-	uint64_t at = 100;
-	spawn(&b, 2, worker);
-	PUT(&b, at, 2, lock_acquire, .object = lock, .site = worker);
-	for (unsigned i = 0; i < VISITS; i++) {
-		unsigned part = i * 7 % PARTS;
-		PUT(&b, at + 1, 2, lock_release, .object = lock, .site = worker);
-		at += 1;
-		uint64_t sample_ns = at + part * PART_NS + PART_NS / 2 + cost_ns / 2;
-		bool lost = part >= FINISH && i / PARTS % 2, preempted = i % 3 == 0;
-		if (!lost && (!preempted || part < 5))
-			PUT(&b, sample_ns, 2, sample, .site = part < FINISH ? work : done);
-		if (preempted) {
-			PUT(&b, at + 5 * PART_NS, 2, cpu_out, .processor = 0, .preempted = 1);
-			at += AWAY_NS;
-			PUT(&b, at + 5 * PART_NS, 2, cpu_in, .processor = 0);
-			if (!lost && part >= 5)
-				PUT(&b, sample_ns + AWAY_NS, 2, sample,
-					.site = part < FINISH ? work : done);
-		}
-		at += PARTS * PART_NS + (lost ? 0 : cost_ns);
-		PUT(&b, at, 2, lock_acquire, .object = lock, .site = worker);
-	}
-	PUT(&b, at + 1, 2, lock_release, .object = lock, .site = worker);
-	PUT(&b, at + 2, 2, thread_end);
-	end(&b, at + 100);
-	unsigned seen = 0;
-	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
-		size_t nr;
-		const struct model_function_share *f = model_functions(b.model, i, &nr);
-		if (!nr)
-			continue;
-		seen++;
-		assert_int_equal(nr, 2);
-		assert_int_equal(f[0].nr_samples, VISITS * 3 / 4);
-		assert_int_equal(f[1].nr_samples, VISITS / 8);
-		assert_float_equal(f[0].share, 0.75, 1e-9);
-		assert_float_equal(f[1].share, 0.25, 1e-9);
-		assert_true(f[1].share_low < 0.25 && f[1].share_low > 0.2);
-	}
-	assert_true(seen > 0);
-	finish(&b);
-}
-
-static void share_is_of_time_and_not_of_samples(void **state)
-{
-	(void)state;
-	share_of_time(0);
-	share_of_time(240);
 }
 
 static void any_records_conserve_time(void **state)
@@ -962,6 +793,7 @@ int main(void)
 		cmocka_unit_test(writer_waits_for_readers),
 		cmocka_unit_test(pipe_between_processes),
 		cmocka_unit_test(room_is_made_by_a_read_that_goes_on),
+		cmocka_unit_test(poll_waits_for_room),
 		cmocka_unit_test(a_long_read_takes_in_pieces),
 		cmocka_unit_test(last_closing_is_the_end_of_file),
 		cmocka_unit_test(pipes_are_called_after_their_users),
@@ -971,11 +803,6 @@ int main(void)
 		cmocka_unit_test(unseen_wait_is_unexplained),
 		cmocka_unit_test(machines_in_turn_are_linked),
 		cmocka_unit_test(window_of_a_run),
-		cmocka_unit_test(equal_threads_have_equal_names),
-		cmocka_unit_test(equal_threads_share_samples),
-		cmocka_unit_test(share_is_of_time_and_not_of_samples),
-		cmocka_unit_test(a_calls_time_is_the_kernels),
-		cmocka_unit_test(the_recorder_is_told_from_the_program),
 		cmocka_unit_test(spawning_is_no_unknown_wait),
 		cmocka_unit_test(a_fault_waits_for_the_disk),
 		cmocka_unit_test(looking_files_up_begins_nothing),

@@ -630,6 +630,154 @@ static void a_time_limit_takes_the_processor_by_chance(void **state)
 	}
 }
 
+/* Main waits, for what nobody ends, and another thread calls exit(): the run waited for that one.
+ * Not if a signal ended the process. */
+static void another_thread_exits(void **state)
+{
+	(void)state;
+	for (unsigned by_signal = 0; by_signal < 2; by_signal++) {
+		struct bench b;
+		start(&b);
+		uint32_t worker = site(&b, "worker");
+		spawn(&b, 2, worker);
+		PUT(&b, 100, 1, join_wait, .handle = 2000, .site = worker);
+		PUT(&b, 300, 2, thread_end);
+		PUT(&b, 900, 3, thread_end);
+		PUT(&b, 1000, 1, process_end, .status = by_signal ? 15 : 3 << 8);
+		analyse(&b);
+		conserved(&b, 1000);
+		assert_float_equal(
+			on_path(&b, "waiting for a thread's end"), by_signal ? 900 : 0, 1e-6);
+		assert_float_equal(
+			on_path(&b, "end of a thread or process"), by_signal ? 0 : 100, 1e-6);
+		assert_float_equal(unexplained(&b), by_signal ? 900 : 0, 1e-6);
+		finish(&b);
+	}
+}
+
+/* A garbage collector stops main by a signal, whose handler tells it so and waits: what main waited
+ * for before, it waits for afterwards. */
+static void a_handler_does_not_end_a_wait(void **state)
+{
+	(void)state;
+	for (unsigned asleep = 0; asleep < 2; asleep++) {
+		struct bench b;
+		start(&b);
+		uint32_t worker = site(&b, "worker"),
+			 stopped = object(&b, TRACE_OBJECT_semaphore, "", 0);
+		spawn(&b, 1, worker);
+		PUT(&b, 20, 1, cpu_in, .processor = 0);
+		PUT(&b, 100, 1, join_wait, .handle = 2000, .site = worker);
+		PUT(&b, 110, 1, cpu_out, .processor = 0);
+		for (unsigned at = 300; at < 600; at += 200) {
+			PUT(&b, at, 1, cpu_in, .processor = 0);
+			PUT(&b, at + 10, 1, token_give, .object = stopped, .n = 1, .site = worker);
+			PUT(&b, at + 20, 1, poll_begin, .n = 0, .site = worker);
+			PUT(&b, at + 30, 1, cpu_out, .processor = 0);
+			PUT(&b, at + 90, 1, cpu_in, .processor = 0);
+			PUT(&b, at + 100, 1, poll_end, .result = -EINTR);
+			PUT(&b, at + 110, 1, cpu_out, .processor = 0);
+		}
+		PUT(&b, asleep ? 900 : 615, 2, thread_end);
+		PUT(&b, asleep ? 910 : 617, 1, cpu_in, .processor = 0);
+		PUT(&b, asleep ? 920 : 625, 1, join_done, .handle = 2000);
+		end(&b, 1000);
+		assert_float_equal(on_path(&b, "blocked outside every recorded call"), 0, 1e-6);
+		assert_float_equal(
+			on_path(&b, "end of a thread or process"), asleep ? 20 : 10, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
+/* A thread ticks: it sleeps for 1,000 of every 1,001, and ends after that many. */
+static void tick(struct bench *b, unsigned nr_ticks, uint32_t by, uint32_t where)
+{
+	for (unsigned i = 0; i < nr_ticks; i++) {
+		PUT(b, 100 + 1001 * i, by, sleep_begin, .duration_ns = 1000, .site = where);
+		PUT(b, 1100 + 1001 * i, by, sleep_end);
+	}
+}
+
+/* Who comes to join it in the middle of its last sleep has not waited for the ones before; who came
+ * to join it at once has, and so has who joins one that slept a few times only. */
+static void joining_who_ticks(void **state)
+{
+	(void)state;
+	static const struct {
+		unsigned nr_ticks, join_ns;
+		float asleep_ns, joining_ns;
+	} run[] = {{20, 20000, 0, 130}, {20, 50, 20000, 0}, {3, 3000, 3000, 0}};
+	for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
+		struct bench b;
+		uint64_t end_ns = 100 + 1001 * run[i].nr_ticks;
+		start(&b);
+		uint32_t worker = site(&b, "worker");
+		spawn(&b, 1, worker);
+		if (run[i].join_ns < 100)
+			PUT(&b, run[i].join_ns, 1, join_wait, .handle = 2000, .site = worker);
+		tick(&b, run[i].nr_ticks, 2, worker);
+		if (run[i].join_ns > 100)
+			PUT(&b, run[i].join_ns, 1, join_wait, .handle = 2000, .site = worker);
+		PUT(&b, end_ns, 2, thread_end);
+		PUT(&b, end_ns + 10, 1, join_done, .handle = 2000);
+		end(&b, end_ns + 100);
+		assert_float_equal((float)(on_path(&b, "sleeping") +
+					   on_path(&b, "waiting for a clock's deadline")),
+			run[i].asleep_ns, 20);
+		assert_float_equal(
+			on_path(&b, "waiting for a thread's end"), run[i].joining_ns, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
+/* Who ticks takes a processor for a moment: who had it waits for that moment, and not for the
+ * sleep. */
+static void a_ticks_processor_is_met_by_chance(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t worker = site(&b, "worker");
+	spawn(&b, 1, worker);
+	tick(&b, 1, 2, worker);
+	PUT(&b, 1095, 1, cpu_out, .processor = 0, .preempted = 1);
+	PUT(&b, 1096, 2, cpu_in, .processor = 0);
+	PUT(&b, 1102, 2, sleep_begin, .duration_ns = 1000, .site = worker);
+	PUT(&b, 1103, 2, cpu_out, .processor = 0);
+	PUT(&b, 1104, 1, cpu_in, .processor = 0);
+	end(&b, 1200);
+	assert_float_equal(on_path(&b, "sleeping"), 0, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
+/* A wait on a bare futex word is over when its signal is there: what follows is no part of it. */
+static void a_futex_wait_ends(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t worker = site(&b, "worker"), word = object(&b, TRACE_OBJECT_futex, "", 0);
+	spawn(&b, 1, worker);
+	PUT(&b, 100, 2, cond_wait, .object = word, .site = worker);
+	PUT(&b, 200, 1, cond_signal, .object = word, .site = worker);
+	PUT(&b, 210, 2, cpu_in, .processor = 0);
+	PUT(&b, 211, 2, cond_wake, .object = word, .site = worker);
+	PUT(&b, 220, 1, join_wait, .handle = 2000, .site = worker);
+	PUT(&b, 300, 2, cpu_out, .processor = 0, .preempted = 1);
+	PUT(&b, 700, 2, cpu_in, .processor = 0);
+	PUT(&b, 800, 2, thread_end);
+	PUT(&b, 810, 1, join_done, .handle = 2000);
+	end(&b, 1000);
+	assert_float_equal(
+		on_path(&b, "waiting for a processor that other programs had"), 400, 1e-6);
+	assert_float_equal(on_path(&b, "hand-over of futex"), 11, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -654,6 +802,11 @@ int main(void)
 		cmocka_unit_test(room_for_a_message_comes_from_its_receiver),
 		cmocka_unit_test(the_loader_is_of_the_run),
 		cmocka_unit_test(a_time_limit_takes_the_processor_by_chance),
+		cmocka_unit_test(another_thread_exits),
+		cmocka_unit_test(a_handler_does_not_end_a_wait),
+		cmocka_unit_test(joining_who_ticks),
+		cmocka_unit_test(a_ticks_processor_is_met_by_chance),
+		cmocka_unit_test(a_futex_wait_ends),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
