@@ -289,7 +289,7 @@ void record_cost_write(struct record_converter *c, struct record_result *r)
 {
 	enum { RECORDS = 1, SAMPLES, RECORDER, WAKING, SYSTEM, SWITCHES, WAKING_BUSY, AFTER };
 	char samples[80];
-	snprintf(samples, sizeof samples, "measured before the program ran; %llu a second",
+	snprintf(samples, sizeof samples, TRACE_COST_SAMPLES_METHOD,
 		(unsigned long long)r->sample_hz);
 	r->ring_records = c->nr_ring_records;
 	uint64_t records_ns = r->ring_records * r->record_write_ns_x100 / 100;

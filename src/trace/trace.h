@@ -173,6 +173,8 @@ struct trace_defs {
 /* What the kernel's events take when a thread sleeps and is woken; n: times it was. */
 #define TRACE_COST_SWITCHES "processor switches"
 #define TRACE_COST_SAMPLES  "samples"
+/* Its method: how many a second were asked for, of each running thread. */
+#define TRACE_COST_SAMPLES_METHOD "measured before the program ran; %llu a second"
 const char *trace_text_of(const struct trace_defs *d, uint32_t string_id); /* "" when unknown */
 const char *trace_object_type_text(uint64_t type); /* "object" when unknown */
 #define DEF_TABLE(kind, plural)                                                                    \

@@ -647,10 +647,10 @@ static void another_thread_exits(void **state)
 		analyse(&b);
 		conserved(&b, 1000);
 		assert_float_equal(
-			on_path(&b, "waiting for a thread's end"), by_signal ? 900 : 0, 1e-6);
+			on_path(&b, "waiting for a thread's end"), (by_signal ? 900 : 0), 1e-6);
 		assert_float_equal(
-			on_path(&b, "end of a thread or process"), by_signal ? 0 : 100, 1e-6);
-		assert_float_equal(unexplained(&b), by_signal ? 900 : 0, 1e-6);
+			on_path(&b, "end of a thread or process"), (by_signal ? 0 : 100), 1e-6);
+		assert_float_equal(unexplained(&b), (by_signal ? 900 : 0), 1e-6);
 		finish(&b);
 	}
 }
@@ -684,7 +684,7 @@ static void a_handler_does_not_end_a_wait(void **state)
 		end(&b, 1000);
 		assert_float_equal(on_path(&b, "blocked outside every recorded call"), 0, 1e-6);
 		assert_float_equal(
-			on_path(&b, "end of a thread or process"), asleep ? 20 : 10, 1e-6);
+			on_path(&b, "end of a thread or process"), (asleep ? 20 : 10), 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
 		finish(&b);
 	}

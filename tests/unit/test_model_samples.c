@@ -285,7 +285,9 @@ static void what_is_not_sampled_is_the_kernels(void **state)
 		bool seen = false;
 		start(&b);
 		PUT(&b, 0, 0, cost, .cost = 1, .name = string(&b, TRACE_COST_SAMPLES), .n = 40,
-			.method = string(&b, "measured; 100000000 a second")); /* one in 10 ns */
+			.method = string(&b,
+				"measured before the program ran; 100000000 a second")); /* one in
+											    10 ns */
 		PUT(&b, 0, 0, cost, .cost = 2, .name = string(&b, TRACE_COST_SWITCHES),
 			.n = switches);
 		uint32_t worker = site(&b, "worker"), match = site(&b, "match");
@@ -301,7 +303,8 @@ static void what_is_not_sampled_is_the_kernels(void **state)
 				bool kernel = !strcmp(f[k].where, "the kernel (not sampled)");
 				seen |= kernel;
 				if (nr == 2)
-					assert_float_equal(f[k].share, kernel ? 0.6F : 0.4F, 0.01F);
+					assert_float_equal(
+						f[k].share, (kernel ? 0.6F : 0.4F), 0.01F);
 			}
 		}
 		assert_int_equal(seen, switches);
