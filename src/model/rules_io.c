@@ -146,7 +146,7 @@ static void begin_write(
 				m, MODEL_STATE_io, NONE, class_ix, b->site, TRACE_IO_write),
 			0);
 	if (t->io.put_bytes < n) {
-		t->io.wants_space = true;
+		t->io.wants_space = f->tells_room = true;
 		model_verb(m, t, GRAPH_VERB_wait_full, r->time_ns, queue, 1,
 			model_make_state(m, MODEL_STATE_wait, NONE, class_ix, b->site, 1), 0);
 	}
@@ -556,7 +556,7 @@ static bool room_came(struct model *m, struct thread *t, uint32_t object, uint64
 	struct object *f = m->is_system ? NULL : flow_of(m, object, FLOW_out);
 	if (!f || f->queue == NONE || definition(m, object)->type == TRACE_OBJECT_eventfd)
 		return false;
-	if (!f->tells_room && !definition(m, object)->capacity) {
+	if (!f->tells_room) {
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 		ask_for_room(m, t, time_ns, f);
