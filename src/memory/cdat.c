@@ -508,10 +508,10 @@ static enum base_status map_threads(struct memory_cdat *c, struct base_err *err)
 	if (c->nr_threads > (k->nr_mapped ? k->nr_mapped : c->nr_processors))
 		return base_fail(err, BASE_ERR_USAGE,
 			"the trace has %u threads, the machine has %u processors%s; give it more "
-			"nodes "
-			"or processors",
+			"nodes or processors (with nodes = %u, processors = %u or more)",
 			c->nr_threads, k->nr_mapped ? k->nr_mapped : c->nr_processors,
-			k->nr_mapped ? " in its mapping" : "");
+			k->nr_mapped ? " in its mapping" : "", nodes,
+			(c->nr_threads + nodes - 1) / nodes);
 	for (uint32_t t = 0; t < c->nr_threads; t++) {
 		uint32_t at = t;
 		if (k->nr_mapped)
