@@ -52,8 +52,8 @@ struct memory_live {
 	unsigned level;
 	uint32_t image, tables_image;
 	struct thread *thread;
-	uint32_t nr_threads, max_threads;
-	uint64_t nr_expected; /* threads that a parallel region has */
+	uint32_t nr_threads, max_threads; /* thread[0] is for number 1, whenever it comes */
+	uint64_t nr_expected;             /* threads that a parallel region has */
 	uint64_t nr_late, nr_others;
 	bool serial;
 };
@@ -158,6 +158,33 @@ static struct thread *new_thread(struct memory_live *l)
 	return t;
 }
 
+/* `to` is free, or `from` itself; `from` is free then. */
+static void move_thread(struct thread *to, struct thread *from)
+{
+	struct thread t = *from;
+	*from = (struct thread){0};
+	fifo_init(&from->chunks);
+	*to = t;
+	if (!to->chunks.first)
+		fifo_init(&to->chunks);
+}
+
+/* Its number 1 has not come, though there is so much of others, or all: then the lowest number is
+ * the first, as in a file. Nothing of anybody has been analysed yet. */
+static void settle_first(struct memory_live *l)
+{
+	struct thread *lowest = NULL, *first = &l->thread[0];
+	if (first->met || (!l->over && l->put_bytes < MEMORY_LIVE_AHEAD_BYTES))
+		return;
+	for (uint32_t i = 1; i < l->nr_threads; i++)
+		if (l->thread[i].met && (!lowest || l->thread[i].number < lowest->number))
+			lowest = &l->thread[i];
+	if (!lowest)
+		return;
+	move_thread(first, lowest);
+	move_thread(lowest, &l->thread[--l->nr_threads]);
+}
+
 static struct thread *with_token(struct memory_live *l, uint64_t token)
 {
 	for (uint32_t i = 0; token && i < l->nr_threads; i++)
@@ -250,7 +277,9 @@ static enum base_status thread_of(struct memory_live *l, const struct chunk *c,
 	if (s != BASE_OK)
 		return s;
 	struct thread *t = token ? with_token(l, token) : with_handle(l, h->fs_base, 0, false);
-	if (!t || t->met)
+	if (h->thread == 1 && !l->thread[0].met)
+		t = &l->thread[0];
+	else if (!t || t->met)
 		t = new_thread(l);
 	if (!t)
 		return too_many(l, err);
@@ -366,7 +395,8 @@ void memory_live_wait(struct memory_live *l)
 /* With the mutex held: will it put more, as far as is known? */
 static bool is_to_come(const struct memory_live *l, const struct thread *t)
 {
-	bool known = t->met || t->token || t->fs_base || (uint64_t)(t - l->thread) < l->nr_expected;
+	bool known = t->met || t->token || t->fs_base || t == l->thread ||
+		     (uint64_t)(t - l->thread) < l->nr_expected;
 	return l->started && known && !t->quiet && !t->leaves && !l->serial;
 }
 
@@ -391,6 +421,7 @@ static enum base_status next_chunk(struct memory_live *l, struct thread *t, stru
 	for (const uint64_t since_bytes = l->put_bytes;;
 		pthread_cond_wait(&l->changed, &l->mutex)) {
 		s = take_all(l, err);
+		settle_first(l);
 		t->current = s == BASE_OK ? fifo_take(&t->chunks) : NULL;
 		if (s != BASE_OK || t->current)
 			break;
@@ -599,6 +630,7 @@ enum base_status memory_live_new(uint32_t max_threads, unsigned level, bool seri
 	fifo_init(&l->seen);
 	for (uint32_t i = 0; i < max_threads; i++)
 		fifo_init(&l->thread[i].chunks);
+	l->nr_threads = 1;
 	l->max_threads = max_threads;
 	l->level = level;
 	l->serial = serial;

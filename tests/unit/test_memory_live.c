@@ -127,12 +127,21 @@ struct reader {
 	bool done; /* atomic */
 };
 
-static void *read_second(void *ctx)
+static void *read_of(struct reader *r, int thread)
 {
-	struct reader *r = ctx;
-	r->address = next(r->live, 1);
+	r->address = next(r->live, thread);
 	__atomic_store_n(&r->done, true, __ATOMIC_RELEASE);
 	return NULL;
+}
+
+static void *read_first(void *ctx)
+{
+	return read_of(ctx, 0);
+}
+
+static void *read_second(void *ctx)
+{
+	return read_of(ctx, 1);
 }
 
 static void test_late(void **state)
@@ -233,6 +242,52 @@ static void test_handle_is_used_again(void **state)
 	memory_source_close(memory_live_source(l));
 }
 
+/* On a busy machine the first thread's words may come after those of a thread that it created. */
+static void test_first_comes_late(void **state)
+{
+	struct memory_live *l = begin();
+	struct reader r = {.live = l};
+	const struct timespec late = {.tv_nsec = LATE_NS};
+	pthread_t analysis;
+	(void)state;
+	put(l, (struct to_put){.thread = 2, .address = 0x2000});
+	assert_int_equal(pthread_create(&analysis, NULL, read_first, &r), 0);
+	nanosleep(&late, NULL);
+	assert_false(__atomic_load_n(&r.done, __ATOMIC_ACQUIRE));
+	put(l, (struct to_put){.thread = 1, .address = 0x1000});
+	assert_int_equal(pthread_join(analysis, NULL), 0);
+	assert_int_equal(r.address, 0x1000);
+	assert_int_equal(next(l, 1), 0x2000);
+	assert_int_equal(memory_live_threads(l), 2);
+	memory_live_end(l);
+	memory_source_close(memory_live_source(l));
+}
+
+/* Or never, if it is a library's: the lowest number is the first then, as in a file. */
+static void test_first_never_comes(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 2; how++) {
+		struct memory_live *l = begin();
+		put(l, (struct to_put){.thread = 3, .address = 0x3000});
+		put(l, (struct to_put){.thread = 2, .address = 0x2000});
+		uint64_t sequence = 1;
+		for (uint64_t bytes = 0; how && bytes < MEMORY_LIVE_AHEAD_BYTES;
+			bytes += MEMORY_CHUNK_MAX_BYTES / 2)
+			put(l, (struct to_put){.thread = 3,
+				       .sequence = sequence++,
+				       .address = 0x3008,
+				       .padding_bytes = MEMORY_CHUNK_MAX_BYTES / 2});
+		if (!how)
+			memory_live_end(l);
+		assert_int_equal(next(l, 0), 0x2000);
+		assert_int_equal(next(l, 1), 0x3000);
+		assert_int_equal(memory_live_threads(l), 2);
+		memory_live_end(l);
+		memory_source_close(memory_live_source(l));
+	}
+}
+
 static void test_others_are_left_out(void **state)
 {
 	struct memory_live *l = begin();
@@ -253,6 +308,8 @@ int main(void)
 		cmocka_unit_test(test_left_behind),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_handle_is_used_again),
+		cmocka_unit_test(test_first_comes_late),
+		cmocka_unit_test(test_first_never_comes),
 		cmocka_unit_test(test_others_are_left_out),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
