@@ -5,6 +5,7 @@ The floor is a lock and unlock with two bare rdtsc between: what any tool that t
 """
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -23,8 +24,9 @@ APP = {
     "holds": (["--locks=holds"], 8),  # two stamps a pair, added up in the program
     "stamps": (["--locks=stamps"], 8),  # two stamps a pair, and a record of each
 }
+PROGRAMS = ("redis", "memcached", "memcached-batches", "mariadb")
 CONTROL, FLOOR = "unrecorded again", "two bare stamps a pair"
-SAMPLED_S = 5
+SAMPLED_S, LOADED_S, STARTS = 5, 120, 4
 MODES = ("count", "sampled", "holds", "stamps", "full")
 
 
@@ -147,24 +149,29 @@ class Variants:
     with the least that times locks at all: all at once, loaded in turns."""
 
     def __init__(self, name, longpole, scratch):
-        self.servers, self.operations, self.why = {}, {}, None
+        self.servers, self.operations, self.longpole, self.why = {}, 0, longpole, None
+        self.random = random.Random(1)
         for mode in (None, CONTROL, FLOOR, *APP):
             place = os.path.join(scratch, name, (mode or "bare").replace(" ", "-").replace(",", ""))
             os.makedirs(place, exist_ok=True)
-            server = SERVERS[name](place, True)  # short loads, and many
+            self.servers[mode] = server = SERVERS[name](place, True)  # short loads, and many
             if not server.why:
                 server.prepare()
-            if server.why or not server.start(prefix_of(longpole, mode, place)):
-                self.why = server.why
-                break
-            self.servers[mode], self.operations[mode] = server, 0
+            self.why = self.why or server.why
 
-    def round(self, first):
-        """What run_load() says of each, the first-th first, or None."""
+    def start(self):
+        self.operations = 0
+        for mode, server in self.servers.items():
+            if not self.why and not server.start(prefix_of(self.longpole, mode, server.scratch)):
+                self.why = server.why
+
+    def round(self):
+        """What run_load() says of each, or None; the order is random, since what ran before changes what it finds in the caches."""
         order, result = list(self.servers), {}
-        for mode in order[first % len(order):] + order[:first % len(order)]:
+        self.random.shuffle(order)
+        for mode in order:
             result[mode] = run_load(self.servers[mode])
-            self.operations[mode] += result[mode][2] if result[mode] else 0
+        self.operations += result["sampled"][2] if result["sampled"] else 0
         return result if all(result.values()) else None
 
     def stop(self):
@@ -172,19 +179,36 @@ class Variants:
             server.stop()
 
 
+def rounds_of(variants, quick):
+    """Two of the same server differ by some percent for as long as they run (what lies where in memory): so each is started several times."""
+    runs = []
+    for _ in range(0 if variants.why else STARTS):
+        variants.start()
+        until = time.monotonic() + LOADED_S / (3 if quick else 1) / STARTS
+        if not variants.why:
+            variants.round()  # warms up
+        while not variants.why and time.monotonic() < until:
+            runs.append(variants.round())
+        variants.stop()
+    return [run for run in runs if run]
+
+
+def interval_of_median(values):
+    """In which 95 % of the medians of values drawn anew are."""
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(1000))
+    return medians[25], medians[974]
+
+
 def bench_programs(bench, longpole, scratch, quick):
     """More processor time an operation: it counts what the recorder adds in the program, and a busy machine changes it little."""
-    for name in ("redis", "memcached", "memcached-batches", "mariadb"):
-        began, rounds, runs, floor, inside = time.monotonic(), 9 if quick else 25, [], 0, {}
+    for name in PROGRAMS if not bench.args.program else [bench.args.program]:
+        began, floor, inside = time.monotonic(), 0, {}
         variants = Variants(name, longpole, scratch)
-        for i in range(0 if variants.why else rounds + 1):
-            result = variants.round(i)
-            if i and result:  # the first round warms up
-                runs.append(result)
-        variants.stop()
+        runs = rounds_of(variants, quick)
         if runs:
             sampled = variants.servers["sampled"]
-            pairs = pairs_of(longpole, os.path.join(sampled.scratch, "app.lpt"), variants.operations["sampled"])
+            pairs = pairs_of(longpole, os.path.join(sampled.scratch, "app.lpt"), variants.operations)
             floor = statistics.median((run[FLOOR][1] / run[None][1] - 1) * 100 for run in runs)
             inside = {mode: share_inside(variants.servers[mode], prefix_of(longpole, mode, variants.servers[mode].scratch),
                                          variants.servers[mode].scratch) for mode in APP}
@@ -202,11 +226,11 @@ def bench_programs(bench, longpole, scratch, quick):
                 continue
             more = [(run[mode][1] / run[None][1] - 1) * 100 for run in runs]
             fewer = [(1 - run[mode][0] / run[None][0]) * 100 for run in runs]
-            quarter = statistics.quantiles(more, n=4)
+            low, high = interval_of_median(more)
             least = "; %.2f pairs of lock and unlock an operation" % pairs if pairs and mode == FLOOR else ""
             bench.row(row, statistics.median(more), "%", goal, "max" if goal else None, runs=len(more),
-                      why="half of the pairs from %.1f to %.1f %%; %s %s, %.1f us an operation; %.1f %% fewer operations a second" % (
-                          quarter[0], quarter[2], package, package_version(package),
+                      why="95 %% interval %.1f to %.1f; %s %s, %.1f us an operation; %.1f %% fewer operations a second" % (
+                          low, high, package, package_version(package),
                           statistics.median(run[None][1] for run in runs), statistics.median(fewer)) + least)
 
 
