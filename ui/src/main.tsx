@@ -2,7 +2,6 @@
 // main.tsx - the page: its panels, its keys. Without it the static part of the page stays.
 import { signal } from '@preact/signals';
 import { Component, render, type ComponentChild } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
 import { PALETTE, T, count, doc, forgetColors, ns } from './data';
 import { Deadlock, Noc, Memory, Network, isNetwork } from './extras';
 import { Flame } from './flame';
@@ -12,7 +11,7 @@ import { clear, connection, lanes, panel, range, search, selected, startHash, vi
 import { loadBins } from './tiles';
 import { Timeline, first, forgetPatterns, go, pan, scrollLanes, shown as rowsShown, swatch, tip, zoom } from './timeline';
 
-const rest = signal(false), help = signal(false);
+const rest = signal(false);
 const KEYS: [string, string][] = [['W S', 'zoom in, out'], ['A D, ← →', 'move'], ['↑ ↓', 'other threads'], ['drag', 'measure: selects that time'], ['Shift + drag', 'move'], ['Ctrl + wheel', 'zoom'],
   ['click on a name', 'select that thread'], ['Z', 'zoom to the selection'], ['0', 'the whole run'], ['Esc', 'select everything again'], ['/', 'search'], ['1 … 9', 'panels'], ['?', 'this help']];
 
@@ -75,15 +74,14 @@ function Chips() {
     </span>
   );
 }
+// Whether it is open is asked of the element: its close event comes late on a busy machine, after the next key.
+const help = () => document.getElementById('help') as HTMLDialogElement;
 function Help() {
-  const ref = useRef<HTMLDialogElement>(null);
-  const open = help.value;
-  useEffect(() => { if (open) ref.current?.showModal(); else ref.current?.close(); }, [open]);
   return (
-    <dialog ref={ref} onClose={() => (help.value = false)} aria-labelledby="keys">
+    <dialog id="help" aria-labelledby="keys">
       <h2 id="keys">Keys</h2>
       <dl>{KEYS.map(([k, v]) => <><dt><kbd>{k}</kbd></dt><dd>{v}</dd></>)}</dl>
-      <button onClick={() => (help.value = false)}>close</button>
+      <button onClick={() => help().close()}>close</button>
     </dialog>
   );
 }
@@ -95,7 +93,7 @@ function App() {
         <nav aria-label="panels">{shown.map(([id, name]) => <a href={`#p=${id}`} aria-current={panel.value === id ? 'true' : undefined} onClick={(e) => { e.preventDefault(); show(id); }}>{name}</a>)}</nav>
         <Chips />
         <input type="search" id="search" placeholder="search ( / )" aria-label="search states, threads, locks, queues" value={search.value} onInput={(e) => (search.value = e.currentTarget.value)} />
-        <button onClick={() => (help.value = true)} aria-label="? keys" title="keys">?</button>
+        <button onClick={() => help().showModal()} aria-label="? keys" title="keys">?</button>
       </header>
       <main>
         <h1 class="hidden">longpole: {doc.name}</h1>
@@ -115,9 +113,9 @@ function key(e: KeyboardEvent) {
     else clear();
     return;
   }
-  if (typing || e.ctrlKey || e.metaKey || e.altKey || help.value) return;
+  if (typing || e.ctrlKey || e.metaKey || e.altKey || help().open) return;
   const onTimeline = el.matches('canvas') || el === document.body, k = e.key.length === 1 ? e.key.toLowerCase() : e.key;
-  const keys: Record<string, () => void> = { '/': () => document.getElementById('search')!.focus(), '?': () => (help.value = true) };
+  const keys: Record<string, () => void> = { '/': () => document.getElementById('search')!.focus(), '?': () => help().showModal() };
   if (T) Object.assign(keys, { w: () => zoom(0.6), s: () => zoom(1 / 0.6), a: () => pan(-0.2), d: () => pan(0.2), 0: () => go([0, whole]), z: () => range.value && go(range.value) });
   if (T && onTimeline) Object.assign(keys, { ArrowLeft: () => pan(-0.2), ArrowRight: () => pan(0.2) });
   if (T && el.matches('canvas')) Object.assign(keys, { ArrowUp: () => scrollLanes(-1), ArrowDown: () => scrollLanes(1) });
