@@ -588,6 +588,17 @@ static void live_silent(const struct memory_source *s, uint32_t thread, struct m
 				      : (struct memory_silent){0};
 }
 
+/* Where it ends is not known before it does; that its stack is another's says the same. */
+static bool live_life(const struct memory_source *s, uint32_t thread, struct memory_life *ret)
+{
+	const struct memory_live *l = (const struct memory_live *)s;
+	if (thread >= l->nr_threads || !l->thread[thread].met)
+		return false;
+	const struct thread *t = &l->thread[thread];
+	*ret = (struct memory_life){t->begin_ns, UINT64_MAX, t->fs_base};
+	return true;
+}
+
 /* ---- life ---------------------------------------------------------------------------------- */
 
 static void live_close(struct memory_source *s)
@@ -611,6 +622,7 @@ enum base_status memory_live_new(uint32_t max_threads, unsigned level, bool seri
 	static const struct memory_source_ops ops = {.next = live_next,
 		.linked = live_linked,
 		.silent = live_silent,
+		.life = live_life,
 		.close = live_close};
 	struct memory_live *l = base_alloc(sizeof *l);
 	*ret = NULL;

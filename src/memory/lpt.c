@@ -12,8 +12,8 @@ struct thread {
 	uint32_t *chunk; /* numbers in lpt.chunk[] */
 	size_t nr_chunks, capacity, next_chunk;
 	uint64_t number, fs_base, sequence;
-	uint64_t token;    /* what its creator's record calls it; 0: none */
-	uint64_t begin_ns; /* its first record */
+	uint64_t token;            /* what its creator's record calls it; 0: none */
+	uint64_t begin_ns, end_ns; /* its first record, and its last */
 	uint32_t tid, stream;
 	struct memory_decoder *decoder; /* between the first chunk and the last */
 	uint8_t *bytes;                 /* of the chunk */
@@ -262,6 +262,16 @@ static void lpt_silent(const struct memory_source *s, uint32_t thread, struct me
 				      : (struct memory_silent){0};
 }
 
+static bool lpt_life(const struct memory_source *s, uint32_t thread, struct memory_life *ret)
+{
+	const struct lpt *l = (const struct lpt *)s;
+	if (thread >= l->nr_threads)
+		return false;
+	const struct thread *t = &l->thread[thread];
+	*ret = (struct memory_life){t->begin_ns, t->end_ns, t->fs_base};
+	return true;
+}
+
 static void lpt_close(struct memory_source *s)
 {
 	struct lpt *l = (struct lpt *)s;
@@ -421,7 +431,16 @@ static enum base_status list_threads(
 	return BASE_OK;
 }
 
-/* What a thread's first words say: its own token. */
+static uint64_t end_of(struct lpt *l, struct thread *t)
+{
+	struct memory_chunk_head head;
+	const struct trace_content_chunk *last = &l->chunk[t->chunk[t->nr_chunks - 1]];
+	return look_at(l, last, t->bytes, &head, NULL) == BASE_OK
+		       ? memory_clock_ns(&l->clock, head.last_ticks)
+		       : UINT64_MAX;
+}
+
+/* What a thread's first words say: its own token; and when it ended. */
 static enum base_status meet_thread(struct lpt *l, struct thread *t, struct base_err *err)
 {
 	enum base_status status = start_thread(l, t, err);
@@ -439,6 +458,8 @@ static enum base_status meet_thread(struct lpt *l, struct thread *t, struct base
 	} else if (status != BASE_END && err) {
 		*err = why;
 	}
+	if (status == BASE_OK)
+		t->end_ns = end_of(l, t);
 	return status == BASE_END ? BASE_OK : status;
 }
 
@@ -527,6 +548,7 @@ enum base_status memory_source_lpt_open(
 		.rewind = lpt_rewind,
 		.linked = lpt_linked,
 		.silent = lpt_silent,
+		.life = lpt_life,
 		.close = lpt_close};
 	*ret = NULL;
 	if (nr_paths != 1)

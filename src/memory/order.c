@@ -263,8 +263,8 @@ static enum base_status at_barrier(
 	l->barrier = call->argument[0];
 	l->barrier_parties = call->argument[1];
 	if (!l->barrier_parties) /* not known: all that are in this phase */
-		l->barrier_parties =
-			lanes_in(o, LANE_RUNS) + lanes_in(o, LANE_BARRIER) + lanes_in(o, LANE_IDLE);
+		l->barrier_parties = lanes_in(o, LANE_RUNS) + lanes_in(o, LANE_BARRIER) +
+				     lanes_in(o, LANE_IDLE) + lanes_in(o, LANE_HELD);
 	park(o, cpu, LANE_BARRIER);
 	for (uint32_t i = 0; i < o->nr_lanes; i++)
 		nr_waiting += o->lane[i].state == LANE_BARRIER && o->lane[i].barrier == l->barrier;
@@ -277,7 +277,7 @@ static enum base_status maybe_join(struct memory_order *o, struct base_err *err)
 {
 	if (o->phase != MEMORY_PHASE_PARALLEL || lanes_in(o, LANE_RUNS) ||
 		lanes_in(o, LANE_BARRIER) || lanes_in(o, LANE_IDLE) || lanes_in(o, LANE_JOINS) ||
-		!lanes_in(o, LANE_JOINED))
+		lanes_in(o, LANE_HELD) || !lanes_in(o, LANE_JOINED))
 		return BASE_OK;
 	begin_phase(o, MEMORY_PHASE_SERIAL, 0);
 	bool zero_goes_on = o->lane[0].state == LANE_JOINED;
@@ -313,6 +313,13 @@ static enum base_status on_create(
 	if (o->phase == MEMORY_PHASE_SERIAL)
 		begin_phase(o, MEMORY_PHASE_PARALLEL, 0);
 	uint64_t clock = o->cpu[cpu].clock;
+	bool held;
+	s = memory_order_hold(o, cpu, (uint32_t)child, call, &held, err);
+	if (s != BASE_OK || held) {
+		if (o->lane[cpu].state == LANE_HELD)
+			tell_active(o, cpu, false);
+		return s;
+	}
 	s = start_lane(o, cpu, 0, err);
 	return s == BASE_OK ? start_lane(o, (uint32_t)child, clock, err) : s;
 }
@@ -340,6 +347,8 @@ static enum base_status on_thread_join(
 	uint64_t child = call->argument[0];
 	if (child == UINT64_MAX)
 		return start_lane(o, cpu, 0, err);
+	if (child < o->nr_lanes)
+		o->lane[child].joined = true;
 	if (child >= o->nr_lanes || child == cpu || o->lane[child].state == LANE_WAITS) {
 		memory_diag_add(&o->source->diags, MEMORY_DIAG_bad_thread, cpu,
 			o->cpu[cpu].lane->cursor.batch.first_record);
@@ -377,7 +386,13 @@ static void on_marker(struct memory_order *o, uint32_t cpu, const struct memory_
 static enum base_status obey_call(
 	struct memory_order *o, uint32_t cpu, const struct memory_call *call, struct base_err *err)
 {
-	bool threads = o->source->info.flags & MEMORY_SOURCE_THREADS;
+	bool threads = o->source->info.flags & MEMORY_SOURCE_THREADS, waits;
+	enum base_status s = memory_order_call(o, cpu, call, &waits, err);
+	if (s != BASE_OK || waits) {
+		if (o->lane[cpu].state == LANE_HELD)
+			tell_active(o, cpu, false);
+		return s;
+	}
 	if (call->kind == MEMORY_CALL_barrier)
 		return at_barrier(o, cpu, call, err);
 	if (call->kind == MEMORY_CALL_marker || call->kind == MEMORY_CALL_phase)
@@ -459,7 +474,7 @@ static enum base_status wake_joiners(struct memory_order *o, uint32_t lane, stru
 	return s;
 }
 
-static enum base_status lane_ended(struct memory_order *o, uint32_t cpu, struct base_err *err)
+enum base_status memory_order_ended(struct memory_order *o, uint32_t cpu, struct base_err *err)
 {
 	struct memory_lane *l = o->cpu[cpu].lane;
 	park(o, cpu, LANE_ENDED);
@@ -468,6 +483,8 @@ static enum base_status lane_ended(struct memory_order *o, uint32_t cpu, struct 
 		return memory_scheduler_fill(o, err);
 	}
 	enum base_status s = wake_joiners(o, (uint32_t)(l - o->lane), err);
+	if (s == BASE_OK)
+		s = memory_order_let_go(o, false, err);
 	return s == BASE_OK ? maybe_join(o, err) : s;
 }
 
@@ -509,7 +526,7 @@ static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct me
 	else
 		status = obey_call(o, cpu, &call, err);
 	if (status == BASE_OK && l->state == LANE_ENDED)
-		status = lane_ended(o, cpu, err);
+		status = memory_order_ended(o, cpu, err);
 	return status;
 }
 
@@ -549,7 +566,7 @@ static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 			}
 			enum base_status status = lane_peek(o, l, &t, err);
 			if (BASE_UNLIKELY(status == BASE_END))
-				return lane_ended(o, cpu, err);
+				return memory_order_ended(o, cpu, err);
 			if (BASE_UNLIKELY(status != BASE_OK))
 				return status;
 			if (BASE_UNLIKELY(!t)) {
@@ -599,6 +616,8 @@ static enum base_status unblock(struct memory_order *o, struct base_err *err)
 			finish(o);
 		return s;
 	}
+	if (lanes_in(o, LANE_HELD)) /* by one that waits itself, or was not recorded whole */
+		return memory_order_let_go(o, true, err);
 	if (lanes_in(o, LANE_BARRIER)) {
 		memory_diag_add(&o->source->diags, MEMORY_DIAG_barrier_short, 0, 0);
 		return release_barrier(o, 0, true, err);
@@ -625,7 +644,7 @@ static enum base_status poll_idle(struct memory_order *o, struct base_err *err)
 			continue;
 		s = start_lane(o, i, 0, err);
 		if (s == BASE_OK && o->lane[i].state == LANE_ENDED)
-			s = lane_ended(o, i, err);
+			s = memory_order_ended(o, i, err);
 	}
 	return s;
 }
@@ -818,6 +837,7 @@ struct memory_order *memory_order_free(struct memory_order *o)
 	if (!o)
 		return NULL;
 	memory_scheduler_free(o->scheduler);
+	memory_order_holds_fini(o);
 	base_free(o->runs);
 	base_free(o->lane);
 	base_free(o->cpu);

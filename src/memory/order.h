@@ -5,10 +5,11 @@
  *
  * PSEUDO: one pseudo clock a thread, which counts its instructions; the thread with the smallest
  * clock goes next, equal clocks in the threads' order; clocks are set to the largest at the end of
- * a phase and after a barrier. TIME: pieces between two recorded times go in the order of their
- * beginning. ROUND_ROBIN and SLICES run T traces on p processors (appendix B). A source whose
- * batches come in the true order (TOTAL_ORDER) keeps it, whatever is asked for, and so does one
- * whose threads ran one at a time (SERIAL).
+ * a phase and after a barrier. Where no other record says that a thread waited, recorded times do:
+ * on a condition variable, or for a thread that nobody joins (order_holds.c). TIME: pieces between
+ * two recorded times go in the order of their beginning. ROUND_ROBIN and SLICES run T traces on p
+ * processors (appendix B). A source whose batches come in the true order (TOTAL_ORDER) keeps it,
+ * whatever is asked for, and so does one whose threads ran one at a time (SERIAL).
  *
  * Phases: serial until a spawn, parallel until its join, user-defined from a marker of thread 0
  * with command 0, or a `phase` call, to the next one or the end of the phase around it.

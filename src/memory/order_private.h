@@ -13,8 +13,16 @@ enum lane_state {
 	LANE_BARRIER,
 	LANE_JOINED, /* reached the join of its parallel phase */
 	LANE_JOINS,  /* waits for the end of lane `awaits` */
+	LANE_HELD,   /* until others are as far as they were (order_holds.c) */
 	LANE_IDLE,   /* a live source has nothing for it */
 	LANE_ENDED
+};
+
+/* What a lane waits for: that all have ended that had when a thread was created, or had the new
+ * one's stack; or, with an object, that somebody signals it in that time. */
+struct memory_hold {
+	uint64_t created_ns, begin_ns, stack;
+	uint64_t object, from_ns, to_ns;
 };
 
 /* One stream of the source, and where we are in it. */
@@ -27,6 +35,10 @@ struct memory_lane {
 	uint32_t awaits;
 	uint32_t processor; /* that it runs or ran on */
 	bool has_run;
+	bool joined;             /* somebody has, or waits for that */
+	struct memory_life life; /* zeroes: not known */
+	struct memory_hold held; /* while LANE_HELD */
+	uint64_t unlocked_ns;    /* when it last gave up a lock */
 	enum lane_state state;
 	struct memory_batch calls; /* of the call traces; see take_call_times() */
 	size_t calls_at;
@@ -57,8 +69,12 @@ struct memory_order {
 	uint64_t region;
 	struct memory_lane total_lane; /* TOTAL_ORDER: being handed out */
 	uint32_t nr_created;           /* TOTAL_ORDER: threads created and not yet joined */
-	struct memory_runs *runs;      /* NULL: only steps are wanted */
-	uint64_t turns; /* of threads in loops until it is time to ask for pieces again */
+	uint32_t nr_waits;             /* lanes that are held until a signal */
+	struct base_map signal_of;     /* object -> index */
+	struct memory_signals *signals;
+	size_t nr_signals, signals_capacity;
+	struct memory_runs *runs; /* NULL: only steps are wanted */
+	uint64_t turns;           /* of threads in loops until it is time to ask for pieces again */
 };
 
 enum { KEY_BITS = 10 };
@@ -80,6 +96,21 @@ uint64_t memory_order_clocks(const struct memory_order *o, double ms);
 /* Lets a lane run on a processor from `clock` on; it may turn out to have ended. */
 enum base_status memory_order_start(
 	struct memory_order *o, uint32_t lane, uint32_t cpu, uint64_t clock, struct base_err *err);
+
+/* All that a lane's end means to others; twice is as good as once. */
+enum base_status memory_order_ended(struct memory_order *o, uint32_t lane, struct base_err *err);
+
+/* ---- order_holds.c: threads that nobody joined, condition variables */
+/* `lane` is about to create `child`, both may go on behind it: must they wait first? Then they are
+ * held. */
+enum base_status memory_order_hold(struct memory_order *o, uint32_t lane, uint32_t child,
+	const struct memory_call *call, bool *ret, struct base_err *err);
+/* A lane has ended: who waits no longer goes on. With `all`, everybody. */
+enum base_status memory_order_let_go(struct memory_order *o, bool all, struct base_err *err);
+/* A lane has made a call, of any kind. *ret: it was to wait, and goes on by itself. */
+enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
+	const struct memory_call *call, bool *ret, struct base_err *err);
+void memory_order_holds_fini(struct memory_order *o);
 
 /* ---- order_runs.c: loops as a whole */
 /* Are there pieces now? Then *ret has them. Lanes that run have an item at hand. A question

@@ -162,6 +162,12 @@ struct memory_linked {
 	uint64_t address; /* in it */
 };
 
+/* When a thread lived, as recorded, in the time of stamps and calls. */
+struct memory_life {
+	uint64_t begin_ns, end_ns; /* of its last record; UINT64_MAX: not known (yet) */
+	uint64_t stack;            /* equal for threads on the same one; 0: not known */
+};
+
 struct memory_source_info {
 	uint32_t nr_threads;        /* may grow while a LIVE source is read */
 	uint32_t flags;             /* enum memory_source_flag */
@@ -214,6 +220,8 @@ struct memory_source_ops {
 		struct memory_linked *ret);
 	/* Of all items that were handed out so far. NULL: the source does not know. */
 	void (*silent)(const struct memory_source *s, uint32_t thread, struct memory_silent *ret);
+	/* False: not known (yet). NULL: never. */
+	bool (*life)(const struct memory_source *s, uint32_t thread, struct memory_life *ret);
 	void (*close)(struct memory_source *s); /* frees s */
 };
 /* A source embeds this as its first member. */

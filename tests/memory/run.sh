@@ -420,6 +420,27 @@ markers() {
 }
 markers
 
+# Threads that nobody joins, each on the stack, the heap and the thread data of one before it, are not side by side; those that were, are.
+detached() {
+	local why='' how moves
+	selected detached || return 0
+	for how in 1 2 3; do
+		"$LONGPOLE" cc -w -O1 -DWAIT=$how -o detached "$here/detached.c" -pthread 2>err || why+=" $how: $(head -n 3 err)"
+		why+=$(record -o detached.lpt -- ./detached 3>&1)
+		for moves in "$("$LONGPOLE" ciat detached.lpt)" "$("$LONGPOLE" ciat -- ./detached 2>&1)"; do
+			moves=$(sed -n 's/.*had changed them: \([0-9]*\) with news.*, \([0-9]*\) without.*/\1 \2/p' <<<"$moves")
+			moves=$((${moves/ /+}))
+			if [[ $how == 3 ]]; then
+				((moves > 100000)) || why+=" $how: $moves line moves where each increment of four threads is one"
+			else
+				((moves && moves < 100)) || why+=" $how: $moves line moves of 12 threads one after the other"
+			fi
+		done
+	done
+	result detached "$why"
+}
+detached
+
 # Every way to allocate is a call record with its size and the line that asked, of either recorder; all is freed again.
 heap() {
 	local why='' how

@@ -15,6 +15,7 @@ struct fixture_thread {
 	size_t nr, capacity, at;
 	struct memory_call call[64];
 	size_t nr_calls;
+	struct memory_life life; /* zeroes: not known */
 };
 
 /* A source of items that a test puts into its threads. */
@@ -51,6 +52,13 @@ static inline enum base_status fixture_rewind(struct memory_source *s, struct ba
 	return BASE_OK;
 }
 
+static inline bool fixture_life(
+	const struct memory_source *s, uint32_t thread, struct memory_life *ret)
+{
+	*ret = ((const struct fixture *)s)->thread[thread].life;
+	return ret->end_ns != 0;
+}
+
 static inline void fixture_close(struct memory_source *s)
 {
 	struct fixture *f = (struct fixture *)s;
@@ -59,8 +67,10 @@ static inline void fixture_close(struct memory_source *s)
 	free(f);
 }
 
-static const struct memory_source_ops fixture_ops = {
-	.next = fixture_next, .rewind = fixture_rewind, .close = fixture_close};
+static const struct memory_source_ops fixture_ops = {.next = fixture_next,
+	.rewind = fixture_rewind,
+	.life = fixture_life,
+	.close = fixture_close};
 
 static inline struct fixture *fixture_new(uint32_t nr_threads, uint32_t flags)
 {
@@ -100,6 +110,15 @@ static inline void fixture_call(
 	struct fixture_thread *t = &f->thread[thread];
 	t->call[t->nr_calls] = (struct memory_call){.kind = (uint8_t)kind, .argument = {a0, a1}};
 	fixture_put(f, thread, (struct memory_item){.kind = MEMORY_CALL, .address = t->nr_calls++});
+}
+
+static inline void fixture_call_at(struct fixture *f, uint32_t thread, enum memory_call_kind kind,
+	uint64_t a0, uint64_t start_ns, uint64_t end_ns)
+{
+	fixture_call(f, thread, kind, a0, 0);
+	struct memory_call *call = &f->thread[thread].call[f->thread[thread].nr_calls - 1];
+	call->start_ns = start_ns;
+	call->end_ns = end_ns;
 }
 
 static inline uint32_t fixture_random(uint64_t *seed)

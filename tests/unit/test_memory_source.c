@@ -433,6 +433,114 @@ static void test_creation(void **state)
 	base_str_fini(&text);
 }
 
+/* One thread at a time, which nobody joins, the second on the first one's stack; thread 3 is beside
+ * them. Thread 0 waits for each in a way that has no record. */
+static struct fixture *detached(uint64_t stack)
+{
+	struct fixture *f = fixture_new(4, MEMORY_SOURCE_THREADS);
+	f->thread[0].life = (struct memory_life){1, 100, 0x1000};
+	f->thread[1].life = (struct memory_life){11, 20, 0x2000};
+	f->thread[2].life = (struct memory_life){31, 40, stack};
+	f->thread[3].life = (struct memory_life){6, 90, 0x4000};
+	fixture_call_at(f, 0, MEMORY_CALL_thread_create, 3, 5, 5);
+	fixture_call_at(f, 0, MEMORY_CALL_thread_create, 1, 10, 10);
+	fixture_access(f, 0, MEMORY_LOAD, 1, 1);
+	fixture_call_at(f, 0, MEMORY_CALL_thread_create, 2, 30, 30);
+	fixture_access(f, 0, MEMORY_LOAD, 2, 1);
+	for (unsigned i = 0; i < 3; i++)
+		fixture_access(f, 1, MEMORY_LOAD, 10 + i, 1);
+	for (unsigned i = 0; i < 2; i++)
+		fixture_access(f, 2, MEMORY_LOAD, 20 + i, 1);
+	for (unsigned i = 0; i < 5; i++)
+		fixture_access(f, 3, MEMORY_LOAD, 30 + i, 1);
+	return f;
+}
+
+static void test_detached(void **state)
+{
+	(void)state;
+	static struct seen s;
+	struct base_str text = {0};
+	struct memory_order_options o = {.disk_latency_ms = -1};
+	struct fixture *f = detached(0x2000);
+	run_order(f, &o, &s);
+	/* Thread 3 goes on beside them, and is not waited for. */
+	assert_string_equal(
+		accesses(&s, &text), "0:1 1:10 3:30 1:11 3:31 1:12 3:32 0:2 2:20 3:33 2:21 3:34 ");
+	memory_source_close(&f->source);
+
+	/* On another stack it may have been chance that the first had ended: side by side. */
+	f = detached(0x3000);
+	run_order(f, &o, &s);
+	assert_string_equal(
+		accesses(&s, &text), "0:1 1:10 3:30 0:2 1:11 2:20 3:31 1:12 2:21 3:32 3:33 3:34 ");
+	memory_source_close(&f->source);
+
+	/* A join says enough. */
+	f = detached(0x2000);
+	f->thread[0].nr = f->thread[0].nr_calls = 0;
+	fixture_call_at(f, 0, MEMORY_CALL_thread_create, 3, 5, 5);
+	fixture_call_at(f, 0, MEMORY_CALL_thread_create, 1, 10, 10);
+	fixture_call_at(f, 0, MEMORY_CALL_thread_join, 1, 11, 29);
+	fixture_call_at(f, 0, MEMORY_CALL_thread_create, 2, 30, 30);
+	run_order(f, &o, &s);
+	assert_string_equal(
+		accesses(&s, &text), "1:10 3:30 1:11 3:31 1:12 3:32 2:20 3:33 2:21 3:34 ");
+	memory_source_close(&f->source);
+	base_str_fini(&text);
+}
+
+/* Thread 0 gives up a mutex, waits from 10 to 20; thread 1 signals after three accesses. */
+static struct fixture *condition(unsigned before, uint64_t unlocked_ns, uint64_t signalled_ns)
+{
+	struct fixture *f = fixture_new(2, MEMORY_SOURCE_THREADS);
+	fixture_call(f, 0, MEMORY_CALL_thread_create, 1, 0);
+	for (unsigned i = 0; i < before; i++)
+		fixture_access(f, 0, MEMORY_LOAD, 0, 1);
+	fixture_call_at(f, 0, MEMORY_CALL_unlock, 0x50, unlocked_ns, unlocked_ns);
+	fixture_call_at(f, 0, MEMORY_CALL_wait, 0x60, 10, 20);
+	fixture_access(f, 0, MEMORY_LOAD, 1, 1);
+	fixture_access(f, 0, MEMORY_LOAD, 2, 1);
+	for (unsigned i = 0; i < 3; i++)
+		fixture_access(f, 1, MEMORY_LOAD, 10 + i, 1);
+	fixture_call_at(f, 1, MEMORY_CALL_signal, 0x60, signalled_ns, signalled_ns);
+	for (unsigned i = 3; i < 5; i++)
+		fixture_access(f, 1, MEMORY_LOAD, 10 + i, 1);
+	fixture_call_at(f, 1, MEMORY_CALL_unlock, 0x50, 40, 40);
+	fixture_access(f, 1, MEMORY_LOAD, 15, 1);
+	return f;
+}
+
+static void test_condition(void **state)
+{
+	(void)state;
+	static const struct {
+		unsigned before;
+		uint64_t unlocked_ns, signalled_ns;
+		const char *order;
+	} row[] = {
+		{0, 10, 15, "1:10 1:11 1:12 0:1 1:13 0:2 1:14 1:15 "},
+		/* The signal was another wait's: it went on when that was over, without one. */
+		{0, 10, 30, "1:10 1:11 1:12 0:1 1:13 0:2 1:14 1:15 "},
+		{0, 10, 5, "1:10 1:11 1:12 1:13 1:14 0:1 1:15 0:2 "},
+		/* No mutex was given up for it: a semaphore. */
+		{0, 9, 15, "0:1 1:10 0:2 1:11 1:12 1:13 1:14 1:15 "},
+		/* Signalled before its turn to wait: it goes on at once. */
+		{4, 10, 15, "0:0 1:10 0:0 1:11 0:0 1:12 0:0 1:13 0:1 1:14 0:2 1:15 "},
+	};
+	struct base_str text = {0};
+	struct memory_order_options o = {.disk_latency_ms = -1};
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct fixture *f =
+			condition(row[i].before, row[i].unlocked_ns, row[i].signalled_ns);
+		static struct seen s;
+		run_order(f, &o, &s);
+		assert_string_equal(accesses(&s, &text), row[i].order);
+		memory_source_close(&f->source);
+	}
+	base_str_fini(&text);
+}
+
 /* ---- processes on processors
  * ---------------------------------------------------------------------------- */
 
@@ -595,6 +703,8 @@ int main(void)
 		cmocka_unit_test(test_pseudo_clocks),
 		cmocka_unit_test(test_bad_threads),
 		cmocka_unit_test(test_creation),
+		cmocka_unit_test(test_detached),
+		cmocka_unit_test(test_condition),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_tdat),

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * order_holds.c - by pseudo clocks, what recorded times must say because no other record does.
+ *
+ * Threads that are joined need no times: how they would run side by side, ran they equally fast,
+ * does not depend on how the recorded ones were scheduled. But of a detached one nothing says when
+ * it is over, and its creator, which waited for that in a way that has no record, would run ahead;
+ * then its successors would be beside it, on its stack and its heap. A thread on the stack of one
+ * that nobody has joined proves that its creator had waited. There recorded times count: the
+ * creator and the new thread go on when all have ended that had.
+ *
+ * Who waits on a condition variable goes on when another thread has come to a signal of it that was
+ * recorded meanwhile; or when all others are past the recorded end of the wait, so that none can
+ * come (it timed out). (Semaphores are left alone: who found one free did not wait.)
+ *
+ * What is held is looked at when a thread makes a call or ends, never in between, so that loops
+ * that are offered as a whole change nothing.
+ */
+#include "memory/order_private.h"
+
+enum { SIGNALS_KEPT = 8 };
+
+struct memory_signals { /* of one object: the last ones */
+	uint64_t time_ns[SIGNALS_KEPT], clock[SIGNALS_KEPT];
+	uint64_t nr;
+};
+
+static bool has_begun(const struct memory_lane *l)
+{
+	return l->state != LANE_WAITS;
+}
+
+/* ---- threads that nobody joined ----------------------------------------------------------------
+ */
+
+static const struct memory_life *life_of(struct memory_order *o, uint32_t lane)
+{
+	struct memory_lane *l = &o->lane[lane];
+	const struct memory_source_ops *ops = o->source->ops;
+	if (!l->life.end_ns && !(ops->life && ops->life(o->source, lane, &l->life)))
+		l->life = (struct memory_life){0};
+	return &l->life;
+}
+
+/* Had it ended by then, or is it who had the stack before? */
+static bool is_before(struct memory_order *o, uint32_t lane, const struct memory_hold *held)
+{
+	const struct memory_life *a = life_of(o, lane);
+	return a->end_ns && (a->end_ns <= held->created_ns ||
+				    (a->stack == held->stack && a->begin_ns < held->begin_ns));
+}
+
+/* Does somebody still hold it? *ret_clock: when those that did ended. */
+static bool is_held(struct memory_order *o, uint32_t lane, uint64_t *ret_clock)
+{
+	const struct memory_lane *l = &o->lane[lane];
+	*ret_clock = o->cpu[lane].clock;
+	if (l->held.object)
+		return true;
+	for (uint32_t i = 0; i < o->nr_lanes; i++) {
+		const struct memory_lane *a = &o->lane[i];
+		if (a == l || !has_begun(a) || !is_before(o, i, &l->held))
+			continue;
+		if (a->state != LANE_ENDED)
+			return true;
+		if (o->cpu[i].clock > *ret_clock)
+			*ret_clock = o->cpu[i].clock;
+	}
+	return false;
+}
+
+/* Is there a thread that had this one's stack before, and nobody has joined? */
+static bool is_successor(struct memory_order *o, const struct memory_life *life)
+{
+	for (uint32_t i = 0; life->stack && i < o->nr_lanes; i++) {
+		const struct memory_lane *a = &o->lane[i];
+		if (has_begun(a) && !a->joined && life_of(o, i)->stack == life->stack &&
+			a->life.begin_ns < life->begin_ns)
+			return true;
+	}
+	return false;
+}
+
+static enum base_status let_one_go(
+	struct memory_order *o, uint32_t lane, uint64_t clock, struct base_err *err)
+{
+	o->nr_waits -= o->lane[lane].held.object != 0;
+	o->lane[lane].held.object = 0;
+	enum base_status s = memory_order_start(o, lane, lane, clock, err);
+	return s == BASE_OK && o->lane[lane].state == LANE_ENDED ? memory_order_ended(o, lane, err)
+								 : s;
+}
+
+enum base_status memory_order_let_go(struct memory_order *o, bool all, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	for (uint32_t i = 0; i < o->nr_lanes && s == BASE_OK; i++) {
+		uint64_t clock;
+		if (o->lane[i].state == LANE_HELD && (!is_held(o, i, &clock) || all))
+			s = let_one_go(o, i, clock, err);
+	}
+	return s;
+}
+
+enum base_status memory_order_hold(struct memory_order *o, uint32_t lane, uint32_t child,
+	const struct memory_call *call, bool *ret, struct base_err *err)
+{
+	*ret = false;
+	if (o->options.mode != MEMORY_ORDER_PSEUDO || !o->source->ops->life)
+		return BASE_OK;
+	/* Of a live source it is known when its first words have come. */
+	const struct memory_item *t;
+	enum base_status s =
+		memory_cursor_peek(&o->lane[child].cursor, o->source, (int)child, &t, err);
+	if (s != BASE_OK)
+		return s == BASE_END ? BASE_OK : s;
+	const struct memory_life *life = life_of(o, child);
+	if (!life->end_ns || !is_successor(o, life))
+		return BASE_OK;
+	uint64_t clock = o->cpu[lane].clock;
+	const struct memory_hold held = {
+		.created_ns = call->start_ns, .begin_ns = life->begin_ns, .stack = life->stack};
+	o->lane[lane].held = o->lane[child].held = held;
+	o->cpu[child].clock = clock > o->cpu[child].clock ? clock : o->cpu[child].clock;
+	o->cpu[child].lane = &o->lane[child];
+	o->lane[lane].state = o->lane[child].state = LANE_HELD;
+	*ret = true;
+	return memory_order_let_go(o, false, err);
+}
+
+/* ---- condition variables -----------------------------------------------------------------------
+ */
+
+static bool is_meanwhile(const struct memory_hold *h, uint64_t object, uint64_t time_ns)
+{
+	return h->object == object && time_ns >= h->from_ns && time_ns <= h->to_ns;
+}
+
+/* Somebody has come to a signal: who waits for it goes on; who is still to wait finds it. */
+static enum base_status on_signal(
+	struct memory_order *o, uint32_t lane, const struct memory_call *call, struct base_err *err)
+{
+	uint64_t at, object = call->argument[0], clock = o->cpu[lane].clock;
+	enum base_status s = BASE_OK;
+	if (!base_map_get(&o->signal_of, 0, object, &at)) {
+		at = o->nr_signals;
+		s = base_grow(&o->signals, &o->signals_capacity, at + 1, sizeof *o->signals);
+		if (s == BASE_OK)
+			s = base_map_put(&o->signal_of, 0, object, at);
+		if (s != BASE_OK)
+			return base_fail(
+				err, s, "no memory for %zu condition variables", o->nr_signals);
+		o->signals[o->nr_signals++] = (struct memory_signals){0};
+	}
+	struct memory_signals *g = &o->signals[at];
+	g->time_ns[g->nr % SIGNALS_KEPT] = call->start_ns;
+	g->clock[g->nr++ % SIGNALS_KEPT] = clock;
+	for (uint32_t i = 0; o->nr_waits && i < o->nr_lanes && s == BASE_OK; i++)
+		if (o->lane[i].state == LANE_HELD &&
+			is_meanwhile(&o->lane[i].held, object, call->start_ns))
+			s = let_one_go(o, i, clock, err);
+	return s;
+}
+
+/* Has there been a signal for it? The clock is then that of the first. */
+static bool was_signalled(struct memory_order *o, const struct memory_hold *h, uint64_t *ret_clock)
+{
+	uint64_t at;
+	bool found = false;
+	if (!base_map_get(&o->signal_of, 0, h->object, &at))
+		return false;
+	const struct memory_signals *g = &o->signals[at];
+	for (uint64_t i = 0; i < SIGNALS_KEPT && i < g->nr; i++)
+		if (is_meanwhile(h, h->object, g->time_ns[i]) &&
+			(!found || g->clock[i] < *ret_clock)) {
+			*ret_clock = g->clock[i];
+			found = true;
+		}
+	return found;
+}
+
+/* Who waits for a signal that can no longer come: all others are past the end of the wait. */
+static enum base_status let_late_go(struct memory_order *o, uint32_t lane, struct base_err *err)
+{
+	uint64_t least_ns = UINT64_MAX;
+	enum base_status s = BASE_OK;
+	for (uint32_t i = 0; i < o->nr_lanes; i++) {
+		const struct memory_lane *l = &o->lane[i];
+		if (has_begun(l) && l->state != LANE_ENDED && l->cursor.time_ns < least_ns)
+			least_ns = l->cursor.time_ns;
+	}
+	for (uint32_t i = 0; i < o->nr_lanes && s == BASE_OK; i++) {
+		const struct memory_lane *l = &o->lane[i];
+		if (l->state == LANE_HELD && l->held.object && l->held.to_ns <= least_ns)
+			s = let_one_go(o, i, o->cpu[lane].clock, err);
+	}
+	return s;
+}
+
+enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
+	const struct memory_call *call, bool *ret, struct base_err *err)
+{
+	struct memory_lane *l = &o->lane[lane];
+	enum base_status s = BASE_OK;
+	*ret = false;
+	if (o->options.mode != MEMORY_ORDER_PSEUDO || !call->end_ns)
+		return BASE_OK;
+	if (call->kind == MEMORY_CALL_signal && call->argument[0])
+		s = on_signal(o, lane, call, err);
+	if (call->kind == MEMORY_CALL_unlock)
+		l->unlocked_ns = call->start_ns;
+	/* (a semaphore has no mutex that is given up just then) */
+	if (call->kind == MEMORY_CALL_wait && call->argument[0] &&
+		l->unlocked_ns == call->start_ns) {
+		uint64_t clock;
+		l->held = (struct memory_hold){.object = call->argument[0],
+			.from_ns = call->start_ns,
+			.to_ns = call->end_ns};
+		if (!was_signalled(o, &l->held, &clock)) {
+			o->nr_waits++;
+			*ret = true;
+		} else if (clock > o->cpu[lane].clock) {
+			o->cpu[lane].clock = clock;
+		}
+	}
+	if (*ret)
+		l->state = LANE_HELD;
+	/* (this one, too, may go on at once) */
+	return o->nr_waits && s == BASE_OK ? let_late_go(o, lane, err) : s;
+}
+
+void memory_order_holds_fini(struct memory_order *o)
+{
+	base_map_fini(&o->signal_of);
+	base_free(o->signals);
+}
