@@ -53,7 +53,8 @@ static bool order_options(struct cmd *c, struct memory_order_options *o)
 	o->mode = cmd_given(c, "rr-interleaving") ? MEMORY_ORDER_ROUND_ROBIN
 		  : cmd_given(c, "processors")    ? MEMORY_ORDER_SLICES
 		  : how && !strcmp(how, "time")   ? MEMORY_ORDER_TIME
-						  : MEMORY_ORDER_PSEUDO;
+		  : how                           ? MEMORY_ORDER_PSEUDO
+						  : MEMORY_ORDER_DEFAULT;
 	o->starts_parallel = cmd_given(c, "parallel");
 	o->affinity = cmd_given(c, "affinity");
 	o->keep_long_slices = cmd_given(c, "keep-slices");

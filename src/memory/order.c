@@ -40,6 +40,11 @@ const char *memory_order_sentence(const struct memory_order *o)
 	case MEMORY_ORDER_ROUND_ROBIN:
 		return "processes were interleaved in turns";
 	default:
+		if (o->source->info.flags & MEMORY_SOURCE_SERIAL)
+			return "threads were interleaved by pseudo clocks (an instruction is a "
+			       "cycle), as if they ran side by side and equally fast; in fact one "
+			       "ran at a time, and where they waited for each other is not known "
+			       "before one is left alone";
 		return "threads were interleaved by pseudo clocks (an instruction is a cycle), as "
 		       "if "
 		       "they ran equally fast";
@@ -767,8 +772,14 @@ static enum base_status set_defaults(struct memory_order *o, struct base_err *er
 			"a trace of format %s has its own order; slices are for one trace a "
 			"process",
 			o->source->info.format);
-	if (!scheduled && o->source->info.flags & MEMORY_SOURCE_SERIAL)
-		p->mode = MEMORY_ORDER_TIME;
+	if (p->mode == MEMORY_ORDER_PSEUDO && o->source->info.flags & MEMORY_SOURCE_TOTAL_ORDER)
+		return base_fail(err, BASE_ERR_USAGE,
+			"a trace of format %s is one sequence, in the order in which things "
+			"happened: pseudo clocks cannot order it",
+			o->source->info.format);
+	if (p->mode == MEMORY_ORDER_DEFAULT)
+		p->mode = o->source->info.flags & MEMORY_SOURCE_SERIAL ? MEMORY_ORDER_TIME
+								       : MEMORY_ORDER_PSEUDO;
 	o->nr_lanes = o->source->info.nr_threads;
 	o->nr_cpus = scheduled ? p->nr_processors : o->nr_lanes;
 	return BASE_OK;

@@ -8,8 +8,9 @@
  * a phase and after a barrier. Where no other record says that a thread waited, recorded times do:
  * on a condition variable, or for a thread that nobody joins (order_holds.c). TIME: pieces between
  * two recorded times go in the order of their beginning. ROUND_ROBIN and SLICES run T traces on p
- * processors (appendix B). A source whose batches come in the true order (TOTAL_ORDER) keeps it,
- * whatever is asked for, and so does one whose threads ran one at a time (SERIAL).
+ * processors (appendix B). A source whose batches come in the true order (TOTAL_ORDER) keeps it;
+ * one whose threads ran one at a time (SERIAL) has it by TIME, and what they would share side by
+ * side by PSEUDO.
  *
  * Phases: serial until a spawn, parallel until its join, user-defined from a marker of thread 0
  * with command 0, or a `phase` call, to the next one or the end of the phase around it.
@@ -20,6 +21,7 @@
 #include "memory/source.h"
 
 enum memory_order_mode {
+	MEMORY_ORDER_DEFAULT, /* PSEUDO; of a SERIAL source TIME, of one with a TOTAL_ORDER that */
 	MEMORY_ORDER_PSEUDO,
 	MEMORY_ORDER_TIME,
 	MEMORY_ORDER_SLICES,

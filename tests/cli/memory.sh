@@ -114,6 +114,10 @@ test_memory_mistakes() {
 	has out 'Caution: 1 stream ended inside a record (first: thread 1, record 126)' '1 barrier was left'
 	expect 2 longpole ciat
 	expect 2 longpole ciat --location=3 run.2
+	printf ' L 1000,4\n S 1000,4\n' >lackey
+	expect 2 longpole ciat --format=lackey --order=pseudo lackey
+	has err 'format lackey is one sequence'
+	expect 0 longpole ciat --format=lackey lackey
 	expect 2 longpole cdat --set=protocol=dir9 run.2
 	has err 'dir8'
 	expect 2 longpole cdat --set=processors=1 run.2

@@ -441,6 +441,32 @@ detached() {
 }
 detached
 
+# Under Valgrind one thread runs at a time, and they hardly share; by pseudo clocks they do as if they ran side by side.
+pseudo() {
+	local why='' order moves
+	selected pseudo || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip pseudo: no Valgrind"
+		return
+	fi
+	gcc -w -O1 -DWAIT=3 -o pseudo "$here/detached.c" -pthread 2>err || why=$(head -n 3 err)
+	[[ -n $why ]] || why=$(record --recorder=valgrind -o pseudo.lpt -- ./pseudo 3>&1)
+	for order in '' --order=time --order=pseudo; do
+		"$LONGPOLE" ciat $order pseudo.lpt >said 2>err || why+=" $order: $(head -n 2 err)"
+		moves=$(sed -n 's/.*had changed them: \([0-9]*\) with news.*, \([0-9]*\) without.*/\1 \2/p' said)
+		moves=$((${moves/ /+}))
+		if [[ $order == *pseudo ]]; then
+			((moves > 100000)) || why+=" $order: $moves line moves where each increment of four threads is one"
+			grep -q 'in fact one ran at a time' said || why+=" $order: how it knows is not said"
+		else
+			((moves < 10000)) || why+=" $order: $moves line moves, though one thread ran at a time"
+			grep -q 'recorded one: one thread ran at a time' said || why+=" $order: how it knows is not said"
+		fi
+	done
+	result pseudo "$why"
+}
+pseudo
+
 # Every way to allocate is a call record with its size and the line that asked, of either recorder; all is freed again.
 heap() {
 	local why='' how
