@@ -88,6 +88,10 @@ static bool ciat_options(struct cmd *c, struct memory_ciat_options *o)
 		!cmd_value_size(c, "max-memory", &o->memory_limit_bytes) || !range_option(c, o) ||
 		(share && *share && !cmd_value_real(c, "reuse", 1e-6, &o->reuse_share)))
 		return false;
+	if (o->reuse_share > 1) {
+		cmd_usage(c, "--reuse=%s: a share of the lines, up to 1 (all of them)", share);
+		return false;
+	}
 	o->line_bytes = line > UINT32_MAX ? UINT32_MAX : (uint32_t)line;
 	o->location_bytes = (uint32_t)location;
 	return true;

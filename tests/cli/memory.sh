@@ -114,6 +114,12 @@ test_memory_mistakes() {
 	has out 'Caution: 1 stream ended inside a record (first: thread 1, record 126)' '1 barrier was left'
 	expect 2 longpole ciat
 	expect 2 longpole ciat --location=3 run.2
+	local share
+	for share in 2 1.001 0 -1 nan all; do
+		expect 2 longpole ciat --reuse=$share run.2
+		has err "--reuse=$share: "
+	done
+	expect 0 longpole ciat --reuse=1 run.2
 	printf ' L 1000,4\n S 1000,4\n' >lackey
 	expect 2 longpole ciat --format=lackey --order=pseudo lackey
 	has err 'format lackey is one sequence'
