@@ -11,12 +11,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 struct run {
 	struct cmd_streams *streams;
 	cmd_streams_add *add;
 	void *ctx;
 	enum base_status status;
+	bool killed; /* the program, by a signal */
 	struct base_err err;
 	int failed;   /* atomic: the analysis has ended early */
 	bool goes_on; /* the program, after that */
@@ -112,6 +114,7 @@ static int record(struct cmd *c, struct run *r)
 	enum base_status status = record_run(&o, &result, &c->err);
 	memory_live_end(s->live);
 	r->goes_on = status == BASE_OK && result.wait_status == -1;
+	r->killed = status == BASE_OK && !r->goes_on && WIFSIGNALED(result.wait_status);
 	s->program_exit = result.exit_code;
 	s->elapsed_ns = result.elapsed_ns;
 	s->wait_ns = result.memory_wait_ns;
@@ -143,6 +146,8 @@ int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *
 	}
 	int status = record(c, r);
 	pthread_join(analysis, NULL);
+	if (r->killed)
+		memory_diag_add(&s->source->diags, MEMORY_DIAG_killed, 0, 0);
 	if (status == CMD_OK && r->status != BASE_OK) {
 		s->program_exit = RECORD_EXIT_OURS;
 		c->err = r->err;

@@ -492,6 +492,14 @@ static void describe(struct lpt *l)
 		.unseen = base_str_text(&l->unseen)};
 }
 
+/* Programs and recorders that were killed: what there is, is not all. */
+static void look_at_health(struct lpt *l)
+{
+	const struct trace_health *h = trace_reader_health(l->reader);
+	l->source.diags.count[MEMORY_DIAG_killed] = h->count[TRACE_DIAG_killed];
+	l->source.diags.count[MEMORY_DIAG_no_end] = h->count[TRACE_DIAG_index_rebuilt] != 0;
+}
+
 static enum base_status load(struct lpt *l, const char *path, struct base_err *err)
 {
 	struct stream *stream = NULL;
@@ -536,8 +544,10 @@ static enum base_status load(struct lpt *l, const char *path, struct base_err *e
 		status = meet_threads(l, err);
 	base_free(stream);
 	base_free(bytes);
-	if (status == BASE_OK)
+	if (status == BASE_OK) {
+		look_at_health(l);
 		describe(l);
+	}
 	return status;
 }
 

@@ -467,6 +467,28 @@ pseudo() {
 }
 pseudo
 
+# What is not in the report of a program that was killed, or of a file that was cut, is said.
+killed() {
+	local why='' size
+	selected killed || return 0
+	"$LONGPOLE" cc -w -O1 -o killed "$here/killed.c" 2>err || why=$(head -n 3 err)
+	timeout 60 "$LONGPOLE" record -q --level 3 -o killed.lpt -- ./killed >/dev/null 2>err
+	[[ $? == 137 ]] || why+=" $(head -n 2 err)"
+	"$LONGPOLE" ciat killed.lpt >said 2>&1
+	grep -q 'Caution: 1 process was ended by a signal: what was recorded' said || why+=" of a trace it is not said"
+	grep -Eq '"name": ?"killed"' <("$LONGPOLE" ciat --json killed.lpt) || why+=" nor in JSON"
+	"$LONGPOLE" ciat -- ./killed >said 2>&1
+	grep -q 'Caution: 1 process was ended by a signal: what was recorded' said || why+=" nor of one that is watched"
+	size=$(stat -c %s killed.lpt)
+	head -c $((size - 20)) killed.lpt >cut.lpt
+	"$LONGPOLE" ciat cut.lpt >said 2>&1
+	grep -q 'Caution: 1 trace has no end' said || why+=" that a file was cut is not said: $(head -n 2 said)"
+	"$LONGPOLE" cc -w -O1 -DWAIT=1 -o whole "$here/detached.c" -pthread 2>err && record -o whole.lpt -- ./whole
+	"$LONGPOLE" ciat whole.lpt | grep -E 'ended by a signal|has no end' && why+=" it is said of a whole one"
+	result killed "$why"
+}
+killed
+
 # Every way to allocate is a call record with its size and the line that asked, of either recorder; all is freed again.
 heap() {
 	local why='' how
