@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+/* What is counted beside the states: the loop over steps is made for each. */
+enum aside { ASIDE_NOTHING, ASIDE_FUNCTIONS, ASIDE_REUSE };
+
 enum {
 	SITES_MAX = 1 << 20,
 	ADDRESS_BITS = 47,
@@ -442,15 +445,16 @@ static inline void add_to_string(struct ciat_thread *t, unsigned kind)
 	t->string_length = 1;
 }
 
-enum base_status memory_ciat_function_at(
-	struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret)
+/* Where code, which is mostly met again, is looked for first. */
+static inline size_t lookaside_slot(uint64_t code)
 {
-	size_t slot = base_hash_u64(code) % LOOKASIDE;
-	uint64_t index = c->function_lookaside[slot].function;
-	if (index < c->nr_functions && c->function[index].code == code) {
-		*ret = &c->function[index];
-		return BASE_OK;
-	}
+	return code * UINT64_C(0x9e3779b97f4a7c15) >> (64 - LOOKASIDE_BITS);
+}
+
+static enum base_status __attribute__((noinline))
+find_function(struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret)
+{
+	uint64_t index;
 	if (!base_map_get(&c->function_of, 0, code, &index)) {
 		enum base_status s = base_grow(&c->function, &c->functions_capacity,
 			c->nr_functions + 1, sizeof *c->function);
@@ -461,9 +465,25 @@ enum base_status memory_ciat_function_at(
 		index = c->nr_functions++;
 		c->function[index] = (struct memory_ciat_function){.code = code};
 	}
-	c->function_lookaside[slot].function = (uint32_t)index;
+	c->function_lookaside[lookaside_slot(code)] = (uint32_t)index;
 	*ret = &c->function[index];
 	return BASE_OK;
+}
+
+static inline enum base_status function_at(
+	struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret)
+{
+	uint32_t index = c->function_lookaside[lookaside_slot(code)];
+	if (BASE_UNLIKELY(index >= c->nr_functions || c->function[index].code != code))
+		return find_function(c, code, ret);
+	*ret = &c->function[index];
+	return BASE_OK;
+}
+
+enum base_status memory_ciat_function_at(
+	struct memory_ciat *c, uint64_t code, struct memory_ciat_function **ret)
+{
+	return function_at(c, code, ret);
 }
 
 static enum base_status count_reuse(struct memory_ciat *c, const struct memory_step *s)
@@ -480,13 +500,13 @@ static enum base_status count_reuse(struct memory_ciat *c, const struct memory_s
 }
 
 /* What an access adds to its function, and to reuse distances: `raw` events and `misses`. */
-static inline enum base_status access_aside(
-	struct memory_ciat *c, const struct memory_step *s, uint64_t raw, uint64_t misses)
+static inline __attribute__((always_inline)) enum base_status access_aside(struct memory_ciat *c,
+	const struct memory_step *s, enum aside aside, uint64_t raw, uint64_t misses)
 {
 	enum base_status status = BASE_OK;
-	if (c->options.with_functions) {
+	if (aside & ASIDE_FUNCTIONS) {
 		struct memory_ciat_function *f;
-		status = memory_ciat_function_at(c, s->code, &f);
+		status = function_at(c, s->code, &f);
 		if (status != BASE_OK)
 			return status;
 		f->loads += s->kind != MEMORY_STORE;
@@ -494,14 +514,12 @@ static inline enum base_status access_aside(
 		f->raw += raw;
 		f->misses += misses;
 	}
-	if (c->shared_reuse && s->size_bytes)
+	if (aside & ASIDE_REUSE && s->size_bytes)
 		status = count_reuse(c, s);
 	return status;
 }
 
-/* ---- steps
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static inline __attribute__((always_inline)) enum base_status add_access(struct memory_ciat *c,
 	const struct ciat_shape *y, const struct memory_step *s, unsigned kind)
@@ -539,35 +557,55 @@ static enum base_status add_range(struct memory_ciat *c, const struct memory_ste
 	return BASE_OK;
 }
 
-enum base_status memory_ciat_block(
+static inline size_t block_slot(const struct memory_step *s)
+{
+	return lookaside_slot(
+		(s->address ^ (uint64_t)s->size_bytes << 48 ^ (uint64_t)s->thread << 52));
+}
+
+static enum base_status __attribute__((noinline))
+find_block(struct memory_ciat *c, const struct memory_step *s, uint32_t *ret)
+{
+	uint64_t index, hi = (uint64_t)s->thread << 48 | (uint64_t)s->size_bytes << 32 |
+			     (s->count & UINT32_MAX);
+	if (!base_map_get(&c->block_of, hi, s->address, &index)) {
+		enum base_status status = base_grow(
+			&c->block, &c->blocks_capacity, c->nr_blocks + 1, sizeof *c->block);
+		if (status == BASE_OK)
+			status = base_map_put(&c->block_of, hi, s->address, c->nr_blocks);
+		if (status != BASE_OK)
+			return status;
+		index = c->nr_blocks++;
+		c->block[index] = (struct ciat_block){.address = s->address,
+			.count = s->count,
+			.thread = s->thread,
+			.size_bytes = s->size_bytes};
+	}
+	*ret = c->block_lookaside[block_slot(s)] = (uint32_t)index;
+	return BASE_OK;
+}
+
+static inline enum base_status add_block(
 	struct memory_ciat *c, const struct memory_step *s, uint64_t times)
 {
-	uint64_t key = base_hash_u64(s->address ^ (uint64_t)s->size_bytes << 48) ^ s->thread;
-	uint64_t index = c->block_lookaside[key % LOOKASIDE].block;
+	uint32_t index = c->block_lookaside[block_slot(s)];
 	c->thread[s->thread].counts->fetched += s->count * times;
-	if (c->block_lookaside[key % LOOKASIDE].key != key || index >= c->nr_blocks ||
-		c->block[index].address != s->address || c->block[index].thread != s->thread ||
-		c->block[index].size_bytes != s->size_bytes || c->block[index].count != s->count) {
-		uint64_t hi = (uint64_t)s->thread << 48 | (uint64_t)s->size_bytes << 32 |
-			      (s->count & UINT32_MAX);
-		if (!base_map_get(&c->block_of, hi, s->address, &index)) {
-			enum base_status status = base_grow(
-				&c->block, &c->blocks_capacity, c->nr_blocks + 1, sizeof *c->block);
-			if (status == BASE_OK)
-				status = base_map_put(&c->block_of, hi, s->address, c->nr_blocks);
-			if (status != BASE_OK)
-				return status;
-			index = c->nr_blocks++;
-			c->block[index] = (struct ciat_block){.address = s->address,
-				.count = s->count,
-				.thread = s->thread,
-				.size_bytes = s->size_bytes};
-		}
-		c->block_lookaside[key % LOOKASIDE].key = key;
-		c->block_lookaside[key % LOOKASIDE].block = (uint32_t)index;
+	if (BASE_UNLIKELY(index >= c->nr_blocks || c->block[index].address != s->address ||
+			  c->block[index].thread != s->thread ||
+			  c->block[index].size_bytes != s->size_bytes ||
+			  c->block[index].count != s->count)) {
+		enum base_status status = find_block(c, s, &index);
+		if (status != BASE_OK)
+			return status;
 	}
 	c->block[index].executed += times;
 	return BASE_OK;
+}
+
+enum base_status memory_ciat_block(
+	struct memory_ciat *c, const struct memory_step *s, uint64_t times)
+{
+	return add_block(c, s, times);
 }
 
 static void add_call(
@@ -674,7 +712,7 @@ static enum base_status add_rare(struct memory_ciat *c, const struct memory_step
 		add_call(c, s, &steps->call[s->call]);
 		return memory_ciat_heap_call(c, &steps->call[s->call]);
 	case MEMORY_BLOCK:
-		return memory_ciat_block(c, s, 1);
+		return add_block(c, s, 1);
 	case MEMORY_RANGE_LOAD:
 	case MEMORY_STEP_DMA_OUT:
 		return add_range(c, s, false);
@@ -700,16 +738,16 @@ static inline __attribute__((always_inline)) enum base_status add_step(
 	return status;
 }
 
-static inline __attribute__((always_inline)) enum base_status step_aside(
-	struct memory_ciat *c, const struct ciat_shape *y, const struct memory_step *s)
+static inline __attribute__((always_inline)) enum base_status step_aside(struct memory_ciat *c,
+	const struct ciat_shape *y, enum aside aside, const struct memory_step *s)
 {
 	const struct memory_ciat_counts *n = c->thread[s->thread].counts;
 	uint64_t raw = n->event[MEMORY_CIAT_RAW], misses = n->true_misses + n->false_misses;
 	enum base_status status = add_step(c, y, s);
 	if (BASE_UNLIKELY(status != BASE_OK))
 		return status;
-	return access_aside(
-		c, s, n->event[MEMORY_CIAT_RAW] - raw, n->true_misses + n->false_misses - misses);
+	return access_aside(c, s, aside, n->event[MEMORY_CIAT_RAW] - raw,
+		n->true_misses + n->false_misses - misses);
 }
 
 enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_step *s)
@@ -747,11 +785,15 @@ static enum base_status fail_step(struct memory_ciat *c, const struct memory_ste
 /* The state of what comes a few steps later: irregular accesses wait for memory, not for us. To the
  * first cache alone: what is irregular is not soon met again, and what is is there already.
  * (Inlined by force: gcc 12 takes a function that only prefetches for one without effect.) */
-static inline __attribute__((always_inline)) void prefetch(
-	const struct memory_ciat *c, const struct ciat_shape *y, const struct memory_step *s)
+static inline __attribute__((always_inline)) void prefetch(const struct memory_ciat *c,
+	const struct ciat_shape *y, enum aside aside, const struct memory_step *s)
 {
+	if (s->kind == MEMORY_BLOCK)
+		__builtin_prefetch(&c->block[c->block_lookaside[block_slot(s)]], 1);
 	if (s->kind > MEMORY_ATOMIC)
 		return;
+	if (aside & ASIDE_FUNCTIONS)
+		__builtin_prefetch(&c->function[c->function_lookaside[lookaside_slot(s->code)]], 1);
 	struct ciat_page *p = ciat_known_page(c, s->address >> PAGE_SHIFT);
 	if (!p)
 		return;
@@ -761,20 +803,21 @@ static inline __attribute__((always_inline)) void prefetch(
 }
 
 static inline __attribute__((always_inline)) enum base_status add_steps(struct memory_ciat *c,
-	const struct ciat_shape *y, const struct memory_steps *steps, struct base_err *err)
+	const struct ciat_shape *y, enum aside aside, const struct memory_steps *steps,
+	struct base_err *err)
 {
-	bool aside = c->options.with_functions || c->shared_reuse;
 	for (size_t i = 0; i < steps->nr; i++) {
 		const struct memory_step *s = &steps->step[i];
 		enum base_status status;
 		if (i + PREFETCH_STEPS < steps->nr)
-			prefetch(c, y, s + PREFETCH_STEPS);
+			prefetch(c, y, aside, s + PREFETCH_STEPS);
 		if (BASE_UNLIKELY(s->kind > MEMORY_ATOMIC)) {
-			status = add_rare(c, s, steps, err);
+			status = s->kind == MEMORY_BLOCK && c->open ? add_block(c, s, 1)
+								    : add_rare(c, s, steps, err);
 			if (s->kind < MEMORY_CALL && status == BASE_OK)
 				c->thread[s->thread].counts->instructions += s->instructions;
 		} else {
-			status = aside ? step_aside(c, y, s) : add_step(c, y, s);
+			status = aside ? step_aside(c, y, aside, s) : add_step(c, y, s);
 			c->thread[s->thread].counts->instructions += s->instructions;
 		}
 		if (BASE_UNLIKELY(status != BASE_OK))
@@ -797,8 +840,15 @@ static bool is_usual(const struct ciat_shape *y)
 enum base_status memory_ciat_add(
 	struct memory_ciat *c, const struct memory_steps *steps, struct base_err *err)
 {
-	enum base_status s = is_usual(&c->shape) ? add_steps(c, &usual_shape, steps, err)
-						 : add_steps(c, &c->shape, steps, err);
+	enum aside aside = (c->options.with_functions ? ASIDE_FUNCTIONS : 0) |
+			   (c->shared_reuse ? ASIDE_REUSE : 0);
+	enum base_status s;
+	if (!is_usual(&c->shape))
+		s = add_steps(c, &c->shape, aside, steps, err);
+	else if (aside == ASIDE_FUNCTIONS)
+		s = add_steps(c, &usual_shape, ASIDE_FUNCTIONS, steps, err);
+	else
+		s = add_steps(c, &usual_shape, aside, steps, err);
 	if (s == BASE_OK && steps->nr_pieces) {
 		struct memory_step at = {.clock = steps->until};
 		s = memory_ciat_pieces(c, steps);
@@ -808,9 +858,7 @@ enum base_status memory_ciat_add(
 	return s;
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static bool is_power_of_two(uint32_t n, uint32_t least, uint32_t most)
 {

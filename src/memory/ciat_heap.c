@@ -35,6 +35,7 @@ struct ciat_heap {
 	size_t nr_blocks, capacity;
 	uint32_t free;           /* + 1 */
 	struct base_map on_page; /* page -> first block + 1 */
+	uint64_t reach_pages;    /* that blocks on a page reach behind it: at most SMALL_PAGES */
 	uint32_t *large;         /* by address */
 	size_t nr_large, large_capacity;
 	struct base_map site_of; /* (mapping, code) -> index */
@@ -87,7 +88,7 @@ static bool contains(const struct block *b, uint64_t address)
 static uint32_t small_at(const struct ciat_heap *h, uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT;
-	for (uint64_t i = 0; i <= SMALL_PAGES && i <= page; i++) {
+	for (uint64_t i = 0; i <= h->reach_pages && i <= page; i++) {
 		uint64_t b = 0;
 		(void)base_map_get(&h->on_page, 0, page - i, &b);
 		for (; b; b = h->block[b - 1].next)
@@ -193,7 +194,7 @@ static void end_within(struct memory_ciat *c, uint64_t from, uint64_t end, bool 
 {
 	struct ciat_heap *h = c->heap;
 	uint64_t first = from >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
-	first = first > SMALL_PAGES ? first - SMALL_PAGES : 0;
+	first = first > h->reach_pages ? first - h->reach_pages : 0;
 	bool small = !mappings && h->on_page.nr_used && last - first <= PAGES_MAX;
 	for (uint64_t page = first; small && page <= last; page++) {
 		uint64_t b = 0, next;
@@ -239,10 +240,12 @@ static enum base_status link_block(struct ciat_heap *h, uint32_t index)
 {
 	struct block *b = &h->block[index];
 	if (b->size_bytes < SMALL_BYTES) {
-		uint64_t first = 0;
-		(void)base_map_get(&h->on_page, 0, b->address >> PAGE_SHIFT, &first);
+		uint64_t first = 0, page = b->address >> PAGE_SHIFT;
+		uint64_t reach = ((b->address + b->size_bytes - 1) >> PAGE_SHIFT) - page;
+		h->reach_pages = reach > h->reach_pages ? reach : h->reach_pages;
+		(void)base_map_get(&h->on_page, 0, page, &first);
 		b->next = (uint32_t)first;
-		return base_map_put(&h->on_page, 0, b->address >> PAGE_SHIFT, index + 1u);
+		return base_map_put(&h->on_page, 0, page, index + 1u);
 	}
 	enum base_status s =
 		base_grow(&h->large, &h->large_capacity, h->nr_large + 1, sizeof *h->large);

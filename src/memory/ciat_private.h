@@ -24,7 +24,7 @@ enum {
 	PAGE_BYTES = MEMORY_CIAT_PAGE_BYTES,
 	DIRECTORY_BITS = 17, /* of a middle table; the top has the rest of 47 - 12 */
 	TOP_BITS = 47 - PAGE_SHIFT - DIRECTORY_BITS,
-	LOOKASIDE = 1024,
+	LOOKASIDE_BITS = 15,
 	STATE_OFFSET = 64,
 	COUNT_BITS = 16,
 	CACHE_LINE_BYTES = 64,
@@ -116,20 +116,14 @@ struct memory_ciat {
 	struct base_map block_of;
 	struct ciat_block *block;
 	size_t nr_blocks, blocks_capacity;
-	struct {
-		uint64_t key;
-		uint32_t block;
-	} block_lookaside[LOOKASIDE];
+	uint32_t block_lookaside[1 << LOOKASIDE_BITS]; /* by hash; what is there says whose it is */
 	struct base_map site_of;
 	struct memory_ciat_site *site;
 	size_t nr_sites, sites_capacity;
 	struct base_map function_of;
 	struct memory_ciat_function *function;
 	size_t nr_functions, functions_capacity;
-	struct {
-		uint64_t code;
-		uint32_t function;
-	} function_lookaside[LOOKASIDE];
+	uint32_t function_lookaside[1 << LOOKASIDE_BITS];
 	uint64_t *matrix;
 	struct ciat_heap *heap; /* NULL: nothing was allocated yet */
 	struct memory_reuse *shared_reuse, **private_reuse;

@@ -535,6 +535,34 @@ static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct me
 	return status;
 }
 
+/* The item at hand and those behind it, as long as they are of its batch, plain (no call, time or
+ * loop) and due before `limit`: without looking at the cursor each time. */
+static size_t run_plain(
+	struct memory_order *o, uint32_t cpu, uint64_t limit, size_t nr, size_t most)
+{
+	const bool timed = o->options.mode == MEMORY_ORDER_TIME;
+	struct memory_cpu *c = &o->cpu[cpu];
+	struct memory_cursor *at = &c->lane->cursor;
+	const uint32_t stream = (uint32_t)(c->lane - o->lane);
+	const struct memory_item *t = &at->batch.item[at->at], *end = at->batch.item + at->batch.nr;
+	uint64_t clock = c->clock, due = item_due(c, t);
+	struct memory_step *s = o->step;
+	do {
+		memcpy(&s[nr], t, sizeof *t);
+		s[nr].clock = due;
+		s[nr].thread = (uint16_t)cpu;
+		s[nr++].stream = (uint16_t)stream;
+		clock += t->instructions;
+		if (++t == end || t->kind >= MEMORY_CALL)
+			break;
+		due = memory_item_due(t, clock + t->instructions);
+	} while (nr < most && (timed || memory_key(due, cpu) <= limit));
+	c->clock = clock;
+	at->at = (size_t)(t - at->batch.item);
+	o->nr_steps = nr;
+	return nr;
+}
+
 /* The processor that is due runs until another one is; then that one, and so on. */
 static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 {
@@ -557,13 +585,19 @@ static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 		size_t most = nr + (at->nr_body ? TURN_LOOP_STEPS_MAX : TURN_STEPS_MAX);
 		most = most < MEMORY_STEPS_MAX ? most : MEMORY_STEPS_MAX;
 		do {
-			struct memory_step *s = &o->step[nr++];
-			make_step(s, cpu, (uint32_t)(l - o->lane), at, t, due);
-			o->nr_steps = nr;
-			c->clock += t->instructions;
+			const bool plain = !at->nr_body && t->kind < MEMORY_CALL && !o->scheduler;
+			struct memory_step *s = &o->step[nr];
+			if (plain) {
+				nr = run_plain(o, cpu, limit, nr, most);
+			} else {
+				make_step(s, cpu, (uint32_t)(l - o->lane), at, t, due);
+				o->nr_steps = ++nr;
+				c->clock += t->instructions;
+			}
 			if (BASE_UNLIKELY(t->kind == MEMORY_CALL))
 				return run_call(o, cpu, l, &at->batch.call[t->address], s, err);
-			memory_cursor_advance(at);
+			if (!plain)
+				memory_cursor_advance(at);
 			if (BASE_UNLIKELY(o->scheduler)) {
 				l->sliced += t->instructions;
 				if (memory_scheduler_after(o, cpu, NULL))
