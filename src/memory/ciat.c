@@ -53,8 +53,7 @@ static void set_layout(struct memory_ciat *c)
 	c->page_bytes = c->shape.line_offset + lines * c->shape.line_stride;
 }
 
-/* ---- lines: true and false sharing
- * ---------------------------------------------------------------- */
+/* ---- lines: true and false sharing ----------------------------------------------------------- */
 
 /* Holds one of the locations a value of another thread that this one has not read yet? Then a miss
  * on it is true sharing (Torrellas, Lam, Hennessy 1994). */
@@ -177,8 +176,7 @@ static enum base_status touch_line(struct memory_ciat *c, struct memory_ciat_cou
 	return BASE_OK;
 }
 
-/* ---- locations
- * ---------------------------------------------------------------------------------------- */
+/* ---- locations ------------------------------------------------------------------------------- */
 
 struct seen { /* what an access showed in any of its locations */
 	bool event[MEMORY_CIAT_EVENTS];
@@ -247,7 +245,7 @@ static inline enum base_status touch_location(struct memory_ciat *c, uint64_t *s
 	} else {
 		if ((uint32_t)st || ciat_writer(st) != thread + 1) {
 			store_over(c, st, thread, ret);
-			st &= ~((UINT64_C(1) << STATE_TOUCHER) - 1);
+			st &= ~VALUE_MASK;
 			st |= (uint64_t)(thread + 1) << STATE_WRITER;
 		}
 	}
@@ -365,9 +363,12 @@ static inline __attribute__((always_inline)) bool touch_own(struct memory_ciat *
 			      : !st | (writer == own) || memory_sets_has(&c->sets, readers, thread);
 		if (!ours)
 			return false;
+		/* Of a page that was mapped anew only who touched it before is known. */
+		if (BASE_UNLIKELY(!(st & VALUE_MASK)) && st && ciat_toucher(st) != own)
+			return false;
 		uint64_t first = own << STATE_TOUCHER | (store ? 0 : alone);
 		if (store)
-			st = (st & ~((UINT64_C(1) << STATE_TOUCHER) - 1)) | own << STATE_WRITER;
+			st = (st & ~VALUE_MASK) | own << STATE_WRITER;
 		*state = st | bytes << STATE_BYTES | (*state ? 0 : first);
 	}
 	return true;
@@ -421,8 +422,7 @@ static inline __attribute__((always_inline)) enum base_status touch(struct memor
 	return touch_any(c, t->counts, s, p, address, size_bytes, store);
 }
 
-/* ---- what is counted beside
- * ------------------------------------------------------------------------ */
+/* ---- what is counted beside ------------------------------------------------------------------ */
 
 unsigned memory_ciat_string(uint64_t length)
 {

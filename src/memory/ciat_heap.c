@@ -7,7 +7,8 @@
  * attributed when it happens, by asking whose block an address is in.
  *
  * Small blocks hang on the page that they begin in; large ones stand in a sorted array. A mapping
- * may have blocks of a heap in it: the inner one counts.
+ * may have blocks of a heap in it: the inner one counts. Pages that are mapped anew have nobody's
+ * data: they are not shared with who had their addresses before.
  */
 #include "memory/ciat_private.h"
 
@@ -20,6 +21,8 @@ enum {
 	BLOCKS_MAX = 1 << 24, /* alive; more are left out */
 	PAGES_MAX = 1 << 20,  /* of a range that is searched for small blocks */
 	FOUND = 256,
+	MALLOC_MAPS_BYTES = 128 << 10, /* M_MMAP_THRESHOLD, at first */
+	MALLOC_HEAD_BYTES = 16,
 };
 
 struct block {
@@ -293,6 +296,42 @@ static enum base_status begin_block(struct memory_ciat *c, struct block b, uint6
 /* ---- calls ------------------------------------------------------------------------------------
  */
 
+/* The page is new: whoever had something of the one that was there has nothing of it. What was
+ * touched stays so. */
+static void renew(struct memory_ciat *c, struct ciat_page *p)
+{
+	if (p->settled)
+		memory_ciat_settle(c, p, 0);
+	for (unsigned i = 0; i < (unsigned)PAGE_BYTES >> c->shape.location_shift; i++)
+		ciat_state(p)[i] &= ~VALUE_MASK;
+	for (unsigned i = 0; i < (unsigned)PAGE_BYTES >> c->shape.line_shift; i++) {
+		struct ciat_line *l = ciat_line(&c->shape, p, i);
+		l->holders = l->seen = 0;
+	}
+}
+
+/* Does the kernel give new pages for it? For a mapping of the program's own; and for a large block
+ * of glibc's malloc, which then is two words behind the beginning of a page. */
+static bool is_mapped_anew(const struct block *b)
+{
+	return b->mapping || (b->size_bytes >= MALLOC_MAPS_BYTES &&
+				     (b->address & (PAGE_BYTES - 1)) == MALLOC_HEAD_BYTES);
+}
+
+static void renew_pages(struct memory_ciat *c, const struct block *b)
+{
+	uint64_t first = (b->address - (b->mapping ? 0 : MALLOC_HEAD_BYTES)) >> PAGE_SHIFT;
+	uint64_t end = (b->address + b->size_bytes + PAGE_BYTES - 1) >> PAGE_SHIFT;
+	while (first < end) {
+		struct ciat_page *p = ciat_known_page(c, first);
+		if (p)
+			renew(c, p);
+		first = c->top[first >> DIRECTORY_BITS]
+				? first + 1
+				: ((first >> DIRECTORY_BITS) + 1) << DIRECTORY_BITS;
+	}
+}
+
 static enum base_status allocate(struct memory_ciat *c, const struct memory_call *call)
 {
 	struct block b = {.address = call->argument[0],
@@ -308,6 +347,8 @@ static enum base_status allocate(struct memory_ciat *c, const struct memory_call
 			return BASE_ERR_NOMEM;
 		c->heap->epoch = 1;
 	}
+	if (is_mapped_anew(&b))
+		renew_pages(c, &b);
 	return begin_block(c, b, call->argument[2]);
 }
 

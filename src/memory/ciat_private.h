@@ -30,6 +30,9 @@ enum {
 	CACHE_LINE_BYTES = 64,
 };
 
+/* Who wrote the value, and who has read it. */
+#define VALUE_MASK ((UINT64_C(1) << STATE_TOUCHER) - 1)
+
 struct ciat_line {
 	uint32_t holders; /* threads whose copy is valid, with caches without end */
 	uint32_t seen;    /* that ever had one */

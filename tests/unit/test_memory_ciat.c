@@ -540,6 +540,56 @@ static void test_heap(void **state)
 }
 
 /* Random blocks, against a list of who owns each word. */
+/* Two threads in turns get the same memory, store and load in it, and give it back. How often a
+ * line came back changed, and what one thread has of the other. */
+static void hand_over(uint64_t address, uint64_t bytes, enum memory_allocation how,
+	struct memory_ciat_counts *ret)
+{
+	enum { TURNS = 6, WORDS = 40 };
+	struct fixture *f = fixture_new(2, 0);
+	const struct memory_ciat_result *r;
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		unsigned t = turn % 2;
+		fixture_allocate(f, t, address, bytes, 0x1000 + t, how, 10 * turn + 1);
+		for (unsigned i = 0; i < WORDS; i++) {
+			fixture_access(f, t, MEMORY_STORE, address + i * 64, 8);
+			fixture_access(f, t, MEMORY_LOAD, address + i * 64, 8);
+		}
+		fixture_release(
+			f, t, address, how == MEMORY_ALLOCATION_MAPPING ? bytes : 0, 10 * turn + 2);
+		for (unsigned i = 0; i < 2; i++)
+			fixture_call(f, i, MEMORY_CALL_barrier, 0x99, 2);
+	}
+	struct memory_ciat *c = analyse(f, NULL, NULL, &r);
+	*ret = r->total.all;
+	assert_int_equal(r->usage.shared_bytes, WORDS * 8); /* addresses, whatever is there */
+	assert_int_equal(r->nr_heap, 2);
+	memory_ciat_free(c);
+}
+
+static void test_mapped_anew(void **state)
+{
+	(void)state;
+	enum { PLACE = 0x7000000, LARGE = 200 << 10 };
+	static const struct {
+		uint64_t address, bytes;
+		enum memory_allocation how;
+		bool anew;
+	} row[] = {
+		{PLACE, 8192, MEMORY_ALLOCATION_MAPPING, true},
+		{PLACE + 16, LARGE, MEMORY_ALLOCATION_HEAP, true}, /* malloc has it mapped */
+		{PLACE + 32, LARGE, MEMORY_ALLOCATION_HEAP, false},
+		{PLACE + 16, 8192, MEMORY_ALLOCATION_HEAP, false},
+	};
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct memory_ciat_counts n;
+		hand_over(row[i].address, row[i].bytes, row[i].how, &n);
+		assert_int_equal(n.true_misses + n.false_misses, row[i].anew ? 0 : 4 * 40);
+		assert_int_equal(n.event[MEMORY_CIAT_WAW], row[i].anew ? 0 : 5 * 40);
+		assert_int_equal(n.cold_misses, row[i].anew ? 6 * 40 : 2 * 40);
+	}
+}
+
 static void test_heap_random(void **state)
 {
 	(void)state;
@@ -646,6 +696,7 @@ int main(void)
 		cmocka_unit_test(test_sampled_reuse),
 		cmocka_unit_test(test_code),
 		cmocka_unit_test(test_heap),
+		cmocka_unit_test(test_mapped_anew),
 		cmocka_unit_test(test_heap_random),
 		cmocka_unit_test(test_failures),
 	};
