@@ -10,7 +10,6 @@ enum aside { ASIDE_NOTHING, ASIDE_FUNCTIONS, ASIDE_REUSE };
 enum {
 	SITES_MAX = 1 << 20,
 	ADDRESS_BITS = 47,
-	PHASE_MEMORY_BYTES = 64 << 20,
 	PREFETCH_STEPS = 16,
 };
 #define MEMORY_LIMIT_DEFAULT (UINT64_C(4) << 30)
@@ -328,19 +327,26 @@ static enum base_status fail_page(const struct memory_ciat *c)
 									     : BASE_ERR_NOMEM;
 }
 
-/* The usual access: within one line, to whole locations that are new or have been this thread's
- * alone, or are loaded again. Nothing of that is an event, and who has settled in the page stays
- * so: if it is a store, nobody else has. False: the general way has to go over it, and finds what
- * was done here done. */
+/* The usual access: within one line, to whole locations, or a part of one, that are new or have
+ * been this thread's alone, or are loaded again. Nothing of that is an event, and who has settled
+ * in the page stays so: if it is a store, nobody else has. False: the general way has to go over
+ * it, and finds what was done here done. */
 static inline __attribute__((always_inline)) bool touch_own(struct memory_ciat *c,
 	const struct ciat_shape *y, const struct ciat_thread *t, struct ciat_page *p,
 	unsigned offset, unsigned size_bytes, uint32_t thread, bool store)
 {
 	const unsigned location_mask = (1u << y->location_shift) - 1;
 	const unsigned line_bytes = 1u << y->line_shift;
-	if (BASE_UNLIKELY((offset | size_bytes) & location_mask) ||
-		BASE_UNLIKELY((offset & (line_bytes - 1)) + size_bytes > line_bytes))
+	uint64_t bytes = UINT64_C(0xff) >> (8 - (location_mask + 1));
+	unsigned nr = size_bytes >> y->location_shift;
+	if (BASE_UNLIKELY((offset | size_bytes) & location_mask)) {
+		if ((offset & location_mask) + size_bytes > location_mask + 1)
+			return false;
+		bytes = ((UINT64_C(1) << size_bytes) - 1) << (offset & location_mask);
+		nr = 1;
+	} else if (BASE_UNLIKELY((offset & (line_bytes - 1)) + size_bytes > line_bytes)) {
 		return false;
+	}
 	struct ciat_line *l = ciat_line(y, p, offset >> y->line_shift);
 	const uint32_t alone = t->alone;
 	if (!c->options.without_lines) {
@@ -352,10 +358,9 @@ static inline __attribute__((always_inline)) bool touch_own(struct memory_ciat *
 			return false;
 		}
 	}
-	const uint64_t own = (uint64_t)thread + 1,
-		       bytes = UINT64_C(0xff) >> (8 - (location_mask + 1));
+	const uint64_t own = (uint64_t)thread + 1;
 	uint64_t *state = &ciat_state(p)[offset >> y->location_shift];
-	for (unsigned nr = size_bytes >> y->location_shift; nr; nr--, state++) {
+	for (; nr; nr--, state++) {
 		uint64_t st = *state;
 		uint32_t readers = (uint32_t)st, writer = ciat_writer(st);
 		bool ours =
@@ -511,8 +516,10 @@ static inline __attribute__((always_inline)) enum base_status access_aside(struc
 			return status;
 		f->loads += s->kind != MEMORY_STORE;
 		f->stores += s->kind != MEMORY_LOAD;
-		f->raw += raw;
-		f->misses += misses;
+		if (BASE_UNLIKELY(raw | misses)) {
+			f->raw += raw;
+			f->misses += misses;
+		}
 	}
 	if (aside & ASIDE_REUSE && s->size_bytes)
 		status = count_reuse(c, s);
@@ -618,81 +625,18 @@ static void add_call(
 		sum->amount += call->argument[1];
 }
 
-static void end_strings(struct memory_ciat *c)
-{
-	for (uint32_t i = 0; i < c->result.nr_threads; i++) {
-		struct ciat_thread *t = &c->thread[i];
-		if (t->string_length)
-			t->counts->string[t->string_kind][memory_ciat_string(t->string_length)]++;
-		t->string_length = 0;
-		t->string_kind = 2;
-	}
-}
-
-static enum base_status begin_phase(
-	struct memory_ciat *c, const struct memory_step *s, struct base_err *err)
-{
-	struct memory_ciat_result *r = &c->result;
-	size_t each = (size_t)r->nr_threads * sizeof(struct memory_ciat_counts);
-	bool spill = r->nr_phases >= MEMORY_CIAT_PHASES_MAX ||
-		     (r->nr_phases && r->nr_phases * each > PHASE_MEMORY_BYTES);
-	struct memory_ciat_phase *p = &c->spilled;
-	if (spill) {
-		r->phases_left_out++;
-		memory_ciat_phase_fini(p);
-	} else {
-		if (base_grow(&r->phase, &c->phases_capacity, r->nr_phases + 1, sizeof *p) !=
-			BASE_OK)
-			return base_fail(err, BASE_ERR_NOMEM, "no memory for a phase");
-		p = &r->phase[r->nr_phases];
-	}
-	enum base_status status = memory_ciat_phase_init(p, r->nr_threads, err);
-	if (status != BASE_OK)
-		return status;
-	r->nr_phases += !spill;
-	p->kind = (enum memory_phase_kind)s->address;
-	p->number = s->count;
-	p->begin_clock = s->clock;
-	memcpy(p->sharing, c->sharing, (r->nr_threads + 1) * sizeof *p->sharing);
-	c->open = p;
-	for (uint32_t i = 0; i < r->nr_threads; i++)
-		c->thread[i].counts = &p->thread[i];
-	return BASE_OK;
-}
-
-static void end_phase(struct memory_ciat *c, const struct memory_step *s)
-{
-	struct memory_ciat_phase *p = c->open, *total = &c->result.total;
-	if (!p)
-		return;
-	end_strings(c);
-	p->end_clock = s->clock;
-	for (uint32_t i = 0; i < c->result.nr_threads; i++) {
-		memory_ciat_counts_add(&p->all, &p->thread[i]);
-		memory_ciat_counts_add(&total->thread[i], &p->thread[i]);
-	}
-	memory_ciat_counts_add(&total->all, &p->all);
-	for (uint32_t k = 0; k <= c->result.nr_threads; k++) {
-		p->sharing[k] = c->sharing[k] - p->sharing[k];
-		total->sharing[k] += p->sharing[k];
-		total->invalidation[k] += p->invalidation[k];
-	}
-	total->end_clock = s->clock;
-	c->open = NULL;
-}
-
 static enum base_status add_rare(struct memory_ciat *c, const struct memory_step *s,
 	const struct memory_steps *steps, struct base_err *err)
 {
 	struct memory_ciat_counts *n = c->open ? c->thread[s->thread].counts : NULL;
 	if (s->kind == MEMORY_STEP_PHASE_BEGIN)
-		return begin_phase(c, s, err);
+		return memory_ciat_begin_phase(c, s, err);
 	if (s->kind == MEMORY_STEP_ACTIVE || s->kind == MEMORY_STEP_IDLE)
 		return BASE_OK;
 	BASE_ASSERT(n); /* order.h: nothing happens outside phases */
 	switch (s->kind) {
 	case MEMORY_STEP_PHASE_END:
-		end_phase(c, s);
+		memory_ciat_end_phase(c, s);
 		break;
 	case MEMORY_BRANCH:
 		n->branches++;

@@ -227,6 +227,11 @@ enum base_status memory_ciat_wrap(
  * first. */
 enum base_status memory_ciat_pieces(struct memory_ciat *c, const struct memory_steps *steps);
 
+/* ---- ciat_phases.c: steps of these kinds */
+enum base_status memory_ciat_begin_phase(
+	struct memory_ciat *c, const struct memory_step *s, struct base_err *err);
+void memory_ciat_end_phase(struct memory_ciat *c, const struct memory_step *s);
+
 /* ---- ciat_heap.c */
 enum base_status memory_ciat_heap_call(struct memory_ciat *c, const struct memory_call *call);
 /* Of the block that an address is in now: its site + 1, and where in it; 0: in none. */
