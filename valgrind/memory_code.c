@@ -366,10 +366,12 @@ static void on_instruction(Int statement, const IRStmt *st)
 	memory_opcode((const UChar *)st->Ist.IMark.addr, st->Ist.IMark.len, &op);
 	if (op.string || op.compares)
 		close_block();
+	/* (VEX unrolls loops, of string instructions, too: the same one again goes on) */
+	s.string_done = op.string && st->Ist.IMark.addr == s.pc;
 	s.op = op;
 	s.pc = st->Ist.IMark.addr;
 	s.length = st->Ist.IMark.len;
-	s.in_block = s.string_done = False;
+	s.in_block = False;
 	if (op.string || op.compares)
 		return;
 	if (s.open)
