@@ -76,10 +76,9 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
 	IRType host_word)
 {
 	(void)closure;
-	(void)extents;
 	(void)arch;
 	tl_assert(guest_word == host_word && guest_word == Ity_I64);
-	return mode->instrument(in, layout);
+	return mode->instrument(in, layout, extents);
 }
 
 static void finish(Int exit_code)

@@ -67,7 +67,7 @@ void memory_heap_exits(ThreadId tid);
 void memory_mark_call(enum memory_call_kind kind, ULong began_ticks, const ULong argument[4]);
 ULong memory_now_ticks(void);
 
-IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout);
+IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents);
 /* Of the instructions before `address`; NULL: there are none. */
 struct memory_block *memory_block_before(const struct memory_block *b, Addr address);
 

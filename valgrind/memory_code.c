@@ -8,10 +8,12 @@
  * needs none.
  */
 #include "code.h"
+#include "lean.h"
 #include "memory.h"
 
 #include "libvex_guest_amd64.h"
 #include "libvex_guest_offsets.h"
+#include "pub_tool_aspacemgr.h"
 #include "pub_tool_debuginfo.h"
 #include "pub_tool_libcassert.h"
 #include "pub_tool_libcbase.h"
@@ -364,10 +366,12 @@ static void on_instruction(Int statement, const IRStmt *st)
 	memory_opcode((const UChar *)st->Ist.IMark.addr, st->Ist.IMark.len, &op);
 	if (op.string || op.compares)
 		close_block();
+	/* (VEX unrolls loops, of string instructions, too: the same one again goes on) */
+	s.string_done = op.string && st->Ist.IMark.addr == s.pc;
 	s.op = op;
 	s.pc = st->Ist.IMark.addr;
 	s.length = st->Ist.IMark.len;
-	s.in_block = s.string_done = False;
+	s.in_block = False;
 	if (op.string || op.compares)
 		return;
 	if (s.open)
@@ -669,9 +673,24 @@ static void check_room(struct code *c)
 	c->next = code_load_global(c->out, &memory_hot.next);
 }
 
-IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout)
+/* Does the program see all registers where an access fails? As VEX decides it by the recorder's
+ * options: of code that is of no file, and of all since it has a handler. */
+static Bool is_exact(const VexGuestExtents *extents)
+{
+	if (VG_(clo_px_file_backed) != VexRegUpdUnwindregsAtMemAccess)
+		return True;
+	for (UInt i = 0; i < extents->n_used; i++) {
+		const NSegment *from = VG_(am_find_nsegment)(extents->base[i]);
+		if (!from || from->kind != SkFileC)
+			return True;
+	}
+	return False;
+}
+
+IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents)
 {
 	(void)layout;
+	in = lean(in, is_exact(extents));
 	plan(in);
 	struct code c = {.out = deepCopyIRSBExceptStmts(in)};
 	Int i = 0;

@@ -19,7 +19,7 @@ struct mode {
 	Bool (*option)(const HChar *arg);
 	void (*usage)(void);
 	void (*begin)(void);
-	IRSB *(*instrument)(IRSB *in, const VexGuestLayout *layout);
+	IRSB *(*instrument)(IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents);
 	void (*switched_to)(ThreadId tid); /* from now on this thread runs */
 	void (*created)(ThreadId parent, ThreadId child);
 	void (*calls_kernel)(ThreadId tid, UInt number);

@@ -110,7 +110,7 @@ void spin_called_kernel(ThreadId tid, UInt number, const UWord *args, UInt nr_ar
 void spin_signalled(ThreadId tid, Int signal);
 /* The running thread's numbers are brought up to date. */
 void spin_settle(void);
-IRSB *spin_instrument(IRSB *in, const VexGuestLayout *layout);
+IRSB *spin_instrument(IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents);
 void spin_write(const HChar *path);
 
 /* Called by translated code. */

@@ -251,8 +251,9 @@ static void on_statement(struct code *c, IRStmt *s)
 	addStmtToIRSB(c->out, s);
 }
 
-IRSB *spin_instrument(IRSB *in, const VexGuestLayout *layout)
+IRSB *spin_instrument(IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents)
 {
+	(void)extents;
 	(void)layout;
 	struct code c = {.out = deepCopyIRSBExceptStmts(in)};
 	Int i = 0;

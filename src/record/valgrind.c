@@ -111,8 +111,8 @@ enum base_status record_valgrind_ready(
 {
 	static const char *const fixed[] = {"valgrind", "-q", "--tool=longpole", "--mode=memory",
 		"--vgdb=no", "--fair-sched=try",
-		/* blocks as the program has them */
-		"--vex-iropt-unroll-thresh=0", "--vex-guest-chase=no",
+		/* calls are known where a block begins */
+		"--vex-guest-chase=no",
 		/* a handler sees what the program's registers were: of code in files, once there is
 		 * one (memory_called_kernel()) */
 		"--px-default=allregs-at-mem-access", "--px-file-backed=unwindregs-at-mem-access"};

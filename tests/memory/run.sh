@@ -123,6 +123,22 @@ watched() {
 watched watched-basics basics.c -O2
 watched watched-vectors vectors.c -O3 -ffast-math
 watched watched-threads threads.c -O2
+# Instructions that write some bytes of a vector register (Valgrind's tool writes others, too), and who looks at it then.
+watched watched-doubles doubles.c -O1
+doubles() {
+	local why=''
+	selected doubles || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip doubles: Valgrind's tool is not here"
+		return
+	fi
+	gcc -w -O1 -o doubles "$here/doubles.c" && ./doubles saved >doubles.said || why="is wrong by itself"
+	[[ -n $why ]] || "$LONGPOLE" record -q --level 3 --recorder=valgrind -o doubles.lpt -- ./doubles found >doubles.seen 2>err || why=$(head -n 3 err)
+	[[ -n $why ]] || cmp -s doubles.said doubles.seen || why="other registers: $(diff doubles.said doubles.seen | sed -n '2p;4p')"
+	(($(grep -c '^signal' doubles.said) == 6 && $(wc -l <doubles.said) > 170)) || why+=" said too little"
+	result doubles "$why"
+}
+doubles
 
 # The same of elements that a mask names: they are said as pieces of any length, of which here each word counts. (For an element that is
 # not named Valgrind loads at the stack pointer.)
@@ -168,6 +184,25 @@ slots() {
 	result slots "$why"
 }
 slots
+
+# Repeated string instructions, which VEX makes loops of and unrolls, are there once.
+strings() {
+	local why='' bytes begin
+	selected strings || return 0
+	if ! has_compiler valgrind || [[ ! -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
+		echo "skip strings: Valgrind's tool is not here"
+		return
+	fi
+	gcc -w -O1 -no-pie -o strings "$here/strings.c" || why="does not build"
+	[[ -n $why ]] || "$LONGPOLE" record -q --level 3 --recorder=valgrind -o strings.lpt -- ./strings >/dev/null 2>err || why=$(head -n 3 err)
+	# (of the two arrays; R and L load, W and S store)
+	begin=$(nm strings | sed -n 's/^0*\([0-9a-f]*\) b \(from\|to\)$/\1/p' | sort | head -n 1)
+	bytes=$("$accesses" strings.lpt 0 2>>err | awk -v begin="$begin" -v end="$(printf %x $((16#$begin + 8192)))" \
+		'length($2) == length(begin) && $2 "" >= begin "" && $2 "" < end "" { n[$1 ~ /[RL]/] += $3 } END { print n[1], n[0] }')
+	[[ -n $why || $bytes == '44850 403650' ]] || why="bytes loaded and stored: $bytes"
+	result strings "$why"
+}
+strings
 
 # A handler under Valgrind sees what the registers were.
 handler() {
