@@ -320,6 +320,128 @@ EOF
 		| .cold.wall_ns < 8 * .cold.max_ns and .rhythm.wall_ns < 4 * .shifted.wall_ns and .shifted.wall_ns < 4 * .rhythm.wall_ns'
 }
 
+# What is too short for the clock takes time all the same; of what is longer, the estimate is what the program measures itself.
+test_calls_short() {
+	cat >short.c <<'EOF'
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+static char text[20001];
+static double cpu_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+__attribute__((noinline)) static size_t brief(size_t (*length)(const char *), int n)
+{
+	size_t sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += length(text + 19990);
+	return sum;
+}
+__attribute__((noinline)) static size_t longer(size_t (*length)(const char *), int n)
+{
+	size_t sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += length(text);
+	return sum;
+}
+int main(void)
+{
+	size_t (*volatile length)(const char *) = strlen, sum;
+	memset(text, 'x', 20000);
+	sum = brief(length, 1000000);
+	double begin_ns = cpu_ns();
+	sum += longer(length, 60000);
+	printf("%.0f\n", cpu_ns() - begin_ns);
+	return sum == 0;
+}
+EOF
+	"${CC:-cc}" -O1 -g short.c -o short
+	expect 0 longpole calls -q -o short.lpt -- ./short
+	local own_ns
+	own_ns=$(<out)
+	expect 0 longpole calls short.lpt
+	has out 'a ~ are estimates'
+	grep -q '^strlen  *1,060,000 .* ~' out || fail "strlen's time is not marked as an estimate"
+	expect 0 longpole calls --json short.lpt
+	is_json out '[.result.functions[] | select(.function == "strlen").places[] | {(.where | split(" ")[0]): .}] | add
+		| .brief.is_estimate and .brief.cpu_ns > 100000 and .longer.cpu_ns > 0.5 * '"$own_ns"' and .longer.cpu_ns < 2 * '"$own_ns"
+}
+
+# Who waits in the kernel for a stream's other end, for a stream that another thread has, or for a lock, has no processor.
+test_calls_waits() {
+	cat >waits.c <<'EOF'
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static FILE *in, *shared, *out;
+static void *reader(void *unused)
+{
+	pthread_rwlock_rdlock(&lock);
+	pthread_rwlock_unlock(&lock);
+	return unused;
+}
+static void *writer(void *unused)
+{
+	pthread_rwlock_wrlock(&lock);
+	pthread_rwlock_unlock(&lock);
+	return unused;
+}
+static void *gets_line(void *unused)
+{
+	char line[100];
+	return fgets(line, sizeof line, in) ? unused : NULL;
+}
+static void *gets_char(void *unused)
+{
+	return getc(shared) == EOF ? unused : NULL;
+}
+static void *puts_line(void *unused)
+{
+	fwrite("xy\n", 1, 3, out);
+	return unused;
+}
+int main(void)
+{
+	pthread_t t[5];
+	int p[2], q[2];
+	if (pipe(p) || pipe(q))
+		return 1;
+	in = fdopen(p[0], "r");
+	shared = fdopen(q[0], "r");
+	out = fopen("/dev/null", "w");
+	pthread_rwlock_wrlock(&lock);
+	flockfile(out);
+	pthread_create(&t[0], NULL, reader, NULL);
+	pthread_create(&t[1], NULL, writer, NULL);
+	pthread_create(&t[2], NULL, gets_line, NULL);
+	pthread_create(&t[3], NULL, gets_char, NULL);
+	pthread_create(&t[4], NULL, puts_line, NULL);
+	usleep(300000);
+	pthread_rwlock_unlock(&lock);
+	funlockfile(out);
+	if (write(p[1], "a\n", 2) != 2 || write(q[1], "b", 1) != 1)
+		return 1;
+	for (int i = 0; i < 5; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+EOF
+	"${CC:-cc}" -O1 -g waits.c -o waits -pthread
+	expect 0 longpole calls -q -o waits.lpt -- ./waits
+	expect 0 longpole calls --json waits.lpt
+	local name
+	for name in fgets getc fwrite pthread_rwlock_rdlock; do
+		is_json out "[.result.functions[] | select(.function == \"$name\")][0] | .wall_ns > 50000000 and .cpu_ns < .wall_ns / 4"
+	done
+	is_json out '[.result.functions[] | select(.function == "pthread_rwlock_wrlock")][0] | .calls == 2 and .wall_ns > 50000000 and .cpu_ns < .wall_ns / 4'
+	is_json out '.result.all.cpu_ns < .result.all.wall_ns / 4'
+}
+
 # Where operations are only counted: a condition variable without a symbol has the same name in each run, what is not measured has no
 # key, a lock that could not be taken was not free, and a thread that nobody ended lived as long as the program.
 test_locks_counted() {
