@@ -41,6 +41,17 @@ enum calls_timing {
 	TIMING_char_stdout = TIMING_char_in,
 };
 
+/* How it says that it failed (calls_failed.def). */
+enum calls_fails { CALLS_FAILS_never, CALLS_FAILS_number, CALLS_FAILS_result };
+enum calls_kind {
+	CALLS_KIND_io,
+	CALLS_KIND_memory,
+	CALLS_KIND_string,
+	CALLS_KIND_pthreads,
+	CALLS_KIND_math,
+	CALLS_KIND_other
+};
+
 /* A table entry's key; caller: the counted function inside which it was called, or CALLS_none. */
 #define CALLS_KEY           (1ull << 63)
 #define CALLS_FUNCTION(key) ((unsigned)((key) >> 8 & 0xffff))

@@ -161,6 +161,10 @@ static void put_call(const struct reader *r, const struct tally_entry *e)
 			       .category = functions[function].category,
 			       .calls = e->n[TALLY_calls],
 			       .bytes = e->n[TALLY_bytes]}});
+	if (e->failed)
+		put(r, (struct trace_record){.kind = TRACE_call_failed,
+			       .u.call_failed = {
+				       .function = id, .nr = e->failed, .error = e->last_error}});
 	if (e->n[TALLY_timed])
 		put(r, (struct trace_record){.kind = TRACE_call_time,
 			       .u.call_time = {.function = id,

@@ -364,11 +364,50 @@ static void add_time(const struct call *c, struct tally_entry *e)
 	}
 }
 
-PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
+/* By a constant, so nothing of this is left in a wrapper but one comparison. */
+PRELOAD_INLINE enum calls_fails fails_how(
+	unsigned function, enum calls_kind kind, enum calls_timing timing)
+{
+	switch (function) {
+#define FAILS(name, how)                                                                           \
+	case CALLS_##name:                                                                         \
+		return CALLS_FAILS_##how;
+#include "record/calls_failed.def"
+	default:
+		break;
+	}
+	if (kind == CALLS_KIND_pthreads)
+		return CALLS_FAILS_number;
+	bool is_plain = kind == CALLS_KIND_string || kind == CALLS_KIND_math ||
+			timing & (CALLS_LEAF | CALLS_STREAM);
+	return is_plain ? CALLS_FAILS_never : CALLS_FAILS_result;
+}
+
+enum { FAILED_UNKNOWN = -1 };
+
+/* The error's number, FAILED_UNKNOWN, or 0: it did not fail. */
+PRELOAD_INLINE int error_of(enum calls_fails how, long result, bool is_pointer)
+{
+	if (how == CALLS_FAILS_number)
+		return (int)result >= 0 ? (int)result : FAILED_UNKNOWN;
+	if (how == CALLS_FAILS_result && PRELOAD_RARE(result == -1 || (is_pointer && !result)))
+		return errno > 0 ? errno : FAILED_UNKNOWN;
+	return 0;
+}
+
+static PRELOAD_COLD void add_failed(struct tally_entry *e, int error)
+{
+	TALLY_INC(e->failed);
+	e->last_error = error > 0 ? (uint64_t)error : 0;
+}
+
+PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes, int error)
 {
 	struct tally_entry *e = c->entry;
 	if (PRELOAD_RARE(!e))
 		return;
+	if (PRELOAD_RARE(error))
+		add_failed(e, error);
 	if (c->timed)
 		add_time(c, e);
 	if (c->cpu_timed) {
@@ -385,7 +424,7 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
  * Nothing is wrong if it is not so, or if glibc's locks change: less is known --------------------
  */
 
-enum { STREAM_UNBUFFERED = 2, STREAM_BY_LINE = 0x200, STREAM_PUTTING = 0x800 };
+enum { STREAM_UNBUFFERED = 2, STREAM_BY_LINE = 0x200, STREAM_ERROR = 0x20, STREAM_PUTTING = 0x800 };
 enum { TEXT_BYTES = 256 }; /* of a text whose length nobody knows */
 struct stream_lock {
 	int lock, count;
@@ -431,6 +470,34 @@ PRELOAD_INLINE bool stream_writes(const FILE *f, size_t bytes)
 #define SPECIAL_read_lock  ((__atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED) & 2) != 0)
 #define SPECIAL_write_lock ((__atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED) & ~5u) != 0)
 #define SPECIAL_spin_lock  (__atomic_load_n(l, __ATOMIC_RELAXED) != 1)
+/* The error's number, of a result `r`. Streams: what they read is bad and there was an error (not
+ * the end), or what they wrote is. */
+#define FAILED_ERRNO        (errno > 0 ? errno : FAILED_UNKNOWN)
+#define READ_FAILED(f, bad) (PRELOAD_RARE(bad) && (f)->_flags & STREAM_ERROR ? FAILED_ERRNO : 0)
+#define WRITE_FAILED(bad)   (PRELOAD_RARE(bad) ? FAILED_ERRNO : 0)
+#define IS_POINTER(r)       (__builtin_classify_type(r) == 5)
+#define ERROR_plain(category, timing, name, r)                                                     \
+	error_of(fails_how(CALLS_##name, CALLS_KIND_##category, TIMING_##timing), (long)(r),       \
+		IS_POINTER(r))
+#define ERROR_often(c, t, name, r)      ERROR_plain(c, often, name, r)
+#define ERROR_bulk(c, t, name, r)       0
+#define ERROR_brief(c, t, name, r)      ERROR_plain(c, brief, name, r)
+#define ERROR_waits(c, t, name, r)      ERROR_plain(c, waits, name, r)
+#define ERROR_read_lock(c, t, name, r)  ERROR_plain(c, lock, name, r)
+#define ERROR_write_lock(c, t, name, r) ERROR_plain(c, lock, name, r)
+#define ERROR_spin_lock(c, t, name, r)  ERROR_plain(c, lock, name, r)
+/* EOF, or no line */
+#define ERROR_text_in(c, t, name, r) READ_FAILED(f, IS_POINTER(r) ? !(r) : (long)(r) == EOF)
+#define ERROR_char_in(c, t, name, r) READ_FAILED(f, (r) == EOF)
+#define ERROR_char_stdin(c, t, name, r)                                                            \
+	READ_FAILED(stdin, (r) == EOF) /* allowed: the program's                                   \
+					*/
+#define ERROR_bytes_in(c, t, name, r)    READ_FAILED(f, (size_t)(r) < n)
+#define ERROR_bytes_out(c, t, name, r)   WRITE_FAILED((size_t)(r) < n)
+#define ERROR_text_out(c, t, name, r)    WRITE_FAILED((r) < 0)
+#define ERROR_text_stdout(c, t, name, r) WRITE_FAILED((r) < 0)
+#define ERROR_char_out(c, t, name, r)    WRITE_FAILED((r) == EOF)
+#define ERROR_char_stdout(c, t, name, r) WRITE_FAILED((r) == EOF)
 #define CALL(category, timing, result, name, parameters, arguments, bytes)                         \
 	PRELOAD_EXPORT result name parameters                                                      \
 	{                                                                                          \
@@ -440,7 +507,7 @@ PRELOAD_INLINE bool stream_writes(const FILE *f, size_t bytes)
 		result r;                                                                          \
 		CALL_REAL(call, r = REAL_OF(name) arguments);                                      \
 		int saved_errno = call.cpu_timed ? errno : 0;                                      \
-		call_end(&call, (uint64_t)(bytes));                                                \
+		call_end(&call, (uint64_t)(bytes), ERROR_##timing(category, timing, name, r));     \
 		if (call.cpu_timed)                                                                \
 			errno = saved_errno;                                                       \
 		return r;                                                                          \
@@ -452,7 +519,7 @@ PRELOAD_INLINE bool stream_writes(const FILE *f, size_t bytes)
 		call_begin(                                                                        \
 			&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_CALLER);   \
 		CALL_REAL(call, REAL_OF(name) arguments);                                          \
-		call_end(&call, 0);                                                                \
+		call_end(&call, 0, 0);                                                             \
 	}
 #include "record/calls.def"
 
@@ -470,7 +537,7 @@ PRELOAD_INLINE bool stream_writes(const FILE *f, size_t bytes)
 		call_begin(&call, CALLS_##name, TIMING_often, false, PRELOAD_CALLER);              \
 		result r;                                                                          \
 		CALL_REAL(call, r = REAL_OF(name) arguments);                                      \
-		call_end(&call, bytes);                                                            \
+		call_end(&call, bytes, r || (bytes) == 0 ? 0 : FAILED_ERRNO);                      \
 		return r;                                                                          \
 	}
 MEMORY(void *, malloc, (size_t n), (n), n)
@@ -488,7 +555,7 @@ PRELOAD_EXPORT void free(void *p)
 	}
 	call_begin(&call, CALLS_free, TIMING_often, false, PRELOAD_CALLER);
 	CALL_REAL(call, REAL_OF(free)(p));
-	call_end(&call, 0);
+	call_end(&call, 0, 0);
 }
 
 /* ---- any number of arguments
@@ -515,7 +582,7 @@ int __isoc99_vfscanf(FILE *f, const char *format, va_list list);
 		va_start(list, last);                                                              \
 		CALL_REAL(call, r = call_real);                                                    \
 		va_end(list);                                                                      \
-		call_end(&call, r > 0 ? (uint64_t)r : 0);                                          \
+		call_end(&call, r > 0 ? (uint64_t)r : 0, WRITE_FAILED(r < 0));                     \
 		return r;                                                                          \
 	}
 /* clang-format off: a line says what it may */
@@ -551,7 +618,7 @@ FORMATTED(__asprintf_chk, often, (char **to, int flag, const char *format, ...),
 		va_start(list, format);                                                            \
 		CALL_REAL(call, r = call_real);                                                    \
 		va_end(list);                                                                      \
-		call_end(&call, 0);                                                                \
+		call_end(&call, 0, 0);                                                             \
 		return r;                                                                          \
 	}
 SCANNED(__isoc99_sscanf, often, (const char *from, const char *format, ...),
@@ -572,7 +639,7 @@ SCANNED(__isoc99_fscanf, text_in, (FILE * f, const char *format, ...),
 		result r;                                                                          \
 		CALL_REAL(call, r = REAL_OF(name) arguments);                                      \
 		int saved_errno = call.cpu_timed ? errno : 0;                                      \
-		call_end(&call, 0);                                                                \
+		call_end(&call, 0, ERROR_plain(io, waits, name, r));                               \
 		if (call.cpu_timed)                                                                \
 			errno = saved_errno;                                                       \
 		return r;                                                                          \
@@ -603,7 +670,7 @@ long calls_syscall(long number, long a, long b, long c, long d, long e, long f)
 	long r;
 	CALL_REAL(call, r = REAL_OF(syscall)(number, a, b, c, d, e, f));
 	int saved_errno = call.cpu_timed ? errno : 0;
-	call_end(&call, 0);
+	call_end(&call, 0, ERROR_plain(other, waits, syscall, r));
 	if (call.cpu_timed)
 		errno = saved_errno;
 	return r;
@@ -657,12 +724,12 @@ void preload_count_begin(struct preload_counted *counted, unsigned function, uin
 	call->ticks = fenced_tsc();
 }
 
-void preload_count_end(struct preload_counted *counted)
+void preload_count_end(struct preload_counted *counted, int error)
 {
 	struct call *call = (struct call *)(void *)counted;
 	int saved_errno = errno;
 	call->ticks = fenced_tsc() - call->ticks;
-	call_end(call, 0);
+	call_end(call, 0, error);
 	errno = saved_errno;
 }
 
@@ -676,7 +743,7 @@ void preload_count_end(struct preload_counted *counted)
 		int r;                                                                             \
 		call_begin(&call, CALLS_##name, timing, special, PRELOAD_CALLER);                  \
 		CALL_REAL(call, r = real_one(mutex));                                              \
-		call_end(&call, 0);                                                                \
+		call_end(&call, 0, r);                                                             \
 		return r;                                                                          \
 	}
 #define IS_TAKEN (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) != 0)
@@ -693,7 +760,7 @@ LOCK(pthread_mutex_unlock, TIMING_often, preload_real_mutex_unlock, false)
 		call_begin(&call, CALLS_pthread_##name, timing, false, PRELOAD_CALLER);            \
 		int r;                                                                             \
 		CALL_REAL(call, r = REAL_OF(pthread_##name) arguments);                            \
-		call_end(&call, 0);                                                                \
+		call_end(&call, 0, r);                                                             \
 		return r;                                                                          \
 	}                                                                                          \
 	__asm__(".symver calls_new_" #name ", pthread_" #name "@@GLIBC_2.3.2, remove\n");

@@ -47,6 +47,15 @@ static struct cell *cell_of(struct builder *b, const struct trace_record *r)
 	return &b->cell[at];
 }
 
+static void add_failed(struct report_call_use *u, uint64_t nr, uint64_t error, uint64_t most)
+{
+	u->failed += nr;
+	if (most > u->most_failed) {
+		u->most_failed = most;
+		u->last_error = error;
+	}
+}
+
 static void count(struct builder *b, const struct trace_record *r)
 {
 	struct cell *c = cell_of(b, r);
@@ -79,6 +88,15 @@ static void special_of_last(struct builder *b, const struct trace_record *r)
 	u->special += r->u.call_special.nr;
 	u->special_ns += r->u.call_special.total_ns;
 	u->special_waits |= r->u.call_special.waits != 0;
+}
+
+static void failed_of_last(struct builder *b, const struct trace_record *r)
+{
+	const struct trace_call_failed *k = &r->u.call_failed;
+	uint64_t at;
+	if (!base_map_get(&b->lasts, 0, r->stream, &at) || !at || at > b->nr_cells)
+		return;
+	add_failed(&b->cell[at - 1].use, k->nr, k->error, k->nr);
 }
 
 static void special_cpu_of_last(struct builder *b, const struct trace_record *r)
@@ -118,6 +136,8 @@ static enum base_status read_records(struct builder *b, struct base_err *err)
 				time_of_last(b, r);
 			else if (r->kind == TRACE_call_special)
 				special_of_last(b, r);
+			else if (r->kind == TRACE_call_failed)
+				failed_of_last(b, r);
 			else if (r->kind == TRACE_call_special_cpu)
 				special_cpu_of_last(b, r);
 			else if (r->kind == TRACE_call_kernel)
@@ -162,6 +182,7 @@ static void add(struct report_call_use *to, const struct report_call_use *from)
 {
 	to->calls += from->calls;
 	to->bytes += from->bytes;
+	add_failed(to, from->failed, from->last_error, from->most_failed);
 	to->timed += from->timed;
 	to->timed_ns += from->timed_ns;
 	to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;

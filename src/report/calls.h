@@ -14,6 +14,8 @@
 
 struct report_call_use {
 	uint64_t calls, bytes;
+	uint64_t failed, last_error;      /* error: of where most failed; 0: not known */
+	uint64_t most_failed;             /* there */
 	uint64_t timed, timed_ns, max_ns; /* timed: all calls, or a sample */
 	uint64_t special, special_ns;     /* beside the sample, all timed */
 	bool special_waits;               /* ... of which only the next line's had a processor */

@@ -3,6 +3,7 @@
 #include "report/calls.h"
 #include "report/private.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { LABEL_WIDTH = 11, NAME_WIDTH = 30, PLACES_SHOWN = 5 };
@@ -99,6 +100,12 @@ static void use_cells(
 	base_str_add_count(&s, u->calls);
 	report_right(out, base_str_text(&s), 13);
 	base_str_reset(&s);
+	if (u->failed)
+		base_str_add_count(&s, u->failed);
+	else
+		base_str_add(&s, "-");
+	report_right(out, base_str_text(&s), 8);
+	base_str_reset(&s);
 	if (c->cpu_ns && (u->timed || u->special))
 		report_percent(&s, share_of(c, u));
 	else
@@ -129,7 +136,7 @@ static void heads(struct base_str *out, const struct report_calls *c, const stru
 {
 	report_color_begin(out, st, REPORT_DIM);
 	report_cell(out, st, what, NAME_WIDTH, true);
-	base_str_addf(out, "        calls     cpu%s wall time   a call      bytes",
+	base_str_addf(out, "        calls  failed     cpu%s wall time   a call      bytes",
 		c->has_kernel ? "      user    kernel" : "  cpu time");
 	report_color_end(out, st);
 	base_str_add(out, "\n");
@@ -241,6 +248,12 @@ static json_t *use_json(const struct report_calls *c, const struct report_call_u
 		report_json_ns(u->cpu_ns), "max_ns", report_json_u64(u->max_ns),
 		"cpu_measured_calls", report_json_u64(u->cpu_timed));
 	json_object_set_new(o, "is_estimate", json_boolean(u->is_estimate));
+	json_object_set_new(o, "failed_calls", report_json_u64(u->failed));
+	const char *error = u->last_error && u->last_error < INT_MAX
+				    ? strerrorname_np((int)u->last_error)
+				    : NULL;
+	if (error)
+		json_object_set_new(o, "last_errno", report_json_text(error));
 	if (u->kernel_timed + u->kernel_special) {
 		json_object_set_new(o, "kernel_ns", report_json_ns(u->kernel_ns));
 		json_object_set_new(o, "user_ns", report_json_ns(u->cpu_ns - u->kernel_ns));

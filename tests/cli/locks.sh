@@ -442,6 +442,61 @@ EOF
 	is_json out '.result.all.cpu_ns < .result.all.wall_ns / 4'
 }
 
+# Calls that returned an error, in each of the ways to say so, and what only looks like one.
+test_calls_failed() {
+	cat >failed.c <<'EOF'
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+	pthread_barrier_t b;
+	sem_t s;
+	char line[10];
+	int wrong = 0;
+	pthread_mutex_lock(&m);
+	for (int i = 0; i < 7; i++)
+		wrong += pthread_mutex_trylock(&m) != EBUSY;
+	for (int i = 0; i < 3; i++)
+		wrong += open("/no such file", O_RDONLY) != -1 || errno != ENOENT;
+	for (int i = 0; i < 2; i++)
+		wrong += read(-1, line, 1) != -1 || errno != EBADF;
+	wrong += waitpid(-1, NULL, 0) != -1 || errno != ECHILD;
+	pthread_barrier_init(&b, NULL, 1);
+	pthread_barrier_wait(&b);
+	sem_init(&s, 0, 0);
+	wrong += sem_trywait(&s) != -1 || errno != EAGAIN;
+	FILE *end = fopen("/dev/null", "r"), *directory = fopen("/", "r"), *full = fopen("/dev/full", "w");
+	wrong += fgets(line, sizeof line, end) != NULL;
+	wrong += fgets(line, sizeof line, directory) != NULL || errno != EISDIR;
+	wrong += fopen("/no such file", "r") != NULL || errno != ENOENT;
+	setvbuf(full, NULL, _IONBF, 0);
+	wrong += fputs("many", full) != EOF || errno != ENOSPC;
+	DIR *d = opendir(".");
+	while (readdir(d))
+		;
+	return wrong;
+}
+EOF
+	"${CC:-cc}" -O1 -g -fno-builtin failed.c -o failed -pthread
+	expect 0 longpole calls -q -o failed.lpt -- ./failed
+	expect 0 longpole calls --all failed.lpt
+	grep -q '^pthread_mutex_trylock  *7  *7 ' out || fail "trylock's 7 failed calls are not in the table"
+	grep -q '^pthread_mutex_lock  *1  *- ' out || fail "pthread_mutex_lock failed"
+	expect 0 longpole calls --json failed.lpt
+	is_json out '[.result.functions[] | select(.failed_calls > 0) | {(.function): [.failed_calls, .last_errno]}] | add == {
+		pthread_mutex_trylock: [7, "EBUSY"], open: [3, "ENOENT"], read: [2, "EBADF"], waitpid: [1, "ECHILD"], sem_trywait: [1, "EAGAIN"],
+		fgets: [1, "EISDIR"], fopen: [1, "ENOENT"], fputs: [1, "ENOSPC"]}'
+	is_json out '.result.categories.pthreads.failed_calls == 8 and .result.all.failed_calls == 17'
+}
+
 # Where operations are only counted: a condition variable without a symbol has the same name in each run, what is not measured has no
 # key, a lock that could not be taken was not free, and a thread that nobody ended lived as long as the program.
 test_locks_counted() {
