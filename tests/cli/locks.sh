@@ -572,6 +572,76 @@ test_calls_kernel() {
 	is_json out '.result.kernel_time_by == "none" and ([.. | objects | select(has("kernel_ns"))] == [])'
 }
 
+# Waits that were given up, readers, and a lock that its own thread takes again: in each mode, and in the sums of --name.
+test_locks_outcomes() {
+	cat >outcomes.c <<'EOF'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t taken = PTHREAD_MUTEX_INITIALIZER, again = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+static void *give_up(void *unused)
+{
+	for (int i = 0; i < 5; i++)
+		pthread_mutex_trylock(&taken);
+	for (int i = 0; i < 3; i++) {
+		struct timespec until;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 20000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_mutex_timedlock(&taken, &until);
+	}
+	return unused;
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_mutex_lock(&taken);
+	pthread_create(&t, NULL, give_up, NULL);
+	pthread_join(t, NULL);
+	pthread_mutex_unlock(&taken);
+	for (int i = 0; i < 4; i++) {
+		pthread_mutex_lock(&again);
+		for (int k = 0; k < 3; k++)
+			pthread_mutex_lock(&again);
+		usleep(10000);
+		for (int k = 0; k < 3; k++)
+			pthread_mutex_unlock(&again);
+		pthread_mutex_unlock(&again);
+	}
+	for (int i = 0; i < 6; i++) {
+		pthread_rwlock_rdlock(&shared);
+		pthread_rwlock_unlock(&shared);
+	}
+	pthread_rwlock_wrlock(&shared);
+	pthread_rwlock_unlock(&shared);
+	return 0;
+}
+EOF
+	"${CC:-cc}" -O1 -g outcomes.c -o outcomes -pthread
+	local mode
+	for mode in sampled holds stamps; do
+		expect 0 longpole record -q --sample-hz=0 --locks=$mode -o $mode.lpt -- ./outcomes
+		COLUMNS=200 expect 0 longpole locks --no-replay $mode.lpt
+		grep -q '^lock .* readers .* failed ' out || fail "no columns of readers and failed in $mode"
+		grep -q '^rwlock shared  *7  *6 ' out || fail "6 of 7 acquisitions are readers' in $mode"
+		expect 0 longpole locks --no-replay --json $mode.lpt
+		is_json out '[.result.locks[] | select(.lock == "mutex taken")][0] | .failed == 8 and .wait.count == 3 and .wait.total_ns > 50000000'
+		is_json out '.result.totals.wait_all_threads_ns > 50000000'
+		expect 0 longpole locks --no-replay --json --name='rwlock *' $mode.lpt
+		is_json out '.result.totals | .acquisitions == 7 and .static_locks == 1 and .wait_all_threads_ns == 0 and (has("held_all_threads_ns") | not)'
+	done
+	expect 0 longpole locks --no-replay --json stamps.lpt
+	is_json out '[.result.locks[] | select(.lock == "mutex again")][0] | .acquisitions == 16 and .nested_acquisitions == 12
+		and .hold.count == 4 and .held_ns == .hold.total_ns and (.held_estimated | not)'
+	expect 2 longpole diff sampled.lpt -- stamps.lpt
+	has err 'sampled.lpt was recorded with --locks=sampled and stamps.lpt with --locks=stamps'
+	expect 2 longpole diff sampled.lpt holds.lpt -- holds.lpt
+	expect 0 longpole diff holds.lpt -- holds.lpt
+}
+
 test_diff() {
 	local i
 	for i in 1 2 3 4 5 6; do
