@@ -82,14 +82,19 @@ static uint64_t deviation(const struct tally_entry *e)
 
 static void put_cond(const struct reader *r, const struct tally_entry *e)
 {
+	uint32_t object = record_image_object(&r->c->world, r->t->image, e->key);
 	put(r, (struct trace_record){.kind = TRACE_cond_count,
-		       .u.cond_count = {
-			       .object = record_image_object(&r->c->world, r->t->image, e->key),
+		       .u.cond_count = {.object = object,
 			       .waits = e->n[TALLY_waits],
 			       .timeouts = e->n[TALLY_timeouts],
 			       .signals = e->n[TALLY_signals],
 			       .broadcasts = e->n[TALLY_broadcasts],
 			       .wait_ns = e->n[TALLY_cond_wait_ns]}});
+	if (e->site)
+		put(r, (struct trace_record){.kind = TRACE_cond_site,
+			       .u.cond_site = {.object = object,
+				       .site = record_image_site(
+					       &r->c->world, r->t->image, e->site)}});
 }
 
 static void put_lock(const struct reader *r, const struct tally_entry *e)

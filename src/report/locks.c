@@ -61,7 +61,8 @@ double report_lock_hold_mean_ns(const struct report_lock_use *u)
 /* ---- names
  * --------------------------------------------------------------------------------------- */
 
-/* The site that took a lock most often: a nameless lock of a tally is called after it. */
+/* The site that took a lock most often, or waited for a condition variable: a nameless one of a
+ * tally is called after it. */
 static uint32_t main_site(const struct builder *b, uint32_t object)
 {
 	uint32_t site = 0;
@@ -74,6 +75,8 @@ static uint32_t main_site(const struct builder *b, uint32_t object)
 			site = x->site;
 		}
 	}
+	for (size_t i = 0; !site && i < b->count.nr_conds; i++)
+		site = b->count.cond[i].object == object ? b->count.cond[i].site : 0;
 	return site;
 }
 

@@ -475,6 +475,13 @@ static void tally_bin(struct lock_count *c, const struct trace_lock_bin *r)
 	bins[r->bin < REPORT_LOCK_BINS ? r->bin : REPORT_LOCK_BINS - 1] += r->n;
 }
 
+static void cond_site(struct lock_count *c, const struct trace_cond_site *r)
+{
+	struct lock_cond *x = cond_of(c, r->object);
+	if (x && (!x->site || r->site < x->site))
+		x->site = r->site;
+}
+
 static void tally_cond(struct lock_count *c, const struct trace_cond_count *r)
 {
 	struct lock_cond *x = cond_of(c, r->object);
@@ -573,6 +580,9 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 		break;
 	case TRACE_lock_bin:
 		tally_bin(c, &r->u.lock_bin);
+		break;
+	case TRACE_cond_site:
+		cond_site(c, &r->u.cond_site);
 		break;
 	case TRACE_cond_count:
 		tally_cond(c, &r->u.cond_count);

@@ -572,6 +572,52 @@ test_calls_kernel() {
 	is_json out '.result.kernel_time_by == "none" and ([.. | objects | select(has("kernel_ns"))] == [])'
 }
 
+# In memory that nobody allocated or initialised by a call, a condition variable or semaphore is called after the function that waits for it.
+test_locks_cond_name() {
+	cat >nameless.c <<'EOF'
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+struct queue {
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	int nr;
+};
+__attribute__((noinline)) static void queue_pop(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	while (!q->nr)
+		pthread_cond_wait(&q->filled, &q->lock);
+	pthread_mutex_unlock(&q->lock);
+}
+static void *pop(void *q)
+{
+	queue_pop(q);
+	return NULL;
+}
+int main(void)
+{
+	struct queue *q = mmap(NULL, sizeof *q, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t t;
+	pthread_create(&t, NULL, pop, q);
+	usleep(100000);
+	pthread_mutex_lock(&q->lock);
+	q->nr = 1;
+	pthread_cond_signal(&q->filled);
+	pthread_mutex_unlock(&q->lock);
+	return pthread_join(t, NULL);
+}
+EOF
+	"${CC:-cc}" -O1 -g nameless.c -o nameless -pthread
+	local mode
+	for mode in count sampled stamps; do
+		expect 0 longpole record -q --sample-hz=0 --locks=$mode -o nameless.lpt -- ./nameless
+		expect 0 longpole locks --no-replay --json nameless.lpt
+		is_json out '[.result.condition_variables[].condition_variable] | length == 1 and (.[0] | startswith("condition variable of queue_pop"))'
+	done
+}
+
 # Waits that were given up, readers, and a lock that its own thread takes again: in each mode, and in the sums of --name.
 test_locks_outcomes() {
 	cat >outcomes.c <<'EOF'
