@@ -406,8 +406,8 @@ static void finding(struct base_str *out, const struct cmd_stat *c, const struct
 static void whole(struct base_str *out, const struct record_stat *s)
 {
 	uint64_t ran_us = s->user_us + s->kernel_us;
-	base_str_add(out, "\n  the program, from its fork on, and those of its children that it "
-			  "waited for:\n  ");
+	base_str_addf(out, "\n  the program%s, and those of its children that it waited for:\n  ",
+		s->nr_threads ? "" : ", from its fork on");
 	if (ran_us * 1000 < SPLIT_LEAST_TICKS * s->tick_ns) {
 		base_str_add(out, "user and kernel ");
 		base_str_add_ns(out, ran_us * 1000);
