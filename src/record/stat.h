@@ -59,6 +59,7 @@ struct record_stat_phase {
 						   */
 	uint32_t counted;                         /* bits */
 	bool open, failed; /* its last stay has no end; some stays have no counts */
+	bool rest;         /* no phase, but what of its thread's life was in none of the others */
 };
 
 struct record_stat_options {

@@ -44,6 +44,10 @@ test_stat_phases() {
 	is_json stat.json '(.result.phases[] | select(.name == "busy") | .tid) as $tid |
 		.result.threads[] | select(.tid == $tid) | .name == "worker"'
 	is_json stat.json '[.result.phases[] | select(.name == "left open")] | length == 1'
+	# a thread's phases, and what it did in none of them, are all that it did
+	is_json stat.json '.result as $r | [$r.phases[] | select(.in_no_phase) | .tid] as $marked | ($marked | length) > 0 and all($marked[]; . as $tid |
+		([$r.phases[] | select(.tid == $tid) | .ran_ns] | add) as $sum | [$r.threads[] | select(.tid == $tid) | .ran_ns][0] as $ran |
+		$sum >= $ran and $sum < $ran * 1.2 + 5000000)'
 	# the child of a fork counts for itself
 	expect 0 longpole stat --json -o stat.json "$known" fork
 	is_json stat.json '[.result.phases[] | select(.name == "both")] | length == 2 and (map(.pid) | unique | length) == 2'
