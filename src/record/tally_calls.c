@@ -132,10 +132,17 @@ struct call {
 
 /* Nothing of before or after comes between two of these, else a short function hides behind the
  * stamps and takes no time. */
-PRELOAD_INLINE uint64_t fenced_tsc(void)
+PRELOAD_INLINE uint64_t begin_tsc(void)
 {
 	uint32_t low, high;
 	__asm__ volatile("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high)::"memory");
+	return (uint64_t)high << 32 | low;
+}
+
+PRELOAD_INLINE uint64_t end_tsc(void)
+{
+	uint32_t low, high;
+	__asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high)::"memory");
 	return (uint64_t)high << 32 | low;
 }
 
@@ -144,9 +151,9 @@ PRELOAD_INLINE uint64_t fenced_tsc(void)
 #define CALL_REAL(call, ...)                                                                       \
 	do {                                                                                       \
 		if (PRELOAD_RARE((call).timed)) {                                                  \
-			uint64_t since_tsc_ = fenced_tsc();                                        \
+			uint64_t since_tsc_ = begin_tsc();                                         \
 			__VA_ARGS__;                                                               \
-			(call).ticks = fenced_tsc() - since_tsc_;                                  \
+			(call).ticks = end_tsc() - since_tsc_;                                     \
 		} else {                                                                           \
 			__VA_ARGS__;                                                               \
 		}                                                                                  \
@@ -338,7 +345,7 @@ PRELOAD_INLINE void call_begin(
 	c->since_kernel_ns = c->timed ? kernel_ns() : 0;
 }
 
-static void add_time(const struct call *c, struct tally_entry *e)
+static __attribute__((noinline)) void add_time(const struct call *c, struct tally_entry *e)
 {
 	int64_t net = net_ns(c->ticks);
 	uint64_t ns = net > 0 ? (uint64_t)net : 0;
@@ -721,14 +728,14 @@ void preload_count_begin(struct preload_counted *counted, unsigned function, uin
 {
 	struct call *call = (struct call *)(void *)counted;
 	call_begin(call, function, TIMING_waits, false, site);
-	call->ticks = fenced_tsc();
+	call->ticks = begin_tsc();
 }
 
 void preload_count_end(struct preload_counted *counted, int error)
 {
 	struct call *call = (struct call *)(void *)counted;
 	int saved_errno = errno;
-	call->ticks = fenced_tsc() - call->ticks;
+	call->ticks = end_tsc() - call->ticks;
 	call_end(call, 0, error);
 	errno = saved_errno;
 }
