@@ -273,7 +273,10 @@ static void phases(struct base_str *out, const struct cmd_stat *c)
 		const struct record_stat_phase *p = &s->phase[i];
 		cell_name(out, p->name);
 		base_str_addf(out, "%8d", (int)p->tid);
-		cell_count(out, 10, p->entered);
+		if (p->rest)
+			cell_text(out, 10, "-");
+		else
+			cell_count(out, 10, p->entered);
 		cell_ns(out, 11, p->wall_ns);
 		cell_ns(out, 11, p->task_ns);
 		if (p->counted & 4u)
@@ -406,8 +409,8 @@ static void finding(struct base_str *out, const struct cmd_stat *c, const struct
 static void whole(struct base_str *out, const struct record_stat *s)
 {
 	uint64_t ran_us = s->user_us + s->kernel_us;
-	base_str_add(out, "\n  the program, from its fork on, and those of its children that it "
-			  "waited for:\n  ");
+	base_str_addf(out, "\n  the program%s, and those of its children that it waited for:\n  ",
+		s->nr_threads ? "" : ", from its fork on");
 	if (ran_us * 1000 < SPLIT_LEAST_TICKS * s->tick_ns) {
 		base_str_add(out, "user and kernel ");
 		base_str_add_ns(out, ran_us * 1000);
@@ -589,6 +592,8 @@ static json_t *phase_json(const struct cmd_stat *c, const struct record_stat_pha
 		events_json(c, p->count + 3, p->counted, 3), "system_call_ns",
 		has_calls ? base_json_u64(p->count[calls_at]) : json_null(), "open_at_end", p->open,
 		"some_stays_uncounted", p->failed);
+	if (p->rest)
+		json_object_set_new(object, "in_no_phase", json_true());
 	base_str_fini(&name);
 	return object;
 }

@@ -356,7 +356,8 @@ struct preload_counted {
 	uint64_t word[6];
 };
 void preload_count_begin(struct preload_counted *counted, unsigned function, uintptr_t site);
-void preload_count_end(struct preload_counted *counted); /* errno stays */
+/* error: its number; 0: none; -1: it failed, who knows why. errno stays. */
+void preload_count_end(struct preload_counted *counted, int error);
 
 /* ---- environment (preload_env.c)
  * ------------------------------------------------------------------- */

@@ -182,7 +182,7 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 		preload_count_begin(&counted, CALLS_##name, PRELOAD_SITE);                         \
 		int result = PRELOAD_REAL(name)(                                                   \
 			pid, path, actions, attributes, arguments, WITH_OURS(environment));        \
-		preload_count_end(&counted);                                                       \
+		preload_count_end(&counted, result);                                               \
 		return result;                                                                     \
 	}
 SPAWN(posix_spawn)
@@ -205,7 +205,7 @@ static void child_wait_begin(struct child_wait *wait, unsigned function, uintptr
 
 static void child_wait_end(struct child_wait *wait, pid_t pid)
 {
-	preload_count_end(&wait->counted);
+	preload_count_end(&wait->counted, pid < 0 ? errno : 0);
 	if (wait->open)
 		PRELOAD_RECORD(child_waited, pid > 0 ? (uint64_t)pid : 0);
 	wait->open = false;
@@ -232,7 +232,7 @@ PRELOAD_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	child_wait_begin(&wait, CALLS_waitid, PRELOAD_SITE);
 	siginfo_t own = {0};
 	int result = PRELOAD_REAL(waitid)(type, id, info ? info : &own, options);
-	child_wait_end(&wait, result == 0 ? (info ? info : &own)->si_pid : 0);
+	child_wait_end(&wait, result == 0 ? (info ? info : &own)->si_pid : -1);
 	return result;
 }
 
@@ -246,7 +246,7 @@ PRELOAD_EXPORT int system(const char *command)
 		PRELOAD_RECORD(process_fork, 0, PRELOAD_SITE);
 	child_wait_begin(&wait, CALLS_system, PRELOAD_SITE);
 	int result = PRELOAD_REAL(system)(command);
-	child_wait_end(&wait, 0);
+	child_wait_end(&wait, result == -1 ? -1 : 0);
 	return result;
 }
 
@@ -257,7 +257,7 @@ PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
 	struct preload_counted counted;
 	preload_count_begin(&counted, CALLS_popen, PRELOAD_SITE);
 	FILE *stream = PRELOAD_REAL(popen)(command, mode);
-	preload_count_end(&counted);
+	preload_count_end(&counted, stream ? 0 : errno);
 	if (stream)
 		preload_fd_forget(fileno(stream));
 	return stream;
@@ -279,7 +279,7 @@ PRELOAD_EXPORT int pclose(FILE *stream)
 	preload_fd_close(fileno(stream), PRELOAD_SITE);
 	child_wait_begin(&wait, CALLS_pclose, PRELOAD_SITE);
 	int result = PRELOAD_REAL(pclose)(stream);
-	child_wait_end(&wait, result == -1 ? 0 : pid);
+	child_wait_end(&wait, result == -1 ? -1 : pid);
 	return result;
 }
 

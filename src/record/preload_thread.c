@@ -119,7 +119,7 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	uint64_t before_tsc = preload_now();
 	preload_count_begin(&counted, CALLS_pthread_create, site);
 	int result = PRELOAD_REAL(pthread_create)(thread, attributes, run_posix, start);
-	preload_count_end(&counted);
+	preload_count_end(&counted, result);
 	if (result != 0)
 		start_give(start);
 	else
@@ -139,7 +139,7 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argum
 	uint64_t before_tsc = preload_now();
 	preload_count_begin(&counted, CALLS_thrd_create, site);
 	int result = PRELOAD_REAL(thrd_create)(thread, run_c11, start);
-	preload_count_end(&counted);
+	preload_count_end(&counted, result == thrd_success ? 0 : -1);
 	if (result != thrd_success)
 		start_give(start);
 	else
@@ -165,9 +165,10 @@ static void join_begin(struct join *join, unsigned function, uint64_t handle, ui
 	preload_count_begin(&join->counted, function, site);
 }
 
-static void join_end(struct join *join, bool joined)
+static void join_end(struct join *join, int error)
 {
-	preload_count_end(&join->counted);
+	bool joined = error == 0;
+	preload_count_end(&join->counted, error);
 	if (joined && preload_met.joined)
 		preload_met.joined(join->handle, join->before_tsc, preload_now());
 	if (join->open)
@@ -181,7 +182,7 @@ static void join_end(struct join *join, bool joined)
 		struct join join;                                                                  \
 		join_begin(&join, CALLS_##name, (uint64_t)thread, PRELOAD_SITE);                   \
 		result_type result = PRELOAD_REAL(name)(thread, more_arguments);                   \
-		join_end(&join, result == 0);                                                      \
+		join_end(&join, (int)result);                                                      \
 		return result;                                                                     \
 	}
 #define LIST(...) __VA_ARGS__

@@ -7,7 +7,7 @@ void preload_count_begin(struct preload_counted *counted, unsigned function, uin
 	(void)counted, (void)function, (void)site;
 }
 
-void preload_count_end(struct preload_counted *counted)
+void preload_count_end(struct preload_counted *counted, int error)
 {
-	(void)counted;
+	(void)counted, (void)error;
 }

@@ -82,14 +82,19 @@ static uint64_t deviation(const struct tally_entry *e)
 
 static void put_cond(const struct reader *r, const struct tally_entry *e)
 {
+	uint32_t object = record_image_object(&r->c->world, r->t->image, e->key);
 	put(r, (struct trace_record){.kind = TRACE_cond_count,
-		       .u.cond_count = {
-			       .object = record_image_object(&r->c->world, r->t->image, e->key),
+		       .u.cond_count = {.object = object,
 			       .waits = e->n[TALLY_waits],
 			       .timeouts = e->n[TALLY_timeouts],
 			       .signals = e->n[TALLY_signals],
 			       .broadcasts = e->n[TALLY_broadcasts],
 			       .wait_ns = e->n[TALLY_cond_wait_ns]}});
+	if (e->site)
+		put(r, (struct trace_record){.kind = TRACE_cond_site,
+			       .u.cond_site = {.object = object,
+				       .site = record_image_site(
+					       &r->c->world, r->t->image, e->site)}});
 }
 
 static void put_lock(const struct reader *r, const struct tally_entry *e)
@@ -127,15 +132,23 @@ static void put_lock(const struct reader *r, const struct tally_entry *e)
 static const struct {
 	const char *name;
 	enum trace_call category;
+	enum calls_timing timing;
 } functions[CALLS_NR] = {
-	[CALLS_none] = {"", TRACE_CALL_other},
+	[CALLS_none] = {"", TRACE_CALL_other, TIMING_often},
 #define CALL(category, timing, result, name, parameters, arguments, bytes)                         \
-	[CALLS_##name] = {#name, TRACE_CALL_##category},
+	[CALLS_##name] = {#name, TRACE_CALL_##category, TIMING_##timing},
 #define CALL_VOID(category, timing, name, parameters, arguments)                                   \
-	[CALLS_##name] = {#name, TRACE_CALL_##category},
-#define CALL_OWN(category, timing, name) [CALLS_##name] = {#name, TRACE_CALL_##category},
+	[CALLS_##name] = {#name, TRACE_CALL_##category, TIMING_##timing},
+#define CALL_OWN(category, timing, name)                                                           \
+	[CALLS_##name] = {#name, TRACE_CALL_##category, TIMING_##timing},
 #include "record/calls.def"
 };
+
+/* Of functions that take next to nothing: less the clock's own time. */
+static uint64_t not_negative(uint64_t sum)
+{
+	return (int64_t)sum > 0 ? sum : 0;
+}
 
 static void put_call(const struct reader *r, const struct tally_entry *e)
 {
@@ -145,6 +158,7 @@ static void put_call(const struct reader *r, const struct tally_entry *e)
 		return;
 	const char *name = functions[function].name, *outer = functions[inside].name;
 	uint32_t id = record_sink_text(sink, name, strlen(name));
+	bool may_sleep = functions[function].timing & (CALLS_LOCK | CALLS_STREAM);
 	put(r, (struct trace_record){.kind = TRACE_call_count,
 		       .u.call_count = {.function = id,
 			       .inside = inside ? record_sink_text(sink, outer, strlen(outer)) : 0,
@@ -152,21 +166,29 @@ static void put_call(const struct reader *r, const struct tally_entry *e)
 			       .category = functions[function].category,
 			       .calls = e->n[TALLY_calls],
 			       .bytes = e->n[TALLY_bytes]}});
+	if (e->failed)
+		put(r, (struct trace_record){.kind = TRACE_call_failed,
+			       .u.call_failed = {
+				       .function = id, .nr = e->failed, .error = e->last_error}});
 	if (e->n[TALLY_timed])
 		put(r, (struct trace_record){.kind = TRACE_call_time,
 			       .u.call_time = {.function = id,
 				       .nr = e->n[TALLY_timed],
-				       .total_ns = e->n[TALLY_timed_ns],
+				       .total_ns = not_negative(e->n[TALLY_timed_ns]),
 				       .max_ns = e->n[TALLY_call_max_ns],
-				       .cpu_nr = e->n[TALLY_cpu_nr],
-				       .cpu_ns = e->n[TALLY_cpu_ns]}});
+				       .cpu_nr = may_sleep ? 0 : e->n[TALLY_cpu_nr],
+				       .cpu_ns = may_sleep ? 0 : e->n[TALLY_cpu_ns]}});
 	if (e->n[TALLY_special_nr])
 		put(r, (struct trace_record){.kind = TRACE_call_special,
 			       .u.call_special = {.function = id,
 				       .nr = e->n[TALLY_special_nr],
 				       .total_ns = e->n[TALLY_special_ns],
-				       .waits = functions[function].category ==
-						TRACE_CALL_pthreads}});
+				       .waits = may_sleep}});
+	if (may_sleep && e->n[TALLY_cpu_nr])
+		put(r, (struct trace_record){.kind = TRACE_call_special_cpu,
+			       .u.call_special_cpu = {.function = id,
+				       .nr = e->n[TALLY_cpu_nr],
+				       .cpu_ns = e->n[TALLY_cpu_ns]}});
 	if (r->has_kernel && (e->n[TALLY_timed] || e->n[TALLY_special_nr]))
 		put(r, (struct trace_record){.kind = TRACE_call_kernel,
 			       .u.call_kernel = {.function = id,

@@ -50,7 +50,9 @@ struct session {
 	uint64_t start_ns;
 	bool started, leaving; /* leaving: the program has ended; let the others go */
 	sigset_t waited, before;
-	struct record_slots *slots; /* NULL: system calls are not counted */
+	struct record_stat_counts launched; /* of the program's first thread, up to its exec */
+	uint64_t own_rss_kb;                /* the most that we had when we forked it */
+	struct record_slots *slots;         /* NULL: system calls are not counted */
 };
 
 static uint64_t now_ns(void)
@@ -143,6 +145,8 @@ static void take(struct session *session, size_t row, bool ended)
 		session->s->lost_calls += lost;
 	}
 	if (!t->missed) {
+		if (counts.peak_kb > session->s->peak_kb)
+			session->s->peak_kb = counts.peak_kb;
 		subtract(&counts, &live->base);
 		counts.voluntary -= t->stops < counts.voluntary ? t->stops : counts.voluntary;
 		t->counts = counts;
@@ -158,7 +162,7 @@ static void begin_program(struct session *session, size_t row)
 	struct record_stat_thread *t = &session->s->thread[row];
 	struct record_stat_counts base = {0};
 	if (record_stat_read(t, &base))
-		session->live[row].base = base;
+		session->live[row].base = session->launched = base;
 	t->stops = 0;
 	if (session->slots)
 		(void)record_slots_register(session->slots, t->tid);
@@ -278,6 +282,27 @@ static bool interrupt_one(void *ctx, uint64_t hi, uint64_t tid, uint64_t row)
 	return true;
 }
 
+static void less(uint64_t *value, uint64_t by)
+{
+	*value -= by < *value ? by : *value;
+}
+
+/* What the kernel says of the process has what it was as our child: our memory, a part of which may
+ * be more than all of the program's, and the time of the exec, which is in the kernel. */
+static void without_ours(const struct session *session, struct record_stat *s)
+{
+	const struct record_stat_counts *before = &session->launched;
+	uint64_t us = before->task_ns / 1000, kernel_us = us < s->kernel_us ? us : s->kernel_us;
+	less(&s->kernel_us, kernel_us);
+	less(&s->user_us, us - kernel_us);
+	less(&s->voluntary, before->voluntary);
+	less(&s->forced, before->forced);
+	less(&s->minor_faults, before->minor_faults);
+	less(&s->major_faults, before->major_faults);
+	if (s->peak_kb && s->max_rss_kb <= session->own_rss_kb)
+		s->max_rss_kb = s->peak_kb;
+}
+
 static void program_ended(struct session *session, int status, const struct rusage *usage)
 {
 	struct record_stat *s = session->s;
@@ -292,6 +317,7 @@ static void program_ended(struct session *session, int status, const struct rusa
 	s->minor_faults = (uint64_t)usage->ru_minflt;
 	s->major_faults = (uint64_t)usage->ru_majflt;
 	s->max_rss_kb = (uint64_t)usage->ru_maxrss;
+	without_ours(session, s);
 	s->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	session->leaving = true;
 	base_map_each(&session->rows, interrupt_one, NULL);
@@ -423,6 +449,9 @@ static enum base_status start(struct session *session, const char *library, cons
 		return base_fail_errno(err, errno, "cannot fork");
 	if (!session->main)
 		run_child(session, launch, library, file_path);
+	struct rusage own;
+	getrusage(RUSAGE_SELF, &own);
+	session->own_rss_kb = (uint64_t)own.ru_maxrss;
 	session->start_ns = now_ns();
 	s->stolen_ns = record_clock_stolen_ns();
 	seize(session);

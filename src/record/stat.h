@@ -34,6 +34,7 @@ struct record_stat_counts {
 	uint64_t minor_faults, major_faults;
 	uint64_t event[RECORD_STAT_EVENTS_MAX];
 	uint64_t call_ns, calls; /* inside of system calls, with a processor */
+	uint64_t peak_kb;        /* of its process's memory, since its exec; 0: not known */
 };
 
 struct record_stat_thread {
@@ -58,6 +59,7 @@ struct record_stat_phase {
 						   */
 	uint32_t counted;                         /* bits */
 	bool open, failed; /* its last stay has no end; some stays have no counts */
+	bool rest;         /* no phase, but what of its thread's life was in none of the others */
 };
 
 struct record_stat_options {
@@ -74,9 +76,11 @@ struct record_stat {
 	struct record_stat_phase *phase;
 	size_t nr_phases, phases_capacity;
 	uint64_t elapsed_ns, tick_ns;
-	/* as wait4 says them: the program and the children that it waited for */
+	/* as wait4 says them: the program and the children that it waited for; by thread without
+	 * what its process did before its exec, as our child */
 	uint64_t user_us, kernel_us, voluntary, forced, minor_faults, major_faults, max_rss_kb;
 	uint64_t stolen_ns;               /* of all processors, by the machine's host */
+	uint64_t peak_kb;                 /* most that one process had at its end */
 	uint64_t signals;                 /* that passed through us */
 	uint64_t nr_processes, nr_images; /* images: the first and every exec */
 	uint64_t missed_threads, marks, dropped_marks;

@@ -49,6 +49,48 @@ static uint64_t to_ns(uint64_t ticks, uint64_t tick_hz)
 	return tick_hz ? (uint64_t)((unsigned __int128)ticks * NS_PER_S / tick_hz) : 0;
 }
 
+static uint64_t rest(uint64_t all, uint64_t less)
+{
+	return all > less ? all - less : 0;
+}
+
+/* So that the phases of a thread are in sum what it did: before its first mark, at its end, in a
+ * stay without an end. */
+static enum base_status add_rest(struct record_stat *s, const struct record_stat_thread *t,
+	size_t nr_marked, struct base_err *err)
+{
+	struct record_stat_phase sum = {0};
+	for (size_t i = 0; i < nr_marked; i++) {
+		const struct record_stat_phase *p = &s->phase[i];
+		if (p->pid != t->pid || p->tid != t->tid)
+			continue;
+		sum.entered += p->entered;
+		sum.wall_ns += p->wall_ns;
+		sum.task_ns += p->task_ns;
+		for (size_t k = 0; k < BASE_COUNT(sum.count); k++)
+			sum.count[k] += p->count[k];
+	}
+	if (!sum.entered || t->missed)
+		return BASE_OK;
+	if (base_grow(&s->phase, &s->phases_capacity, s->nr_phases + 1, sizeof *s->phase) !=
+		BASE_OK)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for phases");
+	struct record_stat_phase *p = &s->phase[s->nr_phases++];
+	*p = (struct record_stat_phase){.pid = t->pid,
+		.tid = t->tid,
+		.name = "(in no phase)",
+		.rest = true,
+		.wall_ns = rest(t->end_ns - t->begin_ns, sum.wall_ns),
+		.task_ns = rest(t->counts.task_ns, sum.task_ns),
+		.counted = 1u << PHASE_EVENT_TICKS | 1u << PHASE_EVENT_SWITCHES |
+			   1u << PHASE_EVENT_RUNQUEUE};
+	p->count[PHASE_EVENT_SWITCHES] =
+		rest(t->counts.voluntary + t->counts.forced, sum.count[PHASE_EVENT_SWITCHES]);
+	p->count[PHASE_EVENT_RUNQUEUE] =
+		rest(t->counts.runqueue_ns, sum.count[PHASE_EVENT_RUNQUEUE]);
+	return BASE_OK;
+}
+
 enum base_status record_stat_phases_read(
 	const struct phase_file *file, struct record_stat *s, struct base_err *err)
 {
@@ -80,5 +122,9 @@ enum base_status record_stat_phases_read(
 		memcpy(phase->name, file->names + slot.name, length);
 		memcpy(phase->count, slot.count, sizeof phase->count);
 	}
-	return BASE_OK;
+	enum base_status status = BASE_OK;
+	size_t nr_marked = s->nr_phases;
+	for (size_t i = 0; status == BASE_OK && i < s->nr_threads && nr_marked; i++)
+		status = add_rest(s, &s->thread[i], nr_marked, err);
+	return status;
 }

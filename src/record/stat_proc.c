@@ -74,6 +74,7 @@ static bool after(const char *text, const char *key, char separator, uint64_t *r
 
 bool record_stat_parse_status(const char *text, struct record_stat_counts *ret)
 {
+	(void)after(text, "VmHWM", ':', &ret->peak_kb); /* a zombie has none */
 	return after(text, "voluntary_ctxt_switches", ':', &ret->voluntary) &&
 	       after(text, "nonvoluntary_ctxt_switches", ':', &ret->forced);
 }

@@ -89,10 +89,18 @@ struct tally_entry {
 			  free */
 	uint64_t site; /* locks: caller's address */
 	uint64_t n[TALLY_LOCK_FIELDS];
-	/* Timed holds stand for others, some for more: hold_nr is the sum of their weights, hold_ns
-	 * that of weight * ns. */
-	double squares;          /* of weight * ns^2 */
-	uint64_t weight_squares; /* of weight^2 */
+	union {
+		/* Locks: timed holds stand for others, some for more: hold_nr is the sum of their
+		 * weights, hold_ns that of weight * ns. */
+		struct {
+			double squares;          /* of weight * ns^2 */
+			uint64_t weight_squares; /* of weight^2 */
+		};
+		/* Calls. */
+		struct {
+			uint64_t failed, last_error; /* 0: not known which */
+		};
+	};
 	uint64_t unused;
 };
 _Static_assert(sizeof(struct tally_entry) == 128, "two lines");

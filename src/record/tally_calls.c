@@ -117,16 +117,47 @@ void tally_entered(uint64_t key, uint64_t site)
 /* ---- one call
  * --------------------------------------------------------------------------------------- */
 
-enum timing { TIMING_often, TIMING_bulk, TIMING_brief, TIMING_waits };
 enum { OFTEN = 32, OFTEN_CPU = 8, BULK_BYTES = 64 * 1024 };
 /* A leaf that took longer was interrupted: one in 32 calls must not speak for that. */
 enum { INTERRUPTED_NS = 100000 };
+/* Who uses a stream, was not expected to reach the kernel, and took longer, slept there. */
+enum { SLEPT_NS = 20000 };
 
 struct call {
 	struct tally_entry *entry; /* NULL: not counted */
-	uint64_t since_tsc, since_cpu_ns, since_kernel_ns;
+	uint64_t since_cpu_ns, since_kernel_ns, ticks;
 	bool timed, cpu_timed, pushed, special, is_leaf;
+	uint8_t timing;
 };
+
+/* Nothing of before or after comes between two of these, else a short function hides behind the
+ * stamps and takes no time. */
+PRELOAD_INLINE uint64_t begin_tsc(void)
+{
+	uint32_t low, high;
+	__asm__ volatile("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high)::"memory");
+	return (uint64_t)high << 32 | low;
+}
+
+PRELOAD_INLINE uint64_t end_tsc(void)
+{
+	uint32_t low, high;
+	__asm__ volatile("lfence\n\trdtsc" : "=a"(low), "=d"(high)::"memory");
+	return (uint64_t)high << 32 | low;
+}
+
+/* The real function, between two stamps if this call is timed. Two copies of it: were the second
+ * stamp behind a branch, what a wrong guess costs would be part of the time. */
+#define CALL_REAL(call, ...)                                                                       \
+	do {                                                                                       \
+		if (PRELOAD_RARE((call).timed)) {                                                  \
+			uint64_t since_tsc_ = begin_tsc();                                         \
+			__VA_ARGS__;                                                               \
+			(call).ticks = end_tsc() - since_tsc_;                                     \
+		} else {                                                                           \
+			__VA_ARGS__;                                                               \
+		}                                                                                  \
+	} while (0)
 
 /* Is that call (from 0) one of the sample? The first is, then one in so many: multiples of the
  * golden ratio, whose gaps (21, 34 and 55 of 32; 5, 8 and 13 of 8) no program has in its loops, as
@@ -142,6 +173,52 @@ static uint64_t cpu_ns(void)
 	return preload_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&now, 0, 0, 0, 0)
 		       ? 0
 		       : (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What two stamps take, and two readings of the processor time. */
+static uint64_t stamps_ticks, readings_ns;
+
+static void sort(uint64_t *value, unsigned nr)
+{
+	for (unsigned i = 1, k; i < nr; i++) {
+		uint64_t moved = value[i];
+		for (k = i; k && value[k - 1] > moved; k--)
+			value[k] = value[k - 1];
+		value[k] = moved;
+	}
+}
+
+/* One stamp in so many, as of functions. On some machines a stamp moves in steps that are longer
+ * than a short function, so the mean counts, and the sums of what is left may have terms below
+ * zero; but not those that an interrupt lengthened. */
+__attribute__((constructor)) static void measure_stamps(void)
+{
+	enum { SAMPLES = 64, SKIPPED = SAMPLES / 4, TRIES = 8 };
+	uint64_t ticks[SAMPLES], sum = 0, least = UINT64_MAX;
+	unsigned nr = 0;
+	for (uint64_t i = 0; nr < SAMPLES; i++) {
+		struct call call = {.timed = is_in_sample(i, OFTEN)};
+		CALL_REAL(call, PRELOAD_BARRIER());
+		if (call.timed)
+			ticks[nr++] = call.ticks;
+	}
+	sort(ticks, SAMPLES);
+	for (unsigned i = SKIPPED; i < SAMPLES - SKIPPED; i++)
+		sum += ticks[i];
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t before = cpu_ns(), ns = cpu_ns() - before;
+		least = ns < least ? ns : least;
+	}
+	stamps_ticks = sum / (SAMPLES - 2 * SKIPPED);
+	readings_ns = least;
+}
+
+/* Negative, if the stamps took less than usual. */
+static int64_t net_ns(uint64_t ticks)
+{
+	const struct ring_head *head = preload_fresh.head;
+	__int128 net = (__int128)ticks - (__int128)stamps_ticks;
+	return head ? (int64_t)((net * head->ns_per_tick_32 + INT32_MAX) >> 32) : 0;
 }
 
 /* ---- time inside of system calls: BPF counts it in a slot of the thread (counter/slots.h) -------
@@ -232,7 +309,7 @@ static PRELOAD_COLD struct tally_entry *find_entry(uint64_t key, uint64_t site)
 /* special: all such calls are timed, and are not part of the sample, as a place's first call is
  * not. */
 PRELOAD_INLINE void call_begin(
-	struct call *c, unsigned function, enum timing timing, bool special, uintptr_t site)
+	struct call *c, unsigned function, enum calls_timing timing, bool special, uintptr_t site)
 {
 	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
 	*c = (struct call){0};
@@ -248,12 +325,16 @@ PRELOAD_INLINE void call_begin(
 		return;
 	TALLY_INC(e->n[TALLY_calls]);
 	c->entry = e;
-	c->is_leaf = timing <= TIMING_bulk && !special;
+	c->timing = (uint8_t)timing;
+	c->is_leaf = timing & CALLS_LEAF && !special;
 	c->special = special || (c->is_leaf && e->n[TALLY_calls] == 1);
 	/* a place's first call is cold, and the only one: not of the sample */
 	c->timed = c->special || !c->is_leaf || is_in_sample(e->n[TALLY_calls] - 2, OFTEN);
-	c->cpu_timed = timing == TIMING_waits && is_in_sample(e->n[TALLY_calls] - 1, OFTEN_CPU);
-	c->pushed = timing > TIMING_bulk && context.nr < PRELOAD_COUNT(context.frame);
+	c->cpu_timed =
+		timing & CALLS_STREAM
+			? special
+			: timing & CALLS_CPU && is_in_sample(e->n[TALLY_calls] - 1, OFTEN_CPU);
+	c->pushed = !(timing & CALLS_LEAF) && context.nr < PRELOAD_COUNT(context.frame);
 	if (c->pushed) {
 		context.frame[context.nr].stack = stack;
 		context.frame[context.nr].function = function;
@@ -262,54 +343,178 @@ PRELOAD_INLINE void call_begin(
 	}
 	c->since_cpu_ns = c->cpu_timed ? cpu_ns() : 0;
 	c->since_kernel_ns = c->timed ? kernel_ns() : 0;
-	c->since_tsc = c->timed ? preload_now() : 0;
 }
 
-PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
+static __attribute__((noinline)) void add_time(const struct call *c, struct tally_entry *e)
+{
+	int64_t net = net_ns(c->ticks);
+	uint64_t ns = net > 0 ? (uint64_t)net : 0;
+	uint64_t in_kernel_ns = kernel_ns() - c->since_kernel_ns;
+	bool may_sleep = c->timing & (CALLS_LOCK | CALLS_STREAM);
+	bool slept = c->timing & CALLS_STREAM && !c->special && ns >= SLEPT_NS;
+	tally_max(&e->n[TALLY_call_max_ns], ns);
+	if (c->is_leaf && ns >= INTERRUPTED_NS && !slept)
+		return;
+	if (c->special || slept) {
+		TALLY_INC(e->n[TALLY_special_nr]);
+		TALLY_ADD(e->n[TALLY_special_ns], ns);
+		TALLY_ADD(e->n[TALLY_special_kernel_ns], in_kernel_ns);
+	} else {
+		TALLY_INC(e->n[TALLY_timed]);
+		TALLY_ADD(e->n[TALLY_timed_ns], c->is_leaf ? (uint64_t)net : ns);
+		TALLY_ADD(e->n[TALLY_kernel_ns], in_kernel_ns);
+	}
+	/* a place's first call: it has not waited */
+	if (may_sleep && c->special && c->is_leaf) {
+		TALLY_INC(e->n[TALLY_cpu_nr]);
+		TALLY_ADD(e->n[TALLY_cpu_ns], ns);
+	}
+}
+
+/* By a constant, so nothing of this is left in a wrapper but one comparison. */
+PRELOAD_INLINE enum calls_fails fails_how(
+	unsigned function, enum calls_kind kind, enum calls_timing timing)
+{
+	switch (function) {
+#define FAILS(name, how)                                                                           \
+	case CALLS_##name:                                                                         \
+		return CALLS_FAILS_##how;
+#include "record/calls_failed.def"
+	default:
+		break;
+	}
+	if (kind == CALLS_KIND_pthreads)
+		return CALLS_FAILS_number;
+	bool is_plain = kind == CALLS_KIND_string || kind == CALLS_KIND_math ||
+			timing & (CALLS_LEAF | CALLS_STREAM);
+	return is_plain ? CALLS_FAILS_never : CALLS_FAILS_result;
+}
+
+enum { FAILED_UNKNOWN = -1 };
+
+/* The error's number, FAILED_UNKNOWN, or 0: it did not fail. */
+PRELOAD_INLINE int error_of(enum calls_fails how, long result, bool is_pointer)
+{
+	if (how == CALLS_FAILS_number)
+		return (int)result >= 0 ? (int)result : FAILED_UNKNOWN;
+	if (how == CALLS_FAILS_result && PRELOAD_RARE(result == -1 || (is_pointer && !result)))
+		return errno > 0 ? errno : FAILED_UNKNOWN;
+	return 0;
+}
+
+static PRELOAD_COLD void add_failed(struct tally_entry *e, int error)
+{
+	TALLY_INC(e->failed);
+	e->last_error = error > 0 ? (uint64_t)error : 0;
+}
+
+PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes, int error)
 {
 	struct tally_entry *e = c->entry;
 	if (PRELOAD_RARE(!e))
 		return;
-	if (c->timed) {
-		uint64_t ns = tally_ns(preload_now() - c->since_tsc);
-		uint64_t in_kernel_ns = kernel_ns() - c->since_kernel_ns;
-		bool counts = !c->is_leaf || ns < INTERRUPTED_NS;
-		tally_max(&e->n[TALLY_call_max_ns], ns);
-		if (counts && c->special) {
-			TALLY_INC(e->n[TALLY_special_nr]);
-			TALLY_ADD(e->n[TALLY_special_ns], ns);
-			TALLY_ADD(e->n[TALLY_special_kernel_ns], in_kernel_ns);
-		} else if (counts) {
-			TALLY_INC(e->n[TALLY_timed]);
-			TALLY_ADD(e->n[TALLY_timed_ns], ns);
-			TALLY_ADD(e->n[TALLY_kernel_ns], in_kernel_ns);
-		}
-	}
+	if (PRELOAD_RARE(error))
+		add_failed(e, error);
+	if (c->timed)
+		add_time(c, e);
 	if (c->cpu_timed) {
+		uint64_t ns = cpu_ns() - c->since_cpu_ns;
 		TALLY_INC(e->n[TALLY_cpu_nr]);
-		TALLY_ADD(e->n[TALLY_cpu_ns], cpu_ns() - c->since_cpu_ns);
+		TALLY_ADD(e->n[TALLY_cpu_ns], ns > readings_ns ? ns - readings_ns : 0);
 	}
 	TALLY_ADD(e->n[TALLY_bytes], bytes);
 	if (c->pushed)
 		context.nr--;
 }
 
+/* ---- streams: is it likely that the kernel is asked, or that another thread has the stream?
+ * Nothing is wrong if it is not so, or if glibc's locks change: less is known --------------------
+ */
+
+enum { STREAM_UNBUFFERED = 2, STREAM_BY_LINE = 0x200, STREAM_ERROR = 0x20, STREAM_PUTTING = 0x800 };
+enum { TEXT_BYTES = 256 }; /* of a text whose length nobody knows */
+struct stream_lock {
+	int lock, count;
+	const void *owner;
+};
+
+PRELOAD_INLINE bool stream_taken(const FILE *f)
+{
+	const struct stream_lock *l = (const void *)f->_lock;
+	return l && __atomic_load_n(&l->lock, __ATOMIC_RELAXED) &&
+	       l->owner != (const void *)pthread_self();
+}
+
+PRELOAD_INLINE bool stream_reads(const FILE *f, size_t bytes)
+{
+	return f && ((size_t)(f->_IO_read_end - f->_IO_read_ptr) < bytes || stream_taken(f));
+}
+
+PRELOAD_INLINE bool stream_writes(const FILE *f, size_t bytes)
+{
+	return f && (!(f->_flags & STREAM_PUTTING) || f->_flags & STREAM_UNBUFFERED ||
+			    (bytes > 1 && f->_flags & STREAM_BY_LINE) ||
+			    (size_t)(f->_IO_buf_end - f->_IO_write_ptr) < bytes || stream_taken(f));
+}
+
 /* ---- wrappers from the table
  * ---------------------------------------------------------------------------- */
 
-#define SPECIAL_often false
-#define SPECIAL_bulk  (n >= BULK_BYTES)
-#define SPECIAL_brief false
-#define SPECIAL_waits false
+#define SPECIAL_often       false
+#define SPECIAL_bulk        (n >= BULK_BYTES)
+#define SPECIAL_brief       false
+#define SPECIAL_waits       false
+#define SPECIAL_char_in     stream_reads(f, 1)
+#define SPECIAL_char_stdin  stream_reads(stdin, 1) /* allowed: the program's */
+#define SPECIAL_text_in     stream_reads(f, 1)
+#define SPECIAL_bytes_in    stream_reads(f, size *n)
+#define SPECIAL_char_out    stream_writes(f, 1)
+#define SPECIAL_char_stdout stream_writes(stdout, 1) /* allowed: the program's */
+#define SPECIAL_text_out    stream_writes(f, TEXT_BYTES)
+#define SPECIAL_text_stdout stream_writes(stdout, TEXT_BYTES) /* allowed: the program's */
+#define SPECIAL_bytes_out   stream_writes(f, size *n)
+/* A reader waits for who writes; a writer for all. */
+#define SPECIAL_read_lock  ((__atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED) & 2) != 0)
+#define SPECIAL_write_lock ((__atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED) & ~5u) != 0)
+#define SPECIAL_spin_lock  (__atomic_load_n(l, __ATOMIC_RELAXED) != 1)
+/* The error's number, of a result `r`. Streams: what they read is bad and there was an error (not
+ * the end), or what they wrote is. */
+#define FAILED_ERRNO        (errno > 0 ? errno : FAILED_UNKNOWN)
+#define READ_FAILED(f, bad) (PRELOAD_RARE(bad) && (f)->_flags & STREAM_ERROR ? FAILED_ERRNO : 0)
+#define WRITE_FAILED(bad)   (PRELOAD_RARE(bad) ? FAILED_ERRNO : 0)
+#define IS_POINTER(r)       (__builtin_classify_type(r) == 5)
+#define ERROR_plain(category, timing, name, r)                                                     \
+	error_of(fails_how(CALLS_##name, CALLS_KIND_##category, TIMING_##timing), (long)(r),       \
+		IS_POINTER(r))
+#define ERROR_often(c, t, name, r)      ERROR_plain(c, often, name, r)
+#define ERROR_bulk(c, t, name, r)       0
+#define ERROR_brief(c, t, name, r)      ERROR_plain(c, brief, name, r)
+#define ERROR_waits(c, t, name, r)      ERROR_plain(c, waits, name, r)
+#define ERROR_read_lock(c, t, name, r)  ERROR_plain(c, lock, name, r)
+#define ERROR_write_lock(c, t, name, r) ERROR_plain(c, lock, name, r)
+#define ERROR_spin_lock(c, t, name, r)  ERROR_plain(c, lock, name, r)
+/* EOF, or no line */
+#define ERROR_text_in(c, t, name, r) READ_FAILED(f, IS_POINTER(r) ? !(r) : (long)(r) == EOF)
+#define ERROR_char_in(c, t, name, r) READ_FAILED(f, (r) == EOF)
+#define ERROR_char_stdin(c, t, name, r)                                                            \
+	READ_FAILED(stdin, (r) == EOF) /* allowed: the program's                                   \
+					*/
+#define ERROR_bytes_in(c, t, name, r)    READ_FAILED(f, (size_t)(r) < n)
+#define ERROR_bytes_out(c, t, name, r)   WRITE_FAILED((size_t)(r) < n)
+#define ERROR_text_out(c, t, name, r)    WRITE_FAILED((r) < 0)
+#define ERROR_text_stdout(c, t, name, r) WRITE_FAILED((r) < 0)
+#define ERROR_char_out(c, t, name, r)    WRITE_FAILED((r) == EOF)
+#define ERROR_char_stdout(c, t, name, r) WRITE_FAILED((r) == EOF)
 #define CALL(category, timing, result, name, parameters, arguments, bytes)                         \
 	PRELOAD_EXPORT result name parameters                                                      \
 	{                                                                                          \
 		struct call call;                                                                  \
 		call_begin(                                                                        \
 			&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_CALLER);   \
-		result r = REAL_OF(name) arguments;                                                \
+		result r;                                                                          \
+		CALL_REAL(call, r = REAL_OF(name) arguments);                                      \
 		int saved_errno = call.cpu_timed ? errno : 0;                                      \
-		call_end(&call, (uint64_t)(bytes));                                                \
+		call_end(&call, (uint64_t)(bytes), ERROR_##timing(category, timing, name, r));     \
 		if (call.cpu_timed)                                                                \
 			errno = saved_errno;                                                       \
 		return r;                                                                          \
@@ -320,8 +525,8 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 		struct call call;                                                                  \
 		call_begin(                                                                        \
 			&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_CALLER);   \
-		REAL_OF(name) arguments;                                                           \
-		call_end(&call, 0);                                                                \
+		CALL_REAL(call, REAL_OF(name) arguments);                                          \
+		call_end(&call, 0, 0);                                                             \
 	}
 #include "record/calls.def"
 
@@ -337,8 +542,9 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes)
 				return __libc_##name arguments;                                    \
 		}                                                                                  \
 		call_begin(&call, CALLS_##name, TIMING_often, false, PRELOAD_CALLER);              \
-		result r = REAL_OF(name) arguments;                                                \
-		call_end(&call, bytes);                                                            \
+		result r;                                                                          \
+		CALL_REAL(call, r = REAL_OF(name) arguments);                                      \
+		call_end(&call, bytes, r || (bytes) == 0 ? 0 : FAILED_ERRNO);                      \
 		return r;                                                                          \
 	}
 MEMORY(void *, malloc, (size_t n), (n), n)
@@ -355,8 +561,8 @@ PRELOAD_EXPORT void free(void *p)
 		}
 	}
 	call_begin(&call, CALLS_free, TIMING_often, false, PRELOAD_CALLER);
-	REAL_OF(free)(p);
-	call_end(&call, 0);
+	CALL_REAL(call, REAL_OF(free)(p));
+	call_end(&call, 0, 0);
 }
 
 /* ---- any number of arguments
@@ -377,50 +583,54 @@ int __isoc99_vfscanf(FILE *f, const char *format, va_list list);
 	{                                                                                          \
 		struct call call;                                                                  \
 		va_list list;                                                                      \
-		call_begin(&call, CALLS_##name, timing, false, PRELOAD_CALLER);                    \
+		int r;                                                                             \
+		call_begin(                                                                        \
+			&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_CALLER);   \
 		va_start(list, last);                                                              \
-		int r = call_real;                                                                 \
+		CALL_REAL(call, r = call_real);                                                    \
 		va_end(list);                                                                      \
-		call_end(&call, r > 0 ? (uint64_t)r : 0);                                          \
+		call_end(&call, r > 0 ? (uint64_t)r : 0, WRITE_FAILED(r < 0));                     \
 		return r;                                                                          \
 	}
 /* clang-format off: a line says what it may */
-FORMATTED(printf, TIMING_brief, (const char *format, ...), format,
+FORMATTED(printf, text_stdout, (const char *format, ...), format,
 	REAL_OF(vfprintf)(stdout, format, list)) /* allowed: the program prints */
-FORMATTED(fprintf, TIMING_brief, (FILE * f, const char *format, ...), format,
+FORMATTED(fprintf, text_out, (FILE * f, const char *format, ...), format,
 	REAL_OF(vfprintf)(f, format, list))
-FORMATTED(__printf_chk, TIMING_brief, (int flag, const char *format, ...), format,
+FORMATTED(__printf_chk, text_stdout, (int flag, const char *format, ...), format,
 	REAL_OF(__vfprintf_chk)(stdout, flag, format, list)) /* allowed: the program prints */
-FORMATTED(__fprintf_chk, TIMING_brief, (FILE * f, int flag, const char *format, ...), format,
+FORMATTED(__fprintf_chk, text_out, (FILE * f, int flag, const char *format, ...), format,
 	REAL_OF(__vfprintf_chk)(f, flag, format, list))
-FORMATTED(snprintf, TIMING_often, (char *to, size_t n, const char *format, ...), format,
+FORMATTED(snprintf, often, (char *to, size_t n, const char *format, ...), format,
 	REAL_OF(vsnprintf)(to, n, format, list))
-FORMATTED(sprintf, TIMING_often, (char *to, const char *format, ...), format,
+FORMATTED(sprintf, often, (char *to, const char *format, ...), format,
 	REAL_OF(vsprintf)(to, format, list))
-FORMATTED(__snprintf_chk, TIMING_often,
+FORMATTED(__snprintf_chk, often,
 	(char *to, size_t n, int flag, size_t room, const char *format, ...), format,
 	REAL_OF(__vsnprintf_chk)(to, n, flag, room, format, list))
-FORMATTED(__sprintf_chk, TIMING_often, (char *to, int flag, size_t room, const char *format, ...),
-	format, REAL_OF(__vsprintf_chk)(to, flag, room, format, list))
-FORMATTED(asprintf, TIMING_often, (char **to, const char *format, ...), format,
+FORMATTED(__sprintf_chk, often, (char *to, int flag, size_t room, const char *format, ...), format,
+	REAL_OF(__vsprintf_chk)(to, flag, room, format, list))
+FORMATTED(asprintf, often, (char **to, const char *format, ...), format,
 	REAL_OF(vasprintf)(to, format, list))
-FORMATTED(__asprintf_chk, TIMING_often, (char **to, int flag, const char *format, ...), format,
+FORMATTED(__asprintf_chk, often, (char **to, int flag, const char *format, ...), format,
 	REAL_OF(__vasprintf_chk)(to, flag, format, list))
 #define SCANNED(name, timing, parameters, call_real)                                               \
 	PRELOAD_EXPORT int name parameters                                                         \
 	{                                                                                          \
 		struct call call;                                                                  \
 		va_list list;                                                                      \
-		call_begin(&call, CALLS_##name, timing, false, PRELOAD_CALLER);                    \
+		int r;                                                                             \
+		call_begin(                                                                        \
+			&call, CALLS_##name, TIMING_##timing, SPECIAL_##timing, PRELOAD_CALLER);   \
 		va_start(list, format);                                                            \
-		int r = call_real;                                                                 \
+		CALL_REAL(call, r = call_real);                                                    \
 		va_end(list);                                                                      \
-		call_end(&call, 0);                                                                \
+		call_end(&call, 0, 0);                                                             \
 		return r;                                                                          \
 	}
-SCANNED(__isoc99_sscanf, TIMING_often, (const char *from, const char *format, ...),
+SCANNED(__isoc99_sscanf, often, (const char *from, const char *format, ...),
 	__isoc99_vsscanf(from, format, list))
-SCANNED(__isoc99_fscanf, TIMING_brief, (FILE * f, const char *format, ...),
+SCANNED(__isoc99_fscanf, text_in, (FILE * f, const char *format, ...),
 	__isoc99_vfscanf(f, format, list))
 
 /* One more argument, or none: then what is in its register goes on to who does not look at it. */
@@ -433,9 +643,10 @@ SCANNED(__isoc99_fscanf, TIMING_brief, (FILE * f, const char *format, ...),
 		type more = va_arg(list, type);                                                    \
 		va_end(list);                                                                      \
 		call_begin(&call, CALLS_##name, TIMING_waits, false, PRELOAD_CALLER);              \
-		result r = REAL_OF(name) arguments;                                                \
+		result r;                                                                          \
+		CALL_REAL(call, r = REAL_OF(name) arguments);                                      \
 		int saved_errno = call.cpu_timed ? errno : 0;                                      \
-		call_end(&call, 0);                                                                \
+		call_end(&call, 0, ERROR_plain(io, waits, name, r));                               \
 		if (call.cpu_timed)                                                                \
 			errno = saved_errno;                                                       \
 		return r;                                                                          \
@@ -463,9 +674,10 @@ long calls_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	struct call call;
 	call_begin(&call, CALLS_syscall, TIMING_waits, false, PRELOAD_CALLER);
-	long r = REAL_OF(syscall)(number, a, b, c, d, e, f);
+	long r;
+	CALL_REAL(call, r = REAL_OF(syscall)(number, a, b, c, d, e, f));
 	int saved_errno = call.cpu_timed ? errno : 0;
-	call_end(&call, 0);
+	call_end(&call, 0, ERROR_plain(other, waits, syscall, r));
 	if (call.cpu_timed)
 		errno = saved_errno;
 	return r;
@@ -514,32 +726,37 @@ _Static_assert(sizeof(struct call) <= sizeof(struct preload_counted), "room for 
 
 void preload_count_begin(struct preload_counted *counted, unsigned function, uintptr_t site)
 {
-	call_begin((struct call *)(void *)counted, function, TIMING_waits, false, site);
+	struct call *call = (struct call *)(void *)counted;
+	call_begin(call, function, TIMING_waits, false, site);
+	call->ticks = begin_tsc();
 }
 
-void preload_count_end(struct preload_counted *counted)
+void preload_count_end(struct preload_counted *counted, int error)
 {
+	struct call *call = (struct call *)(void *)counted;
 	int saved_errno = errno;
-	call_end((struct call *)(void *)counted, 0);
+	call->ticks = end_tsc() - call->ticks;
+	call_end(call, 0, error);
 	errno = saved_errno;
 }
 
 /* ---- locks and condition variables
  * ---------------------------------------------------------------------------- */
 
-#define LOCK(name, real_one, special)                                                              \
+#define LOCK(name, timing, real_one, special)                                                      \
 	PRELOAD_EXPORT int name(pthread_mutex_t *mutex)                                            \
 	{                                                                                          \
 		struct call call;                                                                  \
-		call_begin(&call, CALLS_##name, TIMING_often, special, PRELOAD_CALLER);            \
-		int r = real_one(mutex);                                                           \
-		call_end(&call, 0);                                                                \
+		int r;                                                                             \
+		call_begin(&call, CALLS_##name, timing, special, PRELOAD_CALLER);                  \
+		CALL_REAL(call, r = real_one(mutex));                                              \
+		call_end(&call, 0, r);                                                             \
 		return r;                                                                          \
 	}
 #define IS_TAKEN (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED) != 0)
-LOCK(pthread_mutex_lock, preload_real_mutex_lock, IS_TAKEN)
-LOCK(pthread_mutex_trylock, preload_real_mutex_trylock, false)
-LOCK(pthread_mutex_unlock, preload_real_mutex_unlock, false)
+LOCK(pthread_mutex_lock, TIMING_lock, preload_real_mutex_lock, IS_TAKEN)
+LOCK(pthread_mutex_trylock, TIMING_often, preload_real_mutex_trylock, false)
+LOCK(pthread_mutex_unlock, TIMING_often, preload_real_mutex_unlock, false)
 
 /* Only today's: a program of before glibc 2.3.2 gets libc's own by its version. */
 #define COND(name, parameters, arguments, timing)                                                  \
@@ -548,8 +765,9 @@ LOCK(pthread_mutex_unlock, preload_real_mutex_unlock, false)
 	{                                                                                          \
 		struct call call;                                                                  \
 		call_begin(&call, CALLS_pthread_##name, timing, false, PRELOAD_CALLER);            \
-		int r = REAL_OF(pthread_##name) arguments;                                         \
-		call_end(&call, 0);                                                                \
+		int r;                                                                             \
+		CALL_REAL(call, r = REAL_OF(pthread_##name) arguments);                            \
+		call_end(&call, 0, r);                                                             \
 		return r;                                                                          \
 	}                                                                                          \
 	__asm__(".symver calls_new_" #name ", pthread_" #name "@@GLIBC_2.3.2, remove\n");

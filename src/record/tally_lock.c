@@ -508,10 +508,18 @@ struct cond_call {
 	uint64_t asked_tsc;
 };
 
+/* One that nothing else names is called after who waits for it. */
+static void note_waiter(struct tally_entry *e, uint64_t site)
+{
+	if (e && !e->site)
+		e->site = site;
+}
+
 static void cond_begin(struct cond_call *call, uint64_t key, pthread_mutex_t *mutex, uint64_t site)
 {
 	call->mutex = (uintptr_t)mutex;
 	call->cond = tally_entry(key, 0);
+	note_waiter(call->cond, site);
 	call->mutex_at = tally_find(preload_mutex(mutex), site);
 	call->asked_tsc = preload_now();
 	if (*timed_in(call->mutex))
@@ -579,12 +587,14 @@ PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
 	return result;
 }
 
-static PRELOAD_COLD void semaphore_waited(uint64_t key, uint64_t asked_tsc, bool timed_out)
+static PRELOAD_COLD void semaphore_waited(
+	uint64_t key, uint64_t site, uint64_t asked_tsc, bool timed_out)
 {
 	uint64_t now_tsc = preload_now();
 	struct tally_entry *e = tally_entry(key, 0);
 	if (!e)
 		return;
+	note_waiter(e, site);
 	TALLY_INC(e->n[TALLY_waits]);
 	TALLY_ADD(e->n[TALLY_cond_wait_ns], tally_ns(now_tsc - asked_tsc));
 	if (timed_out)
@@ -603,7 +613,8 @@ static PRELOAD_COLD void semaphore_waited(uint64_t key, uint64_t asked_tsc, bool
 		errno = saved_errno;                                                               \
 		uint64_t key = preload_semaphore(semaphore), asked_tsc = preload_now();            \
 		int result = PRELOAD_REAL(name)(semaphore arguments);                              \
-		semaphore_waited(key, asked_tsc, result != 0 && errno == ETIMEDOUT);               \
+		semaphore_waited(                                                                  \
+			key, PRELOAD_CALLER, asked_tsc, result != 0 && errno == ETIMEDOUT);        \
 		return result;                                                                     \
 	}
 SEM_WAIT(sem_wait, NOTHING, NOTHING, true)

@@ -47,6 +47,15 @@ static struct cell *cell_of(struct builder *b, const struct trace_record *r)
 	return &b->cell[at];
 }
 
+static void add_failed(struct report_call_use *u, uint64_t nr, uint64_t error, uint64_t most)
+{
+	u->failed += nr;
+	if (most > u->most_failed) {
+		u->most_failed = most;
+		u->last_error = error;
+	}
+}
+
 static void count(struct builder *b, const struct trace_record *r)
 {
 	struct cell *c = cell_of(b, r);
@@ -81,6 +90,25 @@ static void special_of_last(struct builder *b, const struct trace_record *r)
 	u->special_waits |= r->u.call_special.waits != 0;
 }
 
+static void failed_of_last(struct builder *b, const struct trace_record *r)
+{
+	const struct trace_call_failed *k = &r->u.call_failed;
+	uint64_t at;
+	if (!base_map_get(&b->lasts, 0, r->stream, &at) || !at || at > b->nr_cells)
+		return;
+	add_failed(&b->cell[at - 1].use, k->nr, k->error, k->nr);
+}
+
+static void special_cpu_of_last(struct builder *b, const struct trace_record *r)
+{
+	uint64_t at;
+	if (!base_map_get(&b->lasts, 0, r->stream, &at) || !at || at > b->nr_cells)
+		return;
+	struct report_call_use *u = &b->cell[at - 1].use;
+	u->special_cpu += r->u.call_special_cpu.nr;
+	u->special_cpu_ns += r->u.call_special_cpu.cpu_ns;
+}
+
 static void kernel_of_last(struct builder *b, const struct trace_record *r)
 {
 	uint64_t at;
@@ -108,6 +136,10 @@ static enum base_status read_records(struct builder *b, struct base_err *err)
 				time_of_last(b, r);
 			else if (r->kind == TRACE_call_special)
 				special_of_last(b, r);
+			else if (r->kind == TRACE_call_failed)
+				failed_of_last(b, r);
+			else if (r->kind == TRACE_call_special_cpu)
+				special_cpu_of_last(b, r);
 			else if (r->kind == TRACE_call_kernel)
 				kernel_of_last(b, r);
 			else if (r->kind == TRACE_lock_full)
@@ -136,7 +168,12 @@ static void estimate(struct report_call_use *u)
 	u->kernel_ns += special_kernel_ns;
 	u->ns += (double)u->special_ns;
 	/* of a wait only what the kernel did for it is known to have had a processor */
-	u->cpu_ns += u->special_waits ? special_kernel_ns : (double)u->special_ns;
+	double special_cpu_ns = u->special_cpu_ns < u->special_ns ? (double)u->special_cpu_ns
+								  : (double)u->special_ns;
+	if (special_cpu_ns < special_kernel_ns)
+		special_cpu_ns = special_kernel_ns;
+	u->cpu_ns += u->special_waits ? special_cpu_ns : (double)u->special_ns;
+	u->is_estimate = (double)u->timed < calls || (u->cpu_timed && u->cpu_timed < u->timed);
 	if (u->cpu_ns < u->kernel_ns) /* that was on a processor, and more of it was measured */
 		u->cpu_ns = u->kernel_ns;
 }
@@ -145,11 +182,15 @@ static void add(struct report_call_use *to, const struct report_call_use *from)
 {
 	to->calls += from->calls;
 	to->bytes += from->bytes;
+	add_failed(to, from->failed, from->last_error, from->most_failed);
 	to->timed += from->timed;
 	to->timed_ns += from->timed_ns;
 	to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
 	to->special += from->special;
 	to->special_ns += from->special_ns;
+	to->special_cpu += from->special_cpu;
+	to->special_cpu_ns += from->special_cpu_ns;
+	to->is_estimate |= from->is_estimate;
 	to->cpu_timed += from->cpu_timed;
 	to->cpu_timed_ns += from->cpu_timed_ns;
 	to->kernel_timed += from->kernel_timed;

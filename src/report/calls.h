@@ -14,14 +14,18 @@
 
 struct report_call_use {
 	uint64_t calls, bytes;
-	uint64_t timed, timed_ns, max_ns;       /* timed: all calls, or a sample */
-	uint64_t special, special_ns;           /* beside the sample, all timed */
-	bool special_waits;                     /* ... and no processor time */
+	uint64_t failed, last_error;      /* error: of where most failed; 0: not known */
+	uint64_t most_failed;             /* there */
+	uint64_t timed, timed_ns, max_ns; /* timed: all calls, or a sample */
+	uint64_t special, special_ns;     /* beside the sample, all timed */
+	bool special_waits;               /* ... of which only the next line's had a processor */
+	uint64_t special_cpu, special_cpu_ns;   /* of special: processor time was measured */
 	uint64_t cpu_timed, cpu_timed_ns;       /* of those that enter the kernel */
 	uint64_t kernel_timed, kernel_timed_ns; /* of timed: inside of system calls */
 	uint64_t kernel_special, kernel_special_ns;
 	double ns, cpu_ns, kernel_ns; /* of all calls, estimated place by place; kernel_ns: of those
 					 places where it was measured */
+	bool is_estimate;             /* of a sample: not each call was timed */
 };
 struct report_call_place {
 	const char *where;  /* caller */

@@ -3,6 +3,7 @@
 #include "report/calls.h"
 #include "report/private.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum { LABEL_WIDTH = 11, NAME_WIDTH = 30, PLACES_SHOWN = 5 };
@@ -79,9 +80,11 @@ static void finding(
 	base_str_fini(&s);
 }
 
-static void cell_ns(struct base_str *out, double ns, uint64_t nr, size_t width)
+static void cell_ns(struct base_str *out, double ns, uint64_t nr, const char *mark, size_t width)
 {
 	struct base_str s = {0};
+	if (nr)
+		base_str_add(&s, mark);
 	if (nr)
 		report_ns(&s, ns);
 	else
@@ -97,20 +100,27 @@ static void use_cells(
 	base_str_add_count(&s, u->calls);
 	report_right(out, base_str_text(&s), 13);
 	base_str_reset(&s);
+	if (u->failed)
+		base_str_add_count(&s, u->failed);
+	else
+		base_str_add(&s, "-");
+	report_right(out, base_str_text(&s), 8);
+	base_str_reset(&s);
 	if (c->cpu_ns && (u->timed || u->special))
 		report_percent(&s, share_of(c, u));
 	else
 		base_str_add(&s, "-");
 	report_right(out, base_str_text(&s), 8);
-	uint64_t nr_kernel = u->kernel_timed + u->kernel_special;
+	uint64_t nr_kernel = u->kernel_timed + u->kernel_special, nr = u->timed + u->special;
+	const char *mark = u->is_estimate ? "~" : "";
 	if (c->has_kernel) {
-		cell_ns(out, u->cpu_ns - u->kernel_ns, nr_kernel, 10);
-		cell_ns(out, u->kernel_ns, nr_kernel, 10);
+		cell_ns(out, u->cpu_ns - u->kernel_ns, nr_kernel, mark, 10);
+		cell_ns(out, u->kernel_ns, nr_kernel, mark, 10);
 	} else {
-		cell_ns(out, u->cpu_ns, u->timed + u->special, 10);
+		cell_ns(out, u->cpu_ns, nr, mark, 10);
 	}
-	cell_ns(out, u->ns, u->timed + u->special, 10);
-	cell_ns(out, u->calls ? u->ns / (double)u->calls : 0, u->timed + u->special, 9);
+	cell_ns(out, u->ns, nr, mark, 10);
+	cell_ns(out, u->calls ? u->ns / (double)u->calls : 0, nr, "", 9);
 	base_str_reset(&s);
 	if (u->bytes)
 		base_str_add_size(&s, u->bytes);
@@ -126,7 +136,7 @@ static void heads(struct base_str *out, const struct report_calls *c, const stru
 {
 	report_color_begin(out, st, REPORT_DIM);
 	report_cell(out, st, what, NAME_WIDTH, true);
-	base_str_addf(out, "        calls     cpu%s wall time   a call      bytes",
+	base_str_addf(out, "        calls  failed     cpu%s wall time   a call      bytes",
 		c->has_kernel ? "      user    kernel" : "  cpu time");
 	report_color_end(out, st);
 	base_str_add(out, "\n");
@@ -175,13 +185,17 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		base_str_addf(out, "... %zu more (--all shows them)\n", c->nr_functions - nr);
 	base_str_add(out, "\n");
 	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,
-		"every call through the dynamic linker was counted; leaf functions that are called "
+		"every call through the dynamic linker was counted; times with a ~ are estimates: "
+		"leaf functions that are called "
 		"often were timed once in 32 calls (a place's first call, which counts for itself "
-		"alone, copies of 64 KiB and more and taken mutexes always; what took "
+		"alone, copies of 64 KiB and more and taken locks always; what took "
 		"over 100 us was interrupted and is left out), and the processor time of those "
 		"that enter the kernel "
-		"measured once in 8. What the clock itself takes, measured before the program "
-		"starts, is taken off each time; shares are of the processor time with what "
+		"measured once in 8, of streams whenever the kernel or another thread's lock was "
+		"likely to be met; what slept beside these, and who waits for a lock, had no "
+		"processor. What the clocks themselves take, measured in the program before it "
+		"starts, is "
+		"taken off each time; shares are of the processor time with what "
 		"counting takes. A category has what the program itself called; "
 		"what these functions call is theirs");
 	report_wrap(out, style, "NOT SEEN", LABEL_WIDTH,
@@ -233,6 +247,13 @@ static json_t *use_json(const struct report_calls *c, const struct report_call_u
 		report_json_u64(u->timed + u->special), "wall_ns", report_json_ns(u->ns), "cpu_ns",
 		report_json_ns(u->cpu_ns), "max_ns", report_json_u64(u->max_ns),
 		"cpu_measured_calls", report_json_u64(u->cpu_timed));
+	json_object_set_new(o, "is_estimate", json_boolean(u->is_estimate));
+	json_object_set_new(o, "failed_calls", report_json_u64(u->failed));
+	const char *error = u->last_error && u->last_error < INT_MAX
+				    ? strerrorname_np((int)u->last_error)
+				    : NULL;
+	if (error)
+		json_object_set_new(o, "last_errno", report_json_text(error));
 	if (u->kernel_timed + u->kernel_special) {
 		json_object_set_new(o, "kernel_ns", report_json_ns(u->kernel_ns));
 		json_object_set_new(o, "user_ns", report_json_ns(u->cpu_ns - u->kernel_ns));

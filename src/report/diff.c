@@ -230,6 +230,35 @@ static void each_lock(struct adder *a, const struct report_locks *l)
 	base_free(all);
 }
 
+/* "" no lock was seen. What the trace does not say, its records do: such as of a recorder that does
+ * not measure the floor. */
+static const char *mode_of(const struct report_locks *l)
+{
+	if (*l->mode)
+		return l->mode;
+	if (l->has & REPORT_LOCKS_tallies)
+		return l->has & REPORT_LOCKS_held ? "holds" : l->all.hold.nr ? "sampled" : "count";
+	return l->has & REPORT_LOCKS_calls ? "full" : l->has & REPORT_LOCKS_events ? "stamps" : "";
+}
+
+/* Each mode costs something else, and not each knows everything: what moved would be the recorder.
+ */
+static enum base_status check_mode(
+	struct report_diff *d, const struct report_locks *l, const char *path, struct base_err *err)
+{
+	const char *mode = mode_of(l);
+	if (!*mode || (d->mode && !strcmp(d->mode, mode)))
+		return BASE_OK;
+	if (d->mode)
+		return base_fail(err, BASE_ERR_USAGE,
+			"%s was recorded with --locks=%s and %s with --locks=%s: what differs "
+			"would be the recorder's doing; record both in the same mode",
+			d->mode_path, d->mode, path, mode);
+	d->mode = report_clean(d->arena, mode);
+	d->mode_path = path;
+	return d->mode ? BASE_OK : report_no_memory(err);
+}
+
 enum base_status report_diff_run(
 	struct report_diff *d, const struct report_run *run, struct base_err *err)
 {
@@ -246,7 +275,11 @@ enum base_status report_diff_run(
 	if (s != BASE_OK)
 		return s;
 	const char *path = report_clean(d->arena, run->trace_path);
-	struct adder a = {d, err, path ? BASE_OK : report_no_memory(err)};
+	struct adder a = {d, err, path ? check_mode(d, l, path, err) : report_no_memory(err)};
+	if (a.status != BASE_OK) {
+		report_locks_free(l);
+		return a.status;
+	}
 	d->path[v][d->nr_runs[v]++] = path;
 	d->counted |= (l->has & REPORT_LOCKS_tallies) != 0;
 	whole_program(&a, l);

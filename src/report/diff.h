@@ -53,7 +53,9 @@ struct report_diff {
 	size_t nr_quantities, capacity;
 	struct base_map by_name; /* hash of key and name -> quantity */
 	size_t nr_tested;        /* changes that were judged together: all but the length's */
-	bool counted;            /* runs of counting recordings are among them */
+	const char *mode,
+		*mode_path; /* how the first run's locks were recorded; NULL: no run yet */
+	bool counted;       /* runs of counting recordings are among them */
 };
 
 struct report_diff *report_diff_new(void); /* NULL: no memory */

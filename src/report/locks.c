@@ -37,9 +37,15 @@ double report_lock_gain(const struct report_lock *l)
 		g->most_speedup);
 }
 
+uint64_t report_lock_holds(const struct report_lock_use *u)
+{
+	uint64_t all = u->acquired + u->retaken;
+	return all > u->nested ? all - u->nested : 0;
+}
+
 uint64_t report_lock_hold_ns(const struct report_lock_use *u)
 {
-	uint64_t holds = u->acquired + u->retaken;
+	uint64_t holds = report_lock_holds(u);
 	if (!u->nr_held || u->hold.nr >= holds)
 		return u->hold.total_ns;
 	return (uint64_t)llround(u->held_ns / (double)u->nr_held * (double)holds);
@@ -47,7 +53,7 @@ uint64_t report_lock_hold_ns(const struct report_lock_use *u)
 
 double report_lock_hold_mean_ns(const struct report_lock_use *u)
 {
-	uint64_t holds = u->acquired + u->retaken;
+	uint64_t holds = report_lock_holds(u);
 	uint64_t of = holds > u->hold.nr ? holds : u->hold.nr;
 	return of ? (double)report_lock_hold_ns(u) / (double)of : 0;
 }
@@ -55,7 +61,8 @@ double report_lock_hold_mean_ns(const struct report_lock_use *u)
 /* ---- names
  * --------------------------------------------------------------------------------------- */
 
-/* The site that took a lock most often: a nameless lock of a tally is called after it. */
+/* The site that took a lock most often, or waited for a condition variable: a nameless one of a
+ * tally is called after it. */
 static uint32_t main_site(const struct builder *b, uint32_t object)
 {
 	uint32_t site = 0;
@@ -68,6 +75,8 @@ static uint32_t main_site(const struct builder *b, uint32_t object)
 			site = x->site;
 		}
 	}
+	for (size_t i = 0; !site && i < b->count.nr_conds; i++)
+		site = b->count.cond[i].object == object ? b->count.cond[i].site : 0;
 	return site;
 }
 
@@ -286,6 +295,8 @@ static enum base_status add_counts(struct builder *b, struct base_err *err)
 				mean(of[i].unlock_call.total_ns, of[i].unlock_call.nr))]++;
 	}
 	out->dynamic = b->count.dynamic;
+	out->has |= out->all.shared ? REPORT_LOCKS_shared : 0;
+	out->has |= out->all.failed ? REPORT_LOCKS_failed : 0;
 	base_free(of);
 	return s;
 }
@@ -334,6 +345,8 @@ static enum base_status add_conds(struct builder *b, struct base_err *err)
 		if (s != BASE_OK)
 			break;
 		const char *name = b->name_of[object];
+		if (b->opts->pattern && !report_pattern_matches(b->opts->pattern, name))
+			continue;
 		if (base_strtab_intern(names, name, strlen(name), &id) != BASE_OK || !id) {
 			s = report_no_memory(err);
 			break;
@@ -370,6 +383,7 @@ static enum base_status add_threads(struct builder *b, struct base_err *err)
 		const struct lock_thread *t = &b->count.thread[i];
 		uint32_t actor = model_stream_actor(b->m, t->stream);
 		running_ns += t->sum.running_ns;
+		out->wait_ns += t->sum.wait_ns; /* of those that gave up, too */
 		if (!t->sum.acquired)
 			continue;
 		struct report_lock_thread *x = &out->thread[out->nr_threads++];
@@ -380,8 +394,9 @@ static enum base_status add_threads(struct builder *b, struct base_err *err)
 			return report_no_memory(err);
 		out->held_ns += x->held_ns;
 		out->held_running_ns += x->held_running_ns;
-		out->wait_ns += x->wait_ns;
 	}
+	if (out->has & REPORT_LOCKS_some)
+		out->wait_ns = out->all.wait.total_ns;
 	out->nr_threads_locking = out->nr_threads;
 	out->cpu_ns = out->trace.target_cpu_ns;
 	if (!out->cpu_ns || b->run->from_ns ||
@@ -644,7 +659,7 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	out->floor_stamps_ps = b->count.floor_stamps_ps;
 	out->mode = report_clean(
 		out->arena, trace_text_of(trace_reader_defs(b->run->reader), b->count.mode));
-	out->has = b->count.has;
+	out->has = b->count.has | (b->opts->pattern ? REPORT_LOCKS_some : 0);
 	s = out->mode ? find_names(b, err) : report_no_memory(err);
 	if (s == BASE_OK)
 		s = make_rows(b, err);

@@ -27,17 +27,22 @@ enum {
 				     a long trace */
 	REPORT_LOCKS_running = 32, /* threads' running_ns is known */
 	REPORT_LOCKS_held = 128,   /* held_ns: time with at least one lock held */
+	REPORT_LOCKS_shared = 256, /* a lock was taken by readers */
+	REPORT_LOCKS_failed = 512, /* a try failed, or a timed wait was given up */
+	REPORT_LOCKS_some = 1024,  /* only of locks of a pattern: all, nr_static, wait_ns */
 };
 
 struct report_times { /* of one kind of interval */
 	uint64_t nr, total_ns, max_ns;
 };
-struct report_lock_use {    /* of a lock, by a site, by a thread: sums are the same things */
-	uint64_t acquired;  /* calls that took it, readers too; without the re-takings below */
-	uint64_t shared;    /* of these as a reader */
-	uint64_t retaken;   /* at the end of a condition wait */
-	uint64_t contended; /* of acquired: another had it */
-	uint64_t failed;    /* trylocks that found it taken, timed locks that gave up */
+struct report_lock_use {   /* of a lock, by a site, by a thread: sums are the same things */
+	uint64_t acquired; /* calls that took it, readers too; without the re-takings below */
+	uint64_t shared;   /* of these as a reader */
+	uint64_t retaken;  /* at the end of a condition wait */
+	uint64_t nested; /* of acquired: its own thread held it already, so it is no new hold (seen
+			    with single operations only) */
+	uint64_t contended;             /* of acquired: another had it */
+	uint64_t failed;                /* trylocks that found it taken, timed locks that gave up */
 	struct report_times wait, hold; /* hold: of those that were timed */
 	/* What all holds take, report_lock_hold_ns(), is estimated when hold.nr < acquired +
 	 * retaken: of each lock at each place by itself, for a sample may have more of one than of
@@ -137,6 +142,8 @@ enum base_status report_locks_build(const struct report_run *run,
 	const struct report_locks_options *opts, struct report_locks **ret,
 	struct base_err *err) BASE_MUST_CHECK;
 struct report_locks *report_locks_free(struct report_locks *l);
+/* Times that it became held: nested acquisitions are of the outermost hold. */
+uint64_t report_lock_holds(const struct report_lock_use *u);
 
 struct report_locks_view {
 	size_t limit; /* 0: all */

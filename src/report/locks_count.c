@@ -38,6 +38,7 @@ void report_lock_use_add(struct report_lock_use *to, const struct report_lock_us
 	to->acquired += from->acquired;
 	to->shared += from->shared;
 	to->retaken += from->retaken;
+	to->nested += from->nested;
 	to->contended += from->contended;
 	to->failed += from->failed;
 	to->held_ns += from->held_ns;
@@ -176,6 +177,13 @@ static void end_hold(struct lock_count *c, const struct lock_thread *t, const st
 	c->dynamic.hold[report_lock_bin(ns)]++;
 }
 
+static void end_nested(struct lock_count *c, const struct lock_held *h, uint64_t time_ns)
+{
+	struct lock_cell *cell = cell_of(c, h->object, h->site);
+	if (cell && counts(c, time_ns))
+		cell->use.nested++;
+}
+
 /* The part of [since held, now] that began after the thread got its processor. */
 static void add_running(struct lock_count *c, struct lock_thread *t, uint64_t time_ns)
 {
@@ -200,6 +208,8 @@ static bool unhold(struct lock_count *c, struct lock_thread *t, uint32_t object,
 	t->nr_held--;
 	if (levels == 1)
 		end_hold(c, t, &h, time_ns);
+	else
+		end_nested(c, &h, time_ns);
 	if (!t->nr_held) {
 		t->sum.held_ns += cut(c, t->held_since_ns, time_ns);
 		add_running(c, t, time_ns);
@@ -465,6 +475,13 @@ static void tally_bin(struct lock_count *c, const struct trace_lock_bin *r)
 	bins[r->bin < REPORT_LOCK_BINS ? r->bin : REPORT_LOCK_BINS - 1] += r->n;
 }
 
+static void cond_site(struct lock_count *c, const struct trace_cond_site *r)
+{
+	struct lock_cond *x = cond_of(c, r->object);
+	if (x && (!x->site || r->site < x->site))
+		x->site = r->site;
+}
+
 static void tally_cond(struct lock_count *c, const struct trace_cond_count *r)
 {
 	struct lock_cond *x = cond_of(c, r->object);
@@ -564,6 +581,9 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 	case TRACE_lock_bin:
 		tally_bin(c, &r->u.lock_bin);
 		break;
+	case TRACE_cond_site:
+		cond_site(c, &r->u.cond_site);
+		break;
 	case TRACE_cond_count:
 		tally_cond(c, &r->u.cond_count);
 		break;
@@ -639,12 +659,12 @@ static void finish_holds(struct lock_count *c)
 {
 	for (size_t i = 0; i < c->nr_cells; i++) {
 		struct report_lock_use *u = &c->cell[i].use;
-		double m = (double)u->hold.nr, n = (double)(u->acquired + u->retaken);
+		double m = (double)u->hold.nr, n = (double)report_lock_holds(u);
 		double spread = m > 1 ? u->hold_variance / m * m / (m - 1) : 0;
 		double unmeasured = n > m ? 1 - m / n : 0;
 		u->hold_variance = m > 0 ? n * n * spread / m * unmeasured : 0;
 		u->held_ns = m > 0 ? (double)u->hold.total_ns / m * n : 0;
-		u->nr_held = m > 0 ? u->acquired + u->retaken : 0;
+		u->nr_held = m > 0 ? report_lock_holds(u) : 0;
 	}
 }
 

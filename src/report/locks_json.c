@@ -30,6 +30,8 @@ static void set_use(json_t *o, const struct report_lock_use *u)
 	set(o, "acquisitions", report_json_u64(u->acquired));
 	set(o, "shared_acquisitions", report_json_u64(u->shared));
 	set(o, "reacquisitions_after_wait", report_json_u64(u->retaken));
+	if (u->nested)
+		set(o, "nested_acquisitions", report_json_u64(u->nested));
 	set(o, "contended", report_json_u64(u->contended));
 	set(o, "contended_share",
 		report_json_share(u->acquired ? (double)u->contended / (double)u->acquired : 0));
@@ -40,7 +42,7 @@ static void set_use(json_t *o, const struct report_lock_use *u)
 	set_times(o, "unlock_call", &u->unlock_call);
 	if (u->hold.nr) {
 		set(o, "held_ns", report_json_u64(report_lock_hold_ns(u)));
-		set(o, "held_estimated", json_boolean(u->hold.nr < u->acquired + u->retaken));
+		set(o, "held_estimated", json_boolean(u->hold.nr < report_lock_holds(u)));
 		set(o, "held_standard_error_ns", report_json_ns(sqrt(u->hold_variance)));
 	}
 }
@@ -159,9 +161,10 @@ static json_t *totals(const struct report_locks *l)
 	set(o, "static_locks", report_json_u64(l->nr_static));
 	set(o, "threads_locking", report_json_u64(l->nr_threads_locking));
 	set(o, "wait_all_threads_ns", report_json_u64(l->wait_ns));
-	if (l->has & REPORT_LOCKS_held)
+	bool of_all = !(l->has & REPORT_LOCKS_some);
+	if (of_all && l->has & REPORT_LOCKS_held)
 		set(o, "held_all_threads_ns", report_json_u64(l->held_ns));
-	if (l->has & REPORT_LOCKS_events && l->has & REPORT_LOCKS_running)
+	if (of_all && l->has & REPORT_LOCKS_events && l->has & REPORT_LOCKS_running)
 		set(o, "held_on_processor_all_threads_ns", report_json_u64(l->held_running_ns));
 	if (l->cpu_ns) {
 		double ticks = (double)l->cpu_ns * (double)l->tick_hz / 1e9;

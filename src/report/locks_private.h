@@ -20,7 +20,7 @@ struct lock_object {
 	struct base_histogram hold, wait;
 };
 struct lock_cond {
-	uint32_t object;
+	uint32_t object, site; /* site: of a counted one, the lowest at which a thread waited */
 	struct report_lock_cond sum;
 };
 struct lock_held {

@@ -97,6 +97,8 @@ static void cell_waiters(struct base_str *s, const struct report_locks *l, const
 USE_CELL(acquired, base_str_add_count(s, u->acquired))
 USE_CELL(contended, if (u->contended) report_percent(s, (double)u->contended / (double)u->acquired);
 	 else base_str_add(s, "-"))
+USE_CELL(readers, if (u->shared) base_str_add_count(s, u->shared); else base_str_add(s, "-"))
+USE_CELL(failed, if (u->failed) base_str_add_count(s, u->failed); else base_str_add(s, "-"))
 USE_CELL(wait, dash_or_ns(s, mean(u->wait.total_ns, u->wait.nr), u->wait.nr))
 USE_CELL(waited, dash_or_ns(s, u->wait.total_ns, u->wait.nr))
 USE_CELL(hold, dash_or_ns(s, (uint64_t)report_lock_hold_mean_ns(u), u->hold.nr))
@@ -107,7 +109,9 @@ USE_CELL(unlock, dash_or_ns(s, mean(u->unlock_call.total_ns, u->unlock_call.nr),
 
 static const struct column use_columns[] = {
 	{"acquired", 10, use_acquired, 0, 1},
+	{"readers", 9, use_readers, REPORT_LOCKS_shared, 4},
 	{"contended", 10, use_contended, 0, 1},
+	{"failed", 8, use_failed, REPORT_LOCKS_failed, 3},
 	{"wait", 9, use_wait, 0, 2},
 	{"hold", 9, use_hold, 0, 2},
 	{"longest", 9, use_hold_max, 0, 5},
@@ -266,6 +270,8 @@ static void finding(
 		report_ns(&s, (double)waited->use.wait.total_ns);
 		base_str_add(&s,
 			l->has & REPORT_LOCKS_events ? " in all (observed)" : " in all (counted)");
+		if (waited->use.failed)
+			base_str_add_counted(&s, ", %s {try|tries} given up", waited->use.failed);
 		if (l->has & REPORT_LOCKS_path)
 			base_str_add(&s, "; the critical path has hardly any lock");
 		base_str_add(&s, ".");
@@ -361,11 +367,12 @@ static void time_line(
 		report_ns(&s, (double)l->cpu_ns);
 		base_str_add(&s, " of processor time: ");
 	}
-	if (l->has & REPORT_LOCKS_events && l->has & REPORT_LOCKS_running) {
+	bool of_all = !(l->has & REPORT_LOCKS_some);
+	if (of_all && l->has & REPORT_LOCKS_events && l->has & REPORT_LOCKS_running) {
 		share_words(&s, l->held_running_ns, l->cpu_ns, " with at least one lock held; ");
 		report_ns(&s, (double)l->held_ns);
 		base_str_add(&s, " of holds by the clock, ");
-	} else if (l->has & REPORT_LOCKS_held) {
+	} else if (of_all && l->has & REPORT_LOCKS_held) {
 		report_ns(&s, (double)l->held_ns);
 		base_str_add(&s, " by the clock with at least one lock held, ");
 	} else if (l->all.hold.nr) {
@@ -375,7 +382,8 @@ static void time_line(
 			base_str_addf(&s, " %s ", st->utf8 ? "\xc2\xb1" : "+-");
 			report_ns(&s, error_ns);
 		}
-		base_str_add(&s, " of holds by the clock, nested ones counted twice (estimated), ");
+		base_str_addf(&s, " of holds by the clock, nested ones counted twice%s, ",
+			l->all.hold.nr < report_lock_holds(&l->all) ? " (estimated)" : "");
 	}
 	if (l->all.lock_call.nr) {
 		report_ns(&s, (double)l->all.lock_call.total_ns);
@@ -492,7 +500,7 @@ static void thread_table(struct base_str *out, const struct report_locks *l,
 	enum { WIDTH = 34 };
 	size_t nr = view->limit && view->limit < l->nr_threads ? view->limit : l->nr_threads;
 	bool held = l->has & REPORT_LOCKS_held;
-	title(out, st, "THREADS");
+	title(out, st, l->has & REPORT_LOCKS_some ? "THREADS, with all locks" : "THREADS");
 	report_color_begin(out, st, REPORT_DIM);
 	report_cell(out, st, "thread", WIDTH, true);
 	base_str_add(out, "  acquired  contended    locks    waited");
@@ -592,8 +600,7 @@ static void histograms(
 {
 	const struct report_lock_bins *d = &l->dynamic, *s = &l->by_static;
 	const struct report_lock_use *all = &l->all;
-	bool is_sample =
-		!(l->has & REPORT_LOCKS_held) && all->hold.nr < all->acquired + all->retaken;
+	bool is_sample = !(l->has & REPORT_LOCKS_held) && all->hold.nr < report_lock_holds(all);
 	histogram(out, st, is_sample ? "HOLDS of the sample that was timed" : "HOLDS", d->hold,
 		s->hold);
 	histogram(out, st, "WAITS", d->wait, s->wait);

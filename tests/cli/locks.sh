@@ -320,6 +320,183 @@ EOF
 		| .cold.wall_ns < 8 * .cold.max_ns and .rhythm.wall_ns < 4 * .shifted.wall_ns and .shifted.wall_ns < 4 * .rhythm.wall_ns'
 }
 
+# What is too short for the clock takes time all the same; of what is longer, the estimate is what the program measures itself.
+test_calls_short() {
+	cat >short.c <<'EOF'
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+static char text[20001];
+static double cpu_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+__attribute__((noinline)) static size_t brief(size_t (*length)(const char *), int n)
+{
+	size_t sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += length(text + 19990);
+	return sum;
+}
+__attribute__((noinline)) static size_t longer(size_t (*length)(const char *), int n)
+{
+	size_t sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += length(text);
+	return sum;
+}
+int main(void)
+{
+	size_t (*volatile length)(const char *) = strlen, sum;
+	memset(text, 'x', 20000);
+	sum = brief(length, 1000000);
+	double begin_ns = cpu_ns();
+	sum += longer(length, 60000);
+	printf("%.0f\n", cpu_ns() - begin_ns);
+	return sum == 0;
+}
+EOF
+	"${CC:-cc}" -O1 -g short.c -o short
+	expect 0 longpole calls -q -o short.lpt -- ./short
+	local own_ns
+	own_ns=$(<out)
+	expect 0 longpole calls short.lpt
+	has out 'a ~ are estimates'
+	grep -q '^strlen  *1,060,000 .* ~' out || fail "strlen's time is not marked as an estimate"
+	expect 0 longpole calls --json short.lpt
+	is_json out '[.result.functions[] | select(.function == "strlen").places[] | {(.where | split(" ")[0]): .}] | add
+		| .brief.is_estimate and .brief.cpu_ns > 100000 and .longer.cpu_ns > 0.5 * '"$own_ns"' and .longer.cpu_ns < 2 * '"$own_ns"
+}
+
+# Who waits in the kernel for a stream's other end, for a stream that another thread has, or for a lock, has no processor.
+test_calls_waits() {
+	cat >waits.c <<'EOF'
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static FILE *in, *shared, *out;
+static void *reader(void *unused)
+{
+	pthread_rwlock_rdlock(&lock);
+	pthread_rwlock_unlock(&lock);
+	return unused;
+}
+static void *writer(void *unused)
+{
+	pthread_rwlock_wrlock(&lock);
+	pthread_rwlock_unlock(&lock);
+	return unused;
+}
+static void *gets_line(void *unused)
+{
+	char line[100];
+	return fgets(line, sizeof line, in) ? unused : NULL;
+}
+static void *gets_char(void *unused)
+{
+	return getc(shared) == EOF ? unused : NULL;
+}
+static void *puts_line(void *unused)
+{
+	fwrite("xy\n", 1, 3, out);
+	return unused;
+}
+int main(void)
+{
+	pthread_t t[5];
+	int p[2], q[2];
+	if (pipe(p) || pipe(q))
+		return 1;
+	in = fdopen(p[0], "r");
+	shared = fdopen(q[0], "r");
+	out = fopen("/dev/null", "w");
+	pthread_rwlock_wrlock(&lock);
+	flockfile(out);
+	pthread_create(&t[0], NULL, reader, NULL);
+	pthread_create(&t[1], NULL, writer, NULL);
+	pthread_create(&t[2], NULL, gets_line, NULL);
+	pthread_create(&t[3], NULL, gets_char, NULL);
+	pthread_create(&t[4], NULL, puts_line, NULL);
+	usleep(300000);
+	pthread_rwlock_unlock(&lock);
+	funlockfile(out);
+	if (write(p[1], "a\n", 2) != 2 || write(q[1], "b", 1) != 1)
+		return 1;
+	for (int i = 0; i < 5; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+EOF
+	"${CC:-cc}" -O1 -g waits.c -o waits -pthread
+	expect 0 longpole calls -q -o waits.lpt -- ./waits
+	expect 0 longpole calls --json waits.lpt
+	local name
+	for name in fgets getc fwrite pthread_rwlock_rdlock; do
+		is_json out "[.result.functions[] | select(.function == \"$name\")][0] | .wall_ns > 50000000 and .cpu_ns < .wall_ns / 4"
+	done
+	is_json out '[.result.functions[] | select(.function == "pthread_rwlock_wrlock")][0] | .calls == 2 and .wall_ns > 50000000 and .cpu_ns < .wall_ns / 4'
+	is_json out '.result.all.cpu_ns < .result.all.wall_ns / 4'
+}
+
+# Calls that returned an error, in each of the ways to say so, and what only looks like one.
+test_calls_failed() {
+	cat >failed.c <<'EOF'
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+	static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+	pthread_barrier_t b;
+	sem_t s;
+	char line[10];
+	int wrong = 0;
+	pthread_mutex_lock(&m);
+	for (int i = 0; i < 7; i++)
+		wrong += pthread_mutex_trylock(&m) != EBUSY;
+	for (int i = 0; i < 3; i++)
+		wrong += open("/no such file", O_RDONLY) != -1 || errno != ENOENT;
+	for (int i = 0; i < 2; i++)
+		wrong += read(-1, line, 1) != -1 || errno != EBADF;
+	wrong += waitpid(-1, NULL, 0) != -1 || errno != ECHILD;
+	pthread_barrier_init(&b, NULL, 1);
+	pthread_barrier_wait(&b);
+	sem_init(&s, 0, 0);
+	wrong += sem_trywait(&s) != -1 || errno != EAGAIN;
+	FILE *end = fopen("/dev/null", "r"), *directory = fopen("/", "r"), *full = fopen("/dev/full", "w");
+	wrong += fgets(line, sizeof line, end) != NULL;
+	wrong += fgets(line, sizeof line, directory) != NULL || errno != EISDIR;
+	wrong += fopen("/no such file", "r") != NULL || errno != ENOENT;
+	setvbuf(full, NULL, _IONBF, 0);
+	wrong += fputs("many", full) != EOF || errno != ENOSPC;
+	DIR *d = opendir(".");
+	while (readdir(d))
+		;
+	return wrong;
+}
+EOF
+	"${CC:-cc}" -O1 -g -fno-builtin failed.c -o failed -pthread
+	expect 0 longpole calls -q -o failed.lpt -- ./failed
+	expect 0 longpole calls --all failed.lpt
+	grep -q '^pthread_mutex_trylock  *7  *7 ' out || fail "trylock's 7 failed calls are not in the table"
+	grep -q '^pthread_mutex_lock  *1  *- ' out || fail "pthread_mutex_lock failed"
+	expect 0 longpole calls --json failed.lpt
+	is_json out '[.result.functions[] | select(.failed_calls > 0) | {(.function): [.failed_calls, .last_errno]}] | add == {
+		pthread_mutex_trylock: [7, "EBUSY"], open: [3, "ENOENT"], read: [2, "EBADF"], waitpid: [1, "ECHILD"], sem_trywait: [1, "EAGAIN"],
+		fgets: [1, "EISDIR"], fopen: [1, "ENOENT"], fputs: [1, "ENOSPC"]}'
+	is_json out '.result.categories.pthreads.failed_calls == 8 and .result.all.failed_calls == 17'
+}
+
 # Where operations are only counted: a condition variable without a symbol has the same name in each run, what is not measured has no
 # key, a lock that could not be taken was not free, and a thread that nobody ended lived as long as the program.
 test_locks_counted() {
@@ -393,6 +570,122 @@ test_calls_kernel() {
 	has err 'not told from user time'
 	expect 0 longpole calls --json calls.lpt
 	is_json out '.result.kernel_time_by == "none" and ([.. | objects | select(has("kernel_ns"))] == [])'
+}
+
+# In memory that nobody allocated or initialised by a call, a condition variable or semaphore is called after the function that waits for it.
+test_locks_cond_name() {
+	cat >nameless.c <<'EOF'
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+struct queue {
+	pthread_mutex_t lock;
+	pthread_cond_t filled;
+	int nr;
+};
+__attribute__((noinline)) static void queue_pop(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	while (!q->nr)
+		pthread_cond_wait(&q->filled, &q->lock);
+	pthread_mutex_unlock(&q->lock);
+}
+static void *pop(void *q)
+{
+	queue_pop(q);
+	return NULL;
+}
+int main(void)
+{
+	struct queue *q = mmap(NULL, sizeof *q, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t t;
+	pthread_create(&t, NULL, pop, q);
+	usleep(100000);
+	pthread_mutex_lock(&q->lock);
+	q->nr = 1;
+	pthread_cond_signal(&q->filled);
+	pthread_mutex_unlock(&q->lock);
+	return pthread_join(t, NULL);
+}
+EOF
+	"${CC:-cc}" -O1 -g nameless.c -o nameless -pthread
+	local mode
+	for mode in count sampled stamps; do
+		expect 0 longpole record -q --sample-hz=0 --locks=$mode -o nameless.lpt -- ./nameless
+		expect 0 longpole locks --no-replay --json nameless.lpt
+		is_json out '[.result.condition_variables[].condition_variable] | length == 1 and (.[0] | startswith("condition variable of queue_pop"))'
+	done
+}
+
+# Waits that were given up, readers, and a lock that its own thread takes again: in each mode, and in the sums of --name.
+test_locks_outcomes() {
+	cat >outcomes.c <<'EOF'
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t taken = PTHREAD_MUTEX_INITIALIZER, again = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_rwlock_t shared = PTHREAD_RWLOCK_INITIALIZER;
+static void *give_up(void *unused)
+{
+	for (int i = 0; i < 5; i++)
+		pthread_mutex_trylock(&taken);
+	for (int i = 0; i < 3; i++) {
+		struct timespec until;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 20000000;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		pthread_mutex_timedlock(&taken, &until);
+	}
+	return unused;
+}
+int main(void)
+{
+	pthread_t t;
+	pthread_mutex_lock(&taken);
+	pthread_create(&t, NULL, give_up, NULL);
+	pthread_join(t, NULL);
+	pthread_mutex_unlock(&taken);
+	for (int i = 0; i < 4; i++) {
+		pthread_mutex_lock(&again);
+		for (int k = 0; k < 3; k++)
+			pthread_mutex_lock(&again);
+		usleep(10000);
+		for (int k = 0; k < 3; k++)
+			pthread_mutex_unlock(&again);
+		pthread_mutex_unlock(&again);
+	}
+	for (int i = 0; i < 6; i++) {
+		pthread_rwlock_rdlock(&shared);
+		pthread_rwlock_unlock(&shared);
+	}
+	pthread_rwlock_wrlock(&shared);
+	pthread_rwlock_unlock(&shared);
+	return 0;
+}
+EOF
+	"${CC:-cc}" -O1 -g outcomes.c -o outcomes -pthread
+	local mode
+	for mode in sampled holds stamps; do
+		expect 0 longpole record -q --sample-hz=0 --locks=$mode -o $mode.lpt -- ./outcomes
+		COLUMNS=200 expect 0 longpole locks --no-replay $mode.lpt
+		grep -q '^lock .* readers .* failed ' out || fail "no columns of readers and failed in $mode"
+		grep -q '^rwlock shared  *7  *6 ' out || fail "6 of 7 acquisitions are readers' in $mode"
+		expect 0 longpole locks --no-replay --json $mode.lpt
+		is_json out '[.result.locks[] | select(.lock == "mutex taken")][0] | .failed == 8 and .wait.count == 3 and .wait.total_ns > 50000000'
+		is_json out '.result.totals.wait_all_threads_ns > 50000000'
+		expect 0 longpole locks --no-replay --json --name='rwlock *' $mode.lpt
+		is_json out '.result.totals | .acquisitions == 7 and .static_locks == 1 and .wait_all_threads_ns == 0 and (has("held_all_threads_ns") | not)'
+	done
+	expect 0 longpole locks --no-replay --json stamps.lpt
+	is_json out '[.result.locks[] | select(.lock == "mutex again")][0] | .acquisitions == 16 and .nested_acquisitions == 12
+		and .hold.count == 4 and .held_ns == .hold.total_ns and (.held_estimated | not)'
+	expect 2 longpole diff sampled.lpt -- stamps.lpt
+	has err 'sampled.lpt was recorded with --locks=sampled and stamps.lpt with --locks=stamps'
+	expect 2 longpole diff sampled.lpt holds.lpt -- holds.lpt
+	expect 0 longpole diff holds.lpt -- holds.lpt
 }
 
 test_diff() {

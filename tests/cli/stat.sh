@@ -44,6 +44,10 @@ test_stat_phases() {
 	is_json stat.json '(.result.phases[] | select(.name == "busy") | .tid) as $tid |
 		.result.threads[] | select(.tid == $tid) | .name == "worker"'
 	is_json stat.json '[.result.phases[] | select(.name == "left open")] | length == 1'
+	# a thread's phases, and what it did in none of them, are all that it did
+	is_json stat.json '.result as $r | [$r.phases[] | select(.in_no_phase) | .tid] as $marked | ($marked | length) > 0 and all($marked[]; . as $tid |
+		([$r.phases[] | select(.tid == $tid) | .ran_ns] | add) as $sum | [$r.threads[] | select(.tid == $tid) | .ran_ns][0] as $ran |
+		$sum >= $ran and $sum < $ran * 1.2 + 5000000)'
 	# the child of a fork counts for itself
 	expect 0 longpole stat --json -o stat.json "$known" fork
 	is_json stat.json '[.result.phases[] | select(.name == "both")] | length == 2 and (map(.pid) | unique | length) == 2'
@@ -85,6 +89,36 @@ test_stat_static_program() {
 	"${CC:-cc}" -O1 -static static.c -o static 2>/dev/null || skip "no static libc"
 	expect 4 longpole stat --json -o stat.json ./static
 	is_json stat.json '.result.threads | length == 1 and .[0].ran_ns > 1000000'
+}
+
+# A program smaller than longpole: neither its memory nor its time and faults are those that longpole's child had before it became the program.
+test_stat_small_program() {
+	cat >small.c <<'EOF'
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+int main(void)
+{
+	char text[4096], *peak;
+	int fd = open("/proc/self/status", O_RDONLY);
+	ssize_t n = read(fd, text, sizeof text - 1);
+	text[n > 0 ? n : 0] = 0;
+	peak = strstr(text, "VmHWM:") + 6;
+	return write(1, peak, strcspn(peak, "k")) < 0;
+}
+EOF
+	"${CC:-cc}" -O1 -static small.c -o small || skip "no static libc"
+	expect 0 longpole stat --json -o small.json ./small
+	jq -e '.result | has("threads_missed") and .threads_missed == 0 and (.threads | length) == 1' small.json >/dev/null || skip "no ptrace"
+	local own_kb
+	own_kb=$(<out)
+	is_json small.json ".result | .max_rss_bytes >= ($own_kb - 200) * 1024 and .max_rss_bytes <= ($own_kb + 200) * 1024"
+	is_json small.json '.result | .minor_faults - .threads[0].minor_faults | . >= 0 and . < 10'
+	expect 0 longpole stat ./small
+	has err 'the program, and those of its children'
+	# a child that is larger than longpole and its parent
+	expect 0 longpole stat --json -o large.json sh -c 'dd if=/dev/zero of=/dev/null bs=64M count=1 2>/dev/null; true'
+	is_json large.json '.result.max_rss_bytes > 64 * 1048576'
 }
 
 test_stat_says_what_it_has_not() {
