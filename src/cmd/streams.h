@@ -22,8 +22,7 @@
 		{"call-list", 'c', "FILE", "@file",                                                \
 			"a file that lists the traces of --calls, one a line"},                    \
 		{"order", 0, "HOW", "pseudo time",                                                 \
-			"interleave threads by pseudo clocks (default, unless one ran at a time) " \
-			"or by recorded times"},                                                   \
+			"interleave threads by pseudo clocks (default) or by recorded times"},     \
 		{"parallel", 'p', NULL, NULL,                                                      \
 			"spawn and join are not in the trace: begin with a parallel phase"},       \
 		{"processors", 'i', "P", NULL,                                                     \

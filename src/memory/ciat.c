@@ -732,11 +732,11 @@ static enum base_status fail_step(struct memory_ciat *c, const struct memory_ste
 static inline __attribute__((always_inline)) void prefetch(const struct memory_ciat *c,
 	const struct ciat_shape *y, enum aside aside, const struct memory_step *s)
 {
-	if (s->kind == MEMORY_BLOCK)
+	if (s->kind == MEMORY_BLOCK && c->nr_blocks)
 		__builtin_prefetch(&c->block[c->block_lookaside[block_slot(s)]], 1);
 	if (s->kind > MEMORY_ATOMIC)
 		return;
-	if (aside & ASIDE_FUNCTIONS)
+	if (aside & ASIDE_FUNCTIONS && c->nr_functions)
 		__builtin_prefetch(&c->function[c->function_lookaside[lookaside_slot(s->code)]], 1);
 	struct ciat_page *p = ciat_known_page(c, s->address >> PAGE_SHIFT);
 	if (!p)
