@@ -97,8 +97,8 @@ uint64_t memory_order_clocks(const struct memory_order *o, double ms);
 enum base_status memory_order_start(
 	struct memory_order *o, uint32_t lane, uint32_t cpu, uint64_t clock, struct base_err *err);
 
-/* All that a lane's end means to others; twice is as good as once. */
-enum base_status memory_order_ended(struct memory_order *o, uint32_t lane, struct base_err *err);
+/* All that the end of a processor's lane means to others; twice is as good as once. */
+enum base_status memory_order_ended(struct memory_order *o, uint32_t cpu, struct base_err *err);
 
 /* ---- order_holds.c: threads that nobody joined, condition variables */
 /* `lane` is about to create `child`, both may go on behind it: must they wait first? Then they are
