@@ -162,6 +162,7 @@ static void set_parties(struct team *team, uint32_t n)
 static void work(struct region *r)
 {
 	bool is_master = r->master == &self;
+	preload_self.region = 0;
 	struct team *team = r->team;
 	uint64_t site = r->site;
 	if (is_master) {
@@ -221,7 +222,8 @@ static bool region_begin(struct region *r, unsigned nr_threads)
 	if (nr != team->parties)
 		set_parties(team, 0);
 	PRELOAD_RECORD(token_give, object_of(&team->begin), nr - 1, r->site);
-	r->team->begin.due = nr - 1;
+	team->begin.due = nr - 1;
+	preload_self.region = object_of(&team->begin);
 	return true;
 }
 
@@ -374,7 +376,7 @@ PRELOAD_EXPORT void GOMP_ordered_end(void)
 
 /* Who are in unnamed critical sections, or before them. A named one's word is libgomp's lock itself
  * (critical.c there): not 0 when it is taken. */
-static uint32_t in_critical, in_atomic;
+static uint32_t unnamed_critical_section, unnamed_atomic_section;
 
 PRELOAD_INLINE uint64_t lock_of(const volatile void *address)
 {
@@ -405,10 +407,10 @@ PRELOAD_INLINE uint64_t lock_of(const volatile void *address)
 	}
 #define ENTER(n) (__atomic_fetch_add(&(n), 1, __ATOMIC_RELAXED) != 0)
 #define LEAVE(n) __atomic_fetch_sub(&(n), 1, __ATOMIC_RELAXED)
-LOCK(GOMP_critical_start, (void), (), &in_critical, ENTER(in_critical))
-UNLOCK(GOMP_critical_end, (void), (), &in_critical, LEAVE(in_critical))
-LOCK(GOMP_atomic_start, (void), (), &in_atomic, ENTER(in_atomic))
-UNLOCK(GOMP_atomic_end, (void), (), &in_atomic, LEAVE(in_atomic))
+LOCK(GOMP_critical_start, (void), (), &unnamed_critical_section, ENTER(unnamed_critical_section))
+UNLOCK(GOMP_critical_end, (void), (), &unnamed_critical_section, LEAVE(unnamed_critical_section))
+LOCK(GOMP_atomic_start, (void), (), &unnamed_atomic_section, ENTER(unnamed_atomic_section))
+UNLOCK(GOMP_atomic_end, (void), (), &unnamed_atomic_section, LEAVE(unnamed_atomic_section))
 LOCK(GOMP_critical_name_start, (void **lock), (lock), lock,
 	__atomic_load_n((const uint32_t *)lock, __ATOMIC_RELAXED) != 0)
 UNLOCK(GOMP_critical_name_end, (void **lock), (lock), lock, NOTHING_BACK)
@@ -449,6 +451,12 @@ TEST_LOCK(omp_test_lock)
 TEST_LOCK(omp_test_nest_lock)
 UNLOCK(omp_unset_lock, (void *lock), (lock), lock, NOTHING_BACK)
 UNLOCK(omp_unset_nest_lock, (void *lock), (lock), lock, NOTHING_BACK)
+SET_LOCK(omp_set_lock_, omp_test_lock_)
+SET_LOCK(omp_set_nest_lock_, omp_test_nest_lock_)
+TEST_LOCK(omp_test_lock_)
+TEST_LOCK(omp_test_nest_lock_)
+UNLOCK(omp_unset_lock_, (void *lock), (lock), lock, NOTHING_BACK)
+UNLOCK(omp_unset_nest_lock_, (void *lock), (lock), lock, NOTHING_BACK)
 
 /* ---- tasks ------------------------------------------------------------------------------------
  */
