@@ -172,6 +172,9 @@ static void work(struct region *r)
 			team = NULL; /* it is one thread after all */
 		else if (!__atomic_load_n(&team->has_tasks, __ATOMIC_RELAXED))
 			set_parties(team, nr);
+		/* (a worker may have made the first one meanwhile) */
+		if (team && __atomic_load_n(&team->has_tasks, __ATOMIC_RELAXED))
+			set_parties(team, 0);
 		self.team = team;
 	} else {
 		__atomic_fetch_add(&team->nr_workers, 1, __ATOMIC_RELAXED);
@@ -207,7 +210,7 @@ static void run_region(void *argument)
 	self.team = r->master == &self ? outer_team : r->team;
 }
 
-static bool region_begin(struct region *r, unsigned nr_threads)
+static void region_begin(struct region *r, unsigned nr_threads)
 {
 	uint32_t nr = nr_threads                    ? nr_threads
 		      : r->omp->omp_get_max_threads ? (uint32_t)r->omp->omp_get_max_threads()
@@ -215,7 +218,7 @@ static bool region_begin(struct region *r, unsigned nr_threads)
 	uint32_t level = self.nr_levels++;
 	r->master = &self;
 	if (nr < 2 || level >= LEVELS)
-		return false;
+		return;
 	struct team *team = r->team = &self.own[level];
 	name_team(team);
 	team->nr_workers = 0;
@@ -224,7 +227,6 @@ static bool region_begin(struct region *r, unsigned nr_threads)
 	PRELOAD_RECORD(token_give, object_of(&team->begin), nr - 1, r->site);
 	team->begin.due = nr - 1;
 	preload_self.region = object_of(&team->begin);
-	return true;
 }
 
 static void region_end(struct region *r)
@@ -246,15 +248,17 @@ static void region_end(struct region *r)
 	PRELOAD_EXPORT type name parameters                                                        \
 	{                                                                                          \
 		const struct preload_omp *omp = preload_omp_of(PRELOAD_CALLER);                    \
-		if (!preload_active())                                                             \
-			return omp->name arguments;                                                \
 		struct region region = {.f = f, .data = data, .omp = omp, .site = PRELOAD_SITE};   \
 		const void *reductions = data;                                                     \
+		bool on = preload_active();                                                        \
 		(void)reductions;                                                                  \
-		f = run_region, data = &region;                                                    \
-		region_begin(&region, nr_threads);                                                 \
+		if (on) {                                                                          \
+			f = run_region, data = &region;                                            \
+			region_begin(&region, nr_threads);                                         \
+		}                                                                                  \
 		keep omp->name arguments;                                                          \
-		region_end(&region);                                                               \
+		if (on)                                                                            \
+			region_end(&region);                                                       \
 		give_back;                                                                         \
 	}
 #define FORK void (*f)(void *), void *data, unsigned nr_threads

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openmp.c - OpenMP's ways to wait and to hand over; prints what was computed, the same in every run. */
+/* openmp.c - OpenMP's ways to wait and to hand over; prints what was computed, the same in every
+ * run. */
 #include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,8 +40,10 @@ static long in_task(int x)
 
 int main(void)
 {
-	long regions = 0, critical = 0, named = 0, locked = 0, nested = 0, ordered = 0, tasks = 0, loop = 0;
-	long reduced = 0, copied = 0, inner = 0, grouped = 0, recursive = 0, big = 0, after = 0, sections = 0;
+	long regions = 0, critical = 0, named = 0, locked = 0, nested = 0, ordered = 0, tasks = 0,
+	     loop = 0;
+	long reduced = 0, copied = 0, inner = 0, grouped = 0, recursive = 0, big = 0, after = 0,
+	     sections = 0;
 	omp_lock_t lock;
 	omp_nest_lock_t nest;
 	omp_init_lock(&lock);
@@ -126,12 +129,13 @@ int main(void)
 		for (int i = 0; i < 4; i++)
 #pragma omp task in_reduction(+ : sections)
 			sections++;
-		/* left to the region's end */
+			/* left to the region's end */
 #pragma omp task
 #pragma omp atomic
 		tasks++;
 	}
-	printf("%ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld\n", regions, critical, named, locked,
-		nested, ordered, tasks, loop, reduced, copied, inner, grouped, recursive, big, after, sections);
+	printf("%ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld %ld\n", regions,
+		critical, named, locked, nested, ordered, tasks, loop, reduced, copied, inner,
+		grouped, recursive, big, after, sections);
 	return 0;
 }
