@@ -194,7 +194,8 @@ static bool is_token(enum trace_object_type type)
 {
 	return type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_spin ||
 	       type == TRACE_OBJECT_rwlock || type == TRACE_OBJECT_once ||
-	       type == TRACE_OBJECT_semaphore || type == TRACE_OBJECT_sysv_semaphore;
+	       type == TRACE_OBJECT_semaphore || type == TRACE_OBJECT_sysv_semaphore ||
+	       type == TRACE_OBJECT_team;
 }
 
 bool model_is_messages(enum trace_object_type type)

@@ -178,6 +178,7 @@ struct thread {
 	bool left_in_wait;         /* its processor, since the present wait began */
 	bool resumes;              /* the present wait goes on after a signal's handler */
 	bool interrupted;          /* and such a one is not over, though its handler does things */
+	uint32_t at_barrier;       /* object: has come there and not left; 0: none */
 	bool link_next, link_back; /* deferred link across a call */
 	bool acts;                 /* for machines in turn (note_act): no actor itself */
 	struct kernel_view k;

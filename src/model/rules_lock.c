@@ -456,8 +456,10 @@ void model_rule_barrier_arrive(struct model *m, struct thread *t, const struct t
 	if (!o->parties)
 		o->parties = definition(m, object)->capacity;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, state, 0);
-	if (++o->arrived == o->parties)
+	/* one who did something else while it waited comes once more, but is one all the same */
+	if (t->at_barrier != object && ++o->arrived == o->parties)
 		open_barrier(m, o, r->time_ns);
+	t->at_barrier = object;
 	wait_on(m, t, r->time_ns, queue, 1, state);
 }
 
@@ -475,6 +477,7 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 	}
 	t->run_state = model_run_state(m, t, site);
 	t->interrupted = false;
+	t->at_barrier = 0;
 	/* (this opening's token, not an earlier one's) */
 	model_verb(
 		m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
@@ -498,7 +501,8 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 		return;
 	enum trace_object_type type = (enum trace_object_type)definition(m, object)->type;
 	if (type == TRACE_OBJECT_barrier) {
-		o->parties = r->u.token_set.n;
+		/* none: who they are is not known, whoever leaves first opens it */
+		o->parties = r->u.token_set.n ? r->u.token_set.n : UINT64_MAX;
 		return;
 	}
 	if (model_is_messages(type)) {

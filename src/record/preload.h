@@ -88,8 +88,9 @@ struct preload_thread {
 	uint64_t number;     /* within the image; 0: has no records in this image yet */
 	uint64_t token;      /* of the thread_create or process_fork that made it; 0: not known */
 	uint64_t start_site; /* start routine */
-	uint64_t lost;       /* records, since the last one that was kept */
-	uint64_t retry_tsc;  /* no block was free: do not look again before */
+	uint64_t region; /* of OpenMP, that begins: object a thread created now waits for; or 0 */
+	uint64_t lost;   /* records, since the last one that was kept */
+	uint64_t retry_tsc; /* no block was free: do not look again before */
 	uint32_t image, sequence, pid, tid;
 	uint32_t nr_stacks; /* call paths asked for: the first are taken, then one in some */
 	uint8_t busy;       /* a slow path is at work: signal handlers must not enter it */

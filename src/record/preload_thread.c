@@ -28,6 +28,7 @@ struct start {
 	void *argument;
 	uintptr_t site; /* what it is named by */
 	uint64_t token;
+	uint64_t awaits; /* object that it waits for first; 0: none */
 	uint32_t next;
 };
 static struct start starts[STARTS_MAX];
@@ -68,6 +69,8 @@ static struct start begin_thread(struct start *pooled)
 	preload_self.token = start.token;
 	preload_self.start_site = start.site;
 	preload_thread_begin();
+	if (start.awaits)
+		PRELOAD_RECORD_WAIT(token_wait, start.site, start.awaits, 1);
 	return start;
 }
 
@@ -91,6 +94,7 @@ static struct start *prepare_start(void *argument, uintptr_t site)
 		return NULL;
 	start->argument = argument;
 	start->token = preload_token();
+	start->awaits = preload_self.region;
 	PRELOAD_RECORD(thread_create, start->token, site);
 	return start;
 }

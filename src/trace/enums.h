@@ -34,7 +34,8 @@
 	X(disk, "disk")                                                                            \
 	X(kernel_lock, "kernel lock")                                                              \
 	X(message_queue, "message queue") /* POSIX */                                              \
-	X(sysv_messages, "System V message queue")
+	X(sysv_messages, "System V message queue")                                                 \
+	X(team, "OpenMP") /* a region's begin and end, its tasks */
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
 	TRACE_OBJECT_TYPES(X)

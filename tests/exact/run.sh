@@ -54,3 +54,10 @@ if (($# == 0)) || [[ " $* " == *" cxx "* ]]; then
 		say "skip cxx: no C++ compiler"
 	fi
 fi
+if (($# == 0)) || [[ " $* " == *" omp "* ]]; then
+	if gcc -O2 -g -w -fopenmp "$here/omp.c" -o omp 2>/dev/null; then
+		check omp ./omp
+	else
+		say "skip omp: no gcc with OpenMP"
+	fi
+fi

@@ -95,6 +95,51 @@ annotations() {
 		grep -qx "$count" "$scratch/counts" || printf 'fibers: not %s\n' "$count"
 	done
 }
+# What the runtime of gcc's OpenMP hands over, and its locks: as many as the program's text says. It computes what it does alone.
+sums_of() { # RECORD - of a dump of the trace: tokens, by the name of the object
+	sed -nE "s/.* $1 object=[0-9]+\\((OpenMP [a-z ]*)\\) n=([0-9]+).*/\\1=\\2/p" | awk -F= '{n[$1] += $2} END {for (name in n) print name, n[name]}' | sort
+}
+openmp_with() { # PROGRAM
+	local longpole=${LONGPOLE:-$LONGPOLE_BUILD/src/cmd/longpole} record
+	timeout 60 "$1" >"$scratch/alone" || { printf 'exit status %s alone\n' $?; return; }
+	timeout 60 "$longpole" record -q -o "$scratch/openmp.lpt" -- "$1" >"$scratch/said" || { printf 'exit status %s recorded\n' $?; return; }
+	cmp "$scratch/alone" "$scratch/said" 2>&1
+	timeout 60 "$longpole" dump "$scratch/openmp.lpt" >"$scratch/dump" || { printf 'no dump\n'; return; }
+	for record in token_give token_take; do
+		sums_of "$record" <"$scratch/dump" | grep -E '^OpenMP (region begin|tasks|copyprivate|ordered section) '
+	done | sort | uniq -c | diff - <(cat <<-'END'
+		      2 OpenMP copyprivate 50
+		      2 OpenMP ordered section 200
+		      2 OpenMP region begin 116
+		      2 OpenMP tasks 601
+	END
+	)
+	sed -nE 's/.* lock_acquire object=[0-9]+\((mutex [^)]*)\).*/\1/p' "$scratch/dump" | sed 's/ 0x.*//' | sort | uniq -c | diff - <(cat <<-'END'
+		    210 mutex
+		     70 mutex .gomp_critical_user_of_name
+		     70 mutex unnamed_critical_section
+	END
+	)
+	# who arrives leaves
+	awk '/ barrier_(arrive|leave) object=[0-9]*\(barrier of OpenMP\)/ {at[$2] = $3} END {for (t in at) if (at[t] != "barrier_leave") print t, "is left in a barrier"}' "$scratch/dump"
+}
+openmp() {
+	gcc -O1 -g -w -fopenmp "$here/openmp.c" -o "$scratch/openmp" || return
+	openmp_with "$scratch/openmp"
+}
+# Its libgomp is seen by nobody else.
+openmp_loaded() {
+	gcc -O1 -g -w -fopenmp -fPIC -shared -Dmain=in_library "$here/openmp.c" -o "$scratch/openmp.so" &&
+		gcc -x c - -o "$scratch/loads" <<-END || return
+			#include <dlfcn.h>
+			int main(void)
+			{
+				void *library = dlopen("$scratch/openmp.so", RTLD_NOW | RTLD_LOCAL);
+				return library ? ((int (*)(void))dlsym(library, "in_library"))() : 1;
+			}
+		END
+	openmp_with "$scratch/loads"
+}
 
 if [[ ! -f $library ]]; then
 	printf 'not ok build: no %s\n' "$library"
@@ -116,6 +161,8 @@ check header_cxx17 header_cxx
 check versions versions
 check annotations annotations
 check closings closings
+check openmp openmp
+check openmp_loaded openmp_loaded
 mapfile -t robust < <(grep -oE 'robust/[^ ]+' <<<"$wanted" | cut -d/ -f2)
 if (($# == 0 || ${#robust[@]})); then
 	"$source_dir/tests/target/robust/run.sh" "${robust[@]}" | sed -E 's#^(ok|not ok|skip) #&robust/#'

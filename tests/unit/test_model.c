@@ -124,6 +124,34 @@ static void barrier_waits_for_the_last(void **state)
 	finish(&b);
 }
 
+/* OpenMP's threads run tasks while they wait at a barrier: who did comes once more, and the last of
+ * these, not the last thread to come, opens it. */
+static void barrier_waits_for_tasks(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fast = site(&b, "fast"), slow = site(&b, "slow"), task = site(&b, "task");
+	uint32_t bar = object(&b, TRACE_OBJECT_barrier, "of OpenMP", 2);
+	uint32_t tasks = object(&b, TRACE_OBJECT_team, "tasks", 0);
+	spawn(&b, 1, slow);
+	PUT(&b, 20, 1, token_set, .object = bar, .n = 0); /* not known, whatever it was once */
+	uint64_t t = 20;
+	for (int phase = 0; phase < 3; phase++, t += 200) {
+		PUT(&b, t + 10, 2, token_give, .object = tasks, .n = 1, .site = slow);
+		PUT(&b, t + 50, 1, barrier_arrive, .object = bar, .site = fast);
+		PUT(&b, t + 60, 1, token_take, .object = tasks, .n = 1, .site = task);
+		PUT(&b, t + 100, 2, barrier_arrive, .object = bar, .site = slow);
+		PUT(&b, t + 180, 1, barrier_arrive, .object = bar, .site = task);
+		PUT(&b, t + 185, 2, barrier_leave, .object = bar, .site = slow);
+		PUT(&b, t + 190, 1, barrier_leave, .object = bar, .site = fast);
+	}
+	end(&b, 700);
+	assert_float_equal(on_path(&b, "running task"), 3 * 120, 1e-6);
+	assert_float_equal(unexplained(&b), 0, 1e-6);
+	finish(&b);
+}
+
 static void writer_waits_for_readers(void **state)
 {
 	(void)state;
@@ -790,6 +818,7 @@ int main(void)
 		cmocka_unit_test(threads_that_never_end),
 		cmocka_unit_test(condition_variable),
 		cmocka_unit_test(barrier_waits_for_the_last),
+		cmocka_unit_test(barrier_waits_for_tasks),
 		cmocka_unit_test(writer_waits_for_readers),
 		cmocka_unit_test(pipe_between_processes),
 		cmocka_unit_test(room_is_made_by_a_read_that_goes_on),
