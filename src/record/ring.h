@@ -71,13 +71,13 @@ struct ring_tag {
  * - note_link: w1 = name id (0: deferred), w2 = instance, w3 = flags
  * - note_identify: w1 = connection
  *
- * A barrier's parties (0: not known, who leaves first opens it), what a System V message queue holds at most, an eventfd's first value and a
- * POSIX message queue's (unless 0) are token_set records; reads and writes of an eventfd are io
- * records of 8 bytes. A descriptor is described again, with the same incarnation, when a socket has
- * got its peer: the last description counts. A tryjoin or wait that found nothing ends with
- * join_done{handle 0}, child_waited{pid 0}. A timed lock that gave up is lock_wait, lock_fail; a
- * reader's shared_wait, lock_fail. Never in a ring, the session's own: definitions, process_end,
- * sample, cpu_out, cpu_in, lost.
+ * A barrier's parties (0: not known, who leaves first opens it), what a System V message queue
+ * holds at most, an eventfd's first value and a POSIX message queue's (unless 0) are token_set
+ * records; reads and writes of an eventfd are io records of 8 bytes. A descriptor is described
+ * again, with the same incarnation, when a socket has got its peer: the last description counts. A
+ * tryjoin or wait that found nothing ends with join_done{handle 0}, child_waited{pid 0}. A timed
+ * lock that gave up is lock_wait, lock_fail; a reader's shared_wait, lock_fail. Never in a ring,
+ * the session's own: definitions, process_end, sample, cpu_out, cpu_in, lost.
  */
 #define RING_RECORDS(RING_RECORD)                                                                  \
 	RING_RECORD(process_begin, 1)                                                              \
