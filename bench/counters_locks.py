@@ -148,10 +148,10 @@ class Variants:
     """A server as it is, the same again (what their difference is, is noise), and recorded in each mode, and
     with the least that times locks at all: all at once, loaded in turns."""
 
-    def __init__(self, name, longpole, scratch):
+    def __init__(self, name, modes, longpole, scratch):
         self.servers, self.operations, self.longpole, self.why = {}, 0, longpole, None
-        self.random = random.Random(1)
-        for mode in (None, CONTROL, FLOOR, *APP):
+        self.random, self.counted = random.Random(1), next(iter(modes))
+        for mode in (None, CONTROL, FLOOR, *modes):
             place = os.path.join(scratch, name, (mode or "bare").replace(" ", "-").replace(",", ""))
             os.makedirs(place, exist_ok=True)
             self.servers[mode] = server = SERVERS[name](place, True)  # short loads, and many
@@ -171,7 +171,7 @@ class Variants:
         self.random.shuffle(order)
         for mode in order:
             result[mode] = run_load(self.servers[mode])
-        self.operations += result["sampled"][2] if result["sampled"] else 0
+        self.operations += result[self.counted][2] if result[self.counted] else 0
         return result if all(result.values()) else None
 
     def stop(self):
@@ -202,18 +202,19 @@ def interval_of_median(values):
 
 def bench_programs(bench, longpole, scratch, quick):
     """More processor time an operation: it counts what the recorder adds in the program, and a busy machine changes it little."""
+    app = {mode: of for mode, of in APP.items() if not bench.args.mode or mode == bench.args.mode}
     for name in PROGRAMS if not bench.args.program else [bench.args.program]:
         began, floor, inside = time.monotonic(), 0, {}
-        variants = Variants(name, longpole, scratch)
+        variants = Variants(name, app, longpole, scratch)
         runs = rounds_of(variants, quick)
         if runs:
-            sampled = variants.servers["sampled"]
-            pairs = pairs_of(longpole, os.path.join(sampled.scratch, "app.lpt"), variants.operations)
+            counted = variants.servers[variants.counted]
+            pairs = pairs_of(longpole, os.path.join(counted.scratch, "app.lpt"), variants.operations)
             floor = statistics.median((run[FLOOR][1] / run[None][1] - 1) * 100 for run in runs)
             inside = {mode: share_inside(variants.servers[mode], prefix_of(longpole, mode, variants.servers[mode].scratch),
-                                         variants.servers[mode].scratch) for mode in APP}
+                                         variants.servers[mode].scratch) for mode in app}
         bench.note("%s took %.0f s" % (name, time.monotonic() - began))
-        for mode, (_options, goal) in {CONTROL: ([], None), FLOOR: ([], None), **APP}.items():
+        for mode, (_options, goal) in {CONTROL: ([], None), FLOOR: ([], None), **app}.items():
             if goal and floor > goal:
                 goal = None  # nobody who times locks can: the row says what the floor is
             if inside.get(mode) is not None:
