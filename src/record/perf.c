@@ -525,6 +525,8 @@ static void hand_over(void *ctx, struct record_perf_record *r)
 {
 	const struct reader *to = ctx;
 	struct record_converter *c = to->converter;
+	if (record_perf_own_outlives(&to->perf->own, r))
+		return;
 	if (to->perf->wide && !record_perf_own_takes(&to->perf->own, r))
 		return;
 	struct record_event e = r->event;

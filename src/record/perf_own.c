@@ -14,6 +14,18 @@ void record_perf_own_fini(struct record_perf_own *own)
 {
 	base_map_fini(&own->tasks);
 	base_map_fini(&own->ending);
+	base_map_fini(&own->execed);
+}
+
+bool record_perf_own_outlives(struct record_perf_own *own, const struct record_perf_record *r)
+{
+	uint32_t tid = r->event.tid;
+	if (r->event.kind == RECORD_EVENT_exec) {
+		(void)base_map_put(&own->execed, 0, tid, 1); /* or its end is believed */
+		return false;
+	}
+	bool fresh = own->execed.nr_used && base_map_remove(&own->execed, 0, tid);
+	return fresh && r->event.kind == RECORD_EVENT_exit;
 }
 
 static uint64_t nr_tasks(const struct record_perf_own *own, uint32_t pid)

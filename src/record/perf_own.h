@@ -14,6 +14,7 @@ struct record_perf_own {
 	struct base_map tasks;  /* pid -> its tasks that have not ended */
 	struct base_map ending; /* tid: has ended, and has still to leave its processor */
 	uint32_t awaited;       /* the child, until it execs */
+	struct base_map execed; /* tid: nothing of it came since its exec */
 };
 
 void record_perf_own_init(struct record_perf_own *own, uint32_t child);
@@ -21,5 +22,10 @@ void record_perf_own_fini(struct record_perf_own *own);
 /* Is it ours? Births, ends and execs among them are remembered; a birth that there is no memory for
  * becomes a lost event. */
 bool record_perf_own_takes(struct record_perf_own *own, struct record_perf_record *r);
+/* To be asked of every event, whosever: is it the end of a task that goes on? An exec that makes a
+ * program privileged, or takes privileges from it, ends what watched the task alone, and the kernel
+ * tells everybody of that as of an end. It comes right after the exec, before the program is
+ * mapped. */
+bool record_perf_own_outlives(struct record_perf_own *own, const struct record_perf_record *r);
 
 #endif

@@ -258,6 +258,20 @@ PROGRAM
 	has err 'statically linked' 'record --system'
 }
 
+# What an exec with two user ids starts gets no library, and the kernel tells its beginning as its end.
+test_started_with_two_user_ids() {
+	((EUID == 0)) || skip "needs root"
+	expect 0 longpole record -o two.lpt python3 -c '
+import os
+if os.fork() == 0:
+    os.setresuid(-1, 65534, 0)
+    os.execv("/bin/sleep", ["sleep", "0.3"])
+os.wait()'
+	expect 0 longpole report two.lpt
+	grep -q 'switches of processors were not recorded\|perf_event_open' out && skip "no events of the kernel"
+	has out '1 program image was started but not recorded' 'blocked outside every recorded call'
+}
+
 test_system_usage() {
 	expect 125 longpole record --sched ladder
 	has err 'need --system'

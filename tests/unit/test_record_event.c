@@ -500,6 +500,37 @@ static void test_own_of_everybody(void **state)
 	record_perf_own_fini(&own);
 }
 
+/* An exec that changes privileges ends what watched the task, which is told as its end. */
+static void test_own_outlives_exec(void **state)
+{
+	(void)state;
+	static const struct {
+		enum record_event_kind kind;
+		uint32_t tid;
+		bool goes_on;
+	} event[] = {
+		{RECORD_EVENT_exit, 10, false},
+		{RECORD_EVENT_exec, 10, false},
+		{RECORD_EVENT_out, 11, false},
+		{RECORD_EVENT_exit, 10, true},
+		{RECORD_EVENT_exit, 10, false},
+		{RECORD_EVENT_exec, 10, false},
+		{RECORD_EVENT_map, 10, false}, /* lived */
+		{RECORD_EVENT_exit, 10, false},
+		{RECORD_EVENT_exec, 10, false},
+		{RECORD_EVENT_exit, 12, false},
+	};
+	struct record_perf_own own;
+	record_perf_own_init(&own, 10);
+	for (size_t i = 0; i < sizeof event / sizeof *event; i++) {
+		struct record_perf_record r = {
+			.event = {.kind = event[i].kind, .pid = 10, .tid = event[i].tid}};
+		if (record_perf_own_outlives(&own, &r) != event[i].goes_on)
+			fail_msg("event %zu", i);
+	}
+	record_perf_own_fini(&own);
+}
+
 static void test_own_without_memory(void **state)
 {
 	(void)state;
@@ -528,6 +559,7 @@ int main(void)
 		cmocka_unit_test(test_short_life_that_wakes),
 		cmocka_unit_test(test_names_of_lives),
 		cmocka_unit_test(test_own_of_everybody),
+		cmocka_unit_test(test_own_outlives_exec),
 		cmocka_unit_test(test_own_without_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
