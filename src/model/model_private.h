@@ -259,18 +259,20 @@ struct object {
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
 	uint64_t waited_since_ns;           /* condition variable: by the first of its waiters */
 	struct signals *signals;            /* condition variable */
-	uint32_t user;            /* processor: the stream that left it last; bytes: that reads */
-	uint64_t left_ns;         /* ... and when; bytes: when some were taken last */
-	uint64_t locked_by;       /* file: pid key of who has locked it; 0: nobody recorded */
-	bool tells_room;          /* bytes: who read last is known to who looks for room */
-	bool called;              /* listener: a socket that is recorded, too, connects to it */
-	bool calls;               /* connecting socket: its unit is in the listener's queue */
-	uint64_t ahead_bytes;     /* taken before their reader said so, and more than it took */
-	uint32_t sender;          /* qdisc: the actor that sends what it holds */
-	bool sends;               /* ... and has something to send */
-	struct {                  /* ... and how fast */
-		uint64_t came_ns; /* into an empty one: when; 0: it was not */
-		uint64_t left_ns; /* the last packet; 0: none */
+	uint32_t user;        /* processor: the stream that left it last; bytes: that reads */
+	uint64_t left_ns;     /* ... and when; bytes: when some were taken last */
+	uint64_t locked_by;   /* file: pid key of who has locked it; 0: nobody recorded */
+	uint64_t closed_by;   /* pipe: pid key of who closed its writing end, the eldest; 0: nobody
+				 yet, or its end has been read */
+	bool tells_room;      /* bytes: who read last is known to who looks for room */
+	bool called;          /* listener: a socket that is recorded, too, connects to it */
+	bool calls;           /* connecting socket: its unit is in the listener's queue */
+	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */
+	uint32_t sender;      /* qdisc: the actor that sends what it holds */
+	bool sends;           /* ... and has something to send */
+	struct {              /* ... and how fast */
+		uint64_t came_ns;             /* into an empty one: when; 0: it was not */
+		uint64_t left_ns;             /* the last packet; 0: none */
 		uint64_t busy_ns, busy_bytes; /* lately, while it always had some */
 	} rate;
 	struct disk *disk;
@@ -596,6 +598,8 @@ uint64_t model_pid_of(const struct model *m, const struct thread *t);
 /* The program that was started to be recorded, if one was: what the header says was run. */
 void model_find_root(struct model *m);
 struct object *model_object(struct model *m, uint32_t id);
+/* Is it t's process, or one that it descends from? */
+bool model_descends(const struct model *m, const struct thread *t, uint64_t pid_key);
 uint32_t model_token_queue(
 	struct model *m, enum token_kind what, uint64_t who, uint64_t key, bool make);
 uint32_t model_queue_of(

@@ -309,6 +309,7 @@ static void end_read(
 	bool event = m->defs->objects[t->io.object].type == TRACE_OBJECT_eventfd;
 	if (result == 0 && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2)) {
 		/* another may have closed it since, who is not recorded */
+		f->closed_by = 0;
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, (uint32_t)state,
 			GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
@@ -511,6 +512,8 @@ void model_rule_io_close(struct model *m, struct thread *t, const struct trace_r
 		return;
 	/* a shell closes all pipes of its programs at one place, which makes them none the liker */
 	uint32_t queue = end_queue(m, c->object, f, 0);
+	if (!f->closed_by || !model_descends(m, t, f->closed_by))
+		f->closed_by = model_pid_of(m, t);
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
 }

@@ -59,13 +59,30 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 		m->end_actor = t->actor;
 }
 
-/* Data that a process wrote ends with it: whoever then reads "end of file" has waited for this. */
+bool model_descends(const struct model *m, const struct thread *t, uint64_t pid_key)
+{
+	enum { IMAGES_MAX = 256 };
+	const struct trace_process *p = trace_def_process(m->defs, t->process);
+	for (int i = 0; i < IMAGES_MAX; i++) {
+		if (model_pid_key(m, t->stream, p->pid) == pid_key)
+			return true;
+		if (!p->parent)
+			return false;
+		p = trace_def_process(m->defs, p->parent);
+	}
+	return false;
+}
+
+/* A pipe ends with the process that wrote into it, or that has it from who closed it, and may not
+ * have used it: whoever then reads "end of file" has waited for this. Who does not have it gives
+ * its token before the one that ends the wait. */
 static void close_written(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	for (uint32_t i = 1; i < m->nr_objects; i++) {
 		struct object *o = &m->object[i];
 		if (o->queue2 == NONE || m->defs->objects[i].type != TRACE_OBJECT_pipe ||
-			o->parties != t->process)
+			(o->parties != t->process &&
+				!(o->closed_by && model_descends(m, t, o->closed_by))))
 			continue;
 		model_verb(m, t, GRAPH_VERB_resize, time_ns, o->queue2, 0, t->graph_state, 0);
 		model_verb(m, t, GRAPH_VERB_enqueue, time_ns, o->queue2, 1, t->graph_state, 0);

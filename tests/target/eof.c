@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * eof - a reader waits for the end of file, which a writer makes with --how long after it wrote,
- * and computes on. So does the writer, for 100 ms that nobody waits for. Known answer: until the
- * closing the path is the writer's `produce`, from there on the reader's `conclude`; `linger` is
- * not on it.
+ * and computes on. (--how=silent: it writes nothing, and neither closes its end, which is its
+ * standard output, but by ending; the reader polls before it reads.) So does the writer, for 100 ms
+ * that nobody waits for. Known answer: until the closing the path is the writer's `produce`, from
+ * there on the reader's `conclude`; `linger` is not on it.
  */
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -67,12 +69,16 @@ static void *write_all(void *unused)
 	uint64_t sum = 1;
 	if (by("fclose"))
 		target_must((stream = fdopen(ends[1], "w")) != NULL, "fdopen");
-	if (stream) /* the bytes leave when it is closed */
+	if (by("silent"))
+		target_must(dup2(ends[1], STDOUT_FILENO) == STDOUT_FILENO, "dup2");
+	else if (stream) /* the bytes leave when it is closed */
 		target_must(fwrite(&sum, sizeof sum, 1, stream) == 1, "fwrite");
 	else
 		target_must(write(ends[1], &sum, sizeof sum) == sizeof sum, "write");
 	for (uint64_t i = 0; i < PARTS; i++)
 		sum = produce(sum, target_vary(1, i, PRODUCE_UNITS) * percent / 100);
+	if (by("silent"))
+		_exit(0);
 	end_it();
 	kept = linger(sum, LINGER_UNITS);
 	return unused;
@@ -82,6 +88,9 @@ static uint64_t read_all(void)
 {
 	uint64_t sum = 0, item;
 	ssize_t n;
+	if (by("silent"))
+		target_must(poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, -1) == 1,
+			"poll");
 	while ((n = read(ends[0], &item, sizeof item)) == sizeof item)
 		sum += item;
 	target_must(n == 0, "read");
