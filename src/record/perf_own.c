@@ -21,7 +21,8 @@ bool record_perf_own_outlives(struct record_perf_own *own, const struct record_p
 {
 	uint32_t tid = r->event.tid;
 	if (r->event.kind == RECORD_EVENT_exec) {
-		(void)base_map_put(&own->execed, 0, tid, 1); /* or its end is believed */
+		if (base_map_put(&own->execed, 0, tid, 1) != BASE_OK)
+			base_map_fini(&own->execed); /* without memory ends are believed */
 		return false;
 	}
 	bool fresh = own->execed.nr_used && base_map_remove(&own->execed, 0, tid);
