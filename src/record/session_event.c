@@ -188,7 +188,7 @@ static bool introduce_maps(
 		const struct record_map *m = &leader->map[leader->nr_introduced];
 		if (!record_image_range(image, m->start))
 			record_image_file(&c->world, image,
-				base_strtab_get(c->sink.strings, m->path), m->start,
+				base_strtab_get(c->sink.strings, m->path), m->start, m->end,
 				m->file_offset);
 	}
 	return any;

@@ -260,7 +260,7 @@ void record_image_module(
 }
 
 void record_image_file(struct record_world *w, struct record_image *image, const char *path,
-	uint64_t map_start, uint64_t file_offset)
+	uint64_t map_start, uint64_t map_end, uint64_t file_offset)
 {
 	struct symbol_extent at;
 	if (*path != '/' || !symbol_elf_extent(path, map_start, file_offset, &at))
@@ -268,8 +268,8 @@ void record_image_file(struct record_world *w, struct record_image *image, const
 	uint32_t name = record_sink_text(w->sink, path, strlen(path));
 	uint32_t id = record_sink_text(w->sink, at.build_id, strlen(at.build_id));
 	record_image_module(w, image,
-		(struct record_range){.start = at.start,
-			.end = at.end,
+		(struct record_range){.start = at.copy ? map_start : at.start,
+			.end = at.copy ? map_end : at.end,
 			.bias = at.bias,
 			.by_kernel = true,
 			.module = record_sink_module(w->sink, name, id)});

@@ -112,7 +112,7 @@ void record_image_rename(
 	struct record_world *w, struct record_image *image, const char *name, size_t length);
 /* The module of a file of which one mapping is known; none, if it is no ELF file. */
 void record_image_file(struct record_world *w, struct record_image *image, const char *path,
-	uint64_t map_start, uint64_t file_offset);
+	uint64_t map_start, uint64_t map_end, uint64_t file_offset);
 /* The module that the kernel said is there, under whichever of its names; 0: none with that build
  * id.
  */

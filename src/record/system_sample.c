@@ -111,7 +111,7 @@ static void read_maps(struct record_kernel *k, struct record_image *image)
 			continue;
 		char *file = line + at;
 		file[strcspn(file, "\n")] = 0;
-		record_image_file(&k->converter->world, image, file, start, offset);
+		record_image_file(&k->converter->world, image, file, start, end, offset);
 	}
 	if (f)
 		fclose(f);

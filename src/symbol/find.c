@@ -109,6 +109,7 @@ bool symbol_elf_extent(
 			continue;
 		found = true;
 		ret->bias = map_start - file_offset - (ph.p_vaddr - ph.p_offset);
+		ret->copy = file_offset != (ph.p_offset & page);
 	}
 	if (found)
 		symbol_build_id_of(elf, ret->build_id);

@@ -101,6 +101,8 @@ char *symbol_readable(const char *name);
  * its last; less the bias these are addresses as linked. */
 struct symbol_extent {
 	uint64_t bias, start, end;
+	bool copy; /* the mapping begins within a segment: it is no loader's, and the file is not
+		      around it (V8 maps its built-in code once more beside what it compiles) */
 	char build_id[SYMBOL_BUILD_ID_TEXT];
 };
 /* False: not an ELF file that can be read, or of another mapping. */

@@ -59,3 +59,38 @@ test_inlined_in_answers() {
 		{ cat err >&2; fail "protoc cannot decode it"; }
 	awk '/^location/ {n = 0} /^  line/ {if (++n > 2) found = 1} END {exit !found}' a.text || fail "pprof: no location has three lines"
 }
+
+# V8 maps a part of its code once more beside what it compiles: that is not the file's.
+test_code_beside_a_copy() {
+	cat >copy.c <<'PROGRAM'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#define PAD(n) __attribute__((used, aligned(4096))) static void pad##n(void) {}
+PAD(1) PAD(2) PAD(3) PAD(4)
+extern char __executable_start[];
+int main(void)
+{
+	/* mov $0x10000000, %eax; 1: dec %eax; jnz 1b; ret */
+	static const uint8_t made[] = {0xb8, 0, 0, 0, 0x10, 0xff, 0xc8, 0x75, 0xfc, 0xc3};
+	int fd = open("/proc/self/exe", O_RDONLY);
+	char *at = mmap(0, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long offset = ((char *)pad2 - __executable_start) & -4096L;
+	if (mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, offset) != at ||
+		mmap(at + 4096, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) != at + 4096)
+		return 1;
+	memcpy(at + 4096, made, sizeof made);
+	((void (*)(void))(at + 4096))();
+	return 0;
+}
+PROGRAM
+	"${CC:-cc}" -O1 copy.c -o copy
+	expect 0 longpole record -o copy.lpt ./copy
+	expect 0 longpole dump --kind=sample copy.lpt
+	(($(wc -l <out) > 10)) || skip "no samples"
+	# of the ten samples and more all but a few at the start are in what was made
+	(($(grep -c 'site=[0-9]*(copy\|site=[0-9]*(pad' out) * 2 < $(wc -l <out))) || fail "it is the file's: $(tail -n 1 out)"
+}

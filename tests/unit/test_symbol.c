@@ -196,6 +196,13 @@ static void test_bias_of_a_mapping(void **state)
 	/* Data, too, though the code's mapping was asked about. */
 	assert_true(found.start <= start && found.end >= end);
 	assert_in_range((uintptr_t)&in_data, found.start, found.end - 1);
+	assert_false(found.copy);
+	/* What begins within the segment, wherever that is, has the same bias less its place. */
+	struct symbol_extent part;
+	assert_true(end - start > 4096);
+	assert_true(symbol_elf_extent(path, start + 4096, offset + 4096, &part));
+	assert_true(part.copy);
+	assert_int_equal(part.bias, bias());
 }
 
 /* ---- inlined frames ---------------------------------------------------------------------------
