@@ -114,7 +114,7 @@ test_memory_mistakes() {
 	has out 'Caution: 1 stream ended inside a record (first: thread 1, record 126)' '1 barrier was left'
 	expect 2 longpole ciat
 	expect 2 longpole ciat --location=3 run.2
-	local share
+	local share command
 	for share in 2 1.001 0 -1 nan all; do
 		expect 2 longpole ciat --reuse=$share run.2
 		has err "--reuse=$share: "
@@ -127,7 +127,13 @@ test_memory_mistakes() {
 	expect 2 longpole cdat --set=protocol=dir9 run.2
 	has err 'dir8'
 	expect 2 longpole cdat --set=processors=1 run.2
-	has err '2 threads' '1 processors'
+	has err '2 threads' '1 processor;'
+	expect 2 longpole cdat --set=mapping=0:0 run.2
+	has err '2 threads' 'mapping says where 1 of them' 'NODE:PROCESSOR'
+	for command in cdat ciat; do
+		expect 4 longpole $command --max-memory=1K run.2
+		has err 'more than 1024 bytes'
+	done
 	expect 2 longpole cdat --set=allocation=oracle run.2
 	has err '--memory-file'
 	expect 3 longpole ciat "$LONGPOLE"
