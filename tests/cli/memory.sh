@@ -69,6 +69,11 @@ test_cdat_counts() {
 	# clock addr code proc node bank hnode status sharing_list -1
 	grep -qx '1 65536 2 0 0 0 1 1 0 0 -1' each.0 || { head each.0 >&2; fail "general trace"; }
 	[[ -f each.-2 ]] || fail "no trace of the second I/O processor"
+	# What comes next is about the same machine.
+	expect 0 longpole cdat --set=data_bytes=4K --set=protocol=dir2 --set='mapping=1:0 0:0' run.2 two.cfg
+	has out "NEXT  longpole cdat --machine=two.cfg --set=data_bytes=4K --set='mapping=1:0 0:0' --set=protocol=moesi run.2"
+	expect 0 longpole cdat --set=cycle_ps=1000 --set=protocol=moesi --set=nodes=2 run.2
+	has out 'time with waits' '--set=protocol=dir1 run.2'
 	expect 0 longpole cdat --output=both.lpt run.2 two.cfg
 	local requests
 	[[ $(longpole dump both.lpt | grep -c ' memory_transaction ') == $(wc -l <all) ]] || fail "transactions in both.lpt"
@@ -114,7 +119,7 @@ test_memory_mistakes() {
 	has out 'Caution: 1 stream ended inside a record (first: thread 1, record 126)' '1 barrier was left'
 	expect 2 longpole ciat
 	expect 2 longpole ciat --location=3 run.2
-	local share command
+	local share command option
 	for share in 2 1.001 0 -1 nan all; do
 		expect 2 longpole ciat --reuse=$share run.2
 		has err "--reuse=$share: "
@@ -130,6 +135,10 @@ test_memory_mistakes() {
 	has err '2 threads' '1 processor;'
 	expect 2 longpole cdat --set=mapping=0:0 run.2
 	has err '2 threads' 'mapping says where 1 of them' 'NODE:PROCESSOR'
+	for option in affinity rr-interleaving keep-slices slice=9 buffered-io asynch-io dma-bw=9 disk-latency=9; do
+		expect 2 longpole ciat --$option run.2
+		has err "--${option%=*} goes with --"
+	done
 	for command in cdat ciat; do
 		expect 4 longpole $command --max-memory=1K run.2
 		has err 'more than 1024 bytes'
