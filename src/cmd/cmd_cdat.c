@@ -266,7 +266,7 @@ static void finding(struct base_str *out, const struct memory_cdat_config *k,
 {
 	const struct memory_cdat_flow *f = &r->total.flow[MEMORY_CDAT_DATA];
 	uint64_t all = f->hits + f->misses;
-	base_str_addf(out, "%.2f%% of ", base_percent(f->misses, all));
+	base_str_addf(out, "%.3g%% of ", base_percent(f->misses, all));
 	base_str_add_count(out, all);
 	base_str_add(out, " data accesses miss the caches of ");
 	add_cache_sizes(out, k);
@@ -335,7 +335,8 @@ static void processor_rows(struct base_str *out, const struct memory_cdat_config
 {
 	uint64_t length = r->total.end_clock;
 	unsigned shown = 0;
-	base_str_add(out, "\n  processor  active cycles  utilization\n");
+	base_str_addf(out, "\n  processor  active cycles  utilization%s\n",
+		k->cycle_ps ? "   time with waits for others" : "");
 	for (uint32_t i = 0; i < r->nr_processors && shown < 2 * ROWS_SHOWN; i++) {
 		if (!r->total.active[i])
 			continue;
@@ -351,6 +352,32 @@ static void processor_rows(struct base_str *out, const struct memory_cdat_config
 	}
 }
 
+static void add_option(struct base_str *out, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	base_str_addf(out, "--%s=", name);
+	report_shell_word(out, value);
+	base_str_add(out, " ");
+}
+
+/* The same machine with another protocol. */
+static void next(struct base_str *out, const struct cmd *c, const struct cmd_streams *s,
+	const struct memory_cdat_config *k)
+{
+	const char *setting[SETTINGS_MAX];
+	size_t operands, nr = cmd_values(c, "set", setting, SETTINGS_MAX);
+	base_str_add(out, "NEXT  longpole cdat ");
+	add_option(out, "machine", config_path(c, &operands));
+	add_option(out, "memory-file", cmd_value(c, "memory-file"));
+	for (size_t i = 0; i < nr; i++)
+		if (strncmp(setting[i], "protocol=", strlen("protocol=")) != 0)
+			add_option(out, "set", setting[i]);
+	add_option(out, "set",
+		strcmp(k->protocol->name, "moesi") ? "protocol=moesi" : "protocol=dir1");
+	cmd_streams_again(out, s);
+}
+
 static void caveats(struct base_str *out, const struct cmd_streams *s,
 	const struct memory_cdat_config *k, const struct memory_cdat_result *r)
 {
@@ -361,7 +388,8 @@ static void caveats(struct base_str *out, const struct cmd_streams *s,
 		k->protocol->line);
 	if (k->cycle_ps)
 		base_str_add(out, "Times add the configured latencies up; nothing overlaps, nobody "
-				  "waits for a busy bank or link.\n");
+				  "waits for a busy bank or link. At barriers and ends of phases "
+				  "all wait for the last one.\n");
 	if (r->total.migrations)
 		base_str_addf(out,
 			"%" PRIu64 " pages moved to another node; moving them cost nothing "
@@ -385,11 +413,6 @@ static void caveats(struct base_str *out, const struct cmd_streams *s,
 		base_str_addf(out,
 			"The monitor checked %" PRIu64 " times and found nothing wrong.\n",
 			r->checks);
-	base_str_addf(out,
-		"NEXT  longpole cdat --set=protocol=moesi --set=nodes=%" PRIu64
-		" --set=processors=%" PRIu64 " ",
-		k->nodes, k->processors);
-	cmd_streams_again(out, s);
 }
 
 /* ---- running
@@ -427,6 +450,7 @@ static int answer(struct cmd *c, const struct cmd_streams *s, const struct memor
 	transaction_rows(&text, r);
 	processor_rows(&text, k, r);
 	caveats(&text, s, k, r);
+	next(&text, c, s, k);
 	return cmd_write(c, &text);
 }
 

@@ -99,11 +99,20 @@ static int read_events(struct cmd *c, const char *path, struct memory_tdat *t)
 
 static void add_caution(struct base_str *out, const struct memory_tdat_result *r)
 {
-	if (r->bad_records)
+	uint64_t rest = r->nr_events ? r->last_clock % r->bin_clocks + 1 : r->bin_clocks;
+	if (rest < r->bin_clocks && r->nr_bins > 1)
 		base_str_addf(out,
-			"\nCaution: %" PRIu64 " lines were not records and were left out (first: "
-			"line %" PRIu64 ").\n",
-			r->bad_records, r->first_bad_record);
+			"\nThe last bin is as wide as the others here, but the last event came "
+			"after %" PRIu64 " of its %" PRIu64 " clocks%s.\n",
+			rest, r->bin_clocks,
+			r->least_at + 1 == r->nr_bins ? ", and the least is that of this bin" : "");
+	if (r->bad_records) {
+		base_str_add_counted(out,
+			"\nCaution: %s {line was no such record|lines were no such records} and "
+			"left out ",
+			r->bad_records);
+		base_str_addf(out, "(first: line %" PRIu64 ").\n", r->first_bad_record);
+	}
 }
 
 static void add_text(struct base_str *out, struct cmd *c, const struct memory_tdat_result *r)
@@ -113,9 +122,9 @@ static void add_text(struct base_str *out, struct cmd *c, const struct memory_td
 		add_caution(out, r);
 		return;
 	}
-	base_str_add_count(out, r->nr_events);
+	base_str_add_counted(out, "%s {event|events}", r->nr_events);
 	base_str_addf(out,
-		" events, %.4g a clock on average, between %.4g and %.4g in bins of %" PRIu64
+		", %.4g a clock on average, between %.4g and %.4g in bins of %" PRIu64
 		" clocks; the deviation is %.0f%% of the mean.\n\n",
 		r->rate, r->least_rate, r->most_rate, r->bin_clocks,
 		r->mean > 0 ? 100 * r->deviation / r->mean : 0);

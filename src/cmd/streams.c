@@ -37,6 +37,24 @@ static bool small_count(struct cmd *c, const char *option, uint64_t most, uint64
 	return false;
 }
 
+/* An option that would change nothing is a mistake. */
+static bool order_options_fit(struct cmd *c)
+{
+	static const struct {
+		const char *option, *with;
+	} pair[] = {{"affinity", "processors"}, {"rr-interleaving", "processors"},
+		{"keep-slices", "processors"}, {"slice", "processors"},
+		{"buffered-io", "handle-io"}, {"asynch-io", "handle-io"}, {"dma-bw", "handle-io"},
+		{"disk-latency", "handle-io"}};
+	for (size_t i = 0; i < BASE_COUNT(pair); i++)
+		if (cmd_given(c, pair[i].option) && !cmd_given(c, pair[i].with)) {
+			cmd_usage(c, "--%s goes with --%s; without it, it would change nothing",
+				pair[i].option, pair[i].with);
+			return false;
+		}
+	return true;
+}
+
 static bool order_options(struct cmd *c, struct memory_order_options *o)
 {
 	uint64_t processors = 0;
@@ -61,11 +79,7 @@ static bool order_options(struct cmd *c, struct memory_order_options *o)
 	o->handle_io = cmd_given(c, "handle-io");
 	o->buffered_io = cmd_given(c, "buffered-io");
 	o->asynch_io = cmd_given(c, "asynch-io");
-	if (o->mode == MEMORY_ORDER_ROUND_ROBIN && !processors) {
-		cmd_usage(c, "--rr-interleaving goes with --processors");
-		return false;
-	}
-	return true;
+	return order_options_fit(c);
 }
 
 /* ---- opening

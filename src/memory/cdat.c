@@ -385,8 +385,8 @@ static enum base_status fail_step(struct memory_cdat *c, enum base_status s, str
 		return s;
 	if (s == BASE_ERR_LIMIT)
 		return base_fail(err, s,
-			"the directory needs more than %llu MiB; allow more with --max-memory",
-			(unsigned long long)(c->options.memory_limit_bytes >> 20));
+			"the directory needs more than %llu bytes; allow more with --max-memory",
+			(unsigned long long)c->options.memory_limit_bytes);
 	return base_fail(err, s, "no memory for the directory");
 }
 
@@ -505,12 +505,16 @@ static enum base_status map_threads(struct memory_cdat *c, struct base_err *err)
 {
 	const struct memory_cdat_config *k = &c->config;
 	uint32_t per_node = (uint32_t)k->processors, nodes = (uint32_t)k->nodes;
-	if (c->nr_threads > (k->nr_mapped ? k->nr_mapped : c->nr_processors))
+	if (k->nr_mapped && c->nr_threads > k->nr_mapped)
 		return base_fail(err, BASE_ERR_USAGE,
-			"the trace has %u threads, the machine has %u processors%s; give it more "
+			"the trace has %u threads, mapping says where %u of them are; it needs a "
+			"NODE:PROCESSOR for each",
+			c->nr_threads, k->nr_mapped);
+	if (c->nr_threads > c->nr_processors)
+		return base_fail(err, BASE_ERR_USAGE,
+			"the trace has %u threads, the machine has %u processor%s; give it more "
 			"nodes or processors (with nodes = %u, processors = %u or more)",
-			c->nr_threads, k->nr_mapped ? k->nr_mapped : c->nr_processors,
-			k->nr_mapped ? " in its mapping" : "", nodes,
+			c->nr_threads, c->nr_processors, c->nr_processors == 1 ? "" : "s", nodes,
 			(c->nr_threads + nodes - 1) / nodes);
 	for (uint32_t t = 0; t < c->nr_threads; t++) {
 		uint32_t at = t;

@@ -83,7 +83,7 @@ static enum base_status set_mapping(
 	c->nr_mapped = 0;
 	if (c->scattered || !strcmp(value, "fill"))
 		return BASE_OK;
-	while (*value) {
+	do {
 		char *end, *after;
 		unsigned long node = strtoul(value, &end, 10);
 		unsigned long processor = *end == ':' ? strtoul(end + 1, &after, 10) : 0;
@@ -91,11 +91,12 @@ static enum base_status set_mapping(
 			node >= MEMORY_CDAT_NODES_MAX || processor >= MEMORY_CDAT_PROCESSORS_MAX ||
 			c->nr_mapped == MEMORY_CDAT_PROCESSORS_MAX)
 			return base_fail(err, BASE_ERR_USAGE,
-				"mapping: '%s' does not begin with a node:processor", value);
+				"mapping: '%s' is not fill, scatter, or a NODE:PROCESSOR a thread",
+				value);
 		c->place_of[c->nr_mapped++] =
 			(uint32_t)(node * MEMORY_CDAT_PROCESSORS_MAX + processor);
 		value = after + strspn(after, " ,\t");
-	}
+	} while (*value);
 	return BASE_OK;
 }
 
@@ -194,6 +195,27 @@ static bool power_of_two(uint64_t n)
 	return n && !(n & (n - 1));
 }
 
+/* A cache that is simulated smaller than it was said to be would be another machine. */
+static enum base_status check_cache(const struct memory_cdat_config *c, const char *name,
+	uint64_t size_bytes, uint64_t ways, struct base_err *err)
+{
+	if (!size_bytes)
+		return BASE_OK;
+	uint64_t lines = size_bytes / c->line_bytes;
+	if (!lines)
+		return base_fail(err, BASE_ERR_USAGE, "%s_bytes = %llu is less than a line", name,
+			(unsigned long long)size_bytes);
+	uint64_t set_bytes = (ways < lines ? ways : lines) * c->line_bytes;
+	if (!(size_bytes % set_bytes))
+		return BASE_OK;
+	return base_fail(err, BASE_ERR_USAGE,
+		"%s_bytes = %llu is no whole number of sets of %llu bytes (%s_ways = %llu, "
+		"line_bytes = %llu); the nearest below is %llu",
+		name, (unsigned long long)size_bytes, (unsigned long long)set_bytes, name,
+		(unsigned long long)ways, (unsigned long long)c->line_bytes,
+		(unsigned long long)(size_bytes - size_bytes % set_bytes));
+}
+
 enum base_status memory_cdat_config_check(const struct memory_cdat_config *c, struct base_err *err)
 {
 	if (!power_of_two(c->line_bytes) || !power_of_two(c->page_bytes))
@@ -206,15 +228,17 @@ enum base_status memory_cdat_config_check(const struct memory_cdat_config *c, st
 			(unsigned long long)c->nodes, (unsigned long long)c->processors,
 			MEMORY_CDAT_PROCESSORS_MAX);
 	const struct {
-		const char *key;
-		uint64_t size_bytes;
-	} cache[] = {{"data_bytes", c->data_bytes}, {"code_bytes", c->code_bytes},
-		{"second_bytes", c->second_bytes}, {"third_bytes", c->third_bytes},
-		{"interconnect_bytes", c->interconnect_bytes}};
-	for (size_t i = 0; i < BASE_COUNT(cache); i++)
-		if (cache[i].size_bytes && cache[i].size_bytes < c->line_bytes)
-			return base_fail(err, BASE_ERR_USAGE, "%s = %llu is less than a line",
-				cache[i].key, (unsigned long long)cache[i].size_bytes);
+		const char *name;
+		uint64_t size_bytes, ways;
+	} cache[] = {{"data", c->data_bytes, c->data_ways}, {"code", c->code_bytes, c->code_ways},
+		{"second", c->second_bytes, c->second_ways},
+		{"third", c->third_bytes, c->third_ways},
+		{"interconnect", c->interconnect_bytes, c->interconnect_ways}};
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; i < BASE_COUNT(cache) && s == BASE_OK; i++)
+		s = check_cache(c, cache[i].name, cache[i].size_bytes, cache[i].ways, err);
+	if (s != BASE_OK)
+		return s;
 	if (c->third_bytes && !c->second_bytes)
 		return base_fail(
 			err, BASE_ERR_USAGE, "a third level needs a second one (second_bytes)");

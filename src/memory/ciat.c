@@ -719,9 +719,9 @@ static enum base_status fail_step(struct memory_ciat *c, const struct memory_ste
 {
 	if (status == BASE_ERR_LIMIT)
 		return base_fail(err, status,
-			"the touched memory needs more than %llu MiB of analysis state (at clock "
-			"%llu); allow more with --max-memory",
-			(unsigned long long)(c->options.memory_limit_bytes >> 20),
+			"the touched memory needs more than %llu bytes of analysis state (at "
+			"clock %llu); allow more with --max-memory",
+			(unsigned long long)c->options.memory_limit_bytes,
 			(unsigned long long)s->clock);
 	return base_fail(err, status, "no memory for the state of touched memory");
 }

@@ -490,6 +490,8 @@ enum base_status memory_order_ended(struct memory_order *o, uint32_t cpu, struct
 	enum base_status s = wake_joiners(o, (uint32_t)(l - o->lane), err);
 	if (s == BASE_OK)
 		s = memory_order_let_go(o, false, err);
+	if (s == BASE_OK && o->nr_waits)
+		s = memory_order_let_late_go(o, cpu, err);
 	return s == BASE_OK ? maybe_join(o, err) : s;
 }
 

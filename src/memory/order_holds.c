@@ -13,6 +13,10 @@
  * recorded meanwhile; or when all others are past the recorded end of the wait, so that none can
  * come (it timed out). (Semaphores are left alone: who found one free did not wait.)
  *
+ * Heap blocks: threads that were scheduled one after another get the same memory; side by side they
+ * would have got their own. Who is given a block that another thread has not yet come to free, as
+ * it had by then, goes on when it is freed; or as above, when all others are past that time.
+ *
  * What is held is looked at when a thread makes a call or ends, never in between, so that loops
  * that are offered as a whole change nothing.
  */
@@ -136,11 +140,24 @@ static bool is_meanwhile(const struct memory_hold *h, uint64_t object, uint64_t 
 	return h->object == object && time_ns >= h->from_ns && time_ns <= h->to_ns;
 }
 
+/* What was awaited of an object has come. */
+static enum base_status let_waiting_go(struct memory_order *o, uint32_t lane, uint64_t object,
+	uint64_t time_ns, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	uint64_t clock = o->cpu[lane].clock;
+	for (uint32_t i = 0; o->nr_waits && i < o->nr_lanes && s == BASE_OK; i++)
+		if (o->lane[i].state == LANE_HELD &&
+			is_meanwhile(&o->lane[i].held, object, time_ns))
+			s = let_one_go(o, i, clock, err);
+	return s;
+}
+
 /* Somebody has come to a signal: who waits for it goes on; who is still to wait finds it. */
 static enum base_status on_signal(
 	struct memory_order *o, uint32_t lane, const struct memory_call *call, struct base_err *err)
 {
-	uint64_t at, object = call->argument[0], clock = o->cpu[lane].clock;
+	uint64_t at, object = call->argument[0];
 	enum base_status s = BASE_OK;
 	if (!base_map_get(&o->signal_of, 0, object, &at)) {
 		at = o->nr_signals;
@@ -154,12 +171,8 @@ static enum base_status on_signal(
 	}
 	struct memory_signals *g = &o->signals[at];
 	g->time_ns[g->nr % SIGNALS_KEPT] = call->start_ns;
-	g->clock[g->nr++ % SIGNALS_KEPT] = clock;
-	for (uint32_t i = 0; o->nr_waits && i < o->nr_lanes && s == BASE_OK; i++)
-		if (o->lane[i].state == LANE_HELD &&
-			is_meanwhile(&o->lane[i].held, object, call->start_ns))
-			s = let_one_go(o, i, clock, err);
-	return s;
+	g->clock[g->nr++ % SIGNALS_KEPT] = o->cpu[lane].clock;
+	return let_waiting_go(o, lane, object, call->start_ns, err);
 }
 
 /* Has there been a signal for it? The clock is then that of the first. */
@@ -179,8 +192,9 @@ static bool was_signalled(struct memory_order *o, const struct memory_hold *h, u
 	return found;
 }
 
-/* Who waits for a signal that can no longer come: all others are past the end of the wait. */
-static enum base_status let_late_go(struct memory_order *o, uint32_t lane, struct base_err *err)
+/* Who waits for a signal or a release that can no longer come: all others are past that time. */
+enum base_status memory_order_let_late_go(
+	struct memory_order *o, uint32_t lane, struct base_err *err)
 {
 	uint64_t least_ns = UINT64_MAX;
 	enum base_status s = BASE_OK;
@@ -197,6 +211,54 @@ static enum base_status let_late_go(struct memory_order *o, uint32_t lane, struc
 	return s;
 }
 
+/* ---- heap blocks -------------------------------------------------------------------------------
+ */
+
+enum { BLOCK_LANE, BLOCK_TIME }; /* of block_of: who has what begins there, and since when */
+
+/* Must the lane wait until another one frees it? From now on it is the lane's. */
+static enum base_status on_allocate(struct memory_order *o, uint32_t lane,
+	const struct memory_call *call, bool *ret, struct base_err *err)
+{
+	uint64_t owner = lane, since_ns = 0, address = call->argument[0];
+	if (base_map_get(&o->block_of, BLOCK_TIME, address, &since_ns))
+		(void)base_map_get(&o->block_of, BLOCK_LANE, address, &owner);
+	if (since_ns > call->start_ns)
+		return BASE_OK; /* it was the lane's before it was the owner's */
+	*ret = owner != lane && o->lane[owner].state != LANE_ENDED;
+	if (*ret)
+		o->lane[lane].held = (struct memory_hold){
+			.object = address, .from_ns = since_ns, .to_ns = call->start_ns};
+	enum base_status s = base_map_put(&o->block_of, BLOCK_LANE, address, lane);
+	if (s == BASE_OK)
+		s = base_map_put(&o->block_of, BLOCK_TIME, address, call->start_ns);
+	return s == BASE_OK ? s : base_fail(err, s, "no memory for the places of heap blocks");
+}
+
+static enum base_status on_release(
+	struct memory_order *o, uint32_t lane, const struct memory_call *call, struct base_err *err)
+{
+	uint64_t since_ns, address = call->argument[0];
+	if (base_map_get(&o->block_of, BLOCK_TIME, address, &since_ns) &&
+		since_ns <= call->start_ns) {
+		(void)base_map_remove(&o->block_of, BLOCK_TIME, address);
+		(void)base_map_remove(&o->block_of, BLOCK_LANE, address);
+	}
+	return let_waiting_go(o, lane, address, call->start_ns, err);
+}
+
+static enum base_status on_heap(struct memory_order *o, uint32_t lane,
+	const struct memory_call *call, bool *ret, struct base_err *err)
+{
+	if (o->nr_lanes < 2 || !call->argument[0])
+		return BASE_OK;
+	if (call->kind == MEMORY_CALL_release)
+		return on_release(o, lane, call, err);
+	return call->kind == MEMORY_CALL_allocate && call->argument[3] == MEMORY_ALLOCATION_HEAP
+		       ? on_allocate(o, lane, call, ret, err)
+		       : BASE_OK;
+}
+
 enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
 	const struct memory_call *call, bool *ret, struct base_err *err)
 {
@@ -207,6 +269,11 @@ enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
 		return BASE_OK;
 	if (call->kind == MEMORY_CALL_signal && call->argument[0])
 		s = on_signal(o, lane, call, err);
+	bool waits = false;
+	if (s == BASE_OK)
+		s = on_heap(o, lane, call, &waits, err);
+	o->nr_waits += waits;
+	*ret = waits;
 	if (call->kind == MEMORY_CALL_unlock)
 		l->unlocked_ns = call->start_ns;
 	/* (a semaphore has no mutex that is given up just then) */
@@ -226,11 +293,12 @@ enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
 	if (*ret)
 		l->state = LANE_HELD;
 	/* (this one, too, may go on at once) */
-	return o->nr_waits && s == BASE_OK ? let_late_go(o, lane, err) : s;
+	return o->nr_waits && s == BASE_OK ? memory_order_let_late_go(o, lane, err) : s;
 }
 
 void memory_order_holds_fini(struct memory_order *o)
 {
 	base_map_fini(&o->signal_of);
+	base_map_fini(&o->block_of);
 	base_free(o->signals);
 }

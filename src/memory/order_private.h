@@ -69,7 +69,8 @@ struct memory_order {
 	uint64_t region;
 	struct memory_lane total_lane; /* TOTAL_ORDER: being handed out */
 	uint32_t nr_created;           /* TOTAL_ORDER: threads created and not yet joined */
-	uint32_t nr_waits;             /* lanes that are held until a signal */
+	uint32_t nr_waits;             /* lanes that are held until a signal, or a release */
+	struct base_map block_of;      /* heap blocks by address: of which lane, since when */
 	struct base_map signal_of;     /* object -> index */
 	struct memory_signals *signals;
 	size_t nr_signals, signals_capacity;
@@ -100,13 +101,16 @@ enum base_status memory_order_start(
 /* All that the end of a processor's lane means to others; twice is as good as once. */
 enum base_status memory_order_ended(struct memory_order *o, uint32_t cpu, struct base_err *err);
 
-/* ---- order_holds.c: threads that nobody joined, condition variables */
+/* ---- order_holds.c: threads that nobody joined, condition variables, heap blocks */
 /* `lane` is about to create `child`, both may go on behind it: must they wait first? Then they are
  * held. */
 enum base_status memory_order_hold(struct memory_order *o, uint32_t lane, uint32_t child,
 	const struct memory_call *call, bool *ret, struct base_err *err);
 /* A lane has ended: who waits no longer goes on. With `all`, everybody. */
 enum base_status memory_order_let_go(struct memory_order *o, bool all, struct base_err *err);
+/* A lane has made a call, or ended: who waits for what can no longer come goes on. */
+enum base_status memory_order_let_late_go(
+	struct memory_order *o, uint32_t lane, struct base_err *err);
 /* A lane has made a call, of any kind. *ret: it was to wait, and goes on by itself. */
 enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
 	const struct memory_call *call, bool *ret, struct base_err *err);

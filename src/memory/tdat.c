@@ -11,6 +11,7 @@ struct memory_tdat {
 	uint64_t *bin;
 	size_t nr_bins, capacity;
 	uint64_t lines;
+	uint64_t short_records; /* of the bad ones: a field that was asked for is missing */
 };
 
 enum base_status memory_tdat_new(
@@ -59,9 +60,10 @@ static bool next_number(const char **at, const char *end, int64_t *ret)
 	return p > first && (p == end || *p == ' ' || *p == '\t' || *p == ',' || *p == '\r');
 }
 
-/* Clock and weight of a record. False: it is not one. *ret_weight 0: it does not count. */
+/* Clock and weight of a record. False: it is not one (*ret_short: a field that was asked for is
+ * missing). *ret_weight 0: it does not count. */
 static bool parse(const struct memory_tdat *t, const char *text, size_t length, uint64_t *ret_clock,
-	uint64_t *ret_weight)
+	uint64_t *ret_weight, bool *ret_short)
 {
 	const struct memory_tdat_options *o = &t->options;
 	const char *end = text + length;
@@ -69,8 +71,10 @@ static bool parse(const struct memory_tdat *t, const char *text, size_t length, 
 	*ret_weight = 1;
 	for (unsigned i = 1; i <= last || i == 1; i++) {
 		int64_t v;
-		if (!next_number(&text, end, &v) || (i == 1 && v < 0))
+		if (!next_number(&text, end, &v) || (i == 1 && v < 0)) {
+			*ret_short = i > 1;
 			return false;
+		}
 		if (i == 1)
 			*ret_clock = (uint64_t)v;
 		if (i == o->weight_field)
@@ -88,6 +92,7 @@ enum base_status memory_tdat_line(
 {
 	struct memory_tdat_result *r = &t->result;
 	uint64_t clock = 0, weight;
+	bool is_short = false;
 	t->lines++;
 	while (length && (*text == ' ' || *text == '\t')) {
 		text++;
@@ -95,7 +100,8 @@ enum base_status memory_tdat_line(
 	}
 	if (!length || *text == '#' || *text == '\r')
 		return BASE_OK;
-	if (!parse(t, text, length, &clock, &weight)) {
+	if (!parse(t, text, length, &clock, &weight, &is_short)) {
+		t->short_records += is_short;
 		if (!r->bad_records++)
 			r->first_bad_record = t->lines;
 		return BASE_OK;
@@ -175,6 +181,12 @@ enum base_status memory_tdat_finish(
 	r->nr_bins = t->nr_bins;
 	r->bin_clocks = t->options.bin_clocks;
 	r->nr_processors = t->options.nr_processors;
+	if (!r->nr_records && t->short_records)
+		return base_fail(err, BASE_ERR_USAGE,
+			"no record has the field that was asked for: %u of its fields are "
+			"needed",
+			t->options.field > t->options.weight_field ? t->options.field
+								   : t->options.weight_field);
 	if (!r->nr_records && r->bad_records)
 		return base_fail(err, BASE_ERR_FOREIGN,
 			"line %llu is not a record that begins with a clock, and no other is one",

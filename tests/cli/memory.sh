@@ -69,6 +69,11 @@ test_cdat_counts() {
 	# clock addr code proc node bank hnode status sharing_list -1
 	grep -qx '1 65536 2 0 0 0 1 1 0 0 -1' each.0 || { head each.0 >&2; fail "general trace"; }
 	[[ -f each.-2 ]] || fail "no trace of the second I/O processor"
+	# What comes next is about the same machine.
+	expect 0 longpole cdat --set=data_bytes=4K --set=protocol=dir2 --set='mapping=1:0 0:0' run.2 two.cfg
+	has out "NEXT  longpole cdat --machine=two.cfg --set=data_bytes=4K --set='mapping=1:0 0:0' --set=protocol=moesi run.2"
+	expect 0 longpole cdat --set=cycle_ps=1000 --set=protocol=moesi --set=nodes=2 run.2
+	has out 'time with waits' '--set=protocol=dir1 run.2'
 	expect 0 longpole cdat --output=both.lpt run.2 two.cfg
 	local requests
 	[[ $(longpole dump both.lpt | grep -c ' memory_transaction ') == $(wc -l <all) ]] || fail "transactions in both.lpt"
@@ -95,7 +100,12 @@ test_cdat_machines() {
 test_tdat_figures() {
 	printf '# events\n1 1 0\n9 2 0\n5 1 1\n20 1 0\n' >events
 	expect 0 longpole tdat events 10 2
-	has out '4 events, 0.1333 a clock' 'A processor of 2: 0.06667'
+	has out '4 events, 0.1333 a clock' 'A processor of 2: 0.06667' 'after 1 of its 10 clocks.'
+	printf '1\n2\n12\nx\n' >part
+	expect 0 longpole tdat part 10
+	has out 'after 3 of its 10 clocks, and the least is that of this bin' '1 line was no such record and left out (first: line 4)'
+	expect 2 longpole tdat --where=7=1 events
+	has err 'no record has the field' '7 of its fields'
 	expect 0 longpole tdat --json --where=2=1 events 10
 	is_json out '.result.bins == [2, 0, 1] and .result.most_events == 2 and .result.functions[0].density > 0.33'
 	expect 0 longpole tdat --csv --svg=e.svg --time-file=e.time events 10
@@ -114,7 +124,7 @@ test_memory_mistakes() {
 	has out 'Caution: 1 stream ended inside a record (first: thread 1, record 126)' '1 barrier was left'
 	expect 2 longpole ciat
 	expect 2 longpole ciat --location=3 run.2
-	local share
+	local share command option
 	for share in 2 1.001 0 -1 nan all; do
 		expect 2 longpole ciat --reuse=$share run.2
 		has err "--reuse=$share: "
@@ -127,7 +137,17 @@ test_memory_mistakes() {
 	expect 2 longpole cdat --set=protocol=dir9 run.2
 	has err 'dir8'
 	expect 2 longpole cdat --set=processors=1 run.2
-	has err '2 threads' '1 processors'
+	has err '2 threads' '1 processor;'
+	expect 2 longpole cdat --set=mapping=0:0 run.2
+	has err '2 threads' 'mapping says where 1 of them' 'NODE:PROCESSOR'
+	for option in affinity rr-interleaving keep-slices slice=9 buffered-io asynch-io dma-bw=9 disk-latency=9; do
+		expect 2 longpole ciat --$option run.2
+		has err "--${option%=*} goes with --"
+	done
+	for command in cdat ciat; do
+		expect 4 longpole $command --max-memory=1K run.2
+		has err 'more than 1024 bytes'
+	done
 	expect 2 longpole cdat --set=allocation=oracle run.2
 	has err '--memory-file'
 	expect 3 longpole ciat "$LONGPOLE"

@@ -795,7 +795,8 @@ static void test_config(void **state)
 {
 	(void)state;
 	static const char *const bad[] = {"nodes=0", "nodes=33", "nodes=two", "protocol=dir9",
-		"colour=red", "mapping=0:", "allocation=best", "data_bytes=-1", "nodes"};
+		"colour=red", "mapping=0:", "mapping=", "allocation=best", "data_bytes=-1",
+		"nodes"};
 	struct memory_cdat_config *k = memory_cdat_config_new();
 	for (size_t i = 0; i < BASE_COUNT(bad); i++) {
 		struct base_err err = {0};
@@ -815,6 +816,32 @@ static void test_config(void **state)
 	memory_cdat_free(c);
 }
 
+/* A cache is as large as was said, or refused; more ways than lines are full associativity. */
+static void test_geometry(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *set[2];
+		enum base_status status;
+		const char *says;
+	} row[] = {{{"data_bytes=100000", "data_ways=8"}, BASE_ERR_USAGE, "is 99840"},
+		{{"data_bytes=100", "data_ways=8"}, BASE_ERR_USAGE, "sets of 64 bytes"},
+		{{"data_bytes=32", "data_ways=8"}, BASE_ERR_USAGE, "less than a line"},
+		{{"code_bytes=8K", "code_ways=3"}, BASE_ERR_USAGE, "code_ways = 3"},
+		{{"second_bytes=65600", "second_ways=8"}, BASE_ERR_USAGE, "is 65536"},
+		{{"interconnect_bytes=1025", "nodes=2"}, BASE_ERR_USAGE, "interconnect_ways = 4"},
+		{{"data_bytes=48K", "data_ways=12"}, BASE_OK, NULL},
+		{{"data_bytes=192", "data_ways=8"}, BASE_OK, NULL}};
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct base_err err = {0};
+		struct memory_cdat_config *k = machine(row[i].set, BASE_COUNT(row[i].set));
+		assert_int_equal(memory_cdat_config_check(k, &err), row[i].status);
+		if (row[i].says && !strstr(err.cause[0], row[i].says))
+			fail_msg("'%s' does not say '%s'", err.cause[0], row[i].says);
+		memory_cdat_config_free(k);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -832,6 +859,7 @@ int main(void)
 		cmocka_unit_test(test_migration),
 		cmocka_unit_test(test_replication),
 		cmocka_unit_test(test_config),
+		cmocka_unit_test(test_geometry),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -541,6 +541,53 @@ static void test_condition(void **state)
 	base_str_fini(&text);
 }
 
+/* Threads 1, 2 and 3 had the same block one after another. */
+static void test_recycled(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t released_ns[2]; /* 0: nobody saw it */
+		uint64_t second;         /* the address that thread 2 gets */
+		const char *order;
+	} row[] = {
+		{{19, 29}, 0x70,
+			"1:10 1:11 1:12 1:13 1:14 2:20 1:15 2:21 1:16 2:22 2:23 2:24 3:30 2:25 "
+			"3:31 2:26 3:32 3:33 3:34 3:35 3:36 "},
+		/* Who has its own does not wait; the third one does, for the first. */
+		{{19, 29}, 0x80,
+			"1:10 2:20 1:11 2:21 1:12 2:22 1:13 2:23 1:14 2:24 3:30 1:15 2:25 3:31 "
+			"1:16 2:26 3:32 3:33 3:34 3:35 3:36 "},
+		/* Freed where nobody saw it: until those that had it have ended. */
+		{{0, 0}, 0x70,
+			"1:10 1:11 1:12 1:13 1:14 1:15 1:16 2:20 2:21 2:22 2:23 2:24 2:25 2:26 "
+			"3:30 3:31 3:32 3:33 3:34 3:35 3:36 "},
+	};
+	struct base_str text = {0};
+	struct memory_order_options o = {.disk_latency_ms = -1};
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct fixture *f = fixture_new(4, MEMORY_SOURCE_THREADS);
+		for (uint32_t t = 1; t < 4; t++)
+			fixture_call(f, 0, MEMORY_CALL_thread_create, t, 0);
+		for (uint32_t t = 1; t < 4; t++) {
+			uint64_t block = t == 2 ? row[i].second : 0x70;
+			uint64_t released_ns = row[i].released_ns[t != 1];
+			fixture_call_at(f, t, MEMORY_CALL_allocate, block, 10 * t, 10 * t);
+			for (unsigned k = 0; k < 4; k++)
+				fixture_access(f, t, MEMORY_LOAD, 10 * t + k, 1);
+			if (released_ns)
+				fixture_call_at(f, t, MEMORY_CALL_release, block,
+					t == 3 ? 39 : released_ns, t == 3 ? 39 : released_ns);
+			for (unsigned k = 4; k < 7; k++)
+				fixture_access(f, t, MEMORY_LOAD, 10 * t + k, 1);
+		}
+		static struct seen s;
+		run_order(f, &o, &s);
+		assert_string_equal(accesses(&s, &text), row[i].order);
+		memory_source_close(&f->source);
+	}
+	base_str_fini(&text);
+}
+
 /* ---- processes on processors
  * ---------------------------------------------------------------------------- */
 
@@ -705,6 +752,7 @@ int main(void)
 		cmocka_unit_test(test_creation),
 		cmocka_unit_test(test_detached),
 		cmocka_unit_test(test_condition),
+		cmocka_unit_test(test_recycled),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_tdat),
