@@ -94,8 +94,9 @@ static struct {
 		UChar slot;
 	} known[MEMORY_BLOCK_SLOTS_MAX];
 	UInt nr_known;
-	Int stack_slot; /* -1: none */
-	UChar silent_slot;
+	Int stack_slot;    /* -1: none */
+	Bool compares;     /* some stores with what they change */
+	UChar silent_slot; /* for more than the head's word has bits for */
 } s;
 
 /* ---- one block --------------------------------------------------------------------------------
@@ -146,6 +147,16 @@ static void stack_first(void)
 	s.silent_slot = s.silent_slot == from ? 0 : s.silent_slot == 0 ? from : s.silent_slot;
 }
 
+/* All bits of a block are in one place. (A head's word has them beside slots only.) */
+static void silent_together(void)
+{
+	if (s.compares && !s.nr_slots)
+		s.silent_slot = (UChar)s.nr_slots++;
+	for (UInt i = s.first_word; i < s.nr_words; i++)
+		if (s.word[i].silent)
+			s.word[i].slot = s.silent_slot;
+}
+
 static Bool is_entry(Addr code)
 {
 	const HChar *name;
@@ -160,13 +171,14 @@ static void close_block(void)
 		return;
 	s.open = False;
 	stack_first();
+	silent_together();
 	info[n++] = (UChar)s.nr_instructions;
-	info[n++] = (UChar)(s.nr_accesses + (s.silent_slot != NO_SLOT));
+	info[n++] = (UChar)(s.nr_accesses + s.compares);
 	for (UInt i = 0; i < s.nr_instructions; i++) {
 		info[n++] = s.length_of[i];
 		info[n++] = 0;
 	}
-	if (s.silent_slot != NO_SLOT)
+	if (s.compares)
 		n += put_access(info + n,
 			&(struct access){.form = MEMORY_FORM_SILENT, .slot = s.silent_slot});
 	for (UInt i = 0; i < s.nr_accesses; i++)
@@ -195,6 +207,7 @@ static void open_block(Int statement)
 	s.begins = statement;
 	s.code = s.pc;
 	s.nr_instructions = s.nr_accesses = s.nr_stores = s.nr_slots = s.nr_known = 0;
+	s.compares = False;
 	s.silent_slot = NO_SLOT;
 	s.first_word = s.nr_words;
 	s.stack_slot = -1;
@@ -302,7 +315,8 @@ static void add_silent(Int statement, UInt store)
 	IRStmtTag tag = s.in->stmts[statement]->tag;
 	if (store >= 64 || (tag != Ist_Store && tag != Ist_StoreG && tag != Ist_CAS))
 		return;
-	if (s.silent_slot == NO_SLOT) {
+	s.compares = True;
+	if (store >= MEMORY_WORD_BITS && s.silent_slot == NO_SLOT) {
 		if (s.nr_slots == MEMORY_BLOCK_SLOTS_MAX)
 			return;
 		s.silent_slot = (UChar)s.nr_slots++;
@@ -310,7 +324,7 @@ static void add_silent(Int statement, UInt store)
 	tl_assert(s.nr_words < WORDS_MAX);
 	s.word[s.nr_words++] = (struct word){.statement = statement,
 		.block = s.nr_blocks,
-		.slot = s.silent_slot,
+		.slot = NO_SLOT, /* silent_together() */
 		.silent = True,
 		.after = tag == Ist_CAS,
 		.store = store};
@@ -628,6 +642,15 @@ static IRExpr *make_silent(struct code *c, const struct word *w)
 	return c->silent ? code_binary(c->out, Ity_I64, Iop_Or64, c->silent, bit) : bit;
 }
 
+/* In the head's word. */
+static void make_bits(struct code *c)
+{
+	IRExpr *at = code_binary(c->out, Ity_I64, Iop_Add64, c->next,
+		code_u64((ULong)c->base * WORD + MEMORY_WORD_SHIFT / 8));
+	addStmtToIRSB(c->out,
+		IRStmt_Store(Iend_LE, at, code_unary(c->out, Ity_I16, Iop_64to16, c->silent)));
+}
+
 static void make_word(struct code *c, const struct word *w)
 {
 	IRExpr *value = w->value;
@@ -635,6 +658,10 @@ static void make_word(struct code *c, const struct word *w)
 		return;
 	if (w->silent)
 		value = c->silent = make_silent(c, w);
+	if (w->silent && w->slot == NO_SLOT) {
+		make_bits(c);
+		return;
+	}
 	if (w->get)
 		value = code_assign(c->out, Ity_I64, IRExpr_Get(w->get, Ity_I64));
 	if (w->plus)

@@ -682,18 +682,22 @@ void memory_exits(ThreadId tid)
 	m.nr_alive--;
 }
 
+static const struct memory_block_head *head_at(const ULong *p)
+{
+	return (const struct memory_block_head *)memory_word_head(*p);
+}
+
 /* An instruction that failed, in the middle of a block: the block ends before it. */
 static void cut_last(Addr pc)
 {
 	ULong *p = m.words, *last = NULL;
 	while (p < memory_hot.next) {
 		last = p;
-		p += 1 + ((const struct memory_block_head *)*p)->nr_slots;
+		p += 1 + head_at(p)->nr_slots;
 	}
-	if (!last || ((const struct memory_block_head *)*last)->flags & MEMORY_BLOCK_MARK)
+	if (!last || head_at(last)->flags & MEMORY_BLOCK_MARK)
 		return;
-	const struct memory_block *b =
-		block_of_head[(const struct memory_block_head *)*last - memory_heads];
+	const struct memory_block *b = block_of_head[head_at(last) - memory_heads];
 	Addr end = b->code;
 	for (UInt i = 0; i < b->nr_instructions; i++)
 		end += b->info[2 + 2 * i];
@@ -701,7 +705,7 @@ static void cut_last(Addr pc)
 		return;
 	const struct memory_block *before = memory_block_before(b, pc);
 	if (before)
-		*last = (ULong)before->head;
+		*last += (ULong)before->head - (ULong)b->head;
 	else
 		memory_hot.next = last;
 }

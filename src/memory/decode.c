@@ -11,6 +11,7 @@ enum { COPIES_MAX = MEMORY_PIECE_WORDS / 4, PAD_WORDS = 8 };
 struct block_state {
 	struct memory_successor successor;
 	uint32_t chunk;
+	uint16_t bits; /* of its head's word */
 };
 
 struct memory_decoder {
@@ -149,6 +150,11 @@ static struct memory_slot_state *touch(
 	return s;
 }
 
+static uint64_t word_of(const struct memory_decoder *d, uint32_t index)
+{
+	return index | (uint64_t)d->block[index].bits << MEMORY_WORD_SHIFT;
+}
+
 /* A block as predicted; false: that cannot be. */
 static bool predicted(struct memory_decoder *d, struct piece *z)
 {
@@ -158,7 +164,7 @@ static bool predicted(struct memory_decoder *d, struct piece *z)
 		return false;
 	struct memory_slot_state *s = touch(d, index, b);
 	uint64_t *w = z->word + z->at;
-	*w++ = index;
+	*w++ = word_of(d, index);
 	uint64_t stack = d->stack, word = d->before;
 	for (unsigned i = 0; i < b->nr_stack; i++)
 		w[i] = stack += s[i].stride;
@@ -197,6 +203,23 @@ static bool get_slot(const struct memory_decoder *d, struct piece *z, struct slo
 		return length == 1 && d->version >= 4;
 	/* canonical: no byte more than needed */
 	return how < MEMORY_SLOT_RECENT && (!length || p[length - 1]);
+}
+
+/* The bits of the head's word, if they come. */
+static bool get_bits(const struct memory_decoder *d, struct piece *z, struct block_state *b)
+{
+	uint16_t change = 0;
+	if (d->version < 6 || z->how->p == z->how->end || *z->how->p >> 4 != MEMORY_SLOT_HEAD)
+		return true;
+	unsigned length = *z->how->p++ & 15;
+	if (BASE_UNLIKELY(!length || length > sizeof change ||
+			  (size_t)(z->slots->end - z->slots->p) < length ||
+			  !z->slots->p[length - 1]))
+		return false;
+	memcpy(&change, z->slots->p, length);
+	z->slots->p += length;
+	b->bits ^= change;
+	return true;
 }
 
 static uint64_t value_of(const struct slot *s, uint64_t base)
@@ -251,7 +274,9 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index, boo
 	struct memory_slot_state *s = touch(d, (uint32_t)index, b);
 	uint64_t *w = z->word + z->at, neighbour = d->stack;
 	unsigned plain = b->nr_slots - (unsigned)b->nr_ticks;
-	*w++ = index;
+	if (plain && !as_predicted && !get_bits(d, z, &d->block[index]))
+		return false;
+	*w++ = word_of(d, (uint32_t)index);
 	for (unsigned i = 0; i < b->nr_stack; i++) {
 		const uint64_t to = d->stack + s[i].stride, base[] = {to, d->stack, neighbour, to};
 		struct slot slot = {0};
@@ -295,18 +320,19 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index, boo
 static bool learn(struct memory_decoder *d, const uint64_t *p, size_t m, size_t distance)
 {
 	const uint64_t *from = p + (m / distance - 2) * distance, *to = p + m;
-	const struct memory_table_block *first = known(d, *p);
+	const uint64_t head = memory_word_head(*p);
+	const struct memory_table_block *first = known(d, head);
 	if (d->version >= 3 && first && distance == 1u + first->nr_slots)
-		memory_successor_repeats(&d->block[*p].successor, (uint32_t)(m / distance - 2));
+		memory_successor_repeats(&d->block[head].successor, (uint32_t)(m / distance - 2));
 	while (from < to) {
-		uint64_t index = *from;
+		uint64_t index = memory_word_head(*from);
 		const struct memory_table_block *b = known(d, index);
 		if (!b || (size_t)(to - from) < 1u + b->nr_slots)
 			return false;
 		struct memory_slot_state *s = touch(d, (uint32_t)index, b);
 		unsigned plain = b->nr_slots - (unsigned)b->nr_ticks;
 		goes_to(d, (uint32_t)index);
-		from++;
+		d->block[index].bits = (uint16_t)memory_word_bits(*from++);
 		for (unsigned i = 0; i < b->nr_stack; i++) {
 			s[i].stride = from[i] - d->stack;
 			d->stack = from[i];

@@ -2,7 +2,8 @@
 /*
  * decode.h - stream chunks (stream.h, 3) into words, and words into items (source.h).
  *
- * The words are those that the program wrote, but a block's head is its index, not its address.
+ * The words are those that the program wrote, but a block's head is its index, not its address;
+ * above it are the word's bits all the same (memory_word_bits()).
  * Bounded memory: a piece's words, and a state for each block and slot of the program.
  */
 #ifndef LONGPOLE_MEMORY_DECODE_H

@@ -9,7 +9,8 @@
  *    terminator, accesses. An access whose address follows from the program (pc-relative) or from
  *    another access of the block (same registers) needs no slot.
  * 2. Raw words, made by the rewritten code: for each execution of a block the address of its head,
- *    then its slots. What the runtime library adds (calls, ranges, marks) are blocks, too.
+ *    then its slots. What the runtime library adds (calls, ranges, marks) are blocks, too. A head's
+ *    word has MEMORY_WORD_BITS bits above the address: MEMORY_FORM_SILENT.
  * 3. Chunks, made by the encoder in the runtime library: the words of one thread against predictors
  *    (successor of a block; last value and stride of a slot), with copies by linear extrapolation
  *    for loops. A chunk decodes alone, with the tables. It travels through shared memory
@@ -92,7 +93,8 @@ enum memory_access_form {
 			       scale, u8 elements, u8 slot of the mask: gather, scatter */
 	MEMORY_FORM_NEVER,  /* s32: the linker has made the access away */
 	MEMORY_FORM_SILENT, /* s32 0: no access; bit i of the slot is set when store i of the block
-			       (from 0; also when both; beyond 63: none is) left what was there */
+			       (from 0; also when both; beyond 63: none is) left what was there;
+			       slot 255: of the bits in the head's word */
 	MEMORY_FORMS
 };
 enum memory_direction {
@@ -117,8 +119,22 @@ struct memory_maybe {
 #define MEMORY_NOTE_NAME    "longpole"
 enum { MEMORY_NOTE_TYPE = 1 };
 
-/* ---- 2. marks: words of the runtime library ----------------------------------------------------
+/* ---- 2. words ----------------------------------------------------------------------------------
  */
+
+/* The word of a head: an address of user space, of which the processor leaves the highest bits to
+ * us (or, in decoded words, the block's index). */
+enum { MEMORY_WORD_SHIFT = 48, MEMORY_WORD_BITS = 16 };
+static inline uint64_t memory_word_head(uint64_t word)
+{
+	return word & ((UINT64_C(1) << MEMORY_WORD_SHIFT) - 1);
+}
+static inline uint64_t memory_word_bits(uint64_t word)
+{
+	return word >> MEMORY_WORD_SHIFT;
+}
+
+/* Marks: words of the runtime library. */
 
 /* Each is a block with MEMORY_BLOCK_MARK and this many slots; time stamps are TSC ticks. */
 #define MEMORY_MARKS(MARK)                                                                         \
@@ -148,8 +164,8 @@ enum memory_gap {
  * last one, a slot never followed the word before it, and of that only coded words counted. Up to
  * version 3 a piece's bytes were in one plane, in the order of decoding, END was the end only, and
  * no slot had a recent value. Up to version 4 an access that is both had ticks before, too, or
- * none. All are still read. */
-enum { MEMORY_STREAM_VERSION = 5, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
+ * none. Up to version 5 a head's word had no bits. All are still read. */
+enum { MEMORY_STREAM_VERSION = 6, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
 static inline int memory_stream_known(unsigned version)
 {
 	return version - 1u < MEMORY_STREAM_VERSION;
@@ -267,6 +283,9 @@ enum memory_slot_base {
 	MEMORY_SLOT_NEIGHBOUR, /* the word before of its class: a stack slot's, or a plain one's */
 	MEMORY_SLOT_CONTEXT,   /* what is likely after the coded word before: context.h */
 	MEMORY_SLOT_RECENT,    /* no difference: a byte that names a recent value (context.h) */
+	MEMORY_SLOT_HEAD,      /* no slot: the bits of the head's word, exclusive or the last ones
+				  (at first 0), before the slots if they differ. Blocks without
+				  slots but for ticks have none. */
 	MEMORY_SLOT_BASES
 };
 enum {

@@ -168,8 +168,9 @@ static bool access_ok(const struct memory_table_block *b, const struct memory_ta
 	case MEMORY_FORM_SLOT:
 	case MEMORY_FORM_FS_SLOT:
 		return sized && slot_ok(b, a->slot, 1);
-	case MEMORY_FORM_RANGE:
 	case MEMORY_FORM_SILENT:
+		return a->slot == MEMORY_NO_SLOT || slot_ok(b, a->slot, 1);
+	case MEMORY_FORM_RANGE:
 		return slot_ok(b, a->slot, 1);
 	case MEMORY_FORM_STRING:
 		return sized && slot_ok(b, a->slot, 1) && slot_ok(b, a->slot2, 1);
@@ -287,7 +288,7 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 		if (!read_access(k, &c, b, &t->access[t->nr_accesses]))
 			return nonsense(err, "an access that cannot be");
 		if (a->form == MEMORY_FORM_SILENT) {
-			b->silent = a->slot;
+			b->silent = a->slot == MEMORY_NO_SLOT ? MEMORY_HEAD_SLOT : a->slot;
 			t->has_silent = true;
 			continue;
 		}

@@ -12,7 +12,7 @@
 #include "memory/stream.h"
 #include "memory/source.h"
 
-enum { MEMORY_NO_SLOT = 255 };
+enum { MEMORY_NO_SLOT = 255, MEMORY_HEAD_SLOT = 254 /* bits in the head's word */ };
 
 struct memory_table_access {
 	uint8_t instruction; /* in the block */
@@ -46,7 +46,8 @@ struct memory_table_block {
 	uint16_t nr_instructions;
 	uint16_t module;
 	uint8_t nr_slots, nr_stack, nr_ticks, flags, terminator;
-	uint8_t silent; /* slot that says which stores were; MEMORY_NO_SLOT: none does */
+	uint8_t silent; /* slot that says which stores were; MEMORY_HEAD_SLOT: its head's bits;
+			   MEMORY_NO_SLOT: none does */
 	bool exists;
 	bool in_place; /* the index after its own is not of the code after its own */
 };

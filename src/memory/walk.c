@@ -96,6 +96,14 @@ static bool stores(const struct memory_item *t)
 	return t->kind == MEMORY_STORE || t->kind == MEMORY_ATOMIC;
 }
 
+/* Of a block's stores, when it says so; its slots are behind its head. */
+static uint64_t silent_bits(const struct memory_table_block *b, const uint64_t *slot)
+{
+	return b->silent == MEMORY_HEAD_SLOT ? memory_word_bits(slot[-1])
+	       : b->silent != MEMORY_NO_SLOT ? slot[b->silent]
+					     : 0;
+}
+
 /* Of the next store of a block, whose bits are *silent. */
 static unsigned next_flags(uint64_t *silent)
 {
@@ -117,7 +125,7 @@ static inline __attribute__((always_inline)) struct memory_item *simple_items(st
 {
 	const struct memory_item *item = &w->tables->item[b->first_item];
 	const uint8_t *from = &w->tables->item_slot[b->first_item];
-	uint64_t silent = with_silent ? slot[b->silent] : 0;
+	uint64_t silent = with_silent ? silent_bits(b, slot) : 0;
 	for (uint32_t i = 0; i < b->nr_items; i++) {
 		*out = item[i];
 		if (with_silent && stores(&item[i]))
@@ -269,7 +277,7 @@ static struct memory_item *complex(struct memory_walk *w, const struct memory_ta
 	const uint64_t *slot, struct memory_item *out)
 {
 	uint32_t counted = 0;
-	uint64_t silent = b->silent != MEMORY_NO_SLOT ? slot[b->silent] : 0;
+	uint64_t silent = silent_bits(b, slot);
 	struct memory_item *block = NULL;
 	if (b->flags & MEMORY_BLOCK_OPAQUE)
 		w->counts.opaque++;
@@ -360,7 +368,7 @@ static struct memory_item *body(struct memory_walk *w, uint32_t at, uint32_t dis
 	struct memory_item *first = out;
 	const struct memory_walk_counts before = w->counts;
 	while (at < end) {
-		uint64_t index = word[at];
+		uint64_t index = memory_word_head(word[at]);
 		if (index >= w->tables->nr_blocks)
 			goto no_loop;
 		const struct memory_table_block *b = &w->tables->block[index];
@@ -375,8 +383,8 @@ static struct memory_item *body(struct memory_walk *w, uint32_t at, uint32_t dis
 		const uint8_t *from = &w->tables->item_slot[b->first_item];
 		uint64_t silent = 0;
 		if (b->silent != MEMORY_NO_SLOT) {
-			silent = word[at + 1 + b->silent];
-			if (silent != word[at + 1 + b->silent - distance])
+			silent = silent_bits(b, &word[at + 1]);
+			if (silent != silent_bits(b, &word[at + 1 - distance]))
 				goto no_loop; /* other stores are silent each time */
 		}
 		for (uint32_t i = 0; i < b->nr_items; i++) {
@@ -447,7 +455,7 @@ size_t memory_walk_items(struct memory_walk *w, struct memory_item *item, size_t
 				continue;
 			}
 		}
-		uint64_t index = *word;
+		uint64_t index = memory_word_head(*word);
 		if (BASE_UNLIKELY(index >= t->nr_blocks || !t->block[index].exists ||
 				  w->words.nr - w->at < 1u + t->block[index].nr_slots)) {
 			w->counts.bad_words += w->words.nr - w->at; /* a forged copy */

@@ -169,18 +169,19 @@ static const struct module *find_module(const struct image *image, uint64_t addr
 /* Heads are ours from now on. Returns how many words are whole records. */
 static size_t translate(const struct image *image, uint64_t *word, size_t nr, uint64_t ticks)
 {
-	const struct module *m = nr ? find_module(image, *word, ticks) : NULL;
+	const struct module *m = nr ? find_module(image, memory_word_head(*word), ticks) : NULL;
 	size_t i = 0;
 	while (i < nr) {
-		if (m && BASE_UNLIKELY(!is_in(m, word[i])))
-			m = find_module(image, word[i], ticks);
-		uint64_t at = m ? word[i] - m->address : 1;
+		const uint64_t head = memory_word_head(word[i]);
+		if (m && BASE_UNLIKELY(!is_in(m, head)))
+			m = find_module(image, head, ticks);
+		uint64_t at = m ? head - m->address : 1;
 		if (at % sizeof *m->head)
 			break;
 		const struct memory_block_head *h = &m->head[at / sizeof *m->head];
 		if (BASE_UNLIKELY(!h->index || nr - i < 1u + h->nr_slots))
 			break;
-		word[i] = (uint64_t)(uintptr_t)h;
+		word[i] += (uint64_t)(uintptr_t)h - head;
 		i += 1u + h->nr_slots;
 	}
 	return i;

@@ -67,7 +67,7 @@ static size_t extrapolates(const uint64_t *w, const uint64_t *end, size_t distan
 
 static inline const struct memory_block_head *head_at(const uint64_t *p)
 {
-	return (const struct memory_block_head *)(uintptr_t)*p;
+	return (const struct memory_block_head *)(uintptr_t)memory_word_head(*p);
 }
 
 /* The words from p on that are whole records within the next m. */
@@ -100,7 +100,7 @@ static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t
 		memory_successor_learn(&e->block[e->previous].successor, e->previous, h->index);
 		e->block[h->index].position = (uint32_t)(from - base);
 		e->block[h->index].piece = e->piece;
-		from++;
+		e->block[h->index].bits = (uint16_t)memory_word_bits(*from++);
 		for (unsigned i = 0; i < h->nr_stack; i++) {
 			s[i].stride = from[i] - e->stack;
 			e->stack = from[i];
@@ -218,13 +218,19 @@ static inline void put_plain(struct memory_contexts *c, uint32_t block, unsigned
 
 /* All but the tick slots. Returns 0 when all are as predicted. */
 static inline uint64_t put_slots(struct target_encoder *e, const struct memory_block_head *h,
-	unsigned plain, struct memory_slot_state *s, const uint64_t *a, struct output *to)
+	unsigned plain, struct memory_slot_state *s, const uint64_t *p, struct output *to)
 {
 	struct memory_contexts *contexts = &e->room->contexts;
 	struct output out = *to;
-	uint64_t stack = e->stack, word = e->word, miss = 0;
+	uint64_t stack = e->stack, word = e->word;
 	uint32_t index = h->index;
 	unsigned how, nr_stack = h->nr_stack;
+	const uint64_t *a = p + 1;
+	uint64_t miss = plain ? memory_word_bits(*p) ^ e->block[index].bits : 0;
+	if (UNLIKELY(miss)) {
+		put_slot(&out, MEMORY_SLOT_HEAD << 4, length_of(miss), miss);
+		e->block[index].bits ^= (uint16_t)miss;
+	}
 	for (unsigned i = 0; i < nr_stack; i++) {
 		uint64_t last = zigzag(a[i] - stack),
 			 predicted = zigzag(a[i] - stack - s[i].stride);
@@ -269,7 +275,8 @@ static uint8_t *put_ticks(
 
 static bool is_known(const struct target_encoder *e, uint64_t word)
 {
-	if (UNLIKELY((uintptr_t)word - e->heads >= e->heads_bytes) && !e->is_head((uintptr_t)word))
+	const uintptr_t address = (uintptr_t)memory_word_head(word);
+	if (UNLIKELY(address - e->heads >= e->heads_bytes) && !e->is_head(address))
 		return false;
 	const struct memory_block_head *h = head_at(&word);
 	return h->index && h->index < e->nr_blocks;
@@ -295,9 +302,11 @@ static uint64_t *same_block(struct target_block_state *b, uint64_t *p, const uin
 
 /* All but the tick slots. */
 static inline bool is_predicted(const struct target_encoder *e, const struct memory_slot_state *s,
-	const uint64_t *a, unsigned nr_stack, unsigned plain)
+	const uint64_t *p, unsigned nr_stack, unsigned plain, unsigned bits)
 {
-	uint64_t miss = 0, stack = e->stack, word = e->word;
+	uint64_t miss = plain ? memory_word_bits(*p) ^ bits : 0;
+	uint64_t stack = e->stack, word = e->word;
+	const uint64_t *a = p + 1;
 	for (unsigned i = 0; i < nr_stack; i++) {
 		miss |= (a[i] - stack) ^ s[i].stride;
 		stack = a[i];
@@ -319,14 +328,14 @@ static inline uint64_t *put_blocks(struct target_encoder *e, const struct memory
 	struct memory_slot_state *s = &e->slot[e->slot_base[h->index]];
 	struct memory_contexts *contexts = &e->room->contexts;
 	struct output out = *to;
-	const uint64_t head = *p;
+	const uint64_t head = memory_word_head(*p);
 	const size_t words = 1 + (size_t)h->nr_slots;
 	const unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
 	uint64_t miss, nr_predicted = *run;
 	do {
 		uint8_t *how = out.how;
 		uint64_t word = contexts->word;
-		miss = put_slots(e, h, plain, s, p + 1, &out);
+		miss = put_slots(e, h, plain, s, p, &out);
 		p += words;
 		if (!miss && !jumped && words == 1 + plain) {
 			out.how = how;
@@ -345,7 +354,7 @@ static inline uint64_t *put_blocks(struct target_encoder *e, const struct memory
 			out.ticks = put_ticks(e, h, p - h->nr_slots, out.ticks);
 			break;
 		}
-	} while (miss && words <= (size_t)(end - p) && *p == head &&
+	} while (miss && words <= (size_t)(end - p) && memory_word_head(*p) == head &&
 		 b->successor.run < b->successor.trips && ++b->successor.run);
 	b->is_coded = miss && words == 1 + plain;
 	*run = nr_predicted;
@@ -395,6 +404,7 @@ size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t 
 		if (UNLIKELY(b->chunk != e->chunk)) {
 			memset(s, 0, nr_slots * sizeof *s);
 			b->successor = (struct memory_successor){0};
+			b->bits = 0;
 			b->chunk = e->chunk;
 		} else if (b->piece == e->piece) {
 			size_t distance = (size_t)(p - words) - b->position;
@@ -416,7 +426,7 @@ size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t 
 		e->previous = h->index;
 		b->piece = e->piece;
 		b->position = (uint32_t)(p - words);
-		if (jumped || b->is_coded || !is_predicted(e, s, p + 1, nr_stack, plain)) {
+		if (jumped || b->is_coded || !is_predicted(e, s, p, nr_stack, plain, b->bits)) {
 			p = put_blocks(e, h, p, end, jumped, &predicted, &run, &out);
 			b->position = (uint32_t)(p - words) - (1 + nr_slots);
 			continue;

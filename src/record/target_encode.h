@@ -20,6 +20,7 @@ struct target_block_state {
 	uint32_t chunk;    /* epoch in which successor and slots were set */
 	uint32_t position; /* word of the last occurrence ... */
 	uint32_t piece;    /* ... in this piece */
+	uint16_t bits;     /* of its head's word, then */
 	bool is_coded;     /* its slots were not as predicted then */
 };
 

@@ -179,7 +179,7 @@ slots() {
 	"$accesses" slots.lpt 0 2>err | grep -E '^[LSA] 1000[0-9a-f]{5} ' >slots.seen
 	many=$(words 12000)
 	[[ -n $why ]] || cmp -s slots.seen <(./slots 2000 list) || why="the accesses differ: $(diff slots.seen <(./slots 2000 list) | sed -n 2p)"
-	# in a round six addresses, which stores were silent, some blocks (10 words; 15 when only constants were looked through)
+	# in a round six addresses and some blocks (9 words; 14 when only constants were looked through)
 	[[ -n $why ]] || (((many - few) / 10000 <= 12)) || why="$few and $many words"
 	result slots "$why"
 }
@@ -610,9 +610,9 @@ silent() {
 	[[ -n $why ]] || why=$(record --recorder=valgrind -o silent.lpt -- ./silent 3>&1 >/dev/null)
 	"$accesses" silent.lpt 0 silent silent 2>>err | awk '$3 == 1 || $3 == 2 || $3 == 16 || $1 ~ /[Aa]/ { n[$1 " " $3]++ } END { for (k in n) print k, n[k] }' |
 		grep -i '^[as]' | LC_ALL=C sort >silent.said
-	[[ $(cat silent.said) == $'A 4 13\nS 1 9\nS 16 8\nS 2 32\na 4 9\ns 1 91\ns 16 12\ns 2 96' ]] || why+=" $(cat silent.said)"
+	[[ $(cat silent.said) == $'A 4 13\nS 1 9\nS 16 8\nS 2 40\na 4 9\ns 1 91\ns 16 12\ns 2 184' ]] || why+=" $(cat silent.said)"
 	"$LONGPOLE" ciat --json silent.lpt >silent.json 2>>err
-	jq -e '.result.silent_stores | .silent > 208 and .stores > .silent and .atomic.stores >= 22 and .threads[0].silent == .silent' silent.json >/dev/null ||
+	jq -e '.result.silent_stores | .silent > 296 and .stores > .silent and .atomic.stores >= 22 and .threads[0].silent == .silent' silent.json >/dev/null ||
 		why+=" $(jq -c .result.silent_stores silent.json)"
 	# Each access has one object; what the dynamic linker maps are variables; without their names it is their section.
 	jq -e '.result | ([.objects[].accesses] | add) == .usage.data_accesses and ([.objects[] | select(.name | test("from _dl_map_(object_from_fd|segments)"))] == [])' silent.json >/dev/null ||

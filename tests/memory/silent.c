@@ -5,12 +5,24 @@
 #include <stdio.h>
 
 static volatile unsigned short half[64]; /* 2 rounds: 32 of 128 change */
+static volatile unsigned short many[24]; /* 4 rounds: 8 of 96 change */
 static volatile char byte;               /* 9 of 100 */
 __m128i vector[2];                       /* 8 of 20 */
 static _Atomic int atomic;               /* 5 + 7 + 1 of 5 + 5 + 7 + 1 + 4 */
 
+/* More stores in a row than a word of the stream has bits for. */
+static void store_many(int round)
+{
+	const unsigned short one = round == 2 || round == 3;
+#define THREE(i) many[i] = one, many[(i) + 1] = 0, many[(i) + 2] = 0
+	THREE(0), THREE(3), THREE(6), THREE(9), THREE(12), THREE(15), THREE(18), THREE(21);
+#undef THREE
+}
+
 int main(void)
 {
+	for (int round = 0; round < 4; round++)
+		store_many(round);
 	for (int round = 0; round < 2; round++)
 		for (int i = 0; i < 64; i++)
 			half[i] = i & 1;

@@ -133,6 +133,12 @@ static struct target_encoder make_encoder(bool avx2)
 		.is_head = is_head};
 }
 
+/* The head that a word has, and its bits. */
+static const struct memory_block_head *head_of(uint64_t word)
+{
+	return (const void *)(uintptr_t)memory_word_head(word);
+}
+
 /* Of a slot that is random among eight, or follows from the word before it. */
 static uint64_t following(uint64_t *seed, uint64_t base, unsigned k, uint64_t before)
 {
@@ -151,6 +157,7 @@ static size_t random_words(uint64_t *seed)
 		unsigned times = 1 + (unsigned)(random_u64(seed) % 60);
 		uint32_t index[5];
 		uint64_t base[5], stride = random_u64(seed) % 3 * 8;
+		uint64_t bits = random_u64(seed) % 3 ? 0 : random_u64(seed);
 		bool noisy = random_u64(seed) % 3 == 0, follows = random_u64(seed) % 4 == 0;
 		times *= follows                ? 8
 			 : random_u64(seed) % 6 ? 1
@@ -163,7 +170,11 @@ static size_t random_words(uint64_t *seed)
 			for (unsigned i = 0; i < length && nr + 16 < MEMORY_PIECE_WORDS; i++) {
 				const struct memory_block_head *h = &program.head[index[i]];
 				unsigned ticks = h->flags >> MEMORY_BLOCK_TICKS_SHIFT;
-				raw[nr++] = (uint64_t)(uintptr_t)h;
+				raw[nr] = (uint64_t)(uintptr_t)h;
+				if (h->nr_slots > ticks)
+					raw[nr] |= (bits + (noisy ? random_u64(seed) % 2 : 0))
+						   << MEMORY_WORD_SHIFT;
+				nr++;
 				for (unsigned k = 0; k < h->nr_slots; k++, nr++)
 					if (k + ticks >= h->nr_slots)
 						raw[nr] = tick += random_u64(seed) % 5000;
@@ -227,9 +238,10 @@ static void test_round_trip(void **state)
 				assert_int_equal(w.begin_ticks, i * 100);
 				copies += w.nr_copies;
 				for (size_t k = 0; k < nr[i];) {
-					const struct memory_block_head *h =
-						(const void *)(uintptr_t)expected[i][k];
-					assert_int_equal(w.word[k], h->index);
+					const struct memory_block_head *h = head_of(expected[i][k]);
+					assert_int_equal(memory_word_head(w.word[k]), h->index);
+					assert_int_equal(memory_word_bits(w.word[k]),
+						memory_word_bits(expected[i][k]));
 					assert_memory_equal(w.word + k + 1, expected[i] + k + 1,
 						h->nr_slots * sizeof *raw);
 					k += 1u + h->nr_slots;
@@ -321,8 +333,9 @@ static void learn(struct record_words *w, uint32_t module, uint64_t ticks, size_
 static void place_words(uint64_t *to, size_t nr)
 {
 	for (size_t i = 0; i < nr;) {
-		const struct memory_block_head *h = (const void *)(uintptr_t)raw[i];
-		to[i] = PLACED_AT + place_of((size_t)(h - program.head)) * sizeof *h;
+		const struct memory_block_head *h = head_of(raw[i]);
+		to[i] = raw[i] - (uintptr_t)h + PLACED_AT +
+			place_of((size_t)(h - program.head)) * sizeof *h;
 		memcpy(to + i + 1, raw + i + 1, h->nr_slots * sizeof *raw);
 		i += 1u + h->nr_slots;
 	}
@@ -670,7 +683,7 @@ static void test_items(void **state)
 	uint64_t accesses = 0;
 	for (unsigned i = 0; i < PIECES; i++)
 		for (size_t k = 0; k < nr[i];) {
-			const struct memory_block_head *h = (const void *)(uintptr_t)expected[i][k];
+			const struct memory_block_head *h = head_of(expected[i][k]);
 			accesses += h->index % 4;
 			k += 1u + h->nr_slots;
 		}
