@@ -60,6 +60,7 @@ static uint32_t nr_slots;   /* used at least once; 0 is none */
 enum { RUNNING_MAX = 64 };
 static __thread struct ompt_thread {
 	uint32_t first_free, nr_free;
+	bool is_worker; /* has been one */
 	uint32_t nr_running;
 	struct running {
 		uint64_t task; /* its word; 0: an implicit one */
@@ -222,6 +223,32 @@ static struct team_wait pop(uint64_t task)
 	return below->wait;
 }
 
+/* With the program's own task all workers go home, and it waits for them. */
+static struct tokens all_over;
+static uint32_t nr_workers; /* that live */
+
+static void program_ends(void)
+{
+	uint32_t nr = __atomic_load_n(&nr_workers, __ATOMIC_RELAXED);
+	if (!nr)
+		return;
+	team_name_tokens(&all_over, "end of the runtime");
+	team_give(&all_over, nr, 0);
+}
+
+static void thread_ends(union ompt_word *thread)
+{
+	(void)thread;
+	if (mine.is_worker)
+		__atomic_fetch_sub(&nr_workers, 1, __ATOMIC_RELAXED);
+	mine.is_worker = false;
+	if (team_self.wait.what != TEAM_FOR_BEGIN || !preload_active())
+		return;
+	team_self.wait.what = TEAM_NOT;
+	if (__atomic_load_n(&all_over.given, __ATOMIC_ACQUIRE))
+		PRELOAD_RECORD(token_take, team_object(&all_over), 1, 0);
+}
+
 static void implicit_begins(struct team *team, unsigned nr_threads)
 {
 	struct team_thread *self = &team_self;
@@ -238,6 +265,9 @@ static void implicit_begins(struct team *team, unsigned nr_threads)
 	preload_self.region = 0;
 	self->team = team;
 	self->group = NULL;
+	if (!is_master && !mine.is_worker)
+		__atomic_fetch_add(&nr_workers, 1, __ATOMIC_RELAXED);
+	mine.is_worker |= !is_master;
 	if (!is_master)
 		PRELOAD_RECORD(token_take, team_object(&team->begin), 1, team->site);
 }
@@ -245,7 +275,7 @@ static void implicit_begins(struct team *team, unsigned nr_threads)
 static void implicit_task(int scope, union ompt_word *region, union ompt_word *task,
 	unsigned nr_threads, unsigned number, int flags)
 {
-	(void)number, (void)flags;
+	(void)number;
 	if (!preload_active())
 		return;
 	if (scope == OMPT_BEGIN) {
@@ -253,6 +283,9 @@ static void implicit_task(int scope, union ompt_word *region, union ompt_word *t
 		implicit_begins(region ? region->address : NULL, nr_threads);
 		return;
 	}
+	if (flags & OMPT_TASK_INITIAL && mine.nr_running == 1 &&
+		preload_self.tid == preload_self.pid)
+		program_ends();
 	struct team_wait at_end = team_self.wait;
 	struct team *team = team_self.team;
 	struct team_wait before = pop(0);
@@ -477,6 +510,7 @@ static const struct {
 	enum ompt_event event;
 	ompt_function *function;
 } callbacks[] = {
+	{OMPT_thread_end, (ompt_function *)thread_ends},
 	{OMPT_parallel_begin, (ompt_function *)region_begins},
 	{OMPT_parallel_end, (ompt_function *)region_ends},
 	{OMPT_implicit_task, (ompt_function *)implicit_task},

@@ -23,6 +23,7 @@ struct ompt_tool {
 };
 
 enum ompt_event {
+	OMPT_thread_end = 2,
 	OMPT_parallel_begin = 3,
 	OMPT_parallel_end = 4,
 	OMPT_task_create = 5,
@@ -49,7 +50,7 @@ enum ompt_sync {
 };
 
 /* of a task's flags */
-enum { OMPT_TASK_TASKWAIT = 0x10 };
+enum { OMPT_TASK_INITIAL = 0x1, OMPT_TASK_TASKWAIT = 0x10 };
 
 /* why a thread leaves a task */
 enum ompt_task_status {
