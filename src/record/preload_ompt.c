@@ -41,11 +41,11 @@ enum { SLOTS_MAX = 1 << 20, SLOTS_IN_HAND = 64 };
  * comes late with the word finds nothing.
  */
 struct slot {
-	uint32_t next;     /* of the free ones, or of those who wait for the same task */
-	uint32_t waits;    /* of one who waits: the number of his slot */
-	uint64_t waiters;  /* generation << 32 | first of them */
-	uint32_t held_by;  /* that many tasks: it cannot run until they are over */
-	uint32_t detached; /* its text is over, it is not */
+	uint32_t next;    /* of the free ones, or of those who wait for the same task */
+	uint32_t waits;   /* of one who waits: the number of his slot */
+	uint64_t waiters; /* generation << 32 | first of them */
+	uint32_t held_by; /* that many tasks: it cannot run until they are over */
+	uint32_t is_begun;
 	struct team *team;
 	struct tokens *parent, *group; /* who waits for it; group NULL: nobody */
 	uint64_t site;
@@ -57,7 +57,7 @@ static uint64_t free_slots; /* of all threads: tag << 32 | first of a hand full 
 static uint32_t nr_slots;   /* used at least once; 0 is none */
 
 /* Free ones, and what is running: from the implicit task outwards in, those that wait below. */
-enum { RUNNING_MAX = 64 };
+enum { RUNNING_MAX = 32 };
 static __thread struct ompt_thread {
 	uint32_t first_free, nr_free;
 	bool is_worker; /* has been one */
@@ -209,8 +209,9 @@ static struct team_wait pop(uint64_t task)
 	uint32_t nr = mine.nr_running < RUNNING_MAX ? mine.nr_running : RUNNING_MAX;
 	while (nr && mine.running[nr - 1].task != task)
 		nr--;
-	if (mine.nr_running > RUNNING_MAX) { /* too deep to know */
+	if (mine.nr_running > RUNNING_MAX) { /* too deep to know: what it waits for is not told */
 		mine.nr_running--;
+		self->depth--;
 		return (struct team_wait){0};
 	}
 	if (!nr)
@@ -408,7 +409,7 @@ static void task_made(union ompt_word *maker, const void *frame, union ompt_word
 	k->parent = team_innermost(self->children);
 	k->group = self->group;
 	k->site = site;
-	k->held_by = k->detached = 0;
+	k->held_by = k->is_begun = 0;
 	task->value = word_of(index);
 	team_name_tokens(k->parent, "child tasks");
 	team_gets_task(k->team);
@@ -465,15 +466,22 @@ static void task_over(uint64_t word)
 static void task_begins(uint64_t word)
 {
 	struct slot *k = slot_of(word);
+	struct team_wait waited = team_self.wait;
 	push(word);
 	team_self.team = k->team;
 	team_self.group = k->group;
-	PRELOAD_RECORD(token_take, team_object(&k->team->tasks), 1, k->site);
+	if (!k->is_begun)
+		PRELOAD_RECORD(token_take, team_object(&k->team->tasks), 1, k->site);
+	else if (waited.what != TEAM_NOT) /* it goes on, not tied to the thread that it was in */
+		PRELOAD_RECORD(token_take, waited.object, 0, waited.site);
+	k->is_begun = 1;
 }
 
 /* The thread goes on with what it did before. */
 static void task_left(uint64_t word, bool is_over)
 {
+	if (!slot_of(word)->is_begun) /* cancelled: its text is left out */
+		task_begins(word);
 	const struct slot own = *slot_of(word);
 	struct team_wait waited = pop(word);
 	if (is_over)

@@ -180,6 +180,18 @@ openmp_sums() { # PROGRAM [TIMES]
 	grep -E ' (token_give|barrier_arrive) .* site=[0-9]*\((GOMP|__kmpc)_' "$scratch/dump" | head -n 1
 	[[ $(grep -c ' barrier_arrive ' "$scratch/dump") == $((9 * n)) ]] || printf 'barriers: %s\n' "$(grep -c ' barrier_arrive ' "$scratch/dump")"
 }
+# Tasks in each other, deeper than is remembered; not tied to a thread; over when an event comes; cancelled. Each is ready once and run once,
+# and what it gives is what waits for it.
+libomp_tasks() {
+	local longpole=${LONGPOLE:-$LONGPOLE_BUILD/src/cmd/longpole} what
+	clang-14 -O1 -g -w -fopenmp "$here/tasks.c" -o "$scratch/tasks" || return
+	OMP_CANCELLATION=true timeout 60 "$longpole" record -q -o "$scratch/openmp.lpt" -- "$scratch/tasks" >"$scratch/said" || printf 'exit status %s\n' $?
+	timeout 60 "$longpole" dump "$scratch/openmp.lpt" >"$scratch/dump"
+	for what in give take; do
+		sums_of token_$what <"$scratch/dump" | sed -n 's/^OpenMP tasks //p'
+	done | diff - <(cat "$scratch/said" "$scratch/said")
+	sums_of token_give <"$scratch/dump" | sed -n 's/^OpenMP child tasks //p' | diff - "$scratch/said"
+}
 # Tasks that others hold up: each is ready once, when the last of those is over.
 libomp_depend() {
 	local longpole=${LONGPOLE:-$LONGPOLE_BUILD/src/cmd/longpole} what
@@ -251,7 +263,7 @@ check closings closings
 check openmp openmp
 check openmp_loaded openmp_loaded
 if clang-14 -x c -fopenmp - -o "$scratch/has" <<<'int main(void) {return 0;}' 2>/dev/null && [[ -e $(libomp_path) ]]; then
-	for name in libomp libomp_loaded libomp_for_gcc openmp_both libomp_depend libomp_skew libomp_untold; do
+	for name in libomp libomp_loaded libomp_for_gcc openmp_both libomp_tasks libomp_depend libomp_skew libomp_untold; do
 		check $name $name
 	done
 else
