@@ -192,6 +192,20 @@ libomp_tasks() {
 	done | diff - <(cat "$scratch/said" "$scratch/said")
 	sums_of token_give <"$scratch/dump" | sed -n 's/^OpenMP child tasks //p' | diff - "$scratch/said"
 }
+# The program does as without us, and who was to come has come.
+libomp_corners() {
+	local longpole=${LONGPOLE:-$LONGPOLE_BUILD/src/cmd/longpole} what
+	clang-14 -O1 -g -w -fopenmp "$here/corners.c" -o "$scratch/corners" || return
+	timeout 60 "$scratch/corners" >"$scratch/alone" 2>&1 || printf 'exit status %s alone\n' $?
+	timeout 60 "$longpole" record -q -o "$scratch/openmp.lpt" -- "$scratch/corners" >"$scratch/said" 2>&1 || printf 'exit status %s\n' $?
+	cmp "$scratch/alone" "$scratch/said" 2>&1
+	timeout 60 "$longpole" dump "$scratch/openmp.lpt" >"$scratch/dump"
+	for what in give take; do
+		sums_of token_$what <"$scratch/dump" >"$scratch/$what"
+	done
+	diff "$scratch/give" "$scratch/take"
+	grep -q '^OpenMP region begin ' "$scratch/give" || printf 'no regions\n'
+}
 # Tasks that others hold up: each is ready once, when the last of those is over.
 libomp_depend() {
 	local longpole=${LONGPOLE:-$LONGPOLE_BUILD/src/cmd/longpole} what
@@ -263,7 +277,7 @@ check closings closings
 check openmp openmp
 check openmp_loaded openmp_loaded
 if clang-14 -x c -fopenmp - -o "$scratch/has" <<<'int main(void) {return 0;}' 2>/dev/null && [[ -e $(libomp_path) ]]; then
-	for name in libomp libomp_loaded libomp_for_gcc openmp_both libomp_tasks libomp_depend libomp_skew libomp_untold; do
+	for name in libomp libomp_loaded libomp_for_gcc openmp_both libomp_corners libomp_tasks libomp_depend libomp_skew libomp_untold; do
 		check $name $name
 	done
 else
