@@ -14,6 +14,7 @@
 
 struct preload_fresh preload_fresh __attribute__((aligned(PRELOAD_PAGE)));
 struct record_target_side preload_met;
+struct preload_runtimes preload_runtimes;
 __thread struct preload_thread preload_self;
 
 enum {
@@ -166,7 +167,7 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		preload_fresh.image = process.image;
 		__atomic_fetch_add(&head->images_attached, 1, __ATOMIC_RELAXED);
 	}
-	preload_fresh.direct = preload_met.is_stub ? NULL : head;
+	preload_fresh.direct = preload_met.is_stub || preload_runtimes.any ? NULL : head;
 	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
 	preload_thread_begin();
 	errno = saved_errno;
@@ -408,6 +409,9 @@ __attribute__((weak)) void preload_tally_end(void)
 {
 }
 __attribute__((weak)) void preload_flush_stdout(void)
+{
+}
+__attribute__((weak)) void preload_omp_loaded(void)
 {
 }
 

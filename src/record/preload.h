@@ -79,6 +79,19 @@ struct preload_fresh {
 extern struct preload_fresh preload_fresh;
 extern struct record_target_side preload_met; /* all 0: there is none */
 
+/* OpenMP's runtimes that ask for tools (preload_omp_tool.c): how they use locks and condition
+ * variables themselves is their own matter, what their threads wait for is told in OpenMP's terms.
+ */
+enum { PRELOAD_RUNTIMES = 4 };
+struct preload_runtimes {
+	bool any;
+	uint32_t nr_claimed;
+	struct {
+		uintptr_t begin, nr_bytes;
+	} at[PRELOAD_RUNTIMES];
+};
+extern struct preload_runtimes preload_runtimes;
+
 /* One per thread; initial-exec TLS, zero at the start. */
 struct preload_thread {
 	uint64_t *cursor;   /* next free word; moved by compare-and-exchange only */
@@ -153,6 +166,22 @@ PRELOAD_INLINE bool preload_active(void)
 PRELOAD_INLINE bool preload_is_stub(uintptr_t code)
 {
 	return PRELOAD_RARE(preload_met.is_stub != NULL) && preload_met.is_stub(code);
+}
+
+PRELOAD_INLINE bool preload_is_runtime(uintptr_t code)
+{
+	if (PRELOAD_LIKELY(!__atomic_load_n(&preload_runtimes.any, __ATOMIC_ACQUIRE)))
+		return false;
+	for (unsigned i = 0; i < PRELOAD_RUNTIMES; i++)
+		if (code - preload_runtimes.at[i].begin < preload_runtimes.at[i].nr_bytes)
+			return true;
+	return false;
+}
+
+/* Is what `caller` does to be recorded? */
+PRELOAD_INLINE bool preload_on_for(uintptr_t caller)
+{
+	return preload_on() && !preload_is_runtime(caller);
 }
 
 /* `caller`, or what called the stub that it is in. Asked for before the real call: a signal's
@@ -347,6 +376,7 @@ void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t r
 
 void preload_modules_scan(void);  /* records new and gone modules, connects their annotations */
 void preload_modules_check(void); /* ... when something was loaded behind our back lately */
+void preload_omp_loaded(void);    /* a runtime of LLVM's or Intel's OpenMP was */
 struct longpole_hooks;
 extern const struct longpole_hooks preload_hooks;
 

@@ -49,7 +49,7 @@ long preload_futex(long number, long word, long op, long value, long limit, long
 	(void)number;
 	uint64_t object =
 		preload_object((void *)word, TRACE_OBJECT_futex, !(op & FUTEX_PRIVATE_FLAG));
-	if (!preload_on())
+	if (!preload_on_for(PRELOAD_CALLER))
 		return kernel(&c);
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:

@@ -52,7 +52,8 @@ static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result,
 static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t caller)
 {
 	uintptr_t site = preload_site(caller);
-	if (!preload_on() || (PRELOAD_IS_STATIC && preload_self.busy)) /* our own unwinding */
+	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self.busy)) /* our own unwinding
+										*/
 		return preload_real_mutex_lock(mutex);
 	record_call(preload_mutex(mutex), site);
 	return mutex_lock_contended(mutex, preload_real_mutex_trylock(mutex), site);
@@ -68,7 +69,7 @@ static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t caller)
 {
 	uintptr_t site = preload_site(caller);
-	if (!preload_on() || (PRELOAD_IS_STATIC && preload_self.busy))
+	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self.busy))
 		return preload_real_mutex_unlock(mutex);
 	uint64_t object = preload_mutex(mutex); /* it may be gone as soon as it is free */
 	uint64_t now = preload_now();
@@ -103,7 +104,7 @@ PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex, uintptr_t site)
 PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	int result = preload_real_mutex_trylock(mutex);
-	if (preload_on() && (preload_is_acquired(result) || result == EBUSY))
+	if (preload_on_for(site) && (preload_is_acquired(result) || result == EBUSY))
 		record_outcome(PRELOAD_lock_acquire, result, preload_mutex(mutex), site);
 	return result;
 }

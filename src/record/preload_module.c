@@ -102,12 +102,23 @@ static void record_module(const struct dl_phdr_info *info, const struct note_wal
 	preload_record_text(RING_module, words, PRELOAD_COUNT(words), path, nr_bytes);
 }
 
+/* LLVM's, or Intel's, also with a version in its name (libomp5.so, libomp-1a2b.so). */
+static bool is_openmp(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : "";
+	size_t length = strncmp(name, "libiomp", 7) == 0  ? 7
+			: strncmp(name, "libomp", 6) == 0 ? 6
+							  : 0;
+	return length && name[length] && strchr("-.0123456789", name[length]);
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct note_walk notes = {0};
 	uint64_t start = UINT64_MAX, end = 0;
+	bool *has_omp = argument;
 	(void)size;
-	(void)argument;
 	seen_adds = info->dlpi_adds;
 	seen_subs = info->dlpi_subs;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
@@ -120,8 +131,10 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 		if (segment->p_type == PT_NOTE)
 			walk_notes(&notes, at, at + segment->p_memsz);
 	}
-	if (start < end && !is_known(info->dlpi_addr))
+	if (start < end && !is_known(info->dlpi_addr)) {
 		record_module(info, &notes, start, end);
+		*has_omp |= is_openmp(info->dlpi_name);
+	}
 	return 0;
 }
 
@@ -142,9 +155,12 @@ void preload_modules_scan(void)
 	if (!preload_active() || __atomic_exchange_n(&scanning, 1, __ATOMIC_ACQUIRE))
 		return;
 	int saved_errno = errno;
+	bool has_omp = false;
 	nr_scans++;
-	dl_iterate_phdr(visit, NULL);
+	dl_iterate_phdr(visit, &has_omp);
 	record_gone();
+	if (has_omp) /* (not in dl_iterate_phdr: it asks the dynamic linker) */
+		preload_omp_loaded();
 	errno = saved_errno;
 	__atomic_store_n(&scanning, 0, __ATOMIC_RELEASE);
 }

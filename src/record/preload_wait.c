@@ -40,7 +40,7 @@ static void cond_unwind(void *call)
 	{                                                                                          \
 		struct cond_call call;                                                             \
 		int result;                                                                        \
-		if (!preload_on())                                                                 \
+		if (!preload_on_for(PRELOAD_CALLER))                                               \
 			return PRELOAD_REAL(real)(cond, mutex arguments);                          \
 		cond_begin(&call, object_of((pthread_cond_t *)cond), (pthread_mutex_t *)mutex,     \
 			PRELOAD_SITE);                                                             \
@@ -54,7 +54,7 @@ static void cond_unwind(void *call)
 	PRELOAD_EXPORT int name(cond_type *cond);                                                  \
 	int name(cond_type *cond)                                                                  \
 	{                                                                                          \
-		if (preload_on()) {                                                                \
+		if (preload_on_for(PRELOAD_CALLER)) {                                              \
 			uint64_t object = object_of((pthread_cond_t *)cond);                       \
 			preload_made(object, PRELOAD_SITE);                                        \
 			PRELOAD_RECORD(cond_##verb, object, PRELOAD_SITE);                         \

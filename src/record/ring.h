@@ -39,7 +39,7 @@
 
 #include <stdint.h>
 
-enum { RING_VERSION = 7, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 8, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */
@@ -229,6 +229,8 @@ struct ring_head {
 	uint64_t nested_dropped; /* atomic */
 	uint64_t images_attached; /* atomic */
 	uint64_t deepbound;       /* atomic: libraries loaded with RTLD_DEEPBIND */
+	/* atomic: OpenMP runtimes whose regions are not told: OMP_TOOL says so; another tool's */
+	uint64_t omp_disabled, omp_other_tool;
 	/* tally.h: after the blocks; nr_tables 0: none */
 	uint64_t tables_offset;
 	uint64_t ns_per_tick_32; /* << 32; set before the program starts */

@@ -797,6 +797,10 @@ static void count_all(struct session *s)
 		count(s, TRACE_DIAG_nested_dropped,
 			__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
 		count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
+		count(s, TRACE_DIAG_omp_disabled,
+			__atomic_load_n(&head->omp_disabled, __ATOMIC_RELAXED));
+		count(s, TRACE_DIAG_omp_other_tool,
+			__atomic_load_n(&head->omp_other_tool, __ATOMIC_RELAXED));
 	}
 	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	if (record_clock_much_stolen(s->stolen_ns, res->elapsed_ns))

@@ -156,6 +156,8 @@ struct tally_tag *tally_probe(uint64_t key, uint64_t site)
 {
 	uint64_t tag = tally_tag_of(key & ~RING_OBJECT_SHARED, site);
 	bool has = preload_self.tally_tag && preload_fresh.head;
+	if (preload_is_runtime(site))
+		return NULL;
 	for (unsigned i = 1; has && i < TALLY_PROBES; i++) {
 		struct tally_tag *t = tally_place(key & ~RING_OBJECT_SHARED, tag, i);
 		if (t->tag == tag)

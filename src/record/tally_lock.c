@@ -499,47 +499,59 @@ void tally_entered(uint64_t key, uint64_t site)
 	preload_made(key, site);
 }
 
-/* ---- locks of gcc's OpenMP ---------------------------------------------------------------------
+/* ---- locks of OpenMP --------------------------------------------------------------------------
  */
 
 #ifndef PRELOAD_STATIC
 
 /* As preload_omp.c: of unnamed sections we count who are in them or before them. */
 static uint32_t unnamed_critical_section, unnamed_atomic_section;
-#define ENTER(n)       (__atomic_fetch_add(&(n), 1, __ATOMIC_RELAXED) != 0)
-#define LEAVE(n)       __atomic_fetch_sub(&(n), 1, __ATOMIC_RELAXED)
-#define IS_TAKEN(lock) (__atomic_load_n((const uint32_t *)(lock), __ATOMIC_RELAXED) != 0)
+#define ENTER(n) (__atomic_fetch_add(&(n), 1, __ATOMIC_RELAXED) != 0)
+#define LEAVE(n) __atomic_fetch_sub(&(n), 1, __ATOMIC_RELAXED)
 
-#define OMP_LOCK(name, parameters, arguments, lock, is_taken)                                      \
+#define OMP_LOCK(name, library, parameters, arguments, lock, is_taken)                             \
 	PRELOAD_EXPORT void name parameters;                                                       \
 	PRELOAD_EXPORT void name parameters                                                        \
 	{                                                                                          \
+		const struct preload_omp *omp = library(PRELOAD_CALLER);                           \
 		struct tally_tag *t = tally_find(                                                  \
 			preload_object(lock, TRACE_OBJECT_mutex, false), PRELOAD_CALLER);          \
 		bool waits = is_taken;                                                             \
 		uint64_t asked_tsc = waits ? preload_now() : 0;                                    \
-		preload_omp_of(PRELOAD_CALLER)->name arguments;                                    \
+		omp->name arguments;                                                               \
 		if (t)                                                                             \
 			outcome(t, (uintptr_t)(lock), 0, false, waits, asked_tsc);                 \
 	}
-#define OMP_UNLOCK(name, parameters, arguments, lock, before)                                      \
+#define OMP_UNLOCK(name, library, parameters, arguments, lock, before)                             \
 	PRELOAD_EXPORT void name parameters;                                                       \
 	PRELOAD_EXPORT void name parameters                                                        \
 	{                                                                                          \
+		const struct preload_omp *omp = library(PRELOAD_CALLER);                           \
 		uint64_t now_tsc = release_tsc(lock);                                              \
 		before;                                                                            \
-		preload_omp_of(PRELOAD_CALLER)->name arguments;                                    \
+		omp->name arguments;                                                               \
 		if (PRELOAD_RARE(now_tsc))                                                         \
 			released((uintptr_t)(lock), now_tsc);                                      \
 	}
-OMP_LOCK(
-	GOMP_critical_start, (void), (), &unnamed_critical_section, ENTER(unnamed_critical_section))
-OMP_UNLOCK(
-	GOMP_critical_end, (void), (), &unnamed_critical_section, LEAVE(unnamed_critical_section))
-OMP_LOCK(GOMP_atomic_start, (void), (), &unnamed_atomic_section, ENTER(unnamed_atomic_section))
-OMP_UNLOCK(GOMP_atomic_end, (void), (), &unnamed_atomic_section, LEAVE(unnamed_atomic_section))
-OMP_LOCK(GOMP_critical_name_start, (void **lock), (lock), lock, IS_TAKEN(lock))
-OMP_UNLOCK(GOMP_critical_name_end, (void **lock), (lock), lock, (void)0)
+OMP_LOCK(GOMP_critical_start, preload_omp_of, (void), (), &unnamed_critical_section,
+	ENTER(unnamed_critical_section))
+OMP_UNLOCK(GOMP_critical_end, preload_omp_of, (void), (), &unnamed_critical_section,
+	LEAVE(unnamed_critical_section))
+OMP_LOCK(GOMP_atomic_start, preload_omp_of, (void), (), &unnamed_atomic_section,
+	ENTER(unnamed_atomic_section))
+OMP_UNLOCK(GOMP_atomic_end, preload_omp_of, (void), (), &unnamed_atomic_section,
+	LEAVE(unnamed_atomic_section))
+OMP_LOCK(GOMP_critical_name_start, preload_omp_of, (void **lock), (lock), lock,
+	preload_omp_enter_named(omp, lock))
+OMP_UNLOCK(GOMP_critical_name_end, preload_omp_of, (void **lock), (lock), lock,
+	preload_omp_leave_named(omp, lock))
+OMP_LOCK(__kmpc_critical, preload_kmp_of, (void *place, int32_t thread, void *lock),
+	(place, thread, lock), lock, preload_omp_enter(lock))
+OMP_LOCK(__kmpc_critical_with_hint, preload_kmp_of,
+	(void *place, int32_t thread, void *lock, uint32_t hint), (place, thread, lock, hint), lock,
+	preload_omp_enter(lock))
+OMP_UNLOCK(__kmpc_end_critical, preload_kmp_of, (void *place, int32_t thread, void *lock),
+	(place, thread, lock), lock, preload_omp_leave(lock))
 
 /* omp_set_lock() and its kin; tests say true where they took it. */
 #define OMP_LOCKS(set, test, unset)                                                                \
@@ -564,7 +576,7 @@ OMP_UNLOCK(GOMP_critical_name_end, (void **lock), (lock), lock, (void)0)
 			PRELOAD_CALLER, taken ? 0 : EBUSY, false);                                 \
 		return taken;                                                                      \
 	}                                                                                          \
-	OMP_UNLOCK(unset, (void *lock), (lock), lock, (void)0)
+	OMP_UNLOCK(unset, preload_omp_of, (void *lock), (lock), lock, (void)0)
 OMP_LOCKS(omp_set_lock, omp_test_lock, omp_unset_lock)
 OMP_LOCKS(omp_set_nest_lock, omp_test_nest_lock, omp_unset_nest_lock)
 OMP_LOCKS(omp_set_lock_, omp_test_lock_, omp_unset_lock_)

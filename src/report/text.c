@@ -437,7 +437,7 @@ void report_text_caveats(
 		return;
 	}
 	report_wrap(out, st, label, LABEL_WIDTH,
-		"not seen: waits that bypass libc (Go, clang's OpenMP, spinning); they count as "
+		"not seen: waits that bypass libc (Go, spinning); they count as "
 		"running or blocked");
 }
 

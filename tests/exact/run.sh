@@ -54,10 +54,13 @@ if (($# == 0)) || [[ " $* " == *" cxx "* ]]; then
 		say "skip cxx: no C++ compiler"
 	fi
 fi
-if (($# == 0)) || [[ " $* " == *" omp "* ]]; then
-	if gcc -O2 -g -w -fopenmp "$here/omp.c" -o omp 2>/dev/null; then
-		check omp ./omp
+for compiler in gcc clang-14; do
+	name=omp-$compiler
+	(($# == 0)) || [[ " $* " == *" omp "* || " $* " == *" $name "* ]] || continue
+	if "$compiler" -O2 -g -w -fopenmp "$here/omp.c" -o omp 2>/dev/null; then
+		check "$name" ./omp
+		OMP_WAIT_POLICY=passive check "$name-passive" ./omp # its threads sleep: their mutexes are not the program's
 	else
-		say "skip omp: no gcc with OpenMP"
+		say "skip $name: no $compiler with OpenMP"
 	fi
-fi
+done
