@@ -148,6 +148,12 @@ def run_quiet(command, **options):
     return best
 
 
+def stored_bytes(longpole, trace):
+    """Bytes of a trace's file for each memory access in it."""
+    run = subprocess.run([longpole, "ciat", "--json", trace], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    return os.path.getsize(trace) / max(1, json.loads(run.stdout)["result"]["usage"]["data_accesses"])
+
+
 def spread(values):
     """Median absolute deviation, as a share of the median."""
     middle = statistics.median(values)
