@@ -403,11 +403,13 @@ static void close_chunk(struct target_thread *t)
 static bool leaves_raw(const struct target_thread *t, const uint64_t *words, size_t nr)
 {
 	const struct memory_ring_head *ring = self.ring;
-	return __atomic_load_n(&ring->raw, __ATOMIC_RELAXED) && !ring->live && !t->encodes_all &&
-	       !longpole_target_has_sites() && !longpole_target_loops(words, nr);
+	return __atomic_load_n(&ring->raw, __ATOMIC_RELAXED) && !ring->live &&
+	       !(t->chunk && t->encodes_chunk) && !longpole_target_has_sites() &&
+	       !longpole_target_loops(words, nr);
 }
 
-/* Blocks are taken from the first on: there are many raw ones when we get one beyond. */
+/* Blocks are taken from the first on: there are many raw ones when we get one beyond. Then this
+ * chunk is encoded here, and who reads catches up meanwhile. */
 static bool open_chunk(struct target_thread *t, bool raw)
 {
 	uint32_t block;
@@ -415,8 +417,8 @@ static bool open_chunk(struct target_thread *t, bool raw)
 		return false;
 	t->chunk = block_at(block);
 	t->chunk_block = block;
-	t->encodes_all |= block >= memory_ring_waiting_max(self.ring->nr_blocks);
-	t->chunk_is_raw = raw && !t->encodes_all;
+	t->encodes_chunk = block >= memory_ring_waiting_max(self.ring->nr_blocks);
+	t->chunk_is_raw = raw && !t->encodes_chunk;
 	t->chunk_used = t->chunk_most = sizeof(struct memory_chunk_head);
 	t->chunk_pieces = 0;
 	struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
@@ -590,7 +592,6 @@ struct target_thread *longpole_target_attach_thread(void)
 	t->number = __atomic_add_fetch(&self.next_thread, 1, __ATOMIC_RELAXED);
 	t->sequence = t->lost = 0;
 	t->stopped = 0;
-	t->encodes_all = false;
 	t->tid = (uint32_t)longpole_target_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	t->fs_base = fs_base();
 	t->begin_ticks = target_ticks();

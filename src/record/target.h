@@ -77,7 +77,7 @@ struct target_thread {
 	uint8_t *chunk; /* in the ring; NULL: none open */
 	uint32_t chunk_block, chunk_used, chunk_pieces;
 	uint32_t chunk_most; /* bytes that it has if all of it is encoded */
-	bool chunk_is_raw, encodes_all;
+	bool chunk_is_raw, encodes_chunk;
 	uint64_t number, sequence, lost;
 	uint32_t tid;
 	int stopped;          /* detail is off for this thread */
