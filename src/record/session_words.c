@@ -187,11 +187,6 @@ static size_t translate(const struct image *image, uint64_t *word, size_t nr, ui
 	return i;
 }
 
-static bool any_head(uintptr_t address)
-{
-	return address != 0; /* translate() has looked */
-}
-
 static bool make_ready(struct record_coder *c, const struct image *image)
 {
 	struct target_encoder *e = &c->encoder;
@@ -218,7 +213,7 @@ struct record_coder *record_coder_new(void)
 	}
 	c->encoder.room = &c->room;
 	c->encoder.avx2 = __builtin_cpu_supports("avx2");
-	c->encoder.is_head = any_head;
+	c->encoder.heads_bytes = UINTPTR_MAX; /* translate() has looked */
 	return c;
 }
 
