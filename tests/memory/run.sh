@@ -734,6 +734,17 @@ sharing() {
 }
 sharing
 
+# Nothing else is shared: the first line says what is wrong, not that all is well.
+two_fields() {
+	local why=''
+	selected two_fields || return 0
+	"$LONGPOLE" cc -g -O1 -o two_fields "$here/two_fields.c" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+	[[ -n $why ]] || why=$(record -o two_fields.lpt -- ./two_fields)
+	[[ -n $why ]] || "$LONGPOLE" ciat two_fields.lpt 2>err | head -n 1 | grep -q '^False sharing: 100%.*counters.hits and counters.misses' || why="says: $("$LONGPOLE" ciat two_fields.lpt | head -n 1)"
+	result two_fields "$why"
+}
+two_fields
+
 # Who waits is recorded, too: where in the program, not in the library that stands before each call.
 called() {
 	local why='' compiler options records=$LONGPOLE_BUILD/src/record
