@@ -232,15 +232,30 @@ static struct memory_block_head mark_head[MEMORY_MARK_NR] = {
 #undef MARK
 };
 
-static bool is_head(uintptr_t address)
+/* Those of the module where the thread is now. */
+static const struct memory_block_head *find_head(struct target_encoder *e, uintptr_t address)
 {
 	uint32_t nr = __atomic_load_n(&self.nr_modules, __ATOMIC_ACQUIRE);
-	for (uint32_t i = 0; i < nr; i++) {
-		uintptr_t at = address - (uintptr_t)self.module[i].heads;
-		if (at < (uintptr_t)self.module[i].heads_end - (uintptr_t)self.module[i].heads)
-			return at % sizeof(struct memory_block_head) == 0;
+	uintptr_t nr_sites = 0;
+	const struct memory_block_head *sites =
+		longpole_target_has_sites() ? longpole_target_sites(&nr_sites) : NULL;
+	for (uint32_t i = 0; i <= nr; i++) {
+		const struct memory_block_head *heads = i < nr ? self.module[i].heads : sites;
+		const uintptr_t at = address - (uintptr_t)heads,
+				nr_heads = i < nr ? (uintptr_t)(self.module[i].heads_end - heads)
+						  : nr_sites;
+		if (at >= nr_heads * sizeof *heads)
+			continue;
+		if (at % sizeof *heads)
+			return NULL;
+		if (i) { /* (0: the marks) */
+			e->head = heads;
+			e->heads = (uintptr_t)heads;
+			e->nr_heads = nr_heads;
+		}
+		return heads + at / sizeof *heads;
 	}
-	return false;
+	return NULL;
 }
 
 /* Accesses through the global offset table that the linker has made away are none. */
@@ -597,13 +612,8 @@ struct target_thread *longpole_target_attach_thread(void)
 	t->begin_ticks = target_ticks();
 	t->tls = &longpole_memory;
 	t->encoder.avx2 = self.avx2;
-	t->encoder.is_head = is_head;
-	if (longpole_target_has_sites()) {
-		t->encoder.heads = longpole_target_sites(&t->encoder.heads_bytes);
-	} else if (self.nr_modules > 1) {
-		t->encoder.heads = (uintptr_t)self.module[1].heads;
-		t->encoder.heads_bytes = (uintptr_t)self.module[1].heads_end - t->encoder.heads;
-	}
+	t->encoder.find = find_head;
+	t->encoder.nr_heads = 0;
 	for (unsigned i = 0; i < TARGET_BUFFERS; i++) {
 		t->buffer[i].in_use = false;
 		t->buffer[i].from = t->buffer[i].start;

@@ -67,20 +67,34 @@ static size_t extrapolates(const uint64_t *w, const uint64_t *end, size_t distan
 	return (size_t)(k - w);
 }
 
-static inline const struct memory_block_head *head_at(const uint64_t *p)
+/* Which of the current module's heads; nr_heads or more: none of them. (What is not a whole number
+ * of heads away is far away, too.) */
+static inline uintptr_t head_number(uintptr_t heads, uint64_t word)
 {
-	return (const struct memory_block_head *)(uintptr_t)memory_word_head(*p);
+	enum { SHIFT = 4 };
+	_Static_assert(sizeof(struct memory_block_head) == 1 << SHIFT, "");
+	const uintptr_t away = (uintptr_t)memory_word_head(word) - heads;
+	return away >> SHIFT | away << (sizeof away * 8 - SHIFT);
+}
+
+/* NULL: it is none of a block that we know. */
+static inline const struct memory_block_head *head_at(struct target_encoder *e, const uint64_t *p)
+{
+	const uintptr_t n = head_number(e->heads, *p);
+	const struct memory_block_head *h =
+		LIKELY(n < e->nr_heads) ? &e->head[n] : e->find(e, (uintptr_t)memory_word_head(*p));
+	return LIKELY(h && h->index && h->index < e->nr_blocks) ? h : NULL;
 }
 
 /* The words from p on that are whole records within the next m. */
-static size_t whole_records(const uint64_t *p, size_t m, size_t distance)
+static size_t whole_records(struct target_encoder *e, const uint64_t *p, size_t m, size_t distance)
 {
 	const uint64_t *at = p + m / distance * distance, *limit = p + m;
 	while (at < limit) {
-		size_t next = 1 + (size_t)head_at(at)->nr_slots;
-		if (at + next > limit)
+		const struct memory_block_head *h = head_at(e, at);
+		if (!h || at + 1 + h->nr_slots > limit)
 			break;
-		at += next;
+		at += 1 + h->nr_slots;
 	}
 	return (size_t)(at - p);
 }
@@ -131,16 +145,16 @@ static inline void reached(
 static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t *p, size_t m,
 	size_t distance)
 {
-	const struct memory_block_head *first = head_at(p);
+	const struct memory_block_head *h = head_at(e, p);
 	const uint64_t *from = p + (m / distance - 2) * distance, *to = p + m;
-	if (distance == 1u + first->nr_slots)
+	if (h && distance == 1u + h->nr_slots)
 		memory_successor_repeats(
-			&e->block[first->index].successor, (uint32_t)(m / distance - 2));
-	while (from < to) {
-		const uint32_t index = head_at(from)->index;
+			&e->block[h->index].successor, (uint32_t)(m / distance - 2));
+	while (from < to && (h = head_at(e, from))) {
+		const uint32_t index = h->index;
 		struct target_block_state *b = &e->block[index];
 		if (UNLIKELY(b->piece < e->first_piece))
-			begin_block(e, head_at(from), (size_t)(from - base));
+			begin_block(e, h, (size_t)(from - base));
 		struct memory_slot_state *s = &e->slot[b->slot];
 		goes_to(e, index);
 		reached(e, b, (size_t)(from - base));
@@ -315,15 +329,6 @@ static uint8_t *put_ticks(
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
-static bool is_known(const struct target_encoder *e, uint64_t word)
-{
-	const uintptr_t address = (uintptr_t)memory_word_head(word);
-	if (UNLIKELY(address - e->heads >= e->heads_bytes) && !e->is_head(address))
-		return false;
-	const struct memory_block_head *h = head_at(&word);
-	return h->index && h->index < e->nr_blocks;
-}
-
 static uint64_t *same_words(uint64_t *p, const uint64_t *end, uint64_t word)
 {
 	while (p < end && *p == word)
@@ -433,7 +438,7 @@ static uint64_t *try_copy(
 		return p;
 	}
 	b->wait = 0;
-	m = whole_records(p, m, distance);
+	m = whole_records(e, p, m, distance);
 	c->out.tokens = put(c->out.tokens, c->run << 2 | MEMORY_TOKEN_COPY);
 	c->out.tokens = put(c->out.tokens, distance);
 	c->out.tokens = put(c->out.tokens, m);
@@ -458,15 +463,13 @@ static inline void as_predicted(
 /* Any block at p, or a copy. Returns what comes then; NULL: it is none, or is not whole. */
 static uint64_t *one_more(struct target_encoder *e, struct cursor *c, uint64_t *p)
 {
-	if (UNLIKELY(!is_known(e, *p)))
+	const struct memory_block_head *h = head_at(e, p);
+	if (UNLIKELY(!h || h->nr_slots >= (size_t)(c->end - p)))
 		return NULL;
-	const struct memory_block_head *h = head_at(p);
 	const uint32_t index = h->index;
 	struct target_block_state *b = &e->block[index];
 	const bool jumped = memory_successor(&e->block[e->previous].successor,
 				    memory_path_place(e->path), e->previous) != index;
-	if (UNLIKELY(h->nr_slots >= (size_t)(c->end - p)))
-		return NULL;
 	if (UNLIKELY(b->piece < e->first_piece)) {
 		begin_block(e, h, (size_t)(p - c->words));
 	} else if (index <= e->previous) {
@@ -507,7 +510,8 @@ static uint64_t *follow(struct target_encoder *e, struct cursor *c, uint64_t *p)
 	struct target_block_state *const block = e->block;
 	uint32_t previous = e->previous, path = e->path;
 	const uint64_t *const end = c->end;
-	const uintptr_t heads = e->heads, heads_bytes = e->heads_bytes;
+	const struct memory_block_head *const head = e->head;
+	const uintptr_t heads = e->heads, nr_heads = e->nr_heads;
 	uint64_t run = c->run;
 	for (; p < end; run++) {
 		struct memory_successor *before = &block[previous].successor;
@@ -515,8 +519,9 @@ static uint64_t *follow(struct target_encoder *e, struct cursor *c, uint64_t *p)
 		const uint32_t index = memory_successor(before, place, previous);
 		struct target_block_state *b = &block[index];
 		const unsigned nr_slots = b->nr_slots;
-		if (memory_word_head(*p) - heads >= heads_bytes || head_at(p)->index != index ||
-			nr_slots >= (size_t)(end - p) || b->nr_followed != nr_slots)
+		const uintptr_t n = head_number(heads, *p);
+		if (n >= nr_heads || head[n].index != index || nr_slots >= (size_t)(end - p) ||
+			b->nr_followed != nr_slots)
 			break;
 		if (index <= previous && may_copy(e, c, b, p))
 			break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target_encode.h - raw words to tokens (memory/stream.h): the encoder that runs inside
- * recorded programs, in a signal handler. Calls nothing, allocates nothing, trusts the words as far
- * as it must: `lookup` says whether a word is a block's head.
+ * recorded programs, in a signal handler, and in who reads their raw words. Calls nothing, allocates
+ * nothing, trusts no word to be a block's head.
  */
 #ifndef LONGPOLE_RECORD_TARGET_ENCODE_H
 #define LONGPOLE_RECORD_TARGET_ENCODE_H
@@ -51,9 +51,12 @@ struct target_encoder {
 	uint64_t stack, tick, word;       /* last values of those classes; of plain slots */
 	struct target_encoder_room *room;
 	bool avx2;
-	/* Ranges of heads: of one module; others by lookup(). */
-	uintptr_t heads, heads_bytes;
-	bool (*is_head)(uintptr_t address);
+	/* Heads by the addresses that words have: nr_heads from `heads` on are at head[], of the
+	 * module that is executed. Where another one is says find(), which may make its module that
+	 * one; NULL: nowhere, the word is no head. */
+	uintptr_t heads, nr_heads;
+	const struct memory_block_head *head;
+	const struct memory_block_head *(*find)(struct target_encoder *e, uintptr_t address);
 };
 
 /* Most of these words are of loops, which cost less to encode than to copy: a look at some places.

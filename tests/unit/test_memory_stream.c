@@ -108,10 +108,11 @@ static enum base_status make_tables(struct memory_tables *ret)
 	return s;
 }
 
-static bool is_head(uintptr_t address)
+static const struct memory_block_head *no_head(struct target_encoder *e, uintptr_t address)
 {
-	uintptr_t at = address - (uintptr_t)program.head;
-	return at < sizeof program.head && at % sizeof program.head[0] == 0;
+	(void)e;
+	(void)address;
+	return NULL;
 }
 
 static struct target_block_state block_state[BLOCKS];
@@ -129,8 +130,9 @@ static struct target_encoder make_encoder(bool avx2)
 		.nr_blocks = BLOCKS,
 		.avx2 = avx2,
 		.heads = (uintptr_t)program.head,
-		.heads_bytes = sizeof program.head,
-		.is_head = is_head};
+		.nr_heads = BLOCKS,
+		.head = program.head,
+		.find = no_head};
 }
 
 /* The head that a word has, and its bits. */
