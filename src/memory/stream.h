@@ -157,6 +157,11 @@ enum memory_gap {
 	MEMORY_GAPS
 };
 
+/* Objects of call records that have no address. */
+#define MEMORY_OBJECT_CHANNEL(number) ((UINT64_C(1) << 56) + (number))
+#define MEMORY_OBJECT_SYSTEM_V(id, number)                                                         \
+	((UINT64_C(1) << 57) + ((uint64_t)(id) << 16) + (uint64_t)(number))
+
 /* ---- 3. chunks ------------------------------------------------------------------------------- */
 
 /* Version 1 had no marks take and give, a block's first plain slot had a stack address for a

@@ -92,6 +92,10 @@ bool longpole_target_on(void)
 	return longpole_target_attached() && !__atomic_load_n(&self.stopped, __ATOMIC_RELAXED);
 }
 
+/* A module may need what the program, which has the only copy, does not. */
+__attribute__((used)) static void (*const for_modules[])(void) = {
+	(void (*)(void))longpole_target_took, (void (*)(void))longpole_target_channel};
+
 void longpole_target_tell_allocated(const void *p, uint64_t site)
 {
 	if (self.beside && self.beside->allocated)

@@ -476,6 +476,59 @@ detached() {
 }
 detached
 
+# Who waits for another thread comes after what it waited for, and a lock is one thread's at a time: known counts, of a trace and while it
+# is made.
+waits() {
+	local why='' way from counts
+	selected waits || return 0
+	"$LONGPOLE" cc -w -O1 -o waits "$here/waits.c" -pthread 2>err || why=$(head -n 3 err)
+	for way in semaphore timedwait clockwait trywait systemv pipe sockets eventfd cond cnd mutex trylock rwlock spin mtx semlock named; do
+		[[ -z $why ]] || break
+		why=$(record -o waits.lpt -- ./waits $way 3>&1)
+		"$LONGPOLE" ciat --json waits.lpt >of.file 2>err || why+=" $(head -n 2 err)"
+		timeout 60 "$LONGPOLE" ciat --json -- ./waits $way >/dev/null 2>of.run || why+=" while it is made: $(tail -n 2 of.run)"
+		for from in file run; do
+			counts=$(jq -r '.result.phases[] | select(.phase == "parallel").all | "\(.raw) \(.war) \(.waw) \(.line_true_sharing_misses)"' of.$from)
+			# (a few words more are what main left for its threads; a flag goes both ways, and before the first wait nobody counts)
+			case $way in
+			cond | cnd) awk '{ exit !($1 >= 2970 && $1 <= 3030 && $2 >= 980 && $2 <= 1020) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
+			mutex | trylock | rwlock | spin | mtx | semlock | named)
+				awk '{ exit !($1 > 20000 && $1 <= 32050 && $2 == 0 && $4 > 2500 && $4 <= 4010) }' <<<"$counts" || why+=" $way, $from: $counts"
+				;;
+			*) awk '{ exit !($1 >= 1000 && $1 <= 1020 && $2 == 999 && $3 == 0) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
+			esac
+		done
+	done
+	result waits "$why"
+}
+waits
+
+# The same of OpenMP's.
+regions_wait() {
+	local why='' compiler way counts
+	selected regions_wait || return 0
+	for compiler in gcc clang; do
+		if ! "$compiler" -fopenmp -o regions_wait "$here/regions_wait.c" 2>cc.err; then
+			echo "skip regions_wait: no $compiler with OpenMP"
+			continue
+		fi
+		LONGPOLE_CC=$compiler "$LONGPOLE" cc -w -O1 -fopenmp -o regions_wait "$here/regions_wait.c" 2>cc.err || why+=" does not build: $(head -n 3 cc.err)"
+		for way in critical lock test ordered; do
+			[[ -z $why ]] || break 2
+			why=$(record -o regions_wait.lpt -- ./regions_wait $way 3>&1)
+			counts=$("$LONGPOLE" ciat --json regions_wait.lpt 2>err |
+				jq -r '.result.phases[] | select(.phase == "parallel").all | "\(.raw) \(.war) \(.waw) \(.line_true_sharing_misses)"')
+			if [[ $way == ordered ]]; then
+				[[ $counts =~ ^79[0-9][0-9]\ 0\ 7992\ 99[0-9]$ ]] || why+=" $compiler, $way: $counts"
+			else
+				awk '{ exit !($1 > 5000 && $1 <= 8050 && $2 == 0 && $4 > 600 && $4 <= 1010) }' <<<"$counts" || why+=" $compiler, $way: $counts"
+			fi
+		done
+	done
+	result regions_wait "$why"
+}
+regions_wait
+
 # Under Valgrind one thread runs at a time, and they hardly share; by pseudo clocks they do as if they ran side by side.
 pseudo() {
 	local why='' order moves
