@@ -100,8 +100,9 @@ def busy_seconds():
 
 
 class Run:
-    def __init__(self, seconds, foreign_share, stdout, status, stderr):
+    def __init__(self, seconds, foreign_share, stdout, status, stderr, cpu_seconds=None):
         self.seconds = seconds
+        self.cpu_seconds = cpu_seconds  # of the command and all that it waited for
         self.foreign_share = foreign_share
         self.stdout = stdout
         self.status = status
@@ -118,7 +119,7 @@ def run_once(command, env=None, cwd=None, timeout=300):
     now = os.times()
     used = sum(now[:4]) - sum(own[:4])
     foreign = max(0.0, busy_seconds() - busy - used) / (seconds * (os.cpu_count() or 1))
-    return Run(seconds, foreign, result.stdout, result.returncode, result.stderr)
+    return Run(seconds, foreign, result.stdout, result.returncode, result.stderr, sum(now[2:4]) - sum(own[2:4]))
 
 
 def await_quiet():
