@@ -667,6 +667,49 @@ static void test_versions(void **state)
 	memory_tables_fini(&t);
 }
 
+/* What comes after a block: up to version 6 what did last time, since then what did after the same
+ * blocks before it. */
+static void test_successors(void **state)
+{
+	enum { ONE = 8, TWO = 12, THREE = 28 }; /* without slots */
+	static const uint8_t blocks[] = {
+		ONE, TWO, ONE, THREE, ONE, TWO, ONE, THREE, ONE, TWO, ONE}; /* THREE */
+	struct memory_tables t;
+	struct memory_words w;
+	(void)state;
+	make_program(&program);
+	assert_int_equal(make_tables(&t), BASE_OK);
+	struct memory_decoder *d = memory_decoder_new(&t);
+	for (uint16_t version = 2; version <= MEMORY_STREAM_VERSION; version++) {
+		struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+			.version = version,
+			.type = MEMORY_CHUNK_STREAM,
+			.image = 1,
+			.thread = 1};
+		uint8_t tokens[64], *end = tokens, *p = chunk + sizeof h;
+		for (unsigned i = 0; i < sizeof blocks; i++) {
+			*end++ = MEMORY_TOKEN_BLOCK;
+			*end++ = blocks[i];
+		}
+		*end++ = 1 << 2 | MEMORY_TOKEN_END;
+		const uint8_t head[] = {
+			sizeof blocks + 1, 0, 0, 0, (uint8_t)(end - tokens), 0, 0, 0};
+		size_t head_bytes = version < 4 ? 5 : sizeof head;
+		memcpy(p, head, head_bytes);
+		memcpy(p + head_bytes, tokens, (size_t)(end - tokens));
+		h.bytes = (uint32_t)(sizeof h + head_bytes + (size_t)(end - tokens));
+		memcpy(chunk, &h, sizeof h);
+		assert_int_equal(memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_OK);
+		assert_int_equal(memory_decoder_piece(d, &w, NULL), BASE_OK);
+		assert_int_equal(w.nr, sizeof blocks + 1);
+		for (unsigned i = 0; i < sizeof blocks; i++)
+			assert_int_equal(w.word[i], blocks[i]);
+		assert_int_equal(w.word[sizeof blocks], version < 7 ? TWO : THREE);
+	}
+	memory_decoder_free(d);
+	memory_tables_fini(&t);
+}
+
 static uint64_t walk_all(const struct memory_tables *t, struct memory_decoder *d, size_t bytes)
 {
 	static struct memory_item item[MEMORY_BATCH_MAX];
@@ -838,6 +881,7 @@ int main(void)
 		cmocka_unit_test(test_raw),
 		cmocka_unit_test(test_raw_together),
 		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_successors),
 		cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_items),
 		cmocka_unit_test(test_damage),
