@@ -37,6 +37,7 @@ struct memory_opcode {
 	Bool compares;    /* repe, repne cmps, scas: it may end before */
 	UChar element;    /* bytes of a string instruction's element */
 	Bool loads_rsi, stores_rdi;
+	Bool accesses;    /* has an operand in memory, which is not only a hint */
 	Bool of_register; /* bt and its kin: VEX puts the register below the stack, and loads */
 	UChar reg;        /* enum memory_register, of its accesses (a vector's: by size) */
 };
