@@ -97,7 +97,7 @@ same signals cc gcc signals.c -O1 -std=c99 -D_XOPEN_SOURCE=600
 grep -qw avx2 /proc/cpuinfo && same vectors-native cc gcc vectors.c -O3 -ffast-math -march=native
 
 # watched NAME SOURCE OPTION... - Valgrind's tool watches the run that the program's own recording code records: all accesses
-# of the program's own instructions are the same, thread by thread.
+# and jumps of the program's own instructions are the same, and how many instructions there were, thread by thread.
 watched() {
 	local name=$1 source=$2 why='' thread
 	shift 2
@@ -113,8 +113,8 @@ watched() {
 	[[ -n $why || $(./"$name") == "$(cat "$name.said")" ]] || why="says something else under Valgrind"
 	for thread in 0 1 2 3; do
 		[[ -z $why ]] || break
-		"$accesses" "$name.lpt" "$thread" 2>>err | sha256sum >>"$name.recorded"
-		"$accesses" "$name.seen.lpt" "$thread" "$name" 2>>err | tee -a "$name.all" | sha256sum >>"$name.seen"
+		"$accesses" -j "$name.lpt" "$thread" 2>>err | sha256sum >>"$name.recorded"
+		"$accesses" -j "$name.seen.lpt" "$thread" "$name" 2>>err | tee -a "$name.all" | sha256sum >>"$name.seen"
 	done
 	[[ -n $why ]] || cmp -s <(sort "$name.recorded") <(sort "$name.seen") || why="the accesses differ"
 	[[ -n $why ]] || (($(wc -l <"$name.all") > 100)) || why="Valgrind saw too little: $(tail -n 1 err)"
