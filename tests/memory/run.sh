@@ -736,6 +736,24 @@ sharing() {
 }
 sharing
 
+# What a thread waits for is not work, and said; so is a line that most of all transfers are of.
+waits() {
+	local why=''
+	selected waits || return 0
+	"$LONGPOLE" cc -g -O1 -o waits "$here/waits.c" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+	[[ -n $why ]] || why=$(record -o waits.lpt -- ./waits)
+	[[ -n $why ]] || "$LONGPOLE" ciat waits.lpt >waits.txt 2>err || why="ciat: $(cat err)"
+	[[ -n $why ]] || sed -n 2p waits.txt | grep -Eq '^3[0-9]% of the accesses are to turn, which came back changed [1-9] times? only: threads that wait' || why="says: $(head -n 2 waits.txt)"
+	[[ -n $why ]] || why=$(record -o index.lpt -- ./waits index)
+	[[ -n $why ]] || "$LONGPOLE" ciat index.lpt >index.txt 2>err || why="ciat: $(cat err)"
+	for said in "times that a line comes back changed are of one line: .*most often [a-z]* by count.* waits.c:$(grep -n '/\* counts' "$here/waits.c" | cut -d: -f1)\.$" '^  0x.* false [0-9]*  true [0-9]{4}'; do
+		[[ -n $why ]] || grep -Eq "$said" index.txt || why="does not say: $said, but $(head -n 1 index.txt)"
+	done
+	[[ -n $why ]] || ! grep -q 'threads that wait' index.txt || why="nobody waits there"
+	result waits "$why"
+}
+waits
+
 # Who waits is recorded, too: where in the program, not in the library that stands before each call.
 called() {
 	local why='' compiler options records=$LONGPOLE_BUILD/src/record
