@@ -229,7 +229,7 @@ static void finding(
 {
 	const struct memory_ciat_counts *n = &r->total.all;
 	uint64_t accesses = sum_accesses(n), misses = n->true_misses + n->false_misses;
-	if (r->nr_threads == 1 || !r->usage.shared_bytes) {
+	if (r->nr_threads == 1 || (!r->usage.shared_bytes && !misses)) {
 		base_str_add_count(out, accesses);
 		base_str_addf(out, " accesses of %u thread%s to ", r->nr_threads,
 			r->nr_threads == 1 ? "" : "s");

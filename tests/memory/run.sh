@@ -750,6 +750,10 @@ waits() {
 		[[ -n $why ]] || grep -Eq "$said" index.txt || why="does not say: $said, but $(head -n 1 index.txt)"
 	done
 	[[ -n $why ]] || ! grep -q 'threads that wait' index.txt || why="nobody waits there"
+	[[ -n $why ]] || why=$(record -o pair.lpt -- ./waits pair)
+	[[ -n $why ]] || "$LONGPOLE" ciat --json pair.lpt >pair.json 2>err || why="ciat: $(cat err)"
+	[[ -n $why ]] || "$LONGPOLE" ciat pair.lpt | head -n 1 | grep -q '^False sharing: 100% of the .* most in left and right' || why="no false sharing: $("$LONGPOLE" ciat pair.lpt | head -n 1)"
+	[[ -n $why ]] || jq -e '[.result.objects[] | select(.name | IN("left", "right")) | .lines_moved] == [1, 1]' pair.json >/dev/null || why="lines of a pair: $(jq -c '[.result.objects[] | [.name, .lines_moved]]' pair.json)"
 	result waits "$why"
 }
 waits
