@@ -309,6 +309,21 @@ static Bool becomes_both(const struct access *both)
 	return False;
 }
 
+/* VEX loads a fused multiplication's operand element by element: one access. */
+static Bool widens_last(const struct access *a)
+{
+	if (s.nr_accesses < 2 || a->direction != MEMORY_ACCESS_LOAD)
+		return False;
+	struct access *last = &s.access[s.nr_accesses - 2];
+	if (last->instruction != a->instruction || last->direction != MEMORY_ACCESS_LOAD ||
+		last->form != a->form || last->slot != a->slot ||
+		(Long)last->disp + last->size != a->disp ||
+		last->size + a->size > MEMORY_ACCESS_MAX_BYTES)
+		return False;
+	last->size = (UChar)(last->size + a->size);
+	return True;
+}
+
 /* A store that can be told from its old value; of others the bit stays 0. */
 static void add_silent(Int statement, UInt store)
 {
@@ -347,7 +362,7 @@ static void add_access(UInt direction, Int statement, IRExpr *address, UInt size
 	locate(a, statement, address);
 	if (direction != MEMORY_ACCESS_LOAD)
 		add_silent(statement, s.nr_stores++);
-	if (direction == MEMORY_ACCESS_BOTH && becomes_both(a)) {
+	if ((direction == MEMORY_ACCESS_BOTH && becomes_both(a)) || (!guard && widens_last(a))) {
 		s.nr_accesses--;
 		return;
 	}

@@ -125,6 +125,7 @@ watched watched-vectors vectors.c -O3 -ffast-math
 watched watched-threads threads.c -O2
 watched watched-dropped dropped.c -O2
 watched watched-deep deep.c -O1
+grep -qw fma /proc/cpuinfo && watched watched-fused fused.c -O1
 # Instructions that write some bytes of a vector register (Valgrind's tool writes others, too), and who looks at it then.
 watched watched-doubles doubles.c -O1
 doubles() {
