@@ -295,37 +295,70 @@ static void range_row(struct base_str *out, const struct memory_ciat_counts *n)
 	base_str_add(out, " written\n");
 }
 
+struct phase_sum { /* of one phase, or of several */
+	uint64_t clocks, accesses[2], events[MEMORY_CIAT_EVENTS];
+};
+
+static void add_phase(struct phase_sum *sum, const struct memory_ciat_phase *p)
+{
+	sum->clocks += p->end_clock - p->begin_clock;
+	for (unsigned k = 0; k < 2; k++)
+		for (unsigned s = 0; s < MEMORY_CIAT_SIZES; s++)
+			for (unsigned g = 0; g < MEMORY_REG_KINDS; g++)
+				sum->accesses[k] += p->all.access[k][s][g];
+	for (unsigned e = 0; e < MEMORY_CIAT_EVENTS; e++)
+		sum->events[e] += p->all.event[e];
+}
+
+static void phase_row(struct base_str *out, const char *name, const struct phase_sum *p)
+{
+	base_str_addf(out,
+		"  %-12s %12" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
+		" %9" PRIu64 " %9" PRIu64 "\n",
+		name, p->clocks, p->accesses[0], p->accesses[1], p->events[0], p->events[1],
+		p->events[2], p->events[3]);
+}
+
+/* When not all of them are shown: what is serial, and what is not. */
+static void phase_kinds(struct base_str *out, const struct memory_ciat_result *r)
+{
+	struct phase_sum sum[MEMORY_PHASE_USER] = {0};
+	for (size_t i = 0; i < r->nr_phases; i++)
+		if (r->phase[i].kind < MEMORY_PHASE_USER)
+			add_phase(&sum[r->phase[i].kind], &r->phase[i]);
+	for (unsigned k = 0; k < MEMORY_PHASE_USER; k++) {
+		struct base_str name = {0};
+		base_str_addf(&name, "all %s", memory_phase_name(k));
+		if (sum[k].clocks)
+			phase_row(out, base_str_text(&name), &sum[k]);
+		base_str_fini(&name);
+	}
+}
+
 static void phase_rows(struct base_str *out, const struct memory_ciat_result *r,
 	const struct memory_source *source)
 {
 	size_t shown = r->nr_phases < 20 ? r->nr_phases : 20;
 	base_str_add(out, "\n  phase              clocks     loads    stores       RAW       WAR  "
 			  "     WAW       RAR\n");
-	for (size_t i = 0; i <= shown; i++) {
-		bool all = i == shown;
-		const struct memory_ciat_phase *p = all ? &r->total : &r->phase[i];
-		const struct memory_ciat_counts *n = &p->all;
-		uint64_t count[2] = {0};
-		for (unsigned k = 0; k < 2; k++)
-			for (unsigned s = 0; s < MEMORY_CIAT_SIZES; s++)
-				for (unsigned g = 0; g < MEMORY_REG_KINDS; g++)
-					count[k] += n->access[k][s][g];
+	for (size_t i = 0; i < shown; i++) {
+		const struct memory_ciat_phase *p = &r->phase[i];
+		struct phase_sum one = {0};
 		struct base_str name = {0};
-		if (all)
-			base_str_add(&name, "all");
-		else
-			base_str_addf(&name, "%zu %s", i, memory_phase_name(p->kind));
-		if (!all && has_number(p, source))
+		base_str_addf(&name, "%zu %s", i, memory_phase_name(p->kind));
+		if (has_number(p, source))
 			base_str_addf(&name, " %" PRIu64, p->number);
-		base_str_addf(out,
-			"  %-12s %12" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
-			" %9" PRIu64 " %9" PRIu64 "\n",
-			base_str_text(&name), p->end_clock - p->begin_clock, count[0], count[1],
-			n->event[0], n->event[1], n->event[2], n->event[3]);
+		add_phase(&one, p);
+		phase_row(out, base_str_text(&name), &one);
 		base_str_fini(&name);
 	}
-	if (r->nr_phases > shown)
+	if (r->nr_phases > shown) {
 		base_str_addf(out, "  (%zu more phases: --tags has them)\n", r->nr_phases - shown);
+		phase_kinds(out, r);
+	}
+	struct phase_sum total = {0};
+	add_phase(&total, &r->total);
+	phase_row(out, "all", &total);
 	range_row(out, &r->total.all);
 }
 

@@ -591,6 +591,13 @@ regions() {
 		done
 	} | cmp -s - regions.said || why+=" $(cat regions.said)"
 	[[ $("$LONGPOLE" ciat --json regions.lpt 2>>err | jq -c '[.result.phases[].phase]') == '["serial","parallel","serial","parallel","serial"]' ]] || why+=" the phases differ"
+	"$LONGPOLE" cdat --set=nodes=2 --set=processors=4 regions.lpt 2>>err | sed -n 2p | grep -q '^Only 1 of the 2 nodes has threads' || why+=" a node without threads is not said"
+	"$LONGPOLE" cdat --set=nodes=2 --set=processors=2 regions.lpt 2>>err | grep -q '^Only' && why+=" both nodes have threads"
+	# of more phases than are shown: how much is serial, and how much is not
+	[[ -n $why ]] || why=$(record -o many.lpt -- ./regions 15 3>&1 >/dev/null)
+	"$LONGPOLE" ciat many.lpt 2>>err | sed -n '/more phases/,/^$/p' >many.said
+	awk '/^  all serial/ { for (i = 3; i <= 9; i++) n[i] += $i } /^  all parallel/ { for (i = 3; i <= 9; i++) n[i] += $i; if ($3 < 15 * 4096) exit 1 }
+		/^  all  / { for (i = 2; i <= 8; i++) if ($i != n[i + 1]) exit 1; found = 1 } END { exit !found }' many.said || why+=" sums of phases: $(cat many.said)"
 	[[ $("$LONGPOLE" ciat regions.lpt 2>>err | grep -cE '^  [13] parallel {5,}[0-9]{1,9} ') == 2 ]] || why+=" what are the regions' clocks?"
 	if has_compiler valgrind && [[ -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
 		gcc -w -O1 -fopenmp -o regions.native "$here/regions.c" && record --recorder=valgrind -o regions.lpt -- ./regions.native >/dev/null
