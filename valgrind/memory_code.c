@@ -30,7 +30,8 @@ enum {
 	COMPUTED_MAX = 256, /* values of a superblock that are told apart */
 	NO_SLOT = 255,
 	WORD = 8,
-	DISP_MAX = 0x7fffffff,
+	DISP_MAX = 0x7fffffff - 16,
+	HALF = 16, /* bytes of a vector register of 32 */
 };
 
 struct origin { /* of a temporary: another one and a constant */
@@ -360,6 +361,10 @@ static void add_access(UInt direction, Int statement, IRExpr *address, UInt size
 	if (s.op.reg == MEMORY_REG_VECTOR && size < 4)
 		a->reg = MEMORY_REG_INTEGER;
 	locate(a, statement, address);
+	if (s.op.half != MEMORY_HALF_NONE && size == HALF) {
+		a->size = 2 * HALF;
+		a->disp -= s.op.half == MEMORY_HALF_HIGH ? HALF : 0;
+	}
 	if (direction != MEMORY_ACCESS_LOAD)
 		add_silent(statement, s.nr_stores++);
 	if ((direction == MEMORY_ACCESS_BOTH && becomes_both(a)) || (!guard && widens_last(a))) {

@@ -204,6 +204,17 @@ static Bool accesses(const struct bytes *z, UChar op)
 	return takes_from_stack(op) || (memory && has_operand(op));
 }
 
+/* vperm2f128 and vperm2i128 of one half of their operand in memory. */
+static UChar half_of(const struct bytes *z, UChar op)
+{
+	if (!z->vex || z->map != 3 || (op != 0x06 && op != 0x46) || !accesses(z, op))
+		return MEMORY_HALF_NONE;
+	UChar how = z->b[z->length - 1];
+	UInt first = how & 8 ? 0 : how & 3, second = how & 0x80 ? 0 : how >> 4 & 3;
+	Bool low = first == 2 || second == 2, high = first == 3 || second == 3;
+	return low == high ? MEMORY_HALF_NONE : low ? MEMORY_HALF_LOW : MEMORY_HALF_HIGH;
+}
+
 void memory_opcode(const UChar *bytes, UInt length, struct memory_opcode *ret)
 {
 	struct bytes z = {.b = bytes, .length = length};
@@ -211,5 +222,6 @@ void memory_opcode(const UChar *bytes, UInt length, struct memory_opcode *ret)
 	*ret = (struct memory_opcode){.terminator = terminator_of(&z, op), .reg = reg_of(&z, op)};
 	string_of(&z, op, ret);
 	ret->accesses = accesses(&z, op);
+	ret->half = half_of(&z, op);
 	ret->of_register = is_bit_of_register(&z, op);
 }
