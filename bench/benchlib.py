@@ -9,6 +9,7 @@ import argparse
 import atexit
 import json
 import os
+import resource
 import shlex
 import shutil
 import statistics
@@ -99,9 +100,15 @@ def busy_seconds():
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
+def children_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Run:
-    def __init__(self, seconds, foreign_share, stdout, status, stderr):
+    def __init__(self, seconds, foreign_share, stdout, status, stderr, cpu_seconds=None):
         self.seconds = seconds
+        self.cpu_seconds = cpu_seconds  # of the command and all that it waited for
         self.foreign_share = foreign_share
         self.stdout = stdout
         self.status = status
@@ -110,7 +117,7 @@ class Run:
 
 def run_once(command, env=None, cwd=None, timeout=300):
     busy = busy_seconds()
-    own = os.times()
+    own, children = os.times(), children_seconds()
     begin = time.perf_counter()
     result = subprocess.run(command, capture_output=True, env=env, cwd=cwd, timeout=timeout, check=False,
                             stdin=subprocess.DEVNULL)
@@ -118,7 +125,7 @@ def run_once(command, env=None, cwd=None, timeout=300):
     now = os.times()
     used = sum(now[:4]) - sum(own[:4])
     foreign = max(0.0, busy_seconds() - busy - used) / (seconds * (os.cpu_count() or 1))
-    return Run(seconds, foreign, result.stdout, result.returncode, result.stderr)
+    return Run(seconds, foreign, result.stdout, result.returncode, result.stderr, children_seconds() - children)
 
 
 def await_quiet():

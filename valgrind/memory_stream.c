@@ -594,8 +594,9 @@ static struct thread *new_thread(ThreadId tid)
 	struct thread *t = VG_(calloc)("longpole.thread", 1, sizeof *t);
 	t->tid = tid;
 	t->number = ++m.nr_threads;
-	t->encoder.heads = 0;
-	t->encoder.heads_bytes = ~(uintptr_t)0; /* all words are ours */
+	t->encoder.head = memory_heads; /* all words are ours */
+	t->encoder.heads = (Addr)memory_heads;
+	t->encoder.nr_heads = MEMORY_BLOCKS_MAX;
 	t->encoder.avx2 = __builtin_cpu_supports("avx2");
 	t->next = m.thread;
 	m.thread = t;

@@ -229,13 +229,7 @@ static void finding(
 {
 	const struct memory_ciat_counts *n = &r->total.all;
 	uint64_t accesses = sum_accesses(n), misses = n->true_misses + n->false_misses;
-	if (r->nr_threads == 1 || (!r->usage.shared_bytes && !misses)) {
-		base_str_add_count(out, accesses);
-		base_str_addf(out, " accesses of %u thread%s to ", r->nr_threads,
-			r->nr_threads == 1 ? "" : "s");
-		base_str_add_size(out, r->usage.data_bytes);
-		base_str_addf(out, " of memory; nothing is shared.\n");
-	} else if (r->nr_lines && n->false_misses * 2 > misses && n->false_misses > 16) {
+	if (r->nr_lines && n->false_misses * 2 > misses && n->false_misses > 16) {
 		base_str_addf(out, "False sharing: %.0f%% of the ",
 			base_percent(n->false_misses, misses));
 		base_str_add_count(out, misses);
@@ -243,6 +237,12 @@ static void finding(
 		add_line_object(out, s, r, &r->line[0]);
 		base_str_addf(out, " (%.0f%% of them).\n",
 			base_percent(r->line[0].false_misses, n->false_misses));
+	} else if (r->nr_threads == 1 || !r->usage.shared_bytes) {
+		base_str_add_count(out, accesses);
+		base_str_addf(out, " accesses of %u thread%s to ", r->nr_threads,
+			r->nr_threads == 1 ? "" : "s");
+		base_str_add_size(out, r->usage.data_bytes);
+		base_str_addf(out, " of memory; nothing is shared.\n");
 	} else if (!busiest_finding(out, r, s)) {
 		base_str_addf(out, "%.2f%% of ", base_percent(n->event[MEMORY_CIAT_RAW], accesses));
 		base_str_add_count(out, accesses);

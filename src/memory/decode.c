@@ -20,7 +20,7 @@ struct memory_decoder {
 	struct memory_slot_state *slot;
 	unsigned version;
 	uint32_t chunk; /* epoch */
-	uint32_t previous;
+	uint32_t previous, path;
 	uint64_t near; /* differences below need no context: context.h. 0: version 1 */
 	uint64_t stack, tick, before; /* the last plain one; until version 2 that was coded */
 	struct memory_contexts contexts;
@@ -86,7 +86,7 @@ enum base_status memory_decoder_chunk(
 	d->first_ticks = head.first_ticks;
 	d->near = head.version == 1 ? 0 : UINT64_C(1) << MEMORY_CONTEXT_NEAR_BITS;
 	d->chunk++;
-	d->previous = 0;
+	d->previous = d->path = 0;
 	d->version = head.version;
 	d->block[0].successor = (struct memory_successor){0};
 	d->stack = d->before = 0;
@@ -123,20 +123,33 @@ static const struct memory_table_block *known(const struct memory_decoder *d, ui
 	return &t->block[index];
 }
 
+/* Which of its successors; up to version 6 there is one, whatever the path. */
+static unsigned place(const struct memory_decoder *d)
+{
+	return d->version < 7 ? 0 : memory_path_place(d->path);
+}
+
 /* A block comes after the one before. */
 static void goes_to(struct memory_decoder *d, uint32_t index)
 {
 	struct memory_successor *s = &d->block[d->previous].successor;
-	if (d->version < 3)
-		s->other = index;
-	else
-		memory_successor_learn(s, d->previous, index);
+	if (d->version < 7)
+		s->next[0] &= ~UINT32_C(1); /* gives way at once */
+	if (d->version < 3) {
+		s->next[0] = index << 1;
+	} else if (index == d->previous) {
+		memory_successor_repeats(s, 1);
+		return;
+	} else {
+		memory_successor_leaves(s, place(d), index);
+	}
+	d->path = memory_path(d->path, d->previous);
 	d->previous = index;
 }
 
 static uint32_t expected(const struct memory_decoder *d)
 {
-	return memory_successor(&d->block[d->previous].successor, d->previous);
+	return memory_successor(&d->block[d->previous].successor, place(d), d->previous);
 }
 
 static struct memory_slot_state *touch(
@@ -383,19 +396,69 @@ static void go_on(uint64_t *to, size_t distance, size_t m)
 	}
 }
 
+static bool note_copy(struct memory_decoder *d, struct piece *z, struct memory_copy c)
+{
+	if (z->nr_copies == COPIES_MAX)
+		return false;
+	d->copy[z->nr_copies++] = c;
+	return true;
+}
+
+/* Do the words at `at` go on from those before them as a copy of that distance would? */
+static bool goes_on(const uint64_t *word, uint64_t at, const struct memory_copy *as)
+{
+	uint64_t differs = 0;
+	if (at < 2 * (uint64_t)as->distance)
+		return false;
+	for (const uint64_t *w = word + at, *end = w + as->words; w < end; w++)
+		differs |= w[0] - 2 * *(w - as->distance) + *(w - 2 * as->distance);
+	return !differs;
+}
+
+/*
+ * `m` words from z->at on go on as the 2 * `distance` before. Where most of these are of inner
+ * loops, so are the new ones: who takes loops as a whole is better off with these, whose bodies are
+ * short.
+ */
+static bool note_loops(struct memory_decoder *d, struct piece *z, uint64_t distance, uint64_t m)
+{
+	const uint64_t at = z->at, end = at + m;
+	uint64_t words = 0;
+	uint32_t first = z->nr_copies, nr;
+	while (first && d->copy[first - 1].at >= at - distance)
+		words += d->copy[--first].words;
+	nr = z->nr_copies - first;
+	bool same = words >= distance / 2;
+	for (uint32_t i = 0; same && i < nr; i++)
+		same = goes_on(z->word, d->copy[first + i].at - distance, &d->copy[first + i]);
+	if (!same)
+		return note_copy(d, z,
+			(struct memory_copy){
+				.at = z->at, .distance = (uint32_t)distance, .words = (uint32_t)m});
+	for (uint64_t ahead = distance; ahead < m + distance; ahead += distance)
+		for (uint32_t i = 0; i < nr; i++) {
+			struct memory_copy c = d->copy[first + i];
+			c.at += (uint32_t)ahead;
+			if (c.at + 2 * c.distance > end)
+				return true;
+			c.words = c.at + c.words < end ? c.words : (uint32_t)(end - c.at);
+			if (!note_copy(d, z, c))
+				return false;
+		}
+	return true;
+}
+
 static bool copy(struct memory_decoder *d, struct piece *z)
 {
 	uint64_t distance, m;
 	if (!get_number(z->tokens, &distance) || !get_number(z->tokens, &m) || !distance ||
 		distance > MEMORY_COPY_DISTANCE_MAX || distance * 2 > z->at || m > z->nr - z->at ||
-		m < distance * 2 || z->nr_copies == COPIES_MAX)
+		m < distance * 2)
 		return false;
 	uint64_t *to = z->word + z->at;
 	go_on(to, distance, m);
-	if (!learn(d, to, m, distance))
+	if (!learn(d, to, m, distance) || !note_loops(d, z, distance, m))
 		return false;
-	d->copy[z->nr_copies++] = (struct memory_copy){
-		.at = z->at, .distance = (uint32_t)distance, .words = (uint32_t)m};
 	z->at += (uint32_t)m;
 	return true;
 }

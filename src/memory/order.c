@@ -184,6 +184,7 @@ enum base_status memory_order_start(
 	BASE_ASSUME(o->lane && o->cpu);
 	struct memory_lane *l = &o->lane[lane];
 	const struct memory_item *t;
+	o->least.is_known &= l->state != LANE_WAITS;
 	enum base_status s = lane_peek(o, l, &t, err);
 	if (s == BASE_END)
 		l->state = LANE_ENDED;
@@ -489,9 +490,9 @@ enum base_status memory_order_ended(struct memory_order *o, uint32_t cpu, struct
 	}
 	enum base_status s = wake_joiners(o, (uint32_t)(l - o->lane), err);
 	if (s == BASE_OK)
-		s = memory_order_let_go(o, false, err);
+		s = memory_order_let_go(o, err);
 	if (s == BASE_OK && o->nr_waits)
-		s = memory_order_let_late_go(o, cpu, err);
+		s = memory_order_let_late_go(o, cpu, true, err);
 	return s == BASE_OK ? maybe_join(o, err) : s;
 }
 
@@ -657,8 +658,8 @@ static enum base_status unblock(struct memory_order *o, struct base_err *err)
 			finish(o);
 		return s;
 	}
-	if (lanes_in(o, LANE_HELD)) /* by one that waits itself, or was not recorded whole */
-		return memory_order_let_go(o, true, err);
+	if (lanes_in(o, LANE_HELD))
+		return memory_order_unblock(o, err);
 	if (lanes_in(o, LANE_BARRIER)) {
 		memory_diag_add(&o->source->diags, MEMORY_DIAG_barrier_short, 0, 0);
 		return release_barrier(o, 0, true, err);
@@ -885,6 +886,7 @@ struct memory_order *memory_order_free(struct memory_order *o)
 		return NULL;
 	memory_scheduler_free(o->scheduler);
 	memory_order_holds_fini(o);
+	memory_order_units_fini(o);
 	base_free(o->runs);
 	base_free(o->lane);
 	base_free(o->cpu);

@@ -5,7 +5,8 @@
  *
  * PSEUDO: one pseudo clock a thread, which counts its instructions; the thread with the smallest
  * clock goes next, equal clocks in the threads' order; clocks are set to the largest at the end of
- * a phase and after a barrier. Where no other record says that a thread waited, recorded times do:
+ * a phase and after a barrier. A lock is one thread's at a time, and what is taken was given before
+ * (order_units.c). Where no other record says that a thread waited, recorded times do:
  * on a condition variable, or for a thread that nobody joins (order_holds.c). TIME: pieces between
  * two recorded times go in the order of their beginning. ROUND_ROBIN and SLICES run T traces on p
  * processors (appendix B). A source whose batches come in the true order (TOTAL_ORDER) keeps it;

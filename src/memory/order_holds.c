@@ -11,7 +11,7 @@
  *
  * Who waits on a condition variable goes on when another thread has come to a signal of it that was
  * recorded meanwhile; or when all others are past the recorded end of the wait, so that none can
- * come (it timed out). (Semaphores are left alone: who found one free did not wait.)
+ * come (it timed out).
  *
  * Heap blocks: threads that were scheduled one after another get the same memory; side by side they
  * would have got their own. Who is given a block that another thread has not yet come to free, as
@@ -59,7 +59,7 @@ static bool is_held(struct memory_order *o, uint32_t lane, uint64_t *ret_clock)
 {
 	const struct memory_lane *l = &o->lane[lane];
 	*ret_clock = o->cpu[lane].clock;
-	if (l->held.object)
+	if (l->held.kind != HOLD_THREADS)
 		return true;
 	for (uint32_t i = 0; i < o->nr_lanes; i++) {
 		const struct memory_lane *a = &o->lane[i];
@@ -85,23 +85,23 @@ static bool is_successor(struct memory_order *o, const struct memory_life *life)
 	return false;
 }
 
-static enum base_status let_one_go(
+enum base_status memory_order_let_one_go(
 	struct memory_order *o, uint32_t lane, uint64_t clock, struct base_err *err)
 {
-	o->nr_waits -= o->lane[lane].held.object != 0;
-	o->lane[lane].held.object = 0;
+	o->nr_waits -= o->lane[lane].held.kind != HOLD_THREADS;
+	o->lane[lane].held.kind = HOLD_THREADS;
 	enum base_status s = memory_order_start(o, lane, lane, clock, err);
 	return s == BASE_OK && o->lane[lane].state == LANE_ENDED ? memory_order_ended(o, lane, err)
 								 : s;
 }
 
-enum base_status memory_order_let_go(struct memory_order *o, bool all, struct base_err *err)
+enum base_status memory_order_let_go(struct memory_order *o, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	for (uint32_t i = 0; i < o->nr_lanes && s == BASE_OK; i++) {
 		uint64_t clock;
-		if (o->lane[i].state == LANE_HELD && (!is_held(o, i, &clock) || all))
-			s = let_one_go(o, i, clock, err);
+		if (o->lane[i].state == LANE_HELD && !is_held(o, i, &clock))
+			s = memory_order_let_one_go(o, i, clock, err);
 	}
 	return s;
 }
@@ -125,11 +125,12 @@ enum base_status memory_order_hold(struct memory_order *o, uint32_t lane, uint32
 	const struct memory_hold held = {
 		.created_ns = call->start_ns, .begin_ns = life->begin_ns, .stack = life->stack};
 	o->lane[lane].held = o->lane[child].held = held;
+	o->least.is_known = false;
 	o->cpu[child].clock = clock > o->cpu[child].clock ? clock : o->cpu[child].clock;
 	o->cpu[child].lane = &o->lane[child];
 	o->lane[lane].state = o->lane[child].state = LANE_HELD;
 	*ret = true;
-	return memory_order_let_go(o, false, err);
+	return memory_order_let_go(o, err);
 }
 
 /* ---- condition variables -----------------------------------------------------------------------
@@ -147,9 +148,9 @@ static enum base_status let_waiting_go(struct memory_order *o, uint32_t lane, ui
 	enum base_status s = BASE_OK;
 	uint64_t clock = o->cpu[lane].clock;
 	for (uint32_t i = 0; o->nr_waits && i < o->nr_lanes && s == BASE_OK; i++)
-		if (o->lane[i].state == LANE_HELD &&
+		if (o->lane[i].state == LANE_HELD && o->lane[i].held.kind == HOLD_SIGNAL &&
 			is_meanwhile(&o->lane[i].held, object, time_ns))
-			s = let_one_go(o, i, clock, err);
+			s = memory_order_let_one_go(o, i, clock, err);
 	return s;
 }
 
@@ -192,23 +193,94 @@ static bool was_signalled(struct memory_order *o, const struct memory_hold *h, u
 	return found;
 }
 
-/* Who waits for a signal or a release that can no longer come: all others are past that time. */
-enum base_status memory_order_let_late_go(
-	struct memory_order *o, uint32_t lane, struct base_err *err)
+/* ---- what does not come ------------------------------------------------------------------------
+ */
+
+/* Who cannot go on before one that is held (it waits for a region's end) does not count. */
+static bool counts(const struct memory_lane *l)
 {
-	uint64_t least_ns = UINT64_MAX;
-	enum base_status s = BASE_OK;
+	return has_begun(l) && l->state != LANE_ENDED && l->state != LANE_JOINED;
+}
+
+static void look_for_least(struct memory_order *o)
+{
+	struct memory_least t = {UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX, true};
 	for (uint32_t i = 0; i < o->nr_lanes; i++) {
-		const struct memory_lane *l = &o->lane[i];
-		if (has_begun(l) && l->state != LANE_ENDED && l->cursor.time_ns < least_ns)
-			least_ns = l->cursor.time_ns;
+		uint64_t ns = o->lane[i].cursor.time_ns;
+		if (!counts(&o->lane[i]))
+			continue;
+		if (ns < t.ns) {
+			t = (struct memory_least){ns, t.ns, i, t.lane, true};
+		} else if (ns < t.others_ns) {
+			t.others_ns = ns;
+			t.other = i;
+		}
 	}
-	for (uint32_t i = 0; i < o->nr_lanes && s == BASE_OK; i++) {
-		const struct memory_lane *l = &o->lane[i];
-		if (l->state == LANE_HELD && l->held.object && l->held.to_ns <= least_ns)
-			s = let_one_go(o, i, o->cpu[lane].clock, err);
+	o->least = t;
+}
+
+/* Times only grow: as long as the two that are least have not changed, they are. */
+static bool is_least(const struct memory_order *o, uint32_t lane, uint64_t ns)
+{
+	return lane == UINT32_MAX || (counts(&o->lane[lane]) && o->lane[lane].cursor.time_ns == ns);
+}
+
+static bool is_late(const struct memory_order *o, uint32_t lane)
+{
+	const struct memory_lane *l = &o->lane[lane];
+	const struct memory_least *t = &o->least;
+	if (l->state != LANE_HELD || l->held.kind == HOLD_THREADS)
+		return false;
+	if (l->held.kind == HOLD_SIGNAL)
+		return l->held.to_ns <= t->ns;
+	return memory_order_unit_is_lost(o, lane, lane == t->lane ? t->others_ns : t->ns);
+}
+
+/* Who waits for what can no longer come: all others are past that time. */
+enum base_status memory_order_let_late_go(
+	struct memory_order *o, uint32_t lane, bool has_ended, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	const struct memory_least *t = &o->least;
+	bool same = t->is_known && is_least(o, t->lane, t->ns) &&
+		    is_least(o, t->other, t->others_ns) && !has_ended;
+	if (!same)
+		look_for_least(o);
+	/* Else of all that are held only the one that has just made the call may be new. */
+	uint32_t from = same ? lane : 0, to = same ? lane + 1 : o->nr_lanes;
+	for (uint32_t i = from; i < to && s == BASE_OK; i++) {
+		if (!is_late(o, i))
+			continue;
+		if (o->lane[i].held.kind == HOLD_UNIT)
+			memory_order_unit_take(o, i);
+		s = memory_order_let_one_go(o, i, o->cpu[lane].clock, err);
 	}
 	return s;
+}
+
+/* Units are given up last, and one by one: who had his first needed no other that waits. */
+enum base_status memory_order_unblock(struct memory_order *o, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	uint32_t first = UINT32_MAX;
+	bool others = false;
+	for (uint32_t i = 0; i < o->nr_lanes && s == BASE_OK; i++) {
+		const struct memory_lane *l = &o->lane[i];
+		if (l->state != LANE_HELD)
+			continue;
+		if (l->held.kind != HOLD_UNIT) {
+			uint64_t clock;
+			others = true;
+			(void)is_held(o, i, &clock);
+			s = memory_order_let_one_go(o, i, clock, err);
+		} else if (first == UINT32_MAX || l->held.to_ns < o->lane[first].held.to_ns) {
+			first = i;
+		}
+	}
+	if (others || first == UINT32_MAX || s != BASE_OK)
+		return s;
+	memory_order_unit_take(o, first);
+	return memory_order_let_one_go(o, first, o->cpu[first].clock, err);
 }
 
 /* ---- heap blocks -------------------------------------------------------------------------------
@@ -227,8 +299,10 @@ static enum base_status on_allocate(struct memory_order *o, uint32_t lane,
 		return BASE_OK; /* it was the lane's before it was the owner's */
 	*ret = owner != lane && o->lane[owner].state != LANE_ENDED;
 	if (*ret)
-		o->lane[lane].held = (struct memory_hold){
-			.object = address, .from_ns = since_ns, .to_ns = call->start_ns};
+		o->lane[lane].held = (struct memory_hold){.kind = HOLD_SIGNAL,
+			.object = address,
+			.from_ns = since_ns,
+			.to_ns = call->start_ns};
 	enum base_status s = base_map_put(&o->block_of, BLOCK_LANE, address, lane);
 	if (s == BASE_OK)
 		s = base_map_put(&o->block_of, BLOCK_TIME, address, call->start_ns);
@@ -259,6 +333,21 @@ static enum base_status on_heap(struct memory_order *o, uint32_t lane,
 		       : BASE_OK;
 }
 
+/* Has it been signalled already? Else the lane waits. */
+static void on_condition(
+	struct memory_order *o, uint32_t lane, const struct memory_call *call, bool *ret)
+{
+	struct memory_lane *l = &o->lane[lane];
+	uint64_t clock = 0;
+	l->held = (struct memory_hold){.kind = HOLD_SIGNAL,
+		.object = call->argument[0],
+		.from_ns = call->start_ns,
+		.to_ns = call->end_ns};
+	*ret = !was_signalled(o, &l->held, &clock);
+	if (!*ret && clock > o->cpu[lane].clock)
+		o->cpu[lane].clock = clock;
+}
+
 enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
 	const struct memory_call *call, bool *ret, struct base_err *err)
 {
@@ -272,28 +361,19 @@ enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
 	bool waits = false;
 	if (s == BASE_OK)
 		s = on_heap(o, lane, call, &waits, err);
-	o->nr_waits += waits;
-	*ret = waits;
+	/* (a semaphore has no mutex that is given up just then) */
+	if (call->kind == MEMORY_CALL_wait && call->argument[0] && l->unlocked_ns == call->start_ns)
+		on_condition(o, lane, call, &waits);
+	else if (s == BASE_OK && !waits)
+		s = memory_order_units(o, lane, call, &waits, err);
 	if (call->kind == MEMORY_CALL_unlock)
 		l->unlocked_ns = call->start_ns;
-	/* (a semaphore has no mutex that is given up just then) */
-	if (call->kind == MEMORY_CALL_wait && call->argument[0] &&
-		l->unlocked_ns == call->start_ns) {
-		uint64_t clock;
-		l->held = (struct memory_hold){.object = call->argument[0],
-			.from_ns = call->start_ns,
-			.to_ns = call->end_ns};
-		if (!was_signalled(o, &l->held, &clock)) {
-			o->nr_waits++;
-			*ret = true;
-		} else if (clock > o->cpu[lane].clock) {
-			o->cpu[lane].clock = clock;
-		}
-	}
-	if (*ret)
+	*ret = waits;
+	o->nr_waits += waits;
+	if (waits)
 		l->state = LANE_HELD;
 	/* (this one, too, may go on at once) */
-	return o->nr_waits && s == BASE_OK ? memory_order_let_late_go(o, lane, err) : s;
+	return o->nr_waits && s == BASE_OK ? memory_order_let_late_go(o, lane, false, err) : s;
 }
 
 void memory_order_holds_fini(struct memory_order *o)

@@ -18,11 +18,23 @@ enum lane_state {
 	LANE_ENDED
 };
 
-/* What a lane waits for: that all have ended that had when a thread was created, or had the new
- * one's stack; or, with an object, that somebody signals it in that time. */
-struct memory_hold {
-	uint64_t created_ns, begin_ns, stack;
-	uint64_t object, from_ns, to_ns;
+enum memory_hold_kind {
+	HOLD_THREADS, /* that all have ended that had when a thread was created, or had its stack */
+	HOLD_SIGNAL,  /* that somebody signals the object, or frees the block, in that time */
+	HOLD_UNIT     /* that somebody gives a unit of the object back (order_units.c) */
+};
+struct memory_hold { /* what a lane waits for */
+	enum memory_hold_kind kind;
+	uint64_t created_ns, begin_ns, stack; /* THREADS */
+	uint64_t object, from_ns, to_ns;      /* others; UNIT: its index */
+	uint64_t nr;                          /* UNIT: as many, where they are counted */
+	bool shares;                          /* UNIT: of a lock, with others */
+};
+
+struct memory_least {           /* of recorded times that threads are at; */
+	uint64_t ns, others_ns; /* and without the one that is at it */
+	uint32_t lane, other;   /* who they are of */
+	bool is_known;
 };
 
 /* One stream of the source, and where we are in it. */
@@ -69,11 +81,15 @@ struct memory_order {
 	uint64_t region;
 	struct memory_lane total_lane; /* TOTAL_ORDER: being handed out */
 	uint32_t nr_created;           /* TOTAL_ORDER: threads created and not yet joined */
-	uint32_t nr_waits;             /* lanes that are held until a signal, or a release */
+	uint32_t nr_waits;             /* lanes that are held, but for threads */
+	struct memory_least least;     /* as it was when it was looked at */
 	struct base_map block_of;      /* heap blocks by address: of which lane, since when */
 	struct base_map signal_of;     /* object -> index */
 	struct memory_signals *signals;
 	size_t nr_signals, signals_capacity;
+	struct base_map units_of; /* what is taken and given, by kind and address -> index */
+	struct memory_units *units;
+	size_t nr_units, units_capacity;
 	struct memory_runs *runs; /* NULL: only steps are wanted */
 	uint64_t turns;           /* of threads in loops until it is time to ask for pieces again */
 };
@@ -106,15 +122,30 @@ enum base_status memory_order_ended(struct memory_order *o, uint32_t cpu, struct
  * held. */
 enum base_status memory_order_hold(struct memory_order *o, uint32_t lane, uint32_t child,
 	const struct memory_call *call, bool *ret, struct base_err *err);
-/* A lane has ended: who waits no longer goes on. With `all`, everybody. */
-enum base_status memory_order_let_go(struct memory_order *o, bool all, struct base_err *err);
-/* A lane has made a call, or ended: who waits for what can no longer come goes on. */
+/* A lane has ended: who waits for threads, and no longer need, goes on. */
+enum base_status memory_order_let_go(struct memory_order *o, struct base_err *err);
+/* Nobody runs, and some are held: by those that wait themselves, or were not recorded whole. */
+enum base_status memory_order_unblock(struct memory_order *o, struct base_err *err);
+/* What the lane was held for has come, at that clock. */
+enum base_status memory_order_let_one_go(
+	struct memory_order *o, uint32_t lane, uint64_t clock, struct base_err *err);
+/* A lane has made a call, or has ended: who waits for what can no longer come goes on. */
 enum base_status memory_order_let_late_go(
-	struct memory_order *o, uint32_t lane, struct base_err *err);
+	struct memory_order *o, uint32_t lane, bool has_ended, struct base_err *err);
 /* A lane has made a call, of any kind. *ret: it was to wait, and goes on by itself. */
 enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
 	const struct memory_call *call, bool *ret, struct base_err *err);
 void memory_order_holds_fini(struct memory_order *o);
+
+/* ---- order_units.c: locks, semaphores, how often conditions were signalled */
+/* A lane has made a call, of any kind. *ret: it is to wait; lane->held says for what. */
+enum base_status memory_order_units(struct memory_order *o, uint32_t lane,
+	const struct memory_call *call, bool *ret, struct base_err *err);
+/* All others are at `others_ns` or later: was what the lane waits for given where nobody saw it? */
+bool memory_order_unit_is_lost(const struct memory_order *o, uint32_t lane, uint64_t others_ns);
+/* The lane has it now, whoever else does. */
+void memory_order_unit_take(struct memory_order *o, uint32_t lane);
+void memory_order_units_fini(struct memory_order *o);
 
 /* ---- order_runs.c: loops as a whole */
 /* Are there pieces now? Then *ret has them. Lanes that run have an item at hand. A question

@@ -4,7 +4,10 @@
  * predicts them: the same state in the encoder and in the decoder. No libc.
  *
  * A block that follows itself is expected to do so as often as the last time, and then to be left
- * for where it was left last time: inner loops with a constant number of iterations need no token.
+ * for where it was left when the blocks before it were the same (a path of three: Q. Jacobson, E.
+ * Rotenberg and J. Smith, "Path-based next trace prediction", 1997): inner loops with a constant
+ * number of iterations need no token, nor does what depends on where one comes from. A place that
+ * has been right gives way when it was wrong twice in a row.
  *
  * A slot has its last value and a stride, or the plain word before it in the stream (of whatever
  * block) and an offset, once the same offset was there twice when it had to be coded: an address
@@ -15,14 +18,31 @@
 
 #include <stdint.h>
 
+enum {
+	MEMORY_PATH_SHIFT = 10, /* of the path's hash for one block more: three count */
+	MEMORY_PATH_BITS = 3,   /* of it that choose a successor's place */
+};
 struct memory_successor {
-	uint32_t other;      /* index of the last successor that was another block; 0: none yet */
+	uint32_t next[1 << MEMORY_PATH_BITS]; /* index of a successor that is another block << 1 |
+						 it has been right; 0: none yet */
 	uint32_t run, trips; /* how often it has followed itself by now; in all, last time */
 };
 
-static inline uint32_t memory_successor(const struct memory_successor *s, uint32_t own)
+/* The path to a block: those before it, each once however often it follows itself. */
+static inline uint32_t memory_path(uint32_t path, uint32_t previous)
 {
-	return s->run < s->trips ? own : s->other;
+	return path << MEMORY_PATH_SHIFT ^ previous;
+}
+
+static inline unsigned memory_path_place(uint32_t path)
+{
+	return path * UINT32_C(0x9e3779b9) >> (32 - MEMORY_PATH_BITS);
+}
+
+static inline uint32_t memory_successor(
+	const struct memory_successor *s, unsigned place, uint32_t own)
+{
+	return s->run < s->trips ? own : s->next[place] >> 1;
 }
 
 /* It followed itself `times` more. */
@@ -33,15 +53,15 @@ static inline void memory_successor_repeats(struct memory_successor *s, uint32_t
 		s->trips = UINT32_MAX; /* more often than last time: who knows */
 }
 
-static inline void memory_successor_learn(struct memory_successor *s, uint32_t own, uint32_t next)
+/* Another block, `next`, came after it. */
+static inline void memory_successor_leaves(
+	struct memory_successor *s, unsigned place, uint32_t next)
 {
-	if (next == own) {
-		memory_successor_repeats(s, 1);
-		return;
-	}
+	uint32_t *is = &s->next[place];
+	uint32_t other = *is & 1 ? *is ^ 1 : next << 1;
+	*is = *is >> 1 == next ? *is | 1 : other;
 	s->trips = s->run;
 	s->run = 0;
-	s->other = next;
 }
 
 struct memory_slot_state {
@@ -58,11 +78,10 @@ static inline uint64_t memory_slot_predicted(const struct memory_slot_state *s, 
 /* After a value that was coded. */
 static inline void memory_slot_learn(struct memory_slot_state *s, uint64_t word, uint64_t value)
 {
-	uint64_t stride = value - s->last, offset = value - word;
-	if (stride == s->stride)
-		s->follows = 0;
-	else if (offset == s->offset)
-		s->follows = ~UINT64_C(0);
+	const uint64_t stride = value - s->last, offset = value - word;
+	const uint64_t strides = -(uint64_t)(stride == s->stride),
+		       same = -(uint64_t)(offset == s->offset);
+	s->follows = (s->follows | same) & ~strides;
 	s->stride = stride;
 	s->offset = offset;
 	s->last = value;

@@ -109,12 +109,16 @@ struct memory_call_desc {
 const struct memory_call_desc *memory_call_find(unsigned number); /* NULL: no such kind */
 
 /* Arguments as in the seed's A.1: spawn: region, threads spawned; barrier: address, threads
- * waiting; lock, unlock: address; read, write: buffer address, bytes, file; semop: id, number,
- * operation, flags; allocate: address, bytes, code of the call that asked for it (0: not seen),
- * enum memory_allocation; release: address, bytes (0: all of the block); thread_create: the thread
- * (in a recorded stream: a token that its thread_begin has, too, or 0 and its handle; UINT64_MAX:
- * one without a stream), thread_join: the thread (there: its handle); marker: command (0 none, 1/2
- * stop/resume this thread's detail, 3/4 of all), number. */
+ * waiting; lock: address, 1 with other readers; unlock: address; read, write: buffer address,
+ * bytes, file; semaphore: object (stream.h, of those without an address), units, 1 if it may have
+ * been made before (and then has those that it has); wait, signal: object; signalled: condition,
+ * how often before this (then the lock that it is about); sent, received: channel, units;
+ * begin_order: 0, sections that ended before; semop: id, number, operation, flags; allocate:
+ * address, bytes, code of the call that asked for it (0: not seen), enum memory_allocation;
+ * release: address, bytes (0: all of the block); thread_create: the thread (in a recorded stream: a
+ * token that its thread_begin has, too, or 0 and its handle; UINT64_MAX: one without a stream),
+ * thread_join: the thread (there: its handle); marker: command (0 none, 1/2 stop/resume this
+ * thread's detail, 3/4 of all), number. */
 enum memory_allocation { MEMORY_ALLOCATION_HEAP, MEMORY_ALLOCATION_MAPPING };
 struct memory_call {
 	uint64_t start_ns, end_ns; /* since the trace began; 0 and 0: unknown */

@@ -157,6 +157,11 @@ enum memory_gap {
 	MEMORY_GAPS
 };
 
+/* Objects of call records that have no address. */
+#define MEMORY_OBJECT_CHANNEL(number) ((UINT64_C(1) << 56) + (number))
+#define MEMORY_OBJECT_SYSTEM_V(id, number)                                                         \
+	((UINT64_C(1) << 57) + ((uint64_t)(id) << 16) + (uint64_t)(number))
+
 /* ---- 3. chunks ------------------------------------------------------------------------------- */
 
 /* Version 1 had no marks take and give, a block's first plain slot had a stack address for a
@@ -164,8 +169,9 @@ enum memory_gap {
  * last one, a slot never followed the word before it, and of that only coded words counted. Up to
  * version 3 a piece's bytes were in one plane, in the order of decoding, END was the end only, and
  * no slot had a recent value. Up to version 4 an access that is both had ticks before, too, or
- * none. Up to version 5 a head's word had no bits. All are still read. */
-enum { MEMORY_STREAM_VERSION = 6, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
+ * none. Up to version 5 a head's word had no bits. Up to version 6 a block had one
+ * successor, the last one, whatever path led to it. All are still read. */
+enum { MEMORY_STREAM_VERSION = 7, MEMORY_CHUNK_MAX_BYTES = 1 << 20 };
 static inline int memory_stream_known(unsigned version)
 {
 	return version - 1u < MEMORY_STREAM_VERSION;

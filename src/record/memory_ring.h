@@ -10,8 +10,9 @@
  * order. A block that is ACTIVE when its process has ended is whole up to its `bytes`. With no
  * block free, writers wait: nothing is lost as long as the reader lives and `recording` is set.
  *
- * Encoding takes several times as long as copying. So as long as `raw` is set and fewer than
- * memory_ring_waiting_max() blocks are taken, writers may leave it to the reader: such a chunk has
+ * Encoding takes several times as long as copying. So as long as `raw` is set (there is room, or
+ * the reader has a processor to itself) and fewer than memory_ring_waiting_max() blocks are taken,
+ * writers may leave it to the reader: such a chunk has
  * the type MEMORY_RING_RAW, and its pieces are a struct memory_ring_piece and the words as
  * recording code wrote them. It has no more of them than fit into one chunk however badly they are
  * encoded. Valgrind's tool, whose threads take turns, does so only while the reader keeps up, which

@@ -484,6 +484,13 @@ static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool f
 		s->stopped = true;
 }
 
+/* Where we and the program may run. */
+static unsigned long processors_of_ours(void)
+{
+	cpu_set_t set;
+	return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned long)CPU_COUNT(&set);
+}
+
 /* Every processor had something to do besides us, now or lately: what we took, the program would
  * miss. A server under load sleeps between two requests. */
 static bool all_busy(struct session *s, uint64_t now_ns)
@@ -547,7 +554,8 @@ static void look(struct session *s, bool final)
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
 		record_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
 	}
-	s->memory_busy = record_memory_drain(&s->memory, &s->converter, final) > 0;
+	bool has_spare = s->memory.head && !all_busy(s, pair.raw_ns);
+	s->memory_busy = record_memory_drain(&s->memory, &s->converter, has_spare, final) > 0;
 	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
 	if (s->opts->listener)
 		tell(s, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon), final);
@@ -944,7 +952,7 @@ enum base_status record_run(
 		.has_program = has_program,
 		.signal_fd = -1,
 		.load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
-		.nr_processors = (unsigned long)sysconf(_SC_NPROCESSORS_ONLN),
+		.nr_processors = processors_of_ours(),
 		.child = {.pid = -1}};
 	s->cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	/* a file that grows too large is an error, no end */

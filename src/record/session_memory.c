@@ -349,8 +349,7 @@ static struct record_memory_growing *growing_of(
 	return found;
 }
 
-/* Of a program that we encode beside a thread's chunks are put together: raw ones have few words.
- */
+/* A thread's chunks are put together: raw ones have few words. */
 static void encode(struct record_memory *m, struct record_converter *c,
 	struct record_memory_stream *s, const struct memory_chunk_head *h, const uint8_t *chunk)
 {
@@ -369,7 +368,7 @@ static void encode(struct record_memory *m, struct record_converter *c,
 	s->nr_joined += !raw.begun;
 	m->nr_encoded_words += raw.nr_words;
 	m->lost_words += raw.nr_lost;
-	if (!m->beside || m->taker)
+	if (m->taker)
 		put_growing(m, c, g);
 }
 
@@ -450,19 +449,27 @@ bool record_memory_can_wait(const struct record_memory *m)
 	return nr_taken < memory_ring_waiting_max(RECORD_MEMORY_BLOCKS);
 }
 
+/* Who encodes what the program leaves raw, and when: we do, at once on a processor that nobody else
+ * needs, else in the end. When there is no room to leave it for the end, the program does, with all
+ * its threads, but for what a spare processor of later can do. */
+static void share_work(struct record_memory *m, bool has_spare, bool final)
+{
+	if (m->beside)
+		return;
+	m->encodes = m->encodes || has_spare || final || !record_memory_can_wait(m);
+	__atomic_store_n(&m->head->raw, has_spare || !m->encodes, __ATOMIC_RELAXED);
+}
+
 /* In the order of each thread's numbers, which need not be that of the blocks. */
-unsigned record_memory_drain(struct record_memory *m, struct record_converter *c, bool final)
+unsigned record_memory_drain(
+	struct record_memory *m, struct record_converter *c, bool has_spare, bool final)
 {
 	unsigned nr = 0;
 	bool again = m->head != NULL;
 	if (m->head && m->taker)
 		return pass_on(m, c, final);
-	/* There is no room to leave it for the end. From now on it encodes itself, with all its
-	 * threads. */
-	if (m->head && !m->encodes && (final || !record_memory_can_wait(m))) {
-		__atomic_store_n(&m->head->raw, 0, __ATOMIC_RELAXED);
-		m->encodes = true;
-	}
+	if (m->head)
+		share_work(m, has_spare, final);
 	m->nr_encoded = 0;
 	while (again) {
 		again = false;

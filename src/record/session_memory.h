@@ -50,7 +50,7 @@ struct record_memory {
 	unsigned nr_encoded; /* raw chunks in this round */
 	uint64_t nr_encoded_ever;
 	bool beside;  /* the program's threads take turns: we encode while it runs */
-	bool encodes; /* what is raw waits no longer */
+	bool encodes; /* what is raw has not to wait for the end */
 	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words, nr_encoded_words;
 };
 
@@ -67,8 +67,10 @@ void record_memory_destroy(struct record_memory *m); /* removes the file, too */
  * off.
  */
 bool record_memory_can_wait(const struct record_memory *m);
-/* One round. Returns how many chunks were taken. `final`: nobody writes any more. */
-unsigned record_memory_drain(struct record_memory *m, struct record_converter *c, bool final);
+/* One round. Returns how many chunks were taken. `has_spare`: nobody else needs the processor that
+ * we run on; `final`: nobody writes any more. */
+unsigned record_memory_drain(
+	struct record_memory *m, struct record_converter *c, bool has_spare, bool final);
 /* The definitions again, now that all threads are known. */
 void record_memory_finish(struct record_memory *m, struct record_converter *c);
 

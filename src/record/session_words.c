@@ -30,7 +30,9 @@ struct record_words {
 
 /* Predictors start afresh with each chunk: it can go from one thread, or image, to another. */
 struct record_coder {
-	struct target_encoder encoder;
+	struct target_encoder encoder; /* first: find_head() */
+	const struct image *image;     /* of the current piece */
+	uint64_t ticks;                /* its end */
 	size_t block_states, slot_states;
 	struct target_encoder_room room;
 	struct memory_chunk_head head; /* magic 0: there is no chunk */
@@ -166,30 +168,16 @@ static const struct module *find_module(const struct image *image, uint64_t addr
 	return is_in(&image->placed, address) ? &image->placed : NULL;
 }
 
-/* Heads are ours from now on. Returns how many words are whole records. */
-static size_t translate(const struct image *image, uint64_t *word, size_t nr, uint64_t ticks)
+static const struct memory_block_head *find_head(struct target_encoder *e, uintptr_t address)
 {
-	const struct module *m = nr ? find_module(image, memory_word_head(*word), ticks) : NULL;
-	size_t i = 0;
-	while (i < nr) {
-		const uint64_t head = memory_word_head(word[i]);
-		if (m && BASE_UNLIKELY(!is_in(m, head)))
-			m = find_module(image, head, ticks);
-		uint64_t at = m ? head - m->address : 1;
-		if (at % sizeof *m->head)
-			break;
-		const struct memory_block_head *h = &m->head[at / sizeof *m->head];
-		if (BASE_UNLIKELY(!h->index || nr - i < 1u + h->nr_slots))
-			break;
-		word[i] += (uint64_t)(uintptr_t)h - head;
-		i += 1u + h->nr_slots;
-	}
-	return i;
-}
-
-static bool any_head(uintptr_t address)
-{
-	return address != 0; /* translate() has looked */
+	const struct record_coder *c = (const struct record_coder *)e;
+	const struct module *m = find_module(c->image, address, c->ticks);
+	if (!m || (address - m->address) % sizeof *m->head)
+		return NULL;
+	e->head = m->head;
+	e->heads = m->address;
+	e->nr_heads = m->nr;
+	return &m->head[(address - m->address) / sizeof *m->head];
 }
 
 static bool make_ready(struct record_coder *c, const struct image *image)
@@ -218,7 +206,7 @@ struct record_coder *record_coder_new(void)
 	}
 	c->encoder.room = &c->room;
 	c->encoder.avx2 = __builtin_cpu_supports("avx2");
-	c->encoder.is_head = any_head;
+	c->encoder.find = find_head;
 	return c;
 }
 
@@ -285,8 +273,11 @@ static bool encode_piece(const struct image *image, struct record_coder *c, stru
 	if (!has_room(c, head.words))
 		return false;
 	memcpy(c->word, r->chunk + r->at + sizeof head, head.words * 8);
+	c->image = image;
+	c->ticks = ended;
+	c->encoder.nr_heads = 0; /* they may be elsewhere by now, or others */
 	struct target_piece piece = {.words = c->word,
-		.nr = translate(image, c->word, head.words, ended),
+		.nr = head.words,
 		.flags = (unsigned)head.flags,
 		.begin_ticks = began - c->head.first_ticks,
 		.lasted_ticks = head.lasted_ticks};

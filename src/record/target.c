@@ -92,6 +92,10 @@ bool longpole_target_on(void)
 	return longpole_target_attached() && !__atomic_load_n(&self.stopped, __ATOMIC_RELAXED);
 }
 
+/* A module may need what the program, which has the only copy, does not. */
+__attribute__((used)) static void (*const for_modules[])(void) = {
+	(void (*)(void))longpole_target_took, (void (*)(void))longpole_target_channel};
+
 void longpole_target_tell_allocated(const void *p, uint64_t site)
 {
 	if (self.beside && self.beside->allocated)
@@ -232,15 +236,30 @@ static struct memory_block_head mark_head[MEMORY_MARK_NR] = {
 #undef MARK
 };
 
-static bool is_head(uintptr_t address)
+/* Those of the module where the thread is now. */
+static const struct memory_block_head *find_head(struct target_encoder *e, uintptr_t address)
 {
 	uint32_t nr = __atomic_load_n(&self.nr_modules, __ATOMIC_ACQUIRE);
-	for (uint32_t i = 0; i < nr; i++) {
-		uintptr_t at = address - (uintptr_t)self.module[i].heads;
-		if (at < (uintptr_t)self.module[i].heads_end - (uintptr_t)self.module[i].heads)
-			return at % sizeof(struct memory_block_head) == 0;
+	uintptr_t nr_sites = 0;
+	const struct memory_block_head *sites =
+		longpole_target_has_sites() ? longpole_target_sites(&nr_sites) : NULL;
+	for (uint32_t i = 0; i <= nr; i++) {
+		const struct memory_block_head *heads = i < nr ? self.module[i].heads : sites;
+		const uintptr_t at = address - (uintptr_t)heads,
+				nr_heads = i < nr ? (uintptr_t)(self.module[i].heads_end - heads)
+						  : nr_sites;
+		if (at >= nr_heads * sizeof *heads)
+			continue;
+		if (at % sizeof *heads)
+			return NULL;
+		if (i) { /* (0: the marks) */
+			e->head = heads;
+			e->heads = (uintptr_t)heads;
+			e->nr_heads = nr_heads;
+		}
+		return heads + at / sizeof *heads;
 	}
-	return false;
+	return NULL;
 }
 
 /* Accesses through the global offset table that the linker has made away are none. */
@@ -403,11 +422,13 @@ static void close_chunk(struct target_thread *t)
 static bool leaves_raw(const struct target_thread *t, const uint64_t *words, size_t nr)
 {
 	const struct memory_ring_head *ring = self.ring;
-	return __atomic_load_n(&ring->raw, __ATOMIC_RELAXED) && !ring->live && !t->encodes_all &&
-	       !longpole_target_has_sites() && !longpole_target_loops(words, nr);
+	return __atomic_load_n(&ring->raw, __ATOMIC_RELAXED) && !ring->live &&
+	       !(t->chunk && t->encodes_chunk) && !longpole_target_has_sites() &&
+	       !longpole_target_loops(words, nr);
 }
 
-/* Blocks are taken from the first on: there are many raw ones when we get one beyond. */
+/* Blocks are taken from the first on: there are many raw ones when we get one beyond. Then this
+ * chunk is encoded here, and who reads catches up meanwhile. */
 static bool open_chunk(struct target_thread *t, bool raw)
 {
 	uint32_t block;
@@ -415,8 +436,8 @@ static bool open_chunk(struct target_thread *t, bool raw)
 		return false;
 	t->chunk = block_at(block);
 	t->chunk_block = block;
-	t->encodes_all |= block >= memory_ring_waiting_max(self.ring->nr_blocks);
-	t->chunk_is_raw = raw && !t->encodes_all;
+	t->encodes_chunk = block >= memory_ring_waiting_max(self.ring->nr_blocks);
+	t->chunk_is_raw = raw && !t->encodes_chunk;
 	t->chunk_used = t->chunk_most = sizeof(struct memory_chunk_head);
 	t->chunk_pieces = 0;
 	struct memory_chunk_head head = {.magic = MEMORY_CHUNK_MAGIC,
@@ -590,19 +611,13 @@ struct target_thread *longpole_target_attach_thread(void)
 	t->number = __atomic_add_fetch(&self.next_thread, 1, __ATOMIC_RELAXED);
 	t->sequence = t->lost = 0;
 	t->stopped = 0;
-	t->encodes_all = false;
 	t->tid = (uint32_t)longpole_target_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	t->fs_base = fs_base();
 	t->begin_ticks = target_ticks();
 	t->tls = &longpole_memory;
 	t->encoder.avx2 = self.avx2;
-	t->encoder.is_head = is_head;
-	if (longpole_target_has_sites()) {
-		t->encoder.heads = longpole_target_sites(&t->encoder.heads_bytes);
-	} else if (self.nr_modules > 1) {
-		t->encoder.heads = (uintptr_t)self.module[1].heads;
-		t->encoder.heads_bytes = (uintptr_t)self.module[1].heads_end - t->encoder.heads;
-	}
+	t->encoder.find = find_head;
+	t->encoder.nr_heads = 0;
 	for (unsigned i = 0; i < TARGET_BUFFERS; i++) {
 		t->buffer[i].in_use = false;
 		t->buffer[i].from = t->buffer[i].start;

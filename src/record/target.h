@@ -77,7 +77,7 @@ struct target_thread {
 	uint8_t *chunk; /* in the ring; NULL: none open */
 	uint32_t chunk_block, chunk_used, chunk_pieces;
 	uint32_t chunk_most; /* bytes that it has if all of it is encoded */
-	bool chunk_is_raw, encodes_all;
+	bool chunk_is_raw, encodes_chunk;
 	uint64_t number, sequence, lost;
 	uint32_t tid;
 	int stopped;          /* detail is off for this thread */
@@ -102,6 +102,23 @@ static inline uint64_t target_call_ticks(void)
 /* A call record: kind is enum memory_call_kind. */
 TARGET_EXPORT void longpole_target_call(unsigned kind, uint64_t before, uint64_t after, uint64_t a0,
 	uint64_t a1, uint64_t a2, uint64_t a3);
+/* target_awaited.c: of any condition, before it is told; before the thread waits; and when it has
+ * taken a mutex, before that is recorded. */
+TARGET_EXPORT void longpole_target_signals(const void *condition);
+TARGET_EXPORT void longpole_target_awaits(const void *condition, const void *mutex);
+TARGET_EXPORT void longpole_target_took(const void *mutex, uint64_t ticks);
+/* target_channel.c: what reading from a descriptor takes from, and writing to it gives to; 0:
+ * nothing. */
+struct target_channel {
+	uint64_t takes, gives;
+	bool counts; /* the units are the value that is read, not bytes */
+};
+/* A new direction, with that many units. */
+TARGET_EXPORT uint64_t longpole_target_channel_number(uint64_t units);
+TARGET_EXPORT void longpole_target_channel_made(int fd, const struct target_channel *c);
+TARGET_EXPORT bool longpole_target_channel(int fd, struct target_channel *ret); /* is it one? */
+/* How many of OpenMP's ordered sections have ended, with this one that does? */
+TARGET_EXPORT uint64_t longpole_target_ordered(bool ends);
 TARGET_EXPORT void longpole_target_range(bool store, const void *address, size_t bytes);
 bool longpole_target_on(void);
 /* All threads', and their chunks to the reader: the process ends. */
@@ -148,8 +165,9 @@ bool longpole_target_has_sites(void);
 TARGET_EXPORT void longpole_target_called(uintptr_t code);
 /* New ones to the trace. */
 void longpole_target_send_sites(void);
-uintptr_t longpole_target_sites(uintptr_t *ret_bytes); /* where all are */
-void longpole_target_sites_forked(void);               /* all are to be sent again */
+/* Where all are: there may be other things between them. */
+const struct memory_block_head *longpole_target_sites(uintptr_t *ret_nr);
+void longpole_target_sites_forked(void); /* all are to be sent again */
 void longpole_target_block_signals(uint64_t *ret_old); /* but SIGSEGV */
 void longpole_target_restore_signals(const uint64_t *old);
 

@@ -151,16 +151,56 @@ BEGIN(GOMP_critical_name_start, CALL_BEGIN_CRITICAL, (void **name), (name), name
 END(GOMP_critical_name_end, CALL_END_CRITICAL, (void **name), (name), name)
 BEGIN(GOMP_atomic_start, CALL_BEGIN_CRITICAL, (void), (), 0)
 END(GOMP_atomic_end, CALL_END_CRITICAL, (void), (), 0)
-BEGIN(GOMP_ordered_start, CALL_BEGIN_ORDER, (void), (), 0)
-END(GOMP_ordered_end, CALL_END_ORDER, (void), (), 0)
 BEGIN(omp_set_lock, CALL_LOCK, (void *lock), (lock), lock)
 END(omp_unset_lock, CALL_UNLOCK, (void *lock), (lock), lock)
+BEGIN(omp_set_nest_lock, CALL_LOCK, (void *lock), (lock), lock)
+END(omp_unset_nest_lock, CALL_UNLOCK, (void *lock), (lock), lock)
 BEGIN(__kmpc_critical, CALL_BEGIN_CRITICAL, (void *place, int thread, void *name),
 	(place, thread, name), name)
 END(__kmpc_end_critical, CALL_END_CRITICAL, (void *place, int thread, void *name),
 	(place, thread, name), name)
-BEGIN(__kmpc_ordered, CALL_BEGIN_ORDER, (void *place, int thread), (place, thread), 0)
-END(__kmpc_end_ordered, CALL_END_ORDER, (void *place, int thread), (place, thread), 0)
+
+/* Not zero: it is taken (so often). */
+#define TEST(name)                                                                                 \
+	int name(void *lock) WEAK;                                                                 \
+	int longpole_at_##name(void *lock);                                                        \
+	AT int longpole_at_##name(void *lock)                                                      \
+	{                                                                                          \
+		uint64_t before = target_call_ticks();                                             \
+		int result = name(lock);                                                           \
+		if (result)                                                                        \
+			longpole_target_call(CALL_LOCK, before, target_call_ticks(),               \
+				(uint64_t)(uintptr_t)lock, 0, 0, 0);                               \
+		return result;                                                                     \
+	}
+TEST(omp_test_lock)
+TEST(omp_test_nest_lock)
+
+/* Ordered sections come one after the other; each is recorded with how many there were before. */
+#define BEGIN_ORDER(name, parameters, arguments)                                                   \
+	void name parameters WEAK;                                                                 \
+	void longpole_at_##name parameters;                                                        \
+	AT void longpole_at_##name parameters                                                      \
+	{                                                                                          \
+		uint64_t before = target_call_ticks();                                             \
+		name arguments;                                                                    \
+		longpole_target_call(CALL_BEGIN_ORDER, before, target_call_ticks(), 0,             \
+			longpole_target_ordered(false), 0, 0);                                     \
+	}
+#define END_ORDER(name, parameters, arguments)                                                     \
+	void name parameters WEAK;                                                                 \
+	void longpole_at_##name parameters;                                                        \
+	AT void longpole_at_##name parameters                                                      \
+	{                                                                                          \
+		uint64_t now = target_call_ticks();                                                \
+		(void)longpole_target_ordered(true);                                               \
+		longpole_target_call(CALL_END_ORDER, now, now, 0, 0, 0, 0);                        \
+		name arguments;                                                                    \
+	}
+BEGIN_ORDER(GOMP_ordered_start, (void), ())
+END_ORDER(GOMP_ordered_end, (void), ())
+BEGIN_ORDER(__kmpc_ordered, (void *place, int thread), (place, thread))
+END_ORDER(__kmpc_end_ordered, (void *place, int thread), (place, thread))
 
 /* ---- clang's regions ------------------------------------------------------------------------ */
 

@@ -65,11 +65,14 @@ void longpole_at_std_wait(void *cond, struct std_lock *lock) OURS(WAIT);
 AT void longpole_at_std_wait(void *cond, struct std_lock *lock)
 {
 	uint64_t before = target_call_ticks();
+	longpole_target_awaits(cond, lock->mutex);
 	longpole_target_call(CALL_UNLOCK, before, before, WORD(lock->mutex), 0, 0, 0);
 	longpole_target_let_see(true);
 	std_wait(cond, lock);
 	longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0);
-	longpole_target_call(CALL_LOCK, before, target_call_ticks(), WORD(lock->mutex), 0, 0, 0);
+	uint64_t after = target_call_ticks();
+	longpole_target_took(lock->mutex, after);
+	longpole_target_call(CALL_LOCK, before, after, WORD(lock->mutex), 0, 0, 0);
 }
 
 /* What gives: recorded before the call, lest who takes be recorded earlier. */
@@ -79,6 +82,7 @@ AT void longpole_at_std_wait(void *cond, struct std_lock *lock)
 	AT void longpole_at_##name(void *cond)                                                     \
 	{                                                                                          \
 		uint64_t now = target_call_ticks();                                                \
+		longpole_target_signals(cond);                                                     \
 		longpole_target_call(CALL_SIGNAL, now, now, WORD(cond), 0, 0, 0);                  \
 		name(cond);                                                                        \
 	}

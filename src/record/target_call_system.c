@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { CALL_READ = 0x11, CALL_WRITE = 0x12 };
+enum { CALL_READ = 0x11, CALL_WRITE = 0x12, CALL_SENT = 0x2d, CALL_RECEIVED = 0x2e };
 
 #define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
@@ -21,15 +22,52 @@ static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, 
 	errno = saved;
 }
 
+static uint64_t units(const struct target_channel *c, const void *p, size_t bytes)
+{
+	uint64_t value = bytes;
+	if (c->counts && bytes == sizeof value)
+		memcpy(&value, p, sizeof value);
+	return value;
+}
+
+/* Who reads has waited until it was there, and writes to its memory then. */
+static ssize_t received(int fd, const void *p, ssize_t r, uint64_t before)
+{
+	int saved = errno;
+	struct target_channel c;
+	if (r > 0 && longpole_target_channel(fd, &c) && c.takes)
+		longpole_target_call(CALL_RECEIVED, before, target_call_ticks(), c.takes,
+			units(&c, p, (size_t)r), 0, 0);
+	if (r > 0)
+		moved(true, p, (size_t)r, (uint64_t)fd, before);
+	errno = saved;
+	return r;
+}
+
+/* What was written could be read as soon as the call had begun; after it nobody waits for it. */
+static ssize_t sent(int fd, const void *p, ssize_t r, uint64_t before)
+{
+	int saved = errno;
+	struct target_channel c;
+	if (r > 0 && longpole_target_channel(fd, &c) && c.gives) {
+		longpole_target_range(false, p, (size_t)r);
+		longpole_target_call(
+			CALL_SENT, before, before, c.gives, units(&c, p, (size_t)r), 0, 0);
+		longpole_target_call(CALL_WRITE, before, target_call_ticks(), WORD(p), (uint64_t)r,
+			(uint64_t)fd, 0);
+	} else if (r > 0) {
+		moved(false, p, (size_t)r, (uint64_t)fd, before);
+	}
+	errno = saved;
+	return r;
+}
+
 ssize_t longpole_at_read(int fd, void *p, size_t n);
 AT ssize_t longpole_at_read(int fd, void *p, size_t n)
 {
 	TARGET_UNLESS_ATTACHED(read(fd, p, n));
 	uint64_t before = target_call_ticks();
-	ssize_t r = TARGET_CALL(read(fd, p, n));
-	if (r > 0)
-		moved(true, p, (size_t)r, (uint64_t)fd, before);
-	return r;
+	return received(fd, p, TARGET_CALL(read(fd, p, n)), before);
 }
 
 ssize_t longpole_at_write(int fd, const void *p, size_t n);
@@ -37,10 +75,7 @@ AT ssize_t longpole_at_write(int fd, const void *p, size_t n)
 {
 	TARGET_UNLESS_ATTACHED(write(fd, p, n));
 	uint64_t before = target_call_ticks();
-	ssize_t r = TARGET_CALL(write(fd, p, n));
-	if (r > 0)
-		moved(false, p, (size_t)r, (uint64_t)fd, before);
-	return r;
+	return sent(fd, p, TARGET_CALL(write(fd, p, n)), before);
 }
 
 ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at);

@@ -20,39 +20,41 @@ enum { /* memory/calls.def */
 	CALL_THREAD_JOIN = 0x25,
 	CALL_THREAD_BEGIN = 0x26,
 	CALL_THREAD_END = 0x27,
+	CALL_SEMAPHORE = 0x2b,
 };
 
 #define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
 
-/* int f(object): recorded from before to after the call, when it succeeds. */
+static void took(unsigned kind, const volatile void *object, uint64_t before, uint64_t after,
+	uint64_t shares)
+{
+	if (kind == CALL_LOCK)
+		longpole_target_took((const void *)object, after);
+	longpole_target_call(kind, before, after, WORD(object), shares, 0, 0);
+}
+
+/* What takes, an int: recorded from before to after the call, when it succeeds. */
+#define TAKE(name, kind, shares, before_it, parameters, arguments)                                 \
+	int longpole_at_##name parameters;                                                         \
+	AT int longpole_at_##name parameters                                                       \
+	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
+		before_it;                                                                         \
+		uint64_t before = target_call_ticks();                                             \
+		int result = TARGET_CALL(name arguments);                                          \
+		if (!result)                                                                       \
+			took(kind, object, before, target_call_ticks(), shares);                   \
+		return result;                                                                     \
+	}
 #define SYNC(name, kind, type)                                                                     \
-	int longpole_at_##name(type *object);                                                      \
-	AT int longpole_at_##name(type *object)                                                    \
-	{                                                                                          \
-		TARGET_UNLESS_ATTACHED(name(object));                                              \
-		longpole_target_let_go();                                                          \
-		uint64_t before = target_call_ticks();                                             \
-		int result = TARGET_CALL(name(object));                                            \
-		if (!result)                                                                       \
-			longpole_target_call(                                                      \
-				kind, before, target_call_ticks(), WORD(object), 0, 0, 0);         \
-		return result;                                                                     \
-	}
-/* The same, of what may last. */
-#define WAIT(name, kind, type)                                                                     \
-	int longpole_at_##name(type *object);                                                      \
-	AT int longpole_at_##name(type *object)                                                    \
-	{                                                                                          \
-		TARGET_UNLESS_ATTACHED(name(object));                                              \
-		longpole_target_let_see(true);                                                     \
-		uint64_t before = target_call_ticks();                                             \
-		int result = TARGET_CALL(name(object));                                            \
-		if (!result)                                                                       \
-			longpole_target_call(                                                      \
-				kind, before, target_call_ticks(), WORD(object), 0, 0, 0);         \
-		return result;                                                                     \
-	}
+	TAKE(name, kind, 0, longpole_target_let_go(), (type * object), (object))
+/* What may last. */
+#define WAIT(name, kind, parameters, arguments)                                                    \
+	TAKE(name, kind, 0, longpole_target_let_see(true), parameters, arguments)
+/* Readers' locks. */
+#define SHARE(name, parameters, arguments)                                                         \
+	TAKE(name, CALL_LOCK, 1, longpole_target_let_go(), parameters, arguments)
 /* What gives: recorded before the call, lest who takes be recorded earlier. */
 #define GIVE(name, kind, type)                                                                     \
 	int longpole_at_##name(type *object);                                                      \
@@ -65,6 +67,7 @@ enum { /* memory/calls.def */
 
 static void take(const void *object, uint64_t before, uint64_t after)
 {
+	longpole_target_took(object, after);
 	if (before == after)
 		longpole_target_mark(MEMORY_MARK_take, (const uint64_t[]){WORD(object), after});
 	else
@@ -115,38 +118,68 @@ AT int longpole_at_pthread_mutex_unlock(pthread_mutex_t *object)
 	return result;
 }
 
-/* Until then. */
-#define WAIT_UNTIL(name, kind, parameters, arguments)                                              \
-	int longpole_at_##name parameters;                                                         \
-	AT int longpole_at_##name parameters                                                       \
-	{                                                                                          \
-		TARGET_UNLESS_ATTACHED(name arguments);                                            \
-		longpole_target_let_see(true);                                                     \
-		uint64_t before = target_call_ticks();                                             \
-		int result = TARGET_CALL(name arguments);                                          \
-		if (!result)                                                                       \
-			longpole_target_call(                                                      \
-				kind, before, target_call_ticks(), WORD(object), 0, 0, 0);         \
-		return result;                                                                     \
-	}
 SYNC(pthread_mutex_trylock, CALL_LOCK, pthread_mutex_t)
-WAIT_UNTIL(pthread_mutex_timedlock, CALL_LOCK,
-	(pthread_mutex_t * object, const struct timespec *until), (object, until))
-WAIT_UNTIL(pthread_mutex_clocklock, CALL_LOCK,
+WAIT(pthread_mutex_timedlock, CALL_LOCK, (pthread_mutex_t * object, const struct timespec *until),
+	(object, until))
+WAIT(pthread_mutex_clocklock, CALL_LOCK,
 	(pthread_mutex_t * object, clockid_t clock, const struct timespec *until),
 	(object, clock, until))
-WAIT_UNTIL(
-	sem_timedwait, CALL_WAIT, (sem_t * object, const struct timespec *until), (object, until))
-SYNC(pthread_rwlock_rdlock, CALL_LOCK, pthread_rwlock_t)
+SYNC(mtx_lock, CALL_LOCK, mtx_t)
+SYNC(mtx_trylock, CALL_LOCK, mtx_t)
+WAIT(mtx_timedlock, CALL_LOCK, (mtx_t * object, const struct timespec *until), (object, until))
+SHARE(pthread_rwlock_rdlock, (pthread_rwlock_t * object), (object))
+SHARE(pthread_rwlock_tryrdlock, (pthread_rwlock_t * object), (object))
+SHARE(pthread_rwlock_timedrdlock, (pthread_rwlock_t * object, const struct timespec *until),
+	(object, until))
 SYNC(pthread_rwlock_wrlock, CALL_LOCK, pthread_rwlock_t)
-SYNC(pthread_rwlock_tryrdlock, CALL_LOCK, pthread_rwlock_t)
 SYNC(pthread_rwlock_trywrlock, CALL_LOCK, pthread_rwlock_t)
+WAIT(pthread_rwlock_timedwrlock, CALL_LOCK,
+	(pthread_rwlock_t * object, const struct timespec *until), (object, until))
 GIVE(pthread_rwlock_unlock, CALL_UNLOCK, pthread_rwlock_t)
-WAIT(sem_wait, CALL_WAIT, sem_t)
+WAIT(sem_wait, CALL_WAIT, (sem_t * object), (object))
+WAIT(sem_timedwait, CALL_WAIT, (sem_t * object, const struct timespec *until), (object, until))
+WAIT(sem_clockwait, CALL_WAIT, (sem_t * object, clockid_t clock, const struct timespec *until),
+	(object, clock, until))
 SYNC(sem_trywait, CALL_WAIT, sem_t)
 GIVE(sem_post, CALL_SIGNAL, sem_t)
-GIVE(pthread_cond_signal, CALL_SIGNAL, pthread_cond_t)
-GIVE(pthread_cond_broadcast, CALL_SIGNAL, pthread_cond_t)
+GIVE(mtx_unlock, CALL_UNLOCK, mtx_t)
+
+#define SIGNAL(name, type)                                                                         \
+	int longpole_at_##name(type *cond);                                                        \
+	AT int longpole_at_##name(type *cond)                                                      \
+	{                                                                                          \
+		uint64_t now = target_call_ticks();                                                \
+		longpole_target_signals(cond);                                                     \
+		longpole_target_call(CALL_SIGNAL, now, now, WORD(cond), 0, 0, 0);                  \
+		return name(cond);                                                                 \
+	}
+SIGNAL(pthread_cond_signal, pthread_cond_t)
+SIGNAL(pthread_cond_broadcast, pthread_cond_t)
+SIGNAL(cnd_signal, cnd_t)
+SIGNAL(cnd_broadcast, cnd_t)
+
+/* How many units there are to take; other processes' are not known. */
+int longpole_at_sem_init(sem_t *object, int is_shared, unsigned value);
+AT int longpole_at_sem_init(sem_t *object, int is_shared, unsigned value)
+{
+	int result = sem_init(object, is_shared, value);
+	uint64_t now = target_call_ticks();
+	if (!result && !is_shared)
+		longpole_target_call(CALL_SEMAPHORE, now, now, WORD(object), value, 0, 0);
+	return result;
+}
+
+/* (The last two are there only where it is made.) */
+sem_t *longpole_at_sem_open(const char *name, int flags, mode_t mode, unsigned value);
+AT sem_t *longpole_at_sem_open(const char *name, int flags, mode_t mode, unsigned value)
+{
+	sem_t *object = sem_open(name, flags, mode, value);
+	uint64_t now = target_call_ticks();
+	int units;
+	if (object != SEM_FAILED && !sem_getvalue(object, &units))
+		longpole_target_call(CALL_SEMAPHORE, now, now, WORD(object), (uint64_t)units, 1, 0);
+	return object;
+}
 
 /* spin locks are volatile */
 int longpole_at_pthread_spin_lock(pthread_spinlock_t *lock);
@@ -173,14 +206,19 @@ AT int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock)
 	{                                                                                          \
 		TARGET_UNLESS_ATTACHED(name arguments);                                            \
 		uint64_t before = target_call_ticks();                                             \
+		longpole_target_awaits(cond, mutex);                                               \
 		longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);           \
 		longpole_target_let_see(true);                                                     \
 		int result = TARGET_CALL(name arguments);                                          \
 		longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0); \
-		longpole_target_call(                                                              \
-			CALL_LOCK, before, target_call_ticks(), WORD(mutex), 0, 0, 0);             \
+		took(CALL_LOCK, mutex, before, target_call_ticks(), 0);                            \
 		return result;                                                                     \
 	}
+/* NOLINTBEGIN(bugprone-spuriously-wake-up-functions): the caller asks again */
+COND_WAIT(cnd_wait, (cnd_t * cond, mtx_t *mutex), (cond, mutex))
+COND_WAIT(cnd_timedwait, (cnd_t * cond, mtx_t *mutex, const struct timespec *until),
+	(cond, mutex, until))
+/* NOLINTEND(bugprone-spuriously-wake-up-functions) */
 COND_WAIT(pthread_cond_wait, (pthread_cond_t * cond, pthread_mutex_t *mutex), (cond, mutex))
 COND_WAIT(pthread_cond_timedwait,
 	(pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until),

@@ -9,8 +9,10 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 enum {
-	COPY_ITERATIONS_MIN = 4,
+	COPY_ITERATIONS_MIN = 2,
 	COPY_WORDS_MIN = 16,
+	COPY_WAIT_MAX = 127,
+	NOT_FOLLOWED = UINT8_MAX,
 };
 
 static inline uint8_t *put(uint8_t *p, uint64_t v)
@@ -28,9 +30,9 @@ static inline uint64_t zigzag(uint64_t v)
 
 void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks)
 {
-	e->chunk++;
-	e->previous = 0;
-	e->block[0].successor = (struct memory_successor){0};
+	e->first_piece = e->piece + 1;
+	e->previous = e->path = 0;
+	e->block[0] = (struct target_block_state){.nr_followed = NOT_FOLLOWED};
 	e->stack = e->word = 0;
 	memory_contexts_start(&e->room->contexts);
 	e->tick = first_ticks >> MEMORY_TICK_SHIFT;
@@ -65,22 +67,77 @@ static size_t extrapolates(const uint64_t *w, const uint64_t *end, size_t distan
 	return (size_t)(k - w);
 }
 
-static inline const struct memory_block_head *head_at(const uint64_t *p)
+/* Which of the current module's heads; nr_heads or more: none of them. (What is not a whole number
+ * of heads away is far away, too.) */
+static inline uintptr_t head_number(uintptr_t heads, uint64_t word)
 {
-	return (const struct memory_block_head *)(uintptr_t)memory_word_head(*p);
+	enum { SHIFT = 4 };
+	_Static_assert(sizeof(struct memory_block_head) == 1 << SHIFT, "");
+	const uintptr_t away = (uintptr_t)memory_word_head(word) - heads;
+	return away >> SHIFT | away << (sizeof away * 8 - SHIFT);
+}
+
+/* NULL: it is none of a block that we know. */
+static inline const struct memory_block_head *head_at(struct target_encoder *e, const uint64_t *p)
+{
+	const uintptr_t n = head_number(e->heads, *p);
+	const struct memory_block_head *h =
+		LIKELY(n < e->nr_heads) ? &e->head[n] : e->find(e, (uintptr_t)memory_word_head(*p));
+	return LIKELY(h && h->index && h->index < e->nr_blocks) ? h : NULL;
 }
 
 /* The words from p on that are whole records within the next m. */
-static size_t whole_records(const uint64_t *p, size_t m, size_t distance)
+static size_t whole_records(struct target_encoder *e, const uint64_t *p, size_t m, size_t distance)
 {
 	const uint64_t *at = p + m / distance * distance, *limit = p + m;
 	while (at < limit) {
-		size_t next = 1 + (size_t)head_at(at)->nr_slots;
-		if (at + next > limit)
+		const struct memory_block_head *h = head_at(e, at);
+		if (!h || at + 1 + h->nr_slots > limit)
 			break;
-		at += next;
+		at += 1 + h->nr_slots;
 	}
 	return (size_t)(at - p);
+}
+
+static inline void goes_to(struct target_encoder *e, uint32_t index)
+{
+	struct memory_successor *s = &e->block[e->previous].successor;
+	if (index == e->previous) {
+		memory_successor_repeats(s, 1);
+		return;
+	}
+	memory_successor_leaves(s, memory_path_place(e->path), index);
+	e->path = memory_path(e->path, e->previous);
+	e->previous = index;
+}
+
+/* One that this chunk has not had yet. */
+static void begin_block(
+	struct target_encoder *e, const struct memory_block_head *h, size_t position)
+{
+	const unsigned nr_ticks = h->flags >> MEMORY_BLOCK_TICKS_SHIFT;
+	struct target_block_state *b = &e->block[h->index];
+	*b = (struct target_block_state){.slot = e->slot_base[h->index],
+		.piece = e->piece,
+		.position = (uint32_t)position,
+		.nr_slots = h->nr_slots,
+		.nr_stack = h->nr_stack,
+		.nr_plain = (uint8_t)(h->nr_slots - nr_ticks),
+		.nr_followed = nr_ticks ? NOT_FOLLOWED : h->nr_slots};
+	memset(&e->slot[b->slot], 0, h->nr_slots * sizeof *e->slot);
+}
+
+/* It is there again. */
+static inline void reached(
+	const struct target_encoder *e, struct target_block_state *b, size_t position)
+{
+	const size_t distance = position - b->position;
+	const bool known = b->piece == e->piece && distance <= MEMORY_COPY_DISTANCE_MAX;
+	if (b->distance == distance && b->waited < b->wait)
+		b->waited++;
+	b->distance = known ? (uint16_t)distance : 0;
+	b->piece = e->piece;
+	b->position = (uint32_t)position;
 }
 
 /* After a copy the predictors know its last two iterations, and how often a block followed itself.
@@ -88,31 +145,31 @@ static size_t whole_records(const uint64_t *p, size_t m, size_t distance)
 static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t *p, size_t m,
 	size_t distance)
 {
-	const struct memory_block_head *first = head_at(p);
+	const struct memory_block_head *h = head_at(e, p);
 	const uint64_t *from = p + (m / distance - 2) * distance, *to = p + m;
-	if (distance == 1u + first->nr_slots)
+	if (h && distance == 1u + h->nr_slots)
 		memory_successor_repeats(
-			&e->block[first->index].successor, (uint32_t)(m / distance - 2));
-	while (from < to) {
-		const struct memory_block_head *h = head_at(from);
-		unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
-		struct memory_slot_state *s = &e->slot[e->slot_base[h->index]];
-		memory_successor_learn(&e->block[e->previous].successor, e->previous, h->index);
-		e->block[h->index].position = (uint32_t)(from - base);
-		e->block[h->index].piece = e->piece;
-		e->block[h->index].bits = (uint16_t)memory_word_bits(*from++);
-		for (unsigned i = 0; i < h->nr_stack; i++) {
+			&e->block[h->index].successor, (uint32_t)(m / distance - 2));
+	while (from < to && (h = head_at(e, from))) {
+		const uint32_t index = h->index;
+		struct target_block_state *b = &e->block[index];
+		if (UNLIKELY(b->piece < e->first_piece))
+			begin_block(e, h, (size_t)(from - base));
+		struct memory_slot_state *s = &e->slot[b->slot];
+		goes_to(e, index);
+		reached(e, b, (size_t)(from - base));
+		b->bits = (uint16_t)memory_word_bits(*from++);
+		for (unsigned i = 0; i < b->nr_stack; i++) {
 			s[i].stride = from[i] - e->stack;
 			e->stack = from[i];
 		}
-		for (unsigned i = h->nr_stack; i < plain; i++) {
+		for (unsigned i = b->nr_stack; i < b->nr_plain; i++) {
 			s[i].stride = from[i] - s[i].last;
 			s[i].last = e->word = from[i];
 		}
-		if (plain < h->nr_slots)
-			e->tick = from[h->nr_slots - 1u] >> MEMORY_TICK_SHIFT;
-		from += h->nr_slots;
-		e->previous = h->index;
+		if (b->nr_plain < b->nr_slots)
+			e->tick = from[b->nr_slots - 1u] >> MEMORY_TICK_SHIFT;
+		from += b->nr_slots;
 	}
 }
 
@@ -217,19 +274,19 @@ static inline void put_plain(struct memory_contexts *c, uint32_t block, unsigned
 }
 
 /* All but the tick slots. Returns 0 when all are as predicted. */
-static inline uint64_t put_slots(struct target_encoder *e, const struct memory_block_head *h,
-	unsigned plain, struct memory_slot_state *s, const uint64_t *p, struct output *to)
+static inline uint64_t put_slots(struct target_encoder *e, struct target_block_state *b,
+	uint32_t index, const uint64_t *p, struct output *to)
 {
+	struct memory_slot_state *s = &e->slot[b->slot];
 	struct memory_contexts *contexts = &e->room->contexts;
 	struct output out = *to;
 	uint64_t stack = e->stack, word = e->word;
-	uint32_t index = h->index;
-	unsigned how, nr_stack = h->nr_stack;
+	unsigned how, nr_stack = b->nr_stack, plain = b->nr_plain;
 	const uint64_t *a = p + 1;
-	uint64_t miss = plain ? memory_word_bits(*p) ^ e->block[index].bits : 0;
+	uint64_t miss = plain ? memory_word_bits(*p) ^ b->bits : 0;
 	if (UNLIKELY(miss)) {
 		put_slot(&out, MEMORY_SLOT_HEAD << 4, length_of(miss), miss);
-		e->block[index].bits ^= (uint16_t)miss;
+		b->bits ^= (uint16_t)miss;
 	}
 	for (unsigned i = 0; i < nr_stack; i++) {
 		uint64_t last = zigzag(a[i] - stack),
@@ -259,10 +316,9 @@ static inline uint64_t put_slots(struct target_encoder *e, const struct memory_b
 }
 
 static uint8_t *put_ticks(
-	struct target_encoder *e, const struct memory_block_head *h, uint64_t *a, uint8_t *out)
+	struct target_encoder *e, const struct target_block_state *b, uint64_t *a, uint8_t *out)
 {
-	unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
-	for (unsigned i = plain; i < h->nr_slots; i++) {
+	for (unsigned i = b->nr_plain; i < b->nr_slots; i++) {
 		uint64_t tick = a[i] >> MEMORY_TICK_SHIFT;
 		out = put(out, zigzag(tick - e->tick));
 		e->tick = tick;
@@ -272,15 +328,6 @@ static uint8_t *put_ticks(
 }
 
 /* ---- all ----------------------------------------------------------------------------------- */
-
-static bool is_known(const struct target_encoder *e, uint64_t word)
-{
-	const uintptr_t address = (uintptr_t)memory_word_head(word);
-	if (UNLIKELY(address - e->heads >= e->heads_bytes) && !e->is_head(address))
-		return false;
-	const struct memory_block_head *h = head_at(&word);
-	return h->index && h->index < e->nr_blocks;
-}
 
 static uint64_t *same_words(uint64_t *p, const uint64_t *end, uint64_t word)
 {
@@ -301,10 +348,12 @@ static uint64_t *same_block(struct target_block_state *b, uint64_t *p, const uin
 }
 
 /* All but the tick slots. */
-static inline bool is_predicted(const struct target_encoder *e, const struct memory_slot_state *s,
-	const uint64_t *p, unsigned nr_stack, unsigned plain, unsigned bits)
+static inline bool is_predicted(
+	const struct target_encoder *e, const struct target_block_state *b, const uint64_t *p)
 {
-	uint64_t miss = plain ? memory_word_bits(*p) ^ bits : 0;
+	const struct memory_slot_state *s = &e->slot[b->slot];
+	const unsigned nr_stack = b->nr_stack, plain = b->nr_plain;
+	uint64_t miss = plain ? memory_word_bits(*p) ^ b->bits : 0;
 	uint64_t stack = e->stack, word = e->word;
 	const uint64_t *a = p + 1;
 	for (unsigned i = 0; i < nr_stack; i++) {
@@ -318,24 +367,29 @@ static inline bool is_predicted(const struct target_encoder *e, const struct mem
 	return !miss;
 }
 
+/* Where the encoder is in a piece. */
+struct cursor {
+	uint64_t *words, *end;
+	uint64_t run; /* blocks as predicted that no token has told yet */
+	struct output out;
+};
+
 /* The block at p with its slots, and again as long as it follows itself and is not as predicted.
  * Returns what comes then. */
-static inline uint64_t *put_blocks(struct target_encoder *e, const struct memory_block_head *h,
-	uint64_t *p, const uint64_t *end, bool jumped, const uint64_t **predicted, uint64_t *run,
-	struct output *to)
+static uint64_t *put_blocks(
+	struct target_encoder *e, struct cursor *c, uint32_t index, uint64_t *p, bool jumped)
 {
-	struct target_block_state *b = &e->block[h->index];
-	struct memory_slot_state *s = &e->slot[e->slot_base[h->index]];
+	struct target_block_state *b = &e->block[index];
 	struct memory_contexts *contexts = &e->room->contexts;
-	struct output out = *to;
+	struct output out = c->out;
 	const uint64_t head = memory_word_head(*p);
-	const size_t words = 1 + (size_t)h->nr_slots;
-	const unsigned plain = h->nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
-	uint64_t miss, nr_predicted = *run;
+	const size_t words = 1 + (size_t)b->nr_slots;
+	const unsigned plain = b->nr_plain;
+	uint64_t miss, nr_predicted = c->run;
 	do {
 		uint8_t *how = out.how;
 		uint64_t word = contexts->word;
-		miss = put_slots(e, h, plain, s, p, &out);
+		miss = put_slots(e, b, index, p, &out);
 		p += words;
 		if (!miss && !jumped && words == 1 + plain) {
 			out.how = how;
@@ -343,124 +397,178 @@ static inline uint64_t *put_blocks(struct target_encoder *e, const struct memory
 			nr_predicted++;
 			break;
 		}
-		*predicted = p;
 		out.tokens = put(out.tokens,
 			nr_predicted << 2 | (jumped ? MEMORY_TOKEN_BLOCK : MEMORY_TOKEN_SLOTS));
 		nr_predicted = 0;
 		if (jumped)
-			out.tokens = put(out.tokens, h->index);
+			out.tokens = put(out.tokens, index);
 		jumped = false;
 		if (words > 1 + plain) {
-			out.ticks = put_ticks(e, h, p - h->nr_slots, out.ticks);
+			out.ticks = put_ticks(e, b, p - b->nr_slots, out.ticks);
 			break;
 		}
-	} while (miss && words <= (size_t)(end - p) && memory_word_head(*p) == head &&
+	} while (miss && words <= (size_t)(c->end - p) && memory_word_head(*p) == head &&
 		 b->successor.run < b->successor.trips && ++b->successor.run);
-	b->is_coded = miss && words == 1 + plain;
-	*run = nr_predicted;
-	*to = out;
+	if (plain == b->nr_slots)
+		b->nr_followed = miss ? NOT_FOLLOWED : b->nr_slots;
+	c->run = nr_predicted;
+	c->out = out;
 	return p;
 }
 
-/* Tries a copy at p, whose block was last seen `distance` before. False: it would be too short, and
- * so would each that begins in *ret, the words that it would cover. */
-static bool try_copy(struct target_encoder *e, const uint64_t *base, const uint64_t *p,
-	const uint64_t *end, size_t distance, uint64_t run, uint8_t **out, size_t *ret)
+/* Loops go backwards somewhere: only there copies begin. Is one of the words at p worth a try? (Two
+ * iterations were equally long; they may have inner loops.) */
+static inline bool may_copy(const struct target_encoder *e, const struct cursor *c,
+	const struct target_block_state *b, const uint64_t *p)
 {
-	size_t m = e->avx2 ? extrapolates_avx2(p, end, distance) : extrapolates(p, end, distance);
-	*ret = m;
-	if (m < COPY_ITERATIONS_MIN * distance + COPY_WORDS_MIN)
-		return false;
-	*ret = m = whole_records(p, m, distance);
-	*out = put(*out, run << 2 | MEMORY_TOKEN_COPY);
-	*out = put(*out, distance);
-	*out = put(*out, m);
-	learn(e, base, p, m, distance);
-	return true;
+	return b->piece == e->piece && b->distance == p - c->words - b->position &&
+	       b->waited >= b->wait;
+}
+
+/* Tries that copy. Returns what comes then; p: it would be too short. */
+static uint64_t *try_copy(
+	struct target_encoder *e, struct cursor *c, struct target_block_state *b, uint64_t *p)
+{
+	const size_t distance = b->distance;
+	size_t m = e->avx2 ? extrapolates_avx2(p, c->end, distance)
+			   : extrapolates(p, c->end, distance);
+	b->waited = 0;
+	if (m < COPY_ITERATIONS_MIN * distance + COPY_WORDS_MIN) {
+		b->wait = (uint8_t)(b->wait < COPY_WAIT_MAX ? 2 * b->wait + 1 : b->wait);
+		return p;
+	}
+	b->wait = 0;
+	m = whole_records(e, p, m, distance);
+	c->out.tokens = put(c->out.tokens, c->run << 2 | MEMORY_TOKEN_COPY);
+	c->out.tokens = put(c->out.tokens, distance);
+	c->out.tokens = put(c->out.tokens, m);
+	c->run = 0;
+	learn(e, c->words, p, m, distance);
+	return p + m;
+}
+
+static inline void as_predicted(
+	struct target_encoder *e, const struct target_block_state *b, const uint64_t *a)
+{
+	struct memory_slot_state *s = &e->slot[b->slot];
+	const unsigned nr_stack = b->nr_stack, plain = b->nr_plain;
+	for (unsigned i = nr_stack; i < plain; i++) {
+		s[i].stride = a[i] - s[i].last;
+		s[i].last = a[i];
+	}
+	e->stack = nr_stack ? a[nr_stack - 1] : e->stack;
+	e->word = plain > nr_stack ? a[plain - 1] : e->word;
+}
+
+/* Any block at p, or a copy. Returns what comes then; NULL: it is none, or is not whole. */
+static uint64_t *one_more(struct target_encoder *e, struct cursor *c, uint64_t *p)
+{
+	const struct memory_block_head *h = head_at(e, p);
+	if (UNLIKELY(!h || h->nr_slots >= (size_t)(c->end - p)))
+		return NULL;
+	const uint32_t index = h->index;
+	struct target_block_state *b = &e->block[index];
+	const bool jumped = memory_successor(&e->block[e->previous].successor,
+				    memory_path_place(e->path), e->previous) != index;
+	if (UNLIKELY(b->piece < e->first_piece)) {
+		begin_block(e, h, (size_t)(p - c->words));
+	} else if (index <= e->previous) {
+		uint64_t *next = may_copy(e, c, b, p) ? try_copy(e, c, b, p) : p;
+		if (next != p)
+			return next;
+		reached(e, b, (size_t)(p - c->words));
+	}
+	goes_to(e, index);
+	if (jumped || (b->nr_followed != b->nr_slots && b->nr_plain == b->nr_slots) ||
+		!is_predicted(e, b, p)) {
+		p = put_blocks(e, c, index, p, jumped);
+	} else if (UNLIKELY(b->nr_plain < b->nr_slots)) {
+		as_predicted(e, b, p + 1);
+		if (b->nr_plain > b->nr_stack)
+			e->room->contexts.word = e->word;
+		c->out.tokens = put(c->out.tokens, c->run << 2 | MEMORY_TOKEN_END);
+		c->out.ticks = put_ticks(e, b, p + 1, c->out.ticks);
+		c->run = 0;
+		p += 1 + b->nr_slots;
+	} else {
+		as_predicted(e, b, p + 1);
+		c->run++;
+		p += 1 + b->nr_slots;
+		if (!b->nr_slots && b->successor.run < b->successor.trips) {
+			const uint64_t *first = p;
+			p = same_block(b, p, c->end);
+			c->run += (uint64_t)(p - first);
+		}
+	}
+	return p;
+}
+
+/* Blocks without ticks that are as predicted, from p on, but for loops that copies or same_block()
+ * may take as a whole. Most are such: nothing here waits for what a head says. */
+static uint64_t *follow(struct target_encoder *e, struct cursor *c, uint64_t *p)
+{
+	struct target_block_state *const block = e->block;
+	uint32_t previous = e->previous, path = e->path;
+	const uint64_t *const end = c->end;
+	const struct memory_block_head *const head = e->head;
+	const uintptr_t heads = e->heads, nr_heads = e->nr_heads;
+	uint64_t run = c->run;
+	for (; p < end; run++) {
+		struct memory_successor *before = &block[previous].successor;
+		const unsigned place = memory_path_place(path);
+		const uint32_t index = memory_successor(before, place, previous);
+		struct target_block_state *b = &block[index];
+		const unsigned nr_slots = b->nr_slots;
+		const uintptr_t n = head_number(heads, *p);
+		if (n >= nr_heads || head[n].index != index || nr_slots >= (size_t)(end - p) ||
+			b->nr_followed != nr_slots)
+			break;
+		if (index <= previous && may_copy(e, c, b, p))
+			break;
+		if (nr_slots ? !is_predicted(e, b, p) : b->successor.trips != 0)
+			break;
+		if (index <= previous)
+			reached(e, b, (size_t)(p - c->words));
+		if (nr_slots)
+			as_predicted(e, b, p + 1);
+		if (index == previous) {
+			memory_successor_repeats(before, 1);
+		} else {
+			before->next[place] |= 1;
+			before->trips = before->run;
+			before->run = 0;
+			path = memory_path(path, previous);
+			previous = index;
+		}
+		p += 1 + nr_slots;
+	}
+	e->previous = previous;
+	e->path = path;
+	c->run = run;
+	return p;
 }
 
 size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t nr)
 {
 	struct target_planes *planes = &e->room->planes;
-	struct output out = {planes->byte[MEMORY_PLANE_TOKENS], planes->byte[MEMORY_PLANE_HOW],
-		planes->byte[MEMORY_PLANE_SLOTS], planes->byte[MEMORY_PLANE_TICKS]};
+	struct cursor c = {.words = words,
+		.end = words + nr,
+		.out = {planes->byte[MEMORY_PLANE_TOKENS], planes->byte[MEMORY_PLANE_HOW],
+			planes->byte[MEMORY_PLANE_SLOTS], planes->byte[MEMORY_PLANE_TICKS]}};
+	const struct output *out = &c.out;
 	uint64_t *p = words;
-	const uint64_t *end = words + nr;
-	const uint64_t *predicted = p; /* since there all blocks were as predicted */
-	uint64_t run = 0;
-
 	e->piece++;
-	while (p < end) {
-		if (UNLIKELY(!is_known(e, *p)))
+	while ((p = follow(e, &c, p)) < c.end) {
+		uint64_t *next = one_more(e, &c, p);
+		if (UNLIKELY(!next))
 			break;
-		const struct memory_block_head *h = head_at(p);
-		unsigned nr_slots = h->nr_slots, nr_stack = h->nr_stack;
-		unsigned plain = nr_slots - (unsigned)(h->flags >> MEMORY_BLOCK_TICKS_SHIFT);
-		struct target_block_state *b = &e->block[h->index];
-		struct memory_slot_state *s = &e->slot[e->slot_base[h->index]];
-		struct memory_successor *before = &e->block[e->previous].successor;
-		if (UNLIKELY(1 + (size_t)nr_slots > (size_t)(end - p)))
-			break;
-		if (UNLIKELY(b->chunk != e->chunk)) {
-			memset(s, 0, nr_slots * sizeof *s);
-			b->successor = (struct memory_successor){0};
-			b->bits = 0;
-			b->chunk = e->chunk;
-		} else if (b->piece == e->piece) {
-			size_t distance = (size_t)(p - words) - b->position;
-			if (p - predicted >= 2 * (ptrdiff_t)distance &&
-				distance <= MEMORY_COPY_DISTANCE_MAX) {
-				size_t m;
-				uint8_t *tokens = out.tokens;
-				if (try_copy(e, words, p, end, distance, run, &tokens, &m)) {
-					out.tokens = tokens;
-					run = 0;
-					p += m;
-					continue;
-				}
-				predicted = p + m; /* two more iterations before the next attempt */
-			}
-		}
-		bool jumped = memory_successor(before, e->previous) != h->index;
-		memory_successor_learn(before, e->previous, h->index);
-		e->previous = h->index;
-		b->piece = e->piece;
-		b->position = (uint32_t)(p - words);
-		if (jumped || b->is_coded || !is_predicted(e, s, p, nr_stack, plain, b->bits)) {
-			p = put_blocks(e, h, p, end, jumped, &predicted, &run, &out);
-			b->position = (uint32_t)(p - words) - (1 + nr_slots);
-			continue;
-		}
-		uint64_t *a = p + 1;
-		p = a + nr_slots;
-		for (unsigned i = nr_stack; i < plain; i++) {
-			s[i].stride = a[i] - s[i].last;
-			s[i].last = a[i];
-		}
-		e->stack = nr_stack ? a[nr_stack - 1] : e->stack;
-		e->word = plain > nr_stack ? a[plain - 1] : e->word;
-		if (UNLIKELY(plain < nr_slots)) {
-			predicted = p;
-			e->room->contexts.word =
-				plain > nr_stack ? a[plain - 1] : e->room->contexts.word;
-			out.tokens = put(out.tokens, run << 2 | MEMORY_TOKEN_END);
-			out.ticks = put_ticks(e, h, a, out.ticks);
-			run = 0;
-			continue;
-		}
-		run++;
-		if (!nr_slots && b->successor.run < b->successor.trips) {
-			const uint64_t *first = p;
-			p = same_block(b, p, end);
-			run += (uint64_t)(p - first);
-			b->position = (uint32_t)(p - 1 - words);
-		}
+		p = next;
 	}
-	out.tokens = put(out.tokens, run << 2 | MEMORY_TOKEN_END);
-	planes->nr[MEMORY_PLANE_TOKENS] = (size_t)(out.tokens - planes->byte[MEMORY_PLANE_TOKENS]);
-	planes->nr[MEMORY_PLANE_HOW] = (size_t)(out.how - planes->byte[MEMORY_PLANE_HOW]);
-	planes->nr[MEMORY_PLANE_SLOTS] = (size_t)(out.slots - planes->byte[MEMORY_PLANE_SLOTS]);
-	planes->nr[MEMORY_PLANE_TICKS] = (size_t)(out.ticks - planes->byte[MEMORY_PLANE_TICKS]);
+	c.out.tokens = put(c.out.tokens, c.run << 2 | MEMORY_TOKEN_END);
+	planes->nr[MEMORY_PLANE_TOKENS] = (size_t)(out->tokens - planes->byte[MEMORY_PLANE_TOKENS]);
+	planes->nr[MEMORY_PLANE_HOW] = (size_t)(out->how - planes->byte[MEMORY_PLANE_HOW]);
+	planes->nr[MEMORY_PLANE_SLOTS] = (size_t)(out->slots - planes->byte[MEMORY_PLANE_SLOTS]);
+	planes->nr[MEMORY_PLANE_TICKS] = (size_t)(out->ticks - planes->byte[MEMORY_PLANE_TICKS]);
 	return (size_t)(p - words);
 }
 

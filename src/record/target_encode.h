@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target_encode.h - raw words to tokens (memory/stream.h): the encoder that runs inside
- * recorded programs, in a signal handler. Calls nothing, allocates nothing, trusts the words as far
- * as it must: `lookup` says whether a word is a block's head.
+ * recorded programs, in a signal handler, and in who reads their raw words. Calls nothing, allocates
+ * nothing, trusts no word to be a block's head.
  */
 #ifndef LONGPOLE_RECORD_TARGET_ENCODE_H
 #define LONGPOLE_RECORD_TARGET_ENCODE_H
@@ -15,13 +15,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* 64 bytes; of its head, too: what comes next is known before the head is read. */
 struct target_block_state {
 	struct memory_successor successor;
-	uint32_t chunk;    /* epoch in which successor and slots were set */
-	uint32_t position; /* word of the last occurrence ... */
-	uint32_t piece;    /* ... in this piece */
-	uint16_t bits;     /* of its head's word, then */
-	bool is_coded;     /* its slots were not as predicted then */
+	uint32_t slot;     /* its first, in slot[] */
+	uint32_t piece;    /* in which it was reached backwards, or for the first time ... */
+	uint32_t position; /* ... at this word last time. Of another chunk: none of this holds */
+	uint16_t distance; /* ... that many words after the time before; 0: not known */
+	uint16_t bits;     /* of its head's word, last time */
+	uint8_t nr_slots, nr_stack, nr_plain; /* all; stack addresses; all but the ticks */
+	uint8_t nr_followed;  /* nr_slots; more: it has ticks, or was not as predicted last time */
+	uint8_t wait, waited; /* so often before a copy is tried again; this time */
 };
 
 /* What a piece becomes, before it is put together. */
@@ -42,14 +46,17 @@ struct target_encoder {
 	struct memory_slot_state *slot;   /* by slot_base[index] */
 	const uint32_t *slot_base;        /* by index, of the image */
 	uint32_t nr_blocks;               /* room in block[] */
-	uint32_t chunk, piece;            /* epochs */
-	uint32_t previous;                /* index of the last block */
+	uint32_t first_piece, piece;      /* numbers: of the chunk; current */
+	uint32_t previous, path;          /* index of the last block; how it was reached */
 	uint64_t stack, tick, word;       /* last values of those classes; of plain slots */
 	struct target_encoder_room *room;
 	bool avx2;
-	/* Ranges of heads: of one module; others by lookup(). */
-	uintptr_t heads, heads_bytes;
-	bool (*is_head)(uintptr_t address);
+	/* Heads by the addresses that words have: nr_heads from `heads` on are at head[], of the
+	 * module that is executed. Where another one is says find(), which may make its module that
+	 * one; NULL: nowhere, the word is no head. */
+	uintptr_t heads, nr_heads;
+	const struct memory_block_head *head;
+	const struct memory_block_head *(*find)(struct target_encoder *e, uintptr_t address);
 };
 
 /* Most of these words are of loops, which cost less to encode than to copy: a look at some places.

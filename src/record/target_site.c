@@ -67,10 +67,10 @@ bool longpole_target_has_sites(void)
 	return self.arena;
 }
 
-uintptr_t longpole_target_sites(uintptr_t *ret_bytes)
+const struct memory_block_head *longpole_target_sites(uintptr_t *ret_nr)
 {
-	*ret_bytes = sizeof self.arena->site;
-	return (uintptr_t)self.arena->site;
+	*ret_nr = TARGET_SITES_MAX * (sizeof(struct site) / sizeof(struct memory_block_head));
+	return &self.arena->site[0].head;
 }
 
 void longpole_target_sites_forked(void)

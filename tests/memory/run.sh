@@ -479,6 +479,59 @@ detached() {
 }
 detached
 
+# Who waits for another thread comes after what it waited for, and a lock is one thread's at a time: known counts, of a trace and while it
+# is made.
+waits() {
+	local why='' way from counts
+	selected waits || return 0
+	"$LONGPOLE" cc -w -O1 -o waits "$here/waits.c" -pthread 2>err || why=$(head -n 3 err)
+	for way in semaphore timedwait clockwait trywait systemv pipe sockets eventfd cond cnd mutex trylock rwlock spin mtx semlock named; do
+		[[ -z $why ]] || break
+		why=$(record -o waits.lpt -- ./waits $way 3>&1)
+		"$LONGPOLE" ciat --json waits.lpt >of.file 2>err || why+=" $(head -n 2 err)"
+		timeout 60 "$LONGPOLE" ciat --json -- ./waits $way >/dev/null 2>of.run || why+=" while it is made: $(tail -n 2 of.run)"
+		for from in file run; do
+			counts=$(jq -r '.result.phases[] | select(.phase == "parallel").all | "\(.raw) \(.war) \(.waw) \(.line_true_sharing_misses)"' of.$from)
+			# (a few words more are what main left for its threads; a flag goes both ways, and before the first wait nobody counts)
+			case $way in
+			cond | cnd) awk '{ exit !($1 >= 2970 && $1 <= 3030 && $2 >= 980 && $2 <= 1020) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
+			mutex | trylock | rwlock | spin | mtx | semlock | named)
+				awk '{ exit !($1 > 20000 && $1 <= 32050 && $2 == 0 && $4 > 2500 && $4 <= 4010) }' <<<"$counts" || why+=" $way, $from: $counts"
+				;;
+			*) awk '{ exit !($1 >= 1000 && $1 <= 1020 && $2 == 999 && $3 == 0) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
+			esac
+		done
+	done
+	result waits "$why"
+}
+waits
+
+# The same of OpenMP's.
+regions_wait() {
+	local why='' compiler way counts
+	selected regions_wait || return 0
+	for compiler in gcc clang; do
+		if ! "$compiler" -fopenmp -o regions_wait "$here/regions_wait.c" 2>cc.err; then
+			echo "skip regions_wait: no $compiler with OpenMP"
+			continue
+		fi
+		LONGPOLE_CC=$compiler "$LONGPOLE" cc -w -O1 -fopenmp -o regions_wait "$here/regions_wait.c" 2>cc.err || why+=" does not build: $(head -n 3 cc.err)"
+		for way in critical lock test ordered; do
+			[[ -z $why ]] || break 2
+			why=$(record -o regions_wait.lpt -- ./regions_wait $way 3>&1)
+			counts=$("$LONGPOLE" ciat --json regions_wait.lpt 2>err |
+				jq -r '.result.phases[] | select(.phase == "parallel").all | "\(.raw) \(.war) \(.waw) \(.line_true_sharing_misses)"')
+			if [[ $way == ordered ]]; then
+				[[ $counts =~ ^79[0-9][0-9]\ 0\ 7992\ 99[0-9]$ ]] || why+=" $compiler, $way: $counts"
+			else
+				awk '{ exit !($1 > 5000 && $1 <= 8050 && $2 == 0 && $4 > 600 && $4 <= 1010) }' <<<"$counts" || why+=" $compiler, $way: $counts"
+			fi
+		done
+	done
+	result regions_wait "$why"
+}
+regions_wait
+
 # Under Valgrind one thread runs at a time, and they hardly share; by pseudo clocks they do as if they ran side by side.
 pseudo() {
 	local why='' order moves
@@ -745,26 +798,37 @@ sharing() {
 sharing
 
 # What a thread waits for is not work, and said; so is a line that most of all transfers are of.
-waits() {
+polls() {
 	local why=''
-	selected waits || return 0
-	"$LONGPOLE" cc -g -O1 -o waits "$here/waits.c" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
-	[[ -n $why ]] || why=$(record -o waits.lpt -- ./waits)
-	[[ -n $why ]] || "$LONGPOLE" ciat waits.lpt >waits.txt 2>err || why="ciat: $(cat err)"
-	[[ -n $why ]] || sed -n 2p waits.txt | grep -Eq '^3[0-9]% of the accesses are to turn, which came back changed [1-9] times? only: threads that wait' || why="says: $(head -n 2 waits.txt)"
-	[[ -n $why ]] || why=$(record -o index.lpt -- ./waits index)
+	selected polls || return 0
+	"$LONGPOLE" cc -g -O1 -o polls "$here/polls.c" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+	[[ -n $why ]] || why=$(record -o polls.lpt -- ./polls)
+	[[ -n $why ]] || "$LONGPOLE" ciat polls.lpt >polls.txt 2>err || why="ciat: $(cat err)"
+	[[ -n $why ]] || sed -n 2p polls.txt | grep -Eq '^3[0-9]% of the accesses are to turn, which came back changed [1-9] times? only: threads that wait' || why="says: $(head -n 2 polls.txt)"
+	[[ -n $why ]] || why=$(record -o index.lpt -- ./polls index)
 	[[ -n $why ]] || "$LONGPOLE" ciat index.lpt >index.txt 2>err || why="ciat: $(cat err)"
-	for said in "times that a line comes back changed are of one line: .*most often [a-z]* by count.* waits.c:$(grep -n '/\* counts' "$here/waits.c" | cut -d: -f1)\.$" '^  0x.* false [0-9]*  true [0-9]{4}'; do
+	for said in "times that a line comes back changed are of one line: .*most often [a-z]* by count.* polls.c:$(grep -n '/\* counts' "$here/polls.c" | cut -d: -f1)\.$" '^  0x.* false [0-9]*  true [0-9]{4}'; do
 		[[ -n $why ]] || grep -Eq "$said" index.txt || why="does not say: $said, but $(head -n 1 index.txt)"
 	done
 	[[ -n $why ]] || ! grep -q 'threads that wait' index.txt || why="nobody waits there"
-	[[ -n $why ]] || why=$(record -o pair.lpt -- ./waits pair)
+	[[ -n $why ]] || why=$(record -o pair.lpt -- ./polls pair)
 	[[ -n $why ]] || "$LONGPOLE" ciat --json pair.lpt >pair.json 2>err || why="ciat: $(cat err)"
 	[[ -n $why ]] || "$LONGPOLE" ciat pair.lpt | head -n 1 | grep -q '^False sharing: 100% of the .* most in left and right' || why="no false sharing: $("$LONGPOLE" ciat pair.lpt | head -n 1)"
 	[[ -n $why ]] || jq -e '[.result.objects[] | select(.name | IN("left", "right")) | .lines_moved] == [1, 1]' pair.json >/dev/null || why="lines of a pair: $(jq -c '[.result.objects[] | [.name, .lines_moved]]' pair.json)"
-	result waits "$why"
+	result polls "$why"
 }
-waits
+polls
+
+# Nothing else is shared: the first line says what is wrong, not that all is well.
+two_fields() {
+	local why=''
+	selected two_fields || return 0
+	"$LONGPOLE" cc -g -O1 -o two_fields "$here/two_fields.c" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+	[[ -n $why ]] || why=$(record -o two_fields.lpt -- ./two_fields)
+	[[ -n $why ]] || "$LONGPOLE" ciat two_fields.lpt 2>err | head -n 1 | grep -q '^False sharing: 100%.*counters.hits and counters.misses' || why="says: $("$LONGPOLE" ciat two_fields.lpt | head -n 1)"
+	result two_fields "$why"
+}
+two_fields
 
 # Who waits is recorded, too: where in the program, not in the library that stands before each call.
 called() {

@@ -103,6 +103,18 @@ static struct memory_item random_item(uint64_t *seed, uint32_t thread, unsigned 
 	return t;
 }
 
+/* Who takes and gives at random waits often, and sometimes for nothing. */
+static void random_unit(struct fixture *f, uint32_t thread, uint64_t time_ns, uint64_t *seed)
+{
+	static const enum memory_call_kind kinds[] = {MEMORY_CALL_lock, MEMORY_CALL_unlock,
+		MEMORY_CALL_unlock, MEMORY_CALL_semaphore, MEMORY_CALL_wait, MEMORY_CALL_signal,
+		MEMORY_CALL_signal, MEMORY_CALL_signalled};
+	enum memory_call_kind kind = kinds[fixture_random(seed) % BASE_COUNT(kinds)];
+	fixture_call_at(f, thread, kind, 0x700 + fixture_random(seed) % 3, time_ns, time_ns);
+	struct memory_call *call = &f->thread[thread].call[f->thread[thread].nr_calls - 1];
+	call->argument[1] = fixture_random(seed) % (kind == MEMORY_CALL_signalled ? 8 : 2);
+}
+
 static void random_thread(struct fixture *f, uint32_t thread, unsigned nr_threads, uint64_t *seed)
 {
 	uint64_t time_ns = 0;
@@ -138,6 +150,9 @@ static void random_thread(struct fixture *f, uint32_t thread, unsigned nr_thread
 				ARENA + fixture_random(seed) % ARENA_BYTES, 8);
 		if (!(fixture_random(seed) % 16))
 			fixture_call(f, thread, MEMORY_CALL_barrier, 0x999, nr_threads);
+		else if (!(f->source.info.flags & MEMORY_SOURCE_SERIAL) &&
+			 !(fixture_random(seed) % 4))
+			random_unit(f, thread, 100 * n + fixture_random(seed) % 1000, seed);
 	}
 }
 

@@ -111,10 +111,11 @@ static enum base_status make_tables(struct memory_tables *ret)
 	return s;
 }
 
-static bool is_head(uintptr_t address)
+static const struct memory_block_head *no_head(struct target_encoder *e, uintptr_t address)
 {
-	uintptr_t at = address - (uintptr_t)program.head;
-	return at < sizeof program.head && at % sizeof program.head[0] == 0;
+	(void)e;
+	(void)address;
+	return NULL;
 }
 
 static struct target_block_state block_state[BLOCKS];
@@ -132,8 +133,9 @@ static struct target_encoder make_encoder(bool avx2)
 		.nr_blocks = BLOCKS,
 		.avx2 = avx2,
 		.heads = (uintptr_t)program.head,
-		.heads_bytes = sizeof program.head,
-		.is_head = is_head};
+		.nr_heads = BLOCKS,
+		.head = program.head,
+		.find = no_head};
 }
 
 /* The head that a word has, and its bits. */
@@ -217,6 +219,21 @@ static size_t encode(struct target_encoder *e, uint64_t *seed,
 	return h.bytes;
 }
 
+/* In order, apart, and linear: what takes loops as a whole relies on that. */
+static void assert_copies(const struct memory_words *w)
+{
+	uint32_t end = 0;
+	for (uint32_t i = 0; i < w->nr_copies; i++) {
+		const struct memory_copy *c = &w->copy[i];
+		assert_true(c->at >= end && c->at >= 2 * c->distance);
+		end = c->at + c->words;
+		assert_true(c->words >= 2 * c->distance && end <= w->nr);
+		for (const uint64_t *at = w->word + c->at; at < w->word + end; at++)
+			assert_true(at[0] - *(at - c->distance) ==
+				    *(at - c->distance) - *(at - 2 * c->distance));
+	}
+}
+
 static void test_round_trip(void **state)
 {
 	static uint64_t expected[PIECES][MEMORY_PIECE_WORDS];
@@ -240,6 +257,7 @@ static void test_round_trip(void **state)
 				assert_int_equal(w.nr, nr[i]);
 				assert_int_equal(w.begin_ticks, i * 100);
 				copies += w.nr_copies;
+				assert_copies(&w);
 				for (size_t k = 0; k < nr[i];) {
 					const struct memory_block_head *h = head_of(expected[i][k]);
 					assert_int_equal(memory_word_head(w.word[k]), h->index);
@@ -258,32 +276,97 @@ static void test_round_trip(void **state)
 	memory_tables_fini(&t);
 }
 
+/* Rows of a matrix, of INNER elements each: what the outer loop does again and again needs no more
+ * bytes than one of its rounds, and is still told by its inner loops, which are short. */
+static void test_nested_loops(void **state)
+{
+	enum { INNER = 40, OUTER = 30, ROUNDS = 4, ROW = 1, ELEMENT = 2, NEXT = 4 };
+	struct memory_tables t;
+	struct memory_words w;
+	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+		.version = MEMORY_STREAM_VERSION,
+		.type = MEMORY_CHUNK_STREAM,
+		.image = 1};
+	static uint64_t expected[MEMORY_PIECE_WORDS];
+	uint64_t nr = 0, in_loops = 0;
+	(void)state;
+	make_program(&program);
+	assert_int_equal(make_tables(&t), BASE_OK);
+	assert_int_equal(program.head[ELEMENT].nr_slots, 2);
+	assert_int_equal(program.head[ROW].nr_slots, 1);
+	for (uint64_t round = 0; round < ROUNDS; round++)
+		for (uint64_t i = 0; i < OUTER; i++) {
+			raw[nr++] = (uint64_t)(uintptr_t)&program.head[ROW];
+			raw[nr++] = 0x1000 + 8 * i;
+			for (uint64_t k = 0; k < INNER; k++) {
+				raw[nr++] = (uint64_t)(uintptr_t)&program.head[ELEMENT];
+				raw[nr++] = 0x100000 * (round + 1) + 4096 * i + 8 * k;
+				raw[nr++] = 0x900000 + 8 * k;
+			}
+			raw[nr++] = (uint64_t)(uintptr_t)&program.head[NEXT];
+		}
+	memcpy(expected, raw, nr * sizeof *raw);
+	struct target_encoder e = make_encoder(false);
+	struct target_piece piece = {.words = raw, .nr = nr};
+	longpole_target_encode_start(&e, 0);
+	uint8_t *end = longpole_target_encode_piece(&e, &piece, chunk + sizeof h);
+	assert_true(end - chunk - (ptrdiff_t)sizeof h < ROUNDS * 100);
+	h.bytes = (uint32_t)(end - chunk);
+	memcpy(chunk, &h, sizeof h);
+	struct memory_decoder *d = memory_decoder_new(&t);
+	assert_non_null(d);
+	assert_int_equal(memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_OK);
+	assert_int_equal(memory_decoder_piece(d, &w, NULL), BASE_OK);
+	assert_int_equal(w.nr, nr);
+	for (size_t k = 0; k < nr; k += 1u + head_of(expected[k])->nr_slots) {
+		assert_int_equal(memory_word_head(w.word[k]), head_of(expected[k])->index);
+		assert_memory_equal(w.word + k + 1, expected + k + 1,
+			head_of(expected[k])->nr_slots * sizeof *raw);
+	}
+	assert_copies(&w);
+	for (uint32_t i = 0; i < w.nr_copies; i++)
+		in_loops += w.copy[i].distance == 1u + program.head[ELEMENT].nr_slots
+				    ? w.copy[i].words
+				    : 0;
+	assert_true(in_loops > nr * 8 / 10);
+	memory_decoder_free(d);
+	memory_tables_fini(&t);
+}
+
 /* Whether a block was coded last time is what the encoder expects, and nothing that is in a stream:
  * neither in the words nor in the bytes. */
 static void test_expected_coded(void **state)
 {
 	static uint8_t first[MEMORY_CHUNK_MAX_BYTES];
-	static uint64_t words[MEMORY_PIECE_WORDS];
+	static uint64_t words[2][MEMORY_PIECE_WORDS];
 	uint64_t seed = 1234567;
 	(void)state;
 	make_program(&program);
 	for (unsigned round = 0; round < 40; round++) {
-		struct target_piece piece = {.words = raw, .nr = random_words(&seed)};
-		memcpy(words, raw, piece.nr * sizeof *raw);
-		struct target_encoder e = make_encoder(false);
-		longpole_target_encode_start(&e, 0);
-		size_t bytes = (size_t)(longpole_target_encode_piece(&e, &piece, first) - first);
-		for (unsigned how = 0; how < 3; how++) {
-			e = make_encoder(false);
-			for (unsigned i = 0; i < BLOCKS; i++)
-				block_state[i].is_coded = how == 1 || (how == 2 && i % 2);
-			memcpy(raw, words, piece.nr * sizeof *raw);
+		size_t nr[2], bytes = 0;
+		for (unsigned i = 0; i < 2; i++) {
+			nr[i] = random_words(&seed);
+			memcpy(words[i], raw, nr[i] * sizeof *raw);
+		}
+		for (unsigned how = 0; how < 4; how++) {
+			struct target_encoder e = make_encoder(false);
+			struct target_piece piece = {.words = raw, .nr = nr[0]};
+			uint8_t *to = how ? chunk : first, *end;
 			longpole_target_encode_start(&e, 0);
-			size_t again =
-				(size_t)(longpole_target_encode_piece(&e, &piece, chunk) - chunk);
-			assert_int_equal(piece.done, piece.nr);
-			assert_int_equal(again, bytes);
-			assert_memory_equal(chunk, first, bytes);
+			memcpy(raw, words[0], nr[0] * sizeof *raw);
+			end = longpole_target_encode_piece(&e, &piece, to);
+			for (unsigned i = 0; how && i < BLOCKS; i++) {
+				struct target_block_state *b = &block_state[i];
+				bool can = b->nr_plain == b->nr_slots;
+				b->nr_followed = can && how > 1 + i % 2 ? b->nr_slots : UINT8_MAX;
+			}
+			piece.nr = nr[1];
+			memcpy(raw, words[1], nr[1] * sizeof *raw);
+			end = longpole_target_encode_piece(&e, &piece, end);
+			assert_int_equal(piece.done, nr[1]);
+			bytes = how ? bytes : (size_t)(end - to);
+			assert_int_equal(end - to, bytes);
+			assert_memory_equal(to, first, bytes);
 		}
 	}
 }
@@ -781,6 +864,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_nested_loops),
 		cmocka_unit_test(test_expected_coded),
 		cmocka_unit_test(test_raw),
 		cmocka_unit_test(test_raw_together),
