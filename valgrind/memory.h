@@ -30,6 +30,8 @@ struct memory_hot {
 };
 extern struct memory_hot memory_hot;
 
+enum memory_half { MEMORY_HALF_NONE, MEMORY_HALF_LOW, MEMORY_HALF_HIGH };
+
 /* What follows from an instruction's bytes; everything else is VEX's knowledge. */
 struct memory_opcode {
 	UChar terminator; /* enum memory_terminator */
@@ -37,6 +39,8 @@ struct memory_opcode {
 	Bool compares;    /* repe, repne cmps, scas: it may end before */
 	UChar element;    /* bytes of a string instruction's element */
 	Bool loads_rsi, stores_rdi;
+	Bool accesses;    /* has an operand in memory, which is not only a hint */
+	UChar half;       /* enum memory_half, which VEX loads of what is 32 bytes */
 	Bool of_register; /* bt and its kin: VEX puts the register below the stack, and loads */
 	UChar reg;        /* enum memory_register, of its accesses (a vector's: by size) */
 };

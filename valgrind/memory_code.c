@@ -30,7 +30,8 @@ enum {
 	COMPUTED_MAX = 256, /* values of a superblock that are told apart */
 	NO_SLOT = 255,
 	WORD = 8,
-	DISP_MAX = 0x7fffffff,
+	DISP_MAX = 0x7fffffff - 16,
+	HALF = 16, /* bytes of a vector register of 32 */
 };
 
 struct origin { /* of a temporary: another one and a constant */
@@ -309,6 +310,21 @@ static Bool becomes_both(const struct access *both)
 	return False;
 }
 
+/* VEX loads a fused multiplication's operand element by element: one access. */
+static Bool widens_last(const struct access *a)
+{
+	if (s.nr_accesses < 2 || a->direction != MEMORY_ACCESS_LOAD)
+		return False;
+	struct access *last = &s.access[s.nr_accesses - 2];
+	if (last->instruction != a->instruction || last->direction != MEMORY_ACCESS_LOAD ||
+		last->form != a->form || last->slot != a->slot ||
+		(Long)last->disp + last->size != a->disp ||
+		last->size + a->size > MEMORY_ACCESS_MAX_BYTES)
+		return False;
+	last->size = (UChar)(last->size + a->size);
+	return True;
+}
+
 /* A store that can be told from its old value; of others the bit stays 0. */
 static void add_silent(Int statement, UInt store)
 {
@@ -345,9 +361,13 @@ static void add_access(UInt direction, Int statement, IRExpr *address, UInt size
 	if (s.op.reg == MEMORY_REG_VECTOR && size < 4)
 		a->reg = MEMORY_REG_INTEGER;
 	locate(a, statement, address);
+	if (s.op.half != MEMORY_HALF_NONE && size == HALF) {
+		a->size = 2 * HALF;
+		a->disp -= s.op.half == MEMORY_HALF_HIGH ? HALF : 0;
+	}
 	if (direction != MEMORY_ACCESS_LOAD)
 		add_silent(statement, s.nr_stores++);
-	if (direction == MEMORY_ACCESS_BOTH && becomes_both(a)) {
+	if ((direction == MEMORY_ACCESS_BOTH && becomes_both(a)) || (!guard && widens_last(a))) {
 		s.nr_accesses--;
 		return;
 	}
@@ -700,23 +720,88 @@ static void check_room(struct code *c)
 	c->next = code_load_global(c->out, &memory_hot.next);
 }
 
+static Bool is_of_files(const VexGuestExtents *extents)
+{
+	for (UInt i = 0; i < extents->n_used; i++) {
+		const NSegment *from = VG_(am_find_nsegment)(extents->base[i]);
+		if (!from || from->kind != SkFileC)
+			return False;
+	}
+	return True;
+}
+
 /* Does the program see all registers where an access fails? As VEX decides it by the recorder's
  * options: of code that is of no file, and of all since it has a handler. */
 static Bool is_exact(const VexGuestExtents *extents)
 {
-	if (VG_(clo_px_file_backed) != VexRegUpdUnwindregsAtMemAccess)
+	return VG_(clo_px_file_backed) != VexRegUpdUnwindregsAtMemAccess || !is_of_files(extents);
+}
+
+/* ---- loads that VEX drops ---------------------------------------------------------------------
+ */
+
+/* VEX drops a load whose value nobody uses (a "pop" that only moves the stack pointer), unless it
+ * keeps what each instruction writes to a register, which costs time. So only what lacks a load is
+ * translated like that: instead of it comes code that has itself discarded and translated again.
+ * (Of code that is of no file VEX cannot be told.) */
+/* INVALID: the superblock that comes was translated as usual */
+static VexRegisterUpdates usually_kept = VexRegUpd_INVALID;
+
+static Bool may_access(const IRStmt *st)
+{
+	switch (st->tag) {
+	case Ist_WrTmp:
+		return st->Ist.WrTmp.data->tag == Iex_Load;
+	case Ist_LoadG:
+	case Ist_Store:
+	case Ist_StoreG:
+	case Ist_CAS:
+	case Ist_LLSC:
+	case Ist_Dirty:
 		return True;
-	for (UInt i = 0; i < extents->n_used; i++) {
-		const NSegment *from = VG_(am_find_nsegment)(extents->base[i]);
-		if (!from || from->kind != SkFileC)
-			return True;
+	default:
+		return False;
 	}
-	return False;
+}
+
+static Bool lacks_load(const IRSB *in)
+{
+	struct memory_opcode op = {0};
+	for (Int i = 0; i < in->stmts_used; i++) {
+		const IRStmt *st = in->stmts[i];
+		if (st->tag != Ist_IMark) {
+			op.accesses = op.accesses && !may_access(st);
+			continue;
+		}
+		if (op.accesses)
+			break;
+		memory_opcode((const UChar *)st->Ist.IMark.addr, st->Ist.IMark.len, &op);
+	}
+	return op.accesses;
+}
+
+/* The next translation is of what this code goes on with: itself. */
+static IRSB *again(const IRSB *in, Addr code)
+{
+	IRSB *out = deepCopyIRSBExceptStmts(in);
+	addStmtToIRSB(out, IRStmt_Put(offsetof(VexGuestAMD64State, guest_CMSTART), code_u64(code)));
+	addStmtToIRSB(out, IRStmt_Put(offsetof(VexGuestAMD64State, guest_CMLEN), code_u64(1)));
+	out->next = code_u64(code);
+	out->jumpkind = Ijk_InvalICache;
+	usually_kept = VG_(clo_px_file_backed);
+	VG_(clo_px_file_backed) = VexRegUpdAllregsAtEachInsn;
+	return out;
 }
 
 IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents)
 {
 	(void)layout;
+	if (usually_kept != VexRegUpd_INVALID) {
+		VG_(clo_px_file_backed) = usually_kept;
+		usually_kept = VexRegUpd_INVALID;
+	} else if (is_of_files(extents) && lacks_load(in)) {
+		return again(in, extents->base[0]);
+	}
 	in = lean(in, is_exact(extents));
 	plan(in);
 	struct code c = {.out = deepCopyIRSBExceptStmts(in)};

@@ -159,11 +159,69 @@ static Bool is_bit_of_register(const struct bytes *z, UChar op)
 	       z->b[z->at] >= 0xc0;
 }
 
+/* What no byte of operands says: pop, popf, leave. */
+static Bool takes_from_stack(UChar op)
+{
+	return (op & 0xf8) == 0x58 || op == 0x9d || op == 0xc9;
+}
+
+/* Of the opcodes of one byte: is the next byte ModRM? (lea is not among them.) */
+static Bool has_operand(UChar op)
+{
+	if (op < 0x40)
+		return (op & 7) < 4;
+	switch (op) {
+	case 0x63:
+	case 0x69:
+	case 0x6b:
+	case 0xc0:
+	case 0xc1:
+	case 0xc6:
+	case 0xc7:
+	case 0xf6:
+	case 0xf7:
+	case 0xfe:
+	case 0xff:
+		return True;
+	default:
+		return ((op & 0xf0) == 0x80 && op != 0x8d) || (op & 0xfc) == 0xd0 ||
+		       (op & 0xf8) == 0xd8;
+	}
+}
+
+static Bool is_hint(UChar op)
+{
+	return op == 0x0d || (op >= 0x18 && op <= 0x1f);
+}
+
+static Bool accesses(const struct bytes *z, UChar op)
+{
+	Bool memory = z->at < z->length && z->b[z->at] < 0xc0;
+	if (z->vex || z->map > 1)
+		return memory;
+	if (z->map)
+		return memory && (op & 0xf0) != 0x80 && !is_hint(op);
+	return takes_from_stack(op) || (memory && has_operand(op));
+}
+
+/* vperm2f128 and vperm2i128 of one half of their operand in memory. */
+static UChar half_of(const struct bytes *z, UChar op)
+{
+	if (!z->vex || z->map != 3 || (op != 0x06 && op != 0x46) || !accesses(z, op))
+		return MEMORY_HALF_NONE;
+	UChar how = z->b[z->length - 1];
+	UInt first = how & 8 ? 0 : how & 3, second = how & 0x80 ? 0 : how >> 4 & 3;
+	Bool low = first == 2 || second == 2, high = first == 3 || second == 3;
+	return low == high ? MEMORY_HALF_NONE : low ? MEMORY_HALF_LOW : MEMORY_HALF_HIGH;
+}
+
 void memory_opcode(const UChar *bytes, UInt length, struct memory_opcode *ret)
 {
 	struct bytes z = {.b = bytes, .length = length};
 	UChar op = skip_prefixes(&z);
 	*ret = (struct memory_opcode){.terminator = terminator_of(&z, op), .reg = reg_of(&z, op)};
 	string_of(&z, op, ret);
+	ret->accesses = accesses(&z, op);
+	ret->half = half_of(&z, op);
 	ret->of_register = is_bit_of_register(&z, op);
 }

@@ -22,8 +22,9 @@ struct ciat_row { /* a data object, all that one call allocated, or a function *
 	uint64_t loads, stores, raw;                  /* functions */
 	uint64_t code;                                /* 0: not known */
 	uint64_t true_misses, false_misses, upgrades; /* of its lines, from sites */
-	uint64_t lines_moved;                         /* lines with any of these */
-	uint64_t blocks, allocated_bytes;             /* heap, mapping */
+	uint64_t lines_moved, last_line;              /* lines with any of these */
+	uint64_t readers_loads; /* of instructions that loaded what another thread had changed */
+	uint64_t blocks, allocated_bytes; /* heap, mapping */
 };
 struct ciat_table { /* most sharing misses and upgrades first, then most accesses */
 	struct ciat_row *row;

@@ -166,11 +166,16 @@ bool ciat_site_object(struct base_str *out, struct cmd_slack_names *n,
 	return true;
 }
 
+/* All loads of an instruction. */
+static uint64_t loads_of(const struct memory_ciat_result *r, uint64_t code)
+{
+	size_t k = BASE_PARTITION(i, r->nr_functions, r->function[i].code < code);
+	return k < r->nr_functions && r->function[k].code == code ? r->function[k].loads : 0;
+}
+
 static bool add_sites(
 	struct ciat_table *t, struct cmd_slack_names *n, const struct memory_ciat_result *r)
 {
-	uint64_t line = UINT64_MAX;
-	size_t last = SIZE_MAX;
 	for (size_t i = 0; i < r->nr_sites; i++) {
 		const struct memory_ciat_site *e = &r->site[i];
 		struct ciat_row *row = e->heap ? heap_row(t, n, &r->heap[e->heap - 1])
@@ -181,9 +186,9 @@ static bool add_sites(
 		row->false_misses += e->false_misses;
 		row->upgrades += e->upgrades;
 		/* Sites come by line; two objects may take turns in one. */
-		row->lines_moved += e->line != line || (size_t)(row - t->row) != last;
-		line = e->line;
-		last = (size_t)(row - t->row);
+		row->lines_moved += !row->lines_moved || row->last_line != e->line;
+		row->last_line = e->line;
+		row->readers_loads += e->stores ? 0 : loads_of(r, e->code);
 	}
 	return true;
 }

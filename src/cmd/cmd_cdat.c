@@ -261,6 +261,19 @@ static void add_cache_sizes(struct base_str *out, const struct memory_cdat_confi
 	}
 }
 
+/* Nodes of which a processor had a thread. */
+static uint64_t nodes_used(const struct memory_cdat_config *k, const struct memory_cdat_result *r)
+{
+	uint64_t nr = 0;
+	for (uint64_t node = 0; node < k->nodes; node++) {
+		bool used = false;
+		for (uint64_t i = 0; i < k->processors; i++)
+			used |= r->total.active[node * k->processors + i] != 0;
+		nr += used;
+	}
+	return nr;
+}
+
 static void finding(struct base_str *out, const struct memory_cdat_config *k,
 	const struct memory_cdat_result *r)
 {
@@ -278,6 +291,12 @@ static void finding(struct base_str *out, const struct memory_cdat_config *k,
 		"transactions on average.\n",
 		k->nodes, k->nodes == 1 ? "" : "s", k->processors, k->processors == 1 ? "" : "s",
 		k->protocol->name, memory_cdat_average_latency(&r->total));
+	uint64_t used = nodes_used(k, r);
+	if (used < k->nodes)
+		base_str_addf(out,
+			"Only %" PRIu64 " of the %" PRIu64 " nodes %s threads: they fill a node's "
+			"processors before the next one's.\n",
+			used, k->nodes, used == 1 ? "has" : "have");
 }
 
 static void flow_rows(struct base_str *out, const struct memory_cdat_result *r)

@@ -15,6 +15,10 @@ enum {
 	SITES_SHOWN = 4,
 	OFFSETS_SHOWN = 4,
 	FIELDS_SHOWN = 3,
+	BUSY_LEAST = 1000,        /* a line came back so often, or it is not worth a sentence */
+	POLLS_PER_CHANGE = 10000, /* a variable is waited for that is accessed so often, */
+	POLLED_PART = 4,          /* this part of all accesses, */
+	POLLED_BY_PERCENT = 60, /* and by loads that see it change: who counts in it stores, too */
 	FUNCTIONS_SHOWN = 10,
 	OBJECTS_SHOWN = 10,
 	MATRIX_SHOWN = 16,
@@ -184,6 +188,42 @@ static void add_line_object(struct base_str *out, struct cmd_slack_names *n,
 		base_str_fini(&name[i]);
 }
 
+static uint64_t came_back(const struct memory_ciat_line *l)
+{
+	return l->true_misses + l->false_misses;
+}
+
+/* The line that came back most often; NULL: there are none. */
+static const struct memory_ciat_line *busiest_line(const struct memory_ciat_result *r)
+{
+	const struct memory_ciat_line *busiest = NULL;
+	for (size_t i = 0; i < r->nr_lines; i++)
+		if (!busiest || came_back(&r->line[i]) > came_back(busiest))
+			busiest = &r->line[i];
+	return busiest;
+}
+
+/* One line is most of all that came back, with news: the first sentence is about it. */
+static bool busiest_finding(
+	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
+{
+	const struct memory_ciat_line *l = busiest_line(r);
+	uint64_t misses = r->total.all.true_misses + r->total.all.false_misses;
+	if (!l || came_back(l) < BUSY_LEAST || came_back(l) * 2 <= misses)
+		return false;
+	size_t k = BASE_PARTITION(i, r->nr_sites, r->site[i].line < l->address);
+	base_str_addf(out, "%.0f%% of the ", base_percent(came_back(l), misses));
+	base_str_add_count(out, misses);
+	base_str_add(out, " times that a line comes back changed are of one line: ");
+	add_line_object(out, s, r, l);
+	if (k < r->nr_sites && r->site[k].line == l->address) {
+		base_str_addf(out, ", most often %s by ", r->site[k].stores ? "stored" : "loaded");
+		add_place(out, s, r->site[k].code, true);
+	}
+	base_str_add(out, ".\n");
+	return true;
+}
+
 static void finding(
 	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
@@ -203,13 +243,36 @@ static void finding(
 			r->nr_threads == 1 ? "" : "s");
 		base_str_add_size(out, r->usage.data_bytes);
 		base_str_addf(out, " of memory; nothing is shared.\n");
-	} else {
+	} else if (!busiest_finding(out, r, s)) {
 		base_str_addf(out, "%.2f%% of ", base_percent(n->event[MEMORY_CIAT_RAW], accesses));
 		base_str_add_count(out, accesses);
 		base_str_addf(out,
 			" accesses read what another thread wrote; %.1f%% of the touched memory is "
 			"shared by %u threads.\n",
 			base_percent(r->usage.shared_bytes, r->usage.touched_bytes), r->nr_threads);
+	}
+}
+
+/* A variable that is read all the time, by those who see it change, which it hardly ever does: they
+ * are not at work, and are in all shares of accesses. */
+static void polling(
+	struct base_str *out, const struct memory_ciat_result *r, const struct ciat_table *objects)
+{
+	for (size_t i = 0; i < objects->nr; i++) {
+		const struct ciat_row *o = &objects->row[i];
+		uint64_t changes = o->true_misses + o->false_misses + o->upgrades;
+		if (o->kind != CIAT_VARIABLE || o->lines_moved != 1 || !o->true_misses ||
+			o->accesses / POLLS_PER_CHANGE < changes ||
+			o->accesses < r->usage.data_accesses / POLLED_PART ||
+			base_percent(o->readers_loads, o->accesses) < POLLED_BY_PERCENT)
+			continue;
+		base_str_addf(out, "%.0f%% of the accesses are to ",
+			base_percent(o->accesses, r->usage.data_accesses));
+		report_name_add(out, o->name);
+		base_str_addf(out,
+			", which came back changed %" PRIu64
+			" times only: threads that wait for it, and not work.\n",
+			o->true_misses + o->false_misses);
 	}
 }
 
@@ -232,37 +295,70 @@ static void range_row(struct base_str *out, const struct memory_ciat_counts *n)
 	base_str_add(out, " written\n");
 }
 
+struct phase_sum { /* of one phase, or of several */
+	uint64_t clocks, accesses[2], events[MEMORY_CIAT_EVENTS];
+};
+
+static void add_phase(struct phase_sum *sum, const struct memory_ciat_phase *p)
+{
+	sum->clocks += p->end_clock - p->begin_clock;
+	for (unsigned k = 0; k < 2; k++)
+		for (unsigned s = 0; s < MEMORY_CIAT_SIZES; s++)
+			for (unsigned g = 0; g < MEMORY_REG_KINDS; g++)
+				sum->accesses[k] += p->all.access[k][s][g];
+	for (unsigned e = 0; e < MEMORY_CIAT_EVENTS; e++)
+		sum->events[e] += p->all.event[e];
+}
+
+static void phase_row(struct base_str *out, const char *name, const struct phase_sum *p)
+{
+	base_str_addf(out,
+		"  %-12s %12" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
+		" %9" PRIu64 " %9" PRIu64 "\n",
+		name, p->clocks, p->accesses[0], p->accesses[1], p->events[0], p->events[1],
+		p->events[2], p->events[3]);
+}
+
+/* When not all of them are shown: what is serial, and what is not. */
+static void phase_kinds(struct base_str *out, const struct memory_ciat_result *r)
+{
+	struct phase_sum sum[MEMORY_PHASE_USER] = {0};
+	for (size_t i = 0; i < r->nr_phases; i++)
+		if (r->phase[i].kind < MEMORY_PHASE_USER)
+			add_phase(&sum[r->phase[i].kind], &r->phase[i]);
+	for (unsigned k = 0; k < MEMORY_PHASE_USER; k++) {
+		struct base_str name = {0};
+		base_str_addf(&name, "all %s", memory_phase_name(k));
+		if (sum[k].clocks)
+			phase_row(out, base_str_text(&name), &sum[k]);
+		base_str_fini(&name);
+	}
+}
+
 static void phase_rows(struct base_str *out, const struct memory_ciat_result *r,
 	const struct memory_source *source)
 {
 	size_t shown = r->nr_phases < 20 ? r->nr_phases : 20;
 	base_str_add(out, "\n  phase              clocks     loads    stores       RAW       WAR  "
 			  "     WAW       RAR\n");
-	for (size_t i = 0; i <= shown; i++) {
-		bool all = i == shown;
-		const struct memory_ciat_phase *p = all ? &r->total : &r->phase[i];
-		const struct memory_ciat_counts *n = &p->all;
-		uint64_t count[2] = {0};
-		for (unsigned k = 0; k < 2; k++)
-			for (unsigned s = 0; s < MEMORY_CIAT_SIZES; s++)
-				for (unsigned g = 0; g < MEMORY_REG_KINDS; g++)
-					count[k] += n->access[k][s][g];
+	for (size_t i = 0; i < shown; i++) {
+		const struct memory_ciat_phase *p = &r->phase[i];
+		struct phase_sum one = {0};
 		struct base_str name = {0};
-		if (all)
-			base_str_add(&name, "all");
-		else
-			base_str_addf(&name, "%zu %s", i, memory_phase_name(p->kind));
-		if (!all && has_number(p, source))
+		base_str_addf(&name, "%zu %s", i, memory_phase_name(p->kind));
+		if (has_number(p, source))
 			base_str_addf(&name, " %" PRIu64, p->number);
-		base_str_addf(out,
-			"  %-12s %12" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
-			" %9" PRIu64 " %9" PRIu64 "\n",
-			base_str_text(&name), p->end_clock - p->begin_clock, count[0], count[1],
-			n->event[0], n->event[1], n->event[2], n->event[3]);
+		add_phase(&one, p);
+		phase_row(out, base_str_text(&name), &one);
 		base_str_fini(&name);
 	}
-	if (r->nr_phases > shown)
+	if (r->nr_phases > shown) {
 		base_str_addf(out, "  (%zu more phases: --tags has them)\n", r->nr_phases - shown);
+		phase_kinds(out, r);
+	}
+	struct phase_sum total = {0};
+	add_phase(&total, &r->total);
+	phase_row(out, "all", &total);
 	range_row(out, &r->total.all);
 }
 
@@ -289,6 +385,35 @@ static void add_offsets(struct base_str *out, uint64_t offsets, uint32_t line_by
 		base_str_addf(out, " and %u more", nr - shown);
 }
 
+static void line_row(struct base_str *out, const struct memory_ciat_result *r,
+	struct cmd_slack_names *s, const struct memory_ciat_line *l)
+{
+	unsigned shown = 0;
+	base_str_addf(out, "  0x%" PRIx64 "  false %" PRIu64 "  true %" PRIu64 "  ", l->address,
+		l->false_misses, l->true_misses);
+	add_line_object(out, s, r, l);
+	base_str_add(out, "\n");
+	size_t k = BASE_PARTITION(i, r->nr_sites, r->site[i].line < l->address);
+	for (; k < r->nr_sites && r->site[k].line == l->address && shown < SITES_SHOWN; k++) {
+		const struct memory_ciat_site *e = &r->site[k];
+		struct base_str field = {0};
+		add_offsets(out, e->offsets, r->line_bytes);
+		if (ciat_site_object(&field, s, r, e)) {
+			base_str_add(out, " (");
+			report_name_add(out, base_str_text(&field));
+			base_str_add(out, ")");
+		}
+		base_str_fini(&field);
+		base_str_addf(out, " %s by thread %u%s, ", e->stores ? "stored" : "loaded",
+			e->thread, e->several ? " and others" : "");
+		add_place(out, s, e->code, true);
+		uint64_t times = e->true_misses + e->false_misses + e->upgrades;
+		base_str_addf(out, ": %" PRIu64 " time%s\n", times, times == 1 ? "" : "s");
+		shown++;
+	}
+}
+
+/* Those with most false sharing, and the one that came back most often. */
 static void line_rows(
 	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
@@ -299,35 +424,12 @@ static void line_rows(
 		"\n  Lines of %u bytes that came back after another thread had changed them: "
 		"%" PRIu64 " with news (true sharing), %" PRIu64 " without (false sharing)\n",
 		r->line_bytes, n->true_misses, n->false_misses);
-	for (size_t i = 0; i < r->nr_lines && i < LINES_SHOWN; i++) {
-		const struct memory_ciat_line *l = &r->line[i];
-		unsigned shown = 0;
-		if (!l->false_misses && !l->true_misses)
-			continue; /* was changed where others had it, and nobody came back */
-		base_str_addf(out, "  0x%" PRIx64 "  false %" PRIu64 "  true %" PRIu64 "  ",
-			l->address, l->false_misses, l->true_misses);
-		add_line_object(out, s, r, l);
-		base_str_add(out, "\n");
-		for (size_t k = 0; k < r->nr_sites && shown < SITES_SHOWN; k++) {
-			const struct memory_ciat_site *e = &r->site[k];
-			if (e->line != l->address)
-				continue;
-			struct base_str field = {0};
-			add_offsets(out, e->offsets, r->line_bytes);
-			if (ciat_site_object(&field, s, r, e)) {
-				base_str_add(out, " (");
-				report_name_add(out, base_str_text(&field));
-				base_str_add(out, ")");
-			}
-			base_str_fini(&field);
-			base_str_addf(out, " %s by thread %u%s, ", e->stores ? "stored" : "loaded",
-				e->thread, e->several ? " and others" : "");
-			add_place(out, s, e->code, true);
-			uint64_t times = e->true_misses + e->false_misses + e->upgrades;
-			base_str_addf(out, ": %" PRIu64 " time%s\n", times, times == 1 ? "" : "s");
-			shown++;
-		}
-	}
+	for (size_t i = 0; i < r->nr_lines && i < LINES_SHOWN; i++)
+		if (came_back(&r->line[i])) /* (or nobody did after a change) */
+			line_row(out, r, s, &r->line[i]);
+	const struct memory_ciat_line *busiest = busiest_line(r);
+	if (busiest >= r->line + LINES_SHOWN && busiest->true_misses >= BUSY_LEAST)
+		line_row(out, r, s, busiest);
 }
 
 static void matrix_rows(struct base_str *out, const struct memory_ciat_result *r)
@@ -535,6 +637,7 @@ static int answer(struct cmd *c, const struct cmd_streams *s, const struct memor
 		status = answer_json(c, s, &t, r);
 	} else {
 		finding(&text, r, &t.names);
+		polling(&text, r, &t.objects);
 		phase_rows(&text, r, t.names.source);
 		if (r->nr_threads > 1)
 			degree_rows(&text, r);

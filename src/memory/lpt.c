@@ -318,6 +318,11 @@ static struct stream *find_stream(struct stream *s, size_t nr, uint32_t stream)
 	return NULL;
 }
 
+static bool is_newer(const struct memory_chunk_head *h)
+{
+	return h->magic == MEMORY_CHUNK_MAGIC && h->version > MEMORY_STREAM_VERSION;
+}
+
 static enum base_status list_streams(
 	struct lpt *l, struct stream **ret, size_t *ret_nr, uint8_t *bytes, struct base_err *err)
 {
@@ -337,6 +342,10 @@ static enum base_status list_streams(
 		if (status == BASE_ERR_NOMEM)
 			return base_fail(err, status, "no memory for a chunk");
 		s->known = status == BASE_OK;
+		if (s->known && is_newer(&s->head))
+			return base_fail(err, BASE_ERR_VERSION,
+				"the memory streams' version is %u, this longpole reads up to %d",
+				s->head.version, MEMORY_STREAM_VERSION);
 	}
 	return BASE_OK;
 }

@@ -222,6 +222,7 @@ void record_coder_free(struct record_coder *c)
 static void begin(struct record_coder *c, const struct memory_chunk_head *of, uint64_t first_ticks)
 {
 	c->head = *of;
+	c->head.version = MEMORY_STREAM_VERSION; /* ours, whatever the program's is */
 	c->head.type = MEMORY_CHUNK_STREAM;
 	c->head.first_ticks = c->head.last_ticks = first_ticks;
 	c->to = c->chunk + sizeof c->head;
@@ -243,7 +244,7 @@ static bool continues(const struct memory_chunk_head *h, const struct memory_chu
 {
 	return h->image == next->image && h->thread == next->thread && h->tables == next->tables &&
 	       h->pid == next->pid && h->tid == next->tid && h->fs_base == next->fs_base &&
-	       h->flags == next->flags && h->version == next->version && !next->lost;
+	       h->flags == next->flags && !next->lost;
 }
 
 static bool has_room(const struct record_coder *c, uint64_t words)

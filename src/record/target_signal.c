@@ -99,11 +99,13 @@ static bool first_record(const siginfo_t *info, ucontext_t *uc)
 	if (!t)
 		return false;
 	*base = (greg_t)(uintptr_t)longpole_memory.pointer;
-	/* Coming back from a handler sets the stack for handlers again. */
+	/* Coming back from a handler sets the stack for handlers again; Valgrind's does not, and
+	 * would have no room for them where the program's stack is about to grow. */
 	if (t->stack && uc->uc_stack.ss_flags & SS_DISABLE) {
 		uc->uc_stack.ss_sp = t->stack;
 		uc->uc_stack.ss_size = TARGET_STACK_BYTES;
 		uc->uc_stack.ss_flags = 0;
+		(void)longpole_target_syscall(SYS_sigaltstack, (long)&uc->uc_stack, 0, 0, 0, 0, 0);
 	}
 	return true;
 }

@@ -3,8 +3,9 @@
  * accesses.c [-j | -J] TRACE THREAD [PROGRAM [silent]] - what a recorded thread accessed, as
  * oracle.c writes it. With PROGRAM, a file that `longpole cc` built: only by its own instructions,
  * of all that Valgrind saw. `silent`: a store that left what was there is written in small letters.
- * -j: also jumps that were taken, by where they are in the file, and how many instructions. -J:
- * those only, by their addresses.
+ * -j: also jumps that were taken, by where they are in the file, and how many instructions; with
+ * PROGRAM, where a jump leads to is the next instruction of its own, as recording code may come
+ * before it. -J: those only, by their addresses.
  */
 #include "memory/source.h"
 #include "own.h"
@@ -17,31 +18,66 @@
 static struct own own;
 static const struct memory_source *source;
 static bool with_silent, with_jumps, only_jumps;
-static uint64_t nr_instructions;
+static uint64_t nr_instructions, jump_from; /* its own, which has not come to own code yet */
 
-/* The same instruction comes again and again. */
+/* Code: how many of its instructions are the program's own, and the first of them. */
+struct owned {
+	uint64_t code, bytes, nr, first;
+};
+
+static void look(struct owned *o)
+{
+	struct memory_linked l;
+	const char *name = source->ops->linked(source, o->code, true, 0, &l) ? l.path : "";
+	const char *base = strrchr(name, '/');
+	o->nr = 0;
+	if (!base || strcmp(base + 1, own.name) != 0)
+		return;
+	for (uint64_t a = l.address; a < l.address + o->bytes; a++)
+		if (own_has(&own, a) && !o->nr++)
+			o->first = a;
+}
+
+/* The same code comes again and again. */
+static const struct owned *owned(uint64_t code, uint64_t bytes)
+{
+	enum { KNOWN = 1 << 16 };
+	static struct owned known[KNOWN];
+	struct owned *o = &known[(code ^ bytes << 8) % KNOWN];
+	if (o->code != code || o->bytes != bytes) {
+		*o = (struct owned){.code = code, .bytes = bytes};
+		look(o);
+	}
+	return o;
+}
+
 static bool is_wanted(uint64_t code)
 {
-	enum { KNOWN = 4096 };
-	static struct {
-		uint64_t code;
-		bool wanted;
-	} known[KNOWN];
-	struct memory_linked l;
-	size_t at = code % KNOWN;
-	if (!own.file || known[at].code == code)
-		return !own.file || known[at].wanted;
-	known[at].code = code;
-	const char *name = source->ops->linked(source, code, true, 0, &l) ? l.path : "";
-	const char *base = strrchr(name, '/');
-	known[at].wanted = base && !strcmp(base + 1, own.name) && own_has(&own, l.address);
-	return known[at].wanted;
+	return !own.file || owned(code, 1)->nr;
 }
 
 static uint64_t place(uint64_t code)
 {
 	struct memory_linked l;
 	return !only_jumps && source->ops->linked(source, code, true, 0, &l) ? l.address : code;
+}
+
+/* Of all that was fetched, what is the program's own. */
+static void fetch_own(const struct memory_item *t)
+{
+	const struct owned *o = owned(t->address, t->size_bytes);
+	if (jump_from && o->nr)
+		printf("J %" PRIx64 " %" PRIx64 "\n", jump_from, o->first);
+	jump_from = o->nr ? 0 : jump_from;
+	nr_instructions += o->nr;
+}
+
+static void jump_own(const struct memory_item *t)
+{
+	if (t->kind == MEMORY_BLOCK)
+		fetch_own(t);
+	else if (t->kind == MEMORY_BRANCH && is_wanted(t->code))
+		jump_from = place(t->code);
 }
 
 static void print_jump(const struct memory_item *t)
@@ -52,8 +88,11 @@ static void print_jump(const struct memory_item *t)
 static void print(const struct memory_item *t, uint64_t i)
 {
 	uint64_t a = t->address;
-	nr_instructions += t->instructions;
-	if (t->kind == MEMORY_BRANCH && with_jumps)
+	if (own.file && with_jumps)
+		jump_own(t);
+	else
+		nr_instructions += t->instructions;
+	if (t->kind == MEMORY_BRANCH && with_jumps && !own.file)
 		print_jump(t);
 	if (only_jumps)
 		return;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* regions.c - OpenMP: two parallel regions of three threads. */
+/* regions.c [NUMBER] - OpenMP: two parallel regions, or so many, of three threads. */
 #include <stdio.h>
 #include <omp.h>
+#include <stdlib.h>
 static double a[4096], b[4096];
-int main(void)
+int main(int argc, char **argv)
 {
 	double sum = 0;
 	omp_set_num_threads(3);
-	for (int r = 0; r < 2; r++) {
+	for (int r = 0; r < (argc > 1 ? atoi(argv[1]) : 2); r++) {
 #pragma omp parallel
 		{
 #pragma omp for

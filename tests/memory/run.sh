@@ -97,7 +97,7 @@ same signals cc gcc signals.c -O1 -std=c99 -D_XOPEN_SOURCE=600
 grep -qw avx2 /proc/cpuinfo && same vectors-native cc gcc vectors.c -O3 -ffast-math -march=native
 
 # watched NAME SOURCE OPTION... - Valgrind's tool watches the run that the program's own recording code records: all accesses
-# of the program's own instructions are the same, thread by thread.
+# and jumps of the program's own instructions are the same, and how many instructions there were, thread by thread.
 watched() {
 	local name=$1 source=$2 why='' thread
 	shift 2
@@ -113,8 +113,8 @@ watched() {
 	[[ -n $why || $(./"$name") == "$(cat "$name.said")" ]] || why="says something else under Valgrind"
 	for thread in 0 1 2 3; do
 		[[ -z $why ]] || break
-		"$accesses" "$name.lpt" "$thread" 2>>err | sha256sum >>"$name.recorded"
-		"$accesses" "$name.seen.lpt" "$thread" "$name" 2>>err | tee -a "$name.all" | sha256sum >>"$name.seen"
+		"$accesses" -j "$name.lpt" "$thread" 2>>err | sha256sum >>"$name.recorded"
+		"$accesses" -j "$name.seen.lpt" "$thread" "$name" 2>>err | tee -a "$name.all" | sha256sum >>"$name.seen"
 	done
 	[[ -n $why ]] || cmp -s <(sort "$name.recorded") <(sort "$name.seen") || why="the accesses differ"
 	[[ -n $why ]] || (($(wc -l <"$name.all") > 100)) || why="Valgrind saw too little: $(tail -n 1 err)"
@@ -123,6 +123,9 @@ watched() {
 watched watched-basics basics.c -O2
 watched watched-vectors vectors.c -O3 -ffast-math
 watched watched-threads threads.c -O2
+watched watched-dropped dropped.c -O2
+watched watched-deep deep.c -O1
+grep -qw fma /proc/cpuinfo && watched watched-fused fused.c -O1
 # Instructions that write some bytes of a vector register (Valgrind's tool writes others, too), and who looks at it then.
 watched watched-doubles doubles.c -O1
 doubles() {
@@ -641,6 +644,13 @@ regions() {
 		done
 	} | cmp -s - regions.said || why+=" $(cat regions.said)"
 	[[ $("$LONGPOLE" ciat --json regions.lpt 2>>err | jq -c '[.result.phases[].phase]') == '["serial","parallel","serial","parallel","serial"]' ]] || why+=" the phases differ"
+	"$LONGPOLE" cdat --set=nodes=2 --set=processors=4 regions.lpt 2>>err | sed -n 2p | grep -q '^Only 1 of the 2 nodes has threads' || why+=" a node without threads is not said"
+	"$LONGPOLE" cdat --set=nodes=2 --set=processors=2 regions.lpt 2>>err | grep -q '^Only' && why+=" both nodes have threads"
+	# of more phases than are shown: how much is serial, and how much is not
+	[[ -n $why ]] || why=$(record -o many.lpt -- ./regions 15 3>&1 >/dev/null)
+	"$LONGPOLE" ciat many.lpt 2>>err | sed -n '/more phases/,/^$/p' >many.said
+	awk '/^  all serial/ { for (i = 3; i <= 9; i++) n[i] += $i } /^  all parallel/ { for (i = 3; i <= 9; i++) n[i] += $i; if ($3 < 15 * 4096) exit 1 }
+		/^  all  / { for (i = 2; i <= 8; i++) if ($i != n[i + 1]) exit 1; found = 1 } END { exit !found }' many.said || why+=" sums of phases: $(cat many.said)"
 	[[ $("$LONGPOLE" ciat regions.lpt 2>>err | grep -cE '^  [13] parallel {5,}[0-9]{1,9} ') == 2 ]] || why+=" what are the regions' clocks?"
 	if has_compiler valgrind && [[ -x $LONGPOLE_BUILD/valgrind/longpole-amd64-linux ]]; then
 		gcc -w -O1 -fopenmp -o regions.native "$here/regions.c" && record --recorder=valgrind -o regions.lpt -- ./regions.native >/dev/null
@@ -786,6 +796,28 @@ sharing() {
 	result sharing "$why"
 }
 sharing
+
+# What a thread waits for is not work, and said; so is a line that most of all transfers are of.
+polls() {
+	local why=''
+	selected polls || return 0
+	"$LONGPOLE" cc -g -O1 -o polls "$here/polls.c" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
+	[[ -n $why ]] || why=$(record -o polls.lpt -- ./polls)
+	[[ -n $why ]] || "$LONGPOLE" ciat polls.lpt >polls.txt 2>err || why="ciat: $(cat err)"
+	[[ -n $why ]] || sed -n 2p polls.txt | grep -Eq '^3[0-9]% of the accesses are to turn, which came back changed [1-9] times? only: threads that wait' || why="says: $(head -n 2 polls.txt)"
+	[[ -n $why ]] || why=$(record -o index.lpt -- ./polls index)
+	[[ -n $why ]] || "$LONGPOLE" ciat index.lpt >index.txt 2>err || why="ciat: $(cat err)"
+	for said in "times that a line comes back changed are of one line: .*most often [a-z]* by count.* polls.c:$(grep -n '/\* counts' "$here/polls.c" | cut -d: -f1)\.$" '^  0x.* false [0-9]*  true [0-9]{4}'; do
+		[[ -n $why ]] || grep -Eq "$said" index.txt || why="does not say: $said, but $(head -n 1 index.txt)"
+	done
+	[[ -n $why ]] || ! grep -q 'threads that wait' index.txt || why="nobody waits there"
+	[[ -n $why ]] || why=$(record -o pair.lpt -- ./polls pair)
+	[[ -n $why ]] || "$LONGPOLE" ciat --json pair.lpt >pair.json 2>err || why="ciat: $(cat err)"
+	[[ -n $why ]] || "$LONGPOLE" ciat pair.lpt | head -n 1 | grep -q '^False sharing: 100% of the .* most in left and right' || why="no false sharing: $("$LONGPOLE" ciat pair.lpt | head -n 1)"
+	[[ -n $why ]] || jq -e '[.result.objects[] | select(.name | IN("left", "right")) | .lines_moved] == [1, 1]' pair.json >/dev/null || why="lines of a pair: $(jq -c '[.result.objects[] | [.name, .lines_moved]]' pair.json)"
+	result polls "$why"
+}
+polls
 
 # Nothing else is shared: the first line says what is wrong, not that all is well.
 two_fields() {

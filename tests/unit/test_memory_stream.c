@@ -6,9 +6,12 @@
 #include "record/session_words.h"
 #include "record/target_encode.h"
 #include "test.h"
+#include "trace/trace.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BLOCKS = 40, PIECES = 6, CODE_BYTES = 3 };
 
@@ -468,7 +471,9 @@ static size_t make_raw(
 	}
 	*io = to;
 	h.last_ticks = first_ticks + (PIECES - 1) * 100 + 50;
+	h.version--; /* of a program that was built by an older longpole: the encoder is ours */
 	size_t bytes = write_chunk(raw_chunk, h, p, MEMORY_RING_RAW);
+	h.version++;
 	h.first_ticks = chunk_ticks;
 	(void)write_chunk(chunk, h, to, MEMORY_CHUNK_STREAM);
 	return bytes;
@@ -710,6 +715,34 @@ static void test_successors(void **state)
 	memory_tables_fini(&t);
 }
 
+/* A trace whose streams are of a later version is refused, with the reason. */
+static void test_later_version(void **state)
+{
+	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+		.version = MEMORY_STREAM_VERSION + 1,
+		.type = MEMORY_CHUNK_STREAM,
+		.bytes = sizeof h,
+		.image = 1,
+		.thread = 1};
+	const struct trace_info info = {
+		.size = sizeof info, .host = "h", .command = "c", .tool = "t"};
+	char path[] = "/tmp/longpole-test-XXXXXX";
+	const char *paths[] = {path};
+	struct trace_writer *w;
+	struct memory_source *s;
+	struct base_err err = {0};
+	(void)state;
+	close(mkstemp(path));
+	assert_int_equal(trace_writer_open(path, &info, &w, NULL), BASE_OK);
+	assert_int_equal(
+		trace_writer_put_content(w, TRACE_CONTENT_MEMORY, 1, 0, 1, &h, sizeof h, NULL),
+		BASE_OK);
+	assert_int_equal(trace_writer_close(w, NULL), BASE_OK);
+	assert_int_equal(memory_source_open("lpt", paths, 1, &s, &err), BASE_ERR_VERSION);
+	assert_int_equal(err.nr_causes, 1);
+	unlink(path);
+}
+
 static uint64_t walk_all(const struct memory_tables *t, struct memory_decoder *d, size_t bytes)
 {
 	static struct memory_item item[MEMORY_BATCH_MAX];
@@ -882,6 +915,7 @@ int main(void)
 		cmocka_unit_test(test_raw_together),
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_successors),
+		cmocka_unit_test(test_later_version),
 		cmocka_unit_test(test_stamps),
 		cmocka_unit_test(test_items),
 		cmocka_unit_test(test_damage),
