@@ -12,6 +12,9 @@ enum {
 	COPY_ITERATIONS_MIN = 2,
 	COPY_WORDS_MIN = 16,
 	COPY_WAIT_MAX = 127,
+	/* Beyond that what is learnt after a copy costs more than the copy saves: inner loops are
+	 * long enough by themselves. */
+	COPY_DISTANCE_MAX = 512,
 	NOT_FOLLOWED = UINT8_MAX,
 };
 
@@ -132,7 +135,7 @@ static inline void reached(
 	const struct target_encoder *e, struct target_block_state *b, size_t position)
 {
 	const size_t distance = position - b->position;
-	const bool known = b->piece == e->piece && distance <= MEMORY_COPY_DISTANCE_MAX;
+	const bool known = b->piece == e->piece && distance <= COPY_DISTANCE_MAX;
 	if (b->distance == distance && b->waited < b->wait)
 		b->waited++;
 	b->distance = known ? (uint16_t)distance : 0;
