@@ -86,6 +86,7 @@ struct session {
 	uint64_t stolen_ns; /* by the machine's host: since boot, then of this recording */
 	int load_fd;        /* /proc/loadavg; -1: not to be had */
 	uint64_t busy_ns;   /* when all processors were busy last; 0: never */
+	uint8_t busy_looks; /* bit i: they were, i looks ago */
 	unsigned long nr_processors;
 	bool has_program, converting, ended, stopped, full;
 	bool waits; /* the last look left the ring as it was */
@@ -491,9 +492,8 @@ static unsigned long processors_of_ours(void)
 	return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned long)CPU_COUNT(&set);
 }
 
-/* Every processor had something to do besides us, now or lately: what we took, the program would
- * miss. A server under load sleeps between two requests. */
-static bool all_busy(struct session *s, uint64_t now_ns)
+/* Has every processor something to do besides us? */
+static void look_at_load(struct session *s, uint64_t now_ns)
 {
 	char text[64] = "";
 	unsigned long nr_running = 0;
@@ -503,9 +503,23 @@ static bool all_busy(struct session *s, uint64_t now_ns)
 			at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL;
 		nr_running = at ? strtoul(at, NULL, 10) : 0;
 	}
-	if (nr_running > s->nr_processors)
-		s->busy_ns = now_ns;
+	const bool busy = nr_running > s->nr_processors;
+	s->busy_looks = (uint8_t)(s->busy_looks << 1 | busy);
+	s->busy_ns = busy ? now_ns : s->busy_ns;
+}
+
+/* All have, now or lately: what we took, the program would miss. A server under load sleeps between
+ * two requests. */
+static bool all_busy(const struct session *s, uint64_t now_ns)
+{
 	return s->busy_ns && now_ns - s->busy_ns < BUSY_LATELY_NS;
+}
+
+/* One has not, most of the time: other programs wake up for a moment, and nobody misses what we
+ * take between. */
+static bool has_spare(const struct session *s)
+{
+	return __builtin_popcount(s->busy_looks) < 4;
 }
 
 /* One process, as far as the kernel's events say. */
@@ -545,6 +559,8 @@ static void look(struct session *s, bool final)
 	if (s->perf)
 		record_perf_read(
 			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
+	if (s->has_program)
+		look_at_load(s, pair.raw_ns);
 	s->waits = !final && can_wait(s, pair.raw_ns);
 	s->cold = s->has_program && !final && !record_ring_warm_ahead(&s->ring, WARM_NS);
 	if (s->waits)
@@ -554,8 +570,7 @@ static void look(struct session *s, bool final)
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
 		record_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
 	}
-	bool has_spare = s->memory.head && !all_busy(s, pair.raw_ns);
-	s->memory_busy = record_memory_drain(&s->memory, &s->converter, has_spare, final) > 0;
+	s->memory_busy = record_memory_drain(&s->memory, &s->converter, has_spare(s), final) > 0;
 	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
 	if (s->opts->listener)
 		tell(s, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon), final);
