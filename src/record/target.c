@@ -20,6 +20,7 @@ enum {
 	HELD_MAX = 50,          /* such looks, while no block can come back */
 	TABLES_FIRST = 1 << 14, /* states of blocks and slots that a thread has room for at first */
 	ATTACH_DESTRUCTORS = 4,
+	COSTLY_TICKS = 4, /* to encode a word: more than to leave it to who reads */
 };
 
 struct module {
@@ -424,7 +425,7 @@ static bool leaves_raw(const struct target_thread *t, const uint64_t *words, siz
 	const struct memory_ring_head *ring = self.ring;
 	return __atomic_load_n(&ring->raw, __ATOMIC_RELAXED) && !ring->live &&
 	       !(t->chunk && t->encodes_chunk) && !longpole_target_has_sites() &&
-	       !longpole_target_loops(words, nr);
+	       (t->is_costly || !longpole_target_loops(words, nr));
 }
 
 /* Blocks are taken from the first on: there are many raw ones when we get one beyond. Then this
@@ -526,6 +527,8 @@ static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsign
 	if (ring->live && ++t->chunk_pieces == TARGET_LIVE_PIECES)
 		close_chunk(t);
 	t->begin_ticks = target_ticks();
+	if (!t->chunk || !t->chunk_is_raw)
+		t->is_costly = t->begin_ticks - began > nr * COSTLY_TICKS;
 	__atomic_fetch_add(&ring->encode_ticks, t->begin_ticks - began, __ATOMIC_RELAXED);
 }
 
@@ -611,6 +614,7 @@ struct target_thread *longpole_target_attach_thread(void)
 	t->number = __atomic_add_fetch(&self.next_thread, 1, __ATOMIC_RELAXED);
 	t->sequence = t->lost = 0;
 	t->stopped = 0;
+	t->is_costly = false;
 	t->tid = (uint32_t)longpole_target_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	t->fs_base = fs_base();
 	t->begin_ticks = target_ticks();

@@ -78,6 +78,7 @@ struct target_thread {
 	uint32_t chunk_block, chunk_used, chunk_pieces;
 	uint32_t chunk_most; /* bytes that it has if all of it is encoded */
 	bool chunk_is_raw, encodes_chunk;
+	bool is_costly; /* the last piece that it encoded itself was, for a word */
 	uint64_t number, sequence, lost;
 	uint32_t tid;
 	int stopped;          /* detail is off for this thread */
