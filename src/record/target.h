@@ -168,7 +168,7 @@ TARGET_EXPORT void longpole_target_called(uintptr_t code);
 void longpole_target_send_sites(void);
 /* Where all are: there may be other things between them. */
 const struct memory_block_head *longpole_target_sites(uintptr_t *ret_nr);
-void longpole_target_sites_forked(void); /* all are to be sent again */
+void longpole_target_sites_forked(void);               /* all are to be sent again */
 void longpole_target_block_signals(uint64_t *ret_old); /* but SIGSEGV */
 void longpole_target_restore_signals(const uint64_t *old);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target_encode.h - raw words to tokens (memory/stream.h): the encoder that runs inside
- * recorded programs, in a signal handler, and in who reads their raw words. Calls nothing, allocates
- * nothing, trusts no word to be a block's head.
+ * recorded programs, in a signal handler, and in who reads their raw words. Calls nothing,
+ * allocates nothing, trusts no word to be a block's head.
  */
 #ifndef LONGPOLE_RECORD_TARGET_ENCODE_H
 #define LONGPOLE_RECORD_TARGET_ENCODE_H

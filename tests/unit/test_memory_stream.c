@@ -685,9 +685,9 @@ static void test_successors(void **state)
 	make_program(&program);
 	assert_int_equal(make_tables(&t), BASE_OK);
 	struct memory_decoder *d = memory_decoder_new(&t);
-	for (uint16_t version = 2; version <= MEMORY_STREAM_VERSION; version++) {
+	for (unsigned version = 2; version <= MEMORY_STREAM_VERSION; version++) {
 		struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
-			.version = version,
+			.version = (uint16_t)version,
 			.type = MEMORY_CHUNK_STREAM,
 			.image = 1,
 			.thread = 1};
