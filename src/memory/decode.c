@@ -428,7 +428,7 @@ static bool note_loops(struct memory_decoder *d, struct piece *z, uint64_t dista
 	while (first && d->copy[first - 1].at >= at - distance)
 		words += d->copy[--first].words;
 	nr = z->nr_copies - first;
-	bool same = words >= distance / 2;
+	bool same = nr && 2 * words >= distance;
 	for (uint32_t i = 0; same && i < nr; i++)
 		same = goes_on(z->word, d->copy[first + i].at - distance, &d->copy[first + i]);
 	if (!same)

@@ -489,7 +489,9 @@ static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool f
 static unsigned long processors_of_ours(void)
 {
 	cpu_set_t set;
-	return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned long)CPU_COUNT(&set);
+	/* (It does not fit where there are more than 1024.) */
+	return sched_getaffinity(0, sizeof set, &set) ? (unsigned long)sysconf(_SC_NPROCESSORS_ONLN)
+						      : (unsigned long)CPU_COUNT(&set);
 }
 
 /* Has every processor something to do besides us? */

@@ -333,6 +333,38 @@ static void test_nested_loops(void **state)
 	memory_tables_fini(&t);
 }
 
+/* A loop of one block that accesses nothing is a loop, too. */
+static void test_shortest_loop(void **state)
+{
+	enum { TIMES = 100, EMPTY = 4 };
+	struct memory_tables t;
+	struct memory_words w;
+	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+		.version = MEMORY_STREAM_VERSION,
+		.type = MEMORY_CHUNK_STREAM,
+		.image = 1};
+	(void)state;
+	make_program(&program);
+	assert_int_equal(make_tables(&t), BASE_OK);
+	for (unsigned i = 0; i < TIMES; i++)
+		raw[i] = (uint64_t)(uintptr_t)&program.head[EMPTY];
+	struct target_encoder e = make_encoder(false);
+	struct target_piece piece = {.words = raw, .nr = TIMES};
+	longpole_target_encode_start(&e, 0);
+	h.bytes = (uint32_t)(longpole_target_encode_piece(&e, &piece, chunk + sizeof h) - chunk);
+	memcpy(chunk, &h, sizeof h);
+	struct memory_decoder *d = memory_decoder_new(&t);
+	assert_non_null(d);
+	assert_int_equal(memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_OK);
+	assert_int_equal(memory_decoder_piece(d, &w, NULL), BASE_OK);
+	assert_int_equal(w.nr, TIMES);
+	assert_int_equal(w.nr_copies, 1);
+	assert_int_equal(w.copy[0].distance, 1);
+	assert_copies(&w);
+	memory_decoder_free(d);
+	memory_tables_fini(&t);
+}
+
 /* Whether a block was coded last time is what the encoder expects, and nothing that is in a stream:
  * neither in the words nor in the bytes. */
 static void test_expected_coded(void **state)
@@ -910,6 +942,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_nested_loops),
+		cmocka_unit_test(test_shortest_loop),
 		cmocka_unit_test(test_expected_coded),
 		cmocka_unit_test(test_raw),
 		cmocka_unit_test(test_raw_together),
