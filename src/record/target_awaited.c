@@ -1,32 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target_awaited.c - conditions that a thread need not wait for. Who has taken a mutex and finds
- * what it came for (a queue is not empty) has no record of who put it there. So, of a mutex with
- * which the thread has ever waited on a condition, each time that it is taken is recorded with how
- * often that condition had been signalled until then.
+ * what it came for (a queue is not empty) has no record of who put it there. So, each time that a
+ * mutex is taken with which a condition is waited for or signalled, it is recorded how often that
+ * condition had been signalled until then: not by threads that only signal it, which find nothing.
  */
 #include "record/target.h"
 
 enum { CALL_SIGNALLED = 0x2c }; /* memory/calls.def */
-enum { CONDITIONS = 1024, PROBES = 16, PAIRS = 4 };
+enum { CONDITIONS = 1024, PROBES = 16, ROLES = 4 };
 
 static struct condition {
 	uintptr_t address; /* atomic; 0: free */
 	uint64_t signals;  /* atomic */
 } conditions[CONDITIONS];
 
+static struct pair {
+	uintptr_t mutex;             /* atomic; 0: free */
+	struct condition *condition; /* atomic; NULL for a moment */
+} pairs[CONDITIONS];
+static bool has_pairs; /* atomic */
+
+/* What the thread does with conditions, the last of them. */
 static __thread struct {
-	const void *mutex;
-	struct condition *condition;
-} pair[PAIRS] __attribute__((tls_model("initial-exec")));
-static __thread unsigned nr_pairs __attribute__((tls_model("initial-exec"))); /* that ever were */
+	const struct condition *condition;
+	bool waits;
+} role[ROLES] __attribute__((tls_model("initial-exec")));
+static __thread unsigned nr_roles __attribute__((tls_model("initial-exec")));
+static __thread const void *last_taken __attribute__((tls_model("initial-exec")));
+
+static unsigned slot_of(uintptr_t address)
+{
+	return (unsigned)((uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % CONDITIONS;
+}
 
 /* NULL: there are too many. */
 static struct condition *find(uintptr_t address)
 {
-	uint64_t hash = (uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct condition *c = &conditions[(hash + i) % CONDITIONS];
+		struct condition *c = &conditions[(slot_of(address) + i) % CONDITIONS];
 		uintptr_t found = __atomic_load_n(&c->address, __ATOMIC_ACQUIRE);
 		if (!found && __atomic_compare_exchange_n(&c->address, &found, address, false,
 				      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -37,30 +49,76 @@ static struct condition *find(uintptr_t address)
 	return NULL;
 }
 
+/* The i-th that may be the mutex's; those after one that is free are not. */
+static struct pair *pair_at(uintptr_t mutex, unsigned i)
+{
+	return &pairs[(slot_of(mutex) + i) % CONDITIONS];
+}
+
+static void pair_up(struct condition *c, uintptr_t mutex)
+{
+	for (unsigned i = 0; mutex && i < PROBES; i++) {
+		struct pair *p = pair_at(mutex, i);
+		uintptr_t found = __atomic_load_n(&p->mutex, __ATOMIC_ACQUIRE);
+		if (!found && __atomic_compare_exchange_n(&p->mutex, &found, mutex, false,
+				      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+			__atomic_store_n(&p->condition, c, __ATOMIC_RELEASE);
+			__atomic_store_n(&has_pairs, true, __ATOMIC_RELEASE);
+			return;
+		}
+		if (found == mutex && __atomic_load_n(&p->condition, __ATOMIC_ACQUIRE) == c)
+			return;
+	}
+}
+
+static bool only_signals(const struct condition *c)
+{
+	for (unsigned i = 0; i < ROLES; i++)
+		if (role[i].condition == c)
+			return !role[i].waits;
+	return false;
+}
+
+static void plays(struct condition *c, const void *mutex, bool waits)
+{
+	unsigned i = 0;
+	while (i < ROLES && role[i].condition != c)
+		i++;
+	waits = waits || (i < ROLES && role[i].waits);
+	i = i < ROLES ? i : nr_roles++ % ROLES;
+	role[i].condition = c;
+	role[i].waits = waits;
+	pair_up(c, (uintptr_t)mutex);
+}
+
 void longpole_target_signals(const void *condition)
 {
 	struct condition *c = longpole_target_attached() ? find((uintptr_t)condition) : NULL;
-	if (c)
-		__atomic_fetch_add(&c->signals, 1, __ATOMIC_ACQ_REL);
+	if (!c)
+		return;
+	plays(c, last_taken, false);
+	__atomic_fetch_add(&c->signals, 1, __ATOMIC_ACQ_REL);
 }
 
 void longpole_target_awaits(const void *condition, const void *mutex)
 {
 	struct condition *c = find((uintptr_t)condition);
-	for (unsigned i = 0; i < PAIRS; i++)
-		if (pair[i].mutex == mutex && pair[i].condition == c)
-			return;
-	if (!c)
-		return;
-	pair[nr_pairs % PAIRS].condition = c;
-	pair[nr_pairs++ % PAIRS].mutex = mutex;
+	if (c)
+		plays(c, mutex, true);
 }
 
 void longpole_target_took(const void *mutex, uint64_t ticks)
 {
-	for (unsigned i = 0; i < nr_pairs && i < PAIRS; i++) {
-		struct condition *c = pair[i].condition;
-		if (pair[i].mutex == mutex)
+	last_taken = mutex;
+	if (!__atomic_load_n(&has_pairs, __ATOMIC_ACQUIRE))
+		return;
+	for (unsigned i = 0; i < PROBES; i++) {
+		const struct pair *p = pair_at((uintptr_t)mutex, i);
+		uintptr_t found = __atomic_load_n(&p->mutex, __ATOMIC_ACQUIRE);
+		if (!found)
+			return;
+		struct condition *c = __atomic_load_n(&p->condition, __ATOMIC_ACQUIRE);
+		if (found == (uintptr_t)mutex && c && !only_signals(c))
 			longpole_target_call(CALL_SIGNALLED, ticks, ticks, c->address,
 				__atomic_load_n(&c->signals, __ATOMIC_ACQUIRE), 0, 0);
 	}

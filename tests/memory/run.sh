@@ -485,16 +485,17 @@ waits() {
 	local why='' way from counts
 	selected waits || return 0
 	"$LONGPOLE" cc -w -O1 -o waits "$here/waits.c" -pthread 2>err || why=$(head -n 3 err)
-	for way in semaphore timedwait clockwait trywait systemv pipe sockets eventfd cond cnd mutex trylock rwlock spin mtx semlock named; do
+	for way in semaphore timedwait clockwait trywait systemv pipe sockets eventfd cond cnd late mutex trylock rwlock spin mtx semlock named; do
 		[[ -z $why ]] || break
 		why=$(record -o waits.lpt -- ./waits $way 3>&1)
 		"$LONGPOLE" ciat --json waits.lpt >of.file 2>err || why+=" $(head -n 2 err)"
 		timeout 60 "$LONGPOLE" ciat --json -- ./waits $way >/dev/null 2>of.run || why+=" while it is made: $(tail -n 2 of.run)"
 		for from in file run; do
 			counts=$(jq -r '.result.phases[] | select(.phase == "parallel").all | "\(.raw) \(.war) \(.waw) \(.line_true_sharing_misses)"' of.$from)
-			# (a few words more are what main left for its threads; a flag goes both ways, and before the first wait nobody counts)
+			# (a few words more are what main left for its threads; a flag goes both ways; who is late reads what was put, and how many)
 			case $way in
-			cond | cnd) awk '{ exit !($1 >= 2970 && $1 <= 3030 && $2 >= 980 && $2 <= 1020) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
+			cond | cnd) awk '{ exit !($1 >= 3000 && $1 <= 3020 && $2 == 999 && $3 == 1999) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
+			late) awk '{ exit !($1 >= 1001 && $1 <= 1020 && $2 == 0 && $3 == 0) }' <<<"$counts" || why+=" $way, $from: $counts" ;;
 			mutex | trylock | rwlock | spin | mtx | semlock | named)
 				awk '{ exit !($1 > 20000 && $1 <= 32050 && $2 == 0 && $4 > 2500 && $4 <= 4010) }' <<<"$counts" || why+=" $way, $from: $counts"
 				;;

@@ -173,6 +173,27 @@ CONDITION(cond, pthread_mutex_lock, pthread_mutex_unlock, pthread_cond_wait, pth
 	&mutex, &emptied, &filled)
 CONDITION(cnd, mtx_lock, mtx_unlock, cnd_wait, cnd_signal, &mtx, &cnd_emptied, &cnd_filled)
 
+/* Who never waits on a condition, because all that it takes is there when it comes. */
+static int queue[TIMES], nr_put, nr_got;
+
+static void put_late(int i)
+{
+	pthread_mutex_lock(&mutex);
+	queue[nr_put++] = i;
+	pthread_cond_signal(&filled);
+	pthread_mutex_unlock(&mutex);
+}
+
+static int get_late(void)
+{
+	pthread_mutex_lock(&mutex);
+	while (nr_put < (nr_got ? nr_got + 1 : TIMES))
+		pthread_cond_wait(&filled, &mutex);
+	int i = queue[nr_got++];
+	pthread_mutex_unlock(&mutex);
+	return i;
+}
+
 /* ---- locks -------------------------------------------------------------------------------------
  */
 
@@ -217,6 +238,7 @@ static const struct way {
 	{"eventfd", COUNT, put_descriptor, get_descriptor, NULL},
 	{"cond", 0, put_cond, get_cond, NULL},
 	{"cnd", 0, put_cnd, get_cnd, NULL},
+	{"late", 0, put_late, get_late, NULL},
 	{"mutex", 0, NULL, NULL, lock_mutex},
 	{"trylock", 0, NULL, NULL, lock_trylock},
 	{"rwlock", 0, NULL, NULL, lock_rwlock},
@@ -239,6 +261,8 @@ static void *produce(void *way)
 static void *consume(void *way)
 {
 	const struct way w = *(const struct way *)way;
+	if (w.get == get_late)
+		usleep(100000);
 	for (int i = 0; i < TIMES; i++) {
 		if (w.get() != i)
 			abort();
