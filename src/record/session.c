@@ -308,7 +308,8 @@ static enum base_status set_up_program(
 			program);
 	if (status == BASE_OK && o->level >= 2)
 		status = record_memory_create(&s->memory, level,
-			o->emulator != RECORD_EMULATOR_NONE, o->memory_taker, s->err);
+			o->emulator != RECORD_EMULATOR_NONE, s->nr_processors, o->memory_taker,
+			s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
@@ -541,8 +542,9 @@ static bool is_alone(const struct session *s)
  */
 static bool can_wait(struct session *s, uint64_t now_ns)
 {
+	const bool encodes = s->memory.head && has_spare(s); /* what the program is spared */
 	return s->has_program && !s->opts->listener && !s->kernel.open && !record_counts(s->opts) &&
-	       s->converter.nr_waiting < EVENTS_WAITING_MAX && is_alone(s) &&
+	       s->converter.nr_waiting < EVENTS_WAITING_MAX && is_alone(s) && !encodes &&
 	       record_memory_can_wait(&s->memory) &&
 	       record_ring_can_wait(&s->ring, &s->converter) && all_busy(s, now_ns);
 }

@@ -20,6 +20,7 @@ enum {
 	HELD_MAX = 50,          /* such looks, while no block can come back */
 	TABLES_FIRST = 1 << 14, /* states of blocks and slots that a thread has room for at first */
 	ATTACH_DESTRUCTORS = 4,
+	NEARLY_NONE = 4,  /* blocks that wait for who reads */
 	COSTLY_TICKS = 4, /* to encode a word: more than to leave it to who reads */
 };
 
@@ -419,12 +420,22 @@ static void close_chunk(struct target_thread *t)
 	t->chunk = NULL;
 }
 
+/* Who reads is about to have nothing left to do. */
+static bool has_caught_up(void)
+{
+	unsigned nr = 0;
+	for (uint32_t i = 0; i < self.ring->nr_blocks; i++)
+		nr += __atomic_load_n(&self.ring->state[i], __ATOMIC_RELAXED) == MEMORY_RING_DONE;
+	return nr < NEARLY_NONE;
+}
+
 /* Shall who reads encode these words? (Of sites it knows no heads.) */
 static bool leaves_raw(const struct target_thread *t, const uint64_t *words, size_t nr)
 {
 	const struct memory_ring_head *ring = self.ring;
 	return __atomic_load_n(&ring->raw, __ATOMIC_RELAXED) && !ring->live &&
-	       !(t->chunk && t->encodes_chunk) && !longpole_target_has_sites() &&
+	       !(t->chunk && t->encodes_chunk && !has_caught_up()) &&
+	       !longpole_target_has_sites() &&
 	       (t->is_costly || !longpole_target_loops(words, nr));
 }
 
