@@ -10,11 +10,10 @@
  * order. A block that is ACTIVE when its process has ended is whole up to its `bytes`. With no
  * block free, writers wait: nothing is lost as long as the reader lives and `recording` is set.
  *
- * Encoding takes several times as long as copying. So as long as `raw` is set (there is room, or
- * the reader has a processor to itself) and fewer than memory_ring_waiting_max() blocks are taken,
- * writers may leave it to the reader: such a chunk has
- * the type MEMORY_RING_RAW, and its pieces are a struct memory_ring_piece and the words as
- * recording code wrote them. It has no more of them than fit into one chunk however badly they are
+ * Encoding takes several times as long as copying. So in the first `raw` blocks (many if there is
+ * room, fewer if the reader has a processor to itself) writers may leave it to the reader: such a
+ * chunk has the type MEMORY_RING_RAW, and its pieces are a struct memory_ring_piece and the words
+ * as recording code wrote them. It has no more of them than fit into one chunk however badly they are
  * encoded. Valgrind's tool, whose threads take turns, does so only while the reader keeps up, which
  * then encodes beside the program; it writes its words right into the block.
  */
@@ -51,7 +50,7 @@ struct memory_ring_head {
 	uint32_t state[MEMORY_RING_BLOCKS_MAX];
 	uint32_t
 		live; /* 1: who reads wants to follow: chunks end where a thread waits for others */
-	uint32_t raw; /* 1: who reads encodes what is not encoded */
+	uint32_t raw; /* in how many blocks, the first, who reads encodes what is not encoded */
 	uint32_t active; /* atomic: blocks in that state, of programs that `longpole cc` built */
 };
 enum { MEMORY_RING_HEAD_BYTES = 8192 };
@@ -61,10 +60,15 @@ struct memory_ring_piece {
 	uint64_t words, flags, begin_ticks, lasted_ticks; /* as in memory/stream.h */
 };
 
-/* How many blocks may wait while the reader does something else. */
+/* How many blocks may wait while the reader does something else, and while it encodes. */
 static inline uint32_t memory_ring_waiting_max(uint32_t nr_blocks)
 {
 	return nr_blocks / 4 * 3;
+}
+
+static inline uint32_t memory_ring_beside_max(uint32_t nr_blocks)
+{
+	return memory_ring_waiting_max(nr_blocks) / 2;
 }
 
 static inline uint64_t memory_ring_bytes(uint32_t nr_blocks)

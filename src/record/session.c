@@ -265,7 +265,8 @@ static enum base_status start_emulator(struct session *s, const char *path, char
 {
 	const char *lib = s->valgrind.argv ? s->valgrind.dir : NULL;
 	return record_child_start(&s->child, path, argv,
-		&(struct record_child_environment){.valgrind_lib = lib}, &s->before, s->err);
+		&(struct record_child_environment){.valgrind_lib = lib, .warms = &s->memory},
+		&s->before, s->err);
 }
 
 static enum base_status start_program(struct session *s, const char *program, const char *preload)
@@ -286,7 +287,10 @@ static enum base_status start_program(struct session *s, const char *program, co
 	}
 	return record_child_start(&s->child, program, o->argv,
 		&(struct record_child_environment){
-			.preload = preload, .ring = s->ring.path, .memory = s->memory.path},
+			.preload = preload,
+			.ring = s->ring.path,
+			.memory = s->memory.path,
+			.warms = &s->memory},
 		&s->before, s->err);
 }
 
@@ -308,8 +312,7 @@ static enum base_status set_up_program(
 			program);
 	if (status == BASE_OK && o->level >= 2)
 		status = record_memory_create(&s->memory, level,
-			o->emulator != RECORD_EMULATOR_NONE, s->nr_processors, o->memory_taker,
-			s->err);
+			o->emulator != RECORD_EMULATOR_NONE, o->memory_taker, s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
@@ -522,7 +525,7 @@ static bool all_busy(const struct session *s, uint64_t now_ns)
  * take between. */
 static bool has_spare(const struct session *s)
 {
-	return __builtin_popcount(s->busy_looks) < 4;
+	return (s->busy_looks & 3) != 3 && __builtin_popcount(s->busy_looks) < 4;
 }
 
 /* One process, as far as the kernel's events say. */

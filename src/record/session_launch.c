@@ -370,6 +370,8 @@ enum base_status record_child_start(struct record_child *child, const char *path
 	}
 	if (!child->pid) {
 		close(go[1]);
+		if (environment->warms)
+			record_memory_warm_up(environment->warms);
 		run_child(path, argv, env, go[0], fail[1], before);
 	}
 	child->go_fd = go[1];

@@ -10,6 +10,7 @@
 #include <libelf.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +25,7 @@
 enum {
 	LEVEL_MAX = 3,
 	ENCODED_MAX = 4, /* chunks of a round: who waits for the program's end must not wait long */
-	WARM_BESIDE = 16, /* blocks that are in use when we encode beside the program */
-	BLOCKS_MIN = 32,
-	BLOCKS_PER_PROCESSOR = 16
+	WARM_BESIDE = 16 /* blocks that are in use when we encode beside the program */
 };
 
 /* ---- is it a program of ours? -------------------------------------------------------------- */
@@ -111,7 +110,7 @@ static int create_file(struct record_memory *m)
 			continue;
 		/* Its pages are there, or it is of no use: a writer would be killed for one that is
 		 * not. */
-		if (!posix_fallocate(fd, 0, (off_t)memory_ring_bytes(m->nr_blocks)))
+		if (!posix_fallocate(fd, 0, (off_t)memory_ring_bytes(RECORD_MEMORY_BLOCKS)))
 			return fd;
 		close(fd);
 		unlink(m->path);
@@ -120,32 +119,25 @@ static int create_file(struct record_memory *m)
 	return -1;
 }
 
-/* What a program that we encode for writes first: a fresh page costs its first writer as much as
- * encoding what it holds. (Not before Linux 5.14: then it pays.) */
-static void warm_up(struct record_memory *m)
+void record_memory_warm_up(const struct record_memory *m)
 {
-	uint32_t nr = m->beside ? WARM_BESIDE : memory_ring_waiting_max(m->nr_blocks);
-	if (m->head->raw)
+	uint32_t nr = m->beside ? WARM_BESIDE : memory_ring_waiting_max(RECORD_MEMORY_BLOCKS);
+	if (m->head && m->head->raw)
 		(void)madvise(m->head, memory_ring_bytes(nr), MADV_POPULATE_WRITE);
 }
 
-/* Where threads may be at work at once that each have several under way. */
-static uint32_t blocks_for(unsigned long nr_processors)
+/* To work beside a program whose threads take turns pays if it leaves a processor idle. */
+static bool has_processor_for_us(void)
 {
-	uint64_t nr = (uint64_t)nr_processors * BLOCKS_PER_PROCESSOR;
-	return nr < BLOCKS_MIN                 ? BLOCKS_MIN
-	       : nr < RECORD_MEMORY_BLOCKS_MAX ? (uint32_t)nr
-					       : (uint32_t)RECORD_MEMORY_BLOCKS_MAX;
+	cpu_set_t set;
+	return !sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 1;
 }
 
 enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,
-	unsigned long nr_processors, const struct record_memory_taker *taker, struct base_err *err)
+	const struct record_memory_taker *taker, struct base_err *err)
 {
-	*m = (struct record_memory){.nr_blocks = blocks_for(nr_processors),
-		.level = level,
-		.beside = beside,
-		.encodes = beside,
-		.taker = taker};
+	*m = (struct record_memory){
+		.level = level, .beside = beside, .encodes = beside, .taker = taker};
 	m->copy = base_alloc(MEMORY_RING_BLOCK_BYTES);
 	m->words = record_words_new();
 	if (!m->copy || !m->words)
@@ -154,8 +146,8 @@ enum base_status record_memory_create(struct record_memory *m, unsigned level, b
 	if (fd < 0)
 		return base_fail_errno(err, errno ? errno : ENOSPC,
 			"cannot make %llu MiB of shared memory in /dev/shm, $TMPDIR or /tmp",
-			(unsigned long long)memory_ring_bytes(m->nr_blocks) >> 20);
-	void *p = mmap(NULL, memory_ring_bytes(m->nr_blocks), PROT_READ | PROT_WRITE,
+			(unsigned long long)memory_ring_bytes(RECORD_MEMORY_BLOCKS) >> 20);
+	void *p = mmap(NULL, memory_ring_bytes(RECORD_MEMORY_BLOCKS), PROT_READ | PROT_WRITE,
 		MAP_SHARED, fd, 0);
 	int why = errno;
 	close(fd);
@@ -163,13 +155,12 @@ enum base_status record_memory_create(struct record_memory *m, unsigned level, b
 		return base_fail_errno(err, why, "cannot map %s", m->path);
 	m->head = p;
 	m->head->version = MEMORY_RING_VERSION;
-	m->head->nr_blocks = m->nr_blocks;
+	m->head->nr_blocks = RECORD_MEMORY_BLOCKS;
 	m->head->reader_pid = (uint32_t)getpid();
 	m->head->live = taker != NULL;
-	/* To work beside threads that take turns pays if they leave a processor idle. */
-	m->head->raw = !taker && (!beside || nr_processors > 1);
+	if (!taker && (!beside || has_processor_for_us()))
+		m->head->raw = memory_ring_waiting_max(RECORD_MEMORY_BLOCKS);
 	m->head->recording = 1;
-	warm_up(m);
 	__atomic_store_n(&m->head->magic, MEMORY_RING_MAGIC, __ATOMIC_RELEASE);
 	return BASE_OK;
 }
@@ -178,7 +169,7 @@ void record_memory_destroy(struct record_memory *m)
 {
 	if (m->head) {
 		__atomic_store_n(&m->head->recording, 0, __ATOMIC_RELEASE);
-		munmap(m->head, memory_ring_bytes(m->nr_blocks));
+		munmap(m->head, memory_ring_bytes(RECORD_MEMORY_BLOCKS));
 	}
 	if (m->path[0])
 		unlink(m->path);
@@ -282,7 +273,7 @@ static void give_back_now(struct record_memory *m, uint32_t block)
 static void look_at_tables(struct record_memory *m)
 {
 	struct memory_chunk_head h;
-	for (uint32_t i = 0; i < m->nr_blocks; i++) {
+	for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++) {
 		if (__atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE) != MEMORY_RING_DONE)
 			continue;
 		memcpy(&h, block_at(m, i), sizeof h);
@@ -423,13 +414,13 @@ static bool take(struct record_memory *m, struct record_converter *c, uint32_t b
  */
 static unsigned pass_on(struct record_memory *m, struct record_converter *c, bool final)
 {
-	bool taken[RECORD_MEMORY_BLOCKS_MAX] = {false}, again = m->taker->has_room(m->taker->ctx);
+	bool taken[RECORD_MEMORY_BLOCKS] = {false}, again = m->taker->has_room(m->taker->ctx);
 	unsigned nr = 0;
 	again |= final;
 	for (bool last = false; again || (final && !last);) {
 		last = !again;
 		again = false;
-		for (uint32_t i = 0; i < m->nr_blocks; i++) {
+		for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++) {
 			uint32_t state = __atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE);
 			if (taken[i] || state == MEMORY_RING_FREE ||
 				(state != MEMORY_RING_DONE && !last) || !take(m, c, i, last))
@@ -439,7 +430,7 @@ static unsigned pass_on(struct record_memory *m, struct record_converter *c, boo
 		}
 	}
 	m->taker->commit(m->taker->ctx);
-	for (uint32_t i = 0; i < m->nr_blocks; i++)
+	for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++)
 		if (taken[i])
 			give_back(m, i);
 	return nr;
@@ -450,10 +441,10 @@ bool record_memory_can_wait(const struct record_memory *m)
 	unsigned nr_taken = 0;
 	if (m->beside && m->head && m->head->raw)
 		return false;
-	for (uint32_t i = 0; m->head && i < m->nr_blocks; i++)
+	for (uint32_t i = 0; m->head && i < RECORD_MEMORY_BLOCKS; i++)
 		nr_taken +=
 			__atomic_load_n(&m->head->state[i], __ATOMIC_RELAXED) != MEMORY_RING_FREE;
-	return nr_taken < memory_ring_waiting_max(m->nr_blocks);
+	return nr_taken < memory_ring_waiting_max(RECORD_MEMORY_BLOCKS);
 }
 
 /* Who encodes what the program leaves raw, and when: we do, at once on a processor that nobody else
@@ -463,8 +454,13 @@ static void share_work(struct record_memory *m, bool has_spare, bool final)
 {
 	if (m->beside)
 		return;
-	m->encodes = m->encodes || has_spare || final || !record_memory_can_wait(m);
-	__atomic_store_n(&m->head->raw, has_spare || !m->encodes, __ATOMIC_RELAXED);
+	m->overflowed = m->overflowed || !record_memory_can_wait(m);
+	m->encodes = has_spare || final || m->overflowed;
+	__atomic_store_n(&m->head->raw,
+		has_spare          ? memory_ring_beside_max(RECORD_MEMORY_BLOCKS)
+		: !m->overflowed ? memory_ring_waiting_max(RECORD_MEMORY_BLOCKS)
+				   : 0,
+		__ATOMIC_RELAXED);
 }
 
 /* In the order of each thread's numbers, which need not be that of the blocks. */
@@ -480,7 +476,7 @@ unsigned record_memory_drain(
 	m->nr_encoded = 0;
 	while (again) {
 		again = false;
-		for (uint32_t i = 0; i < m->nr_blocks; i++) {
+		for (uint32_t i = 0; i < RECORD_MEMORY_BLOCKS; i++) {
 			if (m->nr_encoded >= ENCODED_MAX && !final)
 				return nr;
 			uint32_t state = __atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE);
@@ -492,7 +488,7 @@ unsigned record_memory_drain(
 		}
 	}
 	/* What is left in order of place: chunks of threads that are gone, or stopped halfway. */
-	for (uint32_t i = 0; final && m->head && i < m->nr_blocks; i++)
+	for (uint32_t i = 0; final && m->head && i < RECORD_MEMORY_BLOCKS; i++)
 		if (__atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE) != MEMORY_RING_FREE)
 			nr += take(m, c, i, true);
 	for (unsigned i = 0; final && i < RECORD_MEMORY_GROWING; i++)

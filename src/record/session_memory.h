@@ -7,7 +7,7 @@
 #include "record/memory_ring.h"
 #include "record/session_convert.h"
 
-enum { RECORD_MEMORY_BLOCKS_MAX = 64, RECORD_MEMORY_PATH = 128, RECORD_MEMORY_GROWING = 8 };
+enum { RECORD_MEMORY_BLOCKS = 64, RECORD_MEMORY_PATH = 128, RECORD_MEMORY_GROWING = 8 };
 
 struct record_memory_stream {
 	uint32_t image;
@@ -36,7 +36,6 @@ struct record_memory {
 	const struct record_memory_taker *taker; /* NULL: the trace */
 	char path[RECORD_MEMORY_PATH];           /* "": not made */
 	struct memory_ring_head *head;           /* shared with the target: trust nothing in it */
-	uint32_t nr_blocks; /* of 1 MiB; more take longer to make than they spare */
 	unsigned level;
 	struct record_memory_stream *stream;
 	size_t nr_streams, streams_capacity;
@@ -52,6 +51,7 @@ struct record_memory {
 	uint64_t nr_encoded_ever;
 	bool beside;  /* the program's threads take turns: we encode while it runs */
 	bool encodes; /* what is raw has not to wait for the end */
+	bool overflowed; /* there was no room for it any more */
 	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words, nr_encoded_words;
 };
 
@@ -62,7 +62,11 @@ unsigned record_memory_level(const char *path);
 /* A static program that was linked with liblongpole-wrap.a. */
 bool record_is_wrapped(const char *path);
 enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,
-	unsigned long nr_processors, const struct record_memory_taker *taker, struct base_err *err) BASE_MUST_CHECK;
+	const struct record_memory_taker *taker, struct base_err *err) BASE_MUST_CHECK;
+/* What a program that we encode for writes first: a fresh page costs its first writer as much as
+ * encoding what it holds. (Not before Linux 5.14: then it pays.) By whatever process has it mapped.
+ */
+void record_memory_warm_up(const struct record_memory *m);
 void record_memory_destroy(struct record_memory *m); /* removes the file, too */
 /* Blocks are free, more than a writer may leave raw, or there are none at all: a round may be put
  * off.

@@ -448,7 +448,7 @@ static bool open_chunk(struct target_thread *t, bool raw)
 		return false;
 	t->chunk = block_at(block);
 	t->chunk_block = block;
-	t->encodes_chunk = block >= memory_ring_waiting_max(self.ring->nr_blocks);
+	t->encodes_chunk = block >= __atomic_load_n(&self.ring->raw, __ATOMIC_RELAXED);
 	t->chunk_is_raw = raw && !t->encodes_chunk;
 	t->chunk_used = t->chunk_most = sizeof(struct memory_chunk_head);
 	t->chunk_pieces = 0;
