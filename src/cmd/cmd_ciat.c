@@ -114,8 +114,25 @@ static uint64_t sum_accesses(const struct memory_ciat_counts *n)
 	return sum;
 }
 
-static void add_place(struct base_str *out, struct cmd_slack_names *n, uint64_t at, bool code)
+/* Of memory without a name: ", on the stack of thread 3". */
+static void add_stack(
+	struct base_str *out, const struct memory_source *s, uint64_t at, uint64_t bytes)
 {
+	unsigned nr = 0;
+	uint32_t first = 0;
+	for (uint32_t i = 0; s->ops->on_stack && i < s->info.nr_threads; i++)
+		if (s->ops->on_stack(s, i, at, bytes) && !nr++)
+			first = i;
+	if (nr)
+		base_str_addf(out, ", on %s of thread %u%s", nr == 1 ? "the stack" : "a stack",
+			first, nr == 1 ? "" : " and others");
+}
+
+/* Of an instruction, or a line of so many bytes. */
+static void add_place(
+	struct base_str *out, struct cmd_slack_names *n, uint64_t at, uint64_t line_bytes)
+{
+	const bool code = !line_bytes;
 	const struct memory_source *s = n->source;
 	struct memory_place p = {.name = "", .file = ""};
 	bool (*find)(const struct memory_source *, uint64_t, struct memory_place *) =
@@ -138,6 +155,8 @@ static void add_place(struct base_str *out, struct cmd_slack_names *n, uint64_t 
 	} else {
 		base_str_addf(
 			out, "%s 0x%" PRIx64, code ? "the instruction at" : "the line at", at);
+		if (!code)
+			add_stack(out, s, at, line_bytes);
 	}
 	base_str_fini(&text);
 }
@@ -183,7 +202,7 @@ static void add_line_object(struct base_str *out, struct cmd_slack_names *n,
 	}
 	base_str_add(out, nr && e ? ", ..." : "");
 	if (!nr)
-		add_place(out, n, l->address, false);
+		add_place(out, n, l->address, r->line_bytes);
 	for (unsigned i = 0; i < FIELDS_SHOWN; i++)
 		base_str_fini(&name[i]);
 }
@@ -218,7 +237,7 @@ static bool busiest_finding(
 	add_line_object(out, s, r, l);
 	if (k < r->nr_sites && r->site[k].line == l->address) {
 		base_str_addf(out, ", most often %s by ", r->site[k].stores ? "stored" : "loaded");
-		add_place(out, s, r->site[k].code, true);
+		add_place(out, s, r->site[k].code, 0);
 	}
 	base_str_add(out, ".\n");
 	return true;
@@ -406,7 +425,7 @@ static void line_row(struct base_str *out, const struct memory_ciat_result *r,
 		base_str_fini(&field);
 		base_str_addf(out, " %s by thread %u%s, ", e->stores ? "stored" : "loaded",
 			e->thread, e->several ? " and others" : "");
-		add_place(out, s, e->code, true);
+		add_place(out, s, e->code, 0);
 		uint64_t times = e->true_misses + e->false_misses + e->upgrades;
 		base_str_addf(out, ": %" PRIu64 " time%s\n", times, times == 1 ? "" : "s");
 		shown++;
@@ -526,7 +545,7 @@ static void instruction_rows(
 		base_str_addf(out,
 			"  %9" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "       %9" PRIu64 "  ",
 			by[i]->loads, by[i]->stores, by[i]->raw, by[i]->misses);
-		add_place(out, s, by[i]->code, true);
+		add_place(out, s, by[i]->code, 0);
 		base_str_add(out, "\n");
 	}
 	base_free(by);

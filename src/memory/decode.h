@@ -55,6 +55,16 @@ struct memory_walk_counts {
 	struct memory_silent silent;
 };
 
+/* Where accesses by the stack pointer were; what is far apart is of several stacks. */
+enum { MEMORY_STACKS_MAX = 8 };
+struct memory_stacks {
+	struct {
+		uint64_t from, to;
+	} part[MEMORY_STACKS_MAX];
+	unsigned nr, last;
+};
+bool memory_stacks_have(const struct memory_stacks *s, uint64_t address, uint64_t bytes);
+
 struct memory_walk {
 	const struct memory_tables *tables;
 	struct memory_clock clock;
@@ -66,6 +76,7 @@ struct memory_walk {
 	uint32_t loop_at;  /* where the loop that is written out ends; no other begins before */
 	bool stamped;      /* the piece's STAMP is out */
 	struct memory_walk_counts counts;
+	struct memory_stacks stacks;
 };
 
 /* Items of the words so far: fills at most `room` items and `call_room` call records. Returns how

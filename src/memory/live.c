@@ -599,6 +599,14 @@ static bool live_life(const struct memory_source *s, uint32_t thread, struct mem
 	return true;
 }
 
+static bool live_on_stack(
+	const struct memory_source *s, uint32_t thread, uint64_t address, uint64_t bytes)
+{
+	const struct memory_live *l = (const struct memory_live *)s;
+	return thread < l->nr_threads &&
+	       memory_stacks_have(&l->thread[thread].walk.stacks, address, bytes);
+}
+
 /* ---- life ---------------------------------------------------------------------------------- */
 
 static void live_close(struct memory_source *s)
@@ -623,6 +631,7 @@ enum base_status memory_live_new(uint32_t max_threads, unsigned level, bool seri
 		.linked = live_linked,
 		.silent = live_silent,
 		.life = live_life,
+		.on_stack = live_on_stack,
 		.close = live_close};
 	struct memory_live *l = base_alloc(sizeof *l);
 	*ret = NULL;

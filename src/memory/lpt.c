@@ -272,6 +272,14 @@ static bool lpt_life(const struct memory_source *s, uint32_t thread, struct memo
 	return true;
 }
 
+static bool lpt_on_stack(
+	const struct memory_source *s, uint32_t thread, uint64_t address, uint64_t bytes)
+{
+	const struct lpt *l = (const struct lpt *)s;
+	return thread < l->nr_threads &&
+	       memory_stacks_have(&l->thread[thread].walk.stacks, address, bytes);
+}
+
 static void lpt_close(struct memory_source *s)
 {
 	struct lpt *l = (struct lpt *)s;
@@ -568,6 +576,7 @@ enum base_status memory_source_lpt_open(
 		.linked = lpt_linked,
 		.silent = lpt_silent,
 		.life = lpt_life,
+		.on_stack = lpt_on_stack,
 		.close = lpt_close};
 	*ret = NULL;
 	if (nr_paths != 1)

@@ -242,6 +242,13 @@ static bool read_access(struct maker *k, struct cursor *c, const struct memory_t
 	return !c->bad && access_ok(b, a);
 }
 
+static void note_stack(struct memory_table_block *b, const struct memory_table_access *a)
+{
+	const int64_t to = a->disp + a->size;
+	if (b->nr_stack && !a->slot && a->form == MEMORY_FORM_SLOT && to > b->stack_bytes)
+		b->stack_bytes = (uint16_t)(to < UINT16_MAX ? to : UINT16_MAX);
+}
+
 static bool is_mark(const struct memory_block_head *h)
 {
 	return h->flags & MEMORY_BLOCK_MARK;
@@ -292,6 +299,7 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 			t->has_silent = true;
 			continue;
 		}
+		note_stack(b, a);
 		elements += a->elements;
 		t->nr_accesses++;
 		b->nr_accesses++;
@@ -319,9 +327,9 @@ static enum base_status make_block(
 		.module = (uint16_t)module,
 		.nr_slots = h.nr_slots,
 		.nr_stack = h.nr_stack,
-		.nr_ticks = (uint8_t)ticks,
+		.nr_ticks = ticks & 15u,
 		.flags = h.flags & ((1u << MEMORY_BLOCK_TICKS_SHIFT) - 1),
-		.terminator = h.terminator,
+		.terminator = h.terminator & 15u,
 		.silent = MEMORY_NO_SLOT,
 		.exists = true,
 		.in_place = k->m->in_place};

@@ -45,12 +45,17 @@ struct memory_table_block {
 	uint32_t first_item, nr_items; /* the template of its items; nr_items 0: not simple */
 	uint16_t nr_instructions;
 	uint16_t module;
-	uint8_t nr_slots, nr_stack, nr_ticks, flags, terminator;
+	uint16_t stack_bytes; /* that accesses by its first slot touch, if that is a stack address:
+				 from there on */
+	uint8_t nr_slots, nr_stack, flags;
+	uint8_t nr_ticks : 4, terminator : 4;
 	uint8_t silent; /* slot that says which stores were; MEMORY_HEAD_SLOT: its head's bits;
 			   MEMORY_NO_SLOT: none does */
-	bool exists;
-	bool in_place; /* the index after its own is not of the code after its own */
+	uint8_t exists : 1;
+	uint8_t in_place : 1; /* the index after its own is not of the code after its own */
 };
+_Static_assert(sizeof(struct memory_table_block) == 64, "a line of a cache: most come at random");
+_Static_assert(MEMORY_TERMINATORS <= 16, "four bits");
 
 struct memory_table_module {
 	char *path; /* NULL: not known */

@@ -89,6 +89,44 @@ static struct memory_item *enter(struct memory_walk *w, uint32_t index,
 	return out;
 }
 
+/* ---- stacks -------------------------------------------------------------------------------- */
+
+bool memory_stacks_have(const struct memory_stacks *s, uint64_t address, uint64_t bytes)
+{
+	for (unsigned i = 0; i < s->nr; i++)
+		if (address < s->part[i].to && s->part[i].from < address + bytes)
+			return true;
+	return false;
+}
+
+/* One grows by what is not far from it: a frame may have large arrays. */
+static void note_elsewhere(struct memory_stacks *s, uint64_t from, uint64_t to)
+{
+	enum { APART = 1 << 20 };
+	for (unsigned i = 0; i < s->nr; i++) {
+		if (from > s->part[i].to + APART || to + APART < s->part[i].from)
+			continue;
+		s->part[i].from = from < s->part[i].from ? from : s->part[i].from;
+		s->part[i].to = to > s->part[i].to ? to : s->part[i].to;
+		s->last = i;
+		return;
+	}
+	if (s->nr == MEMORY_STACKS_MAX)
+		return; /* programs that switch stacks themselves have any number */
+	s->last = s->nr++;
+	s->part[s->last].from = from;
+	s->part[s->last].to = to;
+}
+
+static inline void note_stack(
+	struct memory_stacks *s, const struct memory_table_block *b, uint64_t address)
+{
+	const uint64_t to = address + b->stack_bytes;
+	if (BASE_UNLIKELY(address < s->part[s->last].from || to > s->part[s->last].to) &&
+		address < to && to <= MEMORY_ADDRESS_LIMIT)
+		note_elsewhere(s, address, to);
+}
+
 /* ---- blocks -------------------------------------------------------------------------------- */
 
 static bool stores(const struct memory_item *t)
@@ -378,6 +416,8 @@ static struct memory_item *body(struct memory_walk *w, uint32_t at, uint32_t dis
 			(size_t)(out - first) + b->nr_items + EXTRA_ITEMS > MEMORY_REPEAT_BODY_MAX)
 			goto no_loop;
 		out = enter(w, (uint32_t)index, b, out);
+		if (b->nr_stack)
+			note_stack(&w->stacks, b, word[at + 1]);
 		w->previous = (uint32_t)index;
 		const struct memory_item *item = &w->tables->item[b->first_item];
 		const uint8_t *from = &w->tables->item_slot[b->first_item];
@@ -470,6 +510,8 @@ size_t memory_walk_items(struct memory_walk *w, struct memory_item *item, size_t
 		}
 		w->counts.blocks++;
 		out = enter(w, (uint32_t)index, b, out);
+		if (b->nr_stack)
+			note_stack(&w->stacks, b, word[1]);
 		out = BASE_LIKELY(b->nr_items) ? simple(w, b, word + 1, out)
 					       : complex(w, b, word + 1, out);
 		w->previous = (uint32_t)index;
