@@ -228,8 +228,8 @@ struct memory_source_ops {
 	bool (*life)(const struct memory_source *s, uint32_t thread, struct memory_life *ret);
 	/* Is any of these bytes on a stack that the thread used, as far as it was read? NULL: never
 	 * known. */
-	bool (*on_stack)(const struct memory_source *s, uint32_t thread, uint64_t address,
-		uint64_t bytes);
+	bool (*on_stack)(
+		const struct memory_source *s, uint32_t thread, uint64_t address, uint64_t bytes);
 	void (*close)(struct memory_source *s); /* frees s */
 };
 /* A source embeds this as its first member. */

@@ -13,9 +13,9 @@
  * Encoding takes several times as long as copying. So in the first `raw` blocks (many if there is
  * room, fewer if the reader has a processor to itself) writers may leave it to the reader: such a
  * chunk has the type MEMORY_RING_RAW, and its pieces are a struct memory_ring_piece and the words
- * as recording code wrote them. It has no more of them than fit into one chunk however badly they are
- * encoded. Valgrind's tool, whose threads take turns, does so only while the reader keeps up, which
- * then encodes beside the program; it writes its words right into the block.
+ * as recording code wrote them. It has no more of them than fit into one chunk however badly they
+ * are encoded. Valgrind's tool, whose threads take turns, does so only while the reader keeps up,
+ * which then encodes beside the program; it writes its words right into the block.
  */
 #ifndef LONGPOLE_RECORD_MEMORY_RING_H
 #define LONGPOLE_RECORD_MEMORY_RING_H

@@ -286,8 +286,7 @@ static enum base_status start_program(struct session *s, const char *program, co
 					 : start_emulator(s, s->qemu.emulator, s->qemu.argv);
 	}
 	return record_child_start(&s->child, program, o->argv,
-		&(struct record_child_environment){
-			.preload = preload,
+		&(struct record_child_environment){.preload = preload,
 			.ring = s->ring.path,
 			.memory = s->memory.path,
 			.warms = &s->memory},

@@ -46,8 +46,8 @@ struct record_memory;
 struct record_child_environment {
 	const char
 		*preload; /* LD_PRELOAD, before what was there; NULL: ours, as it is, but for ... */
-	const char *ring, *memory; /* paths; memory "": none */
-	const char *valgrind_lib;  /* ... this; NULL: it is not for Valgrind */
+	const char *ring, *memory;         /* paths; memory "": none */
+	const char *valgrind_lib;          /* ... this; NULL: it is not for Valgrind */
 	const struct record_memory *warms; /* what it makes ready while it waits for us; or NULL */
 };
 /* What we change of our own signals, as it was: the program gets it so. */

@@ -457,9 +457,9 @@ static void share_work(struct record_memory *m, bool has_spare, bool final)
 	m->overflowed = m->overflowed || !record_memory_can_wait(m);
 	m->encodes = has_spare || final || m->overflowed;
 	__atomic_store_n(&m->head->raw,
-		has_spare          ? memory_ring_beside_max(RECORD_MEMORY_BLOCKS)
+		has_spare        ? memory_ring_beside_max(RECORD_MEMORY_BLOCKS)
 		: !m->overflowed ? memory_ring_waiting_max(RECORD_MEMORY_BLOCKS)
-				   : 0,
+				 : 0,
 		__ATOMIC_RELAXED);
 }
 

@@ -49,8 +49,8 @@ struct record_memory {
 	} growing[RECORD_MEMORY_GROWING];
 	unsigned nr_encoded; /* raw chunks in this round */
 	uint64_t nr_encoded_ever;
-	bool beside;  /* the program's threads take turns: we encode while it runs */
-	bool encodes; /* what is raw has not to wait for the end */
+	bool beside;     /* the program's threads take turns: we encode while it runs */
+	bool encodes;    /* what is raw has not to wait for the end */
 	bool overflowed; /* there was no room for it any more */
 	uint64_t nr_chunks, nr_bytes, nr_damaged, lost_words, nr_encoded_words;
 };

@@ -435,8 +435,7 @@ static bool leaves_raw(const struct target_thread *t, const uint64_t *words, siz
 	const struct memory_ring_head *ring = self.ring;
 	return __atomic_load_n(&ring->raw, __ATOMIC_RELAXED) && !ring->live &&
 	       !(t->chunk && t->encodes_chunk && !has_caught_up()) &&
-	       !longpole_target_has_sites() &&
-	       (t->is_costly || !longpole_target_loops(words, nr));
+	       !longpole_target_has_sites() && (t->is_costly || !longpole_target_loops(words, nr));
 }
 
 /* Blocks are taken from the first on: there are many raw ones when we get one beyond. Then this

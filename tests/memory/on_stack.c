@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* on_stack.c [thread] - two threads count in two fields of a struct on main's stack, or on the
+/* on_stack.c main|thread - two threads count in two fields of a struct on main's stack, or on the
  * stack of the first of them. */
 #include <pthread.h>
 #include <string.h>

@@ -833,14 +833,14 @@ two_fields
 
 # What has no name but is on a stack: whose.
 on_stack() {
-	local why='' thread
+	local why='' thread of=(main thread)
 	selected on_stack || return 0
 	"$LONGPOLE" cc -g -O1 -o on_stack "$here/on_stack.c" -lpthread 2>cc.err || why="does not build: $(head -n 3 cc.err)"
 	for thread in 0 1; do
-		[[ -n $why ]] || why=$(record -o on_stack.lpt -- ./on_stack $([[ $thread == 0 ]] || echo thread))
+		[[ -n $why ]] || why=$(record -o on_stack.lpt -- ./on_stack "${of[thread]}")
 		[[ -n $why ]] || "$LONGPOLE" ciat on_stack.lpt 2>err | head -n 1 | grep -q "^False sharing: .* most in the line at 0x[0-9a-f]*, on the stack of thread $thread (" ||
 			why+=" says: $("$LONGPOLE" ciat on_stack.lpt | head -n 1)"
-		[[ -n $why ]] || "$LONGPOLE" ciat -- ./on_stack $([[ $thread == 0 ]] || echo thread) >of.run 2>&1 || why+=" while it runs: $(tail -n 2 of.run)"
+		[[ -n $why ]] || "$LONGPOLE" ciat -- ./on_stack "${of[thread]}" >of.run 2>&1 || why+=" while it runs: $(tail -n 2 of.run)"
 		[[ -n $why ]] || head -n 1 of.run | grep -q "on the stack of thread $thread (" || why+=" while it runs: $(head -n 1 of.run)"
 	done
 	result on_stack "$why"
