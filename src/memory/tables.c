@@ -242,7 +242,7 @@ static bool read_access(struct maker *k, struct cursor *c, const struct memory_t
 	return !c->bad && access_ok(b, a);
 }
 
-static void note_stack(struct memory_table_block *b, const struct memory_table_access *a)
+static void reach_stack(struct memory_table_block *b, const struct memory_table_access *a)
 {
 	const int64_t to = a->disp + a->size;
 	if (b->nr_stack && !a->slot && a->form == MEMORY_FORM_SLOT && to > b->stack_bytes)
@@ -299,7 +299,7 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 			t->has_silent = true;
 			continue;
 		}
-		note_stack(b, a);
+		reach_stack(b, a);
 		elements += a->elements;
 		t->nr_accesses++;
 		b->nr_accesses++;

@@ -310,8 +310,9 @@ static enum base_status set_up_program(
 			"it (longpole record, longpole locks --mode=stamps)",
 			program);
 	if (status == BASE_OK && o->level >= 2)
-		status = record_memory_create(&s->memory, level,
-			o->emulator != RECORD_EMULATOR_NONE, o->memory_taker, s->err);
+		status =
+			record_memory_create(&s->memory, level, o->emulator != RECORD_EMULATOR_NONE,
+				s->nr_processors, o->memory_taker, s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;

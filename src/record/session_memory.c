@@ -10,7 +10,6 @@
 #include <libelf.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,15 +125,8 @@ void record_memory_warm_up(const struct record_memory *m)
 		(void)madvise(m->head, memory_ring_bytes(nr), MADV_POPULATE_WRITE);
 }
 
-/* To work beside a program whose threads take turns pays if it leaves a processor idle. */
-static bool has_processor_for_us(void)
-{
-	cpu_set_t set;
-	return !sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) > 1;
-}
-
 enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,
-	const struct record_memory_taker *taker, struct base_err *err)
+	unsigned long nr_processors, const struct record_memory_taker *taker, struct base_err *err)
 {
 	*m = (struct record_memory){
 		.level = level, .beside = beside, .encodes = beside, .taker = taker};
@@ -158,7 +150,8 @@ enum base_status record_memory_create(struct record_memory *m, unsigned level, b
 	m->head->nr_blocks = RECORD_MEMORY_BLOCKS;
 	m->head->reader_pid = (uint32_t)getpid();
 	m->head->live = taker != NULL;
-	if (!taker && (!beside || has_processor_for_us()))
+	/* (To work beside threads that take turns pays if they leave a processor idle.) */
+	if (!taker && (!beside || nr_processors > 1))
 		m->head->raw = memory_ring_waiting_max(RECORD_MEMORY_BLOCKS);
 	m->head->recording = 1;
 	__atomic_store_n(&m->head->magic, MEMORY_RING_MAGIC, __ATOMIC_RELEASE);

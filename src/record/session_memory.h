@@ -62,7 +62,8 @@ unsigned record_memory_level(const char *path);
 /* A static program that was linked with liblongpole-wrap.a. */
 bool record_is_wrapped(const char *path);
 enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,
-	const struct record_memory_taker *taker, struct base_err *err) BASE_MUST_CHECK;
+	unsigned long nr_processors, const struct record_memory_taker *taker,
+	struct base_err *err) BASE_MUST_CHECK;
 /* What a program that we encode for writes first: a fresh page costs its first writer as much as
  * encoding what it holds. (Not before Linux 5.14: then it pays.) By whatever process has it mapped.
  */

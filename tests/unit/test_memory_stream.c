@@ -276,6 +276,28 @@ static void test_round_trip(void **state)
 	memory_tables_fini(&t);
 }
 
+/* The first nr words of raw as the only piece of a chunk. Returns its bytes without the head; *ret
+ * lives as long as the decoder. */
+static size_t encode_and_decode(
+	struct memory_tables *t, uint64_t nr, struct memory_decoder **d, struct memory_words *ret)
+{
+	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
+		.version = MEMORY_STREAM_VERSION,
+		.type = MEMORY_CHUNK_STREAM,
+		.image = 1};
+	struct target_encoder e = make_encoder(false);
+	struct target_piece piece = {.words = raw, .nr = nr};
+	longpole_target_encode_start(&e, 0);
+	h.bytes = (uint32_t)(longpole_target_encode_piece(&e, &piece, chunk + sizeof h) - chunk);
+	memcpy(chunk, &h, sizeof h);
+	*d = memory_decoder_new(t);
+	assert_non_null(*d);
+	assert_int_equal(memory_decoder_chunk(*d, chunk, h.bytes, NULL), BASE_OK);
+	assert_int_equal(memory_decoder_piece(*d, ret, NULL), BASE_OK);
+	assert_int_equal(ret->nr, nr);
+	return h.bytes - sizeof h;
+}
+
 /* Rows of a matrix, of INNER elements each: what the outer loop does again and again needs no more
  * bytes than one of its rounds, and is still told by its inner loops, which are short. */
 static void test_nested_loops(void **state)
@@ -283,10 +305,7 @@ static void test_nested_loops(void **state)
 	enum { INNER = 40, OUTER = 30, ROUNDS = 4, ROW = 1, ELEMENT = 2, NEXT = 4 };
 	struct memory_tables t;
 	struct memory_words w;
-	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
-		.version = MEMORY_STREAM_VERSION,
-		.type = MEMORY_CHUNK_STREAM,
-		.image = 1};
+	struct memory_decoder *d;
 	static uint64_t expected[MEMORY_PIECE_WORDS];
 	uint64_t nr = 0, in_loops = 0;
 	(void)state;
@@ -306,18 +325,7 @@ static void test_nested_loops(void **state)
 			raw[nr++] = (uint64_t)(uintptr_t)&program.head[NEXT];
 		}
 	memcpy(expected, raw, nr * sizeof *raw);
-	struct target_encoder e = make_encoder(false);
-	struct target_piece piece = {.words = raw, .nr = nr};
-	longpole_target_encode_start(&e, 0);
-	uint8_t *end = longpole_target_encode_piece(&e, &piece, chunk + sizeof h);
-	assert_true(end - chunk - (ptrdiff_t)sizeof h < ROUNDS * 100);
-	h.bytes = (uint32_t)(end - chunk);
-	memcpy(chunk, &h, sizeof h);
-	struct memory_decoder *d = memory_decoder_new(&t);
-	assert_non_null(d);
-	assert_int_equal(memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_OK);
-	assert_int_equal(memory_decoder_piece(d, &w, NULL), BASE_OK);
-	assert_int_equal(w.nr, nr);
+	assert_true(encode_and_decode(&t, nr, &d, &w) < ROUNDS * 100);
 	for (size_t k = 0; k < nr; k += 1u + head_of(expected[k])->nr_slots) {
 		assert_int_equal(memory_word_head(w.word[k]), head_of(expected[k])->index);
 		assert_memory_equal(w.word + k + 1, expected + k + 1,
@@ -339,25 +347,13 @@ static void test_shortest_loop(void **state)
 	enum { TIMES = 100, EMPTY = 4 };
 	struct memory_tables t;
 	struct memory_words w;
-	struct memory_chunk_head h = {.magic = MEMORY_CHUNK_MAGIC,
-		.version = MEMORY_STREAM_VERSION,
-		.type = MEMORY_CHUNK_STREAM,
-		.image = 1};
+	struct memory_decoder *d;
 	(void)state;
 	make_program(&program);
 	assert_int_equal(make_tables(&t), BASE_OK);
 	for (unsigned i = 0; i < TIMES; i++)
 		raw[i] = (uint64_t)(uintptr_t)&program.head[EMPTY];
-	struct target_encoder e = make_encoder(false);
-	struct target_piece piece = {.words = raw, .nr = TIMES};
-	longpole_target_encode_start(&e, 0);
-	h.bytes = (uint32_t)(longpole_target_encode_piece(&e, &piece, chunk + sizeof h) - chunk);
-	memcpy(chunk, &h, sizeof h);
-	struct memory_decoder *d = memory_decoder_new(&t);
-	assert_non_null(d);
-	assert_int_equal(memory_decoder_chunk(d, chunk, h.bytes, NULL), BASE_OK);
-	assert_int_equal(memory_decoder_piece(d, &w, NULL), BASE_OK);
-	assert_int_equal(w.nr, TIMES);
+	(void)encode_and_decode(&t, TIMES, &d, &w);
 	assert_int_equal(w.nr_copies, 1);
 	assert_int_equal(w.copy[0].distance, 1);
 	assert_copies(&w);
