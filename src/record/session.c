@@ -265,7 +265,7 @@ static enum base_status start_emulator(struct session *s, const char *path, char
 {
 	const char *lib = s->valgrind.argv ? s->valgrind.dir : NULL;
 	return record_child_start(&s->child, path, argv,
-		&(struct record_child_environment){.valgrind_lib = lib, .warms = &s->memory},
+		&(struct record_child_environment){.valgrind_lib = lib, .memory_pages = &s->memory},
 		&s->before, s->err);
 }
 
@@ -289,7 +289,7 @@ static enum base_status start_program(struct session *s, const char *program, co
 		&(struct record_child_environment){.preload = preload,
 			.ring = s->ring.path,
 			.memory = s->memory.path,
-			.warms = &s->memory},
+			.memory_pages = s->memory.head ? &s->memory : NULL},
 		&s->before, s->err);
 }
 
@@ -752,6 +752,9 @@ static void run(struct session *s)
 static enum base_status start(struct session *s)
 {
 	struct record_converter *c = &s->converter;
+	int why = s->has_program ? record_child_ready(&s->child) : 0;
+	if (why)
+		return record_memory_no_room(&s->memory, why, s->err);
 	if (s->has_program) {
 		c->main_pid = (uint32_t)s->child.pid;
 		c->main_argv = s->opts->argv;
@@ -776,7 +779,7 @@ static enum base_status start(struct session *s)
 		record_kernel_start(&s->kernel, c);
 	if (!s->has_program)
 		return BASE_OK;
-	int why = record_child_go(&s->child);
+	why = record_child_go(&s->child);
 	if (!why)
 		return BASE_OK;
 	waitpid(s->child.pid, NULL, 0);
@@ -880,6 +883,7 @@ static void count_memory(struct session *s)
 		res->memory_threads += m->stream[i].thread != 0;
 	count(s, TRACE_DIAG_memory_lost, m->lost_words);
 	count(s, TRACE_DIAG_ring_damaged, m->nr_damaged);
+	record_memory_remove(m);
 }
 
 static enum base_status finish(struct session *s)

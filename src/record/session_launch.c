@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -359,7 +360,7 @@ enum base_status record_child_start(struct record_child *child, const char *path
 		status = base_fail(err, BASE_ERR_NOMEM, "no memory for the program's environment");
 		goto out;
 	}
-	if (pipe2(go, O_CLOEXEC) || pipe2(fail, O_CLOEXEC)) {
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) || pipe2(fail, O_CLOEXEC)) {
 		status = base_fail_errno(err, errno, "cannot make a pipe");
 		goto out;
 	}
@@ -370,8 +371,9 @@ enum base_status record_child_start(struct record_child *child, const char *path
 	}
 	if (!child->pid) {
 		close(go[1]);
-		if (environment->warms)
-			record_memory_warm_up(environment->warms);
+		const struct record_memory *memory = environment->memory_pages;
+		int why = memory ? record_memory_make_pages(memory) : 0;
+		(void)!write(go[0], &why, sizeof why);
 		run_child(path, argv, env, go[0], fail[1], before);
 	}
 	child->go_fd = go[1];
@@ -392,11 +394,21 @@ out:
 	return status;
 }
 
+int record_child_ready(const struct record_child *child)
+{
+	int why = 0;
+	ssize_t n;
+	do
+		n = read(child->go_fd, &why, sizeof why);
+	while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof why ? why : ENOMEM; /* killed, while it made pages */
+}
+
 int record_child_go(struct record_child *child)
 {
 	int why = 0;
 	ssize_t n;
-	(void)!write(child->go_fd, "", 1);
+	(void)!send(child->go_fd, "", 1, MSG_NOSIGNAL);
 	close(child->go_fd);
 	do
 		n = read(child->fail_fd, &why, sizeof why);

@@ -38,7 +38,7 @@ enum base_status record_find_rewritten(const char *name, unsigned *level, char r
 /* A child that waits, stopped just before its exec. */
 struct record_child {
 	pid_t pid;
-	int go_fd;   /* write a byte: go; close: end */
+	int go_fd;   /* read: it is ready; write a byte: go; close: end */
 	int fail_fd; /* read: errno of a refused exec; end of file: it runs */
 };
 struct record_memory;
@@ -46,9 +46,9 @@ struct record_memory;
 struct record_child_environment {
 	const char
 		*preload; /* LD_PRELOAD, before what was there; NULL: ours, as it is, but for ... */
-	const char *ring, *memory;         /* paths; memory "": none */
-	const char *valgrind_lib;          /* ... this; NULL: it is not for Valgrind */
-	const struct record_memory *warms; /* what it makes ready while it waits for us; or NULL */
+	const char *ring, *memory;                /* paths; memory "": none */
+	const char *valgrind_lib;                 /* ... this; NULL: it is not for Valgrind */
+	const struct record_memory *memory_pages; /* whose it makes while it waits; or NULL */
 };
 /* What we change of our own signals, as it was: the program gets it so. */
 struct record_signals {
@@ -58,6 +58,8 @@ struct record_signals {
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
 	const struct record_child_environment *environment, const struct record_signals *before,
 	struct base_err *err) BASE_MUST_CHECK;
+/* Waits until it waits. Returns 0 or the errno of record_memory_make_pages(). */
+int record_child_ready(const struct record_child *child);
 /* Let it go; 0 or the errno of exec. Closes both descriptors. */
 int record_child_go(struct record_child *child);
 /* Never let it go: it is reaped. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -95,10 +96,18 @@ bool record_is_wrapped(const char *path)
 
 /* ---- the file ------------------------------------------------------------------------------ */
 
+/* (A file system that does not say how large it is has all it needs.) */
+static bool fits(int fd, uint64_t bytes)
+{
+	struct statvfs fs;
+	return fstatvfs(fd, &fs) || !fs.f_blocks || fs.f_bavail * fs.f_frsize >= bytes;
+}
+
 static int create_file(struct record_memory *m)
 {
 	const char *tmpdir = getenv("TMPDIR");
 	const char *dir[] = {"/dev/shm", tmpdir && *tmpdir ? tmpdir : "/tmp", "/tmp"};
+	const uint64_t bytes = memory_ring_bytes(RECORD_MEMORY_BLOCKS);
 	for (size_t i = 0; i < BASE_COUNT(dir); i++) {
 		int n = snprintf(m->path, sizeof m->path, "%s/longpole-memory-%d-XXXXXX", dir[i],
 			(int)getpid());
@@ -107,9 +116,9 @@ static int create_file(struct record_memory *m)
 		int fd = mkostemp(m->path, O_CLOEXEC);
 		if (fd < 0)
 			continue;
-		/* Its pages are there, or it is of no use: a writer would be killed for one that is
-		 * not. */
-		if (!posix_fallocate(fd, 0, (off_t)memory_ring_bytes(RECORD_MEMORY_BLOCKS)))
+		errno = ENOSPC;
+		if (fits(fd, bytes) && !ftruncate(fd, (off_t)bytes) &&
+			!(errno = posix_fallocate(fd, 0, MEMORY_RING_HEAD_BYTES)))
 			return fd;
 		close(fd);
 		unlink(m->path);
@@ -118,11 +127,25 @@ static int create_file(struct record_memory *m)
 	return -1;
 }
 
-void record_memory_warm_up(const struct record_memory *m)
+int record_memory_make_pages(const struct record_memory *m)
 {
-	uint32_t nr = m->beside ? WARM_BESIDE : memory_ring_waiting_max(RECORD_MEMORY_BLOCKS);
-	if (m->head && m->head->raw)
+	const uint32_t nr = m->beside ? WARM_BESIDE : memory_ring_waiting_max(RECORD_MEMORY_BLOCKS);
+	int fd = open(m->path, O_RDWR | O_CLOEXEC);
+	int why = fd < 0 ? errno
+			 : posix_fallocate(fd, 0, (off_t)memory_ring_bytes(RECORD_MEMORY_BLOCKS));
+	if (fd >= 0)
+		close(fd);
+	if (!why && m->head->raw)
 		(void)madvise(m->head, memory_ring_bytes(nr), MADV_POPULATE_WRITE);
+	return why;
+}
+
+enum base_status record_memory_no_room(const struct record_memory *m, int why, struct base_err *err)
+{
+	return base_fail_errno(err, why ? why : ENOSPC,
+		"cannot make %llu MiB of shared memory in %s",
+		(unsigned long long)memory_ring_bytes(RECORD_MEMORY_BLOCKS) >> 20,
+		m->path[0] ? m->path : "/dev/shm, $TMPDIR or /tmp");
 }
 
 enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,
@@ -136,16 +159,14 @@ enum base_status record_memory_create(struct record_memory *m, unsigned level, b
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for memory streams");
 	int fd = create_file(m);
 	if (fd < 0)
-		return base_fail_errno(err, errno ? errno : ENOSPC,
-			"cannot make %llu MiB of shared memory in /dev/shm, $TMPDIR or /tmp",
-			(unsigned long long)memory_ring_bytes(RECORD_MEMORY_BLOCKS) >> 20);
+		return record_memory_no_room(m, errno, err);
 	void *p = mmap(NULL, memory_ring_bytes(RECORD_MEMORY_BLOCKS), PROT_READ | PROT_WRITE,
 		MAP_SHARED, fd, 0);
 	int why = errno;
 	close(fd);
 	if (p == MAP_FAILED)
 		return base_fail_errno(err, why, "cannot map %s", m->path);
-	m->head = p;
+	m->head = m->mapped = p;
 	m->head->version = MEMORY_RING_VERSION;
 	m->head->nr_blocks = RECORD_MEMORY_BLOCKS;
 	m->head->reader_pid = (uint32_t)getpid();
@@ -158,14 +179,32 @@ enum base_status record_memory_create(struct record_memory *m, unsigned level, b
 	return BASE_OK;
 }
 
-void record_memory_destroy(struct record_memory *m)
+static void *remove_file(void *arg)
 {
-	if (m->head) {
-		__atomic_store_n(&m->head->recording, 0, __ATOMIC_RELEASE);
-		munmap(m->head, memory_ring_bytes(RECORD_MEMORY_BLOCKS));
-	}
+	struct record_memory *m = arg;
+	if (m->mapped)
+		munmap(m->mapped, memory_ring_bytes(RECORD_MEMORY_BLOCKS));
 	if (m->path[0])
 		unlink(m->path);
+	return NULL;
+}
+
+void record_memory_remove(struct record_memory *m)
+{
+	if (!m->head)
+		return;
+	__atomic_store_n(&m->head->recording, 0, __ATOMIC_RELEASE);
+	m->head = NULL;
+	m->removes = !pthread_create(&m->remover, NULL, remove_file, m);
+}
+
+void record_memory_destroy(struct record_memory *m)
+{
+	record_memory_remove(m);
+	if (m->removes)
+		pthread_join(m->remover, NULL);
+	else
+		(void)remove_file(m);
 	base_free(m->stream);
 	base_free(m->copy);
 	for (unsigned i = 0; i < RECORD_MEMORY_GROWING; i++)

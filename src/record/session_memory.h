@@ -7,6 +7,8 @@
 #include "record/memory_ring.h"
 #include "record/session_convert.h"
 
+#include <pthread.h>
+
 enum { RECORD_MEMORY_BLOCKS = 64, RECORD_MEMORY_PATH = 128, RECORD_MEMORY_GROWING = 8 };
 
 struct record_memory_stream {
@@ -35,7 +37,11 @@ struct record_coder;
 struct record_memory {
 	const struct record_memory_taker *taker; /* NULL: the trace */
 	char path[RECORD_MEMORY_PATH];           /* "": not made */
-	struct memory_ring_head *head;           /* shared with the target: trust nothing in it */
+	struct memory_ring_head *head; /* shared with the target: trust nothing in it; NULL: not
+					  made, or removed */
+	void *mapped;                  /* it */
+	pthread_t remover;
+	bool removes; /* there is one */
 	unsigned level;
 	struct record_memory_stream *stream;
 	size_t nr_streams, streams_capacity;
@@ -64,11 +70,18 @@ bool record_is_wrapped(const char *path);
 enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,
 	unsigned long nr_processors, const struct record_memory_taker *taker,
 	struct base_err *err) BASE_MUST_CHECK;
-/* What a program that we encode for writes first: a fresh page costs its first writer as much as
- * encoding what it holds. (Not before Linux 5.14: then it pays.) By whatever process has it mapped.
- */
-void record_memory_warm_up(const struct record_memory *m);
-void record_memory_destroy(struct record_memory *m); /* removes the file, too */
+/* For the process that becomes the program, while it waits: the file gets its pages, or it is of no
+ * use, since a writer would be killed for one that is not there. And those are filled that a
+ * program that we encode for writes first: a fresh page costs its first writer as much as encoding
+ * what it holds. (Not before Linux 5.14: then it pays.) Returns 0 or an errno, of which
+ * record_memory_no_room() makes an error. */
+int record_memory_make_pages(const struct record_memory *m);
+enum base_status record_memory_no_room(
+	const struct record_memory *m, int why, struct base_err *err);
+/* All is taken: the file is removed while the caller goes on with something else, for it takes as
+ * long as to start a program. */
+void record_memory_remove(struct record_memory *m);
+void record_memory_destroy(struct record_memory *m); /* removes it, too */
 /* Blocks are free, more than a writer may leave raw, or there are none at all: a round may be put
  * off.
  */

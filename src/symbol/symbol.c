@@ -144,6 +144,14 @@ static int open_file(const char *path, const char *build_id, char debug[static P
 	return -1;
 }
 
+/* (libdw would load libdebuginfod, which has curl and TLS behind it, to learn that there is nobody
+ * to be asked.) */
+static bool fetches(const struct symbol_options *opts)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	return opts && opts->fetch && urls && *urls;
+}
+
 struct symbol_file *symbol_open_with(const char *path, const char *build_id,
 	const struct symbol_options *opts, enum symbol_why *ret_why)
 {
@@ -162,7 +170,7 @@ struct symbol_file *symbol_open_with(const char *path, const char *build_id,
 	const char *slash = strrchr(f->path, '/');
 	f->base_name = slash ? slash + 1 : f->path;
 	f->texts = base_arena_new(SYMBOL_TEXT_LIMIT_BYTES);
-	f->dwfl = dwfl_begin(opts && opts->fetch ? &symbol_callbacks_fetch : &symbol_callbacks);
+	f->dwfl = dwfl_begin(fetches(opts) ? &symbol_callbacks_fetch : &symbol_callbacks);
 	if (!f->texts || !f->dwfl)
 		goto fail;
 	f->module = dwfl_report_offline(f->dwfl, f->base_name, *debug ? debug : f->path, fd);
@@ -275,6 +283,19 @@ static bool name_code(struct symbol_file *f, uint64_t offset, struct symbol_foun
 	return ret->function != NULL;
 }
 
+/* What is around main() and a thread's function: whoever reads a call path has no use for their
+ * lines, for which all that libc's debug file says of types would have to be decompressed. */
+static bool is_around_all(const char *function)
+{
+	static const char *const name[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
+		"__libc_start_call_main", "start_thread", "clone", "__clone", "clone3", "__clone3",
+		"exit", "__run_exit_handlers", "_dl_fini", "_dl_call_fini"};
+	for (size_t i = 0; i < BASE_COUNT(name); i++)
+		if (!strcmp(function, name[i]))
+			return true;
+	return false;
+}
+
 static void add_line(struct symbol_file *f, Dwarf_Die *unit, uint64_t address,
 	const char **ret_file, uint64_t *ret_line)
 {
@@ -291,6 +312,8 @@ bool symbol_code(struct symbol_file *f, uint64_t offset, struct symbol_found *re
 	Dwarf_Die unit;
 	Dwarf_Addr bias;
 	bool found = name_code(f, offset, ret);
+	if (found && is_around_all(ret->function))
+		return true;
 	if (symbol_units_die(&f->units, f->module, offset + f->bias, &unit, &bias))
 		add_line(f, &unit, offset + f->bias - bias, &ret->file, &ret->line);
 	else if (f->why == SYMBOL_WHY_none)
@@ -354,6 +377,9 @@ size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame
 	Dwarf_Addr bias;
 	if (!max || !name_code(f, offset, &whole))
 		return 0;
+	ret[0] = (struct symbol_frame){.function = whole.function};
+	if (is_around_all(whole.function))
+		return 1;
 	if (symbol_units_die(&f->units, f->module, offset + f->bias, &unit, &bias)) {
 		uint64_t address = offset + f->bias - bias;
 		add_line(f, &unit, address, &whole.file, &whole.line);
@@ -361,7 +387,6 @@ size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame
 	}
 	if (f->why == SYMBOL_WHY_none)
 		f->why = SYMBOL_WHY_no_lines;
-	ret[0] = (struct symbol_frame){.function = whole.function};
 	return 1;
 }
 

@@ -832,6 +832,27 @@ two_fields() {
 two_fields
 
 # What has no name but is on a stack: whose.
+# no_room: pages that the shared memory should have are refused, when the program waits to be started (a quota, a file system that says it has more).
+no_room() {
+	local why='' dir=$TMPDIR/no_room
+	selected no_room || return 0
+	mkdir -p "$dir"
+	printf '%s\n' '#include <errno.h>' '#include <fcntl.h>' 'int posix_fallocate64(int fd, off_t at, off_t bytes)' \
+		'{ return bytes > 1 << 20 ? ENOSPC : fallocate(fd, 0, at, bytes) ? errno : 0; }' >refuse.c
+	gcc -D_GNU_SOURCE -shared -fPIC -o refuse.so refuse.c 2>cc.err && "$LONGPOLE" cc -o no_room_program "$here/threads.c" -lpthread 2>>cc.err ||
+		why="does not build: $(head -n 2 cc.err)"
+	if [[ -z $why ]]; then
+		LD_PRELOAD=./refuse.so TMPDIR=$dir timeout 20 "$LONGPOLE" record -q --level 3 -o no_room.lpt -- ./no_room_program >said 2>err
+		[[ $? == 125 ]] || why+=" exit status is not 125"
+		grep -q 'cannot make 64 MiB of shared memory in .*: No space left on device' err || why+=" says: $(head -n 2 err)"
+		[[ ! -s said ]] || why+=" the program ran"
+		[[ ! -e no_room.lpt ]] || why+=" there is a trace"
+		why+=$(find "$dir" /dev/shm -newer refuse.so -name 'longpole-memory-*' 2>/dev/null)
+	fi
+	result no_room "$why"
+}
+no_room
+
 on_stack() {
 	local why='' thread of=(main thread)
 	selected on_stack || return 0
