@@ -238,7 +238,8 @@ enum base_status memory_order_units(struct memory_order *o, uint32_t lane,
 	if (call->kind == MEMORY_CALL_signalled) /* (there may have been a semaphore before) */
 		(void)base_map_remove(&o->units_of, OF_SEMAPHORE, m.address);
 	/* What was not seen made is left alone; nobody has a lock that nobody took. */
-	bool makes = m.kind > OF_SEMAPHORE || (m.what == TAKES && m.kind != OF_SEMAPHORE);
+	bool makes = m.kind > OF_SEMAPHORE || (m.what == TAKES && m.kind != OF_SEMAPHORE) ||
+		     memory_object_is_messages(m.address);
 	enum base_status s = find(o, m.kind, m.address, makes, &at, err);
 	if (s != BASE_OK || at == NOWHERE)
 		return s;

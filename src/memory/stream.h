@@ -161,6 +161,13 @@ enum memory_gap {
 #define MEMORY_OBJECT_CHANNEL(number) ((UINT64_C(1) << 56) + (number))
 #define MEMORY_OBJECT_SYSTEM_V(id, number)                                                         \
 	((UINT64_C(1) << 57) + ((uint64_t)(id) << 16) + (uint64_t)(number))
+/* (Messages of a type, in a queue of System V: there are none before one is sent.) */
+#define MEMORY_OBJECT_MESSAGES(id, type)                                                           \
+	((UINT64_C(1) << 58) + ((uint64_t)(uint32_t)(id) << 24) + ((uint64_t)(type)&0xffffff))
+static inline int memory_object_is_messages(uint64_t object)
+{
+	return object >> 58 == 1;
+}
 
 /* ---- 3. chunks ------------------------------------------------------------------------------- */
 

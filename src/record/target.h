@@ -108,6 +108,10 @@ TARGET_EXPORT void longpole_target_call(unsigned kind, uint64_t before, uint64_t
 TARGET_EXPORT void longpole_target_signals(const void *condition);
 TARGET_EXPORT void longpole_target_awaits(const void *condition, const void *mutex);
 TARGET_EXPORT void longpole_target_took(const void *mutex, uint64_t ticks);
+/* The same of what has no mutex: something is made known by the object; somebody goes on because it
+ * was. errno stays. */
+TARGET_EXPORT void longpole_target_tells(const volatile void *object);
+TARGET_EXPORT void longpole_target_told(const volatile void *object);
 /* target_channel.c: what reading from a descriptor takes from, and writing to it gives to; 0:
  * nothing. */
 struct target_channel {
@@ -117,6 +121,8 @@ struct target_channel {
 /* A new direction, with that many units. */
 TARGET_EXPORT uint64_t longpole_target_channel_number(uint64_t units);
 TARGET_EXPORT void longpole_target_channel_made(int fd, const struct target_channel *c);
+/* It may have been opened before; else it has so many units. */
+TARGET_EXPORT void longpole_target_channel_opened(int fd, uint64_t units);
 TARGET_EXPORT bool longpole_target_channel(int fd, struct target_channel *ret); /* is it one? */
 /* How many of OpenMP's ordered sections have ended, with this one that does? */
 TARGET_EXPORT uint64_t longpole_target_ordered(bool ends);

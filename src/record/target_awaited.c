@@ -4,11 +4,14 @@
  * what it came for (a queue is not empty) has no record of who put it there. So, each time that a
  * mutex is taken with which a condition is waited for or signalled, it is recorded how often that
  * condition had been signalled until then: not by threads that only signal it, which find nothing.
+ *
+ * What has no mutex (something is made once; a futex) is simpler: who goes on because of it records
+ * how often it had been told.
  */
 #include "record/target.h"
 
-enum { CALL_SIGNALLED = 0x2c }; /* memory/calls.def */
-enum { CONDITIONS = 1024, PROBES = 16, ROLES = 4 };
+enum { CALL_SIGNAL = 0x23, CALL_SIGNALLED = 0x2c }; /* memory/calls.def */
+enum { CONDITIONS = 8192, PROBES = 16, ROLES = 4 };
 
 static struct condition {
 	uintptr_t address; /* atomic; 0: free */
@@ -122,6 +125,25 @@ void longpole_target_took(const void *mutex, uint64_t ticks)
 			longpole_target_call(CALL_SIGNALLED, ticks, ticks, c->address,
 				__atomic_load_n(&c->signals, __ATOMIC_ACQUIRE), 0, 0);
 	}
+}
+
+void longpole_target_tells(const volatile void *object)
+{
+	struct condition *c = longpole_target_attached() ? find((uintptr_t)object) : NULL;
+	uint64_t now = target_call_ticks();
+	if (!c)
+		return;
+	__atomic_fetch_add(&c->signals, 1, __ATOMIC_ACQ_REL);
+	longpole_target_call(CALL_SIGNAL, now, now, c->address, 0, 0, 0);
+}
+
+void longpole_target_told(const volatile void *object)
+{
+	const struct condition *c = longpole_target_attached() ? find((uintptr_t)object) : NULL;
+	uint64_t now = target_call_ticks(),
+		 nr = c ? __atomic_load_n(&c->signals, __ATOMIC_ACQUIRE) : 0;
+	if (nr)
+		longpole_target_call(CALL_SIGNALLED, now, now, c->address, nr, 0, 0);
 }
 
 uint64_t longpole_target_ordered(bool ends)

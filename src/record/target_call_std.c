@@ -88,3 +88,37 @@ AT void longpole_at_std_wait(void *cond, struct std_lock *lock)
 	}
 GIVE(std_notify_one, NOTIFY)
 GIVE(std_notify_all, ALL)
+
+/* ---- futures: only who finds that it has to wait makes a call ------------------------------- */
+
+#define FUTEX "_ZNSt28__atomic_futex_unsigned_base"
+#define UNTIL "EPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE"
+
+/* (Not of every libstdc++.) */
+#define FUTURE_WAIT(name, of)                                                                      \
+	bool name(void *self, uint32_t *word, unsigned value, bool has_end, long s, long ns)       \
+		REAL(of) __attribute__((weak));                                                    \
+	bool longpole_at_##name(void *self, uint32_t *word, unsigned value, bool has_end, long s,  \
+		long ns) OURS(of);                                                                 \
+	AT bool longpole_at_##name(                                                                \
+		void *self, uint32_t *word, unsigned value, bool has_end, long s, long ns)         \
+	{                                                                                          \
+		longpole_target_let_see(true);                                                     \
+		uint64_t before = target_call_ticks();                                             \
+		bool result = name(self, word, value, has_end, s, ns);                             \
+		longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(word), 0, 0, 0); \
+		longpole_target_told(word);                                                        \
+		return result;                                                                     \
+	}
+FUTURE_WAIT(std_future_wait, FUTEX "19_M_futex_wait_until" UNTIL)
+FUTURE_WAIT(std_future_wait_steady, FUTEX "26_M_futex_wait_until_steady" UNTIL)
+
+void std_future_notify(uint32_t *word) REAL(FUTEX "19_M_futex_notify_allEPj")
+	__attribute__((weak));
+void longpole_at_std_future_notify(uint32_t *word)
+	OURS(FUTEX "19_M_futex_notify_allEPj");
+AT void longpole_at_std_future_notify(uint32_t *word)
+{
+	longpole_target_tells(word);
+	std_future_notify(word);
+}

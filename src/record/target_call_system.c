@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { CALL_READ = 0x11, CALL_WRITE = 0x12, CALL_SENT = 0x2d, CALL_RECEIVED = 0x2e };
@@ -30,75 +32,133 @@ static uint64_t units(const struct target_channel *c, const void *p, size_t byte
 	return value;
 }
 
-/* Who reads has waited until it was there, and writes to its memory then. */
-static ssize_t received(int fd, const void *p, ssize_t r, uint64_t before)
+static size_t piece_bytes(const struct iovec *piece, size_t left)
+{
+	return left < piece->iov_len ? left : piece->iov_len;
+}
+
+static void ranges(bool into_memory, const struct iovec *piece, size_t nr, size_t left)
+{
+	for (; left && nr; nr--, piece++) {
+		size_t bytes = piece_bytes(piece, left);
+		longpole_target_range(into_memory, piece->iov_base, bytes);
+		left -= bytes;
+	}
+}
+
+/* r bytes, in pieces of which the first is the record's. Who reads has waited until it was there
+ * (take: and takes it), and writes to its memory then. */
+static void received_pieces(
+	int fd, bool take, const struct iovec *piece, size_t nr, ssize_t r, uint64_t before)
 {
 	int saved = errno;
 	struct target_channel c;
-	if (r > 0 && longpole_target_channel(fd, &c) && c.takes)
+	if (r <= 0 || !nr)
+		return;
+	if (take && longpole_target_channel(fd, &c) && c.takes)
 		longpole_target_call(CALL_RECEIVED, before, target_call_ticks(), c.takes,
-			units(&c, p, (size_t)r), 0, 0);
-	if (r > 0)
-		moved(true, p, (size_t)r, (uint64_t)fd, before);
+			units(&c, piece->iov_base, (size_t)r), 0, 0);
+	longpole_target_call(CALL_READ, before, target_call_ticks(), WORD(piece->iov_base),
+		(uint64_t)r, (uint64_t)fd, 0);
+	ranges(true, piece, nr, (size_t)r);
 	errno = saved;
-	return r;
 }
 
 /* What was written could be read as soon as the call had begun; after it nobody waits for it. */
-static ssize_t sent(int fd, const void *p, ssize_t r, uint64_t before)
+static void sent_pieces(int fd, const struct iovec *piece, size_t nr, ssize_t r, uint64_t before)
 {
 	int saved = errno;
 	struct target_channel c;
-	if (r > 0 && longpole_target_channel(fd, &c) && c.gives) {
-		longpole_target_range(false, p, (size_t)r);
-		longpole_target_call(
-			CALL_SENT, before, before, c.gives, units(&c, p, (size_t)r), 0, 0);
-		longpole_target_call(CALL_WRITE, before, target_call_ticks(), WORD(p), (uint64_t)r,
-			(uint64_t)fd, 0);
-	} else if (r > 0) {
-		moved(false, p, (size_t)r, (uint64_t)fd, before);
-	}
+	if (r <= 0 || !nr)
+		return;
+	ranges(false, piece, nr, (size_t)r);
+	if (longpole_target_channel(fd, &c) && c.gives)
+		longpole_target_call(CALL_SENT, before, before, c.gives,
+			units(&c, piece->iov_base, (size_t)r), 0, 0);
+	longpole_target_call(CALL_WRITE, before, target_call_ticks(), WORD(piece->iov_base),
+		(uint64_t)r, (uint64_t)fd, 0);
 	errno = saved;
-	return r;
 }
 
-ssize_t longpole_at_read(int fd, void *p, size_t n);
-AT ssize_t longpole_at_read(int fd, void *p, size_t n)
+static void received(int fd, bool take, void *p, ssize_t r, uint64_t before)
 {
-	TARGET_UNLESS_ATTACHED(read(fd, p, n));
-	uint64_t before = target_call_ticks();
-	return received(fd, p, TARGET_CALL(read(fd, p, n)), before);
+	received_pieces(fd, take, &(struct iovec){p, (size_t)r}, 1, r, before);
 }
 
-ssize_t longpole_at_write(int fd, const void *p, size_t n);
-AT ssize_t longpole_at_write(int fd, const void *p, size_t n)
+static void sent(int fd, const void *p, ssize_t r, uint64_t before)
 {
-	TARGET_UNLESS_ATTACHED(write(fd, p, n));
-	uint64_t before = target_call_ticks();
-	return sent(fd, p, TARGET_CALL(write(fd, p, n)), before);
+	sent_pieces(fd, &(struct iovec){(void *)(uintptr_t)p, (size_t)r}, 1, r, before);
 }
 
-ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at);
-AT ssize_t longpole_at_pread(int fd, void *p, size_t n, off_t at)
+/* What was cut off is not in memory. */
+static ssize_t at_most(ssize_t r, size_t room)
 {
-	TARGET_UNLESS_ATTACHED(pread(fd, p, n, at));
-	uint64_t before = target_call_ticks();
-	ssize_t r = TARGET_CALL(pread(fd, p, n, at));
-	if (r > 0)
-		moved(true, p, (size_t)r, (uint64_t)fd, before);
-	return r;
+	return r > 0 && (size_t)r > room ? (ssize_t)room : r;
 }
 
-ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at);
-AT ssize_t longpole_at_pwrite(int fd, const void *p, size_t n, off_t at)
+/* What is only looked at is still to be received. */
+static bool takes(int flags)
 {
-	TARGET_UNLESS_ATTACHED(pwrite(fd, p, n, at));
-	uint64_t before = target_call_ticks();
-	ssize_t r = TARGET_CALL(pwrite(fd, p, n, at));
-	if (r > 0)
-		moved(false, p, (size_t)r, (uint64_t)fd, before);
-	return r;
+	return !(flags & MSG_PEEK);
 }
+
+/* A call with a result r, and what is recorded then. */
+#define MOVE(name, parameters, arguments, then)                                                    \
+	ssize_t longpole_at_##name parameters;                                                     \
+	AT ssize_t longpole_at_##name parameters                                                   \
+	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
+		uint64_t before = target_call_ticks();                                             \
+		ssize_t r = TARGET_CALL(name arguments);                                           \
+		then;                                                                              \
+		return r;                                                                          \
+	}
+ssize_t __read_chk(int fd, void *p, size_t n, size_t room);
+ssize_t __recv_chk(int fd, void *p, size_t n, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *p, size_t n, size_t room, int flags, struct sockaddr *from,
+	socklen_t *length);
+ssize_t __pread_chk(int fd, void *p, size_t n, off_t at, size_t room);
+ssize_t __pread64_chk(int fd, void *p, size_t n, off_t at, size_t room);
+MOVE(read, (int fd, void *p, size_t n), (fd, p, n), received(fd, true, p, r, before))
+MOVE(__read_chk, (int fd, void *p, size_t n, size_t room), (fd, p, n, room),
+	received(fd, true, p, r, before))
+MOVE(recv, (int fd, void *p, size_t n, int flags), (fd, p, n, flags),
+	received(fd, takes(flags), p, at_most(r, n), before))
+MOVE(__recv_chk, (int fd, void *p, size_t n, size_t room, int flags), (fd, p, n, room, flags),
+	received(fd, takes(flags), p, at_most(r, n), before))
+MOVE(recvfrom, (int fd, void *p, size_t n, int flags, struct sockaddr *from, socklen_t *length),
+	(fd, p, n, flags, from, length), received(fd, takes(flags), p, at_most(r, n), before))
+MOVE(__recvfrom_chk,
+	(int fd, void *p, size_t n, size_t room, int flags, struct sockaddr *from,
+		socklen_t *length),
+	(fd, p, n, room, flags, from, length), received(fd, takes(flags), p, at_most(r, n), before))
+MOVE(readv, (int fd, const struct iovec *piece, int nr), (fd, piece, nr),
+	received_pieces(fd, true, piece, (size_t)nr, r, before))
+MOVE(recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags),
+	received_pieces(fd, takes(flags), m->msg_iov, m->msg_iovlen, r, before))
+MOVE(write, (int fd, const void *p, size_t n), (fd, p, n), sent(fd, p, r, before))
+MOVE(send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags), sent(fd, p, r, before))
+MOVE(sendto,
+	(int fd, const void *p, size_t n, int flags, const struct sockaddr *to, socklen_t length),
+	(fd, p, n, flags, to, length), sent(fd, p, r, before))
+MOVE(writev, (int fd, const struct iovec *piece, int nr), (fd, piece, nr),
+	sent_pieces(fd, piece, (size_t)nr, r, before))
+MOVE(sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags),
+	sent_pieces(fd, m->msg_iov, m->msg_iovlen, r, before))
+
+/* Of files, which nobody waits for. */
+#define PREAD(name, parameters, arguments)                                                         \
+	MOVE(name, parameters, arguments,                                                          \
+		if (r > 0) moved(true, p, (size_t)r, (uint64_t)fd, before))
+#define PWRITE(name, parameters, arguments)                                                        \
+	MOVE(name, parameters, arguments,                                                          \
+		if (r > 0) moved(false, p, (size_t)r, (uint64_t)fd, before))
+PREAD(pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
+PREAD(pread64, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
+PREAD(__pread_chk, (int fd, void *p, size_t n, off_t at, size_t room), (fd, p, n, at, room))
+PREAD(__pread64_chk, (int fd, void *p, size_t n, off_t at, size_t room), (fd, p, n, at, room))
+PWRITE(pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at))
+PWRITE(pwrite64, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at))
 
 size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f);
 AT size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * target_channel.c - descriptors by which threads of this process may wait for each other: pipes,
- * pairs of sockets, eventfds. Each direction has a number, and units: bytes, or what an eventfd
- * counts. Only those that the program has made itself: what others write into theirs is not seen.
+ * pairs of sockets, eventfds, message queues. Each direction has a number, and units: bytes, or
+ * what an eventfd counts. Only those that the program has made itself: what others write into
+ * theirs is not seen.
  */
 #include "record/target.h"
 
@@ -44,6 +45,20 @@ void longpole_target_channel_made(int fd, const struct target_channel *c)
 	made[fd].channel = (struct target_channel){0};
 	if (look(fd, &made[fd].device, &made[fd].inode))
 		made[fd].channel = *c;
+}
+
+void longpole_target_channel_opened(int fd, uint64_t units)
+{
+	uint64_t device, inode;
+	struct target_channel c = {0};
+	if (!look(fd, &device, &inode))
+		return;
+	for (int i = 0; i < DESCRIPTORS && !c.gives; i++)
+		if (made[i].inode == inode && made[i].device == device)
+			c = made[i].channel;
+	if (!c.gives)
+		c.gives = c.takes = longpole_target_channel_number(units);
+	longpole_target_channel_made(fd, &c);
 }
 
 bool longpole_target_channel(int fd, struct target_channel *ret)

@@ -8,17 +8,23 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <mqueue.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +36,7 @@ static _Alignas(64) volatile int is_full;
 static _Alignas(64) volatile long words[WORDS];
 
 static sem_t empty, full, *named;
-static int system_v;                /* empty is its number 0, full 1 */
+static int system_v;                /* empty is its number 0, full 1; messages of types 1, 2 */
 static int empty_fd[2], full_fd[2]; /* read, write */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t emptied = PTHREAD_COND_INITIALIZER, filled = PTHREAD_COND_INITIALIZER;
@@ -57,7 +63,7 @@ static struct timespec in_a_minute(clockid_t clock)
 /* ---- semaphores and descriptors ------------------------------------------------------------- */
 
 enum semaphores { PLAIN, TIMED, CLOCKED, TRIED, SYSTEM_V };
-enum descriptors { BYTES, COUNT };
+enum descriptors { BYTES, COUNT, VECTORS, SOCKETS, MESSAGES, TYPED, POSIX_MESSAGES };
 static int how; /* of both */
 
 static void operate(const sem_t *s, short by)
@@ -99,19 +105,71 @@ static void give_semaphore(sem_t *s)
 		sem_post(s);
 }
 
-static void take_descriptor(const int *fd)
+struct message {
+	long type;
+	char text[8];
+};
+
+/* One unit of it. Returns 8 or 1, the bytes; or what failed. */
+static ssize_t take_unit(const int *fd)
 {
 	uint64_t units;
-	size_t bytes = how == COUNT ? sizeof units : 1;
-	if (read(fd[0], &units, bytes) != (ssize_t)bytes)
+	struct message m;
+	struct iovec piece[2] = {{&m, 0}, {&units, 1}};
+	struct msghdr head = {.msg_iov = piece, .msg_iovlen = 2};
+	switch (how) {
+	case COUNT:
+		return read(fd[0], &units, sizeof units);
+	case VECTORS:
+		return readv(fd[0], piece, 2);
+	case SOCKETS:
+		if (recv(fd[0], &units, 1, MSG_PEEK) != 1) /* takes nothing */
+			return -1;
+		return recv(fd[0], &units, 1, 0);
+	case MESSAGES:
+		return recvmsg(fd[0], &head, 0);
+	case TYPED:
+		return msgrcv(system_v, &m, 1, fd == full_fd ? 2 : 1, 0);
+	case POSIX_MESSAGES:
+		return mq_receive(fd[0], m.text, sizeof m.text, NULL);
+	default:
+		return read(fd[0], &units, 1);
+	}
+}
+
+static ssize_t give_unit(const int *fd)
+{
+	uint64_t units = 1;
+	struct message m = {.type = fd == full_fd ? 2 : 1};
+	struct iovec piece[2] = {{&m, 0}, {&units, 1}};
+	struct msghdr head = {.msg_iov = piece, .msg_iovlen = 2};
+	switch (how) {
+	case COUNT:
+		return write(fd[1], &units, sizeof units);
+	case VECTORS:
+		return writev(fd[1], piece, 2);
+	case SOCKETS:
+		return send(fd[1], &units, 1, 0);
+	case MESSAGES:
+		return sendmsg(fd[1], &head, 0);
+	case TYPED:
+		return msgsnd(system_v, &m, 1, 0) ? -1 : 1;
+	case POSIX_MESSAGES:
+		return mq_send(fd[1], m.text, 1, 0) ? -1 : 1;
+	default:
+		return write(fd[1], &units, 1);
+	}
+}
+
+static void take_descriptor(const int *fd)
+{
+	if (take_unit(fd) != (how == COUNT ? 8 : 1))
 		abort();
 }
 
 static void give_descriptor(const int *fd)
 {
-	uint64_t units = 1;
-	size_t bytes = how == COUNT ? sizeof units : 1;
-	if (write(fd[1], &units, bytes) != (ssize_t)bytes)
+	if (give_unit(fd) != (how == COUNT ? 8 : 1))
 		abort();
 }
 
@@ -194,6 +252,73 @@ static int get_late(void)
 	return i;
 }
 
+/* ---- futexes, and what is done once -----------------------------------------------------------
+ */
+
+static uint32_t is_empty = 1, has_one;
+
+/* (It looks only where the kernel has said that it may.) */
+static void take_word(uint32_t *word)
+{
+	do
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	while (!__atomic_exchange_n(word, 0, __ATOMIC_ACQ_REL));
+}
+
+static void give_word(uint32_t *word)
+{
+	__atomic_store_n(word, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void put_futex(int i)
+{
+	take_word(&is_empty);
+	slot = i;
+	give_word(&has_one);
+}
+
+static int get_futex(void)
+{
+	take_word(&has_one);
+	int i = slot;
+	give_word(&is_empty);
+	return i;
+}
+
+static pthread_once_t once[TIMES];
+static once_flag flags[TIMES];
+static __thread int next_once;
+
+static void make(void)
+{
+	queue[next_once] = next_once;
+}
+
+static int get_once(void)
+{
+	pthread_once(&once[next_once], make);
+	return queue[next_once++];
+}
+
+static int get_call_once(void)
+{
+	call_once(&flags[next_once], make);
+	return queue[next_once++];
+}
+
+static void put_once(int i)
+{
+	if (get_once() != i)
+		abort();
+}
+
+static void put_call_once(int i)
+{
+	if (get_call_once() != i)
+		abort();
+}
+
 /* ---- locks -------------------------------------------------------------------------------------
  */
 
@@ -236,6 +361,14 @@ static const struct way {
 	{"pipe", BYTES, put_descriptor, get_descriptor, NULL},
 	{"sockets", BYTES, put_descriptor, get_descriptor, NULL},
 	{"eventfd", COUNT, put_descriptor, get_descriptor, NULL},
+	{"readv", VECTORS, put_descriptor, get_descriptor, NULL},
+	{"recv", SOCKETS, put_descriptor, get_descriptor, NULL},
+	{"recvmsg", MESSAGES, put_descriptor, get_descriptor, NULL},
+	{"msgrcv", TYPED, put_descriptor, get_descriptor, NULL},
+	{"mq", POSIX_MESSAGES, put_descriptor, get_descriptor, NULL},
+	{"futex", 0, put_futex, get_futex, NULL},
+	{"once", 0, put_once, get_once, NULL},
+	{"call_once", 0, put_call_once, get_call_once, NULL},
 	{"cond", 0, put_cond, get_cond, NULL},
 	{"cnd", 0, put_cnd, get_cnd, NULL},
 	{"late", 0, put_late, get_late, NULL},
@@ -281,6 +414,45 @@ static void *take_turns(void *way)
 	return NULL;
 }
 
+/* A queue that is opened twice: to receive, and to send. Exit status 77: there are none here. */
+static void open_queue(int fd[2], int number)
+{
+	char name[64];
+	struct mq_attr attributes = {.mq_maxmsg = 2, .mq_msgsize = 8};
+	snprintf(name, sizeof name, "/longpole-waits-%d-%d", (int)getpid(), number);
+	fd[0] = mq_open(name, O_CREAT | O_EXCL | O_RDONLY, 0600, &attributes);
+	fd[1] = mq_open(name, O_WRONLY);
+	if (fd[0] < 0 || fd[1] < 0)
+		exit(77);
+	mq_unlink(name);
+}
+
+static void open_descriptors(const struct way *w)
+{
+	bool failed = false;
+	switch (how) {
+	case COUNT:
+		empty_fd[0] = empty_fd[1] = eventfd(1, 0);
+		full_fd[0] = full_fd[1] = eventfd(0, 0);
+		return;
+	case TYPED:
+		system_v = msgget(IPC_PRIVATE, 0600);
+		break;
+	case POSIX_MESSAGES:
+		open_queue(empty_fd, 0);
+		open_queue(full_fd, 1);
+		break;
+	default:
+		failed = !strcmp(w->name, "pipe")
+				 ? pipe(empty_fd) || pipe(full_fd)
+				 : socketpair(AF_UNIX, SOCK_STREAM, 0, empty_fd) ||
+					   socketpair(AF_UNIX, SOCK_STREAM, 0, full_fd);
+	}
+	if (failed)
+		abort();
+	give_descriptor(empty_fd);
+}
+
 static void prepare(const struct way *w)
 {
 	char name[64];
@@ -302,18 +474,8 @@ static void prepare(const struct way *w)
 		semctl(system_v, 0, SETVAL, 1);
 		semctl(system_v, 1, SETVAL, 0);
 	}
-	if (w->put != put_descriptor)
-		return;
-	if (how == COUNT) {
-		empty_fd[0] = empty_fd[1] = eventfd(1, 0);
-		full_fd[0] = full_fd[1] = eventfd(0, 0);
-		return;
-	}
-	if (!strcmp(w->name, "pipe") ? pipe(empty_fd) || pipe(full_fd)
-				     : socketpair(AF_UNIX, SOCK_STREAM, 0, empty_fd) ||
-					       socketpair(AF_UNIX, SOCK_STREAM, 0, full_fd))
-		abort();
-	give_descriptor(empty_fd);
+	if (w->put == put_descriptor)
+		open_descriptors(w);
 }
 
 int main(int argc, char **argv)
@@ -334,5 +496,7 @@ int main(int argc, char **argv)
 		pthread_join(t[i], NULL);
 	if (how == SYSTEM_V && w.put == put_semaphore)
 		semctl(system_v, 0, IPC_RMID);
+	if (how == TYPED && w.put == put_descriptor)
+		msgctl(system_v, IPC_RMID, NULL);
 	return 0;
 }
