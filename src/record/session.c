@@ -777,9 +777,7 @@ static enum base_status start(struct session *s)
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
 	if (s->kernel.open)
 		record_kernel_start(&s->kernel, c);
-	if (!s->has_program)
-		return BASE_OK;
-	why = record_child_go(&s->child);
+	why = s->has_program ? record_child_go(&s->child) : 0;
 	if (!why)
 		return BASE_OK;
 	waitpid(s->child.pid, NULL, 0);

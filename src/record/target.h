@@ -108,10 +108,11 @@ TARGET_EXPORT void longpole_target_call(unsigned kind, uint64_t before, uint64_t
 TARGET_EXPORT void longpole_target_signals(const void *condition);
 TARGET_EXPORT void longpole_target_awaits(const void *condition, const void *mutex);
 TARGET_EXPORT void longpole_target_took(const void *mutex, uint64_t ticks);
-/* The same of what has no mutex: something is made known by the object; somebody goes on because it
- * was. errno stays. */
-TARGET_EXPORT void longpole_target_tells(const volatile void *object);
+/* The same of what has no mutex: something is made known by the object, for the time that is
+ * returned (0: nobody will know); somebody goes on because it was, or was so often. */
+TARGET_EXPORT uint64_t longpole_target_tells(const volatile void *object);
 TARGET_EXPORT void longpole_target_told(const volatile void *object);
+TARGET_EXPORT void longpole_target_told_times(const volatile void *object, uint64_t nr);
 /* target_channel.c: what reading from a descriptor takes from, and writing to it gives to; 0:
  * nothing. */
 struct target_channel {
@@ -126,6 +127,8 @@ TARGET_EXPORT void longpole_target_channel_opened(int fd, uint64_t units);
 TARGET_EXPORT bool longpole_target_channel(int fd, struct target_channel *ret); /* is it one? */
 /* How many of OpenMP's ordered sections have ended, with this one that does? */
 TARGET_EXPORT uint64_t longpole_target_ordered(bool ends);
+/* target_call_gomp.c: a thread of a region begins one of OpenMP's tasks. */
+TARGET_EXPORT void longpole_target_task_begins(void);
 TARGET_EXPORT void longpole_target_range(bool store, const void *address, size_t bytes);
 bool longpole_target_on(void);
 /* All threads', and their chunks to the reader: the process ends. */

@@ -127,23 +127,33 @@ void longpole_target_took(const void *mutex, uint64_t ticks)
 	}
 }
 
-void longpole_target_tells(const volatile void *object)
+static uint64_t nr_told(const struct condition *c)
+{
+	return c ? __atomic_load_n(&c->signals, __ATOMIC_ACQUIRE) : 0;
+}
+
+uint64_t longpole_target_tells(const volatile void *object)
 {
 	struct condition *c = longpole_target_attached() ? find((uintptr_t)object) : NULL;
 	uint64_t now = target_call_ticks();
 	if (!c)
-		return;
-	__atomic_fetch_add(&c->signals, 1, __ATOMIC_ACQ_REL);
+		return 0;
+	uint64_t nr = __atomic_add_fetch(&c->signals, 1, __ATOMIC_ACQ_REL);
 	longpole_target_call(CALL_SIGNAL, now, now, c->address, 0, 0, 0);
+	return nr;
+}
+
+void longpole_target_told_times(const volatile void *object, uint64_t nr)
+{
+	uint64_t now = target_call_ticks();
+	if (nr && longpole_target_attached())
+		longpole_target_call(CALL_SIGNALLED, now, now, (uintptr_t)object, nr, 0, 0);
 }
 
 void longpole_target_told(const volatile void *object)
 {
-	const struct condition *c = longpole_target_attached() ? find((uintptr_t)object) : NULL;
-	uint64_t now = target_call_ticks(),
-		 nr = c ? __atomic_load_n(&c->signals, __ATOMIC_ACQUIRE) : 0;
-	if (nr)
-		longpole_target_call(CALL_SIGNALLED, now, now, c->address, nr, 0, 0);
+	if (longpole_target_attached())
+		longpole_target_told_times(object, nr_told(find((uintptr_t)object)));
 }
 
 uint64_t longpole_target_ordered(bool ends)

@@ -34,7 +34,7 @@ long longpole_at_futex(long number, uint32_t *word, long operation, long value, 
 {
 	TARGET_UNLESS_ATTACHED(syscall(number, word, operation, value, timeout, other, mask));
 	if (wakes((int)operation))
-		longpole_target_tells(word);
+		(void)longpole_target_tells(word);
 	if (!waits((int)operation))
 		return TARGET_CALL(syscall(number, word, operation, value, timeout, other, mask));
 	longpole_target_let_see(true);

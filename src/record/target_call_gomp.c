@@ -29,22 +29,54 @@ struct region {
 	void (*f)(void *);
 	void *data;
 	uint64_t number, nr;
+	uint64_t arrived; /* atomic: at its barriers, all threads */
 };
+
+/* Where a thread is in the outermost region that it works in. */
+static __thread struct {
+	struct region *region; /* NULL: in none */
+	uint64_t nr_barriers;  /* that it has come to */
+	uint64_t parties, before;
+	bool waits; /* at one that is not recorded yet */
+} at __attribute__((tls_model("initial-exec")));
+
+static void enter_region(struct region *r)
+{
+	at.region = r;
+	at.nr_barriers = 0;
+}
 
 /* Its workers come to the join as well: what they do afterwards is of another region. */
 static void leave_region(uint64_t number)
 {
-	if (!number || !omp_get_thread_num || !omp_get_thread_num())
+	if (!omp_get_thread_num || !omp_get_thread_num())
 		return;
 	longpole_target_call(CALL_JOIN, target_call_ticks(), target_call_ticks(), number, 0, 0, 0);
 	longpole_target_let_see(true);
 }
 
+/* A region's tasks are done before its end, but maybe by threads that have left it: they wait here,
+ * all of them, where the program has tasks. (A region that may be cancelled may have no barrier
+ * then.) */
+int omp_get_cancellation(void) WEAK;
+static bool can_wait(void)
+{
+	return omp_get_cancellation && !omp_get_cancellation();
+}
+void GOMP_barrier(void) WEAK;
+void longpole_at_GOMP_task(void) WEAK;
+void __kmpc_barrier(void *place, int thread) WEAK;
+void longpole_at___kmpc_omp_task(void) WEAK;
+
 static TARGET_BETWEEN void work(void *argument)
 {
-	const struct region *r = argument;
+	struct region *r = argument;
 	uint64_t number = r->number; /* the join may be over before we are */
+	enter_region(r);
 	r->f(r->data);
+	if (longpole_at_GOMP_task && GOMP_barrier && can_wait())
+		GOMP_barrier();
+	enter_region(NULL);
 	leave_region(number);
 }
 
@@ -57,7 +89,7 @@ static bool begin_region(struct region *r, void (*f)(void *), void *data, unsign
 					    : 0;
 	if (omp_get_level && omp_get_level() > 0)
 		return false;
-	*r = (struct region){f, data, region, nr};
+	*r = (struct region){.f = f, .data = data, .number = region, .nr = nr};
 	longpole_target_call(CALL_SPAWN, now, now, region, nr, 0, 0);
 	longpole_target_let_see(false);
 	return true;
@@ -110,21 +142,66 @@ RUNTIME_REGION(GOMP_parallel_loop_nonmonotonic_runtime)
 RUNTIME_REGION(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
 /* Where all threads of a region wait for each other; some do so at the end of a loop. */
+static void come_to_barrier(void)
+{
+	longpole_target_let_see(true);
+	at.waits = true;
+	at.parties = omp_get_num_threads ? (uint64_t)omp_get_num_threads() : 0;
+	at.before = target_call_ticks();
+	if (at.region && omp_get_level && omp_get_level() == 1) {
+		at.nr_barriers++;
+		__atomic_fetch_add(&at.region->arrived, 1, __ATOMIC_ACQ_REL);
+	}
+}
+
+static void leave_barrier(void)
+{
+	if (at.waits)
+		longpole_target_call(
+			CALL_BARRIER, at.before, target_call_ticks(), 0, at.parties, 0, 0);
+	at.waits = false;
+}
+
+/* Who waits at a barrier does tasks meanwhile, and goes on with it if others that have left it
+ * already make more: those come after it. */
+void longpole_target_task_begins(void)
+{
+	if (at.waits && at.region && omp_get_level() == 1 &&
+		__atomic_load_n(&at.region->arrived, __ATOMIC_ACQUIRE) >=
+			at.nr_barriers * at.parties)
+		leave_barrier();
+}
+
 #define BARRIER(name, parameters, arguments)                                                       \
 	void name parameters WEAK;                                                                 \
 	void longpole_at_##name parameters;                                                        \
 	AT void longpole_at_##name parameters                                                      \
 	{                                                                                          \
-		longpole_target_let_see(true);                                                     \
-		uint64_t before = target_call_ticks();                                             \
+		come_to_barrier();                                                                 \
 		name arguments;                                                                    \
-		longpole_target_call(CALL_BARRIER, before, target_call_ticks(), 0,                 \
-			omp_get_num_threads ? (uint64_t)omp_get_num_threads() : 0, 0, 0);          \
+		leave_barrier();                                                                   \
 	}
 BARRIER(GOMP_barrier, (void), ())
 BARRIER(GOMP_loop_end, (void), ())
 BARRIER(GOMP_sections_end, (void), ())
 BARRIER(__kmpc_barrier, (void *place, int thread), (place, thread))
+
+/* One that may be cancelled: whose result is not 0 has not waited for all. */
+#define CANCEL(name, type, parameters, arguments)                                                  \
+	type name parameters WEAK;                                                                 \
+	type longpole_at_##name parameters;                                                        \
+	AT type longpole_at_##name parameters                                                      \
+	{                                                                                          \
+		come_to_barrier();                                                                 \
+		type cancelled = name arguments;                                                   \
+		at.waits = at.waits && !cancelled;                                                 \
+		leave_barrier();                                                                   \
+		return cancelled;                                                                  \
+	}
+CANCEL(GOMP_barrier_cancel, bool, (void), ())
+CANCEL(GOMP_loop_end_cancel, bool, (void), ())
+CANCEL(GOMP_sections_end_cancel, bool, (void), ())
+CANCEL(__kmpc_cancel_barrier, int, (void *place, int thread), (place, thread))
 
 #define BEGIN(name, kind, parameters, arguments, object)                                           \
 	void name parameters WEAK;                                                                 \
@@ -217,14 +294,27 @@ void __kmpc_fork_call(void *place, int nr, microtask *f, ...) WEAK;
 void longpole_at_kmpc_fork(void *place, int nr, microtask *f, ...)
 	__attribute__((used, visibility("hidden")));
 
+/* libomp's ident_t. */
+static struct {
+	int reserved, flags, more[2];
+	const char *source;
+} nowhere = {0, 2, {0, 0}, ";unknown;unknown;0;0;;"};
+
 static TARGET_BETWEEN void work_microtask(int *thread, int *bound, struct fork *k)
 {
 	void **a = k->argument;
 	uint64_t number = k->region.number; /* the join may be over before we are */
 	/* arguments that it does not have are no matter: the caller cleans up */
+	if (number)
+		enter_region(&k->region);
 	k->f(thread, bound, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10],
 		a[11], a[12], a[13], a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21], a[22],
 		a[23], a[24], a[25], a[26], a[27], a[28], a[29], a[30], a[31]);
+	if (!number)
+		return;
+	if (longpole_at___kmpc_omp_task && __kmpc_barrier && can_wait())
+		__kmpc_barrier(&nowhere, *thread);
+	enter_region(NULL);
 	leave_region(number);
 }
 

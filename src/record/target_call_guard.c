@@ -22,6 +22,6 @@ AT int longpole_at___cxa_guard_acquire(uint64_t *guard)
 void longpole_at___cxa_guard_release(uint64_t *guard);
 AT void longpole_at___cxa_guard_release(uint64_t *guard)
 {
-	longpole_target_tells(guard);
+	(void)longpole_target_tells(guard);
 	__cxa_guard_release(guard);
 }

@@ -21,7 +21,7 @@ static TARGET_BETWEEN void make(void)
 	struct once *own = innermost;
 	own->make();
 	own->made = true;
-	longpole_target_tells(own->object);
+	(void)longpole_target_tells(own->object);
 }
 
 int longpole_at_pthread_once(pthread_once_t *object, void (*function)(void));

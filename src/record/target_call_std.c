@@ -113,12 +113,10 @@ GIVE(std_notify_all, ALL)
 FUTURE_WAIT(std_future_wait, FUTEX "19_M_futex_wait_until" UNTIL)
 FUTURE_WAIT(std_future_wait_steady, FUTEX "26_M_futex_wait_until_steady" UNTIL)
 
-void std_future_notify(uint32_t *word) REAL(FUTEX "19_M_futex_notify_allEPj")
-	__attribute__((weak));
-void longpole_at_std_future_notify(uint32_t *word)
-	OURS(FUTEX "19_M_futex_notify_allEPj");
+void std_future_notify(uint32_t *word) REAL(FUTEX "19_M_futex_notify_allEPj") __attribute__((weak));
+void longpole_at_std_future_notify(uint32_t *word) OURS(FUTEX "19_M_futex_notify_allEPj");
 AT void longpole_at_std_future_notify(uint32_t *word)
 {
-	longpole_target_tells(word);
+	(void)longpole_target_tells(word);
 	std_future_notify(word);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* regions.c [NUMBER] - OpenMP: two parallel regions, or so many, of three threads. */
+/* regions.c [NUMBER] - OpenMP: two parallel regions, or so many, of three threads. CANCEL: they
+ * might be cancelled, so that barriers are others. */
 #include <stdio.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -11,6 +12,9 @@ int main(int argc, char **argv)
 	for (int r = 0; r < (argc > 1 ? atoi(argv[1]) : 2); r++) {
 #pragma omp parallel
 		{
+#ifdef CANCEL
+#pragma omp cancel parallel if (a[r] < 0)
+#endif
 #pragma omp for
 			for (int i = 0; i < 4096; i++)
 				a[i] = i + r;

@@ -2,8 +2,11 @@
 /*
  * regions_wait.c WAY - as waits.c of locks, by OpenMP; ordered sections in the order of the loop,
  * whose iterations threads have in turn: each adds to eight words that another thread had written.
+ * By tasks: each reads a line that its maker had written, and writes one that is read when all are
+ * done. Said is how many lines of each kind are another thread's: so many move.
  */
 #include <omp.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { TIMES = 1000, THREADS = 4, WORDS = 8 };
@@ -24,6 +27,99 @@ static void add(void)
 }
 
 #define BEFORE work(i * 7 % 60)
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static struct line {
+	_Alignas(64) int value;
+} question[TIMES], answer[TIMES];
+static int asked_by[TIMES], answered_by[TIMES];
+static int nr_asked_others, nr_answered_others;
+
+struct large {
+	int i, filler[100];
+};
+
+static int sum(const struct line *line)
+{
+	int n = 0;
+	for (int i = 0; i < TIMES; i++)
+		n += line[i].value;
+	return n;
+}
+
+static void ask(int i)
+{
+	asked_by[i] = omp_get_thread_num();
+	question[i].value = i;
+}
+
+static void reply(int i)
+{
+	work(i * 7 % 90);
+	answered_by[i] = omp_get_thread_num();
+#pragma omp atomic
+	nr_asked_others += answered_by[i] != asked_by[i];
+	answer[i].value = question[i].value + 1;
+}
+
+static int check(void)
+{
+	for (int i = 0; i < TIMES; i++)
+		nr_answered_others += answered_by[i] != omp_get_thread_num();
+	return sum(answer) == (TIMES + 1) * TIMES / 2 ? TIMES : 0;
+}
+
+static long by_tasks(const char *way)
+{
+	long n = 0;
+#pragma omp parallel
+	{
+		if (sum(question) + sum(answer)) /* all have all lines */
+			n = -1;
+#pragma omp barrier
+#pragma omp single nowait
+		if (!strcmp(way, "task")) {
+			for (int i = 0; i < TIMES; i++) {
+				ask(i);
+#pragma omp task firstprivate(i)
+				reply(i);
+			}
+#pragma omp taskwait
+			n = check();
+		} else if (!strcmp(way, "group")) {
+#pragma omp taskgroup
+			for (int i = 0; i < TIMES / 10; i++) {
+				struct large l = {.i = i};
+				for (int k = 0; k < 10; k++)
+					ask(i * 10 + k);
+#pragma omp task firstprivate(l)
+				for (int k = 0; k < 10; k++) {
+#pragma omp task firstprivate(l, k)
+					reply(l.i * 10 + k);
+				}
+			}
+			n = check();
+		} else if (!strcmp(way, "loop")) {
+			for (int i = 0; i < TIMES; i++)
+				ask(i);
+#pragma omp taskloop grainsize(5)
+			for (int i = 0; i < TIMES; i++)
+				reply(i);
+			n = check();
+		} else { /* depend: who asks is a task, too, as is who sums up */
+			for (int i = 0; i < TIMES; i++) {
+#pragma omp task firstprivate(i) depend(out : question[i])
+				ask(i);
+#pragma omp task firstprivate(i) depend(in : question[i])
+				reply(i);
+			}
+		}
+	}
+	n = n ? n : check();
+	printf("%d %d\n", nr_asked_others, nr_answered_others);
+	return n;
+}
 
 int main(int argc, char **argv)
 {
@@ -62,5 +158,8 @@ int main(int argc, char **argv)
 #pragma omp ordered
 			add();
 		}
+	if (!strcmp(way, "task") || !strcmp(way, "group") || !strcmp(way, "loop") ||
+		!strcmp(way, "depend"))
+		words[0] = by_tasks(way);
 	return words[0] != TIMES;
 }

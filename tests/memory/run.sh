@@ -541,7 +541,7 @@ waits_cc
 
 # The same of OpenMP's.
 regions_wait() {
-	local why='' compiler way counts
+	local why='' compiler way counts said order
 	selected regions_wait || return 0
 	for compiler in gcc clang; do
 		if ! "$compiler" -fopenmp -o regions_wait "$here/regions_wait.c" 2>cc.err; then
@@ -549,9 +549,17 @@ regions_wait() {
 			continue
 		fi
 		LONGPOLE_CC=$compiler "$LONGPOLE" cc -w -O1 -fopenmp -o regions_wait "$here/regions_wait.c" 2>cc.err || why+=" does not build: $(head -n 3 cc.err)"
-		for way in critical lock test ordered; do
+		for way in critical lock test ordered task group loop depend; do
 			[[ -z $why ]] || break 2
-			why=$(record -o regions_wait.lpt -- ./regions_wait $way 3>&1)
+			why=$(record -o regions_wait.lpt -- ./regions_wait $way 3>&1 >said)
+			if [[ -s said ]]; then # of tasks: lines that move, by which order ever
+				read -r said <said
+				for order in pseudo time; do
+					counts=$("$LONGPOLE" ciat --json --order=$order regions_wait.lpt 2>err | jq -r '[.result.objects[] | {(.name): .true_sharing_misses}] | add | "\(.question // 0) \(.answer // 0)"')
+					[[ $counts == "$said" ]] || why+=" $compiler, $way, by $order: $counts lines moved, of $said"
+				done
+				continue
+			fi
 			counts=$("$LONGPOLE" ciat --json regions_wait.lpt 2>err |
 				jq -r '.result.phases[] | select(.phase == "parallel").all | "\(.raw) \(.war) \(.waw) \(.line_true_sharing_misses)"')
 			if [[ $way == ordered ]]; then
@@ -658,7 +666,7 @@ region
 
 # OpenMP: three threads, two regions, each with three barriers and a critical section.
 regions() {
-	local why='' region='begin_critical end_critical join'
+	local why='' region='begin_critical end_critical join' thread kind
 	selected regions || return 0
 	"$LONGPOLE" cc -w -O1 -fopenmp -o regions "$here/regions.c" 2>err || why=$(head -n 3 err)
 	if grep -q gomp err; then
@@ -666,16 +674,18 @@ regions() {
 		return
 	fi
 	export OMP_WAIT_POLICY=passive
-	[[ -n $why ]] || why=$(record -o regions.lpt -- ./regions 3>&1 >/dev/null)
-	"$LONGPOLE_BUILD/tests/memory/memory-calls" regions.lpt regions 2>>err | grep -Ev ' (allocate|release)' | sort | uniq -c |
-		sed 's/^ *//' >regions.said
-	{
-		for thread in 0 1 2; do
-			printf "6 $thread barrier 3\\n"
-			printf "2 $thread %s\\n" $region
-			[[ $thread != 0 ]] || echo '2 0 spawn 3'
-		done
-	} | cmp -s - regions.said || why+=" $(cat regions.said)"
+	for thread in 0 1 2; do
+		printf "6 $thread barrier 3\\n"
+		printf "2 $thread %s\\n" $region
+		[[ $thread != 0 ]] || echo '2 0 spawn 3'
+	done >regions.calls
+	for kind in -DCANCEL ''; do
+		[[ -n $why ]] || "$LONGPOLE" cc -w -O1 -fopenmp $kind -o regions "$here/regions.c" 2>err || why=$(head -n 3 err)
+		[[ -n $why ]] || why=$(record -o regions.lpt -- ./regions 3>&1 >/dev/null)
+		"$LONGPOLE_BUILD/tests/memory/memory-calls" regions.lpt regions 2>>err | grep -Ev ' (allocate|release)' | sort | uniq -c |
+			sed 's/^ *//' >regions.said
+		cmp -s regions.calls regions.said || why+=" $kind $(cat regions.said)"
+	done
 	[[ $("$LONGPOLE" ciat --json regions.lpt 2>>err | jq -c '[.result.phases[].phase]') == '["serial","parallel","serial","parallel","serial"]' ]] || why+=" the phases differ"
 	"$LONGPOLE" cdat --set=nodes=2 --set=processors=4 regions.lpt 2>>err | sed -n 2p | grep -q '^Only 1 of the 2 nodes has threads' || why+=" a node without threads is not said"
 	"$LONGPOLE" cdat --set=nodes=2 --set=processors=2 regions.lpt 2>>err | grep -q '^Only' && why+=" both nodes have threads"

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * target_call_task.c - OpenMP's tasks, as gcc calls libgomp and clang libomp: any thread of the
+ * region may do one, at any time between two moments that are recorded. It begins after it was
+ * made, and after all that it depends on; who waits for it goes on after its end. (What a barrier
+ * waits for is before the barrier in each thread's stream.)
+ *
+ * A task's data are copied by OpenMP's library, and so is what we must know of it, behind them. How
+ * far behind is known to the function that is called for it: there is one for each size.
+ */
+#include "record/target.h"
+
+#include <string.h>
+
+#define AT   TARGET_STUB
+#define WEAK __attribute__((weak))
+
+enum { STEP_BYTES = 32, SIZES = 64, DEPENDS = 16, GROUPS = 8, HOMES = 1024 };
+
+/* What its tasks tell, and are told: of each task that makes others. They are many, but few are at
+ * the same time: who has the same waits a little longer than it must. */
+static struct home {
+	char made, done, group;
+} homes[HOMES];
+static uint64_t nr_homes; /* atomic */
+
+static struct home *new_home(void)
+{
+	return &homes[__atomic_fetch_add(&nr_homes, 1, __ATOMIC_RELAXED) % HOMES];
+}
+
+/* What a thread is doing: a task, or its share of the region. */
+struct doing {
+	struct home *home; /* NULL: it has made no task yet */
+	const char *group[GROUPS];
+	unsigned nr_groups;
+};
+static __thread struct doing share __attribute__((tls_model("initial-exec")));
+static __thread struct doing *current __attribute__((tls_model("initial-exec")));
+
+static struct doing *doing(void)
+{
+	struct doing *d = current ? current : &share;
+	d->home = d->home ? d->home : new_home();
+	return d;
+}
+
+static const char *group_of(const struct doing *d)
+{
+	return d->nr_groups && d->nr_groups <= GROUPS ? d->group[d->nr_groups - 1] : NULL;
+}
+
+/* Behind a task's data. */
+struct task {
+	void (*function)(void *);
+	int (*routine)(int, void *); /* or this: libomp's */
+	const char *made, *done, *group;
+	uint64_t number; /* so often had `made` been told with this task */
+	unsigned nr_written, nr_read;
+	uintptr_t depends[DEPENDS]; /* those that it writes; those that it reads */
+};
+
+/* Places that tasks depend on: who had written; who had read. */
+static const void *written(uintptr_t place)
+{
+	return (const void *)(place << 2 | 1); // NOLINT(performance-no-int-to-ptr): a name
+}
+static const void *has_read(uintptr_t place)
+{
+	return (const void *)(place << 2 | 2); // NOLINT(performance-no-int-to-ptr): a name
+}
+
+static void told_of(const struct task *t)
+{
+	for (unsigned i = 0; i < t->nr_written + t->nr_read; i++) {
+		longpole_target_told(written(t->depends[i]));
+		if (i < t->nr_written)
+			longpole_target_told(has_read(t->depends[i]));
+	}
+}
+
+static void depend(struct task *t, uintptr_t place, bool writes)
+{
+	if (t->nr_written + t->nr_read == DEPENDS)
+		return;
+	t->depends[t->nr_written + t->nr_read] = place;
+	t->nr_written += writes;
+	t->nr_read += !writes;
+}
+
+/* The task is about to be made. */
+static void tell_made(struct task *t)
+{
+	const struct doing *d = doing();
+	t->made = &d->home->made;
+	t->done = &d->home->done;
+	t->group = group_of(d);
+	t->number = longpole_target_tells(t->made);
+}
+
+static struct doing *begin(const struct task *t, struct doing *own)
+{
+	struct doing *outer = current;
+	longpole_target_task_begins();
+	longpole_target_told_times(t->made, t->number);
+	told_of(t);
+	own->group[0] = t->group;
+	own->nr_groups = t->group != NULL;
+	current = own;
+	return outer;
+}
+
+static void end(const struct task *t, struct doing *outer)
+{
+	for (unsigned i = 0; i < t->nr_written + t->nr_read; i++)
+		(void)longpole_target_tells(
+			i < t->nr_written ? written(t->depends[i]) : has_read(t->depends[i]));
+	(void)longpole_target_tells(t->done);
+	if (t->group)
+		(void)longpole_target_tells(t->group);
+	current = outer;
+}
+
+/* ---- where a task is ------------------------------------------------------------------------ */
+
+static TARGET_BETWEEN void run_function(void *data, size_t bytes)
+{
+	const struct task t = *(const struct task *)(const void *)((const char *)data + bytes);
+	struct doing own = {0}, *outer = begin(&t, &own);
+	t.function(data);
+	end(&t, outer);
+}
+
+static TARGET_BETWEEN int run_routine(int thread, void *data, size_t bytes)
+{
+	const struct task t = *(const struct task *)(const void *)((const char *)data + bytes);
+	struct doing own = {0}, *outer = begin(&t, &own);
+	int result = t.routine(thread, data);
+	end(&t, outer);
+	return result;
+}
+
+#define EIGHT(X, a) X(a, 0) X(a, 1) X(a, 2) X(a, 3) X(a, 4) X(a, 5) X(a, 6) X(a, 7)
+#define ALL(X)                                                                                     \
+	EIGHT(X, 0)                                                                                \
+	EIGHT(X, 1)                                                                                \
+	EIGHT(X, 2) EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6) EIGHT(X, 7)
+#define SIZE(a, b) ((size_t)((a)*8 + (b)) * STEP_BYTES)
+#define FUNCTION(a, b)                                                                             \
+	static TARGET_BETWEEN void function_##a##b(void *data)                                     \
+	{                                                                                          \
+		run_function(data, SIZE(a, b));                                                    \
+	}
+#define ROUTINE(a, b)                                                                              \
+	static TARGET_BETWEEN int routine_##a##b(int thread, void *data)                           \
+	{                                                                                          \
+		return run_routine(thread, data, SIZE(a, b));                                      \
+	}
+#define FUNCTION_NAME(a, b) function_##a##b,
+#define ROUTINE_NAME(a, b)  routine_##a##b,
+ALL(FUNCTION)
+ALL(ROUTINE)
+static void (*const functions[SIZES])(void *) = {ALL(FUNCTION_NAME)};
+static int (*const routines[SIZES])(int, void *) = {ALL(ROUTINE_NAME)};
+
+/* SIZES or more: there is none. */
+static size_t size_class(size_t bytes)
+{
+	return (bytes + STEP_BYTES - 1) / STEP_BYTES;
+}
+
+/* ---- gcc's ---------------------------------------------------------------------------------- */
+
+typedef void task_function(void *data);
+typedef void task_copy(void *to, void *from);
+
+enum { DATA_BYTES = SIZES * STEP_BYTES, GOMP_NO_GROUP = 1 << 11, GOMP_DEPENDS = 8 };
+
+/* What is given to libgomp in place of the data: the same with the task behind it, to be copied;
+ * or, where the program copies, what our own copying needs. */
+struct given {
+	_Alignas(64) char data[DATA_BYTES + sizeof(struct task)];
+	struct task task;
+	size_t bytes;
+	task_copy *copy;
+	void *from;
+};
+
+static TARGET_BETWEEN void copy_both(void *to, void *from)
+{
+	const struct given *g = from;
+	g->copy(to, g->from);
+	memcpy((char *)to + g->bytes, &g->task, sizeof g->task);
+}
+
+/* false: the task goes without us. */
+static bool give(
+	struct given *g, task_function **f, void **data, task_copy **copy, long *size, long align)
+{
+	size_t class = size_class((size_t)*size);
+	if (class >= SIZES || align > 64 || !longpole_target_attached())
+		return false;
+	g->task.function = *f;
+	g->bytes = class * STEP_BYTES;
+	*f = functions[class];
+	if (*copy) {
+		g->copy = *copy;
+		g->from = *data;
+		*copy = copy_both;
+		*data = g;
+	} else {
+		memcpy(g->data, *data, (size_t)*size);
+		memcpy(g->data + g->bytes, &g->task, sizeof g->task);
+		*data = g->data;
+	}
+	*size = (long)(g->bytes + sizeof g->task);
+	return true;
+}
+
+/* libgomp's list: how many, how many that are written, these, then those that are read; or 0, how
+ * many, written, in turn, read, and the same (without objects that say more). */
+static void depends_of(struct task *t, void *const *list)
+{
+	const bool is_long = !list[0];
+	const uintptr_t nr = (uintptr_t)list[is_long];
+	const uintptr_t nr_written =
+		is_long ? (uintptr_t)list[2] + (uintptr_t)list[3] : (uintptr_t)list[1];
+	const uintptr_t nr_plain = is_long ? nr_written + (uintptr_t)list[4] : nr;
+	void *const *place = list + (is_long ? 5 : 2);
+	for (uintptr_t i = 0; i < nr && i < nr_plain; i++)
+		depend(t, (uintptr_t)place[i], i < nr_written);
+}
+
+#define TASK_PARAMETERS                                                                            \
+	(task_function * f, void *data, task_copy *copy, long size, long align, bool condition,    \
+		unsigned flags, void **list, int priority, void *detach)
+void GOMP_task TASK_PARAMETERS WEAK;
+void longpole_at_GOMP_task TASK_PARAMETERS;
+AT void longpole_at_GOMP_task TASK_PARAMETERS
+{
+	struct given g;
+	g.task = (struct task){0};
+	if (longpole_target_attached()) {
+		if (flags & GOMP_DEPENDS)
+			depends_of(&g.task, list);
+		tell_made(&g.task);
+	}
+	(void)give(&g, &f, &data, &copy, &size, align);
+	GOMP_task(f, data, copy, size, align, condition, flags, list, priority, detach);
+}
+
+static void told_done(void)
+{
+	longpole_target_told(&doing()->home->done);
+}
+
+#define TASKLOOP(name, number)                                                                     \
+	void name(task_function *f, void *data, task_copy *copy, long size, long align,            \
+		unsigned flags, unsigned long nr, int priority, number from, number to, number by) \
+		WEAK;                                                                              \
+	void longpole_at_##name(task_function *f, void *data, task_copy *copy, long size,          \
+		long align, unsigned flags, unsigned long nr, int priority, number from,           \
+		number to, number by);                                                             \
+	AT void longpole_at_##name(task_function *f, void *data, task_copy *copy, long size,       \
+		long align, unsigned flags, unsigned long nr, int priority, number from,           \
+		number to, number by)                                                              \
+	{                                                                                          \
+		struct given g;                                                                    \
+		g.task = (struct task){0};                                                         \
+		tell_made(&g.task);                                                                \
+		(void)give(&g, &f, &data, &copy, &size, align);                                    \
+		name(f, data, copy, size, align, flags, nr, priority, from, to, by);               \
+		if (!(flags & GOMP_NO_GROUP))                                                      \
+			told_done();                                                               \
+	}
+TASKLOOP(GOMP_taskloop, long)
+TASKLOOP(GOMP_taskloop_ull, unsigned long long)
+
+static void begin_group(void)
+{
+	struct doing *d = doing();
+	if (d->nr_groups < GROUPS)
+		d->group[d->nr_groups] = &new_home()->group;
+	d->nr_groups++;
+}
+
+static void end_group(void)
+{
+	struct doing *d = doing();
+	const char *group = group_of(d);
+	d->nr_groups -= d->nr_groups != 0;
+	if (group)
+		longpole_target_told(group);
+}
+
+#define AROUND(name, parameters, arguments, before_it, after_it)                                   \
+	void name parameters WEAK;                                                                 \
+	void longpole_at_##name parameters;                                                        \
+	AT void longpole_at_##name parameters                                                      \
+	{                                                                                          \
+		before_it;                                                                         \
+		name arguments;                                                                    \
+		after_it;                                                                          \
+	}
+AROUND(GOMP_taskwait, (void), (), longpole_target_let_see(true), told_done())
+AROUND(GOMP_taskgroup_start, (void), (), begin_group(), (void)0)
+AROUND(GOMP_taskgroup_end, (void), (), longpole_target_let_see(true), end_group())
+
+static void told_of_list(void *const *list)
+{
+	struct task t = {0};
+	depends_of(&t, list);
+	told_of(&t);
+}
+AROUND(GOMP_taskwait_depend, (void **list), (list), longpole_target_let_see(true),
+	told_of_list(list))
+
+/* ---- clang's -------------------------------------------------------------------------------- */
+
+/* libomp's struct begins so. */
+struct kmp_task {
+	void *shared;
+	int (*routine)(int thread, void *task);
+};
+struct kmp_depend {
+	uintptr_t place;
+	size_t bytes;
+	uint8_t flags;
+};
+enum { KMP_TIED = 1, KMP_WRITES = 2 | 4 };
+
+/* NULL: it goes without us. */
+static struct task *task_of(struct kmp_task *k)
+{
+	size_t class = 0;
+	while (class < SIZES && routines[class] != k->routine)
+		class ++;
+	return class < SIZES ? (struct task *)(void *)((char *)k + class * STEP_BYTES) : NULL;
+}
+
+static void depends_of_kmp(struct task *t, const struct kmp_depend *list, int nr)
+{
+	for (int writes = 1; writes >= 0; writes--)
+		for (int i = 0; i < nr; i++)
+			if (!(list[i].flags & KMP_WRITES) == !writes)
+				depend(t, list[i].place, writes);
+}
+
+#define ALLOC_PARAMETERS                                                                           \
+	(void *place, int thread, int flags, size_t bytes, size_t shared_bytes,                    \
+		int (*routine)(int, void *))
+struct kmp_task *__kmpc_omp_task_alloc ALLOC_PARAMETERS WEAK;
+struct kmp_task *longpole_at___kmpc_omp_task_alloc ALLOC_PARAMETERS;
+AT struct kmp_task *longpole_at___kmpc_omp_task_alloc ALLOC_PARAMETERS
+{
+	size_t class = size_class(bytes);
+	if (class >= SIZES || !(flags & KMP_TIED) || !longpole_target_attached())
+		return __kmpc_omp_task_alloc(place, thread, flags, bytes, shared_bytes, routine);
+	struct kmp_task *k = __kmpc_omp_task_alloc(place, thread, flags,
+		class * STEP_BYTES + sizeof(struct task), shared_bytes, routines[class]);
+	*task_of(k) = (struct task){.routine = routine};
+	return k;
+}
+
+static void tell_made_kmp(struct kmp_task *k, const struct kmp_depend *list, int nr)
+{
+	struct task *t = task_of(k);
+	if (!t)
+		return;
+	depends_of_kmp(t, list, nr);
+	tell_made(t);
+}
+
+#define TASK(name, parameters, arguments, list, nr)                                                \
+	int name parameters WEAK;                                                                  \
+	int longpole_at_##name parameters;                                                         \
+	AT int longpole_at_##name parameters                                                       \
+	{                                                                                          \
+		tell_made_kmp(task, list, nr);                                                     \
+		return name arguments;                                                             \
+	}
+TASK(__kmpc_omp_task, (void *place, int thread, struct kmp_task *task), (place, thread, task), NULL,
+	0)
+TASK(__kmpc_omp_task_with_deps,
+	(void *place, int thread, struct kmp_task *task, int nr, const struct kmp_depend *list,
+		int nr_other, const struct kmp_depend *other),
+	(place, thread, task, nr, list, nr_other, other), list, nr)
+
+#define KMP_TASKLOOP(name, parameters, arguments)                                                  \
+	AROUND(name, parameters, arguments, tell_made_kmp(task, NULL, 0),                          \
+		if (!no_group) told_done())
+KMP_TASKLOOP(__kmpc_taskloop,
+	(void *place, int thread, struct kmp_task *task, int condition, uint64_t *from,
+		uint64_t *to, int64_t by, int no_group, int schedule, uint64_t grain, void *copy),
+	(place, thread, task, condition, from, to, by, no_group, schedule, grain, copy))
+KMP_TASKLOOP(__kmpc_taskloop_5,
+	(void *place, int thread, struct kmp_task *task, int condition, uint64_t *from,
+		uint64_t *to, int64_t by, int no_group, int schedule, uint64_t grain, int modifier,
+		void *copy),
+	(place, thread, task, condition, from, to, by, no_group, schedule, grain, modifier, copy))
+
+int __kmpc_omp_taskwait(void *place, int thread) WEAK;
+int longpole_at___kmpc_omp_taskwait(void *place, int thread);
+AT int longpole_at___kmpc_omp_taskwait(void *place, int thread)
+{
+	longpole_target_let_see(true);
+	int result = __kmpc_omp_taskwait(place, thread);
+	told_done();
+	return result;
+}
+AROUND(__kmpc_taskgroup, (void *place, int thread), (place, thread), begin_group(), (void)0)
+AROUND(__kmpc_end_taskgroup, (void *place, int thread), (place, thread),
+	longpole_target_let_see(true), end_group())
+
+static void told_of_kmp(const struct kmp_depend *list, int nr)
+{
+	struct task t = {0};
+	depends_of_kmp(&t, list, nr);
+	told_of(&t);
+}
+AROUND(__kmpc_omp_wait_deps,
+	(void *place, int thread, int nr, const struct kmp_depend *list, int nr_other,
+		const struct kmp_depend *other),
+	(place, thread, nr, list, nr_other, other), longpole_target_let_see(true),
+	told_of_kmp(list, nr))
