@@ -529,7 +529,7 @@ waits_cc() {
 			counts=$(jq -r '.result.phases[] | select(.phase == "parallel").all | "\(.raw) \(.war)"' counts.json)
 			moved=$(jq -r '[.result.objects[] | select(.name | endswith("::line")).true_sharing_misses] | add // 0' counts.json)
 			case $way in
-			once | guard) awk '{ exit !($1 >= 1000 && $1 <= 1020 && $2 == 0) }' <<<"$counts" || why+=" $compiler, $way: $counts" ;;
+			once | guard) awk '{ exit !($1 >= 1000 && $1 <= 1020 && $2 <= 5) }' <<<"$counts" || why+=" $compiler, $way: $counts" ;;
 			# (who is not there yet when it is told does not wait, and has no record of it)
 			*) ((moved >= 80 && moved <= 100)) || why+=" $compiler, $way: $moved of 100 lines moved" ;;
 			esac
