@@ -88,13 +88,16 @@ static void depend(struct task *t, uintptr_t place, bool writes)
 	t->nr_read += !writes;
 }
 
-/* The task is about to be made. */
+/* The task is about to be made; or by itself what is left of it, for whatever thread: clang's that
+ * are not tied. */
 static void tell_made(struct task *t)
 {
 	const struct doing *d = doing();
+	if (!t->done) {
+		t->done = &d->home->done;
+		t->group = group_of(d);
+	}
 	t->made = &d->home->made;
-	t->done = &d->home->done;
-	t->group = group_of(d);
 	t->number = longpole_target_tells(t->made);
 }
 
@@ -327,7 +330,7 @@ struct kmp_depend {
 	size_t bytes;
 	uint8_t flags;
 };
-enum { KMP_TIED = 1, KMP_WRITES = 2 | 4 };
+enum { KMP_WRITES = 2 | 4 };
 
 /* NULL: it goes without us. */
 static struct task *task_of(struct kmp_task *k)
@@ -354,7 +357,7 @@ struct kmp_task *longpole_at___kmpc_omp_task_alloc ALLOC_PARAMETERS;
 AT struct kmp_task *longpole_at___kmpc_omp_task_alloc ALLOC_PARAMETERS
 {
 	size_t class = size_class(bytes);
-	if (class >= SIZES || !(flags & KMP_TIED) || !longpole_target_attached())
+	if (class >= SIZES || !longpole_target_attached())
 		return __kmpc_omp_task_alloc(place, thread, flags, bytes, shared_bytes, routine);
 	struct kmp_task *k = __kmpc_omp_task_alloc(place, thread, flags,
 		class * STEP_BYTES + sizeof(struct task), shared_bytes, routines[class]);

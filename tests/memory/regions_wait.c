@@ -87,6 +87,18 @@ static long by_tasks(const char *way)
 			}
 #pragma omp taskwait
 			n = check();
+		} else if (!strcmp(way, "untied")) {
+			for (int i = 0; i < TIMES; i++) {
+				ask(i);
+#pragma omp task firstprivate(i) untied
+				{
+					work(20);
+#pragma omp taskyield
+					reply(i);
+				}
+			}
+#pragma omp taskwait
+			n = check();
 		} else if (!strcmp(way, "group")) {
 #pragma omp taskgroup
 			for (int i = 0; i < TIMES / 10; i++) {
@@ -158,8 +170,8 @@ int main(int argc, char **argv)
 #pragma omp ordered
 			add();
 		}
-	if (!strcmp(way, "task") || !strcmp(way, "group") || !strcmp(way, "loop") ||
-		!strcmp(way, "depend"))
+	if (!strcmp(way, "task") || !strcmp(way, "untied") || !strcmp(way, "group") ||
+		!strcmp(way, "loop") || !strcmp(way, "depend"))
 		words[0] = by_tasks(way);
 	return words[0] != TIMES;
 }

@@ -549,7 +549,7 @@ regions_wait() {
 			continue
 		fi
 		LONGPOLE_CC=$compiler "$LONGPOLE" cc -w -O1 -fopenmp -o regions_wait "$here/regions_wait.c" 2>cc.err || why+=" does not build: $(head -n 3 cc.err)"
-		for way in critical lock test ordered task group loop depend; do
+		for way in critical lock test ordered task untied group loop depend; do
 			[[ -z $why ]] || break 2
 			why=$(record -o regions_wait.lpt -- ./regions_wait $way 3>&1 >said)
 			if [[ -s said ]]; then # of tasks: lines that move, by which order ever
