@@ -249,6 +249,12 @@ enum base_status record_find_rewritten(const char *name, unsigned *level, char r
 	}
 	unsigned built = record_memory_level(ret_path);
 	bool elf = !memcmp(head, ELFMAG, SELFMAG);
+	unsigned newer = elf ? record_memory_newer(ret_path) : 0;
+	if (newer)
+		return base_fail(err, BASE_ERR_ENV,
+			"%s was built by a newer longpole: its memory streams are of version %u, "
+			"this one reads up to %d; record it with that one, or build it again",
+			ret_path, newer, MEMORY_STREAM_VERSION);
 	if (elf && built && *level > built)
 		return base_fail(err, BASE_ERR_ENV,
 			"%s was built for level %u: build it with LONGPOLE_CC_LEVEL=%u", ret_path,

@@ -30,25 +30,45 @@ enum {
 
 /* ---- is it a program of ours? -------------------------------------------------------------- */
 
-static unsigned note_level(Elf_Scn *section)
+/* The next note at *at, which goes on: an object's version and level. */
+static bool next_note(Elf_Data *data, size_t *at, uint32_t value[static 2])
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	unsigned level = 0;
+	enum { BYTES = 2 * sizeof *value };
 	GElf_Nhdr note;
-	size_t name, desc, at = 0;
-	while (data && (at = gelf_getnote(data, at, &note, &name, &desc)) > 0) {
-		uint32_t value[2];
-		if (note.n_type != MEMORY_NOTE_TYPE || note.n_descsz != sizeof value ||
+	size_t name, desc;
+	while (data && (*at = gelf_getnote(data, *at, &note, &name, &desc)) > 0) {
+		if (note.n_type != MEMORY_NOTE_TYPE || note.n_descsz != BYTES ||
 			note.n_namesz != sizeof MEMORY_NOTE_NAME ||
 			memcmp((const char *)data->d_buf + name, MEMORY_NOTE_NAME,
 				sizeof MEMORY_NOTE_NAME) != 0)
 			continue;
-		memcpy(value, (const char *)data->d_buf + desc, sizeof value);
+		memcpy(value, (const char *)data->d_buf + desc, BYTES);
+		return true;
+	}
+	return false;
+}
+
+static unsigned note_level(Elf_Scn *section)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	unsigned level = 0;
+	size_t at = 0;
+	for (uint32_t value[2]; next_note(data, &at, value);)
 		if (memory_stream_known(value[0]) && value[1] <= LEVEL_MAX &&
 			(!level || value[1] < level))
 			level = value[1];
-	}
 	return level;
+}
+
+static unsigned note_newer(Elf_Scn *section)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	unsigned newest = 0;
+	size_t at = 0;
+	for (uint32_t value[2]; next_note(data, &at, value);)
+		if (value[0] > MEMORY_STREAM_VERSION && value[0] > newest)
+			newest = value[0];
+	return newest;
 }
 
 /* What value() says of the section, 0 without one. */
@@ -82,6 +102,11 @@ static unsigned of_section(const char *path, const char *wanted, unsigned (*valu
 unsigned record_memory_level(const char *path)
 {
 	return of_section(path, MEMORY_NOTE_SECTION, note_level);
+}
+
+unsigned record_memory_newer(const char *path)
+{
+	return of_section(path, MEMORY_NOTE_SECTION, note_newer);
 }
 
 static unsigned is_there(Elf_Scn *section)

@@ -65,6 +65,8 @@ struct record_memory {
  * was.
  */
 unsigned record_memory_level(const char *path);
+/* The streams' version that an object of it has and that we cannot read; 0: none is so new. */
+unsigned record_memory_newer(const char *path);
 /* A static program that was linked with liblongpole-wrap.a. */
 bool record_is_wrapped(const char *path);
 enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,

@@ -874,6 +874,28 @@ two_fields() {
 two_fields
 
 # What has no name but is on a stack: whose.
+# newer: a program that a later longpole has built is not recorded as nothing.
+newer() {
+	local why='' command
+	selected newer || return 0
+	"$LONGPOLE" cc -o newer_program "$here/threads.c" -lpthread 2>cc.err || why="does not build: $(head -n 2 cc.err)"
+	if [[ -z $why ]]; then
+		python3 -c 'import sys
+file = open(sys.argv[1], "r+b")
+text = file.read()
+file.seek(text.index(b"\x01\0\0\0longpole\0\0\0\0") + 16)
+file.write(b"\x63")' newer_program || why+=" has no note"
+		for command in 'record -q --level 3 -o newer.lpt' ciat; do
+			timeout 20 "$LONGPOLE" $command -- ./newer_program >said 2>err
+			[[ $? == 125 ]] || why+=" $command: exit status is not 125"
+			grep -q 'was built by a newer longpole: its memory streams are of version 99, this one reads up to' err || why+=" $command says: $(head -n 2 err)"
+			[[ ! -s said && ! -e newer.lpt ]] || why+=" $command: the program ran, or there is a trace"
+		done
+	fi
+	result newer "$why"
+}
+newer
+
 # no_room: pages that the shared memory should have are refused, when the program waits to be started (a quota, a file system that says it has more).
 no_room() {
 	local why='' dir=$TMPDIR/no_room
