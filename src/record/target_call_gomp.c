@@ -203,6 +203,50 @@ CANCEL(GOMP_loop_end_cancel, bool, (void), ())
 CANCEL(GOMP_sections_end_cancel, bool, (void), ())
 CANCEL(__kmpc_cancel_barrier, int, (void *place, int thread), (place, thread))
 
+/* What one thread has in `single`, all get from it: it waits for them at the end, they at the
+ * beginning, of which the result says whose it is. */
+static void barrier_since(uint64_t before)
+{
+	longpole_target_call(CALL_BARRIER, before, target_call_ticks(), 0,
+		omp_get_num_threads ? (uint64_t)omp_get_num_threads() : 0, 0, 0);
+}
+
+void *GOMP_single_copy_start(void) WEAK;
+void *longpole_at_GOMP_single_copy_start(void);
+AT void *longpole_at_GOMP_single_copy_start(void)
+{
+	longpole_target_let_see(true);
+	uint64_t before = target_call_ticks();
+	void *others = GOMP_single_copy_start();
+	if (others)
+		barrier_since(before);
+	return others;
+}
+
+void GOMP_single_copy_end(void *own) WEAK;
+void longpole_at_GOMP_single_copy_end(void *own);
+AT void longpole_at_GOMP_single_copy_end(void *own)
+{
+	longpole_target_let_see(true);
+	uint64_t before = target_call_ticks();
+	GOMP_single_copy_end(own);
+	barrier_since(before);
+}
+
+/* clang's waits for all, copies, and waits again. */
+#define COPY_PARAMETERS                                                                            \
+	(void *place, int thread, size_t bytes, void *list, void (*copy)(void *, void *), int did)
+void __kmpc_copyprivate COPY_PARAMETERS WEAK;
+void longpole_at___kmpc_copyprivate COPY_PARAMETERS;
+AT void longpole_at___kmpc_copyprivate COPY_PARAMETERS
+{
+	longpole_target_let_see(true);
+	uint64_t before = target_call_ticks();
+	barrier_since(before);
+	__kmpc_copyprivate(place, thread, bytes, list, copy, did);
+	barrier_since(before);
+}
+
 #define BEGIN(name, kind, parameters, arguments, object)                                           \
 	void name parameters WEAK;                                                                 \
 	void longpole_at_##name parameters;                                                        \
@@ -236,6 +280,29 @@ BEGIN(__kmpc_critical, CALL_BEGIN_CRITICAL, (void *place, int thread, void *name
 	(place, thread, name), name)
 END(__kmpc_end_critical, CALL_END_CRITICAL, (void *place, int thread, void *name),
 	(place, thread, name), name)
+
+/* A reduction, of which the result says how it is done: 1 as in a critical section. */
+#define REDUCE(name)                                                                               \
+	int name(void *place, int thread, int nr, size_t bytes, void *data,                        \
+		void (*add)(void *, void *), void *lock) WEAK;                                     \
+	int longpole_at_##name(void *place, int thread, int nr, size_t bytes, void *data,          \
+		void (*add)(void *, void *), void *lock);                                          \
+	AT int longpole_at_##name(void *place, int thread, int nr, size_t bytes, void *data,       \
+		void (*add)(void *, void *), void *lock)                                           \
+	{                                                                                          \
+		uint64_t before = target_call_ticks();                                             \
+		int how = name(place, thread, nr, bytes, data, add, lock);                         \
+		if (how == 1)                                                                      \
+			longpole_target_call(CALL_BEGIN_CRITICAL, before, target_call_ticks(),     \
+				(uint64_t)(uintptr_t)lock, 0, 0, 0);                               \
+		return how;                                                                        \
+	}
+REDUCE(__kmpc_reduce)
+REDUCE(__kmpc_reduce_nowait)
+END(__kmpc_end_reduce, CALL_END_CRITICAL, (void *place, int thread, void *lock),
+	(place, thread, lock), lock)
+END(__kmpc_end_reduce_nowait, CALL_END_CRITICAL, (void *place, int thread, void *lock),
+	(place, thread, lock), lock)
 
 /* Not zero: it is taken (so often). */
 #define TEST(name)                                                                                 \

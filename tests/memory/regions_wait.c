@@ -133,6 +133,21 @@ static long by_tasks(const char *way)
 	return n;
 }
 
+/* One thread's word that three read, each time. */
+static long by_copies(void)
+{
+	long n = 0;
+#pragma omp parallel reduction(+ : n)
+	for (int i = 0; i < TIMES; i++) {
+		volatile int own = 0;
+		work(i * 7 % 60 * omp_get_thread_num());
+#pragma omp single copyprivate(own)
+		own = i;
+		n += own == i;
+	}
+	return n == TIMES * THREADS ? TIMES : 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *way = argc > 1 ? argv[1] : "";
@@ -173,5 +188,7 @@ int main(int argc, char **argv)
 	if (!strcmp(way, "task") || !strcmp(way, "untied") || !strcmp(way, "group") ||
 		!strcmp(way, "loop") || !strcmp(way, "depend"))
 		words[0] = by_tasks(way);
+	if (!strcmp(way, "copy"))
+		words[0] = by_copies();
 	return words[0] != TIMES;
 }
