@@ -37,7 +37,8 @@ static __thread struct {
 	struct region *region; /* NULL: in none */
 	uint64_t nr_barriers;  /* that it has come to */
 	uint64_t parties, before;
-	bool waits; /* at one that is not recorded yet */
+	bool waits;   /* at one that is not recorded yet */
+	bool reduces; /* as in a critical section */
 } at __attribute__((tls_model("initial-exec")));
 
 static void enter_region(struct region *r)
@@ -292,17 +293,28 @@ END(__kmpc_end_critical, CALL_END_CRITICAL, (void *place, int thread, void *name
 	{                                                                                          \
 		uint64_t before = target_call_ticks();                                             \
 		int how = name(place, thread, nr, bytes, data, add, lock);                         \
-		if (how == 1)                                                                      \
+		at.reduces = how == 1;                                                             \
+		if (at.reduces)                                                                    \
 			longpole_target_call(CALL_BEGIN_CRITICAL, before, target_call_ticks(),     \
 				(uint64_t)(uintptr_t)lock, 0, 0, 0);                               \
 		return how;                                                                        \
 	}
 REDUCE(__kmpc_reduce)
 REDUCE(__kmpc_reduce_nowait)
-END(__kmpc_end_reduce, CALL_END_CRITICAL, (void *place, int thread, void *lock),
-	(place, thread, lock), lock)
-END(__kmpc_end_reduce_nowait, CALL_END_CRITICAL, (void *place, int thread, void *lock),
-	(place, thread, lock), lock)
+#define END_REDUCE(name)                                                                           \
+	void name(void *place, int thread, void *lock) WEAK;                                       \
+	void longpole_at_##name(void *place, int thread, void *lock);                              \
+	AT void longpole_at_##name(void *place, int thread, void *lock)                            \
+	{                                                                                          \
+		uint64_t now = target_call_ticks();                                                \
+		if (at.reduces)                                                                    \
+			longpole_target_call(                                                      \
+				CALL_END_CRITICAL, now, now, (uint64_t)(uintptr_t)lock, 0, 0, 0);  \
+		at.reduces = false;                                                                \
+		name(place, thread, lock);                                                         \
+	}
+END_REDUCE(__kmpc_end_reduce)
+END_REDUCE(__kmpc_end_reduce_nowait)
 
 /* Not zero: it is taken (so often). */
 #define TEST(name)                                                                                 \
