@@ -283,14 +283,19 @@ static bool name_code(struct symbol_file *f, uint64_t offset, struct symbol_foun
 	return ret->function != NULL;
 }
 
-/* What is around main() and a thread's function: whoever reads a call path has no use for their
- * lines, for which all that libc's debug file says of types would have to be decompressed. */
-static bool is_around_all(const char *function)
+/* Of libc, what is around main() and a thread's function: whoever reads a call path has no use for
+ * their lines, for which all that libc's debug file says of types would have to be decompressed. */
+static bool is_around_all(const struct symbol_file *f, const char *function)
 {
-	static const char *const name[] = {"_start", "__libc_start_main", "__libc_start_main_impl",
-		"__libc_start_call_main", "start_thread", "clone", "__clone", "clone3", "__clone3",
-		"exit", "__run_exit_handlers", "_dl_fini", "_dl_call_fini"};
-	for (size_t i = 0; i < BASE_COUNT(name); i++)
+	static const char *const file[] = {"libc.so", "libc-2.", "libpthread", "ld-linux", "ld-2."};
+	static const char *const name[] = {"__libc_start_main", "__libc_start_main_impl",
+		"__libc_start_call_main", "start_thread", "clone", "__clone", "__GI___clone",
+		"clone3", "__clone3", "__GI___clone3", "exit", "__run_exit_handlers", "_dl_fini",
+		"_dl_call_fini"};
+	bool is_libc = false;
+	for (size_t i = 0; i < BASE_COUNT(file) && !is_libc; i++)
+		is_libc = !strncmp(f->base_name, file[i], strlen(file[i]));
+	for (size_t i = 0; i < BASE_COUNT(name) && is_libc; i++)
 		if (!strcmp(function, name[i]))
 			return true;
 	return false;
@@ -312,7 +317,7 @@ bool symbol_code(struct symbol_file *f, uint64_t offset, struct symbol_found *re
 	Dwarf_Die unit;
 	Dwarf_Addr bias;
 	bool found = name_code(f, offset, ret);
-	if (found && is_around_all(ret->function))
+	if (found && is_around_all(f, ret->function))
 		return true;
 	if (symbol_units_die(&f->units, f->module, offset + f->bias, &unit, &bias))
 		add_line(f, &unit, offset + f->bias - bias, &ret->file, &ret->line);
@@ -378,7 +383,7 @@ size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame
 	if (!max || !name_code(f, offset, &whole))
 		return 0;
 	ret[0] = (struct symbol_frame){.function = whole.function};
-	if (is_around_all(whole.function))
+	if (is_around_all(f, whole.function))
 		return 1;
 	if (symbol_units_die(&f->units, f->module, offset + f->bias, &unit, &bias)) {
 		uint64_t address = offset + f->bias - bias;
