@@ -55,9 +55,19 @@ struct task {
 	void (*function)(void *);
 	int (*routine)(int, void *); /* or this: libomp's */
 	const char *made, *done, *group;
-	uint64_t number; /* so often had `made` been told with this task */
-	unsigned nr_written, nr_read;
-	uintptr_t depends[DEPENDS]; /* those that it writes; those that it reads */
+	uint64_t number;                    /* so often had `made` been told with this task */
+	unsigned nr_written, nr_read, room; /* of depends[] */
+	uintptr_t depends[];                /* those that it writes; those that it reads */
+};
+/* With that many. */
+static size_t task_bytes(unsigned room)
+{
+	return sizeof(struct task) + room * sizeof(uintptr_t);
+}
+/* One on our stack, with as many as there may be. */
+struct full_task {
+	struct task task;
+	uintptr_t depends[DEPENDS];
 };
 
 /* Places that tasks depend on: who had written; who had read. */
@@ -81,7 +91,7 @@ static void told_of(const struct task *t)
 
 static void depend(struct task *t, uintptr_t place, bool writes)
 {
-	if (t->nr_written + t->nr_read == DEPENDS)
+	if (t->nr_written + t->nr_read == t->room)
 		return;
 	t->depends[t->nr_written + t->nr_read] = place;
 	t->nr_written += writes;
@@ -128,18 +138,19 @@ static void end(const struct task *t, struct doing *outer)
 
 static TARGET_BETWEEN void run_function(void *data, size_t bytes)
 {
-	const struct task t = *(const struct task *)(const void *)((const char *)data + bytes);
-	struct doing own = {0}, *outer = begin(&t, &own);
-	t.function(data);
-	end(&t, outer);
+	const struct task *t = (const void *)((const char *)data + bytes);
+	struct doing own = {0}, *outer = begin(t, &own);
+	t->function(data);
+	end(t, outer);
 }
 
 static TARGET_BETWEEN int run_routine(int thread, void *data, size_t bytes)
 {
-	const struct task t = *(const struct task *)(const void *)((const char *)data + bytes);
-	struct doing own = {0}, *outer = begin(&t, &own);
-	int result = t.routine(thread, data);
-	end(&t, outer);
+	struct full_task f; /* what is left of a task may be somebody else's by then */
+	memcpy(&f, (const char *)data + bytes, task_bytes(DEPENDS));
+	struct doing own = {0}, *outer = begin(&f.task, &own);
+	int result = f.task.routine(thread, data);
+	end(&f.task, outer);
 	return result;
 }
 
@@ -177,47 +188,57 @@ static size_t size_class(size_t bytes)
 typedef void task_function(void *data);
 typedef void task_copy(void *to, void *from);
 
-enum { DATA_BYTES = SIZES * STEP_BYTES, GOMP_NO_GROUP = 1 << 11, GOMP_DEPENDS = 8 };
+enum { DATA_ALIGN = 64, GOMP_NO_GROUP = 1 << 11, GOMP_DEPENDS = 8 };
 
-/* What is given to libgomp in place of the data: the same with the task behind it, to be copied;
- * or, where the program copies, what our own copying needs. */
+/* What is given to libgomp in place of the data: the same with the task behind it; or, where the
+ * program copies, what our own copying needs. In little room on the caller's stack: tasks that are
+ * done at once may be nested deeply. */
 struct given {
-	_Alignas(64) char data[DATA_BYTES + sizeof(struct task)];
-	struct task task;
-	size_t bytes;
+	struct task *task; /* in the room */
+	size_t bytes;      /* before it */
 	task_copy *copy;
 	void *from;
 };
+
+static size_t room_bytes(long size, unsigned nr_depends)
+{
+	return size_class((size_t)size) * STEP_BYTES + task_bytes(nr_depends) + DATA_ALIGN;
+}
+/* NULL: it goes without us. */
+#define ROOM(size, align, nr_depends)                                                              \
+	(size_class((size_t)(size)) < SIZES && (align) <= DATA_ALIGN                               \
+			? __builtin_alloca(room_bytes(size, nr_depends))                           \
+			: NULL)
 
 static TARGET_BETWEEN void copy_both(void *to, void *from)
 {
 	const struct given *g = from;
 	g->copy(to, g->from);
-	memcpy((char *)to + g->bytes, &g->task, sizeof g->task);
+	memcpy((char *)to + g->bytes, g->task, task_bytes(g->task->room));
 }
 
-/* false: the task goes without us. */
-static bool give(
-	struct given *g, task_function **f, void **data, task_copy **copy, long *size, long align)
+/* The task's place in the room. */
+static void find_room(struct given *g, char *room, long size, unsigned nr_depends)
 {
-	size_t class = size_class((size_t)*size);
-	if (class >= SIZES || align > 64 || !longpole_target_attached())
-		return false;
-	g->task.function = *f;
-	g->bytes = class * STEP_BYTES;
-	*f = functions[class];
-	if (*copy) {
-		g->copy = *copy;
-		g->from = *data;
+	g->bytes = size_class((size_t)size) * STEP_BYTES;
+	g->from = room + -(uintptr_t)room % DATA_ALIGN;
+	g->task = (struct task *)(void *)((char *)g->from + g->bytes);
+	*g->task = (struct task){.room = nr_depends};
+}
+
+static void give(struct given *g, task_function **f, void **data, task_copy **copy, long *size)
+{
+	void *room = g->from;
+	g->task->function = *f;
+	*f = functions[g->bytes / STEP_BYTES];
+	g->copy = *copy;
+	g->from = *data;
+	if (*copy)
 		*copy = copy_both;
-		*data = g;
-	} else {
-		memcpy(g->data, *data, (size_t)*size);
-		memcpy(g->data + g->bytes, &g->task, sizeof g->task);
-		*data = g->data;
-	}
-	*size = (long)(g->bytes + sizeof g->task);
-	return true;
+	else if (*size)
+		memcpy(room, *data, (size_t)*size);
+	*data = g->copy ? (void *)g : room;
+	*size = (long)(g->bytes + task_bytes(g->task->room));
 }
 
 /* libgomp's list: how many, how many that are written, these, then those that are read; or 0, how
@@ -234,22 +255,39 @@ static void depends_of(struct task *t, void *const *list)
 		depend(t, (uintptr_t)place[i], i < nr_written);
 }
 
+static unsigned nr_depends_of(void *const *list)
+{
+	const uintptr_t nr = (uintptr_t)list[!list[0]];
+	return nr < DEPENDS ? (unsigned)nr : DEPENDS;
+}
+
 #define TASK_PARAMETERS                                                                            \
 	(task_function * f, void *data, task_copy *copy, long size, long align, bool condition,    \
 		unsigned flags, void **list, int priority, void *detach)
 void GOMP_task TASK_PARAMETERS WEAK;
+
+static TARGET_BETWEEN void make_task TASK_PARAMETERS
+{
+	unsigned nr = flags & GOMP_DEPENDS ? nr_depends_of(list) : 0;
+	char *room = ROOM(size, align, nr);
+	struct given g;
+	if (room) {
+		find_room(&g, room, size, nr);
+		if (nr)
+			depends_of(g.task, list);
+		tell_made(g.task);
+		give(&g, &f, &data, &copy, &size);
+	}
+	GOMP_task(f, data, copy, size, align, condition, flags, list, priority, detach);
+}
+
 void longpole_at_GOMP_task TASK_PARAMETERS;
 AT void longpole_at_GOMP_task TASK_PARAMETERS
 {
-	struct given g;
-	g.task = (struct task){0};
-	if (longpole_target_attached()) {
-		if (flags & GOMP_DEPENDS)
-			depends_of(&g.task, list);
-		tell_made(&g.task);
-	}
-	(void)give(&g, &f, &data, &copy, &size, align);
-	GOMP_task(f, data, copy, size, align, condition, flags, list, priority, detach);
+	if (longpole_target_attached())
+		make_task(f, data, copy, size, align, condition, flags, list, priority, detach);
+	else
+		GOMP_task(f, data, copy, size, align, condition, flags, list, priority, detach);
 }
 
 static void told_done(void)
@@ -268,10 +306,13 @@ static void told_done(void)
 		long align, unsigned flags, unsigned long nr, int priority, number from,           \
 		number to, number by)                                                              \
 	{                                                                                          \
+		char *room = longpole_target_attached() ? ROOM(size, align, 0) : NULL;             \
 		struct given g;                                                                    \
-		g.task = (struct task){0};                                                         \
-		tell_made(&g.task);                                                                \
-		(void)give(&g, &f, &data, &copy, &size, align);                                    \
+		if (room) {                                                                        \
+			find_room(&g, room, size, 0);                                              \
+			tell_made(g.task);                                                         \
+			give(&g, &f, &data, &copy, &size);                                         \
+		}                                                                                  \
 		name(f, data, copy, size, align, flags, nr, priority, from, to, by);               \
 		if (!(flags & GOMP_NO_GROUP))                                                      \
 			told_done();                                                               \
@@ -311,9 +352,9 @@ AROUND(GOMP_taskgroup_end, (void), (), longpole_target_let_see(true), end_group(
 
 static void told_of_list(void *const *list)
 {
-	struct task t = {0};
-	depends_of(&t, list);
-	told_of(&t);
+	struct full_task f = {.task = {.room = DEPENDS}};
+	depends_of(&f.task, list);
+	told_of(&f.task);
 }
 AROUND(GOMP_taskwait_depend, (void **list), (list), longpole_target_let_see(true),
 	told_of_list(list))
@@ -360,8 +401,8 @@ AT struct kmp_task *longpole_at___kmpc_omp_task_alloc ALLOC_PARAMETERS
 	if (class >= SIZES || !longpole_target_attached())
 		return __kmpc_omp_task_alloc(place, thread, flags, bytes, shared_bytes, routine);
 	struct kmp_task *k = __kmpc_omp_task_alloc(place, thread, flags,
-		class * STEP_BYTES + sizeof(struct task), shared_bytes, routines[class]);
-	*task_of(k) = (struct task){.routine = routine};
+		class * STEP_BYTES + task_bytes(DEPENDS), shared_bytes, routines[class]);
+	*task_of(k) = (struct task){.routine = routine, .room = DEPENDS};
 	return k;
 }
 
@@ -417,9 +458,9 @@ AROUND(__kmpc_end_taskgroup, (void *place, int thread), (place, thread),
 
 static void told_of_kmp(const struct kmp_depend *list, int nr)
 {
-	struct task t = {0};
-	depends_of_kmp(&t, list, nr);
-	told_of(&t);
+	struct full_task f = {.task = {.room = DEPENDS}};
+	depends_of_kmp(&f.task, list, nr);
+	told_of(&f.task);
 }
 AROUND(__kmpc_omp_wait_deps,
 	(void *place, int thread, int nr, const struct kmp_depend *list, int nr_other,

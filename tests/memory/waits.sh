@@ -65,7 +65,7 @@ waits_cc
 
 # The same of OpenMP's.
 regions_wait() {
-	local why='' compiler way counts said order
+	local why='' compiler way counts said order least
 	selected regions_wait || return 0
 	for compiler in gcc clang; do
 		if ! "$compiler" -fopenmp -o regions_wait "$here/regions_wait.c" 2>cc.err; then
@@ -91,7 +91,10 @@ regions_wait() {
 			elif [[ $way == ordered ]]; then
 				[[ $counts =~ ^79[0-9][0-9]\ 0\ 7992\ 99[0-9]$ ]] || why+=" $compiler, $way: $counts"
 			else
-				awk '{ exit !($1 > 5000 && $1 <= 8050 && $2 == 0 && $4 > 600 && $4 <= 1010) }' <<<"$counts" || why+=" $compiler, $way: $counts"
+				# (who looks again and again comes later by its clock: by how often depends on the recorded run)
+				least=1
+				[[ $way != test ]] || least=0.4
+				awk -v least=$least '{ exit !($1 > 5000 * least && $1 <= 8050 && $2 == 0 && $4 > 600 * least && $4 <= 1010) }' <<<"$counts" || why+=" $compiler, $way: $counts"
 			fi
 		done
 	done
