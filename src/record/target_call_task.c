@@ -65,9 +65,9 @@ static size_t task_bytes(unsigned room)
 	return sizeof(struct task) + room * sizeof(uintptr_t);
 }
 /* One on our stack, with as many as there may be. */
-struct full_task {
+union full_task {
 	struct task task;
-	uintptr_t depends[DEPENDS];
+	char bytes[sizeof(struct task) + DEPENDS * sizeof(uintptr_t)];
 };
 
 /* Places that tasks depend on: who had written; who had read. */
@@ -146,7 +146,7 @@ static TARGET_BETWEEN void run_function(void *data, size_t bytes)
 
 static TARGET_BETWEEN int run_routine(int thread, void *data, size_t bytes)
 {
-	struct full_task f; /* what is left of a task may be somebody else's by then */
+	union full_task f; /* what is left of a task may be somebody else's by then */
 	memcpy(&f, (const char *)data + bytes, task_bytes(DEPENDS));
 	struct doing own = {0}, *outer = begin(&f.task, &own);
 	int result = f.task.routine(thread, data);
@@ -352,7 +352,7 @@ AROUND(GOMP_taskgroup_end, (void), (), longpole_target_let_see(true), end_group(
 
 static void told_of_list(void *const *list)
 {
-	struct full_task f = {.task = {.room = DEPENDS}};
+	union full_task f = {.task = {.room = DEPENDS}};
 	depends_of(&f.task, list);
 	told_of(&f.task);
 }
@@ -458,7 +458,7 @@ AROUND(__kmpc_end_taskgroup, (void *place, int thread), (place, thread),
 
 static void told_of_kmp(const struct kmp_depend *list, int nr)
 {
-	struct full_task f = {.task = {.room = DEPENDS}};
+	union full_task f = {.task = {.room = DEPENDS}};
 	depends_of_kmp(&f.task, list, nr);
 	told_of(&f.task);
 }
