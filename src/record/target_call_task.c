@@ -70,14 +70,14 @@ union full_task {
 	char bytes[sizeof(struct task) + DEPENDS * sizeof(uintptr_t)];
 };
 
-/* Places that tasks depend on: who had written; who had read. */
+/* Places that tasks depend on: who had written; who had read. (Names, where nobody has memory.) */
 static const void *written(uintptr_t place)
 {
-	return (const void *)(place << 2 | 1); // NOLINT(performance-no-int-to-ptr): a name
+	return (const void *)(place | UINT64_C(1) << 59); // NOLINT(performance-no-int-to-ptr)
 }
 static const void *has_read(uintptr_t place)
 {
-	return (const void *)(place << 2 | 2); // NOLINT(performance-no-int-to-ptr): a name
+	return (const void *)(place | UINT64_C(3) << 59); // NOLINT(performance-no-int-to-ptr)
 }
 
 static void told_of(const struct task *t)
@@ -188,12 +188,13 @@ static size_t size_class(size_t bytes)
 typedef void task_function(void *data);
 typedef void task_copy(void *to, void *from);
 
-enum { DATA_ALIGN = 64, GOMP_NO_GROUP = 1 << 11, GOMP_DEPENDS = 8 };
+enum { DATA_ALIGN = 64, GOMP_DEPENDS = 1 << 3, GOMP_NO_GROUP = 1 << 11, GOMP_DETACHES = 1 << 13 };
 
 /* What is given to libgomp in place of the data: the same with the task behind it; or, where the
  * program copies, what our own copying needs. In little room on the caller's stack: tasks that are
  * done at once may be nested deeply. */
 struct given {
+	uint64_t head[3];  /* the data's: of a loop libgomp looks for reductions there */
 	struct task *task; /* in the room */
 	size_t bytes;      /* before it */
 	task_copy *copy;
@@ -235,8 +236,9 @@ static void give(struct given *g, task_function **f, void **data, task_copy **co
 	g->from = *data;
 	if (*copy)
 		*copy = copy_both;
-	else if (*size)
-		memcpy(room, *data, (size_t)*size);
+	if (*size)
+		memcpy(g->copy ? g->head : room, *data,
+			g->copy && *size > (long)sizeof g->head ? sizeof g->head : (size_t)*size);
 	*data = g->copy ? (void *)g : room;
 	*size = (long)(g->bytes + task_bytes(g->task->room));
 }
@@ -269,7 +271,8 @@ void GOMP_task TASK_PARAMETERS WEAK;
 static TARGET_BETWEEN void make_task TASK_PARAMETERS
 {
 	unsigned nr = flags & GOMP_DEPENDS ? nr_depends_of(list) : 0;
-	char *room = ROOM(size, align, nr);
+	/* (libgomp writes an event to the beginning of the data, before it has them copied.) */
+	char *room = flags & GOMP_DETACHES && copy ? NULL : ROOM(size, align, nr);
 	struct given g;
 	if (room) {
 		find_room(&g, room, size, nr);
@@ -371,7 +374,7 @@ struct kmp_depend {
 	size_t bytes;
 	uint8_t flags;
 };
-enum { KMP_WRITES = 2 | 4 };
+enum { KMP_WRITES = 2 | 4 | 8 }; /* out, mutexinoutset, inoutset */
 
 /* NULL: it goes without us. */
 static struct task *task_of(struct kmp_task *k)

@@ -93,6 +93,7 @@ same exceptions-O2 c++ g++ 'exceptions.cc exceptions2.cc' -O2 -g
 same exceptions-clang c++ clang++-14 'exceptions.cc exceptions2.cc' -O2
 same processes cc gcc processes.c -O2
 same crowd cc gcc crowd.c -O1
+same tasks c++ g++ tasks.cc -O1 -fopenmp
 same signals cc gcc signals.c -O1 -std=c99 -D_XOPEN_SOURCE=600
 grep -qw avx2 /proc/cpuinfo && same vectors-native cc gcc vectors.c -O3 -ffast-math -march=native
 
