@@ -140,7 +140,7 @@ int main()
 #pragma omp parallel num_threads(3)
 #pragma omp single
 	{
-		std::printf("%ld %ld", at_once(3000), fibonacci(15));
+		std::printf("%ld %ld", at_once(1000), fibonacci(15));
 		for (long (*each)() : all)
 			std::printf(" %ld", each());
 		std::printf("\n");
