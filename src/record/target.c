@@ -790,7 +790,6 @@ TARGET_EXPORT void longpole_memory_marker(int command, int number);
 void longpole_memory_marker(int command, int number)
 {
 	enum { THREAD_OFF = 1, THREAD_ON, ALL_OFF, ALL_ON };
-	enum { CALL_MARKER = 0x10 };
 	struct target_thread *t = longpole_memory.thread;
 	uint64_t now = target_ticks();
 	if (command == ALL_ON) {
@@ -806,7 +805,7 @@ void longpole_memory_marker(int command, int number)
 		}
 	}
 	longpole_target_call(
-		CALL_MARKER, now, now, (uint64_t)(int64_t)command, (uint64_t)(int64_t)number, 0, 0);
+		CALL_marker, now, now, (uint64_t)(int64_t)command, (uint64_t)(int64_t)number, 0, 0);
 	if (command == THREAD_OFF || command == ALL_OFF) {
 		uint64_t gap[] = {MEMORY_GAP_MARKER, now};
 		longpole_target_mark(MEMORY_MARK_gap, gap);

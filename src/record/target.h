@@ -35,6 +35,45 @@
 	if (!longpole_target_attached())                                                           \
 	return call
 
+/* A stub, weak because the function need not be there: what comes before the call, and after it,
+ * when `result` is what it returned. */
+#define TARGET_AROUND(name, parameters, arguments, first, then)                                    \
+	void name parameters __attribute__((weak));                                                \
+	void longpole_at_##name parameters;                                                        \
+	TARGET_STUB void longpole_at_##name parameters                                             \
+	{                                                                                          \
+		first;                                                                             \
+		name arguments;                                                                    \
+		then;                                                                              \
+	}
+#define TARGET_AROUND_RESULT(type, name, parameters, arguments, first, then)                       \
+	type name parameters __attribute__((weak));                                                \
+	type longpole_at_##name parameters;                                                        \
+	TARGET_STUB type longpole_at_##name parameters                                             \
+	{                                                                                          \
+		first;                                                                             \
+		type result = name arguments;                                                      \
+		then;                                                                              \
+		return result;                                                                     \
+	}
+/* A stub of libc's: what is recorded after the call, of its result and when it began. */
+#define TARGET_AFTER(type, name, parameters, arguments, then)                                      \
+	type longpole_at_##name parameters;                                                        \
+	TARGET_STUB type longpole_at_##name parameters                                             \
+	{                                                                                          \
+		TARGET_UNLESS_ATTACHED(name arguments);                                            \
+		uint64_t before = target_call_ticks();                                             \
+		type result = TARGET_CALL(name arguments);                                         \
+		then;                                                                              \
+		return result;                                                                     \
+	}
+
+/* What call records say. */
+enum {
+#define CALL(name, number, class, line) CALL_##name = (number),
+#include "memory/calls.def"
+};
+
 enum {
 	TARGET_BUFFER_BYTES = MEMORY_PIECE_WORDS * 8,
 	TARGET_GUARD_BYTES = 64 * 1024, /* more than a record */

@@ -10,7 +10,6 @@
  */
 #include "record/target.h"
 
-enum { CALL_SIGNAL = 0x23, CALL_SIGNALLED = 0x2c }; /* memory/calls.def */
 enum { CONDITIONS = 8192, PROBES = 16, ROLES = 4 };
 
 static struct condition {
@@ -122,7 +121,7 @@ void longpole_target_took(const void *mutex, uint64_t ticks)
 			return;
 		struct condition *c = __atomic_load_n(&p->condition, __ATOMIC_ACQUIRE);
 		if (found == (uintptr_t)mutex && c && !only_signals(c))
-			longpole_target_call(CALL_SIGNALLED, ticks, ticks, c->address,
+			longpole_target_call(CALL_signalled, ticks, ticks, c->address,
 				__atomic_load_n(&c->signals, __ATOMIC_ACQUIRE), 0, 0);
 	}
 }
@@ -139,7 +138,7 @@ uint64_t longpole_target_tells(const volatile void *object)
 	if (!c)
 		return 0;
 	uint64_t nr = __atomic_add_fetch(&c->signals, 1, __ATOMIC_ACQ_REL);
-	longpole_target_call(CALL_SIGNAL, now, now, c->address, 0, 0, 0);
+	longpole_target_call(CALL_signal, now, now, c->address, 0, 0, 0);
 	return nr;
 }
 
@@ -147,7 +146,7 @@ void longpole_target_told_times(const volatile void *object, uint64_t nr)
 {
 	uint64_t now = target_call_ticks();
 	if (nr && longpole_target_attached())
-		longpole_target_call(CALL_SIGNALLED, now, now, (uintptr_t)object, nr, 0, 0);
+		longpole_target_call(CALL_signalled, now, now, (uintptr_t)object, nr, 0, 0);
 }
 
 void longpole_target_told(const volatile void *object)

@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CALL_WAIT = 0x22 }; /* memory/calls.def */
-
 #define AT TARGET_STUB
 
 /* What an operation does, beside what else it may do. */
@@ -43,7 +41,7 @@ long longpole_at_futex(long number, uint32_t *word, long operation, long value, 
 	int saved = errno;
 	if (!result || saved == EAGAIN) { /* it has changed already */
 		longpole_target_call(
-			CALL_WAIT, before, target_call_ticks(), (uint64_t)(uintptr_t)word, 0, 0, 0);
+			CALL_wait, before, target_call_ticks(), (uint64_t)(uintptr_t)word, 0, 0, 0);
 		longpole_target_told(word);
 	}
 	errno = saved;

@@ -5,18 +5,6 @@
 
 #include <stdarg.h>
 
-enum {
-	CALL_SPAWN = 0x01,
-	CALL_JOIN = 0x02,
-	CALL_BARRIER = 0x03,
-	CALL_BEGIN_ORDER = 0x04,
-	CALL_END_ORDER = 0x05,
-	CALL_BEGIN_CRITICAL = 0x06,
-	CALL_END_CRITICAL = 0x07,
-	CALL_LOCK = 0x20,
-	CALL_UNLOCK = 0x21,
-};
-
 #define AT   TARGET_STUB
 #define WEAK __attribute__((weak))
 
@@ -52,7 +40,7 @@ static void leave_region(uint64_t number)
 {
 	if (!omp_get_thread_num || !omp_get_thread_num())
 		return;
-	longpole_target_call(CALL_JOIN, target_call_ticks(), target_call_ticks(), number, 0, 0, 0);
+	longpole_target_call(CALL_join, target_call_ticks(), target_call_ticks(), number, 0, 0, 0);
 	longpole_target_let_see(true);
 }
 
@@ -91,7 +79,7 @@ static bool begin_region(struct region *r, void (*f)(void *), void *data, unsign
 	if (omp_get_level && omp_get_level() > 0)
 		return false;
 	*r = (struct region){.f = f, .data = data, .number = region, .nr = nr};
-	longpole_target_call(CALL_SPAWN, now, now, region, nr, 0, 0);
+	longpole_target_call(CALL_spawn, now, now, region, nr, 0, 0);
 	longpole_target_let_see(false);
 	return true;
 }
@@ -99,7 +87,7 @@ static bool begin_region(struct region *r, void (*f)(void *), void *data, unsign
 static void end_region(const struct region *r)
 {
 	uint64_t now = target_call_ticks();
-	longpole_target_call(CALL_JOIN, now, now, r->number, r->nr, 0, 0);
+	longpole_target_call(CALL_join, now, now, r->number, r->nr, 0, 0);
 }
 
 /* gcc's parallel regions, alone and as one with the loop or the sections in them. */
@@ -159,7 +147,7 @@ static void leave_barrier(void)
 {
 	if (at.waits)
 		longpole_target_call(
-			CALL_BARRIER, at.before, target_call_ticks(), 0, at.parties, 0, 0);
+			CALL_barrier, at.before, target_call_ticks(), 0, at.parties, 0, 0);
 	at.waits = false;
 }
 
@@ -174,14 +162,7 @@ void longpole_target_task_begins(void)
 }
 
 #define BARRIER(name, parameters, arguments)                                                       \
-	void name parameters WEAK;                                                                 \
-	void longpole_at_##name parameters;                                                        \
-	AT void longpole_at_##name parameters                                                      \
-	{                                                                                          \
-		come_to_barrier();                                                                 \
-		name arguments;                                                                    \
-		leave_barrier();                                                                   \
-	}
+	TARGET_AROUND(name, parameters, arguments, come_to_barrier(), leave_barrier())
 BARRIER(GOMP_barrier, (void), ())
 BARRIER(GOMP_loop_end, (void), ())
 BARRIER(GOMP_sections_end, (void), ())
@@ -189,16 +170,10 @@ BARRIER(__kmpc_barrier, (void *place, int thread), (place, thread))
 
 /* One that may be cancelled: whose result is not 0 has not waited for all. */
 #define CANCEL(name, type, parameters, arguments)                                                  \
-	type name parameters WEAK;                                                                 \
-	type longpole_at_##name parameters;                                                        \
-	AT type longpole_at_##name parameters                                                      \
-	{                                                                                          \
-		come_to_barrier();                                                                 \
-		type cancelled = name arguments;                                                   \
-		at.waits = at.waits && !cancelled;                                                 \
+	TARGET_AROUND_RESULT(type, name, parameters, arguments, come_to_barrier(), {               \
+		at.waits = at.waits && !result;                                                    \
 		leave_barrier();                                                                   \
-		return cancelled;                                                                  \
-	}
+	})
 CANCEL(GOMP_barrier_cancel, bool, (void), ())
 CANCEL(GOMP_loop_end_cancel, bool, (void), ())
 CANCEL(GOMP_sections_end_cancel, bool, (void), ())
@@ -208,127 +183,85 @@ CANCEL(__kmpc_cancel_barrier, int, (void *place, int thread), (place, thread))
  * beginning, of which the result says whose it is. */
 static void barrier_since(uint64_t before)
 {
-	longpole_target_call(CALL_BARRIER, before, target_call_ticks(), 0,
+	longpole_target_call(CALL_barrier, before, target_call_ticks(), 0,
 		omp_get_num_threads ? (uint64_t)omp_get_num_threads() : 0, 0, 0);
 }
 
-void *GOMP_single_copy_start(void) WEAK;
-void *longpole_at_GOMP_single_copy_start(void);
-AT void *longpole_at_GOMP_single_copy_start(void)
+static uint64_t waits_from(void)
 {
 	longpole_target_let_see(true);
-	uint64_t before = target_call_ticks();
-	void *others = GOMP_single_copy_start();
-	if (others)
-		barrier_since(before);
-	return others;
+	return target_call_ticks();
 }
-
-void GOMP_single_copy_end(void *own) WEAK;
-void longpole_at_GOMP_single_copy_end(void *own);
-AT void longpole_at_GOMP_single_copy_end(void *own)
-{
-	longpole_target_let_see(true);
-	uint64_t before = target_call_ticks();
-	GOMP_single_copy_end(own);
-	barrier_since(before);
-}
+TARGET_AROUND_RESULT(void *, GOMP_single_copy_start, (void), (), uint64_t before = waits_from(),
+	if (result) barrier_since(before))
+TARGET_AROUND(GOMP_single_copy_end, (void *own), (own), uint64_t before = waits_from(),
+	barrier_since(before))
 
 /* clang's waits for all, copies, and waits again. */
-#define COPY_PARAMETERS                                                                            \
-	(void *place, int thread, size_t bytes, void *list, void (*copy)(void *, void *), int did)
-void __kmpc_copyprivate COPY_PARAMETERS WEAK;
-void longpole_at___kmpc_copyprivate COPY_PARAMETERS;
-AT void longpole_at___kmpc_copyprivate COPY_PARAMETERS
-{
-	longpole_target_let_see(true);
-	uint64_t before = target_call_ticks();
-	barrier_since(before);
-	__kmpc_copyprivate(place, thread, bytes, list, copy, did);
-	barrier_since(before);
-}
+TARGET_AROUND(__kmpc_copyprivate,
+	(void *place, int thread, size_t bytes, void *list, void (*copy)(void *, void *), int did),
+	(place, thread, bytes, list, copy, did), barrier_since(waits_from()),
+	barrier_since(target_call_ticks()))
 
+static void says(unsigned kind, const void *object, uint64_t before, uint64_t after)
+{
+	longpole_target_call(kind, before, after, (uint64_t)(uintptr_t)object, 0, 0, 0);
+}
+static void says_now(unsigned kind, const void *object)
+{
+	uint64_t now = target_call_ticks();
+	says(kind, object, now, now);
+}
 #define BEGIN(name, kind, parameters, arguments, object)                                           \
-	void name parameters WEAK;                                                                 \
-	void longpole_at_##name parameters;                                                        \
-	AT void longpole_at_##name parameters                                                      \
-	{                                                                                          \
-		uint64_t before = target_call_ticks();                                             \
-		name arguments;                                                                    \
-		longpole_target_call(kind, before, target_call_ticks(),                            \
-			(uint64_t)(uintptr_t)(object), 0, 0, 0);                                   \
-	}
+	TARGET_AROUND(name, parameters, arguments, uint64_t before = target_call_ticks(),          \
+		says(kind, object, before, target_call_ticks()))
 #define END(name, kind, parameters, arguments, object)                                             \
-	void name parameters WEAK;                                                                 \
-	void longpole_at_##name parameters;                                                        \
-	AT void longpole_at_##name parameters                                                      \
-	{                                                                                          \
-		uint64_t now = target_call_ticks();                                                \
-		longpole_target_call(kind, now, now, (uint64_t)(uintptr_t)(object), 0, 0, 0);      \
-		name arguments;                                                                    \
-	}
-BEGIN(GOMP_critical_start, CALL_BEGIN_CRITICAL, (void), (), 0)
-END(GOMP_critical_end, CALL_END_CRITICAL, (void), (), 0)
-BEGIN(GOMP_critical_name_start, CALL_BEGIN_CRITICAL, (void **name), (name), name)
-END(GOMP_critical_name_end, CALL_END_CRITICAL, (void **name), (name), name)
-BEGIN(GOMP_atomic_start, CALL_BEGIN_CRITICAL, (void), (), 0)
-END(GOMP_atomic_end, CALL_END_CRITICAL, (void), (), 0)
-BEGIN(omp_set_lock, CALL_LOCK, (void *lock), (lock), lock)
-END(omp_unset_lock, CALL_UNLOCK, (void *lock), (lock), lock)
-BEGIN(omp_set_nest_lock, CALL_LOCK, (void *lock), (lock), lock)
-END(omp_unset_nest_lock, CALL_UNLOCK, (void *lock), (lock), lock)
-BEGIN(__kmpc_critical, CALL_BEGIN_CRITICAL, (void *place, int thread, void *name),
+	TARGET_AROUND(name, parameters, arguments, says_now(kind, object), (void)0)
+BEGIN(GOMP_critical_start, CALL_begin_critical, (void), (), 0)
+END(GOMP_critical_end, CALL_end_critical, (void), (), 0)
+BEGIN(GOMP_critical_name_start, CALL_begin_critical, (void **name), (name), name)
+END(GOMP_critical_name_end, CALL_end_critical, (void **name), (name), name)
+BEGIN(GOMP_atomic_start, CALL_begin_critical, (void), (), 0)
+END(GOMP_atomic_end, CALL_end_critical, (void), (), 0)
+BEGIN(omp_set_lock, CALL_lock, (void *lock), (lock), lock)
+END(omp_unset_lock, CALL_unlock, (void *lock), (lock), lock)
+BEGIN(omp_set_nest_lock, CALL_lock, (void *lock), (lock), lock)
+END(omp_unset_nest_lock, CALL_unlock, (void *lock), (lock), lock)
+BEGIN(__kmpc_critical, CALL_begin_critical, (void *place, int thread, void *name),
 	(place, thread, name), name)
-END(__kmpc_end_critical, CALL_END_CRITICAL, (void *place, int thread, void *name),
+END(__kmpc_end_critical, CALL_end_critical, (void *place, int thread, void *name),
 	(place, thread, name), name)
 
 /* A reduction, of which the result says how it is done: 1 as in a critical section. */
 #define REDUCE(name)                                                                               \
-	int name(void *place, int thread, int nr, size_t bytes, void *data,                        \
-		void (*add)(void *, void *), void *lock) WEAK;                                     \
-	int longpole_at_##name(void *place, int thread, int nr, size_t bytes, void *data,          \
-		void (*add)(void *, void *), void *lock);                                          \
-	AT int longpole_at_##name(void *place, int thread, int nr, size_t bytes, void *data,       \
-		void (*add)(void *, void *), void *lock)                                           \
-	{                                                                                          \
-		uint64_t before = target_call_ticks();                                             \
-		int how = name(place, thread, nr, bytes, data, add, lock);                         \
-		at.reduces = how == 1;                                                             \
-		if (at.reduces)                                                                    \
-			longpole_target_call(CALL_BEGIN_CRITICAL, before, target_call_ticks(),     \
-				(uint64_t)(uintptr_t)lock, 0, 0, 0);                               \
-		return how;                                                                        \
-	}
+	TARGET_AROUND_RESULT(int, name,                                                            \
+		(void *place, int thread, int nr, size_t bytes, void *data,                        \
+			void (*add)(void *, void *), void *lock),                                  \
+		(place, thread, nr, bytes, data, add, lock),                                       \
+		uint64_t before = target_call_ticks(), {                                           \
+			at.reduces = result == 1;                                                  \
+			if (at.reduces)                                                            \
+				says(CALL_begin_critical, lock, before, target_call_ticks());      \
+		})
 REDUCE(__kmpc_reduce)
 REDUCE(__kmpc_reduce_nowait)
 #define END_REDUCE(name)                                                                           \
-	void name(void *place, int thread, void *lock) WEAK;                                       \
-	void longpole_at_##name(void *place, int thread, void *lock);                              \
-	AT void longpole_at_##name(void *place, int thread, void *lock)                            \
-	{                                                                                          \
-		uint64_t now = target_call_ticks();                                                \
-		if (at.reduces)                                                                    \
-			longpole_target_call(                                                      \
-				CALL_END_CRITICAL, now, now, (uint64_t)(uintptr_t)lock, 0, 0, 0);  \
-		at.reduces = false;                                                                \
-		name(place, thread, lock);                                                         \
-	}
+	TARGET_AROUND(                                                                             \
+		name, (void *place, int thread, void *lock), (place, thread, lock),                \
+		{                                                                                  \
+			if (at.reduces)                                                            \
+				says_now(CALL_end_critical, lock);                                 \
+			at.reduces = false;                                                        \
+		},                                                                                 \
+		(void)0)
 END_REDUCE(__kmpc_end_reduce)
 END_REDUCE(__kmpc_end_reduce_nowait)
 
 /* Not zero: it is taken (so often). */
 #define TEST(name)                                                                                 \
-	int name(void *lock) WEAK;                                                                 \
-	int longpole_at_##name(void *lock);                                                        \
-	AT int longpole_at_##name(void *lock)                                                      \
-	{                                                                                          \
-		uint64_t before = target_call_ticks();                                             \
-		int result = name(lock);                                                           \
-		if (result)                                                                        \
-			longpole_target_call(CALL_LOCK, before, target_call_ticks(),               \
-				(uint64_t)(uintptr_t)lock, 0, 0, 0);                               \
-		return result;                                                                     \
-	}
+	TARGET_AROUND_RESULT(int, name, (void *lock), (lock),                                      \
+		uint64_t before = target_call_ticks(),                                             \
+		if (result) says(CALL_lock, lock, before, target_call_ticks()))
 TEST(omp_test_lock)
 TEST(omp_test_nest_lock)
 
@@ -340,7 +273,7 @@ TEST(omp_test_nest_lock)
 	{                                                                                          \
 		uint64_t before = target_call_ticks();                                             \
 		name arguments;                                                                    \
-		longpole_target_call(CALL_BEGIN_ORDER, before, target_call_ticks(), 0,             \
+		longpole_target_call(CALL_begin_order, before, target_call_ticks(), 0,             \
 			longpole_target_ordered(false), 0, 0);                                     \
 	}
 #define END_ORDER(name, parameters, arguments)                                                     \
@@ -350,7 +283,7 @@ TEST(omp_test_nest_lock)
 	{                                                                                          \
 		uint64_t now = target_call_ticks();                                                \
 		(void)longpole_target_ordered(true);                                               \
-		longpole_target_call(CALL_END_ORDER, now, now, 0, 0, 0, 0);                        \
+		longpole_target_call(CALL_end_order, now, now, 0, 0, 0, 0);                        \
 		name arguments;                                                                    \
 	}
 BEGIN_ORDER(GOMP_ordered_start, (void), ())

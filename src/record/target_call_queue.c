@@ -9,13 +9,6 @@
 #include <sys/msg.h>
 #include <time.h>
 
-enum { /* memory/calls.def */
-	CALL_READ = 0x11,
-	CALL_WRITE = 0x12,
-	CALL_SENT = 0x2d,
-	CALL_RECEIVED = 0x2e,
-};
-
 #define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
 
@@ -26,8 +19,8 @@ static void sent(uint64_t object, const void *p, size_t bytes, uint64_t file, ui
 	int saved = errno;
 	longpole_target_range(false, p, bytes);
 	if (object)
-		longpole_target_call(CALL_SENT, before, before, object, 1, 0, 0);
-	longpole_target_call(CALL_WRITE, before, target_call_ticks(), WORD(p), bytes, file, 0);
+		longpole_target_call(CALL_sent, before, before, object, 1, 0, 0);
+	longpole_target_call(CALL_write, before, target_call_ticks(), WORD(p), bytes, file, 0);
 	errno = saved;
 }
 
@@ -36,8 +29,8 @@ static void received(uint64_t object, const void *p, size_t bytes, uint64_t file
 	int saved = errno;
 	uint64_t after = target_call_ticks();
 	if (object)
-		longpole_target_call(CALL_RECEIVED, before, after, object, 1, 0, 0);
-	longpole_target_call(CALL_READ, before, after, WORD(p), bytes, file, 0);
+		longpole_target_call(CALL_received, before, after, object, 1, 0, 0);
+	longpole_target_call(CALL_read, before, after, WORD(p), bytes, file, 0);
 	longpole_target_range(true, p, bytes);
 	errno = saved;
 }
@@ -64,28 +57,15 @@ AT mqd_t longpole_at_mq_open(const char *name, int flags, mode_t mode, struct mq
 }
 
 #define MQ_SEND(name, parameters, arguments)                                                       \
-	int longpole_at_##name parameters;                                                         \
-	AT int longpole_at_##name parameters                                                       \
-	{                                                                                          \
-		TARGET_UNLESS_ATTACHED(name arguments);                                            \
-		uint64_t before = target_call_ticks();                                             \
-		int result = TARGET_CALL(name arguments);                                          \
+	TARGET_AFTER(int, name, parameters, arguments, {                                           \
 		if (!result)                                                                       \
 			sent(object_of(queue), p, bytes, (uint64_t)queue, before);                 \
-		return result;                                                                     \
-	}
+	})
 #define MQ_RECEIVE(name, parameters, arguments)                                                    \
-	ssize_t longpole_at_##name parameters;                                                     \
-	AT ssize_t longpole_at_##name parameters                                                   \
-	{                                                                                          \
-		TARGET_UNLESS_ATTACHED(name arguments);                                            \
-		longpole_target_let_see(true);                                                     \
-		uint64_t before = target_call_ticks();                                             \
-		ssize_t result = TARGET_CALL(name arguments);                                      \
+	TARGET_AFTER(ssize_t, name, parameters, arguments, {                                       \
 		if (result >= 0)                                                                   \
 			received(object_of(queue), p, (size_t)result, (uint64_t)queue, before);    \
-		return result;                                                                     \
-	}
+	})
 MQ_SEND(mq_send, (mqd_t queue, const char *p, size_t bytes, unsigned priority),
 	(queue, p, bytes, priority))
 MQ_SEND(mq_timedsend,
@@ -104,27 +84,15 @@ static uint64_t object_of_type(int id, const void *message)
 	return MEMORY_OBJECT_MESSAGES(id, *(const long *)message);
 }
 
-int longpole_at_msgsnd(int id, const void *message, size_t bytes, int flags);
-AT int longpole_at_msgsnd(int id, const void *message, size_t bytes, int flags)
-{
-	TARGET_UNLESS_ATTACHED(msgsnd(id, message, bytes, flags));
-	uint64_t before = target_call_ticks();
-	int result = TARGET_CALL(msgsnd(id, message, bytes, flags));
-	if (!result)
-		sent(object_of_type(id, message), message, sizeof(long) + bytes, (uint64_t)id,
-			before);
-	return result;
-}
-
-ssize_t longpole_at_msgrcv(int id, void *message, size_t bytes, long type, int flags);
-AT ssize_t longpole_at_msgrcv(int id, void *message, size_t bytes, long type, int flags)
-{
-	TARGET_UNLESS_ATTACHED(msgrcv(id, message, bytes, type, flags));
-	longpole_target_let_see(true);
-	uint64_t before = target_call_ticks();
-	ssize_t result = TARGET_CALL(msgrcv(id, message, bytes, type, flags));
-	if (result >= 0)
-		received(flags & MSG_COPY ? 0 : object_of_type(id, message), message,
-			sizeof(long) + (size_t)result, (uint64_t)id, before);
-	return result;
-}
+TARGET_AFTER(int, msgsnd, (int id, const void *message, size_t bytes, int flags),
+	(id, message, bytes, flags), {
+		if (!result)
+			sent(object_of_type(id, message), message, sizeof(long) + bytes,
+				(uint64_t)id, before);
+	})
+TARGET_AFTER(ssize_t, msgrcv, (int id, void *message, size_t bytes, long type, int flags),
+	(id, message, bytes, type, flags), {
+		if (result >= 0)
+			received(flags & MSG_COPY ? 0 : object_of_type(id, message), message,
+				sizeof(long) + (size_t)result, (uint64_t)id, before);
+	})

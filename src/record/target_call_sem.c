@@ -6,13 +6,11 @@
 #include <sys/ipc.h>
 #include <sys/sem.h>
 
-enum { CALL_SEMOP = 0x14, CALL_SEMAPHORE = 0x2b }; /* memory/calls.def */
-
 #define AT TARGET_STUB
 
 static void record(int id, const struct sembuf *op, uint64_t before, uint64_t after)
 {
-	longpole_target_call(CALL_SEMOP, before, after, (uint64_t)id, op->sem_num,
+	longpole_target_call(CALL_semop, before, after, (uint64_t)id, op->sem_num,
 		(uint64_t)(int64_t)op->sem_op, (uint64_t)(int64_t)op->sem_flg);
 }
 
@@ -55,7 +53,7 @@ AT int longpole_at_semctl(int id, int number, int command, uint64_t argument)
 	int result = semctl(id, number, command, argument);
 	uint64_t now = target_call_ticks();
 	if (result >= 0 && command == SETVAL)
-		longpole_target_call(CALL_SEMAPHORE, now, now, MEMORY_OBJECT_SYSTEM_V(id, number),
+		longpole_target_call(CALL_semaphore, now, now, MEMORY_OBJECT_SYSTEM_V(id, number),
 			(uint32_t)argument, 0, 0);
 	return result;
 }

@@ -6,15 +6,6 @@
 
 #include <pthread.h>
 
-enum { /* memory/calls.def */
-	CALL_LOCK = 0x20,
-	CALL_UNLOCK = 0x21,
-	CALL_WAIT = 0x22,
-	CALL_SIGNAL = 0x23,
-	CALL_THREAD_CREATE = 0x24,
-	CALL_THREAD_JOIN = 0x25,
-};
-
 #define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
 /* The mangled name, and ours of it. */
@@ -43,7 +34,7 @@ AT void longpole_at_std_start(struct std_thread *thread, void *state, void (*dep
 	longpole_memory.nr_told++;
 	std_start(thread, state, depend);
 	longpole_memory.nr_told--;
-	longpole_target_call(CALL_THREAD_CREATE, before, before, 0, thread->handle, 0, 0);
+	longpole_target_call(CALL_thread_create, before, before, 0, thread->handle, 0, 0);
 	longpole_target_let_see(false);
 }
 
@@ -57,7 +48,7 @@ AT void longpole_at_std_join(struct std_thread *thread)
 	longpole_memory.nr_told++;
 	std_join(thread);
 	longpole_memory.nr_told--;
-	longpole_target_call(CALL_THREAD_JOIN, before, target_call_ticks(), handle, 0, 0, 0);
+	longpole_target_call(CALL_thread_join, before, target_call_ticks(), handle, 0, 0, 0);
 }
 
 void std_wait(void *cond, struct std_lock *lock) REAL(WAIT);
@@ -66,13 +57,13 @@ AT void longpole_at_std_wait(void *cond, struct std_lock *lock)
 {
 	uint64_t before = target_call_ticks();
 	longpole_target_awaits(cond, lock->mutex);
-	longpole_target_call(CALL_UNLOCK, before, before, WORD(lock->mutex), 0, 0, 0);
+	longpole_target_call(CALL_unlock, before, before, WORD(lock->mutex), 0, 0, 0);
 	longpole_target_let_see(true);
 	std_wait(cond, lock);
-	longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0);
+	longpole_target_call(CALL_wait, before, target_call_ticks(), WORD(cond), 0, 0, 0);
 	uint64_t after = target_call_ticks();
 	longpole_target_took(lock->mutex, after);
-	longpole_target_call(CALL_LOCK, before, after, WORD(lock->mutex), 0, 0, 0);
+	longpole_target_call(CALL_lock, before, after, WORD(lock->mutex), 0, 0, 0);
 }
 
 /* What gives: recorded before the call, lest who takes be recorded earlier. */
@@ -83,7 +74,7 @@ AT void longpole_at_std_wait(void *cond, struct std_lock *lock)
 	{                                                                                          \
 		uint64_t now = target_call_ticks();                                                \
 		longpole_target_signals(cond);                                                     \
-		longpole_target_call(CALL_SIGNAL, now, now, WORD(cond), 0, 0, 0);                  \
+		longpole_target_call(CALL_signal, now, now, WORD(cond), 0, 0, 0);                  \
 		name(cond);                                                                        \
 	}
 GIVE(std_notify_one, NOTIFY)
@@ -106,7 +97,7 @@ GIVE(std_notify_all, ALL)
 		longpole_target_let_see(true);                                                     \
 		uint64_t before = target_call_ticks();                                             \
 		bool result = name(self, word, value, has_end, s, ns);                             \
-		longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(word), 0, 0, 0); \
+		longpole_target_call(CALL_wait, before, target_call_ticks(), WORD(word), 0, 0, 0); \
 		longpole_target_told(word);                                                        \
 		return result;                                                                     \
 	}

@@ -10,15 +10,13 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { CALL_READ = 0x11, CALL_WRITE = 0x12, CALL_SENT = 0x2d, CALL_RECEIVED = 0x2e };
-
 #define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
 
 static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, uint64_t before)
 {
 	int saved = errno;
-	longpole_target_call(into_memory ? CALL_READ : CALL_WRITE, before, target_call_ticks(),
+	longpole_target_call(into_memory ? CALL_read : CALL_write, before, target_call_ticks(),
 		WORD(p), bytes, file, 0);
 	longpole_target_range(into_memory, p, bytes);
 	errno = saved;
@@ -56,9 +54,9 @@ static void received_pieces(
 	if (r <= 0 || !nr)
 		return;
 	if (take && longpole_target_channel(fd, &c) && c.takes)
-		longpole_target_call(CALL_RECEIVED, before, target_call_ticks(), c.takes,
+		longpole_target_call(CALL_received, before, target_call_ticks(), c.takes,
 			units(&c, piece->iov_base, (size_t)r), 0, 0);
-	longpole_target_call(CALL_READ, before, target_call_ticks(), WORD(piece->iov_base),
+	longpole_target_call(CALL_read, before, target_call_ticks(), WORD(piece->iov_base),
 		(uint64_t)r, (uint64_t)fd, 0);
 	ranges(true, piece, nr, (size_t)r);
 	errno = saved;
@@ -73,9 +71,9 @@ static void sent_pieces(int fd, const struct iovec *piece, size_t nr, ssize_t r,
 		return;
 	ranges(false, piece, nr, (size_t)r);
 	if (longpole_target_channel(fd, &c) && c.gives)
-		longpole_target_call(CALL_SENT, before, before, c.gives,
+		longpole_target_call(CALL_sent, before, before, c.gives,
 			units(&c, piece->iov_base, (size_t)r), 0, 0);
-	longpole_target_call(CALL_WRITE, before, target_call_ticks(), WORD(piece->iov_base),
+	longpole_target_call(CALL_write, before, target_call_ticks(), WORD(piece->iov_base),
 		(uint64_t)r, (uint64_t)fd, 0);
 	errno = saved;
 }
@@ -102,57 +100,50 @@ static bool takes(int flags)
 	return !(flags & MSG_PEEK);
 }
 
-/* A call with a result r, and what is recorded then. */
 #define MOVE(name, parameters, arguments, then)                                                    \
-	ssize_t longpole_at_##name parameters;                                                     \
-	AT ssize_t longpole_at_##name parameters                                                   \
-	{                                                                                          \
-		TARGET_UNLESS_ATTACHED(name arguments);                                            \
-		uint64_t before = target_call_ticks();                                             \
-		ssize_t r = TARGET_CALL(name arguments);                                           \
-		then;                                                                              \
-		return r;                                                                          \
-	}
+	TARGET_AFTER(ssize_t, name, parameters, arguments, then)
 ssize_t __read_chk(int fd, void *p, size_t n, size_t room);
 ssize_t __recv_chk(int fd, void *p, size_t n, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *p, size_t n, size_t room, int flags, struct sockaddr *from,
 	socklen_t *length);
 ssize_t __pread_chk(int fd, void *p, size_t n, off_t at, size_t room);
 ssize_t __pread64_chk(int fd, void *p, size_t n, off_t at, size_t room);
-MOVE(read, (int fd, void *p, size_t n), (fd, p, n), received(fd, true, p, r, before))
+MOVE(read, (int fd, void *p, size_t n), (fd, p, n), received(fd, true, p, result, before))
 MOVE(__read_chk, (int fd, void *p, size_t n, size_t room), (fd, p, n, room),
-	received(fd, true, p, r, before))
+	received(fd, true, p, result, before))
 MOVE(recv, (int fd, void *p, size_t n, int flags), (fd, p, n, flags),
-	received(fd, takes(flags), p, at_most(r, n), before))
+	received(fd, takes(flags), p, at_most(result, n), before))
 MOVE(__recv_chk, (int fd, void *p, size_t n, size_t room, int flags), (fd, p, n, room, flags),
-	received(fd, takes(flags), p, at_most(r, n), before))
+	received(fd, takes(flags), p, at_most(result, n), before))
 MOVE(recvfrom, (int fd, void *p, size_t n, int flags, struct sockaddr *from, socklen_t *length),
-	(fd, p, n, flags, from, length), received(fd, takes(flags), p, at_most(r, n), before))
+	(fd, p, n, flags, from, length), received(fd, takes(flags), p, at_most(result, n), before))
 MOVE(__recvfrom_chk,
 	(int fd, void *p, size_t n, size_t room, int flags, struct sockaddr *from,
 		socklen_t *length),
-	(fd, p, n, room, flags, from, length), received(fd, takes(flags), p, at_most(r, n), before))
+	(fd, p, n, room, flags, from, length),
+	received(fd, takes(flags), p, at_most(result, n), before))
 MOVE(readv, (int fd, const struct iovec *piece, int nr), (fd, piece, nr),
-	received_pieces(fd, true, piece, (size_t)nr, r, before))
+	received_pieces(fd, true, piece, (size_t)nr, result, before))
 MOVE(recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags),
-	received_pieces(fd, takes(flags), m->msg_iov, m->msg_iovlen, r, before))
-MOVE(write, (int fd, const void *p, size_t n), (fd, p, n), sent(fd, p, r, before))
-MOVE(send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags), sent(fd, p, r, before))
+	received_pieces(fd, takes(flags), m->msg_iov, m->msg_iovlen, result, before))
+MOVE(write, (int fd, const void *p, size_t n), (fd, p, n), sent(fd, p, result, before))
+MOVE(send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags),
+	sent(fd, p, result, before))
 MOVE(sendto,
 	(int fd, const void *p, size_t n, int flags, const struct sockaddr *to, socklen_t length),
-	(fd, p, n, flags, to, length), sent(fd, p, r, before))
+	(fd, p, n, flags, to, length), sent(fd, p, result, before))
 MOVE(writev, (int fd, const struct iovec *piece, int nr), (fd, piece, nr),
-	sent_pieces(fd, piece, (size_t)nr, r, before))
+	sent_pieces(fd, piece, (size_t)nr, result, before))
 MOVE(sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags),
-	sent_pieces(fd, m->msg_iov, m->msg_iovlen, r, before))
+	sent_pieces(fd, m->msg_iov, m->msg_iovlen, result, before))
 
 /* Of files, which nobody waits for. */
 #define PREAD(name, parameters, arguments)                                                         \
 	MOVE(name, parameters, arguments,                                                          \
-		if (r > 0) moved(true, p, (size_t)r, (uint64_t)fd, before))
+		if (result > 0) moved(true, p, (size_t)result, (uint64_t)fd, before))
 #define PWRITE(name, parameters, arguments)                                                        \
 	MOVE(name, parameters, arguments,                                                          \
-		if (r > 0) moved(false, p, (size_t)r, (uint64_t)fd, before))
+		if (result > 0) moved(false, p, (size_t)result, (uint64_t)fd, before))
 PREAD(pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
 PREAD(pread64, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
 PREAD(__pread_chk, (int fd, void *p, size_t n, off_t at, size_t room), (fd, p, n, at, room))

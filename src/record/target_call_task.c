@@ -340,18 +340,9 @@ static void end_group(void)
 		longpole_target_told(group);
 }
 
-#define AROUND(name, parameters, arguments, before_it, after_it)                                   \
-	void name parameters WEAK;                                                                 \
-	void longpole_at_##name parameters;                                                        \
-	AT void longpole_at_##name parameters                                                      \
-	{                                                                                          \
-		before_it;                                                                         \
-		name arguments;                                                                    \
-		after_it;                                                                          \
-	}
-AROUND(GOMP_taskwait, (void), (), longpole_target_let_see(true), told_done())
-AROUND(GOMP_taskgroup_start, (void), (), begin_group(), (void)0)
-AROUND(GOMP_taskgroup_end, (void), (), longpole_target_let_see(true), end_group())
+TARGET_AROUND(GOMP_taskwait, (void), (), longpole_target_let_see(true), told_done())
+TARGET_AROUND(GOMP_taskgroup_start, (void), (), begin_group(), (void)0)
+TARGET_AROUND(GOMP_taskgroup_end, (void), (), longpole_target_let_see(true), end_group())
 
 static void told_of_list(void *const *list)
 {
@@ -359,7 +350,7 @@ static void told_of_list(void *const *list)
 	depends_of(&f.task, list);
 	told_of(&f.task);
 }
-AROUND(GOMP_taskwait_depend, (void **list), (list), longpole_target_let_see(true),
+TARGET_AROUND(GOMP_taskwait_depend, (void **list), (list), longpole_target_let_see(true),
 	told_of_list(list))
 
 /* ---- clang's -------------------------------------------------------------------------------- */
@@ -419,13 +410,8 @@ static void tell_made_kmp(struct kmp_task *k, const struct kmp_depend *list, int
 }
 
 #define TASK(name, parameters, arguments, list, nr)                                                \
-	int name parameters WEAK;                                                                  \
-	int longpole_at_##name parameters;                                                         \
-	AT int longpole_at_##name parameters                                                       \
-	{                                                                                          \
-		tell_made_kmp(task, list, nr);                                                     \
-		return name arguments;                                                             \
-	}
+	TARGET_AROUND_RESULT(                                                                      \
+		int, name, parameters, arguments, tell_made_kmp(task, list, nr), (void)0)
 TASK(__kmpc_omp_task, (void *place, int thread, struct kmp_task *task), (place, thread, task), NULL,
 	0)
 TASK(__kmpc_omp_task_with_deps,
@@ -434,7 +420,7 @@ TASK(__kmpc_omp_task_with_deps,
 	(place, thread, task, nr, list, nr_other, other), list, nr)
 
 #define KMP_TASKLOOP(name, parameters, arguments)                                                  \
-	AROUND(name, parameters, arguments, tell_made_kmp(task, NULL, 0),                          \
+	TARGET_AROUND(name, parameters, arguments, tell_made_kmp(task, NULL, 0),                   \
 		if (!no_group) told_done())
 KMP_TASKLOOP(__kmpc_taskloop,
 	(void *place, int thread, struct kmp_task *task, int condition, uint64_t *from,
@@ -446,17 +432,10 @@ KMP_TASKLOOP(__kmpc_taskloop_5,
 		void *copy),
 	(place, thread, task, condition, from, to, by, no_group, schedule, grain, modifier, copy))
 
-int __kmpc_omp_taskwait(void *place, int thread) WEAK;
-int longpole_at___kmpc_omp_taskwait(void *place, int thread);
-AT int longpole_at___kmpc_omp_taskwait(void *place, int thread)
-{
-	longpole_target_let_see(true);
-	int result = __kmpc_omp_taskwait(place, thread);
-	told_done();
-	return result;
-}
-AROUND(__kmpc_taskgroup, (void *place, int thread), (place, thread), begin_group(), (void)0)
-AROUND(__kmpc_end_taskgroup, (void *place, int thread), (place, thread),
+TARGET_AROUND_RESULT(int, __kmpc_omp_taskwait, (void *place, int thread), (place, thread),
+	longpole_target_let_see(true), told_done())
+TARGET_AROUND(__kmpc_taskgroup, (void *place, int thread), (place, thread), begin_group(), (void)0)
+TARGET_AROUND(__kmpc_end_taskgroup, (void *place, int thread), (place, thread),
 	longpole_target_let_see(true), end_group())
 
 static void told_of_kmp(const struct kmp_depend *list, int nr)
@@ -465,7 +444,7 @@ static void told_of_kmp(const struct kmp_depend *list, int nr)
 	depends_of_kmp(&f.task, list, nr);
 	told_of(&f.task);
 }
-AROUND(__kmpc_omp_wait_deps,
+TARGET_AROUND(__kmpc_omp_wait_deps,
 	(void *place, int thread, int nr, const struct kmp_depend *list, int nr_other,
 		const struct kmp_depend *other),
 	(place, thread, nr, list, nr_other, other), longpole_target_let_see(true),

@@ -8,28 +8,13 @@
 #include <stdlib.h>
 #include <threads.h>
 
-enum { /* memory/calls.def */
-	CALL_SPAWN = 0x01,
-	CALL_JOIN = 0x02,
-	CALL_BARRIER = 0x03,
-	CALL_LOCK = 0x20,
-	CALL_UNLOCK = 0x21,
-	CALL_WAIT = 0x22,
-	CALL_SIGNAL = 0x23,
-	CALL_THREAD_CREATE = 0x24,
-	CALL_THREAD_JOIN = 0x25,
-	CALL_THREAD_BEGIN = 0x26,
-	CALL_THREAD_END = 0x27,
-	CALL_SEMAPHORE = 0x2b,
-};
-
 #define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
 
 static void took(unsigned kind, const volatile void *object, uint64_t before, uint64_t after,
 	uint64_t shares)
 {
-	if (kind == CALL_LOCK)
+	if (kind == CALL_lock)
 		longpole_target_took((const void *)object, after);
 	longpole_target_call(kind, before, after, WORD(object), shares, 0, 0);
 }
@@ -54,7 +39,7 @@ static void took(unsigned kind, const volatile void *object, uint64_t before, ui
 	TAKE(name, kind, 0, longpole_target_let_see(true), parameters, arguments)
 /* Readers' locks. */
 #define SHARE(name, parameters, arguments)                                                         \
-	TAKE(name, CALL_LOCK, 1, longpole_target_let_go(), parameters, arguments)
+	TAKE(name, CALL_lock, 1, longpole_target_let_go(), parameters, arguments)
 /* What gives: recorded before the call, lest who takes be recorded earlier. */
 #define GIVE(name, kind, type)                                                                     \
 	int longpole_at_##name(type *object);                                                      \
@@ -71,7 +56,7 @@ static void take(const void *object, uint64_t before, uint64_t after)
 	if (before == after)
 		longpole_target_mark(MEMORY_MARK_take, (const uint64_t[]){WORD(object), after});
 	else
-		longpole_target_call(CALL_LOCK, before, after, WORD(object), 0, 0, 0);
+		longpole_target_call(CALL_lock, before, after, WORD(object), 0, 0, 0);
 }
 
 static void give(const void *object, uint64_t now)
@@ -118,31 +103,31 @@ AT int longpole_at_pthread_mutex_unlock(pthread_mutex_t *object)
 	return result;
 }
 
-SYNC(pthread_mutex_trylock, CALL_LOCK, pthread_mutex_t)
-WAIT(pthread_mutex_timedlock, CALL_LOCK, (pthread_mutex_t * object, const struct timespec *until),
+SYNC(pthread_mutex_trylock, CALL_lock, pthread_mutex_t)
+WAIT(pthread_mutex_timedlock, CALL_lock, (pthread_mutex_t * object, const struct timespec *until),
 	(object, until))
-WAIT(pthread_mutex_clocklock, CALL_LOCK,
+WAIT(pthread_mutex_clocklock, CALL_lock,
 	(pthread_mutex_t * object, clockid_t clock, const struct timespec *until),
 	(object, clock, until))
-SYNC(mtx_lock, CALL_LOCK, mtx_t)
-SYNC(mtx_trylock, CALL_LOCK, mtx_t)
-WAIT(mtx_timedlock, CALL_LOCK, (mtx_t * object, const struct timespec *until), (object, until))
+SYNC(mtx_lock, CALL_lock, mtx_t)
+SYNC(mtx_trylock, CALL_lock, mtx_t)
+WAIT(mtx_timedlock, CALL_lock, (mtx_t * object, const struct timespec *until), (object, until))
 SHARE(pthread_rwlock_rdlock, (pthread_rwlock_t * object), (object))
 SHARE(pthread_rwlock_tryrdlock, (pthread_rwlock_t * object), (object))
 SHARE(pthread_rwlock_timedrdlock, (pthread_rwlock_t * object, const struct timespec *until),
 	(object, until))
-SYNC(pthread_rwlock_wrlock, CALL_LOCK, pthread_rwlock_t)
-SYNC(pthread_rwlock_trywrlock, CALL_LOCK, pthread_rwlock_t)
-WAIT(pthread_rwlock_timedwrlock, CALL_LOCK,
+SYNC(pthread_rwlock_wrlock, CALL_lock, pthread_rwlock_t)
+SYNC(pthread_rwlock_trywrlock, CALL_lock, pthread_rwlock_t)
+WAIT(pthread_rwlock_timedwrlock, CALL_lock,
 	(pthread_rwlock_t * object, const struct timespec *until), (object, until))
-GIVE(pthread_rwlock_unlock, CALL_UNLOCK, pthread_rwlock_t)
-WAIT(sem_wait, CALL_WAIT, (sem_t * object), (object))
-WAIT(sem_timedwait, CALL_WAIT, (sem_t * object, const struct timespec *until), (object, until))
-WAIT(sem_clockwait, CALL_WAIT, (sem_t * object, clockid_t clock, const struct timespec *until),
+GIVE(pthread_rwlock_unlock, CALL_unlock, pthread_rwlock_t)
+WAIT(sem_wait, CALL_wait, (sem_t * object), (object))
+WAIT(sem_timedwait, CALL_wait, (sem_t * object, const struct timespec *until), (object, until))
+WAIT(sem_clockwait, CALL_wait, (sem_t * object, clockid_t clock, const struct timespec *until),
 	(object, clock, until))
-SYNC(sem_trywait, CALL_WAIT, sem_t)
-GIVE(sem_post, CALL_SIGNAL, sem_t)
-GIVE(mtx_unlock, CALL_UNLOCK, mtx_t)
+SYNC(sem_trywait, CALL_wait, sem_t)
+GIVE(sem_post, CALL_signal, sem_t)
+GIVE(mtx_unlock, CALL_unlock, mtx_t)
 
 #define SIGNAL(name, type)                                                                         \
 	int longpole_at_##name(type *cond);                                                        \
@@ -150,7 +135,7 @@ GIVE(mtx_unlock, CALL_UNLOCK, mtx_t)
 	{                                                                                          \
 		uint64_t now = target_call_ticks();                                                \
 		longpole_target_signals(cond);                                                     \
-		longpole_target_call(CALL_SIGNAL, now, now, WORD(cond), 0, 0, 0);                  \
+		longpole_target_call(CALL_signal, now, now, WORD(cond), 0, 0, 0);                  \
 		return name(cond);                                                                 \
 	}
 SIGNAL(pthread_cond_signal, pthread_cond_t)
@@ -165,7 +150,7 @@ AT int longpole_at_sem_init(sem_t *object, int is_shared, unsigned value)
 	int result = sem_init(object, is_shared, value);
 	uint64_t now = target_call_ticks();
 	if (!result && !is_shared)
-		longpole_target_call(CALL_SEMAPHORE, now, now, WORD(object), value, 0, 0);
+		longpole_target_call(CALL_semaphore, now, now, WORD(object), value, 0, 0);
 	return result;
 }
 
@@ -177,7 +162,7 @@ AT sem_t *longpole_at_sem_open(const char *name, int flags, mode_t mode, unsigne
 	uint64_t now = target_call_ticks();
 	int units;
 	if (object != SEM_FAILED && !sem_getvalue(object, &units))
-		longpole_target_call(CALL_SEMAPHORE, now, now, WORD(object), (uint64_t)units, 1, 0);
+		longpole_target_call(CALL_semaphore, now, now, WORD(object), (uint64_t)units, 1, 0);
 	return object;
 }
 
@@ -188,7 +173,7 @@ AT int longpole_at_pthread_spin_lock(pthread_spinlock_t *lock)
 	TARGET_UNLESS_ATTACHED(pthread_spin_lock(lock));
 	uint64_t before = target_call_ticks();
 	int result = TARGET_CALL(pthread_spin_lock(lock));
-	longpole_target_call(CALL_LOCK, before, target_call_ticks(), WORD(lock), 0, 0, 0);
+	longpole_target_call(CALL_lock, before, target_call_ticks(), WORD(lock), 0, 0, 0);
 	return result;
 }
 
@@ -196,7 +181,7 @@ int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock);
 AT int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock)
 {
 	uint64_t now = target_call_ticks();
-	longpole_target_call(CALL_UNLOCK, now, now, WORD(lock), 0, 0, 0);
+	longpole_target_call(CALL_unlock, now, now, WORD(lock), 0, 0, 0);
 	return pthread_spin_unlock(lock);
 }
 
@@ -207,11 +192,11 @@ AT int longpole_at_pthread_spin_unlock(pthread_spinlock_t *lock)
 		TARGET_UNLESS_ATTACHED(name arguments);                                            \
 		uint64_t before = target_call_ticks();                                             \
 		longpole_target_awaits(cond, mutex);                                               \
-		longpole_target_call(CALL_UNLOCK, before, before, WORD(mutex), 0, 0, 0);           \
+		longpole_target_call(CALL_unlock, before, before, WORD(mutex), 0, 0, 0);           \
 		longpole_target_let_see(true);                                                     \
 		int result = TARGET_CALL(name arguments);                                          \
-		longpole_target_call(CALL_WAIT, before, target_call_ticks(), WORD(cond), 0, 0, 0); \
-		took(CALL_LOCK, mutex, before, target_call_ticks(), 0);                            \
+		longpole_target_call(CALL_wait, before, target_call_ticks(), WORD(cond), 0, 0, 0); \
+		took(CALL_lock, mutex, before, target_call_ticks(), 0);                            \
 		return result;                                                                     \
 	}
 /* NOLINTBEGIN(bugprone-spuriously-wake-up-functions): the caller asks again */
@@ -238,7 +223,7 @@ AT int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier)
 	uint64_t before = target_call_ticks();
 	int result = TARGET_CALL(pthread_barrier_wait(barrier));
 	longpole_target_call(
-		CALL_BARRIER, before, target_call_ticks(), WORD(barrier), parties, 0, 0);
+		CALL_barrier, before, target_call_ticks(), WORD(barrier), parties, 0, 0);
 	return result;
 }
 
@@ -253,7 +238,7 @@ struct birth {
 static void leaves(void *token)
 {
 	uint64_t now = target_call_ticks();
-	longpole_target_call(CALL_THREAD_END, now, now, WORD(token), 0, 0, 0);
+	longpole_target_call(CALL_thread_end, now, now, WORD(token), 0, 0, 0);
 }
 
 static TARGET_BETWEEN void *begins(void *argument)
@@ -262,7 +247,7 @@ static TARGET_BETWEEN void *begins(void *argument)
 	void *result;
 	uint64_t now = target_call_ticks();
 	free(argument); /* allowed: of the call below */
-	longpole_target_call(CALL_THREAD_BEGIN, now, now, b.token, 0, 0, 0);
+	longpole_target_call(CALL_thread_begin, now, now, b.token, 0, 0, 0);
 	pthread_cleanup_push(leaves, (void *)(uintptr_t)b.token);
 	result = b.of.function(b.of.argument);
 	pthread_cleanup_pop(1);
@@ -281,7 +266,7 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	uint64_t before = target_call_ticks();
 	*b = (struct birth){{function, argument}, WORD(b) ^ before << 20};
 	uint64_t token = b->token;
-	longpole_target_call(CALL_THREAD_CREATE, before, before, token, 0, 0, 0);
+	longpole_target_call(CALL_thread_create, before, before, token, 0, 0, 0);
 	longpole_target_let_see(false);
 	longpole_memory.nr_told++;
 	int result = TARGET_CALL(pthread_create(thread, attributes, begins, b));
@@ -302,7 +287,7 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 		int result = TARGET_CALL(name arguments);                                          \
 		longpole_memory.nr_told--;                                                         \
 		if (!result)                                                                       \
-			longpole_target_call(CALL_THREAD_JOIN, before, target_call_ticks(),        \
+			longpole_target_call(CALL_thread_join, before, target_call_ticks(),        \
 				(uint64_t)thread, 0, 0, 0);                                        \
 		return result;                                                                     \
 	}
@@ -326,7 +311,7 @@ AT int longpole_at_thrd_create(thrd_t *thread, thrd_start_t function, void *argu
 	longpole_memory.nr_told--;
 	if (result == thrd_success)
 		longpole_target_call(
-			CALL_THREAD_CREATE, before, before, 0, (uint64_t)*thread, 0, 0);
+			CALL_thread_create, before, before, 0, (uint64_t)*thread, 0, 0);
 	longpole_target_let_see(false);
 	return result;
 }

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-enum { CALL_SEMAPHORE = 0x2b }; /* memory/calls.def */
 enum { DESCRIPTORS = 1024 };
 
 static struct {
@@ -34,7 +33,7 @@ uint64_t longpole_target_channel_number(uint64_t units)
 	uint64_t now = target_call_ticks();
 	uint64_t number =
 		MEMORY_OBJECT_CHANNEL(__atomic_add_fetch(&nr_numbers, 1, __ATOMIC_RELAXED));
-	longpole_target_call(CALL_SEMAPHORE, now, now, number, units, 0, 0);
+	longpole_target_call(CALL_semaphore, now, now, number, units, 0, 0);
 	return number;
 }
 

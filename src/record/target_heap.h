@@ -6,8 +6,6 @@
 #include "record/target.h"
 
 enum { /* memory/calls.def, memory/source.h */
-	CALL_ALLOCATE = 0x29,
-	CALL_RELEASE = 0x2a,
 	ALLOCATION_HEAP = 0,
 	ALLOCATION_MAPPING = 1,
 };
@@ -23,7 +21,7 @@ static inline void target_allocated(
 	longpole_target_called(site);
 	if (how == ALLOCATION_HEAP)
 		longpole_target_tell_allocated(p, site);
-	longpole_target_call(CALL_ALLOCATE, before, target_call_ticks(), (uint64_t)(uintptr_t)p,
+	longpole_target_call(CALL_allocate, before, target_call_ticks(), (uint64_t)(uintptr_t)p,
 		bytes, site, how);
 }
 
@@ -32,7 +30,7 @@ static inline void target_released(const void *p, size_t bytes)
 {
 	uint64_t now = target_call_ticks();
 	if (p)
-		longpole_target_call(CALL_RELEASE, now, now, (uint64_t)(uintptr_t)p, bytes, 0, 0);
+		longpole_target_call(CALL_release, now, now, (uint64_t)(uintptr_t)p, bytes, 0, 0);
 }
 
 #endif

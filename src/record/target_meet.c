@@ -8,11 +8,6 @@
 #include <dlfcn.h>
 #include <string.h>
 
-enum { /* memory/calls.def */
-	CALL_THREAD_CREATE = 0x24,
-	CALL_THREAD_JOIN = 0x25,
-};
-
 /* (Weak: there are none in static programs, but there the library itself may be.) */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 extern __typeof__(dladdr) dladdr __attribute__((weak));
@@ -71,14 +66,14 @@ static void created(uint64_t handle, uint64_t before_ticks, uint64_t site)
 {
 	if (longpole_memory.nr_told || is_openmp(site))
 		return;
-	longpole_target_call(CALL_THREAD_CREATE, before_ticks, before_ticks, 0, handle, 0, 0);
+	longpole_target_call(CALL_thread_create, before_ticks, before_ticks, 0, handle, 0, 0);
 	longpole_target_let_see(false);
 }
 
 static void joined(uint64_t handle, uint64_t before_ticks, uint64_t after_ticks)
 {
 	if (!longpole_memory.nr_told)
-		longpole_target_call(CALL_THREAD_JOIN, before_ticks, after_ticks, handle, 0, 0, 0);
+		longpole_target_call(CALL_thread_join, before_ticks, after_ticks, handle, 0, 0, 0);
 }
 
 const struct record_preload_side *longpole_target_meet(void)
