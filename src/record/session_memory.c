@@ -134,8 +134,8 @@ static int create_file(struct record_memory *m)
 	const char *dir[] = {"/dev/shm", tmpdir && *tmpdir ? tmpdir : "/tmp", "/tmp"};
 	const uint64_t bytes = memory_ring_bytes(RECORD_MEMORY_BLOCKS);
 	for (size_t i = 0; i < BASE_COUNT(dir); i++) {
-		int n = snprintf(m->path, sizeof m->path, "%s/longpole-memory-%d-XXXXXX", dir[i],
-			(int)getpid());
+		int n = snprintf(m->path, sizeof m->path, "%s/" RECORD_MEMORY_PREFIX "%d-XXXXXX",
+			dir[i], (int)getpid());
 		if (n < 0 || (size_t)n >= sizeof m->path)
 			continue;
 		int fd = mkostemp(m->path, O_CLOEXEC);

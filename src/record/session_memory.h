@@ -9,6 +9,8 @@
 
 #include <pthread.h>
 
+/* The file's name; then the session's pid. */
+#define RECORD_MEMORY_PREFIX "longpole-memory-"
 enum { RECORD_MEMORY_BLOCKS = 64, RECORD_MEMORY_PATH = 128, RECORD_MEMORY_GROWING = 8 };
 
 struct record_memory_stream {

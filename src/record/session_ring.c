@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_ring.c - the ring's file and blocks, from the reader's side. */
 #include "record/session_ring.h"
+#include "record/session_memory.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,7 +32,17 @@ static const char ring_prefix[] = "longpole-ring-";
 /* ---- the file ---------------------------------------------------------------------------------
  */
 
-/* Rings of sessions that were killed: their names have the session's pid. */
+/* Whose shared memory has that name; 0: nobody's. */
+static long session_of(const char *name)
+{
+	static const char *const prefix[] = {ring_prefix, RECORD_MEMORY_PREFIX};
+	for (size_t i = 0; i < BASE_COUNT(prefix); i++)
+		if (!strncmp(name, prefix[i], strlen(prefix[i])))
+			return strtol(name + strlen(prefix[i]), NULL, 10);
+	return 0;
+}
+
+/* That of sessions that were killed: their names have the session's pid. */
 static void remove_stale(const char *dir)
 {
 	DIR *d = opendir(dir);
@@ -39,9 +50,7 @@ static void remove_stale(const char *dir)
 		return;
 	for (struct dirent *e; (e = readdir(d));) {
 		struct stat st;
-		if (strncmp(e->d_name, ring_prefix, sizeof ring_prefix - 1) != 0)
-			continue;
-		long pid = strtol(e->d_name + sizeof ring_prefix - 1, NULL, 10);
+		long pid = session_of(e->d_name);
 		if (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH &&
 			!fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
 			st.st_uid == geteuid() && S_ISREG(st.st_mode))
