@@ -133,7 +133,7 @@ static json_t *opportunities(const struct report *r)
 					o->then[k], "helps_until_percent",
 					report_json_share(o->useful_reduction * 100),
 					"helps_until_exact", o->useful_exact, "next_bottleneck",
-					o->next, "method", "path"));
+					o->next, "method", o->method[k]));
 	}
 	return list;
 }

@@ -137,6 +137,7 @@ struct report_opportunity { /* one topic */
 	double path_ns, share;
 	double predicted_ns[REPORT_LEVELS], speedup[REPORT_LEVELS];
 	const char *then[REPORT_LEVELS]; /* longest topic of the path after that reduction */
+	const char *method[REPORT_LEVELS]; /* that predicted: "path", "replay" or "both" */
 	double useful_reduction;         /* until here each percent buys the same; 1: to the end */
 	bool useful_exact;               /* false: a lower bound (passes ran out) */
 	const char *next; /* the path's longest other state when this one is gone; "" none */

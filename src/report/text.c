@@ -54,7 +54,7 @@ static void opportunity_line(struct base_str *out, const struct report_style *st
 	report_cell(out, st, o->state, name_width - 2, true);
 	for (unsigned k = 0; k < REPORT_LEVELS; k++) {
 		struct base_str cell = {0};
-		base_str_addf(&cell, "%.2f%s", o->speedup[k], report_times(st));
+		report_speedup(&cell, st, o->speedup[k]);
 		report_right(out, base_str_text(&cell), 8);
 		base_str_fini(&cell);
 	}

@@ -389,7 +389,7 @@ static enum base_status ask(const struct report_run *run, const struct resolver 
 
 static double ratio(double a, double b)
 {
-	return b > 0 ? a / b : 1;
+	return a / (b > 1 ? b : 1); /* all of it may go */
 }
 
 static enum base_status predict(struct report_prediction *p, const struct lane_answer *a,
@@ -422,6 +422,12 @@ static enum base_status predict(struct report_prediction *p, const struct lane_a
  */
 static void bound_by_tokens(const struct resolver *w, struct lane_answer *answer)
 {
+	for (size_t i = 0; i < w->nr_lanes; i++) {
+		double floor_ns = report_path_floor(
+			w->path_ns, w->nr_states, w->elapsed_ns, &w->lane[i]);
+		if (answer[i].length_ns < floor_ns)
+			answer[i].length_ns = floor_ns;
+	}
 	if (!w->tokens || graph_tokens_bound(w->tokens, NULL).length_ns > w->elapsed_ns)
 		return; /* of a part; or the trace is longer than the path */
 	for (size_t i = 0; i < w->nr_lanes; i++) {
