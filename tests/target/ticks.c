@@ -120,9 +120,11 @@ static void with_thread(void)
 	event[0] = eventfd(0, 0);
 	event[1] = eventfd(0, 0);
 	set = epoll_create1(0);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
+		e.data.fd = event[i];
 		if (epoll_ctl(set, EPOLL_CTL_ADD, event[i], &e))
 			abort();
+	}
 	sem_init(&sem, 0, 0);
 	if (pthread_create(&thread, NULL, ticker, NULL))
 		abort();
