@@ -218,7 +218,8 @@ static enum base_status look_at_levels(struct search *w, struct base_err *err)
 		}
 	enum base_status s = ask_all(w, err);
 	if (s == BASE_OK)
-		s = report_predictor_init(&w->predictor, w->run, w->elapsed_ns, w->nr_questions, err);
+		s = report_predictor_init(
+			&w->predictor, w->run, w->elapsed_ns, w->nr_questions, err);
 	for (size_t i = 0; s == BASE_OK && i < w->nr_questions; i++) {
 		const struct question *q = &w->question[i];
 		struct candidate *c = q->c;

@@ -35,7 +35,8 @@ double report_token_bound(
 	return graph_tokens_bound(tokens, lane).length_ns;
 }
 
-static enum base_status read_log(struct report_predictor *p, size_t nr_answers, struct base_err *err)
+static enum base_status read_log(
+	struct report_predictor *p, size_t nr_answers, struct base_err *err)
 {
 	struct model *m = NULL;
 	struct report_pass_options opts = {.sink = graph_tokens_sink(p->tokens)};
@@ -71,7 +72,8 @@ enum base_status report_predictor_init(struct report_predictor *p, const struct 
 }
 
 enum base_status report_predictor_ask(const struct report_predictor *p,
-	const struct graph_scenario *lane, double path_ns, struct report_best *ret, struct base_err *err)
+	const struct graph_scenario *lane, double path_ns, struct report_best *ret,
+	struct base_err *err)
 {
 	double bound_ns = report_token_bound(p->tokens, lane, p->elapsed_ns);
 	double length_ns = path_ns > bound_ns ? path_ns : bound_ns;

@@ -49,6 +49,9 @@ enum base_status report_queues_model(const struct report_run *run, const char *p
 	struct report_queues **ret, struct model **ret_model, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+/* held.c */
+enum base_status report_fill_held(struct report *r, const struct report_run *run, struct model *m,
+	struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
 	struct model *m, const struct report_index *ix, unsigned max,
 	struct base_err *err) BASE_MUST_CHECK;
@@ -109,8 +112,8 @@ void report_predictor_fini(struct report_predictor *p); /* also after a failure;
 double report_path_floor(const double *path_ns, uint32_t nr_states, double elapsed_ns,
 	const struct graph_scenario *lane);
 /* No run is shorter than its pools' tokens are held; 0: nothing is known of them. */
-double report_token_bound(const struct graph_tokens *tokens, const struct graph_scenario *lane,
-	double elapsed_ns);
+double report_token_bound(
+	const struct graph_tokens *tokens, const struct graph_scenario *lane, double elapsed_ns);
 
 /* simulate.c: all of them, on several threads. Errors: the first one's that failed. */
 struct report_simulation {

@@ -259,6 +259,28 @@ static void runner_up(struct base_str *out, const struct report *r, const struct
 	base_str_fini(&s);
 }
 
+/* What the path's states do not say of themselves. */
+static void held_line(struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	const struct report_held *h = &r->held;
+	struct base_str s = {0};
+	if (!h->name)
+		return;
+	base_str_addf(&s, "%s: while it is held or handed over the path spends ", h->name);
+	report_percent(&s, h->path_share);
+	base_str_addf(&s, " of its time; others waited for it %llu times, ",
+		(unsigned long long)h->nr_waits);
+	report_ns(&s, (double)h->wait_ns);
+	base_str_add(&s, " in all");
+	if (h->halved_speedup > 0) {
+		base_str_add(&s, "; held half as long: ");
+		report_speedup(&s, st, h->halved_speedup);
+	}
+	base_str_add(&s, " (longpole locks)");
+	report_wrap(out, st, "LOCK", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
 /* ---- caveats and what to do next
  * ------------------------------------------------------------------------ */
 
@@ -543,6 +565,7 @@ void report_text(struct base_str *out, const struct report *r, const struct repo
 	}
 	path_table(out, r, style);
 	runner_up(out, r, style);
+	held_line(out, r, style);
 	report_text_caveats(out, r, style);
 	next(out, r, style);
 }

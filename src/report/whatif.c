@@ -423,8 +423,8 @@ static enum base_status predict(struct report_prediction *p, const struct lane_a
 static void bound_by_tokens(const struct resolver *w, struct lane_answer *answer)
 {
 	for (size_t i = 0; i < w->nr_lanes; i++) {
-		double floor_ns = report_path_floor(
-			w->path_ns, w->nr_states, w->elapsed_ns, &w->lane[i]);
+		double floor_ns =
+			report_path_floor(w->path_ns, w->nr_states, w->elapsed_ns, &w->lane[i]);
 		if (answer[i].length_ns < floor_ns)
 			answer[i].length_ns = floor_ns;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ticks.c MODE - the main thread sleeps 20 times for 10 ms while somebody else ticks, every 50 ms, until told to end. Half the sleep
- * is half the run, whoever ticks and however it is told:
+ * ticks.c MODE - the main thread sleeps 20 times for 10 ms while somebody else ticks, every 50 ms,
+ *until told to end. Half the sleep is half the run, whoever ticks and however it is told:
  *
  *	eventfd   a thread in poll(); the event ends it
  *	epoll     ... in epoll_wait() of two files
@@ -10,7 +10,8 @@
  *	sem       ... in sem_timedwait(); a post ends it
  *	child     the main thread itself, in select() until its child, which sleeps, has ended
  *	killed    a process in usleep(); SIGTERM ends it
- *	naps      no ticker: cond_timedwait() for the naps that the work needs, 10 ms each, then a real wait (nothing is to be cut)
+ *	naps      no ticker: cond_timedwait() for the naps that the work needs, 10 ms each, then a
+ *real wait (nothing is to be cut)
  */
 #include <errno.h>
 #include <poll.h>
