@@ -33,7 +33,7 @@ static enum base_status begin_row(struct graph *g, struct actor *a, struct base_
 	}
 	*a->awake = (struct item){.actor = a->id, .node = a->tip};
 	memcpy(a->awake->length, actor_length(g, a), g->stride * sizeof *a->awake->length);
-	a->awake_queue = a->wait_queue;
+	a->awake_row = a->wait_row;
 	return BASE_OK;
 }
 
@@ -77,24 +77,25 @@ static void take_row(struct graph *g, struct actor *a)
 enum base_status graph_awake(struct graph *g, struct actor *a, const struct graph_verb *v,
 	uint64_t t, const struct dep *dep, size_t nr_deps, struct base_err *err)
 {
-	bool for_units = a->wait == WAIT_DATA;
+	bool in_wait = a->wait && a->wait_row != NONE;
+	bool same = in_wait && a->awake_row == a->wait_row;
+	bool token = a->wait == WAIT_DATA &&
+		     (g->queue[a->wait_queue].exchangeable || g->queue[a->wait_queue].processor);
 	bool came = false, linked = false;
 
 	if (actor_length(g, a)[0] == NO_PATH)
 		return BASE_OK;
-	if (v->flags & GRAPH_TIMED_OUT && for_units && !nr_deps)
-		return in_row(a) && a->awake_queue == a->wait_queue ? BASE_OK
-								    : begin_row(g, a, err);
+	if (v->flags & GRAPH_TIMED_OUT && in_wait && !nr_deps)
+		return in_row(a) && same ? BASE_OK : begin_row(g, a, err);
 	if (!in_row(a))
 		return BASE_OK;
 	for (size_t i = 0; i < nr_deps; i++) {
 		came |= a->wait && dep[i].available_ns > a->t_last;
 		linked |= dep[i].link;
 	}
-	if (came && !linked && for_units && a->wait_queue == a->awake_queue)
+	if (came && !linked && same)
 		take_row(g, a);
-	if (linked || (came && !(for_units && (g->queue[a->wait_queue].exchangeable ||
-						      g->queue[a->wait_queue].processor))))
+	if (linked || (came && !token))
 		graph_awake_end(a);
 	else if (!a->wait)
 		lengthen_row(g, a, t, since(g, t, a->t_last));

@@ -189,8 +189,10 @@ enum {
 			     carries the actor's path length as if it had run until now */
 	GRAPH_KEYED = 128,     /* dequeue, peek: only units with this verb's key */
 	GRAPH_TIMED_OUT = 512, /* with GRAPH_EXPLAINED: a time limit ended the wait. In an edited
-				  lane a row of such waits on one queue lasts no longer than until
-				  that comes which ends it */
+				  lane a row of such waits on one queue, or of one place (`wait`),
+				  lasts no longer than until that comes which ends it */
+	GRAPH_CUTS = 2048,     /* link: `from` ends whatever the actor did, whenever it comes (who
+				  is killed does not finish first) */
 	/* enqueue: the moment was at time_ns, though later ones were told already: of an actor that
 	 * only time moves (a clock, whose ticks are known when somebody has waited for one). Not
 	 * before the actor's own last verb, nor before a window's begin or end that was told; and
@@ -212,7 +214,9 @@ enum base_status graph_wait_empty(
 	struct graph *g, const struct graph_verb *v, struct base_err *err); /* state = the wait's */
 enum base_status graph_wait_full(struct graph *g, const struct graph_verb *v, struct base_err *err);
 enum base_status graph_wait(struct graph *g, const struct graph_verb *v,
-	struct base_err *err); /* waits, not known on which queue */
+	struct base_err *err); /* waits, not known on which queue; v->queue: the number of the
+				place (at which the actor waits for the same), below 2^31; 0:
+				waits have nothing to do with each other */
 /* The verb's actor depends on `from` as it is now (same time, no latency): calls between state
  * machines, fork. The path must follow. */
 enum base_status graph_link(

@@ -127,6 +127,7 @@ struct step { /* an edge of lane 0's path, kept with keep_path */
  */
 
 enum wait { WAIT_NO, WAIT_DATA, WAIT_SPACE, WAIT_UNKNOWN };
+#define ROW_OF_PLACE (UINT32_C(1) << 31)
 
 struct item;
 
@@ -155,10 +156,13 @@ struct actor {
 	/* Lanes that elided its last wait on this queue: nor does it need more of the same. */
 	uint32_t needless, needless_queue;
 	bool needless_space;
-	/* Its path without the sleeps of a row of waits on awake_queue that time limits ended
+	/* What its wait is for: a queue, or the place of a wait on no known one (ROW_OF_PLACE);
+	 * NONE: nothing that another one could be for, too. */
+	uint32_t wait_row;
+	/* Its path without the sleeps of a row of waits for the same that time limits ended
 	 * (awake.c); NULL, or its node NONE: it is in no such row. */
 	struct item *awake;
-	uint32_t awake_queue;
+	uint32_t awake_row;
 	bool forgets;                  /* has been told to: nobody starts a path for it */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
 	uint64_t stamp;

@@ -74,6 +74,8 @@ static enum base_status add_actor(
 		.of = of,
 		.lets = REPLAY_NONE,
 		.wait_queue = REPLAY_NONE,
+		.wait_row = REPLAY_NONE,
+		.cut = REPLAY_NONE,
 		.home = REPLAY_NONE,
 		.gave = REPLAY_NONE};
 	return BASE_OK;
@@ -270,7 +272,7 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 
 	if (a->started && !(m->depends && came_after(m, a))) {
 		*class = REPLAY_UNEXPLAINED;
-		if (m->flags & GRAPH_EXPLAINED && a->wait_queue != REPLAY_NONE)
+		if (m->flags & GRAPH_EXPLAINED && a->wait_row != REPLAY_NONE)
 			step->bits |= REPLAY_POLLS;
 		if (!m->depends && *own && !(m->flags & GRAPH_EXPLAINED)) {
 			r->nr_unexplained++;
@@ -370,6 +372,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	a->gave = kind == GRAPH_VERB_enqueue && r->queue[last->queue].o.discipline == GRAPH_POOL
 			  ? last->queue
 			  : REPLAY_NONE;
+	a->wait_row = replay_row(last);
 	if (a->wait_queue != REPLAY_NONE)
 		a->takes_then = r->queue[a->wait_queue].nr_takes;
 	return s ? s : count_busy(r, before, is_busy(r, a), m.t, err);
@@ -686,8 +689,8 @@ static enum base_status log_resize(
 }
 
 /* Where the link starts becomes a step of its source. */
-static enum base_status log_link(
-	struct graph_replay *r, uint32_t from_actor, uint32_t i, struct base_err *err)
+static enum base_status log_link(struct graph_replay *r, const struct graph_verb *v,
+	uint32_t from_actor, uint32_t i, struct base_err *err)
 {
 	uint32_t id = (uint32_t)r->nr_links, unused;
 	struct replay_log_actor *from;
@@ -703,6 +706,8 @@ static enum base_status log_link(
 	out.state = from->state;
 	out.queue = r->moment.actor;
 	replay_step(r, i)->arg = id;
+	if (v->flags & GRAPH_CUTS)
+		r->actor[r->moment.actor].cut = i;
 	r->nr_links++;
 	r->moment.links = true;
 	s = add_step(r, from_actor, &out, &unused, err);
@@ -736,7 +741,7 @@ static enum base_status log_kind(struct graph_replay *r, enum graph_verb_kind ki
 		r->queue[v->queue].waits_space = true;
 		return set_need(r, i, v, units_of(v), err);
 	case GRAPH_VERB_link:
-		return log_link(r, from_actor, i, err);
+		return log_link(r, v, from_actor, i, err);
 	default:
 		return set_need(r, i, v, v->n < 0 ? 0 : (uint64_t)v->n, err);
 	}

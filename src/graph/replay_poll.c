@@ -2,51 +2,108 @@
 /*
  * replay_poll.c - waits with a time limit. Who waited for something, gave up at a time limit, and
  * waited for the same again until it came, would have had it at once if it had come earlier: so a
- * wait that its limit ended lasts at most until what the last one of the row took is there. What it
- * does between two of them it still does.
+ * wait that its limit ended lasts at most until what the last one of the row took is there. Who in
+ * the row sleeps more than it works merely ticks: ticks that do not happen take no time.
  */
 #include "graph/replay_sim.h"
 
-/* Where the row of waits that begins with the actor's present one ends: the step that takes. */
-static uint32_t find_target(struct sim *s, struct sim_actor *a)
+/* What it does between two looks it does as often as it looks: from now on not at all, if the row
+ * is a mere ticking. */
+static void hurry(struct sim_actor *a, const struct sim_row *row)
 {
-	uint32_t waits_for = a->wait_queue, i = a->cursor;
+	if (row->mere && row->target > a->hurries_to)
+		a->hurries_to = row->target;
+}
 
-	for (; i != REPLAY_NONE; i = replay_next(s->r, replay_step(s->r, i))) {
+/* Is it what was waited for? A mutex that comes with a signal is not, nor is what needs nothing. */
+static bool is_target(const struct sim *s, const struct replay_step *step, uint32_t row)
+{
+	unsigned kind = replay_kind(step);
+	const struct replay_log_queue *q = &s->r->queue[step->queue];
+
+	if ((kind != GRAPH_VERB_dequeue && kind != GRAPH_VERB_peek) || step->bits & REPLAY_FREE ||
+		!replay_need(s->r, step) || q->o.processor || s->queue[step->queue].ignored)
+		return false;
+	return row & REPLAY_ROW_OF_PLACE || step->queue == row || !replay_is_pool(&q->o);
+}
+
+/* Of the moment's steps the one that is what was waited for. */
+static uint32_t target_of_moment(const struct sim *s, uint32_t i, uint32_t row)
+{
+	do {
 		const struct replay_step *step = replay_step(s->r, i);
-		unsigned kind = replay_kind(step);
 
-		a->poll_searched = i;
-		if (replay_flags(step) & GRAPH_ASIDE || kind == REPLAY_LINK_OUT)
-			continue;
-		if (replay_class(step) == REPLAY_EXPLAINED && waits_for == a->wait_queue &&
-			kind == GRAPH_VERB_dequeue)
+		if (is_target(s, step, row))
 			return i;
-		if (replay_class(step) == REPLAY_EXPLAINED && waits_for == a->wait_queue)
-			return REPLAY_NONE;
-		waits_for = kind == GRAPH_VERB_wait_empty ? step->queue : REPLAY_NONE;
-	}
+		i = replay_next(s->r, step);
+	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
 	return REPLAY_NONE;
 }
 
-static const struct replay_step *target_of(struct sim *s, struct sim_actor *a)
+/* Where the row of waits that begins with the actor's present one ends: the step that takes. */
+static void find_target(const struct sim *s, const struct sim_actor *a, struct sim_row *row)
 {
-	/* (an actor's steps have rising numbers) */
-	if (a->cursor >= a->poll_searched || a->wait_queue != a->poll_queue)
-		a->poll_target = find_target(s, a);
-	a->poll_queue = a->wait_queue;
-	return a->poll_target == REPLAY_NONE ? NULL : replay_step(s->r, a->poll_target);
+	uint32_t waits_for = a->wait_row, i = a->cursor;
+	uint64_t slept_ns = 0, busy_ns = 0;
+
+	row->target = REPLAY_NONE;
+	for (; i != REPLAY_NONE; i = replay_next(s->r, replay_step(s->r, i))) {
+		const struct replay_step *step = replay_step(s->r, i);
+		enum replay_class class = replay_class(step);
+
+		row->searched = i;
+		if (replay_flags(step) & GRAPH_ASIDE || replay_kind(step) == REPLAY_LINK_OUT ||
+			class == REPLAY_FOLLOWS)
+			continue;
+		if (class == REPLAY_EXPLAINED && waits_for == row->of) {
+			row->target = target_of_moment(s, i, row->of);
+			row->mere = slept_ns >= busy_ns;
+			return;
+		}
+		if (class == REPLAY_UNEXPLAINED && waits_for == row->of)
+			slept_ns += replay_own(s->r, step);
+		else if (class == REPLAY_RUN || class == REPLAY_UNEXPLAINED)
+			busy_ns += replay_own(s->r, step);
+		while (replay_next(s->r, step) != REPLAY_NONE &&
+			replay_class(replay_step(s->r, step->next)) == REPLAY_FOLLOWS) {
+			i = step->next;
+			step = replay_step(s->r, i);
+		}
+		waits_for = replay_row(step);
+	}
+}
+
+static struct sim_row *row_of(struct sim_actor *a)
+{
+	struct sim_row *free_row = &a->row[REPLAY_ROWS - 1];
+
+	for (unsigned i = REPLAY_ROWS; i-- > 0;) {
+		if (a->row[i].searched && a->row[i].of == a->wait_row)
+			return &a->row[i];
+		if (!a->row[i].searched)
+			free_row = &a->row[i];
+	}
+	*free_row = (struct sim_row){.of = a->wait_row};
+	return free_row;
 }
 
 bool graph_sim_poll(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
-	const struct replay_step *target = target_of(s, a);
+	struct sim_row *row = row_of(a);
+	const struct replay_step *target;
 
-	if (!target)
+	/* (an actor's steps have rising numbers) */
+	if (a->cursor >= row->searched)
+		find_target(s, a, row);
+	if (row->target == REPLAY_NONE)
 		return false;
-	if (graph_sim_is_step_met(s, target, actor))
+	a->poll_target = row->target;
+	target = replay_step(s->r, row->target);
+	if (graph_sim_is_step_met(s, target, actor)) {
+		hurry(a, row);
 		return true;
+	}
 	a->polls = target->queue;
 	a->next_poller = s->queue[a->polls].pollers;
 	s->queue[a->polls].pollers = actor;
@@ -77,6 +134,7 @@ void graph_sim_call_pollers(struct sim *s, uint32_t queue)
 		if (!graph_sim_is_step_met(s, replay_step(s->r, a->poll_target), i))
 			continue;
 		graph_sim_end_poll(s, i);
+		hurry(a, row_of(a));
 		graph_sim_unschedule(s, i);
 		graph_sim_schedule(
 			s, i, s->now + graph_replay_latency_usual(s->r, state, s->now - a->t_last));

@@ -121,6 +121,7 @@ struct replay_latency { /* of one state, by the wait's length before */
 /* ---- the log: who ---------------------------------------------------------------------------- */
 
 enum { REPLAY_TAKES = 64 }; /* remembered a queue */
+enum { REPLAY_ROWS = 4 };   /* kinds of waits with time limits that are followed of an actor */
 
 struct replay_past_take {
 	uint64_t time_ns, gap_ns; /* after the unit was put */
@@ -200,6 +201,8 @@ struct replay_log_actor {
 	bool waits_for_life; /* ... one that may not begin before */
 	uint32_t state;
 	uint32_t wait_queue; /* REPLAY_NONE: not known on which */
+	uint32_t wait_row;   /* what the wait is for: replay_row() */
+	uint32_t cut;        /* the step whose link ends whatever it does; REPLAY_NONE */
 	uint32_t gave;       /* the pool that its last verb put tokens into; REPLAY_NONE */
 	uint64_t t_last;
 	uint64_t order_last;                  /* steps logged by all, then */
@@ -360,6 +363,17 @@ static inline unsigned replay_length_class(uint64_t wait_ns)
 	mantissa = octave > 16 ? wait_ns >> (octave - 16) : wait_ns << (16 - octave);
 	third = mantissa >= 104032 ? 2 : mantissa >= 82570; /* 2^(16 + 2/3), 2^(16 + 1/3) */
 	return 1 + 3 * octave + third;
+}
+
+/* What a wait that begins with this step is for, a queue or a place: waits with time limits that
+ * are for the same make a row. REPLAY_NONE: it is no wait, or has to do with no other one. */
+#define REPLAY_ROW_OF_PLACE (UINT32_C(1) << 31)
+static inline uint32_t replay_row(const struct replay_step *s)
+{
+	if (replay_kind(s) == GRAPH_VERB_wait_empty || replay_kind(s) == GRAPH_VERB_wait_full)
+		return s->queue;
+	return replay_kind(s) == GRAPH_VERB_wait && s->queue ? s->queue | REPLAY_ROW_OF_PLACE
+							     : REPLAY_NONE;
 }
 
 static inline bool replay_is_preempted(const struct replay_step *s)

@@ -150,6 +150,22 @@ static void await_link(struct sim *s, uint32_t actor)
 	graph_sim_schedule(s, actor, t > s->now ? t : s->now);
 }
 
+/* The link ends whatever its target does: what that has not done by then it never does. */
+static void cut(struct sim *s, const struct replay_step *out)
+{
+	uint32_t actor = out->queue, at = s->r->actor[actor].cut;
+	struct sim_actor *to = &s->actor[actor];
+
+	if (replay_need(s->r, replay_step(s->r, at)) != replay_need(s->r, out) ||
+		to->cursor >= at || to->phase == SIM_ENDED || to->phase == SIM_UNBORN)
+		return;
+	to->hurries_to = at;
+	if (to->phase == SIM_TRIES && !to->left_ns && actor != s->current) {
+		graph_sim_unschedule(s, actor);
+		graph_sim_schedule(s, actor, s->now);
+	}
+}
+
 /* Some link starts here: its target may go on. */
 static void start_link(struct sim *s, const struct sim_actor *a, const struct replay_step *step)
 {
@@ -158,6 +174,8 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 
 	s->link_ns[replay_need(s->r, step)] =
 		a->t_last + (a->waits ? own : sim_scaled(s, a->state, own));
+	if (BASE_UNLIKELY(s->r->actor[step->queue].cut != REPLAY_NONE))
+		cut(s, step);
 	if (to->phase == SIM_WAITS && !to->listed && to->cursor != REPLAY_NONE &&
 		replay_class(replay_step(s->r, to->cursor)) == REPLAY_LINK)
 		await_link(s, step->queue);
@@ -254,7 +272,7 @@ static void advance(struct sim *s, uint32_t actor)
 			break;
 		start_link(s, a, step);
 	}
-	own = replay_own(s->r, step);
+	own = a->cursor < a->hurries_to ? 0 : replay_own(s->r, step);
 	if (a->elides) {
 		a->phase = SIM_TRIES;
 		graph_sim_schedule(s, actor, s->now);
@@ -281,7 +299,7 @@ static void advance(struct sim *s, uint32_t actor)
 			own = 0;
 		if (replay_is_preempted(step) && !s->assumed.others_stay)
 			own = sim_scaled(s, step->state, own); /* as often as it runs: less, too */
-		if (step->bits & REPLAY_POLLS && graph_sim_poll(s, actor))
+		if (own && step->bits & REPLAY_POLLS && graph_sim_poll(s, actor))
 			own = 0;
 		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
@@ -304,6 +322,7 @@ static void note_wait(struct sim_actor *a, const struct replay_step *step)
 	a->waits = kind == GRAPH_VERB_wait || kind == GRAPH_VERB_wait_empty ||
 		   kind == GRAPH_VERB_wait_full;
 	a->wait_queue = a->waits && kind != GRAPH_VERB_wait ? step->queue : REPLAY_NONE;
+	a->wait_row = replay_row(step);
 	a->state = step->state;
 }
 
@@ -603,7 +622,7 @@ static bool place_actor(struct sim *s, uint32_t actor)
 								   : REPLAY_NONE,
 		.coming_to = REPLAY_NONE,
 		.poll_target = REPLAY_NONE,
-		.poll_queue = REPLAY_NONE,
+		.wait_row = REPLAY_NONE,
 		.polls = REPLAY_NONE,
 		.phase = SIM_TRIES};
 	if (a->cursor == s->r->moment.first)

@@ -49,9 +49,17 @@ struct sim_actor {
 	bool elides; /* the wait that it is in does not happen */
 	bool elided; /* ... nor did the one before its last moment */
 	/* A wait with a time limit: what a later one ends by may come earlier (replay_poll.c). */
-	uint32_t poll_target, poll_searched; /* the step that takes it; how far was looked for it */
-	uint32_t poll_queue;                 /* ... of waits for this one */
-	uint32_t polls, next_poller;         /* the queue whose list it is in; REPLAY_NONE */
+	struct sim_row {
+		uint32_t of;       /* replay_row() */
+		uint32_t target;   /* the step that takes what the row ends with */
+		uint32_t searched; /* how far was looked for it; 0: not yet */
+		bool mere;         /* until then it sleeps for longer than it does anything */
+	} row[REPLAY_ROWS];
+	uint32_t poll_target;        /* of the present wait */
+	uint32_t polls, next_poller; /* the queue whose list it is in; REPLAY_NONE */
+	/* What it did until that step it does not do here: it takes no time. 0: there is none. */
+	uint32_t hurries_to;
+	uint32_t wait_row;                    /* replay_row() of the present wait */
 	struct replay_held held[REPLAY_HELD]; /* of pools whose tokens their takers put back */
 };
 

@@ -540,6 +540,9 @@ static enum base_status wait_on(
 		return s;
 	a->wait = (uint8_t)wait;
 	a->wait_queue = wait == WAIT_UNKNOWN ? NONE : v->queue;
+	a->wait_row = wait == WAIT_DATA                  ? v->queue
+		      : wait == WAIT_UNKNOWN && v->queue ? v->queue | ROW_OF_PLACE
+							 : NONE;
 	return BASE_OK;
 }
 

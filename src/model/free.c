@@ -34,10 +34,10 @@ struct model *model_free(struct model *m)
 		m->clock, m->timer};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
-	struct base_map *maps[] = {&m->pipes, &m->by_tid, &m->connection_ids, &m->speakers,
-		&m->roles, &m->classes, &m->states, &m->tokens, &m->handles, &m->machines,
-		&m->samples, &m->pools, &m->files, &m->alike, &m->inlined_at, &m->chains,
-		&m->clocks};
+	struct base_map *maps[] = {&m->killers, &m->pipes, &m->by_tid, &m->connection_ids,
+		&m->speakers, &m->roles, &m->classes, &m->states, &m->tokens, &m->handles,
+		&m->machines, &m->samples, &m->pools, &m->files, &m->alike, &m->inlined_at,
+		&m->chains, &m->clocks};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);

@@ -477,6 +477,18 @@ void model_link(
 	apply_verb(m, GRAPH_VERB_link, &v, from_actor);
 }
 
+void model_link_cuts(
+	struct model *m, struct thread *t, uint64_t time_ns, uint32_t state, uint32_t from_actor)
+{
+	if (m->status != BASE_OK)
+		return;
+	struct graph_verb v = {
+		.time_ns = time_ns, .actor = model_acting(t), .state = state, .flags = GRAPH_CUTS};
+	apply_verb(m, GRAPH_VERB_link, &v, from_actor);
+	t->graph_state = state;
+	t->mode = MODE_RUNNING;
+}
+
 /* ---- the run
  * ----------------------------------------------------------------------------------------- */
 

@@ -484,7 +484,9 @@ struct model {
 	size_t nr_clocks, clock_capacity;
 	uint64_t nr_late_timer_reads;
 	struct base_map clocks; /* what it is of -> clock */
-	uint32_t *timer;        /* the clocks of timerfds */
+	struct base_map
+		killers; /* (process, 0) -> the actor that sent it a signal last; (., 1): when */
+	uint32_t *timer; /* the clocks of timerfds */
 	size_t nr_timers, timer_capacity;
 	struct base_map files;      /* (place, operation) -> how many files it was done to */
 	struct base_map alike;      /* users of pipes and sockets -> how many such have them */
@@ -624,6 +626,9 @@ void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, u
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags);
 void model_link(
 	struct model *m, uint32_t actor, uint64_t time_ns, uint32_t state, uint32_t from_actor);
+/* ... and `from_actor` ends whatever the thread did (GRAPH_CUTS). */
+void model_link_cuts(
+	struct model *m, struct thread *t, uint64_t time_ns, uint32_t state, uint32_t from_actor);
 /* What the actor has been in since its last verb gets its name now. */
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 void model_count(struct model *m, enum trace_diag d);

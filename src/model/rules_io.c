@@ -528,7 +528,7 @@ void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.poll_begin.site);
 	uint32_t of = r->u.poll_begin.n ? NONE : MODEL_POLL_NOTHING;
-	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
+	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, r->u.poll_begin.site, 0,
 		model_make_state(m, MODEL_STATE_external, NONE, NONE, r->u.poll_begin.site, of), 0);
 }
 
@@ -542,7 +542,8 @@ static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 			model_make_state(
 				m, MODEL_STATE_sleep, NONE, NONE, site, MODEL_SLEEP_LIMIT));
 	}
-	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t), GRAPH_EXPLAINED);
+	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
+		GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 }
 
 /* What its readiness comes from; NULL: somebody else. */

@@ -549,5 +549,5 @@ void model_rule_token_take(struct model *m, struct thread *t, const struct trace
 			model_current_state(t), 0);
 	else if (waited)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
-			GRAPH_EXPLAINED);
+			GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 }

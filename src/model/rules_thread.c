@@ -131,9 +131,12 @@ void model_rule_signal_send(struct model *m, struct thread *t, const struct trac
 	const struct trace_signal_send *s = &r->u.signal_send;
 	uint64_t stream;
 	model_handler_began(m, t, r->time_ns);
-	if (s->pid)
-		tell(m, t, r->time_ns, TOKEN_child, model_pid_key(m, t->stream, s->pid));
-	else if (!s->handle)
+	if (s->pid) {
+		uint64_t whom = model_pid_key(m, t->stream, s->pid);
+		tell(m, t, r->time_ns, TOKEN_child, whom);
+		model_put(m, &m->killers, whom, 0, model_acting(t));
+		model_put(m, &m->killers, whom, 1, r->time_ns);
+	} else if (!s->handle)
 		tell_all(m, t, r->time_ns);
 	else if (base_map_get(&m->handles, t->process, s->handle, &stream))
 		tell(m, t, r->time_ns, TOKEN_signal, stream);
@@ -236,12 +239,30 @@ static void give_up_held(struct model *m, struct thread *t, uint64_t time_ns)
 	t->nr_held = 0;
 }
 
+/*
+ * It ended without a word of its own, in the middle of a sleep or a wait that a signal was sent
+ * into: whoever sent that ended it, whatever it did until then.
+ */
+static void end_by_signal(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint64_t pid = model_pid_of(m, t), killer, sent_ns;
+	bool sleeps = t->mode == MODE_WAITING ||
+		      (t->graph_state < m->nr_states &&
+			      m->state[t->graph_state].pub.kind == MODEL_STATE_sleep);
+	if (t->left || m->is_system || !sleeps || !base_map_get(&m->killers, pid, 0, &killer) ||
+		!base_map_get(&m->killers, pid, 1, &sent_ns) || sent_ns < t->entered_ns ||
+		killer == model_acting(t))
+		return;
+	model_link_cuts(m, t, time_ns, model_current_state(t), (uint32_t)killer);
+}
+
 void model_rule_process_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (t->acts) { /* its machines are where they are */
 		t->ended = true;
 		return;
 	}
+	end_by_signal(m, t, r->time_ns);
 	if (t->left_alone)
 		end_await(m, t, r->time_ns);
 	else

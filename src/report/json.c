@@ -133,7 +133,7 @@ static json_t *opportunities(const struct report *r)
 					o->then[k], "helps_until_percent",
 					report_json_share(o->useful_reduction * 100),
 					"helps_until_exact", o->useful_exact, "next_bottleneck",
-					o->next, "method", "path"));
+					o->next, "method", o->method[k]));
 	}
 	return list;
 }
@@ -152,5 +152,14 @@ json_t *report_json(const struct report *r)
 		"explained_share", report_json_share(r->explained_share), "path", rows(r),
 		"opportunities", opportunities(r), "runner_up", runner_up, "annotation_findings",
 		report_json_u64(r->nr_annotation_findings));
+	if (result && r->held.name)
+		json_object_set_new(result, "lock",
+			json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", r->held.name, "path_share",
+				report_json_share(r->held.path_share), "waits",
+				report_json_u64(r->held.nr_waits), "wait_ns",
+				report_json_u64(r->held.wait_ns), "halved_hold_predicted_speedup",
+				r->held.halved_speedup > 0
+					? report_json_share(r->held.halved_speedup)
+					: json_null()));
 	return report_envelope("longpole/report/1", &r->trace, result);
 }

@@ -189,6 +189,14 @@ const char *report_times(const struct report_style *st)
 	return st->utf8 ? "\xc3\x97" : "x";
 }
 
+void report_speedup(struct base_str *out, const struct report_style *st, double speedup)
+{
+	if (speedup < 1000)
+		base_str_addf(out, "%.2f%s", speedup, report_times(st));
+	else
+		base_str_addf(out, ">999%s", report_times(st));
+}
+
 const char *report_dot(const struct report_style *st)
 {
 	return st->utf8 ? " \xc2\xb7 " : " | ";

@@ -290,7 +290,8 @@ static enum base_status edits_of(const struct net *n, const struct report_loop *
 }
 
 static enum base_status read_lanes(struct report_loops *out, struct model *m,
-	const struct report_index *ix, size_t first, size_t nr, struct base_err *err)
+	const struct report_index *ix, const struct report_predictor *predictor,
+	const struct graph_scenario *scenario, size_t first, size_t nr, struct base_err *err)
 {
 	double *topic_ns = report_array(out->arena, ix->nr_topics, sizeof *topic_ns);
 	enum base_status s = topic_ns ? BASE_OK : report_no_memory(err);
@@ -302,7 +303,11 @@ static enum base_status read_lanes(struct report_loops *out, struct model *m,
 			model_graph(m), ix, (unsigned)i + 1, topic_ns, NULL, &length_ns, err);
 		if (s != BASE_OK)
 			break;
-		loop->speedup[lane] = length_ns > 0 ? out->elapsed_ns / length_ns : 1;
+		struct report_best best;
+		s = report_predictor_ask(predictor, &scenario[i], length_ns, &best, err);
+		if (s != BASE_OK)
+			break;
+		loop->speedup[lane] = best.speedup;
 		/* (a unit more can be left unused) */
 		if (lane && loop->speedup[lane] < loop->speedup[lane - 1])
 			loop->speedup[lane] = loop->speedup[lane - 1];
@@ -319,7 +324,9 @@ static enum base_status predict(struct report_loops *out, const struct report_ru
 	struct base_err *err)
 {
 	enum { LOOPS_A_PASS = (GRAPH_LANES_MAX - 1) / REPORT_LOOP_LANES };
-	enum base_status s = BASE_OK;
+	struct report_predictor predictor;
+	enum base_status s = report_predictor_init(
+		&predictor, run, out->elapsed_ns, out->nr_loops * REPORT_LOOP_LANES, err);
 	for (size_t at = 0; s == BASE_OK && at < out->nr_loops; at += LOOPS_A_PASS) {
 		struct graph_scenario lane[GRAPH_LANES_MAX];
 		size_t nr = out->nr_loops - at < LOOPS_A_PASS ? out->nr_loops - at : LOOPS_A_PASS;
@@ -333,9 +340,10 @@ static enum base_status predict(struct report_loops *out, const struct report_ru
 		if (s == BASE_OK)
 			s = report_pass(run, "trying more units", &opts, &m, err);
 		if (s == BASE_OK)
-			s = read_lanes(out, m, ix, at, nr, err);
+			s = read_lanes(out, m, ix, &predictor, lane, at, nr, err);
 		model_free(m);
 	}
+	report_predictor_fini(&predictor);
 	return s;
 }
 

@@ -34,7 +34,7 @@ struct candidate {
 	double path_ns;
 	struct line steep, flat; /* steep.f > flat.f */
 	bool done, exact;
-	double predicted_ns[REPORT_LEVELS];
+	struct report_best best[REPORT_LEVELS];
 	uint32_t then[REPORT_LEVELS], next;
 };
 struct question { /* one lane */
@@ -46,6 +46,7 @@ struct question { /* one lane */
 struct search {
 	const struct report_run *run;
 	const struct report_index *ix;
+	struct report_predictor predictor;
 	struct base_arena *arena;
 	struct candidate *candidate;
 	size_t nr;
@@ -76,6 +77,20 @@ static enum base_status read_answers(
 	return BASE_OK;
 }
 
+static enum base_status scenario_of(const struct search *w, const struct question *q,
+	struct graph_scenario *ret, struct base_err *err)
+{
+	const struct candidate *c = q->c;
+	struct graph_edit *edit = report_array(w->arena, c->nr_states, sizeof *edit);
+	if (!edit)
+		return report_no_memory(err);
+	for (size_t k = 0; k < c->nr_states; k++)
+		edit[k] = (struct graph_edit){
+			.kind = GRAPH_EDIT_SCALE_STATE, .id = c->state[k], .factor = q->factor};
+	*ret = (struct graph_scenario){.edit = edit, .nr_edits = c->nr_states};
+	return BASE_OK;
+}
+
 /* One pass for up to LANES_A_PASS questions. */
 static enum base_status ask(struct search *w, struct question *q, size_t nr, struct base_err *err)
 {
@@ -83,15 +98,9 @@ static enum base_status ask(struct search *w, struct question *q, size_t nr, str
 	if (!scenario)
 		return report_no_memory(err);
 	for (size_t i = 0; i < nr; i++) {
-		const struct candidate *c = q[i].c;
-		struct graph_edit *edit = report_array(w->arena, c->nr_states, sizeof *edit);
-		if (!edit)
-			return report_no_memory(err);
-		for (size_t k = 0; k < c->nr_states; k++)
-			edit[k] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
-				.id = c->state[k],
-				.factor = q[i].factor};
-		scenario[i] = (struct graph_scenario){.edit = edit, .nr_edits = c->nr_states};
+		enum base_status made = scenario_of(w, &q[i], &scenario[i], err);
+		if (made != BASE_OK)
+			return made;
 	}
 	struct report_pass_options opts = {.scenario = scenario, .nr_scenarios = (unsigned)nr};
 	struct model *m = NULL;
@@ -182,6 +191,20 @@ static enum base_status find_kinks(struct search *w, struct base_err *err)
 	return BASE_OK;
 }
 
+/* What `whatif` says to the same edit. */
+static enum base_status predict(const struct search *w, const struct question *q,
+	struct report_best *ret, struct base_err *err)
+{
+	const struct candidate *c = q->c;
+	struct graph_scenario lane;
+	double floor_ns = w->elapsed_ns - c->path_ns * (1 - q->factor);
+	enum base_status s = scenario_of(w, q, &lane, err);
+	if (s != BASE_OK)
+		return s;
+	return report_predictor_ask(&w->predictor, &lane,
+		q->answer.value > floor_ns ? q->answer.value : floor_ns, ret, err);
+}
+
 static enum base_status look_at_levels(struct search *w, struct base_err *err)
 {
 	w->nr_questions = 0;
@@ -194,11 +217,14 @@ static enum base_status look_at_levels(struct search *w, struct base_err *err)
 			};
 		}
 	enum base_status s = ask_all(w, err);
+	if (s == BASE_OK)
+		s = report_predictor_init(
+			&w->predictor, w->run, w->elapsed_ns, w->nr_questions, err);
 	for (size_t i = 0; s == BASE_OK && i < w->nr_questions; i++) {
 		const struct question *q = &w->question[i];
 		struct candidate *c = q->c;
 		unsigned level = (unsigned)(i % REPORT_LEVELS);
-		c->predicted_ns[level] = q->answer.value;
+		s = predict(w, q, &c->best[level], err);
 		c->then[level] = q->largest;
 		c->next = q->next; /* the last level stays: all gone */
 		narrow(c, &q->answer);
@@ -319,9 +345,9 @@ static enum base_status fill(
 		};
 		bool failed = !o->state || !o->next;
 		for (unsigned k = 0; k < REPORT_LEVELS; k++) {
-			o->predicted_ns[k] = c->predicted_ns[k];
-			o->speedup[k] =
-				c->predicted_ns[k] > 0 ? w->elapsed_ns / c->predicted_ns[k] : 1;
+			o->speedup[k] = c->best[k].speedup;
+			o->predicted_ns[k] = w->elapsed_ns / o->speedup[k];
+			o->method[k] = report_method_of(c->best[k].replay_share);
 			o->then[k] = topic_name(r->arena, w, m, c->then[k]);
 			failed |= !o->then[k];
 		}
@@ -368,6 +394,7 @@ enum base_status report_fill_opportunities(struct report *r, const struct report
 			    r->opportunity[i].kind != MODEL_STATE_blocked) ||
 			(!i && !*r->suggestion))
 			r->suggestion = r->opportunity[i].state;
+	report_predictor_fini(&w.predictor);
 	base_arena_free(w.arena);
 	return s;
 }

@@ -49,6 +49,9 @@ enum base_status report_queues_model(const struct report_run *run, const char *p
 	struct report_queues **ret, struct model **ret_model, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+/* held.c */
+enum base_status report_fill_held(struct report *r, const struct report_run *run, struct model *m,
+	struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
 	struct model *m, const struct report_index *ix, unsigned max,
 	struct base_err *err) BASE_MUST_CHECK;
@@ -87,6 +90,30 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 enum base_status report_replay_next(struct report_replay_prediction *ret, struct graph *path,
 	const struct graph_replay *log, struct model *m, const struct report_index *ix,
 	struct base_arena *arena, struct base_err *err) BASE_MUST_CHECK;
+
+/* predict.c: how much faster the run is with edits, the same for whichever command asks. */
+struct graph_tokens;
+struct report_predictor {
+	const struct report_run *run;
+	double elapsed_ns;
+	struct graph_replay *log;    /* NULL: by the path alone */
+	struct graph_tokens *tokens; /* NULL: a part of the run, or a long one */
+	struct report_replay_run base;
+};
+enum base_status report_predictor_init(struct report_predictor *p, const struct report_run *run,
+	double elapsed_ns, size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+/* path_ns: the longest path with these edits. */
+enum base_status report_predictor_ask(const struct report_predictor *p,
+	const struct graph_scenario *lane, double path_ns, struct report_best *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+void report_predictor_fini(struct report_predictor *p); /* also after a failure; twice */
+/* The path itself stays a path when its states become shorter: none is shorter than what is left of
+ * it then. path_ns: of the run, by state. 0: edits of another kind. */
+double report_path_floor(const double *path_ns, uint32_t nr_states, double elapsed_ns,
+	const struct graph_scenario *lane);
+/* No run is shorter than its pools' tokens are held; 0: nothing is known of them. */
+double report_token_bound(
+	const struct graph_tokens *tokens, const struct graph_scenario *lane, double elapsed_ns);
 
 /* simulate.c: all of them, on several threads. Errors: the first one's that failed. */
 struct report_simulation {
@@ -150,6 +177,8 @@ void report_crowd_text(
 void report_ns(struct base_str *out, double ns);
 /* "xN" with a multiplication sign where it can be shown. */
 const char *report_times(const struct report_style *st);
+/* "1.25x"; of what leaves next to nothing of the run: ">999x". */
+void report_speedup(struct base_str *out, const struct report_style *st, double speedup);
 /* A paragraph: words wrapped to the style's columns, continuation lines indented. */
 void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
 	size_t indent, const char *text);

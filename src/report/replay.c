@@ -338,7 +338,7 @@ static unsigned answer_lanes(struct report_replay_prediction *ret, const struct 
 	unsigned used = 0;
 	for (unsigned k = 0; k < q->nr_lanes; k++) {
 		const struct graph_replay_result *r = &q->usual[k].result;
-		double speedup = length_of(r) > 0 ? q->base->bare_ns / length_of(r) : 1;
+		double speedup = q->base->bare_ns / fmax(length_of(r), 1); /* all of it may go */
 		if (is_plain_asked(q, k))
 			speedup = mix_plain(ret, speedup, q->base, r, &then[used++].result);
 		if (!k)

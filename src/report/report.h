@@ -136,14 +136,23 @@ struct report_opportunity { /* one topic */
 	uint32_t topic;
 	double path_ns, share;
 	double predicted_ns[REPORT_LEVELS], speedup[REPORT_LEVELS];
-	const char *then[REPORT_LEVELS]; /* longest topic of the path after that reduction */
-	double useful_reduction;         /* until here each percent buys the same; 1: to the end */
-	bool useful_exact;               /* false: a lower bound (passes ran out) */
-	const char *next; /* the path's longest other state when this one is gone; "" none */
+	const char *then[REPORT_LEVELS];   /* longest topic of the path after that reduction */
+	const char *method[REPORT_LEVELS]; /* that predicted: "path", "replay" or "both" */
+	double useful_reduction; /* until here each percent buys the same; 1: to the end */
+	bool useful_exact;       /* false: a lower bound (passes ran out) */
+	const char *next;        /* the path's longest other state when this one is gone; "" none */
+};
+/* The lock that the path spends most time under, of those that somebody waited for. */
+struct report_held {
+	const char *name;  /* "mutex table"; NULL: there is none */
+	double path_share; /* of the path: while it is held, waits for it, its hand-over */
+	uint64_t nr_waits, wait_ns;
+	double halved_speedup; /* with holds half as long, as `locks` says; 0: not asked */
 };
 struct report {
 	struct base_arena *arena;
 	struct report_trace trace;
+	struct report_held held;
 	uint64_t start_ns, end_ns;
 	double elapsed_ns, unexplained_ns, explained_share;
 	const char *finding;   /* the first sentence */

@@ -54,7 +54,7 @@ static void opportunity_line(struct base_str *out, const struct report_style *st
 	report_cell(out, st, o->state, name_width - 2, true);
 	for (unsigned k = 0; k < REPORT_LEVELS; k++) {
 		struct base_str cell = {0};
-		base_str_addf(&cell, "%.2f%s", o->speedup[k], report_times(st));
+		report_speedup(&cell, st, o->speedup[k]);
 		report_right(out, base_str_text(&cell), 8);
 		base_str_fini(&cell);
 	}
@@ -256,6 +256,28 @@ static void runner_up(struct base_str *out, const struct report *r, const struct
 		base_str_addf(&s, " more in: %s", r->runner_up.state);
 	}
 	report_wrap(out, st, "RUNNER-UP", LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+/* What the path's states do not say of themselves. */
+static void held_line(struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	const struct report_held *h = &r->held;
+	struct base_str s = {0};
+	if (!h->name)
+		return;
+	base_str_addf(&s, "%s: while it is held or handed over the path spends ", h->name);
+	report_percent(&s, h->path_share);
+	base_str_addf(&s, " of its time; others waited for it %llu times, ",
+		(unsigned long long)h->nr_waits);
+	report_ns(&s, (double)h->wait_ns);
+	base_str_add(&s, " in all");
+	if (h->halved_speedup > 0) {
+		base_str_add(&s, "; held half as long: ");
+		report_speedup(&s, st, h->halved_speedup);
+	}
+	base_str_add(&s, " (longpole locks)");
+	report_wrap(out, st, "LOCK", LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 }
 
@@ -543,6 +565,7 @@ void report_text(struct base_str *out, const struct report *r, const struct repo
 	}
 	path_table(out, r, style);
 	runner_up(out, r, style);
+	held_line(out, r, style);
 	report_text_caveats(out, r, style);
 	next(out, r, style);
 }

@@ -51,7 +51,7 @@ static struct part whole(void)
 }
 
 /* What of a state a pattern is looked for in; the first of these that finds any decides. */
-enum match_by { BY_WORD, BY_PART, BY_PLACE, MATCH_BY_NR };
+enum match_by { BY_NAME, BY_WORD, BY_PART, BY_PLACE, MATCH_BY_NR };
 
 static bool matches(enum match_by by, const char *pattern, const char *text)
 {
@@ -118,13 +118,10 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
 	enum match_by by, struct part *ret)
 {
 	const struct model_state *st = model_state(w->m, state);
-	if (by == BY_PLACE) {
+	if (by == BY_PLACE || by == BY_NAME) {
 		*ret = whole();
-		return report_pattern_matches(pattern, st->where);
-	}
-	if (!strcmp(pattern, st->name)) {
-		*ret = whole();
-		return true;
+		return by == BY_NAME ? !strcmp(pattern, st->name)
+				     : report_pattern_matches(pattern, st->where);
 	}
 	if (match_functions(w, state, by, pattern, ret))
 		return true;
@@ -154,8 +151,9 @@ static bool match_edit(const struct resolver *w, uint32_t state, const struct re
 	*ret = whole();
 	if (e->verb == REPORT_EDIT_elide) {
 		const struct model_state *st = model_state(w->m, state);
-		return by == BY_PLACE ? matches(by, e->pattern, st->where)
-				      : match_name(st, by, e->pattern);
+		return by == BY_NAME    ? !strcmp(e->pattern, st->name)
+		       : by == BY_PLACE ? matches(by, e->pattern, st->where)
+					: match_name(st, by, e->pattern);
 	}
 	return by == BY_PART && match_link(w, state, e);
 }
@@ -196,13 +194,13 @@ static const char *example_of(const struct model_state *st, const char *pattern)
 	return st->of_file && !report_pattern_matches(pattern, st->name) ? st->of_file : st->name;
 }
 
-/* Names and functions that have it as a word first, then as a part; the places where states began
- * only when these have nothing of the kind. */
+/* States that are called just that; else names and functions that have it as a word, then as a
+ * part; the places where states began only when these have nothing of the kind. */
 static enum base_status apply_to_states(struct resolver *w, const struct report_edit *e,
 	struct report_match *match, struct base_err *err)
 {
 	double most_ns = -1;
-	for (enum match_by by = BY_WORD; by < MATCH_BY_NR && !match->nr_states; by++) {
+	for (enum match_by by = BY_NAME; by < MATCH_BY_NR && !match->nr_states; by++) {
 		for (uint32_t s = 0; s < w->nr_states; s++) {
 			struct part p;
 			if (!match_edit(w, s, e, by, &p))
@@ -391,7 +389,7 @@ static enum base_status ask(const struct report_run *run, const struct resolver 
 
 static double ratio(double a, double b)
 {
-	return b > 0 ? a / b : 1;
+	return a / (b > 1 ? b : 1); /* all of it may go */
 }
 
 static enum base_status predict(struct report_prediction *p, const struct lane_answer *a,
@@ -424,6 +422,12 @@ static enum base_status predict(struct report_prediction *p, const struct lane_a
  */
 static void bound_by_tokens(const struct resolver *w, struct lane_answer *answer)
 {
+	for (size_t i = 0; i < w->nr_lanes; i++) {
+		double floor_ns =
+			report_path_floor(w->path_ns, w->nr_states, w->elapsed_ns, &w->lane[i]);
+		if (answer[i].length_ns < floor_ns)
+			answer[i].length_ns = floor_ns;
+	}
 	if (!w->tokens || graph_tokens_bound(w->tokens, NULL).length_ns > w->elapsed_ns)
 		return; /* of a part; or the trace is longer than the path */
 	for (size_t i = 0; i < w->nr_lanes; i++) {

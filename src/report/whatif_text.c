@@ -43,7 +43,7 @@ static void best_words(
 		return;
 	base_str_add(out, ": ");
 	report_color_begin(out, st, REPORT_BOLD);
-	base_str_addf(out, "%.2f%s", b->speedup, report_times(st));
+	report_speedup(out, st, b->speedup);
 	report_color_end(out, st);
 	interval_words(out, st, "", b->low, b->high);
 	base_str_addf(out, ", by %s",
@@ -56,7 +56,8 @@ static void speedup_words(
 	struct base_str *out, const struct report_style *st, double length_ns, double speedup)
 {
 	report_ns(out, length_ns);
-	base_str_addf(out, ", %.2f%s", speedup, report_times(st));
+	base_str_add(out, ", ");
+	report_speedup(out, st, speedup);
 }
 
 static void then_words(struct base_str *out, const char *next, double share)

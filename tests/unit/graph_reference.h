@@ -77,9 +77,10 @@ struct ref_actor {
 	int needless_queue;
 	bool needless_space;
 	bool started;
-	/* In a row of waits on that queue that time limits ended: the end of its path without them;
-	 * -1: in none. taken: now the row is over, and this its own path in edited lanes. */
-	int row, row_queue, taken;
+	/* In a row of waits (of that kind, on that queue or place) that time limits ended: the end
+	 * of its path without them; -1: in none. taken: now the row is over, and this its own path
+	 * in edited lanes. */
+	int row, row_queue, row_wait, taken;
 };
 
 struct ref_dep {
@@ -576,13 +577,14 @@ static inline void ref_row(struct ref *r, int a, uint64_t t, uint32_t flags)
 	p->taken = -1;
 	if (p->tip < 0)
 		return;
-	if (p->wait == 1) {
-		token = r->queue[p->wait_queue].o.processor ||
-			r->queue[p->wait_queue].o.exchangeable;
-		own = p->row >= 0 && p->row_queue == p->wait_queue;
+	if (p->wait == 1 || (p->wait == 3 && p->wait_queue)) { /* (3: that is the place) */
+		token = p->wait == 1 && (r->queue[p->wait_queue].o.processor ||
+						r->queue[p->wait_queue].o.exchangeable);
+		own = p->row >= 0 && p->row_wait == p->wait && p->row_queue == p->wait_queue;
 		if (flags & GRAPH_TIMED_OUT && !r->nr_deps) {
 			p->row = own ? p->row : p->tip;
 			p->row_queue = p->wait_queue;
+			p->row_wait = p->wait;
 			return;
 		}
 	}

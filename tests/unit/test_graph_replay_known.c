@@ -858,41 +858,92 @@ static void test_rare_lengths(void **state)
 /*
  * Who waits with a time limit, again and again, until something comes: when it comes earlier, the
  * limits hold nobody up. The maker puts it at 750; the waits end at 300, 605 and then with it, 10
- * late, with 5 of work after each limit.
+ * late, with 5 of work after each limit. Who waits more than it works ticks: what it does after a
+ * limit that is not reached is not done, either. Otherwise that is work of its own (1000 after each
+ * limit, and the maker puts it at 2750).
  */
-static void test_time_limits(void **state)
+static void time_limits(uint64_t put, uint64_t work, bool at_place, double factor, uint64_t end)
 {
-	enum { ITEMS, MAKER = 1, TAKER, LIMIT = 300, WORK = 5, PUT = 750, LATE = 10 };
-	static const struct {
-		double factor;
-		uint64_t end;
-	} want[] = {{1, PUT + LATE}, {0.5, PUT / 2 + LATE + WORK},
-		{0.1, PUT / 10 + LATE + 2 * WORK}, {2, 2 * PUT + LATE}};
+	enum { ITEMS, MAKER = 1, TAKER, LIMIT = 300, LATE = 10, PLACE = 7 };
+	enum graph_verb_kind wait = at_place ? GRAPH_VERB_wait : GRAPH_VERB_wait_empty;
+	uint32_t what = at_place ? PLACE : ITEMS;
+	struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, RUN, factor, 0};
 	struct graph_replay *r = new_replay();
 	const struct graph_sink *s = graph_replay_sink(r);
 	struct graph_replay_result res;
 
-	(void)state;
 	declare(s);
 	declare_queue(s, ITEMS, (struct graph_queue_options){0});
 	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
 	say_link(s, 0, MAKER, RUN);
 	say_link(s, 0, TAKER, WAIT);
-	say(s, GRAPH_VERB_wait_empty, 0, TAKER, ITEMS, 1, WAIT, 0);
+	say(s, wait, 0, TAKER, what, 1, WAIT, 0);
 	say(s, GRAPH_VERB_state, LIMIT, TAKER, 0, 0, HOLD, GRAPH_EXPLAINED);
-	say(s, GRAPH_VERB_wait_empty, LIMIT + WORK, TAKER, ITEMS, 1, WAIT, 0);
-	say(s, GRAPH_VERB_state, 2 * LIMIT + WORK, TAKER, 0, 0, HOLD, GRAPH_EXPLAINED);
-	say(s, GRAPH_VERB_wait_empty, 2 * (LIMIT + WORK), TAKER, ITEMS, 1, WAIT, 0);
-	say(s, GRAPH_VERB_enqueue, PUT, MAKER, ITEMS, 1, IDLE, 0);
-	say(s, GRAPH_VERB_dequeue, PUT + LATE, TAKER, ITEMS, 1, IDLE, 0);
+	say(s, wait, LIMIT + work, TAKER, what, 1, WAIT, 0);
+	say(s, GRAPH_VERB_state, 2 * LIMIT + work, TAKER, 0, 0, HOLD, GRAPH_EXPLAINED);
+	say(s, wait, 2 * (LIMIT + work), TAKER, what, 1, WAIT, 0);
+	say(s, GRAPH_VERB_enqueue, put, MAKER, ITEMS, 1, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, put + LATE, TAKER, ITEMS, 1, IDLE, 0);
 	graph_replay_set_end(r, TAKER);
+	assert_int_equal(replay_end(r, edit, &res), end);
+	assert_int_equal(res.nr_stuck, 0);
+	graph_replay_free(r);
+}
+
+static void test_time_limits(void **state)
+{
+	(void)state;
+	for (int at_place = 0; at_place < 2; at_place++) {
+		time_limits(750, 5, at_place, 1, 750 + 10);
+		time_limits(750, 5, at_place, 0.5, 375 + 10);
+		time_limits(750, 5, at_place, 0.1, 75 + 10);
+		time_limits(750, 5, at_place, 2, 1500 + 10);
+		time_limits(2750, 1000, at_place, 1, 2750 + 10);
+		time_limits(2750, 1000, at_place, 0.1, 275 + 10 + 2000);
+	}
+}
+
+/*
+ * A child sleeps again and again until its parent, who works up to 750, kills it. Killed earlier,
+ * it sleeps less often; later, it waits. What ends so late needs the link to be one that cuts.
+ */
+static void test_killed_while_sleeping(void **state)
+{
+	enum { EXITS, PARENT = 1, CHILD, NAP = 100, NR = 7, KILL = 750, LATE = 10 };
+	static const struct {
+		uint32_t flags;
+		double factor;
+		uint64_t end;
+	} want[] = {{GRAPH_CUTS, 1, KILL + LATE}, {GRAPH_CUTS, 0.2, KILL / 5 + LATE},
+		{GRAPH_CUTS, 2, 2 * KILL + LATE}, {0, 0.2, NR * NAP}};
+
+	(void)state;
 	for (size_t i = 0; i < BASE_COUNT(want); i++) {
 		struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, RUN, want[i].factor, 0};
+		struct graph_replay *r = new_replay();
+		const struct graph_sink *s = graph_replay_sink(r);
+		struct graph_verb kill = {.time_ns = KILL + LATE,
+			.actor = CHILD,
+			.state = HOLD,
+			.flags = want[i].flags};
+		struct graph_replay_result res;
 
+		declare(s);
+		declare_queue(s, EXITS, (struct graph_queue_options){0});
+		say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+		say_link(s, 0, PARENT, RUN);
+		say_link(s, 0, CHILD, IDLE);
+		for (uint64_t k = 1; k <= NR; k++)
+			say(s, GRAPH_VERB_state, k * NAP, CHILD, 0, 0, IDLE, 0);
+		say(s, GRAPH_VERB_wait_empty, KILL, PARENT, EXITS, 1, WAIT, 0);
+		assert_int_equal(s->verb(s->ctx, GRAPH_VERB_link, &kill, PARENT, NULL), BASE_OK);
+		say(s, GRAPH_VERB_enqueue, KILL + LATE, CHILD, EXITS, 1, HOLD, 0);
+		say(s, GRAPH_VERB_dequeue, KILL + LATE, PARENT, EXITS, 1, IDLE, 0);
+		graph_replay_set_end(r, PARENT);
 		assert_int_equal(replay_end(r, edit, &res), want[i].end);
 		assert_int_equal(res.nr_stuck, 0);
+		graph_replay_free(r);
 	}
-	graph_replay_free(r);
 }
 
 /*
@@ -982,6 +1033,7 @@ int main(void)
 		cmocka_unit_test(test_wakes_on_busy_processors),
 		cmocka_unit_test(test_rare_lengths),
 		cmocka_unit_test(test_time_limits),
+		cmocka_unit_test(test_killed_while_sleeping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

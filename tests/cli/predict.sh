@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # run.sh's
+# predict.sh - one prediction for one change: whichever command says it, and whoever ticks beside the work.
+
+# predicts TRACE PERCENT STATE - by whatif, as a number.
+predicts() {
+	longpole whatif --json "$1" scale "$3=-$2%" | jq '.result.scenarios[0].best.predicted_speedup'
+}
+
+# The report's table says what whatif says, and no path gains more than its share.
+same_answers() {
+	local mode=$1 state percent speedup share
+	longpole report --json "$mode.lpt" >"$mode.json"
+	jq -r '.result.opportunities[] | select(.kind != "runnable") | [.state, .reduction_percent, .predicted_speedup, .share] | @tsv' "$mode.json" >rows
+	[[ -s rows ]] || fail "$mode: the report predicts nothing"
+	while IFS=$'\t' read -r state percent speedup share; do
+		[[ $percent == 25 || $percent == 100 ]] || continue
+		awk -v a="$speedup" -v b="$(predicts "$mode.lpt" "$percent" "$state")" 'BEGIN { exit !(a - b < 0.005 * b && b - a < 0.005 * b) }' ||
+			fail "$mode: scale '$state'=-$percent%: the report says $speedup, whatif $(predicts "$mode.lpt" "$percent" "$state")"
+		longpole whatif --method=path --json "$mode.lpt" scale "$state=-$percent%" |
+			jq -e ".result.scenarios[0].predicted_speedup * (1 - $share * $percent / 100) < 1.001" >gain ||
+			fail "$mode: $percent % of '$state', $share of the path, gains more than that"
+	done <rows
+}
+
+test_predict_tickers() {
+	local mode
+	for mode in eventfd epoll signal cond sem child killed; do
+		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" $mode
+		awk -v x="$(predicts $mode.lpt 50 sleeping)" 'BEGIN { exit !(x > 1.7 && x < 2.1) }' ||
+			fail "$mode: half the sleep: $(predicts $mode.lpt 50 sleeping) instead of nearly 2"
+		same_answers $mode
+	done
+}
+
+# Naps that the work needs are no ticks.
+test_predict_naps() {
+	expect 0 longpole record -q -o naps.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" naps
+	awk -v x="$(predicts naps.lpt 50 sleeping)" 'BEGIN { exit !(x < 1.1) }' ||
+		fail "a twentieth of the path halved: $(predicts naps.lpt 50 sleeping)"
+	same_answers naps
+}
+
+test_predict_same_answers() {
+	cp "$trace" ladder.lpt
+	same_answers ladder
+}
+
+# The lock that the path is spent under is named, with the numbers of `locks`.
+test_predict_lock_of_report() {
+	expect 0 longpole report --json "$trace"
+	cp out report.json
+	expect 0 longpole report "$trace"
+	has out 'LOCK       mutex ladder_mutex: while it is held'
+	expect 0 longpole locks --json "$trace"
+	is_json report.json ".result.lock | .name == \"mutex ladder_mutex\" and .waits == $(jq '.result.locks[0].contended' out)
+		and .path_share == $(jq '.result.locks[0].path_share' out)
+		and .halved_hold_predicted_speedup == $(jq '.result.locks[0].halved_hold.predicted_speedup' out)"
+}

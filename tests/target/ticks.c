@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ticks.c MODE - the main thread sleeps 20 times for 10 ms while somebody else ticks, every 50 ms,
+ *until told to end. Half the sleep is half the run, whoever ticks and however it is told:
+ *
+ *	eventfd   a thread in poll(); the event ends it
+ *	epoll     ... in epoll_wait() of two files
+ *	signal    ... in select(); a signal ends it
+ *	cond      ... in pthread_cond_timedwait(); a signal of the condition ends it
+ *	sem       ... in sem_timedwait(); a post ends it
+ *	child     the main thread itself, in select() until its child, which sleeps, has ended
+ *	killed    a process in usleep(); SIGTERM ends it
+ *	naps      no ticker: cond_timedwait() for the naps that the work needs, 10 ms each, then a
+ *real wait (nothing is to be cut)
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TICK_MS = 50, ROUNDS = 20, SLEEP_US = 10000 };
+
+static const char *mode;
+static volatile sig_atomic_t stop;
+static int event[2], set;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static sem_t sem;
+static int item;
+
+static int is(const char *name)
+{
+	return !strcmp(mode, name);
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+static struct timespec in_ms(long ms)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	t.tv_nsec += ms * 1000000;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
+}
+
+static void tick(void)
+{
+	struct timespec until = in_ms(TICK_MS);
+	struct timeval limit = {0, TICK_MS * 1000};
+	struct epoll_event got;
+	struct pollfd p = {event[0], POLLIN, 0};
+
+	if (is("eventfd")) {
+		poll(&p, 1, TICK_MS);
+	} else if (is("epoll")) {
+		epoll_wait(set, &got, 1, TICK_MS);
+	} else if (is("signal") || is("child")) {
+		select(0, NULL, NULL, NULL, &limit);
+	} else if (is("sem")) {
+		sem_timedwait(&sem, &until);
+	} else {
+		pthread_mutex_lock(&mutex);
+		if (!stop)
+			pthread_cond_timedwait(&cond, &mutex, &until);
+		pthread_mutex_unlock(&mutex);
+	}
+}
+
+static void *ticker(void *arg)
+{
+	while (!stop)
+		tick();
+	return arg;
+}
+
+static void work(void)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		usleep(SLEEP_US);
+}
+
+static void end_ticker(pthread_t thread)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&mutex);
+	stop = 1;
+	pthread_cond_signal(&cond);
+	pthread_mutex_unlock(&mutex);
+	sem_post(&sem);
+	if (is("signal"))
+		pthread_kill(thread, SIGUSR1);
+	if (write(event[0], &one, sizeof one) < 0)
+		abort();
+}
+
+static void with_thread(void)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	struct sigaction action = {.sa_handler = on_signal};
+	pthread_t thread;
+
+	sigaction(SIGUSR1, &action, NULL);
+	event[0] = eventfd(0, 0);
+	event[1] = eventfd(0, 0);
+	set = epoll_create1(0);
+	for (int i = 0; i < 2; i++) {
+		e.data.fd = event[i];
+		if (epoll_ctl(set, EPOLL_CTL_ADD, event[i], &e))
+			abort();
+	}
+	sem_init(&sem, 0, 0);
+	if (pthread_create(&thread, NULL, ticker, NULL))
+		abort();
+	work();
+	end_ticker(thread);
+	pthread_join(thread, NULL);
+}
+
+static void with_process(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	pid_t child;
+
+	sigaction(SIGCHLD, &action, NULL);
+	child = fork();
+	if (!child && is("killed"))
+		for (;;)
+			usleep(TICK_MS * 1000);
+	if (!child) {
+		usleep(ROUNDS * SLEEP_US);
+		_exit(0);
+	}
+	if (is("killed")) {
+		work();
+		kill(child, SIGTERM);
+		waitpid(child, NULL, 0);
+		return;
+	}
+	while (!waitpid(child, NULL, WNOHANG))
+		tick();
+}
+
+static void *napper(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		struct timespec until = in_ms(SLEEP_US / 1000);
+
+		pthread_mutex_lock(&mutex);
+		pthread_cond_timedwait(&cond, &mutex, &until);
+		pthread_mutex_unlock(&mutex);
+	}
+	sem_post(&sem);
+	pthread_mutex_lock(&mutex);
+	while (!item)
+		pthread_cond_wait(&cond, &mutex);
+	pthread_mutex_unlock(&mutex);
+	return arg;
+}
+
+static void with_naps(void)
+{
+	pthread_t thread;
+
+	sem_init(&sem, 0, 0);
+	if (pthread_create(&thread, NULL, napper, NULL))
+		abort();
+	sem_wait(&sem);
+	usleep(SLEEP_US);
+	pthread_mutex_lock(&mutex);
+	item = 1;
+	pthread_cond_signal(&cond);
+	pthread_mutex_unlock(&mutex);
+	pthread_join(thread, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	mode = argc > 1 ? argv[1] : "eventfd";
+	if (is("child") || is("killed"))
+		with_process();
+	else if (is("naps"))
+		with_naps();
+	else
+		with_thread();
+	return 0;
+}
