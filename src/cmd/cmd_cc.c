@@ -4,9 +4,8 @@
  * assembler and our runtime library. The compiler does everything else itself, so every option
  * works.
  */
+#include "base/installed.h"
 #include "cmd/cmd.h"
-
-#include "config.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -91,25 +90,6 @@ static struct link look(char **argv, size_t nr)
 	return l;
 }
 
-/* A file of ours: in the build tree, beside an installed program, or where it was installed. */
-static bool find(const char *in_build, const char *name, char ret[PATH_MAX])
-{
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-	exe[n > 0 ? n : 0] = 0;
-	char *slash = strrchr(exe, '/');
-	int directory = slash ? (int)(slash - exe) : 0;
-	const char *const format[] = {in_build, "../lib/longpole/", NULL};
-	for (size_t i = 0; i < BASE_COUNT(format); i++) {
-		int length = format[i] ? snprintf(ret, PATH_MAX, "%.*s/%s%s", directory, exe,
-						 format[i], name)
-				       : snprintf(ret, PATH_MAX, "%s/%s", LONGPOLE_LIBDIR, name);
-		if (length > 0 && length < PATH_MAX && !access(ret, R_OK))
-			return true;
-	}
-	return false;
-}
-
 struct arguments {
 	char **argv;
 	size_t nr;
@@ -138,8 +118,8 @@ static bool tsan_arguments(struct cmd *c, struct arguments *a, bool clang)
 		add(a, "-tsan-instrument-read-before-write", "");
 		return true;
 	}
-	if (!find("../record/", "tsan.specs", specs)) {
-		cmd_usage(c, "cannot find tsan.specs beside longpole or in %s", LONGPOLE_LIBDIR);
+	if (!base_installed_file("src/record", "tsan.specs", specs)) {
+		cmd_usage(c, "cannot find tsan.specs: neither beside longpole nor as %s", specs);
 		return false;
 	}
 	add(a, "-specs=", specs);
@@ -158,9 +138,9 @@ static bool compiler_arguments(struct cmd *c, struct arguments *a, const char *c
 {
 	char as[PATH_MAX];
 	bool clang = is_clang(compiler);
-	if (!find("", "as", as) && !find("", "as/as", as)) {
-		cmd_usage(c, "cannot find longpole's assembler, as, beside longpole or in %s",
-			LONGPOLE_LIBDIR "/as");
+	if (!base_installed_file("src/cmd", "as/as", as)) {
+		cmd_usage(c, "cannot find longpole's assembler: neither beside longpole nor as %s",
+			as);
 		return false;
 	}
 	as[strlen(as) - strlen("as")] = 0;
@@ -182,20 +162,26 @@ static bool link_arguments(struct cmd *c, struct arguments *a, const struct link
 	enum { MODULE, CALLS, TSAN, MEMORY };
 	char path[BASE_COUNT(name)][PATH_MAX];
 	for (size_t i = 0; i < BASE_COUNT(name); i++)
-		if (!find("../record/", name[i], path[i])) {
-			cmd_usage(c, "cannot find %s beside longpole or in %s", name[i],
-				LONGPOLE_LIBDIR);
+		if (!base_installed_file("src/record", name[i], path[i])) {
+			cmd_usage(c, "cannot find %s: neither beside longpole nor as %s", name[i],
+				path[i]);
 			return false;
 		}
-	add(a, "-Wl,--whole-archive,", path[MODULE]);
-	add(a, "-Wl,--no-whole-archive,", path[CALLS]);
+	/* (paths by themselves: -Wl, takes them apart at commas) */
+	add(a, "-Wl,--whole-archive", "");
+	add(a, "", path[MODULE]);
+	add(a, "-Wl,--no-whole-archive", "");
+	add(a, "", path[CALLS]);
 	if (l->shared) {
 		/* The program has the runtime library; -Wl,-z,defs is not meant against it. */
 		add(a, "-Wl,--unresolved-symbols=ignore-all", "");
 	} else {
-		if (tsan)
-			add(a, "-Wl,--whole-archive,", path[TSAN]);
-		add(a, "-Wl,--no-whole-archive,", path[MEMORY]);
+		if (tsan) {
+			add(a, "-Wl,--whole-archive", "");
+			add(a, "", path[TSAN]);
+			add(a, "-Wl,--no-whole-archive", "");
+		}
+		add(a, "", path[MEMORY]);
 		/* For modules; glibc 2.36's -static-pie, without any, relocates thread data that is
 		 * exported before it has room for it. */
 		if (!l->static_pie)

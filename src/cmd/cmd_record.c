@@ -359,9 +359,9 @@ static int record_program(
 		return r.exit_code ? r.exit_code : RECORD_EXIT_OURS;
 	}
 	summary(c, o, &r, path);
-	if (o->level >= 2 && !r.memory_images) {
-		cmd_fail(c, base_fail(&c->err, BASE_ERR_ENV, "no memory streams: %s",
-				    CMD_STREAMS_NONE));
+	enum base_status streams = o->level >= 2 ? cmd_streams_recorded(&r, &c->err) : BASE_OK;
+	if (streams != BASE_OK) {
+		cmd_fail(c, streams);
 		return RECORD_EXIT_OURS;
 	}
 	return r.exit_code;

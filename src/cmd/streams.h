@@ -7,11 +7,9 @@
 #include "memory/live.h"
 #include "memory/order.h"
 
-/* A recording that was to have memory streams has none. */
-#define CMD_STREAMS_NONE                                                                           \
-	"none of the programs that ran was built for them: build with CC='longpole cc', "          \
-	"CXX='longpole c++' or FC='longpole fortran' instead of the compiler, or give "            \
-	"--recorder=valgrind"
+/* Says when a recording that was to have memory streams has none, or empty ones. BASE_OK: it has
+ * some. */
+enum base_status cmd_streams_recorded(const struct record_result *r, struct base_err *err);
 
 /* The options that ciat and cdat share (seed 004, appendix B, with their letters). */
 #define CMD_STREAM_OPTIONS                                                                         \

@@ -94,6 +94,24 @@ static void *analyse(void *ctx)
 	return NULL;
 }
 
+enum base_status cmd_streams_recorded(const struct record_result *r, struct base_err *err)
+{
+	if (!r->memory_images)
+		return base_fail(err, BASE_ERR_ENV,
+			"no memory streams: none of the programs that ran was built for them: "
+			"build "
+			"with CC='longpole cc', CXX='longpole c++' or FC='longpole fortran' "
+			"instead "
+			"of the compiler, or give --recorder=valgrind");
+	if (!r->memory_words)
+		return base_fail(err, BASE_ERR_ENV,
+			"no memory access was recorded: what ran was linked by `longpole cc`, but "
+			"none of the code that ran was compiled by it: compile its source files "
+			"with "
+			"it, too, or give --recorder=valgrind");
+	return BASE_OK;
+}
+
 /* ---- both ---------------------------------------------------------------------------------- */
 
 static int record(struct cmd *c, struct run *r)
@@ -122,10 +140,8 @@ static int record(struct cmd *c, struct run *r)
 		s->program_exit = result.exit_code ? result.exit_code : RECORD_EXIT_OURS;
 		return cmd_fail(c, status);
 	}
-	if (!result.memory_images)
-		return cmd_fail(c, base_fail(&c->err, BASE_ERR_ENV, "no memory streams: %s",
-					   CMD_STREAMS_NONE));
-	return CMD_OK;
+	status = cmd_streams_recorded(&result, &c->err);
+	return status == BASE_OK ? CMD_OK : cmd_fail(c, status);
 }
 
 int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *add, void *ctx)

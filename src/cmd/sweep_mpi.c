@@ -3,8 +3,8 @@
  */
 #include "cmd/sweep.h"
 
+#include "base/installed.h"
 #include "cmd/mpi/module.h"
-#include "config.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -20,30 +20,10 @@ struct sweep_mpi {
 
 static const uint32_t over = UINT32_MAX;
 
-/* Beside the program (in the build tree), where it was installed, or relative to an installed
- * program. */
-static bool find(char ret[PATH_MAX])
-{
-	static const char *const beside[] = {"", "../lib/longpole/"};
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-	exe[n > 0 ? n : 0] = 0;
-	const char *slash = strrchr(exe, '/');
-	int length = slash ? (int)(slash - exe + 1) : 0;
-	for (size_t i = 0; i < BASE_COUNT(beside); i++) {
-		int written =
-			snprintf(ret, PATH_MAX, "%.*s%sliblongpole-mpi.so", length, exe, beside[i]);
-		if (written > 0 && written < PATH_MAX && !access(ret, R_OK))
-			return true;
-	}
-	snprintf(ret, PATH_MAX, "%s/liblongpole-mpi.so", LONGPOLE_LIBDIR);
-	return !access(ret, R_OK);
-}
-
 enum base_status sweep_mpi_open(struct sweep_mpi **ret, struct base_err *err)
 {
 	char path[PATH_MAX];
-	if (!find(path))
+	if (!base_installed_file("src/cmd", "liblongpole-mpi.so", path))
 		return base_fail(err, BASE_ERR_ENV,
 			"there is no liblongpole-mpi.so: this longpole was built without MPI "
 			"(Debian package libopenmpi-dev)");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_launch.c - find, check and start the program. */
 #include "record/session_launch.h"
+#include "base/installed.h"
 #include "config.h"
 #include "record/ring.h"
 #include "record/session_memory.h"
@@ -32,32 +33,20 @@ static bool is_file(const char *path)
 enum base_status record_find_preload(
 	const char *name, char ret_path[PATH_MAX], struct base_err *err)
 {
-	static const char *const beside[] = {"", "../record/", "../../src/record/",
-		"../src/record/", "../../record/", "../../qemu/", "../lib/longpole/"};
 	const char *wanted = getenv("LONGPOLE_PRELOAD");
-	char exe[PATH_MAX];
+	char found[PATH_MAX];
 	if (wanted && *wanted && !strcmp(name, RECORD_LIBRARY_PRELOAD)) {
 		if (!is_file(wanted) || !realpath(wanted, ret_path))
 			return base_fail_errno(err, ENOENT, "$LONGPOLE_PRELOAD: %s", wanted);
 		return BASE_OK;
 	}
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-	exe[n > 0 ? n : 0] = 0;
-	char *slash = strrchr(exe, '/');
-	for (size_t i = 0; slash && i < BASE_COUNT(beside); i++) {
-		char path[PATH_MAX];
-		int length = snprintf(path, sizeof path, "%.*s%s%s", (int)(slash - exe + 1), exe,
-			beside[i], name);
-		if (length > 0 && (size_t)length < sizeof path && is_file(path) &&
-			realpath(path, ret_path))
-			return BASE_OK;
-	}
-	snprintf(ret_path, PATH_MAX, "%s/%s", LONGPOLE_LIBDIR, name);
-	if (is_file(ret_path))
+	if (base_installed_file(
+		    strcmp(name, RECORD_LIBRARY_QEMU) ? "src/record" : "qemu", name, found) &&
+		realpath(found, ret_path))
 		return BASE_OK;
 	return base_fail_errno(err, ENOENT,
 		"the library that records from inside the program, %s (set LONGPOLE_PRELOAD to it)",
-		ret_path);
+		found);
 }
 
 /* 0: it says none, as those of old. */

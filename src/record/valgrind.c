@@ -2,7 +2,7 @@
 /* valgrind.c - where the tool and Valgrind's own files are. */
 #include "record/valgrind.h"
 
-#include "config.h"
+#include "base/installed.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,19 +23,7 @@ static bool is_file(const char *path)
 
 static bool find_tool(char path[PATH_MAX])
 {
-	static const char *const beside[] = {"../../valgrind/", "../lib/longpole/valgrind/"};
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-	exe[n > 0 ? n : 0] = 0;
-	const char *slash = strrchr(exe, '/');
-	for (size_t i = 0; slash && i < BASE_COUNT(beside); i++) {
-		int length = snprintf(path, PATH_MAX, "%.*s%s%s", (int)(slash - exe + 1), exe,
-			beside[i], TOOL_FILE);
-		if (length > 0 && length < PATH_MAX && is_file(path))
-			return true;
-	}
-	snprintf(path, PATH_MAX, "%s/valgrind/%s", LONGPOLE_LIBDIR, TOOL_FILE);
-	return is_file(path);
+	return base_installed_file("valgrind", "valgrind/" TOOL_FILE, path);
 }
 
 /* Valgrind's own files, which the tool needs beside it. */
