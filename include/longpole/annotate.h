@@ -99,6 +99,7 @@ struct longpole_hooks {
 	struct longpole_place *(*phase)(struct longpole_place *place);
 	void (*queue_state)(enum longpole_verb verb, struct longpole_place *place,
 		uint64_t instance, uint64_t n, uint64_t flags, struct longpole_place *state);
+	void (*capacity)(struct longpole_place *place, uint64_t instance, uint64_t n);
 };
 
 /* Does the recorder's table go on after `first_bytes`? */
@@ -266,6 +267,16 @@ template <class T> static inline uint64_t longpole_key(T number)
 	LONGPOLE_QUEUE(WAIT_EMPTY, name, instance, n, flags)
 #define longpole_wait_full(name, instance, n, flags)                                               \
 	LONGPOLE_QUEUE(WAIT_FULL, name, instance, n, flags)
+/* The queue holds at most n units. Who puts more waits for room; how much more room would help is
+ * then answered (whatif resize-queue, loops). It is about the whole run: the last call counts. An
+ * older recorder does not hear it. */
+#define longpole_capacity(name, instance, n)                                                       \
+	do {                                                                                       \
+		static struct longpole_place longpole_place_ = LONGPOLE_PLACE_OF(name);            \
+		LONGPOLE_CALL_NEWER(capacity,                                                      \
+			(&longpole_place_, LONGPOLE_KEY(instance), LONGPOLE_KEY(n)),               \
+			(void)longpole_place_);                                                    \
+	} while (0)
 /* Claims that the queue holds exactly n units: the analysis counts the claims that are wrong. */
 #define longpole_assert_size(name, instance, n) LONGPOLE_QUEUE(ASSERT, name, instance, n, 0u)
 

@@ -520,6 +520,13 @@ static uint32_t recorded_processors(const struct graph_replay *r)
 	return k > nr + 1 ? (uint32_t)k - 1 : nr;
 }
 
+/* Its size is known, or shown by who waited for room: N more is room. Else it is N units. */
+static bool is_bounded(const struct replay_log_queue *q)
+{
+	return q->o.capacity || (q->waits_space && q->max_units) ||
+	       (q->o.limit && q->o.limit >= q->max_units);
+}
+
 static void apply_edit(struct sim *s, const struct graph_edit *e)
 {
 	struct sim_queue *q = e->id < s->r->nr_queues ? &s->queue[e->id] : NULL;
@@ -542,6 +549,8 @@ static void apply_edit(struct sim *s, const struct graph_edit *e)
 			s->nr_processors = nr < s->r->nr_actors + 1 ? (uint32_t)nr
 								    : (uint32_t)s->r->nr_actors + 1;
 	} else if (q) {
+		const struct replay_log_queue *lq = &s->r->queue[e->id];
+
 		q->edited = true;
 		if (e->kind == GRAPH_EDIT_IGNORE_QUEUE)
 			q->ignored = true;
@@ -549,8 +558,8 @@ static void apply_edit(struct sim *s, const struct graph_edit *e)
 			q->capacity = GRAPH_UNLIMITED;
 		else if (e->kind == GRAPH_EDIT_RESIZE_QUEUE && q->capacity != GRAPH_UNLIMITED)
 			q->capacity += e->units;
-		if (e->kind == GRAPH_EDIT_RESIZE_QUEUE && replay_is_pool(&s->r->queue[e->id].o) &&
-			e->units <= INT64_MAX / 4) {
+		if (e->kind == GRAPH_EDIT_RESIZE_QUEUE && e->units <= INT64_MAX / 4 &&
+			(replay_is_pool(&lq->o) || !is_bounded(lq))) {
 			q->units += (int64_t)e->units;
 			q->most += e->units;
 		}

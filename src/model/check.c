@@ -9,10 +9,17 @@
 #include "longpole/annotate.h"
 
 /*
- * A program looks at its queue, then says that it waits: what came in between it cannot have seen
- * (the seed's footnote: in flight).
+ * A program looks at its queue, then says that it waits: what another thread did in between it
+ * cannot have seen (the seed's footnote: in flight). What one stream tells of several machines (a
+ * simulator, fibers) is in order, however short its times are.
  */
 enum { IN_FLIGHT_NS = 100 * 1000 };
+
+static bool is_in_flight(const struct flight *f, const struct thread *t, uint64_t time_ns)
+{
+	return f->changed_ns && f->changed_by != t->stream &&
+	       time_ns - f->changed_ns <= IN_FLIGHT_NS;
+}
 
 static void no_memory(struct model *m, enum base_status s)
 {
@@ -121,7 +128,7 @@ static void begin_wait(struct model *m, const struct thread *t, uint64_t time_ns
 	uint64_t units = units_of(m, q->object);
 	if (same) {
 		found_at(m, t, time_ns, q,
-			is_satisfied(m, k) && time_ns - f->changed_ns > IN_FLIGHT_NS
+			is_satisfied(m, k) && !is_in_flight(f, t, time_ns)
 				? MODEL_CHECK_wait_again_satisfied
 				: MODEL_CHECK_wait_twice,
 			0, 0);
@@ -137,8 +144,7 @@ static void begin_wait(struct model *m, const struct thread *t, uint64_t time_ns
 		.take_ns = k->take_ns,
 		.connection = k->connection,
 		.several = other};
-	bool in_flight = f->changed_ns && time_ns - f->changed_ns <= IN_FLIGHT_NS;
-	if (is_satisfied(m, k) && !in_flight)
+	if (is_satisfied(m, k) && !is_in_flight(f, t, time_ns))
 		found_at(m, t, time_ns, q,
 			waits == NOTING_DATA ? MODEL_CHECK_wait_has_units
 					     : MODEL_CHECK_wait_has_space,
@@ -194,7 +200,7 @@ void model_check_taken(struct model *m, const struct thread *t, uint64_t time_ns
 	if (m->status != BASE_OK || queue == NONE || !f)
 		return;
 	if (graph_queue_units(m->graph, queue) != units_before)
-		f->changed_ns = time_ns;
+		*f = (struct flight){.changed_ns = time_ns, .changed_by = t->stream};
 	if (!takes(verb) || graph_queue_stats(m->graph, queue)->underflows == underflows_before)
 		return;
 	found_at(m, t, time_ns, q,

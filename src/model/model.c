@@ -248,6 +248,7 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 			.type = type > MODEL_TYPE_PUT_OFF ? TRACE_OBJECT_none : type,
 			.part = part,
 			.capacity = o.capacity,
+			.limit = o.limit,
 			.tokens = discipline == GRAPH_POOL || is_token(type)},
 		.latency_state = o.latency_state,
 		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&

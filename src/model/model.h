@@ -88,6 +88,8 @@ struct model_queue {
 	const char *name;  /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
 	uint32_t object;   /* definition id; 0: thread start, exit, processor */
 	uint64_t capacity; /* units; 0: not known */
+	uint64_t limit;    /* what else is known to bound it (a pipe's bytes): no path leads through
+			      its room before somebody waits for that; 0: nothing */
 	bool tokens;       /* its units come back: a lock's, a pool's, a window's credits */
 	enum trace_object_type type;
 	enum model_queue_part part;
@@ -207,6 +209,9 @@ bool model_state_is_timed(const struct model *m, uint32_t state);
 uint64_t model_nr_late_timer_reads(const struct model *m);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
+/* What the queue holds at most, when the run is over; 0: not known. Inferred: somebody waited for
+ * room, and more than that was never in it; else the trace says so. */
+uint64_t model_queue_size(const struct model *m, uint32_t queue, bool *ret_inferred);
 /* The actor that a stream of the trace is; UINT32_MAX: none. */
 uint32_t model_stream_actor(const struct model *m, uint32_t stream);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */

@@ -312,6 +312,7 @@ struct noting { /* what an actor's annotations said last */
 };
 struct flight {              /* of an annotated queue */
 	uint64_t changed_ns; /* its units, last; 0: never */
+	uint32_t changed_by; /* stream */
 };
 
 /* ---- processor.c: who ran where -------------------------------------------------------------- */

@@ -70,6 +70,20 @@ const struct model_queue *model_queue(const struct model *m, uint32_t queue)
 	return queue < m->nr_queues ? &m->queue[queue].pub : &unknown;
 }
 
+uint64_t model_queue_size(const struct model *m, uint32_t queue, bool *ret_inferred)
+{
+	const struct model_queue *q = model_queue(m, queue);
+	*ret_inferred = false;
+	if (q->capacity || queue >= m->nr_queues)
+		return q->capacity;
+	const struct graph_queue_stats *st = graph_queue_stats(m->graph, queue);
+	/* (a pipe whose size was changed later than it was recorded holds more than its limit) */
+	if (q->limit && q->limit >= st->max_units)
+		return q->limit;
+	*ret_inferred = st->nr_waits_space != 0;
+	return st->nr_waits_space ? st->max_units : 0;
+}
+
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr)
 {

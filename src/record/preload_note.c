@@ -91,6 +91,15 @@ static void note_queue_state(enum longpole_verb verb, struct longpole_place *pla
 	preload_publish(record + VERB_WORDS, RING_state, tsc);
 }
 
+static void note_capacity(struct longpole_place *place, uint64_t instance, uint64_t n)
+{
+	uint64_t site = PRELOAD_SITE;
+	if (!preload_on())
+		return;
+	uint64_t name = name_of(place, RING_NAME_queue, site);
+	preload_record_at(preload_now(), RING_capacity, PRELOAD_WORDS(name, instance, n));
+}
+
 static void note_item(enum longpole_verb verb, struct longpole_place *place, uint64_t instance,
 	uint64_t key, uint64_t n, uint64_t flags)
 {
@@ -143,4 +152,5 @@ const struct longpole_hooks preload_hooks = {
 	.item = note_item,
 	.act = note_act,
 	.queue_state = note_queue_state,
+	.capacity = note_capacity,
 };

@@ -181,6 +181,8 @@ enum ring_kind {
 	RING_verb = 140,
 	/* note_state: w1 = name id | flags << 32 */
 	RING_state = 141,
+	/* an annotated queue's: w1 = name id, w2 = instance, w3 = units that it holds at most */
+	RING_capacity = 142,
 };
 #define RING_VERB_NAME(w1)  ((w1)&UINT32_MAX)
 #define RING_VERB_FLAGS(w1) ((w1) >> 32 & 0xff)

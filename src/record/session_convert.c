@@ -22,6 +22,7 @@ static const uint8_t words_of[RING_KINDS] = {
 	[RING_made] = 5,
 	[RING_verb] = 4,
 	[RING_state] = 2,
+	[RING_capacity] = 4,
 };
 
 /*
@@ -376,6 +377,16 @@ static const struct record_noted *noted_at(struct record_converter *c,
 	return n;
 }
 
+static void declare_capacity(struct record_converter *c, const struct record_thread *t,
+	uint64_t name_id, uint64_t instance, uint64_t capacity)
+{
+	uint32_t object = noted_at(c, t, NOTED_queue, name_id, instance)->id;
+	if (!object || record_sink_failed(&c->sink) || c->sink.object[object].capacity == capacity)
+		return;
+	c->sink.object[object].capacity = capacity;
+	record_sink_object_again(&c->sink, object);
+}
+
 static uint32_t end_note(struct record_converter *c, struct record_thread *t, uint32_t name)
 {
 	if (t->nr_notes && (!name || t->note[t->nr_notes - 1].name == name))
@@ -555,6 +566,9 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 		break;
 	case RING_made:
 		object_made(c, t, word);
+		break;
+	case RING_capacity:
+		declare_capacity(c, t, word[1], word[2], word[3]);
 		break;
 	case RING_exit:
 		t->image->exits = true;

@@ -215,8 +215,10 @@ static void fill_queue(struct report_loop *loop, const struct net *n, const stru
 		if (n->name_of[i] != e->queue)
 			continue;
 		most = st->max_units > most ? st->max_units : most;
-		loop->capacity =
-			loop->nr_queues++ && loop->capacity != q->capacity ? 0 : q->capacity;
+		bool inferred;
+		uint64_t size = q->tokens ? 0 : model_queue_size(n->m, i, &inferred);
+		loop->capacity = loop->nr_queues++ && loop->capacity != size ? 0 : size;
+		loop->size_inferred |= size && inferred;
 		loop->resizable |= q->capacity || q->tokens;
 		loop->tokens |= q->tokens;
 	}
@@ -309,7 +311,7 @@ static enum base_status read_lanes(struct report_loops *out, struct model *m,
 			break;
 		loop->speedup[lane] = best.speedup;
 		/* (a unit more can be left unused) */
-		if (lane && loop->speedup[lane] < loop->speedup[lane - 1])
+		if (lane && loop->resizable && loop->speedup[lane] < loop->speedup[lane - 1])
 			loop->speedup[lane] = loop->speedup[lane - 1];
 		uint32_t next = report_largest_topic(topic_ns, ix, REPORT_NONE);
 		if (lane == REPORT_LOOP_LANES - 1 && next != REPORT_NONE)
@@ -431,8 +433,9 @@ static const char *arrow(const struct report_style *st)
 static void what_returns(struct base_str *out, const struct report_loop *l)
 {
 	if (l->space && l->capacity)
-		base_str_addf(out, "room in %s (at most %llu units)", l->queue,
-			(unsigned long long)l->capacity);
+		base_str_addf(out, "room in %s (at most %llu unit%s%s)", l->queue,
+			(unsigned long long)l->capacity, l->capacity == 1 ? "" : "s",
+			l->size_inferred ? ", inferred: the most that it held" : "");
 	else if (l->space)
 		base_str_addf(out, "room in %s (its size is not known)", l->queue);
 	else
@@ -520,12 +523,13 @@ static json_t *loop_json(const struct report_loop *l)
 		json_array_append_new(
 			more, json_pack("{s:o, s:o}", "units", report_json_u64(l->more[k]),
 				      "predicted_speedup", report_json_share(l->speedup[k])));
-	return json_pack("{s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "queue", l->queue,
-		"space", l->space, "tokens", l->tokens, "capacity", report_json_u64(l->capacity),
-		"rounds", report_json_u64(l->nr_rounds), "latency_ns",
-		report_json_ns(l->latency_ns), "stations", stations, "more", more,
-		"predicted_speedup_unbounded", report_json_share(l->speedup[REPORT_LOOP_LANES - 1]),
-		"next_bottleneck", l->next ? l->next : "");
+	return json_pack("{s:s, s:b, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:s}", "queue",
+		l->queue, "space", l->space, "tokens", l->tokens, "capacity",
+		report_json_u64(l->capacity), "size_inferred", l->size_inferred, "rounds",
+		report_json_u64(l->nr_rounds), "latency_ns", report_json_ns(l->latency_ns),
+		"stations", stations, "more", more, "predicted_speedup_unbounded",
+		report_json_share(l->speedup[REPORT_LOOP_LANES - 1]), "next_bottleneck",
+		l->next ? l->next : "");
 }
 
 json_t *report_loops_json(const struct report_loops *l)

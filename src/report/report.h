@@ -237,6 +237,10 @@ struct report_match { /* what an edit applied to */
 	bool elided;
 	const char *example;
 	bool estimated; /* function shares of samples were used */
+	/* resize_queue: what the largest of the queues held; 0: tokens. Inferred: nobody said so,
+	 * it is the most that it held in the run, in which somebody waited for room. */
+	uint64_t size;
+	bool size_inferred;
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
 enum { REPORT_VARIANTS = 8 };
@@ -445,8 +449,9 @@ struct report_station {
 struct report_loop {
 	const char *queue; /* what is finite */
 	bool space, tokens;
-	bool resizable;    /* its size is known: "k more" means something */
-	uint64_t capacity; /* 0: not known, or tokens */
+	bool resizable;     /* its size is known: "k more" means something */
+	uint64_t capacity;  /* 0: not known, or tokens */
+	bool size_inferred; /* capacity is the most that it held, while somebody waited for room */
 	uint64_t nr_queues, nr_rounds;
 	uint64_t more[REPORT_LOOP_LANES - 1]; /* units */
 	double latency_ns;                    /* of its crossings, on the path */

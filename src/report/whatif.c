@@ -239,6 +239,13 @@ static enum graph_edit_kind queue_edit_kind(enum report_edit_verb verb)
 						  : GRAPH_EDIT_UNBOUND_QUEUE;
 }
 
+static enum base_status only_replay(const struct resolver *w, const struct report_edit *e,
+	const char *what, struct base_err *err)
+{
+	return base_fail(err, BASE_ERR_USAGE, "%s: only the method replay can %s%s", e->text, what,
+		w->methods & REPORT_METHOD_replay ? ", and this trace is too long for it" : "");
+}
+
 static enum base_status apply_to_queues(struct resolver *w, const struct report_edit *e,
 	struct report_match *match, struct graph_edit *edit, size_t *nr_edits, struct base_err *err)
 {
@@ -247,9 +254,20 @@ static enum base_status apply_to_queues(struct resolver *w, const struct report_
 		const struct model_queue *mq = model_queue(w->m, q);
 		if (!report_pattern_matches(e->pattern, mq->name))
 			continue;
-		if (e->verb == REPORT_EDIT_resize_queue && !mq->capacity && !mq->tokens) {
+		bool resizes = e->verb == REPORT_EDIT_resize_queue, inferred;
+		uint64_t size = model_queue_size(w->m, q, &inferred);
+		if (resizes && !size && !mq->tokens) {
 			endless = mq->name;
 			continue;
+		}
+		if (resizes && !mq->tokens && !mq->capacity && !w->log)
+			return only_replay(w, e,
+				"give a queue more room whose size the program "
+				"did not declare",
+				err);
+		if (resizes && !mq->tokens && size > match->size) {
+			match->size = size;
+			match->size_inferred = inferred;
 		}
 		if (!match->nr_queues++)
 			match->example = report_clean(w->arena, mq->name);
@@ -262,8 +280,9 @@ static enum base_status apply_to_queues(struct resolver *w, const struct report_
 	}
 	if (!match->nr_queues && endless)
 		return base_fail(err, BASE_ERR_NOTFOUND,
-			"%s: the trace does not say how much %s holds; unbound-queue tries it "
-			"without a limit",
+			"%s: the trace does not say how much %s holds, and nobody waited for room "
+			"in it; unbound-queue tries it without a limit, and an annotated queue's "
+			"size is declared by longpole_capacity()",
 			e->text, endless);
 	if (!match->nr_queues)
 		return base_fail(err, BASE_ERR_NOTFOUND,
@@ -276,10 +295,7 @@ static enum base_status add_processors(struct resolver *w, const struct report_e
 	struct report_match *match, struct graph_edit *edit, size_t *nr_edits, struct base_err *err)
 {
 	if (!w->log)
-		return base_fail(err, BASE_ERR_USAGE,
-			"%s: only the method replay can add processors%s", e->text,
-			w->methods & REPORT_METHOD_replay ? ", and this trace is too long for it"
-							  : "");
+		return only_replay(w, e, "add processors", err);
 	edit[(*nr_edits)++] =
 		(struct graph_edit){.kind = GRAPH_EDIT_PROCESSORS, .factor = 1, .units = e->units};
 	match->example = "processors";
@@ -288,6 +304,14 @@ static enum base_status add_processors(struct resolver *w, const struct report_e
 
 /* ---- scenarios -> lanes
  * ------------------------------------------------------------------------------ */
+
+/* The path has the room of each unit only where the size was known from the start. */
+static bool path_can(const struct resolver *w, const struct graph_edit *e)
+{
+	if (e->kind == GRAPH_EDIT_RESIZE_QUEUE)
+		return model_queue(w->m, e->id)->capacity || model_queue(w->m, e->id)->tokens;
+	return e->kind != GRAPH_EDIT_PROCESSORS;
+}
 
 static enum base_status add_lane(struct resolver *w, unsigned end,
 	const struct graph_edit *queue_edit, size_t nr_queue_edits, struct base_err *err)
@@ -309,7 +333,7 @@ static enum base_status add_lane(struct resolver *w, unsigned end,
 	if (nr_queue_edits)
 		memcpy(edit + at, queue_edit, nr_queue_edits * sizeof *edit);
 	for (size_t i = 0; i < nr_queue_edits; i++)
-		w->no_path[w->nr_lanes] |= queue_edit[i].kind == GRAPH_EDIT_PROCESSORS;
+		w->no_path[w->nr_lanes] |= !path_can(w, &queue_edit[i]);
 	w->lane[w->nr_lanes++] = (struct graph_scenario){.edit = edit, .nr_edits = nr};
 	return BASE_OK;
 }

@@ -25,7 +25,15 @@ static void match_line(struct base_str *out, const struct report_match *m)
 		report_ns(out, m->waited_ns);
 		base_str_add(out, " of waiting in all");
 	}
-	base_str_addf(out, ": %s%s\n", m->example, m->nr_states + m->nr_queues > 1 ? ", ..." : "");
+	base_str_addf(out, ": %s%s", m->example, m->nr_states + m->nr_queues > 1 ? ", ..." : "");
+	if (m->size) {
+		base_str_add(out, ", which held at most ");
+		base_str_add_count(out, m->size);
+		base_str_add(out, m->size_inferred ? " (inferred: the most that was in it, while "
+						     "somebody waited for room)"
+						   : " (recorded)");
+	}
+	base_str_add(out, "\n");
 }
 
 static void interval_words(struct base_str *out, const struct report_style *st, const char *why,
@@ -276,12 +284,13 @@ static json_t *edits_json(const struct report_prediction *p)
 	for (size_t k = 0; k < p->nr_matches; k++) {
 		const struct report_match *m = &p->match[k];
 		json_array_append_new(
-			edits, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b}", "edit", m->edit,
-				       "states", report_json_u64(m->nr_states), "queues",
+			edits, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:b}", "edit",
+				       m->edit, "states", report_json_u64(m->nr_states), "queues",
 				       report_json_u64(m->nr_queues), "path_share",
 				       report_json_share(m->path_share), "waited_ns",
 				       report_json_ns(m->waited_ns), "example", m->example,
-				       "estimated", m->estimated));
+				       "estimated", m->estimated, "size", report_json_u64(m->size),
+				       "size_inferred", m->size_inferred));
 	}
 	return edits;
 }

@@ -77,6 +77,21 @@ test_prediction_of_the_lock() {
 	is_json out '.result.scenarios[0].predicted_ns > .result.scenarios[1].predicted_ns'
 }
 
+test_more_room_in_a_queue() {
+	# Declared or inferred, the same size; and a slot more is worth what the waits for room say.
+	local declared bounded=$LONGPOLE_BUILD/tests/target/bounded
+	for declared in 0 1; do
+		expect 0 longpole record -q -o bounded.lpt "$bounded" --declared=$declared
+		expect 0 longpole whatif --json bounded.lpt resize-queue 'queue slots=+1' -- resize-queue 'queue slots=+3'
+		is_json out "[.result.scenarios[].edits[0] | .size == 1 and .size_inferred == ($declared == 0)] | all"
+		is_json out '.result.scenarios | .[0].best.predicted_speedup > 1.02 and .[1].best.predicted_speedup >= .[0].best.predicted_speedup'
+		expect 0 longpole loops --json bounded.lpt
+		is_json out "[.result.loops[] | select(.space) | .capacity == 1 and .size_inferred == ($declared == 0)] | all"
+		is_json out "[.result.loops[] | select(.space) | (.more | length > 0) == ($declared == 1)] | all"
+	done
+	has <(longpole whatif bounded.lpt resize-queue 'queue slots=+1') 'at most 1 (recorded)'
+}
+
 test_same_bytes() {
 	local command
 	for command in report 'report --json' 'report --full' path 'path --json' queues 'queues --histogram' actors 'actors --json' coach 'coach --json' 'whatif --json' 'dump -d' 'dump --stats'; do

@@ -202,6 +202,33 @@ static void every_misuse_of_a_queue(void **state)
 	close_scene(&x);
 }
 
+/* One stream that speaks for two machines (a simulator) is in order: nothing is in flight, however
+ * short its times are. */
+static void one_stream_is_in_order(void **state)
+{
+	(void)state;
+	struct scene x;
+	open_scene(&x);
+	PUT(&x.b, 10, 2, note_act, .actor = x.machine);
+	Q(&x, 11, 2, enqueue, x.queue, 1, 1);
+	PUT(&x.b, 12, 2, note_act, .actor = x.second);
+	Q(&x, 12, 2, wait_empty, x.queue, 1, 2); /* it is there */
+	Q(&x, 14, 2, dequeue, x.queue, 1, 3);
+	Q(&x, 15, 2, wait_empty, x.other, 1, 4);
+	PUT(&x.b, 16, 2, note_act, .actor = x.machine);
+	Q(&x, 16, 2, enqueue, x.other, 1, 5);
+	PUT(&x.b, 17, 2, note_act, .actor = x.second);
+	Q(&x, 17, 2, wait_empty, x.other, 1, 6); /* again, though it has come */
+	Q(&x, 18, 2, dequeue, x.other, 1, 7);
+	analyse_scene(&x, 100);
+	expect(&x, MODEL_CHECK_wait_has_units, 1, 12, "f2",
+		"waited for 1 in queue 'frames', which held 1");
+	expect(&x, MODEL_CHECK_wait_again_satisfied, 1, 17, "f6",
+		"waited for queue 'packets' again, although what it had waited for was there");
+	assert_int_equal(nr_findings(&x), 2);
+	close_scene(&x);
+}
+
 static void every_misuse_of_a_machine(void **state)
 {
 	(void)state;
@@ -422,6 +449,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(right_use_is_not_found),
 		cmocka_unit_test(every_misuse_of_a_queue),
+		cmocka_unit_test(one_stream_is_in_order),
 		cmocka_unit_test(every_misuse_of_a_machine),
 		cmocka_unit_test(begins_without_end),
 		cmocka_unit_test(many_findings),
