@@ -230,3 +230,31 @@ test_noc_refusals() {
 	expect 4 longpole noc sim topology=graph graph=missing.txt
 	has err 'No such file'
 }
+
+# An average over no network is none.
+test_noc_compare_none() {
+	expect 0 longpole noc gen -o ref.lpt pattern=rand nodes=16 packets=500
+	expect 0 longpole noc compare ref.lpt ref.lpt on=ideal
+	has out 'No error on average: no network of routers was compared'
+	! head -1 out | grep -q '0\.00' || fail "$(head -1 out)"
+	expect 0 longpole noc compare --json ref.lpt on=ideal
+	is_json out '.result.stripped_mean_execution_error == null'
+	expect 0 longpole noc compare --json ref.lpt on=ideal,mesh
+	is_json out '.result.stripped_mean_execution_error >= 0'
+}
+
+# More slowed runs: the text of PDG_GEN misses more, with blocked=1 fewer (figure 6).
+test_noc_literal_trend() {
+	local m found=()
+	expect 0 longpole noc gen -o ref.lpt pattern=rand nodes=64 packets=8000
+	for m in 2 8; do
+		expect 0 longpole noc sample -o run ref.lpt runs=$m
+		for blocked in 0 1; do
+			# shellcheck disable=SC2046 # names without blanks
+			expect 0 longpole noc infer --json $(seq -f 'run-%g.lpt' 0 $m) method=literal blocked=$blocked reference=ref.lpt
+			found+=("$(jq .result.reference.found_share out)")
+		done
+	done
+	jq -n "[${found[0]}, ${found[1]}, ${found[2]}, ${found[3]}]" >shares
+	is_json shares '.[2] < .[0] and .[0] < 0.9 and .[1] > 0.999 and .[3] >= .[1]'
+}
