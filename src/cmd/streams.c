@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LIST_LIMIT_BYTES = 1 << 20, OUT_CHUNK_BYTES = 1 << 16 };
 
@@ -85,16 +86,25 @@ static bool order_options(struct cmd *c, struct memory_order_options *o)
 /* ---- opening
  * ------------------------------------------------------------------------------------- */
 
-/* The lines of a list file; the text stays in *ret_text. */
+/* The lines of a list file, without blanks around them; the text stays in *ret_text. Gives their
+ * number, of which the first `max` are in name[]. */
 static size_t read_list(
 	struct cmd *c, const char *path, char **ret_text, const char **name, size_t max)
 {
 	size_t nr = 0;
-	char *at, *text = cmd_read_file(c, path, LIST_LIMIT_BYTES);
+	char *rest = NULL, *text = cmd_read_file(c, path, LIST_LIMIT_BYTES);
 	*ret_text = text;
-	for (char *line = text; line && (line = strtok_r(line, "\r\n", &at)); line = NULL)
+	for (char *line = text ? strtok_r(text, "\r\n", &rest) : NULL; line;
+		line = strtok_r(NULL, "\r\n", &rest)) {
+		line += strspn(line, " \t");
+		for (size_t n = strlen(line); n && strchr(" \t", line[n - 1]); n--)
+			line[n - 1] = 0;
+		if (!*line)
+			continue;
 		if (nr < max)
-			name[nr++] = line;
+			name[nr] = line;
+		nr++;
+	}
 	return nr;
 }
 
@@ -109,6 +119,10 @@ static int open_some(struct cmd *c, const char *list_option, const char *const *
 		nr = read_list(c, list, &text, name, MEMORY_THREADS_MAX);
 		if (!text)
 			return cmd_exit_of(c->err.status);
+		if (!nr) {
+			base_free(text);
+			return cmd_usage(c, "%s lists no trace", list);
+		}
 	} else {
 		for (size_t i = 0; i < nr_words && i < MEMORY_THREADS_MAX; i++)
 			name[i] = words[i];
@@ -130,6 +144,25 @@ int cmd_streams_open_source(struct cmd *c, size_t last_operands, struct memory_s
 	return open_some(c, "trace-list", (const char *const *)c->operand, nr, ret);
 }
 
+/* A path that is no file, and stands for the files PATH.0, PATH.1 ... */
+static bool is_stem(const char *path)
+{
+	struct base_str first = {0};
+	base_str_addf(&first, "%s.0", path);
+	bool is = !first.failed && access(path, F_OK) != 0 &&
+		  access(base_str_text(&first), F_OK) == 0;
+	base_str_fini(&first);
+	return is;
+}
+
+/* The seed's `ciat calls_file.p trace_file.p`: two stems are two recordings of one program, of
+ * which the first has the call records. */
+static bool are_calls_and_traces(const struct cmd *c, size_t nr)
+{
+	return nr == 2 && !cmd_streams_are_live(c) && !cmd_given(c, "call-list") &&
+	       is_stem(c->operand[0]) && is_stem(c->operand[1]);
+}
+
 int cmd_streams_open(
 	struct cmd *c, size_t last_operands, uint32_t max_threads, struct cmd_streams *ret)
 {
@@ -142,6 +175,14 @@ int cmd_streams_open(
 	ret->name = nr ? c->operand[0] : cmd_value(c, "trace-list");
 	ret->word = c->operand;
 	ret->nr_words = nr;
+	if (!calls && are_calls_and_traces(c, nr)) {
+		calls = c->operand[0];
+		c->operand++;
+		c->nr_operands--;
+		ret->name = c->operand[0];
+		ret->word = c->operand;
+		ret->nr_words = nr - 1;
+	}
 	int status = ret->is_program ? cmd_streams_open_live(c, max_threads, ret)
 				     : cmd_streams_open_source(c, last_operands, &ret->source);
 	if (status == CMD_OK && (calls || cmd_given(c, "call-list")))
@@ -280,9 +321,13 @@ json_t *cmd_streams_json(const struct cmd_streams *s)
 
 bool cmd_out_open(struct cmd *c, const char *option, struct cmd_out *ret)
 {
-	*ret = (struct cmd_out){.path = cmd_value(c, option)};
-	if (!ret->path)
-		return true;
+	*ret = (struct cmd_out){0};
+	return !cmd_given(c, option) || cmd_out_open_path(c, cmd_value(c, option), ret);
+}
+
+bool cmd_out_open_path(struct cmd *c, const char *path, struct cmd_out *ret)
+{
+	*ret = (struct cmd_out){.path = path};
 	ret->file = fopen(ret->path, "we");
 	if (!ret->file)
 		cmd_fail(c, base_fail_errno(&c->err, errno, "cannot write %s", ret->path));

@@ -51,6 +51,15 @@
 		"hpux", 0, NULL, NULL, "addresses 0x40000000 to 0x7fffffff are private"            \
 	}
 
+/* The seed's own words for them. */
+#define CMD_STREAM_SPELLINGS                                                                       \
+	{"-HPUX", "hpux"}, {"-rr_interleaving", "rr-interleaving"}, {"-handle_io", "handle-io"},   \
+		{"-buffered_io", "buffered-io"}, {"-asynch_io", "asynch-io"},                      \
+		{"-dma_bw", "dma-bw"}, {"-disk_latency", "disk-latency"},                          \
+	{                                                                                          \
+		"-ipc", "ipc"                                                                      \
+	}
+
 struct cmd_streams {
 	struct memory_source *source, *calls;
 	struct memory_order *order;
@@ -106,7 +115,8 @@ struct cmd_out {
 };
 bool cmd_out_open(
 	struct cmd *c, const char *option, struct cmd_out *ret); /* not given: file NULL */
-void cmd_out_add(struct cmd_out *o);                             /* pending, if long */
+bool cmd_out_open_path(struct cmd *c, const char *path, struct cmd_out *ret);
+void cmd_out_add(struct cmd_out *o); /* pending, if long */
 int cmd_out_close(struct cmd *c, struct cmd_out *o);
 
 #endif
