@@ -257,22 +257,6 @@ static enum base_status compare_on(struct comparison *x, const struct noc_standa
 	return s;
 }
 
-/* Is the network's name among those of on=a,b,c (all, when that is not given)? */
-static bool is_wanted(const struct cmd *c, const char *name)
-{
-	const char *list = cmd_noc_setting(c, "on");
-	size_t length = strlen(name);
-	if (!list)
-		return true;
-	for (const char *p = list; *p; p += strspn(p, ",")) {
-		size_t n = strcspn(p, ",");
-		if (n == length && !strncmp(p, name, n))
-			return true;
-		p += n;
-	}
-	return false;
-}
-
 /* Which network is worth it, to who waits for the end. */
 static void add_extremes(struct base_str *text, const struct comparison *x)
 {
@@ -323,7 +307,7 @@ static int print_comparison(struct comparison *x)
 
 /* What the number of nodes and on= say already, and names in on= that nothing has. False: a message
  * was printed. */
-static bool check_settings(struct cmd *c, const struct noc_standard *standard, size_t nr)
+static bool check_settings(struct cmd *c, uint32_t nr_nodes)
 {
 	static const char *const shape[] = {"topology", "k", "n", "dims", "nodes", "graph"};
 	for (size_t i = 0; i < BASE_COUNT(shape); i++)
@@ -334,24 +318,7 @@ static bool check_settings(struct cmd *c, const struct noc_standard *standard, s
 				shape[i]);
 			return false;
 		}
-	const char *list = cmd_noc_setting(c, "on");
-	for (size_t n; list && *list; list += n + (list[n] == ',')) {
-		bool known = false;
-		n = strcspn(list, ",");
-		for (size_t i = 0; i < nr && !known; i++)
-			known = strlen(standard[i].name) == n &&
-				!strncmp(standard[i].name, list, n);
-		if (known)
-			continue;
-		struct base_str all = {0};
-		for (size_t i = 0; i < nr; i++)
-			base_str_addf(&all, "%s%s", i ? ", " : "", standard[i].name);
-		cmd_usage(c, "on= names '%.*s'; for so many nodes there are: %s", (int)n, list,
-			base_str_text(&all));
-		base_str_fini(&all);
-		return false;
-	}
-	return true;
+	return cmd_noc_check_networks(c, nr_nodes);
 }
 
 static int run_comparison(struct comparison *x)
@@ -360,11 +327,11 @@ static int run_comparison(struct comparison *x)
 	BASE_ASSUME(x->graph[0]);
 	size_t nr = noc_standards(x->graph[0]->nr_nodes, standard), nr_run = 0;
 	enum base_status s = BASE_OK;
-	if (!check_settings(x->c, standard, nr))
+	if (!check_settings(x->c, x->graph[0]->nr_nodes))
 		return CMD_USAGE;
 	x->rows = json_array();
 	for (size_t i = 0; i < nr && s == BASE_OK; i++)
-		if (is_wanted(x->c, standard[i].name)) {
+		if (cmd_noc_is_wanted(x->c, standard[i].name)) {
 			s = compare_on(x, &standard[i]);
 			nr_run++;
 		}
