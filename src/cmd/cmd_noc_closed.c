@@ -22,7 +22,7 @@ struct closed {
 	struct noc_closed_options options;
 	struct memory_cdat_config *machine;
 	struct noc_config network;
-	uint64_t runs, slow, uniform;
+	uint64_t runs, slow, uniform, process;
 	uint64_t base_cycles; /* latency of all messages in the base run, unless ideal_cycles= says
 				 another */
 	uint32_t nr_threads;
@@ -38,7 +38,7 @@ struct closed {
 };
 
 static const char *const own_keys[] = {"runs", "slow", "uniform", "on", "accesses", "short_flits",
-	"long_flits", "directory_cycles", "memory_cycles", "cache_cycles"};
+	"long_flits", "directory_cycles", "memory_cycles", "cache_cycles", "process"};
 
 static bool is_own(const char *operand)
 {
@@ -70,6 +70,7 @@ static bool read_own(struct closed *x)
 	o->memory_cycles = (uint32_t)v[3];
 	o->cache_cycles = (uint32_t)v[4];
 	return cmd_noc_number(x->c, "runs", 1, NOC_RUNS_MAX - 1, &x->runs) &&
+	       cmd_noc_number(x->c, "process", 1, UINT32_MAX, &x->process) &&
 	       cmd_noc_number(x->c, "slow", 1, 50000, &x->slow) &&
 	       cmd_noc_number(x->c, "uniform", 0, 1, &x->uniform) &&
 	       cmd_noc_number(x->c, "accesses", 0, UINT64_MAX, &o->accesses_max);
@@ -121,7 +122,7 @@ static enum base_status open_program(struct closed *x, struct memory_source **re
 	size_t nr = 0;
 	for (; nr < FILES_MAX && cmd_noc_file(x->c, nr); nr++)
 		path[nr] = cmd_noc_file(x->c, nr);
-	return memory_source_open(NULL, path, nr, ret, &x->c->err);
+	return memory_source_open_process(NULL, path, nr, x->process, ret, &x->c->err);
 }
 
 /* The program on x->network; set NULL: nothing is slow. */

@@ -127,10 +127,16 @@ static int open_some(struct cmd *c, const char *list_option, const char *const *
 		for (size_t i = 0; i < nr_words && i < MEMORY_THREADS_MAX; i++)
 			name[i] = words[i];
 	}
+	uint64_t process = 0; /* call records are of one process anyway */
+	if (!strcmp(list_option, "trace-list") && !cmd_value_count(c, "process", &process)) {
+		base_free(text);
+		return CMD_USAGE;
+	}
 	enum base_status s =
 		nr > MEMORY_THREADS_MAX
 			? base_fail(&c->err, BASE_ERR_LIMIT, "%zu traces are too many", nr)
-			: memory_source_open(cmd_value(c, "format"), name, nr, ret, &c->err);
+			: memory_source_open_process(
+				  cmd_value(c, "format"), name, nr, process, ret, &c->err);
 	base_free(text);
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
 }
@@ -170,6 +176,8 @@ int cmd_streams_open(
 	const char *calls = cmd_value(c, "calls");
 	size_t nr = c->nr_operands > last_operands ? c->nr_operands - last_operands : 0;
 	*ret = (struct cmd_streams){.is_program = cmd_streams_are_live(c)};
+	if (ret->is_program && cmd_given(c, "process"))
+		return cmd_usage(c, "--process chooses from a recording: record the program first");
 	if (!order_options(c, &options))
 		return CMD_USAGE;
 	ret->name = nr ? c->operand[0] : cmd_value(c, "trace-list");
@@ -311,9 +319,17 @@ json_t *cmd_streams_json(const struct cmd_streams *s)
 					      (json_int_t)s->source->diags.first_record[d],
 					      "first_thread",
 					      (json_int_t)s->source->diags.first_thread[d]));
-	return json_pack("{s:s, s:s, s:s, s:s, s:o}", "trace", s->name, "format",
+	json_t *processes = json_array();
+	for (size_t i = 0; i < s->source->info.nr_processes; i++) {
+		const struct memory_process *p = &s->source->info.process[i];
+		json_array_append_new(processes,
+			json_pack("{s:I, s:I, s:I, s:I, s:b}", "process", (json_int_t)p->number,
+				"pid", (json_int_t)p->pid, "threads", (json_int_t)p->nr_threads,
+				"stream_bytes", (json_int_t)p->stream_bytes, "shown", p->shown));
+	}
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "trace", s->name, "format",
 		s->source->info.format, "order", memory_order_sentence(s->order), "not_seen",
-		s->source->info.unseen, "diagnostics", list);
+		s->source->info.unseen, "diagnostics", list, "processes", processes);
 }
 
 /* ---- files beside the answer

@@ -21,6 +21,9 @@
 		{"trace-list", 't', "FILE", "@file", "a file that lists the traces, one a line"},  \
 		{"call-list", 'c', "FILE", "@file",                                                \
 			"a file that lists the traces of --calls, one a line"},                    \
+		{"process", 0, "N", NULL,                                                          \
+			"of a recording of several processes: this one, by number or pid "         \
+			"(default: the one that did most)"},                                       \
 		{"order", 0, "HOW", "pseudo time",                                                 \
 			"interleave threads by pseudo clocks (default) or by recorded times"},     \
 		{"parallel", 'p', NULL, NULL,                                                      \

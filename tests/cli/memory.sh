@@ -218,3 +218,72 @@ test_tdat_where_all_bins() {
 	expect 0 longpole tdat --json --where=2=7 events 10
 	is_json out '.result.bins == [0, 0, 0, 0, 0] and .result.events == 0'
 }
+
+# A recording of several processes: each by its number or pid; what is not shown is named.
+test_memory_processes() {
+	cat >family.c <<-'END'
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/mman.h>
+		#include <sys/wait.h>
+		#include <unistd.h>
+		static volatile char own[64 * 100];
+		/* touches so many lines */
+		static void touch(int lines)
+		{
+			for (int i = 0; i < lines; i++)
+				own[64 * i] = 1;
+		}
+		int main(int argc, char **argv)
+		{
+			volatile int *shared = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+			if (argc > 1) {
+				touch(50);
+				return 0;
+			}
+			touch(10);
+			if (!fork()) {
+				for (int i = 0; i < 500; i++)
+					shared[i] = i;
+				exit(0);
+			}
+			wait(0);
+			if (!fork())
+				execl(argv[0], argv[0], "again", (char *)0);
+			wait(0);
+			int sum = 0;
+			for (int i = 0; i < 700; i++)
+				sum += shared[i];
+			return sum != 500 * 499 / 2;
+		}
+	END
+	longpole cc -O1 -g family.c -o family 2>err || skip "longpole cc does not build here: $(head -c 200 err)"
+	expect 0 longpole record -q --level=3 -o family.lpt ./family
+	expect 0 longpole ciat --json family.lpt
+	is_json out '.source.processes | length >= 3 and ([.[] | select(.shown)] | length) == 1'
+	is_json out '.source.processes as $p | ($p | max_by(.stream_bytes).stream_bytes) == ($p[] | select(.shown).stream_bytes)'
+	jq -c '[.source.processes[].process]' out >numbers
+	local child pid
+	child=$(jq '.[1]' numbers)
+	pid=$(jq ".source.processes[] | select(.process == $child).pid" out)
+	expect 0 longpole ciat family.lpt
+	has out 'after fork or exec' '--process='
+	# The child's 500 stores, and nothing of the parent's 700 loads.
+	expect 0 longpole ciat --json --process="$child" family.lpt
+	is_json out ".source.processes[] | select(.process == $child).shown"
+	is_json out '.result.usage | .data_bytes >= 2000 and .data_bytes < 2200 and .data_accesses < 550'
+	jq -S .result.total out >by_number
+	expect 0 longpole ciat --json --process="$pid" family.lpt
+	jq -S .result.total out | cmp -s - by_number || fail "the pid means another process"
+	expect 0 longpole cdat --json --process="$(jq '.[-1]' numbers)" family.lpt
+	is_json out '.result.total.data.misses | . >= 50 and . < 100'
+	expect 0 longpole slack --json --process="$child" family.lpt
+	expect 2 longpole ciat --process=4000000000 family.lpt
+	has err 'no process is' 'pid'
+	expect 2 longpole ciat --process=x family.lpt
+	make_smait run.2
+	expect 2 longpole ciat --process=2 run.2
+	has err 'does not tell processes apart'
+	expect 2 longpole ciat --process=2 -- ./family
+	has err 'record the program first'
+}
