@@ -130,6 +130,17 @@ static bool unknown_option(struct cmd *c, const char *word, const char *name, si
 	return false;
 }
 
+/* The option that another tool's spelling means; NULL: the word is none. An option whose value may
+ * be left out has none there. */
+static const struct cmd_option *find_spelling(const struct cmd_spec *spec, const char *word)
+{
+	const struct cmd_spelling *s = spec->details->spelling;
+	for (; s && s->word; s++)
+		if (!strcmp(s->word, word))
+			return find_option(spec, s->option, strlen(s->option), 0);
+	return NULL;
+}
+
 /* One word that begins with '-'. *i moves on when the value is the next word. */
 static bool parse_option(struct cmd *c, int argc, char **argv, int *i)
 {
@@ -137,7 +148,11 @@ static bool parse_option(struct cmd *c, int argc, char **argv, int *i)
 	bool is_long = word[1] == '-';
 	const char *name = word + 1 + is_long, *value = NULL;
 	size_t length = is_long ? strcspn(name, "=") : 1;
-	const struct cmd_option *o = find_option(c->spec, name, length, is_long ? 0 : *name);
+	const struct cmd_option *o = find_spelling(c->spec, word);
+	if (o)
+		length = strlen(name);
+	else
+		o = find_option(c->spec, name, length, is_long ? 0 : *name);
 	if (!o)
 		return unknown_option(c, word, name, is_long ? length : strlen(name));
 	if (name[length])

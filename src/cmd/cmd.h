@@ -48,12 +48,18 @@ struct cmd_option {
 	const char *choices; /* for completion and checking: "a b c"; "@file"; NULL: anything */
 	const char *doc;
 };
+/* Another spelling of an option, of the tool that a command follows: one dash and a word. */
+struct cmd_spelling {
+	const char *word;   /* "-HPUX" */
+	const char *option; /* "hpux" */
+};
 struct cmd_details {
 	const char *usage; /* after "longpole NAME " */
 	const char *about; /* for --help; a paragraph */
 	const struct cmd_option *option;
 	size_t nr_options;
-	const char *example[4]; /* lines; NULL ends */
+	const char *example[4];              /* lines; NULL ends */
+	const struct cmd_spelling *spelling; /* ended by a word NULL; NULL: none */
 };
 struct cmd;
 struct cmd_spec {

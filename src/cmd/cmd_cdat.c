@@ -37,6 +37,9 @@ static const struct cmd_option option[] = {
 		"give up beyond that much memory for the directory (default 4G)"},
 };
 
+static const struct cmd_spelling spelling[] = {
+	CMD_STREAM_SPELLINGS, {"-distributed_io", "distributed-io"}, {NULL, NULL}};
+
 const struct cmd_details cmd_details_cdat = {
 	.usage = "[OPTIONS] TRACE... [CONFIG]\n[OPTIONS] -- PROG [ARG...]",
 	.about = "Configuration dependent analysis of memory traces: simulates caches, a coherence "
@@ -47,6 +50,7 @@ const struct cmd_details cmd_details_cdat = {
 		 "at the same time, without a file.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
+	.spelling = spelling,
 	.example = {"longpole cdat run.4 dsm.cfg",
 		"longpole cdat --set=nodes=4 --set=protocol=mesi run.4",
 		"longpole cdat --list-parameters"},

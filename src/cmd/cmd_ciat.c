@@ -33,6 +33,7 @@ static const struct cmd_option option[] = {
 		"write the memory usage of each touched page to FILE"},
 	{"events", 'e', "FILE", "@file",
 		"write each communication event to FILE ('longpole tdat' reads it)"},
+	{"ciat-events", 0, NULL, NULL, "the same, to TRACE.ciat_events (the seed's option)"},
 	{"smait", 0, "STEM", NULL,
 		"write the trace as SMAIT's binary files STEM.0, STEM.1 ..., big-endian"},
 	{"location", 0, "BYTES", "1 2 4 8", "size of a memory location (default 4)"},
@@ -46,6 +47,9 @@ static const struct cmd_option option[] = {
 		"give up beyond that much memory for the state of touched memory (default 4G)"},
 };
 
+static const struct cmd_spelling spelling[] = {
+	CMD_STREAM_SPELLINGS, {"-ciat_events", "ciat-events"}, {NULL, NULL}};
+
 const struct cmd_details cmd_details_ciat = {
 	.usage = "[OPTIONS] TRACE...\n[OPTIONS] -- PROG [ARG...]",
 	.about =
@@ -56,6 +60,7 @@ const struct cmd_details cmd_details_ciat = {
 		"is run and analysed at the same time, without a file.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
+	.spelling = spelling,
 	.example = {"longpole ciat run.4", "longpole ciat --tags --calls=level1.4 run.4",
 		"longpole ciat --json lackey.txt | jq .result.usage", "longpole ciat -- ./prog"},
 };
@@ -693,12 +698,25 @@ static int write_files(struct cmd *c, const struct memory_ciat_result *r)
 	return cmd_out_close(c, &usage);
 }
 
+/* --events=FILE, or the seed's -ciat_events, which names the file by the trace. */
+static bool open_events(struct cmd *c, const struct cmd_streams *s, struct cmd_out *ret)
+{
+	if (!cmd_given(c, "ciat-events") || cmd_given(c, "events"))
+		return cmd_out_open(c, "events", ret);
+	struct base_str path = {0};
+	base_str_addf(&path, "%s.ciat_events", s->name);
+	bool opened = cmd_out_open_path(c, base_str_text(&path), ret);
+	ret->path = s->name; /* what messages name: the path's text ends here */
+	base_str_fini(&path);
+	return opened;
+}
+
 static int run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options *o)
 {
 	struct cmd_out events;
 	struct memory_ciat *analysis = NULL;
 	const struct memory_ciat_result *r = NULL;
-	if (!cmd_out_open(c, "events", &events))
+	if (!open_events(c, s, &events))
 		return cmd_exit_of(c->err.status);
 	uint32_t nr_threads = memory_order_threads(s->order);
 	if (events.file) {
@@ -770,6 +788,13 @@ static int write_smait(struct cmd *c, const char *stem)
 	memory_source_close(s);
 	if (ok != BASE_OK)
 		return cmd_fail(c, ok);
+	if (loss.nested_calls || loss.shared_locks)
+		cmd_note(c,
+			"%s: %" PRIu64
+			" threads created or joined by another thread than the first "
+			"are in no spawn or join record; %" PRIu64
+			" locks of readers are critical sections, which admit one",
+			stem, loss.nested_calls, loss.shared_locks);
 	if (loss.moved_pages || loss.ranges || loss.other_calls || loss.left_out)
 		cmd_note(c,
 			"%s: %" PRIu64 " pages were moved below 4 GiB (code: 256 MiB); %" PRIu64

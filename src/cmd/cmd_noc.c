@@ -2,6 +2,7 @@
 /* cmd_noc.c - `longpole noc VERB`: the verbs' table, and what they share. */
 #include "cmd/noc.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { CONFIG_LIMIT_BYTES = 1 << 20 };
@@ -46,6 +47,22 @@ int cmd_noc_config(struct cmd *c, size_t first, struct noc_config *ret)
 	for (size_t i = first; s == BASE_OK && i < c->nr_operands; i++)
 		s = noc_config_set(ret, c->operand[i], &c->err);
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+}
+
+void cmd_noc_add_number(struct base_str *out, double x, int width, int decimals)
+{
+	if (isnan(x))
+		base_str_addf(out, "%*s", width, "-");
+	else
+		base_str_addf(out, "%*.*f", width, decimals, x);
+}
+
+void cmd_noc_add_error(struct base_str *out, double x, int width, int decimals)
+{
+	if (isnan(x))
+		base_str_addf(out, "%*s  ", width, "-");
+	else
+		base_str_addf(out, "%+*.*f %%", width, decimals, 100 * x);
 }
 
 json_t *cmd_noc_config_json(const struct noc_config *config)

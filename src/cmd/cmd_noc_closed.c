@@ -4,6 +4,7 @@
  */
 #include "cmd/noc_graph.h"
 
+#include "base/json.h"
 #include "noc/closed.h"
 #include "noc/compare.h"
 #include "noc/infer.h"
@@ -21,7 +22,7 @@ struct closed {
 	struct noc_closed_options options;
 	struct memory_cdat_config *machine;
 	struct noc_config network;
-	uint64_t runs, slow, uniform;
+	uint64_t runs, slow, uniform, process;
 	uint64_t base_cycles; /* latency of all messages in the base run, unless ideal_cycles= says
 				 another */
 	uint32_t nr_threads;
@@ -37,7 +38,7 @@ struct closed {
 };
 
 static const char *const own_keys[] = {"runs", "slow", "uniform", "on", "accesses", "short_flits",
-	"long_flits", "directory_cycles", "memory_cycles", "cache_cycles"};
+	"long_flits", "directory_cycles", "memory_cycles", "cache_cycles", "process"};
 
 static bool is_own(const char *operand)
 {
@@ -69,6 +70,7 @@ static bool read_own(struct closed *x)
 	o->memory_cycles = (uint32_t)v[3];
 	o->cache_cycles = (uint32_t)v[4];
 	return cmd_noc_number(x->c, "runs", 1, NOC_RUNS_MAX - 1, &x->runs) &&
+	       cmd_noc_number(x->c, "process", 1, UINT32_MAX, &x->process) &&
 	       cmd_noc_number(x->c, "slow", 1, 50000, &x->slow) &&
 	       cmd_noc_number(x->c, "uniform", 0, 1, &x->uniform) &&
 	       cmd_noc_number(x->c, "accesses", 0, UINT64_MAX, &o->accesses_max);
@@ -120,7 +122,7 @@ static enum base_status open_program(struct closed *x, struct memory_source **re
 	size_t nr = 0;
 	for (; nr < FILES_MAX && cmd_noc_file(x->c, nr); nr++)
 		path[nr] = cmd_noc_file(x->c, nr);
-	return memory_source_open(NULL, path, nr, ret, &x->c->err);
+	return memory_source_open_process(NULL, path, nr, x->process, ret, &x->c->err);
 }
 
 /* The program on x->network; set NULL: nothing is slow. */
@@ -280,30 +282,15 @@ static enum base_status compare_on(struct closed *x, const struct noc_standard *
 	return s;
 }
 
-static bool is_wanted(const struct cmd *c, const char *name)
-{
-	const char *list = cmd_noc_setting(c, "on");
-	size_t length = strlen(name);
-	for (const char *p = list; p && *p; p += strspn(p, ",")) {
-		size_t n = strcspn(p, ",");
-		if (n == length && !strncmp(p, name, n))
-			return true;
-		p += n;
-	}
-	return !list;
-}
-
 static int print(struct closed *x)
 {
-	double nr = x->nr_networks ? x->nr_networks : 1;
+	double nr = x->nr_networks ? (double)x->nr_networks : (double)NAN;
 	struct base_str first = {0};
 	if (cmd_given(x->c, "json")) {
 		base_str_fini(&x->text);
 		return cmd_write_json(x->c,
 			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:I, "
-				  "s:I, "
-				  "s:I, s:f, s:f, "
-				  "s:f, s:f, s:f, s:f, s:o}}",
+				  "s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}",
 				"schema", "longpole/noc-closed/1", "tool",
 				"longpole " LONGPOLE_VERSION, "result", "threads",
 				(json_int_t)x->nr_threads, "accesses", (json_int_t)x->accesses,
@@ -314,33 +301,42 @@ static int print(struct closed *x)
 				"known_dependencies", (json_int_t)x->counts.reference, "found",
 				(json_int_t)x->counts.found, "quasi", (json_int_t)x->counts.quasi,
 				"unexplained", (json_int_t)x->inferred.unexplained,
-				"stripped_mean_execution_error", x->sum[0] / nr,
-				"inferred_mean_execution_error", x->sum[1] / nr,
-				"stripped_mean_latency_error", x->sum_latency[0] / nr,
-				"inferred_mean_latency_error", x->sum_latency[1] / nr,
-				"known_mean_execution_error", x->sum[2] / nr,
-				"known_mean_latency_error", x->sum_latency[2] / nr, "rows",
-				x->rows));
+				"stripped_mean_execution_error", base_json_real(x->sum[0] / nr),
+				"inferred_mean_execution_error", base_json_real(x->sum[1] / nr),
+				"stripped_mean_latency_error",
+				base_json_real(x->sum_latency[0] / nr),
+				"inferred_mean_latency_error",
+				base_json_real(x->sum_latency[1] / nr),
+				"known_mean_execution_error", base_json_real(x->sum[2] / nr),
+				"known_mean_latency_error", base_json_real(x->sum_latency[2] / nr),
+				"rows", x->rows, "base_moved",
+				base_json_u64(x->inferred.base.moved), "base_execution_error",
+				base_json_real(noc_base_error(&x->inferred.base))));
 	}
 	json_decref(x->rows);
-	base_str_addf(&first,
-		"Against the closed loop, the inferred graph misses the execution time by %.2f %% "
-		"on "
-		"average (worst %.2f %%), time stamps by %.2f %%, over %u simulated network%s.\n",
-		100 * x->sum[1] / nr, 100 * x->worst[1], 100 * x->sum[0] / nr, x->nr_networks,
-		x->nr_networks == 1 ? "" : "s");
+	if (x->nr_networks)
+		base_str_addf(&first,
+			"Against the closed loop, the inferred graph misses the execution time by "
+			"%.2f %% on average (worst %.2f %%), time stamps by %.2f %%, over %u "
+			"simulated network%s.\n",
+			100 * x->sum[1] / nr, 100 * x->worst[1], 100 * x->sum[0] / nr,
+			x->nr_networks, x->nr_networks == 1 ? "" : "s");
+	else
+		base_str_add(&first, "Nothing was predicted: only the ideal network was run, on "
+				     "which the graph was made.\n");
 	cmd_noc_say_left_out(x->c, &first, x->nr_threads);
 	base_str_addf(&first, "  %-8s %-12s %12s %10s %10s %10s\n", "network", "replay", "cycles",
 		"error", "latency", "error");
 	base_str_add(&first, base_str_text(&x->text));
 	base_str_fini(&x->text);
-	base_str_addf(&first, "  mean latency error %.2f %%, of time stamps %.2f %%\n",
-		100 * x->sum_latency[1] / nr, 100 * x->sum_latency[0] / nr);
-	base_str_addf(&first,
-		"  the graph that is known from inside misses the execution time by %.2f %%: what "
-		"one "
-		"run's graph cannot say\n",
-		100 * x->sum[2] / nr);
+	if (x->nr_networks)
+		base_str_addf(&first,
+			"  mean latency error %.2f %%, of time stamps %.2f %%\n"
+			"  the graph that is known from inside misses the execution time by %.2f "
+			"%%: what one run's graph cannot say\n",
+			100 * x->sum_latency[1] / nr, 100 * x->sum_latency[0] / nr,
+			100 * x->sum[2] / nr);
+	cmd_noc_add_base_check(&first, &x->inferred.base);
 	base_str_addf(&first, "  %u threads, ", x->nr_threads);
 	base_str_add_count(&first, x->accesses);
 	base_str_add(&first, " accesses, ");
@@ -377,15 +373,10 @@ static enum base_status compare_all(
 	enum base_status s = BASE_OK;
 	for (size_t i = 0; i < nr && s == BASE_OK; i++) {
 		cmd_progress_show(x->c, standard[i].name, i, nr, "networks");
-		if (is_wanted(x->c, standard[i].name))
+		if (cmd_noc_is_wanted(x->c, standard[i].name))
 			s = compare_on(x, &standard[i], graph);
 	}
 	cmd_progress_clear(x->c);
-	if (s == BASE_OK && !json_array_size(x->rows))
-		s = base_fail(&x->c->err, BASE_ERR_USAGE,
-			"on= names no network that there is for %u nodes (mesh, torus, ring, "
-			"fattree, ideal)",
-			x->nr_threads);
 	return s;
 }
 
@@ -423,7 +414,8 @@ static enum base_status choose_base(struct closed *x)
 	uint32_t nr = 0;
 	x->base_cycles = 1;
 	for (size_t i = 0; i < nr_standards && s == BASE_OK; i++) {
-		if (!is_wanted(x->c, standard[i].name) || !strcmp(standard[i].name, "ideal"))
+		if (!cmd_noc_is_wanted(x->c, standard[i].name) ||
+			!strcmp(standard[i].name, "ideal"))
 			continue;
 		s = configure(x, &standard[i]);
 		if (s == BASE_OK)
@@ -501,6 +493,11 @@ int cmd_noc_closed(struct cmd *c)
 		x.nr_threads = program->info.nr_threads;
 		memory_source_close(program);
 		s = configure_machine(&x);
+	}
+	if (s == BASE_OK && !cmd_noc_check_networks(c, x.nr_threads)) {
+		json_decref(x.rows);
+		memory_cdat_config_free(x.machine);
+		return CMD_USAGE;
 	}
 	if (s == BASE_OK)
 		s = base_and_graph(&x, &base, &graph);

@@ -3,6 +3,7 @@
  * reference, time stamps only, and inferred graphs, side by side on several networks. */
 #include "cmd/noc_graph.h"
 
+#include "base/json.h"
 #include "noc/compare.h"
 
 #include <math.h>
@@ -48,14 +49,15 @@ static int print_replay(struct cmd *c, const struct noc_replay_result *r,
 	const struct noc_config *config, uint32_t nr_nodes, const char *how, uint64_t took_ns)
 {
 	double latency = noc_replay_mean_latency(r);
-	double network = r->packets ? (double)r->network_latency_cycles / (double)r->packets : 0;
-	double hops = r->packets ? (double)r->hops / (double)r->packets : 0;
+	double network = r->packets ? (double)r->network_latency_cycles / (double)r->packets : NAN;
+	double hops = r->packets ? (double)r->hops / (double)r->packets : NAN;
 	if (cmd_given(c, "json"))
 		return cmd_write_result(c, "longpole/noc-replay/1",
-			json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:I, s:I}", "how", how, "packets",
+			json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:I, s:I}", "how", how, "packets",
 				(json_int_t)r->packets, "execution_cycles",
 				(json_int_t)r->execution_cycles, "mean_packet_latency_cycles",
-				latency, "mean_network_latency_cycles", network, "mean_hops", hops,
+				base_json_real(latency), "mean_network_latency_cycles",
+				base_json_real(network), "mean_hops", base_json_real(hops),
 				"wall_ns", (json_int_t)took_ns, "network_nodes",
 				(json_int_t)r->network_nodes));
 	struct base_str text = {0};
@@ -67,9 +69,13 @@ static int print_replay(struct cmd *c, const struct noc_replay_result *r,
 	base_str_addf(&text, " (simulated; %s).\n",
 		strcmp(how, "graph") ? "sent at their time stamps, whatever has come"
 				     : "each sent when what it waits for has come");
-	base_str_addf(&text,
-		"  mean packet latency %.2f cycles, of which %.2f in the network; %.2f hops\n",
-		latency, network, hops);
+	base_str_add(&text, "  mean packet latency ");
+	cmd_noc_add_number(&text, latency, 0, 2);
+	base_str_add(&text, " cycles, of which ");
+	cmd_noc_add_number(&text, network, 0, 2);
+	base_str_add(&text, " in the network; ");
+	cmd_noc_add_number(&text, hops, 0, 2);
+	base_str_add(&text, " hops\n");
 	base_str_addf(&text, "  %.2f M packets a second\n",
 		took_ns ? (double)r->packets * 1e3 / (double)took_ns : 0);
 	if (r->network_nodes > nr_nodes)
@@ -170,17 +176,21 @@ struct comparison {
 static void add_row(struct comparison *x, const char *network, const char *what,
 	const struct noc_replay_result *r, const struct noc_error *e, uint64_t took_ns)
 {
-	base_str_addf(&x->text, "  %-8s %-24s %12llu %+9.3f %% %10.2f %+9.3f %%\n", network, what,
-		(unsigned long long)r->execution_cycles, 100 * e->execution,
-		noc_replay_mean_latency(r), 100 * e->latency);
-	json_array_append_new(
-		x->rows, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:I}", "network",
-				 network, "replay", what, "execution_cycles",
-				 (json_int_t)r->execution_cycles, "execution_error", e->execution,
-				 "mean_packet_latency_cycles", noc_replay_mean_latency(r),
-				 "latency_error", e->latency, "worst_node_latency_error",
-				 e->worst_node_latency, "worst_slice_packets_error",
-				 e->worst_slice_packets, "wall_ns", (json_int_t)took_ns));
+	double latency = noc_replay_mean_latency(r);
+	base_str_addf(&x->text, "  %-8s %-24s %12llu", network, what,
+		(unsigned long long)r->execution_cycles);
+	cmd_noc_add_error(&x->text, e->execution, 10, 3);
+	cmd_noc_add_number(&x->text, latency, 11, 2);
+	cmd_noc_add_error(&x->text, e->latency, 10, 3);
+	base_str_add(&x->text, "\n");
+	json_array_append_new(x->rows,
+		json_pack("{s:s, s:s, s:I, s:f, s:o, s:o, s:o, s:f, s:I}", "network", network,
+			"replay", what, "execution_cycles", (json_int_t)r->execution_cycles,
+			"execution_error", e->execution, "mean_packet_latency_cycles",
+			base_json_real(latency), "latency_error", base_json_real(e->latency),
+			"worst_node_latency_error", base_json_real(e->worst_node_latency),
+			"worst_slice_packets_error", e->worst_slice_packets, "wall_ns",
+			(json_int_t)took_ns));
 }
 
 static enum base_status replay_one(struct comparison *x, const struct noc_standard *network,
@@ -247,22 +257,6 @@ static enum base_status compare_on(struct comparison *x, const struct noc_standa
 	return s;
 }
 
-/* Is the network's name among those of on=a,b,c (all, when that is not given)? */
-static bool is_wanted(const struct cmd *c, const char *name)
-{
-	const char *list = cmd_noc_setting(c, "on");
-	size_t length = strlen(name);
-	if (!list)
-		return true;
-	for (const char *p = list; *p; p += strspn(p, ",")) {
-		size_t n = strcspn(p, ",");
-		if (n == length && !strncmp(p, name, n))
-			return true;
-		p += n;
-	}
-	return false;
-}
-
 /* Which network is worth it, to who waits for the end. */
 static void add_extremes(struct base_str *text, const struct comparison *x)
 {
@@ -278,24 +272,30 @@ static void add_extremes(struct base_str *text, const struct comparison *x)
 static int print_comparison(struct comparison *x)
 {
 	struct base_str first = {0};
-	double nr = x->nr_networks ? x->nr_networks : 1;
+	double nr = x->nr_networks ? (double)x->nr_networks : (double)NAN;
 	if (cmd_given(x->c, "json")) {
 		base_str_fini(&x->text);
 		return cmd_write_result(x->c, "longpole/noc-compare/1",
-			json_pack("{s:s, s:I, s:f, s:o}", "reference", x->path[0], "packets",
+			json_pack("{s:s, s:I, s:o, s:o}", "reference", x->path[0], "packets",
 				(json_int_t)x->graph[0]->nr_packets,
-				"stripped_mean_execution_error", x->sum[0] / nr, "rows", x->rows));
+				"stripped_mean_execution_error", base_json_real(x->sum[0] / nr),
+				"rows", x->rows));
 	}
 	json_decref(x->rows);
-	base_str_addf(&first,
-		"Time stamps alone miss the execution time by %.2f %% on average "
-		"(worst %.2f %%)",
-		100 * x->sum[0] / nr, 100 * x->worst[0]);
-	for (size_t i = 1; i < x->nr; i++)
+	if (x->nr_networks)
+		base_str_addf(&first,
+			"Time stamps alone miss the execution time by %.2f %% on average "
+			"(worst %.2f %%)",
+			100 * x->sum[0] / nr, 100 * x->worst[0]);
+	else
+		base_str_add(&first, "No error on average: no network of routers was compared "
+				     "(on= names only the ideal one).\n");
+	for (size_t i = 1; i < x->nr && x->nr_networks; i++)
 		base_str_addf(&first, ", %s by %.3f %% (worst %.3f %%)", x->path[i],
 			100 * x->sum[i] / nr, 100 * x->worst[i]);
-	base_str_addf(&first, ", on %u simulated network%s.\n", x->nr_networks,
-		x->nr_networks == 1 ? "" : "s");
+	if (x->nr_networks)
+		base_str_addf(&first, ", on %u simulated network%s.\n", x->nr_networks,
+			x->nr_networks == 1 ? "" : "s");
 	add_extremes(&first, x);
 	cmd_noc_say_left_out(x->c, &first, x->graph[0]->nr_nodes);
 	base_str_addf(&first, "  %-8s %-24s %12s %11s %10s %11s\n", "network", "replay", "cycles",
@@ -307,7 +307,7 @@ static int print_comparison(struct comparison *x)
 
 /* What the number of nodes and on= say already, and names in on= that nothing has. False: a message
  * was printed. */
-static bool check_settings(struct cmd *c, const struct noc_standard *standard, size_t nr)
+static bool check_settings(struct cmd *c, uint32_t nr_nodes)
 {
 	static const char *const shape[] = {"topology", "k", "n", "dims", "nodes", "graph"};
 	for (size_t i = 0; i < BASE_COUNT(shape); i++)
@@ -318,24 +318,7 @@ static bool check_settings(struct cmd *c, const struct noc_standard *standard, s
 				shape[i]);
 			return false;
 		}
-	const char *list = cmd_noc_setting(c, "on");
-	for (size_t n; list && *list; list += n + (list[n] == ',')) {
-		bool known = false;
-		n = strcspn(list, ",");
-		for (size_t i = 0; i < nr && !known; i++)
-			known = strlen(standard[i].name) == n &&
-				!strncmp(standard[i].name, list, n);
-		if (known)
-			continue;
-		struct base_str all = {0};
-		for (size_t i = 0; i < nr; i++)
-			base_str_addf(&all, "%s%s", i ? ", " : "", standard[i].name);
-		cmd_usage(c, "on= names '%.*s'; for so many nodes there are: %s", (int)n, list,
-			base_str_text(&all));
-		base_str_fini(&all);
-		return false;
-	}
-	return true;
+	return cmd_noc_check_networks(c, nr_nodes);
 }
 
 static int run_comparison(struct comparison *x)
@@ -344,11 +327,11 @@ static int run_comparison(struct comparison *x)
 	BASE_ASSUME(x->graph[0]);
 	size_t nr = noc_standards(x->graph[0]->nr_nodes, standard), nr_run = 0;
 	enum base_status s = BASE_OK;
-	if (!check_settings(x->c, standard, nr))
+	if (!check_settings(x->c, x->graph[0]->nr_nodes))
 		return CMD_USAGE;
 	x->rows = json_array();
 	for (size_t i = 0; i < nr && s == BASE_OK; i++)
-		if (is_wanted(x->c, standard[i].name)) {
+		if (cmd_noc_is_wanted(x->c, standard[i].name)) {
 			s = compare_on(x, &standard[i]);
 			nr_run++;
 		}

@@ -2,6 +2,7 @@
 /* cmd_noc_infer.c - `longpole noc infer`: dependencies from several runs. */
 #include "cmd/noc_graph.h"
 
+#include "base/json.h"
 #include "noc/infer.h"
 #include "noc/infer_stream.h"
 #include "noc/match.h"
@@ -211,7 +212,7 @@ static int print_json(struct cmd *c, const struct answer *a)
 	const struct noc_infer_result *r = a->result;
 	return cmd_write_result(c, "longpole/noc-infer/1",
 		json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:o, "
-			  "s:o}",
+			  "s:o, s:o, s:o}",
 			"method", a->options->adaptive ? "robust" : "literal", "runs",
 			(json_int_t)a->nr_runs, "packets", (json_int_t)r->transmits, "dependencies",
 			(json_int_t)r->dependencies, "confirmed",
@@ -221,7 +222,9 @@ static int print_json(struct cmd *c, const struct answer *a)
 			"unexplained", (json_int_t)r->unexplained, "blocked_transmit_runs",
 			(json_int_t)r->blocked, "tolerance_cycles", (json_int_t)r->tolerance_cycles,
 			"wall_ns", (json_int_t)a->took_ns, "trace", a->path, "reference",
-			counts_json(a->counts), "matching", matched_json(&a->matched)));
+			counts_json(a->counts), "matching", matched_json(&a->matched), "base_moved",
+			r->base.done ? base_json_u64(r->base.moved) : json_null(),
+			"base_execution_error", base_json_real(noc_base_error(&r->base))));
 }
 
 static void add_counts(struct base_str *text, const struct noc_match_counts *m)
@@ -255,6 +258,7 @@ static int print(struct cmd *c, const struct answer *a)
 		"  %.1f %% of the packets wait for their node's previous transmit only, or for "
 		"nothing\n",
 		100 * share(r->previous_only, r->transmits));
+	cmd_noc_add_base_check(&text, &r->base);
 	if (r->tolerance_cycles)
 		base_str_addf(&text,
 			"  delays that differ by up to %u cycles between runs count as equal\n",

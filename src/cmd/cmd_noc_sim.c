@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_noc_sim.c - `longpole noc sim`: one network under synthetic traffic. */
 #include "cmd/noc.h"
+#include "base/json.h"
 #include "noc/sim.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@ static bool show(void *ctx, uint64_t done, uint64_t all)
 
 static void add_mean(struct base_str *out, const struct noc_mean *m)
 {
-	base_str_addf(out, "%.2f", m->mean);
+	cmd_noc_add_number(out, m->mean, 0, 2);
 	if (m->half >= 0)
 		base_str_addf(out, " (95 %% interval +- %.2f)", m->half);
 }
@@ -30,6 +31,10 @@ static void add_finding(struct base_str *out, const struct noc_result *r)
 			"Saturated: of %.4g flits a node and cycle%s %.4f are accepted (worst node "
 			"%.4f); ",
 			r->offered_flits, with_replies, r->accepted_flits, r->least_accepted_flits);
+		cmd_noc_describe(out, &r->config);
+	} else if (!r->packets) {
+		base_str_addf(out, "No packet was measured at %.4g flits a node and cycle%s; ",
+			r->offered_flits, with_replies);
 		cmd_noc_describe(out, &r->config);
 	} else {
 		base_str_add(out, "Mean packet latency ");
@@ -52,28 +57,34 @@ static void add_numbers(struct base_str *out, const struct noc_result *r)
 			"  without contention  %.2f cycles for the same packets (formula)\n",
 			r->zero_load_cycles);
 	const struct base_histogram *h = &r->latencies;
-	base_str_addf(out,
-		"  quantiles           50 %%: %llu, 90 %%: %llu, 99 %%: %llu, most %llu cycles\n",
-		(unsigned long long)base_histogram_quantile(h, 0.5),
-		(unsigned long long)base_histogram_quantile(h, 0.9),
-		(unsigned long long)base_histogram_quantile(h, 0.99),
-		(unsigned long long)h->greatest);
+	if (!r->packets)
+		base_str_add(out, "  quantiles           -\n");
+	else
+		base_str_addf(out,
+			"  quantiles           50 %%: %llu, 90 %%: %llu, 99 %%: %llu, most %llu "
+			"cycles\n",
+			(unsigned long long)base_histogram_quantile(h, 0.5),
+			(unsigned long long)base_histogram_quantile(h, 0.9),
+			(unsigned long long)base_histogram_quantile(h, 0.99),
+			(unsigned long long)h->greatest);
 	for (unsigned c = 0; r->config.classes > 1 && c < r->config.classes; c++) {
 		base_str_addf(out, "  class %u             ", c);
 		add_mean(out, &r->class_cycles[c]);
 		base_str_add(out, " cycles\n");
 	}
-	base_str_addf(out, "  hops                %.3f routers a packet\n", r->hops);
+	base_str_add(out, "  hops                ");
+	cmd_noc_add_number(out, r->hops, 0, 3);
+	base_str_add(out, " routers a packet\n");
 	base_str_addf(out,
 		"  throughput          %.4f flits a node and cycle accepted, worst node %.4f\n",
 		r->accepted_flits, r->least_accepted_flits);
 	base_str_addf(out,
 		"  links               %.1f %% busy; busiest, router %u to %u: %.1f %%\n",
 		100 * r->link_busy_mean, r->busiest_from, r->busiest_to, 100 * r->link_busy_most);
-	base_str_addf(out,
-		"  energy              %.1f pJ a delivered flit of 64 bits: estimate, dynamic only "
-		"(Noxim's table)\n",
-		r->energy_pj_flit);
+	base_str_add(out, "  energy              ");
+	cmd_noc_add_number(out, r->energy_pj_flit, 0, 1);
+	base_str_add(out, " pJ a delivered flit of 64 bits: estimate, dynamic only (Noxim's "
+			  "table)\n");
 	base_str_add(out, "  measured            ");
 	base_str_add_count(out, r->packets);
 	base_str_add(out, " packets; simulated ");
@@ -116,7 +127,7 @@ static void add_links(struct base_str *out, const struct noc_result *r)
 
 static json_t *mean_json(const struct noc_mean *m)
 {
-	return json_pack("{s:f, s:o}", "mean", m->mean, "half_width_95",
+	return json_pack("{s:o, s:o}", "mean", base_json_real(m->mean), "half_width_95",
 		m->half >= 0 ? json_real(m->half) : json_null());
 }
 
@@ -149,15 +160,15 @@ static json_t *links_json(const struct noc_result *r)
 static json_t *result_json(const struct noc_result *r)
 {
 	json_t *o = json_pack(
-		"{s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
+		"{s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o}",
 		"saturated", r->saturated, "nodes", (json_int_t)r->nodes, "routers",
 		(json_int_t)r->routers, "simulated_cycles", (json_int_t)r->cycles, "packets",
 		(json_int_t)r->packets, "latency_cycles", mean_json(&r->latency_cycles),
-		"network_latency_cycles", mean_json(&r->network_cycles), "hops_routers", r->hops,
-		"offered_flits_node_cycle", r->offered_flits, "accepted_flits_node_cycle",
-		r->accepted_flits, "least_accepted_flits_node_cycle", r->least_accepted_flits,
-		"link_busy_share", r->link_busy_mean, "busiest_link_share", r->link_busy_most,
-		"energy_pj_flit", r->energy_pj_flit);
+		"network_latency_cycles", mean_json(&r->network_cycles), "hops_routers",
+		base_json_real(r->hops), "offered_flits_node_cycle", r->offered_flits,
+		"accepted_flits_node_cycle", r->accepted_flits, "least_accepted_flits_node_cycle",
+		r->least_accepted_flits, "link_busy_share", r->link_busy_mean, "busiest_link_share",
+		r->link_busy_most, "energy_pj_flit", base_json_real(r->energy_pj_flit));
 	json_object_set_new(o, "zero_load_cycles",
 		r->zero_load_cycles >= 0 ? json_real(r->zero_load_cycles) : json_null());
 	json_object_set_new(o, "histogram", histogram_json(&r->latencies));
@@ -180,6 +191,9 @@ static int write_result(struct cmd *c, const struct noc_result *r)
 	if (r->saturated)
 		base_str_add(&text, "  Latencies are of a queue that grows: they would be larger "
 				    "in a longer run.\n");
+	else if (!r->packets)
+		base_str_add(&text, "  Nothing was made while it was measured: raise the load, or "
+				    "measure longer (measure_cycles).\n");
 	else if (r->latency_cycles.half > 0.05 * r->latency_cycles.mean)
 		base_str_add(&text, "  The interval is wide: measure longer (measure_cycles), or "
 				    "lower the load.\n");

@@ -11,6 +11,9 @@ enum { CONFIG_LIMIT_BYTES = 1 << 20, SETTINGS_MAX = 48, ROWS = 10 };
 static const struct cmd_option option[] = {
 	{"format", 'f', "NAME", NULL, "the traces' format (default: found)"},
 	{"trace-list", 't', "FILE", "@file", "a file that lists the traces, one a line"},
+	{"process", 0, "N", NULL,
+		"of a recording of several processes: this one, by number or pid (default: the one "
+		"that did most)"},
 	{"machine", 'M', "CONFIG", "@file", "the machine, an INI file"},
 	{"set", 0, "KEY=VALUE", NULL, "one parameter of the machine (may be given again)"},
 	{"list-parameters", 'l', NULL, NULL,

@@ -106,7 +106,7 @@ static void add_finding(struct base_str *out, const struct sweep *s)
 			s->spec.point[i].config.load == load &&
 			a->value[SWEEP_latency_cycles] < best) {
 			best = a->value[SWEEP_latency_cycles];
-			half = fmax(a->value[SWEEP_latency_half_cycles], 0);
+			half = a->value[SWEEP_latency_half_cycles];
 			quickest = &s->spec.point[i];
 		}
 	}
@@ -114,7 +114,10 @@ static void add_finding(struct base_str *out, const struct sweep *s)
 	if (quickest) {
 		base_str_addf(out, "; at a load of %.4g, where none saturates, quickest is ", load);
 		sweep_point_series(out, &s->spec, quickest);
-		base_str_addf(out, ": %.2f +- %.2f cycles", best, half);
+		base_str_addf(out, ": %.2f", best);
+		if (!isnan(half))
+			base_str_addf(out, " +- %.2f", half);
+		base_str_add(out, " cycles");
 	}
 	base_str_add(out, ".\n");
 }
@@ -127,6 +130,14 @@ static void add_name(struct base_str *out, const struct sweep *s, const struct s
 	for (size_t i = 0; i < q.nr; i++)
 		if (s->spec.varied[i] && !strcmp(q.row[i].key, "seed"))
 			base_str_addf(out, " seed=%llu", (unsigned long long)p->config.seed);
+}
+
+static void add_latency(struct base_str *out, double load, double cycles, double half)
+{
+	base_str_addf(out, "%7.4f  %9.2f cycles", load, cycles);
+	if (!isnan(half))
+		base_str_addf(out, " +- %.2f", half);
+	base_str_add(out, "\n");
 }
 
 static void add_point(struct base_str *out, const struct sweep *s, size_t i)
@@ -146,10 +157,11 @@ static void add_point(struct base_str *out, const struct sweep *s, size_t i)
 	else if (a->value[SWEEP_saturated] > 0)
 		base_str_addf(out, "%7.4f  saturated; accepted %.4f\n", p->config.load,
 			a->value[SWEEP_accepted_flits_node_cycle]);
+	else if (isnan(a->value[SWEEP_latency_cycles]))
+		base_str_addf(out, "%7.4f  %9s no packet was measured\n", p->config.load, "-");
 	else
-		base_str_addf(out, "%7.4f  %9.2f cycles +- %.2f\n", p->config.load,
-			a->value[SWEEP_latency_cycles],
-			fmax(a->value[SWEEP_latency_half_cycles], 0));
+		add_latency(out, p->config.load, a->value[SWEEP_latency_cycles],
+			a->value[SWEEP_latency_half_cycles]);
 }
 
 static json_t *point_json(const struct sweep *s, size_t i)

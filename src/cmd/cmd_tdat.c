@@ -24,16 +24,24 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_tdat = {
-	.usage = "[OPTIONS] EVENTS [CLOCKS [N]]",
+	.usage = "[OPTIONS] EVENTS [BINS] [CLOCKS [N]]",
 	.about = "Time distribution analysis: puts the events of an event trace ('longpole ciat "
 		 "--events', 'longpole cdat --general' or --detailed, or any text whose lines "
-		 "begin with a clock) into bins, and says how their rate varies: extremes, "
+		 "begin with a clock) into bins (their numbers of events go to the file BINS), and "
+		 "says how their rate varies: extremes, "
 		 "deviation, density and distribution function, with a plot.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole tdat events 1000 4 > events.freq",
+		"longpole tdat events events.time 1000 4 > events.freq",
 		"longpole tdat --where=2=1 --svg=raw.svg events 500"},
 };
+
+/* The seed's `tdat EVENTS BINS CLOCKS N`: the second operand is a file, not a number. */
+static bool names_bins(const struct cmd *c)
+{
+	return c->nr_operands > 1 && c->operand[1][strspn(c->operand[1], "-+0123456789")];
+}
 
 static bool tdat_options(struct cmd *c, struct memory_tdat_options *o)
 {
@@ -45,10 +53,15 @@ static bool tdat_options(struct cmd *c, struct memory_tdat_options *o)
 		!cmd_value_count(c, "weight", &weight))
 		return false;
 	uint64_t *const positional[] = {&o->bin_clocks, &processors};
-	for (size_t i = 1; i < c->nr_operands && i <= BASE_COUNT(positional); i++) {
+	size_t first = names_bins(c) ? 2 : 1;
+	if (c->nr_operands > first + BASE_COUNT(positional)) {
+		cmd_usage(c, "'%s' is one operand too many", c->operand[c->nr_operands - 1]);
+		return false;
+	}
+	for (size_t i = first; i < c->nr_operands; i++) {
 		char *stop;
 		errno = 0;
-		*positional[i - 1] = strtoull(c->operand[i], &stop, 10);
+		*positional[i - first] = strtoull(c->operand[i], &stop, 10);
 		if (errno || *stop || stop == c->operand[i] || c->operand[i][0] == '-') {
 			cmd_usage(c, "'%s' is not a number", c->operand[i]);
 			return false;
@@ -99,10 +112,10 @@ static int read_events(struct cmd *c, const char *path, struct memory_tdat *t)
 
 static void add_caution(struct base_str *out, const struct memory_tdat_result *r)
 {
-	uint64_t rest = r->nr_events ? r->last_clock % r->bin_clocks + 1 : r->bin_clocks;
+	uint64_t rest = r->nr_records ? r->last_record_clock % r->bin_clocks + 1 : r->bin_clocks;
 	if (rest < r->bin_clocks && r->nr_bins > 1)
 		base_str_addf(out,
-			"\nThe last bin is as wide as the others here, but the last event came "
+			"\nThe last bin is as wide as the others here, but the last record came "
 			"after %" PRIu64 " of its %" PRIu64 " clocks%s.\n",
 			rest, r->bin_clocks,
 			r->least_at + 1 == r->nr_bins ? ", and the least is that of this bin" : "");
@@ -153,7 +166,9 @@ static void add_text(struct base_str *out, struct cmd *c, const struct memory_td
 static int write_files(struct cmd *c, const struct memory_tdat_result *r)
 {
 	struct cmd_out bins, picture;
-	if (!cmd_out_open(c, "time-file", &bins))
+	bool named = names_bins(c) && !cmd_given(c, "time-file");
+	if (!(named ? cmd_out_open_path(c, c->operand[1], &bins)
+		    : cmd_out_open(c, "time-file", &bins)))
 		return cmd_exit_of(c->err.status);
 	if (bins.file)
 		memory_tdat_bins(&bins.pending, r, ' ');
@@ -187,7 +202,7 @@ int cmd_run_tdat(struct cmd *c)
 	struct memory_tdat_options o;
 	struct memory_tdat *t = NULL;
 	const struct memory_tdat_result *r = NULL;
-	if (!c->nr_operands || c->nr_operands > 3)
+	if (!c->nr_operands || c->nr_operands > 4)
 		return cmd_usage(c, "give an event trace, and perhaps a bin's width and the number "
 				    "of processors");
 	if (!tdat_options(c, &o))

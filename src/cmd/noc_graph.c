@@ -4,6 +4,8 @@
 
 #include "noc/compare.h"
 
+#include "noc/compare.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -98,4 +100,60 @@ bool cmd_noc_same_packets(const struct noc_pdg *a, const struct noc_pdg *b)
 	for (uint32_t i = 0; same && i < a->nr_packets; i++)
 		same = a->source[i] == b->source[i] && a->destination[i] == b->destination[i];
 	return same;
+}
+
+bool cmd_noc_is_wanted(const struct cmd *c, const char *name)
+{
+	const char *list = cmd_noc_setting(c, "on");
+	size_t length = strlen(name);
+	if (!list)
+		return true;
+	for (const char *p = list; *p; p += strspn(p, ",")) {
+		size_t n = strcspn(p, ",");
+		if (n == length && !strncmp(p, name, n))
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+bool cmd_noc_check_networks(struct cmd *c, uint32_t nr_nodes)
+{
+	struct noc_standard standard[NOC_STANDARDS_MAX];
+	size_t nr = noc_standards(nr_nodes, standard);
+	const char *list = cmd_noc_setting(c, "on");
+	for (size_t n; list && *list; list += n + (list[n] == ',')) {
+		bool known = false;
+		n = strcspn(list, ",");
+		for (size_t i = 0; i < nr && !known; i++)
+			known = strlen(standard[i].name) == n &&
+				!strncmp(standard[i].name, list, n);
+		if (known)
+			continue;
+		struct base_str all = {0};
+		for (size_t i = 0; i < nr; i++)
+			base_str_addf(&all, "%s%s", i ? ", " : "", standard[i].name);
+		cmd_usage(c, "on= names '%.*s'; for %u nodes there are: %s", (int)n, list, nr_nodes,
+			base_str_text(&all));
+		base_str_fini(&all);
+		return false;
+	}
+	return true;
+}
+
+void cmd_noc_add_base_check(struct base_str *out, const struct noc_base_check *b)
+{
+	if (!b->done)
+		return;
+	base_str_add(out, "  replayed with the base run's own latencies, the graph ");
+	if (!b->moved && b->replayed_cycle == b->end_cycle) {
+		base_str_add(out, "is the base run, to the cycle\n");
+		return;
+	}
+	base_str_add(out, "misses it: ");
+	base_str_add_count(out, b->moved);
+	base_str_addf(out, " transmits at another cycle, its end at %llu instead of %llu (",
+		(unsigned long long)b->replayed_cycle, (unsigned long long)b->end_cycle);
+	cmd_noc_add_error(out, noc_base_error(b), 0, 2);
+	base_str_add(out, ")\n");
 }

@@ -4,6 +4,7 @@
 #define LONGPOLE_CMD_NOC_GRAPH_H
 
 #include "cmd/noc.h"
+#include "noc/infer.h"
 #include "noc/pdg.h"
 
 #include <string.h>
@@ -39,6 +40,13 @@ bool cmd_noc_same_packets(const struct noc_pdg *a, const struct noc_pdg *b);
  * nodes.
  */
 void cmd_noc_say_left_out(struct cmd *c, struct base_str *out, uint32_t nr_nodes);
+/* Is the network among those of on=a,b,c? (All are, when that is not given.) */
+bool cmd_noc_is_wanted(const struct cmd *c, const char *name);
+/* Refuses names in on= that no standard network of so many nodes has. False: a message was printed.
+ */
+bool cmd_noc_check_networks(struct cmd *c, uint32_t nr_nodes);
+/* How well an inferred graph gives its own base run; nothing where that was not checked. */
+void cmd_noc_add_base_check(struct base_str *out, const struct noc_base_check *b);
 /* Reads a graph or trace; NULL: a message was printed, and c->err says why. */
 struct noc_pdg *cmd_noc_read(struct cmd *c, const char *path);
 

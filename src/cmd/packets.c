@@ -90,6 +90,10 @@ static void add_load(struct base_str *out, const struct noc_load *l, const struc
 	base_str_add_count(out, l->flits);
 	base_str_addf(out, " flits among %u nodes: %.4f flits a node and cycle\n", g->nr_nodes,
 		ratio(l->flits, l->execution_cycles * g->nr_nodes));
+	if (!l->packets) {
+		base_str_add(out, "  mean latency -: no packet arrived\n");
+		return;
+	}
 	base_str_addf(out,
 		"  mean latency %.2f cycles, most %llu; %.2f of it beyond the shortest between the "
 		"same "
@@ -157,6 +161,12 @@ static json_t *nodes_json(
 	return rows;
 }
 
+/* null: of no packet. */
+static json_t *mean_json(uint64_t sum, uint64_t nr)
+{
+	return nr ? json_real(ratio(sum, nr)) : json_null();
+}
+
 static json_t *to_json(const struct noc_pdg *g, const struct noc_load *l, const struct noc_path *p)
 {
 	json_t *path = g->has_graph ? json_object() : json_null();
@@ -167,12 +177,12 @@ static json_t *to_json(const struct noc_pdg *g, const struct noc_load *l, const 
 		json_object_set_new(path, "late_inputs", json_integer((json_int_t)p->nr_late));
 	}
 	return cmd_result_json("longpole/packets/1",
-		json_pack("{s:I, s:I, s:I, s:f, s:I, s:f, s:o, s:o}", "packets",
+		json_pack("{s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o}", "packets",
 			(json_int_t)l->packets, "flits", (json_int_t)l->flits, "execution_cycles",
 			(json_int_t)l->execution_cycles, "mean_latency_cycles",
-			ratio(l->latency_cycles, l->packets), "most_latency_cycles",
+			mean_json(l->latency_cycles, l->packets), "most_latency_cycles",
 			(json_int_t)l->latency_max_cycles, "mean_excess_cycles",
-			ratio(l->excess_cycles, l->packets), "path", path, "nodes",
+			mean_json(l->excess_cycles, l->packets), "path", path, "nodes",
 			nodes_json(g, l, p)));
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LIST_LIMIT_BYTES = 1 << 20, OUT_CHUNK_BYTES = 1 << 16 };
 
@@ -85,16 +86,25 @@ static bool order_options(struct cmd *c, struct memory_order_options *o)
 /* ---- opening
  * ------------------------------------------------------------------------------------- */
 
-/* The lines of a list file; the text stays in *ret_text. */
+/* The lines of a list file, without blanks around them; the text stays in *ret_text. Gives their
+ * number, of which the first `max` are in name[]. */
 static size_t read_list(
 	struct cmd *c, const char *path, char **ret_text, const char **name, size_t max)
 {
 	size_t nr = 0;
-	char *at, *text = cmd_read_file(c, path, LIST_LIMIT_BYTES);
+	char *rest = NULL, *text = cmd_read_file(c, path, LIST_LIMIT_BYTES);
 	*ret_text = text;
-	for (char *line = text; line && (line = strtok_r(line, "\r\n", &at)); line = NULL)
+	for (char *line = text ? strtok_r(text, "\r\n", &rest) : NULL; line;
+		line = strtok_r(NULL, "\r\n", &rest)) {
+		line += strspn(line, " \t");
+		for (size_t n = strlen(line); n && strchr(" \t", line[n - 1]); n--)
+			line[n - 1] = 0;
+		if (!*line)
+			continue;
 		if (nr < max)
-			name[nr++] = line;
+			name[nr] = line;
+		nr++;
+	}
 	return nr;
 }
 
@@ -109,14 +119,24 @@ static int open_some(struct cmd *c, const char *list_option, const char *const *
 		nr = read_list(c, list, &text, name, MEMORY_THREADS_MAX);
 		if (!text)
 			return cmd_exit_of(c->err.status);
+		if (!nr) {
+			base_free(text);
+			return cmd_usage(c, "%s lists no trace", list);
+		}
 	} else {
 		for (size_t i = 0; i < nr_words && i < MEMORY_THREADS_MAX; i++)
 			name[i] = words[i];
 	}
+	uint64_t process = 0; /* call records are of one process anyway */
+	if (!strcmp(list_option, "trace-list") && !cmd_value_count(c, "process", &process)) {
+		base_free(text);
+		return CMD_USAGE;
+	}
 	enum base_status s =
 		nr > MEMORY_THREADS_MAX
 			? base_fail(&c->err, BASE_ERR_LIMIT, "%zu traces are too many", nr)
-			: memory_source_open(cmd_value(c, "format"), name, nr, ret, &c->err);
+			: memory_source_open_process(
+				  cmd_value(c, "format"), name, nr, process, ret, &c->err);
 	base_free(text);
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
 }
@@ -130,6 +150,25 @@ int cmd_streams_open_source(struct cmd *c, size_t last_operands, struct memory_s
 	return open_some(c, "trace-list", (const char *const *)c->operand, nr, ret);
 }
 
+/* A path that is no file, and stands for the files PATH.0, PATH.1 ... */
+static bool is_stem(const char *path)
+{
+	struct base_str first = {0};
+	base_str_addf(&first, "%s.0", path);
+	bool is = !first.failed && access(path, F_OK) != 0 &&
+		  access(base_str_text(&first), F_OK) == 0;
+	base_str_fini(&first);
+	return is;
+}
+
+/* The seed's `ciat calls_file.p trace_file.p`: two stems are two recordings of one program, of
+ * which the first has the call records. */
+static bool are_calls_and_traces(const struct cmd *c, size_t nr)
+{
+	return nr == 2 && !cmd_streams_are_live(c) && !cmd_given(c, "call-list") &&
+	       is_stem(c->operand[0]) && is_stem(c->operand[1]);
+}
+
 int cmd_streams_open(
 	struct cmd *c, size_t last_operands, uint32_t max_threads, struct cmd_streams *ret)
 {
@@ -137,11 +176,21 @@ int cmd_streams_open(
 	const char *calls = cmd_value(c, "calls");
 	size_t nr = c->nr_operands > last_operands ? c->nr_operands - last_operands : 0;
 	*ret = (struct cmd_streams){.is_program = cmd_streams_are_live(c)};
+	if (ret->is_program && cmd_given(c, "process"))
+		return cmd_usage(c, "--process chooses from a recording: record the program first");
 	if (!order_options(c, &options))
 		return CMD_USAGE;
 	ret->name = nr ? c->operand[0] : cmd_value(c, "trace-list");
 	ret->word = c->operand;
 	ret->nr_words = nr;
+	if (!calls && are_calls_and_traces(c, nr)) {
+		calls = c->operand[0];
+		c->operand++;
+		c->nr_operands--;
+		ret->name = c->operand[0];
+		ret->word = c->operand;
+		ret->nr_words = nr - 1;
+	}
 	int status = ret->is_program ? cmd_streams_open_live(c, max_threads, ret)
 				     : cmd_streams_open_source(c, last_operands, &ret->source);
 	if (status == CMD_OK && (calls || cmd_given(c, "call-list")))
@@ -270,9 +319,17 @@ json_t *cmd_streams_json(const struct cmd_streams *s)
 					      (json_int_t)s->source->diags.first_record[d],
 					      "first_thread",
 					      (json_int_t)s->source->diags.first_thread[d]));
-	return json_pack("{s:s, s:s, s:s, s:s, s:o}", "trace", s->name, "format",
+	json_t *processes = json_array();
+	for (size_t i = 0; i < s->source->info.nr_processes; i++) {
+		const struct memory_process *p = &s->source->info.process[i];
+		json_array_append_new(processes,
+			json_pack("{s:I, s:I, s:I, s:I, s:b}", "process", (json_int_t)p->number,
+				"pid", (json_int_t)p->pid, "threads", (json_int_t)p->nr_threads,
+				"stream_bytes", (json_int_t)p->stream_bytes, "shown", p->shown));
+	}
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "trace", s->name, "format",
 		s->source->info.format, "order", memory_order_sentence(s->order), "not_seen",
-		s->source->info.unseen, "diagnostics", list);
+		s->source->info.unseen, "diagnostics", list, "processes", processes);
 }
 
 /* ---- files beside the answer
@@ -280,9 +337,13 @@ json_t *cmd_streams_json(const struct cmd_streams *s)
 
 bool cmd_out_open(struct cmd *c, const char *option, struct cmd_out *ret)
 {
-	*ret = (struct cmd_out){.path = cmd_value(c, option)};
-	if (!ret->path)
-		return true;
+	*ret = (struct cmd_out){0};
+	return !cmd_given(c, option) || cmd_out_open_path(c, cmd_value(c, option), ret);
+}
+
+bool cmd_out_open_path(struct cmd *c, const char *path, struct cmd_out *ret)
+{
+	*ret = (struct cmd_out){.path = path};
 	ret->file = fopen(ret->path, "we");
 	if (!ret->file)
 		cmd_fail(c, base_fail_errno(&c->err, errno, "cannot write %s", ret->path));

@@ -19,6 +19,9 @@ enum base_status cmd_streams_recorded(const struct record_result *r, struct base
 		{"trace-list", 't', "FILE", "@file", "a file that lists the traces, one a line"},  \
 		{"call-list", 'c', "FILE", "@file",                                                \
 			"a file that lists the traces of --calls, one a line"},                    \
+		{"process", 0, "N", NULL,                                                          \
+			"of a recording of several processes: this one, by number or pid "         \
+			"(default: the one that did most)"},                                       \
 		{"order", 0, "HOW", "pseudo time",                                                 \
 			"interleave threads by pseudo clocks (default) or by recorded times"},     \
 		{"parallel", 'p', NULL, NULL,                                                      \
@@ -47,6 +50,15 @@ enum base_status cmd_streams_recorded(const struct record_result *r, struct base
 			"many as the machine has processors)"},                                    \
 	{                                                                                          \
 		"hpux", 0, NULL, NULL, "addresses 0x40000000 to 0x7fffffff are private"            \
+	}
+
+/* The seed's own words for them. */
+#define CMD_STREAM_SPELLINGS                                                                       \
+	{"-HPUX", "hpux"}, {"-rr_interleaving", "rr-interleaving"}, {"-handle_io", "handle-io"},   \
+		{"-buffered_io", "buffered-io"}, {"-asynch_io", "asynch-io"},                      \
+		{"-dma_bw", "dma-bw"}, {"-disk_latency", "disk-latency"},                          \
+	{                                                                                          \
+		"-ipc", "ipc"                                                                      \
 	}
 
 struct cmd_streams {
@@ -104,7 +116,8 @@ struct cmd_out {
 };
 bool cmd_out_open(
 	struct cmd *c, const char *option, struct cmd_out *ret); /* not given: file NULL */
-void cmd_out_add(struct cmd_out *o);                             /* pending, if long */
+bool cmd_out_open_path(struct cmd *c, const char *path, struct cmd_out *ret);
+void cmd_out_add(struct cmd_out *o); /* pending, if long */
 int cmd_out_close(struct cmd *c, struct cmd_out *o);
 
 #endif

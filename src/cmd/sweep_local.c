@@ -20,6 +20,12 @@ const char *const sweep_value_names[SWEEP_VALUES_NR] = {
 #include "cmd/sweep_values.def"
 };
 
+/* What the simulator does not know is less than 0. */
+static double sweep_known(double x)
+{
+	return x < 0 ? NAN : x;
+}
+
 /* ---- one simulation ------------------------------------------------------------------------- */
 
 static enum base_status measure(

@@ -111,13 +111,15 @@ static size_t join(struct spot *spot, size_t nr, double *ret_least)
 	*ret_least = INFINITY;
 	for (size_t i = 0; i < nr;) {
 		struct spot sum = spot[i];
-		size_t k = i + 1;
+		size_t k = i, nr_latencies = 0;
+		sum.latency = sum.accepted = 0;
 		for (; k < nr && !compare(&spot[i], &spot[k]); k++) {
-			sum.latency += spot[k].latency;
+			sum.latency += isnan(spot[k].latency) ? 0 : spot[k].latency;
+			nr_latencies += isnan(spot[k].latency) ? 0 : 1;
 			sum.accepted += spot[k].accepted;
 			sum.saturated |= spot[k].saturated;
 		}
-		sum.latency /= (double)(k - i);
+		sum.latency = nr_latencies ? sum.latency / (double)nr_latencies : NAN;
 		sum.accepted /= (double)(k - i);
 		series += left && strcmp(spot[left - 1].series, sum.series) != 0;
 		sum.nr_series = series;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_CALLS = 256 };
+enum { BATCH_CALLS = 256, MEMORY_PROCESSES_NAMED = 8 };
 
 struct thread {
 	uint32_t *chunk; /* numbers in lpt.chunk[] */
@@ -31,7 +31,9 @@ struct lpt {
 	struct memory_tables tables;
 	struct memory_clock clock;
 	unsigned level;
-	uint32_t image, nr_other_images;
+	uint32_t image;
+	struct memory_process *process; /* images, by number */
+	size_t nr_processes, processes_capacity;
 	bool serial;          /* the recorder ran one thread at a time, and saw all code */
 	unsigned chunk_flags; /* of some chunk: enum memory_chunk_flag */
 	struct thread *thread;
@@ -289,6 +291,7 @@ static void lpt_close(struct memory_source *s)
 	}
 	base_free(l->thread);
 	base_free(l->chunk);
+	base_free(l->process);
 	memory_tables_fini(&l->tables);
 	trace_reader_close(l->reader);
 	base_str_fini(&l->unseen);
@@ -358,28 +361,80 @@ static enum base_status list_streams(
 	return BASE_OK;
 }
 
-/* The image whose threads have most to say; the others are mentioned. */
-static void choose_image(struct lpt *l, const struct stream *s, size_t nr)
+static struct memory_process *find_process(struct lpt *l, uint32_t number)
 {
-	uint64_t most = 0;
-	uint32_t last = 0;
+	for (size_t i = 0; i < l->nr_processes; i++)
+		if (l->process[i].number == number)
+			return &l->process[i];
+	return NULL;
+}
+
+static int by_process(const void *a, const void *b)
+{
+	const struct memory_process *x = a, *y = b;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static enum base_status list_processes(
+	struct lpt *l, const struct stream *s, size_t nr, struct base_err *err)
+{
 	for (size_t i = 0; i < nr; i++) {
-		uint64_t bytes = 0;
 		if (!s[i].known || s[i].head.type != MEMORY_CHUNK_STREAM)
 			continue;
-		for (size_t k = 0; k < nr; k++)
-			if (s[k].known && s[k].head.type == MEMORY_CHUNK_STREAM &&
-				s[k].head.image == s[i].head.image)
-				bytes += s[k].bytes;
-		if (s[i].head.image != last)
-			l->nr_other_images++;
-		last = s[i].head.image;
-		if (bytes > most) {
-			most = bytes;
-			l->image = s[i].head.image;
+		struct memory_process *p = find_process(l, s[i].head.image);
+		if (!p) {
+			if (base_grow(&l->process, &l->processes_capacity, l->nr_processes + 1,
+				    sizeof *l->process) != BASE_OK)
+				return base_fail(
+					err, BASE_ERR_NOMEM, "no memory for the processes");
+			p = &l->process[l->nr_processes++];
+			*p = (struct memory_process){
+				.number = s[i].head.image, .pid = s[i].head.pid};
 		}
+		p->nr_threads++;
+		p->stream_bytes += s[i].bytes;
 	}
-	l->nr_other_images -= l->nr_other_images > 0;
+	if (l->nr_processes)
+		qsort(l->process, l->nr_processes, sizeof *l->process, by_process);
+	return BASE_OK;
+}
+
+static enum base_status fail_process(const struct lpt *l, uint64_t wanted, struct base_err *err)
+{
+	struct base_str all = {0};
+	for (size_t i = 0; i < l->nr_processes && i < MEMORY_PROCESSES_NAMED; i++)
+		base_str_addf(&all, "%s%u (pid %u)", i ? ", " : "", l->process[i].number,
+			l->process[i].pid);
+	enum base_status s = base_fail(err, BASE_ERR_USAGE,
+		"no process is, or more than one are, %llu; the trace has %zu: %s%s",
+		(unsigned long long)wanted, l->nr_processes, base_str_text(&all),
+		l->nr_processes > MEMORY_PROCESSES_NAMED ? " ..." : "");
+	base_str_fini(&all);
+	return s;
+}
+
+/* The image that is asked for, by its number or pid; else the one whose threads have most to say.
+ */
+static enum base_status choose_image(struct lpt *l, uint64_t wanted, struct base_err *err)
+{
+	struct memory_process *chosen =
+		wanted > UINT32_MAX ? NULL : find_process(l, (uint32_t)wanted);
+	size_t nr_pids = 0;
+	for (size_t i = 0; i < l->nr_processes && !wanted; i++)
+		if (!chosen || l->process[i].stream_bytes > chosen->stream_bytes)
+			chosen = &l->process[i];
+	for (size_t i = 0; i < l->nr_processes && wanted && !(chosen && !nr_pids); i++)
+		if (l->process[i].pid == wanted) {
+			chosen = &l->process[i];
+			nr_pids++;
+		}
+	if (wanted && (!chosen || nr_pids > 1))
+		return fail_process(l, wanted, err);
+	if (chosen) {
+		l->image = chosen->number;
+		chosen->shown = true;
+	}
+	return BASE_OK;
 }
 
 static enum base_status load_tables(struct lpt *l, const struct stream *s, size_t nr,
@@ -492,11 +547,22 @@ static enum base_status meet_threads(struct lpt *l, struct base_err *err)
 static void describe(struct lpt *l)
 {
 	base_str_add(&l->unseen, memory_stream_unseen(l->chunk_flags));
-	if (l->nr_other_images)
-		base_str_addf(&l->unseen,
-			"; the trace has %u more programs (after fork or exec), which are not "
-			"shown",
-			l->nr_other_images);
+	for (size_t i = 0, nr = 0; i < l->nr_processes && l->nr_processes > 1; i++) {
+		const struct memory_process *p = &l->process[i];
+		if (p->shown)
+			continue;
+		if (!nr++)
+			base_str_addf(&l->unseen,
+				"; of the trace's %zu processes (after fork or exec) this is %u, "
+				"the others are",
+				l->nr_processes, l->image);
+		if (nr <= MEMORY_PROCESSES_NAMED)
+			base_str_addf(&l->unseen, "%s --process=%u (pid %u, %llu bytes)",
+				nr > 1 ? "," : "", p->number, p->pid,
+				(unsigned long long)p->stream_bytes);
+		else if (nr == MEMORY_PROCESSES_NAMED + 1)
+			base_str_add(&l->unseen, " ...");
+	}
 	l->source.info = (struct memory_source_info){.nr_threads = (uint32_t)l->nr_threads,
 		.flags = MEMORY_SOURCE_TIMES | MEMORY_SOURCE_THREADS |
 			 (l->chunk_flags & MEMORY_CHUNK_INTERFACE
@@ -506,6 +572,8 @@ static void describe(struct lpt *l)
 			 (l->tables.has_silent ? (unsigned)MEMORY_SOURCE_SILENT : 0u) |
 			 (l->level == 2 ? 0u : (unsigned)MEMORY_SOURCE_INSTRUCTIONS),
 		.format = "lpt",
+		.process = l->process,
+		.nr_processes = l->nr_processes,
 		.unseen = base_str_text(&l->unseen)};
 }
 
@@ -517,7 +585,8 @@ static void look_at_health(struct lpt *l)
 	l->source.diags.count[MEMORY_DIAG_no_end] = h->count[TRACE_DIAG_index_rebuilt] != 0;
 }
 
-static enum base_status load(struct lpt *l, const char *path, struct base_err *err)
+static enum base_status load(
+	struct lpt *l, const char *path, uint64_t process, struct base_err *err)
 {
 	struct stream *stream = NULL;
 	size_t nr = 0;
@@ -535,9 +604,12 @@ static enum base_status load(struct lpt *l, const char *path, struct base_err *e
 			path);
 	if (status == BASE_OK)
 		status = list_streams(l, &stream, &nr, bytes, err);
+	if (status == BASE_OK)
+		status = list_processes(l, stream, nr, err);
+	if (status == BASE_OK)
+		status = choose_image(l, process, err);
 	if (status == BASE_OK) {
 		const struct trace_defs *d = trace_reader_defs(l->reader);
-		choose_image(l, stream, nr);
 		uint32_t tables = l->image;
 		for (size_t i = 0; i < nr; i++)
 			if (stream[i].known && stream[i].head.type == MEMORY_CHUNK_STREAM &&
@@ -571,6 +643,12 @@ static enum base_status load(struct lpt *l, const char *path, struct base_err *e
 enum base_status memory_source_lpt_open(
 	const char *const *paths, size_t nr_paths, struct memory_source **ret, struct base_err *err)
 {
+	return memory_source_lpt_open_process(paths, nr_paths, 0, ret, err);
+}
+
+enum base_status memory_source_lpt_open_process(const char *const *paths, size_t nr_paths,
+	uint64_t process, struct memory_source **ret, struct base_err *err)
+{
 	static const struct memory_source_ops ops = {.next = lpt_next,
 		.rewind = lpt_rewind,
 		.linked = lpt_linked,
@@ -586,7 +664,7 @@ enum base_status memory_source_lpt_open(
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to read %s", paths[0]);
 	l->source.ops = &ops;
 	l->level = 3;
-	enum base_status status = load(l, paths[0], err);
+	enum base_status status = load(l, paths[0], process, err);
 	if (status != BASE_OK) {
 		lpt_close(&l->source);
 		return status;

@@ -28,12 +28,16 @@ enum { MEMORY_SMAIT_RECORD_BYTES = 8, MEMORY_SMAIT_CALL_RECORDS = 6 };
  * Writes STEM.0, STEM.1, ... Wider accesses become several of at most 8 bytes. Addresses that 32
  * bits (code: 28) cannot hold are moved page by page into such as can, in the order of first use,
  * so that what lay together in a page still does; how many is counted. Atomics become a load and a
- * store. Ranges, and call kinds that are not the seed's, are left out and counted.
+ * store. Threads that are created and joined one by one become parallel regions (spawn, join),
+ * locks critical sections with the lock's address as first argument. Ranges, and call kinds that
+ * are not the seed's, are left out and counted.
  */
 struct memory_smait_writer;
 struct memory_smait_loss {
-	uint64_t moved_pages, ranges, other_calls,
-		left_out; /* left_out: there was no room to move to */
+	uint64_t moved_pages, ranges, other_calls;
+	uint64_t nested_calls; /* threads created or joined by another thread than 0 */
+	uint64_t shared_locks; /* of readers: written as if each was alone */
+	uint64_t left_out;     /* there was no room to move to */
 };
 enum base_status memory_smait_writer_open(const char *stem, uint32_t nr_threads, bool big_endian,
 	struct memory_smait_writer **ret, struct base_err *err) BASE_MUST_CHECK;

@@ -17,6 +17,15 @@ struct memory_smait_writer {
 	struct base_map moved;         /* page -> page + 1 in the trace */
 	uint64_t next_data, next_code; /* pages to move to, downwards */
 	struct memory_smait_loss loss;
+	/* Threads that are created and joined one by one become the seed's parallel regions: a
+	 * spawn when thread 0 creates the first, a join when it has joined the last. */
+	struct region {
+		uint32_t number, nr_created, nr_joined; /* number: from 1 on; 0: none yet */
+		long nr_created_at;                     /* in thread 0's file; < 0: not known */
+		bool open;
+	} region;
+	uint32_t *region_of; /* by thread: in which it was created; 0: in none */
+	bool *begun;         /* by thread: something of it was written */
 };
 
 enum base_status memory_smait_writer_open(const char *stem, uint32_t nr_threads, bool big_endian,
@@ -26,9 +35,17 @@ enum base_status memory_smait_writer_open(const char *stem, uint32_t nr_threads,
 	bool we_are_big = !*(const uint8_t *)&probe;
 	*ret = NULL;
 	struct memory_smait_writer *w = base_alloc(sizeof *w);
-	if (w)
+	if (w) {
 		w->file = base_alloc(nr_threads * sizeof(FILE *));
-	if (!w || !w->file) {
+		w->region_of = base_alloc(nr_threads * sizeof *w->region_of);
+		w->begun = base_alloc(nr_threads * sizeof *w->begun);
+	}
+	if (!w || !w->file || !w->region_of || !w->begun) {
+		if (w) {
+			base_free(w->file);
+			base_free(w->region_of);
+			base_free(w->begun);
+		}
 		base_free(w);
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to write %s", stem);
 	}
@@ -62,6 +79,8 @@ enum base_status memory_smait_writer_close(
 		*ret_loss = w->loss;
 	base_map_fini(&w->moved);
 	base_free(w->file);
+	base_free(w->region_of);
+	base_free(w->begun);
 	base_free(w);
 	return why ? base_fail_errno(err, why, "writing a SMAIT trace") : BASE_OK;
 }
@@ -135,17 +154,112 @@ static enum base_status put_branch(
 	return s == BASE_END ? BASE_OK : s;
 }
 
-static void put_call(struct memory_smait_writer *w, uint32_t thread, const struct memory_call *call)
+static void put_fields(struct memory_smait_writer *w, uint32_t thread, unsigned kind,
+	const struct memory_call *call, const uint64_t argument[4])
 {
-	uint32_t head = 0x1000 | (uint32_t)call->kind << 4;
-	if (call->kind >= 0x20) {
-		w->loss.other_calls++;
-		return;
-	}
+	uint32_t head = 0x1000 | kind << 4;
 	put_record(w, thread, head, call->start_ns / 1000);
 	put_record(w, thread, head | 1, call->end_ns / 1000);
-	for (uint32_t i = 0; i < BASE_COUNT(call->argument); i++)
-		put_record(w, thread, head | (2 + i), call->argument[i]);
+	for (uint32_t i = 0; i < 4; i++)
+		put_record(w, thread, head | (2 + i), argument[i]);
+}
+
+/* How many threads a region has is known at its end: its spawn record is written again. */
+static void put_nr_created(struct memory_smait_writer *w)
+{
+	FILE *f = w->file[0];
+	long end = ftell(f);
+	if (w->region.nr_created_at < 0 || end < 0 || fseek(f, w->region.nr_created_at, SEEK_SET))
+		return; /* a pipe: 1 stays */
+	put_record(w, 0, 0x1000 | MEMORY_CALL_spawn << 4 | 3, w->region.nr_created);
+	(void)!fseek(f, end, SEEK_SET);
+}
+
+/* A thread was created. Only thread 0 opens regions; who is created by another one is in that one's
+ * region. */
+static void put_create(
+	struct memory_smait_writer *w, uint32_t thread, const struct memory_call *call)
+{
+	struct region *r = &w->region;
+	uint64_t child = call->argument[0];
+	if (thread) {
+		if (child < w->nr_threads && !w->begun[child])
+			w->region_of[child] = w->region_of[thread];
+		w->loss.nested_calls++;
+		return;
+	}
+	if (!r->open) {
+		*r = (struct region){.number = r->number + 1, .open = true};
+		long at = ftell(w->file[0]);
+		r->nr_created_at = at < 0 ? -1 : at + 3 * MEMORY_SMAIT_RECORD_BYTES;
+		put_fields(w, 0, MEMORY_CALL_spawn, call, (uint64_t[4]){r->number, 1});
+	}
+	r->nr_created++;
+	if (child < w->nr_threads && !w->begun[child])
+		w->region_of[child] = r->number;
+	put_nr_created(w);
+}
+
+static void put_join(struct memory_smait_writer *w, uint32_t thread, const struct memory_call *call)
+{
+	struct region *r = &w->region;
+	if (thread || !r->open) {
+		w->loss.nested_calls++;
+		return;
+	}
+	if (++r->nr_joined < r->nr_created)
+		return;
+	put_fields(w, 0, MEMORY_CALL_join, call, (uint64_t[4]){r->number});
+	r->open = false;
+}
+
+/* A thread of a later region takes no part in those before: it is at their ends already. */
+static void put_regions_before(struct memory_smait_writer *w, uint32_t thread)
+{
+	w->begun[thread] = true;
+	for (uint32_t i = 1; i < w->region_of[thread]; i++)
+		put_fields(w, thread, MEMORY_CALL_join, &(struct memory_call){0}, (uint64_t[4]){i});
+}
+
+/* A lock is a critical section, whose arguments the format leaves free: the first says which lock
+ * it is. Of several readers at a time it has nothing. */
+static enum base_status put_lock(struct memory_smait_writer *w, uint32_t thread, unsigned kind,
+	const struct memory_call *call)
+{
+	uint64_t lock;
+	if (kind == MEMORY_CALL_begin_critical && call->argument[1])
+		w->loss.shared_locks++;
+	enum base_status s = place(w, call->argument[0], false, &lock);
+	if (s == BASE_OK)
+		put_fields(w, thread, kind, call, (uint64_t[4]){lock});
+	else if (s == BASE_END)
+		w->loss.left_out++;
+	return s == BASE_END ? BASE_OK : s;
+}
+
+static enum base_status put_call(
+	struct memory_smait_writer *w, uint32_t thread, const struct memory_call *call)
+{
+	if (!w->begun[thread])
+		put_regions_before(w, thread);
+	switch (call->kind) {
+	case MEMORY_CALL_thread_create:
+		put_create(w, thread, call);
+		return BASE_OK;
+	case MEMORY_CALL_thread_join:
+		put_join(w, thread, call);
+		return BASE_OK;
+	case MEMORY_CALL_lock:
+		return put_lock(w, thread, MEMORY_CALL_begin_critical, call);
+	case MEMORY_CALL_unlock:
+		return put_lock(w, thread, MEMORY_CALL_end_critical, call);
+	default:
+		if (call->kind >= 0x20)
+			w->loss.other_calls++;
+		else
+			put_fields(w, thread, call->kind, call, call->argument);
+		return BASE_OK;
+	}
 }
 
 static enum base_status put_item(struct memory_smait_writer *w, const struct memory_batch *b,
@@ -153,6 +267,8 @@ static enum base_status put_item(struct memory_smait_writer *w, const struct mem
 {
 	uint64_t address = t->address;
 	enum base_status s = BASE_OK;
+	if (!w->begun[b->thread])
+		put_regions_before(w, b->thread);
 	switch (t->kind) {
 	case MEMORY_LOAD:
 	case MEMORY_STORE:
@@ -175,8 +291,7 @@ static enum base_status put_item(struct memory_smait_writer *w, const struct mem
 		w->loss.ranges++;
 		return BASE_OK;
 	case MEMORY_CALL:
-		put_call(w, b->thread, &b->call[t->address]);
-		return BASE_OK;
+		return put_call(w, b->thread, &b->call[t->address]);
 	default:
 		return BASE_OK;
 	}

@@ -138,13 +138,25 @@ static enum base_status fail_foreign(const char *format, const char *path, struc
 enum base_status memory_source_open(const char *format, const char *const *paths, size_t nr_paths,
 	struct memory_source **ret, struct base_err *err)
 {
+	return memory_source_open_process(format, paths, nr_paths, 0, ret, err);
+}
+
+enum base_status memory_source_open_process(const char *format, const char *const *paths,
+	size_t nr_paths, uint64_t process, struct memory_source **ret, struct base_err *err)
+{
 	*ret = NULL;
 	if (!nr_paths)
 		return base_fail(err, BASE_ERR_USAGE, "no trace was given");
 	const struct memory_source_format *f = format ? find_format(format) : guess(paths[0]);
 	if (!f)
 		return fail_foreign(format, paths[0], err);
-	return f->open(paths, nr_paths, ret, err);
+	if (!process)
+		return f->open(paths, nr_paths, ret, err);
+	if (f->open != memory_source_lpt_open)
+		return base_fail(err, BASE_ERR_USAGE,
+			"%s: a trace of format %s does not tell processes apart", paths[0],
+			f->name);
+	return memory_source_lpt_open_process(paths, nr_paths, process, ret, err);
 }
 
 /* ---- checking ------------------------------------------------------------------------------ */

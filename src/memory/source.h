@@ -172,12 +172,23 @@ struct memory_life {
 	uint64_t stack;            /* equal for threads on the same one; 0: not known */
 };
 
+/* One program of a recording of several: what a fork or an exec began has a number of its own. */
+struct memory_process {
+	uint32_t number; /* from 1, in the order of their beginning */
+	uint32_t pid, nr_threads;
+	uint64_t stream_bytes;
+	bool shown; /* the source is its */
+};
+
 struct memory_source_info {
 	uint32_t nr_threads;        /* may grow while a LIVE source is read */
 	uint32_t flags;             /* enum memory_source_flag */
 	uint32_t instruction_bytes; /* 4: every instruction has that length; 0: lengths vary */
 	const char *format;         /* the row of sources.def */
 	const char *unseen;         /* "" or a sentence: what the recorder could not see */
+	const struct memory_process *process; /* of a recording that tells them apart; lives as long
+						 as the source */
+	size_t nr_processes;
 };
 
 /* Problems that do not end the reading; every report prints those that are not zero. */
@@ -265,6 +276,14 @@ struct memory_source_format {
 /* format NULL: the best probe decides. ERR_FOREIGN names what was tried. */
 enum base_status memory_source_open(const char *format, const char *const *paths, size_t nr_paths,
 	struct memory_source **ret, struct base_err *err) BASE_MUST_CHECK;
+
+/* The same of one process of several, by its number or, where only one has it, its pid; 0: the one
+ * with most to say. ERR_USAGE: there is none, or the format tells none apart. */
+enum base_status memory_source_open_process(const char *format, const char *const *paths,
+	size_t nr_paths, uint64_t process, struct memory_source **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status memory_source_lpt_open_process(const char *const *paths, size_t nr_paths,
+	uint64_t process, struct memory_source **ret, struct base_err *err) BASE_MUST_CHECK;
 
 /* Does a batch keep the promises above? For tests, fuzzers, and sources that trust nobody.
  * ERR_CORRUPT names the item. */

@@ -112,9 +112,10 @@ enum base_status memory_tdat_line(
 			"line %llu: clock %llu would need more than %d bins; make them wider",
 			(unsigned long long)t->lines, (unsigned long long)clock,
 			MEMORY_TDAT_BINS_MAX);
+	/* Bins go to the last record, whether or not it counts: the time after the last event of a
+	 * kind, in which there was none, is part of the distribution. */
 	r->nr_records++;
-	if (!weight)
-		return BASE_OK;
+	r->last_record_clock = clock > r->last_record_clock ? clock : r->last_record_clock;
 	if (bin >= t->nr_bins) {
 		if (base_grow(&t->bin, &t->capacity, bin + 1, sizeof *t->bin) != BASE_OK)
 			return base_fail(err, BASE_ERR_NOMEM, "no memory for %llu bins",
@@ -122,6 +123,8 @@ enum base_status memory_tdat_line(
 		memset(t->bin + t->nr_bins, 0, (bin + 1 - t->nr_bins) * sizeof *t->bin);
 		t->nr_bins = bin + 1;
 	}
+	if (!weight)
+		return BASE_OK;
 	t->bin[bin] += weight;
 	r->first_clock = !r->nr_events || clock < r->first_clock ? clock : r->first_clock;
 	r->last_clock = clock > r->last_clock ? clock : r->last_clock;

@@ -3,9 +3,9 @@
  * tdat.h - distribution over time of the events of an event trace (seed 004, section 6).
  *
  * An event trace is text, a record a line, its first field the clock; lines that begin with # are
- * remarks. Events go into bins of equal width, from clock 0 to the last event. The density function
- * says which share of bins has how many events, the distribution function which share has that many
- * or fewer.
+ * remarks. Events go into bins of equal width, from clock 0 to the last record, whether that counts
+ * or not. The density function says which share of bins has how many events, the distribution
+ * function which share has that many or fewer.
  */
 #ifndef LONGPOLE_MEMORY_TDAT_H
 #define LONGPOLE_MEMORY_TDAT_H
@@ -31,6 +31,7 @@ struct memory_tdat_class {
 
 struct memory_tdat_result {
 	uint64_t nr_events, nr_records, first_clock, last_clock, bin_clocks;
+	uint64_t last_record_clock; /* of all records, those that do not count, too */
 	const uint64_t *bin;
 	size_t nr_bins;
 	uint64_t least, most, least_at, most_at; /* events in a bin, and which bin first */

@@ -128,6 +128,36 @@ static bool parse_din(const struct line *l, struct record *ret)
 	return true;
 }
 
+/* What the view tool prints beside records: its head, its sums, lines of dashes. */
+static bool drmemtrace_remark(const struct line *l)
+{
+	static const char *const first[] = {"Output", "<--record#->", "View", "T<", "Trace", "::"};
+	const struct token *t = l->token;
+	uint64_t n;
+	for (size_t i = 0; i < BASE_COUNT(first) && l->nr; i++)
+		if (word_is(t, first[i]))
+			return true;
+	return !l->nr || t[0].text[0] == '-' ||
+	       (l->nr >= 3 && t[1].length == 1 && t[1].text[0] == ':' &&
+		       number(t[0].text, t[0].length, 10, &n));
+}
+
+/* Words of records that are no access of the program (its documentation, "Trace view"); any other
+ * is one that we do not know, and is told of. Prefetches and flushes ask for a line, but nothing is
+ * read or written by them. */
+static bool drmemtrace_no_access(const struct token *word)
+{
+	static const char *const known[] = {"<marker:", "<thread", "<header", "<footer",
+		"<encoding", "<---", "<window", "iflush", "dflush", "pref", "pref-r-L1",
+		"pref-r-L2", "pref-r-L3", "pref-w-L1", "pref-w-L2", "pref-w-L3", "pref-i-L1",
+		"pref-i-L2", "pref-i-L3", "header", "footer", "marker", "thread", "pid",
+		"encoding"};
+	for (size_t i = 0; i < BASE_COUNT(known); i++)
+		if (word_is(word, known[i]))
+			return true;
+	return false;
+}
+
 /* "  16   1:   3256418 ifetch   3 byte(s) @ 0x401026 ...", "read 8 byte(s) @ 0x7ff8 by PC 0x401" */
 static bool parse_drmemtrace(const struct line *l, struct record *ret)
 {
@@ -135,7 +165,7 @@ static bool parse_drmemtrace(const struct line *l, struct record *ret)
 	ret->what = 0;
 	if (l->nr < 4 || t[1].text[t[1].length - 1] != ':' ||
 		!number(t[2].text, t[2].length, 10, &ret->tid))
-		return l->nr != 0;
+		return drmemtrace_remark(l);
 	if (word_is(&t[3], "ifetch"))
 		ret->what = 'i';
 	else if (word_is(&t[3], "read"))
@@ -143,7 +173,7 @@ static bool parse_drmemtrace(const struct line *l, struct record *ret)
 	else if (word_is(&t[3], "write"))
 		ret->what = 'w';
 	else
-		return true; /* markers, continued lines, thread exits */
+		return drmemtrace_no_access(&t[3]);
 	if (l->nr < 8 || !number(t[4].text, t[4].length, 10, &ret->size_bytes) ||
 		!word_is(&t[5], "byte(s)") || !word_is(&t[6], "@") ||
 		!number(t[7].text, t[7].length, 16, &ret->address))

@@ -8,6 +8,8 @@
 
 static double relative(double value, double reference)
 {
+	if (isnan(value) || isnan(reference))
+		return NAN; /* nothing was there to compare */
 	return reference > 0 ? value / reference - 1 : 0;
 }
 
@@ -55,7 +57,9 @@ enum base_status noc_compare(const struct noc_pdg *g, const struct noc_replay_re
 					  (double)reference->execution_cycles),
 		.latency = relative(
 			noc_replay_mean_latency(other), noc_replay_mean_latency(reference)),
-		.worst_node_latency = worst_node(g, reference, other, sum, sum + g->nr_nodes),
+		.worst_node_latency =
+			g->nr_packets ? worst_node(g, reference, other, sum, sum + g->nr_nodes)
+				      : NAN,
 		.worst_slice_packets = worst_slice(g, reference, other)};
 	base_free(sum);
 	return BASE_OK;

@@ -10,7 +10,8 @@
 
 enum { NOC_SLICES = 10 };
 
-/* Of a replay against the reference's. Errors are relative: 0.01 is one per cent, with sign. */
+/* Of a replay against the reference's. Errors are relative: 0.01 is one per cent, with sign; NAN:
+ * of no packet. */
 struct noc_error {
 	double execution, latency;
 	double worst_node_latency;  /* largest |error| of one source's mean latency */

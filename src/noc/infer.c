@@ -2,6 +2,7 @@
 /* infer.c - all transmits, on all processors; the graph that comes of it. */
 #include "noc/infer_private.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -387,6 +388,45 @@ static enum base_status assemble(
 	return BASE_OK;
 }
 
+/* The graph once more, every packet as long under way as in its base run. */
+static enum base_status check_base(const struct noc_pdg *g, const struct noc_index *x,
+	struct noc_base_check *ret, struct base_err *err)
+{
+	uint64_t *transmit = base_alloc(((size_t)g->nr_packets + 1) * sizeof *transmit);
+	if (!transmit)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to check the graph");
+	*ret = (struct noc_base_check){.done = true};
+	for (uint32_t i = 0; i < g->nr_packets; i++) {
+		uint32_t before = x->previous[i];
+		uint64_t previous = before == NOC_PDG_NONE ? 0 : transmit[before];
+		uint64_t t = g->inputs[i] & NOC_PDG_PREVIOUS ? previous : 0;
+		for (uint64_t d = g->first[i]; d < g->first[i + 1]; d++) {
+			uint32_t on = g->dependency[d];
+			uint64_t arrival =
+				transmit[on] + g->receive_cycle[on] - g->transmit_cycle[on];
+			t = arrival > t ? arrival : t;
+		}
+		t += g->delay_cycles[i];
+		if (before != NOC_PDG_NONE && g->ordered[g->source[i]] && t <= previous)
+			t = previous + 1;
+		transmit[i] = noc_pdg_is_copy(g, i) ? transmit[i - 1] : t;
+		uint64_t end = transmit[i] + g->receive_cycle[i] - g->transmit_cycle[i];
+		ret->moved += !noc_pdg_is_copy(g, i) && t != g->transmit_cycle[i];
+		ret->replayed_cycle = end > ret->replayed_cycle ? end : ret->replayed_cycle;
+		ret->end_cycle =
+			g->receive_cycle[i] > ret->end_cycle ? g->receive_cycle[i] : ret->end_cycle;
+	}
+	base_free(transmit);
+	return BASE_OK;
+}
+
+double noc_base_error(const struct noc_base_check *b)
+{
+	if (!b->done || !b->end_cycle)
+		return (double)NAN;
+	return (double)b->replayed_cycle / (double)b->end_cycle - 1;
+}
+
 enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs *runs,
 	const struct noc_infer_options *o, struct noc_pdg **ret,
 	struct noc_infer_result *ret_result, struct base_err *err)
@@ -424,6 +464,9 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 		s = assemble(&j, &counts, err);
 	if (s == BASE_OK) {
 		base_times(&j);
+		s = check_base(j.graph, &j.index, &counts.base, err);
+	}
+	if (s == BASE_OK) {
 		j.graph->has_graph = true;
 		*ret = j.graph;
 		*ret_result = counts;

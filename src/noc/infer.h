@@ -68,7 +68,16 @@ struct noc_infer_result {
 	uint64_t blocked;       /* transmits x runs that were ignored */
 	uint64_t certainty[NOC_CERTAINTIES];
 	uint32_t tolerance_cycles; /* that was used */
+	/* The graph replayed with the latencies of its own base run (noc_infer() only). 0 and the
+	 * same end: it is that run. */
+	struct noc_base_check {
+		bool done;
+		uint64_t moved;                     /* transmits at another cycle than in the run */
+		uint64_t end_cycle, replayed_cycle; /* last reception */
+	} base;
 };
+/* (replayed - end) / end; NAN: not checked, or no packet. */
+double noc_base_error(const struct noc_base_check *b);
 
 /* packets: who sends what to whom (only source, destination, ordered and which are copies are read,
  * and copied; types and addresses with has_addresses). Gives the graph with the base run's times.

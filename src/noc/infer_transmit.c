@@ -561,12 +561,38 @@ static enum base_status gate_one_window(
 	return BASE_OK;
 }
 
+/* The delay is what the base run shows (seed 002, section 4: D = T_i - T_j there), so that the
+ * graph, replayed where the base run was, is that run. Other runs say which receptions are waited
+ * for; how long, they say only where the transmit was held up in the base run: then it is at most
+ * that. */
+static void settle_delay(const struct noc_view *v, uint32_t t, struct noc_gate *ret)
+{
+	uint64_t now = noc_view_transmit(v, v->transmit[t], 0), last = 0;
+	uint64_t before = t ? noc_view_transmit(v, v->transmit[t - 1], 0) : 0;
+	if (before > now) /* a node that is not ordered: nobody waits for what comes later */
+		ret->inputs &= (uint8_t)~NOC_PDG_PREVIOUS;
+	if (ret->inputs & NOC_PDG_PREVIOUS)
+		last = before;
+	for (uint32_t c = 0; c < v->nr_candidates && ret->nr; c++) {
+		if (!v->keep[c])
+			continue;
+		uint64_t arrival = noc_view_receive(v, v->candidate[c], 0);
+		last = arrival > last ? arrival : last;
+	}
+	uint64_t most = now > last ? now - last : 0;
+	if (v->usable[0] || ret->delay_cycles > most)
+		ret->delay_cycles = most;
+}
+
 enum base_status noc_view_gate(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
 {
 	*ret = (struct noc_gate){0};
-	return v->options->adaptive ? gate_adaptive(v, t, ret, err)
-				    : gate_one_window(v, t, ret, err);
+	enum base_status s = v->options->adaptive ? gate_adaptive(v, t, ret, err)
+						  : gate_one_window(v, t, ret, err);
+	if (s == BASE_OK)
+		settle_delay(v, t, ret);
+	return s;
 }
 
 /* ---- tolerance --------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 
 #include "base/heap.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A packet whose gate is about to fire. */
@@ -277,5 +278,5 @@ void noc_replay_result_fini(struct noc_replay_result *r)
 
 double noc_replay_mean_latency(const struct noc_replay_result *r)
 {
-	return r->packets ? (double)r->latency_cycles / (double)r->packets : 0;
+	return r->packets ? (double)r->latency_cycles / (double)r->packets : NAN;
 }

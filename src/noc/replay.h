@@ -34,6 +34,7 @@ enum base_status noc_replay(const struct noc_pdg *g, const struct noc_config *co
 	struct noc_replay_result *ret, struct base_err *err) BASE_MUST_CHECK;
 void noc_replay_result_fini(struct noc_replay_result *r);
 
+/* NAN: no packet. */
 double noc_replay_mean_latency(const struct noc_replay_result *r);
 
 #endif

@@ -191,7 +191,7 @@ static struct noc_mean mean_of(const struct sim *s, unsigned what, unsigned clas
 		squares += part / (double)part_nr * (part / (double)part_nr);
 		batches++;
 	}
-	struct noc_mean m = {.mean = nr ? sum / (double)nr : 0, .half = -1};
+	struct noc_mean m = {.mean = nr ? sum / (double)nr : NAN, .half = -1};
 	if (batches > 1) {
 		double variance = (squares - means * means / batches) / (batches - 1);
 		m.half = student(batches - 1) * sqrt(fmax(variance, 0) / batches);
@@ -242,8 +242,8 @@ static enum base_status count(struct sim *s, struct base_err *err)
 	}
 	r->accepted_flits = all / r->nodes;
 	noc_network_counts(s->network, &r->counts);
-	if (r->counts.ejected)
-		r->energy_pj_flit = noc_energy_pj(&r->counts) / (double)r->counts.ejected;
+	r->energy_pj_flit =
+		r->counts.ejected ? noc_energy_pj(&r->counts) / (double)r->counts.ejected : NAN;
 	return links(s, err);
 }
 
@@ -262,14 +262,14 @@ static bool is_saturated(const struct sim *s)
 static void finish(struct sim *s)
 {
 	struct noc_result *r = s->result;
-	double nr = s->nr_measured ? (double)s->nr_measured : 1;
+	double nr = (double)s->nr_measured;
 	r->cycles = noc_network_now_cycle(s->network);
 	r->packets = s->nr_measured;
 	r->latency_cycles = mean_of(s, OF_LATENCY, 0);
 	r->network_cycles = mean_of(s, OF_NETWORK, 0);
 	for (unsigned c = 0; c < s->config.classes; c++)
 		r->class_cycles[c] = mean_of(s, OF_CLASS, c);
-	r->hops = s->sum_hops / nr;
+	r->hops = s->nr_measured ? s->sum_hops / nr : NAN;
 	/* What is accepted includes the replies, so what is offered does, too. */
 	r->offered_flits = s->config.load;
 	if (s->config.reply)
@@ -411,6 +411,11 @@ static enum base_status at_load(
 	enum base_status status = noc_simulate(&s->config, ret, search_progress, s, err);
 	noc_result_fini(ret);
 	++*s->nr;
+	if (status == BASE_OK && !ret->packets && !ret->saturated)
+		return base_fail(err, BASE_ERR_USAGE,
+			"no packet was measured at a load of %g, so there is no latency to "
+			"compare with: measure longer (measure_cycles=)",
+			load);
 	return status;
 }
 
@@ -427,6 +432,8 @@ enum base_status noc_saturation(const struct noc_config *c, struct noc_saturatio
 	ret->zero_load_cycles = r.latency_cycles.mean;
 	ret->latency_cycles = r.latency_cycles.mean;
 	status = at_load(&s, most, 1, &r, err);
+	if (status != BASE_OK)
+		return status;
 	ret->accepted_flits = r.accepted_flits;
 	ret->least_accepted_flits = r.least_accepted_flits;
 	unsigned low = 0, high = (unsigned)ceil(most * 100);

@@ -18,7 +18,8 @@
 enum { NOC_CLASSES_MAX = 8 };
 
 struct noc_mean {
-	double mean, half; /* half the width of the 95 % interval; < 0: unknown */
+	double mean; /* NAN: of nothing */
+	double half; /* half the width of the 95 % interval; < 0: unknown */
 };
 struct noc_result {
 	struct noc_config config; /* what was simulated: routing resolved */
@@ -28,7 +29,7 @@ struct noc_result {
 	struct noc_mean latency_cycles; /* from creation to arrival of the tail */
 	struct noc_mean network_cycles; /* from leaving the queue */
 	struct noc_mean class_cycles[NOC_CLASSES_MAX];
-	double hops;
+	double hops;                          /* mean; NAN: no packet was measured */
 	double offered_flits, accepted_flits; /* a node a cycle, while measured; replies included */
 	double least_accepted_flits;          /* of the worst node */
 	struct base_histogram latencies;      /* in cycles */
@@ -37,7 +38,7 @@ struct noc_result {
 	double link_busy_mean, link_busy_most; /* of links between routers: share of the cycles */
 	uint32_t busiest_from, busiest_to;
 	struct noc_counts counts; /* while measured */
-	double energy_pj_flit;    /* a delivered flit; see energy.def */
+	double energy_pj_flit;    /* a delivered flit; see energy.def; NAN: none was */
 	double zero_load_cycles;  /* of the packets measured; < 0: unknown (valiant) */
 };
 
@@ -62,6 +63,7 @@ struct noc_saturation {
 							or a packet a cycle, when smaller */
 	unsigned simulations;
 };
+/* ERR_USAGE where no packet was measured: a search needs latencies. */
 enum base_status noc_saturation(const struct noc_config *c, struct noc_saturation *ret,
 	noc_progress *progress, void *ctx, struct base_err *err) BASE_MUST_CHECK;
 

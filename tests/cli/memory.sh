@@ -157,3 +157,133 @@ test_memory_mistakes() {
 	expect 4 longpole ciat nothing.here
 	expect 2 longpole tdat --bin=0 run.2.0
 }
+
+# All lines of a list count, with blanks around them or not; and a list of nothing is a mistake.
+test_memory_lists() {
+	make_smait run.2
+	make_smait level1.2
+	expect 0 longpole ciat --json run.2.0 run.2.1
+	jq -S .result.total out >plain
+	printf 'run.2.0\nrun.2.1\n' >two
+	printf '\n  run.2.0 \r\n\n\trun.2.1' >untidy
+	local list
+	for list in two untidy; do
+		expect 0 longpole ciat --json -t $list
+		is_json out '.result.threads == 2'
+		jq -S .result.total out | cmp -s - plain || fail "$list: not the answer of the two files"
+		expect 0 longpole cdat --json --set=nodes=2 -c $list -t $list
+		is_json out '.result.total.data.hits + .result.total.data.misses == 402'
+	done
+	printf 'level1.2.0\nlevel1.2.1\n' >calls
+	expect 0 longpole ciat --json -c calls run.2
+	is_json out '.result.threads == 2'
+	printf '\n \n' >none
+	expect 2 longpole ciat -t none
+	has err 'none lists no trace'
+}
+
+# The seed's own command lines (its sections 4 and 6, appendix B).
+test_memory_seed_spellings() {
+	make_smait run.2
+	make_smait level1.2
+	expect 0 longpole ciat --json level1.2 run.2
+	is_json out '.result.threads == 2 and .source.trace == "run.2"'
+	printf '[machine]\nnodes = 2\nprocessors = 1\n' >dsm.cfg
+	expect 0 longpole cdat --json level1.2 run.2 dsm.cfg
+	is_json out '.result.total.data.hits + .result.total.data.misses == 402'
+	expect 0 longpole ciat -ciat_events -HPUX run.2
+	[[ $(tail -n +2 run.2.ciat_events) == '201 1 1 0' ]] || fail "$(cat run.2.ciat_events)"
+	expect 0 longpole cdat --json -handle_io -buffered_io -asynch_io -distributed_io -dma_bw 10 -disk_latency 1 -ipc 1 run.2 dsm.cfg
+	expect 0 longpole ciat --json -i 1 -rr_interleaving -p run.2
+	printf '1\n2\n1500\n' >event_trace
+	expect 0 longpole tdat event_trace event.time 1000 4
+	has out '3 events' 'A processor of 4'
+	[[ $(cat event.time) == $'0 2\n1000 1' ]] || fail "$(cat event.time)"
+	expect 0 longpole tdat event_trace 1000 4
+	expect 2 longpole tdat event_trace 1000 4 5
+	has err "one operand too many"
+	expect 2 longpole ciat -no_such run.2
+	has err "unknown option '-no_such'"
+}
+
+# The time in which nothing of a kind happened is part of its distribution.
+test_tdat_where_all_bins() {
+	printf '1 1\n11 1\n25 2\n45 2\n' >events
+	expect 0 longpole tdat --json --where=2=1 events 10
+	is_json out '.result.bins == [1, 1, 0, 0, 0] and .result.mean_events == 0.4 and .result.events == 2'
+	expect 0 longpole tdat --json --where=2=2 events 10
+	is_json out '.result.bins == [0, 0, 1, 0, 1]'
+	expect 0 longpole tdat --json --weight=2 events 10
+	is_json out '.result.bins == [1, 1, 2, 0, 2]'
+	expect 0 longpole tdat --json --where=2=7 events 10
+	is_json out '.result.bins == [0, 0, 0, 0, 0] and .result.events == 0'
+}
+
+# A recording of several processes: each by its number or pid; what is not shown is named.
+test_memory_processes() {
+	cat >family.c <<-'END'
+		#include <stdlib.h>
+		#include <string.h>
+		#include <sys/mman.h>
+		#include <sys/wait.h>
+		#include <unistd.h>
+		static volatile char own[64 * 100];
+		/* touches so many lines */
+		static void touch(int lines)
+		{
+			for (int i = 0; i < lines; i++)
+				own[64 * i] = 1;
+		}
+		int main(int argc, char **argv)
+		{
+			volatile int *shared = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+			if (argc > 1) {
+				touch(50);
+				return 0;
+			}
+			touch(10);
+			if (!fork()) {
+				for (int i = 0; i < 500; i++)
+					shared[i] = i;
+				exit(0);
+			}
+			wait(0);
+			if (!fork())
+				execl(argv[0], argv[0], "again", (char *)0);
+			wait(0);
+			int sum = 0;
+			for (int i = 0; i < 700; i++)
+				sum += shared[i];
+			return sum != 500 * 499 / 2;
+		}
+	END
+	longpole cc -O1 -g family.c -o family 2>err || skip "longpole cc does not build here: $(head -c 200 err)"
+	expect 0 longpole record -q --level=3 -o family.lpt ./family
+	expect 0 longpole ciat --json family.lpt
+	is_json out '.source.processes | length >= 3 and ([.[] | select(.shown)] | length) == 1'
+	is_json out '.source.processes as $p | ($p | max_by(.stream_bytes).stream_bytes) == ($p[] | select(.shown).stream_bytes)'
+	jq -c '[.source.processes[].process]' out >numbers
+	local child pid
+	child=$(jq '.[1]' numbers)
+	pid=$(jq ".source.processes[] | select(.process == $child).pid" out)
+	expect 0 longpole ciat family.lpt
+	has out 'after fork or exec' '--process='
+	# The child's 500 stores, and nothing of the parent's 700 loads.
+	expect 0 longpole ciat --json --process="$child" family.lpt
+	is_json out ".source.processes[] | select(.process == $child).shown"
+	is_json out '.result.usage | .data_bytes >= 2000 and .data_bytes < 2200 and .data_accesses < 550'
+	jq -S .result.total out >by_number
+	expect 0 longpole ciat --json --process="$pid" family.lpt
+	jq -S .result.total out | cmp -s - by_number || fail "the pid means another process"
+	expect 0 longpole cdat --json --process="$(jq '.[-1]' numbers)" family.lpt
+	is_json out '.result.total.data.misses | . >= 50 and . < 100'
+	expect 0 longpole slack --json --process="$child" family.lpt
+	expect 2 longpole ciat --process=4000000000 family.lpt
+	has err 'no process is' 'pid'
+	expect 2 longpole ciat --process=x family.lpt
+	make_smait run.2
+	expect 2 longpole ciat --process=2 run.2
+	has err 'does not tell processes apart'
+	expect 2 longpole ciat --process=2 -- ./family
+	has err 'record the program first'
+}

@@ -146,3 +146,27 @@ test_sweep_output() {
 	expect 0 longpole sweep --json spec.ini "${short[@]}"
 	is_json out '.result.simulated == 2 and .result.known == 0'
 }
+
+# What was not measured has no mean: 0.00 would be one.
+test_noc_no_packet() {
+	local load
+	for load in load=0 load=1e-9 'load=0 reply=1'; do
+		# shellcheck disable=SC2086 # two operands
+		expect 0 longpole noc sim topology=mesh k=4 $load "${short[@]}"
+		has out 'No packet was measured' 'network latency     - cycles' 'quantiles           -'
+		! grep -q ' 0\.00 cycles\|0\.0 pJ' out || fail "$load: a mean of nothing: $(cat out)"
+		# shellcheck disable=SC2086
+		expect 0 longpole noc sim --json k=4 $load "${short[@]}"
+		is_json out '.result | .packets == 0 and .latency_cycles.mean == null and .network_latency_cycles.mean == null and .hops_routers == null and .zero_load_cycles == null'
+	done
+	expect 0 longpole noc sim --json k=4 load=0.1 classes=2 "${short[@]}"
+	is_json out '.result | .latency_cycles.mean > 10 and .energy_pj_flit > 0'
+	expect 2 longpole noc sim --saturation k=2 measure_cycles=10 warmup_cycles=0 packet_flits=8 buffer_flits=8 seed=3
+	has err 'no packet was measured' 'measure_cycles'
+	printf '[a]\nk = 4\nload = 0 0.1\nseed = 1 2\n' >spec.ini
+	expect 0 longpole sweep --csv a.csv --svg a.svg spec.ini "${short[@]}"
+	has out '- no packet was measured'
+	! grep -q 'nan' out a.csv a.svg || fail 'nan is no answer'
+	expect 0 longpole sweep --json spec.ini "${short[@]}"
+	is_json out '[.result.points[] | select(.parameters.load == "0") | .values | has("latency_cycles")] == [false, false]'
+}

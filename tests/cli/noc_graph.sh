@@ -8,6 +8,7 @@ test_noc_infer() {
 	has out 'central: 8,000 packets of 16 nodes'
 	expect 0 longpole noc sample -o run ref.lpt runs=4
 	expect 0 longpole noc infer --json -o inferred.lpt run-{0,1,2,3,4}.lpt reference=ref.lpt
+	is_json out '.result.base_moved == 0 and .result.base_execution_error == 0'
 	is_json out '.schema == "longpole/noc-infer/1" and .result.reference.found_share >= 0.99 and .result.reference.quasi_per_true <= 0.02'
 	expect 0 longpole noc infer --json -o literal.lpt run-{0,1,2,3,4}.lpt reference=ref.lpt method=literal
 	is_json out '.result.method == "literal" and .result.reference.found_share < 0.9'
@@ -201,6 +202,39 @@ test_noc_closed() {
 	is_json out '.result.base_cycles == 1 and .result.known_mean_execution_error < 0.02 and .result.stripped_mean_execution_error > 0.3'
 	expect 2 longpole noc closed run.2 on=mesh
 	has err 'for 2 nodes'
+	expect 2 longpole noc closed run.2 on=ring,mesh
+	has err "on= names 'mesh'" 'ring, ideal'
+	expect 0 longpole noc closed run.2 on=ideal
+	has out 'Nothing was predicted' 'the graph is the base run, to the cycle'
+	! grep -q 'misses the execution time' out || fail "$(head -1 out)"
+	expect 0 longpole noc closed --json run.2 on=ideal
+	is_json out '.result.inferred_mean_execution_error == null and .result.base_moved == 0 and .result.base_execution_error == 0'
+}
+
+# Threads that fight for few words: who wins differs from run to run; the base run is met all the same.
+test_noc_closed_contended() {
+	python3 - <<-'END'
+		import random, struct
+		def call(kind, *a):
+		    fields = [10, 20] + list(a) + [0] * (4 - len(a))
+		    return b"".join(struct.pack(">II", 0x1000 | kind << 4 | i, f) for i, f in enumerate(fields))
+		def access(store, address):
+		    return struct.pack(">II", store | 0x40, address)
+		for thread in range(4):
+		    draw = random.Random(thread)
+		    data = call(1, 7, 4) if not thread else b""
+		    for i in range(400):
+		        word = 0x10000 + 4 * draw.randrange(16)
+		        data += access(0, word) + access(1, word)
+		    with open("fight.4.%d" % thread, "wb") as file:
+		        file.write(data + call(2, 7))
+	END
+	expect 0 longpole noc closed --json -o inferred.lpt fight.4 on=ring,ideal
+	is_json out '.result.base_moved == 0 and .result.unexplained > 0'
+	is_json out '[.result.rows[] | select(.network == "ideal") | .execution_error] | all(. == 0)'
+	is_json out '[.result.rows[] | select(.replay == "inferred") | .execution_error | fabs] | max < 0.5'
+	expect 0 longpole noc closed fight.4 on=ring ideal_cycles=1
+	has out 'the graph is the base run, to the cycle'
 }
 
 # What cannot be meant is refused, with what can.
@@ -229,4 +263,32 @@ test_noc_refusals() {
 	has err 'it is one of rand, nn'
 	expect 4 longpole noc sim topology=graph graph=missing.txt
 	has err 'No such file'
+}
+
+# An average over no network is none.
+test_noc_compare_none() {
+	expect 0 longpole noc gen -o ref.lpt pattern=rand nodes=16 packets=500
+	expect 0 longpole noc compare ref.lpt ref.lpt on=ideal
+	has out 'No error on average: no network of routers was compared'
+	! head -1 out | grep -q '0\.00' || fail "$(head -1 out)"
+	expect 0 longpole noc compare --json ref.lpt on=ideal
+	is_json out '.result.stripped_mean_execution_error == null'
+	expect 0 longpole noc compare --json ref.lpt on=ideal,mesh
+	is_json out '.result.stripped_mean_execution_error >= 0'
+}
+
+# More slowed runs: the text of PDG_GEN misses more, with blocked=1 fewer (figure 6).
+test_noc_literal_trend() {
+	local m found=()
+	expect 0 longpole noc gen -o ref.lpt pattern=rand nodes=64 packets=8000
+	for m in 2 8; do
+		expect 0 longpole noc sample -o run ref.lpt runs=$m
+		for blocked in 0 1; do
+			# shellcheck disable=SC2046 # names without blanks
+			expect 0 longpole noc infer --json $(seq -f 'run-%g.lpt' 0 $m) method=literal blocked=$blocked reference=ref.lpt
+			found+=("$(jq .result.reference.found_share out)")
+		done
+	done
+	jq -n "[${found[0]}, ${found[1]}, ${found[2]}, ${found[3]}]" >shares
+	is_json shares '.[2] < .[0] and .[0] < 0.9 and .[1] > 0.999 and .[3] >= .[1]'
 }

@@ -211,6 +211,81 @@ static void test_smait_round(void **state)
 	}
 }
 
+static void put_calls(
+	struct memory_smait_writer *w, uint32_t thread, const struct memory_call *call, size_t nr)
+{
+	struct memory_item item[8] = {{0}};
+	struct base_err err = {0};
+	for (size_t i = 0; i < nr; i++)
+		item[i] = (struct memory_item){.kind = MEMORY_CALL, .address = i};
+	struct memory_batch b = {
+		.item = item, .nr = nr, .call = call, .nr_calls = nr, .thread = thread};
+	assert_int_equal(memory_smait_writer_put(w, &b, &err), BASE_OK);
+}
+
+static void check_calls(struct memory_source *s, int thread, const unsigned *kind, size_t nr,
+	const uint64_t (*argument)[2])
+{
+	struct base_err err = {0};
+	struct memory_batch b;
+	size_t at = 0;
+	while (memory_source_next(s, thread, &b, &err) == BASE_OK)
+		for (size_t i = 0; i < b.nr_calls; i++, at++) {
+			assert_true(at < nr);
+			assert_int_equal(b.call[i].kind, kind[at]);
+			assert_int_equal(b.call[i].argument[0], argument[at][0]);
+			assert_int_equal(b.call[i].argument[1], argument[at][1]);
+		}
+	assert_int_equal(at, nr);
+}
+
+/* Threads that come and go become regions with a spawn and a join, locks critical sections. */
+static void test_smait_threads(void **state)
+{
+	(void)state;
+	char stem[] = "/tmp/longpole-test-XXXXXX";
+	struct base_err err = {0};
+	struct memory_smait_writer *w;
+	struct memory_smait_loss loss;
+	enum { CREATE = MEMORY_CALL_thread_create, JOIN = MEMORY_CALL_thread_join };
+	close(mkstemp(stem));
+	unlink(stem);
+	assert_int_equal(memory_smait_writer_open(stem, 4, true, &w, &err), BASE_OK);
+	put_calls(w, 0,
+		(struct memory_call[]){{.kind = CREATE, .argument = {1}},
+			{.kind = CREATE, .argument = {2}}, {.kind = JOIN, .argument = {1}},
+			{.kind = JOIN, .argument = {2}}, {.kind = CREATE, .argument = {3}},
+			{.kind = JOIN, .argument = {3}}},
+		6);
+	put_calls(w, 1,
+		(struct memory_call[]){{.kind = MEMORY_CALL_lock, .argument = {0x5000}},
+			{.kind = MEMORY_CALL_unlock, .argument = {0x5000}},
+			{.kind = MEMORY_CALL_lock, .argument = {0x6000, 1}}},
+		3);
+	put_calls(w, 2, (struct memory_call[]){{.kind = CREATE, .argument = {9}}}, 1);
+	put_calls(
+		w, 3, (struct memory_call[]){{.kind = MEMORY_CALL_barrier, .argument = {8, 1}}}, 1);
+	assert_int_equal(memory_smait_writer_close(w, &loss, &err), BASE_OK);
+	assert_int_equal(loss.nested_calls, 1);
+	assert_int_equal(loss.shared_locks, 1);
+	assert_int_equal(loss.other_calls, 0);
+	struct memory_source *s;
+	const char *path = stem;
+	assert_int_equal(memory_source_open("smait", &path, 1, &s, &err), BASE_OK);
+	check_calls(s, 0, (unsigned[]){1, 2, 1, 2}, 4,
+		(const uint64_t[][2]){{1, 2}, {1, 0}, {2, 1}, {2, 0}});
+	check_calls(s, 1, (unsigned[]){6, 7, 6}, 3,
+		(const uint64_t[][2]){{0x5000, 0}, {0x5000, 0}, {0x6000, 0}});
+	check_calls(s, 2, NULL, 0, NULL);
+	check_calls(s, 3, (unsigned[]){2, 3}, 2, (const uint64_t[][2]){{1, 0}, {8, 1}});
+	memory_source_close(s);
+	for (unsigned i = 0; i < 4; i++) {
+		char name[64];
+		snprintf(name, sizeof name, "%s.%u", stem, i);
+		unlink(name);
+	}
+}
+
 /* ---- text
  * ------------------------------------------------------------------------------------------- */
 
@@ -283,7 +358,46 @@ static void test_din_and_drmemtrace(void **state)
 	assert_int_equal(memory_source_next(s, MEMORY_ANY_THREAD, &b, &err), BASE_OK);
 	assert_int_equal(b.thread, 1);
 	assert_int_equal(b.item[1].kind, MEMORY_LOAD);
+	/* the view tool's own lines, and markers, are no records of an unknown kind */
+	assert_int_equal(s->diags.count[MEMORY_DIAG_bad_record], 0);
 	memory_source_close(s);
+}
+
+static void check_unknown_words(const char *records, uint64_t nr_unknown, uint64_t first)
+{
+	struct base_str text = {0};
+	base_str_add(&text, "<--record#-> <--instr#->: <---tid---> <record details>\n");
+	base_str_add(&text, records);
+	struct name n = write_file(base_str_text(&text), text.length);
+	struct memory_source *s = open_file(NULL, &n);
+	struct memory_item t[16];
+	assert_int_equal(read_all(s, MEMORY_ANY_THREAD, t, 16), 1);
+	assert_int_equal(s->diags.count[MEMORY_DIAG_bad_record], nr_unknown);
+	assert_int_equal(s->diags.first_record[MEMORY_DIAG_bad_record], first);
+	memory_source_close(s);
+	base_str_fini(&text);
+}
+
+/* What is left out of a drmemtrace is told; what is known to be no access is not. */
+static void test_drmemtrace_words(void **state)
+{
+	(void)state;
+	static const char good[] = "1 1: 7 read 8 byte(s) @ 0x1000 by PC 0x10\n";
+	static const struct {
+		const char *line;
+		bool unknown;
+	} word[] = {{"2 1: 7 <marker: timestamp 1>\n", false},
+		{"2 1: 7 <thread 7 exited>\n", false},
+		{"2 1: 7 pref-r-L1 64 byte(s) @ 0x1000 by PC 0x10\n", false},
+		{"2 1: 7 gather 8 byte(s) @ 0x1000 by PC 0x10\n", true},
+		{"2 1: 7 <entry type 99>\n", true}, {"2 1: seven read 8 byte(s) @ 0x1000\n", true},
+		{"garbage that nobody knows\n", true}};
+	for (size_t i = 0; i < BASE_COUNT(word); i++) {
+		struct base_str text = {0};
+		base_str_addf(&text, "%s%s", good, word[i].line);
+		check_unknown_words(base_str_text(&text), word[i].unknown, word[i].unknown ? 3 : 0);
+		base_str_fini(&text);
+	}
 }
 
 /* ---- order
@@ -747,6 +861,8 @@ int main(void)
 		cmocka_unit_test(test_smait_round),
 		cmocka_unit_test(test_lackey),
 		cmocka_unit_test(test_din_and_drmemtrace),
+		cmocka_unit_test(test_drmemtrace_words),
+		cmocka_unit_test(test_smait_threads),
 		cmocka_unit_test(test_pseudo_clocks),
 		cmocka_unit_test(test_bad_threads),
 		cmocka_unit_test(test_creation),

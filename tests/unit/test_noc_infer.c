@@ -331,6 +331,102 @@ static void test_noisy_delays(void **state)
 	}
 }
 
+/* Replayed where its base run was, the graph is that run. */
+static void check_base_run(const struct noc_pdg *g)
+{
+	struct noc_index x = {0};
+	struct noc_runs runs;
+	assert_int_equal(noc_index_init(&x, g, g->receive_cycle, 1, NULL), BASE_OK);
+	assert_int_equal(noc_runs_init(&runs, 1, g->nr_packets, NULL), BASE_OK);
+	noc_ideal_replay(g, &x, NULL, &runs, 0);
+	for (uint32_t i = 0; i < g->nr_packets; i++)
+		if (runs.transmit_cycle[i] != g->transmit_cycle[i])
+			fail_msg("packet %u is sent at %llu, not %llu", i,
+				(unsigned long long)runs.transmit_cycle[i],
+				(unsigned long long)g->transmit_cycle[i]);
+	noc_runs_fini(&runs);
+	noc_index_fini(&x);
+}
+
+/* Whatever the method, the noise, and whether nodes are ordered. */
+static void test_base_run_holds(void **state)
+{
+	(void)state;
+	for (size_t p = 0; p < 11; p++)
+		for (unsigned how = 0; how < 8; how++) {
+			struct noc_pdg *g = reference(p, 4000, 36), *inferred;
+			struct noc_infer_options o;
+			struct noc_match_counts c;
+			if (how & 1)
+				noc_infer_robust(&o);
+			else
+				noc_infer_literal(&o);
+			if (how & 4)
+				memset(g->ordered, 0, g->nr_nodes);
+			infer_from(g, NOC_NODES, &o, 3, how & 2 ? 3 : 0, &inferred, &c);
+			check_base_run(inferred);
+			noc_pdg_free(inferred);
+			noc_pdg_free(g);
+		}
+}
+
+/* Programs that race: other runs' times say nothing, or little. The base run holds all the same. */
+static void test_base_run_holds_in_races(void **state)
+{
+	static const unsigned most_cycles[] = {3, 40, 2000};
+	struct noc_draw draw;
+	(void)state;
+	noc_draw_init(&draw, 11);
+	for (size_t k = 0; k < 2 * BASE_COUNT(most_cycles); k++) {
+		struct noc_pdg *g = reference(k, 3000, 16), *inferred;
+		struct noc_infer_options o;
+		struct noc_infer_result result;
+		struct noc_runs runs;
+		assert_int_equal(noc_runs_init(&runs, 4, g->nr_packets, NULL), BASE_OK);
+		for (size_t i = 0; i < g->nr_packets; i++)
+			for (unsigned r = 0; r < 4; r++) {
+				unsigned most = r ? most_cycles[k / 2] : 1;
+				uint64_t at = g->transmit_cycle[i] + noc_draw_below(&draw, most);
+				runs.transmit_cycle[i * 4 + r] = at;
+				runs.receive_cycle[i * 4 + r] =
+					at + 1 + noc_draw_below(&draw, most);
+			}
+		noc_infer_robust(&o);
+		assert_int_equal(noc_infer(g, &runs, &o, &inferred, &result, NULL), BASE_OK);
+		assert_true(result.base.done && !result.base.moved);
+		assert_int_equal(result.base.replayed_cycle, result.base.end_cycle);
+		assert_int_equal(result.base.end_cycle, noc_runs_end(&runs, 0));
+		check_base_run(inferred);
+		noc_runs_fini(&runs);
+		noc_pdg_free(inferred);
+		noc_pdg_free(g);
+	}
+}
+
+/* What the order of an ordered node's transmits makes impossible is told: two in one cycle. */
+static void test_base_run_that_cannot_be(void **state)
+{
+	struct noc_pdg *g = noc_pdg_new(2), *inferred;
+	struct noc_infer_options o;
+	struct noc_infer_result result;
+	struct noc_runs runs;
+	(void)state;
+	add(g, 0, 1);
+	add(g, 0, 1);
+	assert_int_equal(noc_runs_init(&runs, 2, 2, NULL), BASE_OK);
+	for (unsigned i = 0; i < 4; i++) {
+		runs.transmit_cycle[i] = 10;
+		runs.receive_cycle[i] = 11 + i % 2;
+	}
+	noc_infer_robust(&o);
+	assert_int_equal(noc_infer(g, &runs, &o, &inferred, &result, NULL), BASE_OK);
+	assert_int_equal(result.base.moved, 1);
+	assert_true(noc_base_error(&result.base) > 0.08); /* 12 instead of 11 */
+	noc_runs_fini(&runs);
+	noc_pdg_free(inferred);
+	noc_pdg_free(g);
+}
+
 /* The same answer whatever the number of threads. */
 static void test_threads(void **state)
 {
@@ -576,6 +672,9 @@ int main(void)
 		cmocka_unit_test(test_no_true_dependency_is_lost),
 		cmocka_unit_test(test_robust_on_all_patterns),
 		cmocka_unit_test(test_noisy_delays),
+		cmocka_unit_test(test_base_run_holds),
+		cmocka_unit_test(test_base_run_holds_in_races),
+		cmocka_unit_test(test_base_run_that_cannot_be),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_windows_refuse),
