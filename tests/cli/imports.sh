@@ -115,3 +115,71 @@ test_import_mistakes() {
 	expect 2 longpole export --format=gem5 --from=1ms "$trace"
 	has err 'do not apply'
 }
+
+# chrome_answer JSON PATTERN... - the imported file's report; what import said stays in `said`.
+chrome_answer() {
+	printf '%s' "$1" >slices.json
+	expect 0 longpole import chrome -o slices.lpt slices.json
+	mv err said
+	expect 0 longpole report --full slices.lpt
+	has out "${@:2}"
+}
+
+test_import_chrome_ids_are_numbers() {
+	local ids pair
+	ids=('1 "1"' '"0x0A" "0xa"' '"0x10" 16' '"007" 7' '" 12" 12.0' '-1 18446744073709551615'
+		'"550E8400-E29B" "550e8400-e29b"' '10230935201254747350 "0x8dfb922a2b5ca2d6"')
+	for pair in "${ids[@]}"; do
+		set -- $(sed 's/" 12"/"012"/' <<<"$pair")
+		chrome_answer '[{"name":"A","ph":"X","pid":1,"tid":1,"ts":0,"dur":400},{"name":"f","ph":"s","id":'"$1"',"pid":1,"tid":1,"ts":390},
+{"name":"f","ph":"f","bp":"e","id":'"$2"',"pid":1,"tid":2,"ts":500},{"name":"B","ph":"X","pid":1,"tid":2,"ts":500,"dur":600}]' 'thread 1: A'
+		! grep -q 'waiting for data in queue' out || fail "ids $pair are not one flow"
+	done
+}
+
+test_import_chrome_bind_id() {
+	local bound
+	for bound in '"0x5" "0x05"' '5 "5"' '"0xA" 10'; do
+		set -- $bound
+		chrome_answer '[{"name":"A","ph":"X","pid":1,"tid":1,"ts":0,"dur":400,"bind_id":'"$1"',"flow_out":true},
+{"name":"B","ph":"X","pid":1,"tid":2,"ts":500,"dur":600,"bind_id":'"$2"',"flow_in":true}]' 'thread 1: A'
+		has said '2 slices and 1 flows'
+	done
+}
+
+test_import_chrome_names_and_ends() {
+	chrome_answer '{"traceEvents":[{"ph":"X","name":"step","pid":"Spans","tid":"PyTorch Profiler","ts":1700,"dur":1000}]}' 'PyTorch Profiler'
+	chrome_answer '{"a":[1,{"b":[{}]}],"c":{"traceEvents":[3]},"traceEvents":[{"name":"a","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000},{"name":"b","ph' 'thread 1: a'
+	has said 'cut short'
+	chrome_answer '[{"name":"a","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000,},
+,{"name":"b","ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"args":{"x":NaN,"y":-Infinity,"z":[1,2,],}},]' 'thread 1: a'
+	! grep -q 'cut short' said || fail "a comma too many cuts the file short"
+	chrome_answer '[{"name":"o","ph":"B","pid":1,"tid":1,"ts":0},{"name":"i","ph":"B","pid":1,"tid":1,"ts":100},{"name":"x","ph":"X","pid":1,"tid":1,"ts":200,"dur":800}]' 'THE PATH, 1.00 ms'
+	has said '2 slices have no end'
+}
+
+test_import_compressed() {
+	echo '[{"name":"a","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000}]' >a.json
+	gzip -c a.json >a.json.gz
+	expect 0 longpole import chrome -o a.lpt a.json
+	longpole dump a.lpt >plain
+	python3 -c 'import zstandard, sys; sys.stdout.buffer.write(zstandard.compress(open("a.json", "rb").read()))' >a.json.zst
+	for i in a.json.gz a.json.zst; do
+		expect 0 longpole import chrome -o a.lpt "$i"
+		cmp <(longpole dump a.lpt) plain || fail "$i gives another trace"
+	done
+	{ head -c 10 a.json | gzip && tail -c +11 a.json | gzip; } >two.gz
+	expect 0 longpole import chrome -o a.lpt two.gz
+	cmp <(longpole dump a.lpt) plain || fail "two members give another trace"
+	head -c 40 a.json.gz >cut.gz
+	expect 3 longpole import chrome -o a.lpt cut.gz
+	head -c 600000000 /dev/zero | gzip -1 >bomb.gz
+	expect 3 longpole import chrome -o a.lpt bomb.gz
+	has err 'unpacks to more than 512 MiB'
+	gzip -c a.json >trace.dat
+	expect 3 longpole import tracecmd -o a.lpt trace.dat
+	has err 'compressed with gzip' gunzip
+	printf '\xfd7zXZ\0 ' >a.xz
+	expect 3 longpole import chrome -o a.lpt a.xz
+	has err 'compressed with xz' unxz
+}
