@@ -26,7 +26,7 @@ struct event {
 	uint32_t name, order;
 	uint32_t thread;
 	enum what what;
-	uint64_t bind_key;       /* of a slice: its flows of version 2 */
+	uint64_t bind_key; /* of a slice: its flows of version 2 */
 	bool flows_in, flows_out;
 };
 struct thread {
@@ -77,7 +77,8 @@ static uint64_t id_of(const json_t *v)
 	bool hex = is_hexadecimal(text);
 	for (const char *p = text + (hex ? strspn(text, "0") : 0); *p; p++)
 		hash = base_hash_u64(
-			hash ^ (unsigned char)(hex && *p >= 'A' && *p <= 'F' ? *p + 'a' - 'A' : *p));
+			hash ^
+			(unsigned char)(hex && *p >= 'A' && *p <= 'F' ? *p + 'a' - 'A' : *p));
 	return *text ? hash : 0;
 }
 
@@ -127,8 +128,8 @@ static uint32_t thread_of(struct chrome *c, const json_t *e)
 		return UINT32_MAX;
 	}
 	BASE_ASSUME(c->thread != NULL);
-	c->thread[c->nr_threads++] = (struct thread){
-		.pid = pid, .tid = tid, .pid_text = pid_text, .tid_text = tid_text};
+	c->thread[c->nr_threads++] =
+		(struct thread){.pid = pid, .tid = tid, .pid_text = pid_text, .tid_text = tid_text};
 	return (uint32_t)c->nr_threads - 1;
 }
 
@@ -280,7 +281,8 @@ static void close_unended(struct chrome *c)
 	uint64_t last_ns = 0;
 	for (size_t i = 0; i < c->nr; i++) {
 		const struct event *e = &c->event[i];
-		uint64_t end_ns = e->what == SLICE && e->end_ns != UINT64_MAX ? e->end_ns : e->time_ns;
+		uint64_t end_ns =
+			e->what == SLICE && e->end_ns != UINT64_MAX ? e->end_ns : e->time_ns;
 		last_ns = end_ns > last_ns ? end_ns : last_ns;
 	}
 	for (size_t i = 0; i < c->nr; i++) {
@@ -438,8 +440,8 @@ static void convert(struct chrome *c)
 		uint64_t process;
 		struct base_str name = {0};
 		if (t->name || t->tid_text)
-			base_str_add(&name,
-				base_strtab_get(c->texts, t->name ? t->name : t->tid_text));
+			base_str_add(
+				&name, base_strtab_get(c->texts, t->name ? t->name : t->tid_text));
 		else
 			base_str_addf(&name, "thread %" PRIu64, t->tid);
 		if (!base_map_get(&c->process_names, 0, t->pid, &process))

@@ -92,8 +92,8 @@ static enum base_status unpack_zstd(
 	struct format_unpacked *u, struct pieces *p, struct base_err *err)
 {
 	ZSTD_DStream *z = ZSTD_createDStream();
-	enum base_status s = z ? BASE_OK
-			       : base_fail(err, BASE_ERR_NOMEM, "out of memory for unpacking");
+	enum base_status s =
+		z ? BASE_OK : base_fail(err, BASE_ERR_NOMEM, "out of memory for unpacking");
 	size_t wanted = 0; /* 0: between two frames, and all that was unpacked is here */
 	while (s == BASE_OK && (s = pieces_fill(p, err)) == BASE_OK) {
 		if (p->used == p->nr && !p->nr && !wanted)
@@ -145,8 +145,7 @@ static enum base_status read_unpacked(
 	return BASE_OK;
 }
 
-static enum base_status unpack_with(
-	struct format_unpacked *u, size_t packer, struct base_err *err)
+static enum base_status unpack_with(struct format_unpacked *u, size_t packer, struct base_err *err)
 {
 	if (!packers[packer].unpack || u->from->path)
 		return base_fail(err, BASE_ERR_FOREIGN,
