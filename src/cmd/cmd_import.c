@@ -180,7 +180,7 @@ int cmd_run_import(struct cmd *c)
 	if (!path)
 		return CMD_USAGE;
 	struct stat st;
-	in.fd = open(in.path, O_RDONLY | O_CLOEXEC);
+	in.fd = open(in.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (in.fd < 0 || fstat(in.fd, &st))
 		return cmd_fail(c, base_fail_errno(&c->err, errno, "%s", in.path));
 	int exit_status;
@@ -195,6 +195,11 @@ int cmd_run_import(struct cmd *c)
 			.path = f->flags & FORMAT_IMPORT_PATH ? in.path : NULL};
 		cmd_progress_reset(c);
 		exit_status = import_file(c, f, &from, tick_ps, path);
+	} else if (S_ISDIR(st.st_mode)) {
+		exit_status = cmd_usage(c, "%s is a directory%s", in.path,
+			strcmp(f->name, "perf") != 0 ? ": give one file"
+						     : ", as perf record --threads writes it: "
+						       "record without --threads");
 	} else {
 		exit_status = cmd_usage(
 			c, "%s is no file: names stand at its end, so a pipe will not do", in.path);

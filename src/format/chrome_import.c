@@ -5,12 +5,13 @@
  *
  * A flow that ends where a slice of its thread ends has ended that slice: it was a wait. One that
  * ends while its thread has no slice has ended the gap. Anything else about a wait the format does
- * not say.
+ * not say. Flows of its second version (bind_id) have no times: a slice that flows out hands over
+ * when it ends, or when the slice that it flows into begins, whichever is first.
  */
+#include "format/json.h"
 #include "format/machines.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +26,17 @@ struct event {
 	uint32_t name, order;
 	uint32_t thread;
 	enum what what;
+	uint64_t bind_key; /* of a slice: its flows of version 2 */
+	bool flows_in, flows_out;
 };
 struct thread {
-	uint32_t actor, name, process;
+	uint32_t actor, name;
+	uint32_t pid_text, tid_text; /* what stood in the place of a number; 0: a number did */
 	uint64_t pid, tid;
+};
+struct end { /* of a flow of version 2: where a slice begins */
+	uint64_t key, time_ns;
+	size_t slice;
 };
 struct chrome {
 	struct base_strtab *texts;
@@ -37,7 +45,7 @@ struct chrome {
 	struct thread *thread;
 	size_t nr_threads, thread_capacity;
 	struct base_map by_tid, process_names;
-	uint64_t nr_other, nr_damaged, nr_flows, nr_slices;
+	uint64_t nr_other, nr_damaged, nr_flows, nr_slices, nr_unended;
 	bool failed, cut;
 	bool own; /* of longpole's: process 0 is its critical path, which is to be found again */
 	struct format_machines *machines;
@@ -53,20 +61,46 @@ static uint32_t text_of(struct chrome *c, const char *text)
 /* ---- reading -----------------------------------------------------------------------------------
  */
 
-/* Numbers, or texts of numbers: both are in use for ids. */
+/* Bare hexadecimal digits and dashes, as of UUIDs: they mean a number, too. */
+static bool is_hexadecimal(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789abcdefABCDEF-")];
+}
+
+/* An id's number; that of a text that says none is its hash. */
 static uint64_t id_of(const json_t *v)
 {
-	uint64_t hash = 1;
-	if (json_is_integer(v))
-		return (uint64_t)json_integer_value(v);
-	if (json_is_real(v)) { /* of a file with larger integers than jansson's */
-		double r = json_real_value(v);
-		return r >= 0 && r < 0x1p63 ? (uint64_t)r : 0;
-	}
-	const char *text = json_is_string(v) ? json_string_value(v) : "";
-	for (const char *p = text; *p; p++)
-		hash = base_hash_u64(hash ^ (unsigned char)*p);
+	uint64_t hash = 1, number = 0;
+	if (format_json_number(v, &number) || !json_is_string(v))
+		return number;
+	const char *text = json_string_value(v);
+	bool hex = is_hexadecimal(text);
+	for (const char *p = text + (hex ? strspn(text, "0") : 0); *p; p++)
+		hash = base_hash_u64(
+			hash ^
+			(unsigned char)(hex && *p >= 'A' && *p <= 'F' ? *p + 'a' - 'A' : *p));
 	return *text ? hash : 0;
+}
+
+/* Of a process or thread: a text that says no number is its name, in its own case. */
+static uint64_t name_or_number(struct chrome *c, const json_t *v, uint32_t *ret_text)
+{
+	uint64_t number = 0;
+	*ret_text = 0;
+	if (format_json_number(v, &number) || !json_is_string(v) || !json_string_length(v))
+		return number;
+	*ret_text = text_of(c, json_string_value(v));
+	return base_hash_u64(*ret_text) | 1ull << 63; /* no kernel's number */
+}
+
+/* A flow's id may be of one process only ("local"), of all ("global"), or of those of one scope. */
+static uint64_t flow_of(const json_t *e)
+{
+	const json_t *id2 = json_object_get(e, "id2"), *local = json_object_get(id2, "local"),
+		     *global = json_object_get(id2, "global");
+	if (local)
+		return base_hash_u64(id_of(local)) ^ id_of(json_object_get(e, "pid"));
+	return id_of(global ? global : json_object_get(e, "id"));
 }
 
 /* Microseconds, with a fraction. False: no time that a trace can have. */
@@ -82,8 +116,9 @@ static bool time_of(const json_t *v, uint64_t *ret_ns)
 
 static uint32_t thread_of(struct chrome *c, const json_t *e)
 {
-	uint64_t pid = id_of(json_object_get(e, "pid")), tid = id_of(json_object_get(e, "tid")),
-		 known;
+	uint32_t pid_text, tid_text;
+	uint64_t pid = name_or_number(c, json_object_get(e, "pid"), &pid_text), known;
+	uint64_t tid = name_or_number(c, json_object_get(e, "tid"), &tid_text);
 	if (base_map_get(&c->by_tid, pid, tid, &known))
 		return (uint32_t)known;
 	if (base_grow(&c->thread, &c->thread_capacity, c->nr_threads + 1, sizeof *c->thread) !=
@@ -93,7 +128,8 @@ static uint32_t thread_of(struct chrome *c, const json_t *e)
 		return UINT32_MAX;
 	}
 	BASE_ASSUME(c->thread != NULL);
-	c->thread[c->nr_threads++] = (struct thread){.pid = pid, .tid = tid};
+	c->thread[c->nr_threads++] =
+		(struct thread){.pid = pid, .tid = tid, .pid_text = pid_text, .tid_text = tid_text};
 	return (uint32_t)c->nr_threads - 1;
 }
 
@@ -120,15 +156,23 @@ static const char *text_in(const json_t *object, const char *key)
 static void read_name(struct chrome *c, const json_t *e)
 {
 	const char *what = text_in(e, "name"), *name = text_in(json_object_get(e, "args"), "name");
+	uint32_t ignored;
 	if (!strcmp(what, "process_name")) {
-		c->failed |= base_map_put(&c->process_names, 0, id_of(json_object_get(e, "pid")),
-				     text_of(c, name)) != BASE_OK;
+		uint64_t pid = name_or_number(c, json_object_get(e, "pid"), &ignored);
+		c->failed |= base_map_put(&c->process_names, 0, pid, text_of(c, name)) != BASE_OK;
 	} else if (!strcmp(what, "thread_name")) {
 		uint32_t thread = thread_of(c, e), text = text_of(c, name);
 		BASE_ASSUME(thread == UINT32_MAX || c->thread);
 		if (thread != UINT32_MAX)
 			c->thread[thread].name = text;
 	}
+}
+
+static bool is_set(const json_t *v)
+{
+	uint64_t number;
+	return json_is_true(v) || (format_json_number(v, &number) && number) ||
+	       (json_is_string(v) && !strcmp(json_string_value(v), "true"));
 }
 
 static void read_event(struct chrome *c, const json_t *e)
@@ -156,6 +200,10 @@ static void read_event(struct chrome *c, const json_t *e)
 	if (*phase == 'X' || *phase == 'B') {
 		event.what = SLICE;
 		event.end_ns = *phase == 'X' ? event.time_ns + duration_ns + !duration_ns : 0;
+		event.flows_in = is_set(json_object_get(e, "flow_in"));
+		event.flows_out = is_set(json_object_get(e, "flow_out"));
+		if (event.flows_in || event.flows_out)
+			event.bind_key = id_of(json_object_get(e, "bind_id"));
 		c->nr_slices++;
 		add(c, event);
 		return;
@@ -165,7 +213,7 @@ static void read_event(struct chrome *c, const json_t *e)
 		add(c, event);
 		return;
 	}
-	event.key = id_of(json_object_get(e, "id"));
+	event.key = flow_of(e);
 	c->nr_flows += *phase == 's';
 	if (*phase != 's') { /* a step takes, and hands on */
 		event.what = FLOW_IN;
@@ -177,7 +225,7 @@ static void read_event(struct chrome *c, const json_t *e)
 	}
 }
 
-/* ---- threads as machines -----------------------------------------------------------------------
+/* ---- slices and their ends ---------------------------------------------------------------------
  */
 
 static int by_thread(const void *a, const void *b)
@@ -226,6 +274,85 @@ static void match_ends(struct chrome *c)
 		}
 	}
 }
+
+/* What nothing has ended lasts as long as the trace. */
+static void close_unended(struct chrome *c)
+{
+	uint64_t last_ns = 0;
+	for (size_t i = 0; i < c->nr; i++) {
+		const struct event *e = &c->event[i];
+		uint64_t end_ns =
+			e->what == SLICE && e->end_ns != UINT64_MAX ? e->end_ns : e->time_ns;
+		last_ns = end_ns > last_ns ? end_ns : last_ns;
+	}
+	for (size_t i = 0; i < c->nr; i++) {
+		struct event *e = &c->event[i];
+		if (e->what != SLICE || e->end_ns != UINT64_MAX)
+			continue;
+		e->end_ns = last_ns + (last_ns == e->time_ns);
+		c->nr_unended++;
+	}
+}
+
+/* ---- flows of version 2 ------------------------------------------------------------------------
+ */
+
+static int by_key(const void *a, const void *b)
+{
+	const struct end *x = a, *y = b;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->slice < y->slice ? -1 : x->slice > y->slice;
+}
+
+/* From slice to slice, as two events of their own with a key that no other flow has. */
+static void add_bound(struct chrome *c, size_t from, size_t to)
+{
+	struct event out = c->event[from], in = c->event[to];
+	uint64_t key = base_hash_u64(~c->nr_flows);
+	out.what = FLOW_OUT;
+	out.time_ns = out.end_ns < in.time_ns ? out.end_ns : in.time_ns;
+	in.what = FLOW_IN;
+	in.name = out.name; /* the queue's */
+	out.key = in.key = key;
+	out.flows_in = out.flows_out = in.flows_in = in.flows_out = false;
+	add(c, out);
+	add(c, in);
+	c->nr_flows++;
+}
+
+/* Each slice that is flowed into, from the last one of its id that began before and flows out. */
+static void bind_flows(struct chrome *c)
+{
+	struct end *end = NULL;
+	size_t nr = 0, capacity = 0;
+	for (size_t i = 0; i < c->nr && !c->failed; i++) {
+		const struct event *e = &c->event[i];
+		if (e->what != SLICE || !(e->flows_in || e->flows_out))
+			continue;
+		if (base_grow(&end, &capacity, nr + 1, sizeof *end) != BASE_OK)
+			c->failed = true;
+		else
+			end[nr++] = (struct end){e->bind_key, e->time_ns, i};
+	}
+	if (nr)
+		qsort(end, nr, sizeof *end, by_key);
+	size_t from = SIZE_MAX;
+	for (size_t i = 0; i < nr && !c->failed; i++) {
+		if (i && end[i].key != end[i - 1].key)
+			from = SIZE_MAX;
+		if (c->event[end[i].slice].flows_in && from != SIZE_MAX)
+			add_bound(c, from, end[i].slice);
+		if (!c->failed && c->event[end[i].slice].flows_out)
+			from = end[i].slice;
+	}
+	base_free(end);
+}
+
+/* ---- threads as machines -----------------------------------------------------------------------
+ */
 
 struct machine { /* a thread, while its events are gone through */
 	struct chrome *c;
@@ -312,12 +439,13 @@ static void convert(struct chrome *c)
 		struct thread *t = &c->thread[i];
 		uint64_t process;
 		struct base_str name = {0};
-		if (t->name)
-			base_str_add(&name, base_strtab_get(c->texts, t->name));
+		if (t->name || t->tid_text)
+			base_str_add(
+				&name, base_strtab_get(c->texts, t->name ? t->name : t->tid_text));
 		else
 			base_str_addf(&name, "thread %" PRIu64, t->tid);
 		if (!base_map_get(&c->process_names, 0, t->pid, &process))
-			process = 0;
+			process = t->pid_text;
 		t->actor = format_machines_actor(c->machines,
 			base_strtab_get(c->texts, (uint32_t)process), base_str_text(&name), i + 1);
 		c->failed |= name.failed;
@@ -326,6 +454,10 @@ static void convert(struct chrome *c)
 	if (!c->nr)
 		return;
 	match_ends(c);
+	close_unended(c);
+	bind_flows(c);
+	if (c->failed)
+		return;
 	qsort(c->event, c->nr, sizeof *c->event, by_thread);
 	uint64_t origin_ns = UINT64_MAX;
 	for (size_t i = 0; i < c->nr; i++)
@@ -339,38 +471,44 @@ static void convert(struct chrome *c)
 	}
 }
 
-/* Bytes up to the end of the last whole event, and how deep the list of events is: 1 an array, 2 in
- * an object; 0: none. */
+/* Bytes up to the end of the last whole event, and how deep the list of events is: 1 an array, 2
+ * "traceEvents" of an object, whatever stands before it; 0: none. */
 static size_t whole_events(const char *text, size_t length, unsigned *ret_depth)
 {
+	static const char name[] = "\"traceEvents\"";
 	size_t end = 0;
 	unsigned depth = 0, list = 0;
-	bool quoted = false;
+	bool quoted = false, named = false;
 	for (size_t i = 0; i < length; i++) {
 		char b = text[i];
 		if (b == '\\' && quoted)
 			i++;
-		else if (b == '"')
+		else if (b == '"') {
 			quoted = !quoted;
-		else if (quoted)
+			if (quoted && depth == 1)
+				named = length - i >= sizeof name &&
+					!memcmp(text + i, name, sizeof name - 1);
+		} else if (quoted)
 			continue;
 		else if (b == '[' || b == '{') {
 			depth++;
-			if (b == '[' && !list)
+			if (b == '[' && !list && (depth == 1 || (depth == 2 && named)))
 				list = depth;
 		} else if (b == ']' || b == '}') {
 			depth -= depth > 0;
 			if (b == '}' && list && depth == list)
 				end = i + 1;
+			if (b == ']' && depth < list)
+				break;
 		}
 	}
 	*ret_depth = list;
-	return list <= 2 ? end : 0;
+	return end;
 }
 
 /* A program that was killed leaves a list without its end, which the format's description allows.
  */
-static json_t *load_cut(struct chrome *c, const char *text, size_t length, size_t flags)
+static json_t *load_cut(struct chrome *c, const char *text, size_t length)
 {
 	unsigned depth;
 	struct base_str whole = {0};
@@ -381,23 +519,27 @@ static json_t *load_cut(struct chrome *c, const char *text, size_t length, size_
 	if (whole.failed)
 		c->failed = true;
 	else if (whole.length > 2)
-		j = json_loadb(base_str_text(&whole), whole.length, flags, &why);
+		j = json_loadb(base_str_text(&whole), whole.length, JSON_ALLOW_NUL, &why);
 	base_str_fini(&whole);
 	c->cut = j != NULL;
 	return j;
 }
 
-/* Integers beyond 64 bits with a sign are in Chromium's files: then all numbers are read as real
- * ones. */
 static json_t *load(struct chrome *c, const char *text, size_t length, json_error_t *why)
 {
-	size_t flags = 0;
-	json_t *j = json_loadb(text, length, flags, why);
-	if (!j && json_error_code(why) == json_error_numeric_overflow) {
-		flags = JSON_DECODE_INT_AS_REAL;
-		j = json_loadb(text, length, flags, why);
-	}
-	return j ? j : load_cut(c, text, length, flags);
+	struct base_str mended = {0};
+	json_t *j = json_loadb(text, length, JSON_ALLOW_NUL, why);
+	if (j)
+		return j;
+	json_error_t ignored; /* what is said of a file is what is wrong in the file */
+	format_json_mend(&mended, text, length);
+	c->failed |= mended.failed;
+	if (!c->failed)
+		j = json_loadb(base_str_text(&mended), mended.length, JSON_ALLOW_NUL, &ignored);
+	if (!j && !c->failed)
+		j = load_cut(c, base_str_text(&mended), mended.length);
+	base_str_fini(&mended);
+	return j;
 }
 
 static enum base_status read_json(
@@ -453,6 +595,8 @@ enum base_status format_import_chrome(const struct format_source *from, struct t
 				"there are no flows in it: nothing says who waited for whom\n");
 		format_note_count(
 			notes, c.nr_other, "%s events are neither slices nor flows: left out");
+		format_note_count(notes, c.nr_unended,
+			"%s slices have no end: they last until the trace ends");
 		format_note_count(notes, c.nr_damaged, "%s events have no sensible time: left out");
 		if (c.cut)
 			base_str_add(notes, "the file is cut short: imported as far as it goes\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import.c - the table of import formats. */
-#include "format/private.h"
+#include "format/unpack.h"
 
 #include <string.h>
 
@@ -28,7 +28,16 @@ enum base_status format_import(const struct format_import_desc *f, const struct 
 	struct base_err *err)
 {
 	struct base_str unread = {0};
-	enum base_status s = f->import(from, to, opts, notes ? notes : &unread, err);
+	struct format_unpacked u;
+	enum base_status s = format_unpack(from, &u, err);
+	if (s == BASE_OK)
+		s = f->import(&u.source, to, opts, notes ? notes : &unread, err);
+	if (s == BASE_OK && u.cut) {
+		base_str_add(notes ? notes : &unread,
+			"the compressed file is cut or damaged: imported as far as it goes\n");
+		trace_writer_count(to, TRACE_DIAG_import_cut, 1);
+	}
+	format_unpack_fini(&u);
 	base_str_fini(&unread);
 	return s == BASE_OK ? s
 			    : base_cause(err, s, "while importing %s as %s", from->name, f->name);

@@ -8,14 +8,21 @@
  * started (what CRISP and Jaeger take as the critical path). A child that outlasts its parent was
  * not waited for. Spans of one trace are one connection.
  */
+#include "format/json.h"
 #include "format/machines.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SPANS_MAX = 1 << 24, NO_PARENT = -1, LANES_MAX = 1 << 10 };
+enum {
+	SPANS_MAX = 1 << 24,
+	NO_PARENT = -1,
+	LANES_MAX = 1 << 10,
+	ANCESTORS_MAX = 4096,
+	ID_BYTES_MAX = 16,
+	SPAN_CONSUMER = 5, /* of a message: nobody waits for it */
+};
 
 struct span {
 	uint64_t begin_ns, end_ns;
@@ -23,6 +30,8 @@ struct span {
 	uint32_t id, parent_id;       /* texts "trace/span"; 0: none */
 	uint32_t service, name;       /* texts */
 	int64_t parent;               /* index */
+	int64_t shift_ns;             /* of its service's clock, within this trace */
+	bool shifted, is_consumer;    /* shifted: it is known by how much, which may be nothing */
 	uint32_t actor;               /* machine */
 	size_t children, nr_children; /* in `order`, by begin */
 };
@@ -40,7 +49,7 @@ struct otlp {
 	struct place *order;
 	size_t *by_time;
 	uint64_t origin_ns;
-	uint64_t nr_traces, nr_damaged, nr_orphans, nr_skewed;
+	uint64_t nr_traces, nr_damaged, nr_orphans, nr_skewed, nr_shifted;
 	bool failed;
 	struct format_machines *machines;
 };
@@ -52,13 +61,76 @@ static uint32_t text_of(struct otlp *o, const char *text)
 	return id;
 }
 
-static uint32_t id_of(struct otlp *o, const char *trace, const char *span)
+static int base64_digit(char c)
+{
+	return c >= 'A' && c <= 'Z'   ? c - 'A'
+	       : c >= 'a' && c <= 'z' ? c - 'a' + 26
+	       : c >= '0' && c <= '9' ? c - '0' + 52
+	       : c == '+' || c == '-' ? 62
+	       : c == '/' || c == '_' ? 63
+				      : -1;
+}
+
+/* What protobuf's own JSON makes of 8 or 16 bytes. */
+static bool add_base64(struct base_str *out, const char *text)
+{
+	size_t length = strcspn(text, "="), padding = strlen(text) - length;
+	unsigned bits = 0, nr_bits = 0;
+	struct base_str hex = {0};
+	if ((length != 11 && length != 22) || padding > 2 || text[length + padding])
+		return false;
+	bool good = strspn(text + length, "=") == padding;
+	for (size_t i = 0; good && i < length; i++) {
+		int digit = base64_digit(text[i]);
+		good = digit >= 0;
+		bits = (bits << 6 | (unsigned)digit) & 0xfff;
+		nr_bits += 6;
+		if (good && nr_bits >= 8)
+			base_str_addf(&hex, "%02x", bits >> (nr_bits -= 8) & 0xff);
+	}
+	const char *p = base_str_text(&hex);
+	if (good)
+		base_str_add(out, p + strspn(p, "0"));
+	out->failed |= hex.failed;
+	base_str_fini(&hex);
+	return good;
+}
+
+/* Ids are numbers: hexadecimal in any case and with any zeros before it; else as they stand. */
+static void add_id(struct base_str *out, const char *text)
+{
+	size_t length = strlen(text);
+	text += length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 2 : 0;
+	if (text[strspn(text, "0123456789abcdefABCDEF")]) {
+		if (!add_base64(out, text))
+			base_str_add(out, text);
+		return;
+	}
+	for (text += strspn(text, "0"); *text; text++) {
+		char c = *text >= 'A' && *text <= 'F' ? (char)(*text + 'a' - 'A') : *text;
+		base_str_add_bytes(out, &c, 1);
+	}
+}
+
+static uint32_t id_text(struct otlp *o, const char *text)
+{
+	struct base_str id = {0};
+	add_id(&id, text);
+	uint32_t number = text_of(o, base_str_text(&id));
+	o->failed |= id.failed;
+	base_str_fini(&id);
+	return number;
+}
+
+/* 0: none, which zeros say, too. */
+static uint32_t id_of(struct otlp *o, uint32_t trace, const char *span)
 {
 	struct base_str both = {0};
-	if (!span || !*span)
-		return 0;
-	base_str_addf(&both, "%s/%s", trace, span);
-	uint32_t id = text_of(o, base_str_text(&both));
+	base_str_addf(&both, "%s/", base_strtab_get(o->texts, trace));
+	size_t length = both.length;
+	add_id(&both, span);
+	uint32_t id = both.length > length ? text_of(o, base_str_text(&both)) : 0;
+	o->failed |= both.failed;
 	base_str_fini(&both);
 	return id;
 }
@@ -69,24 +141,15 @@ static uint32_t id_of(struct otlp *o, const char *trace, const char *span)
 /* OTLP's 64-bit integers are texts; some writers make numbers of them. */
 static bool number_of(const json_t *v, uint64_t *ret)
 {
-	if (json_is_integer(v) && json_integer_value(v) >= 0) {
-		*ret = (uint64_t)json_integer_value(v);
-		return true;
-	}
-	if (!json_is_string(v))
-		return false;
-	char *end;
-	const char *text = json_string_value(v);
-	*ret = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end;
+	return format_json_number(v, ret) && *ret <= INT64_MAX;
 }
 
 static void add_span(struct otlp *o, const char *service, const char *trace, const char *id,
-	const char *parent, const char *name, uint64_t begin_ns, uint64_t end_ns)
+	const char *parent, const char *name, uint64_t begin_ns, uint64_t end_ns, bool is_consumer)
 {
 	uint64_t number;
-	uint32_t trace_text = text_of(o, trace);
-	if (o->nr >= SPANS_MAX || end_ns < begin_ns) {
+	uint32_t trace_text = id_text(o, trace);
+	if (o->nr >= SPANS_MAX || end_ns < begin_ns || end_ns > INT64_MAX) {
 		o->nr_damaged++;
 		return;
 	}
@@ -101,11 +164,12 @@ static void add_span(struct otlp *o, const char *service, const char *trace, con
 	struct span s = {.begin_ns = begin_ns,
 		.end_ns = end_ns,
 		.trace = number,
-		.id = id_of(o, trace, id),
-		.parent_id = id_of(o, trace, parent),
+		.id = id_of(o, trace_text, id),
+		.parent_id = id_of(o, trace_text, parent),
 		.service = text_of(o, service),
 		.name = text_of(o, name),
-		.parent = NO_PARENT};
+		.parent = NO_PARENT,
+		.is_consumer = is_consumer};
 	o->failed |= s.id && base_map_put(&o->by_id, 0, s.id, o->nr) != BASE_OK;
 	o->span[o->nr++] = s;
 }
@@ -116,6 +180,27 @@ static const char *text_in(const json_t *object, const char *key)
 	return text ? text : "";
 }
 
+/* A member under protobuf's JSON name, or the field's own, which writers may keep. */
+static const json_t *member(const json_t *object, const char *key, const char *field)
+{
+	const json_t *v = json_object_get(object, key);
+	return v ? v : json_object_get(object, field);
+}
+
+static const char *member_text(const json_t *object, const char *key, const char *field)
+{
+	const char *text = json_string_value(member(object, key, field));
+	return text ? text : "";
+}
+
+static bool is_consumer(const json_t *span)
+{
+	const json_t *kind = json_object_get(span, "kind");
+	uint64_t number = 0;
+	return (format_json_number(kind, &number) && number == SPAN_CONSUMER) ||
+	       !strcmp(text_in(span, "kind"), "SPAN_KIND_CONSUMER");
+}
+
 static const char *service_of(const json_t *resource)
 {
 	const json_t *attributes = json_object_get(resource, "attributes"), *a;
@@ -123,7 +208,8 @@ static const char *service_of(const json_t *resource)
 	json_array_foreach(attributes, i, a)
 	{
 		if (!strcmp(text_in(a, "key"), "service.name"))
-			return text_in(json_object_get(a, "value"), "stringValue");
+			return member_text(
+				json_object_get(a, "value"), "stringValue", "string_value");
 	}
 	return "";
 }
@@ -135,10 +221,12 @@ static void read_otlp_spans(struct otlp *o, const char *service, const json_t *s
 	json_array_foreach(spans, i, s)
 	{
 		uint64_t begin_ns, end_ns;
-		if (number_of(json_object_get(s, "startTimeUnixNano"), &begin_ns) &&
-			number_of(json_object_get(s, "endTimeUnixNano"), &end_ns))
-			add_span(o, service, text_in(s, "traceId"), text_in(s, "spanId"),
-				text_in(s, "parentSpanId"), text_in(s, "name"), begin_ns, end_ns);
+		if (number_of(member(s, "startTimeUnixNano", "start_time_unix_nano"), &begin_ns) &&
+			number_of(member(s, "endTimeUnixNano", "end_time_unix_nano"), &end_ns))
+			add_span(o, service, member_text(s, "traceId", "trace_id"),
+				member_text(s, "spanId", "span_id"),
+				member_text(s, "parentSpanId", "parent_span_id"),
+				text_in(s, "name"), begin_ns, end_ns, is_consumer(s));
 		else
 			o->nr_damaged++;
 	}
@@ -151,7 +239,7 @@ static void read_otlp(struct otlp *o, const json_t *resources)
 	json_array_foreach(resources, i, r)
 	{
 		const char *service = service_of(json_object_get(r, "resource"));
-		const json_t *scopes = json_object_get(r, "scopeSpans");
+		const json_t *scopes = member(r, "scopeSpans", "scope_spans");
 		if (!scopes) /* before OTLP 0.15 */
 			scopes = json_object_get(r, "instrumentationLibrarySpans");
 		json_array_foreach(scopes, k, scope)
@@ -192,32 +280,44 @@ static void read_jaeger(struct otlp *o, const json_t *data)
 			}
 			add_span(o, text_in(process, "serviceName"), text_in(s, "traceID"),
 				text_in(s, "spanID"), jaeger_parent(s), text_in(s, "operationName"),
-				begin_us * 1000, (begin_us + us) * 1000);
+				begin_us * 1000, (begin_us + us) * 1000, false);
 		}
 	}
 }
 
-/* One JSON document after the other. */
+/* One JSON document after the other, from a text that is mended once when it must be. */
 static enum base_status read_documents(
 	struct otlp *o, const char *text, size_t length, bool *ret_cut, struct base_err *err)
 {
+	const size_t flags = JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL;
+	struct base_str mended = {0};
+	enum base_status s = BASE_OK;
 	size_t at = 0;
-	while (at < length) {
-		json_error_t why;
-		if (strchr(" \t\r\n", text[at])) {
+	while (at < length && s == BASE_OK) {
+		json_error_t why, ignored;
+		if (text[at] && strchr(" \t\r\n", text[at])) {
 			at++;
 			continue;
 		}
-		json_t *j = json_loadb(text + at, length - at, JSON_DISABLE_EOF_CHECK, &why);
-		if (!j && !o->nr)
-			return base_fail(err, BASE_ERR_FOREIGN,
-				"is no JSON: line %d: %s (OTLP's binary form is not read)",
-				why.line, why.text);
-		if (!j) {
-			*ret_cut = true;
-			return BASE_OK;
+		json_t *j = json_loadb(text + at, length - at, flags, &why);
+		if (!j && !mended.buf) {
+			format_json_mend(&mended, text + at, length - at);
+			o->failed |= mended.failed;
+			text = base_str_text(&mended);
+			length = mended.failed ? 0 : mended.length;
+			at = 0;
+			j = json_loadb(text, length, flags, &ignored);
+			why.position = ignored.position;
 		}
-		const json_t *otlp = json_object_get(j, "resourceSpans"),
+		if (!j) {
+			*ret_cut = o->nr > 0;
+			if (!o->nr && !o->failed)
+				s = base_fail(err, BASE_ERR_FOREIGN,
+					"is no JSON: line %d: %s (OTLP's binary form is not read)",
+					why.line, why.text);
+			break;
+		}
+		const json_t *otlp = member(j, "resourceSpans", "resource_spans"),
 			     *jaeger = json_object_get(j, "data");
 		bool known = json_is_array(otlp) || json_is_array(jaeger);
 		if (json_is_array(otlp))
@@ -226,11 +326,12 @@ static enum base_status read_documents(
 			read_jaeger(o, jaeger);
 		json_decref(j);
 		if (!known && !o->nr)
-			return base_fail(err, BASE_ERR_FOREIGN,
+			s = base_fail(err, BASE_ERR_FOREIGN,
 				"has neither resourceSpans (OTLP) nor data (Jaeger)");
 		at += why.position > 0 ? (size_t)why.position : length;
 	}
-	return BASE_OK;
+	base_str_fini(&mended);
+	return s;
 }
 
 /* ---- spans as machines -------------------------------------------------------------------------
@@ -263,11 +364,57 @@ static void find_parents(struct otlp *o)
 	for (size_t i = 0; i < o->nr; i++) { /* cut cycles: at most nr steps up */
 		size_t steps = 0;
 		for (int64_t p = o->span[i].parent; p != NO_PARENT; p = o->span[p].parent)
-			if ((size_t)p == i || ++steps > 4096) {
+			if ((size_t)p == i || ++steps > ANCESTORS_MAX) {
 				o->span[i].parent = NO_PARENT;
 				o->nr_orphans++;
 				break;
 			}
+	}
+}
+
+/* By how much a span of another service than its parent's is early (Jaeger's clock skew
+ * adjuster): what is longer than its parent begins with it; what is shorter and not within it
+ * gets as much time for the way there as for the way back. */
+static int64_t skew_of(const struct span *child, const struct span *parent)
+{
+	int64_t begin = (int64_t)child->begin_ns, parent_begin = (int64_t)parent->begin_ns;
+	uint64_t ns = child->end_ns - child->begin_ns,
+		 parent_ns = parent->end_ns - parent->begin_ns;
+	if (ns > parent_ns)
+		return begin < parent_begin ? parent_begin - begin : 0;
+	if (begin >= parent_begin && (child->end_ns <= parent->end_ns || child->is_consumer))
+		return 0;
+	return parent_begin + (int64_t)((parent_ns - ns) / 2) - begin;
+}
+
+/* Its parent is where it belongs; a span of its parent's service has its parent's clock. */
+static void shift_span(struct otlp *o, struct span *s)
+{
+	const struct span *parent = s->parent == NO_PARENT ? NULL : &o->span[s->parent];
+	if (parent)
+		s->shift_ns = s->service == parent->service ? parent->shift_ns : skew_of(s, parent);
+	s->shifted = true;
+	int64_t ns = (int64_t)(s->end_ns - s->begin_ns), begin;
+	if (__builtin_add_overflow((int64_t)s->begin_ns, s->shift_ns, &begin) || begin < 0 ||
+		begin > INT64_MAX - ns)
+		s->shift_ns = 0, begin = (int64_t)s->begin_ns;
+	o->nr_shifted += s->shift_ns != 0;
+	s->begin_ns = (uint64_t)begin;
+	s->end_ns = (uint64_t)(begin + ns);
+}
+
+/* Parents first. */
+static void shift_clocks(struct otlp *o)
+{
+	size_t way[ANCESTORS_MAX + 2];
+	for (size_t i = 0; i < o->nr; i++) {
+		size_t nr = 0;
+		for (int64_t p = (int64_t)i;
+			p != NO_PARENT && !o->span[p].shifted && nr < BASE_COUNT(way);
+			p = o->span[p].parent)
+			way[nr++] = (size_t)p;
+		while (nr)
+			shift_span(o, &o->span[way[--nr]]);
 	}
 }
 
@@ -438,6 +585,7 @@ enum base_status format_import_otlp(const struct format_source *from, struct tra
 	}
 	if (s == BASE_OK && !o.failed) {
 		find_parents(&o);
+		shift_clocks(&o);
 		s = choose_actors(&o, err);
 	}
 	if (s == BASE_OK && !o.failed) {
@@ -455,6 +603,9 @@ enum base_status format_import_otlp(const struct format_source *from, struct tra
 		format_note_count(notes, o.nr_orphans, "%s spans have a parent that is not there");
 		format_note_count(notes, o.nr_skewed,
 			"%s spans begin before their parents: clocks differ, they begin with them");
+		format_note_count(notes, o.nr_shifted,
+			"%s spans were outside of their parents on another service: clocks differ, "
+			"they and what they called are shifted as Jaeger does it");
 		trace_writer_count(to, TRACE_DIAG_import_skipped, o.nr_damaged);
 		trace_writer_count(to, TRACE_DIAG_import_cut, cut);
 	}

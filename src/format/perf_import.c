@@ -11,6 +11,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 enum {
 	SECTION_BYTES = 16,
@@ -49,6 +50,9 @@ struct perf {
 	uint64_t data_offset, data_bytes;
 	uint64_t nr_other, nr_damaged, nr_compressed;
 	bool has_fork, has_exec, has_exit, cut;
+	ZSTD_DStream *unzstd; /* of perf record -z: one stream through all its records */
+	uint8_t *unpacked;    /* CHUNK_BYTES: what no whole record has been made of yet */
+	size_t nr_unpacked;
 };
 
 static uint64_t take(const uint8_t *p, unsigned nr_bytes)
@@ -420,13 +424,71 @@ static enum base_status add_record(
 			return BASE_OK;
 		lost.value = take(p + (type == PERF_RECORD_LOST ? 8u : 0u), 8);
 		return lost.value ? format_sched_add(f->sched, &lost, f->err) : BASE_OK;
-	case RECORD_COMPRESSED:
-	case RECORD_COMPRESSED2:
-		f->nr_compressed++;
-		return BASE_OK;
 	default:
 		return BASE_OK;
 	}
+}
+
+/* The whole records of what is unpacked; a part of one waits for the next piece. */
+static enum base_status add_unpacked(struct perf *f)
+{
+	size_t used = 0;
+	enum base_status s = BASE_OK;
+	while (s == BASE_OK && f->nr_unpacked - used >= 8) {
+		const uint8_t *p = f->unpacked + used;
+		size_t size = (size_t)take(p + 6, 2);
+		if (size < 8) {
+			f->nr_damaged++;
+			used = f->nr_unpacked;
+			break;
+		}
+		if (size > f->nr_unpacked - used)
+			break;
+		s = add_record(f, (uint32_t)take(p, 4), (unsigned)take(p + 4, 2), p + 8, size - 8);
+		used += size;
+	}
+	f->nr_unpacked -= used;
+	memmove(f->unpacked, f->unpacked + used, f->nr_unpacked);
+	return s;
+}
+
+/* A piece of perf record -z: the next bytes of one zstd stream. */
+static enum base_status add_compressed(struct perf *f, const uint8_t *p, size_t length)
+{
+	if (!f->unzstd) {
+		f->unzstd = ZSTD_createDStream();
+		f->unpacked = base_alloc(CHUNK_BYTES);
+	}
+	if (!f->unzstd || !f->unpacked)
+		return base_fail(f->err, BASE_ERR_NOMEM, "out of memory for unpacking");
+	ZSTD_inBuffer in = {p, length, 0};
+	enum base_status s = BASE_OK;
+	for (bool full = true; s == BASE_OK && (in.pos < in.size || full);) {
+		ZSTD_outBuffer out = {f->unpacked, CHUNK_BYTES, f->nr_unpacked};
+		size_t before = in.pos, r = ZSTD_decompressStream(f->unzstd, &out, &in);
+		if (ZSTD_isError(r) || (in.pos == before && out.pos == f->nr_unpacked)) {
+			f->nr_compressed += in.pos < in.size || ZSTD_isError(r);
+			break;
+		}
+		full = out.pos == out.size;
+		f->nr_unpacked = out.pos;
+		s = add_unpacked(f);
+	}
+	return s;
+}
+
+static enum base_status add_any(
+	struct perf *f, uint32_t type, unsigned misc, const uint8_t *p, size_t length)
+{
+	if (type == RECORD_COMPRESSED)
+		return add_compressed(f, p, length);
+	if (type != RECORD_COMPRESSED2)
+		return add_record(f, type, misc, p, length);
+	uint64_t size = length >= 8 ? take(p, 8) : UINT64_MAX; /* the rest is padding */
+	if (size <= length - 8)
+		return add_compressed(f, p + 8, (size_t)size);
+	f->nr_damaged++;
+	return BASE_OK;
 }
 
 static enum base_status read_data(struct perf *f)
@@ -457,7 +519,7 @@ static enum base_status read_data(struct perf *f)
 			f->cut = true;
 			break;
 		}
-		s = add_record(f, type, (unsigned)take(p + 4, 2), p + 8, size - 8);
+		s = add_any(f, type, (unsigned)take(p + 4, 2), p + 8, size - 8);
 		at += size;
 		used += size;
 		if (type == RECORD_AUXTRACE && size >= 16) { /* its bytes follow it */
@@ -479,7 +541,7 @@ static void note(struct perf *f, struct trace_writer *to, struct base_str *notes
 	format_note_count(notes, f->nr_other, "%s samples say nothing of scheduling: left out");
 	format_note_count(notes, f->nr_damaged, "%s records are damaged: left out");
 	format_note_count(notes, f->nr_compressed,
-		"%s compressed pieces are left out: record without -z, or inject first");
+		"%s compressed pieces cannot be unpacked: left out; record without -z");
 	if (f->cut)
 		base_str_add(notes,
 			"the file ends in the middle of a record: imported as far as it goes\n");
@@ -497,9 +559,15 @@ enum base_status format_import_perf(const struct format_source *from, struct tra
 		s = read_data(&f);
 	if (s == BASE_OK)
 		s = format_sched_write(f.sched, to, notes, err);
+	if (s == BASE_ERR_FOREIGN && f.nr_compressed)
+		s = base_fail(err, BASE_ERR_FOREIGN,
+			"its events are compressed (perf record -z): and cannot be "
+			"unpacked: record without -z");
 	if (s == BASE_OK)
 		note(&f, to, notes);
 	format_sched_free(f.sched);
+	ZSTD_freeDStream(f.unzstd);
+	base_free(f.unpacked);
 	base_free(f.attr);
 	base_free(f.type);
 	base_map_fini(&f.attr_of);

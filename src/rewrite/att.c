@@ -186,15 +186,11 @@ enum base_status rewrite_att_split(
 	while (p < end) {
 		const char *eol = memchr(p, '\n', (size_t)(end - p));
 		eol = eol ? eol : end;
-		struct att_text line = {p, (size_t)(eol - p)};
+		/* clang indents #APP and #NO_APP */
+		struct att_text line = rewrite_att_trim((struct att_text){p, (size_t)(eol - p)});
 		if (rewrite_att_begins(line, "#APP"))
 			flags |= ATT_IN_APP;
 		else if (rewrite_att_begins(line, "#NO_APP"))
-			flags &= ~(unsigned)ATT_IN_APP;
-		else if (line.length && *rewrite_att_trim(line).at == '#' &&
-			 rewrite_att_begins(rewrite_att_trim(line), "#APP"))
-			flags |= ATT_IN_APP; /* clang indents it */
-		else if (line.length && rewrite_att_begins(rewrite_att_trim(line), "#NO_APP"))
 			flags &= ~(unsigned)ATT_IN_APP;
 		enum base_status s = split_line(ret, p, eol, flags, err);
 		if (s != BASE_OK) {

@@ -115,3 +115,132 @@ test_import_mistakes() {
 	expect 2 longpole export --format=gem5 --from=1ms "$trace"
 	has err 'do not apply'
 }
+
+# chrome_answer JSON PATTERN... - the imported file's report; what import said stays in `said`.
+chrome_answer() {
+	printf '%s' "$1" >slices.json
+	expect 0 longpole import chrome -o slices.lpt slices.json
+	mv err said
+	expect 0 longpole report --full slices.lpt
+	has out "${@:2}"
+}
+
+test_import_chrome_ids_are_numbers() {
+	local ids pair
+	ids=('1 "1"' '"0x0A" "0xa"' '"0x10" 16' '"007" 7' '"012" 12.0' '-1 18446744073709551615'
+		'"550E8400-E29B" "550e8400-e29b"' '10230935201254747350 "0x8dfb955c16d42cd6"')
+	for pair in "${ids[@]}"; do
+		set -- $pair
+		chrome_answer '[{"name":"A","ph":"X","pid":1,"tid":1,"ts":0,"dur":400},{"name":"f","ph":"s","id":'"$1"',"pid":1,"tid":1,"ts":390},
+{"name":"f","ph":"f","bp":"e","id":'"$2"',"pid":1,"tid":2,"ts":500},{"name":"B","ph":"X","pid":1,"tid":2,"ts":500,"dur":600}]' 'thread 1: A'
+		! grep -q 'waiting for data in queue' out || fail "ids $pair are not one flow"
+	done
+}
+
+test_import_chrome_bind_id() {
+	local bound
+	for bound in '"0x5" "0x05"' '5 "5"' '"0xA" 10'; do
+		set -- $bound
+		chrome_answer '[{"name":"A","ph":"X","pid":1,"tid":1,"ts":0,"dur":400,"bind_id":'"$1"',"flow_out":true},
+{"name":"B","ph":"X","pid":1,"tid":2,"ts":500,"dur":600,"bind_id":'"$2"',"flow_in":true}]' 'thread 1: A'
+		has said '2 slices and 1 flows'
+	done
+}
+
+test_import_chrome_names_and_ends() {
+	chrome_answer '{"traceEvents":[{"ph":"X","name":"step","pid":"Spans","tid":"PyTorch Profiler","ts":1700,"dur":1000}]}' 'PyTorch Profiler'
+	chrome_answer '{"a":[1,{"b":[{}]}],"c":{"traceEvents":[3]},"traceEvents":[{"name":"a","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000},{"name":"b","ph' 'thread 1: a'
+	has said 'cut short'
+	chrome_answer '[{"name":"a","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000,},
+,{"name":"b","ph":"X","pid":1,"tid":1,"ts":1000,"dur":5,"args":{"x":NaN,"y":-Infinity,"z":[1,2,],}},]' 'thread 1: a'
+	! grep -q 'cut short' said || fail "a comma too many cuts the file short"
+	chrome_answer '[{"name":"o","ph":"B","pid":1,"tid":1,"ts":0},{"name":"i","ph":"B","pid":1,"tid":1,"ts":100},{"name":"x","ph":"X","pid":1,"tid":1,"ts":200,"dur":800}]' 'THE PATH, 1.00 ms'
+	has said '2 slices have no end'
+}
+
+test_import_compressed() {
+	echo '[{"name":"a","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000}]' >a.json
+	local nr=$(stat -c %s a.json)
+	expect 0 longpole import chrome -o a.lpt a.json
+	longpole dump a.lpt >plain
+	gzip -c a.json >a.gz
+	# a frame of one raw block
+	{ printf '\x28\xb5\x2f\xfd\x20' && le 1 "$nr" && le 3 $((nr << 3 | 1)) && cat a.json; } >a.zst
+	mkdir packed
+	for i in a.gz a.zst; do
+		cp "$i" packed/a.json # its name is in the trace
+		(cd packed && expect 0 longpole import chrome -o ../b.lpt a.json)
+		cmp <(longpole dump b.lpt) plain || fail "$i gives another trace"
+	done
+	{ head -c 10 a.json | gzip && tail -c +11 a.json | gzip; } >two.gz
+	cp two.gz packed/a.json
+	(cd packed && expect 0 longpole import chrome -o ../b.lpt a.json)
+	cmp <(longpole dump b.lpt) plain || fail "two members give another trace"
+	head -c 12 a.gz >cut.gz
+	expect 3 longpole import chrome -o a.lpt cut.gz
+	head -c 600000000 /dev/zero | gzip -1 >bomb.gz
+	expect 4 longpole import chrome -o a.lpt bomb.gz
+	has err 'unpacks to more than 512 MiB'
+	gzip -c a.json >trace.dat
+	expect 3 longpole import tracecmd -o a.lpt trace.dat
+	has err 'compressed with gzip' gunzip
+	printf '\xfd7zXZ\0 ' >a.xz
+	expect 3 longpole import chrome -o a.lpt a.xz
+	has err 'compressed with xz' unxz
+}
+
+# otlp_pair TRACE SPAN TRACE PARENT - a request of 100 ms that another service works on for 70.
+otlp_pair() {
+	cat <<-END
+		{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"front"}}]},"scopeSpans":[{"spans":[
+		{"traceId":"$1","spanId":"$2","parentSpanId":"0000000000000000","name":"GET","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000100000000"},]}]},
+		{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"back"}}]},"scopeSpans":[{"spans":[
+		{"traceId":"$3","spanId":"b7ad6b7169203331","parentSpanId":"$4","name":"query","startTimeUnixNano":"1700000000010000000","endTimeUnixNano":"1700000000080000000"}]}]}]}
+	END
+}
+
+test_import_otlp_ids_are_numbers() {
+	local upper=5B8EFFF798038103D269B633813FC60C low=5b8efff798038103d269b633813fc60c ids
+	for ids in "$upper EEE19B7EC3C1B174 $low eee19b7ec3c1b174" "00AF 01 af 1" \
+		"W47/95gDgQPSabYzgT/GDA== 7uGbfsPBsXQ= $low eee19b7ec3c1b174" "W47_95gDgQPSabYzgT_GDA 7uGbfsPBsXQ $upper 0xEEE19B7EC3C1B174"; do
+		otlp_pair $ids >spans.json
+		expect 0 longpole import otlp -o a.lpt spans.json
+		has err '2 spans of 1 traces'
+		! grep -q 'parent that is not there' err || fail "$ids: no parent"
+		expect 0 longpole report a.lpt
+		grep -q '^70 % .*query' out || fail "$ids: the query is not 70 %"
+	done
+}
+
+test_import_otlp_clocks_are_shifted() {
+	local start
+	for start in 1699999999970000 1700000000090000 1600000000000000; do # behind, ahead, far
+		cat >spans.json <<-END
+			{"data":[{"traceID":"af","processes":{"p1":{"serviceName":"front"},"p2":{"serviceName":"back"}},"spans":[
+			{"traceID":"af","spanID":"01","operationName":"GET","references":[],"startTime":1700000000000000,"duration":100000,"processID":"p1"},
+			{"traceID":"af","spanID":"02","operationName":"query","references":[{"refType":"CHILD_OF","traceID":"af","spanID":"01"}],"startTime":$start,"duration":70000,"processID":"p2"},
+			{"traceID":"af","spanID":"03","operationName":"disk","references":[{"refType":"CHILD_OF","traceID":"af","spanID":"02"}],"startTime":$((start + 10000)),"duration":50000,"processID":"p2"}]}]}
+		END
+		expect 0 longpole import otlp -o a.lpt spans.json
+		has err '2 spans were outside of their parents on another service'
+		expect 0 longpole report --full a.lpt
+		has out 'THE PATH, 100 ms' 'disk: disk'
+		! grep -q idle out || fail "an idle time that the clocks made"
+	done
+}
+
+test_import_perf_directories_are_named() {
+	mkdir d.data
+	expect 2 longpole import perf -o a.lpt d.data
+	has err 'is a directory' 'record without --threads'
+	expect 2 longpole import chrome -o a.lpt d.data
+	has err 'is a directory: give one file'
+}
+
+test_import_perf_compressed() {
+	perf record -q -a -e sched:sched_switch -e sched:sched_waking -z -o z.data sleep 0.1 >perf.out 2>&1 || return 0 # not allowed here
+	expect 0 longpole import perf -o z.lpt z.data
+	! grep -q 'cannot be unpacked\|damaged' err || fail "not all is read"
+	longpole dump --stats z.lpt >stats
+	grep -q 'ctx_switch\|switch' stats || fail "no switch was read"
+}
