@@ -7,7 +7,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static void hex_of(const void *bytes, size_t nr, char *text, size_t text_size)
 {
@@ -25,17 +27,80 @@ bool symbol_build_id_of(Elf *elf, char text[SYMBOL_BUILD_ID_TEXT])
 	return n > 0;
 }
 
-static int try_open(char **ret_name, const char *fmt, ...) BASE_PRINTF(2, 3);
-static int try_open(char **ret_name, const char *fmt, ...)
+/* What a debug file must be: of this build. */
+struct wanted {
+	char build_id[SYMBOL_BUILD_ID_TEXT]; /* "": the file has none */
+	GElf_Word crc;                       /* of a .gnu_debuglink; 0: there is none */
+};
+enum { DEBUG_BYTES_MAX_LOG2 = 34, CRC_PIECE_BYTES = 1 << 16 };
+
+static bool has_crc(int fd, GElf_Word crc)
+{
+	uint8_t piece[CRC_PIECE_BYTES];
+	uLong have = crc32(0, NULL, 0);
+	off_t at = 0;
+	for (ssize_t n; (n = pread(fd, piece, sizeof piece, at)) > 0; at += n)
+		have = crc32(have, piece, (uInt)n);
+	return have == crc;
+}
+
+/* By both files' build ids when they have them, else by the sum that the link gives. */
+static bool is_wanted(int fd, const struct wanted *w)
+{
+	char build_id[SYMBOL_BUILD_ID_TEXT] = "";
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool has_id = elf && elf_kind(elf) == ELF_K_ELF && symbol_build_id_of(elf, build_id);
+	elf_end(elf);
+	if (has_id && *w->build_id)
+		return !strcmp(build_id, w->build_id);
+	return w->crc && has_crc(fd, w->crc);
+}
+
+static int try_open(char **ret_name, const struct wanted *w, const char *fmt, ...)
+	BASE_PRINTF(3, 4);
+static int try_open(char **ret_name, const struct wanted *w, const char *fmt, ...)
 {
 	char path[PATH_MAX];
+	struct stat st;
 	va_list args;
 	va_start(args, fmt);
 	int n = vsnprintf(path, sizeof path, fmt, args);
 	va_end(args);
-	int fd = n > 0 && n < PATH_MAX ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd >= 0)
-		*ret_name = strdup(path); /* allowed: dwfl frees it */
+	/* neither a FIFO nor a device may hold us up */
+	int fd = n > 0 && n < PATH_MAX ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+				       : -1;
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size >> DEBUG_BYTES_MAX_LOG2 ||
+		!is_wanted(fd, w)) {
+		close(fd);
+		return -1;
+	}
+	*ret_name = strdup(path); /* allowed: dwfl frees it */
+	return fd;
+}
+
+/* The file that dwz moved common parts of a debug file into: by its build id, where the link says
+ * or where all are installed. libdw asks for it when the debug file is open, without a sum. */
+static int find_common(Dwfl_Module *module, const char *file, const char *link, char **ret_name)
+{
+	struct wanted w = {.crc = 0};
+	Dwarf_Addr bias;
+	const char *said;
+	const void *id;
+	Dwarf *dwarf = dwfl_module_getdwarf(module, &bias);
+	ssize_t nr = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &said, &id) : 0;
+	const char *slash = file ? strrchr(file, '/') : NULL;
+	if (nr <= 1)
+		return -1;
+	hex_of(id, (size_t)nr, w.build_id, sizeof w.build_id);
+	int fd = try_open(
+		ret_name, &w, "/usr/lib/debug/.build-id/%.2s/%s.debug", w.build_id, w.build_id + 2);
+	if (fd < 0 && *link == '/')
+		fd = try_open(ret_name, &w, "%s", link);
+	else if (fd < 0 && slash)
+		fd = try_open(ret_name, &w, "%.*s/%s", (int)(slash - file), file, link);
 	return fd;
 }
 
@@ -45,20 +110,24 @@ static int find_installed(Dwfl_Module *module, void **user, const char *name, Dw
 {
 	const unsigned char *id;
 	GElf_Addr id_address;
-	char hex[SYMBOL_BUILD_ID_TEXT] = "";
+	if (link && !crc)
+		return find_common(module, file, link, ret_name);
+	struct wanted w = {.crc = crc};
 	int nr = dwfl_module_build_id(module, &id, &id_address), fd = -1;
-	(void)user, (void)name, (void)base, (void)crc;
-	hex_of(id, nr > 0 ? (size_t)nr : 0, hex, sizeof hex);
+	(void)user, (void)name, (void)base;
+	hex_of(id, nr > 0 ? (size_t)nr : 0, w.build_id, sizeof w.build_id);
 	if (nr > 1)
-		fd = try_open(ret_name, "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+		fd = try_open(ret_name, &w, "/usr/lib/debug/.build-id/%.2s/%s.debug", w.build_id,
+			w.build_id + 2);
 	const char *slash = file ? strrchr(file, '/') : NULL;
-	if (fd < 0 && link && slash) {
+	/* a link is a name without a directory */
+	if (fd < 0 && link && slash && !strchr(link, '/') && strcmp(link, "..") != 0) {
 		int length = (int)(slash - file);
-		fd = try_open(ret_name, "%.*s/.debug/%s", length, file, link);
+		fd = try_open(ret_name, &w, "%.*s/.debug/%s", length, file, link);
 		if (fd < 0)
-			fd = try_open(ret_name, "/usr/lib/debug%.*s/%s", length, file, link);
+			fd = try_open(ret_name, &w, "/usr/lib/debug%.*s/%s", length, file, link);
 		if (fd < 0 && strcmp(link, slash + 1) != 0)
-			fd = try_open(ret_name, "%.*s/%s", length, file, link);
+			fd = try_open(ret_name, &w, "%.*s/%s", length, file, link);
 	}
 	return fd;
 }

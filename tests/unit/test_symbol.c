@@ -402,6 +402,50 @@ static void test_fetched_by_build_id(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* The debug file that a link names counts only when it is of this build. */
+static void test_debug_link(void **state)
+{
+	static const struct {
+		const char *make; /* what becomes of `debug` after the link to it was made */
+		bool is_true;
+	} cases[] = {
+		{":", true},
+		{"objcopy --remove-section .note.gnu.build-id debug", false}, /* the sum differs */
+		{"cp /bin/true debug", false},
+		{"printf x >debug", false},
+		{"rm debug && mkfifo debug", false},
+		{"rm debug && ln -s /dev/zero debug", false},
+		{"rm debug && ln -s /dev/tty debug", false},
+		{"rm debug && truncate -s 1T debug", false},
+	};
+	(void)state;
+	if (access("/usr/bin/objcopy", X_OK))
+		skip();
+	uint64_t at = known_function() - bias() - 1;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char dir[] = "/tmp/longpole-link-XXXXXX", command[1024], path[128];
+		struct symbol_found found = {0};
+		enum symbol_why why;
+		assert_non_null(mkdtemp(dir));
+		snprintf(command, sizeof command,
+			"cd %s && cp /proc/%d/exe whole && objcopy --only-keep-debug whole debug "
+			"&& "
+			"objcopy --strip-all --add-gnu-debuglink=debug whole stripped && rm whole "
+			"&& "
+			"{ %s; } 2>/dev/null",
+			dir, (int)getpid(), cases[i].make);
+		assert_int_equal(system(command), 0);
+		snprintf(path, sizeof path, "%s/stripped", dir);
+		struct symbol_file *f = symbol_open_with(path, "", NULL, &why);
+		assert_non_null(f);
+		assert_true(symbol_code(f, at, &found));
+		assert_int_equal(found.file && found.line == KNOWN_LINE, cases[i].is_true);
+		symbol_close(f);
+		snprintf(command, sizeof command, "rm -rf %s", dir);
+		assert_int_equal(system(command), 0);
+	}
+}
+
 static void test_why(void **state)
 {
 	enum symbol_why why = SYMBOL_WHY_none;
@@ -489,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_as_libdwfl_finds),
 		cmocka_unit_test(test_fetched_by_build_id),
 		cmocka_unit_test(test_why),
+		cmocka_unit_test(test_debug_link),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_stripped),
 	};
