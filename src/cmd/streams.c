@@ -113,6 +113,8 @@ static int open_some(struct cmd *c, const char *list_option, const char *const *
 		for (size_t i = 0; i < nr_words && i < MEMORY_THREADS_MAX; i++)
 			name[i] = words[i];
 	}
+	for (size_t i = 0; list && i < nr && i < MEMORY_THREADS_MAX; i++)
+		cmd_check_trace(c, name[i]);
 	enum base_status s =
 		nr > MEMORY_THREADS_MAX
 			? base_fail(&c->err, BASE_ERR_LIMIT, "%zu traces are too many", nr)
