@@ -90,8 +90,7 @@ void cmd_check_operands(struct cmd *c)
 	if (is_of_a_program(c->spec))
 		return;
 	for (size_t i = 0; i < c->nr_operands; i++) {
-		if (!strcmp(c->operand[i], "--") &&
-			c->spec->flags & (CMD_OR_PROGRAM | CMD_PROGRAM))
+		if (!strcmp(c->operand[i], "--") && c->spec->flags & (CMD_OR_PROGRAM | CMD_PROGRAM))
 			return;
 		cmd_check_trace(c, c->operand[i]);
 	}

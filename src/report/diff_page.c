@@ -169,9 +169,9 @@ void report_diff_page(struct base_str *out, const struct report_diff *d,
 	for (size_t i = 0; i < nr_gates; i++) {
 		bool over = gate[i].broken || gate[i].unknown;
 		base_str_addf(out, "<p class=\"%s\">", over ? "over" : "more");
-		base_str_add(out, gate[i].unknown ? "not known, for a trace is not whole: "
-				  : gate[i].broken  ? "over the budget: "
-						    : "within the budget: ");
+		base_str_add(out, gate[i].unknown  ? "not known, for a trace is not whole: "
+				  : gate[i].broken ? "over the budget: "
+						   : "within the budget: ");
 		report_html_text(out, gate[i].budget);
 		base_str_add(out, "</p>\n");
 	}
