@@ -96,6 +96,7 @@ extern const struct cmd_group_text cmd_groups[CMD_GROUP_NR];
 enum { CMD_GIVEN_MAX = 64, CMD_PATH_MAX = 4096 };
 enum cmd_when { CMD_AUTO, CMD_ALWAYS, CMD_NEVER };
 
+struct cmd_seen;
 struct cmd_trace_name {
 	char buf[256];
 };
@@ -122,7 +123,10 @@ struct cmd {
 	struct cmd_progress progress;
 	struct report_places places; /* of the open trace */
 	struct cmd_trace_name found; /* its name, when none was given */
-	bool answer_on_stderr;       /* standard output is the recorded program's */
+	struct cmd_seen *seen;       /* traces that passed the gate (damage.c) */
+	size_t nr_seen, seen_capacity;
+	bool is_partial;       /* something that belongs to one of them is missing */
+	bool answer_on_stderr; /* standard output is the recorded program's */
 	struct base_err err;
 };
 
@@ -159,6 +163,7 @@ void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color);
 struct report_style cmd_style(const struct cmd *c);
 /* Messages to standard error, cleaned. */
 void cmd_note(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3);
+void cmd_warn(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* also with --quiet */
 void cmd_note_lines(struct cmd *c, const struct base_str *lines);     /* one message each */
 int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns CMD_USAGE */
 /* Prints c->err and returns the exit status that goes with it. */
@@ -185,6 +190,16 @@ uint64_t cmd_now_ns(void);
 
 /* ---- traces
  * --------------------------------------------------------------------------------------- */
+
+/* The gate (damage.c). What is no trace passes it in silence: who reads that says more. */
+void cmd_check_trace(struct cmd *c, const char *path);
+/* All that the command line names, before the command runs. */
+void cmd_check_operands(struct cmd *c);
+/* What reading found out beyond that, of a trace that passed the gate. */
+void cmd_tell_health(struct cmd *c, const char *path, const struct trace_health *h);
+/* CMD_OK, or CMD_BAD_TRACE after a message: what `gate` asks cannot be said of a partial trace. */
+int cmd_gate_partial(struct cmd *c, const char *gate);
+void cmd_seen_fini(struct cmd *c);
 
 /* The one operand, else the newest *.lpt of the directory; NULL: a message was printed. */
 const char *cmd_trace_path(struct cmd *c);

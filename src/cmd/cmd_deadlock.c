@@ -306,6 +306,9 @@ static int potential(struct cmd *c)
 		report_order_text(&a.text, order);
 	report_order_free(order);
 	exit_status = cmd_answer_end(c, &a, &run);
+	/* A circle that was found stands, whatever else is missing; that there is none does not. */
+	if (exit_status == CMD_OK && !nr_cycles && !recorded.is_program)
+		exit_status = cmd_gate_partial(c, "--potential");
 	if (exit_status == CMD_OK && nr_cycles && (!recorded.is_program || !recorded.program_exit))
 		return CMD_GATE;
 	return cmd_recorded_exit(&recorded, exit_status);

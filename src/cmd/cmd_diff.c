@@ -111,6 +111,7 @@ static int judge(struct cmd *c, const struct report_diff *d, struct gates *g)
 			return cmd_fail(c, s);
 		report_diff_found(&g->found[i], d, budget[i]);
 		g->gate[i].budget = budget[i];
+		g->gate[i].unknown = c->is_partial;
 		g->gate[i].found = base_str_text(&g->found[i]);
 	}
 	return CMD_OK;
@@ -178,6 +179,8 @@ int cmd_run_diff(struct cmd *c)
 			exit_status = CMD_GATE;
 		}
 	}
+	if (g.nr && (exit_status == CMD_OK || exit_status == CMD_GATE) && c->is_partial)
+		exit_status = cmd_gate_partial(c, "--fail-on");
 	for (size_t i = 0; i < g.nr; i++)
 		base_str_fini(&g.found[i]);
 	report_diff_free(d);

@@ -197,17 +197,6 @@ static int print_stats(struct dump *d)
 			kinds));
 }
 
-static void health_notes(struct dump *d)
-{
-	const struct trace_health *h = trace_reader_health(d->reader);
-	for (unsigned i = 0; i < TRACE_DIAG_NR; i++) {
-		const struct trace_diag_desc *desc = trace_diag_describe((enum trace_diag)i);
-		if (h->count[i] && desc && desc->severity != TRACE_SEVERITY_info)
-			fprintf(stderr, "longpole: caveat: %llu %s\n",
-				(unsigned long long)h->count[i], desc->name);
-	}
-}
-
 int cmd_run_dump(struct cmd *c)
 {
 	struct dump d = {
@@ -237,7 +226,7 @@ int cmd_run_dump(struct cmd *c)
 	if (exit_status == CMD_OK && fflush(stdout))
 		exit_status =
 			cmd_fail(c, base_fail_errno(&c->err, errno, "standard output: writing"));
-	health_notes(&d);
+	cmd_tell_health(c, d.path, trace_reader_health(d.reader));
 	trace_reader_close(d.reader);
 	base_free(d.codec);
 	return exit_status;

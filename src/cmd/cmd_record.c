@@ -391,6 +391,7 @@ int cmd_open_or_record(struct cmd *c, struct record_options *o, struct cmd_recor
 	if (s != BASE_OK)
 		return ret->program_exit;
 	c->answer_on_stderr = true; /* standard output is the program's */
+	cmd_check_trace(c, path);
 	exit_status = cmd_open(c, path, ret_run);
 	ret->has_trace = exit_status == CMD_OK;
 	return cmd_recorded_exit(ret, exit_status);

@@ -153,6 +153,7 @@ static int top_trace(struct top *t, struct live_options *o)
 	if (s != BASE_OK && s != BASE_END)
 		t->exit_status = cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
 	live_free(l);
+	cmd_tell_health(c, path, trace_reader_health(r));
 	trace_reader_close(r);
 	base_str_fini(&what);
 	return t->exit_status;

@@ -100,6 +100,8 @@ int cmd_ledger_record(struct cmd *c, const struct report_whatif *w)
 		after_ns = (double)time_ns;
 	else
 		exit_status = CMD_USAGE;
+	if (exit_status == CMD_OK)
+		exit_status = cmd_gate_partial(c, "--record-outcome");
 	if (exit_status == CMD_OK && after_ns <= 0)
 		exit_status = cmd_usage(c, "--record-outcome: it took no time?");
 	if (exit_status == CMD_OK && !ledger_path(c, &path))

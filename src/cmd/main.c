@@ -119,8 +119,10 @@ static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 		return CMD_USAGE;
 	if (cmd_given(&c, "help"))
 		return help(&c);
+	cmd_check_operands(&c);
 	int exit_status = spec->run(&c);
 	cmd_progress_clear(&c);
+	cmd_seen_fini(&c);
 	return exit_status;
 }
 

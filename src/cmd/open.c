@@ -59,6 +59,7 @@ const char *cmd_trace_path(struct cmd *c)
 		return NULL;
 	}
 	cmd_note(c, "reading %s, the newest trace here", c->found.buf);
+	cmd_check_trace(c, c->found.buf);
 	return c->found.buf;
 }
 
@@ -175,6 +176,7 @@ int cmd_open_operand(struct cmd *c, struct report_run *ret)
 void cmd_close(struct cmd *c, struct report_run *run)
 {
 	report_places_fini(&c->places);
+	cmd_tell_health(c, run->trace_path, trace_reader_health(run->reader));
 	trace_reader_close(run->reader);
 }
 

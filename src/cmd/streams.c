@@ -132,6 +132,8 @@ static int open_some(struct cmd *c, const char *list_option, const char *const *
 		base_free(text);
 		return CMD_USAGE;
 	}
+	for (size_t i = 0; list && i < nr && i < MEMORY_THREADS_MAX; i++)
+		cmd_check_trace(c, name[i]);
 	enum base_status s =
 		nr > MEMORY_THREADS_MAX
 			? base_fail(&c->err, BASE_ERR_LIMIT, "%zu traces are too many", nr)

@@ -93,6 +93,14 @@ void cmd_note(struct cmd *c, const char *fmt, ...)
 	va_end(ap);
 }
 
+void cmd_warn(struct cmd *c, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	message(c, "warning: ", "\033[1;33m", fmt, ap);
+	va_end(ap);
+}
+
 void cmd_note_lines(struct cmd *c, const struct base_str *lines)
 {
 	const char *p = base_str_text(lines);

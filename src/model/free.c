@@ -31,13 +31,13 @@ struct model *model_free(struct model *m)
 	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
 		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
 		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed, m->chain,
-		m->clock, m->timer};
+		m->clock, m->timer, m->ending.object};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->killers, &m->pipes, &m->by_tid, &m->connection_ids,
 		&m->speakers, &m->roles, &m->classes, &m->states, &m->tokens, &m->handles,
 		&m->machines, &m->samples, &m->pools, &m->files, &m->alike, &m->inlined_at,
-		&m->chains, &m->clocks};
+		&m->chains, &m->clocks, &m->owners};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);

@@ -8,6 +8,8 @@
 
 #define NONE          UINT32_MAX
 #define MODEL_LEADERS (1ull << 40)
+#define MODEL_FORKS   (1ull << 41)
+#define MODEL_BIRTHS  (1ull << 42)
 enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32 };
 
 /* What an actor is doing besides its state: decides how its next record closes the edge. */
@@ -243,6 +245,19 @@ struct packets { /* under way on a flow */
 	size_t nr, capacity;
 };
 
+/* What a process's end does something to, found from the process (ends.c). */
+enum owned_how {
+	OWNED_written, /* pipe: the image that wrote last: its end is the end of file */
+	OWNED_closed,  /* pipe: the pid key of who closed its writing end, the eldest; nobody yet, or
+			  its end has been read */
+	OWNED_locked,  /* file: the pid key of who has locked it */
+	OWNED_NR
+};
+struct owned {
+	uint64_t owner; /* 0: nobody recorded */
+	uint64_t since_ns;
+	uint32_t next, prev; /* of the same owner, the newest first; 0: none */
+};
 struct object {
 	uint32_t same_as;       /* another definition of it; 0: none */
 	uint32_t queue, queue2; /* the token, bytes, ...; arrivals of a barrier, reader releases,
@@ -261,9 +276,7 @@ struct object {
 	struct signals *signals;            /* condition variable */
 	uint32_t user;        /* processor: the stream that left it last; bytes: that reads */
 	uint64_t left_ns;     /* ... and when; bytes: when some were taken last */
-	uint64_t locked_by;   /* file: pid key of who has locked it; 0: nobody recorded */
-	uint64_t closed_by;   /* pipe: pid key of who closed its writing end, the eldest; 0: nobody
-				 yet, or its end has been read */
+	struct owned owned[OWNED_NR];
 	bool tells_room;      /* bytes: who read last is known to who looks for room */
 	bool called;          /* listener: a socket that is recorded, too, connects to it */
 	bool calls;           /* connecting socket: its unit is in the listener's queue */
@@ -474,6 +487,11 @@ struct model {
 	struct base_map pipes;                  /* inode -> its first definition; a system's */
 	struct base_map by_tid;                 /* thread number -> its last stream; a system's */
 	struct base_map roles, classes, states; /* keys -> index */
+	struct base_map owners; /* (enum owned_how, owner) -> its newest object */
+	struct ending {         /* objects that an end does something to */
+		uint32_t *object;
+		size_t nr, capacity;
+	} ending;
 	struct base_map tokens;                 /* (what << 32 | image or pid, key) -> queue */
 	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				     first stream */
@@ -615,6 +633,16 @@ void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
 /* What was in a message queue when it was opened. */
 void model_messages_found(struct model *m, struct thread *t, const struct trace_record *r);
 bool model_is_messages(enum trace_object_type type);
+/* ends.c: `owner` (0: nobody) has it so from now on. */
+void model_own(
+	struct model *m, struct object *o, enum owned_how how, uint64_t owner, uint64_t time_ns);
+/* Gathers what an owner has had since then, into m->ending; the number, in the order of objects. */
+void model_owned_begin(struct model *m);
+void model_owned_add(struct model *m, enum owned_how how, uint64_t owner, uint64_t since_ns);
+void model_owned_add_inherited(struct model *m, const struct thread *t);
+size_t model_owned_sort(struct model *m);
+/* When the process of t was forked, by its token. */
+void model_note_birth(struct model *m, const struct thread *t, uint64_t token);
 void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns); /* of files */
 /* Who acts: the annotated machine on top, else the thread. */
 uint32_t model_acting(const struct thread *t);

@@ -137,7 +137,8 @@ static void begin_write(
 	uint64_t n = event ? 1 : b->n,
 		 room = capacity && !event ? (capacity > units ? capacity - units : 0) : n;
 	model_note_user(m, class_ix, t, false);
-	f->parties = t->process; /* who wrote last: their end is the end of file */
+	if (m->defs->objects[b->object].type == TRACE_OBJECT_pipe)
+		model_own(m, f, OWNED_written, t->process, r->time_ns);
 	t->io.queue = queue;
 	t->io.put_bytes = n < room ? n : room;
 	if (t->io.put_bytes)
@@ -220,7 +221,7 @@ static void begin_lock(
 	const struct trace_io_begin *b = &r->u.io_begin;
 	uint32_t state = io_state(m, b->object, b->site, TRACE_IO_lock);
 	t->io.queue = queue_of(m, b->object, o, b->site);
-	if (o->locked_by)
+	if (o->owned[OWNED_locked].owner)
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1, state, 0);
 	else
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
@@ -237,13 +238,13 @@ static void end_lock(
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue, GRAPH_ALL,
 			model_current_state(t), t->mode == MODE_WAITING ? GRAPH_LAST : GRAPH_BACK);
 	if (r->u.io_end.result >= 0)
-		o->locked_by = model_pid_of(m, t);
+		model_own(m, o, OWNED_locked, model_pid_of(m, t), r->time_ns);
 }
 
 static void give_lock_up(struct model *m, struct thread *t, uint64_t time_ns, struct object *o)
 {
-	if (o->locked_by == model_pid_of(m, t))
-		o->locked_by = 0;
+	if (o->owned[OWNED_locked].owner == model_pid_of(m, t))
+		model_own(m, o, OWNED_locked, 0, time_ns);
 	if (o->queue == NONE) /* nobody was seen to take it */
 		return;
 	model_verb(m, t, GRAPH_VERB_resize, time_ns, o->queue, 0, t->graph_state, 0);
@@ -253,10 +254,11 @@ static void give_lock_up(struct model *m, struct thread *t, uint64_t time_ns, st
 /* The end of a process gives up what it has locked. */
 void model_give_locks_up(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	uint64_t pid = model_pid_of(m, t);
-	for (uint32_t i = 1; i < m->nr_objects; i++)
-		if (m->object[i].locked_by && m->object[i].locked_by == pid)
-			give_lock_up(m, t, time_ns, &m->object[i]);
+	model_owned_begin(m);
+	model_owned_add(m, OWNED_locked, model_pid_of(m, t), 0);
+	size_t nr = model_owned_sort(m);
+	for (size_t i = 0; i < nr; i++)
+		give_lock_up(m, t, time_ns, &m->object[m->ending.object[i]]);
 }
 
 void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_record *r)
@@ -309,7 +311,7 @@ static void end_read(
 	bool event = m->defs->objects[t->io.object].type == TRACE_OBJECT_eventfd;
 	if (result == 0 && f->queue2 != NONE && graph_queue_units(m->graph, f->queue2)) {
 		/* another may have closed it since, who is not recorded */
-		f->closed_by = 0;
+		model_own(m, f, OWNED_closed, 0, r->time_ns);
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, f->queue2, 1, (uint32_t)state,
 			GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
@@ -512,8 +514,9 @@ void model_rule_io_close(struct model *m, struct thread *t, const struct trace_r
 		return;
 	/* a shell closes all pipes of its programs at one place, which makes them none the liker */
 	uint32_t queue = end_queue(m, c->object, f, 0);
-	if (!f->closed_by || !model_descends(m, t, f->closed_by))
-		f->closed_by = model_pid_of(m, t);
+	uint64_t eldest = f->owned[OWNED_closed].owner, pid = model_pid_of(m, t);
+	if (!eldest || eldest == pid || !model_descends(m, t, eldest))
+		model_own(m, f, OWNED_closed, pid, r->time_ns);
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
 }

@@ -46,6 +46,7 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
 	uint32_t queue = NONE;
 	t->main_thread = true;
+	model_note_birth(m, t, r->u.process_begin.token);
 	if (t->process == m->root_process && !m->is_system)
 		return; /* started when it was first seen */
 	if (r->u.process_begin.token)
@@ -78,14 +79,17 @@ bool model_descends(const struct model *m, const struct thread *t, uint64_t pid_
  * its token before the one that ends the wait. */
 static void close_written(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	for (uint32_t i = 1; i < m->nr_objects; i++) {
-		struct object *o = &m->object[i];
-		if (o->queue2 == NONE || m->defs->objects[i].type != TRACE_OBJECT_pipe ||
-			(o->parties != t->process &&
-				!(o->closed_by && model_descends(m, t, o->closed_by))))
+	model_owned_begin(m);
+	model_owned_add(m, OWNED_written, t->process, 0);
+	model_owned_add_inherited(m, t);
+	size_t nr = model_owned_sort(m);
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t queue = m->object[m->ending.object[i]].queue2;
+		if (queue == NONE ||
+			m->defs->objects[m->ending.object[i]].type != TRACE_OBJECT_pipe)
 			continue;
-		model_verb(m, t, GRAPH_VERB_resize, time_ns, o->queue2, 0, t->graph_state, 0);
-		model_verb(m, t, GRAPH_VERB_enqueue, time_ns, o->queue2, 1, t->graph_state, 0);
+		model_verb(m, t, GRAPH_VERB_resize, time_ns, queue, 0, t->graph_state, 0);
+		model_verb(m, t, GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state, 0);
 	}
 }
 
@@ -279,6 +283,7 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 	uint64_t token = r->u.process_fork.token;
 	uint32_t queue =
 		model_token_queue(m, token ? TOKEN_fork : TOKEN_spawn, t->process, token, true);
+	model_put(m, &m->handles, MODEL_FORKS | t->process, token, r->time_ns);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.process_fork.site);
 	t->spawn_site = token ? 0 : r->u.process_fork.site;

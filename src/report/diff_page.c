@@ -167,8 +167,11 @@ void report_diff_page(struct base_str *out, const struct report_diff *d,
 	base_str_add(out, "</p>\n");
 	base_str_fini(&text);
 	for (size_t i = 0; i < nr_gates; i++) {
-		base_str_addf(out, "<p class=\"%s\">", gate[i].broken ? "over" : "more");
-		base_str_add(out, gate[i].broken ? "over the budget: " : "within the budget: ");
+		bool over = gate[i].broken || gate[i].unknown;
+		base_str_addf(out, "<p class=\"%s\">", over ? "over" : "more");
+		base_str_add(out, gate[i].unknown  ? "not known, for a trace is not whole: "
+				  : gate[i].broken ? "over the budget: "
+						   : "within the budget: ");
 		report_html_text(out, gate[i].budget);
 		base_str_add(out, "</p>\n");
 	}
@@ -192,21 +195,29 @@ void report_diff_junit(struct base_str *out, const struct report_diff *d,
 	const struct report_diff_gate *gate, size_t nr_gates)
 {
 	struct base_str text = {0};
-	size_t nr_broken = 0;
-	for (size_t i = 0; i < nr_gates; i++)
-		nr_broken += gate[i].broken;
+	size_t nr_broken = 0, nr_unknown = 0;
+	for (size_t i = 0; i < nr_gates; i++) {
+		nr_unknown += gate[i].unknown;
+		nr_broken += gate[i].broken && !gate[i].unknown;
+	}
 	report_diff_finding(&text, d);
 	base_str_addf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite "
-		"name=\"longpole diff\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" "
+		"name=\"longpole diff\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
 		"skipped=\"0\" time=\"0\">\n",
-		nr_gates ? nr_gates : 1, nr_broken);
+		nr_gates ? nr_gates : 1, nr_broken, nr_unknown);
 	if (!nr_gates)
 		base_str_add(
 			out, "<testcase classname=\"longpole\" name=\"compared\" time=\"0\"/>\n");
 	for (size_t i = 0; i < nr_gates; i++) {
 		base_str_add(out, "<testcase classname=\"longpole\" name=\"");
 		report_html_text(out, gate[i].budget);
+		if (gate[i].unknown) {
+			base_str_add(out,
+				"\" time=\"0\">\n<error type=\"trace\" message=\"a trace is "
+				"damaged or not whole\"/>\n</testcase>\n");
+			continue;
+		}
 		base_str_add(out, gate[i].broken ? "\" time=\"0\">\n<failure type=\"budget\" "
 						   "message=\""
 						 : "\" time=\"0\"/>\n");

@@ -150,12 +150,9 @@ static bool agrees(const struct trace_chunk_header *h, const struct trace_index_
 	       h->first_ns == e->first_ns && h->last_ns == e->last_ns;
 }
 
-static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
-	struct trace_buffer *ret, const struct trace_chunk_header *ret_header,
-	struct base_err *err);
-
-enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struct trace_buffer *ret,
-	struct trace_chunk_header *ret_header, struct base_err *err)
+/* Its header, which must be what the index says. */
+static enum base_status fetch_header(struct trace_reader *r, uint32_t chunk,
+	struct trace_chunk_header *ret, struct base_err *err)
 {
 	const struct trace_index_entry *e = &r->chunk[chunk].entry;
 	uint8_t head[TRACE_CHUNK_HEADER_BYTES];
@@ -165,45 +162,92 @@ enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struc
 		return damaged(r, e->offset, "is cut", err);
 	if (status != BASE_OK)
 		return status;
-	if (!trace_chunk_header_decode(head, ret_header) || !agrees(ret_header, e))
+	if (!trace_chunk_header_decode(head, ret) || !agrees(ret, e))
 		return damaged(r, e->offset, "its header", err);
+	return BASE_OK;
+}
+
+/* Its payload as stored, which must be what the header says. */
+static enum base_status fetch_stored(struct trace_reader *r, uint32_t chunk,
+	const struct trace_chunk_header *h, const uint8_t **ret, struct base_err *err)
+{
+	const struct trace_index_entry *e = &r->chunk[chunk].entry;
+	uint64_t offset = e->offset + TRACE_CHUNK_HEADER_BYTES;
+
+	if (h->stored_bytes > r->source.size_bytes - offset)
+		return damaged(r, e->offset, "is cut", err);
+	enum base_status status = read_stored(r, offset, h->stored_bytes, ret, err);
+	if (status == BASE_ERR_TRUNCATED)
+		return damaged(r, e->offset, "is cut", err);
+	if (status != BASE_OK)
+		return status;
+	BASE_ASSERT(*ret);
+	if (XXH64(*ret, h->stored_bytes, 0) != h->payload_hash)
+		return damaged(r, e->offset, "its checksum is wrong", err);
+	return BASE_OK;
+}
+
+static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
+	struct trace_buffer *ret, const struct trace_chunk_header *h, struct base_err *err)
+{
+	const uint8_t *stored = NULL;
+	enum base_status status = fetch_stored(r, chunk, h, &stored, err);
+	if (status != BASE_OK)
+		return status;
+	size_t raw_bytes = h->raw_bytes;
+	status = take_buffer(r, raw_bytes + TRACE_PAD_BYTES, ret, err);
+	if (status != BASE_OK)
+		return status;
+	BASE_ASSERT(ret->bytes);
+	if (h->codec == TRACE_CODEC_RAW) {
+		memcpy(ret->bytes, stored, raw_bytes);
+	} else if (ZSTD_decompressDCtx(r->zstd, ret->bytes, raw_bytes, stored, h->stored_bytes) !=
+		   raw_bytes) {
+		trace_buffer_release(r, ret);
+		return damaged(r, r->chunk[chunk].entry.offset, "does not decompress", err);
+	}
+	memset(ret->bytes + raw_bytes, 0, TRACE_PAD_BYTES);
+	return BASE_OK;
+}
+
+enum base_status trace_chunk_fetch(struct trace_reader *r, uint32_t chunk, struct trace_buffer *ret,
+	struct trace_chunk_header *ret_header, struct base_err *err)
+{
+	enum base_status status = fetch_header(r, chunk, ret_header, err);
+
+	if (status != BASE_OK)
+		return status;
 	if (!trace_content_is_records(ret_header->content))
 		return BASE_OK; /* not for us: nothing is fetched */
 	return fetch_payload(r, chunk, ret, ret_header, err);
 }
 
-static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
-	struct trace_buffer *ret, const struct trace_chunk_header *ret_header, struct base_err *err)
+enum base_status trace_reader_verify(struct trace_reader *r, struct base_err *err)
 {
-	const struct trace_index_entry *e = &r->chunk[chunk].entry;
-	const uint8_t *stored = NULL;
-	enum base_status status;
-	uint64_t offset = e->offset + TRACE_CHUNK_HEADER_BYTES;
-	if (ret_header->stored_bytes > r->source.size_bytes - offset)
-		return damaged(r, e->offset, "is cut", err);
-	status = read_stored(r, offset, ret_header->stored_bytes, &stored, err);
-	if (status == BASE_ERR_TRUNCATED)
-		return damaged(r, e->offset, "is cut", err);
-	if (status != BASE_OK)
-		return status;
-	BASE_ASSERT(stored);
-	if (XXH64(stored, ret_header->stored_bytes, 0) != ret_header->payload_hash)
-		return damaged(r, e->offset, "its checksum is wrong", err);
+	enum base_status status = BASE_OK;
 
-	size_t raw_bytes = ret_header->raw_bytes;
-	status = take_buffer(r, raw_bytes + TRACE_PAD_BYTES, ret, err);
-	if (status != BASE_OK)
-		return status;
-	BASE_ASSERT(ret->bytes);
-	if (ret_header->codec == TRACE_CODEC_RAW) {
-		memcpy(ret->bytes, stored, raw_bytes);
-	} else if (ZSTD_decompressDCtx(r->zstd, ret->bytes, raw_bytes, stored,
-			   ret_header->stored_bytes) != raw_bytes) {
-		trace_buffer_release(r, ret);
-		return damaged(r, e->offset, "does not decompress", err);
+	pthread_mutex_lock(&r->decoding);
+	for (uint32_t i = 0; i < r->nr_chunks && status == BASE_OK; i++) {
+		struct trace_chunk_header h;
+		const uint8_t *stored = NULL;
+		struct base_err why;
+
+		if (r->chunk[i].damaged)
+			continue;
+		status = fetch_header(r, i, &h, &why);
+		if (status == BASE_OK)
+			status = fetch_stored(r, i, &h, &stored, &why);
+		if (status == BASE_ERR_CORRUPT) {
+			r->chunk[i].damaged = true;
+			trace_chunk_damaged(r, i);
+			status = BASE_OK;
+		} else if (status != BASE_OK && err) {
+			*err = why;
+		}
 	}
-	memset(ret->bytes + raw_bytes, 0, TRACE_PAD_BYTES);
-	return BASE_OK;
+	pthread_mutex_unlock(&r->decoding);
+	r->health_at_open = r->health_told = r->health;
+	return status;
 }
 
 /* ---- other contents -------------------------------------------------------------------------- */
@@ -247,17 +291,12 @@ enum base_status trace_reader_contents(struct trace_reader *r, enum trace_conten
 enum base_status trace_reader_content(
 	struct trace_reader *r, const struct trace_content_chunk *c, void *to, struct base_err *err)
 {
-	const struct trace_index_entry *e = &r->chunk[c->chunk].entry;
-	uint8_t head[TRACE_CHUNK_HEADER_BYTES];
 	struct trace_chunk_header h;
 	struct trace_buffer buffer = {0};
-	enum base_status status = trace_source_read(&r->source, e->offset, head, sizeof head, err);
+	enum base_status status = fetch_header(r, c->chunk, &h, err);
 
-	if (status == BASE_OK && (!trace_chunk_header_decode(head, &h) || !agrees(&h, e) ||
-					 h.raw_bytes != c->size_bytes))
-		status = damaged(r, e->offset, "its header", err);
-	if (status == BASE_OK && h.stored_bytes > r->source.size_bytes - e->offset - sizeof head)
-		status = damaged(r, e->offset, "is cut", err);
+	if (status == BASE_OK && h.raw_bytes != c->size_bytes)
+		status = damaged(r, r->chunk[c->chunk].entry.offset, "its header", err);
 	if (status != BASE_OK)
 		return status;
 	pthread_mutex_lock(&r->decoding);

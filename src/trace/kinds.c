@@ -54,12 +54,13 @@ const struct trace_kind_desc *trace_kind_table(unsigned *ret_nr)
 const struct trace_diag_desc *trace_diag_describe(enum trace_diag d)
 {
 	static const struct trace_diag_desc rows[] = {
-#define DIAG(name_, severity_, source_, sentence_)                                                 \
+#define DIAG(name_, severity_, extent_, source_, sentence_)                                        \
 	{                                                                                          \
 		.name = #name_,                                                                    \
 		.source = source_,                                                                 \
 		.sentence = sentence_,                                                             \
 		.severity = TRACE_SEVERITY_##severity_,                                            \
+		.extent = TRACE_EXTENT_##extent_,                                                  \
 	},
 #include "trace/diag.def"
 	};

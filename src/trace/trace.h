@@ -71,14 +71,17 @@ const struct trace_kind_desc *trace_kind_table(unsigned *ret_nr);
  */
 
 enum trace_diag {
-#define DIAG(name, severity, source, sentence) TRACE_DIAG_##name,
+#define DIAG(name, severity, extent, source, sentence) TRACE_DIAG_##name,
 #include "trace/diag.def"
 	TRACE_DIAG_NR
 };
 enum trace_severity { TRACE_SEVERITY_info, TRACE_SEVERITY_data_loss, TRACE_SEVERITY_error };
+/* Partial: records that belong to the trace are missing. */
+enum trace_extent { TRACE_EXTENT_whole, TRACE_EXTENT_partial };
 struct trace_diag_desc {
 	const char *name, *source, *sentence; /* for base_str_add_counted() */
 	enum trace_severity severity;
+	enum trace_extent extent;
 };
 const struct trace_diag_desc *trace_diag_describe(enum trace_diag d);
 struct trace_health {
@@ -214,6 +217,9 @@ const struct trace_info *trace_reader_info(const struct trace_reader *r);
 const struct trace_defs *trace_reader_defs(const struct trace_reader *r);
 /* As of the last batch. */
 const struct trace_health *trace_reader_health(const struct trace_reader *r);
+/* Looks at every chunk of every content, so that what is damaged is known (in the health) before the
+ * first record is asked for: checksums only, nothing is decompressed. Before the first pass. */
+enum base_status trace_reader_verify(struct trace_reader *r, struct base_err *err) BASE_MUST_CHECK;
 uint64_t trace_reader_record_count(const struct trace_reader *r); /* data records, from the index */
 uint64_t trace_reader_last_ns(const struct trace_reader *r);
 /* Next batch of all streams merged by (time, stream, order in stream). BASE_OK, BASE_END, or an
