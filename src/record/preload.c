@@ -37,7 +37,7 @@ static struct {
 	bool forked; /* this image was made by fork: modules are as in the parent */
 } process;
 
-__attribute__((used)) static const struct ring_tag tag = {RING_TAG, RING_VERSION};
+__attribute__((used)) static const struct ring_tag version_tag = {RING_TAG, RING_VERSION};
 
 /* What everyone records into when there is no ring: nothing. */
 static struct ring_head nowhere;
