@@ -135,3 +135,56 @@ test_setuid_programs_attach_nowhere() {
 	expect 7 "${alice[@]}" ./hostile_ring "$PWD/rings/ring.m" memory quiet ./rewritten
 	has out 'attached 0'
 }
+
+# Every output: no link of another user's is followed, nothing that has the name is truncated, nobody else can read it.
+test_outputs_follow_no_link() {
+	local what
+	umask 022
+	printf 'precious\n' >precious
+	# A second name of a file of ours (a hard link) is replaced, not truncated.
+	ln precious o.lpt
+	expect 0 longpole record -q -o o.lpt true
+	[[ $(<precious) == precious ]] || fail 'record has truncated what has the name'
+	[[ $(stat -c %a o.lpt) == 600 ]] || fail "the trace has mode $(stat -c %a o.lpt)"
+	# Names that are made up on the way.
+	for what in html sqlite import merge; do
+		rm -f o.out o.out.part
+		ln -s "$PWD/precious" o.out.part
+		case $what in
+		html) expect 0 longpole report --html=o.out "$trace" ;;
+		sqlite) expect 0 longpole export --format=sqlite -o o.out "$trace" ;;
+		import) expect 0 longpole export --format=chrome -o c.json "$trace" && expect 0 longpole import chrome -o o.out c.json ;;
+		merge) longpole merge -o o.out o.lpt "$trace" >/dev/null 2>&1 ;;
+		esac
+		[[ $(<precious) == precious ]] || fail "$what has written through a link"
+		[[ ! -e o.out || $(stat -c %a o.out) == 600 ]] || fail "$what: mode $(stat -c %a o.out)"
+	done
+	# A link of one's own is meant.
+	: >kept && ln -s kept own
+	expect 0 longpole export --format=collapsed -o own "$trace"
+	[[ -L own && -s kept ]] || fail 'a link of ones own is not followed'
+	expect 0 longpole record -q -o own true
+	[[ -L own && -s kept ]] || fail 'record does not follow a link of ones own'
+	# The descriptor itself.
+	expect 0 longpole report --html=/dev/stdout "$trace"
+	has out '<html'
+}
+
+test_outputs_of_root_in_a_foreign_directory() {
+	((EUID == 0)) || skip 'needs root, to be two users'
+	local -a alice=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	chmod 755 . "$work" "$work/tests"
+	printf 'precious\n' >precious
+	mkdir -m 777 alices && chown 65534 alices
+	"${alice[@]}" ln -s "$PWD/precious" alices/o.lpt || skip 'cannot be another user'
+	"${alice[@]}" ln -s "$PWD/precious" alices/o.html
+	"${alice[@]}" ln -s "$PWD/precious" alices/o.csv
+	cd alices || fail 'no directory'
+	expect 125 longpole record -q -o o.lpt true
+	has err 'o.lpt is a symbolic link that another user has made'
+	longpole report --html=o.html "$trace" >/dev/null 2>err && fail 'the page has followed the link'
+	has err 'another user has made'
+	longpole export --format=csv -o o.csv "$trace" 2>err && fail 'export has followed the link'
+	has err 'another user has made'
+	[[ $(<../precious) == precious ]] || fail 'a link of another user was followed'
+}
