@@ -242,7 +242,7 @@ static const struct record_thread *records_of(
 	const struct record_converter *c, uint32_t pid, uint32_t tid)
 {
 	for (size_t i = c->nr_threads; i-- > 0;)
-		if (c->thread[i]->pid == pid && c->thread[i]->tid == tid && c->thread[i]->stream)
+		if (c->thread[i]->own_pid == pid && c->thread[i]->own_tid == tid && c->thread[i]->stream)
 			return c->thread[i];
 	return NULL;
 }

@@ -250,8 +250,8 @@ static void find_block(struct record_ring *r, uint32_t i)
 	uint32_t state = __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
 	if (state != RING_BLOCK_ACTIVE && state != RING_BLOCK_DONE)
 		return; /* being handed out */
-	struct record_thread *t = record_converter_thread(
-		r->converter, b->image, b->parent_image, b->pid, b->tid, b->thread);
+	struct record_thread *t = record_converter_thread_of(r->converter, b->image,
+		b->parent_image, b->pid, b->tid, b->ids, b->thread);
 	r->block[i] = (struct record_block){.known = true};
 	if (!t) {
 		r->block[i].skipped = true;
@@ -390,7 +390,8 @@ static void bury(struct record_ring *r)
 		uint32_t newest = record_world_pid(&r->converter->world, t->pid);
 		bool replaced = newest > t->image->number && newest < RECORD_IMAGES_MAX;
 		t->dead = replaced ||
-			  (syscall(SYS_tgkill, (pid_t)t->pid, (pid_t)t->tid, 0) && errno == ESRCH);
+			  (t->tid < RECORD_PIDS_NOBODY && t->pid < RECORD_PIDS_NOBODY &&
+				  syscall(SYS_tgkill, (pid_t)t->pid, (pid_t)t->tid, 0) && errno == ESRCH);
 	}
 }
 
