@@ -36,7 +36,7 @@ static struct {
 	pthread_key_t key;
 	struct memory_ring_head *ring;
 	uint32_t image, ring_blocks; /* ring_blocks: as its head said at first: it is shared */
-	bool off; /* a child of fork, or the recorder is gone */
+	bool off;                    /* a child of fork, or the recorder is gone */
 	struct objects objects;
 	struct block *bucket[BUCKETS];
 	uint32_t nr_heads, nr_indices, nr_modules;

@@ -162,7 +162,8 @@ int base_output_continue(const char *path, struct base_err *err)
 	int fd = -1;
 	if (base_output_name(path, &name, err) == BASE_OK) {
 		fd = open(name.buf,
-			O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+			O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+				O_CLOEXEC,
 			0600);
 		if (fd < 0) {
 			(void)base_fail_errno(err, errno, "%s: cannot write", path);

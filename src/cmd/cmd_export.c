@@ -160,7 +160,8 @@ static enum base_status open_output(struct cmd *c, const struct format_desc *f, 
 	if (!to_stdout)
 		unlink(path); /* of a run that was killed, or a link: it is not followed */
 	if (f->flags & FORMAT_FILE) {
-		int fd = base_output_open(path, BASE_OUTPUT_PRIVATE, &c->err); /* empty, for sqlite */
+		int fd = base_output_open(
+			path, BASE_OUTPUT_PRIVATE, &c->err); /* empty, for sqlite */
 		if (fd < 0)
 			return c->err.status;
 		close(fd);

@@ -84,8 +84,8 @@ enum base_status sweep_store_open(struct sweep_store **ret, const char *path, st
 		s = base_fail(err, BASE_ERR_NOMEM, "a database");
 	else if ((s = own_file(path, err)) != BASE_OK)
 		;
-	else if (sqlite3_open_v2(path, &t->db,
-			 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK ||
+	else if (sqlite3_open_v2(path, &t->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+			 SQLITE_OK ||
 		 sqlite3_busy_timeout(t->db, 10000) != SQLITE_OK ||
 		 sqlite3_exec(t->db, base_str_text(&create), NULL, NULL, NULL) != SQLITE_OK ||
 		 sqlite3_prepare_v2(t->db, base_str_text(&get), -1, &t->get, NULL) != SQLITE_OK ||

@@ -34,7 +34,7 @@ static struct {
 	uint32_t image; /* of this process; in a new fork's child: of the parent */
 	uint32_t parent_image;
 	uint64_t pid_ns; /* as in struct ring_ids */
-	bool forked; /* this image was made by fork: modules are as in the parent */
+	bool forked;     /* this image was made by fork: modules are as in the parent */
 } process;
 
 __attribute__((used)) static const struct ring_tag version_tag = {RING_TAG, RING_VERSION};

@@ -9,10 +9,11 @@
  *
  * One file in a directory of the session's own (session_place.h), named by $LONGPOLE_RING, mapped
  * MAP_SHARED by every recorded process, if handover.h finds nothing wrong with it. It survives
- * crash, _exit, exec, chroot and closing of all descriptors, and the recorder's own end. Neither
+ * crash, _exit, exec, and closing of all descriptors, and the recorder's own end. Neither
  * side trusts the other: counts and offsets of the head are copied once, checked, and the copies
- * used; what a block says is checked whenever it is read. $LONGPOLE_IMAGE (ten decimal digits, zeros in front; the session sets
- * "0000000000") tells an image which image it comes from; the preload library rewrites it.
+ * used; what a block says is checked whenever it is read. $LONGPOLE_IMAGE (ten decimal digits,
+ * zeros in front; the session sets "0000000000") tells an image which image it comes from; the
+ * preload library rewrites it.
  *
  * A thread owns one block at a time and is its only writer. Blocks are handed out from a bitmap in
  * the head. A record is 64-bit words: word 0 = (tsc - head.tsc_origin) << 8 | kind, then the words

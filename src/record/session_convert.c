@@ -160,8 +160,7 @@ struct record_thread *record_converter_thread_of(struct record_converter *c, uin
 {
 	const uint32_t own_pid = pid, own_tid = tid;
 	record_pids_find(&c->pids, image, ids, &pid, &tid);
-	struct record_thread *t =
-		record_converter_thread(c, image, parent_image, pid, tid, number);
+	struct record_thread *t = record_converter_thread(c, image, parent_image, pid, tid, number);
 	if (!t)
 		return NULL;
 	t->own_pid = own_pid;

@@ -103,7 +103,7 @@ struct record_task { /* a tid, as the kernel sees it */
 
 struct record_thread {
 	struct record_image *image;
-	uint64_t number; /* within the image; 0: from the kernel's events only */
+	uint64_t number;           /* within the image; 0: from the kernel's events only */
 	uint32_t pid, tid;         /* ours */
 	uint32_t own_pid, own_tid; /* in its own pid namespace */
 	uint32_t stream;

@@ -176,7 +176,10 @@ enum base_status record_memory_create(struct record_memory *m, unsigned level, b
 	unsigned long nr_processors, const struct record_memory_taker *taker, struct base_err *err)
 {
 	*m = (struct record_memory){.place = {.fd = -1, .session_fd = -1},
-		.level = level, .beside = beside, .encodes = beside, .taker = taker};
+		.level = level,
+		.beside = beside,
+		.encodes = beside,
+		.taker = taker};
 	m->copy = base_alloc(MEMORY_RING_BLOCK_BYTES);
 	m->words = record_words_new();
 	if (!m->copy || !m->words)
@@ -242,7 +245,8 @@ static const struct record_thread *records_of(
 	const struct record_converter *c, uint32_t pid, uint32_t tid)
 {
 	for (size_t i = c->nr_threads; i-- > 0;)
-		if (c->thread[i]->own_pid == pid && c->thread[i]->own_tid == tid && c->thread[i]->stream)
+		if (c->thread[i]->own_pid == pid && c->thread[i]->own_tid == tid &&
+			c->thread[i]->stream)
 			return c->thread[i];
 	return NULL;
 }

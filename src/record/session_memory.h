@@ -38,7 +38,7 @@ struct record_coder;
 struct record_memory {
 	const struct record_memory_taker *taker; /* NULL: the trace */
 	struct record_place place;
-	char path[RECORD_PLACE_PATH]; /* "": not made */
+	char path[RECORD_PLACE_PATH];  /* "": not made */
 	struct memory_ring_head *head; /* shared with the target: trust nothing in it; NULL: not
 					  made, or removed */
 	void *mapped;                  /* it */

@@ -86,8 +86,8 @@ static uint32_t thread_outside(struct record_pids *p, uint64_t ns, uint32_t pid,
 	return found ? found : RECORD_PIDS_NOBODY + ++p->nr_nobody;
 }
 
-void record_pids_find(struct record_pids *p, uint32_t image, struct ring_ids ids, uint32_t *pid,
-	uint32_t *tid)
+void record_pids_find(
+	struct record_pids *p, uint32_t image, struct ring_ids ids, uint32_t *pid, uint32_t *tid)
 {
 	uint64_t known;
 	if (!ids.ns)
@@ -96,9 +96,9 @@ void record_pids_find(struct record_pids *p, uint32_t image, struct ring_ids ids
 		bool told = ids.outer_pid && ids.outer_pid < RECORD_PIDS_NOBODY && ids.outer_tid &&
 			    ids.outer_tid < RECORD_PIDS_NOBODY;
 		uint32_t outside = told ? ids.outer_pid : process_outside(p, ids.ns, *pid);
-		uint32_t thread = told		    ? ids.outer_tid
+		uint32_t thread = told           ? ids.outer_tid
 				  : *tid == *pid ? outside
-						    : thread_outside(p, ids.ns, outside, *tid);
+						 : thread_outside(p, ids.ns, outside, *tid);
 		known = (uint64_t)outside << 32 | thread;
 		/* (Without memory it is looked up again, and the session ends soon.) */
 		if (base_map_put(&p->threads, image, *tid, known) != BASE_OK ||

@@ -51,8 +51,8 @@ static int make_session(int dir_fd)
 bool record_place_open(struct record_place *p, const char *dir)
 {
 	*p = (struct record_place){.fd = -1, .session_fd = -1};
-	int n = snprintf(p->path, sizeof p->path, "%s/" RECORD_PLACE_PREFIX "%d-XXXXXX", dir,
-		(int)getpid());
+	int n = snprintf(
+		p->path, sizeof p->path, "%s/" RECORD_PLACE_PREFIX "%d-XXXXXX", dir, (int)getpid());
 	if (n < 0 || (size_t)n >= sizeof p->path - 64) {
 		p->path[0] = 0;
 		errno = ENAMETOOLONG;
@@ -99,7 +99,8 @@ int record_place_file(
 /* ---- entries ------------------------------------------------------------------------------- */
 
 /* Of what is in it; a directory in it is not ours. */
-static void each_entry(int dir_fd, bool (*visit)(void *ctx, int dir_fd, const char *name), void *ctx)
+static void each_entry(
+	int dir_fd, bool (*visit)(void *ctx, int dir_fd, const char *name), void *ctx)
 {
 	int own = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = own >= 0 ? fdopendir(own) : NULL;
@@ -120,7 +121,7 @@ static bool remove_entry(void *ctx, int dir_fd, const char *name)
 	return true;
 }
 
-void record_place_leave(struct record_place *p)
+static void leave(struct record_place *p)
 {
 	if (p->session_fd >= 0)
 		close(p->session_fd);
@@ -136,42 +137,10 @@ void record_place_close(struct record_place *p)
 	if (p->fd >= 0)
 		each_entry(p->fd, remove_entry, NULL);
 	(void)rmdir(p->path);
-	record_place_leave(p);
-}
-
-struct wanted {
-	const char *what;
-	int fd;
-};
-
-static bool find_entry(void *ctx, int dir_fd, const char *name)
-{
-	struct wanted *w = ctx;
-	size_t n = strlen(w->what);
-	if (strncmp(name, w->what, n) != 0 || name[n] != '-')
-		return true;
-	w->fd = openat(dir_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	return false;
-}
-
-int record_place_find(const struct record_place *p, const char *what)
-{
-	struct wanted w = {.what = what, .fd = -1};
-	errno = ENOENT;
-	each_entry(p->fd, find_entry, &w);
-	return w.fd;
+	leave(p);
 }
 
 /* ---- what killed recorders left ------------------------------------------------------------ */
-
-static bool add_used(void *ctx, int dir_fd, const char *name)
-{
-	uint64_t *bytes = ctx;
-	struct stat st;
-	if (!fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW))
-		*bytes += (uint64_t)st.st_blocks * 512;
-	return true;
-}
 
 /* Ours, and nobody's any more: locked for us. */
 static bool open_left(int base_fd, const char *dir, const char *name, struct record_left *ret)
@@ -192,11 +161,9 @@ static bool open_left(int base_fd, const char *dir, const char *name, struct rec
 		goto no;
 	if (p->session_fd < 0 && time(NULL) - st.st_mtime < BEING_MADE_S)
 		goto no;
-	ret->started_s = st.st_mtime;
-	each_entry(p->fd, add_used, &ret->used_bytes);
 	return true;
 no:
-	record_place_leave(p);
+	leave(p);
 	return false;
 }
 

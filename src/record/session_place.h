@@ -4,10 +4,10 @@
  * longpole-session-PID-XXXXXX in /dev/shm, else $TMPDIR, else /tmp.
  *
  * Nobody else can go into it (mode 0700), so its files can be neither listed, replaced nor taken
- * over, and their names have 128 random bits. It outlives a recorder that is killed, which a memfd
- * would not: the records that are in it can be recovered. As long as its recorder lives, that has a
- * lock (flock) on the file `session`, which the kernel gives up with it: neither pids nor times have
- * to be compared.
+ * over, and their names have 128 random bits. It is a file with a name, no memfd: a program that
+ * closes all descriptors, or executes another one after that, finds it again, and it outlives a
+ * recorder that is killed. As long as its recorder lives, that has a lock (flock) on the file
+ * `session`, which the kernel gives up with it: neither pids nor times have to be compared.
  */
 #ifndef LONGPOLE_RECORD_SESSION_PLACE_H
 #define LONGPOLE_RECORD_SESSION_PLACE_H
@@ -37,14 +37,8 @@ void record_place_close(struct record_place *p);
 /* A directory of this user whose recorder is gone. */
 struct record_left {
 	struct record_place place; /* open, and locked for us */
-	int64_t started_s;         /* Unix time; when its recorder began */
-	uint64_t used_bytes;       /* of memory or disk */
 };
-/* Visits all of them; `visit` owns what it gets: record_place_close() removes it,
- * record_place_leave() lets it be. False ends. */
+/* Visits all of them; `visit` owns what it gets: record_place_close() removes it. False ends. */
 void record_place_each_left(bool (*visit)(void *ctx, struct record_left *left), void *ctx);
-void record_place_leave(struct record_place *p);
-/* Opens the file of the directory whose name begins with `what`. -1, errno set. */
-int record_place_find(const struct record_place *p, const char *what);
 
 #endif

@@ -29,19 +29,11 @@ enum {
 /* ---- the file ---------------------------------------------------------------------------------
  */
 
-/* What can be recovered stays for a day; what cannot, because it is memory streams' or was never
- * begun, does not. */
+/* Of sessions that were killed. (Nothing reads their records yet.) */
 static bool remove_stale(void *ctx, struct record_left *left)
 {
-	enum { KEPT_S = 24 * 3600 };
-	int ring = record_place_find(&left->place, RECORD_RING_FILE);
 	(void)ctx;
-	if (ring >= 0 && time(NULL) - left->started_s < KEPT_S)
-		record_place_leave(&left->place);
-	else
-		record_place_close(&left->place);
-	if (ring >= 0)
-		close(ring);
+	record_place_close(&left->place);
 	return true;
 }
 
@@ -92,7 +84,8 @@ static bool proc_is_ours(void)
 static void init_head(struct record_ring *r, unsigned stack_depth, uint64_t tsc_origin)
 {
 	struct stat ns = {.st_ino = 0}, proc = {.st_dev = 0};
-	bool sees_itself = proc_is_ours() && !stat("/proc/self/ns/pid", &ns) && !stat("/proc", &proc);
+	bool sees_itself =
+		proc_is_ours() && !stat("/proc/self/ns/pid", &ns) && !stat("/proc", &proc);
 	*r->head = (struct ring_head){.version = RING_VERSION,
 		.block_bytes = RING_BLOCK_BYTES,
 		.nr_blocks = r->nr_blocks,
@@ -250,8 +243,8 @@ static void find_block(struct record_ring *r, uint32_t i)
 	uint32_t state = __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
 	if (state != RING_BLOCK_ACTIVE && state != RING_BLOCK_DONE)
 		return; /* being handed out */
-	struct record_thread *t = record_converter_thread_of(r->converter, b->image,
-		b->parent_image, b->pid, b->tid, b->ids, b->thread);
+	struct record_thread *t = record_converter_thread_of(
+		r->converter, b->image, b->parent_image, b->pid, b->tid, b->ids, b->thread);
 	r->block[i] = (struct record_block){.known = true};
 	if (!t) {
 		r->block[i].skipped = true;
@@ -389,9 +382,10 @@ static void bury(struct record_ring *r)
 		struct record_thread *t = r->listed[i];
 		uint32_t newest = record_world_pid(&r->converter->world, t->pid);
 		bool replaced = newest > t->image->number && newest < RECORD_IMAGES_MAX;
-		t->dead = replaced ||
-			  (t->tid < RECORD_PIDS_NOBODY && t->pid < RECORD_PIDS_NOBODY &&
-				  syscall(SYS_tgkill, (pid_t)t->pid, (pid_t)t->tid, 0) && errno == ESRCH);
+		t->dead =
+			replaced || (t->tid < RECORD_PIDS_NOBODY && t->pid < RECORD_PIDS_NOBODY &&
+					    syscall(SYS_tgkill, (pid_t)t->pid, (pid_t)t->tid, 0) &&
+					    errno == ESRCH);
 	}
 }
 

@@ -19,12 +19,14 @@ static struct tally_table *table_at(struct ring_head *head, uint32_t i)
 
 static uintptr_t tags_at(struct ring_head *head, uint32_t i)
 {
-	return (uintptr_t)head + preload_ring.tables_offset + tally_tags_offset(preload_ring.nr_tables, i);
+	return (uintptr_t)head + preload_ring.tables_offset +
+	       tally_tags_offset(preload_ring.nr_tables, i);
 }
 
 static uintptr_t entries_at(struct ring_head *head, uint32_t i)
 {
-	return (uintptr_t)head + preload_ring.tables_offset + tally_entries_offset(preload_ring.nr_tables, i);
+	return (uintptr_t)head + preload_ring.tables_offset +
+	       tally_entries_offset(preload_ring.nr_tables, i);
 }
 
 static bool take(uint32_t *state)
@@ -196,7 +198,8 @@ void preload_tally_end(void)
 	self->nr_timed = 0;
 	memset(self->timed_in, 0, sizeof self->timed_in);
 	for (unsigned row = 0; t && head && row < PRELOAD_COUNT(in_a_row); row++) {
-		uint32_t first = (uint32_t)(t - table_at(head, 0)), before = __atomic_load_n(&t->before, __ATOMIC_RELAXED);
+		uint32_t first = (uint32_t)(t - table_at(head, 0)),
+			 before = __atomic_load_n(&t->before, __ATOMIC_RELAXED);
 		uint32_t nr = __atomic_load_n(&t->nr, __ATOMIC_RELAXED);
 		uint32_t end = nr <= preload_ring.nr_tables - first ? first + nr : first;
 		for (uint32_t i = first; i < end; i++) {

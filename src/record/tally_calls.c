@@ -266,9 +266,11 @@ __attribute__((constructor)) static void find_slots(void)
 	long loader = pid > 0 && at >= 0 ? preload_syscall(SYS_pidfd_open, pid, 0, 0, 0, 0, 0) : -1;
 	long map = loader >= 0 ? preload_syscall(SYS_pidfd_getfd, loader, at, 0, 0, 0, 0) : -1;
 	if (map >= 0) {
-		long memory = !is_bpf_map(map) ? -EBADF :
-			preload_syscall(SYS_mmap, 0, (long)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,
-				PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+		long memory = !is_bpf_map(map)
+				      ? -EBADF
+				      : preload_syscall(SYS_mmap, 0,
+						(long)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,
+						PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 		slots = (unsigned long)memory > -4096ul ? NULL : (void *)memory;
 		preload_syscall(SYS_close, map, 0, 0, 0, 0, 0);
 	}

@@ -37,7 +37,7 @@ __thread struct target_tls longpole_memory;
 
 static struct {
 	struct memory_ring_head *ring;
-	uint32_t ring_blocks; /* as its head said when it was checked: it is shared */
+	uint32_t ring_blocks;   /* as its head said when it was checked: it is shared */
 	uint32_t image, tables; /* numbers: ours; whose tables we sent */
 	uint32_t pid;
 	uint64_t next_thread; /* atomic */

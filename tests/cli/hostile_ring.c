@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostile_ring FILE calls|memory HOW PROGRAM [ARGUMENT]... - makes a ring in FILE as the recorder does, runs the program with
- * it, and once it has attached writes what no recorder would. Prints how many images attached; exits as the program did (128 + signal).
- * HOW: quiet; counts: the head's numbers become wild; all: all of the head but the words that say that it records.
+ * hostile_ring FILE calls|memory HOW PROGRAM [ARGUMENT]... - makes a ring in FILE as the recorder
+ * does, runs the program with it, and once it has attached writes what no recorder would. Prints
+ * how many images attached; exits as the program did (128 + signal). HOW: quiet; counts: the head's
+ * numbers become wild; all: all of the head but the words that say that it records.
  */
 #include "record/memory_ring.h"
 #include "record/ring.h"
@@ -94,7 +95,8 @@ int main(int argc, char **argv)
 				be_wild(&ring->version, 12, turn);
 				be_wild(&ring->tsc_origin, 24, turn);
 				be_wild(&ring->tables_offset,
-					sizeof *ring - offsetof(struct ring_head, tables_offset) + 8,
+					sizeof *ring - offsetof(struct ring_head, tables_offset) +
+						8,
 					turn);
 			}
 		}
