@@ -2,6 +2,7 @@
 /* stream.c - see stream.h; the ring is that of record/memory_ring.h. */
 #include "stream.h"
 
+#include "record/handover.h"
 #include "record/memory_ring.h"
 
 #include <errno.h>
@@ -34,8 +35,8 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_key_t key;
 	struct memory_ring_head *ring;
-	uint32_t image;
-	bool off; /* a child of fork, or the recorder is gone */
+	uint32_t image, ring_blocks; /* ring_blocks: as its head said at first: it is shared */
+	bool off;                    /* a child of fork, or the recorder is gone */
 	struct objects objects;
 	struct block *bucket[BUCKETS];
 	uint32_t nr_heads, nr_indices, nr_modules;
@@ -70,7 +71,7 @@ static uint8_t *block_at(uint32_t i)
 
 static bool try_take(uint32_t *ret)
 {
-	for (uint32_t i = 0; i < s.ring->nr_blocks; i++) {
+	for (uint32_t i = 0; i < s.ring_blocks; i++) {
 		uint32_t free = MEMORY_RING_FREE;
 		if (__atomic_load_n(&s.ring->state[i], __ATOMIC_RELAXED) == MEMORY_RING_FREE &&
 			__atomic_compare_exchange_n(&s.ring->state[i], &free, MEMORY_RING_ACTIVE,
@@ -571,19 +572,33 @@ static void in_parent(void)
 	pthread_mutex_unlock(&s.lock);
 }
 
+static long call(long number, long a, long b, long c, long d, long e, long f)
+{
+	long result = syscall(number, a, b, c, d, e, f);
+	return result < 0 ? -errno : result;
+}
+
+/* NULL: it cannot be trusted, or is not there. */
+static struct memory_ring_head *map_ring(const char *path)
+{
+	uint64_t size_bytes = 0;
+	struct memory_ring_head copy = {0};
+	int fd = (int)handover_open(call, path, &size_bytes);
+	void *at = MAP_FAILED;
+	if (fd < 0)
+		return NULL;
+	if (pread(fd, &copy, sizeof copy, 0) == (ssize_t)sizeof copy &&
+		memory_ring_fits(&copy, size_bytes))
+		at = mmap(NULL, (size_t)size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	s.ring_blocks = copy.nr_blocks;
+	return at == MAP_FAILED ? NULL : at;
+}
+
 bool stream_open(const char *ring_path)
 {
-	struct stat st;
-	int fd = open(ring_path, O_RDWR | O_CLOEXEC);
-	void *at = MAP_FAILED;
-	if (fd >= 0 && !fstat(fd, &st) && st.st_size > MEMORY_RING_HEAD_BYTES)
-		at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (fd >= 0)
-		close(fd);
-	struct memory_ring_head *ring = at == MAP_FAILED ? NULL : at;
-	if (!ring || ring->magic != MEMORY_RING_MAGIC || ring->version != MEMORY_RING_VERSION ||
-		ring->nr_blocks > MEMORY_RING_BLOCKS_MAX ||
-		memory_ring_bytes(ring->nr_blocks) > (uint64_t)st.st_size) {
+	struct memory_ring_head *ring = map_ring(ring_path);
+	if (!ring) {
 		fprintf(stderr, "longpole: %s is not this recorder's shared memory\n", ring_path);
 		return false;
 	}

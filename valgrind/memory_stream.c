@@ -83,6 +83,7 @@ static struct {
 	UInt *slot_base, slot_base_room;
 	struct thread *thread, *current, **of_tid;
 	ULong nr_threads;
+	UInt ring_blocks; /* as the ring's head said at first: it is shared */
 	UInt nr_alive, nr_open;
 	ULong *words; /* of the current piece: in the current thread's raw chunk, or in the buffer
 		       */
@@ -204,9 +205,11 @@ Bool memory_set_ring(const HChar *path)
 	VG_(close)((Int)sr_Res(fd));
 	struct memory_ring_head *ring =
 		sr_isError(at) ? NULL : (struct memory_ring_head *)sr_Res(at);
+	if (ring)
+		m.ring_blocks = __atomic_load_n(&ring->nr_blocks, __ATOMIC_RELAXED);
 	if (!ring || ring->magic != MEMORY_RING_MAGIC || ring->version != MEMORY_RING_VERSION ||
-		ring->nr_blocks > MEMORY_RING_BLOCKS_MAX ||
-		memory_ring_bytes(ring->nr_blocks) > (ULong)st.size)
+		m.ring_blocks > MEMORY_RING_BLOCKS_MAX ||
+		memory_ring_bytes(m.ring_blocks) > (ULong)st.size)
 		VG_(fmsg_bad_option)(path, "--ring: not a recorder's shared memory\n");
 	m.ring = ring;
 	return True;
@@ -224,7 +227,7 @@ static UChar *block_at(UInt i)
 
 static Bool try_take(UInt *ret)
 {
-	for (UInt i = 0; i < m.ring->nr_blocks; i++) {
+	for (UInt i = 0; i < m.ring_blocks; i++) {
 		UInt free = MEMORY_RING_FREE;
 		if (__atomic_load_n(&m.ring->state[i], __ATOMIC_RELAXED) == MEMORY_RING_FREE &&
 			__atomic_compare_exchange_n(&m.ring->state[i], &free, MEMORY_RING_ACTIVE,
@@ -416,7 +419,7 @@ static Bool leaves_raw(void)
 	UInt nr_waiting = 0;
 	if (!__atomic_load_n(&m.ring->raw, __ATOMIC_RELAXED))
 		return False;
-	for (UInt i = 0; i < m.ring->nr_blocks; i++)
+	for (UInt i = 0; i < m.ring_blocks; i++)
 		nr_waiting +=
 			__atomic_load_n(&m.ring->state[i], __ATOMIC_RELAXED) == MEMORY_RING_DONE;
 	return nr_waiting < WAITING_MAX;

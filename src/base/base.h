@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define BASE_MUST_CHECK   __attribute__((warn_unused_result))
 #define BASE_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -158,6 +159,25 @@ void base_str_add_count(struct base_str *s, uint64_t n);
 void base_str_add_counted(struct base_str *s, const char *sentence, uint64_t n);
 /* The same with the count as a text. */
 void base_str_add_sentence(struct base_str *s, const char *sentence, const char *count, bool one);
+
+/* ---- files that are written ---------------------------------------------------------------- */
+
+/* How every output is opened. The file is a new one with a name of its own first (O_EXCL), which
+ * then takes the wanted name: what had that before, be it another user's file or a link to one, is
+ * neither followed nor truncated, whatever the system's settings protect. A symbolic link is
+ * followed if this user or root has made it, else refused; pipes and devices are written to as they
+ * are, /dev/stdout and /dev/fd/N are the descriptors. PRIVATE: mode 0600, for what has command
+ * lines, addresses or names of files in it. */
+enum base_output_mode { BASE_OUTPUT_PRIVATE, BASE_OUTPUT_PLAIN };
+int base_output_open(const char *path, enum base_output_mode mode,
+	struct base_err *err) BASE_MUST_CHECK; /* a descriptor; -1: err says why */
+FILE *base_output_stream(const char *path, enum base_output_mode mode,
+	struct base_err *err) BASE_MUST_CHECK; /* NULL: err says why */
+/* To read and append (fdopen(fd, "a")): made with mode 0600, or there and this user's. */
+int base_output_continue(const char *path, struct base_err *err) BASE_MUST_CHECK;
+/* The name behind a link that is followed, else the name: for who renames to it at the end. */
+enum base_status base_output_name(
+	const char *path, struct base_str *ret, struct base_err *err) BASE_MUST_CHECK;
 
 /* struct base_strtab - each distinct text once; ids are dense from 0; id 0 is always "". */
 struct base_strtab;

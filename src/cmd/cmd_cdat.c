@@ -208,11 +208,13 @@ static int open_general(struct cmd *c, const struct memory_cdat_config *k, const
 			i < x->nr_processors ? (int32_t)i : -1 - (int32_t)(i - x->nr_processors);
 		base_str_addf(&name, "%s.%" PRId32, stem, number);
 		x->general[i].path = names[i] = name.buf;
-		x->general[i].file = name.failed ? NULL : fopen(name.buf, "we");
 		x->nr_general = i + 1;
-		if (!x->general[i].file)
+		if (name.failed)
 			return cmd_fail(
-				c, base_fail_errno(&c->err, errno, "cannot write %s", stem));
+				c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for traces"));
+		x->general[i].file = base_output_stream(name.buf, BASE_OUTPUT_PRIVATE, &c->err);
+		if (!x->general[i].file)
+			return cmd_fail(c, c->err.status);
 	}
 	return CMD_OK;
 }
@@ -229,10 +231,10 @@ static int open_traces(struct cmd *c, const struct memory_cdat_config *k,
 		return cmd_exit_of(c->err.status);
 	if (!x->detailed.file && k->detailed_trace) {
 		x->detailed.path = "detailed_trace";
-		x->detailed.file = fopen(x->detailed.path, "we");
+		x->detailed.file =
+			base_output_stream(x->detailed.path, BASE_OUTPUT_PRIVATE, &c->err);
 		if (!x->detailed.file)
-			return cmd_fail(c, base_fail_errno(&c->err, errno, "cannot write %s",
-						   x->detailed.path));
+			return cmd_fail(c, c->err.status);
 	}
 	const char *lpt = cmd_value(c, "output");
 	if (lpt) {

@@ -68,9 +68,12 @@ static enum base_status begin_file(void *ctx, const char *name, struct base_err 
 	}
 	base_str_addf(&path, "%s/%s", o->directory, name);
 	base_str_add_bytes(&o->names, base_str_text(&path), path.length + 1);
-	o->f = path.failed || o->names.failed ? NULL : fopen(base_str_text(&path), "we");
+	if (path.failed || o->names.failed)
+		o->f = NULL;
+	else
+		o->f = base_output_stream(base_str_text(&path), BASE_OUTPUT_PRIVATE, err);
 	base_str_fini(&path);
-	return o->f ? BASE_OK : base_fail_errno(err, errno, "%s/%s: opening", o->directory, name);
+	return o->f ? BASE_OK : err ? err->status : BASE_ERR_IO;
 }
 
 static bool options(struct cmd *c, const struct format_desc *f, struct format_options *o)
@@ -151,15 +154,21 @@ static enum base_status open_output(struct cmd *c, const struct format_desc *f, 
 		return base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name");
 	if (f->flags & FORMAT_FILES) {
 		out->directory = path;
-		return mkdir(path, 0777) ? base_fail_errno(&c->err, errno, "%s: making", path)
+		return mkdir(path, 0700) ? base_fail_errno(&c->err, errno, "%s: making", path)
 					 : BASE_OK;
 	}
+	if (!to_stdout)
+		unlink(path); /* of a run that was killed, or a link: it is not followed */
 	if (f->flags & FORMAT_FILE) {
-		unlink(path); /* of a run that was killed */
+		int fd = base_output_open(
+			path, BASE_OUTPUT_PRIVATE, &c->err); /* empty, for sqlite */
+		if (fd < 0)
+			return c->err.status;
+		close(fd);
 		return BASE_OK;
 	}
-	out->f = to_stdout ? stdout : fopen(path, "we");
-	return out->f ? BASE_OK : base_fail_errno(&c->err, errno, "%s: opening", out->path);
+	out->f = to_stdout ? stdout : base_output_stream(path, BASE_OUTPUT_PRIVATE, &c->err);
+	return out->f ? BASE_OK : c->err.status;
 }
 
 static void remove_output(
@@ -183,9 +192,15 @@ static int export_file(struct cmd *c, const struct format_desc *f, const struct 
 	bool to_stdout = !strcmp(path, "-");
 	if (!to_stdout && !cmd_may_replace(path))
 		return cmd_usage(c, "%s is no file; '-o -' is standard output", path);
-	base_str_addf(&temporary, "%s.part", path);
+	struct base_str real = {0};
+	enum base_status s = base_output_name(path, &real, &c->err);
+	if (s != BASE_OK) {
+		base_str_fini(&real);
+		return cmd_fail(c, s);
+	}
+	base_str_addf(&temporary, "%s.part", real.buf);
 	const char *name = base_str_text(&temporary);
-	enum base_status s = open_output(c, f, &out, &temporary, to_stdout);
+	s = open_output(c, f, &out, &temporary, to_stdout);
 	bool made = s == BASE_OK && !to_stdout;
 	struct format_sink sink = {.write = write_file,
 		.begin = begin_file,
@@ -195,11 +210,12 @@ static int export_file(struct cmd *c, const struct format_desc *f, const struct 
 		s = export_to(c, f, run, o, &sink);
 	if (out.f && (to_stdout ? fflush(out.f) : fclose(out.f)) && s == BASE_OK)
 		s = base_fail_errno(&c->err, errno, "%s: writing", path);
-	if (made && s == BASE_OK && rename(name, path))
+	if (made && s == BASE_OK && rename(name, real.buf))
 		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
 	if (made && s != BASE_OK)
 		remove_output(f, &out, name);
 	base_str_fini(&temporary);
+	base_str_fini(&real);
 	base_str_fini(&out.names);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);

@@ -110,15 +110,20 @@ static int import_file(struct cmd *c, const struct format_import_desc *f,
 	struct base_str temporary = {0}, notes = {0};
 	if (!cmd_may_replace(path))
 		return cmd_usage(c, "%s is no file", path);
-	base_str_addf(&temporary, "%s.part", path);
-	enum base_status s =
-		temporary.failed
-			? base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name")
-			: import_to(c, f, from, tick_ps, base_str_text(&temporary), &notes);
-	if (s == BASE_OK && rename(base_str_text(&temporary), path))
-		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
-	if (s != BASE_OK)
+	struct base_str real = {0};
+	enum base_status s = base_output_name(path, &real, &c->err);
+	base_str_addf(&temporary, "%s.part", base_str_text(&real));
+	if (s == BASE_OK && !temporary.failed) /* of a run that was killed, or a link */
 		unlink(base_str_text(&temporary));
+	if (s == BASE_OK)
+		s = temporary.failed
+			    ? base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name")
+			    : import_to(c, f, from, tick_ps, base_str_text(&temporary), &notes);
+	if (s == BASE_OK && rename(base_str_text(&temporary), real.buf))
+		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
+	if (s != BASE_OK && real.length)
+		unlink(base_str_text(&temporary));
+	base_str_fini(&real);
 	int exit_status = CMD_OK;
 	if (s != BASE_OK) {
 		exit_status = cmd_fail(c, s);

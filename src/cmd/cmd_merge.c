@@ -189,15 +189,20 @@ static int merge_to(
 		.progress_ctx = c};
 	if (!cmd_may_replace(path))
 		return cmd_usage(c, "%s is no file", path);
-	base_str_addf(&part, "%s.part", path);
-	enum base_status s =
-		part.failed ? base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name")
-			    : merge_run((const char *const *)c->operand, c->nr_operands,
-				      base_str_text(&part), &o, ret, ret_names, &c->err);
-	if (s == BASE_OK && rename(base_str_text(&part), path))
-		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
-	if (s != BASE_OK)
+	struct base_str real = {0};
+	enum base_status s = base_output_name(path, &real, &c->err);
+	base_str_addf(&part, "%s.part", base_str_text(&real));
+	if (s == BASE_OK && !part.failed) /* of a run that was killed, or a link */
 		unlink(base_str_text(&part));
+	if (s == BASE_OK)
+		s = part.failed ? base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for a name")
+				: merge_run((const char *const *)c->operand, c->nr_operands,
+					  base_str_text(&part), &o, ret, ret_names, &c->err);
+	if (s == BASE_OK && rename(base_str_text(&part), real.buf))
+		s = base_fail_errno(&c->err, errno, "%s: renaming", path);
+	if (s != BASE_OK && real.length)
+		unlink(base_str_text(&part));
+	base_str_fini(&real);
 	base_str_fini(&part);
 	cmd_progress_clear(c);
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);

@@ -16,10 +16,10 @@ static enum base_status write_csv(struct cmd *c, const struct noc_pdg *base,
 	bool *seen = base_alloc(((size_t)other->nr_packets + 1) * sizeof *seen);
 	if (!seen)
 		return base_fail(&c->err, BASE_ERR_NOMEM, "no memory to write the match");
-	FILE *file = fopen(path, "we");
+	FILE *file = base_output_stream(path, BASE_OUTPUT_PLAIN, &c->err);
 	if (!file) {
 		base_free(seen);
-		return base_fail_errno(&c->err, errno, "cannot write %s", path);
+		return c->err.status;
 	}
 	fputs("base,other\n", file);
 	for (uint32_t i = 0; i < base->nr_packets; i++) {

@@ -328,8 +328,8 @@ static int open_output(struct top *t)
 	const char *path = cmd_value(t->c, "output");
 	if (!path)
 		return CMD_OK;
-	t->to = fopen(path, "we");
-	return t->to ? CMD_OK : cmd_fail(t->c, base_fail_errno(&t->c->err, errno, "%s", path));
+	t->to = base_output_stream(path, BASE_OUTPUT_PRIVATE, &t->c->err);
+	return t->to ? CMD_OK : cmd_fail(t->c, t->c->err.status);
 }
 
 int cmd_run_top(struct cmd *c)

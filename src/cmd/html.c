@@ -69,17 +69,26 @@ int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path)
 {
 	struct base_str part = {0};
 	struct stat there;
-	/* A pipe, or what a link as /dev/stdout leads to, is written to; only a file is replaced.
-	 */
+	struct base_str name = {0};
+	enum base_status s = base_output_name(path, &name, &c->err);
+	if (s != BASE_OK) {
+		base_str_fini(&name);
+		return cmd_fail(c, s);
+	}
+	path = name.buf;
+	/* A pipe, or what /dev/stdout leads to, is written to; only a file is replaced. */
 	bool replace = lstat(path, &there) || S_ISREG(there.st_mode);
 	base_str_addf(&part, replace ? "%s.part" : "%s", path);
 	if (text->failed || part.failed) {
 		base_str_fini(&part);
+		base_str_fini(&name);
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
 	}
 	const char *temporary = base_str_text(&part);
-	FILE *f = fopen(temporary, "we");
-	enum base_status s = f ? BASE_OK : base_fail_errno(&c->err, errno, "%s: opening", path);
+	if (replace)
+		unlink(temporary); /* of a run that was killed, or a link: it is not followed */
+	FILE *f = base_output_stream(temporary, BASE_OUTPUT_PRIVATE, &c->err);
+	s = f ? BASE_OK : c->err.status;
 	if (f && fwrite(text->buf, 1, text->length, f) != text->length)
 		s = base_fail_errno(&c->err, errno, "%s: writing", path);
 	if (f && fclose(f) && s == BASE_OK)
@@ -89,6 +98,7 @@ int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path)
 	if (f && s != BASE_OK && replace)
 		unlink(temporary);
 	base_str_fini(&part);
+	base_str_fini(&name);
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
 }
 

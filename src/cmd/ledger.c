@@ -31,7 +31,7 @@ static void make_directories(const char *path)
 	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		base_str_reset(&part);
 		base_str_add_bytes(&part, path, (size_t)(slash - path));
-		if (mkdir(base_str_text(&part), 0777) && errno != EEXIST)
+		if (mkdir(base_str_text(&part), 0700) && errno != EEXIST)
 			break; /* opening the file will say why */
 	}
 	base_str_fini(&part);
@@ -74,7 +74,10 @@ static int length_of_trace(struct cmd *c, const char *path, double *ret_ns)
 static int append(struct cmd *c, const char *path, const struct base_str *line)
 {
 	make_directories(path);
-	FILE *f = fopen(path, "ae");
+	int fd = base_output_continue(path, &c->err);
+	FILE *f = fd >= 0 ? fdopen(fd, "a") : NULL;
+	if (fd < 0)
+		return cmd_fail(c, c->err.status);
 	bool failed = !f || fwrite(base_str_text(line), 1, line->length, f) != line->length;
 	int why = errno;
 	if (f && fclose(f) && !failed) {

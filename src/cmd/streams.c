@@ -346,9 +346,9 @@ bool cmd_out_open(struct cmd *c, const char *option, struct cmd_out *ret)
 bool cmd_out_open_path(struct cmd *c, const char *path, struct cmd_out *ret)
 {
 	*ret = (struct cmd_out){.path = path};
-	ret->file = fopen(ret->path, "we");
+	ret->file = base_output_stream(ret->path, BASE_OUTPUT_PRIVATE, &c->err);
 	if (!ret->file)
-		cmd_fail(c, base_fail_errno(&c->err, errno, "cannot write %s", ret->path));
+		cmd_fail(c, c->err.status);
 	return ret->file != NULL;
 }
 

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <unistd.h>
 
 struct sweep_store {
 	sqlite3 *db;
@@ -59,6 +60,18 @@ static void add_statements(struct base_str *create, struct base_str *get, struct
 	base_str_add(put, ")");
 }
 
+/* It is there, and nobody else's. */
+static enum base_status own_file(const char *path, struct base_err *err)
+{
+	struct base_err refused = {0};
+	int fd = base_output_continue(path, &refused);
+	if (fd >= 0)
+		close(fd);
+	else if (err)
+		*err = refused;
+	return fd >= 0 ? BASE_OK : refused.status;
+}
+
 enum base_status sweep_store_open(struct sweep_store **ret, const char *path, struct base_err *err)
 {
 	struct sweep_store *t = base_alloc(sizeof *t);
@@ -69,7 +82,10 @@ enum base_status sweep_store_open(struct sweep_store **ret, const char *path, st
 	enum base_status s = BASE_OK;
 	if (create.failed || get.failed || put.failed)
 		s = base_fail(err, BASE_ERR_NOMEM, "a database");
-	else if (sqlite3_open(path, &t->db) != SQLITE_OK ||
+	else if ((s = own_file(path, err)) != BASE_OK)
+		;
+	else if (sqlite3_open_v2(path, &t->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+			 SQLITE_OK ||
 		 sqlite3_busy_timeout(t->db, 10000) != SQLITE_OK ||
 		 sqlite3_exec(t->db, base_str_text(&create), NULL, NULL, NULL) != SQLITE_OK ||
 		 sqlite3_prepare_v2(t->db, base_str_text(&get), -1, &t->get, NULL) != SQLITE_OK ||
@@ -154,6 +170,18 @@ enum base_status sweep_store_put(struct sweep_store *t, const struct sweep_spec 
 }
 
 #else
+
+/* It is there, and nobody else's. */
+static enum base_status own_file(const char *path, struct base_err *err)
+{
+	struct base_err refused = {0};
+	int fd = base_output_continue(path, &refused);
+	if (fd >= 0)
+		close(fd);
+	else if (err)
+		*err = refused;
+	return fd >= 0 ? BASE_OK : refused.status;
+}
 
 enum base_status sweep_store_open(struct sweep_store **ret, const char *path, struct base_err *err)
 {

@@ -6,13 +6,27 @@
 #include "counter/slots.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* All threads of the process read the same memory. */
 static struct counter_slot *counter_slots_map;
+
+/* Memory of BPF keeps its size. The loader's number may be another program's by now, whose file of
+ * that number is anything. */
+static bool is_bpf_map(int fd)
+{
+	static const char wanted[] = "anon_inode:bpf-map";
+	char path[40], text[sizeof wanted] = "";
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return readlink(path, text, sizeof text) == (ssize_t)sizeof wanted - 1 &&
+	       !memcmp(text, wanted, sizeof wanted - 1);
+}
 
 static struct counter_slot *map_slots(struct counter_refusal *ret)
 {
@@ -26,7 +40,7 @@ static struct counter_slot *map_slots(struct counter_refusal *ret)
 	int loader = (int)syscall(SYS_pidfd_open, pid, 0);
 	int map = loader >= 0 ? (int)syscall(SYS_pidfd_getfd, loader, fd, 0) : -1;
 	void *memory = MAP_FAILED;
-	if (map >= 0)
+	if (map >= 0 && is_bpf_map(map))
 		memory = mmap(NULL, (size_t)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,
 			PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 	if (memory == MAP_FAILED)

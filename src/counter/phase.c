@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 static struct phase_file *file;
+static uint32_t nr_events; /* as the file said at first: it is shared */
 static pthread_key_t thread_end;
 
 /* A name's number (from 1) finds a thread's slot; the slot's index + 1. */
@@ -47,7 +48,7 @@ static uint64_t introduce(struct longpole_place *place)
 	uint32_t at = 0;
 	if (number <= PHASE_NAMES_MAX)
 		at = __atomic_fetch_add(&file->next_name, (uint32_t)length, __ATOMIC_RELAXED);
-	if (number <= PHASE_NAMES_MAX && at + length <= PHASE_NAME_BYTES) {
+	if (number <= PHASE_NAMES_MAX && at <= PHASE_NAME_BYTES - length) {
 		memcpy(file->names + at, place->name, length - 1);
 		id = (uint64_t)number << 32 | at;
 	} else {
@@ -88,10 +89,10 @@ static struct phase_slot *slot_of(struct longpole_place *place)
 static void open_set(void)
 {
 	enum longpole_event event[PHASE_EVENTS_MAX];
-	uint32_t wanted = (1u << file->nr_events) - 1;
+	uint32_t wanted = (1u << nr_events) - 1;
 	for (;;) {
 		uint32_t nr = 0;
-		for (uint32_t i = 0; i < file->nr_events; i++)
+		for (uint32_t i = 0; i < nr_events; i++)
 			if (wanted & 1u << i) {
 				self.index[nr] = i;
 				event[nr++] = (enum longpole_event)file->event[i];
@@ -317,15 +318,18 @@ static struct phase_file *map_file(void)
 	if (fd < 0)
 		return NULL;
 	void *memory = MAP_FAILED;
-	if (!fstat(fd, &st) && st.st_size == (off_t)sizeof(struct phase_file))
+	/* The recorder's number may be another program's by now, of another user. */
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+		fcntl(fd, F_GET_SEALS) == PHASE_SEALS &&
+		st.st_size == (off_t)sizeof(struct phase_file))
 		memory = mmap(
 			NULL, sizeof(struct phase_file), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (memory == MAP_FAILED)
 		return NULL;
 	struct phase_file *mapped = memory;
-	if (mapped->magic == PHASE_MAGIC && mapped->nr_events &&
-		mapped->nr_events <= PHASE_EVENTS_MAX)
+	nr_events = __atomic_load_n(&mapped->nr_events, __ATOMIC_RELAXED);
+	if (mapped->magic == PHASE_MAGIC && nr_events && nr_events <= PHASE_EVENTS_MAX)
 		return mapped;
 	munmap(memory, sizeof(struct phase_file));
 	return NULL;

@@ -44,5 +44,7 @@ struct phase_file {
 enum { PHASE_EVENT_TICKS, PHASE_EVENT_SWITCHES, PHASE_EVENT_RUNQUEUE, PHASE_EVENT_MORE };
 
 #define PHASE_ENVIRONMENT "LONGPOLE_STAT" /* path of the file */
+/* It keeps its size, so that nobody who maps it is killed. Linux 3.17; fcntl.h. */
+#define PHASE_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 
 #endif

@@ -382,7 +382,8 @@ enum base_status format_export_sqlite(const struct format_input *in,
 	BASE_ASSERT(sink->path != NULL);
 	enum base_status s = format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK) {
-		w.code = sqlite3_open(sink->path, &w.db);
+		w.code = sqlite3_open_v2(sink->path, &w.db,
+			SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW, NULL);
 		s = w.code == SQLITE_OK ? fill(&w) : complain(&w);
 	}
 	for (size_t i = 0; i < TABLE_NR; i++)

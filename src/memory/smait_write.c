@@ -56,12 +56,16 @@ enum base_status memory_smait_writer_open(const char *stem, uint32_t nr_threads,
 	for (uint32_t i = 0; i < nr_threads; i++) {
 		struct base_str name = {0};
 		base_str_addf(&name, "%s.%u", stem, i);
-		w->file[i] = name.failed ? NULL : fopen(base_str_text(&name), "we");
-		int why = errno;
+		struct base_err refused = {.status = BASE_ERR_NOMEM};
+		if (!name.failed)
+			w->file[i] = base_output_stream(
+				base_str_text(&name), BASE_OUTPUT_PRIVATE, &refused);
 		base_str_fini(&name);
 		if (!w->file[i]) {
 			(void)!memory_smait_writer_close(w, NULL, NULL);
-			return base_fail_errno(err, why, "cannot write %s.%u", stem, i);
+			if (err)
+				*err = refused;
+			return refused.status;
 		}
 	}
 	*ret = w;

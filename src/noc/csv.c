@@ -279,10 +279,11 @@ enum base_status noc_csv_write(const struct noc_pdg *g, const char *path, struct
 		m[i] = (struct moment){g->transmit_cycle[i], i};
 	if (!g->has_graph)
 		qsort(m, g->nr_packets, sizeof *m, compare_moments);
-	FILE *file = fopen(path, "we");
+	struct base_err refused = {0};
+	FILE *file = base_output_stream(path, BASE_OUTPUT_PLAIN, err ? err : &refused);
 	if (!file) {
 		base_free(m);
-		return base_fail_errno(err, errno, "cannot write %s", path);
+		return err ? err->status : refused.status;
 	}
 	bool copies = noc_pdg_nr_copies(g) > 0;
 	fprintf(file, "packet,cycle,source,destination,flits,type,address,receive%s%s%s\n",
@@ -379,9 +380,10 @@ enum base_status noc_booksim_write(const struct noc_pdg *g, const char *path,
 				"run?)");
 		last = g->transmit_cycle[i];
 	}
-	FILE *file = fopen(path, "we");
+	struct base_err refused = {0};
+	FILE *file = base_output_stream(path, BASE_OUTPUT_PLAIN, err ? err : &refused);
 	if (!file)
-		return base_fail_errno(err, errno, "cannot write %s", path);
+		return err ? err->status : refused.status;
 	last = 0;
 	for (uint32_t i = 0; i < g->nr_packets; i++) {
 		fprintf(file, "%llu %u %u %u\n", (unsigned long long)(g->transmit_cycle[i] - last),

@@ -168,10 +168,11 @@ static enum base_status compress(void *ctx, const void *bytes, size_t nr, struct
 enum base_status noc_netrace_write_file(const struct noc_pdg *g, const char *path,
 	struct noc_netrace_losses *ret, struct base_err *err)
 {
-	FILE *file = fopen(path, "wbe");
+	struct base_err refused = {0};
+	FILE *file = base_output_stream(path, BASE_OUTPUT_PLAIN, err ? err : &refused);
 	int bz_error = BZ_OK;
 	if (!file)
-		return base_fail_errno(err, errno, "cannot write %s", path);
+		return err ? err->status : refused.status;
 	BZFILE *bz = BZ2_bzWriteOpen(&bz_error, file, 9, 0, 0);
 	enum base_status s = BASE_OK;
 	if (!bz) {

@@ -3,12 +3,12 @@
  * memory_ring.h - the contract between the runtime library of rewritten programs (target*.c) and
  * who reads their memory streams (session_memory.c, or an analysis on the fly).
  *
- * One file in shared memory, whose path is in LONGPOLE_MEMORY: a head, then blocks of
- * MEMORY_RING_BLOCK_BYTES, each one chunk of memory/stream.h. A writer takes a FREE block by
- * compare-and-exchange, fills it with pieces, updating the chunk head's `bytes` after each, and
- * makes it DONE. The reader makes it FREE. The chunks of a thread are numbered; take them in that
- * order. A block that is ACTIVE when its process has ended is whole up to its `bytes`. With no
- * block free, writers wait: nothing is lost as long as the reader lives and `recording` is set.
+ * One file in the session's directory (session_place.h), whose path is in LONGPOLE_MEMORY: a head,
+ * then blocks of MEMORY_RING_BLOCK_BYTES, each one chunk of memory/stream.h. A writer takes a FREE
+ * block by compare-and-exchange, fills it with pieces, updating the chunk head's `bytes` after
+ * each, and makes it DONE. The reader makes it FREE. The chunks of a thread are numbered; take them
+ * in that order. A block that is ACTIVE when its process has ended is whole up to its `bytes`. With
+ * no block free, writers wait: nothing is lost as long as the reader lives and `recording` is set.
  *
  * Encoding takes several times as long as copying. So in the first `raw` blocks (many if there is
  * room, fewer if the reader has a processor to itself) writers may leave it to the reader: such a
@@ -74,6 +74,15 @@ static inline uint32_t memory_ring_beside_max(uint32_t nr_blocks)
 static inline uint64_t memory_ring_bytes(uint32_t nr_blocks)
 {
 	return MEMORY_RING_HEAD_BYTES + (uint64_t)nr_blocks * MEMORY_RING_BLOCK_BYTES;
+}
+
+/* Is that the head of a file of so many bytes? To be asked of a copy: writers keep its nr_blocks
+ * and look at the shared one no more. */
+static inline int memory_ring_fits(const struct memory_ring_head *copy, uint64_t file_bytes)
+{
+	return copy->magic == MEMORY_RING_MAGIC && copy->version == MEMORY_RING_VERSION &&
+	       copy->nr_blocks > 0 && copy->nr_blocks <= MEMORY_RING_BLOCKS_MAX &&
+	       memory_ring_bytes(copy->nr_blocks) <= file_bytes;
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preload.c - attaching to the ring, and the blocks that threads write into. */
+#include "record/handover.h"
 #include "record/preload.h"
 #include "record/preload_real.h"
 #include "record/tally.h"
@@ -15,6 +16,7 @@
 struct preload_fresh preload_fresh __attribute__((aligned(PRELOAD_PAGE)));
 struct record_target_side preload_met;
 struct preload_runtimes preload_runtimes;
+struct preload_ring preload_ring;
 __thread struct preload_thread preload_self;
 
 enum {
@@ -31,44 +33,98 @@ static struct {
 	pthread_key_t key;                /* its destructor ends threads */
 	uint32_t image; /* of this process; in a new fork's child: of the parent */
 	uint32_t parent_image;
-	bool forked; /* this image was made by fork: modules are as in the parent */
+	uint64_t pid_ns; /* as in struct ring_ids */
+	bool forked;     /* this image was made by fork: modules are as in the parent */
 } process;
 
-__attribute__((used)) static const struct ring_tag tag = {RING_TAG, RING_VERSION};
+__attribute__((used)) static const struct ring_tag version_tag = {RING_TAG, RING_VERSION};
 
 /* What everyone records into when there is no ring: nothing. */
 static struct ring_head nowhere;
 
 /* ---- attaching ------------------------------------------------------------------------------ */
 
+static long kernel(long number, long a, long b, long c, long d, long e, long f)
+{
+	return preload_syscall(number, a, b, c, d, e, f);
+}
+
+/* Everything is read once: what is checked is what is used. */
+static bool layout_of(const struct ring_head *head, uint64_t size_bytes, struct preload_ring *ret)
+{
+	struct ring_head copy;
+	memcpy(&copy, head, sizeof copy);
+	PRELOAD_BARRIER();
+	*ret = (struct preload_ring){.nr_blocks = copy.nr_blocks,
+		.nr_tables = copy.nr_tables,
+		.tally_mask = copy.tally_mask,
+		.tables_offset = copy.tables_offset};
+	return ring_layout_fits(&copy, size_bytes) &&
+	       (!ret->nr_tables || tally_layout_fits(&copy, size_bytes));
+}
+
 static struct ring_head *map_ring(const char *path)
 {
-	struct ring_head *head = NULL;
-	struct stat file;
-	long fd = preload_syscall(SYS_open, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0, 0);
+	uint64_t size_bytes;
+	long fd = handover_open(kernel, path, &size_bytes);
 	if (fd < 0)
 		return NULL;
-	long status = preload_syscall(SYS_fstat, fd, (long)&file, 0, 0, 0, 0);
-	if (status == 0 && file.st_size > (off_t)sizeof *head) {
-		long address = preload_syscall(
-			SYS_mmap, 0, file.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (address > 0 || address < -PRELOAD_PAGE)
-			head = (struct ring_head *)address;
-	}
+	long address = size_bytes > sizeof(struct ring_head)
+			       ? preload_syscall(SYS_mmap, 0, (long)size_bytes,
+					 PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+			       : -EINVAL;
 	preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-	if (!head)
+	if (address < 0 && address >= -PRELOAD_PAGE)
 		return NULL;
-	bool fits = head->magic == RING_MAGIC && head->version == RING_VERSION &&
-		    head->block_bytes == RING_BLOCK_BYTES &&
-		    ring_blocks_offset(head->nr_blocks) +
-				    (uint64_t)head->nr_blocks * RING_BLOCK_BYTES <=
-			    (uint64_t)file.st_size &&
-		    (!head->nr_tables || head->tables_offset + tally_bytes(head->nr_tables) <=
-						 (uint64_t)file.st_size);
-	if (fits)
-		return head;
-	preload_syscall(SYS_munmap, (long)head, file.st_size, 0, 0, 0, 0);
+	if (layout_of((struct ring_head *)address, size_bytes, &preload_ring))
+		return (struct ring_head *)address;
+	preload_ring = (struct preload_ring){0};
+	preload_syscall(SYS_munmap, address, (long)size_bytes, 0, 0, 0, 0);
 	return NULL;
+}
+
+/* The inode of our pid namespace, if it is not the recorder's; 0: it is, or /proc is not there. Who
+ * has a parent that is in another one sees none: so a fork's child that sees its parent need not
+ * ask. */
+static uint64_t pid_namespace(const struct ring_head *head, uint64_t of_parent)
+{
+	struct stat st;
+	if (process.forked && preload_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0))
+		return of_parent;
+	if (preload_syscall(SYS_stat, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0, 0))
+		return 0;
+	return st.st_ino == head->pid_ns ? 0 : (uint64_t)st.st_ino;
+}
+
+static uint32_t number_at(const char *text, const char **ret_end)
+{
+	uint32_t n = 0;
+	while (*text >= '0' && *text <= '9')
+		n = n * 10 + (uint32_t)(*text++ - '0');
+	*ret_end = text;
+	return n;
+}
+
+/* The numbers that the recorder knows us by: "PID/task/TID", as long as /proc is the recorder's. */
+static struct ring_ids ids_outside(const struct ring_head *head)
+{
+	static const char task[] = "/task/";
+	struct ring_ids ids = {.ns = process.pid_ns};
+	struct stat st;
+	char text[64];
+	const char *at;
+	if (!ids.ns || preload_syscall(SYS_stat, (long)"/proc", (long)&st, 0, 0, 0, 0) ||
+		st.st_dev != head->proc_dev)
+		return ids;
+	long n = preload_syscall(
+		SYS_readlink, (long)"/proc/thread-self", (long)text, sizeof text - 1, 0, 0, 0);
+	text[n > 0 ? n : 0] = '\0';
+	uint32_t pid = number_at(text, &at);
+	if (strncmp(at, task, sizeof task - 1) != 0)
+		return ids;
+	ids.outer_pid = pid;
+	ids.outer_tid = number_at(at + sizeof task - 1, &at);
+	return ids;
 }
 
 static void forget_parent(void)
@@ -161,6 +217,7 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		preload_self.token = token;
 		process.forked = process.image != 0;
 		process.parent_image = process.forked ? process.image : preload_env_parent_image();
+		process.pid_ns = pid_namespace(head, process.pid_ns);
 		process.image = __atomic_add_fetch(&head->next_image, 1, __ATOMIC_RELAXED);
 		preload_fresh.tsc_origin = head->tsc_origin;
 		preload_env_set_image(process.image);
@@ -194,15 +251,16 @@ __attribute__((destructor)) static void stop(void)
 static struct ring_block *take_block(struct ring_head *head)
 {
 	/* always the lowest: few blocks stay warm in the caches, instead of all in turn */
-	for (uint32_t word = 0; word < (head->nr_blocks + 63) / 64; word++) {
+	const uint32_t nr_blocks = preload_ring.nr_blocks;
+	for (uint32_t word = 0; word < (nr_blocks + 63) / 64; word++) {
 		uint64_t map = __atomic_load_n(&head->free_map[word], __ATOMIC_RELAXED);
 		while (map) {
 			uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(map);
-			if (index >= head->nr_blocks)
+			if (index >= nr_blocks)
 				break;
 			if (__atomic_compare_exchange_n(&head->free_map[word], &map,
 				    map & (map - 1), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-				return (void *)((char *)head + ring_blocks_offset(head->nr_blocks) +
+				return (void *)((char *)head + ring_blocks_offset(nr_blocks) +
 						(size_t)index * RING_BLOCK_BYTES);
 		}
 	}
@@ -273,9 +331,11 @@ static bool start_block(struct preload_thread *self, struct ring_head *head, boo
 		self->number = __atomic_add_fetch(&preload_fresh.next_thread, 1, __ATOMIC_RELAXED);
 		self->pid = (uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 		self->tid = (uint32_t)preload_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+		self->ids = ids_outside(head);
 		if (process.has_key)
 			pthread_setspecific(process.key, self);
 	}
+	block->ids = self->ids;
 	block->pid = self->pid;
 	block->tid = self->tid;
 	block->image = self->image;

@@ -92,6 +92,14 @@ struct preload_runtimes {
 };
 extern struct preload_runtimes preload_runtimes;
 
+/* What the ring's head said of its layout when it was mapped, checked against the file's size then:
+ * the head itself is shared, and may say anything later. */
+struct preload_ring {
+	uint32_t nr_blocks, nr_tables, tally_mask;
+	uint64_t tables_offset;
+};
+extern struct preload_ring preload_ring;
+
 /* One per thread; initial-exec TLS, zero at the start. */
 struct preload_thread {
 	uint64_t *cursor;   /* next free word; moved by compare-and-exchange only */
@@ -105,6 +113,7 @@ struct preload_thread {
 	uint64_t lost;   /* records, since the last one that was kept */
 	uint64_t retry_tsc; /* no block was free: do not look again before */
 	uint32_t image, sequence, pid, tid;
+	struct ring_ids ids;
 	uint32_t nr_stacks; /* call paths asked for: the first are taken, then one in some */
 	uint8_t busy;       /* a slow path is at work: signal handlers must not enter it */
 	uint8_t ended;      /* thread_end is written */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preload_env.c - our environment variables, and how they reach programs that this one executes. */
+#include "record/handover.h"
 #include "record/preload.h"
 #include "record/preload_env.h"
 
@@ -56,6 +57,8 @@ static void keep_library(const char *list)
 
 bool preload_env_read(char **environment)
 {
+	if (!handover_allowed())
+		return false;
 	for (char **e = environment; *e; e++) {
 		if (has_prefix(*e, prefix_preload))
 			keep_library(*e + strlen(prefix_preload));

@@ -7,10 +7,13 @@
  *   | struct ring_head | block 0 | block 1 | ...
  *   +------------------+---------+---------+---
  *
- * One file, created by the session in /dev/shm (else $TMPDIR), named by $LONGPOLE_RING, mapped
- * MAP_SHARED by every recorded process. It survives crash, _exit, exec, chroot and closing of all
- * descriptors. $LONGPOLE_IMAGE (ten decimal digits, zeros in front; the session sets
- * "0000000000") tells an image which image it comes from; the preload library rewrites it.
+ * One file in a directory of the session's own (session_place.h), named by $LONGPOLE_RING, mapped
+ * MAP_SHARED by every recorded process, if handover.h finds nothing wrong with it. It survives
+ * crash, _exit, exec, and closing of all descriptors, and the recorder's own end. Neither
+ * side trusts the other: counts and offsets of the head are copied once, checked, and the copies
+ * used; what a block says is checked whenever it is read. $LONGPOLE_IMAGE (ten decimal digits,
+ * zeros in front; the session sets "0000000000") tells an image which image it comes from; the
+ * preload library rewrites it.
  *
  * A thread owns one block at a time and is its only writer. Blocks are handed out from a bitmap in
  * the head. A record is 64-bit words: word 0 = (tsc - head.tsc_origin) << 8 | kind, then the words
@@ -39,7 +42,7 @@
 
 #include <stdint.h>
 
-enum { RING_VERSION = 8, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 9, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */
@@ -237,6 +240,8 @@ struct ring_head {
 	uint64_t tables_offset;
 	uint64_t ns_per_tick_32; /* << 32; set before the program starts */
 	uint32_t nr_tables, tally_mask;
+	/* The recorder's pid namespace, and the device of its /proc: who sees others says so. */
+	uint64_t pid_ns, proc_dev;
 	uint64_t free_map[]; /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
 };
 static inline uint64_t ring_blocks_offset(uint32_t nr_blocks)
@@ -245,8 +250,26 @@ static inline uint64_t ring_blocks_offset(uint32_t nr_blocks)
 	return (head + 4095) / 4096 * 4096;
 }
 
+/* Is that the head of a file of so many bytes? To be asked of a copy. */
+static inline int ring_layout_fits(const struct ring_head *copy, uint64_t file_bytes)
+{
+	return copy->magic == RING_MAGIC && copy->version == RING_VERSION &&
+	       copy->block_bytes == RING_BLOCK_BYTES && copy->nr_blocks > 0 &&
+	       ring_blocks_offset(copy->nr_blocks) + (uint64_t)copy->nr_blocks * RING_BLOCK_BYTES <=
+		       file_bytes;
+}
+
 /* Section of static programs that were linked with liblongpole-wrap.a: they record themselves. */
 #define PRELOAD_WRAP_SECTION ".longpole_wrap"
+
+/* pid and tid are those that the process itself knows. In another pid namespace than the recorder's
+ * they mean somebody else outside: then `ns` is not 0, but that namespace's inode. outer_pid and
+ * outer_tid are the recorder's numbers, where the process could see them (its /proc is still the
+ * recorder's), else 0: the recorder looks for them. */
+struct ring_ids {
+	uint64_t ns;
+	uint32_t outer_pid, outer_tid;
+};
 
 enum ring_block_state { RING_BLOCK_FREE, RING_BLOCK_ACTIVE, RING_BLOCK_DONE };
 struct ring_block {
@@ -258,6 +281,7 @@ struct ring_block {
 	uint32_t parent_image; /* image that forked or exec'd this one; 0: none */
 	uint64_t thread; /* number of the thread within its image (tids are reused); 1: the first */
 	uint64_t nr_words; /* written before state becomes DONE: how many of word[] are used */
+	struct ring_ids ids;
 	uint64_t word[];
 };
 

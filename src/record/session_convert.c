@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum { RING_KINDS = 256 };
-enum role { ROLE_value, ROLE_object, ROLE_site, ROLE_stack };
+enum role { ROLE_value, ROLE_object, ROLE_site, ROLE_stack, ROLE_pid };
 
 /* 0: not known, or of variable length. */
 static const uint8_t words_of[RING_KINDS] = {
@@ -59,6 +59,8 @@ static enum role role_of(const struct trace_field_desc *f)
 		return ROLE_object;
 	if (!strcmp(f->unit, "site"))
 		return ROLE_site;
+	if (!strcmp(f->unit, "pid"))
+		return ROLE_pid;
 	return !strcmp(f->unit, "stack") ? ROLE_stack : ROLE_value;
 }
 
@@ -110,6 +112,7 @@ void record_converter_fini(struct record_converter *c)
 	base_free(c->task);
 	base_map_fini(&c->threads);
 	base_map_fini(&c->tasks);
+	record_pids_fini(&c->pids);
 	base_map_fini(&c->names);
 	base_map_fini(&c->actors);
 	base_map_fini(&c->states);
@@ -142,9 +145,28 @@ struct record_thread *record_converter_thread(struct record_converter *c, uint32
 		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more thread");
 		return NULL;
 	}
-	*t = (struct record_thread){.image = image, .number = number, .pid = pid, .tid = tid};
+	*t = (struct record_thread){.image = image,
+		.number = number,
+		.pid = pid,
+		.tid = tid,
+		.own_pid = pid,
+		.own_tid = tid};
 	put(c, &c->threads, image_number, number, c->nr_threads);
 	c->thread[c->nr_threads++] = t;
+	return t;
+}
+
+struct record_thread *record_converter_thread_of(struct record_converter *c, uint32_t image,
+	uint32_t parent_image, uint32_t pid, uint32_t tid, struct ring_ids ids, uint64_t number)
+{
+	const uint32_t own_pid = pid, own_tid = tid;
+	record_pids_find(&c->pids, image, ids, &pid, &tid);
+	struct record_thread *t = record_converter_thread(c, image, parent_image, pid, tid, number);
+	if (!t)
+		return NULL;
+	t->own_pid = own_pid;
+	t->own_tid = own_tid;
+	t->image->pid_ns = ids.ns;
 	return t;
 }
 
@@ -509,6 +531,11 @@ static bool convert_fields(struct record_converter *c, struct record_thread *t,
 			break;
 		case ROLE_site:
 			value = record_image_site(&c->world, t->image, value);
+			break;
+		case ROLE_pid: /* in the namespace of who says it */
+			if (t->image->pid_ns && value)
+				value = record_pids_process(&c->pids, t->image->pid_ns, value);
+			again = again && !t->image->pid_ns;
 			break;
 		case ROLE_stack:
 			again = again && !value;

@@ -16,6 +16,7 @@
 #include "record/clock.h"
 #include "record/ring.h"
 #include "record/session_image.h"
+#include "record/session_pids.h"
 
 enum {
 	RECORD_FIELDS_MAX = 8,
@@ -102,8 +103,9 @@ struct record_task { /* a tid, as the kernel sees it */
 
 struct record_thread {
 	struct record_image *image;
-	uint64_t number; /* within the image; 0: from the kernel's events only */
-	uint32_t pid, tid;
+	uint64_t number;           /* within the image; 0: from the kernel's events only */
+	uint32_t pid, tid;         /* ours */
+	uint32_t own_pid, own_tid; /* in its own pid namespace */
 	uint32_t stream;
 	uint32_t name;
 	struct record_task *task;
@@ -133,6 +135,7 @@ struct record_converter {
 	struct base_map threads; /* (image, number) -> index */
 	struct record_task **task;
 	size_t nr_tasks, task_capacity;
+	struct record_pids pids;
 	struct base_map tasks;  /* tid -> index */
 	struct base_map names;  /* (image, RING_name id) -> name << 32 | site */
 	struct base_map actors; /* (image << 32 | name, instance) -> id */
@@ -171,6 +174,9 @@ enum base_status record_converter_init(struct record_converter *c, const struct 
 void record_converter_fini(struct record_converter *c);
 
 /* The thread `number` of an image, made on first use. NULL: no memory, or numbers out of bounds. */
+struct record_thread *record_converter_thread_of(struct record_converter *c, uint32_t image,
+	uint32_t parent_image, uint32_t pid, uint32_t tid, struct ring_ids ids, uint64_t number);
+/* The same, in our pid namespace. */
 struct record_thread *record_converter_thread(struct record_converter *c, uint32_t image,
 	uint32_t parent_image, uint32_t pid, uint32_t tid, uint64_t number);
 

@@ -33,7 +33,8 @@ struct record_image {
 	uint32_t number; /* 0: unused; the ring's, or RECORD_IMAGES_MAX and up: seen by perf only */
 	uint32_t parent; /* image number, 0: none */
 	uint32_t family; /* number of the image from which all forks since the last exec came */
-	uint32_t pid;
+	uint32_t pid;    /* ours */
+	uint64_t pid_ns; /* as in struct ring_ids */
 	uint32_t process;       /* definition; 0: not yet */
 	uint32_t name, command; /* texts */
 	bool exits;             /* said so itself, with exit_status (as waitpid) */

@@ -130,23 +130,22 @@ static bool fits(int fd, uint64_t bytes)
 
 static int create_file(struct record_memory *m)
 {
-	const char *tmpdir = getenv("TMPDIR");
-	const char *dir[] = {"/dev/shm", tmpdir && *tmpdir ? tmpdir : "/tmp", "/tmp"};
+	const char *dir[RECORD_PLACE_DIRS];
 	const uint64_t bytes = memory_ring_bytes(RECORD_MEMORY_BLOCKS);
-	for (size_t i = 0; i < BASE_COUNT(dir); i++) {
-		int n = snprintf(m->path, sizeof m->path, "%s/" RECORD_MEMORY_PREFIX "%d-XXXXXX",
-			dir[i], (int)getpid());
-		if (n < 0 || (size_t)n >= sizeof m->path)
+	record_place_dirs(dir);
+	for (size_t i = 0; i < RECORD_PLACE_DIRS; i++) {
+		if (!record_place_open(&m->place, dir[i]))
 			continue;
-		int fd = mkostemp(m->path, O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		errno = ENOSPC;
-		if (fits(fd, bytes) && !ftruncate(fd, (off_t)bytes) &&
+		int fd = record_place_file(&m->place, "memory", m->path);
+		errno = fd < 0 ? errno : ENOSPC;
+		if (fd >= 0 && fits(fd, bytes) && !ftruncate(fd, (off_t)bytes) &&
 			!(errno = posix_fallocate(fd, 0, MEMORY_RING_HEAD_BYTES)))
 			return fd;
-		close(fd);
-		unlink(m->path);
+		int why = errno;
+		if (fd >= 0)
+			close(fd);
+		record_place_close(&m->place);
+		errno = why;
 	}
 	m->path[0] = 0;
 	return -1;
@@ -176,8 +175,11 @@ enum base_status record_memory_no_room(const struct record_memory *m, int why, s
 enum base_status record_memory_create(struct record_memory *m, unsigned level, bool beside,
 	unsigned long nr_processors, const struct record_memory_taker *taker, struct base_err *err)
 {
-	*m = (struct record_memory){
-		.level = level, .beside = beside, .encodes = beside, .taker = taker};
+	*m = (struct record_memory){.place = {.fd = -1, .session_fd = -1},
+		.level = level,
+		.beside = beside,
+		.encodes = beside,
+		.taker = taker};
 	m->copy = base_alloc(MEMORY_RING_BLOCK_BYTES);
 	m->words = record_words_new();
 	if (!m->copy || !m->words)
@@ -209,8 +211,7 @@ static void *remove_file(void *arg)
 	struct record_memory *m = arg;
 	if (m->mapped)
 		munmap(m->mapped, memory_ring_bytes(RECORD_MEMORY_BLOCKS));
-	if (m->path[0])
-		unlink(m->path);
+	record_place_close(&m->place);
 	return NULL;
 }
 
@@ -244,7 +245,8 @@ static const struct record_thread *records_of(
 	const struct record_converter *c, uint32_t pid, uint32_t tid)
 {
 	for (size_t i = c->nr_threads; i-- > 0;)
-		if (c->thread[i]->pid == pid && c->thread[i]->tid == tid && c->thread[i]->stream)
+		if (c->thread[i]->own_pid == pid && c->thread[i]->own_tid == tid &&
+			c->thread[i]->stream)
 			return c->thread[i];
 	return NULL;
 }

@@ -6,12 +6,11 @@
 
 #include "record/memory_ring.h"
 #include "record/session_convert.h"
+#include "record/session_place.h"
 
 #include <pthread.h>
 
-/* The file's name; then the session's pid. */
-#define RECORD_MEMORY_PREFIX "longpole-memory-"
-enum { RECORD_MEMORY_BLOCKS = 64, RECORD_MEMORY_PATH = 128, RECORD_MEMORY_GROWING = 8 };
+enum { RECORD_MEMORY_BLOCKS = 64, RECORD_MEMORY_GROWING = 8 };
 
 struct record_memory_stream {
 	uint32_t image;
@@ -38,7 +37,8 @@ struct record_words;
 struct record_coder;
 struct record_memory {
 	const struct record_memory_taker *taker; /* NULL: the trace */
-	char path[RECORD_MEMORY_PATH];           /* "": not made */
+	struct record_place place;
+	char path[RECORD_PLACE_PATH];  /* "": not made */
 	struct memory_ring_head *head; /* shared with the target: trust nothing in it; NULL: not
 					  made, or removed */
 	void *mapped;                  /* it */

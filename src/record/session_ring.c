@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_ring.c - the ring's file and blocks, from the reader's side. */
 #include "record/session_ring.h"
-#include "record/session_memory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,36 +25,16 @@ enum {
 	WARM_NS = 2000000, /* between two blocks */
 	STUCK_TICKS = 8,   /* how long a thread's missing block is waited for */
 };
-static const char ring_prefix[] = "longpole-ring-";
 
 /* ---- the file ---------------------------------------------------------------------------------
  */
 
-/* Whose shared memory has that name; 0: nobody's. */
-static long session_of(const char *name)
+/* Of sessions that were killed. (Nothing reads their records yet.) */
+static bool remove_stale(void *ctx, struct record_left *left)
 {
-	static const char *const prefix[] = {ring_prefix, RECORD_MEMORY_PREFIX};
-	for (size_t i = 0; i < BASE_COUNT(prefix); i++)
-		if (!strncmp(name, prefix[i], strlen(prefix[i])))
-			return strtol(name + strlen(prefix[i]), NULL, 10);
-	return 0;
-}
-
-/* That of sessions that were killed: their names have the session's pid. */
-static void remove_stale(const char *dir)
-{
-	DIR *d = opendir(dir);
-	if (!d)
-		return;
-	for (struct dirent *e; (e = readdir(d));) {
-		struct stat st;
-		long pid = session_of(e->d_name);
-		if (pid > 0 && kill((pid_t)pid, 0) && errno == ESRCH &&
-			!fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
-			st.st_uid == geteuid() && S_ISREG(st.st_mode))
-			unlinkat(dirfd(d), e->d_name, 0);
-	}
-	closedir(d);
+	(void)ctx;
+	record_place_close(&left->place);
+	return true;
 }
 
 /* A sparse file that cannot get its pages kills whoever writes to it: leave room. */
@@ -69,30 +47,21 @@ static size_t fitting(const char *dir, size_t size_bytes)
 	return half < size_bytes ? (size_t)half : size_bytes;
 }
 
-static int create_in(struct record_ring *r, const char *dir)
-{
-	remove_stale(dir);
-	int n = snprintf(
-		r->path, sizeof r->path, "%s/%s%d-XXXXXX", dir, ring_prefix, (int)getpid());
-	if (n < 0 || (size_t)n >= sizeof r->path)
-		return -1;
-	int fd = mkostemp(r->path, O_CLOEXEC); /* mode 0600 */
-	if (fd < 0)
-		r->path[0] = 0;
-	return fd;
-}
-
 static int create_file(struct record_ring *r, size_t *size_bytes)
 {
-	const char *tmpdir = getenv("TMPDIR");
-	const char *dir[] = {"/dev/shm", tmpdir && *tmpdir ? tmpdir : "/tmp", "/tmp"};
-	for (size_t i = 0; i < BASE_COUNT(dir); i++) {
+	const char *dir[RECORD_PLACE_DIRS];
+	record_place_dirs(dir);
+	record_place_each_left(remove_stale, NULL);
+	for (size_t i = 0; i < RECORD_PLACE_DIRS; i++) {
 		size_t fit = fitting(dir[i], *size_bytes);
-		int fd = fit >= RECORD_RING_BYTES_MIN ? create_in(r, dir[i]) : -1;
+		if (fit < RECORD_RING_BYTES_MIN || !record_place_open(&r->place, dir[i]))
+			continue;
+		int fd = record_place_file(&r->place, RECORD_RING_FILE, r->path);
 		if (fd >= 0) {
 			*size_bytes = fit;
 			return fd;
 		}
+		record_place_close(&r->place);
 	}
 	return -1;
 }
@@ -103,13 +72,27 @@ static size_t head_bytes(size_t nr_blocks)
 	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
+/* Is our number in /proc the one that we know? */
+static bool proc_is_ours(void)
+{
+	char text[32] = "";
+	ssize_t n = readlink("/proc/self", text, sizeof text - 1);
+	text[n > 0 ? n : 0] = 0;
+	return strtol(text, NULL, 10) == getpid();
+}
+
 static void init_head(struct record_ring *r, unsigned stack_depth, uint64_t tsc_origin)
 {
+	struct stat ns = {.st_ino = 0}, proc = {.st_dev = 0};
+	bool sees_itself =
+		proc_is_ours() && !stat("/proc/self/ns/pid", &ns) && !stat("/proc", &proc);
 	*r->head = (struct ring_head){.version = RING_VERSION,
 		.block_bytes = RING_BLOCK_BYTES,
 		.nr_blocks = r->nr_blocks,
 		.tsc_origin = tsc_origin,
-		.stack_depth_max = stack_depth < RING_STACK_MAX ? stack_depth : RING_STACK_MAX};
+		.stack_depth_max = stack_depth < RING_STACK_MAX ? stack_depth : RING_STACK_MAX,
+		.pid_ns = sees_itself ? ns.st_ino : 0,
+		.proc_dev = sees_itself ? proc.st_dev : 0};
 	for (uint32_t i = 0; i < r->nr_blocks; i++)
 		r->head->free_map[i / 64] |= 1ull << i % 64;
 	__atomic_store_n(&r->head->magic, RING_MAGIC, __ATOMIC_RELEASE);
@@ -121,6 +104,7 @@ enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, un
 	enum base_status status = BASE_OK;
 	void *map = MAP_FAILED;
 	memset(r, 0, sizeof *r);
+	r->place.fd = r->place.session_fd = -1;
 	int fd = create_file(r, &size_bytes);
 	if (fd < 0)
 		return base_fail_errno(err, errno,
@@ -217,8 +201,7 @@ bool record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns)
 
 void record_ring_destroy(struct record_ring *r)
 {
-	if (r->path[0])
-		unlink(r->path);
+	record_place_close(&r->place);
 	if (r->head)
 		munmap(r->head, r->size_bytes);
 	base_free(r->block);
@@ -260,8 +243,8 @@ static void find_block(struct record_ring *r, uint32_t i)
 	uint32_t state = __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
 	if (state != RING_BLOCK_ACTIVE && state != RING_BLOCK_DONE)
 		return; /* being handed out */
-	struct record_thread *t = record_converter_thread(
-		r->converter, b->image, b->parent_image, b->pid, b->tid, b->thread);
+	struct record_thread *t = record_converter_thread_of(
+		r->converter, b->image, b->parent_image, b->pid, b->tid, b->ids, b->thread);
 	r->block[i] = (struct record_block){.known = true};
 	if (!t) {
 		r->block[i].skipped = true;
@@ -316,7 +299,7 @@ static void give_back(struct record_ring *r, uint32_t i)
 	/* Blocks that were just read are in a cache: let those be used again first. */
 	if (__atomic_load_n(&r->head->next_hint, __ATOMIC_RELAXED) > i)
 		__atomic_store_n(&r->head->next_hint, i, __ATOMIC_RELAXED);
-	r->nr_used--;
+	r->nr_used -= r->nr_used > 0; /* the bitmap is shared */
 }
 
 /* ---- reading
@@ -367,9 +350,8 @@ static bool drain_block(struct record_ring *r, struct record_thread *t)
 		t->stuck_ticks++;
 		return false; /* taken after the one before it was, but seen sooner */
 	}
-	uint64_t nr = RECORD_RING_WORDS;
-	if (done && b->nr_words < nr)
-		nr = b->nr_words;
+	const uint64_t nr_words = __atomic_load_n(&b->nr_words, __ATOMIC_RELAXED); /* once */
+	const uint64_t nr = done && nr_words < RECORD_RING_WORDS ? nr_words : RECORD_RING_WORDS;
 	state->cursor = (uint32_t)record_convert(
 		r->converter, t, b->word, state->cursor, (size_t)nr, r->horizon, r->limit, &stop);
 	if (stop == RECORD_STOP_horizon)
@@ -400,8 +382,10 @@ static void bury(struct record_ring *r)
 		struct record_thread *t = r->listed[i];
 		uint32_t newest = record_world_pid(&r->converter->world, t->pid);
 		bool replaced = newest > t->image->number && newest < RECORD_IMAGES_MAX;
-		t->dead = replaced ||
-			  (syscall(SYS_tgkill, (pid_t)t->pid, (pid_t)t->tid, 0) && errno == ESRCH);
+		t->dead =
+			replaced || (t->tid < RECORD_PIDS_NOBODY && t->pid < RECORD_PIDS_NOBODY &&
+					    syscall(SYS_tgkill, (pid_t)t->pid, (pid_t)t->tid, 0) &&
+					    errno == ESRCH);
 	}
 }
 

@@ -5,6 +5,7 @@
 #define LONGPOLE_RECORD_SESSION_RING_H
 
 #include "record/session_convert.h"
+#include "record/session_place.h"
 
 enum {
 	RECORD_RING_BYTES_MIN = 1 << 20,
@@ -16,7 +17,8 @@ enum {
 };
 
 struct record_ring {
-	char path[128];
+	struct record_place place;
+	char path[RECORD_PLACE_PATH];
 	struct ring_head *head; /* shared with the target: trust nothing in it */
 	uint8_t *blocks;
 	size_t size_bytes;
@@ -43,6 +45,7 @@ struct record_ring {
 	bool final;
 };
 
+#define RECORD_RING_FILE "ring"
 /* In /dev/shm, else $TMPDIR, else /tmp; no larger than half of what is free there. recording = 0.
  */
 enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, unsigned stack_depth,

@@ -235,8 +235,8 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 	if (!head.image)
 		return;
 	struct reader r = {c,
-		record_converter_thread(
-			c, head.image, head.parent_image, head.pid, head.tid, head.thread),
+		record_converter_thread_of(c, head.image, head.parent_image, head.pid, head.tid,
+			head.ids, head.thread),
 		head.has_kernel != 0};
 	if (!r.t)
 		return;

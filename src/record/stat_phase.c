@@ -4,6 +4,7 @@
 #include "counter/phase.h"
 #include "record/stat.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,8 +14,9 @@ enum { NS_PER_S = 1000000000 };
 struct phase_file *record_stat_phases_make(const struct record_stat_options *options, int *ret_fd)
 {
 	struct phase_file *file = MAP_FAILED;
-	int fd = memfd_create("longpole-phases", MFD_CLOEXEC); /* others open /proc/PID/fd */
-	if (fd >= 0 && !ftruncate(fd, sizeof *file))
+	int fd = memfd_create(
+		"longpole-phases", MFD_CLOEXEC | MFD_ALLOW_SEALING); /* others open /proc/PID/fd */
+	if (fd >= 0 && !ftruncate(fd, sizeof *file) && !fcntl(fd, F_ADD_SEALS, PHASE_SEALS))
 		file = mmap(NULL, sizeof *file, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (file == MAP_FAILED) {
 		if (fd >= 0)

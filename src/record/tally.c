@@ -8,23 +8,25 @@
 
 static uint32_t *states(struct ring_head *head)
 {
-	return (uint32_t *)(void *)((char *)head + head->tables_offset);
+	return (uint32_t *)(void *)((char *)head + preload_ring.tables_offset);
 }
 
 static struct tally_table *table_at(struct ring_head *head, uint32_t i)
 {
-	return (struct tally_table *)(void *)((char *)head + head->tables_offset +
-					      tally_table_offset(head->nr_tables, i));
+	return (struct tally_table *)(void *)((char *)head + preload_ring.tables_offset +
+					      tally_table_offset(preload_ring.nr_tables, i));
 }
 
 static uintptr_t tags_at(struct ring_head *head, uint32_t i)
 {
-	return (uintptr_t)head + head->tables_offset + tally_tags_offset(head->nr_tables, i);
+	return (uintptr_t)head + preload_ring.tables_offset +
+	       tally_tags_offset(preload_ring.nr_tables, i);
 }
 
 static uintptr_t entries_at(struct ring_head *head, uint32_t i)
 {
-	return (uintptr_t)head + head->tables_offset + tally_entries_offset(head->nr_tables, i);
+	return (uintptr_t)head + preload_ring.tables_offset +
+	       tally_entries_offset(preload_ring.nr_tables, i);
 }
 
 static bool take(uint32_t *state)
@@ -39,7 +41,7 @@ static bool take(uint32_t *state)
 static uint32_t take_tables(struct ring_head *head, uint32_t nr)
 {
 	uint32_t *state = states(head), i = 0, j;
-	while (i + nr <= head->nr_tables) {
+	while (i + nr <= preload_ring.nr_tables) {
 		for (j = 0; j < nr && take(&state[i + j]);)
 			j++;
 		if (j == nr)
@@ -72,6 +74,7 @@ static bool grow(struct ring_head *head)
 		struct tally_table *t = table_at(head, number - 1 + i);
 		t->pid = self->pid;
 		t->tid = self->tid;
+		t->ids = self->ids;
 		t->parent_image = self->block ? self->block->parent_image : 0;
 		t->thread = self->number;
 		t->has_kernel = before ? before->has_kernel : 0;
@@ -83,7 +86,7 @@ static bool grow(struct ring_head *head)
 		return false;
 	self->tally = table_at(head, number - 1);
 	self->tally_tag = (struct tally_tag *)tags_at(head, number - 1);
-	self->tally_mask = head->tally_mask;
+	self->tally_mask = preload_ring.tally_mask;
 	unsigned step = self->tally_mask == TALLY_ALL ? 2 : 1;
 	self->tally_span = ((size_t)nr * TALLY_ENTRIES - step) * sizeof(struct tally_tag);
 	self->tally_entries = entries_at(head, 0) - 8 * tags_at(head, 0);
@@ -195,12 +198,14 @@ void preload_tally_end(void)
 	self->nr_timed = 0;
 	memset(self->timed_in, 0, sizeof self->timed_in);
 	for (unsigned row = 0; t && head && row < PRELOAD_COUNT(in_a_row); row++) {
-		uint32_t first = (uint32_t)(t - table_at(head, 0)), before = t->before;
-		uint32_t end = first + t->nr <= head->nr_tables ? first + t->nr : first;
+		uint32_t first = (uint32_t)(t - table_at(head, 0)),
+			 before = __atomic_load_n(&t->before, __ATOMIC_RELAXED);
+		uint32_t nr = __atomic_load_n(&t->nr, __ATOMIC_RELAXED);
+		uint32_t end = nr <= preload_ring.nr_tables - first ? first + nr : first;
 		for (uint32_t i = first; i < end; i++) {
 			table_at(head, i)->end_tsc = preload_now();
 			__atomic_store_n(&states(head)[i], TALLY_DONE, __ATOMIC_RELEASE);
 		}
-		t = before && before <= head->nr_tables ? table_at(head, before - 1) : NULL;
+		t = before && before <= preload_ring.nr_tables ? table_at(head, before - 1) : NULL;
 	}
 }

@@ -18,6 +18,8 @@
 #ifndef LONGPOLE_RECORD_TALLY_H
 #define LONGPOLE_RECORD_TALLY_H
 
+#include "record/ring.h"
+
 #include <stdint.h>
 
 enum {
@@ -114,7 +116,8 @@ struct tally_table {
 	uint64_t has_kernel; /* time inside of system calls is counted, too */
 	uint64_t held_ticks; /* TALLY_ALL: with at least one lock held */
 	uint64_t wait_bin[TALLY_BINS], hold_bin[TALLY_BINS];
-	uint64_t unused[(4096 - 64) / 8 - 2 * TALLY_BINS];
+	struct ring_ids ids;
+	uint64_t unused[(4096 - 64 - 16) / 8 - 2 * TALLY_BINS];
 };
 _Static_assert(sizeof(struct tally_table) == 4096, "a page");
 
@@ -146,6 +149,15 @@ static inline uint64_t tally_entries_offset(uint32_t nr_tables, uint32_t i)
 static inline uint64_t tally_bytes(uint32_t nr_tables)
 {
 	return tally_entries_offset(nr_tables, nr_tables);
+}
+/* As ring_layout_fits(), of the tables: behind the blocks, page-aligned. */
+static inline int tally_layout_fits(const struct ring_head *copy, uint64_t file_bytes)
+{
+	return copy->nr_tables <= TALLY_TABLES && copy->tables_offset % 4096 == 0 &&
+	       copy->tables_offset >= ring_blocks_offset(copy->nr_blocks) +
+					      (uint64_t)copy->nr_blocks * RING_BLOCK_BYTES &&
+	       copy->tables_offset <= file_bytes &&
+	       tally_bytes(copy->nr_tables) <= file_bytes - copy->tables_offset;
 }
 
 #endif

@@ -239,6 +239,24 @@ static long number_at(const char **text)
 	return n;
 }
 
+/* Memory of BPF keeps its size. The loader's number may be another program's by now, whose file of
+ * that number is anything. */
+static bool is_bpf_map(long fd)
+{
+	static const char wanted[] = "anon_inode:bpf-map", directory[] = "/proc/self/fd/";
+	char path[40], text[sizeof wanted] = "";
+	size_t n = sizeof directory - 1, digits = 1;
+	memcpy(path, directory, n);
+	for (long rest = fd / 10; rest; rest /= 10)
+		digits++;
+	path[n + digits] = '\0';
+	for (size_t i = digits; i-- > 0; fd /= 10)
+		path[n + i] = (char)('0' + fd % 10);
+	return preload_syscall(SYS_readlink, (long)path, (long)text, sizeof text, 0, 0, 0) ==
+		       (long)sizeof wanted - 1 &&
+	       !memcmp(text, wanted, sizeof wanted - 1);
+}
+
 __attribute__((constructor)) static void find_slots(void)
 {
 	const char *place = secure_getenv(COUNTER_SLOTS_ENVIRONMENT);
@@ -248,9 +266,11 @@ __attribute__((constructor)) static void find_slots(void)
 	long loader = pid > 0 && at >= 0 ? preload_syscall(SYS_pidfd_open, pid, 0, 0, 0, 0, 0) : -1;
 	long map = loader >= 0 ? preload_syscall(SYS_pidfd_getfd, loader, at, 0, 0, 0, 0) : -1;
 	if (map >= 0) {
-		long memory =
-			preload_syscall(SYS_mmap, 0, (long)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,
-				PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
+		long memory = !is_bpf_map(map)
+				      ? -EBADF
+				      : preload_syscall(SYS_mmap, 0,
+						(long)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,
+						PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 		slots = (unsigned long)memory > -4096ul ? NULL : (void *)memory;
 		preload_syscall(SYS_close, map, 0, 0, 0, 0, 0);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target.c - the runtime library of rewritten programs: modules, threads, buffers, chunks. */
+#include "record/handover.h"
 #include "record/target.h"
 
 #include <dlfcn.h>
@@ -36,7 +37,7 @@ __thread struct target_tls longpole_memory;
 
 static struct {
 	struct memory_ring_head *ring;
-	uint64_t ring_bytes;
+	uint32_t ring_blocks;   /* as its head said when it was checked: it is shared */
 	uint32_t image, tables; /* numbers: ours; whose tables we sent */
 	uint32_t pid;
 	uint64_t next_thread; /* atomic */
@@ -118,7 +119,7 @@ static bool reader_lives(void)
 
 static bool try_take(uint32_t *ret)
 {
-	for (uint32_t i = 0; i < self.ring->nr_blocks; i++) {
+	for (uint32_t i = 0; i < self.ring_blocks; i++) {
 		uint32_t free = MEMORY_RING_FREE;
 		if (__atomic_load_n(&self.ring->state[i], __ATOMIC_RELAXED) == MEMORY_RING_FREE &&
 			__atomic_compare_exchange_n(&self.ring->state[i], &free, MEMORY_RING_ACTIVE,
@@ -134,7 +135,7 @@ static bool try_take(uint32_t *ret)
 /* Threads have all blocks open: the reader can give none back. */
 static bool all_are_active(void)
 {
-	for (uint32_t i = 0; i < self.ring->nr_blocks; i++)
+	for (uint32_t i = 0; i < self.ring_blocks; i++)
 		if (__atomic_load_n(&self.ring->state[i], __ATOMIC_RELAXED) != MEMORY_RING_ACTIVE)
 			return false;
 	return true;
@@ -424,7 +425,7 @@ static void close_chunk(struct target_thread *t)
 static bool has_caught_up(void)
 {
 	unsigned nr = 0;
-	for (uint32_t i = 0; i < self.ring->nr_blocks; i++)
+	for (uint32_t i = 0; i < self.ring_blocks; i++)
 		nr += __atomic_load_n(&self.ring->state[i], __ATOMIC_RELAXED) == MEMORY_RING_DONE;
 	return nr < NEARLY_NONE;
 }
@@ -701,8 +702,8 @@ void longpole_target_let_see(bool waits)
 void longpole_target_let_go(void)
 {
 	struct target_thread *t = longpole_memory.thread;
-	if (self.ring && t && t->chunk && t->chunk_block >= self.ring->nr_blocks / 2 &&
-		__atomic_load_n(&self.ring->active, __ATOMIC_RELAXED) > self.ring->nr_blocks / 4)
+	if (self.ring && t && t->chunk && t->chunk_block >= self.ring_blocks / 2 &&
+		__atomic_load_n(&self.ring->active, __ATOMIC_RELAXED) > self.ring_blocks / 4)
 		end_chunk(true);
 }
 
@@ -835,21 +836,20 @@ static void attach_ring(char **environment)
 	const char *path = variable(environment, MEMORY_RING_VARIABLE);
 	if (!path || !*path)
 		return;
-	long fd = longpole_target_syscall(
-		SYS_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0);
+	uint64_t size_bytes;
+	long fd = handover_open(longpole_target_syscall, path, &size_bytes);
 	if (fd < 0)
 		return;
 	struct memory_ring_head head;
 	head.magic = 0; /* (no analyser sees what the kernel writes) */
 	long n = longpole_target_syscall(SYS_pread64, fd, (long)&head, sizeof head, 0, 0, 0);
-	if (n == (long)sizeof head && head.magic == MEMORY_RING_MAGIC &&
-		head.version == MEMORY_RING_VERSION && head.nr_blocks <= MEMORY_RING_BLOCKS_MAX) {
-		uint64_t bytes = memory_ring_bytes(head.nr_blocks);
-		long p = longpole_target_syscall(
-			SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (n == (long)sizeof head && memory_ring_fits(&head, size_bytes)) {
+		long p = longpole_target_syscall(SYS_mmap, 0,
+			(long)memory_ring_bytes(head.nr_blocks), PROT_READ | PROT_WRITE, MAP_SHARED,
+			fd, 0);
 		if (p > 0 || p < -4096) {
 			self.ring = (struct memory_ring_head *)p;
-			self.ring_bytes = bytes;
+			self.ring_blocks = head.nr_blocks;
 		}
 	}
 	(void)longpole_target_syscall(SYS_close, fd, 0, 0, 0, 0, 0);

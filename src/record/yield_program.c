@@ -70,9 +70,10 @@ static void read_words(
 		const struct yield_word *w = &loop->word[i];
 		uint64_t address = w->displacement + register_of(c, w->base) +
 				   register_of(c, w->index) * w->scale;
-		struct iovec here = {&value[i], w->size_bytes};
-		struct iovec there = {(void *)(uintptr_t)address, w->size_bytes};
-		if (w->size_bytes <= sizeof *value)
+		size_t nr_bytes = __atomic_load_n(&w->size_bytes, __ATOMIC_RELAXED); /* shared */
+		struct iovec here = {&value[i], nr_bytes};
+		struct iovec there = {(void *)(uintptr_t)address, nr_bytes};
+		if (nr_bytes <= sizeof *value)
 			syscall(SYS_process_vm_readv, shared->pid, &here, 1, &there, 1, 0);
 	}
 }
@@ -163,11 +164,12 @@ static void at_sample(int number, siginfo_t *info, void *context)
 
 static struct yield_shared *map_file(void)
 {
-	const char *path = getenv(YIELD_ENVIRONMENT);
+	const char *path = secure_getenv(YIELD_ENVIRONMENT);
 	struct stat st;
 	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
 	void *at = MAP_FAILED;
-	if (fd >= 0 && !fstat(fd, &st) && st.st_size == sizeof(struct yield_shared))
+	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+		st.st_size == sizeof(struct yield_shared))
 		at = mmap(NULL, sizeof(struct yield_shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 			0);
 	if (fd >= 0)

@@ -558,9 +558,12 @@ enum base_status trace_writer_open(const char *path, const struct trace_info *in
 		status = add_stream(w, 0, err);
 	if (status != BASE_OK)
 		goto done;
-	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	struct base_err refused = {0};
+	w->fd = base_output_open(path, BASE_OUTPUT_PRIVATE, &refused);
 	if (w->fd < 0) {
-		status = base_fail_errno(err, errno, "%s: cannot create", path);
+		status = refused.status;
+		if (err)
+			*err = refused;
 		goto done;
 	}
 	status = write_bytes(w, header.buf, header.length, err);

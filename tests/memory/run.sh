@@ -815,13 +815,14 @@ no_room() {
 	gcc -D_GNU_SOURCE -shared -fPIC -o refuse.so refuse.c 2>cc.err && "$LONGPOLE" cc -o no_room_program "$here/threads.c" -lpthread 2>>cc.err ||
 		why="does not build: $(head -n 2 cc.err)"
 	if [[ -z $why ]]; then
-		touch /dev/shm/longpole-memory-99999999-killed /dev/shm/longpole-ring-99999999-killed # of sessions that were killed
+		mkdir -m 700 /dev/shm/longpole-session-99999999-killed # of a session that was killed, whose records nobody can recover
+		: >/dev/shm/longpole-session-99999999-killed/session
 		LD_PRELOAD=./refuse.so TMPDIR=$dir timeout 20 "$LONGPOLE" record -q --level 3 -o no_room.lpt -- ./no_room_program >said 2>err
 		[[ $? == 125 ]] || why+=" exit status is not 125"
 		grep -q 'cannot make 64 MiB of shared memory in .*: No space left on device' err || why+=" says: $(head -n 2 err)"
 		[[ ! -s said ]] || why+=" the program ran"
 		[[ ! -e no_room.lpt ]] || why+=" there is a trace"
-		why+=$(find "$dir" /dev/shm -newer refuse.so \( -name 'longpole-memory-*' -o -name 'longpole-*-killed' \) 2>/dev/null)
+		why+=$(find "$dir" /dev/shm -newer refuse.so \( -name 'memory-*' -o -name 'longpole-*-killed' \) 2>/dev/null)
 	fi
 	result no_room "$why"
 }

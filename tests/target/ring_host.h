@@ -26,7 +26,7 @@ enum ring_host_kind {
 };
 
 struct ring_host {
-	char path[64];
+	char directory[64], path[80];
 	struct ring_head *head;
 	size_t size_bytes;
 };
@@ -34,17 +34,22 @@ struct ring_host {
 static inline bool ring_host_open(struct ring_host *host, uint32_t nr_blocks)
 {
 	host->size_bytes = ring_blocks_offset(nr_blocks) + (size_t)nr_blocks * RING_BLOCK_BYTES;
-	snprintf(host->path, sizeof host->path, "/dev/shm/longpole-test-%d", (int)getpid());
-	int fd = open(host->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	snprintf(host->directory, sizeof host->directory, "/dev/shm/longpole-test-%d-XXXXXX",
+		(int)getpid());
+	if (!mkdtemp(host->directory)) /* mode 0700: else the library does not take it */
+		return false;
+	snprintf(host->path, sizeof host->path, "%s/ring", host->directory);
+	int fd = open(host->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;
 	void *map = MAP_FAILED;
-	if (fchmod(fd, 0666) == 0 && ftruncate(fd, (off_t)host->size_bytes) == 0)
+	if (fchmod(fd, 0600) == 0 && ftruncate(fd, (off_t)host->size_bytes) == 0)
 		map = mmap(NULL, host->size_bytes, PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_POPULATE, fd, 0);
 	close(fd);
 	if (map == MAP_FAILED) {
 		unlink(host->path);
+		rmdir(host->directory);
 		return false;
 	}
 	host->head = map;
@@ -64,6 +69,7 @@ static inline void ring_host_close(struct ring_host *host)
 {
 	munmap(host->head, host->size_bytes);
 	unlink(host->path);
+	rmdir(host->directory);
 }
 
 static inline void ring_host_setenv(const struct ring_host *host, const char *library)

@@ -37,7 +37,7 @@ static unsigned nr_rings(void)
 {
 	char own[64];
 	unsigned nr = 0;
-	snprintf(own, sizeof own, "longpole-ring-%d-", (int)getpid());
+	snprintf(own, sizeof own, "longpole-session-%d-", (int)getpid());
 	static const char *const dirs[] = {"/dev/shm", "/tmp"};
 	for (size_t i = 0; i < BASE_COUNT(dirs); i++) {
 		DIR *d = opendir(dirs[i]);

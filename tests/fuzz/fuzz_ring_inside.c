@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_ring_inside.c - the recorder's side is hostile: the code that attaches to a ring, takes
+ * blocks and tables and gives them back, in a ring of any head, which changes as it goes on. The
+ * input: a head before it is checked, one for afterwards, then bytes for bitmap, states and tables.
+ * A heap block of the file's size stands for the mapping, so that a step beyond it is seen.
+ */
+#define preload_tally_end core_tally_end /* of a library that does not count */
+#include "record/preload.c"
+#undef preload_tally_end
+void preload_tally_end(void);
+#include "record/tally.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- what the rest of the library would do: nothing ----------------------------------------- */
+
+void preload_real_find(void)
+{
+}
+bool preload_env_read(char **environment)
+{
+	(void)environment;
+	return false;
+}
+const char *preload_env_ring(void)
+{
+	return "";
+}
+uint32_t preload_env_parent_image(void)
+{
+	return 0;
+}
+void preload_env_set_image(uint32_t image)
+{
+	(void)image;
+}
+void preload_modules_scan(void)
+{
+}
+void preload_modules_check(void)
+{
+}
+void preload_stack_warm_up(void)
+{
+}
+void tally_entered(uint64_t key, uint64_t site)
+{
+	(void)key, (void)site;
+}
+void tally_left(void)
+{
+}
+
+/* ---- one ring ------------------------------------------------------------------------------- */
+
+enum { BLOCKS_MAX = 3, TABLES_MAX = 2, THREADS = 4, COUNTS = 40 };
+
+static void attach_to(struct ring_head *head)
+{
+	memset(&preload_self, 0, sizeof preload_self);
+	memset(&preload_fresh, 0, offsetof(struct preload_fresh, fd));
+	preload_fresh.head = head;
+	preload_fresh.image = 1;
+	preload_fresh.introduced = 1;
+}
+
+/* A thread that writes all that it may. */
+static void write_block(struct ring_head *head)
+{
+	bool introduced = false;
+	if (!start_block(&preload_self, head, &introduced))
+		return;
+	memset(preload_self.cursor, 1,
+		(size_t)((char *)preload_self.end - (char *)preload_self.cursor));
+	preload_self.cursor = preload_self.end;
+}
+
+static void count(struct ring_head *head, const uint8_t *wild, size_t size)
+{
+	head->recording = RING_on;
+	for (unsigned i = 0; i < COUNTS; i++) {
+		struct tally_tag *t = tally_probe(
+			preload_object((void *)(0x1000 + (uintptr_t)i * 64), 1, false), i);
+		if (t)
+			tally_entry_of(t)->n[TALLY_acquired]++;
+		if (preload_self.tally && size > i) /* as who else has it mapped might */
+			preload_self.tally->nr = (uint32_t)wild[i] << (wild[i] & 24),
+			preload_self.tally->before = wild[size - 1 - i];
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const size_t tables_at = ring_blocks_offset(BLOCKS_MAX) + BLOCKS_MAX * RING_BLOCK_BYTES,
+		     bytes = tables_at + tally_bytes(TABLES_MAX);
+	struct ring_head now, later;
+	if (size < 2 * sizeof now)
+		return 0;
+	memcpy(&now, data, sizeof now);
+	memcpy(&later, data + sizeof now, sizeof later);
+	data += 2 * sizeof now;
+	size -= 2 * sizeof now;
+	/* What every such head has: else nothing comes behind it. */
+	now.magic = RING_MAGIC;
+	now.version = RING_VERSION;
+	now.block_bytes = RING_BLOCK_BYTES;
+	struct ring_head *head = aligned_alloc(PRELOAD_PAGE, (bytes + 4095) / 4096 * 4096);
+	if (!head)
+		return 0;
+	memset(head, 0, bytes);
+	memcpy(head, &now, sizeof now);
+	memcpy(head->free_map, data, size < 64 ? size : 64);
+	if (layout_of(head, bytes, &preload_ring)) {
+		if (preload_ring.nr_tables && size)
+			memcpy((char *)head + preload_ring.tables_offset, data,
+				size < 256 ? size : 256);
+		memcpy(head, &later, sizeof later);
+		attach_to(head);
+		for (unsigned i = 0; i < THREADS; i++) {
+			preload_self.number = 0;
+			write_block(head);
+			if (preload_ring.nr_tables)
+				count(head, data, size);
+			preload_tally_end();
+			finish_block(&preload_self);
+		}
+	}
+	attach_to(NULL);
+	free(head);
+	return 0;
+}
