@@ -17,6 +17,7 @@
 #include "record/valgrind.h"
 #include "record/session_names.h"
 #include "record/room.h"
+#include "record/sanitizer.h"
 #include "record/session_ring.h"
 #include "record/session_tally.h"
 #include "record/tally.h"
@@ -315,6 +316,18 @@ static enum base_status set_up_program(
 			"%s is a static program that records itself, which cannot count: record "
 			"it (longpole record, longpole locks --mode=stamps)",
 			program);
+	const struct record_sanitizer *by =
+		status == BASE_OK && !o->emulator ? record_sanitizer_of(program) : NULL;
+	if (by && by->no_record)
+		status = base_fail(s->err, BASE_ERR_ENV,
+			"%s was built with %s, whose library loses track of locks when others are "
+			"loaded before it: record a build without it, or one of clang",
+			program, by->name);
+	else if (by && o->calls)
+		status = base_fail(s->err, BASE_ERR_ENV,
+			"%s was built with %s, which replaces the functions that are to be "
+			"counted: count a build without it (longpole record takes both)",
+			program, by->name);
 	if (status == BASE_OK && o->level >= 2)
 		status =
 			record_memory_create(&s->memory, level, o->emulator != RECORD_EMULATOR_NONE,

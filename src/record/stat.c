@@ -13,6 +13,7 @@
 #include "counter/slots.h"
 #include "record/clock.h"
 #include "record/links.h"
+#include "record/sanitizer.h"
 #include "record/session.h"
 #include "record/session_launch.h"
 #include "record/slots.h"
@@ -422,6 +423,17 @@ static void seize(struct session *session)
 	struct record_stat *s = session->s;
 	if (!session->options->by_thread) {
 		snprintf(s->no_threads_why, sizeof s->no_threads_why, "not asked for");
+		return;
+	}
+	char program[PATH_MAX];
+	int exit_code;
+	const struct record_sanitizer *by = NULL;
+	if (record_find_program(session->options->argv[0], program, &exit_code, NULL) == BASE_OK)
+		by = record_sanitizer_of(program);
+	if (by && by->no_ptrace) {
+		snprintf(s->no_threads_why, sizeof s->no_threads_why,
+			"the program was built with %s, which does not work under ptrace",
+			by->name);
 		return;
 	}
 	if (!ptrace(PTRACE_SEIZE, session->main, NULL, (void *)(uintptr_t)OPTIONS_OF_PTRACE))
