@@ -66,7 +66,8 @@ struct preload_mutex_functions {
 	int (*lock)(pthread_mutex_t *), (*trylock)(pthread_mutex_t *), (*unlock)(pthread_mutex_t *);
 	bool wrapped; /* not libc's own: each lock is to pass there, not only one that waits */
 };
-extern struct preload_mutex_functions preload_mutex_functions; /* what finds them, at first */
+/* At first what finds them. (hidden: an extern declaration is reached by way of the GOT else) */
+extern struct preload_mutex_functions preload_mutex_functions __attribute__((visibility("hidden")));
 #define preload_real_mutex_lock    (*preload_mutex_functions.lock)
 #define preload_real_mutex_trylock (*preload_mutex_functions.trylock)
 #define preload_real_mutex_unlock  (*preload_mutex_functions.unlock)
