@@ -356,3 +356,11 @@ __attribute__((destructor)) static void end(void)
 	if (file && self.state == 1)
 		end_thread(NULL);
 }
+
+/* AddressSanitizer as a library refuses to start behind another one. It bears us: we replace no
+ * allocation. (A program's own function of this name is asked instead.) */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
+}

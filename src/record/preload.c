@@ -224,7 +224,9 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		preload_fresh.image = process.image;
 		__atomic_fetch_add(&head->images_attached, 1, __ATOMIC_RELAXED);
 	}
-	preload_fresh.direct = preload_met.is_stub || preload_runtimes.any ? NULL : head;
+	preload_fresh.direct =
+		preload_met.is_stub || preload_runtimes.any || preload_mutex_is_wrapped ? NULL
+											: head;
 	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
 	preload_thread_begin();
 	errno = saved_errno;
@@ -245,6 +247,16 @@ __attribute__((destructor)) static void stop(void)
 	if (!process.sees_exit)
 		preload_thread_end();
 }
+
+#ifndef PRELOAD_STATIC
+/* AddressSanitizer as a library refuses to start behind another one. It bears us: we replace no
+ * allocation. (A program's own function of this name is asked instead.) */
+const char *__asan_default_options(void);
+PRELOAD_EXPORT const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
+}
+#endif
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 

@@ -47,6 +47,21 @@ static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result,
 	return result;
 }
 
+/* Somebody else's function is next: a sanitizer's, a library's that was preloaded, too. It gets
+ * each lock, as it does without us; whether it waits the lock's own word says. */
+static PRELOAD_COLD int mutex_lock_wrapped(pthread_mutex_t *mutex, uintptr_t site)
+{
+	uint64_t object = preload_mutex(mutex), before = 0;
+	if (__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED)) {
+		before = preload_now();
+		PRELOAD_RECORD_WAIT(lock_wait, site, object);
+	}
+	int result = preload_real_mutex_lock(mutex);
+	uint64_t after = record_outcome(PRELOAD_lock_acquire, result, object, site);
+	preload_self.lock = (struct record_lock_stamps){before ? before : after, after};
+	return result;
+}
+
 /* What the hot functions leave to others, so that they themselves need neither stack nor saved
  * registers. */
 static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t caller)
@@ -56,6 +71,8 @@ static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t calle
 										*/
 		return preload_real_mutex_lock(mutex);
 	record_call(preload_mutex(mutex), site);
+	if (preload_mutex_is_wrapped)
+		return mutex_lock_wrapped(mutex, site);
 	return mutex_lock_contended(mutex, preload_real_mutex_trylock(mutex), site);
 }
 

@@ -30,6 +30,60 @@ void preload_real_find_at(size_t offset)
 
 struct preload_real preload_real;
 
+/* ---- mutexes ---- */
+
+static int first_lock(pthread_mutex_t *mutex);
+static int first_trylock(pthread_mutex_t *mutex);
+static int first_unlock(pthread_mutex_t *mutex);
+struct preload_mutex_functions preload_mutex_functions = {
+	.lock = first_lock, .trylock = first_trylock, .unlock = first_unlock};
+
+static const struct link_map *module_of(const void *code)
+{
+	struct dl_find_object found;
+	return _dl_find_object((void *)(uintptr_t)code, &found) ? NULL : found.dlfo_link_map;
+}
+
+/* Nobody puts a function in the place of this one. */
+static const struct link_map *libc_module(void)
+{
+	return module_of(dlsym(RTLD_NEXT, "__errno_location"));
+}
+
+static void find_mutex_functions(void)
+{
+	struct preload_mutex_functions *f = &preload_mutex_functions;
+	void *lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	void *trylock = dlsym(RTLD_NEXT, "pthread_mutex_trylock");
+	void *unlock = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+	const struct link_map *libc = libc_module();
+	f->wrapped =
+		module_of(lock) != libc || module_of(trylock) != libc || module_of(unlock) != libc;
+	__atomic_store_n((void **)&f->lock, lock, __ATOMIC_RELAXED);
+	__atomic_store_n((void **)&f->trylock, trylock, __ATOMIC_RELAXED);
+	__atomic_store_n((void **)&f->unlock, unlock, __ATOMIC_RELAXED);
+}
+
+static int first_lock(pthread_mutex_t *mutex)
+{
+	find_mutex_functions();
+	return preload_real_mutex_lock(mutex);
+}
+
+static int first_trylock(pthread_mutex_t *mutex)
+{
+	find_mutex_functions();
+	return preload_real_mutex_trylock(mutex);
+}
+
+static int first_unlock(pthread_mutex_t *mutex)
+{
+	find_mutex_functions();
+	return preload_real_mutex_unlock(mutex);
+}
+
+/* ---- all others ---- */
+
 static const struct {
 	const char *name;
 	size_t offset;
@@ -61,11 +115,13 @@ static void *find(const char *name)
 	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++)
 		if (equal(name, old_functions[i].name))
 			return dlvsym(RTLD_NEXT, old_functions[i].symbol, "GLIBC_2.2.5");
-	/* of the names with two versions these are the ones with two implementations */
+	void *next = dlsym(RTLD_NEXT, name);
+	/* Of the names with two versions these are the ones with two implementations. (Somebody
+	 * else's has none, and dlvsym() would pass it by.) */
 	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++)
-		if (equal(name, old_functions[i].symbol))
+		if (equal(name, old_functions[i].symbol) && module_of(next) == libc_module())
 			return dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
-	return dlsym(RTLD_NEXT, name);
+	return next;
 }
 
 static void find_one(size_t i)
@@ -78,6 +134,7 @@ static void find_one(size_t i)
 /* A function that this libc lacks stays NULL: no program calls it either. */
 void preload_real_find(void)
 {
+	find_mutex_functions();
 	for (size_t i = 0; i < PRELOAD_COUNT(functions); i++)
 		find_one(i);
 }

@@ -52,21 +52,26 @@ void preload_real_find_at(size_t offset); /* the one at that offset of struct pr
 	}))
 
 /*
- * The hottest ones are bound by the linker to names of glibc that nobody interposes: one indirect
- * call, and there is nothing to find before the first use.
+ * The hottest ones: in a static program bound by the linker, else one indirect call. Never by a
+ * global name: the program, or a sanitizer that is linked into it, may have functions of glibc's
+ * inner names, which call pthread_mutex_lock() again.
  */
 #ifdef PRELOAD_STATIC
-#define PRELOAD_BOUND(name) __asm__("__real_pthread_" #name)
+int preload_real_mutex_lock(pthread_mutex_t *mutex) __asm__("__real_pthread_mutex_lock");
+int preload_real_mutex_trylock(pthread_mutex_t *mutex) __asm__("__real_pthread_mutex_trylock");
+int preload_real_mutex_unlock(pthread_mutex_t *mutex) __asm__("__real_pthread_mutex_unlock");
+enum { preload_mutex_is_wrapped = 0 };
 #else
-#define PRELOAD_BOUND(name)
-#endif
-int preload_real_mutex_lock(pthread_mutex_t *mutex) PRELOAD_BOUND(mutex_lock);
-int preload_real_mutex_trylock(pthread_mutex_t *mutex) PRELOAD_BOUND(mutex_trylock);
-int preload_real_mutex_unlock(pthread_mutex_t *mutex) PRELOAD_BOUND(mutex_unlock);
-#ifndef PRELOAD_STATIC
-__asm__(".symver preload_real_mutex_lock, __pthread_mutex_lock@GLIBC_2.2.5\n"
-	".symver preload_real_mutex_trylock, __pthread_mutex_trylock@GLIBC_2.2.5\n"
-	".symver preload_real_mutex_unlock, __pthread_mutex_unlock@GLIBC_2.2.5\n");
+struct preload_mutex_functions {
+	int (*lock)(pthread_mutex_t *), (*trylock)(pthread_mutex_t *), (*unlock)(pthread_mutex_t *);
+	bool wrapped; /* not libc's own: each lock is to pass there, not only one that waits */
+};
+/* At first what finds them. (hidden: an extern declaration is reached by way of the GOT else) */
+extern struct preload_mutex_functions preload_mutex_functions __attribute__((visibility("hidden")));
+#define preload_real_mutex_lock    (*preload_mutex_functions.lock)
+#define preload_real_mutex_trylock (*preload_mutex_functions.trylock)
+#define preload_real_mutex_unlock  (*preload_mutex_functions.unlock)
+#define preload_mutex_is_wrapped   preload_mutex_functions.wrapped
 #endif
 
 #endif

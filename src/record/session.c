@@ -8,6 +8,7 @@
  */
 #include "record/session.h"
 #include "counter/slots.h"
+#include "record/links.h"
 #include "record/perf.h"
 #include "record/session_cost.h"
 #include "record/session_launch.h"
@@ -16,6 +17,7 @@
 #include "record/valgrind.h"
 #include "record/session_names.h"
 #include "record/room.h"
+#include "record/sanitizer.h"
 #include "record/session_ring.h"
 #include "record/session_tally.h"
 #include "record/tally.h"
@@ -71,6 +73,7 @@ struct session {
 	struct record_memory memory;
 	struct record_valgrind valgrind;
 	struct record_qemu qemu;
+	struct record_links links;
 	bool memory_busy;
 	struct record_converter converter;
 	struct trace_writer *writer;
@@ -242,21 +245,25 @@ static void open_slots(struct session *s)
 }
 
 /* What LD_PRELOAD is to say: one library, or two. */
-static enum base_status find_libraries(
-	const struct record_options *o, struct base_str *ret, struct base_err *err)
+static enum base_status find_libraries(struct session *s, struct base_str *ret)
 {
-	char path[PATH_MAX];
-	enum base_status status = record_find_preload(library_of(o), path, err);
+	const struct record_options *o = s->opts;
+	char path[PATH_MAX], way[PATH_MAX];
+	enum base_status status = record_find_preload(library_of(o), path, s->err);
 	if (status == BASE_OK)
-		status = record_check_preload(path, err);
+		status = record_check_preload(path, s->err);
+	if (status == BASE_OK)
+		status = record_links_way(&s->links, path, way, s->err);
 	if (status != BASE_OK)
 		return status;
-	base_str_add(ret, path);
+	base_str_add(ret, way);
 	if (!o->heap || o->calls)
 		return BASE_OK;
-	status = record_find_preload(RECORD_LIBRARY_HEAP, path, err);
+	status = record_find_preload(RECORD_LIBRARY_HEAP, path, s->err);
 	if (status == BASE_OK)
-		base_str_addf(ret, ":%s", path);
+		status = record_links_way(&s->links, path, way, s->err);
+	if (status == BASE_OK)
+		base_str_addf(ret, ":%s", way);
 	return status;
 }
 
@@ -309,6 +316,18 @@ static enum base_status set_up_program(
 			"%s is a static program that records itself, which cannot count: record "
 			"it (longpole record, longpole locks --mode=stamps)",
 			program);
+	const struct record_sanitizer *by =
+		status == BASE_OK && !o->emulator ? record_sanitizer_of(program) : NULL;
+	if (by && by->no_record)
+		status = base_fail(s->err, BASE_ERR_ENV,
+			"%s was built with %s, whose library loses track of locks when others are "
+			"loaded before it: record a build without it, or one of clang",
+			program, by->name);
+	else if (by && o->calls)
+		status = base_fail(s->err, BASE_ERR_ENV,
+			"%s was built with %s, which replaces the functions that are to be "
+			"counted: count a build without it (longpole record takes both)",
+			program, by->name);
 	if (status == BASE_OK && o->level >= 2)
 		status =
 			record_memory_create(&s->memory, level, o->emulator != RECORD_EMULATOR_NONE,
@@ -316,7 +335,7 @@ static enum base_status set_up_program(
 	if (status != BASE_OK)
 		return status;
 	s->result->memory_level = o->level >= 2 ? level : 0;
-	status = find_libraries(o, preload, s->err);
+	status = find_libraries(s, preload);
 	if (status != BASE_OK)
 		return status;
 	uint64_t buffer_bytes =
@@ -698,14 +717,11 @@ static bool is_alive(uint32_t pid)
 	return !end || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
 }
 
-/* Everyone who is in the ring or was seen by the kernel's events; who was just born may not be
- * there yet. */
-static bool any_alive(const struct session *s)
+/* Of those who are in the ring or were seen by the kernel's events. */
+static bool any_known_alive(const struct session *s)
 {
 	const struct record_world *w = &s->converter.world;
 	const struct record_converter *c = &s->converter;
-	if (time_of(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->result->elapsed_ns + BIRTH_NS)
-		return true;
 	for (size_t i = 0; i < c->nr_tasks; i++)
 		if (c->task[i]->tid == c->task[i]->pid && c->task[i]->live &&
 			c->task[i]->pid != c->main_pid && is_alive(c->task[i]->pid))
@@ -714,6 +730,13 @@ static bool any_alive(const struct session *s)
 		if (w->image[i] && !w->image[i]->ended && is_alive(w->image[i]->pid))
 			return true;
 	return false;
+}
+
+/* Who was just born may not be known yet. */
+static bool any_alive(const struct session *s)
+{
+	return time_of(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->result->elapsed_ns + BIRTH_NS ||
+	       any_known_alive(s);
 }
 
 static bool goes_on(const struct session *s)
@@ -935,6 +958,9 @@ static void tear_down(struct session *s)
 	record_slots_close(s->slots);
 	record_kernel_close(&s->kernel);
 	record_namer_fini(&s->namer);
+	/* (whoever lives on loads our library by it again, at the next exec) */
+	if (!s->converting || !any_known_alive(s))
+		record_links_remove(&s->links);
 	if (s->converting)
 		record_converter_fini(&s->converter);
 	if (s->writer && trace_writer_close(s->writer, NULL) == BASE_OK)

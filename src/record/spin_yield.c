@@ -2,6 +2,7 @@
 /* spin_yield.c - threads that spin give way while there are too few processors. */
 #include "record/spin_yield.h"
 
+#include "record/links.h"
 #include "record/session_launch.h"
 #include "record/spin_arm.h"
 #include "record/spin_loop.h"
@@ -69,6 +70,7 @@ struct session {
 	struct record_spin_yield *r;
 	struct record_spin_stepper *stepper;
 	struct record_spin_arms arms;
+	struct record_links links;
 	struct yield_shared *shared;
 	char path[64]; /* of the file that is shared */
 	int fd;
@@ -588,12 +590,14 @@ static unsigned processors(void)
  */
 static enum base_status start(struct session *s, const sigset_t *before, struct base_err *err)
 {
-	char library[PATH_MAX];
+	char found[PATH_MAX], library[PATH_MAX];
 	const char *preload = getenv("LD_PRELOAD");
 	struct base_str list = {0};
 	enum base_status status = share(s, err);
 	if (status == BASE_OK)
-		status = record_find_preload(YIELD_LIBRARY, library, err);
+		status = record_find_preload(YIELD_LIBRARY, found, err);
+	if (status == BASE_OK)
+		status = record_links_way(&s->links, found, library, err);
 	if (status != BASE_OK)
 		return status;
 	base_str_addf(
@@ -627,6 +631,7 @@ static void fini(struct session *s)
 		munmap(s->shared, sizeof *s->shared);
 	if (s->fd >= 0)
 		close(s->fd);
+	record_links_remove(&s->links);
 	record_spin_stepper_free(s->stepper);
 	base_free(s->known);
 	base_free(s->task);

@@ -7,10 +7,13 @@
  */
 #include "record/stat.h"
 
+#include "base/installed.h"
 #include "counter/counter_priv.h"
 #include "counter/phase.h"
 #include "counter/slots.h"
 #include "record/clock.h"
+#include "record/links.h"
+#include "record/sanitizer.h"
 #include "record/session.h"
 #include "record/session_launch.h"
 #include "record/slots.h"
@@ -399,26 +402,19 @@ _Noreturn static void run_child(const struct session *session, const struct laun
 	_exit(RECORD_EXIT_NOT_FOUND); /* allowed: the same child */
 }
 
-/* The library lies beside the preload library; "": phases are not seen. */
-static void find_library(char path[PATH_MAX], struct record_stat *s)
+/* "": phases are not seen. */
+static void find_library(char path[PATH_MAX], struct record_links *links, struct record_stat *s)
 {
-	static const char name[] = "liblongpole-stat.so", sibling[] = "../counter/";
-	char preload[PATH_MAX];
+	char found[PATH_MAX];
 	struct base_err err = {0};
+	bool good = base_installed_file("src/counter", "liblongpole-stat.so", found);
+	if (good && record_links_way(links, found, path, &err) == BASE_OK)
+		return;
 	*path = 0;
-	if (record_find_preload(RECORD_LIBRARY_PRELOAD, preload, &err) == BASE_OK) {
-		char *slash = strrchr(preload, '/');
-		if (slash)
-			slash[1] = 0;
-		for (int i = 0; i < 2; i++) {
-			int n = snprintf(path, PATH_MAX, "%s%s%s", preload, i ? sibling : "", name);
-			if (n > 0 && n < PATH_MAX && !access(path, R_OK))
-				return;
-		}
-	}
-	*path = 0;
-	snprintf(s->no_phases_why, sizeof s->no_phases_why, "%s is not beside %s", name,
-		"liblongpole-preload.so");
+	if (good)
+		snprintf(s->no_phases_why, sizeof s->no_phases_why, "%.150s", err.cause[0]);
+	else
+		snprintf(s->no_phases_why, sizeof s->no_phases_why, "there is no %.150s", found);
 }
 
 /* The reason why the program cannot be stopped; it then runs without. */
@@ -427,6 +423,17 @@ static void seize(struct session *session)
 	struct record_stat *s = session->s;
 	if (!session->options->by_thread) {
 		snprintf(s->no_threads_why, sizeof s->no_threads_why, "not asked for");
+		return;
+	}
+	char program[PATH_MAX];
+	int exit_code;
+	const struct record_sanitizer *by = NULL;
+	if (record_find_program(session->options->argv[0], program, &exit_code, NULL) == BASE_OK)
+		by = record_sanitizer_of(program);
+	if (by && by->no_ptrace) {
+		snprintf(s->no_threads_why, sizeof s->no_threads_why,
+			"the program was built with %s, which does not work under ptrace",
+			by->name);
 		return;
 	}
 	if (!ptrace(PTRACE_SEIZE, session->main, NULL, (void *)(uintptr_t)OPTIONS_OF_PTRACE))
@@ -477,19 +484,28 @@ static void block_signals(struct session *session)
 	sigprocmask(SIG_BLOCK, &session->waited, &session->before);
 }
 
+static bool any_alive(const struct record_stat *s)
+{
+	for (size_t i = 0; i < s->nr_threads; i++)
+		if (!s->thread[i].ended)
+			return true;
+	return false;
+}
+
 enum base_status record_stat_run(
 	const struct record_stat_options *options, struct record_stat *ret, struct base_err *err)
 {
 	struct session session = {.options = options, .s = ret};
 	struct launch launch = {{-1, -1}, {-1, -1}};
 	char library[PATH_MAX], file_path[64];
+	struct record_links links = {0};
 	int fd = -1;
 	*ret = (struct record_stat){.exit_code = RECORD_EXIT_OURS,
 		.wait_status = -1,
 		.tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK)};
 	struct phase_file *file = record_stat_phases_make(options, &fd);
 	snprintf(file_path, sizeof file_path, "/proc/%d/fd/%d", (int)getpid(), fd);
-	find_library(library, ret);
+	find_library(library, &links, ret);
 	if (!file)
 		*library = 0;
 	if (options->kernel_time)
@@ -509,6 +525,8 @@ enum base_status record_stat_run(
 	record_slots_close(session.slots);
 	base_map_fini(&session.rows);
 	base_free(session.live);
+	if (!any_alive(ret))
+		record_links_remove(&links);
 	return status;
 }
 

@@ -3,6 +3,7 @@
 #include "record/valgrind.h"
 
 #include "base/installed.h"
+#include "record/links.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -64,11 +65,12 @@ const char *record_valgrind_why_not(void)
 enum base_status record_valgrind_directory(char dir[PATH_MAX], struct base_err *err)
 {
 	static const char *const own[] = {"vgpreload_core-amd64-linux.so", "default.supp"};
-	const char *tmp = getenv("TMPDIR"), *core = find_core();
+	const char *core = find_core();
 	char tool[PATH_MAX], from[PATH_MAX + 64], to[PATH_MAX + 64];
-	snprintf(dir, PATH_MAX, "%s/longpole-tool-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(dir))
-		return base_fail_errno(err, errno, "cannot make a directory, %s", dir);
+	/* (Valgrind loads its own library from there by LD_PRELOAD) */
+	enum base_status status = record_links_directory("longpole-tool", dir, err);
+	if (status != BASE_OK)
+		return status;
 	snprintf(to, sizeof to, "%s/" TOOL_FILE, dir);
 	if (!find_tool(tool) || symlink(tool, to))
 		return base_fail_errno(err, errno, "cannot make a link, %s", to);

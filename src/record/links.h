@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * links.h - another way to a file whose path cannot be said where it must be: the loader takes
+ * LD_PRELOAD apart at blanks and colons, and knows no quotes.
+ */
+#ifndef LONGPOLE_RECORD_LINKS_H
+#define LONGPOLE_RECORD_LINKS_H
+
+#include "base/base.h"
+
+#include <limits.h>
+
+/* A directory of one session with links to files; zero: none was needed. */
+struct record_links {
+	char directory[PATH_MAX];
+};
+
+/*
+ * record_links_directory - a new directory whose path has neither a blank nor a colon: in $TMPDIR
+ * if that is such a path, else where every system has one. Ours to remove; only we may write there.
+ */
+enum base_status record_links_directory(
+	const char *prefix, char ret[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
+
+/* record_links_way - `path` itself, or that of a link to it which LD_PRELOAD can say. */
+enum base_status record_links_way(struct record_links *links, const char *path, char ret[PATH_MAX],
+	struct base_err *err) BASE_MUST_CHECK;
+
+/* Removes what was made. Not while processes live that would load through it at their next exec. */
+void record_links_remove(struct record_links *links);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sanitizer.h - was a program built with a compiler's sanitizer? */
+#ifndef LONGPOLE_RECORD_SANITIZER_H
+#define LONGPOLE_RECORD_SANITIZER_H
+
+#include <stdbool.h>
+
+struct record_sanitizer {
+	const char *name; /* as users call it */
+	bool no_ptrace;   /* it looks for leaks at the end, and gives up under a tracer */
+	bool no_record;   /* behind our wrappers its library loses track of locks */
+};
+
+/* By the names that the file shows the loader. NULL: by none, or it cannot be read. */
+const struct record_sanitizer *record_sanitizer_of(const char *path);
+
+#endif

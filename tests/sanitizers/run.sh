@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh [NAME...] - programs that stand before or behind us in the loader's order: builds with sanitizers, with functions of glibc's
+# inner names, with a preloaded library of the user's. Each behaves under each command as it does alone.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+: "${LONGPOLE_BUILD:=$here/../../build}"
+: "${LONGPOLE:=$LONGPOLE_BUILD/src/cmd/longpole}"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 2
+
+# NAME COMPILER OPTIONS...
+builds='gcc_asan gcc -fsanitize=address
+gcc_tsan gcc -fsanitize=thread
+gcc_ubsan gcc -fsanitize=undefined
+gcc_lsan gcc -fsanitize=leak
+clang_asan clang-14 -fsanitize=address
+clang_asan_shared clang-14 -fsanitize=address -shared-libasan -Wl,-rpath,RUNTIME
+clang_tsan clang-14 -fsanitize=thread
+clang_msan clang-14 -fsanitize=memory
+clang_ubsan clang-14 -fsanitize=undefined
+clang_lsan clang-14 -fsanitize=leak'
+commands='record -q -o t.lpt --
+record -q --heap -o h.lpt --
+locks -q -o l.lpt --
+locks -q --mode=stamps -o s.lpt --
+stat -o /dev/null --'
+runtime=$(clang-14 -print-runtime-dir 2>/dev/null)
+
+same() { # PROGRAM - as alone, under each command
+	local command status
+	timeout 60 "$1" >alone 2>alone.err || { echo "exit status $? alone"; return; }
+	while read -r command; do
+		status=0
+		# shellcheck disable=SC2086 # a command and its options
+		timeout 60 "$LONGPOLE" $command "$1" >out 2>err </dev/null || status=$?
+		((!status)) || printf '%s: exit status %s: %s\n' "${command%% *}" "$status" "$(grep -m1 -E 'SUMMARY|does not|error' err)"
+		grep -qxF "$(cat alone)" out || printf '%s: says something else\n' "$command"
+		! grep -m1 -E 'Sanitizer|ld\.so' err
+	done <<<"$commands"
+}
+# Counting calls is refused before the start, with the reason.
+refused() { # COMMAND PROGRAM
+	! "$LONGPOLE" "$1" -q -o c.lpt -- "$2" >out 2>err || echo "$1: not refused"
+	[[ ! -s out ]] || echo "$1: the program ran"
+	grep -q 'was built with .*Sanitizer' err || echo "$1: does not say why"
+}
+recorded() { # the locks of a build are records, as many as it makes
+	local nr
+	nr=$("$LONGPOLE" dump t.lpt | grep -c ' lock_acquire ')
+	((nr >= 2000)) || echo "only $nr locks are recorded"
+}
+result() {
+	if [[ -z $2 ]]; then printf 'ok %s\n' "$1"; else printf 'not ok %s: %s\n' "$1" "${2//$'\n'/; }"; fi
+}
+wanted() { (($# == 1)) || [[ " ${*:2} " == *" $1 "* ]]; }
+
+while read -r name compiler options; do
+	wanted "$name" "$@" || continue
+	# shellcheck disable=SC2086 # options
+	if ! command -v "$compiler" >/dev/null || ! "$compiler" -g -O1 -pthread ${options//RUNTIME/$runtime} -o "$name" "$here/prog.c" 2>cc.err ||
+		! timeout 60 "./$name" >/dev/null 2>&1; then
+		printf 'skip %s: cannot be built or run here\n' "$name"
+		continue
+	fi
+	if [[ $name == gcc_tsan ]]; then # its library loses track of locks behind us
+		result "$name" "$(for command in record locks calls; do refused "$command" "./$name"; done)"
+	else
+		result "$name" "$(same "./$name"; recorded; refused calls "./$name")"
+	fi
+done <<<"$builds"
+
+if wanted own_names "$@"; then
+	"${CC:-cc}" -O1 -rdynamic -o own "$here/own.c" -pthread && result own_names "$(same ./own; "$LONGPOLE" calls -q -o c.lpt -- ./own 2>/dev/null | grep -qx 2000 || echo calls)"
+fi
+# Each lock passes by the user's library, as without us.
+preloaded() {
+	local command
+	"${CC:-cc}" -O1 -shared -fPIC -o wrapper.so "$here/wrapper.c" -ldl && "${CC:-cc}" -O1 -o plain "$here/prog.c" -pthread || { echo "cannot be built"; return; }
+	LD_PRELOAD=$PWD/wrapper.so ./plain | sort >alone
+	for command in 'record -q -o w.lpt --' 'locks -q -o w2.lpt --' 'calls -q -o w3.lpt --'; do
+		# shellcheck disable=SC2086 # a command and its options
+		LD_PRELOAD=$PWD/wrapper.so "$LONGPOLE" $command ./plain 2>/dev/null | grep -v 'locks$' >out
+		[[ $(cat out) == 2000 ]] || echo "$command: says something else"
+	done
+	LD_PRELOAD=$PWD/wrapper.so "$LONGPOLE" record -q -o w.lpt -- ./plain 2>/dev/null >out
+	grep -qE '^20[0-9]{2} locks$' out || echo "the library saw $(grep locks out | tail -1)"
+}
+! wanted preloaded "$@" || result preloaded "$(preloaded)"
+# A race is still seen, and only that.
+races() {
+	clang-14 -g -O1 -pthread -fsanitize=thread -DRACE -o racing "$here/prog.c" || return
+	TSAN_OPTIONS=exitcode=66 ./racing >/dev/null 2>alone.err
+	grep -q 'data race' alone.err || return # (by chance it was not seen alone)
+	"$LONGPOLE" record -q -o r.lpt -- ./racing >out 2>err
+	[[ $(grep -c 'WARNING: ThreadSanitizer' err) == "$(grep -c 'WARNING: ThreadSanitizer' alone.err)" ]] || echo "other warnings than alone"
+}
+! wanted races "$@" || result races "$(races)"
