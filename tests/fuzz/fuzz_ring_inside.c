@@ -15,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- what the rest of the library would do: nothing ----------------------------------------- */
 
+struct preload_mutex_functions preload_mutex_functions;
 void preload_real_find(void)
 {
 }
