@@ -207,7 +207,8 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 			process.mapped = map_ring(preload_env_ring());
 	}
 	head = &nowhere;
-	if (process.mapped) {
+	/* (the child of a process that must not ask would have to ask who it is) */
+	if (process.mapped && !preload_sandbox.no_calls && !preload_sandbox.no_clock) {
 		head = process.mapped;
 		prepare_process();
 		/* the thread that we were in the parent stays behind, but for what fork() left us
@@ -231,6 +232,12 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 	preload_thread_begin();
 	errno = saved_errno;
 	return head;
+}
+
+void preload_stop(void)
+{
+	preload_fresh.direct = NULL;
+	__atomic_store_n(&preload_fresh.head, &nowhere, __ATOMIC_RELEASE);
 }
 
 __attribute__((constructor)) static void start(void)
@@ -341,8 +348,7 @@ static bool start_block(struct preload_thread *self, struct ring_head *head, boo
 	if (is_new) {
 		self->image = preload_fresh.image;
 		self->number = __atomic_add_fetch(&preload_fresh.next_thread, 1, __ATOMIC_RELAXED);
-		self->pid = (uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
-		self->tid = (uint32_t)preload_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+		preload_sandbox_ids(&self->pid, &self->tid);
 		self->ids = ids_outside(head);
 		if (process.has_key)
 			pthread_setspecific(process.key, self);

@@ -137,6 +137,7 @@ struct ring_head *preload_attach(
 	void); /* never NULL; recording is 0 in what it returns if there is no ring */
 uint64_t *preload_reserve_slow(size_t nr_words);
 bool preload_is_vfork_child(void);
+void preload_stop(void); /* this process records nothing from now on */
 
 /* Is there anyone to record for? Everything that a wrapper adds is behind this. */
 PRELOAD_INLINE bool preload_on(void)
@@ -411,7 +412,21 @@ void preload_env_set_image(uint32_t image); /* children that inherit `environ` g
 /* ---- system calls that do not touch errno
  * -------------------------------------------------------------- */
 
-PRELOAD_INLINE long preload_syscall(long number, long a, long b, long c, long d, long e, long f)
+/* What the process has forbidden itself (preload_sandbox.c). */
+struct preload_sandbox {
+	bool no_calls; /* a filter of system calls: one that the program does not make may end it */
+	bool no_clock; /* reading the time stamp counter ends it */
+	uint32_t tid_offset; /* of a thread's id in what pthread_self() points to; 0: not known */
+	uint32_t pid;
+};
+extern struct preload_sandbox preload_sandbox __attribute__((visibility("hidden")));
+/* This thread's numbers in its own pid namespace, without a system call where there must be none.
+ */
+void preload_sandbox_ids(uint32_t *ret_pid, uint32_t *ret_tid);
+
+/* A call that the program makes itself, by way of us. */
+PRELOAD_INLINE long preload_syscall_of_program(
+	long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
@@ -422,6 +437,14 @@ PRELOAD_INLINE long preload_syscall(long number, long a, long b, long c, long d,
 			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
 	return result;
+}
+
+/* A call of our own: refused where it might end the program. */
+PRELOAD_INLINE long preload_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (PRELOAD_RARE(preload_sandbox.no_calls))
+		return -EPERM;
+	return preload_syscall_of_program(number, a, b, c, d, e, f);
 }
 
 #endif

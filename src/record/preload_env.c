@@ -19,6 +19,7 @@ static struct {
 					       */
 	unsigned nr_variables;
 	char *ring;            /* value */
+	char *ring_inherited;  /* the same in the process's first environment */
 	char *library;         /* our own path, as in LD_PRELOAD */
 	char *image;           /* value, digits in text */
 	char *image_inherited; /* digits in the process's first environment: what libc's own execs
@@ -69,7 +70,8 @@ bool preload_env_read(char **environment)
 			continue;
 		env.variable[env.nr_variables++] = copy;
 		if (has_prefix(copy, prefix_ring))
-			env.ring = copy + strlen(prefix_ring);
+			env.ring = copy + strlen(prefix_ring),
+			env.ring_inherited = *e + strlen(prefix_ring);
 		if (has_prefix(copy, prefix_image) &&
 			strlen(copy) == strlen(prefix_image) + IMAGE_DIGITS) {
 			env.image = copy + strlen(prefix_image);
@@ -87,6 +89,14 @@ bool preload_env_read(char **environment)
 const char *preload_env_ring(void)
 {
 	return env.ring;
+}
+
+void preload_env_forget(void)
+{
+	if (env.ring)
+		env.ring[0] = '\0';
+	if (env.ring_inherited)
+		env.ring_inherited[0] = '\0';
 }
 
 uint32_t preload_env_parent_image(void)

@@ -14,5 +14,7 @@ enum { PRELOAD_ENV_OURS_MAX = 16 };
  */
 size_t preload_env_bytes(char *const *environment);
 char **preload_env_build(void *memory, char *const *environment);
+/* From now on the next program gets our library without a ring: it asks the kernel nothing. */
+void preload_env_forget(void);
 
 #endif

@@ -27,7 +27,7 @@ struct call {
 static long kernel(const struct call *c)
 {
 	const long *a = c->argument;
-	long result = preload_syscall(SYS_futex, a[0], a[1], a[2], a[3], a[4], a[5]);
+	long result = preload_syscall_of_program(SYS_futex, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (result >= 0)
 		return result;
 	errno = (int)-result;
@@ -80,15 +80,20 @@ long preload_syscall_failed(long result)
 }
 
 /*
- * syscall(number, a, b, c, d, e, f), with libc's code for all but futex: some calls (vfork, clone)
+ * syscall(number, a, b, c, d, e, f), with libc's code for all but futex, and what limits the
+ * process (preload_sandbox.c): some calls (vfork, clone)
  * return twice, so nothing of theirs may lie on our stack.
  */
-_Static_assert(SYS_futex == 202, "the number below");
+_Static_assert(SYS_futex == 202 && SYS_seccomp == 317 && SYS_prctl == 157, "the numbers below");
 PRELOAD_EXPORT __attribute__((naked)) void preload_syscall_function(void) __asm__("syscall");
 void preload_syscall_function(void)
 {
 	__asm__("cmp $202, %rdi\n\t"
 		"je preload_futex\n\t"
+		"cmp $317, %rdi\n\t"
+		"je preload_limits_itself\n\t"
+		"cmp $157, %rdi\n\t"
+		"je preload_limits_itself\n\t"
 		"mov %rdi, %rax\n\t"
 		"mov %rsi, %rdi\n\t"
 		"mov %rdx, %rsi\n\t"

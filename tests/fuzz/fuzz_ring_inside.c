@@ -16,6 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* ---- what the rest of the library would do: nothing ----------------------------------------- */
 
 struct preload_mutex_functions preload_mutex_functions;
+struct preload_sandbox preload_sandbox;
+void preload_sandbox_ids(uint32_t *ret_pid, uint32_t *ret_tid)
+{
+	*ret_pid = *ret_tid = 1;
+}
 void preload_real_find(void)
 {
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_sandbox.c - what a process forbids itself: a filter of system calls (seccomp), reading
+ * the time stamp counter (PR_SET_TSC).
+ *
+ * Either ends a program that does what is forbidden, and the program does not know what we do. So
+ * from just before a filter is installed we make no system call any more: what a thread is called
+ * is read from libc's own memory, descriptors are not looked at, and the blocks that are mapped
+ * already are written to. Children and the next program of an exec are not recorded. Without the
+ * counter nothing is.
+ */
+#include "record/preload.h"
+#include "record/preload_env.h"
+#include "record/preload_real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct preload_sandbox preload_sandbox;
+
+static uint32_t sandbox_tid(uint32_t offset)
+{
+	uint32_t tid;
+	memcpy(&tid, (const char *)pthread_self() + offset, sizeof tid);
+	return tid;
+}
+
+/* Where libc keeps a thread's id: it says so to debuggers (struct: bits, number, offset). Believed
+ * when it holds for this thread. */
+static uint32_t sandbox_find_tid(void)
+{
+#ifdef PRELOAD_STATIC
+	return 0;
+#else
+	const uint32_t *description = dlsym(RTLD_DEFAULT, "_thread_db_pthread_tid");
+	if (!description || description[0] != 32 || description[2] > PRELOAD_PAGE)
+		return 0;
+	uint32_t tid = (uint32_t)preload_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	return sandbox_tid(description[2]) == tid ? description[2] : 0;
+#endif
+}
+
+void preload_sandbox_ids(uint32_t *ret_pid, uint32_t *ret_tid)
+{
+	if (preload_sandbox.no_calls) {
+		*ret_pid = preload_sandbox.pid;
+		*ret_tid = sandbox_tid(preload_sandbox.tid_offset);
+		return;
+	}
+	*ret_pid = (uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	*ret_tid = (uint32_t)preload_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+static bool sandbox_is_filter(int option, unsigned long how)
+{
+	return option == PR_SET_SECCOMP &&
+	       (how == SECCOMP_MODE_STRICT || how == SECCOMP_MODE_FILTER);
+}
+
+/* A filter is about to be installed. Returns whether that is news. */
+static bool sandbox_begin(void)
+{
+	if (preload_sandbox.no_calls)
+		return false;
+	preload_thread_begin();
+	preload_sandbox.pid = (uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	preload_sandbox.tid_offset = sandbox_find_tid();
+	__atomic_store_n(&preload_sandbox.no_calls, true, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* It was, or was not. */
+static void sandbox_end(bool is_new, bool installed)
+{
+	if (!is_new)
+		return;
+	if (!installed) {
+		preload_sandbox.no_calls = false;
+		return;
+	}
+	preload_env_forget();
+	if (!preload_sandbox.tid_offset) /* new threads would have no name */
+		preload_stop();
+}
+
+static bool sandbox_clock(int option, unsigned long how)
+{
+	if (option != PR_SET_TSC || how != PR_TSC_SIGSEGV)
+		return false;
+	preload_sandbox.no_clock = true;
+	preload_stop();
+	return true;
+}
+
+/* (the other four are read as libc reads them: given or not) */
+PRELOAD_EXPORT int prctl(int option, ...)
+{
+	va_list args;
+	va_start(args, option);
+	unsigned long a = va_arg(args, unsigned long), b = va_arg(args, unsigned long),
+		      c = va_arg(args, unsigned long), d = va_arg(args, unsigned long);
+	va_end(args);
+	bool is_filter = sandbox_is_filter(option, a), is_new = is_filter && sandbox_begin();
+	if (sandbox_clock(option, a))
+		preload_env_forget();
+	int result = PRELOAD_REAL(prctl)(option, a, b, c, d);
+	int saved_errno = errno;
+	sandbox_end(is_new, result == 0);
+	errno = saved_errno;
+	return result;
+}
+
+long preload_limits_itself(long number, long a, long b, long c, long d, long e, long f)
+	__attribute__((used, visibility("hidden")));
+
+/* Called in the place of syscall(SYS_seccomp, ...) and syscall(SYS_prctl, ...). */
+long preload_limits_itself(long number, long a, long b, long c, long d, long e, long f)
+{
+	bool is_filter = number == SYS_seccomp
+				 ? a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER
+				 : sandbox_is_filter((int)a, (unsigned long)b);
+	bool is_new = is_filter && sandbox_begin();
+	if (number == SYS_prctl && sandbox_clock((int)a, (unsigned long)b))
+		preload_env_forget();
+	long result = preload_syscall_of_program(number, a, b, c, d, e, f);
+	sandbox_end(is_new, result == 0);
+	if (result >= 0)
+		return result;
+	errno = (int)-result;
+	return -1;
+}

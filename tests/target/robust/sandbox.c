@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What processes forbid themselves: system calls by a filter (prctl, syscall), nearly all of them,
+ * the time stamp counter; a filter that is not installed after all; programs that begin in a
+ * sandbox. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int count;
+
+static void *work(void *unused)
+{
+	for (int i = 0; i < 10000; i++) {
+		pthread_mutex_lock(&lock);
+		count++;
+		pthread_mutex_unlock(&lock);
+	}
+	return unused;
+}
+
+static int with_threads(void)
+{
+	pthread_t thread[3];
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, work, NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	return count == 30000 ? 0 : 1;
+}
+
+/* Ends the process at what longpole might ask and this program does not. */
+static void forbid(int by_syscall)
+{
+	static const int call[] = {SYS_getpid, SYS_gettid, SYS_getppid, SYS_clock_gettime, SYS_open,
+		SYS_openat, SYS_readlink, SYS_fcntl, SYS_stat, SYS_getsockopt};
+	struct sock_filter filter[2 * sizeof call / sizeof *call + 2];
+	unsigned n = 0;
+	filter[n++] = (struct sock_filter)BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (unsigned i = 0; i < sizeof call / sizeof *call; i++) {
+		filter[n++] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call[i], 0, 1);
+		filter[n++] =
+			(struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	}
+	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = {(unsigned short)n, filter};
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (by_syscall ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)
+		       : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(2);
+}
+
+static int by_prctl(void)
+{
+	forbid(0);
+	return with_threads();
+}
+
+static int by_syscall(void)
+{
+	forbid(1);
+	int ends[2];
+	char c = 1;
+	if (pipe(ends) || write(ends[1], &c, 1) != 1 || read(ends[0], &c, 1) != 1)
+		return 1;
+	return with_threads();
+}
+
+static int forks(void)
+{
+	int status = 1;
+	forbid(0);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(with_threads());
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static int strict(void)
+{
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+		return 2;
+	work(NULL);
+	syscall(SYS_exit, count == 10000 ? 0 : 1);
+	return 1;
+}
+
+static int no_clock(void)
+{
+	prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(with_threads());
+	int status = 1;
+	waitpid(child, &status, 0);
+	return status ? status : with_threads();
+}
+
+static int refused(void)
+{
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) == 0 || with_threads();
+}
+
+int main(void)
+{
+	static int (*const way[])(void) = {by_prctl, by_syscall, forks, strict, no_clock, refused};
+	for (unsigned i = 0; i < sizeof way / sizeof *way; i++) {
+		int status = -1;
+		pid_t child = fork();
+		if (child == 0)
+			_exit(way[i]());
+		waitpid(child, &status, 0);
+		printf("%u: %x\n", i, (unsigned)status);
+	}
+	return 0;
+}
