@@ -17,9 +17,9 @@
 
 /* ---- events: a resource and a condition ---------------------------------------------------- */
 
-/* Rows in keys.def: KEY(name, text). */
+/* Rows in keys.def: KEY(name, text, met_by_name). */
 enum deadlock_key_kind {
-#define KEY(name, text) DEADLOCK_KEY_##name,
+#define KEY(name, text, met_by_name) DEADLOCK_KEY_##name,
 #include "deadlock/keys.def"
 	DEADLOCK_KEY_NR
 };
@@ -32,6 +32,8 @@ enum deadlock_key_kind {
 struct deadlock_key {
 	enum deadlock_key_kind kind;
 	uint32_t bytes;
+	bool is_named; /* the object has a name, by which others may reach it; no part of identity
+			*/
 	uint64_t space, id, at;
 };
 
@@ -158,6 +160,8 @@ struct deadlock_run {
 };
 
 const char *deadlock_key_kind_text(enum deadlock_key_kind kind);
+/* By what a process that was not seen may reach it: "the name of the FIFO". NULL: by nothing. */
+const char *deadlock_key_met_by_name(const struct deadlock_key *key);
 const char *deadlock_kind_text(enum deadlock_kind kind);
 const char *deadlock_kind_noun(enum deadlock_kind kind); /* "mutex" */
 const char *deadlock_end_text(enum deadlock_end end);

@@ -41,8 +41,12 @@ void deadlock_wait_add_key(struct deadlock_wait *w, const struct deadlock_key *k
 static void add(
 	const struct call *c, enum deadlock_key_kind kind, uint64_t space, uint64_t id, uint64_t at)
 {
-	deadlock_wait_add_key(
-		c->wait, &(struct deadlock_key){.kind = kind, .space = space, .id = id, .at = at});
+	struct deadlock_key key = {.kind = kind, .space = space, .id = id, .at = at};
+	if (kind == DEADLOCK_KEY_PIPE_DATA || kind == DEADLOCK_KEY_PIPE_ROOM)
+		key.is_named = space != 0; /* a FIFO */
+	else
+		key.is_named = kind == DEADLOCK_KEY_SYSV_SEM || kind == DEADLOCK_KEY_SYSV_QUEUE;
+	deadlock_wait_add_key(c->wait, &key);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

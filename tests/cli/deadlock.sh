@@ -161,6 +161,19 @@ test_deadlock_of_processes() {
 	finds other "$(cycle_of 2)"
 }
 
+# What has a name can be reached by a process that was not seen: never certain.
+test_deadlock_of_what_has_a_name() {
+	start_all hang_processes fifos named-semaphores
+	finds fifos "$(cycle_of 2 probable)"
+	longpole deadlock --settle=50ms --pid "${pid_of[fifos]}" >text
+	has text 'probable' 'by the name of the FIFO'
+	! grep -q '(certain' text || fail "certain"
+	look named-semaphores || is_json named-semaphores.json '.result.deadlocks | all(.sure == "probable")'
+	# whoever comes later ends it
+	echo x >to-child
+	timeout 60 tail --pid="${pid_of[fifos]}" -f /dev/null || fail "it was a deadlock"
+}
+
 test_deadlock_cxx() {
 	[[ -x $hangs/hang_cxx ]] || skip "no C++ compiler when this was built"
 	start_all hang_cxx mutexes semaphores
