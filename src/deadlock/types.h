@@ -90,6 +90,7 @@ struct deadlock_wait {
 	uint64_t word;         /* futex: the address that the call waits on */
 	uint32_t expected;     /* futex: the value that the call compares with */
 	pid_t owner;           /* who holds it, by its own record; 0: unknown or nobody */
+	pid_t owner_word;      /* the same as the lock has it: in the process's PID namespace */
 	bool owner_is_exact;   /* only `owner` may end this wait (a mutex, not a semaphore) */
 	bool owner_is_process; /* `owner` is a pid: any of its threads may (file locks) */
 
