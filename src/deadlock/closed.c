@@ -58,12 +58,15 @@ static bool has_handlers(struct closing *c, pid_t pid)
 	return caught || p->has_timers;
 }
 
-/* Could a signal handler, or the kernel by itself, end it? Nobody unlocks a mutex in a handler. */
+/* Could a signal handler, the kernel by itself, or a process that was not seen end it? Nobody
+ * unlocks a mutex in a handler. */
 static bool may_be_helped(struct closing *c, const struct deadlock_wait *w)
 {
 	if (w->owner_is_exact)
 		return false;
 	for (size_t i = 0; i < w->nr_keys; i++) {
+		if (deadlock_key_met_by_name(&w->key[i]))
+			return true; /* by a process that is not seen, or does not run yet */
 		switch (w->key[i].kind) {
 		case DEADLOCK_KEY_EVENTFD_DATA:
 		case DEADLOCK_KEY_EVENTFD_ROOM:

@@ -75,20 +75,20 @@ static enum deadlock_kind kind_by_name(const struct deadlock_wait *w)
 	return DEADLOCK_UNKNOWN;
 }
 
-static bool is_thread(
-	const struct deadlock_world *world, const struct deadlock_wait *w, uint32_t tid)
+static bool is_thread(struct deadlock_world *world, const struct deadlock_wait *w, uint32_t tid)
 {
-	return deadlock_world_has_thread(world, w->thread.pid, (pid_t)tid);
+	const pid_t ours = deadlock_world_thread_of(world, w->thread.pid, (pid_t)tid);
+	return deadlock_world_has_thread(world, w->thread.pid, ours);
 }
 
-static bool read_at(const struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
+static bool read_at(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
 	void *buf, size_t size)
 {
 	return deadlock_world_read(world, w->thread.pid, at, buf, size);
 }
 
-static bool read_words(const struct deadlock_world *world, const struct deadlock_wait *w,
-	uint64_t at, uint32_t *word, size_t nr)
+static bool read_words(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
+	uint32_t *word, size_t nr)
 {
 	return read_at(world, w, at, word, nr * sizeof *word);
 }
@@ -96,7 +96,7 @@ static bool read_words(const struct deadlock_world *world, const struct deadlock
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 static enum deadlock_kind kind_of(
-	const struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
+	struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
 {
 	enum deadlock_kind kind = kind_by_name(w);
 	bool in_runtime = !w->nr_frames || w->frame[0].is_runtime || !*w->frame[0].module;
@@ -134,25 +134,28 @@ static enum deadlock_kind kind_of(
 
 /* ---- owners ---------------------------------------------------------------------------------- */
 
-static void set_owner(struct deadlock_wait *w, uint32_t tid)
+/* A number of the process's own PID namespace that is nobody's we see: it may be somebody's. */
+static void set_owner(struct deadlock_world *world, struct deadlock_wait *w, uint32_t tid)
 {
-	w->owner = (pid_t)(tid & TID_BITS);
+	w->owner_word = (pid_t)(tid & TID_BITS);
+	w->owner = deadlock_world_thread_of(world, w->thread.pid, w->owner_word);
 	w->owner_is_exact = w->owner != 0;
+	w->is_external |= w->owner_word && !w->owner;
 }
 
 /* stdio's locks are {word, count, struct pthread *owner}. */
-static void find_lock_owner(const struct deadlock_world *world, struct deadlock_wait *w)
+static void find_lock_owner(struct deadlock_world *world, struct deadlock_wait *w)
 {
 	uint64_t owner;
 	uint32_t tid;
 	if (read_at(world, w, w->word + 8, &owner, sizeof owner) && owner && !(owner & 15) &&
 		read_at(world, w, owner + PTHREAD_TID, &tid, sizeof tid) &&
 		is_thread(world, w, (uint32_t)tid))
-		set_owner(w, tid);
+		set_owner(world, w, tid);
 }
 
-static bool is_pi_mutex(const struct deadlock_world *world, const struct deadlock_wait *w,
-	uint64_t at, uint32_t *ret_owner)
+static bool is_pi_mutex(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
+	uint32_t *ret_owner)
 {
 	uint32_t word[MUTEX_WORDS];
 	if (!at || at & 7 || !read_words(world, w, at, word, MUTEX_WORDS))
@@ -164,7 +167,7 @@ static bool is_pi_mutex(const struct deadlock_world *world, const struct deadloc
 
 /* The kernel refused to let it wait (EDEADLK), and glibc parks it on a word of its own stack. Which
  * mutex it was is in a register that calls preserve, or on the stack. */
-static void find_parked(const struct deadlock_world *world, struct deadlock_wait *w)
+static void find_parked(struct deadlock_world *world, struct deadlock_wait *w)
 {
 	uint64_t candidate[6 + PARKED_REACH / 8] = {w->registers.rbx, w->registers.rbp,
 		w->registers.r12, w->registers.r13, w->registers.r14, w->registers.r15};
@@ -176,7 +179,7 @@ static void find_parked(const struct deadlock_world *world, struct deadlock_wait
 		if (!is_pi_mutex(world, w, candidate[i], &owner))
 			continue;
 		w->object = candidate[i];
-		set_owner(w, owner);
+		set_owner(world, w, owner);
 		if (w->owner != w->thread.tid) /* else it may be one that it merely has */
 			return;
 	}
@@ -189,7 +192,7 @@ static void set_object(struct deadlock_wait *w, uint64_t before, uint32_t bytes)
 	w->object_bytes = bytes;
 }
 
-static void locate(const struct deadlock_world *world, struct deadlock_wait *w)
+static void locate(struct deadlock_world *world, struct deadlock_wait *w)
 {
 	uint32_t word[MUTEX_WORDS] = {0};
 	bool is_odd = w->word & 4; /* the second word of eight bytes */
@@ -197,13 +200,13 @@ static void locate(const struct deadlock_world *world, struct deadlock_wait *w)
 	switch (w->kind) {
 	case DEADLOCK_MUTEX:
 		if (read_words(world, w, w->word, word, MUTEX_WORDS))
-			set_owner(w, word[MUTEX_OWNER]);
+			set_owner(world, w, word[MUTEX_OWNER]);
 		set_object(w, 0, MUTEX_BYTES);
 		break;
 	case DEADLOCK_MUTEX_PI:
 	case DEADLOCK_MUTEX_ROBUST:
 		if (read_words(world, w, w->word, word, 1))
-			set_owner(w, word[0]);
+			set_owner(world, w, word[0]);
 		set_object(w, 0, MUTEX_BYTES);
 		break;
 	case DEADLOCK_MUTEX_PARKED:
@@ -217,7 +220,7 @@ static void locate(const struct deadlock_world *world, struct deadlock_wait *w)
 	case DEADLOCK_RWLOCK_WRITE:
 		set_object(w, is_odd ? 12 : 8, RWLOCK_BYTES);
 		if (read_words(world, w, w->object + RWLOCK_WRITER, word, 1) && word[0])
-			set_owner(w, word[0]);
+			set_owner(world, w, word[0]);
 		break;
 	case DEADLOCK_CONDITION:
 		set_object(w, is_odd ? 44 : 40, CONDITION_BYTES);
@@ -229,7 +232,7 @@ static void locate(const struct deadlock_world *world, struct deadlock_wait *w)
 		set_object(w, 0, SEMAPHORE_BYTES);
 		break;
 	case DEADLOCK_JOIN:
-		set_owner(w, w->expected);
+		set_owner(world, w, w->expected);
 		break;
 	default:
 		break;
@@ -237,7 +240,7 @@ static void locate(const struct deadlock_world *world, struct deadlock_wait *w)
 }
 
 /* Without its stack, where operation and value leave no doubt. */
-static bool is_plain(const struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
+static bool is_plain(struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
 {
 	uint32_t mutex[MUTEX_WORDS];
 	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
@@ -262,7 +265,7 @@ void deadlock_wait_decode_futex(
 	if (w->kind == DEADLOCK_JOIN) {
 		key = (struct deadlock_key){.kind = DEADLOCK_KEY_THREAD_EXIT,
 			.space = (uint64_t)p->pid,
-			.id = w->expected};
+			.id = (uint64_t)w->owner};
 	} else {
 		uint64_t at = w->object ? w->object : w->word;
 		deadlock_key_of_futex(world, p, at, is_private, &key);

@@ -173,6 +173,13 @@ const struct deadlock_core *deadlock_world_core(const struct deadlock_world *w);
 bool deadlock_world_read(
 	const struct deadlock_world *w, pid_t pid, uint64_t address, void *buf, size_t size);
 bool deadlock_world_has_thread(const struct deadlock_world *w, pid_t pid, pid_t tid);
+/* Does `pid` live in another PID namespace than we (namespace.c)? */
+bool deadlock_world_is_foreign(const struct deadlock_world *w, pid_t pid);
+/* Our number of the thread that is `inner` in the PID namespace of `pid`; the same number where
+ * that is ours. 0: not a number of a thread, or no thread that we see has it. */
+pid_t deadlock_world_thread_of(struct deadlock_world *w, pid_t pid, pid_t inner);
+/* The last number of "NSpid:" in /proc/PID/task/TID/status; false: none. */
+bool deadlock_parse_innermost_pid(const char *status, pid_t *ret);
 /* Memory of a live process; false unless all of it could be read. Never writes. */
 bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size);
 /* How often the thread was put on a processor. False: it is gone. */

@@ -283,6 +283,18 @@ const struct deadlock_region *deadlock_process_region(
 	return deadlock_region_at(p, address);
 }
 
+/* Anonymous shared memory and files that were unlinked are "... (deleted)"; so are segments of
+ * System V, whose key is in their name: /SYSV0000002a (deleted); 0 is IPC_PRIVATE. */
+static bool has_name(const struct deadlock_region *r)
+{
+	static const char deleted[] = " (deleted)", segment[] = "/SYSV", none[] = "/SYSV00000000";
+	const size_t end = sizeof deleted - 1;
+	if (r->path_length >= sizeof none - 1 && !memcmp(r->path, segment, sizeof segment - 1))
+		return memcmp(r->path, none, sizeof none - 1) != 0;
+	return r->path_length &&
+	       (r->path_length < end || memcmp(r->path + r->path_length - end, deleted, end) != 0);
+}
+
 void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
 	bool is_private, struct deadlock_key *ret)
 {
@@ -294,7 +306,8 @@ void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p,
 		*ret = (struct deadlock_key){.kind = DEADLOCK_KEY_FUTEX_SHARED,
 			.space = r->device,
 			.id = r->inode,
-			.at = address - r->start + r->offset};
+			.at = address - r->start + r->offset,
+			.is_named = has_name(r)};
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ static bool as_mutex(struct deadlock_copy *c, uint64_t word, uint32_t expected, 
 	(void)expected;
 	if (way || !deadlock_copy_peek(c, word, field, sizeof field))
 		return false;
-	if (!c->wait->owner || field[2] != (uint32_t)c->wait->owner)
+	if (!c->wait->owner || field[2] != (uint32_t)c->wait->owner_word)
 		return deadlock_copy_poke32(c, word, 0);
 	field[0] = field[1] = field[2] = 0;
 	if (field[3])

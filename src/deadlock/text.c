@@ -283,6 +283,25 @@ static void add_moral(struct base_str *out, const struct deadlock_finding *f)
 			f->nr_members == 1 ? "it" : "them");
 }
 
+/* Why it is not certain, where a name is the reason. */
+static void add_name(
+	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	for (uint32_t m = 0; m < f->nr_members && f->sure == DEADLOCK_PROBABLE; m++) {
+		const struct deadlock_wait *w = &a->wait[f->member[m]];
+		for (size_t k = 0; k < w->nr_keys && !w->owner_is_exact; k++) {
+			const char *name = deadlock_key_met_by_name(&w->key[k]);
+			if (!name)
+				continue;
+			base_str_addf(out,
+				"  Not certain: a process that was not seen, or does not run yet, "
+				"may reach what thread %d waits for by %s.\n",
+				(int)w->thread.tid, name);
+			return;
+		}
+	}
+}
+
 static void add_finding(
 	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
@@ -290,6 +309,7 @@ static void add_finding(
 		add_member(out, a, f, f->member[m]);
 	if (f->nr_members > SHOWN_MEMBERS)
 		base_str_addf(out, "  and %" PRIu32 " more\n", f->nr_members - SHOWN_MEMBERS);
+	add_name(out, a, f);
 	add_moral(out, f);
 }
 

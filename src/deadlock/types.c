@@ -14,13 +14,24 @@ bool deadlock_key_equal(const struct deadlock_key *a, const struct deadlock_key 
 	return a->kind == b->kind && a->space == b->space && a->id == b->id && a->at == b->at;
 }
 
+struct key_row {
+	const char *text, *met_by_name;
+};
+static const struct key_row keys[] = {
+#define KEY(name, text, met_by_name) {text, met_by_name},
+#include "deadlock/keys.def"
+};
+
 const char *deadlock_key_kind_text(enum deadlock_key_kind kind)
 {
-	static const char *const text[] = {
-#define KEY(name, text) text,
-#include "deadlock/keys.def"
-	};
-	return (unsigned)kind < BASE_COUNT(text) ? text[kind] : "";
+	return (unsigned)kind < BASE_COUNT(keys) ? keys[kind].text : "";
+}
+
+const char *deadlock_key_met_by_name(const struct deadlock_key *key)
+{
+	if (!key->is_named || (unsigned)key->kind >= BASE_COUNT(keys))
+		return NULL;
+	return *keys[key->kind].met_by_name ? keys[key->kind].met_by_name : NULL;
 }
 
 struct kind_row {

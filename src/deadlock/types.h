@@ -17,9 +17,9 @@
 
 /* ---- events: a resource and a condition ---------------------------------------------------- */
 
-/* Rows in keys.def: KEY(name, text). */
+/* Rows in keys.def: KEY(name, text, met_by_name). */
 enum deadlock_key_kind {
-#define KEY(name, text) DEADLOCK_KEY_##name,
+#define KEY(name, text, met_by_name) DEADLOCK_KEY_##name,
 #include "deadlock/keys.def"
 	DEADLOCK_KEY_NR
 };
@@ -32,6 +32,8 @@ enum deadlock_key_kind {
 struct deadlock_key {
 	enum deadlock_key_kind kind;
 	uint32_t bytes;
+	bool is_named; /* the object has a name, by which others may reach it; no part of identity
+			*/
 	uint64_t space, id, at;
 };
 
@@ -88,6 +90,7 @@ struct deadlock_wait {
 	uint64_t word;         /* futex: the address that the call waits on */
 	uint32_t expected;     /* futex: the value that the call compares with */
 	pid_t owner;           /* who holds it, by its own record; 0: unknown or nobody */
+	pid_t owner_word;      /* the same as the lock has it: in the process's PID namespace */
 	bool owner_is_exact;   /* only `owner` may end this wait (a mutex, not a semaphore) */
 	bool owner_is_process; /* `owner` is a pid: any of its threads may (file locks) */
 
@@ -158,6 +161,8 @@ struct deadlock_run {
 };
 
 const char *deadlock_key_kind_text(enum deadlock_key_kind kind);
+/* By what a process that was not seen may reach it: "the name of the FIFO". NULL: by nothing. */
+const char *deadlock_key_met_by_name(const struct deadlock_key *key);
 const char *deadlock_kind_text(enum deadlock_kind kind);
 const char *deadlock_kind_noun(enum deadlock_kind kind); /* "mutex" */
 const char *deadlock_end_text(enum deadlock_end end);

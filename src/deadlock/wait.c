@@ -41,8 +41,12 @@ void deadlock_wait_add_key(struct deadlock_wait *w, const struct deadlock_key *k
 static void add(
 	const struct call *c, enum deadlock_key_kind kind, uint64_t space, uint64_t id, uint64_t at)
 {
-	deadlock_wait_add_key(
-		c->wait, &(struct deadlock_key){.kind = kind, .space = space, .id = id, .at = at});
+	struct deadlock_key key = {.kind = kind, .space = space, .id = id, .at = at};
+	if (kind == DEADLOCK_KEY_PIPE_DATA || kind == DEADLOCK_KEY_PIPE_ROOM)
+		key.is_named = space != 0; /* a FIFO */
+	else
+		key.is_named = kind == DEADLOCK_KEY_SYSV_SEM || kind == DEADLOCK_KEY_SYSV_QUEUE;
+	deadlock_wait_add_key(c->wait, &key);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -230,12 +234,22 @@ static void add_children(struct call *c)
 			true; /* children of another namespace, or of a thread we do not see */
 }
 
+/* Its number is one of the caller's PID namespace. */
+static void add_child(struct call *c, pid_t inner)
+{
+	const pid_t pid = deadlock_world_thread_of(c->world, c->process->pid, inner);
+	if (pid)
+		add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, (uint64_t)pid, 0);
+	else
+		c->wait->is_external = true;
+}
+
 static void decode_wait4(struct call *c)
 {
 	pid_t pid = (pid_t)c->wait->arg[0];
 	c->wait->kind = DEADLOCK_WAIT_CHILD;
 	if (pid > 0)
-		add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, (uint64_t)pid, 0);
+		add_child(c, pid);
 	else
 		add_children(c);
 }
@@ -246,7 +260,7 @@ static void decode_waitid(struct call *c)
 	char name[48], text[4096];
 	c->wait->kind = DEADLOCK_WAIT_CHILD;
 	if (type == P_PID) {
-		add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, id, 0);
+		add_child(c, (pid_t)id);
 	} else if (type == P_PIDFD) {
 		struct base_str s = {0};
 		uint64_t pid = 0;

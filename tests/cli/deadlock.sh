@@ -161,6 +161,57 @@ test_deadlock_of_processes() {
 	finds other "$(cycle_of 2)"
 }
 
+# What has a name can be reached by a process that was not seen: never certain.
+test_deadlock_of_what_has_a_name() {
+	start_all hang_processes fifos named-semaphores
+	finds fifos "$(cycle_of 2 probable)"
+	longpole deadlock --settle=50ms --pid "${pid_of[fifos]}" >text
+	has text 'probable' 'by the name of the FIFO'
+	! grep -q '(certain' text || fail "certain"
+	look named-semaphores || is_json named-semaphores.json '.result.deadlocks | all(.sure == "probable")'
+	# whoever comes later ends it
+	echo x >to-child
+	timeout 60 tail --pid="${pid_of[fifos]}" -f /dev/null || fail "it was a deadlock"
+}
+
+# start_in_namespace PROGRAM CASE - the same in a PID namespace of its own, where its number is another.
+start_in_namespace() {
+	local program=$hangs/$1 name=$2
+	TMPDIR=$PWD setsid unshare "${unshare[@]}" --pid --fork --kill-child "$program" "$name" >"$name.said" 2>/dev/null </dev/null &
+	local outer=$!
+	started+=("$outer")
+	disown
+	trap stop_all EXIT
+	for _ in {1..6000}; do
+		grep -qs READY "$name.said" && break
+		sleep 0.01
+	done
+	has "$name.said" 'READY 1'
+	pid_of[$name]=$(tr -d ' ' <"/proc/$outer/task/$outer/children")
+	[[ ${pid_of[$name]} ]] || fail "$name is not there"
+}
+
+# Owners in lock words and numbers of children are those of the program's own PID namespace.
+test_deadlock_in_a_pid_namespace() {
+	local name unshare=()
+	unshare --pid --fork true 2>/dev/null || unshare=(--user --map-root-user)
+	unshare "${unshare[@]}" --pid --fork true 2>/dev/null || skip "no PID namespaces here"
+	for name in circle-normal circle-errorcheck circle-pi circle-robust join-with-lock; do
+		start_in_namespace hang_threads "$name"
+		finds "$name" "$(cycle_of 2)" --static
+	done
+	start_in_namespace hang_threads join-circle
+	finds join-circle "$(cycle_of 3)" --static
+	start_in_namespace hang_processes wait-full-pipe
+	finds wait-full-pipe "$(cycle_of 2)"
+	for name in slow-sleeping slow-computing waits-for-child shares-locks; do
+		start_in_namespace calm "$name"
+		for _ in {1..3}; do
+			look "$name" || fail "$name: $(jq -r .result.finding "$name.json")"
+		done
+	done
+}
+
 test_deadlock_cxx() {
 	[[ -x $hangs/hang_cxx ]] || skip "no C++ compiler when this was built"
 	start_all hang_cxx mutexes semaphores

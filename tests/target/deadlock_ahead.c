@@ -24,7 +24,7 @@ enum { THREADS_MAX = 4096, KEYS_MAX = 64, SAMPLES_MAX = 1 << 16 };
 static void print_key(const struct deadlock_key *k)
 {
 	static const char *const name[] = {
-#define KEY(id, text) #id,
+#define KEY(id, text, met_by_name) #id,
 #include "deadlock/keys.def"
 	};
 	printf("%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", name[k->kind], k->space, k->id, k->at);

@@ -157,6 +157,20 @@ static void test_status(void **state)
 	assert_false(deadlock_parse_fdinfo("xflags:\t1\n", "flags", 8, &n));
 }
 
+/* Numbers of PID namespaces, from ours inwards. */
+static void test_innermost_pid(void **state)
+{
+	pid_t pid;
+	(void)state;
+	assert_true(deadlock_parse_innermost_pid(
+		"Name:\tx\nNSpid:\t812\t17\t1\nNSpgid:\t812\t9\n", &pid));
+	assert_int_equal(pid, 1);
+	assert_true(deadlock_parse_innermost_pid("Name:\tx\nNSpid:\t812", &pid) && pid == 812);
+	assert_false(deadlock_parse_innermost_pid("Name:\tx\nNSpid:\t\n", &pid));
+	assert_false(deadlock_parse_innermost_pid("Name:\tx\nNSpid:\t99999999999\n", &pid));
+	assert_false(deadlock_parse_innermost_pid("Name:\tNSpid:\t5\n", &pid));
+}
+
 /* The kernel's answer about two sockets of a pair, in one buffer. */
 static void test_peers(void **state)
 {
@@ -563,6 +577,7 @@ int main(void)
 		cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_epoll),
 		cmocka_unit_test(test_status),
+		cmocka_unit_test(test_innermost_pid),
 		cmocka_unit_test(test_peers),
 		cmocka_unit_test(test_components),
 		cmocka_unit_test(test_circle_and_who_waits_behind),

@@ -3,6 +3,12 @@
  * children, file locks, System V semaphores. */
 #include "hang.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
 #include <limits.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
@@ -350,7 +356,61 @@ static void sysv_semaphores(void)
 		semctl(id, 0, IPC_RMID);
 }
 
+/* FIFOs with names: the end that reads only, the end that writes only. */
+static int fifo_open(const char *name, int flags)
+{
+	int fd;
+	if (mkfifo(name, 0600) != 0 && errno != EEXIST)
+		exit(9);
+	fd = open(name, O_RDWR); /* so that neither open waits */
+	const int end = open(name, flags);
+	if (fd < 0 || end < 0)
+		exit(9);
+	close(fd);
+	return end;
+}
+
+/* Each reads what only the other, or whoever opens the FIFO by its name, would write. */
+static void fifos(void)
+{
+	char buf[8];
+	if (chdir(getenv("TMPDIR")) != 0)
+		exit(9);
+	const int to_read = fifo_open("to-child", O_RDONLY);
+	const int to = fifo_open("to-child", O_WRONLY);
+	const int from = fifo_open("to-parent", O_RDONLY);
+	const int from_write = fifo_open("to-parent", O_WRONLY);
+	const int child = fork_child() == 0;
+	close(child ? to : to_read);
+	close(child ? from : from_write);
+	if (!child)
+		ready();
+	if (read(child ? to_read : from, buf, sizeof buf) >= 0 &&
+		write(child ? from_write : to, "x", 1) < 0)
+		exit(1);
+}
+
+/* A semaphore each, in a file that has a name. */
+static void named_semaphores(void)
+{
+	if (chdir(getenv("TMPDIR")) != 0)
+		exit(9);
+	const int fd = open("semaphores", O_RDWR | O_CREAT, 0600);
+	if (fd < 0 || ftruncate(fd, 4096) != 0)
+		exit(9);
+	sem_t *s = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (s == MAP_FAILED || sem_init(&s[0], 1, 0) != 0 || sem_init(&s[1], 1, 0) != 0)
+		exit(9);
+	const int child = fork_child() == 0;
+	if (!child)
+		ready();
+	sem_wait(&s[child]);
+	sem_post(&s[!child]);
+}
+
 static const struct hang_case cases[] = {
+	{"fifos", fifos},
+	{"named-semaphores", named_semaphores},
 	{"philosophers", philosophers},
 	{"smokers", smokers},
 	{"cgi", cgi},
