@@ -877,6 +877,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 	m->is_watched = m->by_connection || m->sink || m->opts->start || m->opts->end;
 	m->is_system = m->opts->system;
 	m->is_merged = m->opts->merged;
+	m->wait_all = m->opts->wait_all && !m->is_system;
 	start_window(m);
 	m->arena = base_arena_new(0);
 	enum base_status s =
@@ -968,6 +969,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	struct model *m = NULL;
 	o.system = trace_reader_info(r)->flags & TRACE_INFO_SYSTEM;
 	o.merged = trace_reader_info(r)->flags & TRACE_INFO_MERGED;
+	o.wait_all = trace_reader_info(r)->flags & TRACE_INFO_WAIT_ALL;
 	o.command = trace_reader_info(r)->command;
 	enum base_status s = model_new(trace_reader_defs(r), &o, &m, err);
 	if (s != BASE_OK || !m)

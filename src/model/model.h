@@ -144,6 +144,7 @@ struct model_options {
 	const char *command; /* of it: the program that was started, as its definition has it; NULL:
 				none; model_run() knows */
 	bool merged;         /* of several recordings; model_run() knows */
+	bool wait_all;       /* the path ends where the last process does; model_run() knows */
 	bool turns;          /* model_turn() will be used */
 	void (*progress)(void *ctx, uint64_t done_records,
 		uint64_t all_records); /* may be NULL; called every 100,000 or so */

@@ -248,9 +248,9 @@ struct packets { /* under way on a flow */
 /* What a process's end does something to, found from the process (ends.c). */
 enum owned_how {
 	OWNED_written, /* pipe: the image that wrote last: its end is the end of file */
-	OWNED_closed,  /* pipe: the pid key of who closed its writing end, the eldest; nobody yet, or
-			  its end has been read */
-	OWNED_locked,  /* file: the pid key of who has locked it */
+	OWNED_closed, /* pipe: the pid key of who closed its writing end, the eldest; nobody yet, or
+			 its end has been read */
+	OWNED_locked, /* file: the pid key of who has locked it */
 	OWNED_NR
 };
 struct owned {
@@ -274,18 +274,18 @@ struct object {
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
 	uint64_t waited_since_ns;           /* condition variable: by the first of its waiters */
 	struct signals *signals;            /* condition variable */
-	uint32_t user;        /* processor: the stream that left it last; bytes: that reads */
-	uint64_t left_ns;     /* ... and when; bytes: when some were taken last */
+	uint32_t user;    /* processor: the stream that left it last; bytes: that reads */
+	uint64_t left_ns; /* ... and when; bytes: when some were taken last */
 	struct owned owned[OWNED_NR];
-	bool tells_room;      /* bytes: who read last is known to who looks for room */
-	bool called;          /* listener: a socket that is recorded, too, connects to it */
-	bool calls;           /* connecting socket: its unit is in the listener's queue */
-	uint64_t ahead_bytes; /* taken before their reader said so, and more than it took */
-	uint32_t sender;      /* qdisc: the actor that sends what it holds */
-	bool sends;           /* ... and has something to send */
-	struct {              /* ... and how fast */
-		uint64_t came_ns;             /* into an empty one: when; 0: it was not */
-		uint64_t left_ns;             /* the last packet; 0: none */
+	bool tells_room;          /* bytes: who read last is known to who looks for room */
+	bool called;              /* listener: a socket that is recorded, too, connects to it */
+	bool calls;               /* connecting socket: its unit is in the listener's queue */
+	uint64_t ahead_bytes;     /* taken before their reader said so, and more than it took */
+	uint32_t sender;          /* qdisc: the actor that sends what it holds */
+	bool sends;               /* ... and has something to send */
+	struct {                  /* ... and how fast */
+		uint64_t came_ns; /* into an empty one: when; 0: it was not */
+		uint64_t left_ns; /* the last packet; 0: none */
 		uint64_t busy_ns, busy_bytes; /* lately, while it always had some */
 	} rate;
 	struct disk *disk;
@@ -487,12 +487,12 @@ struct model {
 	struct base_map pipes;                  /* inode -> its first definition; a system's */
 	struct base_map by_tid;                 /* thread number -> its last stream; a system's */
 	struct base_map roles, classes, states; /* keys -> index */
-	struct base_map owners; /* (enum owned_how, owner) -> its newest object */
-	struct ending {         /* objects that an end does something to */
+	struct base_map owners;                 /* (enum owned_how, owner) -> its newest object */
+	struct ending {                         /* objects that an end does something to */
 		uint32_t *object;
 		size_t nr, capacity;
 	} ending;
-	struct base_map tokens;                 /* (what << 32 | image or pid, key) -> queue */
+	struct base_map tokens;   /* (what << 32 | image or pid, key) -> queue */
 	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				     first stream */
 	struct base_map machines; /* (stream, actor definition) -> graph actor */
@@ -548,8 +548,8 @@ struct model {
 	uint64_t root_pid;
 	uint64_t item_key;  /* of the verb being made */
 	uint32_t path_end;  /* whose last verb ends the path when nothing else is said */
-	uint32_t end_actor; /* the root process's last */
-	bool is_merged, started, path_started;
+	uint32_t end_actor; /* the root process's last; wait_all: of the process that ended last */
+	bool is_merged, wait_all, started, path_started;
 
 	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
 	bool is_system;       /* every thread's switches and wakes are there */

@@ -272,6 +272,8 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 	else
 		end_by_other(m, t, r);
 	give_up_held(m, t, r->time_ns);
+	if (m->wait_all) /* before it leaves: the path may end here, and must not wait then */
+		m->end_actor = t->actor;
 	leave(m, t, r);
 	t->ended = true;
 	if (model_pid_of(m, t) == m->root_pid)

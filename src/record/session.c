@@ -168,6 +168,8 @@ static enum base_status open_trace(struct session *s)
 	if (s->kernel.open)
 		info.flags = TRACE_INFO_SYSTEM |
 			     (s->kernel.level == RECORD_LEVEL_full ? TRACE_INFO_KERNEL : 0);
+	if (s->opts->wait_all)
+		info.flags |= TRACE_INFO_WAIT_ALL;
 	enum base_status status =
 		trace_writer_open(s->opts->output_path, &info, &s->writer, s->err);
 	if (status == BASE_OK && s->opts->plain)

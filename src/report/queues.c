@@ -191,7 +191,7 @@ static void queue_line(struct base_str *out, const struct report_style *st,
 	ns_or_dash(out, s->wait_space_ns, s->nr_waits_space, 10);
 	count(out, s->nr_waits_space, 9);
 	ns_or_dash(out, mean(s->latency_ns, s->nr_latencies), s->nr_latencies, 9);
-	ns_or_dash(out, mean(s->residence_ns, s->nr_dequeues), s->nr_dequeues, 10);
+	ns_or_dash(out, mean(s->residence_ns, s->dequeued), s->dequeued, 10);
 	base_str_reset(&cell);
 	base_str_addf(&cell, "%.3g", q->mean_units);
 	report_right(out, base_str_text(&cell), 9);

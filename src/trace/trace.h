@@ -118,6 +118,8 @@ enum {
 	TRACE_INFO_KERNEL =
 		4, /* and the kernel's doings: calls, contexts, sockets, packets, disks */
 	TRACE_INFO_MERGED = 8, /* made of several recordings; the command is the first one's */
+	TRACE_INFO_WAIT_ALL =
+		16, /* the run is over when its last process is, not when its first one is */
 };
 
 struct trace_writer;
@@ -217,8 +219,8 @@ const struct trace_info *trace_reader_info(const struct trace_reader *r);
 const struct trace_defs *trace_reader_defs(const struct trace_reader *r);
 /* As of the last batch. */
 const struct trace_health *trace_reader_health(const struct trace_reader *r);
-/* Looks at every chunk of every content, so that what is damaged is known (in the health) before the
- * first record is asked for: checksums only, nothing is decompressed. Before the first pass. */
+/* Looks at every chunk of every content, so that what is damaged is known (in the health) before
+ * the first record is asked for: checksums only, nothing is decompressed. Before the first pass. */
 enum base_status trace_reader_verify(struct trace_reader *r, struct base_err *err) BASE_MUST_CHECK;
 uint64_t trace_reader_record_count(const struct trace_reader *r); /* data records, from the index */
 uint64_t trace_reader_last_ns(const struct trace_reader *r);

@@ -215,6 +215,42 @@ static void pipe_between_processes(void **state)
 	finish(&b);
 }
 
+/* It leaves twice; its parents end at once. Its work is the path only if all were waited for. */
+static void daemon_ends_the_path(void **state)
+{
+	(void)state;
+	for (int all = 0; all < 2; all++) {
+		struct bench b;
+		struct trace_info info = {.size = sizeof info,
+			.host = "h",
+			.command = "c",
+			.tool = "t",
+			.flags = all ? TRACE_INFO_WAIT_ALL : 0};
+		bench_open(&b, 1, &info);
+		uint32_t fn = site(&b, "leave");
+		uint32_t p = process_of(&b, "first", 0, 100);
+		uint32_t c = process_of(&b, "second", p, 101);
+		uint32_t d = process_of(&b, "daemon", c, 102);
+		stream(&b, p);
+		stream(&b, c);
+		stream(&b, d);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 10, 1, process_fork, .token = 7, .site = fn);
+		PUT(&b, 20, 1, process_end, .status = 0);
+		PUT(&b, 30, 2, process_begin, .token = 7);
+		PUT(&b, 40, 2, process_fork, .token = 8, .site = fn);
+		PUT(&b, 50, 2, process_end, .status = 0);
+		PUT(&b, 60, 3, process_begin, .token = 8);
+		PUT(&b, 900, 3, process_end, .status = 0);
+		analyse(&b);
+		conserved(&b, all ? 900 : 20);
+		/* 10 of the first, 10 of the second, 840 of the daemon */
+		assert_float_equal(on_path(&b, "running"), all ? 10 + 10 + 840 : 20, 1e-6);
+		assert_float_equal(on_path(&b, "waiting"), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 /* The end of file has waited for the last closing before it, not for what the writer does then. */
 static void last_closing_is_the_end_of_file(void **state)
 {
@@ -821,6 +857,7 @@ int main(void)
 		cmocka_unit_test(barrier_waits_for_tasks),
 		cmocka_unit_test(writer_waits_for_readers),
 		cmocka_unit_test(pipe_between_processes),
+		cmocka_unit_test(daemon_ends_the_path),
 		cmocka_unit_test(room_is_made_by_a_read_that_goes_on),
 		cmocka_unit_test(poll_waits_for_room),
 		cmocka_unit_test(a_long_read_takes_in_pieces),

@@ -205,6 +205,24 @@ static void test_children(void **state)
 	assert_true(result.target_cpu_ns > 0);
 }
 
+/* The trace says where its path is to end. */
+static void test_wait_all_is_in_the_trace(void **state)
+{
+	(void)state;
+	for (int all = 0; all < 2; all++) {
+		struct record_options o = record_options_default();
+		struct trace_reader *r;
+		o.output_path = trace_path;
+		o.argv = (char *const[]){"/bin/true", NULL};
+		o.buffer_bytes = BUFFER_BYTES;
+		o.wait_all = all;
+		assert_int_equal(record_run(&o, &result, &err), BASE_OK);
+		assert_int_equal(trace_reader_open(trace_path, NULL, &r, NULL), BASE_OK);
+		assert_int_equal(trace_reader_info(r)->flags, all ? TRACE_INFO_WAIT_ALL : 0);
+		trace_reader_close(r);
+	}
+}
+
 static void test_cannot_run(void **state)
 {
 	(void)state;
@@ -357,6 +375,7 @@ int main(void)
 		cmocka_unit_test(test_libc_makes_a_child),
 		cmocka_unit_test(test_signal),
 		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_wait_all_is_in_the_trace),
 		cmocka_unit_test(test_cannot_run),
 		cmocka_unit_test(test_static_program),
 		cmocka_unit_test(test_library_of_another_version),

@@ -505,6 +505,42 @@ static void queues_count_waits(void **state)
 	finish(&b);
 }
 
+/* Little's law: mean units = units a second x mean residence. A read takes many units at once. */
+static void residence_is_of_a_unit(void **state)
+{
+	(void)state;
+	enum { BYTES = 65536 };
+	struct bench b;
+	start(&b);
+	uint32_t p = process(&b, "prog"), fn = site(&b, "copy");
+	uint32_t pipe_id = ++b.nr_objects;
+	PUT(&b, 0, 0, object, .object = pipe_id, .process = p, .type = TRACE_OBJECT_pipe,
+		.address = 64, .capacity = BYTES);
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 100, 1, io_begin, .object = pipe_id, .op = TRACE_IO_write, .n = BYTES, .site = fn);
+	PUT(&b, 100, 1, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = BYTES);
+	PUT(&b, 350, 1, io_begin, .object = pipe_id, .op = TRACE_IO_read, .n = BYTES, .site = fn);
+	PUT(&b, 350, 1, io_end, .object = pipe_id, .op = TRACE_IO_read, .result = BYTES);
+	end(&b, 1000);
+	struct report_run run = run_of(&b);
+	struct report_queues *q = NULL;
+	struct base_str text = {0};
+	assert_int_equal(report_queues_build(&run, "pipe", &q, &b.err), BASE_OK);
+	assert_int_equal(q->nr_queues, 1);
+	const struct graph_queue_stats *s = &q->queue[0].s;
+	assert_int_equal(s->dequeued, BYTES);
+	assert_int_equal(s->nr_dequeues, 1);
+	assert_int_equal(s->residence_ns, 250000ULL * BYTES);
+	assert_int_equal(s->units_time, s->residence_ns);
+	assert_float_equal(q->queue[0].mean_units, BYTES / 4, 1e-6);
+	report_queues_text(&text, q, 0, &(struct report_style){0});
+	assert_non_null(strstr(base_str_text(&text), " 250 us "));
+	base_str_fini(&text);
+	report_queues_free(q);
+	finish(&b);
+}
+
 /* ---- rendering
  * ---------------------------------------------------------------------------------------- */
 
@@ -781,6 +817,7 @@ int main(void)
 		cmocka_unit_test(grammar),
 		cmocka_unit_test(path_adds_up),
 		cmocka_unit_test(queues_count_waits),
+		cmocka_unit_test(residence_is_of_a_unit),
 		cmocka_unit_test(text_fits_and_is_plain),
 		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(says_what_recording_cost),
