@@ -283,16 +283,24 @@ const struct deadlock_region *deadlock_process_region(
 	return deadlock_region_at(p, address);
 }
 
-/* Anonymous shared memory and files that were unlinked are "... (deleted)"; so are segments of
- * System V, whose key is in their name: /SYSV0000002a (deleted); 0 is IPC_PRIVATE. */
-static bool has_name(const struct deadlock_region *r)
+/* Anonymous shared memory is "/dev/zero (deleted)", a segment of System V has its key in its name:
+ * /SYSV0000002a (deleted); 0 is IPC_PRIVATE. Of a file the links count, not the text: sem_open()
+ * removes the name under which it mapped the file and leaves another. Not known: it has one. */
+static bool has_name(pid_t pid, const struct deadlock_region *r)
 {
-	static const char deleted[] = " (deleted)", segment[] = "/SYSV", none[] = "/SYSV00000000";
-	const size_t end = sizeof deleted - 1;
-	if (r->path_length >= sizeof none - 1 && !memcmp(r->path, segment, sizeof segment - 1))
-		return memcmp(r->path, none, sizeof none - 1) != 0;
-	return r->path_length &&
-	       (r->path_length < end || memcmp(r->path + r->path_length - end, deleted, end) != 0);
+	static const char *const nameless[] = {"/dev/zero (deleted)", "/SYSV00000000", "/memfd:"};
+	char path[80];
+	struct stat file;
+	for (size_t i = 0; i < BASE_COUNT(nameless); i++) {
+		const size_t length = strlen(nameless[i]);
+		if (r->path_length >= length && !memcmp(r->path, nameless[i], length))
+			return false;
+	}
+	if (!r->path_length || !memcmp(r->path, "/SYSV", r->path_length < 5 ? r->path_length : 5))
+		return r->path_length != 0;
+	snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", (int)pid,
+		(unsigned long long)r->start, (unsigned long long)r->end);
+	return stat(path, &file) != 0 || file.st_nlink != 0;
 }
 
 void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
@@ -307,7 +315,7 @@ void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p,
 			.space = r->device,
 			.id = r->inode,
 			.at = address - r->start + r->offset,
-			.is_named = has_name(r)};
+			.is_named = has_name(p->pid, r)};
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
