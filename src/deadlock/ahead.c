@@ -40,6 +40,7 @@ struct deadlock_ahead {
 	size_t nr_spinners;
 	const struct deadlock_key *watched; /* words of others */
 	size_t nr_watched;
+	bool can_watch;      /* where debug registers do what they say */
 	uint64_t stopped_ns; /* the longest, of a spinner */
 };
 
@@ -252,7 +253,7 @@ static void run_to_end(struct deadlock_copy *c, uint64_t time_ns, uint64_t quiet
 static void set_watches(struct deadlock_ahead *a, struct deadlock_copy *c)
 {
 	unsigned nr = 0;
-	for (size_t i = 0; i < a->nr_watched && nr < DEADLOCK_GHOST_WATCHES; i++) {
+	for (size_t i = 0; a->can_watch && i < a->nr_watched && nr < DEADLOCK_GHOST_WATCHES; i++) {
 		const struct deadlock_key *key = &a->watched[i];
 		bool is_own = key->space != (uint64_t)c->process->pid;
 		for (size_t n = 0; n < c->wait->nr_keys; n++)
@@ -458,6 +459,7 @@ void deadlock_ahead_watch(struct deadlock_ahead *a, const struct deadlock_key *k
 {
 	a->watched = key;
 	a->nr_watched = nr_keys;
+	a->can_watch = nr_keys && deadlock_ghost_can_watch();
 }
 
 /* ---- the interface --------------------------------------------------------------------------- */

@@ -767,17 +767,52 @@ uint32_t deadlock_ghost_chunks(const struct deadlock_ghost *g)
 
 /* ---- watched words: the debug registers ------------------------------------------------------ */
 
-static bool poke_debug(const struct deadlock_ghost *g, unsigned nr, uint64_t value)
+static bool poke_debug_of(pid_t pid, unsigned nr, uint64_t value)
 {
-	return ptrace(PTRACE_POKEUSER, g->pid,
+	return ptrace(PTRACE_POKEUSER, pid,
 		       (void *)(offsetof(struct user, u_debugreg) + nr * sizeof(uint64_t)),
 		       (void *)(uintptr_t)value) == 0;
+}
+
+static bool poke_debug(const struct deadlock_ghost *g, unsigned nr, uint64_t value)
+{
+	return poke_debug_of(g->pid, nr, value);
 }
 
 static uint64_t peek_debug(const struct deadlock_ghost *g, unsigned nr)
 {
 	return (uint64_t)ptrace(PTRACE_PEEKUSER, g->pid,
 		(void *)(offsetof(struct user, u_debugreg) + nr * sizeof(uint64_t)), NULL);
+}
+
+/* Is stopped, writes a word, and ends. */
+static void be_watched(volatile uint32_t *word)
+{
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0 && raise(SIGSTOP) == 0)
+		*word = 1;
+	_exit(0);
+}
+
+bool deadlock_ghost_can_watch(void)
+{
+	const uint64_t four_bytes_written = 1 | (uint64_t)(1 | 3 << 2) << 16;
+	volatile uint32_t word = 0;
+	int status;
+	const pid_t pid = fork();
+	if (pid == 0)
+		be_watched(&word);
+	if (pid < 0 || waitpid(pid, &status, __WALL) != pid)
+		return false;
+	bool is_hit = WIFSTOPPED(status) && poke_debug_of(pid, 0, (uintptr_t)&word) &&
+		      poke_debug_of(pid, 7, four_bytes_written) &&
+		      ptrace(PTRACE_CONT, pid, NULL, NULL) == 0 &&
+		      waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status) &&
+		      WSTOPSIG(status) == SIGTRAP;
+	if (WIFSTOPPED(status)) {
+		kill(pid, SIGKILL);
+		(void)waitpid(pid, &status, __WALL);
+	}
+	return is_hit;
 }
 
 bool deadlock_ghost_watch(struct deadlock_ghost *g, unsigned nr, uint64_t address, unsigned size)

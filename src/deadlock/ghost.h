@@ -69,6 +69,9 @@ int64_t deadlock_ghost_map(struct deadlock_ghost *g, uint64_t address, uint64_t 
 int64_t deadlock_ghost_unmap(struct deadlock_ghost *g, uint64_t address, uint64_t size);
 int64_t deadlock_ghost_protect(struct deadlock_ghost *g, uint64_t address, uint64_t size, int prot);
 
+/* Do debug registers stop a process here? Some virtual machines take their values and never do:
+ * tried on a child, once a call. */
+bool deadlock_ghost_can_watch(void);
 /* Stop (TRAP) after a write to these `size` (1, 2, 4, 8) bytes; at most DEADLOCK_GHOST_WATCHES. */
 bool deadlock_ghost_watch(struct deadlock_ghost *g, unsigned nr, uint64_t address, unsigned size);
 /* Which were written since the last question, as bits; then none. */
