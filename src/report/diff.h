@@ -90,7 +90,7 @@ enum base_status report_diff_path(
 struct report_diff_gate { /* a budget, and what became of it */
 	const char *budget;
 	bool broken;
-	bool unknown; /* a trace was not whole: neither kept nor broken */
+	bool unknown;      /* a trace was not whole: neither kept nor broken */
 	const char *found; /* "length of the run: +12.1 % [+9.0, +15.2]" */
 };
 /* The sentence that says it all. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* own.c - a program with functions of its own that have glibc's inner names, and call the known ones. Says 2000. */
+/* own.c - a program with functions of its own that have glibc's inner names, and call the known
+ * ones. Says 2000. */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prog.c - threads that take turns: no race, no leak, nothing that a sanitizer has to complain about; says 2000. With RACE there is
- * one race, which ThreadSanitizer has to see also when others are loaded. */
+/* prog.c - threads that take turns: no race, no leak, nothing that a sanitizer has to complain
+ * about; says 2000. With RACE there is one race, which ThreadSanitizer has to see also when others
+ * are loaded. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrapper.c - a library that a user preloads: it counts locks, and says at the end how many there were. */
+/* wrapper.c - a library that a user preloads: it counts locks, and says at the end how many there
+ * were. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
