@@ -129,7 +129,7 @@ int base_output_open(const char *path, enum base_output_mode mode, struct base_e
 	int descriptor = descriptor_of(path), fd;
 	if (descriptor >= 0) {
 		fd = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
-	} else if (base_output_name(path, &name, err) != BASE_OK) {
+	} else if (base_output_name(path, &name, err) != BASE_OK || !name.buf) {
 		base_str_fini(&name);
 		return -1;
 	} else if (!lstat(name.buf, &st) && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) &&
@@ -160,7 +160,7 @@ int base_output_continue(const char *path, struct base_err *err)
 	struct base_str name = {0};
 	struct stat st;
 	int fd = -1;
-	if (base_output_name(path, &name, err) == BASE_OK) {
+	if (base_output_name(path, &name, err) == BASE_OK && name.buf) {
 		fd = open(name.buf,
 			O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
 				O_CLOEXEC,

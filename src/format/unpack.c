@@ -68,7 +68,6 @@ static enum base_status unpack_gzip(
 		}
 		if (whole && inflateReset(&z) != Z_OK) /* a file may follow the other */
 			break;
-		whole = false;
 		s = unpack_room(u, err);
 		if (s != BASE_OK)
 			break;
