@@ -194,6 +194,7 @@ static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
 	enum base_status status = fetch_stored(r, chunk, h, &stored, err);
 	if (status != BASE_OK)
 		return status;
+	BASE_ASSUME(stored);
 	size_t raw_bytes = h->raw_bytes;
 	status = take_buffer(r, raw_bytes + TRACE_PAD_BYTES, ret, err);
 	if (status != BASE_OK)
@@ -228,9 +229,9 @@ enum base_status trace_reader_verify(struct trace_reader *r, struct base_err *er
 
 	pthread_mutex_lock(&r->decoding);
 	for (uint32_t i = 0; i < r->nr_chunks && status == BASE_OK; i++) {
-		struct trace_chunk_header h;
+		struct trace_chunk_header h = {0};
 		const uint8_t *stored = NULL;
-		struct base_err why;
+		struct base_err why = {0};
 
 		if (r->chunk[i].damaged)
 			continue;
@@ -291,7 +292,7 @@ enum base_status trace_reader_contents(struct trace_reader *r, enum trace_conten
 enum base_status trace_reader_content(
 	struct trace_reader *r, const struct trace_content_chunk *c, void *to, struct base_err *err)
 {
-	struct trace_chunk_header h;
+	struct trace_chunk_header h = {0};
 	struct trace_buffer buffer = {0};
 	enum base_status status = fetch_header(r, c->chunk, &h, err);
 
