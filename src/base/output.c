@@ -39,6 +39,21 @@ static bool is_meant(const struct stat *link)
 	return (link->st_uid == geteuid() || link->st_uid == 0) && link->st_nlink == 1;
 }
 
+/* What a link leads to that is not there yet. */
+static bool output_add_target(const char *path, struct base_str *ret)
+{
+	char target[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	ssize_t n = readlink(path, target, sizeof target - 1);
+	if (n <= 0)
+		return false;
+	target[n] = 0;
+	if (*target != '/' && slash)
+		base_str_addf(ret, "%.*s", (int)(slash - path + 1), path);
+	base_str_add(ret, target);
+	return true;
+}
+
 enum base_status base_output_name(const char *path, struct base_str *ret, struct base_err *err)
 {
 	struct stat st;
@@ -49,9 +64,10 @@ enum base_status base_output_name(const char *path, struct base_str *ret, struct
 				"written through; remove it, or choose another name",
 				path);
 		char *real = realpath(path, NULL);
-		if (!real) /* what it leads to is not there yet */
+		if (real)
+			base_str_add(ret, real);
+		else if (errno != ENOENT || !output_add_target(path, ret))
 			return base_fail_errno(err, errno, "%s: following the link", path);
-		base_str_add(ret, real);
 		free(real); /* allowed: libc's */
 	} else {
 		base_str_add(ret, path);

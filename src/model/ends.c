@@ -33,8 +33,12 @@ static void unlink_owned(struct model *m, uint32_t object, enum owned_how how)
 void model_own(
 	struct model *m, struct object *o, enum owned_how how, uint64_t owner, uint64_t time_ns)
 {
-	uint32_t object = (uint32_t)(o - m->object);
 	struct owned *own = &o->owned[how];
+	if (o < m->object || o >= m->object + m->nr_objects) { /* a connection's: of no list */
+		*own = (struct owned){.owner = owner, .since_ns = time_ns};
+		return;
+	}
+	uint32_t object = (uint32_t)(o - m->object);
 	if (own->owner == owner && (!owner || how != OWNED_closed))
 		return;
 	unlink_owned(m, object, how);
