@@ -41,7 +41,7 @@ static void print_layout(void)
 	       "to 15 mean "
 	       "the same in all versions |\n"
 	       "| 12 | u32 | bytes of the whole header, at most %d |\n"
-	       "| 16 | u32 | flags; bit 0: synthetic |\n"
+	       "| 16 | u32 | flags; bit 0: synthetic; 1: of the whole system, every thread's switches and wakes are there; 2: and the kernel's doings; 3: made of several recordings; 4: recorded until the last process had ended (`--wait-all`), which is where the path ends. Readers ignore bits that they do not know |\n"
 	       "| 20 | u32 | processors of the machine |\n"
 	       "| 24 | u64 | CLOCK_MONOTONIC_RAW at time 0, in ns |\n"
 	       "| 32 | u64 | wall time then, in ns since 1970 |\n"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXTRA_ARGUMENTS = 16, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
+enum { EXTRA_ARGUMENTS = 32, NOT_FOUND = 127, NOT_EXECUTABLE = 126 };
 
 #define ABOUT                                                                                      \
 	"Runs the compiler with all the arguments, but lets it find our assembler, which puts "    \

@@ -423,6 +423,9 @@ extern struct preload_sandbox preload_sandbox __attribute__((visibility("hidden"
 /* This thread's numbers in its own pid namespace, without a system call where there must be none.
  */
 void preload_sandbox_ids(uint32_t *ret_pid, uint32_t *ret_tid);
+/* syscall(SYS_seccomp, ...), syscall(SYS_prctl, ...), as libc's would. */
+long preload_limits_itself(long number, long a, long b, long c, long d, long e, long f)
+	__attribute__((used, visibility("hidden")));
 
 /* A call that the program makes itself, by way of us. */
 PRELOAD_INLINE long preload_syscall_of_program(

@@ -116,9 +116,6 @@ PRELOAD_EXPORT int prctl(int option, ...)
 	return result;
 }
 
-long preload_limits_itself(long number, long a, long b, long c, long d, long e, long f)
-	__attribute__((used, visibility("hidden")));
-
 /* Called in the place of syscall(SYS_seccomp, ...) and syscall(SYS_prctl, ...). */
 long preload_limits_itself(long number, long a, long b, long c, long d, long e, long f)
 {

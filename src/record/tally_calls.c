@@ -695,7 +695,9 @@ long calls_syscall(long number, long a, long b, long c, long d, long e, long f)
 	struct call call;
 	call_begin(&call, CALLS_syscall, TIMING_waits, false, PRELOAD_CALLER);
 	long r;
-	CALL_REAL(call, r = REAL_OF(syscall)(number, a, b, c, d, e, f));
+	bool limits = number == SYS_seccomp || number == SYS_prctl;
+	CALL_REAL(call, r = limits ? preload_limits_itself(number, a, b, c, d, e, f)
+				   : REAL_OF(syscall)(number, a, b, c, d, e, f));
 	int saved_errno = call.cpu_timed ? errno : 0;
 	call_end(&call, 0, ERROR_plain(other, waits, syscall, r));
 	if (call.cpu_timed)
