@@ -277,6 +277,10 @@ static bool prepare(struct deadlock_ahead *a, const struct deadlock_wait *wait,
 		cannot(run, DEADLOCK_END_MOVED, "its process is gone");
 		return false;
 	}
+	if (a->nr_watched && !a->can_watch) { /* what it writes for spinners would not be seen */
+		cannot(run, DEADLOCK_END_FAILED, "debug registers do not stop a process here");
+		return false;
+	}
 	deadlock_process_regions(a->world, p);
 	if (!deadlock_ghost_begin(a->ghost, p, &why)) {
 		cannot(run, DEADLOCK_END_FAILED, why);

@@ -209,6 +209,8 @@ static enum base_status look(const struct arguments *args, struct deadlock_tasks
 
 int main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "--can-watch") == 0)
+		return deadlock_ghost_can_watch() ? 0 : 2;
 	struct arguments args;
 	struct base_err err = {0};
 	char why[DEADLOCK_WHY_MAX];
