@@ -10,6 +10,7 @@
  *stop: "times N copies N copy_ns N ghost_ns N stopped_ns N stopped_max_ns N". Exit status 2: no
  *copies here, and why on standard error.
  */
+#include "deadlock/ghost.h"
 #include "deadlock/private.h"
 
 #include <dirent.h>
