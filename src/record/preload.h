@@ -140,6 +140,7 @@ bool preload_is_vfork_child(void);
 void preload_stop(void); /* this process records nothing from now on */
 
 /* Is there anyone to record for? Everything that a wrapper adds is behind this. */
+/* NOLINTNEXTLINE(misc-no-recursion): preload_attach() sets the head before it asks again */
 PRELOAD_INLINE bool preload_on(void)
 {
 	const struct ring_head *head = preload_fresh.head;

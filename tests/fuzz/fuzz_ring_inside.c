@@ -6,7 +6,7 @@
  * A heap block of the file's size stands for the mapping, so that a step beyond it is seen.
  */
 #define preload_tally_end core_tally_end /* of a library that does not count */
-#include "record/preload.c" // NOLINT(bugprone-suspicious-include)
+#include "record/preload.c"              // NOLINT(bugprone-suspicious-include)
 #undef preload_tally_end
 void preload_tally_end(void);
 #include "record/tally.c" // NOLINT(bugprone-suspicious-include)
