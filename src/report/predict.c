@@ -71,6 +71,16 @@ enum base_status report_predictor_init(struct report_predictor *p, const struct 
 	return s;
 }
 
+/* Less of some states and no other change. What replay makes longer then is chance: another order
+ * of turns. */
+static bool predict_is_cut(const struct graph_scenario *lane)
+{
+	for (size_t i = 0; i < lane->nr_edits; i++)
+		if (lane->edit[i].kind != GRAPH_EDIT_SCALE_STATE || lane->edit[i].factor > 1)
+			return false;
+	return true;
+}
+
 enum base_status report_predictor_ask(const struct report_predictor *p,
 	const struct graph_scenario *lane, double path_ns, struct report_best *ret,
 	struct base_err *err)
@@ -89,6 +99,10 @@ enum base_status report_predictor_ask(const struct report_predictor *p,
 		s = report_replay_predict(&x.replay, &p->base, p->log, lane, 1, NULL, err);
 	if (s == BASE_OK)
 		*ret = report_best_of(&w, &x);
+	if (s == BASE_OK && predict_is_cut(lane) && ret->speedup < 1) {
+		ret->speedup = 1;
+		ret->high = ret->high > 1 ? ret->high : 1;
+	}
 	return s;
 }
 
