@@ -71,9 +71,7 @@ enum base_status report_predictor_init(struct report_predictor *p, const struct 
 	return s;
 }
 
-/* Less of some states and no other change. What replay makes longer then is chance: another order
- * of turns. */
-static bool predict_is_cut(const struct graph_scenario *lane)
+bool report_is_less_work(const struct graph_scenario *lane)
 {
 	for (size_t i = 0; i < lane->nr_edits; i++)
 		if (lane->edit[i].kind != GRAPH_EDIT_SCALE_STATE || lane->edit[i].factor > 1)
@@ -90,6 +88,7 @@ enum base_status report_predictor_ask(const struct report_predictor *p,
 	double speedup = p->elapsed_ns / (length_ns > 1 ? length_ns : 1); /* all of it may go */
 	struct report_whatif w = {.base = p->base, .elapsed_ns = p->elapsed_ns};
 	struct report_prediction x = {.by_path = true,
+		.less_work = report_is_less_work(lane),
 		.speedup = speedup,
 		.speedup_low = speedup,
 		.speedup_high = speedup,
@@ -99,10 +98,6 @@ enum base_status report_predictor_ask(const struct report_predictor *p,
 		s = report_replay_predict(&x.replay, &p->base, p->log, lane, 1, NULL, err);
 	if (s == BASE_OK)
 		*ret = report_best_of(&w, &x);
-	if (s == BASE_OK && predict_is_cut(lane) && ret->speedup < 1) {
-		ret->speedup = 1;
-		ret->high = ret->high > 1 ? ret->high : 1;
-	}
 	return s;
 }
 

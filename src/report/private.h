@@ -107,6 +107,8 @@ enum base_status report_predictor_ask(const struct report_predictor *p,
 	const struct graph_scenario *lane, double path_ns, struct report_best *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 void report_predictor_fini(struct report_predictor *p); /* also after a failure; twice */
+/* Less of some states and no other change. */
+bool report_is_less_work(const struct graph_scenario *lane);
 /* The path itself stays a path when its states become shorter: none is shorter than what is left of
  * it then. path_ns: of the run, by state. 0: edits of another kind. */
 double report_path_floor(const double *path_ns, uint32_t nr_states, double elapsed_ns,

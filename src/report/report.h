@@ -283,7 +283,8 @@ struct report_replay_prediction {
 	double next_share;
 };
 struct report_prediction {
-	bool by_path; /* length_ns .. next_share are meant */
+	bool by_path;   /* length_ns .. next_share are meant */
+	bool less_work; /* the edits only shorten states */
 	struct report_replay_prediction replay;
 	struct report_match *match;
 	size_t nr_matches;

@@ -568,6 +568,7 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 		struct report_prediction *p = &out->prediction[i];
 		unsigned nr_ends = p->estimated ? ENDS : 1;
 		p->by_path = w->methods & REPORT_METHOD_path && !w->no_path[lane];
+		p->less_work = report_is_less_work(&w->lane[lane]);
 		if (p->by_path)
 			s = predict(p, answer + lane, w->elapsed_ns, w->m, ix, out->arena, err);
 		if (s == BASE_OK && w->log)

@@ -73,6 +73,12 @@ static struct report_best believed(const struct report_whatif *w, const struct r
 struct report_best report_best_of(const struct report_whatif *w, const struct report_prediction *p)
 {
 	struct report_best b = believed(w, p);
+	/* What replay makes longer with less work is chance, another order of turns: the interval
+	 * shows it, the answer does not. */
+	if (p->less_work && b.speedup < 1) {
+		b.speedup = 1;
+		b.high = fmax(b.high, 1);
+	}
 	if (p->known_factor > 0) {
 		b.low = fmin(b.low, b.speedup / p->known_factor);
 		b.high = fmax(b.high, b.speedup * p->known_factor);

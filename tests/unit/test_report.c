@@ -738,6 +738,9 @@ static void replay_lacks_records(void **state)
 	w.base.nr_given = 0; /* all is there: then more of one thing may slow down another */
 	best = report_best_of(&w, &p);
 	assert_true(best.replay_share == 1 && fabs(best.speedup - 0.6) < 1e-9);
+	p.less_work = true; /* less of it alone does not: what replay says is chance, and in the interval */
+	best = report_best_of(&w, &p);
+	assert_true(best.speedup == 1 && best.low == 0.5 && best.high == 1);
 }
 
 /* Of a place that is too long the name is cut, not its line; of one without a line, the end. */
