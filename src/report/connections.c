@@ -77,71 +77,71 @@ static enum base_status fill_sum(struct report_connections *out, struct model *m
 		sum->state, &sum->nr_states, out->arena, m, t->ix, t->all_ns, sum->total_ns, err);
 }
 
-/* The row of an actor's group: its members are one row, with all that any of them served. */
-static enum base_status find_server(struct report_connections *out, struct base_strtab *groups,
-	const struct model_actor *a, uint32_t nr_connections, struct report_server **ret,
-	struct base_err *err)
+/* What one row is of: the members of a group that served the same connections. */
+static enum base_status find_server(struct report_connections *out, struct base_strtab *rows,
+	const struct model_actor *a, const uint32_t *served, size_t nr_served,
+	struct report_server **ret, struct base_err *err)
 {
 	uint32_t id;
-	if (base_strtab_intern(groups, a->group, strlen(a->group), &id) != BASE_OK)
+	struct base_str key = {0};
+	base_str_add(&key, a->group);
+	for (size_t i = 0; i < nr_served; i++)
+		base_str_addf(&key, "\n%u", served[i]);
+	bool failed = key.failed ||
+		      base_strtab_intern(rows, base_str_text(&key), key.length, &id) != BASE_OK;
+	base_str_fini(&key);
+	if (failed)
 		return report_no_memory(err);
-	struct report_server *s = *ret = &out->server[id];
-	if (s->serves)
-		return BASE_OK;
-	s->serves = report_array(out->arena, nr_connections, sizeof *s->serves);
-	s->name = report_clean(out->arena, a->name);
-	s->group = report_clean(out->arena, a->group);
-	if (!s->serves || !s->name || !s->group)
-		return report_no_memory(err);
+	*ret = &out->server[id];
 	return BASE_OK;
 }
 
-static enum base_status list_served(struct report_server *s, struct report_connections *out,
-	struct model *m, struct base_err *err)
+static enum base_status add_server(struct report_server *s, struct report_connections *out,
+	struct model *m, const struct model_actor *a, const uint32_t *served, size_t nr_served,
+	struct base_err *err)
 {
-	size_t at = 0;
-	if (!s->serves)
+	if (s->nr_members++)
 		return BASE_OK;
-	s->connection = report_array(out->arena, s->nr_connections, sizeof *s->connection);
-	if (!s->connection)
+	s->name = report_clean(out->arena, a->name);
+	s->group = report_clean(out->arena, a->group);
+	s->connection = report_array(out->arena, nr_served, sizeof *s->connection);
+	if (!s->name || !s->group || !s->connection)
 		return report_no_memory(err);
-	for (uint32_t i = 0; i < model_nr_connections(m); i++)
-		if (s->serves[i])
-			s->connection[at++] = model_connection(m, i)->id;
-	if (s->nr_members > 1)
-		s->name = s->group;
+	for (size_t i = 0; i < nr_served; i++)
+		s->connection[i] = model_connection(m, served[i])->id;
+	s->nr_connections = nr_served;
 	return BASE_OK;
+}
+
+static enum base_status fill_server(struct report_connections *out, struct base_strtab *rows,
+	struct model *m, uint32_t actor, struct base_err *err)
+{
+	size_t nr;
+	const uint32_t *served = model_actor_connections(m, actor, &nr); /* ascending */
+	if (!nr)
+		return BASE_OK;
+	struct report_server *row = NULL;
+	const struct model_actor *a = model_actor(m, actor);
+	enum base_status s = find_server(out, rows, a, served, nr, &row, err);
+	return s == BASE_OK ? add_server(row, out, m, a, served, nr, err) : s;
 }
 
 static enum base_status fill_servers(
 	struct report_connections *out, struct model *m, struct base_err *err)
 {
-	uint32_t nr = graph_nr_actors(model_graph(m)), nr_connections = model_nr_connections(m);
-	struct base_strtab *groups = base_strtab_new();
+	uint32_t nr = graph_nr_actors(model_graph(m));
+	struct base_strtab *rows = base_strtab_new();
 	enum base_status s = BASE_OK;
 	out->server = report_array(out->arena, (size_t)nr + 1, sizeof *out->server);
-	if (!groups || !out->server)
+	if (!rows || !out->server)
 		s = report_no_memory(err);
-	for (uint32_t i = 0; s == BASE_OK && i < nr; i++) {
-		struct report_server *row = NULL;
-		size_t nr_served;
-		const uint32_t *served = model_actor_connections(m, i, &nr_served);
-		if (!nr_served)
-			continue;
-		s = find_server(out, groups, model_actor(m, i), nr_connections, &row, err);
-		if (s != BASE_OK)
-			break;
-		row->nr_members++;
-		for (size_t k = 0; k < nr_served; k++) {
-			row->nr_connections += !row->serves[served[k]];
-			row->serves[served[k]] = true;
-		}
-	}
-	/* (id 0 is the empty name) */
-	out->nr_servers = groups ? (size_t)base_strtab_count(groups) + 1 : 0;
-	for (size_t i = 0; s == BASE_OK && i < out->nr_servers; i++)
-		s = list_served(&out->server[i], out, m, err);
-	base_strtab_free(groups);
+	for (uint32_t i = 0; s == BASE_OK && i < nr; i++)
+		s = fill_server(out, rows, m, i, err);
+	out->nr_servers = rows ? base_strtab_count(rows) : 0;
+	for (size_t i = 0; i < out->nr_servers && s == BASE_OK; i++)
+		if (out->server[i].nr_members > 1)
+			out->server[i].name = out->server[i].group;
+	base_strtab_free(rows);
 	return s;
 }
 

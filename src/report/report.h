@@ -414,10 +414,10 @@ struct report_connections_sum { /* of all paths */
 	struct report_connection_state state[REPORT_CONNECTION_STATES]; /* of all together */
 	size_t nr_states, nr_paths;
 };
-struct report_server { /* an actor, or those of one group, and the connections that it served */
+/* An actor, or those of one group that served the same connections; and which. */
+struct report_server {
 	const char *name, *group;
 	uint64_t nr_members;
-	bool *serves;         /* by connection */
 	uint64_t *connection; /* ids */
 	size_t nr_connections;
 };

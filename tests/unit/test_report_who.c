@@ -369,6 +369,54 @@ static enum base_status all_three(struct bench *b)
 	return s;
 }
 
+/* Machines of one name are one row only where they serve the same connections. */
+static void machines_of_one_name(void **state)
+{
+	(void)state;
+	struct bench b;
+	static const uint64_t serves[] = {7, 8, 8, 0};
+	start(&b);
+	uint32_t p = process(&b, "prog"), name = string(&b, "output"), other = string(&b, "card");
+	stream(&b, p);
+	for (uint32_t i = 1; i <= 4; i++)
+		PUT(&b, 0, 0, actor, .actor = i, .name = i < 4 ? name : other, .instance = i);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	for (uint32_t i = 1; i <= 3; i++) {
+		PUT(&b, 10 * i, 1, note_act, .actor = i);
+		PUT(&b, 10 * i, 1, note_identify, .connection = serves[i - 1]);
+	}
+	for (uint64_t k = 0; k < 2; k++) {
+		PUT(&b, 50 + k, 1, note_act, .actor = 4);
+		PUT(&b, 50 + k, 1, note_identify, .connection = 7 + k);
+	}
+	PUT(&b, 60, 1, process_end, .status = 0);
+	bench_read(&b);
+	struct report_run run = run_of(&b);
+	struct report_connections *c = NULL;
+	assert_int_equal(report_connections_build(&run, &c, &b.err), BASE_OK);
+	static const struct {
+		const char *name;
+		uint64_t nr_members, connection[2];
+		size_t nr;
+	} want[] = {{"output 1", 1, {7}, 1}, {"output", 2, {8}, 1}, {"card", 1, {7, 8}, 2}};
+	size_t at = 0;
+	for (size_t i = 0; i < c->nr_servers; i++) {
+		const struct report_server *s = &c->server[i];
+		if (!s->nr_connections)
+			continue;
+		assert_true(at < BASE_COUNT(want));
+		assert_non_null(strstr(s->name, want[at].name));
+		assert_int_equal(s->nr_members, want[at].nr_members);
+		assert_int_equal(s->nr_connections, want[at].nr);
+		assert_memory_equal(
+			s->connection, want[at].connection, want[at].nr * sizeof *s->connection);
+		at++;
+	}
+	assert_int_equal(at, BASE_COUNT(want));
+	report_connections_free(c);
+	finish(&b);
+}
+
 static void out_of_memory(void **state)
 {
 	(void)state;
@@ -394,6 +442,7 @@ int main(void)
 		cmocka_unit_test(unexplained_waits_ranked),
 		cmocka_unit_test(nothing_to_say),
 		cmocka_unit_test(histograms_of_a_lock),
+		cmocka_unit_test(machines_of_one_name),
 		cmocka_unit_test(out_of_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
