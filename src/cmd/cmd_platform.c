@@ -94,12 +94,13 @@ static json_t *result_json(
 	const struct platform_result *r, const char *trace_path, uint64_t wall_ns)
 {
 	return cmd_result_json("longpole/platform/1",
-		json_pack("{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o, s:o}",
+		json_pack("{s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:o, s:o}",
 			"simulated_ns", (json_int_t)r->simulated_ns, "goodput_mbps",
 			r->goodput_mbps, "dropped_packets", (json_int_t)r->dropped_packets,
-			"events", (json_int_t)r->nr_events, "verbs", (json_int_t)r->nr_verbs,
-			"machines", (json_int_t)r->nr_actors, "queues", (json_int_t)r->nr_queues,
-			"trace", trace_path, "trace_bytes", (json_int_t)r->trace_bytes, "wall_ns",
+			"resent_packets", (json_int_t)r->resent_packets, "events",
+			(json_int_t)r->nr_events, "verbs", (json_int_t)r->nr_verbs, "machines",
+			(json_int_t)r->nr_actors, "queues", (json_int_t)r->nr_queues, "trace",
+			trace_path, "trace_bytes", (json_int_t)r->trace_bytes, "wall_ns",
 			(json_int_t)wall_ns, "connections", connections_json(r), "links",
 			links_json(r)));
 }
@@ -133,6 +134,9 @@ static void add_result(struct base_str *text, const struct platform_result *r,
 	if (r->dropped_packets)
 		base_str_addf(text, "  %llu packets or datagrams were lost\n",
 			(unsigned long long)r->dropped_packets);
+	if (r->resent_packets)
+		base_str_addf(text, "  %llu segments were sent again\n",
+			(unsigned long long)r->resent_packets);
 	base_str_add(text, "  ");
 	base_str_add_count(text, r->nr_actors);
 	base_str_add(text, " machines, ");

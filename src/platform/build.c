@@ -100,7 +100,9 @@ static enum base_status check_sizes(const struct platform_config *c, struct base
 /* Of the direction in which e sends. */
 static uint64_t inside(const struct platform_end *e)
 {
-	return e->in_hand_bytes + e->unsent.held + e->packet_bytes + e->peer->rcvbuf.held;
+	/* (TCP: what was sent and has not come in order, on its way or lost) */
+	uint64_t sent = e->is_udp ? e->packet_bytes : e->tcp.next - e->peer->tcp.received;
+	return e->in_hand_bytes + e->unsent.held + sent + e->peer->rcvbuf.held;
 }
 
 /* e sends, its peer receives; nothing may come from nowhere or be forgotten. */
@@ -161,6 +163,7 @@ static enum base_status make_result(
 	r->nr_actors = p->sim.note.nr_actors;
 	r->nr_queues = p->sim.note.nr_objects;
 	r->dropped_packets = a->dropped_packets + b->dropped_packets;
+	r->resent_packets = a->resent_packets + b->resent_packets;
 	r->goodput_mbps = r->simulated_ns ? bytes * 8e3 / (double)r->simulated_ns : 0;
 	*ret = r;
 	return BASE_OK;
@@ -182,7 +185,7 @@ struct platform_result *platform_result_free(struct platform_result *r)
 static void fini_end(struct platform_end *e)
 {
 	struct platform_queue *q[] = {
-		&e->sndbuf, &e->unsent, &e->window, &e->rcvbuf, &e->ack_later};
+		&e->sndbuf, &e->unsent, &e->window, &e->rcvbuf, &e->ack_later, &e->resend_later};
 	for (size_t i = 0; i < BASE_COUNT(q); i++)
 		platform_queue_fini(q[i]);
 }

@@ -67,7 +67,7 @@ struct platform_system {
 	struct platform_queue disk_queue, disk_done;
 	struct platform_part disk;
 
-	uint64_t sent_payload_bytes, sent_frames, dropped_packets;
+	uint64_t sent_payload_bytes, sent_frames, dropped_packets, resent_packets;
 };
 
 /* One end of a connection. */
@@ -82,8 +82,13 @@ struct platform_end {
 	struct platform_machine output, ack_timer;
 	bool output_busy, timer_runs, owes_ack;
 	uint64_t nr_owed;
+	/* losses */
+	struct platform_queue resend_later, lost;
+	struct platform_machine resend_timer;
+	bool has_lost, resend_timer_runs;
+	uint64_t nr_lost, nr_lost_heard_of, resend_seq;
 	uint64_t unacked_since_ns;
-	/* for conservation: of this direction */
+	/* for conservation: of this direction (packet_bytes: of datagrams) */
 	uint64_t written_bytes, in_hand_bytes, packet_bytes, dropped_bytes, read_bytes;
 	uint64_t just_read;                   /* by the receiver, for the window */
 	uint64_t assembling, assembled_bytes; /* UDP: of the datagram that is being put together */
@@ -130,6 +135,9 @@ bool platform_net_send_datagram(
 /* Level 3: an acknowledgement without data. */
 bool platform_net_send_ack(
 	struct platform_sim *s, struct platform_machine *m, struct platform_end *e);
+/* The packet is lost in the system `at`, on its way out or in. */
+void platform_net_lose(struct platform_sim *s, struct platform_machine *m,
+	struct platform_system *at, struct platform_packet *p);
 /* Fragments of a datagram that is not whole are given up (RFC 791: reassembly ends some time). */
 void platform_net_discard(struct platform_sim *s, struct platform_end *e);
 uint32_t platform_net_mss(const struct platform_end *e);

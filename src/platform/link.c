@@ -1,29 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * link.c - the cable. A packet under way is a machine of its own, so that the delay of each counts
- * from when it was sent, however many are under way. What finds the receiver's FIFO full is lost.
+ * from when it was sent, however many are under way. Some are lost by chance; what finds the
+ * receiver's FIFO full is lost, too.
  */
 #include "platform/host.h"
-
-static void lose(struct platform_sim *s, struct platform_system *to, struct platform_packet *p)
-{
-	to->rx_fifo.nr_dropped++;
-	to->dropped_packets++;
-	if (!p->from->is_udp) {
-		platform_sim_fail(
-			s, base_fail(s->err, BASE_ERR_USAGE,
-				   "%s: the card's FIFO is full and a TCP segment would be lost, "
-				   "which is "
-				   "not simulated; set flow_control = 1 for the link, or make "
-				   "rx_fifo_bytes or bus_gbps larger",
-				   to->name));
-		return;
-	}
-	p->from->packet_bytes -= p->payload_bytes;
-	p->from->dropped_bytes += p->payload_bytes;
-	platform_app_lost(s, p->from);
-	platform_packet_free(s, p);
-}
 
 /*
  * Slots go round. The one that was free last would come again soon: a trace with few of them in use
@@ -50,11 +31,15 @@ static bool propagate(struct platform_sim *s, struct platform_machine *m)
 			s->now_ns + (uint64_t)(y->link->p.delay_us * 1000));
 		p = m->packet;
 		platform_serve(s, m, p->connection);
-		if (y->link->p.flow_control > 0 ||
-			platform_has_space(&y->peer->rx_fifo, platform_packet_frame_bytes(p)))
+		if (platform_chance(s, y->link->p.loss_percent)) {
+			platform_net_lose(s, m, y->peer, p);
+		} else if (y->link->p.flow_control > 0 ||
+			   platform_has_space(&y->peer->rx_fifo, platform_packet_frame_bytes(p))) {
 			PUT(s, m, &y->peer->rx_fifo, platform_packet_frame_bytes(p), p);
-		else
-			lose(s, y->peer, p);
+		} else {
+			y->peer->rx_fifo.nr_dropped++;
+			platform_net_lose(s, m, y->peer, p);
+		}
 		free_slot(y, slot);
 	}
 	PLATFORM_END(m);

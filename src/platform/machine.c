@@ -164,6 +164,12 @@ uint64_t platform_cost(struct platform_sim *s, double ns)
 	return (uint64_t)(ns + 0.5);
 }
 
+bool platform_chance(struct platform_sim *s, double percent)
+{
+	enum { STEPS = 1 << 30 };
+	return percent > 0 && (double)random_below(s, STEPS) < percent / 100 * STEPS;
+}
+
 uint64_t platform_bytes_ns(uint64_t bytes, double gbps)
 {
 	return (uint64_t)ceil((double)bytes * 8 / gbps);
@@ -281,6 +287,15 @@ void platform_queue_fill(
 {
 	q->units = q->held = n;
 	verb(s, m, TRACE_note_resize, q, n);
+}
+
+void platform_queue_shrink(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t n)
+{
+	BASE_ASSERT(q->units >= n && !q->has_items);
+	q->units -= n;
+	q->held -= n;
+	verb(s, m, TRACE_note_resize, q, q->units);
 }
 
 static void push_item(

@@ -50,8 +50,8 @@ struct platform_packet {
 	uint32_t ip_bytes;       /* with the IP header */
 	uint32_t payload_bytes;  /* of TCP or UDP, fragments: of the datagram's data */
 	uint64_t seq, ack, edge; /* TCP: first byte; next expected; right edge of the window */
-	bool is_last_fragment;
-	uint32_t charged_bytes; /* UDP: of the sender's buffer, until it is sent */
+	bool is_last_fragment, is_probe; /* is_probe: TCP, asks for an acknowledgement */
+	uint32_t charged_bytes;          /* UDP: of the sender's buffer, until it is sent */
 	struct platform_end *from;
 	uint64_t connection;
 };
@@ -166,6 +166,8 @@ bool platform_work(
 	} while (0)
 /* Software's time, with jitter. */
 uint64_t platform_cost(struct platform_sim *s, double ns);
+/* Does it happen this time? Draws nothing at 0. */
+bool platform_chance(struct platform_sim *s, double percent);
 /* bytes at gbps (1e9 bits a second), rounded up. */
 uint64_t platform_bytes_ns(uint64_t bytes, double gbps);
 
@@ -210,6 +212,10 @@ void platform_take_item(
 /* m puts that many there, of nobody's making. */
 void platform_queue_fill(
 	struct platform_sim *s, struct platform_queue *q, struct platform_machine *m, uint64_t n);
+
+/* n of its free units are taken away, by nobody who needs them. */
+void platform_queue_shrink(
+	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t n);
 
 /* At least need, at most `most` units; also a token of `then` (NULL: none). False: stop, then
  * platform_taken(). m->taken and m->packet say what it got. */

@@ -39,19 +39,41 @@ static void end_interrupt(
 /* ---- sending, from any context: m->sending is the packet
  * -------------------------------------------- */
 
-static void lose(struct platform_sim *s, struct platform_system *y, struct platform_packet *p)
+/* From a connection's first loss on. */
+static void arm_timer(struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
 {
-	y->qdisc.nr_dropped++;
-	y->dropped_packets++;
-	if (!p->from->is_udp)
-		platform_sim_fail(s,
-			base_fail(s->err, BASE_ERR_USAGE,
-				"%s: the device queue is full and a TCP segment would be lost, "
-				"which is "
-				"not simulated; make qdisc_packets larger or sndbuf_bytes smaller",
-				y->name));
-	p->from->packet_bytes -= p->payload_bytes;
-	p->from->dropped_bytes += p->payload_bytes;
+	if (!e->has_lost || e->resend_timer_runs)
+		return;
+	e->resend_timer_runs = true;
+	platform_give(s, m, &e->resend_later, 1);
+}
+
+/* The sender of the data hears of a lost segment or acknowledgement when its timer is over, at the
+ * latest. */
+static void lose_segment(
+	struct platform_sim *s, struct platform_machine *m, struct platform_packet *p)
+{
+	struct platform_end *sender = p->payload_bytes ? p->from : p->to;
+	p->from->has_lost = p->to->has_lost = true;
+	platform_put_item(s, m, &sender->lost, ++sender->nr_lost);
+	arm_timer(s, m, sender);
+}
+
+void platform_net_lose(struct platform_sim *s, struct platform_machine *m,
+	struct platform_system *at, struct platform_packet *p)
+{
+	struct platform_end *e = p->from;
+	at->dropped_packets++;
+	if (p->charged_bytes && at == e->system)
+		platform_try_take(s, m, &e->sndbuf, p->charged_bytes);
+	if (e->is_udp) {
+		e->packet_bytes -= p->payload_bytes;
+		e->dropped_bytes += p->payload_bytes;
+		platform_app_lost(s, e);
+	} else {
+		lose_segment(s, m, p);
+	}
+	platform_packet_free(s, p);
 }
 
 /* Level 5: a descriptor, which it owns already, is written and the card told. */
@@ -76,12 +98,8 @@ static bool transmit(struct platform_sim *s, struct platform_machine *m, struct 
 	} else if (platform_has_space(&y->qdisc, 1)) {
 		platform_give_item(s, m, &y->qdisc, 1, m->sending);
 	} else {
-		lose(s, y, m->sending);
-		if (m->sending->charged_bytes)
-			platform_try_take(
-				s, m, &m->sending->from->sndbuf, m->sending->charged_bytes);
-		platform_app_lost(s, m->sending->from);
-		platform_packet_free(s, m->sending);
+		y->qdisc.nr_dropped++;
+		platform_net_lose(s, m, y, m->sending);
 	}
 	PLATFORM_END(m);
 }
@@ -113,22 +131,31 @@ static bool driver(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_END(m);
 }
 
-/* Level 3. Its sequence number is that of when it was decided on. */
-static bool send_segment(
-	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n)
+static struct platform_packet *new_segment(
+	struct platform_sim *s, struct platform_end *e, uint32_t n)
 {
-	PLATFORM_BEGIN(m, 3);
-	struct platform_packet *p = m->sending = platform_packet_new(s);
+	struct platform_packet *p = platform_packet_new(s);
 	if (!p)
-		return false;
+		return NULL;
 	p->from = e;
 	p->to = e->peer;
 	p->connection = e->connection;
 	p->payload_bytes = n;
 	p->ip_bytes = n + PLATFORM_IP_HEADER + PLATFORM_TCP_HEADER;
-	p->seq = platform_tcp_send(&e->tcp, n);
+	return p;
+}
+
+/* Level 3. Its sequence number is that of when it was decided on. */
+static bool send_segment(
+	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n)
+{
+	PLATFORM_BEGIN(m, 3);
+	m->sending = new_segment(s, e, n);
+	if (!m->sending)
+		return false;
+	m->sending->seq = platform_tcp_send(&e->tcp, n, s->now_ns);
 	e->in_hand_bytes -= n;
-	e->packet_bytes += n;
+	arm_timer(s, m, e);
 	WORK(s, m, tcp_send, platform_cost(s, parameters(e->system)->tcp_send_ns));
 	platform_tcp_on_sent_ack(&e->tcp, &m->sending->ack, &m->sending->edge);
 	CALL(m, transmit(s, m, e->system));
@@ -139,14 +166,10 @@ bool platform_net_send_ack(
 	struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
 {
 	PLATFORM_BEGIN(m, 3);
-	struct platform_packet *p = m->sending = platform_packet_new(s);
-	if (!p)
+	m->sending = new_segment(s, e, 0);
+	if (!m->sending)
 		return false;
-	p->from = e;
-	p->to = e->peer;
-	p->connection = e->connection;
-	p->ip_bytes = PLATFORM_IP_HEADER + PLATFORM_TCP_HEADER;
-	platform_tcp_on_sent_ack(&e->tcp, &p->ack, &p->edge);
+	platform_tcp_on_sent_ack(&e->tcp, &m->sending->ack, &m->sending->edge);
 	if (e->owes_ack)
 		platform_take_item(s, m, &e->ack_owed, e->nr_owed);
 	e->owes_ack = false;
@@ -309,18 +332,136 @@ static bool receive_datagram(
 /* ---- receiving TCP
  * --------------------------------------------------------------------------------- */
 
-static void on_ack(struct platform_sim *s, struct platform_machine *m, struct platform_end *e,
-	const struct platform_packet *p)
+/* The window that the peer and the network allow now. */
+static void update_window(
+	struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
 {
-	uint64_t acked = platform_tcp_on_ack(&e->tcp, p->ack, p->edge), credit;
-	if (acked)
-		platform_try_take(s, m, &e->sndbuf, acked);
+	uint64_t back = platform_tcp_take_back_credit(&e->tcp, e->window.units), credit;
+	if (back)
+		platform_queue_shrink(s, m, &e->window, back);
 	credit = platform_tcp_new_credit(&e->tcp);
 	if (credit)
 		platform_give(s, m, &e->window, credit);
+}
+
+static void on_ack(struct platform_sim *s, struct platform_machine *m, struct platform_end *e,
+	const struct platform_packet *p)
+{
+	uint64_t acked =
+		platform_tcp_on_ack(&e->tcp, p->ack, p->edge, p->payload_bytes != 0, s->now_ns);
+	if (acked)
+		platform_try_take(s, m, &e->sndbuf, acked);
+	update_window(s, m, e);
+	arm_timer(s, m, e);
 	if (acked && e->waits_for_space)
 		platform_web_ready(s, m, e);
 }
+
+/* ---- sending again --------------------------------------------------------------------------- */
+
+/* Level 3. */
+static bool send_again(
+	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n)
+{
+	PLATFORM_BEGIN(m, 3);
+	m->sending = new_segment(s, e, n);
+	if (!m->sending)
+		return false;
+	m->sending->seq = e->resend_seq;
+	e->system->resent_packets++;
+	WORK(s, m, tcp_send_again, platform_cost(s, parameters(e->system)->tcp_send_ns));
+	platform_tcp_on_sent_ack(&e->tcp, &m->sending->ack, &m->sending->edge);
+	CALL(m, transmit(s, m, e->system));
+	PLATFORM_END(m);
+}
+
+/* Level 2: what recovery says, as far as the window reaches. */
+static bool send_lost(struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
+{
+	PLATFORM_BEGIN(m, 2);
+	while (platform_tcp_resends(&e->tcp)) {
+		m->count = platform_tcp_resend(&e->tcp, &e->resend_seq);
+		CALL(m, send_again(s, m, e, (uint32_t)m->count));
+	}
+	PLATFORM_END(m);
+}
+
+/* Level 3: may more be sent now? (The answer to the last question was lost.) */
+static bool send_probe(struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
+{
+	PLATFORM_BEGIN(m, 3);
+	m->sending = new_segment(s, e, 0);
+	if (!m->sending)
+		return false;
+	m->sending->is_probe = true;
+	WORK(s, m, tcp_send_again, platform_cost(s, parameters(e->system)->tcp_send_ack_ns));
+	platform_tcp_on_sent_ack(&e->tcp, &m->sending->ack, &m->sending->edge);
+	CALL(m, transmit(s, m, e->system));
+	PLATFORM_END(m);
+}
+
+static bool is_under_way(const struct platform_end *e)
+{
+	return e->tcp.una < e->tcp.next;
+}
+
+static bool is_shut_out(const struct platform_end *e)
+{
+	return !is_under_way(e) && (e->unsent.held || e->output_busy);
+}
+
+static void time_out(struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
+{
+	enum { TIMEOUTS_MAX = 15 }; /* Linux's tcp_retries2 */
+	if (e->tcp.nr_timeouts >= TIMEOUTS_MAX)
+		platform_sim_fail(s,
+			base_fail(s->err, BASE_ERR_USAGE,
+				"connection %llu gives up: %d timeouts in a row; make loss_percent "
+				"smaller, or rx_fifo_bytes and qdisc_packets larger",
+				(unsigned long long)e->connection, TIMEOUTS_MAX));
+	/* (the last one first: it is what the timer ran from) */
+	for (uint64_t key = e->nr_lost; key > e->nr_lost_heard_of; key--)
+		platform_take_item(s, m, &e->lost, key);
+	e->nr_lost_heard_of = e->nr_lost;
+	if (is_under_way(e))
+		platform_tcp_on_timeout(&e->tcp, s->now_ns);
+	else
+		platform_tcp_on_probe(&e->tcp, s->now_ns);
+}
+
+/* Like the timer of acknowledgements: that it runs on is the simulator's own matter. */
+static bool resend_timer(struct platform_sim *s, struct platform_machine *m)
+{
+	struct platform_end *e =
+		(struct platform_end *)((char *)m - offsetof(struct platform_end, resend_timer));
+	PLATFORM_BEGIN(m, 0);
+	platform_wait_for_item(s, m, &e->lost);
+	for (;;) {
+		TAKE_LATE(s, m, &e->resend_later, 1, e->tcp.deadline_ns);
+		e->resend_timer_runs = false;
+		if (!is_under_way(e) && !is_shut_out(e))
+			continue;
+		if (e->tcp.deadline_ns > s->now_ns) {
+			arm_timer(s, m, e);
+			continue;
+		}
+		platform_serve(s, m, e->connection);
+		time_out(s, m, e);
+		TAKE(s, m, &e->system->softirq, 1);
+		begin_interrupt(s, m, e->system);
+		update_window(s, m, e);
+		if (is_under_way(e))
+			CALL(m, send_lost(s, m, e));
+		else
+			CALL(m, send_probe(s, m, e));
+		end_interrupt(s, m, e->system);
+		arm_timer(s, m, e);
+		platform_wait_for_item(s, m, &e->lost);
+	}
+	PLATFORM_END(m);
+}
+
+/* ---- acknowledging --------------------------------------------------------------------------- */
 
 static uint64_t latest_ack_ns(const struct platform_end *e)
 {
@@ -339,18 +480,23 @@ static bool receive_segment(
 {
 	struct platform_end *e = p->to;
 	enum platform_tcp_ack ack;
+	uint64_t fresh;
 	PLATFORM_BEGIN(m, 1);
 	if (!p->payload_bytes) {
 		WORK(s, m, tcp_ack, platform_cost(s, parameters(e->system)->tcp_ack_ns));
 		on_ack(s, m, e, p);
+		CALL(m, send_lost(s, m, e));
+		if (p->is_probe)
+			CALL(m, platform_net_send_ack(s, m, e));
 		return m->at[1] = 0, true;
 	}
 	WORK(s, m, tcp_receive, platform_cost(s, parameters(e->system)->tcp_receive_ns));
 	on_ack(s, m, e, p);
-	ack = platform_tcp_on_data(&e->tcp, p->seq, p->payload_bytes);
-	p->from->packet_bytes -= p->payload_bytes;
-	platform_give(s, m, &e->rcvbuf, p->payload_bytes);
-	if (e->ready)
+	CALL(m, send_lost(s, m, e));
+	ack = platform_tcp_on_data(&e->tcp, p->seq, p->payload_bytes, &fresh);
+	if (fresh)
+		platform_give(s, m, &e->rcvbuf, fresh);
+	if (fresh && e->ready)
 		platform_web_ready(s, m, e);
 	if (ack == PLATFORM_TCP_ACK_NOW) {
 		CALL(m, platform_net_send_ack(s, m, e));
@@ -497,13 +643,17 @@ static void open_end(struct platform_sim *s, struct platform_end *e)
 	platform_queue_init(s, &e->unsent, y->name, "unsent", c, 0, 0);
 	platform_queue_init(s, &e->window, y->name, "tcp window", c, 0, LONGPOLE_ANONYMOUS);
 	platform_queue_init(s, &e->ack_owed, y->name, "delayed ack", c, 0, 0);
-	e->ack_later = (struct platform_queue){.is_silent = true};
+	platform_queue_init(s, &e->lost, y->name, "lost segments", c, 0, 0);
+	e->ack_later = e->resend_later = (struct platform_queue){.is_silent = true};
 	struct base_str text = {0};
 	base_str_addf(&text, "%s tcp output", y->name);
 	platform_machine_start(s, &e->output, y->name, base_str_text(&text), c, output);
 	base_str_reset(&text);
 	base_str_addf(&text, "%s tcp timer", y->name);
 	platform_machine_start(s, &e->ack_timer, y->name, base_str_text(&text), c, ack_timer);
+	base_str_reset(&text);
+	base_str_addf(&text, "%s tcp resend timer", y->name);
+	platform_machine_start(s, &e->resend_timer, y->name, base_str_text(&text), c, resend_timer);
 	base_str_fini(&text);
 	platform_tcp_init(&e->tcp,
 		&(struct platform_tcp_options){
@@ -515,6 +665,7 @@ static void open_end(struct platform_sim *s, struct platform_end *e)
 			.ssthresh_bytes = (uint64_t)p->ssthresh_bytes,
 			.receive_buffer_bytes = (uint64_t)p->rcvbuf_bytes,
 			.peer_window_bytes = (uint64_t)parameters(e->peer->system)->rcvbuf_bytes,
+			.least_timeout_ns = (uint64_t)(p->least_timeout_ms * 1e6),
 		});
 	platform_queue_fill(s, &e->window, &e->output, platform_tcp_new_credit(&e->tcp));
 }

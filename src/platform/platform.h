@@ -55,7 +55,8 @@ struct platform_result {
 	size_t nr_links;
 	uint64_t simulated_ns, nr_events, nr_verbs, trace_bytes;
 	uint64_t nr_actors, nr_queues, dropped_packets;
-	double goodput_mbps; /* of all connections, over simulated_ns */
+	uint64_t resent_packets; /* of TCP: lost ones, and those that were thought to be */
+	double goodput_mbps;     /* of all connections, over simulated_ns */
 };
 /* trace_path NULL: writes none. BASE_ERR_USAGE: the configuration makes no platform, or the run
  * came to a halt (says which limit to raise). */

@@ -125,3 +125,13 @@ test_platform_mistakes() {
 	expect 2 longpole platform --seed=many "$LONGPOLE_SOURCE/examples/platform/tcp-1.conf"
 	has err 'seed' 'many'
 }
+
+# A lossy link: the path is the timeouts.
+test_platform_losses() {
+	simulate tcp-1 l0.loss_percent=3
+	limits tcp-1 'hand-over of queue tx lost segments'
+	expect 0 longpole platform --json --set=l0.loss_percent=1 --set=gensink.transfer_bytes=6000000 "$LONGPOLE_SOURCE/examples/platform/tcp-1.conf"
+	is_json out '.result.dropped_packets > 0 and .result.resent_packets > 0'
+	expect 2 longpole platform --set=l0.loss_percent=99 "$LONGPOLE_SOURCE/examples/platform/tcp-1.conf"
+	has err loss_percent
+}

@@ -8,6 +8,8 @@
 
 #include "platform_fixture.h"
 
+#include <math.h>
+
 static char *trace_path;
 
 static int setup(void **state)
@@ -220,8 +222,18 @@ static const struct scene scenes[] = {
 	{web, {"tx.sndbuf_bytes=12000"}},
 	{engine, {"rx.copy_engine=1", "s.read_all=1"}},
 	{engine, {"rx.copy_engine=2", "s.read_all=1", "rx.engine_descriptors=3"}},
+	/* TCP loses on the cable, in the card, in the device queue, in both directions */
+	{TCP_STREAM "transfer_bytes = 900000\n", {"l0.loss_percent=1"}},
+	{TCP_STREAM "transfer_bytes = 300000\nconnections = 3\n", {"l0.loss_percent=10"}},
+	{TCP_STREAM "transfer_bytes = 9000000\n", {"rx.bus_gbps=0.5", "tx.sndbuf_bytes=1000000"}},
+	{TCP_STREAM "transfer_bytes = 3000000\n", {"tx.qdisc_packets=4", "tx.tx_descriptors=4"}},
+	{TCP_STREAM "transfer_bytes = 900000\n", {"rx.copy_gbps=0.5", "rx.rcvbuf_bytes=20000",
+							 "s.read_bytes=3000", "l0.loss_percent=3"}},
+	{web, {"l0.loss_percent=2"}},
+	{web, {"tx.sndbuf_bytes=12000", "l0.loss_percent=20"}},
 	{TCP_STREAM "transfer_bytes = 100000000\n", {"simulation.duration_ms=3"}},
 };
+enum { NR_SCENES = BASE_COUNT(scenes), FIRST_LOSSY = NR_SCENES - 8 };
 
 static struct platform_config *config_of(const struct scene *sc)
 {
@@ -269,19 +281,62 @@ static void test_losses_are_counted(void **state)
 	}
 }
 
-/* A lost segment of TCP is refused, in words. */
-static void test_tcp_is_never_lost(void **state)
+/* What is lost of TCP is sent again, wherever it was lost; and nothing else is. */
+static void test_lost_segments_are_sent_again(void **state)
 {
-	struct platform_result *r;
-	struct base_err err = {0};
-	struct platform_config *c = read_config(TCP_STREAM "transfer_bytes = 9000000\n");
 	(void)state;
-	set(c, "rx.bus_gbps=0.5");
-	set(c, "tx.sndbuf_bytes=1000000");
-	assert_int_equal(platform_run(c, NULL, &r, &err), BASE_ERR_USAGE);
-	assert_non_null(strstr(err.cause[0], "flow_control"));
-	assert_null(r);
-	platform_config_free(c);
+	for (size_t i = FIRST_LOSSY; i < NR_SCENES - 1; i++) {
+		struct platform_config *c = config_of(&scenes[i]);
+		struct platform_result *r = run_config(c, NULL);
+		assert_true(r->dropped_packets > 0 && r->resent_packets > 0);
+		platform_result_free(r);
+		platform_config_free(c);
+	}
+	struct platform_result *r = run_with(TCP_STREAM, NULL, "s.transfer_bytes=3000000", NULL);
+	assert_true(!r->dropped_packets && !r->resent_packets);
+	platform_result_free(r);
+}
+
+/* Mathis, Semke, Mahdavi, Ott (1997): MSS / RTT * sqrt(3 / 2) / sqrt(p), here with an
+ * acknowledgement for each segment. */
+static void test_bandwidth_goes_with_the_root_of_the_loss(void **state)
+{
+	static const double loss_percent[] = {0.25, 0.5, 1};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(loss_percent); i++) {
+		char loss[64];
+		snprintf(loss, sizeof loss, "l0.loss_percent=%g", loss_percent[i]);
+		struct platform_result *r = run_with(TCP_STREAM, NULL, "s.transfer_bytes=30000000",
+			"l0.delay_us=5000", "tx.sndbuf_bytes=4000000", "rx.rcvbuf_bytes=4000000",
+			"rx.ack_every_segments=1", loss, NULL);
+		double mbps = 1460 * 8 / 10e3 * sqrt(1.5 / (loss_percent[i] / 100));
+		if (r->goodput_mbps < 0.75 * mbps || r->goodput_mbps > 1.25 * mbps)
+			fail_msg("%s: %g Mb/s, not %g", loss, r->goodput_mbps, mbps);
+		platform_result_free(r);
+	}
+}
+
+/* A segment that no other follows makes no duplicates: the timer must. Before a round trip is known
+ * it waits a second, then two, then four (RFC 6298 sections 2.1, 5.5). */
+static void test_a_timer_ends_the_silence(void **state)
+{
+	(void)state;
+	unsigned nr[4] = {0};
+	for (unsigned seed = 1; seed < 60; seed++) {
+		char text[64];
+		snprintf(text, sizeof text, "simulation.seed=%u", seed);
+		struct platform_result *r = run_with(
+			TCP_STREAM, NULL, text, "s.transfer_bytes=100", "l0.loss_percent=30", NULL);
+		unsigned k = (unsigned)r->resent_packets;
+		uint64_t waited_ns = ((UINT64_C(1) << k) - 1) * 1000000000;
+		assert_int_equal(r->dropped_packets, k);
+		assert_in_range(r->simulated_ns, waited_ns + 100000, waited_ns + 200000);
+		if (k < 4)
+			nr[k]++;
+		platform_result_free(r);
+	}
+	for (int k = 0; k < 3; k++)
+		assert_true(nr[k] > 2);
 }
 
 static void test_same_seed_same_bytes(void **state)
@@ -438,7 +493,9 @@ int main(void)
 		cmocka_unit_test(test_slow_start_in_time),
 		cmocka_unit_test(test_everything_arrives),
 		cmocka_unit_test(test_losses_are_counted),
-		cmocka_unit_test(test_tcp_is_never_lost),
+		cmocka_unit_test(test_lost_segments_are_sent_again),
+		cmocka_unit_test(test_bandwidth_goes_with_the_root_of_the_loss),
+		cmocka_unit_test(test_a_timer_ends_the_silence),
 		cmocka_unit_test(test_same_seed_same_bytes),
 		cmocka_unit_test(test_the_path_explains_the_run),
 		cmocka_unit_test(test_the_device_queue_has_one_consumer),
