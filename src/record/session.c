@@ -9,6 +9,7 @@
 #include "record/session.h"
 #include "counter/slots.h"
 #include "record/links.h"
+#include "record/peer.h"
 #include "record/perf.h"
 #include "record/session_cost.h"
 #include "record/session_launch.h"
@@ -76,6 +77,7 @@ struct session {
 	struct record_links links;
 	bool memory_busy;
 	struct record_converter converter;
+	struct record_peer peer;
 	struct trace_writer *writer;
 	struct record_perf *perf;
 	struct record_slots *slots; /* NULL: time inside of system calls is not counted */
@@ -423,6 +425,9 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	s->converting = true;
 	char host[256] = "";
 	status = record_converter_init(&s->converter, &s->clock, s->writer, s->err);
+	record_peer_init(&s->peer);
+	s->converter.world.peer_of = record_peer_of;
+	s->converter.world.peer_of_ctx = &s->peer;
 	if (status == BASE_OK && o->listener) {
 		s->converter.sink.listen = o->listener->put;
 		s->converter.sink.listen_ctx = o->listener->ctx;
@@ -963,8 +968,10 @@ static void tear_down(struct session *s)
 	/* (whoever lives on loads our library by it again, at the next exec) */
 	if (!s->converting || !any_known_alive(s))
 		record_links_remove(&s->links);
-	if (s->converting)
+	if (s->converting) {
 		record_converter_fini(&s->converter);
+		record_peer_fini(&s->peer);
+	}
 	if (s->writer && trace_writer_close(s->writer, NULL) == BASE_OK)
 		unlink(s->opts->output_path); /* the program did not run */
 	if (s->has_program)

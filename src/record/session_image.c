@@ -38,6 +38,7 @@ void record_world_fini(struct record_world *w)
 	base_map_fini(&w->mappings);
 	base_map_fini(&w->pairs);
 	base_map_fini(&w->pair_sides);
+	base_map_fini(&w->peers);
 	memset(w, 0, sizeof *w);
 }
 

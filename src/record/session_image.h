@@ -71,6 +71,7 @@ struct record_world {
 	uint64_t nr_mappings;
 	struct base_map pairs;      /* (tuple, turn) -> pair id */
 	struct base_map pair_sides; /* (tuple, side) -> connections seen so far */
+	struct base_map peers;      /* who is connected to whom, as the kernel says; session_object.c */
 	struct {
 		uint64_t address;
 		uint32_t image, generation;
@@ -88,6 +89,10 @@ struct record_world {
 	/* Asked when that did not help. */
 	bool (*introduce_maps)(void *ctx, struct record_image *image);
 	void *introduce_maps_ctx;
+	/* Asked for the inode of the unix socket that the one with this inode is connected to; 0:
+	 * not known. NULL: nobody can be asked. */
+	uint64_t (*peer_of)(void *ctx, uint64_t ino);
+	void *peer_of_ctx;
 	/* Hears of each image that attached and has said who it is; may be NULL. */
 	void (*described)(void *ctx, const struct record_image *image);
 	void *described_ctx;

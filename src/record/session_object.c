@@ -211,29 +211,81 @@ static bool tuple_of(const struct record_descriptor *d, uint64_t *ret_tuple, uns
 	return true;
 }
 
-/* Addresses are used again, one connection after the other: the n-th end on one side belongs to the
- * n-th on the other. A pair gets its number when its second end is seen. */
-static void match_pair(struct record_world *w, const struct record_descriptor *d, uint32_t object)
+static uint64_t inode_scope(const struct record_descriptor *d)
 {
-	uint64_t tuple, turn = 0, waiting;
-	unsigned side;
-	struct record_sink *sink = w->sink;
-	if (d->type != TRACE_OBJECT_socket || !tuple_of(d, &tuple, &side))
-		return;
+	uint64_t type = d->type < TRACE_OBJECT_NR ? d->type : TRACE_OBJECT_other;
+
+	return scope_of(SCOPE_inode, type << 48 | (d->dev & ((1ull << 48) - 1)));
+}
+
+enum { PEER_of_inode, PEER_told };
+
+/* The object at the other end, as the kernel says it. *ret_told: it does, though that one may not
+ * have been seen yet. */
+static uint32_t told_peer(
+	struct record_world *w, const struct record_descriptor *d, uint32_t object, bool *ret_told)
+{
+	bool unix_socket = d->name_bytes > 5 && !memcmp(d->name, "unix ", 5);
+	uint64_t known = 0, peer = 0;
+
+	if (unix_socket && d->ino && w->peer_of)
+		peer = w->peer_of(w->peer_of_ctx, d->ino);
+	if (peer) {
+		put(w, &w->peers, PEER_of_inode, peer, object);
+		put(w, &w->peers, PEER_told, object, peer);
+		(void)!base_map_get(&w->objects, inode_scope(d), peer, &known);
+	} else if (d->ino) {
+		(void)!base_map_get(&w->peers, PEER_of_inode, d->ino, &known);
+	}
+	*ret_told = peer || known;
+	return known != object && known <= w->sink->nr_objects ? (uint32_t)known : 0;
+}
+
+/* Of its tuple it is the n-th on its side; the n-th on the other. 0: not seen yet. */
+static uint32_t same_turn(struct record_world *w, uint64_t tuple, unsigned side, uint32_t object)
+{
+	uint64_t turn = 0, waiting;
+
 	(void)!base_map_get(&w->pair_sides, tuple, side, &turn);
 	if (turn && base_map_get(&w->pairs, tuple, (turn - 1) << 1 | side, &waiting) &&
 		waiting == object)
-		return; /* described once more */
+		return 0; /* described once more */
 	put(w, &w->pair_sides, tuple, side, turn + 1);
 	put(w, &w->pairs, tuple, turn << 1 | side, object);
-	sink->object[object].side = side;
 	if (!base_map_get(&w->pairs, tuple, turn << 1 | !side, &waiting) ||
-		waiting > sink->nr_objects)
+		waiting > w->sink->nr_objects)
+		return 0;
+	return (uint32_t)waiting;
+}
+
+/*
+ * Addresses are used again, one connection after the other: where the kernel does not say who is
+ * connected to whom, the n-th end on one side belongs to the n-th on the other. A pair gets its
+ * number when its second end is seen.
+ */
+static void match_pair(struct record_world *w, const struct record_descriptor *d, uint32_t object)
+{
+	uint64_t tuple;
+	unsigned side;
+	uint32_t other, next;
+	bool told;
+	struct record_sink *sink = w->sink;
+
+	if (d->type != TRACE_OBJECT_socket || !tuple_of(d, &tuple, &side))
+		return;
+	other = told_peer(w, d, object, &told);
+	next = same_turn(w, tuple, side, object);
+	if (record_sink_failed(sink))
+		return;
+	sink->object[object].side = side;
+	if (!told && !base_map_get(&w->peers, PEER_told, next, &tuple))
+		other = next;
+	if (!other || (sink->object[other].pair && !told))
 		return;
 	sink->nr_pairs++;
-	sink->object[object].pair = sink->object[waiting].pair = sink->nr_pairs;
+	sink->object[object].pair = sink->object[other].pair = sink->nr_pairs;
 	record_sink_object_again(sink, object);
-	record_sink_object_again(sink, (uint32_t)waiting);
+	record_sink_object_again(sink, other);
 }
 
 static bool still_the_same(const struct record_world *w, uint32_t object, uint32_t name)
@@ -277,7 +329,7 @@ void record_image_descriptor(
 		connected(w, d, (uint32_t)known, name);
 		return;
 	}
-	uint64_t scope = scope_of(SCOPE_inode, type << 48 | (d->dev & ((1ull << 48) - 1)));
+	uint64_t scope = inode_scope(d);
 	if (d->ino && base_map_get(&w->objects, scope, d->ino, &known) &&
 		still_the_same(w, (uint32_t)known, name)) {
 		object = (uint32_t)known;

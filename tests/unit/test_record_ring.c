@@ -63,6 +63,64 @@ static void test_connects_late(void **state)
 	fixture_close(&f);
 }
 
+/* Inodes of connected sockets: of the second one, nobody can tell any more. */
+static uint64_t told_peer(void *ctx, uint64_t ino)
+{
+	static const uint64_t peer[][2] = {
+		{60, 52}, {62, 50}, {50, 62}, {63, 54}, {54, 63}, {55, 99}};
+	(void)ctx;
+	for (size_t i = 0; i < BASE_COUNT(peer); i++)
+		if (peer[i][0] == ino)
+			return peer[i][1];
+	return 0;
+}
+
+/* Threads connect at once, and are seen in another order than they are accepted in: the kernel says
+ * who is connected to whom. One that it says nothing about is matched by order with one of those.
+ */
+static void test_crossed_connections(void **state)
+{
+	static const struct {
+		uint64_t ino;
+		const char *name;
+	} of_a[] = {{50, "unix - /tmp/s"}, {51, "unix - /tmp/s"}, {52, "unix - /tmp/s"},
+		{53, "unix - /tmp/s"}, {54, "unix - -"}, {55, "unix - /tmp/s"}},
+	  of_b[] = {{60, "unix /tmp/s -"}, {61, "unix /tmp/s -"}, {62, "unix /tmp/s -"},
+		  {64, "unix /tmp/s -"}, {63, "unix /tmp/s -"}, {65, "unix /tmp/s -"}};
+	static const uint64_t partner[] = {2, 1, 0, 3};
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	f.converter.world.peer_of = told_peer;
+	struct fake_thread a = begin(&f, 1, 100, 1, 0), b = begin(&f, 2, 200, 1, 1);
+	for (uint64_t i = 0; i < BASE_COUNT(of_a); i++) {
+		fake_descriptor(
+			&a, 100 + i, i + 1, TRACE_OBJECT_socket, of_a[i].ino, 0, of_a[i].name);
+		fake_descriptor(
+			&b, 100 + i, i + 1, TRACE_OBJECT_socket, of_b[i].ino, 0, of_b[i].name);
+	}
+	for (uint64_t i = 1; i <= BASE_COUNT(of_a); i++) {
+		FAKE(&a, 200 + i, TRACE_io_begin, fake_object(TRACE_OBJECT_socket, i), 0, 1, CODE);
+		FAKE(&b, 300 + i, TRACE_io_begin, fake_object(TRACE_OBJECT_socket, i), 0, 1, CODE);
+	}
+	fixture_finish(&f);
+	assert_int_equal(fixture_records(&f, record, RECORDS_MAX), 12);
+	const struct trace_defs *d = fixture_defs(&f);
+	/* The last one's peer was not recorded: it is nobody else's. */
+	assert_int_equal(d->objects[record[5].u.io_begin.object].pair, 0);
+	assert_int_equal(d->objects[record[11].u.io_begin.object].pair, 0);
+	for (size_t i = 0; i < BASE_COUNT(partner); i++) {
+		const struct trace_object
+			*x = &d->objects[record[i].u.io_begin.object],
+			*y = &d->objects[record[6 + partner[i]].u.io_begin.object];
+		assert_int_equal(x->address, 50 + i);
+		assert_int_not_equal(x->pair, 0);
+		assert_int_equal(x->pair, y->pair);
+		assert_int_equal(x->side + y->side, 1);
+	}
+	fixture_close(&f);
+}
+
 /* Who tells last what it was before it was connected does not have the last word. */
 static void test_connected_stays(void **state)
 {
@@ -609,6 +667,7 @@ int main(void)
 		cmocka_unit_test(test_stacks_are_a_tree),
 		cmocka_unit_test(test_descriptors_meet),
 		cmocka_unit_test(test_connects_late),
+		cmocka_unit_test(test_crossed_connections),
 		cmocka_unit_test(test_connected_stays),
 		cmocka_unit_test(test_looks_ahead_for_introductions),
 		cmocka_unit_test(test_unloaded_when_all_are_read),
