@@ -305,11 +305,11 @@ static enum base_status read_lanes(struct report_loops *out, struct model *m,
 			model_graph(m), ix, (unsigned)i + 1, topic_ns, NULL, &length_ns, err);
 		if (s != BASE_OK)
 			break;
-		struct report_best best;
-		s = report_predictor_ask(predictor, &scenario[i], length_ns, &best, err);
+		struct report_answer answer;
+		s = report_predictor_ask(predictor, &scenario[i], length_ns, &answer, err);
 		if (s != BASE_OK)
 			break;
-		loop->speedup[lane] = best.speedup;
+		loop->speedup[lane] = answer.best.speedup;
 		/* (a unit more can be left unused) */
 		if (lane && loop->resizable && loop->speedup[lane] < loop->speedup[lane - 1])
 			loop->speedup[lane] = loop->speedup[lane - 1];
@@ -327,8 +327,8 @@ static enum base_status predict(struct report_loops *out, const struct report_ru
 {
 	enum { LOOPS_A_PASS = (GRAPH_LANES_MAX - 1) / REPORT_LOOP_LANES };
 	struct report_predictor predictor;
-	enum base_status s = report_predictor_init(
-		&predictor, run, out->elapsed_ns, out->nr_loops * REPORT_LOOP_LANES, err);
+	enum base_status s =
+		report_predictor_init(&predictor, run, out->nr_loops * REPORT_LOOP_LANES, err);
 	for (size_t at = 0; s == BASE_OK && at < out->nr_loops; at += LOOPS_A_PASS) {
 		struct graph_scenario lane[GRAPH_LANES_MAX];
 		size_t nr = out->nr_loops - at < LOOPS_A_PASS ? out->nr_loops - at : LOOPS_A_PASS;
