@@ -37,6 +37,14 @@ double report_token_bound(
 	return graph_tokens_bound(tokens, lane).length_ns;
 }
 
+/* The path has the room of each unit only where the size was known from the start. */
+bool report_path_can(const struct model *m, const struct graph_edit *e)
+{
+	if (e->kind == GRAPH_EDIT_RESIZE_QUEUE)
+		return model_queue(m, e->id)->capacity || model_queue(m, e->id)->tokens;
+	return e->kind != GRAPH_EDIT_PROCESSORS;
+}
+
 enum base_status report_predictor_begin(
 	struct report_predictor *p, const struct report_run *run, struct base_err *err)
 {
@@ -69,6 +77,13 @@ static enum base_status predictor_learn_path(
 		if (lane.state[i].state < p->nr_states)
 			p->path_ns[lane.state[i].state] += lane.state[i].path_ns;
 	p->elapsed_ns = lane.length_ns;
+	p->nr_queues = graph_nr_queues(g);
+	p->is_sized = base_alloc(((size_t)p->nr_queues + 1) * sizeof *p->is_sized);
+	if (!p->is_sized)
+		return report_no_memory(err);
+	for (uint32_t i = 0; i < p->nr_queues; i++)
+		p->is_sized[i] = report_path_can(
+			m, &(struct graph_edit){.kind = GRAPH_EDIT_RESIZE_QUEUE, .id = i});
 	return BASE_OK;
 }
 
@@ -130,11 +145,15 @@ bool report_is_less_work(const struct graph_scenario *lane)
 	return true;
 }
 
-static bool predictor_path_can(const struct graph_scenario *lane)
+static bool predictor_path_can(const struct report_predictor *p, const struct graph_scenario *lane)
 {
-	for (size_t i = 0; i < lane->nr_edits; i++)
-		if (lane->edit[i].kind == GRAPH_EDIT_PROCESSORS)
+	for (size_t i = 0; i < lane->nr_edits; i++) {
+		const struct graph_edit *e = &lane->edit[i];
+		if (e->kind == GRAPH_EDIT_PROCESSORS ||
+			(e->kind == GRAPH_EDIT_RESIZE_QUEUE &&
+				(e->id >= p->nr_queues || !p->is_sized[e->id])))
 			return false;
+	}
 	return true;
 }
 
@@ -153,7 +172,7 @@ enum base_status report_predictor_ask(const struct report_predictor *p,
 	double length_ns = predictor_path_length(p, lane, path_ns);
 	double speedup = p->elapsed_ns / fmax(length_ns, 1); /* all of it may go */
 	struct report_whatif w = {.base = p->base, .elapsed_ns = p->elapsed_ns};
-	struct report_prediction x = {.by_path = predictor_path_can(lane),
+	struct report_prediction x = {.by_path = predictor_path_can(p, lane),
 		.less_work = report_is_less_work(lane),
 		.speedup = speedup,
 		.speedup_low = speedup,
@@ -175,5 +194,7 @@ void report_predictor_fini(struct report_predictor *p)
 {
 	predictor_drop_log(p);
 	base_free(p->path_ns);
+	base_free(p->is_sized);
 	p->path_ns = NULL;
+	p->is_sized = NULL;
 }

@@ -97,7 +97,8 @@ struct report_predictor {
 	const struct report_run *run;
 	double elapsed_ns;
 	double *path_ns; /* the run's, by state */
-	uint32_t nr_states;
+	bool *is_sized;  /* by queue: the path knows what more of it does */
+	uint32_t nr_states, nr_queues;
 	struct graph_replay *log;    /* NULL: by the path alone */
 	struct graph_tokens *tokens; /* NULL: a part of the run, or a long one */
 	struct report_replay_run base;
@@ -115,6 +116,7 @@ enum base_status report_predictor_ready(struct report_predictor *p, struct model
 enum base_status report_predictor_ask(const struct report_predictor *p,
 	const struct graph_scenario *lane, double path_ns, struct report_answer *ret,
 	struct base_err *err) BASE_MUST_CHECK;
+bool report_path_can(const struct model *m, const struct graph_edit *e);
 void report_predictor_fini(struct report_predictor *p); /* also after a failure; twice */
 /* Less of some states and no other change. */
 bool report_is_less_work(const struct graph_scenario *lane);

@@ -457,7 +457,7 @@ struct report_station {
 struct report_loop {
 	const char *queue; /* what is finite */
 	bool space, tokens;
-	bool resizable;     /* its size is known: "k more" means something */
+	bool resizable;     /* its size is known or inferred: "k more" means something */
 	uint64_t capacity;  /* 0: not known, or tokens */
 	bool size_inferred; /* capacity is the most that it held, while somebody waited for room */
 	uint64_t nr_queues, nr_rounds;
