@@ -128,6 +128,9 @@ struct graph_queue_options {
 	/* Given back, it is whose turn it is: who comes before that one is awake waits, too
 	 * (glibc's rwlocks). Only for replay. */
 	bool handed;
+	/* Who finds it empty, or full, gives up the locks that it holds: they are the queue's own.
+	 * Only for replay. */
+	bool frees_locks;
 	/* A condition variable's. Its units are its signals, which only sinks hear of (`counts`).
 	 */
 	bool counts;

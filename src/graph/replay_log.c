@@ -587,9 +587,10 @@ static void follow_pool(struct graph_replay *r, const struct graph_verb *v, bool
 {
 	struct replay_log_queue *q = &r->queue[v->queue];
 	struct replay_held *h;
-	uint64_t n = v->n < 0 ? 0 : (uint64_t)v->n;
+	bool locks = take && v->n == GRAPH_ALL && v->flags & GRAPH_BACK;
+	uint64_t n = locks ? 1 : v->n < 0 ? 0 : (uint64_t)v->n;
 
-	if (q->o.discipline != GRAPH_POOL || q->handed_on || !n)
+	if ((q->o.discipline != GRAPH_POOL && !q->exclusive) || q->handed_on || !n)
 		return;
 	h = replay_held(r->actor[v->actor].held, v->queue, take);
 	if (!h || (!take && h->n < n))

@@ -236,7 +236,7 @@ static void begin_waiting(struct sim *s, uint32_t actor, uint32_t queue, bool sp
 	graph_sim_release_processor(s, actor);
 	graph_sim_wait(s, actor, queue, space);
 	if (replay_class(replay_step(s->r, s->actor[actor].cursor)) == REPLAY_RUN)
-		graph_sim_lend(s, actor);
+		graph_sim_lend(s, actor, s->r->queue[queue].o.frees_locks);
 	if (promised)
 		graph_sim_call_others(s, actor);
 }

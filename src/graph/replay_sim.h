@@ -43,7 +43,7 @@ struct sim_actor {
 	uint64_t ran_ns;    /* when it left its last processor */
 	double preempts;    /* sum of its chances that were not taken */
 	uint8_t phase;      /* enum sim_phase */
-	bool waits, space, listed, queued, counting, early, promised, lent;
+	bool waits, space, listed, queued, counting, early, promised, lent, lent_locks;
 	bool given;  /* its moment happens, whatever it lacks (replay_mend.c) */
 	bool awake;  /* somebody has woken it, though it may wait on for something else */
 	bool elides; /* the wait that it is in does not happen */
@@ -189,7 +189,7 @@ struct sim_woken { /* sleepers: for whom a processor was idle, and the others */
 void graph_sim_call(struct sim *s, uint32_t queue, bool space, struct sim_woken *woken);
 bool graph_sim_do_step(struct sim *s, uint32_t actor,
 	const struct replay_step *step); /* true: wakes the queue's waiters */
-void graph_sim_lend(struct sim *s, uint32_t actor);
+void graph_sim_lend(struct sim *s, uint32_t actor, bool locks); /* locks, too */
 void graph_sim_take_lent(struct sim *s, uint32_t actor);
 
 bool graph_sim_is_step_met(const struct sim *s, const struct replay_step *step, uint32_t actor);

@@ -131,13 +131,19 @@ bool graph_sim_is_step_met(const struct sim *s, const struct replay_step *step, 
 	return is_step_met(s, step, actor, &space);
 }
 
+static bool is_lent(const struct sim *s, const struct sim_actor *a, unsigned i)
+{
+	return a->held[i].n && (a->lent_locks || !s->r->queue[a->held[i].queue].exclusive);
+}
+
 /* What it had to give back meanwhile it needs again. */
 static bool has_lent(const struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *ret_space)
 {
 	const struct replay_held *held = s->actor[actor].held;
 
 	for (unsigned i = 0; i < REPLAY_HELD; i++) {
-		if (s->queue[held[i].queue].units < (int64_t)held[i].n) {
+		if (is_lent(s, &s->actor[actor], i) &&
+			s->queue[held[i].queue].units < (int64_t)held[i].n) {
 			*ret_queue = held[i].queue;
 			*ret_space = false;
 			return false;
@@ -579,21 +585,22 @@ void graph_sim_call_others(struct sim *s, uint32_t actor)
  * It took without a wait in the run; here what it wants is not there yet. A program would find
  * nothing and go: it must not keep a processor from the one that brings it.
  */
-void graph_sim_lend(struct sim *s, uint32_t actor)
+void graph_sim_lend(struct sim *s, uint32_t actor, bool locks)
 {
 	struct sim_actor *a = &s->actor[actor];
 	struct sim_woken by_nobody = {0};
 
 	if (a->lent)
 		return;
+	a->lent_locks = locks;
 	for (unsigned i = 0; i < REPLAY_HELD; i++) {
-		if (a->held[i].n) {
+		if (is_lent(s, a, i)) {
 			s->queue[a->held[i].queue].units += (int64_t)a->held[i].n;
 			a->lent = true;
 		}
 	}
 	for (unsigned i = 0; a->lent && i < REPLAY_HELD; i++) {
-		if (a->held[i].n)
+		if (is_lent(s, a, i))
 			graph_sim_call(s, a->held[i].queue, false, &by_nobody);
 	}
 }
@@ -602,8 +609,10 @@ void graph_sim_take_lent(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 
-	for (unsigned i = 0; a->lent && i < REPLAY_HELD; i++)
-		s->queue[a->held[i].queue].units -= (int64_t)a->held[i].n;
+	for (unsigned i = 0; a->lent && i < REPLAY_HELD; i++) {
+		if (is_lent(s, a, i))
+			s->queue[a->held[i].queue].units -= (int64_t)a->held[i].n;
+	}
 	a->lent = false;
 }
 
@@ -613,7 +622,7 @@ static void follow_pool(struct sim *s, uint32_t actor, const struct replay_step 
 	uint64_t n = replay_need(s->r, step);
 	struct replay_held *h;
 
-	if (lq->o.discipline != GRAPH_POOL || lq->handed_on || !n)
+	if ((lq->o.discipline != GRAPH_POOL && !lq->exclusive) || lq->handed_on || !n)
 		return;
 	h = replay_held(s->actor[actor].held, step->queue, take);
 	if (h)

@@ -220,6 +220,7 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 		.processor = type == TRACE_OBJECT_NR,
 		.hands_over = type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket,
 		.handed = type == TRACE_OBJECT_rwlock,
+		.frees_locks = type == TRACE_OBJECT_queue,
 		.counts = type == TRACE_OBJECT_cond && model_object(m, object)->queue == NONE,
 		/* what an rwlock's readers left together: `room` says whether one is in */
 		.informs = type == TRACE_OBJECT_rwlock && part == MODEL_QUEUE_helper &&
@@ -662,6 +663,8 @@ static inline void apply(struct model *m, const struct trace_record *r)
 		!may_apply(m, t, r))
 		return;
 	t->end_ns = r->time_ns;
+	if (BASE_UNLIKELY(t->announced.is_on) && model_is_within_announced(m, t, r))
+		return;
 	rule(m, t, r);
 }
 

@@ -10,7 +10,7 @@
 #define MODEL_LEADERS (1ull << 40)
 #define MODEL_FORKS   (1ull << 41)
 #define MODEL_BIRTHS  (1ull << 42)
-enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32 };
+enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32, MODEL_OWED_MAX = 4 };
 
 /* What an actor is doing besides its state: decides how its next record closes the edge. */
 enum mode {
@@ -189,6 +189,17 @@ struct thread {
 	struct message message;
 	uint32_t spawn_site; /* of a vfork or posix_spawn since which it has not slept; 0: none */
 	struct visit visit;
+	struct {                     /* a wait that an annotation announced (announced.c) */
+		bool is_on, is_told; /* told: the graph knows of it */
+		uint32_t actor, queue, state; /* who waits, for what, in which state */
+		int64_t n;
+		enum graph_verb_kind verb;
+		uint32_t nr_owed;
+		struct {
+			uint32_t object;
+			uint64_t n;
+		} owed[MODEL_OWED_MAX]; /* taken since then, of which nothing was told */
+	} announced;
 	struct held *held; /* up to MODEL_HELD_MAX */
 	struct machine *machine;
 	size_t held_capacity, machine_capacity;
@@ -626,6 +637,19 @@ uint32_t model_token_queue(
 uint32_t model_queue_of(
 	struct model *m, uint32_t object, struct object *o, uint64_t initial, uint32_t site);
 
+/* rules_lock.c: what a thread holds. */
+void model_push_held(struct model *m, struct thread *t, struct object *o, uint32_t object,
+	uint32_t site, bool shared);
+bool model_pop_held(struct thread *t, uint32_t object);
+/* announced.c, while t->announced.is_on: the record says how the thread waits, and was accounted.
+ */
+bool model_is_within_announced(struct model *m, struct thread *t, const struct trace_record *r);
+bool model_announces_again(const struct thread *t, enum graph_verb_kind verb, uint32_t queue);
+void model_announce(struct model *m, struct thread *t, enum graph_verb_kind verb, uint64_t time_ns,
+	uint32_t queue, int64_t n, uint32_t state);
+/* model_verb() of the verb that ends it. */
+void model_end_announced(struct model *m, struct thread *t, enum graph_verb_kind verb,
+	uint64_t time_ns, uint32_t queue, int64_t n, uint32_t state, uint32_t flags);
 /* The state that a thread is in when it waits for nothing. */
 uint32_t model_current_state(const struct thread *t);
 void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint32_t otherwise);

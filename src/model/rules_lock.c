@@ -27,7 +27,7 @@ static uint32_t hold_state(
 	return s;
 }
 
-static void push_held(struct model *m, struct thread *t, struct object *o, uint32_t object,
+void model_push_held(struct model *m, struct thread *t, struct object *o, uint32_t object,
 	uint32_t site, bool shared)
 {
 	uint32_t state = hold_state(m, o, object, site, shared);
@@ -37,7 +37,7 @@ static void push_held(struct model *m, struct thread *t, struct object *o, uint3
 			(struct held){.object = object, .state = state, .shared = shared};
 }
 
-static bool pop_held(struct thread *t, uint32_t object)
+bool model_pop_held(struct thread *t, uint32_t object)
 {
 	for (uint32_t i = t->nr_held; i-- > 0;) {
 		if (t->held[i].object != object)
@@ -102,7 +102,7 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
 	bool waited = ends_wait(t);
-	push_held(m, t, o, object, site, false);
+	model_push_held(m, t, o, object, site, false);
 	if (o->room != NONE) /* no reader is in */
 		model_verb_of(m, model_acting(t), GRAPH_VERB_peek, r->time_ns, o->room, GRAPH_ALL,
 			model_current_state(t), GRAPH_MORE | GRAPH_OPTIONAL);
@@ -127,7 +127,7 @@ static bool came_held(const struct model *m, const struct thread *t, const struc
 static void release(
 	struct model *m, struct thread *t, const struct object *o, uint32_t object, uint32_t site)
 {
-	if (!pop_held(t, object) && !came_held(m, t, o))
+	if (!model_pop_held(t, object) && !came_held(m, t, o))
 		model_count(m, TRACE_DIAG_release_unmatched);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
@@ -207,7 +207,7 @@ void model_rule_shared_acquire(struct model *m, struct thread *t, const struct t
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
 	bool waited = ends_wait(t);
-	push_held(m, t, o, object, site, true);
+	model_push_held(m, t, o, object, site, true);
 	bool free = graph_queue_units(m->graph, queue) != 0;
 	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns,
 		room_of(m, o, object, site), 1, model_current_state(t), GRAPH_BACK | GRAPH_MORE);
@@ -251,7 +251,7 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 		c->waited_since_ns = r->time_ns;
 	t->cond_wait_ns = r->time_ns;
 	if (x) { /* a bare futex word has none */
-		pop_held(t, w->mutex);
+		model_pop_held(t, w->mutex);
 		x->released_ns = r->time_ns;
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
 			model_queue_of(m, w->mutex, x, 1, w->site), 1, state,
@@ -312,7 +312,7 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	uint32_t flags = GRAPH_LAST, signal = NONE;
 	t->interrupted = false;
 	if (x)
-		push_held(m, t, x, w->mutex, w->site, false);
+		model_push_held(m, t, x, w->mutex, w->site, false);
 	if (c->waiters)
 		c->waiters--;
 	if (w->result == 0)

@@ -193,6 +193,8 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	if (q->flags & (LONGPOLE_POOL | LONGPOLE_ANONYMOUS) && o->queue < m->nr_queues)
 		m->queue[o->queue].anonymous = true;
 	model_check_queue(m, t, time_ns, q, verb);
+	if (model_announces_again(t, verb, o->queue))
+		return;
 	uint32_t state = model_current_state(t);
 	int64_t n = q->n > INT64_MAX ? GRAPH_ALL : (int64_t)q->n;
 	if (q->flags & LONGPOLE_RESET)
@@ -211,7 +213,12 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	uint64_t units = graph_queue_units(m->graph, o->queue);
 	uint64_t underflows = graph_queue_stats(m->graph, o->queue)->underflows;
 	m->item_key = q->key;
-	model_verb(m, t, verb, time_ns, o->queue, n, state, graph_flags);
+	if (waits && !(q->flags & LONGPOLE_END))
+		model_announce(m, t, verb, time_ns, o->queue, n, state);
+	else if (t->announced.is_on)
+		model_end_announced(m, t, verb, time_ns, o->queue, n, state, graph_flags);
+	else
+		model_verb(m, t, verb, time_ns, o->queue, n, state, graph_flags);
 	m->item_key = 0;
 	model_check_taken(m, t, time_ns, q, verb, units, underflows);
 	if ((q->flags & LONGPOLE_END) && t->nr_machines)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * html_curves.c - what the page's sliders show, computed beforehand: for each of the path's longest
- * topics the curve of the run's length against less time in it (graph/whatif.h), by path; a second
- * opinion at some points, and more processors, by replay.
+ * topics the curve of the run's length against less time in it (graph/whatif.h), by path; at some
+ * points, and for more processors, what is predicted (predict.c).
  */
 #include "graph/whatif.h"
 #include "report/html_private.h"
 
-#include <stdlib.h>
+#include <math.h>
 
-enum { TOPICS_MAX = 10, A_ROUND = 3, ROUNDS = 4, LANES = GRAPH_LANES_MAX - 1, REPLAYED_MAX = 5 };
+enum { TOPICS_MAX = 10, A_ROUND = 3, ROUNDS = 4, LANES = GRAPH_LANES_MAX - 1 };
 #define SHARE_MIN 0.005
-static const unsigned replayed_percent[] = {25, 50, 75, 100};
+static const unsigned predicted_percent[] = {25, 50, 75, 100};
 static const unsigned more_processors[] = {1, 2, 4};
 
 struct topic {
@@ -20,7 +20,7 @@ struct topic {
 	struct graph_edit *edit;
 	size_t nr_edits;
 	struct graph_curve curve;
-	struct report_replay_prediction replay[BASE_COUNT(replayed_percent)];
+	struct report_answer answer[BASE_COUNT(predicted_percent)];
 };
 struct curves {
 	const struct report_run *run;
@@ -31,9 +31,8 @@ struct curves {
 	size_t nr;
 	double *topic_ns, *observed_ns;
 	double length_ns;
-	struct report_replay_run base;
-	struct report_replay_prediction processors[BASE_COUNT(more_processors)];
-	bool replayed;
+	struct report_predictor predictor;
+	struct report_answer processors[BASE_COUNT(more_processors)];
 };
 struct question {
 	struct topic *topic;
@@ -129,77 +128,84 @@ static enum base_status by_path(struct curves *c, struct base_err *err)
 	return s;
 }
 
-/* ---- by replay --------------------------------------------------------------------------------
+/* ---- what is predicted ------------------------------------------------------------------------
  */
 
-static enum base_status replay_topics(
-	struct curves *c, const struct graph_replay *log, struct base_err *err)
+/* The points of the curve that predictions are made at: a topic's are together. */
+static enum base_status ask_at_predicted(struct curves *c, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
-	for (size_t i = 0; i < c->nr && i < REPLAYED_MAX; i++) {
-		struct topic *t = &c->topic[i];
-		struct graph_edit *edit = report_array(c->arena, t->nr_edits, sizeof *edit);
-		if (!edit)
-			return report_no_memory(err);
-		for (unsigned k = 0; s == BASE_OK && k < BASE_COUNT(replayed_percent); k++) {
-			struct graph_scenario lane =
-				scenario_of(t, replayed_percent[k] / 100.0, edit);
-			s = report_replay_predict(
-				&t->replay[k], &c->base, log, &lane, 1, NULL, err);
-		}
+	size_t all = c->nr * BASE_COUNT(predicted_percent);
+	for (size_t at = 0; s == BASE_OK && at < all; at += LANES) {
+		struct question q[LANES];
+		size_t nr = all - at < LANES ? all - at : LANES;
+		for (size_t i = 0; i < nr; i++)
+			q[i] = (struct question){
+				&c->topic[(at + i) / BASE_COUNT(predicted_percent)],
+				predicted_percent[(at + i) % BASE_COUNT(predicted_percent)] /
+					100.0};
+		s = ask(c, q, nr, err);
 	}
 	return s;
 }
 
-static enum base_status replay_processors(
-	struct curves *c, const struct graph_replay *log, struct base_err *err)
+static double length_at(const struct graph_curve *curve, double reduction)
+{
+	double length_ns = 0;
+	for (unsigned i = 0; i < curve->nr_points; i++)
+		if (curve->point[i].reduction <= reduction)
+			length_ns = curve->point[i].length_ns;
+	return length_ns;
+}
+
+static enum base_status predict_topic(struct curves *c, struct topic *t, struct base_err *err)
+{
+	struct graph_edit *edit = report_array(c->arena, t->nr_edits, sizeof *edit);
+	enum base_status s = edit ? BASE_OK : report_no_memory(err);
+	for (unsigned k = 0; s == BASE_OK && k < BASE_COUNT(predicted_percent); k++) {
+		double reduction = predicted_percent[k] / 100.0;
+		struct graph_scenario lane = scenario_of(t, reduction, edit);
+		s = report_predictor_ask(
+			&c->predictor, &lane, length_at(&t->curve, reduction), &t->answer[k], err);
+	}
+	return s;
+}
+
+static enum base_status predict_processors(struct curves *c, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	for (unsigned k = 0; s == BASE_OK && k < BASE_COUNT(more_processors); k++) {
 		struct graph_edit edit = {
 			.kind = GRAPH_EDIT_PROCESSORS, .units = more_processors[k]};
 		struct graph_scenario lane = {.edit = &edit, .nr_edits = 1};
-		s = report_replay_predict(&c->processors[k], &c->base, log, &lane, 1, NULL, err);
+		s = report_predictor_ask(
+			&c->predictor, &lane, c->length_ns, &c->processors[k], err);
 	}
 	return s;
 }
 
-static enum base_status by_replay(struct curves *c, struct base_err *err)
+static enum base_status predict(struct curves *c, struct base_err *err)
 {
-	struct graph_replay *log = NULL;
-	struct model *m = NULL;
-	if (!report_replay_fits(c->run))
-		return BASE_OK;
-	enum base_status s = report_replay_new(c->run, &log, err);
-	if (s != BASE_OK)
-		return s;
-	struct report_pass_options opts = {.sink = graph_replay_sink(log)};
-	s = report_pass(c->run, "recording for replay", &opts, &m, err);
-	if (s == BASE_OK) {
-		graph_replay_set_end(log, model_end_actor(m));
-		s = report_replay_base(&c->base, c->run, log,
-			c->nr * BASE_COUNT(replayed_percent) + BASE_COUNT(more_processors), err);
-	}
+	enum base_status s = report_predictor_ready(&c->predictor, c->m,
+		c->nr * BASE_COUNT(predicted_percent) + BASE_COUNT(more_processors), err);
 	if (s == BASE_OK)
-		s = replay_topics(c, log, err);
-	if (s == BASE_OK)
-		s = replay_processors(c, log, err);
-	c->replayed = s == BASE_OK;
-	model_free(m);
-	graph_replay_free(log);
-	/* A log that does not fit after all costs the page its second opinion, not the page. */
-	return s == BASE_ERR_LIMIT ? BASE_OK : s;
+		s = ask_at_predicted(c, err);
+	for (size_t i = 0; s == BASE_OK && i < c->nr; i++)
+		s = predict_topic(c, &c->topic[i], err);
+	return s == BASE_OK && c->predictor.log ? predict_processors(c, err) : s;
 }
 
 /* ---- the document ------------------------------------------------------------------------------
  */
 
-static json_t *replay_json(const struct report_replay_prediction *p, const char *key, unsigned n)
+static json_t *answer_json(
+	const struct curves *c, const struct report_answer *a, const char *key, unsigned n)
 {
-	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", key, (int)n, "speedup",
-		report_json_share(p->speedup), "speedup_low", report_json_share(p->low),
-		"speedup_high", report_json_share(p->high), "length_ns",
-		report_json_ns(p->length_ns), "stuck", report_json_u64(p->nr_stuck));
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:s, s:o}", key, (int)n, "speedup",
+		report_json_share(a->best.speedup), "speedup_low", report_json_share(a->best.low),
+		"speedup_high", report_json_share(a->best.high), "length_ns",
+		report_json_ns(c->length_ns / fmax(a->best.speedup, 1e-9)), "method",
+		report_method_of(a->best.replay_share), "stuck", report_json_u64(a->nr_stuck));
 }
 
 static json_t *topic_json(const struct curves *c, const struct topic *t)
@@ -207,7 +213,7 @@ static json_t *topic_json(const struct curves *c, const struct topic *t)
 	struct graph_curve_piece piece[GRAPH_CURVE_POINTS_MAX];
 	unsigned nr = graph_curve_pieces(&t->curve, piece);
 	const struct model_state *st = model_state(c->m, c->ix.first_state[t->topic]);
-	json_t *pieces = json_array(), *replays = json_array();
+	json_t *pieces = json_array(), *predicted = json_array();
 	for (unsigned i = 0; i < nr; i++)
 		json_array_append_new(pieces,
 			json_pack("{s:o, s:o, s:o, s:o, s:b}", "from",
@@ -215,16 +221,14 @@ static json_t *topic_json(const struct curves *c, const struct topic *t)
 				report_json_share(piece[i].end), "from_ns",
 				report_json_ns(piece[i].begin_ns), "to_ns",
 				report_json_ns(piece[i].end_ns), "exact", (int)piece[i].exact));
-	for (unsigned i = 0; i < BASE_COUNT(replayed_percent); i++)
-		if (t->replay[i].made)
-			json_array_append_new(
-				replays, replay_json(&t->replay[i], "reduction_percent",
-						 replayed_percent[i]));
+	for (unsigned i = 0; i < BASE_COUNT(predicted_percent); i++)
+		json_array_append_new(predicted,
+			answer_json(c, &t->answer[i], "reduction_percent", predicted_percent[i]));
 	struct base_str name = {0};
 	report_clean_add(&name, st->name);
 	json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o}", "state", base_str_text(&name), "kind",
 		model_state_kind_name(st->kind), "path_ns", report_json_ns(t->path_ns), "pieces",
-		pieces, "replay", replays);
+		pieces, "predicted", predicted);
 	base_str_fini(&name);
 	return o;
 }
@@ -234,27 +238,30 @@ static json_t *curves_json(const struct curves *c)
 	json_t *topics = json_array(), *processors = json_array();
 	for (size_t i = 0; i < c->nr; i++)
 		json_array_append_new(topics, topic_json(c, &c->topic[i]));
-	for (unsigned i = 0; c->replayed && i < BASE_COUNT(more_processors); i++)
+	bool replayed = c->predictor.log;
+	for (unsigned i = 0; replayed && i < BASE_COUNT(more_processors); i++)
 		json_array_append_new(processors,
-			replay_json(&c->processors[i], "more_processors", more_processors[i]));
+			answer_json(c, &c->processors[i], "more_processors", more_processors[i]));
 	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "length_ns",
 		report_json_ns(c->length_ns), "states", topics, "processors", processors,
-		"replayed", (int)c->replayed, "replay_error", report_json_share(c->base.own_error),
-		"nr_processors", report_json_u64(c->base.nr_processors));
+		"replayed", (int)replayed, "replay_error",
+		report_json_share(c->predictor.base.own_error), "nr_processors",
+		report_json_u64(c->predictor.base.nr_processors));
 }
 
 enum base_status report_html_curves_json(
 	const struct report_run *run, json_t **ret, struct base_err *err)
 {
 	struct curves *c = base_alloc(sizeof *c);
-	struct report_pass_options plain = {0};
 	if (!c)
 		return report_no_memory(err);
 	c->run = run;
 	c->arena = base_arena_new(0);
 	enum base_status s =
-		c->arena ? report_pass(run, "finding what to change", &plain, &c->m, err)
-			 : report_no_memory(err);
+		c->arena ? report_predictor_begin(&c->predictor, run, err) : report_no_memory(err);
+	struct report_pass_options plain = {.sink = report_predictor_sink(&c->predictor)};
+	if (s == BASE_OK)
+		s = report_pass(run, "finding what to change", &plain, &c->m, err);
 	if (s == BASE_OK)
 		s = report_index_init(&c->ix, c->m, err);
 	if (s == BASE_OK) {
@@ -265,11 +272,12 @@ enum base_status report_html_curves_json(
 	if (s == BASE_OK)
 		s = by_path(c, err);
 	if (s == BASE_OK)
-		s = by_replay(c, err);
+		s = predict(c, err);
 	if (s == BASE_OK) {
 		*ret = curves_json(c);
 		s = *ret ? s : report_no_memory(err);
 	}
+	report_predictor_fini(&c->predictor);
 	model_free(c->m);
 	report_index_fini(&c->ix);
 	base_arena_free(c->arena);

@@ -18,7 +18,7 @@ struct builder {
 	const struct report_run *run;
 	const struct report_locks_options *opts;
 	struct model *m;
-	struct graph_replay *log; /* NULL: path alone */
+	struct report_predictor predictor;
 	struct lock_count count;
 	struct lock_path path;
 	bool pieces;               /* path is filled */
@@ -32,9 +32,7 @@ double report_lock_gain(const struct report_lock *l)
 {
 	if (!l->halved.tried)
 		return 1;
-	const struct report_lock_gain *g = &l->halved;
-	return fmin(report_between(g->path_speedup, g->replay_speedup, g->replay_share),
-		g->most_speedup);
+	return fmin(l->halved.answer.best.speedup, l->halved.most_speedup);
 }
 
 uint64_t report_lock_holds(const struct report_lock_use *u)
@@ -502,43 +500,27 @@ static double most_speedup(const struct report_locks *out, const struct report_l
 	return saved_ns < out->path_ns ? out->path_ns / (out->path_ns - saved_ns) : INFINITY;
 }
 
-static enum base_status ask_path(
+static enum base_status ask(
 	struct builder *b, const struct graph_scenario *lane, unsigned nr, struct base_err *err)
 {
 	struct report_pass_options opts = {.scenario = lane, .nr_scenarios = nr};
 	struct model *m = NULL;
-	enum base_status s = report_pass(b->run, "predicting shorter holds", &opts, &m, err);
+	enum base_status s = report_predictor_ready(&b->predictor, b->m, nr, err);
+	if (s == BASE_OK)
+		s = report_pass(b->run, "predicting shorter holds", &opts, &m, err);
 	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
 		struct graph_lane_result r;
-		s = graph_lane(model_graph(m), i + 1, &r, err);
 		struct report_lock_gain *g = &b->out->lock[i].halved;
+		s = graph_lane(model_graph(m), i + 1, &r, err);
 		g->tried = true;
 		g->most_speedup = most_speedup(b->out, &b->out->lock[i]);
-		g->path_speedup =
-			s == BASE_OK && r.length_ns > 0 ? b->out->path_ns / r.length_ns : 1;
+		if (s == BASE_OK)
+			s = report_predictor_ask(
+				&b->predictor, &lane[i], r.length_ns, &g->answer, err);
 	}
 	model_free(m);
-	return s;
-}
-
-static enum base_status ask_replay(
-	struct builder *b, const struct graph_scenario *lane, unsigned nr, struct base_err *err)
-{
-	struct report_replay_run base;
-	graph_replay_set_end(b->log, model_end_actor(b->m));
-	enum base_status s = report_replay_base(&base, b->run, b->log, 0, err);
-	if (s != BASE_OK)
-		return s;
-	b->out->has |= REPORT_LOCKS_replay;
-	b->out->own_error = base.own_error;
-	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
-		struct report_replay_prediction p;
-		struct report_lock_gain *g = &b->out->lock[i].halved;
-		s = report_replay_predict(&p, &base, b->log, &lane[i], 1, NULL, err);
-		g->replayed = s == BASE_OK && p.made && !p.nr_stuck;
-		g->replay_speedup = p.speedup;
-		g->replay_share = g->replayed ? report_replay_share(base.own_error) : 0;
-	}
+	b->out->has |= b->predictor.log ? REPORT_LOCKS_replay : 0;
+	b->out->own_error = b->predictor.base.own_error;
 	return s;
 }
 
@@ -556,9 +538,7 @@ static enum base_status add_gains(struct builder *b, struct base_err *err)
 		nr++;
 	}
 	if (s == BASE_OK && nr)
-		s = ask_path(b, lane, nr, err);
-	if (s == BASE_OK && nr && b->log)
-		s = ask_replay(b, lane, nr, err);
+		s = ask(b, lane, nr, err);
 	return s;
 }
 
@@ -617,13 +597,11 @@ static enum base_status run_model(struct builder *b, struct base_err *err)
 	/* the path piece by piece takes memory, as replay does */
 	bool keep = report_replay_fits(b->run);
 	struct report_pass_options plain = {.keep_path = keep};
-	bool part = b->run->start || b->run->end || b->run->connection;
-	bool replay = b->opts->nr_gains_max && !b->opts->by_path_only && !part &&
-		      report_replay_fits(b->run);
-	enum base_status s = replay ? report_replay_new(b->run, &b->log, err) : BASE_OK;
+	bool replay = b->opts->nr_gains_max && !b->opts->by_path_only;
+	enum base_status s = replay ? report_predictor_begin(&b->predictor, b->run, err) : BASE_OK;
 	if (s != BASE_OK)
 		return s;
-	plain.sink = b->log ? graph_replay_sink(b->log) : NULL;
+	plain.sink = report_predictor_sink(&b->predictor);
 	return report_pass(b->run, "finding the critical path", &plain, &b->m, err);
 }
 
@@ -698,13 +676,13 @@ enum base_status report_locks_build(const struct report_run *run,
 	struct report_locks *out = base_alloc(sizeof *out);
 	if (!out)
 		return report_no_memory(err);
-	struct builder b = {.out = out, .run = run, .opts = opts};
+	struct builder b = {.out = out, .run = run, .opts = opts, .predictor.run = run};
 	out->arena = base_arena_new(0);
 	enum base_status s = out->arena ? fill(&b, err) : report_no_memory(err);
 	report_locks_count_fini(&b.count);
 	report_lock_path_fini(&b.path);
 	base_map_fini(&b.site_rows);
-	graph_replay_free(b.log);
+	report_predictor_fini(&b.predictor);
 	model_free(b.m);
 	if (s != BASE_OK)
 		report_locks_free(out);

@@ -59,10 +59,8 @@ struct report_lock_site {
 };
 struct report_lock_gain { /* the run, were the lock held half as long */
 	bool tried;
-	double path_speedup;
-	bool replayed;
-	double replay_speedup, replay_share; /* of what is believed: report_replay_share() */
-	double most_speedup;                 /* were no time at all passed in a half of each hold */
+	struct report_answer answer;
+	double most_speedup; /* were no time at all passed in a half of each hold */
 };
 struct report_lock { /* locks of one name */
 	const char *name, *type;

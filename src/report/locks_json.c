@@ -95,10 +95,11 @@ static json_t *lock(const struct report_locks *all, const struct report_lock *l)
 	if (l->halved.tried) {
 		json_t *h = json_pack("{s:o, s:s, s:o}", "predicted_speedup",
 			report_json_share(report_lock_gain(l)), "method",
-			report_method_of(l->halved.replay_share), "path_speedup",
-			report_json_share(l->halved.path_speedup));
-		if (l->halved.replayed)
-			set(h, "replay_speedup", report_json_share(l->halved.replay_speedup));
+			report_method_of(l->halved.answer.best.replay_share), "path_speedup",
+			report_json_share(l->halved.answer.path_speedup));
+		if (l->halved.answer.replayed)
+			set(h, "replay_speedup",
+				report_json_share(l->halved.answer.replay_speedup));
 		set(o, "halved_hold", h);
 	}
 	set(o, "sites", sites(l));

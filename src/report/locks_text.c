@@ -233,7 +233,7 @@ static void gain_words(
 	else
 		base_str_addf(s, "; held half as long, the run would be %.2f%s as fast", gain,
 			report_times(st));
-	double share = x->halved.replay_share;
+	double share = x->halved.answer.best.replay_share;
 	base_str_add(s, share >= 1   ? " (predicted by replay)"
 			: share <= 0 ? " (predicted by the path)"
 				     : " (predicted by replay and the path)");

@@ -219,7 +219,7 @@ static void fill_queue(struct report_loop *loop, const struct net *n, const stru
 		uint64_t size = q->tokens ? 0 : model_queue_size(n->m, i, &inferred);
 		loop->capacity = loop->nr_queues++ && loop->capacity != size ? 0 : size;
 		loop->size_inferred |= size && inferred;
-		loop->resizable |= q->capacity || q->tokens;
+		loop->resizable |= size || q->tokens;
 		loop->tokens |= q->tokens;
 	}
 	choose_sizes(loop, loop->capacity ? loop->capacity : most);
@@ -305,11 +305,13 @@ static enum base_status read_lanes(struct report_loops *out, struct model *m,
 			model_graph(m), ix, (unsigned)i + 1, topic_ns, NULL, &length_ns, err);
 		if (s != BASE_OK)
 			break;
-		struct report_best best;
-		s = report_predictor_ask(predictor, &scenario[i], length_ns, &best, err);
+		struct report_answer answer;
+		s = report_predictor_ask(predictor, &scenario[i], length_ns, &answer, err);
 		if (s != BASE_OK)
 			break;
-		loop->speedup[lane] = best.speedup;
+		loop->speedup[lane] = answer.best.speedup;
+		/* neither method knows: a long trace, a size that nobody declared */
+		loop->resizable &= answer.best.speedup > 0 && !answer.best.none;
 		/* (a unit more can be left unused) */
 		if (lane && loop->resizable && loop->speedup[lane] < loop->speedup[lane - 1])
 			loop->speedup[lane] = loop->speedup[lane - 1];
@@ -327,8 +329,8 @@ static enum base_status predict(struct report_loops *out, const struct report_ru
 {
 	enum { LOOPS_A_PASS = (GRAPH_LANES_MAX - 1) / REPORT_LOOP_LANES };
 	struct report_predictor predictor;
-	enum base_status s = report_predictor_init(
-		&predictor, run, out->elapsed_ns, out->nr_loops * REPORT_LOOP_LANES, err);
+	enum base_status s =
+		report_predictor_init(&predictor, run, out->nr_loops * REPORT_LOOP_LANES, err);
 	for (size_t at = 0; s == BASE_OK && at < out->nr_loops; at += LOOPS_A_PASS) {
 		struct graph_scenario lane[GRAPH_LANES_MAX];
 		size_t nr = out->nr_loops - at < LOOPS_A_PASS ? out->nr_loops - at : LOOPS_A_PASS;
@@ -499,7 +501,7 @@ void report_loops_text(
 	base_str_addf(out, "%zu loop%s of finite resources; the one that holds it back most is ",
 		l->nr_found, l->nr_found == 1 ? "" : "s");
 	what_returns(out, best);
-	base_str_addf(out, ": without end of it %.2f%s (predicted, method: path).\n\n",
+	base_str_addf(out, ": without end of it %.2f%s (predicted, as by whatif).\n\n",
 		best->speedup[REPORT_LOOP_LANES - 1], report_times(style));
 	for (size_t i = 0; i < l->nr_loops; i++)
 		loop_lines(out, style, i + 1, &l->loop[i], l->elapsed_ns);

@@ -195,14 +195,14 @@ static enum base_status find_kinks(struct search *w, struct base_err *err)
 static enum base_status predict(const struct search *w, const struct question *q,
 	struct report_best *ret, struct base_err *err)
 {
-	const struct candidate *c = q->c;
 	struct graph_scenario lane;
-	double floor_ns = w->elapsed_ns - c->path_ns * (1 - q->factor);
+	struct report_answer answer;
 	enum base_status s = scenario_of(w, q, &lane, err);
-	if (s != BASE_OK)
-		return s;
-	return report_predictor_ask(&w->predictor, &lane,
-		q->answer.value > floor_ns ? q->answer.value : floor_ns, ret, err);
+	if (s == BASE_OK)
+		s = report_predictor_ask(&w->predictor, &lane, q->answer.value, &answer, err);
+	if (s == BASE_OK)
+		*ret = answer.best;
+	return s;
 }
 
 static enum base_status look_at_levels(struct search *w, struct base_err *err)
@@ -218,8 +218,7 @@ static enum base_status look_at_levels(struct search *w, struct base_err *err)
 		}
 	enum base_status s = ask_all(w, err);
 	if (s == BASE_OK)
-		s = report_predictor_init(
-			&w->predictor, w->run, w->elapsed_ns, w->nr_questions, err);
+		s = report_predictor_init(&w->predictor, w->run, w->nr_questions, err);
 	for (size_t i = 0; s == BASE_OK && i < w->nr_questions; i++) {
 		const struct question *q = &w->question[i];
 		struct candidate *c = q->c;

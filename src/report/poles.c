@@ -6,7 +6,11 @@
  * longest of the path that is left; and so on. These are the best paths of which none has the
  * longest state of one before it.
  *
- * Drag of a state: how much shorter the run is when it takes no time (Devaux 1999). Slack: the
+ * How fast the run is without them is the answer of predict.c, as for `whatif`; which pole is the
+ * next, the longest path says.
+ *
+ * Drag of a state: how much shorter the run is when it takes no time (Devaux 1999), by predict.c
+ * where it is on the path. Slack: the
  * factor by which each of its visits may take longer until the run is longer by the tolerance. The
  * path's length L(f), all visits scaled by f, is convex and piecewise linear: a lane at f gives its
  * value there and a line that L lies above. Where that line meets the length that is allowed is an
@@ -32,6 +36,7 @@ struct poles {
 	const struct report_run *run;
 	struct model *m;
 	struct report_index ix;
+	struct report_predictor predictor;
 	double *topic_ns, *observed_ns;
 	double allowed_ns; /* how long the run may get */
 	struct subject *subject;
@@ -70,8 +75,9 @@ static enum base_status text_of(struct poles *p, uint32_t topic, const char **re
 /* ---- one pole after another -------------------------------------------------------------------
  */
 
-static enum base_status next_pole(
-	struct poles *p, struct graph *g, unsigned lane, uint32_t *ret_topic, struct base_err *err)
+/* gone: the edits of that lane. */
+static enum base_status next_pole(struct poles *p, struct graph *g, unsigned lane,
+	const struct graph_scenario *gone, uint32_t *ret_topic, struct base_err *err)
 {
 	struct report_pole *pole = &p->out->pole[p->out->nr_poles];
 	enum base_status s = report_lane_topics(
@@ -83,8 +89,11 @@ static enum base_status next_pole(
 	if (*ret_topic == REPORT_NONE)
 		return BASE_OK;
 	pole->share = p->topic_ns[*ret_topic] / pole->length_ns;
+	pole->then.best.speedup = 1;
 	p->out->nr_poles++;
-	return text_of(p, *ret_topic, &pole->state, &pole->where, err);
+	if (gone->nr_edits)
+		s = report_predictor_ask(&p->predictor, gone, pole->length_ns, &pole->then, err);
+	return s != BASE_OK ? s : text_of(p, *ret_topic, &pole->state, &pole->where, err);
 }
 
 static enum base_status find_poles(struct poles *p, size_t nr_max, struct base_err *err)
@@ -93,7 +102,8 @@ static enum base_status find_poles(struct poles *p, size_t nr_max, struct base_e
 	p->out->pole = report_array(p->out->arena, nr_max, sizeof *p->out->pole);
 	if (!topic || !p->out->pole)
 		return report_no_memory(err);
-	enum base_status s = next_pole(p, model_graph(p->m), 0, &topic[0], err);
+	static const struct graph_scenario nothing = {0};
+	enum base_status s = next_pole(p, model_graph(p->m), 0, &nothing, &topic[0], err);
 	for (size_t i = 1; s == BASE_OK && i < nr_max && topic[i - 1] != REPORT_NONE; i++) {
 		struct graph_scenario gone;
 		struct report_pass_options opts = {.scenario = &gone, .nr_scenarios = 1};
@@ -102,7 +112,7 @@ static enum base_status find_poles(struct poles *p, size_t nr_max, struct base_e
 		if (s == BASE_OK)
 			s = report_pass(p->run, "looking for the next pole", &opts, &m, err);
 		if (s == BASE_OK)
-			s = next_pole(p, model_graph(m), 1, &topic[i], err);
+			s = next_pole(p, model_graph(m), 1, &gone, &topic[i], err);
 		model_free(m);
 	}
 	return s;
@@ -155,14 +165,11 @@ static enum base_status choose_subjects(struct poles *p, size_t nr_max, struct b
 	return BASE_OK;
 }
 
-static void take_answer(
+static void take_length(
 	const struct poles *p, struct subject *q, double length_ns, double on_path_ns)
 {
 	double longer_ns = length_ns - p->allowed_ns;
-	if (q->factor < 1) { /* it is on the path: the drag */
-		q->row.drag_ns = p->out->elapsed_ns - length_ns;
-		q->factor = FACTOR_MAX;
-	} else if (longer_ns <= 1e-9 * p->allowed_ns + 1) {
+	if (longer_ns <= 1e-9 * p->allowed_ns + 1) {
 		q->row.slack_factor = q->factor;
 		q->row.slack_is_exact = q->factor < FACTOR_MAX;
 		q->row.slack_is_beyond = q->factor >= FACTOR_MAX;
@@ -173,6 +180,20 @@ static void take_answer(
 		q->row.slack_factor = q->factor;
 		q->done = f <= 1;
 	}
+}
+
+/* Without the state: the drag. */
+static enum base_status take_drag(const struct poles *p, struct subject *q,
+	const struct graph_scenario *gone, double length_ns, struct base_err *err)
+{
+	struct report_answer a;
+	enum base_status s = report_predictor_ask(&p->predictor, gone, length_ns, &a, err);
+	if (s != BASE_OK)
+		return s;
+	q->row.drag_ns = p->out->elapsed_ns - p->out->elapsed_ns / a.best.speedup;
+	q->row.drag_method = report_method_of(a.best.replay_share);
+	q->factor = FACTOR_MAX;
+	return BASE_OK;
 }
 
 static enum base_status ask(
@@ -190,8 +211,10 @@ static enum base_status ask(
 		double length_ns;
 		s = report_lane_topics(model_graph(m), &p->ix, (unsigned)i + 1, p->topic_ns,
 			p->observed_ns, &length_ns, err);
-		if (s == BASE_OK)
-			take_answer(p, question[i], length_ns, p->observed_ns[question[i]->topic]);
+		if (s == BASE_OK && question[i]->factor < 1) /* it is on the path */
+			s = take_drag(p, question[i], &lane[i], length_ns, err);
+		else if (s == BASE_OK)
+			take_length(p, question[i], length_ns, p->observed_ns[question[i]->topic]);
 	}
 	model_free(m);
 	return s;
@@ -231,9 +254,11 @@ static enum base_status find_slacks(struct poles *p, struct base_err *err)
 static enum base_status fill(
 	struct poles *p, const struct report_poles_options *opts, struct base_err *err)
 {
-	struct report_pass_options plain = {0};
 	struct graph_lane_result lane = {0};
-	enum base_status s = report_pass(p->run, "looking for the poles", &plain, &p->m, err);
+	enum base_status s = report_predictor_begin(&p->predictor, p->run, err);
+	struct report_pass_options plain = {.sink = report_predictor_sink(&p->predictor)};
+	if (s == BASE_OK)
+		s = report_pass(p->run, "looking for the poles", &plain, &p->m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&p->out->trace, p->out->arena, p->run, p->m, err);
 	if (s == BASE_OK)
@@ -251,7 +276,9 @@ static enum base_status fill(
 	p->observed_ns = report_array(p->out->arena, p->ix.nr_topics, sizeof *p->observed_ns);
 	if (!p->topic_ns || !p->observed_ns)
 		return report_no_memory(err);
-	s = find_poles(p, opts->nr_poles ? opts->nr_poles : 1, err);
+	s = report_predictor_ready(&p->predictor, p->m, opts->nr_poles + opts->nr_states, err);
+	if (s == BASE_OK)
+		s = find_poles(p, opts->nr_poles ? opts->nr_poles : 1, err);
 	if (s == BASE_OK)
 		s = choose_subjects(p, opts->nr_states, err);
 	return s == BASE_OK ? find_slacks(p, err) : s;
@@ -266,6 +293,7 @@ enum base_status report_poles_build(const struct report_run *run,
 		return report_no_memory(err);
 	p.out->arena = base_arena_new(0);
 	s = p.out->arena ? fill(&p, opts, err) : report_no_memory(err);
+	report_predictor_fini(&p.predictor);
 	report_index_fini(&p.ix);
 	model_free(p.m);
 	if (s != BASE_OK)
@@ -296,10 +324,9 @@ static void finding(
 	if (p->nr_poles > 1)
 		base_str_addf(out,
 			"; without it the next is %s, and without the first %zu a run would be "
-			"%.2f%s as fast (predicted, method: path)",
-			p->pole[1].state, p->nr_poles - 1,
-			last->length_ns > 0 ? p->elapsed_ns / last->length_ns : 1,
-			report_times(st));
+			"%.2f%s as fast (predicted, method: %s)",
+			p->pole[1].state, p->nr_poles - 1, last->then.best.speedup,
+			report_times(st), report_method_of(last->then.best.replay_share));
 	base_str_add(out, ".\n\n");
 }
 
@@ -315,7 +342,7 @@ static void pole_lines(
 		report_ns(&cell, l->length_ns);
 		base_str_addf(out, "%2zu. ", i + 1);
 		report_right(out, base_str_text(&cell), 10);
-		base_str_addf(out, " %8.2f%s  ", p->elapsed_ns / l->length_ns, report_times(st));
+		base_str_addf(out, " %8.2f%s  ", l->then.best.speedup, report_times(st));
 		base_str_reset(&cell);
 		report_percent(&cell, l->share);
 		report_right(out, base_str_text(&cell), 6);
@@ -361,13 +388,14 @@ static void slack_lines(
 	}
 	struct base_str note = {0};
 	base_str_add(&note, "drag: how much shorter the run is without the state. slack: so many "
-			    "times as long may each visit "
-			    "take before the run is ");
+			    "times as long may each visit take before the run is ");
 	if (p->tolerance > 0)
 		report_percent(&note, p->tolerance);
 	base_str_add(&note, p->tolerance > 0 ? " longer" : "longer at all");
-	base_str_add(&note, "; where others want the same locks meanwhile it is an upper bound. "
-			    "Both predicted, method: path.");
+	base_str_add(&note,
+		"; where others want the same locks meanwhile it is an upper bound. Both "
+		"predicted, slack by the longest path, speed-up and drag as by whatif");
+	base_str_add(&note, ".");
 	report_wrap(out, st, "", 0, base_str_text(&note));
 	base_str_fini(&note);
 }
@@ -394,21 +422,22 @@ json_t *report_poles_json(const struct report_poles *p)
 	for (size_t i = 0; i < p->nr_poles; i++) {
 		const struct report_pole *l = &p->pole[i];
 		json_array_append_new(
-			poles, json_pack("{s:s, s:s, s:o, s:o, s:o}", "state", l->state, "where",
-				       l->where, "path_ns", report_json_ns(l->length_ns), "share",
-				       report_json_share(l->share), "predicted_speedup",
-				       report_json_share(p->elapsed_ns / l->length_ns)));
+			poles, json_pack("{s:s, s:s, s:o, s:o, s:o, s:s}", "state", l->state,
+				       "where", l->where, "path_ns", report_json_ns(l->length_ns),
+				       "share", report_json_share(l->share), "predicted_speedup",
+				       report_json_share(l->then.best.speedup), "method",
+				       report_method_of(l->then.best.replay_share)));
 	}
 	for (size_t i = 0; i < p->nr_slacks; i++) {
 		const struct report_slack *l = &p->slack[i];
 		json_array_append_new(states,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:b}", "state",
+			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:b, s:b}", "state",
 				l->state, "where", l->where, "visits", report_json_u64(l->visits),
 				"total_ns", report_json_ns(l->total_ns), "path_ns",
 				report_json_ns(l->path_ns), "drag_ns", report_json_ns(l->drag_ns),
-				"slack_factor", report_json_share(l->slack_factor),
-				"slack_is_exact", l->slack_is_exact, "slack_is_beyond",
-				l->slack_is_beyond));
+				"drag_method", l->drag_method, "slack_factor",
+				report_json_share(l->slack_factor), "slack_is_exact",
+				l->slack_is_exact, "slack_is_beyond", l->slack_is_beyond));
 	}
 	json_t *result = json_pack("{s:o, s:o, s:o, s:o}", "elapsed_ns",
 		report_json_ns(p->elapsed_ns), "tolerance_share", report_json_share(p->tolerance),

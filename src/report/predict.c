@@ -8,6 +8,8 @@
 
 #include "graph/tokens.h"
 
+#include <math.h>
+
 /* Simulated for all answers of a command that is not asked for predictions alone; a longer trace's
  * are the path's. */
 #define VERBS_MAX ((uint64_t)100000000)
@@ -35,39 +37,103 @@ double report_token_bound(
 	return graph_tokens_bound(tokens, lane).length_ns;
 }
 
-static enum base_status read_log(
-	struct report_predictor *p, size_t nr_answers, struct base_err *err)
+/* The path has the room of each unit only where the size was known from the start. */
+bool report_path_can(const struct model *m, const struct graph_edit *e)
 {
-	struct model *m = NULL;
-	struct report_pass_options opts = {.sink = graph_tokens_sink(p->tokens)};
-	enum base_status s = report_pass(p->run, "recording for replay", &opts, &m, err);
-	if (s == BASE_OK && p->log &&
-		graph_replay_nr_verbs(p->log) > VERBS_MAX / SIMULATIONS_AN_ANSWER / nr_answers)
+	if (e->kind == GRAPH_EDIT_RESIZE_QUEUE)
+		return model_queue(m, e->id)->capacity || model_queue(m, e->id)->tokens;
+	return e->kind != GRAPH_EDIT_PROCESSORS;
+}
+
+enum base_status report_predictor_begin(
+	struct report_predictor *p, const struct report_run *run, struct base_err *err)
+{
+	*p = (struct report_predictor){.run = run};
+	if (run->start || run->end || run->connection || !report_replay_fits(run))
+		return BASE_OK;
+	enum base_status s = report_replay_new(run, &p->log, err);
+	return s == BASE_OK ? graph_tokens_new(graph_replay_sink(p->log), &p->tokens, err) : s;
+}
+
+const struct graph_sink *report_predictor_sink(const struct report_predictor *p)
+{
+	return p->tokens ? graph_tokens_sink(p->tokens) : NULL;
+}
+
+/* How long the run is, and in which states its path. */
+static enum base_status predictor_learn_path(
+	struct report_predictor *p, struct model *m, struct base_err *err)
+{
+	struct graph *g = model_graph(m);
+	struct graph_lane_result lane;
+	enum base_status s = graph_lane(g, 0, &lane, err);
+	if (s != BASE_OK)
+		return s;
+	p->nr_states = graph_nr_states(g);
+	p->path_ns = base_alloc(((size_t)p->nr_states + 1) * sizeof *p->path_ns);
+	if (!p->path_ns)
+		return report_no_memory(err);
+	for (size_t i = 0; i < lane.nr_states; i++)
+		if (lane.state[i].state < p->nr_states)
+			p->path_ns[lane.state[i].state] += lane.state[i].path_ns;
+	p->elapsed_ns = lane.length_ns;
+	p->nr_queues = graph_nr_queues(g);
+	p->is_sized = base_alloc(((size_t)p->nr_queues + 1) * sizeof *p->is_sized);
+	if (!p->is_sized)
+		return report_no_memory(err);
+	for (uint32_t i = 0; i < p->nr_queues; i++)
+		p->is_sized[i] = report_path_can(
+			m, &(struct graph_edit){.kind = GRAPH_EDIT_RESIZE_QUEUE, .id = i});
+	return BASE_OK;
+}
+
+/* Without a log: by the path alone. */
+static void predictor_drop_log(struct report_predictor *p)
+{
+	p->tokens = graph_tokens_free(p->tokens);
+	p->log = graph_replay_free(p->log);
+}
+
+enum base_status report_predictor_ready(
+	struct report_predictor *p, struct model *m, size_t nr_answers, struct base_err *err)
+{
+	enum base_status s = predictor_learn_path(p, m, err);
+	if (s != BASE_OK || !p->log)
+		return s;
+	if (graph_replay_nr_verbs(p->log) >
+		VERBS_MAX / SIMULATIONS_AN_ANSWER / (nr_answers ? nr_answers : 1)) {
 		p->log = graph_replay_free(p->log);
-	if (s == BASE_OK && p->log) {
-		graph_replay_set_end(p->log, model_end_actor(m));
-		s = report_replay_base(&p->base, p->run, p->log, 0, err);
+		return BASE_OK;
 	}
-	model_free(m);
-	return s;
+	graph_replay_set_end(p->log, model_end_actor(m));
+	s = report_replay_base(&p->base, p->run, p->log, nr_answers, err);
+	if (s != BASE_ERR_LIMIT)
+		return s;
+	predictor_drop_log(p); /* it does not fit after all */
+	return BASE_OK;
+}
+
+static enum base_status predictor_read(struct report_predictor *p, const struct report_run *run,
+	struct model **ret, struct base_err *err)
+{
+	enum base_status s = report_predictor_begin(p, run, err);
+	struct report_pass_options opts = {.sink = report_predictor_sink(p)};
+	return s == BASE_OK ? report_pass(run, "recording for replay", &opts, ret, err) : s;
 }
 
 enum base_status report_predictor_init(struct report_predictor *p, const struct report_run *run,
-	double elapsed_ns, size_t nr_answers, struct base_err *err)
+	size_t nr_answers, struct base_err *err)
 {
-	bool part = run->start || run->end || run->connection;
-	*p = (struct report_predictor){.run = run, .elapsed_ns = elapsed_ns};
-	if (part || !nr_answers || !report_replay_fits(run))
-		return BASE_OK;
-	enum base_status s = report_replay_new(run, &p->log, err);
-	if (s == BASE_OK)
-		s = graph_tokens_new(graph_replay_sink(p->log), &p->tokens, err);
-	if (s == BASE_OK)
-		s = read_log(p, nr_answers, err);
-	if (s == BASE_ERR_LIMIT) { /* a log that does not fit after all */
+	struct report_pass_options plain = {0};
+	struct model *m = NULL;
+	enum base_status s = predictor_read(p, run, &m, err);
+	if (s == BASE_ERR_LIMIT) { /* once more, without a log */
 		report_predictor_fini(p);
-		return BASE_OK;
+		s = report_pass(run, "finding the critical path", &plain, &m, err);
 	}
+	if (s == BASE_OK)
+		s = report_predictor_ready(p, m, nr_answers, err);
+	model_free(m);
 	return s;
 }
 
@@ -79,15 +145,34 @@ bool report_is_less_work(const struct graph_scenario *lane)
 	return true;
 }
 
+static bool predictor_path_can(const struct report_predictor *p, const struct graph_scenario *lane)
+{
+	for (size_t i = 0; i < lane->nr_edits; i++) {
+		const struct graph_edit *e = &lane->edit[i];
+		if (e->kind == GRAPH_EDIT_PROCESSORS ||
+			(e->kind == GRAPH_EDIT_RESIZE_QUEUE &&
+				(e->id >= p->nr_queues || !p->is_sized[e->id])))
+			return false;
+	}
+	return true;
+}
+
+static double predictor_path_length(
+	const struct report_predictor *p, const struct graph_scenario *lane, double path_ns)
+{
+	double floor_ns = report_path_floor(p->path_ns, p->nr_states, p->elapsed_ns, lane);
+	double bound_ns = report_token_bound(p->tokens, lane, p->elapsed_ns);
+	return fmax(path_ns, fmax(floor_ns, bound_ns));
+}
+
 enum base_status report_predictor_ask(const struct report_predictor *p,
-	const struct graph_scenario *lane, double path_ns, struct report_best *ret,
+	const struct graph_scenario *lane, double path_ns, struct report_answer *ret,
 	struct base_err *err)
 {
-	double bound_ns = report_token_bound(p->tokens, lane, p->elapsed_ns);
-	double length_ns = path_ns > bound_ns ? path_ns : bound_ns;
-	double speedup = p->elapsed_ns / (length_ns > 1 ? length_ns : 1); /* all of it may go */
+	double length_ns = predictor_path_length(p, lane, path_ns);
+	double speedup = p->elapsed_ns / fmax(length_ns, 1); /* all of it may go */
 	struct report_whatif w = {.base = p->base, .elapsed_ns = p->elapsed_ns};
-	struct report_prediction x = {.by_path = true,
+	struct report_prediction x = {.by_path = predictor_path_can(p, lane),
 		.less_work = report_is_less_work(lane),
 		.speedup = speedup,
 		.speedup_low = speedup,
@@ -97,12 +182,19 @@ enum base_status report_predictor_ask(const struct report_predictor *p,
 	if (p->log)
 		s = report_replay_predict(&x.replay, &p->base, p->log, lane, 1, NULL, err);
 	if (s == BASE_OK)
-		*ret = report_best_of(&w, &x);
+		*ret = (struct report_answer){.best = report_best_of(&w, &x),
+			.path_speedup = speedup,
+			.replayed = x.replay.made && !x.replay.nr_stuck,
+			.replay_speedup = x.replay.speedup,
+			.nr_stuck = x.replay.nr_stuck};
 	return s;
 }
 
 void report_predictor_fini(struct report_predictor *p)
 {
-	p->tokens = graph_tokens_free(p->tokens);
-	p->log = graph_replay_free(p->log);
+	predictor_drop_log(p);
+	base_free(p->path_ns);
+	base_free(p->is_sized);
+	p->path_ns = NULL;
+	p->is_sized = NULL;
 }

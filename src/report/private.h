@@ -96,16 +96,27 @@ struct graph_tokens;
 struct report_predictor {
 	const struct report_run *run;
 	double elapsed_ns;
+	double *path_ns; /* the run's, by state */
+	bool *is_sized;  /* by queue: the path knows what more of it does */
+	uint32_t nr_states, nr_queues;
 	struct graph_replay *log;    /* NULL: by the path alone */
 	struct graph_tokens *tokens; /* NULL: a part of the run, or a long one */
 	struct report_replay_run base;
 };
+/* In a pass of its own; or begin, a pass of the caller's with that sink (NULL: none is needed), and
+ * ready. nr_answers: that will be asked for. */
 enum base_status report_predictor_init(struct report_predictor *p, const struct report_run *run,
-	double elapsed_ns, size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_predictor_begin(struct report_predictor *p, const struct report_run *run,
+	struct base_err *err) BASE_MUST_CHECK;
+const struct graph_sink *report_predictor_sink(const struct report_predictor *p);
+enum base_status report_predictor_ready(struct report_predictor *p, struct model *m,
+	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
 /* path_ns: the longest path with these edits. */
 enum base_status report_predictor_ask(const struct report_predictor *p,
-	const struct graph_scenario *lane, double path_ns, struct report_best *ret,
+	const struct graph_scenario *lane, double path_ns, struct report_answer *ret,
 	struct base_err *err) BASE_MUST_CHECK;
+bool report_path_can(const struct model *m, const struct graph_edit *e);
 void report_predictor_fini(struct report_predictor *p); /* also after a failure; twice */
 /* Less of some states and no other change. */
 bool report_is_less_work(const struct graph_scenario *lane);

@@ -313,6 +313,13 @@ struct report_best {
 	bool none;           /* replay alone was asked, and something would wait for ever */
 	double speedup, low, high;
 };
+struct report_answer { /* to one question (predict.c): what is believed, and what it is made of */
+	struct report_best best;
+	double path_speedup;
+	bool replayed;
+	double replay_speedup;
+	uint64_t nr_stuck; /* by replay: actors that would wait for ever */
+};
 struct report_best report_best_of(const struct report_whatif *w, const struct report_prediction *p);
 double report_replay_share(double own_error);
 double report_between(double path_speedup, double replay_speedup, double replay_share);
@@ -450,7 +457,7 @@ struct report_station {
 struct report_loop {
 	const char *queue; /* what is finite */
 	bool space, tokens;
-	bool resizable;     /* its size is known: "k more" means something */
+	bool resizable;     /* its size is known or inferred: "k more" means something */
 	uint64_t capacity;  /* 0: not known, or tokens */
 	bool size_inferred; /* capacity is the most that it held, while somebody waited for room */
 	uint64_t nr_queues, nr_rounds;
@@ -481,12 +488,14 @@ struct report_pole {
 	const char *state, *where;
 	double length_ns; /* of the critical path, with the poles before this one at no cost */
 	double share;     /* of it, in this state */
+	struct report_answer then; /* the run with the poles before this one at no cost */
 };
 struct report_slack {
 	const char *state, *where;
 	uint64_t visits;
 	double total_ns, path_ns; /* of all actors, without waiting; on the critical path */
-	double drag_ns;           /* how much shorter the run is without it */
+	double drag_ns;           /* how much shorter the run is predicted to be without it */
+	const char *drag_method;  /* report_method_of() */
 	double slack_factor;  /* its visits may take so many times as long, and the run gets longer
 				 by  the tolerance */
 	bool slack_is_exact;  /* else at most that */

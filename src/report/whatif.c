@@ -306,14 +306,6 @@ static enum base_status add_processors(struct resolver *w, const struct report_e
 /* ---- scenarios -> lanes
  * ------------------------------------------------------------------------------ */
 
-/* The path has the room of each unit only where the size was known from the start. */
-static bool path_can(const struct resolver *w, const struct graph_edit *e)
-{
-	if (e->kind == GRAPH_EDIT_RESIZE_QUEUE)
-		return model_queue(w->m, e->id)->capacity || model_queue(w->m, e->id)->tokens;
-	return e->kind != GRAPH_EDIT_PROCESSORS;
-}
-
 static enum base_status add_lane(struct resolver *w, unsigned end,
 	const struct graph_edit *queue_edit, size_t nr_queue_edits, struct base_err *err)
 {
@@ -334,7 +326,7 @@ static enum base_status add_lane(struct resolver *w, unsigned end,
 	if (nr_queue_edits)
 		memcpy(edit + at, queue_edit, nr_queue_edits * sizeof *edit);
 	for (size_t i = 0; i < nr_queue_edits; i++)
-		w->no_path[w->nr_lanes] |= !path_can(w, &queue_edit[i]);
+		w->no_path[w->nr_lanes] |= !report_path_can(w->m, &queue_edit[i]);
 	w->lane[w->nr_lanes++] = (struct graph_scenario){.edit = edit, .nr_edits = nr};
 	return BASE_OK;
 }

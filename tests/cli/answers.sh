@@ -87,9 +87,21 @@ test_more_room_in_a_queue() {
 		is_json out '.result.scenarios | .[0].best.predicted_speedup > 1.02 and .[1].best.predicted_speedup >= .[0].best.predicted_speedup'
 		expect 0 longpole loops --json bounded.lpt
 		is_json out "[.result.loops[] | select(.space) | .capacity == 1 and .size_inferred == ($declared == 0)] | all"
-		is_json out "[.result.loops[] | select(.space) | (.more | length > 0) == ($declared == 1)] | all"
+		is_json out '[.result.loops[] | select(.space) | .more | length > 0] | all'
+		is_json out ".result.loops[] | select(.space) | .more[0].predicted_speedup | . > 1.06 and . < 1.17"
 	done
 	has <(longpole whatif bounded.lpt resize-queue 'queue slots=+1') 'at most 1 (recorded)'
+}
+
+test_more_room_however_a_queue_is_built() {
+	# Locks, condition variables, naps and semaphores within an announced wait are how it waits: 330 ms become 300 and 280.
+	local built
+	for built in 1 2 3 4 5; do
+		expect 0 longpole record -q -o bounded.lpt "$LONGPOLE_BUILD/tests/target/bounded" --built=$built
+		expect 0 longpole whatif --json bounded.lpt resize-queue 'queue slots=+1' -- resize-queue 'queue slots=+3'
+		is_json out '[.result.scenarios[].best.predicted_speedup] | .[0] > 1.06 and .[0] < 1.17 and .[1] > 1.11 and .[1] < 1.25'
+		is_json out '.result.replay | .own_error_share < 0.05 and .given_waits == 0'
+	done
 }
 
 test_same_bytes() {

@@ -7,7 +7,28 @@ predicts() {
 	longpole whatif --json "$1" scale "$3=-$2%" | jq '.result.scenarios[0].best.predicted_speedup'
 }
 
-# The report's table says what whatif says, and no path gains more than its share.
+# agrees TRACE PERCENT STATE SPEEDUP WHO
+agrees() {
+	local by_whatif
+	by_whatif=$(predicts "$1" "$2" "$3")
+	awk -v a="$4" -v b="$by_whatif" 'BEGIN { exit !(a - b < 0.001 * b && b - a < 0.001 * b) }' ||
+		fail "$1: scale '$3'=-$2%: $5 says $4, whatif $by_whatif"
+}
+
+# poles_agree TRACE - without the first pole, and without each state by itself.
+poles_agree() {
+	local state speedup
+	longpole poles --json --states=6 "$1" >poles.json
+	state=$(jq -r '.result.poles[0].state' poles.json)
+	[[ $state == waiting* || $(jq '.result.poles | length' poles.json) -lt 2 ]] ||
+		agrees "$1" 100 "$state" "$(jq '.result.poles[1].predicted_speedup' poles.json)" poles
+	jq -r '.result as $r | $r.states[] | select(.drag_method) | [.state, $r.elapsed_ns / ([$r.elapsed_ns - .drag_ns, 1] | max)] | @tsv' poles.json >drags
+	while IFS=$'\t' read -r state speedup; do
+		agrees "$1" 100 "$state" "$speedup" 'the drag of poles'
+	done <drags
+}
+
+# The report's table and poles say what whatif says, and no path gains more than its share.
 same_answers() {
 	local mode=$1 state percent speedup share
 	longpole report --json "$mode.lpt" >"$mode.json"
@@ -15,12 +36,12 @@ same_answers() {
 	[[ -s rows ]] || fail "$mode: the report predicts nothing"
 	while IFS=$'\t' read -r state percent speedup share; do
 		[[ $percent == 25 || $percent == 100 ]] || continue
-		awk -v a="$speedup" -v b="$(predicts "$mode.lpt" "$percent" "$state")" 'BEGIN { exit !(a - b < 0.005 * b && b - a < 0.005 * b) }' ||
-			fail "$mode: scale '$state'=-$percent%: the report says $speedup, whatif $(predicts "$mode.lpt" "$percent" "$state")"
+		agrees "$mode.lpt" "$percent" "$state" "$speedup" report
 		longpole whatif --method=path --json "$mode.lpt" scale "$state=-$percent%" |
 			jq -e ".result.scenarios[0].predicted_speedup * (1 - $share * $percent / 100) < 1.001" >gain ||
 			fail "$mode: $percent % of '$state', $share of the path, gains more than that"
 	done <rows
+	poles_agree "$mode.lpt"
 }
 
 test_predict_tickers() {

@@ -396,6 +396,35 @@ static void check_sums(const json_t *t, const uint64_t *lane_ns)
 	assert_int_equal(integer(t, "path_ns"), integer(t, "end_ns") - integer(t, "start_ns"));
 }
 
+/* The sliders' points and the answer's table are of one function; returns how many were compared.
+ */
+static unsigned says_what_the_report_says(const json_t *d)
+{
+	unsigned nr = 0;
+	size_t i, k;
+	const json_t *curve, *point, *row,
+		*table = json_object_get(json_object_get(d, "answer"), "opportunities"),
+		*states = json_object_get(json_object_get(d, "whatif"), "states");
+	json_array_foreach(states, i, curve)
+		json_array_foreach(json_object_get(curve, "predicted"), k, point)
+	{
+		size_t r;
+		double speedup = json_real_value(json_object_get(point, "speedup"));
+		json_array_foreach(table, r, row)
+		{
+			if (integer(row, "reduction_percent") !=
+					integer(point, "reduction_percent") ||
+				strcmp(json_string_value(json_object_get(row, "state")),
+					json_string_value(json_object_get(curve, "state"))) != 0)
+				continue;
+			assert_near(json_real_value(json_object_get(row, "predicted_speedup")),
+				speedup, 1e-6);
+			nr++;
+		}
+	}
+	return nr;
+}
+
 static void time_sums_to_the_run(void **state)
 {
 	(void)state;
@@ -417,6 +446,7 @@ static void time_sums_to_the_run(void **state)
 	assert_near(json_real_value(json_object_get(first, "to")), 0.406, 0.004);
 	assert_true(json_is_true(json_object_get(first, "exact")));
 	assert_near((double)integer(first, "to_ns"), 601000, 3000);
+	assert_true(says_what_the_report_says(d) >= 2);
 	/* what is readable without JavaScript */
 	assert_non_null(strstr(base_str_text(&page), "<p class=finding>"));
 	assert_non_null(strstr(base_str_text(&page), "<svg class=timeline"));

@@ -35,12 +35,11 @@ export function Answer() {
   const by = new Map<string, Row[]>();
   for (const o of a.opportunities) by.set(o.state, [...(by.get(o.state) ?? []), o]);
   const fixes = [...by.values()].filter((o) => has(o[0].state));
-  const replay = (o: Row) => doc.whatif?.states.find((s: Row) => s.state === o.state && s.kind === o.kind)?.replay.find((r: Row) => r.reduction_percent === o.reduction_percent && !r.stuck);
+  const predicted = (o: Row) => doc.whatif?.states.find((s: Row) => s.state === o.state && s.kind === o.kind)?.predicted.find((r: Row) => r.reduction_percent === o.reduction_percent);
   const gain = (o: Row | undefined) => {
-    const r = o && replay(o);
+    const r = o && predicted(o);
     if (!o) return '';
-    const low = r && Math.min(r.speedup_low, o.predicted_speedup), high = r && Math.max(r.speedup_high, o.predicted_speedup);
-    return r && high - low >= 0.005 ? <>{times(o.predicted_speedup)} <small>{low.toFixed(2)}–{high.toFixed(2)}</small></> : times(o.predicted_speedup);
+    return r && r.speedup_high - r.speedup_low >= 0.005 ? <>{times(o.predicted_speedup)} <small>{r.speedup_low.toFixed(2)}–{r.speedup_high.toFixed(2)}</small></> : times(o.predicted_speedup);
   };
   return (
     <>
@@ -54,7 +53,7 @@ export function Answer() {
           (o: Row[]) => gain(o.find((x) => x.reduction_percent === p))] as any),
         ['helps until', (o) => o[0].helps_until_percent, (o) => (o[0].helps_until_percent >= 100 ? 'all of it' : `${o[0].helps_until_exact ? '' : 'at least '}${o[0].helps_until_percent < 1 ? '<1' : `−${o[0].helps_until_percent.toFixed(0)}`} %`)],
         ['then it is', (o) => o[0].next_bottleneck]]} />
-      <p class="more">Predicted from the longest path with less of that state. Small: the interval of that and of replays of the run with other waits, where they were made{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}.</p>
+      <p class="more">Predicted, as longpole whatif does, from replays of the run or the longest path with less of that state. Small: the interval{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}.</p>
       {a.caveats.length > 0 && <><h3>What to be careful about</h3><ul>{a.caveats.map((c: string) => <li>{c}</li>)}</ul></>}
       {!(selected.value && sums.value) && <><h3>The critical path, {ns(a.elapsed_ns)}</h3>
       <Table name="the critical path" rows={a.path.filter((r: Row) => has(r.state + r.actor + r.where))} columns={[
@@ -96,7 +95,7 @@ const between = (p: Points, q: number) => {
   return b > a ? x + ((q - a) / (b - a)) * (y - x) : y;
 };
 const pathPoints = (s: Row): Points => [[0, s.pieces[0].from_ns], ...s.pieces.map((p: Row) => [p.to, p.to_ns])] as Points;
-const replayPoints = (s: Row, speedup: string): Points => (s.replay.length && !s.replay.some((p: Row) => p.stuck) ? [[0, doc.whatif!.length_ns], ...s.replay.map((p: Row) => [p.reduction_percent / 100, doc.whatif!.length_ns / p[speedup]])] as Points : []);
+const predictedPoints = (s: Row, speedup: string): Points => [[0, doc.whatif!.length_ns], ...s.predicted.map((p: Row) => [p.reduction_percent / 100, doc.whatif!.length_ns / p[speedup]])] as Points;
 // Several states at once. The longest path is a convex function of what is taken away: it is at most what one of the changes alone makes it,
 // or what lies between them, and at least what its slopes at nothing less say together.
 function together(chosen: [Row, number][], whole: number): [number, number] {
@@ -113,16 +112,16 @@ export function WhatIf() {
   const s = w?.states[last], pieces: Row[] = s?.pieces ?? [], r = (less[last] ?? 0) / 100;
   const curve = useMemo(() => {
     if (!s) return { x: [], y: [] };
-    const path = pathPoints(s), x = [...new Set([...path.map((p) => p[0]), 1, ...s.replay.map((p: Row) => p.reduction_percent / 100)])].sort((a, b) => a - b);
-    return { x: x.map((v) => v * 100), y: [x.map((v) => between(path, v)), x.map((v) => s.replay.find((p: Row) => p.reduction_percent / 100 === v && !p.stuck)?.length_ns ?? null)] };
+    const path = pathPoints(s), x = [...new Set([...path.map((p) => p[0]), 1, ...s.predicted.map((p: Row) => p.reduction_percent / 100)])].sort((a, b) => a - b);
+    return { x: x.map((v) => v * 100), y: [x.map((v) => between(path, v)), x.map((v) => s.predicted.find((p: Row) => p.reduction_percent / 100 === v)?.length_ns ?? null)] };
   }, [last]);
   if (!w || !s) return <Absent of="whatif" what="predictions" />;
   const piece = pieces.find((x) => r <= x.to + 1e-9) ?? pieces[pieces.length - 1], now = between(pathPoints(s), r);
   const chosen = w.states.flatMap((x: Row, i: number): [Row, number][] => (less[i] ? [[x, less[i] / 100]] : []));
-  const stuck = s.replay.some((p: Row) => p.stuck), by = (speedup: string) => { const p = replayPoints(s, speedup); return p.length ? between(p, r) : null; };
-  const replayed = by('speedup'), others = [replayed, by('speedup_low'), by('speedup_high')].filter((x): x is number => !!x && Number.isFinite(x));
+  const stuck = s.predicted.some((p: Row) => p.stuck), by = (speedup: string) => between(predictedPoints(s, speedup), r);
+  const best = by('speedup'), least = Math.min(best, by('speedup_high')), longest = Math.max(best, by('speedup_low'));
   const edits = (chosen.length ? chosen : [[s, r]]).map(([x, q]: [Row, number]) => `'${x.state.replaceAll("'", "'\\''")}=-${Math.round(q * 100)}%'`);
-  const [low, high] = chosen.length > 1 ? together(chosen, w.length_ns) : [Math.min(now, ...others), Math.max(now, ...others)];
+  const [low, high] = chosen.length > 1 ? together(chosen, w.length_ns) : [least, longest];
   const gain = (t: number) => times(w.length_ns / Math.max(t, 1));
   return (
     <>
@@ -140,10 +139,10 @@ export function WhatIf() {
         <div>
           <p class="finding" aria-live="polite">{chosen.length > 1
             ? <>{chosen.length} changes together: {span(gain(high), gain(low))}, {span(ns(low), ns(high))} instead of {ns(w.length_ns)} <span class="sure">({chosen.every(([x]: [Row, number]) => x.pieces[0].exact) ? '' : 'about; '}bounds of the longest path, from what each change does alone)</span></>
-            : <>{less[last] ?? 0} % less of “{s.state}”: {span(gain(high), gain(low))}, {span(ns(low), ns(high))} instead of {ns(w.length_ns)} <span class="sure">({replayed === null ? `by the longest path${piece.exact ? '' : ', at most'}` : `longest path ${gain(now)}${piece.exact ? '' : ' at least'}, replay ${gain(replayed)}`})</span></>}</p>
+            : <>{less[last] ?? 0} % less of “{s.state}”: {gain(best)}, {ns(best)} instead of {ns(w.length_ns)} <span class="sure">({gain(high) === gain(low) ? '' : `${span(gain(high), gain(low))}; `}longest path {gain(now)}{piece.exact ? '' : ' at least'})</span></>}</p>
           <Plot label={`run time against less of ${s.state}`} x={curve.x} y={curve.y} mark={less[last] ?? 0} xLabel={`per cent less of “${s.state.length > 40 ? `${s.state.slice(0, 39)}…` : s.state}”`} xText={(v) => `${+v.toFixed(1)} %`} yText={ns}
-            series={[{ label: 'longest path', color: '--s0' }, ...(s.replay.length ? [{ label: 'replay', color: '--s4', points: true }] : [])]} />
-          <p class="more">The curve is of one change alone. {pieces.filter((p) => p.exact).length} of its {pieces.length} pieces are exact, the others chords (the path is at most that long).{stuck ? ' Where replay got stuck it has no point.' : ''} {chosen.length > 1 ? 'What they are together:' : 'The same, in a terminal:'} <code>longpole whatif {doc.name} {edits.map((e: string) => `scale ${e}`).join(' ')}</code></p>
+            series={[{ label: 'longest path', color: '--s0' }, { label: 'predicted', color: '--s4', points: true }]} />
+          <p class="more">The curve is of one change alone. {pieces.filter((p) => p.exact).length} of its {pieces.length} pieces are exact, the others chords (the path is at most that long).{stuck ? ' Where replay got stuck, what is predicted is the path’s.' : ''} {chosen.length > 1 ? 'What they are together:' : 'The same, in a terminal:'} <code>longpole whatif {doc.name} {edits.map((e: string) => `scale ${e}`).join(' ')}</code></p>
         </div>
       </div>
       {doc.loops?.loops.length > 0 && <>
