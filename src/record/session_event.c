@@ -8,6 +8,7 @@
  */
 #include "record/session.h"
 #include "record/session_convert.h"
+#include "record/session_jit.h"
 #include "symbol/symbol.h"
 
 #include <fcntl.h>
@@ -308,12 +309,14 @@ static void put_process_end(
 	bool said = status < 0 && t->image->exits; /* else only its parent would know */
 	r.u.process_end.status = said ? (int64_t)t->image->exit_status : status;
 	record_thread_put(c, t, &r);
+	(void)record_jit_name(&c->world, t->image); /* its files may end with it */
 }
 
 static void put_sample(
 	struct record_converter *c, struct record_thread *t, const struct record_event *e)
 {
 	struct trace_record r = {.time_ns = e->time_ns, .kind = TRACE_sample};
+	c->world.now_ns = e->time_ns;
 	r.u.sample.site = record_image_site(&c->world, t->image, e->ip);
 	record_sink_site_is_exact(&c->sink, r.u.sample.site);
 	if (e->nr_frames)

@@ -48,6 +48,7 @@ struct record_image {
 	struct record_shared *shared;
 	size_t nr_shared, shared_capacity;
 	uint64_t shared_read_ns; /* when /proc/pid/maps was read; 0: never */
+	struct record_jit *jit;  /* session_jit.c; NULL: it has run no code of no file */
 };
 
 /* What the ring says about a descriptor; texts are borrowed. */
@@ -69,6 +70,17 @@ struct record_world {
 	struct base_map objects;   /* (scope, key) -> object id; see session_object.c */
 	struct base_map mappings;  /* (dev, ino) -> dense number */
 	uint64_t nr_mappings;
+	uint64_t now_ns; /* time of the record that is being converted */
+	struct {         /* session_jit.c */
+		struct record_jit_place *place;
+		size_t nr, capacity, nr_open;
+		uint64_t nr_named;
+		struct base_map known; /* (image, slice), address -> index */
+		uint64_t slice_ns;
+		uint64_t trace_ns[2], mono_ns[2]; /* first and last reading of both clocks */
+		bool has_clock;
+		bool sliced; /* the last site asked for is of a slice of time */
+	} jit;
 	struct base_map pairs;      /* (tuple, turn) -> pair id */
 	struct base_map pair_sides; /* (tuple, side) -> connections seen so far */
 	struct {

@@ -158,6 +158,7 @@ static void put(struct record_kernel *k, const struct sample *sample)
 		read_maps(k, image);
 	struct trace_record r = {
 		.time_ns = record_kernel_time(k, sample->mono_ns), .kind = TRACE_sample};
+	k->converter->world.now_ns = r.time_ns;
 	r.u.sample.site = site_of(k, image, sample->ip);
 	record_sink_site_is_exact(&k->converter->sink, r.u.sample.site);
 	r.u.sample.stack = stack_of(k, image, s->frame + sample->first_frame, sample->nr_frames);
