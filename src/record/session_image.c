@@ -22,7 +22,6 @@ static void image_free(struct record_image *image)
 		return;
 	base_free(image->range);
 	base_free(image->shared);
-	record_jit_free(image);
 	base_free(image);
 }
 
@@ -38,8 +37,7 @@ void record_world_fini(struct record_world *w)
 	base_map_fini(&w->addresses);
 	base_map_fini(&w->objects);
 	base_map_fini(&w->mappings);
-	base_map_fini(&w->jit.known);
-	base_free(w->jit.place);
+	record_jit_fini(w);
 	base_map_fini(&w->pairs);
 	base_map_fini(&w->pair_sides);
 	memset(w, 0, sizeof *w);
@@ -267,10 +265,20 @@ void record_image_file(struct record_world *w, struct record_image *image, const
 	uint64_t map_start, uint64_t map_end, uint64_t file_offset)
 {
 	struct symbol_extent at;
+	if (!strcmp(path, RECORD_VDSO)) {
+		uint32_t vdso = record_sink_text(w->sink, path, strlen(path));
+		record_image_module(w, image,
+			(struct record_range){.start = map_start,
+				.end = map_end,
+				.bias = map_start,
+				.by_kernel = true,
+				.module = record_sink_module(w->sink, vdso, 0)});
+		return;
+	}
 	if (*path != '/')
 		return;
 	if (!symbol_elf_extent(path, map_start, file_offset, &at)) {
-		record_jit_mapped(w, image, path);
+		record_jit_mapped(w, image->pid, path);
 		return;
 	}
 	uint32_t name = record_sink_text(w->sink, path, strlen(path));

@@ -29,18 +29,18 @@ struct record_jit_place {
 	bool named;
 };
 
-struct record_jit {
-	uint32_t pid; /* in its own pid namespace */
+/* What is known of a process that runs code of no file: read while it lives. */
+struct record_jit_process {
+	uint32_t pid, inside; /* inside: in its own pid namespace */
 	uid_t owner;
 	int tmp_fd;  /* its /tmp, when that is another one than ours; -1: ours */
-	int dump_fd; /* its jitdump; -1: none, or not opened yet */
+	int dump_fd; /* its jitdump; -1: none, or not open */
 	char *dump;  /* the path of that one */
 	struct {
 		uint64_t start, end;
 	} * code; /* executable memory, of files or not; sorted */
 	size_t nr_code, code_capacity;
-	uint32_t first, nr_places; /* first: index + 1 */
-	uint64_t read_ns;          /* when that was read; 0: never */
+	uint64_t read_ns; /* when that was read; 0: never */
 };
 
 static uint64_t monotonic_ns(void)
@@ -54,18 +54,18 @@ static uint64_t monotonic_ns(void)
  */
 
 /* Its number in its innermost namespace, and its user. False: it is gone. */
-static bool read_status(struct record_jit *j, uint32_t pid)
+static bool read_status(struct record_jit_process *p)
 {
 	char path[40], line[256];
 	unsigned uid;
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/status", pid);
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/status", p->pid);
 	FILE *f = fopen(path, "re");
 	while (f && fgets(line, sizeof line, f)) {
 		char *last = strrchr(line, '\t');
 		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
-			j->owner = uid;
+			p->owner = uid;
 		else if (!strncmp(line, "NSpid:", 6) && last)
-			j->pid = (uint32_t)strtoul(last + 1, NULL, 10);
+			p->inside = (uint32_t)strtoul(last + 1, NULL, 10);
 	}
 	if (f)
 		fclose(f);
@@ -90,37 +90,64 @@ static int open_tmp(struct record_world *w, uint32_t pid)
 	return -1;
 }
 
-static struct record_jit *jit_of(struct record_world *w, struct record_image *image)
+static uint32_t add_process(struct record_world *w, uint32_t pid)
 {
-	if (image->jit)
-		return image->jit;
-	struct record_jit *j = base_alloc(sizeof *j);
-	if (!j) {
+	struct record_jit_process *p = base_alloc(sizeof *p);
+	if (!p ||
+		base_grow(&w->jit.process, &w->jit.process_capacity, w->jit.nr_processes + 1,
+			sizeof(void *)) != BASE_OK ||
+		base_map_put(&w->jit.by_pid, 0, pid, w->jit.nr_processes + 1) != BASE_OK) {
+		base_free(p);
 		record_sink_fail(w->sink, BASE_ERR_NOMEM, "no memory for code of no file");
-		return NULL;
+		return 0;
 	}
-	*j = (struct record_jit){
-		.pid = image->pid, .owner = geteuid(), .tmp_fd = -1, .dump_fd = -1};
-	if (read_status(j, image->pid))
-		j->tmp_fd = open_tmp(w, image->pid);
-	image->jit = j;
-	return j;
+	*p = (struct record_jit_process){
+		.pid = pid, .inside = pid, .owner = geteuid(), .tmp_fd = -1, .dump_fd = -1};
+	if (read_status(p))
+		p->tmp_fd = open_tmp(w, pid);
+	w->jit.process[w->jit.nr_processes++] = p;
+	return (uint32_t)w->jit.nr_processes;
 }
 
-void record_jit_free(struct record_image *image)
+/* Its number, from 1; 0: no memory. */
+static uint32_t process_of(struct record_world *w, uint32_t pid)
 {
-	struct record_jit *j = image->jit;
-	if (!j)
-		return;
-	if (j->tmp_fd >= 0)
-		close(j->tmp_fd);
-	if (j->dump_fd >= 0)
-		close(j->dump_fd);
-	base_free(j->dump);
-	base_free(j->code);
-	base_free(j);
-	image->jit = NULL;
+	uint64_t known;
+	return base_map_get(&w->jit.by_pid, 0, pid, &known) ? (uint32_t)known : add_process(w, pid);
 }
+
+void record_jit_forget(struct record_world *w, uint32_t pid)
+{
+	(void)base_map_remove(&w->jit.by_pid, 0, pid);
+}
+
+static struct record_jit_process *of_image(struct record_world *w, struct record_image *image)
+{
+	if (!image->jit.process)
+		image->jit.process = process_of(w, image->pid);
+	return image->jit.process ? w->jit.process[image->jit.process - 1] : NULL;
+}
+
+void record_jit_fini(struct record_world *w)
+{
+	for (size_t i = 0; i < w->jit.nr_processes; i++) {
+		struct record_jit_process *p = w->jit.process[i];
+		if (p->tmp_fd >= 0)
+			close(p->tmp_fd);
+		if (p->dump_fd >= 0)
+			close(p->dump_fd);
+		base_free(p->dump);
+		base_free(p->code);
+		base_free(p);
+	}
+	base_free(w->jit.process);
+	base_free(w->jit.place);
+	base_map_fini(&w->jit.by_pid);
+	base_map_fini(&w->jit.known);
+}
+
+/* ---- what it has mapped -----------------------------------------------------------------------
+ */
 
 /* "jit-123.dump" */
 static bool is_dump(const char *path)
@@ -130,33 +157,77 @@ static bool is_dump(const char *path)
 	return nr_digits && !strcmp(name + 4 + nr_digits, ".dump");
 }
 
-void record_jit_mapped(struct record_world *w, struct record_image *image, const char *path)
+void record_jit_mapped(struct record_world *w, uint32_t pid, const char *path)
 {
 	char inside[PATH_MAX];
 	const char *why;
-	struct record_jit *j = is_dump(path) ? jit_of(w, image) : NULL;
-	if (!j || (j->dump && !strcmp(j->dump, path)))
-		return;
+	uint32_t number = is_dump(path) ? process_of(w, pid) : 0;
+	struct record_jit_process *p = number ? w->jit.process[number - 1] : NULL;
+	if (!p || p->dump)
+		return; /* one a process */
 	size_t length = strlen(path);
-	char *copy = base_alloc(length + 1);
-	if (!copy)
+	p->dump = base_alloc(length + 1);
+	if (!p->dump)
 		return;
-	memcpy(copy, path, length);
-	base_free(j->dump);
-	j->dump = copy;
-	if (j->dump_fd >= 0 || w->jit.nr_open >= OPEN_MAX)
-		return; /* what was mapped first is held; the rest is opened at the end */
-	int n = snprintf(inside, sizeof inside, "/proc/%" PRIu32 "/root%s", image->pid, path);
-	if (n > 0 && (size_t)n < sizeof inside)
-		j->dump_fd = symbol_jit_open(AT_FDCWD, inside, j->owner, &why);
-	w->jit.nr_open += j->dump_fd >= 0;
+	memcpy(p->dump, path, length);
+	int n = snprintf(inside, sizeof inside, "/proc/%" PRIu32 "/root%s", pid, path);
+	if (w->jit.nr_open < OPEN_MAX && n > 0 && (size_t)n < sizeof inside)
+		p->dump_fd = symbol_jit_open(AT_FDCWD, inside, p->owner, &why);
+	w->jit.nr_open += p->dump_fd >= 0;
+}
+
+static void read_code(struct record_jit_process *p)
+{
+	char path[40], line[LINE_BYTES];
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", p->pid);
+	FILE *f = fopen(path, "re");
+	p->read_ns = monotonic_ns();
+	if (!f)
+		return; /* it has ended: what was read before stays */
+	p->nr_code = 0;
+	while (fgets(line, sizeof line, f) && p->nr_code < CODE_MAX) {
+		uint64_t start, end;
+		char perms[8] = "";
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, perms) != 3 ||
+			perms[2] != 'x')
+			continue;
+		if (base_grow(&p->code, &p->code_capacity, p->nr_code + 1, sizeof *p->code) !=
+			BASE_OK)
+			break;
+		p->code[p->nr_code].start = start;
+		p->code[p->nr_code++].end = end;
+	}
+	fclose(f);
+}
+
+static bool is_mapped(const struct record_jit_process *p, uint64_t address)
+{
+	size_t i = BASE_PARTITION(k, p->nr_code, p->code[k].end <= address);
+	return i < p->nr_code && p->code[i].start <= address;
+}
+
+void record_jit_sampled(struct record_world *w, uint32_t pid, uint64_t address)
+{
+	uint32_t number = process_of(w, pid);
+	struct record_jit_process *p = number ? w->jit.process[number - 1] : NULL;
+	if (p && !is_mapped(p, address) &&
+		(!p->read_ns || monotonic_ns() - p->read_ns >= MAPS_AGAIN_NS))
+		read_code(p);
+}
+
+bool record_jit_is_code(
+	const struct record_world *w, const struct record_image *image, uint64_t address)
+{
+	uint64_t known = image->jit.process;
+	return (known || base_map_get(&w->jit.by_pid, 0, image->pid, &known)) &&
+	       is_mapped(w->jit.process[known - 1], address);
 }
 
 /* ---- places -----------------------------------------------------------------------------------
  */
 
 static uint32_t add_place(
-	struct record_world *w, struct record_jit *j, uint64_t scope, uint64_t address)
+	struct record_world *w, struct record_image *image, uint64_t scope, uint64_t address)
 {
 	enum base_status status =
 		base_grow(&w->jit.place, &w->jit.capacity, w->jit.nr + 1, sizeof *w->jit.place);
@@ -168,10 +239,10 @@ static uint32_t add_place(
 	}
 	w->jit.place[w->jit.nr++] =
 		(struct record_jit_place){.site = record_sink_site_of_no_file(w->sink, address),
-			.next = j->first,
+			.next = image->jit.first,
 			.seen_ns = w->now_ns};
-	j->first = (uint32_t)w->jit.nr;
-	j->nr_places++;
+	image->jit.first = (uint32_t)w->jit.nr;
+	image->jit.nr_places++;
 	if (w->jit.slice_ns && !(w->jit.nr % PLACES_A_SLICE))
 		w->jit.slice_ns *= 2;
 	return w->jit.place[w->jit.nr - 1].site;
@@ -179,62 +250,22 @@ static uint32_t add_place(
 
 uint32_t record_jit_site(struct record_world *w, struct record_image *image, uint64_t address)
 {
-	struct record_jit *j = jit_of(w, image);
+	const struct record_jit_process *process = of_image(w, image);
 	uint64_t known, scope = image->number;
-	if (!j)
+	if (!process)
 		return 0;
-	w->jit.sliced = j->dump != NULL;
-	if (j->dump) {
+	w->jit.sliced = process->dump != NULL;
+	if (process->dump) {
 		if (!w->jit.slice_ns)
 			w->jit.slice_ns = SLICE_FIRST_NS;
 		scope |= (w->now_ns / w->jit.slice_ns + 1) << 32;
 	}
 	if (!base_map_get(&w->jit.known, scope, address, &known))
-		return add_place(w, j, scope, address);
+		return add_place(w, image, scope, address);
 	struct record_jit_place *p = &w->jit.place[known];
 	if (w->now_ns > p->seen_ns)
 		p->seen_ns = w->now_ns;
 	return p->site;
-}
-
-static void read_code(struct record_image *image)
-{
-	struct record_jit *j = image->jit;
-	char path[40], line[LINE_BYTES];
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", image->pid);
-	FILE *f = fopen(path, "re");
-	j->read_ns = monotonic_ns();
-	if (!f)
-		return; /* it has ended: what was read before stays */
-	j->nr_code = 0;
-	while (fgets(line, sizeof line, f) && j->nr_code < CODE_MAX) {
-		uint64_t start, end;
-		char perms[8] = "";
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &start, &end, perms) != 3 ||
-			perms[2] != 'x')
-			continue;
-		if (base_grow(&j->code, &j->code_capacity, j->nr_code + 1, sizeof *j->code) !=
-			BASE_OK)
-			break;
-		j->code[j->nr_code].start = start;
-		j->code[j->nr_code++].end = end;
-	}
-	fclose(f);
-}
-
-bool record_jit_is_code(struct record_world *w, struct record_image *image, uint64_t address)
-{
-	struct record_jit *j = image->jit;
-	(void)w;
-	for (int again = 0; j && again < 2; again++) {
-		size_t i = BASE_PARTITION(k, j->nr_code, j->code[k].end <= address);
-		if (i < j->nr_code && j->code[i].start <= address)
-			return true;
-		if (again || (j->read_ns && monotonic_ns() - j->read_ns < MAPS_AGAIN_NS))
-			break;
-		read_code(image);
-	}
-	return false;
 }
 
 /* ---- names ------------------------------------------------------------------------------------
@@ -259,27 +290,27 @@ static uint64_t mono_of(const struct record_world *w, uint64_t trace_ns)
 	return mono[0] + (uint64_t)since;
 }
 
-static int open_map(const struct record_jit *j)
+static int open_map(const struct record_jit_process *p)
 {
 	char name[48];
 	const char *why;
-	snprintf(
-		name, sizeof name, "%sperf-%" PRIu32 ".map", j->tmp_fd >= 0 ? "" : "/tmp/", j->pid);
-	return symbol_jit_open(j->tmp_fd >= 0 ? j->tmp_fd : AT_FDCWD, name, j->owner, &why);
+	bool ours = p->tmp_fd < 0;
+	snprintf(name, sizeof name, "%sperf-%" PRIu32 ".map", ours ? "/tmp/" : "", p->inside);
+	return symbol_jit_open(ours ? AT_FDCWD : p->tmp_fd, name, p->owner, &why);
 }
 
-static int open_dump(const struct record_jit *j)
+static int open_dump(const struct record_jit_process *p)
 {
 	const char *why;
-	if (j->dump_fd >= 0)
-		return fcntl(j->dump_fd, F_DUPFD_CLOEXEC, 0);
-	return j->dump ? symbol_jit_open(AT_FDCWD, j->dump, j->owner, &why) : -1;
+	if (p->dump_fd >= 0)
+		return fcntl(p->dump_fd, F_DUPFD_CLOEXEC, 0);
+	return p->dump ? symbol_jit_open(AT_FDCWD, p->dump, p->owner, &why) : -1;
 }
 
-static void read_names(const struct record_jit *j, struct symbol_jit_file file[2],
+static void read_names(const struct record_jit_process *p, struct symbol_jit_file file[2],
 	struct symbol_jit_place *place, size_t nr)
 {
-	int fd[2] = {open_dump(j), open_map(j)};
+	int fd[2] = {open_dump(p), open_map(p)};
 	for (size_t i = 0; i < 2; i++) {
 		if (fd[i] < 0)
 			continue;
@@ -312,10 +343,10 @@ static int by_address(const void *a, const void *b)
 
 /* The image's places without a name, by address. */
 static size_t unnamed_of(
-	const struct record_world *w, const struct record_jit *j, struct symbol_jit_place *place)
+	const struct record_world *w, uint32_t first, struct symbol_jit_place *place)
 {
 	size_t nr = 0;
-	for (uint32_t i = j->first; i; i = w->jit.place[i - 1].next) {
+	for (uint32_t i = first; i; i = w->jit.place[i - 1].next) {
 		const struct record_jit_place *p = &w->jit.place[i - 1];
 		if (p->named || !p->site)
 			continue;
@@ -337,14 +368,14 @@ static void ask_files(struct record_world *w, struct record_image *image,
 	struct symbol_jit_file file[2] = {0};
 	size_t nr_named = 0;
 	for (unsigned up = 0; image && up < PARENTS_MAX; up++) {
-		const struct record_jit *j = jit_of(w, image);
-		if (j)
-			read_names(j, file, place, nr);
+		const struct record_jit_process *p = of_image(w, image);
+		if (p)
+			read_names(p, file, place, nr);
 		for (size_t i = nr_named = 0; i < nr; i++) {
-			struct record_jit_place *p = &w->jit.place[place[i].tag];
-			if (place[i].function && !p->named)
-				put_symbol(w, p, &place[i]);
-			nr_named += p->named;
+			struct record_jit_place *to = &w->jit.place[place[i].tag];
+			if (place[i].function && !to->named)
+				put_symbol(w, to, &place[i]);
+			nr_named += to->named;
 		}
 		symbol_jit_unload(&file[0]);
 		symbol_jit_unload(&file[1]);
@@ -354,16 +385,15 @@ static void ask_files(struct record_world *w, struct record_image *image,
 
 uint64_t record_jit_name(struct record_world *w, struct record_image *image)
 {
-	const struct record_jit *j = image->jit;
 	uint64_t nr_named = w->jit.nr_named;
-	if (!j || !j->nr_places || record_sink_failed(w->sink))
+	if (!image->jit.nr_places || record_sink_failed(w->sink))
 		return 0;
-	struct symbol_jit_place *place = base_alloc(j->nr_places * sizeof *place);
+	struct symbol_jit_place *place = base_alloc(image->jit.nr_places * sizeof *place);
 	if (!place) {
 		record_sink_fail(w->sink, BASE_ERR_NOMEM, "no memory for names of code");
 		return 0;
 	}
-	size_t nr = unnamed_of(w, j, place);
+	size_t nr = unnamed_of(w, image->jit.first, place);
 	if (nr)
 		ask_files(w, image, place, nr);
 	base_free(place);

@@ -13,17 +13,23 @@
 
 /* Which site: the same for the same address and image (and slice). 0: the sink has failed. */
 uint32_t record_jit_site(struct record_world *w, struct record_image *image, uint64_t address);
-/* Is it in executable memory of an image that is known to run code of no file? Asks /proc. */
-bool record_jit_is_code(struct record_world *w, struct record_image *image, uint64_t address);
-/* A file that is no ELF file is mapped as code: if it is a jitdump, it is the image's. */
-void record_jit_mapped(struct record_world *w, struct record_image *image, const char *path);
+/*
+ * While a process lives, as soon as it is heard of: it ran at an address of no file that is known;
+ * it has mapped a file as code (which is its jitdump, if it is called so); the number is that of
+ * another process now, or of another program. They read /proc, for places are made later.
+ */
+void record_jit_sampled(struct record_world *w, uint32_t pid, uint64_t address);
+void record_jit_mapped(struct record_world *w, uint32_t pid, const char *path);
+void record_jit_forget(struct record_world *w, uint32_t pid);
+/* Was it executable memory when the image's process was sampled? */
+bool record_jit_is_code(
+	const struct record_world *w, const struct record_image *image, uint64_t address);
 /* Both clocks at one moment: of the trace, and CLOCK_MONOTONIC. The first and the last count. */
 void record_jit_clock(struct record_world *w, uint64_t trace_ns, uint64_t mono_ns);
 /* Writes a symbol for each place of the image that has a name now and had none; returns how many.
  * When its process ends, and at the recording's end. */
 uint64_t record_jit_name(struct record_world *w, struct record_image *image);
 uint64_t record_jit_name_all(struct record_world *w);
-/* Where nothing can be named any more: closes files. */
-void record_jit_free(struct record_image *image);
+void record_jit_fini(struct record_world *w);
 
 #endif
