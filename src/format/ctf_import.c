@@ -3,9 +3,11 @@
  * ctf_import.c - Common Trace Format through libbabeltrace2: every trace under a directory, muxed,
  * to a sink of ours. The kernel's events by the names that LTTng and tracefs give them.
  *
- * The library reads the files, checks them and brings the clocks to one origin. An event's
- * processor is `cpu_id` of its packet (LTTng) or of the event.
+ * The library reads the files, checks them and brings the clocks to one origin; in a process of its
+ * own, for it ends that where it finds what it took for impossible. An event's processor is
+ * `cpu_id` of its packet (LTTng) or of the event.
  */
+#include "format/apart.h"
 #include "format/tracepoint.h"
 
 #include "config.h"
@@ -323,22 +325,37 @@ static enum base_status read_traces(struct ctf_import *im, const char *directory
 	return s;
 }
 
+enum { COUNT_OTHER, COUNT_TIMELESS };
+
+static enum base_status read_ctf(struct format_sched *to, const char *path,
+	uint64_t count[static FORMAT_APART_COUNTS], struct base_err *err)
+{
+	struct ctf_import im = {.sched = to, .err = err};
+	enum base_status s = read_traces(&im, path);
+	count[COUNT_OTHER] = im.nr_other;
+	count[COUNT_TIMELESS] = im.nr_timeless;
+	return s;
+}
+
 enum base_status format_import_ctf(const struct format_source *from, struct trace_writer *to,
 	const struct format_import_options *opts, struct base_str *notes, struct base_err *err)
 {
-	struct ctf_import im = {.sched = format_sched_new(), .err = err};
+	uint64_t count[FORMAT_APART_COUNTS] = {0};
+	struct format_sched *sched = format_sched_new();
+	const struct format_apart a = {
+		.library = "libbabeltrace2", .path = from->path, .read = read_ctf};
 	(void)opts;
-	enum base_status s = im.sched ? read_traces(&im, from->path)
-				      : base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
+	enum base_status s = sched ? format_read_apart(&a, sched, count, err)
+				   : base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
 	if (s == BASE_OK)
-		s = format_sched_write(im.sched, to, notes, err);
+		s = format_sched_write(sched, to, notes, err);
 	if (s == BASE_OK) {
 		format_note_count(
-			notes, im.nr_other, "%s events say nothing of scheduling: left out");
-		format_note_count(notes, im.nr_timeless, "%s events have no time: left out");
-		trace_writer_count(to, TRACE_DIAG_import_skipped, im.nr_timeless);
+			notes, count[COUNT_OTHER], "%s events say nothing of scheduling: left out");
+		format_note_count(notes, count[COUNT_TIMELESS], "%s events have no time: left out");
+		trace_writer_count(to, TRACE_DIAG_import_skipped, count[COUNT_TIMELESS]);
 	}
-	format_sched_free(im.sched);
+	format_sched_free(sched);
 	return s;
 }
 

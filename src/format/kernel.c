@@ -33,6 +33,8 @@ struct format_sched {
 	struct base_strtab *names;       /* ids are the trace's strings */
 	struct base_map pid_of, name_of; /* tid -> process, first name */
 	bool failed;
+	format_sched_taker take; /* NULL: they are kept */
+	void *take_ctx;
 	/* while writing */
 	struct trace_writer *to;
 	struct base_err *err;
@@ -90,9 +92,29 @@ uint32_t format_sched_name(struct format_sched *s, const char *text, size_t leng
 	return id;
 }
 
+void format_sched_give_to(struct format_sched *s, format_sched_taker take, void *ctx)
+{
+	s->take = take;
+	s->take_ctx = ctx;
+}
+
+enum base_status format_sched_give(struct format_sched *s, struct base_err *err)
+{
+	size_t nr = s->nr;
+	s->nr = 0;
+	if (s->failed)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for names");
+	return s->take(s->take_ctx, s->event, nr, s->names, err);
+}
+
 enum base_status format_sched_add(
 	struct format_sched *s, const struct format_sched_event *e, struct base_err *err)
 {
+	enum base_status given = BASE_OK;
+	if (s->take && s->nr == FORMAT_SCHED_GIVEN)
+		given = format_sched_give(s, err);
+	if (given != BASE_OK)
+		return given;
 	if (s->nr >= FORMAT_SCHED_EVENTS_MAX)
 		return base_fail(err, BASE_ERR_LIMIT,
 			"more than %d events: import a shorter part of the recording",

@@ -49,6 +49,13 @@ struct format_sched *format_sched_free(struct format_sched *s);
 uint32_t format_sched_name(struct format_sched *s, const char *text, size_t length);
 enum base_status format_sched_add(struct format_sched *s, const struct format_sched_event *e,
 	struct base_err *err) BASE_MUST_CHECK;
+/* Events are given away as they come, FORMAT_SCHED_GIVEN at a time, and not kept. The callback gets
+ * all names so far: an event's are among them. At the end format_sched_give() for the rest. */
+enum { FORMAT_SCHED_GIVEN = 1 << 12 };
+typedef enum base_status (*format_sched_taker)(void *ctx, const struct format_sched_event *e,
+	size_t nr, const struct base_strtab *names, struct base_err *err);
+void format_sched_give_to(struct format_sched *s, format_sched_taker take, void *ctx);
+enum base_status format_sched_give(struct format_sched *s, struct base_err *err) BASE_MUST_CHECK;
 /* Sorts and writes all. ERR_FOREIGN when there is no switch at all: then nothing can be said about
  * waiting. Notes get what had to be guessed. */
 enum base_status format_sched_write(struct format_sched *s, struct trace_writer *to,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tracecmd_import.c - trace.dat of trace-cmd, through libtracecmd and libtraceevent, which know its
- * versions, its compression and the kernel's ring buffers. */
+ * versions, its compression and the kernel's ring buffers; in a process of their own. */
+#include "format/apart.h"
 #include "format/tracepoint.h"
 
 #include "config.h"
@@ -90,15 +91,12 @@ static int hear(struct tracecmd_input *in, struct tep_record *record, int cpu, v
 	return im->status == BASE_OK ? 0 : 1;
 }
 
-enum base_status format_import_tracecmd(const struct format_source *from, struct trace_writer *to,
-	const struct format_import_options *opts, struct base_str *notes, struct base_err *err)
+static enum base_status read_tracecmd(struct format_sched *to, const char *path,
+	uint64_t count[static FORMAT_APART_COUNTS], struct base_err *err)
 {
-	struct tracecmd_import im = {.sched = format_sched_new(), .err = err};
-	(void)opts;
-	if (!im.sched)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
+	struct tracecmd_import im = {.sched = to, .err = err};
 	tracecmd_set_loglevel(TEP_LOG_NONE);
-	struct tracecmd_input *in = tracecmd_open(from->path, TRACECMD_FL_LOAD_NO_PLUGINS);
+	struct tracecmd_input *in = tracecmd_open(path, TRACECMD_FL_LOAD_NO_PLUGINS);
 	enum base_status s = BASE_OK;
 	if (!in)
 		s = base_fail(err, BASE_ERR_FOREIGN, "libtracecmd cannot read it as a trace.dat");
@@ -109,12 +107,25 @@ enum base_status format_import_tracecmd(const struct format_source *from, struct
 		s = im.status;
 	if (in)
 		tracecmd_close(in);
+	count[0] = im.nr_other;
+	return s;
+}
+
+enum base_status format_import_tracecmd(const struct format_source *from, struct trace_writer *to,
+	const struct format_import_options *opts, struct base_str *notes, struct base_err *err)
+{
+	uint64_t count[FORMAT_APART_COUNTS] = {0};
+	struct format_sched *sched = format_sched_new();
+	const struct format_apart a = {
+		.library = "libtracecmd", .path = from->path, .read = read_tracecmd};
+	(void)opts;
+	enum base_status s = sched ? format_read_apart(&a, sched, count, err)
+				   : base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
 	if (s == BASE_OK)
-		s = format_sched_write(im.sched, to, notes, err);
+		s = format_sched_write(sched, to, notes, err);
 	if (s == BASE_OK)
-		format_note_count(
-			notes, im.nr_other, "%s events say nothing of scheduling: left out");
-	format_sched_free(im.sched);
+		format_note_count(notes, count[0], "%s events say nothing of scheduling: left out");
+	format_sched_free(sched);
 	return s;
 }
 

@@ -299,7 +299,9 @@ static enum base_status open_output(struct output *o, const char *path)
 		.tick_hz = first->tick_hz,
 		.nr_processors = merge_nr_processors(m)};
 	for (uint32_t i = 0; i < m->nr_inputs; i++)
-		info.flags |= m->input[i].info->flags;
+		info.flags |= m->input[i].info->flags & ~(uint32_t)TRACE_INFO_WAIT_ALL;
+	/* whose last process ends the run is a matter of the program whose run it is */
+	info.flags |= first->flags & TRACE_INFO_WAIT_ALL;
 	join_hosts(m, &hosts);
 	info.host = base_str_text(&hosts);
 	enum base_status status =

@@ -880,7 +880,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 	m->is_watched = m->by_connection || m->sink || m->opts->start || m->opts->end;
 	m->is_system = m->opts->system;
 	m->is_merged = m->opts->merged;
-	m->wait_all = m->opts->wait_all && !m->is_system;
+	m->wait_all = m->opts->wait_all;
 	start_window(m);
 	m->arena = base_arena_new(0);
 	enum base_status s =

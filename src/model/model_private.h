@@ -816,6 +816,8 @@ uint32_t model_system_end(struct model *m);
 /* A thread's first moment, made known by its own record or its maker's. */
 /* It begins, or is seen first: with its last verb. */
 void model_born(struct model *m, struct thread *t, uint64_t time_ns);
+/* Did the root process start it, or what did? */
+bool model_is_of_program(const struct model *m, uint32_t process);
 void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, bool runs);
 void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns);
 void model_seen_running(struct model *m, struct thread *t, const struct trace_record *r);

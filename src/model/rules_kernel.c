@@ -554,8 +554,8 @@ static bool is_recorder(const struct model *m, const struct thread *t)
 	return trace_def_context(m->defs, t->stream)->type == TRACE_CONTEXT_recorder;
 }
 
-/* Whose last moment ends the path, and of whom: the process wanted, that was started, or ran most.
- */
+/* Whose last moment ends the path, and of whom: the process wanted, that was started (or the last
+ * one of those that it started, when they were waited for), or ran most. */
 uint32_t model_system_end(struct model *m)
 {
 	const char *name = m->opts->process;
@@ -572,12 +572,14 @@ uint32_t model_system_end(struct model *m)
 		m->end_process = t->process;
 		end_stream = t->stream;
 	}
+	bool all = m->wait_all && pid;
 	if (!pid)
 		pid = model_pid_key(m, end_stream, trace_def_process(m->defs, m->end_process)->pid);
 	for (uint32_t i = 1; i < m->nr_threads; i++) {
 		const struct thread *t = &m->thread[i];
 		if (model_is_context(t) || !t->seen || t->end_ns < last ||
-			t->end_ns <= t->begin_ns || model_pid_of(m, t) != pid)
+			t->end_ns <= t->begin_ns ||
+			(model_pid_of(m, t) != pid && !(all && model_is_of_program(m, t->process))))
 			continue;
 		last = t->end_ns;
 		actor = t->actor;

@@ -13,6 +13,21 @@ static uint32_t leader_of(const struct model *m, uint32_t process)
 									      : 0;
 }
 
+bool model_is_of_program(const struct model *m, uint32_t process)
+{
+	const struct trace_defs *d = m->defs;
+	if (!m->root_process || m->root_process >= d->nr_processes)
+		return false;
+	uint64_t pid = m->is_merged ? UINT64_MAX : d->processes[m->root_process].pid;
+	/* (what a file says may be a circle) */
+	for (uint32_t i = 0; process && process < d->nr_processes && i < d->nr_processes; i++) {
+		if (process == m->root_process || d->processes[process].pid == pid)
+			return true;
+		process = d->processes[process].parent;
+	}
+	return false;
+}
+
 /* A thread's first moment: after whoever made it; when that was not seen, after its parent as far
  * as anyone can tell. */
 static void begin(struct model *m, struct thread *t, const struct trace_record *r, uint32_t queue)
@@ -272,7 +287,8 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 	else
 		end_by_other(m, t, r);
 	give_up_held(m, t, r->time_ns);
-	if (m->wait_all) /* before it leaves: the path may end here, and must not wait then */
+	/* before it leaves: the path may end here, and must not wait then */
+	if (m->wait_all && model_is_of_program(m, t->process))
 		m->end_actor = t->actor;
 	leave(m, t, r);
 	t->ended = true;

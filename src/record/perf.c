@@ -72,6 +72,12 @@ static void parse_sample(const uint8_t *p, const uint8_t *end, struct record_per
 	e->frame = e->nr_frames ? ret->frames : NULL;
 }
 
+/* A file's, or the kernel's for all; not "//anon", which is what the program makes. */
+static bool is_code_of_somebody(const char *path)
+{
+	return (path[0] == '/' && path[1] != '/') || !strcmp(path, RECORD_VDSO);
+}
+
 static void parse_map(const uint8_t *p, const uint8_t *end, struct record_perf_record *ret)
 {
 	struct {
@@ -86,7 +92,7 @@ static void parse_map(const uint8_t *p, const uint8_t *end, struct record_perf_r
 	p += sizeof m;
 	size_t length = strnlen((const char *)p, (size_t)(end - p));
 	if (!(m.prot & PROT_EXEC) || !m.length || m.start + m.length < m.start ||
-		length >= RECORD_PERF_TEXT || *p != '/')
+		length >= RECORD_PERF_TEXT || !is_code_of_somebody((const char *)p))
 		return;
 	ret->event.kind = RECORD_EVENT_map;
 	ret->map = (struct record_map_event){.start = m.start,

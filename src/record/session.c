@@ -12,6 +12,7 @@
 #include "record/peer.h"
 #include "record/perf.h"
 #include "record/session_cost.h"
+#include "record/session_jit.h"
 #include "record/session_launch.h"
 #include "record/session_memory.h"
 #include "record/qemu.h"
@@ -483,12 +484,21 @@ static uint64_t nr_lost(const struct session *s)
 	return nr;
 }
 
+/* (jitdumps have CLOCK_MONOTONIC) */
+static void read_both_clocks(struct session *s)
+{
+	record_jit_clock(&s->converter.world,
+		record_clock_from_raw(&s->clock, time_of(CLOCK_MONOTONIC_RAW)),
+		time_of(CLOCK_MONOTONIC));
+}
+
 /* Names at the end; why places stay without one goes into the result. */
 static void name_all(struct session *s)
 {
 	struct record_sink *sink = &s->converter.sink;
 	struct record_unnamed unnamed;
-	s->result->nr_named_sites = record_sink_name_all(sink, &unnamed);
+	s->result->nr_named_sites =
+		record_sink_name_all(sink, &unnamed) + record_jit_name_all(&s->converter.world);
 	if (record_counts(s->opts))
 		record_sink_name_placeless(sink);
 	if (!unnamed.nr)
@@ -507,7 +517,8 @@ static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool f
 {
 	const struct record_listener *to = s->opts->listener;
 	if (final || raw_ns >= s->named_ns + NAME_EVERY_NS) {
-		s->result->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink);
+		s->result->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink) +
+					     record_jit_name_all(&s->converter.world);
 		s->named_ns = raw_ns;
 	}
 	to->reached(to->ctx, reached_ns, nr_lost(s));
@@ -585,6 +596,7 @@ static void look(struct session *s, bool final)
 	if (final || pair.raw_ns >= s->pair_ns + PAIR_EVERY_NS) {
 		record_clock_add_pair(&s->clock, pair);
 		s->pair_ns = pair.raw_ns;
+		read_both_clocks(s);
 	}
 	uint64_t now = pair.tsc - s->clock.tsc_origin, limit = now + ticks_of(s, FUTURE_NS);
 	uint64_t margin = s->perf || s->kernel.open ? ticks_of(s, PERF_MARGIN_NS) : 0;
@@ -805,6 +817,7 @@ static enum base_status start(struct session *s)
 	s->started_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	s->stolen_ns = record_clock_stolen_ns();
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
+	read_both_clocks(s);
 	if (s->kernel.open)
 		record_kernel_start(&s->kernel, c);
 	why = s->has_program ? record_child_go(&s->child) : 0;

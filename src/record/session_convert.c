@@ -659,9 +659,11 @@ static __attribute__((noinline)) void convert_first(struct record_converter *c,
 	unsigned long_kind = is_short ? unpack(word, kind, whole) : kind;
 	if (kind == RING_verb && !is_queue_verb(long_kind))
 		return; /* changed under our eyes */
-	r.time_ns = time_ns;
+	r.time_ns = c->world.now_ns = time_ns;
+	c->world.jit.sliced = false;
 	bool again = convert_fixed(c, t, is_short ? whole : word, long_kind, &r);
-	if (again && c->sink.writer && trace_form_make(&remember->form, &r)) {
+	if (again && !c->world.jit.sliced && c->sink.writer &&
+		trace_form_make(&remember->form, &r)) {
 		memcpy(remember->word, word + 1, sizeof remember->word);
 		remember->image = t->image->number;
 		remember->generation = c->world.generation;
@@ -695,7 +697,7 @@ static __attribute__((noinline)) void convert_any(struct record_converter *c,
 {
 	if (kind < BASE_COUNT(c->kind)) {
 		struct trace_record r;
-		r.time_ns = time_ns;
+		r.time_ns = c->world.now_ns = time_ns;
 		c->nr_ring_records++;
 		(void)convert_fixed(c, t, word, kind, &r);
 		record_thread_put(c, t, &r);

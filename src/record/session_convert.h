@@ -94,7 +94,8 @@ struct record_task { /* a tid, as the kernel sees it */
 	uint32_t reserved;           /* stream of who comes then; 0: not asked for yet */
 	uint64_t live;               /* leader: tasks of the process that have not ended */
 	struct record_map *map;      /* leader: code that was mapped since the exec */
-	size_t nr_maps, map_capacity, nr_introduced;
+	size_t nr_maps, map_capacity;
+	uint32_t nr_execs; /* leader: how often `map` began anew */
 	char comm[16];
 };
 

@@ -151,11 +151,8 @@ uint32_t record_sink_module(struct record_sink *s, uint32_t path, uint32_t build
 	return id;
 }
 
-uint32_t record_sink_site(struct record_sink *s, uint32_t module, uint64_t offset)
+static uint32_t new_site(struct record_sink *s, uint32_t module, uint64_t offset)
 {
-	uint64_t known;
-	if (base_map_get(&s->sites, module, offset, &known))
-		return (uint32_t)known;
 	uint32_t id = next_id(s, &s->nr_sites);
 	if (!id)
 		return 0;
@@ -166,11 +163,26 @@ uint32_t record_sink_site(struct record_sink *s, uint32_t module, uint64_t offse
 		return 0;
 	}
 	s->site[id] = (struct record_site){.module = module, .offset = offset};
-	remember(s, &s->sites, module, offset, id);
 	struct trace_record r = {
 		.kind = TRACE_site, .u.site = {.site = id, .module = module, .offset = offset}};
 	record_sink_put(s, &r);
 	return id;
+}
+
+uint32_t record_sink_site(struct record_sink *s, uint32_t module, uint64_t offset)
+{
+	uint64_t known;
+	if (base_map_get(&s->sites, module, offset, &known))
+		return (uint32_t)known;
+	uint32_t id = new_site(s, module, offset);
+	if (id)
+		remember(s, &s->sites, module, offset, id);
+	return id;
+}
+
+uint32_t record_sink_site_of_no_file(struct record_sink *s, uint64_t address)
+{
+	return new_site(s, 0, address);
 }
 
 uint32_t record_sink_stack(struct record_sink *s, uint32_t parent, uint32_t site)

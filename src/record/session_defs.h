@@ -109,6 +109,8 @@ void record_sink_stream_again(
 	struct record_sink *s, uint32_t stream, uint32_t process, uint64_t tid, uint32_t name);
 uint32_t record_sink_module(struct record_sink *s, uint32_t path, uint32_t build_id);
 uint32_t record_sink_site(struct record_sink *s, uint32_t module, uint64_t offset);
+/* A new one every time: of code that is in no file. */
+uint32_t record_sink_site_of_no_file(struct record_sink *s, uint64_t address);
 static inline void record_sink_site_is_exact(struct record_sink *s, uint32_t site)
 {
 	if (site && !record_sink_failed(s))

@@ -8,6 +8,7 @@
  */
 #include "record/session.h"
 #include "record/session_convert.h"
+#include "record/session_jit.h"
 #include "symbol/symbol.h"
 
 #include <fcntl.h>
@@ -128,7 +129,8 @@ static void add_map(struct record_converter *c, struct record_task *leader, stru
 static void inherit_maps(
 	struct record_converter *c, struct record_task *child, const struct record_task *parent)
 {
-	child->nr_maps = child->nr_introduced = 0;
+	child->nr_maps = 0;
+	child->nr_execs++;
 	for (size_t i = 0; i < parent->nr_maps; i++)
 		add_map(c, child, parent->map[i]);
 }
@@ -179,13 +181,16 @@ static bool name_as_parent(
 	return true;
 }
 
-/* What was mapped since the last time and the image has not said itself. */
+/* What was mapped since the last time and the image has not said itself; of an image that was
+ * before the process's last exec nothing is known any more. */
 static bool introduce_maps(
-	struct record_converter *c, struct record_task *leader, struct record_image *image)
+	struct record_converter *c, const struct record_task *leader, struct record_image *image)
 {
-	bool any = leader->nr_introduced < leader->nr_maps;
-	for (; leader->nr_introduced < leader->nr_maps; leader->nr_introduced++) {
-		const struct record_map *m = &leader->map[leader->nr_introduced];
+	if (!image->nr_introduced)
+		image->nr_execs = leader->nr_execs;
+	bool any = image->nr_execs == leader->nr_execs && image->nr_introduced < leader->nr_maps;
+	for (; any && image->nr_introduced < leader->nr_maps; image->nr_introduced++) {
+		const struct record_map *m = &leader->map[image->nr_introduced];
 		if (!record_image_range(image, m->start))
 			record_image_file(&c->world, image,
 				base_strtab_get(c->sink.strings, m->path), m->start, m->end,
@@ -308,12 +313,14 @@ static void put_process_end(
 	bool said = status < 0 && t->image->exits; /* else only its parent would know */
 	r.u.process_end.status = said ? (int64_t)t->image->exit_status : status;
 	record_thread_put(c, t, &r);
+	(void)record_jit_name(&c->world, t->image); /* its files may end with it */
 }
 
 static void put_sample(
 	struct record_converter *c, struct record_thread *t, const struct record_event *e)
 {
 	struct trace_record r = {.time_ns = e->time_ns, .kind = TRACE_sample};
+	c->world.now_ns = e->time_ns;
 	r.u.sample.site = record_image_site(&c->world, t->image, e->ip);
 	record_sink_site_is_exact(&c->sink, r.u.sample.site);
 	if (e->nr_frames)
@@ -512,6 +519,18 @@ static void event_map(
 		.file_offset = map->file_offset,
 		.path = record_sink_text(&c->sink, map->path, map->path_bytes)};
 	add_map(c, leader, m);
+	record_jit_mapped(&c->world, leader->pid, base_strtab_get(c->sink.strings, m.path));
+}
+
+/* Code of no file is looked into at once: its process may soon be gone. */
+static void event_sample(
+	struct record_converter *c, const struct record_task *leader, const struct record_event *e)
+{
+	bool in_file = e->ip >> 63;
+	for (size_t i = 0; i < leader->nr_maps && !in_file; i++)
+		in_file = leader->map[i].start <= e->ip && e->ip < leader->map[i].end;
+	if (!in_file)
+		record_jit_sampled(&c->world, leader->pid, e->ip);
 }
 
 static void event_exit(
@@ -537,6 +556,7 @@ static void event_fork(struct record_converter *c, struct record_task *task,
 	if (task != leader)
 		return;
 	leader->live = 1;
+	record_jit_forget(&c->world, leader->pid);
 	task->parent = e->other;
 	const struct record_task *parent = record_converter_task(c, e->other, e->other);
 	if (parent && parent != task)
@@ -566,9 +586,14 @@ void record_converter_event(struct record_converter *c, const struct record_even
 	case RECORD_EVENT_comm:
 		event_comm(c, task, text);
 		return;
+	case RECORD_EVENT_sample:
+		event_sample(c, leader, e);
+		break;
 	case RECORD_EVENT_exec:
 		event_comm(c, task, text);
-		leader->nr_maps = leader->nr_introduced = 0;
+		record_jit_forget(&c->world, leader->pid);
+		leader->nr_maps = 0;
+		leader->nr_execs++;
 		leader->live = 1;
 		break;
 	case RECORD_EVENT_fork:

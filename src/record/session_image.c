@@ -2,6 +2,7 @@
 /* session_image.c - program images, their modules, and addresses in them. */
 #include "record/session_image.h"
 #include "record/ring.h"
+#include "record/session_jit.h"
 #include "symbol/symbol.h"
 
 #include <string.h>
@@ -36,6 +37,7 @@ void record_world_fini(struct record_world *w)
 	base_map_fini(&w->addresses);
 	base_map_fini(&w->objects);
 	base_map_fini(&w->mappings);
+	record_jit_fini(w);
 	base_map_fini(&w->pairs);
 	base_map_fini(&w->pair_sides);
 	base_map_fini(&w->peers);
@@ -264,8 +266,22 @@ void record_image_file(struct record_world *w, struct record_image *image, const
 	uint64_t map_start, uint64_t map_end, uint64_t file_offset)
 {
 	struct symbol_extent at;
-	if (*path != '/' || !symbol_elf_extent(path, map_start, file_offset, &at))
+	if (!strcmp(path, RECORD_VDSO)) {
+		uint32_t vdso = record_sink_text(w->sink, path, strlen(path));
+		record_image_module(w, image,
+			(struct record_range){.start = map_start,
+				.end = map_end,
+				.bias = map_start,
+				.by_kernel = true,
+				.module = record_sink_module(w->sink, vdso, 0)});
 		return;
+	}
+	if (*path != '/')
+		return;
+	if (!symbol_elf_extent(path, map_start, file_offset, &at)) {
+		record_jit_mapped(w, image->pid, path);
+		return;
+	}
 	uint32_t name = record_sink_text(w->sink, path, strlen(path));
 	uint32_t id = record_sink_text(w->sink, at.build_id, strlen(at.build_id));
 	record_image_module(w, image,
@@ -338,8 +354,9 @@ uint32_t record_image_site_slow(
 		if (!range && w->look_ahead)
 			w->look_ahead(w->look_ahead_ctx, image);
 		range = record_image_find_range(w, image, address);
-		site = range ? record_sink_site(w->sink, range->module, address - range->bias)
-			     : record_sink_site(w->sink, 0, address);
+		if (!range)
+			return record_jit_site(w, image, address);
+		site = record_sink_site(w->sink, range->module, address - range->bias);
 		scope = (uint64_t)w->generation << 32 | image->number; /* may have changed */
 		enum base_status status = base_map_put(&w->addresses, scope, address, site);
 		if (status != BASE_OK)
@@ -359,7 +376,8 @@ uint32_t record_image_stack(struct record_world *w, struct record_image *image,
 {
 	if (strict) { /* frame-pointer chains of code without frame pointers end in garbage */
 		size_t good = 0;
-		while (good < nr && record_image_find_range(w, image, frame[good]))
+		while (good < nr && (record_image_find_range(w, image, frame[good]) ||
+					    record_jit_is_code(w, image, frame[good])))
 			good++;
 		nr = good;
 	}

@@ -18,6 +18,8 @@ enum {
 	RECORD_OBJECT_CACHE = 1 << 12,
 };
 
+#define RECORD_VDSO "[vdso]" /* the kernel's name for it; the preload library's, too */
+
 struct record_range {
 	uint64_t start, end, bias;
 	uint32_t module;
@@ -45,9 +47,14 @@ struct record_image {
 	uint64_t prescan_tick;
 	struct record_range *range; /* sorted by start, no overlaps */
 	size_t nr_ranges, range_capacity;
+	size_t nr_introduced; /* of the mappings that the kernel showed since that many execs */
+	uint32_t nr_execs;
 	struct record_shared *shared;
 	size_t nr_shared, shared_capacity;
 	uint64_t shared_read_ns; /* when /proc/pid/maps was read; 0: never */
+	struct {                 /* session_jit.c: its places in code of no file */
+		uint32_t process, first, nr_places;
+	} jit;
 };
 
 /* What the ring says about a descriptor; texts are borrowed. */
@@ -69,6 +76,20 @@ struct record_world {
 	struct base_map objects;   /* (scope, key) -> object id; see session_object.c */
 	struct base_map mappings;  /* (dev, ino) -> dense number */
 	uint64_t nr_mappings;
+	uint64_t now_ns; /* time of the record that is being converted */
+	struct {         /* session_jit.c */
+		struct record_jit_place *place;
+		size_t nr, capacity, nr_open;
+		uint64_t nr_named;
+		struct record_jit_process **process;
+		size_t nr_processes, process_capacity;
+		struct base_map by_pid; /* -> index + 1 */
+		struct base_map known;  /* (image, slice), address -> index */
+		uint64_t slice_ns;
+		uint64_t trace_ns[2], mono_ns[2]; /* first and last reading of both clocks */
+		bool has_clock;
+		bool sliced; /* the last site asked for is of a slice of time */
+	} jit;
 	struct base_map pairs;      /* (tuple, turn) -> pair id */
 	struct base_map pair_sides; /* (tuple, side) -> connections seen so far */
 	struct base_map peers;      /* who is connected to whom, as the kernel says; session_object.c */

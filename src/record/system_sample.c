@@ -2,6 +2,7 @@
 /* system_sample.c - what the processors were doing: samples of all tasks but the program's own. */
 #include "record/perf.h"
 #include "symbol/symbol.h"
+#include "record/session_jit.h"
 #include "record/system_convert.h"
 #include "record/system_kernel_names.h"
 
@@ -107,7 +108,7 @@ static void read_maps(struct record_kernel *k, struct record_image *image)
 		int at = 0;
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &start, &end,
 			    perms, &offset, &at) < 4 ||
-			perms[2] != 'x' || line[at] != '/')
+			perms[2] != 'x')
 			continue;
 		char *file = line + at;
 		file[strcspn(file, "\n")] = 0;
@@ -158,6 +159,9 @@ static void put(struct record_kernel *k, const struct sample *sample)
 		read_maps(k, image);
 	struct trace_record r = {
 		.time_ns = record_kernel_time(k, sample->mono_ns), .kind = TRACE_sample};
+	k->converter->world.now_ns = r.time_ns;
+	if (!(sample->ip >> 63) && !record_image_range(image, sample->ip))
+		record_jit_sampled(&k->converter->world, image->pid, sample->ip);
 	r.u.sample.site = site_of(k, image, sample->ip);
 	record_sink_site_is_exact(&k->converter->sink, r.u.sample.site);
 	r.u.sample.stack = stack_of(k, image, s->frame + sample->first_frame, sample->nr_frames);

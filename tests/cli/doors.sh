@@ -186,6 +186,28 @@ test_import_ctf_known_answer() {
 	[[ ! -e none.lpt && ! -e none.lpt.part ]] || fail "a refused import left a file"
 }
 
+# The library ends the process that reads some of these: an error with the path all the same, no crash, nothing left.
+test_import_ctf_damaged() {
+	pkg-config --exists babeltrace2 2>/dev/null || skip "no libbabeltrace2 (Debian package libbabeltrace2-dev)"
+	"${CC:-cc}" "$LONGPOLE_SOURCE/tests/cli/make_ctf.c" -o make_ctf $(pkg-config --cflags --libs babeltrace2) 2>err || { cat err >&2; fail "make_ctf.c"; }
+	./make_ctf whole.ctf 2>err || { cat err >&2; fail "make_ctf"; }
+	local size at status
+	size=$(stat -c %s whole.ctf/stream)
+	for at in $(seq 4 12 "$size") 280; do
+		rm -rf bad.ctf
+		cp -r whole.ctf bad.ctf
+		printf '\001' | dd of=bad.ctf/stream bs=1 seek="$at" conv=notrunc status=none
+		status=0
+		longpole import ctf -o bad.lpt bad.ctf >out 2>err || status=$?
+		case $status in
+		0) rm bad.lpt ;;
+		3) has err 'error: ' 'while importing bad.ctf as ctf' ;;
+		*) cat err >&2 && fail "byte $at: exit status $status" ;;
+		esac
+		[[ ! -e bad.lpt && ! -e bad.lpt.part ]] || fail "byte $at: a refused import left a file"
+	done
+}
+
 test_import_tracecmd_known_answer() {
 	command -v trace-cmd >/dev/null || skip "no trace-cmd (Debian package trace-cmd)"
 	[[ -r /sys/kernel/tracing/events/sched/sched_switch/format ]] || skip "tracefs cannot be read"

@@ -8,6 +8,7 @@
 #include "format/sarif.h"
 
 #include <jansson.h>
+#include <zstd.h>
 
 struct file {
 	uint8_t *bytes;
@@ -121,6 +122,98 @@ static void cut_files(void **state)
 		}
 		free(f.bytes);
 	}
+	unlink(path);
+}
+
+/* ---- perf record -z ----------------------------------------------------------------------------
+ */
+
+enum { PERF_DATA_AT = 40, PERF_FEATURES_AT = 72, COMPRESSED = 81, COMPRESSED2 = 83 };
+
+static uint64_t word(const uint8_t *p)
+{
+	uint64_t v;
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+/* One record of a piece of the stream; that of kind 83 has its length and is padded to 8. */
+static void add_piece(struct file *to, uint32_t kind, const uint8_t *bytes, uint64_t nr)
+{
+	size_t extra = kind == COMPRESSED2 ? 8 : 0, padding = extra ? (size_t)(-nr & 7) : 0;
+	uint32_t head[2] = {kind, (uint32_t)(8 + extra + nr + padding) << 16};
+	memcpy(to->bytes + to->nr, head, sizeof head);
+	memcpy(to->bytes + to->nr + 8, &nr, extra);
+	memcpy(to->bytes + to->nr + 8 + extra, bytes, nr);
+	memset(to->bytes + to->nr + 8 + extra + nr, 0xee, padding);
+	to->nr += 8 + extra + nr + padding;
+}
+
+/* The same recording as perf record -z writes it: its records as one stream, cut anywhere. */
+static struct file compress_perf(const struct file *f, uint32_t kind, size_t piece)
+{
+	struct file to = {.bytes = malloc(1 << 20)};
+	uint64_t at = word(f->bytes + PERF_DATA_AT), end = at + word(f->bytes + PERF_DATA_AT + 8);
+	ZSTD_CStream *z = ZSTD_createCStream();
+	memcpy(to.bytes, f->bytes, at);
+	to.nr = at;
+	for (uint64_t from = at; from < end; from += piece) {
+		uint8_t out[1 << 12];
+		ZSTD_inBuffer i = {f->bytes + from, end - from < piece ? end - from : piece, 0};
+		ZSTD_outBuffer o = {out, sizeof out, 0};
+		assert_int_equal(ZSTD_compressStream2(z, &o, &i, ZSTD_e_flush), 0);
+		add_piece(&to, kind, out, o.pos);
+	}
+	ZSTD_freeCStream(z);
+	uint64_t nr_bytes = to.nr - at, moved = to.nr - end;
+	memcpy(to.bytes + PERF_DATA_AT + 8, &nr_bytes, sizeof nr_bytes);
+	memcpy(to.bytes + to.nr, f->bytes + end, f->nr - end);
+	unsigned nr_features = (unsigned)__builtin_popcountll(word(f->bytes + PERF_FEATURES_AT));
+	for (unsigned i = 0; i < nr_features; i++) {
+		uint64_t offset = word(f->bytes + end + i * 16) + moved;
+		memcpy(to.bytes + to.nr + i * 16, &offset, sizeof offset);
+	}
+	to.nr += f->nr - end;
+	return to;
+}
+
+static struct file load_trace(const char *path)
+{
+	struct file f = {.bytes = malloc(1 << 20)};
+	FILE *in = fopen(path, "r");
+	assert_non_null(in);
+	f.nr = fread(f.bytes, 1, 1 << 20, in);
+	fclose(in);
+	return f;
+}
+
+/* Byte for byte what comes of the same recording without -z; also damaged ones have an answer. */
+static void compressed_perf_is_the_same(void **state)
+{
+	char path[64];
+	(void)state;
+	temporary(path);
+	struct file f = load("perf_data/story");
+	assert_int_equal(import("perf", &f, f.nr, path), BASE_OK);
+	struct file want = load_trace(path);
+	assert_true(want.nr > 200);
+	for (size_t piece = 1; piece < 1200; piece = piece * 3 + 1) {
+		for (uint32_t kind = COMPRESSED; kind <= COMPRESSED2; kind += 2) {
+			struct file z = compress_perf(&f, kind, piece);
+			assert_int_equal(import("perf", &z, z.nr, path), BASE_OK);
+			struct file got = load_trace(path);
+			assert_int_equal(got.nr, want.nr);
+			assert_memory_equal(got.bytes, want.bytes, want.nr);
+			free(got.bytes);
+			uint64_t at = word(f.bytes + PERF_DATA_AT);
+			z.bytes[at + 20] ^= 0x55;
+			enum base_status s = import("perf", &z, z.nr, path);
+			assert_true(s == BASE_OK || s == BASE_ERR_FOREIGN);
+			free(z.bytes);
+		}
+	}
+	free(want.bytes);
+	free(f.bytes);
 	unlink(path);
 }
 
@@ -309,6 +402,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel_traces_have_one_answer),
 		cmocka_unit_test(cut_files),
+		cmocka_unit_test(compressed_perf_is_the_same),
 		cmocka_unit_test(imports_without_memory),
 		cmocka_unit_test(exports_are_reproducible),
 		cmocka_unit_test(exports_without_memory),
