@@ -328,6 +328,13 @@ test_deadlock_potential() {
 		alone []
 		gated []
 		readers []
+		tries []
+		tries-rwlock []
+		tried-first [2]
+		initialised-again []
+		destroyed []
+		freed []
+		kept [2]
 		writer [2]
 	END
 	is_json joined.json '.result.one_after_the_other >= 1'
