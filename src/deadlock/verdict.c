@@ -125,6 +125,12 @@ static size_t nr_threads_of(const struct judging *j, size_t first, pid_t pid)
 	return n;
 }
 
+/* Imagined to be done, what is done once is not done again: only who is at it can end it. */
+static bool may_wait_for_itself(const struct deadlock_wait *w)
+{
+	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD;
+}
+
 /* From a wait to the threads of one process with access to its key. */
 static enum base_status add_process_edges(struct judging *j, size_t i, size_t k, pid_t pid)
 {
@@ -135,7 +141,7 @@ static enum base_status add_process_edges(struct judging *j, size_t i, size_t k,
 	enum base_status s = BASE_OK;
 	for (size_t t = 0; s == BASE_OK && t < nr; t++) {
 		size_t p = j->by_pid[first + t];
-		if (p == i || !is_stuck(j, p))
+		if (!is_stuck(j, p) || (p == i && !(may_wait_for_itself(w) && would(j, p, key))))
 			continue;
 		if (would(j, p, key))
 			s = add_edge(j, i, p, k, DEADLOCK_EDGE_WOULD);

@@ -145,6 +145,21 @@ test_deadlock_of_spinners() {
 	done
 }
 
+# Readers behind a writer that goes first; what is done once, by others.
+test_deadlock_of_turns() {
+	start_all hang_threads rwlock-nested rwlock-behind-writer once-circle once-self once-and-lock
+	look once-circle || is_json once-circle.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0' once-circle.json >/dev/null || skip "no thread may be run ahead here"
+	finds once-circle "$(cycle_of 2)"
+	is_json once-circle.json '.result.deadlocks[0].edges | map(.event) | sort == ["once control once_first", "once control once_second"]'
+	finds once-self '.result.deadlocks | map(.kind) == ["self"]'
+	finds once-and-lock "$(cycle_of 2)"
+	finds rwlock-nested "$(cycle_of 2)"
+	# one lock, and not what stands before it
+	is_json rwlock-nested.json '[.result.deadlocks[0].edges[].event] | unique == ["rwlock fair+0x8"]'
+	finds rwlock-behind-writer '.result.deadlocks | length == 1 and (.[0] | .kind == "cycle" and (.threads | length) == 3 and .sure == "certain")'
+}
+
 test_deadlock_of_processes() {
 	local name
 	start_all hang_processes philosophers smokers cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks sysv-semaphores lock-and-close taken-by-others
@@ -215,10 +230,15 @@ test_deadlock_in_a_pid_namespace() {
 
 test_deadlock_cxx() {
 	[[ -x $hangs/hang_cxx ]] || skip "no C++ compiler when this was built"
-	start_all hang_cxx mutexes semaphores
+	start_all hang_cxx mutexes semaphores statics static-and-lock static-and-once
 	finds mutexes "$(cycle_of 2)" --static
 	is_json mutexes.json '.result.deadlocks[0].threads[0].frames | any(.function | contains("transfer(")) '
 	finds semaphores '.result.deadlocks | length == 1 and .[0].sure == "certain"'
+	jq -e '.result.threads_run_ahead > 0' semaphores.json >/dev/null || skip "no thread may be run ahead here"
+	finds statics "$(cycle_of 2)"
+	is_json statics.json '.result.deadlocks[0].edges | map(.event) | sort == ["static object (anonymous namespace)::one()::it", "static object (anonymous namespace)::other()::it"]'
+	finds static-and-lock "$(cycle_of 2)"
+	finds static-and-once "$(cycle_of 2)"
 }
 
 # Unmodified Python: its locks are semaphores, so all of it is found by running ahead.

@@ -382,6 +382,56 @@ static void stopped_child(void)
 		exit(1);
 }
 
+/* Something is made once, slowly; others wait for it. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_slowly(void)
+{
+	nap_ms(LONG_MS);
+}
+
+static void *make_once(void *argument)
+{
+	pthread_once(&once, make_slowly);
+	return argument;
+}
+
+static void slow_once(void)
+{
+	for (int i = 0; i < 3; i++)
+		start(make_once, i);
+	ready();
+	make_once(NULL);
+}
+
+/* Readers behind a writer behind a reader who takes his time. */
+static pthread_rwlock_t fair = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+static void *write_fair(void *argument)
+{
+	pthread_rwlock_wrlock(&fair);
+	pthread_rwlock_unlock(&fair);
+	return argument;
+}
+
+static void *read_fair(void *argument)
+{
+	pthread_rwlock_rdlock(&fair);
+	pthread_rwlock_unlock(&fair);
+	return argument;
+}
+
+static void slow_reader(void)
+{
+	pthread_rwlock_rdlock(&fair);
+	start(write_fair, 0);
+	nap_ms(50);
+	start(read_fair, 0);
+	ready();
+	nap_ms(LONG_MS);
+	pthread_rwlock_unlock(&fair);
+}
+
 static const struct hang_case cases[] = {
 	{"pool-behind-epoll", pool_behind_epoll},
 	{"pool-behind-signal", pool_behind_signal},
@@ -400,6 +450,8 @@ static const struct hang_case cases[] = {
 	{"third-posts", third_posts},
 	{"shares-locks", shares_locks},
 	{"zombies", zombies},
+	{"slow-once", slow_once},
+	{"slow-reader", slow_reader},
 	{"stopped-child", stopped_child},
 };
 

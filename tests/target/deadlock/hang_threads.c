@@ -179,6 +179,134 @@ static void rwlock_circle(void)
 	pthread_mutex_unlock(&first);
 }
 
+/* Readers of a lock that lets writers go first: a read lock inside of a read lock, behind a writer.
+ */
+static struct {
+	long stands_before;
+	pthread_rwlock_t lock;
+} fair = {0, PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
+
+static void *write_fair(void *argument)
+{
+	pthread_rwlock_wrlock(&fair.lock);
+	pthread_rwlock_unlock(&fair.lock);
+	return argument;
+}
+
+static void read_fair(void)
+{
+	pthread_rwlock_rdlock(&fair.lock);
+	pthread_rwlock_unlock(&fair.lock);
+}
+
+/* Until a writer is at the lock: then who reads waits behind it. */
+static void start_writer_of_fair(void)
+{
+	start(write_fair, 0);
+	while (pthread_rwlock_tryrdlock(&fair.lock) == 0) {
+		pthread_rwlock_unlock(&fair.lock);
+		nap_ms(1);
+	}
+}
+
+static void rwlock_nested(void)
+{
+	pthread_rwlock_rdlock(&fair.lock);
+	start_writer_of_fair();
+	ready();
+	read_fair();
+	pthread_rwlock_unlock(&fair.lock);
+}
+
+/* The reader before the writer wants what the reader behind it has. */
+static void *read_then_lock(void *argument)
+{
+	pthread_rwlock_rdlock(&fair.lock);
+	pthread_barrier_wait(&together);
+	pthread_mutex_lock(&first);
+	pthread_mutex_unlock(&first);
+	pthread_rwlock_unlock(&fair.lock);
+	return argument;
+}
+
+static void rwlock_behind_writer(void)
+{
+	pthread_barrier_init(&together, NULL, 2);
+	pthread_mutex_lock(&first);
+	start(read_then_lock, 0);
+	pthread_barrier_wait(&together);
+	start_writer_of_fair();
+	ready();
+	read_fair();
+	pthread_mutex_unlock(&first);
+}
+
+/* ---- what is done once -------------------------------------------------------------------------
+ */
+
+static pthread_once_t once_first = PTHREAD_ONCE_INIT, once_second = PTHREAD_ONCE_INIT;
+
+static void make_second(void);
+static void make_first(void)
+{
+	pthread_barrier_wait(&together);
+	pthread_once(&once_second, make_second);
+}
+
+static void make_second(void)
+{
+	pthread_barrier_wait(&together);
+	pthread_once(&once_first, make_first);
+}
+
+static void *once_other(void *argument)
+{
+	pthread_once(&once_second, make_second);
+	return argument;
+}
+
+static void once_circle(void)
+{
+	pthread_barrier_init(&together, NULL, 2);
+	start(once_other, 0);
+	ready();
+	pthread_once(&once_first, make_first);
+}
+
+static void make_itself(void)
+{
+	pthread_once(&once_first, make_itself);
+}
+
+static void once_self(void)
+{
+	ready();
+	pthread_once(&once_first, make_itself);
+}
+
+static void make_with_lock(void)
+{
+	pthread_barrier_wait(&together);
+	pthread_mutex_lock(&first);
+	pthread_mutex_unlock(&first);
+}
+
+static void *once_with_lock(void *argument)
+{
+	pthread_once(&once_first, make_with_lock);
+	return argument;
+}
+
+static void once_and_lock(void)
+{
+	pthread_barrier_init(&together, NULL, 2);
+	pthread_mutex_lock(&first);
+	start(once_with_lock, 0);
+	pthread_barrier_wait(&together);
+	ready();
+	pthread_once(&once_first, make_with_lock);
+}
+
 /* ---- locks that nobody will give back ----------------------------------------------------------
  */
 
@@ -624,6 +752,11 @@ static const struct hang_case cases[] = {
 	{"self-lock", self_lock},
 	{"rwlock-upgrade", rwlock_upgrade},
 	{"rwlock-circle", rwlock_circle},
+	{"rwlock-nested", rwlock_nested},
+	{"rwlock-behind-writer", rwlock_behind_writer},
+	{"once-circle", once_circle},
+	{"once-self", once_self},
+	{"once-and-lock", once_and_lock},
 	{"orphan", orphan},
 	{"fork-with-lock", fork_with_lock},
 	{"barrier", barrier},
