@@ -162,13 +162,15 @@ test_deadlock_of_turns() {
 
 test_deadlock_of_processes() {
 	local name
-	start_all hang_processes philosophers smokers cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks sysv-semaphores lock-and-close taken-by-others
+	start_all hang_processes philosophers smokers cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks sysv-semaphores sysv-undo sysv-undo-and-pipe lock-and-close taken-by-others
 	for name in cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks taken-by-others; do
 		finds "$name" "$(cycle_of 2)"
 	done
 	finds philosophers "$(cycle_of 5)"
 	finds smokers '.result.deadlocks | length >= 1 and .[0].kind == "cycle" and .[0].sure == "certain"'
-	finds sysv-semaphores "$(cycle_of 2 probable)"
+	for name in sysv-semaphores sysv-undo sysv-undo-and-pipe; do
+		finds "$name" "$(cycle_of 2 probable)"
+	done
 	# of the owner's two threads one would close the file: its copy says so, and nothing else does
 	finds lock-and-close '.result.deadlocks | any(.[]; .kind == "cycle" and (.threads | length) == 2 and
 		any(.edges[]; .why == "would" and (.event | test("^the lock on "))))'
