@@ -267,7 +267,7 @@ bool deadlock_run_gives(
 /* Where nothing is certain or probable: circles that somebody alive may still break (suspect.c). */
 enum base_status deadlock_suspect(struct deadlock_answer *a,
 	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
-	const struct deadlock_ahead_options *options, struct base_err *err) BASE_MUST_CHECK;
+	const struct deadlock_look_options *options, struct base_err *err) BASE_MUST_CHECK;
 /* Threads that run and are proven to spin become waits of kind SPIN (spinners.c). *ret_key: all
  * words that they poll, for deadlock_ahead_watch(); the caller frees. */
 enum base_status deadlock_find_spinners(struct deadlock_answer *a, struct deadlock_ahead *ahead,

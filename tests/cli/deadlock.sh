@@ -100,25 +100,46 @@ test_deadlock_of_owners() {
 	has text 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
 }
 
-# Two semaphores, and a third thread that lives: never called a deadlock.
+# Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
-	start_all hang_threads doubtful
-	start_all calm third-posts
-	look doubtful || fail "reported"
-	until_calm doubtful '.result.deadlocks | length == 1' --suspicious
+	local name
+	start_all hang_threads doubtful timed-beside lock-and-semaphore-beside once-beside
+	start_all calm third-posts third-computes pool-of-semaphores
+	look doubtful || :
 	jq -e '.result.threads_run_ahead > 0' doubtful.json >/dev/null || skip "no thread may be run ahead here"
-	is_json doubtful.json '.result.deadlocks[0] | .sure == "unknown" and (.threads | length) == 2 and (.finding | startswith("Suspicious"))'
+	for name in doubtful timed-beside lock-and-semaphore-beside once-beside; do
+		finds "$name" "$(cycle_of 2 probable)"
+	done
+	is_json doubtful.json ".result.deadlocks[0].could_end_it_tids == [${pid_of[doubtful]}]"
+	is_json timed-beside.json '.result.deadlocks[0].could_end_it_tids | length == 3'
+	longpole deadlock --settle=50ms --pid "${pid_of[doubtful]}" >text
+	has text 'probable: who could still end it sleeps' "Could still end it: thread ${pid_of[doubtful]}" 'run ahead, it did not'
+	look third-posts || fail "third-posts: reported"
 	until_calm third-posts '.result.deadlocks == []' --suspicious # the third was seen to post
 	is_json third-posts.json '.result.deadlocks == []'
+	# who runs cannot be run ahead
+	for _ in {1..3}; do
+		look third-computes || fail "third-computes: reported"
+	done
+	longpole deadlock --settle=50ms --pid "${pid_of[third-computes]}" >text
+	has text '1 thread is on a processor' '--spinners'
+	until_calm third-computes '.result.deadlocks | length == 1' --suspicious
+	is_json third-computes.json '.result.deadlocks[0] | .sure == "unknown" and (.threads | length) == 2 and (.finding | startswith("Suspicious"))'
+	for _ in {1..3}; do # who waits for work gives it to the next one
+		look pool-of-semaphores || fail "pool-of-semaphores: reported"
+	done
 }
 
 # What only the future tells: semaphores, conditions, words without an owner.
 test_deadlock_of_the_future() {
-	start_all hang_threads smokers nested-monitors lost-wakeup predicates rwlock-upgrade barrier raw-futex
+	start_all hang_threads smokers nested-monitors lost-wakeup predicates rwlock-upgrade barrier raw-futex same-place same-place-with-handler
 	look raw-futex || is_json raw-futex.json '.result.threads >= 2'
 	jq -e '.result.threads_run_ahead > 0 or .result.threads_not_run_ahead == 0' raw-futex.json >/dev/null ||
 		skip "no thread may be run ahead here"
 	finds raw-futex "$(cycle_of 2)"
+	# each thread for itself, though others stand at the same place
+	finds same-place '.result.deadlocks | length == 1 and (.[0] | .kind == "cycle" and (.threads | length) == 3 and .sure == "certain")'
+	finds same-place-with-handler '.result.deadlocks | length == 1 and (.[0] | .kind == "cycle" and (.threads | length) == 3 and .sure == "probable")'
 	finds rwlock-upgrade "$(cycle_of 2)"
 	finds barrier "$(cycle_of 2)"
 	finds nested-monitors "$(cycle_of 2)"
@@ -138,6 +159,8 @@ test_deadlock_of_spinners() {
 		look "$name" --spinners || :
 		jq -e '.result.registers | test("ptrace")' "$name.json" >/dev/null || skip "no copies can be made here"
 		finds "$name" "$(cycle_of 2 probable)" --spinners
+		longpole deadlock --settle=50ms --spinners --pid "${pid_of[$name]}" >text || :
+		! grep -q '(certain' text || fail "certain, with who spins: $name"
 		# only who asks has a thread stopped
 		look "$name" || fail "found without --spinners"
 		is_json "$name.json" '.result.longest_stop_ns == 0'

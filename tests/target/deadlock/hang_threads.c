@@ -605,6 +605,135 @@ static void doubtful(void)
 		nap_ms(1000);
 }
 
+/* Three in a circle, of whom a fourth stands at the same place as one of them and gives another
+ * thing: what one would do is not what the other would. */
+static sem_t needs_of[2], gives_of[4];
+
+static void wait_and_give(sem_t *needed, sem_t *given)
+{
+	sem_wait(needed);
+	sem_post(given);
+}
+
+static void *lock_and_give(void *argument)
+{
+	pthread_mutex_lock(&first);
+	sem_post(argument);
+	pthread_mutex_unlock(&first);
+	return NULL;
+}
+
+static void *give_second(void *argument)
+{
+	wait_and_give(&needs_of[0], &needs_of[1]);
+	return argument;
+}
+
+static void *have_lock(void *argument)
+{
+	pthread_mutex_lock(&first);
+	pthread_barrier_wait(&together);
+	sem_wait(&needs_of[1]);
+	pthread_mutex_unlock(&first);
+	return argument;
+}
+
+static void same_place(void)
+{
+	pthread_t t;
+	for (int i = 0; i < 4; i++)
+		sem_init(&gives_of[i], 0, 0);
+	sem_init(&needs_of[0], 0, 0);
+	sem_init(&needs_of[1], 0, 0);
+	pthread_barrier_init(&together, NULL, 2);
+	t = start(have_lock, 0);
+	pthread_barrier_wait(&together);
+	for (int i = 0; i < 3; i++)
+		start(lock_and_give, (long)(intptr_t)&gives_of[i]);
+	start(lock_and_give, (long)(intptr_t)&needs_of[0]);
+	start(give_second, 0);
+	ready();
+	pthread_join(t, NULL);
+}
+
+static void ignore(int number)
+{
+	(void)number;
+}
+
+static void same_place_with_handler(void)
+{
+	signal(SIGUSR1, ignore);
+	same_place();
+}
+
+/* Circles in programs that live: somebody alive sleeps for a time, or waits for a timed word. */
+static void *nap_for_ever(void *argument)
+{
+	for (;;)
+		nap_ms(1000);
+	return argument;
+}
+
+static void *look_now_and_then(void *argument)
+{
+	struct timespec until;
+	for (;;) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 100;
+		if (sem_timedwait(&tobacco, &until) == 0)
+			sem_post(&paper);
+	}
+	return argument;
+}
+
+static void one_and_other(void)
+{
+	sem_init(&one_sem, 0, 0);
+	sem_init(&other_sem, 0, 0);
+	start(one_for_other, 0);
+	start(one_for_other, 1);
+}
+
+static void timed_beside(void)
+{
+	sem_init(&tobacco, 0, 0);
+	sem_init(&paper, 0, 0);
+	one_and_other();
+	start(look_now_and_then, 0);
+	start(nap_for_ever, 0);
+	ready();
+	pause();
+}
+
+static void *lock_then_wait(void *argument)
+{
+	pthread_mutex_lock(&first);
+	pthread_barrier_wait(&together);
+	sem_wait(&one_sem);
+	pthread_mutex_unlock(&first);
+	return argument;
+}
+
+static void lock_and_semaphore_beside(void)
+{
+	sem_init(&one_sem, 0, 0);
+	pthread_barrier_init(&together, NULL, 2);
+	start(nap_for_ever, 0);
+	start(lock_then_wait, 0);
+	pthread_barrier_wait(&together);
+	ready();
+	pthread_mutex_lock(&first);
+	sem_post(&one_sem);
+	pthread_mutex_unlock(&first);
+}
+
+static void once_beside(void)
+{
+	start(nap_for_ever, 0);
+	once_circle();
+}
+
 /* ---- part of a program that lives --------------------------------------------------------------
  */
 
@@ -741,6 +870,21 @@ static void spin_with_lock(void)
 	pthread_mutex_unlock(&first);
 }
 
+/* Somebody spins for what nobody would write; the others wait for him. */
+static void *spins(void *unused)
+{
+	while (!spun_word)
+		;
+	return unused;
+}
+
+static void spin_alone(void)
+{
+	pthread_t t = start(spins, 0);
+	ready();
+	pthread_join(t, NULL);
+}
+
 static const struct hang_case cases[] = {
 	{"philosophers", philosophers},
 	{"circle-normal", circle_normal},
@@ -768,6 +912,12 @@ static const struct hang_case cases[] = {
 	{"smokers", smokers},
 	{"raw-futex", raw_futex},
 	{"doubtful", doubtful},
+	{"same-place", same_place},
+	{"same-place-with-handler", same_place_with_handler},
+	{"timed-beside", timed_beside},
+	{"lock-and-semaphore-beside", lock_and_semaphore_beside},
+	{"once-beside", once_beside},
+	{"spin-alone", spin_alone},
 	{"partial", partial},
 	{"seccomp", seccomp},
 	{"spinlocks", spinlocks},
