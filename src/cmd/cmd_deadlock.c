@@ -295,6 +295,7 @@ static int potential(struct cmd *c)
 	struct cmd_recorded recorded;
 	struct report_run run;
 	struct report_order *order = NULL;
+	o.heap = true; /* what lies in memory that was freed and used again is another lock */
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;

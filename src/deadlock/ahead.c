@@ -207,6 +207,7 @@ static void at_trap(struct deadlock_copy *c)
 void deadlock_copy_at_stop(struct deadlock_copy *c, enum deadlock_stop stop)
 {
 	const struct user_regs_struct *r = deadlock_ghost_registers(c->ghost);
+	deadlock_satisfy_look(c);
 	switch (stop) {
 	case DEADLOCK_STOP_CALL:
 		at_call(c);

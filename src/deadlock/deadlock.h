@@ -81,9 +81,12 @@ struct deadlock_finding {
 	uint32_t nr_members;
 	const uint32_t *edge; /* indices of answer->edge, between members */
 	uint32_t nr_edges;
-	bool is_knot;        /* no edge leaves it: a cycle alone may have another way out */
-	bool is_simple;      /* every member waits for the next one only */
-	uint32_t nr_behind;  /* others that wait for a member, or for one who does */
+	bool is_knot;            /* no edge leaves it: a cycle alone may have another way out */
+	bool is_simple;          /* every member waits for the next one only */
+	uint32_t nr_behind;      /* others that wait for a member, or for one who does */
+	const uint32_t *breaker; /* indices of answer->wait: threads that live, could end it, and
+				    run ahead did not */
+	uint32_t nr_breakers;
 	bool is_lost_wakeup; /* STUCK: a condition variable or semaphore that all who could have
 				signalled it went past */
 };
@@ -100,6 +103,7 @@ struct deadlock_answer {
 	size_t nr_processes, nr_blocked, nr_long; /* long: slept over the threshold */
 	size_t nr_blind;           /* processes whose memory map or files we may not read */
 	size_t nr_run, nr_not_run; /* threads run ahead; tried in vain */
+	bool finds_spinners;       /* those that run were looked at, too */
 	uint64_t stopped_ns;       /* the longest that any thread was stopped; 0: none was */
 	uint64_t elapsed_ns;       /* of the look */
 	uint64_t now_ns;
@@ -118,7 +122,9 @@ struct deadlock_look_options {
 	size_t nr_idle;
 	uint64_t now_ns, threshold_ns; /* who slept less is not suspicious */
 	bool finds_spinners; /* of threads that run, too; each is stopped for microseconds */
-	bool is_suspicious;  /* also tell circles of which the outcome is unknown */
+	bool is_suspicious;  /* also tell circles of which the outcome is unknown; without it only
+				those are looked for that somebody alive may break who sleeps for a
+				time, and of chosen processes only */
 	bool is_static;      /* never run a copy ahead: tiers 1 and 2 only */
 	struct deadlock_ahead_options ahead;
 };

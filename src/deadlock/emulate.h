@@ -51,6 +51,7 @@ struct deadlock_copy {
 	bool no_more_hypotheses;
 	uint64_t sequence;     /* of an awaited condition variable: each wait for it counts it up */
 	unsigned nr_satisfied; /* further waits for parts of the same object */
+	uint32_t readers;      /* of the awaited rwlock, before; 0: not of interest */
 	unsigned polls, accepts, waits, fakes;
 	unsigned repeats, calls_without_news;
 	struct {
@@ -75,6 +76,8 @@ int64_t deadlock_satisfy(struct deadlock_copy *c);
 /* The copy waits for the same object again, at `word`: fakes it in the next way. False: none is
  * left. */
 bool deadlock_satisfy_again(struct deadlock_copy *c, uint64_t word, uint32_t expected);
+/* At each stop: what the copy gave up without a system call. */
+void deadlock_satisfy_look(struct deadlock_copy *c);
 
 /* ---- for the rows --------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
@@ -29,6 +30,29 @@ static unsigned threads_of(const struct deadlock_copy *c)
 	return at ? (unsigned)strtoul(at + sizeof name - 1, NULL, 10) : 0;
 }
 
+/* What the kernel gives back for a process that ends: what it was the last to take (SEM_UNDO). */
+static void give_back_semaphores(struct deadlock_copy *c)
+{
+	size_t nr_sets;
+	const int *set = deadlock_world_undo_sets(c->world, &nr_sets);
+	for (size_t i = 0; i < nr_sets; i++) {
+		struct semid_ds about;
+		union {
+			struct semid_ds *about;
+		} to = {.about = &about};
+		if (semctl(set[i], 0, IPC_STAT, to) != 0)
+			continue;
+		for (int n = 0; n < (int)about.sem_nsems && !c->is_done; n++) {
+			const struct deadlock_key key = {.kind = DEADLOCK_KEY_SYSV_SEM,
+				.id = (uint64_t)set[i],
+				.at = (uint64_t)n};
+			if (semctl(set[i], n, GETNCNT) > 0 &&
+				semctl(set[i], n, GETPID) == (int)c->process->pid)
+				deadlock_copy_event(c, &key);
+		}
+	}
+}
+
 /* The thread (the whole process) would end: its events, and the end of the run. */
 static int64_t copy_exit(struct deadlock_copy *c, bool whole)
 {
@@ -44,6 +68,7 @@ static int64_t copy_exit(struct deadlock_copy *c, bool whole)
 		deadlock_copy_event(c, &key);
 		c->is_exiting = true;
 		c->events_max = DEADLOCK_EVENTS_MAX; /* one thing happens, with many parts */
+		give_back_semaphores(c);
 		deadlock_process_files(c->world, c->process);
 		for (size_t i = 0; i < c->process->nr_files && !c->is_done; i++)
 			deadlock_copy_closing(c, c->process->file[i].fd);

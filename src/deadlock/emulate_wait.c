@@ -251,6 +251,7 @@ int64_t deadlock_emulate_semop(struct deadlock_copy *c, const uint64_t *arg)
 	bool would_wait = false;
 	if (!deadlock_copy_peek(c, arg[1], op, nr * sizeof *op))
 		return -EFAULT;
+	deadlock_world_note_undo(c->world, (int)arg[0], op, nr);
 	for (size_t i = 0; i < nr; i++) {
 		const int value = semctl((int)arg[0], op[i].sem_num, GETVAL);
 		if (op[i].sem_op < 0 && value < -op[i].sem_op && !(op[i].sem_flg & IPC_NOWAIT)) {

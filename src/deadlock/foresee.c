@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * foresee.c - whom to run ahead: those that the closed world leaves stuck, one of each kind. What
- * stands at the same place and waits for the same thing would do the same.
+ * foresee.c - whom to run ahead: those that the closed world leaves stuck, each for itself. What
+ * stands at the same place and waits for the same thing may do another: its data are its own.
  */
 #include "deadlock/private.h"
 
@@ -16,7 +16,6 @@ struct foresight {
 	struct deadlock_answer *a;
 	struct deadlock_ahead *ahead;
 	const struct deadlock_ahead_options *options;
-	struct base_map place; /* hash of (process, place, key) -> index of who was run for it */
 	uint64_t began_ns;
 	size_t nr_runs;
 };
@@ -28,44 +27,10 @@ static uint64_t clock_ns(void)
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t mix(uint64_t h, uint64_t value)
-{
-	return base_hash_u64(h ^ value);
-}
-
-/* Of all return addresses that are known, and of what is awaited. */
-static void place_of(const struct deadlock_wait *w, uint64_t *ret_hi, uint64_t *ret_lo)
-{
-	uint64_t place = mix((uint64_t)w->thread.pid, w->pc),
-		 key = mix((uint64_t)w->call, w->nr_keys);
-	for (size_t i = 0; i < w->nr_frames; i++)
-		place = mix(place, w->frame[i].pc);
-	for (size_t i = 0; i < w->nr_keys; i++)
-		key = mix(mix(mix(key, w->key[i].space), w->key[i].id), w->key[i].at);
-	*ret_hi = place;
-	*ret_lo = key;
-}
-
 static bool may_be_run(const struct deadlock_wait *w)
 {
 	return deadlock_wait_is_blocked(w) && w->kind != DEADLOCK_UNKNOWN &&
 	       (w->call >= 0 || w->kind == DEADLOCK_SPIN);
-}
-
-/* As somebody who stands at the same place: the same events, by another thread. */
-static bool copy_run(struct foresight *f, size_t i, uint64_t hi, uint64_t lo)
-{
-	uint64_t other;
-	if (!base_map_get(&f->place, hi, lo, &other))
-		return false;
-	f->a->run[i] = f->a->run[other];
-	for (size_t e = 0; e < f->a->run[i].nr_events; e++) {
-		struct deadlock_event *event = &f->a->run[i].event[e];
-		event->tid = f->a->wait[i].thread.tid;
-		if (event->key.kind == DEADLOCK_KEY_THREAD_EXIT)
-			event->key.id = (uint64_t)event->tid;
-	}
-	return true;
 }
 
 /* Woken, it looks at something and waits again: what would it do if it had found it? The other side
@@ -98,12 +63,8 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 	struct deadlock_answer *a = f->a;
 	struct deadlock_wait *w = &a->wait[i];
 	struct deadlock_process *p = deadlock_world_process(a->world, w->thread.pid);
-	uint64_t hi, lo;
 	if (p && !w->nr_frames)
 		deadlock_frames_of(a->world, p, w);
-	place_of(w, &hi, &lo);
-	if (w->nr_frames && copy_run(f, i, hi, lo))
-		return BASE_OK;
 	if (f->nr_runs == RUNS_MAX || clock_ns() - f->began_ns > ALL_RUNS_NS) {
 		a->run[i].end = DEADLOCK_END_BUDGET;
 		a->nr_not_run++;
@@ -124,11 +85,7 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 		a->nr_not_run++;
 	else
 		a->nr_run++;
-	s = force(f, i, err);
-	if (s != BASE_OK)
-		return s;
-	s = base_map_put(&f->place, hi, lo, i);
-	return s == BASE_OK ? s : base_fail(err, s, "out of memory for runs ahead");
+	return force(f, i, err);
 }
 
 bool deadlock_run_gives(
@@ -185,6 +142,5 @@ enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
 	}
 	if (!ahead)
 		deadlock_ahead_close(f.ahead);
-	base_map_fini(&f.place);
 	return s;
 }

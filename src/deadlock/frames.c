@@ -439,6 +439,14 @@ static Dwfl_Module *module_of(struct unwinder *u, uint64_t address)
 		       : module;
 }
 
+/* The guard of a static object in a function: the object's own name tells more. */
+static const char *name_of_symbol(struct unwinder *u, const char *name)
+{
+	static const char guard[] = "guard variable for ";
+	name = readable(u, name);
+	return strncmp(name, guard, sizeof guard - 1) ? name : name + sizeof guard - 1;
+}
+
 static bool name_variable(struct unwinder *u, uint64_t address, struct base_str *ret)
 {
 	GElf_Off offset = 0;
@@ -449,7 +457,7 @@ static bool name_variable(struct unwinder *u, uint64_t address, struct base_str 
 		       : NULL;
 	if (!name || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || offset >= symbol.st_size)
 		return false;
-	base_str_add(ret, readable(u, name));
+	base_str_add(ret, name_of_symbol(u, name));
 	if (offset)
 		base_str_addf(ret, "+0x%" PRIx64, (uint64_t)offset);
 	return true;

@@ -28,7 +28,11 @@ enum {
 	RWLOCK_BYTES = 56,
 	BARRIER_BYTES = 32,
 	SEMAPHORE_BYTES = 32,
+	GUARD_BYTES = 8,
 	RWLOCK_WRITER = 24,  /* tid of the writer */
+	RWLOCK_PHASE = 8,    /* word at which most wait for their turn */
+	RWLOCK_WRITERS = 12, /* at which a writer waits behind another */
+	RWLOCK_PHASE_MAX = 3,
 	PTHREAD_TID = 0x2d0, /* in struct pthread */
 	PARKED_REACH = 512,
 };
@@ -56,6 +60,7 @@ static const struct named names[] = {
 	{"thrd_join", DEADLOCK_JOIN},
 	{"pthread_once", DEADLOCK_ONCE},
 	{"call_once", DEADLOCK_ONCE},
+	{"cxa_guard_acquire", DEADLOCK_GUARD},
 };
 
 static enum deadlock_kind kind_by_name(const struct deadlock_wait *w)
@@ -192,6 +197,15 @@ static void set_object(struct deadlock_wait *w, uint64_t before, uint32_t bytes)
 	w->object_bytes = bytes;
 }
 
+/* Readers that let writers go first wait at the first word: the number of readers and three bits,
+ * one of which says that they wait. */
+static uint64_t offset_in_rwlock(const struct deadlock_wait *w)
+{
+	if (w->word & 4)
+		return RWLOCK_WRITERS;
+	return w->expected > RWLOCK_PHASE_MAX ? 0 : RWLOCK_PHASE;
+}
+
 static void locate(struct deadlock_world *world, struct deadlock_wait *w)
 {
 	uint32_t word[MUTEX_WORDS] = {0};
@@ -218,7 +232,7 @@ static void locate(struct deadlock_world *world, struct deadlock_wait *w)
 		break;
 	case DEADLOCK_RWLOCK_READ:
 	case DEADLOCK_RWLOCK_WRITE:
-		set_object(w, is_odd ? 12 : 8, RWLOCK_BYTES);
+		set_object(w, offset_in_rwlock(w), RWLOCK_BYTES);
 		if (read_words(world, w, w->object + RWLOCK_WRITER, word, 1) && word[0])
 			set_owner(world, w, word[0]);
 		break;
@@ -227,6 +241,9 @@ static void locate(struct deadlock_world *world, struct deadlock_wait *w)
 		break;
 	case DEADLOCK_BARRIER:
 		set_object(w, 4, BARRIER_BYTES);
+		break;
+	case DEADLOCK_GUARD:
+		set_object(w, 0, GUARD_BYTES);
 		break;
 	case DEADLOCK_SEMAPHORE:
 		set_object(w, 0, SEMAPHORE_BYTES);

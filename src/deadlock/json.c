@@ -91,7 +91,7 @@ static json_t *thread_json(const struct deadlock_answer *a, uint32_t i)
 
 static json_t *finding_json(const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
-	json_t *threads = json_array(), *edges = json_array();
+	json_t *threads = json_array(), *edges = json_array(), *breakers = json_array();
 	struct base_str s = {0};
 	for (uint32_t m = 0; m < f->nr_members; m++)
 		json_array_append_new(threads, thread_json(a, f->member[m]));
@@ -105,11 +105,14 @@ static json_t *finding_json(const struct deadlock_answer *a, const struct deadlo
 				       (int)a->wait[e->producer].thread.tid, "why",
 				       deadlock_edge_name(e->why), "event", text_of(&key)));
 	}
+	for (uint32_t i = 0; i < f->nr_breakers; i++)
+		json_array_append_new(breakers, json_integer(a->wait[f->breaker[i]].thread.tid));
 	deadlock_say_finding(&s, a, f);
-	return json_pack("{s:o, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "finding", text_of(&s),
-		"kind", deadlock_finding_name(f->kind), "sure", deadlock_sure_name(f->sure), "knot",
-		f->is_knot, "circle", f->is_simple && f->kind == DEADLOCK_FINDING_CYCLE,
-		"lost_wakeup", f->is_lost_wakeup, "waiting_behind", base_json_u64(f->nr_behind),
+	return json_pack("{s:o, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o, s:o}", "finding",
+		text_of(&s), "kind", deadlock_finding_name(f->kind), "sure",
+		deadlock_sure_name(f->sure), "knot", f->is_knot, "circle",
+		f->is_simple && f->kind == DEADLOCK_FINDING_CYCLE, "lost_wakeup", f->is_lost_wakeup,
+		"waiting_behind", base_json_u64(f->nr_behind), "could_end_it_tids", breakers,
 		"threads", threads, "edges", edges);
 }
 

@@ -255,8 +255,8 @@ static enum base_status judge(struct look *l)
 	}
 	if (s == BASE_OK)
 		s = deadlock_judge(a, &l->accesses, l->err);
-	if (s == BASE_OK && l->o->is_suspicious && !l->o->is_static)
-		s = deadlock_suspect(a, &l->accesses, ahead, &l->o->ahead, l->err);
+	if (s == BASE_OK && (l->o->is_suspicious || l->o->nr_pids) && !l->o->is_static)
+		s = deadlock_suspect(a, &l->accesses, ahead, l->o, l->err);
 	deadlock_ahead_close(ahead);
 	base_free(word);
 	return s;
@@ -302,6 +302,7 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 	if (!l.a)
 		return no_memory(&l);
 	l.a->now_ns = o->now_ns;
+	l.a->finds_spinners = o->finds_spinners;
 	l.a->without_bpf = deadlock_monitor_without_bpf(m);
 	enum base_status s = deadlock_world_open(&l.a->world, err);
 	if (s == BASE_OK && deadlock_monitor_tasks(m)) {

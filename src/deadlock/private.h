@@ -5,6 +5,8 @@
 
 #include "deadlock/deadlock.h"
 
+#include <sys/sem.h>
+
 /* ---- /proc: parsers of text (proc.c) and readers of files ------------------------------------ */
 
 enum { PROC_TEXT_MAX = 1 << 16 };
@@ -143,6 +145,13 @@ struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w); /* 
 /* /proc/locks as it was when it was first asked for; "": unreadable. One read takes milliseconds on
  * some machines: the kernel waits for all processors. */
 const char *deadlock_world_locks(struct deadlock_world *w);
+/* Sets of System V semaphores of which somebody was seen to take one with SEM_UNDO: programs do so
+ * always or never. Whose such a semaphore is the kernel does not tell; who changed it last, it
+ * does. */
+enum { DEADLOCK_UNDO_SETS_MAX = 16 };
+void deadlock_world_note_undo(
+	struct deadlock_world *w, int set, const struct sembuf *op, size_t nr);
+const int *deadlock_world_undo_sets(const struct deadlock_world *w, size_t *ret_nr);
 /* NULL: no memory. A process that is gone has is_gone. */
 struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t pid);
 /* NULL: the address is in none of the regions read so far. */
@@ -258,7 +267,7 @@ bool deadlock_run_gives(
 /* Where nothing is certain or probable: circles that somebody alive may still break (suspect.c). */
 enum base_status deadlock_suspect(struct deadlock_answer *a,
 	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
-	const struct deadlock_ahead_options *options, struct base_err *err) BASE_MUST_CHECK;
+	const struct deadlock_look_options *options, struct base_err *err) BASE_MUST_CHECK;
 /* Threads that run and are proven to spin become waits of kind SPIN (spinners.c). *ret_key: all
  * words that they poll, for deadlock_ahead_watch(); the caller frees. */
 enum base_status deadlock_find_spinners(struct deadlock_answer *a, struct deadlock_ahead *ahead,

@@ -31,6 +31,8 @@ struct deadlock_world {
 	struct deadlock_listed *list;
 	size_t list_capacity, nr_listed;
 	const char *locks; /* NULL: not read yet */
+	int undo_set[DEADLOCK_UNDO_SETS_MAX];
+	size_t nr_undo_sets;
 };
 
 /* ---- the world ------------------------------------------------------------------------------- */
@@ -101,6 +103,25 @@ struct deadlock_world *deadlock_world_close(struct deadlock_world *w)
 	base_arena_free(w->arena);
 	base_free(w);
 	return NULL;
+}
+
+/* ---- System V semaphores that are given back at a process's end ------------------------------ */
+
+void deadlock_world_note_undo(struct deadlock_world *w, int set, const struct sembuf *op, size_t nr)
+{
+	bool is_news = false;
+	for (size_t i = 0; i < nr; i++)
+		is_news |= (op[i].sem_flg & SEM_UNDO) != 0;
+	for (size_t i = 0; i < w->nr_undo_sets; i++)
+		is_news &= w->undo_set[i] != set;
+	if (is_news && w->nr_undo_sets < DEADLOCK_UNDO_SETS_MAX)
+		w->undo_set[w->nr_undo_sets++] = set;
+}
+
+const int *deadlock_world_undo_sets(const struct deadlock_world *w, size_t *ret_nr)
+{
+	*ret_nr = w->nr_undo_sets;
+	return w->undo_set;
 }
 
 struct base_arena *deadlock_world_arena(struct deadlock_world *w)

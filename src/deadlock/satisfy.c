@@ -79,14 +79,23 @@ static bool as_barrier(struct deadlock_copy *c, uint64_t word, uint32_t expected
 	return deadlock_copy_poke32(c, word, expected + count);
 }
 
+enum {
+	RWLOCK_WRITE_PHASE = 1,
+	RWLOCK_WRITER_IN = 2,
+	RWLOCK_READERS_WAIT = 4,
+	RWLOCK_FLAGS = 7,
+	RWLOCK_ONE_READER = 8
+};
+
 /*
  * readers, writers, wrphase_futex, writers_futex. Who waits at wrphase_futex waits for the phase
- * to change hands; who waits at writers_futex is a writer behind another writer.
+ * to change hands; who waits at writers_futex is a writer behind another writer; who waits at
+ * readers is a reader behind a writer that comes first.
  */
 static bool as_rwlock(struct deadlock_copy *c, uint64_t word, uint32_t expected, unsigned way)
 {
 	uint32_t field[4];
-	const uint64_t object = word & 7 ? word - 12 : word - 8;
+	const uint64_t object = c->wait->object;
 	(void)expected;
 	if (way > 2 || !deadlock_copy_peek(c, object, field, sizeof field))
 		return false;
@@ -94,13 +103,35 @@ static bool as_rwlock(struct deadlock_copy *c, uint64_t word, uint32_t expected,
 		return deadlock_copy_poke32(c, word, way - 1);
 	if (word == object + 8) {
 		const bool is_writer = c->wait->kind == DEADLOCK_RWLOCK_WRITE;
-		field[0] = is_writer ? (field[0] & 7) | 1 : field[0] & ~1u;
-		field[2] = is_writer;
+		/* readers that waited behind it count as soon as it is in: it hands over to them */
+		const bool hands_over = is_writer && field[0] & RWLOCK_READERS_WAIT;
+		field[0] = is_writer ? (field[0] & (RWLOCK_FLAGS & ~RWLOCK_READERS_WAIT)) |
+					       RWLOCK_WRITE_PHASE
+				     : field[0] & ~(unsigned)RWLOCK_WRITE_PHASE;
+		field[0] += hands_over ? RWLOCK_ONE_READER : 0;
+		field[2] = hands_over ? 3 : is_writer; /* 3: and somebody waits for its end */
+	} else if (word == object) {
+		field[0] &= ~(unsigned)(RWLOCK_WRITER_IN | RWLOCK_READERS_WAIT);
+		c->readers = field[0] / RWLOCK_ONE_READER;
 	} else {
-		field[0] &= ~2u;
+		field[0] &= ~(unsigned)RWLOCK_WRITER_IN;
 		field[3] = 0;
 	}
 	return deadlock_copy_poke(c, object, field, sizeof field);
+}
+
+/* The routine has been run by another; glibc has bit 1 for that. */
+static bool as_once(struct deadlock_copy *c, uint64_t word, uint32_t expected, unsigned way)
+{
+	(void)expected;
+	return way == 0 && deadlock_copy_poke32(c, word, 2);
+}
+
+/* The object was constructed by another: the first bit, in the ABI of C++. */
+static bool as_guard(struct deadlock_copy *c, uint64_t word, uint32_t expected, unsigned way)
+{
+	(void)expected;
+	return way == 0 && deadlock_copy_poke32(c, word, 1);
 }
 
 /* Any word of anybody's runtime: unchanged, 0, one more, two more, one less. */
@@ -126,7 +157,8 @@ static const struct {
 	{DEADLOCK_SEMAPHORE, as_semaphore},
 	{DEADLOCK_BARRIER, as_barrier},
 	{DEADLOCK_JOIN, as_lock}, /* the kernel clears a thread's id when it is gone */
-	{DEADLOCK_ONCE, as_word},
+	{DEADLOCK_ONCE, as_once},
+	{DEADLOCK_GUARD, as_guard},
 	{DEADLOCK_FUTEX, as_word},
 };
 
@@ -164,6 +196,18 @@ bool deadlock_satisfy_again(struct deadlock_copy *c, uint64_t word, uint32_t exp
 		return false;
 	c->hypothesis++;
 	return true;
+}
+
+/* The writer that the copy waited behind is imagined to be gone: what the copy gives up of the lock
+ * is seen by nobody, unless it had it before. */
+void deadlock_satisfy_look(struct deadlock_copy *c)
+{
+	uint32_t now = 0;
+	if (c->readers && deadlock_copy_peek(c, c->wait->object, &now, sizeof now) &&
+		now / RWLOCK_ONE_READER < c->readers) {
+		c->readers = 0;
+		deadlock_copy_event(c, &c->wait->key[0]);
+	}
 }
 
 static int64_t satisfy_futex(struct deadlock_copy *c)

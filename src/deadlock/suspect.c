@@ -2,8 +2,9 @@
 /*
  * suspect.c - circles in an open world. Threads that wait for each other may still be woken by
  * somebody alive, who is not known to: those are run ahead as well. Who is seen to give what is
- * awaited breaks the circle. If nobody is, the circle is told as unknown, never as a deadlock:
- * those who run cannot be run ahead, and what comes from outside may lead another way.
+ * awaited breaks the circle. If nobody is, and all of them merely sleep for a time, it is probable,
+ * with their names. Else it is told as unknown, never as a deadlock: those who run cannot be run
+ * ahead, and what comes from outside may lead another way.
  */
 #include "deadlock/private.h"
 
@@ -18,22 +19,42 @@ static bool is_suspect(const struct deadlock_answer *a, size_t i)
 	return a->hope[i] == DEADLOCK_LIVE && !deadlock_wait_is_open(w) && w->nr_keys;
 }
 
-/* Marks all who are alive and could give what the members of a finding wait for. */
-static void mark_rescuers(const struct deadlock_answer *a, const struct deadlock_accesses *accesses,
+/* Only who is at it ends what is done once, and who is at it was seen. */
+static bool is_done_once(const struct deadlock_wait *w)
+{
+	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD;
+}
+
+/* Marks all threads of a process that are alive; false: it was not looked at. */
+static bool mark_process(const struct deadlock_answer *a, pid_t pid, bool *rescuer)
+{
+	bool is_known = false;
+	for (size_t i = 0; i < a->nr_waits; i++) {
+		if (a->wait[i].thread.pid != pid)
+			continue;
+		is_known = true;
+		rescuer[i] |= a->hope[i] == DEADLOCK_LIVE;
+	}
+	return is_known;
+}
+
+/* Marks all who are alive and could give what the members of a finding wait for. False: there are
+ * others, who were not looked at. */
+static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock_accesses *accesses,
 	const struct deadlock_finding *f, bool *rescuer)
 {
+	bool are_all = true;
 	for (uint32_t m = 0; m < f->nr_members; m++) {
 		const struct deadlock_wait *w = &a->wait[f->member[m]];
-		for (size_t k = 0; !w->owner_is_exact && k < w->nr_keys; k++) {
+		const bool is_closed = w->owner_is_exact || is_done_once(w);
+		for (size_t k = 0; !is_closed && k < w->nr_keys; k++) {
 			const struct deadlock_access *x =
 				deadlock_accesses_get(accesses, &w->key[k]);
-			for (size_t p = 0; x && p < x->nr_pids; p++) {
-				for (size_t i = 0; i < a->nr_waits; i++)
-					rescuer[i] |= a->wait[i].thread.pid == x->pid[p] &&
-						      a->hope[i] == DEADLOCK_LIVE;
-			}
+			for (size_t p = 0; x && p < x->nr_pids; p++)
+				are_all &= mark_process(a, x->pid[p], rescuer);
 		}
 	}
+	return are_all;
 }
 
 static bool is_rescued(
@@ -51,10 +72,53 @@ static bool is_rescued(
 	return false;
 }
 
+/* Nothing comes to it that nobody knows of: it sleeps for a time, or until a signal, and a copy of
+ * it did what it will do. */
+static bool is_foreseen(const struct deadlock_answer *a, size_t i)
+{
+	const struct deadlock_wait *w = &a->wait[i];
+	return deadlock_wait_is_blocked(w) && w->kind != DEADLOCK_UNKNOWN && !w->keys_cut &&
+	       (w->is_timed ? !w->is_external : w->kind == DEADLOCK_SIGNAL) && a->run &&
+	       deadlock_end_is_proper(a->run[i].end);
+}
+
+/* Do all wait for the same, as the idle of a pool do? Each of them may give it to the next one, and
+ * nobody needs another. */
+static bool is_one_event(const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	for (uint32_t e = 1; e < f->nr_edges; e++) {
+		const struct deadlock_edge *x = &a->edge[f->edge[0]], *y = &a->edge[f->edge[e]];
+		if (!deadlock_key_equal(
+			    &a->wait[x->waiter].key[x->key], &a->wait[y->waiter].key[y->key]))
+			return false;
+	}
+	return f->nr_members > 1;
+}
+
+/* Who could end it, and what comes of that. */
+static enum base_status weigh(struct deadlock_answer *a, struct deadlock_finding *f,
+	const bool *rescuer, bool are_all, struct base_err *err)
+{
+	bool is_probable = are_all && f->is_knot && !is_one_event(a, f);
+	uint32_t *breaker = base_arena_alloc(
+		deadlock_world_arena(a->world), (a->nr_waits + 1) * sizeof *breaker);
+	if (!breaker)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for rescuers");
+	f->breaker = breaker;
+	for (uint32_t i = 0; i < a->nr_waits; i++) {
+		if (rescuer[i])
+			breaker[f->nr_breakers++] = i;
+		is_probable &= !rescuer[i] || is_foreseen(a, i);
+	}
+	if (is_probable)
+		f->sure = DEADLOCK_PROBABLE;
+	return BASE_OK;
+}
+
 /* Those that nobody was seen to break. */
 static enum base_status keep_unbroken(struct deadlock_answer *a,
 	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
-	const struct deadlock_ahead_options *options, struct base_err *err)
+	const struct deadlock_look_options *o, struct base_err *err)
 {
 	bool *rescuer = base_alloc(a->nr_waits + 1);
 	enum base_status s = BASE_OK;
@@ -64,10 +128,13 @@ static enum base_status keep_unbroken(struct deadlock_answer *a,
 	for (size_t i = 0; s == BASE_OK && i < a->nr_findings; i++) {
 		struct deadlock_finding f = a->finding[i];
 		memset(rescuer, 0, a->nr_waits + 1);
-		mark_rescuers(a, accesses, &f, rescuer);
-		s = deadlock_foresee(a, rescuer, ahead, options, err);
-		if (s == BASE_OK && f.sure == DEADLOCK_UNKNOWN_OUTCOME &&
-			!is_rescued(a, &f, rescuer))
+		const bool are_all = mark_rescuers(a, accesses, &f, rescuer);
+		s = deadlock_foresee(a, rescuer, ahead, &o->ahead, err);
+		if (s != BASE_OK || f.sure != DEADLOCK_UNKNOWN_OUTCOME ||
+			is_rescued(a, &f, rescuer))
+			continue;
+		s = weigh(a, &f, rescuer, are_all, err);
+		if (f.sure == DEADLOCK_PROBABLE || o->is_suspicious)
 			a->finding[kept++] = f;
 	}
 	a->nr_findings = kept;
@@ -77,18 +144,18 @@ static enum base_status keep_unbroken(struct deadlock_answer *a,
 
 enum base_status deadlock_suspect(struct deadlock_answer *a,
 	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
-	const struct deadlock_ahead_options *options, struct base_err *err)
+	const struct deadlock_look_options *options, struct base_err *err)
 {
 	size_t nr = 0;
 	for (size_t i = 0; i < a->nr_waits; i++)
 		nr += is_suspect(a, i);
-	if (a->nr_findings || nr < 2 || nr > SUSPECTS_MAX)
+	if (a->nr_findings || nr < 1 || nr > SUSPECTS_MAX)
 		return BASE_OK;
 	for (size_t i = 0; i < a->nr_waits; i++) {
 		if (is_suspect(a, i))
 			a->hope[i] = DEADLOCK_DOUBTFUL;
 	}
-	enum base_status s = deadlock_foresee(a, NULL, ahead, options, err);
+	enum base_status s = deadlock_foresee(a, NULL, ahead, &options->ahead, err);
 	if (s == BASE_OK)
 		s = deadlock_judge(a, accesses, err);
 	if (s == BASE_OK)

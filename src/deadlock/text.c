@@ -54,8 +54,10 @@ static const char *sureness(const struct deadlock_finding *f)
 	case DEADLOCK_CERTAIN:
 		return "certain: nobody else can end it";
 	case DEADLOCK_PROBABLE:
-		return "probable: nobody was seen to end it; that nobody could (a signal handler, "
-		       "the kernel, who spins) is not proven";
+		return f->nr_breakers
+			       ? "probable: who could still end it sleeps, and run ahead did not"
+			       : "probable: nobody was seen to end it; that nobody could (a signal "
+				 "handler, the kernel, who spins) is not proven";
 	default:
 		return "unknown: somebody may end it, and could not be run ahead";
 	}
@@ -302,6 +304,26 @@ static void add_name(
 	}
 }
 
+/* Who could still end it, by name. */
+static void add_breakers(
+	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	char who[64];
+	for (uint32_t i = 0; i < f->nr_breakers && i < SHOWN_MEMBERS; i++) {
+		const struct deadlock_wait *w = &a->wait[f->breaker[i]];
+		const struct deadlock_run *r = a->run ? &a->run[f->breaker[i]] : NULL;
+		deadlock_say_tid(who, sizeof who, a, f->breaker[i]);
+		base_str_addf(out, "  Could still end it: %s \"%s\", which %s; ", who,
+			w->thread.name, deadlock_kind_text(w->kind));
+		base_str_add(out, r && deadlock_end_is_proper(r->end)
+					  ? "run ahead, it did not.\n"
+					  : "what it will do is not known.\n");
+	}
+	if (f->nr_breakers > SHOWN_MEMBERS)
+		base_str_addf(
+			out, "  and %" PRIu32 " more threads\n", f->nr_breakers - SHOWN_MEMBERS);
+}
+
 static void add_finding(
 	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
@@ -310,6 +332,7 @@ static void add_finding(
 	if (f->nr_members > SHOWN_MEMBERS)
 		base_str_addf(out, "  and %" PRIu32 " more\n", f->nr_members - SHOWN_MEMBERS);
 	add_name(out, a, f);
+	add_breakers(out, a, f);
 	add_moral(out, f);
 }
 
@@ -364,9 +387,26 @@ static void add_unknown(struct base_str *out, const struct deadlock_answer *a)
 	base_str_fini(&calls);
 }
 
+/* Who runs may spin for what a sleeper has: to know that, it must be stopped for a moment. */
+static void add_running(struct base_str *out, const struct deadlock_answer *a)
+{
+	size_t nr = 0;
+	for (size_t i = 0; i < a->nr_waits; i++)
+		nr += a->wait[i].kind == DEADLOCK_RUNNING && a->wait[i].thread.state == 'R';
+	if (!nr || a->finds_spinners)
+		return;
+	base_str_add(out, "  ");
+	add_count(out, nr, "thread");
+	base_str_addf(out,
+		" %s on a processor, and may spin for what never comes: --spinners looks.\n",
+		nr == 1 ? "is" : "are");
+}
+
 static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
 {
 	add_unknown(out, a);
+	if (!a->core)
+		add_running(out, a);
 	if (a->nr_blind) {
 		base_str_add(out, "  ");
 		add_count(out, a->nr_blind, "process");

@@ -19,6 +19,7 @@ struct judging {
 	size_t finding_capacity, nr_findings;
 	uint32_t *by_pid; /* indices of waits, sorted by pid */
 	bool *found;      /* waits that are in a finding */
+	bool has_spinner; /* some of those without hope spin: that is seen now, and not for ever */
 };
 
 static bool is_stuck(const struct judging *j, size_t i)
@@ -125,6 +126,12 @@ static size_t nr_threads_of(const struct judging *j, size_t first, pid_t pid)
 	return n;
 }
 
+/* Imagined to be done, what is done once is not done again: only who is at it can end it. */
+static bool may_wait_for_itself(const struct deadlock_wait *w)
+{
+	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD;
+}
+
 /* From a wait to the threads of one process with access to its key. */
 static enum base_status add_process_edges(struct judging *j, size_t i, size_t k, pid_t pid)
 {
@@ -135,7 +142,7 @@ static enum base_status add_process_edges(struct judging *j, size_t i, size_t k,
 	enum base_status s = BASE_OK;
 	for (size_t t = 0; s == BASE_OK && t < nr; t++) {
 		size_t p = j->by_pid[first + t];
-		if (p == i || !is_stuck(j, p))
+		if (!is_stuck(j, p) || (p == i && !(may_wait_for_itself(w) && would(j, p, key))))
 			continue;
 		if (would(j, p, key))
 			s = add_edge(j, i, p, k, DEADLOCK_EDGE_WOULD);
@@ -219,6 +226,21 @@ static bool is_member(const struct deadlock_finding *f, uint32_t i)
 	return false;
 }
 
+/* A loop was seen now and then, not all the time: what is sure only if it goes on for ever is
+ * probable. Locks' owners are recorded: whether they spin is no matter where they wait as well. */
+static void doubt_spinners(const struct judging *j, struct deadlock_finding *f)
+{
+	bool is_owned = f->nr_edges > 0;
+	for (uint32_t e = 0; e < f->nr_edges; e++) {
+		const enum deadlock_edge_why why = j->edge[f->edge[e]].why;
+		is_owned &= why == DEADLOCK_EDGE_OWNS || why == DEADLOCK_EDGE_EXITS;
+	}
+	for (uint32_t m = 0; m < f->nr_members; m++)
+		is_owned &= j->a->wait[f->member[m]].kind != DEADLOCK_SPIN;
+	if (j->has_spinner && !is_owned && f->sure == DEADLOCK_CERTAIN)
+		f->sure = DEADLOCK_PROBABLE;
+}
+
 /* Its edges, whether another leaves it, and its members' order where each waits for one other. */
 static enum base_status describe(struct judging *j, struct deadlock_finding *f, bool with_may)
 {
@@ -245,12 +267,9 @@ static enum base_status describe(struct judging *j, struct deadlock_finding *f, 
 		}
 	}
 	for (uint32_t m = 0; m < f->nr_members; m++) {
-		/* a loop was seen now and then, not all the time */
-		bool seen_once = j->a->wait[member[m]].kind == DEADLOCK_SPIN;
 		if (j->a->hope[member[m]] == DEADLOCK_DOUBTFUL)
 			f->sure = DEADLOCK_UNKNOWN_OUTCOME;
-		else if ((j->a->hope[member[m]] != DEADLOCK_STUCK || seen_once) &&
-			 f->sure == DEADLOCK_CERTAIN)
+		else if (j->a->hope[member[m]] != DEADLOCK_STUCK && f->sure == DEADLOCK_CERTAIN)
 			f->sure = DEADLOCK_PROBABLE;
 	}
 	if (f->is_simple && f->nr_edges) { /* round the cycle, from its smallest tid */
@@ -343,6 +362,7 @@ static enum base_status add_component(
 		f.kind = DEADLOCK_FINDING_STUCK;
 	if (weak && f.sure != DEADLOCK_CERTAIN)
 		return BASE_OK; /* no cycle that was seen, and somebody may still help */
+	doubt_spinners(j, &f);
 	return add_finding(j, &f);
 }
 
@@ -438,6 +458,7 @@ static enum base_status add_sinks(struct judging *j)
 				member[f.nr_members++] = w;
 		}
 		f.is_lost_wakeup = is_lost_wakeup(j, &f);
+		doubt_spinners(j, &f);
 		s = !member ? BASE_ERR_NOMEM : f.nr_members ? add_finding(j, &f) : BASE_OK;
 	}
 	base_free(has_edge);
@@ -503,6 +524,8 @@ enum base_status deadlock_judge(
 		s = BASE_ERR_NOMEM;
 	for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++)
 		s = add_edges(&j, i);
+	for (size_t i = 0; i < a->nr_waits; i++)
+		j.has_spinner |= a->wait[i].kind == DEADLOCK_SPIN && is_stuck(&j, i);
 	if (s == BASE_OK)
 		s = add_gone_owners(&j);
 	if (s == BASE_OK)

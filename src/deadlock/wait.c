@@ -329,6 +329,7 @@ static void decode_semop(struct call *c)
 		w->is_external = true;
 		return;
 	}
+	deadlock_world_note_undo(c->world, (int)w->arg[0], op, nr);
 	for (size_t i = 0; i < nr; i++) {
 		if (op[i].sem_op <= 0)
 			add(c, DEADLOCK_KEY_SYSV_SEM, 0, w->arg[0], op[i].sem_num);

@@ -34,6 +34,14 @@ static uint64_t record_outcome(unsigned acquired_kind, int result, uint64_t obje
 	return now;
 }
 
+/* Of a call that does not wait, which a record before the acquire says. */
+static void record_tried(unsigned acquired_kind, int result, uint64_t object, uint64_t site)
+{
+	if (preload_is_acquired(result))
+		PRELOAD_RECORD(lock_try, object, site);
+	record_outcome(acquired_kind, result, object, site);
+}
+
 static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result, uintptr_t site)
 {
 	uint64_t object = preload_mutex(mutex), before = 0;
@@ -122,7 +130,7 @@ PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	int result = preload_real_mutex_trylock(mutex);
 	if (preload_on_for(site) && (preload_is_acquired(result) || result == EBUSY))
-		record_outcome(PRELOAD_lock_acquire, result, preload_mutex(mutex), site);
+		record_tried(PRELOAD_lock_acquire, result, preload_mutex(mutex), site);
 	return result;
 }
 
@@ -186,7 +194,7 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 	{                                                                                          \
 		int result = PRELOAD_REAL(name)(lock);                                             \
 		if (preload_on() && (preload_is_acquired(result) || result == EBUSY))              \
-			record_outcome(                                                            \
+			record_tried(                                                              \
 				PRELOAD_##acquired_kind, result, object_of(lock), PRELOAD_SITE);   \
 		return result;                                                                     \
 	}

@@ -7,7 +7,8 @@
  * programs make many locks that are never used, and many by functions that make all of them. A
  * lock's first use looks for its note and, where liblongpole-heap.so is loaded too
  * (preload_heap.c), for its memory, and writes RING_made. A note that another one displaced, or
- * whose memory is another's by now, says nothing.
+ * whose memory is another's by now, says nothing. The end of a lock, and of memory that one lay in,
+ * is a note, too: what is used there next is another lock.
  */
 #include "record/preload_heap.h"
 #include "record/preload_lock.h"
@@ -20,13 +21,15 @@ enum {
 };
 #define SITE_MASK ((1ull << TAG_SHIFT) - 1)
 
-/* The upper bits of `site` and `path` belong to the address: a slot that two threads wrote at once
- * is none. */
+/* The upper bits of `site`, `life` and `path` belong to the address: a slot that two threads wrote
+ * at once is none. */
 static struct note {
 	uint64_t address, site, heap_site;
+	uint64_t life;       /* no two notes have the same */
 	uint64_t path[PATH]; /* of calls, from `site` outwards; 0: no more */
 } notes[NOTES];
 static uint32_t nr_walks;
+static uint64_t nr_lives;
 
 static uint64_t tagged(uint64_t address, uint64_t site)
 {
@@ -44,13 +47,18 @@ static uint64_t heap_site(uint64_t address)
 	return longpole_heap_site ? longpole_heap_site(address) : 0;
 }
 
-static void forget(uint64_t address)
+/* True: it was used. */
+static bool forget(uint64_t address)
 {
+	bool known = false;
 	for (unsigned way = 0; way < 2; way++) {
-		uint64_t *known = &preload_fresh.known[PRELOAD_KNOWN_SLOT(address) ^ way];
-		if ((*known & RING_OBJECT_ADDRESS) == address)
-			*known = 0;
+		uint64_t *slot = &preload_fresh.known[PRELOAD_KNOWN_SLOT(address) ^ way];
+		if ((*slot & RING_OBJECT_ADDRESS) == address) {
+			*slot = 0;
+			known = true;
+		}
 	}
+	return known;
 }
 
 /* True: it was already. Else what was there moves to the second slot. Threads may do so at once:
@@ -65,17 +73,40 @@ static bool remember(uint64_t object)
 	return known;
 }
 
+static void write_note(uint64_t address, uint64_t site, const struct preload_stack *stack)
+{
+	struct note *n = note_of(address);
+	n->address = 0;
+	PRELOAD_BARRIER();
+	n->site = tagged(address, site);
+	n->heap_site = heap_site(address);
+	n->life = tagged(address, __atomic_add_fetch(&nr_lives, 1, __ATOMIC_RELAXED));
+	for (unsigned i = 0; i < PATH; i++)
+		n->path[i] = i < stack->nr_frames ? tagged(address, stack->frame[i]) : 0;
+	PRELOAD_BARRIER();
+	n->address = address;
+}
+
+static void end(uint64_t address)
+{
+	static const struct preload_stack nowhere;
+	if (forget(address))
+		write_note(address, 0, &nowhere);
+}
+
 /* Memory that we were asked about has come to its end. */
 static void freed(uint64_t address, uint64_t size_bytes)
 {
 	if (size_bytes <= PRELOAD_KNOWN * sizeof(uint32_t)) {
 		for (uint64_t at = address; at < address + size_bytes; at += sizeof(uint32_t))
-			forget(at);
+			end(at);
 		return;
 	}
-	for (unsigned i = 0; i < PRELOAD_KNOWN; i++)
-		if ((preload_fresh.known[i] & RING_OBJECT_ADDRESS) - address < size_bytes)
-			preload_fresh.known[i] = 0;
+	for (unsigned i = 0; i < PRELOAD_KNOWN; i++) {
+		uint64_t at = preload_fresh.known[i] & RING_OBJECT_ADDRESS;
+		if (at - address < size_bytes)
+			end(at);
+	}
 }
 
 __attribute__((constructor)) static void listen_to_heap(void)
@@ -96,17 +127,9 @@ static void walk(struct preload_stack *stack, uint64_t site)
 void preload_made_note(const volatile void *at, uint64_t site)
 {
 	uint64_t address = (uintptr_t)at;
-	struct note *n = note_of(address);
 	struct preload_stack stack;
 	walk(&stack, site);
-	n->address = 0;
-	PRELOAD_BARRIER();
-	n->site = tagged(address, site);
-	n->heap_site = heap_site(address);
-	for (unsigned i = 0; i < PATH; i++)
-		n->path[i] = i < stack.nr_frames ? tagged(address, stack.frame[i]) : 0;
-	PRELOAD_BARRIER();
-	n->address = address;
+	write_note(address, site, &stack);
 	forget(address);
 }
 
@@ -125,9 +148,12 @@ PRELOAD_COLD void preload_made_slow(uint64_t object, uint64_t used_site)
 {
 	if (remember(object))
 		return;
-	uint64_t address = object & RING_OBJECT_ADDRESS, heap = heap_site(address), site = 0;
+	uint64_t address = object & RING_OBJECT_ADDRESS, heap = heap_site(address), site = 0,
+		 life = 0;
 	struct note n = *note_of(address);
 	struct preload_stack stack = {0};
+	if (n.address == address && n.life == tagged(address, n.life & SITE_MASK))
+		life = n.life & SITE_MASK;
 	if (n.address == address && n.heap_site == heap &&
 		n.site == tagged(address, n.site & SITE_MASK))
 		site = n.site & SITE_MASK;
@@ -135,9 +161,9 @@ PRELOAD_COLD void preload_made_slow(uint64_t object, uint64_t used_site)
 		path_of(&n, &stack);
 	else if (heap)
 		walk(&stack, used_site);
-	if (site || heap)
-		preload_record_stack_at(
-			preload_now(), RING_made, PRELOAD_WORDS(object, site, heap, 0), 4, &stack);
+	if (site || heap || life)
+		preload_record_stack_at(preload_now(), RING_made,
+			PRELOAD_WORDS(object, site, heap, 0, life), 4, &stack);
 }
 
 /* ---- initialisation ------------------------------------------------------------------------- */
@@ -169,4 +195,26 @@ PRELOAD_EXPORT int pthread_spin_init(pthread_spinlock_t *lock, int shared)
 	if (result == 0)
 		preload_made_note(lock, PRELOAD_SITE);
 	return result;
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+#define END(name, type, done)                                                                      \
+	PRELOAD_EXPORT int name(type *object);                                                     \
+	int name(type *object)                                                                     \
+	{                                                                                          \
+		int result = PRELOAD_REAL(name)(object);                                           \
+		if (result == (done))                                                              \
+			end((uintptr_t)object);                                                    \
+		return result;                                                                     \
+	}
+END(pthread_mutex_destroy, pthread_mutex_t, 0)
+END(pthread_rwlock_destroy, pthread_rwlock_t, 0)
+END(pthread_spin_destroy, pthread_spinlock_t, 0)
+
+/* (It has no result.) */
+PRELOAD_EXPORT void mtx_destroy(mtx_t *mutex)
+{
+	PRELOAD_REAL(mtx_destroy)(mutex);
+	end((uintptr_t)mutex);
 }

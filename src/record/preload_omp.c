@@ -320,10 +320,12 @@ PRELOAD_EXPORT void __kmpc_end_critical(void *place, int32_t thread, void *lock)
 	{                                                                                          \
 		int result = preload_omp_of(PRELOAD_CALLER)->name(lock);                           \
 		if (preload_active()) {                                                            \
-			if (result)                                                                \
-				PRELOAD_RECORD(lock_acquire, lock_of(lock), PRELOAD_SITE);         \
-			else                                                                       \
+			if (!result) {                                                             \
 				PRELOAD_RECORD(lock_fail, lock_of(lock), PRELOAD_SITE);            \
+				return result;                                                     \
+			}                                                                          \
+			PRELOAD_RECORD(lock_try, lock_of(lock), PRELOAD_SITE);                     \
+			PRELOAD_RECORD(lock_acquire, lock_of(lock), PRELOAD_SITE);                 \
 		}                                                                                  \
 		return result;                                                                     \
 	}

@@ -42,7 +42,7 @@
 
 #include <stdint.h>
 
-enum { RING_VERSION = 9, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 10, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */
@@ -80,7 +80,7 @@ struct ring_tag {
  * again, with the same incarnation, when a socket has got its peer: the last description counts. A
  * tryjoin or wait that found nothing ends with join_done{handle 0}, child_waited{pid 0}. A timed
  * lock that gave up is lock_wait, lock_fail; a reader's shared_wait, lock_fail. Never in a ring,
- * the session's own: definitions, process_end, sample, cpu_out, cpu_in, lost.
+ * the session's own: definitions, object_new, process_end, sample, cpu_out, cpu_in, lost.
  */
 #define RING_RECORDS(RING_RECORD)                                                                  \
 	RING_RECORD(process_begin, 1)                                                              \
@@ -97,6 +97,7 @@ struct ring_tag {
 	RING_RECORD(lock_acquire, 2)                                                               \
 	RING_RECORD(lock_release, 2)                                                               \
 	RING_RECORD(lock_fail, 2)                                                                  \
+	RING_RECORD(lock_try, 2)                                                                   \
 	RING_RECORD(shared_wait, 3)                                                                \
 	RING_RECORD(shared_acquire, 2)                                                             \
 	RING_RECORD(shared_release, 2)                                                             \
@@ -176,8 +177,9 @@ enum ring_kind {
 	RING_lock_return = 138,
 	/* w1 = object, w2 = site of the call that initialised it, w3 = that of the one that
 	 * allocated its memory (0: not known), w4 = 1 when a RING_stack precedes: the call path of
-	 * the initialisation, where none is known of this first use. Again when that may have
-	 * changed. */
+	 * the initialisation, where none is known of this first use; w5 = which of those that were
+	 * at this address it is, as far as their makings and ends were seen (0: the first). Again
+	 * when that may have changed. */
 	RING_made = 139,
 	/* A queue verb with small numbers, as most are: w1 = name id | flags (8 bits) << 32 |
 	 * trace's kind (8 bits) << 40 | n (16 bits) << 48, w2 = instance, w3 = site */

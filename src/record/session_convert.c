@@ -19,7 +19,7 @@ static const uint8_t words_of[RING_KINDS] = {
 	[RING_exit] = 2,
 	[RING_lock_call] = 3,
 	[RING_lock_return] = 3,
-	[RING_made] = 5,
+	[RING_made] = 6,
 	[RING_verb] = 4,
 	[RING_state] = 2,
 	[RING_capacity] = 4,
@@ -35,6 +35,7 @@ static const bool repeats[RING_KINDS] = {
 	[TRACE_lock_acquire] = true,
 	[TRACE_lock_release] = true,
 	[TRACE_lock_fail] = true,
+	[TRACE_lock_try] = true,
 	[TRACE_shared_wait] = true,
 	[TRACE_shared_acquire] = true,
 	[TRACE_shared_release] = true,
@@ -503,7 +504,8 @@ static uint32_t take_stack(struct record_converter *c, struct record_thread *t)
 	return record_image_stack(&c->world, t->image, t->frame, nr, false);
 }
 
-static void object_made(struct record_converter *c, struct record_thread *t, const uint64_t *word)
+static void object_made(
+	struct record_converter *c, struct record_thread *t, const uint64_t *word, uint64_t time_ns)
 {
 	struct record_made made = {.object = record_image_object(&c->world, t->image, word[1]),
 		.init_site = record_image_site(&c->world, t->image, word[2]),
@@ -516,6 +518,11 @@ static void object_made(struct record_converter *c, struct record_thread *t, con
 	}
 	t->nr_frames = 0;
 	record_sink_object_made(&c->sink, &made);
+	struct trace_record r = {.time_ns = time_ns,
+		.kind = TRACE_object_new,
+		.u.object_new = {.object = made.object, .life = word[5], .site = made.init_site}};
+	if (word[5])
+		record_thread_put(c, t, &r);
 }
 
 /* True: as convert_note(). */
@@ -592,7 +599,7 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 			c->world.described(c->world.described_ctx, t->image);
 		break;
 	case RING_made:
-		object_made(c, t, word);
+		object_made(c, t, word, time_ns);
 		break;
 	case RING_capacity:
 		declare_capacity(c, t, word[1], word[2], word[3]);

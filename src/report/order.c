@@ -14,7 +14,6 @@ struct search {
 	struct report_order *out;
 	const struct report_run *run;
 	uint32_t *head, *next; /* edges by `from`; indices + 1 */
-	uint32_t nr_objects;
 	uint32_t path[REPORT_ORDER_LENGTH_MAX];
 	size_t length;
 	size_t cycle_capacity;
@@ -34,7 +33,7 @@ static bool is_gated(
 		const struct order_held *x = &g->held_pool[a->first_held + i];
 		for (uint32_t k = 0; k < b->nr_held; k++) {
 			const struct order_held *y = &g->held_pool[b->first_held + k];
-			if (x->object == y->object && !(x->shared && y->shared))
+			if (x->lock == y->lock && !(x->shared && y->shared))
 				return true;
 		}
 	}
@@ -86,7 +85,7 @@ static const char *keep_site(struct search *s, uint32_t site)
 	return report_keep(s->out->arena, &clean);
 }
 
-static const char *keep_lock(struct search *s, uint32_t object)
+static const char *keep_lock(struct search *s, uint32_t lock)
 {
 	static const char *const type[] = {
 #define X(name, text) text,
@@ -94,7 +93,7 @@ static const char *keep_lock(struct search *s, uint32_t object)
 #undef X
 	};
 	const struct trace_defs *d = trace_reader_defs(s->run->reader);
-	const struct trace_object *o = trace_def_object(d, object);
+	const struct trace_object *o = trace_def_object(d, s->g->object_of[lock]);
 	const char *name = trace_text_of(d, o->name);
 	struct base_str raw = {0}, clean = {0};
 	base_str_addf(&raw, "%s ", o->type < BASE_COUNT(type) ? type[o->type] : "lock");
@@ -230,12 +229,7 @@ static int by_length(const void *a, const void *b)
 static enum base_status search_all(struct search *s)
 {
 	struct order_graph *g = s->g;
-	s->nr_objects = trace_reader_defs(s->run->reader)->nr_objects + 1;
-	for (size_t i = 0; i < g->nr_edges; i++) { /* of damaged files, too */
-		uint32_t last = g->edge[i].from > g->edge[i].to ? g->edge[i].from : g->edge[i].to;
-		s->nr_objects = last >= s->nr_objects ? last + 1 : s->nr_objects;
-	}
-	s->head = base_alloc((size_t)s->nr_objects * sizeof *s->head);
+	s->head = base_alloc((g->nr_locks + 1) * sizeof *s->head);
 	s->next = base_alloc((g->nr_edges + 1) * sizeof *s->next);
 	if (!s->head || !s->next)
 		return BASE_ERR_NOMEM;
@@ -266,7 +260,8 @@ enum base_status report_order_build(
 	if (st == BASE_OK && (st = search_all(&s)) != BASE_OK)
 		st = report_no_memory(err);
 	out->nr_edges = g.nr_edges;
-	out->nr_locks = g.locks.nr_used;
+	out->nr_locks = g.nr_locks;
+	out->nr_tried = g.nr_tried;
 	out->nr_acquired = g.nr_acquired;
 	out->nr_threads = g.nr_threads;
 	out->nr_lost = g.nr_lost;

@@ -9,12 +9,13 @@
 /* Beyond these, threads and edges are counted as lost. */
 enum { ORDER_THREADS_MAX = 4096, ORDER_HELD_MAX = 64, ORDER_EDGES_MAX = 1 << 18 };
 
+/* A lock is one life of an object: what is made at the same address later is another lock. */
 struct order_held {
-	uint32_t object, site;
+	uint32_t lock, object, site;
 	bool shared;
 };
 struct order_edge {
-	uint32_t from, to; /* objects */
+	uint32_t from, to; /* locks */
 	uint32_t thread;   /* index */
 	uint32_t segment;
 	uint32_t from_site, to_site;
@@ -33,6 +34,7 @@ struct order_thread {
 	uint32_t stream, segment; /* the current one */
 	struct order_held held[ORDER_HELD_MAX];
 	uint32_t nr_held;
+	uint32_t tries; /* object that it takes next without waiting; 0: none */
 };
 struct order_graph {
 	struct order_edge *edge;
@@ -47,8 +49,11 @@ struct order_graph {
 	struct base_map edge_of;   /* hash of what makes it distinct -> index */
 	struct base_map created;   /* token of thread_create -> segment */
 	struct base_map handle_of; /* (process, pthread_t) -> thread index */
-	struct base_map locks;
-	uint64_t nr_acquired, nr_lost;
+	struct base_map lock_of;   /* object -> lock that it is now */
+	struct base_map life_of;   /* object -> its life, where one was told */
+	uint32_t *object_of;       /* of each lock */
+	size_t lock_capacity, nr_locks;
+	uint64_t nr_acquired, nr_tried, nr_lost;
 	struct base_arena *arena;
 };
 

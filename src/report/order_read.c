@@ -125,15 +125,15 @@ static uint64_t hash_of(const struct order_thread *t, uint32_t to, bool shared)
 {
 	uint64_t h = base_hash_u64((uint64_t)to << 1 | shared);
 	for (uint32_t i = 0; i < t->nr_held; i++)
-		h = base_hash_u64(h ^ ((uint64_t)t->held[i].object << 1 | t->held[i].shared));
+		h = base_hash_u64(h ^ ((uint64_t)t->held[i].lock << 1 | t->held[i].shared));
 	return base_hash_u64(h ^ t->segment);
 }
 
 static enum base_status add_edge(struct order_graph *g, struct order_thread *t, uint32_t i,
-	uint32_t object, uint32_t site, bool shared)
+	uint32_t lock, uint32_t site, bool shared)
 {
-	uint64_t at, lo = (uint64_t)t->held[i].object << 32 | object;
-	uint64_t hi = hash_of(t, object, shared);
+	uint64_t at, lo = (uint64_t)t->held[i].lock << 32 | lock;
+	uint64_t hi = hash_of(t, lock, shared);
 	if (base_map_get(&g->edge_of, hi, lo, &at)) {
 		g->edge[at].times++;
 		return BASE_OK;
@@ -152,8 +152,8 @@ static enum base_status add_edge(struct order_graph *g, struct order_thread *t, 
 	if (s != BASE_OK)
 		return s;
 	memcpy(g->held_pool + g->nr_pool, t->held, t->nr_held * sizeof *t->held);
-	g->edge[g->nr_edges++] = (struct order_edge){.from = t->held[i].object,
-		.to = object,
+	g->edge[g->nr_edges++] = (struct order_edge){.from = t->held[i].lock,
+		.to = lock,
 		.thread = index_of(g, t),
 		.segment = t->segment,
 		.from_site = t->held[i].site,
@@ -167,27 +167,66 @@ static enum base_status add_edge(struct order_graph *g, struct order_thread *t, 
 	return BASE_OK;
 }
 
-static bool has(const struct order_thread *t, uint32_t object)
+static bool has(const struct order_thread *t, uint32_t lock)
 {
 	for (uint32_t i = 0; i < t->nr_held; i++) {
-		if (t->held[i].object == object)
+		if (t->held[i].lock == lock)
 			return true;
 	}
 	return false;
 }
 
+static enum base_status begin_lock(struct order_graph *g, uint32_t object)
+{
+	enum base_status s =
+		base_grow(&g->object_of, &g->lock_capacity, g->nr_locks + 1, sizeof *g->object_of);
+	if (s == BASE_OK)
+		s = base_map_put(&g->lock_of, 0, object, g->nr_locks);
+	if (s == BASE_OK)
+		g->object_of[g->nr_locks++] = object;
+	return s;
+}
+
+static enum base_status lock_of(struct order_graph *g, uint32_t object, uint32_t *ret)
+{
+	uint64_t lock = g->nr_locks;
+	enum base_status s = BASE_OK;
+	if (!base_map_get(&g->lock_of, 0, object, &lock))
+		s = begin_lock(g, object);
+	*ret = (uint32_t)lock;
+	return s;
+}
+
+/* What is made at an object's address is another lock from now on. */
+static enum base_status renew(struct order_graph *g, uint32_t object, uint64_t life)
+{
+	uint64_t known = 0, lock;
+	(void)base_map_get(&g->life_of, 0, object, &known);
+	if (life == known)
+		return BASE_OK;
+	enum base_status s = base_map_put(&g->life_of, 0, object, life);
+	return s == BASE_OK && base_map_get(&g->lock_of, 0, object, &lock) ? begin_lock(g, object)
+									   : s;
+}
+
+/* Who has a lock keeps it, whether or not it had to wait; but who cannot wait, waits for nobody:
+ * that makes no order. */
 static enum base_status acquire(
 	struct order_graph *g, struct order_thread *t, uint32_t object, uint32_t site, bool shared)
 {
-	enum base_status s = base_map_put(&g->locks, 0, object, 1);
+	uint32_t lock;
+	bool waits = t->tries != object;
+	enum base_status s = lock_of(g, object, &lock);
 	g->nr_acquired++;
-	for (uint32_t i = 0; s == BASE_OK && !has(t, object) && i < t->nr_held; i++)
-		s = add_edge(g, t, i, object, site, shared);
+	g->nr_tried += !waits;
+	t->tries = 0;
+	for (uint32_t i = 0; s == BASE_OK && waits && !has(t, lock) && i < t->nr_held; i++)
+		s = add_edge(g, t, i, lock, site, shared);
 	if (t->nr_held == ORDER_HELD_MAX)
 		g->nr_lost++;
 	else
-		t->held[t->nr_held++] =
-			(struct order_held){.object = object, .site = site, .shared = shared};
+		t->held[t->nr_held++] = (struct order_held){
+			.lock = lock, .object = object, .site = site, .shared = shared};
 	return s;
 }
 
@@ -215,6 +254,11 @@ static enum base_status take(
 		return acquire(g, t, r->u.lock_acquire.object, r->u.lock_acquire.site, false);
 	case TRACE_shared_acquire:
 		return acquire(g, t, r->u.shared_acquire.object, r->u.shared_acquire.site, true);
+	case TRACE_lock_try:
+		t->tries = r->u.lock_try.object;
+		return BASE_OK;
+	case TRACE_object_new:
+		return renew(g, r->u.object_new.object, r->u.object_new.life);
 	case TRACE_lock_release:
 		release(t, r->u.lock_release.object);
 		return BASE_OK;
@@ -244,6 +288,8 @@ static bool is_of_interest(uint16_t kind)
 	switch (kind) {
 	case TRACE_lock_acquire:
 	case TRACE_shared_acquire:
+	case TRACE_lock_try:
+	case TRACE_object_new:
 	case TRACE_lock_release:
 	case TRACE_shared_release:
 	case TRACE_cond_wait:
@@ -284,5 +330,7 @@ void report_order_read_fini(struct order_graph *g)
 	base_map_fini(&g->edge_of);
 	base_map_fini(&g->created);
 	base_map_fini(&g->handle_of);
-	base_map_fini(&g->locks);
+	base_map_fini(&g->lock_of);
+	base_map_fini(&g->life_of);
+	base_free(g->object_of);
 }

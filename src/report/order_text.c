@@ -45,13 +45,16 @@ void report_order_text(struct base_str *out, const struct report_order *o)
 	base_str_add_counted(out, "%s {lock|locks} by ", o->nr_locks);
 	base_str_add_counted(out, "%s {thread|threads}; ", o->nr_threads);
 	base_str_add_counted(out, "%s different {order|orders}. Left out: ", o->nr_edges);
+	base_str_add_counted(
+		out, "%s {acquisition|acquisitions} that could not wait, ", o->nr_tried);
 	base_str_add_counted(out, "%s {circle|circles} that another lock guards, ", o->nr_gated);
 	base_str_add_counted(
 		out, "%s whose threads follow each other by creation and join.\n", o->nr_ordered);
 	base_str_add(out,
 		"CAVEATS\n  Only what this run took in this order is seen. That other things than "
 		"locks, creations and joins keep the threads apart (a queue, a flag) is not "
-		"known, nor whether a lock was only tried.\n");
+		"known. What lies in memory that was freed and used again is another lock if the "
+		"recording has allocations (--heap).\n");
 	if (o->cut)
 		base_str_add(out, "  There are more circles than are shown.\n");
 	if (o->nr_lost)
@@ -87,12 +90,14 @@ json_t *report_order_json(const struct report_order *o)
 	json_t *cycles = json_array();
 	for (size_t i = 0; i < o->nr_cycles; i++)
 		json_array_append_new(cycles, cycle_json(&o->cycle[i]));
-	return json_pack("{s:s, s:s, s:{s:o}, s:{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}",
+	return json_pack(
+		"{s:s, s:s, s:{s:o}, s:{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}",
 		"schema", "longpole/potential-deadlocks/1", "tool", "longpole " LONGPOLE_VERSION,
 		"trace", "path", text_json(o->trace_path), "result", "potential_deadlocks", cycles,
 		"cut", o->cut, "locks", report_json_u64(o->nr_locks), "orders",
 		report_json_u64(o->nr_edges), "acquisitions", report_json_u64(o->nr_acquired),
 		"threads", report_json_u64(o->nr_threads), "guarded_by_a_lock",
 		report_json_u64(o->nr_gated), "one_after_the_other", report_json_u64(o->nr_ordered),
-		"beyond_limits", report_json_u64(o->nr_lost));
+		"tried", report_json_u64(o->nr_tried), "beyond_limits",
+		report_json_u64(o->nr_lost));
 }

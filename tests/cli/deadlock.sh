@@ -100,25 +100,46 @@ test_deadlock_of_owners() {
 	has text 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
 }
 
-# Two semaphores, and a third thread that lives: never called a deadlock.
+# Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
-	start_all hang_threads doubtful
-	start_all calm third-posts
-	look doubtful || fail "reported"
-	until_calm doubtful '.result.deadlocks | length == 1' --suspicious
+	local name
+	start_all hang_threads doubtful timed-beside lock-and-semaphore-beside once-beside
+	start_all calm third-posts third-computes pool-of-semaphores
+	look doubtful || :
 	jq -e '.result.threads_run_ahead > 0' doubtful.json >/dev/null || skip "no thread may be run ahead here"
-	is_json doubtful.json '.result.deadlocks[0] | .sure == "unknown" and (.threads | length) == 2 and (.finding | startswith("Suspicious"))'
+	for name in doubtful timed-beside lock-and-semaphore-beside once-beside; do
+		finds "$name" "$(cycle_of 2 probable)"
+	done
+	is_json doubtful.json ".result.deadlocks[0].could_end_it_tids == [${pid_of[doubtful]}]"
+	is_json timed-beside.json '.result.deadlocks[0].could_end_it_tids | length == 3'
+	longpole deadlock --settle=50ms --pid "${pid_of[doubtful]}" >text
+	has text 'probable: who could still end it sleeps' "Could still end it: thread ${pid_of[doubtful]}" 'run ahead, it did not'
+	look third-posts || fail "third-posts: reported"
 	until_calm third-posts '.result.deadlocks == []' --suspicious # the third was seen to post
 	is_json third-posts.json '.result.deadlocks == []'
+	# who runs cannot be run ahead
+	for _ in {1..3}; do
+		look third-computes || fail "third-computes: reported"
+	done
+	longpole deadlock --settle=50ms --pid "${pid_of[third-computes]}" >text
+	has text '1 thread is on a processor' '--spinners'
+	until_calm third-computes '.result.deadlocks | length == 1' --suspicious
+	is_json third-computes.json '.result.deadlocks[0] | .sure == "unknown" and (.threads | length) == 2 and (.finding | startswith("Suspicious"))'
+	for _ in {1..3}; do # who waits for work gives it to the next one
+		look pool-of-semaphores || fail "pool-of-semaphores: reported"
+	done
 }
 
 # What only the future tells: semaphores, conditions, words without an owner.
 test_deadlock_of_the_future() {
-	start_all hang_threads smokers nested-monitors lost-wakeup predicates rwlock-upgrade barrier raw-futex
+	start_all hang_threads smokers nested-monitors lost-wakeup predicates rwlock-upgrade barrier raw-futex same-place same-place-with-handler
 	look raw-futex || is_json raw-futex.json '.result.threads >= 2'
 	jq -e '.result.threads_run_ahead > 0 or .result.threads_not_run_ahead == 0' raw-futex.json >/dev/null ||
 		skip "no thread may be run ahead here"
 	finds raw-futex "$(cycle_of 2)"
+	# each thread for itself, though others stand at the same place
+	finds same-place '.result.deadlocks | length == 1 and (.[0] | .kind == "cycle" and (.threads | length) == 3 and .sure == "certain")'
+	finds same-place-with-handler '.result.deadlocks | length == 1 and (.[0] | .kind == "cycle" and (.threads | length) == 3 and .sure == "probable")'
 	finds rwlock-upgrade "$(cycle_of 2)"
 	finds barrier "$(cycle_of 2)"
 	finds nested-monitors "$(cycle_of 2)"
@@ -138,6 +159,8 @@ test_deadlock_of_spinners() {
 		look "$name" --spinners || :
 		jq -e '.result.registers | test("ptrace")' "$name.json" >/dev/null || skip "no copies can be made here"
 		finds "$name" "$(cycle_of 2 probable)" --spinners
+		longpole deadlock --settle=50ms --spinners --pid "${pid_of[$name]}" >text || :
+		! grep -q '(certain' text || fail "certain, with who spins: $name"
 		# only who asks has a thread stopped
 		look "$name" || fail "found without --spinners"
 		is_json "$name.json" '.result.longest_stop_ns == 0'
@@ -145,15 +168,32 @@ test_deadlock_of_spinners() {
 	done
 }
 
+# Readers behind a writer that goes first; what is done once, by others.
+test_deadlock_of_turns() {
+	start_all hang_threads rwlock-nested rwlock-behind-writer once-circle once-self once-and-lock
+	look once-circle || is_json once-circle.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0' once-circle.json >/dev/null || skip "no thread may be run ahead here"
+	finds once-circle "$(cycle_of 2)"
+	is_json once-circle.json '.result.deadlocks[0].edges | map(.event) | sort == ["once control once_first", "once control once_second"]'
+	finds once-self '.result.deadlocks | map(.kind) == ["self"]'
+	finds once-and-lock "$(cycle_of 2)"
+	finds rwlock-nested "$(cycle_of 2)"
+	# one lock, and not what stands before it
+	is_json rwlock-nested.json '[.result.deadlocks[0].edges[].event] | unique == ["rwlock fair+0x8"]'
+	finds rwlock-behind-writer '.result.deadlocks | length == 1 and (.[0] | .kind == "cycle" and (.threads | length) == 3 and .sure == "certain")'
+}
+
 test_deadlock_of_processes() {
 	local name
-	start_all hang_processes philosophers smokers cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks sysv-semaphores lock-and-close taken-by-others
+	start_all hang_processes philosophers smokers cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks sysv-semaphores sysv-undo sysv-undo-and-pipe lock-and-close taken-by-others
 	for name in cgi wait-full-pipe full-pipes both-read lock-and-pipe file-locks taken-by-others; do
 		finds "$name" "$(cycle_of 2)"
 	done
 	finds philosophers "$(cycle_of 5)"
 	finds smokers '.result.deadlocks | length >= 1 and .[0].kind == "cycle" and .[0].sure == "certain"'
-	finds sysv-semaphores "$(cycle_of 2 probable)"
+	for name in sysv-semaphores sysv-undo sysv-undo-and-pipe; do
+		finds "$name" "$(cycle_of 2 probable)"
+	done
 	# of the owner's two threads one would close the file: its copy says so, and nothing else does
 	finds lock-and-close '.result.deadlocks | any(.[]; .kind == "cycle" and (.threads | length) == 2 and
 		any(.edges[]; .why == "would" and (.event | test("^the lock on "))))'
@@ -215,10 +255,15 @@ test_deadlock_in_a_pid_namespace() {
 
 test_deadlock_cxx() {
 	[[ -x $hangs/hang_cxx ]] || skip "no C++ compiler when this was built"
-	start_all hang_cxx mutexes semaphores
+	start_all hang_cxx mutexes semaphores statics static-and-lock static-and-once
 	finds mutexes "$(cycle_of 2)" --static
 	is_json mutexes.json '.result.deadlocks[0].threads[0].frames | any(.function | contains("transfer(")) '
 	finds semaphores '.result.deadlocks | length == 1 and .[0].sure == "certain"'
+	jq -e '.result.threads_run_ahead > 0' semaphores.json >/dev/null || skip "no thread may be run ahead here"
+	finds statics "$(cycle_of 2)"
+	is_json statics.json '.result.deadlocks[0].edges | map(.event) | sort == ["static object (anonymous namespace)::one()::it", "static object (anonymous namespace)::other()::it"]'
+	finds static-and-lock "$(cycle_of 2)"
+	finds static-and-once "$(cycle_of 2)"
 }
 
 # Unmodified Python: its locks are semaphores, so all of it is found by running ahead.
@@ -328,6 +373,13 @@ test_deadlock_potential() {
 		alone []
 		gated []
 		readers []
+		tries []
+		tries-rwlock []
+		tried-first [2]
+		initialised-again []
+		destroyed []
+		freed []
+		kept [2]
 		writer [2]
 	END
 	is_json joined.json '.result.one_after_the_other >= 1'

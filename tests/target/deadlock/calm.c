@@ -382,6 +382,98 @@ static void stopped_child(void)
 		exit(1);
 }
 
+/* Something is made once, slowly; others wait for it. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_slowly(void)
+{
+	nap_ms(LONG_MS);
+}
+
+static void *make_once(void *argument)
+{
+	pthread_once(&once, make_slowly);
+	return argument;
+}
+
+static void slow_once(void)
+{
+	for (int i = 0; i < 3; i++)
+		start(make_once, i);
+	ready();
+	make_once(NULL);
+}
+
+/* Readers behind a writer behind a reader who takes his time. */
+static pthread_rwlock_t fair = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+static void *write_fair(void *argument)
+{
+	pthread_rwlock_wrlock(&fair);
+	pthread_rwlock_unlock(&fair);
+	return argument;
+}
+
+static void *read_fair(void *argument)
+{
+	pthread_rwlock_rdlock(&fair);
+	pthread_rwlock_unlock(&fair);
+	return argument;
+}
+
+static void slow_reader(void)
+{
+	pthread_rwlock_rdlock(&fair);
+	start(write_fair, 0);
+	nap_ms(50);
+	start(read_fair, 0);
+	ready();
+	nap_ms(LONG_MS);
+	pthread_rwlock_unlock(&fair);
+}
+
+/* Two wait for each other; who will post computes. */
+static sem_t of_one, of_other;
+
+static void *one_for_other(void *argument)
+{
+	sem_wait(argument ? &of_one : &of_other);
+	sem_post(argument ? &of_other : &of_one);
+	return NULL;
+}
+
+static void third_computes(void)
+{
+	sem_init(&of_one, 0, 0);
+	sem_init(&of_other, 0, 0);
+	start(one_for_other, 0);
+	start(one_for_other, 1);
+	ready();
+	for (volatile uint64_t i = 1; i; i++)
+		;
+	sem_post(&of_one);
+}
+
+/* The idle of a pool: each of them, given work, would give the rest of it to the next one. */
+static void *split_work(void *argument)
+{
+	for (;;) {
+		sem_wait(&jobs);
+		sem_post(&jobs);
+	}
+	return argument;
+}
+
+static void pool_of_semaphores(void)
+{
+	sem_init(&jobs, 0, 0);
+	for (int i = 0; i < 4; i++)
+		start(split_work, 0);
+	ready();
+	for (;;)
+		nap_ms(1000);
+}
+
 static const struct hang_case cases[] = {
 	{"pool-behind-epoll", pool_behind_epoll},
 	{"pool-behind-signal", pool_behind_signal},
@@ -400,6 +492,10 @@ static const struct hang_case cases[] = {
 	{"third-posts", third_posts},
 	{"shares-locks", shares_locks},
 	{"zombies", zombies},
+	{"slow-once", slow_once},
+	{"third-computes", third_computes},
+	{"pool-of-semaphores", pool_of_semaphores},
+	{"slow-reader", slow_reader},
 	{"stopped-child", stopped_child},
 };
 

@@ -22,7 +22,7 @@ struct Account {
 	long balance = 100;
 };
 
-void transfer(Account &from, Account &to, long amount, std::barrier<> &together)
+[[gnu::noinline]] void transfer(Account &from, Account &to, long amount, std::barrier<> &together)
 {
 	std::lock_guard<std::mutex> one(from.lock);
 	together.arrive_and_wait();
@@ -57,14 +57,111 @@ void semaphores()
 	t.join();
 	other.release();
 }
+
+// Objects that functions construct when they are first called. Each has the other's.
+std::barrier both(2);
+struct One {
+	One();
+};
+struct Other {
+	Other();
+};
+One &one()
+{
+	static One it;
+	return it;
+}
+Other &other()
+{
+	static Other it;
+	return it;
+}
+One::One()
+{
+	both.arrive_and_wait();
+	other();
+}
+Other::Other()
+{
+	both.arrive_and_wait();
+	one();
+}
+
+void statics()
+{
+	std::thread t([] { other(); });
+	ready();
+	one();
+	t.join();
+}
+
+std::mutex settings_lock;
+struct Settings {
+	Settings()
+	{
+		both.arrive_and_wait();
+		std::lock_guard<std::mutex> held(settings_lock);
+	}
+};
+Settings &settings()
+{
+	static Settings it;
+	return it;
+}
+
+void static_and_lock()
+{
+	std::lock_guard<std::mutex> held(settings_lock);
+	std::thread t([] { settings(); });
+	both.arrive_and_wait();
+	ready();
+	settings();
+	t.join();
+}
+
+std::once_flag flag;
+struct Cache {
+	Cache()
+	{
+		both.arrive_and_wait();
+		std::call_once(flag, [] {});
+	}
+};
+Cache &cache()
+{
+	static Cache it;
+	return it;
+}
+
+void static_and_once()
+{
+	std::thread t([] { cache(); });
+	ready();
+	std::call_once(flag, [] {
+		both.arrive_and_wait();
+		cache();
+	});
+	t.join();
+}
+
+const struct {
+	const char *name;
+	void (*run)();
+} cases[] = {
+	{"mutexes", mutexes},
+	{"semaphores", semaphores},
+	{"statics", statics},
+	{"static-and-lock", static_and_lock},
+	{"static-and-once", static_and_once},
+};
 } // namespace
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !std::strcmp(argv[1], "mutexes"))
-		mutexes();
-	else if (argc > 1 && !std::strcmp(argv[1], "semaphores"))
-		semaphores();
-	else
-		std::puts("mutexes\nsemaphores");
+	for (const auto &each : cases) {
+		if (argc < 2)
+			std::puts(each.name);
+		else if (!std::strcmp(argv[1], each.name))
+			each.run();
+	}
 }

@@ -330,25 +330,71 @@ static void taken_by_others(void)
 	flock(fd[1], LOCK_EX);
 }
 
+static void change_with(int id, int number, int by, int flags)
+{
+	struct sembuf op = {
+		.sem_num = (unsigned short)number, .sem_op = (short)by, .sem_flg = (short)flags};
+	semop(id, &op, 1);
+}
+
 static void change(int id, int number, int by)
 {
-	struct sembuf op = {.sem_num = (unsigned short)number, .sem_op = (short)by};
-	semop(id, &op, 1);
+	change_with(id, number, by, 0);
+}
+
+/* Whoever kills us removes them. */
+static int two_semaphores(void)
+{
+	int id = semget(IPC_PRIVATE, 2, 0600 | IPC_CREAT);
+	change(id, 0, 1);
+	change(id, 1, 1);
+	printf("SEMAPHORES %d\n", id);
+	fflush(stdout);
+	return id;
+}
+
+/* Nobody says that he gives them back: the kernel does, at the end of a process. */
+static void sysv_undo(void)
+{
+	struct table *t = new_table(2);
+	int id = two_semaphores(), child = fork_child() == 0;
+	change_with(id, child, -1, SEM_UNDO);
+	pthread_barrier_wait(&t->together);
+	if (!child)
+		ready();
+	change_with(id, !child, -1, SEM_UNDO);
+}
+
+/* Who has the semaphore waits for something else. */
+static void sysv_undo_and_pipe(void)
+{
+	int p[2];
+	char c;
+	struct table *t = new_table(2);
+	int id = two_semaphores();
+	if (pipe(p) != 0)
+		exit(9);
+	if (fork_child() == 0) {
+		close(p[0]);
+		pthread_barrier_wait(&t->together);
+		change_with(id, 0, -1, SEM_UNDO);
+		_exit(write(p[1], "x", 1) != 1);
+	}
+	close(p[1]);
+	change_with(id, 0, -1, SEM_UNDO);
+	pthread_barrier_wait(&t->together);
+	ready();
+	_exit(read(p[0], &c, 1) != 1);
 }
 
 static void sysv_semaphores(void)
 {
 	struct table *t = new_table(2);
-	int id = semget(IPC_PRIVATE, 2, 0600 | IPC_CREAT);
-	change(id, 0, 1);
-	change(id, 1, 1);
-	int child = fork_child() == 0;
+	int id = two_semaphores(), child = fork_child() == 0;
 	change(id, child, -1);
 	pthread_barrier_wait(&t->together);
-	if (!child) {
-		printf("SEMAPHORES %d\n", id); /* for whoever kills us */
+	if (!child)
 		ready();
-	}
 	change(id, !child, -1);
 	change(id, !child, 1);
 	change(id, child, 1);
@@ -422,6 +468,8 @@ static const struct hang_case cases[] = {
 	{"lock-and-close", lock_and_close},
 	{"taken-by-others", taken_by_others},
 	{"sysv-semaphores", sysv_semaphores},
+	{"sysv-undo", sysv_undo},
+	{"sysv-undo-and-pipe", sysv_undo_and_pipe},
 };
 
 int main(int argc, char **argv)

@@ -179,6 +179,134 @@ static void rwlock_circle(void)
 	pthread_mutex_unlock(&first);
 }
 
+/* Readers of a lock that lets writers go first: a read lock inside of a read lock, behind a writer.
+ */
+static struct {
+	long stands_before;
+	pthread_rwlock_t lock;
+} fair = {0, PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP};
+
+static void *write_fair(void *argument)
+{
+	pthread_rwlock_wrlock(&fair.lock);
+	pthread_rwlock_unlock(&fair.lock);
+	return argument;
+}
+
+static void read_fair(void)
+{
+	pthread_rwlock_rdlock(&fair.lock);
+	pthread_rwlock_unlock(&fair.lock);
+}
+
+/* Until a writer is at the lock: then who reads waits behind it. */
+static void start_writer_of_fair(void)
+{
+	start(write_fair, 0);
+	while (pthread_rwlock_tryrdlock(&fair.lock) == 0) {
+		pthread_rwlock_unlock(&fair.lock);
+		nap_ms(1);
+	}
+}
+
+static void rwlock_nested(void)
+{
+	pthread_rwlock_rdlock(&fair.lock);
+	start_writer_of_fair();
+	ready();
+	read_fair();
+	pthread_rwlock_unlock(&fair.lock);
+}
+
+/* The reader before the writer wants what the reader behind it has. */
+static void *read_then_lock(void *argument)
+{
+	pthread_rwlock_rdlock(&fair.lock);
+	pthread_barrier_wait(&together);
+	pthread_mutex_lock(&first);
+	pthread_mutex_unlock(&first);
+	pthread_rwlock_unlock(&fair.lock);
+	return argument;
+}
+
+static void rwlock_behind_writer(void)
+{
+	pthread_barrier_init(&together, NULL, 2);
+	pthread_mutex_lock(&first);
+	start(read_then_lock, 0);
+	pthread_barrier_wait(&together);
+	start_writer_of_fair();
+	ready();
+	read_fair();
+	pthread_mutex_unlock(&first);
+}
+
+/* ---- what is done once -------------------------------------------------------------------------
+ */
+
+static pthread_once_t once_first = PTHREAD_ONCE_INIT, once_second = PTHREAD_ONCE_INIT;
+
+static void make_second(void);
+static void make_first(void)
+{
+	pthread_barrier_wait(&together);
+	pthread_once(&once_second, make_second);
+}
+
+static void make_second(void)
+{
+	pthread_barrier_wait(&together);
+	pthread_once(&once_first, make_first);
+}
+
+static void *once_other(void *argument)
+{
+	pthread_once(&once_second, make_second);
+	return argument;
+}
+
+static void once_circle(void)
+{
+	pthread_barrier_init(&together, NULL, 2);
+	start(once_other, 0);
+	ready();
+	pthread_once(&once_first, make_first);
+}
+
+static void make_itself(void)
+{
+	pthread_once(&once_first, make_itself);
+}
+
+static void once_self(void)
+{
+	ready();
+	pthread_once(&once_first, make_itself);
+}
+
+static void make_with_lock(void)
+{
+	pthread_barrier_wait(&together);
+	pthread_mutex_lock(&first);
+	pthread_mutex_unlock(&first);
+}
+
+static void *once_with_lock(void *argument)
+{
+	pthread_once(&once_first, make_with_lock);
+	return argument;
+}
+
+static void once_and_lock(void)
+{
+	pthread_barrier_init(&together, NULL, 2);
+	pthread_mutex_lock(&first);
+	start(once_with_lock, 0);
+	pthread_barrier_wait(&together);
+	ready();
+	pthread_once(&once_first, make_with_lock);
+}
+
 /* ---- locks that nobody will give back ----------------------------------------------------------
  */
 
@@ -477,6 +605,135 @@ static void doubtful(void)
 		nap_ms(1000);
 }
 
+/* Three in a circle, of whom a fourth stands at the same place as one of them and gives another
+ * thing: what one would do is not what the other would. */
+static sem_t needs_of[2], gives_of[4];
+
+static void wait_and_give(sem_t *needed, sem_t *given)
+{
+	sem_wait(needed);
+	sem_post(given);
+}
+
+static void *lock_and_give(void *argument)
+{
+	pthread_mutex_lock(&first);
+	sem_post(argument);
+	pthread_mutex_unlock(&first);
+	return NULL;
+}
+
+static void *give_second(void *argument)
+{
+	wait_and_give(&needs_of[0], &needs_of[1]);
+	return argument;
+}
+
+static void *have_lock(void *argument)
+{
+	pthread_mutex_lock(&first);
+	pthread_barrier_wait(&together);
+	sem_wait(&needs_of[1]);
+	pthread_mutex_unlock(&first);
+	return argument;
+}
+
+static void same_place(void)
+{
+	pthread_t t;
+	for (int i = 0; i < 4; i++)
+		sem_init(&gives_of[i], 0, 0);
+	sem_init(&needs_of[0], 0, 0);
+	sem_init(&needs_of[1], 0, 0);
+	pthread_barrier_init(&together, NULL, 2);
+	t = start(have_lock, 0);
+	pthread_barrier_wait(&together);
+	for (int i = 0; i < 3; i++)
+		start(lock_and_give, (long)(intptr_t)&gives_of[i]);
+	start(lock_and_give, (long)(intptr_t)&needs_of[0]);
+	start(give_second, 0);
+	ready();
+	pthread_join(t, NULL);
+}
+
+static void ignore(int number)
+{
+	(void)number;
+}
+
+static void same_place_with_handler(void)
+{
+	signal(SIGUSR1, ignore);
+	same_place();
+}
+
+/* Circles in programs that live: somebody alive sleeps for a time, or waits for a timed word. */
+static void *nap_for_ever(void *argument)
+{
+	for (;;)
+		nap_ms(1000);
+	return argument;
+}
+
+static void *look_now_and_then(void *argument)
+{
+	struct timespec until;
+	for (;;) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 100;
+		if (sem_timedwait(&tobacco, &until) == 0)
+			sem_post(&paper);
+	}
+	return argument;
+}
+
+static void one_and_other(void)
+{
+	sem_init(&one_sem, 0, 0);
+	sem_init(&other_sem, 0, 0);
+	start(one_for_other, 0);
+	start(one_for_other, 1);
+}
+
+static void timed_beside(void)
+{
+	sem_init(&tobacco, 0, 0);
+	sem_init(&paper, 0, 0);
+	one_and_other();
+	start(look_now_and_then, 0);
+	start(nap_for_ever, 0);
+	ready();
+	pause();
+}
+
+static void *lock_then_wait(void *argument)
+{
+	pthread_mutex_lock(&first);
+	pthread_barrier_wait(&together);
+	sem_wait(&one_sem);
+	pthread_mutex_unlock(&first);
+	return argument;
+}
+
+static void lock_and_semaphore_beside(void)
+{
+	sem_init(&one_sem, 0, 0);
+	pthread_barrier_init(&together, NULL, 2);
+	start(nap_for_ever, 0);
+	start(lock_then_wait, 0);
+	pthread_barrier_wait(&together);
+	ready();
+	pthread_mutex_lock(&first);
+	sem_post(&one_sem);
+	pthread_mutex_unlock(&first);
+}
+
+static void once_beside(void)
+{
+	start(nap_for_ever, 0);
+	once_circle();
+}
+
 /* ---- part of a program that lives --------------------------------------------------------------
  */
 
@@ -613,6 +870,21 @@ static void spin_with_lock(void)
 	pthread_mutex_unlock(&first);
 }
 
+/* Somebody spins for what nobody would write; the others wait for him. */
+static void *spins(void *unused)
+{
+	while (!spun_word)
+		;
+	return unused;
+}
+
+static void spin_alone(void)
+{
+	pthread_t t = start(spins, 0);
+	ready();
+	pthread_join(t, NULL);
+}
+
 static const struct hang_case cases[] = {
 	{"philosophers", philosophers},
 	{"circle-normal", circle_normal},
@@ -624,6 +896,11 @@ static const struct hang_case cases[] = {
 	{"self-lock", self_lock},
 	{"rwlock-upgrade", rwlock_upgrade},
 	{"rwlock-circle", rwlock_circle},
+	{"rwlock-nested", rwlock_nested},
+	{"rwlock-behind-writer", rwlock_behind_writer},
+	{"once-circle", once_circle},
+	{"once-self", once_self},
+	{"once-and-lock", once_and_lock},
 	{"orphan", orphan},
 	{"fork-with-lock", fork_with_lock},
 	{"barrier", barrier},
@@ -635,6 +912,12 @@ static const struct hang_case cases[] = {
 	{"smokers", smokers},
 	{"raw-futex", raw_futex},
 	{"doubtful", doubtful},
+	{"same-place", same_place},
+	{"same-place-with-handler", same_place_with_handler},
+	{"timed-beside", timed_beside},
+	{"lock-and-semaphore-beside", lock_and_semaphore_beside},
+	{"once-beside", once_beside},
+	{"spin-alone", spin_alone},
 	{"partial", partial},
 	{"seccomp", seccomp},
 	{"spinlocks", spinlocks},

@@ -3,6 +3,8 @@
  * Who comes when is set by semaphores, so that none of them does. */
 #include "hang.h"
 
+#include <malloc.h>
+
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER,
 		       c = PTHREAD_MUTEX_INITIALIZER, gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t r = PTHREAD_RWLOCK_INITIALIZER;
@@ -150,6 +152,170 @@ static void writer(void)
 	run((void *(*const[])(void *)){read_then_lock, lock_then_write}, 2);
 }
 
+/* Who tries does not wait; who has tried is waited for. */
+static void *a_tries_b(void *argument)
+{
+	sem_wait(&turn[0]);
+	pthread_mutex_lock(&a);
+	if (!pthread_mutex_trylock(&b))
+		pthread_mutex_unlock(&b);
+	pthread_mutex_unlock(&a);
+	sem_post(&turn[1]);
+	return argument;
+}
+
+static void *tried_a_then_b(void *argument)
+{
+	sem_wait(&turn[0]);
+	if (!pthread_mutex_trylock(&a)) {
+		pthread_mutex_lock(&b);
+		pthread_mutex_unlock(&b);
+		pthread_mutex_unlock(&a);
+	}
+	sem_post(&turn[1]);
+	return argument;
+}
+
+static void *b_tries_to_read_then_a(void *argument)
+{
+	sem_wait(&turn[1]);
+	if (!pthread_rwlock_tryrdlock(&r))
+		nest(&b, &a);
+	pthread_rwlock_unlock(&r);
+	sem_post(&turn[2]);
+	return argument;
+}
+
+static void *b_tries_to_write(void *argument)
+{
+	sem_wait(&turn[0]);
+	pthread_mutex_lock(&b);
+	if (!pthread_rwlock_trywrlock(&r))
+		pthread_rwlock_unlock(&r);
+	pthread_mutex_unlock(&b);
+	sem_post(&turn[1]);
+	return argument;
+}
+
+static void *write_then_b(void *argument)
+{
+	sem_wait(&turn[1]);
+	pthread_rwlock_wrlock(&r);
+	pthread_mutex_lock(&b);
+	pthread_mutex_unlock(&b);
+	pthread_rwlock_unlock(&r);
+	return argument;
+}
+
+static void tries(void)
+{
+	run((void *(*const[])(void *)){a_tries_b, b_then_a}, 2);
+}
+
+static void tries_rwlock(void)
+{
+	run((void *(*const[])(void *)){b_tries_to_write, write_then_b}, 2);
+}
+
+static void tried_first(void)
+{
+	run((void *(*const[])(void *)){tried_a_then_b, b_tries_to_read_then_a}, 2);
+}
+
+/* Two locks in memory that others were in before, by every way to end and to make one. */
+static pthread_mutex_t *pair;
+static void (*make)(void), (*end)(void);
+
+static void *first_then_second(void *argument)
+{
+	sem_wait(&turn[0]);
+	make();
+	nest(&pair[0], &pair[1]);
+	end();
+	sem_post(&turn[1]);
+	return argument;
+}
+
+static void *second_then_first(void *argument)
+{
+	sem_wait(&turn[1]);
+	make();
+	nest(&pair[1], &pair[0]);
+	end();
+	return argument;
+}
+
+static void in_place(void)
+{
+	static pthread_mutex_t place[2];
+	pair = place;
+}
+
+static void initialise(void)
+{
+	in_place();
+	pthread_mutex_init(&pair[0], NULL);
+	pthread_mutex_init(&pair[1], NULL);
+}
+
+static void destroy(void)
+{
+	pthread_mutex_destroy(&pair[0]);
+	pthread_mutex_destroy(&pair[1]);
+}
+
+static void assign(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+	in_place();
+	pair[0] = pair[1] = fresh;
+}
+
+static void leave(void)
+{
+}
+
+/* (As a std::mutex in an object.) So large that no thread keeps it for itself. */
+static void allocate(void)
+{
+	pair = calloc(100, sizeof *pair);
+}
+
+static void give_back(void)
+{
+	free(pair);
+}
+
+static void reuse(void (*made_by)(void), void (*ended_by)(void))
+{
+	make = made_by;
+	end = ended_by;
+	run((void *(*const[])(void *)){first_then_second, second_then_first}, 2);
+}
+
+static void initialised_again(void)
+{
+	reuse(initialise, leave);
+}
+
+static void destroyed(void)
+{
+	reuse(assign, destroy);
+}
+
+static void freed(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	reuse(allocate, give_back);
+}
+
+/* The same pair all the time. */
+static void kept(void)
+{
+	in_place();
+	reuse(in_place, leave);
+}
+
 static const struct hang_case cases[] = {
 	{"opposite", opposite},
 	{"three", three},
@@ -159,6 +325,13 @@ static const struct hang_case cases[] = {
 	{"gated", gated},
 	{"readers", readers},
 	{"writer", writer},
+	{"tries", tries},
+	{"tries-rwlock", tries_rwlock},
+	{"tried-first", tried_first},
+	{"initialised-again", initialised_again},
+	{"destroyed", destroyed},
+	{"freed", freed},
+	{"kept", kept},
 };
 
 int main(int argc, char **argv)
