@@ -147,9 +147,21 @@ void base_str_add_bytes(struct base_str *s, const void *p, size_t length);
 void base_str_addf(struct base_str *s, const char *fmt, ...) BASE_PRINTF(2, 3);
 const char *base_str_text(const struct base_str *s);
 
-/* Length of the UTF-8 sequence at p (ends at a NUL), 0 when it is none: no overlong forms, no
- * surrogates. */
-size_t base_utf8_length(const unsigned char *p);
+/* ---- texts of others: names in a trace, arguments of a program (shown.c) ---- */
+
+/* Length of the UTF-8 sequence at p, which has so many bytes, and its code; 0 when it is none: no
+ * overlong forms, no surrogates. */
+size_t base_utf8_decode(const unsigned char *p, size_t nr_bytes, uint32_t *ret_code);
+/* No control character (C0, C1), nothing that turns directions, ends lines or annotates. */
+bool base_is_shown(uint32_t code);
+enum base_shown {
+	BASE_SHOWN_NAME,  /* on a line of ours: "?" for what is not shown, U+FFFD for no UTF-8 */
+	BASE_SHOWN_LINES, /* a whole answer: the same, but its lines, tabs and colours stay */
+	BASE_SHOWN_JSON,  /* a whole document: escapes, a lone surrogate for no UTF-8 */
+};
+void base_str_add_shown(struct base_str *s, const char *text, size_t nr_bytes, enum base_shown how);
+void base_str_make_shown(struct base_str *s, enum base_shown how);
+void base_str_add_escape(struct base_str *s, uint32_t code); /* as JSON has it */
 
 /* Human numbers into the string: "1.23 ms", "4.1 MiB", "12,345". */
 void base_str_add_ns(struct base_str *s, uint64_t duration_ns);

@@ -83,28 +83,6 @@ const char *base_str_text(const struct base_str *s)
 	return s->buf ? s->buf : "";
 }
 
-size_t base_utf8_length(const unsigned char *p)
-{
-	static const struct {
-		unsigned char mask, lead, nr;
-		uint32_t least;
-	} form[] = {{0x80, 0x00, 1, 0}, {0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800},
-		{0xf8, 0xf0, 4, 0x10000}};
-	for (size_t i = 0; i < BASE_COUNT(form); i++) {
-		if ((p[0] & form[i].mask) != form[i].lead)
-			continue;
-		uint32_t code = p[0] & (unsigned)(unsigned char)~form[i].mask;
-		for (size_t k = 1; k < form[i].nr; k++) {
-			if ((p[k] & 0xc0) != 0x80)
-				return 0;
-			code = code << 6 | (p[k] & 0x3fu);
-		}
-		bool surrogate = code >= 0xd800 && code < 0xe000;
-		return code < form[i].least || code > 0x10ffff || surrogate ? 0 : form[i].nr;
-	}
-	return 0;
-}
-
 /* ---- numbers for people --------------------------------------------------------------------- */
 
 /* n / divisor rounded half up, without overflow. */

@@ -169,7 +169,8 @@ int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns
 /* Prints c->err and returns the exit status that goes with it. */
 int cmd_fail(struct cmd *c, enum base_status s);
 int cmd_exit_of(enum base_status s);
-/* Writes a finished answer (and frees it): CMD_OK or the exit status after a message. */
+/* Writes a finished answer (and frees it), without what may not be shown (base_shown): CMD_OK or the
+ * exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);
 int cmd_write_json(struct cmd *c, json_t *json);
 /* {"schema": "longpole/COMMAND/1", "tool", "result"}; of a trace: report_envelope(). */
@@ -236,8 +237,9 @@ enum base_status cmd_layout(const struct base_str *dot, const char *format, stru
 	struct base_err *err) BASE_MUST_CHECK;
 
 /* Writes a finished text into a file, which appears whole or not at all; or into a pipe or device.
- * CMD_OK, or an exit status after a message; the text stays the caller's. */
-int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path);
+ * CMD_OK, or an exit status after a message; the text stays the caller's, as it was written
+ * (base_shown). */
+int cmd_write_file(struct cmd *c, struct base_str *text, const char *path);
 /* False: there is a device, a pipe or the like (also /dev/stdout), which no file may replace. */
 bool cmd_may_replace(const char *path);
 /* The page of a trace into a file; says so on standard error. */

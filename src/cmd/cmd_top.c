@@ -88,12 +88,15 @@ static enum base_status show(void *ctx, const struct live_window *w, struct base
 		t->exit_status = write_line(t, report_top_json(w, &t->head));
 	} else {
 		struct report_style st = cmd_style(t->c);
-		struct base_str s = {0};
+		struct base_str s = {0}, window = {0};
 		if (t->redraw)
 			base_str_add(&s, "\033[H\033[J"); /* home, and clear what is below */
 		else if (t->nr_shown)
 			base_str_add(&s, "\n");
-		report_top_text(&s, w, &t->head, &st);
+		report_top_text(&window, w, &t->head, &st);
+		base_str_add_shown(&s, base_str_text(&window), window.length, BASE_SHOWN_LINES);
+		s.failed |= window.failed;
+		base_str_fini(&window);
 		t->exit_status = write_text(t, &s);
 	}
 	t->nr_shown++;

@@ -65,7 +65,7 @@ bool cmd_may_replace(const char *path)
 }
 
 /* A file appears whole or not at all: a name of its own first. */
-int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path)
+int cmd_write_file(struct cmd *c, struct base_str *text, const char *path)
 {
 	struct base_str part = {0};
 	struct stat there;
@@ -76,6 +76,7 @@ int cmd_write_file(struct cmd *c, const struct base_str *text, const char *path)
 		return cmd_fail(c, s);
 	}
 	path = name.buf;
+	base_str_make_shown(text, BASE_SHOWN_LINES);
 	/* A pipe, or what /dev/stdout leads to, is written to; only a file is replaced. */
 	bool replace = lstat(path, &there) || S_ISREG(there.st_mode);
 	base_str_addf(&part, replace ? "%s.part" : "%s", path);

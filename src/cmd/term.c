@@ -193,7 +193,7 @@ int cmd_fail(struct cmd *c, enum base_status s)
 /* ---- results
  * ------------------------------------------------------------------------------------------ */
 
-int cmd_write(struct cmd *c, struct base_str *text)
+static int write_all(struct cmd *c, struct base_str *text)
 {
 	cmd_progress_clear(c);
 	if (text->failed) {
@@ -210,10 +210,18 @@ int cmd_write(struct cmd *c, struct base_str *text)
 	return cmd_fail(c, base_fail_errno(&c->err, errno, "writing the answer"));
 }
 
+/* Whatever forgot to look at a name of a trace: it does not reach a terminal. */
+int cmd_write(struct cmd *c, struct base_str *text)
+{
+	base_str_make_shown(text, BASE_SHOWN_LINES);
+	return write_all(c, text);
+}
+
+/* (between quotes only: jansson itself writes nothing that is not shown) */
 static int add_bytes(const char *bytes, size_t length, void *ctx)
 {
 	struct base_str *s = ctx;
-	base_str_add_bytes(s, bytes, length);
+	base_str_add_shown(s, bytes, length, BASE_SHOWN_JSON);
 	return s->failed ? -1 : 0;
 }
 
@@ -250,7 +258,7 @@ int cmd_write_json(struct cmd *c, json_t *json)
 {
 	struct base_str s = {0};
 	cmd_add_json(&s, json);
-	return cmd_write(c, &s);
+	return write_all(c, &s);
 }
 
 int cmd_write_output(struct cmd *c, struct base_str *text)

@@ -209,14 +209,18 @@ static void add_place(struct base_str *out, const struct deadlock_wait *w)
 static void add_quoted(struct base_str *out, const char *text)
 {
 	base_str_add(out, "\"");
-	for (; *text; text++) {
-		const unsigned char c = (unsigned char)*text;
-		if (c == '\n')
+	for (const unsigned char *p = (const unsigned char *)text; *p;) {
+		uint32_t code = *p;
+		size_t n = base_utf8_decode(p, strlen((const char *)p), &code);
+		if (code == '\n')
 			base_str_add(out, "\\n");
-		else if (c < ' ' || c == 127)
-			base_str_addf(out, "\\x%02x", c);
+		else if (n && base_is_shown(code))
+			base_str_add_bytes(out, p, n);
+		else if (n > 1)
+			base_str_add_escape(out, code);
 		else
-			base_str_addf(out, "%c", c);
+			base_str_addf(out, "\\x%02x", *p);
+		p += n ? n : 1;
 	}
 	base_str_add(out, "\"");
 }

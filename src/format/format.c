@@ -66,16 +66,7 @@ enum base_status format_out_close(struct format_out *o)
 
 void format_clean_add(struct base_str *out, const char *text)
 {
-	for (const unsigned char *p = (const unsigned char *)text; *p;) {
-		size_t n = base_utf8_length(p);
-		if (!n)
-			base_str_add(out, "\xef\xbf\xbd");
-		else if (*p < 0x20 || *p == 0x7f)
-			base_str_add(out, "?");
-		else
-			base_str_add_bytes(out, p, n);
-		p += n ? n : 1;
-	}
+	base_str_add_shown(out, text, strlen(text), BASE_SHOWN_NAME);
 }
 
 void format_json_text(struct base_str *out, const char *text)

@@ -75,10 +75,11 @@ static size_t mend_string(struct mend *m, size_t i)
 	base_str_add(m->out, "\"");
 	for (i++; i < m->length && m->text[i] != '"';) {
 		const unsigned char *p = (const unsigned char *)m->text + i;
-		size_t n = base_utf8_length(p);
+		uint32_t code;
+		size_t n = base_utf8_decode(p, m->length - i, &code);
 		if (*p == '\\' && i + 1 < m->length && p[1] >= 0x20 && p[1] < 0x80)
 			base_str_add_bytes(m->out, p, n = 2);
-		else if (*p < 0x20 || !n || n > m->length - i)
+		else if (*p < 0x20 || !n)
 			base_str_add(m->out, *p < 0x20 ? " " : "\xef\xbf\xbd");
 		else
 			base_str_add_bytes(m->out, p, n);

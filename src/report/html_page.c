@@ -33,28 +33,24 @@ void report_html_text(struct base_str *out, const char *text)
 	base_str_fini(&clean);
 }
 
-/* '<', '>' and '&' are in strings only, and there an escape means the same; U+2028 and U+2029 end a
- * line in old JavaScript. */
+/* '<', '>' and '&' are in strings only, and there an escape means the same; so is what is not
+ * shown, of which U+2028 and U+2029 end a line in old JavaScript. */
 static void add_script(struct base_str *out, const char *json, size_t length)
 {
-	size_t from = 0, i = 0;
-	while (i < length) {
-		const unsigned char *p = (const unsigned char *)json + i;
-		bool separator = length - i > 2 && p[0] == 0xe2 && p[1] == 0x80 &&
-				 (p[2] == 0xa8 || p[2] == 0xa9);
-		if (*p != '<' && *p != '>' && *p != '&' && !separator) {
-			i++;
+	const unsigned char *p = (const unsigned char *)json, *end = p + length, *plain = p;
+	while (p < end) {
+		uint32_t code = *p;
+		size_t n = base_utf8_decode(p, (size_t)(end - p), &code);
+		bool is_markup = *p == '<' || *p == '>' || *p == '&';
+		if (!is_markup && (!n || base_is_shown(code) || *p == '\n' || *p == '\t')) {
+			p += n ? n : 1;
 			continue;
 		}
-		base_str_add_bytes(out, json + from, i - from);
-		if (separator)
-			base_str_add(out, p[2] == 0xa8 ? "\\u2028" : "\\u2029");
-		else
-			base_str_addf(out, "\\u%04x", *p);
-		i += separator ? 3 : 1;
-		from = i;
+		base_str_add_bytes(out, plain, (size_t)(p - plain));
+		base_str_add_escape(out, code);
+		plain = p += n;
 	}
-	base_str_add_bytes(out, json + from, length - from);
+	base_str_add_bytes(out, plain, (size_t)(end - plain));
 }
 
 /* Adds the page up to the mark and returns what follows it. The page is ours and has each mark

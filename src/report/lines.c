@@ -12,18 +12,7 @@ enum { PLACE_MIN = 6 }; /* of a function's name, beside its file and line */
 
 void report_clean_add(struct base_str *out, const char *text)
 {
-	for (const unsigned char *p = (const unsigned char *)text; *p;) {
-		size_t n = base_utf8_length(p);
-		bool control = n == 1 && (*p < 0x20 || *p == 0x7f);
-		bool control1 = n == 2 && p[0] == 0xc2 && p[1] < 0xa0; /* C1: terminals obey some */
-		if (!n)
-			base_str_add(out, "\xef\xbf\xbd");
-		else if (control || control1)
-			base_str_add(out, "?");
-		else
-			base_str_add_bytes(out, p, n);
-		p += n ? n : 1;
-	}
+	base_str_add_shown(out, text, strlen(text), BASE_SHOWN_NAME);
 }
 
 const char *report_clean(struct base_arena *a, const char *text)

@@ -232,39 +232,6 @@ static const struct namer *find_namer(const char *unit)
 
 /* ---- escaping -------------------------------------------------------------------------------- */
 
-/* Length of the valid UTF-8 sequence at p (RFC 3629); 0: there is none. */
-static size_t utf8_length(const unsigned char *p, size_t nr)
-{
-	static const struct {
-		unsigned char lead_min, lead_max, next_min, next_max, length;
-	} rows[] = {
-		{0x00, 0x7f, 0, 0, 1},
-		{0xc2, 0xdf, 0x80, 0xbf, 2},
-		{0xe0, 0xe0, 0xa0, 0xbf, 3},
-		{0xe1, 0xec, 0x80, 0xbf, 3},
-		{0xed, 0xed, 0x80, 0x9f, 3}, /* no surrogates */
-		{0xee, 0xef, 0x80, 0xbf, 3},
-		{0xf0, 0xf0, 0x90, 0xbf, 4},
-		{0xf1, 0xf3, 0x80, 0xbf, 4},
-		{0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
-
-	for (size_t i = 0; i < BASE_COUNT(rows); i++) {
-		if (p[0] < rows[i].lead_min || p[0] > rows[i].lead_max)
-			continue;
-		if (nr < rows[i].length)
-			return 0;
-		if (rows[i].length > 1 && (p[1] < rows[i].next_min || p[1] > rows[i].next_max))
-			return 0;
-		for (size_t j = 2; j < rows[i].length; j++) {
-			if ((p[j] & 0xc0) != 0x80)
-				return 0;
-		}
-		return rows[i].length;
-	}
-	return 0;
-}
-
 /*
  * As JSON has it between quotes. A byte that is not UTF-8 becomes a lone low surrogate, U+DC00 +
  * byte, as in Python's "surrogateescape": the line stays valid JSON and the byte can be had back.
@@ -274,8 +241,9 @@ static void add_escaped(struct base_str *out, const char *text, size_t length)
 	const unsigned char *p = (const unsigned char *)text, *end = p + length, *plain = p;
 
 	while (p < end) {
-		size_t n = utf8_length(p, (size_t)(end - p));
-		if (n && *p >= 0x20 && *p != '"' && *p != '\\' && *p != 0x7f) {
+		uint32_t code = 0;
+		size_t n = base_utf8_decode(p, (size_t)(end - p), &code);
+		if (n && *p != '"' && *p != '\\' && base_is_shown(code)) {
 			p += n;
 			continue;
 		}
@@ -288,11 +256,10 @@ static void add_escaped(struct base_str *out, const char *text, size_t length)
 		} else if (*p == '\t') {
 			base_str_add(out, "\\t");
 		} else {
-			base_str_add(out, n ? "\\u00" : "\\udc");
-			base_str_add_bytes(out, &"0123456789abcdef"[*p >> 4], 1);
-			base_str_add_bytes(out, &"0123456789abcdef"[*p & 15], 1);
+			base_str_add_escape(out, n ? code : 0xdc00u + *p);
 		}
-		plain = ++p;
+		p += n ? n : 1;
+		plain = p;
 	}
 	base_str_add_bytes(out, plain, (size_t)(p - plain));
 }

@@ -805,6 +805,19 @@ static bool scenario_map(void)
 	return ok;
 }
 
+static bool scenario_shown(void)
+{
+	struct base_str s = {0};
+	for (int i = 0; i < 500; i++)
+		base_str_add(&s, "a\xc2\x9b");
+	base_str_make_shown(&s, BASE_SHOWN_JSON);
+	bool ok = !s.failed;
+	if (ok)
+		assert_int_equal(s.length, 500 * strlen("a\\u009b"));
+	base_str_fini(&s);
+	return ok;
+}
+
 static void every_allocation_may_fail(void **state)
 {
 	(void)state;
@@ -818,6 +831,7 @@ static void every_allocation_may_fail(void **state)
 		{"str", scenario_str, 8},
 		{"strtab", scenario_strtab, 10},
 		{"map", scenario_map, 7},
+		{"shown", scenario_shown, 7},
 	};
 
 	for (size_t i = 0; i < BASE_COUNT(scenario); i++) {
@@ -922,9 +936,60 @@ static void turns_equal_search(void **state)
 	assert_true(in_heap > STEPS / 10); /* both have something */
 }
 
+/* ---- texts of others ---- */
+
+static void shown_texts(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *name, *lines, *json;
+	} row[] = {
+		{"plain", "plain", "plain", "plain"},
+		{"a\n\tb", "a??b", "a\n\tb", "a\n\tb"},
+		{"\r\x7f\x1f", "???", "???", "\\u000d\\u007f\\u001f"},
+		{"\033[1;31mx\033[2J", "?[1;31mx?[2J", "\033[1;31mx?[2J",
+			"\\u001b[1;31mx\\u001b[2J"},
+		{"\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0", "???\xc2\xa0", "???\xc2\xa0",
+			"\\u0080\\u009b\\u009f\xc2\xa0"},
+		{"\xd8\x9b\xd8\x9c\xd8\x9d", "\xd8\x9b?\xd8\x9d", "\xd8\x9b?\xd8\x9d",
+			"\xd8\x9b\\u061c\xd8\x9d"},
+		/* U+200D, E, F, 2010; 2027, 8, E, F; 2065, 6, F, 2070 */
+		{"\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x90", "\xe2\x80\x8d??\xe2\x80\x90",
+			"\xe2\x80\x8d??\xe2\x80\x90", "\xe2\x80\x8d\\u200e\\u200f\xe2\x80\x90"},
+		{"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf", "\xe2\x80\xa7??\xe2\x80\xaf",
+			"\xe2\x80\xa7??\xe2\x80\xaf", "\xe2\x80\xa7\\u2028\\u202e\xe2\x80\xaf"},
+		{"\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xaf\xe2\x81\xb0", "\xe2\x81\xa5??\xe2\x81\xb0",
+			"\xe2\x81\xa5??\xe2\x81\xb0", "\xe2\x81\xa5\\u2066\\u206f\xe2\x81\xb0"},
+		{"\xf3\xa0\x81\xbf\xf3\xa0\x82\x80", "?\xf3\xa0\x82\x80", "?\xf3\xa0\x82\x80",
+			"\\udb40\\udc7f\xf3\xa0\x82\x80"},
+		/* no UTF-8: a lone C1 byte, an overlong form, a surrogate, one cut short */
+		{"a\x9b", "a\xef\xbf\xbd", "a\xef\xbf\xbd", "a\\udc9b"},
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd", "\xef\xbf\xbd\xef\xbf\xbd",
+			"\\udcc0\\udcaf"},
+		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd",
+			"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", "\\udced\\udca0\\udc80"},
+		{"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd", "\xef\xbf\xbd\xef\xbf\xbd",
+			"\\udce2\\udc82"},
+	};
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		const char *const want[] = {[BASE_SHOWN_NAME] = row[i].name,
+			[BASE_SHOWN_LINES] = row[i].lines,
+			[BASE_SHOWN_JSON] = row[i].json};
+		for (unsigned how = 0; how < BASE_COUNT(want); how++) {
+			struct base_str s = {0};
+			base_str_add(&s, row[i].text);
+			base_str_make_shown(&s, (enum base_shown)how);
+			assert_string_equal(base_str_text(&s), want[how]);
+			assert_false(s.failed);
+			base_str_fini(&s);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shown_texts),
 		cmocka_unit_test(status_table_is_complete),
 		cmocka_unit_test(fail_starts_over),
 		cmocka_unit_test(fail_without_error_keeps_status),
