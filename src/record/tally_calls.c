@@ -97,7 +97,7 @@ static PRELOAD_COLD void *find_real(unsigned function)
 				      function == CALLS_pthread_cond_timedwait ||
 				      function == CALLS_pthread_cond_signal ||
 				      function == CALLS_pthread_cond_broadcast
-			      ? dlvsym(RTLD_NEXT, names[function], "GLIBC_2.3.2")
+			      ? preload_real_find_version(names[function], "GLIBC_2.3.2")
 			      : dlsym(RTLD_NEXT, names[function]);
 	__atomic_store_n(&real[function], found, __ATOMIC_RELAXED);
 	context.busy--;
