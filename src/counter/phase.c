@@ -24,7 +24,7 @@ static uint32_t nr_events; /* as the file said at first: it is shared */
 static pthread_key_t thread_end;
 
 /* A name's number (from 1) finds a thread's slot; the slot's index + 1. */
-static _Thread_local struct {
+struct phase_thread {
 	struct longpole_counter set;
 	struct longpole_place *place;
 	struct phase_slot *current;
@@ -34,7 +34,10 @@ static _Thread_local struct {
 		index[PHASE_EVENTS_MAX]; /* of the set's events in the file's */
 	int state;                       /* 0: new, 1: ready, 2: no more */
 	int busy, entered_error;
-} self;
+};
+static struct phase_thread ended = {.state = 2}; /* (of those without memory, too) */
+/* TLS has next to no room for libraries that are loaded late. NULL: in no phase yet. */
+static _Thread_local struct phase_thread *self;
 
 /* ---- names --------------------------------------------------------------------------------------
  */
@@ -65,7 +68,7 @@ static struct phase_slot *slot_of(struct longpole_place *place)
 		id = introduce(place);
 	if (id == UINT64_MAX || id >> 32 > PHASE_NAMES_MAX)
 		return NULL;
-	uint32_t *known = &self.slot[id >> 32];
+	uint32_t *known = &self->slot[id >> 32];
 	if (!*known) {
 		uint32_t taken = __atomic_fetch_add(&file->next_slot, 1, __ATOMIC_RELAXED);
 		if (taken >= PHASE_SLOTS_MAX) {
@@ -74,7 +77,7 @@ static struct phase_slot *slot_of(struct longpole_place *place)
 		}
 		struct phase_slot *slot = &file->slot[taken];
 		slot->name = (uint32_t)id;
-		slot->counted = self.counted;
+		slot->counted = self->counted;
 		slot->tid = (uint32_t)syscall(SYS_gettid);
 		slot->pid = (uint32_t)getpid();
 		*known = taken + 1;
@@ -94,110 +97,127 @@ static void open_set(void)
 		uint32_t nr = 0;
 		for (uint32_t i = 0; i < nr_events; i++)
 			if (wanted & 1u << i) {
-				self.index[nr] = i;
+				self->index[nr] = i;
 				event[nr++] = (enum longpole_event)file->event[i];
 			}
-		int error = nr ? longpole_counter_open(&self.set, event, nr, NULL)
+		int error = nr ? longpole_counter_open(&self->set, event, nr, NULL)
 			       : LONGPOLE_COUNTER_NOT_COUNTED;
-		self.counted = error ? 0 : wanted;
-		self.nr_counted = error ? 0 : nr;
+		self->counted = error ? 0 : wanted;
+		self->nr_counted = error ? 0 : nr;
 		if (error != LONGPOLE_COUNTER_NOT_COUNTED || !nr)
 			return;
 		for (uint32_t i = 0; i < nr; i++)
-			if (!self.set.event[i].backend)
-				wanted &= ~(1u << self.index[i]);
+			if (!self->set.event[i].backend)
+				wanted &= ~(1u << self->index[i]);
 	}
 }
 
 static void forget_thread(void)
 {
-	longpole_counter_close(&self.set);
-	memset(self.slot, 0, sizeof self.slot);
-	self.current = NULL;
-	self.place = NULL;
-	self.state = 0;
+	longpole_counter_close(&self->set);
+	memset(self->slot, 0, sizeof self->slot);
+	self->current = NULL;
+	self->place = NULL;
+	self->state = 0;
 }
 
 /* In a fork's child all of it is the parent's: begin again, in no phase. */
 static int read_set(uint64_t *value)
 {
-	int error = self.nr_counted ? longpole_counter_read(&self.set, value) : 0;
+	int error = self->nr_counted ? longpole_counter_read(&self->set, value) : 0;
 	if (error == LONGPOLE_COUNTER_FORKED) {
 		forget_thread();
 		open_set();
-		self.state = 1;
-		error = self.nr_counted ? longpole_counter_read(&self.set, value) : 0;
+		self->state = 1;
+		error = self->nr_counted ? longpole_counter_read(&self->set, value) : 0;
 	}
 	return error;
 }
 
 static void leave(const uint64_t *value, uint64_t tsc, int error)
 {
-	struct phase_slot *slot = self.current;
-	slot->wall_ticks += tsc - self.entered_tsc;
-	if (error || self.entered_error)
+	struct phase_slot *slot = self->current;
+	slot->wall_ticks += tsc - self->entered_tsc;
+	if (error || self->entered_error)
 		slot->failed++;
 	else
-		for (uint32_t i = 0; i < self.nr_counted; i++)
-			slot->count[self.index[i]] += value[i] - self.entered[i];
+		for (uint32_t i = 0; i < self->nr_counted; i++)
+			slot->count[self->index[i]] += value[i] - self->entered[i];
 	slot->open = 0;
-	self.current = NULL;
+	self->current = NULL;
 }
 
 static struct longpole_place *enter(struct longpole_place *place)
 {
 	uint64_t value[PHASE_EVENTS_MAX];
 	struct longpole_place *before;
-	if (!self.state) {
+	if (!self->state) {
 		open_set();
-		self.state = 1;
-		pthread_setspecific(thread_end, &self);
+		self->state = 1;
+		pthread_setspecific(thread_end, self);
 	}
 	int error = read_set(value);
 	uint64_t tsc = longpole_rdtsc();
-	if (self.current)
+	if (self->current)
 		leave(value, tsc, error);
-	before = self.place;
-	self.place = place;
-	self.current = place ? slot_of(place) : NULL;
-	if (place && !self.current)
+	before = self->place;
+	self->place = place;
+	self->current = place ? slot_of(place) : NULL;
+	if (place && !self->current)
 		__atomic_fetch_add(&file->dropped, 1, __ATOMIC_RELAXED);
-	if (!self.current)
+	if (!self->current)
 		return before;
-	self.current->entered++;
-	self.current->open = 1;
-	memcpy(self.entered, value, sizeof self.entered);
-	self.entered_error = error;
-	self.entered_tsc = tsc;
+	self->current->entered++;
+	self->current->open = 1;
+	memcpy(self->entered, value, sizeof self->entered);
+	self->entered_error = error;
+	self->entered_tsc = tsc;
 	return before;
+}
+
+static struct phase_thread *begin_thread(void)
+{
+	int saved_errno = errno;
+	void *memory = mmap(
+		NULL, sizeof *self, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct phase_thread *none = NULL, *own = memory == MAP_FAILED ? &ended : memory;
+	if (!__atomic_compare_exchange_n(
+		    &self, &none, own, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+		own != &ended)
+		munmap(own, sizeof *own); /* a signal handler was faster */
+	errno = saved_errno;
+	return self;
 }
 
 /* A handler's mark inside of another mark is dropped. */
 static struct longpole_place *phase(struct longpole_place *place)
 {
-	struct longpole_place *before = self.place;
-	if (self.state == 2)
+	struct phase_thread *own = self ? self : begin_thread();
+	struct longpole_place *before = own->place;
+	if (own->state == 2)
 		return NULL;
-	if (self.busy) {
+	if (self->busy) {
 		__atomic_fetch_add(&file->dropped, 1, __ATOMIC_RELAXED);
 		return before;
 	}
 	int saved_errno = errno;
-	self.busy = 1;
+	self->busy = 1;
 	__atomic_fetch_add(&file->marks, 1, __ATOMIC_RELAXED);
 	before = enter(place);
-	self.busy = 0;
+	self->busy = 0;
 	errno = saved_errno;
 	return before;
 }
 
 static void end_thread(void *argument)
 {
-	(void)argument;
-	if (self.state == 1)
+	struct phase_thread *own = argument;
+	if (own->state == 1)
 		phase(NULL);
-	self.state = 2;
-	longpole_counter_close(&self.set);
+	own->state = 2;
+	longpole_counter_close(&own->set);
+	self = &ended;
+	munmap(own, sizeof *own);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------
@@ -353,8 +373,8 @@ __attribute__((constructor)) static void begin(void)
 
 __attribute__((destructor)) static void end(void)
 {
-	if (file && self.state == 1)
-		end_thread(NULL);
+	if (file && self && self->state == 1)
+		end_thread(self);
 }
 
 /* AddressSanitizer as a library refuses to start behind another one. It bears us: we replace no

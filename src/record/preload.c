@@ -17,7 +17,6 @@ struct preload_fresh preload_fresh __attribute__((aligned(PRELOAD_PAGE)));
 struct record_target_side preload_met;
 struct preload_runtimes preload_runtimes;
 struct preload_ring preload_ring;
-__thread struct preload_thread preload_self;
 
 enum {
 	BLOCK_WORDS = (RING_BLOCK_BYTES - sizeof(struct ring_block)) / sizeof(uint64_t),
@@ -136,17 +135,26 @@ static void forget_parent(void)
  * pthread runs key destructors up to four times while any has been set again: ours asks for the
  * last round, when those of the program have run.
  */
-static void thread_ends(void *self)
+static void thread_ends(void *value)
 {
-	if (++preload_self.key_rounds < PTHREAD_DESTRUCTOR_ITERATIONS)
+	struct preload_thread *self = preload_self;
+	if (self->place && ++self->key_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+		pthread_setspecific(process.key, value);
+		return;
+	}
+	preload_thread_end();
+	preload_self_give();
+}
+
+void preload_thread_watch(const struct preload_thread *self)
+{
+	if (process.has_key)
 		pthread_setspecific(process.key, self);
-	else
-		preload_thread_end();
 }
 
 void preload_record_exit(int status)
 {
-	if (preload_active() && !preload_self.ended)
+	if (preload_active() && !preload_self->ended)
 		preload_record_at(
 			preload_now(), RING_exit, PRELOAD_WORDS((uint64_t)(status & 0xff) << 8));
 }
@@ -213,9 +221,7 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		prepare_process();
 		/* the thread that we were in the parent stays behind, but for what fork() left us
 		 */
-		uint64_t token = preload_self.token;
-		memset(&preload_self, 0, sizeof preload_self);
-		preload_self.token = token;
+		preload_self_renew();
 		process.forked = process.image != 0;
 		process.parent_image = process.forked ? process.image : preload_env_parent_image();
 		process.pid_ns = pid_namespace(head, process.pid_ns);
@@ -236,6 +242,8 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 
 void preload_stop(void)
 {
+	if (preload_self->place)
+		preload_tally_end();
 	preload_fresh.direct = NULL;
 	__atomic_store_n(&preload_fresh.head, &nowhere, __ATOMIC_RELEASE);
 }
@@ -286,9 +294,8 @@ static struct ring_block *take_block(struct ring_head *head)
 	return NULL;
 }
 
-/* Gives the block back. From the first line on, a signal handler finds no room and takes the slow
- * path. */
-static void finish_block(struct preload_thread *self)
+/* From the first line on, a signal handler finds no room and takes the slow path. */
+void preload_block_finish(struct preload_thread *self)
 {
 	struct ring_block *block = self->block;
 	self->end = NULL;
@@ -348,10 +355,7 @@ static bool start_block(struct preload_thread *self, struct ring_head *head, boo
 	if (is_new) {
 		self->image = preload_fresh.image;
 		self->number = __atomic_add_fetch(&preload_fresh.next_thread, 1, __ATOMIC_RELAXED);
-		preload_sandbox_ids(&self->pid, &self->tid);
 		self->ids = ids_outside(head);
-		if (process.has_key)
-			pthread_setspecific(process.key, self);
 	}
 	block->ids = self->ids;
 	block->pid = self->pid;
@@ -393,7 +397,7 @@ static bool start_block(struct preload_thread *self, struct ring_head *head, boo
  * as before. */
 PRELOAD_COLD bool preload_is_vfork_child(void)
 {
-	struct preload_thread *self = &preload_self;
+	struct preload_thread *self = preload_self;
 	if (!self->in_vfork)
 		return false;
 	if ((uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) != self->pid)
@@ -415,7 +419,7 @@ static uint64_t *reserve_busy(
 				return from;
 			continue; /* a handler took the words */
 		}
-		finish_block(self);
+		preload_block_finish(self);
 		if (self->retry_tsc && preload_now() < self->retry_tsc)
 			return NULL;
 		if (!start_block(self, head, ret_introduced)) {
@@ -428,10 +432,12 @@ static uint64_t *reserve_busy(
 
 PRELOAD_COLD uint64_t *preload_reserve_slow(size_t nr_words)
 {
-	struct preload_thread *self = &preload_self;
 	struct ring_head *head = preload_fresh.head;
+	if (!head)
+		return NULL;
+	struct preload_thread *self = preload_own();
 	bool introduced = false;
-	if (!head || self->ended || preload_is_vfork_child())
+	if (self->ended || preload_is_vfork_child())
 		return NULL;
 	if (self->busy || nr_words > BLOCK_WORDS - 8) {
 		__atomic_fetch_add(&head->nested_dropped, 1, __ATOMIC_RELAXED);
@@ -461,21 +467,21 @@ uint64_t preload_token(void)
 
 void preload_thread_begin(void)
 {
-	if (preload_on() && !preload_self.number)
+	if (preload_on() && !preload_self->number)
 		preload_reserve_slow(0);
 }
 
 /* After this the thread records nothing: only the destructors of others can still call us. */
 void preload_thread_end(void)
 {
-	struct preload_thread *self = &preload_self;
+	struct preload_thread *self = preload_self;
 	if (!preload_active() || self->ended || self->image != preload_fresh.image)
 		return;
 	preload_tally_end();
 	preload_record_at(preload_now(), PRELOAD_thread_end, NULL, 0);
 	self->busy = 1;
 	PRELOAD_BARRIER();
-	finish_block(self);
+	preload_block_finish(self);
 	PRELOAD_BARRIER();
 	self->ended = 1;
 	self->busy = 0;

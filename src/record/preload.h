@@ -52,6 +52,11 @@ enum {
 	PRELOAD_AHEAD_WORDS = 48,
 	PRELOAD_KNOWN = 1 << 14,
 	PRELOAD_PATHS = 256,
+	PRELOAD_PLACES_FIRST = 64,
+	PRELOAD_PLACES_GROWN = 12,
+	PRELOAD_PLACES = PRELOAD_PLACES_FIRST << PRELOAD_PLACES_GROWN,
+	PRELOAD_MORE_WORDS = 368, /* a thread's, for each library; of which the first for OpenMP */
+	PRELOAD_TEAM_WORDS = 128,
 	PRELOAD_TIMED_SLOTS = 64
 };
 /* of an object's word, or its address, in preload_fresh.known; slot ^ 1 is its second one */
@@ -71,6 +76,7 @@ struct preload_fresh {
 	uint32_t image;      /* number of this program image */
 	uint32_t fd_end;     /* no entry of fd[] from here on was ever set */
 	uint64_t next_thread, next_token, next_incarnation, next_name, next_connection;
+	uint64_t taken[PRELOAD_PLACES / 64]; /* places of threads: see preload_self.c */
 	_Alignas(PRELOAD_PAGE)
 		uint64_t fd[PRELOAD_FDS]; /* object word, 0: not known; see preload_fd.c */
 	uint64_t known[PRELOAD_KNOWN];    /* object words; see preload_made.c */
@@ -100,7 +106,7 @@ struct preload_ring {
 };
 extern struct preload_ring preload_ring;
 
-/* One per thread; initial-exec TLS, zero at the start. */
+/* One per thread that has a record (preload_self.c); zero at the start. */
 struct preload_thread {
 	uint64_t *cursor;   /* next free word; moved by compare-and-exchange only */
 	uint64_t *end;      /* of the block; NULL: always take the slow path */
@@ -111,8 +117,8 @@ struct preload_thread {
 	uint64_t start_site; /* start routine */
 	uint64_t region; /* of OpenMP, that begins: object a thread created now waits for; or 0 */
 	uint64_t lost;   /* records, since the last one that was kept */
-	uint64_t retry_tsc; /* no block was free: do not look again before */
-	uint32_t image, sequence, pid, tid;
+	uint64_t retry_tsc;                        /* no block was free: do not look again before */
+	uint32_t image, sequence, pid, tid, place; /* place: number from 1; 0: not one thread's */
 	struct ring_ids ids;
 	uint32_t nr_stacks; /* call paths asked for: the first are taken, then one in some */
 	uint8_t busy;       /* a slow path is at work: signal handlers must not enter it */
@@ -128,8 +134,26 @@ struct preload_thread {
 		nr_timed; /* nr_timed, timed_in: holds that are being timed (tally_lock.c) */
 	uint8_t timed_in[PRELOAD_TIMED_SLOTS];
 	struct record_lock_stamps lock;
+	_Alignas(128)
+		uint64_t more[PRELOAD_MORE_WORDS]; /* what each library adds; stays in a fork */
 };
-extern __thread struct preload_thread preload_self;
+/* What belongs to threads without a place: before their first record (all zero, never written to),
+ * after their end (nothing that is said there is recorded or asked for). */
+extern struct preload_thread preload_nobody, preload_ended;
+extern __thread struct preload_thread *preload_self; /* never NULL */
+
+void preload_block_finish(struct preload_thread *self); /* gives its block back */
+struct preload_thread *preload_self_take(void); /* the first time; preload_ended: there is none */
+void preload_self_give(void);                   /* this thread has none any more */
+void preload_self_renew(void);                  /* in a fork's child, before it records */
+
+/* This thread's data, to write to. */
+/* NOLINTNEXTLINE(misc-no-recursion): as of preload_on() */
+PRELOAD_INLINE struct preload_thread *preload_own(void)
+{
+	struct preload_thread *self = preload_self;
+	return PRELOAD_RARE(self == &preload_nobody) ? preload_self_take() : self;
+}
 
 /* ---- recording ------------------------------------------------------------------------------ */
 
@@ -171,7 +195,7 @@ PRELOAD_INLINE bool preload_active(void)
 {
 	if (!preload_on())
 		return false;
-	return PRELOAD_LIKELY(!preload_self.in_vfork) || !preload_is_vfork_child();
+	return PRELOAD_LIKELY(!preload_self->in_vfork) || !preload_is_vfork_child();
 }
 
 PRELOAD_INLINE bool preload_is_stub(uintptr_t code)
@@ -209,6 +233,12 @@ PRELOAD_INLINE uint64_t preload_now(void)
 	return (uint64_t)high << 32 | low;
 }
 
+/* Where nothing is recorded the clock is not read: the program may have forbidden that. */
+PRELOAD_INLINE uint64_t preload_now_if(bool recorded)
+{
+	return recorded ? preload_now() : 0;
+}
+
 /* The line that the writer will reach a few records later is asked for already: its last owner is
  * the reader on another core, or nobody, and the program's next locked instruction would wait for
  * the store. */
@@ -223,7 +253,7 @@ PRELOAD_INLINE void preload_ask_ahead(const uint64_t *record)
  */
 PRELOAD_INLINE uint64_t *preload_reserve(size_t nr_words)
 {
-	struct preload_thread *self = &preload_self;
+	struct preload_thread *self = preload_self;
 	uint64_t *from = __atomic_load_n(&self->cursor, __ATOMIC_RELAXED);
 	uint64_t *to = from + nr_words;
 	bool moved;
@@ -249,7 +279,7 @@ PRELOAD_INLINE void preload_publish(uint64_t *record, unsigned kind, uint64_t ts
  * nothing was written, let a function that is not inlined do it. */
 PRELOAD_INLINE bool preload_try_record(unsigned kind, uint64_t word1, uint64_t word2)
 {
-	struct preload_thread *self = &preload_self;
+	struct preload_thread *self = preload_self;
 	uint64_t tsc = preload_now();
 	uint64_t *record = __atomic_load_n(&self->cursor, __ATOMIC_RELAXED), *from = record;
 	bool moved;
@@ -294,6 +324,7 @@ void preload_record_text(
 uint64_t preload_token(void);
 /* The thread's table is complete (tally.c); nothing where nobody counts. */
 void preload_tally_end(void);
+void preload_thread_watch(const struct preload_thread *self); /* its end is to be noticed */
 void preload_thread_begin(void); /* makes sure that this thread has begun in the ring */
 void preload_thread_end(void);
 void preload_record_exit(int status); /* the process ends with it, as far as is known */

@@ -513,7 +513,7 @@ static int made(int fd)
 /* Opening may wait: for a disk, for the other end of a FIFO. */
 #define OPENED(name, arguments)                                                                    \
 	({                                                                                         \
-		uint64_t begin_tsc_ = preload_active() ? preload_now() : 0;                        \
+		uint64_t begin_tsc_ = preload_now_if(preload_active());                            \
 		int fd_ = made(PRELOAD_REAL(name) arguments);                                      \
 		if (begin_tsc_)                                                                    \
 			preload_io_lasted(TRACE_IO_open, PRELOAD_SITE, begin_tsc_, fd_);           \

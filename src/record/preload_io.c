@@ -31,11 +31,11 @@ void preload_io_begin(struct preload_io *io, unsigned op, int fd, uint64_t nr_by
 
 void preload_io_end(struct preload_io *io, int64_t result)
 {
-	uint64_t tsc = preload_now();
 	struct preload_stack stack; /* not all of it set to 0 for every call */
-	stack.nr_frames = 0;
 	if (!io->open)
 		return;
+	uint64_t tsc = preload_now();
+	stack.nr_frames = 0;
 	io->open = false;
 	int saved_errno = errno;
 	if (result < 0)
@@ -414,7 +414,7 @@ PRELOAD_EXPORT int fcntl(int fd, int command, ...)
 			past_lock(fd, argument, io.begin_tsc, PRELOAD_SITE);
 		return result;
 	}
-	uint64_t begin_tsc = preload_now();
+	uint64_t begin_tsc = preload_now_if(preload_active());
 	int result = PRELOAD_REAL(fcntl)(fd, command, argument);
 	if ((command == F_SETLK || command == F_OFD_SETLK) && result == 0 && preload_active())
 		past_lock(fd, argument, begin_tsc, PRELOAD_SITE);

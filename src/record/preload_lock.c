@@ -51,7 +51,7 @@ static PRELOAD_COLD int mutex_lock_contended(pthread_mutex_t *mutex, int result,
 		result = preload_real_mutex_lock(mutex);
 	}
 	uint64_t after = record_outcome(PRELOAD_lock_acquire, result, object, site);
-	preload_self.lock = (struct record_lock_stamps){before ? before : after, after};
+	preload_own()->lock = (struct record_lock_stamps){before ? before : after, after};
 	return result;
 }
 
@@ -66,7 +66,7 @@ static PRELOAD_COLD int mutex_lock_wrapped(pthread_mutex_t *mutex, uintptr_t sit
 	}
 	int result = preload_real_mutex_lock(mutex);
 	uint64_t after = record_outcome(PRELOAD_lock_acquire, result, object, site);
-	preload_self.lock = (struct record_lock_stamps){before ? before : after, after};
+	preload_own()->lock = (struct record_lock_stamps){before ? before : after, after};
 	return result;
 }
 
@@ -75,8 +75,8 @@ static PRELOAD_COLD int mutex_lock_wrapped(pthread_mutex_t *mutex, uintptr_t sit
 static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t caller)
 {
 	uintptr_t site = preload_site(caller);
-	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self.busy)) /* our own unwinding
-										*/
+	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self->busy)) /* our own unwinding
+										 */
 		return preload_real_mutex_lock(mutex);
 	record_call(preload_mutex(mutex), site);
 	if (preload_mutex_is_wrapped)
@@ -87,19 +87,19 @@ static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t calle
 static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 {
 	uint64_t now = record_outcome(PRELOAD_lock_acquire, 0, preload_mutex(mutex), site);
-	preload_self.lock = (struct record_lock_stamps){now, now};
+	preload_own()->lock = (struct record_lock_stamps){now, now};
 	return 0;
 }
 
 static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t caller)
 {
 	uintptr_t site = preload_site(caller);
-	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self.busy))
+	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self->busy))
 		return preload_real_mutex_unlock(mutex);
 	uint64_t object = preload_mutex(mutex); /* it may be gone as soon as it is free */
 	uint64_t now = preload_now();
 	PRELOAD_RECORD_AT(now, lock_release, object, site);
-	preload_self.lock = (struct record_lock_stamps){now, now};
+	preload_own()->lock = (struct record_lock_stamps){now, now};
 	int result = preload_real_mutex_unlock(mutex);
 	record_return(object, site);
 	return result;
@@ -107,7 +107,7 @@ static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t call
 
 PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 {
-	if (PRELOAD_RARE(!preload_surely_on()) || (PRELOAD_IS_STATIC && preload_self.busy))
+	if (PRELOAD_RARE(!preload_surely_on()) || (PRELOAD_IS_STATIC && preload_self->busy))
 		return mutex_lock_first(mutex, site);
 	int result = preload_real_mutex_trylock(mutex);
 	if (PRELOAD_RARE(result != 0))
@@ -120,7 +120,7 @@ PRELOAD_INLINE int mutex_lock(pthread_mutex_t *mutex, uintptr_t site)
 
 PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex, uintptr_t site)
 {
-	if (PRELOAD_LIKELY(preload_surely_on()) && !(PRELOAD_IS_STATIC && preload_self.busy) &&
+	if (PRELOAD_LIKELY(preload_surely_on()) && !(PRELOAD_IS_STATIC && preload_self->busy) &&
 		preload_try_record(PRELOAD_lock_release, preload_mutex(mutex), site))
 		return preload_real_mutex_unlock(mutex);
 	return mutex_unlock_slow(mutex, site);
@@ -302,7 +302,7 @@ static void once_routine(void)
 PRELOAD_INLINE int once(pthread_once_t *control, void (*routine)(void), uintptr_t site)
 {
 	bool done = __atomic_load_n(control, __ATOMIC_ACQUIRE) & ONCE_DONE;
-	if (done || preload_self.busy || !preload_active())
+	if (done || preload_self->busy || !preload_active())
 		return PRELOAD_REAL(pthread_once)(control, routine);
 	struct once_call call = {.routine = routine,
 		.object = preload_object(control, TRACE_OBJECT_once, false),

@@ -43,10 +43,12 @@ PRELOAD_INLINE uint64_t preload_semaphore(const sem_t *semaphore)
 	return preload_object(semaphore, TRACE_OBJECT_semaphore, inside.shared != 0);
 }
 
-/* Before glibc 2.3.2 it was no more than a pointer. */
+/* Before glibc 2.3.2 it was no more than a pointer. (Where somebody else's functions come next they
+ * are the same ones for both.) */
 PRELOAD_INLINE uint64_t preload_old_cond(const pthread_cond_t *cond)
 {
-	return preload_object(cond, TRACE_OBJECT_cond, false);
+	bool is_old = preload_real.old_cond_wait != preload_real.pthread_cond_wait;
+	return is_old ? preload_object(cond, TRACE_OBJECT_cond, false) : preload_cond(cond);
 }
 
 /* ---- results and limits --------------------------------------------------------------------- */

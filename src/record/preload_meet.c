@@ -5,7 +5,7 @@
 
 static struct record_lock_stamps *lock_stamps(void)
 {
-	return &preload_self.lock;
+	return &preload_own()->lock;
 }
 
 PRELOAD_EXPORT record_meet_fn longpole_meet;

@@ -34,16 +34,16 @@ struct region {
 
 static void work(struct region *r)
 {
-	bool is_master = r->master == &team_self;
+	bool is_master = r->master == team_self();
 	struct team *team = r->team;
 	uint64_t site = r->site;
 	if (is_master) {
 		team = team_master_begin(team,
 			r->omp->omp_get_num_threads ? (uint32_t)r->omp->omp_get_num_threads() : 0);
-		team_self.team = team;
+		team_self()->team = team;
 	} else {
 		__atomic_fetch_add(&team->nr_workers, 1, __ATOMIC_RELAXED);
-		team_self.wait.what = TEAM_NOT;
+		team_self()->wait.what = TEAM_NOT;
 		PRELOAD_RECORD(token_take, team_object(&team->begin), 1, site);
 	}
 	r->f(r->data);
@@ -60,19 +60,19 @@ static void work(struct region *r)
 static void run_region(void *argument)
 {
 	struct region *r = argument;
-	struct team *outer_team = team_self.team;
-	struct tokens *outer_group = team_self.group;
-	team_self.team = r->team;
-	team_self.group = NULL;
-	team_self.depth++;
+	struct team *outer_team = team_self()->team;
+	struct tokens *outer_group = team_self()->group;
+	team_self()->team = r->team;
+	team_self()->group = NULL;
+	team_self()->depth++;
 	if (r->team)
 		work(r);
 	else
 		r->f(r->data);
-	team_self.depth--;
-	team_self.group = outer_group;
+	team_self()->depth--;
+	team_self()->group = outer_group;
 	/* what a pool's worker does until the next region, tasks, is still of this one */
-	team_self.team = r->master == &team_self ? outer_team : r->team;
+	team_self()->team = r->master == team_self() ? outer_team : r->team;
 }
 
 static void region_begin(struct region *r, unsigned nr_threads)
@@ -80,17 +80,17 @@ static void region_begin(struct region *r, unsigned nr_threads)
 	uint32_t nr = nr_threads                    ? nr_threads
 		      : r->omp->omp_get_max_threads ? (uint32_t)r->omp->omp_get_max_threads()
 						    : 1;
-	r->master = &team_self;
+	r->master = team_self();
 	r->team = team_region_begin(nr, r->site);
 }
 
 static void region_end(struct region *r)
 {
 	struct team *team = r->team;
-	team_self.nr_levels--;
+	team_self()->nr_levels--;
 	if (!team)
 		return;
-	if (team_self.wait.what != TEAM_NOT)
+	if (team_self()->wait.what != TEAM_NOT)
 		team_wait_end(&team->end, r->site);
 	if (team->begin.due > team->nr_workers) /* fewer came than were asked for */
 		PRELOAD_RECORD(token_take, team_object(&team->begin),
@@ -106,7 +106,7 @@ static void region_end(struct region *r)
 		struct region region = {.f = f, .data = data, .omp = omp, .site = PRELOAD_SITE};   \
 		const void *reductions = data;                                                     \
 		bool on = preload_active() && !omp->tells;                                         \
-		team_self.site = region.site;                                                      \
+		team_self()->site = region.site;                                                   \
 		(void)reductions;                                                                  \
 		if (on) {                                                                          \
 			f = run_region, data = &region;                                            \
@@ -152,7 +152,7 @@ RUNTIME_REGION(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 	{                                                                                          \
 		const struct preload_omp *omp = preload_omp_of(PRELOAD_CALLER);                    \
 		uint64_t site = PRELOAD_SITE;                                                      \
-		team_self.site = site;                                                             \
+		team_self()->site = site;                                                          \
 		if (!omp->tells)                                                                   \
 			team_barrier_begin(site);                                                  \
 		keep omp->name arguments;                                                          \
@@ -176,13 +176,13 @@ PRELOAD_EXPORT void *GOMP_single_copy_start(void);
 PRELOAD_EXPORT void *GOMP_single_copy_start(void)
 {
 	const struct preload_omp *omp = preload_omp_of(PRELOAD_CALLER);
-	struct team *team = preload_active() && !omp->tells ? team_self.team : NULL;
-	uint64_t site = team_self.site = PRELOAD_SITE;
+	struct team *team = preload_active() && !omp->tells ? team_self()->team : NULL;
+	uint64_t site = team_self()->site = PRELOAD_SITE;
 	if (!team)
 		return omp->GOMP_single_copy_start();
 	team_wait_for(&team->copy, site);
 	void *data = omp->GOMP_single_copy_start();
-	team_self.wait.what = TEAM_NOT;
+	team_self()->wait.what = TEAM_NOT;
 	PRELOAD_RECORD(token_take, team_object(&team->copy), data ? 1 : 0, site);
 	return data;
 }
@@ -191,9 +191,9 @@ PRELOAD_EXPORT void GOMP_single_copy_end(void *data);
 PRELOAD_EXPORT void GOMP_single_copy_end(void *data)
 {
 	const struct preload_omp *omp = preload_omp_of(PRELOAD_CALLER);
-	team_self.site = PRELOAD_SITE;
-	if (team_self.team && preload_active() && !omp->tells && omp->omp_get_num_threads)
-		PRELOAD_RECORD(token_give, team_object(&team_self.team->copy),
+	team_self()->site = PRELOAD_SITE;
+	if (team_self()->team && preload_active() && !omp->tells && omp->omp_get_num_threads)
+		PRELOAD_RECORD(token_give, team_object(&team_self()->team->copy),
 			(uint64_t)omp->omp_get_num_threads() - 1, PRELOAD_SITE);
 	omp->GOMP_single_copy_end(data);
 }
@@ -204,21 +204,21 @@ PRELOAD_EXPORT void GOMP_single_copy_end(void *data)
 	PRELOAD_EXPORT void begin parameters                                                       \
 	{                                                                                          \
 		const struct preload_omp *omp = library(PRELOAD_CALLER);                           \
-		struct team *team = preload_active() ? team_self.team : NULL;                      \
+		struct team *team = preload_active() ? team_self()->team : NULL;                   \
 		uint64_t site = PRELOAD_SITE;                                                      \
 		if (team)                                                                          \
 			team_wait_for(&team->ordered, site);                                       \
 		omp->begin arguments;                                                              \
 		if (team) {                                                                        \
-			team_self.wait.what = TEAM_NOT;                                            \
+			team_self()->wait.what = TEAM_NOT;                                         \
 			PRELOAD_RECORD(token_take, team_object(&team->ordered), 1, site);          \
 		}                                                                                  \
 	}                                                                                          \
 	PRELOAD_EXPORT void end parameters;                                                        \
 	PRELOAD_EXPORT void end parameters                                                         \
 	{                                                                                          \
-		if (team_self.team && preload_active())                                            \
-			PRELOAD_RECORD(token_give, team_object(&team_self.team->ordered), 1,       \
+		if (team_self()->team && preload_active())                                         \
+			PRELOAD_RECORD(token_give, team_object(&team_self()->team->ordered), 1,    \
 				PRELOAD_SITE);                                                     \
 		library(PRELOAD_CALLER)->end arguments;                                            \
 	}
@@ -370,22 +370,22 @@ static void task_over(const struct task *k)
 static void run_task(void *argument)
 {
 	struct task *k = argument;
-	struct team_wait waited = team_self.wait;
-	struct team *outer_team = team_self.team;
-	struct tokens *outer_group = team_self.group;
+	struct team_wait waited = team_self()->wait;
+	struct team *outer_team = team_self()->team;
+	struct tokens *outer_group = team_self()->group;
 	void *data = (char *)argument + k->data_at;
 	if (k->is_of_loop)
 		memcpy(data, argument, 2 * sizeof k->from);
 	const struct task own = *k; /* libgomp may give it back before it is over */
-	team_self.wait.what = TEAM_NOT;
-	team_self.team = own.team;
-	team_self.group = own.group;
-	team_self.depth++;
+	team_self()->wait.what = TEAM_NOT;
+	team_self()->team = own.team;
+	team_self()->group = own.group;
+	team_self()->depth++;
 	PRELOAD_RECORD(token_take, team_object(&own.team->tasks), 1, own.site);
 	own.f(data);
-	team_self.depth--;
-	team_self.group = outer_group;
-	team_self.team = outer_team;
+	team_self()->depth--;
+	team_self()->group = outer_group;
+	team_self()->team = outer_team;
 	task_over(&own);
 	if (waited.what == TEAM_FOR_BEGIN) /* it had left the region already */
 		team_give(&own.team->end, 1, own.site);
@@ -396,7 +396,7 @@ static void run_task(void *argument)
 static void copy_task(void *to, void *from)
 {
 	struct task *k = to;
-	struct team_wait waited = team_self.wait;
+	struct team_wait waited = team_self()->wait;
 	memcpy(k, from, sizeof *k);
 	if (k->copy)
 		k->copy((char *)to + k->data_at, k->data);
@@ -421,9 +421,9 @@ static struct task make_task(void (*f)(void *), void *data, void (*copy)(void *,
 		.data = data,
 		.nr_bytes = (size_t)*nr_bytes,
 		.data_at = (sizeof k + (size_t)*align - 1) / (size_t)*align * (size_t)*align,
-		.team = team_self.team,
-		.parent = team_innermost(team_self.children),
-		.group = team_self.group,
+		.team = team_self()->team,
+		.parent = team_innermost(team_self()->children),
+		.group = team_self()->group,
 		.site = site};
 	*nr_bytes += (long)k.data_at;
 	team_name_tokens(k.parent, "child tasks");
@@ -439,8 +439,8 @@ PRELOAD_EXPORT void GOMP_task(void (*f)(void *), void *data, void (*copy)(void *
 	void *detach)
 {
 	const struct preload_omp *omp = preload_omp_of(PRELOAD_CALLER);
-	team_self.site = PRELOAD_SITE;
-	if (!preload_active() || omp->tells || !team_self.team || flags & TASK_DETACH) {
+	team_self()->site = PRELOAD_SITE;
+	if (!preload_active() || omp->tells || !team_self()->team || flags & TASK_DETACH) {
 		omp->GOMP_task(f, data, copy, nr_bytes, align, is_deferred, flags, depend, priority,
 			detach);
 		return;
@@ -460,15 +460,16 @@ PRELOAD_EXPORT void GOMP_task(void (*f)(void *), void *data, void (*copy)(void *
 		type from, type to, type by)                                                       \
 	{                                                                                          \
 		const struct preload_omp *omp = preload_omp_of(PRELOAD_CALLER);                    \
-		uint64_t site = team_self.site = PRELOAD_SITE;                                     \
-		if (!preload_active() || omp->tells || !team_self.team) {                          \
+		uint64_t site = team_self()->site = PRELOAD_SITE;                                  \
+		if (!preload_active() || omp->tells || !team_self()->team) {                       \
 			omp->name(f, data, copy, nr_bytes, align, flags, nr_tasks, priority, from, \
 				to, by);                                                           \
 			return;                                                                    \
 		}                                                                                  \
-		struct tokens *outer = team_self.group, *group = team_innermost(team_self.groups); \
+		struct tokens *outer = team_self()->group,                                         \
+			      *group = team_innermost(team_self()->groups);                        \
 		if (!(flags & TASK_NO_GROUP)) {                                                    \
-			team_self.group = group;                                                   \
+			team_self()->group = group;                                                \
 			team_name_tokens(group, "task group");                                     \
 		}                                                                                  \
 		struct task task = make_task(f, data, copy, &nr_bytes, &align, site);              \
@@ -476,13 +477,13 @@ PRELOAD_EXPORT void GOMP_task(void (*f)(void *), void *data, void (*copy)(void *
 		if (flags & TASK_REDUCTION)                                                        \
 			memcpy(&task.reductions, (char *)data + 2 * sizeof from,                   \
 				sizeof task.reductions);                                           \
-		if (team_self.group == group)                                                      \
+		if (team_self()->group == group)                                                   \
 			team_wait_for(group, site);                                                \
 		omp->name(run_task, &task, copy_task, nr_bytes, align, flags, nr_tasks, priority,  \
 			from, to, by);                                                             \
-		if (team_self.group == group)                                                      \
+		if (team_self()->group == group)                                                   \
 			team_wait_end(group, site);                                                \
-		team_self.group = outer;                                                           \
+		team_self()->group = outer;                                                        \
 	}
 TASK_LOOP(GOMP_taskloop, long)
 TASK_LOOP(GOMP_taskloop_ull, unsigned long long)
@@ -492,22 +493,22 @@ TASK_LOOP(GOMP_taskloop_ull, unsigned long long)
 	PRELOAD_EXPORT void name parameters                                                        \
 	{                                                                                          \
 		const struct preload_omp *omp = preload_omp_of(PRELOAD_CALLER);                    \
-		uint64_t site = team_self.site = PRELOAD_SITE;                                     \
+		uint64_t site = team_self()->site = PRELOAD_SITE;                                  \
 		struct tokens *of = omp->tells ? NULL : team_await(whose, site);                   \
 		omp->name arguments;                                                               \
 		if (of)                                                                            \
 			team_wait_end(of, site);                                                   \
 	}
-TASKS_WAIT(GOMP_taskwait, (void), (), team_innermost(team_self.children))
-TASKS_WAIT(GOMP_taskwait_depend, (void **depend), (depend), team_innermost(team_self.children))
+TASKS_WAIT(GOMP_taskwait, (void), (), team_innermost(team_self()->children))
+TASKS_WAIT(GOMP_taskwait_depend, (void **depend), (depend), team_innermost(team_self()->children))
 
 PRELOAD_EXPORT void GOMP_taskgroup_start(void);
 PRELOAD_EXPORT void GOMP_taskgroup_start(void)
 {
 	const struct preload_omp *omp = preload_omp_of(PRELOAD_CALLER);
-	team_self.site = PRELOAD_SITE;
+	team_self()->site = PRELOAD_SITE;
 	if (!omp->tells)
-		team_group_begin(team_self.site);
+		team_group_begin(team_self()->site);
 	omp->GOMP_taskgroup_start();
 }
 
@@ -515,8 +516,8 @@ PRELOAD_EXPORT void GOMP_taskgroup_end(void);
 PRELOAD_EXPORT void GOMP_taskgroup_end(void)
 {
 	const struct preload_omp *omp = preload_omp_of(PRELOAD_CALLER);
-	uint64_t site = team_self.site = PRELOAD_SITE;
-	struct tokens *group = omp->tells ? NULL : team_self.group;
+	uint64_t site = team_self()->site = PRELOAD_SITE;
+	struct tokens *group = omp->tells ? NULL : team_self()->group;
 	struct tokens *of = group ? team_await(group, site) : NULL;
 	omp->GOMP_taskgroup_end();
 	if (of)

@@ -27,7 +27,7 @@ static uint64_t site_of(const void *code)
 {
 	uintptr_t ours = (uintptr_t)code - (uintptr_t)__ehdr_start;
 	bool is_ours = ours < (uintptr_t)_end - (uintptr_t)__ehdr_start;
-	return PRELOAD_RARE(is_ours) ? team_self.site : preload_site((uintptr_t)code);
+	return PRELOAD_RARE(is_ours) ? team_self()->site : preload_site((uintptr_t)code);
 }
 
 /* ---- what is known of a task ------------------------------------------------------------------
@@ -58,7 +58,7 @@ static uint32_t nr_slots;   /* used at least once; 0 is none */
 
 /* Free ones, and what is running: from the implicit task outwards in, those that wait below. */
 enum { RUNNING_MAX = 32 };
-static __thread struct ompt_thread {
+struct ompt_thread {
 	uint32_t first_free, nr_free;
 	bool is_worker; /* has been one */
 	uint32_t nr_running;
@@ -69,7 +69,15 @@ static __thread struct ompt_thread {
 		struct team_wait wait;
 		uint32_t depth;
 	} running[RUNNING_MAX];
-} mine;
+};
+_Static_assert(
+	sizeof(struct ompt_thread) <= (PRELOAD_MORE_WORDS - PRELOAD_TEAM_WORDS) * sizeof(uint64_t),
+	"has room");
+
+static struct ompt_thread *mine(void)
+{
+	return (struct ompt_thread *)(void *)(preload_own()->more + PRELOAD_TEAM_WORDS);
+}
 
 static struct slot *slots_begin(void)
 {
@@ -99,8 +107,8 @@ static bool take_hand(void)
 			((head >> 32) + 1) << 32 | __atomic_load_n(&first->waits, __ATOMIC_RELAXED);
 		if (__atomic_compare_exchange_n(
 			    &free_slots, &head, next, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-			mine.first_free = (uint32_t)head;
-			mine.nr_free = first->held_by;
+			mine()->first_free = (uint32_t)head;
+			mine()->nr_free = first->held_by;
 			return true;
 		}
 	}
@@ -109,15 +117,15 @@ static bool take_hand(void)
 
 static void give_hand(void)
 {
-	uint32_t index = mine.first_free;
+	uint32_t index = mine()->first_free;
 	uint64_t head = __atomic_load_n(&free_slots, __ATOMIC_RELAXED), next;
-	slots[index].held_by = mine.nr_free;
+	slots[index].held_by = mine()->nr_free;
 	do {
 		__atomic_store_n(&slots[index].waits, (uint32_t)head, __ATOMIC_RELAXED);
 		next = ((head >> 32) + 1) << 32 | index;
 	} while (!__atomic_compare_exchange_n(
 		&free_slots, &head, next, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-	mine.first_free = mine.nr_free = 0;
+	mine()->first_free = mine()->nr_free = 0;
 }
 
 /* Number of one that is ours now; 0: there is none. */
@@ -125,10 +133,10 @@ static uint32_t slot_take(void)
 {
 	if (!slots_begin())
 		return 0;
-	if (mine.nr_free || take_hand()) {
-		uint32_t index = mine.first_free;
-		mine.first_free = slots[index].next;
-		mine.nr_free--;
+	if (mine()->nr_free || take_hand()) {
+		uint32_t index = mine()->first_free;
+		mine()->first_free = slots[index].next;
+		mine()->nr_free--;
 		return index;
 	}
 	if (__atomic_load_n(&nr_slots, __ATOMIC_RELAXED) >= SLOTS_MAX - 1)
@@ -139,11 +147,11 @@ static uint32_t slot_take(void)
 
 static void slot_give(uint32_t index)
 {
-	if (mine.nr_free >= SLOTS_IN_HAND)
+	if (mine()->nr_free >= SLOTS_IN_HAND)
 		give_hand();
-	slots[index].next = mine.first_free;
-	mine.first_free = index;
-	mine.nr_free++;
+	slots[index].next = mine()->first_free;
+	mine()->first_free = index;
+	mine()->nr_free++;
 }
 
 PRELOAD_INLINE uint64_t word_of(uint32_t index)
@@ -164,7 +172,7 @@ PRELOAD_INLINE struct slot *slot_of(uint64_t word)
 
 PRELOAD_INLINE bool is_mine(const struct team *team)
 {
-	return (uintptr_t)team - (uintptr_t)team_self.own < sizeof team_self.own;
+	return (uintptr_t)team - (uintptr_t)team_self()->own < sizeof team_self()->own;
 }
 
 static void region_begins(union ompt_word *outer_task, const void *frame, union ompt_word *region,
@@ -173,7 +181,7 @@ static void region_begins(union ompt_word *outer_task, const void *frame, union 
 	(void)outer_task, (void)frame, (void)flags;
 	region->address = NULL;
 	if (!preload_active()) {
-		team_self.nr_levels++;
+		team_self()->nr_levels++;
 		return;
 	}
 	struct team *team = team_region_begin(nr_wanted, site_of(code));
@@ -186,17 +194,19 @@ static void region_ends(
 	union ompt_word *region, union ompt_word *outer_task, int flags, const void *code)
 {
 	(void)region, (void)outer_task, (void)flags, (void)code;
-	team_self.nr_levels--;
+	team_self()->nr_levels--;
 }
 
 /* What ran in this thread waits below. */
 static void push(uint64_t task)
 {
-	struct team_thread *self = &team_self;
-	if (mine.nr_running < RUNNING_MAX)
-		mine.running[mine.nr_running] =
+	struct team_thread *self = team_self();
+	struct ompt_thread *own = mine();
+	uint32_t nr = own->nr_running;
+	if (nr < RUNNING_MAX)
+		own->running[nr] =
 			(struct running){task, self->team, self->group, self->wait, self->depth};
-	mine.nr_running++;
+	own->nr_running = nr + 1;
 	self->wait.what = TEAM_NOT;
 	self->depth++;
 }
@@ -205,19 +215,20 @@ static void push(uint64_t task)
  * its thread may have left it, and nobody told. */
 static struct team_wait pop(uint64_t task)
 {
-	struct team_thread *self = &team_self;
-	uint32_t nr = mine.nr_running < RUNNING_MAX ? mine.nr_running : RUNNING_MAX;
-	while (nr && mine.running[nr - 1].task != task)
+	struct team_thread *self = team_self();
+	struct ompt_thread *own = mine();
+	uint32_t depth = own->nr_running, nr = depth < RUNNING_MAX ? depth : RUNNING_MAX;
+	while (nr && own->running[nr - 1].task != task)
 		nr--;
-	if (mine.nr_running > RUNNING_MAX) { /* too deep to know: what it waits for is not told */
-		mine.nr_running--;
+	if (depth > RUNNING_MAX) { /* too deep to know: what it waits for is not told */
+		own->nr_running = depth - 1;
 		self->depth--;
 		return (struct team_wait){0};
 	}
 	if (!nr)
 		return (struct team_wait){0};
-	const struct running *below = &mine.running[nr - 1];
-	mine.nr_running = nr - 1;
+	const struct running *below = &own->running[nr - 1];
+	own->nr_running = nr - 1;
 	self->team = below->team;
 	self->group = below->group;
 	self->depth = below->depth;
@@ -240,19 +251,19 @@ static void program_ends(void)
 static void thread_ends(union ompt_word *thread)
 {
 	(void)thread;
-	if (mine.is_worker)
+	if (mine()->is_worker)
 		__atomic_fetch_sub(&nr_workers, 1, __ATOMIC_RELAXED);
-	mine.is_worker = false;
-	if (team_self.wait.what != TEAM_FOR_BEGIN || !preload_active())
+	mine()->is_worker = false;
+	if (team_self()->wait.what != TEAM_FOR_BEGIN || !preload_active())
 		return;
-	team_self.wait.what = TEAM_NOT;
+	team_self()->wait.what = TEAM_NOT;
 	if (__atomic_load_n(&all_over.given, __ATOMIC_ACQUIRE))
 		PRELOAD_RECORD(token_take, team_object(&all_over), 1, 0);
 }
 
 static void implicit_begins(struct team *team, unsigned nr_threads)
 {
-	struct team_thread *self = &team_self;
+	struct team_thread *self = team_self();
 	bool is_master = !team || is_mine(team);
 	if (!team && self->wait.what != TEAM_NOT) /* a region that is not told of */
 		PRELOAD_RECORD(token_take, self->wait.object, 0, self->wait.site);
@@ -263,12 +274,12 @@ static void implicit_begins(struct team *team, unsigned nr_threads)
 			PRELOAD_RECORD(token_take, team_object(&team->begin), surplus, team->site);
 		team = team_master_begin(team, nr_threads);
 	}
-	preload_self.region = 0;
+	preload_own()->region = 0;
 	self->team = team;
 	self->group = NULL;
-	if (!is_master && !mine.is_worker)
+	if (!is_master && !mine()->is_worker)
 		__atomic_fetch_add(&nr_workers, 1, __ATOMIC_RELAXED);
-	mine.is_worker |= !is_master;
+	mine()->is_worker |= !is_master;
 	if (!is_master)
 		PRELOAD_RECORD(token_take, team_object(&team->begin), 1, team->site);
 }
@@ -284,15 +295,15 @@ static void implicit_task(int scope, union ompt_word *region, union ompt_word *t
 		implicit_begins(region ? region->address : NULL, nr_threads);
 		return;
 	}
-	if (flags & OMPT_TASK_INITIAL && mine.nr_running == 1 &&
-		preload_self.tid == preload_self.pid)
+	if (flags & OMPT_TASK_INITIAL && mine()->nr_running == 1 &&
+		preload_self->tid == preload_self->pid)
 		program_ends();
-	struct team_wait at_end = team_self.wait;
-	struct team *team = team_self.team;
+	struct team_wait at_end = team_self()->wait;
+	struct team *team = team_self()->team;
 	struct team_wait before = pop(0);
 	if (team && !is_mine(team)) { /* a worker's thread: still of this region, and waiting */
-		team_self.wait = at_end;
-		team_self.team = team;
+		team_self()->wait = at_end;
+		team_self()->team = team;
 	} else {
 		team_wait_begin(before.what, before.object, before.site);
 	}
@@ -322,15 +333,15 @@ static void end_begins(struct team *team)
 
 static void barrier(int kind, int scope, const void *code)
 {
-	struct team *team = team_self.team;
+	struct team *team = team_self()->team;
 	uint64_t site = site_of(code);
 	if (scope == OMPT_BEGIN && is_end(kind, team, code))
 		end_begins(team);
 	else if (scope == OMPT_BEGIN)
 		team_barrier_begin(site);
-	else if (team_self.wait.what == TEAM_FOR_BARRIER)
+	else if (team_self()->wait.what == TEAM_FOR_BARRIER)
 		team_barrier_end(site);
-	else if (team_self.wait.what == TEAM_FOR_TOKENS && is_mine(team))
+	else if (team_self()->wait.what == TEAM_FOR_TOKENS && is_mine(team))
 		team_wait_end(&team->end, team->site);
 }
 
@@ -340,7 +351,7 @@ static void tasks_wait(struct tokens *of, int scope, uint64_t site)
 		return;
 	if (scope == OMPT_BEGIN)
 		team_await(of, site);
-	else if (team_self.wait.what == TEAM_FOR_TOKENS)
+	else if (team_self()->wait.what == TEAM_FOR_TOKENS)
 		team_wait_end(of, site);
 }
 
@@ -352,10 +363,10 @@ static void sync_region(
 		team_group_begin(site_of(code));
 	else if (kind == OMPT_TASKGROUP)
 		team_group_end();
-	else if (!team_self.team || !preload_active())
+	else if (!team_self()->team || !preload_active())
 		return;
 	else if (kind == OMPT_TASKWAIT)
-		tasks_wait(team_innermost(team_self.children), scope, site_of(code));
+		tasks_wait(team_innermost(team_self()->children), scope, site_of(code));
 	else if (kind != OMPT_REDUCTION)
 		barrier(kind, scope, code);
 }
@@ -365,8 +376,8 @@ static void sync_region_wait(
 	int kind, int scope, union ompt_word *region, union ompt_word *task, const void *code)
 {
 	(void)region, (void)task;
-	if (kind == OMPT_TASKGROUP && team_self.team && preload_active())
-		tasks_wait(team_self.group, scope, site_of(code));
+	if (kind == OMPT_TASKGROUP && team_self()->team && preload_active())
+		tasks_wait(team_self()->group, scope, site_of(code));
 }
 
 /* ---- tasks ------------------------------------------------------------------------------------
@@ -381,16 +392,16 @@ static void ready(const struct slot *k)
 /* A loop of tasks makes them from within the runtime. */
 static uint64_t site_of_task(const void *code)
 {
-	bool is_loop = preload_is_runtime((uintptr_t)code) && team_self.nr_groups;
-	uint32_t n = team_self.nr_groups <= TEAM_GROUPS ? team_self.nr_groups : TEAM_GROUPS;
-	return is_loop && n ? team_self.group_site[n - 1] : site_of(code);
+	bool is_loop = preload_is_runtime((uintptr_t)code) && team_self()->nr_groups;
+	uint32_t n = team_self()->nr_groups <= TEAM_GROUPS ? team_self()->nr_groups : TEAM_GROUPS;
+	return is_loop && n ? team_self()->group_site[n - 1] : site_of(code);
 }
 
 static void task_made(union ompt_word *maker, const void *frame, union ompt_word *task, int flags,
 	int depends, const void *code)
 {
 	(void)maker, (void)frame, (void)depends;
-	struct team_thread *self = &team_self;
+	struct team_thread *self = team_self();
 	task->value = 0;
 	if (!self->team || !preload_active())
 		return;
@@ -466,10 +477,10 @@ static void task_over(uint64_t word)
 static void task_begins(uint64_t word)
 {
 	struct slot *k = slot_of(word);
-	struct team_wait waited = team_self.wait;
+	struct team_wait waited = team_self()->wait;
 	push(word);
-	team_self.team = k->team;
-	team_self.group = k->group;
+	team_self()->team = k->team;
+	team_self()->group = k->group;
 	if (!k->is_begun)
 		PRELOAD_RECORD(token_take, team_object(&k->team->tasks), 1, k->site);
 	else if (waited.what != TEAM_NOT) /* it goes on, not tied to the thread that it was in */
@@ -496,8 +507,8 @@ static void task_switch(union ompt_word *from, int status, union ompt_word *to)
 	uint64_t left = from ? from->value : 0, entered = to ? to->value : 0;
 	if (!preload_active())
 		return;
-	if (status == OMPT_TASKWAIT_COMPLETE && team_self.team) {
-		tasks_wait(team_innermost(team_self.children), OMPT_END, team_self.wait.site);
+	if (status == OMPT_TASKWAIT_COMPLETE && team_self()->team) {
+		tasks_wait(team_innermost(team_self()->children), OMPT_END, team_self()->wait.site);
 		return;
 	}
 	if (!slots || status == OMPT_TASK_EARLY_FULFILL)

@@ -18,7 +18,8 @@ struct readiness {
 
 static void ready_begin(struct readiness *r, uint64_t nr_fds, uint64_t site)
 {
-	*r = (struct readiness){preload_now(), site, preload_active()};
+	bool open = preload_active();
+	*r = (struct readiness){preload_now_if(open), site, open};
 	if (r->open)
 		PRELOAD_RECORD_AT(r->begin_tsc, poll_begin, nr_fds, site);
 }
@@ -26,11 +27,11 @@ static void ready_begin(struct readiness *r, uint64_t nr_fds, uint64_t site)
 /* `fd` is the first that is ready, or -1. */
 static void ready_end(struct readiness *r, int64_t result, int fd, bool only_writable)
 {
-	uint64_t tsc = preload_now();
 	struct preload_stack stack; /* not all of it set to 0 for every call */
-	stack.nr_frames = 0;
 	if (!r->open)
 		return;
+	uint64_t tsc = preload_now();
+	stack.nr_frames = 0;
 	r->open = false;
 	int saved_errno = errno;
 	if (result < 0)

@@ -18,15 +18,16 @@ PRELOAD_INLINE pid_t fork_with(pid_t (*real)(void), uintptr_t site)
 {
 	if (!preload_active())
 		return real();
-	uint64_t token = preload_token(), own_token = preload_self.token;
+	struct preload_thread *self = preload_own();
+	uint64_t token = preload_token(), own_token = self->token;
 	PRELOAD_RECORD(process_fork, token, site);
-	preload_self.token = token;
+	self->token = token;
 	pid_t pid = real();
 	int saved_errno = errno;
 	if (pid == 0)
 		preload_on();
 	else
-		preload_self.token = own_token;
+		self->token = own_token;
 	errno = saved_errno;
 	return pid;
 }
@@ -50,7 +51,7 @@ void *preload_vfork_before(uintptr_t site);
 __attribute__((used)) void *preload_vfork_before(uintptr_t site)
 {
 	if (preload_active()) {
-		struct preload_thread *self = &preload_self;
+		struct preload_thread *self = preload_own();
 		PRELOAD_RECORD(process_fork, 0, site);
 		self->kept_end = self->end;
 		PRELOAD_BARRIER();

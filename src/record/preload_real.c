@@ -110,18 +110,25 @@ static bool equal(const char *a, const char *b)
 	return *a == *b;
 }
 
+/* Of names with two implementations libc's is to be that of the version. Somebody else's has no
+ * version, and dlvsym() would pass it by; a program that was linked with it asks without one, too,
+ * and gets our old one: that is the first. */
+void *preload_real_find_version(const char *symbol, const char *version)
+{
+	void *next = dlsym(RTLD_NEXT, symbol);
+	return module_of(next) == libc_module() ? dlvsym(RTLD_NEXT, symbol, version) : next;
+}
+
 static void *find(const char *name)
 {
-	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++)
+	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++) {
+		const char *symbol = old_functions[i].symbol;
 		if (equal(name, old_functions[i].name))
-			return dlvsym(RTLD_NEXT, old_functions[i].symbol, "GLIBC_2.2.5");
-	void *next = dlsym(RTLD_NEXT, name);
-	/* Of the names with two versions these are the ones with two implementations. (Somebody
-	 * else's has none, and dlvsym() would pass it by.) */
-	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++)
-		if (equal(name, old_functions[i].symbol) && module_of(next) == libc_module())
-			return dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
-	return next;
+			return preload_real_find_version(symbol, "GLIBC_2.2.5");
+		if (equal(name, symbol))
+			return preload_real_find_version(symbol, "GLIBC_2.3.2");
+	}
+	return dlsym(RTLD_NEXT, name);
 }
 
 static void find_one(size_t i)

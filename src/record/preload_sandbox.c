@@ -57,17 +57,25 @@ void preload_sandbox_ids(uint32_t *ret_pid, uint32_t *ret_tid)
 	*ret_tid = (uint32_t)preload_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-static bool sandbox_is_filter(int option, unsigned long how)
+enum sandbox_filter { SANDBOX_NONE, SANDBOX_SOME, SANDBOX_STRICT };
+
+static enum sandbox_filter sandbox_filter_of(int option, unsigned long how)
 {
-	return option == PR_SET_SECCOMP &&
-	       (how == SECCOMP_MODE_STRICT || how == SECCOMP_MODE_FILTER);
+	if (option != PR_SET_SECCOMP)
+		return SANDBOX_NONE;
+	return how == SECCOMP_MODE_STRICT   ? SANDBOX_STRICT
+	       : how == SECCOMP_MODE_FILTER ? SANDBOX_SOME
+					    : SANDBOX_NONE;
 }
 
-/* A filter is about to be installed. Returns whether that is news. */
-static bool sandbox_begin(void)
+/* A filter is about to be installed. Returns whether that is news. (With the strict one the kernel
+ * forbids the clock, too.) */
+static bool sandbox_begin(enum sandbox_filter filter)
 {
-	if (preload_sandbox.no_calls)
+	if (filter == SANDBOX_NONE || preload_sandbox.no_calls)
 		return false;
+	if (filter == SANDBOX_STRICT)
+		preload_stop();
 	preload_thread_begin();
 	preload_sandbox.pid = (uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	preload_sandbox.tid_offset = sandbox_find_tid();
@@ -106,7 +114,7 @@ PRELOAD_EXPORT int prctl(int option, ...)
 	unsigned long a = va_arg(args, unsigned long), b = va_arg(args, unsigned long),
 		      c = va_arg(args, unsigned long), d = va_arg(args, unsigned long);
 	va_end(args);
-	bool is_filter = sandbox_is_filter(option, a), is_new = is_filter && sandbox_begin();
+	bool is_new = sandbox_begin(sandbox_filter_of(option, a));
 	if (sandbox_clock(option, a))
 		preload_env_forget();
 	int result = PRELOAD_REAL(prctl)(option, a, b, c, d);
@@ -119,10 +127,12 @@ PRELOAD_EXPORT int prctl(int option, ...)
 /* Called in the place of syscall(SYS_seccomp, ...) and syscall(SYS_prctl, ...). */
 long preload_limits_itself(long number, long a, long b, long c, long d, long e, long f)
 {
-	bool is_filter = number == SYS_seccomp
-				 ? a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER
-				 : sandbox_is_filter((int)a, (unsigned long)b);
-	bool is_new = is_filter && sandbox_begin();
+	enum sandbox_filter filter = SANDBOX_NONE;
+	if (number == SYS_prctl)
+		filter = sandbox_filter_of((int)a, (unsigned long)b);
+	else if (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)
+		filter = a == SECCOMP_SET_MODE_STRICT ? SANDBOX_STRICT : SANDBOX_SOME;
+	bool is_new = sandbox_begin(filter);
 	if (number == SYS_prctl && sandbox_clock((int)a, (unsigned long)b))
 		preload_env_forget();
 	long result = preload_syscall_of_program(number, a, b, c, d, e, f);

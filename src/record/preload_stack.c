@@ -35,10 +35,10 @@ static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument
 
 void preload_stack_walk(struct preload_stack *stack, uint64_t site, uint64_t depth_max)
 {
-	struct preload_thread *self = &preload_self;
+	struct preload_thread *self = preload_own();
 	struct walk walk = {.stack = stack, .site = site, .depth_max = depth_max};
 	stack->nr_frames = 0;
-	if (self->busy)
+	if (self->busy || self->ended)
 		return;
 	if (walk.depth_max > RING_STACK_MAX)
 		walk.depth_max = RING_STACK_MAX;
@@ -54,7 +54,7 @@ void preload_stack_walk(struct preload_stack *stack, uint64_t site, uint64_t dep
 void preload_stack_take(struct preload_stack *stack, uint64_t site)
 {
 	const struct ring_head *head = preload_fresh.head;
-	uint32_t turn = preload_self.nr_stacks++;
+	uint32_t turn = preload_own()->nr_stacks++;
 	stack->nr_frames = 0;
 	if (!head || (turn >= ALWAYS_TAKEN && turn % ONE_IN != 0))
 		return;
@@ -67,10 +67,7 @@ void preload_stack_warm_up(void)
 {
 	struct preload_stack stack = {0};
 	struct walk walk = {.stack = &stack, .depth_max = 1};
-	uint8_t busy = preload_self.busy;
-	preload_self.busy = 1;
 	_Unwind_Backtrace(visit, &walk);
-	preload_self.busy = busy;
 }
 
 void preload_record_stack_at(uint64_t tsc, unsigned kind, const uint64_t *words, size_t nr_words,

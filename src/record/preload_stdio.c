@@ -341,7 +341,7 @@ int __vfprintf_chk(FILE *f, int flag, const char *format, va_list list)
 
 PRELOAD_EXPORT FILE *fopen(const char *path, const char *mode)
 {
-	uint64_t begin_tsc = preload_active() ? preload_now() : 0;
+	uint64_t begin_tsc = preload_now_if(preload_active());
 	FILE *f = PRELOAD_REAL(fopen)(path, mode);
 	if (f)
 		preload_fd_forget(f->_fileno);
@@ -366,7 +366,7 @@ PRELOAD_ALIAS(freopen64, freopen)
  * closing is stamped as its beginning, after that of the write. */
 PRELOAD_EXPORT int fclose(FILE *f)
 {
-	uint64_t begin_tsc = preload_now(), object = 0;
+	uint64_t begin_tsc = preload_now_if(preload_active()), object = 0;
 	int64_t held = f->_mode <= 0 && preload_active() ? held_bytes(f, true) : 0;
 	if (held > 0 && f->_fileno >= 0)
 		object = preload_fd_object(f->_fileno);

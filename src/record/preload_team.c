@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-__thread struct team_thread team_self;
-
 /* ---- objects and tokens -----------------------------------------------------------------------
  */
 
@@ -20,9 +18,9 @@ static void name(uint64_t object, const char *text)
 bool team_name_tokens(struct tokens *tokens, const char *text)
 {
 	preload_thread_begin();
-	if (PRELOAD_LIKELY(tokens->image == preload_self.image + 1))
+	if (PRELOAD_LIKELY(tokens->image == preload_self->image + 1))
 		return false;
-	*tokens = (struct tokens){.image = preload_self.image + 1};
+	*tokens = (struct tokens){.image = preload_self->image + 1};
 	name(team_object(tokens), text);
 	return true;
 }
@@ -59,7 +57,7 @@ static void take_given(struct tokens *tokens, uint64_t site)
 
 void team_wait_begin(enum team_waiting what, uint64_t object, uint64_t site)
 {
-	team_self.wait = (struct team_wait){what, object, site};
+	team_self()->wait = (struct team_wait){what, object, site};
 	if (what == TEAM_FOR_BARRIER)
 		PRELOAD_RECORD_WAIT(barrier_arrive, site, object);
 	else if (what != TEAM_NOT)
@@ -73,13 +71,13 @@ void team_wait_for(struct tokens *tokens, uint64_t site)
 
 void team_wait_end(struct tokens *tokens, uint64_t site)
 {
-	team_self.wait.what = TEAM_NOT;
+	team_self()->wait.what = TEAM_NOT;
 	take_given(tokens, site);
 }
 
 struct tokens *team_await(struct tokens *tokens, uint64_t site)
 {
-	if (!team_self.team || !preload_active() ||
+	if (!team_self()->team || !preload_active() ||
 		__atomic_load_n(&tokens->due, __ATOMIC_RELAXED) == tokens->taken)
 		return NULL;
 	team_wait_for(tokens, site);
@@ -88,16 +86,16 @@ struct tokens *team_await(struct tokens *tokens, uint64_t site)
 
 void team_barrier_begin(uint64_t site)
 {
-	if (team_self.team && preload_active())
-		team_wait_begin(TEAM_FOR_BARRIER, team_barrier(team_self.team), site);
+	if (team_self()->team && preload_active())
+		team_wait_begin(TEAM_FOR_BARRIER, team_barrier(team_self()->team), site);
 }
 
 void team_barrier_end(uint64_t site)
 {
-	if (team_self.wait.what != TEAM_FOR_BARRIER)
+	if (team_self()->wait.what != TEAM_FOR_BARRIER)
 		return;
-	team_self.wait.what = TEAM_NOT;
-	PRELOAD_RECORD(barrier_leave, team_barrier(team_self.team), site);
+	team_self()->wait.what = TEAM_NOT;
+	PRELOAD_RECORD(barrier_leave, team_barrier(team_self()->team), site);
 }
 
 /* ---- regions ----------------------------------------------------------------------------------
@@ -122,10 +120,10 @@ void team_gets_task(struct team *team)
 
 struct team *team_region_begin(uint32_t nr, uint64_t site)
 {
-	uint32_t level = team_self.nr_levels++;
+	uint32_t level = team_self()->nr_levels++;
 	if (nr < 2 || level >= TEAM_LEVELS)
 		return NULL;
-	struct team *team = &team_self.own[level];
+	struct team *team = &team_self()->own[level];
 	team_name(team);
 	team->nr_workers = 0;
 	team->site = site;
@@ -133,13 +131,13 @@ struct team *team_region_begin(uint32_t nr, uint64_t site)
 		team_set_parties(team, 0);
 	PRELOAD_RECORD(token_give, team_object(&team->begin), nr - 1, site);
 	team->begin.due = nr - 1;
-	preload_self.region = team_object(&team->begin);
+	preload_own()->region = team_object(&team->begin);
 	return team;
 }
 
 struct team *team_master_begin(struct team *team, uint32_t nr)
 {
-	preload_self.region = 0;
+	preload_own()->region = 0;
 	if (nr == 1)
 		return NULL; /* it is one thread after all */
 	if (!__atomic_load_n(&team->has_tasks, __ATOMIC_RELAXED))
@@ -156,12 +154,13 @@ struct team *team_master_begin(struct team *team, uint32_t nr)
 /* The outer group comes back with the end: groups of one thread lie in one another. */
 void team_group_begin(uint64_t site)
 {
-	struct team_thread *self = &team_self;
-	if (self->nr_groups < TEAM_GROUPS) {
-		self->outer_group[self->nr_groups] = self->group;
-		self->group_site[self->nr_groups] = site;
+	struct team_thread *self = team_self();
+	uint32_t nr = self->nr_groups;
+	if (nr < TEAM_GROUPS) {
+		self->outer_group[nr] = self->group;
+		self->group_site[nr] = site;
 	}
-	self->nr_groups++;
+	self->nr_groups = nr + 1;
 	self->group = team_innermost(self->groups);
 	if (self->team && preload_active())
 		team_name_tokens(self->group, "task group");
@@ -169,7 +168,7 @@ void team_group_begin(uint64_t site)
 
 void team_group_end(void)
 {
-	struct team_thread *self = &team_self;
-	self->nr_groups--;
-	self->group = self->nr_groups < TEAM_GROUPS ? self->outer_group[self->nr_groups] : NULL;
+	struct team_thread *self = team_self();
+	uint32_t nr = --self->nr_groups;
+	self->group = nr < TEAM_GROUPS ? self->outer_group[nr] : NULL;
 }

@@ -42,7 +42,7 @@ struct team_wait {
 	uint64_t object, site;
 };
 
-/* One per thread; initial-exec TLS, zero at the start. */
+/* One per thread, zero at the start. */
 struct team_thread {
 	struct team own[TEAM_LEVELS]; /* of the regions that this thread begins in one another */
 	uint32_t nr_levels, depth;
@@ -55,7 +55,13 @@ struct team_thread {
 	uint64_t group_site[TEAM_GROUPS]; /* where they begin, if that is known */
 	uint32_t nr_groups;
 };
-extern __thread struct team_thread team_self;
+_Static_assert(sizeof(struct team_thread) <= PRELOAD_TEAM_WORDS * sizeof(uint64_t), "has room");
+
+/* (threads that have ended share one: an index is read once) */
+PRELOAD_INLINE struct team_thread *team_self(void)
+{
+	return (struct team_thread *)(void *)preload_own()->more;
+}
 
 PRELOAD_INLINE uint64_t team_object(const struct tokens *tokens)
 {
@@ -70,7 +76,8 @@ PRELOAD_INLINE uint64_t team_barrier(const struct team *team)
 /* Of this thread's children or groups: those of the task that it runs. */
 PRELOAD_INLINE struct tokens *team_innermost(struct tokens *of)
 {
-	return &of[team_self.depth < TEAM_DEPTHS ? team_self.depth : TEAM_DEPTHS - 1];
+	uint32_t depth = team_self()->depth;
+	return &of[depth < TEAM_DEPTHS ? depth : TEAM_DEPTHS - 1];
 }
 
 /* Before their first use in this image. True: they were without. */

@@ -66,8 +66,9 @@ static struct start begin_thread(struct start *pooled)
 {
 	struct start start = *pooled;
 	start_give(pooled);
-	preload_self.token = start.token;
-	preload_self.start_site = start.site;
+	struct preload_thread *self = preload_own();
+	self->token = start.token;
+	self->start_site = start.site;
 	preload_thread_begin();
 	if (start.awaits)
 		PRELOAD_RECORD_WAIT(token_wait, start.site, start.awaits, 1);
@@ -94,7 +95,7 @@ static struct start *prepare_start(void *argument, uintptr_t site)
 		return NULL;
 	start->argument = argument;
 	start->token = preload_token();
-	start->awaits = preload_self.region;
+	start->awaits = preload_self->region;
 	PRELOAD_RECORD(thread_create, start->token, site);
 	return start;
 }
@@ -163,7 +164,7 @@ static void join_begin(struct join *join, unsigned function, uint64_t handle, ui
 {
 	join->open = preload_active();
 	join->handle = handle;
-	join->before_tsc = preload_now();
+	join->before_tsc = preload_now_if(join->open);
 	if (join->open)
 		PRELOAD_RECORD_WAIT(join_wait, site, handle);
 	preload_count_begin(&join->counted, function, site);
@@ -173,7 +174,7 @@ static void join_end(struct join *join, int error)
 {
 	bool joined = error == 0;
 	preload_count_end(&join->counted, error);
-	if (joined && preload_met.joined)
+	if (joined && join->open && preload_met.joined)
 		preload_met.joined(join->handle, join->before_tsc, preload_now());
 	if (join->open)
 		PRELOAD_RECORD(join_done, joined ? join->handle : 0);

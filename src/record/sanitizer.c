@@ -15,16 +15,15 @@ static const struct {
 	const char *word;
 	struct record_sanitizer is;
 } words[] = {
-	{"libtsan.so", {"gcc's ThreadSanitizer", false, true}},
-	{"__asan_init", {"AddressSanitizer", true, false}},
-	{"__tsan_init", {"ThreadSanitizer", false, false}},
-	{"__msan_init", {"MemorySanitizer", false, false}},
-	{"__lsan_init", {"LeakSanitizer", true, false}},
-	{"liblsan.so", {"LeakSanitizer", true, false}},
-	{"__lsan_do_leak_check", {"LeakSanitizer", true, false}},
-	{"__ubsan_handle_", {"UndefinedBehaviorSanitizer", false, false}},
-	{"libubsan.so", {"UndefinedBehaviorSanitizer", false, false}},
-	{"__ubsan_default_options", {"UndefinedBehaviorSanitizer", false, false}},
+	{"__asan_init", {"AddressSanitizer", true}},
+	{"__tsan_init", {"ThreadSanitizer", false}},
+	{"__msan_init", {"MemorySanitizer", false}},
+	{"__lsan_init", {"LeakSanitizer", true}},
+	{"liblsan.so", {"LeakSanitizer", true}},
+	{"__lsan_do_leak_check", {"LeakSanitizer", true}},
+	{"__ubsan_handle_", {"UndefinedBehaviorSanitizer", false}},
+	{"libubsan.so", {"UndefinedBehaviorSanitizer", false}},
+	{"__ubsan_default_options", {"UndefinedBehaviorSanitizer", false}},
 };
 
 static const struct record_sanitizer *sanitizer_in(const Elf_Data *strings)

@@ -8,7 +8,6 @@
 struct record_sanitizer {
 	const char *name; /* as users call it */
 	bool no_ptrace;   /* it looks for leaks at the end, and gives up under a tracer */
-	bool no_record;   /* behind our wrappers its library loses track of locks */
 };
 
 /* By the names that the file shows the loader. NULL: by none, or it cannot be read. */

@@ -323,12 +323,7 @@ static enum base_status set_up_program(
 			program);
 	const struct record_sanitizer *by =
 		status == BASE_OK && !o->emulator ? record_sanitizer_of(program) : NULL;
-	if (by && by->no_record)
-		status = base_fail(s->err, BASE_ERR_ENV,
-			"%s was built with %s, whose library loses track of locks when others are "
-			"loaded before it: record a build without it, or one of clang",
-			program, by->name);
-	else if (by && o->calls)
+	if (by && o->calls)
 		status = base_fail(s->err, BASE_ERR_ENV,
 			"%s was built with %s, which replaces the functions that are to be "
 			"counted: count a build without it (longpole record takes both)",

@@ -67,7 +67,7 @@ static uint32_t row_after(const struct tally_table *t)
 /* More room to count in; false: there is none. No signal handler may count in between. */
 static bool grow(struct ring_head *head)
 {
-	struct preload_thread *self = &preload_self;
+	struct preload_thread *self = preload_self;
 	struct tally_table *before = self->tally;
 	uint32_t nr = row_after(before), number = nr ? take_tables(head, nr) : 0;
 	for (uint32_t i = 0; number && i < nr; i++) {
@@ -99,7 +99,7 @@ static bool grow_undisturbed(struct ring_head *head, const struct tally_tag *ful
 	sigfillset(&all);
 	if (preload_syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&old, _NSIG / 8, 0, 0))
 		return false;
-	bool grown = preload_self.tally_tag != full || grow(head); /* by a handler, just now? */
+	bool grown = preload_self->tally_tag != full || grow(head); /* by a handler, just now? */
 	preload_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, _NSIG / 8, 0, 0);
 	return grown;
 }
@@ -131,8 +131,8 @@ static struct tally_tag *find_or_add(uint64_t key, uint64_t site)
 
 static PRELOAD_COLD struct tally_tag *find_slow(uint64_t key, uint64_t site)
 {
-	struct preload_thread *self = &preload_self;
 	int saved_errno = errno;
+	struct preload_thread *self = preload_own();
 	struct tally_tag *t = NULL;
 	if (preload_on() && !self->ended && !preload_is_vfork_child()) {
 		struct ring_head *head = preload_fresh.head;
@@ -158,7 +158,7 @@ static PRELOAD_COLD struct tally_tag *find_slow(uint64_t key, uint64_t site)
 struct tally_tag *tally_probe(uint64_t key, uint64_t site)
 {
 	uint64_t tag = tally_tag_of(key & ~RING_OBJECT_SHARED, site);
-	bool has = preload_self.tally_tag && preload_fresh.head;
+	bool has = preload_self->tally_tag && preload_fresh.head;
 	if (preload_is_runtime(site))
 		return NULL;
 	for (unsigned i = 1; has && i < TALLY_PROBES; i++) {
@@ -188,13 +188,14 @@ void preload_fd_close_on_exec(uint64_t site)
 /* The thread, or the process by exit(), ends. The reader clears the table and frees it. */
 void preload_tally_end(void)
 {
-	struct preload_thread *self = &preload_self;
+	struct preload_thread *self = preload_self;
 	struct ring_head *head = preload_fresh.head;
 	struct tally_table *t = self->tally;
 	if (t)
 		tally_left();
 	self->tally_tag = NULL;
 	self->tally = NULL;
+	self->tally_mask = 0;
 	self->nr_timed = 0;
 	memset(self->timed_in, 0, sizeof self->timed_in);
 	for (unsigned row = 0; t && head && row < PRELOAD_COUNT(in_a_row); row++) {

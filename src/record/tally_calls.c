@@ -77,11 +77,18 @@ void __libc_free(void *p);
 static __thread struct context {
 	uint32_t nr;
 	uint32_t busy; /* our own code runs: what it calls is not counted */
-	struct {
-		uintptr_t stack;
-		unsigned function;
-	} frame[16];
-} context;
+} context;             /* (it is needed before there is a place) */
+struct frame {
+	uintptr_t stack;
+	unsigned function;
+};
+enum { FRAMES = 16 };
+_Static_assert(FRAMES * sizeof(struct frame) <= PRELOAD_MORE_WORDS * sizeof(uint64_t), "has room");
+
+PRELOAD_INLINE struct frame *frame_at(uint32_t i)
+{
+	return (struct frame *)(void *)preload_self->more + i;
+}
 
 static PRELOAD_COLD void *find_real(unsigned function)
 {
@@ -90,7 +97,7 @@ static PRELOAD_COLD void *find_real(unsigned function)
 				      function == CALLS_pthread_cond_timedwait ||
 				      function == CALLS_pthread_cond_signal ||
 				      function == CALLS_pthread_cond_broadcast
-			      ? dlvsym(RTLD_NEXT, names[function], "GLIBC_2.3.2")
+			      ? preload_real_find_version(names[function], "GLIBC_2.3.2")
 			      : dlsym(RTLD_NEXT, names[function]);
 	__atomic_store_n(&real[function], found, __ATOMIC_RELAXED);
 	context.busy--;
@@ -280,15 +287,15 @@ __attribute__((constructor)) static void find_slots(void)
 
 static PRELOAD_COLD void take_slot(void)
 {
-	uint32_t tid = preload_self.tid, none = 0;
+	uint32_t tid = preload_self->tid, none = 0;
 	struct counter_slot *slot = &slots[tid & (COUNTER_SLOTS_NR - 1)];
 	kernel.tid = tid;
 	bool ours = __atomic_compare_exchange_n(
 			    &slot->tid, &none, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
 		    none == tid; /* left by one of our number that was killed */
 	kernel.slot = ours ? slot : NULL;
-	if (preload_self.tally)
-		preload_self.tally->has_kernel = ours;
+	if (preload_self->tally)
+		preload_self->tally->has_kernel = ours;
 }
 
 /* A plain load: while the thread is in user mode nothing of its slot changes. */
@@ -296,7 +303,7 @@ PRELOAD_INLINE uint64_t kernel_ns(void)
 {
 	if (PRELOAD_LIKELY(!slots))
 		return 0;
-	if (PRELOAD_RARE(kernel.tid != preload_self.tid))
+	if (PRELOAD_RARE(kernel.tid != preload_self->tid))
 		take_slot();
 	return kernel.slot ? __atomic_load_n(&kernel.slot->kernel_ns, __ATOMIC_RELAXED) : 0;
 }
@@ -304,7 +311,7 @@ PRELOAD_INLINE uint64_t kernel_ns(void)
 /* The thread counts no more. */
 void tally_left(void)
 {
-	struct counter_slot *slot = slots && kernel.tid == preload_self.tid && kernel.slot
+	struct counter_slot *slot = slots && kernel.tid == preload_self->tid && kernel.slot
 					    ? &slots[kernel.tid & (COUNTER_SLOTS_NR - 1)]
 					    : NULL;
 	kernel.tid = 0;
@@ -335,9 +342,9 @@ PRELOAD_INLINE void call_begin(
 	*c = (struct call){0};
 	if (PRELOAD_RARE(context.busy))
 		return;
-	while (context.nr && context.frame[context.nr - 1].stack <= stack)
+	while (context.nr && frame_at(context.nr - 1)->stack <= stack)
 		context.nr--;
-	unsigned caller = context.nr ? context.frame[context.nr - 1].function : CALLS_none;
+	unsigned caller = context.nr ? frame_at(context.nr - 1)->function : CALLS_none;
 	uint64_t key = calls_key(function, caller);
 	struct tally_tag *t = tally_here(key & ~RING_OBJECT_SHARED, site);
 	struct tally_entry *e = PRELOAD_LIKELY(t) ? tally_entry_of(t) : find_entry(key, site);
@@ -354,10 +361,9 @@ PRELOAD_INLINE void call_begin(
 		timing & CALLS_STREAM
 			? special
 			: timing & CALLS_CPU && is_in_sample(e->n[TALLY_calls] - 1, OFTEN_CPU);
-	c->pushed = !(timing & CALLS_LEAF) && context.nr < PRELOAD_COUNT(context.frame);
+	c->pushed = !(timing & CALLS_LEAF) && context.nr < FRAMES;
 	if (c->pushed) {
-		context.frame[context.nr].stack = stack;
-		context.frame[context.nr].function = function;
+		*frame_at(context.nr) = (struct frame){stack, function};
 		PRELOAD_BARRIER();
 		context.nr++;
 	}
@@ -750,14 +756,14 @@ void preload_count_begin(struct preload_counted *counted, unsigned function, uin
 {
 	struct call *call = (struct call *)(void *)counted;
 	call_begin(call, function, TIMING_waits, false, site);
-	call->ticks = begin_tsc();
+	call->ticks = call->entry ? begin_tsc() : 0;
 }
 
 void preload_count_end(struct preload_counted *counted, int error)
 {
 	struct call *call = (struct call *)(void *)counted;
 	int saved_errno = errno;
-	call->ticks = end_tsc() - call->ticks;
+	call->ticks = call->entry ? end_tsc() - call->ticks : 0;
 	call_end(call, 0, error);
 	errno = saved_errno;
 }

@@ -53,13 +53,13 @@ PRELOAD_INLINE struct tally_tag *tally_place(uint64_t name, uint64_t tag, size_t
 		size_t line = (size_t)(name * 0x9e3779b97f4a7c15u >> 42) & ~(size_t)63;
 		offset = line + offset % 64;
 	}
-	return (struct tally_tag *)(void *)((char *)preload_self.tally_tag +
-					    (offset & preload_self.tally_span));
+	return (struct tally_tag *)(void *)((char *)preload_self->tally_tag +
+					    (offset & preload_self->tally_span));
 }
 
 PRELOAD_INLINE struct tally_entry *tally_entry_of(const struct tally_tag *t)
 {
-	return (struct tally_entry *)((uintptr_t)t * 8 + preload_self.tally_entries);
+	return (struct tally_entry *)((uintptr_t)t * 8 + preload_self->tally_entries);
 }
 
 /* With TALLY_ALL, what a lock was held: in the same line of the cache. */
@@ -78,7 +78,7 @@ struct tally_tag *tally_probe(uint64_t key, uint64_t site);
  * parent's table. */
 PRELOAD_INLINE struct tally_tag *tally_here(uint64_t name, uint64_t site)
 {
-	if (PRELOAD_RARE(!preload_self.tally_tag || !preload_fresh.head))
+	if (PRELOAD_RARE(!preload_self->tally_tag || !preload_fresh.head))
 		return NULL;
 	uint64_t tag = tally_tag_of(name, site);
 	struct tally_tag *t = tally_place(name, tag, 0);

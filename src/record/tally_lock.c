@@ -21,24 +21,33 @@ enum { HOLE, FILLING }; /* no locks' addresses */
 /* Holds that are being timed, the last one on top; where there are more, the oldest are forgotten.
  * One that does not end first leaves a hole, which goes with what is on top of it. Signal handlers
  * push and pop in between: who pushes takes his place before he fills it. */
-static __thread struct timed {
-	uintptr_t lock;
-	uint64_t since_tsc, weight;
-	struct tally_tag *at;
-} timed[TIMED_MAX];
-static __thread uint64_t held_since_tsc; /* by the first of those that are timed */
-static __thread uint32_t nr_begun, chance;
+struct holds {
+	struct timed {
+		uintptr_t lock;
+		uint64_t since_tsc, weight;
+		struct tally_tag *at;
+	} timed[TIMED_MAX];
+	uint64_t held_since_tsc; /* by the first of those that are timed */
+	uint32_t nr_begun, chance;
+};
+_Static_assert(sizeof(struct holds) <= PRELOAD_MORE_WORDS * sizeof(uint64_t), "has room");
+
+/* (who asks has counted: the place is this thread's own) */
+PRELOAD_INLINE struct holds *mine(void)
+{
+	return (struct holds *)(void *)preload_self->more;
+}
 
 PRELOAD_INLINE struct timed *timed_at(uint32_t i)
 {
-	return &timed[i % TIMED_MAX];
+	return &mine()->timed[i % TIMED_MAX];
 }
 
 /* Of how many holds that are timed the lock is in this slot: one that is held for very long, as an
  * interpreter's is, must not make the releases of all others look for theirs. */
 PRELOAD_INLINE uint8_t *timed_in(uintptr_t lock)
 {
-	return &preload_self.timed_in[lock / 16 % PRELOAD_TIMED_SLOTS];
+	return &preload_self->timed_in[lock / 16 % PRELOAD_TIMED_SLOTS];
 }
 
 PRELOAD_INLINE void forget_one(struct timed *t)
@@ -58,7 +67,7 @@ static const struct rate {
 
 static const struct rate *rate_of(const struct tally_entry *e)
 {
-	const struct rate *rate = rates + (nr_begun > MANY);
+	const struct rate *rate = rates + (mine()->nr_begun > MANY);
 	while (e->n[TALLY_hold_nr] >= rate->until)
 		rate++;
 	return rate;
@@ -67,7 +76,7 @@ static const struct rate *rate_of(const struct tally_entry *e)
 /* Of `every` holds one on average, whatever the program's rhythm. */
 static uint32_t draw(uint32_t every)
 {
-	chance = chance * 1103515245u + 12345u;
+	uint32_t chance = mine()->chance = mine()->chance * 1103515245u + 12345u;
 	return 1 + (uint32_t)((chance >> 16) * (uint64_t)(2 * every - 1) >> 16);
 }
 
@@ -87,20 +96,20 @@ static uint64_t next_turn(struct tally_tag *t, uint64_t before, uint32_t holds)
 PRELOAD_INLINE void begin_hold(
 	uintptr_t lock, struct tally_tag *at, uint32_t weight, uint64_t now_tsc)
 {
-	struct timed *t = timed_at(preload_self.nr_timed);
+	struct timed *t = timed_at(preload_self->nr_timed);
 	if (PRELOAD_RARE(t->lock))
 		forget_one(t);
 	t->lock = FILLING;
 	PRELOAD_BARRIER();
-	TALLY_INC32(preload_self.nr_timed);
+	TALLY_INC32(preload_self->nr_timed);
 	t->at = at;
 	t->weight = weight;
 	TALLY_INC8(*timed_in(lock));
 	t->lock = lock;
 	/* last: what comes after it is in the hold */
 	t->since_tsc = now_tsc ? now_tsc : preload_now();
-	if (preload_self.nr_timed == 1)
-		held_since_tsc = t->since_tsc;
+	if (preload_self->nr_timed == 1)
+		mine()->held_since_tsc = t->since_tsc;
 }
 
 static void add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
@@ -111,7 +120,7 @@ static void add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
 	TALLY_ADD(e->weight_squares, weight * weight);
 	tally_max(&e->n[TALLY_hold_max_ns], ns);
 	e->squares += (double)weight * (double)ns * (double)ns;
-	struct tally_table *t = preload_self.tally;
+	struct tally_table *t = preload_self->tally;
 	if (t)
 		TALLY_ADD(t->hold_bin[tally_bin(ns)], weight);
 }
@@ -127,7 +136,7 @@ PRELOAD_INLINE void add_each(struct tally_tag *t, uint64_t ended_after, uint64_t
 {
 	struct tally_held *held = tally_held_of(t);
 	uint64_t ticks = without_stamps(ended_after);
-	struct tally_table *table = preload_self.tally;
+	struct tally_table *table = preload_self->tally;
 	if (PRELOAD_RARE(ticks > UINT32_MAX || held->nr == UINT32_MAX)) {
 		add_hold(tally_entry_of(t), 1, ended_after);
 	} else {
@@ -139,8 +148,8 @@ PRELOAD_INLINE void add_each(struct tally_tag *t, uint64_t ended_after, uint64_t
 			TALLY_INC(table->hold_bin[tally_bin(
 				ticks * preload_fresh.head->ns_per_tick_32 >> 32)]);
 	}
-	if (!preload_self.nr_timed && table)
-		TALLY_ADD(table->held_ticks, without_stamps(now_tsc - held_since_tsc));
+	if (!preload_self->nr_timed && table)
+		TALLY_ADD(table->held_ticks, without_stamps(now_tsc - mine()->held_since_tsc));
 }
 
 /* It is the turn of a hold. */
@@ -148,26 +157,26 @@ static __attribute__((noinline)) void take_turn(
 	uintptr_t lock, struct tally_tag *t, uint64_t now_tsc)
 {
 	struct tally_entry *e = tally_entry_of(t);
-	bool is_timed = preload_self.tally_mask == TALLY_EIGHTH, is_first = !e->n[TALLY_acquired];
+	bool is_timed = preload_self->tally_mask == TALLY_EIGHTH, is_first = !e->n[TALLY_acquired];
 	const struct rate *rate = rate_of(e);
 	e->n[TALLY_acquired] =
 		next_turn(t, e->n[TALLY_acquired], is_timed ? draw(rate->every) : NEVER_SOON);
-	nr_begun += is_timed && nr_begun <= MANY;
-	if (preload_self.tally_mask != TALLY_NEVER)
+	mine()->nr_begun += is_timed && mine()->nr_begun <= MANY;
+	if (preload_self->tally_mask != TALLY_NEVER)
 		begin_hold(lock, t, is_first ? 1 : rate->weight, now_tsc);
 }
 
 static PRELOAD_COLD void forget_timed(void)
 {
-	preload_self.nr_timed = 0;
+	preload_self->nr_timed = 0;
 	for (unsigned i = 0; i < PRELOAD_TIMED_SLOTS; i++)
-		preload_self.timed_in[i] = 0;
+		preload_self->timed_in[i] = 0;
 }
 
 /* Of those that are timed, the last one of that lock, which its owner may have taken again. */
 static struct timed *find_timed(uintptr_t lock)
 {
-	uint32_t nr = preload_self.nr_timed, end = nr < TIMED_MAX ? 0 : nr - TIMED_MAX;
+	uint32_t nr = preload_self->nr_timed, end = nr < TIMED_MAX ? 0 : nr - TIMED_MAX;
 	for (; nr > end; nr--)
 		if (timed_at(nr - 1)->lock == lock)
 			return timed_at(nr - 1);
@@ -178,7 +187,7 @@ static PRELOAD_COLD void forget_holes(uint32_t nr)
 {
 	while (nr && timed_at(nr - 1)->lock == HOLE)
 		nr--;
-	preload_self.nr_timed = nr;
+	preload_self->nr_timed = nr;
 }
 
 PRELOAD_INLINE void end_hold(uintptr_t lock, uint64_t now_tsc)
@@ -187,17 +196,17 @@ PRELOAD_INLINE void end_hold(uintptr_t lock, uint64_t now_tsc)
 		forget_timed();
 		return;
 	}
-	uint32_t nr = preload_self.nr_timed;
+	uint32_t nr = preload_self->nr_timed;
 	struct timed *t = timed_at(nr - 1);
 	if (PRELOAD_RARE(!nr || t->lock != lock) && !(t = find_timed(lock)))
 		return;
 	struct timed was = *t;
 	forget_one(t);
 	if (PRELOAD_LIKELY(t == timed_at(nr - 1)))
-		preload_self.nr_timed = --nr;
+		preload_self->nr_timed = --nr;
 	if (PRELOAD_RARE(nr && timed_at(nr - 1)->lock == HOLE))
 		forget_holes(nr);
-	if (preload_self.tally_mask == TALLY_ALL)
+	if (preload_self->tally_mask == TALLY_ALL)
 		add_each(was.at, now_tsc - was.since_tsc, now_tsc);
 	else
 		add_hold(tally_entry_of(was.at), was.weight, now_tsc - was.since_tsc);
@@ -231,7 +240,7 @@ PRELOAD_INLINE void held(uintptr_t lock, struct tally_tag *t, uint64_t now_tsc)
 {
 	if (count(t))
 		take_turn(lock, t, now_tsc);
-	else if (preload_self.tally_mask == TALLY_ALL)
+	else if (preload_self->tally_mask == TALLY_ALL)
 		begin_hold(lock, t, 1, now_tsc);
 }
 
@@ -241,7 +250,7 @@ static void add_wait(struct tally_entry *e, uint64_t ticks)
 	TALLY_INC(e->n[TALLY_wait_nr]);
 	TALLY_ADD(e->n[TALLY_wait_ns], ns);
 	tally_max(&e->n[TALLY_wait_max_ns], ns);
-	struct tally_table *t = preload_self.tally;
+	struct tally_table *t = preload_self->tally;
 	if (t)
 		TALLY_INC(t->wait_bin[tally_bin(ns)]);
 }
@@ -281,7 +290,7 @@ static PRELOAD_COLD void outcome(struct tally_tag *t, uintptr_t lock, int result
 static PRELOAD_COLD int mutex_lock_taken(pthread_mutex_t *mutex, struct tally_tag *t)
 {
 	bool ours = (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) ==
-		    preload_self.tid;
+		    preload_self->tid;
 	uint64_t asked_tsc = preload_now();
 	int result = preload_real_mutex_lock(mutex);
 	outcome(t, (uintptr_t)mutex, result, false, !ours, asked_tsc);
@@ -321,7 +330,7 @@ PRELOAD_INLINE int mutex_lock_counted(pthread_mutex_t *mutex, struct tally_tag *
 		return mutex_lock_checked(mutex, t);
 	if (count(t))
 		return mutex_lock_timed(mutex, t);
-	if (PRELOAD_RARE(preload_self.tally_mask == TALLY_ALL))
+	if (PRELOAD_RARE(preload_self->tally_mask == TALLY_ALL))
 		return mutex_lock_each(mutex, t);
 	return preload_real_mutex_lock(mutex);
 }
@@ -517,7 +526,7 @@ static uint32_t unnamed_critical_section, unnamed_atomic_section;
 		struct tally_tag *t = tally_find(                                                  \
 			preload_object(lock, TRACE_OBJECT_mutex, false), PRELOAD_CALLER);          \
 		bool waits = is_taken;                                                             \
-		uint64_t asked_tsc = waits ? preload_now() : 0;                                    \
+		uint64_t asked_tsc = preload_now_if(waits && t);                                   \
 		omp->name arguments;                                                               \
 		if (t)                                                                             \
 			outcome(t, (uintptr_t)(lock), 0, false, waits, asked_tsc);                 \
@@ -562,7 +571,7 @@ OMP_UNLOCK(__kmpc_end_critical, preload_kmp_of, (void *place, int32_t thread, vo
 		struct tally_tag *t = tally_find(                                                  \
 			preload_object(lock, TRACE_OBJECT_mutex, false), PRELOAD_CALLER);          \
 		bool waits = !omp->test(lock);                                                     \
-		uint64_t asked_tsc = waits ? preload_now() : 0;                                    \
+		uint64_t asked_tsc = preload_now_if(waits && t);                                   \
 		if (waits)                                                                         \
 			omp->set(lock);                                                            \
 		if (t)                                                                             \
@@ -607,14 +616,14 @@ static void cond_begin(struct cond_call *call, uint64_t key, pthread_mutex_t *mu
 	call->cond = tally_entry(key, 0);
 	note_waiter(call->cond, site);
 	call->mutex_at = tally_find(preload_mutex(mutex), site);
-	call->asked_tsc = preload_now();
+	call->asked_tsc = preload_now_if(preload_on());
 	if (*timed_in(call->mutex))
 		released(call->mutex, call->asked_tsc);
 }
 
 static void cond_end(const struct cond_call *call, bool timed_out)
 {
-	uint64_t now_tsc = preload_now();
+	uint64_t now_tsc = preload_now_if(call->asked_tsc);
 	if (call->cond) {
 		TALLY_INC(call->cond->n[TALLY_waits]);
 		TALLY_ADD(call->cond->n[TALLY_cond_wait_ns], tally_ns(now_tsc - call->asked_tsc));
@@ -625,7 +634,7 @@ static void cond_end(const struct cond_call *call, bool timed_out)
 		return;
 	uint64_t *retaken = &tally_entry_of(call->mutex_at)->n[TALLY_retaken];
 	TALLY_INC(*retaken);
-	if (preload_self.tally_mask == TALLY_ALL || (*retaken & preload_self.tally_mask) == 1)
+	if (preload_self->tally_mask == TALLY_ALL || (*retaken & preload_self->tally_mask) == 1)
 		begin_hold(call->mutex, call->mutex_at, 1, now_tsc);
 }
 
@@ -676,8 +685,8 @@ PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
 static PRELOAD_COLD void semaphore_waited(
 	uint64_t key, uint64_t site, uint64_t asked_tsc, bool timed_out)
 {
-	uint64_t now_tsc = preload_now();
-	struct tally_entry *e = tally_entry(key, 0);
+	uint64_t now_tsc = preload_now_if(asked_tsc);
+	struct tally_entry *e = asked_tsc ? tally_entry(key, 0) : NULL;
 	if (!e)
 		return;
 	note_waiter(e, site);
@@ -697,7 +706,8 @@ static PRELOAD_COLD void semaphore_waited(
 		if (PRELOAD_REAL(sem_trywait)(semaphore) == 0)                                     \
 			return 0;                                                                  \
 		errno = saved_errno;                                                               \
-		uint64_t key = preload_semaphore(semaphore), asked_tsc = preload_now();            \
+		uint64_t key = preload_semaphore(semaphore);                                       \
+		uint64_t asked_tsc = preload_now_if(preload_on());                                 \
 		int result = PRELOAD_REAL(name)(semaphore arguments);                              \
 		semaphore_waited(                                                                  \
 			key, PRELOAD_CALLER, asked_tsc, result != 0 && errno == ETIMEDOUT);        \

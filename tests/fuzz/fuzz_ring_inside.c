@@ -9,7 +9,8 @@
 #include "record/preload.c"              // NOLINT(bugprone-suspicious-include)
 #undef preload_tally_end
 void preload_tally_end(void);
-#include "record/tally.c" // NOLINT(bugprone-suspicious-include)
+#include "record/preload_self.c" // NOLINT(bugprone-suspicious-include)
+#include "record/tally.c"        // NOLINT(bugprone-suspicious-include)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -64,22 +65,24 @@ enum { BLOCKS_MAX = 3, TABLES_MAX = 2, THREADS = 4, COUNTS = 40 };
 
 static void attach_to(struct ring_head *head)
 {
-	memset(&preload_self, 0, sizeof preload_self);
 	memset(&preload_fresh, 0, offsetof(struct preload_fresh, fd));
 	preload_fresh.head = head;
 	preload_fresh.image = 1;
 	preload_fresh.introduced = 1;
+	preload_self = &preload_nobody;
+	head->recording = RING_on; /* else it has no place */
+	preload_own();
 }
 
 /* A thread that writes all that it may. */
 static void write_block(struct ring_head *head)
 {
 	bool introduced = false;
-	if (!start_block(&preload_self, head, &introduced))
+	if (!start_block(preload_self, head, &introduced))
 		return;
-	memset(preload_self.cursor, 1,
-		(size_t)((char *)preload_self.end - (char *)preload_self.cursor));
-	preload_self.cursor = preload_self.end;
+	memset(preload_self->cursor, 1,
+		(size_t)((char *)preload_self->end - (char *)preload_self->cursor));
+	preload_self->cursor = preload_self->end;
 }
 
 static void count(struct ring_head *head, const uint8_t *wild, size_t size)
@@ -90,9 +93,9 @@ static void count(struct ring_head *head, const uint8_t *wild, size_t size)
 			preload_object((void *)(0x1000 + (uintptr_t)i * 64), 1, false), i);
 		if (t)
 			tally_entry_of(t)->n[TALLY_acquired]++;
-		if (preload_self.tally && size > i) /* as who else has it mapped might */
-			preload_self.tally->nr = (uint32_t)wild[i] << (wild[i] & 24),
-			preload_self.tally->before = wild[size - 1 - i];
+		if (preload_self->tally && size > i) /* as who else has it mapped might */
+			preload_self->tally->nr = (uint32_t)wild[i] << (wild[i] & 24),
+			preload_self->tally->before = wild[size - 1 - i];
 	}
 }
 
@@ -124,15 +127,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(head, &later, sizeof later);
 		attach_to(head);
 		for (unsigned i = 0; i < THREADS; i++) {
-			preload_self.number = 0;
+			preload_self->number = 0;
 			write_block(head);
 			if (preload_ring.nr_tables)
 				count(head, data, size);
 			preload_tally_end();
-			finish_block(&preload_self);
+			preload_block_finish(preload_self);
 		}
 	}
-	attach_to(NULL);
+	preload_fresh.head = NULL;
 	free(head);
 	return 0;
 }

@@ -29,6 +29,43 @@ personality() {
 	fi
 }
 
+# glibc keeps 1,664 bytes of thread-local storage for all libraries that are loaded late, fewer where others took some. In front of that is
+# what an auditor, a sanitizer, or a program that loads us itself, leaves.
+tls() {
+	local file bytes limit
+	for file in "$LONGPOLE_BUILD"/src/{record,counter}/liblongpole-*.so; do
+		bytes=$(readelf -lW "$file" | awk '$1 == "TLS" { print $6 }') limit=64
+		[[ $file != */counter/* ]] || limit=128
+		((${bytes:-0} <= limit)) || printf '%s has %d bytes of thread-local storage\n' "${file##*/}" "$bytes"
+	done
+}
+# Where little is left: an auditor, libraries with a lot of it, we ourselves among those that the program loads.
+late() {
+	local longpole=${LONGPOLE:-$LONGPOLE_BUILD/src/cmd/longpole} cc=${CC:-cc} command i loaded=()
+	"$cc" -shared -fPIC -x c - -o "$scratch/audit.so" <<<'unsigned la_version(unsigned version) { return version; }' || return
+	for i in 1 2 3; do
+		"$cc" -shared -fPIC -ftls-model=initial-exec -x c - -o "$scratch/tls$i.so" <<<'static __thread char room[480]; char *room_of_thread(void); char *room_of_thread(void) { return room; }' || return
+		loaded+=("$scratch/tls$i.so")
+	done
+	"$cc" -O1 "$here/late.c" -o "$scratch/late" -ldl -pthread || return
+	while read -r command; do
+		# shellcheck disable=SC2086 # a command and its options
+		LD_AUDIT=$scratch/audit.so timeout 60 "$longpole" $command -o "$scratch/late.lpt" -- "$scratch/late" "${loaded[@]}" >"$scratch/said" 2>"$scratch/err" ||
+			printf '%s: exit status %s: %s\n' "$command" $? "$(grep -m1 -a 'ld\.so\|loading' "$scratch/err")"
+		grep -qx '3 loaded, 400 locks' "$scratch/said" || printf '%s: says %s\n' "$command" "$(head -n 1 "$scratch/said")"
+		[[ $command != record* ]] || [[ $("$longpole" dump "$scratch/late.lpt" | grep -c ' lock_acquire ') == 400 ]] || printf '%s: not 400 locks\n' "$command"
+	done <<-END
+		record -q
+		record -q --heap
+		locks -q
+		calls -q
+		stat
+	END
+	for i in preload tally calls; do
+		"$scratch/late" "$LONGPOLE_BUILD/src/record/liblongpole-$i.so" | grep -x '1 loaded, 400 locks' >/dev/null || printf '%s cannot be loaded late\n' "$i"
+	done
+}
+
 header() { # COMPILER STANDARD SUFFIX
 	local warn=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 	local option
@@ -269,6 +306,8 @@ header_c() { header "${CC:-gcc}" c11 c; header clang-14 c11 c; }
 header_cxx() { header "${CXX:-g++}" c++17 cc; header clang++-14 c++17 cc; }
 check exports exports
 check unwinder personality
+check tls tls
+check late late
 check header_c11 header_c
 check header_cxx17 header_cxx
 check versions versions
