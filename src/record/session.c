@@ -423,6 +423,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	s->converting = true;
 	char host[256] = "";
 	status = record_converter_init(&s->converter, &s->clock, s->writer, s->err);
+	s->converter.starter = (uint32_t)getpid();
 	if (status == BASE_OK && o->listener) {
 		s->converter.sink.listen = o->listener->put;
 		s->converter.sink.listen_ctx = o->listener->ctx;
