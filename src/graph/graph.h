@@ -267,6 +267,18 @@ struct graph_sink {
 		struct base_err *err);
 	enum base_status (*verb)(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
 		uint32_t from_actor, struct base_err *err);
+
+	/*
+	 * Where actors may run; all three may be NULL. Numbers are the kernel's. processor: that of
+	 * a queue whose options say `processor`. processor_set: the set's numbers, bit n % 64 of
+	 * bits[n / 64]; sets are declared in the order of their ids, from 0. affinity: the actor
+	 * may run on these from now; nothing said: anywhere.
+	 */
+	enum base_status (*processor)(
+		void *ctx, uint32_t queue, uint64_t number, struct base_err *err);
+	enum base_status (*processor_set)(void *ctx, uint32_t set, const uint64_t *bits,
+		size_t nr_words, struct base_err *err);
+	enum base_status (*affinity)(void *ctx, uint32_t actor, uint32_t set, struct base_err *err);
 };
 
 /*

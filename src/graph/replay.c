@@ -156,7 +156,10 @@ enum base_status graph_replay_new(
 		.counts = true,
 		.state = sink_state,
 		.queue = sink_queue,
-		.verb = sink_verb};
+		.verb = sink_verb,
+		.processor = graph_replay_processor,
+		.processor_set = graph_replay_processor_set,
+		.affinity = graph_replay_affinity};
 	r->memory_bytes = sizeof *r;
 	r->max_memory_bytes = o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
 	if (r->max_memory_bytes < r->memory_bytes)
@@ -193,6 +196,7 @@ struct graph_replay *graph_replay_free(struct graph_replay *r)
 	base_free(r->trend);
 	base_map_fini(&r->trends);
 	base_free(r->busy_ns);
+	graph_replay_affinity_fini(r);
 	base_free(r);
 	return NULL;
 }

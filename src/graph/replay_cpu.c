@@ -104,35 +104,31 @@ static void prepend(struct sim *s, struct sim_list *l, uint32_t actor)
 		l->tail = actor;
 }
 
-static uint32_t take_first(struct sim *s, struct sim_list *l)
+/* The first that may run on the processor and has not run in the last warm_ns; REPLAY_NONE. */
+static uint32_t take_first(struct sim *s, struct sim_list *l, uint32_t processor, uint64_t warm_ns)
 {
-	uint32_t actor = l->head;
+	uint32_t before = REPLAY_NONE, i = l->head;
 
-	l->head = s->actor[actor].run_next;
-	if (l->head == REPLAY_NONE)
-		l->tail = REPLAY_NONE;
-	return actor;
+	for (; i != REPLAY_NONE &&
+		(s->now < s->actor[i].ran_ns + warm_ns || !sim_may_use(s, i, processor));
+		before = i, i = s->actor[i].run_next)
+		;
+	if (i == REPLAY_NONE)
+		return i;
+	*(before == REPLAY_NONE ? &l->head : &s->actor[before].run_next) = s->actor[i].run_next;
+	if (l->tail == i)
+		l->tail = before;
+	return i;
 }
 
-/* The first that waits elsewhere and has not run lately; REPLAY_NONE. */
-static uint32_t take_cold(struct sim *s)
+/* Of those that wait elsewhere; REPLAY_NONE. */
+static uint32_t take_cold(struct sim *s, uint32_t processor)
 {
-	for (uint32_t p = 0; s->places && p < s->nr_processors; p++) {
-		struct sim_list *l = &s->run[p];
-		uint32_t before = REPLAY_NONE, i = l->head;
+	uint32_t taken = REPLAY_NONE;
 
-		for (; i != REPLAY_NONE && s->now < s->actor[i].ran_ns + WARM_NS;
-			before = i, i = s->actor[i].run_next)
-			;
-		if (i == REPLAY_NONE)
-			continue;
-		*(before == REPLAY_NONE ? &l->head : &s->actor[before].run_next) =
-			s->actor[i].run_next;
-		if (l->tail == i)
-			l->tail = before;
-		return i;
-	}
-	return REPLAY_NONE;
+	for (uint32_t p = 0; s->places && p < s->nr_processors && taken == REPLAY_NONE; p++)
+		taken = take_first(s, &s->run[p], processor, WARM_NS);
+	return taken;
 }
 
 /* It has waited for a processor, and has it now. */
@@ -153,12 +149,21 @@ static void dispatch(struct sim *s, uint32_t processor, uint32_t actor)
 	graph_sim_run_on(s, actor);
 }
 
+static uint32_t first_of(const struct sim *s, uint32_t actor)
+{
+	uint32_t p = 0;
+
+	while (p + 1 < s->nr_processors && !sim_may_use(s, actor, p))
+		p++;
+	return p;
+}
+
 static void queue_up(struct sim *s, uint32_t actor, enum sim_phase phase)
 {
 	struct sim_actor *a = &s->actor[actor];
 
 	if (a->home == REPLAY_NONE)
-		a->home = 0;
+		a->home = first_of(s, actor);
 	append(s, run_queue(s, a->home), actor);
 	a->phase = (uint8_t)phase;
 	a->since_ns = s->now;
@@ -192,13 +197,13 @@ static bool looks_for_idle(const struct sim *s)
 uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor)
 {
 	const struct sim_actor *a = &s->actor[actor];
+	bool looks = !s->places || a->home == REPLAY_NONE || looks_for_idle(s);
 
-	if (!s->places)
-		return s->nr_idle ? s->idle[s->nr_idle - 1] : REPLAY_NONE;
-	if (a->home != REPLAY_NONE && s->user[a->home] == REPLAY_NONE && !s->coming[a->home])
+	if (s->places && a->home != REPLAY_NONE && s->user[a->home] == REPLAY_NONE &&
+		!s->coming[a->home])
 		return a->home;
-	for (uint32_t i = looks_for_idle(s) ? s->nr_idle : 0; i-- > 0;) {
-		if (!s->coming[s->idle[i]])
+	for (uint32_t i = looks ? s->nr_idle : 0; i-- > 0;) {
+		if (!s->coming[s->idle[i]] && sim_may_use(s, actor, s->idle[i]))
 			return s->idle[i];
 	}
 	return REPLAY_NONE;
@@ -224,7 +229,7 @@ void graph_sim_follow(struct sim *s, uint32_t actor, uint32_t queue)
 	uint32_t to = s->current != REPLAY_NONE ? s->actor[s->current].processor : REPLAY_NONE;
 	struct sim_actor *a = &s->actor[actor];
 
-	if (!s->places || to == REPLAY_NONE || a->home == REPLAY_NONE)
+	if (!s->places || to == REPLAY_NONE || a->home == REPLAY_NONE || !sim_may_use(s, actor, to))
 		return;
 	if ((s->r->queue[queue].o.hands_over && s->run[to].head == REPLAY_NONE && !s->coming[to]) ||
 		load_now(s, &s->load[to]) + load_now(s, &a->load) <
@@ -295,10 +300,9 @@ void graph_sim_release_processor(struct sim *s, uint32_t actor)
 	if (processor == REPLAY_NONE)
 		return;
 	leave(s, actor);
-	if (run_queue(s, processor)->head != REPLAY_NONE)
-		next = take_first(s, run_queue(s, processor));
-	else
-		next = take_cold(s);
+	next = take_first(s, run_queue(s, processor), processor, 0);
+	if (next == REPLAY_NONE)
+		next = take_cold(s, processor);
 	if (next != REPLAY_NONE)
 		dispatch(s, processor, next);
 	else
@@ -311,15 +315,16 @@ bool graph_sim_slice_ended(struct sim *s, uint32_t actor)
 	struct sim_actor *a = &s->actor[actor];
 	uint64_t did = s->now - a->since_ns;
 	uint32_t processor = a->processor;
-	struct sim_list *l = run_queue(s, processor);
+	uint32_t next;
 
 	a->left_ns = a->left_ns > did ? a->left_ns - did : 0;
 	if (!a->left_ns)
 		return false;
-	if (l->head != REPLAY_NONE) {
+	next = take_first(s, run_queue(s, processor), processor, 0);
+	if (next != REPLAY_NONE) {
 		leave(s, actor);
 		queue_up(s, actor, SIM_QUEUES);
-		dispatch(s, processor, take_first(s, l));
+		dispatch(s, processor, next);
 	} else {
 		graph_sim_run_on(s, actor);
 	}
@@ -329,14 +334,16 @@ bool graph_sim_slice_ended(struct sim *s, uint32_t actor)
 /* ---- preemption ------------------------------------------------------------------------------ */
 
 /* On its own processor; when nothing was learned, who has run longest at a stretch anywhere. */
-static uint32_t whom_to_preempt(const struct sim *s, const struct sim_actor *a)
+static uint32_t whom_to_preempt(const struct sim *s, uint32_t actor)
 {
+	const struct sim_actor *a = &s->actor[actor];
 	uint32_t victim = REPLAY_NONE;
 
 	for (uint32_t i = 0; i < s->nr_processors; i++) {
 		uint32_t user = s->user[i];
 
-		if (user == REPLAY_NONE || s->actor[user].phase != SIM_RUNS)
+		if (user == REPLAY_NONE || s->actor[user].phase != SIM_RUNS ||
+			!sim_may_use(s, actor, i))
 			continue;
 		if (s->places && i == a->home)
 			return user;
@@ -370,7 +377,7 @@ static bool preempts(struct sim *s, uint32_t actor)
 /* The one that has to go is the next to have that processor again. */
 static bool preempt(struct sim *s, uint32_t actor)
 {
-	uint32_t victim = whom_to_preempt(s, &s->actor[actor]), processor;
+	uint32_t victim = whom_to_preempt(s, actor), processor;
 	struct sim_actor *v;
 
 	if (victim == REPLAY_NONE || !preempts(s, actor))

@@ -22,8 +22,7 @@ static bool is_busy(const struct graph_replay *r, const struct replay_log_actor 
 /* Ours have all processors. */
 static bool are_all_busy(const struct graph_replay *r)
 {
-	return r->nr_processors && r->nr_busy >= r->nr_processors &&
-	       r->nr_busy >= r->nr_processors_told;
+	return r->nr_processors && r->nr_busy >= r->nr_processors && r->nr_busy >= replay_usable(r);
 }
 
 /* Up to t; in it, how long ours had all processors. */
@@ -790,14 +789,15 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 /* ---- the recorded run's processors: the simulation has its own ------------------------------- */
 
 /* How long others of ours kept it from a processor: while they had all, or until the last one of
- * them left the one that it has now. */
+ * them left the one that it has now. (Of a single one it is known who had it all the time: where
+ * ours take turns with other programs, each of ours waits for these, too.) */
 static uint64_t ours_in_hole(
 	const struct graph_replay *r, const struct replay_log_actor *a, uint64_t left_ns)
 {
 	uint64_t full = r->full_ns - a->hole_full_ns;
 	uint64_t had = left_ns > a->hole_begin_ns ? left_ns - a->hole_begin_ns : 0;
 
-	return had > full ? had : full;
+	return had > full && replay_usable(r) != 1 ? had : full;
 }
 
 /*

@@ -164,6 +164,7 @@ struct replay_log_queue {
 	bool used;        /* processor: somebody left it */
 	bool left_ready;  /* ... the last one that did, though it had not done */
 	uint32_t number;  /* ... from 0 */
+	uint64_t kernel_number;
 	uint64_t left_ns;
 	uint64_t room;      /* units that are there from the start (replay_counts.c) */
 	bool ignored;       /* nobody waits for it: another queue says more (replay_counts.c) */
@@ -243,6 +244,14 @@ struct replay_lives {
 	uint32_t nr;
 	uint32_t *recent; /* the last REPLAY_LIVES, by nr; NULL: there was one only */
 };
+/* Processors that actors may run on, by the kernel's numbers. */
+enum { REPLAY_PROCESSORS_MAX = 4096 };
+struct replay_set {
+	uint64_t *bits;
+	size_t nr_words;
+	uint32_t nr_actors; /* that it is the last one of */
+};
+
 struct graph_replay {
 	struct graph_sink sink;
 	struct replay_step **chunk;
@@ -289,10 +298,23 @@ struct graph_replay {
 	uint64_t busy_since;
 	uint64_t full_ns;            /* how long all processors were ours */
 	uint32_t nr_processors;      /* seen so far */
-	uint32_t nr_processors_told; /* 0: nothing was told */
+	uint32_t nr_processors_told; /* that there are; 0: nothing was told */
+
+	/* replay_affinity.c */
+	struct replay_set *set;
+	size_t nr_sets, set_capacity;
+	uint32_t *set_of; /* [the graph's actor]; REPLAY_NONE: anywhere */
+	size_t nr_set_of, set_of_capacity;
+	uint32_t nr_usable; /* in any set that is an actor's; 0: there is none */
 
 	size_t max_memory_bytes, memory_bytes;
 };
+
+/* That the program can use, as far as is known; 0: it is not. */
+static inline uint32_t replay_usable(const struct graph_replay *r)
+{
+	return r->nr_usable ? r->nr_usable : r->nr_processors_told;
+}
 
 static inline struct replay_step *replay_step(const struct graph_replay *r, uint32_t i)
 {
@@ -467,5 +489,18 @@ uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state
 /* Of a wait whose latency was recorded, when it is not as long as it was. */
 uint64_t graph_replay_latency_moved(const struct graph_replay *r, uint32_t state,
 	uint64_t latency_ns, unsigned recorded_class, uint64_t wait_ns);
+
+/* replay_affinity.c: the sink's functions, and what they say. */
+enum base_status graph_replay_processor(
+	void *ctx, uint32_t queue, uint64_t number, struct base_err *err);
+enum base_status graph_replay_processor_set(
+	void *ctx, uint32_t set, const uint64_t *bits, size_t nr_words, struct base_err *err);
+enum base_status graph_replay_affinity(
+	void *ctx, uint32_t actor, uint32_t set, struct base_err *err);
+bool graph_replay_is_usable(const struct graph_replay *r, uint64_t number); /* by any actor */
+/* REPLAY_NONE as a set: anywhere. */
+uint32_t graph_replay_set_of(const struct graph_replay *r, uint32_t actor);
+bool graph_replay_may_use(const struct graph_replay *r, uint32_t set, uint64_t number);
+void graph_replay_affinity_fini(struct graph_replay *r);
 
 #endif

@@ -478,7 +478,7 @@ static void handle(struct sim *s, uint32_t actor)
 
 /* ---- before the first event ------------------------------------------------------------------ */
 
-static void *need(struct sim *s, size_t nr, size_t size)
+void *graph_sim_need(struct sim *s, size_t nr, size_t size)
 {
 	size_t bytes;
 	void *p;
@@ -511,6 +511,8 @@ static uint32_t recorded_processors(const struct graph_replay *r)
 		nr += r->queue[i].o.processor && r->queue[i].used;
 	if (!nr)
 		return 0;
+	if (r->nr_usable)
+		return r->nr_usable;
 	if (r->nr_processors_told)
 		return nr > r->nr_processors_told ? nr : r->nr_processors_told;
 	for (k = 1; k < r->busy_capacity; k++)
@@ -543,11 +545,9 @@ static void apply_edit(struct sim *s, const struct graph_edit *e)
 			s->elides[e->id] = true;
 		}
 	} else if (e->kind == GRAPH_EDIT_PROCESSORS) {
-		uint64_t nr = s->nr_processors + e->units;
-
 		if (s->nr_processors) /* more than actors are never used */
-			s->nr_processors = nr < s->r->nr_actors + 1 ? (uint32_t)nr
-								    : (uint32_t)s->r->nr_actors + 1;
+			s->nr_processors += e->units < s->r->nr_actors ? (uint32_t)e->units
+								       : (uint32_t)s->r->nr_actors;
 	} else if (q) {
 		const struct replay_log_queue *lq = &s->r->queue[e->id];
 
@@ -624,16 +624,17 @@ static bool place_actor(struct sim *s, uint32_t actor)
 	uint64_t t = s->r->start_ns;
 
 	*a = (struct sim_actor){.cursor = s->r->actor[actor].head,
+		.set = graph_replay_set_of(s->r, s->r->actor[actor].of),
 		.t_last = s->r->start_ns,
 		.wait_queue = REPLAY_NONE,
 		.processor = REPLAY_NONE,
-		.home = s->r->actor[actor].home < s->nr_processors ? s->r->actor[actor].home
-								   : REPLAY_NONE,
+		.home = REPLAY_NONE,
 		.coming_to = REPLAY_NONE,
 		.poll_target = REPLAY_NONE,
 		.wait_row = REPLAY_NONE,
 		.polls = REPLAY_NONE,
 		.phase = SIM_TRIES};
+	graph_sim_find_home(s, actor);
 	if (a->cursor == s->r->moment.first)
 		a->cursor = REPLAY_NONE;
 	if (a->cursor == REPLAY_NONE)
@@ -649,29 +650,6 @@ static bool place_actor(struct sim *s, uint32_t actor)
 	}
 	graph_sim_schedule(s, actor, t > s->now ? t : s->now);
 	return true;
-}
-
-static void init_processors(struct sim *s)
-{
-	s->idle = need(s, s->nr_processors, sizeof *s->idle);
-	s->left = need(s, s->nr_processors, sizeof *s->left);
-	s->user = need(s, s->nr_processors, sizeof *s->user);
-	s->run = need(s, s->nr_processors, sizeof *s->run);
-	s->coming = need(s, s->nr_processors, sizeof *s->coming);
-	s->load = need(s, s->nr_processors, sizeof *s->load);
-	if (s->status)
-		return;
-	for (uint32_t i = s->nr_processors; i-- > 0;) {
-		s->user[i] = REPLAY_NONE;
-		s->coming[i] = 0;
-		s->load[i] = (struct sim_load){0};
-		s->run[i] = (struct sim_list){REPLAY_NONE, REPLAY_NONE};
-		s->idle[s->nr_idle++] = i;
-	}
-	for (size_t i = 0; i < s->r->nr_queues; i++) {
-		if (s->r->queue[i].o.processor)
-			s->runnable_state = s->r->queue[i].o.latency_state;
-	}
 }
 
 static bool has_elisions(const struct graph_scenario *edits)
@@ -706,19 +684,20 @@ static void find_needless(struct sim *s, uint32_t actor)
 static void init(struct sim *s, const struct graph_scenario *edits)
 {
 	const struct graph_replay *r = s->r;
+	uint32_t nr_recorded = recorded_processors(r);
 
 	s->used_bytes = r->memory_bytes;
-	s->nr_processors = recorded_processors(r);
+	s->nr_processors = nr_recorded;
 	s->places = r->learned && !s->assumed.any_processor;
 	s->current = REPLAY_NONE;
 	s->now = r->start_ns;
 	s->nr_scales = nr_scales(r, edits);
-	s->actor = need(s, r->nr_actors, sizeof *s->actor);
-	s->queue = need(s, r->nr_queues, sizeof *s->queue);
-	s->heap = need(s, r->nr_actors, sizeof *s->heap);
-	s->link_ns = need(s, r->nr_links, sizeof *s->link_ns);
-	s->scale = need(s, s->nr_scales, sizeof *s->scale);
-	s->elides = need(s, s->nr_scales, sizeof *s->elides);
+	s->actor = graph_sim_need(s, r->nr_actors, sizeof *s->actor);
+	s->queue = graph_sim_need(s, r->nr_queues, sizeof *s->queue);
+	s->heap = graph_sim_need(s, r->nr_actors, sizeof *s->heap);
+	s->link_ns = graph_sim_need(s, r->nr_links, sizeof *s->link_ns);
+	s->scale = graph_sim_need(s, s->nr_scales, sizeof *s->scale);
+	s->elides = graph_sim_need(s, s->nr_scales, sizeof *s->elides);
 	if (s->status)
 		return;
 	for (size_t i = 0; i < r->nr_queues; i++)
@@ -733,7 +712,7 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 		s->link_ns[i] = REPLAY_NOBODY;
 	for (size_t i = 0; has_elisions(edits) && i < r->nr_actors; i++)
 		find_needless(s, (uint32_t)i);
-	init_processors(s);
+	graph_sim_init_processors(s, nr_recorded);
 	for (size_t i = 0; i < r->nr_actors && !s->status; i++) {
 		s->actor[i] = (struct sim_actor){
 			.cursor = REPLAY_NONE, .processor = REPLAY_NONE, .phase = SIM_UNBORN};
@@ -814,13 +793,8 @@ static void fini(struct sim *s)
 	base_free(s->elides);
 	base_map_fini(&s->needless);
 	base_map_fini(&s->promised_keys);
-	base_free(s->idle);
-	base_free(s->left);
+	graph_sim_fini_processors(s);
 	base_free(s->unended);
-	base_free(s->user);
-	base_free(s->run);
-	base_free(s->coming);
-	base_free(s->load);
 }
 
 enum base_status graph_replay_run(const struct graph_replay *r, const struct graph_scenario *edits,

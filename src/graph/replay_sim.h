@@ -37,6 +37,7 @@ struct sim_actor {
 	uint32_t nr_overtaken, overtaken_on; /* in the run, since takes_then; on which queue */
 	uint32_t processor;                  /* REPLAY_NONE */
 	uint32_t home;                       /* in the run, or its first; REPLAY_NONE: neither */
+	uint32_t set; /* of processors that it may run on; REPLAY_NONE: any */
 	struct sim_load load;
 	uint32_t coming_to; /* called, and that one was idle; REPLAY_NONE */
 	uint32_t run_next;  /* in a run queue */
@@ -116,7 +117,10 @@ struct sim {
 	size_t nr_unended;
 
 	uint32_t nr_processors;
-	uint32_t *idle; /* processors, a stack */
+	uint32_t nr_recorded; /* of them: in the run; an edit adds the others */
+	uint64_t *number;     /* [processor]: the kernel's; UINT64_MAX: an edit's, or not known */
+	bool *may;            /* [set * nr_processors + processor] */
+	uint32_t *idle;       /* processors, a stack */
 	uint32_t nr_idle;
 	struct sim_load *load; /* [processor] */
 	uint32_t *coming;      /* [processor]: called, and not on it yet */
@@ -169,6 +173,13 @@ static inline bool sim_executes(const struct sim *s, uint32_t state)
 	return state < s->r->nr_states && s->r->executes[state];
 }
 
+static inline bool sim_may_use(const struct sim *s, uint32_t actor, uint32_t processor)
+{
+	uint32_t set = s->actor[actor].set;
+
+	return set >= s->r->nr_sets || s->may[(size_t)set * s->nr_processors + processor];
+}
+
 /* replay_run.c */
 void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t);
 void graph_sim_unschedule(struct sim *s, uint32_t actor); /* not the current one */
@@ -201,6 +212,13 @@ bool graph_sim_give(struct sim *s); /* something can happen again */
 bool graph_sim_poll(struct sim *s, uint32_t actor); /* true: it need not wait for its time limit */
 void graph_sim_end_poll(struct sim *s, uint32_t actor);
 void graph_sim_call_pollers(struct sim *s, uint32_t queue);
+
+void *graph_sim_need(struct sim *s, size_t nr, size_t size); /* NULL: s->status is not BASE_OK */
+
+/* replay_place.c */
+void graph_sim_init_processors(struct sim *s, uint32_t nr_recorded);
+void graph_sim_find_home(struct sim *s, uint32_t actor); /* as in the run, where it may run */
+void graph_sim_fini_processors(struct sim *s);
 
 /* replay_cpu.c */
 uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor);

@@ -164,6 +164,29 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	return t->next ? t->next->verb(t->next->ctx, kind, v, from_actor, err) : BASE_OK;
 }
 
+/* ---- where actors may run: only for the next one ----------------------------------------------
+ */
+
+static enum base_status on_processor(
+	void *ctx, uint32_t queue, uint64_t number, struct base_err *err)
+{
+	const struct graph_sink *next = ((struct graph_tokens *)ctx)->next;
+	return next->processor ? next->processor(next->ctx, queue, number, err) : BASE_OK;
+}
+
+static enum base_status on_processor_set(
+	void *ctx, uint32_t set, const uint64_t *bits, size_t nr_words, struct base_err *err)
+{
+	const struct graph_sink *next = ((struct graph_tokens *)ctx)->next;
+	return next->processor_set(next->ctx, set, bits, nr_words, err);
+}
+
+static enum base_status on_affinity(void *ctx, uint32_t actor, uint32_t set, struct base_err *err)
+{
+	const struct graph_sink *next = ((struct graph_tokens *)ctx)->next;
+	return next->affinity(next->ctx, actor, set, err);
+}
+
 enum base_status graph_tokens_new(
 	const struct graph_sink *next, struct graph_tokens **ret, struct base_err *err)
 {
@@ -176,6 +199,11 @@ enum base_status graph_tokens_new(
 		.state = on_state,
 		.queue = on_queue,
 		.verb = on_verb};
+	if (next && next->affinity) {
+		t->sink.processor = on_processor;
+		t->sink.processor_set = on_processor_set;
+		t->sink.affinity = on_affinity;
+	}
 	return BASE_OK;
 }
 

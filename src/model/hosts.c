@@ -16,6 +16,12 @@ uint32_t model_host_of(const struct model *m, uint32_t stream)
 	return 0;
 }
 
+uint64_t model_first_processor(const struct model *m, uint32_t stream)
+{
+	uint32_t host = model_host_of(m, stream);
+	return host > 1 ? m->defs->hosts[host - 1].end_processor : 0;
+}
+
 uint64_t model_pid_key(const struct model *m, uint32_t stream, uint64_t pid)
 {
 	return pid ? pid | (uint64_t)model_host_of(m, stream) << 32 : 0;

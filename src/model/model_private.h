@@ -6,11 +6,12 @@
 #include "model/findings.h"
 #include "model/model.h"
 
-#define NONE          UINT32_MAX
-#define MODEL_LEADERS (1ull << 40)
-#define MODEL_FORKS   (1ull << 41)
-#define MODEL_BIRTHS  (1ull << 42)
-enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32, MODEL_OWED_MAX = 4 };
+#define NONE             UINT32_MAX
+#define MODEL_LEADERS    (1ull << 40)
+#define MODEL_FORKS      (1ull << 41)
+#define MODEL_AFFINITIES (1ull << 44) /* | a token's image, its number -> set of processors + 1 */
+#define MODEL_BIRTHS     (1ull << 42)
+enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32 };
 
 /* What an actor is doing besides its state: decides how its next record closes the edge. */
 enum mode {
@@ -152,6 +153,7 @@ struct thread {
 	uint32_t run_state;    /* what it returns to when it holds and does nothing */
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
+	uint32_t processors;      /* set that it may run on, + 1; 0: not known */
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
 	uint32_t nr_held, nr_machines;
@@ -503,7 +505,10 @@ struct model {
 		uint32_t *object;
 		size_t nr, capacity;
 	} ending;
-	struct base_map tokens;   /* (what << 32 | image or pid, key) -> queue */
+	struct base_map tokens; /* (what << 32 | image or pid, key) -> queue */
+	struct base_map
+		processor_sets; /* (list, first processor of its host) -> set + 1; 0: none */
+	uint32_t nr_processor_sets;
 	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				     first stream */
 	struct base_map machines; /* (stream, actor definition) -> graph actor */
@@ -624,6 +629,7 @@ uint32_t model_role_of_context(
 	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name);
 /* hosts.c: of a merged trace; 0 when there is only one. */
 uint32_t model_host_of(const struct model *m, uint32_t stream);
+uint64_t model_first_processor(const struct model *m, uint32_t stream); /* of its host */
 /* Hosts number their processes each for itself. */
 uint64_t model_pid_key(const struct model *m, uint32_t stream, uint64_t pid);
 uint64_t model_pid_of(const struct model *m, const struct thread *t);
@@ -739,6 +745,12 @@ void model_free_findings(struct model *m);
 /* The token that the run queue of a processor waits for; NONE: no such processor, or no memory. */
 enum { MODEL_PROCESSORS_MAX = 1 << 16 };
 uint32_t model_processor_queue(struct model *m, uint64_t number);
+uint32_t model_make_processor(struct model *m, uint64_t number);
+
+/* affinity.c. A thread begins with the processors that its maker (a stream; 0: not known) was about
+ * to make one with that token for. */
+void model_inherit_affinity(struct model *m, struct thread *t, uint32_t maker, uint64_t token);
+void model_pass_affinity(struct model *m, const struct thread *t, uint32_t leader, uint64_t token);
 void model_processor_out(
 	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted);
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns);

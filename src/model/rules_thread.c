@@ -62,6 +62,7 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 	uint32_t queue = NONE;
 	t->main_thread = true;
 	model_note_birth(m, t, r->u.process_begin.token);
+	model_inherit_affinity(m, t, leader_of(m, parent), r->u.process_begin.token);
 	if (t->process == m->root_process && !m->is_system)
 		return; /* started when it was first seen */
 	if (r->u.process_begin.token)
@@ -299,6 +300,7 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 void model_rule_process_fork(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t token = r->u.process_fork.token;
+	model_pass_affinity(m, t, leader_of(m, t->process), token);
 	uint32_t queue =
 		model_token_queue(m, token ? TOKEN_fork : TOKEN_spawn, t->process, token, true);
 	model_put(m, &m->handles, MODEL_FORKS | t->process, token, r->time_ns);
@@ -390,6 +392,7 @@ void model_rule_thread_create(struct model *m, struct thread *t, const struct tr
 {
 	uint32_t queue =
 		model_token_queue(m, TOKEN_thread, t->process, r->u.thread_create.token, true);
+	model_pass_affinity(m, t, leader_of(m, t->process), r->u.thread_create.token);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.thread_create.site);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
@@ -402,8 +405,10 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 	if (s != BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for threads");
 	uint32_t first = leader_of(m, t->process);
-	if (first != t->stream)
+	if (first != t->stream) {
 		m->thread[first].nr_others++;
+		model_inherit_affinity(m, t, first, b->token);
+	}
 	if (!b->token) {
 		t->main_thread = true;
 		if (m->is_system)
@@ -511,7 +516,7 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
 	}
 	struct object *p = &m->processor[number];
 	if (p->queue == NONE)
-		p->queue = model_make_queue(m, 0, 0, TRACE_OBJECT_NR, NONE, GRAPH_FIFO);
+		p->queue = model_make_processor(m, number);
 	return p->queue;
 }
 

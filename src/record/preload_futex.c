@@ -9,6 +9,7 @@
  * do not pass here.
  */
 #include "record/preload.h"
+#include "record/preload_affinity.h"
 #include "record/preload_real.h"
 
 #include <errno.h>
@@ -81,10 +82,12 @@ long preload_syscall_failed(long result)
 
 /*
  * syscall(number, a, b, c, d, e, f), with libc's code for all but futex, and what limits the
- * process (preload_sandbox.c): some calls (vfork, clone)
+ * process (preload_sandbox.c) or its processors (preload_affinity.c): some calls (vfork, clone)
  * return twice, so nothing of theirs may lie on our stack.
  */
-_Static_assert(SYS_futex == 202 && SYS_seccomp == 317 && SYS_prctl == 157, "the numbers below");
+_Static_assert(
+	SYS_futex == 202 && SYS_seccomp == 317 && SYS_prctl == 157 && SYS_sched_setaffinity == 203,
+	"the numbers below");
 PRELOAD_EXPORT __attribute__((naked)) void preload_syscall_function(void) __asm__("syscall");
 void preload_syscall_function(void)
 {
@@ -94,6 +97,8 @@ void preload_syscall_function(void)
 		"je preload_limits_itself\n\t"
 		"cmp $157, %rdi\n\t"
 		"je preload_limits_itself\n\t"
+		"cmp $203, %rdi\n\t"
+		"je preload_affinity_call\n\t"
 		"mov %rdi, %rax\n\t"
 		"mov %rsi, %rdi\n\t"
 		"mov %rdx, %rsi\n\t"

@@ -2,6 +2,7 @@
 /* preload_thread.c - beginning and end of threads, and waiting for the end. */
 #include "record/calls.h"
 #include "record/preload.h"
+#include "record/preload_affinity.h"
 #include "record/preload_real.h"
 
 #include <string.h>
@@ -119,6 +120,7 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	struct preload_counted counted;
 	if (!start)
 		return PRELOAD_REAL(pthread_create)(thread, attributes, routine, argument);
+	preload_affinity_of_new(attributes, start->token);
 	start->routine.posix = routine;
 	start->site = site_of(routine, argument);
 	uint64_t before_tsc = preload_now();

@@ -188,6 +188,8 @@ enum ring_kind {
 	RING_state = 141,
 	/* an annotated queue's: w1 = name id, w2 = instance, w3 = units that it holds at most */
 	RING_capacity = 142,
+	/* trace's affinity: w1 = whose, w2 = id, w3 = bytes, text: the processors, as 0-3,8 */
+	RING_affinity = 143,
 };
 #define RING_VERB_NAME(w1)  ((w1)&UINT32_MAX)
 #define RING_VERB_FLAGS(w1) ((w1) >> 32 & 0xff)
@@ -203,7 +205,7 @@ enum ring_name {
 	RING_NAME_queue,
 	RING_NAME_object, /* w1 is not an id but an object word: a named semaphore's name */
 };
-enum { RING_STACK_MAX = 16, RING_TEXT_MAX = 4096 };
+enum { RING_STACK_MAX = 16, RING_TEXT_MAX = 4096, RING_AFFINITY_MAX = 1024 /* bytes */ };
 
 struct ring_descriptor {      /* words 1.. of RING_descriptor */
 	uint64_t incarnation; /* unique in this image; fields `object` of io records carry it */

@@ -424,6 +424,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	record_peer_init(&s->peer);
 	s->converter.world.peer_of = record_peer_of;
 	s->converter.world.peer_of_ctx = &s->peer;
+	s->converter.starter = (uint32_t)getpid();
 	if (status == BASE_OK && o->listener) {
 		s->converter.sink.listen = o->listener->put;
 		s->converter.sink.listen_ctx = o->listener->ctx;

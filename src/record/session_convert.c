@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_convert.c - ring words to trace records. */
 #include "record/session_convert.h"
+#include "record/session_affinity.h"
 #define LONGPOLE_DISABLE /* types and flags only */
 #include "longpole/annotate.h"
 
@@ -209,6 +210,8 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 		return text_length(2, word[1]);
 	case RING_image:
 		return nr < 3 ? 0 : text_length(3, word[2]);
+	case RING_affinity:
+		return nr < 4 || word[3] > RING_AFFINITY_MAX ? 0 : text_length(4, word[3]);
 	default:
 		return 0;
 	}
@@ -576,6 +579,28 @@ static void learn(
 	}
 }
 
+static void put_affinity(struct record_converter *c, struct record_thread *t, uint64_t time_ns,
+	enum trace_whose whose, uint64_t id, const char *list, size_t list_bytes)
+{
+	struct trace_record r = {.time_ns = time_ns, .kind = TRACE_affinity};
+	r.u.affinity.whose = whose;
+	r.u.affinity.id = id;
+	r.u.affinity.processors = record_sink_text(&c->sink, list, list_bytes);
+	record_thread_put(c, t, &r);
+}
+
+/* Of a new image, from outside: who started it may have limited it by ways that nobody wraps. The
+ * first one began with its starter's, if it has ended before we look. */
+static void look_at_affinity(struct record_converter *c, struct record_thread *t, uint64_t time_ns)
+{
+	char list[RING_AFFINITY_MAX];
+	size_t bytes = record_affinity_of(t->pid, t->tid, list);
+	if (!bytes && !t->image->parent && c->starter)
+		bytes = record_affinity_of(c->starter, c->starter, list);
+	if (bytes)
+		put_affinity(c, t, time_ns, TRACE_WHOSE_own, 0, list, bytes);
+}
+
 static void convert_own(struct record_converter *c, struct record_thread *t, const uint64_t *word,
 	unsigned kind, uint64_t time_ns)
 {
@@ -597,6 +622,10 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 			&c->world, t->image, (const char *)(word + 3), (size_t)word[2]);
 		if (c->world.described && t->image->process)
 			c->world.described(c->world.described_ctx, t->image);
+		break;
+	case RING_affinity:
+		put_affinity(c, t, time_ns, word[1] < TRACE_WHOSE_NR ? word[1] : TRACE_WHOSE_own,
+			word[2], (const char *)(word + 4), (size_t)word[3]);
 		break;
 	case RING_made:
 		object_made(c, t, word, time_ns);
@@ -708,6 +737,8 @@ static __attribute__((noinline)) void convert_any(struct record_converter *c,
 		c->nr_ring_records++;
 		(void)convert_fixed(c, t, word, kind, &r);
 		record_thread_put(c, t, &r);
+		if (kind == TRACE_process_begin)
+			look_at_affinity(c, t, time_ns);
 		return;
 	}
 	const uint64_t *copy = own_copy(c, word, length);

@@ -131,6 +131,7 @@ struct record_converter {
 	const struct record_clock *clock;
 	struct record_sink sink;
 	struct record_world world;
+	uint32_t starter; /* pid of who started the first image; 0: not known */
 	struct record_thread **thread;
 	size_t nr_threads, thread_capacity;
 	struct base_map threads; /* (image, number) -> index */

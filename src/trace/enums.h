@@ -199,6 +199,19 @@ enum trace_ring_op {
 		TRACE_RING_NR
 };
 
+/* affinity.whose */
+#define TRACE_WHOSE(X)                                                                             \
+	X(own, "this thread's")                                                                    \
+	X(tid, "thread of that number")                                                            \
+	X(handle, "thread of that pthread_t")                                                      \
+	X(token, "thread to be created with that token")
+enum trace_whose {
+#define X(name, text) TRACE_WHOSE_##name,
+	TRACE_WHOSE(X)
+#undef X
+		TRACE_WHOSE_NR
+};
+
 /* call_count.category */
 #define TRACE_CALLS(X)                                                                             \
 	X(io, "I/O")                                                                               \

@@ -78,3 +78,35 @@ test_predict_lock_of_report() {
 		and .path_share == $(jq '.result.locks[0].path_share' out)
 		and .halved_hold_predicted_speedup == $(jq '.result.locks[0].halved_hold.predicted_speedup' out)"
 }
+
+# replayed TRACE [EDIT...] - processors that replay had, its own error, what the edit gains.
+replayed() {
+	longpole whatif --json "$1" "${@:2}" | jq -r '[.result.replay.processors, .result.replay.own_error_share, .result.scenarios[0].best.predicted_speedup, .result.scenarios[0].best.speedup_high] | @tsv'
+}
+
+# However a program's threads came to have one processor: replay gives them one. (What a mask leaves that
+# the program set for itself stays where it is when the machine gets more.)
+test_predict_processors() {
+	local mode first nr
+	first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+	nr=$(nproc)
+	((nr > 1)) || return 0
+	expect 0 longpole record -q -o any.lpt -- taskset -c "$first" "$LONGPOLE_BUILD/tests/target/halves" any
+	expect 0 taskset -c "$first" "$LONGPOLE" record -q -o outer.lpt -- "$LONGPOLE_BUILD/tests/target/halves" any
+	for mode in any outer; do
+		expect 0 longpole dump $mode.lpt
+		grep -q "affinity whose=0 id=0 processors=[0-9]*($first)" out || fail "$mode: $(grep affinity out)"
+		[[ $(replayed $mode.lpt add-processors +1 | cut -f 1) == 1 ]] || fail "$mode: replay on $(replayed $mode.lpt add-processors +1)"
+	done
+	for mode in self call; do
+		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/halves" $mode
+		[[ $(replayed $mode.lpt add-processors +1 | cut -f 1) == 1 ]] || fail "$mode: replay on $(replayed $mode.lpt add-processors +1)"
+	done
+	for mode in attr handle tid; do
+		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/halves" $mode
+		expect 0 longpole dump $mode.lpt
+		(($(grep -c "affinity whose=[123] id=[1-9][0-9]* processors=[0-9]*($first)" out) == 2)) || fail "$mode: $(grep affinity out)"
+		awk -v x="$(replayed $mode.lpt add-processors +1 | cut -f 3)" 'BEGIN { exit !(x < 1.25) }' ||
+			fail "$mode: tied threads gain from a processor: $(replayed $mode.lpt add-processors +1)"
+	done
+}
