@@ -16,9 +16,10 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_recover = {
 	.usage = "\n[OPTIONS] ID",
-	.about = "Lists the recordings whose recorder was killed (kill -9, no memory, a crash), or "
-		 "makes the trace of one of them, up to where its memory goes. A program that still "
-		 "runs goes on, and is not recorded any more.",
+	.about =
+		"Lists the recordings whose recorder was killed (kill -9, no memory, a crash), or "
+		"makes the trace of one of them, up to where its memory goes. A program that still "
+		"runs goes on, and is not recorded any more.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole recover", "longpole recover 4711-x3Vq9a",
@@ -168,8 +169,8 @@ static int recover(struct cmd *c, const char *name)
 						  : BASE_ERR_NOMEM;
 	if (status == BASE_OK)
 		status = record_recover(name, base_str_text(&real), &recovered, &c->err);
-	int exit_status = status == BASE_OK ? say(c, base_str_text(&path), &recovered)
-					    : cmd_fail(c, status);
+	int exit_status =
+		status == BASE_OK ? say(c, base_str_text(&path), &recovered) : cmd_fail(c, status);
 	if (status == BASE_OK)
 		record_left_remove(name);
 	base_str_fini(&path);

@@ -504,7 +504,8 @@ struct model {
 	uint64_t nr_late_timer_reads;
 	struct base_map clocks; /* what it is of -> clock */
 	struct base_map
-		killers; /* (process, 0) -> the actor that sent it a signal last; (., 1): when */
+		killers; /* (process, 0) -> the actor that sent it a signal last; (., 1): when;
+			    (., 2): when it was told anything */
 	uint32_t *timer; /* the clocks of timerfds */
 	size_t nr_timers, timer_capacity;
 	struct base_map files;      /* (place, operation) -> how many files it was done to */

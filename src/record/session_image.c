@@ -78,8 +78,8 @@ static uint32_t process_of(const struct record_world *w, uint32_t number)
 	return image ? image->process : 0;
 }
 
-struct record_image *record_world_known_image(struct record_world *w, uint32_t number,
-	uint32_t parent, uint32_t pid, uint32_t process)
+struct record_image *record_world_known_image(
+	struct record_world *w, uint32_t number, uint32_t parent, uint32_t pid, uint32_t process)
 {
 	if (!number || number >= RECORD_IMAGES_MAX)
 		return NULL;

@@ -101,8 +101,8 @@ struct base_map *record_world_map(struct record_world *w, enum record_map_number
 
 /* An image that a recording before knew: with that process, of which no definition is written.
  * NULL: as below. */
-struct record_image *record_world_known_image(struct record_world *w, uint32_t number,
-	uint32_t parent, uint32_t pid, uint32_t process);
+struct record_image *record_world_known_image(
+	struct record_world *w, uint32_t number, uint32_t parent, uint32_t pid, uint32_t process);
 /* The image with that number, made on first use; NULL: number out of bounds or no memory. */
 struct record_image *record_world_image(
 	struct record_world *w, uint32_t number, uint32_t parent, uint32_t pid);

@@ -16,12 +16,13 @@ enum { RECORD_JOURNAL_WORDS_MAX = 16 };
 /* JOURNAL(kind, its words): also what session_recover.c has a function for. */
 #define RECORD_JOURNAL(JOURNAL)                                                                    \
 	JOURNAL(map, "which map, the key's two words, the value")                                  \
-	JOURNAL(image, "number, parent, pid, process")                              \
+	JOURNAL(image, "number, parent, pid, process")                                             \
 	JOURNAL(range, "image, start, end, bias, module, whether the kernel said so")              \
 	JOURNAL(unload, "image, bias")                                                             \
 	JOURNAL(forked, "image")                                                                   \
 	JOURNAL(shared, "image, start, end, offset, device, inode")                                \
-	JOURNAL(thread, "image, number, pid, tid, its own pid, its own tid, stream, pid namespace")               \
+	JOURNAL(thread,                                                                            \
+		"image, number, pid, tid, its own pid, its own tid, stream, pid namespace")        \
 	JOURNAL(named, "object, module, offset")                                                   \
 	JOURNAL(made, "object, site of init, site of allocation, path ...")
 

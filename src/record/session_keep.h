@@ -28,7 +28,8 @@ struct record_keep_point {
 struct record_keep_head { /* the file `session`; progress[2][nr_blocks] follows, page-aligned */
 	uint64_t magic;
 	uint32_t version, nr_blocks;
-	uint64_t tsc_origin, raw_origin_ns, unix_origin_ns, tick_hz, factor; /* struct record_clock */
+	uint64_t tsc_origin, raw_origin_ns, unix_origin_ns, tick_hz,
+		factor;                /* struct record_clock */
 	uint64_t trace_dev, trace_ino; /* a later recording may have taken its name */
 	uint32_t pid;                  /* of the program that was started */
 	uint32_t is_plain;             /* the trace is not compressed */
@@ -42,10 +43,10 @@ struct record_keep_head { /* the file `session`; progress[2][nr_blocks] follows,
 };
 
 struct record_keep {
-	struct record_ring *ring;    /* borrowed */
-	struct trace_writer *writer; /* borrowed */
-	uint64_t time_ns;            /* the kernel's events are read up to here */
-	uint64_t next_ns;            /* CLOCK_MONOTONIC_RAW of the next checkpoint */
+	struct record_ring *ring;      /* borrowed */
+	struct trace_writer *writer;   /* borrowed */
+	uint64_t time_ns;              /* the kernel's events are read up to here */
+	uint64_t next_ns;              /* CLOCK_MONOTONIC_RAW of the next checkpoint */
 	struct record_keep_head *head; /* mapped; NULL: nothing is kept */
 	uint64_t *progress[2];
 	size_t size_bytes;

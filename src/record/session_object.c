@@ -61,8 +61,8 @@ static bool is_numbered_by_system(enum trace_object_type type)
 	return type == TRACE_OBJECT_sysv_semaphore || type == TRACE_OBJECT_sysv_messages;
 }
 
-static void put(
-	struct record_world *w, enum record_map_number map, uint64_t hi, uint64_t lo, uint64_t value)
+static void put(struct record_world *w, enum record_map_number map, uint64_t hi, uint64_t lo,
+	uint64_t value)
 {
 	enum base_status status = base_map_put(record_world_map(w, map), hi, lo, value);
 	RECORD_JOURNAL_ADD(w->sink->journal, map, map, hi, lo, value);
@@ -107,8 +107,8 @@ static void read_shared(struct record_world *w, struct record_image *image)
 				     !memcmp(&image->shared[image->nr_shared], &s, sizeof s);
 			image->shared[image->nr_shared++] = s;
 			if (!known)
-				RECORD_JOURNAL_ADD(w->sink->journal, shared, image->number, s.start, s.end,
-				s.offset, s.dev, s.ino);
+				RECORD_JOURNAL_ADD(w->sink->journal, shared, image->number, s.start,
+					s.end, s.offset, s.dev, s.ino);
 		}
 		while (!strchr(line, '\n') && fgets(line, sizeof line, f))
 			continue; /* the rest of a long path */

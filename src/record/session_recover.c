@@ -260,8 +260,8 @@ static enum base_status copy_records(
 				status = record_restore_record(to, &batch.record[i], err);
 		}
 	if (status == BASE_END)
-		status = record_restore_journal(to, r->left.place.fd, RECORD_KEEP_JOURNAL,
-			point_of(r)->journal_bytes, err);
+		status = record_restore_journal(
+			to, r->left.place.fd, RECORD_KEEP_JOURNAL, point_of(r)->journal_bytes, err);
 	record_restored_free(to);
 	return status == BASE_ERR_NOMEM && !to
 		       ? base_fail(err, status, "no memory to recover a recording")

@@ -26,8 +26,8 @@ struct record_left_recording {
 };
 
 /* Of this user, the oldest first. base_free(*ret). What holds nothing is removed in passing. */
-enum base_status record_left_list(struct record_left_recording **ret, size_t *ret_nr,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status record_left_list(
+	struct record_left_recording **ret, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 
 struct record_recovered {
 	uint64_t records, ring_records, trace_bytes;
@@ -37,8 +37,9 @@ struct record_recovered {
  * left it; ERR_USAGE: there is none of that name. */
 enum base_status record_recover(const char *name, const char *path, struct record_recovered *ret,
 	struct base_err *err) BASE_MUST_CHECK;
-/* A recording begins, and is about to take the name `path` (NULL: none). What a left one wrote there
- * gets another name beside it, so that it can still be recovered; what holds nothing is removed. */
+/* A recording begins, and is about to take the name `path` (NULL: none). What a left one wrote
+ * there gets another name beside it, so that it can still be recovered; what holds nothing is
+ * removed. */
 void record_left_make_way(const char *path);
 /* Removes what is left; recording ends, if the program still runs. False: there is none. */
 bool record_left_remove(const char *name);

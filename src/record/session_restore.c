@@ -20,7 +20,7 @@ struct record_restored {
 		bool process_ended;
 		uint32_t nr_notes;
 		struct restored_note *note; /* RECORD_NOTES_MAX; NULL: none yet */
-	} * stream; /* by number */
+	} * stream;                         /* by number */
 	size_t nr_streams, stream_capacity;
 	uint32_t *actor_name; /* by actor */
 	size_t nr_actors, actor_capacity;
@@ -49,8 +49,8 @@ void record_restored_free(struct record_restored *r)
 
 static enum base_status restore_corrupt(struct base_err *err, const char *what)
 {
-	return base_fail(err, BASE_ERR_CORRUPT, "what the recorder kept does not fit together: %s",
-		what);
+	return base_fail(
+		err, BASE_ERR_CORRUPT, "what the recorder kept does not fit together: %s", what);
 }
 
 static enum base_status restore_no_memory(struct base_err *err)
@@ -280,8 +280,7 @@ static bool apply_map(struct record_restored *r, const uint64_t *w)
 
 static bool apply_image(struct record_restored *r, const uint64_t *w)
 {
-	return !image_at(r, w[0]) && w[0] < RECORD_IMAGES_MAX &&
-	       w[3] <= r->c->sink.nr_processes &&
+	return !image_at(r, w[0]) && w[0] < RECORD_IMAGES_MAX && w[3] <= r->c->sink.nr_processes &&
 	       record_world_known_image(&r->c->world, (uint32_t)w[0], (uint32_t)w[1],
 		       (uint32_t)w[2], (uint32_t)w[3]);
 }
@@ -337,8 +336,8 @@ static bool apply_thread(struct record_restored *r, const uint64_t *w)
 	struct record_image *image = image_at(r, w[0]);
 	if (!image || !w[6] || w[6] > c->sink.nr_streams)
 		return false;
-	struct record_thread *t = record_converter_thread(
-		c, image->number, 0, (uint32_t)w[2], (uint32_t)w[3], w[1]);
+	struct record_thread *t =
+		record_converter_thread(c, image->number, 0, (uint32_t)w[2], (uint32_t)w[3], w[1]);
 	if (!t)
 		return false;
 	t->own_pid = (uint32_t)w[4];
@@ -370,9 +369,8 @@ static bool apply_named(struct record_restored *r, const uint64_t *w)
 static bool apply_made(struct record_restored *r, const uint64_t *w)
 {
 	struct record_sink *s = &r->c->sink;
-	struct record_made made = {.object = (uint32_t)w[0],
-		.init_site = (uint32_t)w[1],
-		.heap_site = (uint32_t)w[2]};
+	struct record_made made = {
+		.object = (uint32_t)w[0], .init_site = (uint32_t)w[1], .heap_site = (uint32_t)w[2]};
 	bool fits = w[0] <= s->nr_objects && w[1] <= s->nr_sites && w[2] <= s->nr_sites;
 	for (; made.nr_path < RECORD_MADE_PATH && w[3 + made.nr_path]; made.nr_path++) {
 		made.path[made.nr_path] = (uint32_t)w[3 + made.nr_path];
@@ -383,10 +381,10 @@ static bool apply_made(struct record_restored *r, const uint64_t *w)
 	return fits;
 }
 
-static enum base_status apply(struct record_restored *r, const uint8_t *bytes, size_t nr,
-	struct base_err *err)
+static enum base_status apply(
+	struct record_restored *r, const uint8_t *bytes, size_t nr, struct base_err *err)
 {
-	static bool (*const how[])(struct record_restored *r, const uint64_t *w) = {
+	static bool (*const how[])(struct record_restored * r, const uint64_t *w) = {
 #define JOURNAL(kind, words) apply_##kind,
 		RECORD_JOURNAL(JOURNAL)
 #undef JOURNAL
@@ -397,8 +395,9 @@ static enum base_status apply(struct record_restored *r, const uint8_t *bytes, s
 		if (!p)
 			return restore_corrupt(err, "the journal is damaged");
 		if (!how[e.kind](r, e.word))
-			return record_sink_failed(&r->c->sink) ? restore_no_memory(err)
-							       : restore_corrupt(err, "the journal");
+			return record_sink_failed(&r->c->sink)
+				       ? restore_no_memory(err)
+				       : restore_corrupt(err, "the journal");
 		if (record_sink_failed(&r->c->sink))
 			return restore_no_memory(err);
 	}

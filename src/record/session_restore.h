@@ -10,7 +10,8 @@ struct record_restored;
 /* NULL: no memory. c is borrowed, and nothing was converted with it. */
 struct record_restored *record_restored_new(struct record_converter *c);
 void record_restored_free(struct record_restored *r);
-/* The next record of the trace, definitions among them; it is written to c's trace by the caller. */
+/* The next record of the trace, definitions among them; it is written to c's trace by the caller.
+ */
 enum base_status record_restore_record(struct record_restored *r, const struct trace_record *record,
 	struct base_err *err) BASE_MUST_CHECK;
 /* After all records: the journal's first size_bytes bytes. ERR_CORRUPT: they do not fit to them. */

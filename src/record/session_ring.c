@@ -149,7 +149,8 @@ enum base_status record_ring_open(
 		return base_fail(err, BASE_ERR_VERSION,
 			"%s was left by another version of longpole (layout %u, this one reads %d)",
 			name, head.version, (int)RING_VERSION);
-	if (!ring_layout_fits(&head, (uint64_t)st.st_size) || head.nr_blocks > RECORD_RING_BLOCKS_MAX)
+	if (!ring_layout_fits(&head, (uint64_t)st.st_size) ||
+		head.nr_blocks > RECORD_RING_BLOCKS_MAX)
 		return base_fail(err, BASE_ERR_CORRUPT,
 			"%s is damaged: its %llu bytes are not what its head says", name,
 			(unsigned long long)st.st_size);

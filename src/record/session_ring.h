@@ -72,8 +72,8 @@ void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64
  * process image wrote them. (Of several, what they share must be looked up while they live.) */
 bool record_ring_can_wait(struct record_ring *r, struct record_converter *c);
 
-/* The ring that a recorder left. `fd` is its file and is not closed. ERR_VERSION: of another layout;
- * ERR_CORRUPT: no ring. */
+/* The ring that a recorder left. `fd` is its file and is not closed. ERR_VERSION: of another
+ * layout; ERR_CORRUPT: no ring. */
 enum base_status record_ring_open(
 	struct record_ring *r, int fd, const char *name, struct base_err *err) BASE_MUST_CHECK;
 
