@@ -10,6 +10,9 @@
  *            earlier ones.
  *   threads  K threads one after the other, each with a lock for half of its life; --records is
  *            not looked at.
+ *   commands K commands that a shell starts one after the other: each a fork, a program that reads
+ *            a pipe from the shell, takes a lock and ends, and a wait for it.
+ *   groups   the same, and each command sends its process group a signal.
  */
 #include "trace/trace.h"
 #include "trace/enums.h"
@@ -27,8 +30,9 @@ struct generator {
 	struct base_err err;
 	uint64_t random, nr_wanted, nr_put;
 	uint32_t nr_threads, nr_locks, nr_strings;
-	uint64_t *now_ns;  /* of each thread */
-	uint64_t *free_ns; /* of each lock: when its owner lets it go */
+	uint32_t nr_workers; /* of these, threads of the first process */
+	uint64_t *now_ns;    /* of each thread */
+	uint64_t *free_ns;   /* of each lock: when its owner lets it go */
 };
 
 static void die(const struct generator *g)
@@ -96,7 +100,7 @@ static void define_common(struct generator *g)
 	}
 	PUT(g, 0, 0, stack, .stack = 1, .site = 1);
 	PUT(g, 0, 0, stack, .stack = 2, .parent = 1, .site = 2);
-	for (uint32_t i = 0; i <= g->nr_threads; i++) {
+	for (uint32_t i = 0; i <= g->nr_workers; i++) {
 		uint32_t thread = i ? define_numbered(g, "worker-", i) : name;
 		PUT(g, 0, 0, stream, .stream = stream_of(i), .process = 1, .tid = 4242 + i,
 			.name = thread);
@@ -248,8 +252,76 @@ static void run_short_threads(struct generator *g)
 	PUT(g, 1, now_ns, process_end, 0);
 }
 
+/* Of command i: its process before and after the exec; its pipe. */
+static uint32_t forked_of(uint32_t i)
+{
+	return 2 * i;
+}
+
+static void define_commands(struct generator *g)
+{
+	uint32_t name = define_string(g, "command");
+	for (uint32_t i = 1; i <= g->nr_threads; i++) {
+		uint32_t child = forked_of(i), image = child + 1;
+		PUT(g, 0, 0, process, .process = child, .parent = 1, .pid = 5000 + i, .name = name,
+			.command = name);
+		PUT(g, 0, 0, process, .process = image, .parent = child, .pid = 5000 + i,
+			.name = name, .command = name);
+		PUT(g, 0, 0, stream, .stream = child, .process = child, .tid = 5000 + i);
+		PUT(g, 0, 0, stream, .stream = image, .process = image, .tid = 5000 + i);
+		PUT(g, 0, 0, object, .object = g->nr_locks + 2 * i - 1, .process = image,
+			.type = TRACE_OBJECT_mutex, .address = 0x404000);
+		PUT(g, 0, 0, object, .object = g->nr_locks + 2 * i, .type = TRACE_OBJECT_pipe,
+			.address = 0x10000 + i, .capacity = 65536);
+	}
+}
+
+static void run_command(struct generator *g, uint32_t i, uint64_t now_ns, bool signals)
+{
+	uint32_t child = forked_of(i), image = child + 1;
+	uint32_t lock = g->nr_locks + 2 * i - 1, pipe = g->nr_locks + 2 * i;
+	PUT(g, 1, now_ns, process_fork, .token = i, .site = 3);
+	PUT(g, 1, now_ns + 10, io_begin, .object = pipe, .op = TRACE_IO_write, .site = 4);
+	PUT(g, 1, now_ns + 20, io_end, .object = pipe, .op = TRACE_IO_write, .result = 100);
+	PUT(g, 1, now_ns + 30, child_wait, .site = 5);
+	PUT(g, child, now_ns + 200, process_begin, .token = i);
+	PUT(g, child, now_ns + 300, process_exec, .site = 6);
+	PUT(g, image, now_ns + 1000, process_begin, 0);
+	PUT(g, image, now_ns + 1001, thread_begin, 0);
+	PUT(g, image, now_ns + 1100, io_begin, .object = pipe, .op = TRACE_IO_read, .site = 7);
+	PUT(g, image, now_ns + 1200, io_end, .object = pipe, .op = TRACE_IO_read, .result = 100);
+	PUT(g, image, now_ns + 1500, lock_acquire, .object = lock, .site = 8);
+	PUT(g, image, now_ns + 1600, lock_release, .object = lock, .site = 9);
+	if (signals)
+		PUT(g, image, now_ns + 1700, signal_send, .site = 10);
+	PUT(g, image, now_ns + 2000, process_end, 0);
+	PUT(g, 1, now_ns + 2200, child_waited, .pid = 5000 + i);
+}
+
+static void run_commands(struct generator *g, bool signals)
+{
+	uint64_t now_ns = BEGIN_NS;
+
+	define_commands(g);
+	PUT(g, 1, 0, process_begin, 0);
+	PUT(g, 1, 0, thread_begin, 0);
+	for (uint32_t i = 1; i <= g->nr_threads; i++, now_ns += 2300)
+		run_command(g, i, now_ns, signals);
+	PUT(g, 1, now_ns, thread_end);
+	PUT(g, 1, now_ns, process_end, 0);
+}
+
+static bool is_of_commands(const char *kind)
+{
+	return !strcmp(kind, "commands") || !strcmp(kind, "groups");
+}
+
 static void run(struct generator *g, const char *kind)
 {
+	if (is_of_commands(kind)) {
+		run_commands(g, !strcmp(kind, "groups"));
+		return;
+	}
 	if (!strcmp(kind, "note"))
 		define_pipeline(g);
 	else
@@ -268,7 +340,8 @@ static void run(struct generator *g, const char *kind)
 
 static bool is_kind(const char *text)
 {
-	return !strcmp(text, "lock") || !strcmp(text, "note") || !strcmp(text, "threads");
+	return !strcmp(text, "lock") || !strcmp(text, "note") || !strcmp(text, "threads") ||
+	       is_of_commands(text);
 }
 
 static uint64_t number(const char *name, const char *text, uint64_t least, uint64_t most)
@@ -294,8 +367,9 @@ int main(int argc, char **argv)
 		{"seed", required_argument, NULL, 's'},
 		{0},
 	};
-	static const char usage[] = "usage: lpt-gen [--records N] [--threads K] [--locks L] "
-				    "[--kind lock|note|threads] [--seed S] OUT.lpt\n";
+	static const char usage[] =
+		"usage: lpt-gen [--records N] [--threads K] [--locks L] "
+		"[--kind lock|note|threads|commands|groups] [--seed S] OUT.lpt\n";
 	struct generator g = {.nr_wanted = 1000000, .nr_threads = 4, .nr_locks = 64, .random = 1};
 	const char *kind = "lock";
 
@@ -334,6 +408,7 @@ int main(int argc, char **argv)
 		return 4;
 	if (trace_writer_open(argv[optind], &info, &g.writer, &g.err) != BASE_OK)
 		die(&g);
+	g.nr_workers = is_of_commands(kind) ? 0 : g.nr_threads;
 	define_common(&g);
 	run(&g, kind);
 	if (trace_writer_flush(g.writer, &g.err) != BASE_OK)

@@ -359,6 +359,7 @@ static int record_program(
 		return r.exit_code ? r.exit_code : RECORD_EXIT_OURS;
 	}
 	summary(c, o, &r, path);
+	cmd_recover_hint(c);
 	enum base_status streams = o->level >= 2 ? cmd_streams_recorded(&r, &c->err) : BASE_OK;
 	if (streams != BASE_OK) {
 		cmd_fail(c, streams);

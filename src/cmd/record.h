@@ -16,6 +16,9 @@ void cmd_record_mode(struct record_options *o, enum record_locks locks);
 /* The one of that name; NULL: what `program` needs. */
 enum record_emulator cmd_record_emulator(const char *recorder, const char *program);
 
+/* A note on each recording that was cut off. */
+void cmd_recover_hint(struct cmd *c);
+
 /* The operand is a trace to open, or "--" and a program to record first (CMD_OR_PROGRAM). */
 struct cmd_recorded {
 	bool has_trace; /* *ret is open: cmd_close() it */

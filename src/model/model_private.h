@@ -11,7 +11,7 @@
 #define MODEL_FORKS      (1ull << 41)
 #define MODEL_AFFINITIES (1ull << 44) /* | a token's image, its number -> set of processors + 1 */
 #define MODEL_BIRTHS     (1ull << 42)
-enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32 };
+enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32, MODEL_OWED_MAX = 4 };
 
 /* What an actor is doing besides its state: decides how its next record closes the edge. */
 enum mode {
@@ -520,7 +520,8 @@ struct model {
 	uint64_t nr_late_timer_reads;
 	struct base_map clocks; /* what it is of -> clock */
 	struct base_map
-		killers; /* (process, 0) -> the actor that sent it a signal last; (., 1): when */
+		killers; /* (process, 0) -> the actor that sent it a signal last; (., 1): when;
+			    (., 2): when it was told anything */
 	uint32_t *timer; /* the clocks of timerfds */
 	size_t nr_timers, timer_capacity;
 	struct base_map files;      /* (place, operation) -> how many files it was done to */

@@ -129,21 +129,35 @@ static void tell(
 	model_verb(m, t, GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state, 0);
 }
 
+/* In killers: when something was told to the process, which need not be a signal. */
+enum { TOLD_NS = 2 };
+
+static void tell_process(struct model *m, struct thread *t, uint64_t time_ns, uint64_t whom)
+{
+	tell(m, t, time_ns, TOKEN_child, whom);
+	model_put(m, &m->killers, whom, TOLD_NS, time_ns);
+}
+
 /* For a parent that waits without saying for whom: system(). */
 static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint64_t parent = parent_pid_of(m, t);
 	if (parent)
-		tell(m, t, time_ns, TOKEN_child, parent);
+		tell_process(m, t, time_ns, parent);
 }
 
-/* A group's signal, of which nobody knows who is in it: of all that wait only those that it woke
- * are woken meanwhile. */
-static void tell_all(struct model *m, struct thread *t, uint64_t time_ns)
+/* Who may get a signal that was sent to a group: of all that wait only those that it woke are woken
+ * meanwhile. No process has that number. */
+#define EVERY_PROCESS ((UINT64_C(1) << 48) - 1)
+
+/* Did the last word for t's process go to all, not to it alone? */
+static bool is_told_with_all(const struct model *m, const struct thread *t)
 {
-	for (uint32_t i = 1; i < m->nr_threads; i++)
-		if (m->thread[i].main_thread && !m->thread[i].ended)
-			tell(m, t, time_ns, TOKEN_child, model_pid_of(m, &m->thread[i]));
+	uint64_t all_ns, own_ns;
+	return base_map_get(&m->killers, EVERY_PROCESS, TOLD_NS, &all_ns) &&
+	       all_ns >= t->begin_ns &&
+	       !(base_map_get(&m->killers, model_pid_of(m, t), TOLD_NS, &own_ns) &&
+		       own_ns > all_ns);
 }
 
 void model_rule_signal_send(struct model *m, struct thread *t, const struct trace_record *r)
@@ -153,11 +167,11 @@ void model_rule_signal_send(struct model *m, struct thread *t, const struct trac
 	model_handler_began(m, t, r->time_ns);
 	if (s->pid) {
 		uint64_t whom = model_pid_key(m, t->stream, s->pid);
-		tell(m, t, r->time_ns, TOKEN_child, whom);
+		tell_process(m, t, r->time_ns, whom);
 		model_put(m, &m->killers, whom, 0, model_acting(t));
 		model_put(m, &m->killers, whom, 1, r->time_ns);
 	} else if (!s->handle)
-		tell_all(m, t, r->time_ns);
+		tell_process(m, t, r->time_ns, EVERY_PROCESS);
 	else if (base_map_get(&m->handles, t->process, s->handle, &stream))
 		tell(m, t, r->time_ns, TOKEN_signal, stream);
 }
@@ -332,7 +346,8 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint32_t otherwise)
 {
 	uint32_t own = model_token_queue(m, TOKEN_signal, t->stream, 0, false);
-	uint32_t queue = model_token_queue(m, TOKEN_child, model_pid_of(m, t), 0, false);
+	uint64_t whom = is_told_with_all(m, t) ? EVERY_PROCESS : model_pid_of(m, t);
+	uint32_t queue = model_token_queue(m, TOKEN_child, whom, 0, false);
 	if (own != NONE && graph_queue_units(m->graph, own))
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, own, 1, model_current_state(t),
 			GRAPH_LAST | otherwise);

@@ -13,11 +13,13 @@
 #include "record/perf.h"
 #include "record/session_cost.h"
 #include "record/session_jit.h"
+#include "record/session_keep.h"
 #include "record/session_launch.h"
 #include "record/session_memory.h"
 #include "record/qemu.h"
 #include "record/valgrind.h"
 #include "record/session_names.h"
+#include "record/session_recover.h"
 #include "record/room.h"
 #include "record/sanitizer.h"
 #include "record/session_ring.h"
@@ -80,6 +82,7 @@ struct session {
 	struct record_converter converter;
 	struct record_peer peer;
 	struct trace_writer *writer;
+	struct record_keep keep; /* for whoever finds us killed */
 	struct record_perf *perf;
 	struct record_slots *slots; /* NULL: time inside of system calls is not counted */
 	struct record_kernel kernel;
@@ -338,6 +341,7 @@ static enum base_status set_up_program(
 	status = find_libraries(s, preload);
 	if (status != BASE_OK)
 		return status;
+	record_left_make_way(o->listener ? NULL : o->output_path);
 	uint64_t buffer_bytes =
 		o->buffer_bytes ? o->buffer_bytes : record_room_buffer_bytes(record_room_bytes(""));
 	status = record_ring_create(
@@ -615,6 +619,7 @@ static void look(struct session *s, bool final)
 	record_converter_release(&s->converter, record_clock_ns(&s->clock, horizon));
 	if (s->opts->listener)
 		tell(s, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon), final);
+	record_keep_look(&s->keep, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon));
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 }
@@ -715,23 +720,6 @@ static void handle_signals(struct session *s)
  * ------------------------------------------------------------------------------------------------------
  */
 
-/* A zombie has ended; in a container nobody may ever reap it. */
-static bool is_alive(uint32_t pid)
-{
-	char path[40], text[128] = "";
-	if (kill((pid_t)pid, 0) && errno != EPERM)
-		return false;
-	snprintf(path, sizeof path, "/proc/%u/stat", pid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return true;
-	size_t n = fread(text, 1, sizeof text - 1, f);
-	fclose(f);
-	text[n] = 0;
-	const char *end = strrchr(text, ')'); /* "pid (name) state ..." */
-	return !end || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
-}
-
 /* Of those who are in the ring or were seen by the kernel's events. */
 static bool any_known_alive(const struct session *s)
 {
@@ -739,10 +727,10 @@ static bool any_known_alive(const struct session *s)
 	const struct record_converter *c = &s->converter;
 	for (size_t i = 0; i < c->nr_tasks; i++)
 		if (c->task[i]->tid == c->task[i]->pid && c->task[i]->live &&
-			c->task[i]->pid != c->main_pid && is_alive(c->task[i]->pid))
+			c->task[i]->pid != c->main_pid && record_process_lives(c->task[i]->pid))
 			return true;
 	for (size_t i = 0; i < w->nr_images; i++)
-		if (w->image[i] && !w->image[i]->ended && is_alive(w->image[i]->pid))
+		if (w->image[i] && !w->image[i]->ended && record_process_lives(w->image[i]->pid))
 			return true;
 	return false;
 }
@@ -787,6 +775,21 @@ static void run(struct session *s)
 		s->result->elapsed_ns = time_of(CLOCK_MONOTONIC_RAW) - s->begin_ns;
 }
 
+static void keep(struct session *s)
+{
+	struct base_str command = {0};
+	if (!s->has_program || !s->writer)
+		return;
+	record_add_command(&command, s->opts->argv);
+	record_keep_open(&s->keep, &s->ring, s->writer, &s->clock,
+		&(struct record_keep_what){.trace_path = s->opts->output_path,
+			.command = base_str_text(&command),
+			.pid = (uint32_t)s->child.pid,
+			.is_plain = s->opts->plain});
+	s->converter.sink.journal = s->keep.head ? &s->keep.journal : NULL;
+	base_str_fini(&command);
+}
+
 static enum base_status start(struct session *s)
 {
 	struct record_converter *c = &s->converter;
@@ -809,6 +812,7 @@ static enum base_status start(struct session *s)
 	s->sched_policy = sched_getscheduler(0);
 	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
+	keep(s);
 	set_recording(s, s->opts->locks == RECORD_LOCKS_full ? RING_full : RING_on);
 	s->started_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	s->stolen_ns = record_clock_stolen_ns();
@@ -928,7 +932,7 @@ static enum base_status finish(struct session *s)
 	struct record_result *res = s->result;
 	count_memory(s);
 	record_converter_finish(
-		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, is_alive);
+		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, record_process_lives);
 	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
 	record_kernel_finish(&s->kernel);
 	if (s->opts->listener)
@@ -981,6 +985,7 @@ static void tear_down(struct session *s)
 		record_converter_fini(&s->converter);
 		record_peer_fini(&s->peer);
 	}
+	record_keep_close(&s->keep);
 	if (s->writer && trace_writer_close(s->writer, NULL) == BASE_OK)
 		unlink(s->opts->output_path); /* the program did not run */
 	if (s->has_program)
@@ -1021,6 +1026,7 @@ enum base_status record_run(
 		.signal_fd = -1,
 		.load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
 		.nr_processors = processors_of_ours(),
+		.keep = {.journal_fd = -1},
 		.child = {.pid = -1}};
 	s->cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	/* a file that grows too large is an error, no end */

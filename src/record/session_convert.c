@@ -123,10 +123,24 @@ void record_converter_fini(struct record_converter *c)
 	record_sink_fini(&c->sink);
 }
 
-static void put(
-	struct record_converter *c, struct base_map *m, uint64_t hi, uint64_t lo, uint64_t value)
+struct base_map *record_converter_map(struct record_converter *c, enum record_map_number map)
 {
-	enum base_status status = base_map_put(m, hi, lo, value);
+	static const size_t offset[] = {
+		[RECORD_MAP_names] = offsetof(struct record_converter, names),
+		[RECORD_MAP_actors] = offsetof(struct record_converter, actors),
+		[RECORD_MAP_states] = offsetof(struct record_converter, states),
+		[RECORD_MAP_queues] = offsetof(struct record_converter, queues),
+	};
+	return map < BASE_COUNT(offset) && offset[map]
+		       ? (struct base_map *)(void *)((char *)c + offset[map])
+		       : record_world_map(&c->world, map);
+}
+
+static void put(struct record_converter *c, enum record_map_number map, uint64_t hi, uint64_t lo,
+	uint64_t value)
+{
+	enum base_status status = base_map_put(record_converter_map(c, map), hi, lo, value);
+	RECORD_JOURNAL_ADD(c->sink.journal, map, map, hi, lo, value);
 	if (status != BASE_OK)
 		record_sink_fail(&c->sink, status, "no memory to remember one more name");
 }
@@ -141,8 +155,10 @@ struct record_thread *record_converter_thread(struct record_converter *c, uint32
 	if (!image || !number || record_sink_failed(&c->sink))
 		return NULL;
 	struct record_thread *t = base_alloc(sizeof *t);
-	if (!t || base_grow(&c->thread, &c->thread_capacity, c->nr_threads + 1, sizeof(void *)) !=
-			  BASE_OK) {
+	if (!t ||
+		base_grow(&c->thread, &c->thread_capacity, c->nr_threads + 1, sizeof(void *)) !=
+			BASE_OK ||
+		base_map_put(&c->threads, image_number, number, c->nr_threads) != BASE_OK) {
 		base_free(t);
 		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more thread");
 		return NULL;
@@ -153,7 +169,6 @@ struct record_thread *record_converter_thread(struct record_converter *c, uint32
 		.tid = tid,
 		.own_pid = pid,
 		.own_tid = tid};
-	put(c, &c->threads, image_number, number, c->nr_threads);
 	c->thread[c->nr_threads++] = t;
 	return t;
 }
@@ -162,6 +177,9 @@ struct record_thread *record_converter_thread_of(struct record_converter *c, uin
 	uint32_t parent_image, uint32_t pid, uint32_t tid, struct ring_ids ids, uint64_t number)
 {
 	const uint32_t own_pid = pid, own_tid = tid;
+	uint64_t known;
+	if (base_map_get(&c->threads, image, number, &known))
+		return c->thread[known];
 	record_pids_find(&c->pids, image, ids, &pid, &tid);
 	struct record_thread *t = record_converter_thread(c, image, parent_image, pid, tid, number);
 	if (!t)
@@ -277,7 +295,7 @@ static void read_name(struct record_converter *c, struct record_image *image, co
 		return;
 	}
 	uint32_t site = record_image_site(&c->world, image, word[3]);
-	put(c, &c->names, image->number, word[1], (uint64_t)name << 32 | site);
+	put(c, RECORD_MAP_names, image->number, word[1], (uint64_t)name << 32 | site);
 }
 
 static void introduce(
@@ -350,7 +368,7 @@ static uint32_t actor_of(
 	if (base_map_get(&c->actors, scope, instance, &known))
 		return (uint32_t)known;
 	uint32_t id = record_sink_actor(&c->sink, t->image->name, name, instance);
-	put(c, &c->actors, scope, instance, id);
+	put(c, RECORD_MAP_actors, scope, instance, id);
 	return id;
 }
 
@@ -365,7 +383,7 @@ static uint32_t queue_of(
 						     .type = TRACE_OBJECT_queue,
 						     .address = instance,
 						     .name = name});
-	put(c, &c->queues, scope, instance, id);
+	put(c, RECORD_MAP_queues, scope, instance, id);
 	return id;
 }
 
@@ -376,7 +394,7 @@ static uint32_t state_of(struct record_converter *c, uint64_t name_and_site)
 	if (base_map_get(&c->states, name, site, &known))
 		return (uint32_t)known;
 	uint32_t id = record_sink_state(&c->sink, name, site);
-	put(c, &c->states, name, site, id);
+	put(c, RECORD_MAP_states, name, site, id);
 	return id;
 }
 
@@ -611,7 +629,7 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 		memcpy(t->frame, word + 2, t->nr_frames * sizeof *t->frame);
 		break;
 	case RING_unload:
-		record_image_unload(t->image, word[1]);
+		record_image_unload(&c->world, t->image, word[1]);
 		break;
 	case RING_thread_name:
 		t->name = record_sink_text(&c->sink, (const char *)(word + 2), (size_t)word[1]);

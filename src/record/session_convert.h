@@ -174,6 +174,8 @@ struct record_converter {
 enum base_status record_converter_init(struct record_converter *c, const struct record_clock *clock,
 	struct trace_writer *w, struct base_err *err) BASE_MUST_CHECK;
 void record_converter_fini(struct record_converter *c);
+/* NULL: there is none of that number. */
+struct base_map *record_converter_map(struct record_converter *c, enum record_map_number map);
 
 /* The thread `number` of an image, made on first use. NULL: no memory, or numbers out of bounds. */
 struct record_thread *record_converter_thread_of(struct record_converter *c, uint32_t image,

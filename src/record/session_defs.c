@@ -234,8 +234,17 @@ void record_sink_object_at(struct record_sink *s, uint32_t object, uint32_t modu
 		record_sink_fail(s, status, "no memory for one more object");
 		return;
 	}
+	RECORD_JOURNAL_ADD(s->journal, named, object, module, offset);
 	s->named[s->nr_named++] =
 		(struct record_named){.object = object, .module = module, .offset = offset};
+}
+
+static void note_made(struct record_sink *s, const struct record_made *made)
+{
+	uint64_t word[3 + RECORD_MADE_PATH] = {made->object, made->init_site, made->heap_site};
+	for (uint32_t i = 0; i < made->nr_path; i++)
+		word[3 + i] = made->path[i];
+	record_journal_add(s->journal, RECORD_JOURNAL_made, word, 3 + made->nr_path);
 }
 
 void record_sink_object_made(struct record_sink *s, const struct record_made *made)
@@ -245,7 +254,10 @@ void record_sink_object_made(struct record_sink *s, const struct record_made *ma
 		return;
 	if (base_map_get(&s->made_of, 0, made->object, &known)) {
 		struct record_made *m = &s->made[known];
-		m->several |= m->init_site != made->init_site || m->heap_site != made->heap_site;
+		bool differs = m->init_site != made->init_site || m->heap_site != made->heap_site;
+		if (differs && !m->several)
+			note_made(s, made);
+		m->several |= differs;
 		return;
 	}
 	enum base_status status =
@@ -256,6 +268,7 @@ void record_sink_object_made(struct record_sink *s, const struct record_made *ma
 	}
 	remember(s, &s->made_of, 0, made->object, (uint32_t)s->nr_made);
 	s->made[s->nr_made++] = *made;
+	note_made(s, made);
 	s->site[made->init_site].wanted = true;
 	s->site[made->heap_site].wanted = true;
 	for (uint32_t i = 0; i < made->nr_path; i++)

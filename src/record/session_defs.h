@@ -11,8 +11,9 @@
 #define LONGPOLE_RECORD_SESSION_DEFS_H
 
 #include "base/base.h"
-#include "trace/trace.h"
+#include "record/session_journal.h"
 #include "trace/enums.h"
+#include "trace/trace.h"
 
 enum {
 	RECORD_DEFS_LIMIT = 1 << 26, /* of each kind */
@@ -62,6 +63,7 @@ struct record_sink {
 	size_t nr_made, made_capacity;
 	struct base_map made_of; /* (0, object) -> index into `made` */
 	uint64_t nr_records;
+	struct record_journal *journal; /* borrowed; NULL: nobody wants to recover this */
 };
 
 enum base_status record_sink_init(

@@ -493,6 +493,8 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 	task->owner = t;
 	task->pid = t->pid;
 	task->by_exec = false;
+	RECORD_JOURNAL_ADD(c->sink.journal, thread, t->image->number, t->number, t->pid, t->tid,
+		t->own_pid, t->own_tid, t->stream, t->image->pid_ns);
 }
 
 /* ---- arrival

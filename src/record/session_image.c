@@ -81,14 +81,11 @@ static uint32_t process_of(const struct record_world *w, uint32_t number)
 	return image ? image->process : 0;
 }
 
-struct record_image *record_world_image(
-	struct record_world *w, uint32_t number, uint32_t parent, uint32_t pid)
+struct record_image *record_world_known_image(
+	struct record_world *w, uint32_t number, uint32_t parent, uint32_t pid, uint32_t process)
 {
 	if (!number || number >= RECORD_IMAGES_MAX)
 		return NULL;
-	struct record_image *known = record_world_find(w, number);
-	if (known)
-		return known;
 	enum base_status status =
 		base_grow(&w->image, &w->image_capacity, (size_t)number + 1, sizeof *w->image);
 	if (status != BASE_OK) {
@@ -103,7 +100,21 @@ struct record_image *record_world_image(
 	w->image[number] = image;
 	if (parent != number)
 		image->parent = parent;
+	image->process = process;
+	return image;
+}
+
+struct record_image *record_world_image(
+	struct record_world *w, uint32_t number, uint32_t parent, uint32_t pid)
+{
+	struct record_image *image = record_world_find(w, number);
+	if (image || number >= RECORD_IMAGES_MAX)
+		return number < RECORD_IMAGES_MAX ? image : NULL;
+	image = record_world_known_image(w, number, parent, pid, 0);
+	if (!image)
+		return NULL;
 	image->process = record_sink_process(w->sink, process_of(w, image->parent), pid, 0, 0);
+	RECORD_JOURNAL_ADD(w->sink->journal, image, number, image->parent, pid, image->process);
 	return image;
 }
 
@@ -196,6 +207,7 @@ void record_image_set_forked(struct record_world *w, struct record_image *image)
 		return;
 	image->forked = true;
 	image->family = parent->family;
+	RECORD_JOURNAL_ADD(w->sink->journal, forked, image->number);
 	/* What the child has told itself counts more: the parent's first, then its own over them.
 	 */
 	struct record_range *own = image->range;
@@ -258,6 +270,8 @@ void record_image_module(
 	memmove(image->range + first + 1, image->range + last,
 		(image->nr_ranges - last) * sizeof *image->range);
 	image->range[first] = range;
+	RECORD_JOURNAL_ADD(w->sink->journal, range, image->number, range.start, range.end,
+		range.bias, range.module, range.by_kernel);
 	image->nr_ranges = image->nr_ranges + 1 - (last - first);
 	w->generation++;
 }
@@ -302,8 +316,9 @@ uint32_t record_image_built_as(const struct record_world *w, const struct record
 		       : 0;
 }
 
-void record_image_unload(struct record_image *image, uint64_t bias)
+void record_image_unload(struct record_world *w, struct record_image *image, uint64_t bias)
 {
+	RECORD_JOURNAL_ADD(w->sink->journal, unload, image->number, bias);
 	for (size_t i = 0; i < image->nr_ranges; i++) {
 		if (image->range[i].bias != bias)
 			continue;

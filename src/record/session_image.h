@@ -114,6 +114,7 @@ struct record_world {
 	 * not known. NULL: nobody can be asked. */
 	uint64_t (*peer_of)(void *ctx, uint64_t ino);
 	void *peer_of_ctx;
+	bool is_past; /* its processes may be gone, and others have their numbers */
 	/* Hears of each image that attached and has said who it is; may be NULL. */
 	void (*described)(void *ctx, const struct record_image *image);
 	void *described_ctx;
@@ -121,7 +122,13 @@ struct record_world {
 
 void record_world_init(struct record_world *w, struct record_sink *sink);
 void record_world_fini(struct record_world *w);
+/* NULL: it is none of the world's. */
+struct base_map *record_world_map(struct record_world *w, enum record_map_number map);
 
+/* An image that a recording before knew: with that process, of which no definition is written.
+ * NULL: as below. */
+struct record_image *record_world_known_image(
+	struct record_world *w, uint32_t number, uint32_t parent, uint32_t pid, uint32_t process);
 /* The image with that number, made on first use; NULL: number out of bounds or no memory. */
 struct record_image *record_world_image(
 	struct record_world *w, uint32_t number, uint32_t parent, uint32_t pid);
@@ -151,7 +158,7 @@ void record_image_module(
  * From now on no code is there. It stays known until record_world_forget_unloaded(): each thread
  * tells for itself, and what others did in it before is read after this one's word that it is gone.
  */
-void record_image_unload(struct record_image *image, uint64_t bias);
+void record_image_unload(struct record_world *w, struct record_image *image, uint64_t bias);
 void record_world_forget_unloaded(struct record_world *w);
 const struct record_range *record_image_range(const struct record_image *image, uint64_t address);
 /* The same; asks the kernel's mappings when it is in none. */

@@ -26,6 +26,20 @@ enum scope { /* top byte of an object key's high word; 0 = image number */
 
 enum { SHARED_REFRESH_NS = 50000000, FORK_DEPTH_MAX = 64 };
 
+struct base_map *record_world_map(struct record_world *w, enum record_map_number map)
+{
+	static const size_t offset[] = {
+		[RECORD_MAP_objects] = offsetof(struct record_world, objects),
+		[RECORD_MAP_mappings] = offsetof(struct record_world, mappings),
+		[RECORD_MAP_pairs] = offsetof(struct record_world, pairs),
+		[RECORD_MAP_pair_sides] = offsetof(struct record_world, pair_sides),
+		[RECORD_MAP_peers] = offsetof(struct record_world, peers),
+	};
+	return map < BASE_COUNT(offset) && offset[map]
+		       ? (struct base_map *)(void *)((char *)w + offset[map])
+		       : NULL;
+}
+
 static uint64_t scope_of(enum scope scope, uint64_t rest)
 {
 	return (uint64_t)scope << 56 | (rest & ((1ull << 56) - 1));
@@ -48,10 +62,11 @@ static bool is_numbered_by_system(enum trace_object_type type)
 	return type == TRACE_OBJECT_sysv_semaphore || type == TRACE_OBJECT_sysv_messages;
 }
 
-static void put(
-	struct record_world *w, struct base_map *m, uint64_t hi, uint64_t lo, uint64_t value)
+static void put(struct record_world *w, enum record_map_number map, uint64_t hi, uint64_t lo,
+	uint64_t value)
 {
-	enum base_status status = base_map_put(m, hi, lo, value);
+	enum base_status status = base_map_put(record_world_map(w, map), hi, lo, value);
+	RECORD_JOURNAL_ADD(w->sink->journal, map, map, hi, lo, value);
 	if (status != BASE_OK)
 		record_sink_fail(w->sink, status, "no memory for one more object");
 }
@@ -74,6 +89,7 @@ static void read_shared(struct record_world *w, struct record_image *image)
 	image->shared_read_ns = now_ns();
 	if (!f)
 		return; /* it has ended: what was read before stays */
+	const size_t nr_before = image->nr_shared;
 	image->nr_shared = 0;
 	while (fgets(line, sizeof line, f)) {
 		struct record_shared s = {0};
@@ -88,7 +104,12 @@ static void read_shared(struct record_world *w, struct record_image *image)
 				record_sink_fail(w->sink, BASE_ERR_NOMEM, "no memory for mappings");
 				break;
 			}
+			bool known = image->nr_shared < nr_before &&
+				     !memcmp(&image->shared[image->nr_shared], &s, sizeof s);
 			image->shared[image->nr_shared++] = s;
+			if (!known)
+				RECORD_JOURNAL_ADD(w->sink->journal, shared, image->number, s.start,
+					s.end, s.offset, s.dev, s.ino);
 		}
 		while (!strchr(line, '\n') && fgets(line, sizeof line, f))
 			continue; /* the rest of a long path */
@@ -103,6 +124,8 @@ static const struct record_shared *shared_at(
 		for (size_t i = 0; i < image->nr_shared; i++)
 			if (image->shared[i].start <= address && address < image->shared[i].end)
 				return &image->shared[i];
+		if (w->is_past)
+			return NULL;
 		if (image->shared_read_ns && now_ns() - image->shared_read_ns < SHARED_REFRESH_NS)
 			return NULL;
 		read_shared(w, image);
@@ -116,7 +139,7 @@ static uint64_t mapping_number(struct record_world *w, const struct record_share
 	if (base_map_get(&w->mappings, s->dev, s->ino, &number))
 		return number;
 	number = ++w->nr_mappings;
-	put(w, &w->mappings, s->dev, s->ino, number);
+	put(w, RECORD_MAP_mappings, s->dev, s->ino, number);
 	return number;
 }
 
@@ -149,7 +172,7 @@ static uint32_t memory_object(struct record_world *w, struct record_image *image
 	uint32_t object = record_sink_object(w->sink,
 		(struct trace_object){
 			.process = shared ? 0 : image->process, .type = type, .address = address});
-	put(w, &w->objects, scope, key, object);
+	put(w, RECORD_MAP_objects, scope, key, object);
 	const struct record_range *range =
 		shared ? NULL : record_image_find_range(w, image, address);
 	if (range)
@@ -231,8 +254,8 @@ static uint32_t told_peer(
 	if (unix_socket && d->ino && w->peer_of)
 		peer = w->peer_of(w->peer_of_ctx, d->ino);
 	if (peer) {
-		put(w, &w->peers, PEER_of_inode, peer, object);
-		put(w, &w->peers, PEER_told, object, peer);
+		put(w, RECORD_MAP_peers, PEER_of_inode, peer, object);
+		put(w, RECORD_MAP_peers, PEER_told, object, peer);
 		(void)!base_map_get(&w->objects, inode_scope(d), peer, &known);
 	} else if (d->ino) {
 		(void)!base_map_get(&w->peers, PEER_of_inode, d->ino, &known);
@@ -250,8 +273,8 @@ static uint32_t same_turn(struct record_world *w, uint64_t tuple, unsigned side,
 	if (turn && base_map_get(&w->pairs, tuple, (turn - 1) << 1 | side, &waiting) &&
 		waiting == object)
 		return 0; /* described once more */
-	put(w, &w->pair_sides, tuple, side, turn + 1);
-	put(w, &w->pairs, tuple, turn << 1 | side, object);
+	put(w, RECORD_MAP_pair_sides, tuple, side, turn + 1);
+	put(w, RECORD_MAP_pairs, tuple, turn << 1 | side, object);
 	if (!base_map_get(&w->pairs, tuple, turn << 1 | !side, &waiting) ||
 		waiting > w->sink->nr_objects)
 		return 0;
@@ -341,11 +364,11 @@ void record_image_descriptor(
 					 .capacity = d->capacity_bytes,
 					 .name = name});
 		if (d->ino)
-			put(w, &w->objects, scope, d->ino, object);
+			put(w, RECORD_MAP_objects, scope, d->ino, object);
 	}
 	if (!object)
 		return;
-	put(w, &w->objects, own, d->incarnation, object);
+	put(w, RECORD_MAP_objects, own, d->incarnation, object);
 	if (record_sink_failed(w->sink))
 		return;
 	/* A socket is often described before it is connected, and again after; which of the two

@@ -3,7 +3,9 @@
 #include "record/session_pids.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +115,22 @@ uint32_t record_pids_process(const struct record_pids *p, uint64_t ns, uint64_t 
 {
 	uint64_t known;
 	return base_map_get(&p->processes, ns, pid, &known) ? (uint32_t)known : 0;
+}
+
+bool record_process_lives(uint32_t pid)
+{
+	char path[40], text[128] = "";
+	if (kill((pid_t)pid, 0) && errno != EPERM)
+		return false;
+	snprintf(path, sizeof path, "/proc/%u/stat", pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return true;
+	size_t n = fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	text[n] = 0;
+	const char *end = strrchr(text, ')'); /* "pid (name) state ..." */
+	return !end || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
 }
 
 void record_pids_fini(struct record_pids *p)

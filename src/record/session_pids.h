@@ -21,6 +21,8 @@ void record_pids_find(
 	struct record_pids *p, uint32_t image, struct ring_ids ids, uint32_t *pid, uint32_t *tid);
 /* The process that had that number last in that namespace; 0: not known. */
 uint32_t record_pids_process(const struct record_pids *p, uint64_t ns, uint64_t pid);
+/* A zombie does not: in a container nobody may ever reap it. */
+bool record_process_lives(uint32_t pid);
 void record_pids_fini(struct record_pids *p);
 
 #endif

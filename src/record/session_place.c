@@ -121,7 +121,7 @@ static bool remove_entry(void *ctx, int dir_fd, const char *name)
 	return true;
 }
 
-static void leave(struct record_place *p)
+void record_place_leave(struct record_place *p)
 {
 	if (p->session_fd >= 0)
 		close(p->session_fd);
@@ -137,7 +137,7 @@ void record_place_close(struct record_place *p)
 	if (p->fd >= 0)
 		each_entry(p->fd, remove_entry, NULL);
 	(void)rmdir(p->path);
-	leave(p);
+	record_place_leave(p);
 }
 
 /* ---- what killed recorders left ------------------------------------------------------------ */
@@ -163,7 +163,7 @@ static bool open_left(int base_fd, const char *dir, const char *name, struct rec
 		goto no;
 	return true;
 no:
-	leave(p);
+	record_place_leave(p);
 	return false;
 }
 

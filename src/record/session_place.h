@@ -34,6 +34,9 @@ int record_place_file(
 /* Removes it with all that is in it, unless it is not open. */
 void record_place_close(struct record_place *p);
 
+/* Closes it, and its lock; it stays as it is. */
+void record_place_leave(struct record_place *p);
+
 /* A directory of this user whose recorder is gone. */
 struct record_left {
 	struct record_place place; /* open, and locked for us */

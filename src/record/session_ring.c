@@ -24,18 +24,11 @@ enum {
 	BURY_EVERY_NS = 200000000,
 	WARM_NS = 2000000, /* between two blocks */
 	STUCK_TICKS = 8,   /* how long a thread's missing block is waited for */
+	HELD_MOST = 256,   /* blocks: 8 MiB */
 };
 
 /* ---- the file ---------------------------------------------------------------------------------
  */
-
-/* Of sessions that were killed. (Nothing reads their records yet.) */
-static bool remove_stale(void *ctx, struct record_left *left)
-{
-	(void)ctx;
-	record_place_close(&left->place);
-	return true;
-}
 
 /* A sparse file that cannot get its pages kills whoever writes to it: leave room. */
 static size_t fitting(const char *dir, size_t size_bytes)
@@ -51,7 +44,6 @@ static int create_file(struct record_ring *r, size_t *size_bytes)
 {
 	const char *dir[RECORD_PLACE_DIRS];
 	record_place_dirs(dir);
-	record_place_each_left(remove_stale, NULL);
 	for (size_t i = 0; i < RECORD_PLACE_DIRS; i++) {
 		size_t fit = fitting(dir[i], *size_bytes);
 		if (fit < RECORD_RING_BYTES_MIN || !record_place_open(&r->place, dir[i]))
@@ -141,6 +133,43 @@ out:
 	return status;
 }
 
+enum base_status record_ring_open(
+	struct record_ring *r, int fd, const char *name, struct base_err *err)
+{
+	struct ring_head head;
+	struct stat st;
+	memset(r, 0, sizeof *r);
+	r->place.fd = r->place.session_fd = -1;
+	if (fstat(fd, &st))
+		return base_fail_errno(err, errno, "%s", name);
+	if (!S_ISREG(st.st_mode) || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
+		head.magic != RING_MAGIC)
+		return base_fail(err, BASE_ERR_CORRUPT, "%s is no buffer of a recorder", name);
+	if (head.version != RING_VERSION)
+		return base_fail(err, BASE_ERR_VERSION,
+			"%s was left by another version of longpole (layout %u, this one reads %d)",
+			name, head.version, (int)RING_VERSION);
+	if (!ring_layout_fits(&head, (uint64_t)st.st_size) ||
+		head.nr_blocks > RECORD_RING_BLOCKS_MAX)
+		return base_fail(err, BASE_ERR_CORRUPT,
+			"%s is damaged: its %llu bytes are not what its head says", name,
+			(unsigned long long)st.st_size);
+	r->nr_blocks = head.nr_blocks;
+	r->size_bytes = (size_t)st.st_size;
+	r->block = base_alloc(r->nr_blocks * sizeof *r->block);
+	if (!r->block)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %s", name);
+	void *map = mmap(NULL, r->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		int why = errno;
+		record_ring_destroy(r);
+		return base_fail_errno(err, why, "%s", name);
+	}
+	r->head = map;
+	r->blocks = (uint8_t *)map + head_bytes(r->nr_blocks);
+	return BASE_OK;
+}
+
 static uint64_t monotonic_ns(void)
 {
 	struct timespec ts;
@@ -206,12 +235,40 @@ void record_ring_destroy(struct record_ring *r)
 		munmap(r->head, r->size_bytes);
 	base_free(r->block);
 	base_free(r->listed);
+	base_free(r->held);
 	memset(r, 0, sizeof *r);
 }
 
 struct ring_block *record_ring_block(const struct record_ring *r, uint32_t block)
 {
 	return (struct ring_block *)(void *)(r->blocks + (size_t)block * RING_BLOCK_BYTES);
+}
+
+/* ---- blocks that are kept for a checkpoint ---------------------------------------------------
+ */
+
+/* Blocks are used again: whose this one is. */
+static uint32_t tag_of(const struct ring_block *b)
+{
+	uint64_t h = base_hash_u64(b->thread ^ (uint64_t)b->image << 40);
+	return (uint32_t)base_hash_u64(h ^ b->sequence) | 1;
+}
+
+uint64_t record_ring_progress(const struct record_ring *r, uint32_t block)
+{
+	const struct record_block *at = &r->block[block];
+	return at->known && at->cursor
+		       ? at->cursor | (uint64_t)tag_of(record_ring_block(r, block)) << 32
+		       : 0;
+}
+
+bool record_ring_hold(struct record_ring *r, void (*many_held)(void *ctx), void *ctx)
+{
+	r->many_held = many_held;
+	r->many_held_ctx = ctx;
+	r->held_most = r->nr_blocks / 8 < HELD_MOST ? r->nr_blocks / 8 : HELD_MOST;
+	r->held = base_alloc(r->nr_blocks * sizeof *r->held);
+	return r->held;
 }
 
 /* ---- finding blocks
@@ -246,6 +303,8 @@ static void find_block(struct record_ring *r, uint32_t i)
 	struct record_thread *t = record_converter_thread_of(
 		r->converter, b->image, b->parent_image, b->pid, b->tid, b->ids, b->thread);
 	r->block[i] = (struct record_block){.known = true};
+	if (r->read_before && tag_of(b) == (uint32_t)(r->read_before[i] >> 32))
+		r->block[i].cursor = (uint32_t)r->read_before[i];
 	if (!t) {
 		r->block[i].skipped = true;
 		r->converter->nr_damaged_blocks++;
@@ -302,6 +361,13 @@ static void give_back(struct record_ring *r, uint32_t i)
 	r->nr_used -= r->nr_used > 0; /* the bitmap is shared */
 }
 
+void record_ring_give_back_held(struct record_ring *r)
+{
+	for (uint32_t i = 0; i < r->nr_held; i++)
+		give_back(r, r->held[i]);
+	r->nr_held = 0;
+}
+
 /* ---- reading
  * --------------------------------------------------------------------------------------- */
 
@@ -325,10 +391,12 @@ static void finish_block(struct record_ring *r, struct record_thread *t, bool do
 	forget_first(t);
 	/* A block whose owner may still write is never given back; a dead owner's only when they
 	 * are few, because who seems dead may be alive in another pid namespace. */
-	if (done || (t->dead && is_low(r)))
-		give_back(r, i);
-	else
+	if (!done && !(t->dead && is_low(r)))
 		r->block[i].skipped = true;
+	else if (r->held)
+		r->held[r->nr_held++] = i;
+	else
+		give_back(r, i);
 }
 
 static bool is_done(const struct record_ring *r, uint32_t i)
@@ -429,9 +497,12 @@ void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64
 	size_t kept = 0;
 	for (size_t i = 0; i < r->nr_listed; i++) {
 		struct record_thread *t = r->listed[i];
-		while (t->nr_blocks && !record_sink_failed(&c->sink) && drain_block(r, t))
+		while (t->nr_blocks && !record_sink_failed(&c->sink) && drain_block(r, t)) {
+			if (r->nr_held > r->held_most)
+				r->many_held(r->many_held_ctx);
 			if (!final)
 				(void)record_ring_warm_ahead(r, WARM_NS);
+		}
 		t->listed = t->nr_blocks > 0;
 	}
 	for (size_t i = 0; i < r->nr_listed; i++)

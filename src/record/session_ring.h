@@ -33,16 +33,22 @@ struct record_ring {
 	struct record_thread *
 		*listed; /* threads with unread blocks, in the order of (image, number) */
 	size_t nr_listed, listed_capacity;
+	/* Read, but kept until the next checkpoint (session_keep.h); NULL: none are kept. */
+	uint32_t *held;
+	uint32_t nr_held, held_most;
 	uint64_t tick;
 	uint32_t nr_used;    /* blocks handed out, when last looked */
 	uint32_t nr_reached; /* none from here on was ever handed out: the lowest are first */
 	uint32_t nr_warm;    /* those up to here have memory */
 	uint32_t step_most;  /* nr_reached grew by so much at once */
+	const uint64_t *read_before; /* of each block: record_ring_progress(); NULL: nothing */
 	uint64_t bury_ns;
 	/* of the tick that is under way */
 	struct record_converter *converter;
 	uint64_t horizon, limit;
 	bool final;
+	void (*many_held)(void *ctx); /* time for a checkpoint; NULL with `held` NULL */
+	void *many_held_ctx;
 };
 
 #define RECORD_RING_FILE "ring"
@@ -65,6 +71,20 @@ void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64
 /* Looks what there is without reading it. True: at most 32 MiB or half of the blocks wait, and one
  * process image wrote them. (Of several, what they share must be looked up while they live.) */
 bool record_ring_can_wait(struct record_ring *r, struct record_converter *c);
+
+/* The ring that a recorder left. `fd` is its file and is not closed. ERR_VERSION: of another
+ * layout; ERR_CORRUPT: no ring. */
+enum base_status record_ring_open(
+	struct record_ring *r, int fd, const char *name, struct base_err *err) BASE_MUST_CHECK;
+
+/* From now on blocks that were read are kept until record_ring_give_back_held(): what is made of
+ * them may not be in a file yet. `many_held` is called, in a drain, when so many are that it is
+ * time for that. False: no memory. */
+bool record_ring_hold(
+	struct record_ring *r, void (*many_held)(void *ctx), void *ctx) BASE_MUST_CHECK;
+void record_ring_give_back_held(struct record_ring *r);
+/* How far a block has been read, and whose block that was: for ring.read_before. */
+uint64_t record_ring_progress(const struct record_ring *r, uint32_t block);
 
 struct ring_block *record_ring_block(const struct record_ring *r, uint32_t block);
 

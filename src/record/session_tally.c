@@ -54,6 +54,16 @@ enum base_status record_tally_create(struct record_ring *r, uint32_t mask, struc
 	return BASE_OK;
 }
 
+void record_tally_open(struct record_ring *r)
+{
+	struct ring_head copy = *r->head;
+	if (!copy.nr_tables || !tally_layout_fits(&copy, r->size_bytes))
+		return;
+	r->tables_offset = copy.tables_offset;
+	r->nr_tables = copy.nr_tables;
+	r->all_held = copy.tally_mask == TALLY_ALL;
+}
+
 /* ---- reading: the program may have written anything
  * ------------------------------------------------------ */
 

@@ -12,6 +12,9 @@
 enum base_status record_tally_create(
 	struct record_ring *r, uint32_t mask, struct base_err *err) BASE_MUST_CHECK;
 
+/* Those of a ring that was there already; none, if what its head says of them cannot be. */
+void record_tally_open(struct record_ring *r);
+
 /* Records of the tables of threads that ended, which are free then; `final`: of all. */
 void record_tally_drain(
 	struct record_ring *r, struct record_converter *c, uint64_t horizon, bool final);
