@@ -11,7 +11,7 @@ damage() {
 	((${#chunks[@]} >= 3)) || fail "$1 has ${#chunks[@]} chunks only"
 	last=${chunks[-1]} middle=${chunks[-2]} next=${chunks[-1]}
 	cp "$1" flip.lpt
-	printf '\xa5\x5a\xa5' | dd of=flip.lpt bs=1 seek=$((last + 56 + 20)) conv=notrunc status=none
+	printf '\xa5\x5a\xa5' | dd of=flip.lpt bs=1 seek=$((last + 56)) conv=notrunc status=none
 	cp "$1" hole.lpt
 	head -c $((next - middle)) /dev/zero | dd of=hole.lpt bs=1 seek="$middle" conv=notrunc status=none
 	head -c $(((last + footer) / 2)) "$1" >cut.lpt
