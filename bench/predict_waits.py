@@ -7,6 +7,7 @@ Each does a fixed amount of work, so its elapsed time is what a change buys. It 
 What is waited for is no processor: it takes as long on a machine that others use. A disk does not do so, therefore
 foreign/slow_disk.c stands in for it. Servers live in a directory of their own, listen there, and end with the run.
 """
+import atexit
 import collections
 import json
 import os
@@ -14,16 +15,19 @@ import pwd
 import shutil
 import statistics
 import subprocess
+import tempfile
 import time
 
 from benchlib import FOREIGN_SHARE_MAX, SOURCE, c_compiler, run_once
 
 HERE = os.path.join(SOURCE, "bench", "foreign")
+MEMORY = "/dev/shm"  # files there wait for no disk but the one that stands in for it
 DEBIAN_POSTGRES = "/usr/lib/postgresql"
 GOAL_MEDIAN, GOAL_WORST, GOAL_WITHIN, GOAL_WIDTH = 5.0, 15.0, 0.9, 15.0
 DISTURBED_SHARE_MIN = 2 * FOREIGN_SHARE_MAX
 PROGRAM_SECONDS_MAX = 60.0  # of all runs of one program
 RUN_SECONDS_MAX = 60
+MEMORY_BYTES_MIN = 1 << 30
 
 # What is done: HERE is this directory, DIR one of the program's own, {} what changes, N how much to do; `quick` is N with --quick. `edits` says the same to
 # `longpole whatif`. `prepare` is a function of Waits.
@@ -58,9 +62,9 @@ def postgres_programs():
 class Waits:
     """One program: how it is prepared, recorded and run."""
 
-    def __init__(self, wait, scratch, quick, longpole, disk):
+    def __init__(self, wait, files, quick, longpole, disk):
         self.wait, self.longpole, self.disk = wait, longpole, disk
-        self.dir = os.path.join(scratch, "waits-%d" % WAITS.index(wait))
+        self.dir = os.path.join(files, "waits-%d" % WAITS.index(wait))
         self.nr = wait.quick if quick else wait.much
         self.as_user, self.why = [], None
         self.began = time.monotonic()
@@ -185,6 +189,19 @@ def middle(of):
     return statistics.median(seconds for seconds, _share in of)
 
 
+def files_dir(scratch):
+    """Of servers and databases; not in memory where there is not enough of that."""
+    try:
+        room = os.statvfs(MEMORY)
+        if room.f_bavail * room.f_frsize >= MEMORY_BYTES_MIN:
+            path = tempfile.mkdtemp(prefix="longpole-bench-", dir=MEMORY)
+            atexit.register(shutil.rmtree, path, True)
+            return path
+    except OSError:
+        pass
+    return scratch
+
+
 def build_disk(scratch):
     path = os.path.join(scratch, "slow_disk.so")
     subprocess.run([*c_compiler(), "-O2", "-shared", "-fPIC", "-D_GNU_SOURCE", os.path.join(HERE, "slow_disk.c"), "-o", path], check=True)
@@ -207,12 +224,13 @@ def say_summary(bench, outcomes):
 
 def run(bench, longpole, scratch, quick, only, runs):
     """Programs whose name contains `only`."""
-    disk, recordings, outcomes = build_disk(scratch), 3 if quick else 5, []
+    files = files_dir(scratch)
+    disk, recordings, outcomes = build_disk(files), 3 if quick else 5, []
     bench.say("%-44s %9s %17s %9s %7s %8s %8s" % ("program, change", "predicted", "interval", "measured", "error", "before", "after"))
     for wait in WAITS:
         if only not in wait.name:
             continue
-        program = Waits(wait, scratch, quick, longpole, disk)
+        program = Waits(wait, files, quick, longpole, disk)
         outcome = None if program.why else Outcome(program, runs, recordings, bench)
         if program.why:
             bench.note("%s: %s" % (wait.name, program.why))

@@ -275,10 +275,10 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 
 	if (a->started && !(m->depends && came_after(m, a))) {
 		*class = REPLAY_UNEXPLAINED;
-		if (m->flags & GRAPH_EXPLAINED && a->wait_row != REPLAY_NONE) {
+		if (m->flags & GRAPH_EXPLAINED && a->wait_row != REPLAY_NONE)
 			step->bits |= REPLAY_POLLS;
+		if (m->flags & GRAPH_TIMED_OUT && step->bits & REPLAY_POLLS && !m->depends)
 			graph_replay_begin_tick(a, m->t);
-		}
 		if (!m->depends && *own && !(m->flags & GRAPH_EXPLAINED)) {
 			r->nr_unexplained++;
 			r->unexplained_ns += *own;
@@ -791,7 +791,7 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		r->moment = (struct replay_moment){
 			.actor = v->actor, .first = i, .t = r->now, .waker = REPLAY_NONE};
 	r->moment.last = i;
-	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED);
+	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	s = log_kind(r, kind, v, from_actor, i, err);
 	if (s || (v->flags & GRAPH_MORE && !waits))
 		return s;
