@@ -35,9 +35,9 @@ Wait = collections.namedtuple("Wait", "name needs prepare command before after e
 WAITS = [
     Wait("PostgreSQL, fsync on to off", ["postgres", "pgbench"], "cluster", "sh HERE/postgres.sh DIR {} N", "on", "off", ["remove", "fsync"], 2000, 800),
     Wait("redis, log always to never durable", ["redis-server", "redis-benchmark", "redis-cli"], None, "sh HERE/redis.sh DIR {} N", "always", "no",
-         ["remove", "fsync"], 4000, 1500),
-    Wait("SQLite, synchronous full to off", ["sqlite3"], None, "sh HERE/sqlite.sh DIR {} N", "full", "off", ["remove", "fsync"], 400, 150),
-    Wait("ticker beside work, durable or not", [], "ticker.c", "DIR/program DIR {} N", "on", "off", ["remove", "fsync"], 1500, 500),
+         ["remove", "fsync"], 24000, 12000),
+    Wait("SQLite, synchronous full to off", ["sqlite3"], None, "sh HERE/sqlite.sh DIR {} N", "full", "off", ["remove", "fsync"], 300, 120),
+    Wait("ticker beside work, durable or not", [], "ticker.c", "DIR/program DIR {} N", "on", "off", ["remove", "fsync"], 800, 300),
     Wait("GNU parallel, jobs of half the time", ["parallel"], None, "sh HERE/parallel.sh DIR {} N", "0.2", "0.1", ["scale", "sleeping=-50%"], 16, 8),
     Wait("OpenMP, ordered part of half the time", [], "openmp.c", "env OMP_WAIT_POLICY=passive DIR/program ordered {} N", "2000", "1000",
          ["scale", "sleeping=-50%"], 500, 200),
@@ -116,6 +116,16 @@ class Waits:
             words = [place if w == word else w.replace(word + "/", place + "/") for w in words]
         return words
 
+    def tries(self, what, *arguments):
+        """Its result; None: `why` says what failed."""
+        try:
+            return what(*arguments)
+        except subprocess.TimeoutExpired as late:
+            self.why = "no end after %d s" % late.timeout
+        except OSError as error:
+            self.why = str(error)
+        return None
+
     def run(self, value, recorder=()):
         # (the recorder adds its own library to those that are there; it makes nothing durable)
         return run_once([*self.as_user, "env", "LD_PRELOAD=" + self.disk, *recorder, *self.command(value)], cwd=self.dir, timeout=RUN_SECONDS_MAX)
@@ -163,10 +173,13 @@ class Outcome:
             if turn and not program.time_left():
                 break
             if turn < recordings:
-                self.answers += filter(None, [program.predict()])
+                self.answers += filter(None, [program.tries(program.predict)])
             if turn < runs:
                 for of, value in ((self.before, program.wait.before), (self.after, program.wait.after)):
-                    run = bench.seen(program.run(value))
+                    run = program.tries(program.run, value)
+                    if not run:
+                        return
+                    bench.seen(run)
                     if run.status:
                         program.why = "exit status %d: %s" % (run.status, last_line(run))
                     of.append((run.seconds, run.foreign_share))

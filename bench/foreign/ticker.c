@@ -14,7 +14,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { TICK_MS = 50, NR_WORKERS = 2, LINE_BYTES = 200 };
+enum { TICK_MS = 50, NR_WORKERS = 2, LINE_BYTES = 200, WORK_LOOPS = 400000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int event_fd, log_fd, durable;
@@ -36,7 +36,7 @@ static void *work(void *unused)
 	char line[LINE_BYTES];
 	memset(line, 'x', sizeof(line));
 	for (long round = 0; round < rounds; round++) {
-		for (uint64_t i = 0; i < 40000; i++)
+		for (uint64_t i = 0; i < WORK_LOOPS; i++)
 			sink += i;
 		pthread_mutex_lock(&mutex);
 		if (write(log_fd, line, sizeof(line)) < 0 || (durable && fdatasync(log_fd)))
