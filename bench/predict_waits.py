@@ -33,7 +33,7 @@ MEMORY_BYTES_MIN = 1 << 30
 # `longpole whatif`. `prepare` is a function of Waits.
 Wait = collections.namedtuple("Wait", "name needs prepare command before after edits much quick")
 WAITS = [
-    Wait("PostgreSQL, fsync on to off", ["postgres", "pgbench"], "cluster", "sh HERE/postgres.sh DIR {} N", "on", "off", ["remove", "fsync"], 2000, 800),
+    Wait("PostgreSQL, fsync on to off", ["postgres", "pgbench"], "cluster", "sh HERE/postgres.sh DIR {} N", "on", "off", ["remove", "fsync"], 800, 400),
     Wait("redis, log always to never durable", ["redis-server", "redis-benchmark", "redis-cli"], None, "sh HERE/redis.sh DIR {} N", "always", "no",
          ["remove", "fsync"], 24000, 12000),
     Wait("SQLite, synchronous full to off", ["sqlite3"], None, "sh HERE/sqlite.sh DIR {} N", "full", "off", ["remove", "fsync"], 300, 120),
