@@ -54,7 +54,7 @@ bool graph_awake_met_tick(struct graph *g, const struct actor *a, const struct d
 	const struct actor *by = &g->actor[dep->actor];
 	struct awake *row = by->awake;
 
-	if (dep->link || !in_row(by) || dep->available_ns < row->tick_ns)
+	if (dep->link || !in_row(by))
 		return false;
 	if (row->served_tick_ns != row->tick_ns) {
 		row->served_tick_ns = row->tick_ns;

@@ -140,6 +140,7 @@ static void test_waits_for_a_tick(void **state)
 	(void)state;
 	meet(3, false, 98, 0, 314 + 1);  /* it waited when the ticker slept */
 	meet(1, false, 102, 0, 104 + 1); /* the only tick served it */
+	meet(2, false, 102, 0, 209 + 1); /* one of two did */
 	meet(3, true, 102, 0, 314 + 1);  /* as all did */
 }
 
@@ -169,12 +170,37 @@ static void test_takes_in_a_tick(void **state)
 	both_end(&b, TICKER, 10 + 5 + 3 + 5 + 8, 10 + 8);
 }
 
+/* What it takes in a tick it had to wait for, though what ends the ticks comes at once. (That the
+ * last tick would not have been at all only replay knows.) */
+static void test_waits_in_a_tick(void **state)
+{
+	struct both b;
+
+	(void)state;
+	open_both(&b, 0);
+	both_do(&b, GRAPH_VERB_state, 0, MAIN, 0, IDLE, GRAPH_START);
+	both_do(&b, GRAPH_VERB_link, 0, TICKER, 0, HOLD, 0);
+	both_do(&b, GRAPH_VERB_link, 0, WORKER, 0, OTHER, 0);
+	tick(&b, 10);
+	both_do(&b, GRAPH_VERB_wait_empty, 115, TICKER, MEETS, WAIT, 0);
+	both_do(&b, GRAPH_VERB_enqueue, 150, WORKER, MEETS, RUN, 0);
+	both_do(&b, GRAPH_VERB_dequeue, 152, TICKER, MEETS, HOLD, 0);
+	tick(&b, 252);
+	both_do(&b, GRAPH_VERB_wait_empty, 357, TICKER, ENDS, WAIT, 0);
+	both_do(&b, GRAPH_VERB_enqueue, 400, WORKER, ENDS, RUN, 0);
+	both_do(&b, GRAPH_VERB_state, 400, WORKER, 0, IDLE, 0);
+	both_do(&b, GRAPH_VERB_dequeue, 402, TICKER, ENDS, HOLD, 0);
+	both_do(&b, GRAPH_VERB_state, 410, TICKER, 0, IDLE, 0);
+	both_end(&b, TICKER, 152 + 100 + 5 + 8, 152 + 100 + 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_meets_by_chance),
 		cmocka_unit_test(test_waits_for_a_tick),
 		cmocka_unit_test(test_takes_in_a_tick),
+		cmocka_unit_test(test_waits_in_a_tick),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
