@@ -240,7 +240,7 @@ struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	uint32_t queue, step;  /* of that */
 	uint32_t by;           /* ... who put it, and since when that one was awake (replay_item) */
 	uint64_t tick_ns;
-	uint32_t waker;        /* the step that put what was waited for; REPLAY_NONE: not known */
+	uint32_t waker; /* the step that put what was waited for; REPLAY_NONE: not known */
 	uint32_t flags;
 	bool depends, links;
 };
@@ -413,8 +413,8 @@ enum base_status graph_replay_mem_need(struct graph_replay *r, void *data /* T *
  * keeps its length. */
 void graph_replay_begin_tick(struct replay_log_actor *a, uint64_t t);
 void graph_replay_end_ticks(struct replay_log_actor *a);
-bool graph_replay_met_tick(struct graph_replay *r, const struct replay_log_actor *a,
-	const struct replay_moment *m);
+bool graph_replay_met_tick(
+	struct graph_replay *r, const struct replay_log_actor *a, const struct replay_moment *m);
 
 /* What the sink is told: the graph's own number for first lives, then the others. */
 static inline uint32_t replay_told_as(const struct graph_replay *r, uint32_t actor)
