@@ -35,19 +35,19 @@ Wait = collections.namedtuple("Wait", "name needs prepare command before after e
 WAITS = [
     Wait("PostgreSQL, fsync on to off", ["postgres", "pgbench"], "cluster", "sh HERE/postgres.sh DIR {} N", "on", "off", ["remove", "fsync"], 800, 400),
     Wait("redis, log always to never durable", ["redis-server", "redis-benchmark", "redis-cli"], None, "sh HERE/redis.sh DIR {} N", "always", "no",
-         ["remove", "fsync"], 24000, 12000),
-    Wait("SQLite, synchronous full to off", ["sqlite3"], None, "sh HERE/sqlite.sh DIR {} N", "full", "off", ["remove", "fsync"], 300, 120),
-    Wait("ticker beside work, durable or not", [], "ticker.c", "DIR/program DIR {} N", "on", "off", ["remove", "fsync"], 800, 300),
-    Wait("GNU parallel, jobs of half the time", ["parallel"], None, "sh HERE/parallel.sh DIR {} N", "0.2", "0.1", ["scale", "sleeping=-50%"], 16, 8),
+         ["remove", "fsync"], 60000, 40000),
+    Wait("SQLite, synchronous full to off", ["sqlite3"], None, "sh HERE/sqlite.sh DIR {} N", "full", "off", ["remove", "fsync"], 400, 250),
+    Wait("ticker beside work, durable or not", [], "ticker.c", "DIR/program DIR {} N", "on", "off", ["remove", "fsync"], 1500, 900),
+    Wait("GNU parallel, jobs of half the time", ["parallel"], None, "sh HERE/parallel.sh DIR {} N", "0.2", "0.1", ["scale", "sleeping=-50%"], 32, 16),
     Wait("OpenMP, ordered part of half the time", [], "openmp.c", "env OMP_WAIT_POLICY=passive DIR/program ordered {} N", "2000", "1000",
-         ["scale", "sleeping=-50%"], 500, 200),
+         ["scale", "sleeping=-50%"], 1000, 600),
     Wait("OpenMP, critical part of half the time", [], "openmp.c", "env OMP_WAIT_POLICY=passive DIR/program critical {} N", "2000", "1000",
-         ["scale", "sleeping=-50%"], 500, 200),
-    Wait("TBB's pipeline, last stage of half the time", [], "tbb.cc", "DIR/program {} N", "2000", "1000", ["scale", "sleeping=-50%"], 500, 200),
+         ["scale", "sleeping=-50%"], 1000, 600),
+    Wait("TBB's pipeline, last stage of half the time", [], "tbb.cc", "DIR/program {} N", "2000", "1000", ["scale", "sleeping=-50%"], 1000, 600),
     Wait("Java, lock held half as long", ["java", "javac"], "java", "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp DIR Sections {} N", "2000", "1000",
-         ["scale", "sleeping until a time limit=-50%"], 300, 120),
+         ["scale", "sleeping until a time limit=-50%"], 600, 400),
     Wait("Python, source twice as fast", ["python3"], None, "/usr/bin/python3 HERE/queues.py {} N", "0.008", "0.004", ["scale", "sleeping=-50%"],
-         200, 80),
+         300, 200),
 ]
 COMPILE_FLAGS = {"openmp.c": ["-fopenmp"], "tbb.cc": ["-ltbb"]}
 
