@@ -7,6 +7,7 @@ Each does a fixed amount of work, so its elapsed time is what a change buys. It 
 What is waited for is no processor: it takes as long on a machine that others use. A disk does not do so, therefore
 foreign/slow_disk.c stands in for it. Servers live in a directory of their own, listen there, and end with the run.
 """
+import atexit
 import collections
 import json
 import os
@@ -14,36 +15,39 @@ import pwd
 import shutil
 import statistics
 import subprocess
+import tempfile
 import time
 
 from benchlib import FOREIGN_SHARE_MAX, SOURCE, c_compiler, run_once
 
 HERE = os.path.join(SOURCE, "bench", "foreign")
+MEMORY = "/dev/shm"  # files there wait for no disk but the one that stands in for it
 DEBIAN_POSTGRES = "/usr/lib/postgresql"
 GOAL_MEDIAN, GOAL_WORST, GOAL_WITHIN, GOAL_WIDTH = 5.0, 15.0, 0.9, 15.0
 DISTURBED_SHARE_MIN = 2 * FOREIGN_SHARE_MAX
 PROGRAM_SECONDS_MAX = 60.0  # of all runs of one program
 RUN_SECONDS_MAX = 60
+MEMORY_BYTES_MIN = 1 << 30
 
 # What is done: HERE is this directory, DIR one of the program's own, {} what changes, N how much to do; `quick` is N with --quick. `edits` says the same to
 # `longpole whatif`. `prepare` is a function of Waits.
 Wait = collections.namedtuple("Wait", "name needs prepare command before after edits much quick")
 WAITS = [
-    Wait("PostgreSQL, fsync on to off", ["postgres", "pgbench"], "cluster", "sh HERE/postgres.sh DIR {} N", "on", "off", ["remove", "fsync"], 2000, 800),
+    Wait("PostgreSQL, fsync on to off", ["postgres", "pgbench"], "cluster", "sh HERE/postgres.sh DIR {} N", "on", "off", ["remove", "fsync"], 800, 400),
     Wait("redis, log always to never durable", ["redis-server", "redis-benchmark", "redis-cli"], None, "sh HERE/redis.sh DIR {} N", "always", "no",
-         ["remove", "fsync"], 4000, 1500),
-    Wait("SQLite, synchronous full to off", ["sqlite3"], None, "sh HERE/sqlite.sh DIR {} N", "full", "off", ["remove", "fsync"], 400, 150),
-    Wait("ticker beside work, durable or not", [], "ticker.c", "DIR/program DIR {} N", "on", "off", ["remove", "fsync"], 1500, 500),
-    Wait("GNU parallel, jobs of half the time", ["parallel"], None, "sh HERE/parallel.sh DIR {} N", "0.2", "0.1", ["scale", "sleeping=-50%"], 16, 8),
+         ["remove", "fsync"], 60000, 40000),
+    Wait("SQLite, synchronous full to off", ["sqlite3"], None, "sh HERE/sqlite.sh DIR {} N", "full", "off", ["remove", "fsync"], 400, 250),
+    Wait("ticker beside work, durable or not", [], "ticker.c", "DIR/program DIR {} N", "on", "off", ["remove", "fsync"], 1500, 900),
+    Wait("GNU parallel, jobs of half the time", ["parallel"], None, "sh HERE/parallel.sh DIR {} N", "0.2", "0.1", ["scale", "sleeping=-50%"], 32, 16),
     Wait("OpenMP, ordered part of half the time", [], "openmp.c", "env OMP_WAIT_POLICY=passive DIR/program ordered {} N", "2000", "1000",
-         ["scale", "sleeping=-50%"], 500, 200),
+         ["scale", "sleeping=-50%"], 1000, 600),
     Wait("OpenMP, critical part of half the time", [], "openmp.c", "env OMP_WAIT_POLICY=passive DIR/program critical {} N", "2000", "1000",
-         ["scale", "sleeping=-50%"], 500, 200),
-    Wait("TBB's pipeline, last stage of half the time", [], "tbb.cc", "DIR/program {} N", "2000", "1000", ["scale", "sleeping=-50%"], 500, 200),
+         ["scale", "sleeping=-50%"], 1000, 600),
+    Wait("TBB's pipeline, last stage of half the time", [], "tbb.cc", "DIR/program {} N", "2000", "1000", ["scale", "sleeping=-50%"], 1000, 600),
     Wait("Java, lock held half as long", ["java", "javac"], "java", "java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp DIR Sections {} N", "2000", "1000",
-         ["scale", "sleeping until a time limit=-50%"], 300, 120),
+         ["scale", "sleeping until a time limit=-50%"], 600, 400),
     Wait("Python, source twice as fast", ["python3"], None, "/usr/bin/python3 HERE/queues.py {} N", "0.008", "0.004", ["scale", "sleeping=-50%"],
-         200, 80),
+         300, 200),
 ]
 COMPILE_FLAGS = {"openmp.c": ["-fopenmp"], "tbb.cc": ["-ltbb"]}
 
@@ -58,9 +62,9 @@ def postgres_programs():
 class Waits:
     """One program: how it is prepared, recorded and run."""
 
-    def __init__(self, wait, scratch, quick, longpole, disk):
+    def __init__(self, wait, files, quick, longpole, disk):
         self.wait, self.longpole, self.disk = wait, longpole, disk
-        self.dir = os.path.join(scratch, "waits-%d" % WAITS.index(wait))
+        self.dir = os.path.join(files, "waits-%d" % WAITS.index(wait))
         self.nr = wait.quick if quick else wait.much
         self.as_user, self.why = [], None
         self.began = time.monotonic()
@@ -112,6 +116,16 @@ class Waits:
             words = [place if w == word else w.replace(word + "/", place + "/") for w in words]
         return words
 
+    def tries(self, what, *arguments):
+        """Its result; None: `why` says what failed."""
+        try:
+            return what(*arguments)
+        except subprocess.TimeoutExpired as late:
+            self.why = "no end after %d s" % late.timeout
+        except OSError as error:
+            self.why = str(error)
+        return None
+
     def run(self, value, recorder=()):
         # (the recorder adds its own library to those that are there; it makes nothing durable)
         return run_once([*self.as_user, "env", "LD_PRELOAD=" + self.disk, *recorder, *self.command(value)], cwd=self.dir, timeout=RUN_SECONDS_MAX)
@@ -159,10 +173,13 @@ class Outcome:
             if turn and not program.time_left():
                 break
             if turn < recordings:
-                self.answers += filter(None, [program.predict()])
+                self.answers += filter(None, [program.tries(program.predict)])
             if turn < runs:
                 for of, value in ((self.before, program.wait.before), (self.after, program.wait.after)):
-                    run = bench.seen(program.run(value))
+                    run = program.tries(program.run, value)
+                    if not run:
+                        return
+                    bench.seen(run)
                     if run.status:
                         program.why = "exit status %d: %s" % (run.status, last_line(run))
                     of.append((run.seconds, run.foreign_share))
@@ -183,6 +200,19 @@ class Outcome:
 
 def middle(of):
     return statistics.median(seconds for seconds, _share in of)
+
+
+def files_dir(scratch):
+    """Of servers and databases; not in memory where there is not enough of that."""
+    try:
+        room = os.statvfs(MEMORY)
+        if room.f_bavail * room.f_frsize >= MEMORY_BYTES_MIN:
+            path = tempfile.mkdtemp(prefix="longpole-bench-", dir=MEMORY)
+            atexit.register(shutil.rmtree, path, True)
+            return path
+    except OSError:
+        pass
+    return scratch
 
 
 def build_disk(scratch):
@@ -207,12 +237,13 @@ def say_summary(bench, outcomes):
 
 def run(bench, longpole, scratch, quick, only, runs):
     """Programs whose name contains `only`."""
-    disk, recordings, outcomes = build_disk(scratch), 3 if quick else 5, []
+    files = files_dir(scratch)
+    disk, recordings, outcomes = build_disk(files), 3 if quick else 5, []
     bench.say("%-44s %9s %17s %9s %7s %8s %8s" % ("program, change", "predicted", "interval", "measured", "error", "before", "after"))
     for wait in WAITS:
         if only not in wait.name:
             continue
-        program = Waits(wait, scratch, quick, longpole, disk)
+        program = Waits(wait, files, quick, longpole, disk)
         outcome = None if program.why else Outcome(program, runs, recordings, bench)
         if program.why:
             bench.note("%s: %s" % (wait.name, program.why))

@@ -12,7 +12,7 @@ until pg_isready -q -U postgres -h "$dir"; do sleep 0.05; done
 if [ "$3" -eq 0 ]; then
 	pgbench -h "$dir" -q -i -s 4 -U postgres postgres
 else
-	pgbench -h "$dir" -U postgres -n -M prepared -c 4 -j 2 -t "$3" postgres
+	pgbench -h "$dir" -U postgres -n -M prepared -c 4 -j 2 -s 4 -f "${0%.sh}.sql" -t "$3" postgres
 fi
 kill -INT "$server"
 wait

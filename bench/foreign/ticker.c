@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 50, NR_WORKERS = 2, LINE_BYTES = 200 };
+enum { TICK_MS = 50, NR_WORKERS = 2, LINE_BYTES = 200, CLIENT_NS = 400000 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int event_fd, log_fd, durable;
@@ -33,11 +34,11 @@ static void *tick(void *unused)
 
 static void *work(void *unused)
 {
+	const struct timespec client = {.tv_nsec = CLIENT_NS};
 	char line[LINE_BYTES];
 	memset(line, 'x', sizeof(line));
 	for (long round = 0; round < rounds; round++) {
-		for (uint64_t i = 0; i < 40000; i++)
-			sink += i;
+		nanosleep(&client, NULL);
 		pthread_mutex_lock(&mutex);
 		if (write(log_fd, line, sizeof(line)) < 0 || (durable && fdatasync(log_fd)))
 			abort();

@@ -11,13 +11,13 @@
 
 static bool in_row(const struct actor *a)
 {
-	return a->awake && a->awake->node != NONE;
+	return a->awake && a->awake->path.node != NONE;
 }
 
 void graph_awake_end(struct actor *a)
 {
 	if (a->awake)
-		a->awake->node = NONE;
+		a->awake->path.node = NONE;
 }
 
 static enum base_status begin_row(struct graph *g, struct actor *a, struct base_err *err)
@@ -25,33 +25,42 @@ static enum base_status begin_row(struct graph *g, struct actor *a, struct base_
 	size_t capacity = 0;
 
 	if (!a->awake) {
-		enum base_status s =
-			graph_mem_resize(g, &a->awake, &capacity, 1, g->item_size, err);
+		enum base_status s = graph_mem_resize(g, &a->awake, &capacity, 1,
+			offsetof(struct awake, path) + g->item_size, err);
 
 		if (s)
 			return s;
 	}
-	*a->awake = (struct item){.actor = a->id, .node = a->tip};
-	memcpy(a->awake->length, actor_length(g, a), g->stride * sizeof *a->awake->length);
+	*a->awake = (struct awake){.path = {.actor = a->id, .node = a->tip}};
+	memcpy(a->awake->path.length, actor_length(g, a),
+		g->stride * sizeof *a->awake->path.length);
 	a->awake_row = a->wait_row;
 	return BASE_OK;
 }
 
-/* It was up and about for w. */
-static void lengthen_row(struct graph *g, const struct actor *a, uint64_t t, uint64_t w)
+static void begin_tick(struct awake *row, uint64_t t)
 {
-	uint32_t prev = a->awake->node;
-	struct node *n = add_node(g, a, t, NONE, &a->awake->node);
+	row->tick_ns = t;
+	row->nr_ticks++;
+}
 
-	*n = (struct node){
-		.prev = prev,
-		.dep = NONE,
-		.slot = a->slot,
-		.dep_slot = NONE,
-		.weight = node_weight(KIND_RUN, w),
-	};
-	g->lane_add(
-		a->awake->length, g->scale + (size_t)a->state * g->stride, (double)w, g->stride);
+/*
+ * The wait began when the other one was awake already: it did not wait for that one's sleep, but
+ * met it, as at a lock. Where most ticks serve somebody, they may be what is waited for all the
+ * same.
+ */
+bool graph_awake_met_tick(struct graph *g, const struct actor *a, const struct dep *dep)
+{
+	const struct actor *by = &g->actor[dep->actor];
+	struct awake *row = by->awake;
+
+	if (dep->link || !in_row(by))
+		return false;
+	if (row->served_tick_ns != row->tick_ns) {
+		row->served_tick_ns = row->tick_ns;
+		row->nr_served++;
+	}
+	return row->tick_ns <= a->t_last && row->nr_served * 2 < row->nr_ticks;
 }
 
 /* What it slept for has come: in the edited lanes its own path is the one without the sleeps. */
@@ -63,14 +72,14 @@ static void take_row(struct graph *g, struct actor *a)
 
 	*n = (struct node){
 		.prev = prev,
-		.dep = a->awake->node,
+		.dep = a->awake->path.node,
 		.took_dep = (UINT32_C(2) << (g->nr_lanes - 1)) - 2,
 		.slot = a->slot,
 		.dep_slot = NONE,
 		.weight = node_weight(KIND_CHAIN, 0),
 	};
 	for (unsigned l = 1; l < g->nr_lanes; l++)
-		length[l] = a->awake->length[l];
+		length[l] = a->awake->path.length[l];
 	a->epoch++; /* shorter than before */
 }
 
@@ -82,11 +91,18 @@ enum base_status graph_awake(struct graph *g, struct actor *a, const struct grap
 	bool token = a->wait == WAIT_DATA &&
 		     (g->queue[a->wait_queue].exchangeable || g->queue[a->wait_queue].processor);
 	bool came = false, linked = false;
+	enum base_status s;
 
+	if (a->awake)
+		a->awake->takes = false;
 	if (actor_length(g, a)[0] == NO_PATH)
 		return BASE_OK;
-	if (v->flags & GRAPH_TIMED_OUT && in_wait && !nr_deps)
-		return in_row(a) && same ? BASE_OK : begin_row(g, a, err);
+	if (v->flags & GRAPH_TIMED_OUT && in_wait && !nr_deps) {
+		s = in_row(a) && same ? BASE_OK : begin_row(g, a, err);
+		if (!s)
+			begin_tick(a->awake, t);
+		return s;
+	}
 	if (!in_row(a))
 		return BASE_OK;
 	for (size_t i = 0; i < nr_deps; i++) {
@@ -95,9 +111,12 @@ enum base_status graph_awake(struct graph *g, struct actor *a, const struct grap
 	}
 	if (came && !linked && same)
 		take_row(g, a);
-	if (linked || (came && !token))
+	if (linked || (came && same && !token))
 		graph_awake_end(a);
-	else if (!a->wait)
-		lengthen_row(g, a, t, since(g, t, a->t_last));
+	else if (came && !token)
+		a->awake->takes = true;
+	else if (!a->wait || (!nr_deps && !same))
+		graph_own_edge(g, a, t, v->flags & GRAPH_EXPLAINED, a->awake->path.length,
+			&a->awake->path.node);
 	return BASE_OK;
 }

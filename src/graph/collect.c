@@ -136,7 +136,7 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 
 		s = mark_tip(g, a->tip, actor_length(g, a), err);
 		if (!s && a->awake)
-			s = mark_tip(g, a->awake->node, a->awake->length, err);
+			s = mark_tip(g, a->awake->path.node, a->awake->path.length, err);
 	}
 	for (size_t i = 0; i < g->nr_queues && !s; i++) {
 		const struct queue *q = &g->queue[i];
@@ -780,7 +780,7 @@ static void renumber_tips(struct graph *g)
 		a->tip = new_id(g, a->tip);
 		a->open = NONE;
 		if (a->awake)
-			a->awake->node = new_id(g, a->awake->node);
+			a->awake->path.node = new_id(g, a->awake->path.node);
 	}
 	for (size_t i = 0; i < g->nr_queues; i++) {
 		struct queue *q = &g->queue[i];

@@ -101,6 +101,12 @@ static BASE_INLINE void own_edge(struct graph *g, const struct actor *a, uint64_
 	n->weight = node_weight(a->wait && !explained ? KIND_UNEXPLAINED : KIND_RUN, w);
 }
 
+void graph_own_edge(struct graph *g, const struct actor *a, uint64_t t, bool explained,
+	double *length, uint32_t *tip)
+{
+	own_edge(g, a, t, explained, length, tip);
+}
+
 /* ---- links
  * ----------------------------------------------------------------------------------
  */
@@ -432,13 +438,18 @@ static inline enum base_status merge_single(struct graph *g, struct actor *a, ui
 	return s;
 }
 
-static bool all_exchangeable(const struct graph *g, const struct dep *dep, size_t nr_deps)
+/* Whatever ended the wait would have been there sooner had the actor come sooner. */
+static bool all_by_chance(
+	struct graph *g, const struct actor *a, const struct dep *dep, size_t nr_deps)
 {
+	bool all = true;
+
 	for (size_t i = 0; i < nr_deps; i++) {
-		if (dep[i].link || dep[i].space || !g->queue[dep[i].queue].exchangeable)
-			return false;
+		bool token = !dep[i].link && !dep[i].space && g->queue[dep[i].queue].exchangeable;
+
+		all &= graph_awake_met_tick(g, a, &dep[i]) || token;
 	}
-	return true;
+	return all;
 }
 
 /*
@@ -490,6 +501,28 @@ static uint32_t stayed_awake(struct graph *g, const struct actor *a, uint32_t sl
 	return lanes;
 }
 
+/* The same dependences for the path beside the actor's own (awake.c). */
+static enum base_status merge_beside(struct graph *g, struct actor *a, uint64_t t,
+	const struct dep *dep, size_t nr_deps, const struct weighing *wg, struct base_err *err)
+{
+	double *length = actor_length(g, a), *kept = g->scratch + g->stride;
+	struct item *beside = &a->awake->path;
+	struct weighing same = *wg;
+	uint32_t tip = a->tip;
+	enum base_status s = BASE_OK;
+
+	memcpy(kept, length, g->stride * sizeof *kept);
+	memcpy(length, beside->length, g->stride * sizeof *length);
+	a->tip = beside->node;
+	for (size_t i = 0; i < nr_deps && !s; i++)
+		s = merge(g, a, t, &dep[i], &same, i == 0, err);
+	beside->node = a->tip;
+	memcpy(beside->length, length, g->stride * sizeof *length);
+	memcpy(length, kept, g->stride * sizeof *kept);
+	a->tip = tip;
+	return s;
+}
+
 /* *awake: more lanes in which the wait did not happen. */
 static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, bool pathless,
 	struct dep *dep, size_t nr_deps, uint32_t *awake, struct base_err *err)
@@ -509,10 +542,12 @@ static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, 
 	if (nr_deps > 1)
 		qsort(dep, nr_deps, sizeof *dep, wg.dep_wins_ties ? earlier_first : later_first);
 	bool capped = g->nr_lanes > 1 && !pathless && wg.kind == KIND_EXPLAINED &&
-		      all_exchangeable(g, dep, nr_deps);
+		      all_by_chance(g, a, dep, nr_deps);
 	double *before = g->scratch + 2 * g->stride;
 	uint32_t tip = a->tip;
 
+	if (a->awake && a->awake->takes && !pathless)
+		s = merge_beside(g, a, t, dep, nr_deps, &wg, err);
 	if (capped)
 		memcpy(before, actor_length(g, a), g->stride * sizeof *before);
 	for (size_t i = 0; i < nr_deps && !s; i++)
@@ -574,8 +609,8 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	enum base_status s = BASE_OK;
 	uint32_t none;
 
-	if (BASE_UNLIKELY(g->next + nr_deps + 3 > g->node_capacity))
-		s = graph_reserve_nodes(g, nr_deps + 3, err);
+	if (BASE_UNLIKELY(g->next + 2 * nr_deps + 4 > g->node_capacity))
+		s = graph_reserve_nodes(g, 2 * nr_deps + 4, err);
 	if (BASE_UNLIKELY(s || !a->started))
 		return s ? s : first_moment(g, a, t, v, dep, nr_deps, err);
 	count_totals(g, a, since(g, t, a->t_last));

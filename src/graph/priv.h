@@ -161,7 +161,7 @@ struct actor {
 	uint32_t wait_row;
 	/* Its path without the sleeps of a row of waits for the same that time limits ended
 	 * (awake.c); NULL, or its node NONE: it is in no such row. */
-	struct item *awake;
+	struct awake *awake;
 	uint32_t awake_row;
 	bool forgets;                  /* has been told to: nobody starts a path for it */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
@@ -183,6 +183,15 @@ struct item { /* units in a queue, or free space in one */
 	uint32_t tag, mark;
 	uint64_t key;
 	double length[]; /* the producer's path, every lane */
+};
+
+struct awake { /* see actor.awake */
+	/* A tick is what it does between two sleeps of the row. When the last one began, and the
+	 * last one that gave what somebody waited for (0: none did). */
+	uint64_t tick_ns, served_tick_ns;
+	uint32_t nr_ticks, nr_served;
+	bool takes; /* in this moment what was waited for, though not what the row waits for */
+	struct item path;
 };
 
 struct ring {
@@ -421,11 +430,17 @@ enum base_status graph_link_dep(
 enum base_status graph_put_aside(struct graph *g, const struct put *put, uint64_t t,
 	struct actor *a, struct base_err *err) BASE_MUST_CHECK;
 
+/* moment.c: an edge without dependence, from *tip on. `explained`: needs none, wait or not. */
+void graph_own_edge(struct graph *g, const struct actor *a, uint64_t t, bool explained,
+	double *length, uint32_t *tip);
 /* awake.c: a moment of the actor is to be closed with these dependences, in several lanes. Needs up
  * to one node. */
 enum base_status graph_awake(struct graph *g, struct actor *a, const struct graph_verb *v,
 	uint64_t t, const struct dep *dep, size_t nr_deps, struct base_err *err) BASE_MUST_CHECK;
 void graph_awake_end(struct actor *a);
+/* Did the actor's wait that this ended meet the other one by chance, in a tick as most of which
+ * nobody waits for? Then no lane waits longer than the run did. To be asked once a wait. */
+bool graph_awake_met_tick(struct graph *g, const struct actor *a, const struct dep *dep);
 
 /* listen.c: tells the listener of a moment, before it is closed. `pathless`: until now. */
 enum base_status graph_tell(struct graph *g, struct actor *a, const struct graph_verb *v,

@@ -74,6 +74,7 @@ static enum base_status add_actor(
 		.lets = REPLAY_NONE,
 		.wait_queue = REPLAY_NONE,
 		.wait_row = REPLAY_NONE,
+		.tick_row = REPLAY_NONE,
 		.cut = REPLAY_NONE,
 		.home = REPLAY_NONE,
 		.gave = REPLAY_NONE};
@@ -213,6 +214,8 @@ static void depends_on(struct graph_replay *r, uint32_t queue, const struct repl
 		m->order = on->order;
 		m->queue = queue;
 		m->step = on->step;
+		m->by = on->by;
+		m->tick_ns = on->tick_ns;
 	}
 	m->depends = true;
 }
@@ -273,10 +276,17 @@ static enum base_status set_wait(struct graph_replay *r, struct replay_log_actor
 		*class = REPLAY_UNEXPLAINED;
 		if (m->flags & GRAPH_EXPLAINED && a->wait_row != REPLAY_NONE)
 			step->bits |= REPLAY_POLLS;
+		if (m->flags & GRAPH_TIMED_OUT && step->bits & REPLAY_POLLS && !m->depends)
+			graph_replay_begin_tick(a, m->t);
 		if (!m->depends && *own && !(m->flags & GRAPH_EXPLAINED)) {
 			r->nr_unexplained++;
 			r->unexplained_ns += *own;
 		}
+		return BASE_OK;
+	}
+	graph_replay_end_ticks(a);
+	if (graph_replay_met_tick(r, a, m)) {
+		*class = REPLAY_UNEXPLAINED;
 		return BASE_OK;
 	}
 	*class = REPLAY_EXPLAINED;
@@ -388,7 +398,9 @@ static enum base_status put_units(struct graph_replay *r, struct replay_log_queu
 		.key = key,
 		.full_ns = r->full_ns,
 		.order = r->nr_steps,
-		.step = r->moment.last};
+		.step = r->moment.last,
+		.by = r->moment.actor,
+		.tick_ns = r->actor[r->moment.actor].tick_ns};
 
 	q->nr_puts++;
 	if (q->units > 0 && (uint64_t)q->units + n > most)
@@ -779,7 +791,7 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		r->moment = (struct replay_moment){
 			.actor = v->actor, .first = i, .t = r->now, .waker = REPLAY_NONE};
 	r->moment.last = i;
-	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED);
+	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	s = log_kind(r, kind, v, from_actor, i, err);
 	if (s || (v->flags & GRAPH_MORE && !waits))
 		return s;

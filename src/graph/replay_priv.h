@@ -77,6 +77,8 @@ struct replay_item {
 	uint64_t full_ns; /* of the log, then */
 	uint64_t order;   /* steps logged until then */
 	uint32_t step;    /* that put it */
+	uint32_t by;      /* the actor of the log that did */
+	uint64_t tick_ns; /* ... awake since then, when a time limit ended its sleep; else 0 */
 };
 struct replay_ring {
 	struct replay_item *item;
@@ -222,6 +224,10 @@ struct replay_log_actor {
 	bool slept;  /* left its processor in a state that does not say so (a call) */
 	bool asleep; /* ... in the wait that it is in: who ends it must wake it */
 	uint64_t slept_ns;
+	/* Waits for the same that time limits ended: what it does after each, and in how many it
+	 * gave what somebody waited for. */
+	uint32_t tick_row, nr_ticks, nr_served;
+	uint64_t tick_ns, served_tick_ns; /* the last one began; the last one that did. 0: none */
 	struct replay_held held[REPLAY_HELD];
 };
 
@@ -233,7 +239,9 @@ struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	uint64_t full_ns;      /* of the log, then */
 	uint64_t order;        /* ... and then */
 	uint32_t queue, step;  /* of that */
-	uint32_t waker;        /* the step that put what was waited for; REPLAY_NONE: not known */
+	uint32_t by;           /* ... who put it, and since when that one was awake (replay_item) */
+	uint64_t tick_ns;
+	uint32_t waker; /* the step that put what was waited for; REPLAY_NONE: not known */
 	uint32_t flags;
 	bool depends, links;
 };
@@ -421,6 +429,14 @@ enum base_status graph_replay_mem_resize(struct graph_replay *r, void *data /* T
 enum base_status graph_replay_mem_need(struct graph_replay *r, void *data /* T ** */,
 	size_t *capacity, size_t need, size_t elem_size_bytes,
 	struct base_err *err) BASE_MUST_CHECK;
+
+/* replay_ticks.c: a time limit ended the actor's wait; what it waited for came; the moment ends the
+ * actor's wait for what it met in another's tick: then that one's put is nothing, and the wait
+ * keeps its length. */
+void graph_replay_begin_tick(struct replay_log_actor *a, uint64_t t);
+void graph_replay_end_ticks(struct replay_log_actor *a);
+bool graph_replay_met_tick(
+	struct graph_replay *r, const struct replay_log_actor *a, const struct replay_moment *m);
 
 /* What the sink is told: the graph's own number for first lives, then the others. */
 static inline uint32_t replay_told_as(const struct graph_replay *r, uint32_t actor)

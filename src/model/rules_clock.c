@@ -18,6 +18,7 @@
 enum {
 	SLACK_NS = 20000,   /* times are read one after the other; more only when preempted */
 	EXACT_PARTS = 1000, /* a period repeats itself up to that part of it */
+	ROUNDING_NS = 1000, /* ... and where the program gave the deadlines, up to their rounding */
 };
 
 enum clock_of { /* a place where a thread sleeps; a timerfd; the system calls that it sleeps in */
@@ -94,11 +95,12 @@ static bool follows_deadline(
 {
 	uint64_t interval_ns = deadline_ns - c->deadline_ns;
 	uint64_t span_ns = (uint64_t)llabs(remaining_ns - c->remaining_ns), off_ns = SLACK_NS;
+	uint64_t off_most_ns = exact ? ROUNDING_NS : SLACK_NS;
 	if (!c->nr_deadlines || deadline_ns <= c->deadline_ns)
 		return false;
 	if (c->period_ns) {
 		off_ns = off_period(interval_ns, c->period_ns);
-		if (off_ns > SLACK_NS && off_ns > c->period_ns / EXACT_PARTS)
+		if (off_ns > off_most_ns && (exact || off_ns > c->period_ns / EXACT_PARTS))
 			return false;
 	} else if (!exact) {
 		return false;

@@ -39,6 +39,7 @@ struct ref_node {
 	int first_edge, nr_edges; /* incoming */
 	bool is_start, dep_wins_ties;
 	int forced; /* edge that the path must follow; -1 */
+	int cap;    /* edge that is the path in an edited lane where it would be longer; -1 */
 	uint64_t time;
 	int actor;
 };
@@ -81,6 +82,11 @@ struct ref_actor {
 	 * of its path without them; -1: in none. taken: now the row is over, and this its own path
 	 * in edited lanes. */
 	int row, row_queue, row_wait, taken;
+	bool joins; /* that path takes what this moment takes */
+	/* Of the row: when it last woke by a limit, how often it did, in how many of these somebody
+	 * waited for what it gave. */
+	uint64_t tick, served_tick;
+	unsigned nr_ticks, nr_served;
 };
 
 struct ref_dep {
@@ -209,7 +215,7 @@ static inline int ref_new_node(struct ref *r, uint64_t t, int actor)
 		return REF_NODES - 1;
 	}
 	r->node[r->nr_nodes] = (struct ref_node){
-		.first_edge = r->nr_edges, .forced = -1, .time = t, .actor = actor};
+		.first_edge = r->nr_edges, .forced = -1, .cap = -1, .time = t, .actor = actor};
 	return r->nr_nodes++;
 }
 
@@ -477,6 +483,80 @@ static inline void ref_count_wait(struct ref_queue *q, bool space, uint64_t w)
 		q->st.wait_data_ns += w;
 }
 
+/* What the edges of a moment have in common. */
+struct ref_join {
+	const struct ref_actor *p;
+	int a;
+	bool explained, needless;
+	uint64_t w, latency;
+	uint32_t zero, elided;
+};
+
+/* true: there is a link among them. */
+static inline bool ref_dep_edges(struct ref *r, const struct ref_join *j, int n)
+{
+	bool linked = false;
+
+	for (int i = 0; i < r->nr_deps; i++) {
+		const struct ref_dep *d = &r->dep[i];
+		struct ref_node *node = &r->node[n];
+
+		if (d->link) {
+			linked = true;
+			if (node->forced < 0 || d->order > r->edge[node->forced].order)
+				node->forced = r->nr_edges;
+		}
+		ref_new_edge(r, n,
+			(struct ref_edge){.from = d->node,
+				.w = d->link        ? 0
+				     : j->explained ? j->latency
+				     : j->needless  ? j->w
+						    : 0,
+				.actor = d->link ? -1 : j->a,
+				.state = j->needless ? j->p->state
+					 : d->link   ? -1
+						     : (int)r->queue[d->queue].o.latency_state,
+				.latency = j->needless || j->explained,
+				.link = d->link,
+				.queue = d->queue,
+				.after = ref_after(r, j->p),
+				.zero = j->zero,
+				.dropped =
+					j->elided |
+					(d->link ? 0
+						 : ref_dropped(r, d->queue, d->space) |
+								(!j->p->wait && d->queue == j->p->needless_queue &&
+											d->space ==
+												j->p->needless_space
+										? j->p->needless
+										: 0)),
+				.available = d->available,
+				.order = d->order});
+	}
+	return linked;
+}
+
+/* All that ended the wait was given by who was awake already when it began, in a tick as most of
+ * which serve nobody; or takers may change places for it. */
+static inline bool ref_all_by_chance(struct ref *r, const struct ref_actor *p)
+{
+	bool all = true;
+
+	for (int i = 0; i < r->nr_deps; i++) {
+		const struct ref_dep *d = &r->dep[i];
+		struct ref_actor *by = &r->actor[d->actor];
+		bool met = false;
+
+		if (!d->link && by->row >= 0) {
+			by->nr_served += by->served_tick != by->tick;
+			by->served_tick = by->tick;
+			met = by->tick <= p->t_last && by->nr_served * 2 < by->nr_ticks;
+		}
+		all &= met || (!d->link && !d->space && r->queue[d->queue].o.exchangeable);
+	}
+	return all;
+}
+
 static inline void ref_join(struct ref *r, int a, uint64_t t)
 {
 	struct ref_actor *p = &r->actor[a];
@@ -506,6 +586,7 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 	explained |= pathless;
 	needless = p->wait && !explained;
 	n = ref_new_node(r, t, a);
+	const struct ref_join join = {p, a, explained, needless, w, latency, zero, elided};
 	struct ref_edge own = {.from = p->tip,
 		.w = explained ? 0 : w,
 		.actor = a,
@@ -525,41 +606,36 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 		ref_new_edge(r, n, own);
 		p->epoch++;
 	}
-	for (int i = 0; i < r->nr_deps; i++) {
-		const struct ref_dep *d = &r->dep[i];
-		struct ref_node *node = &r->node[n];
+	linked = ref_dep_edges(r, &join, n);
+	if (!pathless && explained && ref_all_by_chance(r, p)) {
+		own = (struct ref_edge){.from = p->tip,
+			.w = w,
+			.actor = a,
+			.state = p->state,
+			.latency = true,
+			.own = true,
+			.queue = -1,
+			.after = ref_after(r, p),
+			.zero = zero,
+			.order = -1};
+		r->node[n].cap = r->nr_edges;
+		ref_new_edge(r, n, own);
+		r->node[n].nr_edges--; /* none that the longest path may choose */
+	}
+	if (p->joins) {
+		int beside = ref_new_node(r, t, a);
 
-		if (d->link) {
-			linked = true;
-			if (node->forced < 0 || d->order > r->edge[node->forced].order)
-				node->forced = r->nr_edges;
-		}
-		ref_new_edge(r, n,
-			(struct ref_edge){.from = d->node,
-				.w = d->link     ? 0
-				     : explained ? latency
-				     : needless  ? w
-						 : 0,
-				.actor = d->link ? -1 : a,
-				.state = needless  ? p->state
-					 : d->link ? -1
-						   : (int)r->queue[d->queue].o.latency_state,
-				.latency = needless || explained,
-				.link = d->link,
-				.queue = d->queue,
-				.after = ref_after(r, p),
-				.zero = zero,
-				.dropped =
-					elided |
-					(d->link ? 0
-						 : ref_dropped(r, d->queue, d->space) |
-								(!p->wait && d->queue == p->needless_queue &&
-											d->space ==
-												p->needless_space
-										? p->needless
-										: 0)),
-				.available = d->available,
-				.order = d->order});
+		own = (struct ref_edge){.from = p->row,
+			.actor = a,
+			.state = p->state,
+			.own = true,
+			.queue = -1,
+			.after = -1,
+			.order = -1};
+		ref_new_edge(r, beside, own);
+		ref_dep_edges(r, &join, beside);
+		r->node[beside].dep_wins_ties = true;
+		p->row = beside;
 	}
 	r->node[n].dep_wins_ties = explained && !linked;
 	p->woken_now = explained && !pathless ? n : -1;
@@ -575,6 +651,7 @@ static inline void ref_row(struct ref *r, int a, uint64_t t, uint32_t flags)
 	bool came = false, linked = false, token = false, own = false;
 
 	p->taken = -1;
+	p->joins = false;
 	if (p->tip < 0)
 		return;
 	if (p->wait == 1 || (p->wait == 3 && p->wait_queue)) { /* (3: that is the place) */
@@ -582,6 +659,10 @@ static inline void ref_row(struct ref *r, int a, uint64_t t, uint32_t flags)
 						r->queue[p->wait_queue].o.exchangeable);
 		own = p->row >= 0 && p->row_wait == p->wait && p->row_queue == p->wait_queue;
 		if (flags & GRAPH_TIMED_OUT && !r->nr_deps) {
+			p->nr_ticks = own ? p->nr_ticks + 1 : 1;
+			p->nr_served = own ? p->nr_served : 0;
+			p->served_tick = own ? p->served_tick : 0;
+			p->tick = t;
 			p->row = own ? p->row : p->tip;
 			p->row_queue = p->wait_queue;
 			p->row_wait = p->wait;
@@ -594,19 +675,16 @@ static inline void ref_row(struct ref *r, int a, uint64_t t, uint32_t flags)
 	}
 	if (p->row >= 0 && own && came && !linked)
 		p->taken = p->row;
-	if (linked || (came && !token)) {
+	if (linked || (came && own && !token)) {
 		p->row = -1;
-	} else if (p->row >= 0 && !p->wait) {
-		int n = ref_new_node(r, t, a);
+	} else if (p->row >= 0 && came && !token) {
+		p->joins = true;
+	} else if (p->row >= 0 && (!p->wait || (!r->nr_deps && !own))) {
+		int n = ref_new_node(r, t, a), tip = p->tip;
 
-		ref_new_edge(r, n,
-			(struct ref_edge){.from = p->row,
-				.w = t - p->t_last,
-				.actor = a,
-				.state = p->state,
-				.own = true,
-				.queue = -1,
-				.after = -1});
+		p->tip = p->row;
+		ref_own_edge(r, a, t, n, flags & GRAPH_EXPLAINED);
+		p->tip = tip;
 		p->row = n;
 	}
 }

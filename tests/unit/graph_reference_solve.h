@@ -47,6 +47,20 @@ static inline bool ref_beats(
 	return b->order > a->order;
 }
 
+static inline void ref_cap(struct ref *r, unsigned l, int i)
+{
+	const struct ref_edge *e = &r->edge[r->node[i].cap];
+	double most;
+
+	if (r->node[i].cap < 0 || !l || e->zero >> l & 1 || r->length[e->from] == -INFINITY)
+		return;
+	most = r->length[e->from] + ref_weight(r, e, l);
+	if (r->length[i] > most) {
+		r->length[i] = most;
+		r->best[i] = r->node[i].cap;
+	}
+}
+
 static inline void ref_solve(struct ref *r, unsigned l)
 {
 	for (int i = 0; i < r->nr_nodes; i++) {
@@ -66,6 +80,7 @@ static inline void ref_solve(struct ref *r, unsigned l)
 				r->best[i] = k;
 			}
 		}
+		ref_cap(r, l, i);
 	}
 }
 
