@@ -33,6 +33,7 @@ struct resolver {
 	bool *no_path;               /* by lane: an edit that only replay can make */
 	struct graph_replay *log;    /* NULL: path alone */
 	struct graph_tokens *tokens; /* NULL: a part of the run, or replay alone */
+	struct report_ray ray;
 	unsigned methods;
 };
 
@@ -522,11 +523,11 @@ static enum base_status name_stuck(struct report_replay_prediction *r, struct mo
 }
 
 static enum base_status simulate(struct report_prediction *p, struct report_whatif *out,
-	const struct resolver *w, const struct report_index *ix, size_t lane, struct base_err *err)
+	struct resolver *w, const struct report_index *ix, size_t lane, struct base_err *err)
 {
 	struct graph *path = NULL;
 	enum base_status s = report_replay_predict(&p->replay, &out->base, w->log, &w->lane[lane],
-		p->estimated ? ENDS : 1, &path, err);
+		p->estimated ? ENDS : 1, &w->ray, &path, err);
 	if (s == BASE_OK && p->replay.nr_stuck)
 		s = name_stuck(&p->replay, w->m, out->arena, err);
 	else if (s == BASE_OK && path)
@@ -628,6 +629,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 		out->late_timer_reads = model_nr_late_timer_reads(w.m);
 	}
 	report_index_fini(&ix);
+	report_ray_fini(&w.ray);
 	graph_tokens_free(w.tokens);
 	graph_replay_free(w.log);
 	model_free(w.m);
