@@ -462,9 +462,11 @@ static enum base_status mend(struct report_replay_prediction *p,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, struct report_ray *ray, struct base_err *err)
 {
-	double speedup = p->speedup;
+	double speedup = p->nr_stuck ? 0 : p->speedup;
 	enum base_status s = report_ray_mend(ray, &speedup, base, log, lane, err);
-	if (s != BASE_OK || speedup == p->speedup)
+	if (p->nr_stuck)
+		p->less_speedup = speedup;
+	if (s != BASE_OK || p->nr_stuck || speedup == p->speedup)
 		return s;
 	widen(p, speedup);
 	p->speedup = speedup;
@@ -498,7 +500,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	if (s == BASE_OK)
 		answer(ret, q, path.graph ? q->then + 1 : q->then);
 	base_free(q);
-	if (s == BASE_OK && !ret->nr_stuck && !ret->others_stay)
+	if (s == BASE_OK && (ret->nr_stuck || !ret->others_stay))
 		s = mend(ret, base, log, lane, ray, err);
 	if (s == BASE_OK && ret_path)
 		*ret_path = path.graph;

@@ -274,6 +274,8 @@ struct report_replay_prediction {
 	double speedup, low, high; /* ends of its interval; equal: it has none */
 	double placed_ns, any_ns;  /* of the changed run, by either model; 0: one model only */
 	uint64_t nr_stuck;         /* actors that wait for ever after the change */
+	double less_speedup; /* then: of a smaller reduction, with which nobody does; 0: not known
+			      */
 	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
 	uint64_t stuck_ns;
 	bool stuck_anew;   /* in the run it had it at once */

@@ -96,14 +96,17 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 	}
 	if (r->made) {
 		base_str_add(out, "\n    replay  ");
-		if (r->nr_stuck)
+		if (r->nr_stuck) {
 			base_str_addf(out,
 				"no answer: %llu actor%s would wait for ever%s%s%s, since "
 				"what they do next is recorded and not decided anew",
 				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s",
 				r->stuck ? " (" : "", r->stuck ? r->stuck : "",
 				r->stuck ? ")" : "");
-		else {
+			if (r->less_speedup > 0)
+				base_str_addf(out, "; nobody does with less of that change, %.2f%s",
+					r->less_speedup, report_times(st));
+		} else {
 			speedup_words(out, st, r->length_ns, r->speedup);
 			interval_words(out, st, "", r->low, r->high);
 		}

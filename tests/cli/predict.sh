@@ -78,3 +78,60 @@ test_predict_lock_of_report() {
 		and .path_share == $(jq '.result.locks[0].path_share' out)
 		and .halved_hold_predicted_speedup == $(jq '.result.locks[0].halved_hold.predicted_speedup' out)"
 }
+
+# law_abiding TRACE STATE SHARE - of one state of a real run: still less of it is never slower, nor gains a path more than its share;
+# the report (report.json) says the same.
+law_abiding() {
+	local percent words=()
+	for percent in 10 20 25 30 40 50 60 75 90 100; do
+		words+=(scale "$2=-$percent%" --)
+	done
+	longpole whatif --json "$1" "${words[@]::${#words[@]}-1}" >asked.json || fail "$1: whatif of '$2'"
+	jq -e --arg state "$2" --argjson share "$3" --slurpfile report report.json '
+		[10, 20, 25, 30, 40, 50, 60, 75, 90, 100] as $percent
+		| .result.scenarios
+		| ([.[].best.predicted_speedup] | . == sort and .[0] >= 1)
+		and ([.[].predicted_speedup] | . == sort)
+		and ([.[].best | .predicted_speedup_low <= .predicted_speedup and .predicted_speedup <= .predicted_speedup_high] | all)
+		and ([range(10) as $i | .[$i].predicted_speedup * (1 - $share * $percent[$i] / 100) < 1.001] | all)
+		and ([.[].best.predicted_speedup] as $best | $report[0].result.opportunities
+			| [.[] | select(.state == $state) | .predicted_speedup / $best[.reduction_percent as $p | $percent | index($p)]
+				| . > 0.999 and . < 1.001] | all)' asked.json >law ||
+		fail "$1: '$2': $(jq -c '[.result.scenarios[] | .predicted_speedup, .best.predicted_speedup]' asked.json)"
+}
+
+# law_run PROGRAM ARGUMENTS...
+law_run() {
+	local state share
+	expect 0 longpole record -q -o "$1.lpt" -- "$LONGPOLE_BUILD/tests/target/$1" "${@:2}"
+	expect 0 longpole report --json "$1.lpt"
+	cp out report.json
+	jq -r '[.result.opportunities[] | select(.reduction_percent == 50 and .kind != "runnable")] | sort_by(-.share)[:2][] | [.state, .share] | @tsv' out >states
+	while IFS=$'\t' read -r state share; do
+		law_abiding "$1.lpt" "$state" "$share"
+	done <states
+}
+
+test_predict_laws() {
+	local n
+	for n in 2 3 4; do
+		law_run lock_ladder --rounds=200 --threads=$n
+		law_run lock_ladder --rounds=150 --threads=$n --section-units=40
+		law_run barrier --phases=40 --threads=$n
+		law_run rwlock --rounds=150 --threads=$n
+		law_run rwlock --rounds=80 --dominant=reader --threads=$n
+		law_run workqueue --items=150 --workers=$n
+		law_run workqueue --items=150 --workers=$n --bottleneck=generator
+		law_run forkjoin --rounds=4 --workers=$n
+	done
+	law_run prodcons --items=150
+	law_run prodcons --items=150 --fast-units=200
+	law_run sem_pipeline --items=150
+	law_run pipeline --blocks=150
+	law_run pingpong --rounds=100
+	law_run messages --items=100
+	law_run annotated --items=150
+	for n in 0 2 5; do
+		law_run bounded --built=$n
+	done
+}
