@@ -55,6 +55,7 @@ static const struct variant {
 	{false, {.unrecorded = true, .wake_more = -0.5}},
 	{false, {.unrecorded = true, .wake_more = 0.5}},
 	{false, {.unrecorded = true, .as_recorded = true}},
+	{false, {.unrecorded = true, .ticks_otherwise = true}},
 	{true, {.unrecorded = true, .preempts = true, .jitter = 3}},
 	{false, {.wake_more = -1, .as_recorded = true}}, /* and nothing taken off for recording */
 };
@@ -456,22 +457,16 @@ enum base_status report_replay_speedups(double *ret, const struct report_replay_
 	return s;
 }
 
-/* What chance made fall rises; the interval shows both. (Not where other programs had to be left
- * their time: that answers another question.) */
+/* What chance made fall rises; the interval shows both. */
 static enum base_status mend(struct report_replay_prediction *p,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, struct report_ray *ray, struct base_err *err)
 {
-	double speedup = p->nr_stuck ? 0 : p->speedup;
-	enum base_status s = report_ray_mend(ray, &speedup, base, log, lane, err);
-	if (p->nr_stuck)
-		p->less_speedup = speedup;
-	if (s != BASE_OK || p->nr_stuck || speedup == p->speedup)
-		return s;
-	widen(p, speedup);
-	p->speedup = speedup;
-	p->length_ns = base->recorded_ns / speedup;
-	return BASE_OK;
+	p->ray_speedup = p->nr_stuck ? 0 : p->speedup;
+	enum base_status s = report_ray_mend(ray, &p->ray_speedup, base, log, lane, err);
+	if (s == BASE_OK && !p->nr_stuck)
+		widen(p, p->ray_speedup);
+	return s;
 }
 
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
@@ -500,7 +495,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	if (s == BASE_OK)
 		answer(ret, q, path.graph ? q->then + 1 : q->then);
 	base_free(q);
-	if (s == BASE_OK && (ret->nr_stuck || !ret->others_stay))
+	if (s == BASE_OK)
 		s = mend(ret, base, log, lane, ray, err);
 	if (s == BASE_OK && ret_path)
 		*ret_path = path.graph;

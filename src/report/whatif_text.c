@@ -103,9 +103,9 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s",
 				r->stuck ? " (" : "", r->stuck ? r->stuck : "",
 				r->stuck ? ")" : "");
-			if (r->less_speedup > 0)
+			if (r->ray_speedup > 0)
 				base_str_addf(out, "; nobody does with less of that change, %.2f%s",
-					r->less_speedup, report_times(st));
+					r->ray_speedup, report_times(st));
 		} else {
 			speedup_words(out, st, r->length_ns, r->speedup);
 			interval_words(out, st, "", r->low, r->high);
@@ -147,9 +147,11 @@ static void interval_lines(
 		base_str_add(&s, "none: the log is too long to simulate it often");
 	else
 		base_str_addf(&s,
-			"from %u more simulations. In some of them waking costs more or less and "
-			"latencies stay as they were. In others one of the two runs, before or "
-			"after the change, has sleepers that wake later or sooner, woken threads "
+			"from %u more simulations. In some of them waking costs more or less, "
+			"latencies stay as they were, or who looks for something again and again "
+			"merely ticks, or works between two looks (where the two take about as "
+			"long). In others one of the two runs, before or after the change, has "
+			"sleepers that wake later or sooner, woken threads "
 			"that preempt others or wait for any processor, and work that takes up to "
 			"%.0f %% more or less. Added are the %.1f %% by which two runs differ "
 			"anyway (a usual amount: one recording cannot know this program's), "

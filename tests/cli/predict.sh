@@ -54,6 +54,13 @@ test_predict_tickers() {
 	done
 }
 
+# Between two looks it does something for as long as it looks: ticks or work, the interval has both.
+test_predict_ticks_or_work() {
+	expect 0 longpole record -q -o busy.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" busy
+	expect 0 longpole whatif --json busy.lpt scale 'sleeping=-50%'
+	is_json out '.result.scenarios[0].best | .predicted_speedup_low < 1.7 and .predicted_speedup_high > 1.9'
+}
+
 # Naps that the work needs are no ticks.
 test_predict_naps() {
 	expect 0 longpole record -q -o naps.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" naps

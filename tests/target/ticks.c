@@ -10,6 +10,8 @@
  *	sem       ... in sem_timedwait(); a post ends it
  *	child     the main thread itself, in select() until its child, which sleeps, has ended
  *	killed    a process in usleep(); SIGTERM ends it
+ *	busy      as cond, but between two ticks of 20 ms it does something for as long: whether that
+ *	          is work that must be done or not, no record says
  *	naps      no ticker: cond_timedwait() for the naps that the work needs, 10 ms each, then a
  *real wait (nothing is to be cut)
  */
@@ -29,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 50, ROUNDS = 20, SLEEP_US = 10000 };
+enum { TICK_MS = 50, ROUNDS = 20, SLEEP_US = 10000, BUSY_MS = 20 };
 
 static const char *mode;
 static volatile sig_atomic_t stop;
@@ -62,7 +64,7 @@ static struct timespec in_ms(long ms)
 
 static void tick(void)
 {
-	struct timespec until = in_ms(TICK_MS);
+	struct timespec until = in_ms(is("busy") ? BUSY_MS : TICK_MS);
 	struct timeval limit = {0, TICK_MS * 1000};
 	struct epoll_event got;
 	struct pollfd p = {event[0], POLLIN, 0};
@@ -80,6 +82,8 @@ static void tick(void)
 		if (!stop)
 			pthread_cond_timedwait(&cond, &mutex, &until);
 		pthread_mutex_unlock(&mutex);
+		if (is("busy") && !stop)
+			usleep(BUSY_MS * 1000);
 	}
 }
 
