@@ -241,6 +241,7 @@ struct report_match { /* what an edit applied to */
 	 * it is the most that it held in the run, in which somebody waited for room. */
 	uint64_t size;
 	bool size_inferred;
+	uint64_t nr_never_full; /* resize_queue: all of them; nobody waited for room */
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
 enum { REPORT_VARIANTS = 9 };

@@ -248,6 +248,13 @@ static enum base_status only_replay(const struct resolver *w, const struct repor
 		w->methods & REPORT_METHOD_replay ? ", and this trace is too long for it" : "");
 }
 
+/* It takes what is put into it: more room is a question that has an answer. */
+static bool has_room(const struct model_queue *q)
+{
+	return q->type == TRACE_OBJECT_queue || q->type == TRACE_OBJECT_pipe ||
+	       q->type == TRACE_OBJECT_socket;
+}
+
 static enum base_status apply_to_queues(struct resolver *w, const struct report_edit *e,
 	struct report_match *match, struct graph_edit *edit, size_t *nr_edits, struct base_err *err)
 {
@@ -260,6 +267,7 @@ static enum base_status apply_to_queues(struct resolver *w, const struct report_
 		uint64_t size = model_queue_size(w->m, q, &inferred);
 		if (resizes && !size && !mq->tokens) {
 			endless = mq->name;
+			match->nr_never_full += has_room(mq);
 			continue;
 		}
 		if (resizes && !mq->tokens && !mq->capacity && !w->log)
@@ -280,11 +288,16 @@ static enum base_status apply_to_queues(struct resolver *w, const struct report_
 			.units = e->units,
 		};
 	}
+	if (!match->nr_queues && match->nr_never_full) { /* so more of it changes nothing */
+		match->nr_queues = match->nr_never_full;
+		match->example = report_clean(w->arena, endless);
+		return match->example ? BASE_OK : report_no_memory(err);
+	}
+	match->nr_never_full = 0;
 	if (!match->nr_queues && endless)
 		return base_fail(err, BASE_ERR_NOTFOUND,
-			"%s: the trace does not say how much %s holds, and nobody waited for room "
-			"in it; unbound-queue tries it without a limit, and an annotated queue's "
-			"size is declared by longpole_capacity()",
+			"%s: %s holds no units that need room; scale and ignore-queue change its "
+			"waits",
 			e->text, endless);
 	if (!match->nr_queues)
 		return base_fail(err, BASE_ERR_NOTFOUND,

@@ -33,6 +33,8 @@ static void match_line(struct base_str *out, const struct report_match *m)
 						     "somebody waited for room)"
 						   : " (recorded)");
 	}
+	if (m->nr_never_full)
+		base_str_add(out, ", for room in which nobody waited: more changes nothing");
 	base_str_add(out, "\n");
 }
 
@@ -289,13 +291,14 @@ static json_t *edits_json(const struct report_prediction *p)
 	for (size_t k = 0; k < p->nr_matches; k++) {
 		const struct report_match *m = &p->match[k];
 		json_array_append_new(
-			edits, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:b}", "edit",
-				       m->edit, "states", report_json_u64(m->nr_states), "queues",
-				       report_json_u64(m->nr_queues), "path_share",
+			edits, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:b, s:o}",
+				       "edit", m->edit, "states", report_json_u64(m->nr_states),
+				       "queues", report_json_u64(m->nr_queues), "path_share",
 				       report_json_share(m->path_share), "waited_ns",
 				       report_json_ns(m->waited_ns), "example", m->example,
 				       "estimated", m->estimated, "size", report_json_u64(m->size),
-				       "size_inferred", m->size_inferred));
+				       "size_inferred", m->size_inferred, "queues_never_full",
+				       report_json_u64(m->nr_never_full)));
 	}
 	return edits;
 }
