@@ -444,13 +444,18 @@ void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_
 /*
  * A thread that ticks: it sleeps again and again, looks whether it is to end, and now was told so
  * in the middle of a sleep. Who joins it waits for the rest of that sleep, and not for all the
- * others: the sooner it comes, the fewer there are.
+ * others: the sooner it comes, the fewer there are. So does who broke the sleep off by a signal,
+ * and comes to join when it is over, or all but.
  */
 static bool was_ticking(const struct thread *ended, const struct thread *t)
 {
 	enum { A_ROW = 8 };
 	uint64_t begin_ns = ended->naps.begin_ns, end_ns = ended->naps.end_ns;
-	return ended->naps.nr >= A_ROW && begin_ns < t->entered_ns && t->entered_ns < end_ns &&
+	bool is_over = t->entered_ns >= end_ns;
+	bool told =
+		ended->naps.broken &&
+		(is_over || model_is_next_to_nothing(end_ns - t->entered_ns, end_ns - begin_ns));
+	return begin_ns < t->entered_ns && (told || (ended->naps.nr >= A_ROW && !is_over)) &&
 	       model_is_next_to_nothing(ended->end_ns - end_ns, end_ns - begin_ns);
 }
 
@@ -526,6 +531,7 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 		     model_is_next_to_nothing(begin_ns - t->naps.end_ns, end_ns - begin_ns);
 	t->naps.nr = again ? t->naps.nr + 1 : 1;
 	t->naps.held = t->nr_held != 0;
+	t->naps.broken = false;
 	t->naps.begin_ns = begin_ns;
 	t->naps.end_ns = end_ns;
 	t->timer_ns = end_ns;

@@ -54,6 +54,16 @@ test_predict_tickers() {
 	done
 }
 
+# Who joins a thread that sleeps again and again waits for the rest of one sleep, or for none that a signal breaks off.
+test_predict_sleeping_tickers() {
+	local mode
+	for mode in sleep broken timerfd; do
+		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" $mode
+		awk -v x="$(predicts $mode.lpt 50 work)" 'BEGIN { exit !(x > 1.5 && x < 2.1) }' ||
+			fail "$mode: half the sleep of work(): $(predicts $mode.lpt 50 work) instead of nearly 2"
+	done
+}
+
 # Between two looks it does something for as long as it looks: ticks or work, the interval has both.
 test_predict_ticks_or_work() {
 	expect 0 longpole record -q -o busy.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" busy

@@ -10,10 +10,12 @@
  *	sem       ... in sem_timedwait(); a post ends it
  *	child     the main thread itself, in select() until its child, which sleeps, has ended
  *	killed    a process in usleep(); SIGTERM ends it
- *	busy      as cond, but between two ticks of 20 ms it does something for as long: whether that
- *	          is work that must be done or not, no record says
- *	naps      no ticker: cond_timedwait() for the naps that the work needs, 10 ms each, then a
- *real wait (nothing is to be cut)
+ *	sleep     ... in usleep(), until a flag is set
+ *	broken    ... in nanosleep(); a signal breaks it off
+ *	timerfd   ... in read() of a periodic timerfd, until a flag is set
+ *	busy      as cond, but between two ticks of 20 ms it does something for as long: whether
+ *that is work that must be done or not, no record says naps      no ticker: cond_timedwait() for
+ *the naps that the work needs, 10 ms each, then a real wait (nothing is to be cut)
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,15 +29,16 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 50, ROUNDS = 20, SLEEP_US = 10000, BUSY_MS = 20 };
+enum { TICK_MS = 50, SHORT_TICK_MS = 20, ROUNDS = 20, SLEEP_US = 10000 };
 
 static const char *mode;
 static volatile sig_atomic_t stop;
-static int event[2], set;
+static int event[2], set, timer;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static sem_t sem;
@@ -64,9 +67,10 @@ static struct timespec in_ms(long ms)
 
 static void tick(void)
 {
-	struct timespec until = in_ms(is("busy") ? BUSY_MS : TICK_MS);
+	struct timespec until = in_ms(is("busy") ? SHORT_TICK_MS : TICK_MS);
 	struct timeval limit = {0, TICK_MS * 1000};
 	struct epoll_event got;
+	uint64_t expired;
 	struct pollfd p = {event[0], POLLIN, 0};
 
 	if (is("eventfd")) {
@@ -75,6 +79,13 @@ static void tick(void)
 		epoll_wait(set, &got, 1, TICK_MS);
 	} else if (is("signal") || is("child")) {
 		select(0, NULL, NULL, NULL, &limit);
+	} else if (is("sleep")) {
+		usleep(SHORT_TICK_MS * 1000);
+	} else if (is("broken")) {
+		nanosleep(&(struct timespec){.tv_nsec = SHORT_TICK_MS * 1000000}, NULL);
+	} else if (is("timerfd")) {
+		if (read(timer, &expired, sizeof expired) < 0)
+			abort();
 	} else if (is("sem")) {
 		sem_timedwait(&sem, &until);
 	} else {
@@ -83,7 +94,7 @@ static void tick(void)
 			pthread_cond_timedwait(&cond, &mutex, &until);
 		pthread_mutex_unlock(&mutex);
 		if (is("busy") && !stop)
-			usleep(BUSY_MS * 1000);
+			usleep(SHORT_TICK_MS * 1000);
 	}
 }
 
@@ -109,7 +120,7 @@ static void end_ticker(pthread_t thread)
 	pthread_cond_signal(&cond);
 	pthread_mutex_unlock(&mutex);
 	sem_post(&sem);
-	if (is("signal"))
+	if (is("signal") || is("broken"))
 		pthread_kill(thread, SIGUSR1);
 	if (write(event[0], &one, sizeof one) < 0)
 		abort();
@@ -130,6 +141,11 @@ static void with_thread(void)
 		if (epoll_ctl(set, EPOLL_CTL_ADD, event[i], &e))
 			abort();
 	}
+	timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	timerfd_settime(timer, 0,
+		&(struct itimerspec){.it_interval.tv_nsec = SHORT_TICK_MS * 1000000,
+			.it_value.tv_nsec = SHORT_TICK_MS * 1000000},
+		NULL);
 	sem_init(&sem, 0, 0);
 	if (pthread_create(&thread, NULL, ticker, NULL))
 		abort();
