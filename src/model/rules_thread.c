@@ -121,13 +121,20 @@ static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
 		tell(m, t, time_ns, TOKEN_child, parent);
 }
 
+static void tell_process(struct model *m, struct thread *t, uint64_t time_ns, uint64_t whom)
+{
+	tell(m, t, time_ns, TOKEN_child, whom);
+	model_put(m, &m->killers, whom, 0, model_acting(t));
+	model_put(m, &m->killers, whom, 1, time_ns);
+}
+
 /* A group's signal, of which nobody knows who is in it: of all that wait only those that it woke
- * are woken meanwhile. */
+ * are woken meanwhile, and only those that it killed end without a word. */
 static void tell_all(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	for (uint32_t i = 1; i < m->nr_threads; i++)
 		if (m->thread[i].main_thread && !m->thread[i].ended)
-			tell(m, t, time_ns, TOKEN_child, model_pid_of(m, &m->thread[i]));
+			tell_process(m, t, time_ns, model_pid_of(m, &m->thread[i]));
 }
 
 void model_rule_signal_send(struct model *m, struct thread *t, const struct trace_record *r)
@@ -135,12 +142,9 @@ void model_rule_signal_send(struct model *m, struct thread *t, const struct trac
 	const struct trace_signal_send *s = &r->u.signal_send;
 	uint64_t stream;
 	model_handler_began(m, t, r->time_ns);
-	if (s->pid) {
-		uint64_t whom = model_pid_key(m, t->stream, s->pid);
-		tell(m, t, r->time_ns, TOKEN_child, whom);
-		model_put(m, &m->killers, whom, 0, model_acting(t));
-		model_put(m, &m->killers, whom, 1, r->time_ns);
-	} else if (!s->handle)
+	if (s->pid)
+		tell_process(m, t, r->time_ns, model_pid_key(m, t->stream, s->pid));
+	else if (!s->handle)
 		tell_all(m, t, r->time_ns);
 	else if (base_map_get(&m->handles, t->process, s->handle, &stream))
 		tell(m, t, r->time_ns, TOKEN_signal, stream);

@@ -10,6 +10,7 @@
  *	sem       ... in sem_timedwait(); a post ends it
  *	child     the main thread itself, in select() until its child, which sleeps, has ended
  *	killed    a process in usleep(); SIGTERM ends it
+ *	group     ... that SIGTERM for its process group ends
  *	sleep     ... in usleep(), until a flag is set
  *	broken    ... in nanosleep(); a signal breaks it off
  *	timerfd   ... in read() of a periodic timerfd, until a flag is set
@@ -161,16 +162,18 @@ static void with_process(void)
 
 	sigaction(SIGCHLD, &action, NULL);
 	child = fork();
-	if (!child && is("killed"))
+	if (!child && is("group"))
+		setpgid(0, 0);
+	if (!child && (is("killed") || is("group")))
 		for (;;)
 			usleep(TICK_MS * 1000);
 	if (!child) {
 		usleep(ROUNDS * SLEEP_US);
 		_exit(0);
 	}
-	if (is("killed")) {
+	if (is("killed") || is("group")) {
 		work();
-		kill(child, SIGTERM);
+		kill(is("group") ? -child : child, SIGTERM);
 		waitpid(child, NULL, 0);
 		return;
 	}
@@ -214,7 +217,7 @@ static void with_naps(void)
 int main(int argc, char **argv)
 {
 	mode = argc > 1 ? argv[1] : "eventfd";
-	if (is("child") || is("killed"))
+	if (is("child") || is("killed") || is("group"))
 		with_process();
 	else if (is("naps"))
 		with_naps();
