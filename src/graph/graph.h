@@ -403,6 +403,7 @@ struct graph_queue_stats {
 		units_time; /* occupancy: peak, and integral units x ns (mean = / elapsed) */
 	uint64_t nr_waits_data, wait_data_ns; /* actors' waits for units */
 	uint64_t nr_waits_space, wait_space_ns;
+	uint64_t nr_waits_room; /* of those for space: ended by room that came meanwhile */
 	uint64_t nr_latencies, latency_ns; /* communication latency of satisfied waits */
 	uint64_t underflows, overflows;    /* more taken than was there; forgotten */
 };

@@ -273,6 +273,7 @@ static inline struct weighing weigh(
 	if (explained && !latest->link) {
 		struct queue *q = &g->queue[latest->queue];
 
+		q->stats.nr_waits_room += latest->space;
 		q->stats.nr_latencies++;
 		q->stats.latency_ns += latency;
 		if (BASE_UNLIKELY(q->watch != NULL))

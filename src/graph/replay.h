@@ -135,7 +135,9 @@ struct graph_replay_assumed {
 	bool any_processor; /* whoever waits for a processor gets the next one that is free: what
 			       was learned of placement and preemption is not used */
 	bool unrecorded;    /* nobody records: who is woken comes earlier by record_ns */
-	bool given_at_once; /* waits that graph_replay_mend() mended take no time */
+	bool ticks_otherwise; /* whose waits with a time limit are about as long as what it does in
+				 between: read the other way (ticks or work) */
+	bool given_at_once;   /* waits that graph_replay_mend() mended take no time */
 	uint64_t jitter; /* other than 0: executing takes up to JITTER more or less, at random, and
 			    who preempts as often as in the run does so at random, not by turns */
 };

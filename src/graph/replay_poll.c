@@ -3,15 +3,20 @@
  * replay_poll.c - waits with a time limit. Who waited for something, gave up at a time limit, and
  * waited for the same again until it came, would have had it at once if it had come earlier: so a
  * wait that its limit ended lasts at most until what the last one of the row took is there. Who in
- * the row sleeps more than it works merely ticks: ticks that do not happen take no time.
+ * the row sleeps more than it works merely ticks: ticks that do not happen take no time. (Where
+ * neither is far longer, either may be; assumed.ticks_otherwise is the other reading.)
  */
 #include "graph/replay_sim.h"
 
+enum { CLOSE = 8 }; /* not so many times as long */
+
 /* What it does between two looks it does as often as it looks: from now on not at all, if the row
  * is a mere ticking. */
-static void hurry(struct sim_actor *a, const struct sim_row *row)
+static void hurry(const struct sim *s, struct sim_actor *a, const struct sim_row *row)
 {
-	if (row->mere && row->target > a->hurries_to)
+	bool mere = row->mere != (row->close && s->assumed.ticks_otherwise);
+
+	if (mere && row->target > a->hurries_to)
 		a->hurries_to = row->target;
 }
 
@@ -58,6 +63,7 @@ static void find_target(const struct sim *s, const struct sim_actor *a, struct s
 		if (class == REPLAY_EXPLAINED && waits_for == row->of) {
 			row->target = target_of_moment(s, i, row->of);
 			row->mere = slept_ns >= busy_ns;
+			row->close = slept_ns / CLOSE <= busy_ns && busy_ns / CLOSE <= slept_ns;
 			return;
 		}
 		if (class == REPLAY_UNEXPLAINED && waits_for == row->of)
@@ -101,7 +107,7 @@ bool graph_sim_poll(struct sim *s, uint32_t actor)
 	a->poll_target = row->target;
 	target = replay_step(s->r, row->target);
 	if (graph_sim_is_step_met(s, target, actor)) {
-		hurry(a, row);
+		hurry(s, a, row);
 		return true;
 	}
 	a->polls = target->queue;
@@ -134,7 +140,7 @@ void graph_sim_call_pollers(struct sim *s, uint32_t queue)
 		if (!graph_sim_is_step_met(s, replay_step(s->r, a->poll_target), i))
 			continue;
 		graph_sim_end_poll(s, i);
-		hurry(a, row_of(a));
+		hurry(s, a, row_of(a));
 		graph_sim_unschedule(s, i);
 		graph_sim_schedule(
 			s, i, s->now + graph_replay_latency_usual(s->r, state, s->now - a->t_last));

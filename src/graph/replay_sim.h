@@ -55,6 +55,7 @@ struct sim_actor {
 		uint32_t target;   /* the step that takes what the row ends with */
 		uint32_t searched; /* how far was looked for it; 0: not yet */
 		bool mere;         /* until then it sleeps for longer than it does anything */
+		bool close;        /* ... or the other way round, but neither by far */
 	} row[REPLAY_ROWS];
 	uint32_t poll_target;        /* of the present wait */
 	uint32_t polls, next_poller; /* the queue whose list it is in; REPLAY_NONE */

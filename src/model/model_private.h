@@ -166,6 +166,7 @@ struct thread {
 		uint64_t begin_ns, end_ns; /* the last of them */
 		uint32_t nr;               /* in a row, with next to nothing in between */
 		bool held;                 /* a lock meanwhile */
+		bool broken;               /* the last one ended before its time: by a signal */
 	} naps;
 	uint64_t begin_ns, end_ns; /* life span */
 	uint64_t born_ns;          /* begun, or first seen; UINT64_MAX: not yet */

@@ -80,8 +80,9 @@ uint64_t model_queue_size(const struct model *m, uint32_t queue, bool *ret_infer
 	/* (a pipe whose size was changed later than it was recorded holds more than its limit) */
 	if (q->limit && q->limit >= st->max_units)
 		return q->limit;
-	*ret_inferred = st->nr_waits_space != 0;
-	return st->nr_waits_space ? st->max_units : 0;
+	/* (a wait may be announced where there is room: that one says nothing) */
+	*ret_inferred = st->nr_waits_room != 0;
+	return st->nr_waits_room ? st->max_units : 0;
 }
 
 const struct model_function_share *model_functions(

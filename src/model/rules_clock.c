@@ -198,6 +198,7 @@ static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 	struct clock *c = was.clock < m->nr_clocks ? &m->clock[was.clock] : NULL;
 	t->sleep.clock = NONE;
 	model_napped(t, t->entered_ns, time_ns);
+	t->naps.broken = c && was.due_ns > time_ns + SLACK_NS;
 	if (!c) {
 		awake(m, t, time_ns);
 	} else if (was.follows && was.due_ns <= time_ns + SLACK_NS) {

@@ -160,18 +160,22 @@ static bool is_told_with_all(const struct model *m, const struct thread *t)
 		       own_ns > all_ns);
 }
 
+static void signal_process(struct model *m, struct thread *t, uint64_t time_ns, uint64_t whom)
+{
+	tell_process(m, t, time_ns, whom);
+	model_put(m, &m->killers, whom, 0, model_acting(t));
+	model_put(m, &m->killers, whom, 1, time_ns);
+}
+
 void model_rule_signal_send(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_signal_send *s = &r->u.signal_send;
 	uint64_t stream;
 	model_handler_began(m, t, r->time_ns);
-	if (s->pid) {
-		uint64_t whom = model_pid_key(m, t->stream, s->pid);
-		tell_process(m, t, r->time_ns, whom);
-		model_put(m, &m->killers, whom, 0, model_acting(t));
-		model_put(m, &m->killers, whom, 1, r->time_ns);
-	} else if (!s->handle)
-		tell_process(m, t, r->time_ns, EVERY_PROCESS);
+	if (s->pid)
+		signal_process(m, t, r->time_ns, model_pid_key(m, t->stream, s->pid));
+	else if (!s->handle)
+		signal_process(m, t, r->time_ns, EVERY_PROCESS);
 	else if (base_map_get(&m->handles, t->process, s->handle, &stream))
 		tell(m, t, r->time_ns, TOKEN_signal, stream);
 }
@@ -273,19 +277,35 @@ static void give_up_held(struct model *m, struct thread *t, uint64_t time_ns)
 	t->nr_held = 0;
 }
 
+/* To t's process alone or to a group that it may be in. */
+static bool last_signal(
+	const struct model *m, const struct thread *t, uint64_t *ret_killer, uint64_t *ret_sent_ns)
+{
+	uint64_t whom[] = {model_pid_of(m, t), EVERY_PROCESS}, killer, sent_ns;
+	bool found = false;
+	for (size_t i = 0; i < BASE_COUNT(whom); i++)
+		if (base_map_get(&m->killers, whom[i], 0, &killer) &&
+			base_map_get(&m->killers, whom[i], 1, &sent_ns) &&
+			(!found || sent_ns > *ret_sent_ns)) {
+			*ret_killer = killer;
+			*ret_sent_ns = sent_ns;
+			found = true;
+		}
+	return found;
+}
+
 /*
  * It ended without a word of its own, in the middle of a sleep or a wait that a signal was sent
  * into: whoever sent that ended it, whatever it did until then.
  */
 static void end_by_signal(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	uint64_t pid = model_pid_of(m, t), killer, sent_ns;
+	uint64_t killer, sent_ns;
 	bool sleeps = t->mode == MODE_WAITING ||
 		      (t->graph_state < m->nr_states &&
 			      m->state[t->graph_state].pub.kind == MODEL_STATE_sleep);
-	if (t->left || m->is_system || !sleeps || !base_map_get(&m->killers, pid, 0, &killer) ||
-		!base_map_get(&m->killers, pid, 1, &sent_ns) || sent_ns < t->entered_ns ||
-		killer == model_acting(t))
+	if (t->left || m->is_system || !sleeps || !last_signal(m, t, &killer, &sent_ns) ||
+		sent_ns < t->entered_ns || killer == model_acting(t))
 		return;
 	model_link_cuts(m, t, time_ns, model_current_state(t), (uint32_t)killer);
 }
@@ -480,13 +500,18 @@ void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_
 /*
  * A thread that ticks: it sleeps again and again, looks whether it is to end, and now was told so
  * in the middle of a sleep. Who joins it waits for the rest of that sleep, and not for all the
- * others: the sooner it comes, the fewer there are.
+ * others: the sooner it comes, the fewer there are. So does who broke the sleep off by a signal,
+ * and comes to join when it is over, or all but.
  */
 static bool was_ticking(const struct thread *ended, const struct thread *t)
 {
 	enum { A_ROW = 8 };
 	uint64_t begin_ns = ended->naps.begin_ns, end_ns = ended->naps.end_ns;
-	return ended->naps.nr >= A_ROW && begin_ns < t->entered_ns && t->entered_ns < end_ns &&
+	bool is_over = t->entered_ns >= end_ns;
+	bool told =
+		ended->naps.broken &&
+		(is_over || model_is_next_to_nothing(end_ns - t->entered_ns, end_ns - begin_ns));
+	return begin_ns < t->entered_ns && (told || (ended->naps.nr >= A_ROW && !is_over)) &&
 	       model_is_next_to_nothing(ended->end_ns - end_ns, end_ns - begin_ns);
 }
 
@@ -562,6 +587,7 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 		     model_is_next_to_nothing(begin_ns - t->naps.end_ns, end_ns - begin_ns);
 	t->naps.nr = again ? t->naps.nr + 1 : 1;
 	t->naps.held = t->nr_held != 0;
+	t->naps.broken = false;
 	t->naps.begin_ns = begin_ns;
 	t->naps.end_ns = end_ns;
 	t->timer_ns = end_ns;

@@ -292,7 +292,7 @@ static enum base_status edits_of(const struct net *n, const struct report_loop *
 }
 
 static enum base_status read_lanes(struct report_loops *out, struct model *m,
-	const struct report_index *ix, const struct report_predictor *predictor,
+	const struct report_index *ix, struct report_predictor *predictor,
 	const struct graph_scenario *scenario, size_t first, size_t nr, struct base_err *err)
 {
 	double *topic_ns = report_array(out->arena, ix->nr_topics, sizeof *topic_ns);

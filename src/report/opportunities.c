@@ -192,8 +192,8 @@ static enum base_status find_kinks(struct search *w, struct base_err *err)
 }
 
 /* What `whatif` says to the same edit. */
-static enum base_status predict(const struct search *w, const struct question *q,
-	struct report_best *ret, struct base_err *err)
+static enum base_status predict(
+	struct search *w, const struct question *q, struct report_best *ret, struct base_err *err)
 {
 	struct graph_scenario lane;
 	struct report_answer answer;

@@ -183,7 +183,7 @@ static void take_length(
 }
 
 /* Without the state: the drag. */
-static enum base_status take_drag(const struct poles *p, struct subject *q,
+static enum base_status take_drag(struct poles *p, struct subject *q,
 	const struct graph_scenario *gone, double length_ns, struct base_err *err)
 {
 	struct report_answer a;

@@ -165,9 +165,8 @@ static double predictor_path_length(
 	return fmax(path_ns, fmax(floor_ns, bound_ns));
 }
 
-enum base_status report_predictor_ask(const struct report_predictor *p,
-	const struct graph_scenario *lane, double path_ns, struct report_answer *ret,
-	struct base_err *err)
+enum base_status report_predictor_ask(struct report_predictor *p, const struct graph_scenario *lane,
+	double path_ns, struct report_answer *ret, struct base_err *err)
 {
 	double length_ns = predictor_path_length(p, lane, path_ns);
 	double speedup = p->elapsed_ns / fmax(length_ns, 1); /* all of it may go */
@@ -180,7 +179,7 @@ enum base_status report_predictor_ask(const struct report_predictor *p,
 		.length_ns = length_ns};
 	enum base_status s = BASE_OK;
 	if (p->log)
-		s = report_replay_predict(&x.replay, &p->base, p->log, lane, 1, NULL, err);
+		s = report_replay_predict(&x.replay, &p->base, p->log, lane, 1, &p->ray, NULL, err);
 	if (s == BASE_OK)
 		*ret = (struct report_answer){.best = report_best_of(&w, &x),
 			.path_speedup = speedup,
@@ -193,6 +192,7 @@ enum base_status report_predictor_ask(const struct report_predictor *p,
 void report_predictor_fini(struct report_predictor *p)
 {
 	predictor_drop_log(p);
+	report_ray_fini(&p->ray);
 	base_free(p->path_ns);
 	base_free(p->is_sized);
 	p->path_ns = NULL;

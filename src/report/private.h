@@ -82,10 +82,28 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
  * graph of the first lane simulated, for report_replay_next(); the caller frees it; NULL: somebody
  * waits for ever. */
 enum { REPORT_LANES_MAX = 3 };
+struct report_ray;
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
-	const struct graph_scenario *lane, unsigned nr_lanes, struct graph **ret_path,
+	const struct graph_scenario *lane, unsigned nr_lanes, struct report_ray *ray,
+	struct graph **ret_path, struct base_err *err) BASE_MUST_CHECK;
+/* Of each lane by itself, without intervals; 0: somebody would wait for ever. */
+enum base_status report_replay_speedups(double *ret, const struct report_replay_run *base,
+	const struct graph_replay *log, const struct graph_scenario *lane, unsigned nr,
 	struct base_err *err) BASE_MUST_CHECK;
+/* ray.c: less of the same work is never faster. {0} is an empty one; it remembers the last ray, so
+ * ask for the points of one after the other. */
+enum { REPORT_RAY_MAX = 16 };
+struct report_ray {
+	struct graph_edit *edit; /* at its end */
+	size_t nr_edits, capacity;
+	unsigned nr; /* points of its grid */
+	double reduction[REPORT_RAY_MAX], speedup[REPORT_RAY_MAX];
+};
+enum base_status report_ray_mend(struct report_ray *ray, double *speedup,
+	const struct report_replay_run *base, const struct graph_replay *log,
+	const struct graph_scenario *lane, struct base_err *err) BASE_MUST_CHECK;
+void report_ray_fini(struct report_ray *ray);
 /* The longest topic of that path. m: of the log. */
 enum base_status report_replay_next(struct report_replay_prediction *ret, struct graph *path,
 	const struct graph_replay *log, struct model *m, const struct report_index *ix,
@@ -102,6 +120,7 @@ struct report_predictor {
 	struct graph_replay *log;    /* NULL: by the path alone */
 	struct graph_tokens *tokens; /* NULL: a part of the run, or a long one */
 	struct report_replay_run base;
+	struct report_ray ray;
 };
 /* In a pass of its own; or begin, a pass of the caller's with that sink (NULL: none is needed), and
  * ready. nr_answers: that will be asked for. */
@@ -113,9 +132,8 @@ const struct graph_sink *report_predictor_sink(const struct report_predictor *p)
 enum base_status report_predictor_ready(struct report_predictor *p, struct model *m,
 	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
 /* path_ns: the longest path with these edits. */
-enum base_status report_predictor_ask(const struct report_predictor *p,
-	const struct graph_scenario *lane, double path_ns, struct report_answer *ret,
-	struct base_err *err) BASE_MUST_CHECK;
+enum base_status report_predictor_ask(struct report_predictor *p, const struct graph_scenario *lane,
+	double path_ns, struct report_answer *ret, struct base_err *err) BASE_MUST_CHECK;
 bool report_path_can(const struct model *m, const struct graph_edit *e);
 void report_predictor_fini(struct report_predictor *p); /* also after a failure; twice */
 /* Less of some states and no other change. */

@@ -55,6 +55,7 @@ static const struct variant {
 	{false, {.unrecorded = true, .wake_more = -0.5}},
 	{false, {.unrecorded = true, .wake_more = 0.5}},
 	{false, {.unrecorded = true, .as_recorded = true}},
+	{false, {.unrecorded = true, .ticks_otherwise = true}},
 	{true, {.unrecorded = true, .preempts = true, .jitter = 3}},
 	{false, {.wake_more = -1, .as_recorded = true}}, /* and nothing taken off for recording */
 };
@@ -430,10 +431,48 @@ static enum base_status feed_verb(void *ctx, enum graph_verb_kind kind, const st
 	return graph_apply(f->graph, kind, &mine, from_actor, err);
 }
 
+enum base_status report_replay_speedups(double *ret, const struct report_replay_run *base,
+	const struct graph_replay *log, const struct graph_scenario *lane, unsigned nr,
+	struct base_err *err)
+{
+	struct report_simulation x[2 * REPORT_RAY_MAX];
+	bool plain = base->plain_share > 0;
+	BASE_ASSERT(nr <= REPORT_RAY_MAX);
+	for (unsigned i = 0; i < nr; i++) {
+		x[i] = (struct report_simulation){.edits = &lane[i], .assumed = base_assumed[BARE]};
+		x[nr + i] = (struct report_simulation){
+			.edits = &lane[i], .assumed = base_assumed[PLAIN_BARE]};
+	}
+	enum base_status s = report_simulate(log, x, plain ? 2 * nr : nr, err);
+	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
+		const struct graph_replay_result *r = &x[i].result;
+		struct report_replay_prediction unused = {0};
+		ret[i] = 0;
+		if (stuck(r, base) > base->nr_stuck)
+			continue;
+		ret[i] = base->bare_ns / fmax(length_of(r), 1);
+		if (plain)
+			ret[i] = mix_plain(&unused, ret[i], base, r, &x[nr + i].result);
+	}
+	return s;
+}
+
+/* What chance made fall rises; the interval shows both. */
+static enum base_status mend(struct report_replay_prediction *p,
+	const struct report_replay_run *base, const struct graph_replay *log,
+	const struct graph_scenario *lane, struct report_ray *ray, struct base_err *err)
+{
+	p->ray_speedup = p->nr_stuck ? 0 : p->speedup;
+	enum base_status s = report_ray_mend(ray, &p->ray_speedup, base, log, lane, err);
+	if (s == BASE_OK && !p->nr_stuck)
+		widen(p, p->ray_speedup);
+	return s;
+}
+
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
-	const struct graph_scenario *lane, unsigned nr_lanes, struct graph **ret_path,
-	struct base_err *err)
+	const struct graph_scenario *lane, unsigned nr_lanes, struct report_ray *ray,
+	struct graph **ret_path, struct base_err *err)
 {
 	struct questions *q = base_alloc(sizeof *q);
 	struct follower path = {.leaves_processors = base->is_system};
@@ -456,6 +495,8 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	if (s == BASE_OK)
 		answer(ret, q, path.graph ? q->then + 1 : q->then);
 	base_free(q);
+	if (s == BASE_OK)
+		s = mend(ret, base, log, lane, ray, err);
 	if (s == BASE_OK && ret_path)
 		*ret_path = path.graph;
 	else

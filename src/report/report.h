@@ -241,9 +241,10 @@ struct report_match { /* what an edit applied to */
 	 * it is the most that it held in the run, in which somebody waited for room. */
 	uint64_t size;
 	bool size_inferred;
+	uint64_t nr_never_full; /* resize_queue: all of them; nobody waited for room */
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
-enum { REPORT_VARIANTS = 8 };
+enum { REPORT_VARIANTS = 9 };
 /* A run's length is that far off the usual one of its program, at rest (standard deviation), which
  * one recording cannot say; nine of ten pairs of runs differ by less than RUNS_DIFFER. */
 #define REPORT_RUN_DEVIATES 0.02
@@ -274,6 +275,9 @@ struct report_replay_prediction {
 	double speedup, low, high; /* ends of its interval; equal: it has none */
 	double placed_ns, any_ns;  /* of the changed run, by either model; 0: one model only */
 	uint64_t nr_stuck;         /* actors that wait for ever after the change */
+	/* What is believed (ray.c): not less than for a smaller reduction of the same states; where
+	 * somebody would wait for ever, that smaller one's; 0: it is the speed-up itself. */
+	double ray_speedup;
 	uint32_t stuck_actor, stuck_queue; /* of the graph: one of them, and what it waits for */
 	uint64_t stuck_ns;
 	bool stuck_anew;   /* in the run it had it at once */

@@ -33,6 +33,7 @@ struct resolver {
 	bool *no_path;               /* by lane: an edit that only replay can make */
 	struct graph_replay *log;    /* NULL: path alone */
 	struct graph_tokens *tokens; /* NULL: a part of the run, or replay alone */
+	struct report_ray ray;
 	unsigned methods;
 };
 
@@ -247,6 +248,13 @@ static enum base_status only_replay(const struct resolver *w, const struct repor
 		w->methods & REPORT_METHOD_replay ? ", and this trace is too long for it" : "");
 }
 
+/* It takes what is put into it: more room is a question that has an answer. */
+static bool has_room(const struct model_queue *q)
+{
+	return q->type == TRACE_OBJECT_queue || q->type == TRACE_OBJECT_pipe ||
+	       q->type == TRACE_OBJECT_socket;
+}
+
 static enum base_status apply_to_queues(struct resolver *w, const struct report_edit *e,
 	struct report_match *match, struct graph_edit *edit, size_t *nr_edits, struct base_err *err)
 {
@@ -259,6 +267,7 @@ static enum base_status apply_to_queues(struct resolver *w, const struct report_
 		uint64_t size = model_queue_size(w->m, q, &inferred);
 		if (resizes && !size && !mq->tokens) {
 			endless = mq->name;
+			match->nr_never_full += has_room(mq);
 			continue;
 		}
 		if (resizes && !mq->tokens && !mq->capacity && !w->log)
@@ -279,11 +288,16 @@ static enum base_status apply_to_queues(struct resolver *w, const struct report_
 			.units = e->units,
 		};
 	}
+	if (!match->nr_queues && match->nr_never_full) { /* so more of it changes nothing */
+		match->nr_queues = match->nr_never_full;
+		match->example = report_clean(w->arena, endless);
+		return match->example ? BASE_OK : report_no_memory(err);
+	}
+	match->nr_never_full = 0;
 	if (!match->nr_queues && endless)
 		return base_fail(err, BASE_ERR_NOTFOUND,
-			"%s: the trace does not say how much %s holds, and nobody waited for room "
-			"in it; unbound-queue tries it without a limit, and an annotated queue's "
-			"size is declared by longpole_capacity()",
+			"%s: %s holds no units that need room; scale and ignore-queue change its "
+			"waits",
 			e->text, endless);
 	if (!match->nr_queues)
 		return base_fail(err, BASE_ERR_NOTFOUND,
@@ -522,11 +536,11 @@ static enum base_status name_stuck(struct report_replay_prediction *r, struct mo
 }
 
 static enum base_status simulate(struct report_prediction *p, struct report_whatif *out,
-	const struct resolver *w, const struct report_index *ix, size_t lane, struct base_err *err)
+	struct resolver *w, const struct report_index *ix, size_t lane, struct base_err *err)
 {
 	struct graph *path = NULL;
 	enum base_status s = report_replay_predict(&p->replay, &out->base, w->log, &w->lane[lane],
-		p->estimated ? ENDS : 1, &path, err);
+		p->estimated ? ENDS : 1, &w->ray, &path, err);
 	if (s == BASE_OK && p->replay.nr_stuck)
 		s = name_stuck(&p->replay, w->m, out->arena, err);
 	else if (s == BASE_OK && path)
@@ -628,6 +642,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 		out->late_timer_reads = model_nr_late_timer_reads(w.m);
 	}
 	report_index_fini(&ix);
+	report_ray_fini(&w.ray);
 	graph_tokens_free(w.tokens);
 	graph_replay_free(w.log);
 	model_free(w.m);

@@ -43,6 +43,18 @@ const char *report_method_of(double replay_share)
 	return replay_share >= 1 ? "replay" : replay_share <= 0 ? "path" : "both";
 }
 
+/* Less work hangs no program by itself, and a smaller reduction did not: at least that. */
+static struct report_best stuck_by_chance(
+	const struct report_whatif *w, const struct report_prediction *p)
+{
+	double share = report_replay_share(w->base.own_error), by = exp(REPORT_RUNS_DIFFER);
+	double speedup = report_between(p->speedup, p->replay.ray_speedup, share);
+	return (struct report_best){.replay_share = share,
+		.speedup = speedup,
+		.low = fmin(speedup, p->speedup_low) / by,
+		.high = fmax(speedup, p->speedup_high) * by};
+}
+
 static struct report_best believed(const struct report_whatif *w, const struct report_prediction *p)
 {
 	const struct report_replay_prediction *r = &p->replay;
@@ -53,6 +65,8 @@ static struct report_best believed(const struct report_whatif *w, const struct r
 			.low = r->low,
 			.high = r->high};
 	bool lacks = report_lacks_too_much(w, p);
+	if (r->nr_stuck && r->ray_speedup > 0 && !report_replays_more(w))
+		return stuck_by_chance(w, p);
 	if (!r->made || r->nr_stuck || report_replays_more(w) || lacks) {
 		/* without replay nothing says how far the order of service matters: at least so
 		 * much */
@@ -65,7 +79,8 @@ static struct report_best believed(const struct report_whatif *w, const struct r
 	double kept = 1 - share_between(fabs(w->base.own_error), REPORT_OWN_ERROR_WARNS,
 				  2 * REPORT_OWN_ERROR_WARNS);
 	return (struct report_best){.replay_share = share,
-		.speedup = report_between(p->speedup, r->speedup, share),
+		.speedup = report_between(
+			p->speedup, r->ray_speedup > 0 ? r->ray_speedup : r->speedup, share),
 		.low = fmin(r->low, report_between(p->speedup_low, r->low, kept)),
 		.high = fmax(r->high, report_between(p->speedup_high, r->high, kept))};
 }

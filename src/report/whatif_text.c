@@ -33,6 +33,8 @@ static void match_line(struct base_str *out, const struct report_match *m)
 						     "somebody waited for room)"
 						   : " (recorded)");
 	}
+	if (m->nr_never_full)
+		base_str_add(out, ", for room in which nobody waited: more changes nothing");
 	base_str_add(out, "\n");
 }
 
@@ -96,14 +98,17 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 	}
 	if (r->made) {
 		base_str_add(out, "\n    replay  ");
-		if (r->nr_stuck)
+		if (r->nr_stuck) {
 			base_str_addf(out,
 				"no answer: %llu actor%s would wait for ever%s%s%s, since "
 				"what they do next is recorded and not decided anew",
 				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s",
 				r->stuck ? " (" : "", r->stuck ? r->stuck : "",
 				r->stuck ? ")" : "");
-		else {
+			if (r->ray_speedup > 0)
+				base_str_addf(out, "; nobody does with less of that change, %.2f%s",
+					r->ray_speedup, report_times(st));
+		} else {
 			speedup_words(out, st, r->length_ns, r->speedup);
 			interval_words(out, st, "", r->low, r->high);
 		}
@@ -144,9 +149,11 @@ static void interval_lines(
 		base_str_add(&s, "none: the log is too long to simulate it often");
 	else
 		base_str_addf(&s,
-			"from %u more simulations. In some of them waking costs more or less and "
-			"latencies stay as they were. In others one of the two runs, before or "
-			"after the change, has sleepers that wake later or sooner, woken threads "
+			"from %u more simulations. In some of them waking costs more or less, "
+			"latencies stay as they were, or who looks for something again and again "
+			"merely ticks, or works between two looks (where the two take about as "
+			"long). In others one of the two runs, before or after the change, has "
+			"sleepers that wake later or sooner, woken threads "
 			"that preempt others or wait for any processor, and work that takes up to "
 			"%.0f %% more or less. Added are the %.1f %% by which two runs differ "
 			"anyway (a usual amount: one recording cannot know this program's), "
@@ -284,13 +291,14 @@ static json_t *edits_json(const struct report_prediction *p)
 	for (size_t k = 0; k < p->nr_matches; k++) {
 		const struct report_match *m = &p->match[k];
 		json_array_append_new(
-			edits, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:b}", "edit",
-				       m->edit, "states", report_json_u64(m->nr_states), "queues",
-				       report_json_u64(m->nr_queues), "path_share",
+			edits, json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:o, s:b, s:o}",
+				       "edit", m->edit, "states", report_json_u64(m->nr_states),
+				       "queues", report_json_u64(m->nr_queues), "path_share",
 				       report_json_share(m->path_share), "waited_ns",
 				       report_json_ns(m->waited_ns), "example", m->example,
 				       "estimated", m->estimated, "size", report_json_u64(m->size),
-				       "size_inferred", m->size_inferred));
+				       "size_inferred", m->size_inferred, "queues_never_full",
+				       report_json_u64(m->nr_never_full)));
 	}
 	return edits;
 }

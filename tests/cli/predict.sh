@@ -46,12 +46,29 @@ same_answers() {
 
 test_predict_tickers() {
 	local mode
-	for mode in eventfd epoll signal cond sem child killed; do
+	for mode in eventfd epoll signal cond sem child killed group; do
 		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" $mode
 		awk -v x="$(predicts $mode.lpt 50 sleeping)" 'BEGIN { exit !(x > 1.7 && x < 2.1) }' ||
 			fail "$mode: half the sleep: $(predicts $mode.lpt 50 sleeping) instead of nearly 2"
 		same_answers $mode
 	done
+}
+
+# Who joins a thread that sleeps again and again waits for the rest of one sleep, or for none that a signal breaks off.
+test_predict_sleeping_tickers() {
+	local mode
+	for mode in sleep broken timerfd; do
+		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" $mode
+		awk -v x="$(predicts $mode.lpt 50 work)" 'BEGIN { exit !(x > 1.5 && x < 2.1) }' ||
+			fail "$mode: half the sleep of work(): $(predicts $mode.lpt 50 work) instead of nearly 2"
+	done
+}
+
+# Between two looks it does something for as long as it looks: ticks or work, the interval has both.
+test_predict_ticks_or_work() {
+	expect 0 longpole record -q -o busy.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" busy
+	expect 0 longpole whatif --json busy.lpt scale 'sleeping=-50%'
+	is_json out '.result.scenarios[0].best | .predicted_speedup_low < 1.7 and .predicted_speedup_high > 1.9'
 }
 
 # Naps that the work needs are no ticks.
@@ -108,5 +125,62 @@ test_predict_processors() {
 		(($(grep -c "affinity whose=[123] id=[1-9][0-9]* processors=[0-9]*($first)" out) == 2)) || fail "$mode: $(grep affinity out)"
 		awk -v x="$(replayed $mode.lpt add-processors +1 | cut -f 3)" 'BEGIN { exit !(x < 1.25) }' ||
 			fail "$mode: tied threads gain from a processor: $(replayed $mode.lpt add-processors +1)"
+	done
+}
+
+# law_abiding TRACE STATE SHARE - of one state of a real run: still less of it is never slower, nor gains a path more than its share;
+# the report (report.json) says the same.
+law_abiding() {
+	local percent words=()
+	for percent in 10 20 25 30 40 50 60 75 90 100; do
+		words+=(scale "$2=-$percent%" --)
+	done
+	longpole whatif --json "$1" "${words[@]::${#words[@]}-1}" >asked.json || fail "$1: whatif of '$2'"
+	jq -e --arg state "$2" --argjson share "$3" --slurpfile report report.json '
+		[10, 20, 25, 30, 40, 50, 60, 75, 90, 100] as $percent
+		| .result.scenarios
+		| ([.[].best.predicted_speedup] | . == sort and .[0] >= 1)
+		and ([.[].predicted_speedup] | . == sort)
+		and ([.[].best | .predicted_speedup_low <= .predicted_speedup and .predicted_speedup <= .predicted_speedup_high] | all)
+		and ([range(10) as $i | .[$i].predicted_speedup * (1 - $share * $percent[$i] / 100) < 1.001] | all)
+		and ([.[].best.predicted_speedup] as $best | $report[0].result.opportunities
+			| [.[] | select(.state == $state) | .predicted_speedup / $best[.reduction_percent as $p | $percent | index($p)]
+				| . > 0.999 and . < 1.001] | all)' asked.json >law ||
+		fail "$1: '$2': $(jq -c '[.result.scenarios[] | .predicted_speedup, .best.predicted_speedup]' asked.json)"
+}
+
+# law_run PROGRAM ARGUMENTS...
+law_run() {
+	local state share
+	expect 0 longpole record -q -o "$1.lpt" -- "$LONGPOLE_BUILD/tests/target/$1" "${@:2}"
+	expect 0 longpole report --json "$1.lpt"
+	cp out report.json
+	jq -r '[.result.opportunities[] | select(.reduction_percent == 50 and .kind != "runnable")] | sort_by(-.share)[:2][] | [.state, .share] | @tsv' out >states
+	while IFS=$'\t' read -r state share; do
+		law_abiding "$1.lpt" "$state" "$share"
+	done <states
+}
+
+test_predict_laws() {
+	local n
+	for n in 2 3 4; do
+		law_run lock_ladder --rounds=200 --threads=$n
+		law_run lock_ladder --rounds=150 --threads=$n --section-units=40
+		law_run barrier --phases=40 --threads=$n
+		law_run rwlock --rounds=150 --threads=$n
+		law_run rwlock --rounds=80 --dominant=reader --threads=$n
+		law_run workqueue --items=150 --workers=$n
+		law_run workqueue --items=150 --workers=$n --bottleneck=generator
+		law_run forkjoin --rounds=4 --workers=$n
+	done
+	law_run prodcons --items=150
+	law_run prodcons --items=150 --fast-units=200
+	law_run sem_pipeline --items=150
+	law_run pipeline --blocks=150
+	law_run pingpong --rounds=100
+	law_run messages --items=100
+	law_run annotated --items=150
+	for n in 0 2 5; do
+		law_run bounded --built=$n
 	done
 }

@@ -10,8 +10,13 @@
  *	sem       ... in sem_timedwait(); a post ends it
  *	child     the main thread itself, in select() until its child, which sleeps, has ended
  *	killed    a process in usleep(); SIGTERM ends it
- *	naps      no ticker: cond_timedwait() for the naps that the work needs, 10 ms each, then a
- *real wait (nothing is to be cut)
+ *	group     ... that SIGTERM for its process group ends
+ *	sleep     ... in usleep(), until a flag is set
+ *	broken    ... in nanosleep(); a signal breaks it off
+ *	timerfd   ... in read() of a periodic timerfd, until a flag is set
+ *	busy      as cond, but between two ticks of 20 ms it does something for as long: whether
+ *that is work that must be done or not, no record says naps      no ticker: cond_timedwait() for
+ *the naps that the work needs, 10 ms each, then a real wait (nothing is to be cut)
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,15 +30,16 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 50, ROUNDS = 20, SLEEP_US = 10000 };
+enum { TICK_MS = 50, SHORT_TICK_MS = 20, ROUNDS = 20, SLEEP_US = 10000 };
 
 static const char *mode;
 static volatile sig_atomic_t stop;
-static int event[2], set;
+static int event[2], set, timer;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static sem_t sem;
@@ -62,9 +68,10 @@ static struct timespec in_ms(long ms)
 
 static void tick(void)
 {
-	struct timespec until = in_ms(TICK_MS);
+	struct timespec until = in_ms(is("busy") ? SHORT_TICK_MS : TICK_MS);
 	struct timeval limit = {0, TICK_MS * 1000};
 	struct epoll_event got;
+	uint64_t expired;
 	struct pollfd p = {event[0], POLLIN, 0};
 
 	if (is("eventfd")) {
@@ -73,6 +80,13 @@ static void tick(void)
 		epoll_wait(set, &got, 1, TICK_MS);
 	} else if (is("signal") || is("child")) {
 		select(0, NULL, NULL, NULL, &limit);
+	} else if (is("sleep")) {
+		usleep(SHORT_TICK_MS * 1000);
+	} else if (is("broken")) {
+		nanosleep(&(struct timespec){.tv_nsec = SHORT_TICK_MS * 1000000}, NULL);
+	} else if (is("timerfd")) {
+		if (read(timer, &expired, sizeof expired) < 0)
+			abort();
 	} else if (is("sem")) {
 		sem_timedwait(&sem, &until);
 	} else {
@@ -80,6 +94,8 @@ static void tick(void)
 		if (!stop)
 			pthread_cond_timedwait(&cond, &mutex, &until);
 		pthread_mutex_unlock(&mutex);
+		if (is("busy") && !stop)
+			usleep(SHORT_TICK_MS * 1000);
 	}
 }
 
@@ -105,7 +121,7 @@ static void end_ticker(pthread_t thread)
 	pthread_cond_signal(&cond);
 	pthread_mutex_unlock(&mutex);
 	sem_post(&sem);
-	if (is("signal"))
+	if (is("signal") || is("broken"))
 		pthread_kill(thread, SIGUSR1);
 	if (write(event[0], &one, sizeof one) < 0)
 		abort();
@@ -126,6 +142,11 @@ static void with_thread(void)
 		if (epoll_ctl(set, EPOLL_CTL_ADD, event[i], &e))
 			abort();
 	}
+	timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	timerfd_settime(timer, 0,
+		&(struct itimerspec){.it_interval.tv_nsec = SHORT_TICK_MS * 1000000,
+			.it_value.tv_nsec = SHORT_TICK_MS * 1000000},
+		NULL);
 	sem_init(&sem, 0, 0);
 	if (pthread_create(&thread, NULL, ticker, NULL))
 		abort();
@@ -141,16 +162,18 @@ static void with_process(void)
 
 	sigaction(SIGCHLD, &action, NULL);
 	child = fork();
-	if (!child && is("killed"))
+	if (!child && is("group"))
+		setpgid(0, 0);
+	if (!child && (is("killed") || is("group")))
 		for (;;)
 			usleep(TICK_MS * 1000);
 	if (!child) {
 		usleep(ROUNDS * SLEEP_US);
 		_exit(0);
 	}
-	if (is("killed")) {
+	if (is("killed") || is("group")) {
 		work();
-		kill(child, SIGTERM);
+		kill(is("group") ? -child : child, SIGTERM);
 		waitpid(child, NULL, 0);
 		return;
 	}
@@ -194,7 +217,7 @@ static void with_naps(void)
 int main(int argc, char **argv)
 {
 	mode = argc > 1 ? argv[1] : "eventfd";
-	if (is("child") || is("killed"))
+	if (is("child") || is("killed") || is("group"))
 		with_process();
 	else if (is("naps"))
 		with_naps();

@@ -579,6 +579,7 @@ static inline void ref_join(struct ref *r, int a, uint64_t t)
 			r->queue[latest->queue].st.nr_waits_data++;
 	}
 	if (explained && !latest->link) {
+		r->queue[latest->queue].st.nr_waits_room += latest->space;
 		r->queue[latest->queue].st.nr_latencies++;
 		r->queue[latest->queue].st.latency_ns += latency;
 	}

@@ -45,8 +45,8 @@ static void opportunity_until_the_other_thread(void **state)
 	assert_near(o->predicted_ns[0], (16 + 985 * 0.9) * 1e3, 1);
 	assert_near(o->predicted_ns[1], (16 + 985 * 0.75) * 1e3, 1);
 	/* (replay has the main thread's last steps after it, too) */
-	assert_near(o->predicted_ns[2], 600e3, 1000);
-	assert_near(o->predicted_ns[3], 600e3, 1000);
+	assert_near(o->predicted_ns[2], 601e3, 1);
+	assert_near(o->predicted_ns[3], 601e3, 1);
 	assert_near(o->useful_reduction, 1 - 584.0 / 985, 1e-6);
 	assert_true(o->useful_exact);
 	assert_non_null(strstr(o->next, "fast"));
@@ -77,7 +77,7 @@ static void turns_in_a_lock(void **state)
 	assert_non_null(strstr(r->finding, "inside mutex m (taken at work"));
 	assert_non_null(strstr(r->finding, "by 2 threads (prog/work) one after another"));
 	const struct report_opportunity *o = opportunity(r, "holding mutex m");
-	assert_near(o->predicted_ns[2], (11 + 400) * 1e3, 0.01 * 411e3); /* replayed */
+	assert_near(o->predicted_ns[2], (11 + 400) * 1e3, 3500); /* (of 7 hand-overs half may go) */
 	assert_near(o->useful_reduction, 1, 1e-6);
 	double sum = 0;
 	for (size_t i = 0; i < r->nr_rows; i++)
@@ -738,7 +738,8 @@ static void replay_lacks_records(void **state)
 	w.base.nr_given = 0; /* all is there: then more of one thing may slow down another */
 	best = report_best_of(&w, &p);
 	assert_true(best.replay_share == 1 && fabs(best.speedup - 0.6) < 1e-9);
-	p.less_work = true; /* less of it alone does not: what replay says is chance, and in the interval */
+	p.less_work = true; /* less of it alone does not: what replay says is chance, and in the
+			       interval */
 	best = report_best_of(&w, &p);
 	assert_true(best.speedup == 1 && best.low == 0.5 && best.high == 1);
 }
