@@ -33,11 +33,15 @@ test_jit_map_of_parent() {
 	has fork.txt 'jit::inner(int, char) [v1]'
 }
 
-# Somebody else's link in /tmp leads nowhere.
-test_jit_map_link() {
+# Somebody else's link in /tmp leads nowhere; neither another user's file nor one that was there before the process names anything.
+test_jit_map_of_others() {
 	make_jit
-	record_jit link ./jit link
-	has link.txt 'code of no file'
+	local how
+	for how in link old foreign; do
+		[[ $how != foreign || $(id -u) == 0 ]] || continue
+		record_jit $how ./jit $how
+		has $how.txt 'code of no file'
+	done
 }
 
 # One place, two functions one after the other: each has its own half, though both are told at the end.
