@@ -38,7 +38,8 @@ enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *
 void memory_cdat_homes_fini(struct memory_cdat *c)
 {
 	for (size_t i = 0; c->top && i < (size_t)1 << CHUNK_TOP_BITS; i++)
-		base_free(c->top[i]);
+		if (c->top[i]) /* few are there */
+			base_free(c->top[i]);
 	if (c->chunks)
 		base_arena_free(c->chunks);
 	base_free(c->top);

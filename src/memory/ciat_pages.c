@@ -73,6 +73,7 @@ void memory_ciat_pages_free(struct memory_ciat *c)
 		base_free(c->slabs[i]);
 	base_free(c->slabs);
 	for (size_t i = 0; c->top && i < (size_t)1 << TOP_BITS; i++)
-		base_free(c->top[i]);
+		if (c->top[i]) /* few are there */
+			base_free(c->top[i]);
 	base_free(c->top);
 }

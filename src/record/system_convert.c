@@ -278,7 +278,9 @@ static void convert(struct record_kernel *k, uint64_t horizon_ns)
 enum base_status record_kernel_open(
 	struct record_kernel *k, const struct record_system_options *o, struct base_err *err)
 {
-	*k = (struct record_kernel){.level = o->level, .own_pid = (uint32_t)getpid()};
+	*k = (struct record_kernel){.level = o->level,
+		.own_pid = (uint32_t)getpid(),
+		.names_path = o->kernel_names_path};
 	if (o->level == RECORD_LEVEL_full)
 		(void)record_kernel_is_tick(k, 0); /* reading all names takes a while: not later */
 	enum base_status status =
