@@ -52,6 +52,7 @@ struct record_image {
 	struct record_shared *shared;
 	size_t nr_shared, shared_capacity;
 	uint64_t shared_read_ns; /* when /proc/pid/maps was read; 0: never */
+	uint64_t maps_read_ns;   /* when it was read for code, by system_sample.c */
 	struct {                 /* session_jit.c: its places in code of no file */
 		uint32_t process, first, nr_places;
 	} jit;

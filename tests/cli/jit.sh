@@ -114,3 +114,16 @@ test_vdso_everywhere() {
 		! grep -q 'no file' out || fail "$program: $(grep 'no file' out)"
 	done
 }
+
+# Of programs that ran already when the recording of the system began, too.
+test_jit_of_the_system() {
+	make_jit
+	longpole record --system --full -q -o probe.lpt true >/dev/null 2>err || skip "$(head -n 1 err)"
+	./jit dump >/dev/null &
+	local pid=$!
+	longpole record --system --full -q -o system.lpt sh -c "while kill -0 $pid 2>/dev/null; do sleep 0.05; done" 2>err || fail "$(<err)"
+	wait
+	longpole dump system.lpt >"dump" 2>/dev/null
+	grep -q ' sample ' "dump" || skip 'no samples of the system here'
+	grep -q 'sample site=[0-9]*(jit::second' "dump" || fail 'the jitdump of another process names nothing'
+}
