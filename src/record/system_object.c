@@ -420,7 +420,10 @@ uint32_t record_kernel_netdev(struct record_kernel *k, uint32_t net_namespace, u
 	uint32_t object;
 	if (known(k, hi, index, &object))
 		return object;
-	device_name(net_namespace, index, name);
+	if (k->alone)
+		snprintf(name, sizeof name, "if%u", index);
+	else
+		device_name(net_namespace, index, name);
 	snprintf(full, sizeof full, "%s in %u", name, net_namespace);
 	return remember(k, hi, index, define(k, TRACE_OBJECT_netdev, index, full));
 }
