@@ -496,7 +496,9 @@ static void name_all(struct session *s)
 		record_sink_name_all(sink, &unnamed) + record_jit_name_all(&s->converter.world);
 	if (record_counts(s->opts))
 		record_sink_name_placeless(sink);
-	if (!unnamed.nr)
+	if (record_jit_say_unnamed(&s->converter.world, unnamed.nr, s->result->unnamed_why,
+		    sizeof s->result->unnamed_why) ||
+		!unnamed.nr)
 		return;
 	const char *path = base_strtab_get(sink->strings, sink->module[unnamed.module].path);
 	const char *slash = strrchr(path, '/'), *advice = symbol_why_advice(unnamed.why);

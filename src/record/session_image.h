@@ -89,6 +89,7 @@ struct record_world {
 		uint64_t slice_ns;
 		uint64_t trace_ns[2], mono_ns[2]; /* first and last reading of both clocks */
 		int64_t begin_s;                  /* wall time of the first */
+		char refused[160];
 		bool has_clock;
 		bool sliced; /* the last site asked for is of a slice of time */
 	} jit;

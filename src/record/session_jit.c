@@ -322,27 +322,39 @@ static uint64_t mono_of(const struct record_world *w, uint64_t trace_ns)
 	return mono[0] + (uint64_t)since;
 }
 
-static int open_map(const struct record_jit_process *p)
+/* Why a file that is there names nothing: the last one's is told. */
+static int refused(struct record_world *w, const char *path, const char *why)
+{
+	if (why)
+		snprintf(w->jit.refused, sizeof w->jit.refused, "%.100s: %s", path, why);
+	return -1;
+}
+
+static int open_map(struct record_world *w, const struct record_jit_process *p)
 {
 	char name[48];
 	const char *why;
 	bool ours = p->tmp_fd < 0;
 	snprintf(name, sizeof name, "%sperf-%" PRIu32 ".map", ours ? "/tmp/" : "", p->inside);
-	return symbol_jit_open(ours ? AT_FDCWD : p->tmp_fd, name, &p->writer, &why);
+	int fd = symbol_jit_open(ours ? AT_FDCWD : p->tmp_fd, name, &p->writer, &why);
+	return fd >= 0 ? fd : refused(w, name, why);
 }
 
-static int open_dump(const struct record_jit_process *p)
+static int open_dump(struct record_world *w, const struct record_jit_process *p)
 {
 	const char *why;
 	if (p->dump_fd >= 0)
 		return fcntl(p->dump_fd, F_DUPFD_CLOEXEC, 0);
-	return p->dump ? symbol_jit_open(AT_FDCWD, p->dump, &p->writer, &why) : -1;
+	if (!p->dump)
+		return -1;
+	int fd = symbol_jit_open(AT_FDCWD, p->dump, &p->writer, &why);
+	return fd >= 0 ? fd : refused(w, p->dump, why);
 }
 
-static void read_names(const struct record_jit_process *p, struct symbol_jit_file file[2],
-	struct symbol_jit_place *place, size_t nr)
+static void read_names(struct record_world *w, const struct record_jit_process *p,
+	struct symbol_jit_file file[2], struct symbol_jit_place *place, size_t nr)
 {
-	int fd[2] = {open_dump(p), open_map(p)};
+	int fd[2] = {open_dump(w, p), open_map(w, p)};
 	for (size_t i = 0; i < 2; i++) {
 		if (fd[i] < 0)
 			continue;
@@ -402,7 +414,7 @@ static void ask_files(struct record_world *w, struct record_image *image,
 	for (unsigned up = 0; image && up < PARENTS_MAX; up++) {
 		const struct record_jit_process *p = of_image(w, image);
 		if (p)
-			read_names(p, file, place, nr);
+			read_names(w, p, file, place, nr);
 		for (size_t i = nr_named = 0; i < nr; i++) {
 			struct record_jit_place *to = &w->jit.place[place[i].tag];
 			if (place[i].function && !to->named)
@@ -447,4 +459,19 @@ uint64_t record_jit_name_new(struct record_world *w)
 	bool any = w->jit.nr != w->jit.nr_asked;
 	w->jit.nr_asked = w->jit.nr;
 	return any ? record_jit_name_all(w) : 0;
+}
+
+bool record_jit_say_unnamed(
+	const struct record_world *w, uint64_t nr_others, char *text, size_t text_bytes)
+{
+	uint64_t nr = w->jit.nr - w->jit.nr_named;
+	if (nr <= nr_others)
+		return false;
+	snprintf(text, text_bytes,
+		"%llu of %u places are in code that was made at run time and have no name: %s",
+		(unsigned long long)nr, w->sink->nr_sites,
+		*w->jit.refused ? w->jit.refused
+				: "the program told perf none (/tmp/perf-PID.map, jitdump; node "
+				  "--perf-basic-prof writes them)");
+	return true;
 }

@@ -10,7 +10,8 @@ make_jit() {
 record_jit() {
 	local name=$1
 	shift
-	expect 0 longpole record -q -o "$name.lpt" "$@"
+	expect 0 longpole record -o "$name.lpt" "$@"
+	mv err refused
 	[[ ! -s out ]] || rm -f "$(<out)" "$(<out).hidden"
 	longpole dump --json "$name.lpt" >"$name.json" || fail 'no dump'
 	grep -q '"sample"' "$name.json" || skip 'no samples here'
@@ -41,6 +42,7 @@ test_jit_map_of_others() {
 		[[ $how != foreign || $(id -u) == 0 ]] || continue
 		record_jit $how ./jit $how
 		has $how.txt 'code of no file'
+		has refused 'in code that was made at run time' "/tmp/perf-"
 	done
 }
 
