@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -77,6 +78,9 @@ static __attribute__((noreturn)) void run_child(
 {
 	struct last_words last = {.count = {0}};
 	struct giver g = {.fd = fd};
+	static const int deadly[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+	for (size_t i = 0; i < BASE_COUNT(deadly); i++)
+		signal(deadly[i], SIG_DFL); /* it is no crash of ours that anybody must hear of */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 	if (printed_fd >= 0) {
@@ -124,6 +128,8 @@ static enum base_status take_events(
 	if (nr % sizeof e)
 		return no_sense(err);
 	for (const uint8_t *end = p + nr; s == BASE_OK && p < end; p += sizeof e) {
+		if (p[offsetof(struct format_sched_event, runnable)] > 1) /* no bool */
+			return no_sense(err);
 		memcpy(&e, p, sizeof e);
 		if (e.kind > FORMAT_SCHED_lost || e.context >= TRACE_CONTEXT_NR)
 			return no_sense(err);

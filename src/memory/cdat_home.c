@@ -37,8 +37,9 @@ enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *
 
 void memory_cdat_homes_fini(struct memory_cdat *c)
 {
-	for (size_t i = 0; c->top && i < (size_t)1 << CHUNK_TOP_BITS; i++)
-		base_free(c->top[i]);
+	for (size_t i = 0; i < c->nr_rows; i++)
+		base_free(c->row[i]);
+	base_free(c->row);
 	if (c->chunks)
 		base_arena_free(c->chunks);
 	base_free(c->top);
@@ -144,9 +145,12 @@ static struct cdat_chunk *find_chunk(struct memory_cdat *c, uint64_t number, uin
 {
 	struct cdat_chunk ***middle = &c->top[number >> CHUNK_MIDDLE_BITS];
 	if (BASE_UNLIKELY(!*middle)) {
+		if (base_grow(&c->row, &c->row_capacity, c->nr_rows + 1, sizeof *c->row) != BASE_OK)
+			return NULL;
 		*middle = base_alloc(sizeof(**middle) << CHUNK_MIDDLE_BITS);
 		if (!*middle)
 			return NULL;
+		c->row[c->nr_rows++] = *middle;
 		c->used_bytes += CHUNK_BYTES;
 	}
 	struct cdat_chunk **k = &(*middle)[number & ((1u << CHUNK_MIDDLE_BITS) - 1)];

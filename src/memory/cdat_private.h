@@ -103,6 +103,8 @@ struct memory_cdat {
 	bool one_level; /* each processor has a data and an instruction cache, and no more */
 	struct cdat_cache *interconnect; /* per node; NULL: none */
 	struct cdat_chunk ***top;
+	struct cdat_chunk ***row; /* those of top[] that are there */
+	size_t nr_rows, row_capacity;
 	struct base_arena *chunks;
 	struct base_map replica; /* (node + 1, chunk) -> index into replica_chunk */
 	struct cdat_chunk **replica_chunk;

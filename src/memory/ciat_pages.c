@@ -51,9 +51,12 @@ struct ciat_page *memory_ciat_page(struct memory_ciat *c, uint64_t number)
 {
 	struct ciat_page ***middle = &c->top[number >> DIRECTORY_BITS];
 	if (!*middle) {
+		if (base_grow(&c->row, &c->row_capacity, c->nr_rows + 1, sizeof *c->row) != BASE_OK)
+			return NULL;
 		*middle = base_alloc(sizeof(**middle) << DIRECTORY_BITS);
 		if (!*middle)
 			return NULL;
+		c->row[c->nr_rows++] = *middle;
 		c->used_bytes += MEMORY_CIAT_PAGE_BYTES; /* zero pages take no memory yet */
 	}
 	struct ciat_page **p = &(*middle)[number & ((1u << DIRECTORY_BITS) - 1)];
@@ -72,7 +75,8 @@ void memory_ciat_pages_free(struct memory_ciat *c)
 	for (size_t i = 0; i < c->nr_slabs; i++)
 		base_free(c->slabs[i]);
 	base_free(c->slabs);
-	for (size_t i = 0; c->top && i < (size_t)1 << TOP_BITS; i++)
-		base_free(c->top[i]);
+	for (size_t i = 0; i < c->nr_rows; i++)
+		base_free(c->row[i]);
+	base_free(c->row);
 	base_free(c->top);
 }

@@ -104,7 +104,9 @@ struct memory_ciat {
 	struct ciat_shape shape;
 	uint32_t page_bytes;
 	struct ciat_page ***top; /* [2^TOP_BITS] of [2^DIRECTORY_BITS] */
-	char *slab;              /* where the next pages come from */
+	struct ciat_page ***row; /* those of top[] that are there */
+	size_t nr_rows, row_capacity;
+	char *slab; /* where the next pages come from */
 	size_t slab_left_bytes, slab_bytes;
 	char **slabs;
 	size_t nr_slabs, slabs_capacity;

@@ -501,7 +501,9 @@ static void name_all(struct session *s)
 		record_sink_name_all(sink, &unnamed) + record_jit_name_all(&s->converter.world);
 	if (record_counts(s->opts))
 		record_sink_name_placeless(sink);
-	if (!unnamed.nr)
+	if (record_jit_say_unnamed(&s->converter.world, unnamed.nr, s->result->unnamed_why,
+		    sizeof s->result->unnamed_why) ||
+		!unnamed.nr)
 		return;
 	const char *path = base_strtab_get(sink->strings, sink->module[unnamed.module].path);
 	const char *slash = strrchr(path, '/'), *advice = symbol_why_advice(unnamed.why);
@@ -518,7 +520,7 @@ static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool f
 	const struct record_listener *to = s->opts->listener;
 	if (final || raw_ns >= s->named_ns + NAME_EVERY_NS) {
 		s->result->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink) +
-					     record_jit_name_all(&s->converter.world);
+					     record_jit_name_new(&s->converter.world);
 		s->named_ns = raw_ns;
 	}
 	to->reached(to->ctx, reached_ns, nr_lost(s));
@@ -936,7 +938,8 @@ static enum base_status finish(struct session *s)
 	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
 	record_kernel_finish(&s->kernel);
 	if (s->opts->listener)
-		res->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink);
+		res->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink) +
+				       record_jit_name_all(&s->converter.world);
 	else
 		name_all(s);
 	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;

@@ -52,6 +52,7 @@ struct record_image {
 	struct record_shared *shared;
 	size_t nr_shared, shared_capacity;
 	uint64_t shared_read_ns; /* when /proc/pid/maps was read; 0: never */
+	uint64_t maps_read_ns;   /* when it was read for code, by system_sample.c */
 	struct {                 /* session_jit.c: its places in code of no file */
 		uint32_t process, first, nr_places;
 	} jit;
@@ -79,7 +80,7 @@ struct record_world {
 	uint64_t now_ns; /* time of the record that is being converted */
 	struct {         /* session_jit.c */
 		struct record_jit_place *place;
-		size_t nr, capacity, nr_open;
+		size_t nr, capacity, nr_open, nr_asked;
 		uint64_t nr_named;
 		struct record_jit_process **process;
 		size_t nr_processes, process_capacity;
@@ -87,6 +88,8 @@ struct record_world {
 		struct base_map known;  /* (image, slice), address -> index */
 		uint64_t slice_ns;
 		uint64_t trace_ns[2], mono_ns[2]; /* first and last reading of both clocks */
+		int64_t begin_s;                  /* wall time of the first */
+		char refused[160];
 		bool has_clock;
 		bool sliced; /* the last site asked for is of a slice of time */
 	} jit;

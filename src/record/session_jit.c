@@ -21,6 +21,7 @@ enum {
 	PLACES_A_SLICE = 1 << 14, /* with that many more of them slices become twice as long */
 	LINE_BYTES = 4096 + 128,
 	PARENTS_MAX = 16,
+	ROUNDED_S = 2, /* of a time of birth, and of a file's time */
 };
 
 struct record_jit_place {
@@ -32,7 +33,7 @@ struct record_jit_place {
 /* What is known of a process that runs code of no file: read while it lives. */
 struct record_jit_process {
 	uint32_t pid, inside; /* inside: in its own pid namespace */
-	uid_t owner;
+	struct symbol_jit_writer writer;
 	int tmp_fd;  /* its /tmp, when that is another one than ours; -1: ours */
 	int dump_fd; /* its jitdump; -1: none, or not open */
 	char *dump;  /* the path of that one */
@@ -63,13 +64,37 @@ static bool read_status(struct record_jit_process *p)
 	while (f && fgets(line, sizeof line, f)) {
 		char *last = strrchr(line, '\t');
 		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
-			p->owner = uid;
+			p->writer.owner = uid;
 		else if (!strncmp(line, "NSpid:", 6) && last)
 			p->inside = (uint32_t)strtoul(last + 1, NULL, 10);
 	}
 	if (f)
 		fclose(f);
 	return f != NULL;
+}
+
+/* Since when it lives, in wall time; 0: it is gone. */
+static time_t birth_s(uint32_t pid)
+{
+	char path[40], text[512] = "";
+	unsigned long long ticks = 0;
+	struct timespec since_boot;
+	snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", pid);
+	FILE *f = fopen(path, "re");
+	size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+	if (f)
+		fclose(f);
+	text[n] = 0;
+	const char *state = strrchr(text, ')'); /* the name may have any characters */
+	if (!state ||
+		sscanf(state + 1,
+			" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+			"%*d %llu",
+			&ticks) != 1)
+		return 0;
+	clock_gettime(CLOCK_BOOTTIME, &since_boot);
+	return time(NULL) - since_boot.tv_sec +
+	       (time_t)(ticks / (unsigned long)sysconf(_SC_CLK_TCK));
 }
 
 static int open_tmp(struct record_world *w, uint32_t pid)
@@ -102,9 +127,14 @@ static uint32_t add_process(struct record_world *w, uint32_t pid)
 		return 0;
 	}
 	*p = (struct record_jit_process){
-		.pid = pid, .inside = pid, .owner = geteuid(), .tmp_fd = -1, .dump_fd = -1};
+		.pid = pid, .inside = pid, .writer.owner = geteuid(), .tmp_fd = -1, .dump_fd = -1};
 	if (read_status(p))
 		p->tmp_fd = open_tmp(w, pid);
+	/* (who is gone already has lived shortly, so within the recording) */
+	p->writer.born_s = birth_s(pid);
+	if (!p->writer.born_s)
+		p->writer.born_s = w->jit.begin_s;
+	p->writer.born_s -= p->writer.born_s > ROUNDED_S ? ROUNDED_S : 0;
 	w->jit.process[w->jit.nr_processes++] = p;
 	return (uint32_t)w->jit.nr_processes;
 }
@@ -172,7 +202,7 @@ void record_jit_mapped(struct record_world *w, uint32_t pid, const char *path)
 	memcpy(p->dump, path, length);
 	int n = snprintf(inside, sizeof inside, "/proc/%" PRIu32 "/root%s", pid, path);
 	if (w->jit.nr_open < OPEN_MAX && n > 0 && (size_t)n < sizeof inside)
-		p->dump_fd = symbol_jit_open(AT_FDCWD, inside, p->owner, &why);
+		p->dump_fd = symbol_jit_open(AT_FDCWD, inside, &p->writer, &why);
 	w->jit.nr_open += p->dump_fd >= 0;
 }
 
@@ -274,6 +304,8 @@ uint32_t record_jit_site(struct record_world *w, struct record_image *image, uin
 void record_jit_clock(struct record_world *w, uint64_t trace_ns, uint64_t mono_ns)
 {
 	unsigned which = w->jit.has_clock;
+	if (!w->jit.has_clock)
+		w->jit.begin_s = time(NULL);
 	w->jit.trace_ns[which] = trace_ns;
 	w->jit.mono_ns[which] = mono_ns;
 	w->jit.has_clock = true;
@@ -290,27 +322,39 @@ static uint64_t mono_of(const struct record_world *w, uint64_t trace_ns)
 	return mono[0] + (uint64_t)since;
 }
 
-static int open_map(const struct record_jit_process *p)
+/* Why a file that is there names nothing: the last one's is told. */
+static int refused(struct record_world *w, const char *path, const char *why)
+{
+	if (why)
+		snprintf(w->jit.refused, sizeof w->jit.refused, "%.100s: %s", path, why);
+	return -1;
+}
+
+static int open_map(struct record_world *w, const struct record_jit_process *p)
 {
 	char name[48];
 	const char *why;
 	bool ours = p->tmp_fd < 0;
 	snprintf(name, sizeof name, "%sperf-%" PRIu32 ".map", ours ? "/tmp/" : "", p->inside);
-	return symbol_jit_open(ours ? AT_FDCWD : p->tmp_fd, name, p->owner, &why);
+	int fd = symbol_jit_open(ours ? AT_FDCWD : p->tmp_fd, name, &p->writer, &why);
+	return fd >= 0 ? fd : refused(w, name, why);
 }
 
-static int open_dump(const struct record_jit_process *p)
+static int open_dump(struct record_world *w, const struct record_jit_process *p)
 {
 	const char *why;
 	if (p->dump_fd >= 0)
 		return fcntl(p->dump_fd, F_DUPFD_CLOEXEC, 0);
-	return p->dump ? symbol_jit_open(AT_FDCWD, p->dump, p->owner, &why) : -1;
+	if (!p->dump)
+		return -1;
+	int fd = symbol_jit_open(AT_FDCWD, p->dump, &p->writer, &why);
+	return fd >= 0 ? fd : refused(w, p->dump, why);
 }
 
-static void read_names(const struct record_jit_process *p, struct symbol_jit_file file[2],
-	struct symbol_jit_place *place, size_t nr)
+static void read_names(struct record_world *w, const struct record_jit_process *p,
+	struct symbol_jit_file file[2], struct symbol_jit_place *place, size_t nr)
 {
-	int fd[2] = {open_dump(p), open_map(p)};
+	int fd[2] = {open_dump(w, p), open_map(w, p)};
 	for (size_t i = 0; i < 2; i++) {
 		if (fd[i] < 0)
 			continue;
@@ -370,7 +414,7 @@ static void ask_files(struct record_world *w, struct record_image *image,
 	for (unsigned up = 0; image && up < PARENTS_MAX; up++) {
 		const struct record_jit_process *p = of_image(w, image);
 		if (p)
-			read_names(p, file, place, nr);
+			read_names(w, p, file, place, nr);
 		for (size_t i = nr_named = 0; i < nr; i++) {
 			struct record_jit_place *to = &w->jit.place[place[i].tag];
 			if (place[i].function && !to->named)
@@ -408,4 +452,26 @@ uint64_t record_jit_name_all(struct record_world *w)
 	for (size_t i = 0; i < w->nr_extra; i++)
 		nr += record_jit_name(w, w->extra[i]);
 	return nr;
+}
+
+uint64_t record_jit_name_new(struct record_world *w)
+{
+	bool any = w->jit.nr != w->jit.nr_asked;
+	w->jit.nr_asked = w->jit.nr;
+	return any ? record_jit_name_all(w) : 0;
+}
+
+bool record_jit_say_unnamed(
+	const struct record_world *w, uint64_t nr_others, char *text, size_t text_bytes)
+{
+	uint64_t nr = w->jit.nr - w->jit.nr_named;
+	if (nr <= nr_others)
+		return false;
+	snprintf(text, text_bytes,
+		"%llu of %u places are in code that was made at run time and have no name: %s",
+		(unsigned long long)nr, w->sink->nr_sites,
+		*w->jit.refused ? w->jit.refused
+				: "the program told perf none (/tmp/perf-PID.map, jitdump; node "
+				  "--perf-basic-prof writes them)");
+	return true;
 }

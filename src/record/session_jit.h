@@ -30,6 +30,11 @@ void record_jit_clock(struct record_world *w, uint64_t trace_ns, uint64_t mono_n
  * When its process ends, and at the recording's end. */
 uint64_t record_jit_name(struct record_world *w, struct record_image *image);
 uint64_t record_jit_name_all(struct record_world *w);
+/* The same while it goes on: only when places have come since the last time. */
+uint64_t record_jit_name_new(struct record_world *w);
+/* Says how many places have no name, and why, where they are more than `nr_others`. False: not. */
+bool record_jit_say_unnamed(
+	const struct record_world *w, uint64_t nr_others, char *text, size_t text_bytes);
 void record_jit_fini(struct record_world *w);
 
 #endif

@@ -35,6 +35,7 @@ struct record_system_options {
 	const char *only_backend;             /* "bpf", "perf", or NULL: the best */
 	const struct record_backend *backend; /* for tests: this one, and no other ... */
 	unsigned nr_processors;               /* ... of so many; 0: of this machine */
+	bool alone; /* for tests: nothing of this machine is looked up in /proc */
 };
 enum {
 	RECORD_SYSTEM_BUFFER_BYTES = 64 << 20,

@@ -278,7 +278,8 @@ static void convert(struct record_kernel *k, uint64_t horizon_ns)
 enum base_status record_kernel_open(
 	struct record_kernel *k, const struct record_system_options *o, struct base_err *err)
 {
-	*k = (struct record_kernel){.level = o->level, .own_pid = (uint32_t)getpid()};
+	*k = (struct record_kernel){
+		.level = o->level, .own_pid = (uint32_t)getpid(), .alone = o->alone};
 	if (o->level == RECORD_LEVEL_full)
 		(void)record_kernel_is_tick(k, 0); /* reading all names takes a while: not later */
 	enum base_status status =
@@ -308,7 +309,7 @@ void record_kernel_start(struct record_kernel *k, struct record_converter *c)
 	k->from_mono_ns = k->line_mono_ns;
 	k->start_ns = k->line_time_ns;
 	/* (A listener takes records in the order of their times.) */
-	if (k->level == RECORD_LEVEL_full && !c->sink.listen)
+	if (k->level == RECORD_LEVEL_full && !c->sink.listen && !k->alone)
 		record_asleep_read(k);
 }
 

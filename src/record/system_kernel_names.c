@@ -65,7 +65,7 @@ static struct record_kernel_names *load(struct record_kernel *k)
 	if (!n || n->loaded)
 		return n;
 	n->loaded = true;
-	FILE *f = fopen("/proc/kallsyms", "re");
+	FILE *f = k->alone ? NULL : fopen("/proc/kallsyms", "re");
 	while (f && fgets(line, sizeof line, f))
 		if (record_kernel_names_parse(n, line) != BASE_OK)
 			break; /* no memory: fewer names */

@@ -392,11 +392,14 @@ static int open_namespace(uint32_t inode)
 }
 
 /* if_indextoname() in a namespace: this thread goes there and comes back. */
-static void device_name(uint32_t net_namespace, uint32_t index, char name[IF_NAMESIZE])
+static void device_name(const struct record_kernel *k, uint32_t net_namespace, uint32_t index,
+	char name[IF_NAMESIZE])
 {
 	struct stat st;
-	bool ours = !stat("/proc/self/ns/net", &st) && (uint32_t)st.st_ino == net_namespace;
 	snprintf(name, IF_NAMESIZE, "if%u", index);
+	if (k->alone)
+		return;
+	bool ours = !stat("/proc/self/ns/net", &st) && (uint32_t)st.st_ino == net_namespace;
 	if (ours || !net_namespace) {
 		if_indextoname(index, name);
 		return;
@@ -420,7 +423,7 @@ uint32_t record_kernel_netdev(struct record_kernel *k, uint32_t net_namespace, u
 	uint32_t object;
 	if (known(k, hi, index, &object))
 		return object;
-	device_name(net_namespace, index, name);
+	device_name(k, net_namespace, index, name);
 	snprintf(full, sizeof full, "%s in %u", name, net_namespace);
 	return remember(k, hi, index, define(k, TRACE_OBJECT_netdev, index, full));
 }
@@ -433,7 +436,7 @@ uint32_t record_kernel_qdisc(
 	uint32_t object;
 	if (known(k, hi, lo, &object))
 		return object;
-	device_name(net_namespace, index, name);
+	device_name(k, net_namespace, index, name);
 	snprintf(full, sizeof full, "%x: of %s in %u", handle >> 16, name, net_namespace);
 	return remember(k, hi, lo, define(k, TRACE_OBJECT_qdisc, lo, full));
 }

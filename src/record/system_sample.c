@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LINE_BYTES = 4096 + 128, SAMPLES_MAX = 1 << 16 };
+enum { LINE_BYTES = 4096 + 128, SAMPLES_MAX = 1 << 16, MAPS_AGAIN_NS = 200000000 };
 
 struct sample {
 	uint64_t mono_ns, ip;
@@ -95,20 +95,20 @@ void record_samples_read(struct record_kernel *k)
 /* ---- places -----------------------------------------------------------------------------------
  */
 
-/* The code that a process has mapped, read when it is sampled first. */
+/* The code that a process has mapped: read when it is sampled first, and again where it runs at an
+ * address that was not there yet. */
 static void read_maps(struct record_kernel *k, struct record_image *image)
 {
 	char path[40], line[LINE_BYTES];
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", image->pid);
 	FILE *f = fopen(path, "re");
-	image->shared_read_ns = 1; /* not again: see record_image */
 	while (f && fgets(line, sizeof line, f)) {
 		uint64_t start, end, offset;
 		char perms[8] = "";
 		int at = 0;
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &start, &end,
 			    perms, &offset, &at) < 4 ||
-			perms[2] != 'x')
+			perms[2] != 'x' || record_image_range(image, start))
 			continue;
 		char *file = line + at;
 		file[strcspn(file, "\n")] = 0;
@@ -141,6 +141,19 @@ static uint32_t stack_of(
 	return stack;
 }
 
+static void look_at_code(
+	struct record_kernel *k, struct record_image *image, const struct sample *sample)
+{
+	if (sample->ip >> 63 || record_image_range(image, sample->ip))
+		return;
+	if (!image->maps_read_ns || sample->mono_ns > image->maps_read_ns + MAPS_AGAIN_NS) {
+		image->maps_read_ns = sample->mono_ns;
+		read_maps(k, image);
+	}
+	if (!record_image_range(image, sample->ip))
+		record_jit_sampled(&k->converter->world, image->pid, sample->ip);
+}
+
 static void put(struct record_kernel *k, const struct sample *sample)
 {
 	const struct record_samples *s = k->samples;
@@ -155,13 +168,10 @@ static void put(struct record_kernel *k, const struct sample *sample)
 	struct record_image *image = record_kernel_image(k, t);
 	if (!image)
 		return;
-	if (!image->nr_ranges && !image->shared_read_ns)
-		read_maps(k, image);
+	look_at_code(k, image, sample);
 	struct trace_record r = {
 		.time_ns = record_kernel_time(k, sample->mono_ns), .kind = TRACE_sample};
 	k->converter->world.now_ns = r.time_ns;
-	if (!(sample->ip >> 63) && !record_image_range(image, sample->ip))
-		record_jit_sampled(&k->converter->world, image->pid, sample->ip);
 	r.u.sample.site = site_of(k, image, sample->ip);
 	record_sink_site_is_exact(&k->converter->sink, r.u.sample.site);
 	r.u.sample.stack = stack_of(k, image, s->frame + sample->first_frame, sample->nr_frames);

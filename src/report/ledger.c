@@ -50,10 +50,8 @@ struct reading {
 
 static double error_of(const json_t *entry, const char *method, double measured)
 {
-	const json_t *predicted = json_object_get(entry, method);
-	if (!json_is_number(predicted))
-		return -1;
-	return fabs(json_number_value(predicted) / measured - 1);
+	double predicted = json_number_value(json_object_get(entry, method));
+	return predicted > 0 ? fabs(predicted / measured - 1) : -1;
 }
 
 static double factor_of(const json_t *entry, double measured)
@@ -75,10 +73,14 @@ static bool read_entry(struct reading *r, const json_t *entry, enum base_status 
 	struct outcome o = {0};
 	if (!kind || !*kind || !(measured > 0))
 		return false;
-	*ret = base_strtab_intern(r->kinds, kind, strlen(kind), &o.kind);
 	o.path_error = error_of(entry, "path", measured);
 	o.replay_error = error_of(entry, "replay", measured);
 	o.best_factor = factor_of(entry, measured);
+	/* nothing was predicted, or numbers beyond all sense */
+	if (o.best_factor <= 0 || isinf(o.best_factor) || isinf(o.path_error) ||
+		isinf(o.replay_error))
+		return false;
+	*ret = base_strtab_intern(r->kinds, kind, strlen(kind), &o.kind);
 	if (*ret == BASE_OK)
 		*ret = base_grow(&r->outcome, &r->capacity, r->nr + 1, sizeof *r->outcome);
 	if (*ret == BASE_OK)

@@ -26,7 +26,8 @@ enum {
 	RECORD_DEBUG_INFO = 2,
 };
 
-int symbol_jit_open(int dir_fd, const char *path, uid_t owner, const char **ret_why)
+int symbol_jit_open(
+	int dir_fd, const char *path, const struct symbol_jit_writer *writer, const char **ret_why)
 {
 	struct stat st;
 	/* neither a link, a FIFO nor a device of somebody else may lead or hold us up */
@@ -38,8 +39,10 @@ int symbol_jit_open(int dir_fd, const char *path, uid_t owner, const char **ret_
 		return -1;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		*ret_why = "it is no regular file";
-	else if (st.st_uid && st.st_uid != owner)
+	else if (st.st_uid && st.st_uid != writer->owner)
 		*ret_why = "it belongs neither to the process' user nor to root";
+	else if (st.st_mtime < writer->born_s)
+		*ret_why = "it is older than the process";
 	else if (st.st_size > SYMBOL_JIT_FILE_BYTES_MAX)
 		*ret_why = "it is larger than 256 MiB";
 	else

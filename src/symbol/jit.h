@@ -12,6 +12,7 @@
 #include "base/base.h"
 
 #include <sys/types.h>
+#include <time.h>
 
 enum {
 	SYMBOL_JIT_FILE_BYTES_MAX = 256 << 20,
@@ -36,11 +37,18 @@ struct symbol_jit_file {
 	size_t nr_bytes;
 };
 
+/* Whose file it must be. */
+struct symbol_jit_writer {
+	uid_t owner;
+	time_t born_s; /* wall time; a file that was written before is of another process that had
+			  the number. 0: not known */
+};
 /*
- * A descriptor of a regular file that belongs to `owner` or root, is no link, and not too large;
- * else -1, and *ret_why says why (static text), NULL when there is no such file.
+ * A descriptor of a regular file of that writer (or root), that is no link, and not too large; else
+ * -1, and *ret_why says why (static text), NULL when there is no such file.
  */
-int symbol_jit_open(int dir_fd, const char *path, uid_t owner, const char **ret_why);
+int symbol_jit_open(
+	int dir_fd, const char *path, const struct symbol_jit_writer *writer, const char **ret_why);
 /* All of it, as it is now. False: no memory, or it cannot be read. */
 bool symbol_jit_load(struct symbol_jit_file *f, int fd);
 void symbol_jit_unload(struct symbol_jit_file *f);

@@ -4,14 +4,17 @@
  *
  * `outer` calls `inner`, which runs for about MS; then, as `jit dump`, other code is put in the
  * same place for another time as long. How it tells: map, dump (written at the end only, by stdio),
- * fork (a child runs what its parent has told), link (the map is a symbolic link).
+ * fork (a child runs what its parent has told), link (the map is a symbolic link), old (the map is
+ * older than the process, as if another one had had its number), foreign (it is another user's).
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,10 +22,10 @@
 enum { MS = 300, INNER = 0, OUTER = 256 };
 
 static const uint8_t inner[] = {0x55, 0x48, 0x89, 0xe5, /* push rbp; mov rbp, rsp */
-	0x48, 0x89, 0xf9, 0x48, 0x6b, 0xc0, 0x03,	/* mov rcx, rdi; 1: imul rax, rax, 3 */
-	0x48, 0xff, 0xc9, 0x75, 0xf7, 0x5d, 0xc3};	/* dec rcx; jnz 1b; pop rbp; ret */
+	0x48, 0x89, 0xf9, 0x48, 0x6b, 0xc0, 0x03,       /* mov rcx, rdi; 1: imul rax, rax, 3 */
+	0x48, 0xff, 0xc9, 0x75, 0xf7, 0x5d, 0xc3};      /* dec rcx; jnz 1b; pop rbp; ret */
 static const uint8_t outer[] = {0x55, 0x48, 0x89, 0xe5, /* push rbp; mov rbp, rsp */
-	0xff, 0xd6, 0x5d, 0xc3};			/* call rsi; pop rbp; ret */
+	0xff, 0xd6, 0x5d, 0xc3};                        /* call rsi; pop rbp; ret */
 
 static uint64_t now_ns(clockid_t clock)
 {
@@ -90,8 +93,9 @@ static void dump(uint8_t *code)
 	fclose(f);
 }
 
-static void map(const uint8_t *code, const char *link)
+static void map(const uint8_t *code, const char *how)
 {
+	bool link = !strcmp(how, "link");
 	char name[64], hidden[80];
 	snprintf(name, sizeof name, "/tmp/perf-%d.map", (int)getpid());
 	snprintf(hidden, sizeof hidden, "%s.hidden", name);
@@ -103,21 +107,25 @@ static void map(const uint8_t *code, const char *link)
 	fclose(f);
 	if (link && symlink(hidden, name))
 		exit(2);
+	if (!strcmp(how, "old") && utimensat(AT_FDCWD, name, (struct timespec[2]){{0}, {0}}, 0))
+		exit(2);
+	if (!strcmp(how, "foreign") && chown(name, 12345, 12345))
+		exit(2);
 	puts(name);
 }
 
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
-	uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *code = mmap(
+		NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(code + INNER, inner, sizeof inner);
 	memcpy(code + OUTER, outer, sizeof outer);
 	if (!strcmp(how, "dump")) {
 		dump(code);
 		return 0;
 	}
-	map(code, strcmp(how, "link") ? NULL : how);
+	map(code, how);
 	fflush(stdout);
 	if (!strcmp(how, "fork") && fork()) {
 		wait(NULL);

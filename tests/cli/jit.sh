@@ -10,7 +10,8 @@ make_jit() {
 record_jit() {
 	local name=$1
 	shift
-	expect 0 longpole record -q -o "$name.lpt" "$@"
+	expect 0 longpole record -o "$name.lpt" "$@"
+	mv err refused
 	[[ ! -s out ]] || rm -f "$(<out)" "$(<out).hidden"
 	longpole dump --json "$name.lpt" >"$name.json" || fail 'no dump'
 	grep -q '"sample"' "$name.json" || skip 'no samples here'
@@ -33,11 +34,16 @@ test_jit_map_of_parent() {
 	has fork.txt 'jit::inner(int, char) [v1]'
 }
 
-# Somebody else's link in /tmp leads nowhere.
-test_jit_map_link() {
+# Somebody else's link in /tmp leads nowhere; neither another user's file nor one that was there before the process names anything.
+test_jit_map_of_others() {
 	make_jit
-	record_jit link ./jit link
-	has link.txt 'code of no file'
+	local how
+	for how in link old foreign; do
+		[[ $how != foreign || $(id -u) == 0 ]] || continue
+		record_jit $how ./jit $how
+		has $how.txt 'code of no file'
+		has refused 'in code that was made at run time' "/tmp/perf-"
+	done
 }
 
 # One place, two functions one after the other: each has its own half, though both are told at the end.
@@ -109,4 +115,17 @@ test_vdso_everywhere() {
 		longpole report --full t.lpt >out 2>err
 		! grep -q 'no file' out || fail "$program: $(grep 'no file' out)"
 	done
+}
+
+# Of programs that ran already when the recording of the system began, too.
+test_jit_of_the_system() {
+	make_jit
+	longpole record --system --full -q -o probe.lpt true >/dev/null 2>err || skip "$(head -n 1 err)"
+	./jit dump >/dev/null &
+	local pid=$!
+	longpole record --system --full -q -o system.lpt sh -c "while kill -0 $pid 2>/dev/null; do sleep 0.05; done" 2>err || fail "$(<err)"
+	wait
+	longpole dump system.lpt >"dump" 2>/dev/null
+	grep -q ' sample ' "dump" || skip 'no samples of the system here'
+	grep -q 'sample site=[0-9]*(jit::second' "dump" || fail 'the jitdump of another process names nothing'
 }

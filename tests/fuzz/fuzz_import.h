@@ -28,36 +28,57 @@ static inline void fuzz_model(const char *path)
 	trace_reader_close(r);
 }
 
-static inline void fuzz_import(const char *format, const uint8_t *bytes, size_t nr)
+/* A trace that an import is written into: in memory, where it can be. */
+struct fuzz_trace {
+	char path[48];
+	struct trace_writer *w;
+};
+
+static inline struct fuzz_trace fuzz_trace_begin(uint32_t flags)
 {
-	char path[] = "/tmp/longpole-fuzz-XXXXXX";
-	const struct format_import_desc *f = format_import_find(format);
-	struct memory memory = {bytes, nr};
-	struct format_source from = memory_source(&memory, "input");
-	struct format_import_options o = {0};
+	struct fuzz_trace t = {.path = "/dev/shm/longpole-fuzz-XXXXXX"};
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
 		.command = "",
 		.tool = "",
 		.nr_processors = 1,
-		.flags =
-			f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM : TRACE_INFO_SYNTHETIC};
-	struct base_str notes = {0};
-	struct trace_writer *w;
-	int fd = mkstemp(path);
-	if (fd < 0)
-		return;
+		.flags = flags};
+	int fd = mkstemp(t.path);
+	BASE_ASSERT(fd >= 0);
 	close(fd);
-	enum base_status s = trace_writer_open(path, &info, &w, NULL);
+	enum base_status s = trace_writer_open(t.path, &info, &t.w, NULL);
 	BASE_ASSERT(s == BASE_OK);
-	s = format_import(f, &from, w, &o, &notes, NULL);
+	return t;
+}
+
+static inline void fuzz_trace_end(struct fuzz_trace *t, bool is_good)
+{
+	enum base_status closed = trace_writer_close(t->w, NULL);
+	BASE_ASSERT(closed == BASE_OK);
+	if (is_good)
+		fuzz_model(t->path);
+	unlink(t->path);
+}
+
+/* `path`: for formats that a library reads. */
+static inline void fuzz_import_from(const char *format, struct format_source from)
+{
+	const struct format_import_desc *f = format_import_find(format);
+	struct format_import_options o = {0};
+	struct base_str notes = {0};
+	struct fuzz_trace t = fuzz_trace_begin(
+		f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM : TRACE_INFO_SYNTHETIC);
+	enum base_status s = format_import(f, &from, t.w, &o, &notes, NULL);
 	BASE_ASSERT(s == BASE_OK || s == BASE_ERR_FOREIGN || s == BASE_ERR_LIMIT);
-	enum base_status closed = trace_writer_close(w, NULL);
-	BASE_ASSERT(closed == BASE_OK && !notes.failed);
-	if (s == BASE_OK)
-		fuzz_model(path);
+	BASE_ASSERT(!notes.failed);
+	fuzz_trace_end(&t, s == BASE_OK);
 	base_str_fini(&notes);
-	unlink(path);
+}
+
+static inline void fuzz_import(const char *format, const uint8_t *bytes, size_t nr)
+{
+	struct memory memory = {bytes, nr};
+	fuzz_import_from(format, memory_source(&memory, "input"));
 }
 
 #endif

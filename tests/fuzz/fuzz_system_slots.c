@@ -58,7 +58,7 @@ static void convert(struct record_converter *c, void *ctx)
 	static const struct record_backend fake = {
 		.name = "fake", .start = fake_start, .read = fake_read, .close = fake_close};
 	struct record_system_options o = {
-		.level = RECORD_LEVEL_full, .backend = &fake, .nr_processors = CPUS};
+		.level = RECORD_LEVEL_full, .backend = &fake, .nr_processors = CPUS, .alone = true};
 	struct record_kernel *k = base_alloc(sizeof *k);
 	if (k && record_kernel_open(k, &o, NULL) == BASE_OK) {
 		record_kernel_start(k, c);

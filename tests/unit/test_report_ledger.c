@@ -62,11 +62,33 @@ static void nine_in_ten_are_within(void **state)
 	assert_true(fabs((double)within / TRIALS - 0.9) < 4 * sqrt(0.9 * 0.1 / TRIALS));
 }
 
+/* Of what predicted nothing, or beyond all sense, there is no history: it would be one of nothing.
+ */
+static void lines_that_are_no_entries(void **state)
+{
+	static const char *const line[] = {"{\"kind\":\"scale\",\"measured\":1.1}",
+		"{\"kind\":\"scale\",\"path\":0,\"measured\":1.1}",
+		"{\"kind\":\"scale\",\"replay\":-2,\"measured\":1.1}",
+		"{\"kind\":\"scale\",\"best\":1e308,\"measured\":1e-308}",
+		"{\"kind\":\"scale\",\"path\":1,\"measured\":0}",
+		"{\"kind\":\"\",\"path\":1,\"measured\":1}", "[]", "{"};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(line); i++) {
+		struct report_ledger l = {0};
+		struct base_err err;
+		assert_int_equal(report_ledger_read(&l, line[i], &err), BASE_OK);
+		assert_int_equal(l.nr, 0);
+		assert_int_equal(l.nr_bad_lines, 1);
+		report_ledger_fini(&l);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(too_few_say_nothing),
 		cmocka_unit_test(nine_in_ten_are_within),
+		cmocka_unit_test(lines_that_are_no_entries),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -337,9 +337,12 @@ static void test_dump_before_map(void **state)
 /* ---- whose file -------------------------------------------------------------------------------
  */
 
+enum { BORN_S = 1000000000 };
+
 static int opens(int dir, const char *name, uid_t owner, const char **ret_why)
 {
-	int fd = symbol_jit_open(dir, name, owner, ret_why);
+	const struct symbol_jit_writer writer = {.owner = owner, .born_s = BORN_S};
+	int fd = symbol_jit_open(dir, name, &writer, ret_why);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
@@ -371,6 +374,13 @@ static void test_whose_file(void **state)
 		assert_int_equal(fchown(fd, 0, 0), 0);
 		assert_true(opens(dir, "map", 12345, &why)); /* root's */
 	}
+	struct timespec times[2] = {{.tv_sec = BORN_S - 1}, {.tv_sec = BORN_S - 1}};
+	assert_int_equal(futimens(fd, times), 0);
+	assert_false(opens(dir, "map", geteuid(), &why));
+	assert_non_null(strstr(why, "older than the process"));
+	times[1].tv_sec++;
+	assert_int_equal(futimens(fd, times), 0);
+	assert_true(opens(dir, "map", geteuid(), &why));
 	assert_int_equal(ftruncate(fd, SYMBOL_JIT_FILE_BYTES_MAX + INT64_C(1)), 0);
 	assert_false(opens(dir, "map", geteuid(), &why));
 	assert_non_null(strstr(why, "256 MiB"));
