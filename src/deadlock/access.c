@@ -91,7 +91,11 @@ static enum base_status add_obvious(struct search *s)
 		case DEADLOCK_KEY_SIGNAL:
 		case DEADLOCK_KEY_SYSV_SEM:
 		case DEADLOCK_KEY_SYSV_QUEUE:
+		case DEADLOCK_KEY_FIFO_READER:
+		case DEADLOCK_KEY_FIFO_WRITER:
 			break;
+		case DEADLOCK_KEY_MQUEUE_DATA:
+		case DEADLOCK_KEY_MQUEUE_ROOM:
 		case DEADLOCK_KEY_FILE_LOCK:
 			s->wants_paths = s->wants_files = true;
 			break;
@@ -185,6 +189,11 @@ static bool is_pipe(const struct deadlock_file *f, const struct deadlock_key *k)
 	return f->kind == DEADLOCK_FILE_PIPE && f->inode == k->id && f->device == k->space;
 }
 
+static bool is_mqueue(const struct deadlock_file *f, const struct deadlock_key *k)
+{
+	return f->kind == DEADLOCK_FILE_MQUEUE && f->inode == k->id && f->device == k->space;
+}
+
 /* By its kind and inode alone, which cost one call: may it be a file that the key is about? Of an
  * eventfd these do not tell. */
 static bool is_candidate(const struct deadlock_file *f, const struct deadlock_key *k)
@@ -199,6 +208,9 @@ static bool is_candidate(const struct deadlock_file *f, const struct deadlock_ke
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
 		return f->kind == DEADLOCK_FILE_EVENTFD;
+	case DEADLOCK_KEY_MQUEUE_DATA:
+	case DEADLOCK_KEY_MQUEUE_ROOM:
+		return is_mqueue(f, k);
 	case DEADLOCK_KEY_FILE_LOCK:
 		return f->kind == DEADLOCK_FILE_REGULAR && f->inode == k->id;
 	default:
@@ -220,6 +232,10 @@ static bool serves(const struct deadlock_file *f, const struct deadlock_key *k)
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
 		return f->kind == DEADLOCK_FILE_EVENTFD && f->inode == k->id;
+	case DEADLOCK_KEY_MQUEUE_DATA:
+		return is_mqueue(f, k) && f->can_write;
+	case DEADLOCK_KEY_MQUEUE_ROOM:
+		return is_mqueue(f, k) && f->can_read;
 	case DEADLOCK_KEY_FILE_LOCK: /* whoever took it, or inherited the open file */
 		return f->kind == DEADLOCK_FILE_REGULAR && f->inode == k->id &&
 		       f->device == k->space && (f->has_lock || f->has_process_lock);
@@ -281,6 +297,8 @@ static bool may_be(mode_t mode, uint64_t inode, const struct deadlock_key *k)
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
 		return S_ISSOCK(mode);
+	case DEADLOCK_KEY_MQUEUE_DATA:
+	case DEADLOCK_KEY_MQUEUE_ROOM:
 	case DEADLOCK_KEY_FILE_LOCK:
 		return S_ISREG(mode) || S_ISDIR(mode);
 	case DEADLOCK_KEY_EVENTFD_DATA:

@@ -29,7 +29,8 @@ struct deadlock_copy_file {
 	int fd;
 	int original; /* the process's descriptor that it stands for; -1: none */
 	bool is_closed;
-	bool was_fed;      /* read once with made-up data: the next read finds the end */
+	bool was_fed;              /* read once with made-up data: the next read finds the end */
+	struct deadlock_file like; /* a FIFO that the copy opened by its name; else kind NONE */
 	uint64_t position; /* bytes of it that were read already; a file: where, once known */
 	bool has_position;
 };
@@ -54,6 +55,7 @@ struct deadlock_copy {
 	uint32_t readers;      /* of the awaited rwlock, before; 0: not of interest */
 	unsigned polls, accepts, waits, fakes;
 	unsigned repeats, calls_without_news;
+	bool gives; /* its last call was an event, though perhaps not a new one */
 	struct {
 		uint64_t number, pc, argument;
 	} last;

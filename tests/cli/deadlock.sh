@@ -32,6 +32,7 @@ stop_all() {
 		kill -KILL -- "-$pid" 2>/dev/null
 	done
 	started=()
+	rm -f /dev/mqueue/hang-* /dev/mqueue/calm-* 2>/dev/null # where it is mounted
 	sed -n "s/^SEMAPHORES //p" -- *.said 2>/dev/null | while read -r id; do
 		ipcrm -s "$id"
 	done
@@ -200,6 +201,24 @@ test_deadlock_of_processes() {
 	# from one member the others are found
 	pid_of[other]=$(jq '.result.deadlocks[0].threads[1].pid' cgi.json)
 	finds other "$(cycle_of 2)"
+}
+
+# Ends that are opened, queues of messages, buffers that are full on both sides, and a limit of minutes.
+test_deadlock_of_channels() {
+	local name
+	start_all hang_processes cgi-with-limit fifo-opens fifo-open-and-wait mqueues full-mqueues named-mqueues both-write-stream both-write-datagrams
+	for name in mqueues full-mqueues both-write-stream both-write-datagrams; do
+		finds "$name" "$(cycle_of 2)"
+	done
+	for name in cgi-with-limit fifo-opens fifo-open-and-wait named-mqueues; do
+		finds "$name" "$(cycle_of 2 probable)"
+	done
+	longpole deadlock --settle=50ms --pid "${pid_of[cgi-with-limit]}" >text
+	has text 'Not for ever' 'ends after 300 s at most'
+	longpole deadlock --settle=50ms --pid "${pid_of[fifo-opens]}" >text
+	has text 'a reader who opens a FIFO' 'by the name of the FIFO'
+	longpole deadlock --settle=50ms --pid "${pid_of[named-mqueues]}" >text
+	has text 'a message in a queue' 'by the name of the message queue'
 }
 
 # What has a name can be reached by a process that was not seen: never certain.

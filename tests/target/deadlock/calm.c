@@ -2,7 +2,9 @@
 /* calm.c - programs that sleep, and look as if they would for ever; all of them can go on. */
 #include "hang.h"
 
+#include <mqueue.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -474,6 +476,30 @@ static void pool_of_semaphores(void)
 		nap_ms(1000);
 }
 
+/* Who opens a FIFO waits for anybody; the other one, for a while. */
+static void opens_fifo(void)
+{
+	if (chdir(getenv("TMPDIR")) != 0 || mkfifo("calm", 0600) != 0)
+		exit(9);
+	const pid_t child = fork_child();
+	if (child == 0)
+		_exit(open("calm", O_RDONLY) < 0);
+	ready();
+	waitpid(child, NULL, 0);
+}
+
+/* A consumer, whose producers come by name. */
+static void receives(void)
+{
+	char buf[8], name[32];
+	struct mq_attr one = {.mq_maxmsg = 1, .mq_msgsize = 8};
+	(void)snprintf(name, sizeof name, "/calm-%d", (int)getpid());
+	const mqd_t queue = mq_open(name, O_CREAT | O_RDWR, 0600, &one);
+	ready();
+	while (mq_receive(queue, buf, sizeof buf, NULL) >= 0)
+		;
+}
+
 static const struct hang_case cases[] = {
 	{"pool-behind-epoll", pool_behind_epoll},
 	{"pool-behind-signal", pool_behind_signal},
@@ -493,6 +519,8 @@ static const struct hang_case cases[] = {
 	{"shares-locks", shares_locks},
 	{"zombies", zombies},
 	{"slow-once", slow_once},
+	{"opens-fifo", opens_fifo},
+	{"receives", receives},
 	{"third-computes", third_computes},
 	{"pool-of-semaphores", pool_of_semaphores},
 	{"slow-reader", slow_reader},

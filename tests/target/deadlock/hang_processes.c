@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 
 #include <limits.h>
+#include <mqueue.h>
+#include <stdbool.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
@@ -108,7 +110,7 @@ static void smokers(void)
 static char big[BIG];
 
 /* The web server's CGI script: it fills its error pipe while the server polls its output. */
-static void cgi(void)
+static void serve_script(int limit_ms)
 {
 	int out[2], errors[2];
 	char buf[4096];
@@ -127,11 +129,22 @@ static void cgi(void)
 	ready();
 	struct pollfd p = {.fd = out[0], .events = POLLIN};
 	do {
-		poll(&p, 1, -1);
+		poll(&p, 1, limit_ms);
 		n = read(out[0], buf, sizeof buf);
 	} while (n > 0);
 	while (read(errors[0], buf, sizeof buf) > 0)
 		;
+}
+
+static void cgi(void)
+{
+	serve_script(-1);
+}
+
+/* As the server does: it gives up after five minutes. */
+static void cgi_with_limit(void)
+{
+	serve_script(300000);
 }
 
 /* Waiting for a child that writes more than its pipe holds. */
@@ -436,6 +449,117 @@ static void fifos(void)
 		exit(1);
 }
 
+/* Each opens what the other does not open before. */
+static void fifo_opens(void)
+{
+	if (chdir(getenv("TMPDIR")) != 0 || mkfifo("one", 0600) != 0 || mkfifo("two", 0600) != 0)
+		exit(9);
+	const int child = fork_child() == 0;
+	if (!child)
+		ready();
+	const int to = open(child ? "one" : "two", O_WRONLY);
+	const int from = open(child ? "two" : "one", O_RDONLY);
+	exit(to < 0 || from < 0);
+}
+
+/* By an absolute name, and what is waited for comes after something else. */
+static void fifo_open_and_wait(void)
+{
+	char name[PATH_MAX];
+	if ((size_t)snprintf(name, sizeof name, "%s/late", getenv("TMPDIR")) >= sizeof name ||
+		mkfifo(name, 0600) != 0)
+		exit(9);
+	const pid_t child = fork_child();
+	if (child == 0)
+		_exit(open(name, O_RDONLY) < 0);
+	ready();
+	waitpid(child, NULL, 0);
+	exit(open(name, O_WRONLY) < 0);
+}
+
+/* Each waits for the message that the other would send after one. */
+static void messages(bool keeps_names)
+{
+	struct mq_attr one = {.mq_maxmsg = 1, .mq_msgsize = 8};
+	mqd_t queue[2];
+	char name[2][32], buf[8];
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(name[i], sizeof name[i], "/hang-%d-%d", (int)getpid(), i);
+		queue[i] = mq_open(name[i], O_CREAT | O_RDWR, 0600, &one);
+		if (queue[i] == (mqd_t)-1)
+			exit(9);
+	}
+	const int child = fork_child() == 0;
+	if (!child) {
+		ready();
+		for (int i = 0; i < 2 && !keeps_names; i++)
+			mq_unlink(name[i]);
+	}
+	if (mq_receive(queue[child], buf, sizeof buf, NULL) < 0 ||
+		mq_send(queue[!child], buf, 1, 0) != 0)
+		exit(1);
+}
+
+static void mqueues(void)
+{
+	messages(false);
+}
+
+static void named_mqueues(void)
+{
+	messages(true);
+}
+
+/* Both send more than fits, before they receive. */
+static void full_mqueues(void)
+{
+	struct mq_attr one = {.mq_maxmsg = 1, .mq_msgsize = 8};
+	mqd_t queue[2];
+	char name[32], buf[8] = "";
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(name, sizeof name, "/hang-%d-%d", (int)getpid(), i);
+		queue[i] = mq_open(name, O_CREAT | O_RDWR, 0600, &one);
+		mq_unlink(name);
+		if (queue[i] == (mqd_t)-1)
+			exit(9);
+	}
+	const int child = fork_child() == 0;
+	if (!child)
+		ready();
+	for (int i = 0; i < 2; i++)
+		mq_send(queue[child], buf, 1, 0);
+	for (int i = 0; i < 2; i++)
+		mq_receive(queue[!child], buf, sizeof buf, NULL);
+}
+
+/* Both ends write more than fits, before they read. */
+static void both_write(int type)
+{
+	int s[2];
+	if (socketpair(AF_UNIX, type, 0, s) != 0)
+		exit(9);
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	if (!child)
+		ready();
+	for (int i = 0; i < 1000; i++) {
+		if (write(s[child], big, type == SOCK_STREAM ? sizeof big : 1000) < 0)
+			exit(1);
+	}
+	while (read(s[child], big, sizeof big) > 0)
+		;
+}
+
+static void both_write_stream(void)
+{
+	both_write(SOCK_STREAM);
+}
+
+static void both_write_datagrams(void)
+{
+	both_write(SOCK_DGRAM);
+}
+
 /* A semaphore each, in a file that has a name. */
 static void named_semaphores(void)
 {
@@ -460,6 +584,14 @@ static const struct hang_case cases[] = {
 	{"philosophers", philosophers},
 	{"smokers", smokers},
 	{"cgi", cgi},
+	{"cgi-with-limit", cgi_with_limit},
+	{"fifo-opens", fifo_opens},
+	{"fifo-open-and-wait", fifo_open_and_wait},
+	{"mqueues", mqueues},
+	{"named-mqueues", named_mqueues},
+	{"full-mqueues", full_mqueues},
+	{"both-write-stream", both_write_stream},
+	{"both-write-datagrams", both_write_datagrams},
 	{"wait-full-pipe", wait_full_pipe},
 	{"full-pipes", full_pipes},
 	{"both-read", both_read},
