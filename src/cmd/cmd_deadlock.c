@@ -170,6 +170,17 @@ static int start(struct run *r, pid_t *ret)
 	return cmd_fail(c, base_fail_errno(&c->err, error, "starting %s", argv[0]));
 }
 
+/* Nothing was found, or somebody alive could end it: he may do so yet, and the program would be
+ * killed for it. */
+static bool is_early(const struct deadlock_answer *a, uint64_t *since_ns)
+{
+	enum { PATIENCE_MS = 2000 };
+	const bool is_open = a->nr_findings && a->finding[0].nr_breakers;
+	if (!is_open || !*since_ns)
+		*since_ns = is_open ? a->now_ns : 0;
+	return !a->nr_findings || (is_open && a->now_ns - *since_ns < PATIENCE_MS * MS_NS);
+}
+
 /* Looks until the program ends, or hangs. */
 static int watch_program(struct run *r)
 {
@@ -178,10 +189,11 @@ static int watch_program(struct run *r)
 	if (exit_status != CMD_OK)
 		return exit_status;
 	pid_t child = r->pid[0];
+	uint64_t open_since_ns = 0;
 	r->o.nr_pids = 1;
 	enum base_status s = BASE_OK;
 	bool ended = false;
-	while (s == BASE_OK && !ended && (!a || !a->nr_findings)) {
+	while (s == BASE_OK && !ended && (!a || is_early(a, &open_since_ns))) {
 		deadlock_answer_free(a);
 		a = NULL;
 		nap(r->settle_ns);

@@ -371,6 +371,8 @@ test_deadlock_of_a_core_file() {
 test_deadlock_of_a_program() {
 	expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_threads" circle-normal
 	has out 'Deadlock: 2 threads'
+	expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_threads" doubtful
+	has out 'probable' 'Could still end it'
 	expect 0 timeout 120 longpole deadlock --settle=50ms -- sleep 0.2
 	expect 2 longpole deadlock
 	expect 2 longpole deadlock --all --pid $$
