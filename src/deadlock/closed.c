@@ -51,6 +51,11 @@ bool deadlock_wait_is_patient(const struct deadlock_wait *w)
 
 bool deadlock_wait_is_open(const struct deadlock_wait *w)
 {
+	return w->is_by_name || deadlock_wait_goes_on(w);
+}
+
+bool deadlock_wait_goes_on(const struct deadlock_wait *w)
+{
 	return !deadlock_wait_is_blocked(w) || (w->is_timed && !deadlock_wait_is_patient(w)) ||
 	       w->is_external || w->keys_cut || w->kind == DEADLOCK_UNKNOWN;
 }

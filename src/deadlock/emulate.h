@@ -30,7 +30,7 @@ struct deadlock_copy_file {
 	int original; /* the process's descriptor that it stands for; -1: none */
 	bool is_closed;
 	bool was_fed;              /* read once with made-up data: the next read finds the end */
-	struct deadlock_file like; /* a FIFO that the copy opened by its name; else kind NONE */
+	struct deadlock_file like; /* what the copy opened or connected by a name; else NONE */
 	uint64_t position; /* bytes of it that were read already; a file: where, once known */
 	bool has_position;
 };
@@ -91,6 +91,11 @@ int64_t deadlock_copy_block(
 void deadlock_copy_event(struct deadlock_copy *c, const struct deadlock_key *key);
 /* From here on a proper end proves nothing. */
 void deadlock_copy_taint(struct deadlock_copy *c, const char *why);
+/* What fd is for the copy; false: not open. */
+bool deadlock_copy_file(struct deadlock_copy *c, int fd, struct deadlock_file *ret);
+/* From now on fd is like that file; a new one is. */
+void deadlock_copy_liken(struct deadlock_copy *c, int fd, const struct deadlock_file *like);
+int64_t deadlock_copy_invent(struct deadlock_copy *c, const struct deadlock_file *like);
 /* Events of closing `fd` for good (also: of the process's end). */
 void deadlock_copy_closing(struct deadlock_copy *c, int fd);
 bool deadlock_copy_peek(struct deadlock_copy *c, uint64_t address, void *buf, size_t size);

@@ -62,7 +62,7 @@ static bool is_open(struct deadlock_copy *c, int fd, struct deadlock_file *ret)
 	const struct deadlock_copy_file *own = own_file(c, fd);
 	const int original = original_of(c, fd);
 	*ret = own && !own->is_closed ? own->like : (struct deadlock_file){0};
-	if (original >= 0)
+	if (original >= 0 && ret->kind == DEADLOCK_FILE_NONE)
 		deadlock_file_of(c->world, c->process, original, ret);
 	return ret->kind != DEADLOCK_FILE_NONE || (own && !own->is_closed && original < 0);
 }
@@ -304,16 +304,6 @@ int64_t deadlock_emulate_writev(struct deadlock_copy *c, const uint64_t *arg)
 		piece[first].iov_len, size);
 }
 
-int64_t deadlock_emulate_sendmsg(struct deadlock_copy *c, const uint64_t *arg)
-{
-	struct msghdr message;
-	if (!deadlock_copy_peek(c, arg[1], &message, sizeof message))
-		return -EFAULT;
-	const uint64_t as_writev[6] = {
-		arg[0], (uint64_t)(uintptr_t)message.msg_iov, message.msg_iovlen};
-	return deadlock_emulate_writev(c, as_writev);
-}
-
 /* ---- opening and closing
  * --------------------------------------------------------------------------- */
 
@@ -479,6 +469,26 @@ static bool read_copy(void *ctx, uint64_t address, void *buf, size_t size)
 	return deadlock_copy_peek(ctx, address, buf, size);
 }
 
+bool deadlock_copy_file(struct deadlock_copy *c, int fd, struct deadlock_file *ret)
+{
+	return is_open(c, fd, ret);
+}
+
+void deadlock_copy_liken(struct deadlock_copy *c, int fd, const struct deadlock_file *like)
+{
+	struct deadlock_copy_file *f = make_file(c, fd);
+	if (f)
+		f->like = *like;
+}
+
+int64_t deadlock_copy_invent(struct deadlock_copy *c, const struct deadlock_file *like)
+{
+	const int64_t fd = stand_for(c, new_fd(c), -1);
+	if (fd >= 0)
+		deadlock_copy_liken(c, (int)fd, like);
+	return fd;
+}
+
 /* Who waits in opening its other end goes on. */
 static int64_t open_fifo(struct deadlock_copy *c, const struct deadlock_file *fifo, uint64_t flags)
 {
@@ -486,14 +496,10 @@ static int64_t open_fifo(struct deadlock_copy *c, const struct deadlock_file *fi
 	const size_t nr = deadlock_keys_of_opening(fifo, flags, key);
 	for (size_t i = 0; i < nr; i++)
 		deadlock_copy_event(c, &key[i]);
-	const int64_t fd = stand_for(c, new_fd(c), -1);
-	if (fd >= 0) {
-		struct deadlock_file *like = &own_file(c, (int)fd)->like;
-		*like = *fifo;
-		like->can_read = (flags & O_ACCMODE) != O_WRONLY;
-		like->can_write = (flags & O_ACCMODE) != O_RDONLY;
-	}
-	return fd;
+	struct deadlock_file like = *fifo;
+	like.can_read = (flags & O_ACCMODE) != O_WRONLY;
+	like.can_write = (flags & O_ACCMODE) != O_RDONLY;
+	return deadlock_copy_invent(c, &like);
 }
 
 /* Files that the copy opens are its own invention: empty to read, and what is written is gone. */
@@ -512,14 +518,6 @@ int64_t deadlock_emulate_open(struct deadlock_copy *c, const uint64_t *arg)
 	if (fd >= 0)
 		own_file(c, (int)fd)->was_fed = true; /* empty */
 	return fd;
-}
-
-int64_t deadlock_emulate_accept(struct deadlock_copy *c, const uint64_t *arg)
-{
-	(void)arg;
-	if (c->accepts++ || !c->is_first)
-		return deadlock_copy_block(c, NULL, "accept");
-	return stand_for(c, new_fd(c), -1);
 }
 
 /* ---- the rest
@@ -678,13 +676,6 @@ int64_t deadlock_emulate_pipe(struct deadlock_copy *c, const uint64_t *arg)
 int64_t deadlock_emulate_socketpair(struct deadlock_copy *c, const uint64_t *arg)
 {
 	return new_pair(c, arg[3]);
-}
-
-int64_t deadlock_emulate_connect(struct deadlock_copy *c, const uint64_t *arg)
-{
-	(void)arg;
-	deadlock_copy_taint(c, "it connected to somebody");
-	return 0;
 }
 
 int64_t deadlock_emulate_sendfile(struct deadlock_copy *c, const uint64_t *arg)

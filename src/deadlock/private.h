@@ -4,6 +4,7 @@
 #define LONGPOLE_DEADLOCK_PRIVATE_H
 
 #include "deadlock/deadlock.h"
+#include "deadlock/peers.h"
 
 #include <sys/sem.h>
 
@@ -144,6 +145,8 @@ struct deadlock_tasks;
 void deadlock_world_use_tasks(struct deadlock_world *w, struct deadlock_tasks *tasks,
 	const struct deadlock_sleeper *s, size_t nr);
 struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w); /* NULL: none */
+/* The kernel's list of sockets, as it was when it was first asked for. */
+const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w);
 /* /proc/locks as it was when it was first asked for; "": unreadable. One read takes milliseconds on
  * some machines: the kernel waits for all processors. */
 const char *deadlock_world_locks(struct deadlock_world *w);
@@ -287,6 +290,8 @@ enum base_status deadlock_find_spinners(struct deadlock_answer *a, struct deadlo
 bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
 /* It ends by itself, but only after minutes. */
 bool deadlock_wait_is_patient(const struct deadlock_wait *w);
+/* The same, but for who may be reached by a name of his. */
+bool deadlock_wait_goes_on(const struct deadlock_wait *w);
 /* It may go on whatever the others do: it runs, has a time limit, is served from outside, or is not
  * understood. */
 bool deadlock_wait_is_open(const struct deadlock_wait *w);

@@ -386,12 +386,12 @@ static void read_info(pid_t pid, int fd, struct deadlock_file *f)
 		read_locks(pid, text, f);
 }
 
-static uint64_t peer_of(struct deadlock_world *w, uint64_t inode)
+const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w)
 {
 	if (!w->has_peers)
 		deadlock_peers_read(&w->peers);
 	w->has_peers = true;
-	return deadlock_peers_get(&w->peers, inode);
+	return &w->peers;
 }
 
 static void read_stat(const char *path, struct deadlock_file *f)
@@ -429,7 +429,7 @@ void deadlock_file_kind_of(struct deadlock_world *w, struct deadlock_process *p,
 		ret->kind = DEADLOCK_FILE_PIPE;
 	} else if (inode_in(link, "socket", &ret->inode)) {
 		ret->kind = DEADLOCK_FILE_SOCKET;
-		ret->peer = peer_of(w, ret->inode);
+		ret->peer = deadlock_peers_get(deadlock_world_peers(w), ret->inode);
 	} else if (!strcmp(link, "anon_inode:[eventfd]")) {
 		ret->kind = DEADLOCK_FILE_EVENTFD;
 	} else if (!strcmp(link, "anon_inode:[eventpoll]")) {

@@ -16,7 +16,7 @@ enum { SUSPECTS_MAX = 256 };
 static bool is_suspect(const struct deadlock_answer *a, size_t i)
 {
 	const struct deadlock_wait *w = &a->wait[i];
-	return a->hope[i] == DEADLOCK_LIVE && !deadlock_wait_is_open(w) && w->nr_keys;
+	return a->hope[i] == DEADLOCK_LIVE && !deadlock_wait_goes_on(w) && w->nr_keys;
 }
 
 /* Only who is at it ends what is done once, and who is at it was seen. */
@@ -47,6 +47,8 @@ static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock
 	for (uint32_t m = 0; m < f->nr_members; m++) {
 		const struct deadlock_wait *w = &a->wait[f->member[m]];
 		const bool is_closed = w->owner_is_exact || is_done_once(w);
+		for (size_t i = 0; w->is_by_name && i < a->nr_waits; i++)
+			rescuer[i] |= a->hope[i] == DEADLOCK_LIVE;
 		for (size_t k = 0; !is_closed && k < w->nr_keys; k++) {
 			const struct deadlock_access *x =
 				deadlock_accesses_get(accesses, &w->key[k]);

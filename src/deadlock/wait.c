@@ -76,6 +76,23 @@ static void add_mqueue(struct call *c, const struct deadlock_file *f, bool reads
 		deadlock_wait_add_key(c->wait, &key);
 }
 
+/* Who may be reached by his name waits for anybody. False: it has none. */
+static bool add_named_socket(struct call *c, uint64_t inode, bool reads)
+{
+	const enum deadlock_socket_role role =
+		deadlock_peers_role(deadlock_world_peers(c->world), inode);
+	struct deadlock_key key = {.kind = role == DEADLOCK_SOCKET_LISTENS
+						   ? DEADLOCK_KEY_SOCKET_PEER
+						   : DEADLOCK_KEY_SOCKET_DATA,
+		.is_named = true,
+		.id = inode};
+	if (role == DEADLOCK_SOCKET_NAMELESS || !reads)
+		return false;
+	c->wait->is_by_name = true;
+	deadlock_wait_add_key(c->wait, &key);
+	return true;
+}
+
 /* Waits until fd is readable, or writable. */
 static void add_file(struct call *c, int fd, bool reads, bool writes)
 {
@@ -89,6 +106,8 @@ static void add_file(struct call *c, int fd, bool reads, bool writes)
 			add(c, DEADLOCK_KEY_PIPE_ROOM, f.device, f.inode, 0);
 		break;
 	case DEADLOCK_FILE_SOCKET:
+		if (add_named_socket(c, f.inode, reads))
+			break;
 		if (!f.peer)
 			c->wait->is_external = true;
 		if (reads)
@@ -252,6 +271,8 @@ static void decode_accept(struct call *c)
 	struct deadlock_file f;
 	deadlock_file_of(c->world, c->process, c->fd, &f);
 	c->wait->kind = DEADLOCK_ACCEPT;
+	if (f.kind == DEADLOCK_FILE_SOCKET && add_named_socket(c, f.inode, true))
+		return;
 	c->wait->is_external = true; /* anybody may connect */
 	if (f.kind == DEADLOCK_FILE_SOCKET)
 		add(c, DEADLOCK_KEY_SOCKET_PEER, 0, f.inode, 0);

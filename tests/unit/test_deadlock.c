@@ -203,6 +203,55 @@ static void test_peers(void **state)
 	base_map_fini(&ends);
 }
 
+/* A listening socket with a name, at which two wait; a name that is the beginning of another. */
+static void test_named_sockets(void **state)
+{
+	enum { LISTENS = 10, UNCONNECTED = 7 };
+	struct {
+		struct nlmsghdr h;
+		struct unix_diag_msg m;
+		struct {
+			uint16_t length, type;
+			char text[4];
+		} name;
+		struct {
+			uint16_t length, type;
+			uint32_t client[3];
+		} waiting;
+	} answer[2] = {{.name.text = "ab"}, {.name = {.text = {0, 'a', 'b', 0}}}};
+	struct deadlock_peers p = {0};
+	struct base_map ends = {0};
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		answer[i].h.nlmsg_len = sizeof *answer;
+		answer[i].m.udiag_family = AF_UNIX;
+		answer[i].m.udiag_type = i ? SOCK_DGRAM : SOCK_STREAM;
+		answer[i].m.udiag_state = i ? UNCONNECTED : LISTENS;
+		answer[i].m.udiag_ino = 100 + i;
+		answer[i].name.length = i ? 8 : 7;
+		answer[i].name.type = UNIX_DIAG_NAME;
+		answer[i].waiting.length = i ? 4 : 16;
+		answer[i].waiting.type = UNIX_DIAG_ICONS;
+		answer[i].waiting.client[0] = 200;
+		answer[i].waiting.client[2] = 202; /* [1]: of another namespace */
+	}
+	assert_true(deadlock_peers_parse(&p, &ends, answer, sizeof answer));
+	assert_int_equal(deadlock_peers_named(&p, "ab", 3), 100);
+	assert_int_equal(deadlock_peers_named(&p, "ab", 2), 100);
+	assert_int_equal(deadlock_peers_named(&p, "a", 2), 0);
+	assert_int_equal(deadlock_peers_named(&p, "\0ab", 4), 101); /* abstract: all bytes */
+	assert_int_equal(deadlock_peers_named(&p, "\0ab", 3), 0);
+	assert_int_equal(deadlock_peers_role(&p, 100), DEADLOCK_SOCKET_LISTENS);
+	assert_int_equal(deadlock_peers_role(&p, 101), DEADLOCK_SOCKET_OPEN);
+	assert_int_equal(deadlock_peers_role(&p, 200), DEADLOCK_SOCKET_NAMELESS);
+	assert_int_equal(deadlock_peers_waiting(&p, 100, 0), 200);
+	assert_int_equal(deadlock_peers_waiting(&p, 100, 1), 202);
+	assert_int_equal(deadlock_peers_waiting(&p, 100, 2), 0);
+	assert_int_equal(deadlock_peers_get(&p, 202), 100);
+	deadlock_peers_fini(&p);
+	base_map_fini(&ends);
+}
+
 /* ---- components: against reachability by hand --------------------------------------------------
  */
 
@@ -579,6 +628,7 @@ int main(void)
 		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_innermost_pid),
 		cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_named_sockets),
 		cmocka_unit_test(test_components),
 		cmocka_unit_test(test_circle_and_who_waits_behind),
 		cmocka_unit_test(test_time_breaks_a_circle),

@@ -5,6 +5,7 @@
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -500,6 +501,22 @@ static void receives(void)
 		;
 }
 
+/* A server at a socket with a name, and its workers. */
+static void accepts_by_name(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	(void)snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "longpole-calm-%d", (int)getpid());
+	const int s = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (bind(s, (struct sockaddr *)&a, sizeof a) != 0 || listen(s, 4) != 0)
+		exit(9);
+	sem_init(&jobs, 0, 0);
+	for (int i = 0; i < 4; i++)
+		start(split_work, 0);
+	ready();
+	while (accept(s, NULL, NULL) >= 0)
+		sem_post(&jobs);
+}
+
 static const struct hang_case cases[] = {
 	{"pool-behind-epoll", pool_behind_epoll},
 	{"pool-behind-signal", pool_behind_signal},
@@ -519,6 +536,7 @@ static const struct hang_case cases[] = {
 	{"shares-locks", shares_locks},
 	{"zombies", zombies},
 	{"slow-once", slow_once},
+	{"accepts-by-name", accepts_by_name},
 	{"opens-fifo", opens_fifo},
 	{"receives", receives},
 	{"third-computes", third_computes},

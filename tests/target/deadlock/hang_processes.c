@@ -12,9 +12,11 @@
 #include <limits.h>
 #include <mqueue.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
+#include <sys/un.h>
 
 enum { PHILOSOPHERS = 5, BIG = 200000, PIPE_BYTES = 65536 };
 
@@ -560,6 +562,100 @@ static void both_write_datagrams(void)
 	both_write(SOCK_DGRAM);
 }
 
+/* The name of one of two sockets: abstract, or a path. */
+static socklen_t name_of_socket(struct sockaddr_un *a, int number, bool is_path)
+{
+	static int whose; /* the first process's, before it forks */
+	whose = whose ? whose : (int)getpid();
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	const int n = is_path ? snprintf(a->sun_path, sizeof a->sun_path, "socket-%d", number)
+			      : snprintf(a->sun_path + 1, sizeof a->sun_path - 1,
+					"longpole-hang-%d-%d", whose, number);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
+}
+
+static int bound_socket(int type, int number, bool is_path)
+{
+	struct sockaddr_un a;
+	const int s = socket(AF_UNIX, type, 0);
+	const socklen_t bytes = name_of_socket(&a, number, is_path);
+	if (s < 0 || bind(s, (struct sockaddr *)&a, bytes) != 0 ||
+		(type == SOCK_STREAM && listen(s, 4) != 0))
+		exit(9);
+	return s;
+}
+
+/* Each answers a datagram that nobody sends first. */
+static void datagrams(bool is_path)
+{
+	char buf[8] = "";
+	struct sockaddr_un other;
+	int s[2];
+	if (chdir(getenv("TMPDIR")) != 0)
+		exit(9);
+	for (int i = 0; i < 2; i++)
+		s[i] = bound_socket(SOCK_DGRAM, i, is_path);
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	if (!child)
+		ready();
+	const socklen_t bytes = name_of_socket(&other, !child, is_path);
+	if (recv(s[child], buf, sizeof buf, 0) < 0)
+		exit(1);
+	sendto(s[child], buf, 1, 0, (struct sockaddr *)&other, bytes);
+}
+
+static void abstract_datagrams(void)
+{
+	datagrams(false);
+}
+
+static void datagrams_to_paths(void)
+{
+	datagrams(true);
+}
+
+/* Each accepts before it connects. */
+static void accept_first(void)
+{
+	struct sockaddr_un other;
+	int s[2];
+	for (int i = 0; i < 2; i++)
+		s[i] = bound_socket(SOCK_STREAM, i, false);
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	if (!child)
+		ready();
+	const socklen_t bytes = name_of_socket(&other, !child, false);
+	const int to = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (accept(s[child], NULL, NULL) < 0 || connect(to, (struct sockaddr *)&other, bytes) != 0)
+		exit(1);
+}
+
+/* Each has connected, and waits to be greeted before it accepts the other. */
+static void greet_before_accept(void)
+{
+	char buf[8];
+	struct table *t = new_table(2);
+	struct sockaddr_un other;
+	int s[2];
+	for (int i = 0; i < 2; i++)
+		s[i] = bound_socket(SOCK_STREAM, i, false);
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	const socklen_t bytes = name_of_socket(&other, !child, false);
+	const int to = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (connect(to, (struct sockaddr *)&other, bytes) != 0)
+		exit(9);
+	pthread_barrier_wait(&t->together);
+	if (!child)
+		ready();
+	if (read(to, buf, sizeof buf) < 0)
+		exit(1);
+	const int from = accept(s[child], NULL, NULL);
+	exit(from < 0 || write(from, "hello", 5) != 5);
+}
+
 /* A semaphore each, in a file that has a name. */
 static void named_semaphores(void)
 {
@@ -587,6 +683,10 @@ static const struct hang_case cases[] = {
 	{"cgi-with-limit", cgi_with_limit},
 	{"fifo-opens", fifo_opens},
 	{"fifo-open-and-wait", fifo_open_and_wait},
+	{"abstract-datagrams", abstract_datagrams},
+	{"datagrams-to-paths", datagrams_to_paths},
+	{"accept-first", accept_first},
+	{"greet-before-accept", greet_before_accept},
 	{"mqueues", mqueues},
 	{"named-mqueues", named_mqueues},
 	{"full-mqueues", full_mqueues},
