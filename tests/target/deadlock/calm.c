@@ -457,6 +457,29 @@ static void third_computes(void)
 	sem_post(&of_one);
 }
 
+/* Two wait for each other, and a worker who will give to one of them waits for work. */
+static void *work_for_one(void *argument)
+{
+	sem_wait(&jobs);
+	sem_post(&of_one);
+	return argument;
+}
+
+static void worker_gives(void)
+{
+	static volatile int has_work;
+	sem_init(&of_one, 0, 0);
+	sem_init(&of_other, 0, 0);
+	sem_init(&jobs, 0, 0);
+	start(one_for_other, 0);
+	start(one_for_other, 1);
+	start(work_for_one, 0);
+	ready();
+	while (!has_work)
+		nap_ms(1000);
+	sem_post(&jobs);
+}
+
 /* The idle of a pool: each of them, given work, would give the rest of it to the next one. */
 static void *split_work(void *argument)
 {
@@ -540,6 +563,7 @@ static const struct hang_case cases[] = {
 	{"opens-fifo", opens_fifo},
 	{"receives", receives},
 	{"third-computes", third_computes},
+	{"worker-gives", worker_gives},
 	{"pool-of-semaphores", pool_of_semaphores},
 	{"slow-reader", slow_reader},
 	{"stopped-child", stopped_child},
