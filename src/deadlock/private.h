@@ -279,7 +279,7 @@ enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
 /* Run ahead, would the i-th thread give what is awaited? */
 bool deadlock_run_gives(
 	const struct deadlock_answer *a, size_t i, const struct deadlock_key *awaited);
-/* Where nothing is certain or probable: circles that somebody alive may still break (suspect.c). */
+/* Beside what is certain or probable: circles that somebody alive may still break (suspect.c). */
 enum base_status deadlock_suspect(struct deadlock_answer *a,
 	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
 	const struct deadlock_look_options *options, struct base_err *err) BASE_MUST_CHECK;

@@ -117,7 +117,7 @@ static enum base_status weigh(struct deadlock_answer *a, struct deadlock_finding
 	return BASE_OK;
 }
 
-/* Those that nobody was seen to break. */
+/* Of the circles in the open world those that nobody was seen to break. */
 static enum base_status keep_unbroken(struct deadlock_answer *a,
 	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
 	const struct deadlock_look_options *o, struct base_err *err)
@@ -129,11 +129,14 @@ static enum base_status keep_unbroken(struct deadlock_answer *a,
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for rescuers");
 	for (size_t i = 0; s == BASE_OK && i < a->nr_findings; i++) {
 		struct deadlock_finding f = a->finding[i];
+		if (f.sure != DEADLOCK_UNKNOWN_OUTCOME) { /* known before */
+			a->finding[kept++] = f;
+			continue;
+		}
 		memset(rescuer, 0, a->nr_waits + 1);
 		const bool are_all = mark_rescuers(a, accesses, &f, rescuer);
 		s = deadlock_foresee(a, rescuer, ahead, &o->ahead, err);
-		if (s != BASE_OK || f.sure != DEADLOCK_UNKNOWN_OUTCOME ||
-			is_rescued(a, &f, rescuer))
+		if (s != BASE_OK || is_rescued(a, &f, rescuer))
 			continue;
 		s = weigh(a, &f, rescuer, are_all, err);
 		if (f.sure == DEADLOCK_PROBABLE || o->is_suspicious)
@@ -151,7 +154,7 @@ enum base_status deadlock_suspect(struct deadlock_answer *a,
 	size_t nr = 0;
 	for (size_t i = 0; i < a->nr_waits; i++)
 		nr += is_suspect(a, i);
-	if (a->nr_findings || nr < 1 || nr > SUSPECTS_MAX)
+	if (nr < 1 || nr > SUSPECTS_MAX)
 		return BASE_OK;
 	for (size_t i = 0; i < a->nr_waits; i++) {
 		if (is_suspect(a, i))
