@@ -381,8 +381,39 @@ static void test_time_breaks_a_circle(void **state)
 		.wait = {mutex_wait(PID + 1, 0x100, PID + 2), mutex_wait(PID + 2, 0x200, PID + 1)}};
 	(void)state;
 	h.wait[1].is_timed = true;
+	h.wait[1].limit_ns = UINT64_C(59999999999);
 	judge(&h, 2);
 	assert_int_equal(h.a.nr_findings, 0);
+	finish(&h);
+	h = (struct by_hand){.wait = {h.wait[0], h.wait[1]}};
+	h.wait[1].limit_ns++; /* in a minute, which is no plan to go on */
+	judge(&h, 2);
+	assert_int_equal(h.a.nr_findings, 1);
+	assert_int_equal(h.a.finding[0].sure, DEADLOCK_PROBABLE);
+	finish(&h);
+}
+
+/* A thread that spins is seen to do so now: what it holds up may be over. */
+static void test_spinners_are_not_certain(void **state)
+{
+	struct by_hand h = {
+		.wait = {mutex_wait(PID + 1, 0x100, PID + 3), mutex_wait(PID + 2, 0x200, PID + 1),
+			mutex_wait(PID + 3, 0x300, 0)}};
+	(void)state;
+	h.wait[2].kind = DEADLOCK_SPIN;
+	h.wait[2].owner_is_exact = false;
+	h.wait[2].key[0].kind = DEADLOCK_KEY_SPIN;
+	judge(&h, 3);
+	for (size_t i = 0; i < h.a.nr_findings; i++)
+		assert_int_equal(h.a.finding[i].sure, DEADLOCK_PROBABLE);
+	assert_int_equal(h.a.nr_findings, 1);
+	finish(&h);
+	h = (struct by_hand){.wait = {mutex_wait(PID + 1, 0x100, PID + 2),
+				     mutex_wait(PID + 2, 0x200, PID + 1), h.wait[2]}};
+	judge(&h, 3); /* what owners tell holds without it */
+	assert_true(h.a.nr_findings >= 1);
+	assert_int_equal(h.a.finding[0].kind, DEADLOCK_FINDING_CYCLE);
+	assert_int_equal(h.a.finding[0].sure, DEADLOCK_CERTAIN);
 	finish(&h);
 }
 
@@ -632,6 +663,7 @@ int main(void)
 		cmocka_unit_test(test_components),
 		cmocka_unit_test(test_circle_and_who_waits_behind),
 		cmocka_unit_test(test_time_breaks_a_circle),
+		cmocka_unit_test(test_spinners_are_not_certain),
 		cmocka_unit_test(test_somebody_may_signal),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_look_without_memory),
