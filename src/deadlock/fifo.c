@@ -16,6 +16,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20 /* Linux 5.12; before, the call is refused */
+#endif
+
 /* Where the process's name begins: its root, its working directory, or one of its descriptors. */
 static int open_begin(pid_t pid, int directory_fd, bool is_absolute)
 {

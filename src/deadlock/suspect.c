@@ -85,7 +85,7 @@ static bool is_foreseen(const struct deadlock_answer *a, size_t i)
 }
 
 /* Do all wait for the same, as the idle of a pool do? Each of them may give it to the next one, and
- * nobody needs another. */
+ * nobody needs another. (A rwlock they hold, and are in each other's way.) */
 static bool is_one_event(const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
 	for (uint32_t e = 1; e < f->nr_edges; e++) {
@@ -94,7 +94,8 @@ static bool is_one_event(const struct deadlock_answer *a, const struct deadlock_
 			    &a->wait[x->waiter].key[x->key], &a->wait[y->waiter].key[y->key]))
 			return false;
 	}
-	return f->nr_members > 1;
+	const enum deadlock_kind kind = a->wait[f->member[0]].kind;
+	return f->nr_members > 1 && kind != DEADLOCK_RWLOCK_READ && kind != DEADLOCK_RWLOCK_WRITE;
 }
 
 /* Who could end it, and what comes of that. */

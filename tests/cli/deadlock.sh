@@ -104,11 +104,11 @@ test_deadlock_of_owners() {
 # Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
 	local name
-	start_all hang_threads doubtful timed-beside lock-and-semaphore-beside once-beside two-circles
+	start_all hang_threads doubtful timed-beside lock-and-semaphore-beside once-beside rwlock-beside two-circles
 	start_all calm third-posts third-computes worker-gives pool-of-semaphores
 	look doubtful || :
 	jq -e '.result.threads_run_ahead > 0' doubtful.json >/dev/null || skip "no thread may be run ahead here"
-	for name in doubtful timed-beside lock-and-semaphore-beside once-beside; do
+	for name in doubtful timed-beside lock-and-semaphore-beside once-beside rwlock-beside; do
 		finds "$name" "$(cycle_of 2 probable)"
 	done
 	finds two-circles '[.result.deadlocks[] | [.sure, (.threads | length)]] == [["certain", 2], ["probable", 2]]'
