@@ -91,7 +91,11 @@ static enum base_status add_obvious(struct search *s)
 		case DEADLOCK_KEY_SIGNAL:
 		case DEADLOCK_KEY_SYSV_SEM:
 		case DEADLOCK_KEY_SYSV_QUEUE:
+		case DEADLOCK_KEY_FIFO_READER:
+		case DEADLOCK_KEY_FIFO_WRITER:
 			break;
+		case DEADLOCK_KEY_MQUEUE_DATA:
+		case DEADLOCK_KEY_MQUEUE_ROOM:
 		case DEADLOCK_KEY_FILE_LOCK:
 			s->wants_paths = s->wants_files = true;
 			break;
@@ -185,9 +189,24 @@ static bool is_pipe(const struct deadlock_file *f, const struct deadlock_key *k)
 	return f->kind == DEADLOCK_FILE_PIPE && f->inode == k->id && f->device == k->space;
 }
 
+/* Its peer, or who would be it: the listening socket at which it waits to be accepted. */
+static bool is_peer(
+	const struct search *s, const struct deadlock_file *f, const struct deadlock_key *k)
+{
+	return f->kind == DEADLOCK_FILE_SOCKET &&
+	       (f->peer == k->id ||
+		       deadlock_peers_get(deadlock_world_peers(s->world), k->id) == f->inode);
+}
+
+static bool is_mqueue(const struct deadlock_file *f, const struct deadlock_key *k)
+{
+	return f->kind == DEADLOCK_FILE_MQUEUE && f->inode == k->id && f->device == k->space;
+}
+
 /* By its kind and inode alone, which cost one call: may it be a file that the key is about? Of an
  * eventfd these do not tell. */
-static bool is_candidate(const struct deadlock_file *f, const struct deadlock_key *k)
+static bool is_candidate(
+	const struct search *s, const struct deadlock_file *f, const struct deadlock_key *k)
 {
 	switch (k->kind) {
 	case DEADLOCK_KEY_PIPE_DATA:
@@ -195,10 +214,13 @@ static bool is_candidate(const struct deadlock_file *f, const struct deadlock_ke
 		return is_pipe(f, k);
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
-		return f->kind == DEADLOCK_FILE_SOCKET && f->peer == k->id;
+		return is_peer(s, f, k);
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
 		return f->kind == DEADLOCK_FILE_EVENTFD;
+	case DEADLOCK_KEY_MQUEUE_DATA:
+	case DEADLOCK_KEY_MQUEUE_ROOM:
+		return is_mqueue(f, k);
 	case DEADLOCK_KEY_FILE_LOCK:
 		return f->kind == DEADLOCK_FILE_REGULAR && f->inode == k->id;
 	default:
@@ -207,7 +229,8 @@ static bool is_candidate(const struct deadlock_file *f, const struct deadlock_ke
 }
 
 /* Could this open file produce the key? */
-static bool serves(const struct deadlock_file *f, const struct deadlock_key *k)
+static bool serves(
+	const struct search *s, const struct deadlock_file *f, const struct deadlock_key *k)
 {
 	switch (k->kind) {
 	case DEADLOCK_KEY_PIPE_DATA:
@@ -216,10 +239,14 @@ static bool serves(const struct deadlock_file *f, const struct deadlock_key *k)
 		return is_pipe(f, k) && f->can_read;
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
-		return f->kind == DEADLOCK_FILE_SOCKET && f->peer == k->id;
+		return is_peer(s, f, k);
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
 		return f->kind == DEADLOCK_FILE_EVENTFD && f->inode == k->id;
+	case DEADLOCK_KEY_MQUEUE_DATA:
+		return is_mqueue(f, k) && f->can_write;
+	case DEADLOCK_KEY_MQUEUE_ROOM:
+		return is_mqueue(f, k) && f->can_read;
 	case DEADLOCK_KEY_FILE_LOCK: /* whoever took it, or inherited the open file */
 		return f->kind == DEADLOCK_FILE_REGULAR && f->inode == k->id &&
 		       f->device == k->space && (f->has_lock || f->has_process_lock);
@@ -239,12 +266,12 @@ static enum base_status add_file(struct search *s, pid_t pid, int fd)
 	if (f.kind == DEADLOCK_FILE_NONE)
 		s->to->nr_blind += errno == EACCES || errno == EPERM;
 	for (size_t k = 0; k < s->to->nr && !wanted; k++)
-		wanted = needs(s, k) && is_candidate(&f, &s->to->access[k].key);
+		wanted = needs(s, k) && is_candidate(s, &f, &s->to->access[k].key);
 	if (!wanted)
 		return BASE_OK;
 	deadlock_file_of(s->world, &p, fd, &f);
 	for (size_t k = 0; status == BASE_OK && k < s->to->nr; k++) {
-		if (needs(s, k) && serves(&f, &s->to->access[k].key))
+		if (needs(s, k) && serves(s, &f, &s->to->access[k].key))
 			status = add(s, k, pid);
 	}
 	return status;
@@ -281,6 +308,8 @@ static bool may_be(mode_t mode, uint64_t inode, const struct deadlock_key *k)
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
 		return S_ISSOCK(mode);
+	case DEADLOCK_KEY_MQUEUE_DATA:
+	case DEADLOCK_KEY_MQUEUE_ROOM:
 	case DEADLOCK_KEY_FILE_LOCK:
 		return S_ISREG(mode) || S_ISDIR(mode);
 	case DEADLOCK_KEY_EVENTFD_DATA:

@@ -12,6 +12,9 @@
 static const int no_help[] = {
 	SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGPIPE, 32, 33};
 
+/* A limit that is there in case that the other one has died: no plan to go on without him. */
+#define PATIENT_NS UINT64_C(60000000000)
+
 struct closing {
 	struct deadlock_answer *a;
 	const struct deadlock_accesses *accesses;
@@ -41,10 +44,20 @@ bool deadlock_wait_is_blocked(const struct deadlock_wait *w)
 	return w->kind != DEADLOCK_RUNNING && w->kind != DEADLOCK_DISK && !is_gone(w);
 }
 
+bool deadlock_wait_is_patient(const struct deadlock_wait *w)
+{
+	return w->is_timed && w->limit_ns >= PATIENT_NS;
+}
+
 bool deadlock_wait_is_open(const struct deadlock_wait *w)
 {
-	return !deadlock_wait_is_blocked(w) || w->is_timed || w->is_external || w->keys_cut ||
-	       w->kind == DEADLOCK_UNKNOWN;
+	return w->is_by_name || deadlock_wait_goes_on(w);
+}
+
+bool deadlock_wait_goes_on(const struct deadlock_wait *w)
+{
+	return !deadlock_wait_is_blocked(w) || (w->is_timed && !deadlock_wait_is_patient(w)) ||
+	       w->is_external || w->keys_cut || w->kind == DEADLOCK_UNKNOWN;
 }
 
 static bool has_handlers(struct closing *c, pid_t pid)
@@ -62,6 +75,8 @@ static bool has_handlers(struct closing *c, pid_t pid)
  * unlocks a mutex in a handler. */
 static bool may_be_helped(struct closing *c, const struct deadlock_wait *w)
 {
+	if (deadlock_wait_is_patient(w))
+		return true; /* by its time limit */
 	if (w->owner_is_exact)
 		return false;
 	for (size_t i = 0; i < w->nr_keys; i++) {
@@ -81,11 +96,17 @@ static bool may_be_helped(struct closing *c, const struct deadlock_wait *w)
 	       has_handlers(c, w->thread.pid);
 }
 
-/* Nobody that we see has access: is there somebody else? The kernel may hold the other end, or it
- * is on its way in a message. */
+/* Nobody that we see has access, or (of some kinds) anybody has: is there somebody else? The kernel
+ * may hold the other end, or it is on its way in a message. */
 static bool unseen_may_help(const struct deadlock_key *k)
 {
-	return k->kind != DEADLOCK_KEY_SYSV_SEM && k->kind != DEADLOCK_KEY_SYSV_QUEUE;
+	static const enum deadlock_key_kind without[] = {DEADLOCK_KEY_SYSV_SEM,
+		DEADLOCK_KEY_SYSV_QUEUE, DEADLOCK_KEY_FIFO_READER, DEADLOCK_KEY_FIFO_WRITER};
+	for (size_t i = 0; i < BASE_COUNT(without); i++) {
+		if (k->kind == without[i])
+			return false;
+	}
+	return true;
 }
 
 static bool owner_lives(struct closing *c, const struct deadlock_wait *w)

@@ -41,7 +41,8 @@ const char *deadlock_emulate_name(uint64_t number)
 	return row ? table[row - 1].name : "";
 }
 
-/* A copy that goes round and round learns nothing more. */
+/* A copy that goes round and round learns nothing more. One that gives the same again and again may
+ * do something else in the end: it writes a large file, say. */
 static bool is_lost(struct deadlock_copy *c, uint64_t number, uint64_t argument)
 {
 	const uint64_t pc = deadlock_ghost_registers(c->ghost)->rip;
@@ -51,7 +52,12 @@ static bool is_lost(struct deadlock_copy *c, uint64_t number, uint64_t argument)
 	c->last.number = number;
 	c->last.pc = pc;
 	c->last.argument = argument;
-	if (c->repeats > DEADLOCK_COPY_REPEATS_MAX)
+	const bool gave = c->gives;
+	c->gives = false;
+	if (c->repeats > DEADLOCK_COPY_REPEATS_MAX && gave)
+		deadlock_copy_end(c, DEADLOCK_END_EVENTS, "%u times the same %s", c->repeats,
+			deadlock_emulate_name(number));
+	else if (c->repeats > DEADLOCK_COPY_REPEATS_MAX)
 		deadlock_copy_end(c, DEADLOCK_END_LOOPS, "%u times the same %s", c->repeats,
 			deadlock_emulate_name(number));
 	else if (++c->calls_without_news > DEADLOCK_COPY_CALLS_MAX)
@@ -115,6 +121,7 @@ void deadlock_copy_event(struct deadlock_copy *c, const struct deadlock_key *key
 	struct deadlock_run *run = c->run;
 	if (c->is_done)
 		return;
+	c->gives = true;
 	for (size_t i = 0; i < run->nr_events; i++)
 		if (deadlock_key_equal(&run->event[i].key, key)) {
 			run->event[i].count++;

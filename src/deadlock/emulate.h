@@ -29,7 +29,8 @@ struct deadlock_copy_file {
 	int fd;
 	int original; /* the process's descriptor that it stands for; -1: none */
 	bool is_closed;
-	bool was_fed;      /* read once with made-up data: the next read finds the end */
+	bool was_fed;              /* read once with made-up data: the next read finds the end */
+	struct deadlock_file like; /* what the copy opened or connected by a name; else NONE */
 	uint64_t position; /* bytes of it that were read already; a file: where, once known */
 	bool has_position;
 };
@@ -54,6 +55,7 @@ struct deadlock_copy {
 	uint32_t readers;      /* of the awaited rwlock, before; 0: not of interest */
 	unsigned polls, accepts, waits, fakes;
 	unsigned repeats, calls_without_news;
+	bool gives; /* its last call was an event, though perhaps not a new one */
 	struct {
 		uint64_t number, pc, argument;
 	} last;
@@ -89,6 +91,11 @@ int64_t deadlock_copy_block(
 void deadlock_copy_event(struct deadlock_copy *c, const struct deadlock_key *key);
 /* From here on a proper end proves nothing. */
 void deadlock_copy_taint(struct deadlock_copy *c, const char *why);
+/* What fd is for the copy; false: not open. */
+bool deadlock_copy_file(struct deadlock_copy *c, int fd, struct deadlock_file *ret);
+/* From now on fd is like that file; a new one is. */
+void deadlock_copy_liken(struct deadlock_copy *c, int fd, const struct deadlock_file *like);
+int64_t deadlock_copy_invent(struct deadlock_copy *c, const struct deadlock_file *like);
 /* Events of closing `fd` for good (also: of the process's end). */
 void deadlock_copy_closing(struct deadlock_copy *c, int fd);
 bool deadlock_copy_peek(struct deadlock_copy *c, uint64_t address, void *buf, size_t size);

@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -60,8 +61,8 @@ static bool is_open(struct deadlock_copy *c, int fd, struct deadlock_file *ret)
 {
 	const struct deadlock_copy_file *own = own_file(c, fd);
 	const int original = original_of(c, fd);
-	*ret = (struct deadlock_file){.kind = DEADLOCK_FILE_NONE};
-	if (original >= 0)
+	*ret = own && !own->is_closed ? own->like : (struct deadlock_file){0};
+	if (original >= 0 && ret->kind == DEADLOCK_FILE_NONE)
 		deadlock_file_of(c->world, c->process, original, ret);
 	return ret->kind != DEADLOCK_FILE_NONE || (own && !own->is_closed && original < 0);
 }
@@ -237,6 +238,23 @@ int64_t deadlock_emulate_recvmsg(struct deadlock_copy *c, const uint64_t *arg)
 	return got > 0 ? scatter(c, piece, nr, got) : got;
 }
 
+/* Messages of one byte: what is in a queue cannot be seen without taking it. */
+int64_t deadlock_emulate_mq_receive(struct deadlock_copy *c, const uint64_t *arg)
+{
+	const int64_t got = deadlock_emulate_read(c, arg);
+	if (got > 0 && arg[3] && !deadlock_copy_poke32(c, arg[3], 0))
+		return -EFAULT;
+	if (got || arg[4])
+		return got ? got : -ETIMEDOUT;
+	return deadlock_copy_block(c, NULL, "mq_timedreceive");
+}
+
+int64_t deadlock_emulate_mq_send(struct deadlock_copy *c, const uint64_t *arg)
+{
+	const int64_t done = deadlock_emulate_write(c, arg);
+	return done < 0 ? done : 0;
+}
+
 /* ---- writing
  * ------------------------------------------------------------------------------------- */
 
@@ -284,16 +302,6 @@ int64_t deadlock_emulate_writev(struct deadlock_copy *c, const uint64_t *arg)
 		first++;
 	return would_write(c, (int)arg[0], (uint64_t)(uintptr_t)piece[first].iov_base,
 		piece[first].iov_len, size);
-}
-
-int64_t deadlock_emulate_sendmsg(struct deadlock_copy *c, const uint64_t *arg)
-{
-	struct msghdr message;
-	if (!deadlock_copy_peek(c, arg[1], &message, sizeof message))
-		return -EFAULT;
-	const uint64_t as_writev[6] = {
-		arg[0], (uint64_t)(uintptr_t)message.msg_iov, message.msg_iovlen};
-	return deadlock_emulate_writev(c, as_writev);
 }
 
 /* ---- opening and closing
@@ -456,24 +464,60 @@ int64_t deadlock_emulate_dup2(struct deadlock_copy *c, const uint64_t *arg)
 	return stand_for(c, to, original);
 }
 
+static bool read_copy(void *ctx, uint64_t address, void *buf, size_t size)
+{
+	return deadlock_copy_peek(ctx, address, buf, size);
+}
+
+bool deadlock_copy_file(struct deadlock_copy *c, int fd, struct deadlock_file *ret)
+{
+	return is_open(c, fd, ret);
+}
+
+void deadlock_copy_liken(struct deadlock_copy *c, int fd, const struct deadlock_file *like)
+{
+	struct deadlock_copy_file *f = make_file(c, fd);
+	if (f)
+		f->like = *like;
+}
+
+int64_t deadlock_copy_invent(struct deadlock_copy *c, const struct deadlock_file *like)
+{
+	const int64_t fd = stand_for(c, new_fd(c), -1);
+	if (fd >= 0)
+		deadlock_copy_liken(c, (int)fd, like);
+	return fd;
+}
+
+/* Who waits in opening its other end goes on. */
+static int64_t open_fifo(struct deadlock_copy *c, const struct deadlock_file *fifo, uint64_t flags)
+{
+	struct deadlock_key key[2];
+	const size_t nr = deadlock_keys_of_opening(fifo, flags, key);
+	for (size_t i = 0; i < nr; i++)
+		deadlock_copy_event(c, &key[i]);
+	struct deadlock_file like = *fifo;
+	like.can_read = (flags & O_ACCMODE) != O_WRONLY;
+	like.can_write = (flags & O_ACCMODE) != O_RDONLY;
+	return deadlock_copy_invent(c, &like);
+}
+
 /* Files that the copy opens are its own invention: empty to read, and what is written is gone. */
 int64_t deadlock_emulate_open(struct deadlock_copy *c, const uint64_t *arg)
 {
-	const uint64_t flags = c->last.number == SYS_openat ? arg[2] : arg[1];
+	const bool at = (c->is_first ? (uint64_t)c->wait->call : c->last.number) == SYS_openat;
+	const uint64_t flags = arg[at ? 2 : 1];
+	struct deadlock_file fifo;
+	char name[PATH_MAX];
+	if (deadlock_read_text(read_copy, c, arg[at ? 1 : 0], name, sizeof name) &&
+		deadlock_fifo_named(c->process->pid, at ? (int)arg[0] : AT_FDCWD, name, &fifo))
+		return open_fifo(c, &fifo, flags);
 	if ((flags & O_ACCMODE) == O_RDONLY)
 		deadlock_copy_taint(c, "it opened a file, which a copy may not read");
 	const int64_t fd = stand_for(c, new_fd(c), -1);
 	if (fd >= 0)
 		own_file(c, (int)fd)->was_fed = true; /* empty */
 	return fd;
-}
-
-int64_t deadlock_emulate_accept(struct deadlock_copy *c, const uint64_t *arg)
-{
-	(void)arg;
-	if (c->accepts++ || !c->is_first)
-		return deadlock_copy_block(c, NULL, "accept");
-	return stand_for(c, new_fd(c), -1);
 }
 
 /* ---- the rest
@@ -632,13 +676,6 @@ int64_t deadlock_emulate_pipe(struct deadlock_copy *c, const uint64_t *arg)
 int64_t deadlock_emulate_socketpair(struct deadlock_copy *c, const uint64_t *arg)
 {
 	return new_pair(c, arg[3]);
-}
-
-int64_t deadlock_emulate_connect(struct deadlock_copy *c, const uint64_t *arg)
-{
-	(void)arg;
-	deadlock_copy_taint(c, "it connected to somebody");
-	return 0;
 }
 
 int64_t deadlock_emulate_sendfile(struct deadlock_copy *c, const uint64_t *arg)

@@ -23,6 +23,53 @@ static void put(struct deadlock_peers *p, uint64_t a, uint64_t b)
 		p->refused = true;
 }
 
+static void set(struct deadlock_peers *p, struct base_map *m, uint64_t hi, uint64_t lo, uint64_t to)
+{
+	if (base_map_put(m, hi, lo, to) != BASE_OK)
+		p->refused = true;
+}
+
+/* A path ends with its NUL, an abstract name with its length. */
+static void hash_name(const void *name, size_t bytes, uint64_t *ret_hi, uint64_t *ret_lo)
+{
+	const uint8_t *at = name;
+	uint64_t hi = 1, lo = 2;
+	if (bytes && *at)
+		bytes = strnlen(name, bytes);
+	for (size_t i = 0; i < bytes; i++) {
+		hi = base_hash_u64(hi ^ at[i]);
+		lo = base_hash_u64(lo + at[i]);
+	}
+	*ret_hi = hi;
+	*ret_lo = lo;
+}
+
+static void parse_name(
+	struct deadlock_peers *p, const struct unix_diag_msg *m, const uint8_t *name, size_t bytes)
+{
+	uint64_t hi, lo;
+	const bool listens = m->udiag_state == TCP_LISTEN;
+	hash_name(name, bytes, &hi, &lo);
+	set(p, &p->name, hi, lo, m->udiag_ino);
+	if (listens || (m->udiag_type == SOCK_DGRAM && m->udiag_state != TCP_ESTABLISHED))
+		set(p, &p->role, 0, m->udiag_ino,
+			listens ? DEADLOCK_SOCKET_LISTENS : DEADLOCK_SOCKET_OPEN);
+}
+
+static void parse_waiting(
+	struct deadlock_peers *p, uint64_t listener, const uint8_t *at, size_t bytes)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i + 4 <= bytes; i += 4) {
+		uint32_t client;
+		memcpy(&client, at + i, sizeof client);
+		if (!client)
+			continue;
+		set(p, &p->waiting, listener, n++, client);
+		put(p, client, listener);
+	}
+}
+
 static void parse_unix(struct deadlock_peers *p, const uint8_t *at, size_t length)
 {
 	struct unix_diag_msg m;
@@ -35,9 +82,14 @@ static void parse_unix(struct deadlock_peers *p, const uint8_t *at, size_t lengt
 		memcpy(attribute, at + i, sizeof attribute);
 		if (attribute[0] < 4 || attribute[0] > length - i)
 			return;
-		if (attribute[1] == UNIX_DIAG_PEER && attribute[0] >= 8) {
+		const size_t bytes = attribute[0] - 4u;
+		if (attribute[1] == UNIX_DIAG_PEER && bytes >= 4) {
 			memcpy(&peer, at + i + 4, sizeof peer);
 			put(p, m.udiag_ino, peer);
+		} else if (attribute[1] == UNIX_DIAG_NAME) {
+			parse_name(p, &m, at + i + 4, bytes);
+		} else if (attribute[1] == UNIX_DIAG_ICONS) {
+			parse_waiting(p, m.udiag_ino, at + i + 4, bytes);
 		}
 		i += NLMSG_ALIGN(attribute[0]);
 	}
@@ -142,7 +194,9 @@ static bool ask_unix(struct deadlock_peers *p, int fd, struct base_map *ends, vo
 	} q = {.h = {.nlmsg_len = sizeof q,
 		       .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-		.r = {.sdiag_family = AF_UNIX, .udiag_states = ~0u, .udiag_show = UDIAG_SHOW_PEER}};
+		.r = {.sdiag_family = AF_UNIX,
+			.udiag_states = ~0u,
+			.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME | UDIAG_SHOW_ICONS}};
 	return ask(p, fd, &q, sizeof q, ends, buf);
 }
 
@@ -172,7 +226,30 @@ uint64_t deadlock_peers_get(const struct deadlock_peers *p, uint64_t inode)
 	return base_map_get(&p->peer, 0, inode, &peer) ? peer : 0;
 }
 
+enum deadlock_socket_role deadlock_peers_role(const struct deadlock_peers *p, uint64_t inode)
+{
+	uint64_t role = DEADLOCK_SOCKET_NAMELESS;
+	(void)base_map_get(&p->role, 0, inode, &role);
+	return (enum deadlock_socket_role)role;
+}
+
+uint64_t deadlock_peers_named(const struct deadlock_peers *p, const void *name, size_t bytes)
+{
+	uint64_t hi, lo, inode = 0;
+	hash_name(name, bytes, &hi, &lo);
+	return base_map_get(&p->name, hi, lo, &inode) ? inode : 0;
+}
+
+uint64_t deadlock_peers_waiting(const struct deadlock_peers *p, uint64_t listener, uint64_t n)
+{
+	uint64_t client = 0;
+	return base_map_get(&p->waiting, listener, n, &client) ? client : 0;
+}
+
 void deadlock_peers_fini(struct deadlock_peers *p)
 {
+	base_map_fini(&p->name);
+	base_map_fini(&p->role);
+	base_map_fini(&p->waiting);
 	base_map_fini(&p->peer);
 }

@@ -7,13 +7,29 @@
 
 struct deadlock_peers {
 	struct base_map peer; /* inode -> inode */
-	bool refused;         /* something could not be read: some peers are unknown */
+	struct base_map name; /* hash of a UNIX socket's name -> inode */
+	struct base_map role; /* inode of a UNIX socket with a name -> enum deadlock_socket_role */
+	struct base_map waiting; /* (listening inode, n) -> inode of the nth that is not accepted */
+	bool refused;            /* something could not be read: some peers are unknown */
+};
+
+/* Sockets that a process which was not seen may reach by their name. */
+enum deadlock_socket_role {
+	DEADLOCK_SOCKET_NAMELESS,
+	DEADLOCK_SOCKET_LISTENS, /* anybody may connect */
+	DEADLOCK_SOCKET_OPEN,    /* datagrams, of no peer: anybody may send */
 };
 
 /* Asks the kernel for all UNIX sockets and all TCP sockets with a peer (sock_diag); those of our
  * network namespace. */
 void deadlock_peers_read(struct deadlock_peers *p);
 uint64_t deadlock_peers_get(const struct deadlock_peers *p, uint64_t inode); /* 0: none */
+enum deadlock_socket_role deadlock_peers_role(const struct deadlock_peers *p, uint64_t inode);
+/* Of the socket that has this name (sun_path; the first byte of an abstract one is 0). 0: none. */
+uint64_t deadlock_peers_named(const struct deadlock_peers *p, const void *name, size_t bytes);
+/* Who has connected to a listening socket and is not accepted yet: the nth, 0: no more. Who has
+ * accepted him would be his peer; until then that is the listening socket. */
+uint64_t deadlock_peers_waiting(const struct deadlock_peers *p, uint64_t listener, uint64_t n);
 void deadlock_peers_fini(struct deadlock_peers *p);
 
 /* One answer of the kernel, `length` bytes. True: there may be more. `ends`: TCP sockets by their

@@ -4,6 +4,7 @@
 #define LONGPOLE_DEADLOCK_PRIVATE_H
 
 #include "deadlock/deadlock.h"
+#include "deadlock/peers.h"
 
 #include <sys/sem.h>
 
@@ -87,6 +88,7 @@ enum deadlock_file_kind {
 	DEADLOCK_FILE_SOCKET,
 	DEADLOCK_FILE_EVENTFD,
 	DEADLOCK_FILE_EPOLL,
+	DEADLOCK_FILE_MQUEUE,  /* a POSIX message queue */
 	DEADLOCK_FILE_REGULAR, /* and directories */
 	DEADLOCK_FILE_OTHER,   /* ttys, devices, timerfd, signalfd, inotify ... */
 };
@@ -94,6 +96,7 @@ struct deadlock_file {
 	enum deadlock_file_kind kind;
 	bool can_read, can_write;
 	bool is_timer;          /* a timerfd: becomes ready by itself */
+	bool is_named;          /* a message queue: somebody may still open it */
 	bool has_lock;          /* flock, OFD: who has the open file has it; to its last close */
 	bool has_process_lock;  /* POSIX: gone when the process closes any of the file's */
 	bool lock_is_inherited; /* flock: another process took it */
@@ -142,6 +145,8 @@ struct deadlock_tasks;
 void deadlock_world_use_tasks(struct deadlock_world *w, struct deadlock_tasks *tasks,
 	const struct deadlock_sleeper *s, size_t nr);
 struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w); /* NULL: none */
+/* The kernel's list of sockets, as it was when it was first asked for. */
+const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w);
 /* /proc/locks as it was when it was first asked for; "": unreadable. One read takes milliseconds on
  * some machines: the kernel waits for all processors. */
 const char *deadlock_world_locks(struct deadlock_world *w);
@@ -167,6 +172,16 @@ void deadlock_file_of(
 /* Its kind and inode only: a call or two less. Without paths: a file that has one is OTHER. */
 void deadlock_file_kind_of(struct deadlock_world *w, struct deadlock_process *p, int fd,
 	bool with_paths, struct deadlock_file *ret);
+/* The FIFO that a process would open by this name (fifo.c). False: it is none, or to know that one
+ * would have to ask a file system. */
+bool deadlock_fifo_named(pid_t pid, int directory_fd, const char *name, struct deadlock_file *ret);
+/* A text that ends with a NUL, out of some memory. False: it is not all there, or too long. */
+typedef bool deadlock_memory_fn(void *ctx, uint64_t address, void *buf, size_t size);
+bool deadlock_read_text(
+	deadlock_memory_fn *read_memory, void *ctx, uint64_t address, char *text, size_t size);
+/* What opening a FIFO with these flags gives to those who wait in opening it: up to two keys. */
+size_t deadlock_keys_of_opening(
+	const struct deadlock_file *f, uint64_t flags, struct deadlock_key ret[2]);
 /* The key of a futex word: shared ones are known by file and offset, at any address. */
 void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
 	bool is_private, struct deadlock_key *ret);
@@ -264,7 +279,7 @@ enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
 /* Run ahead, would the i-th thread give what is awaited? */
 bool deadlock_run_gives(
 	const struct deadlock_answer *a, size_t i, const struct deadlock_key *awaited);
-/* Where nothing is certain or probable: circles that somebody alive may still break (suspect.c). */
+/* Beside what is certain or probable: circles that somebody alive may still break (suspect.c). */
 enum base_status deadlock_suspect(struct deadlock_answer *a,
 	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
 	const struct deadlock_look_options *options, struct base_err *err) BASE_MUST_CHECK;
@@ -273,6 +288,10 @@ enum base_status deadlock_suspect(struct deadlock_answer *a,
 enum base_status deadlock_find_spinners(struct deadlock_answer *a, struct deadlock_ahead *ahead,
 	struct deadlock_key **ret_key, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
+/* It ends by itself, but only after minutes. */
+bool deadlock_wait_is_patient(const struct deadlock_wait *w);
+/* The same, but for who may be reached by a name of his. */
+bool deadlock_wait_goes_on(const struct deadlock_wait *w);
 /* It may go on whatever the others do: it runs, has a time limit, is served from outside, or is not
  * understood. */
 bool deadlock_wait_is_open(const struct deadlock_wait *w);

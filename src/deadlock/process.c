@@ -7,16 +7,18 @@
 #include "deadlock/peers.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 /* PF_KTHREAD */
-enum { KERNEL_THREAD = 0x00200000 };
+enum { KERNEL_THREAD = 0x00200000, MQUEUE_MAGIC = 0x19800202 };
 enum { TEXT_CHUNK = 1 << 16, TEXT_MAX = 1 << 24, ARENA_LIMIT = 1 << 30 };
 
 struct deadlock_world {
@@ -384,24 +386,29 @@ static void read_info(pid_t pid, int fd, struct deadlock_file *f)
 		read_locks(pid, text, f);
 }
 
-static uint64_t peer_of(struct deadlock_world *w, uint64_t inode)
+const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w)
 {
 	if (!w->has_peers)
 		deadlock_peers_read(&w->peers);
 	w->has_peers = true;
-	return deadlock_peers_get(&w->peers, inode);
+	return &w->peers;
 }
 
 static void read_stat(const char *path, struct deadlock_file *f)
 {
 	struct stat st;
+	struct statfs fs;
 	f->kind = DEADLOCK_FILE_OTHER;
 	if (stat(path, &st) != 0)
 		return;
 	f->device = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
 	f->inode = st.st_ino;
+	f->is_named = st.st_nlink != 0;
 	if (S_ISFIFO(st.st_mode))
 		f->kind = DEADLOCK_FILE_PIPE;
+	else if (S_ISREG(st.st_mode) && !major(st.st_dev) && statfs(path, &fs) == 0 &&
+		 fs.f_type == MQUEUE_MAGIC)
+		f->kind = DEADLOCK_FILE_MQUEUE;
 	else if (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
 		f->kind = DEADLOCK_FILE_REGULAR;
 }
@@ -422,7 +429,7 @@ void deadlock_file_kind_of(struct deadlock_world *w, struct deadlock_process *p,
 		ret->kind = DEADLOCK_FILE_PIPE;
 	} else if (inode_in(link, "socket", &ret->inode)) {
 		ret->kind = DEADLOCK_FILE_SOCKET;
-		ret->peer = peer_of(w, ret->inode);
+		ret->peer = deadlock_peers_get(deadlock_world_peers(w), ret->inode);
 	} else if (!strcmp(link, "anon_inode:[eventfd]")) {
 		ret->kind = DEADLOCK_FILE_EVENTFD;
 	} else if (!strcmp(link, "anon_inode:[eventpoll]")) {
@@ -495,6 +502,10 @@ bool deadlock_key_of_reading(const struct deadlock_file *f, struct deadlock_key 
 		ret->kind = DEADLOCK_KEY_SOCKET_ROOM;
 		ret->id = f->peer;
 		return f->peer != 0;
+	case DEADLOCK_FILE_MQUEUE:
+		ret->kind = DEADLOCK_KEY_MQUEUE_ROOM;
+		ret->space = f->device;
+		return true;
 	case DEADLOCK_FILE_EVENTFD:
 		ret->kind = DEADLOCK_KEY_EVENTFD_ROOM;
 		return true;
@@ -515,10 +526,30 @@ bool deadlock_key_of_writing(const struct deadlock_file *f, struct deadlock_key 
 		ret->kind = DEADLOCK_KEY_SOCKET_DATA;
 		ret->id = f->peer;
 		return f->peer != 0;
+	case DEADLOCK_FILE_MQUEUE:
+		ret->kind = DEADLOCK_KEY_MQUEUE_DATA;
+		ret->space = f->device;
+		return true;
 	case DEADLOCK_FILE_EVENTFD:
 		ret->kind = DEADLOCK_KEY_EVENTFD_DATA;
 		return true;
 	default:
 		return false;
 	}
+}
+
+size_t deadlock_keys_of_opening(
+	const struct deadlock_file *f, uint64_t flags, struct deadlock_key ret[2])
+{
+	size_t nr = 0;
+	const struct deadlock_key key = {.space = f->device, .id = f->inode};
+	if ((flags & O_ACCMODE) != O_WRONLY) {
+		ret[nr] = key;
+		ret[nr++].kind = DEADLOCK_KEY_FIFO_READER;
+	}
+	if ((flags & O_ACCMODE) != O_RDONLY) {
+		ret[nr] = key;
+		ret[nr++].kind = DEADLOCK_KEY_FIFO_WRITER;
+	}
+	return nr;
 }

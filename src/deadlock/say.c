@@ -130,6 +130,10 @@ void deadlock_say_key(struct base_str *out, const struct deadlock_answer *a, siz
 		break;
 	case DEADLOCK_KEY_PIPE_DATA:
 	case DEADLOCK_KEY_PIPE_ROOM:
+	case DEADLOCK_KEY_FIFO_READER:
+	case DEADLOCK_KEY_FIFO_WRITER:
+	case DEADLOCK_KEY_MQUEUE_DATA:
+	case DEADLOCK_KEY_MQUEUE_ROOM:
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
 		base_str_addf(out, "%s (%" PRIu64 ")", deadlock_key_kind_text(k->kind), k->id);

@@ -16,7 +16,7 @@ enum { SUSPECTS_MAX = 256 };
 static bool is_suspect(const struct deadlock_answer *a, size_t i)
 {
 	const struct deadlock_wait *w = &a->wait[i];
-	return a->hope[i] == DEADLOCK_LIVE && !deadlock_wait_is_open(w) && w->nr_keys;
+	return a->hope[i] == DEADLOCK_LIVE && !deadlock_wait_goes_on(w) && w->nr_keys;
 }
 
 /* Only who is at it ends what is done once, and who is at it was seen. */
@@ -47,6 +47,8 @@ static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock
 	for (uint32_t m = 0; m < f->nr_members; m++) {
 		const struct deadlock_wait *w = &a->wait[f->member[m]];
 		const bool is_closed = w->owner_is_exact || is_done_once(w);
+		for (size_t i = 0; w->is_by_name && i < a->nr_waits; i++)
+			rescuer[i] |= a->hope[i] == DEADLOCK_LIVE;
 		for (size_t k = 0; !is_closed && k < w->nr_keys; k++) {
 			const struct deadlock_access *x =
 				deadlock_accesses_get(accesses, &w->key[k]);
@@ -83,7 +85,7 @@ static bool is_foreseen(const struct deadlock_answer *a, size_t i)
 }
 
 /* Do all wait for the same, as the idle of a pool do? Each of them may give it to the next one, and
- * nobody needs another. */
+ * nobody needs another. (A rwlock they hold, and are in each other's way.) */
 static bool is_one_event(const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
 	for (uint32_t e = 1; e < f->nr_edges; e++) {
@@ -92,7 +94,8 @@ static bool is_one_event(const struct deadlock_answer *a, const struct deadlock_
 			    &a->wait[x->waiter].key[x->key], &a->wait[y->waiter].key[y->key]))
 			return false;
 	}
-	return f->nr_members > 1;
+	const enum deadlock_kind kind = a->wait[f->member[0]].kind;
+	return f->nr_members > 1 && kind != DEADLOCK_RWLOCK_READ && kind != DEADLOCK_RWLOCK_WRITE;
 }
 
 /* Who could end it, and what comes of that. */
@@ -115,7 +118,7 @@ static enum base_status weigh(struct deadlock_answer *a, struct deadlock_finding
 	return BASE_OK;
 }
 
-/* Those that nobody was seen to break. */
+/* Of the circles in the open world those that nobody was seen to break. */
 static enum base_status keep_unbroken(struct deadlock_answer *a,
 	const struct deadlock_accesses *accesses, struct deadlock_ahead *ahead,
 	const struct deadlock_look_options *o, struct base_err *err)
@@ -127,11 +130,14 @@ static enum base_status keep_unbroken(struct deadlock_answer *a,
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for rescuers");
 	for (size_t i = 0; s == BASE_OK && i < a->nr_findings; i++) {
 		struct deadlock_finding f = a->finding[i];
+		if (f.sure != DEADLOCK_UNKNOWN_OUTCOME) { /* known before */
+			a->finding[kept++] = f;
+			continue;
+		}
 		memset(rescuer, 0, a->nr_waits + 1);
 		const bool are_all = mark_rescuers(a, accesses, &f, rescuer);
 		s = deadlock_foresee(a, rescuer, ahead, &o->ahead, err);
-		if (s != BASE_OK || f.sure != DEADLOCK_UNKNOWN_OUTCOME ||
-			is_rescued(a, &f, rescuer))
+		if (s != BASE_OK || is_rescued(a, &f, rescuer))
 			continue;
 		s = weigh(a, &f, rescuer, are_all, err);
 		if (f.sure == DEADLOCK_PROBABLE || o->is_suspicious)
@@ -149,7 +155,7 @@ enum base_status deadlock_suspect(struct deadlock_answer *a,
 	size_t nr = 0;
 	for (size_t i = 0; i < a->nr_waits; i++)
 		nr += is_suspect(a, i);
-	if (a->nr_findings || nr < 1 || nr > SUSPECTS_MAX)
+	if (nr < 1 || nr > SUSPECTS_MAX)
 		return BASE_OK;
 	for (size_t i = 0; i < a->nr_waits; i++) {
 		if (is_suspect(a, i))

@@ -328,6 +328,22 @@ static void add_breakers(
 			out, "  and %" PRIu32 " more threads\n", f->nr_breakers - SHOWN_MEMBERS);
 }
 
+/* Whose time limit will end it. */
+static void add_limit(
+	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	for (uint32_t m = 0; m < f->nr_members; m++) {
+		const struct deadlock_wait *w = &a->wait[f->member[m]];
+		if (!deadlock_wait_is_patient(w))
+			continue;
+		base_str_addf(out, "  Not for ever: what thread %d waits with ends after ",
+			(int)w->thread.tid);
+		base_str_add_ns(out, w->limit_ns);
+		base_str_add(out, " at most.\n");
+		return;
+	}
+}
+
 static void add_finding(
 	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
@@ -336,6 +352,7 @@ static void add_finding(
 	if (f->nr_members > SHOWN_MEMBERS)
 		base_str_addf(out, "  and %" PRIu32 " more\n", f->nr_members - SHOWN_MEMBERS);
 	add_name(out, a, f);
+	add_limit(out, a, f);
 	add_breakers(out, a, f);
 	add_moral(out, f);
 }

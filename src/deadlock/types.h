@@ -96,9 +96,11 @@ struct deadlock_wait {
 
 	struct deadlock_key key[DEADLOCK_KEYS_MAX]; /* any one of them ends the wait */
 	size_t nr_keys;
-	bool keys_cut;    /* there were more than DEADLOCK_KEYS_MAX */
-	bool is_timed;    /* ends by itself */
-	bool is_external; /* also by what no thread here does: a network peer, a tty, a signal */
+	bool keys_cut;     /* there were more than DEADLOCK_KEYS_MAX */
+	bool is_timed;     /* ends by itself */
+	uint64_t limit_ns; /* poll and the like: after that time at most; 0: none, or not known */
+	bool is_by_name;   /* also by whom nobody has seen, by the name of a socket */
+	bool is_external;  /* also by what no thread here does: a network peer, a tty, a signal */
 
 	uint64_t blocked_since_ns; /* CLOCK_MONOTONIC, as far as we know; never too early */
 	enum deadlock_registers_source registers_source;

@@ -3,6 +3,7 @@
 #include "deadlock/private.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -64,6 +65,34 @@ static void queue_epoll(struct call *c, int fd)
 		c->wait->is_external = true;
 }
 
+static void add_mqueue(struct call *c, const struct deadlock_file *f, bool reads, bool writes)
+{
+	struct deadlock_key key = {.space = f->device, .id = f->inode, .is_named = f->is_named};
+	key.kind = DEADLOCK_KEY_MQUEUE_DATA;
+	if (reads)
+		deadlock_wait_add_key(c->wait, &key);
+	key.kind = DEADLOCK_KEY_MQUEUE_ROOM;
+	if (writes)
+		deadlock_wait_add_key(c->wait, &key);
+}
+
+/* Who may be reached by his name waits for anybody. False: it has none. */
+static bool add_named_socket(struct call *c, uint64_t inode, bool reads)
+{
+	const enum deadlock_socket_role role =
+		deadlock_peers_role(deadlock_world_peers(c->world), inode);
+	struct deadlock_key key = {.kind = role == DEADLOCK_SOCKET_LISTENS
+						   ? DEADLOCK_KEY_SOCKET_PEER
+						   : DEADLOCK_KEY_SOCKET_DATA,
+		.is_named = true,
+		.id = inode};
+	if (role == DEADLOCK_SOCKET_NAMELESS || !reads)
+		return false;
+	c->wait->is_by_name = true;
+	deadlock_wait_add_key(c->wait, &key);
+	return true;
+}
+
 /* Waits until fd is readable, or writable. */
 static void add_file(struct call *c, int fd, bool reads, bool writes)
 {
@@ -77,6 +106,8 @@ static void add_file(struct call *c, int fd, bool reads, bool writes)
 			add(c, DEADLOCK_KEY_PIPE_ROOM, f.device, f.inode, 0);
 		break;
 	case DEADLOCK_FILE_SOCKET:
+		if (add_named_socket(c, f.inode, reads))
+			break;
 		if (!f.peer)
 			c->wait->is_external = true;
 		if (reads)
@@ -89,6 +120,9 @@ static void add_file(struct call *c, int fd, bool reads, bool writes)
 			add(c, DEADLOCK_KEY_EVENTFD_DATA, 0, f.inode, 0);
 		if (writes)
 			add(c, DEADLOCK_KEY_EVENTFD_ROOM, 0, f.inode, 0);
+		break;
+	case DEADLOCK_FILE_MQUEUE:
+		add_mqueue(c, &f, reads, writes);
 		break;
 	case DEADLOCK_FILE_EPOLL:
 		queue_epoll(c, fd);
@@ -136,6 +170,35 @@ static void decode_write(struct call *c)
 {
 	c->wait->kind = DEADLOCK_WRITE;
 	add_file(c, c->fd, false, true);
+}
+
+static bool read_memory(void *ctx, uint64_t address, void *buf, size_t size)
+{
+	const struct call *c = ctx;
+	return deadlock_world_read(c->world, c->wait->thread.pid, address, buf, size);
+}
+
+/* For who opens the other end. Anything else that an opening may wait for is not known. */
+static void decode_open(struct call *c)
+{
+	struct deadlock_wait *w = c->wait;
+	struct deadlock_file f;
+	char name[PATH_MAX];
+	const bool at = w->call == SYS_openat;
+	const uint64_t access = w->arg[at ? 2 : 1] & O_ACCMODE;
+	w->is_external = true;
+	if (access == O_RDWR || deadlock_world_core(c->world) ||
+		!deadlock_read_text(read_memory, c, w->arg[at ? 1 : 0], name, sizeof name) ||
+		!deadlock_fifo_named(c->process->pid, at ? (int)w->arg[0] : AT_FDCWD, name, &f))
+		return;
+	w->kind = DEADLOCK_OPEN;
+	w->is_external = false;
+	struct deadlock_key key = {
+		.kind = access == O_WRONLY ? DEADLOCK_KEY_FIFO_READER : DEADLOCK_KEY_FIFO_WRITER,
+		.is_named = true,
+		.space = f.device,
+		.id = f.inode};
+	deadlock_wait_add_key(w, &key);
 }
 
 /* From one file to another: either may be what it waits for. */
@@ -208,6 +271,8 @@ static void decode_accept(struct call *c)
 	struct deadlock_file f;
 	deadlock_file_of(c->world, c->process, c->fd, &f);
 	c->wait->kind = DEADLOCK_ACCEPT;
+	if (f.kind == DEADLOCK_FILE_SOCKET && add_named_socket(c, f.inode, true))
+		return;
 	c->wait->is_external = true; /* anybody may connect */
 	if (f.kind == DEADLOCK_FILE_SOCKET)
 		add(c, DEADLOCK_KEY_SOCKET_PEER, 0, f.inode, 0);
@@ -422,6 +487,21 @@ static const struct row rows[] = {
 #include "deadlock/waits.def"
 };
 
+/* Of a call that counts from its beginning. */
+static void read_limit(struct call *c, const struct row *row)
+{
+	struct deadlock_wait *w = c->wait;
+	struct {
+		int64_t seconds, part; /* a timeval's or a timespec's: no matter here */
+	} limit = {0};
+	if (row->time_ms >= 0)
+		w->limit_ns = (uint64_t)(uint32_t)w->arg[row->time_ms] * 1000000;
+	else if (read_memory(c, w->arg[row->time], &limit, sizeof limit) && limit.seconds > 0)
+		w->limit_ns = limit.seconds < INT64_MAX / 1000000000
+				      ? (uint64_t)limit.seconds * 1000000000
+				      : INT64_MAX;
+}
+
 void deadlock_wait_decode(struct deadlock_world *world, struct deadlock_wait *w)
 {
 	const struct row *row = NULL;
@@ -445,6 +525,8 @@ void deadlock_wait_decode(struct deadlock_world *world, struct deadlock_wait *w)
 	if (row->time_ms >= 0)
 		w->is_timed = (int)w->arg[row->time_ms] >= 0;
 	row->decode(&c);
+	if (w->is_timed && (w->kind == DEADLOCK_POLL || w->kind == DEADLOCK_EPOLL))
+		read_limit(&c, row);
 	while (c.nr_epolls_read < c.nr_epolls)
 		read_epoll(&c, c.epoll[c.nr_epolls_read++]);
 	if (c.nr_epolls && !w->nr_keys && !w->is_timed)

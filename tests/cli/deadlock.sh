@@ -32,6 +32,7 @@ stop_all() {
 		kill -KILL -- "-$pid" 2>/dev/null
 	done
 	started=()
+	rm -f /dev/mqueue/hang-* /dev/mqueue/calm-* 2>/dev/null # where it is mounted
 	sed -n "s/^SEMAPHORES //p" -- *.said 2>/dev/null | while read -r id; do
 		ipcrm -s "$id"
 	done
@@ -103,13 +104,14 @@ test_deadlock_of_owners() {
 # Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
 	local name
-	start_all hang_threads doubtful timed-beside lock-and-semaphore-beside once-beside
-	start_all calm third-posts third-computes pool-of-semaphores
+	start_all hang_threads doubtful timed-beside lock-and-semaphore-beside once-beside rwlock-beside two-circles
+	start_all calm third-posts third-computes worker-gives pool-of-semaphores
 	look doubtful || :
 	jq -e '.result.threads_run_ahead > 0' doubtful.json >/dev/null || skip "no thread may be run ahead here"
-	for name in doubtful timed-beside lock-and-semaphore-beside once-beside; do
+	for name in doubtful timed-beside lock-and-semaphore-beside once-beside rwlock-beside; do
 		finds "$name" "$(cycle_of 2 probable)"
 	done
+	finds two-circles '[.result.deadlocks[] | [.sure, (.threads | length)]] == [["certain", 2], ["probable", 2]]'
 	is_json doubtful.json ".result.deadlocks[0].could_end_it_tids == [${pid_of[doubtful]}]"
 	is_json timed-beside.json '.result.deadlocks[0].could_end_it_tids | length == 3'
 	longpole deadlock --settle=50ms --pid "${pid_of[doubtful]}" >text
@@ -125,8 +127,11 @@ test_deadlock_suspicious() {
 	has text '1 thread is on a processor' '--spinners'
 	until_calm third-computes '.result.deadlocks | length == 1' --suspicious
 	is_json third-computes.json '.result.deadlocks[0] | .sure == "unknown" and (.threads | length) == 2 and (.finding | startswith("Suspicious"))'
-	for _ in {1..3}; do # who waits for work gives it to the next one
-		look pool-of-semaphores || fail "pool-of-semaphores: reported"
+	# who waits for work gives it to the next one; and who else waits may be the one who ends it
+	for name in pool-of-semaphores worker-gives; do
+		for _ in {1..3}; do
+			look "$name" || fail "$name: reported"
+		done
 	done
 }
 
@@ -202,14 +207,42 @@ test_deadlock_of_processes() {
 	finds other "$(cycle_of 2)"
 }
 
+# Ends that are opened, queues of messages, buffers that are full on both sides, and a limit of minutes.
+test_deadlock_of_channels() {
+	local name
+	start_all hang_processes cgi-with-limit fifo-opens fifo-open-and-wait mqueues full-mqueues named-mqueues both-write-stream both-write-datagrams
+	for name in mqueues full-mqueues both-write-stream both-write-datagrams; do
+		finds "$name" "$(cycle_of 2)"
+	done
+	for name in cgi-with-limit fifo-opens fifo-open-and-wait named-mqueues; do
+		finds "$name" "$(cycle_of 2 probable)"
+	done
+	longpole deadlock --settle=50ms --pid "${pid_of[cgi-with-limit]}" >text
+	has text 'Not for ever' 'ends after 300 s at most'
+	longpole deadlock --settle=50ms --pid "${pid_of[fifo-opens]}" >text
+	has text 'a reader who opens a FIFO' 'by the name of the FIFO'
+	longpole deadlock --settle=50ms --pid "${pid_of[named-mqueues]}" >text
+	has text 'a message in a queue' 'by the name of the message queue'
+}
+
 # What has a name can be reached by a process that was not seen: never certain.
 test_deadlock_of_what_has_a_name() {
+	local name
 	start_all hang_processes fifos named-semaphores
 	finds fifos "$(cycle_of 2 probable)"
 	longpole deadlock --settle=50ms --pid "${pid_of[fifos]}" >text
 	has text 'probable' 'by the name of the FIFO'
 	! grep -q '(certain' text || fail "certain"
-	look named-semaphores || is_json named-semaphores.json '.result.deadlocks | all(.sure == "probable")'
+	jq -e '.result.threads_run_ahead > 0' fifos.json >/dev/null || skip "no thread may be run ahead here"
+	finds named-semaphores "$(cycle_of 2 probable)"
+	start_all hang_processes abstract-datagrams datagrams-to-paths accept-first greet-before-accept
+	for name in abstract-datagrams datagrams-to-paths accept-first; do
+		finds "$name" "$(cycle_of 2 probable)"
+		longpole deadlock --settle=50ms --pid "${pid_of[$name]}" >text
+		has text 'by the name of the socket'
+	done
+	# who has connected is known, and nobody else can greet him
+	finds greet-before-accept "$(cycle_of 2)"
 	# whoever comes later ends it
 	echo x >to-child
 	timeout 60 tail --pid="${pid_of[fifos]}" -f /dev/null || fail "it was a deadlock"
@@ -352,6 +385,8 @@ test_deadlock_of_a_core_file() {
 test_deadlock_of_a_program() {
 	expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_threads" circle-normal
 	has out 'Deadlock: 2 threads'
+	expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_threads" doubtful
+	has out 'probable' 'Could still end it'
 	expect 0 timeout 120 longpole deadlock --settle=50ms -- sleep 0.2
 	expect 2 longpole deadlock
 	expect 2 longpole deadlock --all --pid $$

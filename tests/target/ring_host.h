@@ -116,7 +116,7 @@ static inline size_t ring_host_words(const uint64_t *w, size_t room)
 		n = 2;
 		break;
 	case RING_made:
-		n = 5;
+		n = 6;
 		break;
 	case RING_verb:
 		n = 4;

@@ -203,6 +203,55 @@ static void test_peers(void **state)
 	base_map_fini(&ends);
 }
 
+/* A listening socket with a name, at which two wait; a name that is the beginning of another. */
+static void test_named_sockets(void **state)
+{
+	enum { LISTENS = 10, UNCONNECTED = 7 };
+	struct {
+		struct nlmsghdr h;
+		struct unix_diag_msg m;
+		struct {
+			uint16_t length, type;
+			char text[4];
+		} name;
+		struct {
+			uint16_t length, type;
+			uint32_t client[3];
+		} waiting;
+	} answer[2] = {{.name.text = "ab"}, {.name = {.text = {0, 'a', 'b', 0}}}};
+	struct deadlock_peers p = {0};
+	struct base_map ends = {0};
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		answer[i].h.nlmsg_len = sizeof *answer;
+		answer[i].m.udiag_family = AF_UNIX;
+		answer[i].m.udiag_type = i ? SOCK_DGRAM : SOCK_STREAM;
+		answer[i].m.udiag_state = i ? UNCONNECTED : LISTENS;
+		answer[i].m.udiag_ino = 100 + i;
+		answer[i].name.length = i ? 8 : 7;
+		answer[i].name.type = UNIX_DIAG_NAME;
+		answer[i].waiting.length = i ? 4 : 16;
+		answer[i].waiting.type = UNIX_DIAG_ICONS;
+		answer[i].waiting.client[0] = 200;
+		answer[i].waiting.client[2] = 202; /* [1]: of another namespace */
+	}
+	assert_true(deadlock_peers_parse(&p, &ends, answer, sizeof answer));
+	assert_int_equal(deadlock_peers_named(&p, "ab", 3), 100);
+	assert_int_equal(deadlock_peers_named(&p, "ab", 2), 100);
+	assert_int_equal(deadlock_peers_named(&p, "a", 2), 0);
+	assert_int_equal(deadlock_peers_named(&p, "\0ab", 4), 101); /* abstract: all bytes */
+	assert_int_equal(deadlock_peers_named(&p, "\0ab", 3), 0);
+	assert_int_equal(deadlock_peers_role(&p, 100), DEADLOCK_SOCKET_LISTENS);
+	assert_int_equal(deadlock_peers_role(&p, 101), DEADLOCK_SOCKET_OPEN);
+	assert_int_equal(deadlock_peers_role(&p, 200), DEADLOCK_SOCKET_NAMELESS);
+	assert_int_equal(deadlock_peers_waiting(&p, 100, 0), 200);
+	assert_int_equal(deadlock_peers_waiting(&p, 100, 1), 202);
+	assert_int_equal(deadlock_peers_waiting(&p, 100, 2), 0);
+	assert_int_equal(deadlock_peers_get(&p, 202), 100);
+	deadlock_peers_fini(&p);
+	base_map_fini(&ends);
+}
+
 /* ---- components: against reachability by hand --------------------------------------------------
  */
 
@@ -332,8 +381,39 @@ static void test_time_breaks_a_circle(void **state)
 		.wait = {mutex_wait(PID + 1, 0x100, PID + 2), mutex_wait(PID + 2, 0x200, PID + 1)}};
 	(void)state;
 	h.wait[1].is_timed = true;
+	h.wait[1].limit_ns = UINT64_C(59999999999);
 	judge(&h, 2);
 	assert_int_equal(h.a.nr_findings, 0);
+	finish(&h);
+	h = (struct by_hand){.wait = {h.wait[0], h.wait[1]}};
+	h.wait[1].limit_ns++; /* in a minute, which is no plan to go on */
+	judge(&h, 2);
+	assert_int_equal(h.a.nr_findings, 1);
+	assert_int_equal(h.a.finding[0].sure, DEADLOCK_PROBABLE);
+	finish(&h);
+}
+
+/* A thread that spins is seen to do so now: what it holds up may be over. */
+static void test_spinners_are_not_certain(void **state)
+{
+	struct by_hand h = {
+		.wait = {mutex_wait(PID + 1, 0x100, PID + 3), mutex_wait(PID + 2, 0x200, PID + 1),
+			mutex_wait(PID + 3, 0x300, 0)}};
+	(void)state;
+	h.wait[2].kind = DEADLOCK_SPIN;
+	h.wait[2].owner_is_exact = false;
+	h.wait[2].key[0].kind = DEADLOCK_KEY_SPIN;
+	judge(&h, 3);
+	for (size_t i = 0; i < h.a.nr_findings; i++)
+		assert_int_equal(h.a.finding[i].sure, DEADLOCK_PROBABLE);
+	assert_int_equal(h.a.nr_findings, 1);
+	finish(&h);
+	h = (struct by_hand){.wait = {mutex_wait(PID + 1, 0x100, PID + 2),
+				     mutex_wait(PID + 2, 0x200, PID + 1), h.wait[2]}};
+	judge(&h, 3); /* what owners tell holds without it */
+	assert_true(h.a.nr_findings >= 1);
+	assert_int_equal(h.a.finding[0].kind, DEADLOCK_FINDING_CYCLE);
+	assert_int_equal(h.a.finding[0].sure, DEADLOCK_CERTAIN);
 	finish(&h);
 }
 
@@ -579,9 +659,11 @@ int main(void)
 		cmocka_unit_test(test_status),
 		cmocka_unit_test(test_innermost_pid),
 		cmocka_unit_test(test_peers),
+		cmocka_unit_test(test_named_sockets),
 		cmocka_unit_test(test_components),
 		cmocka_unit_test(test_circle_and_who_waits_behind),
 		cmocka_unit_test(test_time_breaks_a_circle),
+		cmocka_unit_test(test_spinners_are_not_certain),
 		cmocka_unit_test(test_somebody_may_signal),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_look_without_memory),

@@ -2,7 +2,10 @@
 /* calm.c - programs that sleep, and look as if they would for ever; all of them can go on. */
 #include "hang.h"
 
+#include <mqueue.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -454,6 +457,29 @@ static void third_computes(void)
 	sem_post(&of_one);
 }
 
+/* Two wait for each other, and a worker who will give to one of them waits for work. */
+static void *work_for_one(void *argument)
+{
+	sem_wait(&jobs);
+	sem_post(&of_one);
+	return argument;
+}
+
+static void worker_gives(void)
+{
+	static volatile int has_work;
+	sem_init(&of_one, 0, 0);
+	sem_init(&of_other, 0, 0);
+	sem_init(&jobs, 0, 0);
+	start(one_for_other, 0);
+	start(one_for_other, 1);
+	start(work_for_one, 0);
+	ready();
+	while (!has_work)
+		nap_ms(1000);
+	sem_post(&jobs);
+}
+
 /* The idle of a pool: each of them, given work, would give the rest of it to the next one. */
 static void *split_work(void *argument)
 {
@@ -472,6 +498,46 @@ static void pool_of_semaphores(void)
 	ready();
 	for (;;)
 		nap_ms(1000);
+}
+
+/* Who opens a FIFO waits for anybody; the other one, for a while. */
+static void opens_fifo(void)
+{
+	if (chdir(getenv("TMPDIR")) != 0 || mkfifo("calm", 0600) != 0)
+		exit(9);
+	const pid_t child = fork_child();
+	if (child == 0)
+		_exit(open("calm", O_RDONLY) < 0);
+	ready();
+	waitpid(child, NULL, 0);
+}
+
+/* A consumer, whose producers come by name. */
+static void receives(void)
+{
+	char buf[8], name[32];
+	struct mq_attr one = {.mq_maxmsg = 1, .mq_msgsize = 8};
+	(void)snprintf(name, sizeof name, "/calm-%d", (int)getpid());
+	const mqd_t queue = mq_open(name, O_CREAT | O_RDWR, 0600, &one);
+	ready();
+	while (mq_receive(queue, buf, sizeof buf, NULL) >= 0)
+		;
+}
+
+/* A server at a socket with a name, and its workers. */
+static void accepts_by_name(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	(void)snprintf(a.sun_path + 1, sizeof a.sun_path - 1, "longpole-calm-%d", (int)getpid());
+	const int s = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (bind(s, (struct sockaddr *)&a, sizeof a) != 0 || listen(s, 4) != 0)
+		exit(9);
+	sem_init(&jobs, 0, 0);
+	for (int i = 0; i < 4; i++)
+		start(split_work, 0);
+	ready();
+	while (accept(s, NULL, NULL) >= 0)
+		sem_post(&jobs);
 }
 
 static const struct hang_case cases[] = {
@@ -493,7 +559,11 @@ static const struct hang_case cases[] = {
 	{"shares-locks", shares_locks},
 	{"zombies", zombies},
 	{"slow-once", slow_once},
+	{"accepts-by-name", accepts_by_name},
+	{"opens-fifo", opens_fifo},
+	{"receives", receives},
 	{"third-computes", third_computes},
+	{"worker-gives", worker_gives},
 	{"pool-of-semaphores", pool_of_semaphores},
 	{"slow-reader", slow_reader},
 	{"stopped-child", stopped_child},

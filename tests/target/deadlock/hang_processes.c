@@ -10,9 +10,13 @@
 #include <sys/stat.h>
 
 #include <limits.h>
+#include <mqueue.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
+#include <sys/un.h>
 
 enum { PHILOSOPHERS = 5, BIG = 200000, PIPE_BYTES = 65536 };
 
@@ -108,7 +112,7 @@ static void smokers(void)
 static char big[BIG];
 
 /* The web server's CGI script: it fills its error pipe while the server polls its output. */
-static void cgi(void)
+static void serve_script(int limit_ms)
 {
 	int out[2], errors[2];
 	char buf[4096];
@@ -127,11 +131,22 @@ static void cgi(void)
 	ready();
 	struct pollfd p = {.fd = out[0], .events = POLLIN};
 	do {
-		poll(&p, 1, -1);
+		poll(&p, 1, limit_ms);
 		n = read(out[0], buf, sizeof buf);
 	} while (n > 0);
 	while (read(errors[0], buf, sizeof buf) > 0)
 		;
+}
+
+static void cgi(void)
+{
+	serve_script(-1);
+}
+
+/* As the server does: it gives up after five minutes. */
+static void cgi_with_limit(void)
+{
+	serve_script(300000);
 }
 
 /* Waiting for a child that writes more than its pipe holds. */
@@ -436,6 +451,211 @@ static void fifos(void)
 		exit(1);
 }
 
+/* Each opens what the other does not open before. */
+static void fifo_opens(void)
+{
+	if (chdir(getenv("TMPDIR")) != 0 || mkfifo("one", 0600) != 0 || mkfifo("two", 0600) != 0)
+		exit(9);
+	const int child = fork_child() == 0;
+	if (!child)
+		ready();
+	const int to = open(child ? "one" : "two", O_WRONLY);
+	const int from = open(child ? "two" : "one", O_RDONLY);
+	exit(to < 0 || from < 0);
+}
+
+/* By an absolute name, and what is waited for comes after something else. */
+static void fifo_open_and_wait(void)
+{
+	char name[PATH_MAX];
+	if ((size_t)snprintf(name, sizeof name, "%s/late", getenv("TMPDIR")) >= sizeof name ||
+		mkfifo(name, 0600) != 0)
+		exit(9);
+	const pid_t child = fork_child();
+	if (child == 0)
+		_exit(open(name, O_RDONLY) < 0);
+	ready();
+	waitpid(child, NULL, 0);
+	exit(open(name, O_WRONLY) < 0);
+}
+
+/* Each waits for the message that the other would send after one. */
+static void messages(bool keeps_names)
+{
+	struct mq_attr one = {.mq_maxmsg = 1, .mq_msgsize = 8};
+	mqd_t queue[2];
+	char name[2][32], buf[8];
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(name[i], sizeof name[i], "/hang-%d-%d", (int)getpid(), i);
+		queue[i] = mq_open(name[i], O_CREAT | O_RDWR, 0600, &one);
+		if (queue[i] == (mqd_t)-1)
+			exit(9);
+	}
+	const int child = fork_child() == 0;
+	if (!child) {
+		ready();
+		for (int i = 0; i < 2 && !keeps_names; i++)
+			mq_unlink(name[i]);
+	}
+	if (mq_receive(queue[child], buf, sizeof buf, NULL) < 0 ||
+		mq_send(queue[!child], buf, 1, 0) != 0)
+		exit(1);
+}
+
+static void mqueues(void)
+{
+	messages(false);
+}
+
+static void named_mqueues(void)
+{
+	messages(true);
+}
+
+/* Both send more than fits, before they receive. */
+static void full_mqueues(void)
+{
+	struct mq_attr one = {.mq_maxmsg = 1, .mq_msgsize = 8};
+	mqd_t queue[2];
+	char name[32], buf[8] = "";
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(name, sizeof name, "/hang-%d-%d", (int)getpid(), i);
+		queue[i] = mq_open(name, O_CREAT | O_RDWR, 0600, &one);
+		mq_unlink(name);
+		if (queue[i] == (mqd_t)-1)
+			exit(9);
+	}
+	const int child = fork_child() == 0;
+	if (!child)
+		ready();
+	for (int i = 0; i < 2; i++)
+		mq_send(queue[child], buf, 1, 0);
+	for (int i = 0; i < 2; i++)
+		mq_receive(queue[!child], buf, sizeof buf, NULL);
+}
+
+/* Both ends write more than fits, before they read. */
+static void both_write(int type)
+{
+	int s[2];
+	if (socketpair(AF_UNIX, type, 0, s) != 0)
+		exit(9);
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	if (!child)
+		ready();
+	for (int i = 0; i < 1000; i++) {
+		if (write(s[child], big, type == SOCK_STREAM ? sizeof big : 1000) < 0)
+			exit(1);
+	}
+	while (read(s[child], big, sizeof big) > 0)
+		;
+}
+
+static void both_write_stream(void)
+{
+	both_write(SOCK_STREAM);
+}
+
+static void both_write_datagrams(void)
+{
+	both_write(SOCK_DGRAM);
+}
+
+/* The name of one of two sockets: abstract, or a path. */
+static socklen_t name_of_socket(struct sockaddr_un *a, int number, bool is_path)
+{
+	static int whose; /* the first process's, before it forks */
+	whose = whose ? whose : (int)getpid();
+	*a = (struct sockaddr_un){.sun_family = AF_UNIX};
+	const int n = is_path ? snprintf(a->sun_path, sizeof a->sun_path, "socket-%d", number)
+			      : snprintf(a->sun_path + 1, sizeof a->sun_path - 1,
+					"longpole-hang-%d-%d", whose, number);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
+}
+
+static int bound_socket(int type, int number, bool is_path)
+{
+	struct sockaddr_un a;
+	const int s = socket(AF_UNIX, type, 0);
+	const socklen_t bytes = name_of_socket(&a, number, is_path);
+	if (s < 0 || bind(s, (struct sockaddr *)&a, bytes) != 0 ||
+		(type == SOCK_STREAM && listen(s, 4) != 0))
+		exit(9);
+	return s;
+}
+
+/* Each answers a datagram that nobody sends first. */
+static void datagrams(bool is_path)
+{
+	char buf[8] = "";
+	struct sockaddr_un other;
+	int s[2];
+	if (chdir(getenv("TMPDIR")) != 0)
+		exit(9);
+	for (int i = 0; i < 2; i++)
+		s[i] = bound_socket(SOCK_DGRAM, i, is_path);
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	if (!child)
+		ready();
+	const socklen_t bytes = name_of_socket(&other, !child, is_path);
+	if (recv(s[child], buf, sizeof buf, 0) < 0)
+		exit(1);
+	sendto(s[child], buf, 1, 0, (struct sockaddr *)&other, bytes);
+}
+
+static void abstract_datagrams(void)
+{
+	datagrams(false);
+}
+
+static void datagrams_to_paths(void)
+{
+	datagrams(true);
+}
+
+/* Each accepts before it connects. */
+static void accept_first(void)
+{
+	struct sockaddr_un other;
+	int s[2];
+	for (int i = 0; i < 2; i++)
+		s[i] = bound_socket(SOCK_STREAM, i, false);
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	if (!child)
+		ready();
+	const socklen_t bytes = name_of_socket(&other, !child, false);
+	const int to = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (accept(s[child], NULL, NULL) < 0 || connect(to, (struct sockaddr *)&other, bytes) != 0)
+		exit(1);
+}
+
+/* Each has connected, and waits to be greeted before it accepts the other. */
+static void greet_before_accept(void)
+{
+	char buf[8];
+	struct table *t = new_table(2);
+	struct sockaddr_un other;
+	int s[2];
+	for (int i = 0; i < 2; i++)
+		s[i] = bound_socket(SOCK_STREAM, i, false);
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	const socklen_t bytes = name_of_socket(&other, !child, false);
+	const int to = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (connect(to, (struct sockaddr *)&other, bytes) != 0)
+		exit(9);
+	pthread_barrier_wait(&t->together);
+	if (!child)
+		ready();
+	if (read(to, buf, sizeof buf) < 0)
+		exit(1);
+	const int from = accept(s[child], NULL, NULL);
+	exit(from < 0 || write(from, "hello", 5) != 5);
+}
+
 /* A semaphore each, in a file that has a name. */
 static void named_semaphores(void)
 {
@@ -460,6 +680,18 @@ static const struct hang_case cases[] = {
 	{"philosophers", philosophers},
 	{"smokers", smokers},
 	{"cgi", cgi},
+	{"cgi-with-limit", cgi_with_limit},
+	{"fifo-opens", fifo_opens},
+	{"fifo-open-and-wait", fifo_open_and_wait},
+	{"abstract-datagrams", abstract_datagrams},
+	{"datagrams-to-paths", datagrams_to_paths},
+	{"accept-first", accept_first},
+	{"greet-before-accept", greet_before_accept},
+	{"mqueues", mqueues},
+	{"named-mqueues", named_mqueues},
+	{"full-mqueues", full_mqueues},
+	{"both-write-stream", both_write_stream},
+	{"both-write-datagrams", both_write_datagrams},
 	{"wait-full-pipe", wait_full_pipe},
 	{"full-pipes", full_pipes},
 	{"both-read", both_read},

@@ -728,6 +728,20 @@ static void lock_and_semaphore_beside(void)
 	pthread_mutex_unlock(&first);
 }
 
+static void rwlock_beside(void)
+{
+	start(nap_for_ever, 0);
+	rwlock_nested();
+}
+
+/* A circle of locks, and one that somebody could end. */
+static void two_circles(void)
+{
+	one_and_other();
+	start(nap_for_ever, 0);
+	circle_normal();
+}
+
 static void once_beside(void)
 {
 	start(nap_for_ever, 0);
@@ -917,6 +931,8 @@ static const struct hang_case cases[] = {
 	{"timed-beside", timed_beside},
 	{"lock-and-semaphore-beside", lock_and_semaphore_beside},
 	{"once-beside", once_beside},
+	{"rwlock-beside", rwlock_beside},
+	{"two-circles", two_circles},
 	{"spin-alone", spin_alone},
 	{"partial", partial},
 	{"seccomp", seccomp},

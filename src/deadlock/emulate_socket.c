@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulate_socket.c - connections and datagrams to those who are known by a name. */
+#include "deadlock/emulate.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static struct deadlock_file socket_to(uint64_t peer)
+{
+	return (struct deadlock_file){
+		.kind = DEADLOCK_FILE_SOCKET, .peer = peer, .can_read = true, .can_write = true};
+}
+
+/* Those who wait to be accepted come first; then, once, somebody whom nobody knows. */
+int64_t deadlock_emulate_accept(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct deadlock_file listener;
+	if (!deadlock_copy_file(c, (int)arg[0], &listener))
+		return -EBADF;
+	const struct deadlock_key key = {.kind = DEADLOCK_KEY_SOCKET_PEER, .id = listener.inode};
+	const struct deadlock_file client = socket_to(
+		deadlock_peers_waiting(deadlock_world_peers(c->world), listener.inode, c->accepts));
+	if (!client.peer && (c->accepts || !c->is_first))
+		return deadlock_copy_block(c, &key, "accept");
+	c->accepts++;
+	return deadlock_copy_invent(c, &client);
+}
+
+/* Of a UNIX socket, by its address. 0: another sort of address, or nobody's. */
+static uint64_t named_socket(struct deadlock_copy *c, uint64_t address, uint64_t bytes)
+{
+	struct sockaddr_un name = {0};
+	const size_t before = offsetof(struct sockaddr_un, sun_path);
+	if (!address || bytes <= before || bytes > sizeof name ||
+		!deadlock_copy_peek(c, address, &name, (size_t)bytes) || name.sun_family != AF_UNIX)
+		return 0;
+	return deadlock_peers_named(
+		deadlock_world_peers(c->world), name.sun_path, (size_t)bytes - before);
+}
+
+static void give_datagram(struct deadlock_copy *c, uint64_t address, uint64_t bytes)
+{
+	const struct deadlock_key key = {
+		.kind = DEADLOCK_KEY_SOCKET_DATA, .id = named_socket(c, address, bytes)};
+	if (key.id)
+		deadlock_copy_event(c, &key);
+}
+
+int64_t deadlock_emulate_sendto(struct deadlock_copy *c, const uint64_t *arg)
+{
+	give_datagram(c, arg[4], arg[5]);
+	return deadlock_emulate_write(c, arg);
+}
+
+int64_t deadlock_emulate_sendmsg(struct deadlock_copy *c, const uint64_t *arg)
+{
+	struct msghdr message;
+	if (!deadlock_copy_peek(c, arg[1], &message, sizeof message))
+		return -EFAULT;
+	give_datagram(c, (uint64_t)(uintptr_t)message.msg_name, message.msg_namelen);
+	const uint64_t as_writev[6] = {
+		arg[0], (uint64_t)(uintptr_t)message.msg_iov, message.msg_iovlen};
+	return deadlock_emulate_writev(c, as_writev);
+}
+
+int64_t deadlock_emulate_connect(struct deadlock_copy *c, const uint64_t *arg)
+{
+	const struct deadlock_file other = socket_to(named_socket(c, arg[1], arg[2]));
+	const struct deadlock_key key = {.kind = DEADLOCK_KEY_SOCKET_PEER, .id = other.peer};
+	if (!other.peer) {
+		deadlock_copy_taint(c, "it connected to somebody");
+		return 0;
+	}
+	deadlock_copy_event(c, &key);
+	deadlock_copy_liken(c, (int)arg[0], &other);
+	return 0;
+}
