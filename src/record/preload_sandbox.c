@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct preload_sandbox preload_sandbox;
+struct preload_sandbox preload_sandbox PRELOAD_EARLY;
 
 static uint32_t sandbox_tid(uint32_t offset)
 {

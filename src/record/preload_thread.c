@@ -163,7 +163,8 @@ static void join_begin(struct join *join, unsigned function, uint64_t handle, ui
 {
 	join->open = preload_active();
 	join->handle = handle;
-	join->before_tsc = preload_now();
+	/* (a program may have forbidden itself the counter: preload_sandbox.c) */
+	join->before_tsc = join->open || preload_met.joined ? preload_now() : 0;
 	if (join->open)
 		PRELOAD_RECORD_WAIT(join_wait, site, handle);
 	preload_count_begin(&join->counted, function, site);
