@@ -89,9 +89,11 @@ static void sandbox_end(bool is_new, bool installed)
 		preload_stop();
 }
 
+/* (the kernel takes the counter from who is strict, too) */
 static bool sandbox_clock(int option, unsigned long how)
 {
-	if (option != PR_SET_TSC || how != PR_TSC_SIGSEGV)
+	bool is_strict = option == PR_SET_SECCOMP && how == SECCOMP_MODE_STRICT;
+	if (!is_strict && (option != PR_SET_TSC || how != PR_TSC_SIGSEGV))
 		return false;
 	preload_sandbox.no_clock = true;
 	preload_stop();
@@ -123,7 +125,11 @@ long preload_limits_itself(long number, long a, long b, long c, long d, long e, 
 				 ? a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER
 				 : sandbox_is_filter((int)a, (unsigned long)b);
 	bool is_new = is_filter && sandbox_begin();
-	if (number == SYS_prctl && sandbox_clock((int)a, (unsigned long)b))
+	bool takes_clock = number == SYS_prctl
+				   ? sandbox_clock((int)a, (unsigned long)b)
+				   : a == SECCOMP_SET_MODE_STRICT &&
+					     sandbox_clock(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	if (takes_clock)
 		preload_env_forget();
 	long result = preload_syscall_of_program(number, a, b, c, d, e, f);
 	sandbox_end(is_new, result == 0);
