@@ -607,7 +607,9 @@ static void says_what_recording_cost(void **state)
 	struct bench b;
 	start(&b);
 	stream(&b, process(&b, "prog"));
-	uint32_t what[] = {string(&b, "records"), string(&b, "samples"), string(&b, "reading")};
+	uint32_t what[] = {string(&b, "records"), string(&b, "samples"),
+		string(&b, TRACE_COST_BESIDE), string(&b, TRACE_COST_BEFORE),
+		string(&b, TRACE_COST_WAKING)};
 	uint32_t how = string(&b, "by hand");
 	PUT(&b, 0, 0, cost, .cost = 1, .name = what[0], .n = 1000, .total_ns = 10000,
 		.target_cpu_ns = 2000000, .method = how);
@@ -615,20 +617,31 @@ static void says_what_recording_cost(void **state)
 		.target_cpu_ns = 2000000, .method = how);
 	PUT(&b, 0, 0, cost, .cost = 3, .name = what[2], .n = 1, .total_ns = 70000, .beside = 1,
 		.target_cpu_ns = 2000000, .method = how);
+	PUT(&b, 0, 0, cost, .cost = 4, .name = what[3], .n = 1, .total_ns = 30000, .beside = 1,
+		.target_cpu_ns = 2000000, .method = how);
+	PUT(&b, 0, 0, cost, .cost = 5, .name = what[4], .n = 1, .total_ns = 5000, .beside = 1,
+		.target_cpu_ns = 2000000, .method = how);
 	PUT(&b, 0, 1, process_begin, .token = 0);
 	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
 	end(&b, 2000);
 	struct report *r = build(&b);
 	struct base_str text = {0};
 	render(r, &text, false, false);
-	assert_non_null(strstr(base_str_text(&text), "recording cost about 2.0 %"));
-	assert_non_null(strstr(base_str_text(&text), "20 samples, 30.0 us (by hand)"));
+	assert_non_null(
+		strstr(base_str_text(&text), "recording cost about 2.0 % (1.3 % to 3.0 %)"));
+	/* before it, then beside it; the wakes are part of the first */
+	assert_non_null(strstr(base_str_text(&text), "longpole itself took 100 us"));
+	assert_non_null(strstr(base_str_text(&text), "70.0 us beside it"));
+	assert_non_null(strstr(base_str_text(&text), "20 samples"));
 	assert_null(strstr(base_str_text(&text), "reading"));
 	base_str_fini(&text);
 	json_t *j = report_json(r);
 	const json_t *cost = json_object_get(json_object_get(j, "trace"), "recording_cost");
 	assert_near(json_real_value(json_object_get(cost, "share")), 0.02, 1e-9);
-	assert_int_equal(json_array_size(json_object_get(cost, "parts")), 3);
+	assert_near(json_real_value(json_object_get(cost, "share_low")), 0.013333, 1e-9);
+	assert_near(json_real_value(json_object_get(cost, "share_high")), 0.03, 1e-9);
+	assert_int_equal(json_integer_value(json_object_get(cost, "own_cpu_ns")), 100000);
+	assert_int_equal(json_array_size(json_object_get(cost, "parts")), 5);
 	json_decref(j);
 	report_free(r);
 	finish(&b);
