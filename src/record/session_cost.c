@@ -294,7 +294,7 @@ static const struct cost_kind {
 	uint64_t assumed_ps; /* of one, on a machine of 2024 */
 } cost_kinds[] = {
 	[RECORD_PROBE_start] = {TRACE_COST_STARTS, 200000000},
-	[RECORD_PROBE_fork] = {"forks", 60000000},
+	[RECORD_PROBE_fork] = {TRACE_COST_FORKS, 60000000},
 	[RECORD_PROBE_thread] = {"threads", 15000000},
 	[RECORD_PROBE_lock] = {"records", 15000},
 };

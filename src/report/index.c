@@ -79,7 +79,8 @@ enum base_status report_index_init(struct report_index *ix, struct model *m, str
 	enum base_status s = BASE_ERR_NOMEM;
 	ix->topic_of = base_alloc((ix->nr_states + 1) * sizeof *ix->topic_of);
 	ix->first_state = base_alloc((ix->nr_states + 1) * sizeof *ix->first_state);
-	if (!names || !ix->topic_of || !ix->first_state)
+	ix->is_recorders = base_alloc((ix->nr_states + 1) * sizeof *ix->is_recorders);
+	if (!names || !ix->topic_of || !ix->first_state || !ix->is_recorders)
 		goto out;
 	for (uint32_t i = 0; i < ix->nr_states; i++) {
 		const struct model_state *st = model_state(m, i);
@@ -94,6 +95,7 @@ enum base_status report_index_init(struct report_index *ix, struct model *m, str
 		ix->topic_of[i] = id - 1; /* id 0 is "" */
 		if (id > ix->nr_topics) {
 			ix->first_state[id - 1] = i;
+			ix->is_recorders[id - 1] = st->is_recorders;
 			ix->nr_topics = id;
 		}
 	}
@@ -111,6 +113,7 @@ void report_index_fini(struct report_index *ix)
 {
 	base_free(ix->topic_of);
 	base_free(ix->first_state);
+	base_free(ix->is_recorders);
 	*ix = (struct report_index){0};
 }
 
@@ -143,7 +146,7 @@ uint32_t report_largest_topic(
 {
 	uint32_t best = REPORT_NONE;
 	for (uint32_t t = 0; t < ix->nr_topics; t++)
-		if (t != except && topic_ns[t] > 0 &&
+		if (t != except && topic_ns[t] > 0 && !ix->is_recorders[t] &&
 			(best == REPORT_NONE || topic_ns[t] > topic_ns[best]))
 			best = t;
 	return best;

@@ -178,6 +178,7 @@ struct trace_defs {
 /* What the kernel's events take when a thread sleeps and is woken; n: times it was. */
 #define TRACE_COST_SWITCHES "processor switches"
 #define TRACE_COST_STARTS   "starts of programs"
+#define TRACE_COST_FORKS    "forks"
 #define TRACE_COST_BEFORE   "getting ready, before the program's start"
 #define TRACE_COST_BESIDE   "reading and writing the trace"
 #define TRACE_COST_AFTER    "reading and writing the trace, after the program's end"
