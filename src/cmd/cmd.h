@@ -169,8 +169,8 @@ int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns
 /* Prints c->err and returns the exit status that goes with it. */
 int cmd_fail(struct cmd *c, enum base_status s);
 int cmd_exit_of(enum base_status s);
-/* Writes a finished answer (and frees it), without what may not be shown (base_shown): CMD_OK or the
- * exit status after a message. */
+/* Writes a finished answer (and frees it), without what may not be shown (base_shown): CMD_OK or
+ * the exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);
 int cmd_write_json(struct cmd *c, json_t *json);
 /* {"schema": "longpole/COMMAND/1", "tool", "result"}; of a trace: report_envelope(). */

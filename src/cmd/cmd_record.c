@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -308,13 +309,10 @@ static void summary(struct cmd *c, const struct record_options *o, const struct 
 	base_str_add_size(&s, r->trace_bytes);
 	if (record_counts(o)) /* the few records say nothing of it */
 		base_str_add(&s, "; counting took some nanoseconds each time");
-	else if (r->overhead_share >= 0.001)
-		base_str_addf(&s,
-			"; writing records was at least %.1f %% of the program's processor time",
-			r->overhead_share * 100);
 	else if (r->overhead_share > 0)
-		base_str_add(&s, "; writing records was about 0.1 % of the program's processor "
-				 "time or less");
+		base_str_addf(&s, "; recording was %s%.1f %% of the program's processor time",
+			r->overhead_share < 0.001 ? "less than " : "about ",
+			r->overhead_share < 0.001 ? 0.1 : fmin(r->overhead_share, 1) * 100);
 	cmd_note(c, "%s", base_str_text(&s));
 	if (r->memory_images)
 		memory_summary(c, r);

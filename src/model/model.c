@@ -136,7 +136,11 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	uint32_t object =
 		class_ix != NONE && class_ix < m->nr_classes ? m->class_[class_ix].object : 0;
 	m->state[m->nr_states++] = (struct state_info){
-		.pub = {.kind = kind, .object = object, .site = site},
+		.pub = {.kind = kind,
+			.object = object,
+			.site = site,
+			.is_recorders = (kind == MODEL_STATE_start && aux == AUX_RECORDER) ||
+					(role < m->nr_roles && m->role[role].recorder)},
 		.role = role,
 		.class_ix = class_ix,
 		.aux = aux,

@@ -53,6 +53,7 @@ struct model_state {
 	 * "fsync of file /x/log.2", and "fsync /x/log.2". NULL: none. */
 	const char *of_file, *on_file;
 	unsigned nr_named; /* functions in the name of a running one: "running a and b" has 2 */
+	bool is_recorders; /* longpole itself: not the program's, and gone without it */
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */
 	/* Calls on descriptors: how long all of them took, and how much of that without a

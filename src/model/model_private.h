@@ -9,8 +9,9 @@
 #define NONE             UINT32_MAX
 #define MODEL_LEADERS    (1ull << 40)
 #define MODEL_FORKS      (1ull << 41)
-#define MODEL_AFFINITIES (1ull << 44) /* | a token's image, its number -> set of processors + 1 */
 #define MODEL_BIRTHS     (1ull << 42)
+#define MODEL_EXECS      (1ull << 43)
+#define MODEL_AFFINITIES (1ull << 44) /* | a token's image, its number -> set of processors + 1 */
 enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32, MODEL_OWED_MAX = 4 };
 
 /* What an actor is doing besides its state: decides how its next record closes the edge. */
@@ -820,6 +821,7 @@ enum {
 	AUX_UNSEEN = 1,       /* idle: before anything was seen of it */
 	AUX_FAULT = 1u << 27, /* io: no call's, a page fault's */
 	AUX_LOAD = 1,         /* start: of its own program */
+	AUX_RECORDER = 2,     /* start: what recording adds to one */
 	AUX_STOLEN = 3,       /* runnable: nobody had it, and no quota either */
 	/* ... for so long that it was not allowed to run: | the cgroup's path, 0: not known */
 	AUX_QUOTA = 1u << 25,

@@ -386,7 +386,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		break;
 	case MODEL_STATE_start:
 		base_str_add(s, st->aux == AUX_LOAD ? "loading the program (exec, dynamic loader)"
-						    : "starting a program");
+				: st->aux == AUX_RECORDER ? "longpole itself (starting under it)"
+							  : "starting a program");
 		break;
 	case MODEL_STATE_annotated:
 		add_annotated(m, s, st);

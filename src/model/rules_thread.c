@@ -28,18 +28,49 @@ bool model_is_of_program(const struct model *m, uint32_t process)
 	return false;
 }
 
+/* What recording adds to the start of a program, or of a fork's child, as the recorder measured; 0:
+ * it did not. */
+static uint64_t recorders_start_ns(const struct model *m, const char *of)
+{
+	for (uint32_t i = 1; i < m->defs->nr_costs; i++) {
+		const struct trace_cost *c = &m->defs->costs[i];
+		if (c->name && c->n && !strcmp(trace_text_of(m->defs, c->name), of))
+			return c->total_ns / c->n;
+	}
+	return 0;
+}
+
+/* begun_ns: since when a process was being started; 0: none was. Its last part is ours. */
+static void begin_from(struct model *m, struct thread *t, const struct trace_record *r,
+	uint32_t queue, uint64_t begun_ns)
+{
+	bool forked = r->kind == TRACE_process_begin && r->u.process_begin.token;
+	uint64_t own_ns =
+		begun_ns && begun_ns < r->time_ns
+			? recorders_start_ns(m, forked ? TRACE_COST_FORKS : TRACE_COST_STARTS)
+			: 0;
+	if (own_ns > r->time_ns - begun_ns)
+		own_ns = r->time_ns - begun_ns;
+	uint32_t state =
+		own_ns ? model_make_state(m, MODEL_STATE_start, t->role, NONE, 0, AUX_RECORDER)
+		       : t->run_state;
+	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns - own_ns, queue, 1, state, GRAPH_LAST);
+	model_born(m, t, r->time_ns - own_ns);
+	if (own_ns)
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state, 0);
+}
+
 /* A thread's first moment: after whoever made it; when that was not seen, after its parent as far
  * as anyone can tell. */
-static void begin(struct model *m, struct thread *t, const struct trace_record *r, uint32_t queue)
+static void begin(struct model *m, struct thread *t, const struct trace_record *r, uint32_t queue,
+	uint64_t begun_ns)
 {
 	if (m->is_system) {
 		model_be_born(m, t, r->time_ns, queue, t->k.on);
 		return;
 	}
 	if (queue != NONE) {
-		model_verb(
-			m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, t->run_state, GRAPH_LAST);
-		model_born(m, t, r->time_ns);
+		begin_from(m, t, r, queue, begun_ns);
 		return;
 	}
 	uint32_t parent =
@@ -60,6 +91,7 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 	uint32_t parent =
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
 	uint32_t queue = NONE;
+	uint64_t begun_ns = 0;
 	t->main_thread = true;
 	model_note_birth(m, t, r->u.process_begin.token);
 	model_inherit_affinity(m, t, leader_of(m, parent), r->u.process_begin.token);
@@ -67,11 +99,15 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 		return; /* started when it was first seen */
 	if (r->u.process_begin.token)
 		queue = model_token_queue(m, TOKEN_fork, parent, r->u.process_begin.token, false);
-	if (queue == NONE)
+	(void)base_map_get(&m->handles, MODEL_BIRTHS | t->process, 0, &begun_ns);
+	if (queue == NONE) {
 		queue = model_token_queue(m, TOKEN_exec, model_pid_of(m, t), 0, false);
+		if (queue != NONE)
+			(void)base_map_get(&m->handles, MODEL_EXECS, model_pid_of(m, t), &begun_ns);
+	}
 	if (queue == NONE)
 		queue = model_token_queue(m, TOKEN_spawn, parent, 0, false);
-	begin(m, t, r, queue);
+	begin(m, t, r, queue, begun_ns);
 	if (model_pid_of(m, t) == m->root_pid)
 		m->end_actor = t->actor;
 }
@@ -300,7 +336,7 @@ static bool last_signal(
  */
 static void end_by_signal(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	uint64_t killer, sent_ns;
+	uint64_t killer = 0, sent_ns = 0;
 	bool sleeps = t->mode == MODE_WAITING ||
 		      (t->graph_state < m->nr_states &&
 			      m->state[t->graph_state].pub.kind == MODEL_STATE_sleep);
@@ -347,6 +383,7 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 void model_rule_process_exec(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t queue = model_token_queue(m, TOKEN_exec, model_pid_of(m, t), 0, true);
+	model_put(m, &m->handles, MODEL_EXECS, model_pid_of(m, t), r->time_ns);
 	uint32_t start =
 		model_make_state(m, MODEL_STATE_start, t->role, NONE, r->u.process_exec.site, NONE);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, start, 0);
@@ -447,10 +484,10 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 	if (!b->token) {
 		t->main_thread = true;
 		if (m->is_system)
-			begin(m, t, r, NONE);
+			begin(m, t, r, NONE, 0);
 		return;
 	}
-	begin(m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false));
+	begin(m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false), 0);
 }
 
 void model_free_thread(struct thread *t)

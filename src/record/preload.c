@@ -14,9 +14,9 @@
 #include <sys/syscall.h>
 
 struct preload_fresh preload_fresh __attribute__((aligned(PRELOAD_PAGE)));
-struct record_target_side preload_met;
-struct preload_runtimes preload_runtimes;
-struct preload_ring preload_ring;
+struct record_target_side preload_met PRELOAD_EARLY;
+struct preload_runtimes preload_runtimes PRELOAD_EARLY;
+struct preload_ring preload_ring PRELOAD_EARLY;
 
 enum {
 	BLOCK_WORDS = (RING_BLOCK_BYTES - sizeof(struct ring_block)) / sizeof(uint64_t),
@@ -32,9 +32,11 @@ static struct {
 	pthread_key_t key;                /* its destructor ends threads */
 	uint32_t image; /* of this process; in a new fork's child: of the parent */
 	uint32_t parent_image;
-	uint64_t pid_ns; /* as in struct ring_ids */
-	bool forked;     /* this image was made by fork: modules are as in the parent */
-} process;
+	uint64_t pid_ns;    /* as in struct ring_ids */
+	bool sees_recorder; /* it is in our pid namespace */
+	char *const *argv;  /* NULL: not known yet */
+	bool forked;        /* this image was made by fork: modules are as in the parent */
+} process PRELOAD_EARLY;
 
 __attribute__((used)) static const struct ring_tag version_tag = {RING_TAG, RING_VERSION};
 
@@ -62,6 +64,16 @@ static bool layout_of(const struct ring_head *head, uint64_t size_bytes, struct 
 	       (!ret->nr_tables || tally_layout_fits(&copy, size_bytes));
 }
 
+/* Its lock is on the first byte; of who is in none of our namespaces the kernel has no number. (A
+ * stat() of /proc/self/ns/pid says the same, but at a program's start /proc has nothing of it yet.)
+ */
+static bool sees_recorder(long fd)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	return !preload_syscall(SYS_fcntl, fd, F_GETLK, (long)&lock, 0, 0, 0) &&
+	       lock.l_type != F_UNLCK && lock.l_pid > 0;
+}
+
 static struct ring_head *map_ring(const char *path)
 {
 	uint64_t size_bytes;
@@ -72,6 +84,7 @@ static struct ring_head *map_ring(const char *path)
 			       ? preload_syscall(SYS_mmap, 0, (long)size_bytes,
 					 PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
 			       : -EINVAL;
+	process.sees_recorder = sees_recorder(fd);
 	preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (address < 0 && address >= -PRELOAD_PAGE)
 		return NULL;
@@ -90,6 +103,8 @@ static uint64_t pid_namespace(const struct ring_head *head, uint64_t of_parent)
 	struct stat st;
 	if (process.forked && preload_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0))
 		return of_parent;
+	if (!process.forked && process.sees_recorder)
+		return 0;
 	if (preload_syscall(SYS_stat, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0, 0))
 		return 0;
 	return st.st_ino == head->pid_ns ? 0 : (uint64_t)st.st_ino;
@@ -248,9 +263,10 @@ void preload_stop(void)
 	__atomic_store_n(&preload_fresh.head, &nowhere, __ATOMIC_RELEASE);
 }
 
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void start(int nr, char **argv)
 {
 	process.started = true;
+	process.argv = nr > 0 ? argv : NULL;
 	preload_attach();
 }
 
@@ -314,22 +330,41 @@ static size_t put_text(uint64_t *words, const char *text, size_t nr_bytes)
 	return (nr_bytes + 7) / 8;
 }
 
+static size_t first_command(char *out)
+{
+	size_t n = 0;
+	for (char *const *arg = process.argv; *arg && n < RING_TEXT_MAX; arg++) {
+		size_t left = RING_TEXT_MAX - n, length = strnlen(*arg, left - 1) + 1;
+		memcpy(out + n, *arg, length - 1);
+		n += length;
+		out[n - 1] = '\0';
+	}
+	return n;
+}
+
+/* The arguments, each ended by NUL. A program may have written others over them since it began. */
+static size_t command_line(char *out)
+{
+	long nr_bytes = 0;
+	if (process.argv && !process.forked)
+		return first_command(out);
+	long fd = preload_syscall(
+		SYS_open, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	if (fd >= 0) {
+		nr_bytes = preload_syscall(SYS_read, fd, (long)out, RING_TEXT_MAX, 0, 0, 0);
+		preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+	}
+	return nr_bytes < 0 ? 0 : (size_t)nr_bytes;
+}
+
 /* RING_image and process_begin, straight into the image's first block. */
 static uint64_t *introduce_image(uint64_t *at, uint64_t token)
 {
 	char command[RING_TEXT_MAX];
-	long nr_bytes = 0;
-	long fd = preload_syscall(
-		SYS_open, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
-	if (fd >= 0) {
-		nr_bytes = preload_syscall(SYS_read, fd, (long)command, sizeof command, 0, 0, 0);
-		preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-	}
-	if (nr_bytes < 0)
-		nr_bytes = 0;
+	size_t nr_bytes = command_line(command);
 	at[1] = (uint64_t)preload_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0);
-	at[2] = (uint64_t)nr_bytes;
-	size_t nr_words = 3 + put_text(at + 3, command, (size_t)nr_bytes);
+	at[2] = nr_bytes;
+	size_t nr_words = 3 + put_text(at + 3, command, nr_bytes);
 	preload_publish(at, RING_image, preload_now());
 	at += nr_words;
 	at[1] = token;

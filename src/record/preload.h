@@ -39,8 +39,12 @@ enum { PRELOAD_IS_STATIC = 0 };
 #define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PRELOAD_RARE(x)   __builtin_expect(!!(x), 0)
 #define PRELOAD_INLINE    static inline __attribute__((always_inline))
-#define PRELOAD_COLD      __attribute__((noinline, cold))
-#define PRELOAD_COUNT(a)  (sizeof(a) / sizeof *(a))
+/* What each start of a program touches, together: a page of .bss for each would be two faults each.
+ * (Names in tables are arrays, not pointers, for the same reason: nothing to relocate.) */
+#define PRELOAD_EARLY __attribute__((section(".data.early")))
+enum { PRELOAD_NAME_BYTES = 40 }; /* of a function that we look for */
+#define PRELOAD_COLD     __attribute__((noinline, cold))
+#define PRELOAD_COUNT(a) (sizeof(a) / sizeof *(a))
 /* for statements between which a signal handler must not see another order */
 #define PRELOAD_BARRIER() __asm__ volatile("" ::: "memory")
 

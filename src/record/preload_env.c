@@ -13,7 +13,6 @@ static const char prefix_ours[] = "LONGPOLE_", prefix_preload[] = "LD_PRELOAD=",
 
 /* Copied at the start, for the program may overwrite or free its environment. */
 static struct {
-	char text[TEXT_MAX];
 	size_t nr_bytes;
 	char *variable[PRELOAD_ENV_OURS_MAX]; /* "NAME=value" in text; LD_PRELOAD is not among them
 					       */
@@ -24,7 +23,8 @@ static struct {
 	char *image;           /* value, digits in text */
 	char *image_inherited; /* digits in the process's first environment: what libc's own execs
 				  pass on */
-} env;
+	char text[TEXT_MAX];
+} env PRELOAD_EARLY;
 
 static bool has_prefix(const char *text, const char *prefix)
 {
@@ -42,17 +42,26 @@ static char *keep(const char *text, size_t nr_bytes)
 	return copy;
 }
 
+static bool is_between(char c)
+{
+	return c == ':' || c == ' ';
+}
+
 /* The first word of LD_PRELOAD that is a library of ours. */
 static void keep_library(const char *list)
 {
 	while (*list) {
-		size_t length = strcspn(list, ": ");
+		size_t length =
+			0; /* (libc's functions for it are on pages that nobody else needs) */
+		while (list[length] && !is_between(list[length]))
+			length++;
 		static const char name[] = "liblongpole-";
 		for (size_t i = 0; i + sizeof name - 1 <= length && !env.library; i++)
 			if (memcmp(list + i, name, sizeof name - 1) == 0)
 				env.library = keep(list, length);
 		list += length;
-		list += strspn(list, ": ");
+		while (is_between(*list))
+			list++;
 	}
 }
 

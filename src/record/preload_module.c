@@ -25,9 +25,9 @@ enum {
 static struct {
 	uint64_t bias, seen_in; /* the last scan that saw it */
 } modules[MODULES_MAX];
-static size_t nr_modules;
-static uint64_t nr_scans, seen_adds, seen_subs;
-static uint32_t scanning;
+static size_t nr_modules PRELOAD_EARLY;
+static uint64_t nr_scans PRELOAD_EARLY, seen_adds PRELOAD_EARLY, seen_subs PRELOAD_EARLY;
+static uint32_t scanning PRELOAD_EARLY;
 static uint32_t checks_left;
 
 struct note_walk {

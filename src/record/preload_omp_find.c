@@ -11,7 +11,7 @@
 enum { LIBRARIES = 16, CALLERS = 256 };
 
 static const struct {
-	const char *name;
+	char name[PRELOAD_NAME_BYTES + 24];
 	size_t offset;
 } functions[] = {
 #define OMP(result, name, parameters) {#name, offsetof(struct preload_omp, name)},
@@ -20,7 +20,7 @@ static const struct {
 
 /* Which of the libraries have a function, and which of them callers mean. Entries stay. */
 struct scope {
-	const char *key; /* what the library must have */
+	char key[PRELOAD_NAME_BYTES]; /* what the library must have */
 	size_t offset;
 	struct preload_omp library[LIBRARIES]; /* [0] is that of the global scope, where all look
 						  first */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* preload_real.c - finds the functions that we wrap. */
 #include "record/preload_real.h"
+#include "record/preload_next.h"
 
 #include <dlfcn.h>
 
@@ -28,14 +29,14 @@ void preload_real_find_at(size_t offset)
 
 #else
 
-struct preload_real preload_real;
+struct preload_real preload_real PRELOAD_EARLY;
 
 /* ---- mutexes ---- */
 
 static int first_lock(pthread_mutex_t *mutex);
 static int first_trylock(pthread_mutex_t *mutex);
 static int first_unlock(pthread_mutex_t *mutex);
-struct preload_mutex_functions preload_mutex_functions = {
+PRELOAD_EARLY struct preload_mutex_functions preload_mutex_functions = {
 	.lock = first_lock, .trylock = first_trylock, .unlock = first_unlock};
 
 static const struct link_map *module_of(const void *code)
@@ -47,15 +48,15 @@ static const struct link_map *module_of(const void *code)
 /* Nobody puts a function in the place of this one. */
 static const struct link_map *libc_module(void)
 {
-	return module_of(dlsym(RTLD_NEXT, "__errno_location"));
+	return module_of(preload_next_function("__errno_location"));
 }
 
 static void find_mutex_functions(void)
 {
 	struct preload_mutex_functions *f = &preload_mutex_functions;
-	void *lock = dlsym(RTLD_NEXT, "pthread_mutex_lock");
-	void *trylock = dlsym(RTLD_NEXT, "pthread_mutex_trylock");
-	void *unlock = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+	void *lock = preload_next_function("pthread_mutex_lock");
+	void *trylock = preload_next_function("pthread_mutex_trylock");
+	void *unlock = preload_next_function("pthread_mutex_unlock");
 	const struct link_map *libc = libc_module();
 	f->wrapped =
 		module_of(lock) != libc || module_of(trylock) != libc || module_of(unlock) != libc;
@@ -85,7 +86,7 @@ static int first_unlock(pthread_mutex_t *mutex)
 /* ---- all others ---- */
 
 static const struct {
-	const char *name;
+	char name[PRELOAD_NAME_BYTES];
 	size_t offset;
 } functions[] = {
 #define REAL(result, name, parameters) {#name, offsetof(struct preload_real, name)},
@@ -94,7 +95,7 @@ static const struct {
 
 /* Two implementations under one name: condition variables before and since glibc 2.3.2. */
 static const struct {
-	const char *name, *symbol;
+	char name[PRELOAD_NAME_BYTES], symbol[PRELOAD_NAME_BYTES];
 } old_functions[] = {
 	{"old_cond_init", "pthread_cond_init"},
 	{"old_cond_wait", "pthread_cond_wait"},
@@ -115,7 +116,7 @@ static bool equal(const char *a, const char *b)
  * and gets our old one: that is the first. */
 void *preload_real_find_version(const char *symbol, const char *version)
 {
-	void *next = dlsym(RTLD_NEXT, symbol);
+	void *next = preload_next_function(symbol);
 	return module_of(next) == libc_module() ? dlvsym(RTLD_NEXT, symbol, version) : next;
 }
 
@@ -128,7 +129,7 @@ static void *find(const char *name)
 		if (equal(name, symbol))
 			return preload_real_find_version(symbol, "GLIBC_2.3.2");
 	}
-	return dlsym(RTLD_NEXT, name);
+	return preload_next_function(name);
 }
 
 static void find_one(size_t i)
@@ -138,12 +139,22 @@ static void find_one(size_t i)
 		__atomic_store_n(slot, find(functions[i].name), __ATOMIC_RELAXED);
 }
 
-/* A function that this libc lacks stays NULL: no program calls it either. */
+static void find_named(const char *name)
+{
+	for (size_t i = 0; i < PRELOAD_COUNT(functions); i++)
+		if (equal(name, functions[i].name))
+			find_one(i);
+}
+
+/* Those with two implementations now, since the loader's lock is taken for them; all others when
+ * they are called first. A function that this libc lacks stays NULL: no program calls it either. */
 void preload_real_find(void)
 {
 	find_mutex_functions();
-	for (size_t i = 0; i < PRELOAD_COUNT(functions); i++)
-		find_one(i);
+	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++) {
+		find_named(old_functions[i].name);
+		find_named(old_functions[i].symbol);
+	}
 }
 
 void preload_real_find_at(size_t offset)

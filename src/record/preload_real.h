@@ -40,12 +40,12 @@ struct preload_real {
 };
 extern struct preload_real preload_real;
 
-void preload_real_find(void);             /* all of them */
+void preload_real_find(void);             /* those that cannot be found later */
 /* What comes next; where that is libc's, its implementation of that version. */
 void *preload_real_find_version(const char *symbol, const char *version);
 void preload_real_find_at(size_t offset); /* the one at that offset of struct preload_real */
 
-/* Usually found by the constructor; a wrapper may be called before, even from inside dlsym(). */
+/* Found when called first, wherever that is: even before our constructor, or inside dlsym(). */
 #define PRELOAD_REAL(name)                                                                         \
 	(*({                                                                                       \
 		if (PRELOAD_RARE(!preload_real.name))                                              \

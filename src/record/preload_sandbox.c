@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct preload_sandbox preload_sandbox;
+struct preload_sandbox preload_sandbox PRELOAD_EARLY;
 
 static uint32_t sandbox_tid(uint32_t offset)
 {
@@ -97,9 +97,11 @@ static void sandbox_end(bool is_new, bool installed)
 		preload_stop();
 }
 
+/* (the kernel takes the counter from who is strict, too) */
 static bool sandbox_clock(int option, unsigned long how)
 {
-	if (option != PR_SET_TSC || how != PR_TSC_SIGSEGV)
+	bool is_strict = option == PR_SET_SECCOMP && how == SECCOMP_MODE_STRICT;
+	if (!is_strict && (option != PR_SET_TSC || how != PR_TSC_SIGSEGV))
 		return false;
 	preload_sandbox.no_clock = true;
 	preload_stop();
@@ -133,7 +135,11 @@ long preload_limits_itself(long number, long a, long b, long c, long d, long e, 
 	else if (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)
 		filter = a == SECCOMP_SET_MODE_STRICT ? SANDBOX_STRICT : SANDBOX_SOME;
 	bool is_new = sandbox_begin(filter);
-	if (number == SYS_prctl && sandbox_clock((int)a, (unsigned long)b))
+	bool takes_clock = number == SYS_prctl
+				   ? sandbox_clock((int)a, (unsigned long)b)
+				   : filter == SANDBOX_STRICT &&
+					     sandbox_clock(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	if (takes_clock)
 		preload_env_forget();
 	long result = preload_syscall_of_program(number, a, b, c, d, e, f);
 	sandbox_end(is_new, result == 0);

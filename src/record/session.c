@@ -78,6 +78,7 @@ struct session {
 	struct record_valgrind valgrind;
 	struct record_qemu qemu;
 	struct record_links links;
+	struct base_str preload; /* what LD_PRELOAD says */
 	bool memory_busy;
 	struct record_converter converter;
 	struct record_peer peer;
@@ -385,9 +386,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	if (!record_clock_usable(&why))
 		return base_fail(s->err, BASE_ERR_ENV, "%s", why);
 	record_clock_start(&s->clock);
-	struct base_str preload = {0};
-	status = s->has_program ? set_up_program(s, program, &preload) : take_signals(s);
-	base_str_fini(&preload);
+	status = s->has_program ? set_up_program(s, program, &s->preload) : take_signals(s);
 	if (status != BASE_OK)
 		return status;
 	status = open_kernel(s);
@@ -816,7 +815,7 @@ static enum base_status start(struct session *s)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	keep(s);
 	set_recording(s, s->opts->locks == RECORD_LOCKS_full ? RING_full : RING_on);
-	s->started_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+	s->started_cpu_ns = s->result->before_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	s->stolen_ns = record_clock_stolen_ns();
 	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
 	read_both_clocks(s);
@@ -929,6 +928,22 @@ static void count_memory(struct session *s)
 	record_memory_remove(m);
 }
 
+/* (others may still live, and their records are counted, not kept) */
+static void write_cost(struct session *s)
+{
+	const struct record_options *o = s->opts;
+	struct record_child_environment environment = {
+		.preload = base_str_text(&s->preload), .ring = s->ring.path, .memory = ""};
+	bool can_run = s->has_program && s->ended && !o->emulator && o->level < 2 && !s->full;
+	uint64_t nr_images =
+		s->has_program ? __atomic_load_n(&s->ring.head->images_attached, __ATOMIC_RELAXED)
+			       : 0;
+	if (can_run)
+		set_recording(s, o->locks == RECORD_LOCKS_full ? RING_full : RING_on);
+	record_cost_write(&s->converter, s->result, nr_images, can_run ? &environment : NULL);
+	set_recording(s, RING_off);
+}
+
 static enum base_status finish(struct session *s)
 {
 	struct record_result *res = s->result;
@@ -948,7 +963,7 @@ static enum base_status finish(struct session *s)
 	res->after_cpu_ns = cpu_ns - s->started_cpu_ns - res->beside_cpu_ns;
 	res->kernel_events = s->kernel.nr_events;
 	res->kernel_switches = s->kernel.nr_switches;
-	record_cost_write(&s->converter, res);
+	write_cost(s);
 	if (s->opts->measure_floor)
 		record_lock_floor_write(&s->converter, &s->floor, mode_name(s->opts->locks));
 	if (record_sink_failed(&s->converter.sink))
@@ -993,6 +1008,7 @@ static void tear_down(struct session *s)
 		unlink(s->opts->output_path); /* the program did not run */
 	if (s->has_program)
 		record_ring_destroy(&s->ring);
+	base_str_fini(&s->preload);
 	record_memory_destroy(&s->memory);
 	record_valgrind_done(&s->valgrind);
 	record_qemu_done(&s->qemu);

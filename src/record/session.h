@@ -114,6 +114,7 @@ struct record_result {
 	uint64_t count[TRACE_DIAG_NR]; /* as in the trace's footer */
 	uint64_t target_cpu_ns;        /* of the program and its children that were waited for */
 	uint64_t recorder_cpu_ns;      /* of this process while recording */
+	uint64_t before_cpu_ns;        /* of this process before the program started */
 	uint64_t beside_cpu_ns;        /* ... of that while the program ran */
 	uint64_t after_cpu_ns;         /* ... after it had ended, up to the trace's last records */
 	uint64_t tsc_read_ns_x100, record_write_ns_x100; /* measured at the start: 1/100 ns */
@@ -124,7 +125,8 @@ struct record_result {
 	uint64_t switch_ns;    /* by how much perf's events delay who is woken */
 	uint64_t sample_ns;    /* what a sample takes */
 	uint64_t sample_hz;    /* what was chosen because of that */
-	double overhead_share; /* ring records x cost of one / target_cpu_ns: an estimate, 0 when
+	uint64_t added_ns;     /* what recording added to target_cpu_ns: an estimate */
+	double overhead_share; /* added_ns of target_cpu_ns: an estimate, 0 when
 				  unknown */
 	uint64_t buffer_bytes; /* what the ring got */
 	uint64_t symbols_ns;   /* spent on names at the end */

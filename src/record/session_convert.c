@@ -588,8 +588,11 @@ static bool is_size(uint64_t object)
 static void learn(
 	struct record_converter *c, struct record_thread *t, const uint64_t *word, unsigned kind)
 {
-	if (kind == TRACE_process_begin) {
+	if (kind == TRACE_thread_begin) {
+		c->nr_threads_begun++;
+	} else if (kind == TRACE_process_begin) {
 		t->image->begun = true;
+		c->nr_forked += word[1] != 0;
 		if (word[1])
 			record_image_set_forked(&c->world, t->image);
 	} else if (kind == TRACE_token_set && is_size(word[1])) {

@@ -153,7 +153,8 @@ struct record_converter {
 		uint8_t kind;               /* the ring's */
 		struct trace_form form;
 	} repeated[RECORD_REPEATED];
-	size_t nr_waiting; /* events in all queues */
+	size_t nr_waiting;                    /* events in all queues */
+	uint64_t nr_forked, nr_threads_begun; /* main threads are among these */
 	uint64_t nr_ring_records, nr_damaged_blocks, nr_unattached, nr_late;
 	uint64_t perf_lost, nested_lost, nr_samples, nr_switches; /* nr_switches: to a thread */
 	uint32_t main_pid;      /* of the program that was started; its end is written by _finish */

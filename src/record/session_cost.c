@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -285,25 +286,101 @@ static void put_part(struct record_sink *s, uint32_t id, const char *name, uint6
 	record_sink_put(s, &part);
 }
 
-void record_cost_write(struct record_converter *c, struct record_result *r)
+/* ---- what was done in the program
+ * ----------------------------------------------------------------------------------- */
+
+static const struct cost_kind {
+	const char *name;
+	uint64_t assumed_ps; /* of one, on a machine of 2024 */
+} cost_kinds[] = {
+	[RECORD_PROBE_start] = {TRACE_COST_STARTS, 200000000},
+	[RECORD_PROBE_fork] = {TRACE_COST_FORKS, 60000000},
+	[RECORD_PROBE_thread] = {"threads", 15000000},
+	[RECORD_PROBE_lock] = {"records", 15000},
+};
+enum { COST_KINDS = BASE_COUNT(cost_kinds), WORTH_NS = 1000000 /* to be measured */ };
+
+/* Not what a record takes by itself, in warm caches (record_write_ns_x100), but with the pages and
+ * lines of the ring that it is the first to write to. Returns what all of the kind took. */
+static uint64_t put_kind(struct record_converter *c, const struct record_result *r, uint32_t id,
+	enum record_probe what, uint64_t n, const struct record_child_environment *environment)
 {
-	enum { RECORDS = 1, SAMPLES, RECORDER, WAKING, SYSTEM, SWITCHES, WAKING_BUSY, AFTER };
+	uint64_t one_ps = cost_kinds[what].assumed_ps, least_ps = r->record_write_ns_x100 * 10;
+	const char *method = "assumed: too little to be measured";
+	if (n * one_ps / 1000 >= WORTH_NS && environment &&
+		record_probe_measure(what, environment, &one_ps))
+		method = "measured after the program's end, with a program that does nothing else";
+	else if (n * one_ps / 1000 >= WORTH_NS)
+		method = "assumed: it could not be measured";
+	if (what == RECORD_PROBE_lock && one_ps < least_ps)
+		one_ps = least_ps;
+	uint64_t total_ns = (uint64_t)((unsigned __int128)n * one_ps / 1000);
+	if (n || what == RECORD_PROBE_lock)
+		put_part(&c->sink, id, cost_kinds[what].name, n, total_ns, false, r, method);
+	return total_ns;
+}
+
+static uint64_t put_kinds(struct record_converter *c, const struct record_result *r,
+	uint64_t nr_images, const struct record_child_environment *environment)
+{
+	static const uint32_t id[COST_KINDS] = {[RECORD_PROBE_lock] = 1, /* the others came later */
+		[RECORD_PROBE_start] = 9,
+		[RECORD_PROBE_fork] = 10,
+		[RECORD_PROBE_thread] = 11};
+	uint64_t nr_begun = c->nr_threads_begun;
+	const uint64_t n[COST_KINDS] = {
+		[RECORD_PROBE_start] = nr_images > c->nr_forked ? nr_images - c->nr_forked : 0,
+		[RECORD_PROBE_fork] = c->nr_forked,
+		[RECORD_PROBE_thread] = nr_begun > nr_images ? nr_begun - nr_images : 0,
+		[RECORD_PROBE_lock] = r->ring_records};
+	uint64_t sum_ns = 0;
+	for (unsigned k = 0; k < COST_KINDS; k++)
+		sum_ns += put_kind(c, r, id[k], (enum record_probe)k, n[k], environment);
+	return sum_ns;
+}
+
+/* Of this process, and of children that it has waited for. */
+static uint64_t own_cpu_ns(void)
+{
+	struct rusage of[2];
+	uint64_t us = 0;
+	getrusage(RUSAGE_SELF, &of[0]);
+	getrusage(RUSAGE_CHILDREN, &of[1]);
+	for (unsigned i = 0; i < BASE_COUNT(of); i++)
+		us += (uint64_t)(of[i].ru_utime.tv_sec + of[i].ru_stime.tv_sec) * 1000000u +
+		      (uint64_t)(of[i].ru_utime.tv_usec + of[i].ru_stime.tv_usec);
+	return us * 1000;
+}
+
+static void put_own(struct record_sink *s, const struct record_result *r)
+{
+	enum { RECORDER = 3, AFTER = 8, BEFORE = 12 };
+	put_part(s, BEFORE, TRACE_COST_BEFORE, 1, r->before_cpu_ns, true, r,
+		"the kernel's count, from longpole's start on");
+	put_part(s, RECORDER, TRACE_COST_BESIDE, 1, r->beside_cpu_ns, true, r,
+		"the kernel's count, while the program ran");
+	put_part(s, AFTER, TRACE_COST_AFTER, 1, r->after_cpu_ns, true, r,
+		"the kernel's count, up to the last records");
+}
+
+void record_cost_write(struct record_converter *c, struct record_result *r, uint64_t nr_images,
+	const struct record_child_environment *environment)
+{
+	enum { SAMPLES = 2, WAKING = 4, SYSTEM, SWITCHES, WAKING_BUSY };
 	char samples[80];
+	uint64_t samples_ns = c->nr_samples * r->sample_ns,
+		 switches_ns = c->nr_switches * r->switch_ns;
 	snprintf(samples, sizeof samples, TRACE_COST_SAMPLES_METHOD,
 		(unsigned long long)r->sample_hz);
 	r->ring_records = c->nr_ring_records;
-	uint64_t records_ns = r->ring_records * r->record_write_ns_x100 / 100;
-	put_part(&c->sink, RECORDS, "records", r->ring_records, records_ns, false, r,
-		"measured with warm caches and without call paths: at least");
-	put_part(&c->sink, SAMPLES, TRACE_COST_SAMPLES, c->nr_samples, c->nr_samples * r->sample_ns,
-		false, r, samples);
-	put_part(&c->sink, SWITCHES, TRACE_COST_SWITCHES, c->nr_switches,
-		c->nr_switches * r->switch_ns, false, r,
+	uint64_t since_ns = own_cpu_ns();
+	r->added_ns = put_kinds(c, r, nr_images, environment) + samples_ns + switches_ns;
+	put_part(&c->sink, SAMPLES, TRACE_COST_SAMPLES, c->nr_samples, samples_ns, false, r,
+		samples);
+	put_part(&c->sink, SWITCHES, TRACE_COST_SWITCHES, c->nr_switches, switches_ns, false, r,
 		"measured before the program ran, as what delays a woken thread");
-	put_part(&c->sink, RECORDER, "reading and writing the trace", 1, r->beside_cpu_ns, true, r,
-		"the kernel's count, while the program ran");
-	put_part(&c->sink, AFTER, "reading and writing the trace, after the program's end", 1,
-		r->after_cpu_ns, true, r, "the kernel's count, up to the last records");
+	r->after_cpu_ns += own_cpu_ns() - since_ns;
+	put_own(&c->sink, r);
 	if (r->nr_wakes)
 		put_part(&c->sink, WAKING, TRACE_COST_WAKING, r->nr_wakes, r->nr_wakes * r->wake_ns,
 			true, r, "the median of as many, measured before the program ran");
@@ -312,8 +389,8 @@ void record_cost_write(struct record_converter *c, struct record_result *r)
 			r->nr_wakes_busy * r->wake_busy_ns, true, r,
 			"the median of as many, measured before the program ran");
 	if (r->kernel_events)
-		put_part(&c->sink, SYSTEM, "kernel events of all threads", r->kernel_events,
+		put_part(&c->sink, SYSTEM, TRACE_COST_SYSTEM, r->kernel_events,
 			r->kernel_events * SYSTEM_EVENT_NS, true, r, "assumed: 0.1 us each");
 	if (r->target_cpu_ns)
-		r->overhead_share = (double)records_ns / (double)r->target_cpu_ns;
+		r->overhead_share = (double)r->added_ns / (double)r->target_cpu_ns;
 }

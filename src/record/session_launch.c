@@ -255,8 +255,8 @@ enum base_status record_find_rewritten(const char *name, unsigned *level, char r
 /* ---- start
  * -------------------------------------------------------------------------------------------- */
 
-static char **emulators_environment(
-	const struct record_child_environment *e, size_t nr, struct base_str text[4])
+static char **emulators_environment(const struct record_child_environment *e, size_t nr,
+	struct base_str text[RECORD_ENVIRONMENT_TEXTS])
 {
 	static const char lib[] = "VALGRIND_LIB=";
 	size_t to = 0;
@@ -276,7 +276,8 @@ static char **emulators_environment(
 
 /* Our environment with LD_PRELOAD (ours first), LONGPOLE_RING, and room for the image's number,
  * which the library writes there for the children that libc itself makes. */
-static char **make_environment(const struct record_child_environment *e, struct base_str text[4])
+char **record_make_environment(
+	const struct record_child_environment *e, struct base_str text[RECORD_ENVIRONMENT_TEXTS])
 {
 	static const char preload[] = "LD_PRELOAD=", ring[] = "LONGPOLE_RING=",
 			  image[] = "LONGPOLE_IMAGE=", memory[] = MEMORY_RING_VARIABLE "=";
@@ -347,9 +348,9 @@ enum base_status record_child_start(struct record_child *child, const char *path
 	struct base_err *err)
 {
 	enum base_status status = BASE_OK;
-	struct base_str text[4] = {{0}, {0}, {0}, {0}};
+	struct base_str text[RECORD_ENVIRONMENT_TEXTS] = {{0}};
 	int go[2] = {-1, -1}, fail[2] = {-1, -1};
-	char **env = make_environment(environment, text);
+	char **env = record_make_environment(environment, text);
 	child->pid = -1;
 	if (!env) {
 		status = base_fail(err, BASE_ERR_NOMEM, "no memory for the program's environment");

@@ -50,6 +50,11 @@ struct record_child_environment {
 	const char *valgrind_lib;                 /* ... this; NULL: it is not for Valgrind */
 	const struct record_memory *memory_pages; /* whose it makes while it waits; or NULL */
 };
+/* environ and that; texts[] are parts of it. Freed by the caller, and they by base_str_fini();
+ * NULL: no memory. */
+enum { RECORD_ENVIRONMENT_TEXTS = 4 };
+char **record_make_environment(
+	const struct record_child_environment *e, struct base_str texts[RECORD_ENVIRONMENT_TEXTS]);
 /* What we change of our own signals, as it was: the program gets it so. */
 struct record_signals {
 	sigset_t blocked;

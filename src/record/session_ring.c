@@ -97,7 +97,7 @@ enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, un
 	void *map = MAP_FAILED;
 	memset(r, 0, sizeof *r);
 	r->place.fd = r->place.session_fd = -1;
-	int fd = create_file(r, &size_bytes);
+	int fd = r->fd = create_file(r, &size_bytes);
 	if (fd < 0)
 		return base_fail_errno(err, errno,
 			"cannot make the recorder's buffer (1 MiB or more) in /dev/shm, $TMPDIR or "
@@ -113,8 +113,11 @@ enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, un
 		map = mmap(NULL, r->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		refused = map == MAP_FAILED ? errno : 0;
 	}
-	close(fd);
+	/* Who is in another pid namespace learns it from this. */
+	(void)fcntl(
+		fd, F_SETLK, &(struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1});
 	if (refused) {
+		close(fd);
 		status = base_fail_errno(
 			err, refused, "cannot make the recorder's buffer %s", r->path);
 		goto out;
@@ -231,8 +234,10 @@ bool record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns)
 void record_ring_destroy(struct record_ring *r)
 {
 	record_place_close(&r->place);
-	if (r->head)
+	if (r->head) {
 		munmap(r->head, r->size_bytes);
+		close(r->fd);
+	}
 	base_free(r->block);
 	base_free(r->listed);
 	base_free(r->held);

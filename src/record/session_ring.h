@@ -19,6 +19,7 @@ enum {
 struct record_ring {
 	struct record_place place;
 	char path[RECORD_PLACE_PATH];
+	int fd;                 /* has our lock: preload.c */
 	struct ring_head *head; /* shared with the target: trust nothing in it */
 	uint8_t *blocks;
 	size_t size_bytes;

@@ -208,11 +208,13 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 }
 
 /* Rows are sorted: the first of the longest topic is its longest. */
-static struct subject find_subject(const struct report *r)
+static struct subject find_subject(const struct report *r, const struct report_index *ix)
 {
 	struct subject best = {0};
 	for (size_t i = 0; i < r->nr_rows; i++) {
 		struct subject u = {.row = &r->row[i]};
+		if (u.row->topic < ix->nr_topics && ix->is_recorders[u.row->topic])
+			continue;
 		for (size_t k = i; k < r->nr_rows; k++)
 			if (r->row[k].topic == u.row->topic)
 				u.path_ns += r->row[k].path_ns;
@@ -263,7 +265,7 @@ enum base_status report_fill_finding(
 {
 	struct base_str s = {0};
 	struct report_crowd crowd = {0};
-	struct subject u = find_subject(r);
+	struct subject u = find_subject(r, ix);
 	if (u.row && u.row->kind == MODEL_STATE_hold)
 		fill_waited(&u, m, ix);
 	for (size_t i = 0; i < r->nr_rows; i++)

@@ -2,6 +2,7 @@
 /* index.c - what all builders share: passes over the trace, topics, the trace's own facts. */
 #include "report/private.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- passes
@@ -78,7 +79,8 @@ enum base_status report_index_init(struct report_index *ix, struct model *m, str
 	enum base_status s = BASE_ERR_NOMEM;
 	ix->topic_of = base_alloc((ix->nr_states + 1) * sizeof *ix->topic_of);
 	ix->first_state = base_alloc((ix->nr_states + 1) * sizeof *ix->first_state);
-	if (!names || !ix->topic_of || !ix->first_state)
+	ix->is_recorders = base_alloc((ix->nr_states + 1) * sizeof *ix->is_recorders);
+	if (!names || !ix->topic_of || !ix->first_state || !ix->is_recorders)
 		goto out;
 	for (uint32_t i = 0; i < ix->nr_states; i++) {
 		const struct model_state *st = model_state(m, i);
@@ -93,6 +95,7 @@ enum base_status report_index_init(struct report_index *ix, struct model *m, str
 		ix->topic_of[i] = id - 1; /* id 0 is "" */
 		if (id > ix->nr_topics) {
 			ix->first_state[id - 1] = i;
+			ix->is_recorders[id - 1] = st->is_recorders;
 			ix->nr_topics = id;
 		}
 	}
@@ -110,6 +113,7 @@ void report_index_fini(struct report_index *ix)
 {
 	base_free(ix->topic_of);
 	base_free(ix->first_state);
+	base_free(ix->is_recorders);
 	*ix = (struct report_index){0};
 }
 
@@ -142,7 +146,7 @@ uint32_t report_largest_topic(
 {
 	uint32_t best = REPORT_NONE;
 	for (uint32_t t = 0; t < ix->nr_topics; t++)
-		if (t != except && topic_ns[t] > 0 &&
+		if (t != except && topic_ns[t] > 0 && !ix->is_recorders[t] &&
 			(best == REPORT_NONE || topic_ns[t] > topic_ns[best]))
 			best = t;
 	return best;
@@ -165,10 +169,19 @@ static const char *diag_text(struct base_arena *a, const char *sentence, uint64_
 	return report_keep(a, &s);
 }
 
+/* What parts in the program take is estimated; reality was in this on the shapes tried. */
+static const double COST_LOW = 2. / 3, COST_HIGH = 3. / 2;
+
+/* Wakes to know what those cost: in "getting ready", too. */
+static bool is_of_own_threads(const char *name)
+{
+	return !strcmp(name, TRACE_COST_WAKING) || !strcmp(name, TRACE_COST_WAKING_BUSY);
+}
+
 static enum base_status fill_costs(struct report_trace *t, struct base_arena *a,
 	const struct trace_defs *d, struct base_err *err)
 {
-	uint64_t own_ns = 0;
+	uint64_t own_ns = 0, beside_ns = 0;
 	t->cost = report_array(a, d->nr_costs, sizeof *t->cost);
 	if (!t->cost)
 		return report_no_memory(err);
@@ -184,11 +197,16 @@ static enum base_status fill_costs(struct report_trace *t, struct base_arena *a,
 			.beside = c->beside};
 		if (!out->name || !out->method)
 			return report_no_memory(err);
-		own_ns += c->beside || c->total_ns > UINT64_MAX - own_ns ? 0 : c->total_ns;
+		uint64_t *sum_ns = c->beside ? &beside_ns : &own_ns;
+		if (!is_of_own_threads(out->name) && c->total_ns <= UINT64_MAX - *sum_ns)
+			*sum_ns += c->total_ns;
 		t->target_cpu_ns = c->target_cpu_ns;
 	}
 	if (t->target_cpu_ns)
-		t->cost_share = (double)own_ns / (double)t->target_cpu_ns;
+		t->cost_share = fmin((double)own_ns / (double)t->target_cpu_ns, 1);
+	t->cost_share_low = t->cost_share * COST_LOW;
+	t->cost_share_high = fmin(t->cost_share * COST_HIGH, 1);
+	t->own_cpu_ns = beside_ns;
 	return BASE_OK;
 }
 

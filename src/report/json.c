@@ -51,9 +51,13 @@ static json_t *recording_cost(const struct report_trace *t)
 				report_json_u64(c->n), "total_ns", report_json_u64(c->total_ns),
 				"beside_the_program", c->beside, "method", c->method));
 	}
-	return json_pack("{s:o, s:o, s:o}", "share",
-		t->target_cpu_ns ? report_json_share(t->cost_share) : json_null(), "target_cpu_ns",
-		report_json_u64(t->target_cpu_ns), "parts", parts);
+	bool known = t->target_cpu_ns != 0;
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "share",
+		known ? report_json_share(t->cost_share) : json_null(), "share_low",
+		known ? report_json_share(t->cost_share_low) : json_null(), "share_high",
+		known ? report_json_share(t->cost_share_high) : json_null(), "target_cpu_ns",
+		report_json_u64(t->target_cpu_ns), "own_cpu_ns", report_json_u64(t->own_cpu_ns),
+		"parts", parts);
 }
 
 static json_t *unseen_kinds(const struct report_trace *t)

@@ -280,7 +280,7 @@ static enum base_status choose(
 	if (!w->candidate)
 		return report_no_memory(err);
 	for (size_t i = 0; i < nr && size[i].path_ns >= TOPIC_SHARE_MIN * w->elapsed_ns; i++) {
-		if (size[i].path_ns <= 0 ||
+		if (size[i].path_ns <= 0 || w->ix->is_recorders[size[i].topic] ||
 			model_state(m, w->ix->first_state[size[i].topic])->kind == MODEL_STATE_idle)
 			continue; /* nobody can shorten what is not there */
 		if (w->nr == max) {

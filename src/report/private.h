@@ -13,6 +13,7 @@ struct report_index {
 	uint32_t nr_states, nr_topics;
 	uint32_t *topic_of;    /* by state */
 	uint32_t *first_state; /* by topic: its first state, which has its kind and name */
+	bool *is_recorders;    /* by topic: longpole itself, which is nothing to improve */
 };
 enum base_status report_index_init(
 	struct report_index *ix, struct model *m, struct base_err *err) BASE_MUST_CHECK;

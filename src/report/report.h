@@ -87,6 +87,10 @@ struct report_trace {
 	size_t nr_costs;
 	uint64_t target_cpu_ns;
 	double cost_share; /* of all parts in the program's time, of target_cpu_ns; 0: not known */
+	/* The same at least and at most, since they are estimates: true within a third and a half.
+	 */
+	double cost_share_low, cost_share_high;
+	uint64_t own_cpu_ns; /* what longpole itself took beside the program */
 };
 
 /* ---- report ------------------------------------------------------------------------------------

@@ -324,6 +324,29 @@ void report_trace_text_caveats(
 	trace_caveats(out, t, style, &label);
 }
 
+/* Where it took the program's processors, it took its time. */
+static void own_cost(struct base_str *s, const struct report_trace *t)
+{
+	static const struct {
+		const char *name, *when;
+	} part[] = {{TRACE_COST_BEFORE, "before the program"}, {TRACE_COST_BESIDE, "beside it"},
+		{TRACE_COST_AFTER, "after its end"}, {TRACE_COST_SYSTEM, "for kernel events"}};
+	const char *between = " (";
+	base_str_add(s, ". longpole itself took ");
+	report_ns(s, (double)t->own_cpu_ns);
+	for (size_t k = 0; k < BASE_COUNT(part); k++)
+		for (size_t i = 0; i < t->nr_costs; i++) {
+			if (strcmp(t->cost[i].name, part[k].name) != 0)
+				continue;
+			base_str_add(s, between);
+			report_ns(s, (double)t->cost[i].total_ns);
+			base_str_addf(s, " %s", part[k].when);
+			between = ", ";
+		}
+	if (*between == ',')
+		base_str_add(s, ")");
+}
+
 /* What recording took of the program's processor time, part by part, and how that is known. */
 static bool cost_caveat(struct base_str *out, const struct report_trace *t,
 	const struct report_style *st, const char *label)
@@ -334,6 +357,13 @@ static bool cost_caveat(struct base_str *out, const struct report_trace *t,
 	base_str_add(&s, "recording cost ");
 	base_str_add(&s, t->cost_share < 0.001 ? "" : "about "); /* "<0.1 %" */
 	report_percent(&s, t->cost_share);
+	if (t->cost_share >= 0.001) {
+		base_str_add(&s, " (");
+		report_percent(&s, t->cost_share_low);
+		base_str_add(&s, " to ");
+		report_percent(&s, t->cost_share_high);
+		base_str_add(&s, ")");
+	}
 	base_str_add(&s, " of the program's processor time");
 	const char *between = ": ";
 	for (size_t i = 0; i < t->nr_costs; i++) {
@@ -350,6 +380,7 @@ static bool cost_caveat(struct base_str *out, const struct report_trace *t,
 		base_str_addf(&s, " (%s)", c->method);
 		between = "; ";
 	}
+	own_cost(&s, t);
 	report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 	return true;

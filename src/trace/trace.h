@@ -177,6 +177,12 @@ struct trace_defs {
 #define TRACE_COST_WAKING_BUSY "waking one whose processor is taken, to know what that costs"
 /* What the kernel's events take when a thread sleeps and is woken; n: times it was. */
 #define TRACE_COST_SWITCHES "processor switches"
+#define TRACE_COST_STARTS   "starts of programs"
+#define TRACE_COST_FORKS    "forks"
+#define TRACE_COST_BEFORE   "getting ready, before the program's start"
+#define TRACE_COST_BESIDE   "reading and writing the trace"
+#define TRACE_COST_AFTER    "reading and writing the trace, after the program's end"
+#define TRACE_COST_SYSTEM   "kernel events of all threads"
 #define TRACE_COST_SAMPLES  "samples"
 /* Its method: how many a second were asked for, of each running thread. */
 #define TRACE_COST_SAMPLES_METHOD "measured before the program ran; %llu a second"

@@ -115,6 +115,52 @@ closings() {
 	END
 }
 
+# What we find in the libraries' tables is what the loader would find: in programs of few and of many libraries, with other symbol tables,
+# with a sanitizer's functions in between, started by the loader's name.
+next_functions() {
+	local program nr=0
+	"${CC:-cc}" -O1 -w -D_GNU_SOURCE -fPIC -shared -I"$source_dir/src" "$here/next.c" -o "$scratch/next.so" || return
+	for program in '' -fsanitize=address -Wl,-z,lazy -Wl,-z,nodynamic-undefined-weak; do
+		"${CC:-cc}" -w "$program" -x c - -o "$scratch/host_$nr" -lm <<<'int main(void) {return 0;}' 2>/dev/null && nr=$((nr + 1))
+	done
+	for program in "$scratch"/host_* ls bash perl git jq gdb python3; do
+		command -v "$program" >/dev/null || continue
+		: >"$scratch/found"
+		NEXT_SAYS=$scratch/found ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$scratch/next.so env "$program" --version >/dev/null 2>&1
+		grep -v ': [0-9]*$' "$scratch/found"
+		awk -F': ' '$2 > 200 {n++} END {exit !n}' "$scratch/found" || printf '%s: too few were compared\n' "$program"
+	done
+}
+# While a library is loaded, its constructor waits for a thread that calls what nobody has called before.
+loader_lock() {
+	"${CC:-cc}" -w -D_GNU_SOURCE -fPIC -shared -x c - -o "$scratch/waits.so" <<-'END' || return
+		#include <fcntl.h>
+		#include <pthread.h>
+		#include <semaphore.h>
+		#include <unistd.h>
+		static void *first(void *arg)
+		{
+			pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+			sem_t sem;
+			int fd[2];
+			pthread_rwlock_rdlock(&lock);
+			pthread_rwlock_unlock(&lock);
+			sem_init(&sem, 0, 1);
+			sem_wait(&sem);
+			return pipe2(fd, O_CLOEXEC) ? 0 : arg;
+		}
+		__attribute__((constructor)) static void begin(void)
+		{
+			pthread_t thread;
+			pthread_create(&thread, 0, first, 0);
+			pthread_join(thread, 0);
+		}
+	END
+	"${CC:-cc}" -w -x c - -o "$scratch/loads_it" <<<"#include <dlfcn.h>
+		int main(void) {return !dlopen(\"$scratch/waits.so\", RTLD_NOW);}" || return
+	timeout 20 "${LONGPOLE:-$LONGPOLE_BUILD/src/cmd/longpole}" record -q -o "$scratch/loads.lpt" -- "$scratch/loads_it" || printf 'exit status %s\n' $?
+}
+
 annotations() {
 	local cc=${CC:-cc} count
 	"$cc" -O2 -pthread -I"$source_dir/include" "$source_dir/examples/annotated.c" -o "$scratch/annotated" &&
@@ -313,6 +359,8 @@ check header_cxx17 header_cxx
 check versions versions
 check annotations annotations
 check closings closings
+check next_functions next_functions
+check loader_lock loader_lock
 check openmp openmp
 check openmp_loaded openmp_loaded
 if clang-14 -x c -fopenmp - -o "$scratch/has" <<<'int main(void) {return 0;}' 2>/dev/null && [[ -e $(libomp_path) ]]; then

@@ -100,8 +100,16 @@ static void test_cost_is_in_the_trace(void **state)
 	const struct trace_cost *switches = cost(d, "processor switches");
 	const struct trace_cost *reading = cost(d, "reading and writing the trace");
 	assert_int_equal(records->n, result.ring_records);
-	assert_int_equal(
-		records->total_ns, result.ring_records * result.record_write_ns_x100 / 100);
+	/* not less than what one takes with warm caches */
+	assert_true(
+		records->total_ns + 1 >= result.ring_records * result.record_write_ns_x100 / 100);
+	const struct trace_cost *starts = cost(d, TRACE_COST_STARTS);
+	assert_int_equal(starts->n, 1);
+	assert_in_range(starts->total_ns, 10000, 5000000);
+	const struct trace_cost *before = cost(d, TRACE_COST_BEFORE);
+	assert_true(before->beside);
+	assert_int_equal(before->total_ns, result.before_cpu_ns);
+	assert_in_range(before->total_ns, 1000000, UINT64_MAX); /* the clock alone takes that */
 	assert_int_equal(records->target_cpu_ns, result.target_cpu_ns);
 	assert_int_equal(samples->total_ns, samples->n * result.sample_ns);
 	assert_int_equal(switches->total_ns, switches->n * result.switch_ns);
@@ -109,6 +117,29 @@ static void test_cost_is_in_the_trace(void **state)
 		cost(d, "reading and writing the trace, after the program's end");
 	assert_true(reading->beside && after->beside);
 	assert_in_range(reading->total_ns + after->total_ns, 1, result.recorder_cpu_ns);
+	trace_reader_close(r);
+}
+
+/* Forty starts, forks and threads are counted; starts are enough to be measured, and are more than
+ * all records. What is measured leaves nothing in the trace. */
+static void test_cost_of_starts(void **state)
+{
+	struct trace_reader *r;
+	(void)state;
+	assert_int_equal(
+		RUN("/bin/sh", "-c",
+			"i=0; while [ $i -lt 40 ]; do /bin/true; i=$((i+1)); done; exit 0"),
+		BASE_OK);
+	assert_int_equal(trace_reader_open(trace_path, NULL, &r, NULL), BASE_OK);
+	const struct trace_defs *d = trace_reader_defs(r);
+	const struct trace_cost *starts = cost(d, TRACE_COST_STARTS);
+	assert_int_equal(starts->n, 41);
+	assert_true(starts->total_ns > 10 * cost(d, "records")->total_ns);
+	assert_in_range(starts->total_ns / starts->n, 20000, 5000000);
+	assert_true(result.added_ns >= starts->total_ns);
+	assert_true(result.overhead_share > 0);
+	for (uint32_t i = 1; i < d->nr_processes; i++)
+		assert_null(strstr(trace_text_of(d, d->processes[i].name), "probe"));
 	trace_reader_close(r);
 }
 
@@ -370,6 +401,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exit_status),
 		cmocka_unit_test(test_cost_is_in_the_trace),
+		cmocka_unit_test(test_cost_of_starts),
 		cmocka_unit_test(test_children_say_how_they_end),
 		cmocka_unit_test(test_damaged_ring),
 		cmocka_unit_test(test_libc_makes_a_child),
