@@ -6,25 +6,21 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 : "${LONGPOLE_SOURCE:=$(cd "$here/../.." && pwd)}" "${LONGPOLE_BUILD:=$LONGPOLE_SOURCE/build}"
 export LC_ALL=C.UTF-8 COLUMNS=100 XDG_STATE_HOME=/nonexistent
+# shellcheck source=tests/installed/tree.sh
+source "$here/tree.sh"
 
 # (where other users can get to)
 root=$(TMPDIR=/tmp mktemp -d)
-trap 'chmod -R u+w "$root"; rm -rf "$root"' EXIT
+trap 'installed_tree_remove "$root"' EXIT
 chmod 755 "$root"
-odd="$root/a blank, a:colon"
-DESTDIR="$odd" meson install -C "$LONGPOLE_BUILD" --no-rebuild --quiet >"$root/log" 2>&1 ||
-	{ cat "$root/log" >&2; echo "not ok install: meson install failed"; exit 1; }
-longpole=$(find "$odd" -path '*/bin/longpole')
-chmod -R a-w "$odd"
+longpole=$(installed_tree "$root") || { echo "not ok install: meson install failed"; exit 1; }
 mkdir "$root/work" && chmod 1777 "$root/work"
 cp "$LONGPOLE_BUILD/tests/target/lock_ladder" "$LONGPOLE_SOURCE/tests/installed/sum.c" "$root/"
 chmod a+rx "$root/lock_ladder"
-as_other=(env)
-((EUID)) || as_other=(setpriv --reuid=65534 --regid=65534 --clear-groups env)
 
 # in_work COMMAND... - in work, as another user; its output is in out and err.
 in_work() {
-	(cd "$root/work" && umask 022 && TMPDIR="$root/work" timeout 120 "${as_other[@]}" PATH="$PATH" "$@" >out 2>err </dev/null)
+	(cd "$root/work" && umask 022 && TMPDIR="$root/work" as_other timeout 120 env PATH="$PATH" "$@" >out 2>err </dev/null)
 }
 # No word of the loader's, and it ends well.
 well() {
@@ -46,7 +42,7 @@ try_record() {
 try_odd_places() { # the program, its directory and TMPDIR have such names, too
 	(
 		cd "$root/work" && mkdir -p "b:l k" && cp "$root/lock_ladder" "b:l k/lad:d er" && chmod -R a+rwx "b:l k"
-		cd "b:l k" && TMPDIR="$PWD" "${as_other[@]}" timeout 60 "$longpole" record -q -o o.lpt "./lad:d er" >out 2>err </dev/null ||
+		cd "b:l k" && TMPDIR="$PWD" as_other timeout 60 "$longpole" record -q -o o.lpt "./lad:d er" >out 2>err </dev/null ||
 			{ tail -n 3 err; echo "exit status other than 0"; }
 		! grep 'ld\.so' err
 		"$longpole" dump o.lpt >dump 2>&1
