@@ -272,7 +272,7 @@ static enum base_status find_libraries(struct session *s, struct base_str *ret)
 /* (Nothing is loaded into it.) */
 static enum base_status start_emulator(struct session *s, const char *path, char *const *argv)
 {
-	const char *lib = s->valgrind.argv ? s->valgrind.dir : NULL;
+	const char *lib = s->valgrind.argv ? s->valgrind.dir.directory : NULL;
 	return record_child_start(&s->child, path, argv,
 		&(struct record_child_environment){.valgrind_lib = lib, .memory_pages = &s->memory},
 		&s->before, s->err);

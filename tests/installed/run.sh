@@ -49,6 +49,37 @@ try_odd_places() { # the program, its directory and TMPDIR have such names, too
 		grep -q ' lock_acquire ' dump || echo "no lock is recorded"
 	)
 }
+# The hint can be pasted into a shell, and the program that it makes is recorded.
+try_static() {
+	local hint
+	cp "$LONGPOLE_SOURCE/tests/installed/sum.c" "$root/work/"
+	(cd "$root/work" && gcc -static -O1 -o static sum.c -pthread 2>/dev/null && chmod a+rx static) || return 0
+	! in_work "$longpole" record -q -o st.lpt ./static || echo "not refused"
+	hint=$(sed -n 's/.*Link it with \(.*\) (longpole-record.*/\1/p' "$root/work/err")
+	(cd "$root/work" && eval "gcc -static -O1 -o static sum.c -pthread $hint" 2>&1) || return
+	well "$longpole" record -q -o st.lpt ./static
+	"$longpole" dump "$root/work/st.lpt" >"$root/work/dump" 2>&1
+	grep -q ' thread_create ' "$root/work/dump" || echo "no thread is recorded"
+}
+# What a killed longpole leaves goes with the next start, a day later; what is younger may be in use.
+try_killed() {
+	local left
+	(cd "$root/work" && as_other env TMPDIR="$root/work" "$longpole" record -q -o k.lpt sh -c 'kill -9 $PPID; sleep 0.1' >/dev/null 2>&1)
+	left=$(find "$root/work" -maxdepth 1 -name 'longpole-lib-*')
+	[[ -n $left ]] || { echo "it left nothing: what is tried here?"; return; }
+	well "$longpole" record -q -o t.lpt "$root/lock_ladder"
+	[[ -d $left ]] || echo "it is gone at once"
+	touch -d '2 days ago' "$left"
+	well "$longpole" record -q -o t.lpt "$root/lock_ladder"
+	! [[ -d $left ]] || echo "it stays"
+}
+# One of a session that lives stays, however old it is.
+try_long() {
+	local said
+	said=$(cd "$root/work" && as_other env TMPDIR="$root/work" "$longpole" record -q -o k.lpt sh -c \
+		'touch -d "2 days ago" longpole-lib-*; "$1" record -q -o i.lpt "$2"; ls -d longpole-lib-* | wc -l' sh "$longpole" "$root/lock_ladder" 2>/dev/null)
+	[[ $said == *1 ]] || echo "it was removed: $said"
+}
 try_locks() { well "$longpole" locks -q -o l.lpt -- "$root/lock_ladder"; }
 try_calls() { well "$longpole" calls -q -o c.lpt -- "$root/lock_ladder"; }
 try_heap() { well "$longpole" locks -q --mode=holds -o h.lpt -- "$root/lock_ladder"; }
