@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* links.c - links to files whose paths have blanks or colons. */
 #include "record/links.h"
+#include "record/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LEFT_S = 24 * 60 * 60 };
@@ -37,7 +37,8 @@ static void empty(int dir_fd)
 static bool is_left(int fd)
 {
 	struct stat st;
-	return !fstat(fd, &st) && st.st_uid == geteuid() && time(NULL) - st.st_mtime > LEFT_S &&
+	time_t now_s = (time_t)(record_time_ns(CLOCK_REALTIME) / 1000000000u);
+	return !fstat(fd, &st) && st.st_uid == geteuid() && now_s - st.st_mtime > LEFT_S &&
 	       !flock(fd, LOCK_EX | LOCK_NB);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_ring.c - the ring's file and blocks, from the reader's side. */
 #include "record/session_ring.h"
+#include "record/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,18 +142,11 @@ out:
 	return status;
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void warm(struct record_ring *r, uint32_t nr_blocks, uint64_t span_ns)
 {
 	enum { STEP_BLOCKS = 8 };
-	uint64_t begin_ns = monotonic_ns();
-	while (r->nr_warm < nr_blocks && monotonic_ns() - begin_ns < span_ns) {
+	uint64_t begin_ns = record_time_ns(CLOCK_MONOTONIC);
+	while (r->nr_warm < nr_blocks && record_time_ns(CLOCK_MONOTONIC) - begin_ns < span_ns) {
 		uint32_t left = nr_blocks - r->nr_warm;
 		uint32_t step = left < STEP_BLOCKS ? left : STEP_BLOCKS;
 		if (madvise(record_ring_block(r, r->nr_warm), (size_t)step * RING_BLOCK_BYTES,
@@ -374,7 +368,7 @@ static bool drain_block(struct record_ring *r, struct record_thread *t)
 /* Threads that died without a word: killed, or replaced by an exec. */
 static void bury(struct record_ring *r)
 {
-	uint64_t now_ns = monotonic_ns();
+	uint64_t now_ns = record_time_ns(CLOCK_MONOTONIC);
 	if (now_ns < r->bury_ns + BURY_EVERY_NS)
 		return;
 	r->bury_ns = now_ns;
