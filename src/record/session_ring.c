@@ -82,6 +82,17 @@ static bool proc_is_ours(void)
 	return strtol(text, NULL, 10) == getpid();
 }
 
+static uint32_t own_filters(void)
+{
+	char text[4096];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return ring_filters_in(text);
+}
+
 static void init_head(struct record_ring *r, unsigned stack_depth, uint64_t tsc_origin)
 {
 	struct stat ns = {.st_ino = 0}, proc = {.st_dev = 0};
@@ -92,6 +103,7 @@ static void init_head(struct record_ring *r, unsigned stack_depth, uint64_t tsc_
 		.nr_blocks = r->nr_blocks,
 		.tsc_origin = tsc_origin,
 		.stack_depth_max = stack_depth < RING_STACK_MAX ? stack_depth : RING_STACK_MAX,
+		.filters = own_filters(),
 		.pid_ns = sees_itself ? ns.st_ino : 0,
 		.proc_dev = sees_itself ? proc.st_dev : 0};
 	for (uint32_t i = 0; i < r->nr_blocks; i++)
@@ -290,9 +302,6 @@ static void give_back(struct record_ring *r, uint32_t i)
 	r->block[i] = (struct record_block){0};
 	__atomic_store_n(&b->state, RING_BLOCK_FREE, __ATOMIC_RELEASE);
 	__atomic_fetch_or(&r->head->free_map[i / 64], 1ull << i % 64, __ATOMIC_RELEASE);
-	/* Blocks that were just read are in a cache: let those be used again first. */
-	if (__atomic_load_n(&r->head->next_hint, __ATOMIC_RELAXED) > i)
-		__atomic_store_n(&r->head->next_hint, i, __ATOMIC_RELAXED);
 	r->nr_used -= r->nr_used > 0; /* the bitmap is shared */
 }
 
