@@ -269,6 +269,7 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 		.op = b->op,
 		.n = b->n,
 		.queue = NONE,
+		.state = NONE,
 		.begin_ns = r->time_ns,
 		.active = true};
 	/* (those of which only the long ones are recorded begin no part of the program) */
@@ -294,11 +295,13 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 	else if (f && b->op == TRACE_IO_write)
 		begin_write(m, t, r, f);
 	else if (b->op != TRACE_IO_read || !is_timer(m, b->object) ||
-		 !model_timer_read_begins(m, t, b->object, r->time_ns))
-		model_verb(m, t,
-			b->op == TRACE_IO_read && is_signals(m, b->object) ? GRAPH_VERB_wait
-									   : GRAPH_VERB_state,
-			r->time_ns, 0, 0, io_state(m, b->object, b->site, b->op), 0);
+		 !model_timer_read_begins(m, t, b->object, r->time_ns)) {
+		uint32_t state = io_state(m, b->object, b->site, b->op);
+		bool signals = b->op == TRACE_IO_read && is_signals(m, b->object);
+		t->io.state = signals ? NONE : state;
+		model_verb(m, t, signals ? GRAPH_VERB_wait : GRAPH_VERB_state, r->time_ns, 0, 0,
+			state, 0);
+	}
 	if (f && b->op == TRACE_IO_unlock)
 		give_lock_up(m, t, r->time_ns, f);
 }

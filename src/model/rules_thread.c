@@ -699,6 +699,12 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		resume_wait(m, t, r->time_ns);
 		return;
 	}
+	if (t->io.active && t->io.state != NONE && why < TRACE_LEFT_in_fault) {
+		/* What was called within the call is over: by a library that stands in for it, by a
+		 * signal's handler. The call itself goes on. */
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->io.state, 0);
+		return;
+	}
 	uint32_t site = m->state[t->graph_state].pub.site;
 	/* vfork() and posix_spawn() return when the child has begun its program, or has ended */
 	bool spawns = t->spawn_site && t->spawn_site == site;

@@ -3,19 +3,50 @@
 #include "record/clock.h"
 
 #include <cpuid.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { NS_PER_S = 1000000000, CALIBRATE_TRIES = 64, STAMP_TRIES = 1000 };
 
-static uint64_t clock_ns(clockid_t id)
+static uint64_t time_of_libc(clockid_t id)
 {
 	struct timespec ts;
 	clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* (syscall() may be somebody else's, too) */
+static uint64_t time_of_kernel(clockid_t id)
+{
+	struct timespec ts = {0};
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(SYS_clock_gettime), "D"((long)id), "S"(&ts)
+			 : "rcx", "r11", "memory");
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
+/* libc's is ten times as fast. It is libc's if it lies where a function does that nobody has a
+ * reason to replace. */
+record_time_fn *record_time_source(void)
+{
+	struct dl_find_object clock, libc;
+	bool is_libc = !_dl_find_object((void *)(uintptr_t)&clock_gettime, &clock) &&
+		       !_dl_find_object((void *)(uintptr_t)&gnu_get_libc_version, &libc) &&
+		       clock.dlfo_link_map == libc.dlfo_link_map;
+	return is_libc ? time_of_libc : time_of_kernel;
+}
+
+uint64_t record_time_ns(clockid_t id)
+{
+	return record_time_source()(id);
 }
 
 static bool clocksource_is_tsc(void)
@@ -84,9 +115,10 @@ uint32_t record_clock_stamp_ticks(void)
 uint64_t record_clock_read_pair(unsigned tries, struct record_clock_pair *ret)
 {
 	uint64_t best = UINT64_MAX;
+	record_time_fn *read_ns = record_time_source();
 	for (unsigned i = 0; i < tries; i++) {
 		uint64_t before = record_tsc();
-		uint64_t raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+		uint64_t raw_ns = read_ns(CLOCK_MONOTONIC_RAW);
 		uint64_t width = record_tsc() - before;
 		if (width < best) {
 			best = width;
@@ -101,8 +133,8 @@ static void set_origin(struct record_clock *c, struct record_clock_pair pair)
 {
 	c->tsc_origin = pair.tsc;
 	c->raw_origin_ns = pair.raw_ns;
-	c->unix_origin_ns =
-		clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC_RAW) - pair.raw_ns);
+	c->unix_origin_ns = record_time_ns(CLOCK_REALTIME) -
+			    (record_time_ns(CLOCK_MONOTONIC_RAW) - pair.raw_ns);
 }
 
 void record_clock_start(struct record_clock *c)
@@ -112,8 +144,8 @@ void record_clock_start(struct record_clock *c)
 	record_clock_read_pair(CALIBRATE_TRIES, &pair);
 	c->tsc_origin = pair.tsc;
 	c->raw_origin_ns = pair.raw_ns;
-	c->unix_origin_ns =
-		clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC_RAW) - pair.raw_ns);
+	c->unix_origin_ns = record_time_ns(CLOCK_REALTIME) -
+			    (record_time_ns(CLOCK_MONOTONIC_RAW) - pair.raw_ns);
 	record_clock_add_pair(c, pair);
 }
 
@@ -134,7 +166,7 @@ bool record_clock_fix(
 enum base_status record_clock_finish(struct record_clock *c, uint64_t span_ns, struct base_err *err)
 {
 	struct record_clock_pair first = c->pair[0], last = first;
-	uint64_t passed_ns = clock_ns(CLOCK_MONOTONIC_RAW) - first.raw_ns;
+	uint64_t passed_ns = record_time_ns(CLOCK_MONOTONIC_RAW) - first.raw_ns;
 	if (passed_ns < span_ns) {
 		uint64_t left_ns = span_ns - passed_ns;
 		struct timespec ts = {.tv_sec = (time_t)(left_ns / NS_PER_S),

@@ -12,6 +12,8 @@
 
 #include "base/base.h"
 
+#include <time.h>
+
 enum { RECORD_CLOCK_PAIRS_MAX = 64, RECORD_CLOCK_FACTOR_SHIFT = 40 };
 
 struct record_clock_pair {
@@ -31,6 +33,15 @@ static inline uint64_t record_tsc(void)
 {
 	return __builtin_ia32_rdtsc();
 }
+
+/*
+ * The kernel's clocks in ns, as it has them: what was preloaded into us, too, may stand in for
+ * clock_gettime() and say another time (faketime). record_time_source() is the reading itself, for
+ * those who measure it.
+ */
+typedef uint64_t record_time_fn(clockid_t id);
+record_time_fn *record_time_source(void);
+uint64_t record_time_ns(clockid_t id);
 
 /* Is the TSC the same and steady on every processor? *ret_why: static text, both ways. */
 bool record_clock_usable(const char **ret_why);

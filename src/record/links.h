@@ -13,14 +13,16 @@
 /* A directory of one session with links to files; zero: none was needed. */
 struct record_links {
 	char directory[PATH_MAX];
+	int lock_fd; /* of the directory: its lock says that we live; -1: it could not be opened */
 };
 
 /*
- * record_links_directory - a new directory whose path has neither a blank nor a colon: in $TMPDIR
- * if that is such a path, else where every system has one. Ours to remove; only we may write there.
+ * record_links_begin - a new directory whose path has neither a blank nor a colon: in $TMPDIR if
+ * that is such a path, else where every system has one. Ours to remove; only we may write there.
+ * Those of the same prefix that killed sessions left a day ago are removed.
  */
-enum base_status record_links_directory(
-	const char *prefix, char ret[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
+enum base_status record_links_begin(
+	struct record_links *links, const char *prefix, struct base_err *err) BASE_MUST_CHECK;
 
 /* record_links_way - `path` itself, or that of a link to it which LD_PRELOAD can say. */
 enum base_status record_links_way(struct record_links *links, const char *path, char ret[PATH_MAX],

@@ -2,6 +2,7 @@
 /* preload.c - attaching to the ring, and the blocks that threads write into. */
 #include "record/handover.h"
 #include "record/preload.h"
+#include "record/preload_env.h"
 #include "record/preload_real.h"
 #include "record/tally.h"
 
@@ -226,8 +227,10 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 			return &nowhere;
 		}
 		preload_real_find();
-		if (preload_env_read(environ))
+		if (preload_env_read(environ) && !preload_sandbox_inherited(preload_env_ring()))
 			process.mapped = map_ring(preload_env_ring());
+		if (preload_sandbox.no_calls)
+			preload_env_forget();
 	}
 	head = &nowhere;
 	/* (the child of a process that must not ask would have to ask who it is) */

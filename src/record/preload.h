@@ -456,6 +456,9 @@ struct preload_sandbox {
 	uint32_t pid;
 };
 extern struct preload_sandbox preload_sandbox __attribute__((visibility("hidden")));
+/* Has this program begun under a filter that the recorder is not under? Then it is asked nothing.
+ */
+bool preload_sandbox_inherited(const char *ring_path);
 /* This thread's numbers in its own pid namespace, without a system call where there must be none.
  */
 void preload_sandbox_ids(uint32_t *ret_pid, uint32_t *ret_tid);

@@ -41,6 +41,7 @@
 #define LONGPOLE_RECORD_RING_H
 
 #include <stdint.h>
+#include <string.h>
 
 enum { RING_VERSION = 10, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
@@ -230,7 +231,7 @@ struct ring_head {
 	uint32_t recording; /* enum ring_recording */
 	uint64_t tsc_origin;
 	uint32_t next_image; /* atomic: images number themselves */
-	uint32_t next_hint;  /* atomic: where to look for a free block */
+	uint32_t filters;    /* of system calls, that the recorder itself is under */
 	uint32_t stack_depth_max;
 	uint32_t stamp_ticks;    /* of the TSC: what a duration has of its own two stamps, at least;
 				    set    before the program starts */
@@ -248,6 +249,20 @@ struct ring_head {
 	uint64_t pid_ns, proc_dev;
 	uint64_t free_map[]; /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
 };
+/* How many filters of system calls (seccomp) a process is under; of its /proc/PID/status. 0 where
+ * that is not said. (Kernels before 5.9 say only whether there is one.) */
+static inline uint32_t ring_filters_in(const char *status)
+{
+	static const char mode_is[] = "\nSeccomp:\t", filters_are[] = "\nSeccomp_filters:\t";
+	const char *mode = strstr(status, mode_is), *at = strstr(status, filters_are);
+	uint32_t n = 0;
+	if (!mode || mode[sizeof mode_is - 1] == '0')
+		return 0;
+	for (at = at ? at + sizeof filters_are - 1 : "1"; *at >= '0' && *at <= '9'; at++)
+		n = n * 10 + (uint32_t)(*at - '0');
+	return n;
+}
+
 static inline uint64_t ring_blocks_offset(uint32_t nr_blocks)
 {
 	uint64_t head = sizeof(struct ring_head) + ((uint64_t)nr_blocks + 63) / 64 * 8;

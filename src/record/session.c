@@ -7,6 +7,7 @@
  * arrive through a signalfd: no handlers, no globals.
  */
 #include "record/session.h"
+#include "record/clock.h"
 #include "counter/slots.h"
 #include "record/links.h"
 #include "record/peer.h"
@@ -116,13 +117,6 @@ struct record_options record_options_default(void)
 		.sample_hz = RECORD_SAMPLE_HZ,
 		.stack_depth = RECORD_STACK_DEPTH,
 		.switches = true};
-}
-
-static uint64_t time_of(clockid_t id)
-{
-	struct timespec ts;
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 static uint64_t ticks_of(const struct session *s, uint64_t ns)
@@ -279,7 +273,7 @@ static enum base_status find_libraries(struct session *s, struct base_str *ret)
 /* (Nothing is loaded into it.) */
 static enum base_status start_emulator(struct session *s, const char *path, char *const *argv)
 {
-	const char *lib = s->valgrind.argv ? s->valgrind.dir : NULL;
+	const char *lib = s->valgrind.argv ? s->valgrind.dir.directory : NULL;
 	return record_child_start(&s->child, path, argv,
 		&(struct record_child_environment){.valgrind_lib = lib, .memory_pages = &s->memory},
 		&s->before, s->err);
@@ -487,8 +481,8 @@ static uint64_t nr_lost(const struct session *s)
 static void read_both_clocks(struct session *s)
 {
 	record_jit_clock(&s->converter.world,
-		record_clock_from_raw(&s->clock, time_of(CLOCK_MONOTONIC_RAW)),
-		time_of(CLOCK_MONOTONIC));
+		record_clock_from_raw(&s->clock, record_time_ns(CLOCK_MONOTONIC_RAW)),
+		record_time_ns(CLOCK_MONOTONIC));
 }
 
 /* Names at the end; why places stay without one goes into the result. */
@@ -656,7 +650,7 @@ static uint64_t interval_ns(struct session *s)
 
 static void report_progress(struct session *s)
 {
-	uint64_t now_ns = time_of(CLOCK_MONOTONIC_RAW);
+	uint64_t now_ns = record_time_ns(CLOCK_MONOTONIC_RAW);
 	if (!s->opts->progress || now_ns < s->progress_ns + PROGRESS_EVERY_NS)
 		return;
 	s->progress_ns = now_ns;
@@ -686,7 +680,7 @@ static void reap(struct session *s)
 	if (pid != s->child.pid)
 		return;
 	s->ended = true;
-	uint64_t raw_ns = time_of(CLOCK_MONOTONIC_RAW);
+	uint64_t raw_ns = record_time_ns(CLOCK_MONOTONIC_RAW);
 	s->end_ns = record_clock_from_raw(&s->clock, raw_ns);
 	s->result->elapsed_ns = raw_ns - s->begin_ns;
 	s->result->wait_status = status;
@@ -739,7 +733,8 @@ static bool any_known_alive(const struct session *s)
 /* Who was just born may not be known yet. */
 static bool any_alive(const struct session *s)
 {
-	return time_of(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->result->elapsed_ns + BIRTH_NS ||
+	return record_time_ns(CLOCK_MONOTONIC_RAW) <
+		       s->begin_ns + s->result->elapsed_ns + BIRTH_NS ||
 	       any_known_alive(s);
 }
 
@@ -749,7 +744,7 @@ static bool goes_on(const struct session *s)
 		return false;
 	if (!s->has_program)
 		return !s->opts->for_ns ||
-		       time_of(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->opts->for_ns;
+		       record_time_ns(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->opts->for_ns;
 	return !s->ended || (s->opts->wait_all && any_alive(s));
 }
 
@@ -769,11 +764,11 @@ static void run(struct session *s)
 	}
 	set_recording(s, 0);
 	s->stolen_ns = record_clock_stolen_ns() - s->stolen_ns;
-	s->result->beside_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->started_cpu_ns;
+	s->result->beside_cpu_ns = record_time_ns(CLOCK_PROCESS_CPUTIME_ID) - s->started_cpu_ns;
 	if (!s->full)
 		look(s, true);
 	if (!s->has_program)
-		s->result->elapsed_ns = time_of(CLOCK_MONOTONIC_RAW) - s->begin_ns;
+		s->result->elapsed_ns = record_time_ns(CLOCK_MONOTONIC_RAW) - s->begin_ns;
 }
 
 static void keep(struct session *s)
@@ -815,9 +810,9 @@ static enum base_status start(struct session *s)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	keep(s);
 	set_recording(s, s->opts->locks == RECORD_LOCKS_full ? RING_full : RING_on);
-	s->started_cpu_ns = s->result->before_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+	s->started_cpu_ns = s->result->before_cpu_ns = record_time_ns(CLOCK_PROCESS_CPUTIME_ID);
 	s->stolen_ns = record_clock_stolen_ns();
-	s->begin_ns = s->progress_ns = time_of(CLOCK_MONOTONIC_RAW);
+	s->begin_ns = s->progress_ns = record_time_ns(CLOCK_MONOTONIC_RAW);
 	read_both_clocks(s);
 	if (s->kernel.open)
 		record_kernel_start(&s->kernel, c);
@@ -950,15 +945,15 @@ static enum base_status finish(struct session *s)
 	count_memory(s);
 	record_converter_finish(
 		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, record_process_lives);
-	uint64_t before_ns = time_of(CLOCK_MONOTONIC_RAW);
+	uint64_t before_ns = record_time_ns(CLOCK_MONOTONIC_RAW);
 	record_kernel_finish(&s->kernel);
 	if (s->opts->listener)
 		res->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink) +
 				       record_jit_name_all(&s->converter.world);
 	else
 		name_all(s);
-	res->symbols_ns = time_of(CLOCK_MONOTONIC_RAW) - before_ns;
-	uint64_t cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+	res->symbols_ns = record_time_ns(CLOCK_MONOTONIC_RAW) - before_ns;
+	uint64_t cpu_ns = record_time_ns(CLOCK_PROCESS_CPUTIME_ID);
 	res->recorder_cpu_ns = cpu_ns - s->cpu_ns;
 	res->after_cpu_ns = cpu_ns - s->started_cpu_ns - res->beside_cpu_ns;
 	res->kernel_events = s->kernel.nr_events;
@@ -1047,7 +1042,7 @@ enum base_status record_run(
 		.nr_processors = processors_of_ours(),
 		.keep = {.journal_fd = -1},
 		.child = {.pid = -1}};
-	s->cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+	s->cpu_ns = record_time_ns(CLOCK_PROCESS_CPUTIME_ID);
 	/* a file that grows too large is an error, no end */
 	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &s->before.file_too_large);
 	enum base_status status = set_up(s, program);
@@ -1062,7 +1057,7 @@ enum base_status record_run(
 		status = finish(s);
 	}
 	tear_down(s);
-	ret->recorder_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
+	ret->recorder_cpu_ns = record_time_ns(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;
 	base_free(s);
 	return status;
 }

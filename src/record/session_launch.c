@@ -4,6 +4,7 @@
 #include "base/installed.h"
 #include "config.h"
 #include "record/ring.h"
+#include "record/session_image.h"
 #include "record/session_memory.h"
 
 #include <elf.h>
@@ -135,6 +136,24 @@ static bool gains_rights(int fd)
 	return getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
+/* The hint can be pasted: a prefix may have blanks in it. */
+static enum base_status refuse_static(const char *path, struct base_err *err)
+{
+	char options[PATH_MAX];
+	struct base_str hint = {0};
+	base_installed_file("src/record", "wrap.opts", options);
+	base_str_add(&hint, "-L");
+	record_add_quoted(&hint, options, (size_t)(strrchr(options, '/') - options));
+	base_str_add(&hint, " @");
+	record_add_quoted(&hint, options, strlen(options));
+	enum base_status status = base_fail(err, BASE_ERR_ENV,
+		"%s cannot be recorded: it is statically linked. Link it with %s "
+		"(longpole-record(1)), or, as root, see it from outside: longpole record --system",
+		path, base_str_text(&hint));
+	base_str_fini(&hint);
+	return status;
+}
+
 enum base_status record_check_program(const char *path, bool rewritten, struct base_err *err)
 {
 	char head[HEAD_BYTES + 1], interpreter[PATH_MAX];
@@ -155,11 +174,7 @@ enum base_status record_check_program(const char *path, bool rewritten, struct b
 		path = interpreter;
 	}
 	if (kind == ELF_static && !rewritten && !record_is_wrapped(path))
-		return base_fail(err, BASE_ERR_ENV,
-			"%s cannot be recorded: it is statically linked. Link it with -L%s "
-			"@%s/wrap.opts (longpole-record(1)), or, as root, see it from outside: "
-			"longpole record --system",
-			path, LONGPOLE_LIBDIR, LONGPOLE_LIBDIR);
+		return refuse_static(path, err);
 	if (kind == ELF_other_machine)
 		return base_fail(err, BASE_ERR_ENV,
 			"%s cannot be recorded: it is not a 64-bit x86 program (the memory "

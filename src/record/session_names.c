@@ -2,6 +2,7 @@
 /* session_names.c - the last definitions of a trace: functions and lines of all sites, names of
  * static objects. */
 #include "record/session_names.h"
+#include "record/clock.h"
 #include "record/session_made.h"
 #include "symbol/symbol.h"
 
@@ -106,13 +107,6 @@ static uint64_t name_module(struct record_sink *s, struct symbol_file *symbols, 
 #define FETCH_PATIENCE_NS                                                                          \
 	8000000000u /* of a file that takes longer, the others are not asked for */
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
 {
 	/* Nothing is recorded any more: the time for downloads, where they are configured. A server
@@ -123,7 +117,7 @@ uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
 	uint64_t nr = 0;
 	*ret = (struct record_unnamed){0};
 	for (uint32_t module = 1; module <= s->nr_modules && !record_sink_failed(s); module++) {
-		uint64_t begin_ns = monotonic_ns();
+		uint64_t begin_ns = record_time_ns(CLOCK_MONOTONIC);
 		struct symbol_file *symbols = symbol_open_with(text_of(s, s->module[module].path),
 			text_of(s, s->module[module].build_id), &fetch, &ret->opened);
 		nr += name_module(s, symbols, module, ret);
@@ -131,7 +125,8 @@ uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
 			if (s->named[i].module == module && !record_sink_failed(s))
 				name_object(s, symbols, &s->named[i]);
 		symbol_close(symbols);
-		fetch.fetch = fetch.fetch && monotonic_ns() - begin_ns < FETCH_PATIENCE_NS;
+		fetch.fetch = fetch.fetch &&
+			      record_time_ns(CLOCK_MONOTONIC) - begin_ns < FETCH_PATIENCE_NS;
 	}
 	record_sink_name_made(s, 0);
 	return nr;

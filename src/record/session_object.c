@@ -9,6 +9,7 @@
  * connection become a pair when both have been seen, so `pair` says that the peer is recorded, too.
  */
 #include "record/session_image.h"
+#include "record/clock.h"
 #include "record/ring.h"
 
 #include <inttypes.h>
@@ -74,19 +75,12 @@ static void put(struct record_world *w, enum record_map_number map, uint64_t hi,
 /* ---- memory that processes share ---------------------------------------------------------------
  */
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void read_shared(struct record_world *w, struct record_image *image)
 {
 	char path[64], line[512];
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", image->pid);
 	FILE *f = fopen(path, "re");
-	image->shared_read_ns = now_ns();
+	image->shared_read_ns = record_time_ns(CLOCK_MONOTONIC);
 	if (!f)
 		return; /* it has ended: what was read before stays */
 	const size_t nr_before = image->nr_shared;
@@ -126,7 +120,8 @@ static const struct record_shared *shared_at(
 				return &image->shared[i];
 		if (w->is_past)
 			return NULL;
-		if (image->shared_read_ns && now_ns() - image->shared_read_ns < SHARED_REFRESH_NS)
+		if (image->shared_read_ns &&
+			record_time_ns(CLOCK_MONOTONIC) - image->shared_read_ns < SHARED_REFRESH_NS)
 			return NULL;
 		read_shared(w, image);
 	}

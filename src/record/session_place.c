@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_place.c - directories for shared memory: made, found again, removed. */
 #include "record/session_place.h"
+#include "record/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BEING_MADE_S = 60 /* a directory without `session`: somebody may be at it */ };
@@ -159,7 +159,8 @@ static bool open_left(int base_fd, const char *dir, const char *name, struct rec
 	int held = p->session_fd >= 0 ? p->session_fd : p->fd;
 	if (fstat(held, &st) || flock(held, LOCK_EX | LOCK_NB))
 		goto no;
-	if (p->session_fd < 0 && time(NULL) - st.st_mtime < BEING_MADE_S)
+	time_t now_s = (time_t)(record_time_ns(CLOCK_REALTIME) / 1000000000u);
+	if (p->session_fd < 0 && now_s - st.st_mtime < BEING_MADE_S)
 		goto no;
 	return true;
 no:

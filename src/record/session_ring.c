@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_ring.c - the ring's file and blocks, from the reader's side. */
 #include "record/session_ring.h"
+#include "record/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,6 +74,17 @@ static bool proc_is_ours(void)
 	return strtol(text, NULL, 10) == getpid();
 }
 
+static uint32_t own_filters(void)
+{
+	char text[4096];
+	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return ring_filters_in(text);
+}
+
 static void init_head(struct record_ring *r, unsigned stack_depth, uint64_t tsc_origin)
 {
 	struct stat ns = {.st_ino = 0}, proc = {.st_dev = 0};
@@ -83,6 +95,7 @@ static void init_head(struct record_ring *r, unsigned stack_depth, uint64_t tsc_
 		.nr_blocks = r->nr_blocks,
 		.tsc_origin = tsc_origin,
 		.stack_depth_max = stack_depth < RING_STACK_MAX ? stack_depth : RING_STACK_MAX,
+		.filters = own_filters(),
 		.pid_ns = sees_itself ? ns.st_ino : 0,
 		.proc_dev = sees_itself ? proc.st_dev : 0};
 	for (uint32_t i = 0; i < r->nr_blocks; i++)
@@ -173,18 +186,11 @@ enum base_status record_ring_open(
 	return BASE_OK;
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void warm(struct record_ring *r, uint32_t nr_blocks, uint64_t span_ns)
 {
 	enum { STEP_BLOCKS = 8 };
-	uint64_t begin_ns = monotonic_ns();
-	while (r->nr_warm < nr_blocks && monotonic_ns() - begin_ns < span_ns) {
+	uint64_t begin_ns = record_time_ns(CLOCK_MONOTONIC);
+	while (r->nr_warm < nr_blocks && record_time_ns(CLOCK_MONOTONIC) - begin_ns < span_ns) {
 		uint32_t left = nr_blocks - r->nr_warm;
 		uint32_t step = left < STEP_BLOCKS ? left : STEP_BLOCKS;
 		if (madvise(record_ring_block(r, r->nr_warm), (size_t)step * RING_BLOCK_BYTES,
@@ -360,9 +366,6 @@ static void give_back(struct record_ring *r, uint32_t i)
 	r->block[i] = (struct record_block){0};
 	__atomic_store_n(&b->state, RING_BLOCK_FREE, __ATOMIC_RELEASE);
 	__atomic_fetch_or(&r->head->free_map[i / 64], 1ull << i % 64, __ATOMIC_RELEASE);
-	/* Blocks that were just read are in a cache: let those be used again first. */
-	if (__atomic_load_n(&r->head->next_hint, __ATOMIC_RELAXED) > i)
-		__atomic_store_n(&r->head->next_hint, i, __ATOMIC_RELAXED);
 	r->nr_used -= r->nr_used > 0; /* the bitmap is shared */
 }
 
@@ -447,7 +450,7 @@ static bool drain_block(struct record_ring *r, struct record_thread *t)
 /* Threads that died without a word: killed, or replaced by an exec. */
 static void bury(struct record_ring *r)
 {
-	uint64_t now_ns = monotonic_ns();
+	uint64_t now_ns = record_time_ns(CLOCK_MONOTONIC);
 	if (now_ns < r->bury_ns + BURY_EVERY_NS)
 		return;
 	r->bury_ns = now_ns;

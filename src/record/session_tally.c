@@ -2,6 +2,7 @@
 /* session_tally.c - tables that the program's threads counted in become records of their streams.
  */
 #include "record/session_tally.h"
+#include "record/clock.h"
 #include "record/calls.h"
 #include "record/tally.h"
 #include "trace/enums.h"
@@ -321,13 +322,6 @@ void record_tally_drain(
 
 enum { FLOOR_ROUNDS = 12, FLOOR_TIMES = 1000 };
 
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* In a thread of its own: glibc takes locks without atomic operations before there is a second one.
  */
 static void *measure_floor(void *floor_)
@@ -337,19 +331,19 @@ static void *measure_floor(void *floor_)
 	uint64_t bare = UINT64_MAX, stamps = UINT64_MAX;
 	volatile uint64_t stamp;
 	for (unsigned round = 0; round < FLOOR_ROUNDS; round++) {
-		uint64_t begin = clock_ns();
+		uint64_t begin = record_time_ns(CLOCK_MONOTONIC_RAW);
 		for (unsigned i = 0; i < FLOOR_TIMES; i++) {
 			pthread_mutex_lock(&lock);
 			pthread_mutex_unlock(&lock);
 		}
-		uint64_t middle = clock_ns();
+		uint64_t middle = record_time_ns(CLOCK_MONOTONIC_RAW);
 		for (unsigned i = 0; i < FLOOR_TIMES; i++) {
 			pthread_mutex_lock(&lock);
 			stamp = record_tsc();
 			stamp = record_tsc();
 			pthread_mutex_unlock(&lock);
 		}
-		uint64_t end = clock_ns();
+		uint64_t end = record_time_ns(CLOCK_MONOTONIC_RAW);
 		bare = middle - begin < bare ? middle - begin : bare;
 		stamps = end - middle < stamps ? end - middle : stamps;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spin_burst.c - stopping one thread, some dozens of single steps, letting it go. */
 #include "record/spin_burst.h"
+#include "record/clock.h"
 
 #include "record/spin_decode.h"
 
@@ -56,13 +57,6 @@ struct record_spin_stepper {
 	uint32_t nr_polled;
 	bool polled_more, yielded;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 struct record_spin_stepper *record_spin_stepper_new(void)
 {
@@ -197,7 +191,8 @@ bool record_spin_ask(
 	pid_t pid, pid_t tid, struct record_spin_stop *stop, struct record_spin_burst *ret)
 {
 	*ret = (struct record_spin_burst){0};
-	*stop = (struct record_spin_stop){.pid = pid, .tid = tid, .stopped_at_ns = now_ns()};
+	*stop = (struct record_spin_stop){
+		.pid = pid, .tid = tid, .stopped_at_ns = record_time_ns(CLOCK_MONOTONIC)};
 	const char *why = why_not(pid, tid);
 	if (why)
 		return give_up(ret, RECORD_SPIN_REFUSED, why);
@@ -563,7 +558,8 @@ static bool has_time(const struct record_spin_stop *stop, const struct record_sp
 {
 	if (!limits->stop_ns)
 		return true;
-	const uint64_t now = limits->clock_ns ? limits->clock_ns(limits->clock_ctx) : now_ns();
+	const uint64_t now = limits->clock_ns ? limits->clock_ns(limits->clock_ctx)
+					      : record_time_ns(CLOCK_MONOTONIC);
 	return now - stop->stopped_at_ns < limits->stop_ns;
 }
 
@@ -612,7 +608,7 @@ void record_spin_step(struct record_spin_stepper *s, struct record_spin_stop *st
 		run_steps(s, stop, &regs, limits, ret);
 	settle(stop, ret);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	ret->stopped_ns = now_ns() - stop->stopped_at_ns;
+	ret->stopped_ns = record_time_ns(CLOCK_MONOTONIC) - stop->stopped_at_ns;
 }
 
 void record_spin_burst(struct record_spin_stepper *s, pid_t pid, pid_t tid,
@@ -627,5 +623,5 @@ void record_spin_burst(struct record_spin_stepper *s, pid_t pid, pid_t tid,
 		ret->ended = true;
 		ret->end_status = stop.end_status;
 	}
-	ret->stopped_ns = now_ns() - stop.stopped_at_ns;
+	ret->stopped_ns = record_time_ns(CLOCK_MONOTONIC) - stop.stopped_at_ns;
 }

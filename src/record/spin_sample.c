@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spin_sample.c - a live process, looked at again and again: one burst a sample. */
 #include "record/spin_cycles.h"
+#include "record/clock.h"
 #include "record/spin_names.h"
 #include "record/spin_tasks.h"
 
@@ -33,13 +34,6 @@ struct session {
 	uint64_t signature; /* of the last look for livelock */
 	bool signed_once;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- threads and loops ------------------------------------------------------------------------
  */
@@ -268,7 +262,7 @@ static void look_for_livelock(struct record_spin_stepper *s, pid_t pid,
 	pid_t *task = base_alloc(2 * RECORD_SPIN_TASKS_MAX * sizeof *task);
 	struct all all = {.tid = task ? task + RECORD_SPIN_TASKS_MAX : NULL,
 		.stop = base_alloc(RECORD_SPIN_TASKS_MAX * sizeof *all.stop)};
-	uint64_t began_ns = now_ns();
+	uint64_t began_ns = record_time_ns(CLOCK_MONOTONIC);
 	size_t nr_all;
 	*ret = (struct record_spin_standstill){.has_handlers = true};
 	*ret_signature = 0;
@@ -294,7 +288,7 @@ static void look_for_livelock(struct record_spin_stepper *s, pid_t pid,
 			ret->end_status = all.stop[all.nr].end_status;
 		}
 	}
-	ret->stopped_ns = now_ns() - began_ns;
+	ret->stopped_ns = record_time_ns(CLOCK_MONOTONIC) - began_ns;
 out:
 	base_free(task);
 	base_free(all.stop);
@@ -313,10 +307,10 @@ static bool watch_livelock(struct session *s)
 	struct record_spin_answer *a = s->a;
 	uint64_t signature;
 	if (!s->o->watch_livelock || s->spin_streak < ALL_SPIN ||
-		now_ns() - s->looked_ns < LOOK_EVERY_NS)
+		record_time_ns(CLOCK_MONOTONIC) - s->looked_ns < LOOK_EVERY_NS)
 		return false;
 	look_for_livelock(s->stepper, s->pid, &s->o->limits, &now, &signature);
-	s->looked_ns = now_ns();
+	s->looked_ns = record_time_ns(CLOCK_MONOTONIC);
 	if (now.ended && s->child)
 		take_exit(s, now.end_status);
 	bool again = s->signed_once && signature == s->signature &&
@@ -370,8 +364,9 @@ static void sample(struct session *s, pid_t *task, uint64_t *ret_stopped_ns)
 /* False: a signal says that it is enough. Stops of threads are signals, too (SIGCHLD). */
 static bool wait_for(struct session *s, const sigset_t *signals, uint64_t ns)
 {
-	uint64_t until_ns = now_ns() + ns;
-	for (uint64_t now = now_ns(); now < until_ns && !s->ended; now = now_ns()) {
+	uint64_t until_ns = record_time_ns(CLOCK_MONOTONIC) + ns;
+	for (uint64_t now = record_time_ns(CLOCK_MONOTONIC); now < until_ns && !s->ended;
+		now = record_time_ns(CLOCK_MONOTONIC)) {
 		uint64_t rest = until_ns - now;
 		struct timespec ts = {(time_t)(rest / NS_PER_S), (long)(rest % NS_PER_S)};
 		siginfo_t info;
@@ -395,7 +390,8 @@ static void sample_all(struct session *s, const sigset_t *signals, pid_t *task)
 		sample(s, task, &stopped_ns);
 		if (watch_livelock(s) && o->until_livelock)
 			break;
-		if (o->duration_ns && now_ns() - s->start_ns >= o->duration_ns)
+		if (o->duration_ns &&
+			record_time_ns(CLOCK_MONOTONIC) - s->start_ns >= o->duration_ns)
 			break;
 		uint64_t wait_ns = o->interval_ns;
 		if (o->stopped_share > 0 && (double)stopped_ns / o->stopped_share > (double)wait_ns)
@@ -459,11 +455,11 @@ enum base_status record_spin_sample(const struct record_spin_sample_options *o,
 		status = base_fail(err, BASE_ERR_NOMEM, "no memory for names");
 		goto out;
 	}
-	s.start_ns = now_ns();
+	s.start_ns = record_time_ns(CLOCK_MONOTONIC);
 	record_spin_cycles_open(cycles, s.pid, record_spin_ipc_events);
 	setpriority(PRIO_PROCESS, 0, NICE); /* (if we may) */
 	sample_all(&s, &signals, task);
-	ret->elapsed_ns = now_ns() - s.start_ns;
+	ret->elapsed_ns = record_time_ns(CLOCK_MONOTONIC) - s.start_ns;
 	ret->has_cycles = record_spin_cycles_read(cycles, counted) && counted[0];
 	ret->cycles = counted[0];
 	ret->instructions = counted[1];

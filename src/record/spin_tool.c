@@ -352,7 +352,7 @@ enum base_status record_spin_run_tool(const struct record_spin_tool_options *o,
 	struct record_spin_answer *ret, struct base_err *err)
 {
 	struct command *c = base_alloc(sizeof *c);
-	char dir[PATH_MAX] = "";
+	struct record_links dir = {0};
 	sigset_t signals, before;
 	*ret = (struct record_spin_answer){
 		.arena = base_arena_new(0), .exit_code = RECORD_SPIN_EXIT_OURS};
@@ -363,25 +363,24 @@ enum base_status record_spin_run_tool(const struct record_spin_tool_options *o,
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, &before);
 	enum base_status s = c && ret->arena
-				     ? record_valgrind_directory(dir, err)
+				     ? record_valgrind_directory(&dir, err)
 				     : base_fail(err, BASE_ERR_NOMEM, "no memory for a command");
 	if (s == BASE_OK) {
 		BASE_ASSUME(c);
 		c->arena = ret->arena;
-		const char *const environment[] = {"VALGRIND_LIB", dir, NULL};
-		make_command(c, o, dir);
+		const char *const environment[] = {"VALGRIND_LIB", dir.directory, NULL};
+		make_command(c, o, dir.directory);
 		s = c->failed ? base_fail(err, BASE_ERR_LIMIT, "too many arguments")
 			      : record_spin_start(c->argv, environment, &before, &ret->pid,
 					&ret->exit_code, err);
 	}
 	if (s == BASE_OK) {
 		ret->exit_code = wait_for(ret->pid, &signals);
-		s = read_answers(dir, ret->pid, ret, err);
+		s = read_answers(dir.directory, ret->pid, ret, err);
 	}
 	if (s == BASE_OK)
 		record_spin_sort(ret);
-	if (*dir)
-		record_valgrind_remove(dir);
+	record_links_remove(&dir);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	base_free(c);
 	return s;

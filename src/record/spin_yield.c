@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spin_yield.c - threads that spin give way while there are too few processors. */
 #include "record/spin_yield.h"
+#include "record/clock.h"
 
 #include "record/links.h"
 #include "record/session_launch.h"
@@ -99,13 +100,6 @@ struct session {
 	bool ended, may_wait; /* there is one to be stepped, maybe */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t counter(const uint64_t *c)
 {
 	return __atomic_load_n(c, __ATOMIC_RELAXED);
@@ -170,7 +164,8 @@ static void place(struct session *s, uint64_t address)
 		record_spin_arms_set_period(&s->arms, s->o->interval_ns);
 		return;
 	}
-	s->placed[at] = (struct placed){.loop = s->nr_loops - 1, .since_ns = now_ns()};
+	s->placed[at] = (struct placed){
+		.loop = s->nr_loops - 1, .since_ns = record_time_ns(CLOCK_MONOTONIC)};
 	s->r->nr_placed++;
 }
 
@@ -185,7 +180,7 @@ static uint64_t away_ns(const struct session *s, uint32_t loop)
  * they give away is worth; then the clock must tell. */
 static void judge_places(struct session *s)
 {
-	uint64_t now = now_ns();
+	uint64_t now = record_time_ns(CLOCK_MONOTONIC);
 	for (unsigned k = 0; k < RECORD_SPIN_PLACES_MAX; k++) {
 		struct placed *p = &s->placed[k];
 		if (!s->arms.place[k].address)
@@ -247,7 +242,7 @@ static void tell_loop(struct session *s, const struct yield_loop *loop, uint64_t
 	__atomic_store_n(&s->shared->nr_loops, ++s->nr_loops, __ATOMIC_RELEASE);
 	place(s, address);
 	if (!s->r->nr_loops++)
-		s->r->first_ns = now_ns() - s->start_ns;
+		s->r->first_ns = record_time_ns(CLOCK_MONOTONIC) - s->start_ns;
 }
 
 /* ---- signals ------------------------------------------------------------------------------------
@@ -279,7 +274,7 @@ static void follow_exec(struct session *s)
 	s->nr_loops = s->judged_without = s->nr_without = 0;
 	s->judged_away_ns = 0;
 	memset(s->tried, 0, sizeof s->tried);
-	s->news_ns = now_ns();
+	s->news_ns = record_time_ns(CLOCK_MONOTONIC);
 	record_spin_arms_set_period(&s->arms, s->o->interval_ns * FIRST);
 	__atomic_store_n(&s->shared->nr_loops, 0, __ATOMIC_RELEASE);
 	record_spin_arms_close(&s->arms);
@@ -316,7 +311,7 @@ static void judge_interval(struct session *s)
 
 static void signals(struct session *s, bool crowded)
 {
-	uint64_t now = now_ns();
+	uint64_t now = record_time_ns(CLOCK_MONOTONIC);
 	follow_exec(s);
 	s->r->unable = why_unable(s);
 	if (!crowded || s->r->unable) {
@@ -339,8 +334,9 @@ static struct known *known_of(struct session *s, pid_t tid)
 {
 	struct known *k = &s->known[(size_t)tid % KNOWN_MAX];
 	if (k->tid != tid)
-		*k = (struct known){
-			.tid = tid, .rest_ns = REST_FIRST_NS, .next_ns = now_ns() + REST_FIRST_NS};
+		*k = (struct known){.tid = tid,
+			.rest_ns = REST_FIRST_NS,
+			.next_ns = record_time_ns(CLOCK_MONOTONIC) + REST_FIRST_NS};
 	return k;
 }
 
@@ -349,7 +345,7 @@ static void leave_alone(struct session *s, pid_t tid)
 {
 	struct known *k = known_of(s, tid);
 	k->rest_ns = 2 * k->rest_ns < REST_MAX_NS ? 2 * k->rest_ns : REST_MAX_NS;
-	k->next_ns = now_ns() + k->rest_ns;
+	k->next_ns = record_time_ns(CLOCK_MONOTONIC) + k->rest_ns;
 	k->seen = k->may_wait = false;
 }
 
@@ -445,7 +441,7 @@ static bool may_spin(struct session *s, struct record_spin_stop *stop)
 	k->seen = true;
 	k->pc = pc;
 	k->sum = sum;
-	k->next_ns = now_ns() + LOOK_NS;
+	k->next_ns = record_time_ns(CLOCK_MONOTONIC) + LOOK_NS;
 	return twice;
 }
 
@@ -489,7 +485,7 @@ static void try_one(struct session *s, pid_t tid)
 	if (may_spin(s, &stop))
 		step(s, &stop);
 	record_spin_let_go(&stop);
-	r->stopped_ns += now_ns() - stop.stopped_at_ns;
+	r->stopped_ns += record_time_ns(CLOCK_MONOTONIC) - stop.stopped_at_ns;
 	note_end(s, tid, stop.ended, stop.end_status);
 }
 
@@ -497,7 +493,7 @@ static void try_one(struct session *s, pid_t tid)
 static pid_t choose(struct session *s)
 {
 	size_t all, nr, due = 0;
-	uint64_t now = now_ns();
+	uint64_t now = record_time_ns(CLOCK_MONOTONIC);
 	if (!s->may_wait || s->r->stopped_ns * STOPPED_SHARE > now - s->start_ns)
 		return 0;
 	s->may_wait = false;
@@ -517,7 +513,7 @@ static pid_t choose(struct session *s)
 
 static bool is_crowded(struct session *s)
 {
-	uint64_t now = now_ns();
+	uint64_t now = record_time_ns(CLOCK_MONOTONIC);
 	if (s->o->always || runnable() > s->processors) {
 		s->r->nr_crowded++;
 		s->news_ns = s->crowded_ns ? s->news_ns : now;
@@ -540,13 +536,13 @@ static void look(struct session *s)
 	if (crowded && !s->r->unable && s->nr_loops < YIELD_LOOPS_MAX && (tid = choose(s)))
 		try_one(s, tid);
 	if (s->nr_loops > loops)
-		s->news_ns = now_ns();
+		s->news_ns = record_time_ns(CLOCK_MONOTONIC);
 }
 
 /* Each look costs the program a part of a processor. */
 static uint64_t until_next_look_ns(const struct session *s)
 {
-	uint64_t ns = (now_ns() - s->news_ns) / QUIET_SHARE;
+	uint64_t ns = (record_time_ns(CLOCK_MONOTONIC) - s->news_ns) / QUIET_SHARE;
 	return ns < LOOK_NS ? LOOK_NS : ns > QUIET_MAX_NS ? QUIET_MAX_NS : ns;
 }
 
@@ -664,10 +660,10 @@ enum base_status record_spin_yield(const struct record_spin_yield_options *o,
 	if (status == BASE_OK) {
 		BASE_ASSUME(s.stepper && s.known && s.task && s.shared);
 		s.arms.pid = ret->pid;
-		s.start_ns = s.news_ns = now_ns();
+		s.start_ns = s.news_ns = record_time_ns(CLOCK_MONOTONIC);
 		setpriority(PRIO_PROCESS, 0, NICE); /* (if we may) */
 		watch(&s, &expected);
-		ret->elapsed_ns = now_ns() - s.start_ns;
+		ret->elapsed_ns = record_time_ns(CLOCK_MONOTONIC) - s.start_ns;
 		take_counts(&s);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);

@@ -58,13 +58,6 @@ struct session {
 	struct record_slots *slots;         /* NULL: system calls are not counted */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 /* ---- threads ------------------------------------------------------------------------------------
  */
 
@@ -109,8 +102,9 @@ static bool row_get(struct session *session, pid_t tid, size_t *ret)
 		return false;
 	}
 	s->nr_threads++;
-	s->thread[row] = (struct record_stat_thread){
-		.tid = tid, .pid = process_of(tid), .begin_ns = now_ns() - session->start_ns};
+	s->thread[row] = (struct record_stat_thread){.tid = tid,
+		.pid = process_of(tid),
+		.begin_ns = record_time_ns(CLOCK_MONOTONIC) - session->start_ns};
 	session->live[row] = (struct live){0};
 	for (size_t i = 0; i < RECORD_STAT_EVENTS_MAX; i++)
 		session->live[row].fd[i] = -1;
@@ -154,7 +148,7 @@ static void take(struct session *session, size_t row, bool ended)
 		counts.voluntary -= t->stops < counts.voluntary ? t->stops : counts.voluntary;
 		t->counts = counts;
 	}
-	t->end_ns = now_ns() - session->start_ns;
+	t->end_ns = record_time_ns(CLOCK_MONOTONIC) - session->start_ns;
 	t->ended = ended;
 	base_map_remove(&session->rows, 0, (uint64_t)t->tid);
 }
@@ -170,7 +164,7 @@ static void begin_program(struct session *session, size_t row)
 	if (session->slots)
 		(void)record_slots_register(session->slots, t->tid);
 	record_stat_events_open(session->options, session->s, t->tid, session->live[row].fd);
-	session->start_ns = now_ns();
+	session->start_ns = record_time_ns(CLOCK_MONOTONIC);
 	t->begin_ns = 0;
 	session->started = true;
 }
@@ -274,7 +268,7 @@ static void gone(struct session *session, pid_t tid)
 		if (session->live[row].fd[i] >= 0)
 			close(session->live[row].fd[i]);
 	s->thread[row].missed = s->thread[row].ended = true;
-	s->thread[row].end_ns = now_ns() - session->start_ns;
+	s->thread[row].end_ns = record_time_ns(CLOCK_MONOTONIC) - session->start_ns;
 	base_map_remove(&session->rows, 0, (uint64_t)tid);
 }
 
@@ -310,7 +304,7 @@ static void program_ended(struct session *session, int status, const struct rusa
 {
 	struct record_stat *s = session->s;
 	s->wait_status = status;
-	s->elapsed_ns = now_ns() - session->start_ns;
+	s->elapsed_ns = record_time_ns(CLOCK_MONOTONIC) - session->start_ns;
 	s->user_us =
 		(uint64_t)usage->ru_utime.tv_sec * 1000000u + (uint64_t)usage->ru_utime.tv_usec;
 	s->kernel_us =
@@ -459,7 +453,7 @@ static enum base_status start(struct session *session, const char *library, cons
 	struct rusage own;
 	getrusage(RUSAGE_SELF, &own);
 	session->own_rss_kb = (uint64_t)own.ru_maxrss;
-	session->start_ns = now_ns();
+	session->start_ns = record_time_ns(CLOCK_MONOTONIC);
 	s->stolen_ns = record_clock_stolen_ns();
 	seize(session);
 	(void)!write(launch->go[1], "", 1);

@@ -5,6 +5,7 @@
  * Read once when it begins, from /proc; written as if the call had begun then when such a thread is
  * first heard of, which for most threads of a machine is never.
  */
+#include "record/clock.h"
 #include "record/system_convert.h"
 #include "record/system_object.h"
 #include "trace/enums.h"
@@ -63,15 +64,13 @@ static void read_threads(struct record_asleep *a, uint32_t pid)
 	snprintf(path, sizeof path, "/proc/%u/task", pid);
 	DIR *dir = opendir(path);
 	while (dir && (e = readdir(dir)) && a->nr < SLEEPERS_MAX) {
-		struct timespec ts;
 		struct sleeper s = {.pid = pid, .tid = (uint32_t)strtoul(e->d_name, NULL, 10)};
 		if (!s.tid)
 			continue;
 		snprintf(path, sizeof path, "/proc/%u/task/%u/syscall", pid, s.tid);
 		if (!read_call(path, &s))
 			continue;
-		clock_gettime(CLOCK_MONOTONIC, &ts);
-		s.read_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+		s.read_ns = record_time_ns(CLOCK_MONOTONIC);
 		if (base_grow(&a->sleeper, &a->capacity, a->nr + 1, sizeof s) != BASE_OK ||
 			base_map_put(&a->of_tid, 0, s.tid, a->nr) != BASE_OK)
 			break; /* what they slept in stays unknown */

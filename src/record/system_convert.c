@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* system_convert.c - one record, or none, of each event of the kernel. */
 #include "record/system_convert.h"
+#include "record/clock.h"
 #include "record/system_full.h"
 #include "record/system_kernel_names.h"
 
@@ -12,20 +13,14 @@ enum { LINE_SHIFT = 32 };
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static uint64_t mono_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* The tightest of a few brackets around a reading of the kernel's clock. */
 static void read_clock(const struct record_clock *c, uint64_t *ret_mono_ns, uint64_t *ret_time_ns)
 {
 	uint64_t best = UINT64_MAX;
 	*ret_mono_ns = *ret_time_ns = 0;
 	for (int i = 0; i < 3; i++) {
-		uint64_t before = record_tsc(), ns = mono_ns(), width = record_tsc() - before;
+		uint64_t before = record_tsc(), ns = record_time_ns(CLOCK_MONOTONIC),
+			 width = record_tsc() - before;
 		if (width >= best)
 			continue;
 		best = width;
@@ -317,7 +312,7 @@ void record_kernel_read(struct record_kernel *k, bool final)
 {
 	if (!k->open)
 		return;
-	uint64_t now_ns = mono_ns();
+	uint64_t now_ns = record_time_ns(CLOCK_MONOTONIC);
 	draw_line(k);
 	record_samples_read(k); /* first: no sample then is later than the events that follow */
 	enum base_status status = record_source_read(&k->source, now_ns);

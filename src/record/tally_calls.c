@@ -203,6 +203,8 @@ __attribute__((constructor)) static void measure_stamps(void)
 	enum { SAMPLES = 64, SKIPPED = SAMPLES / 4, TRIES = 8 };
 	uint64_t ticks[SAMPLES], sum = 0, least = UINT64_MAX;
 	unsigned nr = 0;
+	if (!preload_on())
+		return;
 	for (uint64_t i = 0; nr < SAMPLES; i++) {
 		struct call call = {.timed = is_in_sample(i, OFTEN)};
 		CALL_REAL(call, PRELOAD_BARRIER());

@@ -5,7 +5,6 @@
 #include "base/installed.h"
 #include "record/links.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,38 +61,25 @@ const char *record_valgrind_why_not(void)
 							       : NULL;
 }
 
-enum base_status record_valgrind_directory(char dir[PATH_MAX], struct base_err *err)
+enum base_status record_valgrind_directory(struct record_links *dir, struct base_err *err)
 {
 	static const char *const own[] = {"vgpreload_core-amd64-linux.so", "default.supp"};
 	const char *core = find_core();
 	char tool[PATH_MAX], from[PATH_MAX + 64], to[PATH_MAX + 64];
 	/* (Valgrind loads its own library from there by LD_PRELOAD) */
-	enum base_status status = record_links_directory("longpole-tool", dir, err);
+	enum base_status status = record_links_begin(dir, "longpole-tool", err);
 	if (status != BASE_OK)
 		return status;
-	snprintf(to, sizeof to, "%s/" TOOL_FILE, dir);
+	snprintf(to, sizeof to, "%s/" TOOL_FILE, dir->directory);
 	if (!find_tool(tool) || symlink(tool, to))
 		return base_fail_errno(err, errno, "cannot make a link, %s", to);
 	for (size_t i = 0; i < BASE_COUNT(own); i++) {
 		snprintf(from, sizeof from, "%s/%s", core ? core : "", own[i]);
-		snprintf(to, sizeof to, "%s/%s", dir, own[i]);
+		snprintf(to, sizeof to, "%s/%s", dir->directory, own[i]);
 		if (symlink(from, to))
 			return base_fail_errno(err, errno, "cannot make a link, %s", to);
 	}
 	return BASE_OK;
-}
-
-void record_valgrind_remove(const char *dir)
-{
-	char path[LONG_PATH];
-	DIR *d = opendir(dir);
-	for (const struct dirent *e; d && (e = readdir(d));) {
-		snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-		unlink(path); /* (not ".", "..") */
-	}
-	if (d)
-		closedir(d);
-	rmdir(dir);
 }
 
 enum base_status record_valgrind_ready(
@@ -122,13 +108,12 @@ enum base_status record_valgrind_ready(
 	line[to++] = (char *)(uintptr_t) "--";
 	memcpy(line + to, argv, (nr + 1) * sizeof *line);
 	v->argv = line;
-	return record_valgrind_directory(v->dir, err);
+	return record_valgrind_directory(&v->dir, err);
 }
 
 void record_valgrind_done(struct record_valgrind *v)
 {
-	if (v->dir[0])
-		record_valgrind_remove(v->dir);
+	record_links_remove(&v->dir);
 	base_free(v->argv);
 	*v = (struct record_valgrind){0};
 }

@@ -4,6 +4,7 @@
 #define LONGPOLE_RECORD_VALGRIND_H
 
 #include "base/base.h"
+#include "record/links.h"
 
 #include <limits.h>
 
@@ -12,17 +13,16 @@ const char *record_valgrind_why_not(void);
 /* Makes a directory with the tool and Valgrind's own files, as its launcher wants them in
  * $VALGRIND_LIB. */
 enum base_status record_valgrind_directory(
-	char dir[PATH_MAX], struct base_err *err) BASE_MUST_CHECK;
+	struct record_links *dir, struct base_err *err) BASE_MUST_CHECK;
 /* What runs `argv` so that it writes its memory streams into a recorder's shared memory
  * (memory_ring.h). */
 struct record_valgrind {
-	char dir[PATH_MAX], program[PATH_MAX], ring_option[PATH_MAX + 16];
+	struct record_links dir;
+	char program[PATH_MAX], ring_option[PATH_MAX + 16];
 	char **argv; /* NULL-terminated; NULL: nothing is ready */
 };
 enum base_status record_valgrind_ready(struct record_valgrind *v, const char *ring_path,
 	char *const *argv, struct base_err *err) BASE_MUST_CHECK;
 void record_valgrind_done(struct record_valgrind *v);
-/* Removes such a directory and what is in it. */
-void record_valgrind_remove(const char *dir);
 
 #endif

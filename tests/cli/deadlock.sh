@@ -350,8 +350,8 @@ test_deadlock_watch() {
 # What systemd itself says to the unit, with the program that was built.
 test_deadlock_unit() {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
-	sed "s|^ExecStart=[^ ]*|ExecStart=$LONGPOLE|" "$LONGPOLE_BUILD/data/longpole-deadlock.service" >longpole-deadlock.service
-	grep -q "^ExecStart=$LONGPOLE deadlock --all --watch" longpole-deadlock.service || fail "no ExecStart"
+	sed "s|^ExecStart=[^ ]*|ExecStart=$work/bin/longpole|" "$LONGPOLE_BUILD/data/longpole-deadlock.service" >longpole-deadlock.service
+	grep -q "^ExecStart=$work/bin/longpole deadlock --all --watch" longpole-deadlock.service || fail "no ExecStart"
 	local status=0
 	timeout 120 systemd-analyze verify --man=no "$PWD/longpole-deadlock.service" >said 2>&1 || status=$?
 	if grep -q 'longpole-deadlock' said; then fail "systemd-analyze verify: $(grep -m 1 longpole-deadlock said)"; fi

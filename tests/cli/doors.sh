@@ -209,6 +209,7 @@ test_import_ctf_damaged() {
 }
 
 test_import_tracecmd_known_answer() {
+	as_root
 	command -v trace-cmd >/dev/null || skip "no trace-cmd (Debian package trace-cmd)"
 	[[ -r /sys/kernel/tracing/events/sched/sched_switch/format ]] || skip "tracefs cannot be read"
 	python3 "$LONGPOLE_SOURCE/tests/cli/trace_pages.py" || fail "trace_pages.py"
@@ -273,6 +274,7 @@ test_import_perfetto_known_answer() {
 
 # What perf wrote: ten requests of 5 ms to a server that takes 20 ms for each. And as CTF, where perf can convert it.
 test_import_perf_recorded() {
+	as_root
 	command -v perf >/dev/null || skip "no perf (Debian package linux-perf)"
 	"${CC:-cc}" -O1 -pthread "$LONGPOLE_SOURCE/tests/cli/requests.c" -o requests || fail "requests.c"
 	# 250 ms of processor time, of both threads in turn, are on the path, however long they wait for a processor; as

@@ -559,6 +559,7 @@ EOF
 
 # read() of zeros is the kernel's, filling memory the program's.
 test_calls_kernel() {
+	as_root
 	expect 0 longpole calls -q -k -o calls.lpt -- dd if=/dev/zero of=/dev/null bs=1M count=300
 	if grep -q 'no time inside of system calls' err || [[ $(longpole calls --json calls.lpt | jq -r .result.kernel_time_by) == none ]]; then
 		skip "no BPF: $(longpole calls -k -o x.lpt -- true 2>&1 | grep -m1 'no time inside')"

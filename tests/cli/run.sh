@@ -5,6 +5,9 @@
 #
 # Prints `ok NAME`, `not ok NAME: why` or `skip NAME: reason`. In a test, `fail WHY` and `skip REASON` end it.
 # $trace is a recording of tests/target/lock_ladder, made once.
+#
+# What is tested is an installed copy (../installed/tree.sh), by another user than root, but for tests that say `as_root`. With LONGPOLE set
+# to another program than the build's, it is that one, by whoever we are.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 : "${LONGPOLE_SOURCE:=$(cd "$here/../.." && pwd)}" "${LONGPOLE_BUILD:=$LONGPOLE_SOURCE/build}"
@@ -13,6 +16,34 @@ export LONGPOLE_SOURCE LONGPOLE_BUILD LONGPOLE
 export LC_ALL=C.UTF-8 COLUMNS=100
 unset NO_COLOR TERM
 export XDG_STATE_HOME=/nonexistent # no ledger of the user's
+
+# shellcheck source=tests/installed/tree.sh
+source "$here/../installed/tree.sh"
+# in_parts TEST... - with the copy: what needs no root as another user, then the rest. Else the tests are as they are.
+in_parts() {
+	local tree status=0
+	tree=$(mktemp -d)
+	# shellcheck disable=SC2064 # now
+	trap "installed_tree_remove '$tree'" EXIT
+	chmod 755 "$tree"
+	mkdir -m 1777 "$tree/work"
+	LONGPOLE=$(installed_tree "$tree") || { echo "not ok install: meson install failed"; return 1; }
+	if ((EUID)); then
+		TMPDIR=$tree/work LONGPOLE_CLI_PART=all "$0" "$@" || status=1
+	elif as_other test -r "$here/run.sh" -a -x "$LONGPOLE_BUILD/tests/target/lock_ladder" -a -x "$LONGPOLE"; then
+		TMPDIR=$tree/work HOME=$tree/work LONGPOLE_CLI_PART=other as_other "$0" "$@" || status=1
+		TMPDIR=$tree/work LONGPOLE_CLI_PART=root "$0" "$@" || status=1
+	else
+		echo "skip by_another_user: the source or the build cannot be reached by one"
+		TMPDIR=$tree/work LONGPOLE_CLI_PART=all "$0" "$@" || status=1
+	fi
+	return $status
+}
+part=${LONGPOLE_CLI_PART:-}
+if [[ -z $part && $LONGPOLE == "$LONGPOLE_BUILD/src/cmd/longpole" ]]; then
+	in_parts "$@"
+	exit
+fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -31,6 +62,8 @@ skip() {
 	printf '%s' "$*" >"$work/why"
 	exit 77
 }
+# In a test: root is wanted, if we can be. (run.sh reads it before.)
+as_root() { :; }
 # expect STATUS COMMAND... - runs it; its output is in out and err.
 expect() {
 	local want=$1 got=0
@@ -76,10 +109,18 @@ is_wanted() {
 	done
 	return 1
 }
+# is_in_part TEST - of those that are run now.
+is_in_part() {
+	case $part in
+	other) ! declare -f "test_$1" | grep -qw as_root ;;
+	root) declare -f "test_$1" | grep -qw as_root ;;
+	esac
+}
 status=0 nr=0
 for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
 	is_wanted "$test" "$@" || continue
 	nr=$((nr + 1))
+	is_in_part "$test" || continue
 	mkdir "$work/tests/$test"
 	: >"$work/why"
 	result=0

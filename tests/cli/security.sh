@@ -74,6 +74,7 @@ test_ring_may_be_hostile() {
 
 # The child that a recorded program leaves behind has its path in the environment: another user makes that path, and waits.
 test_ring_of_another_user() {
+	as_root
 	((EUID == 0)) || skip 'needs root, to be two users'
 	command -v setpriv >/dev/null || skip 'setpriv is not here'
 	hostile
@@ -109,6 +110,7 @@ test_ring_is_private() {
 
 # Programs that get rights from their file believe nothing: one with the archive in it, one of longpole cc.
 test_setuid_programs_attach_nowhere() {
+	as_root
 	((EUID == 0)) || skip 'needs root, to be two users'
 	hostile
 	chmod 755 . "$work" "$work/tests"
@@ -171,6 +173,7 @@ test_outputs_follow_no_link() {
 }
 
 test_outputs_of_root_in_a_foreign_directory() {
+	as_root
 	((EUID == 0)) || skip 'needs root, to be two users'
 	local -a alice=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 	chmod 755 . "$work" "$work/tests"

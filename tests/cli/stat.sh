@@ -142,6 +142,7 @@ test_stat_says_what_it_has_not() {
 # Time in system calls: next to all of it in one program, next to none in the other. What a machine's
 # host took meanwhile is in it, and not in what a thread ran.
 test_stat_kernel_time() {
+	as_root
 	printf 'int main(void) { for (volatile long i = 0; i < 100000000; i++) ; return 0; }\n' >user.c
 	"${CC:-cc}" -O1 user.c -o user || fail "user.c does not compile"
 	expect 0 longpole stat -k --json -o stat.json ./user

@@ -31,6 +31,7 @@ PROGRAM
 
 # Each process is woken by the other one, whatever shows us the kernel's events; switches nest.
 test_system_wakes() {
+	as_root
 	local source seen=0
 	write_pingpong
 	for source in bpf perf; do
@@ -52,6 +53,7 @@ test_system_wakes() {
 
 # Who sleeps is woken by a timer interrupt (or the softirq of timers), not by whom that interrupted.
 test_system_timer() {
+	as_root
 	local ours right wrong
 	record_system t.lpt --source=bpf --full -- python3 -c '
 import os, time
@@ -76,6 +78,7 @@ for i in range(50): time.sleep(0.002)' || skip "$(grep -m 1 'does not show\|not 
 
 # Calls are paired, their objects are known, and the library's records are in the same streams.
 test_system_full() {
+	as_root
 	write_pingpong
 	record_system f.lpt --source=bpf --full -- python3 pingpong.py ||
 		skip "$(grep -m 1 'does not show\|not used' record.err)"
@@ -97,6 +100,7 @@ test_system_full() {
 
 # Who slept before the recording began is in the call that it slept in.
 test_system_asleep() {
+	as_root
 	local reader
 	mkfifo asleep.fifo && exec {hold}<>asleep.fifo
 	cat <&"$hold" >asleep.out &
@@ -118,6 +122,7 @@ test_system_asleep() {
 
 # Each request of an io_uring: who submits it, of which file, whether a worker thread of the kernel gets it, who completes it.
 test_system_io_uring() {
+	as_root
 	local source uring=$LONGPOLE_BUILD/tests/target/system/uring seen=0
 	[[ -x $uring ]] || skip "$uring was not built"
 	"$uring" --how=async --rounds=2 2>uring.err || { (($? == 77)) && skip "$(<uring.err)"; fail "$(<uring.err)"; }
@@ -148,6 +153,7 @@ test_system_io_uring() {
 
 # The recorder is stopped until the kernel's buffers must have run over: all is counted once and said, and the path is still as long as the time.
 test_system_drops() {
+	as_root
 	cat >stop.py <<'PROGRAM'
 import os, signal
 recorder = os.getppid()
@@ -194,6 +200,7 @@ PROGRAM
 }
 
 test_system_alone() {
+	as_root
 	record_system a.lpt --for=1 || skip "$(grep -m 1 'does not show\|not used' record.err)"
 	longpole dump --json --definitions a.lpt >dump || fail "dump"
 	grep -q '"kind":"context"' dump || fail "no context is defined"
@@ -203,6 +210,7 @@ test_system_alone() {
 
 # Who has no rights gets a recording of the program, and is told why nothing else.
 test_system_refused() {
+	as_root
 	((EUID == 0)) || skip "only root can give up rights"
 	command -v setpriv >/dev/null || skip "no setpriv"
 	chmod 777 .
@@ -214,6 +222,7 @@ test_system_refused() {
 
 # Into a static program no library can be loaded: the kernel shows its threads, and what that cannot show is said.
 test_system_static() {
+	as_root
 	local mode
 	cat >static.c <<'PROGRAM'
 #include <pthread.h>
@@ -260,6 +269,7 @@ PROGRAM
 
 # What an exec with two user ids starts gets no library, and the kernel tells its beginning as its end.
 test_started_with_two_user_ids() {
+	as_root
 	((EUID == 0)) || skip "needs root"
 	expect 0 longpole record -o two.lpt python3 -c '
 import os
@@ -273,6 +283,7 @@ os.wait()'
 }
 
 test_system_usage() {
+	as_root
 	expect 125 longpole record --sched ladder
 	has err 'need --system'
 	expect 125 longpole record --system --sched --full ladder

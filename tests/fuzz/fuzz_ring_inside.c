@@ -22,6 +22,14 @@ void preload_sandbox_ids(uint32_t *ret_pid, uint32_t *ret_tid)
 {
 	*ret_pid = *ret_tid = 1;
 }
+bool preload_sandbox_inherited(const char *ring_path)
+{
+	(void)ring_path;
+	return false;
+}
+void preload_env_forget(void)
+{
+}
 void preload_real_find(void)
 {
 }

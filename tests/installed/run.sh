@@ -6,25 +6,21 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 : "${LONGPOLE_SOURCE:=$(cd "$here/../.." && pwd)}" "${LONGPOLE_BUILD:=$LONGPOLE_SOURCE/build}"
 export LC_ALL=C.UTF-8 COLUMNS=100 XDG_STATE_HOME=/nonexistent
+# shellcheck source=tests/installed/tree.sh
+source "$here/tree.sh"
 
 # (where other users can get to)
 root=$(TMPDIR=/tmp mktemp -d)
-trap 'chmod -R u+w "$root"; rm -rf "$root"' EXIT
+trap 'installed_tree_remove "$root"' EXIT
 chmod 755 "$root"
-odd="$root/a blank, a:colon"
-DESTDIR="$odd" meson install -C "$LONGPOLE_BUILD" --no-rebuild --quiet >"$root/log" 2>&1 ||
-	{ cat "$root/log" >&2; echo "not ok install: meson install failed"; exit 1; }
-longpole=$(find "$odd" -path '*/bin/longpole')
-chmod -R a-w "$odd"
+longpole=$(installed_tree "$root") || { echo "not ok install: meson install failed"; exit 1; }
 mkdir "$root/work" && chmod 1777 "$root/work"
 cp "$LONGPOLE_BUILD/tests/target/lock_ladder" "$LONGPOLE_SOURCE/tests/installed/sum.c" "$root/"
 chmod a+rx "$root/lock_ladder"
-as_other=(env)
-((EUID)) || as_other=(setpriv --reuid=65534 --regid=65534 --clear-groups env)
 
 # in_work COMMAND... - in work, as another user; its output is in out and err.
 in_work() {
-	(cd "$root/work" && umask 022 && TMPDIR="$root/work" timeout 120 "${as_other[@]}" PATH="$PATH" "$@" >out 2>err </dev/null)
+	(cd "$root/work" && umask 022 && TMPDIR="$root/work" as_other timeout 120 env PATH="$PATH" "$@" >out 2>err </dev/null)
 }
 # No word of the loader's, and it ends well.
 well() {
@@ -46,12 +42,43 @@ try_record() {
 try_odd_places() { # the program, its directory and TMPDIR have such names, too
 	(
 		cd "$root/work" && mkdir -p "b:l k" && cp "$root/lock_ladder" "b:l k/lad:d er" && chmod -R a+rwx "b:l k"
-		cd "b:l k" && TMPDIR="$PWD" "${as_other[@]}" timeout 60 "$longpole" record -q -o o.lpt "./lad:d er" >out 2>err </dev/null ||
+		cd "b:l k" && TMPDIR="$PWD" as_other timeout 60 "$longpole" record -q -o o.lpt "./lad:d er" >out 2>err </dev/null ||
 			{ tail -n 3 err; echo "exit status other than 0"; }
 		! grep 'ld\.so' err
 		"$longpole" dump o.lpt >dump 2>&1
 		grep -q ' lock_acquire ' dump || echo "no lock is recorded"
 	)
+}
+# The hint can be pasted into a shell, and the program that it makes is recorded.
+try_static() {
+	local hint
+	cp "$LONGPOLE_SOURCE/tests/installed/sum.c" "$root/work/"
+	(cd "$root/work" && gcc -static -O1 -o static sum.c -pthread 2>/dev/null && chmod a+rx static) || return 0
+	! in_work "$longpole" record -q -o st.lpt ./static || echo "not refused"
+	hint=$(sed -n 's/.*Link it with \(.*\) (longpole-record.*/\1/p' "$root/work/err")
+	(cd "$root/work" && eval "gcc -static -O1 -o static sum.c -pthread $hint" 2>&1) || return
+	well "$longpole" record -q -o st.lpt ./static
+	"$longpole" dump "$root/work/st.lpt" >"$root/work/dump" 2>&1
+	grep -q ' thread_create ' "$root/work/dump" || echo "no thread is recorded"
+}
+# What a killed longpole leaves goes with the next start, a day later; what is younger may be in use.
+try_killed() {
+	local left
+	(cd "$root/work" && as_other env TMPDIR="$root/work" "$longpole" record -q -o k.lpt sh -c 'kill -9 $PPID; sleep 0.1' >/dev/null 2>&1)
+	left=$(find "$root/work" -maxdepth 1 -name 'longpole-lib-*')
+	[[ -n $left ]] || { echo "it left nothing: what is tried here?"; return; }
+	well "$longpole" record -q -o t.lpt "$root/lock_ladder"
+	[[ -d $left ]] || echo "it is gone at once"
+	touch -d '2 days ago' "$left"
+	well "$longpole" record -q -o t.lpt "$root/lock_ladder"
+	! [[ -d $left ]] || echo "it stays"
+}
+# One of a session that lives stays, however old it is.
+try_long() {
+	local said
+	said=$(cd "$root/work" && as_other env TMPDIR="$root/work" "$longpole" record -q -o k.lpt sh -c \
+		'touch -d "2 days ago" longpole-lib-*; "$1" record -q -o i.lpt "$2"; ls -d longpole-lib-* | wc -l' sh "$longpole" "$root/lock_ladder" 2>/dev/null)
+	[[ $said == *1 ]] || echo "it was removed: $said"
 }
 try_locks() { well "$longpole" locks -q -o l.lpt -- "$root/lock_ladder"; }
 try_calls() { well "$longpole" calls -q -o c.lpt -- "$root/lock_ladder"; }

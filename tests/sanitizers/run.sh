@@ -98,6 +98,23 @@ linked() {
 }
 ! wanted preloaded "$@" || result preloaded "$(preloaded)"
 ! wanted linked "$@" || result linked "$(linked)"
+# A program's time is another one: ours is the kernel's, be only the program that way or longpole, too.
+faked_clock() {
+	local who elapsed_ms held_ms
+	"${CC:-cc}" -O1 -D_GNU_SOURCE -shared -fPIC -o clock.so "$here/clock.c" && "${CC:-cc}" -O1 -o ticks "$here/ticks.c" -pthread || { echo "cannot be built"; return; }
+	for who in program both; do
+		case $who in
+		program) "$LONGPOLE" record -q -o f.lpt -- env "LD_PRELOAD=$PWD/clock.so" ./ticks ;;
+		both) LD_PRELOAD=$PWD/clock.so "$LONGPOLE" record -q -o f.lpt -- ./ticks ;;
+		esac >out 2>err || echo "$who: exit status $?"
+		(($(<out) >= 2000)) || { echo "$who: the program's time is not another one: $(<out) ms"; continue; }
+		elapsed_ms=$("$LONGPOLE" report --json f.lpt | jq '.result.elapsed_ns / 1000000 | floor')
+		held_ms=$("$LONGPOLE" locks --json f.lpt | jq '[.result.locks[] | .held_ns] | add / 1000000 | floor')
+		((elapsed_ms >= 200 && elapsed_ms < 1900)) || echo "$who: $elapsed_ms ms"
+		((held_ms >= 200 && held_ms < 1900)) || echo "$who: a lock was held for $held_ms ms"
+	done
+}
+! wanted faked_clock "$@" || result faked_clock "$(faked_clock)"
 # A race is still seen, and only that.
 races() {
 	"$1" -g -O1 -pthread -fsanitize=thread -DRACE -o racing "$here/prog.c" || return

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrapper.c - a library that a user preloads, or links with: it counts locks and signals of condition
- * variables, and says at the end how many there were. */
+/* wrapper.c - a library that a user preloads, or links with: it counts locks and signals of
+ * condition variables, and says at the end how many there were. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

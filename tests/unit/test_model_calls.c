@@ -304,6 +304,42 @@ static void calls_tell_how_long_they_slept(void **state)
 	finish(&b);
 }
 
+/* A library that stands in for fsync() sleeps in it first: what comes after the sleep is the call
+ * again; what comes after the call's end is not. */
+static void a_call_goes_on_after_what_was_called_in_it(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "commit"), file = object(&b, TRACE_OBJECT_file, "/db", 0);
+	uint32_t slow = site(&b, "slow");
+	spawn(&b, 0, fn);
+	PUT(&b, 100, 1, io_begin, .object = file, .op = TRACE_IO_sync, .site = fn);
+	PUT(&b, 100, 1, sleep_begin, .duration_ns = 200, .site = slow);
+	PUT(&b, 100, 1, cpu_out, .processor = 0);
+	PUT(&b, 300, 1, cpu_in, .processor = 0);
+	PUT(&b, 300, 1, sleep_end);
+	PUT(&b, 300, 1, cpu_out, .processor = 0);
+	PUT(&b, 340, 1, cpu_in, .processor = 0);
+	PUT(&b, 340, 1, io_end, .object = file, .op = TRACE_IO_sync);
+	PUT(&b, 400, 1, cpu_out, .processor = 0);
+	PUT(&b, 500, 1, cpu_in, .processor = 0);
+	end(&b, 1000);
+	double io_ns = 0, sleep_ns = 0, blocked_ns = 0;
+	struct graph_lane_result l = lane(&b, 0);
+	for (size_t i = 0; i < l.nr_states; i++) {
+		enum model_state_kind kind = model_state(b.model, l.state[i].state)->kind;
+		*(kind == MODEL_STATE_io              ? &io_ns
+			: kind == MODEL_STATE_sleep   ? &sleep_ns
+			: kind == MODEL_STATE_blocked ? &blocked_ns
+						      : &(double){0}) += l.state[i].path_ns;
+	}
+	assert_float_equal(sleep_ns, 200, 1e-6);
+	assert_float_equal(io_ns, 40, 1e-6);
+	assert_float_equal(blocked_ns, 100, 1e-6);
+	finish(&b);
+}
+
 /* A child gives up what its parent had taken before the fork: nothing is amiss. A lock that nobody
  * has taken is, and so is one that is given up twice. */
 static void a_child_gives_up_what_was_held_at_the_fork(void **state)
@@ -790,6 +826,7 @@ int main(void)
 		cmocka_unit_test(a_time_limit_waits_for_the_mutex_at_its_end),
 		cmocka_unit_test(a_descriptor_tells_of_signals_and_time),
 		cmocka_unit_test(calls_tell_how_long_they_slept),
+		cmocka_unit_test(a_call_goes_on_after_what_was_called_in_it),
 		cmocka_unit_test(a_child_gives_up_what_was_held_at_the_fork),
 		cmocka_unit_test(a_call_has_no_functions),
 		cmocka_unit_test(news_of_files_come_from_outside),
