@@ -379,7 +379,10 @@ struct state_info {
 	struct model_state pub;
 	uint32_t role, class_ix, aux; /* NONE where it does not apply; aux: io op or annotation */
 	struct function_list own;
-	bool like_role; /* its samples may as well be of the role's */
+	bool like_role;                   /* its samples may as well be of the role's */
+	uint64_t nr_spins, nr_most_spins; /* samples in loops that wait; of them at spin_site */
+	uint64_t nr_program_samples;      /* of all, not those that the kernel should have had */
+	uint32_t spin_site;
 };
 
 struct actor_info {
@@ -498,6 +501,7 @@ struct model {
 	struct base_map
 		processor_sets; /* (list, first processor of its host) -> set + 1; 0: none */
 	uint32_t nr_processor_sets;
+	struct base_map spins;    /* (state, site of a loop that waits) -> samples */
 	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				     first stream */
 	struct base_map machines; /* (stream, actor definition) -> graph actor */

@@ -48,6 +48,8 @@ static enum base_status read_log(
 		graph_replay_set_end(p->log, model_end_actor(m));
 		s = report_replay_base(&p->base, p->run, p->log, 0, err);
 	}
+	if (s == BASE_OK && p->log)
+		s = report_replay_spins(&p->base, m, err);
 	model_free(m);
 	return s;
 }

@@ -89,3 +89,50 @@ test_predict_processors() {
 			fail "$mode: tied threads gain from a processor: $(replayed $mode.lpt add-processors +1)"
 	done
 }
+
+# Who waits without a call is said to, and no prediction is sure of the opposite. Loops as tight that do
+# work are not. MODE FUNCTION [WORD]
+test_predict_spins() {
+	local mode function word
+	while read -r mode function word; do
+		# (on a busy machine the two may never run at the same time)
+		for _ in 1 2 3 4; do
+			expect 0 longpole record -q -o spins.lpt -- "$LONGPOLE_BUILD/tests/target/spins" "$mode"
+			expect 0 longpole report --json spins.lpt
+			jq -e '.result.spins != []' out >/dev/null && break
+		done
+		is_json out ".result.spins | length == 1 and .[0].function == \"$function\" and .[0].word == \"$word\" and .[0].spun_ns > 1000000"
+	done <<-END
+		flag await_flag ready
+		pause await_pause ready
+		cas take_cas lock
+		tas take_tas lock
+		ttas take_ttas lock
+		backoff take_backoff
+		seqlock seqlock_read
+		ring ring_take ring.head
+		barrier meet generation
+	END
+	# (who yields is in the kernel most of the time, or gone: of few samples there may be none)
+	expect 0 longpole record -q -o yields.lpt -- "$LONGPOLE_BUILD/tests/target/spins" yield
+	expect 0 longpole dump yields.lpt
+	! grep -E ' sample site=[0-9]+\((await_yield|__sched_yield|sched_yield) ' out >sampled || grep -q 'wait_loop' out ||
+		fail "$(head -3 sampled) are in no loop that waits"
+	for mode in hash sum matrix clear delay chase; do
+		expect 0 longpole record -q -o work.lpt -- "$LONGPOLE_BUILD/tests/target/spins" "$mode"
+		expect 0 longpole report --json work.lpt
+		is_json out '.result.spins == []'
+	done
+}
+
+# The producer at half its work: the run takes half as long, and the interval says that it may.
+test_predict_spins_are_waits() {
+	expect 0 longpole record -q -o spins.lpt -- "$LONGPOLE_BUILD/tests/target/spins" flag
+	expect 0 longpole whatif spins.lpt scale produce=-50%
+	has out 'may be spinning'
+	has out 'longpole spin'
+	expect 0 longpole whatif --json spins.lpt scale produce=-50%
+	is_json out '.result.scenarios[0].best | .predicted_speedup_high > 1.7 and .predicted_speedup_low <= .predicted_speedup'
+	expect 0 longpole report spins.lpt
+	has out 'await_flag on ready ('
+}
