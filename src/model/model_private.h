@@ -153,6 +153,9 @@ struct thread {
 	uint32_t run_state;    /* what it returns to when it holds and does nothing */
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
+	uint32_t came_to;    /* before its first record, that processor + 1; 0: not seen */
+	bool came_by_switch; /* ... when another of ours had just left it */
+	uint64_t came_ns;
 	uint32_t processors;      /* set that it may run on, + 1; 0: not known */
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
@@ -725,6 +728,8 @@ void model_free_findings(struct model *m);
 /* The token that the run queue of a processor waits for; NONE: no such processor, or no memory. */
 enum { MODEL_PROCESSORS_MAX = 1 << 16 };
 uint32_t model_processor_queue(struct model *m, uint64_t number);
+/* A thread is on a processor that no rule has met: it tells when it begins. */
+void model_unborn_in(struct model *m, struct thread *t, const struct trace_record *r);
 uint32_t model_make_processor(struct model *m, uint64_t number);
 
 /* affinity.c. A thread begins with the processors that its maker (a stream; 0: not known) was about
@@ -733,6 +738,8 @@ void model_inherit_affinity(struct model *m, struct thread *t, uint32_t maker, u
 void model_pass_affinity(struct model *m, const struct thread *t, uint32_t leader, uint64_t token);
 void model_processor_out(
 	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted);
+/* The thread that ended on it, and was not seen to leave it; 0: none. */
+uint32_t model_processor_ended(struct model *m, uint64_t number);
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns);
 /* The thread goes on as another stream. */
 void model_processor_taken_over(

@@ -81,6 +81,12 @@ test_predict_processors() {
 		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/halves" $mode
 		[[ $(replayed $mode.lpt add-processors +1 | cut -f 1) == 1 ]] || fail "$mode: replay on $(replayed $mode.lpt add-processors +1)"
 	done
+	# one more halves the run (with real-time priority, so that other programs are out of the way)
+	if chrt -r 1 true 2>/dev/null; then
+		expect 0 longpole record -q -o quiet.lpt -- chrt -r 1 taskset -c "$first" "$LONGPOLE_BUILD/tests/target/halves" any
+		replayed quiet.lpt add-processors +1 | awk '{ exit !($1 == 1 && $2 < 0.05 && $2 > -0.05 && $3 > 1.7 && $3 < 2.1 && $4 > 1.9) }' ||
+			fail "twice the work on one processor: $(replayed quiet.lpt add-processors +1)"
+	fi
 	for mode in attr handle tid; do
 		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/halves" $mode
 		expect 0 longpole dump $mode.lpt
