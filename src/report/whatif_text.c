@@ -265,9 +265,11 @@ void report_whatif_text(
 	timed_lines(out, w, style);
 	late_timer_lines(out, w, style);
 	report_spins_text(out, &w->spins, style, "CAVEATS    ",
-		"Run longpole spin. The intervals reach to what would be if what they wait for "
-		"came "
-		"as much sooner as the change allows");
+		w->replayed && !w->too_long
+			? "Run longpole spin. The intervals reach to what would be if what they "
+			  "wait for came as much sooner as the change allows"
+			: "Run longpole spin. The path's answer does not know of it: what makes "
+			  "the other thread quicker may gain more");
 	report_trace_text_caveats(out, &w->trace, style);
 }
 

@@ -60,7 +60,7 @@ test_predict_lock_of_report() {
 
 # replayed TRACE [EDIT...] - processors that replay had, its own error, what the edit gains.
 replayed() {
-	longpole whatif --json "$1" "${@:2}" | jq -r '[.result.replay.processors, .result.replay.own_error_share, .result.scenarios[0].best.predicted_speedup, .result.scenarios[0].best.speedup_high] | @tsv'
+	longpole whatif --json "$1" "${@:2}" | jq -r '[.result.replay.processors, .result.replay.own_error_share, .result.scenarios[0].best.predicted_speedup, .result.scenarios[0].best.predicted_speedup_high] | @tsv'
 }
 
 # However a program's threads came to have one processor: replay gives them one. (What a mask leaves that
