@@ -370,15 +370,15 @@ static void answer(struct report_replay_prediction *ret, const struct questions 
 			 base->variant_ns[i] > 0)
 			widen(ret, base->variant_ns[i] / length_of(r));
 	}
+	/* Who spins waits, but for whom nobody knows: the change may end that sooner by as much as
+	 * it takes. */
+	if (unspun_ns > 0)
+		widen(ret, base->bare_ns / unspun_ns);
 	if (base->nr_variants) {
 		widen_by_run(ret, base, base->bare_ns, ret->placed_ns, 1 - base->plain_share);
 		widen_by_run(ret, base, base->plain_ns, ret->any_ns, base->plain_share);
 		widen_all(ret, base);
 	}
-	/* Who spins waits, but for whom nobody knows: the change may end that sooner by as much as
-	 * it takes. */
-	if (unspun_ns > 0)
-		widen(ret, base->bare_ns / unspun_ns);
 	/* what stood still in the run itself is no news */
 	ret->nr_stuck = ret->nr_stuck > base->nr_stuck ? ret->nr_stuck - base->nr_stuck : 0;
 	ret->others_stay = q->others_stay[q->nr_lanes - 1];
