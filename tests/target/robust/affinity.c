@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* affinity.c - masks of processors: at the end of a page and said to be longer than they are, none at
- * all, of nobody; errno stays. */
+/* affinity.c - masks of processors: at the end of a page and said to be longer than they are, none
+ * at all, of nobody; errno stays. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,8 +24,8 @@ static void show(const char *what, long result)
 int main(void)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	unsigned char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *two =
+		mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	cpu_set_t all, none;
 	pthread_attr_t attr;
 	pthread_t thread;
