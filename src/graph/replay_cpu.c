@@ -209,7 +209,7 @@ uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor)
 	return REPLAY_NONE;
 }
 
-static void take_idle(struct sim *s, uint32_t actor, uint32_t processor)
+static void drop_idle(struct sim *s, uint32_t processor)
 {
 	uint32_t i = s->nr_idle - 1;
 
@@ -217,6 +217,11 @@ static void take_idle(struct sim *s, uint32_t actor, uint32_t processor)
 		i--;
 	for (s->nr_idle--; i < s->nr_idle; i++)
 		s->idle[i] = s->idle[i + 1];
+}
+
+static void take_idle(struct sim *s, uint32_t actor, uint32_t processor)
+{
+	drop_idle(s, processor);
 	take_processor(s, actor, processor);
 }
 
@@ -309,6 +314,22 @@ void graph_sim_release_processor(struct sim *s, uint32_t actor)
 		s->idle[s->nr_idle++] = processor;
 }
 
+/* Who has waited beside an idle processor long enough comes to it with the next tick (Linux: the
+ * balancing that busy processors start for idle ones). */
+static void balance(struct sim *s)
+{
+	for (uint32_t i = s->places ? s->nr_idle : 0; i-- > 0;) {
+		uint32_t processor = s->idle[i], next = REPLAY_NONE;
+
+		if (!s->coming[processor])
+			next = take_cold(s, processor);
+		if (next == REPLAY_NONE)
+			continue;
+		drop_idle(s, processor);
+		dispatch(s, processor, next);
+	}
+}
+
 /* Its event on a processor; true: its work is not done yet. */
 bool graph_sim_slice_ended(struct sim *s, uint32_t actor)
 {
@@ -320,6 +341,7 @@ bool graph_sim_slice_ended(struct sim *s, uint32_t actor)
 	a->left_ns = a->left_ns > did ? a->left_ns - did : 0;
 	if (!a->left_ns)
 		return false;
+	balance(s);
 	next = take_first(s, run_queue(s, processor), processor, 0);
 	if (next != REPLAY_NONE) {
 		leave(s, actor);

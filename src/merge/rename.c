@@ -36,7 +36,8 @@ static uint32_t highest_pair(const struct trace_defs *d)
 	return highest;
 }
 
-/* Symbols are by site, contexts by stream, groups by process: those may go farther. */
+/* Symbols and loops that wait are by site, contexts by stream, groups by process: those may go
+ * farther. */
 static uint32_t end_of(const struct merge_input *in, enum merge_table table)
 {
 	const struct trace_defs *d = in->defs;
@@ -46,6 +47,8 @@ static uint32_t end_of(const struct merge_input *in, enum merge_table table)
 #undef DEF_TABLE
 		[MERGE_TABLE_connection] = highest_pair(d) + 1,
 	};
+	if (table == MERGE_TABLE_site && own[MERGE_TABLE_wait_loop] > own[MERGE_TABLE_symbol])
+		own[MERGE_TABLE_symbol] = own[MERGE_TABLE_wait_loop];
 	if (table == MERGE_TABLE_site && own[MERGE_TABLE_symbol] > own[table])
 		return own[MERGE_TABLE_symbol];
 	if (table == MERGE_TABLE_stream && own[MERGE_TABLE_context] > own[table])

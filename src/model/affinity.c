@@ -45,12 +45,36 @@ static uint32_t set_of(struct model *m, uint32_t text, uint64_t base)
 	return set;
 }
 
-static void limit(struct model *m, struct thread *t, uint32_t set)
+static void limit_one(struct model *m, struct thread *t, uint32_t set)
 {
 	if (!set || t->processors == set || m->status != BASE_OK)
 		return;
 	t->processors = set;
 	m->status = m->sink->affinity(m->sink->ctx, t->actor, set - 1, m->err);
+}
+
+/* The stream that first spoke for the image that this one was before an exec; 0: none. */
+static uint32_t before_exec(const struct model *m, const struct thread *t)
+{
+	const struct trace_process *p = trace_def_process(m->defs, t->process);
+	uint64_t stream;
+	if (!t->main_thread || !p->parent || trace_def_process(m->defs, p->parent)->pid != p->pid ||
+		!base_map_get(&m->handles, MODEL_LEADERS | p->parent, 0, &stream))
+		return 0;
+	return (uint32_t)stream;
+}
+
+/* A process that was another program before (chrt, taskset) may not use more because of that. */
+static void limit(struct model *m, struct thread *t, uint32_t set)
+{
+	enum { EXECS_MAX = 64 };
+	limit_one(m, t, set);
+	for (unsigned i = 0; i < EXECS_MAX && t; i++) {
+		uint32_t before = before_exec(m, t);
+		t = before ? &m->thread[before] : NULL;
+		if (t)
+			limit_one(m, t, set);
+	}
 }
 
 void model_inherit_affinity(struct model *m, struct thread *t, uint32_t maker, uint64_t token)

@@ -36,8 +36,8 @@ struct model *model_free(struct model *m)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->killers, &m->pipes, &m->by_tid, &m->connection_ids,
 		&m->speakers, &m->roles, &m->classes, &m->states, &m->tokens, &m->handles,
-		&m->processor_sets, &m->machines, &m->samples, &m->pools, &m->files, &m->alike,
-		&m->inlined_at, &m->chains, &m->clocks, &m->owners};
+		&m->processor_sets, &m->spins, &m->machines, &m->samples, &m->pools, &m->files,
+		&m->alike, &m->inlined_at, &m->chains, &m->clocks, &m->owners};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);

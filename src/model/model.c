@@ -587,8 +587,11 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 	/* The kernel's view of a thread may begin before its own: who it is, its first record will
 	 * say. The first of all is the program itself, which the dynamic loader is making ready. */
 	if (m->started &&
-		(r->kind == TRACE_cpu_in || r->kind == TRACE_cpu_out || r->kind == TRACE_sample))
+		(r->kind == TRACE_cpu_in || r->kind == TRACE_cpu_out || r->kind == TRACE_sample)) {
+		if (r->kind == TRACE_cpu_in)
+			model_unborn_in(m, t, r);
 		return NULL;
+	}
 	const struct trace_stream *def = &m->defs->streams[r->stream];
 	uint32_t site = r->kind == TRACE_thread_begin ? r->u.thread_begin.site : 0;
 	bool first = !m->started;

@@ -219,6 +219,16 @@ uint32_t model_stream_actor(const struct model *m, uint32_t stream);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr);
+/* Of the time that a state executes, what share its samples have in loops that only wait (trace
+ * kind wait_loop), and where most of these are (a site); share 0: none are. */
+struct model_spin {
+	double share;
+	uint32_t site;
+	const char *word; /* the variable that is read there; "" not known */
+};
+struct model_spin model_state_spin(const struct model *m, uint32_t state);
+/* The function that is there, not inlined; "" unknown. */
+const char *model_function_at(const struct model *m, uint32_t site);
 uint64_t model_nr_records(const struct model *m);
 uint64_t model_last_ns(const struct model *m); /* of any record, since the recording's start */
 

@@ -155,6 +155,9 @@ struct thread {
 	uint32_t run_state;    /* what it returns to when it holds and does nothing */
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
+	uint32_t came_to;    /* before its first record, that processor + 1; 0: not seen */
+	bool came_by_switch; /* ... when another of ours had just left it */
+	uint64_t came_ns;
 	uint32_t processors;      /* set that it may run on, + 1; 0: not known */
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
@@ -393,7 +396,10 @@ struct state_info {
 	struct model_state pub;
 	uint32_t role, class_ix, aux; /* NONE where it does not apply; aux: io op or annotation */
 	struct function_list own;
-	bool like_role; /* its samples may as well be of the role's */
+	bool like_role;                   /* its samples may as well be of the role's */
+	uint64_t nr_spins, nr_most_spins; /* samples in loops that wait; of them at spin_site */
+	uint64_t nr_program_samples;      /* of all, not those that the kernel should have had */
+	uint32_t spin_site;
 };
 
 struct actor_info {
@@ -512,6 +518,7 @@ struct model {
 	struct base_map
 		processor_sets; /* (list, first processor of its host) -> set + 1; 0: none */
 	uint32_t nr_processor_sets;
+	struct base_map spins;    /* (state, site of a loop that waits) -> samples */
 	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				     first stream */
 	struct base_map machines; /* (stream, actor definition) -> graph actor */
@@ -749,6 +756,8 @@ void model_free_findings(struct model *m);
 /* The token that the run queue of a processor waits for; NONE: no such processor, or no memory. */
 enum { MODEL_PROCESSORS_MAX = 1 << 16 };
 uint32_t model_processor_queue(struct model *m, uint64_t number);
+/* A thread is on a processor that no rule has met: it tells when it begins. */
+void model_unborn_in(struct model *m, struct thread *t, const struct trace_record *r);
 uint32_t model_make_processor(struct model *m, uint64_t number);
 
 /* affinity.c. A thread begins with the processors that its maker (a stream; 0: not known) was about
@@ -757,6 +766,8 @@ void model_inherit_affinity(struct model *m, struct thread *t, uint32_t maker, u
 void model_pass_affinity(struct model *m, const struct thread *t, uint32_t leader, uint64_t token);
 void model_processor_out(
 	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted);
+/* The thread that ended on it, and was not seen to leave it; 0: none. */
+uint32_t model_processor_ended(struct model *m, uint64_t number);
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns);
 /* The thread goes on as another stream. */
 void model_processor_taken_over(

@@ -40,6 +40,20 @@ static uint64_t recorders_start_ns(const struct model *m, const char *of)
 	return 0;
 }
 
+/* It was made, and could begin when another of ours had left the processor. */
+static void take_first_processor(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint64_t number = t->came_to - 1;
+	if (!t->came_to)
+		return;
+	uint32_t queue = model_processor_queue(m, number);
+	if (t->came_by_switch && queue != NONE && graph_queue_units(m->graph, queue))
+		model_verb_of(m, t->actor, GRAPH_VERB_peek, time_ns, queue, 1, t->run_state,
+			GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
+	model_processor_in(m, t, number, t->came_ns);
+	t->came_to = 0;
+}
+
 /* begun_ns: since when a process was being started; 0: none was. Its last part is ours. */
 static void begin_from(struct model *m, struct thread *t, const struct trace_record *r,
 	uint32_t queue, uint64_t begun_ns)
@@ -54,6 +68,7 @@ static void begin_from(struct model *m, struct thread *t, const struct trace_rec
 	uint32_t state =
 		own_ns ? model_make_state(m, MODEL_STATE_start, t->role, NONE, 0, AUX_RECORDER)
 		       : t->run_state;
+	take_first_processor(m, t, r->time_ns - own_ns);
 	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns - own_ns, queue, 1, state, GRAPH_LAST);
 	model_born(m, t, r->time_ns - own_ns);
 	if (own_ns)
@@ -630,6 +645,50 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 	t->timer_ns = end_ns;
 }
 
+/* One token a processor: the one before is stale. */
+static void put_processor_back(
+	struct model *m, struct thread *t, uint64_t number, uint32_t queue, uint64_t time_ns)
+{
+	struct object *p = &m->processor[number];
+	uint64_t slept_ns = t->mode == MODE_WAITING ? t->timed_before_ns : t->timed_ns;
+	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL,
+		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
+	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state,
+		GRAPH_ASIDE | model_by_chance(t, slept_ns, time_ns));
+	p->user = t->stream;
+	p->left_ns = time_ns;
+}
+
+/* A thread's last leaving is not shown, since its events end before: whoever comes next tells. */
+static void end_last_stay(
+	struct model *m, const struct thread *t, uint64_t number, uint32_t queue, uint64_t time_ns)
+{
+	uint32_t ended = model_processor_ended(m, number);
+	if (ended && ended != t->stream)
+		put_processor_back(m, &m->thread[ended], number, queue, time_ns);
+}
+
+/* Another of ours was there before. */
+static bool is_after_ours(const struct model *m, const struct thread *t, uint64_t number)
+{
+	const struct object *p = &m->processor[number];
+	return p->user && p->user != t->stream && graph_queue_units(m->graph, p->queue);
+}
+
+void model_unborn_in(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint64_t number = r->u.cpu_in.processor;
+	uint32_t queue = m->is_system ? NONE : model_processor_queue(m, number);
+	if (queue == NONE)
+		return;
+	t->stream = r->stream;
+	end_last_stay(m, t, number, queue, r->time_ns);
+	t->came_to = (uint32_t)number + 1;
+	t->came_ns = r->time_ns;
+	t->came_by_switch = is_after_ours(m, t, number) &&
+			    r->time_ns - m->processor[number].left_ns <= SWITCH_MAX_NS;
+}
+
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (m->is_system) {
@@ -645,17 +704,8 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	t->processor_queue = NONE;
 	/* Woken within its wait and asleep again: what it did meanwhile is no part of any path that
 	 * we know, so the processor still is as the one before left it. */
-	if (t->mode != MODE_WAITING || !t->left_in_wait) {
-		struct object *p = &m->processor[r->u.cpu_out.processor];
-		/* one token a processor: the one before is stale */
-		model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, r->time_ns, queue, GRAPH_ALL,
-			t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
-		uint64_t slept_ns = t->mode == MODE_WAITING ? t->timed_before_ns : t->timed_ns;
-		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, queue, 1,
-			t->graph_state, GRAPH_ASIDE | model_by_chance(t, slept_ns, r->time_ns));
-		p->user = t->stream;
-		p->left_ns = r->time_ns;
-	}
+	if (t->mode != MODE_WAITING || !t->left_in_wait)
+		put_processor_back(m, t, r->u.cpu_out.processor, queue, r->time_ns);
 	t->left_in_wait = true;
 	t->io.out_ns = r->time_ns;
 	t->io.preempted = preempted;
@@ -732,6 +782,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	uint32_t queue = model_processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;
+	end_last_stay(m, t, r->u.cpu_in.processor, queue, r->time_ns);
 	model_processor_in(m, t, r->u.cpu_in.processor, r->time_ns);
 	if (t->io.out_ns)
 		*(t->io.preempted ? &t->io.begin_ns : &t->io.away_ns) += r->time_ns - t->io.out_ns;
@@ -739,7 +790,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	/* A runnable thread waits for whoever of ours left the processor last, and then for other
 	 * programs. */
 	const struct object *p = &m->processor[r->u.cpu_in.processor];
-	bool ours = p->user && p->user != t->stream && graph_queue_units(m->graph, queue);
+	bool ours = is_after_ours(m, t, r->u.cpu_in.processor);
 	switch (t->mode) {
 	case MODE_RUNNING:
 		return;

@@ -132,6 +132,15 @@ static bool is_beside_the_call(const struct model *m, uint32_t state, uint32_t m
 	return state < m->nr_states && m->state[state].pub.kind == MODEL_STATE_io && !kernels;
 }
 
+static void count_spin(struct model *m, uint32_t state, uint32_t site)
+{
+	uint64_t n = 0;
+	if (site >= m->defs->nr_wait_loops || !m->defs->wait_loops[site].site)
+		return;
+	base_map_get(&m->spins, state, site, &n);
+	model_put(m, &m->spins, state, site, n + 1);
+}
+
 void model_rule_sample(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t site = r->u.sample.site;
@@ -157,6 +166,7 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 	}
 	if (!v->open)
 		begin_visit(v, state, t->entered_ns);
+	count_spin(m, state, site);
 	keep_sample(m, v, r->time_ns, function);
 }
 
@@ -164,6 +174,7 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 void model_forget_samples(struct model *m)
 {
 	base_map_fini(&m->samples);
+	base_map_fini(&m->spins);
 	for (uint32_t i = 0; i < m->nr_threads; i++)
 		m->thread[i].visit.nr = 0;
 }
@@ -505,6 +516,43 @@ static enum base_status add_kernels(struct sample_pass *p)
 	return s;
 }
 
+static bool add_spin(void *ctx, uint64_t state, uint64_t site, uint64_t count)
+{
+	struct sample_pass *p = ctx;
+	struct state_info *st = state < p->m->nr_states ? &p->m->state[state] : NULL;
+	if (!st || (st->pub.kind != MODEL_STATE_run && st->pub.kind != MODEL_STATE_hold))
+		return true;
+	st->nr_spins += count;
+	if (count > st->nr_most_spins ||
+		(count == st->nr_most_spins && (uint32_t)site < st->spin_site)) {
+		st->nr_most_spins = count;
+		st->spin_site = (uint32_t)site;
+	}
+	return true;
+}
+
+static void list_spins(struct sample_pass *pass)
+{
+	struct model *m = pass->m;
+	for (uint32_t i = 0; i < m->nr_states; i++) {
+		m->state[i].nr_program_samples = m->state[i].own.nr_samples;
+		m->state[i].nr_spins = m->state[i].nr_most_spins = 0;
+	}
+	base_map_each(&m->spins, add_spin, pass);
+}
+
+/* (Of a loop that yields most samples are missing: it is in the kernel.) */
+struct model_spin model_state_spin(const struct model *m, uint32_t state)
+{
+	const struct state_info *st = state < m->nr_states ? &m->state[state] : NULL;
+	if (!st || !st->nr_spins || !st->nr_program_samples)
+		return (struct model_spin){0};
+	return (struct model_spin){
+		.share = fmin(1, (double)st->nr_spins / (double)st->nr_program_samples),
+		.site = st->spin_site,
+		.word = trace_text_of(m->defs, m->defs->wait_loops[st->spin_site].word)};
+}
+
 /* Anew, of all samples so far; `ended`: there will be no more. */
 enum base_status model_list_samples(struct model *m, bool ended)
 {
@@ -518,6 +566,7 @@ enum base_status model_list_samples(struct model *m, bool ended)
 	if (m->status != BASE_OK)
 		return m->status;
 	base_map_each(&m->samples, add_sample, &pass);
+	list_spins(&pass);
 	enum base_status s = ended && !pass.failed ? add_kernels(&pass) : BASE_OK;
 	if (s != BASE_OK)
 		return s;

@@ -15,6 +15,11 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+const char *model_function_at(const struct model *m, uint32_t site)
+{
+	return model_site_function(m, site);
+}
+
 const char *model_site_function(const struct model *m, uint32_t site)
 {
 	if (site && site < m->defs->nr_symbols && m->defs->symbols[site].function)

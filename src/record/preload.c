@@ -60,7 +60,8 @@ static bool layout_of(const struct ring_head *head, uint64_t size_bytes, struct 
 	*ret = (struct preload_ring){.nr_blocks = copy.nr_blocks,
 		.nr_tables = copy.nr_tables,
 		.tally_mask = copy.tally_mask,
-		.tables_offset = copy.tables_offset};
+		.tables_offset = copy.tables_offset,
+		.affinity_bytes = copy.affinity_bytes};
 	return ring_layout_fits(&copy, size_bytes) &&
 	       (!ret->nr_tables || tally_layout_fits(&copy, size_bytes));
 }

@@ -106,7 +106,7 @@ extern struct preload_runtimes preload_runtimes;
  * the head itself is shared, and may say anything later. */
 struct preload_ring {
 	uint32_t nr_blocks, nr_tables, tally_mask;
-	uint64_t tables_offset;
+	uint64_t tables_offset, affinity_bytes;
 };
 extern struct preload_ring preload_ring;
 

@@ -74,7 +74,8 @@ static void affinity_tell(unsigned whose, uint64_t id, const void *mask, size_t 
 {
 	struct affinity_list list;
 	int saved_errno = errno;
-	affinity_list(&list, mask, bytes);
+	uint64_t most = preload_ring.affinity_bytes;
+	affinity_list(&list, mask, bytes < most ? bytes : (size_t)most);
 	if (list.full)
 		list.bytes = 0;
 	preload_record_text(

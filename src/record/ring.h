@@ -247,6 +247,9 @@ struct ring_head {
 	uint32_t nr_tables, tally_mask;
 	/* The recorder's pid namespace, and the device of its /proc: who sees others says so. */
 	uint64_t pid_ns, proc_dev;
+	/* Of an affinity mask the kernel reads so many bytes, however many the program says that it
+	 * has: no more are looked at. 0: not known, none are. */
+	uint64_t affinity_bytes;
 	uint64_t free_map[]; /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
 };
 /* How many filters of system calls (seccomp) a process is under; of its /proc/PID/status. 0 where

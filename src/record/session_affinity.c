@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 size_t record_affinity_of(uint32_t pid, uint32_t tid, char ret[RING_AFFINITY_MAX])
@@ -27,4 +28,11 @@ size_t record_affinity_of(uint32_t pid, uint32_t tid, char ret[RING_AFFINITY_MAX
 		return 0;
 	memcpy(ret, at, bytes);
 	return bytes;
+}
+
+size_t record_affinity_bytes(void)
+{
+	uint64_t mask[RING_AFFINITY_MAX / sizeof(uint64_t)];
+	long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
+	return bytes > 0 ? (size_t)bytes : 0;
 }

@@ -11,4 +11,7 @@
  * has ended, or the list is longer than that). */
 size_t record_affinity_of(uint32_t pid, uint32_t tid, char ret[RING_AFFINITY_MAX]);
 
+/* How much of a mask the kernel looks at; 0: not to be had. */
+size_t record_affinity_bytes(void);
+
 #endif

@@ -4,6 +4,7 @@
 #include "record/session_names.h"
 #include "record/clock.h"
 #include "record/session_made.h"
+#include "record/spin_loop.h"
 #include "symbol/symbol.h"
 
 #include <stdlib.h>
@@ -43,6 +44,59 @@ static void name_inlined(
 	}
 }
 
+/* Nobody calls these but to wait without sleeping. */
+static bool is_yield(const char *function)
+{
+	static const char *const names[] = {
+		"sched_yield", "__sched_yield", "pthread_yield", "thrd_yield"};
+	for (size_t i = 0; function && i < BASE_COUNT(names); i++)
+		if (!strcmp(function, names[i]))
+			return true;
+	return false;
+}
+
+static bool yields(void *symbols, uint64_t target)
+{
+	struct symbol_found found;
+	return is_yield(symbol_linked(symbols, target)) ||
+	       (symbol_code(symbols, target, &found) && found.function_offset == target &&
+		       is_yield(found.function));
+}
+
+/* The variable that the loop reads, if that is one, at a fixed address. */
+static uint32_t word_of(struct record_sink *s, struct symbol_file *symbols,
+	const struct record_spin_loop_code *loop)
+{
+	struct base_str name = {0};
+	const struct record_spin_loop_word *w = &loop->word[0];
+	uint32_t id = 0;
+	if (loop->nr_words == 1 && w->base == RECORD_SPIN_LOOP_NONE &&
+		w->index == RECORD_SPIN_LOOP_NONE && symbol_data(symbols, w->displacement, &name))
+		id = text_id(s, base_str_text(&name));
+	base_str_fini(&name);
+	return id;
+}
+
+/* Of an instruction that was sampled: is it in a loop that only waits? */
+static void tell_wait_loop(struct record_sink *s, struct symbol_file *symbols, uint32_t site,
+	uint64_t offset, const char *function)
+{
+	const struct record_spin_loop_calls calls = {yields, symbols};
+	uint8_t code[2 * (RECORD_SPIN_LOOP_BYTES + 16)];
+	uint64_t from;
+	struct trace_record r = {.kind = TRACE_wait_loop, .u.wait_loop = {.site = site}};
+	if (!is_yield(function)) {
+		size_t nr = symbol_bytes_around(symbols, offset, sizeof code / 2, code, &from);
+		struct record_spin_loop_code loop =
+			record_spin_loop_guess(code, nr, from, offset, &calls);
+		if (loop.kind != RECORD_SPIN_LOOP_WAITS)
+			return;
+		r.u.wait_loop.begin = loop.begins;
+		r.u.wait_loop.word = word_of(s, symbols, &loop);
+	}
+	record_sink_put(s, &r);
+}
+
 static bool name_site(struct record_sink *s, struct symbol_file *symbols, uint32_t site)
 {
 	struct symbol_found found;
@@ -51,6 +105,8 @@ static bool name_site(struct record_sink *s, struct symbol_file *symbols, uint32
 	uint64_t offset = at->exact ? at->offset : at->offset - 1;
 	if (!symbol_code(symbols, offset, &found))
 		return false;
+	if (at->exact)
+		tell_wait_loop(s, symbols, site, offset, found.function);
 	uint32_t function = text_id(s, found.function);
 	if (at->wanted && !record_sink_failed(s)) {
 		s->site[site].function = function;

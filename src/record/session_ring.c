@@ -2,6 +2,7 @@
 /* session_ring.c - the ring's file and blocks, from the reader's side. */
 #include "record/session_ring.h"
 #include "record/clock.h"
+#include "record/session_affinity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,7 +98,8 @@ static void init_head(struct record_ring *r, unsigned stack_depth, uint64_t tsc_
 		.stack_depth_max = stack_depth < RING_STACK_MAX ? stack_depth : RING_STACK_MAX,
 		.filters = own_filters(),
 		.pid_ns = sees_itself ? ns.st_ino : 0,
-		.proc_dev = sees_itself ? proc.st_dev : 0};
+		.proc_dev = sees_itself ? proc.st_dev : 0,
+		.affinity_bytes = record_affinity_bytes()};
 	for (uint32_t i = 0; i < r->nr_blocks; i++)
 		r->head->free_map[i / 64] |= 1ull << i % 64;
 	__atomic_store_n(&r->head->magic, RING_MAGIC, __ATOMIC_RELEASE);

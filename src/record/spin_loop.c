@@ -4,6 +4,16 @@
 
 #include <Zydis/Zydis.h>
 
+enum { FRAME_SLOTS = 16, RSP = 4, RBP = 5 };
+
+/* A variable in the stack frame: as good as a register. */
+struct slot {
+	int64_t displacement;
+	uint8_t base;
+	bool before, written, touched;
+	bool loaded; /* what is in it is made of what was read elsewhere in this round */
+};
+
 struct walk {
 	ZydisDecoder decoder;
 	const uint8_t *code;
@@ -16,6 +26,14 @@ struct walk {
 	uint32_t flags_before, flags_written;
 	unsigned nr_exchanges;
 	bool stores, loads, lost_word;
+	/* only where it guesses: calls is not NULL */
+	const struct record_spin_loop_calls *calls;
+	struct slot slot[FRAME_SLOTS];
+	unsigned nr_slots;
+	uint64_t maybe_until;        /* up to there it runs in some rounds only */
+	uint64_t counted, otherwise; /* registers that a constant was added to; written else */
+	uint64_t used;               /* read for more than to compare it, or to count on */
+	bool pauses;
 	struct record_spin_loop_code *ret;
 };
 
@@ -44,7 +62,8 @@ static bool decode(const struct walk *w, uint64_t at, ZydisDecodedInstruction *i
 	return at >= w->from && offset < w->size_bytes &&
 	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(
 		       &w->decoder, w->code + offset, w->size_bytes - offset, i, op)) &&
-	       (is_usual(i->mnemonic) || i->meta.category == ZYDIS_CATEGORY_COND_BR) &&
+	       (is_usual(i->mnemonic) || i->meta.category == ZYDIS_CATEGORY_COND_BR ||
+		       (w->calls && i->mnemonic == ZYDIS_MNEMONIC_CALL)) &&
 	       i->mnemonic != ZYDIS_MNEMONIC_XBEGIN;
 }
 
@@ -75,6 +94,36 @@ static uint64_t bit_of(ZydisRegister r, bool *ret_other)
 	*ret_other |= r != ZYDIS_REGISTER_NONE && class != ZYDIS_REGCLASS_IP &&
 		      class != ZYDIS_REGCLASS_FLAGS && class != ZYDIS_REGCLASS_SEGMENT;
 	return 0;
+}
+
+/* A variable in the frame, by displacement from a register that stays; NULL: none. */
+static struct slot *slot_of(struct walk *w, const ZydisDecodedOperand *o)
+{
+	bool other = false;
+	uint64_t base = bit_of(o->mem.base, &other);
+	if (!w->calls || (base != UINT64_C(1) << RSP && base != UINT64_C(1) << RBP) ||
+		o->mem.index != ZYDIS_REGISTER_NONE)
+		return NULL;
+	struct slot wanted = {.displacement = o->mem.disp.has_displacement ? o->mem.disp.value : 0,
+		.base = base == UINT64_C(1) << RSP ? RSP : RBP};
+	for (unsigned i = 0; i < w->nr_slots; i++)
+		if (w->slot[i].displacement == wanted.displacement &&
+			w->slot[i].base == wanted.base)
+			return &w->slot[i];
+	if (w->nr_slots == FRAME_SLOTS)
+		return NULL;
+	w->slot[w->nr_slots] = wanted;
+	return &w->slot[w->nr_slots++];
+}
+
+static void take_slot(struct walk *w, struct slot *slot, ZydisOperandActions actions, uint64_t at)
+{
+	if (actions & ZYDIS_OPERAND_ACTION_MASK_READ)
+		slot->before |= !slot->written;
+	if (!(actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+		return;
+	slot->touched = true;
+	slot->written |= at >= w->maybe_until;
 }
 
 static void read_register(struct walk *w, ZydisRegister r, bool *ret_other)
@@ -122,8 +171,14 @@ static bool take_memory(
 	struct walk *w, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o, uint64_t at)
 {
 	bool other = false;
+	struct slot *slot = o->mem.type == ZYDIS_MEMOP_TYPE_MEM ? slot_of(w, o) : NULL;
 	read_register(w, o->mem.base, &other);
 	read_register(w, o->mem.index, &other);
+	w->used |= bit_of(o->mem.base, &other) | bit_of(o->mem.index, &other);
+	if (slot && i->mnemonic != ZYDIS_MNEMONIC_NOP)
+		take_slot(w, slot, o->actions, at);
+	if (slot && (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+		return true;
 	if (o->mem.type == ZYDIS_MEMOP_TYPE_AGEN || i->mnemonic == ZYDIS_MNEMONIC_NOP)
 		return !other;
 	if (o->mem.type != ZYDIS_MEMOP_TYPE_MEM)
@@ -148,7 +203,16 @@ static bool zeroes(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *
 	       op[0].size >= 32;
 }
 
-static void take_flags(struct walk *w, const ZydisDecodedInstruction *i)
+/* inc, dec, add and sub of a number, lea of a register and a number. */
+static bool adds_constant(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *op)
+{
+	if (i->mnemonic == ZYDIS_MNEMONIC_INC || i->mnemonic == ZYDIS_MNEMONIC_DEC)
+		return true;
+	return (i->mnemonic == ZYDIS_MNEMONIC_ADD || i->mnemonic == ZYDIS_MNEMONIC_SUB) &&
+	       op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+}
+
+static void take_flags(struct walk *w, const ZydisDecodedInstruction *i, uint64_t at)
 {
 	if (!i->cpu_flags)
 		return;
@@ -158,7 +222,8 @@ static void take_flags(struct walk *w, const ZydisDecodedInstruction *i)
 	if (i->mnemonic == ZYDIS_MNEMONIC_SHL || i->mnemonic == ZYDIS_MNEMONIC_SHR ||
 		i->mnemonic == ZYDIS_MNEMONIC_SAR)
 		w->flags_before |= (f->modified | f->undefined) & ~w->flags_written;
-	w->flags_written |= f->modified | f->set_0 | f->set_1 | f->undefined;
+	if (at >= w->maybe_until)
+		w->flags_written |= f->modified | f->set_0 | f->set_1 | f->undefined;
 }
 
 /* What is stored must not be made of what was read: a word that is counted up is no wait. */
@@ -167,10 +232,16 @@ static void take_loaded(
 {
 	bool other = false, loads = false, stores = false;
 	uint64_t reads = 0, writes = 0;
+	struct slot *slot = NULL, *target = NULL;
 	for (unsigned k = 0; k < i->operand_count; k++) {
 		bool is_read = op[k].actions & ZYDIS_OPERAND_ACTION_MASK_READ;
 		bool is_written = op[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
-		if (op[k].type == ZYDIS_OPERAND_TYPE_MEMORY) {
+		bool is_memory = op[k].type == ZYDIS_OPERAND_TYPE_MEMORY;
+		if (is_memory && op[k].mem.type == ZYDIS_MEMOP_TYPE_MEM &&
+			(slot = slot_of(w, &op[k]))) {
+			loads |= is_read && slot->loaded;
+			target = is_written ? slot : target;
+		} else if (is_memory) {
 			loads |= is_read;
 			stores |= is_written;
 		} else if (op[k].type == ZYDIS_OPERAND_TYPE_REGISTER) {
@@ -182,10 +253,35 @@ static void take_loaded(
 	/* (what cmpxchg compares with is not stored) */
 	uint64_t stored = i->mnemonic == ZYDIS_MNEMONIC_CMPXCHG ? reads & ~UINT64_C(1) : reads;
 	w->stores |= stores && (stored & w->loaded);
-	if (zeroes(i, op) || !(loads || (reads & w->loaded)))
-		w->loaded &= ~writes;
-	else
-		w->loaded |= writes;
+	bool loaded = !zeroes(i, op) && (loads || (reads & w->loaded));
+	w->loaded = loaded ? w->loaded | writes : w->loaded & ~writes;
+	if (target)
+		target->loaded = loaded;
+}
+
+/* What a function may change of registers (System V ABI); it returns the same each time. */
+static bool take_call(struct walk *w, uint64_t target)
+{
+	static const uint8_t scratch[] = {0, 1, 2, 6, 7, 8, 9, 10, 11};
+	if (!target || !w->calls->yields(w->calls->ctx, target))
+		return false;
+	for (size_t i = 0; i < sizeof scratch; i++) {
+		w->written |= UINT64_C(1) << scratch[i];
+		w->touched |= UINT64_C(1) << scratch[i];
+		w->loaded &= ~(UINT64_C(1) << scratch[i]);
+	}
+	w->flags_written = UINT32_MAX;
+	return true;
+}
+
+static void use_operands(
+	struct walk *w, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *op)
+{
+	bool other = false;
+	for (unsigned k = 0; k < i->operand_count; k++)
+		if (op[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			op[k].actions & ZYDIS_OPERAND_ACTION_MASK_READ)
+			w->used |= bit_of(op[k].reg.value, &other);
 }
 
 /* One instruction of a round, in its order: what it reads, then what it writes. */
@@ -193,6 +289,8 @@ static bool take(struct walk *w, const ZydisDecodedInstruction *i, const ZydisDe
 	uint64_t at)
 {
 	bool other = false, zero = zeroes(i, op);
+	if (i->mnemonic == ZYDIS_MNEMONIC_CALL)
+		return take_call(w, target_of(i, op, at));
 	for (unsigned k = 0; k < i->operand_count; k++) {
 		const ZydisDecodedOperand *o = &op[k];
 		if (o->type == ZYDIS_OPERAND_TYPE_MEMORY && !take_memory(w, i, o, at))
@@ -206,7 +304,11 @@ static bool take(struct walk *w, const ZydisDecodedInstruction *i, const ZydisDe
 			read_register(w, o->reg.value, &other);
 	}
 	take_loaded(w, i, op);
-	take_flags(w, i);
+	take_flags(w, i, at);
+	w->pauses |= i->mnemonic == ZYDIS_MNEMONIC_PAUSE;
+	bool counts = adds_constant(i, op);
+	if (!counts && i->mnemonic != ZYDIS_MNEMONIC_CMP && i->mnemonic != ZYDIS_MNEMONIC_TEST)
+		use_operands(w, i, op);
 	for (unsigned k = 0; k < i->operand_count; k++) {
 		const ZydisDecodedOperand *o = &op[k];
 		if (o->type != ZYDIS_OPERAND_TYPE_REGISTER ||
@@ -214,7 +316,9 @@ static bool take(struct walk *w, const ZydisDecodedInstruction *i, const ZydisDe
 			continue;
 		uint64_t bit = bit_of(o->reg.value, &other);
 		w->touched |= bit;
-		if (o->size >= 32 && !(o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE))
+		*(counts ? &w->counted : &w->otherwise) |= bit;
+		if (o->size >= 32 && !(o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) &&
+			at >= w->maybe_until)
 			w->written |= bit;
 	}
 	return !other;
@@ -241,6 +345,19 @@ static bool find_loop(const struct walk *w, uint64_t pc, struct record_spin_loop
 	return false;
 }
 
+/* A jump within the round: what it leaves out runs in some rounds only. */
+static bool take_inner_jump(
+	struct walk *w, const ZydisDecodedInstruction *i, uint64_t target, uint64_t at)
+{
+	const struct record_spin_loop_code *loop = w->ret;
+	if (target && (target < loop->begins || target > loop->branch))
+		return true; /* it leaves the loop */
+	if (!w->calls || target < at + i->length)
+		return false;
+	w->maybe_until = target > w->maybe_until ? target : w->maybe_until;
+	return true;
+}
+
 /* False: it has more than one path, or something that is beyond us. */
 static bool walk_round(struct walk *w, uint64_t pc)
 {
@@ -253,8 +370,7 @@ static bool walk_round(struct walk *w, uint64_t pc)
 			return false;
 		met |= at == pc;
 		uint64_t target = is_jump(&i) ? target_of(&i, op, at) : 0;
-		if (is_jump(&i) && at != loop->branch &&
-			(!target || (target >= loop->begins && target <= loop->branch)))
+		if (is_jump(&i) && at != loop->branch && !take_inner_jump(w, &i, target, at))
 			return false;
 		if (!take(w, &i, op, at))
 			return false;
@@ -267,8 +383,15 @@ static bool walk_round(struct walk *w, uint64_t pc)
 struct record_spin_loop_code record_spin_loop_around(
 	const uint8_t *code, size_t size_bytes, uint64_t from, uint64_t pc)
 {
+	return record_spin_loop_guess(code, size_bytes, from, pc, NULL);
+}
+
+struct record_spin_loop_code record_spin_loop_guess(const uint8_t *code, size_t size_bytes,
+	uint64_t from, uint64_t pc, const struct record_spin_loop_calls *calls)
+{
 	struct record_spin_loop_code ret = {0};
-	struct walk w = {.code = code, .size_bytes = size_bytes, .from = from, .ret = &ret};
+	struct walk w = {
+		.code = code, .size_bytes = size_bytes, .from = from, .calls = calls, .ret = &ret};
 	if (ZYAN_FAILED(ZydisDecoderInit(
 		    &w.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 		!find_loop(&w, pc, &ret) || !walk_round(&w, pc)) {
@@ -276,9 +399,15 @@ struct record_spin_loop_code record_spin_loop_around(
 		return ret;
 	}
 	w.stores |= w.nr_exchanges > 1;
-	bool carries = (w.before & w.touched) || (w.flags_before & w.flags_written);
-	ret.kind =
-		carries || w.stores || !w.loads ? RECORD_SPIN_LOOP_WORKS : RECORD_SPIN_LOOP_WAITS;
+	uint64_t carried = w.before & w.touched;
+	if (calls) /* a mere count */
+		carried &= ~(w.counted & ~w.otherwise & ~w.used);
+	bool carries = carried || (w.flags_before & w.flags_written);
+	for (unsigned i = 0; i < w.nr_slots; i++)
+		carries |= w.slot[i].before && w.slot[i].touched;
+	bool waits = w.loads && !carries && !w.stores;
+	waits |= calls && w.pauses && !w.stores;
+	ret.kind = waits ? RECORD_SPIN_LOOP_WAITS : RECORD_SPIN_LOOP_WORKS;
 	for (uint32_t k = 0; k < ret.nr_words; k++) {
 		const struct record_spin_loop_word *word = &ret.word[k];
 		w.lost_word |=

@@ -48,4 +48,20 @@ struct record_spin_loop_code {
 struct record_spin_loop_code record_spin_loop_around(
 	const uint8_t *code, size_t size_bytes, uint64_t from, uint64_t pc);
 
+/*
+ * The same, as a sign and no proof, for code that cannot be watched any more: what is told WAITS
+ * may wait. It takes in, too:
+ * - calls of functions that only give the processor away (`yields` says whether an address is one);
+ * - more than one path through a round, if none leads back;
+ * - variables in the stack frame, as debug builds have them (nobody else changes these meanwhile);
+ * - a count of the rounds that is nothing else (waits that give up in the end);
+ * - whatever has a `pause` and stores nothing.
+ */
+struct record_spin_loop_calls {
+	bool (*yields)(void *ctx, uint64_t target);
+	void *ctx;
+};
+struct record_spin_loop_code record_spin_loop_guess(const uint8_t *code, size_t size_bytes,
+	uint64_t from, uint64_t pc, const struct record_spin_loop_calls *calls);
+
 #endif

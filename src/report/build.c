@@ -344,6 +344,8 @@ enum base_status report_build(const struct report_run *run, const struct report_
 		s = fill_rows(r, m, &ix, err);
 	}
 	if (s == BASE_OK)
+		s = report_fill_spins(&r->spins, r->arena, m, err);
+	if (s == BASE_OK)
 		s = fill_runner_up(r, m, &ix, err);
 	if (s == BASE_OK)
 		s = report_fill_opportunities(r, run, m, &ix, opts->nr_opportunities_max, err);

@@ -156,6 +156,8 @@ json_t *report_json(const struct report *r)
 		"explained_share", report_json_share(r->explained_share), "path", rows(r),
 		"opportunities", opportunities(r), "runner_up", runner_up, "annotation_findings",
 		report_json_u64(r->nr_annotation_findings));
+	if (result)
+		json_object_set_new(result, "spins", report_spins_json(&r->spins));
 	if (result && r->held.name)
 		json_object_set_new(result, "lock",
 			json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", r->held.name, "path_share",

@@ -107,6 +107,8 @@ enum base_status report_predictor_ready(
 	}
 	graph_replay_set_end(p->log, model_end_actor(m));
 	s = report_replay_base(&p->base, p->run, p->log, nr_answers, err);
+	if (s == BASE_OK)
+		s = report_replay_spins(&p->base, m, err);
 	if (s != BASE_ERR_LIMIT)
 		return s;
 	predictor_drop_log(p); /* it does not fit after all */

@@ -79,6 +79,18 @@ enum base_status report_replay_new(const struct report_run *run, struct graph_re
 /* nr_answers: that are to have an interval; the more, the fewer simulations each. */
 enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
 	struct graph_replay *log, size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+/* Which states it is to be widened by: m is the log's model. After report_replay_base(). */
+enum base_status report_replay_spins(
+	struct report_replay_run *ret, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+
+/* spins.c */
+enum base_status report_fill_spins(struct report_spins *ret, struct base_arena *arena,
+	struct model *m, struct base_err *err) BASE_MUST_CHECK;
+/* The caveat, if there is any; returns whether. */
+bool report_spins_text(struct base_str *out, const struct report_spins *s,
+	const struct report_style *st, const char *label, const char *then);
+json_t *report_spins_json(const struct report_spins *s);
+
 /* lane: the estimate, and when it is one the ends of its interval. *ret_path, when not NULL: the
  * graph of the first lane simulated, for report_replay_next(); the caller frees it; NULL: somebody
  * waits for ever. */

@@ -253,8 +253,9 @@ struct questions {
 	struct report_simulation usual[REPORT_LANES_MAX];
 	bool others_stay[REPORT_LANES_MAX];
 	/* then, of each lane, the other model's; and of the first one ... */
-	struct report_simulation then[REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1];
+	struct report_simulation then[REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1 + 1];
 	unsigned nr_then;
+	struct graph_scenario unspun; /* the first lane's edits, and without what spins; or empty */
 };
 
 static bool is_plain_asked(const struct questions *q, unsigned lane)
@@ -302,6 +303,8 @@ static enum base_status ask_then(
 			add_question(q, k, base_assumed[PLAIN_BARE], q->others_stay[k]);
 	if (q->base->nr_given)
 		add_question(q, 0, base_assumed[AT_ONCE], stay);
+	if (q->unspun.nr_edits)
+		add_question(q, 0, base_assumed[BARE], stay)->edits = &q->unspun;
 	q->nr_then += other_assumptions(q->base, &q->lane[0], stay, &q->then[q->nr_then]);
 	return report_simulate(q->log, q->then, q->nr_then, err);
 }
@@ -359,6 +362,7 @@ static void answer(struct report_replay_prediction *ret, const struct questions 
 		if (at_once_ns > 0 && base->at_once_ns > 0)
 			widen(ret, base->at_once_ns / at_once_ns);
 	}
+	double unspun_ns = q->unspun.nr_edits ? length_of(&then++->result) : 0;
 	for (unsigned i = 0; i < base->nr_variants; i++) {
 		const struct graph_replay_result *r = &then[i].result;
 		if (r->nr_stuck <= base->nr_stuck && variant[i].by_run)
@@ -367,6 +371,10 @@ static void answer(struct report_replay_prediction *ret, const struct questions 
 			 base->variant_ns[i] > 0)
 			widen(ret, base->variant_ns[i] / length_of(r));
 	}
+	/* Who spins waits, but for whom nobody knows: the change may end that sooner by as much as
+	 * it takes. */
+	if (unspun_ns > 0)
+		widen(ret, base->bare_ns / unspun_ns);
 	if (base->nr_variants) {
 		widen_by_run(ret, base, base->bare_ns, ret->placed_ns, 1 - base->plain_share);
 		widen_by_run(ret, base, base->plain_ns, ret->any_ns, base->plain_share);
@@ -469,6 +477,27 @@ static enum base_status mend(struct report_replay_prediction *p,
 	return s;
 }
 
+/* (Weights of one state multiply.) */
+static enum base_status add_unspun(
+	struct questions *q, struct graph_edit **ret_edits, struct base_err *err)
+{
+	const struct graph_scenario *lane = &q->lane[0];
+	size_t nr = lane->nr_edits + q->base->nr_spins;
+	struct graph_edit *edit = *ret_edits = base_alloc((nr + 1) * sizeof *edit);
+	if (!edit)
+		return report_no_memory(err);
+	if (!q->base->nr_spins)
+		return BASE_OK;
+	if (lane->nr_edits)
+		memcpy(edit, lane->edit, lane->nr_edits * sizeof *edit);
+	for (unsigned i = 0; i < q->base->nr_spins; i++)
+		edit[lane->nr_edits + i] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
+			.id = q->base->spin[i].state,
+			.factor = 1 - q->base->spin[i].share};
+	q->unspun = (struct graph_scenario){.edit = edit, .nr_edits = nr};
+	return BASE_OK;
+}
+
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, unsigned nr_lanes, struct report_ray *ray,
@@ -484,7 +513,10 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	q->log = log;
 	q->lane = lane;
 	q->nr_lanes = nr_lanes;
-	enum base_status s = ask_usual(q, err);
+	struct graph_edit *unspun = NULL;
+	enum base_status s = add_unspun(q, &unspun, err);
+	if (s == BASE_OK)
+		s = ask_usual(q, err);
 	bool ends = s == BASE_OK && stuck(&q->usual[0].result, base) <= base->nr_stuck;
 	if (ends && ret_path)
 		s = graph_new(NULL, &path.graph, err);
@@ -494,6 +526,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 		s = ask_then(q, path.graph ? &sink : NULL, err);
 	if (s == BASE_OK)
 		answer(ret, q, path.graph ? q->then + 1 : q->then);
+	base_free(unspun);
 	base_free(q);
 	if (s == BASE_OK)
 		s = mend(ret, base, log, lane, ray, err);

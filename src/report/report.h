@@ -153,9 +153,22 @@ struct report_held {
 	uint64_t nr_waits, wait_ns;
 	double halved_speedup; /* with holds half as long, as `locks` says; 0: not asked */
 };
+/* A function that, by its code, only waited for a while: nobody recorded what for. */
+enum { REPORT_SPINS_MAX = 4 };
+struct report_spin {
+	const char *function, *word; /* word: the variable that it reads; "" not known */
+	double spun_ns;              /* of all threads, on the path or not */
+	double path_ns;              /* of it: on the path */
+	double share, path_share;    /* of the elapsed time: may be above 1; of the path */
+};
+struct report_spins {
+	struct report_spin spin[REPORT_SPINS_MAX]; /* longest first, of 1 % and more */
+	size_t nr;
+};
 struct report {
 	struct base_arena *arena;
 	struct report_trace trace;
+	struct report_spins spins;
 	struct report_held held;
 	uint64_t start_ns, end_ns;
 	double elapsed_ns, unexplained_ns, explained_share;
@@ -253,6 +266,13 @@ enum { REPORT_VARIANTS = 9 };
  * one recording cannot say; nine of ten pairs of runs differ by less than RUNS_DIFFER. */
 #define REPORT_RUN_DEVIATES 0.02
 #define REPORT_RUNS_DIFFER  (1.645 * M_SQRT2 * REPORT_RUN_DEVIATES)
+/* States with samples in loops that only wait, longest first: such a share of each would go if it
+ * were a wait for what another thread does sooner. */
+enum { REPORT_SPIN_STATES = 16 };
+struct report_spin_state {
+	uint32_t state;
+	double share, spun_ns; /* of all actors */
+};
 struct report_replay_run { /* the run simulated as it was */
 	double recorded_ns, replayed_ns;
 	double bare_ns; /* replayed, if nobody had recorded */
@@ -272,6 +292,8 @@ struct report_replay_run { /* the run simulated as it was */
 	unsigned nr_variants;
 	double variant_ns[REPORT_VARIANTS];
 	double cost_share; /* what recording took of its processor time, without samples */
+	struct report_spin_state spin[REPORT_SPIN_STATES];
+	unsigned nr_spins;
 };
 struct report_replay_prediction {
 	bool made;
@@ -342,6 +364,7 @@ struct report_whatif {
 	struct report_prediction *prediction;
 	size_t nr_predictions;
 	struct report_replay_run base; /* when a prediction is replay's */
+	struct report_spins spins;
 	bool replayed, too_long;       /* too_long: replay was left out, the log would not fit */
 };
 /* methods: REPORT_METHOD_*; 0: both where they apply. ERR_NOTFOUND when a pattern matches nothing;

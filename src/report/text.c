@@ -469,6 +469,9 @@ void report_text_caveats(
 		label = "";
 		base_str_fini(&s);
 	}
+	if (report_spins_text(out, &r->spins, st, label,
+		    "Run longpole spin, which says who changes what they read"))
+		label = "";
 	if (r->explained_share < 0.9995) {
 		struct base_str s = {0};
 		report_ns(&s, r->unexplained_ns);

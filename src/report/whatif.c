@@ -511,7 +511,8 @@ static enum base_status start_replay(struct report_whatif *out, const struct rep
 {
 	graph_replay_set_end(w->log, model_end_actor(w->m));
 	out->replayed = true;
-	return report_replay_base(&out->base, run, w->log, w->scenarios->nr, err);
+	enum base_status s = report_replay_base(&out->base, run, w->log, w->scenarios->nr, err);
+	return s == BASE_OK ? report_replay_spins(&out->base, w->m, err) : s;
 }
 
 /* Who waits for ever, and for what: where to look for what the recording does not say. */
@@ -634,6 +635,8 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 		st = report_index_init(&ix, w.m, err);
 	if (st == BASE_OK)
 		st = report_fill_trace(&out->trace, out->arena, run, w.m, err);
+	if (st == BASE_OK)
+		st = report_fill_spins(&out->spins, out->arena, w.m, err);
 	if (st == BASE_OK)
 		st = fill(out, run, &w, &ix, err);
 	if (st == BASE_OK) {

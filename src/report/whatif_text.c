@@ -271,6 +271,12 @@ void report_whatif_text(
 	replay_lines(out, w, style);
 	timed_lines(out, w, style);
 	late_timer_lines(out, w, style);
+	report_spins_text(out, &w->spins, style, "CAVEATS    ",
+		w->replayed && !w->too_long
+			? "Run longpole spin. The intervals reach to what would be if what they "
+			  "wait for came as much sooner as the change allows"
+			: "Run longpole spin. The path's answer does not know of it: what makes "
+			  "the other thread quicker may gain more");
 	report_trace_text_caveats(out, &w->trace, style);
 }
 
@@ -352,6 +358,7 @@ json_t *report_whatif_json(const struct report_whatif *w)
 	json_t *result = json_pack("{s:o, s:f, s:o, s:o}", "elapsed_ns",
 		report_json_ns(w->elapsed_ns), "timed_share", w->timed_share, "late_timer_reads",
 		report_json_u64(w->late_timer_reads), "scenarios", list);
+	json_object_set_new(result, "spins", report_spins_json(&w->spins));
 	if (w->replayed)
 		json_object_set_new(result, "replay",
 			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",

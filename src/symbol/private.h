@@ -8,6 +8,9 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
+/* symbol.c: the file itself, whose addresses are as linked; NULL: it cannot be read. */
+Elf *symbol_elf(struct symbol_file *f);
+
 /* table.c: the symbols of a file, sorted */
 struct symbol_entry {
 	uint64_t value, size;

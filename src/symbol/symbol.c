@@ -455,3 +455,8 @@ bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variab
 	*ret = (struct symbol_variable){e->name, e->value, e->size};
 	return true;
 }
+
+Elf *symbol_elf(struct symbol_file *f)
+{
+	return dwfl_module_getelf(f->module, &f->bias);
+}

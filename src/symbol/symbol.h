@@ -60,6 +60,13 @@ bool symbol_code(struct symbol_file *f, uint64_t offset, struct symbol_found *re
 /* The same with the functions that were inlined there, innermost first; the last one is the
  * function that a debugger would stop in. Returns how many there are, max at most; 0: unknown. */
 size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame *ret, size_t max);
+/* Code of the file around `offset`, up to reach_bytes to both sides, in its section: *ret_from is
+ * where it begins. Returns how many bytes; 0: there is none (only a debug file is here). */
+size_t symbol_bytes_around(struct symbol_file *f, uint64_t offset, size_t reach_bytes, uint8_t *ret,
+	uint64_t *ret_from);
+/* Whom the entry of the procedure linkage table at `offset` is for: the symbol's name as the file
+ * has it; NULL: it is no such entry. Borrowed. */
+const char *symbol_linked(struct symbol_file *f, uint64_t offset);
 /* Why the last symbol_code() or symbol_frames() found no name, or no line; none: it found both. */
 enum symbol_why symbol_why(const struct symbol_file *f);
 /* The variable that covers `offset`, with the member that is there when the file has debug

@@ -98,7 +98,7 @@ test_predict_lock_of_report() {
 
 # replayed TRACE [EDIT...] - processors that replay had, its own error, what the edit gains.
 replayed() {
-	longpole whatif --json "$1" "${@:2}" | jq -r '[.result.replay.processors, .result.replay.own_error_share, .result.scenarios[0].best.predicted_speedup, .result.scenarios[0].best.speedup_high] | @tsv'
+	longpole whatif --json "$1" "${@:2}" | jq -r '[.result.replay.processors, .result.replay.own_error_share, .result.scenarios[0].best.predicted_speedup, .result.scenarios[0].best.predicted_speedup_high] | @tsv'
 }
 
 # However a program's threads came to have one processor: replay gives them one. (What a mask leaves that
@@ -119,6 +119,12 @@ test_predict_processors() {
 		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/halves" $mode
 		[[ $(replayed $mode.lpt add-processors +1 | cut -f 1) == 1 ]] || fail "$mode: replay on $(replayed $mode.lpt add-processors +1)"
 	done
+	# one more halves the run (with real-time priority, so that other programs are out of the way)
+	if chrt -r 1 true 2>/dev/null; then
+		expect 0 longpole record -q -o quiet.lpt -- chrt -r 1 taskset -c "$first" "$LONGPOLE_BUILD/tests/target/halves" any
+		replayed quiet.lpt add-processors +1 | awk '{ exit !($1 == 1 && $2 < 0.05 && $2 > -0.05 && $3 > 1.7 && $3 < 2.1 && $4 > 1.9) }' ||
+			fail "twice the work on one processor: $(replayed quiet.lpt add-processors +1)"
+	fi
 	for mode in attr handle tid; do
 		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/halves" $mode
 		expect 0 longpole dump $mode.lpt
@@ -183,4 +189,51 @@ test_predict_laws() {
 	for n in 0 2 5; do
 		law_run bounded --built=$n
 	done
+}
+
+# Who waits without a call is said to, and no prediction is sure of the opposite. Loops as tight that do
+# work are not. MODE FUNCTION [WORD]
+test_predict_spins() {
+	local mode function word
+	while read -r mode function word; do
+		# (on a busy machine the two may never run at the same time)
+		for _ in 1 2 3 4; do
+			expect 0 longpole record -q -o spins.lpt -- "$LONGPOLE_BUILD/tests/target/spins" "$mode"
+			expect 0 longpole report --json spins.lpt
+			jq -e '.result.spins != []' out >/dev/null && break
+		done
+		is_json out ".result.spins | length == 1 and .[0].function == \"$function\" and .[0].word == \"$word\" and .[0].spun_ns > 1000000"
+	done <<-END
+		flag await_flag ready
+		pause await_pause ready
+		cas take_cas lock
+		tas take_tas lock
+		ttas take_ttas lock
+		backoff take_backoff
+		seqlock seqlock_read
+		ring ring_take ring.head
+		barrier meet generation
+	END
+	# (who yields is in the kernel most of the time, or gone: of few samples there may be none)
+	expect 0 longpole record -q -o yields.lpt -- "$LONGPOLE_BUILD/tests/target/spins" yield
+	expect 0 longpole dump yields.lpt
+	! grep -E ' sample site=[0-9]+\((await_yield|__sched_yield|sched_yield) ' out >sampled || grep -q 'wait_loop' out ||
+		fail "$(head -3 sampled) are in no loop that waits"
+	for mode in hash sum matrix clear delay chase; do
+		expect 0 longpole record -q -o work.lpt -- "$LONGPOLE_BUILD/tests/target/spins" "$mode"
+		expect 0 longpole report --json work.lpt
+		is_json out '.result.spins == []'
+	done
+}
+
+# The producer at half its work: the run takes half as long, and the interval says that it may.
+test_predict_spins_are_waits() {
+	expect 0 longpole record -q -o spins.lpt -- "$LONGPOLE_BUILD/tests/target/spins" flag
+	expect 0 longpole whatif spins.lpt scale produce=-50%
+	has out 'may be spinning'
+	has out 'longpole spin'
+	expect 0 longpole whatif --json spins.lpt scale produce=-50%
+	is_json out '.result.scenarios[0].best | .predicted_speedup_high > 1.7 and .predicted_speedup_low <= .predicted_speedup'
+	expect 0 longpole report spins.lpt
+	has out 'await_flag on ready ('
 }

@@ -175,11 +175,65 @@ static void waits_are_waits(void **state)
 	assert_true(nr_waits > ROUNDS / 100);
 }
 
+/* ---- guesses -------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name, *code;
+	size_t size;
+	bool waits;
+} guessed[] = {
+	{"call of a yield; mov (%rbx),%eax; test; jne",
+		CODE("\xe8\0\0\0\0\x8b\x03\x85\xc0\x75\xf5"), true},
+	{"call of something else", CODE("\xe8\1\0\0\0\x8b\x03\x85\xc0\x75\xf5"), false},
+	{"two ways: cmp (%rdi),%esi; je 1f; pause; 1: cmp (%rdx),%esi; jne",
+		CODE("\x3b\x37\x74\x02\xf3\x90\x3b\x32\x75\xf6"), true},
+	{"cmp (%rdi),%esi; je 1f; mov (%rdx),%ecx; 1: test %ecx,%ecx; jne",
+		CODE("\x3b\x37\x74\x02\x8b\x0a\x85\xc9\x75\xf6"), false},
+	{"dec %ecx; je out; mov (%rdi),%eax; test; je",
+		CODE("\xff\xc9\x74\x06\x8b\x07\x85\xc0\x74\xf6"), true},
+	{"add $1,%rdi; cmpb $0,(%rdi); jne", CODE("\x48\x83\xc7\x01\x80\x3f\0\x75\xf7"), false},
+	{"dec %ecx; je out; mov %ecx,%edx; mov (%rdi,%rdx,4),%eax; test; je",
+		CODE("\xff\xc9\x74\x09\x89\xca\x8b\x04\x97\x85\xc0\x74\xf3"), false},
+	{"imul $3,%ecx,%ecx; cmp (%rdi),%eax; jne", CODE("\x6b\xc9\x03\x3b\x07\x75\xf9"), false},
+	{"mov (%rdi),%eax; mov %eax,-12(%rbp); mov -12(%rbp),%eax; cmp -20(%rbp),%eax; jl",
+		CODE("\x8b\x07\x89\x45\xf4\x8b\x45\xf4\x3b\x45\xec\x7c\xf3"), true},
+	{"mov -4(%rbp),%eax; add $1,%eax; mov %eax,-4(%rbp); cmp $256,%eax; jle",
+		CODE("\x8b\x45\xfc\x83\xc0\x01\x89\x45\xfc\x3d\0\1\0\0\x7e\xf0"), false},
+	{"movl $1,-12(%rbp); mov -12(%rbp),%eax; xchg (%rdi),%eax; test; jne",
+		CODE("\xc7\x45\xf4\1\0\0\0\x8b\x45\xf4\x87\x07\x85\xc0\x75\xf0"), true},
+	{"pause; dec %ecx; jne", CODE("\xf3\x90\xff\xc9\x75\xfa"), true},
+	{"pause; mov %esi,(%rdi); dec %ecx; jne", CODE("\xf3\x90\x89\x37\xff\xc9\x75\xf8"), false},
+	{"dec %ecx; jne", CODE("\xff\xc9\x75\xfc"), false},
+};
+
+static bool is_next_place(void *ctx, uint64_t target)
+{
+	(void)ctx;
+	return target == FROM + PLACE + 5;
+}
+
+static void guesses(void **state)
+{
+	const struct record_spin_loop_calls calls = {is_next_place, NULL};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(guessed); i++) {
+		uint8_t text[PLACE * 4];
+		memset(text, 0x90, sizeof text);
+		memcpy(text + PLACE, guessed[i].code, guessed[i].size);
+		text[PLACE + guessed[i].size] = 0xc3;
+		struct record_spin_loop_code l =
+			record_spin_loop_guess(text, sizeof text, FROM, FROM + PLACE, &calls);
+		if ((l.kind == RECORD_SPIN_LOOP_WAITS) != guessed[i].waits)
+			fail_msg("%s: %d", guessed[i].name, (int)l.kind);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_loops),
 		cmocka_unit_test(waits_are_waits),
+		cmocka_unit_test(guesses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

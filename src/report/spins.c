@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spins.c - who may have waited without a call: samples in loops whose code shows that a round
+ * changes nothing (trace kind wait_loop). That it waited is sure as far as its time was spent
+ * there; for whom, nobody recorded: to the graph it worked. So whatever makes the other thread
+ * quicker may gain more than is predicted.
+ */
+#include "report/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TELLS_FROM 0.01 /* of the elapsed time */
+
+static int by_spun(const void *a, const void *b)
+{
+	const struct report_spin *x = a, *y = b;
+	if (x->spun_ns != y->spun_ns)
+		return x->spun_ns < y->spun_ns ? 1 : -1;
+	int c = strcmp(x->function, y->function);
+	return c ? c : strcmp(x->word, y->word);
+}
+
+struct spins {
+	struct report_spin *spin;
+	size_t nr, capacity;
+};
+
+static enum base_status find_spin(struct spins *all, const struct model *m,
+	const struct model_spin *of, struct report_spin **ret, struct base_err *err)
+{
+	const char *function = model_function_at(m, of->site), *word = of->word;
+	for (size_t i = 0; i < all->nr; i++) {
+		*ret = &all->spin[i];
+		if (!strcmp((*ret)->function, function) && !strcmp((*ret)->word, word))
+			return BASE_OK;
+	}
+	if (base_grow(&all->spin, &all->capacity, all->nr + 1, sizeof *all->spin) != BASE_OK)
+		return report_no_memory(err);
+	*ret = &all->spin[all->nr++];
+	**ret = (struct report_spin){.function = function, .word = word};
+	return BASE_OK;
+}
+
+static enum base_status add_all(struct spins *all, struct model *m, struct base_err *err)
+{
+	const struct graph_state_totals *total;
+	struct report_spin *spin;
+	size_t nr;
+	enum base_status s = graph_totals(model_graph(m), &total, &nr, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		struct model_spin spins = model_state_spin(m, total[i].state);
+		if (spins.share <= 0)
+			continue;
+		s = find_spin(all, m, &spins, &spin, err);
+		if (s == BASE_OK)
+			spin->spun_ns +=
+				spins.share * (double)(total[i].total_ns - total[i].waiting_ns);
+	}
+	return s;
+}
+
+static enum base_status add_path(
+	struct spins *all, struct model *m, double *ret_elapsed_ns, struct base_err *err)
+{
+	struct graph_lane_result lane = {0};
+	struct report_spin *spin;
+	enum base_status s = graph_lane(model_graph(m), 0, &lane, err);
+	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++) {
+		const struct graph_path_state *p = &lane.state[i];
+		struct model_spin spins = model_state_spin(m, p->state);
+		if (spins.share <= 0)
+			continue;
+		s = find_spin(all, m, &spins, &spin, err);
+		if (s == BASE_OK)
+			spin->path_ns +=
+				spins.share * (p->path_ns - p->unexplained_ns - p->latency_ns);
+	}
+	*ret_elapsed_ns = lane.length_ns;
+	return s;
+}
+
+enum base_status report_fill_spins(
+	struct report_spins *ret, struct base_arena *arena, struct model *m, struct base_err *err)
+{
+	struct spins all = {0};
+	double elapsed_ns = 0;
+	enum base_status s = add_all(&all, m, err);
+	if (s == BASE_OK)
+		s = add_path(&all, m, &elapsed_ns, err);
+	if (s == BASE_OK && all.nr)
+		qsort(all.spin, all.nr, sizeof *all.spin, by_spun);
+	for (size_t i = 0; s == BASE_OK && i < all.nr && ret->nr < REPORT_SPINS_MAX; i++) {
+		struct report_spin *spin = &ret->spin[ret->nr];
+		*spin = all.spin[i];
+		if (spin->spun_ns < TELLS_FROM * elapsed_ns)
+			break;
+		spin->function = report_clean(arena, *spin->function ? spin->function : "?");
+		spin->word = report_clean(arena, spin->word);
+		spin->share = spin->spun_ns / elapsed_ns;
+		spin->path_share = spin->path_ns / elapsed_ns;
+		ret->nr++;
+		if (!spin->function || !spin->word)
+			s = report_no_memory(err);
+	}
+	base_free(all.spin);
+	return s;
+}
+
+static int by_state_spun(const void *a, const void *b)
+{
+	const struct report_spin_state *x = a, *y = b;
+	if (x->spun_ns != y->spun_ns)
+		return x->spun_ns < y->spun_ns ? 1 : -1;
+	return x->state < y->state ? -1 : x->state > y->state;
+}
+
+enum base_status report_replay_spins(
+	struct report_replay_run *ret, struct model *m, struct base_err *err)
+{
+	const struct graph_state_totals *total;
+	uint32_t nr_states = graph_nr_states(model_graph(m)), nr_spinning = 0;
+	size_t nr;
+	struct report_spin_state *spin = base_alloc((nr_states + 1) * sizeof *spin);
+	if (!spin)
+		return report_no_memory(err);
+	enum base_status s = graph_totals(model_graph(m), &total, &nr, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		if (total[i].state < nr_states)
+			spin[total[i].state].spun_ns +=
+				(double)(total[i].total_ns - total[i].waiting_ns);
+	}
+	for (uint32_t i = 0; i < nr_states; i++) {
+		double share = model_state_spin(m, i).share;
+		if (share > 0 && spin[i].spun_ns * share >= TELLS_FROM * ret->recorded_ns)
+			spin[nr_spinning++] = (struct report_spin_state){
+				.state = i, .share = share, .spun_ns = spin[i].spun_ns * share};
+	}
+	if (nr_spinning)
+		qsort(spin, nr_spinning, sizeof *spin, by_state_spun);
+	ret->nr_spins = nr_spinning < REPORT_SPIN_STATES ? nr_spinning : REPORT_SPIN_STATES;
+	memcpy(ret->spin, spin, ret->nr_spins * sizeof *spin);
+	base_free(spin);
+	return s;
+}
+
+/* ---- said --------------------------------------------------------------------------------------
+ */
+
+bool report_spins_text(struct base_str *out, const struct report_spins *s,
+	const struct report_style *st, const char *label, const char *then)
+{
+	struct base_str text = {0};
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct report_spin *spin = &s->spin[i];
+		base_str_addf(&text, "%s%s", i ? ", " : "", spin->function);
+		if (*spin->word)
+			base_str_addf(&text, " on %s", spin->word);
+		base_str_add(&text, " (");
+		report_ns(&text, spin->spun_ns);
+		base_str_add(&text, ", ");
+		report_percent(&text, spin->path_share);
+		base_str_add(&text, " of the path)");
+	}
+	if (s->nr) {
+		base_str_addf(&text,
+			" may be spinning: samples are in a loop that changes nothing until "
+			"another "
+			"thread does. For whom, is not in the trace: that time counts as running. "
+			"%s",
+			then);
+		report_wrap(out, st, label, strlen(label) > 11 ? strlen(label) : 11,
+			base_str_text(&text));
+	}
+	base_str_fini(&text);
+	return s->nr;
+}
+
+json_t *report_spins_json(const struct report_spins *s)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < s->nr; i++) {
+		const struct report_spin *spin = &s->spin[i];
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:o, s:o, s:o}", "function", spin->function,
+				      "word", spin->word, "spun_ns", report_json_ns(spin->spun_ns),
+				      "path_ns", report_json_ns(spin->path_ns), "path_share",
+				      report_json_share(spin->path_share)));
+	}
+	return list;
+}
