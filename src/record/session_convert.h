@@ -115,9 +115,9 @@ struct record_thread {
 	uint64_t frame[RING_STACK_MAX];
 	uint32_t call_object; /* futex word of the system call that it is in */
 	uint32_t nr_notes;    /* annotated machines it is in */
-	struct {
+	struct record_note {
 		uint32_t actor, name;
-	} note[RECORD_NOTES_MAX];
+	} * note; /* RECORD_NOTES_MAX of them; NULL: it has never been in one */
 	/* for session_ring.c: its unread blocks, by sequence */
 	uint32_t *block;
 	size_t nr_blocks, block_capacity;
@@ -237,6 +237,10 @@ static inline uint64_t record_thread_next_event_ns(const struct record_thread *t
 	return task && task->owner == t && task->first < task->nr ? task->event[task->first].time_ns
 								  : UINT64_MAX;
 }
+
+/* It is in one more annotated machine; beyond RECORD_NOTES_MAX that is not counted. */
+void record_thread_push_note(
+	struct record_converter *c, struct record_thread *t, struct record_note note);
 
 /* Put one record of the thread. */
 static inline void record_thread_put(

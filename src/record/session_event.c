@@ -636,18 +636,29 @@ static bool can_release(
 	return end_ns <= horizon_ns;
 }
 
+/* Whoever has ended needs none, and most numbers are not used again soon. */
+static void forget_queue(struct record_task *task)
+{
+	base_free(task->event);
+	task->event = NULL;
+	task->first = task->nr = task->capacity = 0;
+}
+
 static void release_task(
 	struct record_converter *c, struct record_task *task, uint64_t horizon_ns, uint64_t hold_ns)
 {
 	uint64_t end_ns = life_end(task); /* looked for once a life: many events may wait for it */
 	while (task->first < task->nr &&
 		can_release(task, horizon_ns, task->owner ? hold_ns : 0, end_ns)) {
-		bool ends = ends_life(task->event[task->first].kind);
+		const enum record_event_kind kind = task->event[task->first].kind;
+		bool ends = ends_life(kind);
 		if (!task->owner && !settle_owner(c, task, horizon_ns))
 			return;
 		write_event(c, task);
 		if (ends)
 			end_ns = life_end(task);
+		if (kind == RECORD_EVENT_exit && task->first == task->nr)
+			forget_queue(task);
 	}
 }
 

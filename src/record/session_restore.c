@@ -10,16 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-struct restored_note {
-	uint32_t actor, name;
-};
 struct record_restored {
 	struct record_converter *c;
 	struct restored_stream {
 		uint64_t last_ns;
 		bool process_ended;
 		uint32_t nr_notes;
-		struct restored_note *note; /* RECORD_NOTES_MAX; NULL: none yet */
+		struct record_note *note; /* RECORD_NOTES_MAX; NULL: none yet */
 	} * stream;                         /* by number */
 	size_t nr_streams, stream_capacity;
 	uint32_t *actor_name; /* by actor */
@@ -175,7 +172,7 @@ static bool push_note(struct record_restored *r, struct restored_stream *s, uint
 	if (!s->note)
 		return false;
 	if (s->nr_notes < RECORD_NOTES_MAX)
-		s->note[s->nr_notes++] = (struct restored_note){
+		s->note[s->nr_notes++] = (struct record_note){
 			.actor = actor, .name = actor < r->nr_actors ? r->actor_name[actor] : 0};
 	return true;
 }
@@ -350,10 +347,8 @@ static bool apply_thread(struct record_restored *r, const uint64_t *w)
 		return true;
 	t->last_ns = s->last_ns;
 	image->ended = image->ended || s->process_ended;
-	for (; t->nr_notes < s->nr_notes; t->nr_notes++) {
-		t->note[t->nr_notes].actor = s->note[t->nr_notes].actor;
-		t->note[t->nr_notes].name = s->note[t->nr_notes].name;
-	}
+	for (uint32_t i = 0; i < s->nr_notes; i++)
+		record_thread_push_note(c, t, s->note[i]);
 	return true;
 }
 

@@ -249,14 +249,18 @@ static enum base_status flush_all(struct trace_writer *w, struct base_err *err)
 	return status;
 }
 
+static void free_buffer(struct trace_writer *w, struct stream_buf *b)
+{
+	base_free(b->bytes);
+	w->buffers_bytes -= b->capacity;
+	b->bytes = NULL;
+	b->capacity = 0;
+}
+
 static void free_buffers(struct trace_writer *w)
 {
-	for (uint32_t i = 0; i < w->nr_streams; i++) {
-		base_free(w->stream[i].bytes);
-		w->stream[i].bytes = NULL;
-		w->stream[i].capacity = 0;
-	}
-	w->buffers_bytes = 0;
+	for (uint32_t i = 0; i < w->nr_streams; i++)
+		free_buffer(w, &w->stream[i]);
 }
 
 /* ---- buffers --------------------------------------------------------------------------------- */
@@ -489,7 +493,13 @@ enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_con
 
 enum base_status trace_writer_flush(struct trace_writer *w, struct base_err *err)
 {
-	return w->status != BASE_OK ? stuck(w, err) : flush_all(w, err);
+	if (w->status != BASE_OK)
+		return stuck(w, err);
+	/* Quiet since the last time: most likely of a thread that has ended. */
+	for (uint32_t i = 1; i < w->nr_streams; i++)
+		if (!w->stream[i].nr_records)
+			free_buffer(w, &w->stream[i]);
+	return flush_all(w, err);
 }
 
 void trace_writer_count(struct trace_writer *w, enum trace_diag d, uint64_t n)
