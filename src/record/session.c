@@ -59,6 +59,7 @@ enum {
 			   cached */
 	PERCENT_LOW = 50,
 	NAME_EVERY_NS = 1000000000,
+	FLUSH_EVERY_NS = 2000000000,
 	LATE_NS = 200000000, /* of the kernel's events: by far */
 	SYSTEM_NICE = -15,
 	EVENTS_WAITING_MAX = 1 << 18, /* of the kernel, of 100 bytes or so */
@@ -77,6 +78,7 @@ struct session {
 	struct record_qemu qemu;
 	struct record_links links;
 	bool memory_busy;
+	uint64_t flush_ns; /* CLOCK_MONOTONIC_RAW of the next flush_system() */
 	struct record_converter converter;
 	struct trace_writer *writer;
 	struct record_keep keep; /* for whoever finds us killed */
@@ -577,6 +579,16 @@ static bool can_wait(struct session *s, uint64_t now_ns)
 	       record_ring_can_wait(&s->ring, &s->converter) && all_busy(s, now_ns);
 }
 
+/* Without a program nothing outlives us but the trace's file. */
+static void flush_system(struct session *s, uint64_t raw_ns)
+{
+	struct base_err ignored = {0};
+	if (s->has_program || !s->writer || raw_ns < s->flush_ns)
+		return;
+	s->flush_ns = raw_ns + FLUSH_EVERY_NS;
+	(void)!trace_writer_flush(s->writer, &ignored); /* its next record meets the error again */
+}
+
 static void look(struct session *s, bool final)
 {
 	struct record_clock_pair pair;
@@ -607,6 +619,7 @@ static void look(struct session *s, bool final)
 	if (s->opts->listener)
 		tell(s, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon), final);
 	record_keep_look(&s->keep, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon));
+	flush_system(s, pair.raw_ns);
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 }

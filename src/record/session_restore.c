@@ -376,7 +376,7 @@ static bool apply_made(struct record_restored *r, const uint64_t *w)
 	return fits;
 }
 
-static enum base_status apply(
+enum base_status record_restore_entries(
 	struct record_restored *r, const uint8_t *bytes, size_t nr, struct base_err *err)
 {
 	static bool (*const how[])(struct record_restored * r, const uint64_t *w) = {
@@ -412,7 +412,7 @@ enum base_status record_restore_journal(struct record_restored *r, int dir_fd, c
 	else if (pread(fd, bytes, (size_t)size_bytes, 0) != (ssize_t)size_bytes)
 		status = restore_corrupt(err, "the journal was cut");
 	else
-		status = apply(r, bytes, (size_t)size_bytes, err);
+		status = record_restore_entries(r, bytes, (size_t)size_bytes, err);
 	base_free(bytes);
 	close(fd);
 	return status;

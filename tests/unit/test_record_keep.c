@@ -17,6 +17,7 @@ enum {
 	STEPS = 60,
 	THREADS = 4, /* 0 and 1 of image 1; 2 of image 2, forked from it; 3 of image 1, late */
 	LATE = 20,   /* the step in which threads 2 and 3 begin */
+	SILENT = 40, /* ... and in which image 2 falls silent: it ends with its last record */
 	LINES_MAX = 1024,
 	LINE_BYTES = 160,
 	NAME_ACTOR = 1,
@@ -94,7 +95,7 @@ static void do_step(struct program *p, unsigned step)
 	uint64_t now = 1000 + 1000 * step;
 	for (unsigned nr = 0; nr < THREADS; nr++) {
 		bool late = nr >= 2;
-		if (step < (late ? LATE : 0))
+		if (step < (late ? LATE : 0) || (nr == 2 && step >= SILENT))
 			continue;
 		if (!p->began[nr])
 			begin_thread(p, nr, now);
