@@ -4,10 +4,11 @@
  *
  * The session polls: waking it would cost the target a system call. It sleeps as long as the
  * buffers allow, in SCHED_BATCH, so that it does not preempt the threads that it watches. Signals
- * arrive through a signalfd: no handlers, no globals.
+ * arrive through a signalfd: no handlers but bus.h's, no globals.
  */
 #include "record/session.h"
 #include "counter/slots.h"
+#include "record/bus.h"
 #include "record/links.h"
 #include "record/perf.h"
 #include "record/session_cost.h"
@@ -78,6 +79,7 @@ struct session {
 	struct record_qemu qemu;
 	struct record_links links;
 	bool memory_busy;
+	bool cut;          /* somebody has shortened the ring's file: there is nothing to read */
 	uint64_t flush_ns; /* CLOCK_MONOTONIC_RAW of the next flush_system() */
 	struct record_converter converter;
 	struct trace_writer *writer;
@@ -558,11 +560,7 @@ static bool has_spare(const struct session *s)
 /* One process, as far as the kernel's events say. */
 static bool is_alone(const struct session *s)
 {
-	const struct record_converter *c = &s->converter;
-	unsigned nr = 0;
-	for (size_t i = 0; i < c->nr_tasks && nr < 2; i++)
-		nr += c->task[i]->tid == c->task[i]->pid && c->task[i]->live;
-	return nr < 2;
+	return s->converter.nr_live < 2;
 }
 
 /*
@@ -605,12 +603,13 @@ static void look(struct session *s, bool final)
 			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
 	if (s->has_program)
 		look_at_load(s, pair.raw_ns);
-	s->waits = !final && can_wait(s, pair.raw_ns);
-	s->cold = s->has_program && !final && !record_ring_warm_ahead(&s->ring, WARM_NS);
+	s->cut = s->cut || (s->has_program && record_ring_was_cut(&s->ring));
+	s->waits = !final && !s->cut && can_wait(s, pair.raw_ns);
+	s->cold = s->has_program && !final && !s->cut && !record_ring_warm_ahead(&s->ring, WARM_NS);
 	if (s->waits)
 		return;
 	record_kernel_read(&s->kernel, final);
-	if (s->has_program) {
+	if (s->has_program && !s->cut) {
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
 		record_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
 	}
@@ -626,7 +625,7 @@ static void look(struct session *s, bool final)
 
 static unsigned ring_percent(const struct session *s)
 {
-	return s->has_program ? s->ring.nr_used * 100 / s->ring.nr_blocks : 0;
+	return s->has_program && !s->cut ? s->ring.nr_used * 100 / s->ring.nr_blocks : 0;
 }
 
 static uint64_t interval_ns(struct session *s)
@@ -801,7 +800,7 @@ static enum base_status start(struct session *s)
 		c->main_argv = s->opts->argv;
 		struct record_task *task = record_converter_task(c, c->main_pid, c->main_pid);
 		if (task)
-			task->live = 1;
+			record_task_set_live(c, task, 1);
 	}
 	/* The whole system's events are many, and come when all processors are busy: we must get
 	 * one in time, for a little. */
@@ -875,7 +874,7 @@ static void count_all(struct session *s)
 		count(s, TRACE_DIAG_omp_other_tool,
 			__atomic_load_n(&head->omp_other_tool, __ATOMIC_RELAXED));
 	}
-	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
+	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks + s->cut);
 	if (record_clock_much_stolen(s->stolen_ns, res->elapsed_ns))
 		count(s, TRACE_DIAG_stolen_ms, s->stolen_ns / 1000000);
 	count_kernel(s);
@@ -1000,6 +999,7 @@ static void tear_down(struct session *s)
 		sigprocmask(SIG_SETMASK, &s->before.blocked, NULL);
 	}
 	sigaction(SIGXFSZ, &s->before.file_too_large, NULL);
+	sigaction(SIGBUS, &s->before.bus, NULL);
 }
 
 enum base_status record_run(
@@ -1028,6 +1028,7 @@ enum base_status record_run(
 	s->cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
 	/* a file that grows too large is an error, no end */
 	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &s->before.file_too_large);
+	record_bus_guard(&s->before.bus);
 	enum base_status status = set_up(s, program);
 	if (status == BASE_OK)
 		status = start(s);

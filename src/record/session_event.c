@@ -45,6 +45,26 @@ struct record_task *record_converter_task(struct record_converter *c, uint32_t t
 	return task;
 }
 
+void record_task_set_live(struct record_converter *c, struct record_task *leader, uint64_t live)
+{
+	c->nr_live = c->nr_live + (live > 0) - (leader->live > 0);
+	leader->live = live;
+}
+
+/* (each task is pointed to by its present owner alone) */
+static void set_owner(struct record_task *task, struct record_thread *owner)
+{
+	if (task->owner && task->owner != owner)
+		task->owner->task = NULL;
+	task->owner = owner;
+}
+
+static void set_exit(struct record_converter *c, struct record_task *task, uint64_t exit_ns)
+{
+	c->nr_exited = c->nr_exited + (exit_ns > 0) - (task->exit_ns > 0);
+	task->exit_ns = exit_ns;
+}
+
 /* ---- queues -------------------------------------------------------------------------------------
  */
 
@@ -286,7 +306,7 @@ static struct record_thread *own_stream(
 		t->name = record_sink_text(
 			&c->sink, task->comm, strnlen(task->comm, sizeof task->comm));
 	t->stream = take_stream(c, task, t);
-	task->owner = t;
+	set_owner(task, t);
 	if (!image->begun && task == leader) {
 		image->begun = true;
 		struct trace_record r = {.time_ns = time_ns, .kind = TRACE_process_begin};
@@ -377,9 +397,11 @@ static void put_event(
 	}
 }
 
-static void await_owner(struct record_task *task, const struct record_event *e)
+static void await_owner(
+	struct record_converter *c, struct record_task *task, const struct record_event *e)
 {
-	task->owner = NULL;
+	set_owner(task, NULL);
+	set_exit(c, task, 0);
 	task->by_exec = task->since_exec = e->kind == RECORD_EVENT_exec;
 	task->counted = false;
 	task->await_ns = e->time_ns;
@@ -403,7 +425,7 @@ static void write_event(struct record_converter *c, struct record_task *task)
 	struct record_event e = next_event(c, task);
 	if (is_mark(e.kind)) {
 		count_unattached(c, task, e.time_ns);
-		await_owner(task, &e);
+		await_owner(c, task, &e);
 	} else if (e.kind == RECORD_EVENT_process_end) {
 		count_unattached(c, task, e.time_ns);
 		if (task->owner)
@@ -411,6 +433,8 @@ static void write_event(struct record_converter *c, struct record_task *task)
 	} else if (task->owner) {
 		put_event(c, task->owner, &e);
 	}
+	if (e.kind == RECORD_EVENT_exit)
+		set_exit(c, task, e.time_ns + 1);
 	base_free(e.frame);
 }
 
@@ -483,7 +507,8 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 	} else {
 		t->stream = take_stream(c, task, t);
 	}
-	task->owner = t;
+	set_owner(task, t);
+	set_exit(c, task, 0);
 	task->pid = t->pid;
 	task->by_exec = false;
 	RECORD_JOURNAL_ADD(c->sink.journal, thread, t->image->number, t->number, t->pid, t->tid,
@@ -519,7 +544,9 @@ static void event_map(
 static void event_exit(
 	struct record_converter *c, struct record_task *leader, const struct record_event *e)
 {
-	if (leader->live && --leader->live)
+	if (leader->live)
+		record_task_set_live(c, leader, leader->live - 1);
+	if (leader->live)
 		return;
 	if (e->pid == c->main_pid) {
 		c->main_exit_ns = e->time_ns;
@@ -535,10 +562,10 @@ static void event_exit(
 static void event_fork(struct record_converter *c, struct record_task *task,
 	struct record_task *leader, const struct record_event *e)
 {
-	leader->live++;
+	record_task_set_live(c, leader, leader->live + 1);
 	if (task != leader)
 		return;
-	leader->live = 1;
+	record_task_set_live(c, leader, 1);
 	task->parent = e->other;
 	const struct record_task *parent = record_converter_task(c, e->other, e->other);
 	if (parent && parent != task)
@@ -571,7 +598,7 @@ void record_converter_event(struct record_converter *c, const struct record_even
 	case RECORD_EVENT_exec:
 		event_comm(c, task, text);
 		leader->nr_maps = leader->nr_introduced = 0;
-		leader->live = 1;
+		record_task_set_live(c, leader, 1);
 		break;
 	case RECORD_EVENT_fork:
 		event_fork(c, task, leader, e);
@@ -636,12 +663,29 @@ static bool can_release(
 	return end_ns <= horizon_ns;
 }
 
-/* Whoever has ended needs none, and most numbers are not used again soon. */
-static void forget_queue(struct record_task *task)
+/* It has ended, so long ago that nothing of that life can come any more. */
+static bool is_over(
+	const struct record_converter *c, const struct record_task *task, uint64_t now_ns)
 {
+	return task->exit_ns && task->exit_ns + HOLD_NS < now_ns && task->first == task->nr &&
+	       !task->reserved && !task->live && task->tid != c->main_pid;
+}
+
+/* Else each look would go through all that ever lived. */
+static void forget_task(struct record_converter *c, size_t i)
+{
+	struct record_task *task = c->task[i], *last = c->task[c->nr_tasks - 1];
+	enum base_status status = base_map_put(&c->tasks, 0, last->tid, i); /* (it is there) */
+	set_owner(task, NULL);
+	set_exit(c, task, 0);
+	c->task[i] = last;
+	c->nr_tasks--;
+	(void)base_map_remove(&c->tasks, 0, task->tid);
 	base_free(task->event);
-	task->event = NULL;
-	task->first = task->nr = task->capacity = 0;
+	base_free(task->map);
+	base_free(task);
+	if (status != BASE_OK)
+		record_sink_fail(&c->sink, status, "no memory for one more task");
 }
 
 static void release_task(
@@ -650,25 +694,27 @@ static void release_task(
 	uint64_t end_ns = life_end(task); /* looked for once a life: many events may wait for it */
 	while (task->first < task->nr &&
 		can_release(task, horizon_ns, task->owner ? hold_ns : 0, end_ns)) {
-		const enum record_event_kind kind = task->event[task->first].kind;
-		bool ends = ends_life(kind);
+		bool ends = ends_life(task->event[task->first].kind);
 		if (!task->owner && !settle_owner(c, task, horizon_ns))
 			return;
 		write_event(c, task);
 		if (ends)
 			end_ns = life_end(task);
-		if (kind == RECORD_EVENT_exit && task->first == task->nr)
-			forget_queue(task);
 	}
 }
 
 void record_converter_release(struct record_converter *c, uint64_t horizon_ns)
 {
 	uint64_t hold_ns = c->nr_waiting > RECORD_EVENTS_MAX ? 0 : HOLD_NS;
-	if (!c->nr_waiting)
+	if (!c->nr_waiting && !c->nr_exited)
 		return;
-	for (size_t i = 0; i < c->nr_tasks && !record_sink_failed(&c->sink); i++)
+	for (size_t i = 0; i < c->nr_tasks && !record_sink_failed(&c->sink);) {
 		release_task(c, c->task[i], horizon_ns, hold_ns);
+		if (is_over(c, c->task[i], horizon_ns))
+			forget_task(c, i);
+		else
+			i++;
+	}
 }
 
 /* ---- the end

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_recover.c - a killed recorder's trace, from its last checkpoint and its ring. */
 #include "record/session_recover.h"
+#include "record/bus.h"
 #include "record/session_keep.h"
 #include "record/session_names.h"
 #include "record/session_restore.h"
@@ -422,11 +423,13 @@ enum base_status record_recover(
 	const char *name, const char *path, struct record_recovered *ret, struct base_err *err)
 {
 	struct base_str partial = {0};
+	struct sigaction bus;
 	*ret = (struct record_recovered){.records = 0};
 	struct recovery *r = base_alloc(sizeof *r);
 	if (!r)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to recover a recording");
 	r->ret = ret;
+	record_bus_guard(&bus);
 	enum base_status status =
 		left_find(name, &r->left)
 			? left_read(&r->left, err)
@@ -444,6 +447,7 @@ enum base_status record_recover(
 			unlink(partial.buf);
 	}
 	recovery_end(r);
+	sigaction(SIGBUS, &bus, NULL);
 	base_str_fini(&partial);
 	base_free(r);
 	return status;

@@ -229,6 +229,12 @@ bool record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns)
 	return r->nr_warm >= end;
 }
 
+bool record_ring_was_cut(const struct record_ring *r)
+{
+	struct stat st;
+	return !stat(r->path, &st) && (uint64_t)st.st_size < r->size_bytes;
+}
+
 void record_ring_destroy(struct record_ring *r)
 {
 	record_place_close(&r->place);

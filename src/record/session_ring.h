@@ -61,6 +61,8 @@ enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, un
  * not enough. */
 void record_ring_warm_up(struct record_ring *r, uint64_t span_ns);
 bool record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns);
+/* Somebody has shortened the file: what was there is lost, and reads as zeros (bus.h). */
+bool record_ring_was_cut(const struct record_ring *r);
 void record_ring_destroy(struct record_ring *r); /* removes the file, too */
 
 /* One round: convert all records with stamps up to `horizon` (ticks since tsc_origin); stamps after
