@@ -83,11 +83,10 @@ static bool is_the_trace(const struct record_keep_head *h, const char *path)
 
 static void left_describe(struct left *l, struct record_left_recording *ret)
 {
-	const struct record_keep_head *h = l->head;
 	*ret = (struct record_left_recording){.why_not = {.status = BASE_OK}};
 	snprintf(ret->name, sizeof ret->name, "%s", name_of(&l->place));
 	ret->why_not.status = left_read(l, &ret->why_not);
-	h = l->head;
+	const struct record_keep_head *h = l->head;
 	if (!h || ret->why_not.status == BASE_ERR_VERSION)
 		return;
 	snprintf(ret->command, sizeof ret->command, "%s", h->command);
@@ -269,31 +268,15 @@ static enum base_status copy_records(
 		       : status;
 }
 
-/* Memory streams are chunks of their own. */
-static enum base_status copy_contents(
+/* Whose memory streams those are, and what was not encoded yet, is not kept. */
+static enum base_status count_memory_chunks(
 	struct recovery *r, struct trace_reader *reader, struct base_err *err)
 {
 	struct trace_content_chunk *chunk = NULL;
 	size_t nr = 0;
 	enum base_status status =
 		trace_reader_contents(reader, TRACE_CONTENT_MEMORY, &chunk, &nr, err);
-	uint8_t *bytes = status == BASE_OK && nr
-				 ? base_alloc(TRACE_CONTENT_RAW_MAX + TRACE_CONTENT_PAD_BYTES)
-				 : NULL;
-	if (nr && status == BASE_OK && !bytes)
-		status = base_fail(err, BASE_ERR_NOMEM, "no memory to recover a recording");
-	for (size_t i = 0; status == BASE_OK && i < nr; i++) {
-		status = trace_reader_content(reader, &chunk[i], bytes, err);
-		if (status == BASE_ERR_CORRUPT) {
-			trace_writer_count(r->writer, TRACE_DIAG_chunks_damaged, 1);
-			status = BASE_OK;
-		} else if (status == BASE_OK) {
-			status = trace_writer_put_content(r->writer, TRACE_CONTENT_MEMORY,
-				chunk[i].stream, chunk[i].first_ns, chunk[i].last_ns, bytes,
-				chunk[i].size_bytes, err);
-		}
-	}
-	base_free(bytes);
+	r->ret->memory_chunks_left_out = nr;
 	base_free(chunk);
 	return status;
 }
@@ -318,7 +301,7 @@ static enum base_status copy_trace(struct recovery *r, const char *path, struct 
 	if (status == BASE_OK)
 		status = copy_records(r, reader, err);
 	if (status == BASE_OK)
-		status = copy_contents(r, reader, err);
+		status = count_memory_chunks(r, reader, err);
 	trace_writer_count(r->writer, TRACE_DIAG_chunks_damaged,
 		trace_reader_health(reader)->count[TRACE_DIAG_chunks_damaged]);
 out:

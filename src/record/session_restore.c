@@ -17,7 +17,7 @@ struct record_restored {
 		bool process_ended;
 		uint32_t nr_notes;
 		struct record_note *note; /* RECORD_NOTES_MAX; NULL: none yet */
-	} * stream;                         /* by number */
+	} * stream;                       /* by number */
 	size_t nr_streams, stream_capacity;
 	uint32_t *actor_name; /* by actor */
 	size_t nr_actors, actor_capacity;
@@ -309,7 +309,7 @@ static bool apply_forked(struct record_restored *r, const uint64_t *w)
 	struct record_image *image = image_at(r, w[0]);
 	if (image)
 		record_image_set_forked(&r->c->world, image);
-	return image;
+	return true; /* (as above) */
 }
 
 static bool apply_shared(struct record_restored *r, const uint64_t *w)
