@@ -63,10 +63,10 @@ static enum base_status left_read(struct left *l, struct base_err *err)
 			"%s was left by another version of longpole (its number is %u, this one "
 			"knows %d): recover it with that one, or remove it",
 			l->place.path, h->version, (int)RECORD_KEEP_VERSION);
-	if (n != (ssize_t)sizeof *h || strchr(h->ring, '/') || !h->turn)
+	if (n != (ssize_t)sizeof *h || strchr(h->ring, '/'))
 		return base_fail(err, BASE_ERR_CORRUPT, "%s/%s is damaged", l->place.path,
 			RECORD_PLACE_SESSION);
-	return BASE_OK;
+	return h->turn ? BASE_OK : BASE_END;
 }
 
 static const char *name_of(const struct record_place *p)
