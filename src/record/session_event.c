@@ -621,6 +621,8 @@ void record_converter_event(struct record_converter *c, const struct record_even
 /* When the present life of the task ends: its next mark or its exit; UINT64_MAX: not yet. */
 static uint64_t life_end(const struct record_task *task)
 {
+	if (task->exit_ns) /* it is over: its last switch is told after that */
+		return task->exit_ns;
 	for (size_t i = task->first; task->nr_ends && i < task->nr; i++)
 		if (ends_life(task->event[i].kind))
 			return task->event[i].time_ns;
@@ -700,6 +702,11 @@ static void release_task(
 		write_event(c, task);
 		if (ends)
 			end_ns = life_end(task);
+	}
+	if (task->exit_ns && task->first == task->nr) { /* so much need not stay until it is over */
+		base_free(task->event);
+		task->event = NULL;
+		task->first = task->nr = task->capacity = 0;
 	}
 }
 
