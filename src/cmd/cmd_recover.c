@@ -154,7 +154,10 @@ static int say(struct cmd *c, const char *path, const struct record_recovered *r
 	base_str_add_count(&out, r->records);
 	base_str_add(&out, " records, ");
 	base_str_add_count(&out, r->ring_records);
-	base_str_addf(&out, " of them from memory.\nnext: longpole report %s\n", path);
+	base_str_add(&out, " of them from memory.\n");
+	if (r->memory_chunks_left_out)
+		base_str_add(&out, "Its memory streams (--level 2, 3) are not recovered.\n");
+	base_str_addf(&out, "next: longpole report %s\n", path);
 	return cmd_write(c, &out);
 }
 

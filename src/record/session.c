@@ -4,11 +4,12 @@
  *
  * The session polls: waking it would cost the target a system call. It sleeps as long as the
  * buffers allow, in SCHED_BATCH, so that it does not preempt the threads that it watches. Signals
- * arrive through a signalfd: no handlers, no globals.
+ * arrive through a signalfd: no handlers but bus.h's, no globals.
  */
 #include "record/session.h"
 #include "record/clock.h"
 #include "counter/slots.h"
+#include "record/bus.h"
 #include "record/links.h"
 #include "record/peer.h"
 #include "record/perf.h"
@@ -62,6 +63,7 @@ enum {
 			   cached */
 	PERCENT_LOW = 50,
 	NAME_EVERY_NS = 1000000000,
+	FLUSH_EVERY_NS = 2000000000,
 	LATE_NS = 200000000, /* of the kernel's events: by far */
 	SYSTEM_NICE = -15,
 	EVENTS_WAITING_MAX = 1 << 18, /* of the kernel, of 100 bytes or so */
@@ -81,6 +83,8 @@ struct session {
 	struct record_links links;
 	struct base_str preload; /* what LD_PRELOAD says */
 	bool memory_busy;
+	bool cut;          /* somebody has shortened the ring's file: there is nothing to read */
+	uint64_t flush_ns; /* CLOCK_MONOTONIC_RAW of the next flush_system() */
 	struct record_converter converter;
 	struct record_peer peer;
 	struct trace_writer *writer;
@@ -563,11 +567,7 @@ static bool has_spare(const struct session *s)
 /* One process, as far as the kernel's events say. */
 static bool is_alone(const struct session *s)
 {
-	const struct record_converter *c = &s->converter;
-	unsigned nr = 0;
-	for (size_t i = 0; i < c->nr_tasks && nr < 2; i++)
-		nr += c->task[i]->tid == c->task[i]->pid && c->task[i]->live;
-	return nr < 2;
+	return s->converter.nr_live < 2;
 }
 
 /*
@@ -582,6 +582,16 @@ static bool can_wait(struct session *s, uint64_t now_ns)
 	       s->converter.nr_waiting < EVENTS_WAITING_MAX && is_alone(s) && !encodes &&
 	       record_memory_can_wait(&s->memory) &&
 	       record_ring_can_wait(&s->ring, &s->converter) && all_busy(s, now_ns);
+}
+
+/* Without a program nothing outlives us but the trace's file. */
+static void flush_system(struct session *s, uint64_t raw_ns)
+{
+	struct base_err ignored = {0};
+	if (s->has_program || !s->writer || raw_ns < s->flush_ns)
+		return;
+	s->flush_ns = raw_ns + FLUSH_EVERY_NS;
+	(void)!trace_writer_flush(s->writer, &ignored); /* its next record meets the error again */
 }
 
 static void look(struct session *s, bool final)
@@ -601,12 +611,13 @@ static void look(struct session *s, bool final)
 			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
 	if (s->has_program)
 		look_at_load(s, pair.raw_ns);
-	s->waits = !final && can_wait(s, pair.raw_ns);
-	s->cold = s->has_program && !final && !record_ring_warm_ahead(&s->ring, WARM_NS);
+	s->cut = s->cut || (s->has_program && record_ring_was_cut(&s->ring));
+	s->waits = !final && !s->cut && can_wait(s, pair.raw_ns);
+	s->cold = s->has_program && !final && !s->cut && !record_ring_warm_ahead(&s->ring, WARM_NS);
 	if (s->waits)
 		return;
 	record_kernel_read(&s->kernel, final);
-	if (s->has_program) {
+	if (s->has_program && !s->cut) {
 		record_ring_drain(&s->ring, &s->converter, horizon, limit, final);
 		record_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
 	}
@@ -615,13 +626,14 @@ static void look(struct session *s, bool final)
 	if (s->opts->listener)
 		tell(s, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon), final);
 	record_keep_look(&s->keep, pair.raw_ns, record_clock_ns(&s->clock, final ? now : horizon));
+	flush_system(s, pair.raw_ns);
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 }
 
 static unsigned ring_percent(const struct session *s)
 {
-	return s->has_program ? s->ring.nr_used * 100 / s->ring.nr_blocks : 0;
+	return s->has_program && !s->cut ? s->ring.nr_used * 100 / s->ring.nr_blocks : 0;
 }
 
 static uint64_t interval_ns(struct session *s)
@@ -797,7 +809,7 @@ static enum base_status start(struct session *s)
 		c->main_argv = s->opts->argv;
 		struct record_task *task = record_converter_task(c, c->main_pid, c->main_pid);
 		if (task)
-			task->live = 1;
+			record_task_set_live(c, task, 1);
 	}
 	/* The whole system's events are many, and come when all processors are busy: we must get
 	 * one in time, for a little. */
@@ -872,7 +884,7 @@ static void count_all(struct session *s)
 		count(s, TRACE_DIAG_omp_other_tool,
 			__atomic_load_n(&head->omp_other_tool, __ATOMIC_RELAXED));
 	}
-	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
+	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks + s->cut);
 	if (record_clock_much_stolen(s->stolen_ns, res->elapsed_ns))
 		count(s, TRACE_DIAG_stolen_ms, s->stolen_ns / 1000000);
 	count_kernel(s);
@@ -1017,6 +1029,7 @@ static void tear_down(struct session *s)
 		sigprocmask(SIG_SETMASK, &s->before.blocked, NULL);
 	}
 	sigaction(SIGXFSZ, &s->before.file_too_large, NULL);
+	sigaction(SIGBUS, &s->before.bus, NULL);
 }
 
 enum base_status record_run(
@@ -1045,6 +1058,7 @@ enum base_status record_run(
 	s->cpu_ns = record_time_ns(CLOCK_PROCESS_CPUTIME_ID);
 	/* a file that grows too large is an error, no end */
 	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &s->before.file_too_large);
+	record_bus_guard(&s->before.bus);
 	enum base_status status = set_up(s, program);
 	if (status == BASE_OK)
 		status = start(s);

@@ -100,6 +100,7 @@ void record_converter_fini(struct record_converter *c)
 {
 	for (size_t i = 0; i < c->nr_threads; i++) {
 		base_free(c->thread[i]->block);
+		base_free(c->thread[i]->note);
 		base_free(c->thread[i]);
 	}
 	for (size_t i = 0; i < c->nr_tasks; i++) {
@@ -431,6 +432,17 @@ static void declare_capacity(struct record_converter *c, const struct record_thr
 	record_sink_object_again(&c->sink, object);
 }
 
+void record_thread_push_note(
+	struct record_converter *c, struct record_thread *t, struct record_note note)
+{
+	if (!t->note)
+		t->note = base_alloc(RECORD_NOTES_MAX * sizeof *t->note);
+	if (!t->note)
+		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for annotations");
+	else if (t->nr_notes < RECORD_NOTES_MAX)
+		t->note[t->nr_notes++] = note;
+}
+
 static uint32_t end_note(struct record_converter *c, struct record_thread *t, uint32_t name)
 {
 	if (t->nr_notes && (!name || t->note[t->nr_notes - 1].name == name))
@@ -456,10 +468,8 @@ static bool convert_note(struct record_converter *c, struct record_thread *t, co
 		n = noted_at(c, t, NOTED_actor, word[1], word[2]);
 		r->u.note_begin.actor = n->id;
 		r->u.note_begin.flags = word[3];
-		if (t->nr_notes < RECORD_NOTES_MAX) {
-			t->note[t->nr_notes].actor = n->id;
-			t->note[t->nr_notes++].name = n->name;
-		}
+		record_thread_push_note(
+			c, t, (struct record_note){.actor = n->id, .name = n->name});
 		break;
 	case TRACE_note_end:
 		r->u.note_end.actor =
@@ -474,9 +484,9 @@ static bool convert_note(struct record_converter *c, struct record_thread *t, co
 	case TRACE_note_act: /* instead of all that the thread spoke for */
 		n = noted_at(c, t, NOTED_actor, word[1], word[2]);
 		r->u.note_act.actor = n->id;
-		t->note[0].actor = n->id;
-		t->note[0].name = n->name;
-		t->nr_notes = 1;
+		t->nr_notes = 0;
+		record_thread_push_note(
+			c, t, (struct record_note){.actor = n->id, .name = n->name});
 		break;
 	case TRACE_note_put_item:
 	case TRACE_note_take_item: /* of one layout */

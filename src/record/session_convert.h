@@ -93,6 +93,7 @@ struct record_task { /* a tid, as the kernel sees it */
 	uint32_t nr_ends;            /* that wait: of lives */
 	uint32_t reserved;           /* stream of who comes then; 0: not asked for yet */
 	uint64_t live;               /* leader: tasks of the process that have not ended */
+	uint64_t exit_ns;            /* of its present life, if that was written; 0: not yet */
 	struct record_map *map;      /* leader: code that was mapped since the exec */
 	size_t nr_maps, map_capacity;
 	uint32_t nr_execs; /* leader: how often `map` began anew */
@@ -116,9 +117,9 @@ struct record_thread {
 	uint64_t frame[RING_STACK_MAX];
 	uint32_t call_object; /* futex word of the system call that it is in */
 	uint32_t nr_notes;    /* annotated machines it is in */
-	struct {
+	struct record_note {
 		uint32_t actor, name;
-	} note[RECORD_NOTES_MAX];
+	} * note; /* RECORD_NOTES_MAX of them; NULL: it has never been in one */
 	/* for session_ring.c: its unread blocks, by sequence */
 	uint32_t *block;
 	size_t nr_blocks, block_capacity;
@@ -137,6 +138,8 @@ struct record_converter {
 	struct base_map threads; /* (image, number) -> index */
 	struct record_task **task;
 	size_t nr_tasks, task_capacity;
+	size_t nr_exited; /* with exit_ns */
+	size_t nr_live;   /* leaders with `live`: processes */
 	struct record_pids pids;
 	struct base_map tasks;  /* tid -> index */
 	struct base_map names;  /* (image, RING_name id) -> name << 32 | site */
@@ -203,6 +206,8 @@ void record_convert_introductions(struct record_converter *c, struct record_imag
  * -------------------------------------------------------------------- */
 
 struct record_task *record_converter_task(struct record_converter *c, uint32_t tid, uint32_t pid);
+/* So many tasks of the leader's process have not ended. */
+void record_task_set_live(struct record_converter *c, struct record_task *leader, uint64_t live);
 /* Code that the kernel saw mapped and the image has not introduced yet: a library whose
  * constructors run. False: there is no news. `ctx` is the converter. */
 bool record_converter_introduce_maps(void *ctx, struct record_image *image);
@@ -240,6 +245,10 @@ static inline uint64_t record_thread_next_event_ns(const struct record_thread *t
 	return task && task->owner == t && task->first < task->nr ? task->event[task->first].time_ns
 								  : UINT64_MAX;
 }
+
+/* It is in one more annotated machine; beyond RECORD_NOTES_MAX that is not counted. */
+void record_thread_push_note(
+	struct record_converter *c, struct record_thread *t, struct record_note note);
 
 /* Put one record of the thread. */
 static inline void record_thread_put(

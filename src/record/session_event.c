@@ -46,6 +46,26 @@ struct record_task *record_converter_task(struct record_converter *c, uint32_t t
 	return task;
 }
 
+void record_task_set_live(struct record_converter *c, struct record_task *leader, uint64_t live)
+{
+	c->nr_live = c->nr_live + (live > 0) - (leader->live > 0);
+	leader->live = live;
+}
+
+/* (each task is pointed to by its present owner alone) */
+static void set_owner(struct record_task *task, struct record_thread *owner)
+{
+	if (task->owner && task->owner != owner)
+		task->owner->task = NULL;
+	task->owner = owner;
+}
+
+static void set_exit(struct record_converter *c, struct record_task *task, uint64_t exit_ns)
+{
+	c->nr_exited = c->nr_exited + (exit_ns > 0) - (task->exit_ns > 0);
+	task->exit_ns = exit_ns;
+}
+
 /* ---- queues -------------------------------------------------------------------------------------
  */
 
@@ -291,7 +311,7 @@ static struct record_thread *own_stream(
 		t->name = record_sink_text(
 			&c->sink, task->comm, strnlen(task->comm, sizeof task->comm));
 	t->stream = take_stream(c, task, t);
-	task->owner = t;
+	set_owner(task, t);
 	if (!image->begun && task == leader) {
 		image->begun = true;
 		struct trace_record r = {.time_ns = time_ns, .kind = TRACE_process_begin};
@@ -384,9 +404,11 @@ static void put_event(
 	}
 }
 
-static void await_owner(struct record_task *task, const struct record_event *e)
+static void await_owner(
+	struct record_converter *c, struct record_task *task, const struct record_event *e)
 {
-	task->owner = NULL;
+	set_owner(task, NULL);
+	set_exit(c, task, 0);
 	task->by_exec = task->since_exec = e->kind == RECORD_EVENT_exec;
 	task->counted = false;
 	task->await_ns = e->time_ns;
@@ -410,7 +432,7 @@ static void write_event(struct record_converter *c, struct record_task *task)
 	struct record_event e = next_event(c, task);
 	if (is_mark(e.kind)) {
 		count_unattached(c, task, e.time_ns);
-		await_owner(task, &e);
+		await_owner(c, task, &e);
 	} else if (e.kind == RECORD_EVENT_process_end) {
 		count_unattached(c, task, e.time_ns);
 		if (task->owner)
@@ -418,6 +440,8 @@ static void write_event(struct record_converter *c, struct record_task *task)
 	} else if (task->owner) {
 		put_event(c, task->owner, &e);
 	}
+	if (e.kind == RECORD_EVENT_exit)
+		set_exit(c, task, e.time_ns + 1);
 	base_free(e.frame);
 }
 
@@ -490,7 +514,8 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 	} else {
 		t->stream = take_stream(c, task, t);
 	}
-	task->owner = t;
+	set_owner(task, t);
+	set_exit(c, task, 0);
 	task->pid = t->pid;
 	task->by_exec = false;
 	RECORD_JOURNAL_ADD(c->sink.journal, thread, t->image->number, t->number, t->pid, t->tid,
@@ -538,7 +563,9 @@ static void event_sample(
 static void event_exit(
 	struct record_converter *c, struct record_task *leader, const struct record_event *e)
 {
-	if (leader->live && --leader->live)
+	if (leader->live)
+		record_task_set_live(c, leader, leader->live - 1);
+	if (leader->live)
 		return;
 	if (e->pid == c->main_pid) {
 		c->main_exit_ns = e->time_ns;
@@ -554,10 +581,10 @@ static void event_exit(
 static void event_fork(struct record_converter *c, struct record_task *task,
 	struct record_task *leader, const struct record_event *e)
 {
-	leader->live++;
+	record_task_set_live(c, leader, leader->live + 1);
 	if (task != leader)
 		return;
-	leader->live = 1;
+	record_task_set_live(c, leader, 1);
 	record_jit_forget(&c->world, leader->pid);
 	task->parent = e->other;
 	const struct record_task *parent = record_converter_task(c, e->other, e->other);
@@ -596,7 +623,7 @@ void record_converter_event(struct record_converter *c, const struct record_even
 		record_jit_forget(&c->world, leader->pid);
 		leader->nr_maps = 0;
 		leader->nr_execs++;
-		leader->live = 1;
+		record_task_set_live(c, leader, 1);
 		break;
 	case RECORD_EVENT_fork:
 		event_fork(c, task, leader, e);
@@ -619,6 +646,8 @@ void record_converter_event(struct record_converter *c, const struct record_even
 /* When the present life of the task ends: its next mark or its exit; UINT64_MAX: not yet. */
 static uint64_t life_end(const struct record_task *task)
 {
+	if (task->exit_ns) /* it is over: its last switch is told after that */
+		return task->exit_ns;
 	for (size_t i = task->first; task->nr_ends && i < task->nr; i++)
 		if (ends_life(task->event[i].kind))
 			return task->event[i].time_ns;
@@ -661,6 +690,31 @@ static bool can_release(
 	return end_ns <= horizon_ns;
 }
 
+/* It has ended, so long ago that nothing of that life can come any more. */
+static bool is_over(
+	const struct record_converter *c, const struct record_task *task, uint64_t now_ns)
+{
+	return task->exit_ns && task->exit_ns + HOLD_NS < now_ns && task->first == task->nr &&
+	       !task->reserved && !task->live && task->tid != c->main_pid;
+}
+
+/* Else each look would go through all that ever lived. */
+static void forget_task(struct record_converter *c, size_t i)
+{
+	struct record_task *task = c->task[i], *last = c->task[c->nr_tasks - 1];
+	enum base_status status = base_map_put(&c->tasks, 0, last->tid, i); /* (it is there) */
+	set_owner(task, NULL);
+	set_exit(c, task, 0);
+	c->task[i] = last;
+	c->nr_tasks--;
+	(void)base_map_remove(&c->tasks, 0, task->tid);
+	base_free(task->event);
+	base_free(task->map);
+	base_free(task);
+	if (status != BASE_OK)
+		record_sink_fail(&c->sink, status, "no memory for one more task");
+}
+
 static void release_task(
 	struct record_converter *c, struct record_task *task, uint64_t horizon_ns, uint64_t hold_ns)
 {
@@ -674,15 +728,25 @@ static void release_task(
 		if (ends)
 			end_ns = life_end(task);
 	}
+	if (task->exit_ns && task->first == task->nr) { /* so much need not stay until it is over */
+		base_free(task->event);
+		task->event = NULL;
+		task->first = task->nr = task->capacity = 0;
+	}
 }
 
 void record_converter_release(struct record_converter *c, uint64_t horizon_ns)
 {
 	uint64_t hold_ns = c->nr_waiting > RECORD_EVENTS_MAX ? 0 : HOLD_NS;
-	if (!c->nr_waiting)
+	if (!c->nr_waiting && !c->nr_exited)
 		return;
-	for (size_t i = 0; i < c->nr_tasks && !record_sink_failed(&c->sink); i++)
+	for (size_t i = 0; i < c->nr_tasks && !record_sink_failed(&c->sink);) {
 		release_task(c, c->task[i], horizon_ns, hold_ns);
+		if (is_over(c, c->task[i], horizon_ns))
+			forget_task(c, i);
+		else
+			i++;
+	}
 }
 
 /* ---- the end

@@ -323,7 +323,7 @@ void record_image_unload(struct record_world *w, struct record_image *image, uin
 		if (image->range[i].bias != bias)
 			continue;
 		image->range[i].gone = true;
-		image->any_gone = true;
+		image->any_gone = w->any_gone = true;
 	}
 }
 
@@ -341,9 +341,10 @@ static void forget_unloaded(struct record_world *w, struct record_image *image)
 
 void record_world_forget_unloaded(struct record_world *w)
 {
-	for (size_t i = 0; i < w->nr_images; i++)
+	for (size_t i = 0; w->any_gone && i < w->nr_images; i++)
 		if (w->image[i] && w->image[i]->any_gone)
 			forget_unloaded(w, w->image[i]);
+	w->any_gone = false;
 }
 
 const struct record_range *record_image_find_range(

@@ -74,6 +74,7 @@ struct record_world {
 	struct base_map pids;      /* pid -> number of its newest image */
 	struct base_map addresses; /* (image, address) -> site id, of this generation */
 	uint32_t generation;       /* counts changes of any image's modules */
+	bool any_gone;             /* some image has ranges that are */
 	struct base_map objects;   /* (scope, key) -> object id; see session_object.c */
 	struct base_map mappings;  /* (dev, ino) -> dense number */
 	uint64_t nr_mappings;

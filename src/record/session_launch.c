@@ -338,6 +338,7 @@ _Noreturn static void run_child(const char *path, char *const *argv, char **env,
 	if (n != 1)
 		_exit(125); /* allowed: the child that becomes the program */
 	sigaction(SIGXFSZ, &before->file_too_large, NULL);
+	sigaction(SIGBUS, &before->bus, NULL);
 	sigprocmask(SIG_SETMASK, &before->blocked, NULL);
 	execve(path, argv, env);
 	int why = errno;

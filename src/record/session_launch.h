@@ -58,7 +58,7 @@ char **record_make_environment(
 /* What we change of our own signals, as it was: the program gets it so. */
 struct record_signals {
 	sigset_t blocked;
-	struct sigaction file_too_large;
+	struct sigaction file_too_large, bus;
 };
 enum base_status record_child_start(struct record_child *child, const char *path, char *const *argv,
 	const struct record_child_environment *environment, const struct record_signals *before,

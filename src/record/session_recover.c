@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_recover.c - a killed recorder's trace, from its last checkpoint and its ring. */
 #include "record/session_recover.h"
+#include "record/bus.h"
 #include "record/session_keep.h"
 #include "record/session_names.h"
 #include "record/session_restore.h"
@@ -62,10 +63,10 @@ static enum base_status left_read(struct left *l, struct base_err *err)
 			"%s was left by another version of longpole (its number is %u, this one "
 			"knows %d): recover it with that one, or remove it",
 			l->place.path, h->version, (int)RECORD_KEEP_VERSION);
-	if (n != (ssize_t)sizeof *h || strchr(h->ring, '/') || !h->turn)
+	if (n != (ssize_t)sizeof *h || strchr(h->ring, '/'))
 		return base_fail(err, BASE_ERR_CORRUPT, "%s/%s is damaged", l->place.path,
 			RECORD_PLACE_SESSION);
-	return BASE_OK;
+	return h->turn ? BASE_OK : BASE_END;
 }
 
 static const char *name_of(const struct record_place *p)
@@ -82,11 +83,10 @@ static bool is_the_trace(const struct record_keep_head *h, const char *path)
 
 static void left_describe(struct left *l, struct record_left_recording *ret)
 {
-	const struct record_keep_head *h = l->head;
 	*ret = (struct record_left_recording){.why_not = {.status = BASE_OK}};
 	snprintf(ret->name, sizeof ret->name, "%s", name_of(&l->place));
 	ret->why_not.status = left_read(l, &ret->why_not);
-	h = l->head;
+	const struct record_keep_head *h = l->head;
 	if (!h || ret->why_not.status == BASE_ERR_VERSION)
 		return;
 	snprintf(ret->command, sizeof ret->command, "%s", h->command);
@@ -268,31 +268,15 @@ static enum base_status copy_records(
 		       : status;
 }
 
-/* Memory streams are chunks of their own. */
-static enum base_status copy_contents(
+/* Whose memory streams those are, and what was not encoded yet, is not kept. */
+static enum base_status count_memory_chunks(
 	struct recovery *r, struct trace_reader *reader, struct base_err *err)
 {
 	struct trace_content_chunk *chunk = NULL;
 	size_t nr = 0;
 	enum base_status status =
 		trace_reader_contents(reader, TRACE_CONTENT_MEMORY, &chunk, &nr, err);
-	uint8_t *bytes = status == BASE_OK && nr
-				 ? base_alloc(TRACE_CONTENT_RAW_MAX + TRACE_CONTENT_PAD_BYTES)
-				 : NULL;
-	if (nr && status == BASE_OK && !bytes)
-		status = base_fail(err, BASE_ERR_NOMEM, "no memory to recover a recording");
-	for (size_t i = 0; status == BASE_OK && i < nr; i++) {
-		status = trace_reader_content(reader, &chunk[i], bytes, err);
-		if (status == BASE_ERR_CORRUPT) {
-			trace_writer_count(r->writer, TRACE_DIAG_chunks_damaged, 1);
-			status = BASE_OK;
-		} else if (status == BASE_OK) {
-			status = trace_writer_put_content(r->writer, TRACE_CONTENT_MEMORY,
-				chunk[i].stream, chunk[i].first_ns, chunk[i].last_ns, bytes,
-				chunk[i].size_bytes, err);
-		}
-	}
-	base_free(bytes);
+	r->ret->memory_chunks_left_out = nr;
 	base_free(chunk);
 	return status;
 }
@@ -317,7 +301,7 @@ static enum base_status copy_trace(struct recovery *r, const char *path, struct 
 	if (status == BASE_OK)
 		status = copy_records(r, reader, err);
 	if (status == BASE_OK)
-		status = copy_contents(r, reader, err);
+		status = count_memory_chunks(r, reader, err);
 	trace_writer_count(r->writer, TRACE_DIAG_chunks_damaged,
 		trace_reader_health(reader)->count[TRACE_DIAG_chunks_damaged]);
 out:
@@ -422,11 +406,13 @@ enum base_status record_recover(
 	const char *name, const char *path, struct record_recovered *ret, struct base_err *err)
 {
 	struct base_str partial = {0};
+	struct sigaction bus;
 	*ret = (struct record_recovered){.records = 0};
 	struct recovery *r = base_alloc(sizeof *r);
 	if (!r)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to recover a recording");
 	r->ret = ret;
+	record_bus_guard(&bus);
 	enum base_status status =
 		left_find(name, &r->left)
 			? left_read(&r->left, err)
@@ -444,6 +430,7 @@ enum base_status record_recover(
 			unlink(partial.buf);
 	}
 	recovery_end(r);
+	sigaction(SIGBUS, &bus, NULL);
 	base_str_fini(&partial);
 	base_free(r);
 	return status;

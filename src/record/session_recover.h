@@ -31,6 +31,7 @@ enum base_status record_left_list(
 
 struct record_recovered {
 	uint64_t records, ring_records, trace_bytes;
+	uint64_t memory_chunks_left_out; /* of memory streams, which are not recovered */
 	uint64_t count[TRACE_DIAG_NR];
 };
 /* Writes its trace to `path`. What is left stays. ERR_VERSION: another version of longpole has

@@ -10,17 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-struct restored_note {
-	uint32_t actor, name;
-};
 struct record_restored {
 	struct record_converter *c;
 	struct restored_stream {
 		uint64_t last_ns;
 		bool process_ended;
 		uint32_t nr_notes;
-		struct restored_note *note; /* RECORD_NOTES_MAX; NULL: none yet */
-	} * stream;                         /* by number */
+		struct record_note *note; /* RECORD_NOTES_MAX; NULL: none yet */
+	} * stream;                       /* by number */
 	size_t nr_streams, stream_capacity;
 	uint32_t *actor_name; /* by actor */
 	size_t nr_actors, actor_capacity;
@@ -175,7 +172,7 @@ static bool push_note(struct record_restored *r, struct restored_stream *s, uint
 	if (!s->note)
 		return false;
 	if (s->nr_notes < RECORD_NOTES_MAX)
-		s->note[s->nr_notes++] = (struct restored_note){
+		s->note[s->nr_notes++] = (struct record_note){
 			.actor = actor, .name = actor < r->nr_actors ? r->actor_name[actor] : 0};
 	return true;
 }
@@ -312,7 +309,7 @@ static bool apply_forked(struct record_restored *r, const uint64_t *w)
 	struct record_image *image = image_at(r, w[0]);
 	if (image)
 		record_image_set_forked(&r->c->world, image);
-	return image;
+	return true; /* (as above) */
 }
 
 static bool apply_shared(struct record_restored *r, const uint64_t *w)
@@ -350,10 +347,8 @@ static bool apply_thread(struct record_restored *r, const uint64_t *w)
 		return true;
 	t->last_ns = s->last_ns;
 	image->ended = image->ended || s->process_ended;
-	for (; t->nr_notes < s->nr_notes; t->nr_notes++) {
-		t->note[t->nr_notes].actor = s->note[t->nr_notes].actor;
-		t->note[t->nr_notes].name = s->note[t->nr_notes].name;
-	}
+	for (uint32_t i = 0; i < s->nr_notes; i++)
+		record_thread_push_note(c, t, s->note[i]);
 	return true;
 }
 
@@ -381,7 +376,7 @@ static bool apply_made(struct record_restored *r, const uint64_t *w)
 	return fits;
 }
 
-static enum base_status apply(
+enum base_status record_restore_entries(
 	struct record_restored *r, const uint8_t *bytes, size_t nr, struct base_err *err)
 {
 	static bool (*const how[])(struct record_restored * r, const uint64_t *w) = {
@@ -417,7 +412,7 @@ enum base_status record_restore_journal(struct record_restored *r, int dir_fd, c
 	else if (pread(fd, bytes, (size_t)size_bytes, 0) != (ssize_t)size_bytes)
 		status = restore_corrupt(err, "the journal was cut");
 	else
-		status = apply(r, bytes, (size_t)size_bytes, err);
+		status = record_restore_entries(r, bytes, (size_t)size_bytes, err);
 	base_free(bytes);
 	close(fd);
 	return status;

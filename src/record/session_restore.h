@@ -14,6 +14,9 @@ void record_restored_free(struct record_restored *r);
  */
 enum base_status record_restore_record(struct record_restored *r, const struct trace_record *record,
 	struct base_err *err) BASE_MUST_CHECK;
+/* The same of bytes that are there already. */
+enum base_status record_restore_entries(struct record_restored *r, const uint8_t *bytes, size_t nr,
+	struct base_err *err) BASE_MUST_CHECK;
 /* After all records: the journal's first size_bytes bytes. ERR_CORRUPT: they do not fit to them. */
 enum base_status record_restore_journal(struct record_restored *r, int dir_fd, const char *name,
 	uint64_t size_bytes, struct base_err *err) BASE_MUST_CHECK;

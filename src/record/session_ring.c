@@ -27,6 +27,7 @@ enum {
 	WARM_NS = 2000000, /* between two blocks */
 	STUCK_TICKS = 8,   /* how long a thread's missing block is waited for */
 	HELD_MOST = 256,   /* blocks: 8 MiB */
+	ENDED_MOST = 256,  /* threads with unread blocks */
 };
 
 /* ---- the file ---------------------------------------------------------------------------------
@@ -237,6 +238,12 @@ bool record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns)
 	end = end < r->nr_blocks ? end : r->nr_blocks;
 	warm(r, (uint32_t)end, span_ns);
 	return r->nr_warm >= end;
+}
+
+bool record_ring_was_cut(const struct record_ring *r)
+{
+	struct stat st;
+	return !stat(r->path, &st) && (uint64_t)st.st_size < r->size_bytes;
 }
 
 void record_ring_destroy(struct record_ring *r)
@@ -483,11 +490,22 @@ static bool look_ahead(void *ctx, struct record_image *image)
 	return true;
 }
 
+/* Each thread that ended has a block, however little it wrote: those are not left lying. */
+static bool many_ended(const struct record_ring *r)
+{
+	uint32_t nr = 0;
+	for (size_t i = 0; r->nr_listed > ENDED_MOST && i < r->nr_listed; i++) {
+		const struct record_thread *t = r->listed[i];
+		nr += t->nr_blocks && is_done(r, t->block[t->nr_blocks - 1]);
+	}
+	return nr > ENDED_MOST;
+}
+
 bool record_ring_can_wait(struct record_ring *r, struct record_converter *c)
 {
 	r->converter = c;
 	find_blocks(r);
-	return r->nr_used <= r->nr_blocks / 2 && of_one_image(r);
+	return r->nr_used <= r->nr_blocks / 2 && of_one_image(r) && !many_ended(r);
 }
 
 void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64_t horizon,

@@ -62,6 +62,8 @@ enum base_status record_ring_create(struct record_ring *r, size_t size_bytes, un
  * not enough. */
 void record_ring_warm_up(struct record_ring *r, uint64_t span_ns);
 bool record_ring_warm_ahead(struct record_ring *r, uint64_t span_ns);
+/* Somebody has shortened the file: what was there is lost, and reads as zeros (bus.h). */
+bool record_ring_was_cut(const struct record_ring *r);
 void record_ring_destroy(struct record_ring *r); /* removes the file, too */
 
 /* One round: convert all records with stamps up to `horizon` (ticks since tsc_origin); stamps after
@@ -69,8 +71,9 @@ void record_ring_destroy(struct record_ring *r); /* removes the file, too */
 void record_ring_drain(struct record_ring *r, struct record_converter *c, uint64_t horizon,
 	uint64_t limit, bool final);
 
-/* Looks what there is without reading it. True: at most 32 MiB or half of the blocks wait, and one
- * process image wrote them. (Of several, what they share must be looked up while they live.) */
+/* Looks what there is without reading it. True: at most half of the blocks wait, one process image
+ * wrote them, and few of its threads have ended. (Of several, what they share must be looked up
+ * while they live.) */
 bool record_ring_can_wait(struct record_ring *r, struct record_converter *c);
 
 /* The ring that a recorder left. `fd` is its file and is not closed. ERR_VERSION: of another

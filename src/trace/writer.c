@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 #include <xxhash.h>
 #include <zstd.h>
@@ -39,6 +40,7 @@ static const struct {
 struct stream_buf {
 	uint8_t *bytes;
 	uint32_t capacity, used, nr_records;
+	bool is_listed; /* in writer.fresh */
 	uint64_t first_ns;
 	struct trace_codec_state state; /* outlives the chunks: times never decrease */
 };
@@ -54,6 +56,10 @@ struct trace_writer {
 	struct stream_buf *stream;
 	size_t stream_capacity, buffers_bytes;
 	uint32_t nr_streams;
+	/* Streams with records since the last flush of all, and those of the flush before: else
+	 * each would look at all that there ever were. */
+	uint32_t *fresh, *before;
+	size_t nr_fresh, nr_before, fresh_capacity, before_capacity;
 
 	struct trace_index_entry *index;
 	size_t index_capacity, nr_index;
@@ -240,23 +246,36 @@ static enum base_status flush_after_definitions(
 	return status != BASE_OK || !stream ? status : flush_stream(w, stream, err);
 }
 
+static int ascending(const void *pa, const void *pb)
+{
+	const uint32_t *a = pa, *b = pb;
+
+	return (*a > *b) - (*a < *b);
+}
+
 static enum base_status flush_all(struct trace_writer *w, struct base_err *err)
 {
-	enum base_status status = BASE_OK;
+	enum base_status status = flush_stream(w, 0, err);
 
-	for (uint32_t i = 0; status == BASE_OK && i < w->nr_streams; i++)
-		status = flush_stream(w, i, err);
+	if (w->nr_fresh)
+		qsort(w->fresh, w->nr_fresh, sizeof *w->fresh, ascending);
+	for (size_t i = 0; status == BASE_OK && i < w->nr_fresh; i++)
+		status = flush_stream(w, w->fresh[i], err);
 	return status;
+}
+
+static void free_buffer(struct trace_writer *w, struct stream_buf *b)
+{
+	base_free(b->bytes);
+	w->buffers_bytes -= b->capacity;
+	b->bytes = NULL;
+	b->capacity = 0;
 }
 
 static void free_buffers(struct trace_writer *w)
 {
-	for (uint32_t i = 0; i < w->nr_streams; i++) {
-		base_free(w->stream[i].bytes);
-		w->stream[i].bytes = NULL;
-		w->stream[i].capacity = 0;
-	}
-	w->buffers_bytes = 0;
+	for (uint32_t i = 0; i < w->nr_streams; i++)
+		free_buffer(w, &w->stream[i]);
 }
 
 /* ---- buffers --------------------------------------------------------------------------------- */
@@ -267,7 +286,11 @@ static enum base_status add_stream(struct trace_writer *w, uint32_t stream, stru
 		return base_fail(err, BASE_ERR_LIMIT, "%s: stream %u (limit TRACE_STREAM_MAX, %d)",
 			w->path, stream, (int)TRACE_STREAM_MAX);
 	if (base_grow(&w->stream, &w->stream_capacity, (size_t)stream + 1, sizeof *w->stream) !=
-		BASE_OK)
+			BASE_OK ||
+		base_grow(&w->fresh, &w->fresh_capacity, w->stream_capacity, sizeof *w->fresh) !=
+			BASE_OK ||
+		base_grow(&w->before, &w->before_capacity, w->stream_capacity, sizeof *w->before) !=
+			BASE_OK)
 		return no_memory(w, err);
 	w->nr_streams = stream + 1;
 	return BASE_OK;
@@ -344,10 +367,20 @@ static enum base_status find_room(
 							      : make_room(w, stream, need, err);
 }
 
+/* (apart: once a chunk) */
+static __attribute__((noinline)) void begun(struct trace_writer *w, struct stream_buf *b)
+{
+	b->first_ns = b->state.last_ns;
+	if (b->is_listed)
+		return;
+	b->is_listed = true;
+	w->fresh[w->nr_fresh++] = (uint32_t)(b - w->stream);
+}
+
 static void added(struct trace_writer *w, struct stream_buf *b, const uint8_t *end)
 {
 	if (!b->nr_records)
-		b->first_ns = b->state.last_ns;
+		begun(w, b);
 	b->used = (uint32_t)(end - b->bytes);
 	b->nr_records++;
 	w->nr_records++;
@@ -489,7 +522,24 @@ enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_con
 
 enum base_status trace_writer_flush(struct trace_writer *w, struct base_err *err)
 {
-	return w->status != BASE_OK ? stuck(w, err) : flush_all(w, err);
+	if (w->status != BASE_OK)
+		return stuck(w, err);
+	/* Quiet since the last time: most likely of a thread that has ended. */
+	for (size_t i = 0; i < w->nr_before; i++)
+		if (!w->stream[w->before[i]].is_listed)
+			free_buffer(w, &w->stream[w->before[i]]);
+	enum base_status status = flush_all(w, err);
+	for (size_t i = 0; i < w->nr_fresh; i++)
+		w->stream[w->fresh[i]].is_listed = false;
+	uint32_t *before = w->before;
+	size_t before_capacity = w->before_capacity;
+	w->before = w->fresh;
+	w->before_capacity = w->fresh_capacity;
+	w->nr_before = w->nr_fresh;
+	w->fresh = before;
+	w->fresh_capacity = before_capacity;
+	w->nr_fresh = 0;
+	return status;
 }
 
 void trace_writer_count(struct trace_writer *w, enum trace_diag d, uint64_t n)
@@ -514,6 +564,8 @@ static void free_writer(struct trace_writer *w)
 		close(w->fd);
 	free_buffers(w);
 	base_free(w->stream);
+	base_free(w->fresh);
+	base_free(w->before);
 	base_free(w->index);
 	base_free(w->out);
 	base_free(w->path);

@@ -4,12 +4,16 @@
 
 # damage TRACE - makes flip.lpt, hole.lpt, cut.lpt, nofooter.lpt of it.
 damage() {
-	local size footer chunks last middle next
+	local size footer chunks last middle next i
 	size=$(stat -c %s "$1")
 	mapfile -t chunks < <(LC_ALL=C grep -abo LPCK "$1" | cut -d: -f1)
 	footer=$(LC_ALL=C grep -abo LPIX "$1" | tail -1 | cut -d: -f1)
 	((${#chunks[@]} >= 3)) || fail "$1 has ${#chunks[@]} chunks only"
-	last=${chunks[-1]} middle=${chunks[-2]} next=${chunks[-1]}
+	for ((i = ${#chunks[@]} - 1; i > 1; i--)); do # a chunk of one record has too few bytes to be spoiled
+		next=${chunks[i + 1]:-$footer}
+		((next - chunks[i] < 120)) || break
+	done
+	last=${chunks[i]} middle=${chunks[i - 1]} next=${chunks[i]}
 	cp "$1" flip.lpt
 	printf '\xa5\x5a\xa5' | dd of=flip.lpt bs=1 seek=$((last + 56)) conv=notrunc status=none
 	cp "$1" hole.lpt

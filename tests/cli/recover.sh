@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154 # $trace and $work come from run.sh
 # recover.sh - recordings whose recorder was killed.
 
-# counted - builds a program of two processes, of two threads each, that takes locks $1 times in all; it makes the file `done`.
+# counted - builds a program of two processes, of two threads each, that takes locks $1 times in all; it makes the file `ended`.
 counted() {
 	cat >counted.c <<-'END'
 		#include <pthread.h>
@@ -28,7 +28,7 @@ counted() {
 			for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
 			if (!child) _exit(0);
 			waitpid(child, 0, 0);
-			fclose(fopen("done", "w"));
+			fclose(fopen("ended", "w"));
 			return 0;
 		}
 	END
@@ -40,17 +40,17 @@ counted() {
 killed() {
 	local after=$1 pid
 	shift
-	rm -f done
+	rm -f ended
 	longpole record -q -o cut.lpt "$@" >/dev/null 2>&1 &
 	pid=$!
 	sleep "$after"
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
 	for ((i = 0; i < 600; i++)); do
-		[[ -e done ]] && break
+		[[ -e ended ]] && break
 		sleep 0.1
 	done
-	[[ -e done ]] || fail 'the program ended with its recorder'
+	[[ -e ended ]] || fail 'the program ended with its recorder'
 	id=$(longpole recover | sed -n "s/^\($pid-[^ ]*\)  .*/\1/p")
 	[[ $id ]] || fail "nothing is left of recorder $pid"
 }
@@ -71,4 +71,107 @@ test_recover_has_every_record() {
 		has out 'the recorder was killed'
 		if longpole recover | grep -q "^$id"; then fail 'it is still listed'; fi
 	done
+}
+
+# The next recording says so, leaves it, and takes the name, not the file; two of them are two.
+test_recover_waits_for_who_asks() {
+	local first second
+	counted
+	killed 0.4 ./counted 24000
+	first=$id
+	expect 0 longpole record -o cut.lpt ./counted 4000
+	has err "a recording of ./counted 24000 was cut off at" "longpole recover $first"
+	[[ -e cut.lpt.$first ]] || fail "what it wrote is gone: $(ls)"
+	killed 0.4 ./counted 12000
+	second=$id
+	expect 0 longpole recover
+	has out "$first  ./counted 24000, cut off at" "$second  ./counted 12000, cut off at" "longpole recover --remove $first"
+	expect 0 longpole recover --json
+	is_json out '.schema == "longpole/recover/1"'
+	is_json out "[.result.left[] | select(.id == \"$first\")][0] | .trace_is_there == false and (.program_runs | not) and .refused == \"\""
+	expect 0 longpole recover --json "$second"
+	is_json out '.result.records_from_memory > 24000'
+	[[ $(longpole dump cut.lpt | grep -c ' lock_acquire ') == 12000 ]] || fail 'the second is not its own'
+	expect 0 longpole recover "$first"
+	has out "cut.lpt.$first: "
+	[[ $(longpole dump "cut.lpt.$first" | grep -c ' lock_acquire ') == 24000 ]] || fail 'the first is not its own'
+	[[ $(longpole dump cut.lpt | grep -c ' lock_acquire ') == 12000 ]] || fail 'the first took the name of the second'
+	expect 2 longpole recover "$first"
+	has err "no recording '$first' was cut off"
+}
+
+# While the program runs: it goes on, and its trace ends; or there is none.
+test_recover_lets_the_program_run() {
+	local pid nr
+	counted
+	for how in recover remove; do
+		rm -f ended cut.lpt
+		longpole record -q -o cut.lpt ./counted 1200000 >/dev/null 2>&1 &
+		pid=$!
+		sleep 1.2
+		kill -KILL $pid
+		wait $pid 2>/dev/null
+		id=$(longpole recover | sed -n "s/^\($pid-[^ ]*\)  .*/\1/p")
+		[[ $id ]] || fail "nothing is left of recorder $pid"
+		[[ ! -e ended ]] || skip 'this machine is too fast, or too slow'
+		if [[ $how == recover ]]; then
+			expect 0 longpole recover "$id" -o part.lpt
+			nr=$(longpole dump part.lpt | grep -c ' lock_acquire ')
+			((nr > 0 && nr < 1200000)) || fail "$nr acquisitions"
+			expect 0 longpole report part.lpt
+		else
+			expect 0 longpole recover --remove "$id"
+		fi
+		[[ ! -e /dev/shm/longpole-session-$id ]] || fail 'its memory is still there'
+		for ((i = 0; i < 600; i++)); do
+			[[ -e ended ]] && break
+			sleep 0.1
+		done
+		[[ -e ended ]] || fail "the program ended with $how"
+	done
+}
+
+# What cannot be made says why, and leaves what there is.
+test_recover_fails_whole() {
+	counted
+	killed 0.4 ./counted 24000
+	expect 4 longpole recover "$id" -o /nonexistent/there.lpt
+	has err '/nonexistent/there.lpt'
+	expect 2 longpole recover "$id" "$id"
+	expect 2 longpole recover --remove
+	has err 'of which recording?'
+	expect 2 longpole recover 4711-nobody
+	if ! (
+		ulimit -f 8 # 8 KiB: as a full disk
+		trap '' XFSZ
+		expect 4 longpole recover "$id" -o full.lpt
+	); then exit 1; fi
+	[[ ! -e full.lpt && ! -e full.lpt.part ]] || fail 'a part of a trace is there'
+	expect 0 longpole recover "$id" -o whole.lpt
+	[[ $(longpole dump whole.lpt | grep -c ' lock_acquire ') == 24000 ]] || fail 'it is not whole'
+}
+
+# Nobody else's are listed, recovered or removed.
+test_recover_leaves_others_alone() {
+	((EUID == 0)) || skip 'needs root, to be two users'
+	command -v setpriv >/dev/null || skip 'setpriv is not here'
+	counted
+	killed 0.4 ./counted 24000
+	chmod 755 . "$work" "$work/tests"
+	mkdir -m 777 other
+	cp "$LONGPOLE" other/longpole-here 2>/dev/null
+	setpriv --reuid 65534 --regid 65534 --clear-groups test -x "$LONGPOLE" || skip 'another user does not reach longpole'
+	local as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	expect 0 "${as[@]}" "$LONGPOLE" recover
+	grep -q "$id" out && fail "another user's is listed"
+	expect 2 "${as[@]}" "$LONGPOLE" recover "$id"
+	expect 2 "${as[@]}" "$LONGPOLE" recover --remove "$id"
+	mkdir -m 700 "/dev/shm/longpole-session-1-other$$" && chown 65534 "/dev/shm/longpole-session-1-other$$"
+	: >"/dev/shm/longpole-session-1-other$$/session"
+	chown 65534 "/dev/shm/longpole-session-1-other$$/session"
+	longpole recover >list
+	expect 0 longpole record -q -o next.lpt true
+	[[ -e /dev/shm/longpole-session-1-other$$/session ]] || fail "another user's was removed"
+	rm -r "/dev/shm/longpole-session-1-other$$"
+	expect 0 longpole recover --remove "$id"
 }

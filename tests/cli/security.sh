@@ -72,6 +72,39 @@ test_ring_may_be_hostile() {
 	has out 'attached 0'
 }
 
+# Who may change the ring's file, as any process of the same user, can end the program, but not the recorder: its trace is whole.
+test_ring_cut_short() {
+	cat >cut.c <<-'END'
+		#include <pthread.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <unistd.h>
+		static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+		int main(int argc, char **argv) {
+			for (int i = 0; i < 1000; i++) {
+				pthread_mutex_lock(&m);
+				pthread_mutex_unlock(&m);
+			}
+			usleep(300000);
+			if (truncate(getenv("LONGPOLE_RING"), argc > 1 ? atol(argv[1]) : 0)) return 2;
+			usleep(300000);
+			for (int i = 0; i < 100000; i++) {
+				pthread_mutex_lock(&m);
+				pthread_mutex_unlock(&m);
+			}
+			return 7;
+		}
+	END
+	cc -O1 -pthread cut.c -o cut || fail 'cut.c does not build'
+	local bytes
+	for bytes in 0 4096 20000; do
+		expect 135 longpole record -o "$bytes.lpt" ./cut "$bytes" # the program's SIGBUS
+		has err 'recorded' 'ring_damaged'
+		expect 0 longpole report "$bytes.lpt"
+		has out 'made no sense'
+	done
+}
+
 # The child that a recorded program leaves behind has its path in the environment: another user makes that path, and waits.
 test_ring_of_another_user() {
 	as_root

@@ -545,6 +545,68 @@ static void test_own_without_memory(void **state)
 	record_perf_own_fini(&own);
 }
 
+/* Threads that live one after the other: a look goes through those of the last seconds alone. What
+ * the kernel tells just after an end, and a number that is used again, are still theirs. */
+static void test_forgets_who_ended(void **state)
+{
+	enum { LIVES = 400, APART_NS = 20000000, TIDS = 250, KEPT = 2000000000 / APART_NS + 5 };
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	uint64_t now = 1000;
+	struct fake_thread first = begin(&f, 1, 1, 0, now);
+	FAKE(&first, now + 1, TRACE_lock_acquire, fake_object(TRACE_OBJECT_mutex, 8), CODE);
+	for (uint64_t i = 0; i < LIVES; i++, now += APART_NS) {
+		struct fake_thread t = {.f = &f, .image = 1, .pid = PID, .number = 2 + i};
+		t.tid = PID + 1 + (uint32_t)(i % TIDS);
+		event(&f, now + 10, RECORD_EVENT_fork, t.tid);
+		fake_take_block(&t, 1);
+		FAKE(&t, now + 20, TRACE_lock_release, fake_object(TRACE_OBJECT_mutex, 8), CODE);
+		fake_done(&t);
+		event(&f, now + 30, RECORD_EVENT_exit, t.tid);
+		fixture_drain(&f, now + 40);
+		event(&f, now + 50, RECORD_EVENT_out, t.tid);
+		fixture_drain(&f, now + 60);
+		assert_true(f.converter.nr_tasks <= KEPT);
+	}
+	fixture_finish(&f);
+	size_t nr = fixture_records(&f, record, BASE_COUNT(record)), nr_left = 0;
+	assert_int_equal(nr, 1 + 2 * LIVES);
+	for (size_t i = 1; i < nr; i++) {
+		bool leaves = record[i].kind == TRACE_cpu_out;
+		nr_left += leaves;
+		assert_int_equal(record[i].stream, 2 + (i - 1) / 2);
+		assert_int_equal(record[i].kind, leaves ? TRACE_cpu_out : TRACE_lock_release);
+	}
+	assert_int_equal(nr_left, LIVES);
+	fixture_close(&f);
+}
+
+/* Many threads that have ended: their blocks do not wait, however few of all that is. */
+static void test_ended_threads_do_not_wait(void **state)
+{
+	enum { ENDED = 257 };
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	record_ring_destroy(&f.ring);
+	assert_int_equal(record_ring_create(&f.ring, 64 << 20, 16, 5000, NULL), BASE_OK);
+	for (uint32_t i = 0; i <= ENDED; i++) {
+		struct fake_thread t = {.f = &f, .image = 1, .pid = PID, .tid = PID + i};
+		t.number = 1 + i;
+		assert_true(record_ring_can_wait(&f.ring, &f.converter));
+		fake_take_block(&t, i);
+		FAKE(&t, 100 + i, TRACE_lock_release, fake_object(TRACE_OBJECT_mutex, 8), CODE);
+		if (i > 0) /* the first one lives */
+			fake_done(&t);
+	}
+	assert_false(record_ring_can_wait(&f.ring, &f.converter));
+	fixture_drain(&f, 1000);
+	assert_true(record_ring_can_wait(&f.ring, &f.converter));
+	fixture_finish(&f);
+	fixture_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -561,6 +623,8 @@ int main(void)
 		cmocka_unit_test(test_own_of_everybody),
 		cmocka_unit_test(test_own_outlives_exec),
 		cmocka_unit_test(test_own_without_memory),
+		cmocka_unit_test(test_forgets_who_ended),
+		cmocka_unit_test(test_ended_threads_do_not_wait),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
