@@ -43,7 +43,7 @@ struct standing { /* where a machine was when its stream went on to speak for an
 
 struct io {
 	uint32_t object, queue;
-	uint32_t state; /* of a call that nobody of ours ends; else NONE */
+	uint32_t state;            /* of a call that nobody of ours ends; else NONE */
 	uint64_t op, n, put_bytes; /* put, or taken, before the call has ended */
 	uint64_t begin_ns, out_ns,
 		away_ns; /* its processor: left then, 0: has it; was away so long */

@@ -96,7 +96,7 @@ struct record_world {
 	} jit;
 	struct base_map pairs;      /* (tuple, turn) -> pair id */
 	struct base_map pair_sides; /* (tuple, side) -> connections seen so far */
-	struct base_map peers;      /* who is connected to whom, as the kernel says; session_object.c */
+	struct base_map peers; /* who is connected to whom, as the kernel says; session_object.c */
 	struct {
 		uint64_t address;
 		uint32_t image, generation;

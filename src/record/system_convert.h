@@ -66,7 +66,7 @@ struct record_kernel {
 	uint64_t nr_descriptors, socket_device;
 	uint32_t module; /* the kernel's code; 0: not mentioned yet */
 	struct record_kernel_names *names;
-	bool alone; /* nothing of this machine is looked up in /proc */
+	bool alone;                     /* nothing of this machine is looked up in /proc */
 	struct record_samples *samples; /* of all threads; NULL: none */
 	uint64_t nr_births;
 	uint64_t nr_events, nr_switches, nr_switches_lost, nr_wakes_early;

@@ -365,7 +365,7 @@ struct report_whatif {
 	size_t nr_predictions;
 	struct report_replay_run base; /* when a prediction is replay's */
 	struct report_spins spins;
-	bool replayed, too_long;       /* too_long: replay was left out, the log would not fit */
+	bool replayed, too_long; /* too_long: replay was left out, the log would not fit */
 };
 /* methods: REPORT_METHOD_*; 0: both where they apply. ERR_NOTFOUND when a pattern matches nothing;
  * says what is near. */
