@@ -47,7 +47,7 @@ struct base_refusal {
 };
 const struct base_refusal *base_refusal_of(int sys_errno); /* NULL: it has no row */
 
-enum { BASE_ERR_CAUSES_MAX = 8, BASE_ERR_TEXT_MAX = 240 };
+enum { BASE_ERR_CAUSES_MAX = 8, BASE_ERR_TEXT_MAX = 400 };
 
 /*
  * struct base_err - what went wrong, innermost cause first. Owned by the caller (on its stack),

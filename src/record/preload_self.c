@@ -23,7 +23,9 @@ static uint32_t nr_places(void)
 {
 	uint32_t nr = PRELOAD_PLACES_FIRST;
 	for (unsigned i = 0; i < PRELOAD_PLACES_GROWN; i++)
-		nr += __atomic_load_n(&more[i], __ATOMIC_ACQUIRE) ? PRELOAD_PLACES_FIRST << i : 0;
+		nr += __atomic_load_n(&more[i], __ATOMIC_ACQUIRE)
+			      ? (uint32_t)PRELOAD_PLACES_FIRST << i
+			      : 0;
 	return nr;
 }
 
@@ -33,7 +35,7 @@ static struct preload_thread *place_at(uint32_t number)
 	if (number < PRELOAD_PLACES_FIRST)
 		return &places[number];
 	unsigned log2 = 31u - (unsigned)__builtin_clz(number / PRELOAD_PLACES_FIRST);
-	uint32_t before = PRELOAD_PLACES_FIRST << log2;
+	uint32_t before = (uint32_t)PRELOAD_PLACES_FIRST << log2;
 	return __atomic_load_n(&more[log2], __ATOMIC_ACQUIRE) + (number - before);
 }
 

@@ -655,7 +655,8 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 			c->world.described(c->world.described_ctx, t->image);
 		break;
 	case RING_affinity:
-		put_affinity(c, t, time_ns, word[1] < TRACE_WHOSE_NR ? word[1] : TRACE_WHOSE_own,
+		put_affinity(c, t, time_ns,
+			word[1] < TRACE_WHOSE_NR ? (enum trace_whose)word[1] : TRACE_WHOSE_own,
 			word[2], (const char *)(word + 4), (size_t)word[3]);
 		break;
 	case RING_made:

@@ -147,8 +147,7 @@ static enum base_status refuse_static(const char *path, struct base_err *err)
 	base_str_add(&hint, " @");
 	record_add_quoted(&hint, options, strlen(options));
 	enum base_status status = base_fail(err, BASE_ERR_ENV,
-		"%s cannot be recorded: it is statically linked. Link it with %s "
-		"(longpole-record(1)), or, as root, see it from outside: longpole record --system",
+		"%s is statically linked: as root use longpole record --system, or link it with %s",
 		path, base_str_text(&hint));
 	base_str_fini(&hint);
 	return status;

@@ -119,6 +119,7 @@ test_vdso_everywhere() {
 
 # Of programs that ran already when the recording of the system began, too.
 test_jit_of_the_system() {
+	as_root
 	make_jit
 	longpole record --system --full -q -o probe.lpt true >/dev/null 2>err || skip "$(head -n 1 err)"
 	./jit dump >/dev/null &
