@@ -36,7 +36,7 @@ static void give_back_semaphores(struct deadlock_copy *c)
 	size_t nr_sets;
 	const int *set = deadlock_world_undo_sets(c->world, &nr_sets);
 	for (size_t i = 0; i < nr_sets; i++) {
-		struct semid_ds about;
+		struct semid_ds about = {0};
 		union {
 			struct semid_ds *about;
 		} to = {.about = &about};
