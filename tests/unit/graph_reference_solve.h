@@ -49,10 +49,13 @@ static inline bool ref_beats(
 
 static inline void ref_cap(struct ref *r, unsigned l, int i)
 {
-	const struct ref_edge *e = &r->edge[r->node[i].cap];
+	const struct ref_edge *e;
 	double most;
 
-	if (r->node[i].cap < 0 || !l || e->zero >> l & 1 || r->length[e->from] == -INFINITY)
+	if (r->node[i].cap < 0)
+		return;
+	e = &r->edge[r->node[i].cap];
+	if (!l || e->zero >> l & 1 || r->length[e->from] == -INFINITY)
 		return;
 	most = r->length[e->from] + ref_weight(r, e, l);
 	if (r->length[i] > most) {
