@@ -489,7 +489,7 @@ int64_t deadlock_copy_invent(struct deadlock_copy *c, const struct deadlock_file
 	return fd;
 }
 
-/* Who waits in opening its other end goes on. */
+/* A thread that waits in opening its other end goes on. */
 static int64_t open_fifo(struct deadlock_copy *c, const struct deadlock_file *fifo, uint64_t flags)
 {
 	struct deadlock_key key[2];

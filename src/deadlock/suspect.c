@@ -98,7 +98,7 @@ static bool is_one_event(const struct deadlock_answer *a, const struct deadlock_
 	return f->nr_members > 1 && kind != DEADLOCK_RWLOCK_READ && kind != DEADLOCK_RWLOCK_WRITE;
 }
 
-/* Who could end it, and what comes of that. */
+/* The threads that could end it, and what comes of that. */
 static enum base_status weigh(struct deadlock_answer *a, struct deadlock_finding *f,
 	const bool *rescuer, bool are_all, struct base_err *err)
 {

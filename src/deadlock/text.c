@@ -308,7 +308,7 @@ static void add_name(
 	}
 }
 
-/* Who could still end it, by name. */
+/* The threads that could still end it, by name. */
 static void add_breakers(
 	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
 {

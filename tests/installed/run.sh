@@ -55,7 +55,7 @@ try_static() {
 	cp "$LONGPOLE_SOURCE/tests/installed/sum.c" "$root/work/"
 	(cd "$root/work" && gcc -static -O1 -o static sum.c -pthread 2>/dev/null && chmod a+rx static) || return 0
 	! in_work "$longpole" record -q -o st.lpt ./static || echo "not refused"
-	hint=$(sed -n 's/.*Link it with \(.*\) (longpole-record.*/\1/p' "$root/work/err")
+	hint=$(sed -n 's/.*, or link it with \(.*\)/\1/p' "$root/work/err")
 	(cd "$root/work" && eval "gcc -static -O1 -o static sum.c -pthread $hint" 2>&1) || return
 	well "$longpole" record -q -o st.lpt ./static
 	"$longpole" dump "$root/work/st.lpt" >"$root/work/dump" 2>&1
