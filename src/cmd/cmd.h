@@ -172,6 +172,7 @@ int cmd_exit_of(enum base_status s);
 /* Writes a finished answer (and frees it), without what may not be shown (base_shown): CMD_OK or
  * the exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);
+int cmd_write_bytes(struct cmd *c, struct base_str *text); /* the same of what is no text */
 int cmd_write_json(struct cmd *c, json_t *json);
 /* {"schema": "longpole/COMMAND/1", "tool", "result"}; of a trace: report_envelope(). */
 json_t *cmd_result_json(const char *schema, json_t *result /* taken over */);
@@ -238,8 +239,9 @@ enum base_status cmd_layout(const struct base_str *dot, const char *format, stru
 
 /* Writes a finished text into a file, which appears whole or not at all; or into a pipe or device.
  * CMD_OK, or an exit status after a message; the text stays the caller's, as it was written
- * (base_shown). */
+ * (base_shown). What is no text is written as it is by cmd_write_file_bytes(). */
 int cmd_write_file(struct cmd *c, struct base_str *text, const char *path);
+int cmd_write_file_bytes(struct cmd *c, const struct base_str *bytes, const char *path);
 /* False: there is a device, a pipe or the like (also /dev/stdout), which no file may replace. */
 bool cmd_may_replace(const char *path);
 /* The page of a trace into a file; says so on standard error. */

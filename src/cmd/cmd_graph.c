@@ -113,8 +113,9 @@ static int answer(struct cmd *c, const struct report_graph *g, enum format forma
 		return cmd_fail(c, s);
 	}
 	if (!path || !strcmp(path, "-"))
-		return cmd_write(c, &text);
-	int exit_status = cmd_write_file(c, &text, path);
+		return format == FORMAT_png ? cmd_write_bytes(c, &text) : cmd_write(c, &text);
+	int exit_status = format == FORMAT_png ? cmd_write_file_bytes(c, &text, path)
+					       : cmd_write_file(c, &text, path);
 	base_str_fini(&text);
 	if (exit_status == CMD_OK)
 		cmd_note(c, "wrote %s (%zu nodes, %zu lines)", path, g->nr_nodes, g->nr_edges);

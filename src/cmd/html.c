@@ -65,7 +65,7 @@ bool cmd_may_replace(const char *path)
 }
 
 /* A file appears whole or not at all: a name of its own first. */
-int cmd_write_file(struct cmd *c, struct base_str *text, const char *path)
+int cmd_write_file_bytes(struct cmd *c, const struct base_str *bytes, const char *path)
 {
 	struct base_str part = {0};
 	struct stat there;
@@ -76,11 +76,10 @@ int cmd_write_file(struct cmd *c, struct base_str *text, const char *path)
 		return cmd_fail(c, s);
 	}
 	path = name.buf;
-	base_str_make_shown(text, BASE_SHOWN_LINES);
 	/* A pipe, or what /dev/stdout leads to, is written to; only a file is replaced. */
 	bool replace = lstat(path, &there) || S_ISREG(there.st_mode);
 	base_str_addf(&part, replace ? "%s.part" : "%s", path);
-	if (text->failed || part.failed) {
+	if (bytes->failed || part.failed) {
 		base_str_fini(&part);
 		base_str_fini(&name);
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
@@ -90,7 +89,7 @@ int cmd_write_file(struct cmd *c, struct base_str *text, const char *path)
 		unlink(temporary); /* of a run that was killed, or a link: it is not followed */
 	FILE *f = base_output_stream(temporary, BASE_OUTPUT_PRIVATE, &c->err);
 	s = f ? BASE_OK : c->err.status;
-	if (f && fwrite(text->buf, 1, text->length, f) != text->length)
+	if (f && fwrite(bytes->buf, 1, bytes->length, f) != bytes->length)
 		s = base_fail_errno(&c->err, errno, "%s: writing", path);
 	if (f && fclose(f) && s == BASE_OK)
 		s = base_fail_errno(&c->err, errno, "%s: writing", path);
@@ -101,6 +100,12 @@ int cmd_write_file(struct cmd *c, struct base_str *text, const char *path)
 	base_str_fini(&part);
 	base_str_fini(&name);
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+}
+
+int cmd_write_file(struct cmd *c, struct base_str *text, const char *path)
+{
+	base_str_make_shown(text, BASE_SHOWN_LINES);
+	return cmd_write_file_bytes(c, text, path);
 }
 
 static int make_page(

@@ -193,7 +193,7 @@ int cmd_fail(struct cmd *c, enum base_status s)
 /* ---- results
  * ------------------------------------------------------------------------------------------ */
 
-static int write_all(struct cmd *c, struct base_str *text)
+int cmd_write_bytes(struct cmd *c, struct base_str *text)
 {
 	cmd_progress_clear(c);
 	if (text->failed) {
@@ -214,7 +214,7 @@ static int write_all(struct cmd *c, struct base_str *text)
 int cmd_write(struct cmd *c, struct base_str *text)
 {
 	base_str_make_shown(text, BASE_SHOWN_LINES);
-	return write_all(c, text);
+	return cmd_write_bytes(c, text);
 }
 
 /* (between quotes only: jansson itself writes nothing that is not shown) */

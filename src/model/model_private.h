@@ -766,8 +766,8 @@ void model_inherit_affinity(struct model *m, struct thread *t, uint32_t maker, u
 void model_pass_affinity(struct model *m, const struct thread *t, uint32_t leader, uint64_t token);
 void model_processor_out(
 	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted);
-/* The thread that ended on it, and was not seen to leave it; 0: none. */
-uint32_t model_processor_ended(struct model *m, uint64_t number);
+/* On which processor a thread runs; false: on none. */
+bool model_processor_of(const struct model *m, const struct thread *t, uint64_t *number);
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns);
 /* The thread goes on as another stream. */
 void model_processor_taken_over(

@@ -200,10 +200,12 @@ static void note_waker(struct model *m, const struct thread *t, uint32_t stream)
 		no_memory(m, s);
 }
 
-uint32_t model_processor_ended(struct model *m, uint64_t number)
+bool model_processor_of(const struct model *m, const struct thread *t, uint64_t *number)
 {
-	const struct cpu *c = cpu_of(m, number);
-	return c && c->stream && m->thread[c->stream].left ? c->stream : 0;
+	for (*number = 0; *number < m->nr_cpus; ++*number)
+		if (m->cpu[*number].stream == t->stream)
+			return true;
+	return false;
 }
 
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns)

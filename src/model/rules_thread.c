@@ -519,12 +519,38 @@ void model_free_thread(struct thread *t)
 	t->run_capacity = t->held_capacity = t->machine_capacity = 0;
 }
 
+/* One token a processor: the one before is stale. */
+static void put_processor_back(
+	struct model *m, struct thread *t, uint64_t number, uint32_t queue, uint64_t time_ns)
+{
+	struct object *p = &m->processor[number];
+	uint64_t slept_ns = t->mode == MODE_WAITING ? t->timed_before_ns : t->timed_ns;
+	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL,
+		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
+	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state,
+		GRAPH_ASIDE | model_by_chance(t, slept_ns, time_ns));
+	p->user = t->stream;
+	p->left_ns = time_ns;
+}
+
+/* A thread's last leaving is not shown, since its events end before it: it leaves as it ends. */
+static void end_last_stay(struct model *m, struct thread *t, uint64_t time_ns)
+{
+	uint64_t number;
+	uint32_t queue = NONE;
+	if (!m->is_system && model_processor_of(m, t, &number))
+		queue = model_processor_queue(m, number);
+	if (queue != NONE)
+		put_processor_back(m, t, number, queue, time_ns);
+}
+
 void model_rule_thread_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (t->acts)
 		return;
 	give_up_held(m, t, r->time_ns);
 	model_forget_machines(m, t, r->time_ns);
+	end_last_stay(m, t, r->time_ns);
 	t->left = true;
 	if (t->main_thread) {
 		leave(m, t, r); /* its process_end may follow: then that one counts */
@@ -588,7 +614,8 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
  * ---------------------------------------------------- */
 
 enum {
-	SWITCH_MAX_NS = 20000, /* between the two records of one context switch */
+	SWITCH_MAX_NS = 20000,  /* between the two records of one context switch */
+	ENDING_MAX_NS = 100000, /* between a thread's last record and the switch that ends it */
 };
 
 uint32_t model_processor_queue(struct model *m, uint64_t number)
@@ -645,34 +672,21 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 	t->timer_ns = end_ns;
 }
 
-/* One token a processor: the one before is stale. */
-static void put_processor_back(
-	struct model *m, struct thread *t, uint64_t number, uint32_t queue, uint64_t time_ns)
-{
-	struct object *p = &m->processor[number];
-	uint64_t slept_ns = t->mode == MODE_WAITING ? t->timed_before_ns : t->timed_ns;
-	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL,
-		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
-	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state,
-		GRAPH_ASIDE | model_by_chance(t, slept_ns, time_ns));
-	p->user = t->stream;
-	p->left_ns = time_ns;
-}
-
-/* A thread's last leaving is not shown, since its events end before: whoever comes next tells. */
-static void end_last_stay(
-	struct model *m, const struct thread *t, uint64_t number, uint32_t queue, uint64_t time_ns)
-{
-	uint32_t ended = model_processor_ended(m, number);
-	if (ended && ended != t->stream)
-		put_processor_back(m, &m->thread[ended], number, queue, time_ns);
-}
-
 /* Another of ours was there before. */
 static bool is_after_ours(const struct model *m, const struct thread *t, uint64_t number)
 {
 	const struct object *p = &m->processor[number];
 	return p->user && p->user != t->stream && graph_queue_units(m->graph, p->queue);
+}
+
+/* It left in the very switch in which this one came: what leaving takes is longer for one that
+ * ends. */
+static bool is_next_after_ours(
+	const struct model *m, const struct thread *t, uint64_t number, uint64_t time_ns)
+{
+	const struct object *p = &m->processor[number];
+	return is_after_ours(m, t, number) &&
+	       time_ns - p->left_ns <= (m->thread[p->user].left ? ENDING_MAX_NS : SWITCH_MAX_NS);
 }
 
 void model_unborn_in(struct model *m, struct thread *t, const struct trace_record *r)
@@ -682,11 +696,9 @@ void model_unborn_in(struct model *m, struct thread *t, const struct trace_recor
 	if (queue == NONE)
 		return;
 	t->stream = r->stream;
-	end_last_stay(m, t, number, queue, r->time_ns);
 	t->came_to = (uint32_t)number + 1;
 	t->came_ns = r->time_ns;
-	t->came_by_switch = is_after_ours(m, t, number) &&
-			    r->time_ns - m->processor[number].left_ns <= SWITCH_MAX_NS;
+	t->came_by_switch = is_next_after_ours(m, t, number, r->time_ns);
 }
 
 void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_record *r)
@@ -782,14 +794,12 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	uint32_t queue = model_processor_queue(m, r->u.cpu_in.processor);
 	if (queue == NONE)
 		return;
-	end_last_stay(m, t, r->u.cpu_in.processor, queue, r->time_ns);
 	model_processor_in(m, t, r->u.cpu_in.processor, r->time_ns);
 	if (t->io.out_ns)
 		*(t->io.preempted ? &t->io.begin_ns : &t->io.away_ns) += r->time_ns - t->io.out_ns;
 	t->io.out_ns = 0;
 	/* A runnable thread waits for whoever of ours left the processor last, and then for other
 	 * programs. */
-	const struct object *p = &m->processor[r->u.cpu_in.processor];
 	bool ours = is_after_ours(m, t, r->u.cpu_in.processor);
 	switch (t->mode) {
 	case MODE_RUNNING:
@@ -806,7 +816,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	case MODE_WAITING:
 		/* one that was asleep waited for it only if it came in the very switch in which
 		 * that one left */
-		if (ours && r->time_ns - p->left_ns <= SWITCH_MAX_NS)
+		if (is_next_after_ours(m, t, r->u.cpu_in.processor, r->time_ns))
 			t->processor_queue = queue;
 		model_rule_writer_wakes(m, t, r->time_ns);
 		return;

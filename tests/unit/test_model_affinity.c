@@ -198,6 +198,41 @@ static void test_begins_when_another_has_ended(void **state)
 	finish(&b);
 }
 
+/*
+ * Two threads, a processor each; the main thread joins the longer one, and comes to the processor
+ * on which the shorter one had ended long before: it did not wait for that one.
+ */
+static void test_joins_where_another_ended_long_ago(void **state)
+{
+	struct bench b;
+	(void)state;
+	start(&b);
+	uint32_t where = site(&b, "f");
+	uint32_t p = process_of(&b, "prog", 0, 100);
+	for (unsigned i = 0; i < 3; i++)
+		stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 10, 1, thread_create, .token = 1, .site = where);
+	PUT(&b, 20, 1, thread_create, .token = 2, .site = where);
+	PUT(&b, 30, 1, join_wait, .handle = 2000, .site = where);
+	PUT(&b, 31, 1, cpu_out, .processor = 0, .preempted = 0);
+	PUT(&b, 32, 2, cpu_in, .processor = 1);
+	PUT(&b, 33, 2, thread_begin, .token = 1, .handle = 2000, .site = site(&b, "longer"));
+	PUT(&b, 34, 3, cpu_in, .processor = 0);
+	PUT(&b, 35, 3, thread_begin, .token = 2, .handle = 2001, .site = site(&b, "shorter"));
+	PUT(&b, 500000, 3, thread_end);
+	PUT(&b, 900000, 2, thread_end);
+	PUT(&b, 900050, 1, cpu_in, .processor = 0);
+	PUT(&b, 900051, 1, join_done, .handle = 2000);
+	PUT(&b, 900060, 1, join_wait, .handle = 2001, .site = where);
+	PUT(&b, 900070, 1, join_done, .handle = 2001);
+	end(&b, 900080);
+	assert_true(on_path(&b, "longer") > 890000);
+	assert_true(on_path(&b, "idle") < 100);
+	finish(&b);
+}
+
 /* Three of four samples are in a loop that waits, whatever the site's function does beside. */
 static void test_samples_in_waits(void **state)
 {
@@ -236,6 +271,7 @@ int main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_before_exec),
 		cmocka_unit_test(test_begins_when_another_has_ended),
+		cmocka_unit_test(test_joins_where_another_ended_long_ago),
 		cmocka_unit_test(test_samples_in_waits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
