@@ -258,7 +258,7 @@ int cmd_write_json(struct cmd *c, json_t *json)
 {
 	struct base_str s = {0};
 	cmd_add_json(&s, json);
-	return write_all(c, &s);
+	return cmd_write_bytes(c, &s);
 }
 
 int cmd_write_output(struct cmd *c, struct base_str *text)

@@ -98,7 +98,9 @@ for trace in *.lpt; do
 	fi
 done
 cp "$here/page.mjs" "$work/ui/"
-timeout 400 node "$work/ui/page.mjs" "$chromium" "$work" "$here/golden" "${1-}"
+update=()
+[[ ${1-} != --update ]] || update=(--update) # (what else is given names tests; all are run)
+timeout 400 node "$work/ui/page.mjs" "$chromium" "$work" "$here/golden" "${update[@]}"
 status=$?
 ((status == 0)) || echo "not ok page/browser: exit status $status"
 exit 0
