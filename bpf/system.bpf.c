@@ -2,7 +2,7 @@
 /*
  * system.bpf.c - the kernel side of `longpole record --system`: tracepoints to per-processor slots.
  *
- * The loader (src/record/system_bpf.c) loads only the programs that a recording needs. Every
+ * The loader (src/system/bpf.c) loads only the programs that a recording needs. Every
  * program does the least: it writes down numbers that the kernel has at hand. What they mean
  * (names, objects, order, lost switches) is found out by the reader. A program runs with interrupts
  * on or off, and may be interrupted by another; only `reserve()` and the two context words are
@@ -14,7 +14,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "record/system_abi.h"
+#include "system/abi.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

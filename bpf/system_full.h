@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* system_full.h - the programs that only --full needs. Part of system.bpf.c. */
+/* system/full.h - the programs that only --full needs. Part of system.bpf.c. */
 
 SEC("?tp_btf/softirq_raise")
 int BPF_PROG(on_softirq_raise, unsigned vector)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* stream.c - see stream.h; the ring is that of record/memory_ring.h. */
+/* stream.c - see stream.h; the ring is that of ring/memory_ring.h. */
 #include "stream.h"
 
-#include "record/handover.h"
-#include "record/memory_ring.h"
+#include "ring/handover.h"
+#include "ring/memory_ring.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* memory_stream.c - blocks that were met, threads, and their words as chunks in the recorder's
- * shared memory (record/memory_ring.h). */
+ * shared memory (ring/memory_ring.h). */
 #include "memory.h"
 
-#include "record/memory_ring.h"
-#include "record/target_encode.h"
+#include "ring/memory_ring.h"
+#include "ring/memory_encode.h"
 
 #include "pub_tool_aspacemgr.h"
 #include "pub_tool_debuginfo.h"

@@ -162,6 +162,9 @@ enum base_shown {
 void base_str_add_shown(struct base_str *s, const char *text, size_t nr_bytes, enum base_shown how);
 void base_str_make_shown(struct base_str *s, enum base_shown how);
 void base_str_add_escape(struct base_str *s, uint32_t code); /* as JSON has it */
+/* A word of a command line, quoted for a shell where that is needed; a command line of them. */
+void base_str_add_quoted(struct base_str *s, const char *word, size_t length);
+void base_str_add_command(struct base_str *s, char *const *argv);
 
 /* Human numbers into the string: "1.23 ms", "4.1 MiB", "12,345". */
 void base_str_add_ns(struct base_str *s, uint64_t duration_ns);

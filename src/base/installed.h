@@ -9,7 +9,7 @@
 /*
  * base_installed_file - finds a regular, readable file that comes with longpole.
  *
- * @in_build: its directory in a build tree, from the root: "src/record"
+ * @in_build: its directory in a build tree, from the root: "src/preload"
  * @installed: its path below the installed lib/longpole: "liblongpole-preload.so", "as/as"; the
  * last word is its name in both
  * @ret: its absolute path; also where it was looked for last, when it was not found

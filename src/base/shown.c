@@ -118,3 +118,34 @@ void base_str_make_shown(struct base_str *s, enum base_shown how)
 	base_str_fini(s);
 	*s = shown;
 }
+
+void base_str_add_quoted(struct base_str *s, const char *word, size_t length)
+{
+	bool plain = length > 0;
+	for (size_t i = 0; i < length && plain; i++) {
+		char c = word[i];
+		plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			(c >= '0' && c <= '9') || (c && strchr("_-+=./:,@%", c)) ||
+			(unsigned char)c >= 0x80;
+	}
+	if (plain) {
+		base_str_add_bytes(s, word, length);
+		return;
+	}
+	base_str_add(s, "'");
+	for (size_t i = 0; i < length; i++) {
+		if (word[i] == '\'')
+			base_str_add(s, "'\\''");
+		else
+			base_str_add_bytes(s, word + i, 1);
+	}
+	base_str_add(s, "'");
+}
+
+void base_str_add_command(struct base_str *s, char *const *argv)
+{
+	for (char *const *arg = argv; *arg; arg++) {
+		base_str_add(s, arg == argv ? "" : " ");
+		base_str_add_quoted(s, *arg, strlen(*arg));
+	}
+}

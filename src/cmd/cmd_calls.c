@@ -49,13 +49,13 @@ static int answer(struct cmd *c, struct report_run *run, size_t limit)
 
 int cmd_run_calls(struct cmd *c)
 {
-	struct record_options o = record_options_default();
+	struct session_options o = session_options_default();
 	struct cmd_recorded recorded;
 	struct report_run run;
 	size_t limit = LIMIT_DEFAULT;
 	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
-	cmd_record_mode(&o, RECORD_LOCKS_count);
+	cmd_record_mode(&o, SESSION_LOCKS_count);
 	o.measure_floor = false;
 	o.calls = true;
 	o.kernel_time = cmd_given(c, "kernel-time");

@@ -118,8 +118,9 @@ static bool tsan_arguments(struct cmd *c, struct arguments *a, bool clang)
 		add(a, "-tsan-instrument-read-before-write", "");
 		return true;
 	}
-	if (!base_installed_file("src/record", "tsan.specs", specs)) {
-		cmd_usage(c, "cannot find tsan.specs: neither beside longpole nor as %s", specs);
+	if (!base_installed_file("src/target", "tsan.specs", specs)) {
+		cmd_usage(c, "cannot find target/tsan.specs: neither beside longpole nor as %s",
+			specs);
 		return false;
 	}
 	add(a, "-specs=", specs);
@@ -162,7 +163,7 @@ static bool link_arguments(struct cmd *c, struct arguments *a, const struct link
 	enum { MODULE, CALLS, TSAN, MEMORY };
 	char path[BASE_COUNT(name)][PATH_MAX];
 	for (size_t i = 0; i < BASE_COUNT(name); i++)
-		if (!base_installed_file("src/record", name[i], path[i])) {
+		if (!base_installed_file("src/target", name[i], path[i])) {
 			cmd_usage(c, "cannot find %s: neither beside longpole nor as %s", name[i],
 				path[i]);
 			return false;

@@ -316,7 +316,7 @@ static int watch(struct run *r)
 
 static int potential(struct cmd *c)
 {
-	struct record_options o = record_options_default();
+	struct session_options o = session_options_default();
 	struct cmd_recorded recorded;
 	struct report_run run;
 	struct report_order *order = NULL;

@@ -2,7 +2,7 @@
 /* cmd_doctor.c - `longpole doctor`: what this machine offers, what each missing thing costs. */
 #include "cmd/cmd.h"
 
-#include "record/doctor.h"
+#include "session/doctor.h"
 
 static const struct cmd_option option[] = {
 	{"json", 0, NULL, NULL, "one JSON document instead of text"},
@@ -21,7 +21,7 @@ const struct cmd_details cmd_details_doctor = {
 		"longpole doctor --json | jq '.result.probes[] | select(.ok | not)'"},
 };
 
-static void probe_lines(struct base_str *out, const struct cmd *c, const struct record_probe *p)
+static void probe_lines(struct base_str *out, const struct cmd *c, const struct session_probe *p)
 {
 	const char *mark = p->ok ? "ok     " : p->needed ? "MISSING" : "without";
 	const char *color = p->ok ? "\033[32m" : p->needed ? "\033[1;31m" : "\033[33m";
@@ -35,15 +35,15 @@ static void probe_lines(struct base_str *out, const struct cmd *c, const struct 
 
 int cmd_run_doctor(struct cmd *c)
 {
-	struct record_probe probe[RECORD_PROBES_MAX];
+	struct session_probe probe[SESSION_PROBES_MAX];
 	if (c->nr_operands)
 		return cmd_usage(c, "doctor takes no operands");
-	size_t nr = record_doctor(probe);
+	size_t nr = session_doctor(probe);
 	bool able = true;
 	json_t *list = json_array();
 	struct base_str text = {0};
 	for (size_t i = 0; i < nr; i++) {
-		const struct record_probe *p = &probe[i];
+		const struct session_probe *p = &probe[i];
 		struct base_str value = {0};
 		report_clean_add(&value, p->value);
 		able &= p->ok || !p->needed;

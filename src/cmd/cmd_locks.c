@@ -10,7 +10,7 @@ enum { LIMIT_DEFAULT = 15, GAINS = 8 };
 
 #define X(name, text) #name " "
 #define SORTS         REPORT_LOCK_SORTS(X)
-#define RECORD_MODES  RECORD_LOCK_MODES(X)
+#define RECORD_MODES  SESSION_LOCK_MODES(X)
 static const struct cmd_option option[] = {
 	{"name", 0, "PATTERN", NULL,
 		"only locks whose name has PATTERN in it (or matches it, with * ? [)"},
@@ -90,13 +90,13 @@ static int answer(struct cmd *c, struct report_run *run, size_t limit)
 int cmd_run_locks(struct cmd *c)
 {
 	const char *mode = cmd_value(c, "mode");
-	struct record_options o = record_options_default();
+	struct session_options o = session_options_default();
 	struct cmd_recorded recorded;
 	struct report_run run;
 	size_t limit = LIMIT_DEFAULT;
 	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
-	cmd_record_mode(&o, mode ? cmd_record_locks(mode) : RECORD_LOCKS_sampled);
+	cmd_record_mode(&o, mode ? cmd_record_locks(mode) : SESSION_LOCKS_sampled);
 	o.heap = !cmd_given(c, "no-heap");
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)

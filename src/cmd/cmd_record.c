@@ -2,7 +2,7 @@
 /* cmd_record.c - `longpole record`, and `longpole PROG ARGS`. */
 #include "cmd/record.h"
 #include "cmd/streams.h"
-#include "record/qemu.h"
+#include "session/qemu.h"
 
 #include "config.h"
 
@@ -14,7 +14,7 @@
 enum { FIXED_WORDS = 8 };
 
 #define X(name, text) #name " "
-#define RECORD_MODES  RECORD_LOCK_MODES(X)
+#define RECORD_MODES  SESSION_LOCK_MODES(X)
 #define RECORD_OPTIONS                                                                             \
 	{"output", 'o', "FILE", "@file", "the trace to write (default: longpole-PROG.lpt)"},       \
 		{"sample-hz", 0, "HZ", NULL,                                                       \
@@ -102,7 +102,7 @@ const struct cmd_spec cmd_default_spec = {
 	.run = run_default,
 };
 
-static void progress(void *ctx, const struct record_progress *p)
+static void progress(void *ctx, const struct session_progress *p)
 {
 	struct base_str s = {0};
 	base_str_add(&s, "recording ");
@@ -116,40 +116,40 @@ static void progress(void *ctx, const struct record_progress *p)
 	base_str_fini(&s);
 }
 
-enum record_locks cmd_record_locks(const char *mode)
+enum session_locks cmd_record_locks(const char *mode)
 {
 	static const char *const name[] = {
 #define X(name, text) #name,
-		RECORD_LOCK_MODES(X)
+		SESSION_LOCK_MODES(X)
 #undef X
 	};
 	for (size_t i = 0; mode && i < BASE_COUNT(name); i++)
 		if (!strcmp(mode, name[i]))
-			return (enum record_locks)i;
-	return RECORD_LOCKS_stamps;
+			return (enum session_locks)i;
+	return SESSION_LOCKS_stamps;
 }
 
-enum record_emulator cmd_record_emulator(const char *recorder, const char *program)
+enum session_emulator cmd_record_emulator(const char *recorder, const char *program)
 {
-	static const char *const name[] = {[RECORD_EMULATOR_NONE] = "rewritten",
-		[RECORD_EMULATOR_VALGRIND] = "valgrind",
-		[RECORD_EMULATOR_QEMU] = "qemu"};
+	static const char *const name[] = {[SESSION_EMULATOR_NONE] = "rewritten",
+		[SESSION_EMULATOR_VALGRIND] = "valgrind",
+		[SESSION_EMULATOR_QEMU] = "qemu"};
 	for (size_t i = 0; recorder && i < BASE_COUNT(name); i++)
 		if (!strcmp(recorder, name[i]))
-			return (enum record_emulator)i;
-	return record_qemu_knows(program) ? RECORD_EMULATOR_QEMU : RECORD_EMULATOR_NONE;
+			return (enum session_emulator)i;
+	return session_qemu_knows(program) ? SESSION_EMULATOR_QEMU : SESSION_EMULATOR_NONE;
 }
 
 /* Counting is for those who want to pay little: the kernel's events would be most of its cost. */
-void cmd_record_mode(struct record_options *o, enum record_locks locks)
+void cmd_record_mode(struct session_options *o, enum session_locks locks)
 {
 	o->locks = locks;
 	o->measure_floor = true;
-	o->sample_hz = record_counts(o) ? 0 : o->sample_hz;
-	o->switches = !record_counts(o);
+	o->sample_hz = session_counts(o) ? 0 : o->sample_hz;
+	o->switches = !session_counts(o);
 }
 
-static bool options(struct cmd *c, struct record_options *o)
+static bool options(struct cmd *c, struct session_options *o)
 {
 	enum { BUFFER_LEAST_BYTES = 1 << 20 };
 	uint64_t depth = o->stack_depth;
@@ -163,8 +163,8 @@ static bool options(struct cmd *c, struct record_options *o)
 		cmd_usage(c, "--buffer: at least 1M");
 		return false;
 	}
-	if (depth > RECORD_STACK_DEPTH) {
-		cmd_usage(c, "--stack-depth: at most %d", RECORD_STACK_DEPTH);
+	if (depth > SESSION_STACK_DEPTH) {
+		cmd_usage(c, "--stack-depth: at most %d", SESSION_STACK_DEPTH);
 		return false;
 	}
 	o->samples_exact = cmd_given(c, "sample-hz");
@@ -213,7 +213,7 @@ static bool how_long(struct cmd *c, uint64_t *ret_ns)
 	return false;
 }
 
-static bool system_options(struct cmd *c, struct record_options *o)
+static bool system_options(struct cmd *c, struct session_options *o)
 {
 	bool system = cmd_given(c, "system");
 	if (!system && (cmd_given(c, "sched") || cmd_given(c, "full") || cmd_given(c, "for") ||
@@ -233,9 +233,9 @@ static bool system_options(struct cmd *c, struct record_options *o)
 	/* A sample takes 5 to 10 us, on each processor; of a machine there are more than of a
 	 * program. */
 	if (system && !c->nr_operands && !cmd_given(c, "sample-hz"))
-		o->sample_hz = RECORD_SYSTEM_SAMPLE_HZ;
+		o->sample_hz = SESSION_SYSTEM_SAMPLE_HZ;
 	if (system)
-		o->system = cmd_given(c, "full") ? RECORD_LEVEL_full : RECORD_LEVEL_sched;
+		o->system = cmd_given(c, "full") ? SYSTEM_LEVEL_full : SYSTEM_LEVEL_sched;
 	return true;
 }
 
@@ -255,7 +255,7 @@ static const char *trace_path(struct cmd *c, const char *program, char buf[CMD_P
 	return NULL;
 }
 
-static void memory_summary(struct cmd *c, const struct record_result *r)
+static void memory_summary(struct cmd *c, const struct session_result *r)
 {
 	struct base_str s = {0};
 	base_str_add(&s, "memory streams");
@@ -283,13 +283,13 @@ static void memory_summary(struct cmd *c, const struct record_result *r)
 }
 
 /* Which back-end it was, and why not a better one. */
-static void system_summary(struct cmd *c, const struct record_result *r)
+static void system_summary(struct cmd *c, const struct session_result *r)
 {
 	for (unsigned i = 0; i < r->nr_attempts; i++) {
-		const struct record_attempt *a = &r->attempt[i];
-		if (a->refusal != RECORD_REFUSAL_none)
+		const struct system_attempt *a = &r->attempt[i];
+		if (a->refusal != SYSTEM_REFUSAL_none)
 			cmd_note(c, "kernel events: %s not used: %s (%s)", a->backend->name,
-				record_refusal_text(a->refusal), a->why);
+				system_refusal_text(a->refusal), a->why);
 		else
 			cmd_note(c, "kernel events: %llu through %s, %llu switches",
 				(unsigned long long)r->kernel_events, a->backend->name,
@@ -297,7 +297,7 @@ static void system_summary(struct cmd *c, const struct record_result *r)
 	}
 }
 
-static void summary(struct cmd *c, const struct record_options *o, const struct record_result *r,
+static void summary(struct cmd *c, const struct session_options *o, const struct session_result *r,
 	const char *path)
 {
 	struct base_str s = {0};
@@ -307,7 +307,7 @@ static void summary(struct cmd *c, const struct record_options *o, const struct 
 	base_str_add_count(&s, r->records);
 	base_str_add(&s, " records, ");
 	base_str_add_size(&s, r->trace_bytes);
-	if (record_counts(o)) /* the few records say nothing of it */
+	if (session_counts(o)) /* the few records say nothing of it */
 		base_str_add(&s, "; counting took some nanoseconds each time");
 	else if (r->overhead_share > 0)
 		base_str_addf(&s, "; recording was %s%.1f %% of the program's processor time",
@@ -320,11 +320,11 @@ static void summary(struct cmd *c, const struct record_options *o, const struct 
 		system_summary(c, r);
 	if (*r->no_system_samples_why)
 		cmd_note(c, "no samples of other programs: %s", r->no_system_samples_why);
-	if (*r->no_samples_why && !record_counts(o))
+	if (*r->no_samples_why && !session_counts(o))
 		cmd_note(c, "no samples: %s", r->no_samples_why);
 	if (*r->no_kernel_time_why)
 		cmd_note(c, "no time inside of system calls: %s", r->no_kernel_time_why);
-	if (*r->no_switches_why && !record_counts(o))
+	if (*r->no_switches_why && !session_counts(o))
 		cmd_note(c, "no processor switches: %s", r->no_switches_why);
 	if (*r->unnamed_why)
 		cmd_note(c, "%s", r->unnamed_why);
@@ -342,34 +342,34 @@ static void summary(struct cmd *c, const struct record_options *o, const struct 
 /* Runs o->argv into path, with progress and a summary. The program's exit status, or ours after a
  * message: then *ret is not BASE_OK. */
 static int record_program(
-	struct cmd *c, struct record_options *o, const char *path, enum base_status *ret)
+	struct cmd *c, struct session_options *o, const char *path, enum base_status *ret)
 {
-	struct record_result r = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
+	struct session_result r = {.wait_status = -1, .exit_code = SESSION_EXIT_OURS};
 	o->output_path = path;
 	o->tool = "longpole " LONGPOLE_VERSION;
 	o->progress = progress;
 	o->progress_ctx = c;
 	cmd_progress_reset(c);
-	*ret = record_run(o, &r, &c->err);
+	*ret = session_run(o, &r, &c->err);
 	cmd_progress_clear(c);
 	if (*ret != BASE_OK) {
 		cmd_fail(c, *ret);
-		return r.exit_code ? r.exit_code : RECORD_EXIT_OURS;
+		return r.exit_code ? r.exit_code : SESSION_EXIT_OURS;
 	}
 	summary(c, o, &r, path);
 	cmd_recover_hint(c);
 	enum base_status streams = o->level >= 2 ? cmd_streams_recorded(&r, &c->err) : BASE_OK;
 	if (streams != BASE_OK) {
 		cmd_fail(c, streams);
-		return RECORD_EXIT_OURS;
+		return SESSION_EXIT_OURS;
 	}
 	return r.exit_code;
 }
 
-int cmd_open_or_record(struct cmd *c, struct record_options *o, struct cmd_recorded *ret,
+int cmd_open_or_record(struct cmd *c, struct session_options *o, struct cmd_recorded *ret,
 	struct report_run *ret_run)
 {
-	*ret = (struct cmd_recorded){.program_exit = RECORD_EXIT_OURS};
+	*ret = (struct cmd_recorded){.program_exit = SESSION_EXIT_OURS};
 	int exit_status;
 	enum base_status s;
 	if (!c->nr_operands || strcmp(c->operand[0], "--") != 0) {
@@ -380,11 +380,11 @@ int cmd_open_or_record(struct cmd *c, struct record_options *o, struct cmd_recor
 	ret->is_program = true;
 	if (c->nr_operands < 2) {
 		cmd_usage(c, "no program after --");
-		return RECORD_EXIT_OURS;
+		return SESSION_EXIT_OURS;
 	}
 	const char *path = trace_path(c, c->operand[1], ret->path);
 	if (!path)
-		return RECORD_EXIT_OURS;
+		return SESSION_EXIT_OURS;
 	o->argv = c->operand + 1;
 	ret->program_exit = record_program(c, o, path, &s);
 	if (s != BASE_OK)
@@ -400,23 +400,23 @@ int cmd_recorded_exit(const struct cmd_recorded *r, int analysed)
 {
 	if (!r->is_program)
 		return analysed;
-	return r->program_exit ? r->program_exit : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
+	return r->program_exit ? r->program_exit : analysed == CMD_OK ? 0 : SESSION_EXIT_OURS;
 }
 
 /* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
 static int record(struct cmd *c, bool can_system, char buf[CMD_PATH_MAX], const char **ret_path)
 {
-	struct record_options o = record_options_default();
+	struct session_options o = session_options_default();
 	*ret_path = NULL;
 	if (!options(c, &o) || (can_system && !system_options(c, &o)))
-		return RECORD_EXIT_OURS;
-	if (!c->nr_operands && o.system == RECORD_LEVEL_none) {
+		return SESSION_EXIT_OURS;
+	if (!c->nr_operands && o.system == SYSTEM_LEVEL_none) {
 		cmd_usage(c, "no program given");
-		return RECORD_EXIT_OURS;
+		return SESSION_EXIT_OURS;
 	}
 	const char *path = trace_path(c, c->nr_operands ? c->operand[0] : "system", buf);
 	if (!path)
-		return RECORD_EXIT_OURS;
+		return SESSION_EXIT_OURS;
 	o.argv = c->nr_operands ? c->operand : NULL; /* NULL-terminated: it ends with argv */
 	enum base_status s;
 	int exit_code = record_program(c, &o, path, &s);
@@ -473,5 +473,5 @@ static int run_default(struct cmd *c)
 	c->answer_on_stderr =
 		true; /* `longpole gzip -c f >f.gz` must write what gzip alone writes */
 	int analysed = cmd_report_trace(c, path);
-	return exit_status ? exit_status : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
+	return exit_status ? exit_status : analysed == CMD_OK ? 0 : SESSION_EXIT_OURS;
 }

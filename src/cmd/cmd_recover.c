@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_recover.c - `longpole recover`: the traces of recordings whose recorder was killed. */
 #include "cmd/record.h"
-#include "record/session_recover.h"
+#include "session/recover.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,9 +37,9 @@ static void add_time(struct base_str *out, uint64_t unix_ns)
 
 void cmd_recover_hint(struct cmd *c)
 {
-	struct record_left_recording *left;
+	struct session_left_recording *left;
 	size_t nr;
-	if (record_left_list(&left, &nr, &c->err) != BASE_OK)
+	if (session_left_list(&left, &nr, &c->err) != BASE_OK)
 		nr = 0;
 	for (size_t i = 0; i < nr; i++) {
 		struct base_str at = {0};
@@ -55,7 +55,7 @@ void cmd_recover_hint(struct cmd *c)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static json_t *left_json(const struct record_left_recording *l)
+static json_t *left_json(const struct session_left_recording *l)
 {
 	const char *why = l->why_not.nr_causes ? l->why_not.cause[0] : "";
 	return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:b, s:s}", "id", l->name, "command",
@@ -64,7 +64,7 @@ static json_t *left_json(const struct record_left_recording *l)
 		(json_int_t)l->ring_bytes, "program_runs", l->program_runs, "refused", why);
 }
 
-static void add_left(struct base_str *out, const struct record_left_recording *l)
+static void add_left(struct base_str *out, const struct session_left_recording *l)
 {
 	if (l->why_not.status != BASE_OK) {
 		base_str_addf(out, "%s  cannot be recovered: %s\n", l->name,
@@ -85,10 +85,10 @@ static void add_left(struct base_str *out, const struct record_left_recording *l
 
 static int list(struct cmd *c)
 {
-	struct record_left_recording *left;
+	struct session_left_recording *left;
 	struct base_str out = {0};
 	size_t nr;
-	enum base_status status = record_left_list(&left, &nr, &c->err);
+	enum base_status status = session_left_list(&left, &nr, &c->err);
 	if (status != BASE_OK) {
 		base_free(left);
 		return cmd_fail(c, status);
@@ -112,11 +112,11 @@ static int list(struct cmd *c)
 /* ---- one of them ----------------------------------------------------------------------------- */
 
 /* BASE_ERR_USAGE after no message: there is none of that name. */
-static enum base_status find(struct cmd *c, const char *name, struct record_left_recording *ret)
+static enum base_status find(struct cmd *c, const char *name, struct session_left_recording *ret)
 {
-	struct record_left_recording *left;
+	struct session_left_recording *left;
 	size_t nr;
-	enum base_status status = record_left_list(&left, &nr, &c->err);
+	enum base_status status = session_left_list(&left, &nr, &c->err);
 	bool any = false;
 	for (size_t i = 0; status == BASE_OK && i < nr && !any; i++) {
 		any = !strcmp(left[i].name, name);
@@ -130,7 +130,7 @@ static enum base_status find(struct cmd *c, const char *name, struct record_left
 }
 
 /* NULL: no memory. */
-static bool add_path(struct cmd *c, const struct record_left_recording *l, struct base_str *ret)
+static bool add_path(struct cmd *c, const struct session_left_recording *l, struct base_str *ret)
 {
 	const char *given = cmd_value(c, "output");
 	base_str_add(ret, given ? given : l->trace_path);
@@ -142,7 +142,7 @@ static bool add_path(struct cmd *c, const struct record_left_recording *l, struc
 	return !ret->failed;
 }
 
-static int say(struct cmd *c, const char *path, const struct record_recovered *r)
+static int say(struct cmd *c, const char *path, const struct session_recovered *r)
 {
 	struct base_str out = {0};
 	if (cmd_given(c, "json"))
@@ -164,18 +164,18 @@ static int say(struct cmd *c, const char *path, const struct record_recovered *r
 static int recover(struct cmd *c, const char *name)
 {
 	struct base_str path = {0}, real = {0};
-	struct record_left_recording *left = base_alloc(sizeof *left);
-	struct record_recovered recovered;
+	struct session_left_recording *left = base_alloc(sizeof *left);
+	struct session_recovered recovered;
 	enum base_status status = left ? find(c, name, left) : BASE_ERR_NOMEM;
 	if (status == BASE_OK)
 		status = add_path(c, left, &path) ? base_output_name(path.buf, &real, &c->err)
 						  : BASE_ERR_NOMEM;
 	if (status == BASE_OK)
-		status = record_recover(name, base_str_text(&real), &recovered, &c->err);
+		status = session_recover(name, base_str_text(&real), &recovered, &c->err);
 	int exit_status =
 		status == BASE_OK ? say(c, base_str_text(&path), &recovered) : cmd_fail(c, status);
 	if (status == BASE_OK)
-		record_left_remove(name);
+		session_left_remove(name);
 	base_str_fini(&path);
 	base_str_fini(&real);
 	base_free(left);
@@ -184,7 +184,7 @@ static int recover(struct cmd *c, const char *name)
 
 static int remove_left(struct cmd *c, const char *name)
 {
-	if (record_left_remove(name))
+	if (session_left_remove(name))
 		return CMD_OK;
 	return cmd_fail(c,
 		base_fail(&c->err, BASE_ERR_USAGE,

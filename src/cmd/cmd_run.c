@@ -3,7 +3,7 @@
 #include "cmd/cmd.h"
 #include "base/json.h"
 
-#include "record/spin_yield.h"
+#include "spin/yield.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -44,7 +44,7 @@ const struct cmd_details cmd_details_run = {
 		"longpole run --sleep 0 --json -o gave-way.json ./server"},
 };
 
-static void add_finding(struct base_str *out, const struct record_spin_yield *y)
+static void add_finding(struct base_str *out, const struct spin_yield *y)
 {
 	if (y->unable) {
 		base_str_addf(out, "no thread could be made to give way: %s\n", y->unable);
@@ -65,7 +65,7 @@ static void add_finding(struct base_str *out, const struct record_spin_yield *y)
 	base_str_add(out, ")\n");
 }
 
-static void text(struct base_str *out, const struct record_spin_yield *y)
+static void text(struct base_str *out, const struct spin_yield *y)
 {
 	add_finding(out, y);
 	base_str_addf(out,
@@ -104,7 +104,7 @@ static void text(struct base_str *out, const struct record_spin_yield *y)
 	base_str_add(out, "next: longpole spin PROG: which loops these are\n");
 }
 
-static json_t *json_of(const struct record_spin_yield *y)
+static json_t *json_of(const struct spin_yield *y)
 {
 	json_t *result = json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "exit_status",
 		y->exit_code, "elapsed_ns", base_json_u64(y->elapsed_ns), "looks",
@@ -133,7 +133,7 @@ static json_t *json_of(const struct record_spin_yield *y)
 	return cmd_result_json("longpole/run/2", result);
 }
 
-static int answer(struct cmd *c, const struct record_spin_yield *y)
+static int answer(struct cmd *c, const struct spin_yield *y)
 {
 	struct base_str out = {0};
 	if (cmd_given(c, "json"))
@@ -154,33 +154,33 @@ static bool take_sleep(struct cmd *c, uint64_t *ns)
 
 int cmd_run_run(struct cmd *c)
 {
-	uint64_t iterations = RECORD_SPIN_ITERATIONS_DEFAULT;
-	struct record_spin_yield_options o = {.argv = c->operand,
+	uint64_t iterations = SPIN_ITERATIONS_DEFAULT;
+	struct spin_yield_options o = {.argv = c->operand,
 		.interval_ns = INTERVAL_DEFAULT_US * NS_PER_US,
 		.sleep_ns = SLEEP_DEFAULT_US * NS_PER_US,
 		.always = cmd_given(c, "always")};
-	struct record_spin_yield y;
+	struct spin_yield y;
 	if (!c->nr_operands) {
 		cmd_usage(c, "no program given");
-		return RECORD_SPIN_EXIT_OURS;
+		return SPIN_EXIT_OURS;
 	}
 	if (!cmd_value_count(c, "spin-yield", &iterations) ||
 		!cmd_value_time(c, "interval", &o.interval_ns) || !take_sleep(c, &o.sleep_ns))
-		return RECORD_SPIN_EXIT_OURS;
+		return SPIN_EXIT_OURS;
 	if (!iterations || iterations > ITERATIONS_MAX || o.interval_ns < INTERVAL_LEAST_NS) {
 		cmd_usage(c, "--spin-yield 1 to %d, --interval %d ns or more", ITERATIONS_MAX,
 			INTERVAL_LEAST_NS);
-		return RECORD_SPIN_EXIT_OURS;
+		return SPIN_EXIT_OURS;
 	}
 	o.iterations = (uint32_t)iterations;
-	enum base_status s = record_spin_yield(&o, &y, &c->err);
+	enum base_status s = spin_yield(&o, &y, &c->err);
 	if (s != BASE_OK) {
 		cmd_fail(c, s);
-		return y.exit_code ? y.exit_code : RECORD_SPIN_EXIT_OURS;
+		return y.exit_code ? y.exit_code : SPIN_EXIT_OURS;
 	}
 	c->answer_on_stderr = true; /* standard output is the program's */
 	bool wanted = !cmd_given(c, "quiet") || cmd_given(c, "output");
 	if (wanted && answer(c, &y) != CMD_OK && !y.exit_code)
-		return RECORD_SPIN_EXIT_OURS;
+		return SPIN_EXIT_OURS;
 	return y.exit_code;
 }

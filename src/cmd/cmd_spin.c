@@ -49,17 +49,17 @@ const struct cmd_details cmd_details_spin = {
 };
 
 struct wanted {
-	struct record_spin_sample_options sample;
-	struct record_spin_tool_options tool;
+	struct spin_sample_options sample;
+	struct spin_tool_options tool;
 	uint64_t limit, pid;
 };
 
 static bool parse(struct cmd *c, struct wanted *w)
 {
-	uint64_t percent = 5, steps = RECORD_SPIN_STEPS_DEFAULT, yield_after = 0;
+	uint64_t percent = 5, steps = SPIN_STEPS_DEFAULT, yield_after = 0;
 	w->limit = LIMIT_DEFAULT;
-	uint64_t stop_ns = RECORD_SPIN_STOP_NS_DEFAULT;
-	w->sample = (struct record_spin_sample_options){.interval_ns = 10 * NS_PER_MS,
+	uint64_t stop_ns = SPIN_STOP_NS_DEFAULT;
+	w->sample = (struct spin_sample_options){.interval_ns = 10 * NS_PER_MS,
 		.watch_livelock = true,
 		.until_livelock = cmd_given(c, "until-livelock")};
 	if (!cmd_value_count(c, "pid", &w->pid) || !cmd_value_count(c, "limit", &w->limit) ||
@@ -88,9 +88,9 @@ static bool parse(struct cmd *c, struct wanted *w)
 	if (cmd_given(c, "all"))
 		w->limit = 0;
 	w->sample.stopped_share = (double)percent / 100;
-	w->sample.limits = (struct record_spin_limits){
+	w->sample.limits = (struct spin_limits){
 		.steps = (uint32_t)steps,
-		.iterations = RECORD_SPIN_ITERATIONS_DEFAULT,
+		.iterations = SPIN_ITERATIONS_DEFAULT,
 		.stop_ns = stop_ns,
 	};
 	w->tool.marked = cmd_value(c, "marked");
@@ -114,18 +114,18 @@ static int answer(struct cmd *c, const struct cmd_spin *spin)
 int cmd_run_spin(struct cmd *c)
 {
 	struct wanted w = {0};
-	struct record_spin_answer a = {0};
+	struct spin_answer a = {0};
 	const char *no_tool = NULL;
 	if (!parse(c, &w))
-		return cmd_given(c, "pid") ? CMD_USAGE : RECORD_SPIN_EXIT_OURS;
+		return cmd_given(c, "pid") ? CMD_USAGE : SPIN_EXIT_OURS;
 	bool sample = w.pid || cmd_given(c, "sample") || cmd_given(c, "until-livelock") ||
-		      !record_spin_has_tool(&no_tool);
-	enum base_status s = sample ? record_spin_sample(&w.sample, &a, &c->err)
-				    : record_spin_run_tool(&w.tool, &a, &c->err);
+		      !spin_has_tool(&no_tool);
+	enum base_status s =
+		sample ? spin_sample(&w.sample, &a, &c->err) : spin_run_tool(&w.tool, &a, &c->err);
 	int exit_code = w.pid ? CMD_OK : a.exit_code;
 	if (s != BASE_OK) {
 		int failed = cmd_fail(c, s);
-		exit_code = w.pid ? failed : exit_code ? exit_code : RECORD_SPIN_EXIT_OURS;
+		exit_code = w.pid ? failed : exit_code ? exit_code : SPIN_EXIT_OURS;
 	} else {
 		const struct cmd_spin spin = {.a = &a,
 			.program = w.pid ? NULL : c->operand[0],
@@ -136,11 +136,10 @@ int cmd_run_spin(struct cmd *c)
 		if (w.pid)
 			exit_code = written;
 		else if (written != CMD_OK && !exit_code)
-			exit_code = RECORD_SPIN_EXIT_OURS;
-		if (w.pid && exit_code == CMD_OK &&
-			a.standstill.verdict == RECORD_SPIN_LIVELOCK_FOUND)
+			exit_code = SPIN_EXIT_OURS;
+		if (w.pid && exit_code == CMD_OK && a.standstill.verdict == SPIN_LIVELOCK_FOUND)
 			exit_code = CMD_GATE;
 	}
-	record_spin_answer_fini(&a);
+	spin_answer_fini(&a);
 	return exit_code;
 }

@@ -58,7 +58,7 @@ static int list_events(struct cmd *c)
 
 /* "cycles,instructions" -> events. False: a message was printed. */
 static bool parse_events(
-	struct cmd *c, const char *list, uint16_t event[RECORD_STAT_EVENTS_MAX], size_t *ret_nr)
+	struct cmd *c, const char *list, uint16_t event[STAT_EVENTS_MAX], size_t *ret_nr)
 {
 	*ret_nr = 0;
 	while (*list) {
@@ -73,8 +73,8 @@ static bool parse_events(
 				name, found ? " (the others are always counted)" : "");
 			return false;
 		}
-		if (*ret_nr == RECORD_STAT_EVENTS_MAX) {
-			cmd_usage(c, "--events: at most %d", RECORD_STAT_EVENTS_MAX);
+		if (*ret_nr == STAT_EVENTS_MAX) {
+			cmd_usage(c, "--events: at most %d", STAT_EVENTS_MAX);
 			return false;
 		}
 		event[(*ret_nr)++] = (uint16_t)found;
@@ -96,42 +96,41 @@ static int answer(struct cmd *c, const struct cmd_stat *stat)
 int cmd_run_stat(struct cmd *c)
 {
 	const char *list = cmd_value(c, "events");
-	uint16_t event[RECORD_STAT_EVENTS_MAX];
-	struct record_stat_options options = {.argv = c->operand,
+	uint16_t event[STAT_EVENTS_MAX];
+	struct stat_options options = {.argv = c->operand,
 		.event = event,
 		.kernel_time = cmd_given(c, "kernel-time"),
 		.by_thread = !cmd_given(c, "whole")};
 	size_t limit = LIMIT_DEFAULT;
-	struct record_stat s;
+	struct stat_result s;
 	if (list && !strcmp(list, "list"))
 		return list_events(c);
 	if (!c->nr_operands) {
 		cmd_usage(c, "no program given");
-		return RECORD_STAT_EXIT_OURS;
+		return STAT_EXIT_OURS;
 	}
 	if (!parse_events(c, list ? list : "cycles,instructions,branch-misses,cache-misses", event,
 		    &options.nr_events) ||
 		!cmd_value_limit(c, &limit))
-		return RECORD_STAT_EXIT_OURS;
-	if (options.kernel_time &&
-		(options.nr_events == RECORD_STAT_EVENTS_MAX || !options.by_thread)) {
+		return STAT_EXIT_OURS;
+	if (options.kernel_time && (options.nr_events == STAT_EVENTS_MAX || !options.by_thread)) {
 		cmd_usage(c,
 			options.by_thread
 				? "--kernel-time takes the place of an event: at most 4 in --events"
 				: "--kernel-time is by thread: not with --whole");
-		return RECORD_STAT_EXIT_OURS;
+		return STAT_EXIT_OURS;
 	}
-	enum base_status status = record_stat_run(&options, &s, &c->err);
+	enum base_status status = stat_run(&options, &s, &c->err);
 	int exit_code = s.exit_code;
 	if (status == BASE_OK) {
 		const struct cmd_stat stat = {
 			.s = &s, .options = &options, .program = c->operand[0], .limit = limit};
 		c->answer_on_stderr = true; /* standard output is the program's */
 		if (answer(c, &stat) != CMD_OK && !exit_code)
-			exit_code = RECORD_STAT_EXIT_OURS;
+			exit_code = STAT_EXIT_OURS;
 	} else {
 		cmd_fail(c, status);
 	}
-	record_stat_fini(&s);
+	stat_fini(&s);
 	return exit_code;
 }

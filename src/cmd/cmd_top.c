@@ -4,7 +4,7 @@
 
 #include "config.h"
 #include "live/live.h"
-#include "record/session.h"
+#include "session/session.h"
 #include "report/top.h"
 
 #include <errno.h>
@@ -194,7 +194,7 @@ static bool has_enough(void *ctx)
 	return g->status != BASE_OK;
 }
 
-static void say_what(struct top *t, const struct record_result *r)
+static void say_what(struct top *t, const struct session_result *r)
 {
 	struct live_health h = live_health(t->live);
 	struct base_str s = {0};
@@ -214,19 +214,19 @@ static void say_what(struct top *t, const struct record_result *r)
 	}
 }
 
-static int watch(struct top *t, struct record_options *ro, struct live_options *o)
+static int watch(struct top *t, struct session_options *ro, struct live_options *o)
 {
 	struct cmd *c = t->c;
 	struct going_on g = {.t = t};
-	struct record_listener listener = {
+	struct session_listener listener = {
 		.ctx = &g, .put = take_record, .reached = reach, .stop = has_enough};
-	struct record_result r = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
+	struct session_result r = {.wait_status = -1, .exit_code = SESSION_EXIT_OURS};
 	enum base_status s = live_new(o, &g.live, &c->err);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	t->live = g.live;
 	ro->listener = &listener;
-	s = record_run(ro, &r, &c->err);
+	s = session_run(ro, &r, &c->err);
 	if (s == BASE_OK && g.status == BASE_OK)
 		g.status = live_finish(g.live, &c->err);
 	int exit_status = CMD_OK;
@@ -237,20 +237,20 @@ static int watch(struct top *t, struct record_options *ro, struct live_options *
 	live_free(g.live);
 	if (!ro->argv)
 		return exit_status ? exit_status : t->exit_status;
-	return exit_status == CMD_OK && t->exit_status == CMD_OK ? r.exit_code : RECORD_EXIT_OURS;
+	return exit_status == CMD_OK && t->exit_status == CMD_OK ? r.exit_code : SESSION_EXIT_OURS;
 }
 
 /* `argv` NULL: the whole system. */
 static int top_now(struct top *t, struct live_options *o, char *const *argv)
 {
-	struct record_options ro = record_options_default();
+	struct session_options ro = session_options_default();
 	struct base_str command = {0}, what = {0};
 	char host[256] = "";
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
 	gethostname(host, sizeof host - 1);
 	if (argv) {
-		record_add_command(&command, argv);
+		base_str_add_command(&command, argv);
 		base_str_addf(&what, "program %s", base_str_text(&command));
 	} else {
 		base_str_addf(&what, "%s",
@@ -266,10 +266,10 @@ static int top_now(struct top *t, struct live_options *o, char *const *argv)
 	ro.tool = "longpole " LONGPOLE_VERSION;
 	ro.sample_hz = SAMPLE_HZ;
 	ro.stack_depth = 0;
-	ro.system = o->system ? RECORD_LEVEL_sched : RECORD_LEVEL_none;
+	ro.system = o->system ? SYSTEM_LEVEL_sched : SYSTEM_LEVEL_none;
 	if (!argv && t->count)
 		ro.for_ns = 0;
-	o->late_ns = record_late_ns(&ro);
+	o->late_ns = session_late_ns(&ro);
 	t->head.host = host;
 	t->head.what = base_str_text(&what);
 	t->head.origin_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;

@@ -4,17 +4,17 @@
 #define LONGPOLE_CMD_RECORD_H
 
 #include "cmd/cmd.h"
-#include "record/session.h"
+#include "session/session.h"
 
 /* The mode of that name; NULL: the usual one. */
-enum record_locks cmd_record_locks(const char *mode);
+enum session_locks cmd_record_locks(const char *mode);
 /* That mode, and the kernel's events only where it needs them. */
-void cmd_record_mode(struct record_options *o, enum record_locks locks);
+void cmd_record_mode(struct session_options *o, enum session_locks locks);
 
 /* What records memory accesses. */
 #define CMD_RECORDERS "rewritten valgrind qemu"
 /* The one of that name; NULL: what `program` needs. */
-enum record_emulator cmd_record_emulator(const char *recorder, const char *program);
+enum session_emulator cmd_record_emulator(const char *recorder, const char *program);
 
 /* A note on each recording that was cut off. */
 void cmd_recover_hint(struct cmd *c);
@@ -27,7 +27,7 @@ struct cmd_recorded {
 	char path[CMD_PATH_MAX];
 };
 /* Returns an exit status, which counts when there is no trace. */
-int cmd_open_or_record(struct cmd *c, struct record_options *o, struct cmd_recorded *ret,
+int cmd_open_or_record(struct cmd *c, struct session_options *o, struct cmd_recorded *ret,
 	struct report_run *ret_run);
 /* The program's exit status, where there was one; else the analysis's. */
 int cmd_recorded_exit(const struct cmd_recorded *r, int analysed);

@@ -4,10 +4,10 @@
 #define LONGPOLE_CMD_SPIN_H
 
 #include "cmd/cmd.h"
-#include "record/spin.h"
+#include "spin/native.h"
 
 struct cmd_spin {
-	const struct record_spin_answer *a;
+	const struct spin_answer *a;
 	const char *program; /* NULL: a process that ran already */
 	const char *no_tool; /* why Valgrind was not used; NULL: it was, or was not wanted */
 	size_t limit;        /* threads and loops that are shown; 0: all */

@@ -14,23 +14,23 @@ struct totals {
 	uint64_t samples, spins, counts, kernel, works, cut, refused;
 };
 
-static struct totals sum(const struct record_spin_answer *a)
+static struct totals sum(const struct spin_answer *a)
 {
 	struct totals t = {0};
 	for (size_t i = 0; i < a->nr_threads; i++) {
-		const struct record_spin_thread *r = &a->thread[i];
+		const struct spin_thread *r = &a->thread[i];
 		t.instructions += r->instructions;
 		t.marked += r->marked_instructions;
 		t.spinning += r->spin_instructions;
 		t.counting += r->counting_instructions;
 		t.evictions += r->evictions;
 		t.overflows += r->overflows;
-		t.spins += r->samples[RECORD_SPIN_SPINS];
-		t.counts += r->samples[RECORD_SPIN_COUNTS];
-		t.kernel += r->samples[RECORD_SPIN_KERNEL];
-		t.works += r->samples[RECORD_SPIN_WORKS];
-		t.cut += r->samples[RECORD_SPIN_CUT];
-		t.refused += r->samples[RECORD_SPIN_REFUSED];
+		t.spins += r->samples[SPIN_SPINS];
+		t.counts += r->samples[SPIN_COUNTS];
+		t.kernel += r->samples[SPIN_KERNEL];
+		t.works += r->samples[SPIN_WORKS];
+		t.cut += r->samples[SPIN_CUT];
+		t.refused += r->samples[SPIN_REFUSED];
 	}
 	t.samples = t.spins + t.counts + t.kernel + t.works + t.cut;
 	return t;
@@ -53,7 +53,7 @@ static bool matters(const struct cmd_spin *c, const struct totals *t)
 /* ---- names ------------------------------------------------------------------------------------
  */
 
-static void add_place(struct base_str *out, const struct record_spin_place *p)
+static void add_place(struct base_str *out, const struct spin_place *p)
 {
 	const char *base = p->file ? strrchr(p->file, '/') : NULL;
 	if (p->function)
@@ -72,7 +72,7 @@ static void add_place(struct base_str *out, const struct record_spin_place *p)
 
 static void add_thread_name(struct base_str *out, const struct cmd_spin *c, uint64_t id)
 {
-	const struct record_spin_thread *t = record_spin_thread_of(c->a, id);
+	const struct spin_thread *t = spin_thread_of(c->a, id);
 	base_str_addf(out, "thread %" PRIu64, id);
 	if (t && *t->name) {
 		base_str_add(out, " ");
@@ -80,7 +80,7 @@ static void add_thread_name(struct base_str *out, const struct cmd_spin *c, uint
 	}
 }
 
-static void add_word(struct base_str *out, const struct record_spin_polled *p)
+static void add_word(struct base_str *out, const struct spin_polled *p)
 {
 	if (p->name)
 		report_name_add(out, p->name);
@@ -95,9 +95,9 @@ static void add_word(struct base_str *out, const struct record_spin_polled *p)
 }
 
 /* The word that was changed most often; the first variable; the first. */
-static const struct record_spin_polled *main_word(const struct record_spin_loop *l)
+static const struct spin_polled *main_word(const struct spin_loop *l)
 {
-	const struct record_spin_polled *best = l->nr_polled ? &l->polled[0] : NULL;
+	const struct spin_polled *best = l->nr_polled ? &l->polled[0] : NULL;
 	for (size_t i = 1; i < l->nr_polled; i++)
 		if (l->polled[i].changes > best->changes ||
 			(l->polled[i].changes == best->changes && !best->name && l->polled[i].name))
@@ -110,8 +110,8 @@ static const struct record_spin_polled *main_word(const struct record_spin_loop 
 
 static void finding_livelock(struct base_str *out, const struct cmd_spin *c)
 {
-	const struct record_spin_standstill *s = &c->a->standstill;
-	bool open = s->verdict == RECORD_SPIN_LIVELOCK_OPEN;
+	const struct spin_standstill *s = &c->a->standstill;
+	bool open = s->verdict == SPIN_LIVELOCK_OPEN;
 	base_str_addf(out, "%s: all %" PRIu64 " threads that run spin",
 		open ? "perhaps a livelock" : "livelock", s->nr_spinning);
 	if (s->nr_asleep)
@@ -145,7 +145,7 @@ static struct interval interval_of(uint64_t part, uint64_t whole)
 }
 
 static void finding_sampled(
-	struct base_str *out, const struct record_spin_answer *a, const struct totals *t)
+	struct base_str *out, const struct spin_answer *a, const struct totals *t)
 {
 	if (!t->samples && !t->refused && a->nr_idle_looks) {
 		base_str_add(out, "nothing spins: all threads slept, at each of ");
@@ -194,8 +194,8 @@ static void finding_counted(struct base_str *out, const struct totals *t, bool w
 
 static void finding(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
 {
-	const struct record_spin_answer *a = c->a;
-	if (a->standstill.verdict != RECORD_SPIN_LIVELOCK_NONE)
+	const struct spin_answer *a = c->a;
+	if (a->standstill.verdict != SPIN_LIVELOCK_NONE)
 		finding_livelock(out, c);
 	if (a->sampled)
 		finding_sampled(out, a, t);
@@ -204,8 +204,8 @@ static void finding(struct base_str *out, const struct cmd_spin *c, const struct
 	base_str_add(out, "\n");
 	if (!matters(c, t))
 		return;
-	const struct record_spin_loop *l = &a->loop[0];
-	const struct record_spin_polled *p = main_word(l);
+	const struct spin_loop *l = &a->loop[0];
+	const struct spin_polled *p = main_word(l);
 	base_str_add(out, "most: ");
 	add_thread_name(out, c, l->thread);
 	base_str_add(out, " in ");
@@ -234,11 +234,11 @@ static void add_right(struct base_str *out, unsigned width, uint64_t n)
 
 static void threads_counted(struct base_str *out, const struct cmd_spin *c)
 {
-	const struct record_spin_answer *a = c->a;
+	const struct spin_answer *a = c->a;
 	base_str_addf(out, "\n%-*s %15s %15s %15s %15s %7s\n", NAME_COLUMN, "thread",
 		"instructions", "spinning", "poll and count", "useful", "useful");
 	for (size_t i = 0; i < a->nr_threads && (!c->limit || i < c->limit); i++) {
-		const struct record_spin_thread *t = &a->thread[i];
+		const struct spin_thread *t = &a->thread[i];
 		uint64_t useful = t->instructions - t->spin_instructions;
 		base_str_addf(out, "%-*" PRIu64, NAME_COLUMN, t->id);
 		add_right(out, 16, t->instructions);
@@ -251,30 +251,30 @@ static void threads_counted(struct base_str *out, const struct cmd_spin *c)
 
 static void threads_sampled(struct base_str *out, const struct cmd_spin *c)
 {
-	const struct record_spin_answer *a = c->a;
+	const struct spin_answer *a = c->a;
 	base_str_addf(out, "\n%-24s %9s %9s %9s %9s %9s %9s\n", "thread", "samples", "spinning",
 		"polling", "kernel", "working", "cut short");
 	for (size_t i = 0; i < a->nr_threads && (!c->limit || i < c->limit); i++) {
-		const struct record_spin_thread *t = &a->thread[i];
+		const struct spin_thread *t = &a->thread[i];
 		struct base_str name = {0};
 		uint64_t all = 0;
-		for (unsigned v = RECORD_SPIN_KERNEL; v < RECORD_SPIN_VERDICTS; v++)
+		for (unsigned v = SPIN_KERNEL; v < SPIN_VERDICTS; v++)
 			all += t->samples[v];
 		base_str_addf(&name, "%" PRIu64 " ", t->id);
 		report_clean_add(&name, t->name);
 		base_str_addf(out, "%-24.24s %9" PRIu64, base_str_text(&name), all);
 		base_str_fini(&name);
 		base_str_addf(out, " %7.1f %% %7.1f %% %7.1f %% %7.1f %% %7.1f %%\n",
-			share(t->samples[RECORD_SPIN_SPINS], all) * 100,
-			share(t->samples[RECORD_SPIN_COUNTS], all) * 100,
-			share(t->samples[RECORD_SPIN_KERNEL], all) * 100,
-			share(t->samples[RECORD_SPIN_WORKS], all) * 100,
-			share(t->samples[RECORD_SPIN_CUT], all) * 100);
+			share(t->samples[SPIN_SPINS], all) * 100,
+			share(t->samples[SPIN_COUNTS], all) * 100,
+			share(t->samples[SPIN_KERNEL], all) * 100,
+			share(t->samples[SPIN_WORKS], all) * 100,
+			share(t->samples[SPIN_CUT], all) * 100);
 	}
 }
 
-static void loop_amount(struct base_str *out, const struct cmd_spin *c,
-	const struct record_spin_loop *l, const struct totals *t)
+static void loop_amount(struct base_str *out, const struct cmd_spin *c, const struct spin_loop *l,
+	const struct totals *t)
 {
 	if (c->a->sampled) {
 		uint64_t n = l->samples_spin + l->samples_count;
@@ -305,8 +305,7 @@ static void loop_amount(struct base_str *out, const struct cmd_spin *c,
 	}
 }
 
-static void loop_word(
-	struct base_str *out, const struct cmd_spin *c, const struct record_spin_polled *p)
+static void loop_word(struct base_str *out, const struct cmd_spin *c, const struct spin_polled *p)
 {
 	base_str_add(out, "          on ");
 	add_word(out, p);
@@ -327,15 +326,15 @@ static void loop_word(
 	base_str_add(out, p->changes == 1 ? " change" : " changes");
 	if (p->nr_writers > 1)
 		base_str_addf(out, ", by %zu%s threads", p->nr_writers,
-			p->nr_writers == RECORD_SPIN_WRITERS ? " or more" : "");
+			p->nr_writers == SPIN_WRITERS ? " or more" : "");
 	base_str_add(out, "\n");
 }
 
 static void loops(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
 {
-	const struct record_spin_answer *a = c->a;
+	const struct spin_answer *a = c->a;
 	for (size_t i = 0; i < a->nr_loops && (!c->limit || i < c->limit); i++) {
-		const struct record_spin_loop *l = &a->loop[i];
+		const struct spin_loop *l = &a->loop[i];
 		base_str_add(out, i ? "  " : "\nloops that wait, by thread\n  ");
 		add_thread_name(out, c, l->thread);
 		base_str_add(out, " in ");
@@ -354,7 +353,7 @@ static void loops(struct base_str *out, const struct cmd_spin *c, const struct t
 
 static void how_counted(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
 {
-	const struct record_spin_answer *a = c->a;
+	const struct spin_answer *a = c->a;
 	base_str_add(out, "\n");
 	if (matters(c, t))
 		base_str_addf(out,
@@ -386,7 +385,7 @@ static void how_counted(struct base_str *out, const struct cmd_spin *c, const st
 
 static void how_sampled(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
 {
-	const struct record_spin_answer *a = c->a;
+	const struct spin_answer *a = c->a;
 	base_str_add(out, "\nhow: ");
 	base_str_add_count(out, t->samples);
 	base_str_add(out, " samples of threads that ran or could, in ");
@@ -475,7 +474,7 @@ static json_t *address_json(uint64_t address)
 	return json_string(text);
 }
 
-static json_t *place_json(const struct record_spin_place *p)
+static json_t *place_json(const struct spin_place *p)
 {
 	json_t *o = json_object();
 	json_object_set_new(o, "address", address_json(p->address));
@@ -487,7 +486,7 @@ static json_t *place_json(const struct record_spin_place *p)
 	return o;
 }
 
-static json_t *word_json(const struct cmd_spin *c, const struct record_spin_polled *p)
+static json_t *word_json(const struct cmd_spin *c, const struct spin_polled *p)
 {
 	json_t *o = json_object();
 	json_object_set_new(o, "address", address_json(p->address));
@@ -510,7 +509,7 @@ static json_t *word_json(const struct cmd_spin *c, const struct record_spin_poll
 	return o;
 }
 
-static json_t *loop_json(const struct cmd_spin *c, const struct record_spin_loop *l)
+static json_t *loop_json(const struct cmd_spin *c, const struct spin_loop *l)
 {
 	json_t *words = json_array(), *o = json_object();
 	for (size_t i = 0; i < l->nr_polled; i++)
@@ -538,20 +537,19 @@ static json_t *loop_json(const struct cmd_spin *c, const struct record_spin_loop
 	return o;
 }
 
-static json_t *thread_json(const struct cmd_spin *c, const struct record_spin_thread *t)
+static json_t *thread_json(const struct cmd_spin *c, const struct spin_thread *t)
 {
-	static const char *const verdict[RECORD_SPIN_VERDICTS] = {
-		[RECORD_SPIN_REFUSED] = "samples_refused",
-		[RECORD_SPIN_KERNEL] = "samples_kernel",
-		[RECORD_SPIN_WORKS] = "samples_working",
-		[RECORD_SPIN_COUNTS] = "samples_counting",
-		[RECORD_SPIN_SPINS] = "samples_spinning",
-		[RECORD_SPIN_CUT] = "samples_cut"};
+	static const char *const verdict[SPIN_VERDICTS] = {[SPIN_REFUSED] = "samples_refused",
+		[SPIN_KERNEL] = "samples_kernel",
+		[SPIN_WORKS] = "samples_working",
+		[SPIN_COUNTS] = "samples_counting",
+		[SPIN_SPINS] = "samples_spinning",
+		[SPIN_CUT] = "samples_cut"};
 	json_t *o = json_object();
 	json_object_set_new(o, "thread", base_json_u64(t->id));
 	if (c->a->sampled) {
 		set_text(o, "name", t->name);
-		for (unsigned v = RECORD_SPIN_REFUSED; v < RECORD_SPIN_VERDICTS; v++)
+		for (unsigned v = SPIN_REFUSED; v < SPIN_VERDICTS; v++)
 			json_object_set_new(o, verdict[v], base_json_u64(t->samples[v]));
 		return o;
 	}
@@ -566,7 +564,7 @@ static json_t *thread_json(const struct cmd_spin *c, const struct record_spin_th
 	return o;
 }
 
-static json_t *livelock_json(const struct record_spin_standstill *s)
+static json_t *livelock_json(const struct spin_standstill *s)
 {
 	static const char *const verdict[] = {"none", "not_certain", "found"};
 	json_t *o = json_object();
@@ -582,7 +580,7 @@ static json_t *livelock_json(const struct record_spin_standstill *s)
 
 json_t *cmd_spin_json(const struct cmd_spin *c)
 {
-	const struct record_spin_answer *a = c->a;
+	const struct spin_answer *a = c->a;
 	struct totals t = sum(a);
 	json_t *threads = json_array(), *all_loops = json_array(), *r = json_object();
 	for (size_t i = 0; i < a->nr_threads; i++)

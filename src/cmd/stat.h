@@ -4,11 +4,11 @@
 #define LONGPOLE_CMD_STAT_H
 
 #include "cmd/cmd.h"
-#include "record/stat.h"
+#include "stat/stat.h"
 
 struct cmd_stat {
-	struct record_stat *s;
-	const struct record_stat_options *options;
+	struct stat_result *s;
+	const struct stat_options *options;
 	const char *program;
 	size_t limit; /* rows of a table; 0: all */
 };

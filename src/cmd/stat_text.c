@@ -3,7 +3,7 @@
  */
 #include "cmd/stat.h"
 #include "base/json.h"
-#include "record/clock.h"
+#include "os/clock.h"
 
 #define LONGPOLE_DISABLE
 #include "longpole/counter.h"
@@ -66,15 +66,15 @@ struct sum {
 	const char *name;
 	pid_t pid;
 	size_t nr_threads;
-	struct record_stat_counts counts;
+	struct stat_counts counts;
 	uint64_t alive_ns;
 	uint32_t counted; /* bits: of all threads */
 	bool has_migrations, has_calls;
 };
 
-static void add(struct sum *sum, const struct record_stat_thread *t)
+static void add(struct sum *sum, const struct stat_thread *t)
 {
-	struct record_stat_counts *c = &sum->counts;
+	struct stat_counts *c = &sum->counts;
 	sum->counted = sum->nr_threads ? sum->counted & t->counted : t->counted;
 	sum->has_migrations = t->has_migrations && (!sum->nr_threads || sum->has_migrations);
 	sum->has_calls = t->has_calls && (!sum->nr_threads || sum->has_calls);
@@ -91,11 +91,11 @@ static void add(struct sum *sum, const struct record_stat_thread *t)
 	c->migrations += t->counts.migrations;
 	c->minor_faults += t->counts.minor_faults;
 	c->major_faults += t->counts.major_faults;
-	for (size_t i = 0; i < RECORD_STAT_EVENTS_MAX; i++)
+	for (size_t i = 0; i < STAT_EVENTS_MAX; i++)
 		c->event[i] += t->counts.event[i];
 }
 
-static struct sum sum_all(const struct record_stat *s)
+static struct sum sum_all(const struct stat_result *s)
 {
 	struct sum sum = {0};
 	for (size_t i = 0; i < s->nr_threads; i++)
@@ -121,14 +121,14 @@ static void head(struct base_str *out, const char *what, const char *id)
 }
 
 /* Without BPF the split is the kernel's guess at clock ticks: of few ticks it says nothing. */
-static bool knows_kernel(const struct record_stat_counts *c, bool has_calls)
+static bool knows_kernel(const struct stat_counts *c, bool has_calls)
 {
 	return has_calls || c->user_ticks + c->kernel_ticks >= SPLIT_LEAST_TICKS;
 }
 
 static void cell_kernel(struct base_str *out, const struct sum *sum)
 {
-	const struct record_stat_counts *c = &sum->counts;
+	const struct stat_counts *c = &sum->counts;
 	struct base_str text = {0};
 	if (!knows_kernel(c, sum->has_calls))
 		base_str_add(&text, "-");
@@ -144,7 +144,7 @@ static void cell_kernel(struct base_str *out, const struct sum *sum)
 
 static void row(struct base_str *out, const struct sum *sum, uint64_t id)
 {
-	const struct record_stat_counts *c = &sum->counts;
+	const struct stat_counts *c = &sum->counts;
 	uint64_t busy = c->task_ns + c->runqueue_ns;
 	cell_name(out, sum->name);
 	base_str_addf(out, "%8llu", (unsigned long long)id);
@@ -186,7 +186,7 @@ static void table(struct base_str *out, const struct cmd_stat *c, const char *wh
 
 static void threads(struct base_str *out, const struct cmd_stat *c)
 {
-	const struct record_stat *s = c->s;
+	const struct stat_result *s = c->s;
 	struct sum *rows = base_alloc(s->nr_threads * sizeof *rows + 1);
 	size_t nr = 0;
 	for (size_t i = 0; rows && i < s->nr_threads; i++) {
@@ -202,12 +202,12 @@ static void threads(struct base_str *out, const struct cmd_stat *c)
 /* A process has the name of its first thread. */
 static void processes(struct base_str *out, const struct cmd_stat *c)
 {
-	const struct record_stat *s = c->s;
+	const struct stat_result *s = c->s;
 	struct sum *rows = base_alloc(s->nr_threads * sizeof *rows + 1);
 	struct base_map known = {0};
 	size_t nr = 0;
 	for (size_t i = 0; rows && i < s->nr_threads; i++) {
-		const struct record_stat_thread *t = &s->thread[i];
+		const struct stat_thread *t = &s->thread[i];
 		uint64_t at;
 		if (t->tid == t->pid || !base_map_get(&known, 0, (uint64_t)t->pid, &at)) {
 			at = nr++;
@@ -225,14 +225,13 @@ static void processes(struct base_str *out, const struct cmd_stat *c)
 
 static int by_wall(const void *a, const void *b)
 {
-	const struct record_stat_phase *x = a, *y = b;
+	const struct stat_phase *x = a, *y = b;
 	if (x->wall_ns != y->wall_ns)
 		return x->wall_ns < y->wall_ns ? 1 : -1;
 	return x->tid < y->tid ? -1 : x->tid > y->tid;
 }
 
-static void phase_events(
-	struct base_str *out, const struct cmd_stat *c, const struct record_stat_phase *p)
+static void phase_events(struct base_str *out, const struct cmd_stat *c, const struct stat_phase *p)
 {
 	for (size_t i = 0; i < c->options->nr_events; i++) {
 		if (*c->s->no_event_why[i])
@@ -252,7 +251,7 @@ static void phase_events(
 
 static void phases(struct base_str *out, const struct cmd_stat *c)
 {
-	struct record_stat *s = c->s;
+	struct stat_result *s = c->s;
 	size_t shown = c->limit && c->limit < s->nr_phases ? c->limit : s->nr_phases;
 	if (!s->nr_phases)
 		return;
@@ -270,7 +269,7 @@ static void phases(struct base_str *out, const struct cmd_stat *c)
 		cell_text(out, 11, "kernel");
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < shown; i++) {
-		const struct record_stat_phase *p = &s->phase[i];
+		const struct stat_phase *p = &s->phase[i];
 		cell_name(out, p->name);
 		base_str_addf(out, "%8d", (int)p->tid);
 		if (p->rest)
@@ -322,7 +321,7 @@ static void rate(struct base_str *out, const struct cmd_stat *c, const struct su
 
 static void events(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
 {
-	const struct record_stat *s = c->s;
+	const struct stat_result *s = c->s;
 	bool any = false;
 	for (size_t i = 0; i < c->options->nr_events; i++) {
 		if (!(sum->counted & 1u << i))
@@ -341,7 +340,7 @@ static void events(struct base_str *out, const struct cmd_stat *c, const struct 
 
 static void calls(struct base_str *out, const struct sum *sum)
 {
-	const struct record_stat_counts *n = &sum->counts;
+	const struct stat_counts *n = &sum->counts;
 	if (!sum->nr_threads || !sum->has_calls)
 		return;
 	base_str_add(out, "\n  ");
@@ -359,9 +358,9 @@ static void calls(struct base_str *out, const struct sum *sum)
 
 /* A thread's own time is without what the host took, time in system calls and by the clock is
  * not. */
-static void stolen(struct base_str *out, const struct record_stat *s)
+static void stolen(struct base_str *out, const struct stat_result *s)
 {
-	if (!record_clock_much_stolen(s->stolen_ns, s->elapsed_ns))
+	if (!os_clock_much_stolen(s->stolen_ns, s->elapsed_ns))
 		return;
 	base_str_add(out, "\n  the machine's host took ");
 	base_str_add_ns(out, s->stolen_ns);
@@ -382,7 +381,7 @@ static double share_ready(const struct sum *sum)
 
 static void finding(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
 {
-	const struct record_stat *s = c->s;
+	const struct stat_result *s = c->s;
 	struct base_str name = {0};
 	uint64_t ran = sum->nr_threads ? sum->counts.task_ns : (s->user_us + s->kernel_us) * 1000;
 	report_clean_add(&name, c->program);
@@ -406,7 +405,7 @@ static void finding(struct base_str *out, const struct cmd_stat *c, const struct
 	base_str_fini(&name);
 }
 
-static void whole(struct base_str *out, const struct record_stat *s)
+static void whole(struct base_str *out, const struct stat_result *s)
 {
 	uint64_t ran_us = s->user_us + s->kernel_us;
 	base_str_addf(out, "\n  the program%s, and those of its children that it waited for:\n  ",
@@ -453,10 +452,10 @@ static void not_counted(struct base_str *out, const struct cmd_stat *c, const st
 
 static void caveats(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
 {
-	const struct record_stat *s = c->s;
+	const struct stat_result *s = c->s;
 	uint64_t missed = s->missed_threads, going_on = 0, open = 0, stops = 0, unsplit = 0;
 	for (size_t i = 0; i < s->nr_threads; i++) {
-		const struct record_stat_thread *t = &s->thread[i];
+		const struct stat_thread *t = &s->thread[i];
 		missed += t->missed;
 		unsplit += !t->missed && !knows_kernel(&t->counts, t->has_calls);
 		going_on += !t->ended;
@@ -548,9 +547,9 @@ static json_t *events_json(
 	return object;
 }
 
-static json_t *thread_json(const struct cmd_stat *c, const struct record_stat_thread *t)
+static json_t *thread_json(const struct cmd_stat *c, const struct stat_thread *t)
 {
-	const struct record_stat_counts *n = &t->counts;
+	const struct stat_counts *n = &t->counts;
 	uint64_t tick_ns = c->s->tick_ns;
 	struct base_str name = {0};
 	report_clean_add(&name, t->comm);
@@ -577,7 +576,7 @@ static json_t *thread_json(const struct cmd_stat *c, const struct record_stat_th
 	return object;
 }
 
-static json_t *phase_json(const struct cmd_stat *c, const struct record_stat_phase *p)
+static json_t *phase_json(const struct cmd_stat *c, const struct stat_phase *p)
 {
 	struct base_str name = {0};
 	report_clean_add(&name, p->name);
@@ -622,7 +621,7 @@ static json_t *why_json(const struct cmd_stat *c)
 
 json_t *cmd_stat_json(const struct cmd_stat *c)
 {
-	const struct record_stat *s = c->s;
+	const struct stat_result *s = c->s;
 	json_t *thread = json_array(), *phase = json_array();
 	for (size_t i = 0; i < s->nr_threads; i++)
 		json_array_append_new(thread, thread_json(c, &s->thread[i]));

@@ -9,7 +9,7 @@
 
 /* Says when a recording that was to have memory streams has none, or empty ones. BASE_OK: it has
  * some. */
-enum base_status cmd_streams_recorded(const struct record_result *r, struct base_err *err);
+enum base_status cmd_streams_recorded(const struct session_result *r, struct base_err *err);
 
 /* The options that ciat and cdat share (seed 004, appendix B, with their letters). */
 #define CMD_STREAM_OPTIONS                                                                         \
@@ -69,7 +69,7 @@ struct cmd_streams {
 	/* "-- PROG": recorded and analysed at the same time (streams_live.c) */
 	bool is_program;
 	const char *recorder; /* as given; NULL: not */
-	enum record_emulator emulator;
+	enum session_emulator emulator;
 	char *const *word; /* of the command line: the program and its arguments, or the traces */
 	size_t nr_words;
 	struct memory_live *live; /* is the source, too */

@@ -3,7 +3,7 @@
  * into memory, another one analyses. */
 #include "cmd/record.h"
 #include "cmd/streams.h"
-#include "record/session_memory.h"
+#include "session/memory.h"
 
 #include "config.h"
 
@@ -38,8 +38,7 @@ static bool has_room(void *ctx)
 	return has_failed(r) || memory_live_has_room(r->streams->live);
 }
 
-static void put(
-	void *ctx, const struct record_clock *clock, const uint8_t *chunk, size_t size_bytes)
+static void put(void *ctx, const struct os_clock *clock, const uint8_t *chunk, size_t size_bytes)
 {
 	struct run *r = ctx;
 	if (!r->clocked)
@@ -94,7 +93,7 @@ static void *analyse(void *ctx)
 	return NULL;
 }
 
-enum base_status cmd_streams_recorded(const struct record_result *r, struct base_err *err)
+enum base_status cmd_streams_recorded(const struct session_result *r, struct base_err *err)
 {
 	if (!r->memory_images)
 		return base_fail(err, BASE_ERR_ENV,
@@ -117,10 +116,10 @@ enum base_status cmd_streams_recorded(const struct record_result *r, struct base
 static int record(struct cmd *c, struct run *r)
 {
 	struct cmd_streams *s = r->streams;
-	struct record_options o = record_options_default();
-	struct record_result result = {.wait_status = -1, .exit_code = RECORD_EXIT_OURS};
-	struct record_memory_taker taker = {r, has_room, put, commit};
-	struct record_listener listener = {r, ignore_record, ignore_time, stop};
+	struct session_options o = session_options_default();
+	struct session_result result = {.wait_status = -1, .exit_code = SESSION_EXIT_OURS};
+	struct session_memory_taker taker = {r, has_room, put, commit};
+	struct session_listener listener = {r, ignore_record, ignore_time, stop};
 	o.argv = c->operand + 1;
 	o.tool = "longpole " LONGPOLE_VERSION;
 	o.level = s->level;
@@ -129,7 +128,7 @@ static int record(struct cmd *c, struct run *r)
 	o.switches = false;
 	o.memory_taker = &taker;
 	o.listener = &listener;
-	enum base_status status = record_run(&o, &result, &c->err);
+	enum base_status status = session_run(&o, &result, &c->err);
 	memory_live_end(s->live);
 	r->goes_on = status == BASE_OK && result.wait_status == -1;
 	r->killed = status == BASE_OK && !r->goes_on && WIFSIGNALED(result.wait_status);
@@ -137,7 +136,7 @@ static int record(struct cmd *c, struct run *r)
 	s->elapsed_ns = result.elapsed_ns;
 	s->wait_ns = result.memory_wait_ns;
 	if (status != BASE_OK) {
-		s->program_exit = result.exit_code ? result.exit_code : RECORD_EXIT_OURS;
+		s->program_exit = result.exit_code ? result.exit_code : SESSION_EXIT_OURS;
 		return cmd_fail(c, status);
 	}
 	status = cmd_streams_recorded(&result, &c->err);
@@ -165,7 +164,7 @@ int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *
 	if (r->killed)
 		memory_diag_add(&s->source->diags, MEMORY_DIAG_killed, 0, 0);
 	if (status == CMD_OK && r->status != BASE_OK) {
-		s->program_exit = RECORD_EXIT_OURS;
+		s->program_exit = SESSION_EXIT_OURS;
 		c->err = r->err;
 		status = cmd_fail(c, base_cause(&c->err, r->status, "while analysing %s%s", s->name,
 					     r->goes_on ? ", which goes on" : ""));
@@ -196,10 +195,10 @@ int cmd_streams_open_live(struct cmd *c, uint32_t max_threads, struct cmd_stream
 	ret->name = c->operand[1];
 	ret->word = c->operand + 1;
 	ret->nr_words = c->nr_operands - 1;
-	ret->program_exit = RECORD_EXIT_OURS;
+	ret->program_exit = SESSION_EXIT_OURS;
 	c->answer_on_stderr = true; /* standard output is the program's */
 	enum base_status s = memory_live_new((uint32_t)threads, ret->level,
-		ret->emulator == RECORD_EMULATOR_VALGRIND, &ret->live, &c->err);
+		ret->emulator == SESSION_EMULATOR_VALGRIND, &ret->live, &c->err);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	ret->source = memory_live_source(ret->live);
@@ -210,5 +209,5 @@ int cmd_streams_exit(const struct cmd_streams *s, int analysed)
 {
 	if (!s->is_program)
 		return analysed;
-	return s->program_exit ? s->program_exit : analysed == CMD_OK ? 0 : RECORD_EXIT_OURS;
+	return s->program_exit ? s->program_exit : analysed == CMD_OK ? 0 : SESSION_EXIT_OURS;
 }

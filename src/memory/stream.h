@@ -14,7 +14,7 @@
  * 3. Chunks, made by the encoder in the runtime library: the words of one thread against predictors
  *    (successor of a block; last value and stride of a slot), with copies by linear extrapolation
  *    for loops. A chunk decodes alone, with the tables. It travels through shared memory
- *    (record/memory_ring.h) and is stored, compressed or not, as one chunk of a .lpt file.
+ *    (ring/memory_ring.h) and is stored, compressed or not, as one chunk of a .lpt file.
  *
  * All numbers little endian. Nothing here is trusted by the decoder.
  */
@@ -212,7 +212,7 @@ enum memory_chunk_flag {
 	MEMORY_CHUNK_WAITS = 2,  /* then the thread waits for others, or ends: do not wait for it.
 				    Only while somebody reads along (memory_ring_head.live) */
 	MEMORY_CHUNK_INTERFACE = 4, /* the compiler's own calls said what is accessed (record/
-				       target_tsan.c): not all of it, and not in which register */
+				       target/tsan.c): not all of it, and not in which register */
 	MEMORY_CHUNK_EMULATED = 8,  /* a program for another processor, under QEMU (qemu/) */
 };
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The thread's variables: struct of record/target.h. */
+/* The thread's variables: struct of target/target.h. */
 #define TLS_NAME "longpole_memory"
 enum { TLS_POINTER = 0, TLS_SAVE_POINTER = 8, TLS_SAVE_SCRATCH = 16, RED_ZONE = 128 };
 enum { NO_SLOT = 255, BORROWED = 2 };

@@ -24,7 +24,7 @@
 struct rewrite_options {
 	size_t size;
 	unsigned level;          /* 1: calls by name only; 2: blocks with accesses; 3: all blocks */
-	bool accesses_are_calls; /* the compiler put a call before each (record/target_tsan.c):
+	bool accesses_are_calls; /* the compiler put a call before each (target/tsan.c):
 				    blocks are left alone, whatever the level */
 	bool pic; /* for a shared library: thread-local storage by the initial-exec model */
 };

@@ -5,8 +5,8 @@
  * how many images attached; exits as the program did (128 + signal). HOW: quiet; counts: the head's
  * numbers become wild; all: all of the head but the words that say that it records.
  */
-#include "record/memory_ring.h"
-#include "record/ring.h"
+#include "ring/memory_ring.h"
+#include "ring/ring.h"
 
 #include <fcntl.h>
 #include <stddef.h>

@@ -130,7 +130,7 @@ test_locks_heap() {
 # A static program that was linked with liblongpole-wrap.a says the same as the dynamic one; another one is told how.
 test_locks_static() {
 	as_root
-	local program kind options records=$LONGPOLE_BUILD/src/record
+	local program kind options records=$LONGPOLE_BUILD/src/preload
 	for program in prodcons rwlock; do
 		for kind in -no-pie -static -static-pie; do
 			options=("$kind")

@@ -5,7 +5,7 @@
 # hostile WHY - builds hostile_ring and a program that it is to be run with.
 hostile() {
 	cc -O1 -D_GNU_SOURCE -I"$LONGPOLE_SOURCE/src" "$LONGPOLE_SOURCE/tests/cli/hostile_ring.c" -o hostile_ring || fail "hostile_ring.c does not build"
-	export LD_PRELOAD_OF_CASE=$LONGPOLE_BUILD/src/record/liblongpole-preload.so
+	export LD_PRELOAD_OF_CASE=$LONGPOLE_BUILD/src/preload/liblongpole-preload.so
 	cat >victim.c <<-'END'
 		#include <pthread.h>
 		#include <unistd.h>
@@ -148,7 +148,7 @@ test_setuid_programs_attach_nowhere() {
 	hostile
 	chmod 755 . "$work" "$work/tests"
 	findmnt -n -o OPTIONS -T . | grep -q nosuid && skip 'setuid programs have no rights in this directory'
-	local lib=$LONGPOLE_BUILD/src/record name
+	local lib=$LONGPOLE_BUILD/src/preload name
 	cc -O1 -static -pthread victim.c -o wrapped -L"$lib" @"$lib/wrap.opts" 2>cc.err || { cat cc.err >&2; fail 'cannot link the archive'; }
 	longpole cc -O1 -pthread victim.c -o rewritten || fail 'longpole cc fails'
 	for name in wrapped rewritten; do

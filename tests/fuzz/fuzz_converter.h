@@ -4,7 +4,7 @@
 #ifndef LONGPOLE_FUZZ_CONVERTER_H
 #define LONGPOLE_FUZZ_CONVERTER_H
 
-#include "record/session_convert.h"
+#include "record/convert.h"
 
 #include <string.h>
 
@@ -21,13 +21,13 @@ static inline bool nobody_lives(uint32_t pid)
 /* `feed` gives it records; then it has to finish without an error. */
 static inline void fuzz_converter(void (*feed)(struct record_converter *c, void *ctx), void *ctx)
 {
-	struct record_clock clock = {0};
+	struct os_clock clock = {0};
 	struct trace_info info = {.size = sizeof info, .host = "", .command = "", .tool = ""};
 	struct trace_writer *w;
 	struct record_converter *c = base_alloc(sizeof *c);
 	if (c &&
-		record_clock_fix(&clock, (struct record_clock_pair){0, 0},
-			(struct record_clock_pair){END, END}) &&
+		os_clock_fix(
+			&clock, (struct os_clock_pair){0, 0}, (struct os_clock_pair){END, END}) &&
 		trace_writer_open("/dev/null", &info, &w, NULL) == BASE_OK) {
 		if (record_converter_init(c, &clock, w, NULL) == BASE_OK) {
 			feed(c, ctx);

@@ -3,12 +3,12 @@
  * fuzz_journal.c - what a killed recorder kept, restored into a converter that knows a few
  * definitions, and used: a ring record is converted after it. The input is the journal.
  */
-#include "record/session_restore.h"
+#include "session/restore.h"
 #include "fuzz_converter.h"
 
 #include <stdlib.h>
 
-static void restore_definitions(struct record_restored *r)
+static void restore_definitions(struct session_restored *r)
 {
 	struct trace_record definition[] = {
 		{.kind = TRACE_string, .u.string = {.string = 1, .text = {"a", 1}}},
@@ -21,7 +21,7 @@ static void restore_definitions(struct record_restored *r)
 		{.kind = TRACE_state, .u.state = {.state = 1, .name = 1}},
 	};
 	for (size_t i = 0; i < BASE_COUNT(definition); i++)
-		if (record_restore_record(r, &definition[i], NULL) != BASE_OK)
+		if (session_restore_record(r, &definition[i], NULL) != BASE_OK)
 			abort();
 }
 
@@ -33,12 +33,12 @@ struct input {
 static void use(struct record_converter *c, void *ctx)
 {
 	const struct input *in = ctx;
-	struct record_restored *r = record_restored_new(c);
+	struct session_restored *r = session_restored_new(c);
 	enum record_stop stop;
 	if (!r)
 		return;
 	restore_definitions(r);
-	if (record_restore_entries(r, in->bytes, in->nr, NULL) == BASE_OK) {
+	if (session_restore_entries(r, in->bytes, in->nr, NULL) == BASE_OK) {
 		struct record_thread *t =
 			record_converter_thread(c, 1, 0, 0x7ffffff0, 0x7ffffff0, 1);
 		const uint64_t word[] = {100 << 8 | TRACE_lock_acquire,
@@ -47,7 +47,7 @@ static void use(struct record_converter *c, void *ctx)
 		if (t)
 			(void)record_convert(c, t, word, 0, BASE_COUNT(word), END, END, &stop);
 	}
-	record_restored_free(r);
+	session_restored_free(r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_perf_ring.c - the bytes of a perf_event buffer, one record after the other, parsed and
  * converted. */
-#include "record/perf.h"
+#include "system/perf.h"
 #include "fuzz_converter.h"
 
 struct input {
@@ -12,8 +12,8 @@ struct input {
 static void convert(struct record_converter *c, void *ctx)
 {
 	struct input *in = ctx;
-	struct record_perf_record *r = base_alloc(sizeof *r);
-	for (size_t length; r && (length = record_perf_parse(in->data, in->size, r));
+	struct system_perf_record *r = base_alloc(sizeof *r);
+	for (size_t length; r && (length = system_perf_parse(in->data, in->size, r));
 		in->data += length, in->size -= length) {
 		struct record_event e = r->event;
 		if (e.kind == RECORD_EVENT_none)

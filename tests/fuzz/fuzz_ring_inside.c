@@ -6,11 +6,11 @@
  * A heap block of the file's size stands for the mapping, so that a step beyond it is seen.
  */
 #define preload_tally_end core_tally_end /* of a library that does not count */
-#include "record/preload.c"              // NOLINT(bugprone-suspicious-include)
+#include "preload/preload.c"             // NOLINT(bugprone-suspicious-include)
 #undef preload_tally_end
 void preload_tally_end(void);
-#include "record/preload_self.c" // NOLINT(bugprone-suspicious-include)
-#include "record/tally.c"        // NOLINT(bugprone-suspicious-include)
+#include "preload/self.c" // NOLINT(bugprone-suspicious-include)
+#include "tally/tally.c"  // NOLINT(bugprone-suspicious-include)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_system_format.c - a tracefs format file, and a record read by it; /proc/kallsyms. */
-#include "record/system_format.h"
-#include "record/system_kernel_names.h"
+#include "system/format.h"
+#include "system/kernel_names.h"
 
 #include <string.h>
 
@@ -10,23 +10,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const names[] = {"prev_pid", "prev_state", "args", "pid"};
-	struct record_kernel_names kernel = {0};
-	struct record_format f;
+	struct system_kernel_names kernel = {0};
+	struct system_format f;
 	uint64_t start;
 	char *text = base_alloc(size + 1);
 	if (!text)
 		return 0;
 	memcpy(text, data, size);
 	text[size] = 0;
-	if (record_format_parse(text, names, BASE_COUNT(names), &f))
+	if (system_format_parse(text, names, BASE_COUNT(names), &f))
 		for (unsigned i = 0; i < BASE_COUNT(names); i++)
-			(void)record_format_get(&f, i, data, size);
+			(void)system_format_get(&f, i, data, size);
 	for (char *line = text; line && *line;
 		line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
-		(void)!record_kernel_names_parse(&kernel, line);
-	record_kernel_names_sort(&kernel);
+		(void)!system_kernel_names_parse(&kernel, line);
+	system_kernel_names_sort(&kernel);
 	for (uint64_t a = 1; a; a <<= 1)
-		(void)record_kernel_names_find(&kernel, a, &start);
+		(void)system_kernel_names_find(&kernel, a, &start);
 	base_free(kernel.name);
 	base_free(kernel.texts);
 	base_free(text);

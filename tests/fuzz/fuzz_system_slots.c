@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_system_slots.c - whatever the kernel's side may have written, converted. */
-#include "record/system_convert.h"
+#include "system/convert.h"
 #include "fuzz_converter.h"
 
 enum { CPUS = 2, NOBODY = 0x3ffff0 };
@@ -10,7 +10,7 @@ static struct {
 	size_t size;
 } input;
 
-static void fake_start(struct record_source *src)
+static void fake_start(struct system_source *src)
 {
 	(void)src;
 }
@@ -21,7 +21,7 @@ static uint32_t nobody(uint64_t tid)
 	return tid ? NOBODY + (uint32_t)(tid & 7) : 0;
 }
 
-static enum base_status fake_read(struct record_source *src, uint64_t now_ns)
+static enum base_status fake_read(struct system_source *src, uint64_t now_ns)
 {
 	enum base_status status = BASE_OK;
 	(void)now_ns;
@@ -42,12 +42,12 @@ static enum base_status fake_read(struct record_source *src, uint64_t now_ns)
 			s[0].a = nobody(s[0].a);
 		if (s[0].type == KERNEL_fork)
 			s[0].a = nobody(s[0].a) | (uint64_t)nobody(s[0].a >> 32) << 32;
-		status = record_order_push(&src->order, cpu, s, nr);
+		status = system_order_push(&src->order, cpu, s, nr);
 	}
 	return status;
 }
 
-static void fake_close(struct record_source *src)
+static void fake_close(struct system_source *src)
 {
 	(void)src;
 }
@@ -55,18 +55,18 @@ static void fake_close(struct record_source *src)
 static void convert(struct record_converter *c, void *ctx)
 {
 	(void)ctx;
-	static const struct record_backend fake = {
+	static const struct system_backend fake = {
 		.name = "fake", .start = fake_start, .read = fake_read, .close = fake_close};
-	struct record_system_options o = {
-		.level = RECORD_LEVEL_full, .backend = &fake, .nr_processors = CPUS, .alone = true};
-	struct record_kernel *k = base_alloc(sizeof *k);
-	if (k && record_kernel_open(k, &o, NULL) == BASE_OK) {
-		record_kernel_start(k, c);
+	struct system_options o = {
+		.level = SYSTEM_LEVEL_full, .backend = &fake, .nr_processors = CPUS, .alone = true};
+	struct system_kernel *k = base_alloc(sizeof *k);
+	if (k && system_kernel_open(k, &o, NULL) == BASE_OK) {
+		system_kernel_start(k, c);
 		k->line_mono_ns = k->line_time_ns = 1ull << 62;
 		k->from_mono_ns = 0;
-		record_kernel_read(k, true);
-		record_kernel_finish(k);
-		record_kernel_close(k);
+		system_kernel_read(k, true);
+		system_kernel_finish(k);
+		system_kernel_close(k);
 	}
 	base_free(k);
 }

@@ -3,13 +3,13 @@
  * fuzz_tally.c - two tables of counts that a crashing program has scribbled on. The input: for each
  * its state and header (eight bytes), then entries of 16 words that both share by halves.
  */
-#include "record/session_tally.h"
-#include "record/tally.h"
+#include "session/tally.h"
+#include "ring/tally.h"
 #include "fuzz_converter.h"
 
 enum { HEADER = 8, TABLES = 2 };
 
-static void fill(struct record_ring *r, uint32_t i, const uint8_t *header, const uint8_t *entries,
+static void fill(struct session_ring *r, uint32_t i, const uint8_t *header, const uint8_t *entries,
 	size_t size)
 {
 	uint8_t *tables = (uint8_t *)r->head + r->tables_offset;
@@ -31,25 +31,25 @@ static void fill(struct record_ring *r, uint32_t i, const uint8_t *header, const
 
 static void drain(struct record_converter *c, void *ctx)
 {
-	struct record_ring *ring = ctx;
-	record_ring_drain(ring, c, END / 2, END, false);
-	record_tally_drain(ring, c, END / 2, false);
-	record_tally_drain(ring, c, END, true);
+	struct session_ring *ring = ctx;
+	session_ring_drain(ring, c, END / 2, END, false);
+	session_tally_drain(ring, c, END / 2, false);
+	session_tally_drain(ring, c, END, true);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct record_ring ring;
+	struct session_ring ring;
 	if (size < TABLES * HEADER ||
-		record_ring_create(&ring, RECORD_RING_BYTES_MIN, 16, 0, NULL) != BASE_OK)
+		session_ring_create(&ring, SESSION_RING_BYTES_MIN, 16, 0, NULL) != BASE_OK)
 		return 0;
-	if (record_tally_create(&ring, 7, NULL) == BASE_OK) {
+	if (session_tally_create(&ring, 7, NULL) == BASE_OK) {
 		const uint8_t *entries = data + TABLES * HEADER;
 		size_t half = (size - TABLES * HEADER) / 16 * 8;
 		fill(&ring, 0, data, entries, half);
 		fill(&ring, 1, data + HEADER, entries + half, half);
 		fuzz_converter(drain, &ring);
 	}
-	record_ring_destroy(&ring);
+	session_ring_destroy(&ring);
 	return 0;
 }

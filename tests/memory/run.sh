@@ -845,7 +845,7 @@ on_stack
 
 # Who waits is recorded, too: where in the program, not in the library that stands before each call.
 called() {
-	local why='' compiler options records=$LONGPOLE_BUILD/src/record
+	local why='' compiler options records=$LONGPOLE_BUILD/src/preload
 	selected called || return 0
 	printf 'int run(void);\nint main(void)\n{\n\treturn run();\n}\n' >calls_library.c
 	for compiler in gcc clang static library; do

@@ -4,8 +4,8 @@
  * for all functions that are wrapped and some that are special. Says where it is not, and how many
  * were compared ($NEXT_SAYS names the file).
  */
-#include "record/preload_next.c" // NOLINT(bugprone-suspicious-include)
-#include "record/preload_real.h"
+#include "preload/next.c" // NOLINT(bugprone-suspicious-include)
+#include "preload/real.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const char *const names[] = {
 #define REAL(result, name, parameters) #name,
-#include "record/preload_real.def"
+#include "preload/real.def"
 	/* chosen when the program starts, data, of two versions, of another library, of nobody */
 	"gettimeofday", "memcpy", "strlen", "environ", "memcpy", "pthread_mutex_lock", "fmemopen",
 	"malloc", "free", "_ZdlPv", "sqrt", "deflate", "", "no_such_function_at_all"};

@@ -5,7 +5,7 @@ set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
 source_dir=$(readlink -f "$here/../..")
 export LONGPOLE_BUILD=${LONGPOLE_BUILD:-$source_dir/build}
-library=${LONGPOLE_PRELOAD:-$LONGPOLE_BUILD/src/record/liblongpole-preload.so}
+library=${LONGPOLE_PRELOAD:-$LONGPOLE_BUILD/src/preload/liblongpole-preload.so}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -61,8 +61,8 @@ late() {
 		calls -q
 		stat
 	END
-	for i in preload tally calls; do
-		"$scratch/late" "$LONGPOLE_BUILD/src/record/liblongpole-$i.so" | grep -x '1 loaded, 400 locks' >/dev/null || printf '%s cannot be loaded late\n' "$i"
+	for i in preload/liblongpole-preload tally/liblongpole-tally tally/liblongpole-calls; do
+		"$scratch/late" "$LONGPOLE_BUILD/src/$i.so" | grep -x '1 loaded, 400 locks' >/dev/null || printf '%s cannot be loaded late\n' "$i"
 	done
 }
 

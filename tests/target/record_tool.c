@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_tool.c - record_run() without the command line of longpole: for benches and for tests of
+ * record_tool.c - session_run() without the command line of longpole: for benches and for tests of
  * the recorder alone.
  *
  *   record-tool [-o FILE] [-f HZ] [-b BUFFER_BYTES] [-s STACK_DEPTH] [-S] [-w] PROGRAM [ARG]...
  *                          -S: no switches; -w: wait for all
  *   record-tool -d FILE    prints a trace
  */
-#include "record/session.h"
+#include "session/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static int dump(const char *path)
 	return status == BASE_END ? 0 : complain(&err);
 }
 
-static void print(const struct record_result *r)
+static void print(const struct session_result *r)
 {
 	fprintf(stderr,
 		"elapsed %.3f s, %" PRIu64 " records (%" PRIu64 " from the program), %" PRIu64
@@ -53,7 +53,7 @@ static void print(const struct record_result *r)
 		"sites %" PRIu64 ", named %" PRIu64 " in %.1f ms; buffer %" PRIu64 " bytes\n",
 		(double)r->elapsed_ns / 1e9, r->records, r->ring_records, r->trace_bytes,
 		(double)r->target_cpu_ns / 1e9, (double)r->recorder_cpu_ns / 1e9,
-		r->overhead_share * 100, (double)r->record_write_ns_x100 / 100,
+		r->overhead_share * 100, (double)r->session_write_ns_x100 / 100,
 		(double)r->tsc_read_ns_x100 / 100, r->nr_sites, r->nr_named_sites,
 		(double)r->symbols_ns / 1e6, r->buffer_bytes);
 	for (unsigned i = 0; i < TRACE_DIAG_NR; i++)
@@ -70,8 +70,8 @@ static void print(const struct record_result *r)
 
 int main(int argc, char **argv)
 {
-	struct record_options opts = record_options_default();
-	struct record_result result;
+	struct session_options opts = session_options_default();
+	struct session_result result;
 	struct base_err err = {0};
 	int option;
 	opts.output_path = "record-tool.lpt";
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
 	if (optind == argc)
 		return 125;
 	opts.argv = argv + optind;
-	if (record_run(&opts, &result, &err) != BASE_OK)
+	if (session_run(&opts, &result, &err) != BASE_OK)
 		complain(&err);
 	else
 		print(&result);

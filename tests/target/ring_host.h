@@ -7,7 +7,7 @@
 #ifndef LONGPOLE_TESTS_RING_HOST_H
 #define LONGPOLE_TESTS_RING_HOST_H
 
-#include "record/ring.h"
+#include "ring/ring.h"
 
 #include <errno.h>
 #include <fcntl.h>

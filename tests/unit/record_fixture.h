@@ -9,7 +9,7 @@
 #ifndef LONGPOLE_TESTS_RECORD_FIXTURE_H
 #define LONGPOLE_TESTS_RECORD_FIXTURE_H
 
-#include "record/session_ring.h"
+#include "session/ring.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 enum { FIXTURE_RAW_NS = 1000000, FIXTURE_GONE_PID = 0x7ffffff0 };
 
 struct fixture {
-	struct record_clock clock;
-	struct record_ring ring;
+	struct os_clock clock;
+	struct session_ring ring;
 	struct record_converter converter;
 	struct trace_writer *writer;
 	struct trace_reader *reader;
@@ -30,15 +30,15 @@ struct fixture {
 static inline void fixture_open(struct fixture *f)
 {
 	memset(f, 0, sizeof *f);
-	struct record_clock_pair first = {.tsc = 5000, .raw_ns = FIXTURE_RAW_NS},
-				 last = {.tsc = 1000005000, .raw_ns = FIXTURE_RAW_NS + 1000000000};
+	struct os_clock_pair first = {.tsc = 5000, .raw_ns = FIXTURE_RAW_NS},
+			     last = {.tsc = 1000005000, .raw_ns = FIXTURE_RAW_NS + 1000000000};
 	f->clock.tsc_origin = first.tsc;
 	f->clock.raw_origin_ns = first.raw_ns;
-	assert_true(record_clock_fix(&f->clock, first, last));
-	record_clock_add_pair(&f->clock, first);
-	record_clock_add_pair(&f->clock, last);
-	assert_int_equal(
-		record_ring_create(&f->ring, RECORD_RING_BYTES_MIN, 16, first.tsc, NULL), BASE_OK);
+	assert_true(os_clock_fix(&f->clock, first, last));
+	os_clock_add_pair(&f->clock, first);
+	os_clock_add_pair(&f->clock, last);
+	assert_int_equal(session_ring_create(&f->ring, SESSION_RING_BYTES_MIN, 16, first.tsc, NULL),
+		BASE_OK);
 	strcpy(f->path, "/tmp/longpole-test-XXXXXX");
 	int fd = mkstemp(f->path);
 	assert_true(fd >= 0);
@@ -50,7 +50,7 @@ static inline void fixture_open(struct fixture *f)
 
 static inline void fixture_drain(struct fixture *f, uint64_t horizon)
 {
-	record_ring_drain(&f->ring, &f->converter, horizon, horizon + 1000000000, false);
+	session_ring_drain(&f->ring, &f->converter, horizon, horizon + 1000000000, false);
 	record_converter_release(&f->converter, horizon);
 	assert_int_equal(f->converter.sink.status, BASE_OK);
 }
@@ -65,7 +65,7 @@ static inline bool fixture_nobody_lives(uint32_t pid)
 static inline void fixture_finish(struct fixture *f)
 {
 	uint64_t end = 1ull << 40;
-	record_ring_drain(&f->ring, &f->converter, end, end, true);
+	session_ring_drain(&f->ring, &f->converter, end, end, true);
 	record_converter_release(&f->converter, end);
 	record_converter_finish(&f->converter, -1, 0, fixture_nobody_lives);
 	assert_int_equal(f->converter.sink.status, BASE_OK);
@@ -78,7 +78,7 @@ static inline void fixture_close(struct fixture *f)
 {
 	trace_reader_close(f->reader);
 	record_converter_fini(&f->converter);
-	record_ring_destroy(&f->ring);
+	session_ring_destroy(&f->ring);
 	unlink(f->path);
 }
 
@@ -117,7 +117,7 @@ struct fake_thread {
 static inline void fake_take_block(struct fake_thread *t, uint32_t index)
 {
 	t->index = index;
-	t->block = record_ring_block(&t->f->ring, index);
+	t->block = session_ring_block(&t->f->ring, index);
 	assert_int_equal(t->block->state, RING_BLOCK_FREE);
 	t->f->ring.head->free_map[index / 64] &= ~(1ull << index % 64);
 	t->block->pid = t->pid;
@@ -139,7 +139,7 @@ static inline void fake_done(struct fake_thread *t)
 static inline void fake_words(
 	struct fake_thread *t, uint64_t time, unsigned kind, const uint64_t *words, size_t nr)
 {
-	assert_true(t->used + nr + 1 <= RECORD_RING_WORDS);
+	assert_true(t->used + nr + 1 <= SESSION_RING_WORDS);
 	memcpy(t->block->word + t->used + 1, words, nr * sizeof *words);
 	t->block->word[t->used] = time << 8 | kind;
 	t->used += nr + 1;

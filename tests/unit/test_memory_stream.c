@@ -3,8 +3,8 @@
  * back, word by word; damaged chunks end the reading, never the reader. And what items become of
  * blocks. */
 #include "memory/decode.h"
-#include "record/session_words.h"
-#include "record/target_encode.h"
+#include "record/words.h"
+#include "ring/memory_encode.h"
 #include "test.h"
 #include "trace/trace.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_record_event.c - the kernel's records: parsed, and put in order with the ring's. */
 #include "record_fixture.h"
-#include "record/perf.h"
-#include "record/perf_own.h"
+#include "session/ring.h"
+#include "system/perf.h"
+#include "system/perf_own.h"
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>
@@ -50,7 +51,7 @@ static void sample_id(struct bytes *b, uint32_t pid, uint32_t tid, uint64_t time
 	add_pair(b, cpu, 0);
 }
 
-static size_t parse(struct bytes *b, struct record_perf_record *r)
+static size_t parse(struct bytes *b, struct system_perf_record *r)
 {
 	((struct perf_event_header *)(void *)b->at)->size = (uint16_t)b->size;
 	/* whatever is cut off, nothing is read beyond it */
@@ -59,16 +60,16 @@ static size_t parse(struct bytes *b, struct record_perf_record *r)
 		memcpy(cut, b->at, size);
 		if (size >= sizeof(struct perf_event_header))
 			((struct perf_event_header *)(void *)cut)->size = (uint16_t)size;
-		(void)record_perf_parse(cut, size, r);
+		(void)system_perf_parse(cut, size, r);
 		free(cut);
 	}
-	return record_perf_parse(b->at, b->size, r);
+	return system_perf_parse(b->at, b->size, r);
 }
 
 static void test_parse_sample(void **state)
 {
 	struct bytes b;
-	struct record_perf_record r;
+	struct system_perf_record r;
 	(void)state;
 	header(&b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
 	add_u64(&b, 0x401000);
@@ -91,14 +92,14 @@ static void test_parse_sample(void **state)
 	/* a number of frames that is not there */
 	uint64_t lie = 1ull << 61;
 	memcpy(b.at + sizeof(struct perf_event_header) + 32, &lie, sizeof lie);
-	assert_int_equal(record_perf_parse(b.at, b.size, &r), b.size);
+	assert_int_equal(system_perf_parse(b.at, b.size, &r), b.size);
 	assert_int_equal(r.event.kind, RECORD_EVENT_none);
 }
 
 static void test_parse_others(void **state)
 {
 	struct bytes b;
-	struct record_perf_record r;
+	struct system_perf_record r;
 	(void)state;
 	header(&b, PERF_RECORD_SWITCH,
 		PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
@@ -486,18 +487,18 @@ static void test_own_of_everybody(void **state)
 		{RECORD_EVENT_in, 10, 10, 0, false},
 		{RECORD_EVENT_out, 20, 20, 0, true},
 	};
-	struct record_perf_own own;
-	record_perf_own_init(&own, 10);
+	struct system_perf_own own;
+	system_perf_own_init(&own, 10);
 	for (size_t i = 0; i < sizeof event / sizeof *event; i++) {
-		struct record_perf_record r = {.event = {.kind = event[i].kind,
+		struct system_perf_record r = {.event = {.kind = event[i].kind,
 						       .pid = event[i].pid,
 						       .tid = event[i].tid,
 						       .other = event[i].other}};
-		if (record_perf_own_takes(&own, &r) != event[i].takes)
+		if (system_perf_own_takes(&own, &r) != event[i].takes)
 			fail_msg("event %zu", i);
 		assert_int_equal(r.event.kind, event[i].kind);
 	}
-	record_perf_own_fini(&own);
+	system_perf_own_fini(&own);
 }
 
 /* An exec that changes privileges ends what watched the task, which is told as its end. */
@@ -520,29 +521,29 @@ static void test_own_outlives_exec(void **state)
 		{RECORD_EVENT_exec, 10, false},
 		{RECORD_EVENT_exit, 12, false},
 	};
-	struct record_perf_own own;
-	record_perf_own_init(&own, 10);
+	struct system_perf_own own;
+	system_perf_own_init(&own, 10);
 	for (size_t i = 0; i < sizeof event / sizeof *event; i++) {
-		struct record_perf_record r = {
+		struct system_perf_record r = {
 			.event = {.kind = event[i].kind, .pid = 10, .tid = event[i].tid}};
-		if (record_perf_own_outlives(&own, &r) != event[i].goes_on)
+		if (system_perf_own_outlives(&own, &r) != event[i].goes_on)
 			fail_msg("event %zu", i);
 	}
-	record_perf_own_fini(&own);
+	system_perf_own_fini(&own);
 }
 
 static void test_own_without_memory(void **state)
 {
 	(void)state;
-	struct record_perf_own own;
-	record_perf_own_init(&own, 10);
-	struct record_perf_record r = {.event = {.kind = RECORD_EVENT_exec, .pid = 10, .tid = 10}};
+	struct system_perf_own own;
+	system_perf_own_init(&own, 10);
+	struct system_perf_record r = {.event = {.kind = RECORD_EVENT_exec, .pid = 10, .tid = 10}};
 	base_alloc_fail_nth(1);
-	assert_true(record_perf_own_takes(&own, &r));
+	assert_true(system_perf_own_takes(&own, &r));
 	base_alloc_fail_nth(0);
 	assert_int_equal(r.event.kind, RECORD_EVENT_lost);
 	assert_int_equal(r.event.ip, 1);
-	record_perf_own_fini(&own);
+	system_perf_own_fini(&own);
 }
 
 /* Threads that live one after the other: a look goes through those of the last seconds alone. What
@@ -589,20 +590,20 @@ static void test_ended_threads_do_not_wait(void **state)
 	struct fixture f;
 	(void)state;
 	fixture_open(&f);
-	record_ring_destroy(&f.ring);
-	assert_int_equal(record_ring_create(&f.ring, 64 << 20, 16, 5000, NULL), BASE_OK);
+	session_ring_destroy(&f.ring);
+	assert_int_equal(session_ring_create(&f.ring, 64 << 20, 16, 5000, NULL), BASE_OK);
 	for (uint32_t i = 0; i <= ENDED; i++) {
 		struct fake_thread t = {.f = &f, .image = 1, .pid = PID, .tid = PID + i};
 		t.number = 1 + i;
-		assert_true(record_ring_can_wait(&f.ring, &f.converter));
+		assert_true(session_ring_can_wait(&f.ring, &f.converter));
 		fake_take_block(&t, i);
 		FAKE(&t, 100 + i, TRACE_lock_release, fake_object(TRACE_OBJECT_mutex, 8), CODE);
 		if (i > 0) /* the first one lives */
 			fake_done(&t);
 	}
-	assert_false(record_ring_can_wait(&f.ring, &f.converter));
+	assert_false(session_ring_can_wait(&f.ring, &f.converter));
 	fixture_drain(&f, 1000);
-	assert_true(record_ring_can_wait(&f.ring, &f.converter));
+	assert_true(session_ring_can_wait(&f.ring, &f.converter));
 	fixture_finish(&f);
 	fixture_close(&f);
 }

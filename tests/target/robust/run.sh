@@ -7,7 +7,7 @@ set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
 source_dir=$(readlink -f "$here/../../..")
 build=${LONGPOLE_BUILD:-$source_dir/build}
-library=${LONGPOLE_PRELOAD:-$build/src/record/liblongpole-preload.so}
+library=${LONGPOLE_PRELOAD:-$build/src/preload/liblongpole-preload.so}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 readonly limit_s=60

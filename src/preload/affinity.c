@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * affinity.c - processors that a program limits its threads to. What it began with, and
+ * what others do to it, the session sees from outside.
+ */
+#include "preload/preload.h"
+#include "preload/affinity.h"
+#include "preload/real.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum { AFFINITY_NUMBERS = 4096, NUMBER_DIGITS = 5 };
+
+struct affinity_list {
+	char text[RING_AFFINITY_MAX];
+	size_t bytes;
+	bool full;
+};
+
+static void affinity_put(struct affinity_list *list, const char *text, size_t bytes)
+{
+	if (list->bytes + bytes > sizeof list->text) {
+		list->full = true;
+		return;
+	}
+	memcpy(list->text + list->bytes, text, bytes);
+	list->bytes += bytes;
+}
+
+static void affinity_put_number(struct affinity_list *list, size_t number)
+{
+	char digits[NUMBER_DIGITS];
+	size_t at = sizeof digits;
+	do {
+		digits[--at] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number && at);
+	affinity_put(list, digits + at, sizeof digits - at);
+}
+
+static bool affinity_has(const unsigned char *mask, size_t bytes, size_t number)
+{
+	return number / 8 < bytes && mask[number / 8] >> number % 8 & 1;
+}
+
+/* As the kernel writes it: "0-3,8". */
+static void affinity_list(struct affinity_list *list, const void *mask, size_t bytes)
+{
+	list->bytes = 0;
+	list->full = false;
+	for (size_t first = 0; first < AFFINITY_NUMBERS && first < bytes * 8; first++) {
+		size_t last = first;
+		if (!affinity_has(mask, bytes, first))
+			continue;
+		while (last + 1 < AFFINITY_NUMBERS && affinity_has(mask, bytes, last + 1))
+			last++;
+		if (list->bytes)
+			affinity_put(list, ",", 1);
+		affinity_put_number(list, first);
+		if (last > first) {
+			affinity_put(list, "-", 1);
+			affinity_put_number(list, last);
+		}
+		first = last;
+	}
+}
+
+/* A list that is too long for a record is not told: nothing is then known of that thread. */
+static void affinity_tell(unsigned whose, uint64_t id, const void *mask, size_t bytes)
+{
+	struct affinity_list list;
+	int saved_errno = errno;
+	uint64_t most = preload_ring.affinity_bytes;
+	affinity_list(&list, mask, bytes < most ? bytes : (size_t)most);
+	if (list.full)
+		list.bytes = 0;
+	preload_record_text(
+		RING_affinity, (const uint64_t[]){whose, id, list.bytes}, 3, list.text, list.bytes);
+	errno = saved_errno;
+}
+
+void preload_affinity_of_new(const pthread_attr_t *attributes, uint64_t token)
+{
+	cpu_set_t mask;
+	if (!attributes || !preload_active() ||
+		PRELOAD_REAL(pthread_attr_getaffinity_np)(attributes, sizeof mask, &mask))
+		return;
+	/* (libc says "all" of attributes that say nothing) */
+	for (size_t i = 0; i < sizeof mask; i++) {
+		if (((const unsigned char *)&mask)[i] != 0xff) {
+			affinity_tell(TRACE_WHOSE_token, token, &mask, sizeof mask);
+			return;
+		}
+	}
+}
+
+PRELOAD_EXPORT int sched_setaffinity(pid_t tid, size_t bytes, const cpu_set_t *mask)
+{
+	int result = PRELOAD_REAL(sched_setaffinity)(tid, bytes, mask);
+	if (result == 0 && preload_active())
+		affinity_tell(tid ? TRACE_WHOSE_tid : TRACE_WHOSE_own, (uint64_t)tid, mask, bytes);
+	return result;
+}
+
+PRELOAD_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *mask)
+{
+	int result = PRELOAD_REAL(pthread_setaffinity_np)(thread, bytes, mask);
+	if (result == 0 && preload_active())
+		affinity_tell(TRACE_WHOSE_handle, (uint64_t)thread, mask, bytes);
+	return result;
+}
+
+/* Called in the place of syscall(SYS_sched_setaffinity, ...): libnuma does. */
+long preload_affinity_call(long number, long tid, long bytes, long mask)
+{
+	long result = preload_syscall_of_program(number, tid, bytes, mask, 0, 0, 0);
+	if (result < 0) {
+		errno = (int)-result;
+		return -1;
+	}
+	if (preload_active())
+		affinity_tell(tid ? TRACE_WHOSE_tid : TRACE_WHOSE_own, (uint64_t)tid,
+			(const void *)mask, (size_t)bytes);
+	return result;
+}

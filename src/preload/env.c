@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* env.c - our environment variables, and how they reach programs that this one executes. */
+#include "ring/handover.h"
+#include "preload/preload.h"
+#include "preload/env.h"
+
+#include <string.h>
+
+enum { TEXT_MAX = 8192, IMAGE_DIGITS = 10, STACK_ENTRIES_MAX = 1024 };
+
+static const char prefix_ours[] = "LONGPOLE_", prefix_preload[] = "LD_PRELOAD=",
+		  prefix_image[] = "LONGPOLE_IMAGE=", prefix_ring[] = "LONGPOLE_RING=";
+
+/* Copied at the start, for the program may overwrite or free its environment. */
+static struct {
+	size_t nr_bytes;
+	char *variable[PRELOAD_ENV_OURS_MAX]; /* "NAME=value" in text; LD_PRELOAD is not among them
+					       */
+	unsigned nr_variables;
+	char *ring;            /* value */
+	char *ring_inherited;  /* the same in the process's first environment */
+	char *library;         /* our own path, as in LD_PRELOAD */
+	char *image;           /* value, digits in text */
+	char *image_inherited; /* digits in the process's first environment: what libc's own execs
+				  pass on */
+	char text[TEXT_MAX];
+} env PRELOAD_EARLY;
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static char *keep(const char *text, size_t nr_bytes)
+{
+	if (nr_bytes >= sizeof env.text - env.nr_bytes)
+		return NULL;
+	char *copy = env.text + env.nr_bytes;
+	memcpy(copy, text, nr_bytes);
+	copy[nr_bytes] = '\0';
+	env.nr_bytes += nr_bytes + 1;
+	return copy;
+}
+
+static bool is_between(char c)
+{
+	return c == ':' || c == ' ';
+}
+
+/* The first word of LD_PRELOAD that is a library of ours. */
+static void keep_library(const char *list)
+{
+	while (*list) {
+		size_t length =
+			0; /* (libc's functions for it are on pages that nobody else needs) */
+		while (list[length] && !is_between(list[length]))
+			length++;
+		static const char name[] = "liblongpole-";
+		for (size_t i = 0; i + sizeof name - 1 <= length && !env.library; i++)
+			if (memcmp(list + i, name, sizeof name - 1) == 0)
+				env.library = keep(list, length);
+		list += length;
+		while (is_between(*list))
+			list++;
+	}
+}
+
+bool preload_env_read(char **environment)
+{
+	if (!handover_allowed())
+		return false;
+	for (char **e = environment; *e; e++) {
+		if (has_prefix(*e, prefix_preload))
+			keep_library(*e + strlen(prefix_preload));
+		if (!has_prefix(*e, prefix_ours) || env.nr_variables == PRELOAD_ENV_OURS_MAX)
+			continue;
+		char *copy = keep(*e, strlen(*e));
+		if (!copy)
+			continue;
+		env.variable[env.nr_variables++] = copy;
+		if (has_prefix(copy, prefix_ring))
+			env.ring = copy + strlen(prefix_ring),
+			env.ring_inherited = *e + strlen(prefix_ring);
+		if (has_prefix(copy, prefix_image) &&
+			strlen(copy) == strlen(prefix_image) + IMAGE_DIGITS) {
+			env.image = copy + strlen(prefix_image);
+			env.image_inherited = *e + strlen(prefix_image);
+		}
+	}
+	if (!env.image && env.nr_variables < PRELOAD_ENV_OURS_MAX) {
+		env.variable[env.nr_variables] = keep("LONGPOLE_IMAGE=0000000000", 25);
+		if (env.variable[env.nr_variables])
+			env.image = env.variable[env.nr_variables++] + strlen(prefix_image);
+	}
+	return env.ring && *env.ring;
+}
+
+const char *preload_env_ring(void)
+{
+	return env.ring;
+}
+
+void preload_env_forget(void)
+{
+	if (env.ring)
+		env.ring[0] = '\0';
+	if (env.ring_inherited)
+		env.ring_inherited[0] = '\0';
+}
+
+uint32_t preload_env_parent_image(void)
+{
+	uint32_t image = 0;
+	for (unsigned i = 0; env.image && i < IMAGE_DIGITS; i++)
+		image = image * 10 + (uint32_t)(env.image[i] - '0');
+	return image;
+}
+
+void preload_env_set_image(uint32_t image)
+{
+	if (!env.image)
+		return;
+	for (unsigned i = IMAGE_DIGITS; i-- > 0; image /= 10)
+		env.image[i] = (char)('0' + image % 10);
+	if (env.image_inherited)
+		memcpy(env.image_inherited, env.image, IMAGE_DIGITS);
+}
+
+/* ---- for exec ------------------------------------------------------------------------------- */
+
+static size_t count(char *const *list)
+{
+	size_t n = 0;
+	while (list && list[n])
+		n++;
+	return n;
+}
+
+static bool names_library(const char *list)
+{
+	const char *found = list;
+	size_t length = strlen(env.library);
+	while ((found = strstr(found, env.library))) {
+		bool starts = found == list || found[-1] == ':' || found[-1] == ' ';
+		char next = found[length];
+		if (starts && (next == '\0' || next == ':' || next == ' '))
+			return true;
+		found += length;
+	}
+	return false;
+}
+
+size_t preload_env_bytes(char *const *environment)
+{
+	const char *preload = "";
+	if (!env.ring || !env.library)
+		return 0;
+	for (char *const *e = environment; e && *e; e++)
+		if (has_prefix(*e, prefix_preload))
+			preload = *e;
+	return (count(environment) + PRELOAD_ENV_OURS_MAX + 2) * sizeof(char *) + strlen(preload) +
+	       sizeof prefix_preload + strlen(env.library) + 2;
+}
+
+char **preload_env_build(void *memory, char *const *environment)
+{
+	char **list = memory;
+	char *text = (char *)(list + count(environment) + PRELOAD_ENV_OURS_MAX + 2);
+	size_t n = 0;
+	bool has_library = false;
+	for (char *const *e = environment; e && *e; e++) {
+		if (has_prefix(*e, prefix_ours))
+			continue;
+		list[n++] = *e;
+		if (!has_prefix(*e, prefix_preload) || has_library)
+			continue;
+		has_library = true;
+		const char *value = *e + strlen(prefix_preload);
+		if (names_library(value))
+			continue;
+		list[n - 1] = text;
+		text = stpcpy(stpcpy(stpcpy(text, prefix_preload), env.library), *value ? ":" : "");
+		text = stpcpy(text, value) + 1;
+	}
+	if (!has_library) {
+		list[n++] = text;
+		stpcpy(stpcpy(text, prefix_preload), env.library);
+	}
+	for (unsigned i = 0; i < env.nr_variables; i++)
+		list[n++] = env.variable[i];
+	list[n] = NULL;
+	return list;
+}

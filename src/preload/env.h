@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* env.h - an environment for exec that keeps us loaded in the next program. */
+#ifndef LONGPOLE_PRELOAD_ENV_H
+#define LONGPOLE_PRELOAD_ENV_H
+
+#include <stddef.h>
+
+enum { PRELOAD_ENV_OURS_MAX = 16 };
+
+/*
+ * The program's own environment, with our library in LD_PRELOAD and our variables, in memory that
+ * the caller provides (on its stack: a vfork's child must not leave anything behind).
+ * preload_env_bytes() says how much; 0: nothing to add.
+ */
+size_t preload_env_bytes(char *const *environment);
+char **preload_env_build(void *memory, char *const *environment);
+/* From now on the next program gets our library without a ring: it asks the kernel nothing. */
+void preload_env_forget(void);
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload.h - what the parts of liblongpole-preload.so share. Runs inside other people's processes:
+ * no malloc, no stdio, no lock that we also intercept, errno kept, never abort. See README.md.
+ */
+#ifndef LONGPOLE_PRELOAD_PRELOAD_H
+#define LONGPOLE_PRELOAD_PRELOAD_H
+
+#include "ring/meet.h"
+#include "ring/ring.h"
+#include "trace/enums.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum preload_kind {
+#define REC(kind, id, since, FIELDS, doc) PRELOAD_##kind = (id),
+#include "trace/records.def"
+};
+
+/* Part of a static program (liblongpole-wrap.a): there is no dynamic linker, and the unwinder,
+ * which is the program's too, takes locks that are wrapped. */
+#ifdef PRELOAD_STATIC
+enum { PRELOAD_IS_STATIC = 1 };
+#else
+enum { PRELOAD_IS_STATIC = 0 };
+#endif
+
+#define PRELOAD_EXPORT __attribute__((visibility("default")))
+/* one more name of an exported function, defined in the same file */
+#define PRELOAD_ALIAS(name, of)                                                                    \
+	__asm__(".globl " #name "\n.set " #name ", " #of "\n.type " #name ", @function\n");
+/* The place of a call in the program, when it begins: see preload_site(). */
+#define PRELOAD_CALLER    ((uintptr_t)__builtin_return_address(0))
+#define PRELOAD_SITE      preload_site(PRELOAD_CALLER)
+#define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
+#define PRELOAD_RARE(x)   __builtin_expect(!!(x), 0)
+#define PRELOAD_INLINE    static inline __attribute__((always_inline))
+/* What each start of a program touches, together: a page of .bss for each would be two faults each.
+ * (Names in tables are arrays, not pointers, for the same reason: nothing to relocate.) */
+#define PRELOAD_EARLY __attribute__((section(".data.early")))
+enum { PRELOAD_NAME_BYTES = 40 }; /* of a function that we look for */
+#define PRELOAD_COLD     __attribute__((noinline, cold))
+#define PRELOAD_COUNT(a) (sizeof(a) / sizeof *(a))
+/* for statements between which a signal handler must not see another order */
+#define PRELOAD_BARRIER() __asm__ volatile("" ::: "memory")
+
+/* ---- state ---------------------------------------------------------------------------------- */
+
+enum {
+	PRELOAD_FDS = 65536,
+	PRELOAD_PAGE = 4096,
+	PRELOAD_AHEAD_WORDS = 48,
+	PRELOAD_KNOWN = 1 << 14,
+	PRELOAD_PATHS = 256,
+	PRELOAD_PLACES_FIRST = 64,
+	PRELOAD_PLACES_GROWN = 12,
+	PRELOAD_PLACES = PRELOAD_PLACES_FIRST << PRELOAD_PLACES_GROWN,
+	PRELOAD_MORE_WORDS = 368, /* a thread's, for each library; of which the first for OpenMP */
+	PRELOAD_TEAM_WORDS = 128,
+	PRELOAD_TIMED_SLOTS = 64
+};
+/* of an object's word, or its address, in preload_fresh.known; slot ^ 1 is its second one */
+#define PRELOAD_KNOWN_SLOT(object) ((uint32_t)((object) >> 2) * 0x9e3779b1u >> (32 - 14))
+
+/*
+ * Zero again in a child made by fork, however it was made (MADV_WIPEONFORK): so a child can never
+ * write into its parent's block, and everything begins anew with its first record.
+ */
+struct preload_fresh {
+	struct ring_head *head; /* NULL: not attached yet; never NULL after preload_attach() */
+	/* The same, while no stub calls us: what looks at this one needs not ask for the site. */
+	const struct ring_head *direct;
+	uint64_t tsc_origin;
+	uint32_t attaching;  /* 1: someone is at it */
+	uint32_t introduced; /* 1: RING_image is written */
+	uint32_t image;      /* number of this program image */
+	uint32_t fd_end;     /* no entry of fd[] from here on was ever set */
+	uint64_t next_thread, next_token, next_incarnation, next_name, next_connection;
+	uint64_t taken[PRELOAD_PLACES / 64]; /* places of threads: see preload/self.c */
+	_Alignas(PRELOAD_PAGE)
+		uint64_t fd[PRELOAD_FDS]; /* object word, 0: not known; see preload/fd.c */
+	uint64_t known[PRELOAD_KNOWN];    /* object words; see preload/made.c */
+	uint64_t path[PRELOAD_PATHS];     /* see preload_path_object() */
+};
+extern struct preload_fresh preload_fresh;
+extern struct record_target_side preload_met; /* all 0: there is none */
+
+/* OpenMP's runtimes that ask for tools (runtime/openmp/omp_tool.c): how they use locks and
+ * condition variables themselves is their own matter, what their threads wait for is told in
+ * OpenMP's terms.
+ */
+enum { PRELOAD_RUNTIMES = 4 };
+struct preload_runtimes {
+	bool any;
+	uint32_t nr_claimed;
+	struct {
+		uintptr_t begin, nr_bytes;
+	} at[PRELOAD_RUNTIMES];
+};
+extern struct preload_runtimes preload_runtimes;
+
+/* What the ring's head said of its layout when it was mapped, checked against the file's size then:
+ * the head itself is shared, and may say anything later. */
+struct preload_ring {
+	uint32_t nr_blocks, nr_tables, tally_mask;
+	uint64_t tables_offset, affinity_bytes;
+};
+extern struct preload_ring preload_ring;
+
+/* One per thread that has a record (preload/self.c); zero at the start. */
+struct preload_thread {
+	uint64_t *cursor;   /* next free word; moved by compare-and-exchange only */
+	uint64_t *end;      /* of the block; NULL: always take the slow path */
+	uint64_t *kept_end; /* end, while a vfork's child may be running on this TLS */
+	struct ring_block *block;
+	uint64_t number;     /* within the image; 0: has no records in this image yet */
+	uint64_t token;      /* of the thread_create or process_fork that made it; 0: not known */
+	uint64_t start_site; /* start routine */
+	uint64_t region; /* of OpenMP, that begins: object a thread created now waits for; or 0 */
+	uint64_t lost;   /* records, since the last one that was kept */
+	uint64_t retry_tsc;                        /* no block was free: do not look again before */
+	uint32_t image, sequence, pid, tid, place; /* place: number from 1; 0: not one thread's */
+	struct ring_ids ids;
+	uint32_t nr_stacks; /* call paths asked for: the first are taken, then one in some */
+	uint8_t busy;       /* a slow path is at work: signal handlers must not enter it */
+	uint8_t ended;      /* thread_end is written */
+	uint8_t in_vfork;   /* vfork was called and we do not know yet that we are the parent */
+	uint8_t key_rounds; /* of pthread_key destructors */
+	/* Where it counts (tally.h); NULL: not yet, or not any more. */
+	struct tally_table *tally;
+	struct tally_tag *tally_tag;
+	size_t tally_span;       /* from the first tag to the last, in bytes */
+	uintptr_t tally_entries; /* what makes an entry's address of 8 times that of its tag */
+	uint32_t tally_mask,
+		nr_timed; /* nr_timed, timed_in: holds that are being timed (tally/lock.c) */
+	uint8_t timed_in[PRELOAD_TIMED_SLOTS];
+	struct record_lock_stamps lock;
+	_Alignas(128)
+		uint64_t more[PRELOAD_MORE_WORDS]; /* what each library adds; stays in a fork */
+};
+/* What belongs to threads without a place: before their first record (all zero, never written to),
+ * after their end (nothing that is said there is recorded or asked for). */
+extern struct preload_thread preload_nobody, preload_ended;
+extern __thread struct preload_thread *preload_self; /* never NULL */
+
+void preload_block_finish(struct preload_thread *self); /* gives its block back */
+struct preload_thread *preload_self_take(void); /* the first time; preload_ended: there is none */
+void preload_self_give(void);                   /* this thread has none any more */
+void preload_self_renew(void);                  /* in a fork's child, before it records */
+
+/* This thread's data, to write to. */
+/* NOLINTNEXTLINE(misc-no-recursion): as of preload_on() */
+PRELOAD_INLINE struct preload_thread *preload_own(void)
+{
+	struct preload_thread *self = preload_self;
+	return PRELOAD_RARE(self == &preload_nobody) ? preload_self_take() : self;
+}
+
+/* ---- recording ------------------------------------------------------------------------------ */
+
+struct ring_head *preload_attach(
+	void); /* never NULL; recording is 0 in what it returns if there is no ring */
+uint64_t *preload_reserve_slow(size_t nr_words);
+bool preload_is_vfork_child(void);
+void preload_stop(void); /* this process records nothing from now on */
+
+/* Is there anyone to record for? Everything that a wrapper adds is behind this. */
+/* NOLINTNEXTLINE(misc-no-recursion): preload_attach() sets the head before it asks again */
+PRELOAD_INLINE bool preload_on(void)
+{
+	const struct ring_head *head = preload_fresh.head;
+	if (PRELOAD_RARE(!head))
+		head = preload_attach();
+	return PRELOAD_LIKELY(__atomic_load_n(&head->recording, __ATOMIC_RELAXED));
+}
+
+/* ... without a call: false may also mean that nobody has looked yet, that more than usual is to
+ * be recorded, or that the caller may be a stub. */
+PRELOAD_INLINE bool preload_surely_on(void)
+{
+	const struct ring_head *head = preload_fresh.direct;
+	return PRELOAD_LIKELY(
+		head && __atomic_load_n(&head->recording, __ATOMIC_RELAXED) == RING_on);
+}
+
+/* Four stamps a lock: only after preload_on(). */
+PRELOAD_INLINE bool preload_full(void)
+{
+	return PRELOAD_RARE(
+		__atomic_load_n(&preload_fresh.head->recording, __ATOMIC_RELAXED) == RING_full);
+}
+
+/* The same for wrappers that touch more than the ring: nothing of ours is to change in a child that
+ * shares our memory. */
+PRELOAD_INLINE bool preload_active(void)
+{
+	if (!preload_on())
+		return false;
+	return PRELOAD_LIKELY(!preload_self->in_vfork) || !preload_is_vfork_child();
+}
+
+PRELOAD_INLINE bool preload_is_stub(uintptr_t code)
+{
+	return PRELOAD_RARE(preload_met.is_stub != NULL) && preload_met.is_stub(code);
+}
+
+PRELOAD_INLINE bool preload_is_runtime(uintptr_t code)
+{
+	if (PRELOAD_LIKELY(!__atomic_load_n(&preload_runtimes.any, __ATOMIC_ACQUIRE)))
+		return false;
+	for (unsigned i = 0; i < PRELOAD_RUNTIMES; i++)
+		if (code - preload_runtimes.at[i].begin < preload_runtimes.at[i].nr_bytes)
+			return true;
+	return false;
+}
+
+/* Is what `caller` does to be recorded? */
+PRELOAD_INLINE bool preload_on_for(uintptr_t caller)
+{
+	return preload_on() && !preload_is_runtime(caller);
+}
+
+/* `caller`, or what called the stub that it is in. Asked for before the real call: a signal's
+ * handler in it may go through stubs, too. */
+PRELOAD_INLINE uintptr_t preload_site(uintptr_t caller)
+{
+	return preload_is_stub(caller) ? preload_met.caller() : caller;
+}
+
+PRELOAD_INLINE uint64_t preload_now(void)
+{
+	uint32_t low, high;
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+/* Where nothing is recorded the clock is not read: the program may have forbidden that. */
+PRELOAD_INLINE uint64_t preload_now_if(bool recorded)
+{
+	return recorded ? preload_now() : 0;
+}
+
+/* The line that the writer will reach a few records later is asked for already: its last owner is
+ * the reader on another core, or nobody, and the program's next locked instruction would wait for
+ * the store. */
+PRELOAD_INLINE void preload_ask_ahead(const uint64_t *record)
+{
+	__asm__ volatile("prefetchw %0" : : "m"(record[PRELOAD_AHEAD_WORDS]));
+}
+
+/*
+ * Words in this thread's block, or NULL (the record is counted as lost). One instruction moves the
+ * cursor and notices that a signal handler moved it, or changed the block, in between.
+ */
+PRELOAD_INLINE uint64_t *preload_reserve(size_t nr_words)
+{
+	struct preload_thread *self = preload_self;
+	uint64_t *from = __atomic_load_n(&self->cursor, __ATOMIC_RELAXED);
+	uint64_t *to = from + nr_words;
+	bool moved;
+	if (PRELOAD_RARE((uintptr_t)to > (uintptr_t)__atomic_load_n(&self->end, __ATOMIC_RELAXED)))
+		return preload_reserve_slow(nr_words);
+	__asm__ volatile("cmpxchgq %[to], %[cursor]"
+			 : "=@ccz"(moved), [cursor] "+m"(self->cursor), "+a"(from)
+			 : [to] "r"(to)
+			 : "memory");
+	if (PRELOAD_RARE(!moved))
+		return preload_reserve_slow(nr_words);
+	preload_ask_ahead(from);
+	return from;
+}
+
+/* The last store of a record: from now on the reader sees it. */
+PRELOAD_INLINE void preload_publish(uint64_t *record, unsigned kind, uint64_t tsc)
+{
+	__atomic_store_n(record, (tsc - preload_fresh.tsc_origin) << 8 | kind, __ATOMIC_RELEASE);
+}
+
+/* The shortest way, for mutexes, whose cost counts: two words, and no call of anything. False:
+ * nothing was written, let a function that is not inlined do it. */
+PRELOAD_INLINE bool preload_try_record(unsigned kind, uint64_t word1, uint64_t word2)
+{
+	struct preload_thread *self = preload_self;
+	uint64_t tsc = preload_now();
+	uint64_t *record = __atomic_load_n(&self->cursor, __ATOMIC_RELAXED), *from = record;
+	bool moved;
+	if (PRELOAD_RARE((uintptr_t)(record + 3) >
+			 (uintptr_t)__atomic_load_n(&self->end, __ATOMIC_RELAXED)))
+		return false;
+	__asm__ volatile("cmpxchgq %[to], %[cursor]"
+			 : "=@ccz"(moved), [cursor] "+m"(self->cursor), "+a"(from)
+			 : [to] "r"(record + 3)
+			 : "memory");
+	if (PRELOAD_RARE(!moved))
+		return false;
+	preload_ask_ahead(record);
+	record[1] = word1;
+	record[2] = word2;
+	self->lock = (struct record_lock_stamps){tsc, tsc};
+	preload_publish(record, kind, tsc);
+	return true;
+}
+
+PRELOAD_INLINE void preload_record_at(
+	uint64_t tsc, unsigned kind, const uint64_t *words, size_t nr_words)
+{
+	uint64_t *record = preload_reserve(nr_words + 1);
+	if (PRELOAD_RARE(!record))
+		return;
+	for (size_t i = 0; i < nr_words; i++)
+		record[i + 1] = words[i];
+	preload_publish(record, kind, tsc);
+}
+#define PRELOAD_WORDS(...)                                                                         \
+	(const uint64_t[]){__VA_ARGS__}, sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)
+#define PRELOAD_RECORD_AT(tsc, kind, ...)                                                          \
+	preload_record_at(tsc, PRELOAD_##kind, PRELOAD_WORDS(__VA_ARGS__))
+#define PRELOAD_RECORD(kind, ...) PRELOAD_RECORD_AT(preload_now(), kind, __VA_ARGS__)
+
+/* A record that ends in a text: words, then the text padded to 8 bytes. */
+void preload_record_text(
+	unsigned kind, const uint64_t *words, size_t nr_words, const char *text, size_t text_bytes);
+
+/* Unique in the whole recording: image << 32 | counter. */
+uint64_t preload_token(void);
+/* The thread's table is complete (tally.c); nothing where nobody counts. */
+void preload_tally_end(void);
+void preload_thread_watch(const struct preload_thread *self); /* its end is to be noticed */
+void preload_thread_begin(void); /* makes sure that this thread has begun in the ring */
+void preload_thread_end(void);
+void preload_record_exit(int status); /* the process ends with it, as far as is known */
+void preload_flush_stdout(void); /* what libc would do a little later, where we cannot see it */
+
+/* What a thread that starts in `routine` with `argument` really runs (preload/cxx.c). */
+uintptr_t preload_cxx_routine(uintptr_t routine, const void *argument);
+
+/* ---- call paths ----------------------------------------------------------------------------- */
+
+struct preload_stack {
+	uint64_t nr_frames;
+	uint64_t frame[RING_STACK_MAX];
+};
+
+/* At most depth_max frames from `site`, where the caller's begin; nr_frames is 0 when it is not
+ * taken: in a signal handler that interrupted another. */
+void preload_stack_walk(struct preload_stack *stack, uint64_t site, uint64_t depth_max);
+/* The same, limited in rate, as deep as the session wants it. */
+void preload_stack_take(struct preload_stack *stack, uint64_t site);
+void preload_stack_warm_up(void);
+/* A record with `stack` as its word number `stack_word` (from 1), both in one reservation. */
+void preload_record_stack_at(uint64_t tsc, unsigned kind, const uint64_t *words, size_t nr_words,
+	size_t stack_word, const struct preload_stack *stack);
+
+/* Begin of a wait: {object, [more,] site, stack}. */
+#define PRELOAD_RECORD_WAIT(kind, site, ...)                                                       \
+	preload_record_wait(PRELOAD_##kind, site, PRELOAD_WORDS(__VA_ARGS__, site, 0))
+void preload_record_wait(unsigned kind, uint64_t site, const uint64_t *words, size_t nr_words);
+
+/* ---- what the program hands over ---------------------------------------------------------------
+ */
+
+/* Worth reading before the real call has looked at it? The kernel says EFAULT for NULL, small
+ * numbers and its own addresses; reading them here would end the program. */
+PRELOAD_INLINE bool preload_is_address(const volatile void *address)
+{
+	return (uintptr_t)address >= PRELOAD_PAGE && (uintptr_t)address >> 47 == 0;
+}
+
+/* ---- objects -------------------------------------------------------------------------------- */
+
+PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned type, bool shared)
+{
+	return (uintptr_t)address | (uint64_t)type << RING_OBJECT_TYPE_SHIFT |
+	       (shared ? RING_OBJECT_SHARED : 0);
+}
+
+/* ---- descriptors (preload/fd.c) ---------------------------------------------------------------
+ */
+
+uint64_t preload_fd_object(int fd); /* object word of what fd is now; 0: not a descriptor */
+/* Object word of the file of that name, as the program says it. */
+uint64_t preload_path_object(const char *path);
+void preload_fd_forget(int fd);
+void preload_fd_lock(int fd, bool locked); /* the file that it is */
+/* fd is about to be closed: says so if somebody may wait for that, and forgets it. */
+void preload_fd_close(int fd, uint64_t site);
+void preload_fd_close_on_exec(uint64_t site); /* the same for all that an exec closes */
+/* ... for calls that are known to close it only when it is gone. */
+struct preload_close {
+	uint64_t object, ends;
+};
+struct preload_close preload_fd_look_at_end(int fd); /* object 0: nobody waits for its end */
+void preload_record_close(const struct preload_close *end, uint64_t tsc, uint64_t site);
+PRELOAD_INLINE unsigned preload_object_type(uint64_t object)
+{
+	return object >> RING_OBJECT_TYPE_SHIFT & 0xff;
+}
+
+/* One call of the kernel about a descriptor. */
+struct preload_io {
+	uint64_t object, begin_tsc, site;
+	unsigned op;
+	bool open;  /* begun, not ended */
+	bool peeks; /* a recv that leaves the data: recorded as a poll */
+};
+void preload_io_begin(struct preload_io *io, unsigned op, int fd, uint64_t nr_bytes, uint64_t site);
+void preload_io_begin_on(/* object 0: of none */
+	struct preload_io *io, unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site);
+void preload_io_end(struct preload_io *io, int64_t result); /* result as the call's; reads errno */
+/* Both records afterwards, for calls that are known to have reached the kernel only then. */
+void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site,
+	uint64_t begin_tsc, int64_t result);
+
+/* Both records afterwards, of no object, for calls that are of interest only when they lasted. */
+void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t result);
+
+/* ---- modules, annotations -----------------------------------------------------------------------
+ */
+
+void preload_modules_scan(void);  /* records new and gone modules, connects their annotations */
+void preload_modules_check(void); /* ... when something was loaded behind our back lately */
+void preload_omp_loaded(void);    /* a runtime of LLVM's or Intel's OpenMP was */
+struct longpole_hooks;
+extern const struct longpole_hooks preload_hooks;
+
+/* ---- what the core itself wraps, for `longpole calls` (tally/calls.c; else nothing) ------------
+ */
+
+struct preload_counted {
+	uint64_t word[6];
+};
+void preload_count_begin(struct preload_counted *counted, unsigned function, uintptr_t site);
+/* error: its number; 0: none; -1: it failed, who knows why. errno stays. */
+void preload_count_end(struct preload_counted *counted, int error);
+
+/* ---- environment (preload/env.c)
+ * ------------------------------------------------------------------- */
+
+bool preload_env_read(
+	char **environment); /* remembers our variables; false: there is no LONGPOLE_RING */
+const char *preload_env_ring(void);
+uint32_t preload_env_parent_image(void);
+void preload_env_set_image(uint32_t image); /* children that inherit `environ` get it */
+
+/* ---- system calls that do not touch errno
+ * -------------------------------------------------------------- */
+
+/* What the process has forbidden itself (preload/sandbox.c). */
+struct preload_sandbox {
+	bool no_calls; /* a filter of system calls: one that the program does not make may end it */
+	bool no_clock; /* reading the time stamp counter ends it */
+	uint32_t tid_offset; /* of a thread's id in what pthread_self() points to; 0: not known */
+	uint32_t pid;
+};
+extern struct preload_sandbox preload_sandbox __attribute__((visibility("hidden")));
+/* Has this program begun under a filter that the recorder is not under? Then it is asked nothing.
+ */
+bool preload_sandbox_inherited(const char *ring_path);
+/* This thread's numbers in its own pid namespace, without a system call where there must be none.
+ */
+void preload_sandbox_ids(uint32_t *ret_pid, uint32_t *ret_tid);
+/* syscall(SYS_seccomp, ...), syscall(SYS_prctl, ...), as libc's would. */
+long preload_limits_itself(long number, long a, long b, long c, long d, long e, long f)
+	__attribute__((used, visibility("hidden")));
+
+/* A call that the program makes itself, by way of us. */
+PRELOAD_INLINE long preload_syscall_of_program(
+	long number, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* A call of our own: refused where it might end the program. */
+PRELOAD_INLINE long preload_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (PRELOAD_RARE(preload_sandbox.no_calls))
+		return -EPERM;
+	return preload_syscall_of_program(number, a, b, c, d, e, f);
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_program.c - longpole-probe: does one thing so many times and nothing else. Run with and
+ * without the recorder's library it says what the library adds to that thing (session/probe.c).
+ */
+#include <pthread.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *probe_nothing(void *unused)
+{
+	return unused;
+}
+
+/* Itself, which then does nothing. */
+static void probe_starts(unsigned long nr)
+{
+	char self[4096], name[] = "starts", none[] = "0", *word[] = {self, name, none, NULL};
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	pid_t child;
+	self[n > 0 ? n : 0] = 0;
+	for (unsigned long i = 0; i < nr; i++)
+		if (!posix_spawn(&child, self, NULL, NULL, word, environ))
+			waitpid(child, NULL, 0);
+}
+
+static void probe_threads(unsigned long nr)
+{
+	pthread_t thread;
+	for (unsigned long i = 0; i < nr; i++)
+		if (!pthread_create(&thread, NULL, probe_nothing, NULL))
+			pthread_join(thread, NULL);
+}
+
+static void probe_forks(unsigned long nr)
+{
+	for (unsigned long i = 0; i < nr; i++) {
+		pid_t child = fork();
+		if (!child)
+			_exit(0); /* allowed: a child of its own */
+		if (child > 0)
+			waitpid(child, NULL, 0);
+	}
+}
+
+enum { LOCKS = 64, LOCKERS = 2 };
+
+struct locker {
+	pthread_mutex_t *lock; /* LOCKS */
+	unsigned long nr;
+	unsigned random;
+};
+
+static void *probe_lock(void *arg)
+{
+	struct locker *l = arg;
+	for (unsigned long i = 0; i < l->nr; i++) {
+		l->random = l->random * 1103515245 + 12345;
+		pthread_mutex_t *lock = &l->lock[l->random >> 16 & (LOCKS - 1)];
+		pthread_mutex_lock(lock);
+		pthread_mutex_unlock(lock);
+	}
+	return NULL;
+}
+
+/* As programs that lock often do it: threads share many locks, and seldom meet. */
+static void probe_locks(unsigned long nr)
+{
+	pthread_mutex_t lock[LOCKS];
+	pthread_t thread[LOCKERS];
+	struct locker locker[LOCKERS];
+	for (int i = 0; i < LOCKS; i++)
+		pthread_mutex_init(&lock[i], NULL);
+	for (unsigned i = 0; i < LOCKERS; i++) {
+		locker[i] = (struct locker){.lock = lock, .nr = nr / LOCKERS, .random = i * 77};
+		if (pthread_create(&thread[i], NULL, probe_lock, &locker[i]))
+			_exit(3); /* allowed: our own program */
+	}
+	for (unsigned i = 0; i < LOCKERS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+int main(int nr, char **word)
+{
+	static const struct {
+		const char *name;
+		void (*run)(unsigned long nr);
+	} probe[] = {{"starts", probe_starts}, {"threads", probe_threads}, {"forks", probe_forks},
+		{"locks", probe_locks}};
+	for (size_t i = 0; nr == 3 && i < sizeof probe / sizeof *probe; i++)
+		if (!strcmp(word[1], probe[i].name)) {
+			probe[i].run(strtoul(word[2], NULL, 10));
+			return 0;
+		}
+	return 2;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally.c - tables that the program's threads counted in become records of their streams.
+ */
+#include "session/tally.h"
+#include "os/clock.h"
+#include "ring/calls.h"
+#include "ring/tally.h"
+#include "trace/enums.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DISK_TABLES = 128 }; /* on a disk all space must be there before it is written */
+
+/* ---- making
+ * ------------------------------------------------------------------------------------------ */
+
+enum base_status session_tally_create(struct session_ring *r, uint32_t mask, struct base_err *err)
+{
+	bool in_memory = !strncmp(r->path, "/dev/shm/", 9);
+	uint32_t nr = in_memory ? TALLY_TABLES : DISK_TABLES;
+	size_t before = r->size_bytes, size_bytes = before + (size_t)tally_bytes(nr);
+	int fd = open(r->path, O_RDWR | O_CLOEXEC);
+	int refused = fd < 0 ? errno : 0;
+	if (!refused && ftruncate(fd, (off_t)size_bytes))
+		refused = errno;
+	if (!refused && !in_memory)
+		refused = posix_fallocate(fd, 0, (off_t)size_bytes);
+	void *map = MAP_FAILED;
+	if (!refused) {
+		map = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		refused = map == MAP_FAILED ? errno : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (refused)
+		return base_fail_errno(err, refused, "cannot make tables in %s", r->path);
+	size_t blocks = (size_t)(r->blocks - (uint8_t *)r->head);
+	munmap(r->head, before);
+	r->head = map;
+	r->blocks = (uint8_t *)map + blocks;
+	r->size_bytes = size_bytes;
+	r->head->tables_offset = before;
+	r->head->tally_mask = mask;
+	r->all_held = mask == TALLY_ALL;
+	r->head->nr_tables = nr;
+	r->nr_tables = nr;
+	r->tables_offset = before;
+	return BASE_OK;
+}
+
+void session_tally_open(struct session_ring *r)
+{
+	struct ring_head copy = *r->head;
+	if (!copy.nr_tables || !tally_layout_fits(&copy, r->size_bytes))
+		return;
+	r->tables_offset = copy.tables_offset;
+	r->nr_tables = copy.nr_tables;
+	r->all_held = copy.tally_mask == TALLY_ALL;
+}
+
+/* ---- reading: the program may have written anything
+ * ------------------------------------------------------ */
+
+struct reader {
+	struct record_converter *c;
+	struct record_thread *t;
+	bool has_kernel;
+};
+
+static void put(const struct reader *r, struct trace_record rec)
+{
+	rec.time_ns = r->t->last_ns;
+	record_thread_put(r->c, r->t, &rec);
+}
+
+/* Standard deviation of the sample, greater by as much as weights make a mean less sure. */
+static uint64_t deviation(const struct tally_entry *e)
+{
+	double nr = (double)e->n[TALLY_hold_nr];
+	if (nr < 1 || !isfinite(e->squares))
+		return 0;
+	double mean = (double)e->n[TALLY_hold_ns] / nr, variance = e->squares / nr - mean * mean;
+	variance *= (double)e->weight_squares / nr;
+	return variance > 0 && variance < 1e36 ? (uint64_t)llround(sqrt(variance)) : 0;
+}
+
+static void put_cond(const struct reader *r, const struct tally_entry *e)
+{
+	uint32_t object = record_image_object(&r->c->world, r->t->image, e->key);
+	put(r, (struct trace_record){.kind = TRACE_cond_count,
+		       .u.cond_count = {.object = object,
+			       .waits = e->n[TALLY_waits],
+			       .timeouts = e->n[TALLY_timeouts],
+			       .signals = e->n[TALLY_signals],
+			       .broadcasts = e->n[TALLY_broadcasts],
+			       .wait_ns = e->n[TALLY_cond_wait_ns]}});
+	if (e->site)
+		put(r, (struct trace_record){.kind = TRACE_cond_site,
+			       .u.cond_site = {.object = object,
+				       .site = record_image_site(
+					       &r->c->world, r->t->image, e->site)}});
+}
+
+static void put_lock(const struct reader *r, const struct tally_entry *e)
+{
+	uint32_t object = record_image_object(&r->c->world, r->t->image, e->key);
+	uint32_t site = record_image_site(&r->c->world, r->t->image, e->site);
+	put(r, (struct trace_record){.kind = TRACE_lock_count,
+		       .u.lock_count = {.object = object,
+			       .site = site,
+			       .acquired = e->n[TALLY_acquired],
+			       .shared = e->n[TALLY_shared],
+			       .retaken = e->n[TALLY_retaken],
+			       .contended = e->n[TALLY_contended],
+			       .failed = e->n[TALLY_failed]}});
+	if (e->n[TALLY_wait_nr])
+		put(r, (struct trace_record){.kind = TRACE_lock_waits,
+			       .u.lock_waits = {.object = object,
+				       .site = site,
+				       .nr = e->n[TALLY_wait_nr],
+				       .total_ns = e->n[TALLY_wait_ns],
+				       .max_ns = e->n[TALLY_wait_max_ns]}});
+	if (e->n[TALLY_hold_nr])
+		put(r, (struct trace_record){.kind = TRACE_lock_holds,
+			       .u.lock_holds = {.object = object,
+				       .site = site,
+				       .nr = e->n[TALLY_hold_nr],
+				       .total_ns = e->n[TALLY_hold_ns],
+				       .max_ns = e->n[TALLY_hold_max_ns],
+				       .deviation_ns = deviation(e)}});
+}
+
+/* ---- library calls
+ * --------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	enum trace_call category;
+	enum calls_timing timing;
+} functions[CALLS_NR] = {
+	[CALLS_none] = {"", TRACE_CALL_other, TIMING_often},
+#define CALL(category, timing, result, name, parameters, arguments, bytes)                         \
+	[CALLS_##name] = {#name, TRACE_CALL_##category, TIMING_##timing},
+#define CALL_VOID(category, timing, name, parameters, arguments)                                   \
+	[CALLS_##name] = {#name, TRACE_CALL_##category, TIMING_##timing},
+#define CALL_OWN(category, timing, name)                                                           \
+	[CALLS_##name] = {#name, TRACE_CALL_##category, TIMING_##timing},
+#include "ring/calls.def"
+};
+
+/* Of functions that take next to nothing: less the clock's own time. */
+static uint64_t not_negative(uint64_t sum)
+{
+	return (int64_t)sum > 0 ? sum : 0;
+}
+
+static void put_call(const struct reader *r, const struct tally_entry *e)
+{
+	struct record_sink *sink = &r->c->sink;
+	unsigned function = CALLS_FUNCTION(e->key), inside = CALLS_CALLER(e->key);
+	if (!function || function >= CALLS_NR || inside >= CALLS_NR)
+		return;
+	const char *name = functions[function].name, *outer = functions[inside].name;
+	uint32_t id = record_sink_text(sink, name, strlen(name));
+	bool may_sleep = functions[function].timing & (CALLS_LOCK | CALLS_STREAM);
+	put(r, (struct trace_record){.kind = TRACE_call_count,
+		       .u.call_count = {.function = id,
+			       .inside = inside ? record_sink_text(sink, outer, strlen(outer)) : 0,
+			       .site = record_image_site(&r->c->world, r->t->image, e->site),
+			       .category = functions[function].category,
+			       .calls = e->n[TALLY_calls],
+			       .bytes = e->n[TALLY_bytes]}});
+	if (e->failed)
+		put(r, (struct trace_record){.kind = TRACE_call_failed,
+			       .u.call_failed = {
+				       .function = id, .nr = e->failed, .error = e->last_error}});
+	if (e->n[TALLY_timed])
+		put(r, (struct trace_record){.kind = TRACE_call_time,
+			       .u.call_time = {.function = id,
+				       .nr = e->n[TALLY_timed],
+				       .total_ns = not_negative(e->n[TALLY_timed_ns]),
+				       .max_ns = e->n[TALLY_call_max_ns],
+				       .cpu_nr = may_sleep ? 0 : e->n[TALLY_cpu_nr],
+				       .cpu_ns = may_sleep ? 0 : e->n[TALLY_cpu_ns]}});
+	if (e->n[TALLY_special_nr])
+		put(r, (struct trace_record){.kind = TRACE_call_special,
+			       .u.call_special = {.function = id,
+				       .nr = e->n[TALLY_special_nr],
+				       .total_ns = e->n[TALLY_special_ns],
+				       .waits = may_sleep}});
+	if (may_sleep && e->n[TALLY_cpu_nr])
+		put(r, (struct trace_record){.kind = TRACE_call_special_cpu,
+			       .u.call_special_cpu = {.function = id,
+				       .nr = e->n[TALLY_cpu_nr],
+				       .cpu_ns = e->n[TALLY_cpu_ns]}});
+	if (r->has_kernel && (e->n[TALLY_timed] || e->n[TALLY_special_nr]))
+		put(r, (struct trace_record){.kind = TRACE_call_kernel,
+			       .u.call_kernel = {.function = id,
+				       .nr = e->n[TALLY_timed],
+				       .kernel_ns = e->n[TALLY_kernel_ns],
+				       .special_nr = e->n[TALLY_special_nr],
+				       .special_kernel_ns = e->n[TALLY_special_kernel_ns]}});
+}
+
+static void put_bins(const struct reader *r, uint64_t what, const uint64_t *bin)
+{
+	for (unsigned i = 0; i < TALLY_BINS; i++)
+		if (bin[i])
+			put(r, (struct trace_record){.kind = TRACE_lock_bin,
+				       .u.lock_bin = {.what = what, .bin = i, .n = bin[i]}});
+}
+
+static bool is_used(const struct tally_entry *e)
+{
+	for (unsigned i = 0; i < TALLY_LOCK_FIELDS; i++)
+		if (e->n[i])
+			return true;
+	return false;
+}
+
+/* What is beside the tag (TALLY_ALL): of a lock whose holds were all timed nobody has to estimate
+ * how far they were from their mean. */
+static void add_held(
+	struct tally_entry *e, const struct tally_held *held, const struct os_clock *clock)
+{
+	uint64_t max_ns = os_clock_ns(clock, held->max_ticks);
+	e->n[TALLY_hold_nr] += held->nr;
+	e->n[TALLY_hold_ns] += os_clock_ns(clock, held->ticks);
+	if (max_ns > e->n[TALLY_hold_max_ns])
+		e->n[TALLY_hold_max_ns] = max_ns;
+	e->squares = 0;
+}
+
+static void read_table(struct record_converter *c, const struct tally_table *table,
+	const struct tally_tag *tag, const struct tally_entry *entry, bool all_held,
+	uint64_t now_ns)
+{
+	struct tally_table head = *table;
+	if (!head.image)
+		return;
+	struct reader r = {c,
+		record_converter_thread_of(c, head.image, head.parent_image, head.pid, head.tid,
+			head.ids, head.thread),
+		head.has_kernel != 0};
+	if (!r.t)
+		return;
+	if (!r.t->started)
+		record_thread_start(c, r.t, now_ns);
+	for (size_t i = 0; i < TALLY_ENTRIES; i++) {
+		struct tally_entry e = entry[i];
+		uint64_t type = (e.key & ~RING_OBJECT_SHARED) >> RING_OBJECT_TYPE_SHIFT;
+		bool is_lock = type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
+			       type == TRACE_OBJECT_spin;
+		if (is_lock)
+			e.n[TALLY_acquired] = tally_acquired(e.n[TALLY_acquired], tag[i].turn);
+		if (is_lock && all_held && i + 1 < TALLY_ENTRIES) {
+			struct tally_held held;
+			memcpy(&held, &tag[i + 1], sizeof held);
+			add_held(&e, &held, c->clock);
+		}
+		if (!e.key || !is_used(&e))
+			continue;
+		if (e.key & CALLS_KEY && !type)
+			put_call(&r, &e);
+		else if (type == TRACE_OBJECT_cond || type == TRACE_OBJECT_semaphore)
+			put_cond(&r, &e);
+		else if (is_lock)
+			put_lock(&r, &e);
+	}
+	put_bins(&r, 0, head.wait_bin);
+	put_bins(&r, 1, head.hold_bin);
+	if (all_held)
+		put(&r, (struct trace_record){.kind = TRACE_lock_held,
+				.u.lock_held = {
+					.held_ns = os_clock_ns(c->clock, head.held_ticks)}});
+	if (head.full)
+		put(&r, (struct trace_record){
+				.kind = TRACE_lock_full, .u.lock_full = {.n = head.full}});
+}
+
+/* Its pages, and with them what it says. */
+static void clear(void *page, size_t bytes)
+{
+	if (madvise(page, bytes, MADV_REMOVE))
+		memset(page, 0, bytes);
+}
+
+void session_tally_drain(
+	struct session_ring *r, struct record_converter *c, uint64_t horizon, bool final)
+{
+	uint8_t *tables = (uint8_t *)r->head + r->tables_offset;
+	uint32_t *state = (uint32_t *)(void *)tables;
+	for (uint32_t i = 0; i < r->nr_tables && !record_sink_failed(&c->sink); i++) {
+		uint32_t is = __atomic_load_n(&state[i], __ATOMIC_ACQUIRE);
+		struct tally_table *table = (void *)(tables + tally_table_offset(r->nr_tables, i));
+		struct tally_tag *tag = (void *)(tables + tally_tags_offset(r->nr_tables, i));
+		struct tally_entry *entry =
+			(void *)(tables + tally_entries_offset(r->nr_tables, i));
+		if (is == TALLY_FREE || (is != TALLY_DONE && !final))
+			continue;
+		if (!final && table->end_tsc - c->clock->tsc_origin > horizon)
+			continue;
+		read_table(c, table, tag, entry, r->all_held, os_clock_ns(c->clock, horizon));
+		if (final)
+			continue;
+		clear(table, sizeof *table);
+		clear(tag, TALLY_TAG_BYTES);
+		clear(entry, TALLY_ENTRY_BYTES);
+		__atomic_store_n(&state[i], TALLY_FREE, __ATOMIC_RELEASE);
+	}
+}
+
+/* ---- the floor
+ * ------------------------------------------------------------------------------------------- */
+
+enum { FLOOR_ROUNDS = 12, FLOOR_TIMES = 1000 };
+
+/* In a thread of its own: glibc takes locks without atomic operations before there is a second one.
+ */
+static void *measure_floor(void *floor_)
+{
+	struct session_lock_floor *floor = floor_;
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	uint64_t bare = UINT64_MAX, stamps = UINT64_MAX;
+	volatile uint64_t stamp;
+	for (unsigned round = 0; round < FLOOR_ROUNDS; round++) {
+		uint64_t begin = os_time_ns(CLOCK_MONOTONIC_RAW);
+		for (unsigned i = 0; i < FLOOR_TIMES; i++) {
+			pthread_mutex_lock(&lock);
+			pthread_mutex_unlock(&lock);
+		}
+		uint64_t middle = os_time_ns(CLOCK_MONOTONIC_RAW);
+		for (unsigned i = 0; i < FLOOR_TIMES; i++) {
+			pthread_mutex_lock(&lock);
+			stamp = os_tsc();
+			stamp = os_tsc();
+			pthread_mutex_unlock(&lock);
+		}
+		uint64_t end = os_time_ns(CLOCK_MONOTONIC_RAW);
+		bare = middle - begin < bare ? middle - begin : bare;
+		stamps = end - middle < stamps ? end - middle : stamps;
+	}
+	(void)stamp;
+	*floor =
+		(struct session_lock_floor){bare * 1000 / FLOOR_TIMES, stamps * 1000 / FLOOR_TIMES};
+	return NULL;
+}
+
+struct session_lock_floor session_lock_floor_measure(void)
+{
+	struct session_lock_floor floor = {0};
+	pthread_t thread;
+	if (!pthread_create(&thread, NULL, measure_floor, &floor))
+		pthread_join(thread, NULL);
+	return floor;
+}
+
+void session_lock_floor_write(
+	struct record_converter *c, const struct session_lock_floor *floor, const char *mode)
+{
+	for (size_t i = 0; i < c->nr_threads; i++) {
+		struct reader r = {.c = c, .t = c->thread[i]};
+		if (!r.t->started)
+			continue;
+		put(&r, (struct trace_record){.kind = TRACE_lock_floor,
+				.u.lock_floor = {
+					.mode = record_sink_text(&c->sink, mode, strlen(mode)),
+					.bare_ps = floor->bare_ps,
+					.stamps_ps = floor->stamps_ps}});
+		return;
+	}
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_record_room.c - how large the recorder's buffer may be: machine and control groups. */
+#include "session/room.h"
+#include "test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MIB (1ull << 20)
+
+static char root[] = "/tmp/longpole-room-XXXXXX";
+
+/* A file below root, with the directories that lead to it. */
+static void put(const char *name, const char *text)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "%s/%s", root, name);
+	for (char *slash = path + strlen(root); (slash = strchr(slash + 1, '/'));) {
+		*slash = 0;
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	FILE *f = fopen(path, "we");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void least_limit_of_all_groups_around(void **unused)
+{
+	uint64_t machine = session_room_bytes(root); /* (nothing in it yet) */
+
+	(void)unused;
+	assert_true(machine == (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+	put("proc/self/cgroup", "0::/pod/inner\n");
+	put("sys/fs/cgroup/pod/inner/memory.max", "max\n");
+	assert_true(session_room_bytes(root) == machine);
+	put("sys/fs/cgroup/pod/memory.max", "67108864\n");
+	assert_true(session_room_bytes(root) == 64 * MIB);
+	put("sys/fs/cgroup/memory.max",
+		"50331648\n"); /* a container sees its own group as the root */
+	assert_true(session_room_bytes(root) == 48 * MIB);
+	put("sys/fs/cgroup/pod/inner/memory.max", "33554432\n");
+	assert_true(session_room_bytes(root) == 32 * MIB);
+}
+
+static void version_1(void **unused)
+{
+	(void)unused;
+	put("proc/self/cgroup",
+		"9:cpu,cpuacct:/a\n8:memory:/a\nnonsense\n1:name=systemd:/\n0::/gone\n");
+	put("sys/fs/cgroup/memory/a/memory.limit_in_bytes", "25165824\n");
+	put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	put("sys/fs/cgroup/memory.max", "max\n");
+	assert_true(session_room_bytes(root) == 24 * MIB);
+}
+
+static void share(void **unused)
+{
+	(void)unused;
+	assert_true(session_room_buffer_bytes(64 * MIB) == 16 * MIB);
+	assert_true(session_room_buffer_bytes(4096 * MIB) == 256 * MIB);
+	assert_true(session_room_buffer_bytes(UINT64_MAX) == 1024 * MIB);
+}
+
+static int make_root(void **unused)
+{
+	(void)unused;
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int remove_root(void **unused)
+{
+	char command[64];
+
+	(void)unused;
+	snprintf(command, sizeof command, "rm -rf %s", root);
+	return system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(least_limit_of_all_groups_around),
+		cmocka_unit_test(version_1),
+		cmocka_unit_test(share),
+	};
+
+	return cmocka_run_group_tests(tests, make_root, remove_root);
+}
