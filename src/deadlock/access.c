@@ -136,7 +136,7 @@ static bool needs(const struct search *s, size_t k)
 	return !s->to->access[k].is_known;
 }
 
-static enum base_status add_region(struct search *s, pid_t pid, const struct deadlock_region *r)
+static enum base_status add_region(struct search *s, pid_t pid, const struct os_region *r)
 {
 	enum base_status status = BASE_OK;
 	for (size_t k = 0; status == BASE_OK && r->shared && r->inode && k < s->to->nr; k++) {
@@ -150,13 +150,13 @@ static enum base_status add_region(struct search *s, pid_t pid, const struct dea
 
 static enum base_status add_memory_by_text(struct search *s, pid_t pid)
 {
-	struct deadlock_region r;
+	struct os_region r;
 	enum base_status status = BASE_OK;
-	ssize_t n = deadlock_proc_read(pid, "maps", s->buf, BUF_BYTES);
+	ssize_t n = os_proc_read(pid, "maps", s->buf, BUF_BYTES);
 	const char *at = n > 0 ? s->buf : "";
 	if (n < 0 || n == BUF_BYTES - 1)
 		s->to->nr_blind += !has_no_memory(pid);
-	while (status == BASE_OK && deadlock_parse_region(&at, &r))
+	while (status == BASE_OK && os_parse_region(&at, &r))
 		status = add_region(s, pid, &r);
 	return status;
 }
@@ -165,7 +165,7 @@ static enum base_status add_memory_by_text(struct search *s, pid_t pid)
  * writing a text of all that they map, which takes thirty times as long. */
 static enum base_status add_memory(struct search *s, pid_t pid)
 {
-	struct deadlock_region r;
+	struct os_region r;
 	enum base_status status = BASE_OK;
 	char path[48];
 	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);

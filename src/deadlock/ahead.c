@@ -44,13 +44,6 @@ struct deadlock_ahead {
 	uint64_t stopped_ns; /* the longest, of a spinner */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static enum base_status have_ghost(struct deadlock_ahead *a, struct base_err *err)
 {
 	if (a->ghost && deadlock_ghost_is_alive(a->ghost))
@@ -234,7 +227,7 @@ void deadlock_copy_at_stop(struct deadlock_copy *c, enum deadlock_stop stop)
 
 static void run_to_end(struct deadlock_copy *c, uint64_t time_ns, uint64_t quiet_ns)
 {
-	const uint64_t begin_ns = now_ns();
+	const uint64_t begin_ns = os_time_ns(CLOCK_MONOTONIC);
 	uint64_t quiet = 0;
 	while (!c->is_done) {
 		const enum deadlock_stop stop = deadlock_ghost_go(c->ghost, false);
@@ -244,7 +237,7 @@ static void run_to_end(struct deadlock_copy *c, uint64_t time_ns, uint64_t quiet
 			deadlock_copy_end(c, DEADLOCK_END_BUDGET,
 				"it computed for %llu ms without a system call",
 				(unsigned long long)(quiet / 1000000));
-		if (now_ns() - begin_ns > time_ns)
+		if (os_time_ns(CLOCK_MONOTONIC) - begin_ns > time_ns)
 			deadlock_copy_end(c, DEADLOCK_END_BUDGET, "after %llu ms",
 				(unsigned long long)(time_ns / 1000000));
 	}
@@ -389,7 +382,7 @@ static struct spinner *spinner_of(struct deadlock_ahead *a, pid_t tid, bool *ret
 static bool polls_shared_memory(const struct deadlock_ahead *a, const struct deadlock_wait *w)
 {
 	for (size_t i = 0; i < w->nr_keys; i++) {
-		const struct deadlock_region *r =
+		const struct os_region *r =
 			deadlock_process_region(a->world, a->copy.process, w->key[i].at);
 		if (!r || r->shared)
 			return true;
@@ -474,7 +467,7 @@ enum base_status deadlock_ahead_run(struct deadlock_ahead *a, const struct deadl
 	struct base_err *err)
 {
 	const struct deadlock_ahead_options none = {0};
-	const uint64_t begin_ns = now_ns();
+	const uint64_t begin_ns = os_time_ns(CLOCK_MONOTONIC);
 	*ret = (struct deadlock_run){0};
 	options = options ? options : &none;
 	enum base_status status = have_ghost(a, err);
@@ -495,6 +488,6 @@ enum base_status deadlock_ahead_run(struct deadlock_ahead *a, const struct deadl
 			cannot(ret, DEADLOCK_END_MOVED, "it ran while its copy did");
 		}
 	}
-	ret->elapsed_ns = now_ns() - begin_ns;
+	ret->elapsed_ns = os_time_ns(CLOCK_MONOTONIC) - begin_ns;
 	return BASE_OK;
 }

@@ -105,8 +105,8 @@ static uint64_t position_of(struct deadlock_copy *c, int original)
 	char text[512], name[32];
 	uint64_t position = 0;
 	(void)snprintf(name, sizeof name, "fdinfo/%d", original);
-	if (deadlock_proc_read(c->process->pid, name, text, sizeof text) > 0)
-		(void)deadlock_parse_fdinfo(text, "pos", 10, &position);
+	if (os_proc_read(c->process->pid, name, text, sizeof text) > 0)
+		(void)os_parse_field(text, "pos", 10, &position);
 	return position;
 }
 

@@ -47,7 +47,7 @@ int64_t deadlock_emulate_mprotect(struct deadlock_copy *c, const uint64_t *arg)
  */
 int64_t deadlock_emulate_madvise(struct deadlock_copy *c, const uint64_t *arg)
 {
-	const struct deadlock_region *r = deadlock_process_region(c->world, c->process, arg[0]);
+	const struct os_region *r = deadlock_process_region(c->world, c->process, arg[0]);
 	if (arg[2] != MADV_DONTNEED || arg[0] % PAGE_BYTES || !r || r->inode || r->shared ||
 		arg[0] + arg[1] > r->end)
 		return 0;
@@ -63,7 +63,7 @@ static uint64_t heap_end(struct deadlock_copy *c)
 	if (c->heap_end)
 		return c->heap_end;
 	for (size_t i = 0; i < c->process->nr_regions; i++) {
-		const struct deadlock_region *r = &c->process->region[i];
+		const struct os_region *r = &c->process->region[i];
 		if (r->path_length == sizeof name - 1 &&
 			memcmp(r->path, name, sizeof name - 1) == 0)
 			c->heap_end = r->end;

@@ -24,7 +24,7 @@ static unsigned threads_of(const struct deadlock_copy *c)
 {
 	char text[PROC_TEXT_MAX];
 	static const char name[] = "\nThreads:";
-	if (deadlock_proc_read(c->process->pid, "status", text, sizeof text) <= 0)
+	if (os_proc_read(c->process->pid, "status", text, sizeof text) <= 0)
 		return 0;
 	const char *at = strstr(text, name);
 	return at ? (unsigned)strtoul(at + sizeof name - 1, NULL, 10) : 0;
@@ -155,8 +155,8 @@ static int64_t own_id(const struct deadlock_copy *c, const char *name, int64_t o
 {
 	/* NSpid's last number is the id in the process's own namespace */
 	char text[PROC_TEXT_MAX];
-	if (deadlock_proc_read_task(
-		    c->wait->thread.pid, (pid_t)outside, "status", text, sizeof text) <= 0)
+	if (os_proc_read_task(c->wait->thread.pid, (pid_t)outside, "status", text, sizeof text) <=
+		0)
 		return outside;
 	const char *at = strstr(text, name);
 	const char *end = at ? strchr(at + 1, '\n') : NULL;

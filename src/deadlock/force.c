@@ -14,7 +14,7 @@ enum { STEPS_MAX = 20000 };
 
 static bool is_application(struct deadlock_copy *c, uint64_t pc)
 {
-	const struct deadlock_region *r = deadlock_process_region(c->world, c->process, pc);
+	const struct os_region *r = deadlock_process_region(c->world, c->process, pc);
 	const char *slash = r ? strrchr(r->path, '/') : NULL;
 	return r && !deadlock_module_is_runtime(slash ? slash + 1 : r->path);
 }

@@ -20,13 +20,6 @@ struct foresight {
 	size_t nr_runs;
 };
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
 static bool may_be_run(const struct deadlock_wait *w)
 {
 	return deadlock_wait_is_blocked(w) && w->kind != DEADLOCK_UNKNOWN &&
@@ -65,7 +58,7 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 	struct deadlock_process *p = deadlock_world_process(a->world, w->thread.pid);
 	if (p && !w->nr_frames)
 		deadlock_frames_of(a->world, p, w);
-	if (f->nr_runs == RUNS_MAX || clock_ns() - f->began_ns > ALL_RUNS_NS) {
+	if (f->nr_runs == RUNS_MAX || os_time_ns(CLOCK_MONOTONIC) - f->began_ns > ALL_RUNS_NS) {
 		a->run[i].end = DEADLOCK_END_BUDGET;
 		a->nr_not_run++;
 		return BASE_OK;
@@ -119,7 +112,10 @@ enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
 	struct base_err *err)
 {
 	struct deadlock_ahead_options chosen = *options;
-	struct foresight f = {.a = a, .ahead = ahead, .options = &chosen, .began_ns = clock_ns()};
+	struct foresight f = {.a = a,
+		.ahead = ahead,
+		.options = &chosen,
+		.began_ns = os_time_ns(CLOCK_MONOTONIC)};
 	size_t nr = 0;
 	if (chosen.snapshot == DEADLOCK_SNAPSHOT_AUTO && !a->without_bpf)
 		chosen.snapshot =

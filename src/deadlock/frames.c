@@ -118,20 +118,20 @@ static bool report_modules(struct unwinder *u, const struct deadlock_core *core)
 		    : dwfl_linux_proc_report(u->dwfl, u->process->pid) == 0;
 }
 
-static bool is_code_or_data(const struct deadlock_region *r)
+static bool is_code_or_data(const struct os_region *r)
 {
 	return r->inode || !strcmp(r->path, "[vdso]");
 }
 
 /* The next region that elfutils would know, from the i-th on. */
-static const struct deadlock_region *next_module(const struct deadlock_process *p, size_t *i)
+static const struct os_region *next_module(const struct deadlock_process *p, size_t *i)
 {
 	while (*i < p->nr_regions && !is_code_or_data(&p->region[*i]))
 		++*i;
 	return *i < p->nr_regions ? &p->region[(*i)++] : NULL;
 }
 
-static bool is_same_module(const struct deadlock_region *a, const struct deadlock_region *b)
+static bool is_same_module(const struct os_region *a, const struct os_region *b)
 {
 	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
 	       a->device == b->device && a->inode == b->inode && a->executable == b->executable &&
@@ -140,7 +140,7 @@ static bool is_same_module(const struct deadlock_region *a, const struct deadloc
 
 static bool has_same_modules(const struct deadlock_process *a, const struct deadlock_process *b)
 {
-	const struct deadlock_region *x, *y;
+	const struct os_region *x, *y;
 	size_t i = 0, j = 0;
 	do {
 		x = next_module(a, &i);
@@ -152,7 +152,7 @@ static bool has_same_modules(const struct deadlock_process *a, const struct dead
 static uint64_t hash_of_modules(const struct deadlock_process *p)
 {
 	uint64_t hash = 0;
-	const struct deadlock_region *r;
+	const struct os_region *r;
 	for (size_t i = 0; (r = next_module(p, &i));)
 		hash = base_hash_u64(base_hash_u64(hash ^ r->start) ^ r->inode);
 	return hash;
@@ -279,7 +279,7 @@ struct place {
 
 static void fill_frame(struct unwinder *u, uint64_t pc, struct deadlock_frame *f)
 {
-	const struct deadlock_region *r = deadlock_process_region(u->world, u->process, pc);
+	const struct os_region *r = deadlock_process_region(u->world, u->process, pc);
 	struct base_map *places = deadlock_world_places(u->world);
 	const uint64_t inode = r ? r->inode : 0, at = r ? pc - r->start + r->offset : 0;
 	uint64_t value;
@@ -433,7 +433,7 @@ bool deadlock_symbol_of(struct deadlock_world *w, struct deadlock_process *p, co
 static Dwfl_Module *module_of(struct unwinder *u, uint64_t address)
 {
 	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, address);
-	const struct deadlock_region *r = deadlock_process_region(u->world, u->process, address);
+	const struct os_region *r = deadlock_process_region(u->world, u->process, address);
 	return !module && r && !*r->path && r > u->process->region && r[-1].end == r->start
 		       ? dwfl_addrmodule(u->dwfl, r->start - 1)
 		       : module;
@@ -466,7 +466,7 @@ static bool name_variable(struct unwinder *u, uint64_t address, struct base_str 
 void deadlock_name_of_data(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
 	struct base_str *ret)
 {
-	const struct deadlock_region *r = deadlock_process_region(w, p, address);
+	const struct os_region *r = deadlock_process_region(w, p, address);
 	if (name_variable(unwinder_of(w, p), address, ret))
 		return;
 	base_str_addf(ret, "0x%" PRIx64, address);

@@ -235,10 +235,10 @@ static bool find_vdso(struct deadlock_ghost *g)
 {
 	char text[8192];
 	const char *rest = text;
-	struct deadlock_region region;
-	if (deadlock_proc_read(g->pid, "maps", text, sizeof text) <= 0)
+	struct os_region region;
+	if (os_proc_read(g->pid, "maps", text, sizeof text) <= 0)
 		return false;
-	while (deadlock_parse_region(&rest, &region))
+	while (os_parse_region(&rest, &region))
 		if (region.path_length > 2 && region.path[0] == '[' && region.path[1] == 'v' &&
 			region.end <= TOP && g->nr_vdso < VDSO_AREAS_MAX)
 			g->vdso[g->nr_vdso++] = (struct range){region.start, region.end};
@@ -327,7 +327,7 @@ pid_t deadlock_ghost_pid(const struct deadlock_ghost *g)
 
 /* ---- becoming another process ---------------------------------------------------------------- */
 
-static bool is_vdso(const struct deadlock_region *r)
+static bool is_vdso(const struct os_region *r)
 {
 	return r->path_length > 2 && r->path[0] == '[' && r->path[1] == 'v';
 }
@@ -373,7 +373,7 @@ static bool place_vdso(struct deadlock_ghost *g)
 }
 
 /* Code and constants of files: the same in every copy of a process. */
-static bool is_lasting(const struct deadlock_region *r)
+static bool is_lasting(const struct os_region *r)
 {
 	return r && r->inode && !r->writable && !r->shared;
 }
@@ -386,12 +386,12 @@ struct former {
 
 /* Is what the ghost has of [lo, hi) of this region also what the process has there? Another process
  * must have the same file there, and neither may have changed its pages. */
-static bool lasts(const struct deadlock_ghost *g, const struct former *f,
-	const struct deadlock_region *r, uint64_t lo, uint64_t hi)
+static bool lasts(const struct deadlock_ghost *g, const struct former *f, const struct os_region *r,
+	uint64_t lo, uint64_t hi)
 {
 	if (!is_lasting(r) || f->process == g->process)
 		return is_lasting(r);
-	const struct deadlock_region *old = deadlock_region_at(f->process, lo);
+	const struct os_region *old = deadlock_region_at(f->process, lo);
 	return is_lasting(old) && old->start == r->start && old->end == r->end &&
 	       old->offset == r->offset && old->device == r->device && old->inode == r->inode &&
 	       old->readable == r->readable && old->executable == r->executable &&
@@ -407,7 +407,7 @@ static size_t find_lasting(
 	for (size_t i = 0; i < g->nr_known; i++) {
 		const struct range *known = &g->known[i];
 		for (uint64_t at = known->lo, end; at < known->hi; at = end) {
-			const struct deadlock_region *r = deadlock_region_at(g->process, at);
+			const struct os_region *r = deadlock_region_at(g->process, at);
 			end = r ? r->end : gap_end(g->process, at, known->hi);
 			end = end < known->hi ? end : known->hi;
 			if (nr < DEADLOCK_GHOST_RANGES_MAX && lasts(g, f, r, at, end))
@@ -527,7 +527,7 @@ static bool write_pages(struct deadlock_ghost *g, uint64_t lo, uint32_t pages)
 	return true;
 }
 
-static bool is_device(const struct deadlock_region *r)
+static bool is_device(const struct os_region *r)
 {
 	static const char device[] = "/dev/", shm[] = "/dev/shm/", zero[] = "/dev/zero";
 	return r->path_length >= sizeof device - 1 &&
@@ -551,8 +551,7 @@ static bool map_at(struct deadlock_ghost *g, uint64_t lo, uint64_t hi, int prot)
 /* The main thread's stack grows when it is touched below its end. */
 static bool grow_stack(struct deadlock_ghost *g, uint64_t address)
 {
-	const struct deadlock_region *r =
-		deadlock_region_at(g->process, address + STACK_GROWS_BYTES);
+	const struct os_region *r = deadlock_region_at(g->process, address + STACK_GROWS_BYTES);
 	if (!r || r->path_length != 7 || memcmp(r->path, "[stack]", 7) != 0 || address >= r->start)
 		return false;
 	return map_at(g, address & PAGE_BITS, (address & PAGE_BITS) + DEADLOCK_GHOST_PAGE_BYTES,
@@ -562,7 +561,7 @@ static bool grow_stack(struct deadlock_ghost *g, uint64_t address)
 /* Copies what is around `address`. False: nothing is there, or it cannot be had. */
 static bool page_in(struct deadlock_ghost *g, uint64_t address)
 {
-	const struct deadlock_region *r = deadlock_region_at(g->process, address);
+	const struct os_region *r = deadlock_region_at(g->process, address);
 	if (!g->is_alive || is_known(g, address))
 		return false;
 	if (!r)
@@ -613,7 +612,7 @@ static bool page_in_all(struct deadlock_ghost *g, uint64_t address, uint64_t siz
 static void note_change(struct deadlock_ghost *g, uint64_t lo, uint64_t hi)
 {
 	for (uint64_t at = lo; at < hi && !g->changed_code;) {
-		const struct deadlock_region *r = deadlock_region_at(g->process, at);
+		const struct os_region *r = deadlock_region_at(g->process, at);
 		g->changed_code = is_lasting(r);
 		at = r ? r->end : gap_end(g->process, at, hi);
 	}

@@ -23,13 +23,6 @@ struct look {
 	struct base_err *err;
 };
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
 static enum base_status no_memory(struct look *l)
 {
 	return base_fail(l->err, BASE_ERR_NOMEM, "out of memory for a look at who waits");
@@ -287,7 +280,7 @@ static enum base_status answered(
 		return s;
 	}
 	name_frames(l->a);
-	l->a->elapsed_ns = clock_ns() - began_ns;
+	l->a->elapsed_ns = os_time_ns(CLOCK_MONOTONIC) - began_ns;
 	*ret = l->a;
 	return BASE_OK;
 }
@@ -295,7 +288,7 @@ static enum base_status answered(
 enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock_look_options *o,
 	struct deadlock_answer **ret, struct base_err *err)
 {
-	uint64_t began_ns = clock_ns();
+	uint64_t began_ns = os_time_ns(CLOCK_MONOTONIC);
 	struct look l = {.monitor = m, .o = o, .err = err};
 	*ret = NULL;
 	l.a = base_alloc(sizeof *l.a);
@@ -352,7 +345,7 @@ static enum base_status look_at_core(struct look *l)
 enum base_status deadlock_look_core(
 	const char *path, struct deadlock_answer **ret, struct base_err *err)
 {
-	uint64_t began_ns = clock_ns();
+	uint64_t began_ns = os_time_ns(CLOCK_MONOTONIC);
 	struct look l = {.err = err};
 	*ret = NULL;
 	l.a = base_alloc(sizeof *l.a);

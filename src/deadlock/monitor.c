@@ -78,7 +78,7 @@ enum { KERNEL_THREAD = 0x00200000 };
 static bool read_thread(
 	const struct deadlock_monitor *m, pid_t pid, pid_t tid, struct deadlock_thread *ret)
 {
-	struct deadlock_stat stat;
+	struct os_task_stat stat;
 	char text[1024];
 	uint64_t runs;
 	const struct deadlock_sleeper *old = find(m, tid);
@@ -88,8 +88,8 @@ static bool read_thread(
 		*ret = old->thread;
 		return true;
 	}
-	if (deadlock_proc_read_task(pid, tid, "stat", text, sizeof text) <= 0 ||
-		!deadlock_parse_stat(text, &stat) || stat.flags & KERNEL_THREAD)
+	if (os_proc_read_task(pid, tid, "stat", text, sizeof text) <= 0 ||
+		!os_parse_stat(text, &stat) || stat.flags & KERNEL_THREAD)
 		return false;
 	*ret = (struct deadlock_thread){.pid = pid,
 		.tid = tid,

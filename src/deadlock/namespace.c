@@ -58,7 +58,7 @@ static pid_t thread_in(pid_t pid, pid_t inner)
 		return 0;
 	for (const struct dirent *e; !found && (e = readdir(dir));) {
 		const pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
-		if (tid > 0 && deadlock_proc_read_task(pid, tid, "status", text, sizeof text) > 0 &&
+		if (tid > 0 && os_proc_read_task(pid, tid, "status", text, sizeof text) > 0 &&
 			deadlock_parse_innermost_pid(text, &innermost) && innermost == inner)
 			found = tid;
 	}

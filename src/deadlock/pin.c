@@ -20,7 +20,7 @@ void deadlock_pin_set(struct deadlock_pin *p)
 	const int at = sched_getcpu();
 	*p = (struct deadlock_pin){0};
 	if (at < 0 || at >= CPU_SETSIZE || sched_getaffinity(0, sizeof p->before, &p->before) ||
-		deadlock_proc_read(getpid(), "../loadavg", text, sizeof text) <= 0 ||
+		os_proc_read(getpid(), "../loadavg", text, sizeof text) <= 0 ||
 		!deadlock_pin_has_room(text, CPU_COUNT(&p->before)))
 		return;
 	CPU_ZERO(&one);

@@ -5,26 +5,14 @@
 
 #include "deadlock/deadlock.h"
 #include "deadlock/peers.h"
+#include "os/clock.h"
+#include "os/proc.h"
 
 #include <sys/sem.h>
 
 /* ---- /proc: parsers of text (proc.c) and readers of files ------------------------------------ */
 
 enum { PROC_TEXT_MAX = 1 << 16 };
-
-/* Reads at most size - 1 bytes of a file of /proc/PID, ends them with a NUL. The number of bytes,
- * -1: cannot be read. */
-ssize_t deadlock_proc_read(pid_t pid, const char *name, char *buf, size_t size);
-ssize_t deadlock_proc_read_task(pid_t pid, pid_t tid, const char *name, char *buf, size_t size);
-
-struct deadlock_stat { /* /proc/PID/task/TID/stat */
-	pid_t parent;
-	uint64_t start_ticks;
-	unsigned flags;
-	char state;
-	char name[16];
-};
-bool deadlock_parse_stat(const char *text, struct deadlock_stat *ret);
 
 struct deadlock_syscall {         /* /proc/PID/task/TID/syscall */
 	bool is_running, is_none; /* none: blocked, but not in a system call */
@@ -42,8 +30,6 @@ struct deadlock_status { /* /proc/PID/status */
 };
 bool deadlock_parse_status(const char *text, struct deadlock_status *ret);
 
-/* The value of "NAME:\tVALUE" in fdinfo; false: none. */
-bool deadlock_parse_fdinfo(const char *text, const char *name, int base, uint64_t *ret);
 /* One "tfd:" line of an epoll's fdinfo; moves *text on; false: no more. */
 struct deadlock_epoll_item {
 	int fd;
@@ -52,24 +38,13 @@ struct deadlock_epoll_item {
 };
 bool deadlock_parse_epoll(const char **text, struct deadlock_epoll_item *ret);
 
-struct deadlock_region { /* a line of /proc/PID/maps */
-	uint64_t start, end, offset;
-	uint64_t device, inode; /* device: major << 20 | minor, as in /proc/locks */
-	bool readable, writable, executable, shared;
-	const char *path; /* "" when it has none */
-	size_t path_length;
-};
-/* Parses one line and moves *text on; false: no more, or not a line of maps. */
-bool deadlock_parse_region(const char **text, struct deadlock_region *ret);
-
 /* Of an open /proc/PID/maps: the first shared region at or above `from`, without its path. */
 enum deadlock_shared {
 	DEADLOCK_SHARED_FOUND,
 	DEADLOCK_SHARED_NONE,
 	DEADLOCK_SHARED_REFUSED, /* before Linux 6.11, say: the text tells */
 };
-enum deadlock_shared deadlock_shared_region(
-	int maps_fd, uint64_t from, struct deadlock_region *ret);
+enum deadlock_shared deadlock_shared_region(int maps_fd, uint64_t from, struct os_region *ret);
 
 struct deadlock_file_lock {              /* a line of /proc/locks */
 	bool is_blocked;                 /* "->": waits for the one before */
@@ -113,9 +88,9 @@ struct deadlock_process {
 	pid_t pid, parent;
 	uint64_t start_ticks;
 	struct deadlock_status status;
-	bool has_timers;                      /* POSIX timers */
-	bool is_gone;                         /* could not be read at all */
-	const struct deadlock_region *region; /* sorted; paths are the world's */
+	bool has_timers;                /* POSIX timers */
+	bool is_gone;                   /* could not be read at all */
+	const struct os_region *region; /* sorted; paths are the world's */
 	size_t nr_regions;
 	bool has_regions, has_files;
 	struct deadlock_open_file *file; /* all, sorted by fd: see deadlock_process_files() */
@@ -160,9 +135,8 @@ const int *deadlock_world_undo_sets(const struct deadlock_world *w, size_t *ret_
 /* NULL: no memory. A process that is gone has is_gone. */
 struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t pid);
 /* NULL: the address is in none of the regions read so far. */
-const struct deadlock_region *deadlock_region_at(
-	const struct deadlock_process *p, uint64_t address);
-const struct deadlock_region *deadlock_process_region(
+const struct os_region *deadlock_region_at(const struct deadlock_process *p, uint64_t address);
+const struct os_region *deadlock_process_region(
 	struct deadlock_world *w, struct deadlock_process *p, uint64_t address);
 void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process *p);
 void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p);

@@ -144,17 +144,16 @@ struct base_map *deadlock_world_layouts(struct deadlock_world *w)
 static void read_process(struct deadlock_process *p)
 {
 	char text[4096];
-	struct deadlock_stat stat;
+	struct os_task_stat stat;
 	p->is_gone = true;
-	if (deadlock_proc_read(p->pid, "stat", text, sizeof text) <= 0 ||
-		!deadlock_parse_stat(text, &stat))
+	if (os_proc_read(p->pid, "stat", text, sizeof text) <= 0 || !os_parse_stat(text, &stat))
 		return;
 	p->parent = stat.parent;
 	p->start_ticks = stat.start_ticks;
-	if (deadlock_proc_read(p->pid, "status", text, sizeof text) <= 0 ||
+	if (os_proc_read(p->pid, "status", text, sizeof text) <= 0 ||
 		!deadlock_parse_status(text, &p->status))
 		return;
-	p->has_timers = deadlock_proc_read(p->pid, "timers", text, sizeof text) > 0;
+	p->has_timers = os_proc_read(p->pid, "timers", text, sizeof text) > 0;
 	p->is_gone = false;
 }
 
@@ -213,11 +212,11 @@ static void read_list(struct deadlock_world *w)
 	DIR *dir = w->core ? NULL : opendir("/proc");
 	for (const struct dirent *e; dir && (e = readdir(dir));) {
 		char text[1024], *end;
-		struct deadlock_stat stat;
+		struct os_task_stat stat;
 		long pid = strtol(e->d_name, &end, 10);
 		if (*end || pid <= 0 || pid > INT32_MAX ||
-			deadlock_proc_read((pid_t)pid, "stat", text, sizeof text) <= 0 ||
-			!deadlock_parse_stat(text, &stat) || stat.flags & KERNEL_THREAD)
+			os_proc_read((pid_t)pid, "stat", text, sizeof text) <= 0 ||
+			!os_parse_stat(text, &stat) || stat.flags & KERNEL_THREAD)
 			continue;
 		if (!add_listed(w, (pid_t)pid, stat.parent))
 			break;
@@ -250,7 +249,7 @@ static char *read_whole(struct deadlock_world *w, pid_t pid, const char *name)
 {
 	for (size_t size = TEXT_CHUNK; size <= TEXT_MAX; size *= 4) {
 		char *text = base_alloc(size), *copy = NULL;
-		ssize_t n = text ? deadlock_proc_read(pid, name, text, size) : -1;
+		ssize_t n = text ? os_proc_read(pid, name, text, size) : -1;
 		const bool is_whole = n < 0 || (size_t)n < size - 1;
 		if (n >= 0 && is_whole)
 			copy = base_arena_strndup(w->arena, text, (size_t)n);
@@ -277,15 +276,15 @@ void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process 
 	p->has_regions = true;
 	char *text = read_whole(w, p->pid, "maps");
 	const char *at = text ? text : "";
-	struct deadlock_region r;
+	struct os_region r;
 	size_t nr = 0;
-	while (deadlock_parse_region(&at, &r))
+	while (os_parse_region(&at, &r))
 		nr++;
-	struct deadlock_region *region = base_arena_alloc(w->arena, (nr + 1) * sizeof *region);
+	struct os_region *region = base_arena_alloc(w->arena, (nr + 1) * sizeof *region);
 	if (!region)
 		return;
 	at = text ? text : "";
-	for (size_t i = 0; i < nr && deadlock_parse_region(&at, &region[i]); i++)
+	for (size_t i = 0; i < nr && os_parse_region(&at, &region[i]); i++)
 		;
 	for (size_t i = 0; i < nr; i++) /* only now: a path ends where a line did */
 		((char *)(uintptr_t)region[i].path)[region[i].path_length] = 0;
@@ -293,13 +292,13 @@ void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process 
 	p->nr_regions = nr;
 }
 
-const struct deadlock_region *deadlock_region_at(const struct deadlock_process *p, uint64_t address)
+const struct os_region *deadlock_region_at(const struct deadlock_process *p, uint64_t address)
 {
 	size_t low = BASE_PARTITION(i, p->nr_regions, p->region[i].end <= address);
 	return low < p->nr_regions && address >= p->region[low].start ? &p->region[low] : NULL;
 }
 
-const struct deadlock_region *deadlock_process_region(
+const struct os_region *deadlock_process_region(
 	struct deadlock_world *w, struct deadlock_process *p, uint64_t address)
 {
 	deadlock_process_regions(w, p);
@@ -309,7 +308,7 @@ const struct deadlock_region *deadlock_process_region(
 /* Anonymous shared memory is "/dev/zero (deleted)", a segment of System V has its key in its name:
  * /SYSV0000002a (deleted); 0 is IPC_PRIVATE. Of a file the links count, not the text: sem_open()
  * removes the name under which it mapped the file and leaves another. Not known: it has one. */
-static bool has_name(pid_t pid, const struct deadlock_region *r)
+static bool has_name(pid_t pid, const struct os_region *r)
 {
 	static const char *const nameless[] = {"/dev/zero (deleted)", "/SYSV00000000", "/memfd:"};
 	char path[80];
@@ -331,8 +330,7 @@ void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p,
 {
 	*ret = (struct deadlock_key){
 		.kind = DEADLOCK_KEY_FUTEX, .space = (uint64_t)p->pid, .at = address};
-	const struct deadlock_region *r =
-		is_private ? NULL : deadlock_process_region(w, p, address);
+	const struct os_region *r = is_private ? NULL : deadlock_process_region(w, p, address);
 	if (r && r->shared) /* else: shared in name only */
 		*ret = (struct deadlock_key){.kind = DEADLOCK_KEY_FUTEX_SHARED,
 			.space = r->device,
@@ -374,11 +372,11 @@ static void read_info(pid_t pid, int fd, struct deadlock_file *f)
 	char name[48], text[4096];
 	uint64_t flags = 0;
 	snprintf(name, sizeof name, "fdinfo/%d", fd);
-	if (deadlock_proc_read(pid, name, text, sizeof text) <= 0)
+	if (os_proc_read(pid, name, text, sizeof text) <= 0)
 		return;
 	if (f->kind == DEADLOCK_FILE_EVENTFD)
-		(void)deadlock_parse_fdinfo(text, "eventfd-id", 10, &f->inode);
-	if (deadlock_parse_fdinfo(text, "flags", 8, &flags)) {
+		(void)os_parse_field(text, "eventfd-id", 10, &f->inode);
+	if (os_parse_field(text, "flags", 8, &flags)) {
 		f->can_read = (flags & 3) != 1; /* O_WRONLY */
 		f->can_write = (flags & 3) != 0;
 	}

@@ -73,7 +73,7 @@ static uint64_t address_in(
 		return k->at;
 	deadlock_process_regions(a->world, p);
 	for (size_t i = 0; i < p->nr_regions; i++) {
-		const struct deadlock_region *r = &p->region[i];
+		const struct os_region *r = &p->region[i];
 		if (r->shared && r->device == k->space && r->inode == k->id && k->at >= r->offset &&
 			k->at - r->offset < r->end - r->start)
 			return r->start + (k->at - r->offset);

@@ -92,13 +92,6 @@ const char *deadlock_snapshot_harm(const struct deadlock_wait *wait)
 	return "";
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static bool registers_of(pid_t tid, struct user_regs_struct *ret)
 {
 	struct iovec io = {ret, sizeof *ret};
@@ -136,8 +129,7 @@ static bool is_back(const struct deadlock_wait *w)
 {
 	char text[256];
 	struct deadlock_syscall now;
-	return deadlock_proc_read_task(w->thread.pid, w->thread.tid, "syscall", text, sizeof text) >
-		       0 &&
+	return os_proc_read_task(w->thread.pid, w->thread.tid, "syscall", text, sizeof text) > 0 &&
 	       deadlock_parse_syscall(text, &now) && !now.is_running && !now.is_none &&
 	       now.sp == w->sp && now.pc == w->pc &&
 	       (now.call == SYS_restart_syscall ||
@@ -206,7 +198,7 @@ enum deadlock_halted deadlock_halt_begin(struct deadlock_halt *s, pid_t tid)
 	do
 		got = asked ? waitpid(tid, &status, __WALL) : -1;
 	while (asked && got < 0 && errno == EINTR);
-	s->seen_ns = now_ns();
+	s->seen_ns = os_time_ns(CLOCK_MONOTONIC);
 	if (got != tid || !WIFSTOPPED(status)) {
 		give_up(s);
 		return DEADLOCK_HALTED_GONE;
@@ -220,7 +212,7 @@ enum deadlock_halted deadlock_halt_begin(struct deadlock_halt *s, pid_t tid)
 uint64_t deadlock_halt_end(struct deadlock_halt *s)
 {
 	(void)ptrace(PTRACE_DETACH, s->tid, NULL, (void *)(uintptr_t)s->signal);
-	const uint64_t end_ns = now_ns();
+	const uint64_t end_ns = os_time_ns(CLOCK_MONOTONIC);
 	const uint64_t late_ns = waited_for_processor_ns(s->schedstat) - s->waited_ns;
 	give_up(s);
 	return end_ns - s->seen_ns + late_ns;

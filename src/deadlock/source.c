@@ -29,7 +29,7 @@ void deadlock_source_close(struct deadlock_source *s)
 }
 
 /* The file behind a region; -1: only its memory is there. */
-static int file_of(struct deadlock_source *s, const struct deadlock_region *r)
+static int file_of(struct deadlock_source *s, const struct os_region *r)
 {
 	char path[80];
 	for (unsigned i = 0; i < DEADLOCK_SOURCE_FILES; i++)
@@ -85,7 +85,7 @@ bool deadlock_source_is_file(const struct deadlock_source *s, uint64_t lo, uint6
 }
 
 static bool read_file(
-	struct deadlock_source *s, const struct deadlock_region *r, uint64_t address, uint8_t *buf)
+	struct deadlock_source *s, const struct os_region *r, uint64_t address, uint8_t *buf)
 {
 	const int fd = file_of(s, r);
 	const ssize_t got =
@@ -124,7 +124,7 @@ static void read_memory(struct deadlock_source *s, uint64_t lo, uint32_t pages, 
 	}
 }
 
-void deadlock_source_read(struct deadlock_source *s, const struct deadlock_region *r, uint64_t lo,
+void deadlock_source_read(struct deadlock_source *s, const struct os_region *r, uint64_t lo,
 	unsigned nr_pages, uint8_t *buf, uint32_t *ret_filled, uint32_t *ret_bad)
 {
 	const uint32_t all = (1u << nr_pages) - 1;

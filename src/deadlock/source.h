@@ -36,7 +36,7 @@ void deadlock_source_close(struct deadlock_source *s);
 bool deadlock_source_is_file(const struct deadlock_source *s, uint64_t lo, uint64_t hi);
 /* `nr_pages` pages of region `r` from address `lo` on. Bits of pages: *ret_filled are in `buf`, at
  * their place; *ret_bad cannot be read; the others are zero. */
-void deadlock_source_read(struct deadlock_source *s, const struct deadlock_region *r, uint64_t lo,
+void deadlock_source_read(struct deadlock_source *s, const struct os_region *r, uint64_t lo,
 	unsigned nr_pages, uint8_t *buf, uint32_t *ret_filled, uint32_t *ret_bad);
 
 #endif

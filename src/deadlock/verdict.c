@@ -40,8 +40,8 @@ static pid_t process_of(pid_t tid)
 {
 	char text[4096];
 	uint64_t pid = 0;
-	if (deadlock_proc_read(tid, "status", text, sizeof text) <= 0 ||
-		!deadlock_parse_fdinfo(text, "Tgid", 10, &pid))
+	if (os_proc_read(tid, "status", text, sizeof text) <= 0 ||
+		!os_parse_field(text, "Tgid", 10, &pid))
 		return 0;
 	return (pid_t)pid;
 }

@@ -151,7 +151,7 @@ static void read_epoll(struct call *c, int fd)
 	}
 	memcpy(name, s.buf, s.length + 1);
 	base_str_fini(&s);
-	ssize_t n = deadlock_proc_read(c->process->pid, name, text, sizeof text);
+	ssize_t n = os_proc_read(c->process->pid, name, text, sizeof text);
 	const char *at = n > 0 ? text : "";
 	if (n <= 0 || (size_t)n == sizeof text - 1)
 		c->wait->is_external = true; /* not all of it was seen */
@@ -332,8 +332,8 @@ static void decode_waitid(struct call *c)
 		base_str_addf(&s, "fdinfo/%d", (int)id);
 		if (!s.failed && s.length < sizeof name) {
 			memcpy(name, s.buf, s.length + 1);
-			if (deadlock_proc_read(c->process->pid, name, text, sizeof text) > 0)
-				(void)deadlock_parse_fdinfo(text, "Pid", 10, &pid);
+			if (os_proc_read(c->process->pid, name, text, sizeof text) > 0)
+				(void)os_parse_field(text, "Pid", 10, &pid);
 		}
 		base_str_fini(&s);
 		if (pid && pid <= INT32_MAX)
@@ -465,7 +465,7 @@ static void decode_restart(struct call *c)
 	struct deadlock_wait *w = c->wait;
 	w->kind = DEADLOCK_SLEEP;
 	w->is_timed = true;
-	if (deadlock_proc_read_task(w->thread.pid, w->thread.tid, "wchan", text, sizeof text) <= 0)
+	if (os_proc_read_task(w->thread.pid, w->thread.tid, "wchan", text, sizeof text) <= 0)
 		return;
 	for (size_t i = 0; i < BASE_COUNT(row); i++) {
 		if (!strncmp(text, row[i].where, strlen(row[i].where))) {
@@ -544,7 +544,7 @@ void deadlock_wait_read(struct deadlock_wait *w)
 		return;
 	}
 	if (t->state != 'S' ||
-		deadlock_proc_read_task(t->pid, t->tid, "syscall", text, sizeof text) <= 0 ||
+		os_proc_read_task(t->pid, t->tid, "syscall", text, sizeof text) <= 0 ||
 		!deadlock_parse_syscall(text, &call) || call.is_running)
 		return;
 	w->sp = call.sp;

@@ -93,9 +93,8 @@ const struct deadlock_watch_stats *deadlock_watch_stats(const struct deadlock_wa
 static pid_t parent_of(pid_t pid)
 {
 	char text[1024];
-	struct deadlock_stat stat;
-	return deadlock_proc_read(pid, "stat", text, sizeof text) > 0 &&
-			       deadlock_parse_stat(text, &stat)
+	struct os_task_stat stat;
+	return os_proc_read(pid, "stat", text, sizeof text) > 0 && os_parse_stat(text, &stat)
 		       ? stat.parent
 		       : 0;
 }

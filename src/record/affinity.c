@@ -2,6 +2,7 @@
 /* affinity.c - which processors a thread may run on: what cpusets and its own mask leave.
  */
 #include "record/affinity.h"
+#include "os/proc.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,13 +13,8 @@
 size_t record_affinity_of(uint32_t pid, uint32_t tid, char ret[RING_AFFINITY_MAX])
 {
 	static const char key[] = "\nCpus_allowed_list:\t";
-	char path[64], text[8192];
-	snprintf(path, sizeof path, "/proc/%u/task/%u/status", pid, tid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-	if (fd >= 0)
-		close(fd);
-	text[length > 0 ? length : 0] = 0;
+	char text[8192];
+	(void)os_proc_read_task((pid_t)pid, (pid_t)tid, "status", text, sizeof text);
 	const char *at = strstr(text, key), *end = at ? strchr(at + 1, '\n') : NULL;
 	if (!end)
 		return 0;

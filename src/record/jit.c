@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jit.c - places in code of no file, and the files of programs that name them. */
 #include "record/jit.h"
+#include "os/proc.h"
+#include "os/clock.h"
 #include "symbol/jit.h"
 
 #include <fcntl.h>
@@ -44,57 +46,36 @@ struct record_jit_process {
 	uint64_t read_ns; /* when that was read; 0: never */
 };
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* ---- who wrote the files ----------------------------------------------------------------------
  */
 
 /* Its number in its innermost namespace, and its user. False: it is gone. */
 static bool read_status(struct record_jit_process *p)
 {
-	char path[40], line[256];
-	unsigned uid;
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/status", p->pid);
-	FILE *f = fopen(path, "re");
-	while (f && fgets(line, sizeof line, f)) {
-		char *last = strrchr(line, '\t');
-		if (sscanf(line, "Uid: %*u %u", &uid) == 1)
-			p->writer.owner = uid;
-		else if (!strncmp(line, "NSpid:", 6) && last)
-			p->inside = (uint32_t)strtoul(last + 1, NULL, 10);
-	}
-	if (f)
-		fclose(f);
-	return f != NULL;
+	char text[4096];
+	uint64_t real_uid, uid;
+	const char *at;
+	if (os_proc_read((pid_t)p->pid, "status", text, sizeof text) <= 0)
+		return false;
+	at = strstr(text, "\nUid:");
+	at = at ? at + 5 : "";
+	if (os_take_number(&at, 10, &real_uid) && os_take_number(&at, 10, &uid))
+		p->writer.owner = (uid_t)uid;
+	at = strstr(text, "\nNSpid:");
+	for (at = at ? at + 7 : ""; os_take_number(&at, 10, &uid);)
+		p->inside = (uint32_t)uid;
+	return true;
 }
 
 /* Since when it lives, in wall time; 0: it is gone. */
 static time_t birth_s(uint32_t pid)
 {
-	char path[40], text[512] = "";
-	unsigned long long ticks = 0;
-	struct timespec since_boot;
-	snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", pid);
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-	if (f)
-		fclose(f);
-	text[n] = 0;
-	const char *state = strrchr(text, ')'); /* the name may have any characters */
-	if (!state ||
-		sscanf(state + 1,
-			" %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-			"%*d %llu",
-			&ticks) != 1)
+	char text[512];
+	struct os_task_stat stat;
+	if (os_proc_read((pid_t)pid, "stat", text, sizeof text) <= 0 || !os_parse_stat(text, &stat))
 		return 0;
-	clock_gettime(CLOCK_BOOTTIME, &since_boot);
-	return time(NULL) - since_boot.tv_sec +
-	       (time_t)(ticks / (unsigned long)sysconf(_SC_CLK_TCK));
+	return time(NULL) - (time_t)(os_time_ns(CLOCK_BOOTTIME) / 1000000000u) +
+	       (time_t)(stat.start_ticks / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 static int open_tmp(struct record_world *w, uint32_t pid)
@@ -211,7 +192,7 @@ static void read_code(struct record_jit_process *p)
 	char path[40], line[LINE_BYTES];
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", p->pid);
 	FILE *f = fopen(path, "re");
-	p->read_ns = monotonic_ns();
+	p->read_ns = os_time_ns(CLOCK_MONOTONIC);
 	if (!f)
 		return; /* it has ended: what was read before stays */
 	p->nr_code = 0;
@@ -241,7 +222,7 @@ void record_jit_sampled(struct record_world *w, uint32_t pid, uint64_t address)
 	uint32_t number = process_of(w, pid);
 	struct record_jit_process *p = number ? w->jit.process[number - 1] : NULL;
 	if (p && !is_mapped(p, address) &&
-		(!p->read_ns || monotonic_ns() - p->read_ns >= MAPS_AGAIN_NS))
+		(!p->read_ns || os_time_ns(CLOCK_MONOTONIC) - p->read_ns >= MAPS_AGAIN_NS))
 		read_code(p);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pids.c - looks in /proc who has which number in which pid namespace. */
 #include "record/pids.h"
+#include "os/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -119,18 +120,12 @@ uint32_t record_pids_process(const struct record_pids *p, uint64_t ns, uint64_t 
 
 bool record_process_lives(uint32_t pid)
 {
-	char path[40], text[128] = "";
+	char text[512];
+	struct os_task_stat stat;
 	if (kill((pid_t)pid, 0) && errno != EPERM)
 		return false;
-	snprintf(path, sizeof path, "/proc/%u/stat", pid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return true;
-	size_t n = fread(text, 1, sizeof text - 1, f);
-	fclose(f);
-	text[n] = 0;
-	const char *end = strrchr(text, ')'); /* "pid (name) state ..." */
-	return !end || (strncmp(end, ") Z", 3) != 0 && strncmp(end, ") X", 3) != 0);
+	return os_proc_read((pid_t)pid, "stat", text, sizeof text) <= 0 ||
+	       !os_parse_stat(text, &stat) || (stat.state != 'Z' && stat.state != 'X');
 }
 
 void record_pids_fini(struct record_pids *p)

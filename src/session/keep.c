@@ -128,15 +128,13 @@ static void keep_point(void *ctx)
 
 void session_keep_look(struct session_keep *k, uint64_t raw_ns, uint64_t time_ns)
 {
-	struct timespec now;
 	if (!k->head)
 		return;
 	k->time_ns = time_ns;
 	if (raw_ns < k->next_ns)
 		return;
 	keep_point(k);
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-	uint64_t end_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	uint64_t end_ns = os_time_ns(CLOCK_MONOTONIC_RAW);
 	uint64_t pause_ns = (end_ns - raw_ns) * KEEP_PAUSES;
 	k->next_ns = end_ns + (pause_ns > KEEP_EVERY_NS ? pause_ns : KEEP_EVERY_NS);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ring.c - the ring's file and blocks, from the reader's side. */
 #include "session/ring.h"
+#include "os/proc.h"
 #include "os/clock.h"
 #include "record/affinity.h"
 
@@ -79,11 +80,7 @@ static bool proc_is_ours(void)
 static uint32_t own_filters(void)
 {
 	char text[4096];
-	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
+	(void)os_read_file("/proc/self/status", text, sizeof text);
 	return ring_filters_in(text);
 }
 

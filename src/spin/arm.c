@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arm.c - a signal to a thread after so much of its own time, or at a place. */
 #include "spin/arm.h"
+#include "os/proc.h"
 
 #include "spin/tasks.h"
 #include "ring/yield.h"
@@ -18,17 +19,11 @@
 
 static bool blocks_signal(pid_t pid, pid_t tid)
 {
-	static const char key[] = "\nSigBlk:";
-	char path[64], text[4096];
-	snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
-	const char *line = strstr(text, key);
+	char text[4096];
+	uint64_t blocked;
 	/* (one that has ended cannot be armed, either) */
-	return line && (strtoull(line + sizeof key - 1, NULL, 16) >> (YIELD_SIGNAL - 1) & 1);
+	return os_proc_read_task(pid, tid, "status", text, sizeof text) > 0 &&
+	       os_parse_field(text, "SigBlk", 16, &blocked) && (blocked >> (YIELD_SIGNAL - 1) & 1);
 }
 
 /* A descriptor, or -errno. */

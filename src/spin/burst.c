@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* burst.c - stopping one thread, some dozens of single steps, letting it go. */
 #include "spin/burst.h"
+#include "os/proc.h"
 #include "os/clock.h"
 
 #include "spin/decode.h"
@@ -81,46 +82,34 @@ void spin_stepper_free(struct spin_stepper *s)
 /* ---- what /proc says --------------------------------------------------------------------------
  */
 
-static bool read_file(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return n > 0;
-}
-
 bool spin_is_running(pid_t pid, pid_t tid)
 {
-	char path[64], text[512];
-	snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
-	if (!read_file(path, text, sizeof text))
-		return false;
-	const char *end = strrchr(text, ')');
-	return end && end[1] == ' ' && end[2] == 'R';
+	char text[512];
+	struct os_task_stat stat;
+	return os_proc_read_task(pid, tid, "stat", text, sizeof text) > 0 &&
+	       os_parse_stat(text, &stat) && stat.state == 'R';
 }
 
 static uint64_t mask_in(const char *status, const char *key)
 {
-	const char *line = strstr(status, key);
-	return line ? strtoull(line + strlen(key), NULL, 16) : 0;
+	uint64_t mask = 0;
+	(void)os_parse_field(status, key, 16, &mask);
+	return mask;
 }
 
 /* NULL: it can be stepped. */
 static const char *why_not(pid_t pid, pid_t tid)
 {
-	char path[64], text[4096];
+	char text[4096];
+	uint64_t tracer;
 	const uint64_t trap = UINT64_C(1) << (SIGTRAP - 1);
-	snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	if (!read_file(path, text, sizeof text))
+	if (os_proc_read_task(pid, tid, "status", text, sizeof text) <= 0)
 		return "it has ended";
-	const char *tracer = strstr(text, "\nTracerPid:");
-	if (tracer && strtol(tracer + 11, NULL, 10))
+	if (os_parse_field(text, "TracerPid", 10, &tracer) && tracer)
 		return "another process traces it";
-	if (mask_in(text, "\nSigIgn:") & trap)
+	if (mask_in(text, "SigIgn") & trap)
 		return "it ignores SIGTRAP, and a single step would end that";
-	if ((mask_in(text, "\nSigPnd:") | mask_in(text, "\nShdPnd:")) & trap)
+	if ((mask_in(text, "SigPnd") | mask_in(text, "ShdPnd")) & trap)
 		return "a SIGTRAP is pending";
 	return NULL;
 }

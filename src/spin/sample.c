@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sample.c - a live process, looked at again and again: one burst a sample. */
 #include "spin/cycles.h"
+#include "os/proc.h"
 #include "os/clock.h"
 #include "spin/names.h"
 #include "spin/tasks.h"
@@ -142,18 +143,6 @@ static void count(struct session *s, pid_t tid, const struct spin_burst *b)
 /* ---- livelock ---------------------------------------------------------------------------------
  */
 
-static bool read_small(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
-{
-	char path[64];
-	snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return n > 0;
-}
-
 /* Does it sleep where only a thread of its process can wake it: in a futex wait without a timeout?
  */
 static bool sleeps_for_ever(pid_t pid, pid_t tid)
@@ -161,7 +150,7 @@ static bool sleeps_for_ever(pid_t pid, pid_t tid)
 	enum { FUTEX = 202, WAIT = 0, WAIT_BITSET = 9, CMD = 127, PRIVATE = 128 };
 	char text[256];
 	unsigned long long value[5] = {0};
-	if (!read_small(pid, tid, "syscall", text, sizeof text))
+	if (os_proc_read_task(pid, tid, "syscall", text, sizeof text) <= 0)
 		return false;
 	char *at = text;
 	for (size_t i = 0; i < BASE_COUNT(value); i++)
@@ -176,7 +165,7 @@ static bool has_handlers(pid_t pid)
 	char text[4096];
 	/* glibc's own two, for cancellation and set*id(), are none */
 	const uint64_t own = UINT64_C(3) << 31;
-	if (!read_small(pid, pid, "status", text, sizeof text))
+	if (os_proc_read_task(pid, pid, "status", text, sizeof text) <= 0)
 		return true;
 	const char *line = strstr(text, "\nSigCgt:");
 	return !line || (strtoull(line + 8, NULL, 16) & ~own);

@@ -2,25 +2,12 @@
 /* tasks.c - the threads of a process. */
 #include "spin/tasks.h"
 
+#include "os/proc.h"
 #include "spin/burst.h"
-
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 size_t spin_list_tasks(pid_t pid, pid_t tid[SPIN_TASKS_MAX])
 {
-	char path[32];
-	size_t nr = 0;
-	snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-	DIR *dir = opendir(path);
-	if (!dir)
-		return 0;
-	for (const struct dirent *e; nr < SPIN_TASKS_MAX && (e = readdir(dir));)
-		if (e->d_name[0] != '.')
-			tid[nr++] = (pid_t)strtol(e->d_name, NULL, 10);
-	closedir(dir);
-	return nr;
+	return os_list_tasks(pid, tid, SPIN_TASKS_MAX);
 }
 
 size_t spin_running_tasks(pid_t pid, pid_t tid[SPIN_TASKS_MAX], size_t *ret_all)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* proc.c - a thread's accounts, as /proc writes them. */
 #include "stat/stat.h"
+#include "os/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,24 +27,16 @@ static size_t numbers(const char *text, uint64_t *ret, size_t max)
 	return nr;
 }
 
-/* "4711 (a (strange) name) S 1 ...": the name ends at the last parenthesis. */
 bool stat_parse_stat(const char *text, struct stat_counts *ret, char *comm)
 {
-	enum { MINOR = 6, MAJOR = 8, USER = 10, KERNEL = 11, FIELDS = 12 }; /* after the state */
-	uint64_t field[FIELDS];
-	const char *open = strchr(text, '('), *close = strrchr(text, ')');
-	if (!open || !close || close < open || close[1] != ' ' || !close[2])
+	struct os_task_stat stat;
+	if (!os_parse_stat(text, &stat))
 		return false;
-	size_t length = (size_t)(close - open - 1);
-	length = length < STAT_COMM - 1 ? length : STAT_COMM - 1;
-	memcpy(comm, open + 1, length);
-	comm[length] = 0;
-	if (numbers(close + 3, field, FIELDS) != FIELDS)
-		return false;
-	ret->minor_faults = field[MINOR];
-	ret->major_faults = field[MAJOR];
-	ret->user_ticks = field[USER];
-	ret->kernel_ticks = field[KERNEL];
+	memcpy(comm, stat.name, STAT_COMM);
+	ret->minor_faults = stat.minor_faults;
+	ret->major_faults = stat.major_faults;
+	ret->user_ticks = stat.user_ticks;
+	ret->kernel_ticks = stat.kernel_ticks;
 	return true;
 }
 
@@ -84,37 +77,20 @@ bool stat_parse_sched(const char *text, uint64_t *ret_migrations)
 	return after(text, "se.nr_migrations", ':', ret_migrations);
 }
 
-/* The whole file, ended by zero; false: it is gone, or not readable. */
-static bool read_text(const struct stat_thread *t, const char *name, char text[TEXT_MAX])
+static bool stat_text(const struct stat_thread *t, const char *name, char text[TEXT_MAX])
 {
-	char path[64];
-	size_t length = 0;
-	snprintf(path, sizeof path, "/proc/%d/task/%d/%s", (int)t->pid, (int)t->tid, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	while (length < TEXT_MAX - 1) {
-		ssize_t n = read(fd, text + length, TEXT_MAX - 1 - length);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		length += (size_t)n;
-	}
-	close(fd);
-	text[length] = 0;
-	return length > 0;
+	return os_proc_read_task(t->pid, t->tid, name, text, TEXT_MAX) > 0;
 }
 
 bool stat_read(struct stat_thread *t, struct stat_counts *ret)
 {
 	char text[TEXT_MAX];
-	if (!read_text(t, "stat", text) || !stat_parse_stat(text, ret, t->comm))
+	if (!stat_text(t, "stat", text) || !stat_parse_stat(text, ret, t->comm))
 		return false;
-	if (!read_text(t, "schedstat", text) || !stat_parse_schedstat(text, ret))
+	if (!stat_text(t, "schedstat", text) || !stat_parse_schedstat(text, ret))
 		return false;
-	if (!read_text(t, "status", text) || !stat_parse_status(text, ret))
+	if (!stat_text(t, "status", text) || !stat_parse_status(text, ret))
 		return false;
-	t->has_migrations = read_text(t, "sched", text) && stat_parse_sched(text, &ret->migrations);
+	t->has_migrations = stat_text(t, "sched", text) && stat_parse_sched(text, &ret->migrations);
 	return true;
 }

@@ -6,6 +6,7 @@
  * Signals of the program pass through us. If we die, it runs on.
  */
 #include "stat/stat.h"
+#include "os/proc.h"
 
 #include "base/installed.h"
 #include "counter/counter_priv.h"
@@ -64,16 +65,11 @@ struct session {
 /* "Tgid:\t123" of /proc/TID/status; the tid itself when it is gone. */
 static pid_t process_of(pid_t tid)
 {
-	char path[40], text[512];
-	snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
-	const char *line = strstr(text, "\nTgid:");
-	long pid = line ? strtol(line + 6, NULL, 10) : tid;
-	return pid > 0 ? (pid_t)pid : tid;
+	char text[512];
+	uint64_t pid = 0;
+	if (os_proc_read(tid, "status", text, sizeof text) > 0)
+		(void)os_parse_field(text, "Tgid", 10, &pid);
+	return pid > 0 && pid <= INT32_MAX ? (pid_t)pid : tid;
 }
 
 static bool row_of(const struct session *session, pid_t tid, size_t *ret)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* task.c - tasks, their processes and streams; the streams of contexts. */
 #include "system/convert.h"
+#include "os/proc.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,34 +15,17 @@ enum { COMMAND_MAX = 4096, FILE_TEXT_MAX = 4096 };
 /* ---- /proc ------------------------------------------------------------------------------------
  */
 
-/* Reads a small file; returns its length, 0 when it is not there. Always terminated. */
-static size_t read_text(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return n > 0 ? (size_t)n : 0;
-}
-
-static uint64_t number_after(const char *text, const char *key)
-{
-	const char *p = strstr(text, key);
-	return p ? strtoull(p + strlen(key), NULL, 10) : 0;
-}
-
 /* A task that we have not seen begin: process and parent. */
 static uint32_t pid_of(uint32_t tid, uint32_t *ret_parent)
 {
-	char path[40], text[FILE_TEXT_MAX];
-	snprintf(path, sizeof path, "/proc/%u/status", tid);
-	*ret_parent = 0;
-	if (!read_text(path, text, sizeof text))
-		return tid; /* gone: take it for a process of its own */
-	uint32_t pid = (uint32_t)number_after(text, "\nTgid:\t");
-	*ret_parent = (uint32_t)number_after(text, "\nPPid:\t");
-	return pid ? pid : tid;
+	char text[FILE_TEXT_MAX];
+	uint64_t pid = 0, parent = 0;
+	if (os_proc_read((pid_t)tid, "status", text, sizeof text) > 0) {
+		(void)os_parse_field(text, "Tgid", 10, &pid);
+		(void)os_parse_field(text, "PPid", 10, &parent);
+	}
+	*ret_parent = (uint32_t)parent;
+	return pid ? (uint32_t)pid : tid; /* gone: take it for a process of its own */
 }
 
 static uint64_t namespace_of(uint32_t pid, const char *name)
@@ -69,10 +53,9 @@ static const char *cgroup_path(char *text)
 
 static void write_group(struct system_kernel *k, const struct record_image *image)
 {
-	char path[40], text[FILE_TEXT_MAX];
+	char text[FILE_TEXT_MAX];
 	struct record_sink *sink = &k->converter->sink;
-	snprintf(path, sizeof path, "/proc/%u/cgroup", image->pid);
-	if (!read_text(path, text, sizeof text))
+	if (os_proc_read((pid_t)image->pid, "cgroup", text, sizeof text) <= 0)
 		return;
 	const char *cgroup = cgroup_path(text);
 	struct trace_record r = {.kind = TRACE_group,
@@ -96,11 +79,10 @@ void system_kernel_attached(void *ctx, const struct record_image *image)
 static void rename_if_titled(struct system_kernel *k, struct record_image *image, const char *comm)
 {
 	struct record_world *w = &k->converter->world;
-	char path[40], text[KERNEL_COMM_BYTES + 2] = "";
+	char text[KERNEL_COMM_BYTES + 2] = "";
 	const char *name = base_strtab_get(k->converter->sink.strings, image->name);
 	if (!*comm) {
-		snprintf(path, sizeof path, "/proc/%u/comm", image->pid);
-		(void)read_text(path, text, sizeof text);
+		(void)os_proc_read((pid_t)image->pid, "comm", text, sizeof text);
 		text[strcspn(text, "\n")] = 0;
 		comm = text;
 	}
@@ -115,20 +97,18 @@ static struct record_image *add_image(
 	struct system_kernel *k, uint32_t pid, uint32_t parent, const char *comm)
 {
 	struct record_world *w = &k->converter->world;
-	char path[40], text[COMMAND_MAX];
+	char text[COMMAND_MAX];
 	struct record_image *image = record_world_extra(w, pid);
 	if (!image)
 		return NULL;
 	image->parent = parent;
-	snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
-	size_t n = read_text(path, text, sizeof text);
+	ssize_t n = os_proc_read((pid_t)pid, "cmdline", text, sizeof text);
 	if (n > 1) {
-		record_image_describe(w, image, text, n - 1);
+		record_image_describe(w, image, text, (size_t)n - 1);
 		rename_if_titled(k, image, comm);
 	} else {
 		if (!*comm) {
-			snprintf(path, sizeof path, "/proc/%u/comm", pid);
-			(void)read_text(path, text, sizeof text);
+			(void)os_proc_read((pid_t)pid, "comm", text, sizeof text);
 			text[strcspn(text, "\n")] = 0;
 			comm = text;
 		}
@@ -206,14 +186,13 @@ static void mark_recorder(struct system_kernel *k, const struct system_kernel_ta
 
 static uint32_t stream_new(struct system_kernel *k, struct system_kernel_task *t, const char *comm)
 {
-	char path[56], text[64];
+	char text[64];
 	struct record_sink *sink = &k->converter->sink;
 	const struct record_image *image = image_of(k, t, comm);
 	if (!image)
 		return 0;
 	if (!*comm) {
-		snprintf(path, sizeof path, "/proc/%u/task/%u/comm", t->pid, t->tid);
-		(void)read_text(path, text, sizeof text);
+		(void)os_proc_read_task((pid_t)t->pid, (pid_t)t->tid, "comm", text, sizeof text);
 		text[strcspn(text, "\n")] = 0;
 		comm = text;
 	}
@@ -410,7 +389,7 @@ static void irq_name(unsigned line, char *ret, size_t size)
 {
 	char path[48];
 	snprintf(path, sizeof path, "/sys/kernel/irq/%u/actions", line);
-	if (!read_text(path, ret, size))
+	if (os_read_file(path, ret, size) <= 0)
 		snprintf(ret, size, "line %u", line);
 	ret[strcspn(ret, "\n")] = 0;
 }

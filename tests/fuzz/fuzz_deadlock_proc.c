@@ -12,16 +12,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void parse_text(uint8_t which, const char *text)
 {
-	struct deadlock_stat stat;
+	struct os_task_stat stat;
 	struct deadlock_syscall call;
 	struct deadlock_status status;
-	struct deadlock_region region;
+	struct os_region region;
 	struct deadlock_file_lock lock;
 	struct deadlock_epoll_item item;
 	uint64_t n;
 	switch (which % 7) {
 	case 0:
-		if (deadlock_parse_stat(text, &stat) && strlen(stat.name) >= sizeof stat.name)
+		if (os_parse_stat(text, &stat) && strlen(stat.name) >= sizeof stat.name)
 			__builtin_trap();
 		break;
 	case 1:
@@ -31,7 +31,7 @@ static void parse_text(uint8_t which, const char *text)
 		(void)deadlock_parse_status(text, &status);
 		break;
 	case 3:
-		while (deadlock_parse_region(&text, &region)) {
+		while (os_parse_region(&text, &region)) {
 			if (region.end <= region.start || strlen(region.path) < region.path_length)
 				__builtin_trap();
 		}
@@ -46,7 +46,7 @@ static void parse_text(uint8_t which, const char *text)
 		break;
 	default:
 		(void)deadlock_parse_schedstat(text, &n);
-		(void)deadlock_parse_fdinfo(text, "flags", 8, &n);
+		(void)os_parse_field(text, "flags", 8, &n);
 		break;
 	}
 }

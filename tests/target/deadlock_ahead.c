@@ -65,9 +65,9 @@ static size_t list_threads(pid_t pid, struct deadlock_wait *wait, size_t nr)
 			continue;
 		wait[nr] = (struct deadlock_wait){.thread = {.pid = pid, .tid = tid}};
 		char text[1024];
-		struct deadlock_stat stat;
-		if (deadlock_proc_read_task(pid, tid, "stat", text, sizeof text) <= 0 ||
-			!deadlock_parse_stat(text, &stat))
+		struct os_task_stat stat;
+		if (os_proc_read_task(pid, tid, "stat", text, sizeof text) <= 0 ||
+			!os_parse_stat(text, &stat))
 			continue;
 		wait[nr].thread.state = stat.state;
 		deadlock_runs_of(pid, tid, &wait[nr].thread.runs);

@@ -25,20 +25,19 @@
 
 static void test_stat(void **state)
 {
-	struct deadlock_stat s;
+	struct os_task_stat s;
 	(void)state;
-	assert_true(
-		deadlock_parse_stat("12 (a) b) (c) S 7 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 "
-				    "123456 1 2",
-			&s));
+	assert_true(os_parse_stat("12 (a) b) (c) S 7 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 "
+				  "123456 1 2",
+		&s));
 	assert_string_equal(s.name, "a) b) (c");
 	assert_int_equal(s.parent, 7);
 	assert_int_equal(s.state, 'S');
 	assert_int_equal(s.flags, 4194560);
 	assert_int_equal(s.start_ticks, 123456);
-	assert_false(deadlock_parse_stat("12 (a) S 7 12", &s));
-	assert_false(deadlock_parse_stat("", &s));
-	assert_false(deadlock_parse_stat(")(", &s));
+	assert_false(os_parse_stat("12 (a) S 7 12", &s));
+	assert_false(os_parse_stat("", &s));
+	assert_false(os_parse_stat(")(", &s));
 }
 
 static void test_syscall(void **state)
@@ -58,18 +57,18 @@ static void test_syscall(void **state)
 
 static void test_maps(void **state)
 {
-	struct deadlock_region r;
+	struct os_region r;
 	const char *text = "7f00-7f10 rw-s 00002000 00:01 1034 /dev/shm/a b\n"
 			   "8000-9000 r-xp 00000000 fd:02 77 \n"
 			   "nonsense\n";
 	(void)state;
-	assert_true(deadlock_parse_region(&text, &r));
+	assert_true(os_parse_region(&text, &r));
 	assert_true(r.start == 0x7f00 && r.end == 0x7f10 && r.offset == 0x2000 && r.inode == 1034);
 	assert_true(r.shared && r.writable && !r.executable && r.device == 1);
 	assert_int_equal(r.path_length, strlen("/dev/shm/a b"));
-	assert_true(deadlock_parse_region(&text, &r));
+	assert_true(os_parse_region(&text, &r));
 	assert_true(r.executable && !r.shared && r.device == (0xfdu << 20 | 2) && !r.path_length);
-	assert_false(deadlock_parse_region(&text, &r));
+	assert_false(os_parse_region(&text, &r));
 }
 
 /* What the kernel tells of shared regions, if it does, beside its text. One is mapped read-only of
@@ -84,15 +83,15 @@ static void test_shared_regions(void **state)
 	assert_true(anonymous != MAP_FAILED && self >= 0 && file != MAP_FAILED);
 	char *text = malloc(TEXT);
 	assert_non_null(text);
-	assert_true(deadlock_proc_read(getpid(), "maps", text, TEXT) > 0);
+	assert_true(os_proc_read(getpid(), "maps", text, TEXT) > 0);
 	const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	assert_true(maps >= 0);
-	struct deadlock_region r, told;
+	struct os_region r, told;
 	const char *rest = text;
 	uint64_t from = 0;
 	unsigned nr = 0;
 	enum deadlock_shared answer = deadlock_shared_region(maps, from, &told);
-	while (answer != DEADLOCK_SHARED_REFUSED && deadlock_parse_region(&rest, &r)) {
+	while (answer != DEADLOCK_SHARED_REFUSED && os_parse_region(&rest, &r)) {
 		if (!r.shared)
 			continue;
 		assert_int_equal(deadlock_shared_region(maps, from, &told), DEADLOCK_SHARED_FOUND);
@@ -153,8 +152,8 @@ static void test_status(void **state)
 	assert_true(deadlock_parse_status(text, &s));
 	assert_true(s.tracer == 5 && s.uid == 1000 && s.seccomp == 2 && s.caught == 0x180000002);
 	assert_false(deadlock_parse_status("Uid:\t0\n", &s));
-	assert_true(deadlock_parse_fdinfo("flags:\t0100001\n", "flags", 8, &n) && n == 0100001);
-	assert_false(deadlock_parse_fdinfo("xflags:\t1\n", "flags", 8, &n));
+	assert_true(os_parse_field("flags:\t0100001\n", "flags", 8, &n) && n == 0100001);
+	assert_false(os_parse_field("xflags:\t1\n", "flags", 8, &n));
 }
 
 /* Numbers of PID namespaces, from ours inwards. */

@@ -17,15 +17,16 @@ static void test_stat(void **state)
 	char comm[STAT_COMM];
 	(void)state;
 	/* a name may hold anything, and longer ones than comm's are cut */
-	assert_true(
-		stat_parse_stat("7 (a) R (b)) S 1 2 3 4 5 6 70 71 80 81 900 901 1 2\n", &c, comm));
+	assert_true(stat_parse_stat(
+		"7 (a) R (b)) S 1 2 3 4 5 6 70 71 80 81 900 901 1 2 20 0 1 0 55\n", &c, comm));
 	assert_string_equal(comm, "a) R (b)");
 	assert_int_equal(c.minor_faults, 70);
 	assert_int_equal(c.major_faults, 80);
 	assert_int_equal(c.user_ticks, 900);
 	assert_int_equal(c.kernel_ticks, 901);
 	assert_true(stat_parse_stat(
-		"7 (kworker/u8:1-events_unbound) S 1 2 3 4 5 6 7 8 9 10 11 12", &c, comm));
+		"7 (kworker/u8:1-events_unbound) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19",
+		&c, comm));
 	assert_string_equal(comm, "kworker/u8:1-ev");
 	assert_false(stat_parse_stat("", &c, comm));
 	assert_false(stat_parse_stat("7 (x", &c, comm));
