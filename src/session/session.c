@@ -7,29 +7,13 @@
  * arrive through a signalfd: no handlers but bus.h's, no globals.
  */
 #include "session/session.h"
-#include "os/clock.h"
-#include "counter/slots.h"
 #include "os/bus.h"
 #include "os/built.h"
-#include "os/links.h"
-#include "os/peer.h"
-#include "system/perf.h"
-#include "session/cost.h"
-#include "record/jit.h"
-#include "session/keep.h"
-#include "os/launch.h"
-#include "session/memory.h"
-#include "session/qemu.h"
-#include "os/valgrind.h"
-#include "record/names.h"
-#include "session/recover.h"
-#include "session/room.h"
 #include "os/sanitizer.h"
-#include "session/ring.h"
-#include "session/tally.h"
-#include "ring/tally.h"
-#include "system/slots.h"
-#include "system/convert.h"
+#include "record/jit.h"
+#include "session/cost.h"
+#include "session/private.h"
+#include "session/recover.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +34,6 @@ enum {
 	WARM_NS = 2000000, /* of a look, to get memory that the program will need */
 	PAIR_EVERY_NS = 5000000,
 	PROGRESS_EVERY_NS = 200000000,
-	PERF_MARGIN_NS = 1000000, /* the kernel's events are in their buffers that soon */
 	SAMPLE_HZ_LEAST = 199,
 	SAMPLES_NS_MAX = 15000000, /* what samples may take of a second of a processor */
 	FUTURE_NS = 1000000000,    /* a stamp that much ahead is damage */
@@ -73,48 +56,9 @@ enum {
 /* What the converter holds back until it knows whose it is: 2 s. */
 #define LATE_PROGRAM_NS UINT64_C(2200000000)
 
-struct session {
-	const struct session_options *opts;
-	struct session_result *result;
-	struct os_clock clock;
-	struct session_ring ring;
-	struct session_memory memory;
-	struct os_valgrind valgrind;
-	struct session_qemu qemu;
-	struct os_links links;
-	struct base_str preload; /* what LD_PRELOAD says */
-	bool memory_busy;
-	bool cut;          /* somebody has shortened the ring's file: there is nothing to read */
-	uint64_t flush_ns; /* CLOCK_MONOTONIC_RAW of the next flush_system() */
-	struct record_converter converter;
-	struct os_peer peer;
-	struct trace_writer *writer;
-	struct session_keep keep; /* for whoever finds us killed */
-	struct system_perf *perf;
-	struct system_slots *slots; /* NULL: time inside of system calls is not counted */
-	struct system_kernel kernel;
-	struct os_child child;
-	struct record_namer namer; /* with a listener */
-	uint64_t named_ns;
-	int signal_fd, sched_policy, nice;
-	struct os_signals before;
-	struct session_lock_floor floor;
-	uint64_t stolen_ns; /* by the machine's host: since boot, then of this recording */
-	int load_fd;        /* /proc/loadavg; -1: not to be had */
-	uint64_t busy_ns;   /* when all processors were busy last; 0: never */
-	uint8_t busy_looks; /* bit i: they were, i looks ago */
-	unsigned long nr_processors;
-	bool has_program, converting, ended, stopped, full;
-	bool waits; /* the last look left the ring as it was */
-	bool cold;  /* ... and had no time to get all memory that the program will need */
-	unsigned interrupts;
-	uint64_t pair_ns, progress_ns, begin_ns,
-		end_ns; /* CLOCK_MONOTONIC_RAW, but end_ns: of the trace */
-	uint64_t records_before;
-	uint64_t cpu_ns, started_cpu_ns; /* of this process: before, and as the program starts */
-	enum base_status status; /* first failure while the target runs: it is not disturbed */
-	struct base_err *err;
-};
+#define EACH_SOURCE(x)                                                                             \
+	for (const struct session_source *(x) = session_sources;                                   \
+		(x) < session_sources + SESSION_NR_SOURCES; (x)++)
 
 struct session_options session_options_default(void)
 {
@@ -176,72 +120,11 @@ static enum base_status open_trace(struct session *s)
 	return status;
 }
 
-static void open_perf(struct session *s)
-{
-	struct session_result *res = s->result;
-	s->perf = system_perf_open((uint32_t)s->child.pid, s->opts->sample_hz,
-		s->opts->switches && !s->kernel.open, res->no_samples_why, res->no_switches_why);
-	if (s->kernel.open)
-		res->no_switches_why[0] = 0; /* it sees them */
-}
-
-/* Everything else on this machine. With a program, its own threads are better than nothing. */
-static enum base_status open_kernel(struct session *s)
-{
-	const struct session_options *o = s->opts;
-	struct system_options system = {.level = o->system,
-		.buffer_bytes = o->system_buffer_bytes,
-		.sample_hz = o->sample_hz,
-		.only_backend = o->system_backend};
-	struct base_err refused = {0};
-	if (o->system == SYSTEM_LEVEL_none)
-		return BASE_OK;
-	enum base_status status = system_kernel_open(&s->kernel, &system, &refused);
-	memcpy(s->result->attempt, s->kernel.attempt, sizeof s->kernel.attempt);
-	s->result->nr_attempts = s->kernel.nr_attempts;
-	memcpy(s->result->no_system_samples_why, s->kernel.no_samples_why,
-		sizeof s->kernel.no_samples_why);
-	if (status == BASE_OK || (s->has_program && status == BASE_ERR_ENV))
-		return BASE_OK;
-	if (s->err)
-		*s->err = refused;
-	return status;
-}
-
-static const struct {
-	bool is_counted;
-	uint32_t tally_mask;
-} lock_modes[] = {
-	[SESSION_LOCKS_holds] = {true, TALLY_ALL},
-	[SESSION_LOCKS_sampled] = {true, TALLY_EIGHTH},
-	[SESSION_LOCKS_count] = {true, TALLY_NEVER},
-	[SESSION_LOCKS_full] = {0},
-};
-
-bool session_counts(const struct session_options *o)
-{
-	return o->calls || lock_modes[o->locks].is_counted;
-}
-
 static const char *library_of(const struct session_options *o)
 {
 	return o->calls            ? OS_LIBRARY_CALLS
 	       : session_counts(o) ? OS_LIBRARY_TALLY
 				   : OS_LIBRARY_PRELOAD;
-}
-
-/* The program inherits where the slots are; we do not keep it. */
-static void open_slots(struct session *s)
-{
-	char why[SYSTEM_SLOTS_WHY] = "", place[SYSTEM_SLOTS_ENV_BYTES];
-	if (!s->opts->kernel_time)
-		return;
-	s->slots = system_slots_open(why);
-	snprintf(s->result->no_kernel_time_why, sizeof s->result->no_kernel_time_why, "%s", why);
-	if (!s->slots)
-		return;
-	system_slots_environment(s->slots, place);
-	setenv(COUNTER_SLOTS_ENVIRONMENT, place, 1);
 }
 
 /* What LD_PRELOAD is to say: one library, or two. */
@@ -267,40 +150,22 @@ static enum base_status find_libraries(struct session *s, struct base_str *ret)
 	return status;
 }
 
-/* (Nothing is loaded into it.) */
-static enum base_status start_emulator(struct session *s, const char *path, char *const *argv)
-{
-	const char *lib = s->valgrind.argv ? s->valgrind.dir.directory : NULL;
-	return os_child_start(&s->child, path, argv,
-		&(struct os_child_environment){.valgrind_lib = lib,
-			.prepare = session_memory_make_pages,
-			.prepare_ctx = &s->memory},
-		&s->before, s->err);
-}
-
 static enum base_status start_program(struct session *s, const char *program, const char *preload)
 {
-	const struct session_options *o = s->opts;
-	enum base_status status;
-	switch (o->emulator) {
-	case SESSION_EMULATOR_NONE:
-		break;
-	case SESSION_EMULATOR_VALGRIND:
-		status = os_valgrind_ready(&s->valgrind, s->memory.path, o->argv, s->err);
-		return status != BASE_OK ? status
-					 : start_emulator(s, s->valgrind.program, s->valgrind.argv);
-	case SESSION_EMULATOR_QEMU:
-		status = session_qemu_ready(&s->qemu, s->memory.path, program, o->argv, s->err);
-		return status != BASE_OK ? status
-					 : start_emulator(s, s->qemu.emulator, s->qemu.argv);
-	}
-	return os_child_start(&s->child, program, o->argv,
-		&(struct os_child_environment){.preload = preload,
+	enum base_status status = BASE_OK;
+	struct session_launch l = {.path = program,
+		.argv = s->opts->argv,
+		.environment = {.preload = preload,
 			.ring = s->ring.path,
 			.memory = s->memory.path,
 			.prepare = s->memory.head ? session_memory_make_pages : NULL,
-			.prepare_ctx = &s->memory},
-		&s->before, s->err);
+			.prepare_ctx = &s->memory}};
+	EACH_SOURCE (x)
+		if (x->launch && x->launch(s, &l, &status))
+			break;
+	return status != BASE_OK ? status
+				 : os_child_start(&s->child, l.path, l.argv, &l.environment,
+					   &s->before, s->err);
 }
 
 static enum base_status set_up_program(
@@ -308,10 +173,10 @@ static enum base_status set_up_program(
 {
 	const struct session_options *o = s->opts;
 	enum base_status status;
-	unsigned level = o->level;
-	if (!o->emulator && level >= 2)
+	s->memory_level = o->level;
+	if (!o->emulator && o->level >= 2)
 		status = os_find_rewritten(
-			o->argv[0], &level, program, &s->result->exit_code, s->err);
+			o->argv[0], &s->memory_level, program, &s->result->exit_code, s->err);
 	else
 		status = os_find_program(o->argv[0], program, &s->result->exit_code, s->err);
 	if (status == BASE_OK && session_counts(s->opts) && os_is_wrapped(program))
@@ -326,37 +191,17 @@ static enum base_status set_up_program(
 			"%s was built with %s, which replaces the functions that are to be "
 			"counted: count a build without it (longpole record takes both)",
 			program, by->name);
-	if (status == BASE_OK && o->level >= 2)
-		status = session_memory_create(&s->memory, level,
-			o->emulator != SESSION_EMULATOR_NONE, s->nr_processors, o->memory_taker,
-			s->err);
-	if (status != BASE_OK)
-		return status;
-	s->result->memory_level = o->level >= 2 ? level : 0;
-	status = find_libraries(s, preload);
+	if (status == BASE_OK)
+		status = find_libraries(s, preload);
 	if (status != BASE_OK)
 		return status;
 	session_left_make_way(o->listener ? NULL : o->output_path);
-	uint64_t buffer_bytes = o->buffer_bytes ? o->buffer_bytes
-						: session_room_buffer_bytes(session_room_bytes(""));
-	status = session_ring_create(
-		&s->ring, (size_t)buffer_bytes, o->stack_depth, s->clock.tsc_origin, s->err);
-	if (status != BASE_OK)
-		return status;
-	if (session_counts(o))
-		status = session_tally_create(
-			&s->ring, o->calls ? TALLY_NEVER : lock_modes[o->locks].tally_mask, s->err);
-	if (status != BASE_OK)
-		return status;
-	s->result->buffer_bytes = (uint64_t)s->ring.nr_blocks * RING_BLOCK_BYTES;
-	status = take_signals(s);
-	if (status != BASE_OK)
-		return status;
-	open_slots(s);
-	status = start_program(s, program, base_str_text(preload));
-	if (s->slots)
-		unsetenv(COUNTER_SLOTS_ENVIRONMENT);
-	return status;
+	EACH_SOURCE (x)
+		if (x->prepare && status == BASE_OK)
+			status = x->prepare(s);
+	if (status == BASE_OK)
+		status = take_signals(s);
+	return status == BASE_OK ? start_program(s, program, base_str_text(preload)) : status;
 }
 
 /* A sample is an interrupt: 2 us of bare metal, 20 and more where a hypervisor has to help. */
@@ -383,16 +228,16 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	status = s->has_program ? set_up_program(s, program, &s->preload) : take_signals(s);
 	if (status != BASE_OK)
 		return status;
-	status = open_kernel(s);
+	EACH_SOURCE (x)
+		if (x->open && status == BASE_OK)
+			status = x->open(s);
 	/* The kernel shows what no library can be loaded into, too. */
 	if (status == BASE_OK && s->has_program && !o->emulator && o->level < 2 && !s->kernel.open)
 		status = os_check_program(program, false, s->err);
 	if (status != BASE_OK)
 		return status;
-	if (s->has_program) {
-		open_perf(s);
+	if (s->has_program)
 		session_ring_warm_up(&s->ring, CALIBRATE_NS); /* the clock needs that time anyway */
-	}
 	status = os_clock_finish(&s->clock, CALIBRATE_NS, s->err);
 	if (status != BASE_OK)
 		return status;
@@ -435,12 +280,6 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 /* ---- one round
  * ---------------------------------------------------------------------------------------------- */
 
-static void set_recording(struct session *s, uint32_t on)
-{
-	if (s->has_program)
-		__atomic_store_n(&s->ring.head->recording, on, __ATOMIC_RELEASE);
-}
-
 /* The trace cannot grow any more. A full disk is no failure of the recording: what is there can be
  * read. */
 static void give_up(struct session *s, const struct base_err *e)
@@ -448,9 +287,9 @@ static void give_up(struct session *s, const struct base_err *e)
 	if (s->full)
 		return;
 	s->full = true;
-	set_recording(s, 0); /* the target goes on */
-	if (s->memory.head)
-		__atomic_store_n(&s->memory.head->recording, 0, __ATOMIC_RELEASE);
+	EACH_SOURCE (x)
+		if (x->stop)
+			x->stop(s); /* the target goes on */
 	snprintf(s->result->disk_full_why, sizeof s->result->disk_full_why, "%.*s",
 		SESSION_REASON_BYTES - 1, e->nr_causes ? e->cause[0] : base_status_line(e->status));
 	if (e->sys_errno == ENOSPC || e->sys_errno == EFBIG || e->sys_errno == EDQUOT) {
@@ -553,9 +392,7 @@ static bool all_busy(const struct session *s, uint64_t now_ns)
 	return s->busy_ns && now_ns - s->busy_ns < BUSY_LATELY_NS;
 }
 
-/* One has not, most of the time: other programs wake up for a moment, and nobody misses what we
- * take between. */
-static bool has_spare(const struct session *s)
+bool session_has_spare(const struct session *s)
 {
 	return (s->busy_looks & 3) != 3 && __builtin_popcount(s->busy_looks) < 4;
 }
@@ -573,11 +410,18 @@ static bool is_alone(const struct session *s)
  */
 static bool can_wait(struct session *s, uint64_t now_ns)
 {
-	const bool encodes = s->memory.head && has_spare(s); /* what the program is spared */
-	return s->has_program && !s->opts->listener && !s->kernel.open &&
-	       !session_counts(s->opts) && s->converter.nr_waiting < EVENTS_WAITING_MAX &&
-	       is_alone(s) && !encodes && session_memory_can_wait(&s->memory) &&
-	       session_ring_can_wait(&s->ring, &s->converter) && all_busy(s, now_ns);
+	bool may = s->has_program && !s->opts->listener && is_alone(s) && all_busy(s, now_ns) &&
+		   s->converter.nr_waiting < EVENTS_WAITING_MAX;
+	EACH_SOURCE (x)
+		may = may && (!x->may_wait || x->may_wait(s));
+	return may;
+}
+
+static void read_sources(struct session *s, const struct session_look *l, bool hasty)
+{
+	EACH_SOURCE (x)
+		if (x->read && x->is_hasty == hasty)
+			x->read(s, l);
 }
 
 /* Without a program nothing outlives us but the trace's file. */
@@ -599,12 +443,12 @@ static void look(struct session *s, bool final)
 		s->pair_ns = pair.raw_ns;
 		read_both_clocks(s);
 	}
-	uint64_t now = pair.tsc - s->clock.tsc_origin, limit = now + ticks_of(s, FUTURE_NS);
-	uint64_t margin = s->perf || s->kernel.open ? ticks_of(s, PERF_MARGIN_NS) : 0;
-	uint64_t horizon = final ? limit : now > margin ? now - margin : 0;
-	if (s->perf)
-		system_perf_read(
-			s->perf, &s->converter, final ? UINT64_MAX : pair.raw_ns - PERF_MARGIN_NS);
+	struct session_look l = {
+		.raw_ns = pair.raw_ns, .now = pair.tsc - s->clock.tsc_origin, .is_final = final};
+	uint64_t margin = s->perf || s->kernel.open ? ticks_of(s, SESSION_PERF_MARGIN_NS) : 0;
+	l.limit = l.now + ticks_of(s, FUTURE_NS);
+	l.horizon = final ? l.limit : l.now > margin ? l.now - margin : 0;
+	read_sources(s, &l, true);
 	if (s->has_program)
 		look_at_load(s, pair.raw_ns);
 	s->cut = s->cut || (s->has_program && session_ring_was_cut(&s->ring));
@@ -613,32 +457,31 @@ static void look(struct session *s, bool final)
 		s->has_program && !final && !s->cut && !session_ring_warm_ahead(&s->ring, WARM_NS);
 	if (s->waits)
 		return;
-	system_kernel_read(&s->kernel, final);
-	if (s->has_program && !s->cut) {
-		session_ring_drain(&s->ring, &s->converter, horizon, limit, final);
-		session_tally_drain(&s->ring, &s->converter, final ? now : horizon, final);
-	}
-	s->memory_busy = session_memory_drain(&s->memory, &s->converter, has_spare(s), final) > 0;
-	record_converter_release(&s->converter, os_clock_ns(&s->clock, horizon));
+	read_sources(s, &l, false);
+	record_converter_release(&s->converter, os_clock_ns(&s->clock, l.horizon));
 	if (s->opts->listener)
-		tell(s, pair.raw_ns, os_clock_ns(&s->clock, final ? now : horizon), final);
-	session_keep_look(&s->keep, pair.raw_ns, os_clock_ns(&s->clock, final ? now : horizon));
+		tell(s, pair.raw_ns, os_clock_ns(&s->clock, final ? l.now : l.horizon), final);
+	session_keep_look(&s->keep, pair.raw_ns, os_clock_ns(&s->clock, final ? l.now : l.horizon));
 	flush_system(s, pair.raw_ns);
 	if (record_sink_failed(&s->converter.sink))
 		give_up(s, &s->converter.sink.err);
 }
 
-static unsigned ring_percent(const struct session *s)
+/* The fullest of the buffers; hasty: of those that are read in each round. */
+static unsigned fill_percent(const struct session *s, bool hasty)
 {
-	return s->has_program && !s->cut ? s->ring.nr_used * 100 / s->ring.nr_blocks : 0;
+	unsigned most = 0;
+	EACH_SOURCE (x) {
+		unsigned percent =
+			x->fill_percent && (x->is_hasty || !hasty) ? x->fill_percent(s) : 0;
+		most = percent > most ? percent : most;
+	}
+	return most;
 }
 
 static uint64_t interval_ns(struct session *s)
 {
-	unsigned used = ring_percent(s);
-	unsigned perf = system_perf_fill_percent(s->perf);
-	if (s->kernel.open && s->kernel.source.used_percent > perf)
-		perf = s->kernel.source.used_percent;
+	unsigned used = fill_percent(s, false), hasty = fill_percent(s, true);
 	uint64_t records = s->converter.sink.nr_records;
 	bool idle = records == s->records_before;
 	s->records_before = records;
@@ -646,11 +489,11 @@ static uint64_t interval_ns(struct session *s)
 		return INTERVAL_IDLE_NS;
 	if (s->cold)
 		return 0;
-	if (s->waits && perf <= PERCENT_LOW)
-		return perf <= PERCENT_LOW / 2 && !s->memory.head ? INTERVAL_IDLE_NS : INTERVAL_NS;
-	if (used > PERCENT_LOW || perf > PERCENT_LOW || s->memory_busy)
+	if (s->waits && hasty <= PERCENT_LOW)
+		return hasty <= PERCENT_LOW / 2 && !s->memory.head ? INTERVAL_IDLE_NS : INTERVAL_NS;
+	if (used > PERCENT_LOW)
 		return 0;
-	if (s->memory.head || s->ring.nr_used > USED_BUSY || perf > PERCENT_LOW / 2)
+	if (s->memory.head || s->ring.nr_used > USED_BUSY || used > PERCENT_LOW / 2)
 		return INTERVAL_BUSY_NS;
 	if (idle)
 		return INTERVAL_IDLE_NS;
@@ -666,7 +509,7 @@ static void report_progress(struct session *s)
 	struct session_progress p = {.elapsed_ns = now_ns - s->begin_ns,
 		.records = s->converter.sink.nr_records,
 		.trace_bytes = s->writer ? trace_writer_bytes(s->writer) : 0,
-		.buffer_percent = ring_percent(s)};
+		.buffer_percent = fill_percent(s, false)};
 	s->opts->progress(s->opts->progress_ctx, &p);
 }
 
@@ -770,7 +613,7 @@ static void run(struct session *s)
 			look(s, false);
 		report_progress(s);
 	}
-	set_recording(s, 0);
+	session_set_recording(s, RING_off);
 	s->stolen_ns = os_clock_stolen_ns() - s->stolen_ns;
 	s->result->beside_cpu_ns = os_time_ns(CLOCK_PROCESS_CPUTIME_ID) - s->started_cpu_ns;
 	if (!s->full)
@@ -817,13 +660,13 @@ static enum base_status start(struct session *s)
 	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	keep(s);
-	set_recording(s, s->opts->locks == SESSION_LOCKS_full ? RING_full : RING_on);
 	s->started_cpu_ns = s->result->before_cpu_ns = os_time_ns(CLOCK_PROCESS_CPUTIME_ID);
 	s->stolen_ns = os_clock_stolen_ns();
 	s->begin_ns = s->progress_ns = os_time_ns(CLOCK_MONOTONIC_RAW);
 	read_both_clocks(s);
-	if (s->kernel.open)
-		system_kernel_start(&s->kernel, c);
+	EACH_SOURCE (x)
+		if (x->begin)
+			x->begin(s);
 	why = s->has_program ? os_child_go(&s->child) : 0;
 	if (!why)
 		return BASE_OK;
@@ -838,7 +681,7 @@ static enum base_status start(struct session *s)
  * ----------------------------------------------------------------------------------------------------
  */
 
-static void count(struct session *s, enum trace_diag diag, uint64_t n)
+void session_count(struct session *s, enum trace_diag diag, uint64_t n)
 {
 	if (!n)
 		return;
@@ -847,55 +690,22 @@ static void count(struct session *s, enum trace_diag diag, uint64_t n)
 		trace_writer_count(s->writer, diag, n);
 }
 
-static void count_kernel(struct session *s)
-{
-	const struct system_kernel *k = &s->kernel;
-	if (!k->open) {
-		count(s, TRACE_DIAG_own_threads_only, s->opts->system != SYSTEM_LEVEL_none);
-		return;
-	}
-	count(s, TRACE_DIAG_kernel_dropped, k->source.nr_dropped + k->source.order.nr_damaged);
-	count(s, TRACE_DIAG_kernel_gap_ms, (k->source.order.gap_ns + 999999) / 1000000);
-	count(s, TRACE_DIAG_switches_lost, k->nr_switches_lost);
-	count(s, TRACE_DIAG_wakes_early, k->nr_wakes_early);
-	count(s, TRACE_DIAG_kernel_reordered, k->source.order.nr_reordered);
-	count(s, TRACE_DIAG_kernel_late, k->source.order.nr_late);
-	count(s, TRACE_DIAG_no_bpf,
-		k->source.backend != &system_backend_bpf && !s->opts->system_backend);
-}
-
 static void count_all(struct session *s)
 {
 	const struct record_converter *c = &s->converter;
-	const struct ring_head *head = s->ring.head;
 	struct session_result *res = s->result;
-	if (s->has_program) {
-		count(s, TRACE_DIAG_records_lost,
-			__atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
-		count(s, TRACE_DIAG_nested_dropped,
-			__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
-		count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
-		count(s, TRACE_DIAG_omp_disabled,
-			__atomic_load_n(&head->omp_disabled, __ATOMIC_RELAXED));
-		count(s, TRACE_DIAG_omp_other_tool,
-			__atomic_load_n(&head->omp_other_tool, __ATOMIC_RELAXED));
-	}
-	count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks + s->cut);
+	EACH_SOURCE (x)
+		if (x->count)
+			x->count(s);
+	session_count(s, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks + s->cut);
 	if (os_clock_much_stolen(s->stolen_ns, res->elapsed_ns))
-		count(s, TRACE_DIAG_stolen_ms, s->stolen_ns / 1000000);
-	count_kernel(s);
+		session_count(s, TRACE_DIAG_stolen_ms, s->stolen_ns / 1000000);
 	if (!s->opts->emulator)
-		count(s,
+		session_count(s,
 			s->kernel.open ? TRACE_DIAG_images_from_outside
 				       : TRACE_DIAG_unattached_images,
 			c->nr_unattached);
-	count(s,
-		s->perf && system_perf_is_wide(s->perf) ? TRACE_DIAG_perf_lost_of_all
-							: TRACE_DIAG_perf_lost,
-		c->perf_lost);
-	count(s, TRACE_DIAG_no_samples, res->no_samples_why[0] != 0);
-	count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
-	count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));
+	session_count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));
 	res->count[TRACE_DIAG_time_raised] = c->nr_late; /* the writer counts them itself */
 }
 
@@ -909,28 +719,6 @@ static const char *mode_name(enum session_locks mode)
 	return name[mode];
 }
 
-static void count_memory(struct session *s)
-{
-	struct session_memory *m = &s->memory;
-	struct session_result *res = s->result;
-	if (!m->head)
-		return;
-	session_memory_finish(m, &s->converter);
-	res->memory_images = __atomic_load_n(&m->head->attached, __ATOMIC_RELAXED);
-	res->memory_words = __atomic_load_n(&m->head->words, __ATOMIC_RELAXED);
-	res->memory_words_left = m->nr_encoded_words;
-	res->memory_chunk_bytes = m->nr_bytes;
-	res->memory_encode_ns =
-		os_clock_ns(&s->clock, __atomic_load_n(&m->head->encode_ticks, __ATOMIC_RELAXED));
-	res->memory_wait_ns =
-		os_clock_ns(&s->clock, __atomic_load_n(&m->head->wait_ticks, __ATOMIC_RELAXED));
-	for (size_t i = 0; i < m->nr_streams; i++)
-		res->memory_threads += m->stream[i].thread != 0;
-	count(s, TRACE_DIAG_memory_lost, m->lost_words);
-	count(s, TRACE_DIAG_ring_damaged, m->nr_damaged);
-	session_memory_remove(m);
-}
-
 /* (others may still live, and their records are counted, not kept) */
 static void write_cost(struct session *s)
 {
@@ -942,19 +730,23 @@ static void write_cost(struct session *s)
 		s->has_program ? __atomic_load_n(&s->ring.head->images_attached, __ATOMIC_RELAXED)
 			       : 0;
 	if (can_run)
-		set_recording(s, o->locks == SESSION_LOCKS_full ? RING_full : RING_on);
+		session_set_recording(s, o->locks == SESSION_LOCKS_full ? RING_full : RING_on);
 	session_cost_write(&s->converter, s->result, nr_images, can_run ? &environment : NULL);
-	set_recording(s, RING_off);
+	session_set_recording(s, RING_off);
 }
 
 static enum base_status finish(struct session *s)
 {
 	struct session_result *res = s->result;
-	count_memory(s);
+	EACH_SOURCE (x)
+		if (x->finish)
+			x->finish(s);
 	record_converter_finish(
 		&s->converter, s->ended ? res->wait_status : -1, s->end_ns, record_process_lives);
 	uint64_t before_ns = os_time_ns(CLOCK_MONOTONIC_RAW);
-	system_kernel_finish(&s->kernel);
+	EACH_SOURCE (x)
+		if (x->define)
+			x->define(s);
 	if (s->opts->listener)
 		res->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink) +
 				       record_jit_name_all(&s->converter.world);
@@ -964,8 +756,6 @@ static enum base_status finish(struct session *s)
 	uint64_t cpu_ns = os_time_ns(CLOCK_PROCESS_CPUTIME_ID);
 	res->recorder_cpu_ns = cpu_ns - s->cpu_ns;
 	res->after_cpu_ns = cpu_ns - s->started_cpu_ns - res->beside_cpu_ns;
-	res->kernel_events = s->kernel.nr_events;
-	res->kernel_switches = s->kernel.nr_switches;
 	write_cost(s);
 	if (s->opts->measure_floor)
 		session_lock_floor_write(&s->converter, &s->floor, mode_name(s->opts->locks));
@@ -995,9 +785,6 @@ static void tear_down(struct session *s)
 		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 	if (s->begin_ns && s->kernel.open)
 		setpriority(PRIO_PROCESS, 0, s->nice);
-	system_perf_close(s->perf);
-	system_slots_close(s->slots);
-	system_kernel_close(&s->kernel);
 	record_namer_fini(&s->namer);
 	/* (whoever lives on loads our library by it again, at the next exec) */
 	if (!s->converting || !any_known_alive(s))
@@ -1009,12 +796,10 @@ static void tear_down(struct session *s)
 	session_keep_close(&s->keep);
 	if (s->writer && trace_writer_close(s->writer, NULL) == BASE_OK)
 		unlink(s->opts->output_path); /* the program did not run */
-	if (s->has_program)
-		session_ring_destroy(&s->ring);
+	EACH_SOURCE (x)
+		if (x->close)
+			x->close(s);
 	base_str_fini(&s->preload);
-	session_memory_destroy(&s->memory);
-	os_valgrind_done(&s->valgrind);
-	session_qemu_done(&s->qemu);
 	if (s->load_fd >= 0)
 		close(s->load_fd);
 	if (s->signal_fd >= 0) {
