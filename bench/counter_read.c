@@ -54,8 +54,7 @@ static void open_set(struct longpole_counter *c, unsigned nr)
 		die(longpole_counter_explain(c, text, sizeof text));
 }
 
-/* ---- cost ---------------------------------------------------------------------------------------
- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 enum { COST_READS = 20000, COST_ROUNDS = 400 };
 
@@ -98,8 +97,7 @@ static int run_cost(void)
 	return 0;
 }
 
-/* ---- table 1 ------------------------------------------------------------------------------------
- */
+/* ---- table 1 --------------------------------------------------------------------------------- */
 
 struct stopwatch {
 	struct rusage usage;
@@ -220,8 +218,7 @@ static int run_table(uint64_t reads)
 	return 0;
 }
 
-/* ---- figure 4b ----------------------------------------------------------------------------------
- */
+/* ---- figure 4b ------------------------------------------------------------------------------- */
 
 struct worker {
 	double tsc_ns, ours_ns, kernel_ns;
@@ -279,8 +276,7 @@ static int run_threads(unsigned nr, uint64_t ms)
 	return 0;
 }
 
-/* ---- races --------------------------------------------------------------------------------------
- */
+/* ---- races ----------------------------------------------------------------------------------- */
 
 enum { DISTURB_US = 50, MIGRATE_US = 2000, JUMP_US = 1000 };
 
@@ -447,8 +443,7 @@ static int run_races(uint64_t reads, unsigned nr, bool naive)
 	return 0;
 }
 
-/* ---- the mock page ------------------------------------------------------------------------------
- */
+/* ---- the mock page --------------------------------------------------------------------------- */
 
 static struct perf_event_mmap_page page;
 static uint64_t mock_raw, mock_count;

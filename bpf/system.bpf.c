@@ -38,8 +38,7 @@ struct kernel_control control[KERNEL_CPUS_MAX]; /* .bss: mapped by the reader */
 #define CURRENT_TID ((__u32)bpf_get_current_task_btf()->pid)
 #define ALWAYS      static __always_inline
 
-/* ---- slots -------------------------------------------------------------------------------------
- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 struct writing {
 	struct kernel_control *control;
@@ -122,8 +121,7 @@ ALWAYS int emit_comm(__u32 type, __u64 a, __u64 b, const struct task_struct *nam
 	return 0;
 }
 
-/* ---- scheduler ---------------------------------------------------------------------------------
- */
+/* ---- scheduler ------------------------------------------------------------------------------- */
 
 /* Where it falls asleep, when no system call says so: on a disk, a page, a lock of the kernel. */
 ALWAYS void emit_stack(void *ctx, __u32 tid)

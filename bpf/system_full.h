@@ -10,8 +10,7 @@ int BPF_PROG(on_softirq_raise, unsigned vector)
 
 enum { IO_URING_ENTER = 426, ENTER_REGISTERED_RING = 16 /* its descriptor is none */ };
 
-/* ---- system calls
- * -------------------------------------------------------------------------------- */
+/* ---- system calls ---------------------------------------------------------------------------- */
 
 ALWAYS __u64 argument(const struct pt_regs *r, __u32 number)
 {
@@ -137,8 +136,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	return 0;
 }
 
-/* ---- sockets
- * ------------------------------------------------------------------------------------- */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
 ALWAYS __u32 socket_inode(struct sock *sk)
 {
@@ -187,8 +185,7 @@ int BPF_PROG(on_ready, struct sock *sk)
 	return emit_socket(KERNEL_socket_ready, sk, bytes);
 }
 
-/* ---- disks
- * --------------------------------------------------------------------------------------- */
+/* ---- disks ----------------------------------------------------------------------------------- */
 
 ALWAYS int emit_disk(__u32 type, struct request *rq, __u32 bytes)
 {
@@ -319,8 +316,7 @@ int BPF_PROG(on_ring_create, int fd, void *ring, __u32 submissions, __u32 comple
 	return emit(KERNEL_ring, (__u64)ring, file_of((__u32)fd));
 }
 
-/* ---- work items, timers
- * ----------------------------------------------------- */
+/* ---- work items, timers ---------------------------------------------------------------------- */
 
 SEC("?tp_btf/workqueue_queue_work")
 int BPF_PROG(on_work_queue, int cpu, struct pool_workqueue *pwq, struct work_struct *work)

@@ -12,8 +12,7 @@ enum {
 #define HOST16(v) __builtin_bswap16(v)
 #define HOST32(v) __builtin_bswap32(v)
 
-/* ---- TCP
- * ----------------------------------------------------------------------------------------- */
+/* ---- TCP ------------------------------------------------------------------------------------- */
 
 SEC("?tp_btf/tcp_probe")
 int BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
@@ -86,8 +85,7 @@ int BPF_PROG(on_socket_state, struct sock *sk, int before, int state)
 	return 0;
 }
 
-/* ---- packets
- * ------------------------------------------------------------------------------------- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 struct ports { /* the beginning of TCP and of UDP */
 	__be16 from, to;

@@ -87,7 +87,7 @@ static bool transfer(bool writes, int fd, void *buffer, size_t size)
 	return true;
 }
 
-/* ---- reader --------------------------------------------------------------------------------- */
+/* ---- reader ---------------------------------------------------------------------------------- */
 
 __attribute__((noinline)) static void make_lines(struct batch *b, uint64_t *seed)
 {
@@ -112,7 +112,7 @@ static void run_reader(int out, uint64_t nr_batches)
 	}
 }
 
-/* ---- parser --------------------------------------------------------------------------------- */
+/* ---- parser ---------------------------------------------------------------------------------- */
 
 /* Case does not matter in this shop's paths. */
 static inline bool same_path(const char *name, const char *text, size_t length)
@@ -169,7 +169,7 @@ static void run_parser(int in, int out, bool fixed)
 	}
 }
 
-/* ---- counter -------------------------------------------------------------------------------- */
+/* ---- counter --------------------------------------------------------------------------------- */
 
 static void run_counter(int in)
 {

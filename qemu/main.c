@@ -16,8 +16,7 @@ enum { IS_THREAD = 0x10000 /* CLONE_THREAD */, CALL_LASTED_TICKS = 50000 };
 EXPORT int qemu_plugin_version = 1;
 static const struct isa *isa; /* set once, before the program begins */
 
-/* ---- code -------------------------------------------------------------------------------------
- */
+/* ---- code ------------------------------------------------------------------------------------ */
 
 static void on_block(unsigned vcpu, void *block)
 {
@@ -61,8 +60,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 }
 
-/* ---- system calls ------------------------------------------------------------------------------
- */
+/* ---- system calls ---------------------------------------------------------------------------- */
 
 static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a0, uint64_t a1,
 	uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7)
@@ -133,8 +131,7 @@ static void on_called(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_
 	stream_join_ended(t);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------
- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 static void on_exit(qemu_plugin_id_t id, void *data)
 {

@@ -56,8 +56,7 @@ static const struct memory_block_head marks[MEMORY_MARK_NR] = {
 #undef MARK
 };
 
-/* ---- the ring ---------------------------------------------------------------------------------
- */
+/* ---- the ring -------------------------------------------------------------------------------- */
 
 static bool recording(void)
 {
@@ -110,8 +109,7 @@ static void publish(uint32_t block)
 	__atomic_store_n(&s.ring->state[block], MEMORY_RING_DONE, __ATOMIC_RELEASE);
 }
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 struct module {
 	const struct object *object;
@@ -192,8 +190,7 @@ static void send_tables(void)
 			send_new(s.objects.object[i]);
 }
 
-/* ---- blocks -----------------------------------------------------------------------------------
- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* The shape of such an execution. NULL: its words are lost. */
 static struct block_shape *shape_of(struct block *b, const struct block_seen *seen, unsigned nr)
@@ -255,8 +252,7 @@ void stream_maps(void)
 	pthread_mutex_unlock(&s.lock);
 }
 
-/* ---- pieces -----------------------------------------------------------------------------------
- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static void close_chunk(struct thread *t)
 {
@@ -349,8 +345,7 @@ void stream_waits(struct thread *t)
 		cut(t, stream_now_ticks(), true);
 }
 
-/* ---- blocks as they are executed ---------------------------------------------------------------
- */
+/* ---- blocks as they are executed ------------------------------------------------------------- */
 
 /* No access is like it. */
 static const struct block_expected nothing = {.key = {.instruction = UINT32_MAX}};
@@ -434,8 +429,7 @@ void stream_begin(struct thread *t, struct block *b)
 	t->expected = t->shape->expected;
 }
 
-/* ---- marks ------------------------------------------------------------------------------------
- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 static void mark(struct thread *t, enum memory_mark what, const uint64_t *slot)
 {
@@ -465,8 +459,7 @@ static void mark_call(struct thread *t, enum memory_call_kind kind, uint64_t arg
 	stream_mark_call(t, kind, stream_now_ticks(), (const uint64_t[4]){argument});
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static struct thread *new_thread(void)
 {
@@ -551,8 +544,7 @@ static void at_thread_exit(void *thread)
 	stream_end_thread(thread);
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------
- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 /* The child's words are not wanted: its chunks are the parent's. */
 static void in_child(void)

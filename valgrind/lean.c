@@ -54,8 +54,7 @@ static UInt bytes_of_array(const IRRegArray *a)
 	return (UInt)a->nElems * (UInt)sizeofIRType(a->elemTy);
 }
 
-/* ---- forwards: whole writes -------------------------------------------------------------------
- */
+/* ---- forwards: whole writes ------------------------------------------------------------------ */
 
 static void forget(struct lean *l, Int offset, UInt bytes)
 {
@@ -183,8 +182,7 @@ static void write_whole(struct lean *l, IRStmt *st)
 	addStmtToIRSB(l->out, st);
 }
 
-/* ---- backwards: writes that nobody sees -------------------------------------------------------
- */
+/* ---- backwards: writes that nobody sees ------------------------------------------------------ */
 
 struct unseen {
 	Bool part[PARTS]; /* is written before it is looked at */

@@ -90,8 +90,7 @@ static void finish(Int exit_code)
 	mode->end(path);
 }
 
-/* ---- what the core tells ----------------------------------------------------------------------
- */
+/* ---- what the core tells --------------------------------------------------------------------- */
 
 static void on_switch(ThreadId tid, ULong blocks)
 {

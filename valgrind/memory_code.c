@@ -100,8 +100,7 @@ static struct {
 	UChar silent_slot; /* for more than the head's word has bits for */
 } s;
 
-/* ---- one block --------------------------------------------------------------------------------
- */
+/* ---- one block ------------------------------------------------------------------------------- */
 
 static UInt put_u32(UChar *p, UInt v)
 {
@@ -236,8 +235,7 @@ static struct access *new_access(UInt direction)
 	return a;
 }
 
-/* ---- accesses ---------------------------------------------------------------------------------
- */
+/* ---- accesses -------------------------------------------------------------------------------- */
 
 /* Where the address is, in the access; a new slot when it follows from none. */
 static void locate(struct access *a, Int statement, IRExpr *address)
@@ -387,8 +385,7 @@ static void add_access(UInt direction, Int statement, IRExpr *address, UInt size
 	}
 }
 
-/* ---- planning ---------------------------------------------------------------------------------
- */
+/* ---- planning -------------------------------------------------------------------------------- */
 
 static void on_instruction(Int statement, const IRStmt *st)
 {
@@ -600,8 +597,7 @@ static void plan(IRSB *in)
 	close_block();
 }
 
-/* ---- making it --------------------------------------------------------------------------------
- */
+/* ---- making it ------------------------------------------------------------------------------- */
 
 struct code {
 	IRSB *out;
@@ -737,8 +733,7 @@ static Bool is_exact(const VexGuestExtents *extents)
 	return VG_(clo_px_file_backed) != VexRegUpdUnwindregsAtMemAccess || !is_of_files(extents);
 }
 
-/* ---- loads that VEX drops ---------------------------------------------------------------------
- */
+/* ---- loads that VEX drops -------------------------------------------------------------------- */
 
 /* VEX drops a load whose value nobody uses (a "pop" that only moves the stack pointer), unless it
  * keeps what each instruction writes to a register, which costs time. So only what lacks a load is
@@ -828,8 +823,7 @@ IRSB *memory_instrument(IRSB *in, const VexGuestLayout *layout, const VexGuestEx
 	return c.out;
 }
 
-/* ---- a block that was left halfway ------------------------------------------------------------
- */
+/* ---- a block that was left halfway ----------------------------------------------------------- */
 
 struct memory_block *memory_block_before(const struct memory_block *b, Addr address)
 {
@@ -865,8 +859,7 @@ struct memory_block *memory_block_before(const struct memory_block *b, Addr addr
 	return memory_block_of(b->code, &head, info, to);
 }
 
-/* ---- the mode ---------------------------------------------------------------------------------
- */
+/* ---- the mode -------------------------------------------------------------------------------- */
 
 static Bool option(const HChar *arg)
 {

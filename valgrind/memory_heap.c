@@ -170,8 +170,7 @@ void memory_heap_exits(ThreadId tid)
 		call_of[tid].returns_at = 0;
 }
 
-/* ---- what is put into the program's code ------------------------------------------------------
- */
+/* ---- what is put into the program's code ----------------------------------------------------- */
 
 static IRExpr *get(IRSB *out, Int offset)
 {

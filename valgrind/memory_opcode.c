@@ -61,8 +61,7 @@ static UChar skip_prefixes(struct bytes *z)
 	return z->map == 1 ? op : next(z);
 }
 
-/* ---- how it goes on ---------------------------------------------------------------------------
- */
+/* ---- how it goes on -------------------------------------------------------------------------- */
 
 static UChar terminator_of(const struct bytes *z, UChar op)
 {
@@ -97,8 +96,7 @@ static UChar terminator_of(const struct bytes *z, UChar op)
 	}
 }
 
-/* ---- strings ----------------------------------------------------------------------------------
- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 static void string_of(const struct bytes *z, UChar op, struct memory_opcode *ret)
 {
@@ -113,8 +111,7 @@ static void string_of(const struct bytes *z, UChar op, struct memory_opcode *ret
 	ret->element = !(op & 1) ? 1 : z->wide ? 8 : z->size16 ? 2 : 4;
 }
 
-/* ---- registers --------------------------------------------------------------------------------
- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 static Bool is_vector_map(const struct bytes *z, UChar op)
 {

@@ -116,8 +116,7 @@ static Word system_call(UWord number, UWord a, UWord b, UWord c, UWord d)
 	return ret;
 }
 
-/* ---- blocks -----------------------------------------------------------------------------------
- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* Also of code that Valgrind does not count as text: .plt, .init. */
 static const DebugInfo *file_of(Addr code)
@@ -189,8 +188,7 @@ struct memory_block *memory_block_of(
 	return b;
 }
 
-/* ---- the ring ---------------------------------------------------------------------------------
- */
+/* ---- the ring -------------------------------------------------------------------------------- */
 
 Bool memory_set_ring(const HChar *path)
 {
@@ -268,8 +266,7 @@ static void publish(UInt block)
 	__atomic_store_n(&m.ring->state[block], MEMORY_RING_DONE, __ATOMIC_RELEASE);
 }
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 struct module {
 	const struct object *object;
@@ -373,8 +370,7 @@ static void send_tables(void)
 			send_new(&m.object[i]);
 }
 
-/* ---- chunks -----------------------------------------------------------------------------------
- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 static void room_for_states(struct thread *t)
 {
@@ -559,8 +555,7 @@ void memory_on_full(void)
 	flush();
 }
 
-/* ---- marks ------------------------------------------------------------------------------------
- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 static void mark(enum memory_mark what, const ULong *slot)
 {
@@ -589,8 +584,7 @@ void memory_accessed(ThreadId tid, Bool store, Addr address, SizeT bytes)
 		mark(store ? MEMORY_MARK_store : MEMORY_MARK_load, (const ULong[]){address, bytes});
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static struct thread *new_thread(ThreadId tid)
 {
@@ -750,8 +744,7 @@ void memory_called_kernel(ThreadId tid, UInt number, const UWord *args, UInt nr_
 	}
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------
- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 /* The child's words are not wanted: its chunks are the parent's, who goes on to write there. */
 static void in_child(ThreadId tid)

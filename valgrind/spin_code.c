@@ -24,8 +24,7 @@ static IRExpr *stack_pointer(struct code *c)
 	return code_assign(c->out, Ity_I64, IRExpr_Get(OFFSET_amd64_RSP, Ity_I64));
 }
 
-/* ---- instructions -----------------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 static void add_to(struct code *c, ULong *global, UInt *nr)
 {
@@ -67,8 +66,7 @@ static Bool is_jump(Addr pc, UInt length)
 	       b[i] == 0xeb;
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void call(struct code *c, const HChar *name, void *function, UInt nr_regs, IRExpr **args,
 	IRExpr *guard)
@@ -143,8 +141,7 @@ static void on_helper(struct code *c, const IRDirty *d)
 		on_store(c, d->mAddr, (UInt)d->mSize, d->guard);
 }
 
-/* ---- backward branches ------------------------------------------------------------------------
- */
+/* ---- backward branches ----------------------------------------------------------------------- */
 
 static void on_branch(struct code *c, IRExpr *target, IRExpr *guard)
 {
@@ -267,8 +264,7 @@ IRSB *spin_instrument(IRSB *in, const VexGuestLayout *layout, const VexGuestExte
 	return c.out;
 }
 
-/* ---- the mode ---------------------------------------------------------------------------------
- */
+/* ---- the mode -------------------------------------------------------------------------------- */
 
 /* LO-HI, hexadecimal. */
 static Bool set_marked(const HChar *range)

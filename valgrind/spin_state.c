@@ -17,8 +17,7 @@ struct spin_run spin_run = {
 static struct thread *current;
 static struct thread **of_tid; /* VG_N_THREADS of them */
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static struct thread *new_thread(ThreadId tid, UInt parent)
 {
@@ -106,8 +105,7 @@ void spin_signalled(ThreadId tid, Int signal)
 	hot_of(t)->changed = 1;
 }
 
-/* ---- registers --------------------------------------------------------------------------------
- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 /* Parts of the guest's state that a program can read back. RIP is the BCT itself; the thunk that
  * flags are computed from is looked at apart. */
@@ -182,8 +180,7 @@ static void tell_registers(struct thread *t, const VexGuestAMD64State *state)
 	t->known = True;
 }
 
-/* ---- words that are polled --------------------------------------------------------------------
- */
+/* ---- words that are polled ------------------------------------------------------------------- */
 
 static Bool is_own_stack(const struct thread *t, Addr address, Addr stack)
 {
@@ -265,8 +262,7 @@ static void watch(const struct polled *p)
 	spin_filter[spin_filter_at(p->address)] = 1;
 }
 
-/* ---- loops ------------------------------------------------------------------------------------
- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 static struct loop *loop_of(const struct thread *t, Addr bct, Addr first)
 {

@@ -51,8 +51,7 @@
 /* n of dequeue, peek: all units there are. */
 #define LONGPOLE_ALL UINT64_MAX
 
-/* ---- between this header and the recorder; not for you ----------------------------------------
- */
+/* ---- between this header and the recorder; not for you --------------------------------------- */
 
 enum longpole_verb { /* queue verbs; the numbers are enum trace_kind's */
 	LONGPOLE_VERB_ENQUEUE = 91,
@@ -190,8 +189,7 @@ template <class T> static inline uint64_t longpole_key(T number)
 #define LONGPOLE_KEY(instance) ((uint64_t)(uintptr_t)(instance))
 #endif
 
-/* ---- state machines -----------------------------------------------------------------------------
- */
+/* ---- state machines -------------------------------------------------------------------------- */
 
 /* This thread goes on as state machine (name, instance): pushed on the thread's stack of them.
  * Flags: LINK. */
@@ -216,7 +214,7 @@ template <class T> static inline uint64_t longpole_key(T number)
 			act, (&longpole_place_, LONGPOLE_KEY(instance)), (void)longpole_place_);   \
 	} while (0)
 
-/* ---- queues; flags of all: END, RESET, LIFO, POOL, PRIORITY, ANONYMOUS ---------------------- */
+/* ---- queues; flags of all: END, RESET, LIFO, POOL, PRIORITY, ANONYMOUS ----------------------- */
 
 #define LONGPOLE_QUEUE(verb, name, instance, n, flags)                                             \
 	LONGPOLE_CALL_AT(name, queue, LONGPOLE_VERB_##verb, &longpole_place_,                      \
@@ -280,7 +278,7 @@ template <class T> static inline uint64_t longpole_key(T number)
 /* Claims that the queue holds exactly n units: the analysis counts the claims that are wrong. */
 #define longpole_assert_size(name, instance, n) LONGPOLE_QUEUE(ASSERT, name, instance, n, 0u)
 
-/* ---- links --------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 /* Control passes directly to state machine (name, instance). Flags: END. */
 #define longpole_link(name, instance, flags)                                                       \
@@ -292,7 +290,7 @@ static inline void longpole_link_call(void)
 	LONGPOLE_CALL(link, 0, 0, 0);
 }
 
-/* ---- connections --------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 /* From now this state machine serves connection `id` (a request, a flow, ...); 0: none. */
 static inline void longpole_identify(uint64_t id)
@@ -310,7 +308,7 @@ static inline uint64_t longpole_get_id(void)
 	return 0;
 }
 
-/* ---- C++ ----------------------------------------------------------------------------------- */
+/* ---- C++ ------------------------------------------------------------------------------------- */
 
 #ifdef __cplusplus
 /* The place of a name, for longpole::machine. */

@@ -55,8 +55,7 @@
 extern "C" {
 #endif
 
-/* ---- events ------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* The numbers are for ever; names as text: longpole_event_name(). All are of the calling thread. */
 enum longpole_event {
@@ -92,8 +91,7 @@ enum longpole_event longpole_event_find(const char *name);
 /* The i-th event there is; 0: no more. */
 enum longpole_event longpole_event_at(unsigned i);
 
-/* ---- who counts --------------------------------------------------------------------------------
- */
+/* ---- who counts ------------------------------------------------------------------------------ */
 
 enum longpole_backend {
 	LONGPOLE_BACKEND_NONE = 0,
@@ -118,8 +116,7 @@ enum longpole_counter_error {
 };
 const char *longpole_counter_error_text(int error); /* one line */
 
-/* ---- a set -------------------------------------------------------------------------------------
- */
+/* ---- a set ----------------------------------------------------------------------------------- */
 
 enum { LONGPOLE_COUNTER_EVENTS_MAX = 8 };
 
@@ -209,8 +206,7 @@ uint64_t longpole_counter_ticks_to_ns(uint64_t ticks);
  */
 int longpole_counter_take(struct longpole_counter *c, uint64_t *value);
 
-/* ---- the read -----------------------------------------------------------------------------------
- */
+/* ---- the read -------------------------------------------------------------------------------- */
 
 /* What the fast path cannot do; also a plain function for other languages. */
 int longpole_counter_read_call(struct longpole_counter *c, uint64_t *value);
@@ -354,8 +350,7 @@ static inline uint64_t longpole_counter_read1(struct longpole_counter *c)
 	return longpole_counter_read(c, value) ? LONGPOLE_NO_COUNT : value[0];
 }
 
-/* ---- scopes ------------------------------------------------------------------------------------
- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 /* Sums of what happened inside of scopes: one for each thread. {0} is empty. */
 struct longpole_counter_sums {

@@ -27,7 +27,7 @@
 #define BASE_INLINE inline __attribute__((always_inline))
 #endif
 
-/* ---- statuses and errors ------------------------------------------------------------------ */
+/* ---- statuses and errors --------------------------------------------------------------------- */
 
 /* One row a status in status.def: number for ever, name, one line, what the user can do. */
 enum base_status {
@@ -105,7 +105,7 @@ _Noreturn void base_assert_failed(const char *cond, const char *file, int line);
 #define BASE_ASSUME(cond) ((void)0)
 #endif
 
-/* ---- memory ------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* The only gate to malloc in longpole. NULL when out of memory (never aborts); zeroed. */
 void *base_alloc(size_t size_bytes);
@@ -128,7 +128,7 @@ void *base_arena_alloc(struct base_arena *a, size_t size_bytes); /* 16-aligned, 
 char *base_arena_strndup(struct base_arena *a, const char *s, size_t length);
 size_t base_arena_used_bytes(const struct base_arena *a);
 
-/* ---- strings ------------------------------------------------------------------------------ */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 /* struct base_str - growable, always NUL-terminated text. `{0}` is a valid empty string whose
  * buf is NULL until something is added; base_str_text() is never NULL. An allocation that fails
@@ -147,7 +147,7 @@ void base_str_add_bytes(struct base_str *s, const void *p, size_t length);
 void base_str_addf(struct base_str *s, const char *fmt, ...) BASE_PRINTF(2, 3);
 const char *base_str_text(const struct base_str *s);
 
-/* ---- texts of others: names in a trace, arguments of a program (shown.c) ---- */
+/* ---- texts of others: names in a trace, arguments of a program (shown.c) --------------------- */
 
 /* Length of the UTF-8 sequence at p, which has so many bytes, and its code; 0 when it is none: no
  * overlong forms, no surrogates. */
@@ -175,7 +175,7 @@ void base_str_add_counted(struct base_str *s, const char *sentence, uint64_t n);
 /* The same with the count as a text. */
 void base_str_add_sentence(struct base_str *s, const char *sentence, const char *count, bool one);
 
-/* ---- files that are written ---------------------------------------------------------------- */
+/* ---- files that are written ------------------------------------------------------------------ */
 
 /* How every output is opened. The file is a new one with a name of its own first (O_EXCL), which
  * then takes the wanted name: what had that before, be it another user's file or a link to one, is
@@ -206,7 +206,7 @@ enum base_status base_strtab_intern(
 const char *base_strtab_get(const struct base_strtab *t, uint32_t id); /* "" when unknown */
 uint32_t base_strtab_count(const struct base_strtab *t);
 
-/* ---- map ---------------------------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------------------------------- */
 
 /* struct base_map - (u64, u64) -> u64, open addressing, no promise of an order. `{0}` is empty. */
 struct base_map {
@@ -243,7 +243,7 @@ static inline uint64_t base_hash_u64(uint64_t x)
 	return x * 0xd6e8feb86659fd93u;
 }
 
-/* ---- varints: canonical little-endian base 128 (no overlong forms) ------------------------- */
+/* ---- varints: canonical little-endian base 128 (no overlong forms) --------------------------- */
 
 enum { BASE_VARINT_MAX = 10 };
 

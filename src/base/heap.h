@@ -44,8 +44,7 @@
 			BASE_HEAP_REPLACE(heap, nr, (heap)[nr], is_before);                        \
 	} while (0)
 
-/* ---- heaps of keys: the least first -----------------------------------------------------------
- */
+/* ---- heaps of keys: the least first ---------------------------------------------------------- */
 
 static inline bool base_key_is_less(const uint64_t *a, const uint64_t *b)
 {

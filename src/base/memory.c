@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the gate ------------------------------------------------------------------------------ */
+/* ---- the gate -------------------------------------------------------------------------------- */
 
 /* The one mutable global of longpole: tests count down to the allocation that shall fail. */
 static _Atomic uint64_t fail_countdown;
@@ -55,7 +55,7 @@ void base_free(void *p)
 	free(p);
 }
 
-/* ---- growable arrays ----------------------------------------------------------------------- */
+/* ---- growable arrays ------------------------------------------------------------------------- */
 
 enum { GROW_MIN_ELEMS = 16 };
 
@@ -86,7 +86,7 @@ enum base_status base_grow(void *data, size_t *capacity, size_t need, size_t ele
 	return BASE_OK;
 }
 
-/* ---- arenas -------------------------------------------------------------------------------- */
+/* ---- arenas ---------------------------------------------------------------------------------- */
 
 enum {
 	ARENA_ALIGN_BYTES = 16,

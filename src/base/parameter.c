@@ -17,8 +17,7 @@ static bool in_group(const struct base_parameter *p, const char *group)
 	return !group || (p->group && !strcmp(p->group, group));
 }
 
-/* ---- defaults -----------------------------------------------------------------------------------
- */
+/* ---- defaults -------------------------------------------------------------------------------- */
 
 static void preset_one(const struct base_parameter *p, void *config)
 {
@@ -44,8 +43,7 @@ void base_parameters_preset(struct base_parameters p, const char *group, void *c
 			preset_one(&p.row[i], config);
 }
 
-/* ---- the nearest word ---------------------------------------------------------------------------
- */
+/* ---- the nearest word ------------------------------------------------------------------------ */
 
 enum { WORD_MAX = 48 };
 
@@ -117,8 +115,7 @@ const struct base_parameter *base_parameter_find(
 	return NULL;
 }
 
-/* ---- one setting --------------------------------------------------------------------------------
- */
+/* ---- one setting ----------------------------------------------------------------------------- */
 
 static enum base_status beyond(
 	const struct base_parameter *p, const char *value, struct base_err *err)
@@ -258,8 +255,7 @@ enum base_status base_assignment_split(
 	return BASE_OK;
 }
 
-/* ---- printing -----------------------------------------------------------------------------------
- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 void base_parameter_add_value(
 	struct base_str *out, const struct base_parameter *p, const void *config)

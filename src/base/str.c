@@ -83,7 +83,7 @@ const char *base_str_text(const struct base_str *s)
 	return s->buf ? s->buf : "";
 }
 
-/* ---- numbers for people --------------------------------------------------------------------- */
+/* ---- numbers for people ---------------------------------------------------------------------- */
 
 /* n / divisor rounded half up, without overflow. */
 static uint64_t divide_rounded(uint64_t n, uint64_t divisor)

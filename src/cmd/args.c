@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- options that many commands have
- * ------------------------------------------------------------- */
+/* ---- options that many commands have --------------------------------------------------------- */
 
 static const struct {
 	unsigned flag; /* 0: every command */
@@ -66,8 +65,7 @@ const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i)
 	return o;
 }
 
-/* ---- nearest match
- * ---------------------------------------------------------------------------------- */
+/* ---- nearest match --------------------------------------------------------------------------- */
 
 static const char *next_option(const void *ctx, size_t i)
 {
@@ -75,8 +73,7 @@ static const char *next_option(const void *ctx, size_t i)
 	return o ? o->name : NULL;
 }
 
-/* ---- parsing
- * ------------------------------------------------------------------------------------------ */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static const struct cmd_option *find_option(
 	const struct cmd_spec *spec, const char *name, size_t length, char letter)
@@ -221,8 +218,7 @@ bool cmd_parse(struct cmd *c, int argc, char **argv)
 	return true;
 }
 
-/* ---- what was given
- * ------------------------------------------------------------------------------------- */
+/* ---- what was given -------------------------------------------------------------------------- */
 
 static const struct cmd_option *promised(const struct cmd *c, const char *option)
 {

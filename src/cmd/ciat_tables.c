@@ -12,7 +12,7 @@ enum { ROWS_MAX = 1000 }; /* of JSON */
 	"memory without a name (stacks, thread data, what malloc keeps beside blocks, "            \
 	"allocations that were not seen)"
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static struct ciat_row *row_of(struct ciat_table *t, const char *name, enum ciat_kind kind)
 {
@@ -63,7 +63,7 @@ void ciat_table_fini(struct ciat_table *t)
 	*t = (struct ciat_table){0};
 }
 
-/* ---- data objects --------------------------------------------------------------------------- */
+/* ---- data objects ---------------------------------------------------------------------------- */
 
 static void name_heap(
 	struct base_str *out, struct cmd_slack_names *n, const struct memory_ciat_heap *h)
@@ -274,7 +274,7 @@ const char *ciat_unseen_code(const struct cmd_slack_names *n)
 				      : "unknown instructions";
 }
 
-/* ---- functions ------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* The row of the function that an instruction is in; NULL: no memory. */
 static struct ciat_row *function_row(
@@ -322,7 +322,7 @@ enum base_status ciat_functions(
 	return ok ? BASE_OK : BASE_ERR_NOMEM;
 }
 
-/* ---- text and JSON -------------------------------------------------------------------------- */
+/* ---- text and JSON --------------------------------------------------------------------------- */
 
 void ciat_objects_text(struct base_str *out, const struct ciat_table *t, size_t rows)
 {

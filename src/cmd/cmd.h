@@ -9,8 +9,7 @@
 
 #include <stdio.h>
 
-/* ---- the tables -------------------------------------------------------------------------------
- */
+/* ---- the tables ------------------------------------------------------------------------------ */
 
 enum cmd_exit { CMD_OK = 0, CMD_GATE = 1, CMD_USAGE = 2, CMD_BAD_TRACE = 3, CMD_ENVIRONMENT = 4 };
 
@@ -90,8 +89,7 @@ struct cmd_group_text {
 };
 extern const struct cmd_group_text cmd_groups[CMD_GROUP_NR];
 
-/* ---- one invocation ----------------------------------------------------------------------------
- */
+/* ---- one invocation -------------------------------------------------------------------------- */
 
 enum { CMD_GIVEN_MAX = 64, CMD_PATH_MAX = 4096 };
 enum cmd_when { CMD_AUTO, CMD_ALWAYS, CMD_NEVER };
@@ -156,8 +154,7 @@ static inline bool cmd_value_is_optional(const struct cmd_option *o)
 	return o->value && *o->value == '[';
 }
 
-/* ---- terminal
- * ------------------------------------------------------------------------------------ */
+/* ---- terminal -------------------------------------------------------------------------------- */
 
 void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color);
 struct report_style cmd_style(const struct cmd *c);
@@ -190,8 +187,7 @@ void cmd_progress_text(struct cmd *c, const char *text);
 void cmd_progress_clear(struct cmd *c);
 uint64_t cmd_now_ns(void);
 
-/* ---- traces
- * --------------------------------------------------------------------------------------- */
+/* ---- traces ---------------------------------------------------------------------------------- */
 
 /* The gate (damage.c). What is no trace passes it in silence: who reads that says more. */
 void cmd_check_trace(struct cmd *c, const char *path);

@@ -56,8 +56,7 @@ const struct cmd_details cmd_details_cdat = {
 		"longpole cdat --list-parameters"},
 };
 
-/* ---- the machine
- * --------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static int list_parameters(struct cmd *c)
 {
@@ -140,8 +139,7 @@ static int read_usage(struct cmd *c, struct memory_cdat_options *o, struct memor
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
 }
 
-/* ---- traces
- * ------------------------------------------------------------------------------------------ */
+/* ---- traces ---------------------------------------------------------------------------------- */
 
 struct traces {
 	struct cmd_out detailed;
@@ -249,8 +247,7 @@ static int open_traces(struct cmd *c, const struct memory_cdat_config *k,
 	return stem ? open_general(c, k, stem, x, ret_names) : CMD_OK;
 }
 
-/* ---- text
- * --------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* "32.0 KiB", "32.0 KiB and 1.0 MiB": a processor's, level by level. */
 static void add_cache_sizes(struct base_str *out, const struct memory_cdat_config *k)
@@ -440,8 +437,7 @@ static void caveats(struct base_str *out, const struct cmd_streams *s,
 			r->checks);
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static enum base_status add(void *ctx, const struct memory_steps *steps, struct base_err *err)
 {

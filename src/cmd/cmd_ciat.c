@@ -65,8 +65,7 @@ const struct cmd_details cmd_details_ciat = {
 		"longpole ciat --json lackey.txt | jq .result.usage", "longpole ciat -- ./prog"},
 };
 
-/* ---- options
- * ----------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static bool range_option(struct cmd *c, struct memory_ciat_options *o)
 {
@@ -106,8 +105,7 @@ static bool ciat_options(struct cmd *c, struct memory_ciat_options *o)
 	return true;
 }
 
-/* ---- text
- * -------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static uint64_t sum_accesses(const struct memory_ciat_counts *n)
 {
@@ -588,8 +586,7 @@ static void caveats(
 	cmd_streams_again(out, s);
 }
 
-/* ---- running
- * ------------------------------------------------------------------------------------------ */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void on_event(
 	void *ctx, uint64_t clock, enum memory_ciat_event kind, uint32_t thread, uint32_t degree)

@@ -83,8 +83,7 @@ static void add_two_words(struct base_str *out)
 		base_str_addf(out, "%s'%s'", i ? " | " : "", verb[i].name);
 }
 
-/* ---- bash
- * ---------------------------------------------------------------------------------------- */
+/* ---- bash ------------------------------------------------------------------------------------ */
 
 /* Options of one command by what follows them. */
 static void bash_case(struct base_str *out, const struct cmd_spec *spec)
@@ -180,8 +179,7 @@ static void bash(struct base_str *out, const struct cmd_spec *table, size_t nr)
 		"\tfi\n}\ncomplete -o filenames -F _longpole longpole\n");
 }
 
-/* ---- zsh
- * ------------------------------------------------------------------------------------------- */
+/* ---- zsh ------------------------------------------------------------------------------------- */
 
 /* ':' and '[' ']' mean something in a specification. */
 static void zsh_text(struct base_str *out, const char *text)
@@ -269,8 +267,7 @@ static void zsh(struct base_str *out, const struct cmd_spec *table, size_t nr)
 	base_str_add(out, "\t*) _normal ;;\n\tesac\n}\n_longpole \"$@\"\n");
 }
 
-/* ---- fish
- * ------------------------------------------------------------------------------------------- */
+/* ---- fish ------------------------------------------------------------------------------------ */
 
 static void fish_option(struct base_str *out, const char *command, const struct cmd_option *o)
 {

@@ -311,8 +311,7 @@ static int watch(struct run *r)
 	return exit_status;
 }
 
-/* ---- what could happen ------------------------------------------------------------------------
- */
+/* ---- what could happen ----------------------------------------------------------------------- */
 
 static int potential(struct cmd *c)
 {

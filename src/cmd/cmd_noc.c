@@ -21,7 +21,7 @@ const struct cmd_details cmd_details_noc = {
 		"longpole noc --list-parameters"},
 };
 
-/* ---- parameters ----------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 int cmd_noc_list_parameters(struct cmd *c)
 {
@@ -108,7 +108,7 @@ void cmd_noc_describe(struct base_str *out, const struct noc_config *k)
 	}
 }
 
-/* ---- without a verb ------------------------------------------------------------------------- */
+/* ---- without a verb -------------------------------------------------------------------------- */
 
 int cmd_run_noc(struct cmd *c)
 {

@@ -50,8 +50,7 @@ static bool is_own(const char *operand)
 	return false;
 }
 
-/* ---- settings ---------------------------------------------------------------------------------
- */
+/* ---- settings -------------------------------------------------------------------------------- */
 
 static bool read_own(struct closed *x)
 {
@@ -113,8 +112,7 @@ static enum base_status configure_machine(struct closed *x)
 	return s == BASE_OK ? memory_cdat_config_check(x->machine, &x->c->err) : s;
 }
 
-/* ---- runs -------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static enum base_status open_program(struct closed *x, struct memory_source **ret)
 {
@@ -202,8 +200,7 @@ static enum base_status infer(struct closed *x, const struct noc_pdg *base, stru
 	return s;
 }
 
-/* ---- comparison -------------------------------------------------------------------------------
- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 struct outcome {
 	uint64_t cycles;

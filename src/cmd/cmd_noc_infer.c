@@ -9,8 +9,7 @@
 
 #include <stdlib.h>
 
-/* ---- options ----------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static const char *const method_words[] = {"robust", "literal"};
 static const char *const flag_words[] = {"0", "1"};
@@ -59,8 +58,7 @@ static bool read_options(struct cmd *c, struct noc_infer_options *o)
 	return true;
 }
 
-/* ---- runs -------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static void take_times(struct noc_runs *runs, const struct noc_pdg *g, uint32_t r)
 {
@@ -166,8 +164,7 @@ static int read_runs(
 	return CMD_OK;
 }
 
-/* ---- the answer -------------------------------------------------------------------------------
- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 struct answer {
 	const struct noc_pdg *inferred;
@@ -287,8 +284,7 @@ static int print(struct cmd *c, const struct answer *a)
 	return cmd_write(c, &text);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int compare_and_print(struct cmd *c, struct answer *a)
 {

@@ -14,7 +14,7 @@ static bool show(void *ctx, uint64_t done, uint64_t all)
 	return true;
 }
 
-/* ---- text ----------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void add_mean(struct base_str *out, const struct noc_mean *m)
 {
@@ -123,7 +123,7 @@ static void add_links(struct base_str *out, const struct noc_result *r)
 			r->link[i].to_router, 100 * noc_link_busy(r, i));
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *mean_json(const struct noc_mean *m)
 {
@@ -207,7 +207,7 @@ static int write_result(struct cmd *c, const struct noc_result *r)
 	return cmd_write(c, &text);
 }
 
-/* ---- saturation ----------------------------------------------------------------------------- */
+/* ---- saturation ------------------------------------------------------------------------------ */
 
 static int search(struct cmd *c, const struct noc_config *config)
 {

@@ -32,8 +32,7 @@ const struct cmd_details cmd_details_platform = {
 		"longpole platform --list-parameters"},
 };
 
-/* ---- parameters
- * ------------------------------------------------------------------------------------ */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static int list_parameters(struct cmd *c)
 {
@@ -44,8 +43,7 @@ static int list_parameters(struct cmd *c)
 	return cmd_write(c, &text);
 }
 
-/* ---- one run
- * --------------------------------------------------------------------------------------- */
+/* ---- one run --------------------------------------------------------------------------------- */
 
 static double mbps(uint64_t bytes, uint64_t ns)
 {

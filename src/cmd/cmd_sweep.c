@@ -79,7 +79,7 @@ static enum base_status look(struct sweep *s)
 	return BASE_OK;
 }
 
-/* ---- what is printed ------------------------------------------------------------------------ */
+/* ---- what is printed ------------------------------------------------------------------------- */
 
 /* The highest load at which no series is saturated, and the quickest one there. */
 static void add_finding(struct base_str *out, const struct sweep *s)
@@ -259,7 +259,7 @@ static int print(struct sweep *s, const char *database)
 	return cmd_write(c, &text);
 }
 
-/* ---- the course of it ----------------------------------------------------------------------- */
+/* ---- the course of it ------------------------------------------------------------------------ */
 
 static int say_what(struct sweep *s)
 {

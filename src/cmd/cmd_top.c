@@ -56,8 +56,7 @@ struct top {
 	int exit_status;
 };
 
-/* ---- one window
- * --------------------------------------------------------------------------------------- */
+/* ---- one window ------------------------------------------------------------------------------ */
 
 static int write_text(struct top *t, struct base_str *s)
 {
@@ -105,8 +104,7 @@ static enum base_status show(void *ctx, const struct live_window *w, struct base
 	return BASE_OK;
 }
 
-/* ---- a trace, window by window
- * ---------------------------------------------------------------------- */
+/* ---- a trace, window by window --------------------------------------------------------------- */
 
 static enum base_status feed_batch(
 	struct live *l, const struct trace_batch *b, struct base_err *err)
@@ -162,8 +160,7 @@ static int top_trace(struct top *t, struct live_options *o)
 	return t->exit_status;
 }
 
-/* ---- what goes on now
- * ---------------------------------------------------------------------------------- */
+/* ---- what goes on now ------------------------------------------------------------------------ */
 
 struct going_on {
 	struct top *t;
@@ -279,8 +276,7 @@ static int top_now(struct top *t, struct live_options *o, char *const *argv)
 	return exit_status;
 }
 
-/* ---- many hosts
- * ---------------------------------------------------------------------------------------- */
+/* ---- many hosts ------------------------------------------------------------------------------ */
 
 static enum base_status merge_file(
 	struct cmd *c, struct report_merge *m, const char *path, const char *text)
@@ -323,8 +319,7 @@ static int merge(struct top *t, size_t limit)
 	return exit_status;
 }
 
-/* ---- the command
- * -------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int open_output(struct top *t)
 {

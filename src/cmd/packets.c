@@ -35,8 +35,7 @@ static uint32_t largest(const uint64_t *of_node, uint32_t nr)
 	return most;
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void add_finding(struct base_str *out, const struct noc_path *p)
 {
@@ -142,8 +141,7 @@ static void add_text(struct base_str *out, const struct noc_pdg *g, const struct
 			path);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *nodes_json(
 	const struct noc_pdg *g, const struct noc_load *l, const struct noc_path *p)

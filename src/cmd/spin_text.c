@@ -50,8 +50,7 @@ static bool matters(const struct cmd_spin *c, const struct totals *t)
 	return c->a->nr_loops && waits >= least_share;
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void add_place(struct base_str *out, const struct spin_place *p)
 {
@@ -105,8 +104,7 @@ static const struct spin_polled *main_word(const struct spin_loop *l)
 	return best;
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void finding_livelock(struct base_str *out, const struct cmd_spin *c)
 {
@@ -454,8 +452,7 @@ void cmd_spin_text(struct base_str *out, const struct cmd_spin *c)
 			: "next: longpole record, then longpole report: what it does wait for\n");
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void set_text(json_t *o, const char *key, const char *text)
 {

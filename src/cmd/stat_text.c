@@ -15,8 +15,7 @@
 enum { NAME_COLUMN = 18, SPLIT_LEAST_TICKS = 20 };
 static const double ready_much = 0.3; /* of the time: processors are too few */
 
-/* ---- cells --------------------------------------------------------------------------------------
- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 static void cell(struct base_str *out, unsigned width, struct base_str *text)
 {
@@ -59,8 +58,7 @@ static void cell_name(struct base_str *out, const char *name)
 	base_str_fini(&clean);
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------
- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 struct sum {
 	const char *name;
@@ -103,8 +101,7 @@ static struct sum sum_all(const struct stat_result *s)
 	return sum;
 }
 
-/* ---- tables -------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void head(struct base_str *out, const char *what, const char *id)
 {
@@ -290,8 +287,7 @@ static void phases(struct base_str *out, const struct cmd_stat *c)
 		base_str_addf(out, "  ... and %zu more (--all)\n", s->nr_phases - shown);
 }
 
-/* ---- the processor's events ---------------------------------------------------------------------
- */
+/* ---- the processor's events ------------------------------------------------------------------ */
 
 static bool index_of(const struct cmd_stat *c, enum longpole_event event, size_t *ret)
 {
@@ -369,8 +365,7 @@ static void stolen(struct base_str *out, const struct stat_result *s)
 			  "processor\n");
 }
 
-/* ---- first and last lines -----------------------------------------------------------------------
- */
+/* ---- first and last lines -------------------------------------------------------------------- */
 
 /* Of the time that threads could have run: without a processor. */
 static double share_ready(const struct sum *sum)
@@ -533,8 +528,7 @@ void cmd_stat_text(struct base_str *out, const struct cmd_stat *c)
 			: "");
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *events_json(
 	const struct cmd_stat *c, const uint64_t *value, uint32_t counted, size_t first)

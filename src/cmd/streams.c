@@ -25,8 +25,7 @@ bool cmd_value_real(struct cmd *c, const char *option, double least, double *ret
 	return true;
 }
 
-/* ---- options ------------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static bool small_count(struct cmd *c, const char *option, uint64_t most, uint64_t *ret)
 {
@@ -83,8 +82,7 @@ static bool order_options(struct cmd *c, struct memory_order_options *o)
 	return order_options_fit(c);
 }
 
-/* ---- opening
- * ------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* The lines of a list file, without blanks around them; the text stays in *ret_text. Gives their
  * number, of which the first `max` are in name[]. */
@@ -334,8 +332,7 @@ json_t *cmd_streams_json(const struct cmd_streams *s)
 		s->source->info.unseen, "diagnostics", list, "processes", processes);
 }
 
-/* ---- files beside the answer
- * ------------------------------------------------------------------------ */
+/* ---- files beside the answer ----------------------------------------------------------------- */
 
 bool cmd_out_open(struct cmd *c, const char *option, struct cmd_out *ret)
 {

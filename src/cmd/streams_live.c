@@ -25,7 +25,7 @@ struct run {
 	bool clocked; /* (of who records) */
 };
 
-/* ---- who records --------------------------------------------------------------------------- */
+/* ---- who records ----------------------------------------------------------------------------- */
 
 static bool has_failed(const struct run *r)
 {
@@ -73,7 +73,7 @@ static bool stop(void *ctx)
 	return has_failed(ctx);
 }
 
-/* ---- who analyses -------------------------------------------------------------------------- */
+/* ---- who analyses ---------------------------------------------------------------------------- */
 
 static void *analyse(void *ctx)
 {
@@ -111,7 +111,7 @@ enum base_status cmd_streams_recorded(const struct session_result *r, struct bas
 	return BASE_OK;
 }
 
-/* ---- both ---------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 static int record(struct cmd *c, struct run *r)
 {
@@ -173,7 +173,7 @@ int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *
 	return status;
 }
 
-/* ---- opening ------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 bool cmd_streams_are_live(const struct cmd *c)
 {

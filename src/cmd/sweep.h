@@ -52,7 +52,7 @@ struct sweep_answer {
 };
 void sweep_simulate(const struct sweep_spec *s, uint32_t point, struct sweep_answer *ret);
 
-/* ---- transports: who simulates -------------------------------------------------------------- */
+/* ---- transports: who simulates --------------------------------------------------------------- */
 
 /* Answers arrive in any order. A callback returns false to stop. */
 typedef bool sweep_take(void *ctx, const struct sweep_answer *a);
@@ -71,7 +71,7 @@ enum base_status sweep_mpi_run(struct sweep_mpi *m, const uint32_t *todo, size_t
 /* Of the other ranks: simulates until rank 0 says that it is over. */
 void sweep_mpi_serve(struct sweep_mpi *m, const struct sweep_spec *s);
 
-/* ---- store ---------------------------------------------------------------------------------- */
+/* ---- store ----------------------------------------------------------------------------------- */
 
 struct sweep_store;
 enum base_status sweep_store_open(
@@ -83,7 +83,7 @@ enum base_status sweep_store_get(struct sweep_store *t, const struct sweep_point
 enum base_status sweep_store_put(struct sweep_store *t, const struct sweep_spec *s,
 	const struct sweep_answer *a, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- pictures ------------------------------------------------------------------------------- */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 /* Latency and accepted flits over load, a line a series. */
 void sweep_plot(

@@ -26,7 +26,7 @@ static double sweep_known(double x)
 	return x < 0 ? NAN : x;
 }
 
-/* ---- one simulation ------------------------------------------------------------------------- */
+/* ---- one simulation -------------------------------------------------------------------------- */
 
 static enum base_status measure(
 	const struct sweep_point *p, struct sweep_answer *ret, struct base_err *err)
@@ -65,7 +65,7 @@ void sweep_simulate(const struct sweep_spec *s, uint32_t point, struct sweep_ans
 		snprintf(ret->error, sizeof ret->error, "%s", err.cause[0]);
 }
 
-/* ---- workers -------------------------------------------------------------------------------- */
+/* ---- workers --------------------------------------------------------------------------------- */
 
 struct worker {
 	pid_t pid;

@@ -78,7 +78,7 @@ static int on_pair(void *ctx, const char *section, const char *key, const char *
 	return 1;
 }
 
-/* ---- lists ---------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void add_value(struct base_str *out, size_t *nr, const char *text, size_t length)
 {
@@ -155,7 +155,7 @@ static const char *nth(const struct setting *l, size_t n)
 	return at;
 }
 
-/* ---- products ------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 static enum base_status set_one(
 	struct sweep_point *p, const char *key, const char *value, struct base_err *err)

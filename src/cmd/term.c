@@ -21,8 +21,7 @@ enum {
 	DRAW_EVERY_NS = 100 * 1000 * 1000,
 };
 
-/* ---- what it can do
- * ------------------------------------------------------------------------------- */
+/* ---- what it can do -------------------------------------------------------------------------- */
 
 static unsigned columns_of_terminal(void)
 {
@@ -65,8 +64,7 @@ struct report_style cmd_style(const struct cmd *c)
 		.columns = c->term.columns};
 }
 
-/* ---- messages
- * --------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static void message(
 	struct cmd *c, const char *label, const char *color, const char *fmt, va_list ap)
@@ -190,8 +188,7 @@ int cmd_fail(struct cmd *c, enum base_status s)
 	return cmd_exit_of(s);
 }
 
-/* ---- results
- * ------------------------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 
 int cmd_write_bytes(struct cmd *c, struct base_str *text)
 {
@@ -271,8 +268,7 @@ int cmd_write_output(struct cmd *c, struct base_str *text)
 	return exit_status;
 }
 
-/* ---- progress
- * ------------------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 uint64_t cmd_now_ns(void)
 {

@@ -11,8 +11,7 @@
 
 enum { NAME_MAX_BYTES = 32, READ_TRIES = 8 };
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const struct counter_event table[] = {
 #define EVENT(name, text, unit, how, type, config) {LONGPOLE_##name, text, unit, how, type, config},
@@ -103,8 +102,7 @@ static const char *reason_text(unsigned reason)
 	return reason < COUNTER_REASON_NR ? text[reason] : "?";
 }
 
-/* ---- open ---------------------------------------------------------------------------------------
- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 static const uint32_t all_backends = 1u << LONGPOLE_BACKEND_PMU | 1u << LONGPOLE_BACKEND_SENTINEL |
 				     1u << LONGPOLE_BACKEND_PAGE | 1u << LONGPOLE_BACKEND_BPF |
@@ -346,8 +344,7 @@ void longpole_counter_close(struct longpole_counter *c)
 	errno = saved_errno;
 }
 
-/* ---- read ---------------------------------------------------------------------------------------
- */
+/* ---- read ------------------------------------------------------------------------------------ */
 
 static int ask_usage(const struct counter_event *event, uint64_t *value)
 {
@@ -481,8 +478,7 @@ int longpole_counter_take(struct longpole_counter *c, uint64_t *value)
 	return error;
 }
 
-/* ---- explain ------------------------------------------------------------------------------------
- */
+/* ---- explain --------------------------------------------------------------------------------- */
 
 struct text {
 	char *buf;

@@ -10,8 +10,7 @@
 
 #define COUNTER_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* ---- tables -------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 enum counter_how {
 	COUNTER_CLOCK,     /* the thread's processor time */
@@ -51,8 +50,7 @@ struct counter_refusal {
 	int sys_errno;
 };
 
-/* ---- the clock ----------------------------------------------------------------------------------
- */
+/* ---- the clock ------------------------------------------------------------------------------- */
 
 /* The TSC's rate, measured once in a process. False: not steady. */
 bool counter_clock_init(void);
@@ -60,8 +58,7 @@ uint64_t counter_clock_ticks(uint64_t ns);
 /* The rate, as another process on this machine has measured it; 0: it found no steady TSC. */
 void counter_clock_adopt(uint64_t tick_hz);
 
-/* ---- the thread ---------------------------------------------------------------------------------
- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Fixed for all threads of a process: which marks work here. */
 bool counter_mark_works(enum longpole_backend mark, struct counter_refusal *ret);
@@ -91,8 +88,7 @@ int counter_thread_ask(struct longpole_counter_thread *t, enum counter_kept slot
  */
 const uint64_t *counter_slot_value(bool calls, struct counter_refusal *ret);
 
-/* ---- perf events --------------------------------------------------------------------------------
- */
+/* ---- perf events ----------------------------------------------------------------------------- */
 
 /* Opens a PMU event for the calling thread and maps it where rdpmc can be used. */
 bool counter_pmu_open(struct longpole_counted *e, const struct counter_event *event,

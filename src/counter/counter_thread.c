@@ -56,8 +56,7 @@ static pthread_once_t counter_key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t counter_key;
 static int counter_key_failed;
 
-/* ---- system calls -------------------------------------------------------------------------------
- */
+/* ---- system calls ---------------------------------------------------------------------------- */
 
 static uint64_t processor_ns(void)
 {
@@ -138,8 +137,7 @@ int counter_thread_ask(struct longpole_counter_thread *t, enum counter_kept slot
 	return LONGPOLE_COUNTER_OK;
 }
 
-/* ---- the marks ----------------------------------------------------------------------------------
- */
+/* ---- the marks ------------------------------------------------------------------------------- */
 
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
@@ -293,8 +291,7 @@ bool counter_mark_works(enum longpole_backend mark, struct counter_refusal *ret)
 	return known == WORKS;
 }
 
-/* ---- renewal ------------------------------------------------------------------------------------
- */
+/* ---- renewal --------------------------------------------------------------------------------- */
 
 static uint32_t wanted_slots(const struct counter_self *self, enum part part)
 {
@@ -371,8 +368,7 @@ bool counter_thread_renew(struct longpole_counter_thread *t)
 	return done;
 }
 
-/* ---- a thread's life ----------------------------------------------------------------------------
- */
+/* ---- a thread's life ------------------------------------------------------------------------- */
 
 static void close_fd(int *fd)
 {
@@ -460,8 +456,7 @@ int counter_thread_check(const struct longpole_counter_thread *t)
 	return page == self->page ? LONGPOLE_COUNTER_OK : LONGPOLE_COUNTER_THREAD;
 }
 
-/* ---- slots --------------------------------------------------------------------------------------
- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static bool open_schedstat(struct counter_self *self, struct counter_refusal *ret)
 {

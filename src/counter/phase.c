@@ -39,8 +39,7 @@ static struct phase_thread ended = {.state = 2}; /* (of those without memory, to
 /* TLS has next to no room for libraries that are loaded late. NULL: in no phase yet. */
 static _Thread_local struct phase_thread *self;
 
-/* ---- names --------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* The place's name in the file, once in a process: its number << 32 | where it begins. */
 static uint64_t introduce(struct longpole_place *place)
@@ -85,8 +84,7 @@ static struct phase_slot *slot_of(struct longpole_place *place)
 	return &file->slot[*known - 1];
 }
 
-/* ---- a thread -----------------------------------------------------------------------------------
- */
+/* ---- a thread -------------------------------------------------------------------------------- */
 
 /* What cannot be counted is left out, from the last one on. */
 static void open_set(void)
@@ -220,8 +218,7 @@ static void end_thread(void *argument)
 	munmap(own, sizeof *own);
 }
 
-/* ---- loading ------------------------------------------------------------------------------------
- */
+/* ---- loading --------------------------------------------------------------------------------- */
 
 static const struct longpole_hooks hooks;
 static void no_begin(struct longpole_place *place, uint64_t instance, uint64_t flags)

@@ -85,8 +85,7 @@ struct deadlock_ahead *deadlock_ahead_close(struct deadlock_ahead *a)
 	return NULL;
 }
 
-/* ---- where a copy starts
- * ------------------------------------------------------------------------- */
+/* ---- where a copy starts --------------------------------------------------------------------- */
 
 static void cannot(struct deadlock_run *run, enum deadlock_end end, const char *why)
 {
@@ -158,8 +157,7 @@ static void start(struct deadlock_ahead *a, const struct deadlock_wait *wait)
 	deadlock_ghost_registers(a->ghost)->rax = (unsigned long long)result;
 }
 
-/* ---- running
- * --------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* int 0x80 stops, too, but counts its calls otherwise. */
 static bool is_syscall_instruction(struct deadlock_copy *c, uint64_t behind)
@@ -311,7 +309,7 @@ static void run_copy(struct deadlock_ahead *a, const struct deadlock_wait *wait,
 	run_on(&a->copy, options);
 }
 
-/* ---- spinners ------------------------------------------------------------------------------- */
+/* ---- spinners -------------------------------------------------------------------------------- */
 
 static const struct deadlock_registers *spinner_registers(const struct deadlock_ahead *a, pid_t tid)
 {

@@ -10,8 +10,7 @@
 
 #include <jansson.h>
 
-/* ---- the monitor: who has slept, and since when -----------------------------------------------
- */
+/* ---- the monitor: who has slept, and since when ---------------------------------------------- */
 
 /*
  * A pass costs about 0.25 us a thread where BPF is allowed (root), else about 5 us
@@ -35,8 +34,7 @@ enum base_status deadlock_monitor_pass(
 const struct deadlock_sleeper *deadlock_monitor_threads(
 	const struct deadlock_monitor *m, size_t *ret_nr);
 
-/* ---- a look: the general resource graph and what it says --------------------------------------
- */
+/* ---- a look: the general resource graph and what it says ------------------------------------- */
 
 /* How far from certain it is that a waiting thread is never woken. */
 enum deadlock_hope {
@@ -138,8 +136,7 @@ enum base_status deadlock_look_core(
 	const char *path, struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a);
 
-/* ---- watching ---------------------------------------------------------------------------------
- */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 struct deadlock_watch_options {
 	struct deadlock_look_options look; /* now_ns is not used */
@@ -161,8 +158,7 @@ enum base_status deadlock_watch_step(struct deadlock_watch *w, uint64_t now_ns,
 	struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
 const struct deadlock_watch_stats *deadlock_watch_stats(const struct deadlock_watch *w);
 
-/* ---- the answer in words ----------------------------------------------------------------------
- */
+/* ---- the answer in words --------------------------------------------------------------------- */
 
 void deadlock_text(struct base_str *out, const struct deadlock_answer *a);
 /* In the DOT language: threads are boxes, events ellipses, as in the source's figures. */

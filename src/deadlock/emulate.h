@@ -81,7 +81,7 @@ bool deadlock_satisfy_again(struct deadlock_copy *c, uint64_t word, uint32_t exp
 /* At each stop: what the copy gave up without a system call. */
 void deadlock_satisfy_look(struct deadlock_copy *c);
 
-/* ---- for the rows --------------------------------------------------------------------------- */
+/* ---- for the rows ---------------------------------------------------------------------------- */
 
 void deadlock_copy_end(struct deadlock_copy *c, enum deadlock_end end, const char *fmt, ...)
 	BASE_PRINTF(3, 4);

@@ -21,8 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* ---- which file a descriptor of the copy is
- * ------------------------------------------------------ */
+/* ---- which file a descriptor of the copy is -------------------------------------------------- */
 
 static struct deadlock_copy_file *own_file(struct deadlock_copy *c, int fd)
 {
@@ -74,8 +73,7 @@ static int reopen(const struct deadlock_copy *c, int original)
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Up to `size` bytes of what the pipe holds behind the first `skip`; nothing is taken out. */
 static int64_t peek_pipe(struct deadlock_copy *c, int original, uint64_t skip, size_t size)
@@ -255,8 +253,7 @@ int64_t deadlock_emulate_mq_send(struct deadlock_copy *c, const uint64_t *arg)
 	return done < 0 ? done : 0;
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void keep_text(struct deadlock_copy *c, int fd, uint64_t address, uint64_t size)
 {
@@ -304,8 +301,7 @@ int64_t deadlock_emulate_writev(struct deadlock_copy *c, const uint64_t *arg)
 		piece[first].iov_len, size);
 }
 
-/* ---- opening and closing
- * --------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 /* Another descriptor of the process for the same end of the same pipe or socket is still open. */
 static bool has_twin(struct deadlock_copy *c, int fd, const struct deadlock_file *file)
@@ -520,8 +516,7 @@ int64_t deadlock_emulate_open(struct deadlock_copy *c, const uint64_t *arg)
 	return fd;
 }
 
-/* ---- the rest
- * --------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static int64_t file_lock(struct deadlock_copy *c, int fd, bool unlocks, bool waits)
 {

@@ -17,8 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- ends
- * ------------------------------------------------------------------------------------------ */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static unsigned threads_of(const struct deadlock_copy *c)
 {
@@ -97,8 +96,7 @@ int64_t deadlock_emulate_fork(struct deadlock_copy *c, const uint64_t *arg)
 	return DEADLOCK_COPY_FAKE_PID + (int64_t)c->fakes++;
 }
 
-/* ---- signals
- * --------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static int64_t send_signal(struct deadlock_copy *c, int64_t pid, int signal)
 {
@@ -148,8 +146,7 @@ int64_t deadlock_emulate_sigprocmask(struct deadlock_copy *c, const uint64_t *ar
 	return 0;
 }
 
-/* ---- who it is: as the process itself would be told
- * -------------------------------------------------- */
+/* ---- who it is: as the process itself would be told ------------------------------------------ */
 
 static int64_t own_id(const struct deadlock_copy *c, const char *name, int64_t outside)
 {
@@ -265,8 +262,7 @@ int64_t deadlock_emulate_sysinfo(struct deadlock_copy *c, const uint64_t *arg)
 	return deadlock_copy_poke(c, arg[0], &info, sizeof info) ? 0 : -EFAULT;
 }
 
-/* ---- clocks and chance
- * -------------------------------------------------------------------------------- */
+/* ---- clocks and chance ----------------------------------------------------------------------- */
 
 int64_t deadlock_emulate_clock_gettime(struct deadlock_copy *c, const uint64_t *arg)
 {

@@ -98,8 +98,7 @@ int64_t deadlock_emulate_futex(struct deadlock_copy *c, const uint64_t *arg)
 	}
 }
 
-/* ---- poll and the like: what is asked for is there, a few times --------------------------------
- */
+/* ---- poll and the like: what is asked for is there, a few times ------------------------------ */
 
 int64_t deadlock_emulate_sleep(struct deadlock_copy *c, const uint64_t *arg)
 {
@@ -176,8 +175,7 @@ int64_t deadlock_emulate_epoll(struct deadlock_copy *c, const uint64_t *arg)
 	return deadlock_copy_block(c, NULL, "epoll_wait");
 }
 
-/* ---- children ----------------------------------------------------------------------------------
- */
+/* ---- children -------------------------------------------------------------------------------- */
 
 /* Who is said to have ended: the awaited child, or one that the copy believes to have made. */
 static int64_t ended_child(struct deadlock_copy *c, int64_t wanted)
@@ -219,8 +217,7 @@ int64_t deadlock_emulate_waitid(struct deadlock_copy *c, const uint64_t *arg)
 	return arg[2] && !deadlock_copy_poke(c, arg[2], &info, sizeof info) ? -EFAULT : 0;
 }
 
-/* ---- signals -----------------------------------------------------------------------------------
- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static int64_t wait_for_signal(struct deadlock_copy *c)
 {
@@ -240,8 +237,7 @@ int64_t deadlock_emulate_sigwait(struct deadlock_copy *c, const uint64_t *arg)
 	return arg[2] ? -EAGAIN : wait_for_signal(c);
 }
 
-/* ---- System V and file locks -------------------------------------------------------------------
- */
+/* ---- System V and file locks ----------------------------------------------------------------- */
 
 int64_t deadlock_emulate_semop(struct deadlock_copy *c, const uint64_t *arg)
 {

@@ -385,8 +385,7 @@ void deadlock_frames_of(
 		fill_frame(u, w->pc - 1, &w->frame[w->nr_frames++]);
 }
 
-/* ---- symbols of modules ------------------------------------------------------------------------
- */
+/* ---- symbols of modules ---------------------------------------------------------------------- */
 
 struct wanted_symbol {
 	const char *module, *symbol;

@@ -54,8 +54,7 @@ struct deadlock_file_lock {              /* a line of /proc/locks */
 };
 bool deadlock_parse_file_lock(const char **text, struct deadlock_file_lock *ret);
 
-/* ---- a process, as it was when it was first asked for (process.c) -----------------------------
- */
+/* ---- a process, as it was when it was first asked for (process.c) ---------------------------- */
 
 enum deadlock_file_kind {
 	DEADLOCK_FILE_NONE, /* not open */
@@ -183,8 +182,7 @@ bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size);
 /* How often the thread was put on a processor. False: it is gone. */
 bool deadlock_runs_of(pid_t pid, pid_t tid, uint64_t *ret_runs);
 
-/* ---- stacks and names (frames.c) --------------------------------------------------------------
- */
+/* ---- stacks and names (frames.c) ------------------------------------------------------------- */
 
 /* Fills frame and nr_frames; needs sp and pc, does better with registers. */
 void deadlock_frames_of(
@@ -198,8 +196,7 @@ bool deadlock_module_is_runtime(const char *module);
 void deadlock_name_of_data(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
 	struct base_str *ret);
 
-/* ---- decoding waits (wait.c, futex.c) ----------------------------------------------------------
- */
+/* ---- decoding waits (wait.c, futex.c) -------------------------------------------------------- */
 
 /* Of a thread: the call that it is in. kind RUNNING or DISK: none; else UNKNOWN until it is
  * decoded. */
@@ -210,8 +207,7 @@ void deadlock_wait_decode_futex(
 	struct deadlock_world *world, struct deadlock_process *p, struct deadlock_wait *w);
 void deadlock_wait_add_key(struct deadlock_wait *w, const struct deadlock_key *key);
 
-/* ---- who may produce an event (access.c) -------------------------------------------------------
- */
+/* ---- who may produce an event (access.c) ----------------------------------------------------- */
 
 /* The processes with access to a key: those that could produce it. */
 struct deadlock_access {
@@ -235,8 +231,7 @@ void deadlock_accesses_own(const struct deadlock_accesses *a, struct deadlock_wa
 const struct deadlock_access *deadlock_accesses_get(
 	const struct deadlock_accesses *a, const struct deadlock_key *key);
 
-/* ---- the verdict (verdict.c) --------------------------------------------------------------------
- */
+/* ---- the verdict (verdict.c) ----------------------------------------------------------------- */
 
 /* Sets a->hope: tier 2, a closed world. */
 enum base_status deadlock_close_world(struct deadlock_answer *a,
@@ -302,8 +297,7 @@ enum base_status deadlock_tasks_files(
 	struct deadlock_tasks *t, deadlock_file_fn *each, void *ctx, struct base_err *err);
 struct deadlock_tasks *deadlock_monitor_tasks(const struct deadlock_monitor *m);
 
-/* ---- running ahead (ahead.c) ------------------------------------------------------------------
- */
+/* ---- running ahead (ahead.c) ----------------------------------------------------------------- */
 
 /*
  * A runner serves one look: it may cache what it reads of `w`, which must outlive it.

@@ -126,7 +126,7 @@ static uint64_t pointer_at(const struct reader *r, uint64_t address, uint32_t of
 	return address && read_bytes(r, address + offset, &value, sizeof value) ? value : 0;
 }
 
-/* ---- which Python --------------------------------------------------------------------------- */
+/* ---- which Python ---------------------------------------------------------------------------- */
 
 static bool read_published(const struct reader *r, uint64_t runtime, struct layout *ret)
 {
@@ -195,8 +195,7 @@ static const struct deadlock_python *python_of(struct deadlock_world *w, struct 
 	return python;
 }
 
-/* ---- texts and lines --------------------------------------------------------------------------
- */
+/* ---- texts and lines ------------------------------------------------------------------------- */
 
 static void add_character(struct base_str *out, uint32_t c)
 {
@@ -282,8 +281,7 @@ uint32_t deadlock_python_line(const uint8_t *table, size_t size, uint32_t first,
 	return 0;
 }
 
-/* ---- frames -----------------------------------------------------------------------------------
- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static uint32_t line_of(const struct reader *r, uint64_t code, uint64_t instruction)
 {

@@ -218,8 +218,7 @@ uint64_t deadlock_halt_end(struct deadlock_halt *s)
 	return end_ns - s->seen_ns + late_ns;
 }
 
-/* ---- a thread that waits ----------------------------------------------------------------------
- */
+/* ---- a thread that waits --------------------------------------------------------------------- */
 
 enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 	const struct deadlock_wait *wait, struct deadlock_registers *ret, char *why)

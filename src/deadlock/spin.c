@@ -27,8 +27,7 @@ enum {
 
 #define REGISTER_STACK UINT32_C(0x80000000)
 
-/* ---- registers of a running thread
- * --------------------------------------------------------------- */
+/* ---- registers of a running thread ----------------------------------------------------------- */
 
 /* Not in a call that waits: such a thread does not spin, and the kernel restarts its call. */
 static bool computes(const struct user_regs_struct *r)
@@ -57,8 +56,7 @@ bool deadlock_spin_registers(pid_t tid, struct deadlock_registers *ret, const ch
 	return good;
 }
 
-/* ---- one step
- * ------------------------------------------------------------------------------------ */
+/* ---- one step -------------------------------------------------------------------------------- */
 
 enum step { STEP_DONE, STEP_CALL, STEP_END };
 
@@ -93,7 +91,7 @@ static enum step step(struct deadlock_ghost *g)
 	}
 }
 
-/* ---- the proof ------------------------------------------------------------------------------ */
+/* ---- the proof ------------------------------------------------------------------------------- */
 
 /*
  * The copy's single steps, told to spin/detect.h. Words of its own stack, which nobody else looks
@@ -312,7 +310,7 @@ enum deadlock_spin_result deadlock_spin_prove(
 	return result;
 }
 
-/* ---- the way out ---------------------------------------------------------------------------- */
+/* ---- the way out ----------------------------------------------------------------------------- */
 
 bool deadlock_spin_escapes(struct deadlock_ghost *g, const struct deadlock_process *process)
 {

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-/* ---- events: a resource and a condition ---------------------------------------------------- */
+/* ---- events: a resource and a condition ------------------------------------------------------ */
 
 /* Rows in keys.def: KEY(name, text, met_by_name). */
 enum deadlock_key_kind {
@@ -41,7 +41,7 @@ struct deadlock_key {
 bool deadlock_key_matches(const struct deadlock_key *awaited, const struct deadlock_key *produced);
 bool deadlock_key_equal(const struct deadlock_key *a, const struct deadlock_key *b);
 
-/* ---- waits --------------------------------------------------------------------------------- */
+/* ---- waits ----------------------------------------------------------------------------------- */
 
 /* Rows in kinds.def: KIND(name, text, noun). */
 enum deadlock_kind {
@@ -113,7 +113,7 @@ struct deadlock_wait {
 	const char *without_python; /* why they are not known; NULL: they are, or it is no Python */
 };
 
-/* ---- running ahead ------------------------------------------------------------------------- */
+/* ---- running ahead --------------------------------------------------------------------------- */
 
 enum deadlock_snapshot {
 	DEADLOCK_SNAPSHOT_AUTO,   /* the first of the following that this machine allows */

@@ -27,8 +27,7 @@ enum {
 	PIECE_BYTES = 1 << 16,
 };
 
-/* ---- the child --------------------------------------------------------------------------------
- */
+/* ---- the child ------------------------------------------------------------------------------- */
 
 struct giver {
 	int fd;
@@ -96,8 +95,7 @@ static __attribute__((noreturn)) void run_child(
 	_exit(good ? 0 : 1); /* allowed: it is a child that must not run our handlers */
 }
 
-/* ---- the parent -------------------------------------------------------------------------------
- */
+/* ---- the parent ------------------------------------------------------------------------------ */
 
 static enum base_status no_sense(struct base_err *err)
 {

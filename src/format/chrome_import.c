@@ -58,8 +58,7 @@ static uint32_t text_of(struct chrome *c, const char *text)
 	return id;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Bare hexadecimal digits and dashes, as of UUIDs: they mean a number, too. */
 static bool is_hexadecimal(const char *text)
@@ -225,8 +224,7 @@ static void read_event(struct chrome *c, const json_t *e)
 	}
 }
 
-/* ---- slices and their ends ---------------------------------------------------------------------
- */
+/* ---- slices and their ends ------------------------------------------------------------------- */
 
 static int by_thread(const void *a, const void *b)
 {
@@ -294,8 +292,7 @@ static void close_unended(struct chrome *c)
 	}
 }
 
-/* ---- flows of version 2 ------------------------------------------------------------------------
- */
+/* ---- flows of version 2 ---------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -351,8 +348,7 @@ static void bind_flows(struct chrome *c)
 	base_free(end);
 }
 
-/* ---- threads as machines -----------------------------------------------------------------------
- */
+/* ---- threads as machines --------------------------------------------------------------------- */
 
 struct machine { /* a thread, while its events are gone through */
 	struct chrome *c;

@@ -65,8 +65,7 @@ static enum base_status add_weight(struct collapsed *w, double weight_ns)
 	return BASE_OK;
 }
 
-/* ---- by path
- * ------------------------------------------------------------------------------------------- */
+/* ---- by path --------------------------------------------------------------------------------- */
 
 static void cut_to(struct base_str *stack, size_t length)
 {
@@ -127,8 +126,7 @@ static enum base_status by_path(struct collapsed *w)
 	return s;
 }
 
-/* ---- by waiting
- * ------------------------------------------------------------------------------------------ */
+/* ---- by waiting ------------------------------------------------------------------------------ */
 
 static bool is_waiting(enum format_slice_kind k)
 {

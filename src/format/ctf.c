@@ -88,8 +88,7 @@ static void add_metadata(struct ctf *w)
 	format_out_check(&w->out);
 }
 
-/* ---- events ------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void add_le(struct base_str *s, uint64_t v, unsigned nr_bytes)
 {

@@ -30,8 +30,7 @@ struct ctf_import {
 	uint64_t nr_events, nr_other, nr_timeless;
 };
 
-/* ---- fields -----------------------------------------------------------------------------------
- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static bool value_of(
 	const bt_field *field, int64_t *ret_number, const char **ret_text, size_t *ret_length)
@@ -88,8 +87,7 @@ static bool around(const bt_event *event, const char *name, uint32_t *ret)
 	return false;
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void hear_event(struct ctf_import *im, const bt_message *message)
 {
@@ -165,8 +163,7 @@ static bt_graph_simple_sink_component_consume_func_status consume(
 				     : BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END;
 }
 
-/* ---- the library's graph ------------------------------------------------------------------------
- */
+/* ---- the library's graph --------------------------------------------------------------------- */
 
 /* What the library has to say, innermost cause first. */
 static enum base_status complain(struct base_err *err, const char *what)

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- gathering --------------------------------------------------------------------------------
- */
+/* ---- gathering ------------------------------------------------------------------------------- */
 
 /* Of the dependences of a moment the one that ended the wait. */
 static enum base_status hear_moment(
@@ -114,8 +113,7 @@ void format_events_fini(struct format_events *e)
 	*e = (struct format_events){0};
 }
 
-/* ---- choosing ---------------------------------------------------------------------------------
- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 bool format_dependence_wanted(const struct format_input *in, const struct format_options *opts,
 	const struct format_dependence *d, uint32_t *ret_from, uint32_t *ret_to)
@@ -155,8 +153,7 @@ void format_events_note(const struct format_input *in)
 			"%s dependences or queue levels are left out: there are too many");
 }
 
-/* ---- slices -----------------------------------------------------------------------------------
- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 static enum base_status keep_slice(void *ctx, const struct format_slice *s, struct base_err *err)
 {

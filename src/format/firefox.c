@@ -55,8 +55,7 @@ struct firefox {
 	bool any_thread;
 };
 
-/* ---- columns
- * ------------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 static void add_ms(struct base_str *s, uint64_t ns)
 {
@@ -166,8 +165,7 @@ static void add_marker(struct tables *t, const char *name, const char *where, un
 	t->nr_markers++;
 }
 
-/* ---- writing a thread
- * ---------------------------------------------------------------------------------- */
+/* ---- writing a thread ------------------------------------------------------------------------ */
 
 static void add_column(struct firefox *w, const char *name, const struct base_str *column)
 {
@@ -290,8 +288,7 @@ static enum base_status end_thread(struct firefox *w, const char *name, const ch
 	return failed ? format_no_memory(w->out.err) : w->out.status;
 }
 
-/* ---- what goes in
- * -------------------------------------------------------------------------------------- */
+/* ---- what goes in ---------------------------------------------------------------------------- */
 
 static enum base_status add_thread(
 	struct firefox *w, uint32_t stream, size_t *sample, size_t *slice)

@@ -36,8 +36,7 @@ enum base_status format_export(const struct format_desc *f, const struct format_
 	return s == BASE_OK ? s : base_cause(err, s, "while exporting as %s", f->name);
 }
 
-/* ---- output
- * ---------------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 enum { HAND_OVER_BYTES = 1 << 16 };
 
@@ -84,8 +83,7 @@ void format_json_text(struct base_str *out, const char *text)
 	base_str_fini(&clean);
 }
 
-/* ---- the path
- * ---------------------------------------------------------------------------------------- */
+/* ---- the path -------------------------------------------------------------------------------- */
 
 enum base_status format_path_init(struct format_path *p, const struct format_input *in,
 	const struct format_options *opts, struct base_err *err)

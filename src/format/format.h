@@ -93,7 +93,7 @@ enum base_status format_export(const struct format_desc *f, const struct format_
 	const struct format_options *opts, const struct format_sink *sink,
 	struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- import --------------------------------------------------------------------------------- */
+/* ---- import ---------------------------------------------------------------------------------- */
 
 struct format_source { /* a file's bytes, in any order */
 	/* All of [offset, offset + length), which lies within size_bytes. */

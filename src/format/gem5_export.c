@@ -79,8 +79,7 @@ static void fail_limit(struct gem5_export *ex, const char *what, uint64_t value,
 			(unsigned long long)limit);
 }
 
-/* ---- ids --------------------------------------------------------------------------------------
- */
+/* ---- ids ------------------------------------------------------------------------------------- */
 
 static uint32_t text_id(struct gem5_export *ex, const char *text, size_t length)
 {
@@ -215,8 +214,7 @@ static uint16_t state_id(struct gem5_export *ex, uint16_t machine, const char *n
 		ex, &ex->state_of, of, text, k->nr, "as many states of one machine as");
 }
 
-/* ---- records ----------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void add_bytes(struct base_str *out, uint64_t v, unsigned nr_bytes)
 {
@@ -434,8 +432,7 @@ static enum base_status pass(struct gem5_export *ex, bool writing)
 	return ex->status != BASE_OK ? ex->status : s == BASE_END ? BASE_OK : s;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static void add_text(struct gem5_export *ex, struct base_str *key, uint32_t id)
 {

@@ -12,8 +12,7 @@
 
 enum { BATCH_RECORDS = 4096, KEY_MAX_BYTES = 256 << 20, STREAM = 1 };
 
-/* ---- bytes ------------------------------------------------------------------------------------
- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static uint64_t take(const uint8_t *p, unsigned nr_bytes, bool big_endian)
 {
@@ -36,8 +35,7 @@ static struct gem5_record take_record(const uint8_t *p, bool big)
 	};
 }
 
-/* ---- the run ----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 struct gem5_import {
 	const struct format_source *from;
@@ -284,8 +282,7 @@ static void one(struct gem5_import *im, const struct gem5_record *g)
 	im->nr_done++;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 struct header {
 	uint64_t nr_records, key_offset;

@@ -41,8 +41,7 @@ struct parser {
 	enum base_status status;
 };
 
-/* ---- tokens -----------------------------------------------------------------------------------
- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -182,8 +181,7 @@ static bool is_sign(const struct parser *ps, char c)
 	return ps->token == TOKEN_SIGN && ps->sign == c;
 }
 
-/* ---- statements -------------------------------------------------------------------------------
- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static uint32_t text_of(struct parser *ps)
 {

@@ -51,8 +51,7 @@ struct format_sched {
 	size_t nr_cpus, cpu_capacity;
 };
 
-/* ---- gathering --------------------------------------------------------------------------------
- */
+/* ---- gathering ------------------------------------------------------------------------------- */
 
 struct format_sched *format_sched_new(void)
 {
@@ -136,8 +135,7 @@ static int by_time(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* ---- records ----------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void put(struct format_sched *s, struct trace_record r)
 {
@@ -178,8 +176,7 @@ static uint32_t named(struct format_sched *s, const char *fmt, const char *a, un
 	return id;
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static uint32_t pid_of(const struct format_sched *s, uint32_t tid)
 {
@@ -294,8 +291,7 @@ static uint32_t context_stream(
 	return stream;
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void leave(struct format_sched *s, uint32_t tid, const struct format_sched_event *e,
 	uint64_t at, bool runnable)
@@ -484,8 +480,7 @@ static void write_event(struct format_sched *s, const struct format_sched_event 
 	}
 }
 
-/* ---- both passes ------------------------------------------------------------------------------
- */
+/* ---- both passes ----------------------------------------------------------------------------- */
 
 static void learn_name(struct format_sched *s, uint32_t tid, uint32_t name)
 {

@@ -100,8 +100,7 @@ static void end_span(struct otlp *w)
 	format_out_check(&w->out);
 }
 
-/* ---- links
- * -------------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static enum base_status find_links(struct otlp *w)
 {
@@ -140,8 +139,7 @@ static void add_link(struct otlp *w, uint64_t slice)
 	base_str_add(&w->out.text, "]}]");
 }
 
-/* ---- spans
- * -------------------------------------------------------------------------------------------- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static void add_thread(struct otlp *w, uint32_t stream, size_t *at)
 {

@@ -135,8 +135,7 @@ static uint32_t id_of(struct otlp *o, uint32_t trace, const char *span)
 	return id;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* OTLP's 64-bit integers are texts; some writers make numbers of them. */
 static bool number_of(const json_t *v, uint64_t *ret)
@@ -334,8 +333,7 @@ static enum base_status read_documents(
 	return s;
 }
 
-/* ---- spans as machines -------------------------------------------------------------------------
- */
+/* ---- spans as machines ----------------------------------------------------------------------- */
 
 static int by_parent(const void *a, const void *b)
 {

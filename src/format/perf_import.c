@@ -74,8 +74,7 @@ static enum base_status read_bytes(struct perf *f, uint64_t offset, void *to, si
 	return f->from->read(f->from->ctx, offset, to, length, f->err);
 }
 
-/* ---- formats of tracepoints -------------------------------------------------------------------
- */
+/* ---- formats of tracepoints ------------------------------------------------------------------ */
 
 struct bytes { /* what is left of a section */
 	const uint8_t *p, *end;
@@ -187,8 +186,7 @@ static enum base_status read_tracing(struct perf *f, const uint8_t features[FEAT
 	return s;
 }
 
-/* ---- attributes --------------------------------------------------------------------------------
- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 static enum base_status read_ids(struct perf *f, const uint8_t *section, size_t index)
 {
@@ -263,8 +261,7 @@ static enum base_status read_header(struct perf *f)
 	return s == BASE_OK ? read_tracing(f, h + 72) : s;
 }
 
-/* ---- records -----------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* Which event's: by its id, which stands at a known place when there are several kinds. */
 static const struct attr *attr_of(const struct perf *f, const uint8_t *p, size_t length)

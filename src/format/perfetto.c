@@ -65,8 +65,7 @@ struct perfetto {
 	bool begun;
 };
 
-/* ---- packets
- * ----------------------------------------------------------------------------------------- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 static void send_packet(struct perfetto *w)
 {
@@ -79,8 +78,7 @@ static void send_packet(struct perfetto *w)
 	format_out_check(&w->out);
 }
 
-/* ---- events
- * ------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* Begins an event on a track in w->event. */
 static void begin_event(struct perfetto *w, unsigned type, uint64_t track)
@@ -131,8 +129,7 @@ static void send_event(struct perfetto *w, uint64_t time_ns)
 	send_packet(w);
 }
 
-/* ---- tracks
- * -------------------------------------------------------------------------------------------- */
+/* ---- tracks ---------------------------------------------------------------------------------- */
 
 static void send_track(struct perfetto *w, uint64_t uuid, uint64_t parent, const char *name,
 	unsigned descriptor, const struct base_str *of)
@@ -199,8 +196,7 @@ static enum base_status send_slice(void *ctx, const struct format_slice *s, stru
 	return w->out.status;
 }
 
-/* ---- the path
- * ------------------------------------------------------------------------------------------- */
+/* ---- the path -------------------------------------------------------------------------------- */
 
 static void send_hand_over(struct perfetto *w, uint64_t stream, uint64_t time_ns,
 	unsigned flow_field, const char *name)
@@ -254,8 +250,7 @@ static void send_path(struct perfetto *w, const struct format_path *p)
 	}
 }
 
-/* ---- dependences and queues
- * ------------------------------------------------------------------------------- */
+/* ---- dependences and queues ------------------------------------------------------------------ */
 
 /* An arrow from who ended a wait to who waited, each named by what was handed over. */
 static void send_dependences(struct perfetto *w, const struct format_options *opts)

@@ -72,8 +72,7 @@ struct perfetto_import {
 	uint64_t nr_packets, nr_other, nr_damaged, nr_compressed, nr_bundles;
 };
 
-/* ---- whole events ------------------------------------------------------------------------------
- */
+/* ---- whole events ---------------------------------------------------------------------------- */
 
 struct message {
 	const char *const *member;
@@ -145,8 +144,7 @@ static void read_event(
 	keep(im, &e);
 }
 
-/* ---- the compact form: columns, times as differences -------------------------------------------
- */
+/* ---- the compact form: columns, times as differences ----------------------------------------- */
 
 struct column {
 	const uint8_t *p, *end;
@@ -251,8 +249,7 @@ static void read_bundle(struct perfetto_import *im, const uint8_t *p, const uint
 	}
 }
 
-/* ---- names -------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void read_task(
 	struct perfetto_import *im, const uint8_t *p, const uint8_t *end, bool process)
@@ -296,8 +293,7 @@ static void read_tree(struct perfetto_import *im, const uint8_t *p, const uint8_
 	}
 }
 
-/* ---- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 static void read_packet(struct perfetto_import *im, const uint8_t *p, const uint8_t *end)
 {

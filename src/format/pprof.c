@@ -179,8 +179,7 @@ static uint64_t location_of_site(struct pprof *w, uint32_t site)
 	return id;
 }
 
-/* ---- samples
- * ------------------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 static void add_label(struct pprof *w, struct base_str *sample, const char *key, const char *text)
 {
@@ -298,8 +297,7 @@ static enum base_status add_path(struct pprof *w)
 	return s;
 }
 
-/* ---- the profile
- * --------------------------------------------------------------------------------------- */
+/* ---- the profile ----------------------------------------------------------------------------- */
 
 static void add_type(
 	struct pprof *w, struct base_str *out, unsigned field, const char *type, const char *unit)

@@ -12,8 +12,7 @@ static inline enum base_status format_no_memory(struct base_err *err)
 	return BASE_ERR_NOMEM;
 }
 
-/* ---- output: gathered, then given to the sink
- * ------------------------------------------------------ */
+/* ---- output: gathered, then given to the sink ------------------------------------------------ */
 
 struct format_out {
 	struct base_str text;
@@ -35,8 +34,7 @@ void format_clean_add(
 	struct base_str *out, const char *text); /* valid UTF-8, no control characters */
 void format_json_text(struct base_str *out, const char *text); /* quoted */
 
-/* ---- threads' slices
- * ---------------------------------------------------------------------------------- */
+/* ---- threads' slices ------------------------------------------------------------------------- */
 
 enum format_slice_kind {
 	FORMAT_SLICE_none, /* runs */
@@ -93,8 +91,7 @@ void format_slices_fini(struct format_slices *l);
 const struct format_slice *format_slices_at(
 	const struct format_slices *l, uint32_t stream, uint64_t time_ns);
 
-/* ---- samples ------------------------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 struct format_sample {
 	uint64_t time_ns;
@@ -115,8 +112,7 @@ size_t format_sample_frames(const struct format_input *in, const struct format_s
 /* "wait", "io", ...: one word a kind. */
 const char *format_slice_kind_name(enum format_slice_kind k);
 
-/* ---- dependences and queues -------------------------------------------------------------------
- */
+/* ---- dependences and queues ------------------------------------------------------------------ */
 
 /* Is it in the window, long enough, and between two threads (wanted ones)? Their streams. */
 bool format_dependence_wanted(const struct format_input *in, const struct format_options *opts,
@@ -130,8 +126,7 @@ bool format_level_wanted(const struct format_input *in, const struct format_opti
 /* Notes what format_events left out. */
 void format_events_note(const struct format_input *in);
 
-/* ---- the path
- * ---------------------------------------------------------------------------------------- */
+/* ---- the path -------------------------------------------------------------------------------- */
 
 struct format_step { /* neighbouring edges of one actor and state */
 	uint64_t begin_ns, end_ns;

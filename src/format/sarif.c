@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the writer ---------------------------------------------------------------------------------
- */
+/* ---- the writer ------------------------------------------------------------------------------ */
 
 void format_sarif_begin(struct format_sarif *s, const char *version,
 	const struct format_sarif_rule *rule, size_t nr_rules)
@@ -160,8 +159,7 @@ bool format_sarif_parse_place(
 	return true;
 }
 
-/* ---- the export ---------------------------------------------------------------------------------
- */
+/* ---- the export ------------------------------------------------------------------------------ */
 
 enum { POLES_MAX = 20 };
 #define POLE_SHARE_MIN 0.01

@@ -58,8 +58,7 @@ static void end_profile(struct speedscope *w)
 	base_str_add(&w->out.text, "]}");
 }
 
-/* ---- profiles
- * ---------------------------------------------------------------------------------------- */
+/* ---- profiles -------------------------------------------------------------------------------- */
 
 static void add_path(struct speedscope *w, const struct format_path *p)
 {

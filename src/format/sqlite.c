@@ -59,8 +59,7 @@ static void run(struct database *w, const char *sql)
 		keep(w, sqlite3_exec(w->db, sql, NULL, NULL, NULL));
 }
 
-/* ---- rows -------------------------------------------------------------------------------------
- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* One row: a letter a column. i: uint64_t, d: double, t: text, 0: NULL. Numbers beyond 63 bits
  * become negative: SQLite has no others. */
@@ -141,8 +140,7 @@ static void create(struct database *w)
 	sqlite3_finalize(s);
 }
 
-/* ---- definitions ------------------------------------------------------------------------------
- */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 static void add_meta_number(struct database *w, const char *key, uint64_t value)
 {
@@ -259,8 +257,7 @@ static void add_inlined(struct database *w)
 	base_str_fini(&file);
 }
 
-/* ---- what happened ----------------------------------------------------------------------------
- */
+/* ---- what happened --------------------------------------------------------------------------- */
 
 static enum base_status add_slice(void *ctx, const struct format_slice *s, struct base_err *err)
 {

@@ -32,8 +32,7 @@ struct timeline {
 	struct base_err *err;
 };
 
-/* ---- names
- * ------------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void add_object(struct base_str *out, const struct trace_defs *d, uint32_t object)
 {
@@ -173,8 +172,7 @@ void format_thread_name(struct base_str *out, const struct format_threads *t, ui
 	base_str_addf(out, " %llu", (unsigned long long)s->tid);
 }
 
-/* ---- slices
- * ------------------------------------------------------------------------------------------- */
+/* ---- slices ---------------------------------------------------------------------------------- */
 
 static struct view visible(const struct seen *t)
 {
@@ -241,8 +239,7 @@ static enum base_status show(struct timeline *w, uint32_t stream, uint64_t time_
 	return s;
 }
 
-/* ---- records -> views
- * ----------------------------------------------------------------------------------- */
+/* ---- records -> views ------------------------------------------------------------------------ */
 
 static void hold(struct seen *t, uint32_t object, uint32_t site)
 {
@@ -476,8 +473,7 @@ enum base_status format_timeline(const struct format_input *in, const struct for
 	return s;
 }
 
-/* ---- the guard
- * ------------------------------------------------------------------------------------------ */
+/* ---- the guard ------------------------------------------------------------------------------- */
 
 struct count {
 	uint64_t by_duration[DURATION_CLASSES]; /* class = number of bits */

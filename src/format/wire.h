@@ -51,8 +51,7 @@ static inline void format_wire_fixed64(struct base_str *s, unsigned field, uint6
 	base_str_add_bytes(s, bytes, sizeof bytes);
 }
 
-/* ---- reading: nothing is trusted ---------------------------------------------------------------
- */
+/* ---- reading: nothing is trusted ------------------------------------------------------------- */
 
 enum format_wire_type {
 	FORMAT_WIRE_varint,

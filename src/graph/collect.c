@@ -34,9 +34,7 @@ static inline bool is_single(const struct graph *g)
 
 enum { NODE_LIVE = 2, NODE_END = 4 }; /* in node.zero, which has no other lane's bit then */
 
-/* ---- room
- * -----------------------------------------------------------------------------------
- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 static enum base_status resize_nodes(struct graph *g, size_t want, struct base_err *err)
 {
@@ -62,9 +60,7 @@ enum base_status graph_reserve_nodes(struct graph *g, size_t nr, struct base_err
 	return resize_nodes(g, g->next + nr + g->min_nodes, err);
 }
 
-/* ---- marking
- * --------------------------------------------------------------------------------
- */
+/* ---- marking --------------------------------------------------------------------------------- */
 
 static inline void reach(struct mark *m, uint32_t lanes)
 {
@@ -279,9 +275,7 @@ static void mark_folds(struct graph *g)
 	}
 }
 
-/* ---- sums
- * -----------------------------------------------------------------------------------
- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static struct sum *sum_of(struct graph *g, uint32_t slot)
 {
@@ -405,9 +399,7 @@ static enum base_status emit_fold(
 	return BASE_OK;
 }
 
-/* ---- folding
- * --------------------------------------------------------------------------------
- */
+/* ---- folding --------------------------------------------------------------------------------- */
 
 /* That of which `id` is the first node. */
 static struct segment *segment_at(const struct graph *g, uint32_t id)
@@ -615,9 +607,7 @@ static enum base_status fold_ways(struct graph *g, struct base_err *err)
 	return s;
 }
 
-/* ---- the path of lane 0, edge by edge
- * -----------------------------------------------------------
- */
+/* ---- the path of lane 0, edge by edge -------------------------------------------------------- */
 
 static struct step make_step(const struct graph *g, uint32_t id)
 {
@@ -716,9 +706,7 @@ static enum base_status keep_steps(struct graph *g, struct base_err *err)
 	return s ? s : compact_steps(g, nr_bounds, err);
 }
 
-/* ---- tips
- * -----------------------------------------------------------------------------------
- */
+/* ---- tips ------------------------------------------------------------------------------------ */
 
 /* Notes where the tips' folds are. */
 static enum base_status make_bounds(struct graph *g, struct base_err *err)
@@ -794,9 +782,7 @@ static void renumber_tips(struct graph *g)
 	}
 }
 
-/* ---- the collection
- * ---------------------------------------------------------------------------
- */
+/* ---- the collection -------------------------------------------------------------------------- */
 
 #define SWAP(a, b)                                                                                 \
 	do {                                                                                       \

@@ -8,7 +8,7 @@
 #define NONE GRAPH_COMPACT_NONE
 enum { LIMIT_DEFAULT = 4 << 20 };
 
-/* ---- tables -------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 void graph_compact_fini(struct graph_compact *c)
 {
@@ -174,8 +174,7 @@ static enum base_status actor_of(struct graph_compact_recorder *r, uint32_t id,
 	return BASE_OK;
 }
 
-/* ---- the path laid over it ---------------------------------------------------------------------
- */
+/* ---- the path laid over it ------------------------------------------------------------------- */
 
 static bool within_actor(const struct graph_path_edge *e)
 {
@@ -253,8 +252,7 @@ static void place_path(struct graph_compact_recorder *r, const struct graph_mome
 	}
 }
 
-/* ---- what the graph tells ----------------------------------------------------------------------
- */
+/* ---- what the graph tells -------------------------------------------------------------------- */
 
 static enum base_status add_crosses(struct graph_compact_recorder *r, const struct graph_moment *m,
 	uint32_t node, struct base_err *err)
@@ -401,8 +399,7 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	return BASE_OK;
 }
 
-/* ---- life cycle --------------------------------------------------------------------------------
- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 enum base_status graph_compact_new(const struct graph_compact_options *o,
 	struct graph_compact_recorder **ret, struct base_err *err)

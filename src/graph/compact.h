@@ -87,8 +87,7 @@ const struct graph_sink *graph_compact_sink(struct graph_compact_recorder *r);
 enum base_status graph_compact_finish(struct graph_compact_recorder *r, struct graph_compact *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- shaping: each makes a new graph of an old one ---------------------------------------------
- */
+/* ---- shaping: each makes a new graph of an old one ------------------------------------------- */
 
 /* Ids become classes: actor_class[actor], ...; NULL leaves them. Equal nodes, edges, crossings and
  * uses are summed. */

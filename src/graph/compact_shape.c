@@ -13,8 +13,7 @@ static uint32_t class_of(const uint32_t *classes, uint32_t id)
 	return classes && id != NONE ? classes[id] : id;
 }
 
-/* ---- sums of equal rows ------------------------------------------------------------------------
- */
+/* ---- sums of equal rows ---------------------------------------------------------------------- */
 
 static void sum_edge(struct graph_compact_edge *to, const struct graph_compact_edge *from)
 {
@@ -47,8 +46,7 @@ static void sum_use(struct graph_compact_use *to, const struct graph_compact_use
 	to->wait_space_ns += from->wait_space_ns;
 }
 
-/* ---- folding -----------------------------------------------------------------------------------
- */
+/* ---- folding --------------------------------------------------------------------------------- */
 
 static enum base_status fold_nodes(const struct graph_compact *c,
 	const struct graph_compact_classes *k, struct compact_tables *t, uint32_t *new_node,
@@ -136,8 +134,7 @@ enum base_status graph_compact_fold(const struct graph_compact *c,
 	return take_tables(&t, c, s, ret);
 }
 
-/* ---- selecting ---------------------------------------------------------------------------------
- */
+/* ---- selecting ------------------------------------------------------------------------------- */
 
 /* A node of another actor becomes its actor's stub: NONE -> NONE is no transition. */
 static enum base_status stub_of(const struct graph_compact *c, const bool *keep, uint32_t node,
@@ -228,8 +225,7 @@ enum base_status graph_compact_select(const struct graph_compact *c, const bool 
 	return take_tables(&t, c, s, ret);
 }
 
-/* ---- taking rows out ---------------------------------------------------------------------------
- */
+/* ---- taking rows out ------------------------------------------------------------------------- */
 
 struct doomed {
 	bool *node, *edge, *cross;
@@ -294,8 +290,7 @@ static enum base_status remove_doomed(
 	return BASE_OK;
 }
 
-/* ---- straight runs -----------------------------------------------------------------------------
- */
+/* ---- straight runs --------------------------------------------------------------------------- */
 
 struct ways {             /* of a node */
 	uint32_t in, out; /* the last edge of each kind */
@@ -370,8 +365,7 @@ enum base_status graph_compact_merge(struct graph_compact *c, struct base_err *e
 	return s;
 }
 
-/* ---- pruning -----------------------------------------------------------------------------------
- */
+/* ---- pruning --------------------------------------------------------------------------------- */
 
 struct weighed {
 	double path, passes; /* shares of the largest */

@@ -7,9 +7,7 @@ enum { DEFAULT_MAX_QUEUED = 1 << 20, LARGEST_MAX_QUEUED = 1 << 30 };
 #define DEFAULT_MAX_MEMORY ((size_t)2 << 30)
 #define MAX_FACTOR         1e12 /* lengths stay finite */
 
-/* ---- memory
- * ---------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 enum base_status graph_mem_resize(struct graph *g, void *data, size_t *capacity, size_t want,
 	size_t elem_size_bytes, struct base_err *err)
@@ -50,9 +48,7 @@ enum base_status graph_mem_need(struct graph *g, void *data, size_t *capacity, s
 	return graph_mem_resize(g, data, capacity, want, elem_size_bytes, err);
 }
 
-/* ---- life cycle
- * -----------------------------------------------------------------------------
- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 /* Products of factors do not depend on the order but for rounding: so that the order is one. */
 static int by_id(const void *pa, const void *pb)
@@ -262,9 +258,7 @@ void graph_set_arena_nodes(struct graph *g, uint32_t nr_nodes)
 		g->collect_at = g->nr_bounds + nr_nodes;
 }
 
-/* ---- declarations
- * ---------------------------------------------------------------------------
- */
+/* ---- declarations ---------------------------------------------------------------------------- */
 
 static enum base_status id_left(size_t nr, const char *what, struct base_err *err)
 {
@@ -481,8 +475,7 @@ enum base_status graph_slot_add(
 	return BASE_OK;
 }
 
-/* ---- small questions
- * ------------------------------------------------------------------------ */
+/* ---- small questions ------------------------------------------------------------------------- */
 
 uint32_t graph_nr_actors(const struct graph *g)
 {

@@ -322,7 +322,7 @@ enum base_status graph_restart(
 	struct graph *g, uint64_t time_ns, struct base_err *err) BASE_MUST_CHECK;
 enum base_status graph_cut(struct graph *g, uint64_t time_ns, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- results -------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 /*
  * Ends. A path ends where graph_end() says, as the actor's path is at that time; a later call for

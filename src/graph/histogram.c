@@ -33,9 +33,7 @@ struct graph_watch {
 	bool failed; /* out of memory: said at the end */
 };
 
-/* ---- life cycle
- * -----------------------------------------------------------------------------
- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static enum base_status no_memory(struct base_err *err)
 {
@@ -115,9 +113,7 @@ enum base_status graph_watch_finish(
 	return w->failed ? no_memory(err) : BASE_OK;
 }
 
-/* ---- what the engine sees
- * -------------------------------------------------------------------
- */
+/* ---- what the engine sees -------------------------------------------------------------------- */
 
 static void add(struct graph_watch_row *row, enum graph_measure what, uint64_t value, uint64_t n)
 {
@@ -160,9 +156,7 @@ void graph_watch_taken(
 	add(row, GRAPH_MEASURE_residence, residence_ns, n);
 }
 
-/* ---- who holds what
- * -------------------------------------------------------------------------
- */
+/* ---- who holds what -------------------------------------------------------------------------- */
 
 static struct holder *holder_of(struct graph_watch *w, uint32_t actor)
 {
@@ -242,9 +236,7 @@ void graph_watch_verb(
 		close_queue(w, h, v->queue, t);
 }
 
-/* ---- results
- * --------------------------------------------------------------------------------
- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 const struct base_histogram *graph_watch_histogram(
 	const struct graph_watch *w, uint32_t row, enum graph_measure what)

@@ -50,8 +50,7 @@ const struct base_histogram *graph_watch_histogram(
 const uint64_t *graph_watch_arrived(const struct graph_watch *w, uint32_t row);
 const uint64_t *graph_watch_departed(const struct graph_watch *w, uint32_t row);
 
-/* ---- for the engine ---------------------------------------------------------------------------
- */
+/* ---- for the engine -------------------------------------------------------------------------- */
 
 struct graph_watch_row;
 struct graph_watch_row *graph_watch_queue(

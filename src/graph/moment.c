@@ -18,9 +18,7 @@ struct weighing {
 	uint32_t slept;  /* found by merge(): lanes that took some dependence */
 };
 
-/* ---- edges without a dependence
- * ---------------------------------------------------------------
- */
+/* ---- edges without a dependence -------------------------------------------------------------- */
 
 /* The factors of a state, with zeros in the lanes in which the wait did not
  * happen. */
@@ -107,9 +105,7 @@ void graph_own_edge(struct graph *g, const struct actor *a, uint64_t t, bool exp
 	own_edge(g, a, t, explained, length, tip);
 }
 
-/* ---- links
- * ----------------------------------------------------------------------------------
- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 uint32_t graph_path_now(struct graph *g, struct actor *a, uint64_t t, double *row)
 {
@@ -153,9 +149,7 @@ enum base_status graph_link_dep(
 	return BASE_OK;
 }
 
-/* ---- which dependences count
- * ------------------------------------------------------------------
- */
+/* ---- which dependences count ----------------------------------------------------------------- */
 
 /* Later available; at the same time, later given. */
 static bool is_later(const struct dep *a, const struct dep *b)
@@ -229,9 +223,7 @@ static bool has_link(const struct dep *dep, size_t nr_deps)
 	return false;
 }
 
-/* ---- what they weigh
- * --------------------------------------------------------------------------
- */
+/* ---- what they weigh ------------------------------------------------------------------------- */
 
 static inline void count_wait(struct graph *g, uint32_t queue, bool space, uint64_t w, bool count)
 {
@@ -297,9 +289,7 @@ static inline struct weighing weigh(
 	return (struct weighing){.kind = KIND_RUN, .own_ns = w};
 }
 
-/* ---- the longest path
- * -------------------------------------------------------------------------
- */
+/* ---- the longest path ------------------------------------------------------------------------ */
 
 /* The lanes in which something is dropped or forced: one by one. */
 static uint32_t merge_with_drops(const struct graph *g, double *length, const double *scale,
@@ -560,9 +550,7 @@ static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, 
 	return s;
 }
 
-/* ---- closing
- * --------------------------------------------------------------------------------
- */
+/* ---- closing --------------------------------------------------------------------------------- */
 
 static void start_path(struct graph *g, struct actor *a, uint64_t t)
 {

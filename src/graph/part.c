@@ -46,8 +46,7 @@ struct graph_part *graph_part_free(struct graph_part *p)
 	return NULL;
 }
 
-/* ---- making one
- * ------------------------------------------------------------------------------------- */
+/* ---- making one ------------------------------------------------------------------------------ */
 
 static enum base_status copy_folds(struct graph_part *p, const struct graph *g)
 {
@@ -124,8 +123,7 @@ enum base_status graph_part_make(struct graph *g, uint64_t from_ns, size_t nr_be
 	return BASE_OK;
 }
 
-/* ---- queries
- * ---------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 uint64_t graph_part_from_ns(const struct graph_part *p)
 {

@@ -20,9 +20,7 @@ enum {
 			      L2 cache */
 };
 
-/* ---- nodes
- * ----------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* What a node's two edges weigh; in the top bits of node.weight. w = the other
  * bits. */
@@ -89,8 +87,7 @@ struct segment {
 	uint32_t base;               /* where the tree nodes of the first one's `ends` are noted */
 };
 
-/* ---- folded histories
- * ------------------------------------------------------------------------ */
+/* ---- folded histories ------------------------------------------------------------------------ */
 
 struct sum {
 	uint32_t slot;
@@ -122,9 +119,7 @@ struct step { /* an edge of lane 0's path, kept with keep_path */
 	bool crosses, chain; /* a dependence edge; an edge without extent */
 };
 
-/* ---- actors and queues
- * ------------------------------------------------------------------------
- */
+/* ---- actors and queues ----------------------------------------------------------------------- */
 
 enum wait { WAIT_NO, WAIT_DATA, WAIT_SPACE, WAIT_UNKNOWN };
 #define ROW_OF_PLACE (UINT32_C(1) << 31)
@@ -486,9 +481,7 @@ enum base_status graph_part_make(struct graph *g, uint64_t from_ns, size_t nr_be
 	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
 void graph_window_fini(struct graph *g);
 
-/* ---- inline: once or more a verb
- * ---------------------------------------------------------------
- */
+/* ---- inline: once or more a verb ------------------------------------------------------------- */
 
 static inline struct item *ring_item(const struct graph *g, const struct ring *r, uint32_t i)
 {

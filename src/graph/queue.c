@@ -15,9 +15,7 @@ void graph_queue_fini(struct graph *g, struct queue *q)
 	q->past = NULL;
 }
 
-/* ---- putting
- * --------------------------------------------------------------------------------
- */
+/* ---- putting --------------------------------------------------------------------------------- */
 
 static enum base_status ring_grow(struct graph *g, struct ring *r, struct base_err *err)
 {
@@ -146,9 +144,7 @@ enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 	return BASE_OK;
 }
 
-/* ---- taking
- * ---------------------------------------------------------------------------------
- */
+/* ---- taking ---------------------------------------------------------------------------------- */
 
 /* A row of its own for lengths that do not stay where they are. */
 static enum base_status copy_length(
@@ -256,8 +252,7 @@ static void forget_older(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 	r->nr_items = below + 1;
 }
 
-/* ---- in which order: the next item to take, at or after index `from`; nr_items: none ------------
- */
+/* ---- in which order: the next item to take, at or after index `from`; nr_items: none --------- */
 
 static uint32_t next_by_key(
 	const struct graph *g, const struct ring *r, uint32_t from, uint64_t key)
@@ -438,8 +433,7 @@ uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t 
 	return taken;
 }
 
-/* ---- small questions
- * ------------------------------------------------------------------------ */
+/* ---- small questions ------------------------------------------------------------------------- */
 
 uint64_t graph_queue_units(const struct graph *g, uint32_t queue)
 {

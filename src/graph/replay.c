@@ -4,7 +4,7 @@
 
 #define DEFAULT_MAX_MEMORY ((size_t)2 << 30)
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 enum base_status graph_replay_mem_resize(struct graph_replay *r, void *data, size_t *capacity,
 	size_t want, size_t elem_size_bytes, struct base_err *err)
@@ -44,7 +44,7 @@ enum base_status graph_replay_mem_need(struct graph_replay *r, void *data, size_
 	return graph_replay_mem_resize(r, data, capacity, want, elem_size_bytes, err);
 }
 
-/* ---- steps ---------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static enum base_status add_chunk(struct graph_replay *r, struct base_err *err)
 {
@@ -80,7 +80,7 @@ enum base_status graph_replay_new_step(
 	return BASE_OK;
 }
 
-/* ---- the sink ------------------------------------------------------------------------------- */
+/* ---- the sink -------------------------------------------------------------------------------- */
 
 static enum base_status sink_state(void *ctx, uint32_t state, bool executes, struct base_err *err)
 {
@@ -139,7 +139,7 @@ static enum base_status sink_verb(void *ctx, enum graph_verb_kind kind, const st
 	return BASE_UNLIKELY(s) ? (r->failed = s) : BASE_OK;
 }
 
-/* ---- life cycle ----------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 enum base_status graph_replay_new(
 	const struct graph_replay_options *opts, struct graph_replay **ret, struct base_err *err)

@@ -82,7 +82,7 @@ static void take_processor(struct sim *s, uint32_t actor, uint32_t processor)
 	s->user[processor] = actor;
 }
 
-/* ---- run queues ----------------------------------------------------------------------------- */
+/* ---- run queues ------------------------------------------------------------------------------ */
 
 static struct sim_list *run_queue(const struct sim *s, uint32_t processor)
 {

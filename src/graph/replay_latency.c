@@ -15,7 +15,7 @@ enum { CREDIBLE = 5 };
 #define CERTAIN 3.0 /* standard errors: less may be chance */
 #define UNUSUAL 4.0 /* times the mean: a longer latency counts as one of that length */
 
-/* ---- samples -------------------------------------------------------------------------------- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 /* A reservoir: the k-th comes in with probability size / k; the hash is the dice. */
 void graph_replay_sample(struct replay_samples *s, uint64_t value)
@@ -118,7 +118,7 @@ enum base_status graph_replay_latency_add(
 	return follow_trend(r, h, err);
 }
 
-/* ---- what they come to ---------------------------------------------------------------------- */
+/* ---- what they come to ----------------------------------------------------------------------- */
 
 static double nr_samples(const struct replay_latency *l)
 {

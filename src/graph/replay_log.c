@@ -11,7 +11,7 @@ static struct replay_memory memory_of(struct graph_replay *r)
 		.used_bytes = &r->memory_bytes, .max_bytes = r->max_memory_bytes};
 }
 
-/* ---- actors that execute at once ------------------------------------------------------------ */
+/* ---- actors that execute at once ------------------------------------------------------------- */
 
 static bool is_busy(const struct graph_replay *r, const struct replay_log_actor *a)
 {
@@ -54,7 +54,7 @@ static enum base_status count_busy(
 	return BASE_OK;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static enum base_status add_actor(
 	struct graph_replay *r, uint32_t of, uint32_t *ret, struct base_err *err)
@@ -387,7 +387,7 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	return s ? s : count_busy(r, before, is_busy(r, a), m.t, err);
 }
 
-/* ---- queues as they were -------------------------------------------------------------------- */
+/* ---- queues as they were --------------------------------------------------------------------- */
 
 static enum base_status put_units(struct graph_replay *r, struct replay_log_queue *q, uint64_t n,
 	uint64_t key, struct base_err *err)
@@ -506,7 +506,7 @@ static enum base_status note_take(struct graph_replay *r, const struct graph_ver
 	return BASE_OK;
 }
 
-/* ---- verbs ---------------------------------------------------------------------------------- */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 static uint64_t units_of(const struct graph_verb *v)
 {

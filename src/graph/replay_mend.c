@@ -11,8 +11,7 @@
 
 enum { PASSES = 4 }; /* each finds what the ones before had hidden; what is left is given late */
 
-/* ---- while it is simulated -------------------------------------------------------------------
- */
+/* ---- while it is simulated ------------------------------------------------------------------- */
 
 /* Actors that have not ended; made when it is first asked for. */
 static bool find_unended(struct sim *s)
@@ -99,8 +98,7 @@ bool graph_sim_give(struct sim *s)
 	return true;
 }
 
-/* ---- for the next simulations ----------------------------------------------------------------
- */
+/* ---- for the next simulations ---------------------------------------------------------------- */
 
 /* How long a wait of that class was: the middle of it. */
 static uint64_t usual_length_ns(unsigned class)

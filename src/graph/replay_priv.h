@@ -10,7 +10,7 @@
 #define REPLAY_NONE   UINT32_MAX
 #define REPLAY_NOBODY UINT64_MAX /* as a time: of units that were there from the start */
 
-/* ---- the log: steps ------------------------------------------------------------------------- */
+/* ---- the log: steps -------------------------------------------------------------------------- */
 
 /* How long the actor took to the first step of a moment, and why. */
 enum replay_class {

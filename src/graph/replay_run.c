@@ -65,7 +65,7 @@ static bool next_event(struct sim *s, struct sim_event *ret)
 	return true;
 }
 
-/* ---- what others hear ----------------------------------------------------------------------- */
+/* ---- what others hear ------------------------------------------------------------------------ */
 
 void graph_sim_emit(
 	struct sim *s, enum graph_verb_kind kind, const struct graph_verb *v, uint32_t from)
@@ -737,7 +737,7 @@ static void declare(struct sim *s)
 		s->status = out->queue(out->ctx, (uint32_t)s->r->nr_queues + i, &processor, s->err);
 }
 
-/* ---- after the last ------------------------------------------------------------------------- */
+/* ---- after the last -------------------------------------------------------------------------- */
 
 /*
  * The first is the earliest that waits for what it had at once in the run: there the order of

@@ -6,7 +6,7 @@
  */
 #include "graph/replay_sim.h"
 
-/* ---- what a step needs ---------------------------------------------------------------------- */
+/* ---- what a step needs ----------------------------------------------------------------------- */
 
 static uint64_t units_with_key(const struct replay_ring *ring, uint64_t key)
 {
@@ -170,7 +170,7 @@ bool graph_sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *
 	return !s->actor[actor].lent || has_lent(s, actor, ret_queue, ret_space);
 }
 
-/* ---- lists of waiters ----------------------------------------------------------------------- */
+/* ---- lists of waiters ------------------------------------------------------------------------ */
 
 static void unlist(struct sim *s, uint32_t actor)
 {
@@ -276,7 +276,7 @@ void graph_sim_stop_waiting(struct sim *s, uint32_t actor)
 	unlist(s, actor);
 }
 
-/* ---- calling -------------------------------------------------------------------------------- */
+/* ---- calling --------------------------------------------------------------------------------- */
 
 /* How often the run says it will yet be overtaken. */
 static uint64_t still_overtaken(const struct sim *s, const struct sim_actor *a)
@@ -579,7 +579,7 @@ void graph_sim_call_others(struct sim *s, uint32_t actor)
 	}
 }
 
-/* ---- lending -------------------------------------------------------------------------------- */
+/* ---- lending --------------------------------------------------------------------------------- */
 
 /*
  * It took without a wait in the run; here what it wants is not there yet. A program would find
@@ -629,7 +629,7 @@ static void follow_pool(struct sim *s, uint32_t actor, const struct replay_step 
 		h->n = take ? h->n + n : h->n - (n < h->n ? n : h->n);
 }
 
-/* ---- doing ---------------------------------------------------------------------------------- */
+/* ---- doing ----------------------------------------------------------------------------------- */
 
 static void fail_memory(struct sim *s, enum base_status status)
 {

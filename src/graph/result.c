@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 
-/* ---- the end
- * --------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static bool has_path(const struct graph *g, uint32_t actor)
 {
@@ -96,9 +94,7 @@ enum base_status graph_finish(struct graph *g, uint32_t end_actor, struct base_e
 	return g->failed = s;
 }
 
-/* ---- lanes
- * ----------------------------------------------------------------------------------
- */
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 static int longest_first(const void *pa, const void *pb)
 {
@@ -242,9 +238,7 @@ enum base_status graph_lane(
 	return graph_lane_of(g, 0, lane, ret, err);
 }
 
-/* ---- crossings
- * ------------------------------------------------------------------------------
- */
+/* ---- crossings ------------------------------------------------------------------------------- */
 
 static int most_visits_first(const void *pa, const void *pb)
 {
@@ -317,9 +311,7 @@ enum base_status graph_crossings_of(struct graph *g, uint32_t end, unsigned lane
 	return BASE_OK;
 }
 
-/* ---- the path
- * -------------------------------------------------------------------------------
- */
+/* ---- the path -------------------------------------------------------------------------------- */
 
 static size_t count_steps(const struct graph *g, uint32_t last)
 {
@@ -390,9 +382,7 @@ enum base_status graph_path(
 	return graph_path_of(g, 0, ret, ret_nr, err);
 }
 
-/* ---- totals
- * ---------------------------------------------------------------------------------
- */
+/* ---- totals ---------------------------------------------------------------------------------- */
 
 static int by_ids(const void *pa, const void *pb)
 {

@@ -164,8 +164,7 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	return t->next ? t->next->verb(t->next->ctx, kind, v, from_actor, err) : BASE_OK;
 }
 
-/* ---- where actors may run: only for the next one ----------------------------------------------
- */
+/* ---- where actors may run: only for the next one --------------------------------------------- */
 
 static enum base_status on_processor(
 	void *ctx, uint32_t queue, uint64_t number, struct base_err *err)
@@ -224,7 +223,7 @@ const struct graph_sink *graph_tokens_sink(struct graph_tokens *t)
 	return &t->sink;
 }
 
-/* ---- the bound ------------------------------------------------------------------------------ */
+/* ---- the bound ------------------------------------------------------------------------------- */
 
 static double factor_of(const struct graph_scenario *edits, uint32_t state)
 {

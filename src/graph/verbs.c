@@ -13,9 +13,7 @@ static enum base_status fail(struct graph *g, enum base_status s)
 	return s;
 }
 
-/* ---- the moment
- * -----------------------------------------------------------------------------
- */
+/* ---- the moment ------------------------------------------------------------------------------ */
 
 static enum base_status put_all(
 	struct graph *g, const struct actor *a, uint64_t t, struct base_err *err)
@@ -218,9 +216,7 @@ static inline struct queue *queue_of(struct graph *g, const struct graph_verb *v
 	return &g->queue[v->queue];
 }
 
-/* ---- verbs
- * ----------------------------------------------------------------------------------
- */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {

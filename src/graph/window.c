@@ -31,8 +31,7 @@ static size_t actor_anchor(uint32_t actor)
 	return 2 * (size_t)actor;
 }
 
-/* ---- restarting -------------------------------------------------------------------------------
- */
+/* ---- restarting ------------------------------------------------------------------------------ */
 
 static void zero_lengths(const struct graph *g, double *length)
 {
@@ -205,8 +204,7 @@ enum base_status graph_restart(struct graph *g, uint64_t time_ns, struct base_er
 	return done(g, graph_collect(g, false, err));
 }
 
-/* ---- cutting ----------------------------------------------------------------------------------
- */
+/* ---- cutting --------------------------------------------------------------------------------- */
 
 /* Open edges, waits and occupancy count up to here. */
 static void close_statistics(struct graph *g, uint64_t t)
@@ -420,8 +418,7 @@ enum base_status graph_turn(struct graph *g, uint64_t time_ns, bool start_all,
 	return done(g, s);
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /* Where lane 0's path to this end comes from: a time, or a label. */
 static uint64_t path_start(const struct graph *g, const struct end *e)

@@ -12,8 +12,7 @@ enum {
 	NEST_MAX = 8,              /* a definition that names one that names one ... */
 };
 
-/* ---- which fields are ids of what
- * ------------------------------------------------------------------- */
+/* ---- which fields are ids of what ------------------------------------------------------------ */
 
 static enum live_table table_of(const char *unit)
 {
@@ -68,9 +67,7 @@ static uint32_t *field_of(struct trace_record *r, uint16_t offset)
 	return (uint32_t *)(void *)((char *)r + offset);
 }
 
-/* ---- ids
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- ids ------------------------------------------------------------------------------------- */
 
 static bool keep(struct live_defs *d, enum base_status s)
 {
@@ -135,8 +132,7 @@ static inline void translate_fields(struct live_defs *d, struct trace_record *r,
 	}
 }
 
-/* ---- tables
- * ---------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 #define DEF_TABLE(kind, plural)                                                                    \
 	static void put_##kind(struct live_defs *d, uint32_t id, const struct trace_record *r)     \
@@ -164,8 +160,7 @@ static void put_text(struct live_defs *d, uint32_t id, const char *bytes, size_t
 		d->defs.nr_texts = id + 1;
 }
 
-/* ---- life cycle
- * ----------------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 struct live_defs *live_defs_new(const struct live_defs *older)
 {
@@ -216,8 +211,7 @@ uint64_t live_defs_size(const struct live_defs *d)
 	return nr;
 }
 
-/* ---- definitions
- * ----------------------------------------------------------------------------------------- */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 /* r has inner ids but for its own. */
 static void put(struct live_defs *d, uint32_t id, const struct trace_record *r)
@@ -260,8 +254,7 @@ enum base_status live_defs_add(struct live_defs *d, const struct trace_record *r
 	return d->status;
 }
 
-/* ---- from the older generation
- * ---------------------------------------------------------------------- */
+/* ---- from the older generation --------------------------------------------------------------- */
 
 static uint32_t outer_of(const struct live_defs *d, enum live_table t, uint32_t inner)
 {
@@ -349,8 +342,7 @@ enum base_status live_defs_take_over(struct live_defs *d)
 	return d->status;
 }
 
-/* ---- records
- * ---------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 enum base_status live_defs_translate(struct live_defs *d, struct trace_record *r)
 {

@@ -13,8 +13,7 @@
 
 enum { ASLEEP_BELOW = 20 }; /* busy for less than one in so many: asleep */
 
-/* ---- life cycle
- * ----------------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 static void free_generation(struct generation *g)
 {
@@ -97,8 +96,7 @@ enum base_status live_new(const struct live_options *opts, struct live **ret, st
 	return BASE_OK;
 }
 
-/* ---- answers
- * ------------------------------------------------------------------------------------------ */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 /* Nothing, or next to it, but sleep: what nobody waits for holds nobody up. */
 static bool is_asleep(
@@ -218,8 +216,7 @@ static enum base_status answer_ready(struct live *l, bool all, struct base_err *
 	return s;
 }
 
-/* ---- windows
- * ------------------------------------------------------------------------------------------ */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static enum base_status turn(
 	struct live *l, struct generation *g, uint64_t time_ns, struct base_err *err)
@@ -292,8 +289,7 @@ static enum base_status end_window(struct live *l, uint64_t time_ns, struct base
 	return s == BASE_OK ? answer_ready(l, false, err) : s;
 }
 
-/* ---- records
- * ------------------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static enum base_status feed(struct live *l, struct generation *g, struct base_err *err)
 {

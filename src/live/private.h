@@ -9,8 +9,7 @@
 
 #define NONE UINT32_MAX
 
-/* ---- late.c: records that wait until no earlier one can come -----------------------------------
- */
+/* ---- late.c: records that wait until no earlier one can come --------------------------------- */
 
 enum { LIVE_BUCKETS = 512 };
 struct late_record {
@@ -40,8 +39,7 @@ struct late_record *live_late_take(struct late *q, uint64_t time_ns, size_t *ret
 /* Has been fed. */
 void live_late_drop(struct late *q);
 
-/* ---- answer.c: a window's rows ------------------------------------------------------------------
- */
+/* ---- answer.c: a window's rows --------------------------------------------------------------- */
 
 struct rows {
 	struct live_row *row;
@@ -72,8 +70,7 @@ enum base_status live_answer_add(struct answer *a, struct model *m, const struct
 void live_answer_finish(struct answer *a);
 struct answer *live_answer_free(struct answer *a);
 
-/* ---- live.c -------------------------------------------------------------------------------------
- */
+/* ---- live.c ---------------------------------------------------------------------------------- */
 
 struct part_info {               /* a window that is over */
 	struct graph_part *part; /* NULL: none of this generation */

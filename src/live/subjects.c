@@ -51,8 +51,7 @@ static uint64_t last_ns(const struct finder *f, uint32_t actor)
 	return anchor == NONE ? 0 : time_ns;
 }
 
-/* ---- the program that was started
- * ------------------------------------------------------------------- */
+/* ---- the program that was started ------------------------------------------------------------ */
 
 static uint32_t latest_actor(const struct finder *f)
 {
@@ -96,8 +95,7 @@ static enum base_status of_program(struct finder *f)
 	return add(f, anchor, 0);
 }
 
-/* ---- processes
- * -------------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static bool is_below(const char *path, const char *group)
 {

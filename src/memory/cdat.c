@@ -8,8 +8,7 @@
 enum { PHASES_MAX = 4096, PREFETCH_STEPS = 12 };
 #define MEMORY_LIMIT_DEFAULT (UINT64_C(4) << 30)
 
-/* ---- one access --------------------------------------------------------------------------------
- */
+/* ---- one access ------------------------------------------------------------------------------ */
 
 static const uint8_t supplier_is_local[] = {[MEMORY_CDAT_FROM_LOCAL_MEMORY] = 1,
 	[MEMORY_CDAT_FROM_LOCAL_CACHE] = 1,
@@ -150,8 +149,7 @@ static enum base_status access_line(struct memory_cdat *c, uint32_t processor, u
 	return access_way(c, processor, line, kind, way, o);
 }
 
-/* ---- steps
- * ---------------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 enum base_status memory_cdat_touch(struct memory_cdat *c, uint32_t processor, uint64_t address,
 	uint64_t size_bytes, enum memory_item_kind kind)
@@ -260,8 +258,7 @@ static void meet(struct memory_cdat *c, uint32_t processor)
 	c->processor[processor].time_ps = c->config.cycle_ps ? most : 0;
 }
 
-/* ---- phases
- * ------------------------------------------------------------------------------------------ */
+/* ---- phases ---------------------------------------------------------------------------------- */
 
 static void phase_fini(struct memory_cdat_phase *p)
 {
@@ -390,8 +387,7 @@ static enum base_status fail_step(struct memory_cdat *c, enum base_status s, str
 	return base_fail(err, s, "no memory for the directory");
 }
 
-/* ---- all ---------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 enum base_status memory_cdat_add(
 	struct memory_cdat *c, const struct memory_steps *steps, struct base_err *err)
@@ -460,9 +456,7 @@ enum memory_cdat_status memory_cdat_peek(
 	return l->dirty ? MEMORY_CDAT_DIRTY : MEMORY_CDAT_EXCLUSIVE;
 }
 
-/* ---- life
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static enum base_status init_processors(struct memory_cdat *c, struct base_err *err)
 {

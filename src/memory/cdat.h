@@ -16,8 +16,7 @@
 #include "memory/ciat.h"
 #include "memory/order.h"
 
-/* ---- configuration ------------------------------------------------------------------------------
- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 enum memory_cdat_network { MEMORY_CDAT_DIRECTORY, MEMORY_CDAT_SNOOPING };
 enum memory_cdat_allocation {
@@ -61,8 +60,7 @@ enum base_status memory_cdat_config_set(
 enum base_status memory_cdat_config_check(
 	const struct memory_cdat_config *c, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- transactions
- * ---------------------------------------------------------------------------------- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 enum memory_cdat_code {
 #define TRANSACTION(name, code, class, line) MEMORY_CDAT_##name = (code),
@@ -100,8 +98,7 @@ struct memory_cdat_transaction {
 	const uint64_t *sharers;        /* bit map of processors; the same */
 };
 
-/* ---- results
- * ------------------------------------------------------------------------------------------ */
+/* ---- results --------------------------------------------------------------------------------- */
 
 enum memory_cdat_stream {
 	MEMORY_CDAT_DATA,
@@ -201,8 +198,7 @@ enum base_status memory_cdat_access(struct memory_cdat *c, uint32_t processor, u
 enum memory_cdat_status memory_cdat_peek(
 	const struct memory_cdat *c, uint32_t processor, uint64_t address);
 
-/* ---- cdat_text.c, cdat_json.c
- * ------------------------------------------------------------------------ */
+/* ---- cdat_text.c, cdat_json.c ---------------------------------------------------------------- */
 
 /* Records of appendix C, byte for byte, with a newline. */
 void memory_cdat_general_line(struct base_str *out, const struct memory_cdat_transaction *t,

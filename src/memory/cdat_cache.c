@@ -116,8 +116,7 @@ static void clean(struct cdat_cache *k, uint64_t line)
 		cdat_set(k, line)[at] &= ~(uint64_t)CDAT_MAY_STORE;
 }
 
-/* ---- the levels of a processor
- * ------------------------------------------------------------------- */
+/* ---- the levels of a processor --------------------------------------------------------------- */
 
 static bool version_in(const struct cdat_cache *k, uint64_t line, uint32_t *ret_version)
 {

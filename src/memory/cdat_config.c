@@ -62,8 +62,7 @@ struct memory_cdat_config *memory_cdat_config_free(struct memory_cdat_config *c)
 	return NULL;
 }
 
-/* ---- words --------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static const struct base_word allocation_words[] = {
 	{"rr1", NULL}, {"rr2", NULL}, {"oracle", NULL}, {"first_touch", NULL}};
@@ -147,8 +146,7 @@ static enum base_status set(
 	return base_parameter_set(p, c, value, err);
 }
 
-/* ---- files and assignments ----------------------------------------------------------------------
- */
+/* ---- files and assignments ------------------------------------------------------------------- */
 
 enum base_status memory_cdat_config_set(
 	struct memory_cdat_config *c, const char *assignment, struct base_err *err)

@@ -51,8 +51,7 @@ void memory_cdat_homes_fini(struct memory_cdat *c)
 	base_free(c->usage);
 }
 
-/* ---- policies
- * ------------------------------------------------------------------------------------ */
+/* ---- policies -------------------------------------------------------------------------------- */
 
 static const struct memory_ciat_page *usage_of(const struct memory_cdat *c, uint64_t page)
 {
@@ -128,8 +127,7 @@ static enum base_status find_home(
 	return BASE_OK;
 }
 
-/* ---- entries
- * --------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static struct cdat_chunk *new_chunk(struct memory_cdat *c)
 {

@@ -43,8 +43,7 @@ static int32_t speaker(const struct memory_cdat *c, uint32_t unit)
 	return (int32_t)c->unit[unit].first;
 }
 
-/* ---- telling
- * ------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 enum { PRESENT_NONE, PRESENT_LOCAL, PRESENT_HOME, PRESENT_REMOTE };
 
@@ -171,8 +170,7 @@ static void from_cache(const struct request *r, uint32_t owner)
 	r->c->outcome->owner = speaker(r->c, owner);
 }
 
-/* ---- changing the line's state
- * ------------------------------------------------------------------------ */
+/* ---- changing the line's state --------------------------------------------------------------- */
 
 static void drop_interconnect(const struct request *r)
 {
@@ -218,8 +216,7 @@ static void respond(struct request *r, unsigned code)
 	r->version = r->line->memory_version; /* what memory has, right or not */
 }
 
-/* ---- invalidations
- * ------------------------------------------------------------------------------------- */
+/* ---- invalidations --------------------------------------------------------------------------- */
 
 /* All copies but the requester's, each asked and answering. How many there were. */
 static uint32_t invalidate_others(const struct request *r, bool acknowledged)
@@ -241,8 +238,7 @@ static uint32_t invalidate_others(const struct request *r, bool acknowledged)
 	return nr;
 }
 
-/* ---- directory
- * -------------------------------------------------------------------------------------------- */
+/* ---- directory ------------------------------------------------------------------------------- */
 
 static bool is_store(const struct request *r)
 {
@@ -395,8 +391,7 @@ static enum base_status serve_directory(struct request *r)
 	return serve_idle(r); /* or the requester has dropped it without a word */
 }
 
-/* ---- snooping
- * --------------------------------------------------------------------------------------------- */
+/* ---- snooping -------------------------------------------------------------------------------- */
 
 /* Who still has a copy; on a bus silence is seen at once. */
 static enum base_status forget_dropped(struct request *r)
@@ -466,8 +461,7 @@ static enum base_status serve_snooping(struct request *r)
 	return BASE_OK;
 }
 
-/* ---- requests
- * ---------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static enum base_status begin_request(struct memory_cdat *c, uint32_t processor, uint64_t line,
 	unsigned code, struct request *ret)
@@ -526,8 +520,7 @@ static enum base_status serve(struct request *r)
 								: serve_snooping(r);
 }
 
-/* ---- the monitor
- * -------------------------------------------------------------------------------------------- */
+/* ---- the monitor ----------------------------------------------------------------------------- */
 
 /* What is wrong with a copy in a cache of the unit; NULL: nothing. */
 static const char *copy_fault(const struct memory_cdat *c, const struct cdat_line *l, uint32_t unit,
@@ -763,9 +756,7 @@ enum base_status memory_cdat_store(
 	return finish_request(&r);
 }
 
-/* ---- returns
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- returns --------------------------------------------------------------------------------- */
 
 enum { TYPE_WRITE_BACK = 6, TYPE_UPDATE_TAG = 7 };
 
@@ -814,8 +805,7 @@ void memory_cdat_flush(struct memory_cdat *c, struct cdat_line *l, uint64_t line
 		.state = MEMORY_CDAT_IDLE, .version = l->version, .memory_version = l->version};
 }
 
-/* ---- I/O processors
- * ------------------------------------------------------------------------------------------ */
+/* ---- I/O processors -------------------------------------------------------------------------- */
 
 enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t line, bool in)
 {

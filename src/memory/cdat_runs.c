@@ -48,8 +48,7 @@ struct cdat_part {                      /* an access or a fetch in the body of a
 	} misses[4]; /* by the home */
 };
 
-/* ---- the parts of a piece ----------------------------------------------------------------------
- */
+/* ---- the parts of a piece -------------------------------------------------------------------- */
 
 /* Is a hit the processor's own matter, as far as the machine goes? */
 static bool has_own_hits(const struct memory_cdat *c)
@@ -264,8 +263,7 @@ static void look_at_parts(struct memory_cdat *c, const struct memory_steps *step
 		find_ahead(c, steps, nr_stores);
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static void count_misses(struct memory_cdat *c, const struct cdat_run *r, struct cdat_misses *m)
 {

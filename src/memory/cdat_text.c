@@ -30,8 +30,7 @@ double memory_cdat_average_latency(const struct memory_cdat_phase *p)
 	return p->requests ? (double)p->critical / (double)p->requests : 0;
 }
 
-/* ---- traces
- * --------------------------------------------------------------------------------------- */
+/* ---- traces ---------------------------------------------------------------------------------- */
 
 /* Number in its node, and node; of I/O processors their number is -1 - node, as in the seed. */
 static void add_processor(struct base_str *out, int32_t processor, uint32_t per_node)
@@ -76,8 +75,7 @@ void memory_cdat_detailed_line(
 	base_str_add(out, "\n");
 }
 
-/* ---- the tagged report
- * ------------------------------------------------------------------------------- */
+/* ---- the tagged report ----------------------------------------------------------------------- */
 
 static const char *const stream_name[] = {"data", "instruction", "I/O"};
 static const char *const stream_key[] = {"data", "instructions", "io"};
@@ -225,9 +223,7 @@ void memory_cdat_tags(struct base_str *out, const struct memory_cdat_result *r)
 	phase_lines(out, r, &r->total, -1);
 }
 
-/* ---- JSON
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *flow_json(const struct memory_cdat_flow *f)
 {

@@ -194,8 +194,7 @@ uint64_t memory_ciat_accesses(const struct memory_ciat *c, uint64_t from, uint64
 /* The first place at `from` or behind that an access touched; UINT64_MAX: none. */
 uint64_t memory_ciat_touched(const struct memory_ciat *c, uint64_t from);
 
-/* ---- ciat_text.c, ciat_json.c ------------------------------------------------------------------
- */
+/* ---- ciat_text.c, ciat_json.c ---------------------------------------------------------------- */
 
 /* The report file: one figure a line, tag first: RrTtLll: (phase, thread, kind of line; x: all). */
 void memory_ciat_tags(struct base_str *out, const struct memory_ciat_result *r);

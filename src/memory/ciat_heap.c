@@ -51,8 +51,7 @@ struct ciat_heap {
 	} found[FOUND];
 };
 
-/* ---- what places had --------------------------------------------------------------------------
- */
+/* ---- what places had ------------------------------------------------------------------------- */
 
 uint64_t memory_ciat_accesses(const struct memory_ciat *c, uint64_t from, uint64_t to)
 {
@@ -79,8 +78,7 @@ uint64_t memory_ciat_accesses(const struct memory_ciat *c, uint64_t from, uint64
 	return sum;
 }
 
-/* ---- finding a block --------------------------------------------------------------------------
- */
+/* ---- finding a block ------------------------------------------------------------------------- */
 
 static bool contains(const struct block *b, uint64_t address)
 {
@@ -138,8 +136,7 @@ uint32_t memory_ciat_heap_at(struct memory_ciat *c, uint64_t address, uint64_t *
 	return h->block[b - 1].site + 1;
 }
 
-/* ---- a block ends -----------------------------------------------------------------------------
- */
+/* ---- a block ends ---------------------------------------------------------------------------- */
 
 static void settle(struct memory_ciat *c, const struct block *b)
 {
@@ -189,8 +186,7 @@ static void end_block(struct memory_ciat *c, uint32_t index)
 	h->epoch++;
 }
 
-/* ---- a block begins ---------------------------------------------------------------------------
- */
+/* ---- a block begins -------------------------------------------------------------------------- */
 
 /* Blocks of a heap, or mappings, that have a part of [from, end) end. */
 static void end_within(struct memory_ciat *c, uint64_t from, uint64_t end, bool mappings)
@@ -293,8 +289,7 @@ static enum base_status begin_block(struct memory_ciat *c, struct block b, uint6
 	return s;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* The page is new: whoever had something of the one that was there has nothing of it. What was
  * touched stays so. */
@@ -400,8 +395,7 @@ enum base_status memory_ciat_heap_call(struct memory_ciat *c, const struct memor
 	return s;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void memory_ciat_heap_finish(struct memory_ciat *c)
 {

@@ -13,8 +13,7 @@
 
 enum { SPAN_LEAST = 16 }; /* places; fewer are not worth an entry */
 
-/* ---- looking -----------------------------------------------------------------------------------
- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 struct look {
 	struct memory_ciat *c;
@@ -299,8 +298,7 @@ static enum base_status look_piece(
 	return BASE_OK;
 }
 
-/* ---- counting ----------------------------------------------------------------------------------
- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* The places of an item that is steady: its pages are there. */
 static enum base_status count_places(
@@ -392,8 +390,7 @@ static enum base_status count_item(
 	return BASE_OK;
 }
 
-/* ---- strings -----------------------------------------------------------------------------------
- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 static void string_of(struct ciat_thread *t, unsigned kind, uint64_t times)
 {
@@ -442,8 +439,7 @@ static void count_strings(struct ciat_thread *t, const struct memory_piece *p)
 	strings_of(t, p, 0, p->end_item, 1);
 }
 
-/* ---- all ---------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* Items that change states, in the order of the program. */
 static enum base_status run_changes(

@@ -209,8 +209,7 @@ void memory_ciat_tags(struct base_str *out, const struct memory_ciat_result *r)
 		}
 }
 
-/* ---- the memory usage file ---------------------------------------------------------------------
- */
+/* ---- the memory usage file ------------------------------------------------------------------- */
 
 #define USAGE_HEADER                                                                               \
 	"# page touched_bytes touched_code_bytes shared_bytes data_accesses code_accesses "        \
@@ -291,8 +290,7 @@ enum base_status memory_ciat_usage_read(const char *text, const char *path,
 	return BASE_OK;
 }
 
-/* ---- the event trace
- * ------------------------------------------------------------------------------ */
+/* ---- the event trace ------------------------------------------------------------------------- */
 
 void memory_ciat_event_header(struct base_str *out, uint32_t nr_threads)
 {

@@ -37,8 +37,7 @@ void memory_ciat_counts_add(struct memory_ciat_counts *to, const struct memory_c
 		t[i] += f[i];
 }
 
-/* ---- code --------------------------------------------------------------------------------------
- */
+/* ---- code ------------------------------------------------------------------------------------ */
 
 static struct ciat_code *code_of(struct memory_ciat *c, uint64_t number)
 {
@@ -82,8 +81,7 @@ static enum base_status add_block(struct memory_ciat *c, const struct ciat_block
 	return BASE_OK;
 }
 
-/* ---- pages
- * --------------------------------------------------------------------------------------- */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 struct page_sum {
 	struct memory_ciat_page page;
@@ -242,8 +240,7 @@ uint64_t memory_ciat_touched(const struct memory_ciat *c, uint64_t from)
 	return UINT64_MAX;
 }
 
-/* ---- lines and sites
- * ------------------------------------------------------------------------------------ */
+/* ---- lines and sites ------------------------------------------------------------------------- */
 
 static uint32_t writers_of(const struct memory_ciat *c, struct ciat_page *p, unsigned line)
 {
@@ -332,9 +329,7 @@ static enum base_status sum_lines(struct memory_ciat *c)
 	return BASE_OK;
 }
 
-/* ---- all
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void sum_curves(struct memory_ciat *c)
 {

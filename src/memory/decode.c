@@ -95,7 +95,7 @@ enum base_status memory_decoder_chunk(
 	return BASE_OK;
 }
 
-/* ---- one block ----------------------------------------------------------------------------- */
+/* ---- one block ------------------------------------------------------------------------------- */
 
 struct plane {
 	const uint8_t *p, *end;
@@ -327,7 +327,7 @@ static bool coded(struct memory_decoder *d, struct piece *z, uint64_t index, boo
 	return true;
 }
 
-/* ---- copies -------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* As the encoder's learn(). */
 static bool learn(struct memory_decoder *d, const uint64_t *p, size_t m, size_t distance)
@@ -463,7 +463,7 @@ static bool copy(struct memory_decoder *d, struct piece *z)
 	return true;
 }
 
-/* ---- pieces -------------------------------------------------------------------------------- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static bool is_read(const struct piece *z)
 {

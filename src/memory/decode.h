@@ -36,8 +36,7 @@ enum base_status memory_decoder_chunk(struct memory_decoder *d, const uint8_t *c
 enum base_status memory_decoder_piece(
 	struct memory_decoder *d, struct memory_words *ret, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- items ------------------------------------------------------------------------------------
- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 struct memory_clock { /* ticks to ns: memory_stream's definition */
 	uint64_t origin_ticks, factor;

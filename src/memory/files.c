@@ -69,7 +69,7 @@ enum base_status memory_file_rewind(struct memory_file *f, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 struct names {
 	char **name;

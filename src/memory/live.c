@@ -87,7 +87,7 @@ static void fifo_fini(struct fifo *f)
 		base_free(c);
 }
 
-/* ---- who records --------------------------------------------------------------------------- */
+/* ---- who records ----------------------------------------------------------------------------- */
 
 void memory_live_clock(struct memory_live *l, struct memory_clock clock)
 {
@@ -141,7 +141,7 @@ void memory_live_end(struct memory_live *l)
 	pthread_mutex_unlock(&l->mutex);
 }
 
-/* ---- threads ------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void lost(struct memory_live *l, struct thread *t)
 {
@@ -292,7 +292,7 @@ static enum base_status thread_of(struct memory_live *l, const struct chunk *c,
 	return BASE_OK;
 }
 
-/* ---- chunks that have come ----------------------------------------------------------------- */
+/* ---- chunks that have come ------------------------------------------------------------------- */
 
 static enum base_status take_stream(struct memory_live *l, struct chunk *c,
 	const struct memory_chunk_head *h, struct base_err *err)
@@ -456,7 +456,7 @@ static void begin_chunk(struct memory_live *l, struct thread *t)
 	t->walk.fs_base = h.fs_base;
 }
 
-/* ---- items --------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 /* As find_joined() of lpt.c: a thread that was joined has put all it had, and who has its handle
  * now may have come, too. */
@@ -607,7 +607,7 @@ static bool live_on_stack(
 	       memory_stacks_have(&l->thread[thread].walk.stacks, address, bytes);
 }
 
-/* ---- life ---------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void live_close(struct memory_source *s)
 {

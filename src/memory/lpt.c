@@ -51,7 +51,7 @@ unsigned memory_source_lpt_probe(const uint8_t *bytes, size_t size_bytes, const 
 	return size_bytes >= 8 && !memcmp(bytes, "longpole", 8) ? 100 : 0;
 }
 
-/* ---- reading ------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void lost(struct lpt *l, struct thread *t)
 {
@@ -298,7 +298,7 @@ static void lpt_close(struct memory_source *s)
 	base_free(l);
 }
 
-/* ---- opening ------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* A stream's first chunk says whose it is. */
 static enum base_status look_at(struct lpt *l, const struct trace_content_chunk *c, uint8_t *bytes,

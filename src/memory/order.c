@@ -51,7 +51,7 @@ const char *memory_order_sentence(const struct memory_order *o)
 	}
 }
 
-/* ---- steps --------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static struct memory_step *add_step(struct memory_order *o, struct memory_step s)
 {
@@ -115,8 +115,7 @@ static void close_phase(struct memory_order *o)
 	o->phase_open = false;
 }
 
-/* ---- one lane
- * ------------------------------------------------------------------------------------ */
+/* ---- one lane -------------------------------------------------------------------------------- */
 
 /* The lane's next item into *ret; BASE_END when there is none; NULL when there is none now. */
 static inline enum base_status lane_peek(struct memory_order *o, struct memory_lane *l,
@@ -139,8 +138,7 @@ uint64_t memory_order_lane_key(
 		cpu);
 }
 
-/* ---- calls
- * ------------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* The times of the same call in the call traces, when they have it. */
 static enum base_status take_call_times(
@@ -468,8 +466,7 @@ static enum base_status call_step(struct memory_order *o, struct memory_step *s,
 	return BASE_OK;
 }
 
-/* ---- running
- * ---------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static enum base_status wake_joiners(struct memory_order *o, uint32_t lane, struct base_err *err)
 {
@@ -623,8 +620,7 @@ static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- nobody runs
- * ---------------------------------------------------------------------------------- */
+/* ---- nobody runs ----------------------------------------------------------------------------- */
 
 /* Threads that no spawn began: all that is left of them is one parallel phase. */
 static enum base_status start_silent(struct memory_order *o, struct base_err *err)
@@ -691,8 +687,7 @@ static enum base_status poll_idle(struct memory_order *o, struct base_err *err)
 	return s;
 }
 
-/* ---- sources in their own order
- * ------------------------------------------------------------------- */
+/* ---- sources in their own order -------------------------------------------------------------- */
 
 static void total_phase(struct memory_order *o, uint32_t thread, const struct memory_call *call)
 {
@@ -757,8 +752,7 @@ static enum base_status total_next(struct memory_order *o, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 enum base_status memory_order_next(
 	struct memory_order *o, struct memory_steps *ret, struct base_err *err)

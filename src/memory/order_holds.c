@@ -34,8 +34,7 @@ static bool has_begun(const struct memory_lane *l)
 	return l->state != LANE_WAITS;
 }
 
-/* ---- threads that nobody joined ----------------------------------------------------------------
- */
+/* ---- threads that nobody joined -------------------------------------------------------------- */
 
 static const struct memory_life *life_of(struct memory_order *o, uint32_t lane)
 {
@@ -133,8 +132,7 @@ enum base_status memory_order_hold(struct memory_order *o, uint32_t lane, uint32
 	return memory_order_let_go(o, err);
 }
 
-/* ---- condition variables -----------------------------------------------------------------------
- */
+/* ---- condition variables --------------------------------------------------------------------- */
 
 static bool is_meanwhile(const struct memory_hold *h, uint64_t object, uint64_t time_ns)
 {
@@ -193,8 +191,7 @@ static bool was_signalled(struct memory_order *o, const struct memory_hold *h, u
 	return found;
 }
 
-/* ---- what does not come ------------------------------------------------------------------------
- */
+/* ---- what does not come ---------------------------------------------------------------------- */
 
 /* Who cannot go on before one that is held (it waits for a region's end) does not count. */
 static bool counts(const struct memory_lane *l)
@@ -283,8 +280,7 @@ enum base_status memory_order_unblock(struct memory_order *o, struct base_err *e
 	return memory_order_let_one_go(o, first, o->cpu[first].clock, err);
 }
 
-/* ---- heap blocks -------------------------------------------------------------------------------
- */
+/* ---- heap blocks ----------------------------------------------------------------------------- */
 
 enum { BLOCK_LANE, BLOCK_TIME }; /* of block_of: who has what begins there, and since when */
 

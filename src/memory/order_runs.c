@@ -45,8 +45,7 @@ static uint32_t first_processor(const struct memory_order *o)
 	return memory_key_cpu(base_turns_least(&o->due));
 }
 
-/* ---- positions in a loop ----------------------------------------------------------------------
- */
+/* ---- positions in a loop --------------------------------------------------------------------- */
 
 /* An iteration's instructions; 0: it has none, or items that are no part of a piece. */
 static uint64_t instructions_of(const struct memory_item *item, uint32_t nr)
@@ -98,8 +97,7 @@ static void cut(struct memory_piece *p, uint64_t until)
 	}
 }
 
-/* ---- offers ------------------------------------------------------------------------------------
- */
+/* ---- offers ---------------------------------------------------------------------------------- */
 
 /* Not worth it, or not wanted: after some turns again. */
 static void wait(struct memory_order *o, uint64_t most)
@@ -203,8 +201,7 @@ bool memory_order_offer(struct memory_order *o, struct memory_steps *ret)
 	return true;
 }
 
-/* ---- taken -------------------------------------------------------------------------------------
- */
+/* ---- taken ----------------------------------------------------------------------------------- */
 
 static void move(struct memory_order *o, const struct memory_piece *p)
 {

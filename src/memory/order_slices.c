@@ -28,8 +28,7 @@ struct memory_scheduler {
 	uint64_t now;                      /* clock of the latest event */
 };
 
-/* ---- cutting into slices
- * ------------------------------------------------------------------------- */
+/* ---- cutting into slices --------------------------------------------------------------------- */
 
 static bool cuts(const struct memory_call *call)
 {
@@ -134,8 +133,7 @@ struct memory_scheduler *memory_scheduler_free(struct memory_scheduler *s)
 	return NULL;
 }
 
-/* ---- choosing
- * --------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 static bool may_run(const struct memory_order *o, uint32_t stream, uint32_t cpu)
 {
@@ -214,8 +212,7 @@ enum base_status memory_scheduler_fill(struct memory_order *o, struct base_err *
 	return BASE_OK;
 }
 
-/* ---- leaving
- * ----------------------------------------------------------------------------------------- */
+/* ---- leaving --------------------------------------------------------------------------------- */
 
 static void slice_done(struct memory_order *o, uint32_t stream)
 {

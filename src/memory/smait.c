@@ -104,8 +104,7 @@ unsigned memory_source_smait_probe(const uint8_t *bytes, size_t size_bytes, cons
 	return nr ? (unsigned)(best * 60 / (nr * 4)) >= 40 ? best * 60 / (unsigned)(nr * 4) : 0 : 0;
 }
 
-/* ---- records into items ------------------------------------------------------------------------
- */
+/* ---- records into items ---------------------------------------------------------------------- */
 
 struct output {
 	struct memory_batch *batch;
@@ -310,8 +309,7 @@ static enum base_status smait_next(
 	return s == BASE_END && (ret->nr || st->has_pending) ? BASE_OK : s;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void smait_close(struct memory_source *source)
 {

@@ -48,7 +48,7 @@ void memory_diag_add(
 	}
 }
 
-/* ---- opening ------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 #define SOURCE(name, line)                                                                         \
 	unsigned memory_source_##name##_probe(                                                     \
@@ -159,7 +159,7 @@ enum base_status memory_source_open_process(const char *format, const char *cons
 	return memory_source_lpt_open_process(paths, nr_paths, process, ret, err);
 }
 
-/* ---- checking ------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* What is wrong with an item by itself; NULL: nothing. */
 static const char *item_fault(const struct memory_item *t, const struct memory_batch *b)

@@ -23,7 +23,7 @@
 
 #include "base/base.h"
 
-/* ---- items --------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 enum memory_item_kind {
 	MEMORY_LOAD,        /* address, size_bytes, reg */
@@ -85,8 +85,7 @@ enum { MEMORY_REPEAT_BODY_MAX = 1024, MEMORY_ACCESS_MAX_BYTES = 64 };
  * space, either: memory_batch_check(). */
 #define MEMORY_ADDRESS_LIMIT (UINT64_C(1) << 47)
 
-/* ---- call records: synchronisation, threads, I/O, markers (seed, table 4) ---------------------
- */
+/* ---- call records: synchronisation, threads, I/O, markers (seed, table 4) -------------------- */
 
 enum memory_call_kind {
 #define CALL(name, number, class, line) MEMORY_CALL_##name = (number),
@@ -126,8 +125,7 @@ struct memory_call {
 	uint8_t kind; /* enum memory_call_kind */
 };
 
-/* ---- a source ---------------------------------------------------------------------------------
- */
+/* ---- a source -------------------------------------------------------------------------------- */
 
 struct memory_batch {
 	const struct memory_item *item; /* borrowed until the next call for the same thread */
@@ -261,8 +259,7 @@ static inline void memory_source_close(struct memory_source *s)
 		s->ops->close(s);
 }
 
-/* ---- opening: rows of sources.def ---------------------------------------------------------------
- */
+/* ---- opening: rows of sources.def ------------------------------------------------------------ */
 
 enum { MEMORY_PROBE_BYTES = 4096 };
 struct memory_source_format {

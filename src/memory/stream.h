@@ -119,8 +119,7 @@ struct memory_maybe {
 #define MEMORY_NOTE_NAME    "longpole"
 enum { MEMORY_NOTE_TYPE = 1 };
 
-/* ---- 2. words ----------------------------------------------------------------------------------
- */
+/* ---- 2. words -------------------------------------------------------------------------------- */
 
 /* The word of a head: an address of user space, of which the processor leaves the highest bits to
  * us (or, in decoded words, the block's index). */

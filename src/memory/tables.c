@@ -34,7 +34,7 @@ struct memory_tables_builder {
 	size_t nr_modules, capacity;
 };
 
-/* ---- collecting ---------------------------------------------------------------------------- */
+/* ---- collecting ------------------------------------------------------------------------------ */
 
 struct memory_tables_builder *memory_tables_begin(uint32_t image)
 {
@@ -107,7 +107,7 @@ static bool is_whole(const struct section *s)
 	return s->bytes && s->got == s->size && s->size < s->capacity;
 }
 
-/* ---- one block's description --------------------------------------------------------------- */
+/* ---- one block's description ----------------------------------------------------------------- */
 
 struct cursor {
 	const uint8_t *p, *end;
@@ -346,7 +346,7 @@ static enum base_status make_block(
 	return BASE_OK;
 }
 
-/* ---- addresses ----------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 struct place {
 	uint64_t linked;
@@ -479,7 +479,7 @@ bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool c
 	return true;
 }
 
-/* ---- templates ----------------------------------------------------------------------------- */
+/* ---- templates ------------------------------------------------------------------------------- */
 
 static bool is_simple(const struct memory_table_access *a)
 {
@@ -554,7 +554,7 @@ static enum base_status make_templates(struct memory_tables *t, const struct mem
 	return BASE_OK;
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static bool is_ready(const struct module *m)
 {

@@ -43,8 +43,7 @@ struct text {
 	struct memory_item item[MEMORY_BATCH_MAX];
 };
 
-/* ---- words and numbers -------------------------------------------------------------------------
- */
+/* ---- words and numbers ----------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -95,8 +94,7 @@ static bool word_is(const struct token *t, const char *word)
 	return t->length == strlen(word) && !memcmp(t->text, word, t->length);
 }
 
-/* ---- the formats
- * ---------------------------------------------------------------------------------- */
+/* ---- the formats ----------------------------------------------------------------------------- */
 
 /* "I  04016b80,3", " S 1ffefff9f8,8", " L ...", " M ..."; other lines are Valgrind's remarks. */
 static bool parse_lackey(const struct line *l, struct record *ret)
@@ -183,8 +181,7 @@ static bool parse_drmemtrace(const struct line *l, struct record *ret)
 	return true;
 }
 
-/* ---- lines into items --------------------------------------------------------------------------
- */
+/* ---- lines into items ------------------------------------------------------------------------ */
 
 /* The next line without its end; BASE_END. A line longer than the buffer's half is cut. */
 static enum base_status next_line(
@@ -353,8 +350,7 @@ static void text_close(struct memory_source *source)
 static const struct memory_source_ops text_ops = {
 	.next = text_next, .rewind = text_rewind, .close = text_close};
 
-/* ---- opening
- * ----------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /* One pass to learn who there is. */
 static enum base_status find_threads(struct text *x, struct base_err *err)

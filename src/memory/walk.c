@@ -36,7 +36,7 @@ void memory_walk_begin(struct memory_walk *w, const struct memory_words *words)
 	w->stamped = false;
 }
 
-/* ---- from one block to the next ------------------------------------------------------------ */
+/* ---- from one block to the next -------------------------------------------------------------- */
 
 static struct memory_item *branch(const struct memory_table_block *from, enum memory_item_kind kind,
 	uint64_t to, struct memory_item *out)
@@ -89,7 +89,7 @@ static struct memory_item *enter(struct memory_walk *w, uint32_t index,
 	return out;
 }
 
-/* ---- stacks -------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 bool memory_stacks_have(const struct memory_stacks *s, uint64_t address, uint64_t bytes)
 {
@@ -127,7 +127,7 @@ static inline void note_stack(
 		note_elsewhere(s, address, to);
 }
 
-/* ---- blocks -------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static bool stores(const struct memory_item *t)
 {
@@ -393,7 +393,7 @@ static struct memory_item *mark(struct memory_walk *w, const struct memory_table
 	}
 }
 
-/* ---- loops --------------------------------------------------------------------------------- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 /* Sets the strides of a body that is written at `out`, whose slots' differences are at hand.
  * Returns the end of the body, NULL: it is no loop of simple blocks, or leaves the address space.
@@ -472,7 +472,7 @@ static struct memory_item *loop(
 	return end;
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 size_t memory_walk_items(struct memory_walk *w, struct memory_item *item, size_t room,
 	struct memory_call *call, size_t call_room, size_t *ret_calls)

@@ -73,8 +73,7 @@ static bool announced_gives_lock(
 	return true;
 }
 
-/* ---- one a kind of record: is it part of the wait? --------------------------------------------
- */
+/* ---- one a kind of record: is it part of the wait? ------------------------------------------- */
 
 static bool within_nothing(struct model *m, struct thread *t, const struct trace_record *r)
 {

@@ -77,8 +77,7 @@ static void found_at(struct model *m, const struct thread *t, uint64_t time_ns,
 			       .b = b});
 }
 
-/* ---- a wait that an actor announced, and what became of it
- * ----------------------------------------------- */
+/* ---- a wait that an actor announced, and what became of it ----------------------------------- */
 
 static uint64_t units_of(const struct model *m, uint32_t object)
 {
@@ -151,8 +150,7 @@ static void begin_wait(struct model *m, const struct thread *t, uint64_t time_ns
 			q->n, units);
 }
 
-/* ---- queue verbs
- * ------------------------------------------------------------------------------------------- */
+/* ---- queue verbs ----------------------------------------------------------------------------- */
 
 static bool takes(enum graph_verb_kind verb)
 {
@@ -217,8 +215,7 @@ void model_check_assert(struct model *m, struct thread *t, uint64_t time_ns,
 		found_at(m, t, time_ns, q, MODEL_CHECK_assert_failed, q->n, units);
 }
 
-/* ---- machines and states
- * ------------------------------------------------------------------------------------ */
+/* ---- machines and states --------------------------------------------------------------------- */
 
 static uint32_t name_of(const struct model *m, uint32_t actor_def)
 {
@@ -291,8 +288,7 @@ void model_check_identify(
 	k->identified = true;
 }
 
-/* ---- at the end
- * ---------------------------------------------------------------------------------------------- */
+/* ---- at the end ------------------------------------------------------------------------------ */
 
 /* A machine that takes what others give waits for it now and then. */
 void model_check_all(struct model *m)

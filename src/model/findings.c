@@ -27,8 +27,7 @@ const char *model_check_name(enum model_check c)
 	return c < MODEL_CHECK_NR ? check[c].name : "?";
 }
 
-/* ---- while the model runs
- * ------------------------------------------------------------------------------- */
+/* ---- while the model runs -------------------------------------------------------------------- */
 
 void model_found(struct model *m, const struct found *f)
 {
@@ -66,8 +65,7 @@ void model_found(struct model *m, const struct found *f)
 	all->found[all->nr++].count = 1;
 }
 
-/* ---- afterwards: texts
- * ------------------------------------------------------------------------------------- */
+/* ---- afterwards: texts ----------------------------------------------------------------------- */
 
 static const char *queue_name(const struct model *m, uint32_t object)
 {

@@ -14,8 +14,7 @@ static rule_fn *const rule_table[RULES_MAX] = {
 #include "model/rules.def"
 };
 
-/* ---- failures: the first one ends the run; rules need not check ---------------------------------
- */
+/* ---- failures: the first one ends the run; rules need not check ------------------------------ */
 
 static void keep(struct model *m, enum base_status s)
 {
@@ -47,8 +46,7 @@ void model_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t lo, 
 		keep(m, base_fail(m->err, s, "out of memory for the model's maps"));
 }
 
-/* ---- roles, classes, states, actors, queues
- * ------------------------------------------------------ */
+/* ---- roles, classes, states, actors, queues -------------------------------------------------- */
 
 uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 {
@@ -318,8 +316,7 @@ uint32_t model_token_queue(
 	return (uint32_t)id;
 }
 
-/* ---- verbs
- * ------------------------------------------------------------------------------------------ */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 uint32_t model_current_state(const struct thread *t)
 {
@@ -495,8 +492,7 @@ void model_link_cuts(
 	t->mode = MODE_RUNNING;
 }
 
-/* ---- the run
- * ----------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 /* A thread, or a context, that is no actor yet. */
 static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uint32_t site)
@@ -675,8 +671,7 @@ static inline void apply(struct model *m, const struct trace_record *r)
 	rule(m, t, r);
 }
 
-/* ---- the window
- * ------------------------------------------------------------------------------------------ */
+/* ---- the window ------------------------------------------------------------------------------ */
 
 /* The first moment after it. */
 static void expect_end(struct model *m)
@@ -784,8 +779,7 @@ static enum base_status finish_paths(struct model *m)
 	return graph_finish(m->graph, end, m->err);
 }
 
-/* ---- tables as long as the definitions
- * ---------------------------------------------------------------- */
+/* ---- tables as long as the definitions ------------------------------------------------------- */
 
 static const struct object unused_object = {.queue = NONE,
 	.queue2 = NONE,
@@ -868,8 +862,7 @@ static enum base_status grow_tables(struct model *m)
 	return m->status;
 }
 
-/* ---- life cycle
- * ----------------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 enum base_status model_new(const struct trace_defs *defs, const struct model_options *opts,
 	struct model **ret, struct base_err *err)

@@ -315,8 +315,7 @@ struct object {
 	uint64_t outside; /* message queue: units of those that are sent, but are not in it yet */
 };
 
-/* ---- findings.c, check.c: are the annotations right? ------------------------------------------
- */
+/* ---- findings.c, check.c: are the annotations right? ----------------------------------------- */
 
 struct found { /* see struct model_finding */
 	enum model_check check;
@@ -615,7 +614,7 @@ static inline uint32_t model_same_object(const struct model *m, uint32_t id)
 	return m->object[id].same_as ? m->object[id].same_as : id;
 }
 
-/* ---- model.c: actors, queues, states, verbs ------------------------------------------------- */
+/* ---- model.c: actors, queues, states, verbs -------------------------------------------------- */
 
 uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
 	uint32_t class_ix, uint32_t site, uint32_t aux);
@@ -710,7 +709,7 @@ void model_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t lo, 
 void model_free_thread(struct thread *t);
 uint32_t model_idle_state(struct model *m);
 
-/* ---- connections.c -------------------------------------------------------------------------- */
+/* ---- connections.c --------------------------------------------------------------------------- */
 
 struct followed { /* a connection */
 	struct model_connection pub;
@@ -794,8 +793,7 @@ struct model_had {
 struct model_had model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
 	uint64_t from_ns, uint64_t to_ns);
 
-/* ---- rules_clock.c: false where no clock is known ----------------------------------------------
- */
+/* ---- rules_clock.c: false where no clock is known -------------------------------------------- */
 
 /* A system call begins; somebody without a path wakes who sleeps in it: a deadline has come, and
  * was peeked at; it ends. */
@@ -903,11 +901,11 @@ bool model_call_ready(const struct model *m, const struct thread *t, enum graph_
 void model_call_goes_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns);
 
-/* ---- listeners.c ---------------------------------------------------------------------------- */
+/* ---- listeners.c ----------------------------------------------------------------------------- */
 
 enum base_status model_find_listeners(struct model *m) BASE_MUST_CHECK;
 
-/* ---- names.c -------------------------------------------------------------------------------- */
+/* ---- names.c --------------------------------------------------------------------------------- */
 
 enum base_status model_make_names(struct model *m);
 void model_finish_threads(struct model *m); /* who they are, and their life spans */
@@ -954,7 +952,7 @@ const char *model_site_function(const struct model *m, uint32_t site); /* not in
 uint32_t model_site_chain(struct model *m, uint32_t site);
 uint32_t model_chain_function(const struct model *m, uint32_t chain); /* string */
 
-/* ---- rules ---------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 #define RULE(kind)                                                                                 \
 	void model_rule_##kind(struct model *m, struct thread *t, const struct trace_record *r);

@@ -15,8 +15,7 @@ const char *model_keep_text(struct model *m, struct base_str *s)
 	return copy ? copy : "?";
 }
 
-/* ---- objects
- * ------------------------------------------------------------------------------------------ */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 static const char *io_text(uint64_t op)
 {
@@ -117,9 +116,7 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 	}
 }
 
-/* ---- states
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 enum { FEW_SAMPLES = 5 };
 
@@ -211,9 +208,7 @@ static void add_annotated(const struct model *m, struct base_str *s, const struc
 	base_str_add(s, st->class_ix ? trace_text_of(m->defs, st->class_ix) : "begun");
 }
 
-/* ---- files
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 enum { FILES_NAMED = 8 }; /* of one place: a tar or a compiler reads thousands, and none matters */
 
@@ -419,8 +414,7 @@ static const char *where_text(struct model *m, const struct state_info *st)
 	return "";
 }
 
-/* ---- all of them
- * --------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void add_role(struct model *m, struct base_str *s, const struct role *ro)
 {

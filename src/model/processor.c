@@ -37,8 +37,7 @@ static struct cpu *cpu_of(struct model *m, uint64_t number)
 	return &m->cpu[number];
 }
 
-/* ---- (actor, actor) -> time
- * -------------------------------------------------------------------------------- */
+/* ---- (actor, actor) -> time ------------------------------------------------------------------ */
 
 static struct model_processor_wait *pair_of(struct model *m, uint32_t waiting, uint32_t had)
 {
@@ -138,8 +137,7 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 	return ret;
 }
 
-/* ---- on and off
- * -------------------------------------------------------------------------------------------- */
+/* ---- on and off ------------------------------------------------------------------------------ */
 
 static void leave(struct model *m, struct cpu *c, uint64_t time_ns)
 {
@@ -256,8 +254,7 @@ uint32_t model_cgroup(const struct model *m, uint32_t process)
 	return 0;
 }
 
-/* ---- represented by a machine
- * -------------------------------------------------------------------------------- */
+/* ---- represented by a machine ---------------------------------------------------------------- */
 
 void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t duration_ns)
 {
@@ -286,9 +283,7 @@ uint64_t model_away_ns(const struct model *m, uint32_t actor, uint32_t state)
 	return sum;
 }
 
-/* ---- answers
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static int longest_first(const void *pa, const void *pb)
 {

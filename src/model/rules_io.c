@@ -524,9 +524,7 @@ void model_rule_io_close(struct model *m, struct thread *t, const struct trace_r
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
 }
 
-/* ---- readiness
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- readiness ------------------------------------------------------------------------------- */
 
 void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {

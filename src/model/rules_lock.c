@@ -9,8 +9,7 @@ static const struct trace_object *definition(const struct model *m, uint32_t obj
 	return object < m->defs->nr_objects ? &m->defs->objects[object] : &m->defs->objects[0];
 }
 
-/* ---- what a thread holds
- * -------------------------------------------------------------------------- */
+/* ---- what a thread holds --------------------------------------------------------------------- */
 
 static uint32_t hold_state(
 	struct model *m, struct object *o, uint32_t object, uint32_t site, bool shared)
@@ -72,8 +71,7 @@ static bool ends_wait(struct thread *t)
 	return waited;
 }
 
-/* ---- mutex, spin lock, once, the rwlock's writer
- * ---------------------------------------------------- */
+/* ---- mutex, spin lock, once, the rwlock's writer --------------------------------------------- */
 
 void model_rule_lock_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
@@ -168,8 +166,7 @@ static void make_meeting(
 		m, o->pseudo, GRAPH_VERB_wait_empty, time_ns, o->queue2, 1, model_idle_state(m), 0);
 }
 
-/* ---- the rwlock's readers
- * ------------------------------------------------------------------------------ */
+/* ---- the rwlock's readers -------------------------------------------------------------------- */
 /* Readers peek at the writer's token. Their releases meet in a pseudo-actor, so that a writer
  * depends on the last reader out, whichever that is in a lane, and memory does not grow with
  * readers. `room` binds nobody in the path: who came in without a wait, and who else was in, only
@@ -236,8 +233,7 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 	model_verb_of(m, o->pseudo, GRAPH_VERB_wait_empty, r->time_ns, o->queue2, 1, idle, 0);
 }
 
-/* ---- condition variable
- * ---------------------------------------------------------------------------------- */
+/* ---- condition variable ---------------------------------------------------------------------- */
 
 void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
@@ -432,8 +428,7 @@ void model_rule_cond_broadcast(struct model *m, struct thread *t, const struct t
 	wake(m, t, r, true);
 }
 
-/* ---- barrier: a pseudo-actor takes all arrivals, then gives everybody a token
- * ----------------------------- */
+/* ---- barrier: a pseudo-actor takes all arrivals, then gives everybody a token ---------------- */
 
 static void open_barrier(struct model *m, struct object *o, uint64_t time_ns)
 {
@@ -483,8 +478,7 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 		m, t, GRAPH_VERB_dequeue, r->time_ns, queue, 1, model_current_state(t), GRAPH_LAST);
 }
 
-/* ---- semaphores
- * -------------------------------------------------------------------------------------------- */
+/* ---- semaphores ------------------------------------------------------------------------------ */
 
 static uint32_t token_queue(struct model *m, uint32_t object, struct object *o, uint32_t site)
 {

@@ -98,8 +98,7 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 	model_born(m, t, r->time_ns);
 }
 
-/* ---- processes
- * ------------------------------------------------------------------------------------------ */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 void model_rule_process_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
@@ -246,8 +245,7 @@ static void leave(struct model *m, struct thread *t, const struct trace_record *
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, idle, 0);
 }
 
-/* ---- pthread_exit() in the main thread: the process goes on until the last of the others ends
- * ---- */
+/* ---- pthread_exit() in the main thread: the process goes on until the last of the others ends ---- */
 
 static uint32_t last_thread_queue(struct model *m, const struct thread *t)
 {
@@ -472,8 +470,7 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 			GRAPH_LAST);
 }
 
-/* ---- threads
- * --------------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 void model_rule_thread_create(struct model *m, struct thread *t, const struct trace_record *r)
 {
@@ -610,8 +607,7 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
 			1, model_current_state(t), GRAPH_LAST);
 }
 
-/* ---- the processor: a token that the run queue waits for
- * ---------------------------------------------------- */
+/* ---- the processor: a token that the run queue waits for ------------------------------------- */
 
 enum {
 	SWITCH_MAX_NS = 20000,  /* between the two records of one context switch */

@@ -20,8 +20,7 @@
 enum { STRATA = MODEL_STRATA, A_STRATUM = 8, STRATUM_SHIFT = 40 };
 enum { VISIT_SAMPLES_MAX = 4096 }; /* of one visit; a longer one counts as several */
 
-/* ---- while records come: samples of a visit whose end is yet to come ----------------------------
- */
+/* ---- while records come: samples of a visit whose end is yet to come ------------------------- */
 
 static void count_sample(struct model *m, uint32_t state, uint64_t function, uint64_t stratum)
 {
@@ -179,9 +178,7 @@ void model_forget_samples(struct model *m)
 		m->thread[i].visit.nr = 0;
 }
 
-/* ---- all of them: lists of functions
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- all of them: lists of functions --------------------------------------------------------- */
 
 struct sample_pass {
 	struct model *m;
@@ -434,8 +431,7 @@ void model_count_visit(struct model *m, struct thread *t)
 		begin_visit(v, v->state, t->end_ns);
 }
 
-/* ---- where no sample can be taken: in the kernel, of a program that is recorded itself ---------
- */
+/* ---- where no sample can be taken: in the kernel, of a program that is recorded itself ------- */
 
 /* Of each running thread, as the recorder said; 0: not known, or not when it ran. */
 static double samples_a_second(const struct model *m)

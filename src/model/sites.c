@@ -27,8 +27,7 @@ const char *model_site_function(const struct model *m, uint32_t site)
 	return "";
 }
 
-/* ---- inlined functions ------------------------------------------------------------------------
- */
+/* ---- inlined functions ----------------------------------------------------------------------- */
 
 enum base_status model_index_inlined(struct model *m)
 {
@@ -123,8 +122,7 @@ unsigned model_chain_frames(
 	return nr;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static void add_frame(struct base_str *s, const struct model_frame *f)
 {
@@ -186,8 +184,7 @@ const char *model_site_text(struct model *m, uint32_t site)
 	return m->site_text[site];
 }
 
-/* ---- call paths -------------------------------------------------------------------------------
- */
+/* ---- call paths ------------------------------------------------------------------------------ */
 
 /* A site's functions, innermost first, into frame[*at - 1] and those before it. */
 static void add_site(struct model *m, uint32_t site, struct model_frame *frame, size_t *at)

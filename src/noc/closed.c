@@ -22,8 +22,7 @@ void noc_closed_result_fini(struct noc_closed_result *r)
 	*r = (struct noc_closed_result){0};
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static bool before(const struct closed_event *a, const struct closed_event *b)
 {
@@ -56,8 +55,7 @@ enum base_status noc_closed_wake(
 	return push(c, (struct closed_event){.cycle = t->cycle, .thread = thread}, err);
 }
 
-/* ---- messages of one access -------------------------------------------------------------------
- */
+/* ---- messages of one access ------------------------------------------------------------------ */
 
 static enum base_status new_access(
 	struct noc_closed *c, uint32_t thread, uint32_t *ret, struct base_err *err)
@@ -210,8 +208,7 @@ static enum base_status input(
 		err);
 }
 
-/* ---- one access to a line after the other -----------------------------------------------------
- */
+/* ---- one access to a line after the other ---------------------------------------------------- */
 
 static bool is_home_side(const struct closed_access *a, const struct closed_message *m)
 {
@@ -359,8 +356,7 @@ static enum base_status send(struct noc_closed *c, uint32_t message, struct base
 		err);
 }
 
-/* ---- accesses ---------------------------------------------------------------------------------
- */
+/* ---- accesses -------------------------------------------------------------------------------- */
 
 /* The messages of the access that was just told get their inputs; the first ones go out. */
 static enum base_status issue(
@@ -427,8 +423,7 @@ static enum base_status run_thread(
 	return do_access(c, thread, err);
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static enum base_status obey_events(struct noc_closed *c, struct base_err *err)
 {

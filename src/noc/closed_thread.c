@@ -38,8 +38,7 @@ static void access_next(struct noc_closed_thread *t, enum memory_item_kind kind,
 	t->then = then;
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------
- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* Loads the line, again and again, until `released`; then does what `after` says. A copy in its own
  * cache is looked at without any message, so only the first look and the one after the line was
@@ -89,8 +88,7 @@ void noc_closed_await_start(struct noc_closed *c, uint32_t thread)
 	watch(&c->thread[thread], mailbox(thread), CLOSED_GO_ON);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------
- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* The thread that a call names; when the recording does not say: each in turn. */
 static uint32_t which(const struct noc_closed *c, uint64_t named, uint32_t *nr)
@@ -181,8 +179,7 @@ static void next_of_all(struct noc_closed *c, uint32_t thread)
 	}
 }
 
-/* ---- items ------------------------------------------------------------------------------------
- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 /* Says so to who joins it. */
 static void end(struct noc_closed *c, uint32_t thread)
@@ -281,8 +278,7 @@ enum base_status noc_closed_advance(
 	return BASE_OK;
 }
 
-/* ---- synchronisation --------------------------------------------------------------------------
- */
+/* ---- synchronisation ------------------------------------------------------------------------- */
 
 /* The last one at the barrier stores to what the others spin on. */
 static void arrive(struct noc_closed *c, uint32_t thread)

@@ -65,8 +65,7 @@ enum base_status noc_compare(const struct noc_pdg *g, const struct noc_replay_re
 	return BASE_OK;
 }
 
-/* ---- networks ---------------------------------------------------------------------------------
- */
+/* ---- networks -------------------------------------------------------------------------------- */
 
 /* k with k^n = nodes; 0: none. */
 static uint32_t root_of(uint32_t nodes, unsigned n)

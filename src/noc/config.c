@@ -76,7 +76,7 @@ enum base_status noc_config_set(struct noc_config *c, const char *setting, struc
 	return s == BASE_OK ? set_value(c, a.key, a.value, err) : s;
 }
 
-/* ---- a file -------------------------------------------------------------------------------- */
+/* ---- a file ---------------------------------------------------------------------------------- */
 
 struct parse {
 	struct noc_config *config;

@@ -66,7 +66,7 @@ uint32_t noc_network_distance(const struct noc_network *n, uint32_t source, uint
 	return n->ideal ? 0 : noc_topology_distance(&n->topology, source, destination);
 }
 
-/* ---- zero load ------------------------------------------------------------------------------ */
+/* ---- zero load ------------------------------------------------------------------------------- */
 
 static uint64_t max(uint64_t a, uint64_t b)
 {
@@ -150,7 +150,7 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 	return BASE_OK;
 }
 
-/* ---- laws ----------------------------------------------------------------------------------- */
+/* ---- laws ------------------------------------------------------------------------------------ */
 
 static uint64_t flits_under_way(const struct noc_network *n)
 {

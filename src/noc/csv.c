@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers ----------------------------------------------------------------------------------
- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* Decimal digits at *p; *p is then behind them. False: none, or too large. */
 static bool number(const char **p, uint64_t *ret)
@@ -48,8 +47,7 @@ static enum base_status finish(struct noc_pdg *g, uint32_t nr_nodes, const char 
 	return s;
 }
 
-/* ---- CSV --------------------------------------------------------------------------------------
- */
+/* ---- CSV ------------------------------------------------------------------------------------- */
 
 enum column {
 	CYCLE,
@@ -295,8 +293,7 @@ enum base_status noc_csv_write(const struct noc_pdg *g, const char *path, struct
 	return close_written(file, path, err);
 }
 
-/* ---- BookSim ----------------------------------------------------------------------------------
- */
+/* ---- BookSim --------------------------------------------------------------------------------- */
 
 static enum base_status booksim_line(
 	struct csv *c, const struct noc_booksim_sizes *sizes, const char *p, struct base_err *err)

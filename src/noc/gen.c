@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- parameters -------------------------------------------------------------------------------
- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static const struct base_parameter parameter_table[] = {
 #define PARAM(key, preset, least, most, unit, sentence)                                            \
@@ -59,8 +58,7 @@ enum base_status noc_gen_config_set(
 	return p ? base_parameter_set(p, c, a.value, err) : BASE_ERR_USAGE;
 }
 
-/* ---- where packets go -------------------------------------------------------------------------
- */
+/* ---- where packets go ------------------------------------------------------------------------ */
 
 double noc_gen_exponential(struct noc_gen_state *g, double mean)
 {
@@ -138,8 +136,7 @@ uint32_t noc_gen_to_near(struct noc_gen_state *g, uint32_t from)
 	return noc_gen_other_node(g, from);
 }
 
-/* ---- the patterns -----------------------------------------------------------------------------
- */
+/* ---- the patterns ---------------------------------------------------------------------------- */
 
 static const struct noc_gen_pattern pattern[] = {
 	{"rand", "uniform random destinations"},
@@ -224,8 +221,7 @@ enum base_status noc_gen_add(struct noc_gen_state *g, struct noc_pdg_packet p,
 	return s;
 }
 
-/* ---- open patterns ----------------------------------------------------------------------------
- */
+/* ---- open patterns --------------------------------------------------------------------------- */
 
 enum { REACH_MAX = 64 };
 
@@ -324,8 +320,7 @@ static enum base_status run_open(struct noc_gen_state *g, struct base_err *err)
 	return s;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static void describe(const struct noc_gen_config *c, struct noc_pdg *g)
 {

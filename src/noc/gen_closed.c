@@ -144,8 +144,7 @@ static uint64_t think(struct noc_gen_state *g)
 	return 1 + (uint64_t)noc_gen_exponential(g, g->config->think);
 }
 
-/* ---- ball -------------------------------------------------------------------------------------
- */
+/* ---- ball ------------------------------------------------------------------------------------ */
 
 enum base_status noc_gen_ball(struct noc_gen_state *g, struct base_err *err)
 {
@@ -169,8 +168,7 @@ enum base_status noc_gen_ball(struct noc_gen_state *g, struct base_err *err)
 	return s;
 }
 
-/* ---- central ----------------------------------------------------------------------------------
- */
+/* ---- central --------------------------------------------------------------------------------- */
 
 enum { TYPE_REQUEST = 1, TYPE_REPLY = 2, TYPE_ARRIVE = 3, TYPE_RELEASE = 4 };
 
@@ -198,8 +196,7 @@ enum base_status noc_gen_central(struct noc_gen_state *g, struct base_err *err)
 	return s;
 }
 
-/* ---- tree -------------------------------------------------------------------------------------
- */
+/* ---- tree ------------------------------------------------------------------------------------ */
 
 struct tree_node {
 	uint32_t arrived[FAN_IN_MAX], nr_arrived;
@@ -282,8 +279,7 @@ enum base_status noc_gen_tree(struct noc_gen_state *g, struct base_err *err)
 	return s;
 }
 
-/* ---- inval ------------------------------------------------------------------------------------
- */
+/* ---- inval ----------------------------------------------------------------------------------- */
 
 /* A node's write, of which each has one under way: its acknowledgements so far. */
 struct write {

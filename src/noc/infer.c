@@ -26,8 +26,7 @@ void noc_infer_robust(struct noc_infer_options *o)
 		.window_previous_max = 64};
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------
- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 enum { TASK_TRANSMITS = 4096 };
 
@@ -200,8 +199,7 @@ static enum base_status make_tasks(struct job *j, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- tolerance --------------------------------------------------------------------------------
- */
+/* ---- tolerance ------------------------------------------------------------------------------- */
 
 enum { SPREADS_MAX = 1 << 14 };
 
@@ -265,8 +263,7 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 	return BASE_OK;
 }
 
-/* ---- what a node's transmits have in common ---------------------------------------------------
- */
+/* ---- what a node's transmits have in common -------------------------------------------------- */
 
 enum { LEARN_TRANSMITS = 512, LEARN_TYPES_TRANSMITS = 4096 /* of a node */, LEARN_LEAST = 16 };
 
@@ -340,8 +337,7 @@ static enum base_status learn(struct job *j, struct base_err *err)
 	return s;
 }
 
-/* ---- the graph --------------------------------------------------------------------------------
- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 static void base_times(const struct job *j)
 {
@@ -485,8 +481,7 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 	return s;
 }
 
-/* ---- compare ----------------------------------------------------------------------------------
- */
+/* ---- compare --------------------------------------------------------------------------------- */
 
 static bool has(const struct noc_pdg *g, uint32_t i, uint32_t on)
 {

@@ -101,8 +101,7 @@ uint32_t noc_infer_prune(const int64_t *slack, uint32_t nr_candidates, uint32_t 
 	const bool *usable, uint32_t tolerance_cycles, struct noc_infer_sort *scratch, bool *keep,
 	int64_t *ret_delay, uint32_t *ret_explained);
 
-/* ---- compare with what is known ---------------------------------------------------------------
- */
+/* ---- compare with what is known -------------------------------------------------------------- */
 
 struct noc_match_counts {
 	uint64_t reference; /* dependencies in the reference graph */

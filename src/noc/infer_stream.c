@@ -52,8 +52,7 @@ struct stream {
 	struct noc_infer_result counts;
 };
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* *ret_full: it is too far ahead to be kept now. */
 static enum base_status take_packet(struct source *s, const struct trace_record *r, bool *ret_full)
@@ -184,8 +183,7 @@ static enum base_status fill_all(struct stream *t, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- windows ----------------------------------------------------------------------------------
- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 static void move(void *array, size_t size, uint32_t by, uint32_t nr)
 {
@@ -317,8 +315,7 @@ static enum base_status all_windows(struct stream *t, struct base_err *err)
 	return s;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum base_status make_buffer(struct stream *t, struct base_err *err)
 {

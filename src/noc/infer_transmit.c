@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- windows ----------------------------------------------------------------------------------
- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 /* First reception of the node that came in the base run at `cycle` or later. Transmits are looked
  * at in their order, so it is near the one before: in steps that double from there. */
@@ -154,8 +153,7 @@ static void window_of_options(struct noc_view *v, uint32_t t, uint32_t *ret_from
 		*ret_from = *ret_to > o->window_receptions ? *ret_to - o->window_receptions : 0;
 }
 
-/* ---- which runs may be used -------------------------------------------------------------------
- */
+/* ---- which runs may be used ------------------------------------------------------------------ */
 
 /* Sets usable[]; gives their number. */
 static uint32_t find_usable(struct noc_view *v, uint32_t t)
@@ -212,8 +210,7 @@ static uint64_t median_delay(const struct noc_view *v)
 	return middle > 0 ? (uint64_t)middle : 1;
 }
 
-/* ---- grades -----------------------------------------------------------------------------------
- */
+/* ---- grades ---------------------------------------------------------------------------------- */
 
 /* Of a run's kept candidates: the last arrival; *ret_alone: no other within the tolerance. */
 static uint32_t last_arrival(const struct noc_view *v, uint32_t run, bool *ret_alone)
@@ -274,8 +271,7 @@ static void reduce(struct noc_view *v)
 		v->keep[c] = needed[c];
 }
 
-/* ---- explanations -----------------------------------------------------------------------------
- */
+/* ---- explanations ---------------------------------------------------------------------------- */
 
 /* So many runs must show it: where they differ, what few agree on may be chance. Of those in which
  * the transmit was held up none can be asked for. */
@@ -595,8 +591,7 @@ enum base_status noc_view_gate(
 	return s;
 }
 
-/* ---- tolerance --------------------------------------------------------------------------------
- */
+/* ---- tolerance ------------------------------------------------------------------------------- */
 
 /* Of what explains the transmit best alone (its previous one, or one reception): by how much its
  * slack differs between runs. UINT32_MAX: nothing to look at. */

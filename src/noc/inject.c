@@ -3,7 +3,7 @@
  * more. */
 #include "noc/network_private.h"
 
-/* ---- the calendar of who is asked when ------------------------------------------------------ */
+/* ---- the calendar of who is asked when ------------------------------------------------------- */
 
 static void ask_at(struct noc_network *n, uint32_t asked, uint64_t cycle)
 {
@@ -94,7 +94,7 @@ enum base_status noc_network_set_source(struct noc_network *n, const struct noc_
 	return BASE_OK;
 }
 
-/* ---- queues --------------------------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 void noc_enqueue(struct noc_network *n, uint32_t packet)
 {

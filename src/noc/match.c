@@ -85,8 +85,7 @@ static struct item *make_items(const struct noc_pdg *g)
 	return item;
 }
 
-/* ---- two lists of one kind --------------------------------------------------------------------
- */
+/* ---- two lists of one kind ------------------------------------------------------------------- */
 
 struct kind {
 	uint32_t base, nr_base, other, nr_other; /* items */
@@ -159,8 +158,7 @@ static uint64_t count_kind(struct matching *m, const struct kind *k, bool any_di
 	return nr;
 }
 
-/* ---- the longest common sequence of a source, or of a pair ------------------------------------
- */
+/* ---- the longest common sequence of a source, or of a pair ----------------------------------- */
 
 /* A possible match. */
 struct link {
@@ -255,8 +253,7 @@ static enum base_status align(struct matching *m, enum scope scope, struct base_
 	return s;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum base_status run(struct matching *m, enum noc_match_method method, struct base_err *err)
 {
@@ -314,8 +311,7 @@ void noc_match_fini(struct noc_match *m)
 	*m = (struct noc_match){0};
 }
 
-/* ---- filling out ------------------------------------------------------------------------------
- */
+/* ---- filling out ----------------------------------------------------------------------------- */
 
 enum base_status noc_fill_out(const struct noc_pdg *base, const struct noc_pdg *other,
 	const struct noc_match *m, struct noc_runs *runs, uint32_t r, struct base_err *err)

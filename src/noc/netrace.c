@@ -45,8 +45,7 @@ static uint64_t little(const uint8_t *p, unsigned bytes)
 	return v;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 struct edge {
 	uint32_t child_id, parent; /* parent: place in the file */
@@ -180,8 +179,7 @@ static enum base_status read_packets(struct reading *r, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- the graph --------------------------------------------------------------------------------
- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 static int compare_edges(const void *a, const void *b)
 {

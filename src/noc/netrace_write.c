@@ -149,8 +149,7 @@ enum base_status noc_netrace_write(const struct noc_pdg *g,
 	return s;
 }
 
-/* ---- compressed, to a file --------------------------------------------------------------------
- */
+/* ---- compressed, to a file ------------------------------------------------------------------- */
 
 static enum base_status compress(void *ctx, const void *bytes, size_t nr, struct base_err *err)
 {

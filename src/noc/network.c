@@ -6,7 +6,7 @@
 
 enum { LARGE_PAGE_BYTES = 2 << 20, FAR_BYTES = 1 << 19, AHEAD = 6 /* events */ };
 
-/* ---- packets ------------------------------------------------------------------------------- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 enum base_status noc_pool_take(struct noc_pool *p, uint32_t *ret)
 {
@@ -41,7 +41,7 @@ void noc_arrive(struct noc_arrivals *a, const struct noc_live *p, uint64_t cycle
 	};
 }
 
-/* ---- memory -------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static bool make(void *ret, size_t nr, size_t size)
 {
@@ -148,7 +148,7 @@ void noc_network_close(struct noc_network *n)
 	base_free(n);
 }
 
-/* ---- wiring -------------------------------------------------------------------------------- */
+/* ---- wiring ---------------------------------------------------------------------------------- */
 
 static uint32_t max(uint32_t a, uint32_t b)
 {
@@ -302,7 +302,7 @@ enum base_status noc_network_open(
 	return BASE_OK;
 }
 
-/* ---- packets in ---------------------------------------------------------------------------- */
+/* ---- packets in ------------------------------------------------------------------------------ */
 
 static enum base_status add_packet(
 	struct noc_network *n, const struct noc_packet *p, struct base_err *err)
@@ -353,7 +353,7 @@ enum base_status noc_network_send_multicast(struct noc_network *n, const struct 
 	return BASE_OK;
 }
 
-/* ---- the clock ----------------------------------------------------------------------------- */
+/* ---- the clock ------------------------------------------------------------------------------- */
 
 static void eject(struct noc_network *n, const struct noc_flit_event *e)
 {

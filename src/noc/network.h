@@ -131,7 +131,7 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 /* Routers on a minimal way from node to node (1: the same router); 0 in topology=ideal. */
 uint32_t noc_network_distance(const struct noc_network *n, uint32_t source, uint32_t destination);
 
-/* ---- what was counted ---------------------------------------------------------------------- */
+/* ---- what was counted ------------------------------------------------------------------------ */
 
 struct noc_link {
 	uint32_t from_router, from_port;

@@ -9,7 +9,7 @@
 
 #define NOC_NONE UINT32_MAX
 
-/* ---- packets ------------------------------------------------------------------------------- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 /* Queued or under way. Flits are numbers of packets with two flags. */
 struct noc_live {
@@ -42,7 +42,7 @@ struct noc_arrivals {
 /* The caller has made room. */
 void noc_arrive(struct noc_arrivals *a, const struct noc_live *p, uint64_t cycle);
 
-/* ---- topology=ideal ------------------------------------------------------------------------ */
+/* ---- topology=ideal -------------------------------------------------------------------------- */
 
 enum {
 	NOC_IDEAL_SLOTS = 1 << 16, /* > NOC_LATENCY_MAX */
@@ -63,7 +63,7 @@ enum base_status noc_ideal_send(struct noc_network *n, uint32_t packet, uint32_t
 enum base_status noc_ideal_run(
 	struct noc_network *n, uint64_t until, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- routers ------------------------------------------------------------------------------- */
+/* ---- routers --------------------------------------------------------------------------------- */
 
 /* Hot arrays have no elements of one byte: a store to a char may change anything, says C, and then
  * everything is loaded again. */

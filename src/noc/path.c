@@ -103,8 +103,7 @@ void noc_path_fini(struct noc_path *p)
 	*p = (struct noc_path){0};
 }
 
-/* ---- load -------------------------------------------------------------------------------------
- */
+/* ---- load ------------------------------------------------------------------------------------ */
 
 /* Packets between the same nodes of the same size have the same key. */
 static uint64_t key_of(const struct noc_pdg *g, uint32_t i)

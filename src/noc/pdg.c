@@ -288,8 +288,7 @@ enum base_status noc_pdg_number(struct noc_pdg *g, const uint32_t *number, struc
 	return s;
 }
 
-/* ---- index ------------------------------------------------------------------------------------
- */
+/* ---- index ----------------------------------------------------------------------------------- */
 
 /* Counting sort of packets by node; without those with an input of `except`. */
 static void sort_by_node(const struct noc_pdg *g, const uint32_t *node, unsigned except,

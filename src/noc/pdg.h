@@ -141,8 +141,7 @@ enum base_status noc_index_init(struct noc_index *x, const struct noc_pdg *g,
 	const uint64_t *receive_cycle, size_t stride, struct base_err *err) BASE_MUST_CHECK;
 void noc_index_fini(struct noc_index *x);
 
-/* ---- pdg_file.c: as a .lpt trace, a stream a node (records noc_*) -----------------------------
- */
+/* ---- pdg_file.c: as a .lpt trace, a stream a node (records noc_*) ---------------------------- */
 
 enum base_status noc_pdg_write(
 	const struct noc_pdg *g, const char *path, struct base_err *err) BASE_MUST_CHECK;

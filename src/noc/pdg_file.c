@@ -7,8 +7,7 @@
 
 enum { HAS_GRAPH = 1, HAS_ADDRESSES = 2 };
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static enum base_status put_string(
 	struct trace_writer *w, uint32_t id, const char *text, struct base_err *err)
@@ -201,8 +200,7 @@ enum base_status noc_pdg_write(const struct noc_pdg *g, const char *path, struct
 	return s == BASE_OK ? closed : s;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct load {
 	struct noc_pdg *g; /* packets in the order of the file */

@@ -124,8 +124,7 @@ static enum base_status arrived(struct replay *r, const struct noc_arrival *a, s
 	return s;
 }
 
-/* ---- before the first cycle -------------------------------------------------------------------
- */
+/* ---- before the first cycle ------------------------------------------------------------------ */
 
 /* Who waits for whom: the dependencies the other way round. */
 static enum base_status find_waiters(struct replay *r, struct base_err *err)
@@ -188,8 +187,7 @@ static enum base_status start(struct replay *r, struct base_err *err)
 	return s;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------
- */
+/* ---- the loop -------------------------------------------------------------------------------- */
 
 static enum base_status send_due(struct replay *r, struct base_err *err)
 {

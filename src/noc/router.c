@@ -103,7 +103,7 @@ static inline uint64_t made(const struct here *h, uint32_t vc)
 	return h->n->pool.packet[flit >> NOC_FLIT_SHIFT].created;
 }
 
-/* ---- virtual channel allocation ------------------------------------------------------------- */
+/* ---- virtual channel allocation -------------------------------------------------------------- */
 
 static inline void wait_for_vc(struct here *h, uint32_t vc, uint32_t words)
 {
@@ -340,7 +340,7 @@ static inline void take_vc(struct here *h, uint32_t vc, uint32_t out, uint32_t w
 		noc_set_bit(h->to_sw, vc);
 }
 
-/* ---- switch allocation ---------------------------------------------------------------------- */
+/* ---- switch allocation ----------------------------------------------------------------------- */
 
 struct switch_sets {
 	uint64_t inputs, outputs; /* ports with requests */
@@ -528,7 +528,7 @@ static inline uint32_t allocate_switch(struct here *h, uint32_t words, bool spec
 					   : sw_separable(h, sets, kind == NOC_ALLOCATOR_AGE);
 }
 
-/* ---- what was decided ----------------------------------------------------------------------- */
+/* ---- what was decided ------------------------------------------------------------------------ */
 
 /* Routing begins in `cycle`; with look-ahead it is done. */
 static inline void begin_packet(struct here *h, uint32_t vc, uint64_t cycle)
@@ -696,7 +696,7 @@ static __attribute__((noinline)) void use_matches_wide(
 	more_rounds(h, in_sent, out_sent, words);
 }
 
-/* ---- a cycle -------------------------------------------------------------------------------- */
+/* ---- a cycle --------------------------------------------------------------------------------- */
 
 static BASE_INLINE bool step(struct here *h, uint32_t words, bool speculative)
 {
@@ -822,8 +822,7 @@ bool noc_router_step(struct noc_network *n, uint32_t router)
 	return n->speculative ? step(&h, n->words, true) : step(&h, n->words, false);
 }
 
-/* ---- asking the memory beforehand -------------------------------------------------------------
- */
+/* ---- asking the memory beforehand ------------------------------------------------------------ */
 
 /* The first and the last of a word's input VCs: mostly there are no more, and no branch depends on
  * how many there are. */

@@ -60,7 +60,7 @@ static inline struct noc_input_vc *input_at(const struct here *h, uint64_t vc)
 	return (struct noc_input_vc *)(void *)(h->input + vc * h->n->input_bytes);
 }
 
-/* ---- routing -------------------------------------------------------------------------------- */
+/* ---- routing --------------------------------------------------------------------------------- */
 
 static inline void route(
 	struct noc_network *n, uint32_t router, uint32_t vc, struct noc_input_vc *in, uint32_t flit)
@@ -100,7 +100,7 @@ static inline void route_others(struct here *h, uint64_t to_route)
 	}
 }
 
-/* ---- virtual channels ----------------------------------------------------------------------- */
+/* ---- virtual channels ------------------------------------------------------------------------ */
 
 static void wait_for_vc(struct here *h, uint32_t vc, uint32_t port)
 {
@@ -172,7 +172,7 @@ static inline uint64_t allocate_vcs(struct here *h, uint64_t to_vc)
 	return left;
 }
 
-/* ---- the crossbar --------------------------------------------------------------------------- */
+/* ---- the crossbar ---------------------------------------------------------------------------- */
 
 /* Ports that several ask for: each output grants an input, each input accepts an output. */
 static __attribute__((noinline)) uint32_t match_shared(
@@ -267,7 +267,7 @@ static inline void send_flit(struct here *h, const struct match *m)
 	}
 }
 
-/* ---- a cycle -------------------------------------------------------------------------------- */
+/* ---- a cycle --------------------------------------------------------------------------------- */
 
 static inline bool step(struct noc_network *n, uint32_t router)
 {

@@ -215,7 +215,7 @@ static unsigned route_table(struct noc_network *n, uint32_t router, uint32_t in_
 		first, last);
 }
 
-/* ---- which goes with what ------------------------------------------------------------------- */
+/* ---- which goes with what -------------------------------------------------------------------- */
 
 enum { CUBES = 1, TREES = 2, GRAPHS = 4, NO_RINGS = 8 };
 static const struct {

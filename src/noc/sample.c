@@ -13,8 +13,7 @@ const char *noc_design_name(enum noc_design d)
 	return d < NOC_DESIGNS ? name[d] : "";
 }
 
-/* ---- how slow ---------------------------------------------------------------------------------
- */
+/* ---- how slow -------------------------------------------------------------------------------- */
 
 enum { SLOW_MIN = 1000, SPANS_MAX = 1 << 16 };
 
@@ -47,8 +46,7 @@ static enum base_status choose_slowness(
 	return BASE_OK;
 }
 
-/* ---- designs ----------------------------------------------------------------------------------
- */
+/* ---- designs --------------------------------------------------------------------------------- */
 
 struct sampling {
 	const struct noc_pdg *graph;
@@ -178,8 +176,7 @@ static enum base_status plan_next(
 	return st;
 }
 
-/* ---- all runs ---------------------------------------------------------------------------------
- */
+/* ---- all runs -------------------------------------------------------------------------------- */
 
 static enum base_status skewed_run(struct sampling *s, uint32_t run, struct base_err *err)
 {

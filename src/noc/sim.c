@@ -41,7 +41,7 @@ struct sim {
 	size_t reply_capacity, reply_first, nr_replies;
 };
 
-/* ---- replies -------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 static enum base_status answer(struct sim *s, const struct noc_arrival *a, struct base_err *err)
 {
@@ -88,7 +88,7 @@ static enum base_status send_due(struct sim *s, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- what arrives --------------------------------------------------------------------------- */
+/* ---- what arrives ---------------------------------------------------------------------------- */
 
 static enum base_status record(struct sim *s, const struct noc_arrival *a, struct base_err *err)
 {
@@ -153,7 +153,7 @@ static enum base_status run_until(struct sim *s, uint64_t until, struct base_err
 	return BASE_OK;
 }
 
-/* ---- statistics ----------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 /* 97.5 % quantile of Student's distribution: within 0.002 for all degrees (Abramowitz and
  * Stegun 26.7.5). */
@@ -280,7 +280,7 @@ static void finish(struct sim *s)
 		r->saturated = true;
 }
 
-/* ---- the course of it ----------------------------------------------------------------------- */
+/* ---- the course of it ------------------------------------------------------------------------ */
 
 /* Every node is past the end, and all that was made before it has arrived. */
 static bool is_done(const struct sim *s)
@@ -384,7 +384,7 @@ void noc_result_fini(struct noc_result *r)
 	r->link = NULL;
 }
 
-/* ---- saturation ----------------------------------------------------------------------------- */
+/* ---- saturation ------------------------------------------------------------------------------ */
 
 struct search {
 	struct noc_config config;

@@ -93,7 +93,7 @@ enum base_status noc_topology_init(
 	return s == BASE_OK ? set_widths(t, c, err) : s;
 }
 
-/* ---- distances ------------------------------------------------------------------------------ */
+/* ---- distances ------------------------------------------------------------------------------- */
 
 static uint32_t cube_distance(const struct noc_topology *t, uint32_t a, uint32_t b)
 {

@@ -30,7 +30,7 @@ struct noc_traffic {
 	double sum_made;
 };
 
-/* ---- patterns ------------------------------------------------------------------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
 
 static uint32_t to_uniform(struct noc_traffic *t, uint32_t node, struct noc_random *r)
 {
@@ -140,7 +140,7 @@ static const struct {
 	[NOC_PATTERN_NED] = {to_ned, ANY},
 };
 
-/* ---- when ----------------------------------------------------------------------------------- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
 /* Cycles until a thing of that probability happens, 0: in this one. */
 static uint64_t geometric(struct noc_random *r, double log_rest)
@@ -231,7 +231,7 @@ void noc_traffic_made(const struct noc_traffic *t, uint64_t *ret_nr, double *ret
 	*ret_sum_cycles = t->sum_made;
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 double noc_traffic_mean_flits(const struct noc_config *c)
 {

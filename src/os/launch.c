@@ -35,8 +35,7 @@ static const struct {
 	{YIELD_LIBRARY, "src/spin"},
 };
 
-/* ---- the preload library ------------------------------------------------------------------------
- */
+/* ---- the preload library --------------------------------------------------------------------- */
 
 static bool is_file(const char *path)
 {
@@ -102,8 +101,7 @@ enum base_status os_check_preload(const char *path, struct base_err *err)
 		(unsigned)RING_VERSION);
 }
 
-/* ---- the program
- * ---------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 enum elf_kind { ELF_none, ELF_dynamic, ELF_static, ELF_other_machine };
 
@@ -284,8 +282,7 @@ enum base_status os_find_rewritten(const char *name, unsigned *level, char ret_p
 	return os_check_program(ret_path, built >= 2, err);
 }
 
-/* ---- start
- * -------------------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 static char **emulators_environment(
 	const struct os_child_environment *e, size_t nr, struct base_str text[OS_ENVIRONMENT_TEXTS])

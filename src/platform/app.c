@@ -18,8 +18,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* ---- the end
- * --------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void platform_app_connection_ended(
 	struct platform_sim *s, struct platform_app *a, size_t connection)
@@ -46,8 +45,7 @@ void platform_app_lost(struct platform_sim *s, struct platform_end *sender)
 		check_datagrams(s, sender);
 }
 
-/* ---- sending
- * --------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 /* A write copies one segment after the other into the socket's buffer and waits there for space. */
 static bool tcp_sender(struct platform_sim *s, struct platform_machine *m)
@@ -98,8 +96,7 @@ static bool udp_sender(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_END(m);
 }
 
-/* ---- receiving
- * ------------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------------- */
 
 /* Copies of t->n bytes, one for each segment that they came in, are handed to the engine. */
 static bool issue_copies(
@@ -234,8 +231,7 @@ static bool receiver(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_END(m);
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 void platform_thread_start(struct platform_sim *s, struct platform_thread *t,
 	const struct platform_system *y, const char *what, uint64_t instance,

@@ -94,8 +94,7 @@ static enum base_status check_sizes(const struct platform_config *c, struct base
 	return BASE_OK;
 }
 
-/* ---- results
- * --------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 /* Of the direction in which e sends. */
 static uint64_t inside(const struct platform_end *e)
@@ -179,8 +178,7 @@ struct platform_result *platform_result_free(struct platform_result *r)
 	return NULL;
 }
 
-/* ---- the run
- * -------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static void fini_end(struct platform_end *e)
 {

@@ -28,8 +28,7 @@ struct base_parameters platform_parameters(void)
 	return (struct base_parameters){parameter_table, BASE_COUNT(parameter_table)};
 }
 
-/* ---- one section
- * --------------------------------------------------------------------------------- */
+/* ---- one section ----------------------------------------------------------------------------- */
 
 struct word { /* a key whose value is a word */
 	const char *key;
@@ -82,8 +81,7 @@ static struct section app_section(struct platform_app_config *a)
 		.nr_words = 3};
 }
 
-/* ---- one assignment
- * ------------------------------------------------------------------------------ */
+/* ---- one assignment -------------------------------------------------------------------------- */
 
 static enum base_status copy_name(
 	char *to, const char *name, const char *place, struct base_err *err)
@@ -124,8 +122,7 @@ static enum base_status assign(const struct section *sec, const char *key, const
 	return s == BASE_OK ? s : base_cause(err, s, "%s: [%s]", place, sec->kind);
 }
 
-/* ---- sections by name
- * ---------------------------------------------------------------------------- */
+/* ---- sections by name ------------------------------------------------------------------------ */
 
 /* Names are of all kinds together, so that --set needs the name only. */
 static bool find_section(struct platform_config *c, const char *name, struct section *ret)
@@ -198,8 +195,7 @@ static enum base_status open_section(struct platform_config *c, const char *head
 	return BASE_OK;
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 enum { LINE_MAX_BYTES = 180 }; /* inih cuts lines at 200 */
 
@@ -318,8 +314,7 @@ enum base_status platform_config_set(
 	return assign(&sec, dot + 1, a.value, "--set", err);
 }
 
-/* ---- does it hang together?
- * ----------------------------------------------------------------------- */
+/* ---- does it hang together? ------------------------------------------------------------------ */
 
 static bool is_system(const struct platform_config *c, const char *name)
 {

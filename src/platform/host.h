@@ -99,8 +99,7 @@ struct platform_end {
 	struct platform_queue *ready;       /* where readiness is told; NULL: nobody asks */
 };
 
-/* ---- nic.c, link.c ------------------------------------------------------------------------------
- */
+/* ---- nic.c, link.c --------------------------------------------------------------------------- */
 
 /* The machine of that part begins to step. */
 void platform_part_start(struct platform_sim *s, struct platform_system *y,
@@ -118,9 +117,7 @@ void platform_nic_delay_interrupt(
 /* Transfer of bytes over the I/O bus, once it is owned. */
 uint64_t platform_bus_ns(const struct platform_system *y, uint64_t bytes);
 
-/* ---- net.c
- * ------------------------------------------------------------------------------------------
- */
+/* ---- net.c ----------------------------------------------------------------------------------- */
 
 void platform_net_init(struct platform_sim *s, struct platform_system *y);
 /* Opens both ends; data flows from a to b, and with is_udp false also back. */
@@ -142,8 +139,7 @@ void platform_net_lose(struct platform_sim *s, struct platform_machine *m,
 void platform_net_discard(struct platform_sim *s, struct platform_end *e);
 uint32_t platform_net_mss(const struct platform_end *e);
 
-/* ---- app.c, web.c
- * ---------------------------------------------------------------------------------- */
+/* ---- app.c, web.c ---------------------------------------------------------------------------- */
 
 struct platform_thread { /* of an application */
 	struct platform_machine machine;

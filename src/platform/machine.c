@@ -7,8 +7,7 @@
 #define LONGPOLE_DISABLE /* for the flags only */
 #include "longpole/annotate.h"
 
-/* ---- the run
- * ---------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 void platform_sim_fail(struct platform_sim *s, enum base_status status)
 {
@@ -66,8 +65,7 @@ void platform_sim_run(struct platform_sim *s, uint64_t end_ns)
 	}
 }
 
-/* ---- packets
- * ---------------------------------------------------------------------------------- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 struct platform_packet *platform_packet_new(struct platform_sim *s)
 {
@@ -94,8 +92,7 @@ uint32_t platform_packet_frame_bytes(const struct platform_packet *p)
 	return bytes < LEAST ? LEAST : bytes;
 }
 
-/* ---- machines and time
- * ------------------------------------------------------------------------ */
+/* ---- machines and time ----------------------------------------------------------------------- */
 
 static void enter(struct platform_sim *s, struct platform_machine *m, enum platform_state state)
 {
@@ -175,8 +172,7 @@ uint64_t platform_bytes_ns(uint64_t bytes, double gbps)
 	return (uint64_t)ceil((double)bytes * 8 / gbps);
 }
 
-/* ---- processors
- * ------------------------------------------------------------------------------- */
+/* ---- processors ------------------------------------------------------------------------------ */
 
 static void enter_processor(
 	const struct platform_sim *s, struct platform_queue *pool, struct platform_machine *m)
@@ -245,8 +241,7 @@ void platform_interrupt_end(struct platform_sim *s, struct platform_processor *p
 	schedule(s, m, m->work_end_ns);
 }
 
-/* ---- queues
- * ----------------------------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 void platform_queue_init(struct platform_sim *s, struct platform_queue *q, const char *system,
 	const char *name, uint64_t instance, uint64_t capacity, uint64_t flags)

@@ -18,7 +18,7 @@ enum platform_state {
 struct platform_packet;
 struct platform_queue;
 
-/* ---- the run -------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 struct platform_sim {
 	uint64_t now_ns, nr_events;
@@ -79,8 +79,7 @@ void platform_packet_free(struct platform_sim *s, struct platform_packet *p);
 /* On the link's ends and in FIFOs: with the Ethernet header, and the least that Ethernet sends. */
 uint32_t platform_packet_frame_bytes(const struct platform_packet *p);
 
-/* ---- machines ----------------------------------------------------------------------------------
- */
+/* ---- machines -------------------------------------------------------------------------------- */
 
 enum { PLATFORM_LEVELS = 6 };
 
@@ -153,8 +152,7 @@ void platform_machine_start(struct platform_sim *s, struct platform_machine *m, 
 			return false;                                                              \
 	} while (0)
 
-/* ---- time ---------------------------------------------------------------------------------------
- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 /* In a state for a time; a process on an interrupted processor goes on afterwards. True: stop. */
 bool platform_work(
@@ -171,9 +169,7 @@ bool platform_chance(struct platform_sim *s, double percent);
 /* bytes at gbps (1e9 bits a second), rounded up. */
 uint64_t platform_bytes_ns(uint64_t bytes, double gbps);
 
-/* ---- queues
- * --------------------------------------------------------------------------------------
- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 #define PLATFORM_ITEM UINT64_MAX /* as `most`: the whole first item, whatever its units */
 
@@ -288,9 +284,7 @@ void platform_give(
 void platform_give_item(struct platform_sim *s, struct platform_machine *m,
 	struct platform_queue *q, uint64_t n, struct platform_packet *p);
 
-/* ---- interrupts
- * ----------------------------------------------------------------------------------
- */
+/* ---- interrupts ------------------------------------------------------------------------------ */
 
 void platform_interrupt(
 	struct platform_sim *s, struct platform_processor *p, struct platform_machine *by);

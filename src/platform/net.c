@@ -20,8 +20,7 @@ uint32_t platform_net_mss(const struct platform_end *e)
 	       PLATFORM_TCP_HEADER;
 }
 
-/* ---- working in interrupts
- * ------------------------------------------------------------------------ */
+/* ---- working in interrupts ------------------------------------------------------------------- */
 
 static void begin_interrupt(
 	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
@@ -36,8 +35,7 @@ static void end_interrupt(
 	platform_interrupt_end(s, y->irq_processor);
 }
 
-/* ---- sending, from any context: m->sending is the packet
- * -------------------------------------------- */
+/* ---- sending, from any context: m->sending is the packet ------------------------------------- */
 
 /* From a connection's first loss on. */
 static void arm_timer(struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
@@ -223,8 +221,7 @@ static bool output(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_END(m);
 }
 
-/* ---- datagrams
- * ------------------------------------------------------------------------------------- */
+/* ---- datagrams ------------------------------------------------------------------------------- */
 
 static struct platform_packet *fragment(
 	struct platform_sim *s, struct platform_end *e, uint32_t datagram_bytes, uint32_t i)
@@ -329,8 +326,7 @@ static bool receive_datagram(
 	PLATFORM_END(m);
 }
 
-/* ---- receiving TCP
- * --------------------------------------------------------------------------------- */
+/* ---- receiving TCP --------------------------------------------------------------------------- */
 
 /* The window that the peer and the network allow now. */
 static void update_window(
@@ -543,8 +539,7 @@ static bool ack_timer(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_END(m);
 }
 
-/* ---- the interrupt
- * --------------------------------------------------------------------------------- */
+/* ---- the interrupt --------------------------------------------------------------------------- */
 
 /* Level 1: descriptors that the card has written back. */
 static bool clean(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
@@ -603,8 +598,7 @@ static bool interrupt(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_END(m);
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 void platform_net_init(struct platform_sim *s, struct platform_system *y)
 {

@@ -66,8 +66,7 @@ void platform_nic_delay_interrupt(
 		platform_give(s, m, &y->tx_pending, 1);
 }
 
-/* ---- sending
- * -------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static bool tx_fetch(struct platform_sim *s, struct platform_machine *m)
 {
@@ -164,8 +163,7 @@ static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_END(m);
 }
 
-/* ---- receiving
- * ------------------------------------------------------------------------------------ */
+/* ---- receiving ------------------------------------------------------------------------------- */
 
 static bool rx_fetch(struct platform_sim *s, struct platform_machine *m)
 {
@@ -218,8 +216,7 @@ static bool rx_write_back(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_END(m);
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 void platform_part_start(struct platform_sim *s, struct platform_system *y,
 	struct platform_part *part, const char *name,

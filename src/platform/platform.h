@@ -9,12 +9,11 @@
 
 #include "base/parameter.h"
 
-/* ---- parameters ----------------------------------------------------------------------------- */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 struct base_parameters platform_parameters(void);
 
-/* ---- configuration ------------------------------------------------------------------------------
- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 struct platform_config;
 /* A new one without sections. NULL: no memory. */
@@ -31,8 +30,7 @@ enum base_status platform_config_set(
 enum base_status platform_config_check(
 	const struct platform_config *c, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- runs
- * ------------------------------------------------------------------------------------------ */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 struct platform_connection_result {
 	uint64_t connection;     /* as in note_identify */

@@ -8,8 +8,7 @@
 #define LONGPOLE_DISABLE /* for the flags only */
 #include "longpole/annotate.h"
 
-/* ---- readiness
- * ------------------------------------------------------------------------------------- */
+/* ---- readiness ------------------------------------------------------------------------------- */
 
 /* Linux says "writable" when a third of the buffer is free (sk_stream_wspace). */
 static bool is_writable(const struct platform_end *e)
@@ -32,8 +31,7 @@ void platform_web_ready(struct platform_sim *s, struct platform_machine *m, stru
 	platform_give_item(s, m, e->ready, 1, p);
 }
 
-/* ---- disk
- * ------------------------------------------------------------------------------------------ */
+/* ---- disk ------------------------------------------------------------------------------------ */
 
 static bool disk(struct platform_sim *s, struct platform_machine *m)
 {
@@ -57,8 +55,7 @@ void platform_disk_init(struct platform_sim *s, struct platform_system *y)
 	platform_part_start(s, y, &y->disk, "disk", disk);
 }
 
-/* ---- server
- * ---------------------------------------------------------------------------------------- */
+/* ---- server ---------------------------------------------------------------------------------- */
 
 /* Level 1: the file's next bytes, until the socket takes no more. */
 static bool send_file(struct platform_sim *s, struct platform_machine *m, struct platform_thread *t)
@@ -116,8 +113,7 @@ static bool server(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_END(m);
 }
 
-/* ---- client
- * ---------------------------------------------------------------------------------------- */
+/* ---- client ---------------------------------------------------------------------------------- */
 
 /* The same files in the same order whatever else happens. */
 static uint64_t next_file_bytes(const struct platform_thread *t, uint64_t seed)

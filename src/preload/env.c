@@ -126,7 +126,7 @@ void preload_env_set_image(uint32_t image)
 		memcpy(env.image_inherited, env.image, IMAGE_DIGITS);
 }
 
-/* ---- for exec ------------------------------------------------------------------------------- */
+/* ---- for exec -------------------------------------------------------------------------------- */
 
 static size_t count(char *const *list)
 {

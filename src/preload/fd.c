@@ -37,7 +37,7 @@ struct description {
 	bool unconnected;
 };
 
-/* ---- text without stdio --------------------------------------------------------------------- */
+/* ---- text without stdio ---------------------------------------------------------------------- */
 
 struct text {
 	char *at, *end;
@@ -119,7 +119,7 @@ static void add_address(struct text *text, const union address *address, socklen
 	}
 }
 
-/* ---- looking -------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------- */
 
 static bool socket_address(long call, int fd, union address *address, socklen_t *nr_bytes)
 {
@@ -281,7 +281,7 @@ static bool describe(struct description *d, int fd)
 	return true;
 }
 
-/* ---- the table ------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static uint64_t record_description(struct description *d)
 {
@@ -388,7 +388,7 @@ static void introduce_pair(const int fds[2])
 		look(fds[i], 0, file[1 - i].st_ino);
 }
 
-/* ---- functions that end a descriptor -------------------------------------------------------- */
+/* ---- functions that end a descriptor --------------------------------------------------------- */
 
 enum { END_READ = 1, END_WRITTEN = 2, END_LOCK = 4 }; /* io_close.ends */
 
@@ -497,7 +497,7 @@ PRELOAD_EXPORT int shutdown(int fd, int how)
 	return PRELOAD_REAL(shutdown)(fd, how);
 }
 
-/* ---- functions that make one: it may have been closed behind our back ----------------------- */
+/* ---- functions that make one: it may have been closed behind our back ------------------------ */
 
 static int made(int fd)
 {

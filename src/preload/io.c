@@ -11,7 +11,7 @@
 
 enum { LASTED_TICKS = 50000 }; /* about 20 us: then a call path is worth its price */
 
-/* ---- the two records ------------------------------------------------------------------------ */
+/* ---- the two records ------------------------------------------------------------------------- */
 
 void preload_io_begin_on(
 	struct preload_io *io, unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t site)
@@ -69,7 +69,7 @@ void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t r
 	preload_io_end(&io, result);
 }
 
-/* ---- plain calls ---------------------------------------------------------------------------- */
+/* ---- plain calls ----------------------------------------------------------------------------- */
 
 /* IO: name, op, expression for bytes asked for, result type, parameters (fd among them), arguments.
  */
@@ -176,8 +176,7 @@ IO(__pread_chk, read, n, ssize_t, (int fd, void *buffer, size_t n, off_t at, siz
 	(fd, buffer, n, at, room))
 PRELOAD_ALIAS(__pread64_chk, __pread_chk)
 
-/* ---- receiving: what is only looked at stays where it is --------------------------------------
- */
+/* ---- receiving: what is only looked at stays where it is ------------------------------------- */
 
 static void peek_begin(struct preload_io *io, int fd, uint64_t site)
 {
@@ -273,7 +272,7 @@ MESSAGES(recvmmsg, read,
 MESSAGES(sendmmsg, write, (int fd, struct mmsghdr *messages, unsigned n, int flags),
 	(fd, messages, n, flags))
 
-/* ---- from one descriptor to another --------------------------------------------------------- */
+/* ---- from one descriptor to another ---------------------------------------------------------- */
 
 /*
  * One call, two descriptors; the graph wants one after the other. The call's time is given to the
@@ -325,7 +324,7 @@ TRANSFER(copy_file_range,
 /* tee() leaves the data in the source. */
 IO(tee, write, n, ssize_t, (int from, int fd, size_t n, unsigned flags), (from, fd, n, flags))
 
-/* ---- connections ---------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 #define ACCEPT(name, parameters, arguments)                                                        \
 	PRELOAD_EXPORT int name parameters                                                         \
@@ -358,7 +357,7 @@ PRELOAD_EXPORT int connect(int fd, const struct sockaddr *to, socklen_t length)
 }
 PRELOAD_ALIAS(__connect, connect)
 
-/* ---- file locks ----------------------------------------------------------------------------- */
+/* ---- file locks ------------------------------------------------------------------------------ */
 
 static void lock_end(struct preload_io *io, int fd, int result)
 {
@@ -395,7 +394,7 @@ static void past_lock(int fd, const struct flock *lock, uint64_t begin_tsc, uint
 	preload_fd_lock(fd, !gives_up);
 }
 
-/* ---- fcntl ---------------------------------------------------------------------------------- */
+/* ---- fcntl ----------------------------------------------------------------------------------- */
 
 PRELOAD_EXPORT int fcntl(int fd, int command, ...)
 {
@@ -425,7 +424,7 @@ PRELOAD_EXPORT int fcntl(int fd, int command, ...)
 PRELOAD_ALIAS(fcntl64, fcntl)
 PRELOAD_ALIAS(__fcntl, fcntl)
 
-/* ---- eventfd -------------------------------------------------------------------------------- */
+/* ---- eventfd --------------------------------------------------------------------------------- */
 
 #define EVENT(name, op, parameters, arguments)                                                     \
 	PRELOAD_EXPORT int name parameters                                                         \

@@ -9,7 +9,7 @@
  */
 #include "preload/lock.h"
 
-/* ---- mutex ---------------------------------------------------------------------------------- */
+/* ---- mutex ----------------------------------------------------------------------------------- */
 
 /* The outer two of four stamps (seed 001, section 4): around the real function. */
 static void record_call(uint64_t object, uint64_t site)
@@ -164,7 +164,7 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 	return preload_c11_result(mutex_unlock((pthread_mutex_t *)mutex, PRELOAD_CALLER));
 }
 
-/* ---- all other ways to wait for a lock ------------------------------------------------------ */
+/* ---- all other ways to wait for a lock ------------------------------------------------------- */
 
 /*
  * WAITING_LOCK: a function that waits for a lock, made of the one that does not wait and itself.
@@ -220,7 +220,7 @@ PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 	return preload_c11_result(result);
 }
 
-/* ---- spin locks ----------------------------------------------------------------------------- */
+/* ---- spin locks ------------------------------------------------------------------------------ */
 
 WAITING_LOCK(pthread_spin_lock, pthread_spinlock_t, NOTHING, NOTHING, ANY_TIME,
 	PRELOAD_REAL(pthread_spin_trylock), EBUSY, preload_spin, lock_wait, lock_acquire)
@@ -236,7 +236,7 @@ PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 	return result;
 }
 
-/* ---- rwlocks -------------------------------------------------------------------------------- */
+/* ---- rwlocks --------------------------------------------------------------------------------- */
 
 WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,
 	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire)
@@ -268,7 +268,7 @@ PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 	return result;
 }
 
-/* ---- once ----------------------------------------------------------------------------------- */
+/* ---- once ------------------------------------------------------------------------------------ */
 
 enum { ONCE_DONE = 2 }; /* glibc's bit */
 

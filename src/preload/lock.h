@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- which object -------------------------------------------------------------------------- */
+/* ---- which object ---------------------------------------------------------------------------- */
 
 /* PTHREAD_MUTEX_PSHARED_BIT of the kind is bit 7: moved to RING_OBJECT_SHARED. */
 PRELOAD_INLINE uint64_t preload_mutex(const pthread_mutex_t *mutex)
@@ -51,7 +51,7 @@ PRELOAD_INLINE uint64_t preload_old_cond(const pthread_cond_t *cond)
 	return is_old ? preload_object(cond, TRACE_OBJECT_cond, false) : preload_cond(cond);
 }
 
-/* ---- results and limits --------------------------------------------------------------------- */
+/* ---- results and limits ---------------------------------------------------------------------- */
 
 /* A robust mutex whose owner died is owned now: the caller has to make it consistent. */
 PRELOAD_INLINE bool preload_is_acquired(int result)
@@ -93,7 +93,7 @@ PRELOAD_INLINE int preload_c11_result(int result)
 #define IN_UNTIL          preload_has_time(CLOCK_REALTIME, until)
 #define IN_CLOCK          preload_has_time(clock, until)
 
-/* ---- condition variables -------------------------------------------------------------------- */
+/* ---- condition variables --------------------------------------------------------------------- */
 
 /*
  * Every function of condition variables: WAIT(name, real, object_of, condition type, mutex type,

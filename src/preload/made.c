@@ -166,7 +166,7 @@ PRELOAD_COLD void preload_made_slow(uint64_t object, uint64_t used_site)
 			PRELOAD_WORDS(object, site, heap, 0, life), 4, &stack);
 }
 
-/* ---- initialisation ------------------------------------------------------------------------- */
+/* ---- initialisation -------------------------------------------------------------------------- */
 
 #define INIT(name, real, type, parameters, arguments, done)                                        \
 	PRELOAD_EXPORT int name(type *object parameters);                                          \
@@ -197,7 +197,7 @@ PRELOAD_EXPORT int pthread_spin_init(pthread_spinlock_t *lock, int shared)
 	return result;
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 #define END(name, type, done)                                                                      \
 	PRELOAD_EXPORT int name(type *object);                                                     \

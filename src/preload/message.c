@@ -30,7 +30,7 @@ static void received(const struct message_call *call, uint64_t nr_units, uint64_
 	PRELOAD_RECORD(message_received, call->object, nr_units, key);
 }
 
-/* ---- POSIX: descriptors --------------------------------------------------------------------- */
+/* ---- POSIX: descriptors ---------------------------------------------------------------------- */
 
 /* A limit that is no time is refused by the kernel, whatever is in the queue. */
 static bool has_limit(const struct timespec *until)
@@ -126,7 +126,7 @@ MQ_SEND(mq_timedsend, UNTIL, A_UNTIL, has_limit(until))
 MQ_RECEIVE(mq_receive, NOTHING, NOTHING, true)
 MQ_RECEIVE(mq_timedreceive, UNTIL, A_UNTIL, has_limit(until))
 
-/* ---- System V: numbers that processes share ------------------------------------------------- */
+/* ---- System V: numbers that processes share -------------------------------------------------- */
 
 static uint64_t sysv_object(int id)
 {

@@ -189,7 +189,7 @@ void preload_modules_check(void)
 		preload_modules_scan();
 }
 
-/* ---- dlopen, dlclose ------------------------------------------------------------------------ */
+/* ---- dlopen, dlclose ------------------------------------------------------------------------- */
 
 /* The real function for dlopen's wrapper to jump to, or NULL: preload_dlopen() is to call it. */
 void *preload_dlopen_before(const char *file, int mode);

@@ -45,7 +45,7 @@ static void ready_end(struct readiness *r, int64_t result, int fd, bool only_wri
 	errno = saved_errno;
 }
 
-/* ---- poll ----------------------------------------------------------------------------------- */
+/* ---- poll ------------------------------------------------------------------------------------ */
 
 static void poll_end(struct readiness *r, const struct pollfd *fds, nfds_t n, int result)
 {
@@ -80,7 +80,7 @@ POLL(__ppoll_chk,
 	(fds, n, limit, mask, room))
 PRELOAD_ALIAS(__poll, poll)
 
-/* ---- select --------------------------------------------------------------------------------- */
+/* ---- select ---------------------------------------------------------------------------------- */
 
 /* The program's set may be larger than an fd_set: looked at word by word. */
 static int first_in(const fd_set *set, int n)
@@ -129,7 +129,7 @@ SELECT(pselect,
 	(n, in, out, except, limit, mask))
 PRELOAD_ALIAS(__select, select)
 
-/* ---- epoll ---------------------------------------------------------------------------------- */
+/* ---- epoll ----------------------------------------------------------------------------------- */
 
 /*
  * epoll_wait() says the program's datum, not the descriptor: epoll_ctl() notes which is whose.
@@ -214,7 +214,7 @@ EPOLL(epoll_pwait2,
 		const sigset_t *mask),
 	(epoll, events, n, limit, mask))
 
-/* ---- signals: as who polls no descriptor, and is interrupted -------------------------------- */
+/* ---- signals: as who polls no descriptor, and is interrupted --------------------------------- */
 
 static void signal_end(struct readiness *r, bool came)
 {
@@ -259,7 +259,7 @@ SENDS(raise, 0, pthread_self(), (int number), (number))
 SENDS(pthread_kill, 0, to, (pthread_t to, int number), (to, number))
 SENDS(pthread_sigqueue, 0, to, (pthread_t to, int number, union sigval value), (to, number, value))
 
-/* ---- sleep ---------------------------------------------------------------------------------- */
+/* ---- sleep ----------------------------------------------------------------------------------- */
 
 enum { SECOND_NS = 1000000000 };
 

@@ -44,7 +44,7 @@ __attribute__((used)) static const struct ring_tag version_tag = {RING_TAG, RING
 /* What everyone records into when there is no ring: nothing. */
 static struct ring_head nowhere;
 
-/* ---- attaching ------------------------------------------------------------------------------ */
+/* ---- attaching ------------------------------------------------------------------------------- */
 
 static long kernel(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -293,7 +293,7 @@ PRELOAD_EXPORT const char *__asan_default_options(void)
 }
 #endif
 
-/* ---- blocks --------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static struct ring_block *take_block(struct ring_head *head)
 {
@@ -496,7 +496,7 @@ PRELOAD_COLD uint64_t *preload_reserve_slow(size_t nr_words)
 	return record;
 }
 
-/* ---- threads -------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 uint64_t preload_token(void)
 {
@@ -538,7 +538,7 @@ __attribute__((weak)) void preload_omp_loaded(void)
 {
 }
 
-/* ---- records with a text -------------------------------------------------------------------- */
+/* ---- records with a text --------------------------------------------------------------------- */
 
 void preload_record_text(
 	unsigned kind, const uint64_t *words, size_t nr_words, const char *text, size_t text_bytes)

@@ -48,7 +48,7 @@ enum { PRELOAD_NAME_BYTES = 40 }; /* of a function that we look for */
 /* for statements between which a signal handler must not see another order */
 #define PRELOAD_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* ---- state ---------------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 enum {
 	PRELOAD_FDS = 65536,
@@ -160,7 +160,7 @@ PRELOAD_INLINE struct preload_thread *preload_own(void)
 	return PRELOAD_RARE(self == &preload_nobody) ? preload_self_take() : self;
 }
 
-/* ---- recording ------------------------------------------------------------------------------ */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 struct ring_head *preload_attach(
 	void); /* never NULL; recording is 0 in what it returns if there is no ring */
@@ -338,7 +338,7 @@ void preload_flush_stdout(void); /* what libc would do a little later, where we 
 /* What a thread that starts in `routine` with `argument` really runs (preload/cxx.c). */
 uintptr_t preload_cxx_routine(uintptr_t routine, const void *argument);
 
-/* ---- call paths ----------------------------------------------------------------------------- */
+/* ---- call paths ------------------------------------------------------------------------------ */
 
 struct preload_stack {
 	uint64_t nr_frames;
@@ -360,8 +360,7 @@ void preload_record_stack_at(uint64_t tsc, unsigned kind, const uint64_t *words,
 	preload_record_wait(PRELOAD_##kind, site, PRELOAD_WORDS(__VA_ARGS__, site, 0))
 void preload_record_wait(unsigned kind, uint64_t site, const uint64_t *words, size_t nr_words);
 
-/* ---- what the program hands over ---------------------------------------------------------------
- */
+/* ---- what the program hands over ------------------------------------------------------------- */
 
 /* Worth reading before the real call has looked at it? The kernel says EFAULT for NULL, small
  * numbers and its own addresses; reading them here would end the program. */
@@ -370,7 +369,7 @@ PRELOAD_INLINE bool preload_is_address(const volatile void *address)
 	return (uintptr_t)address >= PRELOAD_PAGE && (uintptr_t)address >> 47 == 0;
 }
 
-/* ---- objects -------------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------------- */
 
 PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned type, bool shared)
 {
@@ -378,8 +377,7 @@ PRELOAD_INLINE uint64_t preload_object(const volatile void *address, unsigned ty
 	       (shared ? RING_OBJECT_SHARED : 0);
 }
 
-/* ---- descriptors (preload/fd.c) ---------------------------------------------------------------
- */
+/* ---- descriptors (preload/fd.c) -------------------------------------------------------------- */
 
 uint64_t preload_fd_object(int fd); /* object word of what fd is now; 0: not a descriptor */
 /* Object word of the file of that name, as the program says it. */
@@ -418,8 +416,7 @@ void preload_io_past(unsigned op, uint64_t object, uint64_t nr_bytes, uint64_t s
 /* Both records afterwards, of no object, for calls that are of interest only when they lasted. */
 void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t result);
 
-/* ---- modules, annotations -----------------------------------------------------------------------
- */
+/* ---- modules, annotations -------------------------------------------------------------------- */
 
 void preload_modules_scan(void);  /* records new and gone modules, connects their annotations */
 void preload_modules_check(void); /* ... when something was loaded behind our back lately */
@@ -427,8 +424,7 @@ void preload_omp_loaded(void);    /* a runtime of LLVM's or Intel's OpenMP was *
 struct longpole_hooks;
 extern const struct longpole_hooks preload_hooks;
 
-/* ---- what the core itself wraps, for `longpole calls` (tally/calls.c; else nothing) ------------
- */
+/* ---- what the core itself wraps, for `longpole calls` (tally/calls.c; else nothing) ---------- */
 
 struct preload_counted {
 	uint64_t word[6];
@@ -437,8 +433,7 @@ void preload_count_begin(struct preload_counted *counted, unsigned function, uin
 /* error: its number; 0: none; -1: it failed, who knows why. errno stays. */
 void preload_count_end(struct preload_counted *counted, int error);
 
-/* ---- environment (preload/env.c)
- * ------------------------------------------------------------------- */
+/* ---- environment (preload/env.c) ------------------------------------------------------------- */
 
 bool preload_env_read(
 	char **environment); /* remembers our variables; false: there is no LONGPOLE_RING */
@@ -446,8 +441,7 @@ const char *preload_env_ring(void);
 uint32_t preload_env_parent_image(void);
 void preload_env_set_image(uint32_t image); /* children that inherit `environ` get it */
 
-/* ---- system calls that do not touch errno
- * -------------------------------------------------------------- */
+/* ---- system calls that do not touch errno ---------------------------------------------------- */
 
 /* What the process has forbidden itself (preload/sandbox.c). */
 struct preload_sandbox {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- fork ----------------------------------------------------------------------------------- */
+/* ---- fork ------------------------------------------------------------------------------------ */
 
 /* The child finds preload_fresh zero, and the token in the copy of our thread's state: it attaches
  * as a new image. */
@@ -75,7 +75,7 @@ __asm__(".globl vfork\n"
 	"	.cfi_endproc\n"
 	".size vfork, . - vfork\n");
 
-/* ---- exec ----------------------------------------------------------------------------------- */
+/* ---- exec ------------------------------------------------------------------------------------ */
 
 /* Our variables on the caller's stack, for a vfork's child must leave nothing behind; what exec
  * gets when there is nothing to add is what the program said. */
@@ -189,7 +189,7 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 SPAWN(posix_spawn)
 SPAWN(posix_spawnp)
 
-/* ---- waiting for children ------------------------------------------------------------------- */
+/* ---- waiting for children -------------------------------------------------------------------- */
 
 struct child_wait {
 	struct preload_counted counted;
@@ -284,7 +284,7 @@ PRELOAD_EXPORT int pclose(FILE *stream)
 	return result;
 }
 
-/* ---- exit ----------------------------------------------------------------------------------- */
+/* ---- exit ------------------------------------------------------------------------------------ */
 
 PRELOAD_EXPORT __attribute__((noreturn)) void _exit(int status)
 {

@@ -31,7 +31,7 @@ void preload_real_find_at(size_t offset)
 
 struct preload_real preload_real PRELOAD_EARLY;
 
-/* ---- mutexes ---- */
+/* ---- mutexes --------------------------------------------------------------------------------- */
 
 static int first_lock(pthread_mutex_t *mutex);
 static int first_trylock(pthread_mutex_t *mutex);
@@ -83,7 +83,7 @@ static int first_unlock(pthread_mutex_t *mutex)
 	return preload_real_mutex_unlock(mutex);
 }
 
-/* ---- all others ---- */
+/* ---- all others ------------------------------------------------------------------------------ */
 
 static const struct {
 	char name[PRELOAD_NAME_BYTES];

@@ -160,7 +160,7 @@ static void stream_end(struct stream_call *call, int64_t moved)
 		return result;                                                                     \
 	}
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 int __uflow(FILE *f);
 int __overflow(FILE *f, int c);
@@ -269,7 +269,7 @@ static void scan_begin(struct stream_call *call, FILE *f, const char *format, ui
 SCAN(gnu, )
 SCAN(c99, __isoc99_)
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 STREAM(fwrite, size_t, (const void *from, size_t size, size_t n, FILE *f), (from, size, n, f), f,
 	WRITES, size *n, size *result)
@@ -337,7 +337,7 @@ int __vfprintf_chk(FILE *f, int flag, const char *format, va_list list)
 	return print_checked(f, flag, format, list, PRELOAD_SITE);
 }
 
-/* ---- opening and closing -------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 PRELOAD_EXPORT FILE *fopen(const char *path, const char *mode)
 {

@@ -13,7 +13,7 @@ static void tell_created(uint64_t handle, uint64_t before_tsc, uintptr_t site)
 		preload_met.created(handle, before_tsc, site);
 }
 
-/* ---- creation ------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 /*
  * What a new thread's trampoline needs to know. A pool without locks and heap: a stack of indices,
@@ -154,7 +154,7 @@ PRELOAD_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argum
 	return result;
 }
 
-/* ---- join ----------------------------------------------------------------------------------- */
+/* ---- join ------------------------------------------------------------------------------------ */
 
 struct join {
 	struct preload_counted counted;
@@ -202,7 +202,7 @@ JOIN(pthread_clockjoin_np, int, pthread_t,
 	LIST(value, clock, until))
 JOIN(thrd_join, int, thrd_t, int *value, value)
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 PRELOAD_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* ---- condition variables -------------------------------------------------------------------- */
+/* ---- condition variables --------------------------------------------------------------------- */
 
 struct cond_call {
 	uint64_t object, mutex, site;
@@ -64,7 +64,7 @@ static void cond_unwind(void *call)
 PRELOAD_CONDS(COND_WAIT, COND_WAKE)
 PRELOAD_COND_VERSIONS
 
-/* ---- barriers ------------------------------------------------------------------------------- */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
 struct barrier { /* glibc's, as far as we look into it */
 	unsigned in, round, count;
@@ -99,7 +99,7 @@ PRELOAD_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 	return result;
 }
 
-/* ---- semaphores ----------------------------------------------------------------------------- */
+/* ---- semaphores ------------------------------------------------------------------------------ */
 
 PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
 {
@@ -184,7 +184,7 @@ PRELOAD_EXPORT int sem_post(sem_t *semaphore)
 	return PRELOAD_REAL(sem_post)(semaphore);
 }
 
-/* ---- System V semaphores -------------------------------------------------------------------- */
+/* ---- System V semaphores --------------------------------------------------------------------- */
 
 enum {
 	SEM_OPS_TRIED = 64,

@@ -50,8 +50,7 @@ static const bool repeats[RING_KINDS] = {
 	[RING_state] = true,
 };
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static enum role role_of(const struct trace_field_desc *f)
 {
@@ -191,8 +190,7 @@ struct record_thread *record_converter_thread_of(struct record_converter *c, uin
 	return t;
 }
 
-/* ---- lengths ------------------------------------------------------------------------------------
- */
+/* ---- lengths --------------------------------------------------------------------------------- */
 
 static size_t padded(uint64_t bytes)
 {
@@ -248,8 +246,7 @@ static BASE_INLINE size_t ring_length(const uint64_t *word, size_t nr)
 	return length;
 }
 
-/* ---- introductions
- * ------------------------------------------------------------------------------- */
+/* ---- introductions --------------------------------------------------------------------------- */
 
 static void read_module(
 	struct record_converter *c, struct record_image *image, const uint64_t *word)
@@ -348,8 +345,7 @@ void record_convert_introductions(struct record_converter *c, struct record_imag
 	}
 }
 
-/* ---- annotations
- * ----------------------------------------------------------------------------------- */
+/* ---- annotations ----------------------------------------------------------------------------- */
 
 static uint64_t name_of(struct record_converter *c, const struct record_thread *t, uint64_t name_id)
 {
@@ -516,8 +512,7 @@ static bool convert_note(struct record_converter *c, struct record_thread *t, co
 	return again;
 }
 
-/* ---- records
- * ----------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void set_field(struct trace_record *r, uint16_t offset, bool wide, uint64_t value)
 {

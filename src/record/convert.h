@@ -30,8 +30,7 @@ enum {
 	RECORD_EVENTS_MAX = 1 << 22, /* waiting: beyond it they are written without more ado */
 };
 
-/* ---- the kernel's events ----------------------------------------------------------------------
- */
+/* ---- the kernel's events --------------------------------------------------------------------- */
 
 enum record_event_kind {
 	RECORD_EVENT_none,
@@ -100,8 +99,7 @@ struct record_task { /* a tid, as the kernel sees it */
 	char comm[16];
 };
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 struct record_thread {
 	struct record_image *image;
@@ -202,8 +200,7 @@ size_t record_convert(struct record_converter *c, struct record_thread *t, const
 void record_convert_introductions(struct record_converter *c, struct record_image *image,
 	const uint64_t *word, size_t from, size_t nr);
 
-/* ---- events (record/event.c)
- * -------------------------------------------------------------------- */
+/* ---- events (record/event.c) ----------------------------------------------------------------- */
 
 struct record_task *record_converter_task(struct record_converter *c, uint32_t tid, uint32_t pid);
 /* So many tasks of the leader's process have not ended. */

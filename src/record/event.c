@@ -65,8 +65,7 @@ static void set_exit(struct record_converter *c, struct record_task *task, uint6
 	task->exit_ns = exit_ns;
 }
 
-/* ---- queues -------------------------------------------------------------------------------------
- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static bool is_mark(enum record_event_kind kind)
 {
@@ -131,8 +130,7 @@ static struct record_event next_event(struct record_converter *c, struct record_
 	return task->event[task->first++];
 }
 
-/* ---- processes that did not attach
- * ------------------------------------------------------------------ */
+/* ---- processes that did not attach ----------------------------------------------------------- */
 
 static void add_map(struct record_converter *c, struct record_task *leader, struct record_map map)
 {
@@ -319,8 +317,7 @@ static struct record_thread *own_stream(
 	return t;
 }
 
-/* ---- one event
- * -------------------------------------------------------------------------------------- */
+/* ---- one event ------------------------------------------------------------------------------- */
 
 static void put_process_end(
 	struct record_converter *c, struct record_thread *t, uint64_t time_ns, int64_t status)
@@ -521,8 +518,7 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 		t->own_pid, t->own_tid, t->stream, t->image->pid_ns);
 }
 
-/* ---- arrival
- * ------------------------------------------------------------------------------------------ */
+/* ---- arrival --------------------------------------------------------------------------------- */
 
 static void event_comm(struct record_converter *c, struct record_task *task, const char *text)
 {
@@ -639,8 +635,7 @@ void record_converter_event(struct record_converter *c, const struct record_even
 		event_exit(c, leader, e);
 }
 
-/* ---- release
- * --------------------------------------------------------------------------------------------- */
+/* ---- release --------------------------------------------------------------------------------- */
 
 /* When the present life of the task ends: its next mark or its exit; UINT64_MAX: not yet. */
 static uint64_t life_end(const struct record_task *task)
@@ -748,9 +743,7 @@ void record_converter_release(struct record_converter *c, uint64_t horizon_ns)
 	}
 }
 
-/* ---- the end
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static bool is_main(const struct record_thread *t)
 {

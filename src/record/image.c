@@ -134,7 +134,7 @@ struct record_image *record_world_extra(struct record_world *w, uint32_t pid)
 	return image;
 }
 
-/* ---- names ---------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void write_process(struct record_world *w, struct record_image *image)
 {
@@ -203,7 +203,7 @@ void record_image_set_forked(struct record_world *w, struct record_image *image)
 	}
 }
 
-/* ---- modules and addresses ------------------------------------------------------------------ */
+/* ---- modules and addresses ------------------------------------------------------------------- */
 
 /* Index of the first range that ends after `address`. */
 static size_t range_after(const struct record_image *image, uint64_t address)

@@ -46,8 +46,7 @@ struct record_jit_process {
 	uint64_t read_ns; /* when that was read; 0: never */
 };
 
-/* ---- who wrote the files ----------------------------------------------------------------------
- */
+/* ---- who wrote the files --------------------------------------------------------------------- */
 
 /* Its number in its innermost namespace, and its user. False: it is gone. */
 static bool read_status(struct record_jit_process *p)
@@ -157,8 +156,7 @@ void record_jit_fini(struct record_world *w)
 	base_map_fini(&w->jit.known);
 }
 
-/* ---- what it has mapped -----------------------------------------------------------------------
- */
+/* ---- what it has mapped ---------------------------------------------------------------------- */
 
 /* "jit-123.dump" */
 static bool is_dump(const char *path)
@@ -234,8 +232,7 @@ bool record_jit_is_code(
 	       is_mapped(w->jit.process[known - 1], address);
 }
 
-/* ---- places -----------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static uint32_t add_place(
 	struct record_world *w, struct record_image *image, uint64_t scope, uint64_t address)
@@ -279,8 +276,7 @@ uint32_t record_jit_site(struct record_world *w, struct record_image *image, uin
 	return p->site;
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 void record_jit_clock(struct record_world *w, uint64_t trace_ns, uint64_t mono_ns)
 {

@@ -205,8 +205,7 @@ void record_sink_name_placeless(struct record_sink *s)
 	}
 }
 
-/* ---- while it goes on
- * --------------------------------------------------------------------------------- */
+/* ---- while it goes on ------------------------------------------------------------------------ */
 
 static struct symbol_file *symbols_of(
 	struct record_namer *n, const struct record_sink *s, uint32_t module)

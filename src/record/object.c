@@ -72,8 +72,7 @@ static void put(struct record_world *w, enum record_map_number map, uint64_t hi,
 		record_sink_fail(w->sink, status, "no memory for one more object");
 }
 
-/* ---- memory that processes share ---------------------------------------------------------------
- */
+/* ---- memory that processes share ------------------------------------------------------------- */
 
 static void read_shared(struct record_world *w, struct record_image *image)
 {
@@ -138,8 +137,7 @@ static uint64_t mapping_number(struct record_world *w, const struct record_share
 	return number;
 }
 
-/* ---- memory
- * -------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static uint32_t memory_object(struct record_world *w, struct record_image *image, uint64_t word)
 {
@@ -175,8 +173,7 @@ static uint32_t memory_object(struct record_world *w, struct record_image *image
 	return object;
 }
 
-/* ---- descriptors
- * ---------------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static uint64_t hash_text(const char *text, size_t length)
 {

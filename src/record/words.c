@@ -68,7 +68,7 @@ static struct image *find_image(struct record_words *w, uint32_t number)
 	return NULL;
 }
 
-/* ---- tables -------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static struct image *image_of(struct record_words *w, uint32_t number)
 {
@@ -152,7 +152,7 @@ void record_words_learn(struct record_words *w, const uint8_t *chunk, size_t siz
 	}
 }
 
-/* ---- words --------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static inline bool is_in(const struct module *m, uint64_t address)
 {
@@ -193,7 +193,7 @@ static bool make_ready(struct record_coder *c, const struct image *image)
 	return true;
 }
 
-/* ---- chunks -------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 struct record_coder *record_coder_new(void)
 {

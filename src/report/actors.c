@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- building
- * ---------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 struct actors_build {
 	struct report_actors *out;
@@ -328,8 +327,7 @@ struct report_actors *report_actors_free(struct report_actors *a)
 	return NULL;
 }
 
-/* ---- text
- * -------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static double share_of(double part, double all)
 {
@@ -443,8 +441,7 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 	report_trace_text_caveats(out, &all->trace, style);
 }
 
-/* ---- JSON
- * -------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *states_json(const struct report_actor *a)
 {

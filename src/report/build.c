@@ -10,8 +10,7 @@ const unsigned report_level_percent[REPORT_LEVELS] = {10, 25, 50, 100};
 
 #define SINGLE_ACTOR_SHARE 0.9 /* of a row: from here on the row is that instance's */
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 struct row_functions { /* function shares of a row's states, weighted by their path time */
 	struct report_function *function;
@@ -278,8 +277,7 @@ static enum base_status fill_rows(
 	return s;
 }
 
-/* ---- the runner-up
- * ----------------------------------------------------------------------------------- */
+/* ---- the runner-up --------------------------------------------------------------------------- */
 
 /* It is best told from the path by what it has more of. */
 static enum base_status fill_runner_up(
@@ -314,8 +312,7 @@ static enum base_status fill_runner_up(
 	return r->runner_up.state ? BASE_OK : report_no_memory(err);
 }
 
-/* ---- all of it
- * ---------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 enum base_status report_build(const struct report_run *run, const struct report_options *opts,
 	struct report **ret, struct base_err *err)

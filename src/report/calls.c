@@ -25,8 +25,7 @@ struct builder {
 	bool no_memory;
 };
 
-/* ---- counting
- * --------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static struct cell *cell_of(struct builder *b, const struct trace_record *r)
 {
@@ -202,8 +201,7 @@ static void add(struct report_call_use *to, const struct report_call_use *from)
 	to->cpu_ns += from->cpu_ns;
 }
 
-/* ---- rows
- * --------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static int places_by_time(const void *a, const void *b)
 {

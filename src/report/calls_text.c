@@ -39,8 +39,7 @@ static bool more_than_all(const struct report_calls *c)
 	return c->cpu_ns && c->all.cpu_ns > 1.02 * (double)c->cpu_ns;
 }
 
-/* ---- text
- * --------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void finding(
 	struct base_str *out, const struct report_calls *c, const struct report_style *st)
@@ -237,8 +236,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		report_next_line(out, style, "NEXT", "calls --site", &c->trace, NULL);
 }
 
-/* ---- JSON
- * --------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *use_json(const struct report_calls *c, const struct report_call_use *u)
 {

@@ -18,8 +18,7 @@
 #define WORTH_TOTAL_SHARE  0.05 /* ... or at least to be told */
 enum { QUIET_NS = 1000 * 1000 };
 
-/* ---- who is active for long without touching a queue
- * ------------------------------------------------- */
+/* ---- who is active for long without touching a queue ----------------------------------------- */
 
 struct activity {
 	uint64_t last_ns, active_ns, quiet_ns, begin_ns, nr_touches;
@@ -122,8 +121,7 @@ static void finish_activities(struct activities *all)
 		touch(&all->actor[i]);
 }
 
-/* ---- a list of things to do
- * ------------------------------------------------------------------------------- */
+/* ---- a list of things to do ------------------------------------------------------------------ */
 
 struct coach_build {
 	struct report_coach *out;
@@ -188,8 +186,7 @@ static enum base_status add_finding(struct coach_build *b, const struct model_fi
 	return is_complete(a) ? BASE_OK : BASE_ERR_NOMEM;
 }
 
-/* ---- waits that nothing explains
- * ------------------------------------------------------------------------ */
+/* ---- waits that nothing explains ------------------------------------------------------------- */
 
 static enum base_status gap_of(
 	struct coach_build *b, uint32_t actor, uint32_t state, struct gap **ret)
@@ -330,8 +327,7 @@ static enum base_status add_gap(struct coach_build *b, const struct gap *g)
 	return is_complete(a) && !failed ? BASE_OK : BASE_ERR_NOMEM;
 }
 
-/* ---- the low-rate test
- * ---------------------------------------------------------------------------------- */
+/* ---- the low-rate test ----------------------------------------------------------------------- */
 
 /* Part of the path in which all wait for something that is not recorded: a client, a timer. */
 static double light_share(const struct coach_build *b)
@@ -453,8 +449,7 @@ static enum base_status find_suspects(struct coach_build *b, const struct activi
 	return s;
 }
 
-/* ---- all of it
- * ------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int most_valuable_first(const void *pa, const void *pb)
 {
@@ -549,8 +544,7 @@ struct report_coach *report_coach_free(struct report_coach *c)
 	return NULL;
 }
 
-/* ---- text
- * -------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 enum { INDENT = 14 };
 
@@ -633,8 +627,7 @@ void report_coach_text(struct base_str *out, const struct report_coach *c, size_
 	report_trace_text_caveats(out, &c->trace, style);
 }
 
-/* ---- JSON
- * -------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 json_t *report_coach_json(const struct report_coach *c)
 {

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- building ---------------------------------------------------------------------------------
- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 /* The largest topics, which are taken out of topic_ns. */
 static enum base_status take_largest(struct report_connection_state *state, size_t *nr,
@@ -220,8 +219,7 @@ struct report_connections *report_connections_free(struct report_connections *c)
 	return NULL;
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void state_list(struct base_str *out, const struct report_connection_state *state, size_t nr)
 {
@@ -361,8 +359,7 @@ void report_connections_text(struct base_str *out, const struct report_connectio
 		(unsigned long long)c->connection[0].id, c->trace.path);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *states_json(const struct report_connection_state *state, size_t nr)
 {

@@ -42,8 +42,7 @@ enum base_status report_diff_version(struct report_diff *d, const char *label, s
 	return BASE_OK;
 }
 
-/* ---- numbers
- * ------------------------------------------------------------------------------------------ */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(const char *text, uint64_t hash)
 {
@@ -147,8 +146,7 @@ static void whole_program(struct adder *a, const struct report_locks *l)
 		u->unlock_call.nr, mean(&u->unlock_call));
 }
 
-/* ---- names
- * ------------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 void report_diff_name(struct base_str *out, const char *name)
 {
@@ -288,8 +286,7 @@ enum base_status report_diff_run(
 	return a.status == BASE_OK ? report_diff_path(d, run, err) : a.status;
 }
 
-/* ---- the comparison
- * -------------------------------------------------------------------------------------- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 /* A state that a run's path did not come by took no time of it. */
 static enum base_status fill_states(

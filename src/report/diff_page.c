@@ -29,8 +29,7 @@ static void change(struct base_str *out, const struct report_diff_point *p)
 		report_diff_change(out, p);
 }
 
-/* ---- Markdown ---------------------------------------------------------------------------------
- */
+/* ---- Markdown -------------------------------------------------------------------------------- */
 
 /* Names are others' texts: nothing in them is markup, ends a cell or a line. */
 static void markdown_text(struct base_str *out, const char *text)
@@ -91,8 +90,7 @@ void report_diff_markdown(struct base_str *out, const struct report_diff *d, boo
 	base_str_add(out, ".\n");
 }
 
-/* ---- the page ---------------------------------------------------------------------------------
- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static const char page_begin[] =
 	"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -187,8 +185,7 @@ void report_diff_page(struct base_str *out, const struct report_diff *d,
 	base_str_add(out, "</main>\n</body>\n</html>\n");
 }
 
-/* ---- JUnit ------------------------------------------------------------------------------------
- */
+/* ---- JUnit ----------------------------------------------------------------------------------- */
 
 /* A budget is a test; without one, the comparison itself is one that passes. */
 void report_diff_junit(struct base_str *out, const struct report_diff *d,

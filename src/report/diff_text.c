@@ -49,8 +49,7 @@ static size_t shared_words(const struct report_diff *d)
 	return words;
 }
 
-/* ---- text
- * --------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 struct move {
 	const struct report_quantity *q;
@@ -262,8 +261,7 @@ void report_diff_text(struct base_str *out, const struct report_diff *d, bool al
 			"path has of a lock is not known there");
 }
 
-/* ---- JSON
- * --------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static const char *unit_key(enum report_unit unit)
 {
@@ -320,8 +318,7 @@ json_t *report_diff_json(const struct report_diff *d)
 		quantities);
 }
 
-/* ---- SVG
- * ---------------------------------------------------------------------------------------------- */
+/* ---- SVG ------------------------------------------------------------------------------------- */
 
 enum {
 	PANEL_W = 300,

@@ -90,8 +90,7 @@ void report_functions_finish(struct report_function *f, size_t nr, double weight
 		qsort(f, nr, sizeof *f, by_share);
 }
 
-/* ---- rendered ---------------------------------------------------------------------------------
- */
+/* ---- rendered -------------------------------------------------------------------------------- */
 
 static void add_function(
 	struct base_str *s, const struct report_style *st, const struct report_function *f)

@@ -14,7 +14,7 @@ const char *report_graph_view_name(enum report_graph_view v)
 					     : "machine";
 }
 
-/* ---- classes ------------------------------------------------------------------------------- */
+/* ---- classes --------------------------------------------------------------------------------- */
 
 struct interning {
 	struct base_strtab *names;
@@ -234,8 +234,7 @@ static enum base_status make_names(struct graph_names *n, struct report_graph *g
 	return s;
 }
 
-/* ---- the passes --------------------------------------------------------------------------------
- */
+/* ---- the passes ------------------------------------------------------------------------------ */
 
 /* First the path, then what it is laid over. */
 static enum base_status record(const struct report_run *run, struct report_graph *g,

@@ -13,8 +13,7 @@ enum {
 	VERY_MANY = 1500,
 };
 
-/* ---- texts -------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* In a quoted string a backslash begins an escape, and an ampersand may begin an entity. */
 static void add_escaped(struct base_str *out, const char *text)
@@ -69,8 +68,7 @@ static void add_path(struct base_str *out, const struct report_graph *g, uint64_
 	report_percent(out, g->elapsed_ns > 0 ? (double)path_ns / g->elapsed_ns : 0);
 }
 
-/* ---- colours -----------------------------------------------------------------------------------
- */
+/* ---- colours --------------------------------------------------------------------------------- */
 
 struct scale { /* what shares are of */
 	double path_ns, path_visits, passes, waiting_ns, time_ns, node_path_ns;
@@ -129,8 +127,7 @@ static void add_fill(struct base_str *out, const struct report_graph *g,
 			fmod(0.11 + 0.618034 * node->cluster, 1));
 }
 
-/* ---- nodes -------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static void transition_label(struct base_str *out, const struct report_graph_node *node)
 {
@@ -194,8 +191,7 @@ static void add_node(
 	base_str_add(out, "];\n");
 }
 
-/* ---- edges -------------------------------------------------------------------------------------
- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 static void add_counts(struct base_str *out, const char *verb, uint64_t n, bool comma)
 {
@@ -292,8 +288,7 @@ static void add_edge(
 	base_str_add(out, "];\n");
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void add_legend(struct base_str *out, const struct report_graph *g)
 {

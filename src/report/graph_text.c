@@ -9,8 +9,7 @@ const char *report_graph_title(const struct report_graph *g)
 						   : "One state machine";
 }
 
-/* ---- what is not to be seen --------------------------------------------------------------------
- */
+/* ---- what is not to be seen ------------------------------------------------------------------ */
 
 static void add_share(struct base_str *out, double part, double all)
 {
@@ -89,8 +88,7 @@ void report_graph_losses(struct base_str *out, const struct report_graph *g, con
 	}
 }
 
-/* ---- text --------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static const char *arrow(const struct report_style *st, enum report_graph_edge_kind k)
 {
@@ -189,8 +187,7 @@ void report_graph_text(struct base_str *out, const struct report_graph *g, size_
 	report_trace_text_caveats(out, &g->trace, style);
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static const char *node_kind(enum report_graph_node_kind k)
 {

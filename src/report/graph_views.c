@@ -8,8 +8,7 @@
 
 #define NONE GRAPH_COMPACT_NONE
 
-/* ---- transitions and states --------------------------------------------------------------------
- */
+/* ---- transitions and states ------------------------------------------------------------------ */
 
 static const char *state_text(const struct graph_names *n, uint32_t state)
 {
@@ -156,8 +155,7 @@ enum base_status report_graph_fill_states(struct report_graph *g, const struct g
 	return s == BASE_OK ? add_crosses(g, n, c, err) : s;
 }
 
-/* ---- actors and queues -------------------------------------------------------------------------
- */
+/* ---- actors and queues ----------------------------------------------------------------------- */
 
 struct on_path {
 	uint64_t ns, times;

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- building
- * ---------------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 struct choice { /* rows of queues.c that get a page */
 	const struct report_queues *queues;
@@ -139,8 +138,7 @@ struct report_histograms *report_histograms_free(struct report_histograms *h)
 	return NULL;
 }
 
-/* ---- what the measures are called
- * ----------------------------------------------------------------------- */
+/* ---- what the measures are called ------------------------------------------------------------ */
 
 static const struct measure {
 	const char *key, *value_unit, *count_unit, *text;
@@ -176,8 +174,7 @@ static void add_value(struct base_str *out, enum graph_measure what, uint64_t va
 		base_str_add_count(out, value);
 }
 
-/* ---- text
- * -------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 enum { LINES_MAX = 14, LOW_WIDTH = 10, COUNT_WIDTH = 12, SHARE_WIDTH = 8, INDENT = 4 };
 
@@ -397,8 +394,7 @@ void report_histograms_text(
 	report_trace_text_caveats(out, &h->queues->trace, style);
 }
 
-/* ---- JSON
- * -------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *keyed_value(json_t *in, const char *key, const char *unit, uint64_t value)
 {

@@ -40,8 +40,7 @@ static json_t *result_of(json_t *document)
 	return result;
 }
 
-/* ---- the answer -------------------------------------------------------------------------------
- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static json_t *caveat_json(const char *text, size_t length)
 {
@@ -103,8 +102,7 @@ static enum base_status add_loops(struct making *w)
 	return s;
 }
 
-/* ---- who waits on what -------------------------------------------------------------------------
- */
+/* ---- who waits on what ----------------------------------------------------------------------- */
 
 static enum base_status add_locks(struct making *w)
 {
@@ -166,8 +164,7 @@ static enum base_status add_flame(struct making *w)
 	return set_part(w, "flame", s, part);
 }
 
-/* ---- what other commands said
- * -------------------------------------------------------------------- */
+/* ---- what other commands said ---------------------------------------------------------------- */
 
 bool report_html_attachable(const json_t *document, const char **ret_name)
 {
@@ -197,8 +194,7 @@ static enum base_status add_attached(struct making *w)
 	return BASE_OK;
 }
 
-/* ---- the timeline gets what room the others leave
- * ------------------------------------------------ */
+/* ---- the timeline gets what room the others leave -------------------------------------------- */
 
 static enum base_status add_timeline(struct making *w)
 {

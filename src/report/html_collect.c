@@ -40,8 +40,7 @@ struct collect {
 	size_t bytes;
 };
 
-/* ---- listening --------------------------------------------------------------------------------
- */
+/* ---- listening ------------------------------------------------------------------------------- */
 
 static enum base_status grow_tracks(struct collect *c, uint32_t actor)
 {
@@ -167,8 +166,7 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	return BASE_OK;
 }
 
-/* ---- who waits on tokens ----------------------------------------------------------------------
- */
+/* ---- who waits on tokens --------------------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b)
 {
@@ -211,8 +209,7 @@ static enum base_status close_rows(struct collect *c)
 	return s;
 }
 
-/* ---- which queues -----------------------------------------------------------------------------
- */
+/* ---- which queues ---------------------------------------------------------------------------- */
 
 static enum base_status choose_rows(
 	struct html_timeline *t, const struct report_queues *q, struct base_err *err)
@@ -260,8 +257,7 @@ static enum base_status map_rows(
 	return BASE_OK;
 }
 
-/* ---- which lanes ------------------------------------------------------------------------------
- */
+/* ---- which lanes ----------------------------------------------------------------------------- */
 
 struct score {
 	uint32_t actor;
@@ -417,8 +413,7 @@ static enum base_status close_tracks(
 	return BASE_OK;
 }
 
-/* ---- states: from the model's ids to those of the page -----------------------------------------
- */
+/* ---- states: from the model's ids to those of the page --------------------------------------- */
 
 /* Names of the queues that objects are: what a state waits for or holds. */
 static enum base_status name_queues(
@@ -601,8 +596,7 @@ static enum base_status number_states(struct html_timeline *t, struct model *m,
 	return s;
 }
 
-/* ---- the path ---------------------------------------------------------------------------------
- */
+/* ---- the path -------------------------------------------------------------------------------- */
 
 static enum base_status find_step(struct html_timeline *t, struct base_map *known, size_t *capacity,
 	struct html_step step, uint32_t *ret)
@@ -646,8 +640,7 @@ static enum base_status draw_path(struct html_timeline *t, struct model *m, cons
 	return s == BASE_OK ? s : report_no_memory(err);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum base_status shape(struct html_timeline *t, struct collect *c, struct model *m,
 	const struct graph_lane_result *lane, struct base_err *err)

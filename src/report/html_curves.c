@@ -39,8 +39,7 @@ struct question {
 	double reduction;
 };
 
-/* ---- by path ----------------------------------------------------------------------------------
- */
+/* ---- by path --------------------------------------------------------------------------------- */
 
 static enum base_status set_edits(struct curves *c, struct topic *t, struct base_err *err)
 {
@@ -128,8 +127,7 @@ static enum base_status by_path(struct curves *c, struct base_err *err)
 	return s;
 }
 
-/* ---- what is predicted ------------------------------------------------------------------------
- */
+/* ---- what is predicted ----------------------------------------------------------------------- */
 
 /* The points of the curve that predictions are made at: a topic's are together. */
 static enum base_status ask_at_predicted(struct curves *c, struct base_err *err)
@@ -195,8 +193,7 @@ static enum base_status predict(struct curves *c, struct base_err *err)
 	return s == BASE_OK && c->predictor.log ? predict_processors(c, err) : s;
 }
 
-/* ---- the document ------------------------------------------------------------------------------
- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 static json_t *answer_json(
 	const struct curves *c, const struct report_answer *a, const char *key, unsigned n)

@@ -62,8 +62,7 @@ static enum base_status child_of(
 	return BASE_OK;
 }
 
-/* ---- path and processors -----------------------------------------------------------------------
- */
+/* ---- path and processors --------------------------------------------------------------------- */
 
 static enum base_status add_group(struct flame *f, struct tree *t, const char *group, uint32_t *ret)
 {
@@ -174,8 +173,7 @@ static enum base_status by_cpu(struct flame *f, struct model *m, struct base_err
 	return s;
 }
 
-/* ---- waits by call path ------------------------------------------------------------------------
- */
+/* ---- waits by call path ---------------------------------------------------------------------- */
 
 /* Bytes of the mark that collapsed stacks have at an inlined function; 0: none. */
 static size_t inlined_suffix(const char *frame, size_t length)
@@ -226,8 +224,7 @@ static enum base_status by_waits(struct flame *f, const char *text, struct base_
 	return BASE_OK;
 }
 
-/* ---- the document ------------------------------------------------------------------------------
- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 static json_t *tree_json(const struct tree *t)
 {

@@ -31,8 +31,7 @@ static uint64_t tile_span_ns(const struct sweep *w)
 	return (uint64_t)HTML_TILE_BUCKETS << w->log2;
 }
 
-/* ---- one tile ---------------------------------------------------------------------------------
- */
+/* ---- one tile -------------------------------------------------------------------------------- */
 
 static size_t slices_in(const struct sweep *w, uint64_t from_ns, uint64_t to_ns)
 {
@@ -148,8 +147,7 @@ static enum base_status write_tile(struct sweep *w, uint64_t index)
 	return add_tile(w, index, leaf);
 }
 
-/* ---- levels -----------------------------------------------------------------------------------
- */
+/* ---- levels ---------------------------------------------------------------------------------- */
 
 /* The children of the level's tiles that are no leaves; with moments only those that have one. */
 static enum base_status wish_children(struct sweep *w, struct wish *ret, bool all)

@@ -74,8 +74,7 @@ static size_t at_most(size_t nr)
 	return nr < ROWS ? nr : ROWS;
 }
 
-/* ---- the answer -------------------------------------------------------------------------------
- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static void opportunities(struct base_str *out, const struct report *r)
 {
@@ -152,8 +151,7 @@ static void facts(struct base_str *out, const struct report_html *h)
 		out, ", of which %.1f&#8239;%% explained</p>\n", 100 * h->report->explained_share);
 }
 
-/* ---- locks and queues --------------------------------------------------------------------------
- */
+/* ---- locks and queues ------------------------------------------------------------------------ */
 
 static void locks(struct base_str *out, const struct report_locks *l)
 {

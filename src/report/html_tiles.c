@@ -7,8 +7,7 @@
 
 enum { MOMENTS_MAX = 48, EVENLY = 33 };
 
-/* ---- exact sums: per lane and bin, the time in each state --------------------------------------
- */
+/* ---- exact sums: per lane and bin, the time in each state ------------------------------------ */
 
 static uint64_t bin_begin(const struct html_timeline *t, unsigned bin, unsigned nr_bins)
 {
@@ -76,8 +75,7 @@ static json_t *sums(const struct html_timeline *t, size_t max_bytes, unsigned *r
 	}
 }
 
-/* ---- moments that somebody will want to see ----------------------------------------------------
- */
+/* ---- moments that somebody will want to see -------------------------------------------------- */
 
 static void add_moment(uint64_t *moment, size_t *nr, const struct html_timeline *t, uint64_t at_ns)
 {
@@ -111,8 +109,7 @@ static size_t choose_moments(const struct html_timeline *t, uint64_t moment[MOME
 	return nr;
 }
 
-/* ---- the document ------------------------------------------------------------------------------
- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 static json_t *lanes(const struct html_timeline *t)
 {

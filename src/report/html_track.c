@@ -64,8 +64,7 @@ void report_html_track_fini(struct html_track *t)
 	*t = (struct html_track){0};
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct html_cursor report_html_cursor_of(const struct html_track *t, uint64_t limit_ns)
 {
@@ -149,8 +148,7 @@ struct html_bucket report_html_bucket_of(struct html_cursor *c, uint64_t from_ns
 	return b;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------
- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 void report_html_put(struct html_bytes *b, uint64_t v)
 {

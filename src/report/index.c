@@ -5,8 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- passes
- * --------------------------------------------------------------------------------------- */
+/* ---- passes ---------------------------------------------------------------------------------- */
 
 struct pass {
 	const struct report_run *run;
@@ -68,8 +67,7 @@ enum base_status report_no_path(struct base_err *err)
 		"who waited for whom)");
 }
 
-/* ---- topics
- * --------------------------------------------------------------------------------------- */
+/* ---- topics ---------------------------------------------------------------------------------- */
 
 enum base_status report_index_init(struct report_index *ix, struct model *m, struct base_err *err)
 {
@@ -152,8 +150,7 @@ uint32_t report_largest_topic(
 	return best;
 }
 
-/* ---- the trace
- * ------------------------------------------------------------------------------------- */
+/* ---- the trace ------------------------------------------------------------------------------- */
 
 static const char *severity_name(enum trace_severity s)
 {

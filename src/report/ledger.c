@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- kinds ------------------------------------------------------------------------------------
- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 enum { KIND_WORDS_MAX = 8, KIND_WORD_BYTES = 24 };
 
@@ -34,8 +33,7 @@ static void add_kind(struct base_str *out, const struct report_prediction *p)
 			base_str_addf(out, "%s%s", i ? "+" : "", word[i]);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct outcome {
 	uint32_t kind;
@@ -196,8 +194,7 @@ void report_ledger_fini(struct report_ledger *l)
 	*l = (struct report_ledger){0};
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void add_method(struct base_str *out, const char *method, double median, double worst)
 {

@@ -7,8 +7,7 @@
 
 enum { PLACE_MIN = 6 }; /* of a function's name, beside its file and line */
 
-/* ---- texts of others ----------------------------------------------------------------------------
- */
+/* ---- texts of others ------------------------------------------------------------------------- */
 
 void report_clean_add(struct base_str *out, const char *text)
 {
@@ -36,8 +35,7 @@ void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes)
 	return base_arena_alloc(a, (nr ? nr : 1) * elem_size_bytes);
 }
 
-/* ---- columns
- * ------------------------------------------------------------------------------------- */
+/* ---- columns --------------------------------------------------------------------------------- */
 
 void report_color_begin(struct base_str *out, const struct report_style *st, enum report_color c)
 {

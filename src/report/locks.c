@@ -56,8 +56,7 @@ double report_lock_hold_mean_ns(const struct report_lock_use *u)
 	return of ? (double)report_lock_hold_ns(u) / (double)of : 0;
 }
 
-/* ---- names
- * --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* The site that took a lock most often, or waited for a condition variable: a nameless one of a
  * tally is called after it. */
@@ -127,8 +126,7 @@ static enum base_status name_object(struct builder *b, uint32_t object, struct b
 	return b->name_of[object] ? BASE_OK : report_no_memory(err);
 }
 
-/* ---- rows
- * ---------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static enum base_status make_rows(struct builder *b, struct base_err *err)
 {
@@ -299,8 +297,7 @@ static enum base_status add_counts(struct builder *b, struct base_err *err)
 	return s;
 }
 
-/* ---- condition variables, threads
- * ------------------------------------------------------------------ */
+/* ---- condition variables, threads ------------------------------------------------------------ */
 
 static int conds_by_wait(const void *a, const void *b)
 {
@@ -405,8 +402,7 @@ static enum base_status add_threads(struct builder *b, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- the critical path
- * ------------------------------------------------------------------------------ */
+/* ---- the critical path ----------------------------------------------------------------------- */
 
 static uint32_t state_row(const struct builder *b, uint32_t state)
 {
@@ -542,8 +538,7 @@ static enum base_status add_gains(struct builder *b, struct base_err *err)
 	return s;
 }
 
-/* ---- order
- * ------------------------------------------------------------------------------------------ */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static double sort_key(const struct report_lock *l, enum report_lock_sort sort)
 {
@@ -589,8 +584,7 @@ static void sort_locks(struct report_locks *out, enum report_lock_sort sort)
 		qsort_r(out->lock, out->nr_locks, sizeof *out->lock, compare, &sort);
 }
 
-/* ---- all of it
- * --------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum base_status run_model(struct builder *b, struct base_err *err)
 {

@@ -11,8 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- small things ------------------------------------------------------------------------------
- */
+/* ---- small things ---------------------------------------------------------------------------- */
 
 unsigned report_lock_bin(uint64_t ns)
 {
@@ -64,8 +63,7 @@ static bool counts(const struct lock_count *c, uint64_t time_ns)
 	return time_ns >= c->from_ns && time_ns <= c->to_ns;
 }
 
-/* ---- tables by key: the entry, made when it is new; NULL: no memory
- * ------------------------------ */
+/* ---- tables by key: the entry, made when it is new; NULL: no memory -------------------------- */
 
 static void *entry(struct lock_count *c, struct base_map *map, void *array, size_t *capacity,
 	size_t *nr, size_t size_bytes, uint64_t hi, uint64_t lo, bool *ret_new)
@@ -145,8 +143,7 @@ static void into(struct lock_count *c, struct base_histogram *h, uint64_t ns)
 		c->no_memory = true;
 }
 
-/* ---- holding
- * ------------------------------------------------------------------------------------- */
+/* ---- holding --------------------------------------------------------------------------------- */
 
 static void hold(struct lock_count *c, struct lock_thread *t, uint32_t object, uint32_t site,
 	bool shared, uint64_t time_ns)
@@ -217,8 +214,7 @@ static bool unhold(struct lock_count *c, struct lock_thread *t, uint32_t object,
 	return true;
 }
 
-/* ---- waiting
- * ------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static void begin_wait(
 	struct lock_count *c, struct lock_thread *t, uint32_t object, uint64_t time_ns)
@@ -271,8 +267,7 @@ static void go_on_run(
 	o->run_last_ns = time_ns;
 }
 
-/* ---- records of single operations
- * ------------------------------------------------------------------ */
+/* ---- records of single operations ------------------------------------------------------------ */
 
 static void acquire(struct lock_count *c, struct lock_thread *t, uint32_t object, uint32_t site,
 	bool shared, uint64_t time_ns)
@@ -425,8 +420,7 @@ static void cond_sent(struct lock_count *c, uint32_t object, bool all, uint64_t 
 	x->sum.broadcasts += all;
 }
 
-/* ---- records of counts
- * ----------------------------------------------------------------------------- */
+/* ---- records of counts ----------------------------------------------------------------------- */
 
 static void tally_count(
 	struct lock_count *c, struct lock_thread *t, const struct trace_lock_count *r)
@@ -495,8 +489,7 @@ static void tally_cond(struct lock_count *c, const struct trace_cond_count *r)
 	times_merge(&x->sum.wait, &(struct report_times){.nr = r->waits, .total_ns = r->wait_ns});
 }
 
-/* ---- all records
- * ----------------------------------------------------------------------------------- */
+/* ---- all records ----------------------------------------------------------------------------- */
 
 static void processor(struct lock_count *c, struct lock_thread *t, bool in, uint64_t time_ns)
 {

@@ -14,8 +14,7 @@ enum {
 	RANKS = 8
 };
 
-/* ---- cells
- * ---------------------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
 struct column {
 	const char *title;
@@ -187,8 +186,7 @@ static void cells(struct base_str *out, const struct table *t, const struct colu
 	}
 }
 
-/* ---- the finding
- * ------------------------------------------------------------------------------------ */
+/* ---- the finding ----------------------------------------------------------------------------- */
 
 static const struct report_lock *worst_of_path(const struct report_locks *l)
 {
@@ -295,8 +293,7 @@ static void finding(
 	base_str_fini(&s);
 }
 
-/* ---- numbers of the whole program (seed 001, table 2 and figure 5)
- * ------------------------------------ */
+/* ---- numbers of the whole program (seed 001, table 2 and figure 5) --------------------------- */
 
 static void rate(struct base_str *s, double value)
 {
@@ -397,8 +394,7 @@ static void time_line(
 	base_str_fini(&s);
 }
 
-/* ---- tables
- * ------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void title(struct base_str *out, const struct report_style *st, const char *text)
 {
@@ -538,8 +534,7 @@ static void thread_table(struct base_str *out, const struct report_locks *l,
 		base_str_addf(out, "... %zu more (--all shows them)\n", l->nr_threads - nr);
 }
 
-/* ---- histograms (seed 001, figure 6)
- * -------------------------------------------------------------------- */
+/* ---- histograms (seed 001, figure 6) --------------------------------------------------------- */
 
 static uint64_t sum_of(const uint64_t *bin, uint64_t *ret_first, uint64_t *ret_last)
 {
@@ -608,8 +603,7 @@ static void histograms(
 	histogram(out, st, "INSIDE UNLOCK FUNCTIONS", d->unlock_call, s->unlock_call);
 }
 
-/* ---- how it knows
- * ------------------------------------------------------------------------------------------ */
+/* ---- how it knows ---------------------------------------------------------------------------- */
 
 static void known_line(
 	struct base_str *out, const struct report_locks *l, const struct report_style *st)

@@ -16,8 +16,7 @@
 
 enum { LOOPS_TRIED_MAX = 14 }; /* two passes */
 
-/* ---- crossings between groups -----------------------------------------------------------------
- */
+/* ---- crossings between groups ---------------------------------------------------------------- */
 
 struct edge {
 	uint32_t from, to, queue; /* groups; queue name; NONE: a link */
@@ -117,8 +116,7 @@ static enum base_status gather(struct net *n, struct base_err *err)
 	return s;
 }
 
-/* ---- the widest way back ----------------------------------------------------------------------
- */
+/* ---- the widest way back --------------------------------------------------------------------- */
 
 struct way { /* by name id of a group */
 	uint64_t width;
@@ -263,8 +261,7 @@ static enum base_status find_loops(
 	return BASE_OK;
 }
 
-/* ---- what more units would buy ----------------------------------------------------------------
- */
+/* ---- what more units would buy --------------------------------------------------------------- */
 
 static enum base_status edits_of(const struct net *n, const struct report_loop *loop, uint32_t name,
 	unsigned lane, struct graph_scenario *ret, struct base_err *err)
@@ -351,8 +348,7 @@ static enum base_status predict(struct report_loops *out, const struct report_ru
 	return s;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* What would buy most comes first; of the same, what the path goes round most often. */
 static int most_gain_first(const void *a, const void *b)
@@ -424,8 +420,7 @@ struct report_loops *report_loops_free(struct report_loops *l)
 	return NULL;
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static const char *arrow(const struct report_style *st)
 {
@@ -511,8 +506,7 @@ void report_loops_text(
 	report_trace_text_caveats(out, &l->trace, style);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *loop_json(const struct report_loop *l)
 {

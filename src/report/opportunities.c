@@ -121,8 +121,7 @@ static enum base_status ask_all(struct search *w, struct base_err *err)
 	return s;
 }
 
-/* ---- the kink
- * --------------------------------------------------------------------------------------- */
+/* ---- the kink -------------------------------------------------------------------------------- */
 
 static bool is_steep(const struct candidate *c, const struct line *l)
 {
@@ -235,8 +234,7 @@ static enum base_status look_at_levels(struct search *w, struct base_err *err)
 	return s;
 }
 
-/* ---- candidates
- * --------------------------------------------------------------------------------------- */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
 struct size_of_topic {
 	double path_ns;

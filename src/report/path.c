@@ -139,8 +139,7 @@ struct report_path *report_path_free(struct report_path *p)
 	return NULL;
 }
 
-/* ---- rendering
- * --------------------------------------------------------------------------------------- */
+/* ---- rendering ------------------------------------------------------------------------------- */
 
 static int descending(const void *a, const void *b)
 {

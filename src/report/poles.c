@@ -43,8 +43,7 @@ struct poles {
 	size_t nr_subjects;
 };
 
-/* ---- scenarios --------------------------------------------------------------------------------
- */
+/* ---- scenarios ------------------------------------------------------------------------------- */
 
 /* All states of those topics, scaled. */
 static enum base_status scale_topics(struct poles *p, const uint32_t *topic, size_t nr,
@@ -72,8 +71,7 @@ static enum base_status text_of(struct poles *p, uint32_t topic, const char **re
 	return *ret_name && *ret_where ? BASE_OK : report_no_memory(err);
 }
 
-/* ---- one pole after another -------------------------------------------------------------------
- */
+/* ---- one pole after another ------------------------------------------------------------------ */
 
 /* gone: the edits of that lane. */
 static enum base_status next_pole(struct poles *p, struct graph *g, unsigned lane,
@@ -118,8 +116,7 @@ static enum base_status find_poles(struct poles *p, size_t nr_max, struct base_e
 	return s;
 }
 
-/* ---- drag and slack ---------------------------------------------------------------------------
- */
+/* ---- drag and slack -------------------------------------------------------------------------- */
 
 /* Work, not waiting: what somebody could make longer or shorter. */
 static bool can_be_scaled(enum model_state_kind k)
@@ -248,8 +245,7 @@ static enum base_status find_slacks(struct poles *p, struct base_err *err)
 	return s;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum base_status fill(
 	struct poles *p, const struct report_poles_options *opts, struct base_err *err)
@@ -311,8 +307,7 @@ struct report_poles *report_poles_free(struct report_poles *p)
 	return NULL;
 }
 
-/* ---- text -------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void finding(
 	struct base_str *out, const struct report_poles *p, const struct report_style *st)
@@ -413,8 +408,7 @@ void report_poles_text(
 	report_trace_text_caveats(out, &p->trace, style);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 json_t *report_poles_json(const struct report_poles *p)
 {

@@ -199,8 +199,7 @@ void report_right(struct base_str *out, const char *text, size_t width);
 void report_bar(struct base_str *out, const struct report_style *st, double share, unsigned width);
 void report_percent(struct base_str *out, double share); /* "62 %", "6.2 %", "<0.1 %" */
 
-/* ---- crowd.c: all who had the processors that a path waited for -------------------------------
- */
+/* ---- crowd.c: all who had the processors that a path waited for ------------------------------ */
 
 enum { REPORT_CROWD_MAX = 64 }; /* named apart; whoever comes later counts in the sum alone */
 struct report_crowd {
@@ -241,8 +240,7 @@ json_t *report_json_share(double share); /* rounded to six places */
 json_t *report_json_ns(double ns);       /* rounded to an integer */
 json_t *report_json_u64(uint64_t n);
 
-/* ---- functions.c: where the processor was in a state, by samples -------------------------------
- */
+/* ---- functions.c: where the processor was in a state, by samples ----------------------------- */
 
 /* Adds a state's share with a weight to `f`, {0} at first. */
 enum base_status report_function_add(struct report_function *f, struct base_arena *a,
@@ -253,8 +251,7 @@ void report_functions_text(struct base_str *out, const struct report_style *st,
 	const struct report_function *f, size_t nr, size_t indent);
 json_t *report_functions_json(const struct report_function *f, size_t nr);
 
-/* ---- whatif_best.c ----------------------------------------------------------------------------
- */
+/* ---- whatif_best.c --------------------------------------------------------------------------- */
 
 /* A merged trace, or one of the whole system, begins before the program whose path it is: replay
  * does so, too. */

@@ -148,8 +148,7 @@ struct report_queues *report_queues_free(struct report_queues *q)
 	return NULL;
 }
 
-/* ---- rendering
- * ----------------------------------------------------------------------------------------- */
+/* ---- rendering ------------------------------------------------------------------------------- */
 
 static void ns_or_dash(struct base_str *out, uint64_t ns, uint64_t nr, size_t width)
 {

@@ -537,8 +537,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	return s;
 }
 
-/* ---- the critical path of what was simulated --------------------------------------------------
- */
+/* ---- the critical path of what was simulated ------------------------------------------------- */
 
 static enum base_status longest_topic(struct report_replay_prediction *ret, struct graph *g,
 	struct model *m, const struct report_index *ix, struct base_arena *arena,

@@ -93,8 +93,7 @@ struct report_trace {
 	uint64_t own_cpu_ns; /* what longpole itself took beside the program */
 };
 
-/* ---- report ------------------------------------------------------------------------------------
- */
+/* ---- report ---------------------------------------------------------------------------------- */
 
 enum {
 	REPORT_FUNCTIONS_MAX = 3,
@@ -202,8 +201,7 @@ json_t *report_json(const struct report *r); /* NULL: no memory */
 void report_opportunities_text(
 	struct base_str *out, const struct report *r, const struct report_style *style);
 
-/* ---- whatif ------------------------------------------------------------------------------------
- */
+/* ---- whatif ---------------------------------------------------------------------------------- */
 
 enum report_edit_verb {
 	REPORT_EDIT_scale,
@@ -376,8 +374,7 @@ void report_whatif_text(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *style);
 json_t *report_whatif_json(const struct report_whatif *w);
 
-/* ---- path --------------------------------------------------------------------------------------
- */
+/* ---- path ------------------------------------------------------------------------------------ */
 
 struct report_step { /* edges of one actor in one state that follow each other */
 	const char *actor, *state, *where;
@@ -406,8 +403,7 @@ void report_path_text(struct base_str *out, const struct report_path *p,
 	const struct report_path_options *opts, const struct report_style *style);
 json_t *report_path_json(const struct report_path *p, const struct report_path_options *opts);
 
-/* ---- queues ------------------------------------------------------------------------------------
- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 struct report_queue {
 	const char *name, *type;
@@ -431,8 +427,7 @@ void report_queues_text(struct base_str *out, const struct report_queues *q, siz
 	const struct report_style *style);
 json_t *report_queues_json(const struct report_queues *q);
 
-/* ---- connections --------------------------------------------------------------------------------
- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 enum { REPORT_CONNECTION_STATES = 3 };
 struct report_connection {
@@ -476,9 +471,7 @@ void report_connections_text(struct base_str *out, const struct report_connectio
 	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_connections_json(const struct report_connections *c);
 
-/* ---- loops
- * ---------------------------------------------------------------------------------------
- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 enum { REPORT_LOOP_LANES = 4 }; /* three sizes more, then without end */
 struct report_station {
@@ -512,8 +505,7 @@ struct report_loops *report_loops_free(struct report_loops *l);
 void report_loops_text(
 	struct base_str *out, const struct report_loops *l, const struct report_style *style);
 json_t *report_loops_json(const struct report_loops *l);
-/* ---- poles -------------------------------------------------------------------------------------
- */
+/* ---- poles ----------------------------------------------------------------------------------- */
 
 struct report_pole {
 	const char *state, *where;
@@ -553,8 +545,7 @@ void report_poles_text(
 	struct base_str *out, const struct report_poles *p, const struct report_style *style);
 json_t *report_poles_json(const struct report_poles *p);
 
-/* ---- graph -------------------------------------------------------------------------------------
- */
+/* ---- graph ----------------------------------------------------------------------------------- */
 
 enum report_graph_view {
 	REPORT_GRAPH_interaction, /* actors and queues: who waits on whom */
@@ -636,9 +627,7 @@ void report_graph_text(struct base_str *out, const struct report_graph *g, size_
 json_t *report_graph_json(const struct report_graph *g);
 /* A text as a quoted string of the DOT language, as it will be read: no escape of its own. */
 void report_dot_quote(struct base_str *out, const char *text);
-/* ---- queues --histogram
- * --------------------------------------------------------------------------
- */
+/* ---- queues --histogram ---------------------------------------------------------------------- */
 
 struct report_histograms {
 	struct report_queues *queues; /* the first nr_rows of them have pages */
@@ -654,8 +643,7 @@ void report_histograms_text(
 	struct base_str *out, const struct report_histograms *h, const struct report_style *style);
 json_t *report_histograms_json(const struct report_histograms *h);
 
-/* ---- actors ------------------------------------------------------------------------------------
- */
+/* ---- actors ---------------------------------------------------------------------------------- */
 
 struct report_actor_state {
 	enum model_state_kind kind;
@@ -702,8 +690,7 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 	const struct report_actors_options *opts, const struct report_style *style);
 json_t *report_actors_json(const struct report_actors *all);
 
-/* ---- coach -------------------------------------------------------------------------------------
- */
+/* ---- coach ----------------------------------------------------------------------------------- */
 
 struct report_advice {                /* one thing to do */
 	const char *check, *severity; /* "take_empty" ...; error, warning, info */
@@ -732,8 +719,7 @@ void report_coach_text(struct base_str *out, const struct report_coach *c,
 	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_coach_json(const struct report_coach *c);
 
-/* ---- shared with cmd ---------------------------------------------------------------------------
- */
+/* ---- shared with cmd ------------------------------------------------------------------------- */
 
 /* Texts of others, made fit: control characters become '?', invalid UTF-8 becomes U+FFFD. */
 void report_clean_add(struct base_str *out, const char *text);

@@ -144,8 +144,7 @@ enum base_status report_replay_spins(
 	return s;
 }
 
-/* ---- said --------------------------------------------------------------------------------------
- */
+/* ---- said ------------------------------------------------------------------------------------ */
 
 bool report_spins_text(struct base_str *out, const struct report_spins *s,
 	const struct report_style *st, const char *label, const char *then)

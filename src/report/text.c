@@ -29,8 +29,7 @@ static void heading(struct base_str *out, const struct report_style *st, const c
 	report_color_end(out, st);
 }
 
-/* ---- opportunities
- * ------------------------------------------------------------------------------------ */
+/* ---- opportunities --------------------------------------------------------------------------- */
 
 static void add_useful(
 	struct base_str *out, const struct report_style *st, const struct report_opportunity *o)
@@ -124,8 +123,7 @@ void report_opportunities_text(
 			out, "Only the %d longest states are shown.\n", REPORT_OPPORTUNITIES_MAX);
 }
 
-/* ---- the path
- * ------------------------------------------------------------------------------------------ */
+/* ---- the path -------------------------------------------------------------------------------- */
 
 enum { SHARE_WIDTH = 7, WAITING_WIDTH = 9, TEXT_AT = SHARE_WIDTH + WAITING_WIDTH + BAR_WIDTH + 3 };
 
@@ -281,8 +279,7 @@ static void held_line(struct base_str *out, const struct report *r, const struct
 	base_str_fini(&s);
 }
 
-/* ---- caveats and what to do next
- * ------------------------------------------------------------------------ */
+/* ---- caveats and what to do next ------------------------------------------------------------- */
 
 static void trace_caveats(struct base_str *out, const struct report_trace *t,
 	const struct report_style *st, const char **label)

@@ -25,8 +25,7 @@ static double share_of(double part, double all)
 	return all > 0 ? part / all : 0;
 }
 
-/* ---- text
- * --------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void add_moment(
 	struct base_str *out, const struct live_window *w, const struct report_top_head *head)
@@ -196,8 +195,7 @@ void report_top_text(struct base_str *out, const struct live_window *w,
 	add_caveats(out, st, w);
 }
 
-/* ---- JSON
- * --------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *clean(const char *text)
 {

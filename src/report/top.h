@@ -21,8 +21,7 @@ void report_top_text(struct base_str *out, const struct live_window *w,
 json_t *report_top_json(const struct live_window *w, const struct report_top_head *head); /* NULL:
 	no memory */
 
-/* ---- many hosts -------------------------------------------------------------------------------
- */
+/* ---- many hosts ------------------------------------------------------------------------------ */
 
 struct report_merge;
 struct report_merge *report_merge_new(void); /* NULL: no memory */

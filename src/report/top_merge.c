@@ -62,8 +62,7 @@ struct report_merge *report_merge_free(struct report_merge *m)
 	return NULL;
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void keep(struct report_merge *m, enum base_status s)
 {
@@ -186,8 +185,7 @@ enum base_status report_merge_add(
 	return m->status == BASE_OK ? BASE_OK : base_fail(err, m->status, "out of memory");
 }
 
-/* ---- the ranking
- * -------------------------------------------------------------------------------------- */
+/* ---- the ranking ----------------------------------------------------------------------------- */
 
 static int longest_first(const void *pa, const void *pb)
 {

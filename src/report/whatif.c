@@ -37,8 +37,7 @@ struct resolver {
 	unsigned methods;
 };
 
-/* ---- patterns -> states
- * ----------------------------------------------------------------------------- */
+/* ---- patterns -> states ---------------------------------------------------------------------- */
 
 /* How much of a state an edit is about. */
 struct part {
@@ -317,8 +316,7 @@ static enum base_status add_processors(struct resolver *w, const struct report_e
 	return BASE_OK;
 }
 
-/* ---- scenarios -> lanes
- * ------------------------------------------------------------------------------ */
+/* ---- scenarios -> lanes ---------------------------------------------------------------------- */
 
 static enum base_status add_lane(struct resolver *w, unsigned end,
 	const struct graph_edit *queue_edit, size_t nr_queue_edits, struct base_err *err)
@@ -382,8 +380,7 @@ static enum base_status resolve(struct resolver *w, const struct report_scenario
 	return s;
 }
 
-/* ---- lanes -> predictions
- * ----------------------------------------------------------------------------- */
+/* ---- lanes -> predictions -------------------------------------------------------------------- */
 
 struct lane_answer {
 	double length_ns, largest_ns;

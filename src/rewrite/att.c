@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- texts --------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -54,7 +54,7 @@ bool rewrite_att_contains(struct att_text t, const char *word)
 	return t.length && memmem(t.at, t.length, word, strlen(word)) != NULL;
 }
 
-/* ---- statements ---------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static const char *const prefix_word[] = {"lock", "rep", "repe", "repz", "repne", "repnz",
 	"notrack", "bnd", "data16", "addr32", "rex64", "rex.W", "xacquire", "xrelease", "{evex}",
@@ -208,7 +208,7 @@ void rewrite_att_file_fini(struct att_file *f)
 	*f = (struct att_file){0};
 }
 
-/* ---- operands ------------------------------------------------------------------------------ */
+/* ---- operands -------------------------------------------------------------------------------- */
 
 size_t rewrite_att_parts(struct att_text list, struct att_text *ret, size_t max)
 {

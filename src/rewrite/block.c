@@ -33,7 +33,7 @@ static uint8_t fill(struct rewrite_block *b, uint8_t class, struct rewrite_fill 
 	return (uint8_t)f.slot;
 }
 
-/* ---- keys: registers whose sum a slot holds ------------------------------------------------ */
+/* ---- keys: registers whose sum a slot holds -------------------------------------------------- */
 
 static bool same_text(struct att_text a, struct att_text b)
 {
@@ -108,7 +108,7 @@ static void update_keys(struct rewrite_block *b, const struct machine_instructio
 		to->shift = shift;
 }
 
-/* ---- accesses ------------------------------------------------------------------------------ */
+/* ---- accesses -------------------------------------------------------------------------------- */
 
 static bool is_stack(const struct rewrite_block *b, const struct machine_access *m)
 {

@@ -34,7 +34,7 @@ static const struct rewrite_function *function_of(const struct emit *e, size_t s
 	return &e->w->function[e->w->place[statement].function];
 }
 
-/* ---- thread-local storage ------------------------------------------------------------------ */
+/* ---- thread-local storage -------------------------------------------------------------------- */
 
 /* pointer = the thread's, by a register that may be lost: the pointer's own. */
 static void load_pointer(struct emit *e, const char *reg)
@@ -96,7 +96,7 @@ static void give_back(struct emit *e)
 		TLS_SAVE_SCRATCH, e->scratch, e->scratch);
 }
 
-/* ---- text ---------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void statement(struct emit *e, size_t i)
 {
@@ -143,7 +143,7 @@ static bool replaced_call(struct emit *e, size_t i)
 	return true;
 }
 
-/* ---- slots --------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static unsigned at(const struct emit *e, uint32_t slot)
 {
@@ -235,7 +235,7 @@ static bool emit_fills(struct emit *e, const struct rewrite_step *s, bool behind
 	return any;
 }
 
-/* ---- tables -------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void table_section(struct emit *e, const char *name, const char *flags)
 {
@@ -382,7 +382,7 @@ static void table_block(struct emit *e, unsigned flags, unsigned terminator, uin
 			table_maybe(e, &b->access[i]);
 }
 
-/* ---- blocks -------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* The two highest registers that the block leaves alone: those that need a longer encoding are
  * least often the compiler's. */
@@ -620,7 +620,7 @@ static void opaque(struct emit *e, size_t from, size_t to)
 	e->fresh = true;
 }
 
-/* ---- the walk ------------------------------------------------------------------------------ */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static bool starts_block(const struct emit *e, size_t i)
 {

@@ -50,7 +50,7 @@ static void note_registers(struct decoded *d)
 		d->ret->mentioned |= 1u << MACHINE_RAX | 1u << MACHINE_RDX;
 }
 
-/* ---- control ------------------------------------------------------------------------------- */
+/* ---- control --------------------------------------------------------------------------------- */
 
 static uint8_t terminator(const struct decoded *d)
 {
@@ -116,7 +116,7 @@ static void note_adjustment(struct decoded *d)
 	r->adjustment = (int32_t)n;
 }
 
-/* ---- accesses ------------------------------------------------------------------------------ */
+/* ---- accesses -------------------------------------------------------------------------------- */
 
 static struct machine_access *add(struct decoded *d, struct machine_access a)
 {

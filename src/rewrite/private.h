@@ -63,8 +63,7 @@ enum base_status rewrite_scan(struct rewrite *w, struct base_err *err) BASE_MUST
 /* false: no such label. */
 bool rewrite_find_label(const struct rewrite *w, struct att_text name, uint32_t *ret);
 
-/* ---- one block (block.c) -----------------------------------------------------------------------
- */
+/* ---- one block (block.c) --------------------------------------------------------------------- */
 
 enum { KEYS_MAX = 32 };
 

@@ -70,7 +70,7 @@ void rewrite_labelled(const struct rewrite *w, struct base_str *ret)
 	}
 }
 
-/* ---- the object ---------------------------------------------------------------------------- */
+/* ---- the object ------------------------------------------------------------------------------ */
 
 static bool decode_at(struct rewrite *w, Elf *elf, const GElf_Sym *symbol, uint32_t number)
 {

@@ -17,7 +17,7 @@ struct scan {
 	uint32_t statement;
 };
 
-/* ---- labels -------------------------------------------------------------------------------- */
+/* ---- labels ---------------------------------------------------------------------------------- */
 
 static struct att_text unquoted(struct att_text t)
 {
@@ -73,7 +73,7 @@ static void visit_pad(void *ctx, struct att_text symbol)
 	s->call_site_field = CALL_SITE_FIELDS; /* the first symbol only */
 }
 
-/* ---- sections ------------------------------------------------------------------------------ */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 static bool is_debug(struct att_text name)
 {
@@ -156,7 +156,7 @@ static bool section_directive(struct scan *s, struct att_text word, struct att_t
 	return true;
 }
 
-/* ---- functions ----------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static uint32_t add_function(struct scan *s, uint32_t label)
 {
@@ -207,7 +207,7 @@ static void type_directive(struct scan *s, struct att_text rest)
 		flag_label(s, part[0], LABEL_RESOLVER);
 }
 
-/* ---- directives ---------------------------------------------------------------------------- */
+/* ---- directives ------------------------------------------------------------------------------ */
 
 static bool is_data(struct att_text word)
 {
@@ -264,7 +264,7 @@ static void label(struct scan *s, const struct att_statement *st, struct rewrite
 		s->w->label_function[id] = s->function;
 }
 
-/* ---- opaque places ------------------------------------------------------------------------- */
+/* ---- opaque places --------------------------------------------------------------------------- */
 
 static void make_opaque(struct rewrite *w, size_t from, size_t to)
 {
@@ -323,7 +323,7 @@ static void scan_opaque(struct rewrite *w)
 	}
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void statement(struct scan *s, size_t i)
 {

@@ -41,7 +41,7 @@ void longpole_target_encode_start(struct target_encoder *e, uint64_t first_ticks
 	e->tick = first_ticks >> MEMORY_TICK_SHIFT;
 }
 
-/* ---- copies -------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /* How far does w[k] - w[k-L] == w[k-L] - w[k-2L] hold? */
 __attribute__((target("avx2"))) static size_t extrapolates_avx2(
@@ -199,7 +199,7 @@ bool longpole_target_loops(const uint64_t *words, size_t nr)
 	return nr_loops >= PLACES / 2;
 }
 
-/* ---- slots --------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 /* Without a branch: which is smaller is a matter of chance where slots are coded often. */
 static inline uint64_t smaller(uint64_t z, uint64_t other, unsigned *how, unsigned other_how)
@@ -330,7 +330,7 @@ static uint8_t *put_ticks(
 	return out;
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static uint64_t *same_words(uint64_t *p, const uint64_t *end, uint64_t word)
 {

@@ -48,8 +48,7 @@ void session_cost_measure(const struct os_clock *clock, struct session_result *r
 	ret->session_write_ns_x100 = os_clock_ns(clock, write * 100) / TIMES;
 }
 
-/* ---- waking a sleeper
- * -------------------------------------------------------------------------------- */
+/* ---- waking a sleeper ------------------------------------------------------------------------ */
 
 enum { WAKES = 24, WAKES_MIN = 8, SLEEP_NS = 40000, COME_NS = 400000 };
 
@@ -228,8 +227,7 @@ static void measure_wakes_busy(const struct os_clock *clock, struct session_resu
 	ret->nr_wakes_busy = ret->wake_busy_ns ? w.found.nr_took : 0;
 }
 
-/* ---- a sample
- * -------------------------------------------------------------------------------------- */
+/* ---- a sample -------------------------------------------------------------------------------- */
 
 static uint64_t work_ticks(void)
 {
@@ -286,8 +284,7 @@ static void put_part(struct record_sink *s, uint32_t id, const char *name, uint6
 	record_sink_put(s, &part);
 }
 
-/* ---- what was done in the program
- * ----------------------------------------------------------------------------------- */
+/* ---- what was done in the program ------------------------------------------------------------ */
 
 static const struct cost_kind {
 	const char *name;

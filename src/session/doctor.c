@@ -46,8 +46,7 @@ static bool first_line(const char *path, char *text, int size)
 	return ok;
 }
 
-/* ---- clock -------------------------------------------------------------------------------------
- */
+/* ---- clock ----------------------------------------------------------------------------------- */
 
 static void probe_clock(struct session_probe *p)
 {
@@ -91,8 +90,7 @@ static void probe_clock_cost(struct session_probe *p)
 		(double)os_clock_ns(&c, best_ticks(true)) / COST_TIMES);
 }
 
-/* ---- perf_event
- * ---------------------------------------------------------------------------------- */
+/* ---- perf_event ------------------------------------------------------------------------------ */
 
 static int open_counter(uint32_t type, uint64_t config)
 {
@@ -164,8 +162,7 @@ static void probe_paranoid(struct session_probe *p)
 	say(p, "%s%s", known ? text : "no such file", known && !geteuid() ? " (we are root)" : "");
 }
 
-/* ---- BPF, ptrace
- * ------------------------------------------------------------------------------------ */
+/* ---- BPF, ptrace ----------------------------------------------------------------------------- */
 
 static bool has_capability(unsigned number)
 {
@@ -229,8 +226,7 @@ static void probe_reads(struct session_probe *p)
 	longpole_counter_close(&c);
 }
 
-/* ---- the recorder's own needs
- * -------------------------------------------------------------------------- */
+/* ---- the recorder's own needs ---------------------------------------------------------------- */
 
 static void probe_buffer(struct session_probe *p)
 {
@@ -284,8 +280,7 @@ static void probe_processors(struct session_probe *p)
 	say(p, "%ld", online);
 }
 
-/* ---- the table
- * --------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct {
 	struct session_probe about;

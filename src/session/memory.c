@@ -25,7 +25,7 @@ enum {
 	WARM_BESIDE = 16 /* blocks that are in use when we encode beside the program */
 };
 
-/* ---- the file ------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* (A file system that does not say how large it is has all it needs.) */
 static bool fits(int fd, uint64_t bytes)
@@ -148,7 +148,7 @@ void session_memory_destroy(struct session_memory *m)
 	*m = (struct session_memory){0};
 }
 
-/* ---- streams ------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static const struct record_thread *records_of(
 	const struct record_converter *c, uint32_t pid, uint32_t tid)
@@ -199,7 +199,7 @@ static struct session_memory_stream *stream_of(
 	return s;
 }
 
-/* ---- chunks -------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 static const uint8_t *block_at(const struct session_memory *m, uint32_t i)
 {
@@ -271,7 +271,7 @@ static void put(struct session_memory *m, struct record_converter *c,
 		first_ns, s->last_ns, chunk, h.bytes, &c->sink.err);
 }
 
-/* ---- raw chunks ---------------------------------------------------------------------------- */
+/* ---- raw chunks ------------------------------------------------------------------------------ */
 
 static void put_growing(
 	struct session_memory *m, struct record_converter *c, struct session_memory_growing *g)

@@ -96,7 +96,7 @@ int session_place_file(
 	return fd;
 }
 
-/* ---- entries ------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 /* Of what is in it; a directory in it is not ours. */
 static void each_entry(
@@ -140,7 +140,7 @@ void session_place_close(struct session_place *p)
 	session_place_leave(p);
 }
 
-/* ---- what killed recorders left ------------------------------------------------------------ */
+/* ---- what killed recorders left -------------------------------------------------------------- */
 
 /* Ours, and nobody's any more: locked for us. */
 static bool open_left(int base_fd, const char *dir, const char *name, struct session_left *ret)

@@ -23,8 +23,7 @@ enum {
 	SETTLE_NS = 5000000,    /* a record that is being written is complete by then */
 };
 
-/* ---- what is left ------------------------------------------------------------------------------
- */
+/* ---- what is left ---------------------------------------------------------------------------- */
 
 /* All of a left recording that is open. */
 struct left {
@@ -171,8 +170,7 @@ static bool left_find(const char *name, struct left *ret)
 	return s.any;
 }
 
-/* ---- recovery ----------------------------------------------------------------------------------
- */
+/* ---- recovery -------------------------------------------------------------------------------- */
 
 struct recovery {
 	struct left left;

@@ -55,8 +55,7 @@ static enum base_status restore_no_memory(struct base_err *err)
 	return base_fail(err, BASE_ERR_NOMEM, "no memory to recover a recording");
 }
 
-/* ---- definitions -------------------------------------------------------------------------------
- */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 /* Room for a definition with that id, which is also the highest one then; false: no memory, or no
  * such id can be. */
@@ -151,8 +150,7 @@ static bool restore_definition(struct session_restored *r, const struct trace_re
 	}
 }
 
-/* ---- records -----------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static struct restored_stream *stream_at(struct session_restored *r, uint32_t stream)
 {
@@ -235,8 +233,7 @@ enum base_status session_restore_record(
 	return BASE_OK;
 }
 
-/* ---- the journal -------------------------------------------------------------------------------
- */
+/* ---- the journal ----------------------------------------------------------------------------- */
 
 static struct record_image *image_at(struct session_restored *r, uint64_t number)
 {

@@ -31,8 +31,7 @@ enum {
 	ENDED_MOST = 256,  /* threads with unread blocks */
 };
 
-/* ---- the file ---------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* A sparse file that cannot get its pages kills whoever writes to it: leave room. */
 static size_t fitting(const char *dir, size_t size_bytes)
@@ -261,8 +260,7 @@ struct ring_block *session_ring_block(const struct session_ring *r, uint32_t blo
 	return (struct ring_block *)(void *)(r->blocks + (size_t)block * RING_BLOCK_BYTES);
 }
 
-/* ---- blocks that are kept for a checkpoint ---------------------------------------------------
- */
+/* ---- blocks that are kept for a checkpoint --------------------------------------------------- */
 
 /* Blocks are used again: whose this one is. */
 static uint32_t tag_of(const struct ring_block *b)
@@ -288,8 +286,7 @@ bool session_ring_hold(struct session_ring *r, void (*many_held)(void *ctx), voi
 	return r->held;
 }
 
-/* ---- finding blocks
- * ------------------------------------------------------------------------------ */
+/* ---- finding blocks -------------------------------------------------------------------------- */
 
 static bool list_thread(struct session_ring *r, struct record_thread *t)
 {
@@ -382,8 +379,7 @@ void session_ring_give_back_held(struct session_ring *r)
 	r->nr_held = 0;
 }
 
-/* ---- reading
- * --------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static bool is_low(const struct session_ring *r)
 {

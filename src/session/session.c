@@ -73,8 +73,7 @@ static uint64_t ticks_of(const struct session *s, uint64_t ns)
 	return (uint64_t)((unsigned __int128)ns * s->clock.tick_hz / 1000000000u);
 }
 
-/* ---- set up
- * --------------------------------------------------------------------------------------------- */
+/* ---- set up ---------------------------------------------------------------------------------- */
 
 static enum base_status take_signals(struct session *s)
 {
@@ -277,8 +276,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 	return status;
 }
 
-/* ---- one round
- * ---------------------------------------------------------------------------------------------- */
+/* ---- one round ------------------------------------------------------------------------------- */
 
 /* The trace cannot grow any more. A full disk is no failure of the recording: what is there can be
  * read. */
@@ -513,8 +511,7 @@ static void report_progress(struct session *s)
 	s->opts->progress(s->opts->progress_ctx, &p);
 }
 
-/* ---- signals
- * ---------------------------------------------------------------------------------------------- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static uint64_t ns_of(struct timeval t)
 {
@@ -563,9 +560,7 @@ static void handle_signals(struct session *s)
 		reap(s);
 }
 
-/* ---- run
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 /* Of those who are in the ring or were seen by the kernel's events. */
 static bool any_known_alive(const struct session *s)
@@ -677,9 +672,7 @@ static enum base_status start(struct session *s)
 	return base_fail_errno(s->err, why, "cannot run '%s'", s->opts->argv[0]);
 }
 
-/* ---- the end
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void session_count(struct session *s, enum trace_diag diag, uint64_t n)
 {

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the ring: records of calls -----------------------------------------------------------------
- */
+/* ---- the ring: records of calls -------------------------------------------------------------- */
 
 static enum base_status ring_prepare(struct session *s)
 {
@@ -81,8 +80,7 @@ static void ring_close(struct session *s)
 		session_ring_destroy(&s->ring);
 }
 
-/* ---- tables: locks and calls that are counted
- * ---------------------------------------------------- */
+/* ---- tables: locks and calls that are counted ------------------------------------------------ */
 
 static const struct {
 	bool is_counted;
@@ -120,8 +118,7 @@ static bool tally_may_wait(struct session *s)
 	return !session_counts(s->opts);
 }
 
-/* ---- memory streams -----------------------------------------------------------------------------
- */
+/* ---- memory streams -------------------------------------------------------------------------- */
 
 static enum base_status memory_prepare(struct session *s)
 {
@@ -184,8 +181,7 @@ static void memory_close(struct session *s)
 	session_memory_destroy(&s->memory);
 }
 
-/* ---- exact time in system calls, beside calls that are counted
- * ------------------------------------ */
+/* ---- exact time in system calls, beside calls that are counted ------------------------------- */
 
 /* The program inherits where the slots are; we do not keep it. */
 static enum base_status slots_prepare(struct session *s)
@@ -214,8 +210,7 @@ static void slots_close(struct session *s)
 	system_slots_close(s->slots);
 }
 
-/* ---- what runs a program: nothing is loaded into it
- * ----------------------------------------------- */
+/* ---- what runs a program: nothing is loaded into it ------------------------------------------ */
 
 static void emulator_launch(
 	struct session *s, struct session_launch *l, const char *path, char *const *argv)
@@ -255,8 +250,7 @@ static void qemu_close(struct session *s)
 	session_qemu_done(&s->qemu);
 }
 
-/* ---- the kernel
- * ----------------------------------------------------------------------------------- */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 
 /* Everything else on this machine. With a program, its own threads are better than nothing. */
 static enum base_status kernel_open(struct session *s)

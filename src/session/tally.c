@@ -18,8 +18,7 @@
 
 enum { DISK_TABLES = 128 }; /* on a disk all space must be there before it is written */
 
-/* ---- making
- * ------------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 enum base_status session_tally_create(struct session_ring *r, uint32_t mask, struct base_err *err)
 {
@@ -65,8 +64,7 @@ void session_tally_open(struct session_ring *r)
 	r->all_held = copy.tally_mask == TALLY_ALL;
 }
 
-/* ---- reading: the program may have written anything
- * ------------------------------------------------------ */
+/* ---- reading: the program may have written anything ------------------------------------------ */
 
 struct reader {
 	struct record_converter *c;
@@ -137,8 +135,7 @@ static void put_lock(const struct reader *r, const struct tally_entry *e)
 				       .deviation_ns = deviation(e)}});
 }
 
-/* ---- library calls
- * --------------------------------------------------------------------------------------- */
+/* ---- library calls --------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -317,8 +314,7 @@ void session_tally_drain(
 	}
 }
 
-/* ---- the floor
- * ------------------------------------------------------------------------------------------- */
+/* ---- the floor ------------------------------------------------------------------------------- */
 
 enum { FLOOR_ROUNDS = 12, FLOOR_TIMES = 1000 };
 

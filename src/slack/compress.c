@@ -40,8 +40,7 @@ static inline struct earlier *earlier_of(
 	return &a->earlier[base_hash_u64(store * 1031 + processor) >> (64 - EARLIER_BITS)];
 }
 
-/* ---- what a processor has seen of the others
- * -------------------------------------------------------------------- */
+/* ---- what a processor has seen of the others ------------------------------------------------- */
 
 static uint64_t *seen_by(const struct slack_analysis *a, uint32_t processor)
 {

@@ -23,9 +23,7 @@ const char *slack_cause_line(enum slack_cause c)
 	return c < SLACK_CAUSES ? line[c] : "?";
 }
 
-/* ---- edges
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 enum stage { STAGE_D, STAGE_E, STAGE_C };
 struct in_edge {
@@ -122,9 +120,7 @@ static uint64_t forward(struct slack_fields *f, uint64_t late, uint64_t by)
 	return end;
 }
 
-/* ---- slack
- * -----------------------------------------------------------------------------------------------------
- */
+/* ---- slack ----------------------------------------------------------------------------------- */
 
 static void push(struct slack_fields *f, const struct in_edge *e, uint64_t target, uint64_t slack)
 {
@@ -164,9 +160,7 @@ static void backward(struct slack_fields *f)
 	}
 }
 
-/* ---- critical path
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- critical path --------------------------------------------------------------------------- */
 
 /* The last-arriving edge; false: the node is where all begins. */
 static bool last_arriving(const struct slack_fields *f, const struct op *o, enum stage stage,
@@ -264,9 +258,7 @@ static enum base_status sum_up(struct slack_fields *f, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- life
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static enum base_status analyse(struct slack_fields *f, struct base_err *err)
 {

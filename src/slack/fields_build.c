@@ -11,8 +11,7 @@ static enum base_status no_memory(struct base_err *err)
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for the out-of-order graph");
 }
 
-/* ---- blocks: registers and branches
- * ---------------------------------------------------------------------- */
+/* ---- blocks: registers and branches ---------------------------------------------------------- */
 
 static enum base_status add_instruction(
 	struct slack_fields *f, uint64_t code, struct slack_registers *ret, struct base_err *err)
@@ -105,9 +104,7 @@ static enum base_status on_block(void *ctx, uint32_t processor, uint64_t address
 	return BASE_OK;
 }
 
-/* ---- ops
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- ops ------------------------------------------------------------------------------------- */
 
 static enum base_status add_edge(struct slack_fields *f, uint32_t from, struct base_err *err)
 {

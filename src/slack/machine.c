@@ -36,8 +36,7 @@ void slack_machine_start(struct slack_machine *m, struct lane *l, uint64_t at)
 	base_keys_put(m->heap, &m->nr_heap, slack_key(at, (uint32_t)(l - m->lane)));
 }
 
-/* ---- a lane's items
- * ----------------------------------------------------------------------------------- */
+/* ---- a lane's items -------------------------------------------------------------------------- */
 
 /* BASE_END: there is none. */
 static inline enum base_status lane_peek(struct slack_machine *m, struct lane *l,
@@ -54,8 +53,7 @@ static inline uint64_t item_due(const struct lane *l, const struct memory_item *
 	return l->issue + l->tail;
 }
 
-/* ---- executing
- * -------------------------------------------------------------------------------------- */
+/* ---- executing ------------------------------------------------------------------------------- */
 
 static inline void count_instructions(struct slack_machine *m, struct lane *l, uint64_t nr)
 {
@@ -479,9 +477,7 @@ enum base_status slack_machine_run(struct slack_machine *m, uint64_t nr_nodes, s
 	return s;
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 const struct slack_machine_result *slack_machine_result(struct slack_machine *m)
 {

@@ -43,8 +43,7 @@ enum base_status slack_machine_config_set(struct slack_machine_config *c, const 
 enum base_status slack_machine_config_read(struct slack_machine_config *c, const char *text,
 	const char *path, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- what is told
- * ------------------------------------------------------------------------------ */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
 enum slack_kind {
 	SLACK_PLAIN, /* no access */
@@ -112,8 +111,7 @@ struct slack_sink {
 		uint64_t code, struct base_err *err);
 };
 
-/* ---- the machine
- * ----------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 struct slack_spins;
 struct slack_waits;

@@ -49,8 +49,7 @@ void slack_sync_fini(struct slack_machine *m)
 	base_map_fini(&m->objects);
 }
 
-/* ---- who waits
- * ---------------------------------------------------------------------------------------- */
+/* ---- who waits ------------------------------------------------------------------------------- */
 
 static void queue(struct object *o, struct lane *l, enum slack_kind pending)
 {
@@ -89,8 +88,7 @@ static void go_on(struct slack_machine *m, struct lane *l)
 	slack_machine_start(m, l, l->issue);
 }
 
-/* ---- nodes
- * --------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static enum base_status sync_node(struct slack_machine *m, struct lane *l, enum slack_kind kind,
 	uint64_t address, const struct slack_producer *extra, uint32_t nr_extra,
@@ -108,9 +106,7 @@ static enum base_status sync_node(struct slack_machine *m, struct lane *l, enum 
 	return slack_machine_node(m, l, &a, ret, err);
 }
 
-/* ---- locks
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 static enum base_status lock(
 	struct slack_machine *m, struct lane *l, struct object *o, struct base_err *err)
@@ -146,8 +142,7 @@ static enum base_status unlock(struct slack_machine *m, struct lane *l, struct o
 	return s;
 }
 
-/* ---- barriers
- * --------------------------------------------------------------------------------------------- */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
 static void open_barrier(struct slack_machine *m, struct object *o)
 {
@@ -185,8 +180,7 @@ static enum base_status barrier(struct slack_machine *m, struct lane *l, struct 
 	return s;
 }
 
-/* ---- conditions and semaphores
- * ---------------------------------------------------------------------------- */
+/* ---- conditions and semaphores --------------------------------------------------------------- */
 
 static enum base_status pass(
 	struct slack_machine *m, struct lane *l, struct object *o, struct base_err *err)
@@ -237,8 +231,7 @@ static enum base_status signal_all(struct slack_machine *m, struct lane *l, stru
 	return s;
 }
 
-/* ---- threads
- * -------------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static void begin_lane(struct slack_machine *m, struct lane *child, const struct slack_producer *by)
 {
@@ -366,9 +359,7 @@ static enum base_status mark(struct slack_machine *m, struct lane *l,
 	return s;
 }
 
-/* ---- all
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static bool is_of_an_object(unsigned kind)
 {
@@ -467,8 +458,7 @@ enum base_status slack_sync_ended(struct slack_machine *m, struct lane *l, struc
 	return BASE_OK;
 }
 
-/* ---- nobody can go on
- * --------------------------------------------------------------------------------------- */
+/* ---- nobody can go on ------------------------------------------------------------------------ */
 
 static uint64_t now(const struct slack_machine *m)
 {

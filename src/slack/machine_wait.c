@@ -62,8 +62,7 @@ static bool may_go(const struct slack_waiter *w, const struct slack_wait_event *
 	return e->what == SLACK_WAIT_TAKE ? !w->taken[e->object] : w->posted[e->object];
 }
 
-/* ---- rounds -------------------------------------------------------------------------------------
- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
 /* One round: its poll, and what else is in it. */
 static enum base_status go_round(struct slack_machine *m, struct lane *l,
@@ -144,8 +143,7 @@ static enum base_status wait_for(struct slack_machine *m, struct lane *l, struct
 	return s;
 }
 
-/* ---- items --------------------------------------------------------------------------------------
- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static uint64_t position(const struct lane *l)
 {

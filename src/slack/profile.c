@@ -68,8 +68,7 @@ void slack_profile_fini(struct slack_analysis *a)
 	base_map_fini(&a->heap);
 }
 
-/* ---- tables
- * ------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static enum base_status add_code(
 	struct slack_analysis *a, uint64_t code, uint64_t *ret, struct base_err *err)
@@ -163,8 +162,7 @@ static void count_static(struct slack_static *c, uint64_t slack, uint64_t count)
 	c->previous = slack;
 }
 
-/* ---- the critical path
- * ----------------------------------------------------------------------------------- */
+/* ---- the critical path ----------------------------------------------------------------------- */
 
 /* How much of [from, to) of a processor is on it; from never goes back. */
 static uint64_t critical_part(struct slack_analysis *a, uint32_t processor, uint64_t from,
@@ -185,8 +183,7 @@ static uint64_t critical_part(struct slack_analysis *a, uint32_t processor, uint
 	return sum;
 }
 
-/* ---- edges that span a place
- * ----------------------------------------------------------------------------- */
+/* ---- edges that span a place ----------------------------------------------------------------- */
 
 static bool is_tighter(const struct flight *a, const struct flight *b)
 {
@@ -231,9 +228,7 @@ static uint64_t least_around(const struct slack_analysis *a, uint32_t processor)
 	return least;
 }
 
-/* ---- nodes
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* The program order edge from the node before is met: its local slack is known. */
 static enum base_status settle_local(struct slack_analysis *a, uint32_t processor, uint64_t late)
@@ -352,9 +347,7 @@ enum base_status slack_profile_node(void *ctx, const struct slack_node *n, struc
 	return s;
 }
 
-/* ---- the end
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static int by_cycles(const void *x, const void *y)
 {

@@ -45,8 +45,7 @@ static enum base_status no_memory(struct base_err *err)
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for loops that spin");
 }
 
-/* ---- static code --------------------------------------------------------------------------------
- */
+/* ---- static code ----------------------------------------------------------------------------- */
 
 static enum base_status block_of(
 	struct finder *f, const struct memory_item *t, uint32_t *ret, struct base_err *err)
@@ -76,8 +75,7 @@ static enum base_status block_of(
 	return BASE_OK;
 }
 
-/* ---- a round ------------------------------------------------------------------------------------
- */
+/* ---- a round --------------------------------------------------------------------------------- */
 
 struct round {
 	uint64_t before;  /* registers that were read before they were written */
@@ -147,8 +145,7 @@ static enum base_status verdict_of(struct finder *f, const struct walker *w, con
 	return base_map_put(&f->ways, 0, way, (uint64_t)*ret) == BASE_OK ? BASE_OK : no_memory(err);
 }
 
-/* ---- what was found -----------------------------------------------------------------------------
- */
+/* ---- what was found -------------------------------------------------------------------------- */
 
 static enum base_status loop_of(struct finder *f, uint32_t thread, uint64_t code, bool counts,
 	size_t *ret, struct base_err *err)
@@ -254,8 +251,7 @@ static void leave_out_spins(struct slack_spin_thread *t)
 	}
 }
 
-/* ---- a thread's stream --------------------------------------------------------------------------
- */
+/* ---- a thread's stream ----------------------------------------------------------------------- */
 
 static struct entry *entry_of(struct walker *w, uint64_t code)
 {

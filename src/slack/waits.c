@@ -66,8 +66,7 @@ static inline bool filter_may_have(const struct filter *f, uint64_t key)
 	return f->bits[filter_bit(key) / 64] >> filter_bit(key) % 64 & 1;
 }
 
-/* ---- sites: instructions that poll --------------------------------------------------------------
- */
+/* ---- sites: instructions that poll ----------------------------------------------------------- */
 
 static struct site *site_at(struct finder *f, uint64_t code)
 {
@@ -98,8 +97,7 @@ static void list_sites(struct finder *f)
 	}
 }
 
-/* ---- words ------------------------------------------------------------------------------------
- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static enum base_status add_word(
 	struct finder *f, const struct slack_wait_word *word, struct base_err *err)
@@ -200,8 +198,7 @@ static enum base_status add_relatives(struct finder *f, struct base_err *err)
 	return s;
 }
 
-/* ---- accesses ---------------------------------------------------------------------------------
- */
+/* ---- accesses -------------------------------------------------------------------------------- */
 
 static enum base_status add_seen(
 	struct finder *f, struct walker *w, const struct seen *seen, struct base_err *err)
@@ -345,8 +342,7 @@ static void look_at_time(struct finder *f, struct walker *w, uint64_t ends_ns, u
 	w->time_ns = begins_ns;
 }
 
-/* ---- streams ----------------------------------------------------------------------------------
- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static enum base_status look_at(struct finder *f, struct walker *w, const struct memory_cursor *c,
 	const struct memory_item *t, struct base_err *err)
@@ -428,8 +424,7 @@ static enum base_status walk_all(
 	return s == BASE_OK ? f->source->ops->rewind(f->source, err) : s;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static enum base_status find(struct finder *f, struct walker *w, struct base_err *err)
 {

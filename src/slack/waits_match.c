@@ -65,8 +65,7 @@ static enum base_status add_event(
 	return BASE_OK;
 }
 
-/* ---- stores of each word ------------------------------------------------------------------------
- */
+/* ---- stores of each word --------------------------------------------------------------------- */
 
 static enum base_status gather(struct matcher *m, struct base_err *err)
 {
@@ -98,8 +97,7 @@ static enum base_status gather(struct matcher *m, struct base_err *err)
 	return BASE_OK;
 }
 
-/* ---- locks --------------------------------------------------------------------------------------
- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 static enum role role_of(const struct matcher *m, const struct seen *s)
 {
@@ -182,8 +180,7 @@ static enum base_status use_locks(
 	return s;
 }
 
-/* ---- flags --------------------------------------------------------------------------------------
- */
+/* ---- flags ----------------------------------------------------------------------------------- */
 
 static enum base_status post_of(struct matcher *m, uint32_t thread, uint64_t position,
 	uint64_t address, uint32_t *ret, struct base_err *err)

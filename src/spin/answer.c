@@ -53,8 +53,7 @@ void spin_sort(struct spin_answer *a)
 		qsort(a->thread, a->nr_threads, sizeof *a->thread, by_id);
 }
 
-/* ---- programs ---------------------------------------------------------------------------------
- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 _Noreturn static void become(
 	char *const *argv, const char *const *environment, const sigset_t *before, int fail_fd)

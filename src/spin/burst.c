@@ -79,8 +79,7 @@ void spin_stepper_free(struct spin_stepper *s)
 	base_free(s);
 }
 
-/* ---- what /proc says --------------------------------------------------------------------------
- */
+/* ---- what /proc says ------------------------------------------------------------------------- */
 
 bool spin_is_running(pid_t pid, pid_t tid)
 {
@@ -114,8 +113,7 @@ static const char *why_not(pid_t pid, pid_t tid)
 	return NULL;
 }
 
-/* ---- stopping and letting go ------------------------------------------------------------------
- */
+/* ---- stopping and letting go ----------------------------------------------------------------- */
 
 static bool give_up(struct spin_burst *ret, enum spin_burst_verdict v, const char *why)
 {
@@ -263,8 +261,7 @@ void spin_let_go(struct spin_stop *stop)
 		reap(stop);
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static bool read_memory(pid_t pid, uint64_t address, void *to, size_t size)
 {
@@ -366,8 +363,7 @@ static void note_changes(struct spin_stepper *s, pid_t pid, const struct spin_in
 	}
 }
 
-/* ---- registers --------------------------------------------------------------------------------
- */
+/* ---- registers ------------------------------------------------------------------------------- */
 
 static void tell(struct spin_stepper *s, unsigned reg, uint64_t before, uint64_t after)
 {
@@ -416,8 +412,7 @@ static bool tell_registers(struct spin_stepper *s, pid_t tid, const struct user_
 	return true;
 }
 
-/* ---- the burst --------------------------------------------------------------------------------
- */
+/* ---- the burst ------------------------------------------------------------------------------- */
 
 static void keep_words(struct spin_stepper *s, const struct spin_stop *stop, struct spin_burst *ret)
 {

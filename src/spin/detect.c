@@ -35,8 +35,7 @@ bool spin_detector_init(struct spin_detector *d, void *memory, uint32_t nr_sdt, 
 	return true;
 }
 
-/* ---- masks: which SDT entries a RUB entry belongs to -------------------------------------------
- */
+/* ---- masks: which SDT entries a RUB entry belongs to ----------------------------------------- */
 
 static uint64_t *mask_of(const struct spin_detector *d, uint32_t rub)
 {
@@ -71,8 +70,7 @@ static void release(struct spin_detector *d, uint32_t entry)
 		d->rub_end--;
 }
 
-/* ---- the SDT ----------------------------------------------------------------------------------
- */
+/* ---- the SDT --------------------------------------------------------------------------------- */
 
 /* Entry i from the top. */
 static uint32_t slot_of(const struct spin_detector *d, uint32_t i)
@@ -111,8 +109,7 @@ void spin_changed(struct spin_detector *d)
 	d->rub_end = 0;
 }
 
-/* ---- the RUB ----------------------------------------------------------------------------------
- */
+/* ---- the RUB --------------------------------------------------------------------------------- */
 
 static bool is_same(const uint64_t *a, const uint64_t *b, uint32_t words)
 {
@@ -190,8 +187,7 @@ void spin_register(struct spin_detector *d, uint32_t reg, uint32_t words, const 
 		mask_of(d, match)[w] |= fresh[w];
 }
 
-/* ---- backward control transfers ---------------------------------------------------------------
- */
+/* ---- backward control transfers -------------------------------------------------------------- */
 
 static bool is_as_it_was(const struct spin_detector *d, uint32_t slot)
 {

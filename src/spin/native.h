@@ -107,8 +107,7 @@ struct spin_thread *spin_thread_of(const struct spin_answer *a, uint64_t id);
 /* Loops: those that wait most first. Same answer, same order. */
 void spin_sort(struct spin_answer *a);
 
-/* ---- samples ----------------------------------------------------------------------------------
- */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 struct spin_sample_options {
 	pid_t pid; /* to look at; 0: run argv */
@@ -125,8 +124,7 @@ struct spin_sample_options {
 enum base_status spin_sample(const struct spin_sample_options *o, struct spin_answer *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- Valgrind ---------------------------------------------------------------------------------
- */
+/* ---- Valgrind -------------------------------------------------------------------------------- */
 
 /* Is the tool built, and Valgrind there? *ret_why: static text, why not. */
 bool spin_has_tool(const char **ret_why);
@@ -142,8 +140,7 @@ enum base_status spin_run_tool(const struct spin_tool_options *o, struct spin_an
 enum base_status spin_read_tool(const char *text, size_t size_bytes, struct spin_answer *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- programs ---------------------------------------------------------------------------------
- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 /* Starts argv with our standard files; its signals are as ours were before `before`. 126, 127, 125
  * in *ret_exit_code when not. environment: name, value, name, ..., NULL; or NULL. */

@@ -36,8 +36,7 @@ struct session {
 	bool signed_once;
 };
 
-/* ---- threads and loops ------------------------------------------------------------------------
- */
+/* ---- threads and loops ----------------------------------------------------------------------- */
 
 static void read_name(struct spin_thread *t, pid_t pid)
 {
@@ -140,8 +139,7 @@ static void count(struct session *s, pid_t tid, const struct spin_burst *b)
 		add_word(s, l, &b->word[i]);
 }
 
-/* ---- livelock ---------------------------------------------------------------------------------
- */
+/* ---- livelock -------------------------------------------------------------------------------- */
 
 /* Does it sleep where only a thread of its process can wake it: in a futex wait without a timeout?
  */
@@ -311,8 +309,7 @@ static bool watch_livelock(struct session *s)
 	return now.verdict == SPIN_LIVELOCK_FOUND;
 }
 
-/* ---- the session ------------------------------------------------------------------------------
- */
+/* ---- the session ----------------------------------------------------------------------------- */
 
 static void look_whether_ended(struct session *s)
 {

@@ -29,8 +29,7 @@ bool spin_has_tool(const char **ret_why)
 	return !*ret_why;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct reading {
 	struct spin_answer *a;
@@ -227,8 +226,7 @@ enum base_status spin_read_tool(
 			   : BASE_OK;
 }
 
-/* ---- running ----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static enum base_status read_answer(const char *path, struct spin_answer *a, struct base_err *err)
 {

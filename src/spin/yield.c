@@ -128,8 +128,7 @@ static size_t read_code(pid_t pid, uint64_t from, uint8_t *code, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* ---- the file that is shared --------------------------------------------------------------------
- */
+/* ---- the file that is shared ----------------------------------------------------------------- */
 
 static enum base_status share(struct session *s, struct base_err *err)
 {
@@ -245,8 +244,7 @@ static void tell_loop(struct session *s, const struct yield_loop *loop, uint64_t
 		s->r->first_ns = os_time_ns(CLOCK_MONOTONIC) - s->start_ns;
 }
 
-/* ---- signals ------------------------------------------------------------------------------------
- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 /* NULL: the program's threads can give way. */
 static const char *why_unable(const struct session *s)
@@ -327,8 +325,7 @@ static void signals(struct session *s, bool crowded)
 	judge_interval(s);
 }
 
-/* ---- patience ---------------------------------------------------------------------------------
- */
+/* ---- patience -------------------------------------------------------------------------------- */
 
 static struct known *known_of(struct session *s, pid_t tid)
 {
@@ -349,8 +346,7 @@ static void leave_alone(struct session *s, pid_t tid)
 	k->seen = k->may_wait = false;
 }
 
-/* ---- proofs by code -----------------------------------------------------------------------------
- */
+/* ---- proofs by code -------------------------------------------------------------------------- */
 
 static struct spin_loop_code loop_around(pid_t pid, uint64_t pc)
 {
@@ -410,9 +406,7 @@ static void look_at_samples(struct session *s)
 	}
 }
 
-/* ---- proofs by steps
- * -----------------------------------------------------------------------------------
- */
+/* ---- proofs by steps ------------------------------------------------------------------------- */
 
 static void note_end(struct session *s, pid_t tid, bool ended, int status)
 {
@@ -508,8 +502,7 @@ static pid_t choose(struct session *s)
 	return due ? s->task[s->random % due] : 0;
 }
 
-/* ---- the session ------------------------------------------------------------------------------
- */
+/* ---- the session ----------------------------------------------------------------------------- */
 
 static bool is_crowded(struct session *s)
 {

@@ -59,8 +59,7 @@ struct session {
 	struct system_slots *slots;  /* NULL: system calls are not counted */
 };
 
-/* ---- threads ------------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 /* "Tgid:\t123" of /proc/TID/status; the tid itself when it is gone. */
 static pid_t process_of(pid_t tid)
@@ -165,8 +164,7 @@ static void begin_program(struct session *session, size_t row)
 	session->started = true;
 }
 
-/* ---- stops --------------------------------------------------------------------------------------
- */
+/* ---- stops ----------------------------------------------------------------------------------- */
 
 static void go_on(const struct session *session, pid_t tid, int signal_number)
 {
@@ -350,8 +348,7 @@ static void watch(struct session *session)
 	}
 }
 
-/* ---- the program --------------------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 struct launch {
 	int go[2], fail[2];

@@ -102,8 +102,7 @@ enum base_status stat_run(const struct stat_options *options, struct stat_result
 	struct base_err *err) BASE_MUST_CHECK;
 void stat_fini(struct stat_result *s);
 
-/* ---- between the files of stat ------------------------------------------------------------------
- */
+/* ---- between the files of stat --------------------------------------------------------------- */
 
 /* Texts of /proc/PID/task/TID/: what the kernel writes, but a thread's name may hold anything.
  * False: not understood. */

@@ -20,8 +20,7 @@ enum {
 	SHARED_SHOWN = 4,    /* members of one byte */
 };
 
-/* ---- variables --------------------------------------------------------------------------------
- */
+/* ---- variables ------------------------------------------------------------------------------- */
 
 static bool number(Dwarf_Die *die, unsigned name, uint64_t *ret)
 {
@@ -149,8 +148,7 @@ void symbol_statics_fini(struct symbol_statics *s)
 	*s = (struct symbol_statics){0};
 }
 
-/* ---- members ----------------------------------------------------------------------------------
- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 struct member {
 	Dwarf_Die die;
@@ -228,8 +226,7 @@ static size_t members_at(Dwarf_Die *type, uint64_t offset, struct member *ret, s
 	return nr;
 }
 
-/* ---- arrays -----------------------------------------------------------------------------------
- */
+/* ---- arrays ---------------------------------------------------------------------------------- */
 
 static bool is_fortran(Dwarf_Die *die)
 {
@@ -309,8 +306,7 @@ static bool add_index(struct base_str *out, Dwarf_Die *array, uint64_t *offset, 
 	return true;
 }
 
-/* ---- the way into a type ----------------------------------------------------------------------
- */
+/* ---- the way into a type --------------------------------------------------------------------- */
 
 /* Of members that share the byte: "{whole|half}". */
 static void add_shared(struct base_str *out, const struct member *m, size_t nr)
@@ -390,8 +386,7 @@ bool symbol_field_add(struct base_str *out, struct symbol_statics *s, Dwfl_Modul
 	return true;
 }
 
-/* ---- what pointers point to -------------------------------------------------------------------
- */
+/* ---- what pointers point to ------------------------------------------------------------------ */
 
 /* Structures only: numbers and bytes say nothing that an offset does not. */
 static bool pointee_of(Dwarf_Die *variable, struct symbol_type *ret)

@@ -73,8 +73,7 @@ void symbol_jit_unload(struct symbol_jit_file *f)
 	*f = (struct symbol_jit_file){0};
 }
 
-/* ---- code and places --------------------------------------------------------------------------
- */
+/* ---- code and places ------------------------------------------------------------------------- */
 
 struct code { /* what the file says of some bytes of code */
 	uint64_t start, size, loaded_ns;
@@ -168,8 +167,7 @@ static bool end(struct reading *r, bool good)
 	return good;
 }
 
-/* ---- perf-PID.map -----------------------------------------------------------------------------
- */
+/* ---- perf-PID.map ---------------------------------------------------------------------------- */
 
 /* A number in hexadecimal digits, with 0x or without, and the blanks behind it. */
 static bool hex(const char **at, const char *line_end, uint64_t *ret)
@@ -224,8 +222,7 @@ bool symbol_jit_read_map(
 	return end(&r, good);
 }
 
-/* ---- jitdump ----------------------------------------------------------------------------------
- */
+/* ---- jitdump --------------------------------------------------------------------------------- */
 
 struct dump {
 	const uint8_t *p, *end;   /* what is left */

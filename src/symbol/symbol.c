@@ -55,8 +55,7 @@ const char *symbol_why_advice(enum symbol_why w)
 	return w < SYMBOL_WHY_NR ? reasons[w].advice : "";
 }
 
-/* ---- function starts
- * ------------------------------------------------------------------------------------ */
+/* ---- function starts ------------------------------------------------------------------------- */
 
 static void find_table(struct symbol_file *f, Elf *elf)
 {
@@ -102,9 +101,7 @@ static bool function_start(const struct symbol_file *f, uint64_t offset, uint64_
 	return true;
 }
 
-/* ---- open
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 static enum symbol_why check_file(int fd, const char *wanted)
 {
@@ -217,9 +214,7 @@ struct symbol_file *symbol_close(struct symbol_file *f)
 	return NULL;
 }
 
-/* ---- texts
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 /* A name as one reads it, made once for each key. NULL: no memory. */
 static const char *readable(struct symbol_file *f, unsigned kind, uint64_t key, const char *name)
@@ -248,9 +243,7 @@ static const char *made_up(struct symbol_file *f, uint64_t start)
 	return readable(f, KEY_NAME, start | 1ull << 63, text);
 }
 
-/* ---- look up
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- look up --------------------------------------------------------------------------------- */
 
 static const struct symbol_tables *tables(struct symbol_file *f)
 {

@@ -50,8 +50,7 @@ uint64_t system_kernel_time(const struct system_kernel *k, uint64_t ns)
 	return t <= 0 ? 0 : t >= INT64_MAX ? INT64_MAX : (uint64_t)t;
 }
 
-/* ---- whose record it is -----------------------------------------------------------------------
- */
+/* ---- whose record it is ---------------------------------------------------------------------- */
 
 /* A record of who does the event: the context's, or the task's. */
 void system_kernel_put_actor(
@@ -73,8 +72,7 @@ void system_kernel_put_actor(
 		system_kernel_put(k, t, r);
 }
 
-/* ---- scheduler --------------------------------------------------------------------------------
- */
+/* ---- scheduler ------------------------------------------------------------------------------- */
 
 static void leave(
 	struct system_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns, enum trace_left how)
@@ -145,8 +143,7 @@ static void on_wake(
 	system_kernel_put_actor(k, s, cpu, &r);
 }
 
-/* ---- births, deaths, names --------------------------------------------------------------------
- */
+/* ---- births, deaths, names ------------------------------------------------------------------- */
 
 static void on_fork(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
@@ -187,8 +184,7 @@ static void on_comm(
 	system_kernel_comm(k, s);
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static void set_running(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, uint32_t stream)
@@ -232,8 +228,7 @@ static void on_context_raise(
 	system_kernel_put_actor(k, s, cpu, &r);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 static system_kernel_handler *const handlers[KERNEL_EVENT_NR] = {
 	[KERNEL_switch] = on_switch,

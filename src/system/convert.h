@@ -106,8 +106,7 @@ void system_asleep_read(struct system_kernel *k);
 void system_asleep_put(struct system_kernel *k, struct system_kernel_task *t);
 void system_asleep_close(struct system_kernel *k);
 
-/* ---- system/task.c ---------------------------------------------------------------------------
- */
+/* ---- system/task.c --------------------------------------------------------------------------- */
 
 /* The task with that tid, made on first sight. NULL: no memory, or no such number. */
 struct system_kernel_task *system_kernel_task(struct system_kernel *k, uint32_t tid);

@@ -24,8 +24,7 @@ static const struct kernel_address *address_of(const struct kernel_slot *s)
 	return (const struct kernel_address *)(const void *)(s + 1);
 }
 
-/* ---- system calls -----------------------------------------------------------------------------
- */
+/* ---- system calls ---------------------------------------------------------------------------- */
 
 /* `own` tasks: the first records wait for their stream, and objects need an image: it may not be
  * there yet. */
@@ -109,8 +108,7 @@ static void on_call_end(
 	system_kernel_put(k, t, &r);
 }
 
-/* ---- sockets ----------------------------------------------------------------------------------
- */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
 static void put_socket(struct system_kernel *k, const struct kernel_slot *s, unsigned cpu,
 	uint64_t time_ns, unsigned kind)
@@ -192,8 +190,7 @@ static void on_tcp_window(
 	put_buffers(k, s, cpu, time_ns, object, &tcp);
 }
 
-/* ---- packets ----------------------------------------------------------------------------------
- */
+/* ---- packets --------------------------------------------------------------------------------- */
 
 static const uint16_t packet_kind[KERNEL_EVENT_NR] = {
 	[KERNEL_packet_queue] = TRACE_packet_queue,
@@ -236,8 +233,7 @@ static void on_napi_poll(
 	system_kernel_put_actor(k, s, cpu, &r);
 }
 
-/* ---- disks, work, timers, locks ---------------------------------------------------------------
- */
+/* ---- disks, work, timers, locks -------------------------------------------------------------- */
 
 static const uint16_t plain_kind[KERNEL_EVENT_NR] = {
 	[KERNEL_disk_queue] = TRACE_disk_queue,
@@ -339,8 +335,7 @@ static void on_lock(
 	system_kernel_put_actor(k, s, cpu, &r);
 }
 
-/* ---- io_uring ---------------------------------------------------------------------------------
- */
+/* ---- io_uring -------------------------------------------------------------------------------- */
 
 static void on_ring(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)

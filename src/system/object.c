@@ -67,8 +67,7 @@ static uint32_t define(
 			      .name = record_sink_text(sink, name, strlen(name))});
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------
- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static size_t address_text(
 	char *out, size_t size, const struct sockaddr_storage *a, socklen_t bytes)
@@ -261,8 +260,7 @@ uint32_t system_kernel_futex(
 			(shared ? RING_OBJECT_SHARED : 0));
 }
 
-/* ---- sockets ----------------------------------------------------------------------------------
- */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
 /* All sockets are on one device. */
 static uint64_t socket_device(struct system_kernel *k)
@@ -363,8 +361,7 @@ uint32_t system_kernel_flow(struct system_kernel *k, const struct kernel_address
 	return remember(k, high(KEY_flow, other), hash, define(k, TRACE_OBJECT_flow, 0, name));
 }
 
-/* ---- devices ----------------------------------------------------------------------------------
- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 /* A file of that network namespace: one that `ip netns` made, or some process's. -1: none. */
 static int open_namespace(uint32_t inode)
@@ -465,8 +462,7 @@ uint32_t system_kernel_lock(struct system_kernel *k, uint64_t address)
 		k, high(KEY_lock, 0), address, define(k, TRACE_OBJECT_kernel_lock, address, ""));
 }
 
-/* ---- io_uring ---------------------------------------------------------------------------------
- */
+/* ---- io_uring -------------------------------------------------------------------------------- */
 
 /* Whoever waits at it knows that it is one, though its process had ended before we could look. */
 static void be_ring(struct record_sink *sink, uint32_t object)

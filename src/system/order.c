@@ -31,8 +31,7 @@ void system_order_fini(struct system_order *o)
 	*o = (struct system_order){0};
 }
 
-/* ---- in ---------------------------------------------------------------------------------------
- */
+/* ---- in -------------------------------------------------------------------------------------- */
 
 /* What was given out makes room at the front. */
 void system_order_compact(struct system_order *o, unsigned cpu)
@@ -102,8 +101,7 @@ enum base_status system_order_push(
 	return BASE_OK;
 }
 
-/* ---- out --------------------------------------------------------------------------------------
- */
+/* ---- out ------------------------------------------------------------------------------------- */
 
 static uint64_t first_ns(const struct system_order_queue *q)
 {
@@ -153,8 +151,7 @@ const struct kernel_slot *system_order_next(
 	return &q->slot[e->at];
 }
 
-/* ---- the slots that the kernel writes ---------------------------------------------------------
- */
+/* ---- the slots that the kernel writes -------------------------------------------------------- */
 
 static unsigned slots_of(const struct kernel_slot *s)
 {

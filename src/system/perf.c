@@ -31,8 +31,7 @@ struct sample_id {
 	uint32_t cpu, reserved;
 };
 
-/* ---- one record
- * -------------------------------------------------------------------------------------- */
+/* ---- one record ------------------------------------------------------------------------------ */
 
 static void parse_sample(const uint8_t *p, const uint8_t *end, struct system_perf_record *ret)
 {
@@ -199,8 +198,7 @@ size_t system_perf_parse(const uint8_t *bytes, size_t size, struct system_perf_r
 	return h.size;
 }
 
-/* ---- buffers
- * -------------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 struct buffer { /* of one processor */
 	int fd;
@@ -486,9 +484,7 @@ struct system_perf *system_perf_close(struct system_perf *p)
 	return NULL;
 }
 
-/* ---- reading
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void copy_out(const struct buffer *b, uint64_t from, void *to, size_t size)
 {

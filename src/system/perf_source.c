@@ -308,8 +308,7 @@ static unsigned parse_other(struct perf_state *p, const struct perf_event_header
 	}
 }
 
-/* ---- rings ------------------------------------------------------------------------------------
- */
+/* ---- rings ----------------------------------------------------------------------------------- */
 
 static void copy_out(const struct ring *r, uint64_t from, void *to, size_t size)
 {
@@ -371,8 +370,7 @@ static enum base_status perf_read(struct system_source *src, uint64_t now_ns)
 	return BASE_OK;
 }
 
-/* ---- open -------------------------------------------------------------------------------------
- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 static void perf_close(struct system_source *src)
 {

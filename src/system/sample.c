@@ -92,8 +92,7 @@ void system_samples_read(struct system_kernel *k)
 	system_perf_each(s->perf, UINT64_MAX, keep, s);
 }
 
-/* ---- places -----------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* The code that a process has mapped: read when it is sampled first, and again where it runs at an
  * address that was not there yet. */

@@ -12,8 +12,7 @@
 
 enum { COMMAND_MAX = 4096, FILE_TEXT_MAX = 4096 };
 
-/* ---- /proc ------------------------------------------------------------------------------------
- */
+/* ---- /proc ----------------------------------------------------------------------------------- */
 
 /* A task that we have not seen begin: process and parent. */
 static uint32_t pid_of(uint32_t tid, uint32_t *ret_parent)
@@ -71,8 +70,7 @@ void system_kernel_attached(void *ctx, const struct record_image *image)
 	write_group(ctx, image);
 }
 
-/* ---- processes --------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 /* "redis-server *:6379", "nginx: worker process": a title that the program wrote over its command
  * line. What it was started as, the kernel still knows. */
@@ -139,8 +137,7 @@ static struct record_image *image_of(
 		k, t->pid, parent ? record_world_pid(&k->converter->world, parent) : 0, comm);
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------
- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 struct system_kernel_task *system_kernel_task(struct system_kernel *k, uint32_t tid)
 {
@@ -223,8 +220,7 @@ void system_kernel_put(
 		record_sink_put(&k->converter->sink, r);
 }
 
-/* ---- births, deaths, names --------------------------------------------------------------------
- */
+/* ---- births, deaths, names ------------------------------------------------------------------- */
 
 static void comm_of(const struct kernel_slot *s, char ret[KERNEL_COMM_BYTES + 1])
 {
@@ -363,8 +359,7 @@ void system_kernel_comm(struct system_kernel *k, const struct kernel_slot *s)
 		record_image_rename(&k->converter->world, image, comm, strlen(comm));
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static const char *softirq_name(unsigned vector)
 {

@@ -57,8 +57,7 @@
 #include "ring/calls.def"
 #pragma GCC diagnostic pop
 
-/* ---- the real ones
- * ---------------------------------------------------------------------------------- */
+/* ---- the real ones --------------------------------------------------------------------------- */
 
 static void *real[CALLS_NR];
 static const char *const names[CALLS_NR] = {
@@ -121,8 +120,7 @@ void tally_entered(uint64_t key, uint64_t site)
 	(void)key, (void)site;
 }
 
-/* ---- one call
- * --------------------------------------------------------------------------------------- */
+/* ---- one call -------------------------------------------------------------------------------- */
 
 enum { OFTEN = 32, OFTEN_CPU = 8, BULK_BYTES = 64 * 1024 };
 /* A leaf that took longer was interrupted: one in 32 calls must not speak for that. */
@@ -230,8 +228,7 @@ static int64_t net_ns(uint64_t ticks)
 	return head ? (int64_t)((net * head->ns_per_tick_32 + INT32_MAX) >> 32) : 0;
 }
 
-/* ---- time inside of system calls: BPF counts it in a slot of the thread (counter/slots.h) -------
- */
+/* ---- time inside of system calls: BPF counts it in a slot of the thread (counter/slots.h) ---- */
 
 static struct counter_slot *slots; /* NULL: longpole did not load that, or we may not see it */
 static __thread struct {
@@ -485,8 +482,7 @@ PRELOAD_INLINE bool stream_writes(const FILE *f, size_t bytes)
 			    (size_t)(f->_IO_buf_end - f->_IO_write_ptr) < bytes || stream_taken(f));
 }
 
-/* ---- wrappers from the table
- * ---------------------------------------------------------------------------- */
+/* ---- wrappers from the table ----------------------------------------------------------------- */
 
 #define SPECIAL_often       false
 #define SPECIAL_bulk        (n >= BULK_BYTES)
@@ -525,7 +521,8 @@ PRELOAD_INLINE bool stream_writes(const FILE *f, size_t bytes)
 #define ERROR_text_in(c, t, name, r) READ_FAILED(f, IS_POINTER(r) ? !(r) : (long)(r) == EOF)
 #define ERROR_char_in(c, t, name, r) READ_FAILED(f, (r) == EOF)
 #define ERROR_char_stdin(c, t, name, r)                                                            \
-	READ_FAILED(stdin, (r) == EOF) /* allowed: the program's                                   \
+	READ_FAILED(                                                                               \
+		stdin, (r) == EOF) /* allowed: the program's                                   \
 					*/
 #define ERROR_bytes_in(c, t, name, r)    READ_FAILED(f, (size_t)(r) < n)
 #define ERROR_bytes_out(c, t, name, r)   WRITE_FAILED((size_t)(r) < n)
@@ -558,8 +555,7 @@ PRELOAD_INLINE bool stream_writes(const FILE *f, size_t bytes)
 	}
 #include "ring/calls.def"
 
-/* ---- memory: dlsym itself may ask for some
- * ----------------------------------------------------------------- */
+/* ---- memory: dlsym itself may ask for some --------------------------------------------------- */
 
 #define MEMORY(result, name, parameters, arguments, bytes)                                         \
 	PRELOAD_EXPORT result name parameters                                                      \
@@ -593,8 +589,7 @@ PRELOAD_EXPORT void free(void *p)
 	call_end(&call, 0, 0);
 }
 
-/* ---- any number of arguments
- * ---------------------------------------------------------------------------------- */
+/* ---- any number of arguments ----------------------------------------------------------------- */
 
 int __printf_chk(int flag, const char *format, ...);
 int __fprintf_chk(FILE *f, int flag, const char *format, ...);
@@ -692,8 +687,7 @@ ONE_MORE(void *, mremap, (void *p, size_t before, size_t n, int flags, ...), fla
 	(p, before, n, flags, more))
 /* clang-format on */
 
-/* ---- any system call
- * ---------------------------------------------------------------------------------------------- */
+/* ---- any system call ------------------------------------------------------------------------- */
 
 long calls_syscall(long number, long a, long b, long c, long d, long e, long f)
 	__attribute__((used, visibility("hidden")));
@@ -748,9 +742,7 @@ void calls_syscall_function(void)
 		"jmp calls_syscall_failed\n\t");
 }
 
-/* ---- what the core of the recorder wraps itself
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- what the core of the recorder wraps itself ---------------------------------------------- */
 
 _Static_assert(sizeof(struct call) <= sizeof(struct preload_counted), "room for a call");
 
@@ -770,8 +762,7 @@ void preload_count_end(struct preload_counted *counted, int error)
 	errno = saved_errno;
 }
 
-/* ---- locks and condition variables
- * ---------------------------------------------------------------------------- */
+/* ---- locks and condition variables ----------------------------------------------------------- */
 
 #define LOCK(name, timing, real_one, special)                                                      \
 	PRELOAD_EXPORT int name(pthread_mutex_t *mutex)                                            \

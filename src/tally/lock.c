@@ -13,8 +13,7 @@
 #include "runtime/openmp/omp.h"
 #include "tally/count.h"
 
-/* ---- timed holds
- * ---------------------------------------------------------------------------------- */
+/* ---- timed holds ----------------------------------------------------------------------------- */
 
 enum { TIMED_MAX = 32, MANY = 4096, NEVER_SOON = 1 << 30 };
 enum { HOLE, FILLING }; /* no locks' addresses */
@@ -224,8 +223,7 @@ static __attribute__((noinline)) void released(uintptr_t lock, uint64_t now_tsc)
 	end_hold(lock, now_tsc);
 }
 
-/* ---- outcomes
- * -------------------------------------------------------------------------------------- */
+/* ---- outcomes -------------------------------------------------------------------------------- */
 
 /* One more; true: it is this one's turn. One instruction, as all that counts. */
 PRELOAD_INLINE bool count(struct tally_tag *t)
@@ -283,8 +281,7 @@ static PRELOAD_COLD void outcome(struct tally_tag *t, uintptr_t lock, int result
 	held(lock, t, now_tsc);
 }
 
-/* ---- mutex
- * ------------------------------------------------------------------------------------------ */
+/* ---- mutex ----------------------------------------------------------------------------------- */
 
 /* By another, that is: a recursive one may be ours. */
 static PRELOAD_COLD int mutex_lock_taken(pthread_mutex_t *mutex, struct tally_tag *t)
@@ -411,8 +408,7 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 	return preload_c11_result(mutex_unlock((pthread_mutex_t *)mutex));
 }
 
-/* ---- other locks: the one that does not wait is tried first
- * -------------------------------------------- */
+/* ---- other locks: the one that does not wait is tried first ---------------------------------- */
 
 #define WAITING_LOCK(name, type, parameters, arguments, limit, try_lock, key_of, shared)           \
 	PRELOAD_EXPORT int name(type *lock parameters)                                             \
@@ -508,8 +504,7 @@ void tally_entered(uint64_t key, uint64_t site)
 	preload_made(key, site);
 }
 
-/* ---- locks of OpenMP --------------------------------------------------------------------------
- */
+/* ---- locks of OpenMP ------------------------------------------------------------------------- */
 
 #ifndef PRELOAD_STATIC
 
@@ -593,8 +588,7 @@ OMP_LOCKS(omp_set_nest_lock_, omp_test_nest_lock_, omp_unset_nest_lock_)
 
 #endif
 
-/* ---- condition variables
- * -------------------------------------------------------------------------------- */
+/* ---- condition variables --------------------------------------------------------------------- */
 
 struct cond_call {
 	struct tally_entry *cond;

@@ -291,7 +291,7 @@ END_ORDER(GOMP_ordered_end, (void), ())
 BEGIN_ORDER(__kmpc_ordered, (void *place, int thread), (place, thread))
 END_ORDER(__kmpc_end_ordered, (void *place, int thread), (place, thread))
 
-/* ---- clang's regions ------------------------------------------------------------------------ */
+/* ---- clang's regions ------------------------------------------------------------------------- */
 
 enum { MICROTASK_ARGUMENTS = 32 };
 typedef void microtask(int *thread, int *bound, ...);

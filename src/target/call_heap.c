@@ -92,7 +92,7 @@ AT void longpole_at_free(void *p)
 	free(p); /* allowed: the program's own call */
 }
 
-/* ---- mappings ------------------------------------------------------------------------------ */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 #define MAP(name)                                                                                  \
 	void *longpole_at_##name(                                                                  \

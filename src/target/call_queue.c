@@ -35,7 +35,7 @@ static void received(uint64_t object, const void *p, size_t bytes, uint64_t file
 	errno = saved;
 }
 
-/* ---- POSIX's: descriptors; each opening of a queue has its own ------------------------------ */
+/* ---- POSIX's: descriptors; each opening of a queue has its own ------------------------------- */
 
 static uint64_t object_of(mqd_t queue)
 {
@@ -77,7 +77,7 @@ MQ_RECEIVE(mq_timedreceive,
 	(mqd_t queue, char *p, size_t bytes, unsigned *priority, const struct timespec *until),
 	(queue, p, bytes, priority, until))
 
-/* ---- System V's: who receives asks for a type, or gets to know it --------------------------- */
+/* ---- System V's: who receives asks for a type, or gets to know it ---------------------------- */
 
 static uint64_t object_of_type(int id, const void *message)
 {

@@ -173,7 +173,7 @@ AT size_t longpole_at_fwrite(const void *p, size_t size, size_t nr, FILE *f)
 	return r;
 }
 
-/* ---- the image's end ----------------------------------------------------------------------- */
+/* ---- the image's end ------------------------------------------------------------------------- */
 
 _Noreturn void longpole_at__exit(int status);
 AT _Noreturn void longpole_at__exit(int status)

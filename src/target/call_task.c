@@ -134,7 +134,7 @@ static void end(const struct task *t, struct doing *outer)
 	current = outer;
 }
 
-/* ---- where a task is ------------------------------------------------------------------------ */
+/* ---- where a task is ------------------------------------------------------------------------- */
 
 static TARGET_BETWEEN void run_function(void *data, size_t bytes)
 {
@@ -183,7 +183,7 @@ static size_t size_class(size_t bytes)
 	return (bytes + STEP_BYTES - 1) / STEP_BYTES;
 }
 
-/* ---- gcc's ---------------------------------------------------------------------------------- */
+/* ---- gcc's ----------------------------------------------------------------------------------- */
 
 typedef void task_function(void *data);
 typedef void task_copy(void *to, void *from);
@@ -353,7 +353,7 @@ static void told_of_list(void *const *list)
 TARGET_AROUND(GOMP_taskwait_depend, (void **list), (list), longpole_target_let_see(true),
 	told_of_list(list))
 
-/* ---- clang's -------------------------------------------------------------------------------- */
+/* ---- clang's --------------------------------------------------------------------------------- */
 
 /* libomp's struct begins so. */
 struct kmp_task {

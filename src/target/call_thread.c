@@ -227,7 +227,7 @@ AT int longpole_at_pthread_barrier_wait(pthread_barrier_t *barrier)
 	return result;
 }
 
-/* ---- threads ------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 struct birth {
 	struct record_birth of;

@@ -45,7 +45,7 @@ static long set_action(int signal, const struct kernel_action *act, struct kerne
 		SYS_rt_sigaction, signal, (long)act, (long)old, MASK_BYTES, 0, 0);
 }
 
-/* ---- the guard ----------------------------------------------------------------------------- */
+/* ---- the guard ------------------------------------------------------------------------------- */
 
 /* Number of the base register of the store that faulted: recording code stores with mov, vmovdqu or
  * their kin, always base + displacement. */
@@ -187,8 +187,7 @@ void longpole_target_install_guard(void)
 	wish[SIGSEGV].mask = old.mask;
 }
 
-/* ---- handlers of the program
- * --------------------------------------------------------------------- */
+/* ---- handlers of the program ----------------------------------------------------------------- */
 
 /* Buffers whose handler was left by longjmp: what is in them goes out, and they are free again. */
 static void reclaim(struct target_thread *t, const void *frame)
@@ -279,8 +278,7 @@ static void with_buffer(int signal, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* ---- what the program asks of the kernel
- * --------------------------------------------------------- */
+/* ---- what the program asks of the kernel ----------------------------------------------------- */
 
 static bool is_function(const void *handler)
 {
@@ -405,8 +403,7 @@ TARGET_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	return r < 0 ? (int)-r : 0;
 }
 
-/* ---- the same, as old programs ask for it ------------------------------------------------------
- */
+/* ---- the same, as old programs ask for it ---------------------------------------------------- */
 
 /* Blocks or lets through one signal. Was it blocked? Negative: it is none, and errno says so. */
 static int hold(int how, int signal)

@@ -54,8 +54,7 @@ static struct {
 	const struct record_preload_side *beside; /* NULL: nobody */
 } self;
 
-/* ---- system calls, errno kept ------------------------------------------------------------------
- */
+/* ---- system calls, errno kept ---------------------------------------------------------------- */
 
 long longpole_target_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -83,7 +82,7 @@ static void unmap(void *p, size_t bytes)
 		(void)longpole_target_syscall(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
 }
 
-/* ---- the ring ------------------------------------------------------------------------------ */
+/* ---- the ring -------------------------------------------------------------------------------- */
 
 bool longpole_target_attached(void)
 {
@@ -180,7 +179,7 @@ static void publish(uint32_t block)
 	__atomic_store_n(&self.ring->state[block], MEMORY_RING_DONE, __ATOMIC_RELEASE);
 }
 
-/* ---- tables -------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* A section, in as many chunks as it takes. `of` says all but which one, and where it is. */
 static void send_section(const struct memory_table_head *of, enum memory_table_section section,
@@ -228,7 +227,7 @@ static void send_tables(uint32_t number)
 	longpole_target_send_table(&t);
 }
 
-/* ---- modules ------------------------------------------------------------------------------- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 static struct memory_block_head mark_head[MEMORY_MARK_NR] = {
 #define MARK(name, slots, ticks)                                                                   \
@@ -374,7 +373,7 @@ static void add_module(struct memory_block_head *heads, struct memory_block_head
 	send_tables(self.nr_modules - 1);
 }
 
-/* ---- encoder states ------------------------------------------------------------------------ */
+/* ---- encoder states -------------------------------------------------------------------------- */
 
 static bool grow(void *array /* T ** */, uint64_t old, uint64_t room, size_t size)
 {
@@ -411,7 +410,7 @@ static bool room_for_states(struct target_thread *t)
 	return e->room != NULL;
 }
 
-/* ---- chunks -------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 static void close_chunk(struct target_thread *t)
 {
@@ -562,7 +561,7 @@ void longpole_target_emit(
 	__atomic_store_n(&t->flushing, 0, __ATOMIC_RELEASE);
 }
 
-/* ---- threads ------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 bool longpole_target_make_buffer(struct target_buffer *b)
 {
@@ -745,7 +744,7 @@ void longpole_target_flush_all(void)
 	}
 }
 
-/* ---- marks --------------------------------------------------------------------------------- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 void longpole_target_mark(enum memory_mark mark, const uint64_t *slot)
 {
@@ -784,8 +783,7 @@ void longpole_target_range(bool store, const void *address, size_t bytes)
 		longpole_target_mark(store ? MEMORY_MARK_store : MEMORY_MARK_load, slot);
 }
 
-/* ---- markers (include/longpole/memory.h) -------------------------------------------------------
- */
+/* ---- markers (include/longpole/memory.h) ----------------------------------------------------- */
 
 TARGET_EXPORT void longpole_memory_marker(int command, int number);
 void longpole_memory_marker(int command, int number)
@@ -819,8 +817,7 @@ void longpole_memory_marker(int command, int number)
 	}
 }
 
-/* ---- start, fork, end --------------------------------------------------------------------------
- */
+/* ---- start, fork, end ------------------------------------------------------------------------ */
 
 static const char *variable(char **environment, const char *name)
 {

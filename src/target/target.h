@@ -184,7 +184,7 @@ TARGET_EXPORT void longpole_target_tell_allocated(const void *p, uint64_t site);
 /* Before what may wait: when many threads have a block open, this one's goes to the reader. */
 TARGET_EXPORT void longpole_target_let_go(void);
 
-/* ---- tables: target.c, target/site.c ---- */
+/* ---- tables: target.c, target/site.c --------------------------------------------------------- */
 /* A table as the trace gets it. `head`: module, load_bias, first_index, flags. */
 struct target_table {
 	struct memory_table_head head;
@@ -220,7 +220,7 @@ void longpole_target_sites_forked(void);               /* all are to be sent aga
 void longpole_target_block_signals(uint64_t *ret_old); /* but SIGSEGV */
 void longpole_target_restore_signals(const uint64_t *old);
 
-/* ---- between target.c and target/signal.c ---- */
+/* ---- between target.c and target/signal.c ---------------------------------------------------- */
 struct target_thread *longpole_target_attach_thread(void);
 /* Encodes [buffer->from, to), which becomes the rest's beginning. */
 void longpole_target_emit(

@@ -29,7 +29,7 @@ enum {
 };
 _Static_assert((int)NR_KINDS <= (int)TRACE_COLUMNS_KINDS_MAX, "a kind's number is a byte");
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 enum {
 	/* No column is longer than the records. */
@@ -160,7 +160,7 @@ size_t trace_columns_split(struct trace_splitter *s, const uint8_t *rows, size_t
 	return nr_parts;
 }
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct trace_columns {
 	const uint8_t *at[TRACE_COLUMNS_NR]; /* next value of a field, of kinds that are there */

@@ -31,7 +31,7 @@ enum trace_column {
 	TRACE_COLUMNS_NR
 };
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 struct trace_column_part {
 	const uint8_t *bytes;
@@ -46,7 +46,7 @@ void trace_splitter_free(struct trace_splitter *s); /* NULL-safe */
 size_t trace_columns_split(struct trace_splitter *s, const uint8_t *rows, size_t nr_bytes,
 	const struct trace_column_part **ret);
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct trace_columns; /* where the reading of one such chunk stands */
 

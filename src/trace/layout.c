@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <xxhash.h>
 
-/* ---- a bounds-checked walk over bytes ------------------------------------------------------- */
+/* ---- a bounds-checked walk over bytes -------------------------------------------------------- */
 
 struct span {
 	const uint8_t *p, *end; /* p is NULL after a read that did not fit */

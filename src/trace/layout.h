@@ -64,7 +64,7 @@ static inline uint64_t trace_get_u64(const uint8_t *p)
 	return trace_get_u32(p) | (uint64_t)trace_get_u32(p + 4) << 32;
 }
 
-/* ---- header -------------------------------------------------------------------------------- */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 /* A kind as a file's schema block describes it. */
 struct trace_schema_kind {
@@ -92,7 +92,7 @@ enum base_status trace_header_decode(const uint8_t *bytes, size_t nr, struct bas
 	struct base_err *err) BASE_MUST_CHECK;
 const struct trace_schema_kind *trace_schema_find(const struct trace_schema *s, uint64_t kind);
 
-/* ---- chunks -------------------------------------------------------------------------------- */
+/* ---- chunks ---------------------------------------------------------------------------------- */
 
 struct trace_chunk_header {
 	uint32_t stream, nr_records;
@@ -112,7 +112,7 @@ void trace_chunk_header_encode(
 bool trace_chunk_header_decode(
 	const uint8_t in[TRACE_CHUNK_HEADER_BYTES], struct trace_chunk_header *ret);
 
-/* ---- footer -------------------------------------------------------------------------------- */
+/* ---- footer ---------------------------------------------------------------------------------- */
 
 struct trace_index_entry {
 	uint64_t offset, first_ns, last_ns;

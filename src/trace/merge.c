@@ -574,8 +574,7 @@ enum base_status trace_reader_visit(struct trace_reader *r, trace_visit_fn *visi
 	return status;
 }
 
-/* ---- beginning and end ------------------------------------------------------------------------
- */
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 enum base_status trace_merge_init(struct trace_reader *r, struct base_err *err)
 {

@@ -49,7 +49,7 @@ struct trace_record {
 	} u;
 };
 
-/* ---- the record table (from records.def) --------------------------------------------------- */
+/* ---- the record table (from records.def) ----------------------------------------------------- */
 
 enum trace_field_type { TRACE_FIELD_ID, TRACE_FIELD_U64, TRACE_FIELD_S64, TRACE_FIELD_TEXT };
 struct trace_field_desc {
@@ -89,7 +89,7 @@ struct trace_health {
 	uint64_t readable_bytes, file_bytes; /* of the file; equal when it is whole */
 };
 
-/* ---- writing -------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 enum { TRACE_VERSION = 2, TRACE_CHUNK_RAW_MAX = 256 * 1024, TRACE_CONTENT_RAW_MAX = 1 << 20 };
 enum { TRACE_FORM_BYTES = 16 };
@@ -158,7 +158,7 @@ uint64_t trace_writer_records(const struct trace_writer *w);
 /* Writes index, counters and footer; always frees w, also on error. */
 enum base_status trace_writer_close(struct trace_writer *w, struct base_err *err) BASE_MUST_CHECK;
 
-/* ---- reading -------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Definition tables: dense arrays indexed by id (entry 0 is all zero). Ids in records may be beyond
  * them: trace_def_site(d, id) and its kin give entry 0 then. */

@@ -10,8 +10,7 @@ enum { MEMORY = 0x10000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_bytes);
 
-/* ---- what the rest would do: the world is the input -------------------------------------------
- */
+/* ---- what the rest would do: the world is the input ------------------------------------------ */
 
 struct deadlock_world {
 	struct base_arena *arena;

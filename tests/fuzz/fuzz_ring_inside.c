@@ -14,7 +14,7 @@ void preload_tally_end(void);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* ---- what the rest of the library would do: nothing ----------------------------------------- */
+/* ---- what the rest of the library would do: nothing ------------------------------------------ */
 
 struct preload_mutex_functions preload_mutex_functions;
 struct preload_sandbox preload_sandbox;
@@ -67,7 +67,7 @@ void tally_left(void)
 {
 }
 
-/* ---- one ring ------------------------------------------------------------------------------- */
+/* ---- one ring -------------------------------------------------------------------------------- */
 
 enum { BLOCKS_MAX = 3, TABLES_MAX = 2, THREADS = 4, COUNTS = 40 };
 

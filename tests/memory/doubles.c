@@ -104,8 +104,7 @@ static void sse(void)
 	ALL("movupd (%[in]), %%xmm0\n\tmovapd %%xmm0, %%xmm1\n\tmovhpd 40(%[in]), %%xmm1\n\t")
 }
 
-/* ---- signals ----------------------------------------------------------------------------------
- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static char *page;
 static bool has_saved; /* the kernel's copy of the registers */

@@ -60,7 +60,7 @@ static struct timespec in_a_minute(clockid_t clock)
 	return t;
 }
 
-/* ---- semaphores and descriptors ------------------------------------------------------------- */
+/* ---- semaphores and descriptors -------------------------------------------------------------- */
 
 enum semaphores { PLAIN, TIMED, CLOCKED, TRIED, SYSTEM_V };
 enum descriptors { BYTES, COUNT, VECTORS, SOCKETS, MESSAGES, TYPED, POSIX_MESSAGES };
@@ -252,8 +252,7 @@ static int get_late(void)
 	return i;
 }
 
-/* ---- futexes, and what is done once -----------------------------------------------------------
- */
+/* ---- futexes, and what is done once ---------------------------------------------------------- */
 
 static uint32_t is_empty = 1, has_one;
 
@@ -319,8 +318,7 @@ static void put_call_once(int i)
 		abort();
 }
 
-/* ---- locks -------------------------------------------------------------------------------------
- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 static void try_mutex(void)
 {

@@ -124,8 +124,7 @@ LOCKS(ttas)
 LOCKS(cas)
 LOCKS(backoff)
 
-/* ---- a writer that takes long, and a reader ----------------------------------------------------
- */
+/* ---- a writer that takes long, and a reader -------------------------------------------------- */
 
 static void *seqlock_maker(void *unused)
 {
@@ -160,8 +159,7 @@ static void *seqlock_taker(void *unused)
 	return unused;
 }
 
-/* ---- a ring ------------------------------------------------------------------------------------
- */
+/* ---- a ring ---------------------------------------------------------------------------------- */
 
 static void *ring_maker(void *unused)
 {
@@ -192,8 +190,7 @@ static void *ring_taker(void *unused)
 	return unused;
 }
 
-/* ---- a barrier ---------------------------------------------------------------------------------
- */
+/* ---- a barrier ------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) void meet(void)
 {
@@ -225,8 +222,7 @@ static void *barrier_taker(void *unused)
 	return unused;
 }
 
-/* ---- nobody waits ------------------------------------------------------------------------------
- */
+/* ---- nobody waits ---------------------------------------------------------------------------- */
 
 static void *hash_worker(void *unused)
 {

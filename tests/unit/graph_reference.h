@@ -132,7 +132,7 @@ struct ref_sum {
 	uint64_t visits;
 };
 
-/* ---- building ------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 static inline void ref_init(struct ref *r, const struct graph_options *o, bool merge_producers)
 {
@@ -285,7 +285,7 @@ static inline void ref_add_dep(struct ref *r, struct ref_dep d)
 	r->dep[r->nr_deps++] = d;
 }
 
-/* ---- queues --------------------------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static inline void ref_occupancy(struct ref *r, struct ref_queue *q)
 {
@@ -446,7 +446,7 @@ static inline void ref_do_put(struct ref *r, const struct ref_put *p, int a, uin
 		q->st.max_units = (uint64_t)q->data.nr;
 }
 
-/* ---- a moment ------------------------------------------------------------------------------- */
+/* ---- a moment -------------------------------------------------------------------------------- */
 
 static inline int ref_latest(const struct ref *r, bool optional)
 {
@@ -750,7 +750,7 @@ static inline void ref_flush(struct ref *r)
 	r->pending = false;
 }
 
-/* ---- verbs ---------------------------------------------------------------------------------- */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 enum ref_verb {
 	REF_STATE,

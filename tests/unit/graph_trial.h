@@ -44,8 +44,7 @@ static inline uint32_t below(struct trial *t, uint32_t n)
 	return n ? (t->random >> 3) % n : 0;
 }
 
-/* ---- making up a run ----------------------------------------------------------------------------
- */
+/* ---- making up a run ------------------------------------------------------------------------- */
 
 static inline void make_scenarios(struct trial *t)
 {
@@ -185,8 +184,7 @@ static inline void make_chaos(struct trial *t, int nr)
 	}
 }
 
-/* ---- a simulated program: its times fit
- * ------------------------------------------------------------ */
+/* ---- a simulated program: its times fit ------------------------------------------------------ */
 
 struct thread {
 	uint64_t next;
@@ -344,8 +342,7 @@ static inline void make_trial(struct trial *t, uint32_t seed)
 		make_program(t, 1 + (int)below(t, seed % 2 ? 20 : 300));
 }
 
-/* ---- playing it
- * ------------------------------------------------------------------------------------ */
+/* ---- playing it ------------------------------------------------------------------------------ */
 
 static inline enum base_status play_one(
 	struct graph *g, const struct event *e, struct base_err *err)

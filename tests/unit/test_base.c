@@ -19,7 +19,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state * 0x2545f4914f6cdd1du;
 }
 
-/* ---- statuses and errors ------------------------------------------------------------------- */
+/* ---- statuses and errors --------------------------------------------------------------------- */
 
 static void status_table_is_complete(void **state)
 {
@@ -147,7 +147,7 @@ static void causes_beyond_the_eighth_are_cut(void **state)
 	assert_string_equal(err.cause[7], "cause 7..."); /* marked once */
 }
 
-/* ---- memory -------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void gate_fails_exactly_the_nth(void **state)
 {
@@ -290,7 +290,7 @@ static void arena_copies_text(void **state)
 	base_arena_free(a);
 }
 
-/* ---- strings ------------------------------------------------------------------------------- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 static void str_equals_naive_concatenation(void **state)
 {
@@ -431,7 +431,7 @@ static void sentences_have_a_singular(void **state)
 	base_str_fini(&s);
 }
 
-/* ---- string table -------------------------------------------------------------------------- */
+/* ---- string table ---------------------------------------------------------------------------- */
 
 static void strtab_gives_dense_lasting_ids(void **state)
 {
@@ -485,7 +485,7 @@ static void strtab_compares_bytes_and_length(void **state)
 	base_strtab_free(t);
 }
 
-/* ---- map ----------------------------------------------------------------------------------- */
+/* ---- map ------------------------------------------------------------------------------------- */
 
 /* The reference: a small universe of keys, one cell each. */
 enum { UNIVERSE = 2048 };
@@ -585,7 +585,7 @@ static void map_visit_stops(void **state)
 	base_map_fini(&m);
 }
 
-/* ---- varints ------------------------------------------------------------------------------- */
+/* ---- varints --------------------------------------------------------------------------------- */
 
 static void assert_round_trip(uint64_t v)
 {
@@ -695,7 +695,7 @@ static void zigzag_known_answers_and_round_trip(void **state)
 	}
 }
 
-/* ---- allocation failure sweep -------------------------------------------------------------- */
+/* ---- allocation failure sweep ---------------------------------------------------------------- */
 
 /*
  * Each scenario builds, checks and frees one structure, and returns whether all allocations
@@ -850,7 +850,7 @@ static void every_allocation_may_fail(void **state)
 	}
 }
 
-/* ---- heaps --------------------------------------------------------------------------------- */
+/* ---- heaps ----------------------------------------------------------------------------------- */
 
 /* What comes first, and second, is what a search through all finds; in whatever order they came. */
 static void heap_equals_search(void **state)
@@ -936,7 +936,7 @@ static void turns_equal_search(void **state)
 	assert_true(in_heap > STEPS / 10); /* both have something */
 }
 
-/* ---- texts of others ---- */
+/* ---- texts of others ------------------------------------------------------------------------- */
 
 static void shown_texts(void **state)
 {

@@ -81,8 +81,7 @@ static bool open_forced(struct longpole_counter *c, enum longpole_backend backen
 	return false;
 }
 
-/* ---- against the kernel -------------------------------------------------------------------------
- */
+/* ---- against the kernel ---------------------------------------------------------------------- */
 
 /* Never behind the kernel's clock by more than the rate's error, never ahead of the wall. */
 static void check_clock(struct longpole_counter *c, uint64_t kernel_start)
@@ -214,8 +213,7 @@ static void test_mixed(void **state)
 	longpole_counter_close(&c);
 }
 
-/* ---- destructive reads, signals -----------------------------------------------------------------
- */
+/* ---- destructive reads, signals -------------------------------------------------------------- */
 
 static struct longpole_counter shared;
 static uint64_t handler_sum, handler_last, main_last, handler_runs, handler_wrong;
@@ -319,8 +317,7 @@ static void test_longjmp(void **state)
 	}
 }
 
-/* ---- errors -------------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static void test_arguments(void **state)
 {
@@ -399,8 +396,7 @@ static void test_environment(void **state)
 	unsetenv("LONGPOLE_COUNTER_BACKEND");
 }
 
-/* ---- other threads, other processes -------------------------------------------------------------
- */
+/* ---- other threads, other processes ---------------------------------------------------------- */
 
 static void *read_of_another(void *argument)
 {
@@ -591,8 +587,7 @@ static void test_without_rseq(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* ---- the PMU, as a page that another thread rewrites --------------------------------------------
- */
+/* ---- the PMU, as a page that another thread rewrites ----------------------------------------- */
 
 static struct perf_event_mmap_page page;
 static uint64_t mock_raw, mock_calls;
@@ -678,8 +673,7 @@ static void test_pmu_rewritten(void **state)
 	pthread_join(thread, NULL);
 }
 
-/* ---- scopes -------------------------------------------------------------------------------------
- */
+/* ---- scopes ---------------------------------------------------------------------------------- */
 
 static void test_scope(void **state)
 {

@@ -20,8 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- parsers -----------------------------------------------------------------------------------
- */
+/* ---- parsers --------------------------------------------------------------------------------- */
 
 static void test_stat(void **state)
 {
@@ -251,8 +250,7 @@ static void test_named_sockets(void **state)
 	base_map_fini(&ends);
 }
 
-/* ---- components: against reachability by hand --------------------------------------------------
- */
+/* ---- components: against reachability by hand ------------------------------------------------ */
 
 enum { NODES = 9, ARCS = 14, TRIALS = 3000 };
 
@@ -309,8 +307,7 @@ static void test_components(void **state)
 	}
 }
 
-/* ---- the closed world, by hand -----------------------------------------------------------------
- */
+/* ---- the closed world, by hand --------------------------------------------------------------- */
 
 enum { PID = 1 << 29, WAITS = 6 }; /* no such process */
 
@@ -455,8 +452,7 @@ static void test_keys(void **state)
 	assert_false(deadlock_key_matches(&word, &word));
 }
 
-/* ---- a whole look, and every allocation of it failing ------------------------------------------
- */
+/* ---- a whole look, and every allocation of it failing ---------------------------------------- */
 
 static void *lock_twice(void *mutex)
 {
@@ -546,8 +542,7 @@ static void test_look_without_memory(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* ---- lines of Python ---------------------------------------------------------------------------
- */
+/* ---- lines of Python ------------------------------------------------------------------------- */
 
 /* What Python 3.11 made of a function of all kinds of entries, and what it says itself of it. */
 static void test_python_lines(void **state)
@@ -573,8 +568,7 @@ static void test_python_lines(void **state)
 	assert_int_equal(deadlock_python_line(NULL, 0, 10, 0), 0);
 }
 
-/* ---- who runs: three sources, one answer -------------------------------------------------------
- */
+/* ---- who runs: three sources, one answer ----------------------------------------------------- */
 
 enum { SLEEPERS = 8, TRIES = 2000 };
 

@@ -30,8 +30,7 @@ static enum base_status export(struct bench *b, const char *name, struct format_
 	return s;
 }
 
-/* ---- protobuf, read independently of the encoder
- * --------------------------------------------------- */
+/* ---- protobuf, read independently of the encoder --------------------------------------------- */
 
 struct field {
 	uint64_t number, value; /* varint, fixed64, or length */

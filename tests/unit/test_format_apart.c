@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- readers ----------------------------------------------------------------------------------
- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
 enum { EVENTS = 3 * FORMAT_SCHED_GIVEN + 5 };
 
@@ -73,8 +72,7 @@ static enum base_status read_and_exit(
 	_exit(0);
 }
 
-/* ---- a whole reading --------------------------------------------------------------------------
- */
+/* ---- a whole reading ------------------------------------------------------------------------- */
 
 static enum base_status read_by(enum base_status (*read)(struct format_sched *s, const char *path,
 					uint64_t count[static 4], struct base_err *err),
@@ -145,8 +143,7 @@ static void test_every_end_is_an_error(void **state)
 	expect_death(read_and_exit, "libtest gave up on it (it ended)", NULL);
 }
 
-/* ---- messages ---------------------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 struct stream {
 	uint8_t bytes[8192];

@@ -125,8 +125,7 @@ static void cut_files(void **state)
 	unlink(path);
 }
 
-/* ---- perf record -z ----------------------------------------------------------------------------
- */
+/* ---- perf record -z -------------------------------------------------------------------------- */
 
 enum { PERF_DATA_AT = 40, PERF_FEATURES_AT = 72, COMPRESSED = 81, COMPRESSED2 = 83 };
 
@@ -240,8 +239,7 @@ static void imports_without_memory(void **state)
 	unlink(path);
 }
 
-/* ---- exports -----------------------------------------------------------------------------------
- */
+/* ---- exports --------------------------------------------------------------------------------- */
 
 static enum base_status keep_bytes(
 	void *ctx, const void *bytes, size_t length, struct base_err *err)

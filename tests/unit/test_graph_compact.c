@@ -88,8 +88,7 @@ static void must_record(const struct trial *t, struct run *r)
 	assert_int_equal(record(t, r, NULL), BASE_OK);
 }
 
-/* ---- the five invariants -----------------------------------------------------------------------
- */
+/* ---- the five invariants --------------------------------------------------------------------- */
 
 enum { NODES_MAX = 4096 };
 
@@ -169,8 +168,7 @@ static size_t shared_states(const struct graph_compact *c)
 	return nr;
 }
 
-/* ---- against the engine's own sums -------------------------------------------------------------
- */
+/* ---- against the engine's own sums ----------------------------------------------------------- */
 
 struct sums {
 	uint64_t visits, time_ns, waiting_ns, path_ns;
@@ -259,8 +257,7 @@ static void assert_as_path(const struct run *r, const struct trial *t)
 			assert_int_equal(sum[a][s].path_ns, 0);
 }
 
-/* ---- against the really built graph -------------------------------------------------------------
- */
+/* ---- against the really built graph ---------------------------------------------------------- */
 
 static struct ref reference;
 
@@ -319,8 +316,7 @@ static void invariants_hold(void **unused)
 	assert_true(shared > 0 && crosses > 0);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static struct sums all_edges(const struct graph_compact *c)
 {
@@ -506,8 +502,7 @@ static void one_machine_alone(void **unused)
 	}
 }
 
-/* ---- failing -----------------------------------------------------------------------------------
- */
+/* ---- failing --------------------------------------------------------------------------------- */
 
 static enum base_status everything(const struct trial *t, struct base_err *err)
 {

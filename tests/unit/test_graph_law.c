@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- playing it
- * ------------------------------------------------------------------------------------ */
+/* ---- playing it ------------------------------------------------------------------------------ */
 
 struct mode {                 /* what must not matter */
 	uint32_t arena_nodes; /* 0: as usual */
@@ -59,8 +58,7 @@ static void play_reference(const struct trial *t, struct ref *r, bool merge_prod
 	assert_false(r->overflow);
 }
 
-/* ---- comparing
- * --------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static int reference_end(const struct trial *t, const struct ref *r)
 {
@@ -258,8 +256,7 @@ static void as_in_the_built_graph(void **unused)
 	}
 }
 
-/* ---- ends
- * --------------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static void compare_ends(struct graph *whole, struct graph *part, const struct trial *t)
 {
@@ -312,8 +309,7 @@ static void ends_know_nothing_of_the_future(void **unused)
 	}
 }
 
-/* ---- failing, and memory
- * ------------------------------------------------------------------------- */
+/* ---- failing, and memory --------------------------------------------------------------------- */
 
 static enum base_status whole_run(const struct trial *t, struct base_err *err)
 {

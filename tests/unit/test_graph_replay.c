@@ -8,8 +8,7 @@
 
 #include "replay_fixture.h"
 
-/* ---- random networks, and a simulator that shares nothing with replay -------------------------
- */
+/* ---- random networks, and a simulator that shares nothing with replay ------------------------ */
 
 enum {
 	NET_ACTORS = 16,
@@ -391,7 +390,7 @@ static uint64_t run_net(struct net *w, const struct graph_sink *out)
 	return end;
 }
 
-/* ---- laws ----------------------------------------------------------------------------------- */
+/* ---- laws ------------------------------------------------------------------------------------ */
 
 enum { NR_NETS = 200 };
 
@@ -664,8 +663,7 @@ static void test_new_critical_path(void **state)
 	}
 }
 
-/* ---- what cannot go on ------------------------------------------------------------------------
- */
+/* ---- what cannot go on ----------------------------------------------------------------------- */
 
 /* Cut out of the middle: units from before the window are not waited for; nothing hangs. */
 static void test_window(void **state)
@@ -759,8 +757,7 @@ static void test_any_verbs(void **state)
 	}
 }
 
-/* ---- logs in which verbs are missing
- * -------------------------------------------------------------------- */
+/* ---- logs in which verbs are missing --------------------------------------------------------- */
 
 enum { KEPT_OF = 100 };
 #define MENDED_ERROR_MAX  0.5 /* of a run of which more than half is missing */

@@ -249,8 +249,7 @@ static void test_keys_are_promised(void **state)
 	graph_replay_free(r);
 }
 
-/* ---- what cannot go on ------------------------------------------------------------------------
- */
+/* ---- what cannot go on ----------------------------------------------------------------------- */
 
 /* A takes 1 then 2, B takes 2 then 1; the run was lucky, the change is not. */
 static void test_deadlock(void **state)
@@ -443,8 +442,7 @@ static void test_informing_queue(void **state)
 	graph_replay_free(r);
 }
 
-/* ---- what the run teaches ----------------------------------------------------------------------
- */
+/* ---- what the run teaches -------------------------------------------------------------------- */
 
 enum { PUTS = 40, PERIOD = 1000, LATE_NS = 30 };
 

@@ -81,9 +81,7 @@ static void test_what_does_not_count(void **state)
 	}
 }
 
-/* ---- law: no run that is simulated by itself is shorter
- * ------------------------------------------
- */
+/* ---- law: no run that is simulated by itself is shorter -------------------------------------- */
 
 enum { SEEDS = 200, ACTORS = 6, ROUNDS = 20, VERBS = ACTORS * ROUNDS * 3 };
 

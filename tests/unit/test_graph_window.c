@@ -124,8 +124,7 @@ static void assert_sums(struct graph *g)
 	assert_true(lane(g, LANES).length_ns == lane(g, 0).length_ns);
 }
 
-/* ---- known answers ----------------------------------------------------------------------------
- */
+/* ---- known answers --------------------------------------------------------------------------- */
 
 static struct event *add(
 	struct run *r, uint64_t time_ns, uint32_t actor, enum graph_verb_kind kind, uint32_t state)
@@ -270,8 +269,7 @@ static void ends_outside(void **unused)
 	graph_free(g);
 }
 
-/* ---- random runs ------------------------------------------------------------------------------
- */
+/* ---- random runs ----------------------------------------------------------------------------- */
 
 static uint32_t below(struct run *r, uint32_t n)
 {
@@ -535,8 +533,7 @@ static void alone_is_lane_0(void **unused)
 	}
 }
 
-/* ---- turns ------------------------------------------------------------------------------------
- */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 enum { TURNS_MAX = 8 };
 

@@ -215,8 +215,7 @@ static void memory_is_bounded(void **unused)
 	live_free(r.live);
 }
 
-/* ---- records that come late
- * ----------------------------------------------------------------------------- */
+/* ---- records that come late ------------------------------------------------------------------ */
 
 struct sums {
 	double path_ns[MODEL_STATE_NR];
@@ -301,8 +300,7 @@ static void late_is_as_in_time(void **unused)
 	assert_true(sums[0].path_ns[MODEL_STATE_run] > 4e6);
 }
 
-/* ---- whose paths
- * ---------------------------------------------------------------------------------------- */
+/* ---- whose paths ----------------------------------------------------------------------------- */
 
 static enum base_status count_paths(void *ctx, const struct live_window *w, struct base_err *err)
 {

@@ -57,8 +57,7 @@ static struct memory_cdat_outcome step(
 	return o;
 }
 
-/* ---- by hand: every sequence of the directory protocols
- * ------------------------------------------- */
+/* ---- by hand: every sequence of the directory protocols -------------------------------------- */
 
 enum { L = MEMORY_LOAD, S = MEMORY_STORE, F = MEMORY_BLOCK };
 struct act {
@@ -184,8 +183,7 @@ static void test_replacement(void **state)
 	}
 }
 
-/* ---- exhaustive: two nodes, one line, and one more line to replace it with
- * ------------------------- */
+/* ---- exhaustive: two nodes, one line, and one more line to replace it with ------------------- */
 
 /* All sequences of five acts, each on a fresh line: the monitor looks after each act. */
 static void test_exhaustive(void **state)
@@ -219,8 +217,7 @@ static void test_exhaustive(void **state)
 	}
 }
 
-/* ---- an independent slow model: caches as lists, coherence by definition
- * ------------------------------- */
+/* ---- an independent slow model: caches as lists, coherence by definition --------------------- */
 
 enum { SLOW_PROCESSORS = 4, SLOW_SETS = 4, SLOW_WAYS = 2, SLOW_LINES = 24 };
 
@@ -361,8 +358,7 @@ static void test_hierarchies(void **state)
 	}
 }
 
-/* ---- a last level that processors share
- * --------------------------------------------------------- */
+/* ---- a last level that processors share ------------------------------------------------------ */
 
 /* Worked out by hand: processors 0 and 1 share one, 2 and 3 the other; one node. */
 static void test_shared_by_hand(void **state)
@@ -647,8 +643,7 @@ static void test_shared_slow_model(void **state)
 	assert_true(shared_hits > 50000 && write_backs > 1000);
 }
 
-/* ---- allocation
- * ---------------------------------------------------------------------------------------- */
+/* ---- allocation ------------------------------------------------------------------------------ */
 
 static void test_allocation(void **state)
 {
@@ -788,8 +783,7 @@ static void test_replication(void **state)
 	memory_cdat_free(c);
 }
 
-/* ---- configuration
- * -------------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static void test_config(void **state)
 {

@@ -34,8 +34,7 @@ static struct memory_ciat *analyse(struct fixture *f, const struct memory_ciat_o
 	return c;
 }
 
-/* ---- by hand
- * ------------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 static void test_events(void **state)
 {
@@ -155,8 +154,7 @@ static void test_false_sharing(void **state)
 	memory_ciat_free(c);
 }
 
-/* ---- the seed's matrix multiplication: counts by formula
- * ------------------------------------------- */
+/* ---- the seed's matrix multiplication: counts by formula ------------------------------------- */
 
 enum { N = 32, P = 4 };
 
@@ -246,8 +244,7 @@ static void test_many_accesses(void **state)
 	memory_ciat_free(c);
 }
 
-/* ---- brute force
- * ----------------------------------------------------------------------------------------- */
+/* ---- brute force ----------------------------------------------------------------------------- */
 
 enum { BYTES = 3 * 4096, MOST = 40 };
 

@@ -195,8 +195,7 @@ static void test_law(void **state)
 	assert_true(taken > 10); /* of 81: the law is about something */
 }
 
-/* ---- the same of simulated machines: all that is offered is taken, transaction by transaction
- * ------ */
+/* ---- the same of simulated machines: all that is offered is taken, transaction by transaction ---- */
 
 static void keep_detailed(void *ctx, const struct memory_cdat_transaction *t)
 {

@@ -180,8 +180,7 @@ static void test_clocks_that_bend(void **state)
 	assert_true(nr_bent > CASES / 8);
 }
 
-/* ---- an independent answer: every crossing of two limits, and is it within all others? ----------
- */
+/* ---- an independent answer: every crossing of two limits, and is it within all others? ------- */
 
 struct row {
 	long double share, limit, sign; /* sign * (p + (q - p) * share) <= sign * limit */

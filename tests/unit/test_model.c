@@ -3,8 +3,7 @@
 #include "model/model.h"
 #include "model_fixture.h"
 
-/* ---- known answers ------------------------------------------------------------------------------
- */
+/* ---- known answers --------------------------------------------------------------------------- */
 
 static void mutex_hand_over(void **state)
 {
@@ -523,8 +522,7 @@ static void unseen_wait_is_unexplained(void **state)
 	finish(&b);
 }
 
-/* ---- law: any records whatever are survived, and time is conserved
- * --------------------------------- */
+/* ---- law: any records whatever are survived, and time is conserved --------------------------- */
 
 static uint64_t rnd(uint64_t *s)
 {
@@ -718,8 +716,7 @@ static void any_records_conserve_time(void **state)
 	}
 }
 
-/* ---- connections -------------------------------------------------------------------------------
- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 /* One stream that speaks for clients A and B and the server that they share. */
 struct shared_server {

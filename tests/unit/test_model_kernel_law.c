@@ -139,8 +139,7 @@ static void random_records(void **state)
 	}
 }
 
-/* ---- replay of what lacks records
- * ------------------------------------------------------------------- */
+/* ---- replay of what lacks records ------------------------------------------------------------ */
 
 /* Simulated without an edit: it ends, whatever is missing. How far off it is; 0: nothing happened.
  */

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a program in memory ----------------------------------------------------------------------
- */
+/* ---- a program in memory --------------------------------------------------------------------- */
 
 enum { ITEMS_MAX = 4096, CALLS_MAX = 64, THREADS_MAX = 8 };
 
@@ -68,8 +67,7 @@ static void call(
 	op(p, thread, MEMORY_CALL, at, 1);
 }
 
-/* ---- running ----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 static enum base_status run_on(struct program *p, const char *topology, const char *shape,
 	struct noc_closed_result *ret, struct base_err *err)

@@ -15,8 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- one set of candidates --------------------------------------------------------------------
- */
+/* ---- one set of candidates ------------------------------------------------------------------- */
 
 /* Seed 002, table 1: T13, then T6 to T9. */
 static const uint64_t table_1[3][5] = {
@@ -104,8 +103,7 @@ static void test_prune_is_the_fixed_point(void **state)
 	}
 }
 
-/* ---- small graphs by hand ---------------------------------------------------------------------
- */
+/* ---- small graphs by hand -------------------------------------------------------------------- */
 
 static void add(struct noc_pdg *g, uint32_t from, uint32_t to)
 {
@@ -217,8 +215,7 @@ static void test_figure_2(void **state)
 	noc_pdg_free(g);
 }
 
-/* ---- laws on reference graphs -----------------------------------------------------------------
- */
+/* ---- laws on reference graphs ---------------------------------------------------------------- */
 
 static struct noc_pdg *reference_with(
 	size_t pattern, double packets, double nodes, double multicast)
@@ -453,8 +450,7 @@ static void test_threads(void **state)
 	noc_pdg_free(g);
 }
 
-/* ---- window by window -------------------------------------------------------------------------
- */
+/* ---- window by window ------------------------------------------------------------------------ */
 
 enum { STREAM_RUNS = 4 };
 struct files {

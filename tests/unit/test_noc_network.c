@@ -97,8 +97,7 @@ static void test_zero_load(void **state)
 	zero_load("topology=flatfly dims=4x3 concentration=3 routing=adaptive vcs=8");
 }
 
-/* ---- links wider than a flit ------------------------------------------------------------------
- */
+/* ---- links wider than a flit ----------------------------------------------------------------- */
 
 /* Serialisation: with w lanes everywhere a packet of F flits takes ceil(F / w) - 1 cycles more than
  * one of one flit. */
@@ -121,8 +120,7 @@ static void test_serialisation(void **state)
 	}
 }
 
-/* ---- the ideal network ------------------------------------------------------------------------
- */
+/* ---- the ideal network ----------------------------------------------------------------------- */
 
 static void test_ideal(void **state)
 {
@@ -173,8 +171,7 @@ static void test_ideal(void **state)
 	noc_network_close(n);
 }
 
-/* ---- random configurations: everything arrives, and the books are straight --------------------
- */
+/* ---- random configurations: everything arrives, and the books are straight ------------------- */
 
 enum { CONFIGS = 300, PACKETS_A_NODE = 12, FULL = 10000 };
 
@@ -281,8 +278,7 @@ static void test_large(void **state)
 	flood("topology=torus dims=12x12 vcs=16 routing=adaptive", &r);
 }
 
-/* ---- BookSim 2's figures ----------------------------------------------------------------------
- */
+/* ---- BookSim 2's figures --------------------------------------------------------------------- */
 
 /* Mean of three runs of BookSim 2 (commit 28f4329), 15,000 cycles of warm-up and at least as many
  * measured. */
@@ -335,8 +331,7 @@ static void test_booksim(void **state)
 	noc_result_fini(&r);
 }
 
-/* ---- traffic ----------------------------------------------------------------------------------
- */
+/* ---- traffic --------------------------------------------------------------------------------- */
 
 /* Requests and replies, long and short packets, bursts: the load is what was asked for. */
 static void test_traffic_load(void **state)
@@ -366,8 +361,7 @@ static void test_traffic_load(void **state)
 	}
 }
 
-/* ---- graphs -----------------------------------------------------------------------------------
- */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static void write_graph(char *path, const char *text)
 {
@@ -471,8 +465,7 @@ static void test_graph(void **state)
 	}
 }
 
-/* ---- refusals and memory ----------------------------------------------------------------------
- */
+/* ---- refusals and memory --------------------------------------------------------------------- */
 
 static void test_refusals(void **state)
 {

@@ -244,8 +244,7 @@ static void test_csv_by_hand(void **state)
 		assert_int_equal(csv_of(wrong[i], &g, &err), BASE_ERR_FOREIGN);
 }
 
-/* ---- networks ---------------------------------------------------------------------------------
- */
+/* ---- networks -------------------------------------------------------------------------------- */
 
 static void configure(struct noc_config *c, const struct noc_standard *s)
 {
@@ -318,8 +317,7 @@ static void test_any_network(void **state)
 	}
 }
 
-/* ---- multicast --------------------------------------------------------------------------------
- */
+/* ---- multicast ------------------------------------------------------------------------------- */
 
 static struct noc_pdg *multicasts(const char *pattern)
 {

@@ -27,8 +27,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* ---- the link
- * ------------------------------------------------------------------------------------ */
+/* ---- the link -------------------------------------------------------------------------------- */
 
 struct line {
 	uint64_t begin_ns, transmit_ns[8];
@@ -104,8 +103,7 @@ static void test_one_datagram_takes_the_sum(void **state)
 	platform_result_free(r);
 }
 
-/* ---- TCP in time
- * --------------------------------------------------------------------------------- */
+/* ---- TCP in time ----------------------------------------------------------------------------- */
 
 /* An acknowledgement is delayed by at most 500 ms (RFC 1122), here by 40 or 200. */
 static void test_delayed_ack_timer(void **state)
@@ -188,8 +186,7 @@ static void test_slow_start_in_time(void **state)
 		assert_int_equal(r.nr_segments[i], 4u << i);
 }
 
-/* ---- laws
- * ---------------------------------------------------------------------------------------- */
+/* ---- laws ------------------------------------------------------------------------------------ */
 
 static const char web[] =
 	TWO_SYSTEMS "[app w]\nkind = web\nfrom = rx\nto = tx\nconnections = 3\n"
@@ -367,8 +364,7 @@ static void test_same_seed_same_bytes(void **state)
 	free(other);
 }
 
-/* ---- the analysis of the trace
- * -------------------------------------------------------------------- */
+/* ---- the analysis of the trace --------------------------------------------------------------- */
 
 static void check_queues(struct model *m, struct trace_reader *reader)
 {
@@ -445,8 +441,7 @@ static void test_the_device_queue_has_one_consumer(void **state)
 	assert_int_equal(c.others, 0);
 }
 
-/* ---- no memory, no disk
- * ---------------------------------------------------------------------------- */
+/* ---- no memory, no disk ---------------------------------------------------------------------- */
 
 static void test_without_memory(void **state)
 {

@@ -12,8 +12,7 @@ enum { CODE = 0x400000, RECORDS_MAX = 1000, PID = FIXTURE_GONE_PID };
 
 static struct trace_record record[RECORDS_MAX];
 
-/* ---- parsing -----------------------------------------------------------------------------------
- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 struct bytes {
 	_Alignas(8) uint8_t at[4096];
@@ -168,8 +167,7 @@ static void test_parse_others(void **state)
 	assert_int_equal(r.event.ip, 17);
 }
 
-/* ---- order
- * ----------------------------------------------------------------------------------------- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 static void event(struct fixture *f, uint64_t time, enum record_event_kind kind, uint32_t tid)
 {
@@ -450,7 +448,7 @@ static void test_names_of_lives(void **state)
 	fixture_close(&f);
 }
 
-/* ---- whose, of everybody's ----------------------------------------------------------------- */
+/* ---- whose, of everybody's ------------------------------------------------------------------- */
 
 /* Process 10 is the child that we started; it has a thread 11 and a child 20. 90 is a stranger. */
 static void test_own_of_everybody(void **state)

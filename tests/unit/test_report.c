@@ -183,8 +183,7 @@ static void processors_that_many_had(void **state)
 	base_str_fini(&s);
 }
 
-/* ---- what-if
- * ------------------------------------------------------------------------------------- */
+/* ---- what-if --------------------------------------------------------------------------------- */
 
 static struct report_whatif *try_words(
 	struct bench *b, size_t nr, char *const *word, enum base_status want)
@@ -456,8 +455,7 @@ static void grammar(void **state)
 	assert_true(report_pattern_matches_word("my*1", "my_lock 1"));
 }
 
-/* ---- path and queues
- * --------------------------------------------------------------------------------- */
+/* ---- path and queues ------------------------------------------------------------------------- */
 
 static void path_adds_up(void **state)
 {
@@ -541,8 +539,7 @@ static void residence_is_of_a_unit(void **state)
 	finish(&b);
 }
 
-/* ---- rendering
- * ---------------------------------------------------------------------------------------- */
+/* ---- rendering ------------------------------------------------------------------------------- */
 
 static void render(const struct report *r, struct base_str *out, bool utf8, bool color)
 {

@@ -7,8 +7,7 @@
 
 #include <zlib.h>
 
-/* ---- reading what was packed, independently of the writer ---------------------------------------
- */
+/* ---- reading what was packed, independently of the writer ------------------------------------ */
 
 static uint8_t *unpack(const char *text, size_t *ret_length)
 {
@@ -64,8 +63,7 @@ static uint64_t next(struct numbers *n)
 	return v;
 }
 
-/* ---- random lanes, as plain lists
- * ---------------------------------------------------------------- */
+/* ---- random lanes, as plain lists ------------------------------------------------------------ */
 
 enum { TRACKS = 4, STATES = 3, VALUES = 6, SLICES = 30000 };
 
@@ -351,8 +349,7 @@ static void pyramid_keeps_its_size(void **state)
 	world_free(w);
 }
 
-/* ---- the document
- * -------------------------------------------------------------------------------- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 static struct report_html *page_of(struct bench *b, struct base_str *page)
 {
@@ -483,8 +480,7 @@ static void locks_have_lanes(void **state)
 	finish(&b);
 }
 
-/* ---- names that want to be markup
- * ----------------------------------------------------------------- */
+/* ---- names that want to be markup ------------------------------------------------------------ */
 
 #define EVIL                                                                                       \
 	"</script><script>alert(1)</script><!--\"'&\xe2\x80\xa8\xe2\x80\xa9<img src=x "            \

@@ -230,8 +230,7 @@ static void law_record(struct law_net *w, uint32_t seed)
 	end(b, at_us + 1);
 }
 
-/* ---- the laws ---------------------------------------------------------------------------------
- */
+/* ---- the laws -------------------------------------------------------------------------------- */
 
 static const unsigned law_percent[] = {5, 10, 25, 40, 50, 75, 90, 100};
 enum { LAW_POINTS = BASE_COUNT(law_percent) };

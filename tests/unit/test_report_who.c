@@ -33,7 +33,7 @@ static json_t *result_of(const json_t *envelope, const char *schema)
 	return json_object_get(envelope, "result");
 }
 
-/* ---- actors --------------------------------------------------------------------------------- */
+/* ---- actors ---------------------------------------------------------------------------------- */
 
 static struct report_actors *actors(struct bench *b, const struct report_actors_options *o)
 {
@@ -165,7 +165,7 @@ static void one_processor_for_many(void **state)
 	finish(&b);
 }
 
-/* ---- coach ---------------------------------------------------------------------------------- */
+/* ---- coach ----------------------------------------------------------------------------------- */
 
 static struct report_coach *coach(struct bench *b)
 {
@@ -294,7 +294,7 @@ static void nothing_to_say(void **state)
 	finish(&b);
 }
 
-/* ---- histograms ----------------------------------------------------------------------------- */
+/* ---- histograms ------------------------------------------------------------------------------ */
 
 static const json_t *histogram_of(const json_t *queue, const char *key)
 {
@@ -349,7 +349,7 @@ static void histograms_of_a_lock(void **state)
 	finish(&b);
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static enum base_status all_three(struct bench *b)
 {

@@ -23,8 +23,7 @@ enum {
 	NAME_ACTOR = 1,
 };
 
-/* ---- a program --------------------------------------------------------------------------------
- */
+/* ---- a program ------------------------------------------------------------------------------- */
 
 struct program {
 	struct fixture f;
@@ -125,8 +124,7 @@ static void die(struct program *p)
 	session_ring_destroy(&p->f.ring);
 }
 
-/* ---- what a trace says, without the numbers that it gives to things ----------------------------
- */
+/* ---- what a trace says, without the numbers that it gives to things -------------------------- */
 
 static char line[2][LINES_MAX][LINE_BYTES];
 
@@ -207,8 +205,7 @@ static void expect_same(size_t nr_want, size_t nr, unsigned cut)
 	assert_int_equal(nr, nr_want);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 /* The one that this process has left. */
 static struct session_left_recording the_left(void)

@@ -9,8 +9,7 @@
 
 enum { LOCK_AT = 0x5000, BARRIER_AT = 0x6000, SHARED_AT = 0x10000, OWN_AT = 0x100000 };
 
-/* ---- random programs
- * -------------------------------------------------------------------------------------- */
+/* ---- random programs ------------------------------------------------------------------------- */
 
 static void some_access(struct fixture *f, uint32_t t, uint64_t *seed)
 {
@@ -75,8 +74,7 @@ static struct fixture *random_program(uint32_t nr_threads, uint64_t seed, uint32
 	return f;
 }
 
-/* ---- the whole graph
- * -------------------------------------------------------------------------------------- */
+/* ---- the whole graph ------------------------------------------------------------------------- */
 
 struct edge {
 	size_t from;
@@ -265,8 +263,7 @@ static const struct slack_result *analyse(const struct slack_machine_config *c,
 	return slack_analysis_result(*ret);
 }
 
-/* ---- the laws
- * --------------------------------------------------------------------------------------------- */
+/* ---- the laws -------------------------------------------------------------------------------- */
 
 static void laws_of(const struct slack_machine_config *c, struct fixture *f, bool continuous,
 	uint32_t endpoint, uint64_t *seed)
@@ -368,8 +365,7 @@ static void test_keep_all(void **state)
 	memory_source_close(&f->source);
 }
 
-/* ---- by hand
- * ---------------------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 static void plain(struct fixture *f, uint32_t t, uint32_t nr)
 {
@@ -669,8 +665,7 @@ static void test_heap(void **state)
 	memory_source_close(&f->source);
 }
 
-/* ---- refusals
- * --------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static void test_config(void **state)
 {

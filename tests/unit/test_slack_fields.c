@@ -124,8 +124,7 @@ static void test_branch(void **state)
 	}
 }
 
-/* ---- random programs
- * -------------------------------------------------------------------------------------- */
+/* ---- random programs ------------------------------------------------------------------------- */
 
 static struct fixture *random_program(uint32_t nr_threads, uint64_t seed)
 {

@@ -7,8 +7,7 @@
 #include "spin_machine.h"
 #include "test.h"
 
-/* ---- figure 3-4 -------------------------------------------------------------------------------
- */
+/* ---- figure 3-4 ------------------------------------------------------------------------------ */
 
 /* I0: r1 += 1; I1: a silent store; I2: r1 -= 1; I3: branch back to I0; I4: the same. */
 static void figure_3_4(void **state)
@@ -71,8 +70,7 @@ static void figure_3_4(void **state)
 	assert_int_equal(d.counts.evictions + d.counts.overflows, 0);
 }
 
-/* ---- figure 3-3's lock, for x86 ---------------------------------------------------------------
- */
+/* ---- figure 3-3's lock, for x86 -------------------------------------------------------------- */
 
 enum { LOCK = 16, DATA = 17 };
 /* test: mov (lock), r1; cmp $0, r1; jne test (BCT 1); mov $255, r1; xchg r1, (lock); cmp $255, r1;
@@ -260,8 +258,7 @@ static void idle_loop(void **state)
 	thread_free(t);
 }
 
-/* ---- laws on random programs ------------------------------------------------------------------
- */
+/* ---- laws on random programs ----------------------------------------------------------------- */
 
 struct builder {
 	struct instruction code[512];
@@ -424,8 +421,7 @@ static void as_the_oracle_says(void **state)
 	assert_true(lost > 100 && missed > 100); /* and two entries are not enough */
 }
 
-/* ---- overflow, eviction, sizes ----------------------------------------------------------------
- */
+/* ---- overflow, eviction, sizes --------------------------------------------------------------- */
 
 static void too_small(void **state)
 {
@@ -466,8 +462,7 @@ static void too_small(void **state)
 	assert_false(spin_detector_init(&d, memory, 1, SPIN_RUB_MAX + 1));
 }
 
-/* ---- loops that count -------------------------------------------------------------------------
- */
+/* ---- loops that count ------------------------------------------------------------------------ */
 
 static unsigned phase_iterations(
 	unsigned nr, uint64_t stride, uint64_t scan, bool store, unsigned nr_counters)
@@ -511,8 +506,7 @@ static void two_phase_loops(void **state)
 	}
 }
 
-/* ---- livelock ---------------------------------------------------------------------------------
- */
+/* ---- livelock -------------------------------------------------------------------------------- */
 
 /* Runs `nr` threads on `processors` of them, in turns of `slice` instructions. Returns the logical
  * time when livelock was found, or -1 when all have ended. */

@@ -93,8 +93,7 @@ static void known_loops(void **state)
 		    l.word[0].scale == 4);
 }
 
-/* ---- random loops, and what the processor makes of a round ------------------------------------
- */
+/* ---- random loops, and what the processor makes of a round ----------------------------------- */
 
 enum { ROUNDS = 20000, MEMORY_WORDS = 4, INSTRUCTIONS_MAX = 5 };
 
@@ -171,7 +170,7 @@ static void waits_are_waits(void **state)
 	assert_true(nr_waits > ROUNDS / 100);
 }
 
-/* ---- guesses -------------------------------------------------------------------------------- */
+/* ---- guesses --------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name, *code;

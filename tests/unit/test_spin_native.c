@@ -21,8 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- decoding ---------------------------------------------------------------------------------
- */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 struct expected {
 	const char *code;
@@ -100,8 +99,7 @@ static void instructions(void **state)
 	assert_true(d.opaque);
 }
 
-/* ---- what the tool wrote ----------------------------------------------------------------------
- */
+/* ---- what the tool wrote --------------------------------------------------------------------- */
 
 static const char good[] =
 	"{\"schema\": \"longpole-valgrind/spin/1\", \"pid\": 7, \"sdt\": 16, \"rub\": 64, "
@@ -195,8 +193,7 @@ static void no_memory(void **state)
 	}
 }
 
-/* ---- live bursts ------------------------------------------------------------------------------
- */
+/* ---- live bursts ----------------------------------------------------------------------------- */
 
 static volatile unsigned word;
 static volatile uint64_t sink[4];

@@ -77,9 +77,7 @@ static void test_variables(void **state)
 	symbol_close(s);
 }
 
-/* ---- members: what C says where they are
- * -----------------------------------------------------------------
- */
+/* ---- members: what C says where they are ----------------------------------------------------- */
 
 struct point {
 	double x, y;
@@ -205,8 +203,7 @@ static void test_bias_of_a_mapping(void **state)
 	assert_int_equal(part.bias, bias());
 }
 
-/* ---- inlined frames ---------------------------------------------------------------------------
- */
+/* ---- inlined frames -------------------------------------------------------------------------- */
 
 enum { INNER_LINE = __LINE__ + 4 };
 static inline __attribute__((always_inline)) uintptr_t inner(void)
@@ -260,8 +257,7 @@ static void test_inlined_frames(void **state)
 	symbol_close(s);
 }
 
-/* ---- C++ names --------------------------------------------------------------------------------
- */
+/* ---- C++ names ------------------------------------------------------------------------------- */
 
 uintptr_t mangled(void) __asm__("_ZN5tents4pole4pushEiPKc");
 __attribute__((noinline)) uintptr_t mangled(void)
@@ -302,8 +298,7 @@ static void test_rust_names(void **state)
 	}
 }
 
-/* ---- an independent reference: libdwfl's own search, symbol by symbol --------------------------
- */
+/* ---- an independent reference: libdwfl's own search, symbol by symbol ------------------------ */
 
 static void test_as_libdwfl_finds(void **state)
 {
@@ -349,8 +344,7 @@ static void test_as_libdwfl_finds(void **state)
 	symbol_close(s);
 }
 
-/* ---- by build id -------------------------------------------------------------------------------
- */
+/* ---- by build id ----------------------------------------------------------------------------- */
 
 /* A stripped copy gets its names back from a debuginfod server; here a directory is one. */
 static void test_fetched_by_build_id(void **state)

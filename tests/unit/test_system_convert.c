@@ -79,8 +79,7 @@ static size_t read_back(struct fixture *f)
 	return nr;
 }
 
-/* ---- notation: the times ascend by 100 in the order of the script ------------------------------
- */
+/* ---- notation: the times ascend by 100 in the order of the script ---------------------------- */
 
 #define SWITCH(t, cpu_, from, to, runnable)                                                        \
 	{                                                                                          \
@@ -113,8 +112,7 @@ static const char *context_of(struct fixture *f, uint32_t stream)
 	return trace_text_of(d, trace_def_context(d, stream)->name);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void test_wakers(void **state)
 {

@@ -477,8 +477,7 @@ static void more_streams_than_buffers(void **state)
 	free(path);
 }
 
-/* ---- definitions ------------------------------------------------------------------------------
- */
+/* ---- definitions ----------------------------------------------------------------------------- */
 
 static void put_definition(struct trace_writer *w, const struct trace_record *r)
 {
@@ -662,8 +661,7 @@ static void printing_random_records(void **state)
 	free(path);
 }
 
-/* ---- versions and schema ----------------------------------------------------------------------
- */
+/* ---- versions and schema --------------------------------------------------------------------- */
 
 static uint8_t *small_trace(size_t *ret_nr)
 {

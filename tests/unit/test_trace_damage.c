@@ -367,8 +367,7 @@ static void damage_is_counted_once_a_pass(void **state)
 	free(bytes);
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Everything once; the status of what failed first. */
 static enum base_status write_and_read(const char *path, struct base_err *err)
@@ -444,8 +443,7 @@ static void every_allocation_fails_without_index(void **state)
 	free(bytes);
 }
 
-/* ---- disk -------------------------------------------------------------------------------------
- */
+/* ---- disk ------------------------------------------------------------------------------------ */
 
 /* Writes until it fails, then some more; what is there must be readable and a prefix. */
 static void fill_up(const char *path, int expected_errno)

@@ -38,7 +38,7 @@ static void say(const struct job *j, const char *what)
 		j->err.nr_causes ? j->err.cause[0] : "");
 }
 
-/* ---- the real assembler -------------------------------------------------------------------- */
+/* ---- the real assembler ---------------------------------------------------------------------- */
 
 /* The first `as` on the path that is not ourselves. */
 static const char *find_assembler(char buf[PATH_MAX])
@@ -103,7 +103,7 @@ static int assemble(
 	return status;
 }
 
-/* ---- files --------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static bool read_all(const char *path, struct base_str *ret)
 {
@@ -134,7 +134,7 @@ static bool write_all(const char *path, const struct base_str *text)
 	return !fclose(f) && good;
 }
 
-/* ---- rewriting ----------------------------------------------------------------------------- */
+/* ---- rewriting ------------------------------------------------------------------------------- */
 
 static bool path_of(const struct job *j, const char *name, char ret[PATH_MAX])
 {
@@ -239,7 +239,7 @@ static void clean_up(const struct job *j)
 	rmdir(j->directory);
 }
 
-/* ---- arguments ----------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 /* Options of the assembler whose value is an argument of its own. */
 static bool takes_value(const char *arg)

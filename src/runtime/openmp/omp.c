@@ -19,8 +19,7 @@
 /* of the flags of tasks (gcc's gomp-constants.h) */
 enum { TASK_NO_GROUP = 0x800, TASK_REDUCTION = 0x1000, TASK_DETACH = 0x2000 };
 
-/* ---- parallel regions -------------------------------------------------------------------------
- */
+/* ---- parallel regions ------------------------------------------------------------------------ */
 
 struct region {
 	uintptr_t *reductions; /* first word of the data, where libgomp looks for them */
@@ -143,8 +142,7 @@ RUNTIME_REGION(GOMP_parallel_loop_runtime)
 RUNTIME_REGION(GOMP_parallel_loop_nonmonotonic_runtime)
 RUNTIME_REGION(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
-/* ---- barriers ---------------------------------------------------------------------------------
- */
+/* ---- barriers -------------------------------------------------------------------------------- */
 
 #define BARRIER(type, name, parameters, arguments, keep, give_back)                                \
 	PRELOAD_EXPORT type name parameters;                                                       \
@@ -226,8 +224,7 @@ ORDERED(GOMP_ordered_start, GOMP_ordered_end, (void), (), preload_omp_of)
 ORDERED(__kmpc_ordered, __kmpc_end_ordered, (void *place, int32_t thread), (place, thread),
 	preload_kmp_of)
 
-/* ---- locks ------------------------------------------------------------------------------------
- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 /* Who are in unnamed critical sections, or before them. */
 static uint32_t unnamed_critical_section, unnamed_atomic_section;
@@ -342,8 +339,7 @@ TEST_LOCK(omp_test_nest_lock_)
 UNLOCK(omp_unset_lock_, (void *lock), (lock), lock, NOTHING_BACK)
 UNLOCK(omp_unset_nest_lock_, (void *lock), (lock), lock, NOTHING_BACK)
 
-/* ---- tasks ------------------------------------------------------------------------------------
- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 /* What libgomp is given as a task's data, and what it copies it to, the data behind. */
 struct task {

@@ -30,8 +30,7 @@ __attribute__((weak)) bool preload_omp_tells(const struct preload_omp *omp)
 	return false;
 }
 
-/* ---- what runtimes do themselves ----------------------------------------------------------------
- */
+/* ---- what runtimes do themselves ------------------------------------------------------------- */
 
 struct module {
 	uintptr_t address; /* in it */
@@ -78,8 +77,7 @@ static void note_runtime(uintptr_t address)
 	__atomic_store_n(&preload_fresh.direct, NULL, __ATOMIC_RELEASE);
 }
 
-/* ---- whose tool -------------------------------------------------------------------------------
- */
+/* ---- whose tool ------------------------------------------------------------------------------ */
 
 static bool is_set(const char *variable)
 {

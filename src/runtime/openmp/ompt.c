@@ -16,8 +16,7 @@
 
 #ifndef PRELOAD_STATIC
 
-/* ---- where ------------------------------------------------------------------------------------
- */
+/* ---- where ----------------------------------------------------------------------------------- */
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
@@ -30,8 +29,7 @@ static uint64_t site_of(const void *code)
 	return PRELOAD_RARE(is_ours) ? team_self()->site : preload_site((uintptr_t)code);
 }
 
-/* ---- what is known of a task ------------------------------------------------------------------
- */
+/* ---- what is known of a task ----------------------------------------------------------------- */
 
 enum { SLOTS_MAX = 1 << 20, SLOTS_IN_HAND = 64 };
 
@@ -167,8 +165,7 @@ PRELOAD_INLINE struct slot *slot_of(uint64_t word)
 	return index && word_of(index) == word ? &slots[index] : NULL;
 }
 
-/* ---- regions ----------------------------------------------------------------------------------
- */
+/* ---- regions --------------------------------------------------------------------------------- */
 
 PRELOAD_INLINE bool is_mine(const struct team *team)
 {
@@ -309,8 +306,7 @@ static void implicit_task(int scope, union ompt_word *region, union ompt_word *t
 	}
 }
 
-/* ---- barriers, taskwait, taskgroup ------------------------------------------------------------
- */
+/* ---- barriers, taskwait, taskgroup ----------------------------------------------------------- */
 
 /* That at which a region ends. Until OpenMP 5.1 it is an implicit one as others; but workers have
  * no place in the program for it, and the master that of the region. */
@@ -380,8 +376,7 @@ static void sync_region_wait(
 		tasks_wait(team_self()->group, scope, site_of(code));
 }
 
-/* ---- tasks ------------------------------------------------------------------------------------
- */
+/* ---- tasks ----------------------------------------------------------------------------------- */
 
 /* It can run. */
 static void ready(const struct slot *k)
@@ -522,8 +517,7 @@ static void task_switch(union ompt_word *from, int status, union ompt_word *to)
 		task_begins(entered);
 }
 
-/* ---- the tool ---------------------------------------------------------------------------------
- */
+/* ---- the tool -------------------------------------------------------------------------------- */
 
 static const struct {
 	enum ompt_event event;

@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* ---- objects and tokens -----------------------------------------------------------------------
- */
+/* ---- objects and tokens ---------------------------------------------------------------------- */
 
 static void name(uint64_t object, const char *text)
 {
@@ -52,8 +51,7 @@ static void take_given(struct tokens *tokens, uint64_t site)
 	PRELOAD_RECORD(token_take, team_object(tokens), n, site);
 }
 
-/* ---- waits that tasks interrupt ----------------------------------------------------------------
- */
+/* ---- waits that tasks interrupt -------------------------------------------------------------- */
 
 void team_wait_begin(enum team_waiting what, uint64_t object, uint64_t site)
 {
@@ -98,8 +96,7 @@ void team_barrier_end(uint64_t site)
 	PRELOAD_RECORD(barrier_leave, team_barrier(team_self()->team), site);
 }
 
-/* ---- regions ----------------------------------------------------------------------------------
- */
+/* ---- regions --------------------------------------------------------------------------------- */
 
 /* Which other threads were in the last region is not known before they come: a number of parties
  * that may be another one now would open the barrier too early. */
@@ -148,8 +145,7 @@ struct team *team_master_begin(struct team *team, uint32_t nr)
 	return team;
 }
 
-/* ---- task groups ------------------------------------------------------------------------------
- */
+/* ---- task groups ----------------------------------------------------------------------------- */
 
 /* The outer group comes back with the end: groups of one thread lie in one another. */
 void team_group_begin(uint64_t site)

@@ -29,8 +29,7 @@ static int listening(void)
 	return fd;
 }
 
-/* ---- servers -----------------------------------------------------------------------------------
- */
+/* ---- servers --------------------------------------------------------------------------------- */
 
 static void *wait_for_work(void *argument)
 {
@@ -121,8 +120,7 @@ static void selects(void)
 	select(fd + 1, &set, NULL, NULL, NULL);
 }
 
-/* ---- those who take their time -----------------------------------------------------------------
- */
+/* ---- those who take their time --------------------------------------------------------------- */
 
 static void sleeps(void)
 {

@@ -20,8 +20,7 @@
 
 enum { PHILOSOPHERS = 5, BIG = 200000, PIPE_BYTES = 65536 };
 
-/* ---- shared memory -----------------------------------------------------------------------------
- */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 struct table {
 	pthread_barrier_t together;
@@ -106,8 +105,7 @@ static void smokers(void)
 		;
 }
 
-/* ---- pipes and sockets -------------------------------------------------------------------------
- */
+/* ---- pipes and sockets ----------------------------------------------------------------------- */
 
 static char big[BIG];
 
@@ -238,8 +236,7 @@ static void lock_and_pipe(void)
 	pthread_join(t, NULL);
 }
 
-/* ---- locks on files, System V ------------------------------------------------------------------
- */
+/* ---- locks on files, System V ---------------------------------------------------------------- */
 
 /* Two files of no name any more when both have a lock. */
 static void name_files(char name[2][PATH_MAX])

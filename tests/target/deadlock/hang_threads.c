@@ -19,8 +19,7 @@ static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX
 static pthread_barrier_t together;
 static int nr_philosophers = 5;
 
-/* ---- circles of locks --------------------------------------------------------------------------
- */
+/* ---- circles of locks ------------------------------------------------------------------------ */
 
 static pthread_mutex_t fork_of[PHILOSOPHERS_MAX];
 static volatile long meals;
@@ -241,8 +240,7 @@ static void rwlock_behind_writer(void)
 	pthread_mutex_unlock(&first);
 }
 
-/* ---- what is done once -------------------------------------------------------------------------
- */
+/* ---- what is done once ----------------------------------------------------------------------- */
 
 static pthread_once_t once_first = PTHREAD_ONCE_INIT, once_second = PTHREAD_ONCE_INIT;
 
@@ -307,8 +305,7 @@ static void once_and_lock(void)
 	pthread_once(&once_first, make_with_lock);
 }
 
-/* ---- locks that nobody will give back ----------------------------------------------------------
- */
+/* ---- locks that nobody will give back -------------------------------------------------------- */
 
 static void *lock_and_leave(void *argument)
 {
@@ -346,8 +343,7 @@ static void fork_with_lock(void)
 	waitpid(child, NULL, 0);
 }
 
-/* ---- barriers, joins, conditions ---------------------------------------------------------------
- */
+/* ---- barriers, joins, conditions ------------------------------------------------------------- */
 
 static pthread_barrier_t three;
 
@@ -489,8 +485,7 @@ static void predicates(void)
 	pthread_join(u, NULL);
 }
 
-/* ---- semaphores: the source's figure 4-8 -------------------------------------------------------
- */
+/* ---- semaphores: the source's figure 4-8 ----------------------------------------------------- */
 
 static sem_t tobacco, paper, matches, order;
 static volatile long smoked;
@@ -539,8 +534,7 @@ static void smokers(void)
 	pthread_join(t, NULL);
 }
 
-/* ---- without the C library's locks -------------------------------------------------------------
- */
+/* ---- without the C library's locks ----------------------------------------------------------- */
 
 static atomic_int raw_first, raw_second; /* 0 free, 1 taken, 2 with waiters: as Rust's std has it */
 
@@ -748,8 +742,7 @@ static void once_beside(void)
 	once_circle();
 }
 
-/* ---- part of a program that lives --------------------------------------------------------------
- */
+/* ---- part of a program that lives ------------------------------------------------------------ */
 
 static void *serve(void *argument)
 {
@@ -801,8 +794,7 @@ static void seccomp(void)
 	pthread_mutex_lock(&second);
 }
 
-/* ---- threads that spin -------------------------------------------------------------------------
- */
+/* ---- threads that spin ----------------------------------------------------------------------- */
 
 static pthread_spinlock_t spin_first, spin_second;
 

@@ -53,7 +53,7 @@ static void set_up(void)
 		pieces[i] = (struct iovec){text, 1};
 }
 
-/* ---- bytes ---------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static void plain(int in, int out)
 {
@@ -167,7 +167,7 @@ static void files(void)
 	unlink(name);
 }
 
-/* ---- descriptors ---------------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static void descriptors(void)
 {
@@ -271,7 +271,7 @@ static void no_descriptors(void)
 	closefrom(listener);
 }
 
-/* ---- sockets -------------------------------------------------------------------------------- */
+/* ---- sockets --------------------------------------------------------------------------------- */
 
 /* Numbers only: nobody is asked. */
 static void names(void)
@@ -424,7 +424,7 @@ static void connections(int family)
 	SHOW(accept4(listener, NULL, NULL, 0));
 }
 
-/* ---- readiness ------------------------------------------------------------------------------ */
+/* ---- readiness ------------------------------------------------------------------------------- */
 
 static void watch(fd_set *ins, int in, fd_set *outs, int out)
 {
@@ -527,7 +527,7 @@ static void events(void)
 	close(timer);
 }
 
-/* ---- time ----------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static void sleeps(void)
 {
@@ -549,8 +549,7 @@ static void sleeps(void)
 	SHOW(thrd_sleep(&wrong, NULL));
 }
 
-/* ---- locks: what the functions return, and that they leave errno alone ------------------------
- */
+/* ---- locks: what the functions return, and that they leave errno alone ----------------------- */
 
 static void *hold(void *barrier)
 {
@@ -723,8 +722,7 @@ static void join_late(int in, int out)
 	SHOW(pthread_join(thread, &value));
 }
 
-/* ---- System V, message queues -----------------------------------------------------------------
- */
+/* ---- System V, message queues ---------------------------------------------------------------- */
 
 static void system_v(void)
 {
@@ -768,7 +766,7 @@ static void system_v(void)
 	SHOW(mq_receive((mqd_t)-1, text, 8, NULL));
 }
 
-/* ---- processes ------------------------------------------------------------------------------ */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static void children(void)
 {
@@ -830,7 +828,7 @@ static void children(void)
 	SHOW_SIGN(dlopen(NULL, RTLD_NOW));
 }
 
-/* ---- streams -------------------------------------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
 static void streams(void)
 {

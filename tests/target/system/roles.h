@@ -94,8 +94,7 @@ static inline void role_futex_set(uint32_t *word, uint32_t value)
 	syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* ---- asking a worker ---------------------------------------------------------------------------
- */
+/* ---- asking a worker ------------------------------------------------------------------------- */
 
 /* A unit through a descriptor of whichever kind: raw, eight bytes. */
 static inline void role_give(int fd)
