@@ -33,7 +33,7 @@ static enum base_status begin_row(struct graph *g, struct actor *a, struct base_
 	}
 	*a->awake = (struct awake){.path = {.actor = a->id, .node = a->tip}};
 	memcpy(a->awake->path.length, actor_length(g, a),
-		g->stride * sizeof *a->awake->path.length);
+		g->lanes.stride * sizeof *a->awake->path.length);
 	a->awake_row = a->wait_row;
 	return BASE_OK;
 }
@@ -73,12 +73,12 @@ static void take_row(struct graph *g, struct actor *a)
 	*n = (struct node){
 		.prev = prev,
 		.dep = a->awake->path.node,
-		.took_dep = (UINT32_C(2) << (g->nr_lanes - 1)) - 2,
+		.took_dep = (UINT32_C(2) << (g->lanes.nr_lanes - 1)) - 2,
 		.slot = a->slot,
 		.dep_slot = NONE,
 		.weight = node_weight(KIND_CHAIN, 0),
 	};
-	for (unsigned l = 1; l < g->nr_lanes; l++)
+	for (unsigned l = 1; l < g->lanes.nr_lanes; l++)
 		length[l] = a->awake->path.length[l];
 	a->epoch++; /* shorter than before */
 }

@@ -29,7 +29,7 @@ struct run {
  * tips and ends. Between collections there are none. */
 static inline bool is_single(const struct graph *g)
 {
-	return g->nr_tracks == 1 && !g->keep_path;
+	return g->lanes.nr_tracks == 1 && !g->keep_path;
 }
 
 enum { NODE_LIVE = 2, NODE_END = 4 }; /* in node.zero, which has no other lane's bit then */
@@ -38,22 +38,24 @@ enum { NODE_LIVE = 2, NODE_END = 4 }; /* in node.zero, which has no other lane's
 
 static enum base_status resize_nodes(struct graph *g, size_t want, struct base_err *err)
 {
-	enum base_status s =
-		graph_mem_need(g, &g->mark, &g->mark_capacity, want, sizeof *g->mark, err);
+	enum base_status s = graph_mem_need(g, &g->collector.mark, &g->collector.mark_capacity,
+		want, sizeof *g->collector.mark, err);
 
 	if (!s && g->keep_path)
-		s = graph_mem_need(g, &g->extra, &g->extra_capacity, want, sizeof *g->extra, err);
+		s = graph_mem_need(
+			g, &g->extra, &g->capacity.extra_capacity, want, sizeof *g->extra, err);
 	if (!s)
-		s = graph_mem_need(g, &g->node, &g->node_capacity, want, sizeof *g->node, err);
+		s = graph_mem_need(
+			g, &g->node, &g->capacity.node_capacity, want, sizeof *g->node, err);
 	if (!s && is_single(g))
-		s = graph_mem_need(g, &g->ends, &g->ends_words, g->node_capacity / 64 + 1,
-			sizeof *g->ends, err);
+		s = graph_mem_need(g, &g->collector.ends, &g->collector.ends_words,
+			g->capacity.node_capacity / 64 + 1, sizeof *g->collector.ends, err);
 	return s;
 }
 
 enum base_status graph_reserve_nodes(struct graph *g, size_t nr, struct base_err *err)
 {
-	if (BASE_LIKELY(g->next + nr <= g->node_capacity))
+	if (BASE_LIKELY(g->next + nr <= g->capacity.node_capacity))
 		return BASE_OK;
 	if (g->next + nr + g->min_nodes >= NONE)
 		return base_fail(err, BASE_ERR_LIMIT, "more than 4 thousand million nodes at once");
@@ -72,7 +74,7 @@ static uint32_t lanes_with_path(const struct graph *g, const double *length)
 {
 	uint32_t lanes = 0;
 
-	for (unsigned l = 0; l < g->nr_tracks; l++)
+	for (unsigned l = 0; l < g->lanes.nr_tracks; l++)
 		lanes |= (uint32_t)(length[l] != NO_PATH) << l;
 	return lanes;
 }
@@ -82,15 +84,16 @@ static enum base_status mark_lanes(
 {
 	enum base_status s;
 
-	g->mark[id].live |= lanes;
-	g->mark[id].ends |= lanes;
-	if (g->mark[id].new_id)
+	g->collector.mark[id].live |= lanes;
+	g->collector.mark[id].ends |= lanes;
+	if (g->collector.mark[id].new_id)
 		return BASE_OK;
-	s = graph_mem_need(g, &g->tip, &g->tip_capacity, g->nr_tips + 1, sizeof *g->tip, err);
+	s = graph_mem_need(g, &g->collector.tip, &g->collector.tip_capacity,
+		g->collector.nr_tips + 1, sizeof *g->collector.tip, err);
 	if (s)
 		return s;
-	g->tip[g->nr_tips++] = id;
-	g->mark[id].new_id = (uint32_t)g->nr_tips;
+	g->collector.tip[g->collector.nr_tips++] = id;
+	g->collector.mark[id].new_id = (uint32_t)g->collector.nr_tips;
 	return BASE_OK;
 }
 
@@ -117,12 +120,13 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 {
 	enum base_status s = BASE_OK;
 
-	g->nr_tips = 0;
-	for (size_t i = 0; i < g->nr_ends && !s; i++)
-		s = mark_tip(g, g->end[i].node, g->end_length + i * g->stride, err);
-	for (size_t i = 0; i < g->window.nr_anchors && !s; i++)
+	g->collector.nr_tips = 0;
+	for (size_t i = 0; i < g->result.nr_ends && !s; i++)
 		s = mark_tip(
-			g, g->window.anchor[i].node, g->window.anchor_length + i * g->stride, err);
+			g, g->result.end[i].node, g->result.end_length + i * g->lanes.stride, err);
+	for (size_t i = 0; i < g->window.nr_anchors && !s; i++)
+		s = mark_tip(g, g->window.anchor[i].node,
+			g->window.anchor_length + i * g->lanes.stride, err);
 	if (only_ends)
 		return s;
 	for (size_t i = 0; i < g->window.nr_births && !s; i++)
@@ -151,13 +155,15 @@ static enum base_status mark_tips(struct graph *g, bool only_ends, struct base_e
 static enum base_status begin_segment(
 	struct graph *g, uint32_t id, uint32_t lanes, struct base_err *err)
 {
-	enum base_status s = graph_mem_need(
-		g, &g->segment, &g->segment_capacity, g->nr_segments + 1, sizeof *g->segment, err);
+	enum base_status s =
+		graph_mem_need(g, &g->collector.segment, &g->collector.segment_capacity,
+			g->collector.nr_segments + 1, sizeof *g->collector.segment, err);
 
 	if (s)
 		return s;
-	g->segment[g->nr_segments++] = (struct segment){.first = id, .last = id, .lanes = lanes};
-	g->mark[id].segment = (uint32_t)g->nr_segments;
+	g->collector.segment[g->collector.nr_segments++] =
+		(struct segment){.first = id, .last = id, .lanes = lanes};
+	g->collector.mark[id].segment = (uint32_t)g->collector.nr_segments;
 	return BASE_OK;
 }
 
@@ -165,10 +171,10 @@ static enum base_status begin_segment(
  * segments do. */
 static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 {
-	uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
-	struct mark *const mark = g->mark;
+	uint32_t runner = g->runner_up ? UINT32_C(1) << g->lanes.nr_lanes : 0;
+	struct mark *const mark = g->collector.mark;
 
-	g->nr_segments = 0;
+	g->collector.nr_segments = 0;
 	for (uint32_t id = g->next; id-- > g->nr_bounds;) {
 		uint32_t live = mark[id].live, lanes = live & ~runner, at = mark[id].segment;
 
@@ -180,14 +186,15 @@ static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 		uint32_t zero = lanes & n->zero;
 		bool together = !(over_dep && over_prev) && (!zero || zero == lanes);
 
-		if (at && together && !mark[id].ends && g->segment[at - 1].lanes == lanes) {
-			g->segment[at - 1].last = id;
+		if (at && together && !mark[id].ends &&
+			g->collector.segment[at - 1].lanes == lanes) {
+			g->collector.segment[at - 1].last = id;
 		} else {
 			enum base_status s = begin_segment(g, id, lanes, err);
 
 			if (s)
 				return s;
-			at = together ? (uint32_t)g->nr_segments : 0;
+			at = together ? (uint32_t)g->collector.nr_segments : 0;
 		}
 		if (over_dep) {
 			reach(&mark[n->dep], over_dep);
@@ -199,7 +206,7 @@ static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 		}
 		if (live & runner)
 			reach(&mark[n->took_dep & runner ? n->dep : n->prev],
-				n->took_dep & g->rank_bit ? 1 : runner);
+				n->took_dep & g->lanes.rank_bit ? 1 : runner);
 	}
 	return BASE_OK;
 }
@@ -207,7 +214,7 @@ static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 static void set_end(struct graph *g, uint32_t id)
 {
 	g->node[id].zero |= NODE_LIVE | NODE_END;
-	g->ends[id / 64] |= UINT64_C(1) << id % 64;
+	g->collector.ends[id / 64] |= UINT64_C(1) << id % 64;
 }
 
 /* Ways go back through nodes that lie below one another: those further down are fetched meanwhile.
@@ -228,19 +235,20 @@ static inline uint32_t before(const struct node *n)
 /* The same for a single lane: the way back from each tip, as far as no other has come. */
 static void mark_ways(struct graph *g)
 {
-	for (size_t i = 0; i < g->nr_tips; i++) {
-		if (g->tip[i] >= g->nr_bounds && g->mark[g->tip[i]].live)
-			set_end(g, g->tip[i]);
+	for (size_t i = 0; i < g->collector.nr_tips; i++) {
+		if (g->collector.tip[i] >= g->nr_bounds &&
+			g->collector.mark[g->collector.tip[i]].live)
+			set_end(g, g->collector.tip[i]);
 	}
-	for (size_t i = 0; i < g->nr_tips; i++) {
-		uint32_t id = g->tip[i];
+	for (size_t i = 0; i < g->collector.nr_tips; i++) {
+		uint32_t id = g->collector.tip[i];
 
-		if (!g->mark[id].live)
+		if (!g->collector.mark[id].live)
 			continue;
 		while (id >= g->nr_bounds && node_kind(&g->node[id]) != KIND_START) {
 			id = before(fetch_below(g, id));
 			if (id < g->nr_bounds) {
-				reach(&g->mark[id], 1);
+				reach(&g->collector.mark[id], 1);
 			} else if (g->node[id].zero & NODE_LIVE) {
 				set_end(g, id);
 				break;
@@ -254,20 +262,21 @@ static void mark_ways(struct graph *g)
 /* From the bounds on into the folds of the last collection. */
 static void mark_folds(struct graph *g)
 {
-	struct fold *fold = g->folds.fold;
+	struct fold *fold = g->collector.folds.fold;
 
-	for (size_t i = 0; i < g->folds.nr_folds; i++)
+	for (size_t i = 0; i < g->collector.folds.nr_folds; i++)
 		fold[i].live = fold[i].end = false;
 	for (uint32_t b = 0; b < g->nr_bounds; b++) {
-		for (uint32_t left = g->mark[b].live; left; left &= left - 1) {
+		for (uint32_t left = g->collector.mark[b].live; left; left &= left - 1) {
 			unsigned l = (unsigned)__builtin_ctz(left);
-			struct fold *f = &fold[g->bound[(size_t)b * g->nr_tracks + l]];
+			struct fold *f =
+				&fold[g->collector.bound[(size_t)b * g->lanes.nr_tracks + l]];
 
-			f->end |= f->live || g->mark[b].ends >> l & 1;
+			f->end |= f->live || g->collector.mark[b].ends >> l & 1;
 			f->live = true;
 		}
 	}
-	for (size_t i = g->folds.nr_folds; i-- > 0;) {
+	for (size_t i = g->collector.folds.nr_folds; i-- > 0;) {
 		if (!fold[i].live || fold[i].parent == NONE)
 			continue;
 		fold[fold[i].parent].end |= fold[fold[i].parent].live;
@@ -279,11 +288,11 @@ static void mark_folds(struct graph *g)
 
 static struct sum *sum_of(struct graph *g, uint32_t slot)
 {
-	struct sum *s = &g->dense[slot];
+	struct sum *s = &g->collector.dense[slot];
 
 	if (!s->visits) {
 		s->slot = slot;
-		g->touched[g->nr_touched++] = slot;
+		g->collector.touched[g->collector.nr_touched++] = slot;
 	}
 	return s;
 }
@@ -339,7 +348,7 @@ static void add_sums(struct graph *g, const struct sum *from, uint32_t nr)
 static void add_fold(struct graph *g, const struct fold *f)
 {
 	if (f->nr_sums) /* (else there may be no list) */
-		add_sums(g, g->folds.sum + f->first_sum, f->nr_sums);
+		add_sums(g, g->collector.folds.sum + f->first_sum, f->nr_sums);
 }
 
 /* Moves the sums gathered so far to the end of a list in which there is room. */
@@ -347,11 +356,11 @@ static uint32_t move_sums(struct graph *g, struct sum *list, size_t *nr)
 {
 	uint32_t first = (uint32_t)*nr;
 
-	for (size_t i = 0; i < g->nr_touched; i++) {
-		list[(*nr)++] = g->dense[g->touched[i]];
-		g->dense[g->touched[i]] = (struct sum){0};
+	for (size_t i = 0; i < g->collector.nr_touched; i++) {
+		list[(*nr)++] = g->collector.dense[g->collector.touched[i]];
+		g->collector.dense[g->collector.touched[i]] = (struct sum){0};
 	}
-	g->nr_touched = 0;
+	g->collector.nr_touched = 0;
 	return first;
 }
 
@@ -360,18 +369,20 @@ static enum base_status sum_segments(struct graph *g, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 
-	g->nr_segment_sums = 0;
-	for (size_t i = 0; i < g->nr_segments && !s; i++) {
-		struct segment *seg = &g->segment[i];
+	g->collector.nr_segment_sums = 0;
+	for (size_t i = 0; i < g->collector.nr_segments && !s; i++) {
+		struct segment *seg = &g->collector.segment[i];
 
 		if (seg->first == seg->last || !(seg->lanes & (seg->lanes - 1)))
 			continue;
 		add_nodes(g, seg->first, seg->last, (unsigned)__builtin_ctz(seg->lanes));
-		seg->nr_sums = (uint32_t)g->nr_touched;
-		s = graph_mem_need(g, &g->segment_sum, &g->segment_sum_capacity,
-			g->nr_segment_sums + g->nr_touched, sizeof *g->segment_sum, err);
+		seg->nr_sums = (uint32_t)g->collector.nr_touched;
+		s = graph_mem_need(g, &g->collector.segment_sum, &g->collector.segment_sum_capacity,
+			g->collector.nr_segment_sums + g->collector.nr_touched,
+			sizeof *g->collector.segment_sum, err);
 		if (!s)
-			seg->first_sum = move_sums(g, g->segment_sum, &g->nr_segment_sums);
+			seg->first_sum = move_sums(
+				g, g->collector.segment_sum, &g->collector.nr_segment_sums);
 	}
 	return s;
 }
@@ -380,20 +391,20 @@ static enum base_status sum_segments(struct graph *g, struct base_err *err)
 static enum base_status emit_fold(
 	struct graph *g, const struct run *run, uint32_t *ret, struct base_err *err)
 {
-	struct folds *f = &g->next_folds;
+	struct folds *f = &g->collector.next_folds;
 	enum base_status s = graph_mem_need(
 		g, &f->fold, &f->fold_capacity, f->nr_folds + 1, sizeof *f->fold, err);
 
 	if (!s)
-		s = graph_mem_need(g, &f->sum, &f->sum_capacity, f->nr_sums + g->nr_touched,
-			sizeof *f->sum, err);
+		s = graph_mem_need(g, &f->sum, &f->sum_capacity,
+			f->nr_sums + g->collector.nr_touched, sizeof *f->sum, err);
 	if (s)
 		return s;
 	*ret = (uint32_t)f->nr_folds;
 	f->fold[f->nr_folds] = (struct fold){
 		.parent = run->parent,
 		.start_ns = run->start_ns,
-		.nr_sums = (uint32_t)g->nr_touched,
+		.nr_sums = (uint32_t)g->collector.nr_touched,
 	};
 	f->fold[f->nr_folds++].first_sum = move_sums(g, f->sum, &f->nr_sums);
 	return BASE_OK;
@@ -404,15 +415,16 @@ static enum base_status emit_fold(
 /* That of which `id` is the first node. */
 static struct segment *segment_at(const struct graph *g, uint32_t id)
 {
-	return &g->segment[g->mark[id].segment - 1];
+	return &g->collector.segment[g->collector.mark[id].segment - 1];
 }
 
 /* Where the fold that ends at node `id` in lane `l` is noted. */
 static uint32_t *end_fold(struct graph *g, uint32_t id, unsigned l)
 {
-	uint32_t below = g->mark[id].ends & ((UINT32_C(1) << l) - 1);
+	uint32_t below = g->collector.mark[id].ends & ((UINT32_C(1) << l) - 1);
 
-	return &g->end_fold[segment_at(g, id)->base + (uint32_t)__builtin_popcount(below)];
+	return &g->collector
+			.end_fold[segment_at(g, id)->base + (uint32_t)__builtin_popcount(below)];
 }
 
 /* Only lanes that come to the same fold stay in the run. */
@@ -421,14 +433,14 @@ static void keep_if_bound(const struct graph *g, struct run *run, uint32_t bound
 	for (uint32_t left = run->lanes; left; left &= left - 1) {
 		unsigned l = (unsigned)__builtin_ctz(left);
 
-		if (g->bound[(size_t)bound * g->nr_tracks + l] != fold)
+		if (g->collector.bound[(size_t)bound * g->lanes.nr_tracks + l] != fold)
 			run->lanes &= ~(UINT32_C(1) << l);
 	}
 }
 
 static void keep_if_end(struct graph *g, struct run *run, uint32_t id)
 {
-	run->lanes &= g->mark[id].ends;
+	run->lanes &= g->collector.mark[id].ends;
 	for (uint32_t left = run->lanes; left; left &= left - 1) {
 		unsigned l = (unsigned)__builtin_ctz(left);
 
@@ -441,7 +453,7 @@ static void keep_if_end(struct graph *g, struct run *run, uint32_t id)
  * ends. */
 static void follow_folds(struct graph *g, struct run *run, uint32_t f)
 {
-	const struct fold *fold = g->folds.fold;
+	const struct fold *fold = g->collector.folds.fold;
 
 	while (!fold[f].end) {
 		add_fold(g, &fold[f]);
@@ -461,7 +473,7 @@ static void follow_folds(struct graph *g, struct run *run, uint32_t f)
  */
 static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
 {
-	uint32_t runner = g->runner_up ? UINT32_C(1) << g->nr_lanes : 0;
+	uint32_t runner = g->runner_up ? UINT32_C(1) << g->lanes.nr_lanes : 0;
 	unsigned l = run->lane;
 	bool alone = runner >> l & 1;
 
@@ -472,13 +484,13 @@ static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
 		bool over_dep = n->took_dep >> l & 1, zero = n->zero >> l & 1;
 
 		if (seg && seg->nr_sums)
-			add_sums(g, g->segment_sum + seg->first_sum, seg->nr_sums);
+			add_sums(g, g->collector.segment_sum + seg->first_sum, seg->nr_sums);
 		else
 			add_nodes(g, id, seg ? seg->last : id, l);
 		if (seg)
 			run->lanes &= (over_dep ? n->took_dep : ~n->took_dep) &
 				      (zero ? n->zero : ~n->zero);
-		else if (runner >> l & 1 && n->took_dep & g->rank_bit)
+		else if (runner >> l & 1 && n->took_dep & g->lanes.rank_bit)
 			l = 0;
 		if (node_kind(n) == KIND_START) {
 			run->parent = NONE;
@@ -487,29 +499,29 @@ static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
 		}
 		id = over_dep ? n->dep : n->prev;
 		if (id < g->nr_bounds) {
-			uint32_t f = g->bound[(size_t)id * g->nr_tracks + l];
+			uint32_t f = g->collector.bound[(size_t)id * g->lanes.nr_tracks + l];
 
 			if (!alone)
 				keep_if_bound(g, run, id, f);
 			follow_folds(g, run, f);
 			return;
 		}
-		if (g->mark[id].ends >> l & 1) {
+		if (g->collector.mark[id].ends >> l & 1) {
 			run->parent = *end_fold(g, id, l);
 			if (!alone)
 				keep_if_end(g, run, id);
 			return;
 		}
 		if (!alone)
-			run->lanes &= ~g->mark[id].ends;
+			run->lanes &= ~g->collector.mark[id].ends;
 	}
 }
 
 static enum base_status fold_folds(struct graph *g, struct base_err *err)
 {
-	struct fold *fold = g->folds.fold;
+	struct fold *fold = g->collector.folds.fold;
 
-	for (size_t i = 0; i < g->folds.nr_folds; i++) {
+	for (size_t i = 0; i < g->collector.folds.nr_folds; i++) {
 		struct run run = {.parent = NONE, .start_ns = fold[i].start_ns};
 		enum base_status s;
 
@@ -528,12 +540,13 @@ static enum base_status fold_folds(struct graph *g, struct base_err *err)
 static enum base_status fold_node(
 	struct graph *g, uint32_t id, size_t *nr_ends, struct base_err *err)
 {
-	uint32_t ends = g->mark[id].ends;
+	uint32_t ends = g->collector.mark[id].ends;
 	enum base_status s;
 
 	segment_at(g, id)->base = (uint32_t)*nr_ends;
 	*nr_ends += (unsigned)__builtin_popcount(ends);
-	s = graph_mem_need(g, &g->end_fold, &g->end_capacity, *nr_ends, sizeof *g->end_fold, err);
+	s = graph_mem_need(g, &g->collector.end_fold, &g->collector.end_capacity, *nr_ends,
+		sizeof *g->collector.end_fold, err);
 	for (uint32_t left = ends; left && !s;) {
 		struct run run = {.lane = (unsigned)__builtin_ctz(left), .lanes = left};
 		uint32_t f;
@@ -554,8 +567,8 @@ static enum base_status fold_nodes(struct graph *g, struct base_err *err)
 	size_t nr_ends = 0;
 	enum base_status s = BASE_OK;
 
-	for (size_t i = g->nr_segments; i-- > 0 && !s;)
-		s = fold_node(g, g->segment[i].first, &nr_ends, err);
+	for (size_t i = g->collector.nr_segments; i-- > 0 && !s;)
+		s = fold_node(g, g->collector.segment[i].first, &nr_ends, err);
 	return s;
 }
 
@@ -583,12 +596,12 @@ static void follow_way(struct graph *g, struct run *run, uint32_t id)
 		}
 		id = before(n);
 		if (id < g->nr_bounds) {
-			follow_folds(g, run, g->bound[id]);
+			follow_folds(g, run, g->collector.bound[id]);
 			return;
 		}
 		n = fetch_below(g, id);
 	} while (!(n->zero & NODE_END));
-	run->parent = g->mark[id].fold;
+	run->parent = g->collector.mark[id].fold;
 }
 
 static enum base_status fold_ways(struct graph *g, struct base_err *err)
@@ -596,12 +609,12 @@ static enum base_status fold_ways(struct graph *g, struct base_err *err)
 	enum base_status s = BASE_OK;
 
 	for (uint32_t word = 0; 64 * word < g->next; word++) {
-		for (uint64_t left = g->ends[word]; left && !s; left &= left - 1) {
+		for (uint64_t left = g->collector.ends[word]; left && !s; left &= left - 1) {
 			uint32_t id = 64 * word + (uint32_t)__builtin_ctzll(left);
 			struct run run = {.parent = NONE};
 
 			follow_way(g, &run, id);
-			s = emit_fold(g, &run, &g->mark[id].fold, err);
+			s = emit_fold(g, &run, &g->collector.mark[id].fold, err);
 		}
 	}
 	return s;
@@ -641,32 +654,32 @@ static enum base_status compact_steps(struct graph *g, size_t nr_bounds, struct 
 	size_t capacity = 0, nr = 0;
 	enum base_status s;
 
-	if (g->nr_steps < 2 * g->nr_steps_kept + g->min_nodes)
+	if (g->collector.nr_steps < 2 * g->collector.nr_steps_kept + g->min_nodes)
 		return BASE_OK;
-	s = graph_mem_resize(g, &moved, &capacity, g->nr_steps, sizeof *moved, err);
+	s = graph_mem_resize(g, &moved, &capacity, g->collector.nr_steps, sizeof *moved, err);
 	if (s)
 		return s;
 	for (size_t b = 0; b < nr_bounds; b++)
-		moved[g->next_bound_step[b]] = 1;
-	for (size_t i = g->nr_steps; i-- > 0;) {
-		if (moved[i] && g->step[i].prev != NONE)
-			moved[g->step[i].prev] = 1;
+		moved[g->collector.next_bound_step[b]] = 1;
+	for (size_t i = g->collector.nr_steps; i-- > 0;) {
+		if (moved[i] && g->collector.step[i].prev != NONE)
+			moved[g->collector.step[i].prev] = 1;
 	}
-	for (size_t i = 0; i < g->nr_steps; i++) {
-		struct step st = g->step[i];
+	for (size_t i = 0; i < g->collector.nr_steps; i++) {
+		struct step st = g->collector.step[i];
 
 		if (!moved[i])
 			continue;
 		if (st.prev != NONE)
 			st.prev = moved[st.prev];
 		moved[i] = (uint32_t)nr;
-		g->step[nr++] = st;
+		g->collector.step[nr++] = st;
 	}
 	for (size_t b = 0; b < nr_bounds; b++)
-		g->next_bound_step[b] = moved[g->next_bound_step[b]];
-	g->nr_steps = g->nr_steps_kept = nr;
+		g->collector.next_bound_step[b] = moved[g->collector.next_bound_step[b]];
+	g->collector.nr_steps = g->collector.nr_steps_kept = nr;
 	base_free(moved);
-	g->memory_bytes -= capacity * sizeof *moved;
+	g->limit.memory_bytes -= capacity * sizeof *moved;
 	return BASE_OK;
 }
 
@@ -674,34 +687,36 @@ static enum base_status compact_steps(struct graph *g, size_t nr_bounds, struct 
  * after this. */
 static enum base_status keep_steps(struct graph *g, struct base_err *err)
 {
-	size_t nr_bounds = g->nr_tips;
-	enum base_status s = graph_mem_need(g, &g->next_bound_step, &g->next_bound_step_capacity,
-		nr_bounds, sizeof *g->next_bound_step, err);
+	size_t nr_bounds = g->collector.nr_tips;
+	enum base_status s = graph_mem_need(g, &g->collector.next_bound_step,
+		&g->collector.next_bound_step_capacity, nr_bounds,
+		sizeof *g->collector.next_bound_step, err);
 
 	for (uint32_t id = 0; id < g->next && !s; id++) {
-		struct mark *m = &g->mark[id];
+		struct mark *m = &g->collector.mark[id];
 		uint32_t index;
 
 		if (!(m->live & 1))
 			continue;
 		if (id < g->nr_bounds) {
-			index = g->bound_step[id];
+			index = g->collector.bound_step[id];
 		} else {
 			struct step st = make_step(g, id);
 			const struct node *n = &g->node[id];
 
-			s = graph_mem_need(g, &g->step, &g->step_capacity, g->nr_steps + 1,
-				sizeof *g->step, err);
+			s = graph_mem_need(g, &g->collector.step, &g->collector.step_capacity,
+				g->collector.nr_steps + 1, sizeof *g->collector.step, err);
 			if (s)
 				break;
 			if (node_kind(n) != KIND_START)
-				st.prev = g->mark[n->took_dep & 1 ? n->dep : n->prev].live;
-			index = (uint32_t)g->nr_steps++;
-			g->step[index] = st;
+				st.prev =
+					g->collector.mark[n->took_dep & 1 ? n->dep : n->prev].live;
+			index = (uint32_t)g->collector.nr_steps++;
+			g->collector.step[index] = st;
 		}
 		m->live = index;
 		if (m->new_id)
-			g->next_bound_step[m->new_id - 1] = index;
+			g->collector.next_bound_step[m->new_id - 1] = index;
 	}
 	return s ? s : compact_steps(g, nr_bounds, err);
 }
@@ -711,23 +726,26 @@ static enum base_status keep_steps(struct graph *g, struct base_err *err)
 /* Notes where the tips' folds are. */
 static enum base_status make_bounds(struct graph *g, struct base_err *err)
 {
-	unsigned tracks = g->nr_tracks;
-	enum base_status s = graph_mem_need(g, &g->next_bound, &g->next_bound_capacity,
-		g->nr_tips * tracks, sizeof *g->next_bound, err);
+	unsigned tracks = g->lanes.nr_tracks;
+	enum base_status s =
+		graph_mem_need(g, &g->collector.next_bound, &g->collector.next_bound_capacity,
+			g->collector.nr_tips * tracks, sizeof *g->collector.next_bound, err);
 
 	if (s)
 		return s;
-	for (size_t i = 0; i < g->nr_tips; i++) {
-		uint32_t id = g->tip[i], *to = &g->next_bound[i * tracks];
+	for (size_t i = 0; i < g->collector.nr_tips; i++) {
+		uint32_t id = g->collector.tip[i], *to = &g->collector.next_bound[i * tracks];
 
 		for (unsigned l = 0; l < tracks; l++) {
 			to[l] = NONE;
-			if (!(g->mark[id].live >> l & 1))
+			if (!(g->collector.mark[id].live >> l & 1))
 				continue;
 			if (id < g->nr_bounds)
-				to[l] = g->folds.fold[g->bound[(size_t)id * tracks + l]].new_index;
+				to[l] = g->collector.folds
+						.fold[g->collector.bound[(size_t)id * tracks + l]]
+						.new_index;
 			else if (is_single(g))
-				to[l] = g->mark[id].fold;
+				to[l] = g->collector.mark[id].fold;
 			else
 				to[l] = *end_fold(g, id, l);
 		}
@@ -737,7 +755,7 @@ static enum base_status make_bounds(struct graph *g, struct base_err *err)
 
 static uint32_t new_id(const struct graph *g, uint32_t id)
 {
-	return id == NONE ? NONE : g->mark[id].new_id - 1;
+	return id == NONE ? NONE : g->collector.mark[id].new_id - 1;
 }
 
 static void renumber_ring(struct graph *g, const struct ring *r)
@@ -751,8 +769,8 @@ static void renumber_ring(struct graph *g, const struct ring *r)
 
 static void renumber_ends(struct graph *g)
 {
-	for (size_t i = 0; i < g->nr_ends; i++)
-		g->end[i].node = g->end[i].bound = new_id(g, g->end[i].node);
+	for (size_t i = 0; i < g->result.nr_ends; i++)
+		g->result.end[i].node = g->result.end[i].bound = new_id(g, g->result.end[i].node);
 	for (size_t i = 0; i < g->window.nr_anchors; i++)
 		g->window.anchor[i].node = g->window.anchor[i].bound =
 			new_id(g, g->window.anchor[i].node);
@@ -793,13 +811,13 @@ static void renumber_tips(struct graph *g)
 
 static enum base_status fold_all(struct graph *g, struct base_err *err)
 {
-	enum base_status s = graph_mem_need(
-		g, &g->dense, &g->dense_capacity, g->nr_slots, sizeof *g->dense, err);
+	enum base_status s = graph_mem_need(g, &g->collector.dense, &g->collector.dense_capacity,
+		g->nr_slots, sizeof *g->collector.dense, err);
 
 	if (!s)
-		s = graph_mem_need(
-			g, &g->touched, &g->touched_capacity, g->nr_slots, sizeof *g->touched, err);
-	g->next_folds.nr_folds = g->next_folds.nr_sums = 0;
+		s = graph_mem_need(g, &g->collector.touched, &g->collector.touched_capacity,
+			g->nr_slots, sizeof *g->collector.touched, err);
+	g->collector.next_folds.nr_folds = g->collector.next_folds.nr_sums = 0;
 	if (!s && !is_single(g))
 		s = sum_segments(g, err);
 	if (!s)
@@ -816,7 +834,7 @@ static enum base_status mark_all(struct graph *g, bool only_ends, struct base_er
 	enum base_status s;
 
 	if (g->next && !is_single(g))
-		memset(g->mark, 0, g->next * sizeof *g->mark);
+		memset(g->collector.mark, 0, g->next * sizeof *g->collector.mark);
 	s = mark_tips(g, only_ends, err);
 	if (s)
 		return s;
@@ -832,11 +850,11 @@ static enum base_status mark_all(struct graph *g, bool only_ends, struct base_er
 static void unmark(struct graph *g)
 {
 	if (g->nr_bounds)
-		memset(g->mark, 0, g->nr_bounds * sizeof *g->mark);
-	for (size_t i = 0; i < g->nr_tips; i++)
-		g->mark[g->tip[i]] = (struct mark){0};
-	if (g->ends)
-		memset(g->ends, 0, (g->next / 64 + 1) * sizeof *g->ends);
+		memset(g->collector.mark, 0, g->nr_bounds * sizeof *g->collector.mark);
+	for (size_t i = 0; i < g->collector.nr_tips; i++)
+		g->collector.mark[g->collector.tip[i]] = (struct mark){0};
+	if (g->collector.ends)
+		memset(g->collector.ends, 0, (g->next / 64 + 1) * sizeof *g->collector.ends);
 }
 
 enum base_status graph_collect(struct graph *g, bool only_ends, struct base_err *err)
@@ -856,23 +874,24 @@ enum base_status graph_collect(struct graph *g, bool only_ends, struct base_err 
 		s = keep_steps(g, err);
 		if (s)
 			return s;
-		SWAP(g->bound_step, g->next_bound_step);
-		SWAP(g->bound_step_capacity, g->next_bound_step_capacity);
+		SWAP(g->collector.bound_step, g->collector.next_bound_step);
+		SWAP(g->collector.bound_step_capacity, g->collector.next_bound_step_capacity);
 	}
 	if (is_single(g))
 		unmark(g);
-	SWAP(g->folds, g->next_folds);
-	SWAP(g->bound, g->next_bound);
-	SWAP(g->bound_capacity, g->next_bound_capacity);
-	g->nr_bounds = g->next = (uint32_t)g->nr_tips;
-	g->nr_collections++;
+	SWAP(g->collector.folds, g->collector.next_folds);
+	SWAP(g->collector.bound, g->collector.next_bound);
+	SWAP(g->collector.bound_capacity, g->collector.next_bound_capacity);
+	g->nr_bounds = g->next = (uint32_t)g->collector.nr_tips;
+	g->collector.nr_collections++;
 
 	/* Collecting costs tips + folds + sums: let twice as many nodes pass before
 	 * the next. */
-	room = 2 * (g->nr_tips + g->folds.nr_folds) + g->folds.nr_sums;
+	room = 2 * (g->collector.nr_tips + g->collector.folds.nr_folds) +
+	       g->collector.folds.nr_sums;
 	if (room < g->min_nodes)
 		room = g->min_nodes;
-	s = resize_nodes(g, g->nr_tips + room, err);
-	g->collect_at = (uint32_t)(g->nr_tips + room);
+	s = resize_nodes(g, g->collector.nr_tips + room, err);
+	g->collect_at = (uint32_t)(g->collector.nr_tips + room);
 	return s;
 }

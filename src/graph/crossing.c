@@ -17,12 +17,12 @@ enum base_status graph_crossing_slot(struct graph *g, struct actor *a, uint32_t 
 	uint32_t base;
 	enum base_status s;
 
-	if (BASE_LIKELY(base_map_get(&g->crossing_slots, hi, lo, &found))) {
+	if (BASE_LIKELY(base_map_get(&g->collector.crossing_slots, hi, lo, &found))) {
 		*ret_slot = (uint32_t)found;
 		return BASE_OK;
 	}
 	s = actor_slot(g, a, state, &base, err);
-	if (!s && base_map_put(&g->crossing_slots, hi, lo, g->nr_slots))
+	if (!s && base_map_put(&g->collector.crossing_slots, hi, lo, g->nr_slots))
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for the graph's crossings");
 	if (s)
 		return s;

@@ -16,19 +16,20 @@ enum base_status graph_mem_resize(struct graph *g, void *data, size_t *capacity,
 	void *p;
 
 	if (__builtin_mul_overflow(want, elem_size_bytes, &bytes) ||
-		(bytes > old_bytes && bytes - old_bytes > g->max_memory_bytes - g->memory_bytes))
+		(bytes > old_bytes &&
+			bytes - old_bytes > g->limit.max_memory_bytes - g->limit.memory_bytes))
 		return base_fail(err, BASE_ERR_LIMIT,
 			"the graph needs more than %zu MiB: analyse a window of "
 			"the trace, fewer "
 			"scenarios%s, or raise the memory limit",
-			g->max_memory_bytes >> 20,
+			g->limit.max_memory_bytes >> 20,
 			g->keep_path ? ", or sums without the path" : "");
 	memcpy(&p, data, sizeof p);
 	p = base_realloc(p, old_bytes, bytes);
 	if (!p)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the graph (%zu bytes)", bytes);
 	memcpy(data, &p, sizeof p);
-	g->memory_bytes = g->memory_bytes - old_bytes + bytes;
+	g->limit.memory_bytes = g->limit.memory_bytes - old_bytes + bytes;
 	*capacity = want;
 	return BASE_OK;
 }
@@ -43,7 +44,8 @@ enum base_status graph_mem_need(struct graph *g, void *data, size_t *capacity, s
 	while (want < need)
 		want *= 2;
 	/* Doubling must not be what hits the limit. */
-	if ((want - *capacity) * elem_size_bytes > g->max_memory_bytes - g->memory_bytes)
+	if ((want - *capacity) * elem_size_bytes >
+		g->limit.max_memory_bytes - g->limit.memory_bytes)
 		want = need;
 	return graph_mem_resize(g, data, capacity, want, elem_size_bytes, err);
 }
@@ -74,7 +76,7 @@ static enum base_status copy_edits(
 		nr += o->scenario[i].nr_edits;
 	if (!nr)
 		return BASE_OK;
-	s = graph_mem_resize(g, &g->edit, &edit_capacity, nr, sizeof *g->edit, err);
+	s = graph_mem_resize(g, &g->lanes.edit, &edit_capacity, nr, sizeof *g->lanes.edit, err);
 	if (s)
 		return s;
 	for (unsigned i = 0; i < o->nr_scenarios; i++) {
@@ -96,35 +98,35 @@ static enum base_status copy_edits(
 					"replay can",
 					i + 1);
 			g->has_elisions |= e->kind == GRAPH_EDIT_ELIDE_STATE;
-			g->edit[g->nr_edits++] = (struct lane_edit){.id = e->id,
+			g->lanes.edit[g->lanes.nr_edits++] = (struct lane_edit){.id = e->id,
 				.lane = i + 1,
 				.kind = e->kind,
 				.factor = e->factor,
 				.units = e->units};
 		}
 	}
-	qsort(g->edit, g->nr_edits, sizeof *g->edit, by_id);
+	qsort(g->lanes.edit, g->lanes.nr_edits, sizeof *g->lanes.edit, by_id);
 	return BASE_OK;
 }
 
 const struct lane_edit *graph_edits_of(const struct graph *g, uint32_t id, size_t *ret_nr)
 {
-	size_t low = BASE_PARTITION(i, g->nr_edits, g->edit[i].id < id);
+	size_t low = BASE_PARTITION(i, g->lanes.nr_edits, g->lanes.edit[i].id < id);
 
-	*ret_nr = BASE_PARTITION(i, g->nr_edits, g->edit[i].id <= id) - low;
-	return g->edit ? g->edit + low : NULL;
+	*ret_nr = BASE_PARTITION(i, g->lanes.nr_edits, g->lanes.edit[i].id <= id) - low;
+	return g->lanes.edit ? g->lanes.edit + low : NULL;
 }
 
 static enum base_status init_rows(struct graph *g, struct base_err *err)
 {
 	size_t capacity = 0;
 	enum base_status s =
-		graph_mem_resize(g, &g->ones, &capacity, 4 * g->stride, sizeof *g->ones, err);
+		graph_mem_resize(g, &g->ones, &capacity, 4 * g->lanes.stride, sizeof *g->ones, err);
 
 	if (s)
 		return s;
-	g->scratch = g->ones + g->stride;
-	for (unsigned l = 0; l < g->stride; l++)
+	g->scratch = g->ones + g->lanes.stride;
+	for (unsigned l = 0; l < g->lanes.stride; l++)
 		g->ones[l] = 1;
 	return BASE_OK;
 }
@@ -146,29 +148,31 @@ enum base_status graph_new(
 	g = base_alloc(sizeof *g);
 	if (!g)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for a graph");
-	g->memory_bytes = sizeof *g;
-	g->max_memory_bytes = o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
-	if (g->max_memory_bytes < g->memory_bytes)
-		g->max_memory_bytes = g->memory_bytes;
-	g->max_queued = o.max_queued ? o.max_queued : DEFAULT_MAX_QUEUED;
-	if (g->max_queued > LARGEST_MAX_QUEUED)
-		g->max_queued = LARGEST_MAX_QUEUED;
-	if (g->max_queued < 2)
-		g->max_queued = 2;
+	g->limit.memory_bytes = sizeof *g;
+	g->limit.max_memory_bytes = o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
+	if (g->limit.max_memory_bytes < g->limit.memory_bytes)
+		g->limit.max_memory_bytes = g->limit.memory_bytes;
+	g->limit.max_queued = o.max_queued ? o.max_queued : DEFAULT_MAX_QUEUED;
+	if (g->limit.max_queued > LARGEST_MAX_QUEUED)
+		g->limit.max_queued = LARGEST_MAX_QUEUED;
+	if (g->limit.max_queued < 2)
+		g->limit.max_queued = 2;
 	g->watch = o.watch;
 	g->keep_path = o.keep_path;
 	g->crossings = o.crossings;
-	g->listener = o.listener;
+	g->listening.listener = o.listener;
 	g->window.early = o.restarts;
 	g->runner_up = o.runner_up;
-	g->nr_lanes = 1 + o.nr_scenarios;
-	g->nr_tracks = g->nr_lanes + (o.runner_up ? 1 : 0);
-	g->rank_bit = o.runner_up ? UINT32_C(1) << g->nr_tracks : 0;
-	g->lane_bits = (uint32_t)((UINT64_C(1) << g->nr_tracks) - 1);
-	g->stride = g->nr_tracks == 1 ? 1 : (g->nr_tracks + LANE_STEP - 1) / LANE_STEP * LANE_STEP;
-	g->one_lane = g->stride == 1 && !g->listener;
+	g->lanes.nr_lanes = 1 + o.nr_scenarios;
+	g->lanes.nr_tracks = g->lanes.nr_lanes + (o.runner_up ? 1 : 0);
+	g->lanes.rank_bit = o.runner_up ? UINT32_C(1) << g->lanes.nr_tracks : 0;
+	g->lanes.lane_bits = (uint32_t)((UINT64_C(1) << g->lanes.nr_tracks) - 1);
+	g->lanes.stride = g->lanes.nr_tracks == 1
+				  ? 1
+				  : (g->lanes.nr_tracks + LANE_STEP - 1) / LANE_STEP * LANE_STEP;
+	g->one_lane = g->lanes.stride == 1 && !g->listening.listener;
 	g->pairs = g->one_lane && !g->keep_path;
-	g->item_size = sizeof(struct item) + g->stride * sizeof(double);
+	g->item_size = sizeof(struct item) + g->lanes.stride * sizeof(double);
 	g->min_nodes = ARENA_NODES;
 	graph_lanes_choose(g, true);
 	s = copy_edits(g, &o, err);
@@ -192,7 +196,7 @@ static void free_actor(struct actor *a)
 
 static void free_end(const struct graph *g, struct end *e)
 {
-	for (unsigned l = 0; e->lane && l < g->nr_tracks; l++) {
+	for (unsigned l = 0; e->lane && l < g->lanes.nr_tracks; l++) {
 		base_free((void *)(uintptr_t)e->lane[l].result.state);
 		base_free(e->lane[l].crossing);
 	}
@@ -207,11 +211,11 @@ struct graph *graph_free(struct graph *g)
 		free_actor(&g->actor[i]);
 	for (size_t i = 0; i < g->nr_queues; i++)
 		graph_queue_fini(g, &g->queue[i]);
-	for (size_t i = 0; i < g->nr_ends; i++)
-		free_end(g, &g->end[i]);
+	for (size_t i = 0; i < g->result.nr_ends; i++)
+		free_end(g, &g->result.end[i]);
 	graph_window_fini(g);
-	base_free(g->end);
-	base_free(g->end_length);
+	base_free(g->result.end);
+	base_free(g->result.end_length);
 	base_free(g->actor);
 	base_free(g->length);
 	base_free(g->node);
@@ -221,32 +225,32 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->queue);
 	base_free(g->slot);
 	base_free(g->slot_totals);
-	base_free(g->dep);
-	base_free(g->put);
-	base_free(g->link_length);
+	base_free(g->moment.dep);
+	base_free(g->moment.put);
+	base_free(g->moment.link_length);
 	base_free(g->ones);
-	base_free(g->mark);
-	base_free(g->folds.fold);
-	base_free(g->folds.sum);
-	base_free(g->next_folds.fold);
-	base_free(g->next_folds.sum);
-	base_free(g->bound);
-	base_free(g->next_bound);
-	base_free(g->tip);
-	base_free(g->ends);
-	base_free(g->segment);
-	base_free(g->segment_sum);
-	base_free(g->end_fold);
-	base_free(g->dense);
-	base_free(g->touched);
-	base_free(g->step);
-	base_free(g->bound_step);
-	base_free(g->next_bound_step);
-	base_free(g->edit);
-	base_free(g->path);
-	base_free(g->totals);
-	base_map_fini(&g->crossing_slots);
-	base_free(g->told);
+	base_free(g->collector.mark);
+	base_free(g->collector.folds.fold);
+	base_free(g->collector.folds.sum);
+	base_free(g->collector.next_folds.fold);
+	base_free(g->collector.next_folds.sum);
+	base_free(g->collector.bound);
+	base_free(g->collector.next_bound);
+	base_free(g->collector.tip);
+	base_free(g->collector.ends);
+	base_free(g->collector.segment);
+	base_free(g->collector.segment_sum);
+	base_free(g->collector.end_fold);
+	base_free(g->collector.dense);
+	base_free(g->collector.touched);
+	base_free(g->collector.step);
+	base_free(g->collector.bound_step);
+	base_free(g->collector.next_bound_step);
+	base_free(g->lanes.edit);
+	base_free(g->result.path);
+	base_free(g->result.totals);
+	base_map_fini(&g->collector.crossing_slots);
+	base_free(g->listening.told);
 	base_free(g);
 	return NULL;
 }
@@ -272,11 +276,11 @@ enum base_status graph_add_actor(struct graph *g, uint32_t *ret_actor, struct ba
 	enum base_status s = id_left(g->nr_actors, "actors", err);
 
 	if (!s)
-		s = graph_mem_need(
-			g, &g->actor, &g->actor_capacity, g->nr_actors + 1, sizeof *g->actor, err);
+		s = graph_mem_need(g, &g->actor, &g->capacity.actor_capacity, g->nr_actors + 1,
+			sizeof *g->actor, err);
 	if (!s)
-		s = graph_mem_need(g, &g->length, &g->length_capacity,
-			(g->nr_actors + 1) * g->stride, sizeof *g->length, err);
+		s = graph_mem_need(g, &g->length, &g->capacity.length_capacity,
+			(g->nr_actors + 1) * g->lanes.stride, sizeof *g->length, err);
 	if (s)
 		return s;
 
@@ -288,8 +292,8 @@ enum base_status graph_add_actor(struct graph *g, uint32_t *ret_actor, struct ba
 		.slot = NONE,
 		.wait_queue = NONE,
 		.needless_queue = NONE};
-	for (unsigned l = 0; l < g->stride; l++)
-		g->length[g->nr_actors * g->stride + l] = NO_PATH;
+	for (unsigned l = 0; l < g->lanes.stride; l++)
+		g->length[g->nr_actors * g->lanes.stride + l] = NO_PATH;
 	*ret_actor = (uint32_t)g->nr_actors++;
 	return BASE_OK;
 }
@@ -299,19 +303,19 @@ enum base_status graph_add_state(struct graph *g, uint32_t *ret_state, struct ba
 	enum base_status s = id_left(g->nr_states, "states", err);
 
 	if (!s)
-		s = graph_mem_need(g, &g->scale, &g->scale_capacity, (g->nr_states + 1) * g->stride,
-			sizeof *g->scale, err);
+		s = graph_mem_need(g, &g->scale, &g->capacity.scale_capacity,
+			(g->nr_states + 1) * g->lanes.stride, sizeof *g->scale, err);
 	if (!s && g->has_elisions)
-		s = graph_mem_need(g, &g->elides, &g->elides_capacity, g->nr_states + 1,
+		s = graph_mem_need(g, &g->elides, &g->capacity.elides_capacity, g->nr_states + 1,
 			sizeof *g->elides, err);
 	if (s)
 		return s;
 	if (g->elides)
 		g->elides[g->nr_states] = 0;
 
-	double *row = g->scale + g->nr_states * g->stride;
+	double *row = g->scale + g->nr_states * g->lanes.stride;
 
-	for (unsigned l = 0; l < g->stride; l++)
+	for (unsigned l = 0; l < g->lanes.stride; l++)
 		row[l] = 1;
 	size_t nr;
 	const struct lane_edit *edit = graph_edits_of(g, (uint32_t)g->nr_states, &nr);
@@ -351,8 +355,8 @@ enum base_status graph_add_queue(struct graph *g, const struct graph_queue_optio
 
 	BASE_ASSERT(o->latency_state < g->nr_states);
 	if (!s)
-		s = graph_mem_need(
-			g, &g->queue, &g->queue_capacity, g->nr_queues + 1, sizeof *g->queue, err);
+		s = graph_mem_need(g, &g->queue, &g->capacity.queue_capacity, g->nr_queues + 1,
+			sizeof *g->queue, err);
 	if (s)
 		return s;
 
@@ -415,7 +419,7 @@ static enum base_status grow_pages(struct graph *g, struct actor *a, struct base
 		if (a->page[i])
 			put_page(table, size, a->page[i]);
 	}
-	g->memory_bytes -= a->nr_pages * sizeof(struct slot_page *);
+	g->limit.memory_bytes -= a->nr_pages * sizeof(struct slot_page *);
 	base_free(a->page);
 	a->page = table;
 	a->nr_pages = size;
@@ -443,11 +447,11 @@ enum base_status graph_slot_append(struct graph *g, const struct actor *a, uint3
 	const struct slot *slot, uint32_t *ret_slot, struct base_err *err)
 {
 	enum base_status s = graph_mem_need(
-		g, &g->slot, &g->slot_capacity, g->nr_slots + 1, sizeof *g->slot, err);
+		g, &g->slot, &g->capacity.slot_capacity, g->nr_slots + 1, sizeof *g->slot, err);
 
 	if (!s)
-		s = graph_mem_need(g, &g->slot_totals, &g->slot_totals_capacity, g->nr_slots + 1,
-			sizeof *g->slot_totals, err);
+		s = graph_mem_need(g, &g->slot_totals, &g->capacity.slot_totals_capacity,
+			g->nr_slots + 1, sizeof *g->slot_totals, err);
 	if (s)
 		return s;
 	g->slot[g->nr_slots] = *slot;
@@ -499,5 +503,5 @@ uint64_t graph_time_raised(const struct graph *g)
 
 size_t graph_memory_bytes(const struct graph *g)
 {
-	return g->memory_bytes;
+	return g->limit.memory_bytes;
 }

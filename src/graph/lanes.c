@@ -70,13 +70,13 @@ AVX2 static uint32_t merge_avx2(double *length, const double *scale, double w, c
 
 void graph_lanes_choose(struct graph *g, bool vectors)
 {
-	g->lane_add = add_plain;
-	g->lane_merge = merge_plain;
+	g->lanes.lane_add = add_plain;
+	g->lanes.lane_merge = merge_plain;
 	(void)vectors;
 #if defined(__x86_64__)
-	if (vectors && g->stride >= LANE_STEP && __builtin_cpu_supports("avx2")) {
-		g->lane_add = add_avx2;
-		g->lane_merge = merge_avx2;
+	if (vectors && g->lanes.stride >= LANE_STEP && __builtin_cpu_supports("avx2")) {
+		g->lanes.lane_add = add_avx2;
+		g->lanes.lane_merge = merge_avx2;
 	}
 #endif
 }

@@ -53,16 +53,16 @@ enum base_status graph_tell(struct graph *g, struct actor *a, const struct graph
 		.nr_deps = nr_deps,
 	};
 	const struct dep *latest;
-	enum base_status s =
-		graph_mem_need(g, &g->told, &g->told_capacity, nr_deps, sizeof *g->told, err);
+	enum base_status s = graph_mem_need(g, &g->listening.told, &g->listening.told_capacity,
+		nr_deps, sizeof *g->listening.told, err);
 
 	if (s)
 		return s;
-	latest = translate(g->told, dep, nr_deps);
+	latest = translate(g->listening.told, dep, nr_deps);
 	tell_wait(&m, a, latest);
 	m.last = latest ? (size_t)(latest - dep) : 0;
 	m.explained = latest && (pathless || (m.waited && latest->available_ns > a->t_last));
 	m.latency_ns = m.explained ? t - latest->available_ns : 0;
-	m.dep = g->told;
-	return g->listener->moment(g->listener->ctx, &m, &a->mark, err);
+	m.dep = g->listening.told;
+	return g->listening.listener->moment(g->listening.listener->ctx, &m, &a->mark, err);
 }

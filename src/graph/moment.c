@@ -24,22 +24,22 @@ struct weighing {
  * happen. */
 static const double *scale_row(struct graph *g, uint32_t state, uint32_t zero)
 {
-	const double *row = g->scale + (size_t)state * g->stride;
+	const double *row = g->scale + (size_t)state * g->lanes.stride;
 
 	if (BASE_LIKELY(!zero))
 		return row;
-	for (unsigned l = 0; l < g->stride; l++)
-		g->scratch[l] = l < g->nr_tracks && (zero >> l & 1) ? 0 : row[l];
+	for (unsigned l = 0; l < g->lanes.stride; l++)
+		g->scratch[l] = l < g->lanes.nr_tracks && (zero >> l & 1) ? 0 : row[l];
 	return g->scratch;
 }
 
 static inline void lengthen(
 	struct graph *g, double *length, uint32_t state, uint64_t w, uint32_t zero)
 {
-	if (g->stride == 1)
+	if (g->lanes.stride == 1)
 		length[0] += (double)w;
 	else
-		g->lane_add(length, scale_row(g, state, zero), (double)w, g->stride);
+		g->lanes.lane_add(length, scale_row(g, state, zero), (double)w, g->lanes.stride);
 }
 
 /* Lanes in which a wait of that kind on that queue does not happen. */
@@ -56,7 +56,7 @@ static uint32_t elided(struct graph *g, const struct actor *a)
 {
 	uint32_t lanes = 0;
 
-	if (BASE_LIKELY(g->stride == 1) || !a->wait || actor_length(g, a)[0] == NO_PATH)
+	if (BASE_LIKELY(g->lanes.stride == 1) || !a->wait || actor_length(g, a)[0] == NO_PATH)
 		return 0;
 	if (g->elides)
 		lanes = g->elides[a->state];
@@ -112,7 +112,7 @@ uint32_t graph_path_now(struct graph *g, struct actor *a, uint64_t t, double *ro
 	uint32_t tip = a->tip;
 
 	a->open = NONE;
-	memcpy(row, actor_length(g, a), g->stride * sizeof *row);
+	memcpy(row, actor_length(g, a), g->lanes.stride * sizeof *row);
 	if (t > a->t_last) /* a node that the actor itself does not pass */
 		own_edge(g, a, t, false, row, &tip);
 	return tip;
@@ -126,26 +126,29 @@ enum base_status graph_link_dep(
 
 	if (actor_length(g, from)[0] == NO_PATH)
 		return BASE_OK;
-	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+	s = graph_mem_need(g, &g->moment.dep, &g->moment.dep_capacity, g->moment.nr_deps + 1,
+		sizeof *g->moment.dep, err);
 	if (!s)
-		s = graph_mem_need(g, &g->link_length, &g->link_capacity,
-			(g->nr_links + 1) * g->stride, sizeof *g->link_length, err);
+		s = graph_mem_need(g, &g->moment.link_length, &g->moment.link_capacity,
+			(g->moment.nr_links + 1) * g->lanes.stride, sizeof *g->moment.link_length,
+			err);
 	if (!s)
 		s = graph_reserve_nodes(g, 1, err);
 	if (s)
 		return s;
-	tip = graph_path_now(g, from, t, g->link_length + g->nr_links * g->stride);
-	g->dep[g->nr_deps] = (struct dep){
+	tip = graph_path_now(
+		g, from, t, g->moment.link_length + g->moment.nr_links * g->lanes.stride);
+	g->moment.dep[g->moment.nr_deps] = (struct dep){
 		.available_ns = t,
-		.link_row = (uint32_t)g->nr_links++,
+		.link_row = (uint32_t)g->moment.nr_links++,
 		.node = tip,
 		.queue = NONE,
 		.actor = from->id,
-		.order = g->dep_order++,
+		.order = g->moment.dep_order++,
 		.mark = from->mark,
 		.link = true,
 	};
-	g->nr_deps++;
+	g->moment.nr_deps++;
 	return BASE_OK;
 }
 
@@ -298,7 +301,7 @@ static uint32_t merge_with_drops(const struct graph *g, double *length, const do
 {
 	uint32_t took = 0;
 
-	for (unsigned l = 0; l < g->nr_tracks; l++) {
+	for (unsigned l = 0; l < g->lanes.nr_tracks; l++) {
 		bool zero = wg->zero >> l & 1;
 		double own = zero ? length[l] : length[l] + w * scale[l];
 		double other = zero ? dep[l] : dep[l] + dep_w * dep_scale[l];
@@ -319,17 +322,17 @@ static uint32_t merge_with_drops(const struct graph *g, double *length, const do
 static uint32_t runner_up(const struct graph *g, double *length, double own1, double own2,
 	const double *dep, double dep_w, uint32_t took)
 {
-	unsigned r = g->nr_lanes;
+	unsigned r = g->lanes.nr_lanes;
 	uint32_t bit = UINT32_C(1) << r;
 	double dep1 = dep[0] + dep_w, dep2 = dep[r] + dep_w;
 
-	took &= ~(bit | g->rank_bit);
+	took &= ~(bit | g->lanes.rank_bit);
 	if (took & 1) {
 		length[r] = own1 >= dep2 ? own1 : dep2;
-		return took | (own1 >= dep2 ? g->rank_bit : bit);
+		return took | (own1 >= dep2 ? g->lanes.rank_bit : bit);
 	}
 	length[r] = dep1 >= own2 ? dep1 : own2;
-	return took | (dep1 >= own2 ? bit | g->rank_bit : 0);
+	return took | (dep1 >= own2 ? bit | g->lanes.rank_bit : 0);
 }
 
 /* One dependence against what the path is so far; `tip` moves on to the new
@@ -347,50 +350,51 @@ static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t 
 	struct node *n;
 	enum base_status s = BASE_OK;
 
-	if (g->stride == 1) {
+	if (g->lanes.stride == 1) {
 		double own = length[0] + own_w, other = dep[0] + dep_w;
 
 		took = forced || other > own || (wg->dep_wins_ties && other == own);
 		length[0] = took ? other : own;
 	} else {
-		const double *scale = first ? g->scale + (size_t)a->state * g->stride : g->ones;
-		const double *dep_scale = g->scale + (size_t)dep_state * g->stride;
+		const double *scale =
+			first ? g->scale + (size_t)a->state * g->lanes.stride : g->ones;
+		const double *dep_scale = g->scale + (size_t)dep_state * g->lanes.stride;
 		uint32_t drop =
 			wg->elided | (d->link ? 0 : d->drop | dropped(g, d->queue, d->space));
 		double own1 = forced ? NO_PATH : length[0] + own_w;
-		double own2 = forced ? NO_PATH : length[g->nr_tracks - 1] + own_w;
+		double own2 = forced ? NO_PATH : length[g->lanes.nr_tracks - 1] + own_w;
 
 		if (BASE_UNLIKELY(a->needless && !a->wait) && d->queue == a->needless_queue &&
 			d->space == a->needless_space)
 			drop |= a->needless;
 
 		if (BASE_LIKELY(!(wg->zero | drop) && !forced))
-			took = g->lane_merge(length, scale, own_w, dep, dep_scale, dep_w, g->stride,
-				wg->dep_wins_ties);
+			took = g->lanes.lane_merge(length, scale, own_w, dep, dep_scale, dep_w,
+				g->lanes.stride, wg->dep_wins_ties);
 		else
 			took = merge_with_drops(
 				g, length, scale, own_w, dep, dep_scale, dep_w, wg, drop, forced);
 		if (g->runner_up)
 			took = runner_up(g, length, own1, own2, dep, dep_w, took);
 	}
-	took &= g->lane_bits | g->rank_bit;
+	took &= g->lanes.lane_bits | g->lanes.rank_bit;
 	wg->slept |= took;
-	if (!(took & g->lane_bits) && !first && !(g->rank_bit & took))
+	if (!(took & g->lanes.lane_bits) && !first && !(g->lanes.rank_bit & took))
 		return BASE_OK;
-	if (g->crossings && took & g->lane_bits)
+	if (g->crossings && took & g->lanes.lane_bits)
 		s = graph_crossing_slot(g, a, dep_state, d, &dep_slot, err);
 	else if (d->link)
 		dep_slot = NONE;
 	else if (wg->kind == KIND_NEEDLESS)
 		dep_slot = a->slot;
-	else if (took & g->lane_bits)
+	else if (took & g->lanes.lane_bits)
 		s = actor_slot(g, a, dep_state, &dep_slot, err);
 	if (s)
 		return s;
 	prev = a->tip;
 	n = add_node(g, a, t, d->queue, &a->tip);
-	n->prev = (took & g->lane_bits) == g->lane_bits ? NONE : prev;
-	n->dep = took & g->lane_bits ? d->node : NONE;
+	n->prev = (took & g->lanes.lane_bits) == g->lanes.lane_bits ? NONE : prev;
+	n->dep = took & g->lanes.lane_bits ? d->node : NONE;
 	n->took_dep = took;
 	n->zero = wg->zero;
 	n->slot = a->slot;
@@ -451,10 +455,10 @@ static void cap_wait(struct graph *g, struct actor *a, uint64_t t, uint64_t w, u
 	const double *before, uint32_t queue, uint32_t zero)
 {
 	double *length = actor_length(g, a);
-	const double *scale = g->scale + (size_t)a->state * g->stride;
+	const double *scale = g->scale + (size_t)a->state * g->lanes.stride;
 	uint32_t capped = 0;
 
-	for (unsigned l = 1; l < g->nr_lanes; l++) {
+	for (unsigned l = 1; l < g->lanes.nr_lanes; l++) {
 		double most = before[l] + (double)w * scale[l];
 
 		if (length[l] <= most || before[l] == NO_PATH || zero >> l & 1)
@@ -481,8 +485,8 @@ static void cap_wait(struct graph *g, struct actor *a, uint64_t t, uint64_t w, u
 /* Lanes in which the actor has a path and took no dependence: nothing came later than itself. */
 static uint32_t stayed_awake(struct graph *g, const struct actor *a, uint32_t slept)
 {
-	uint32_t lanes =
-		~slept & ((UINT32_C(2) << (g->nr_lanes - 1)) - 2); /* (the runner-up is lane 0's) */
+	uint32_t lanes = ~slept & ((UINT32_C(2) << (g->lanes.nr_lanes - 1)) -
+					  2); /* (the runner-up is lane 0's) */
 	const double *length = actor_length(g, a);
 
 	for (uint32_t left = lanes; left; left &= left - 1) {
@@ -496,20 +500,20 @@ static uint32_t stayed_awake(struct graph *g, const struct actor *a, uint32_t sl
 static enum base_status merge_beside(struct graph *g, struct actor *a, uint64_t t,
 	const struct dep *dep, size_t nr_deps, const struct weighing *wg, struct base_err *err)
 {
-	double *length = actor_length(g, a), *kept = g->scratch + g->stride;
+	double *length = actor_length(g, a), *kept = g->scratch + g->lanes.stride;
 	struct item *beside = &a->awake->path;
 	struct weighing same = *wg;
 	uint32_t tip = a->tip;
 	enum base_status s = BASE_OK;
 
-	memcpy(kept, length, g->stride * sizeof *kept);
-	memcpy(length, beside->length, g->stride * sizeof *length);
+	memcpy(kept, length, g->lanes.stride * sizeof *kept);
+	memcpy(length, beside->length, g->lanes.stride * sizeof *length);
 	a->tip = beside->node;
 	for (size_t i = 0; i < nr_deps && !s; i++)
 		s = merge(g, a, t, &dep[i], &same, i == 0, err);
 	beside->node = a->tip;
-	memcpy(beside->length, length, g->stride * sizeof *length);
-	memcpy(length, kept, g->stride * sizeof *kept);
+	memcpy(beside->length, length, g->lanes.stride * sizeof *length);
+	memcpy(length, kept, g->lanes.stride * sizeof *kept);
 	a->tip = tip;
 	return s;
 }
@@ -532,15 +536,15 @@ static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, 
 	}
 	if (nr_deps > 1)
 		qsort(dep, nr_deps, sizeof *dep, wg.dep_wins_ties ? earlier_first : later_first);
-	bool capped = g->nr_lanes > 1 && !pathless && wg.kind == KIND_EXPLAINED &&
+	bool capped = g->lanes.nr_lanes > 1 && !pathless && wg.kind == KIND_EXPLAINED &&
 		      all_by_chance(g, a, dep, nr_deps);
-	double *before = g->scratch + 2 * g->stride;
+	double *before = g->scratch + 2 * g->lanes.stride;
 	uint32_t tip = a->tip;
 
 	if (a->awake && a->awake->takes && !pathless)
 		s = merge_beside(g, a, t, dep, nr_deps, &wg, err);
 	if (capped)
-		memcpy(before, actor_length(g, a), g->stride * sizeof *before);
+		memcpy(before, actor_length(g, a), g->lanes.stride * sizeof *before);
 	for (size_t i = 0; i < nr_deps && !s; i++)
 		s = merge(g, a, t, &dep[i], &wg, i == 0, err);
 	if (capped && !s)
@@ -557,7 +561,7 @@ static void start_path(struct graph *g, struct actor *a, uint64_t t)
 	double *length = actor_length(g, a);
 	struct node *n = add_node(g, a, t, NONE, &a->tip);
 
-	for (unsigned l = 0; l < g->nr_lanes; l++)
+	for (unsigned l = 0; l < g->lanes.nr_lanes; l++)
 		length[l] = 0;
 	*n = (struct node){
 		.prev = NONE,
@@ -576,7 +580,7 @@ static enum base_status first_moment(struct graph *g, struct actor *a, uint64_t 
 	enum base_status s = actor_slot(g, a, state, &a->slot, err);
 
 	nr_deps = v->flags & GRAPH_START ? 0 : drop_optional(dep, nr_deps);
-	if (!s && g->listener)
+	if (!s && g->listening.listener)
 		s = graph_tell(g, a, v, t, true, dep, nr_deps, err);
 	if (s)
 		return s;
@@ -598,7 +602,7 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	enum base_status s = BASE_OK;
 	uint32_t none;
 
-	if (BASE_UNLIKELY(g->next + 2 * nr_deps + 4 > g->node_capacity))
+	if (BASE_UNLIKELY(g->next + 2 * nr_deps + 4 > g->capacity.node_capacity))
 		s = graph_reserve_nodes(g, 2 * nr_deps + 4, err);
 	if (BASE_UNLIKELY(s || !a->started))
 		return s ? s : first_moment(g, a, t, v, dep, nr_deps, err);
@@ -606,16 +610,16 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 	none = elided(g, a);
 	if (BASE_UNLIKELY(nr_deps > 1))
 		nr_deps = drop_optional(dep, nr_deps);
-	if (BASE_UNLIKELY(g->listener != NULL)) {
+	if (BASE_UNLIKELY(g->listening.listener != NULL)) {
 		s = graph_tell(g, a, v, t, length[0] == NO_PATH, dep, nr_deps, err);
 		if (s)
 			return s;
 	}
-	if (g->nr_lanes > 1 && BASE_UNLIKELY(a->awake || v->flags & GRAPH_TIMED_OUT))
+	if (g->lanes.nr_lanes > 1 && BASE_UNLIKELY(a->awake || v->flags & GRAPH_TIMED_OUT))
 		s = graph_awake(g, a, v, t, dep, nr_deps, err);
 	if (s)
 		return s;
-	if (nr_deps == 1 && g->stride == 1 && !dep->link) {
+	if (nr_deps == 1 && g->lanes.stride == 1 && !dep->link) {
 		s = merge_single(g, a, t, dep, length, err);
 	} else if (nr_deps) {
 		s = merge_all(g, a, t, length[0] == NO_PATH, dep, nr_deps, &none, err);
@@ -625,7 +629,7 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 		if (length[0] != NO_PATH)
 			own_edge(g, a, t, v->flags & GRAPH_EXPLAINED, length, &a->tip);
 	}
-	if (g->stride > 1)
+	if (g->lanes.stride > 1)
 		end_elision(g, a, none, t);
 	a->t_last = t;
 	a->wait = WAIT_NO;
@@ -642,20 +646,20 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 enum base_status graph_put_aside(
 	struct graph *g, const struct put *put, uint64_t t, struct actor *a, struct base_err *err)
 {
-	double *length = actor_length(g, a), *kept = g->scratch + g->stride;
+	double *length = actor_length(g, a), *kept = g->scratch + g->lanes.stride;
 	uint32_t tip = a->tip;
 	uint8_t wait = a->wait;
 	enum base_status s = graph_reserve_nodes(g, 1, err);
 
 	if (s)
 		return s;
-	memcpy(kept, length, g->stride * sizeof *kept);
+	memcpy(kept, length, g->lanes.stride * sizeof *kept);
 	a->open = NONE;
 	a->wait = WAIT_NO;
 	if (length[0] != NO_PATH && t > a->t_last)
 		own_edge(g, a, t, true, length, &a->tip);
 	s = graph_put(g, put, t, a, err);
-	memcpy(length, kept, g->stride * sizeof *kept);
+	memcpy(length, kept, g->lanes.stride * sizeof *kept);
 	a->wait = wait;
 	a->tip = tip;
 	return s;

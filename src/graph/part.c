@@ -50,7 +50,7 @@ struct graph_part *graph_part_free(struct graph_part *p)
 
 static enum base_status copy_folds(struct graph_part *p, const struct graph *g)
 {
-	const struct folds *f = &g->folds;
+	const struct folds *f = &g->collector.folds;
 	enum base_status s = base_grow(&p->fold, &p->fold_capacity, f->nr_folds, sizeof *p->fold);
 
 	if (!s)
@@ -91,9 +91,11 @@ static enum base_status copy_anchors(struct graph_part *p, const struct graph *g
 		const struct end *e = &w->anchor[i];
 
 		p->anchor[i] = (struct part_anchor){
-			.fold = e->bound == NONE ? NONE : g->bound[(size_t)e->bound * g->nr_tracks],
+			.fold = e->bound == NONE
+					? NONE
+					: g->collector.bound[(size_t)e->bound * g->lanes.nr_tracks],
 			.time_ns = e->time_ns,
-			.length_ns = w->anchor_length[i * g->stride],
+			.length_ns = w->anchor_length[i * g->lanes.stride],
 		};
 	}
 	p->nr_anchors = w->nr_anchors;

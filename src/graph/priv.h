@@ -289,37 +289,8 @@ struct window {
 	size_t nr_births, birth_capacity;
 };
 
-struct graph {
-	/* hot */
-	uint64_t now, since_ns; /* since: nothing before it weighs anything (graph_restart) */
-	uint64_t told_ns;       /* a window's begin or end: what lies before is settled */
-	struct actor *actor;
-	double *length; /* [actor][stride] */
-	struct node *node;
-	struct node_extra *extra; /* NULL unless keep_path */
-	uint32_t next, collect_at;
-	unsigned nr_lanes;  /* 1 + scenarios */
-	unsigned nr_tracks; /* + 1 with the runner-up, which is track nr_lanes */
-	unsigned stride;    /* padded */
-	size_t item_size;
-	uint32_t lane_bits; /* of all tracks */
-	uint32_t rank_bit;  /* in took_dep: the runner-up continues as lane 0 of that
-			       predecessor */
-	bool runner_up, keep_path, crossings, finished, has_elisions;
-	bool one_lane;    /* and nobody listens */
-	bool pairs;       /* nor is the path wanted edge by edge: two of them may be one node */
-	bool attention;   /* failed, pending or finished: begin() looks closer */
-	double *scale;    /* [state][stride] */
-	uint32_t *elides; /* [state]: lanes that elide it; NULL: no lane elides any */
-	struct queue *queue;
-	struct graph_state_totals *slot_totals; /* [slot]: all that every verb needs of one */
-	struct slot *slot;
-	struct graph_watch *watch; /* NULL: no queue has histograms */
-	void (*lane_add)(double *length, const double *scale, double w, unsigned n);
-	uint32_t (*lane_merge)(double *length, const double *scale, double w, const double *dep,
-		const double *dep_scale, double dep_w, unsigned n, bool dep_wins_ties);
-
-	/* the moment being collected with GRAPH_MORE */
+/* The moment that GRAPH_MORE collects (verbs.c). */
+struct graph_open_moment {
 	struct dep *dep;
 	size_t nr_deps, dep_capacity;
 	uint32_t dep_order;
@@ -329,20 +300,12 @@ struct graph {
 	size_t nr_links, link_capacity;
 	bool pending;
 	struct graph_verb pending_verb; /* the last of them */
-	uint64_t stamp;
+};
 
-	double *ones, *scratch; /* rows: ones; scratch for drops (3 rows) */
-	size_t nr_actors, actor_capacity, length_capacity;
-	size_t nr_states, scale_capacity, elides_capacity;
-	size_t nr_queues, queue_capacity;
-	size_t nr_slots, slot_capacity, slot_totals_capacity;
-	size_t node_capacity, extra_capacity, mark_capacity;
-	uint32_t nr_bounds, min_nodes;
-	uint64_t time_raised;
-	enum base_status failed;
-
-	/* collector */
+/* Which nodes a live tip can reach, and what the others came to (collect.c). */
+struct graph_collector {
 	struct mark *mark;
+	size_t mark_capacity;
 	struct folds folds, next_folds;
 	uint32_t *bound, *next_bound; /* [boundary id][track] -> fold */
 	size_t bound_capacity, next_bound_capacity;
@@ -365,16 +328,10 @@ struct graph {
 	size_t bound_step_capacity, next_bound_step_capacity;
 	uint64_t nr_collections;
 	struct base_map crossing_slots; /* (to, from; queue, space, state) -> slot */
+};
 
-	const struct graph_listener *listener;
-	struct graph_dependence *told; /* scratch for it */
-	size_t told_capacity;
-
-	/* options and results */
-	struct lane_edit *edit; /* by id: a scenario may name a state of every thread */
-	size_t nr_edits;
-	size_t max_memory_bytes, memory_bytes;
-	uint32_t max_queued;
+/* What the path came to (result.c). */
+struct graph_result {
 	struct end *end;
 	double *end_length; /* [end][stride] */
 	size_t nr_ends, ends_capacity, end_length_capacity;
@@ -383,6 +340,78 @@ struct graph {
 	uint32_t path_end; /* whose `path` is */
 	struct graph_state_totals *totals;
 	size_t nr_totals, totals_capacity;
+};
+
+/* The scenarios that are followed side by side (lanes.c). */
+struct graph_lanes {
+	unsigned nr_lanes;  /* 1 + scenarios */
+	unsigned nr_tracks; /* + 1 with the runner-up, which is track nr_lanes */
+	unsigned stride;    /* padded */
+	uint32_t lane_bits; /* of all tracks */
+	uint32_t rank_bit;  /* in took_dep: the runner-up continues as lane 0 of that predecessor */
+	void (*lane_add)(double *length, const double *scale, double w, unsigned n);
+	uint32_t (*lane_merge)(double *length, const double *scale, double w, const double *dep,
+		const double *dep_scale, double dep_w, unsigned n, bool dep_wins_ties);
+	struct lane_edit *edit; /* by id: a scenario may name a state of every thread */
+	size_t nr_edits;
+};
+
+struct graph_listening {
+	const struct graph_listener *listener;
+	struct graph_dependence *told; /* scratch for it */
+	size_t told_capacity;
+};
+
+struct graph_limits {
+	size_t max_memory_bytes, memory_bytes;
+	uint32_t max_queued;
+};
+
+/* Room in the arrays of struct graph, in elements. */
+struct graph_capacities {
+	size_t actor_capacity, length_capacity;
+	size_t scale_capacity, elides_capacity;
+	size_t queue_capacity;
+	size_t slot_capacity, slot_totals_capacity;
+	size_t node_capacity, extra_capacity;
+};
+
+struct graph {
+	/* hot */
+	uint64_t now, since_ns; /* since: nothing before it weighs anything (graph_restart) */
+	uint64_t told_ns;       /* a window's begin or end: what lies before is settled */
+	struct actor *actor;
+	double *length; /* [actor][stride] */
+	struct node *node;
+	struct node_extra *extra; /* NULL unless keep_path */
+	uint32_t next, collect_at;
+	struct graph_lanes lanes;
+	size_t item_size;
+	bool runner_up, keep_path, crossings, finished, has_elisions;
+	bool one_lane;    /* and nobody listens */
+	bool pairs;       /* nor is the path wanted edge by edge: two of them may be one node */
+	bool attention;   /* failed, pending or finished: begin() looks closer */
+	double *scale;    /* [state][stride] */
+	uint32_t *elides; /* [state]: lanes that elide it; NULL: no lane elides any */
+	struct queue *queue;
+	struct graph_state_totals *slot_totals; /* [slot]: all that every verb needs of one */
+	struct slot *slot;
+	struct graph_watch *watch; /* NULL: no queue has histograms */
+
+	struct graph_open_moment moment;
+	uint64_t stamp;
+
+	double *ones, *scratch; /* rows: ones; scratch for drops (3 rows) */
+	size_t nr_actors, nr_states, nr_queues, nr_slots;
+	struct graph_capacities capacity;
+	uint32_t nr_bounds, min_nodes;
+	uint64_t time_raised;
+	enum base_status failed;
+
+	struct graph_collector collector;
+	struct graph_listening listening;
+	struct graph_limits limit;
+	struct graph_result result;
 	struct window window;
 };
 
@@ -531,7 +560,7 @@ static inline void count_taken(
 
 static inline double *actor_length(const struct graph *g, const struct actor *a)
 {
-	return g->length + (size_t)a->id * g->stride;
+	return g->length + (size_t)a->id * g->lanes.stride;
 }
 
 static inline struct slot_page *actor_page(const struct actor *a, size_t number)
@@ -586,7 +615,8 @@ static inline void count_totals(struct graph *g, const struct actor *a, uint64_t
 /* dependence length row */
 static inline const double *dep_length(const struct graph *g, const struct dep *d)
 {
-	return d->length ? d->length : g->link_length + (size_t)d->link_row * g->stride;
+	return d->length ? d->length
+			 : g->moment.link_length + (size_t)d->link_row * g->lanes.stride;
 }
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* queue.c - rings of items; taking units out gathers the moment's dependences
- * in g->dep. */
+ * in g->moment.dep. */
 #include "graph/priv.h"
 
 void graph_queue_fini(struct graph *g, struct queue *q)
 {
 	size_t size = g->item_size;
 
-	g->memory_bytes -= (q->data.capacity + q->space.capacity + (q->last_take ? 1u : 0)) * size;
+	g->limit.memory_bytes -=
+		(q->data.capacity + q->space.capacity + (q->last_take ? 1u : 0)) * size;
 	base_free(q->data.buf);
 	base_free(q->space.buf);
 	base_free(q->last_take);
@@ -46,10 +47,10 @@ static BASE_INLINE void fill_item(struct graph *g, struct item *it, uint64_t t, 
 	it->key = key;
 	if (!a)
 		return;
-	if (g->stride == 1)
+	if (g->lanes.stride == 1)
 		it->length[0] = *actor_length(g, a);
 	else
-		memcpy(it->length, actor_length(g, a), g->stride * sizeof(double));
+		memcpy(it->length, actor_length(g, a), g->lanes.stride * sizeof(double));
 }
 
 enum base_status graph_ring_push(struct graph *g, struct ring *r, uint64_t t, uint64_t nr_units,
@@ -92,7 +93,7 @@ static enum base_status put_space(struct graph *g, struct queue *q, uint64_t t, 
 	n -= paid;
 	if (!n)
 		return BASE_OK;
-	if (q->space.nr_items >= g->max_queued) {
+	if (q->space.nr_items >= g->limit.max_queued) {
 		/* No unit of space may be lost: the oldest is counted with its successor.
 		 */
 		ring_item(g, &q->space, 1)->nr_units += ring_item(g, &q->space, 0)->nr_units;
@@ -127,7 +128,7 @@ enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 	if (BASE_UNLIKELY(put->nobody))
 		a = NULL;
 	count_occupancy(q, g->now);
-	if (BASE_UNLIKELY(q->data.nr_items >= g->max_queued))
+	if (BASE_UNLIKELY(q->data.nr_items >= g->limit.max_queued))
 		s = forget_oldest(g, q, t, err);
 	if (BASE_UNLIKELY(!s && q->data.nr_items == q->data.capacity))
 		s = ring_grow(g, &q->data, err);
@@ -150,14 +151,14 @@ enum base_status graph_put(struct graph *g, const struct put *put, uint64_t t,
 static enum base_status copy_length(
 	struct graph *g, const struct item *it, uint32_t *ret_row, struct base_err *err)
 {
-	enum base_status s = graph_mem_need(g, &g->link_length, &g->link_capacity,
-		(g->nr_links + 1) * g->stride, sizeof *g->link_length, err);
+	enum base_status s = graph_mem_need(g, &g->moment.link_length, &g->moment.link_capacity,
+		(g->moment.nr_links + 1) * g->lanes.stride, sizeof *g->moment.link_length, err);
 
 	if (s)
 		return s;
-	memcpy(g->link_length + g->nr_links * g->stride, it->length,
-		g->stride * sizeof *g->link_length);
-	*ret_row = (uint32_t)g->nr_links++;
+	memcpy(g->moment.link_length + g->moment.nr_links * g->lanes.stride, it->length,
+		g->lanes.stride * sizeof *g->moment.link_length);
+	*ret_row = (uint32_t)g->moment.nr_links++;
 	return BASE_OK;
 }
 
@@ -191,21 +192,21 @@ static enum base_status add_dep(struct graph *g, const struct take *take, const 
 	p = &g->actor[it->actor];
 	if (p->stamp == g->stamp && p->dep_epoch == it->epoch) {
 		/* The same producer again: within an epoch its newest path is the longest. */
-		if (newest_first || it->time_ns < g->dep[p->dep_index].available_ns)
+		if (newest_first || it->time_ns < g->moment.dep[p->dep_index].available_ns)
 			return BASE_OK;
 	} else {
-		s = graph_mem_need(
-			g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+		s = graph_mem_need(g, &g->moment.dep, &g->moment.dep_capacity,
+			g->moment.nr_deps + 1, sizeof *g->moment.dep, err);
 		if (s)
 			return s;
 		p->stamp = g->stamp;
 		p->dep_epoch = it->epoch;
-		p->dep_index = (uint32_t)g->nr_deps++;
+		p->dep_index = (uint32_t)g->moment.nr_deps++;
 	}
 	if (moves)
 		s = copy_length(g, it, &dep.link_row, err);
-	dep.order = g->dep_order++;
-	g->dep[p->dep_index] = dep;
+	dep.order = g->moment.dep_order++;
+	g->moment.dep[p->dep_index] = dep;
 	return s;
 }
 
@@ -391,7 +392,8 @@ enum base_status graph_take(
 	/* (Moving items must not pull the rug from under this moment's earlier
 	 * dependences.) */
 	if (take->keep && (take->flags & GRAPH_LAST) && !take->space && !keyed &&
-		q->discipline != GRAPH_PRIORITY && !(q->discipline == GRAPH_LIFO && g->nr_deps)) {
+		q->discipline != GRAPH_PRIORITY &&
+		!(q->discipline == GRAPH_LIFO && g->moment.nr_deps)) {
 		uint64_t before = r->nr_units;
 
 		forget_older(g, q, t, n);

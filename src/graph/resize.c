@@ -49,7 +49,7 @@ enum base_status graph_past_init(struct graph *g, uint32_t queue, struct base_er
 	if (!any)
 		return BASE_OK;
 	s = graph_mem_resize(g, &q->past, &none, 1, sizeof *q->past, err);
-	for (unsigned l = 0; l < g->nr_lanes && !s; l++) {
+	for (unsigned l = 0; l < g->lanes.nr_lanes && !s; l++) {
 		if (units[l])
 			s = add_more(g, q->past, &capacity,
 				(struct more){.lanes = UINT32_C(1) << l, .units = units[l]}, err);
@@ -94,16 +94,17 @@ static enum base_status add_dep(struct graph *g, const struct take *take, const 
 
 	if (it->actor == NONE || it->length[0] == NO_PATH)
 		return BASE_OK;
-	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+	s = graph_mem_need(g, &g->moment.dep, &g->moment.dep_capacity, g->moment.nr_deps + 1,
+		sizeof *g->moment.dep, err);
 	if (s)
 		return s;
-	g->dep[g->nr_deps++] = (struct dep){
+	g->moment.dep[g->moment.nr_deps++] = (struct dep){
 		.available_ns = it->time_ns,
 		.length = it->length,
 		.node = it->node,
 		.queue = take->queue,
 		.actor = it->actor,
-		.order = g->dep_order++,
+		.order = g->moment.dep_order++,
 		.drop = ~lanes,
 		.space = take->space,
 	};

@@ -9,7 +9,7 @@
 
 static bool has_path(const struct graph *g, uint32_t actor)
 {
-	return g->length[(size_t)actor * g->stride] != NO_PATH;
+	return g->length[(size_t)actor * g->lanes.stride] != NO_PATH;
 }
 
 static uint32_t latest_actor(const struct graph *g)
@@ -21,8 +21,8 @@ static uint32_t latest_actor(const struct graph *g)
 			continue;
 		if (best == GRAPH_ANY_ACTOR || g->actor[i].t_last > g->actor[best].t_last ||
 			(g->actor[i].t_last == g->actor[best].t_last &&
-				g->length[(size_t)i * g->stride] >
-					g->length[(size_t)best * g->stride]))
+				g->length[(size_t)i * g->lanes.stride] >
+					g->length[(size_t)best * g->lanes.stride]))
 			best = i;
 	}
 	return best;
@@ -38,30 +38,32 @@ enum base_status graph_end(
 	BASE_ASSERT(actor < g->nr_actors && !g->finished);
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
-	if (g->pending)
+	if (g->moment.pending)
 		s = graph_flush(g, err);
 	if (!s)
-		s = graph_mem_need(g, &g->end, &g->ends_capacity, nr, sizeof *g->end, err);
+		s = graph_mem_need(g, &g->result.end, &g->result.ends_capacity, nr,
+			sizeof *g->result.end, err);
 	if (!s)
-		s = graph_mem_need(g, &g->end_length, &g->end_length_capacity, nr * g->stride,
-			sizeof *g->end_length, err);
+		s = graph_mem_need(g, &g->result.end_length, &g->result.end_length_capacity,
+			nr * g->lanes.stride, sizeof *g->result.end_length, err);
 	if (!s)
 		s = graph_reserve_nodes(g, 1, err);
 	if (s) {
 		g->attention = true;
 		return g->failed = s;
 	}
-	for (; g->nr_ends < nr; g->nr_ends++) {
-		g->end[g->nr_ends] = (struct end){.node = NONE, .bound = NONE};
-		for (unsigned l = 0; l < g->stride; l++)
-			g->end_length[g->nr_ends * g->stride + l] = NO_PATH;
+	for (; g->result.nr_ends < nr; g->result.nr_ends++) {
+		g->result.end[g->result.nr_ends] = (struct end){.node = NONE, .bound = NONE};
+		for (unsigned l = 0; l < g->lanes.stride; l++)
+			g->result.end_length[g->result.nr_ends * g->lanes.stride + l] = NO_PATH;
 	}
 	if (!has_path(g, actor))
 		return BASE_OK;
 	if (time_ns < a->t_last)
 		time_ns = a->t_last;
-	g->end[end].node = graph_path_now(g, a, time_ns, g->end_length + end * g->stride);
-	g->end[end].time_ns = time_ns;
+	g->result.end[end].node =
+		graph_path_now(g, a, time_ns, g->result.end_length + end * g->lanes.stride);
+	g->result.end[end].time_ns = time_ns;
 	return BASE_OK;
 }
 
@@ -81,13 +83,13 @@ enum base_status graph_finish(struct graph *g, uint32_t end_actor, struct base_e
 	BASE_ASSERT(!g->finished && !g->window.early);
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
-	if (g->pending)
+	if (g->moment.pending)
 		s = graph_flush(g, err);
 	if (!s && end_actor != GRAPH_ENDS)
 		s = end_at_last_verb(g, end_actor, err);
 	g->finished = g->attention = true;
 	/* Of all tips only the ends are of interest now: what remains is their paths. */
-	if (!s && g->nr_ends)
+	if (!s && g->result.nr_ends)
 		s = graph_collect(g, true, err);
 	if (!s)
 		graph_window_finish(g);
@@ -109,16 +111,16 @@ static int longest_first(const void *pa, const void *pb)
 	return 0;
 }
 
-/* The end's folds, from last to first, summed by slot in g->dense. */
+/* The end's folds, from last to first, summed by slot in g->collector.dense. */
 static uint64_t sum_folds(struct graph *g, uint32_t f)
 {
 	const struct fold *fold;
 
 	do {
-		fold = &g->folds.fold[f];
+		fold = &g->collector.folds.fold[f];
 		for (uint32_t i = 0; i < fold->nr_sums; i++) {
-			const struct sum *from = &g->folds.sum[fold->first_sum + i];
-			struct sum *to = &g->dense[from->slot];
+			const struct sum *from = &g->collector.folds.sum[fold->first_sum + i];
+			struct sum *to = &g->collector.dense[from->slot];
 
 			to->path_ns += from->path_ns;
 			to->unexplained_ns += from->unexplained_ns;
@@ -134,7 +136,8 @@ static uint64_t sum_folds(struct graph *g, uint32_t f)
 static void fold_crossings(struct graph *g)
 {
 	for (size_t i = 0; i < g->nr_slots; i++) {
-		struct sum *from = &g->dense[i], *to = &g->dense[g->slot[i].base];
+		struct sum *from = &g->collector.dense[i],
+			   *to = &g->collector.dense[g->slot[i].base];
 
 		if (!g->slot[i].is_crossing)
 			continue;
@@ -156,13 +159,13 @@ static enum base_status list_states(
 	enum base_status s;
 
 	for (size_t i = 0; i < g->nr_slots; i++)
-		nr += g->dense[i].visits != 0;
+		nr += g->collector.dense[i].visits != 0;
 	s = graph_mem_resize(g, &list, &capacity, nr, sizeof *list, err);
 	nr = 0;
 	for (size_t i = 0; i < g->nr_slots; i++) {
 		const struct graph_state_totals *t = &g->slot_totals[i];
-		const struct sum *sum = &g->dense[i];
-		double factor = g->scale[(size_t)t->state * g->stride + track];
+		const struct sum *sum = &g->collector.dense[i];
+		double factor = g->scale[(size_t)t->state * g->lanes.stride + track];
 
 		if (sum->visits && !s)
 			list[nr++] = (struct graph_path_state){
@@ -174,7 +177,7 @@ static enum base_status list_states(
 				.visits = sum->visits,
 				.observed_ns = (double)sum->path_ns,
 			};
-		g->dense[i] = (struct sum){0};
+		g->collector.dense[i] = (struct sum){0};
 	}
 	if (nr > 1)
 		qsort(list, nr, sizeof *list, longest_first);
@@ -186,13 +189,13 @@ static enum base_status list_states(
 static enum base_status make_lane(
 	struct graph *g, uint32_t end, unsigned track, struct base_err *err)
 {
-	struct lane_cache *c = &g->end[end].lane[track];
+	struct lane_cache *c = &g->result.end[end].lane[track];
 	enum base_status s;
 
-	c->result.length_ns = g->end_length[(size_t)end * g->stride + track];
-	c->result.start_ns =
-		sum_folds(g, g->bound[(size_t)g->end[end].bound * g->nr_tracks + track]);
-	c->result.end_ns = g->end[end].time_ns;
+	c->result.length_ns = g->result.end_length[(size_t)end * g->lanes.stride + track];
+	c->result.start_ns = sum_folds(g,
+		g->collector.bound[(size_t)g->result.end[end].bound * g->lanes.nr_tracks + track]);
+	c->result.end_ns = g->result.end[end].time_ns;
 	c->result.found = true;
 	if (g->crossings)
 		fold_crossings(g);
@@ -211,19 +214,21 @@ enum base_status graph_lane_of(struct graph *g, uint32_t end, unsigned lane,
 	BASE_ASSERT(g->finished);
 	*ret = (struct graph_lane_result){0};
 	if (lane == GRAPH_RUNNER_UP && g->runner_up)
-		track = g->nr_lanes;
-	else if (lane >= g->nr_lanes)
+		track = g->lanes.nr_lanes;
+	else if (lane >= g->lanes.nr_lanes)
 		return base_fail(err, BASE_ERR_NOTFOUND, "there is no lane %u", lane);
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
-	if (end >= g->nr_ends || g->end[end].bound == NONE ||
-		g->bound[(size_t)g->end[end].bound * g->nr_tracks + track] == NONE)
+	if (end >= g->result.nr_ends || g->result.end[end].bound == NONE ||
+		g->collector.bound[(size_t)g->result.end[end].bound * g->lanes.nr_tracks + track] ==
+			NONE)
 		return BASE_OK;
-	e = &g->end[end];
+	e = &g->result.end[end];
 	if (!e->lane) {
 		size_t capacity = 0;
 
-		s = graph_mem_resize(g, &e->lane, &capacity, g->nr_tracks, sizeof *e->lane, err);
+		s = graph_mem_resize(
+			g, &e->lane, &capacity, g->lanes.nr_tracks, sizeof *e->lane, err);
 	}
 	if (!s && !e->lane[track].ready)
 		s = make_lane(g, end, track, err);
@@ -255,16 +260,16 @@ static int most_visits_first(const void *pa, const void *pb)
 	return a->space - b->space;
 }
 
-/* The sums in g->dense, of crossings; their states do not matter here. */
+/* The sums in g->collector.dense, of crossings; their states do not matter here. */
 static size_t list_crossings(struct graph *g, unsigned track, struct graph_crossing *list)
 {
 	size_t nr = 0;
 
 	for (size_t i = 0; i < g->nr_slots; i++) {
 		const struct slot *slot = &g->slot[i];
-		struct sum *sum = &g->dense[i];
+		struct sum *sum = &g->collector.dense[i];
 		const struct graph_state_totals *to = &g->slot_totals[i];
-		double factor = g->scale[(size_t)to->state * g->stride + track];
+		double factor = g->scale[(size_t)to->state * g->lanes.stride + track];
 
 		if (slot->is_crossing && sum->visits)
 			list[nr++] = (struct graph_crossing){
@@ -296,12 +301,14 @@ enum base_status graph_crossings_of(struct graph *g, uint32_t end, unsigned lane
 	s = graph_lane_of(g, end, lane, &r, err);
 	if (s || !r.found)
 		return s;
-	c = &g->end[end].lane[lane];
+	c = &g->result.end[end].lane[lane];
 	if (!c->crossing) {
 		s = graph_mem_resize(g, &list, &capacity, g->nr_slots + 1, sizeof *list, err);
 		if (s)
 			return s;
-		sum_folds(g, g->bound[(size_t)g->end[end].bound * g->nr_tracks + lane]);
+		sum_folds(g,
+			g->collector.bound[(size_t)g->result.end[end].bound * g->lanes.nr_tracks +
+					   lane]);
 		c->nr_crossings = list_crossings(g, lane, list);
 		qsort(list, c->nr_crossings, sizeof *list, most_visits_first);
 		c->crossing = list;
@@ -317,23 +324,23 @@ static size_t count_steps(const struct graph *g, uint32_t last)
 {
 	size_t nr = 0;
 
-	for (uint32_t i = last; i != NONE; i = g->step[i].prev)
-		nr += !g->step[i].chain;
+	for (uint32_t i = last; i != NONE; i = g->collector.step[i].prev)
+		nr += !g->collector.step[i].chain;
 	return nr;
 }
 
 static void fill_path(struct graph *g, uint32_t last)
 {
-	size_t k = g->nr_path;
+	size_t k = g->result.nr_path;
 
-	for (uint32_t i = last; i != NONE; i = g->step[i].prev) {
-		const struct step *st = &g->step[i];
+	for (uint32_t i = last; i != NONE; i = g->collector.step[i].prev) {
+		const struct step *st = &g->collector.step[i];
 		const struct step *from;
 
 		if (st->chain)
 			continue;
-		from = &g->step[st->prev];
-		g->path[--k] = (struct graph_path_edge){
+		from = &g->collector.step[st->prev];
+		g->result.path[--k] = (struct graph_path_edge){
 			.begin_ns = from->end_ns,
 			.end_ns = st->end_ns,
 			.actor = st->actor,
@@ -359,20 +366,21 @@ enum base_status graph_path_of(struct graph *g, uint32_t end, const struct graph
 		return base_fail(err, BASE_ERR_NOTFOUND, "the path was not kept (keep_path)");
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
-	if (end >= g->nr_ends || g->end[end].bound == NONE)
+	if (end >= g->result.nr_ends || g->result.end[end].bound == NONE)
 		return BASE_OK;
-	if (!g->path || g->path_end != end) {
-		last = g->bound_step[g->end[end].bound];
+	if (!g->result.path || g->result.path_end != end) {
+		last = g->collector.bound_step[g->result.end[end].bound];
 		nr = count_steps(g, last);
-		s = graph_mem_need(g, &g->path, &g->path_capacity, nr, sizeof *g->path, err);
+		s = graph_mem_need(g, &g->result.path, &g->result.path_capacity, nr,
+			sizeof *g->result.path, err);
 		if (s)
 			return s;
-		g->nr_path = nr;
-		g->path_end = end;
+		g->result.nr_path = nr;
+		g->result.path_end = end;
 		fill_path(g, last);
 	}
-	*ret = g->path;
-	*ret_nr = g->nr_path;
+	*ret = g->result.path;
+	*ret_nr = g->result.nr_path;
 	return BASE_OK;
 }
 
@@ -399,19 +407,19 @@ enum base_status graph_totals(struct graph *g, const struct graph_state_totals *
 	size_t *ret_nr, struct base_err *err)
 {
 	BASE_ASSERT(g->finished);
-	if (!g->totals && g->nr_slots) {
-		enum base_status s = graph_mem_resize(
-			g, &g->totals, &g->totals_capacity, g->nr_slots, sizeof *g->totals, err);
+	if (!g->result.totals && g->nr_slots) {
+		enum base_status s = graph_mem_resize(g, &g->result.totals,
+			&g->result.totals_capacity, g->nr_slots, sizeof *g->result.totals, err);
 
 		if (s)
 			return s;
 		for (size_t i = 0; i < g->nr_slots; i++) {
 			if (g->slot_totals[i].visits)
-				g->totals[g->nr_totals++] = g->slot_totals[i];
+				g->result.totals[g->result.nr_totals++] = g->slot_totals[i];
 		}
-		qsort(g->totals, g->nr_totals, sizeof *g->totals, by_ids);
+		qsort(g->result.totals, g->result.nr_totals, sizeof *g->result.totals, by_ids);
 	}
-	*ret = g->totals;
-	*ret_nr = g->nr_totals;
+	*ret = g->result.totals;
+	*ret_nr = g->result.nr_totals;
 	return BASE_OK;
 }

@@ -20,27 +20,27 @@ static enum base_status put_all(
 {
 	enum base_status s = BASE_OK;
 
-	for (size_t i = 0; i < g->nr_puts && !s; i++)
-		s = graph_put(g, &g->put[i], t, a, err);
-	g->nr_puts = 0;
+	for (size_t i = 0; i < g->moment.nr_puts && !s; i++)
+		s = graph_put(g, &g->moment.put[i], t, a, err);
+	g->moment.nr_puts = 0;
 	return s;
 }
 
-/* Closes the actor's edge with what was gathered in g->dep, then puts. */
+/* Closes the actor's edge with what was gathered in g->moment.dep, then puts. */
 static enum base_status close_gathered(
 	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
 {
-	enum base_status s = graph_close(g, v, t, g->dep, g->nr_deps, err);
+	enum base_status s = graph_close(g, v, t, g->moment.dep, g->moment.nr_deps, err);
 
-	g->pending = g->attention = false;
-	g->nr_deps = g->nr_links = 0;
-	g->dep_order = 0;
+	g->moment.pending = g->attention = false;
+	g->moment.nr_deps = g->moment.nr_links = 0;
+	g->moment.dep_order = 0;
 	return s ? s : put_all(g, &g->actor[v->actor], t, err);
 }
 
 enum base_status graph_flush(struct graph *g, struct base_err *err)
 {
-	return close_gathered(g, &g->pending_verb, g->now, err);
+	return close_gathered(g, &g->moment.pending_verb, g->now, err);
 }
 
 /* Before a verb: time, what an earlier GRAPH_MORE left open, room for nodes. */
@@ -52,10 +52,10 @@ static enum base_status begin_slow(
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
 	BASE_ASSERT(v->actor < g->nr_actors && v->state < g->nr_states && !g->finished);
-	if (g->pending &&
-		(g->pending_verb.actor != v->actor || t > g->now || v->flags & GRAPH_ASIDE))
+	if (g->moment.pending &&
+		(g->moment.pending_verb.actor != v->actor || t > g->now || v->flags & GRAPH_ASIDE))
 		s = graph_flush(g, err);
-	if (!s && !g->pending && g->next >= g->collect_at)
+	if (!s && !g->moment.pending && g->next >= g->collect_at)
 		s = graph_collect(g, false, err);
 	return s ? fail(g, s) : BASE_OK;
 }
@@ -105,10 +105,11 @@ static enum base_status will_put(
 
 	if (!n)
 		return BASE_OK;
-	s = graph_mem_need(g, &g->put, &g->put_capacity, g->nr_puts + 1, sizeof *g->put, err);
+	s = graph_mem_need(g, &g->moment.put, &g->moment.put_capacity, g->moment.nr_puts + 1,
+		sizeof *g->moment.put, err);
 	if (s)
 		return s;
-	g->put[g->nr_puts++] = put_of(v, space, n);
+	g->moment.put[g->moment.nr_puts++] = put_of(v, space, n);
 	return BASE_OK;
 }
 
@@ -119,12 +120,12 @@ static enum base_status end(
 	struct graph_verb last = *v;
 	enum base_status s;
 
-	if (g->pending)
-		last.flags |=
-			g->pending_verb.flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
+	if (g->moment.pending)
+		last.flags |= g->moment.pending_verb.flags &
+			      (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	if (v->flags & GRAPH_MORE) {
-		g->pending = g->attention = true;
-		g->pending_verb = last;
+		g->moment.pending = g->attention = true;
+		g->moment.pending_verb = last;
 		return BASE_OK;
 	}
 	s = close_gathered(g, &last, t, err);
@@ -135,7 +136,8 @@ static enum base_status end(
  */
 static inline bool is_alone(const struct graph *g, const struct graph_verb *v)
 {
-	return BASE_LIKELY(!(g->pending | (v->flags & (GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK))));
+	return BASE_LIKELY(
+		!(g->moment.pending | (v->flags & (GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK))));
 }
 
 static inline enum base_status end_alone(struct graph *g, const struct graph_verb *v, uint64_t t,
@@ -179,7 +181,7 @@ static inline enum base_status end_running(struct graph *g, struct actor *a,
 	double *length = &g->length[a->id]; /* if it is one lane */
 
 	if (BASE_UNLIKELY(!g->one_lane || a->wait || !a->started || *length == NO_PATH ||
-			  g->next >= g->node_capacity))
+			  g->next >= g->capacity.node_capacity))
 		return end_alone(g, v, t, NULL, 0, err);
 
 	uint64_t w = since(g, t, a->t_last);
@@ -242,21 +244,22 @@ static enum base_status last_take(
 	if (!it || !(on_this || a->wait == WAIT_UNKNOWN) || it->time_ns <= a->t_last ||
 		it->actor == NONE || it->length[0] == NO_PATH)
 		return BASE_OK;
-	s = graph_mem_need(g, &g->dep, &g->dep_capacity, g->nr_deps + 1, sizeof *g->dep, err);
+	s = graph_mem_need(g, &g->moment.dep, &g->moment.dep_capacity, g->moment.nr_deps + 1,
+		sizeof *g->moment.dep, err);
 	if (s)
 		return s;
-	g->dep[g->nr_deps] = (struct dep){
+	g->moment.dep[g->moment.nr_deps] = (struct dep){
 		.available_ns = it->time_ns,
 		.length = it->length,
 		.node = it->node,
 		.queue = v->queue,
 		.actor = it->actor,
-		.order = g->dep_order++,
+		.order = g->moment.dep_order++,
 		.mark = it->mark,
 		.space = true,
 		.optional = v->flags & GRAPH_OPTIONAL,
 	};
-	g->nr_deps++;
+	g->moment.nr_deps++;
 	return BASE_OK;
 }
 
@@ -281,12 +284,12 @@ static enum base_status enqueue_aside(
 	struct graph *g, const struct graph_verb *v, uint64_t t, uint64_t n, struct base_err *err)
 {
 	struct put put = put_of(v, false, n);
-	size_t nr_deps = g->nr_deps;
+	size_t nr_deps = g->moment.nr_deps;
 	enum base_status s = BASE_OK;
 
 	if (g->queue[v->queue].capacity)
 		s = graph_take(g, &(struct take){.queue = v->queue, .space = true}, t, n, err);
-	g->nr_deps = nr_deps;
+	g->moment.nr_deps = nr_deps;
 	if (!s)
 		s = graph_put_aside(g, &put, t, &g->actor[v->actor], err);
 	return s ? fail(g, s) : BASE_OK;
@@ -314,7 +317,7 @@ static enum base_status enqueue_dated(
 	now.time_ns = v->time_ns > g->now ? v->time_ns : g->now;
 	now.flags = v->flags & GRAPH_NOBODY;
 	s = begin(g, &now, &t, err);
-	if (!s && g->pending)
+	if (!s && g->moment.pending)
 		s = graph_flush(g, err);
 	if (s)
 		return s;
@@ -397,11 +400,11 @@ static enum base_status gather(
 	struct graph *g, const struct graph_verb *v, uint64_t t, bool keep, struct base_err *err)
 {
 	struct take take = take_of(v, false, keep);
-	size_t nr_deps = g->nr_deps;
+	size_t nr_deps = g->moment.nr_deps;
 	enum base_status s = graph_take(g, &take, t, units(v), err);
 
 	if (g->queue[v->queue].discipline == GRAPH_POOL && g->actor[v->actor].wait == WAIT_NO)
-		g->nr_deps = nr_deps;
+		g->moment.nr_deps = nr_deps;
 	return s;
 }
 
@@ -423,8 +426,8 @@ static enum base_status dequeue_aside(
 static inline bool takes_back_alone(
 	const struct graph *g, const struct graph_verb *v, const struct queue *q)
 {
-	return v->flags & GRAPH_BACK && !(v->flags & (GRAPH_MORE | GRAPH_ASIDE)) && !g->pending &&
-	       !q->capacity && !q->tracks_space;
+	return v->flags & GRAPH_BACK && !(v->flags & (GRAPH_MORE | GRAPH_ASIDE)) &&
+	       !g->moment.pending && !q->capacity && !q->tracks_space;
 }
 
 enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, struct base_err *err)
@@ -506,13 +509,13 @@ enum base_status graph_resize(struct graph *g, const struct graph_verb *v, struc
 		if (q->capacity || q->tracks_space)
 			s = will_put(g, v, true, now - n, err);
 	} else if (n > now) {
-		size_t nr_deps = g->nr_deps;
+		size_t nr_deps = g->moment.nr_deps;
 
 		/* The space is used, but not waited for. */
 		if (q->capacity)
 			s = graph_take(g, &(struct take){.queue = v->queue, .space = true}, t,
 				n - now, err);
-		g->nr_deps = nr_deps;
+		g->moment.nr_deps = nr_deps;
 		if (!s)
 			s = will_put(g, v, false, n - now, err);
 	}
@@ -531,7 +534,7 @@ static enum base_status wait_on(
 		return s;
 	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK);
 	a = &g->actor[v->actor];
-	s = g->pending ? end(g, &now, t, err) : end_running(g, a, &now, t, false, err);
+	s = g->moment.pending ? end(g, &now, t, err) : end_running(g, a, &now, t, false, err);
 	if (s)
 		return s;
 	a->wait = (uint8_t)wait;
@@ -590,7 +593,7 @@ enum base_status graph_rename(struct graph *g, const struct graph_verb *v, struc
 	uint64_t t;
 	enum base_status s = begin(g, v, &t, err);
 
-	if (!s && g->pending)
+	if (!s && g->moment.pending)
 		s = graph_flush(g, err);
 	if (s)
 		return s;
@@ -613,11 +616,11 @@ enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struc
 	if (s)
 		return s;
 	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK | GRAPH_START);
-	s = g->pending ? end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
+	s = g->moment.pending ? end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
 	if (s)
 		return s;
 	a = &g->actor[v->actor];
-	for (unsigned l = 0; l < g->stride; l++)
+	for (unsigned l = 0; l < g->lanes.stride; l++)
 		actor_length(g, a)[l] = NO_PATH;
 	a->tip = NONE;
 	a->epoch++;

@@ -35,11 +35,11 @@ static size_t actor_anchor(uint32_t actor)
 
 static void zero_lengths(const struct graph *g, double *length)
 {
-	for (unsigned l = 0; l < g->nr_lanes; l++) {
+	for (unsigned l = 0; l < g->lanes.nr_lanes; l++) {
 		if (length[l] != NO_PATH)
 			length[l] = 0;
 	}
-	for (unsigned l = g->nr_lanes; l < g->nr_tracks; l++)
+	for (unsigned l = g->lanes.nr_lanes; l < g->lanes.nr_tracks; l++)
 		length[l] = NO_PATH;
 }
 
@@ -136,7 +136,7 @@ static enum base_status come_to(struct graph *g, uint64_t *t, struct base_err *e
 	BASE_ASSERT(!g->finished);
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
-	enum base_status s = g->pending ? graph_flush(g, err) : BASE_OK;
+	enum base_status s = g->moment.pending ? graph_flush(g, err) : BASE_OK;
 
 	if (*t < g->now)
 		*t = g->now;
@@ -182,8 +182,8 @@ static void forget_statistics(struct graph *g, uint64_t t)
 /* Those that were reached before the window. */
 static void forget_ends(struct graph *g)
 {
-	for (size_t i = 0; i < g->nr_ends; i++)
-		g->end[i].node = g->end[i].bound = NONE;
+	for (size_t i = 0; i < g->result.nr_ends; i++)
+		g->result.end[i].node = g->result.end[i].bound = NONE;
 }
 
 enum base_status graph_restart(struct graph *g, uint64_t time_ns, struct base_err *err)
@@ -258,8 +258,8 @@ static enum base_status need_anchors(struct graph *g, size_t nr, struct base_err
 		graph_mem_need(g, &w->anchor, &w->anchor_capacity, nr, sizeof *w->anchor, err);
 
 	if (!s)
-		s = graph_mem_need(g, &w->anchor_length, &w->anchor_length_capacity, nr * g->stride,
-			sizeof *w->anchor_length, err);
+		s = graph_mem_need(g, &w->anchor_length, &w->anchor_length_capacity,
+			nr * g->lanes.stride, sizeof *w->anchor_length, err);
 	return s;
 }
 
@@ -280,10 +280,10 @@ static enum base_status anchor_item(
 	if (s)
 		return s;
 
-	double *row = w->anchor_length + w->nr_anchors * g->stride;
-	const double *scale = g->scale + (size_t)q->latency_state * g->stride;
+	double *row = w->anchor_length + w->nr_anchors * g->lanes.stride;
+	const double *scale = g->scale + (size_t)q->latency_state * g->lanes.stride;
 
-	for (unsigned l = 0; l < g->stride; l++)
+	for (unsigned l = 0; l < g->lanes.stride; l++)
 		row[l] = it->length[l] + (zero >> l & 1 ? 0 : (double)latency * scale[l]);
 	id = g->next++;
 	if (g->extra)
@@ -292,7 +292,7 @@ static enum base_status anchor_item(
 	g->node[id] = (struct node){
 		.prev = NONE,
 		.dep = it->node,
-		.took_dep = g->lane_bits,
+		.took_dep = g->lanes.lane_bits,
 		.zero = zero,
 		.slot = NONE,
 		.dep_slot = slot,
@@ -314,13 +314,13 @@ static enum base_status anchor_actors(struct graph *g, uint64_t t, struct base_e
 	for (size_t i = 0; i < g->nr_actors && !s; i++) {
 		struct actor *a = &g->actor[i];
 		const double *length = actor_length(g, a);
-		double *row = w->anchor_length + 2 * i * g->stride;
+		double *row = w->anchor_length + 2 * i * g->lanes.stride;
 		bool has_path = length[0] != NO_PATH;
 
 		w->anchor[2 * i] = (struct end){.node = NONE, .bound = NONE, .time_ns = t};
 		w->anchor[2 * i + 1] =
 			(struct end){.node = a->tip, .bound = NONE, .time_ns = a->t_last};
-		memcpy(row + g->stride, length, g->stride * sizeof *row);
+		memcpy(row + g->lanes.stride, length, g->lanes.stride * sizeof *row);
 		if (has_path)
 			w->anchor[2 * i].node = graph_path_now(g, a, t, row);
 		w->nr_anchors = w->nr_actor_anchors = 2 * (i + 1);
@@ -364,7 +364,7 @@ enum base_status graph_birth(struct graph *g, uint32_t actor, struct base_err *e
 	BASE_ASSERT(actor < g->nr_actors && !g->finished);
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
-	if (g->pending)
+	if (g->moment.pending)
 		s = graph_flush(g, err);
 	if (s || g->actor[actor].tip == NONE)
 		return s;
@@ -388,7 +388,7 @@ static enum base_status start_actors(struct graph *g, uint64_t t, struct base_er
 		if (!a->started || a->forgets || length[0] != NO_PATH)
 			continue;
 		a->tip = first_node(g, i, t, t);
-		for (unsigned l = 0; l < g->nr_lanes; l++)
+		for (unsigned l = 0; l < g->lanes.nr_lanes; l++)
 			length[l] = 0;
 	}
 	return s;
@@ -423,19 +423,19 @@ enum base_status graph_turn(struct graph *g, uint64_t time_ns, bool start_all,
 /* Where lane 0's path to this end comes from: a time, or a label. */
 static uint64_t path_start(const struct graph *g, const struct end *e)
 {
-	uint32_t f = g->bound[(size_t)e->bound * g->nr_tracks];
+	uint32_t f = g->collector.bound[(size_t)e->bound * g->lanes.nr_tracks];
 
-	while (g->folds.fold[f].parent != NONE)
-		f = g->folds.fold[f].parent;
-	return g->folds.fold[f].start_ns;
+	while (g->collector.folds.fold[f].parent != NONE)
+		f = g->collector.folds.fold[f].parent;
+	return g->collector.folds.fold[f].start_ns;
 }
 
 static void move_end(struct graph *g, size_t end)
 {
 	const struct window *w = &g->window;
-	struct end *e = &g->end[end];
+	struct end *e = &g->result.end[end];
 
-	if (e->bound == NONE || g->bound[(size_t)e->bound * g->nr_tracks] == NONE)
+	if (e->bound == NONE || g->collector.bound[(size_t)e->bound * g->lanes.nr_tracks] == NONE)
 		return;
 
 	uint64_t start = path_start(g, e);
@@ -445,8 +445,9 @@ static void move_end(struct graph *g, size_t end)
 		i += e->time_ns < g->since_ns; /* it did nothing after the cut */
 	if (i < w->nr_anchors && w->anchor[i].node != NONE) {
 		*e = w->anchor[i];
-		memcpy(g->end_length + end * g->stride, w->anchor_length + i * g->stride,
-			g->stride * sizeof *g->end_length);
+		memcpy(g->result.end_length + end * g->lanes.stride,
+			w->anchor_length + i * g->lanes.stride,
+			g->lanes.stride * sizeof *g->result.end_length);
 	} else if (start >= g->since_ns) {
 		e->node = e->bound = NONE; /* it started after the window */
 	}
@@ -458,7 +459,7 @@ void graph_window_finish(struct graph *g)
 
 	if (!w->cut)
 		return;
-	for (size_t i = 0; i < g->nr_ends; i++)
+	for (size_t i = 0; i < g->result.nr_ends; i++)
 		move_end(g, i);
 	for (size_t i = 0; i < g->nr_slots; i++) {
 		struct graph_state_totals *tot = &g->slot_totals[i];

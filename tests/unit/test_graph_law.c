@@ -189,7 +189,7 @@ static void assert_conserved(const struct graph *g, const struct trial *t)
 	if (!t->one_start)
 		return;
 	for (uint32_t a = 0; a < t->nr_actors; a++) {
-		double length = g->length[(size_t)a * g->stride];
+		double length = g->length[(size_t)a * g->lanes.stride];
 
 		if (length != NO_PATH)
 			assert_true(length == (double)(g->actor[a].t_last - t->event[0].v.time_ns));
@@ -223,7 +223,7 @@ static void check_trial(const struct trial *t, struct mode mode)
 	int end;
 
 	assert_int_equal(play(t, mode, &g, NULL), BASE_OK);
-	if (g->pending)
+	if (g->moment.pending)
 		assert_int_equal(graph_flush(g, NULL), BASE_OK);
 	play_reference(t, &reference, true);
 	assert_conserved(g, t);
