@@ -57,9 +57,9 @@ enum base_status graph_reserve_nodes(struct graph *g, size_t nr, struct base_err
 {
 	if (BASE_LIKELY(g->next + nr <= g->capacity.node_capacity))
 		return BASE_OK;
-	if (g->next + nr + g->min_nodes >= NONE)
+	if (g->next + nr + g->collector.min_nodes >= NONE)
 		return base_fail(err, BASE_ERR_LIMIT, "more than 4 thousand million nodes at once");
-	return resize_nodes(g, g->next + nr + g->min_nodes, err);
+	return resize_nodes(g, g->next + nr + g->collector.min_nodes, err);
 }
 
 /* ---- marking --------------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 	struct mark *const mark = g->collector.mark;
 
 	g->collector.nr_segments = 0;
-	for (uint32_t id = g->next; id-- > g->nr_bounds;) {
+	for (uint32_t id = g->next; id-- > g->collector.nr_bounds;) {
 		uint32_t live = mark[id].live, lanes = live & ~runner, at = mark[id].segment;
 
 		if (!live)
@@ -236,7 +236,7 @@ static inline uint32_t before(const struct node *n)
 static void mark_ways(struct graph *g)
 {
 	for (size_t i = 0; i < g->collector.nr_tips; i++) {
-		if (g->collector.tip[i] >= g->nr_bounds &&
+		if (g->collector.tip[i] >= g->collector.nr_bounds &&
 			g->collector.mark[g->collector.tip[i]].live)
 			set_end(g, g->collector.tip[i]);
 	}
@@ -245,9 +245,9 @@ static void mark_ways(struct graph *g)
 
 		if (!g->collector.mark[id].live)
 			continue;
-		while (id >= g->nr_bounds && node_kind(&g->node[id]) != KIND_START) {
+		while (id >= g->collector.nr_bounds && node_kind(&g->node[id]) != KIND_START) {
 			id = before(fetch_below(g, id));
-			if (id < g->nr_bounds) {
+			if (id < g->collector.nr_bounds) {
 				reach(&g->collector.mark[id], 1);
 			} else if (g->node[id].zero & NODE_LIVE) {
 				set_end(g, id);
@@ -266,7 +266,7 @@ static void mark_folds(struct graph *g)
 
 	for (size_t i = 0; i < g->collector.folds.nr_folds; i++)
 		fold[i].live = fold[i].end = false;
-	for (uint32_t b = 0; b < g->nr_bounds; b++) {
+	for (uint32_t b = 0; b < g->collector.nr_bounds; b++) {
 		for (uint32_t left = g->collector.mark[b].live; left; left &= left - 1) {
 			unsigned l = (unsigned)__builtin_ctz(left);
 			struct fold *f =
@@ -498,7 +498,7 @@ static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
 			return;
 		}
 		id = over_dep ? n->dep : n->prev;
-		if (id < g->nr_bounds) {
+		if (id < g->collector.nr_bounds) {
 			uint32_t f = g->collector.bound[(size_t)id * g->lanes.nr_tracks + l];
 
 			if (!alone)
@@ -595,7 +595,7 @@ static void follow_way(struct graph *g, struct run *run, uint32_t id)
 			return;
 		}
 		id = before(n);
-		if (id < g->nr_bounds) {
+		if (id < g->collector.nr_bounds) {
 			follow_folds(g, run, g->collector.bound[id]);
 			return;
 		}
@@ -654,7 +654,7 @@ static enum base_status compact_steps(struct graph *g, size_t nr_bounds, struct 
 	size_t capacity = 0, nr = 0;
 	enum base_status s;
 
-	if (g->collector.nr_steps < 2 * g->collector.nr_steps_kept + g->min_nodes)
+	if (g->collector.nr_steps < 2 * g->collector.nr_steps_kept + g->collector.min_nodes)
 		return BASE_OK;
 	s = graph_mem_resize(g, &moved, &capacity, g->collector.nr_steps, sizeof *moved, err);
 	if (s)
@@ -698,7 +698,7 @@ static enum base_status keep_steps(struct graph *g, struct base_err *err)
 
 		if (!(m->live & 1))
 			continue;
-		if (id < g->nr_bounds) {
+		if (id < g->collector.nr_bounds) {
 			index = g->collector.bound_step[id];
 		} else {
 			struct step st = make_step(g, id);
@@ -740,7 +740,7 @@ static enum base_status make_bounds(struct graph *g, struct base_err *err)
 			to[l] = NONE;
 			if (!(g->collector.mark[id].live >> l & 1))
 				continue;
-			if (id < g->nr_bounds)
+			if (id < g->collector.nr_bounds)
 				to[l] = g->collector.folds
 						.fold[g->collector.bound[(size_t)id * tracks + l]]
 						.new_index;
@@ -849,8 +849,8 @@ static enum base_status mark_all(struct graph *g, bool only_ends, struct base_er
 /* The marks of a single lane are gone. */
 static void unmark(struct graph *g)
 {
-	if (g->nr_bounds)
-		memset(g->collector.mark, 0, g->nr_bounds * sizeof *g->collector.mark);
+	if (g->collector.nr_bounds)
+		memset(g->collector.mark, 0, g->collector.nr_bounds * sizeof *g->collector.mark);
 	for (size_t i = 0; i < g->collector.nr_tips; i++)
 		g->collector.mark[g->collector.tip[i]] = (struct mark){0};
 	if (g->collector.ends)
@@ -882,15 +882,15 @@ enum base_status graph_collect(struct graph *g, bool only_ends, struct base_err 
 	SWAP(g->collector.folds, g->collector.next_folds);
 	SWAP(g->collector.bound, g->collector.next_bound);
 	SWAP(g->collector.bound_capacity, g->collector.next_bound_capacity);
-	g->nr_bounds = g->next = (uint32_t)g->collector.nr_tips;
+	g->collector.nr_bounds = g->next = (uint32_t)g->collector.nr_tips;
 	g->collector.nr_collections++;
 
 	/* Collecting costs tips + folds + sums: let twice as many nodes pass before
 	 * the next. */
 	room = 2 * (g->collector.nr_tips + g->collector.folds.nr_folds) +
 	       g->collector.folds.nr_sums;
-	if (room < g->min_nodes)
-		room = g->min_nodes;
+	if (room < g->collector.min_nodes)
+		room = g->collector.min_nodes;
 	s = resize_nodes(g, g->collector.nr_tips + room, err);
 	g->collect_at = (uint32_t)(g->collector.nr_tips + room);
 	return s;

@@ -120,14 +120,14 @@ const struct lane_edit *graph_edits_of(const struct graph *g, uint32_t id, size_
 static enum base_status init_rows(struct graph *g, struct base_err *err)
 {
 	size_t capacity = 0;
-	enum base_status s =
-		graph_mem_resize(g, &g->ones, &capacity, 4 * g->lanes.stride, sizeof *g->ones, err);
+	enum base_status s = graph_mem_resize(
+		g, &g->lanes.ones, &capacity, 4 * g->lanes.stride, sizeof *g->lanes.ones, err);
 
 	if (s)
 		return s;
-	g->scratch = g->ones + g->lanes.stride;
+	g->lanes.scratch = g->lanes.ones + g->lanes.stride;
 	for (unsigned l = 0; l < g->lanes.stride; l++)
-		g->ones[l] = 1;
+		g->lanes.ones[l] = 1;
 	return BASE_OK;
 }
 
@@ -173,7 +173,7 @@ enum base_status graph_new(
 	g->one_lane = g->lanes.stride == 1 && !g->listening.listener;
 	g->pairs = g->one_lane && !g->keep_path;
 	g->item_size = sizeof(struct item) + g->lanes.stride * sizeof(double);
-	g->min_nodes = ARENA_NODES;
+	g->collector.min_nodes = ARENA_NODES;
 	graph_lanes_choose(g, true);
 	s = copy_edits(g, &o, err);
 	if (!s)
@@ -228,7 +228,7 @@ struct graph *graph_free(struct graph *g)
 	base_free(g->moment.dep);
 	base_free(g->moment.put);
 	base_free(g->moment.link_length);
-	base_free(g->ones);
+	base_free(g->lanes.ones);
 	base_free(g->collector.mark);
 	base_free(g->collector.folds.fold);
 	base_free(g->collector.folds.sum);
@@ -257,9 +257,9 @@ struct graph *graph_free(struct graph *g)
 
 void graph_set_arena_nodes(struct graph *g, uint32_t nr_nodes)
 {
-	g->min_nodes = nr_nodes;
-	if (g->collect_at > g->nr_bounds + nr_nodes)
-		g->collect_at = g->nr_bounds + nr_nodes;
+	g->collector.min_nodes = nr_nodes;
+	if (g->collect_at > g->collector.nr_bounds + nr_nodes)
+		g->collect_at = g->collector.nr_bounds + nr_nodes;
 }
 
 /* ---- declarations ---------------------------------------------------------------------------- */

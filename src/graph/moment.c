@@ -29,8 +29,8 @@ static const double *scale_row(struct graph *g, uint32_t state, uint32_t zero)
 	if (BASE_LIKELY(!zero))
 		return row;
 	for (unsigned l = 0; l < g->lanes.stride; l++)
-		g->scratch[l] = l < g->lanes.nr_tracks && (zero >> l & 1) ? 0 : row[l];
-	return g->scratch;
+		g->lanes.scratch[l] = l < g->lanes.nr_tracks && (zero >> l & 1) ? 0 : row[l];
+	return g->lanes.scratch;
 }
 
 static inline void lengthen(
@@ -357,7 +357,7 @@ static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t 
 		length[0] = took ? other : own;
 	} else {
 		const double *scale =
-			first ? g->scale + (size_t)a->state * g->lanes.stride : g->ones;
+			first ? g->scale + (size_t)a->state * g->lanes.stride : g->lanes.ones;
 		const double *dep_scale = g->scale + (size_t)dep_state * g->lanes.stride;
 		uint32_t drop =
 			wg->elided | (d->link ? 0 : d->drop | dropped(g, d->queue, d->space));
@@ -500,7 +500,7 @@ static uint32_t stayed_awake(struct graph *g, const struct actor *a, uint32_t sl
 static enum base_status merge_beside(struct graph *g, struct actor *a, uint64_t t,
 	const struct dep *dep, size_t nr_deps, const struct weighing *wg, struct base_err *err)
 {
-	double *length = actor_length(g, a), *kept = g->scratch + g->lanes.stride;
+	double *length = actor_length(g, a), *kept = g->lanes.scratch + g->lanes.stride;
 	struct item *beside = &a->awake->path;
 	struct weighing same = *wg;
 	uint32_t tip = a->tip;
@@ -538,7 +538,7 @@ static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, 
 		qsort(dep, nr_deps, sizeof *dep, wg.dep_wins_ties ? earlier_first : later_first);
 	bool capped = g->lanes.nr_lanes > 1 && !pathless && wg.kind == KIND_EXPLAINED &&
 		      all_by_chance(g, a, dep, nr_deps);
-	double *before = g->scratch + 2 * g->lanes.stride;
+	double *before = g->lanes.scratch + 2 * g->lanes.stride;
 	uint32_t tip = a->tip;
 
 	if (a->awake && a->awake->takes && !pathless)
@@ -646,7 +646,7 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 enum base_status graph_put_aside(
 	struct graph *g, const struct put *put, uint64_t t, struct actor *a, struct base_err *err)
 {
-	double *length = actor_length(g, a), *kept = g->scratch + g->lanes.stride;
+	double *length = actor_length(g, a), *kept = g->lanes.scratch + g->lanes.stride;
 	uint32_t tip = a->tip;
 	uint8_t wait = a->wait;
 	enum base_status s = graph_reserve_nodes(g, 1, err);

@@ -327,6 +327,7 @@ struct graph_collector {
 	uint32_t *bound_step, *next_bound_step; /* [boundary id] -> step */
 	size_t bound_step_capacity, next_bound_step_capacity;
 	uint64_t nr_collections;
+	uint32_t nr_bounds, min_nodes;
 	struct base_map crossing_slots; /* (to, from; queue, space, state) -> slot */
 };
 
@@ -354,6 +355,7 @@ struct graph_lanes {
 		const double *dep_scale, double dep_w, unsigned n, bool dep_wins_ties);
 	struct lane_edit *edit; /* by id: a scenario may name a state of every thread */
 	size_t nr_edits;
+	double *ones, *scratch; /* rows: ones; scratch for drops (3 rows) */
 };
 
 struct graph_listening {
@@ -401,10 +403,8 @@ struct graph {
 	struct graph_open_moment moment;
 	uint64_t stamp;
 
-	double *ones, *scratch; /* rows: ones; scratch for drops (3 rows) */
 	size_t nr_actors, nr_states, nr_queues, nr_slots;
 	struct graph_capacities capacity;
-	uint32_t nr_bounds, min_nodes;
 	uint64_t time_raised;
 	enum base_status failed;
 

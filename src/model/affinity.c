@@ -33,15 +33,15 @@ static size_t parse_list(const char *list, uint64_t base, uint64_t bits[WORDS])
 static uint32_t set_of(struct model *m, uint32_t text, uint64_t base)
 {
 	uint64_t known, bits[WORDS];
-	if (base_map_get(&m->processor_sets, text, base, &known))
+	if (base_map_get(&m->processors.processor_sets, text, base, &known))
 		return (uint32_t)known;
 	size_t nr_words = parse_list(trace_text_of(m->defs, text), base, bits);
 	uint32_t set = 0;
 	if (nr_words) {
-		set = ++m->nr_processor_sets;
+		set = ++m->processors.nr_processor_sets;
 		m->status = m->sink->processor_set(m->sink->ctx, set - 1, bits, nr_words, m->err);
 	}
-	model_put(m, &m->processor_sets, text, base, set);
+	model_put(m, &m->processors.processor_sets, text, base, set);
 	return set;
 }
 
@@ -59,7 +59,7 @@ static uint32_t before_exec(const struct model *m, const struct thread *t)
 	const struct trace_process *p = trace_def_process(m->defs, t->process);
 	uint64_t stream;
 	if (!t->main_thread || !p->parent || trace_def_process(m->defs, p->parent)->pid != p->pid ||
-		!base_map_get(&m->handles, MODEL_LEADERS | p->parent, 0, &stream))
+		!base_map_get(&m->known.handles, MODEL_LEADERS | p->parent, 0, &stream))
 		return 0;
 	return (uint32_t)stream;
 }
@@ -80,8 +80,8 @@ static void limit(struct model *m, struct thread *t, uint32_t set)
 void model_inherit_affinity(struct model *m, struct thread *t, uint32_t maker, uint64_t token)
 {
 	uint64_t own;
-	if (token &&
-		base_map_get(&m->handles, MODEL_AFFINITIES | token >> 32, (uint32_t)token, &own))
+	if (token && base_map_get(&m->known.handles, MODEL_AFFINITIES | token >> 32,
+			     (uint32_t)token, &own))
 		limit(m, t, (uint32_t)own);
 	else if (maker)
 		limit(m, t, m->thread[maker].processors);
@@ -91,7 +91,7 @@ void model_inherit_affinity(struct model *m, struct thread *t, uint32_t maker, u
 void model_pass_affinity(struct model *m, const struct thread *t, uint32_t leader, uint64_t token)
 {
 	if (token && t->processors && t->processors != m->thread[leader].processors)
-		model_put(m, &m->handles, MODEL_AFFINITIES | token >> 32, (uint32_t)token,
+		model_put(m, &m->known.handles, MODEL_AFFINITIES | token >> 32, (uint32_t)token,
 			t->processors);
 }
 
@@ -123,12 +123,14 @@ void model_rule_affinity(struct model *m, struct thread *t, const struct trace_r
 		return;
 	uint32_t set = set_of(m, a->processors, model_first_processor(m, t->stream));
 	if (a->whose == TRACE_WHOSE_token) {
-		model_put(m, &m->handles, MODEL_AFFINITIES | a->id >> 32, (uint32_t)a->id, set);
+		model_put(
+			m, &m->known.handles, MODEL_AFFINITIES | a->id >> 32, (uint32_t)a->id, set);
 		return;
 	}
 	if (a->whose == TRACE_WHOSE_handle)
-		whose = base_map_get(&m->handles, t->process, a->id, &stream) ? &m->thread[stream]
-									      : NULL;
+		whose = base_map_get(&m->known.handles, t->process, a->id, &stream)
+				? &m->thread[stream]
+				: NULL;
 	else if (a->whose == TRACE_WHOSE_tid)
 		whose = thread_of_tid(m, t, a->id);
 	if (whose)

@@ -30,39 +30,41 @@ static void no_memory(struct model *m, enum base_status s)
 /* What is known of who acts; NULL: no memory. */
 static struct noting *noting_of(struct model *m, uint32_t actor)
 {
-	if (actor >= m->nr_notings) {
-		enum base_status s = base_grow(
-			&m->noting, &m->noting_capacity, (size_t)actor + 1, sizeof *m->noting);
+	if (actor >= m->annotated.nr_notings) {
+		enum base_status s = base_grow(&m->annotated.noting, &m->annotated.noting_capacity,
+			(size_t)actor + 1, sizeof *m->annotated.noting);
 		if (s != BASE_OK) {
 			no_memory(m, s);
 			return NULL;
 		}
-		for (; m->nr_notings <= actor; m->nr_notings++)
-			m->noting[m->nr_notings] = (struct noting){0};
+		for (; m->annotated.nr_notings <= actor; m->annotated.nr_notings++)
+			m->annotated.noting[m->annotated.nr_notings] = (struct noting){0};
 	}
-	return &m->noting[actor];
+	return &m->annotated.noting[actor];
 }
 
 static struct flight *flight_of(struct model *m, uint32_t object)
 {
-	if (!m->flight && base_grow(&m->flight, &m->flight_capacity, (size_t)m->nr_objects + 1,
-				  sizeof *m->flight) != BASE_OK)
+	if (!m->annotated.flight &&
+		base_grow(&m->annotated.flight, &m->annotated.flight_capacity,
+			(size_t)m->nr_objects + 1, sizeof *m->annotated.flight) != BASE_OK)
 		no_memory(m, BASE_ERR_NOMEM);
-	return m->flight ? &m->flight[object] : NULL;
+	return m->annotated.flight ? &m->annotated.flight[object] : NULL;
 }
 
 static void count_pass(struct model *m, uint32_t site)
 {
-	if (!m->passed) {
-		m->passed = base_alloc(((size_t)m->defs->nr_sites + 1) * sizeof *m->passed);
-		if (!m->passed) {
+	if (!m->annotated.passed) {
+		m->annotated.passed =
+			base_alloc(((size_t)m->defs->nr_sites + 1) * sizeof *m->annotated.passed);
+		if (!m->annotated.passed) {
 			no_memory(m, BASE_ERR_NOMEM);
 			return;
 		}
-		m->nr_passed = m->defs->nr_sites;
+		m->annotated.nr_passed = m->defs->nr_sites;
 	}
-	if (site < m->nr_passed)
-		m->passed[site]++;
+	if (site < m->annotated.nr_passed)
+		m->annotated.passed[site]++;
 }
 
 static void found_at(struct model *m, const struct thread *t, uint64_t time_ns,
@@ -294,15 +296,15 @@ void model_check_identify(
 void model_check_all(struct model *m)
 {
 	enum { TAKES_MIN = 3 };
-	for (uint32_t i = 0; i < m->nr_notings && i < m->nr_actors; i++) {
-		const struct noting *k = &m->noting[i];
-		if (m->actor[i].role != NONE || k->nr_waits || k->nr_takes < TAKES_MIN)
+	for (uint32_t i = 0; i < m->annotated.nr_notings && i < m->made.nr_actors; i++) {
+		const struct noting *k = &m->annotated.noting[i];
+		if (m->made.actor[i].role != NONE || k->nr_waits || k->nr_takes < TAKES_MIN)
 			continue;
 		model_found(m, &(struct found){.check = MODEL_CHECK_never_waits,
 				       .site = k->take_site,
 				       .actor = i,
 				       .first_ns = k->take_ns,
-				       .first = name_of(m, m->actor[i].actor_def),
+				       .first = name_of(m, m->made.actor[i].actor_def),
 				       .a = k->nr_takes});
 	}
 }

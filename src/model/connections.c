@@ -22,14 +22,14 @@ enum { OTHERS };
 
 static uint32_t add_followed(struct model *m, struct followed f)
 {
-	enum base_status s = base_grow(
-		&m->followed, &m->followed_capacity, m->nr_followed + 1, sizeof *m->followed);
+	enum base_status s = base_grow(&m->follow.followed, &m->follow.followed_capacity,
+		m->follow.nr_followed + 1, sizeof *m->follow.followed);
 
 	keep(m, s);
 	if (s != BASE_OK)
 		return NONE;
-	m->followed[m->nr_followed] = f;
-	return (uint32_t)m->nr_followed++;
+	m->follow.followed[m->follow.nr_followed] = f;
+	return (uint32_t)m->follow.nr_followed++;
 }
 
 static uint32_t followed_of(struct model *m, uint64_t id, uint32_t home, uint64_t time_ns)
@@ -39,30 +39,31 @@ static uint32_t followed_of(struct model *m, uint64_t id, uint32_t home, uint64_
 
 	if (!id)
 		return NONE;
-	if (!m->nr_followed)
+	if (!m->follow.nr_followed)
 		add_followed(m, (struct followed){.home = NONE});
 	if (m->opts->connection && id != m->opts->connection)
 		return OTHERS;
-	if (base_map_get(&m->connection_ids, 0, id, &number))
+	if (base_map_get(&m->follow.connection_ids, 0, id, &number))
 		return (uint32_t)number;
-	if (m->nr_followed > MODEL_CONNECTIONS_MAX) {
-		m->nr_not_followed++;
+	if (m->follow.nr_followed > MODEL_CONNECTIONS_MAX) {
+		m->follow.nr_not_followed++;
 		return OTHERS;
 	}
-	added = add_followed(m,
-		(struct followed){
-			.pub = {.id = id, .end = (uint32_t)m->nr_followed - 1, .begin_ns = time_ns},
-			.home = home,
-			.at = home,
-		});
+	added = add_followed(m, (struct followed){
+					.pub = {.id = id,
+						.end = (uint32_t)m->follow.nr_followed - 1,
+						.begin_ns = time_ns},
+					.home = home,
+					.at = home,
+				});
 	if (added != NONE)
-		keep(m, base_map_put(&m->connection_ids, 0, id, added));
+		keep(m, base_map_put(&m->follow.connection_ids, 0, id, added));
 	return added;
 }
 
 static void note_served(struct model *m, uint32_t base, uint32_t connection)
 {
-	struct actor_info *a = &m->actor[base];
+	struct actor_info *a = &m->made.actor[base];
 	size_t i = a->nr_served;
 	enum base_status s =
 		base_grow(&a->served, &a->served_capacity, a->nr_served + 1, sizeof *a->served);
@@ -74,7 +75,7 @@ static void note_served(struct model *m, uint32_t base, uint32_t connection)
 		a->served[i] = a->served[i - 1];
 	a->served[i] = connection - 1;
 	a->nr_served++;
-	m->followed[connection].pub.nr_actors++;
+	m->follow.followed[connection].pub.nr_actors++;
 }
 
 /* The graph's actor for (base, connection). */
@@ -82,13 +83,13 @@ static uint32_t speaker_of(struct model *m, uint32_t base, uint32_t connection)
 {
 	uint64_t id;
 
-	if (base_map_get(&m->speakers, base, connection, &id))
+	if (base_map_get(&m->follow.speakers, base, connection, &id))
 		return (uint32_t)id;
 	id = model_make_actor(m, NONE, NONE);
 	if (m->status != BASE_OK)
 		return base;
-	const struct actor_info *b = &m->actor[base];
-	struct actor_info *a = &m->actor[id];
+	const struct actor_info *b = &m->made.actor[base];
+	struct actor_info *a = &m->made.actor[id];
 	a->role = b->role;
 	a->thread = b->thread;
 	a->number = b->number;
@@ -96,7 +97,7 @@ static uint32_t speaker_of(struct model *m, uint32_t base, uint32_t connection)
 	a->connection = connection + 1;
 	a->pub.base = base;
 	note_served(m, base, connection);
-	keep(m, base_map_put(&m->speakers, base, connection, id));
+	keep(m, base_map_put(&m->follow.speakers, base, connection, id));
 	return (uint32_t)id;
 }
 
@@ -109,27 +110,27 @@ static void park(struct model *m, uint32_t speaker, uint64_t time_ns)
 		.state = model_make_state(m, MODEL_STATE_elsewhere, NONE, NONE, 0, NONE),
 		.flags = GRAPH_EXPLAINED,
 	};
-	m->actor[speaker].last_ns = time_ns;
+	m->made.actor[speaker].last_ns = time_ns;
 	if (m->status == BASE_OK)
 		m->status = graph_apply(m->graph, GRAPH_VERB_wait, &v, 0, m->err);
 }
 
 static void turn_to(struct model *m, uint32_t base, uint32_t connection, uint64_t time_ns)
 {
-	struct actor_info *b = &m->actor[base];
+	struct actor_info *b = &m->made.actor[base];
 	uint32_t before = b->serves ? b->speaks_as : base, now = speaker_of(m, base, connection);
 
 	if (m->status != BASE_OK)
 		return;
 	park(m, before, time_ns);
-	b = &m->actor[base];
+	b = &m->made.actor[base];
 	b->serves = connection + 1;
 	b->speaks_as = now;
 }
 
 static bool carries_identity(const struct model *m, uint32_t queue)
 {
-	return queue < m->nr_queues && !m->queue[queue].anonymous;
+	return queue < m->made.nr_queues && !m->made.queue[queue].anonymous;
 }
 
 void model_speak(struct model *m, enum graph_verb_kind kind, struct graph_verb *v, uint32_t *from)
@@ -137,7 +138,7 @@ void model_speak(struct model *m, enum graph_verb_kind kind, struct graph_verb *
 	uint32_t base = v->actor, connection = 0;
 
 	if (kind == GRAPH_VERB_link) {
-		const struct actor_info *f = &m->actor[*from];
+		const struct actor_info *f = &m->made.actor[*from];
 		connection = f->serves;
 		if (f->serves)
 			*from = f->speaks_as;
@@ -145,15 +146,15 @@ void model_speak(struct model *m, enum graph_verb_kind kind, struct graph_verb *
 		   !(v->flags & GRAPH_BACK) && carries_identity(m, v->queue)) {
 		connection = graph_queue_tag(m->graph, v);
 	}
-	if (connection && connection != m->actor[base].serves)
+	if (connection && connection != m->made.actor[base].serves)
 		turn_to(m, base, connection - 1, v->time_ns);
-	struct actor_info *b = &m->actor[base];
+	struct actor_info *b = &m->made.actor[base];
 	v->tag = b->serves;
 	if (!b->serves)
 		return;
 	v->actor = b->speaks_as;
-	m->actor[b->speaks_as].last_ns = v->time_ns;
-	struct followed *c = &m->followed[b->serves - 1];
+	m->made.actor[b->speaks_as].last_ns = v->time_ns;
+	struct followed *c = &m->follow.followed[b->serves - 1];
 	if (c->at != base) {
 		c->came_home = base == c->home;
 		c->at = base;
@@ -169,7 +170,7 @@ void model_serve(struct model *m, uint32_t actor, uint64_t id, uint64_t time_ns,
 	struct graph_verb v = {
 		.time_ns = time_ns, .actor = actor, .state = state, .flags = GRAPH_EXPLAINED};
 	uint32_t connection = followed_of(m, id, actor, time_ns), from = 0;
-	struct actor_info *a = &m->actor[actor];
+	struct actor_info *a = &m->made.actor[actor];
 
 	if (m->status != BASE_OK || connection + 1 == a->serves) /* NONE + 1 is 0: nobody */
 		return;
@@ -177,7 +178,7 @@ void model_serve(struct model *m, uint32_t actor, uint64_t id, uint64_t time_ns,
 		turn_to(m, actor, connection, time_ns);
 	} else {
 		park(m, a->speaks_as, time_ns);
-		m->actor[actor].serves = 0;
+		m->made.actor[actor].serves = 0;
 	}
 	if (m->status != BASE_OK)
 		return;
@@ -188,28 +189,28 @@ void model_serve(struct model *m, uint32_t actor, uint64_t id, uint64_t time_ns,
 /* Where the connection began, if control came back there last; else where it was seen last. */
 static uint32_t last_speaker(const struct model *m, uint32_t connection)
 {
-	const struct followed *c = &m->followed[connection];
+	const struct followed *c = &m->follow.followed[connection];
 	uint32_t best = NONE;
 	uint64_t home;
 
-	for (uint32_t i = 0; i < m->nr_actors; i++) {
-		if (m->actor[i].connection == connection + 1 &&
-			(best == NONE || m->actor[i].last_ns > m->actor[best].last_ns))
+	for (uint32_t i = 0; i < m->made.nr_actors; i++) {
+		if (m->made.actor[i].connection == connection + 1 &&
+			(best == NONE || m->made.actor[i].last_ns > m->made.actor[best].last_ns))
 			best = i;
 	}
-	if (c->came_home && base_map_get(&m->speakers, c->home, connection, &home))
+	if (c->came_home && base_map_get(&m->follow.speakers, c->home, connection, &home))
 		return (uint32_t)home;
 	return best;
 }
 
 void model_end_connections(struct model *m)
 {
-	for (uint32_t i = OTHERS + 1; i < m->nr_followed && m->status == BASE_OK; i++) {
+	for (uint32_t i = OTHERS + 1; i < m->follow.nr_followed && m->status == BASE_OK; i++) {
 		uint32_t actor = last_speaker(m, i);
 
 		if (actor != NONE)
-			m->status = graph_end(m->graph, m->followed[i].pub.end, actor,
-				m->actor[actor].last_ns, m->err);
+			m->status = graph_end(m->graph, m->follow.followed[i].pub.end, actor,
+				m->made.actor[actor].last_ns, m->err);
 	}
 }
 
@@ -217,22 +218,22 @@ void model_end_connections(struct model *m)
 
 uint32_t model_nr_connections(const struct model *m)
 {
-	return m->nr_followed ? (uint32_t)m->nr_followed - 1 : 0;
+	return m->follow.nr_followed ? (uint32_t)m->follow.nr_followed - 1 : 0;
 }
 
 const struct model_connection *model_connection(const struct model *m, uint32_t i)
 {
 	BASE_ASSERT(i < model_nr_connections(m));
-	return &m->followed[i + 1].pub;
+	return &m->follow.followed[i + 1].pub;
 }
 
 uint64_t model_nr_connections_not_followed(const struct model *m)
 {
-	return m->nr_not_followed;
+	return m->follow.nr_not_followed;
 }
 
 const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, size_t *ret_nr)
 {
-	*ret_nr = actor < m->nr_actors ? m->actor[actor].nr_served : 0;
-	return *ret_nr ? m->actor[actor].served : NULL;
+	*ret_nr = actor < m->made.nr_actors ? m->made.actor[actor].nr_served : 0;
+	return *ret_nr ? m->made.actor[actor].served : NULL;
 }

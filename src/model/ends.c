@@ -11,7 +11,7 @@
 static uint32_t newest(const struct model *m, enum owned_how how, uint64_t owner)
 {
 	uint64_t object;
-	return base_map_get(&m->owners, how, owner, &object) ? (uint32_t)object : 0;
+	return base_map_get(&m->known.owners, how, owner, &object) ? (uint32_t)object : 0;
 }
 
 static void unlink_owned(struct model *m, uint32_t object, enum owned_how how)
@@ -22,9 +22,9 @@ static void unlink_owned(struct model *m, uint32_t object, enum owned_how how)
 	if (own->prev)
 		m->object[own->prev].owned[how].next = own->next;
 	else if (own->next)
-		model_put(m, &m->owners, how, own->owner, own->next);
+		model_put(m, &m->known.owners, how, own->owner, own->next);
 	else
-		(void)base_map_remove(&m->owners, how, own->owner);
+		(void)base_map_remove(&m->known.owners, how, own->owner);
 	if (own->next)
 		m->object[own->next].owned[how].prev = own->prev;
 	*own = (struct owned){0};
@@ -48,7 +48,7 @@ void model_own(
 	*own = (struct owned){.owner = owner, .since_ns = time_ns, .next = next};
 	if (next)
 		m->object[next].owned[how].prev = object;
-	model_put(m, &m->owners, how, owner, object);
+	model_put(m, &m->known.owners, how, owner, object);
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -96,11 +96,11 @@ void model_note_birth(struct model *m, const struct thread *t, uint64_t token)
 {
 	const struct trace_process *p = trace_def_process(m->defs, t->process);
 	uint64_t forked_ns;
-	if (!base_map_get(&m->handles, MODEL_FORKS | p->parent, token, &forked_ns))
+	if (!base_map_get(&m->known.handles, MODEL_FORKS | p->parent, token, &forked_ns))
 		return; /* an exec, or nobody was seen to fork it */
-	model_put(m, &m->handles, MODEL_BIRTHS | t->process, 0, forked_ns);
+	model_put(m, &m->known.handles, MODEL_BIRTHS | t->process, 0, forked_ns);
 	if (token)
-		(void)base_map_remove(&m->handles, MODEL_FORKS | p->parent, token);
+		(void)base_map_remove(&m->known.handles, MODEL_FORKS | p->parent, token);
 }
 
 /* A child has what was open when it was forked: of what its ancestors have closed that which they
@@ -116,7 +116,7 @@ void model_owned_add_inherited(struct model *m, const struct thread *t)
 		const struct trace_process *parent = trace_def_process(m->defs, p->parent);
 		if (parent->pid != p->pid) {
 			since_ns = 0;
-			(void)base_map_get(&m->handles, MODEL_BIRTHS | image, 0, &since_ns);
+			(void)base_map_get(&m->known.handles, MODEL_BIRTHS | image, 0, &since_ns);
 			model_owned_add(m, OWNED_closed, model_pid_key(m, t->stream, parent->pid),
 				since_ns);
 		}

@@ -146,9 +146,12 @@ enum base_status model_name_findings(struct model *m)
 			.where = model_site_text(m, f->site),
 			.near_by = f->near_by,
 			.queue = model_keep_text(m, &queue),
-			.actor = f->actor < m->nr_actors ? m->actor[f->actor].pub.name : "",
+			.actor = f->actor < m->made.nr_actors ? m->made.actor[f->actor].pub.name
+							      : "",
 			.count = f->count,
-			.of = f->site < m->nr_passed && is_counted(f) ? m->passed[f->site] : 0,
+			.of = f->site < m->annotated.nr_passed && is_counted(f)
+				      ? m->annotated.passed[f->site]
+				      : 0,
 			.first_ns = f->first_ns,
 		};
 	}

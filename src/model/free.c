@@ -18,26 +18,30 @@ struct model *model_free(struct model *m)
 	if (!m)
 		return NULL;
 	graph_free(m->graph);
-	for (size_t i = 0; i < m->nr_actors; i++)
-		base_free(m->actor[i].served);
-	for (size_t i = 0; i < m->nr_states; i++)
-		model_empty_list(&m->state[i].own);
-	for (size_t i = 0; i < m->nr_pools; i++)
-		model_empty_list(&m->pool[i]);
+	for (size_t i = 0; i < m->made.nr_actors; i++)
+		base_free(m->made.actor[i].served);
+	for (size_t i = 0; i < m->made.nr_states; i++)
+		model_empty_list(&m->made.state[i].own);
+	for (size_t i = 0; i < m->sampled.nr_pools; i++)
+		model_empty_list(&m->sampled.pool[i]);
 	for (uint32_t i = 0; m->thread && i < m->nr_threads; i++)
 		model_free_thread(&m->thread[i]);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		free_object(&m->object[i]);
-	void *owned[] = {m->cause, m->run_time, m->thread, m->standing, m->followed, m->listener,
-		m->object, m->connection, m->processor, m->role, m->class_, m->state, m->actor,
-		m->queue, m->site_text, m->pool, m->noting, m->flight, m->passed, m->chain,
-		m->clock, m->timer, m->ending.object};
+	void *owned[] = {m->kernel.cause, m->kernel.run_time, m->thread, m->annotated.standing,
+		m->follow.followed, m->listener, m->object, m->connection, m->processors.processor,
+		m->made.role, m->made.class_, m->made.state, m->made.actor, m->made.queue,
+		m->naming.site_text, m->sampled.pool, m->annotated.noting, m->annotated.flight,
+		m->annotated.passed, m->sampled.chain, m->timing.clock, m->timing.timer,
+		m->ending.object};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
-	struct base_map *maps[] = {&m->killers, &m->pipes, &m->by_tid, &m->connection_ids,
-		&m->speakers, &m->roles, &m->classes, &m->states, &m->tokens, &m->handles,
-		&m->processor_sets, &m->spins, &m->machines, &m->samples, &m->pools, &m->files,
-		&m->alike, &m->inlined_at, &m->chains, &m->clocks, &m->owners};
+	struct base_map *maps[] = {&m->timing.killers, &m->known.pipes, &m->known.by_tid,
+		&m->follow.connection_ids, &m->follow.speakers, &m->made.roles, &m->made.classes,
+		&m->made.states, &m->known.tokens, &m->known.handles, &m->processors.processor_sets,
+		&m->sampled.spins, &m->annotated.machines, &m->sampled.samples, &m->sampled.pools,
+		&m->naming.files, &m->naming.alike, &m->sampled.inlined_at, &m->sampled.chains,
+		&m->timing.clocks, &m->known.owners};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	model_free_findings(m);

@@ -85,15 +85,15 @@ static uint32_t process_of_command(
 void model_find_root(struct model *m)
 {
 	const char *command = m->opts->command;
-	if (m->root_process || !command || !*command)
+	if (m->run.root_process || !command || !*command)
 		return;
-	m->root_process = process_of_command(m, command, is_same_command);
-	if (!m->root_process)
-		m->root_process = process_of_command(m, command, runs_command);
-	if (!m->root_process)
+	m->run.root_process = process_of_command(m, command, is_same_command);
+	if (!m->run.root_process)
+		m->run.root_process = process_of_command(m, command, runs_command);
+	if (!m->run.root_process)
 		return;
-	m->root_pid = model_pid_key(
-		m, stream_of(m, m->root_process), m->defs->processes[m->root_process].pid);
-	m->restarts = !m->opts->from_ns && !m->opts->start && !m->by_connection &&
-		      !m->opts->process && !m->opts->turns;
+	m->run.root_pid = model_pid_key(
+		m, stream_of(m, m->run.root_process), m->defs->processes[m->run.root_process].pid);
+	m->part.restarts = !m->opts->from_ns && !m->opts->start && !m->follow.by_connection &&
+			   !m->opts->process && !m->opts->turns;
 }

@@ -26,7 +26,7 @@ static void keep(struct model *m, enum base_status s)
 
 void model_count(struct model *m, enum trace_diag d)
 {
-	m->health.count[d]++;
+	m->seen.health.count[d]++;
 }
 
 bool model_grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes)
@@ -68,20 +68,20 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 		hi = (uint64_t)type << 32 | 2u;
 		lo = def->pair;
 	} else if (!name && !site && type == TRACE_OBJECT_pipe &&
-		   m->nr_named_classes < MODEL_NAMED_CLASSES_MAX) {
+		   m->naming.nr_named_classes < MODEL_NAMED_CLASSES_MAX) {
 		hi = (uint64_t)type << 32 | 3u;
 		lo = object;
-		m->nr_named_classes++;
+		m->naming.nr_named_classes++;
 	}
 	uint64_t ix;
-	if (!base_map_get(&m->classes, hi, lo, &ix)) {
-		if (!model_grow(m, &m->class_, &m->class_capacity, m->nr_classes + 1,
-			    sizeof *m->class_))
+	if (!base_map_get(&m->made.classes, hi, lo, &ix)) {
+		if (!model_grow(m, &m->made.class_, &m->made.class_capacity, m->made.nr_classes + 1,
+			    sizeof *m->made.class_))
 			return 0;
-		ix = m->nr_classes++;
-		m->class_[ix] = (struct lock_class){
+		ix = m->made.nr_classes++;
+		m->made.class_[ix] = (struct lock_class){
 			.type = type, .name = name, .site = site, .object = object, .text = text};
-		model_put(m, &m->classes, hi, lo, ix);
+		model_put(m, &m->made.classes, hi, lo, ix);
 	}
 	if (o)
 		o->class_ix = (uint32_t)ix + 1;
@@ -90,11 +90,12 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 
 void model_note_user(struct model *m, uint32_t class_ix, const struct thread *t, bool reads)
 {
-	struct class_users *u = class_ix < m->nr_classes ? &m->class_[class_ix].users : NULL;
+	struct class_users *u =
+		class_ix < m->made.nr_classes ? &m->made.class_[class_ix].users : NULL;
 	if (!u)
 		return;
 	unsigned i = reads;
-	if (m->class_[class_ix].type == TRACE_OBJECT_socket)
+	if (m->made.class_[class_ix].type == TRACE_OBJECT_socket)
 		i = u->role[0] && u->role[0] != t->role + 1;
 	if (!u->role[i])
 		u->role[i] = t->role + 1;
@@ -104,7 +105,7 @@ void model_note_user(struct model *m, uint32_t class_ix, const struct thread *t,
 /* An interrupt's handler: on the processor of whom it interrupts. */
 static bool is_handling(const struct model *m, uint32_t role)
 {
-	return role < m->nr_roles && m->role[role].context != TRACE_CONTEXT_none;
+	return role < m->made.nr_roles && m->made.role[role].context != TRACE_CONTEXT_none;
 }
 
 uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
@@ -117,7 +118,7 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	struct recent_state *recent = &m->recent[(lo ^ lo >> 32 ^ hi ^ hi >> 24) % RECENT_STATES];
 	if (BASE_LIKELY(recent->hi == hi && recent->lo == lo && recent->known))
 		return recent->id;
-	if (base_map_get(&m->states, hi, lo, &id)) {
+	if (base_map_get(&m->made.states, hi, lo, &id)) {
 		*recent = (struct recent_state){
 			.hi = hi, .lo = lo, .id = (uint32_t)id, .known = true};
 		return (uint32_t)id;
@@ -127,23 +128,24 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	uint32_t graph_id;
 	enum base_status s = graph_add_state(m->graph, &graph_id, m->err);
 	keep(m, s);
-	if (s != BASE_OK ||
-		!model_grow(m, &m->state, &m->state_capacity, m->nr_states + 1, sizeof *m->state))
+	if (s != BASE_OK || !model_grow(m, &m->made.state, &m->made.state_capacity,
+				    m->made.nr_states + 1, sizeof *m->made.state))
 		return 0;
-	BASE_ASSERT(graph_id == m->nr_states);
-	uint32_t object =
-		class_ix != NONE && class_ix < m->nr_classes ? m->class_[class_ix].object : 0;
-	m->state[m->nr_states++] = (struct state_info){
+	BASE_ASSERT(graph_id == m->made.nr_states);
+	uint32_t object = class_ix != NONE && class_ix < m->made.nr_classes
+				  ? m->made.class_[class_ix].object
+				  : 0;
+	m->made.state[m->made.nr_states++] = (struct state_info){
 		.pub = {.kind = kind,
 			.object = object,
 			.site = site,
 			.is_recorders = (kind == MODEL_STATE_start && aux == AUX_RECORDER) ||
-					(role < m->nr_roles && m->role[role].recorder)},
+					(role < m->made.nr_roles && m->made.role[role].recorder)},
 		.role = role,
 		.class_ix = class_ix,
 		.aux = aux,
 	};
-	model_put(m, &m->states, hi, lo, graph_id);
+	model_put(m, &m->made.states, hi, lo, graph_id);
 	if (m->sink && m->sink->state)
 		keep(m, m->sink->state(m->sink->ctx, graph_id,
 				(kind == MODEL_STATE_run && !is_handling(m, role)) ||
@@ -178,12 +180,12 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 		return 0;
 	enum base_status s = graph_add_actor(m->graph, &id, m->err);
 	keep(m, s);
-	if (s != BASE_OK ||
-		!model_grow(m, &m->actor, &m->actor_capacity, m->nr_actors + 1, sizeof *m->actor))
+	if (s != BASE_OK || !model_grow(m, &m->made.actor, &m->made.actor_capacity,
+				    m->made.nr_actors + 1, sizeof *m->made.actor))
 		return 0;
-	BASE_ASSERT(id == m->nr_actors);
-	uint32_t number = role == NONE ? 0 : ++m->role[role].nr_actors;
-	m->actor[m->nr_actors++] = (struct actor_info){.role = role,
+	BASE_ASSERT(id == m->made.nr_actors);
+	uint32_t number = role == NONE ? 0 : ++m->made.role[role].nr_actors;
+	m->made.actor[m->made.nr_actors++] = (struct actor_info){.role = role,
 		.thread = thread,
 		.number = number,
 		.actor_def = 0,
@@ -240,13 +242,13 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 		return 0;
 	enum base_status s = graph_add_queue(m->graph, &o, &id, m->err);
 	keep(m, s);
-	if (s != BASE_OK ||
-		!model_grow(m, &m->queue, &m->queue_capacity, m->nr_queues + 1, sizeof *m->queue))
+	if (s != BASE_OK || !model_grow(m, &m->made.queue, &m->made.queue_capacity,
+				    m->made.nr_queues + 1, sizeof *m->made.queue))
 		return 0;
-	BASE_ASSERT(id == m->nr_queues);
+	BASE_ASSERT(id == m->made.nr_queues);
 	if (m->sink && m->sink->queue)
 		keep(m, m->sink->queue(m->sink->ctx, id, &o, m->err));
-	m->queue[m->nr_queues++] = (struct queue_info){
+	m->made.queue[m->made.nr_queues++] = (struct queue_info){
 		.pub = {.object = object,
 			.type = type > MODEL_TYPE_PUT_OFF ? TRACE_OBJECT_none : type,
 			.part = part,
@@ -299,7 +301,7 @@ uint32_t model_token_queue(
 	struct model *m, enum token_kind what, uint64_t who, uint64_t key, bool make)
 {
 	uint64_t hi = (uint64_t)what << 48 | who, id;
-	if (base_map_get(&m->tokens, hi, key, &id))
+	if (base_map_get(&m->known.tokens, hi, key, &id))
 		return (uint32_t)id;
 	if (!make)
 		return NONE;
@@ -312,7 +314,7 @@ uint32_t model_token_queue(
 		[TOKEN_child] = MODEL_TYPE_SIGNAL,
 		[TOKEN_signal] = MODEL_TYPE_SIGNAL};
 	id = model_make_queue(m, 0, 0, type[what], NONE, GRAPH_FIFO);
-	model_put(m, &m->tokens, hi, key, id);
+	model_put(m, &m->known.tokens, hi, key, id);
 	return (uint32_t)id;
 }
 
@@ -339,21 +341,21 @@ static bool is_in(const struct model_place *p, uint32_t actor, uint32_t state)
 /* Does this verb enter a state, and is it one of that place? */
 static bool enters(const struct model *m, const struct model_place *p, const struct graph_verb *v)
 {
-	return p && m->actor[v->actor].state != v->state && is_in(p, v->actor, v->state);
+	return p && m->made.actor[v->actor].state != v->state && is_in(p, v->actor, v->state);
 }
 
 static bool *path_started(struct model *m, uint32_t actor)
 {
-	uint32_t serves = m->actor[actor].serves;
-	return serves ? &m->followed[serves - 1].started : &m->path_started;
+	uint32_t serves = m->made.actor[actor].serves;
+	return serves ? &m->follow.followed[serves - 1].started : &m->part.path_started;
 }
 
 static void end_path(struct model *m, uint32_t actor, const struct graph_verb *v)
 {
-	uint32_t serves = m->actor[actor].serves;
-	if (m->by_connection && serves < 2) /* nobody's, or of one that is not followed */
+	uint32_t serves = m->made.actor[actor].serves;
+	if (m->follow.by_connection && serves < 2) /* nobody's, or of one that is not followed */
 		return;
-	uint32_t end = serves ? m->followed[serves - 1].pub.end : 0;
+	uint32_t end = serves ? m->follow.followed[serves - 1].pub.end : 0;
 	keep(m, graph_end(m->graph, end, v->actor, v->time_ns, m->err));
 }
 
@@ -372,7 +374,7 @@ static void apply_watched_verb(
 	const struct model_options *o = m->opts;
 	uint32_t actor = v->actor;
 	bool at_end = enters(m, o->end, v), at_start = enters(m, o->start, v);
-	if (m->by_connection)
+	if (m->follow.by_connection)
 		model_speak(m, kind, v, &from_actor);
 	bool *started = path_started(m, actor);
 	if (at_start && !*started) {
@@ -387,7 +389,7 @@ static void apply_watched_verb(
 	if (at_end && kind != GRAPH_VERB_rename && !(v->flags & GRAPH_MORE))
 		end_path(m, actor, v);
 	if (!(v->flags & GRAPH_MORE))
-		m->actor[actor].state = v->state;
+		m->made.actor[actor].state = v->state;
 }
 
 static inline void apply_verb(
@@ -553,15 +555,15 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 		t->mode = MODE_BLOCKED;
 		t->resume_state = t->run_state;
 		uint64_t unused;
-		if (!base_map_get(&m->handles, MODEL_LEADERS | t->process, 0, &unused))
-			model_put(m, &m->handles, MODEL_LEADERS | t->process, 0, i);
+		if (!base_map_get(&m->known.handles, MODEL_LEADERS | t->process, 0, &unused))
+			model_put(m, &m->known.handles, MODEL_LEADERS | t->process, 0, i);
 	}
 }
 
 /* All that are known by now; what is defined later has no path until somebody gives it one. */
 static void begin_system(struct model *m, uint64_t time_ns)
 {
-	uint32_t flags = m->opts->start || m->by_connection ? 0 : GRAPH_START;
+	uint32_t flags = m->opts->start || m->follow.by_connection ? 0 : GRAPH_START;
 	m->started = true;
 	begin_threads(m, 1, time_ns, flags);
 }
@@ -591,9 +593,9 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 	const struct trace_stream *def = &m->defs->streams[r->stream];
 	uint32_t site = r->kind == TRACE_thread_begin ? r->u.thread_begin.site : 0;
 	bool first = !m->started;
-	if (!m->root_process) {
-		m->root_process = def->process;
-		m->root_pid =
+	if (!m->run.root_process) {
+		m->run.root_process = def->process;
+		m->run.root_pid =
 			model_pid_key(m, r->stream, trace_def_process(m->defs, def->process)->pid);
 	}
 	begin_thread(m, t, r->stream, site);
@@ -601,30 +603,30 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 		return NULL;
 	t->begin_ns = t->born_ns = r->time_ns;
 	if (first) {
-		m->end_actor = t->actor;
+		m->part.end_actor = t->actor;
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state,
-			m->opts->start || m->by_connection ? 0 : GRAPH_START);
+			m->opts->start || m->follow.by_connection ? 0 : GRAPH_START);
 		m->started = true;
 	} else if (r->kind != TRACE_process_begin && r->kind != TRACE_thread_begin) {
 		/* its creation was not seen: control came from its process's first thread, as far
 		 * as anyone can tell */
 		uint64_t leader;
-		if (base_map_get(&m->handles, MODEL_LEADERS | def->process, 0, &leader) &&
+		if (base_map_get(&m->known.handles, MODEL_LEADERS | def->process, 0, &leader) &&
 			leader != r->stream)
 			model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
 	}
 	uint64_t unused;
-	if (!base_map_get(&m->handles, MODEL_LEADERS | def->process, 0, &unused))
-		model_put(m, &m->handles, MODEL_LEADERS | def->process, 0, r->stream);
+	if (!base_map_get(&m->known.handles, MODEL_LEADERS | def->process, 0, &unused))
+		model_put(m, &m->known.handles, MODEL_LEADERS | def->process, 0, r->stream);
 	return t;
 }
 
 /* The program that the user started begins: so does the path. */
 static void start_at_root(struct model *m, const struct thread *t, uint64_t time_ns)
 {
-	m->restarts = false;
-	m->looks_closer = m->is_system || m->left;
-	m->end_actor = t->actor;
+	m->part.restarts = false;
+	m->looks_closer = m->is_system || m->part.left;
+	m->part.end_actor = t->actor;
 	keep(m, graph_restart(m->graph, time_ns, m->err));
 	model_forget_samples(m); /* counted anew */
 }
@@ -633,7 +635,7 @@ static void start_at_root(struct model *m, const struct thread *t, uint64_t time
 static __attribute__((noinline)) bool may_apply(
 	struct model *m, struct thread *t, const struct trace_record *r)
 {
-	if (m->status != BASE_OK || (m->left && r->kind == TRACE_sample))
+	if (m->status != BASE_OK || (m->part.left && r->kind == TRACE_sample))
 		return false;
 	/* (the kernel still sees it exit, and wake whoever waits for that) */
 	if (t->ended && !(m->is_system && r->kind > TRACE_sample && r->kind != TRACE_lost))
@@ -647,7 +649,7 @@ static __attribute__((noinline)) bool may_apply(
 	if (m->is_system && !t->k.on)
 		model_seen_running(m, t, r);
 	/* by pid: its first image may have done nothing that was recorded */
-	if (m->restarts && model_pid_of(m, t) == m->root_pid)
+	if (m->part.restarts && model_pid_of(m, t) == m->run.root_pid)
 		start_at_root(m, t, r->time_ns);
 	return true;
 }
@@ -677,50 +679,50 @@ static inline void apply(struct model *m, const struct trace_record *r)
 static void expect_end(struct model *m)
 {
 	uint64_t to_ns = m->opts->to_ns;
-	m->next_bound_ns = to_ns && to_ns != UINT64_MAX ? to_ns + 1 : UINT64_MAX;
+	m->part.next_bound_ns = to_ns && to_ns != UINT64_MAX ? to_ns + 1 : UINT64_MAX;
 }
 
 static void start_window(struct model *m)
 {
-	m->entered = !m->opts->from_ns;
-	if (m->entered)
+	m->part.entered = !m->opts->from_ns;
+	if (m->part.entered)
 		expect_end(m);
 	else
-		m->next_bound_ns = m->opts->from_ns;
+		m->part.next_bound_ns = m->opts->from_ns;
 }
 
 /* A record at or after the window's next bound is about to be applied. */
 static __attribute__((noinline)) void cross_bounds(struct model *m, uint64_t time_ns)
 {
-	if (!m->entered) {
+	if (!m->part.entered) {
 		keep(m, graph_restart(m->graph, m->opts->from_ns, m->err));
 		model_forget_samples(m); /* counted anew */
-		m->entered = true;
+		m->part.entered = true;
 		expect_end(m);
 	}
-	if (m->status == BASE_OK && time_ns >= m->next_bound_ns) {
+	if (m->status == BASE_OK && time_ns >= m->part.next_bound_ns) {
 		keep(m, graph_cut(m->graph, m->opts->to_ns, m->err));
-		m->left = m->looks_closer = true;
-		m->next_bound_ns = UINT64_MAX;
+		m->part.left = m->looks_closer = true;
+		m->part.next_bound_ns = UINT64_MAX;
 	}
 }
 
 static enum base_status check_window(struct model *m)
 {
-	if (m->entered)
+	if (m->part.entered)
 		return BASE_OK;
 	return base_fail(m->err, BASE_ERR_NOTFOUND,
 		"the window begins at %llu ns, but the trace's last record is at %llu ns",
-		(unsigned long long)m->opts->from_ns, (unsigned long long)m->last_ns);
+		(unsigned long long)m->opts->from_ns, (unsigned long long)m->seen.last_ns);
 }
 
 /* The next in time order. */
 static inline void apply_next(void *model, const struct trace_record *r)
 {
 	struct model *m = model;
-	if (BASE_UNLIKELY(r->time_ns >= m->next_bound_ns))
+	if (BASE_UNLIKELY(r->time_ns >= m->part.next_bound_ns))
 		cross_bounds(m, r->time_ns);
-	m->last_ns = r->time_ns;
+	m->seen.last_ns = r->time_ns;
 	apply(m, r);
 }
 
@@ -730,8 +732,8 @@ static enum base_status end_batch(struct model *m, size_t nr)
 	if (m->status != BASE_OK)
 		return base_cause(m->err, m->status,
 			"while building the dependence graph, after %llu records",
-			(unsigned long long)m->nr_records);
-	m->nr_records += nr;
+			(unsigned long long)m->seen.nr_records);
+	m->seen.nr_records += nr;
 	return BASE_OK;
 }
 
@@ -748,9 +750,9 @@ static enum base_status read_all(struct model *m, struct trace_reader *r)
 		s = end_batch(m, nr);
 		if (s != BASE_OK)
 			return s;
-		if (m->opts->progress && m->nr_records - reported >= PROGRESS_EVERY) {
-			reported = m->nr_records;
-			m->opts->progress(m->opts->progress_ctx, m->nr_records, all);
+		if (m->opts->progress && m->seen.nr_records - reported >= PROGRESS_EVERY) {
+			reported = m->seen.nr_records;
+			m->opts->progress(m->opts->progress_ctx, m->seen.nr_records, all);
 		}
 	}
 }
@@ -761,21 +763,22 @@ static uint32_t default_end(struct model *m)
 {
 	if (m->is_system)
 		return model_system_end(m);
-	uint32_t thread = m->end_actor < m->nr_actors ? m->actor[m->end_actor].thread : 0;
+	uint32_t thread =
+		m->part.end_actor < m->made.nr_actors ? m->made.actor[m->part.end_actor].thread : 0;
 	bool acts = thread < m->nr_threads &&
 		    (m->thread[thread].acts || m->thread[thread].end_ns < m->opts->from_ns);
-	return acts ? GRAPH_ANY_ACTOR : m->end_actor;
+	return acts ? GRAPH_ANY_ACTOR : m->part.end_actor;
 }
 
 static enum base_status finish_paths(struct model *m)
 {
-	m->path_end = default_end(m);
-	if (m->by_connection && !m->opts->end) {
+	m->part.path_end = default_end(m);
+	if (m->follow.by_connection && !m->opts->end) {
 		model_end_connections(m);
 		if (m->status != BASE_OK)
 			return m->status;
 	}
-	uint32_t end = m->by_connection || m->opts->end ? GRAPH_ENDS : m->path_end;
+	uint32_t end = m->follow.by_connection || m->opts->end ? GRAPH_ENDS : m->part.path_end;
 	return graph_finish(m->graph, end, m->err);
 }
 
@@ -795,10 +798,10 @@ static void find_same(struct model *m, uint32_t object)
 	uint64_t first;
 	if (def->type != TRACE_OBJECT_pipe || !def->address)
 		return;
-	if (base_map_get(&m->pipes, 0, def->address, &first))
+	if (base_map_get(&m->known.pipes, 0, def->address, &first))
 		m->object[object].same_as = (uint32_t)first;
 	else
-		model_put(m, &m->pipes, 0, def->address, object);
+		model_put(m, &m->known.pipes, 0, def->address, object);
 }
 
 static void grow_objects(struct model *m)
@@ -810,13 +813,15 @@ static void grow_objects(struct model *m)
 			pairs = m->defs->objects[i].pair + 1;
 	if (pairs > nr)
 		pairs = nr;
-	if (!model_grow(m, &m->object, &m->object_capacity, (size_t)nr + 1, sizeof *m->object) ||
-		!model_grow(m, &m->listener, &m->listener_capacity, (size_t)nr + 1,
+	if (!model_grow(
+		    m, &m->object, &m->room.object_capacity, (size_t)nr + 1, sizeof *m->object) ||
+		!model_grow(m, &m->listener, &m->room.listener_capacity, (size_t)nr + 1,
 			sizeof *m->listener) ||
-		!model_grow(m, &m->connection, &m->connection_capacity, pairs + 1,
+		!model_grow(m, &m->connection, &m->room.connection_capacity, pairs + 1,
 			sizeof *m->connection) ||
-		(m->flight && !model_grow(m, &m->flight, &m->flight_capacity, (size_t)nr + 1,
-				      sizeof *m->flight)))
+		(m->annotated.flight &&
+			!model_grow(m, &m->annotated.flight, &m->annotated.flight_capacity,
+				(size_t)nr + 1, sizeof *m->annotated.flight)))
 		return;
 	for (uint32_t i = from; i < nr; i++)
 		m->object[i] = unused_object;
@@ -833,32 +838,32 @@ static enum base_status grow_tables(struct model *m)
 {
 	const struct trace_defs *d = m->defs;
 	uint32_t nr_threads = m->nr_threads;
-	if (d->nr_streams > m->nr_threads && model_grow(m, &m->thread, &m->thread_capacity,
+	if (d->nr_streams > m->nr_threads && model_grow(m, &m->thread, &m->room.thread_capacity,
 						     (size_t)d->nr_streams + 1, sizeof *m->thread))
 		m->nr_threads = d->nr_streams;
 	if (d->nr_objects > m->nr_objects)
 		grow_objects(m);
-	if (d->nr_actors > m->nr_standings &&
-		model_grow(m, &m->standing, &m->standing_capacity, (size_t)d->nr_actors + 1,
-			sizeof *m->standing))
-		m->nr_standings = d->nr_actors;
-	if (d->nr_sites > m->nr_site_texts &&
-		model_grow(m, &m->site_text, &m->site_text_capacity, (size_t)d->nr_sites + 1,
-			sizeof *m->site_text))
-		m->nr_site_texts = d->nr_sites;
-	if (d->nr_inlines > m->nr_inlines)
+	if (d->nr_actors > m->annotated.nr_standings &&
+		model_grow(m, &m->annotated.standing, &m->annotated.standing_capacity,
+			(size_t)d->nr_actors + 1, sizeof *m->annotated.standing))
+		m->annotated.nr_standings = d->nr_actors;
+	if (d->nr_sites > m->naming.nr_site_texts &&
+		model_grow(m, &m->naming.site_text, &m->naming.site_text_capacity,
+			(size_t)d->nr_sites + 1, sizeof *m->naming.site_text))
+		m->naming.nr_site_texts = d->nr_sites;
+	if (d->nr_inlines > m->sampled.nr_inlines)
 		keep(m, model_index_inlined(m));
-	if (m->is_system && d->nr_processes > m->nr_run_times &&
-		model_grow(m, &m->run_time, &m->run_time_capacity, (size_t)d->nr_processes + 1,
-			sizeof *m->run_time)) {
-		m->nr_run_times = d->nr_processes;
+	if (m->is_system && d->nr_processes > m->kernel.nr_run_times &&
+		model_grow(m, &m->kernel.run_time, &m->kernel.run_time_capacity,
+			(size_t)d->nr_processes + 1, sizeof *m->kernel.run_time)) {
+		m->kernel.nr_run_times = d->nr_processes;
 		model_find_root(m);
 	}
-	if (m->is_merged)
+	if (m->run.is_merged)
 		model_find_root(m);
 	if (m->is_system && m->started && nr_threads < m->nr_threads)
-		begin_threads(m, nr_threads, m->last_ns, 0);
-	m->looks_closer = m->is_system || m->left || m->restarts;
+		begin_threads(m, nr_threads, m->seen.last_ns, 0);
+	m->looks_closer = m->is_system || m->part.left || m->part.restarts;
 	return m->status;
 }
 
@@ -876,11 +881,11 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 	m->err = err ? err : &m->own_err;
 	m->defs = defs;
 	m->sink = m->opts->sink;
-	m->by_connection = m->opts->connections || m->opts->connection;
-	m->is_watched = m->by_connection || m->sink || m->opts->start || m->opts->end;
+	m->follow.by_connection = m->opts->connections || m->opts->connection;
+	m->is_watched = m->follow.by_connection || m->sink || m->opts->start || m->opts->end;
 	m->is_system = m->opts->system;
-	m->is_merged = m->opts->merged;
-	m->wait_all = m->opts->wait_all;
+	m->run.is_merged = m->opts->merged;
+	m->run.wait_all = m->opts->wait_all;
 	start_window(m);
 	m->arena = base_arena_new(0);
 	enum base_status s =
@@ -896,7 +901,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 		.max_memory_bytes = m->opts->max_memory_bytes,
 		.listener = m->opts->listener,
 		.watch = m->opts->watch,
-		.restarts = m->opts->from_ns != 0 || (m->restarts && !m->opts->turns),
+		.restarts = m->opts->from_ns != 0 || (m->part.restarts && !m->opts->turns),
 	};
 	if (s == BASE_OK)
 		s = graph_new(&g, &m->graph, m->err);
@@ -944,7 +949,7 @@ static enum base_status finish(struct model *m)
 	if (!m->started)
 		return base_fail(m->err, BASE_ERR_NOTFOUND,
 			"the trace has no record of any thread: nothing to analyse");
-	if (m->restarts)
+	if (m->part.restarts)
 		return base_fail(m->err, BASE_ERR_NOTFOUND,
 			"the program that was started did nothing that was recorded: nothing to "
 			"analyse");
@@ -957,10 +962,10 @@ static enum base_status finish(struct model *m)
 	model_check_all(m);
 	model_sort_processor_waits(m);
 	s = m->status == BASE_OK ? model_make_names(m) : m->status;
-	for (uint32_t q = 0; q < m->nr_queues; q++) {
+	for (uint32_t q = 0; q < m->made.nr_queues; q++) {
 		const struct graph_queue_stats *st = graph_queue_stats(m->graph, q);
-		m->health.count[TRACE_DIAG_queue_overflow] += st->overflows;
-		m->health.count[TRACE_DIAG_queue_underflow] += st->underflows;
+		m->seen.health.count[TRACE_DIAG_queue_overflow] += st->overflows;
+		m->seen.health.count[TRACE_DIAG_queue_underflow] += st->underflows;
 	}
 	return s;
 }
@@ -993,12 +998,12 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 		return s;
 	}
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++)
-		m->health.count[d] += read->count[d];
+		m->seen.health.count[d] += read->count[d];
 	/* who wrote the trace has counted them all, if it came to its end */
-	if (m->health.count[TRACE_DIAG_records_lost] < m->nr_lost)
-		m->health.count[TRACE_DIAG_records_lost] = m->nr_lost;
-	m->health.readable_bytes = read->readable_bytes;
-	m->health.file_bytes = read->file_bytes;
+	if (m->seen.health.count[TRACE_DIAG_records_lost] < m->seen.nr_lost)
+		m->seen.health.count[TRACE_DIAG_records_lost] = m->seen.nr_lost;
+	m->seen.health.readable_bytes = read->readable_bytes;
+	m->seen.health.file_bytes = read->file_bytes;
 	*ret = m;
 	return BASE_OK;
 }

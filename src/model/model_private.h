@@ -462,6 +462,153 @@ struct unseen {
 	uint64_t begin_ns, end_ns; /* 0: no such */
 };
 
+/* Which processors there are, who is on them, and who waited for whom there (processor.c, affinity.c). */
+struct model_processors {
+	struct object *processor; /* by processor number */
+	size_t nr_processors, processor_capacity;
+	struct cpu *cpu; /* by processor number */
+	size_t nr_cpus, cpu_capacity;
+	struct model_processor_wait *pair;
+	size_t nr_pairs, pair_capacity;
+	struct base_map pairs;  /* (waiting actor, who had it) -> pair */
+	struct base_map wakers; /* (blocked state << 32 | actor, who ran before) -> count */
+	struct base_map away;   /* (actor, state) -> ns that a machine acted for it */
+	struct base_map
+		processor_sets; /* (list, first processor of its host) -> set + 1; 0: none */
+	uint32_t nr_processor_sets;
+};
+
+/* Roles, classes, states, actors and queues, as they were made (model.c). */
+struct model_made {
+	struct role *role;
+	size_t nr_roles, role_capacity;
+	struct lock_class *class_;
+	size_t nr_classes, class_capacity;
+	struct state_info *state;
+	size_t nr_states, state_capacity;
+	struct actor_info *actor;
+	size_t nr_actors, actor_capacity;
+	struct queue_info *queue;
+	size_t nr_queues, queue_capacity;
+	struct base_map roles, classes, states; /* keys -> index */
+};
+
+/* What samples say of running states (samples.c). */
+struct model_sampled {
+	struct function_list *pool; /* by (role, site) of running states */
+	size_t nr_pools, pool_capacity;
+	struct base_map pools;
+	struct base_map spins;      /* (state, site of a loop that waits) -> samples */
+	struct base_map samples;    /* (state; part of its visits, and function string, module or
+				       chain) -> count */
+	struct base_map inlined_at; /* (0, site) -> first row of what is inlined there */
+	uint32_t nr_inlines;        /* rows that are indexed */
+	struct model_chain *chain;
+	uint32_t nr_chains;
+	size_t chain_capacity;
+	struct base_map chains; /* (parent, function string) -> chain */
+};
+
+/* What times and signals end (rules_clock.c). */
+struct model_timing {
+	struct clock *clock;
+	size_t nr_clocks, clock_capacity;
+	uint64_t nr_late_timer_reads;
+	struct base_map clocks; /* what it is of -> clock */
+	struct base_map
+		killers; /* (process, 0) -> the actor that sent it a signal last; (., 1): when;
+				    (., 2): when it was told anything */
+	uint32_t *timer; /* the clocks of timerfds */
+	size_t nr_timers, timer_capacity;
+};
+
+/* One path a connection (connections.c). */
+struct model_follow {
+	bool by_connection;
+	struct base_map connection_ids, speakers; /* id -> number; (base, number) -> graph actor */
+	struct followed *followed;
+	size_t nr_followed, followed_capacity;
+	uint64_t nr_not_followed;
+};
+
+/* What the program says of itself (rules_note.c). */
+struct model_annotated {
+	struct standing *standing; /* by actor definition */
+	uint32_t nr_standings;
+	size_t standing_capacity;
+	struct base_map machines; /* (stream, actor definition) -> graph actor */
+	struct noting *noting;    /* by actor */
+	size_t nr_notings, noting_capacity;
+	struct flight *flight; /* by object id; NULL: nothing is annotated */
+	size_t flight_capacity;
+	uint64_t *passed; /* by site id: annotations there; NULL: none */
+	uint32_t nr_passed;
+};
+
+/* Recordings of a system: why contexts wake threads, and what nobody was seen to do (rules_kernel*.c, unseen.c). */
+struct model_kernel {
+	struct cause *cause;
+	size_t nr_causes, cause_capacity;
+	struct run_time *run_time; /* by process */
+	uint32_t nr_run_times;
+	size_t run_time_capacity;
+	struct run_time undefined;
+	struct unseen unseen[MODEL_UNSEEN_MAX]; /* the last ones that nothing hidden explains */
+	uint32_t nr_unseen;
+	struct model_unseen unseen_kind[MODEL_UNSEEN_KINDS];
+	size_t nr_unseen_kinds;
+	uint64_t hidden_until_ns; /* the last stretch whose end was not shown */
+};
+
+/* What names are made of (names.c, sites.c). */
+struct model_naming {
+	const char **site_text; /* by site id, made on demand */
+	uint32_t nr_site_texts;
+	size_t site_text_capacity;
+	uint32_t nr_named_classes; /* so far: of files, connections */
+	struct base_map files;     /* (place, operation) -> how many files it was done to */
+	struct base_map alike;     /* users of pipes and sockets -> how many such have them */
+};
+
+/* Which part of the run is looked at, and whose path ends it (ends.c). */
+struct model_part {
+	uint64_t next_bound_ns; /* of the window: its begin, then its end; UINT64_MAX: passed */
+	bool entered, left;     /* the window */
+	bool restarts; /* the path begins when the root process does, later than the trace */
+	bool path_started;
+	uint32_t path_end;  /* whose last verb ends the path when nothing else is said */
+	uint32_t end_actor; /* the root process's last; wait_all: of the process that ended last */
+	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
+};
+
+/* Who and what is known, by its numbers. */
+struct model_known {
+	struct base_map pipes;   /* inode -> its first definition; a system's */
+	struct base_map by_tid;  /* thread number -> its last stream; a system's */
+	struct base_map owners;  /* (enum owned_how, owner) -> its newest object */
+	struct base_map tokens;  /* (what << 32 | image or pid, key) -> queue */
+	struct base_map handles; /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
+				    first stream */
+};
+
+struct model_room {
+	size_t thread_capacity, object_capacity, connection_capacity, listener_capacity;
+};
+
+/* What was read so far. */
+struct model_seen {
+	struct trace_health health;
+	uint64_t nr_lost; /* as records among the others say */
+	uint64_t nr_records, last_ns;
+};
+
+/* What the trace is of. */
+struct model_whole {
+	uint32_t root_process; /* image that the user started; 0: not yet */
+	uint64_t root_pid;
+	bool is_merged, wait_all;
+};
+
 struct model {
 	const struct trace_defs *defs;
 	struct graph *graph;
@@ -482,118 +629,35 @@ struct model {
 	uint32_t nr_objects;
 	struct connection *connection; /* by pair id */
 	uint32_t nr_connections;
-	uint32_t *listener; /* by object id: where a listener's queue is, where a socket calls; 0:
-			       nowhere */
-	struct standing *standing; /* by actor definition */
-	uint32_t nr_standings;
-	size_t thread_capacity, object_capacity, connection_capacity, listener_capacity,
-		standing_capacity, flight_capacity, site_text_capacity;
-	uint32_t nr_site_texts;
-	struct object *processor; /* by processor number */
-	uint32_t put_off;         /* queue of the last flush that waits to be sent to a disk */
+	/* by object id: where a listener's queue is, where a socket calls; 0: nowhere */
+	uint32_t *listener;
+	uint32_t put_off; /* queue of the last flush that waits to be sent to a disk */
 	bool has_put_off;
-	size_t nr_processors, processor_capacity;
 
-	struct role *role;
-	size_t nr_roles, role_capacity;
-	struct lock_class *class_;
-	size_t nr_classes, class_capacity;
-	struct state_info *state;
-	size_t nr_states, state_capacity;
-	struct actor_info *actor;
-	size_t nr_actors, actor_capacity;
-	struct queue_info *queue;
-	size_t nr_queues, queue_capacity;
+	struct model_made made;
+	struct model_processors processors;
+	struct model_sampled sampled;
+	struct model_timing timing;
+	struct model_follow follow;
+	struct model_annotated annotated;
+	struct model_kernel kernel;
+	struct model_naming naming;
+	struct model_part part;
+	struct model_known known;
+	struct model_room room;
+	struct model_seen seen;
+	struct model_whole run;
+	struct findings findings;
 
-	struct base_map pipes;                  /* inode -> its first definition; a system's */
-	struct base_map by_tid;                 /* thread number -> its last stream; a system's */
-	struct base_map roles, classes, states; /* keys -> index */
-	struct base_map owners;                 /* (enum owned_how, owner) -> its newest object */
-	struct ending {                         /* objects that an end does something to */
+	struct ending { /* objects that an end does something to */
 		uint32_t *object;
 		size_t nr, capacity;
 	} ending;
-	struct base_map tokens; /* (what << 32 | image or pid, key) -> queue */
-	struct base_map
-		processor_sets; /* (list, first processor of its host) -> set + 1; 0: none */
-	uint32_t nr_processor_sets;
-	struct base_map spins;    /* (state, site of a loop that waits) -> samples */
-	struct base_map handles;  /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
-				     first stream */
-	struct base_map machines; /* (stream, actor definition) -> graph actor */
-	struct function_list *pool; /* by (role, site) of running states */
-	size_t nr_pools, pool_capacity;
-	struct base_map pools;
-	struct clock *clock;
-	size_t nr_clocks, clock_capacity;
-	uint64_t nr_late_timer_reads;
-	struct base_map clocks; /* what it is of -> clock */
-	struct base_map
-		killers; /* (process, 0) -> the actor that sent it a signal last; (., 1): when;
-			    (., 2): when it was told anything */
-	uint32_t *timer; /* the clocks of timerfds */
-	size_t nr_timers, timer_capacity;
-	struct base_map files;      /* (place, operation) -> how many files it was done to */
-	struct base_map alike;      /* users of pipes and sockets -> how many such have them */
-	struct base_map samples;    /* (state; part of its visits, and function string, module or
-				       chain) -> count */
-	struct base_map inlined_at; /* (0, site) -> first row of what is inlined there */
-	uint32_t nr_inlines;        /* rows that are indexed */
-	struct model_chain *chain;
-	uint32_t nr_chains;
-	size_t chain_capacity;
-	struct base_map chains; /* (parent, function string) -> chain */
 
-	bool by_connection;
-	struct base_map connection_ids, speakers; /* id -> number; (base, number) -> graph actor */
-	struct followed *followed;
-	size_t nr_followed, followed_capacity;
-	uint64_t nr_not_followed;
-	struct findings findings;
-	struct noting *noting; /* by actor */
-	size_t nr_notings, noting_capacity;
-	struct flight *flight; /* by object id; NULL: nothing is annotated */
-	uint64_t *passed;      /* by site id: annotations there; NULL: none */
-	uint32_t nr_passed;
-
-	struct cpu *cpu; /* by processor number */
-	size_t nr_cpus, cpu_capacity;
-	struct model_processor_wait *pair;
-	size_t nr_pairs, pair_capacity;
-	struct base_map pairs;  /* (waiting actor, who had it) -> pair */
-	struct base_map wakers; /* (blocked state << 32 | actor, who ran before) -> count */
-	struct base_map away;   /* (actor, state) -> ns that a machine acted for it */
-
-	const char **site_text; /* by site id, made on demand */
-	struct trace_health health;
-	uint64_t nr_lost; /* as records among the others say */
-	uint64_t nr_records, last_ns;
-	uint64_t next_bound_ns; /* of the window: its begin, then its end; UINT64_MAX: passed */
-	bool entered, left;     /* the window */
-	uint32_t root_process;  /* image that the user started; 0: not yet */
-	uint64_t root_pid;
-	uint64_t item_key;  /* of the verb being made */
-	uint32_t path_end;  /* whose last verb ends the path when nothing else is said */
-	uint32_t end_actor; /* the root process's last; wait_all: of the process that ended last */
-	bool is_merged, wait_all, started, path_started;
-
-	uint32_t end_process; /* image whose last moment ends the path; recordings of the system */
-	bool is_system;       /* every thread's switches and wakes are there */
-	bool restarts;        /* the path begins when the root process does, later than the trace */
-	bool looks_closer;   /* is_system, left, restarts or failed: not every record's rule applies
-			      */
-	struct cause *cause; /* why contexts wake threads */
-	size_t nr_causes, cause_capacity;
-	uint32_t nr_named_classes; /* so far: of files, connections */
-	struct run_time *run_time; /* by process */
-	uint32_t nr_run_times;
-	struct run_time undefined;
-	struct unseen unseen[MODEL_UNSEEN_MAX]; /* the last ones that nothing hidden explains */
-	uint32_t nr_unseen;
-	struct model_unseen unseen_kind[MODEL_UNSEEN_KINDS];
-	size_t nr_unseen_kinds;
-	uint64_t hidden_until_ns; /* the last stretch whose end was not shown */
-	size_t run_time_capacity;
+	uint64_t item_key; /* of the verb being made */
+	bool started;
+	bool is_system;    /* every thread's switches and wakes are there */
+	bool looks_closer; /* is_system, left, restarts or failed: not every record's rule applies */
 };
 
 /* tokens' first key */

@@ -47,14 +47,14 @@ static bool is_of_users(const struct model *m, const struct lock_class *c)
 /* How many pipes and sockets have the same users: they need their numbers. */
 static enum base_status count_users(struct model *m)
 {
-	base_map_fini(&m->alike);
-	for (size_t i = 0; i < m->nr_classes; i++) {
+	base_map_fini(&m->naming.alike);
+	for (size_t i = 0; i < m->made.nr_classes; i++) {
 		uint64_t hi, lo, n = 0;
-		if (!is_of_users(m, &m->class_[i]))
+		if (!is_of_users(m, &m->made.class_[i]))
 			continue;
-		users_key(&m->class_[i], &hi, &lo);
-		base_map_get(&m->alike, hi, lo, &n);
-		if (base_map_put(&m->alike, hi, lo, n + 1) != BASE_OK)
+		users_key(&m->made.class_[i], &hi, &lo);
+		base_map_get(&m->naming.alike, hi, lo, &n);
+		if (base_map_put(&m->naming.alike, hi, lo, n + 1) != BASE_OK)
 			return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
 	}
 	return BASE_OK;
@@ -64,7 +64,7 @@ static bool has_its_users_alone(const struct model *m, const struct lock_class *
 {
 	uint64_t hi, lo, n = 0;
 	users_key(c, &hi, &lo);
-	return is_of_users(m, c) && base_map_get(&m->alike, hi, lo, &n) && n == 1;
+	return is_of_users(m, c) && base_map_get(&m->naming.alike, hi, lo, &n) && n == 1;
 }
 
 /* " from tar to gzip", " between server and client" */
@@ -73,11 +73,13 @@ static void add_users(const struct model *m, struct base_str *s, const struct lo
 	static const char *const word[][2] = {{" from ", " to "}, {" between ", " and "}};
 	const struct class_users *u = &c->users;
 	for (unsigned i = 0; i < 2; i++) {
-		if (!u->role[i] || u->role[i] > m->nr_roles)
+		if (!u->role[i] || u->role[i] > m->made.nr_roles)
 			continue;
 		bool alone = !u->role[1] && c->type == TRACE_OBJECT_socket;
 		base_str_add(s, alone ? " of " : word[c->type == TRACE_OBJECT_socket][i]);
-		base_str_add(s, m->role[u->role[i] - 1].name ? m->role[u->role[i] - 1].name : "?");
+		base_str_add(s, m->made.role[u->role[i] - 1].name
+					? m->made.role[u->role[i] - 1].name
+					: "?");
 		if (u->more[i])
 			base_str_add(s, " and others");
 	}
@@ -86,7 +88,7 @@ static void add_users(const struct model *m, struct base_str *s, const struct lo
 /* "mutex counter_lock"; nameless ones are told by who first used them. */
 void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 {
-	const struct lock_class *c = &m->class_[class_ix];
+	const struct lock_class *c = &m->made.class_[class_ix];
 	if (c->text) {
 		base_str_add(s, c->text);
 		return;
@@ -167,9 +169,9 @@ static unsigned naming_functions(
 	const struct model *m, const struct state_info *st, const struct model_function_share **ret)
 {
 	uint64_t pool;
-	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool))
+	if (!base_map_get(&m->sampled.pools, st->role, st->pub.site, &pool))
 		return 0;
-	const struct function_list *l = &m->pool[pool];
+	const struct function_list *l = &m->sampled.pool[pool];
 	if (differs(&st->own, l))
 		l = &st->own;
 	*ret = l->function;
@@ -191,13 +193,13 @@ static bool runs_elsewhere(const struct model *m, const struct state_info *st, c
 {
 	const uint64_t least = 20; /* one in so many is no run of it */
 	uint64_t pool, nr = 0;
-	if (!base_map_get(&m->pools, st->role, st->pub.site, &pool) ||
-		m->pool[pool].nr_samples < FEW_SAMPLES)
+	if (!base_map_get(&m->sampled.pools, st->role, st->pub.site, &pool) ||
+		m->sampled.pool[pool].nr_samples < FEW_SAMPLES)
 		return false;
-	for (size_t i = 0; i < m->pool[pool].nr; i++)
-		if (!strcmp(m->pool[pool].function[i].function, function))
-			nr += m->pool[pool].function[i].nr_samples;
-	return nr * least < m->pool[pool].nr_samples;
+	for (size_t i = 0; i < m->sampled.pool[pool].nr; i++)
+		if (!strcmp(m->sampled.pool[pool].function[i].function, function))
+			nr += m->sampled.pool[pool].function[i].nr_samples;
+	return nr * least < m->sampled.pool[pool].nr_samples;
 }
 
 static void add_annotated(const struct model *m, struct base_str *s, const struct state_info *st)
@@ -214,8 +216,8 @@ enum { FILES_NAMED = 8 }; /* of one place: a tar or a compiler reads thousands, 
 
 static bool is_of_file(const struct model *m, const struct state_info *st)
 {
-	return st->pub.kind == MODEL_STATE_io && st->class_ix < m->nr_classes &&
-	       m->class_[st->class_ix].type == TRACE_OBJECT_file;
+	return st->pub.kind == MODEL_STATE_io && st->class_ix < m->made.nr_classes &&
+	       m->made.class_[st->class_ix].type == TRACE_OBJECT_file;
 }
 
 static uint64_t place_key(struct model *m, const struct state_info *st)
@@ -229,15 +231,15 @@ static uint64_t place_key(struct model *m, const struct state_info *st)
 /* By the place's text: equal processes have places of their own. */
 static enum base_status count_files(struct model *m)
 {
-	base_map_fini(&m->files);
-	for (uint32_t i = 0; i < m->nr_states; i++) {
-		const struct state_info *st = &m->state[i];
+	base_map_fini(&m->naming.files);
+	for (uint32_t i = 0; i < m->made.nr_states; i++) {
+		const struct state_info *st = &m->made.state[i];
 		uint64_t n = 0, key;
 		if (!is_of_file(m, st))
 			continue;
 		key = place_key(m, st);
-		base_map_get(&m->files, key, st->aux, &n);
-		if (base_map_put(&m->files, key, st->aux, n + 1) != BASE_OK)
+		base_map_get(&m->naming.files, key, st->aux, &n);
+		if (base_map_put(&m->naming.files, key, st->aux, n + 1) != BASE_OK)
 			return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
 	}
 	return BASE_OK;
@@ -246,7 +248,7 @@ static enum base_status count_files(struct model *m)
 static bool is_of_many_files(struct model *m, const struct state_info *st)
 {
 	uint64_t n = 0;
-	return is_of_file(m, st) && base_map_get(&m->files, place_key(m, st), st->aux, &n) &&
+	return is_of_file(m, st) && base_map_get(&m->naming.files, place_key(m, st), st->aux, &n) &&
 	       n > FILES_NAMED;
 }
 
@@ -256,7 +258,7 @@ static void name_file(struct model *m, struct state_info *st)
 	struct base_str of = {0}, on = {0};
 	if (!is_of_file(m, st))
 		return;
-	const struct lock_class *c = &m->class_[st->class_ix];
+	const struct lock_class *c = &m->made.class_[st->class_ix];
 	base_str_addf(&of, "%s of ", io_text(st->aux));
 	model_add_class(m, &of, st->class_ix);
 	st->pub.of_file = model_keep_text(m, &of);
@@ -291,32 +293,33 @@ static const char *nameless_text(uint32_t type, bool is_state)
 
 static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 {
-	const struct state_info *st = &m->state[state];
+	const struct state_info *st = &m->made.state[state];
 	const char *f = NULL;
 	uint32_t class_ix = st->class_ix;
-	bool messages = class_ix != NONE && class_ix < m->nr_classes &&
-			model_is_messages(m->class_[class_ix].type);
-	bool queue = class_ix != NONE && class_ix < m->nr_classes &&
+	bool messages = class_ix != NONE && class_ix < m->made.nr_classes &&
+			model_is_messages(m->made.class_[class_ix].type);
+	bool queue = class_ix != NONE && class_ix < m->made.nr_classes &&
 		     st->pub.kind == MODEL_STATE_wait &&
-		     (m->class_[class_ix].type == TRACE_OBJECT_pipe ||
-			     m->class_[class_ix].type == TRACE_OBJECT_socket ||
-			     m->class_[class_ix].type == TRACE_OBJECT_queue);
+		     (m->made.class_[class_ix].type == TRACE_OBJECT_pipe ||
+			     m->made.class_[class_ix].type == TRACE_OBJECT_socket ||
+			     m->made.class_[class_ix].type == TRACE_OBJECT_queue);
 	if (model_add_kernel_state(m, s, st))
 		return;
 	switch (st->pub.kind) {
 	case MODEL_STATE_run:
 		if (add_main_functions(m, s, st))
 			break;
-		f = model_site_function(m, st->pub.site ? st->pub.site : m->role[st->role].site);
+		f = model_site_function(
+			m, st->pub.site ? st->pub.site : m->made.role[st->role].site);
 		if (*f)
 			base_str_addf(
 				s, "running %s%s", runs_elsewhere(m, st, f) ? "after " : "", f);
 		else if (st->pub.site)
 			base_str_addf(s, "running after %s", model_site_text(m, st->pub.site));
-		else if (m->is_system && m->role[st->role].context != TRACE_CONTEXT_none)
-			base_str_addf(s, "handling %s", m->role[st->role].name);
+		else if (m->is_system && m->made.role[st->role].context != TRACE_CONTEXT_none)
+			base_str_addf(s, "handling %s", m->made.role[st->role].name);
 		else if (m->is_system)
-			base_str_addf(s, "running program %s", m->role[st->role].name);
+			base_str_addf(s, "running program %s", m->made.role[st->role].name);
 		else
 			base_str_add(s, "running from its start");
 		break;
@@ -395,8 +398,8 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 static void add_where(struct model *m, struct base_str *s, const struct state_info *st)
 {
 	uint32_t site = st->pub.site;
-	if (st->pub.kind == MODEL_STATE_run && !site && m->role[st->role].site)
-		site = m->role[st->role].site;
+	if (st->pub.kind == MODEL_STATE_run && !site && m->made.role[st->role].site)
+		site = m->made.role[st->role].site;
 	if (!site)
 		return;
 	if (st->pub.kind == MODEL_STATE_run)
@@ -427,10 +430,10 @@ static void add_role(struct model *m, struct base_str *s, const struct role *ro)
 
 static void name_roles(struct model *m)
 {
-	for (size_t i = 0; i < m->nr_roles; i++) {
+	for (size_t i = 0; i < m->made.nr_roles; i++) {
 		struct base_str s = {0};
-		add_role(m, &s, &m->role[i]);
-		m->role[i].name = model_keep_text(m, &s);
+		add_role(m, &s, &m->made.role[i]);
+		m->made.role[i].name = model_keep_text(m, &s);
 	}
 }
 
@@ -475,7 +478,7 @@ static void name_actor(struct model *m, struct actor_info *a)
 {
 	struct base_str s = {0};
 	if (a->role == NONE) {
-		a->pub.group_ix = (uint32_t)m->nr_roles;
+		a->pub.group_ix = (uint32_t)m->made.nr_roles;
 		a->pub.kind = a->actor_def ? MODEL_ACTOR_machine : MODEL_ACTOR_meeting;
 		if (a->actor_def && a->actor_def < m->defs->nr_actors) {
 			const struct trace_actor *d = &m->defs->actors[a->actor_def];
@@ -493,7 +496,7 @@ static void name_actor(struct model *m, struct actor_info *a)
 			base_str_add(&s, "meeting point");
 		}
 	} else {
-		const struct role *ro = &m->role[a->role];
+		const struct role *ro = &m->made.role[a->role];
 		const struct trace_context *c = trace_def_context(m->defs, a->thread);
 		const char *name = "";
 		if (a->thread < m->defs->nr_streams)
@@ -515,15 +518,16 @@ static void name_actor(struct model *m, struct actor_info *a)
 
 static void name_queue(struct model *m, uint32_t id)
 {
-	struct queue_info *q = &m->queue[id];
+	struct queue_info *q = &m->made.queue[id];
 	struct base_str s = {0};
-	const struct state_info *latency = &m->state[q->latency_state];
+	const struct state_info *latency = &m->made.state[q->latency_state];
 	if (q->wakes && q->wakes - 1 < m->nr_threads)
-		base_str_addf(&s, "waking of %s", m->actor[m->thread[q->wakes - 1].actor].pub.name);
+		base_str_addf(
+			&s, "waking of %s", m->made.actor[m->thread[q->wakes - 1].actor].pub.name);
 	else if (q->what) {
 		base_str_add(&s, q->what);
 		model_add_class(m, &s, latency->class_ix);
-	} else if (latency->class_ix != NONE && latency->class_ix < m->nr_classes)
+	} else if (latency->class_ix != NONE && latency->class_ix < m->made.nr_classes)
 		model_add_class(m, &s, latency->class_ix);
 	else
 		base_str_add(&s, nameless_text(q->pub.type == TRACE_OBJECT_NR ? TRACE_OBJECT_NR
@@ -535,11 +539,11 @@ static void name_queue(struct model *m, uint32_t id)
 /* What they are called may become known late. */
 static void refresh_roles(struct model *m)
 {
-	for (size_t i = 0; i < m->nr_roles; i++) {
+	for (size_t i = 0; i < m->made.nr_roles; i++) {
 		struct base_str s = {0};
-		add_role(m, &s, &m->role[i]);
-		if (!m->role[i].name || strcmp(m->role[i].name, base_str_text(&s)) != 0)
-			m->role[i].name = model_keep_text(m, &s);
+		add_role(m, &s, &m->made.role[i]);
+		if (!m->made.role[i].name || strcmp(m->made.role[i].name, base_str_text(&s)) != 0)
+			m->made.role[i].name = model_keep_text(m, &s);
 		base_str_fini(&s);
 	}
 }
@@ -559,23 +563,23 @@ enum base_status model_refresh_names(struct model *m, struct base_err *err)
 
 void model_add_state_name(struct model *m, uint32_t state, struct base_str *ret)
 {
-	if (state < m->nr_states)
+	if (state < m->made.nr_states)
 		add_state_name(m, ret, state);
 }
 
 void model_add_state_where(struct model *m, uint32_t state, struct base_str *ret)
 {
-	if (state < m->nr_states)
-		add_where(m, ret, &m->state[state]);
+	if (state < m->made.nr_states)
+		add_where(m, ret, &m->made.state[state]);
 }
 
 void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret)
 {
-	const struct actor_info *a = actor < m->nr_actors ? &m->actor[actor] : NULL;
+	const struct actor_info *a = actor < m->made.nr_actors ? &m->made.actor[actor] : NULL;
 	if (!a)
 		return;
 	if (a->role != NONE)
-		add_role(m, ret, &m->role[a->role]);
+		add_role(m, ret, &m->made.role[a->role]);
 	else if (a->actor_def && a->actor_def < m->defs->nr_actors)
 		base_str_add(ret, machine_group(m, &m->defs->actors[a->actor_def]));
 	else
@@ -584,8 +588,8 @@ void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret)
 
 void model_add_object_name(struct model *m, uint32_t state, struct base_str *ret)
 {
-	uint32_t class_ix = state < m->nr_states ? m->state[state].class_ix : NONE;
-	if (class_ix != NONE && class_ix < m->nr_classes)
+	uint32_t class_ix = state < m->made.nr_states ? m->made.state[state].class_ix : NONE;
+	if (class_ix != NONE && class_ix < m->made.nr_classes)
 		model_add_class(m, ret, class_ix);
 }
 
@@ -596,7 +600,7 @@ void model_finish_threads(struct model *m)
 		struct thread *t = &m->thread[i];
 		if (!t->seen)
 			continue;
-		struct actor_info *a = &m->actor[t->actor];
+		struct actor_info *a = &m->made.actor[t->actor];
 		a->pub.begin_ns = t->begin_ns;
 		a->pub.end_ns = t->end_ns;
 		a->pub.ended = t->ended;
@@ -619,8 +623,8 @@ enum base_status model_make_names(struct model *m)
 	if (status != BASE_OK)
 		return status;
 	name_roles(m);
-	for (uint32_t i = 0; i < m->nr_states; i++) {
-		struct state_info *st = &m->state[i];
+	for (uint32_t i = 0; i < m->made.nr_states; i++) {
+		struct state_info *st = &m->made.state[i];
 		struct base_str s = {0};
 		add_state_name(m, &s, i);
 		const struct model_function_share *named;
@@ -630,9 +634,9 @@ enum base_status model_make_names(struct model *m)
 		st->pub.where = where_text(m, st);
 		name_file(m, st);
 	}
-	for (size_t i = 0; i < m->nr_actors; i++)
-		name_actor(m, &m->actor[i]);
-	for (uint32_t i = 0; i < m->nr_queues; i++)
+	for (size_t i = 0; i < m->made.nr_actors; i++)
+		name_actor(m, &m->made.actor[i]);
+	for (uint32_t i = 0; i < m->made.nr_queues; i++)
 		name_queue(m, i);
 	return model_name_findings(m);
 }

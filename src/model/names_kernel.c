@@ -39,7 +39,7 @@ static void add_cause(const struct model *m, struct base_str *s, uint32_t cause)
 		{"BLOCK", "a disk"},
 		{"RCU", "the kernel's RCU grace period"},
 	};
-	const struct cause *c = &m->cause[cause - 1];
+	const struct cause *c = &m->kernel.cause[cause - 1];
 	const char *name = trace_text_of(m->defs, c->name);
 	for (size_t i = 0; i < BASE_COUNT(known) && c->type == TRACE_CONTEXT_softirq; i++)
 		if (!strcmp(known[i].softirq, name)) {
@@ -65,18 +65,18 @@ bool model_add_kernel_state(struct model *m, struct base_str *s, const struct st
 	if (st->aux == NONE || !(st->aux & AUX_CALL))
 		return false;
 	uint32_t call = st->aux >> AUX_CALL_SHIFT & AUX_CALL_MASK, cause = st->aux & AUX_CALL_MASK;
-	bool about = st->class_ix != NONE && st->class_ix < m->nr_classes;
-	if (about && m->class_[st->class_ix].type == TRACE_OBJECT_kernel_lock) {
+	bool about = st->class_ix != NONE && st->class_ix < m->made.nr_classes;
+	if (about && m->made.class_[st->class_ix].type == TRACE_OBJECT_kernel_lock) {
 		base_str_add(s, "waiting for ");
 		model_add_class(m, s, st->class_ix);
-		if (st->role != NONE && st->role < m->nr_roles)
-			base_str_addf(s, " that %s had", m->role[st->role].name);
+		if (st->role != NONE && st->role < m->made.nr_roles)
+			base_str_addf(s, " that %s had", m->made.role[st->role].name);
 		return true;
 	}
 	if (st->pub.kind == MODEL_STATE_io) {
 		add_call(s, call);
 	} else {
-		if (cause && cause <= m->nr_causes) {
+		if (cause && cause <= m->kernel.nr_causes) {
 			base_str_add(s, "waiting for ");
 			add_cause(m, s, cause);
 		} else {
@@ -108,7 +108,7 @@ static const char *disk_word(uint32_t op)
 /* "disk sda busy (write)", "qdisc tbf of eth0 sending" */
 void model_add_device_state(struct model *m, struct base_str *s, const struct state_info *st)
 {
-	if (st->class_ix != NONE && st->class_ix < m->nr_classes)
+	if (st->class_ix != NONE && st->class_ix < m->made.nr_classes)
 		model_add_class(m, s, st->class_ix);
 	if (st->aux == AUX_SENDS)
 		base_str_add(s, " sending");
@@ -118,8 +118,9 @@ void model_add_device_state(struct model *m, struct base_str *s, const struct st
 
 void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st)
 {
-	if (st->role != NONE && st->role < m->nr_roles)
-		base_str_addf(s, "waiting for a processor that %s had", m->role[st->role].name);
+	if (st->role != NONE && st->role < m->made.nr_roles)
+		base_str_addf(
+			s, "waiting for a processor that %s had", m->made.role[st->role].name);
 	else if (st->aux == AUX_IDLE)
 		base_str_add(s, "waking up on an idle processor");
 	else if (st->aux != NONE && st->aux & AUX_QUOTA)
@@ -240,10 +241,10 @@ void model_kernel_class(
 		model_service_class(m, object, hi, lo, text);
 		break;
 	case TRACE_OBJECT_file: /* a compiler reads thousands */
-		if (*name && base_map_get(&m->classes, *hi, *lo, &ix))
+		if (*name && base_map_get(&m->made.classes, *hi, *lo, &ix))
 			return;
-		if (*name && m->nr_named_classes < MODEL_NAMED_CLASSES_MAX) {
-			m->nr_named_classes++;
+		if (*name && m->naming.nr_named_classes < MODEL_NAMED_CLASSES_MAX) {
+			m->naming.nr_named_classes++;
 			return;
 		}
 		*hi = type | ALL;
@@ -265,11 +266,12 @@ void model_kernel_class(
 	case TRACE_OBJECT_io_uring:
 		if (*name)
 			return;
-		*hi = type | (m->nr_named_classes < MODEL_NAMED_CLASSES_MAX ? BY_OBJECT : ALL);
-		*lo = m->nr_named_classes < MODEL_NAMED_CLASSES_MAX ? object : 0;
+		*hi = type |
+		      (m->naming.nr_named_classes < MODEL_NAMED_CLASSES_MAX ? BY_OBJECT : ALL);
+		*lo = m->naming.nr_named_classes < MODEL_NAMED_CLASSES_MAX ? object : 0;
 		break;
 	default:
 		return;
 	}
-	m->nr_named_classes += !base_map_get(&m->classes, *hi, *lo, &ix);
+	m->naming.nr_named_classes += !base_map_get(&m->made.classes, *hi, *lo, &ix);
 }

@@ -24,17 +24,17 @@ static struct cpu *cpu_of(struct model *m, uint64_t number)
 {
 	if (number >= MODEL_CPUS_MAX)
 		return NULL;
-	if (number >= m->nr_cpus) {
-		enum base_status s =
-			base_grow(&m->cpu, &m->cpu_capacity, number + 1, sizeof *m->cpu);
+	if (number >= m->processors.nr_cpus) {
+		enum base_status s = base_grow(&m->processors.cpu, &m->processors.cpu_capacity,
+			number + 1, sizeof *m->processors.cpu);
 		if (s != BASE_OK) {
 			no_memory(m, s);
 			return NULL;
 		}
-		for (; m->nr_cpus <= number; m->nr_cpus++)
-			m->cpu[m->nr_cpus] = (struct cpu){0};
+		for (; m->processors.nr_cpus <= number; m->processors.nr_cpus++)
+			m->processors.cpu[m->processors.nr_cpus] = (struct cpu){0};
 	}
-	return &m->cpu[number];
+	return &m->processors.cpu[number];
 }
 
 /* ---- (actor, actor) -> time ------------------------------------------------------------------ */
@@ -42,23 +42,24 @@ static struct cpu *cpu_of(struct model *m, uint64_t number)
 static struct model_processor_wait *pair_of(struct model *m, uint32_t waiting, uint32_t had)
 {
 	uint64_t ix;
-	bool known = base_map_get(&m->pairs, waiting, had, &ix);
-	if (!known && m->nr_pairs >= PAIRS_MAX) {
+	bool known = base_map_get(&m->processors.pairs, waiting, had, &ix);
+	if (!known && m->processors.nr_pairs >= PAIRS_MAX) {
 		had = MODEL_OTHERS;
-		known = base_map_get(&m->pairs, waiting, had, &ix);
+		known = base_map_get(&m->processors.pairs, waiting, had, &ix);
 	}
 	if (known)
-		return &m->pair[ix];
-	enum base_status s =
-		base_grow(&m->pair, &m->pair_capacity, m->nr_pairs + 1, sizeof *m->pair);
+		return &m->processors.pair[ix];
+	enum base_status s = base_grow(&m->processors.pair, &m->processors.pair_capacity,
+		m->processors.nr_pairs + 1, sizeof *m->processors.pair);
 	if (s == BASE_OK)
-		s = base_map_put(&m->pairs, waiting, had, m->nr_pairs);
+		s = base_map_put(&m->processors.pairs, waiting, had, m->processors.nr_pairs);
 	if (s != BASE_OK) {
 		no_memory(m, s);
 		return NULL;
 	}
-	m->pair[m->nr_pairs] = (struct model_processor_wait){.waiting = waiting, .had = had};
-	return &m->pair[m->nr_pairs++];
+	m->processors.pair[m->processors.nr_pairs] =
+		(struct model_processor_wait){.waiting = waiting, .had = had};
+	return &m->processors.pair[m->processors.nr_pairs++];
 }
 
 static void charge(struct model *m, uint32_t waiting, uint32_t had, uint64_t wait_ns)
@@ -101,9 +102,9 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 	} had[MODEL_HAD_MAX];
 	struct model_had ret = {.role = NONE, .known_ns = to_ns - from_ns};
 	uint32_t nr_had = 0, best = 0;
-	if (number >= m->nr_cpus || !m->cpu[number].use)
+	if (number >= m->processors.nr_cpus || !m->processors.cpu[number].use)
 		return ret;
-	const struct cpu *c = &m->cpu[number];
+	const struct cpu *c = &m->processors.cpu[number];
 	uint32_t nr = c->nr < MODEL_CPU_HISTORY ? c->nr : MODEL_CPU_HISTORY;
 	const struct cpu_use now = {
 		.stream = c->stream, .begin_ns = c->since_ns, .end_ns = c->stream ? to_ns : 0};
@@ -176,8 +177,8 @@ static uint32_t ran_before(
 	uint32_t found = 0;
 	if (c->last && c->last != t->stream && time_ns - c->last_ns <= WOKE_NS)
 		return c->last;
-	for (size_t i = 0; i < m->nr_cpus && i < LOOK_AT; i++) {
-		uint32_t stream = m->cpu[i].stream;
+	for (size_t i = 0; i < m->processors.nr_cpus && i < LOOK_AT; i++) {
+		uint32_t stream = m->processors.cpu[i].stream;
 		if (!stream || stream == t->stream || m->thread[stream].ended)
 			continue;
 		if (found && found != stream)
@@ -191,17 +192,18 @@ static void note_waker(struct model *m, const struct thread *t, uint32_t stream)
 {
 	uint64_t n = 0, who = stream ? model_acting(&m->thread[stream]) : MODEL_OTHERS;
 	uint64_t hi = (uint64_t)t->graph_state << 32 | model_acting(t);
-	if (!base_map_get(&m->wakers, hi, who, &n) && m->wakers.nr_used >= PAIRS_MAX)
+	if (!base_map_get(&m->processors.wakers, hi, who, &n) &&
+		m->processors.wakers.nr_used >= PAIRS_MAX)
 		return;
-	enum base_status s = base_map_put(&m->wakers, hi, who, n + 1);
+	enum base_status s = base_map_put(&m->processors.wakers, hi, who, n + 1);
 	if (s != BASE_OK)
 		no_memory(m, s);
 }
 
 bool model_processor_of(const struct model *m, const struct thread *t, uint64_t *number)
 {
-	for (*number = 0; *number < m->nr_cpus; ++*number)
-		if (m->cpu[*number].stream == t->stream)
+	for (*number = 0; *number < m->processors.nr_cpus; ++*number)
+		if (m->processors.cpu[*number].stream == t->stream)
 			return true;
 	return false;
 }
@@ -261,8 +263,8 @@ void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t durati
 	uint64_t sum = 0;
 	if (!duration_ns)
 		return;
-	base_map_get(&m->away, actor, state, &sum);
-	enum base_status s = base_map_put(&m->away, actor, state, sum + duration_ns);
+	base_map_get(&m->processors.away, actor, state, &sum);
+	enum base_status s = base_map_put(&m->processors.away, actor, state, sum + duration_ns);
 	if (s != BASE_OK)
 		no_memory(m, s);
 }
@@ -279,7 +281,7 @@ void model_forget_machines(struct model *m, struct thread *t, uint64_t time_ns)
 uint64_t model_away_ns(const struct model *m, uint32_t actor, uint32_t state)
 {
 	uint64_t sum = 0;
-	base_map_get(&m->away, actor, state, &sum);
+	base_map_get(&m->processors.away, actor, state, &sum);
 	return sum;
 }
 
@@ -297,14 +299,15 @@ static int longest_first(const void *pa, const void *pb)
 
 void model_sort_processor_waits(struct model *m)
 {
-	if (m->nr_pairs)
-		qsort(m->pair, m->nr_pairs, sizeof *m->pair, longest_first);
+	if (m->processors.nr_pairs)
+		qsort(m->processors.pair, m->processors.nr_pairs, sizeof *m->processors.pair,
+			longest_first);
 }
 
 const struct model_processor_wait *model_processor_waits(const struct model *m, size_t *ret_nr)
 {
-	*ret_nr = m->nr_pairs;
-	return m->pair;
+	*ret_nr = m->processors.nr_pairs;
+	return m->processors.pair;
 }
 
 struct best_waker {
@@ -330,7 +333,7 @@ uint32_t model_ran_before(
 	const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr, uint64_t *ret_all)
 {
 	struct best_waker b = {.key = (uint64_t)state << 32 | actor, .actor = MODEL_OTHERS};
-	base_map_each(&m->wakers, look, &b);
+	base_map_each(&m->processors.wakers, look, &b);
 	*ret_nr = b.most;
 	*ret_all = b.all;
 	return b.actor;
@@ -338,11 +341,11 @@ uint32_t model_ran_before(
 
 void model_free_processors(struct model *m)
 {
-	for (size_t i = 0; i < m->nr_cpus; i++)
-		base_free(m->cpu[i].use);
-	base_free(m->cpu);
-	base_free(m->pair);
-	base_map_fini(&m->pairs);
-	base_map_fini(&m->wakers);
-	base_map_fini(&m->away);
+	for (size_t i = 0; i < m->processors.nr_cpus; i++)
+		base_free(m->processors.cpu[i].use);
+	base_free(m->processors.cpu);
+	base_free(m->processors.pair);
+	base_map_fini(&m->processors.pairs);
+	base_map_fini(&m->processors.wakers);
+	base_map_fini(&m->processors.away);
 }

@@ -39,7 +39,7 @@ struct graph *model_graph(struct model *m)
 
 bool model_state_is_timed(const struct model *m, uint32_t state)
 {
-	const struct state_info *st = &m->state[state];
+	const struct state_info *st = &m->made.state[state];
 	if (st->pub.kind == MODEL_STATE_sleep)
 		return m->is_system || st->aux == MODEL_SLEEP_LIMIT;
 	return st->pub.kind == MODEL_STATE_external && st->class_ix == NONE &&
@@ -48,33 +48,33 @@ bool model_state_is_timed(const struct model *m, uint32_t state)
 
 uint64_t model_nr_late_timer_reads(const struct model *m)
 {
-	return m->nr_late_timer_reads;
+	return m->timing.nr_late_timer_reads;
 }
 
 const struct model_state *model_state(const struct model *m, uint32_t state)
 {
 	static const struct model_state unknown = {
 		.kind = MODEL_STATE_idle, .name = "?", .where = ""};
-	return state < m->nr_states ? &m->state[state].pub : &unknown;
+	return state < m->made.nr_states ? &m->made.state[state].pub : &unknown;
 }
 
 const struct model_actor *model_actor(const struct model *m, uint32_t actor)
 {
 	static const struct model_actor unknown = {.name = "?", .group = "?"};
-	return actor < m->nr_actors ? &m->actor[actor].pub : &unknown;
+	return actor < m->made.nr_actors ? &m->made.actor[actor].pub : &unknown;
 }
 
 const struct model_queue *model_queue(const struct model *m, uint32_t queue)
 {
 	static const struct model_queue unknown = {.name = "?"};
-	return queue < m->nr_queues ? &m->queue[queue].pub : &unknown;
+	return queue < m->made.nr_queues ? &m->made.queue[queue].pub : &unknown;
 }
 
 uint64_t model_queue_size(const struct model *m, uint32_t queue, bool *ret_inferred)
 {
 	const struct model_queue *q = model_queue(m, queue);
 	*ret_inferred = false;
-	if (q->capacity || queue >= m->nr_queues)
+	if (q->capacity || queue >= m->made.nr_queues)
 		return q->capacity;
 	const struct graph_queue_stats *st = graph_queue_stats(m->graph, queue);
 	/* (a pipe whose size was changed later than it was recorded holds more than its limit) */
@@ -95,34 +95,34 @@ const struct model_function_share *model_functions(
 
 uint64_t model_nr_records(const struct model *m)
 {
-	return m->nr_records;
+	return m->seen.nr_records;
 }
 
 uint64_t model_last_ns(const struct model *m)
 {
-	return m->last_ns;
+	return m->seen.last_ns;
 }
 
 uint32_t model_stream_actor(const struct model *m, uint32_t stream)
 {
-	return stream < m->nr_threads && m->thread[stream].actor < m->nr_actors
+	return stream < m->nr_threads && m->thread[stream].actor < m->made.nr_actors
 		       ? m->thread[stream].actor
 		       : NONE;
 }
 
 uint32_t model_end_actor(const struct model *m)
 {
-	return m->path_end;
+	return m->part.path_end;
 }
 
 const struct trace_health *model_health(const struct model *m)
 {
-	return &m->health;
+	return &m->seen.health;
 }
 
 uint64_t model_actor_group(const struct model *m, uint32_t actor)
 {
-	uint32_t role = actor < m->nr_actors ? m->actor[actor].role : NONE;
+	uint32_t role = actor < m->made.nr_actors ? m->made.actor[actor].role : NONE;
 	return role != NONE ? role : (uint64_t)NONE + actor;
 }
 
@@ -134,6 +134,6 @@ uint64_t model_actor_born_ns(const struct model *m, uint32_t actor)
 
 uint32_t model_actor_stream(const struct model *m, uint32_t actor)
 {
-	bool known = actor < m->nr_actors && m->actor[actor].role != NONE;
-	return known ? m->actor[actor].thread : 0;
+	bool known = actor < m->made.nr_actors && m->made.actor[actor].role != NONE;
+	return known ? m->made.actor[actor].thread : 0;
 }

@@ -18,22 +18,23 @@ uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_
 {
 	uint32_t name = process < m->defs->nr_processes ? m->defs->processes[process].name : 0;
 	uint64_t ix, key = (uint64_t)host << 32 | name;
-	if (base_map_get(&m->roles, key, site, &ix))
+	if (base_map_get(&m->made.roles, key, site, &ix))
 		return (uint32_t)ix;
 	if (m->is_system && model_kind_length(trace_text_of(m->defs, name)))
-		for (ix = 0; ix < m->nr_roles; ix++)
-			if (m->role[ix].context == TRACE_CONTEXT_none && m->role[ix].site == site &&
-				m->role[ix].host == host &&
-				is_same_kind(m, name, m->role[ix].process_name)) {
-				model_put(m, &m->roles, key, site, ix);
+		for (ix = 0; ix < m->made.nr_roles; ix++)
+			if (m->made.role[ix].context == TRACE_CONTEXT_none &&
+				m->made.role[ix].site == site && m->made.role[ix].host == host &&
+				is_same_kind(m, name, m->made.role[ix].process_name)) {
+				model_put(m, &m->made.roles, key, site, ix);
 				return (uint32_t)ix;
 			}
-	if (!model_grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
+	if (!model_grow(m, &m->made.role, &m->made.role_capacity, m->made.nr_roles + 1,
+		    sizeof *m->made.role))
 		return 0;
-	ix = m->nr_roles++;
-	m->role[ix] = (struct role){
+	ix = m->made.nr_roles++;
+	m->made.role[ix] = (struct role){
 		.host = host, .process_name = name, .site = site, .group_ix = (uint32_t)ix};
-	model_put(m, &m->roles, key, site, ix);
+	model_put(m, &m->made.roles, key, site, ix);
 	return (uint32_t)ix;
 }
 
@@ -42,17 +43,18 @@ uint32_t model_role_of_context(
 	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name)
 {
 	uint64_t kind = UINT64_C(1) << 32 | type, key = (uint64_t)host << 32 | name, ix;
-	if (base_map_get(&m->roles, key, kind, &ix))
+	if (base_map_get(&m->made.roles, key, kind, &ix))
 		return (uint32_t)ix;
-	if (!model_grow(m, &m->role, &m->role_capacity, m->nr_roles + 1, sizeof *m->role))
+	if (!model_grow(m, &m->made.role, &m->made.role_capacity, m->made.nr_roles + 1,
+		    sizeof *m->made.role))
 		return 0;
-	ix = m->nr_roles++;
+	ix = m->made.nr_roles++;
 	bool recorder = type == TRACE_CONTEXT_recorder; /* threads as others are */
-	m->role[ix] = (struct role){.host = host,
+	m->made.role[ix] = (struct role){.host = host,
 		.process_name = name,
 		.group_ix = (uint32_t)ix,
 		.context = recorder ? TRACE_CONTEXT_none : type,
 		.recorder = recorder};
-	model_put(m, &m->roles, key, kind, ix);
+	model_put(m, &m->made.roles, key, kind, ix);
 	return (uint32_t)ix;
 }

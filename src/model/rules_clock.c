@@ -31,23 +31,25 @@ enum clock_of { /* a place where a thread sleeps; a timerfd; the system calls th
 static struct clock *clock_of(struct model *m, enum clock_of what, uint32_t id, uint32_t site)
 {
 	uint64_t hi = (uint64_t)what << 32 | id, ix;
-	if (!base_map_get(&m->clocks, hi, site, &ix)) {
-		ix = m->nr_clocks;
-		if (!model_grow(m, &m->clock, &m->clock_capacity, ix + 1, sizeof *m->clock))
+	if (!base_map_get(&m->timing.clocks, hi, site, &ix)) {
+		ix = m->timing.nr_clocks;
+		if (!model_grow(m, &m->timing.clock, &m->timing.clock_capacity, ix + 1,
+			    sizeof *m->timing.clock))
 			return NULL;
-		m->clock[m->nr_clocks++] = (struct clock){.actor = NONE, .site = site};
-		model_put(m, &m->clocks, hi, site, ix);
+		m->timing.clock[m->timing.nr_clocks++] =
+			(struct clock){.actor = NONE, .site = site};
+		model_put(m, &m->timing.clocks, hi, site, ix);
 	}
-	return &m->clock[ix];
+	return &m->timing.clock[ix];
 }
 
 /* NULL: none was set. */
 static struct clock *clock_of_file(struct model *m, uint32_t object)
 {
 	uint64_t ix;
-	if (!base_map_get(&m->clocks, (uint64_t)OF_FILE << 32 | object, 0, &ix))
+	if (!base_map_get(&m->timing.clocks, (uint64_t)OF_FILE << 32 | object, 0, &ix))
 		return NULL;
-	return m->clock[ix].actor != NONE ? &m->clock[ix] : NULL;
+	return m->timing.clock[ix].actor != NONE ? &m->timing.clock[ix] : NULL;
 }
 
 /* From now on the clock follows from what the thread has done. */
@@ -61,7 +63,7 @@ static void set_clock(struct model *m, struct thread *t, struct clock *c, uint64
 		if (m->status != BASE_OK)
 			return;
 		c->actor = actor;
-		m->actor[actor].clock_site = c->site + 1;
+		m->made.actor[actor].clock_site = c->site + 1;
 	}
 	model_link(m, c->actor, time_ns, c->state, model_acting(t));
 	c->is_set = true;
@@ -130,7 +132,7 @@ static struct clock *plan_sleep(struct model *m, struct thread *t, uint64_t time
 	/* The first of a row is as good as any to count from. */
 	t->sleep.sets = follows || (exact && !c->nr_deadlines);
 	note_deadline(c, deadline_ns, remaining_ns, follows);
-	t->sleep.clock = (uint32_t)(c - m->clock);
+	t->sleep.clock = (uint32_t)(c - m->timing.clock);
 	t->sleep.due_ns = remaining_ns < 0 && (uint64_t)-remaining_ns > time_ns
 				  ? 0
 				  : time_ns + (uint64_t)remaining_ns;
@@ -195,7 +197,7 @@ void model_rule_sleep_until(struct model *m, struct thread *t, const struct trac
 static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	struct sleep was = t->sleep;
-	struct clock *c = was.clock < m->nr_clocks ? &m->clock[was.clock] : NULL;
+	struct clock *c = was.clock < m->timing.nr_clocks ? &m->timing.clock[was.clock] : NULL;
 	t->sleep.clock = NONE;
 	model_napped(t, t->entered_ns, time_ns);
 	t->naps.broken = c && was.due_ns > time_ns + SLACK_NS;
@@ -230,11 +232,11 @@ static void forget_expiries(struct model *m, const struct clock *c, uint64_t tim
 static void remember_timer(struct model *m, struct clock *c, uint32_t process)
 {
 	c->process = process;
-	if (c->is_known ||
-		!model_grow(m, &m->timer, &m->timer_capacity, m->nr_timers + 1, sizeof *m->timer))
+	if (c->is_known || !model_grow(m, &m->timing.timer, &m->timing.timer_capacity,
+				   m->timing.nr_timers + 1, sizeof *m->timing.timer))
 		return;
 	c->is_known = true;
-	m->timer[m->nr_timers++] = (uint32_t)(c - m->clock);
+	m->timing.timer[m->timing.nr_timers++] = (uint32_t)(c - m->timing.clock);
 }
 
 void model_rule_timer_set(struct model *m, struct thread *t, const struct trace_record *r)
@@ -296,7 +298,7 @@ bool model_timer_was_read(struct model *m, struct thread *t, uint32_t object, ui
 		model_napped(t, t->entered_ns, time_ns);
 	model_verb(m, t, GRAPH_VERB_dequeue, time_ns, c->queue, 1, model_current_state(t), 0);
 	if (c->armed && c->every_ns && c->due_ns <= time_ns) {
-		m->nr_late_timer_reads++;
+		m->timing.nr_late_timer_reads++;
 		c->due_ns += ((time_ns - c->due_ns) / c->every_ns + 1) * c->every_ns;
 		set_clock(m, t, c, time_ns);
 	}
@@ -342,8 +344,8 @@ void model_call_sleeps(struct model *m, struct thread *t, uint64_t time_ns)
 /* A timer of its process that has expired since it slept. */
 static struct clock *expired_meanwhile(struct model *m, const struct thread *t, uint64_t time_ns)
 {
-	for (size_t i = 0; i < m->nr_timers; i++) {
-		struct clock *c = &m->clock[m->timer[i]];
+	for (size_t i = 0; i < m->timing.nr_timers; i++) {
+		struct clock *c = &m->timing.clock[m->timing.timer[i]];
 		if (c->process == t->process && c->actor != NONE && c->armed &&
 			c->due_ns > t->k.asleep_ns && c->due_ns <= time_ns + SLACK_NS)
 			return c;
@@ -360,7 +362,7 @@ bool model_clock_rings(struct model *m, struct thread *t, uint64_t time_ns, uint
 	if (call->sleeps) {
 		if (call->queue == NONE || t->sleep.due_ns > time_ns + SLACK_NS)
 			return false;
-		c = &m->clock[t->sleep.clock];
+		c = &m->timing.clock[t->sleep.clock];
 		tick(m, c, t->sleep.due_ns, time_ns);
 	} else {
 		c = call->reads_timer ? clock_of_file(m, call->object)

@@ -363,7 +363,7 @@ static void take_ahead(struct model *m, uint64_t since_ns, uint64_t time_ns, str
 		return;
 	if (reader->mode == MODE_WAITING) /* it may want more, and sleep again */
 		state = model_make_state(m, MODEL_STATE_io, NONE,
-			model_class_of(m, reader->io.object, 0), m->state[state].pub.site,
+			model_class_of(m, reader->io.object, 0), m->made.state[state].pub.site,
 			TRACE_IO_read);
 	units = wants < units ? wants : units;
 	reader->io.put_bytes += units;
@@ -406,7 +406,7 @@ void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns
 	bool has_space = f->left_ns > t->entered_ns;
 	if (has_space) {
 		state = model_make_state(m, MODEL_STATE_io, NONE,
-			model_class_of(m, t->io.object, 0), m->state[state].pub.site,
+			model_class_of(m, t->io.object, 0), m->made.state[state].pub.site,
 			TRACE_IO_write);
 		model_verb(m, t, GRAPH_VERB_reserve, time_ns, t->io.queue, 1, state, 0);
 		t->io.wants_space = false;
@@ -459,7 +459,7 @@ static void end_write(
 /* It slept in the call, or did not: the state that says "fsync" does not tell. */
 static void count_call(struct model *m, const struct thread *t, uint64_t time_ns)
 {
-	struct model_state *state = &m->state[t->graph_state].pub;
+	struct model_state *state = &m->made.state[t->graph_state].pub;
 	if (state->kind != MODEL_STATE_io)
 		return;
 	state->call_ns += time_ns - t->io.begin_ns;
@@ -476,7 +476,7 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 		f = model_object(m, e->object);
 	else if (known)
 		f = flow_of(m, e->object, e->op == TRACE_IO_write ? FLOW_out : FLOW_in);
-	if (t->io.active && t->graph_state < m->nr_states)
+	if (t->io.active && t->graph_state < m->made.nr_states)
 		count_call(m, t, r->time_ns);
 	if (t->io.active && e->op == TRACE_IO_read &&
 		(e->result == -EINTR || (e->result > 0 && is_signals(m, e->object))))
@@ -539,7 +539,8 @@ void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace
 /* Nothing had come when the time was over. (Who never left its processor only had a look.) */
 static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
+	uint32_t site =
+		t->graph_state < m->made.nr_states ? m->made.state[t->graph_state].pub.site : 0;
 	if (t->mode == MODE_WAITING && t->left_in_wait) {
 		model_napped(t, t->entered_ns, time_ns);
 		model_rename(m, t, time_ns,

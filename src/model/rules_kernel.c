@@ -21,20 +21,21 @@ enum {
 
 static uint32_t add_cause(struct model *m, struct cause cause)
 {
-	for (uint32_t i = 0; i < m->nr_causes; i++)
-		if (m->cause[i].type == cause.type && m->cause[i].name == cause.name &&
-			m->cause[i].timed == cause.timed)
+	for (uint32_t i = 0; i < m->kernel.nr_causes; i++)
+		if (m->kernel.cause[i].type == cause.type &&
+			m->kernel.cause[i].name == cause.name &&
+			m->kernel.cause[i].timed == cause.timed)
 			return i + 1;
-	if (m->nr_causes >= CAUSES_MAX)
+	if (m->kernel.nr_causes >= CAUSES_MAX)
 		return 0;
-	enum base_status s =
-		base_grow(&m->cause, &m->cause_capacity, m->nr_causes + 1, sizeof *m->cause);
+	enum base_status s = base_grow(&m->kernel.cause, &m->kernel.cause_capacity,
+		m->kernel.nr_causes + 1, sizeof *m->kernel.cause);
 	if (s != BASE_OK) {
 		m->status = base_fail(m->err, s, "out of memory for interrupts");
 		return 0;
 	}
-	m->cause[m->nr_causes++] = cause;
-	return (uint32_t)m->nr_causes;
+	m->kernel.cause[m->kernel.nr_causes++] = cause;
+	return (uint32_t)m->kernel.nr_causes;
 }
 
 static uint32_t cause_of(struct model *m, const struct thread *context)
@@ -45,7 +46,7 @@ static uint32_t cause_of(struct model *m, const struct thread *context)
 
 static uint32_t name_of_program(const struct model *m, const struct thread *t)
 {
-	return t->role < m->nr_roles ? m->role[t->role].process_name : 0;
+	return t->role < m->made.nr_roles ? m->made.role[t->role].process_name : 0;
 }
 
 /* A kernel thread that serves nobody who is known: its role takes a context's place. */
@@ -56,7 +57,7 @@ static uint32_t worker_cause(struct model *m, const struct thread *worker)
 
 static enum model_state_kind kind_of_cause(const struct model *m, uint32_t cause)
 {
-	const struct cause *c = cause ? &m->cause[cause - 1] : NULL;
+	const struct cause *c = cause ? &m->kernel.cause[cause - 1] : NULL;
 	const char *name = c ? trace_text_of(m->defs, c->name) : "";
 	if (!c)
 		return MODEL_STATE_wait;
@@ -102,9 +103,9 @@ uint32_t model_wake_queue(struct model *m, struct thread *t)
 {
 	if (t->k.wake_queue == NONE) {
 		t->k.wake_queue = model_make_queue(m, 0, 0, MODEL_TYPE_WAKE, NONE, GRAPH_FIFO);
-		if (t->k.wake_queue < m->nr_queues) {
-			m->queue[t->k.wake_queue].wakes = t->stream + 1;
-			m->queue[t->k.wake_queue].pub.part = MODEL_QUEUE_wake;
+		if (t->k.wake_queue < m->made.nr_queues) {
+			m->made.queue[t->k.wake_queue].wakes = t->stream + 1;
+			m->made.queue[t->k.wake_queue].pub.part = MODEL_QUEUE_wake;
 		}
 	}
 	return t->k.wake_queue;
@@ -125,10 +126,10 @@ static void forget_idle(struct model *m, struct thread *t, uint64_t time_ns)
 static bool is_strangers_lock(
 	const struct model *m, const struct thread *waker, const struct thread *t)
 {
-	const char *name = trace_text_of(m->defs, m->role[t->role].process_name);
+	const char *name = trace_text_of(m->defs, m->made.role[t->role].process_name);
 	return t->k.lock && t->mode == MODE_BLOCKED && !model_is_context(waker) &&
 	       t->process != waker->process &&
-	       strcmp(name, trace_text_of(m->defs, m->role[waker->role].process_name)) != 0;
+	       strcmp(name, trace_text_of(m->defs, m->made.role[waker->role].process_name)) != 0;
 }
 
 /*
@@ -256,7 +257,8 @@ static void wake(struct model *m, struct thread *waker, struct thread *t, uint64
 static struct thread *goes_on_as(struct model *m, struct thread *t)
 {
 	uint64_t tid = trace_def_stream(m->defs, t->stream)->tid, stream;
-	if (!t->k.gone || !base_map_get(&m->by_tid, model_host_of(m, t->stream), tid, &stream) ||
+	if (!t->k.gone ||
+		!base_map_get(&m->known.by_tid, model_host_of(m, t->stream), tid, &stream) ||
 		stream >= m->nr_threads || m->thread[stream].k.gone)
 		return t;
 	return &m->thread[stream];
@@ -280,7 +282,8 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 /* Of a process; all that are not defined together. */
 struct run_time *model_run_time(struct model *m, uint32_t process)
 {
-	return process < m->nr_run_times ? &m->run_time[process] : &m->undefined;
+	return process < m->kernel.nr_run_times ? &m->kernel.run_time[process]
+						: &m->kernel.undefined;
 }
 
 static struct run_time *run_time_of(struct model *m, const struct thread *t)
@@ -293,10 +296,12 @@ static struct run_time *run_time_of(struct model *m, const struct thread *t)
 /* In a call of the library's that may sleep: its name for the wait is the better one. */
 static bool names_itself(const struct model *m, const struct thread *t)
 {
-	enum model_state_kind kind =
-		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
-	bool ours = t->graph_state < m->nr_states && m->state[t->graph_state].aux != NONE &&
-		    m->state[t->graph_state].aux & AUX_CALL && !t->k.lock;
+	enum model_state_kind kind = t->graph_state < m->made.nr_states
+					     ? m->made.state[t->graph_state].pub.kind
+					     : MODEL_STATE_run;
+	bool ours = t->graph_state < m->made.nr_states &&
+		    m->made.state[t->graph_state].aux != NONE &&
+		    m->made.state[t->graph_state].aux & AUX_CALL && !t->k.lock;
 	return !ours && (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep ||
 				kind == MODEL_STATE_external || kind == MODEL_STATE_start);
 }
@@ -493,9 +498,9 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 	t->k.looked = true;
 	if (!tid || model_is_context(t))
 		return;
-	if (base_map_get(&m->by_tid, host, tid, &stream) && stream < m->nr_threads)
+	if (base_map_get(&m->known.by_tid, host, tid, &stream) && stream < m->nr_threads)
 		old = &m->thread[stream];
-	enum base_status s = base_map_put(&m->by_tid, host, tid, t->stream);
+	enum base_status s = base_map_put(&m->known.by_tid, host, tid, t->stream);
 	if (s != BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for threads");
 	if (!old || old == t || old->k.gone || !t->k.unborn)
@@ -559,22 +564,24 @@ static bool is_recorder(const struct model *m, const struct thread *t)
 uint32_t model_system_end(struct model *m)
 {
 	const char *name = m->opts->process;
-	uint64_t pid = name ? 0 : m->root_pid, most = 0, last = 0;
+	uint64_t pid = name ? 0 : m->run.root_pid, most = 0, last = 0;
 	uint32_t actor = GRAPH_ANY_ACTOR, end_stream = 0;
 	for (uint32_t i = 1; i < m->nr_threads && !pid; i++) {
 		const struct thread *t = &m->thread[i];
-		uint64_t ran =
-			t->process < m->nr_run_times ? m->run_time[t->process].run_ns + 1 : 0;
+		uint64_t ran = t->process < m->kernel.nr_run_times
+				       ? m->kernel.run_time[t->process].run_ns + 1
+				       : 0;
 		if (model_is_context(t) || is_recorder(m, t) || ran <= most || !t->seen ||
 			(name && !is_named(m, t->process, name)))
 			continue;
 		most = ran;
-		m->end_process = t->process;
+		m->part.end_process = t->process;
 		end_stream = t->stream;
 	}
-	bool all = m->wait_all && pid;
+	bool all = m->run.wait_all && pid;
 	if (!pid)
-		pid = model_pid_key(m, end_stream, trace_def_process(m->defs, m->end_process)->pid);
+		pid = model_pid_key(
+			m, end_stream, trace_def_process(m->defs, m->part.end_process)->pid);
 	for (uint32_t i = 1; i < m->nr_threads; i++) {
 		const struct thread *t = &m->thread[i];
 		if (model_is_context(t) || !t->seen || t->end_ns < last ||
@@ -583,7 +590,7 @@ uint32_t model_system_end(struct model *m)
 			continue;
 		last = t->end_ns;
 		actor = t->actor;
-		m->end_process = t->process;
+		m->part.end_process = t->process;
 	}
 	if (name && actor == GRAPH_ANY_ACTOR && m->status == BASE_OK)
 		m->status = base_fail(m->err, BASE_ERR_NOTFOUND,
@@ -593,7 +600,7 @@ uint32_t model_system_end(struct model *m)
 
 const char *model_end_process(const struct model *m, uint64_t *ret_pid)
 {
-	const struct trace_process *p = trace_def_process(m->defs, m->end_process);
+	const struct trace_process *p = trace_def_process(m->defs, m->part.end_process);
 	*ret_pid = p->pid;
 	return trace_text_of(m->defs, p->name);
 }
@@ -606,10 +613,10 @@ bool model_is_system(const struct model *m)
 struct model_waits model_waits(const struct model *m)
 {
 	struct model_waits w = {0};
-	for (uint32_t i = 0; i < m->nr_run_times; i++) {
-		w.nr += m->run_time[i].nr_blocks;
-		w.nr_unseen += m->run_time[i].nr_unseen;
-		w.nr_hidden += m->run_time[i].nr_hidden;
+	for (uint32_t i = 0; i < m->kernel.nr_run_times; i++) {
+		w.nr += m->kernel.run_time[i].nr_blocks;
+		w.nr_unseen += m->kernel.run_time[i].nr_unseen;
+		w.nr_hidden += m->kernel.run_time[i].nr_hidden;
 	}
 	return w;
 }

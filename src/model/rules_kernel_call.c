@@ -43,8 +43,9 @@ static bool is_socket(const struct model *m, uint32_t object)
 /* Does the library, or an annotation, know better what the thread is doing? */
 static bool is_known_better(const struct model *m, const struct thread *t)
 {
-	enum model_state_kind kind =
-		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
+	enum model_state_kind kind = t->graph_state < m->made.nr_states
+					     ? m->made.state[t->graph_state].pub.kind
+					     : MODEL_STATE_run;
 	return t->io.active || t->nr_held || t->nr_machines || t->mode == MODE_WAITING ||
 	       kind == MODEL_STATE_sleep || kind == MODEL_STATE_start ||
 	       kind == MODEL_STATE_external;
@@ -62,7 +63,7 @@ static uint32_t call_state(struct model *m, const struct call *c)
 
 static uint64_t room_in(const struct model *m, uint32_t queue)
 {
-	uint64_t capacity = queue < m->nr_queues ? m->queue[queue].pub.capacity : 0,
+	uint64_t capacity = queue < m->made.nr_queues ? m->made.queue[queue].pub.capacity : 0,
 		 units = graph_queue_units(m->graph, queue);
 	return !capacity ? UINT64_MAX : capacity > units ? capacity - units : 0;
 }
@@ -159,8 +160,8 @@ static uint32_t request_queue(
 	if (*queue == NONE) {
 		*queue = model_make_part(m, object, MODEL_QUEUE_whole, TRACE_OBJECT_io_uring,
 			model_class_of(m, object, 0));
-		if (*queue < m->nr_queues)
-			m->queue[*queue].what = what[where];
+		if (*queue < m->made.nr_queues)
+			m->made.queue[*queue].what = what[where];
 	}
 	return *queue;
 }

@@ -46,9 +46,9 @@ static uint32_t free_slot(struct model *m, struct disk *d, uint32_t object)
 	uint32_t actor = model_make_actor(m, NONE, NONE);
 	if (m->status != BASE_OK)
 		return NONE;
-	m->actor[actor].kind = MODEL_ACTOR_device;
-	m->actor[actor].object = object;
-	m->actor[actor].number = d->nr_slots + 1;
+	m->made.actor[actor].kind = MODEL_ACTOR_device;
+	m->made.actor[actor].object = object;
+	m->made.actor[actor].number = d->nr_slots + 1;
 	d->slot[d->nr_slots] = (struct disk_slot){.actor = actor};
 	return d->nr_slots++;
 }
@@ -97,7 +97,7 @@ void model_rule_work_queue(struct model *m, struct thread *t, const struct trace
 		return;
 	if (!m->has_put_off)
 		m->put_off = model_make_queue(m, 0, 0, MODEL_TYPE_PUT_OFF, NONE, GRAPH_FIFO);
-	if (m->put_off >= m->nr_queues)
+	if (m->put_off >= m->made.nr_queues)
 		return;
 	m->has_put_off = true;
 	if (graph_queue_units(m->graph, m->put_off))

@@ -22,7 +22,7 @@ void model_begin_wait(
 
 static bool has_come(const struct model *m, const struct awaited *w)
 {
-	uint64_t capacity = w->queue < m->nr_queues ? m->queue[w->queue].pub.capacity : 0;
+	uint64_t capacity = w->queue < m->made.nr_queues ? m->made.queue[w->queue].pub.capacity : 0;
 	if (!w->empty)
 		return false;
 	if (w->verb == GRAPH_VERB_wait_full)
@@ -33,8 +33,8 @@ static bool has_come(const struct model *m, const struct awaited *w)
 static uint32_t hand_over_state(const struct model *m, const struct thread *t)
 {
 	const struct awaited *w = &t->awaits;
-	bool known = w->verb != GRAPH_VERB_wait && w->queue < m->nr_queues;
-	return known ? m->queue[w->queue].latency_state : model_current_state(t);
+	bool known = w->verb != GRAPH_VERB_wait && w->queue < m->made.nr_queues;
+	return known ? m->made.queue[w->queue].latency_state : model_current_state(t);
 }
 
 /* Its wait ends by what it waited for, which is there; by whoever woke it; or not at all. */

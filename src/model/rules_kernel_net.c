@@ -139,8 +139,8 @@ static uint32_t sender_of(struct model *m, struct object *o, uint32_t object, ui
 	o->sender = model_make_actor(m, NONE, NONE);
 	if (m->status != BASE_OK)
 		return NONE;
-	m->actor[o->sender].kind = MODEL_ACTOR_device;
-	m->actor[o->sender].object = object;
+	m->made.actor[o->sender].kind = MODEL_ACTOR_device;
+	m->made.actor[o->sender].object = object;
 	model_verb_of(m, o->sender, GRAPH_VERB_wait_empty, time_ns,
 		model_queue_of(m, object, o, 0, 0), 1, model_idle_state(m), 0);
 	return o->sender;

@@ -38,10 +38,10 @@ static uint32_t part_of(
 	if (*queue == NONE) {
 		*queue = model_make_queue(m, 0, object, TRACE_OBJECT_socket,
 			model_class_of(m, object, 0), GRAPH_FIFO);
-		if (*queue < m->nr_queues) {
-			m->queue[*queue].what = what;
-			m->queue[*queue].pub.tokens = tokens;
-			m->queue[*queue].anonymous = tokens;
+		if (*queue < m->made.nr_queues) {
+			m->made.queue[*queue].what = what;
+			m->made.queue[*queue].pub.tokens = tokens;
+			m->made.queue[*queue].anonymous = tokens;
 		}
 	}
 	return *queue;
@@ -163,8 +163,8 @@ static uint32_t sender_of(struct model *m, struct tcp *s, uint32_t object)
 		s->sender = model_make_actor(m, NONE, NONE);
 		if (m->status != BASE_OK)
 			return NONE;
-		m->actor[s->sender].kind = MODEL_ACTOR_device;
-		m->actor[s->sender].object = object;
+		m->made.actor[s->sender].kind = MODEL_ACTOR_device;
+		m->made.actor[s->sender].object = object;
 	}
 	return s->sender;
 }

@@ -179,9 +179,9 @@ static uint32_t room_of(struct model *m, struct object *o, uint32_t object, uint
 	if (o->room == NONE) {
 		o->room = model_make_queue(m, READERS_MAX, object, TRACE_OBJECT_rwlock,
 			model_class_of(m, object, site), GRAPH_POOL);
-		if (o->room < m->nr_queues) {
-			m->queue[o->room].pub.part = MODEL_QUEUE_helper;
-			m->queue[o->room].pub.tokens = false;
+		if (o->room < m->made.nr_queues) {
+			m->made.queue[o->room].pub.part = MODEL_QUEUE_helper;
+			m->made.queue[o->room].pub.tokens = false;
 		}
 	}
 	return o->room;

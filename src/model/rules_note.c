@@ -28,11 +28,11 @@ static bool same_machine(const struct trace_defs *d, uint32_t a, uint32_t b)
 
 static struct standing *standing_of(struct model *m, uint32_t actor_def)
 {
-	if (!actor_def || actor_def >= m->nr_standings) {
+	if (!actor_def || actor_def >= m->annotated.nr_standings) {
 		model_count(m, TRACE_DIAG_ids_unknown);
 		return NULL;
 	}
-	return &m->standing[actor_def];
+	return &m->annotated.standing[actor_def];
 }
 
 /* Where the machine stops being spoken for. */
@@ -69,12 +69,12 @@ static struct machine *top(struct thread *t)
 static uint32_t machine_actor(struct model *m, uint32_t actor_def)
 {
 	uint64_t id;
-	if (base_map_get(&m->machines, 0, actor_def, &id))
+	if (base_map_get(&m->annotated.machines, 0, actor_def, &id))
 		return (uint32_t)id;
 	id = model_make_actor(m, NONE, NONE);
 	if (m->status == BASE_OK)
-		m->actor[id].actor_def = actor_def;
-	enum base_status s = base_map_put(&m->machines, 0, actor_def, id);
+		m->made.actor[id].actor_def = actor_def;
+	enum base_status s = base_map_put(&m->annotated.machines, 0, actor_def, id);
 	if (s != BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for annotated machines");
 	return (uint32_t)id;
@@ -190,8 +190,8 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	if (o->queue == NONE)
 		o->queue = model_make_queue(m, 0, q->object, TRACE_OBJECT_queue,
 			model_class_of(m, q->object, q->site), discipline_of(q->flags));
-	if (q->flags & (LONGPOLE_POOL | LONGPOLE_ANONYMOUS) && o->queue < m->nr_queues)
-		m->queue[o->queue].anonymous = true;
+	if (q->flags & (LONGPOLE_POOL | LONGPOLE_ANONYMOUS) && o->queue < m->made.nr_queues)
+		m->made.queue[o->queue].anonymous = true;
 	model_check_queue(m, t, time_ns, q, verb);
 	if (model_announces_again(t, verb, o->queue))
 		return;
@@ -200,9 +200,9 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	if (q->flags & LONGPOLE_RESET)
 		model_verb(m, t, GRAPH_VERB_resize, time_ns, o->queue, 0, state, 0);
 	/* what holds units that nobody has put there one by one: credits */
-	if (verb == GRAPH_VERB_resize && q->n && o->queue < m->nr_queues &&
-		!m->queue[o->queue].pub.capacity)
-		m->queue[o->queue].pub.tokens = true;
+	if (verb == GRAPH_VERB_resize && q->n && o->queue < m->made.nr_queues &&
+		!m->made.queue[o->queue].pub.capacity)
+		m->made.queue[o->queue].pub.tokens = true;
 	bool waits = verb == GRAPH_VERB_wait_empty || verb == GRAPH_VERB_wait_full;
 	if (waits) /* the annotated state goes on, waiting */
 		state = model_make_state(m, MODEL_STATE_wait, NONE,
@@ -302,7 +302,7 @@ void model_rule_note_link(struct model *m, struct thread *t, const struct trace_
 
 void model_rule_note_identify(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	if (m->by_connection)
+	if (m->follow.by_connection)
 		model_serve(m, model_acting(t), r->u.note_identify.connection, r->time_ns,
 			t->graph_state);
 	model_check_identify(m, t, r->time_ns, r->u.note_identify.connection);

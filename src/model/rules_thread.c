@@ -9,19 +9,20 @@
 static uint32_t leader_of(const struct model *m, uint32_t process)
 {
 	uint64_t stream;
-	return base_map_get(&m->handles, MODEL_LEADERS | process, 0, &stream) ? (uint32_t)stream
-									      : 0;
+	return base_map_get(&m->known.handles, MODEL_LEADERS | process, 0, &stream)
+		       ? (uint32_t)stream
+		       : 0;
 }
 
 bool model_is_of_program(const struct model *m, uint32_t process)
 {
 	const struct trace_defs *d = m->defs;
-	if (!m->root_process || m->root_process >= d->nr_processes)
+	if (!m->run.root_process || m->run.root_process >= d->nr_processes)
 		return false;
-	uint64_t pid = m->is_merged ? UINT64_MAX : d->processes[m->root_process].pid;
+	uint64_t pid = m->run.is_merged ? UINT64_MAX : d->processes[m->run.root_process].pid;
 	/* (what a file says may be a circle) */
 	for (uint32_t i = 0; process && process < d->nr_processes && i < d->nr_processes; i++) {
-		if (process == m->root_process || d->processes[process].pid == pid)
+		if (process == m->run.root_process || d->processes[process].pid == pid)
 			return true;
 		process = d->processes[process].parent;
 	}
@@ -91,8 +92,8 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 	uint32_t parent =
 		t->process < m->defs->nr_processes ? m->defs->processes[t->process].parent : 0;
 	uint32_t leader = leader_of(m, t->main_thread ? parent : t->process);
-	if (!leader && !m->is_merged) /* else it may be of another recording */
-		leader = leader_of(m, m->root_process);
+	if (!leader && !m->run.is_merged) /* else it may be of another recording */
+		leader = leader_of(m, m->run.root_process);
 	if (leader && leader != t->stream)
 		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
 	model_born(m, t, r->time_ns);
@@ -109,21 +110,22 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 	t->main_thread = true;
 	model_note_birth(m, t, r->u.process_begin.token);
 	model_inherit_affinity(m, t, leader_of(m, parent), r->u.process_begin.token);
-	if (t->process == m->root_process && !m->is_system)
+	if (t->process == m->run.root_process && !m->is_system)
 		return; /* started when it was first seen */
 	if (r->u.process_begin.token)
 		queue = model_token_queue(m, TOKEN_fork, parent, r->u.process_begin.token, false);
-	(void)base_map_get(&m->handles, MODEL_BIRTHS | t->process, 0, &begun_ns);
+	(void)base_map_get(&m->known.handles, MODEL_BIRTHS | t->process, 0, &begun_ns);
 	if (queue == NONE) {
 		queue = model_token_queue(m, TOKEN_exec, model_pid_of(m, t), 0, false);
 		if (queue != NONE)
-			(void)base_map_get(&m->handles, MODEL_EXECS, model_pid_of(m, t), &begun_ns);
+			(void)base_map_get(
+				&m->known.handles, MODEL_EXECS, model_pid_of(m, t), &begun_ns);
 	}
 	if (queue == NONE)
 		queue = model_token_queue(m, TOKEN_spawn, parent, 0, false);
 	begin(m, t, r, queue, begun_ns);
-	if (model_pid_of(m, t) == m->root_pid)
-		m->end_actor = t->actor;
+	if (model_pid_of(m, t) == m->run.root_pid)
+		m->part.end_actor = t->actor;
 }
 
 bool model_descends(const struct model *m, const struct thread *t, uint64_t pid_key)
@@ -185,7 +187,7 @@ enum { TOLD_NS = 2 };
 static void tell_process(struct model *m, struct thread *t, uint64_t time_ns, uint64_t whom)
 {
 	tell(m, t, time_ns, TOKEN_child, whom);
-	model_put(m, &m->killers, whom, TOLD_NS, time_ns);
+	model_put(m, &m->timing.killers, whom, TOLD_NS, time_ns);
 }
 
 /* For a parent that waits without saying for whom: system(). */
@@ -204,17 +206,17 @@ static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
 static bool is_told_with_all(const struct model *m, const struct thread *t)
 {
 	uint64_t all_ns, own_ns;
-	return base_map_get(&m->killers, EVERY_PROCESS, TOLD_NS, &all_ns) &&
+	return base_map_get(&m->timing.killers, EVERY_PROCESS, TOLD_NS, &all_ns) &&
 	       all_ns >= t->begin_ns &&
-	       !(base_map_get(&m->killers, model_pid_of(m, t), TOLD_NS, &own_ns) &&
+	       !(base_map_get(&m->timing.killers, model_pid_of(m, t), TOLD_NS, &own_ns) &&
 		       own_ns > all_ns);
 }
 
 static void signal_process(struct model *m, struct thread *t, uint64_t time_ns, uint64_t whom)
 {
 	tell_process(m, t, time_ns, whom);
-	model_put(m, &m->killers, whom, 0, model_acting(t));
-	model_put(m, &m->killers, whom, 1, time_ns);
+	model_put(m, &m->timing.killers, whom, 0, model_acting(t));
+	model_put(m, &m->timing.killers, whom, 1, time_ns);
 }
 
 void model_rule_signal_send(struct model *m, struct thread *t, const struct trace_record *r)
@@ -226,7 +228,7 @@ void model_rule_signal_send(struct model *m, struct thread *t, const struct trac
 		signal_process(m, t, r->time_ns, model_pid_key(m, t->stream, s->pid));
 	else if (!s->handle)
 		signal_process(m, t, r->time_ns, EVERY_PROCESS);
-	else if (base_map_get(&m->handles, t->process, s->handle, &stream))
+	else if (base_map_get(&m->known.handles, t->process, s->handle, &stream))
 		tell(m, t, r->time_ns, TOKEN_signal, stream);
 }
 
@@ -241,7 +243,7 @@ static void leave(struct model *m, struct thread *t, const struct trace_record *
 	}
 	model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue, 0, t->graph_state, 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, t->graph_state, 0);
-	if (t->actor != m->end_actor && !m->is_system)
+	if (t->actor != m->part.end_actor && !m->is_system)
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, idle, 0);
 }
 
@@ -333,8 +335,8 @@ static bool last_signal(
 	uint64_t whom[] = {model_pid_of(m, t), EVERY_PROCESS}, killer, sent_ns;
 	bool found = false;
 	for (size_t i = 0; i < BASE_COUNT(whom); i++)
-		if (base_map_get(&m->killers, whom[i], 0, &killer) &&
-			base_map_get(&m->killers, whom[i], 1, &sent_ns) &&
+		if (base_map_get(&m->timing.killers, whom[i], 0, &killer) &&
+			base_map_get(&m->timing.killers, whom[i], 1, &sent_ns) &&
 			(!found || sent_ns > *ret_sent_ns)) {
 			*ret_killer = killer;
 			*ret_sent_ns = sent_ns;
@@ -351,8 +353,8 @@ static void end_by_signal(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint64_t killer = 0, sent_ns = 0;
 	bool sleeps = t->mode == MODE_WAITING ||
-		      (t->graph_state < m->nr_states &&
-			      m->state[t->graph_state].pub.kind == MODEL_STATE_sleep);
+		      (t->graph_state < m->made.nr_states &&
+			      m->made.state[t->graph_state].pub.kind == MODEL_STATE_sleep);
 	if (t->left || m->is_system || !sleeps || !last_signal(m, t, &killer, &sent_ns) ||
 		sent_ns < t->entered_ns || killer == model_acting(t))
 		return;
@@ -372,12 +374,12 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 		end_by_other(m, t, r);
 	give_up_held(m, t, r->time_ns);
 	/* before it leaves: the path may end here, and must not wait then */
-	if (m->wait_all && model_is_of_program(m, t->process))
-		m->end_actor = t->actor;
+	if (m->run.wait_all && model_is_of_program(m, t->process))
+		m->part.end_actor = t->actor;
 	leave(m, t, r);
 	t->ended = true;
-	if (model_pid_of(m, t) == m->root_pid)
-		m->end_actor = t->actor;
+	if (model_pid_of(m, t) == m->run.root_pid)
+		m->part.end_actor = t->actor;
 }
 
 void model_rule_process_fork(struct model *m, struct thread *t, const struct trace_record *r)
@@ -386,7 +388,7 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 	model_pass_affinity(m, t, leader_of(m, t->process), token);
 	uint32_t queue =
 		model_token_queue(m, token ? TOKEN_fork : TOKEN_spawn, t->process, token, true);
-	model_put(m, &m->handles, MODEL_FORKS | t->process, token, r->time_ns);
+	model_put(m, &m->known.handles, MODEL_FORKS | t->process, token, r->time_ns);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.process_fork.site);
 	t->spawn_site = token ? 0 : r->u.process_fork.site;
@@ -396,7 +398,7 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 void model_rule_process_exec(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t queue = model_token_queue(m, TOKEN_exec, model_pid_of(m, t), 0, true);
-	model_put(m, &m->handles, MODEL_EXECS, model_pid_of(m, t), r->time_ns);
+	model_put(m, &m->known.handles, MODEL_EXECS, model_pid_of(m, t), r->time_ns);
 	uint32_t start =
 		model_make_state(m, MODEL_STATE_start, t->role, NONE, r->u.process_exec.site, NONE);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, start, 0);
@@ -457,7 +459,8 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 {
 	uint64_t pid = model_pid_key(m, t->stream, r->u.child_waited.pid);
 	uint32_t queue = pid ? model_token_queue(m, TOKEN_exit, pid, 0, false) : NONE;
-	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
+	uint32_t site =
+		t->graph_state < m->made.nr_states ? m->made.state[t->graph_state].pub.site : 0;
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (!pid) /* system(), or nobody had ended */
@@ -485,7 +488,7 @@ void model_rule_thread_create(struct model *m, struct thread *t, const struct tr
 void model_rule_thread_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_thread_begin *b = &r->u.thread_begin;
-	enum base_status s = base_map_put(&m->handles, t->process, b->handle, t->stream);
+	enum base_status s = base_map_put(&m->known.handles, t->process, b->handle, t->stream);
 	if (s != BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for threads");
 	uint32_t first = leader_of(m, t->process);
@@ -520,7 +523,7 @@ void model_free_thread(struct thread *t)
 static void put_processor_back(
 	struct model *m, struct thread *t, uint64_t number, uint32_t queue, uint64_t time_ns)
 {
-	struct object *p = &m->processor[number];
+	struct object *p = &m->processors.processor[number];
 	uint64_t slept_ns = t->mode == MODE_WAITING ? t->timed_before_ns : t->timed_ns;
 	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL,
 		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
@@ -556,7 +559,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 	}
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, exit_queue(m, t), 1, t->graph_state, 0);
 	other_ended(m, t, r->time_ns);
-	if (t->actor != m->end_actor && !m->is_system)
+	if (t->actor != m->part.end_actor && !m->is_system)
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, model_idle_state(m), 0);
 	t->ended = true;
 	model_count_visit(m, t);
@@ -593,11 +596,12 @@ static bool was_ticking(const struct thread *ended, const struct thread *t)
 void model_rule_join_done(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t stream;
-	uint32_t site = t->graph_state < m->nr_states ? m->state[t->graph_state].pub.site : 0;
+	uint32_t site =
+		t->graph_state < m->made.nr_states ? m->made.state[t->graph_state].pub.site : 0;
 	t->interrupted = false;
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
-	if (!base_map_get(&m->handles, t->process, r->u.join_done.handle, &stream))
+	if (!base_map_get(&m->known.handles, t->process, r->u.join_done.handle, &stream))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
 	else if (t->mode == MODE_WAITING && was_ticking(&m->thread[stream], t))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
@@ -618,18 +622,19 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
 {
 	if (number >= MODEL_PROCESSORS_MAX)
 		return NONE;
-	if (number >= m->nr_processors) {
-		enum base_status s = base_grow(
-			&m->processor, &m->processor_capacity, number + 1, sizeof *m->processor);
+	if (number >= m->processors.nr_processors) {
+		enum base_status s =
+			base_grow(&m->processors.processor, &m->processors.processor_capacity,
+				number + 1, sizeof *m->processors.processor);
 		if (s != BASE_OK) {
 			m->status = base_fail(m->err, s, "out of memory for %llu processors",
 				(unsigned long long)number);
 			return NONE;
 		}
-		for (; m->nr_processors <= number; m->nr_processors++)
-			m->processor[m->nr_processors].queue = NONE;
+		for (; m->processors.nr_processors <= number; m->processors.nr_processors++)
+			m->processors.processor[m->processors.nr_processors].queue = NONE;
 	}
-	struct object *p = &m->processor[number];
+	struct object *p = &m->processors.processor[number];
 	if (p->queue == NONE)
 		p->queue = model_make_processor(m, number);
 	return p->queue;
@@ -671,7 +676,7 @@ void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns)
 /* Another of ours was there before. */
 static bool is_after_ours(const struct model *m, const struct thread *t, uint64_t number)
 {
-	const struct object *p = &m->processor[number];
+	const struct object *p = &m->processors.processor[number];
 	return p->user && p->user != t->stream && graph_queue_units(m->graph, p->queue);
 }
 
@@ -680,7 +685,7 @@ static bool is_after_ours(const struct model *m, const struct thread *t, uint64_
 static bool is_next_after_ours(
 	const struct model *m, const struct thread *t, uint64_t number, uint64_t time_ns)
 {
-	const struct object *p = &m->processor[number];
+	const struct object *p = &m->processors.processor[number];
 	return is_after_ours(m, t, number) &&
 	       time_ns - p->left_ns <= (m->thread[p->user].left ? ENDING_MAX_NS : SWITCH_MAX_NS);
 }
@@ -721,8 +726,9 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		model_rule_writer_sleeps(m, t, r->time_ns);
 	if (t->mode != MODE_RUNNING)
 		return;
-	enum model_state_kind kind =
-		t->graph_state < m->nr_states ? m->state[t->graph_state].pub.kind : MODEL_STATE_run;
+	enum model_state_kind kind = t->graph_state < m->made.nr_states
+					     ? m->made.state[t->graph_state].pub.kind
+					     : MODEL_STATE_run;
 	if (preempted) {
 		model_visit_leaves(t, r->time_ns);
 		t->resume_state = t->graph_state;
@@ -763,7 +769,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->io.state, 0);
 		return;
 	}
-	uint32_t site = m->state[t->graph_state].pub.site;
+	uint32_t site = m->made.state[t->graph_state].pub.site;
 	/* vfork() and posix_spawn() return when the child has begun its program, or has ended */
 	bool spawns = t->spawn_site && t->spawn_site == site;
 	t->spawn_site = 0;
@@ -805,7 +811,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 			t->resume_state, GRAPH_LAST | GRAPH_EXPLAINED);
 		return;
 	case MODE_BLOCKED:
-		if (m->state[t->graph_state].pub.kind == MODEL_STATE_blocked)
+		if (m->made.state[t->graph_state].pub.kind == MODEL_STATE_blocked)
 			model_count(m, TRACE_DIAG_futex_unseen);
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, 0);
 		return;
@@ -822,5 +828,5 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 void model_rule_lost(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	(void)t;
-	m->nr_lost += r->u.lost.n;
+	m->seen.nr_lost += r->u.lost.n;
 }

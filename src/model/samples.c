@@ -25,8 +25,8 @@ enum { VISIT_SAMPLES_MAX = 4096 }; /* of one visit; a longer one counts as sever
 static void count_sample(struct model *m, uint32_t state, uint64_t function, uint64_t stratum)
 {
 	uint64_t key = stratum << STRATUM_SHIFT | function, n = 0;
-	base_map_get(&m->samples, state, key, &n);
-	enum base_status s = base_map_put(&m->samples, state, key, n + 1);
+	base_map_get(&m->sampled.samples, state, key, &n);
+	enum base_status s = base_map_put(&m->sampled.samples, state, key, n + 1);
 	if (s != BASE_OK && m->status == BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for samples");
 }
@@ -128,7 +128,8 @@ static bool is_beside_the_call(const struct model *m, uint32_t state, uint32_t m
 	bool kernels = module && module < m->defs->nr_modules &&
 		       !strncmp(trace_text_of(m->defs, m->defs->modules[module].path), "[kernel",
 			       strlen("[kernel"));
-	return state < m->nr_states && m->state[state].pub.kind == MODEL_STATE_io && !kernels;
+	return state < m->made.nr_states && m->made.state[state].pub.kind == MODEL_STATE_io &&
+	       !kernels;
 }
 
 static void count_spin(struct model *m, uint32_t state, uint32_t site)
@@ -136,8 +137,8 @@ static void count_spin(struct model *m, uint32_t state, uint32_t site)
 	uint64_t n = 0;
 	if (site >= m->defs->nr_wait_loops || !m->defs->wait_loops[site].site)
 		return;
-	base_map_get(&m->spins, state, site, &n);
-	model_put(m, &m->spins, state, site, n + 1);
+	base_map_get(&m->sampled.spins, state, site, &n);
+	model_put(m, &m->sampled.spins, state, site, n + 1);
 }
 
 void model_rule_sample(struct model *m, struct thread *t, const struct trace_record *r)
@@ -172,8 +173,8 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 /* Nothing of what was sampled until now counts. */
 void model_forget_samples(struct model *m)
 {
-	base_map_fini(&m->samples);
-	base_map_fini(&m->spins);
+	base_map_fini(&m->sampled.samples);
+	base_map_fini(&m->sampled.spins);
 	for (uint32_t i = 0; i < m->nr_threads; i++)
 		m->thread[i].visit.nr = 0;
 }
@@ -242,23 +243,24 @@ static struct function_list *pool_of(struct sample_pass *p, struct state_info *s
 {
 	struct model *m = p->m;
 	uint64_t ix;
-	if (!base_map_get(&m->pools, st->role, st->pub.site, &ix)) {
-		ix = m->nr_pools;
-		if (base_grow(&m->pool, &m->pool_capacity, ix + 1, sizeof *m->pool) != BASE_OK ||
-			base_map_put(&m->pools, st->role, st->pub.site, ix) != BASE_OK)
+	if (!base_map_get(&m->sampled.pools, st->role, st->pub.site, &ix)) {
+		ix = m->sampled.nr_pools;
+		if (base_grow(&m->sampled.pool, &m->sampled.pool_capacity, ix + 1,
+			    sizeof *m->sampled.pool) != BASE_OK ||
+			base_map_put(&m->sampled.pools, st->role, st->pub.site, ix) != BASE_OK)
 			return NULL;
-		m->pool[m->nr_pools++] = (struct function_list){0};
+		m->sampled.pool[m->sampled.nr_pools++] = (struct function_list){0};
 	}
-	return &m->pool[ix];
+	return &m->sampled.pool[ix];
 }
 
 static bool add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
 {
 	struct sample_pass *p = ctx;
 	struct model *m = p->m;
-	if (state >= m->nr_states)
+	if (state >= m->made.nr_states)
 		return true;
-	struct state_info *st = &m->state[state];
+	struct state_info *st = &m->made.state[state];
 	uint64_t function = key & ((UINT64_C(1) << STRATUM_SHIFT) - 1);
 	struct sampled of = {.name = "", .where = "", .stratum = (unsigned)(key >> STRATUM_SHIFT)};
 	if (function >> 32 == MODEL_SAMPLE_chain) {
@@ -373,13 +375,13 @@ static void set_shares(struct function_list *l)
 
 const struct function_list *model_function_list(const struct model *m, uint32_t state)
 {
-	const struct state_info *st = state < m->nr_states ? &m->state[state] : NULL;
+	const struct state_info *st = state < m->made.nr_states ? &m->made.state[state] : NULL;
 	uint64_t pool;
 	if (!st || (st->own.nr_samples >= MODEL_ENOUGH_SAMPLES && !st->like_role) ||
 		st->pub.kind != MODEL_STATE_run ||
-		!base_map_get(&m->pools, st->role, st->pub.site, &pool))
+		!base_map_get(&m->sampled.pools, st->role, st->pub.site, &pool))
 		return st ? &st->own : NULL;
-	return &m->pool[pool];
+	return &m->sampled.pool[pool];
 }
 
 /*
@@ -475,13 +477,13 @@ static enum base_status expect_samples(struct model *m, double hz, double *own, 
 	size_t nr;
 	enum base_status s = graph_totals(m->graph, &total, &nr, m->err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
-		const struct state_info *st = &m->state[total[i].state];
+		const struct state_info *st = &m->made.state[total[i].state];
 		double expected = (double)(total[i].total_ns - total[i].waiting_ns) * hz / 1e9;
 		uint64_t ix;
 		if (st->pub.kind == MODEL_STATE_run || st->pub.kind == MODEL_STATE_hold)
 			own[total[i].state] += expected;
 		if (st->pub.kind == MODEL_STATE_run &&
-			base_map_get(&m->pools, st->role, st->pub.site, &ix))
+			base_map_get(&m->sampled.pools, st->role, st->pub.site, &ix))
 			pool[ix] += expected;
 	}
 	return s;
@@ -491,22 +493,22 @@ static enum base_status add_kernels(struct sample_pass *p)
 {
 	struct model *m = p->m;
 	double hz = samples_a_second(m);
-	bool part = m->opts->from_ns || m->opts->turns || m->by_connection ||
+	bool part = m->opts->from_ns || m->opts->turns || m->follow.by_connection ||
 		    (m->opts->to_ns && m->opts->to_ns != UINT64_MAX);
-	if (hz <= 0 || m->is_system || m->is_merged || part)
+	if (hz <= 0 || m->is_system || m->run.is_merged || part)
 		return BASE_OK;
-	double *own = base_alloc((m->nr_states + 1) * sizeof *own),
-	       *pool = base_alloc((m->nr_pools + 1) * sizeof *pool);
+	double *own = base_alloc((m->made.nr_states + 1) * sizeof *own),
+	       *pool = base_alloc((m->sampled.nr_pools + 1) * sizeof *pool);
 	if (!own || !pool) {
 		base_free(own);
 		base_free(pool);
 		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
 	}
 	enum base_status s = expect_samples(m, hz, own, pool);
-	for (uint32_t i = 0; s == BASE_OK && i < m->nr_states; i++)
-		p->failed |= !add_kernel(&m->state[i].own, own[i]);
-	for (size_t i = 0; s == BASE_OK && i < m->nr_pools; i++)
-		p->failed |= !add_kernel(&m->pool[i], pool[i]);
+	for (uint32_t i = 0; s == BASE_OK && i < m->made.nr_states; i++)
+		p->failed |= !add_kernel(&m->made.state[i].own, own[i]);
+	for (size_t i = 0; s == BASE_OK && i < m->sampled.nr_pools; i++)
+		p->failed |= !add_kernel(&m->sampled.pool[i], pool[i]);
 	base_free(own);
 	base_free(pool);
 	return s;
@@ -515,7 +517,7 @@ static enum base_status add_kernels(struct sample_pass *p)
 static bool add_spin(void *ctx, uint64_t state, uint64_t site, uint64_t count)
 {
 	struct sample_pass *p = ctx;
-	struct state_info *st = state < p->m->nr_states ? &p->m->state[state] : NULL;
+	struct state_info *st = state < p->m->made.nr_states ? &p->m->made.state[state] : NULL;
 	if (!st || (st->pub.kind != MODEL_STATE_run && st->pub.kind != MODEL_STATE_hold))
 		return true;
 	st->nr_spins += count;
@@ -530,17 +532,17 @@ static bool add_spin(void *ctx, uint64_t state, uint64_t site, uint64_t count)
 static void list_spins(struct sample_pass *pass)
 {
 	struct model *m = pass->m;
-	for (uint32_t i = 0; i < m->nr_states; i++) {
-		m->state[i].nr_program_samples = m->state[i].own.nr_samples;
-		m->state[i].nr_spins = m->state[i].nr_most_spins = 0;
+	for (uint32_t i = 0; i < m->made.nr_states; i++) {
+		m->made.state[i].nr_program_samples = m->made.state[i].own.nr_samples;
+		m->made.state[i].nr_spins = m->made.state[i].nr_most_spins = 0;
 	}
-	base_map_each(&m->spins, add_spin, pass);
+	base_map_each(&m->sampled.spins, add_spin, pass);
 }
 
 /* (Of a loop that yields most samples are missing: it is in the kernel.) */
 struct model_spin model_state_spin(const struct model *m, uint32_t state)
 {
-	const struct state_info *st = state < m->nr_states ? &m->state[state] : NULL;
+	const struct state_info *st = state < m->made.nr_states ? &m->made.state[state] : NULL;
 	if (!st || !st->nr_spins || !st->nr_program_samples)
 		return (struct model_spin){0};
 	return (struct model_spin){
@@ -553,31 +555,31 @@ struct model_spin model_state_spin(const struct model *m, uint32_t state)
 enum base_status model_list_samples(struct model *m, bool ended)
 {
 	struct sample_pass pass = {.m = m};
-	for (size_t i = 0; i < m->nr_pools; i++)
-		model_empty_list(&m->pool[i]);
-	for (uint32_t i = 0; i < m->nr_states; i++)
-		model_empty_list(&m->state[i].own);
+	for (size_t i = 0; i < m->sampled.nr_pools; i++)
+		model_empty_list(&m->sampled.pool[i]);
+	for (uint32_t i = 0; i < m->made.nr_states; i++)
+		model_empty_list(&m->made.state[i].own);
 	for (uint32_t i = 0; i < m->nr_threads; i++)
 		model_count_visit(m, &m->thread[i]);
 	if (m->status != BASE_OK)
 		return m->status;
-	base_map_each(&m->samples, add_sample, &pass);
+	base_map_each(&m->sampled.samples, add_sample, &pass);
 	list_spins(&pass);
 	enum base_status s = ended && !pass.failed ? add_kernels(&pass) : BASE_OK;
 	if (s != BASE_OK)
 		return s;
 	if (pass.failed)
 		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for samples");
-	for (size_t i = 0; i < m->nr_pools; i++)
-		set_shares(&m->pool[i]);
-	for (uint32_t i = 0; i < m->nr_states; i++)
-		set_shares(&m->state[i].own);
-	for (uint32_t i = 0; i < m->nr_states; i++) {
-		struct state_info *st = &m->state[i];
+	for (size_t i = 0; i < m->sampled.nr_pools; i++)
+		set_shares(&m->sampled.pool[i]);
+	for (uint32_t i = 0; i < m->made.nr_states; i++)
+		set_shares(&m->made.state[i].own);
+	for (uint32_t i = 0; i < m->made.nr_states; i++) {
+		struct state_info *st = &m->made.state[i];
 		uint64_t pool;
 		st->like_role = st->own.nr_samples && st->pub.kind == MODEL_STATE_run &&
-				base_map_get(&m->pools, st->role, st->pub.site, &pool) &&
-				is_like_role(&st->own, &m->pool[pool]);
+				base_map_get(&m->sampled.pools, st->role, st->pub.site, &pool) &&
+				is_like_role(&st->own, &m->sampled.pool[pool]);
 	}
 	return BASE_OK;
 }

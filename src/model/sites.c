@@ -33,10 +33,11 @@ enum base_status model_index_inlined(struct model *m)
 {
 	const struct trace_defs *d = m->defs;
 	enum base_status s = BASE_OK;
-	for (uint32_t i = m->nr_inlines ? m->nr_inlines : 1; i < d->nr_inlines && s == BASE_OK; i++)
+	for (uint32_t i = m->sampled.nr_inlines ? m->sampled.nr_inlines : 1;
+		i < d->nr_inlines && s == BASE_OK; i++)
 		if (d->inlines[i].site && d->inlines[i].site != d->inlines[i - 1].site)
-			s = base_map_put(&m->inlined_at, 0, d->inlines[i].site, i);
-	m->nr_inlines = d->nr_inlines;
+			s = base_map_put(&m->sampled.inlined_at, 0, d->inlines[i].site, i);
+	m->sampled.nr_inlines = d->nr_inlines;
 	return s;
 }
 
@@ -46,7 +47,7 @@ static uint32_t inlined_rows(const struct model *m, uint32_t site, uint32_t *ret
 	const struct trace_defs *d = m->defs;
 	uint64_t first;
 	*ret_nr = 0;
-	if (!base_map_get(&m->inlined_at, 0, site, &first))
+	if (!base_map_get(&m->sampled.inlined_at, 0, site, &first))
 		return 0;
 	while (*ret_nr < MODEL_FRAMES_MAX - 1 && first + *ret_nr < d->nr_inlines &&
 		d->inlines[first + *ret_nr].site == site)
@@ -78,17 +79,18 @@ unsigned model_site_frames(
 static uint32_t chain_of(struct model *m, uint32_t parent, uint32_t function)
 {
 	uint64_t ix;
-	if (base_map_get(&m->chains, parent, function, &ix))
+	if (base_map_get(&m->sampled.chains, parent, function, &ix))
 		return (uint32_t)ix;
 	/* number 0 is no chain */
-	ix = m->nr_chains ? m->nr_chains : 1;
-	if (base_grow(&m->chain, &m->chain_capacity, ix + 1, sizeof *m->chain) != BASE_OK ||
-		base_map_put(&m->chains, parent, function, ix) != BASE_OK) {
+	ix = m->sampled.nr_chains ? m->sampled.nr_chains : 1;
+	if (base_grow(&m->sampled.chain, &m->sampled.chain_capacity, ix + 1,
+		    sizeof *m->sampled.chain) != BASE_OK ||
+		base_map_put(&m->sampled.chains, parent, function, ix) != BASE_OK) {
 		m->status = base_fail(m->err, BASE_ERR_NOMEM, "no memory for inlined functions");
 		return 0;
 	}
-	m->chain[ix] = (struct model_chain){.parent = parent, .function = function};
-	m->nr_chains = (uint32_t)ix + 1;
+	m->sampled.chain[ix] = (struct model_chain){.parent = parent, .function = function};
+	m->sampled.nr_chains = (uint32_t)ix + 1;
 	return (uint32_t)ix;
 }
 
@@ -106,19 +108,19 @@ uint32_t model_site_chain(struct model *m, uint32_t site)
 
 uint32_t model_chain_function(const struct model *m, uint32_t chain)
 {
-	while (m->chain[chain].parent)
-		chain = m->chain[chain].parent;
-	return m->chain[chain].function;
+	while (m->sampled.chain[chain].parent)
+		chain = m->sampled.chain[chain].parent;
+	return m->sampled.chain[chain].function;
 }
 
 unsigned model_chain_frames(
 	const struct model *m, uint32_t chain, const char *ret[static MODEL_FRAMES_MAX])
 {
 	unsigned nr = 0;
-	for (uint32_t i = chain; i && m->chain[i].parent; i = m->chain[i].parent)
+	for (uint32_t i = chain; i && m->sampled.chain[i].parent; i = m->sampled.chain[i].parent)
 		nr++;
-	for (unsigned i = nr; i-- > 0; chain = m->chain[chain].parent)
-		ret[i] = trace_text_of(m->defs, m->chain[chain].function);
+	for (unsigned i = nr; i-- > 0; chain = m->sampled.chain[chain].parent)
+		ret[i] = trace_text_of(m->defs, m->sampled.chain[chain].function);
 	return nr;
 }
 
@@ -174,14 +176,14 @@ static void add_place(const struct model *m, struct base_str *s, uint32_t site)
 
 const char *model_site_text(struct model *m, uint32_t site)
 {
-	if (!site || site >= m->nr_site_texts)
+	if (!site || site >= m->naming.nr_site_texts)
 		return "";
-	if (!m->site_text[site]) {
+	if (!m->naming.site_text[site]) {
 		struct base_str s = {0};
 		add_place(m, &s, site);
-		m->site_text[site] = model_keep_text(m, &s);
+		m->naming.site_text[site] = model_keep_text(m, &s);
 	}
-	return m->site_text[site];
+	return m->naming.site_text[site];
 }
 
 /* ---- call paths ------------------------------------------------------------------------------ */

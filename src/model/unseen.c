@@ -10,15 +10,15 @@ static void count_kind(
 	struct model *m, const struct thread *t, uint32_t state, uint64_t begin_ns, uint64_t ns)
 {
 	struct model_unseen *k = NULL;
-	for (size_t i = 0; i < m->nr_unseen_kinds && !k; i++)
-		if (m->unseen_kind[i].state == state)
-			k = &m->unseen_kind[i];
-	if (!k && m->nr_unseen_kinds < MODEL_UNSEEN_KINDS) {
-		k = &m->unseen_kind[m->nr_unseen_kinds++];
+	for (size_t i = 0; i < m->kernel.nr_unseen_kinds && !k; i++)
+		if (m->kernel.unseen_kind[i].state == state)
+			k = &m->kernel.unseen_kind[i];
+	if (!k && m->kernel.nr_unseen_kinds < MODEL_UNSEEN_KINDS) {
+		k = &m->kernel.unseen_kind[m->kernel.nr_unseen_kinds++];
 		*k = (struct model_unseen){.state = state};
 	}
 	if (!k) {
-		k = &m->unseen_kind[MODEL_UNSEEN_KINDS - 1];
+		k = &m->kernel.unseen_kind[MODEL_UNSEEN_KINDS - 1];
 		k->several = true;
 	}
 	k->nr++;
@@ -36,10 +36,10 @@ void model_unseen_wake(struct model *m, const struct thread *t, uint32_t state, 
 	model_count(m, TRACE_DIAG_wakes_unseen);
 	rt->nr_unseen++;
 	count_kind(m, t, state, t->k.asleep_ns, time_ns - t->k.asleep_ns);
-	if (t->k.asleep_ns < m->hidden_until_ns)
+	if (t->k.asleep_ns < m->kernel.hidden_until_ns)
 		rt->nr_hidden++;
 	else
-		m->unseen[m->nr_unseen++ % MODEL_UNSEEN_MAX] = (struct unseen){
+		m->kernel.unseen[m->kernel.nr_unseen++ % MODEL_UNSEEN_MAX] = (struct unseen){
 			.process = t->process, .begin_ns = t->k.asleep_ns, .end_ns = time_ns};
 }
 
@@ -47,13 +47,13 @@ void model_unseen_wake(struct model *m, const struct thread *t, uint32_t state, 
 void model_hidden_run(struct model *m, uint64_t begin_ns, uint64_t end_ns)
 {
 	for (uint32_t i = 0; i < MODEL_UNSEEN_MAX; i++) {
-		struct unseen *u = &m->unseen[i];
+		struct unseen *u = &m->kernel.unseen[i];
 		if (!u->end_ns || u->end_ns < begin_ns || u->begin_ns > end_ns)
 			continue;
 		model_run_time(m, u->process)->nr_hidden++;
 		u->end_ns = 0;
 	}
-	m->hidden_until_ns = end_ns;
+	m->kernel.hidden_until_ns = end_ns;
 }
 
 static int most_first(const void *pa, const void *pb)
@@ -66,7 +66,8 @@ static int most_first(const void *pa, const void *pb)
 
 const struct model_unseen *model_unseen_kinds(struct model *m, size_t *ret_nr)
 {
-	qsort(m->unseen_kind, m->nr_unseen_kinds, sizeof *m->unseen_kind, most_first);
-	*ret_nr = m->nr_unseen_kinds;
-	return m->unseen_kind;
+	qsort(m->kernel.unseen_kind, m->kernel.nr_unseen_kinds, sizeof *m->kernel.unseen_kind,
+		most_first);
+	*ret_nr = m->kernel.nr_unseen_kinds;
+	return m->kernel.unseen_kind;
 }
