@@ -439,12 +439,14 @@ static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
 		base_str_addf(out,
 			"  Without BPF (%s) registers are not known: stacks may end early.\n",
 			a->without_bpf);
-	if (a->nr_not_run)
+	if (a->nr_not_run) {
+		base_str_add(out, "  ");
+		add_count(out, a->nr_not_run, "thread");
 		base_str_addf(out,
-			"  %zu threads could not be run ahead: what they would do is not "
-			"known%s%s%s.\n",
-			a->nr_not_run, a->without_ahead ? " (" : "",
+			" could not be run ahead: what %s would do is not known%s%s%s.\n",
+			a->nr_not_run == 1 ? "it" : "they", a->without_ahead ? " (" : "",
 			a->without_ahead ? a->without_ahead : "", a->without_ahead ? ")" : "");
+	}
 }
 
 void deadlock_text(struct base_str *out, const struct deadlock_answer *a)
