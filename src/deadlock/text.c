@@ -324,8 +324,7 @@ static void add_breakers(
 					  : "what it will do is not known.\n");
 	}
 	if (f->nr_breakers > SHOWN_MEMBERS)
-		base_str_addf(
-			out, "  and %" PRIu32 " more threads\n", f->nr_breakers - SHOWN_MEMBERS);
+		base_str_addf(out, "  and %" PRIu32 " more\n", f->nr_breakers - SHOWN_MEMBERS);
 }
 
 /* Whose time limit will end it. */
