@@ -183,16 +183,22 @@ int64_t deadlock_emulate_pread(struct deadlock_copy *c, const uint64_t *arg)
 	return got > 0 && !deadlock_copy_poke(c, arg[1], c->io, (size_t)got) ? -EFAULT : got;
 }
 
-/* The pieces' sizes together; -EFAULT. */
+/* The pieces' sizes together, of which the kernel moves at most this much; -EFAULT, -EINVAL. */
 static int64_t vector(
 	struct deadlock_copy *c, uint64_t address, uint64_t nr, struct iovec *ret, size_t *ret_nr)
 {
+	enum { MOVED_MAX = 0x7ffff000 };
 	int64_t size = 0;
 	*ret_nr = nr < DEADLOCK_COPY_VECTOR_MAX ? (size_t)nr : DEADLOCK_COPY_VECTOR_MAX;
 	if (!deadlock_copy_peek(c, address, ret, *ret_nr * sizeof *ret))
 		return -EFAULT;
-	for (size_t i = 0; i < *ret_nr; i++)
+	for (size_t i = 0; i < *ret_nr; i++) {
+		const size_t left = (size_t)(MOVED_MAX - size);
+		if (ret[i].iov_len > SSIZE_MAX)
+			return -EINVAL;
+		ret[i].iov_len = ret[i].iov_len < left ? ret[i].iov_len : left;
 		size += (int64_t)ret[i].iov_len;
+	}
 	return size;
 }
 
@@ -201,7 +207,7 @@ static int64_t scatter(struct deadlock_copy *c, const struct iovec *piece, size_
 	int64_t done = 0;
 	for (size_t i = 0; i < nr && done < got; i++) {
 		const int64_t left = got - done;
-		const size_t n = (int64_t)piece[i].iov_len < left ? piece[i].iov_len : (size_t)left;
+		const size_t n = piece[i].iov_len < (size_t)left ? piece[i].iov_len : (size_t)left;
 		if (!deadlock_copy_poke(c, (uint64_t)(uintptr_t)piece[i].iov_base, c->io + done, n))
 			return -EFAULT;
 		done += (int64_t)n;

@@ -24,8 +24,10 @@ void deadlock_say_process(struct base_str *out, const struct deadlock_answer *a,
 void deadlock_say_tid(char *buf, size_t size, const struct deadlock_answer *a, size_t wait)
 {
 	const struct deadlock_thread *t = &a->wait[wait].thread;
-	bool is_alone = t->pid == t->tid &&
-			(wait + 1 == a->nr_waits || a->wait[wait + 1].thread.pid != t->pid);
+	bool is_alone = t->pid == t->tid;
+	/* (numbers of other processes' threads may lie between) */
+	for (size_t i = 0; i < a->nr_waits && is_alone; i++)
+		is_alone = i == wait || a->wait[i].thread.pid != t->pid;
 	snprintf(buf, size, is_alone ? "process %d" : "thread %d", (int)t->tid);
 }
 

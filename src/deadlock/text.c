@@ -324,8 +324,7 @@ static void add_breakers(
 					  : "what it will do is not known.\n");
 	}
 	if (f->nr_breakers > SHOWN_MEMBERS)
-		base_str_addf(
-			out, "  and %" PRIu32 " more threads\n", f->nr_breakers - SHOWN_MEMBERS);
+		base_str_addf(out, "  and %" PRIu32 " more\n", f->nr_breakers - SHOWN_MEMBERS);
 }
 
 /* Whose time limit will end it. */
@@ -439,12 +438,14 @@ static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
 		base_str_addf(out,
 			"  Without BPF (%s) registers are not known: stacks may end early.\n",
 			a->without_bpf);
-	if (a->nr_not_run)
+	if (a->nr_not_run) {
+		base_str_add(out, "  ");
+		add_count(out, a->nr_not_run, "thread");
 		base_str_addf(out,
-			"  %zu threads could not be run ahead: what they would do is not "
-			"known%s%s%s.\n",
-			a->nr_not_run, a->without_ahead ? " (" : "",
+			" could not be run ahead: what %s would do is not known%s%s%s.\n",
+			a->nr_not_run == 1 ? "it" : "they", a->without_ahead ? " (" : "",
 			a->without_ahead ? a->without_ahead : "", a->without_ahead ? ")" : "");
+	}
 }
 
 void deadlock_text(struct base_str *out, const struct deadlock_answer *a)

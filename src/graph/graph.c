@@ -59,10 +59,6 @@ static int by_id(const void *pa, const void *pb)
 
 	if (a->id != b->id)
 		return a->id < b->id ? -1 : 1;
-	if (a->lane != b->lane)
-		return a->lane < b->lane ? -1 : 1;
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
 	return (a->factor > b->factor) - (a->factor < b->factor);
 }
 

@@ -43,6 +43,7 @@ static inline void end(struct bench *b, uint64_t at)
 	PUT(b, at, 1, process_end, .status = 0);
 	analyse(b);
 	conserved(b, (double)at);
+	repeats(b);
 }
 
 #endif

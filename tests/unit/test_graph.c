@@ -662,6 +662,76 @@ static void bad_options(void **unused)
 	graph_free(g);
 }
 
+/* Largest and smallest factor are allowed, and with a runner-up there is room for two lanes less;
+ * it, queues of another size and more processors are refused together, as graph.h says. */
+static void limits_of_options(void **unused)
+{
+	struct graph_edit edit[] = {{GRAPH_EDIT_SCALE_STATE, 0, 0, 0},
+		{GRAPH_EDIT_SCALE_STATE, 0, 1e12, 0}, {GRAPH_EDIT_SCALE_STATE, 0, 2e12, 0},
+		{GRAPH_EDIT_RESIZE_QUEUE, 0, 0, 1}, {GRAPH_EDIT_PROCESSORS, 0, 0, 1}};
+	static const struct {
+		bool alone, beside; /* a runner-up */
+	} allowed[] = {{true, true}, {true, true}, {false, false}, {true, false}, {false, false}};
+	struct graph_scenario sc[GRAPH_LANES_MAX] = {{0}};
+	struct graph_options o = {.size = sizeof o, .scenario = sc, .nr_scenarios = 1};
+	struct graph *g;
+
+	(void)unused;
+	for (size_t i = 0; i < BASE_COUNT(edit); i++) {
+		sc[0] = (struct graph_scenario){&edit[i], 1};
+		o.runner_up = false;
+		assert_int_equal(
+			graph_new(&o, &g, NULL), allowed[i].alone ? BASE_OK : BASE_ERR_USAGE);
+		graph_free(g);
+		o.runner_up = true;
+		assert_int_equal(
+			graph_new(&o, &g, NULL), allowed[i].beside ? BASE_OK : BASE_ERR_USAGE);
+		graph_free(g);
+	}
+	sc[0].nr_edits = 0;
+	o.nr_scenarios = GRAPH_LANES_MAX - 2;
+	assert_int_equal(graph_new(&o, &g, NULL), BASE_ERR_LIMIT);
+	o.nr_scenarios = GRAPH_LANES_MAX - 3;
+	assert_int_equal(graph_new(&o, &g, NULL), BASE_OK);
+	graph_free(g);
+}
+
+/* Several edits of one state are one product, whichever comes first: to the last bit. */
+static void edits_have_no_order(void **unused)
+{
+	enum { IDLE, WORK, LATENCY, NR_STATES };
+	static const double factor[][3] = {{0.1, 0.7, 3.3}, {0.1, 3.3, 0.7}, {0.7, 0.1, 3.3},
+		{0.7, 3.3, 0.1}, {3.3, 0.1, 0.7}, {3.3, 0.7, 0.1}};
+	struct graph_edit edit[BASE_COUNT(factor)][5];
+	struct graph_scenario sc[BASE_COUNT(factor)];
+	struct graph_lane_result first, r;
+
+	(void)unused;
+	for (size_t i = 0; i < BASE_COUNT(factor); i++) {
+		for (int k = 0; k < 3; k++)
+			edit[i][k] =
+				(struct graph_edit){GRAPH_EDIT_SCALE_STATE, WORK, factor[i][k], 0};
+		/* (around those of other states) */
+		edit[i][3] = (struct graph_edit){GRAPH_EDIT_SCALE_STATE, IDLE, 0.5, 0};
+		edit[i][4] = (struct graph_edit){GRAPH_EDIT_ELIDE_STATE, LATENCY, 0, 0};
+		sc[i] = (struct graph_scenario){edit[i], 5};
+	}
+	struct graph *g = open_scenarios(sc, BASE_COUNT(factor), false);
+
+	add(g, 1, NR_STATES);
+	start(g, 0, 0, WORK);
+	state(g, 1000003, 0, IDLE);
+	state(g, 1000013, 0, WORK);
+	finish(g, 0);
+	assert_int_equal(graph_lane(g, 1, &first, NULL), BASE_OK);
+	assert_true(fabs(first.length_ns - (1000003 * (0.1 * 0.7 * 3.3) + 5)) < 1e-6);
+	for (unsigned l = 2; l <= BASE_COUNT(factor); l++) {
+		assert_int_equal(graph_lane(g, l, &r, NULL), BASE_OK);
+		assert_true(r.length_ns == first.length_ns);
+	}
+	graph_free(g);
+}
+
 /* `nr` actors one after the other, each in two states of its own and one of all. */
 static size_t memory_of_many(unsigned nr)
 {
@@ -710,6 +780,8 @@ int main(void)
 		cmocka_unit_test(who_is_not_there_is_not_awake),
 		cmocka_unit_test(path_by_dequeue),
 		cmocka_unit_test(bad_options),
+		cmocka_unit_test(limits_of_options),
+		cmocka_unit_test(edits_have_no_order),
 		cmocka_unit_test(many_actors_cost_what_they_weigh),
 	};
 

@@ -146,6 +146,54 @@ static void test_turns_with_others(void **state)
 	graph_replay_free(r);
 }
 
+/* ---- whom who comes takes it from ------------------------------------------------------------ */
+
+/*
+ * Two processors: FIRST works on one from 0 to 1000, SECOND on the other from 50 to 1050. HELPER,
+ * woken by FIRST at 100 for 50, takes the processor of who has run longest: FIRST's, who goes on
+ * there afterwards.
+ */
+static void test_longest_run_is_preempted(void **state)
+{
+	enum { CALLS, PROCESSOR, FIRST = 1, SECOND, HELPER };
+	static const uint64_t end_ns[] = {[FIRST] = 1050, [SECOND] = 1050, [HELPER] = 150};
+	struct graph_replay_options o = {.size = sizeof o, .nr_processors = 2};
+	struct graph_replay_assumed preempts = {.preempts = true};
+	struct graph_replay_result res;
+	struct graph_replay *r;
+	const struct graph_sink *s = begin_replay(&o, &r);
+
+	(void)state;
+	declare_queue(s, CALLS, (struct graph_queue_options){0});
+	declare_queue(s, PROCESSOR, (struct graph_queue_options){.processor = true});
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	say_link(s, 0, FIRST, RUN);
+	say_link(s, 0, HELPER, RUN);
+	say(s, GRAPH_VERB_wait_empty, 0, HELPER, CALLS, 1, WAIT, 0);
+	say(s, GRAPH_VERB_dequeue, 0, HELPER, PROCESSOR, GRAPH_ALL, WAIT, GRAPH_BACK | GRAPH_ASIDE);
+	say(s, GRAPH_VERB_enqueue, 0, HELPER, PROCESSOR, 1, WAIT, GRAPH_ASIDE);
+	say(s, GRAPH_VERB_state, 50, 0, 0, 0, IDLE, 0);
+	say_link(s, 50, SECOND, RUN);
+	say(s, GRAPH_VERB_enqueue, 100, FIRST, CALLS, 1, RUN, 0);
+	say(s, GRAPH_VERB_state, 1000, FIRST, 0, 0, IDLE, 0);
+	say(s, GRAPH_VERB_dequeue, 1000, FIRST, PROCESSOR, GRAPH_ALL, IDLE,
+		GRAPH_BACK | GRAPH_ASIDE);
+	say(s, GRAPH_VERB_enqueue, 1000, FIRST, PROCESSOR, 1, IDLE, GRAPH_ASIDE);
+	say(s, GRAPH_VERB_peek, 1000, HELPER, PROCESSOR, 1, RUN,
+		GRAPH_LAST | GRAPH_MORE | GRAPH_OPTIONAL);
+	say(s, GRAPH_VERB_dequeue, 1000, HELPER, CALLS, 1, RUN, 0);
+	say(s, GRAPH_VERB_state, 1050, HELPER, 0, 0, IDLE, 0);
+	say(s, GRAPH_VERB_state, 1050, SECOND, 0, 0, IDLE, 0);
+	for (uint32_t who = FIRST; who <= HELPER; who++) {
+		graph_replay_set_end(r, who);
+		assert_int_equal(
+			graph_replay_run_as(r, NULL, &preempts, NULL, &res, NULL), BASE_OK);
+		assert_int_equal(res.end_ns, end_ns[who]);
+		assert_int_equal(res.nr_stuck, 0);
+	}
+	graph_replay_free(r);
+}
+
 static void test_no_memory(void **state)
 {
 	(void)state;
@@ -173,6 +221,7 @@ int main(void)
 		cmocka_unit_test(test_one_is_tied),
 		cmocka_unit_test(test_masks_beyond_the_machine),
 		cmocka_unit_test(test_turns_with_others),
+		cmocka_unit_test(test_longest_run_is_preempted),
 		cmocka_unit_test(test_no_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -338,6 +338,7 @@ static void poll_waits_for_room(void **state)
 				.result = 60);
 		CALL(&b, 710, 712, 1, pipe_id, TRACE_IO_write, 50, w);
 		PUT(&b, 800, 2, thread_end);
+		b.is_otherwise_in_replay = true;
 		end(&b, 1000);
 		assert_float_equal(on_path(&b, "running digest"), 700 - 26, 1e-6);
 		assert_float_equal(on_path(&b, "waiting for readiness"), 0, 1e-6);
@@ -500,6 +501,7 @@ static void preempted_by_a_sibling(void **state)
 	PUT(&b, 22, 2, cpu_in, .processor = 1);
 	PUT(&b, 400, 2, cpu_out, .processor = 1, .preempted = 1);
 	PUT(&b, 403, 1, cpu_in, .processor = 1);
+	b.is_otherwise_in_replay = true;
 	end(&b, 500);
 	/* main waited 382 for the processor; thread 2 ran 22-400 meanwhile, and is on the path */
 	assert_true(on_path(&b, "running other") >= 370);
@@ -711,136 +713,12 @@ static void any_records_conserve_time(void **state)
 			}
 			put(&b, r);
 		}
-		end(&b, t + 10);
+		PUT(&b, t + 10, 1, thread_end);
+		PUT(&b, t + 10, 1, process_end, .status = 0);
+		analyse(&b);
+		path_is_whole(&b, (double)(t + 10));
 		finish(&b);
 	}
-}
-
-/* ---- connections ----------------------------------------------------------------------------- */
-
-/* One stream that speaks for clients A and B and the server that they share. */
-struct shared_server {
-	struct bench b;
-	uint32_t client_a, client_b, server, requests, replies_a, replies_b;
-};
-
-static uint32_t machine(struct bench *b, const char *name)
-{
-	uint32_t id = string(b, name); /* strings are numbered from 1, as actors may be */
-	PUT(b, 0, 0, actor, .actor = id, .name = id);
-	return id;
-}
-
-#define ACT(at, who)         PUT(&w.b, at, 1, note_act, .actor = w.who)
-#define VERB(at, verb, what) PUT(&w.b, at, 1, note_##verb, .object = w.what, .n = 1)
-
-static struct shared_server serve_two(void)
-{
-	struct shared_server w = {0};
-	start(&w.b);
-	w.client_a = machine(&w.b, "client A");
-	w.client_b = machine(&w.b, "client B");
-	w.server = machine(&w.b, "server");
-	w.requests = object(&w.b, TRACE_OBJECT_queue, "requests", 0);
-	w.replies_a = object(&w.b, TRACE_OBJECT_queue, "replies A", 0);
-	w.replies_b = object(&w.b, TRACE_OBJECT_queue, "replies B", 0);
-	stream(&w.b, process_of(&w.b, "prog", 0, 100));
-	PUT(&w.b, 0, 1, process_begin, .token = 0);
-	ACT(5, server);
-	VERB(5, wait_empty, requests);
-	ACT(10, client_a);
-	PUT(&w.b, 10, 1, note_identify, .connection = 7);
-	ACT(12, client_b);
-	PUT(&w.b, 12, 1, note_identify, .connection = 9);
-	ACT(20, client_a);
-	VERB(20, enqueue, requests);
-	VERB(20, wait_empty, replies_a);
-	ACT(22, server);
-	VERB(22, dequeue, requests);
-	ACT(30, client_b);
-	VERB(30, enqueue, requests);
-	VERB(30, wait_empty, replies_b);
-	ACT(50, server);
-	VERB(50, enqueue, replies_a);
-	VERB(50, dequeue, requests);
-	ACT(53, client_a);
-	VERB(53, dequeue, replies_a);
-	PUT(&w.b, 60, 1, note_identify, .connection = 0);
-	ACT(90, server);
-	VERB(90, enqueue, replies_b);
-	VERB(90, wait_empty, requests);
-	ACT(91, client_b);
-	VERB(91, dequeue, replies_b);
-	PUT(&w.b, 95, 1, note_identify, .connection = 0);
-	assert_int_equal(trace_writer_close(w.b.w, &w.b.err), BASE_OK);
-	assert_int_equal(trace_reader_open(w.b.path, NULL, &w.b.reader, &w.b.err), BASE_OK);
-	return w;
-}
-
-/* Path time of end `end` in states of (actor, state) names with these parts. */
-static double of_path(struct bench *b, uint32_t end, const char *actor, const char *state)
-{
-	struct graph_lane_result l;
-	double sum = 0;
-	assert_int_equal(graph_lane_of(model_graph(b->model), end, 0, &l, &b->err), BASE_OK);
-	assert_true(l.found);
-	for (size_t i = 0; i < l.nr_states; i++)
-		if (strstr(model_actor(b->model, l.state[i].actor)->name, actor) &&
-			strstr(model_state(b->model, l.state[i].state)->name, state))
-			sum += l.state[i].path_ns;
-	return sum;
-}
-
-static void a_path_for_each_connection(void **state)
-{
-	(void)state;
-	struct shared_server w = serve_two();
-	struct model_options o = {.size = sizeof o, .connections = true};
-	struct graph_lane_result l;
-	size_t nr;
-	assert_int_equal(model_run(w.b.reader, &o, &w.b.model, &w.b.err), BASE_OK);
-	assert_int_equal(model_nr_connections(w.b.model), 2);
-	assert_int_equal(model_connection(w.b.model, 0)->id, 7);
-	assert_int_equal(model_connection(w.b.model, 1)->id, 9);
-
-	assert_int_equal(graph_lane_of(model_graph(w.b.model), 0, 0, &l, &w.b.err), BASE_OK);
-	assert_int_equal(l.start_ns, 10);
-	assert_int_equal(l.end_ns, 60);
-	assert_true(l.length_ns == 50);
-	assert_true(of_path(&w.b, 0, "client A", "begun") == 10 + 7);
-	assert_true(of_path(&w.b, 0, "server", "begun") == 28);
-	assert_true(of_path(&w.b, 0, "", "hand-over") == 5);
-
-	/* The server was busy with 7 from 30 to 50: that is connection 9's loss, on the queue. */
-	assert_int_equal(graph_lane_of(model_graph(w.b.model), 1, 0, &l, &w.b.err), BASE_OK);
-	assert_int_equal(l.start_ns, 12);
-	assert_true(l.length_ns == 95 - 12);
-	assert_true(of_path(&w.b, 1, "client B", "begun") == 18 + 4);
-	assert_true(of_path(&w.b, 1, "server", "begun") == 40);
-	assert_true(of_path(&w.b, 1, "server", "hand-over") == 20);
-	assert_true(of_path(&w.b, 1, "client A", "") == 0);
-
-	for (uint32_t i = 0; i < graph_nr_actors(model_graph(w.b.model)); i++) {
-		const char *name = model_actor(w.b.model, i)->name;
-		const uint32_t *served = model_actor_connections(w.b.model, i, &nr);
-		if (!strcmp(name, "server") && model_actor(w.b.model, i)->base == i)
-			assert_true(nr == 2 && served[0] == 0 && served[1] == 1);
-		if (!strcmp(name, "client B") && model_actor(w.b.model, i)->base == i)
-			assert_true(nr == 1 && served[0] == 1);
-	}
-	finish(&w.b);
-}
-
-static void one_connection_alone(void **state)
-{
-	(void)state;
-	struct shared_server w = serve_two();
-	struct model_options o = {.size = sizeof o, .connection = 9};
-	assert_int_equal(model_run(w.b.reader, &o, &w.b.model, &w.b.err), BASE_OK);
-	assert_int_equal(model_nr_connections(w.b.model), 1);
-	assert_true(of_path(&w.b, 0, "server", "begun") == 40);
-	assert_true(of_path(&w.b, 0, "server", "hand-over") == 20);
-	finish(&w.b);
 }
 
 int main(void)
@@ -870,8 +748,6 @@ int main(void)
 		cmocka_unit_test(a_fault_waits_for_the_disk),
 		cmocka_unit_test(looking_files_up_begins_nothing),
 		cmocka_unit_test(any_records_conserve_time),
-		cmocka_unit_test(a_path_for_each_connection),
-		cmocka_unit_test(one_connection_alone),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

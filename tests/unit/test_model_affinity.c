@@ -192,6 +192,7 @@ static void test_begins_when_another_has_ended(void **state)
 	PUT(&b, 700041, 3, thread_end);
 	PUT(&b, 700050, 1, cpu_in, .processor = 0);
 	PUT(&b, 700051, 1, join_done, .handle = 2001);
+	b.is_otherwise_in_replay = true;
 	end(&b, 700060);
 	assert_true(on_path(&b, "start of a thread") < 100);
 	assert_true(on_path(&b, "running") > 690000);

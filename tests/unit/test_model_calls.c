@@ -227,6 +227,7 @@ static void a_time_limit_waits_for_the_mutex_at_its_end(void **state)
 		PUT(&b, late ? 998 : 400, 2, lock_release, .object = lock, .site = work);
 		PUT(&b, 1000, 1, cond_wake, .object = done, .mutex = lock, .site = look,
 			.result = ETIMEDOUT);
+		b.is_otherwise_in_replay = true;
 		end(&b, 1100);
 		assert_float_equal(
 			on_path(&b, "sleeping until a time limit"), (late ? 0 : 950), 1e-6);
@@ -566,6 +567,7 @@ static void who_sleeps_in_a_write_has_put_nothing(void **state)
 	PUT(&b, 304, 1, cpu_in, .processor = 1);
 	PUT(&b, 306, 1, io_end, .object = file, .op = TRACE_IO_read, .result = 10);
 	PUT(&b, 310, 3, io_end, .object = file, .op = TRACE_IO_write, .result = 10);
+	b.is_otherwise_in_replay = true;
 	end(&b, 500);
 	assert_float_equal(on_path(&b, "waiting for space"), 0, 1e-6);
 	assert_float_equal(on_path(&b, "waiting for data"), 0, 1e-6);
@@ -658,6 +660,7 @@ static void a_time_limit_takes_the_processor_by_chance(void **state)
 		PUT(&b, 9000000, 2, cond_signal, .object = done, .site = work);
 		PUT(&b, 9000001, 1, cond_wake, .object = done, .mutex = lock, .site = look,
 			.result = 0);
+		b.is_otherwise_in_replay = true;
 		end(&b, 9000002);
 		assert_float_equal(on_path(&b, "sleeping until a time limit"),
 			stays == 5000 ? 0 : 999950, 1e-6);
@@ -783,6 +786,7 @@ static void a_ticks_processor_is_met_by_chance(void **state)
 	PUT(&b, 1102, 2, sleep_begin, .duration_ns = 1000, .site = worker);
 	PUT(&b, 1103, 2, cpu_out, .processor = 0);
 	PUT(&b, 1104, 1, cpu_in, .processor = 0);
+	b.is_otherwise_in_replay = true;
 	end(&b, 1200);
 	assert_float_equal(on_path(&b, "sleeping"), 0, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);

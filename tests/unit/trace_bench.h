@@ -3,6 +3,7 @@
 #ifndef LONGPOLE_TESTS_TRACE_BENCH_H
 #define LONGPOLE_TESTS_TRACE_BENCH_H
 
+#include "graph/replay.h"
 #include "model/model.h"
 #include "test.h"
 
@@ -19,6 +20,7 @@ struct bench {
 	struct trace_reader *reader;
 	struct model *model;
 	struct model_options options;
+	bool is_otherwise_in_replay; /* processors, ticks: simulated by rules of their own */
 	struct base_err err;
 };
 
@@ -133,7 +135,7 @@ static inline double unexplained(struct bench *b)
 }
 
 /* The path is as long as the time, and each piece of it is named. */
-static inline void conserved(struct bench *b, double elapsed_ns)
+static inline void path_is_whole(struct bench *b, double elapsed_ns)
 {
 	struct graph_lane_result l = lane(b, 0);
 	double sum = 0;
@@ -142,6 +144,45 @@ static inline void conserved(struct bench *b, double elapsed_ns)
 	assert_float_equal(l.length_ns, (double)(l.end_ns - l.start_ns), 1e-6);
 	assert_float_equal(l.length_ns, elapsed_ns, 1e-6);
 	assert_float_equal(sum, elapsed_ns, 1e-6);
+}
+
+/* Nothing was taken that had not come. */
+static inline void in_order(struct bench *b)
+{
+	for (uint32_t q = 0; q < graph_nr_queues(model_graph(b->model)); q++) {
+		const struct graph_queue_stats *st = graph_queue_stats(model_graph(b->model), q);
+		if (st->underflows || st->overflows)
+			fail_msg("%llu of %s were taken before they came",
+				(unsigned long long)st->underflows, model_queue(b->model, q)->name);
+	}
+}
+
+/* Simulated without an edit the run takes as long as it took: what the model said explains it. */
+static inline void repeats(struct bench *b)
+{
+	struct model_options o = b->options;
+	struct graph_replay *r;
+	struct graph_replay_result res;
+	struct model *again;
+	if (o.sink || b->is_otherwise_in_replay)
+		return;
+	assert_int_equal(graph_replay_new(NULL, &r, &b->err), BASE_OK);
+	o.sink = graph_replay_sink(r);
+	assert_int_equal(trace_reader_rewind(b->reader, &b->err), BASE_OK);
+	assert_int_equal(model_run(b->reader, &o, &again, &b->err), BASE_OK);
+	graph_replay_set_end(r, model_end_actor(again));
+	assert_int_equal(graph_replay_run(r, NULL, NULL, &res, &b->err), BASE_OK);
+	assert_int_equal(res.nr_stuck, 0);
+	assert_int_equal(res.end_ns, res.recorded_end_ns);
+	graph_replay_free(r);
+	model_free(again);
+}
+
+/* The same, of a trace that lacks nothing. */
+static inline void conserved(struct bench *b, double elapsed_ns)
+{
+	path_is_whole(b, elapsed_ns);
+	in_order(b);
 }
 
 /* For a test that goes wrong: the path's states. */
