@@ -12,8 +12,10 @@
 static const int no_help[] = {
 	SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGPIPE, 32, 33};
 
-/* A limit that is there in case that the other one has died: no plan to go on without him. */
-#define PATIENT_NS UINT64_C(60000000000)
+/* A limit that is there in case that the other one has died: no plan to go on without him. Of an
+ * absolute one half is left on average. */
+#define PATIENT_NS      UINT64_C(60000000000)
+#define PATIENT_LEFT_NS (PATIENT_NS / 2)
 
 struct closing {
 	struct deadlock_answer *a;
@@ -44,9 +46,11 @@ bool deadlock_wait_is_blocked(const struct deadlock_wait *w)
 	return w->kind != DEADLOCK_RUNNING && w->kind != DEADLOCK_DISK && !is_gone(w);
 }
 
+/* Who waits for a lock's owner needs him, however short his limit is: else he would try. */
 bool deadlock_wait_is_patient(const struct deadlock_wait *w)
 {
-	return w->is_timed && w->limit_ns >= PATIENT_NS;
+	const uint64_t patient_ns = w->limit_is_left ? PATIENT_LEFT_NS : PATIENT_NS;
+	return w->is_timed && (w->owner_is_exact || w->limit_ns >= patient_ns);
 }
 
 bool deadlock_wait_is_open(const struct deadlock_wait *w)

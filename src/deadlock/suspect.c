@@ -12,11 +12,23 @@
 
 enum { SUSPECTS_MAX = 256 };
 
-/* Waits for something that only other threads give, and not for one known thread. */
-static bool is_suspect(const struct deadlock_answer *a, size_t i)
+/* Its time limit ends it soon. */
+static bool is_short(const struct deadlock_wait *w)
+{
+	return w->is_timed && !deadlock_wait_is_patient(w);
+}
+
+/* Waits for something that only other threads give, and not for one known thread. Whom a time limit
+ * wakes soon, only where anything suspicious is asked for. */
+static bool is_suspect(const struct deadlock_answer *a, size_t i, bool is_suspicious)
 {
 	const struct deadlock_wait *w = &a->wait[i];
-	return a->hope[i] == DEADLOCK_LIVE && !deadlock_wait_goes_on(w) && w->nr_keys;
+	if (a->hope[i] != DEADLOCK_LIVE || !w->nr_keys)
+		return false;
+	if (is_short(w))
+		return is_suspicious && deadlock_wait_is_blocked(w) && !w->is_external &&
+		       !w->keys_cut;
+	return !deadlock_wait_goes_on(w);
 }
 
 /* Only who is at it ends what is done once, and who is at it was seen. */
@@ -103,6 +115,8 @@ static enum base_status weigh(struct deadlock_answer *a, struct deadlock_finding
 	const bool *rescuer, bool are_all, struct base_err *err)
 {
 	bool is_probable = are_all && f->is_knot && !is_one_event(a, f);
+	for (uint32_t m = 0; m < f->nr_members; m++)
+		is_probable &= !is_short(&a->wait[f->member[m]]);
 	uint32_t *breaker = base_arena_alloc(
 		deadlock_world_arena(a->world), (a->nr_waits + 1) * sizeof *breaker);
 	if (!breaker)
@@ -154,11 +168,11 @@ enum base_status deadlock_suspect(struct deadlock_answer *a,
 {
 	size_t nr = 0;
 	for (size_t i = 0; i < a->nr_waits; i++)
-		nr += is_suspect(a, i);
+		nr += is_suspect(a, i, options->is_suspicious);
 	if (nr < 1 || nr > SUSPECTS_MAX)
 		return BASE_OK;
 	for (size_t i = 0; i < a->nr_waits; i++) {
-		if (is_suspect(a, i))
+		if (is_suspect(a, i, options->is_suspicious))
 			a->hope[i] = DEADLOCK_DOUBTFUL;
 	}
 	enum base_status s = deadlock_foresee(a, NULL, ahead, &options->ahead, err);

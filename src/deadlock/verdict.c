@@ -126,10 +126,11 @@ static size_t nr_threads_of(const struct judging *j, size_t first, pid_t pid)
 	return n;
 }
 
-/* Imagined to be done, what is done once is not done again: only who is at it can end it. */
+/* Imagined to be done, what is done once is not done again: only who is at it can end it. And who
+ * connects to his own listener would accept, had he connected. */
 static bool may_wait_for_itself(const struct deadlock_wait *w)
 {
-	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD;
+	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD || w->kind == DEADLOCK_CONNECT;
 }
 
 /* From a wait to the threads of one process with access to its key. */
@@ -304,6 +305,8 @@ static enum base_status add_gone_owners(struct judging *j)
 			.member = member,
 			.nr_members = 1,
 			.is_knot = true};
+		if (j->a->hope[i] != DEADLOCK_STUCK) /* a time limit ends it */
+			f.sure = DEADLOCK_PROBABLE;
 		s = add_finding(j, &f);
 	}
 	return s;
@@ -491,6 +494,40 @@ static int by_sureness(const void *a, const void *b)
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
 	return (x->member[0] > y->member[0]) - (x->member[0] < y->member[0]);
+}
+
+bool deadlock_finding_left_ns(
+	const struct deadlock_answer *a, const struct deadlock_finding *f, uint64_t *ret_ns)
+{
+	bool has_limit = false;
+	*ret_ns = 0;
+	for (uint32_t m = 0; m < f->nr_members; m++) {
+		const struct deadlock_wait *w = &a->wait[f->member[m]];
+		if (!w->is_timed)
+			continue;
+		uint64_t slept_ns = w->limit_is_left || a->now_ns < w->blocked_since_ns
+					    ? 0
+					    : a->now_ns - w->blocked_since_ns;
+		const uint64_t left_ns = w->limit_ns > slept_ns ? w->limit_ns - slept_ns : 0;
+		if (!has_limit || left_ns < *ret_ns)
+			*ret_ns = left_ns;
+		has_limit = true;
+	}
+	return has_limit;
+}
+
+/* Who spins runs all the time: of that, since when tells nothing. */
+uint64_t deadlock_finding_print(const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	uint64_t all = 0;
+	for (uint32_t m = 0; m < f->nr_members; m++) {
+		const struct deadlock_wait *w = &a->wait[f->member[m]];
+		const uint64_t since_ns = w->kind == DEADLOCK_SPIN ? 0 : w->blocked_since_ns;
+		uint64_t h = base_hash_u64((uint64_t)w->thread.tid);
+		h = base_hash_u64(h ^ w->thread.start_ticks);
+		all += base_hash_u64(h ^ since_ns); /* in any order */
+	}
+	return all;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
