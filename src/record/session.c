@@ -873,12 +873,15 @@ static void count_all(struct session *s)
 	const struct record_converter *c = &s->converter;
 	const struct ring_head *head = s->ring.head;
 	struct record_result *res = s->result;
+	uint64_t unsuited = 0; /* which are told by themselves */
 	if (s->has_program) {
 		count(s, TRACE_DIAG_records_lost,
 			__atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
 		count(s, TRACE_DIAG_nested_dropped,
 			__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
 		count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
+		unsuited = __atomic_load_n(&head->unsuited, __ATOMIC_RELAXED);
+		count(s, TRACE_DIAG_unsuited, unsuited);
 		count(s, TRACE_DIAG_omp_disabled,
 			__atomic_load_n(&head->omp_disabled, __ATOMIC_RELAXED));
 		count(s, TRACE_DIAG_omp_other_tool,
@@ -892,7 +895,7 @@ static void count_all(struct session *s)
 		count(s,
 			s->kernel.open ? TRACE_DIAG_images_from_outside
 				       : TRACE_DIAG_unattached_images,
-			c->nr_unattached);
+			c->nr_unattached > unsuited ? c->nr_unattached - unsuited : 0);
 	count(s,
 		s->perf && record_perf_is_wide(s->perf) ? TRACE_DIAG_perf_lost_of_all
 							: TRACE_DIAG_perf_lost,
