@@ -296,6 +296,8 @@ enum base_status deadlock_find_spinners(struct deadlock_answer *a, struct deadlo
 bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
 /* It ends by itself, but only after a minute, or in spite of the lock's owner. */
 bool deadlock_wait_is_patient(const struct deadlock_wait *w);
+/* Could a signal handler, the kernel by itself, or a process that was not seen end it? */
+bool deadlock_wait_may_be_helped(struct deadlock_world *world, const struct deadlock_wait *w);
 /* The same, but for who may be reached by a name of his. */
 bool deadlock_wait_goes_on(const struct deadlock_wait *w);
 /* It may go on whatever the others do: it runs, has a time limit, is served from outside, or is not

@@ -37,6 +37,13 @@ static bool is_done_once(const struct deadlock_wait *w)
 	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD;
 }
 
+/* Alive, or will be for a moment, when its time is up. */
+static bool is_rescuer(const struct deadlock_answer *a, size_t i)
+{
+	return a->hope[i] == DEADLOCK_LIVE ||
+	       (a->hope[i] == DEADLOCK_DOUBTFUL && a->wait[i].is_timed);
+}
+
 /* Marks all threads of a process that are alive; false: it was not looked at. */
 static bool mark_process(const struct deadlock_answer *a, pid_t pid, bool *rescuer)
 {
@@ -45,13 +52,13 @@ static bool mark_process(const struct deadlock_answer *a, pid_t pid, bool *rescu
 		if (a->wait[i].thread.pid != pid)
 			continue;
 		is_known = true;
-		rescuer[i] |= a->hope[i] == DEADLOCK_LIVE;
+		rescuer[i] |= is_rescuer(a, i);
 	}
 	return is_known;
 }
 
-/* Marks all who are alive and could give what the members of a finding wait for. False: there are
- * others, who were not looked at. */
+/* Marks all others who are alive and could give what the members of a finding wait for. False:
+ * there are others, who were not looked at. */
 static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock_accesses *accesses,
 	const struct deadlock_finding *f, bool *rescuer)
 {
@@ -60,7 +67,7 @@ static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock
 		const struct deadlock_wait *w = &a->wait[f->member[m]];
 		const bool is_closed = w->owner_is_exact || is_done_once(w);
 		for (size_t i = 0; w->is_by_name && i < a->nr_waits; i++)
-			rescuer[i] |= a->hope[i] == DEADLOCK_LIVE;
+			rescuer[i] |= is_rescuer(a, i);
 		for (size_t k = 0; !is_closed && k < w->nr_keys; k++) {
 			const struct deadlock_access *x =
 				deadlock_accesses_get(accesses, &w->key[k]);
@@ -68,6 +75,8 @@ static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock
 				are_all &= mark_process(a, x->pid[p], rescuer);
 		}
 	}
+	for (uint32_t m = 0; m < f->nr_members; m++)
+		rescuer[f->member[m]] = false;
 	return are_all;
 }
 

@@ -351,6 +351,20 @@ static bool is_lost_wakeup(const struct judging *j, const struct deadlock_findin
 	return f->nr_members > 0;
 }
 
+/* Proved but for a time limit: whoever could give what one of them waits for is one of them. */
+static bool only_time_helps(const struct judging *j, const struct deadlock_finding *f)
+{
+	bool has_limit = false;
+	for (uint32_t m = 0; m < f->nr_members; m++) {
+		const struct deadlock_wait *w = &j->a->wait[f->member[m]];
+		if (deadlock_wait_may_be_helped(j->a->world, w))
+			return false;
+		has_limit |= w->is_timed;
+	}
+	return has_limit && f->is_knot && f->sure == DEADLOCK_PROBABLE &&
+	       f->kind != DEADLOCK_FINDING_STUCK;
+}
+
 static enum base_status add_component(
 	struct judging *j, const uint32_t *member, uint32_t nr, bool weak)
 {
@@ -363,7 +377,7 @@ static enum base_status add_component(
 		f.kind = DEADLOCK_FINDING_SELF;
 	if (weak && !is_closed_by_files(j, &f))
 		f.kind = DEADLOCK_FINDING_STUCK;
-	if (weak && f.sure != DEADLOCK_CERTAIN)
+	if (weak && f.sure != DEADLOCK_CERTAIN && !only_time_helps(j, &f))
 		return BASE_OK; /* no cycle that was seen, and somebody may still help */
 	doubt_spinners(j, &f);
 	return add_finding(j, &f);

@@ -493,28 +493,61 @@ static void decode_futex_vector(struct call *c)
 	}
 }
 
-/* Somebody stopped it once, and the kernel restarted it: the arguments are as they were, the number
- * is not. Where it sleeps in the kernel says what it was. */
-static void decode_restart(struct call *c)
+/* The number that the code before a system call instruction loads, of those that the kernel goes on
+ * with by restart_syscall. -1: none of them. */
+static int64_t number_in_code(struct call *c)
+{
+	static const int64_t restarted[] = {
+		SYS_futex, SYS_poll, SYS_nanosleep, SYS_clock_nanosleep};
+	enum { REACH = 40, MOV_EAX = 0xb8, BYTES = 5 };
+	uint8_t code[REACH];
+	int32_t number;
+	if (!read_memory(c, c->wait->pc - REACH, code, sizeof code))
+		return -1;
+	for (size_t at = REACH - BYTES + 1; at-- > 0;) {
+		memcpy(&number, code + at + 1, sizeof number);
+		for (size_t i = 0; code[at] == MOV_EAX && i < BASE_COUNT(restarted); i++) {
+			if (number == restarted[i])
+				return number;
+		}
+	}
+	return -1;
+}
+
+/* Or by where it sleeps in the kernel, where that tells. */
+static int64_t number_by_place(const struct deadlock_wait *w)
 {
 	static const struct {
 		const char *where;
 		int64_t call;
-	} row[] = {{"futex_", SYS_futex}, {"poll_", SYS_poll}, {"do_sys_poll", SYS_poll}};
+	} row[] = {{"futex_", SYS_futex}, {"poll_", SYS_poll}, {"do_sys_poll", SYS_poll},
+		{"hrtimer_nanosleep", SYS_nanosleep}, {"do_nanosleep", SYS_nanosleep}};
 	char text[96];
+	if (deadlock_proc_read_task(w->thread.pid, w->thread.tid, "wchan", text, sizeof text) <= 0)
+		return -1;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		if (!strncmp(text, row[i].where, strlen(row[i].where)))
+			return row[i].call;
+	}
+	return -1;
+}
+
+/* Somebody stopped it once, and the kernel restarted it: the arguments are as they were, the number
+ * is not. */
+static void decode_restart(struct call *c)
+{
 	struct deadlock_wait *w = c->wait;
+	int64_t call = number_in_code(c);
+	if (call < 0)
+		call = number_by_place(w);
+	if (call >= 0) {
+		w->call = call;
+		w->is_timed = false;
+		deadlock_wait_decode(c->world, w);
+		return;
+	}
 	w->kind = DEADLOCK_SLEEP;
 	set_unknown_limit(w);
-	if (deadlock_proc_read_task(w->thread.pid, w->thread.tid, "wchan", text, sizeof text) <= 0)
-		return;
-	for (size_t i = 0; i < BASE_COUNT(row); i++) {
-		if (!strncmp(text, row[i].where, strlen(row[i].where))) {
-			w->call = row[i].call;
-			w->is_timed = false;
-			deadlock_wait_decode(c->world, w);
-			return;
-		}
-	}
 }
 
 enum { FROM_BEGINNING = -1, OF_FUTEX = -2, OF_VECTOR = -3 }; /* no clock has such a number */

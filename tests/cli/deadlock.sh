@@ -103,7 +103,6 @@ test_deadlock_of_owners() {
 
 # Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
-	as_root
 	local name
 	start_all hang_threads doubtful timed-beside lock-and-semaphore-beside once-beside rwlock-beside two-circles
 	start_all calm third-posts third-computes worker-gives pool-of-semaphores
@@ -115,7 +114,9 @@ test_deadlock_suspicious() {
 	finds two-circles '[.result.deadlocks[] | [.sure, (.threads | length)]] == [["certain", 2], ["probable", 2]]'
 	is_json doubtful.json ".result.deadlocks[0].could_end_it_tids == [${pid_of[doubtful]}]"
 	is_json timed-beside.json '.result.deadlocks[0].could_end_it_tids | length == 3'
-	longpole deadlock --settle=50ms --pid "${pid_of[doubtful]}" >text
+	for _ in {1..20}; do # the third may just wake up
+		longpole deadlock --settle=50ms --pid "${pid_of[doubtful]}" >text || break
+	done
 	has text 'probable: who could still end it sleeps' "Could still end it: thread ${pid_of[doubtful]}" 'run ahead, it did not'
 	look third-posts || fail "third-posts: reported"
 	until_calm third-posts '.result.deadlocks == []' --suspicious # the third was seen to post
@@ -149,7 +150,9 @@ test_deadlock_until_a_time_limit() {
 	has text 'probable: a time limit will end it' 'Not for ever: a time limit ends it within'
 	look timed-semaphores || is_json timed-semaphores.json '.result.threads >= 2'
 	jq -e '.result.threads_run_ahead > 0' timed-semaphores.json >/dev/null || skip "no thread may be run ahead here"
-	finds timed-semaphores "$(cycle_of 2 probable)"
+	for _ in 1 2; do # the second time the kernel goes on with a call that it restarted
+		finds timed-semaphores "$(cycle_of 2 probable)"
+	done
 	is_json timed-semaphores.json '.result.deadlocks[0].ends_within_ns | . > 200e9 and . < 301e9'
 	look short-semaphores || fail "short-semaphores: reported"
 	until_calm short-semaphores '.result.deadlocks | length == 1' --suspicious
@@ -178,7 +181,6 @@ test_deadlock_of_the_future() {
 
 # Threads that run and get nowhere.
 test_deadlock_of_spinners() {
-	as_root
 	local name
 	"$LONGPOLE_BUILD/tests/target/deadlock_ahead" --can-watch || skip "debug registers do not stop a process here"
 	for name in spinlocks yielders spin-with-lock; do # one at a time: they burn
@@ -190,7 +192,7 @@ test_deadlock_of_spinners() {
 		! grep -q '(certain' text || fail "certain, with who spins: $name"
 		# only who asks has a thread stopped
 		look "$name" || fail "found without --spinners"
-		is_json "$name.json" '.result.longest_stop_ns == 0'
+		is_json "$name.json" '.result | .longest_stop_ns == 0 or .registers == "ptrace"'
 		stop_all
 	done
 }
@@ -231,7 +233,6 @@ test_deadlock_of_processes() {
 
 # Ends that are opened, queues of messages, buffers that are full on both sides, and a limit of minutes.
 test_deadlock_of_channels() {
-	as_root
 	local name
 	start_all hang_processes cgi-with-limit fifo-opens fifo-open-and-wait mqueues full-mqueues named-mqueues both-write-stream both-write-datagrams
 	for name in mqueues full-mqueues both-write-stream both-write-datagrams; do
@@ -406,6 +407,10 @@ test_deadlock_watch() {
 	expect 1 timeout 120 longpole deadlock --watch --json --interval=50ms --threshold=100ms --share=100 --count=2 \
 		--pid "${pid_of[cgi]}" --pid "${pid_of[philosophers]}"
 	is_json <(jq -s '[.[].result.deadlocks[]] | map(.threads | length) | sort' out) '. == [2, 5]'
+	# each is told once, however often it is looked at
+	timeout -s INT 3 longpole deadlock --watch --json --interval=50ms --threshold=100ms --share=100 \
+		--pid "${pid_of[cgi]}" --pid "${pid_of[philosophers]}" >told 2>err </dev/null
+	is_json <(jq -s '[.[].result.deadlocks[]] | map(.threads | length) | sort' told) '. == [2, 5]'
 }
 
 # What systemd itself says to the unit, with the program that was built.
@@ -519,8 +524,12 @@ test_deadlock_at_random() {
 
 # Whoever stops threads to look at them still sees that they have slept on, for two seconds.
 test_deadlock_of_a_program_in_doubt() {
-	expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_threads" doubtful
-	has out 'probable' 'Could still end it'
+	local name
+	for name in doubtful timed-beside timed-semaphores timed-mutexes; do
+		expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_threads" "$name"
+		has out 'Deadlock: 2 threads' 'probable'
+	done
+	has out 'a time limit ends it within'
 }
 
 test_deadlock_of_a_program() {
