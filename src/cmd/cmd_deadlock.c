@@ -170,25 +170,24 @@ static int start(struct run *r, pid_t *ret)
 	return cmd_fail(c, base_fail_errno(&c->err, error, "starting %s", argv[0]));
 }
 
-/* What somebody alive could end, and when it was first seen. */
+/* What somebody alive, or time, could end, and when it was first seen. */
 struct open_finding {
-	uint64_t print; /* of its threads, and how often each has run */
+	uint64_t print;
 	uint64_t since_ns;
 };
 
-/* Nothing was found, or somebody alive could end it: he may do so yet, and the program would be
- * killed for it. */
+/* Nothing was found, or somebody alive, or time, could end it: that may be soon, and the program
+ * would be killed for it. */
 static bool is_early(const struct deadlock_answer *a, struct open_finding *open)
 {
 	enum { PATIENCE_MS = 2000 };
 	const struct deadlock_finding *f = a->finding;
-	uint64_t print = 0;
-	if (!a->nr_findings || !f->nr_breakers)
-		return !a->nr_findings;
-	for (uint32_t i = 0; i < f->nr_members; i++) {
-		const struct deadlock_thread *t = &a->wait[f->member[i]].thread;
-		print += base_hash_u64((uint64_t)t->tid ^ base_hash_u64(t->runs));
-	}
+	uint64_t left_ns;
+	if (!a->nr_findings)
+		return true;
+	if (!f->nr_breakers && !deadlock_finding_left_ns(a, f, &left_ns))
+		return false;
+	const uint64_t print = deadlock_finding_print(a, f);
 	if (print != open->print)
 		*open = (struct open_finding){.print = print, .since_ns = a->now_ns};
 	return a->now_ns - open->since_ns < PATIENCE_MS * MS_NS;

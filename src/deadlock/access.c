@@ -198,6 +198,12 @@ static bool is_peer(
 		       deadlock_peers_get(deadlock_world_peers(s->world), k->id) == f->inode);
 }
 
+/* Whoever has it open may accept. */
+static bool is_listener(const struct deadlock_file *f, const struct deadlock_key *k)
+{
+	return f->kind == DEADLOCK_FILE_SOCKET && f->inode == k->id;
+}
+
 static bool is_mqueue(const struct deadlock_file *f, const struct deadlock_key *k)
 {
 	return f->kind == DEADLOCK_FILE_MQUEUE && f->inode == k->id && f->device == k->space;
@@ -215,6 +221,8 @@ static bool is_candidate(
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
 		return is_peer(s, f, k);
+	case DEADLOCK_KEY_SOCKET_BACKLOG:
+		return is_listener(f, k);
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
 		return f->kind == DEADLOCK_FILE_EVENTFD;
@@ -240,6 +248,8 @@ static bool serves(
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
 		return is_peer(s, f, k);
+	case DEADLOCK_KEY_SOCKET_BACKLOG:
+		return is_listener(f, k);
 	case DEADLOCK_KEY_EVENTFD_DATA:
 	case DEADLOCK_KEY_EVENTFD_ROOM:
 		return f->kind == DEADLOCK_FILE_EVENTFD && f->inode == k->id;
@@ -307,6 +317,7 @@ static bool may_be(mode_t mode, uint64_t inode, const struct deadlock_key *k)
 		return S_ISFIFO(mode) && (inode == k->id || k->space != 0);
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
+	case DEADLOCK_KEY_SOCKET_BACKLOG:
 		return S_ISSOCK(mode);
 	case DEADLOCK_KEY_MQUEUE_DATA:
 	case DEADLOCK_KEY_MQUEUE_ROOM:

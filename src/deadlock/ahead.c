@@ -124,6 +124,7 @@ static bool take_registers(struct deadlock_ahead *a, const struct deadlock_wait 
 	run->snapshot = DEADLOCK_SNAPSHOT_PTRACE;
 	const enum deadlock_snapshot_result result = deadlock_snapshot_ptrace(wait, r, why);
 	run->stopped_ns = r->stopped_ns;
+	run->runs = result == DEADLOCK_SNAPSHOT_DONE ? r->runs : 0;
 	if (result != DEADLOCK_SNAPSHOT_DONE)
 		cannot(run,
 			result == DEADLOCK_SNAPSHOT_MOVED ? DEADLOCK_END_MOVED

@@ -12,8 +12,10 @@
 static const int no_help[] = {
 	SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGPIPE, 32, 33};
 
-/* A limit that is there in case that the other one has died: no plan to go on without him. */
-#define PATIENT_NS UINT64_C(60000000000)
+/* A limit that is there in case that the other one has died: no plan to go on without him. Of an
+ * absolute one half is left on average. */
+#define PATIENT_NS      UINT64_C(60000000000)
+#define PATIENT_LEFT_NS (PATIENT_NS / 2)
 
 struct closing {
 	struct deadlock_answer *a;
@@ -44,9 +46,11 @@ bool deadlock_wait_is_blocked(const struct deadlock_wait *w)
 	return w->kind != DEADLOCK_RUNNING && w->kind != DEADLOCK_DISK && !is_gone(w);
 }
 
+/* Who waits for a lock's owner needs him, however short his limit is: else he would try. */
 bool deadlock_wait_is_patient(const struct deadlock_wait *w)
 {
-	return w->is_timed && w->limit_ns >= PATIENT_NS;
+	const uint64_t patient_ns = w->limit_is_left ? PATIENT_LEFT_NS : PATIENT_NS;
+	return w->is_timed && (w->owner_is_exact || w->limit_ns >= patient_ns);
 }
 
 bool deadlock_wait_is_open(const struct deadlock_wait *w)
@@ -60,9 +64,9 @@ bool deadlock_wait_goes_on(const struct deadlock_wait *w)
 	       w->is_external || w->keys_cut || w->kind == DEADLOCK_UNKNOWN;
 }
 
-static bool has_handlers(struct closing *c, pid_t pid)
+static bool has_handlers(struct deadlock_world *world, pid_t pid)
 {
-	const struct deadlock_process *p = deadlock_world_process(c->a->world, pid);
+	const struct deadlock_process *p = deadlock_world_process(world, pid);
 	if (!p)
 		return true;
 	uint64_t caught = p->status.caught;
@@ -71,12 +75,9 @@ static bool has_handlers(struct closing *c, pid_t pid)
 	return caught || p->has_timers;
 }
 
-/* Could a signal handler, the kernel by itself, or a process that was not seen end it? Nobody
- * unlocks a mutex in a handler. */
-static bool may_be_helped(struct closing *c, const struct deadlock_wait *w)
+/* Nobody unlocks a mutex in a handler. */
+bool deadlock_wait_may_be_helped(struct deadlock_world *world, const struct deadlock_wait *w)
 {
-	if (deadlock_wait_is_patient(w))
-		return true; /* by its time limit */
 	if (w->owner_is_exact)
 		return false;
 	for (size_t i = 0; i < w->nr_keys; i++) {
@@ -93,7 +94,7 @@ static bool may_be_helped(struct closing *c, const struct deadlock_wait *w)
 		}
 	}
 	return w->kind != DEADLOCK_WAIT_CHILD && w->kind != DEADLOCK_JOIN &&
-	       has_handlers(c, w->thread.pid);
+	       has_handlers(world, w->thread.pid);
 }
 
 /* Nobody that we see has access, or (of some kinds) anybody has: is there somebody else? The kernel
@@ -138,8 +139,9 @@ static bool may_wake(struct closing *c, const struct deadlock_wait *w)
 		return false;
 	if (deadlock_wait_is_open(w))
 		return true;
-	if (c->strict && may_be_helped(c, w))
-		return true;
+	if (c->strict &&
+		(deadlock_wait_is_patient(w) || deadlock_wait_may_be_helped(c->a->world, w)))
+		return true; /* if only by its time limit */
 	if (w->owner_is_exact)
 		return owner_lives(c, w);
 	if (!w->nr_keys)

@@ -33,6 +33,8 @@ enum base_status deadlock_monitor_pass(
 /* All user threads of the last pass, sorted by tid; until the next pass. */
 const struct deadlock_sleeper *deadlock_monitor_threads(
 	const struct deadlock_monitor *m, size_t *ret_nr);
+/* A thread of the last pass has slept on, though it has `t->runs` by now: we stopped it. */
+void deadlock_monitor_forgive(struct deadlock_monitor *m, const struct deadlock_thread *t);
 
 /* ---- a look: the general resource graph and what it says ------------------------------------- */
 
@@ -135,6 +137,11 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 enum base_status deadlock_look_core(
 	const char *path, struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a);
+/* The time limit of a member ends it within that time from the look on. False: none has one. */
+bool deadlock_finding_left_ns(
+	const struct deadlock_answer *a, const struct deadlock_finding *f, uint64_t *ret_ns);
+/* The same number in every look until one of its members has run by itself. */
+uint64_t deadlock_finding_print(const struct deadlock_answer *a, const struct deadlock_finding *f);
 
 /* ---- watching -------------------------------------------------------------------------------- */
 

@@ -372,6 +372,16 @@ static void mark_share(struct deadlock_copy *c, const struct deadlock_key *key, 
 			c->run->event[i].is_share |= is_share;
 }
 
+/* (For another socket nobody waits so.) */
+static void give_backlog(struct deadlock_copy *c, const struct deadlock_file *file)
+{
+	const struct deadlock_key key = {.kind = DEADLOCK_KEY_SOCKET_BACKLOG, .id = file->inode};
+	const struct deadlock_peers *peers = deadlock_world_peers(c->world);
+	if (deadlock_peers_role(peers, file->inode) == DEADLOCK_SOCKET_LISTENS ||
+		deadlock_peers_is_full(peers, file->inode))
+		deadlock_copy_event(c, &key);
+}
+
 void deadlock_copy_closing(struct deadlock_copy *c, int fd)
 {
 	struct deadlock_file file;
@@ -388,6 +398,8 @@ void deadlock_copy_closing(struct deadlock_copy *c, int fd)
 		return;
 	if (has_twin(c, fd, &file))
 		return;
+	if (file.kind == DEADLOCK_FILE_SOCKET) /* who waits in its queue is refused */
+		give_backlog(c, &file);
 	/* the end of the data for who reads, an error for who writes */
 	if (file.can_write && deadlock_key_of_writing(&file, &key))
 		deadlock_copy_event(c, &key);

@@ -3,9 +3,7 @@
 #include "deadlock/emulate.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 static struct deadlock_file socket_to(uint64_t peer)
 {
@@ -20,24 +18,28 @@ int64_t deadlock_emulate_accept(struct deadlock_copy *c, const uint64_t *arg)
 	if (!deadlock_copy_file(c, (int)arg[0], &listener))
 		return -EBADF;
 	const struct deadlock_key key = {.kind = DEADLOCK_KEY_SOCKET_PEER, .id = listener.inode};
-	const struct deadlock_file client = socket_to(
-		deadlock_peers_waiting(deadlock_world_peers(c->world), listener.inode, c->accepts));
-	if (!client.peer && (c->accepts || !c->is_first))
+	const struct deadlock_key room = {
+		.kind = DEADLOCK_KEY_SOCKET_BACKLOG, .id = listener.inode};
+	const struct deadlock_peers *peers = deadlock_world_peers(c->world);
+	const struct deadlock_file client =
+		socket_to(deadlock_peers_waiting(peers, listener.inode, c->accepts));
+	const bool is_full = deadlock_peers_is_full(peers, listener.inode);
+	if (!client.peer && (c->accepts || !(c->is_first || is_full)))
 		return deadlock_copy_block(c, &key, "accept");
 	c->accepts++;
+	if (client.peer || is_full)
+		deadlock_copy_event(c, &room);
 	return deadlock_copy_invent(c, &client);
 }
 
-/* Of a UNIX socket, by its address. 0: another sort of address, or nobody's. */
+static bool read_copy(void *ctx, uint64_t address, void *buf, size_t size)
+{
+	return deadlock_copy_peek(ctx, address, buf, size);
+}
+
 static uint64_t named_socket(struct deadlock_copy *c, uint64_t address, uint64_t bytes)
 {
-	struct sockaddr_un name = {0};
-	const size_t before = offsetof(struct sockaddr_un, sun_path);
-	if (!address || bytes <= before || bytes > sizeof name ||
-		!deadlock_copy_peek(c, address, &name, (size_t)bytes) || name.sun_family != AF_UNIX)
-		return 0;
-	return deadlock_peers_named(
-		deadlock_world_peers(c->world), name.sun_path, (size_t)bytes - before);
+	return deadlock_socket_named(c->world, read_copy, c, address, bytes);
 }
 
 static void give_datagram(struct deadlock_copy *c, uint64_t address, uint64_t bytes)
@@ -70,7 +72,8 @@ int64_t deadlock_emulate_connect(struct deadlock_copy *c, const uint64_t *arg)
 	const struct deadlock_file other = socket_to(named_socket(c, arg[1], arg[2]));
 	const struct deadlock_key key = {.kind = DEADLOCK_KEY_SOCKET_PEER, .id = other.peer};
 	if (!other.peer) {
-		deadlock_copy_taint(c, "it connected to somebody");
+		if (!c->is_first)
+			deadlock_copy_taint(c, "it connected to somebody");
 		return 0;
 	}
 	deadlock_copy_event(c, &key);

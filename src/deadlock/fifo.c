@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fifo.c - which FIFO a process means by a name.
+ * fifo.c - which FIFO, or socket, a process means by a name.
  *
  * Names are looked up only as far as the kernel has them in its cache (openat2, RESOLVE_CACHED): a
  * file system's server may be who is stuck, and we must not wait for it. Who waits in the opening
@@ -10,10 +10,15 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #ifndef RESOLVE_CACHED
@@ -69,4 +74,40 @@ bool deadlock_read_text(
 				return true;
 	}
 	return false;
+}
+
+uint64_t deadlock_socket_named(struct deadlock_world *w, deadlock_memory_fn *read_memory, void *ctx,
+	uint64_t address, uint64_t bytes)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_un un;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} name = {0};
+	const struct deadlock_peers *peers = deadlock_world_peers(w);
+	const size_t before = offsetof(struct sockaddr_un, sun_path);
+	if (!address || bytes <= before || bytes > sizeof name ||
+		!read_memory(ctx, address, &name, (size_t)bytes))
+		return 0;
+	return name.any.sa_family == AF_UNIX
+		       ? deadlock_peers_named(peers, name.un.sun_path, (size_t)bytes - before)
+		       : deadlock_peers_full(peers, &name.any);
+}
+
+/* For a moment the socket is ours, too. */
+uint64_t deadlock_socket_limit_ns(pid_t pid, int fd, bool reads)
+{
+	struct timeval limit = {0};
+	socklen_t bytes = sizeof limit;
+	const int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	const int ours = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, fd, 0) : -1;
+	if (ours >= 0) {
+		(void)getsockopt(
+			ours, SOL_SOCKET, reads ? SO_RCVTIMEO : SO_SNDTIMEO, &limit, &bytes);
+		(void)close(ours);
+	}
+	if (process >= 0)
+		(void)close(process);
+	return (uint64_t)limit.tv_sec * 1000000000 + (uint64_t)limit.tv_usec * 1000;
 }

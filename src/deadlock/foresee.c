@@ -26,21 +26,39 @@ static bool may_be_run(const struct deadlock_wait *w)
 	       (w->call >= 0 || w->kind == DEADLOCK_SPIN);
 }
 
+/* A stop of ours puts the thread on a processor: that is not its own doing, and it has slept on. */
+static enum base_status run_copy(struct foresight *f, size_t i,
+	const struct deadlock_ahead_options *options, struct deadlock_run *ret,
+	struct base_err *err)
+{
+	struct deadlock_thread *t = &f->a->wait[i].thread;
+	const enum base_status s = deadlock_ahead_run(f->ahead, &f->a->wait[i], options, ret, err);
+	if (s == BASE_OK && ret->runs)
+		t->runs = ret->runs;
+	return s;
+}
+
+static bool has_slept_on(const struct deadlock_thread *t)
+{
+	uint64_t runs;
+	return deadlock_runs_of(t->pid, t->tid, &runs) && runs == t->runs;
+}
+
 /* Woken, it looks at something and waits again: what would it do if it had found it? The other side
  * of the first conditional jumps after the wait. */
 static enum base_status force(struct foresight *f, size_t i, struct base_err *err)
 {
 	enum { BRANCHES = 3 };
 	struct deadlock_run *r = &f->a->run[i], forced;
-	const struct deadlock_wait *w = &f->a->wait[i];
 	bool goes_back = r->again_is_same || r->end == DEADLOCK_END_LOOPS;
 	enum base_status s = BASE_OK;
-	if (w->kind != DEADLOCK_CONDITION || f->a->hope[i] != DEADLOCK_STUCK || !goes_back)
+	if (f->a->wait[i].kind != DEADLOCK_CONDITION || f->a->hope[i] != DEADLOCK_STUCK ||
+		!goes_back)
 		return BASE_OK;
 	for (uint32_t k = 1; s == BASE_OK && k <= BRANCHES; k++) {
 		struct deadlock_ahead_options o = *f->options;
 		o.force_branch = k;
-		s = deadlock_ahead_run(f->ahead, w, &o, &forced, err);
+		s = run_copy(f, i, &o, &forced, err);
 		if (s != BASE_OK || !deadlock_end_is_proper(forced.end) || forced.again_is_same ||
 			forced.end == DEADLOCK_END_LOOPS)
 			continue;
@@ -63,8 +81,13 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 		a->nr_not_run++;
 		return BASE_OK;
 	}
+	if (w->kind != DEADLOCK_SPIN && !has_slept_on(&w->thread)) {
+		a->run[i].end = DEADLOCK_END_MOVED;
+		w->kind = DEADLOCK_RUNNING;
+		return BASE_OK;
+	}
 	f->nr_runs++;
-	enum base_status s = deadlock_ahead_run(f->ahead, w, f->options, &a->run[i], err);
+	enum base_status s = run_copy(f, i, f->options, &a->run[i], err);
 	if (s != BASE_OK)
 		return s;
 	const struct deadlock_run *r = &a->run[i];

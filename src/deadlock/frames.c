@@ -232,7 +232,7 @@ static const char *base_name(const char *path)
 bool deadlock_module_is_runtime(const char *module)
 {
 	static const char *const prefix[] = {"libc.so", "libc-", "ld-linux", "ld-2", "ld-musl",
-		"libpthread", "libstdc++.so", "libc++.so", "libm.so", "[vdso"};
+		"libpthread", "libstdc++.so", "libc++.so", "libc++abi.so", "libm.so", "[vdso"};
 	for (size_t i = 0; i < BASE_COUNT(prefix); i++) {
 		if (!strncmp(module, prefix[i], strlen(prefix[i])))
 			return true;

@@ -80,6 +80,18 @@ static enum deadlock_kind kind_by_name(const struct deadlock_wait *w)
 	return DEADLOCK_UNKNOWN;
 }
 
+/* libc++ has one condition variable for all static objects. */
+static bool is_in_guard(const struct deadlock_wait *w)
+{
+	for (size_t i = 0; i < w->nr_frames; i++) {
+		if (!strcmp(w->frame[i].function, "__cxa_guard_acquire"))
+			return true;
+		if (!w->frame[i].is_runtime)
+			return false;
+	}
+	return false;
+}
+
 static bool is_thread(struct deadlock_world *world, const struct deadlock_wait *w, uint32_t tid)
 {
 	const pid_t ours = deadlock_world_thread_of(world, w->thread.pid, (pid_t)tid);
@@ -119,7 +131,7 @@ static enum deadlock_kind kind_of(
 		if (kind == DEADLOCK_MUTEX && !w->expected && w->word >= w->sp &&
 			w->word < w->sp + PARKED_REACH)
 			return DEADLOCK_MUTEX_PARKED;
-		return kind;
+		return kind == DEADLOCK_CONDITION && is_in_guard(w) ? DEADLOCK_GUARD : kind;
 	}
 	if (kind != DEADLOCK_UNKNOWN)
 		return kind;
@@ -170,10 +182,15 @@ static bool is_pi_mutex(struct deadlock_world *world, const struct deadlock_wait
 	       is_thread(world, w, (uint32_t)*ret_owner);
 }
 
-/* The kernel refused to let it wait (EDEADLK), and glibc parks it on a word of its own stack. Which
- * mutex it was is in a register that calls preserve, or on the stack. */
-static void find_parked(struct deadlock_world *world, struct deadlock_wait *w)
+typedef bool candidate_fn(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
+	uint32_t *ret_owner);
+
+/* The object that a library's function waits for, when it waits at a word that is not in it: its
+ * address is in a register that calls preserve, or on the stack. */
+static bool find_object(
+	struct deadlock_world *world, struct deadlock_wait *w, candidate_fn *is_object)
 {
+	bool found = false;
 	uint64_t candidate[6 + PARKED_REACH / 8] = {w->registers.rbx, w->registers.rbp,
 		w->registers.r12, w->registers.r13, w->registers.r14, w->registers.r15};
 	uint32_t owner;
@@ -181,13 +198,32 @@ static void find_parked(struct deadlock_world *world, struct deadlock_wait *w)
 	if (read_at(world, w, w->sp, candidate + 6, PARKED_REACH))
 		nr = BASE_COUNT(candidate);
 	for (size_t i = 0; i < nr; i++) {
-		if (!is_pi_mutex(world, w, candidate[i], &owner))
+		if (!is_object(world, w, candidate[i], &owner))
 			continue;
 		w->object = candidate[i];
 		set_owner(world, w, owner);
+		found = true;
 		if (w->owner != w->thread.tid) /* else it may be one that it merely has */
-			return;
+			break;
 	}
+	return found;
+}
+
+/* libc++'s: constructed, its state, the thread that is at it. */
+static bool is_guard(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
+	uint32_t *ret_owner)
+{
+	enum { AWAITED = 2 | 4 }; /* somebody is at it, somebody waits */
+	struct {
+		uint8_t is_constructed, state;
+		uint16_t unused;
+		uint32_t owner;
+	} guard;
+	if (!at || at & 7 || !read_at(world, w, at, &guard, sizeof guard))
+		return false;
+	*ret_owner = guard.owner;
+	return !guard.is_constructed && guard.state == AWAITED && !guard.unused &&
+	       is_thread(world, w, guard.owner);
 }
 
 /* Of an object that begins `before` bytes before the word. */
@@ -224,7 +260,9 @@ static void locate(struct deadlock_world *world, struct deadlock_wait *w)
 		set_object(w, 0, MUTEX_BYTES);
 		break;
 	case DEADLOCK_MUTEX_PARKED:
-		find_parked(world, w);
+		/* the kernel refused to let it wait (EDEADLK), and glibc parks it on a word of its
+		 * own stack */
+		(void)find_object(world, w, is_pi_mutex);
 		w->object_bytes = MUTEX_BYTES;
 		break;
 	case DEADLOCK_LOCK:
@@ -256,6 +294,16 @@ static void locate(struct deadlock_world *world, struct deadlock_wait *w)
 	}
 }
 
+/* Where it waits at a condition variable, that one is not the guard. */
+static void find_guard(struct deadlock_world *world, struct deadlock_wait *w)
+{
+	if (w->kind != DEADLOCK_GUARD || kind_by_name(w) != DEADLOCK_CONDITION ||
+		find_object(world, w, is_guard))
+		return;
+	w->kind = DEADLOCK_CONDITION;
+	locate(world, w);
+}
+
 /* Without its stack, where operation and value leave no doubt. */
 static bool is_plain(struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
 {
@@ -279,6 +327,7 @@ void deadlock_wait_decode_futex(
 		deadlock_frames_of(world, p, w);
 	w->kind = kind_of(world, w, op);
 	locate(world, w);
+	find_guard(world, w);
 	if (w->kind == DEADLOCK_JOIN) {
 		key = (struct deadlock_key){.kind = DEADLOCK_KEY_THREAD_EXIT,
 			.space = (uint64_t)p->pid,

@@ -93,6 +93,8 @@ static json_t *finding_json(const struct deadlock_answer *a, const struct deadlo
 {
 	json_t *threads = json_array(), *edges = json_array(), *breakers = json_array();
 	struct base_str s = {0};
+	uint64_t left_ns;
+	const bool has_limit = deadlock_finding_left_ns(a, f, &left_ns);
 	for (uint32_t m = 0; m < f->nr_members; m++)
 		json_array_append_new(threads, thread_json(a, f->member[m]));
 	for (uint32_t i = 0; i < f->nr_edges; i++) {
@@ -108,11 +110,12 @@ static json_t *finding_json(const struct deadlock_answer *a, const struct deadlo
 	for (uint32_t i = 0; i < f->nr_breakers; i++)
 		json_array_append_new(breakers, json_integer(a->wait[f->breaker[i]].thread.tid));
 	deadlock_say_finding(&s, a, f);
-	return json_pack("{s:o, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o, s:o}", "finding",
+	return json_pack("{s:o, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "finding",
 		text_of(&s), "kind", deadlock_finding_name(f->kind), "sure",
 		deadlock_sure_name(f->sure), "knot", f->is_knot, "circle",
 		f->is_simple && f->kind == DEADLOCK_FINDING_CYCLE, "lost_wakeup", f->is_lost_wakeup,
-		"waiting_behind", base_json_u64(f->nr_behind), "could_end_it_tids", breakers,
+		"waiting_behind", base_json_u64(f->nr_behind), "ends_within_ns",
+		has_limit ? base_json_u64(left_ns) : json_null(), "could_end_it_tids", breakers,
 		"threads", threads, "edges", edges);
 }
 

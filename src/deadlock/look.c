@@ -255,6 +255,15 @@ static enum base_status judge(struct look *l)
 	return s;
 }
 
+/* Whom we stopped has slept on: else who is looked at would never be old. */
+static void forgive_stopped(struct look *l)
+{
+	for (size_t i = 0; l->a->run && i < l->a->nr_waits; i++) {
+		if (l->a->run[i].runs)
+			deadlock_monitor_forgive(l->monitor, &l->a->wait[i].thread);
+	}
+}
+
 /* Stacks of all who are part of a finding. */
 static void name_frames(struct deadlock_answer *a)
 {
@@ -307,6 +316,7 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 		s = collect(&l);
 	if (s == BASE_OK)
 		s = judge(&l);
+	forgive_stopped(&l);
 	base_map_fini(&l.scope);
 	return answered(&l, s, began_ns, ret);
 }

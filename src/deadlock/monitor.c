@@ -64,6 +64,18 @@ const struct deadlock_sleeper *deadlock_monitor_threads(
 	return m->now;
 }
 
+static bool is_same(const struct deadlock_thread *a, const struct deadlock_thread *b)
+{
+	return a->tid == b->tid && a->pid == b->pid && a->start_ticks == b->start_ticks;
+}
+
+void deadlock_monitor_forgive(struct deadlock_monitor *m, const struct deadlock_thread *t)
+{
+	const size_t low = BASE_PARTITION(i, m->nr_now, m->now[i].thread.tid < t->tid);
+	if (low < m->nr_now && is_same(&m->now[low].thread, t))
+		m->now[low].thread.runs = t->runs;
+}
+
 /* ---- from /proc ------------------------------------------------------------------------------ */
 
 static const struct deadlock_sleeper *find(const struct deadlock_monitor *m, pid_t tid)
@@ -162,11 +174,6 @@ static enum base_status read_threads(struct deadlock_monitor *m, struct base_err
 }
 
 /* ---- a pass ---------------------------------------------------------------------------------- */
-
-static bool is_same(const struct deadlock_thread *a, const struct deadlock_thread *b)
-{
-	return a->tid == b->tid && a->pid == b->pid && a->start_ticks == b->start_ticks;
-}
 
 /* Both tables are sorted by tid. */
 static void compare(struct deadlock_monitor *m, uint64_t now_ns)

@@ -50,7 +50,8 @@ static void parse_name(
 	uint64_t hi, lo;
 	const bool listens = m->udiag_state == TCP_LISTEN;
 	hash_name(name, bytes, &hi, &lo);
-	set(p, &p->name, hi, lo, m->udiag_ino);
+	if (listens || m->udiag_type == SOCK_DGRAM) /* whom it has accepted has its name, too */
+		set(p, &p->name, hi, lo, m->udiag_ino);
 	if (listens || (m->udiag_type == SOCK_DGRAM && m->udiag_state != TCP_ESTABLISHED))
 		set(p, &p->role, 0, m->udiag_ino,
 			listens ? DEADLOCK_SOCKET_LISTENS : DEADLOCK_SOCKET_OPEN);
@@ -115,6 +116,10 @@ static void parse_inet(
 	memcpy(&m, at, sizeof m);
 	uint64_t here = fold(m.id.idiag_src, m.id.idiag_sport);
 	uint64_t there = fold(m.id.idiag_dst, m.id.idiag_dport);
+	if (m.idiag_state == TCP_LISTEN && m.idiag_rqueue > m.idiag_wqueue) {
+		set(p, &p->full, 0, here, m.idiag_inode);
+		set(p, &p->full, 1, m.idiag_inode, m.idiag_inode);
+	}
 	if (!m.id.idiag_dport || !m.idiag_inode)
 		return;
 	if (base_map_get(ends, there, here, &other)) {
@@ -181,8 +186,9 @@ static bool ask_inet(
 		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
 		.r = {.sdiag_family = family,
 			.sdiag_protocol = IPPROTO_TCP,
-			.idiag_states = 1u << TCP_ESTABLISHED | 1u << TCP_CLOSE_WAIT |
-					1u << TCP_FIN_WAIT1 | 1u << TCP_FIN_WAIT2}};
+			.idiag_states = 1u << TCP_LISTEN | 1u << TCP_ESTABLISHED |
+					1u << TCP_CLOSE_WAIT | 1u << TCP_FIN_WAIT1 |
+					1u << TCP_FIN_WAIT2}};
 	return ask(p, fd, &q, sizeof q, ends, buf);
 }
 
@@ -240,6 +246,40 @@ uint64_t deadlock_peers_named(const struct deadlock_peers *p, const void *name, 
 	return base_map_get(&p->name, hi, lo, &inode) ? inode : 0;
 }
 
+/* Whoever listens at all of a machine's addresses has none in the list, of either family. */
+uint64_t deadlock_peers_full(const struct deadlock_peers *p, const struct sockaddr *to)
+{
+	uint32_t address[4] = {0};
+	static const uint32_t any[4];
+	uint16_t port = 0;
+	bool is_loopback = false;
+	uint64_t inode = 0;
+	if (to->sa_family == AF_INET) {
+		struct sockaddr_in in;
+		memcpy(&in, to, sizeof in);
+		address[0] = in.sin_addr.s_addr;
+		port = in.sin_port;
+		is_loopback = ntohl(address[0]) >> 24 == IN_LOOPBACKNET;
+	} else if (to->sa_family == AF_INET6) {
+		struct sockaddr_in6 in6;
+		memcpy(&in6, to, sizeof in6);
+		memcpy(address, &in6.sin6_addr, sizeof address);
+		port = in6.sin6_port;
+		is_loopback = IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+	}
+	if (!port)
+		return 0;
+	(void)(base_map_get(&p->full, 0, fold(address, port), &inode) ||
+		(is_loopback && base_map_get(&p->full, 0, fold(any, port), &inode)));
+	return inode;
+}
+
+bool deadlock_peers_is_full(const struct deadlock_peers *p, uint64_t inode)
+{
+	uint64_t unused;
+	return base_map_get(&p->full, 1, inode, &unused);
+}
+
 uint64_t deadlock_peers_waiting(const struct deadlock_peers *p, uint64_t listener, uint64_t n)
 {
 	uint64_t client = 0;
@@ -250,6 +290,7 @@ void deadlock_peers_fini(struct deadlock_peers *p)
 {
 	base_map_fini(&p->name);
 	base_map_fini(&p->role);
+	base_map_fini(&p->full);
 	base_map_fini(&p->waiting);
 	base_map_fini(&p->peer);
 }

@@ -5,10 +5,14 @@
 
 #include "base/base.h"
 
+#include <sys/socket.h>
+
 struct deadlock_peers {
 	struct base_map peer; /* inode -> inode */
 	struct base_map name; /* hash of a UNIX socket's name -> inode */
 	struct base_map role; /* inode of a UNIX socket with a name -> enum deadlock_socket_role */
+	struct base_map full; /* (0, hash of an address) and (1, inode) -> inode of the listening
+				 TCP socket that has it and whose queue is full */
 	struct base_map waiting; /* (listening inode, n) -> inode of the nth that is not accepted */
 	bool refused;            /* something could not be read: some peers are unknown */
 };
@@ -27,6 +31,10 @@ uint64_t deadlock_peers_get(const struct deadlock_peers *p, uint64_t inode); /* 
 enum deadlock_socket_role deadlock_peers_role(const struct deadlock_peers *p, uint64_t inode);
 /* Of the socket that has this name (sun_path; the first byte of an abstract one is 0). 0: none. */
 uint64_t deadlock_peers_named(const struct deadlock_peers *p, const void *name, size_t bytes);
+/* Of the listening TCP socket that a connection to this address finds full: nothing answers then.
+ * 0: none on this machine, or there is room. */
+uint64_t deadlock_peers_full(const struct deadlock_peers *p, const struct sockaddr *to);
+bool deadlock_peers_is_full(const struct deadlock_peers *p, uint64_t inode);
 /* Who has connected to a listening socket and is not accepted yet: the nth, 0: no more. Who has
  * accepted him would be his peer; until then that is the listening socket. */
 uint64_t deadlock_peers_waiting(const struct deadlock_peers *p, uint64_t listener, uint64_t n);

@@ -152,6 +152,12 @@ bool deadlock_fifo_named(pid_t pid, int directory_fd, const char *name, struct d
 typedef bool deadlock_memory_fn(void *ctx, uint64_t address, void *buf, size_t size);
 bool deadlock_read_text(
 	deadlock_memory_fn *read_memory, void *ctx, uint64_t address, char *text, size_t size);
+/* The socket that a process would reach by the address in that memory (fifo.c): of a UNIX one
+ * whoever has the name, of TCP whoever listens there and has no room. 0: none that we know. */
+uint64_t deadlock_socket_named(struct deadlock_world *w, deadlock_memory_fn *read_memory, void *ctx,
+	uint64_t address, uint64_t bytes);
+/* The time that a socket's option lets each call wait; 0: any, or not to be known. */
+uint64_t deadlock_socket_limit_ns(pid_t pid, int fd, bool reads);
 /* What opening a FIFO with these flags gives to those who wait in opening it: up to two keys. */
 size_t deadlock_keys_of_opening(
 	const struct deadlock_file *f, uint64_t flags, struct deadlock_key ret[2]);
@@ -257,8 +263,10 @@ enum base_status deadlock_suspect(struct deadlock_answer *a,
 enum base_status deadlock_find_spinners(struct deadlock_answer *a, struct deadlock_ahead *ahead,
 	struct deadlock_key **ret_key, size_t *ret_nr, struct base_err *err) BASE_MUST_CHECK;
 bool deadlock_wait_is_blocked(const struct deadlock_wait *w);
-/* It ends by itself, but only after minutes. */
+/* It ends by itself, but only after a minute, or in spite of the lock's owner. */
 bool deadlock_wait_is_patient(const struct deadlock_wait *w);
+/* Could a signal handler, the kernel by itself, or a process that was not seen end it? */
+bool deadlock_wait_may_be_helped(struct deadlock_world *world, const struct deadlock_wait *w);
 /* The same, but for who may be reached by a name of his. */
 bool deadlock_wait_goes_on(const struct deadlock_wait *w);
 /* It may go on whatever the others do: it runs, has a time limit, is served from outside, or is not

@@ -127,11 +127,15 @@ static bool as_once(struct deadlock_copy *c, uint64_t word, uint32_t expected, u
 	return way == 0 && deadlock_copy_poke32(c, word, 2);
 }
 
-/* The object was constructed by another: the first bit, in the ABI of C++. */
+/* The object was constructed by another: the first bit, in the ABI of C++. libc++ has its state in
+ * the second byte, and one condition variable for all objects. */
 static bool as_guard(struct deadlock_copy *c, uint64_t word, uint32_t expected, unsigned way)
 {
-	(void)expected;
-	return way == 0 && deadlock_copy_poke32(c, word, 1);
+	static const uint8_t constructed[2] = {1, 1};
+	if (c->wait->object == word)
+		return way == 0 && deadlock_copy_poke32(c, word, 1);
+	return deadlock_copy_poke(c, c->wait->object, constructed, sizeof constructed) &&
+	       as_condition(c, word, expected, way);
 }
 
 /* Any word of anybody's runtime: unchanged, 0, one more, two more, one less. */
@@ -235,7 +239,6 @@ static bool satisfy_simply(struct deadlock_copy *c, int64_t *ret)
 	case SYS_msgsnd:
 	case SYS_nanosleep:
 	case SYS_clock_nanosleep:
-	case SYS_connect:
 		*ret = 0;
 		return true;
 	case SYS_pause:

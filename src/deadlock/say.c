@@ -143,6 +143,7 @@ void deadlock_say_key(struct base_str *out, const struct deadlock_answer *a, siz
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
 	case DEADLOCK_KEY_SOCKET_PEER:
+	case DEADLOCK_KEY_SOCKET_BACKLOG:
 		base_str_addf(
 			out, "%s (socket %" PRIu64 ")", deadlock_key_kind_text(k->kind), k->id);
 		break;

@@ -12,17 +12,36 @@
 
 enum { SUSPECTS_MAX = 256 };
 
-/* Waits for something that only other threads give, and not for one known thread. */
-static bool is_suspect(const struct deadlock_answer *a, size_t i)
+/* Its time limit ends it soon. */
+static bool is_short(const struct deadlock_wait *w)
+{
+	return w->is_timed && !deadlock_wait_is_patient(w);
+}
+
+/* Waits for something that only other threads give, and not for one known thread. Whom a time limit
+ * wakes soon, only where anything suspicious is asked for. */
+static bool is_suspect(const struct deadlock_answer *a, size_t i, bool is_suspicious)
 {
 	const struct deadlock_wait *w = &a->wait[i];
-	return a->hope[i] == DEADLOCK_LIVE && !deadlock_wait_goes_on(w) && w->nr_keys;
+	if (a->hope[i] != DEADLOCK_LIVE || !w->nr_keys)
+		return false;
+	if (is_short(w))
+		return is_suspicious && deadlock_wait_is_blocked(w) && !w->is_external &&
+		       !w->keys_cut;
+	return !deadlock_wait_goes_on(w);
 }
 
 /* Only who is at it ends what is done once, and who is at it was seen. */
 static bool is_done_once(const struct deadlock_wait *w)
 {
 	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD;
+}
+
+/* Alive, or will be for a moment, when its time is up. */
+static bool is_rescuer(const struct deadlock_answer *a, size_t i)
+{
+	return a->hope[i] == DEADLOCK_LIVE ||
+	       (a->hope[i] == DEADLOCK_DOUBTFUL && a->wait[i].is_timed);
 }
 
 /* Marks all threads of a process that are alive; false: it was not looked at. */
@@ -33,13 +52,13 @@ static bool mark_process(const struct deadlock_answer *a, pid_t pid, bool *rescu
 		if (a->wait[i].thread.pid != pid)
 			continue;
 		is_known = true;
-		rescuer[i] |= a->hope[i] == DEADLOCK_LIVE;
+		rescuer[i] |= is_rescuer(a, i);
 	}
 	return is_known;
 }
 
-/* Marks all who are alive and could give what the members of a finding wait for. False: there are
- * others, who were not looked at. */
+/* Marks all others who are alive and could give what the members of a finding wait for. False:
+ * there are others, who were not looked at. */
 static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock_accesses *accesses,
 	const struct deadlock_finding *f, bool *rescuer)
 {
@@ -48,7 +67,7 @@ static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock
 		const struct deadlock_wait *w = &a->wait[f->member[m]];
 		const bool is_closed = w->owner_is_exact || is_done_once(w);
 		for (size_t i = 0; w->is_by_name && i < a->nr_waits; i++)
-			rescuer[i] |= a->hope[i] == DEADLOCK_LIVE;
+			rescuer[i] |= is_rescuer(a, i);
 		for (size_t k = 0; !is_closed && k < w->nr_keys; k++) {
 			const struct deadlock_access *x =
 				deadlock_accesses_get(accesses, &w->key[k]);
@@ -56,6 +75,8 @@ static bool mark_rescuers(const struct deadlock_answer *a, const struct deadlock
 				are_all &= mark_process(a, x->pid[p], rescuer);
 		}
 	}
+	for (uint32_t m = 0; m < f->nr_members; m++)
+		rescuer[f->member[m]] = false;
 	return are_all;
 }
 
@@ -103,6 +124,8 @@ static enum base_status weigh(struct deadlock_answer *a, struct deadlock_finding
 	const bool *rescuer, bool are_all, struct base_err *err)
 {
 	bool is_probable = are_all && f->is_knot && !is_one_event(a, f);
+	for (uint32_t m = 0; m < f->nr_members; m++)
+		is_probable &= !is_short(&a->wait[f->member[m]]);
 	uint32_t *breaker = base_arena_alloc(
 		deadlock_world_arena(a->world), (a->nr_waits + 1) * sizeof *breaker);
 	if (!breaker)
@@ -154,11 +177,11 @@ enum base_status deadlock_suspect(struct deadlock_answer *a,
 {
 	size_t nr = 0;
 	for (size_t i = 0; i < a->nr_waits; i++)
-		nr += is_suspect(a, i);
+		nr += is_suspect(a, i, options->is_suspicious);
 	if (nr < 1 || nr > SUSPECTS_MAX)
 		return BASE_OK;
 	for (size_t i = 0; i < a->nr_waits; i++) {
-		if (is_suspect(a, i))
+		if (is_suspect(a, i, options->is_suspicious))
 			a->hope[i] = DEADLOCK_DOUBTFUL;
 	}
 	enum base_status s = deadlock_foresee(a, NULL, ahead, &options->ahead, err);

@@ -48,12 +48,15 @@ static void add_who(
 		base_str_addf(out, "%zu processes", nr);
 }
 
-static const char *sureness(const struct deadlock_finding *f)
+static const char *sureness(const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
+	uint64_t left_ns;
 	switch (f->sure) {
 	case DEADLOCK_CERTAIN:
 		return "certain: nobody else can end it";
 	case DEADLOCK_PROBABLE:
+		if (deadlock_finding_left_ns(a, f, &left_ns))
+			return "probable: a time limit will end it";
 		return f->nr_breakers
 			       ? "probable: who could still end it sleeps, and run ahead did not"
 			       : "probable: nobody was seen to end it; that nobody could (a signal "
@@ -104,7 +107,7 @@ void deadlock_say_finding(
 					  : " wait, and nobody is left who could wake any of them");
 		break;
 	}
-	base_str_addf(out, " (%s).", sureness(f));
+	base_str_addf(out, " (%s).", sureness(a, f));
 }
 
 /* ---- its members ----------------------------------------------------------------------------- */
@@ -272,12 +275,15 @@ static void add_member(struct base_str *out, const struct deadlock_answer *a,
 }
 
 /* The sentence that explains it. */
-static void add_moral(struct base_str *out, const struct deadlock_finding *f)
+static void add_moral(
+	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
+	uint64_t left_ns;
 	if (f->kind == DEADLOCK_FINDING_CYCLE && f->is_simple)
-		base_str_add(out,
+		base_str_addf(out,
 			"  Each of them waits for the next one, and the last for the first: "
-			"none can go on before another does.\n");
+			"none can go on before another does%s.\n",
+			deadlock_finding_left_ns(a, f, &left_ns) ? ", or its time is up" : "");
 	else if (f->kind == DEADLOCK_FINDING_CYCLE && f->is_knot)
 		base_str_add(out, "  Whoever could wake one of them is one of them (a knot).\n");
 	else if (f->kind == DEADLOCK_FINDING_CYCLE)
@@ -327,20 +333,15 @@ static void add_breakers(
 		base_str_addf(out, "  and %" PRIu32 " more\n", f->nr_breakers - SHOWN_MEMBERS);
 }
 
-/* Whose time limit will end it. */
 static void add_limit(
 	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
-	for (uint32_t m = 0; m < f->nr_members; m++) {
-		const struct deadlock_wait *w = &a->wait[f->member[m]];
-		if (!deadlock_wait_is_patient(w))
-			continue;
-		base_str_addf(out, "  Not for ever: what thread %d waits with ends after ",
-			(int)w->thread.tid);
-		base_str_add_ns(out, w->limit_ns);
-		base_str_add(out, " at most.\n");
+	uint64_t left_ns;
+	if (!deadlock_finding_left_ns(a, f, &left_ns))
 		return;
-	}
+	base_str_add(out, "  Not for ever: a time limit ends it within ");
+	base_str_add_ns(out, left_ns);
+	base_str_add(out, ".\n");
 }
 
 static void add_finding(
@@ -353,7 +354,7 @@ static void add_finding(
 	add_name(out, a, f);
 	add_limit(out, a, f);
 	add_breakers(out, a, f);
-	add_moral(out, f);
+	add_moral(out, a, f);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

@@ -96,11 +96,12 @@ struct deadlock_wait {
 
 	struct deadlock_key key[DEADLOCK_KEYS_MAX]; /* any one of them ends the wait */
 	size_t nr_keys;
-	bool keys_cut;     /* there were more than DEADLOCK_KEYS_MAX */
-	bool is_timed;     /* ends by itself */
-	uint64_t limit_ns; /* poll and the like: after that time at most; 0: none, or not known */
-	bool is_by_name;   /* also by whom nobody has seen, by the name of a socket */
-	bool is_external;  /* also by what no thread here does: a network peer, a tty, a signal */
+	bool keys_cut;      /* there were more than DEADLOCK_KEYS_MAX */
+	bool is_timed;      /* ends by itself */
+	uint64_t limit_ns;  /* its time limit, from the beginning of the call; 0: not known */
+	bool limit_is_left; /* of an absolute limit it is what is left, as of when it was read */
+	bool is_by_name;    /* also by whom nobody has seen, by the name of a socket */
+	bool is_external;   /* also by what no thread here does: a network peer, a tty, a signal */
 
 	uint64_t blocked_since_ns; /* CLOCK_MONOTONIC, as far as we know; never too early */
 	enum deadlock_registers_source registers_source;
@@ -157,6 +158,7 @@ struct deadlock_run {
 	struct deadlock_key again; /* what it would wait for next; kind NONE: nothing */
 	bool again_is_same;        /* it went back to the same wait: nothing was learnt */
 	uint32_t nr_calls;
+	uint64_t runs; /* of the thread, after we had stopped it, which counts as runs; 0: not */
 	uint64_t elapsed_ns, stopped_ns;      /* stopped: the victim, 0 with BPF */
 	char would_write[DEADLOCK_WOULD_MAX]; /* the beginning of its first output, "" if none */
 	int would_write_fd;

@@ -126,10 +126,11 @@ static size_t nr_threads_of(const struct judging *j, size_t first, pid_t pid)
 	return n;
 }
 
-/* Imagined to be done, what is done once is not done again: only who is at it can end it. */
+/* Imagined to be done, what is done once is not done again: only who is at it can end it. And who
+ * connects to his own listener would accept, had he connected. */
 static bool may_wait_for_itself(const struct deadlock_wait *w)
 {
-	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD;
+	return w->kind == DEADLOCK_ONCE || w->kind == DEADLOCK_GUARD || w->kind == DEADLOCK_CONNECT;
 }
 
 /* From a wait to the threads of one process with access to its key. */
@@ -304,6 +305,8 @@ static enum base_status add_gone_owners(struct judging *j)
 			.member = member,
 			.nr_members = 1,
 			.is_knot = true};
+		if (j->a->hope[i] != DEADLOCK_STUCK) /* a time limit ends it */
+			f.sure = DEADLOCK_PROBABLE;
 		s = add_finding(j, &f);
 	}
 	return s;
@@ -348,6 +351,20 @@ static bool is_lost_wakeup(const struct judging *j, const struct deadlock_findin
 	return f->nr_members > 0;
 }
 
+/* Proved but for a time limit: whoever could give what one of them waits for is one of them. */
+static bool only_time_helps(const struct judging *j, const struct deadlock_finding *f)
+{
+	bool has_limit = false;
+	for (uint32_t m = 0; m < f->nr_members; m++) {
+		const struct deadlock_wait *w = &j->a->wait[f->member[m]];
+		if (deadlock_wait_may_be_helped(j->a->world, w))
+			return false;
+		has_limit |= w->is_timed;
+	}
+	return has_limit && f->is_knot && f->sure == DEADLOCK_PROBABLE &&
+	       f->kind != DEADLOCK_FINDING_STUCK;
+}
+
 static enum base_status add_component(
 	struct judging *j, const uint32_t *member, uint32_t nr, bool weak)
 {
@@ -360,7 +377,7 @@ static enum base_status add_component(
 		f.kind = DEADLOCK_FINDING_SELF;
 	if (weak && !is_closed_by_files(j, &f))
 		f.kind = DEADLOCK_FINDING_STUCK;
-	if (weak && f.sure != DEADLOCK_CERTAIN)
+	if (weak && f.sure != DEADLOCK_CERTAIN && !only_time_helps(j, &f))
 		return BASE_OK; /* no cycle that was seen, and somebody may still help */
 	doubt_spinners(j, &f);
 	return add_finding(j, &f);
@@ -491,6 +508,40 @@ static int by_sureness(const void *a, const void *b)
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
 	return (x->member[0] > y->member[0]) - (x->member[0] < y->member[0]);
+}
+
+bool deadlock_finding_left_ns(
+	const struct deadlock_answer *a, const struct deadlock_finding *f, uint64_t *ret_ns)
+{
+	bool has_limit = false;
+	*ret_ns = 0;
+	for (uint32_t m = 0; m < f->nr_members; m++) {
+		const struct deadlock_wait *w = &a->wait[f->member[m]];
+		if (!w->is_timed)
+			continue;
+		uint64_t slept_ns = w->limit_is_left || a->now_ns < w->blocked_since_ns
+					    ? 0
+					    : a->now_ns - w->blocked_since_ns;
+		const uint64_t left_ns = w->limit_ns > slept_ns ? w->limit_ns - slept_ns : 0;
+		if (!has_limit || left_ns < *ret_ns)
+			*ret_ns = left_ns;
+		has_limit = true;
+	}
+	return has_limit;
+}
+
+/* Who spins runs all the time: of that, since when tells nothing. */
+uint64_t deadlock_finding_print(const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	uint64_t all = 0;
+	for (uint32_t m = 0; m < f->nr_members; m++) {
+		const struct deadlock_wait *w = &a->wait[f->member[m]];
+		const uint64_t since_ns = w->kind == DEADLOCK_SPIN ? 0 : w->blocked_since_ns;
+		uint64_t h = base_hash_u64((uint64_t)w->thread.tid);
+		h = base_hash_u64(h ^ w->thread.start_ticks);
+		all += base_hash_u64(h ^ since_ns); /* in any order */
+	}
+	return all;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

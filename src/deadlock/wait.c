@@ -4,10 +4,12 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/sem.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,6 +19,9 @@
 #endif
 
 enum { POLL_FILES_MAX = 1024, SELECT_FILES_MAX = 1024, SEMBUF_MAX = 64, EPOLLS_MAX = 16 };
+
+/* 1 + 2 + 4 + ... + 64 s: Linux's six tries. */
+#define TCP_TRIES_NS UINT64_C(127000000000)
 
 struct call { /* one decoding */
 	struct deadlock_world *world;
@@ -48,6 +53,13 @@ static void add(
 	else
 		key.is_named = kind == DEADLOCK_KEY_SYSV_SEM || kind == DEADLOCK_KEY_SYSV_QUEUE;
 	deadlock_wait_add_key(c->wait, &key);
+}
+
+/* It ends by itself, nobody asks when. */
+static void set_unknown_limit(struct deadlock_wait *w)
+{
+	w->is_timed = true;
+	w->limit_ns = 0;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -93,6 +105,16 @@ static bool add_named_socket(struct call *c, uint64_t inode, bool reads)
 	return true;
 }
 
+/* Of a call on the socket itself. */
+static void read_option_limit(struct call *c, bool reads)
+{
+	const uint64_t limit_ns = deadlock_socket_limit_ns(c->process->pid, c->fd, reads);
+	if (!limit_ns)
+		return;
+	c->wait->is_timed = true;
+	c->wait->limit_ns = limit_ns;
+}
+
 /* Waits until fd is readable, or writable. */
 static void add_file(struct call *c, int fd, bool reads, bool writes)
 {
@@ -106,6 +128,8 @@ static void add_file(struct call *c, int fd, bool reads, bool writes)
 			add(c, DEADLOCK_KEY_PIPE_ROOM, f.device, f.inode, 0);
 		break;
 	case DEADLOCK_FILE_SOCKET:
+		if (c->fd == fd)
+			read_option_limit(c, reads);
 		if (add_named_socket(c, f.inode, reads))
 			break;
 		if (!f.peer)
@@ -131,7 +155,7 @@ static void add_file(struct call *c, int fd, bool reads, bool writes)
 	case DEADLOCK_FILE_REGULAR:
 	case DEADLOCK_FILE_OTHER:
 		if (f.is_timer)
-			c->wait->is_timed = true;
+			set_unknown_limit(c->wait);
 		else
 			c->wait->is_external = true;
 		break;
@@ -271,6 +295,7 @@ static void decode_accept(struct call *c)
 	struct deadlock_file f;
 	deadlock_file_of(c->world, c->process, c->fd, &f);
 	c->wait->kind = DEADLOCK_ACCEPT;
+	read_option_limit(c, true);
 	if (f.kind == DEADLOCK_FILE_SOCKET && add_named_socket(c, f.inode, true))
 		return;
 	c->wait->is_external = true; /* anybody may connect */
@@ -278,10 +303,25 @@ static void decode_accept(struct call *c)
 		add(c, DEADLOCK_KEY_SOCKET_PEER, 0, f.inode, 0);
 }
 
+/* For room in the queue of a listener of this machine; else for somebody outside. TCP asks again
+ * and again, and gives up after its usual number of tries. */
 static void decode_connect(struct call *c)
 {
-	c->wait->kind = DEADLOCK_CONNECT;
-	c->wait->is_external = true; /* and TCP gives up after a while */
+	struct deadlock_wait *w = c->wait;
+	uint16_t family = AF_UNSPEC;
+	const uint64_t inode =
+		deadlock_socket_named(c->world, read_memory, c, w->arg[1], w->arg[2]);
+	w->kind = DEADLOCK_CONNECT;
+	if (!inode || !read_memory(c, w->arg[1], &family, sizeof family)) {
+		w->is_external = true;
+		return;
+	}
+	add(c, DEADLOCK_KEY_SOCKET_BACKLOG, 0, inode, 0);
+	read_option_limit(c, false);
+	if (family != AF_UNIX && !w->is_timed) {
+		w->is_timed = true;
+		w->limit_ns = TCP_TRIES_NS;
+	}
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -419,7 +459,7 @@ static void decode_signal(struct call *c)
 static void decode_sleep(struct call *c)
 {
 	c->wait->kind = DEADLOCK_SLEEP;
-	c->wait->is_timed = true;
+	set_unknown_limit(c->wait);
 }
 
 static void decode_futex(struct call *c)
@@ -453,53 +493,117 @@ static void decode_futex_vector(struct call *c)
 	}
 }
 
-/* Somebody stopped it once, and the kernel restarted it: the arguments are as they were, the number
- * is not. Where it sleeps in the kernel says what it was. */
-static void decode_restart(struct call *c)
+/* The number that the code before a system call instruction loads, of those that the kernel goes on
+ * with by restart_syscall. -1: none of them. */
+static int64_t number_in_code(struct call *c)
+{
+	static const int64_t restarted[] = {
+		SYS_futex, SYS_poll, SYS_nanosleep, SYS_clock_nanosleep};
+	enum { REACH = 40, MOV_EAX = 0xb8, BYTES = 5 };
+	uint8_t code[REACH];
+	int32_t number;
+	if (!read_memory(c, c->wait->pc - REACH, code, sizeof code))
+		return -1;
+	for (size_t at = REACH - BYTES + 1; at-- > 0;) {
+		memcpy(&number, code + at + 1, sizeof number);
+		for (size_t i = 0; code[at] == MOV_EAX && i < BASE_COUNT(restarted); i++) {
+			if (number == restarted[i])
+				return number;
+		}
+	}
+	return -1;
+}
+
+/* Or by where it sleeps in the kernel, where that tells. */
+static int64_t number_by_place(const struct deadlock_wait *w)
 {
 	static const struct {
 		const char *where;
 		int64_t call;
-	} row[] = {{"futex_", SYS_futex}, {"poll_", SYS_poll}, {"do_sys_poll", SYS_poll}};
+	} row[] = {{"futex_", SYS_futex}, {"poll_", SYS_poll}, {"do_sys_poll", SYS_poll},
+		{"hrtimer_nanosleep", SYS_nanosleep}, {"do_nanosleep", SYS_nanosleep}};
 	char text[96];
-	struct deadlock_wait *w = c->wait;
-	w->kind = DEADLOCK_SLEEP;
-	w->is_timed = true;
 	if (os_proc_read_task(w->thread.pid, w->thread.tid, "wchan", text, sizeof text) <= 0)
-		return;
+		return -1;
 	for (size_t i = 0; i < BASE_COUNT(row); i++) {
-		if (!strncmp(text, row[i].where, strlen(row[i].where))) {
-			w->call = row[i].call;
-			w->is_timed = false;
-			deadlock_wait_decode(c->world, w);
-			return;
-		}
+		if (!strncmp(text, row[i].where, strlen(row[i].where)))
+			return row[i].call;
 	}
+	return -1;
 }
+
+/* Somebody stopped it once, and the kernel restarted it: the arguments are as they were, the number
+ * is not. */
+static void decode_restart(struct call *c)
+{
+	struct deadlock_wait *w = c->wait;
+	int64_t call = number_in_code(c);
+	if (call < 0)
+		call = number_by_place(w);
+	if (call >= 0) {
+		w->call = call;
+		w->is_timed = false;
+		deadlock_wait_decode(c->world, w);
+		return;
+	}
+	w->kind = DEADLOCK_SLEEP;
+	set_unknown_limit(w);
+}
+
+enum { FROM_BEGINNING = -1, OF_FUTEX = -2, OF_VECTOR = -3 }; /* no clock has such a number */
 
 struct row {
 	void (*decode)(struct call *c);
 	int64_t call;
-	int file, time, time_ms;
+	int file, time, time_ms, clock;
 };
 static const struct row rows[] = {
-#define CALL(name, function, file, time, time_ms) {function, SYS_##name, file, time, time_ms},
+#define CALL(name, function, file, time, time_ms, clock)                                           \
+	{function, SYS_##name, file, time, time_ms, clock},
 #include "deadlock/waits.def"
 };
 
-/* Of a call that counts from its beginning. */
+static int clock_of(const struct deadlock_wait *w, const struct row *row)
+{
+	const uint64_t op = w->arg[1];
+	if (row->clock == OF_VECTOR)
+		return (int)w->arg[4];
+	if (row->clock != OF_FUTEX)
+		return row->clock;
+	if ((op & (unsigned)FUTEX_CMD_MASK) == FUTEX_WAIT)
+		return FROM_BEGINNING;
+	return (op & (unsigned)FUTEX_CMD_MASK) == FUTEX_LOCK_PI || op & FUTEX_CLOCK_REALTIME
+		       ? CLOCK_REALTIME
+		       : CLOCK_MONOTONIC;
+}
+
+/* A timespec's nanoseconds, as far as they fit. (A timeval's: to the second.) */
+static int64_t ns_of(int64_t seconds, int64_t part)
+{
+	const int64_t most = INT64_MAX / 1000000000 - 1;
+	return (seconds < 0             ? 0
+		       : seconds > most ? most
+					: seconds) *
+		       1000000000 +
+	       (part > 0 && part < 1000000000 ? part : 0);
+}
+
 static void read_limit(struct call *c, const struct row *row)
 {
 	struct deadlock_wait *w = c->wait;
-	struct {
-		int64_t seconds, part; /* a timeval's or a timespec's: no matter here */
-	} limit = {0};
-	if (row->time_ms >= 0)
+	struct timespec limit = {0}, now = {0};
+	if (row->time_ms >= 0) {
 		w->limit_ns = (uint64_t)(uint32_t)w->arg[row->time_ms] * 1000000;
-	else if (read_memory(c, w->arg[row->time], &limit, sizeof limit) && limit.seconds > 0)
-		w->limit_ns = limit.seconds < INT64_MAX / 1000000000
-				      ? (uint64_t)limit.seconds * 1000000000
-				      : INT64_MAX;
+		return;
+	}
+	if (!read_memory(c, w->arg[row->time], &limit, sizeof limit))
+		return;
+	const int clock = clock_of(w, row);
+	w->limit_is_left = clock != FROM_BEGINNING;
+	if (w->limit_is_left && clock_gettime(clock, &now) != 0)
+		return;
+	const int64_t left_ns = ns_of(limit.tv_sec, limit.tv_nsec) - ns_of(now.tv_sec, now.tv_nsec);
+	w->limit_ns = left_ns > 0 ? (uint64_t)left_ns : 0;
 }
 
 void deadlock_wait_decode(struct deadlock_world *world, struct deadlock_wait *w)
@@ -520,13 +624,15 @@ void deadlock_wait_decode(struct deadlock_world *world, struct deadlock_wait *w)
 	}
 	if (row->file >= 0)
 		c.fd = (int)w->arg[row->file];
+	w->limit_ns = 0;
+	w->limit_is_left = false;
 	if (row->time >= 0)
 		w->is_timed = w->arg[row->time] != 0;
 	if (row->time_ms >= 0)
 		w->is_timed = (int)w->arg[row->time_ms] >= 0;
-	row->decode(&c);
-	if (w->is_timed && (w->kind == DEADLOCK_POLL || w->kind == DEADLOCK_EPOLL))
+	if (w->is_timed)
 		read_limit(&c, row);
+	row->decode(&c);
 	while (c.nr_epolls_read < c.nr_epolls)
 		read_epoll(&c, c.epoll[c.nr_epolls_read++]);
 	if (c.nr_epolls && !w->nr_keys && !w->is_timed)

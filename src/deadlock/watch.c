@@ -180,18 +180,6 @@ static void prune(struct deadlock_watch *w)
 
 /* ---- what is new ----------------------------------------------------------------------------- */
 
-static uint64_t print_of(const struct deadlock_answer *a, const struct deadlock_finding *f)
-{
-	uint64_t all = 0;
-	for (uint32_t m = 0; m < f->nr_members; m++) {
-		const struct deadlock_thread *t = &a->wait[f->member[m]].thread;
-		uint64_t h = base_hash_u64((uint64_t)t->tid);
-		h = base_hash_u64(h ^ t->start_ticks);
-		all += base_hash_u64(h ^ t->runs); /* in any order */
-	}
-	return all;
-}
-
 /* Leaves the findings that were not returned before. */
 static void keep_new(struct deadlock_watch *w, struct deadlock_answer *a)
 {
@@ -199,7 +187,7 @@ static void keep_new(struct deadlock_watch *w, struct deadlock_answer *a)
 	if (w->told.nr_used > TOLD_MAX)
 		base_map_fini(&w->told);
 	for (size_t i = 0; i < a->nr_findings; i++) {
-		uint64_t print = print_of(a, &a->finding[i]), unused;
+		uint64_t print = deadlock_finding_print(a, &a->finding[i]), unused;
 		if (base_map_get(&w->told, 0, print, &unused))
 			continue;
 		(void)!base_map_put(&w->told, 0, print, 1); /* else it is told twice */

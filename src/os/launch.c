@@ -124,8 +124,7 @@ static enum elf_kind elf_kind(int fd, const unsigned char *head, ssize_t n)
 	return ELF_static;
 }
 
-/* "#! /bin/sh -e" -> "/bin/sh" */
-static bool interpreter_of(char *head, ssize_t n, char ret_path[PATH_MAX])
+bool os_interpreter_of(char *head, ssize_t n, char ret_path[PATH_MAX])
 {
 	if (n < 3 || head[0] != '#' || head[1] != '!')
 		return false;
@@ -179,7 +178,7 @@ enum base_status os_check_program(const char *path, bool rewritten, struct base_
 	bool rights = gains_rights(fd);
 	enum elf_kind kind = elf_kind(fd, (const unsigned char *)head, n);
 	close(fd);
-	if (kind == ELF_none && interpreter_of(head, n, interpreter)) {
+	if (kind == ELF_none && os_interpreter_of(head, n, interpreter)) {
 		fd = open(interpreter, O_RDONLY | O_CLOEXEC);
 		n = fd >= 0 ? pread(fd, head, HEAD_BYTES, 0) : 0;
 		kind = fd >= 0 ? elf_kind(fd, (const unsigned char *)head, n) : ELF_none;

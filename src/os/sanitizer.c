@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sanitizer.c - which sanitizer a program was built with, by its dynamic strings. */
 #include "os/sanitizer.h"
+#include "os/launch.h"
 
 #include "base/base.h"
 
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A function that the compiler calls, or the library that is needed; the first that is there. */
 static const struct {
 	const char *word;
 	struct os_sanitizer is;
 } words[] = {
-	{"__asan_init", {"AddressSanitizer", true}},
-	{"__tsan_init", {"ThreadSanitizer", false}},
-	{"__msan_init", {"MemorySanitizer", false}},
-	{"__lsan_init", {"LeakSanitizer", true}},
-	{"liblsan.so", {"LeakSanitizer", true}},
-	{"__lsan_do_leak_check", {"LeakSanitizer", true}},
-	{"__ubsan_handle_", {"UndefinedBehaviorSanitizer", false}},
-	{"libubsan.so", {"UndefinedBehaviorSanitizer", false}},
-	{"__ubsan_default_options", {"UndefinedBehaviorSanitizer", false}},
+#define SANITIZER(word, name, no_ptrace) {word, {name, no_ptrace}},
+#include "ring/sanitizer.def"
 };
 
 static const struct os_sanitizer *sanitizer_in(const Elf_Data *strings)
@@ -34,12 +28,9 @@ static const struct os_sanitizer *sanitizer_in(const Elf_Data *strings)
 	return NULL;
 }
 
-const struct os_sanitizer *os_sanitizer_of(const char *path)
+static const struct os_sanitizer *sanitizer_of_file(int fd)
 {
 	const struct os_sanitizer *found = NULL;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return NULL;
 	elf_version(EV_CURRENT);
 	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 	for (Elf_Scn *section = NULL; elf && !found && (section = elf_nextscn(elf, section));) {
@@ -50,6 +41,23 @@ const struct os_sanitizer *os_sanitizer_of(const char *path)
 		found = names ? sanitizer_in(elf_getdata(names, NULL)) : NULL;
 	}
 	elf_end(elf);
-	close(fd);
+	return found;
+}
+
+const struct os_sanitizer *os_sanitizer_of(const char *path)
+{
+	enum { SCRIPTS_MAX = 4, HEAD_BYTES = 256 }; /* the kernel's */
+	const struct os_sanitizer *found = NULL;
+	char interpreter[PATH_MAX], head[HEAD_BYTES + 1];
+	for (int i = 0; path && i < SCRIPTS_MAX; i++) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			return NULL;
+		ssize_t n = pread(fd, head, HEAD_BYTES, 0);
+		path = os_interpreter_of(head, n, interpreter) ? interpreter : NULL;
+		if (!path)
+			found = sanitizer_of_file(fd);
+		close(fd);
+	}
 	return found;
 }

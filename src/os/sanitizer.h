@@ -10,7 +10,8 @@ struct os_sanitizer {
 	bool no_ptrace;   /* it looks for leaks at the end, and gives up under a tracer */
 };
 
-/* By the names that the file shows the loader. NULL: by none, or it cannot be read. */
+/* By the names that the file, or of a script its interpreter, shows the loader. NULL: by none, or
+ * it cannot be read. */
 const struct os_sanitizer *os_sanitizer_of(const char *path);
 
 #endif

@@ -191,3 +191,43 @@ char **preload_env_build(void *memory, char *const *environment)
 	list[n] = NULL;
 	return list;
 }
+
+/* A list of libraries as LD_PRELOAD has it, but for ours. */
+static void copy_without_library(char *to, const char *list)
+{
+	const size_t ours = strlen(env.library);
+	size_t nr = 0;
+	while (*list) {
+		size_t length = 0;
+		while (list[length] && !is_between(list[length]))
+			length++;
+		if (length && (length != ours || memcmp(list, env.library, ours) != 0)) {
+			if (nr++)
+				*to++ = ':';
+			memcpy(to, list, length);
+			to += length;
+		}
+		list += length + (list[length] != '\0');
+	}
+	*to = '\0';
+}
+
+char **preload_env_without(void *memory, char *const *environment)
+{
+	char **list = memory;
+	char *text = (char *)(list + count(environment) + PRELOAD_ENV_OURS_MAX + 2);
+	size_t n = 0;
+	bool had_library = false;
+	for (char *const *e = environment; e && *e; e++) {
+		if (has_prefix(*e, prefix_ours))
+			continue;
+		list[n++] = *e;
+		if (!has_prefix(*e, prefix_preload) || had_library)
+			continue;
+		had_library = true;
+		list[n - 1] = text;
+		copy_without_library(stpcpy(text, prefix_preload), *e + strlen(prefix_preload));
+	}
+	list[n] = NULL;
+	return list;
+}

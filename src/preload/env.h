@@ -3,6 +3,7 @@
 #ifndef LONGPOLE_PRELOAD_ENV_H
 #define LONGPOLE_PRELOAD_ENV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { PRELOAD_ENV_OURS_MAX = 16 };
@@ -14,6 +15,11 @@ enum { PRELOAD_ENV_OURS_MAX = 16 };
  */
 size_t preload_env_bytes(char *const *environment);
 char **preload_env_build(void *memory, char *const *environment);
+/* The same without our library and our variables, for a program that does not suit us. */
+char **preload_env_without(void *memory, char *const *environment);
+/* Can the program that is to be executed be loaded with our library? Counted where not. directory
+ * and file as of execveat(); is_searched: as of execvp(). */
+bool preload_exec_suits(int directory, const char *file, bool is_searched);
 /* From now on the next program gets our library without a ring: it asks the kernel nothing. */
 void preload_env_forget(void);
 

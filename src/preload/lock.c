@@ -34,7 +34,7 @@ static uint64_t record_outcome(unsigned acquired_kind, int result, uint64_t obje
 	return now;
 }
 
-/* Of a call that does not wait, which a record before the acquire says. */
+/* Of a call that does not wait, or not for ever, which a record before the acquire says. */
 static void record_tried(unsigned acquired_kind, int result, uint64_t object, uint64_t site)
 {
 	if (preload_is_acquired(result))
@@ -168,11 +168,11 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 
 /*
  * WAITING_LOCK: a function that waits for a lock, made of the one that does not wait and itself.
- * `busy` is what the former returns when the lock is taken. A lock that is free is not refused for
- * its time limit having passed (POSIX).
+ * `busy` is what the former returns when the lock is taken; record: what says what came of it. A
+ * lock that is free is not refused for its time limit having passed (POSIX).
  */
 #define WAITING_LOCK(name, type, parameters, arguments, limit, try_lock, busy, object_of,          \
-	wait_kind, acquired_kind)                                                                  \
+	wait_kind, acquired_kind, record)                                                          \
 	PRELOAD_EXPORT int name(type *lock parameters)                                             \
 	{                                                                                          \
 		if (!preload_on())                                                                 \
@@ -184,7 +184,7 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 			PRELOAD_RECORD_WAIT(wait_kind, site, object);                              \
 			result = PRELOAD_REAL(name)(lock arguments);                               \
 		}                                                                                  \
-		record_outcome(PRELOAD_##acquired_kind, result, object, site);                     \
+		record(PRELOAD_##acquired_kind, result, object, site);                             \
 		return result;                                                                     \
 	}
 
@@ -202,9 +202,9 @@ PRELOAD_EXPORT int mtx_unlock(mtx_t *mutex)
 #define ANY_TIME true
 
 WAITING_LOCK(pthread_mutex_timedlock, pthread_mutex_t, UNTIL, A_UNTIL, IN_UNTIL,
-	preload_real_mutex_trylock, EBUSY, preload_mutex, lock_wait, lock_acquire)
+	preload_real_mutex_trylock, EBUSY, preload_mutex, lock_wait, lock_acquire, record_tried)
 WAITING_LOCK(pthread_mutex_clocklock, pthread_mutex_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	preload_real_mutex_trylock, EBUSY, preload_mutex, lock_wait, lock_acquire)
+	preload_real_mutex_trylock, EBUSY, preload_mutex, lock_wait, lock_acquire, record_tried)
 
 PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 {
@@ -216,14 +216,15 @@ PRELOAD_EXPORT int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 		PRELOAD_RECORD_WAIT(lock_wait, PRELOAD_SITE, preload_mutex(lock));
 		result = PRELOAD_REAL(pthread_mutex_timedlock)(lock, until);
 	}
-	record_outcome(PRELOAD_lock_acquire, result, preload_mutex(lock), PRELOAD_SITE);
+	record_tried(PRELOAD_lock_acquire, result, preload_mutex(lock), PRELOAD_SITE);
 	return preload_c11_result(result);
 }
 
 /* ---- spin locks ------------------------------------------------------------------------------ */
 
 WAITING_LOCK(pthread_spin_lock, pthread_spinlock_t, NOTHING, NOTHING, ANY_TIME,
-	PRELOAD_REAL(pthread_spin_trylock), EBUSY, preload_spin, lock_wait, lock_acquire)
+	PRELOAD_REAL(pthread_spin_trylock), EBUSY, preload_spin, lock_wait, lock_acquire,
+	record_outcome)
 TRY_LOCK(pthread_spin_trylock, pthread_spinlock_t, preload_spin, lock_acquire)
 
 PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
@@ -239,17 +240,23 @@ PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 /* ---- rwlocks --------------------------------------------------------------------------------- */
 
 WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire)
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire,
+	record_outcome)
 WAITING_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire)
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire,
+	record_tried)
 WAITING_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire)
+	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire,
+	record_tried)
 WAITING_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire)
+	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire,
+	record_outcome)
 WAITING_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire)
+	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire,
+	record_tried)
 WAITING_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire)
+	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire,
+	record_tried)
 TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, preload_rwlock, shared_acquire)
 TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, preload_rwlock, lock_acquire)
 

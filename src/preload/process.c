@@ -6,6 +6,7 @@
 #include "preload/real.h"
 
 #include <alloca.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -79,11 +80,14 @@ __asm__(".globl vfork\n"
 
 /* Our variables on the caller's stack, for a vfork's child must leave nothing behind; what exec
  * gets when there is nothing to add is what the program said. */
-#define WITH_OURS(environment)                                                                     \
+#define WITH_OURS(environment, directory, file, is_searched)                                       \
 	({                                                                                         \
 		size_t bytes = preload_env_bytes(environment);                                     \
-		bytes ? preload_env_build(alloca(bytes) /* allowed: see above */, environment)     \
-		      : (char **)(environment);                                                    \
+		void *memory = bytes ? alloca(bytes) /* allowed: see above */ : NULL;              \
+		!bytes ? (char **)(environment)                                                    \
+		: preload_exec_suits(directory, file, is_searched)                                 \
+			? preload_env_build(memory, environment)                                   \
+			: preload_env_without(memory, environment);                                \
 	})
 
 static void exec_begin(uintptr_t site)
@@ -97,38 +101,39 @@ static void exec_begin(uintptr_t site)
 PRELOAD_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execve)(path, arguments, WITH_OURS(environment));
+	return PRELOAD_REAL(execve)(path, arguments, WITH_OURS(environment, AT_FDCWD, path, false));
 }
 
 PRELOAD_EXPORT int execv(const char *path, char *const arguments[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execve)(path, arguments, WITH_OURS(environ));
+	return PRELOAD_REAL(execve)(path, arguments, WITH_OURS(environ, AT_FDCWD, path, false));
 }
 
 PRELOAD_EXPORT int execvp(const char *file, char *const arguments[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execvpe)(file, arguments, WITH_OURS(environ));
+	return PRELOAD_REAL(execvpe)(file, arguments, WITH_OURS(environ, AT_FDCWD, file, true));
 }
 
 PRELOAD_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execvpe)(file, arguments, WITH_OURS(environment));
+	return PRELOAD_REAL(execvpe)(file, arguments, WITH_OURS(environment, AT_FDCWD, file, true));
 }
 
 PRELOAD_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(fexecve)(fd, arguments, WITH_OURS(environment));
+	return PRELOAD_REAL(fexecve)(fd, arguments, WITH_OURS(environment, fd, NULL, false));
 }
 
 PRELOAD_EXPORT int execveat(
 	int dir, const char *path, char *const arguments[], char *const environment[], int flags)
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execveat)(dir, path, arguments, WITH_OURS(environment), flags);
+	return PRELOAD_REAL(execveat)(
+		dir, path, arguments, WITH_OURS(environment, dir, path, false), flags);
 }
 
 /* execl and its kin: the variable arguments become a vector on the stack. */
@@ -140,7 +145,7 @@ static size_t count_arguments(va_list list)
 	return n;
 }
 
-#define EXECL(path_or_file, first, real, environment_of)                                           \
+#define EXECL(path_or_file, first, real, is_searched, environment_of)                              \
 	do {                                                                                       \
 		va_list list;                                                                      \
 		va_start(list, first);                                                             \
@@ -154,25 +159,26 @@ static size_t count_arguments(va_list list)
 		char *const *environment = environment_of;                                         \
 		va_end(list);                                                                      \
 		exec_begin(PRELOAD_SITE);                                                          \
-		return PRELOAD_REAL(real)(path_or_file, arguments, WITH_OURS(environment));        \
+		return PRELOAD_REAL(real)(path_or_file, arguments,                                 \
+			WITH_OURS(environment, AT_FDCWD, path_or_file, is_searched));              \
 	} while (0)
 
 PRELOAD_EXPORT int execl(const char *path, const char *first, ...)
 {
-	EXECL(path, first, execve, environ);
+	EXECL(path, first, execve, false, environ);
 }
 
 PRELOAD_EXPORT int execlp(const char *file, const char *first, ...)
 {
-	EXECL(file, first, execvpe, environ);
+	EXECL(file, first, execvpe, true, environ);
 }
 
 PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 {
-	EXECL(path, first, execve, va_arg(list, char *const *));
+	EXECL(path, first, execve, false, va_arg(list, char *const *));
 }
 
-#define SPAWN(name)                                                                                \
+#define SPAWN(name, is_searched)                                                                   \
 	PRELOAD_EXPORT int name(pid_t *pid, const char *path,                                      \
 		const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,    \
 		char *const arguments[], char *const environment[])                                \
@@ -181,13 +187,13 @@ PRELOAD_EXPORT int execle(const char *path, const char *first, ...)
 		if (preload_active())                                                              \
 			PRELOAD_RECORD(process_fork, 0, PRELOAD_SITE);                             \
 		preload_count_begin(&counted, CALLS_##name, PRELOAD_SITE);                         \
-		int result = PRELOAD_REAL(name)(                                                   \
-			pid, path, actions, attributes, arguments, WITH_OURS(environment));        \
+		int result = PRELOAD_REAL(name)(pid, path, actions, attributes, arguments,         \
+			WITH_OURS(environment, AT_FDCWD, path, is_searched));                      \
 		preload_count_end(&counted, result);                                               \
 		return result;                                                                     \
 	}
-SPAWN(posix_spawn)
-SPAWN(posix_spawnp)
+SPAWN(posix_spawn, false)
+SPAWN(posix_spawnp, true)
 
 /* ---- waiting for children -------------------------------------------------------------------- */
 

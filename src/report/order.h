@@ -3,11 +3,12 @@
  * order.h - deadlocks that did not happen, but could: the order in which threads take locks.
  *
  * A thread that takes lock B while it has lock A makes an edge A -> B, unless it could not wait for
- * B (pthread_mutex_trylock(), std::scoped_lock). A cycle of edges of different threads is a
- * potential deadlock, unless a lock that all of them had guards it (gate lock), or thread creation
- * and joins never let them run at the same time. K. Havelund, "Using runtime analysis to guide
- * model checking of Java programs", SPIN 2000 (GoodLock); S. Bensalem, K. Havelund, "Dynamic
- * deadlock analysis of multi-threaded programs", HVC 2005 (gate locks, segments).
+ * B for ever (pthread_mutex_trylock(), pthread_mutex_timedlock(), std::scoped_lock). A cycle of
+ * edges of different threads is a potential deadlock, unless a lock that all of them had guards it
+ * (gate lock), or thread creation and joins never let them run at the same time. K. Havelund,
+ * "Using runtime analysis to guide model checking of Java programs", SPIN 2000 (GoodLock); S.
+ * Bensalem, K. Havelund, "Dynamic deadlock analysis of multi-threaded programs", HVC 2005 (gate
+ * locks, segments).
  */
 #ifndef LONGPOLE_REPORT_ORDER_H
 #define LONGPOLE_REPORT_ORDER_H
@@ -36,7 +37,7 @@ struct report_order {
 	uint64_t nr_locks, nr_edges, nr_acquired, nr_threads;
 	uint64_t nr_gated,
 		nr_ordered; /* cycles left out: a lock guards them; one ends before another */
-	uint64_t nr_tried;  /* acquisitions that could not wait: they make no edge */
+	uint64_t nr_tried;  /* acquisitions that could not wait for ever: they make no edge */
 	uint64_t nr_lost;   /* records that the recorder lost */
 };
 

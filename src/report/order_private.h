@@ -34,7 +34,7 @@ struct order_thread {
 	uint32_t stream, segment; /* the current one */
 	struct order_held held[ORDER_HELD_MAX];
 	uint32_t nr_held;
-	uint32_t tries; /* object that it takes next without waiting; 0: none */
+	uint32_t tries; /* object that it takes next without waiting for ever; 0: none */
 };
 struct order_graph {
 	struct order_edge *edge;

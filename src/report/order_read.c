@@ -209,8 +209,8 @@ static enum base_status renew(struct order_graph *g, uint32_t object, uint64_t l
 									   : s;
 }
 
-/* Who has a lock keeps it, whether or not it had to wait; but who cannot wait, waits for nobody:
- * that makes no order. */
+/* Who has a lock keeps it, whether or not it had to wait; but who cannot wait for ever does not
+ * hang: that makes no order. */
 static enum base_status acquire(
 	struct order_graph *g, struct order_thread *t, uint32_t object, uint32_t site, bool shared)
 {

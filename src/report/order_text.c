@@ -46,7 +46,7 @@ void report_order_text(struct base_str *out, const struct report_order *o)
 	base_str_add_counted(out, "%s {thread|threads}; ", o->nr_threads);
 	base_str_add_counted(out, "%s different {order|orders}. Left out: ", o->nr_edges);
 	base_str_add_counted(
-		out, "%s {acquisition|acquisitions} that could not wait, ", o->nr_tried);
+		out, "%s {acquisition|acquisitions} that could not wait for ever, ", o->nr_tried);
 	base_str_add_counted(out, "%s {circle|circles} that another lock guards, ", o->nr_gated);
 	base_str_add_counted(
 		out, "%s whose threads follow each other by creation and join.\n", o->nr_ordered);

@@ -43,7 +43,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { RING_VERSION = 10, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 11, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */
@@ -239,6 +239,7 @@ struct ring_head {
 	uint64_t nested_dropped; /* atomic */
 	uint64_t images_attached; /* atomic */
 	uint64_t deepbound;       /* atomic: libraries loaded with RTLD_DEEPBIND */
+	uint64_t unsuited; /* atomic: programs that were executed without the library (calls) */
 	/* atomic: OpenMP runtimes whose regions are not told: OMP_TOOL says so; another tool's */
 	uint64_t omp_disabled, omp_other_tool;
 	/* tally.h: after the blocks; nr_tables 0: none */

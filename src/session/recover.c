@@ -350,6 +350,7 @@ static void count_losses(struct recovery *r)
 	count(r, TRACE_DIAG_nested_dropped,
 		__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
 	count(r, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
+	count(r, TRACE_DIAG_unsuited, __atomic_load_n(&head->unsuited, __ATOMIC_RELAXED));
 	count(r, TRACE_DIAG_omp_disabled, __atomic_load_n(&head->omp_disabled, __ATOMIC_RELAXED));
 	count(r, TRACE_DIAG_omp_other_tool,
 		__atomic_load_n(&head->omp_other_tool, __ATOMIC_RELAXED));

@@ -687,6 +687,9 @@ static void count_all(struct session *s)
 {
 	const struct record_converter *c = &s->converter;
 	struct session_result *res = s->result;
+	/* (which are told by themselves) */
+	uint64_t unsuited =
+		s->has_program ? __atomic_load_n(&s->ring.head->unsuited, __ATOMIC_RELAXED) : 0;
 	EACH_SOURCE (x)
 		if (x->count)
 			x->count(s);
@@ -697,7 +700,7 @@ static void count_all(struct session *s)
 		session_count(s,
 			s->kernel.open ? TRACE_DIAG_images_from_outside
 				       : TRACE_DIAG_unattached_images,
-			c->nr_unattached);
+			c->nr_unattached > unsuited ? c->nr_unattached - unsuited : 0);
 	session_count(s, TRACE_DIAG_killed, s->ended && WIFSIGNALED(res->wait_status));
 	res->count[TRACE_DIAG_time_raised] = c->nr_late; /* the writer counts them itself */
 }

@@ -68,6 +68,7 @@ static void ring_count(struct session *s)
 		__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) +
 			s->converter.nested_lost);
 	session_count(s, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
+	session_count(s, TRACE_DIAG_unsuited, __atomic_load_n(&head->unsuited, __ATOMIC_RELAXED));
 	session_count(
 		s, TRACE_DIAG_omp_disabled, __atomic_load_n(&head->omp_disabled, __ATOMIC_RELAXED));
 	session_count(s, TRACE_DIAG_omp_other_tool,

@@ -175,3 +175,96 @@ test_recover_leaves_others_alone() {
 	rm -r "/dev/shm/longpole-session-1-other$$"
 	expect 0 longpole recover --remove "$id"
 }
+
+# A hangup is no death: it goes to the program, and what that one makes of it is recorded to its end.
+test_recover_is_not_needed_after_a_hangup() {
+	local pid status=0
+	counted
+	longpole record -q -o hup.lpt ./counted 1200000 >/dev/null 2>&1 &
+	pid=$!
+	sleep 0.6
+	kill -HUP "$pid"
+	wait "$pid" || status=$?
+	((status == 129)) || fail "exit status $status"
+	(($(longpole dump hup.lpt | grep -c ' lock_acquire ') > 1000)) || fail 'what was before the hangup is not there'
+	rm -f ended
+	longpole record -q -o ignored.lpt sh -c 'trap "" HUP; exec ./counted 240000' >/dev/null 2>&1 &
+	pid=$!
+	sleep 0.6
+	kill -HUP "$pid"
+	wait "$pid" || fail "who ignores it ended with status $?"
+	[[ -e ended ]] || fail 'who ignores it did not go on'
+	[[ $(longpole dump ignored.lpt | grep -c ' lock_acquire ') == 240000 ]] || fail 'not all of who ignores it'
+	if longpole recover | grep -q "^$pid-"; then fail 'something is left'; fi
+}
+
+# group_of_memory BYTES - $group is a new control group with that limit; or the test is skipped.
+group_of_memory() {
+	local root=/sys/fs/cgroup
+	if [[ -e $root/memory/memory.limit_in_bytes ]]; then
+		group=$root/memory/longpole-test-$$
+		mkdir "$group" 2>/dev/null && echo "$1" >"$group/memory.limit_in_bytes" && return
+	elif grep -qsw memory $root/cgroup.subtree_control; then
+		group=$root/longpole-test-$$
+		mkdir "$group" 2>/dev/null && echo "$1" >"$group/memory.max" && echo 0 >"$group/memory.swap.max" && return
+	fi
+	skip 'no control group of memory can be made here'
+}
+
+# The kernel kills the recorder for lack of memory: the program goes on, and nothing is lost.
+test_recover_after_lack_of_memory() {
+	as_root
+	local pid group
+	((EUID == 0)) || skip 'needs root, to limit memory'
+	cat >greedy.c <<-'END'
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+		#include <unistd.h>
+		static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+		static void take(int nr) {
+			for (int i = 0; i < nr; i++) {
+				pthread_mutex_lock(&mutex);
+				pthread_mutex_unlock(&mutex);
+			}
+		}
+		int main(void) {
+			pid_t recorder = getppid();
+			take(10000);
+			fclose(fopen("began", "w"));
+			while (access("go", F_OK) != 0) usleep(1000);
+			for (int i = 0; i < 2000 && getppid() == recorder; i++) {
+				memset(malloc(1 << 20), 1, 1 << 20);
+				usleep(1000);
+			}
+			if (getppid() == recorder) return 3;
+			take(10000);
+			fclose(fopen("ended", "w"));
+			return 0;
+		}
+	END
+	cc -O0 -pthread greedy.c -o greedy || fail 'greedy.c does not build'
+	group_of_memory $((400 << 20))
+	# shellcheck disable=SC2064 # now
+	trap "rmdir '$group' 2>/dev/null" EXIT
+	(
+		echo "$BASHPID" >"$group/cgroup.procs"
+		exec longpole record -q -o oom.lpt ./greedy >/dev/null 2>&1
+	) &
+	pid=$!
+	for ((i = 0; i < 600; i++)); do [[ -e began ]] && break; sleep 0.1; done
+	echo 1000 >"/proc/$pid/oom_score_adj" # it, and not the program
+	: >go
+	wait "$pid" 2>/dev/null
+	(($? == 137)) || skip 'the kernel did not kill the recorder'
+	for ((i = 0; i < 600; i++)); do [[ -e ended ]] && break; sleep 0.1; done
+	[[ -e ended ]] || fail 'the program ended with its recorder'
+	id=$(longpole recover | sed -n "s/^\($pid-[^ ]*\)  .*/\1/p")
+	[[ $id ]] || fail "nothing is left of recorder $pid"
+	expect 0 longpole recover "$id"
+	has out 'Recovered'
+	[[ $(longpole dump oom.lpt | grep -c ' lock_acquire ') == 20000 ]] || fail 'not all acquisitions'
+	expect 0 longpole report oom.lpt
+	has out 'the recorder was killed'
+}

@@ -46,6 +46,18 @@ refused() { # COMMAND PROGRAM
 	[[ ! -s out ]] || echo "$1: the program ran"
 	grep -q 'was built with .*Sanitizer' err || echo "$1: does not say why"
 }
+# Whom the program executes runs as alone, uncounted, and is told; so does who comes after it, counted.
+left_out() { # PROGRAM
+	local way
+	printf '#!%s\n' "$PWD/${1#./}" >script
+	chmod +x script
+	for way in "$1; true" "sh -c '$1; true'; true" "./script; true" "env $1" "PATH=. exec ${1#./}"; do
+		"$LONGPOLE" calls -q -o c.lpt -- sh -c "$way" >out 2>err || echo "calls sh -c '$way': exit status $?"
+		grep -qxF "$(cat alone)" out || echo "calls sh -c '$way': says something else"
+		"$LONGPOLE" calls c.lpt 2>/dev/null | grep -q '1 program was run without us' || echo "calls sh -c '$way': not told"
+	done
+	refused calls ./script
+}
 recorded() { # the locks of a build are records, as many as it makes
 	local nr
 	nr=$("$LONGPOLE" dump "${1:-t.lpt}" | grep -c ' lock_acquire ')
@@ -64,7 +76,7 @@ while read -r name compiler options; do
 		printf 'skip %s: cannot be built or run here\n' "$name"
 		continue
 	fi
-	result "$name" "$(same "./$name"; recorded; refused calls "./$name")"
+	result "$name" "$(same "./$name"; recorded; refused calls "./$name"; left_out "./$name")"
 done <<<"$builds"
 
 if wanted own_names "$@"; then

@@ -124,7 +124,7 @@ void deadlock_file_of(
 		*ret = copy_open[fd - FD_OTHER].file;
 }
 
-static struct deadlock_region copy_regions[] = {
+static struct os_region copy_regions[] = {
 	{.start = MEMORY,
 		.end = MEMORY + 2048,
 		.readable = true,

@@ -8,8 +8,10 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/unix_diag.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -250,6 +252,57 @@ static void test_named_sockets(void **state)
 	base_map_fini(&ends);
 }
 
+/* Listeners whose queue is full, or not, by the addresses that lead to them. */
+static void test_full_listeners(void **state)
+{
+	enum { LISTENS = 10, FULL = 300 };
+	static const struct {
+		uint8_t family;
+		uint32_t address, waiting, room;
+		uint16_t port;
+	} row[] = {{AF_INET, 0, 2, 1, 80}, {AF_INET, 0x0a000001, 6, 5, 81}, {AF_INET, 0, 5, 5, 82},
+		{AF_INET6, 0, 1, 0, 83}};
+	struct {
+		struct nlmsghdr h;
+		struct inet_diag_msg m;
+	} answer[BASE_COUNT(row)] = {{.h = {0}}};
+	struct deadlock_peers p = {0};
+	struct base_map ends = {0};
+	(void)state;
+	for (uint32_t i = 0; i < BASE_COUNT(row); i++) {
+		answer[i].h.nlmsg_len = sizeof *answer;
+		answer[i].m = (struct inet_diag_msg){.idiag_family = row[i].family,
+			.idiag_state = LISTENS,
+			.idiag_rqueue = row[i].waiting,
+			.idiag_wqueue = row[i].room,
+			.idiag_inode = FULL + i,
+			.id = {.idiag_sport = htons(row[i].port),
+				.idiag_src = {htonl(row[i].address)}}};
+	}
+	assert_true(deadlock_peers_parse(&p, &ends, answer, sizeof answer));
+	static const struct {
+		uint32_t address;
+		uint16_t port;
+		uint64_t inode;
+	} to[] = {{0x7f000001, 80, FULL}, {0x0a000001, 81, FULL + 1}, {0x7f000001, 81, 0},
+		{0x7f000001, 82, 0}, {0x0a000002, 80, 0}, {0x7f000001, 83, FULL + 3},
+		{0x7f000001, 0, 0}};
+	for (size_t i = 0; i < BASE_COUNT(to); i++) {
+		const struct sockaddr_in in = {.sin_family = AF_INET,
+			.sin_port = htons(to[i].port),
+			.sin_addr = {htonl(to[i].address)}};
+		assert_int_equal(
+			deadlock_peers_full(&p, (const struct sockaddr *)&in), to[i].inode);
+	}
+	const struct sockaddr_in6 in6 = {.sin6_family = AF_INET6,
+		.sin6_port = htons(80),
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	assert_int_equal(deadlock_peers_full(&p, (const struct sockaddr *)&in6), FULL);
+	assert_true(deadlock_peers_is_full(&p, FULL) && !deadlock_peers_is_full(&p, FULL + 2));
+	deadlock_peers_fini(&p);
+	base_map_fini(&ends);
+}
+
 /* ---- components: against reachability by hand ------------------------------------------------ */
 
 enum { NODES = 9, ARCS = 14, TRIALS = 3000 };
@@ -375,18 +428,46 @@ static void test_time_breaks_a_circle(void **state)
 {
 	struct by_hand h = {
 		.wait = {mutex_wait(PID + 1, 0x100, PID + 2), mutex_wait(PID + 2, 0x200, PID + 1)}};
+	uint64_t left_ns;
 	(void)state;
-	h.wait[1].is_timed = true;
-	h.wait[1].limit_ns = UINT64_C(59999999999);
+	h.a.now_ns = 30;
 	judge(&h, 2);
-	assert_int_equal(h.a.nr_findings, 0);
+	assert_false(deadlock_finding_left_ns(&h.a, h.a.finding, &left_ns));
 	finish(&h);
 	h = (struct by_hand){.wait = {h.wait[0], h.wait[1]}};
-	h.wait[1].limit_ns++; /* in a minute, which is no plan to go on */
+	h.wait[0].is_timed = h.wait[1].is_timed = true;
+	h.wait[0].limit_ns = 100;
+	h.wait[0].blocked_since_ns = 10;
+	h.wait[1].limit_ns = 85;
+	h.wait[1].limit_is_left = true;
+	h.a.now_ns = 30;
 	judge(&h, 2);
 	assert_int_equal(h.a.nr_findings, 1);
 	assert_int_equal(h.a.finding[0].sure, DEADLOCK_PROBABLE);
+	assert_true(deadlock_finding_left_ns(&h.a, h.a.finding, &left_ns));
+	assert_int_equal(left_ns, 80); /* 20 of 100 are over */
 	finish(&h);
+}
+
+/* An owner is needed; what anybody may give is waited for, for a while. */
+static void test_patience(void **state)
+{
+	const uint64_t minute_ns = UINT64_C(60000000000);
+	struct deadlock_wait w = mutex_wait(PID + 1, 0x100, PID + 2);
+	(void)state;
+	assert_false(deadlock_wait_is_patient(&w));
+	w.is_timed = true;
+	assert_true(deadlock_wait_is_patient(&w));
+	w.owner_is_exact = false;
+	w.limit_ns = minute_ns - 1;
+	assert_false(deadlock_wait_is_patient(&w));
+	w.limit_ns = minute_ns;
+	assert_true(deadlock_wait_is_patient(&w));
+	w.limit_is_left = true;
+	w.limit_ns = minute_ns / 2;
+	assert_true(deadlock_wait_is_patient(&w));
+	w.limit_ns--;
+	assert_false(deadlock_wait_is_patient(&w));
 }
 
 /* A thread that spins is seen to do so now: what it holds up may be over. */
@@ -653,9 +734,11 @@ int main(void)
 		cmocka_unit_test(test_innermost_pid),
 		cmocka_unit_test(test_peers),
 		cmocka_unit_test(test_named_sockets),
+		cmocka_unit_test(test_full_listeners),
 		cmocka_unit_test(test_components),
 		cmocka_unit_test(test_circle_and_who_waits_behind),
 		cmocka_unit_test(test_time_breaks_a_circle),
+		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_spinners_are_not_certain),
 		cmocka_unit_test(test_somebody_may_signal),
 		cmocka_unit_test(test_keys),

@@ -4,6 +4,7 @@
 
 #include <mqueue.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/epoll.h>
@@ -14,7 +15,7 @@
 
 enum { WORKERS = 8, LONG_MS = 36000000 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t together;
 static int nr_jobs;
@@ -195,26 +196,52 @@ static void slow_reading(void)
 	behind(hold_and_read);
 }
 
-static void *timed_lock(void *argument)
+/* Ticks, and is answered: nobody waits for long. */
+static sem_t question, answer;
+
+static void *answers(void *argument)
 {
-	pthread_mutex_t *has = argument ? &lock : &second, *wants = argument ? &second : &lock;
-	struct timespec until;
-	pthread_mutex_lock(has);
-	pthread_barrier_wait(&together);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += LONG_MS / 1000;
-	if (pthread_mutex_timedlock(wants, &until) == 0)
-		pthread_mutex_unlock(wants);
-	pthread_mutex_unlock(has);
+	for (;;) {
+		sem_wait(&question);
+		sem_post(&answer);
+		sem_wait(&question);
+	}
 	return argument;
 }
 
-static void timed_circle(void)
+static void ticks_and_is_answered(void)
 {
-	pthread_barrier_init(&together, NULL, 2);
-	start(timed_lock, 1);
+	struct timespec until;
+	sem_init(&question, 0, 0);
+	sem_init(&answer, 0, 0);
+	start(answers, 0);
 	ready();
-	timed_lock(NULL);
+	for (;;) {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 20;
+		sem_timedwait(&answer, &until);
+		sem_post(&question);
+	}
+}
+
+/* Who would accept sleeps meanwhile. */
+static void full_listener(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	const int n = snprintf(
+		name.sun_path + 1, sizeof name.sun_path - 1, "longpole-calm-%d", (int)getpid());
+	const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
+	const int s = socket(AF_UNIX, SOCK_STREAM, 0);
+	if (bind(s, (struct sockaddr *)&name, bytes) != 0 || listen(s, 0) != 0)
+		exit(9);
+	const pid_t child = fork_child();
+	for (int i = 0; child == 0; i++) {
+		if (connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name, bytes) != 0)
+			_exit(1);
+	}
+	ready();
+	nap_ms(LONG_MS);
+	close(accept(s, NULL, NULL));
 }
 
 static void waits_for_child(void)
@@ -548,7 +575,8 @@ static const struct hang_case cases[] = {
 	{"slow-computing", slow_computing},
 	{"slow-sleeping", slow_sleeping},
 	{"slow-reading", slow_reading},
-	{"timed-circle", timed_circle},
+	{"full-listener", full_listener},
+	{"ticks-and-is-answered", ticks_and_is_answered},
 	{"waits-for-child", waits_for_child},
 	{"pipeline", pipeline},
 	{"pipeline-computes", pipeline_computes},

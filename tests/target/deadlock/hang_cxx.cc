@@ -2,8 +2,10 @@
 // hang_cxx.cc - C++: std::mutex in the classic transfer, and C++20's semaphore and atomic wait.
 #include <atomic>
 #include <barrier>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <dlfcn.h>
 #include <mutex>
 #include <semaphore>
 #include <thread>
@@ -144,6 +146,75 @@ void static_and_once()
 	t.join();
 }
 
+// libc++'s guards, whatever library this program is linked with.
+struct Guards {
+	int (*acquire)(std::uint64_t *);
+	void (*release)(std::uint64_t *);
+} guards;
+std::uint64_t guard_one, guard_other;
+
+void construct(std::uint64_t *guard, void (*constructor)())
+{
+	if (!guards.acquire(guard))
+		return;
+	constructor();
+	guards.release(guard);
+}
+
+void construct_other()
+{
+	construct(&guard_other, [] {
+		both.arrive_and_wait();
+		construct(&guard_one, [] {});
+	});
+}
+
+bool find_guards()
+{
+	void *library = dlopen("libc++abi.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return false;
+	guards.acquire =
+		reinterpret_cast<int (*)(std::uint64_t *)>(dlsym(library, "__cxa_guard_acquire"));
+	guards.release =
+		reinterpret_cast<void (*)(std::uint64_t *)>(dlsym(library, "__cxa_guard_release"));
+	return guards.acquire && guards.release;
+}
+
+void statics_of_libcxx()
+{
+	if (!find_guards()) {
+		std::puts("READY 0"); // not here
+		return;
+	}
+	std::thread t(construct_other);
+	ready();
+	construct(&guard_one, [] {
+		both.arrive_and_wait();
+		construct_other();
+	});
+	t.join();
+}
+
+void static_of_libcxx_and_lock()
+{
+	if (!find_guards()) {
+		std::puts("READY 0");
+		return;
+	}
+	std::lock_guard<std::mutex> held(settings_lock);
+	std::thread t([] {
+		construct(&guard_one, [] {
+			both.arrive_and_wait();
+			std::lock_guard<std::mutex> wanted(settings_lock);
+		});
+	});
+	both.arrive_and_wait();
+	ready();
+	construct(&guard_one, [] {});
+	t.join();
+}
+
 const struct {
 	const char *name;
 	void (*run)();
@@ -153,6 +224,8 @@ const struct {
 	{"statics", statics},
 	{"static-and-lock", static_and_lock},
 	{"static-and-once", static_and_once},
+	{"statics-of-libcxx", statics_of_libcxx},
+	{"static-of-libcxx-and-lock", static_of_libcxx_and_lock},
 };
 } // namespace
 

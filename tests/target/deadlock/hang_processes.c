@@ -11,6 +11,7 @@
 
 #include <limits.h>
 #include <mqueue.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/file.h>
@@ -653,6 +654,122 @@ static void greet_before_accept(void)
 	exit(from < 0 || write(from, "hello", 5) != 5);
 }
 
+static void connect_to(int number)
+{
+	struct sockaddr_un other;
+	const socklen_t bytes = name_of_socket(&other, number, false);
+	if (connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&other, bytes) != 0)
+		exit(1);
+}
+
+/* A queue for one: the second who connects waits for room. */
+static int listening_for_one(int number)
+{
+	const int s = bound_socket(SOCK_STREAM, number, false);
+	if (listen(s, 0) != 0)
+		exit(9);
+	return s;
+}
+
+/* Who would accept waits for the end of who connects. */
+static void full_listener(void)
+{
+	const int s = listening_for_one(0);
+	const pid_t child = fork_child();
+	if (child == 0) {
+		close(s);
+		connect_to(0);
+		connect_to(0);
+		_exit(0);
+	}
+	ready();
+	waitpid(child, NULL, 0);
+	close(accept(s, NULL, NULL));
+}
+
+/* Each connects to the other before it accepts. */
+static void full_listeners(void)
+{
+	struct table *t = new_table(2);
+	const int s[2] = {listening_for_one(0), listening_for_one(1)};
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	pthread_barrier_wait(&t->together);
+	if (!child)
+		ready();
+	connect_to(!child);
+	connect_to(!child);
+	close(accept(s[child], NULL, NULL));
+}
+
+/* To itself, and it would close what it listens at. */
+static void full_own_listener(void)
+{
+	const int s = listening_for_one(0);
+	ready();
+	connect_to(0);
+	connect_to(0);
+	close(s);
+}
+
+static void connect_to_port(in_port_t port)
+{
+	const struct sockaddr_in to = {
+		.sin_family = AF_INET, .sin_port = port, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	(void)connect(socket(AF_INET, SOCK_STREAM, 0), (const struct sockaddr *)&to, sizeof to);
+}
+
+static void full_tcp_listeners(void)
+{
+	struct table *t = new_table(2);
+	struct sockaddr_in address[2] = {{0}};
+	int s[2];
+	for (int i = 0; i < 2; i++) {
+		socklen_t bytes = sizeof address[i];
+		address[i] = (struct sockaddr_in){.sin_family = AF_INET};
+		s[i] = socket(AF_INET, SOCK_STREAM, 0);
+		if (bind(s[i], (struct sockaddr *)&address[i], bytes) != 0 ||
+			listen(s[i], 0) != 0 ||
+			getsockname(s[i], (struct sockaddr *)&address[i], &bytes) != 0)
+			exit(9);
+	}
+	const int child = fork_child() == 0;
+	close(s[!child]);
+	pthread_barrier_wait(&t->together);
+	if (!child)
+		ready();
+	for (int i = 0; i < 3; i++)
+		connect_to_port(address[!child].sin_port);
+	close(accept(s[child], NULL, NULL));
+}
+
+/* Each reads what the other does not write before, for a time that an option of the socket sets. */
+static void both_read_for(long seconds)
+{
+	const struct timeval limit = {.tv_sec = seconds};
+	int s[2];
+	char buf[64];
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) != 0)
+		exit(9);
+	int child = fork_child() == 0;
+	close(s[!child]);
+	setsockopt(s[child], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+	if (!child)
+		ready();
+	if (read(s[child], buf, sizeof buf) >= 0 && write(s[child], "x", 1) < 0)
+		exit(1);
+}
+
+static void both_read_for_minutes(void)
+{
+	both_read_for(300);
+}
+
+static void both_read_for_a_while(void)
+{
+	both_read_for(45);
+}
+
 /* A semaphore each, in a file that has a name. */
 static void named_semaphores(void)
 {
@@ -684,6 +801,12 @@ static const struct hang_case cases[] = {
 	{"datagrams-to-paths", datagrams_to_paths},
 	{"accept-first", accept_first},
 	{"greet-before-accept", greet_before_accept},
+	{"full-listener", full_listener},
+	{"full-listeners", full_listeners},
+	{"full-own-listener", full_own_listener},
+	{"full-tcp-listeners", full_tcp_listeners},
+	{"both-read-for-minutes", both_read_for_minutes},
+	{"both-read-for-a-while", both_read_for_a_while},
 	{"mqueues", mqueues},
 	{"named-mqueues", named_mqueues},
 	{"full-mqueues", full_mqueues},

@@ -222,6 +222,74 @@ static void tried_first(void)
 	run((void *(*const[])(void *)){tried_a_then_b, b_tries_to_read_then_a}, 2);
 }
 
+/* Whose time is limited waits, but not for ever; who has got it is waited for. */
+static void nest_timed(pthread_mutex_t *outer, pthread_mutex_t *inner)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += 100;
+	pthread_mutex_lock(outer);
+	if (!pthread_mutex_clocklock(inner, CLOCK_MONOTONIC, &until))
+		pthread_mutex_unlock(inner);
+	pthread_mutex_unlock(outer);
+}
+
+static void *a_then_b_timed(void *argument)
+{
+	sem_wait(&turn[0]);
+	nest_timed(&a, &b);
+	sem_post(&turn[1]);
+	return argument;
+}
+
+static struct timespec soon(void)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 100;
+	return until;
+}
+
+static void *timed_a_then_b(void *argument)
+{
+	const struct timespec until = soon();
+	sem_wait(&turn[0]);
+	if (!pthread_mutex_timedlock(&a, &until)) {
+		pthread_mutex_lock(&b);
+		pthread_mutex_unlock(&b);
+		pthread_mutex_unlock(&a);
+	}
+	sem_post(&turn[1]);
+	return argument;
+}
+
+static void *b_then_write_timed(void *argument)
+{
+	const struct timespec until = soon();
+	sem_wait(&turn[0]);
+	pthread_mutex_lock(&b);
+	if (!pthread_rwlock_timedwrlock(&r, &until))
+		pthread_rwlock_unlock(&r);
+	pthread_mutex_unlock(&b);
+	sem_post(&turn[1]);
+	return argument;
+}
+
+static void timed(void)
+{
+	run((void *(*const[])(void *)){a_then_b_timed, b_then_a}, 2);
+}
+
+static void timed_rwlock(void)
+{
+	run((void *(*const[])(void *)){b_then_write_timed, write_then_b}, 2);
+}
+
+static void timed_first(void)
+{
+	run((void *(*const[])(void *)){timed_a_then_b, b_then_a}, 2);
+}
+
 /* Two locks in memory that others were in before, by every way to end and to make one. */
 static pthread_mutex_t *pair;
 static void (*make)(void), (*end)(void);
@@ -328,6 +396,9 @@ static const struct hang_case cases[] = {
 	{"tries", tries},
 	{"tries-rwlock", tries_rwlock},
 	{"tried-first", tried_first},
+	{"timed", timed},
+	{"timed-rwlock", timed_rwlock},
+	{"timed-first", timed_first},
 	{"initialised-again", initialised_again},
 	{"destroyed", destroyed},
 	{"freed", freed},
