@@ -13,6 +13,10 @@ static const struct cmd_option option[] = {
 	{"kernel-time", 'k', NULL, NULL,
 		"with -- PROG: time inside of system calls, by function (needs root; some 300 ns a "
 		"system call)"},
+	{"events", 'e', "LIST", NULL,
+		"with -- PROG: what the processor counts in calls, in user space and the kernel; "
+		"at most 4, by comma; 'misses': cycles, instructions, cache-misses and "
+		"L1-icache-load-misses; 'list' shows them"},
 	{"output", 'o', "FILE", "@file",
 		"with -- PROG: the trace to write (default: longpole-PROG.lpt)"},
 	{"limit", 'n', "N", NULL, "show N functions (default 20)"},
@@ -30,6 +34,7 @@ const struct cmd_details cmd_details_calls = {
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole calls -- ./server --threads 8",
+		"longpole calls --events=misses -- ./server --threads 8",
 		"longpole calls --site longpole-server.lpt",
 		"longpole calls --json longpole-server.lpt | jq '.result.categories.io'"},
 };
@@ -47,13 +52,42 @@ static int answer(struct cmd *c, struct report_run *run, size_t limit)
 	return cmd_answer_end(c, &a, run);
 }
 
+static int list_events(struct cmd *c)
+{
+	struct base_str text = {0};
+	const struct record_hardware_event *event;
+	for (unsigned i = 0; (event = record_hardware_at(i)) != NULL; i++)
+		base_str_addf(&text, "%s\n", event->name);
+	return cmd_write(c, &text);
+}
+
+/* False: a message was printed. */
+static bool parse_events(struct cmd *c, const char *list, struct record_hardware *ret)
+{
+	char bad[64];
+	if (!list || record_hardware_parse(
+			     !strcmp(list, "misses") ? RECORD_HARDWARE_STUDY : list, ret, bad))
+		return true;
+	if (*bad)
+		cmd_usage(c,
+			"--events: '%s' is no event that is counted in calls; '-e list' shows "
+			"them",
+			bad);
+	else
+		cmd_usage(c, "--events: from 1 to %d events", (int)RING_EVENTS);
+	return false;
+}
+
 int cmd_run_calls(struct cmd *c)
 {
 	struct record_options o = record_options_default();
 	struct cmd_recorded recorded;
 	struct report_run run;
 	size_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_limit(c, &limit))
+	const char *events = cmd_value(c, "events");
+	if (events && !strcmp(events, "list"))
+		return list_events(c);
+	if (!cmd_value_limit(c, &limit) || !parse_events(c, events, &o.hardware))
 		return CMD_USAGE;
 	cmd_record_mode(&o, RECORD_LOCKS_count);
 	o.measure_floor = false;

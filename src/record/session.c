@@ -347,9 +347,14 @@ static enum base_status set_up_program(
 		&s->ring, (size_t)buffer_bytes, o->stack_depth, s->clock.tsc_origin, s->err);
 	if (status != BASE_OK)
 		return status;
-	if (record_counts(o))
-		status = record_tally_create(
-			&s->ring, o->calls ? TALLY_NEVER : lock_modes[o->locks].tally_mask, s->err);
+	struct record_hardware hardware = o->hardware;
+	if (hardware.nr)
+		status = record_hardware_try(&hardware, s->result->no_kernel_events_why,
+			sizeof s->result->no_kernel_events_why, s->err);
+	if (status == BASE_OK && record_counts(o))
+		status = record_tally_create(&s->ring,
+			o->calls ? TALLY_NEVER : lock_modes[o->locks].tally_mask, &hardware,
+			s->err);
 	if (status != BASE_OK)
 		return status;
 	s->result->buffer_bytes = (uint64_t)s->ring.nr_blocks * RING_BLOCK_BYTES;

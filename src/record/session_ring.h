@@ -4,6 +4,7 @@
 #ifndef LONGPOLE_RECORD_SESSION_RING_H
 #define LONGPOLE_RECORD_SESSION_RING_H
 
+#include "record/hardware.h"
 #include "record/session_convert.h"
 #include "record/session_place.h"
 
@@ -25,7 +26,8 @@ struct record_ring {
 	size_t size_bytes;
 	uint64_t tables_offset; /* session_tally.c; nr_tables 0: none */
 	uint32_t nr_tables;
-	bool all_held; /* TALLY_ALL */
+	bool all_held;                 /* TALLY_ALL */
+	struct record_hardware events; /* that are counted with calls */
 	uint32_t nr_blocks;
 	struct record_block {
 		uint32_t cursor; /* words read */

@@ -574,6 +574,91 @@ test_calls_kernel() {
 	is_json out '.result.kernel_time_by == "none" and ([.. | objects | select(has("kernel_ns"))] == [])'
 }
 
+# What the kernel counts for the processor: each page that is touched first is a fault, in user space where the program's memset() touches it,
+# in the kernel where its read() does.
+test_calls_events() {
+	cat >faults.c <<'EOF'
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { PAGE = 4096, LARGE = 1000, SMALL = 640, READ = 64, OWN = 300 };
+static void *(*volatile fill)(void *, int, size_t) = memset;
+static char *fresh(size_t pages)
+{
+	char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(p, pages * PAGE, MADV_NOHUGEPAGE);
+	return p;
+}
+static void *work(void *unused)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	char *large = fresh(LARGE), *small = fresh(SMALL), *in = fresh(READ), *own = fresh(OWN);
+	fill(large, 1, LARGE * PAGE);
+	for (int i = 0; i < SMALL; i++)
+		fill(small + i * PAGE, 1, PAGE);
+	for (int i = 0; i < READ; i++)
+		if (read(fd, in + i * PAGE, PAGE) != PAGE)
+			return &fill;
+	for (int i = 0; i < OWN; i++)
+		((volatile char *)own)[i * PAGE] = 1;
+	close(fd);
+	for (int i = 0; i < 9000; i++) /* nothing new is touched */
+		fill(small + i % SMALL * PAGE, 2, 64);
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+	void *bad = &thread;
+	int before = open("/dev/null", O_RDONLY);
+	close(before);
+	pthread_create(&thread, NULL, work, NULL);
+	pthread_join(thread, &bad);
+	pid_t child = fork();
+	if (!child)
+		_exit(work(NULL) != NULL);
+	int status = 1;
+	waitpid(child, &status, 0);
+	return bad != NULL || status != 0 || work(NULL) != NULL || open("/dev/null", O_RDONLY) != before; /* its own numbers, as ever */
+}
+EOF
+	"${CC:-cc}" -O1 -pthread faults.c -o faults
+	if ! longpole calls -q -e page-faults -o faults.lpt -- ./faults 2>err; then
+		grep -q 'cannot be counted' err && skip "no perf events: $(grep -m1 'cannot be counted' err)"
+		fail "$(cat err)"
+	fi
+	expect 0 longpole calls --json faults.lpt
+	# three times: in a thread, in a child, in the program
+	is_json out '[.result.functions[] | select(.function == "memset")][0] | .events.user.counts["page-faults"] as $n
+		| .calls == 3 * 9641 and $n >= 3 * 1640 and $n < 3 * 1640 + 40'
+	if [[ $(jq '.result.program_events.kernel' out) != null ]]; then
+		is_json out '[.result.functions[] | select(.function == "read")][0].events | .kernel.counts["page-faults"] == 3 * 64 and .user.counts["page-faults"] < 30'
+		is_json out '[.result.functions[] | select(.function == "memset")][0].events.kernel.counts["page-faults"] == 0'
+	fi
+	is_json out '.result.program_events.user | .counts["page-faults"] >= 3 * 1940 and .own_code.counts["page-faults"] >= 3 * 300
+		and .own_code.counts["page-faults"] < 3 * 300 + 500'
+	expect 0 longpole calls faults.lpt
+	has out 'category, user space' 'the whole program' 'faults/call'
+	expect 2 longpole calls -e nonsense -- ./faults
+	has err "'nonsense' is no event"
+	expect 2 longpole calls -e page-faults,page-faults,page-faults,page-faults,page-faults -- ./faults
+	has err 'from 1 to 4 events'
+	expect 0 longpole calls -e list
+	has out 'L1-icache-load-misses' 'page-faults'
+	touch there
+	longpole calls -q -e misses -o misses.lpt -- rm there 2>err || true
+	if grep -q 'cannot be counted' err; then
+		has err 'cycles cannot be counted: there is no such counter here'
+		[[ -e there ]] || fail 'the program ran all the same'
+	else
+		expect 0 longpole calls --json misses.lpt
+		is_json out '.result.program_events.user | .cycles_per_instruction > 0.05 and .cycles_per_instruction < 50'
+	fi
+}
+
 # In memory that nobody allocated or initialised by a call, a condition variable or semaphore is called after the function that waits for it.
 test_locks_cond_name() {
 	cat >nameless.c <<'EOF'

@@ -43,7 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < TABLES * HEADER ||
 		record_ring_create(&ring, RECORD_RING_BYTES_MIN, 16, 0, NULL) != BASE_OK)
 		return 0;
-	if (record_tally_create(&ring, 7, NULL) == BASE_OK) {
+	const struct record_hardware events = {
+		.event = {record_hardware_at(0), record_hardware_at(1)}, .nr = 2};
+	if (record_tally_create(&ring, 7, &events, NULL) == BASE_OK) {
 		const uint8_t *entries = data + TABLES * HEADER;
 		size_t half = (size - TABLES * HEADER) / 16 * 8;
 		fill(&ring, 0, data, entries, half);
