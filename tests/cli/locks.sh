@@ -601,7 +601,7 @@ static void *work(void *unused)
 		fill(small + i * PAGE, 1, PAGE);
 	for (int i = 0; i < READ; i++)
 		if (read(fd, in + i * PAGE, PAGE) != PAGE)
-			return &fill;
+			return (void *)&fill;
 	for (int i = 0; i < OWN; i++)
 		((volatile char *)own)[i * PAGE] = 1;
 	close(fd);
