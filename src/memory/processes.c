@@ -26,7 +26,9 @@ struct mapping {
 };
 struct part {
 	struct memory_source *source;
-	uint32_t number, tables, first_thread;
+	uint32_t number, tables, pid, first_thread;
+	struct memory_call begins;
+	bool has_exec; /* the next program of the same pid was told to begin */
 	struct mapping *mapping;
 	size_t nr_mappings, capacity;
 	uint64_t last_key, last_area; /* found last; last_key 0: none */
@@ -45,7 +47,8 @@ struct merged {
 	struct memory_process *process;
 	struct area area[AREAS_MAX];
 	uint32_t nr_areas;
-	struct base_map areas; /* (kind and owner, address or identity and offset) -> area */
+	struct base_map mapped; /* new addresses of shared mappings that were told of */
+	struct base_map areas;  /* (kind and owner, address or identity and offset) -> area */
 	struct base_str unseen;
 	bool is_full;
 };
@@ -157,6 +160,46 @@ static void move_item(
 	}
 }
 
+/* What several map begins when the first one maps it, and does not end with one of them. */
+static void move_block(struct merged *m, struct part *p, struct memory_call *k)
+{
+	bool is_shared = k->argument[0] && mapping_at(p, k->argument[0]);
+	uint64_t seen = 0;
+	k->argument[0] = k->argument[0] ? new_data(m, p, k->argument[0]) : 0;
+	if (k->kind == MEMORY_CALL_allocate)
+		k->argument[2] = new_code(m, p, k->argument[2]);
+	if (!is_shared)
+		return;
+	bool is_first = k->kind == MEMORY_CALL_allocate &&
+			!base_map_get(&m->mapped, 0, k->argument[0], &seen);
+	if (!is_first)
+		k->kind = MEMORY_CALL_system;
+	else if (base_map_put(&m->mapped, 0, k->argument[0], 1) != BASE_OK)
+		m->is_full = true;
+}
+
+/* The first image of that pid after `p`, or the last of all: an exec keeps the pid. NULL: none. */
+static struct part *image_of(struct merged *m, const struct part *after, uint64_t pid, bool last)
+{
+	struct part *found = NULL;
+	for (size_t i = after ? (size_t)(after - m->part) + 1 : 0; i < m->nr_parts; i++)
+		if (m->part[i].pid == pid && (last || !found))
+			found = &m->part[i];
+	return found;
+}
+
+/* A process is its first thread, as far as order goes. */
+static void move_process(struct merged *m, struct part *p, struct memory_call *k)
+{
+	bool waits = k->kind == MEMORY_CALL_process_wait;
+	const struct part *of = image_of(m, p, k->argument[0], waits);
+	k->kind = !of     ? MEMORY_CALL_system
+		  : waits ? MEMORY_CALL_thread_join
+			  : MEMORY_CALL_thread_create;
+	if (of)
+		k->argument[0] = of->first_thread;
+}
+
 /* What one process gives by a number of its own, no other one takes. */
 static void move_call(struct merged *m, struct part *p, struct memory_call *k)
 {
@@ -166,9 +209,13 @@ static void move_call(struct merged *m, struct part *p, struct memory_call *k)
 		if (k->argument[0] != UINT64_MAX)
 			k->argument[0] += p->first_thread;
 		break;
+	case MEMORY_CALL_process_create:
+	case MEMORY_CALL_process_wait:
+		move_process(m, p, k);
+		break;
 	case MEMORY_CALL_allocate:
-		k->argument[2] = new_code(m, p, k->argument[2]);
-		k->argument[0] = new_data(m, p, k->argument[0]);
+	case MEMORY_CALL_release:
+		move_block(m, p, k);
 		break;
 	case MEMORY_CALL_sent:
 	case MEMORY_CALL_received: /* pipes between processes are not told from others */
@@ -264,6 +311,24 @@ static void add_diags(struct merged *m)
 		}
 }
 
+/* Where the first thread of an image ends, what it executed begins. */
+static enum base_status go_on_after_exec(struct merged *m, struct part *p, struct memory_batch *ret)
+{
+	static const struct memory_item item = {.kind = MEMORY_CALL};
+	struct part *next = p->has_exec ? NULL : image_of(m, p, p->pid, false);
+	p->has_exec = true;
+	if (!next)
+		return BASE_END;
+	p->begins = (struct memory_call){
+		.kind = MEMORY_CALL_thread_create, .argument = {next->first_thread}};
+	*ret = (struct memory_batch){.item = &item,
+		.nr = 1,
+		.call = &p->begins,
+		.nr_calls = 1,
+		.thread = p->first_thread};
+	return BASE_OK;
+}
+
 static enum base_status merged_next(
 	struct memory_source *s, int thread, struct memory_batch *ret, struct base_err *err)
 {
@@ -276,7 +341,9 @@ static enum base_status merged_next(
 	struct part *p = part_of(m, (uint32_t)thread);
 	enum base_status status =
 		memory_source_next(p->source, thread - (int)p->first_thread, &b, err);
-	if (status == BASE_OK)
+	if (status == BASE_END && (uint32_t)thread == p->first_thread)
+		status = go_on_after_exec(m, p, ret);
+	else if (status == BASE_OK)
 		status = move_batch(m, p, (uint32_t)thread, &b, ret, err);
 	add_diags(m);
 	return status;
@@ -286,8 +353,12 @@ static enum base_status merged_rewind(struct memory_source *s, struct base_err *
 {
 	struct merged *m = (struct merged *)s;
 	enum base_status status = BASE_OK;
-	for (size_t i = 0; i < m->nr_parts && status == BASE_OK; i++)
+	base_map_fini(&m->mapped);
+	m->mapped = (struct base_map){0};
+	for (size_t i = 0; i < m->nr_parts && status == BASE_OK; i++) {
+		m->part[i].has_exec = false;
 		status = m->part[i].source->ops->rewind(m->part[i].source, err);
+	}
 	return status;
 }
 
@@ -344,6 +415,7 @@ static void merged_close(struct memory_source *s)
 	base_free(m->buffer);
 	base_free(m->process);
 	base_map_fini(&m->areas);
+	base_map_fini(&m->mapped);
 	base_str_fini(&m->unseen);
 	base_free(m);
 }
@@ -407,6 +479,7 @@ static enum base_status begin_parts(struct merged *m, struct base_err *err)
 		struct part *p = &m->part[i];
 		p->number = m->process[i].number;
 		p->tables = m->process[i].tables;
+		p->pid = m->process[i].pid;
 		p->first_thread = nr_threads;
 		m->process[i].shown = true;
 		nr_threads += p->source->info.nr_threads;
@@ -427,9 +500,8 @@ static enum base_status begin_parts(struct merged *m, struct base_err *err)
 	m->source.info.nr_processes = m->nr_parts;
 	base_str_addf(&m->unseen,
 		"%s; of %zu processes, memory that they share in other ways than by "
-		"mmap(MAP_SHARED) counts as each one's own; fork, wait and pipes between them "
-		"order "
-		"nothing",
+		"mmap(MAP_SHARED) counts as each one's own; what passes through pipes between them "
+		"orders nothing",
 		memory_stream_unseen(0), m->nr_parts);
 	m->source.info.unseen = base_str_text(&m->unseen);
 	m->buffer = base_alloc(nr_threads * sizeof *m->buffer);

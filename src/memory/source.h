@@ -116,7 +116,7 @@ const struct memory_call_desc *memory_call_find(unsigned number); /* NULL: no su
  * begin_order: 0, sections that ended before; semop: id, number, operation, flags; allocate:
  * address, bytes, code of the call that asked for it (0: not seen), enum memory_allocation;
  * release: address, bytes (0: all of the block); shared: address, bytes, what is mapped (equal for
- * all who map it), offset in it; thread_create: the thread (in a recorded stream: a
+ * all who map it), offset in it; process_create, process_wait: pid; thread_create: the thread (in a recorded stream: a
  * token that its thread_begin has, too, or 0 and its handle; UINT64_MAX: one without a stream),
  * thread_join: the thread (there: its handle); marker: command (0 none, 1/2 stop/resume this
  * thread's detail, 3/4 of all), number. */

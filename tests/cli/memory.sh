@@ -278,6 +278,8 @@ test_memory_processes_together() {
 	is_json out '.source.processes | length >= 3 and all(.[]; .shown)'
 	# 20 + 7 bytes are stored to by one and loaded by the other; no byte of own[] is shared
 	is_json out '.result.usage.shared_data_accesses == 2 * 27'
+	# in the order of fork, wait and exec: the parent loads what its child stored; the next one stores to what the parent had loaded
+	is_json out '.result.total.all | .raw == 20 and .war == 7 and .waw == 0'
 	# a processor each: all of it misses twice; own[] in two processes, and the parent has its lines still
 	expect 0 longpole cdat --json --process=all --set=processors=4 together.lpt
 	is_json out '.result.total.data | .misses >= 2 * 27 + 2 * 30 and .misses < 2 * 27 + 2 * 30 + 40 and .local_cache == 27'

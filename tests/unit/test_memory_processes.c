@@ -12,10 +12,12 @@
 enum { FILE_ID = 77, PAGE = 4096, PARTS = 3 };
 
 /* A parent with two threads, its fork's child, and what an exec began. */
-static struct memory_source *family(struct fixture *f[PARTS], struct base_err *err)
+static struct memory_source *family_of(
+	struct fixture *f[PARTS], uint32_t third_pid, struct base_err *err)
 {
-	static const struct memory_process process[PARTS] = {{.number = 1, .pid = 10, .tables = 1},
-		{.number = 2, .pid = 11, .tables = 1}, {.number = 4, .pid = 12, .tables = 4}};
+	const struct memory_process process[PARTS] = {{.number = 1, .pid = 10, .tables = 1},
+		{.number = 2, .pid = 11, .tables = 1},
+		{.number = 4, .pid = third_pid, .tables = 4}};
 	struct memory_source *source[PARTS], *ret;
 	for (unsigned i = 0; i < PARTS; i++)
 		source[i] = &f[i]->source;
@@ -23,6 +25,11 @@ static struct memory_source *family(struct fixture *f[PARTS], struct base_err *e
 	if (s != BASE_OK && s != BASE_ERR_NOMEM)
 		fail_msg("%s", err->cause[0]);
 	return ret;
+}
+
+static struct memory_source *family(struct fixture *f[PARTS], struct base_err *err)
+{
+	return family_of(f, 12, err);
 }
 
 static void make(struct fixture *f[PARTS])
@@ -153,6 +160,71 @@ static void test_loops(void **state)
 	memory_source_close(s);
 }
 
+/* A fork begins the child's first thread, waiting joins what the child became by exec, and the end
+ * of its first image begins that. */
+static void test_order(void **state)
+{
+	(void)state;
+	struct fixture *f[PARTS];
+	struct base_err err = {0};
+	struct memory_batch b;
+	make(f);
+	fixture_call(f[0], 0, MEMORY_CALL_process_create, 11, 0);
+	fixture_call(f[0], 0, MEMORY_CALL_process_wait, 11, 0);
+	fixture_call(f[0], 0, MEMORY_CALL_process_create, 99, 0); /* nobody recorded it */
+	fixture_access(f[1], 0, MEMORY_LOAD, OWN, 4);
+	fixture_access(f[2], 0, MEMORY_LOAD, OWN, 4);
+	struct memory_source *s = family_of(f, 11, &err);
+	for (unsigned round = 0; round < 2; round++) {
+		b = next(s, 0);
+		assert_int_equal(b.call[0].kind, MEMORY_CALL_thread_create);
+		assert_int_equal(b.call[0].argument[0], 2);
+		assert_int_equal(b.call[1].kind, MEMORY_CALL_thread_join);
+		assert_int_equal(b.call[1].argument[0], 3);
+		assert_int_equal(b.call[2].kind, MEMORY_CALL_system);
+		(void)next(s, 2);
+		b = next(s, 2);
+		assert_int_equal(b.nr, 1);
+		assert_int_equal(b.call[0].kind, MEMORY_CALL_thread_create);
+		assert_int_equal(b.call[0].argument[0], 3);
+		assert_int_equal(memory_source_next(s, 2, &b, &err), BASE_END);
+		assert_int_equal(memory_source_next(s, 1, &b, &err), BASE_END);
+		(void)next(s, 3);
+		assert_int_equal(memory_source_next(s, 3, &b, &err), BASE_END);
+		assert_int_equal(s->ops->rewind(s, &err), BASE_OK);
+	}
+	memory_source_close(s);
+}
+
+/* A mapping is news when the first process makes it; to unmap it is no end for the others. */
+static void test_blocks(void **state)
+{
+	(void)state;
+	struct fixture *f[PARTS];
+	struct base_err err = {0};
+	make(f);
+	map(f[0], 0, MAPPED, PAGE, FILE_ID, 0);
+	map(f[2], 0, MAPPED_3, PAGE, FILE_ID, 0);
+	fixture_call(f[0], 0, MEMORY_CALL_allocate, MAPPED, PAGE);
+	fixture_call(f[0], 0, MEMORY_CALL_allocate, OWN, 64);
+	fixture_call(f[0], 0, MEMORY_CALL_release, OWN, 0);
+	fixture_call(f[0], 0, MEMORY_CALL_release, MAPPED, PAGE);
+	fixture_call(f[2], 0, MEMORY_CALL_allocate, MAPPED_3, PAGE);
+	struct memory_source *s = family(f, &err);
+	for (unsigned round = 0; round < 2; round++) {
+		struct memory_batch b = next(s, 0);
+		assert_int_equal(b.call[1].kind, MEMORY_CALL_allocate);
+		assert_int_equal(b.call[2].kind, MEMORY_CALL_allocate);
+		assert_int_equal(b.call[3].kind, MEMORY_CALL_release);
+		assert_int_equal(b.call[3].argument[0], b.call[2].argument[0]);
+		assert_int_equal(b.call[4].kind, MEMORY_CALL_system);
+		b = next(s, 3);
+		assert_int_equal(b.call[1].kind, MEMORY_CALL_system);
+		assert_int_equal(s->ops->rewind(s, &err), BASE_OK);
+	}
+	memory_source_close(s);
+}
+
 static void test_too_many_areas(void **state)
 {
 	(void)state;
@@ -199,6 +271,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_memory),
 		cmocka_unit_test(test_loops),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_blocks),
 		cmocka_unit_test(test_too_many_areas),
 		cmocka_unit_test(test_survives_lack_of_memory),
 	};
