@@ -52,32 +52,6 @@ static int answer(struct cmd *c, struct report_run *run, size_t limit)
 	return cmd_answer_end(c, &a, run);
 }
 
-static int list_events(struct cmd *c)
-{
-	struct base_str text = {0};
-	const struct record_hardware_event *event;
-	for (unsigned i = 0; (event = record_hardware_at(i)) != NULL; i++)
-		base_str_addf(&text, "%s\n", event->name);
-	return cmd_write(c, &text);
-}
-
-/* False: a message was printed. */
-static bool parse_events(struct cmd *c, const char *list, struct record_hardware *ret)
-{
-	char bad[64];
-	if (!list || record_hardware_parse(
-			     !strcmp(list, "misses") ? RECORD_HARDWARE_STUDY : list, ret, bad))
-		return true;
-	if (*bad)
-		cmd_usage(c,
-			"--events: '%s' is no event that is counted in calls; '-e list' shows "
-			"them",
-			bad);
-	else
-		cmd_usage(c, "--events: from 1 to %d events", (int)RING_EVENTS);
-	return false;
-}
-
 int cmd_run_calls(struct cmd *c)
 {
 	struct record_options o = record_options_default();
@@ -86,8 +60,8 @@ int cmd_run_calls(struct cmd *c)
 	size_t limit = LIMIT_DEFAULT;
 	const char *events = cmd_value(c, "events");
 	if (events && !strcmp(events, "list"))
-		return list_events(c);
-	if (!cmd_value_limit(c, &limit) || !parse_events(c, events, &o.hardware))
+		return cmd_hardware_list(c);
+	if (!cmd_value_limit(c, &limit) || !cmd_hardware_parse(c, events, &o.hardware))
 		return CMD_USAGE;
 	cmd_record_mode(&o, RECORD_LOCKS_count);
 	o.measure_floor = false;

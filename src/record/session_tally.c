@@ -139,7 +139,39 @@ static void put_cond(const struct reader *r, const struct tally_entry *e)
 					       &r->c->world, r->t->image, e->site)}});
 }
 
-static void put_lock(const struct reader *r, const struct tally_entry *e)
+/* Of functions that take next to nothing: less the clock's own time. */
+static uint64_t not_negative(uint64_t sum)
+{
+	return (int64_t)sum > 0 ? sum : 0;
+}
+
+static uint32_t event_name(const struct reader *r, unsigned i)
+{
+	const char *name = r->events->event[i]->name;
+	return record_sink_text(&r->c->sink, name, strlen(name));
+}
+
+static void put_lock_events(
+	const struct reader *r, uint32_t object, uint32_t site, const struct tally_events *of)
+{
+	for (unsigned mode = 0; mode < TALLY_MODES; mode++) {
+		uint64_t nr = of->sampled.nr[mode], taking = of->special.nr[mode];
+		for (unsigned i = 0; (nr || taking) && i < r->events->nr; i++)
+			put(r, (struct trace_record){.kind = TRACE_lock_event,
+				       .u.lock_event = {.object = object,
+					       .site = site,
+					       .event = event_name(r, i),
+					       .in_kernel = mode,
+					       .nr = nr,
+					       .count = not_negative(of->sampled.count[mode][i]),
+					       .taking_nr = taking,
+					       .taking_count =
+						       not_negative(of->special.count[mode][i])}});
+	}
+}
+
+static void put_lock(
+	const struct reader *r, const struct tally_entry *e, const struct tally_events *events)
 {
 	uint32_t object = record_image_object(&r->c->world, r->t->image, e->key);
 	uint32_t site = record_image_site(&r->c->world, r->t->image, e->site);
@@ -166,6 +198,8 @@ static void put_lock(const struct reader *r, const struct tally_entry *e)
 				       .total_ns = e->n[TALLY_hold_ns],
 				       .max_ns = e->n[TALLY_hold_max_ns],
 				       .deviation_ns = deviation(e)}});
+	if (events)
+		put_lock_events(r, object, site, events);
 }
 
 /* ---- library calls
@@ -185,18 +219,6 @@ static const struct {
 	[CALLS_##name] = {#name, TRACE_CALL_##category, TIMING_##timing},
 #include "record/calls.def"
 };
-
-/* Of functions that take next to nothing: less the clock's own time. */
-static uint64_t not_negative(uint64_t sum)
-{
-	return (int64_t)sum > 0 ? sum : 0;
-}
-
-static uint32_t event_name(const struct reader *r, unsigned i)
-{
-	const char *name = r->events->event[i]->name;
-	return record_sink_text(&r->c->sink, name, strlen(name));
-}
 
 static void put_call_events(
 	const struct reader *r, uint32_t function, const struct tally_events *of)
@@ -344,7 +366,7 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 		else if (type == TRACE_OBJECT_cond || type == TRACE_OBJECT_semaphore)
 			put_cond(&r, &e);
 		else if (is_lock)
-			put_lock(&r, &e);
+			put_lock(&r, &e, events ? &events[i] : NULL);
 	}
 	put_thread_events(&r, &head);
 	put_bins(&r, 0, head.wait_bin);

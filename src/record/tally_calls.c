@@ -432,7 +432,7 @@ static __attribute__((noinline)) void add_events(const struct call *c, struct ta
 	struct tally_events *to = tally_events_of(e);
 	int64_t ns = net_ns(c->ticks);
 	if (counted && to)
-		tally_events_add(&c->since_events, &now,
+		tally_events_add(&c->since_events, &now, 1,
 			c->special || has_slept(c, ns > 0 ? (uint64_t)ns : 0) ? &to->special
 									      : &to->sampled);
 }

@@ -249,7 +249,7 @@ static void add_total(const struct tally_event_reading *now)
 }
 
 void tally_events_add(const struct tally_event_reading *since,
-	const struct tally_event_reading *now, struct tally_event_sums *to)
+	const struct tally_event_reading *now, uint64_t weight, struct tally_event_sums *to)
 {
 	if (since->set != now->set)
 		return;
@@ -257,10 +257,11 @@ void tally_events_add(const struct tally_event_reading *since,
 		if (!(since->modes & now->modes & 1u << mode) ||
 			since->lag_ns[mode] != now->lag_ns[mode])
 			continue;
-		TALLY_INC(to->nr[mode]);
-		for (unsigned i = 0; i < preload_ring.nr_events; i++)
-			TALLY_ADD(to->count[mode][i],
-				now->count[mode][i] - since->count[mode][i] - floor_of[mode][i]);
+		TALLY_ADD(to->nr[mode], weight);
+		for (unsigned i = 0; i < preload_ring.nr_events; i++) {
+			uint64_t passed = now->count[mode][i] - since->count[mode][i];
+			TALLY_ADD(to->count[mode][i], weight * (passed - floor_of[mode][i]));
+		}
 	}
 	add_total(now);
 }

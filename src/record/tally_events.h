@@ -22,9 +22,9 @@ struct tally_event_reading {
 
 /* Opens this thread's events where it has none. False: there is nothing to compare with. */
 bool tally_events_read(struct tally_event_reading *ret);
-/* What there was since then: for an entry, and for the whole thread. */
+/* What there was since then: for an entry, `weight` times, and for the whole thread. */
 void tally_events_add(const struct tally_event_reading *since,
-	const struct tally_event_reading *now, struct tally_event_sums *to);
+	const struct tally_event_reading *now, uint64_t weight, struct tally_event_sums *to);
 /* What two readings, and what a call has between them, count themselves. */
 void tally_events_measure(void (*between)(void));
 /* The thread counts no more; its tables have the last word. */

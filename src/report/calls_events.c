@@ -25,7 +25,7 @@ struct events_row {
 	bool known;
 };
 
-static const char *short_name(const char *event)
+const char *report_event_short(const char *event)
 {
 	for (size_t i = 0; i < BASE_COUNT(shorts); i++)
 		if (!strcmp(shorts[i].event, event))
@@ -34,12 +34,17 @@ static const char *short_name(const char *event)
 }
 
 /* The place of that event; -1: it was not counted. */
-static int place_of(const struct report_calls *c, const char *event)
+int report_event_place(const char *const *name, unsigned nr, const char *event)
 {
-	for (unsigned i = 0; i < c->nr_events; i++)
-		if (!strcmp(c->event_name[i], event))
+	for (unsigned i = 0; i < nr; i++)
+		if (!strcmp(name[i], event))
 			return (int)i;
 	return -1;
+}
+
+static int place_of(const struct report_calls *c, const char *event)
+{
+	return report_event_place(c->event_name, c->nr_events, event);
 }
 
 static struct events_row row_of(const struct report_call_use *u, enum report_call_mode mode)
@@ -88,7 +93,7 @@ static void share_cell(struct base_str *out, double count, double whole)
 	base_str_fini(&s);
 }
 
-static void ratio_cell(struct base_str *out, double count, double per)
+void report_event_ratio(struct base_str *out, double count, double per, size_t width)
 {
 	struct base_str s = {0};
 	double ratio = per > 0 ? count / per : 0;
@@ -96,7 +101,7 @@ static void ratio_cell(struct base_str *out, double count, double per)
 		base_str_addf(&s, ratio < 10 ? "%.2f" : ratio < 1000 ? "%.1f" : "%.0f", ratio);
 	else
 		base_str_add(&s, "-");
-	events_cell(out, &s);
+	report_right(out, base_str_text(&s), width);
 	base_str_fini(&s);
 }
 
@@ -123,9 +128,9 @@ static void events_heads(struct base_str *out, const struct report_calls *c,
 	for (unsigned i = 0; i < c->nr_events; i++) {
 		if (!is_own_column(c, i))
 			continue;
-		report_right(out, short_name(c->event_name[i]), CELL_WIDTH);
+		report_right(out, report_event_short(c->event_name[i]), CELL_WIDTH);
 		base_str_reset(&s);
-		base_str_addf(&s, "%s/%s", short_name(c->event_name[i]),
+		base_str_addf(&s, "%s/%s", report_event_short(c->event_name[i]),
 			instructions >= 0 && (int)i != instructions ? "ki" : "call");
 		events_cell(out, &s);
 	}
@@ -149,16 +154,18 @@ static void events_line(struct base_str *out, const struct report_calls *c,
 	base_str_fini(&s);
 	if (cycles >= 0 && instructions >= 0) {
 		share_cell(out, row.count[cycles], row.known ? both->count[cycles] : 0);
-		ratio_cell(out, row.count[cycles], row.count[instructions]);
+		report_event_ratio(out, row.count[cycles], row.count[instructions], CELL_WIDTH);
 	}
 	for (unsigned i = 0; i < c->nr_events; i++) {
 		if (!is_own_column(c, i))
 			continue;
 		share_cell(out, row.count[i], row.known ? both->count[i] : 0);
 		if (instructions >= 0 && (int)i != instructions)
-			ratio_cell(out, row.count[i], row.count[instructions] / 1000);
+			report_event_ratio(
+				out, row.count[i], row.count[instructions] / 1000, CELL_WIDTH);
 		else
-			ratio_cell(out, row.count[i], row.known ? row.calls : 0);
+			report_event_ratio(
+				out, row.count[i], row.known ? row.calls : 0, CELL_WIDTH);
 	}
 	base_str_add(out, "\n");
 }

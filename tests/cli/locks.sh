@@ -659,6 +659,71 @@ EOF
 	fi
 }
 
+# What is counted while a mutex is held is of its critical section: two pages are touched first in each hold of one, a page is filled by the
+# kernel in each hold of the other; in a third, nothing; and much where none is held.
+test_locks_events() {
+	cat >held.c <<'EOF'
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+enum { PAGE = 4096, ROUNDS = 2000 };
+static pthread_mutex_t toucher = PTHREAD_MUTEX_INITIALIZER, reader = PTHREAD_MUTEX_INITIALIZER, quiet = PTHREAD_MUTEX_INITIALIZER;
+static volatile char *fresh(size_t pages)
+{
+	char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(p, pages * PAGE, MADV_NOHUGEPAGE);
+	return p;
+}
+static void *work(void *unused)
+{
+	volatile char *two = fresh(2 * ROUNDS), *in = fresh(ROUNDS), *own = fresh(5 * ROUNDS);
+	int fd = open("/dev/zero", O_RDONLY), bad = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_mutex_lock(&toucher);
+		two[2 * i * PAGE] = two[(2 * i + 1) * PAGE] = 1;
+		pthread_mutex_lock(&quiet); /* (inside) */
+		pthread_mutex_unlock(&quiet);
+		pthread_mutex_unlock(&toucher);
+		pthread_mutex_lock(&reader);
+		bad += read(fd, (char *)in + i * PAGE, PAGE) != PAGE;
+		pthread_mutex_unlock(&reader);
+		for (int k = 0; k < 5; k++)
+			own[(5 * i + k) * PAGE] = 1;
+	}
+	close(fd);
+	return bad ? &toucher : unused;
+}
+int main(void)
+{
+	pthread_t thread;
+	void *bad = &thread;
+	pthread_create(&thread, NULL, work, NULL);
+	pthread_join(thread, &bad);
+	return bad != NULL || work(NULL) != NULL;
+}
+EOF
+	"${CC:-cc}" -O1 -pthread held.c -o held
+	if ! longpole locks -q -e page-faults -o held.lpt -- ./held 2>err; then
+		grep -q 'cannot be counted' err && skip "no perf events: $(grep -m1 'cannot be counted' err)"
+		fail "$(cat err)"
+	fi
+	expect 0 longpole locks --json --no-replay held.lpt
+	local of='.result.locks[] | select(.lock | test("toucher|reader|quiet"; "x")) | .acquisitions == 4000'
+	is_json out "[$of] | length == 3 and all"
+	is_json out '[.result.locks[] | select(.lock | test("toucher"))][0].events.held.user
+		| .measured_calls > 100 and (.counts["page-faults"] / .measured_calls | . >= 1.99 and . < 2.05)'
+	is_json out '[.result.locks[] | select(.lock | test("quiet"))][0].events.held.user | .counts["page-faults"] / .measured_calls < 0.02'
+	is_json out '[.result.locks[] | select(.lock | test("reader"))][0].events | .held.user.counts["page-faults"] / .held.user.measured_calls < 0.02
+		and (.held.kernel == null or (.held.kernel | .counts["page-faults"] / .measured_calls | . >= 0.98 and . < 1.02))'
+	is_json out '[.result.locks[] | select(.lock | test("toucher"))][0].events.taking.user | .measured_calls > 20 and .counts["page-faults"] / .measured_calls < 0.1'
+	expect 0 longpole locks --no-replay held.lpt
+	has out 'while it is held, user space' 'taking it while free, user space' 'faults'
+	expect 2 longpole locks -e page-faults --mode=holds -- ./held
+	has err 'mode=sampled'
+}
+
 # In memory that nobody allocated or initialised by a call, a condition variable or semaphore is called after the function that waits for it.
 test_locks_cond_name() {
 	cat >nameless.c <<'EOF'

@@ -25,6 +25,11 @@ static void fill(struct record_ring *r, uint32_t i, const uint8_t *header, const
 	t->pid = t->tid = 0x7ffffff0 + (header[1] & 7u);
 	memcpy(tables + tally_entries_offset(r->nr_tables, i), entries,
 		size < TALLY_ENTRY_BYTES ? size : TALLY_ENTRY_BYTES);
+	memcpy(tables + tally_events_offset(r->nr_tables, i), entries,
+		size < TALLY_EVENT_BYTES ? size : TALLY_EVENT_BYTES);
+	for (unsigned k = 0; k < 4 * TALLY_MODES; k++)
+		t->event_count[k / 4][k % 4] = t->enabled_ns[k / 4] = t->running_ns[k / 4] =
+			(uint64_t)header[4] << (header[5] & 63);
 	memcpy(tables + tally_tags_offset(r->nr_tables, i), entries,
 		size < TALLY_TAG_BYTES ? size : TALLY_TAG_BYTES);
 }

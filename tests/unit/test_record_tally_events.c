@@ -209,7 +209,7 @@ static void one_call(struct tally_event_sums *sums, uint64_t user, uint64_t kern
 	happens(false, user);
 	happens(true, kernel);
 	if (has && tally_events_read(&now))
-		tally_events_add(&since, &now, sums);
+		tally_events_add(&since, &now, 1, sums);
 }
 
 static void nothing(void)
@@ -262,6 +262,21 @@ static void counters_overflow(void **state)
 	assert_int_equal(sums.count[TALLY_USER][0], (uint64_t)1 << (COUNTER_BITS - 1));
 }
 
+/* One of a sample stands for others. */
+static void weights(void **state)
+{
+	(void)state;
+	struct tally_event_sums sums = {0};
+	struct tally_event_reading since, now;
+	begin();
+	assert_true(tally_events_read(&since));
+	happens(false, 30);
+	assert_true(tally_events_read(&now));
+	tally_events_add(&since, &now, 8, &sums);
+	assert_int_equal(sums.nr[TALLY_USER], 8);
+	assert_int_equal(sums.count[TALLY_USER][1], 8 * 60);
+}
+
 /* Two kinds of cores: the page may allow rdpmc, we do not. */
 static void never_by_rdpmc(void **state)
 {
@@ -293,7 +308,7 @@ static void others_have_the_counters(void **state)
 		happens(false, 4);
 		counters(true);
 		assert_true(tally_events_read(&now));
-		tally_events_add(&since, &now, &sums);
+		tally_events_add(&since, &now, 1, &sums);
 		assert_int_equal(sums.nr[TALLY_USER], 1);
 		one_call(&sums, 30, 5);
 		assert_int_equal(sums.nr[TALLY_USER], 2);
@@ -358,7 +373,7 @@ static void forked(void **state)
 	assert_true(tally_events_read(&now));
 	assert_int_equal(processor.nr, 8);
 	assert_int_equal(processor.nr_pages, 8); /* the parent's are not ours to unmap */
-	tally_events_add(&since, &now, &sums);
+	tally_events_add(&since, &now, 1, &sums);
 	assert_int_equal(sums.nr[TALLY_USER], 0);
 	thread.in_vfork = 1;
 	assert_false(tally_events_read(&now));
@@ -389,6 +404,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts),
 		cmocka_unit_test(counters_overflow),
+		cmocka_unit_test(weights),
 		cmocka_unit_test(never_by_rdpmc),
 		cmocka_unit_test(others_have_the_counters),
 		cmocka_unit_test(not_allowed),
