@@ -81,6 +81,7 @@ enum longpole_event {
 	LONGPOLE_L1D_MISSES = 25,       /* loads */
 	LONGPOLE_DTLB_MISSES = 26,
 	LONGPOLE_ITLB_MISSES = 27,
+	LONGPOLE_L1I_MISSES = 28, /* of fetched instructions */
 
 	LONGPOLE_CYCLES_OR_TICKS = 64, /* cycles where a PMU counts them, else ticks: see .event */
 };

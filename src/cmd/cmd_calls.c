@@ -13,6 +13,10 @@ static const struct cmd_option option[] = {
 	{"kernel-time", 'k', NULL, NULL,
 		"with -- PROG: time inside of system calls, by function (needs root; some 300 ns a "
 		"system call)"},
+	{"events", 'e', "LIST", NULL,
+		"with -- PROG: what the processor counts in calls, in user space and the kernel; "
+		"at most 4, by comma; 'misses': cycles, instructions, cache-misses and "
+		"L1-icache-load-misses; 'list' shows them"},
 	{"output", 'o', "FILE", "@file",
 		"with -- PROG: the trace to write (default: longpole-PROG.lpt)"},
 	{"limit", 'n', "N", NULL, "show N functions (default 20)"},
@@ -30,6 +34,7 @@ const struct cmd_details cmd_details_calls = {
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole calls -- ./server --threads 8",
+		"longpole calls --events=misses -- ./server --threads 8",
 		"longpole calls --site longpole-server.lpt",
 		"longpole calls --json longpole-server.lpt | jq '.result.categories.io'"},
 };
@@ -53,7 +58,10 @@ int cmd_run_calls(struct cmd *c)
 	struct cmd_recorded recorded;
 	struct report_run run;
 	size_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_limit(c, &limit))
+	const char *events = cmd_value(c, "events");
+	if (events && !strcmp(events, "list"))
+		return cmd_hardware_list(c);
+	if (!cmd_value_limit(c, &limit) || !cmd_hardware_parse(c, events, &o.hardware))
 		return CMD_USAGE;
 	cmd_record_mode(&o, SESSION_LOCKS_count);
 	o.measure_floor = false;

@@ -26,6 +26,9 @@ static const struct cmd_option option[] = {
 		"with -- PROG: sampled (default) and count are cheap, holds times each hold, "
 		"stamps "
 		"and full know more"},
+	{"events", 'e', "LIST", NULL,
+		"with -- PROG: what the processor counts while mutexes are taken and held, in user "
+		"space and the kernel; as longpole calls"},
 	{"no-heap", 0, NULL, NULL,
 		"with -- PROG: do not note allocations, after which locks in allocated memory are "
 		"named"},
@@ -94,8 +97,13 @@ int cmd_run_locks(struct cmd *c)
 	struct cmd_recorded recorded;
 	struct report_run run;
 	size_t limit = LIMIT_DEFAULT;
-	if (!cmd_value_limit(c, &limit))
+	const char *events = cmd_value(c, "events");
+	if (events && !strcmp(events, "list"))
+		return cmd_hardware_list(c);
+	if (!cmd_value_limit(c, &limit) || !cmd_hardware_parse(c, events, &o.hardware))
 		return CMD_USAGE;
+	if (events && mode && strcmp(mode, "sampled") != 0)
+		return cmd_usage(c, "--events are counted with --mode=sampled");
 	cmd_record_mode(&o, mode ? cmd_record_locks(mode) : SESSION_LOCKS_sampled);
 	o.heap = !cmd_given(c, "no-heap");
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);

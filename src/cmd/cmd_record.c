@@ -324,6 +324,8 @@ static void summary(struct cmd *c, const struct session_options *o, const struct
 		cmd_note(c, "no samples: %s", r->no_samples_why);
 	if (*r->no_kernel_time_why)
 		cmd_note(c, "no time inside of system calls: %s", r->no_kernel_time_why);
+	if (*r->no_kernel_events_why)
+		cmd_note(c, "events are counted in user space only: %s", r->no_kernel_events_why);
 	if (*r->no_switches_why && !session_counts(o))
 		cmd_note(c, "no processor switches: %s", r->no_switches_why);
 	if (*r->unnamed_why)

@@ -11,6 +11,10 @@ enum session_locks cmd_record_locks(const char *mode);
 /* That mode, and the kernel's events only where it needs them. */
 void cmd_record_mode(struct session_options *o, enum session_locks locks);
 
+/* --events: the list of all; what an option's value (or NULL) says. False: a message was printed. */
+int cmd_hardware_list(struct cmd *c);
+bool cmd_hardware_parse(struct cmd *c, const char *list, struct system_hardware *ret);
+
 /* What records memory accesses. */
 #define CMD_RECORDERS "rewritten valgrind qemu"
 /* The one of that name; NULL: what `program` needs. */

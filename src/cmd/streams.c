@@ -126,7 +126,10 @@ static int open_some(struct cmd *c, const char *list_option, const char *const *
 			name[i] = words[i];
 	}
 	uint64_t process = 0; /* call records are of one process anyway */
-	if (!strcmp(list_option, "trace-list") && !cmd_value_count(c, "process", &process)) {
+	const char *chosen = cmd_value(c, "process");
+	if (chosen && !strcmp(chosen, "all"))
+		process = strcmp(list_option, "trace-list") ? 0 : MEMORY_PROCESSES_ALL;
+	else if (!strcmp(list_option, "trace-list") && !cmd_value_count(c, "process", &process)) {
 		base_free(text);
 		return CMD_USAGE;
 	}

@@ -20,7 +20,7 @@ enum base_status cmd_streams_recorded(const struct session_result *r, struct bas
 		{"call-list", 'c', "FILE", "@file",                                                \
 			"a file that lists the traces of --calls, one a line"},                    \
 		{"process", 0, "N", NULL,                                                          \
-			"of a recording of several processes: this one, by number or pid "         \
+			"of a recording of several processes: this one, by number or pid, or all " \
 			"(default: the one that did most)"},                                       \
 		{"order", 0, "HOW", "pseudo time",                                                 \
 			"interleave threads by pseudo clocks (default) or by recorded times"},     \

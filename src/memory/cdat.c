@@ -66,9 +66,10 @@ static void take_up(struct memory_cdat *c, uint32_t processor, uint64_t line)
 			(void)memory_cdat_cache_drop(level[i], line, &ignored);
 			continue;
 		}
-		uint32_t way = cdat_find(level[i], line);
+		uint64_t part = cdat_part(c, level[i], line);
+		uint32_t way = cdat_find(level[i], part);
 		if (way < level[i]->ways && c->config.replacement == MEMORY_CDAT_LRU)
-			memory_cdat_cache_use(level[i], line, way);
+			memory_cdat_cache_use(level[i], part, way);
 	}
 }
 
@@ -85,8 +86,10 @@ static bool find_behind(struct memory_cdat *c, uint32_t processor, uint64_t line
 		return false;
 	if (!memory_cdat_holds(c, p->unit, line, &version))
 		return false;
-	o->supplier = cdat_has(&p->second, line) || cdat_has(other, line) ? MEMORY_CDAT_FROM_SECOND
-									  : MEMORY_CDAT_FROM_THIRD;
+	o->supplier = cdat_has(&p->second, cdat_part(c, &p->second, line)) ||
+				      cdat_has(other, cdat_part(c, other, line))
+			      ? MEMORY_CDAT_FROM_SECOND
+			      : MEMORY_CDAT_FROM_THIRD;
 	/* Who may store without asking has the only copy: not any more. */
 	if (code || o->supplier == MEMORY_CDAT_FROM_THIRD)
 		memory_cdat_clean(c, p->unit, line);
@@ -123,9 +126,10 @@ static enum base_status access_way(struct memory_cdat *c, uint32_t processor, ui
 	*o = (struct memory_cdat_outcome){.supplier = MEMORY_CDAT_FROM_CACHE, .owner = -1};
 	bool hit = way < k->ways;
 	if (BASE_LIKELY(hit)) {
-		bool may_store = cdat_set(k, line)[way] & CDAT_MAY_STORE;
+		uint64_t part = c->has_parts ? cdat_part(c, k, line) : line;
+		bool may_store = cdat_set(k, part)[way] & CDAT_MAY_STORE;
 		if (way && c->config.replacement == MEMORY_CDAT_LRU)
-			memory_cdat_cache_use(k, line, way);
+			memory_cdat_cache_use(k, part, way);
 		if (BASE_LIKELY((!store || may_store) && !c->options.check))
 			return BASE_OK;
 	}
@@ -145,15 +149,43 @@ static enum base_status access_line(struct memory_cdat *c, uint32_t processor, u
 	enum memory_item_kind kind, struct memory_cdat_outcome *o)
 {
 	const struct cdat_processor *p = &c->processor[processor];
-	uint32_t way = cdat_find(kind == MEMORY_BLOCK ? &p->code : &p->data, line);
+	const struct cdat_cache *k = kind == MEMORY_BLOCK ? &p->code : &p->data;
+	uint32_t way = cdat_find(k, c->has_parts ? cdat_part(c, k, line) : line);
 	return access_way(c, processor, line, kind, way, o);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* Where the first level's lines are parts of the machine's: part by part. *ret_nr: so many. */
+static enum base_status touch_parts(struct memory_cdat *c, uint32_t processor, uint64_t address,
+	uint64_t size_bytes, enum memory_item_kind kind, uint64_t *ret_nr)
+{
+	struct cdat_processor *p = &c->processor[processor];
+	const bool code = kind == MEMORY_BLOCK;
+	struct memory_cdat_flow *f =
+		&c->open->flow[code ? MEMORY_CDAT_INSTRUCTIONS : MEMORY_CDAT_DATA];
+	unsigned shift = c->line_shift - (code ? &p->code : &p->data)->part_shift;
+	uint64_t part = address >> shift, last = (address + size_bytes - 1) >> shift;
+	*ret_nr = last - part + 1;
+	for (; part <= last; part++) {
+		struct memory_cdat_outcome o;
+		c->at = part << shift;
+		enum base_status s = access_line(c, processor, c->at >> c->line_shift, kind, &o);
+		if (s != BASE_OK)
+			return s;
+		count_flow(f, &o);
+		if (c->config.cycle_ps)
+			p->time_ps += latency_ps(c, &o);
+	}
+	return BASE_OK;
+}
+
 enum base_status memory_cdat_touch(struct memory_cdat *c, uint32_t processor, uint64_t address,
 	uint64_t size_bytes, enum memory_item_kind kind)
 {
+	uint64_t nr_parts;
+	if (BASE_UNLIKELY(c->has_parts))
+		return touch_parts(c, processor, address, size_bytes, kind, &nr_parts);
 	uint64_t line = address >> c->line_shift;
 	uint64_t last = (address + size_bytes - 1) >> c->line_shift;
 	struct memory_cdat_flow *f = &c->open->flow[MEMORY_CDAT_DATA];
@@ -190,6 +222,12 @@ enum base_status memory_cdat_fetch(struct memory_cdat *c, uint32_t processor, ui
 		return BASE_OK;
 	uint64_t line = address >> c->line_shift, lines = 0;
 	uint64_t last = (address + size_bytes - 1) >> c->line_shift;
+	if (BASE_UNLIKELY(c->has_parts)) {
+		enum base_status s =
+			touch_parts(c, processor, address, size_bytes, MEMORY_BLOCK, &lines);
+		f->hits += s == BASE_OK && instructions > lines ? instructions - lines : 0;
+		return s;
+	}
 	for (; line <= last; line++, lines++) {
 		if (cdat_is_plain_hit(c, &c->processor[processor].code, line, false)) {
 			f->hits++;
@@ -432,6 +470,7 @@ enum base_status memory_cdat_access(struct memory_cdat *c, uint32_t processor, u
 	BASE_ASSERT(c->open && processor < c->nr_processors && address < MEMORY_ADDRESS_LIMIT);
 	c->err = err;
 	c->clock = clock;
+	c->at = address;
 	enum base_status s = access_line(c, processor, address >> c->line_shift, kind, ret);
 	if (s != BASE_OK)
 		return fail_step(c, s, err);
@@ -458,22 +497,33 @@ enum memory_cdat_status memory_cdat_peek(
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+static enum base_status init_level(struct memory_cdat *c, struct cdat_cache *k, uint64_t size_bytes,
+	uint64_t ways, uint64_t line_bytes, bool is_last)
+{
+	enum base_status s =
+		memory_cdat_cache_init(k, size_bytes, ways, line_bytes, c->options.check);
+	k->part_shift = (uint8_t)(c->line_shift - (unsigned)__builtin_ctzll(line_bytes));
+	k->is_last = is_last;
+	c->has_parts |= size_bytes && k->part_shift;
+	return s;
+}
+
 static enum base_status init_processors(struct memory_cdat *c, struct base_err *err)
 {
 	const struct memory_cdat_config *k = &c->config;
+	struct memory_cdat_lines lines = memory_cdat_config_lines(k);
 	enum base_status s = BASE_OK;
-	bool v = c->options.check;
 	for (uint32_t i = 0; i < c->nr_processors && s == BASE_OK; i++) {
 		struct cdat_processor *p = &c->processor[i];
+		bool only = !k->second_bytes && !k->third_bytes;
 		p->node = i / (uint32_t)k->processors;
 		p->unit = i / (uint32_t)k->third_shared;
-		s = memory_cdat_cache_init(&p->data, k->data_bytes, k->data_ways, k->line_bytes, v);
+		s = init_level(c, &p->data, k->data_bytes, k->data_ways, lines.data, only);
 		if (s == BASE_OK)
-			s = memory_cdat_cache_init(
-				&p->code, k->code_bytes, k->code_ways, k->line_bytes, v);
+			s = init_level(c, &p->code, k->code_bytes, k->code_ways, lines.code, only);
 		if (s == BASE_OK)
-			s = memory_cdat_cache_init(
-				&p->second, k->second_bytes, k->second_ways, k->line_bytes, v);
+			s = init_level(c, &p->second, k->second_bytes, k->second_ways, lines.second,
+				!k->third_bytes);
 	}
 	for (uint32_t i = 0; i < c->nr_units && s == BASE_OK; i++) {
 		struct cdat_unit *u = &c->unit[i];
@@ -482,15 +532,14 @@ static enum base_status init_processors(struct memory_cdat *c, struct base_err *
 		u->node = c->processor[u->first].node;
 		if (!c->sets.wide)
 			c->units_of[u->node] |= UINT32_C(1) << i;
-		s = memory_cdat_cache_init(
-			&u->third, k->third_bytes, k->third_ways, k->line_bytes, v);
+		s = init_level(c, &u->third, k->third_bytes, k->third_ways, lines.third, true);
 	}
 	if (s == BASE_OK && k->interconnect_bytes) {
 		c->interconnect = base_alloc(k->nodes * sizeof *c->interconnect);
 		s = c->interconnect ? BASE_OK : BASE_ERR_NOMEM;
 		for (uint32_t i = 0; i < k->nodes && s == BASE_OK; i++)
 			s = memory_cdat_cache_init(&c->interconnect[i], k->interconnect_bytes,
-				k->interconnect_ways, k->line_bytes, v);
+				k->interconnect_ways, k->line_bytes, c->options.check);
 	}
 	return s == BASE_OK ? s : base_fail(err, s, "no memory for the caches of the machine");
 }
@@ -534,7 +583,8 @@ static enum base_status init(struct memory_cdat *c, struct base_err *err)
 	c->random = 88172645463325252u;
 	c->nr_units = c->nr_processors / (uint32_t)c->config.third_shared;
 	memory_sets_init(&c->sets, c->nr_units);
-	c->one_level = !c->config.second_bytes && !c->config.third_bytes;
+	c->one_level = !c->config.second_bytes && !c->config.third_bytes &&
+		       !memory_cdat_config_has_parts(&c->config);
 	c->plain = c->one_level && !c->sets.wide && !c->options.nr_usage &&
 		   !c->config.interconnect_bytes && !c->config.migrate_after &&
 		   !c->config.replicate_after && !c->options.check && !c->options.general &&
@@ -612,15 +662,20 @@ struct memory_cdat *memory_cdat_free(struct memory_cdat *c)
 	return NULL;
 }
 
+static uint64_t ways_of(const struct cdat_cache *k)
+{
+	return (uint64_t)k->sets * k->ways;
+}
+
 enum base_status memory_cdat_finish(
 	struct memory_cdat *c, const struct memory_cdat_result **ret, struct base_err *err)
 {
 	(void)err;
 	end_phase(c, c->clock);
 	const struct memory_cdat_config *k = &c->config;
-	uint64_t lines = k->data_bytes + k->code_bytes + k->second_bytes;
-	lines = lines / k->line_bytes * c->nr_processors +
-		k->third_bytes / k->line_bytes * c->nr_units +
+	uint64_t lines = ways_of(&c->processor->data) + ways_of(&c->processor->code) +
+			 ways_of(&c->processor->second);
+	lines = lines * c->nr_processors + ways_of(&c->unit->third) * c->nr_units +
 		k->interconnect_bytes / k->line_bytes * k->nodes;
 	c->result.memory_bytes = c->used_bytes + memory_sets_bytes(&c->sets) + lines * 8;
 	*ret = &c->result;

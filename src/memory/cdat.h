@@ -59,6 +59,13 @@ enum base_status memory_cdat_config_set(
 	struct memory_cdat_config *c, const char *assignment, struct base_err *err) BASE_MUST_CHECK;
 enum base_status memory_cdat_config_check(
 	const struct memory_cdat_config *c, struct base_err *err) BASE_MUST_CHECK;
+struct memory_cdat_lines {
+	uint64_t data, code, second,
+		third; /* bytes; of a level that there is not: of that behind */
+};
+struct memory_cdat_lines memory_cdat_config_lines(const struct memory_cdat_config *c);
+/* Has a level of caches lines of its own, smaller than the machine's? */
+bool memory_cdat_config_has_parts(const struct memory_cdat_config *c);
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 

@@ -108,30 +108,47 @@ bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_v
 	return true;
 }
 
+/* ---- lines of the machine, by their parts ---------------------------------------------------- */
+
+void memory_cdat_cache_drop_parts(struct cdat_cache *k, uint64_t line)
+{
+	uint32_t version;
+	for (uint64_t i = 0; k->ways && i < cdat_nr_parts(k); i++)
+		(void)memory_cdat_cache_drop(k, (line << k->part_shift) + i, &version);
+}
+
 /* No store without asking any more. */
 static void clean(struct cdat_cache *k, uint64_t line)
 {
-	uint32_t at = cdat_find(k, line);
-	if (at < k->ways)
-		cdat_set(k, line)[at] &= ~(uint64_t)CDAT_MAY_STORE;
+	for (uint64_t i = 0; i < cdat_nr_parts(k); i++) {
+		uint64_t part = (line << k->part_shift) + i;
+		uint32_t at = cdat_find(k, part);
+		if (at < k->ways)
+			cdat_set(k, part)[at] &= ~(uint64_t)CDAT_MAY_STORE;
+	}
+}
+
+bool memory_cdat_cache_has(const struct cdat_cache *k, uint64_t line, uint32_t *ret_version)
+{
+	for (uint64_t i = 0; k->ways && i < cdat_nr_parts(k); i++) {
+		uint64_t part = (line << k->part_shift) + i;
+		uint32_t at = cdat_find(k, part);
+		if (at >= k->ways)
+			continue;
+		const uint32_t *v = version_set(k, part);
+		*ret_version = v ? v[at] : 0;
+		return true;
+	}
+	return false;
 }
 
 /* ---- the levels of a processor --------------------------------------------------------------- */
 
-static bool version_in(const struct cdat_cache *k, uint64_t line, uint32_t *ret_version)
-{
-	uint32_t at = cdat_find(k, line);
-	if (at >= k->ways)
-		return false;
-	const uint32_t *v = version_set(k, line);
-	*ret_version = v ? v[at] : 0;
-	return true;
-}
-
 bool memory_cdat_holds_alone(const struct cdat_processor *p, uint64_t line, uint32_t *ret_version)
 {
-	return version_in(&p->data, line, ret_version) || version_in(&p->code, line, ret_version) ||
-	       version_in(&p->second, line, ret_version);
+	return memory_cdat_cache_has(&p->data, line, ret_version) ||
+	       memory_cdat_cache_has(&p->code, line, ret_version) ||
+	       memory_cdat_cache_has(&p->second, line, ret_version);
 }
 
 bool memory_cdat_holds(
@@ -141,15 +158,14 @@ bool memory_cdat_holds(
 	for (uint32_t i = u->first; i < u->first + u->nr; i++)
 		if (memory_cdat_holds_alone(&c->processor[i], line, ret_version))
 			return true;
-	return version_in(&u->third, line, ret_version);
+	return memory_cdat_cache_has(&u->third, line, ret_version);
 }
 
 static void drop_alone(struct cdat_processor *p, uint64_t line)
 {
-	uint32_t version;
-	(void)memory_cdat_cache_drop(&p->data, line, &version);
-	(void)memory_cdat_cache_drop(&p->code, line, &version);
-	(void)memory_cdat_cache_drop(&p->second, line, &version);
+	memory_cdat_cache_drop_parts(&p->data, line);
+	memory_cdat_cache_drop_parts(&p->code, line);
+	memory_cdat_cache_drop_parts(&p->second, line);
 }
 
 static void drop_from_all(struct memory_cdat *c, const struct cdat_unit *u, uint64_t line)
@@ -160,9 +176,8 @@ static void drop_from_all(struct memory_cdat *c, const struct cdat_unit *u, uint
 
 void memory_cdat_invalidate(struct memory_cdat *c, uint32_t unit, uint64_t line)
 {
-	uint32_t version;
 	drop_from_all(c, &c->unit[unit], line);
-	(void)memory_cdat_cache_drop(&c->unit[unit].third, line, &version);
+	memory_cdat_cache_drop_parts(&c->unit[unit].third, line);
 }
 
 void memory_cdat_clean(struct memory_cdat *c, uint32_t unit, uint64_t line)
@@ -218,6 +233,71 @@ static enum base_status fill_inclusive(struct memory_cdat *c, uint32_t processor
 	return BASE_OK;
 }
 
+/* ---- levels with lines of their own sizes: inclusive, always --------------------------------- */
+
+/* Lines of `inner` that are in one of a level behind it. */
+static void drop_within(
+	struct cdat_cache *inner, const struct cdat_cache *outer, uint64_t outer_line)
+{
+	unsigned shift = inner->part_shift - outer->part_shift;
+	uint32_t version;
+	for (uint64_t i = 0; inner->ways && i < UINT64_C(1) << shift; i++)
+		(void)memory_cdat_cache_drop(inner, (outer_line << shift) + i, &version);
+}
+
+/* `k` had to give up one of its lines. From the last level the machine's line goes as a whole, and
+ * with it all that the levels before have of it. */
+static enum base_status part_left(
+	struct memory_cdat *c, struct cdat_processor *p, struct cdat_cache *k, uint64_t victim)
+{
+	struct cdat_unit *u = &c->unit[p->unit];
+	uint64_t line = victim >> k->part_shift;
+	if (k == &p->second && !k->is_last) {
+		drop_within(&p->data, k, victim);
+		drop_within(&p->code, k, victim);
+	}
+	if (!k->is_last)
+		return BASE_OK;
+	memory_cdat_cache_drop_parts(k, line);
+	if (k == &u->third)
+		drop_from_all(c, u, line);
+	else if (k == &p->second)
+		drop_alone(p, line);
+	return memory_cdat_left(c, p->unit, line);
+}
+
+static enum base_status put_part(struct memory_cdat *c, struct cdat_processor *p,
+	struct cdat_cache *k, uint64_t part, uint32_t version)
+{
+	uint64_t victim;
+	uint32_t ignored;
+	if (cdat_has(k, part))
+		return BASE_OK;
+	memory_cdat_cache_put(c, k, part, version, &victim, &ignored);
+	return victim == UINT64_MAX ? BASE_OK : part_left(c, p, k, victim);
+}
+
+/* The last level gets all of the line, those before it the part that was asked for. */
+static enum base_status fill_parts(struct memory_cdat *c, uint32_t processor, uint64_t line,
+	struct cdat_cache *first, uint32_t version)
+{
+	struct cdat_processor *p = &c->processor[processor];
+	struct cdat_cache *level[] = {&c->unit[p->unit].third, &p->second, first};
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; i < BASE_COUNT(level) && s == BASE_OK; i++) {
+		struct cdat_cache *k = level[i];
+		if (!k->ways)
+			continue;
+		if (!k->is_last) {
+			s = put_part(c, p, k, cdat_part(c, k, line), version);
+			continue;
+		}
+		for (uint64_t n = 0; n < cdat_nr_parts(k) && s == BASE_OK; n++)
+			s = put_part(c, p, k, (line << k->part_shift) + n, version);
+	}
+	return s;
+}
+
 /* Not inclusive: what one level gives up goes to the next. */
 static enum base_status fill_victims(struct memory_cdat *c, uint32_t processor, uint64_t line,
 	struct cdat_cache *first, uint32_t version)
@@ -243,6 +323,8 @@ enum base_status memory_cdat_fill(
 		memory_cdat_cache_put(c, first, line, version, &line, &version);
 		return memory_cdat_left(c, p->unit, line);
 	}
+	if (c->has_parts)
+		return fill_parts(c, processor, line, first, version);
 	return c->config.inclusive ? fill_inclusive(c, processor, line, first, version)
 				   : fill_victims(c, processor, line, first, version);
 }

@@ -195,23 +195,72 @@ static bool power_of_two(uint64_t n)
 
 /* A cache that is simulated smaller than it was said to be would be another machine. */
 static enum base_status check_cache(const struct memory_cdat_config *c, const char *name,
-	uint64_t size_bytes, uint64_t ways, struct base_err *err)
+	uint64_t size_bytes, uint64_t ways, uint64_t line_bytes, struct base_err *err)
 {
 	if (!size_bytes)
 		return BASE_OK;
-	uint64_t lines = size_bytes / c->line_bytes;
-	if (!lines)
+	if (size_bytes < c->line_bytes)
 		return base_fail(err, BASE_ERR_USAGE, "%s_bytes = %llu is less than a line", name,
 			(unsigned long long)size_bytes);
-	uint64_t set_bytes = (ways < lines ? ways : lines) * c->line_bytes;
+	uint64_t lines = size_bytes / line_bytes;
+	uint64_t set_bytes = (ways < lines ? ways : lines) * line_bytes;
 	if (!(size_bytes % set_bytes))
 		return BASE_OK;
 	return base_fail(err, BASE_ERR_USAGE,
 		"%s_bytes = %llu is no whole number of sets of %llu bytes (%s_ways = %llu, "
-		"line_bytes = %llu); the nearest below is %llu",
+		"lines of %llu); the nearest below is %llu",
 		name, (unsigned long long)size_bytes, (unsigned long long)set_bytes, name,
-		(unsigned long long)ways, (unsigned long long)c->line_bytes,
+		(unsigned long long)ways, (unsigned long long)line_bytes,
 		(unsigned long long)(size_bytes - size_bytes % set_bytes));
+}
+
+struct memory_cdat_lines memory_cdat_config_lines(const struct memory_cdat_config *c)
+{
+	struct memory_cdat_lines l;
+	l.third = c->third_bytes && c->third_line_bytes ? c->third_line_bytes : c->line_bytes;
+	l.second = c->second_bytes && c->second_line_bytes ? c->second_line_bytes : l.third;
+	l.data = c->data_line_bytes ? c->data_line_bytes : l.second;
+	l.code = c->code_bytes && c->code_line_bytes ? c->code_line_bytes : l.second;
+	return l;
+}
+
+bool memory_cdat_config_has_parts(const struct memory_cdat_config *c)
+{
+	struct memory_cdat_lines l = memory_cdat_config_lines(c);
+	return l.third != c->line_bytes || l.second != c->line_bytes || l.data != c->line_bytes ||
+	       l.code != c->line_bytes;
+}
+
+/* A line of one level lies in one of the level behind it. */
+static enum base_status check_lines(const struct memory_cdat_config *c, struct base_err *err)
+{
+	struct memory_cdat_lines l = memory_cdat_config_lines(c);
+	const struct {
+		const char *name;
+		uint64_t own_bytes, behind_bytes;
+	} level[] = {{"third", l.third, c->line_bytes}, {"second", l.second, l.third},
+		{"data", l.data, l.second}, {"code", l.code, l.second}};
+	for (size_t i = 0; i < BASE_COUNT(level); i++)
+		if (!power_of_two(level[i].own_bytes) || level[i].own_bytes < 8 ||
+			level[i].own_bytes > level[i].behind_bytes)
+			return base_fail(err, BASE_ERR_USAGE,
+				"%s_line_bytes = %llu: a power of two from 8 to the %llu bytes of "
+				"a line behind it",
+				level[i].name, (unsigned long long)level[i].own_bytes,
+				(unsigned long long)level[i].behind_bytes);
+	if (memory_cdat_config_has_parts(c) && !c->inclusive)
+		return base_fail(err, BASE_ERR_USAGE,
+			"inclusive = 0: levels that hand lines to each other have lines of one "
+			"size");
+	uint64_t last_bytes = c->third_bytes    ? l.third
+			      : c->second_bytes ? l.second
+			      : l.data < l.code ? l.data
+						: l.code;
+	if (c->replacement == MEMORY_CDAT_RANDOM && last_bytes != c->line_bytes)
+		return base_fail(err, BASE_ERR_USAGE,
+			"replacement = random: the last level's lines are the machine's, or one "
+			"part of a line would take another one's place");
+	return BASE_OK;
 }
 
 enum base_status memory_cdat_config_check(const struct memory_cdat_config *c, struct base_err *err)
@@ -225,16 +274,19 @@ enum base_status memory_cdat_config_check(const struct memory_cdat_config *c, st
 			"%llu nodes of %llu processors are more than %d processors",
 			(unsigned long long)c->nodes, (unsigned long long)c->processors,
 			MEMORY_CDAT_PROCESSORS_MAX);
+	struct memory_cdat_lines l = memory_cdat_config_lines(c);
 	const struct {
 		const char *name;
-		uint64_t size_bytes, ways;
-	} cache[] = {{"data", c->data_bytes, c->data_ways}, {"code", c->code_bytes, c->code_ways},
-		{"second", c->second_bytes, c->second_ways},
-		{"third", c->third_bytes, c->third_ways},
-		{"interconnect", c->interconnect_bytes, c->interconnect_ways}};
-	enum base_status s = BASE_OK;
+		uint64_t size_bytes, ways, line_bytes;
+	} cache[] = {{"data", c->data_bytes, c->data_ways, l.data},
+		{"code", c->code_bytes, c->code_ways, l.code},
+		{"second", c->second_bytes, c->second_ways, l.second},
+		{"third", c->third_bytes, c->third_ways, l.third},
+		{"interconnect", c->interconnect_bytes, c->interconnect_ways, c->line_bytes}};
+	enum base_status s = check_lines(c, err);
 	for (size_t i = 0; i < BASE_COUNT(cache) && s == BASE_OK; i++)
-		s = check_cache(c, cache[i].name, cache[i].size_bytes, cache[i].ways, err);
+		s = check_cache(c, cache[i].name, cache[i].size_bytes, cache[i].ways,
+			cache[i].line_bytes, err);
 	if (s != BASE_OK)
 		return s;
 	if (c->third_bytes && !c->second_bytes)

@@ -27,6 +27,10 @@ enum {
 	CDAT_KNOWN = 3,
 };
 struct cdat_cache {
+	/* A line of the machine is 1 << part_shift of its own, the parts; by their numbers it has
+	 * them. is_last: parts of a line come and go together. */
+	uint8_t part_shift;
+	bool is_last;
 	uint32_t sets, ways;
 	uint32_t set_mask; /* sets - 1, when that is a power of two; else 0 */
 	uint64_t *way;
@@ -101,6 +105,8 @@ struct memory_cdat {
 	uint32_t units_of[MEMORY_CDAT_NODES_MAX]; /* as a set of `sets`; not when that is wide */
 	bool plain;     /* nothing but one level of caches and a directory, and nobody watches */
 	bool one_level; /* each processor has a data and an instruction cache, and no more */
+	bool has_parts; /* caches whose lines are parts of the machine's */
+	uint64_t at;    /* with parts: the address that is accessed */
 	struct cdat_cache *interconnect; /* per node; NULL: none */
 	struct cdat_chunk ***top;
 	struct cdat_chunk ***row; /* those of top[] that are there */
@@ -205,6 +211,19 @@ static inline uint64_t cdat_push(uint64_t *set, uint32_t ways, uint64_t line)
 	return last;
 }
 
+/* The part of a line that is accessed, by the number that the cache knows. */
+static inline uint64_t cdat_part(
+	const struct memory_cdat *c, const struct cdat_cache *k, uint64_t line)
+{
+	uint64_t offset = c->at & (c->config.line_bytes - 1);
+	return line << k->part_shift | offset >> (c->line_shift - k->part_shift);
+}
+
+static inline uint64_t cdat_nr_parts(const struct cdat_cache *k)
+{
+	return UINT64_C(1) << k->part_shift;
+}
+
 static inline bool cdat_has(const struct cdat_cache *k, uint64_t line)
 {
 	return k->ways && cdat_find(k, line) < k->ways;
@@ -254,6 +273,7 @@ static inline __attribute__((always_inline)) void cdat_prefetch(
 		__builtin_prefetch(&k->line[cdat_line_index(c, address >> c->line_shift)], 1);
 }
 
+/* What cache functions call a line is one of the cache's own: a part, where it has those. */
 enum base_status memory_cdat_cache_init(struct cdat_cache *k, uint64_t size_bytes, uint64_t ways,
 	uint64_t line_bytes, bool versions);
 void memory_cdat_cache_fini(struct cdat_cache *k);
@@ -264,6 +284,9 @@ void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t
 	uint32_t version, uint64_t *ret_victim, uint32_t *ret_version);
 /* Takes it out, if it is there; true: it was, *ret_version its data. */
 bool memory_cdat_cache_drop(struct cdat_cache *k, uint64_t line, uint32_t *ret_version);
+/* A line of the machine: any part of it; its first part's, else the next one's version. */
+bool memory_cdat_cache_has(const struct cdat_cache *k, uint64_t line, uint32_t *ret_version);
+void memory_cdat_cache_drop_parts(struct cdat_cache *k, uint64_t line);
 
 /* ---- hierarchy of one processor, and of its unit */
 /* In a level of its own; *ret_version: of the first of them. */

@@ -523,13 +523,13 @@ static enum base_status serve(struct request *r)
 /* ---- the monitor ----------------------------------------------------------------------------- */
 
 /* What is wrong with a copy in a cache of the unit; NULL: nothing. */
-static const char *copy_fault(const struct memory_cdat *c, const struct cdat_line *l, uint32_t unit,
-	const struct cdat_cache *k, uint64_t line)
+static const char *part_fault(const struct memory_cdat *c, const struct cdat_line *l, uint32_t unit,
+	const struct cdat_cache *k, uint64_t part)
 {
-	uint32_t way = cdat_find(k, line);
+	uint32_t way = cdat_find(k, part);
 	if (way >= k->ways)
 		return NULL;
-	const uint64_t *w = cdat_set(k, line);
+	const uint64_t *w = cdat_set(k, part);
 	if (!may_hold(c, l, unit))
 		return "has a copy that the directory does not know of";
 	if ((k->version + (w - k->way))[way] != l->version)
@@ -542,6 +542,32 @@ static const char *copy_fault(const struct memory_cdat *c, const struct cdat_lin
 	return NULL;
 }
 
+static const char *copy_fault(const struct memory_cdat *c, const struct cdat_line *l, uint32_t unit,
+	const struct cdat_cache *k, uint64_t line)
+{
+	const char *fault = NULL;
+	uint64_t nr = 0;
+	for (uint64_t i = 0; k->ways && i < cdat_nr_parts(k) && !fault; i++) {
+		uint64_t part = (line << k->part_shift) + i;
+		fault = part_fault(c, l, unit, k, part);
+		nr += cdat_has(k, part);
+	}
+	return fault                                       ? fault
+	       : k->is_last && nr && nr < cdat_nr_parts(k) ? "has only parts of a line"
+							   : NULL;
+}
+
+static bool may_store_some(const struct cdat_cache *k, uint64_t line)
+{
+	bool some = false;
+	for (uint64_t i = 0; i < cdat_nr_parts(k); i++) {
+		uint64_t part = (line << k->part_shift) + i;
+		uint32_t way = cdat_find(k, part);
+		some |= way < k->ways && cdat_set(k, part)[way] & CDAT_MAY_STORE;
+	}
+	return some;
+}
+
 /* Inside of a unit: who may store without asking is alone, and nobody has what an inclusive last
  * level has not. */
 static const char *unit_fault(
@@ -549,17 +575,16 @@ static const char *unit_fault(
 {
 	uint32_t nr = 0, alone = 0, version;
 	for (uint32_t p = u->first; p < u->first + u->nr; p++) {
-		const struct cdat_cache *k = &c->processor[p].data;
-		uint32_t way = cdat_find(k, line);
 		bool has = memory_cdat_holds_alone(&c->processor[p], line, &version);
 		*ret_at = has ? p : *ret_at;
 		nr += has;
-		alone += way < k->ways && cdat_set(k, line)[way] & CDAT_MAY_STORE;
+		alone += may_store_some(&c->processor[p].data, line);
 	}
 	if (alone && nr > 1)
 		return "has a copy of a line that another one beside it would store to without "
 		       "asking";
-	if (nr && u->third.ways && c->config.inclusive && !cdat_has(&u->third, line))
+	if (nr && u->third.ways && c->config.inclusive &&
+		!memory_cdat_cache_has(&u->third, line, &version))
 		return "has a copy that the inclusive last level has not";
 	return NULL;
 }
@@ -691,25 +716,32 @@ bool memory_cdat_load_plainly(
 	return true; /* else a shared copy goes in silence */
 }
 
+static void make_newest(struct cdat_cache *k, uint64_t line, uint32_t version)
+{
+	for (uint64_t i = 0; k->ways && i < cdat_nr_parts(k); i++) {
+		uint64_t part = (line << k->part_shift) + i;
+		uint32_t way = cdat_find(k, part);
+		if (way < k->ways)
+			(k->version + (cdat_set(k, part) - k->way))[way] = version;
+	}
+}
+
 /* The processor may store now: its copy is the only one, and newer than all. Its own instruction
  * cache must not keep the old one; the levels behind are taken to be written through. */
 static void stored(struct request *r)
 {
 	struct cdat_processor *p = &r->c->processor[r->processor];
 	struct cdat_cache *level[] = {&p->data, &p->second, &r->c->unit[r->unit].third};
-	uint32_t way = cdat_find(&p->data, r->number), ignored;
+	uint64_t part = cdat_part(r->c, &p->data, r->number);
+	uint32_t way = cdat_find(&p->data, part);
 	memory_cdat_alone(r->c, r->processor, r->number);
 	r->line->version++;
 	r->line->dirty = true;
-	(void)memory_cdat_cache_drop(&p->code, r->number, &ignored);
+	memory_cdat_cache_drop_parts(&p->code, r->number);
 	if (way < p->data.ways)
-		cdat_set(&p->data, r->number)[way] = cdat_tag(r->number) | CDAT_MAY_STORE;
-	for (size_t i = 0; p->data.version && i < BASE_COUNT(level); i++) {
-		way = cdat_find(level[i], r->number);
-		if (way < level[i]->ways)
-			(level[i]->version + (cdat_set(level[i], r->number) - level[i]->way))[way] =
-				r->line->version;
-	}
+		cdat_set(&p->data, part)[way] = cdat_tag(part) | CDAT_MAY_STORE;
+	for (size_t i = 0; p->data.version && i < BASE_COUNT(level); i++)
+		make_newest(level[i], r->number, r->line->version);
 }
 
 static enum base_status upgrade(struct request *r)

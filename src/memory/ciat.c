@@ -615,6 +615,10 @@ enum base_status memory_ciat_block(
 	return add_block(c, s, times);
 }
 
+#define CALL(name, number, class, line)                                                            \
+	_Static_assert((number) < MEMORY_CIAT_CALLS, "each kind has a place in call[]");
+#include "memory/calls.def"
+
 static void add_call(
 	struct memory_ciat *c, const struct memory_step *s, const struct memory_call *call)
 {

@@ -41,7 +41,7 @@ enum memory_ciat_size { /* classes of access sizes */
 enum {
 	MEMORY_CIAT_STRING_EXACT = 64, /* lengths up to this have their own bucket; then octaves */
 	MEMORY_CIAT_STRINGS = MEMORY_CIAT_STRING_EXACT + 1 + 40,
-	MEMORY_CIAT_CALLS = 0x30, /* call kinds are below this */
+	MEMORY_CIAT_CALLS = 0x40, /* call kinds are below this */
 	MEMORY_CIAT_PHASES_MAX = 4096,
 	MEMORY_CIAT_PAGE_BYTES = 4096,
 	MEMORY_CIAT_LINE_BYTES_MAX = 1024,

@@ -388,8 +388,9 @@ static enum base_status list_processes(
 				return base_fail(
 					err, BASE_ERR_NOMEM, "no memory for the processes");
 			p = &l->process[l->nr_processes++];
-			*p = (struct memory_process){
-				.number = s[i].head.image, .pid = s[i].head.pid};
+			*p = (struct memory_process){.number = s[i].head.image,
+				.pid = s[i].head.pid,
+				.tables = s[i].head.tables};
 		}
 		p->nr_threads++;
 		p->stream_bytes += s[i].bytes;

@@ -156,7 +156,9 @@ enum base_status memory_source_open_process(const char *format, const char *cons
 		return base_fail(err, BASE_ERR_USAGE,
 			"%s: a trace of format %s does not tell processes apart", paths[0],
 			f->name);
-	return memory_source_lpt_open_process(paths, nr_paths, process, ret, err);
+	return process == MEMORY_PROCESSES_ALL
+		       ? memory_source_lpt_open_all(paths, nr_paths, ret, err)
+		       : memory_source_lpt_open_process(paths, nr_paths, process, ret, err);
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */

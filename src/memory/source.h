@@ -114,7 +114,8 @@ const struct memory_call_desc *memory_call_find(unsigned number); /* NULL: no su
  * how often before this (then the lock that it is about); sent, received: channel, units;
  * begin_order: 0, sections that ended before; semop: id, number, operation, flags; allocate:
  * address, bytes, code of the call that asked for it (0: not seen), enum memory_allocation;
- * release: address, bytes (0: all of the block); thread_create: the thread (in a recorded stream: a
+ * release: address, bytes (0: all of the block); shared: address, bytes, what is mapped (equal for
+ * all who map it), offset in it; process_create, process_wait: pid; thread_create: the thread (in a recorded stream: a
  * token that its thread_begin has, too, or 0 and its handle; UINT64_MAX: one without a stream),
  * thread_join: the thread (there: its handle); marker: command (0 none, 1/2 stop/resume this
  * thread's detail, 3/4 of all), number. */
@@ -174,6 +175,7 @@ struct memory_life {
 struct memory_process {
 	uint32_t number; /* from 1, in the order of their beginning */
 	uint32_t pid, nr_threads;
+	uint32_t tables; /* equal for those with the same code: a fork's parent and child */
 	uint64_t stream_bytes;
 	bool shown; /* the source is its */
 };
@@ -281,6 +283,16 @@ enum base_status memory_source_open_process(const char *format, const char *cons
 	struct base_err *err) BASE_MUST_CHECK;
 enum base_status memory_source_lpt_open_process(const char *const *paths, size_t nr_paths,
 	uint64_t process, struct memory_source **ret, struct base_err *err) BASE_MUST_CHECK;
+
+/* All processes of a recording as one source (processes.c): what they map together is the same
+ * memory, all else is apart. */
+#define MEMORY_PROCESSES_ALL UINT64_MAX
+/* Takes the sources, also when it fails; they are read to their ends once, and rewound. */
+enum base_status memory_source_merge_processes(const struct memory_process *process,
+	struct memory_source *const *source, size_t nr, struct memory_source **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status memory_source_lpt_open_all(const char *const *paths, size_t nr_paths,
+	struct memory_source **ret, struct base_err *err) BASE_MUST_CHECK;
 
 /* Does a batch keep the promises above? For tests, fuzzers, and sources that trust nobody.
  * ERR_CORRUPT names the item. */

@@ -517,6 +517,9 @@ enum base_status noc_closed_run(struct memory_source *program, const struct noc_
 			"with a "
 			"processor each",
 			c.nr_threads, NOC_CLOSED_NODES_MAX);
+	if (memory_cdat_config_has_parts(o->machine))
+		return base_fail(err, BASE_ERR_USAGE,
+			"in a closed loop all caches have lines of line_bytes");
 	if (program->info.flags & MEMORY_SOURCE_TOTAL_ORDER)
 		return base_fail(err, BASE_ERR_USAGE,
 			"threads of this format cannot be read one by one, as the closed loop "

@@ -61,7 +61,11 @@ static bool layout_of(const struct ring_head *head, uint64_t size_bytes, struct 
 		.nr_tables = copy.nr_tables,
 		.tally_mask = copy.tally_mask,
 		.tables_offset = copy.tables_offset,
-		.affinity_bytes = copy.affinity_bytes};
+		.affinity_bytes = copy.affinity_bytes,
+		.nr_events = copy.nr_events <= RING_EVENTS ? copy.nr_events : 0,
+		.event_modes = copy.event_modes,
+		.events_by_call = copy.events_by_call};
+	memcpy(ret->event, copy.event, sizeof ret->event);
 	return ring_layout_fits(&copy, size_bytes) &&
 	       (!ret->nr_tables || tally_layout_fits(&copy, size_bytes));
 }

@@ -108,6 +108,8 @@ extern struct preload_runtimes preload_runtimes;
 struct preload_ring {
 	uint32_t nr_blocks, nr_tables, tally_mask;
 	uint64_t tables_offset, affinity_bytes;
+	uint32_t nr_events, event_modes, events_by_call;
+	struct ring_event event[RING_EVENTS];
 };
 extern struct preload_ring preload_ring;
 
@@ -135,6 +137,7 @@ struct preload_thread {
 	struct tally_tag *tally_tag;
 	size_t tally_span;       /* from the first tag to the last, in bytes */
 	uintptr_t tally_entries; /* what makes an entry's address of 8 times that of its tag */
+	uintptr_t tally_events;  /* ... that of its events of 160 times its number; 0: no events */
 	uint32_t tally_mask,
 		nr_timed; /* nr_timed, timed_in: holds that are being timed (tally/lock.c) */
 	uint8_t timed_in[PRELOAD_TIMED_SLOTS];
@@ -427,7 +430,7 @@ extern const struct longpole_hooks preload_hooks;
 /* ---- what the core itself wraps, for `longpole calls` (tally/calls.c; else nothing) ---------- */
 
 struct preload_counted {
-	uint64_t word[6];
+	uint64_t word[20];
 };
 void preload_count_begin(struct preload_counted *counted, unsigned function, uintptr_t site);
 /* error: its number; 0: none; -1: it failed, who knows why. errno stays. */

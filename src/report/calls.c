@@ -14,6 +14,11 @@ struct cell {
 	uint64_t category;
 	struct report_call_use use;
 };
+/* What a thread's tables say, the last of them. */
+struct total {
+	uint64_t count, enabled_ns, running_ns;
+	unsigned mode, event;
+};
 struct builder {
 	struct report_calls *out;
 	const struct report_run *run;
@@ -22,6 +27,9 @@ struct builder {
 	size_t nr_cells, capacity;
 	struct base_map cells; /* (function << 32 | inside, site) -> cell */
 	struct base_map lasts; /* stream -> 1 + cell */
+	struct total *total;
+	size_t nr_totals, totals_capacity;
+	struct base_map totals; /* (stream, mode and event) -> total */
 	bool no_memory;
 };
 
@@ -121,6 +129,89 @@ static void kernel_of_last(struct builder *b, const struct trace_record *r)
 	b->out->has_kernel = true;
 }
 
+/* Its place in event_name; REPORT_CALL_EVENTS: there are too many. (A merged trace has a name's
+ * string several times.) */
+static unsigned event_of(struct builder *b, uint32_t id)
+{
+	struct report_calls *out = b->out;
+	const char *name = trace_text_of(trace_reader_defs(b->run->reader), id);
+	unsigned i = 0;
+	while (i < out->nr_events && strcmp(out->event_name[i], name) != 0)
+		i++;
+	if (i == out->nr_events && i < REPORT_CALL_EVENTS) {
+		const char *kept = report_clean(out->arena, name);
+		if (!kept) {
+			b->no_memory = true;
+			return REPORT_CALL_EVENTS;
+		}
+		out->event_name[out->nr_events++] = kept;
+	}
+	return i;
+}
+
+static enum report_call_mode mode_of(struct builder *b, uint64_t in_kernel)
+{
+	b->out->has_kernel_events |= in_kernel != 0;
+	return in_kernel ? REPORT_CALL_KERNEL : REPORT_CALL_USER;
+}
+
+static void event_of_last(struct builder *b, const struct trace_record *r)
+{
+	const struct trace_call_event *k = &r->u.call_event;
+	uint64_t at;
+	unsigned i = event_of(b, k->event);
+	if (i == REPORT_CALL_EVENTS || !base_map_get(&b->lasts, 0, r->stream, &at) || !at ||
+		at > b->nr_cells)
+		return;
+	struct report_call_event *e = &b->cell[at - 1].use.event[mode_of(b, k->in_kernel)][i];
+	e->nr += k->nr;
+	e->count += k->count;
+	e->special_nr += k->special_nr;
+	e->special_count += k->special_count;
+}
+
+static void total_of_thread(struct builder *b, const struct trace_record *r)
+{
+	const struct trace_thread_event *k = &r->u.thread_event;
+	unsigned i = event_of(b, k->event);
+	if (i == REPORT_CALL_EVENTS)
+		return;
+	enum report_call_mode mode = mode_of(b, k->in_kernel);
+	uint64_t at, key = (uint64_t)mode * REPORT_CALL_EVENTS + i;
+	if (!base_map_get(&b->totals, r->stream, key, &at)) {
+		at = b->nr_totals;
+		if (base_grow(&b->total, &b->totals_capacity, at + 1, sizeof *b->total) !=
+				BASE_OK ||
+			base_map_put(&b->totals, r->stream, key, at) != BASE_OK) {
+			b->no_memory = true;
+			return;
+		}
+		b->total[b->nr_totals++] = (struct total){.mode = mode, .event = i};
+	}
+	struct total *t = &b->total[at];
+	if (k->count < t->count)
+		return;
+	t->count = k->count;
+	t->enabled_ns = k->enabled_ns;
+	t->running_ns = k->running_ns;
+}
+
+/* While others had the counters, a thread is taken to have gone on as before. */
+static void add_totals(struct builder *b)
+{
+	struct report_calls *out = b->out;
+	out->least_running_share = 1;
+	for (size_t i = 0; i < b->nr_totals; i++) {
+		const struct total *t = &b->total[i];
+		double share = t->enabled_ns ? (double)t->running_ns / (double)t->enabled_ns : 0;
+		if (!(share > 0))
+			continue;
+		out->program_event[t->mode][t->event] += (double)t->count / (share < 1 ? share : 1);
+		if (share < out->least_running_share)
+			out->least_running_share = share;
+	}
+}
+
 static enum base_status read_records(struct builder *b, struct base_err *err)
 {
 	struct trace_batch batch;
@@ -141,6 +232,10 @@ static enum base_status read_records(struct builder *b, struct base_err *err)
 				special_cpu_of_last(b, r);
 			else if (r->kind == TRACE_call_kernel)
 				kernel_of_last(b, r);
+			else if (r->kind == TRACE_call_event)
+				event_of_last(b, r);
+			else if (r->kind == TRACE_thread_event)
+				total_of_thread(b, r);
 			else if (r->kind == TRACE_lock_full)
 				b->out->nr_full += r->u.lock_full.n;
 		}
@@ -177,6 +272,42 @@ static void estimate(struct report_call_use *u)
 		u->cpu_ns = u->kernel_ns;
 }
 
+/* Each sort's mean is that of its own calls. */
+static void estimate_events(struct report_call_use *u, unsigned nr_events)
+{
+	uint64_t special = u->special < u->calls ? u->special : u->calls,
+		 sampled = u->calls - special;
+	for (unsigned mode = 0; mode < REPORT_CALL_MODES; mode++)
+		for (unsigned i = 0; i < nr_events; i++) {
+			struct report_call_event *e = &u->event[mode][i];
+			e->all = 0;
+			if (e->nr)
+				e->all += (double)e->count / (double)e->nr * (double)sampled;
+			if (e->special_nr)
+				e->all += (double)e->special_count / (double)e->special_nr *
+					  (double)special;
+		}
+	if (nr_events) {
+		const struct report_call_event *e = &u->event[REPORT_CALL_USER][0];
+		u->without_events = (e->nr ? 0 : sampled) + (e->special_nr ? 0 : special);
+	}
+}
+
+static void add_events(struct report_call_use *to, const struct report_call_use *from)
+{
+	for (unsigned mode = 0; mode < REPORT_CALL_MODES; mode++)
+		for (unsigned i = 0; i < REPORT_CALL_EVENTS; i++) {
+			struct report_call_event *t = &to->event[mode][i];
+			const struct report_call_event *f = &from->event[mode][i];
+			t->nr += f->nr;
+			t->count += f->count;
+			t->special_nr += f->special_nr;
+			t->special_count += f->special_count;
+			t->all += f->all;
+		}
+	to->without_events += from->without_events;
+}
+
 static void add(struct report_call_use *to, const struct report_call_use *from)
 {
 	to->calls += from->calls;
@@ -199,6 +330,7 @@ static void add(struct report_call_use *to, const struct report_call_use *from)
 	to->kernel_ns += from->kernel_ns;
 	to->ns += from->ns;
 	to->cpu_ns += from->cpu_ns;
+	add_events(to, from);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -228,6 +360,12 @@ static int cells_by_function(const void *a, const void *b)
 {
 	const struct cell *x = a, *y = b;
 	return x->key.function < y->key.function ? -1 : x->key.function > y->key.function;
+}
+
+static void estimate_cell(const struct builder *b, struct cell *c)
+{
+	estimate(&c->use);
+	estimate_events(&c->use, b->out->nr_events);
 }
 
 static enum base_status add_place(struct builder *b, struct report_call_function *f,
@@ -262,7 +400,7 @@ static enum base_status make_functions(struct builder *b, struct base_err *err)
 	for (size_t i = 0, end; i < b->nr_cells; i = end) {
 		for (end = i;
 			end < b->nr_cells && b->cell[end].key.function == b->cell[i].key.function;)
-			estimate(&b->cell[end++].use);
+			estimate_cell(b, &b->cell[end++]);
 		struct report_call_function *f = &out->function[out->nr_functions++];
 		uint64_t category = b->cell[i].category;
 		f->name = report_clean(out->arena, trace_text_of(d, b->cell[i].key.function));
@@ -301,6 +439,7 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	out->tick_hz = trace_reader_info(b->run->reader)->tick_hz;
 	out->elapsed_ns = trace_reader_last_ns(b->run->reader);
 	out->cpu_ns = out->trace.target_cpu_ns;
+	add_totals(b);
 	return make_functions(b, err);
 }
 
@@ -314,6 +453,8 @@ enum base_status report_calls_build(
 	out->arena = base_arena_new(0);
 	enum base_status s = out->arena ? fill(&b, err) : report_no_memory(err);
 	base_free(b.cell);
+	base_free(b.total);
+	base_map_fini(&b.totals);
 	base_map_fini(&b.cells);
 	base_map_fini(&b.lasts);
 	model_free(b.m);

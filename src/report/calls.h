@@ -12,6 +12,14 @@
 #include "report/report.h"
 #include "trace/enums.h"
 
+/* Events that the processor, or the kernel, counted in calls, by their place in event_name. */
+enum { REPORT_CALL_EVENTS = 4 };
+enum report_call_mode { REPORT_CALL_USER, REPORT_CALL_KERNEL, REPORT_CALL_MODES };
+struct report_call_event {
+	uint64_t nr, count, special_nr, special_count; /* measured, as timed and special below */
+	double all;                                    /* of all calls, estimated place by place */
+};
+
 struct report_call_use {
 	uint64_t calls, bytes;
 	uint64_t failed, last_error;      /* error: of where most failed; 0: not known */
@@ -26,6 +34,8 @@ struct report_call_use {
 	double ns, cpu_ns, kernel_ns; /* of all calls, estimated place by place; kernel_ns: of those
 					 places where it was measured */
 	bool is_estimate;             /* of a sample: not each call was timed */
+	struct report_call_event event[REPORT_CALL_MODES][REPORT_CALL_EVENTS];
+	uint64_t without_events; /* calls that `event` says nothing of */
 };
 struct report_call_place {
 	const char *where;  /* caller */
@@ -49,6 +59,13 @@ struct report_calls {
 	size_t nr_functions;
 	uint64_t nr_full;
 	bool has_kernel; /* time inside of system calls was measured */
+	const char *event_name[REPORT_CALL_EVENTS];
+	unsigned nr_events;
+	bool has_kernel_events;
+	/* Of all threads from their first counted call on. */
+	double program_event[REPORT_CALL_MODES][REPORT_CALL_EVENTS];
+	double least_running_share; /* of the time, that a thread's events had counters; 1: always
+				     */
 };
 enum base_status report_calls_build(const struct report_run *run, struct report_calls **ret,
 	struct base_err *err) BASE_MUST_CHECK;
@@ -60,5 +77,10 @@ struct report_calls_view {
 void report_calls_text(struct base_str *out, const struct report_calls *c,
 	const struct report_calls_view *view, const struct report_style *style);
 json_t *report_calls_json(const struct report_calls *c);
+/* Tables of the events, in user space and in the kernel (calls_events.c). */
+void report_calls_events_text(struct base_str *out, const struct report_calls *c,
+	const struct report_calls_view *view, const struct report_style *style);
+json_t *report_calls_events_json(const struct report_calls *c, const struct report_call_use *u);
+json_t *report_calls_program_events_json(const struct report_calls *c);
 
 #endif

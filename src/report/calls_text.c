@@ -183,6 +183,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 	if (nr < c->nr_functions)
 		base_str_addf(out, "... %zu more (--all shows them)\n", c->nr_functions - nr);
 	base_str_add(out, "\n");
+	report_calls_events_text(out, c, view, style);
 	report_wrap(out, style, "KNOWN BY", LABEL_WIDTH,
 		"every call through the dynamic linker was counted; times with a ~ are estimates: "
 		"leaf functions that are called "
@@ -202,8 +203,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		"strlen of "
 		"a constant), calls inside libc, functions that are not in the list (those that "
 		"Debian's programs use most and that take time are), static programs; what returns "
-		"twice, never, or looks at its caller: fork, exec, exit, setjmp, dlopen. There are "
-		"no cycles or misses: that takes a performance counter");
+		"twice, never, or looks at its caller: fork, exec, exit, setjmp, dlopen");
 	report_wrap(out, style, "KERNEL", LABEL_WIDTH,
 		c->has_kernel
 			? "time with a processor inside of system calls, of each timed call, by "
@@ -260,6 +260,9 @@ static json_t *use_json(const struct report_calls *c, const struct report_call_u
 	}
 	if (c->cpu_ns)
 		json_object_set_new(o, "cpu_share", report_json_share(share_of(c, u)));
+	json_t *events = report_calls_events_json(c, u);
+	if (events)
+		json_object_set_new(o, "events", events);
 	return o;
 }
 
@@ -295,6 +298,9 @@ json_t *report_calls_json(const struct report_calls *c)
 		result, "kernel_time_by", report_json_text(c->has_kernel ? "bpf" : "none"));
 	if (c->cpu_ns)
 		json_object_set_new(result, "cpu_ns", report_json_u64(c->cpu_ns));
+	json_t *events = report_calls_program_events_json(c);
+	if (events)
+		json_object_set_new(result, "program_events", events);
 	if (c->nr_full)
 		json_object_set_new(result, "table_full_calls", report_json_u64(c->nr_full));
 	return report_envelope("longpole/calls/1", &c->trace, result);

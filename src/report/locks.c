@@ -627,6 +627,12 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	out->tick_hz = info->tick_hz;
 	out->elapsed_ns = to_ns > b->run->from_ns ? to_ns - b->run->from_ns : 0;
 	out->nr_full = b->count.nr_full;
+	for (unsigned i = 0; i < b->count.nr_events; i++) {
+		out->event_name[i] = report_clean(out->arena, b->count.event_name[i]);
+		if (!out->event_name[i])
+			return report_no_memory(err);
+	}
+	out->nr_events = b->count.nr_events;
 	out->floor_bare_ps = b->count.floor_bare_ps;
 	out->floor_stamps_ps = b->count.floor_stamps_ps;
 	out->mode = report_clean(

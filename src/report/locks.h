@@ -35,6 +35,13 @@ enum {
 struct report_times { /* of one kind of interval */
 	uint64_t nr, total_ns, max_ns;
 };
+/* What the processor counted, in user space and in the kernel, by an event's place in event_name:
+ * while it was held, of `nr` holds (by their weights), and in calls that found it free and took it.
+ */
+enum { REPORT_LOCK_MODES = 2, REPORT_LOCK_EVENTS = 4 };
+struct report_lock_event {
+	uint64_t nr, count, taking_nr, taking_count;
+};
 struct report_lock_use {   /* of a lock, by a site, by a thread: sums are the same things */
 	uint64_t acquired; /* calls that took it, readers too; without the re-takings below */
 	uint64_t shared;   /* of these as a reader */
@@ -52,6 +59,7 @@ struct report_lock_use {   /* of a lock, by a site, by a thread: sums are the sa
 	double hold_variance; /* ns^2, of held_ns; 0: it is exact */
 	struct report_times lock_call,
 		unlock_call; /* REPORT_LOCKS_calls: inside the two functions */
+	struct report_lock_event event[REPORT_LOCK_MODES][REPORT_LOCK_EVENTS];
 };
 struct report_lock_site {
 	const char *where;
@@ -105,7 +113,9 @@ struct report_locks {
 	uint64_t nr_full; /* acquisitions that found no place in a thread's table */
 	uint64_t floor_bare_ps,
 		floor_stamps_ps; /* of lock and unlock on this machine; 0: not known */
-	const char *mode;        /* "count", ...: how locks were recorded; "" not known */
+	const char *event_name[REPORT_LOCK_EVENTS];
+	unsigned nr_events;
+	const char *mode; /* "count", ...: how locks were recorded; "" not known */
 	struct report_lock *lock;
 	size_t nr_locks;
 	struct report_lock_cond *cond;
@@ -150,6 +160,10 @@ struct report_locks_view {
 void report_locks_text(struct base_str *out, const struct report_locks *l,
 	const struct report_locks_view *view, const struct report_style *style);
 json_t *report_locks_json(const struct report_locks *l);
+/* Tables of the events (locks_events.c). */
+void report_locks_events_text(struct base_str *out, const struct report_locks *l,
+	const struct report_locks_view *view, const struct report_style *style);
+json_t *report_lock_events_json(const struct report_locks *l, const struct report_lock_use *u);
 
 /* The believed gain of a lock, as whatif's answers are; 1: none. */
 double report_lock_gain(const struct report_lock *l);

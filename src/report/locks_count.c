@@ -47,6 +47,15 @@ void report_lock_use_add(struct report_lock_use *to, const struct report_lock_us
 	times_merge(&to->hold, &from->hold);
 	times_merge(&to->lock_call, &from->lock_call);
 	times_merge(&to->unlock_call, &from->unlock_call);
+	for (unsigned mode = 0; mode < REPORT_LOCK_MODES; mode++)
+		for (unsigned i = 0; i < REPORT_LOCK_EVENTS; i++) {
+			struct report_lock_event *t = &to->event[mode][i];
+			const struct report_lock_event *f = &from->event[mode][i];
+			t->nr += f->nr;
+			t->count += f->count;
+			t->taking_nr += f->taking_nr;
+			t->taking_count += f->taking_count;
+		}
 }
 
 /* The part of an interval in the window. */
@@ -463,6 +472,24 @@ static void tally_holds(struct lock_count *c, const struct trace_lock_holds *r)
 		(double)r->nr * (double)r->deviation_ns * (double)r->deviation_ns;
 }
 
+static void tally_event(struct lock_count *c, const struct trace_lock_event *r)
+{
+	struct lock_cell *cell = cell_of(c, r->object, r->site);
+	const char *name = trace_text_of(c->defs, r->event);
+	int at = report_event_place(c->event_name, c->nr_events, name);
+	if (at < 0 && c->nr_events < REPORT_LOCK_EVENTS) {
+		at = (int)c->nr_events;
+		c->event_name[c->nr_events++] = name;
+	}
+	if (!cell || at < 0)
+		return;
+	struct report_lock_event *e = &cell->use.event[r->in_kernel != 0][at];
+	e->nr += r->nr;
+	e->count += r->count;
+	e->taking_nr += r->taking_nr;
+	e->taking_count += r->taking_count;
+}
+
 static void tally_bin(struct lock_count *c, const struct trace_lock_bin *r)
 {
 	uint64_t *bins = r->what ? c->dynamic.hold : c->dynamic.wait;
@@ -571,6 +598,9 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 	case TRACE_lock_holds:
 		tally_holds(c, &r->u.lock_holds);
 		break;
+	case TRACE_lock_event:
+		tally_event(c, &r->u.lock_event);
+		break;
 	case TRACE_lock_bin:
 		tally_bin(c, &r->u.lock_bin);
 		break;
@@ -670,6 +700,7 @@ enum base_status report_locks_count(struct lock_count *c, const struct report_ru
 	*c = (struct lock_count){.from_ns = run->from_ns,
 		.to_ns = run->to_ns ? run->to_ns : UINT64_MAX,
 		.path = path,
+		.defs = trace_reader_defs(run->reader),
 		.model = m};
 	enum base_status s = trace_reader_rewind(run->reader, err);
 	while (s == BASE_OK && !c->no_memory) {

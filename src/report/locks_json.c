@@ -47,6 +47,13 @@ static void set_use(json_t *o, const struct report_lock_use *u)
 	}
 }
 
+static void set_events(json_t *o, const struct report_locks *l, const struct report_lock_use *u)
+{
+	json_t *events = report_lock_events_json(l, u);
+	if (events)
+		set(o, "events", events);
+}
+
 static json_t *distribution(const struct base_histogram *h)
 {
 	static const struct {
@@ -76,6 +83,7 @@ static json_t *lock(const struct report_locks *all, const struct report_lock *l)
 	json_t *o = json_pack("{s:s, s:s, s:o, s:o}", "lock", l->name, "type", l->type, "members",
 		report_json_u64(l->nr_members), "threads", report_json_u64(l->nr_threads));
 	set_use(o, &l->use);
+	set_events(o, all, &l->use);
 	if (all->has & REPORT_LOCKS_events) {
 		set(o, "waiters_max", report_json_u64(l->waiters_max));
 		set(o, "waited_by_any_ns", report_json_u64(l->waited_by_any_ns));
@@ -159,6 +167,7 @@ static json_t *totals(const struct report_locks *l)
 {
 	json_t *o = json_object();
 	set_use(o, &l->all);
+	set_events(o, l, &l->all);
 	set(o, "static_locks", report_json_u64(l->nr_static));
 	set(o, "threads_locking", report_json_u64(l->nr_threads_locking));
 	set(o, "wait_all_threads_ns", report_json_u64(l->wait_ns));

@@ -83,6 +83,9 @@ struct lock_count {
 	struct report_lock_bins dynamic;
 	uint64_t nr_full, floor_bare_ps, floor_stamps_ps;
 	uint32_t mode; /* string id */
+	const struct trace_defs *defs;
+	const char *event_name[REPORT_LOCK_EVENTS]; /* of defs */
+	unsigned nr_events;
 	bool no_memory;
 };
 /* One pass over the run's records. */

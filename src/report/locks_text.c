@@ -694,6 +694,7 @@ void report_locks_text(struct base_str *out, const struct report_locks *l,
 		time_line(out, l, style);
 		lock_table(out, l, view, style);
 	}
+	report_locks_events_text(out, l, view, style);
 	cond_table(out, l, view, style);
 	if (view->threads)
 		thread_table(out, l, view, style);

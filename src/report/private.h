@@ -240,6 +240,15 @@ json_t *report_json_share(double share); /* rounded to six places */
 json_t *report_json_ns(double ns);       /* rounded to an integer */
 json_t *report_json_u64(uint64_t n);
 
+/* ---- calls_events.c: what was counted in something ------------------------------------------- */
+
+/* A column's head for an event. */
+const char *report_event_short(const char *event);
+/* Its place among the names; -1: it was not counted. */
+int report_event_place(const char *const *name, unsigned nr, const char *event);
+/* "0.50", "12.3"; '-' where per is 0. */
+void report_event_ratio(struct base_str *out, double count, double per, size_t width);
+
 /* ---- functions.c: where the processor was in a state, by samples ----------------------------- */
 
 /* Adds a state's share with a weight to `f`, {0} at first. */

@@ -224,6 +224,13 @@ enum ring_recording {
 	RING_on,
 	RING_full, /* also when lock functions are called and unlock functions return */
 };
+/* An event that perf counts, as perf_event_open() knows it (tally/events.h). */
+enum { RING_EVENTS = 4 };
+struct ring_event {
+	uint32_t type, unused;
+	uint64_t config;
+};
+
 struct ring_head {
 	uint64_t magic;
 	uint32_t version, block_bytes;
@@ -251,6 +258,10 @@ struct ring_head {
 	/* Of an affinity mask the kernel reads so many bytes, however many the program says that it
 	 * has: no more are looked at. 0: not known, none are. */
 	uint64_t affinity_bytes;
+	/* With counted calls: these events of the thread, too. Modes: 1 in user space, 2 in the
+	 * kernel. By call: not by rdpmc, which would be a fault on some of the cores. */
+	uint32_t nr_events, event_modes, events_by_call, unused;
+	struct ring_event event[RING_EVENTS];
 	uint64_t free_map[]; /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
 };
 /* How many filters of system calls (seccomp) a process is under; of its /proc/PID/status. 0 where

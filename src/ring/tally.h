@@ -3,7 +3,7 @@
  * tally.h - tables in shared memory in which a program's threads count, and `longpole` reads.
  *
  *   ring file: head, blocks, | state 0 .. n-1 (page-aligned) | table 0 .. n-1 | tags 0 .. n-1 |
- *              entries 0 .. n-1 |
+ *              entries 0 .. n-1 | with events: what each entry has of them, 0 .. n-1 |
  *
  * A thread takes a free table at its first count and is its only writer. When that is full, it
  * takes several in a row, which are as one table, and then more: as of a program with a lock for
@@ -107,6 +107,19 @@ struct tally_entry {
 };
 _Static_assert(sizeof(struct tally_entry) == 128, "two lines");
 
+/* What calls did, by perf's events: of so many calls, in user space and in the kernel. Of others it
+ * is not known: the sample did not have them, or the events shared counters and had none for a
+ * while. Sums may be less than nothing, by what reading takes. */
+enum tally_mode { TALLY_USER, TALLY_KERNEL, TALLY_MODES };
+struct tally_event_sums {
+	uint64_t nr[TALLY_MODES];
+	uint64_t count[TALLY_MODES][RING_EVENTS];
+};
+struct tally_events {
+	struct tally_event_sums sampled, special; /* as TALLY_timed and TALLY_special_nr */
+};
+_Static_assert(sizeof(struct tally_events) == 160, "tally_events_of()");
+
 struct tally_table {
 	uint32_t pid, tid, image, parent_image;
 	uint64_t thread;     /* as in struct ring_block */
@@ -117,7 +130,10 @@ struct tally_table {
 	uint64_t held_ticks; /* TALLY_ALL: with at least one lock held */
 	uint64_t wait_bin[TALLY_BINS], hold_bin[TALLY_BINS];
 	struct ring_ids ids;
-	uint64_t unused[(4096 - 64 - 16) / 8 - 2 * TALLY_BINS];
+	/* The thread's events from its first counted call to the last that was looked at. */
+	uint64_t event_count[TALLY_MODES][RING_EVENTS];
+	uint64_t enabled_ns[TALLY_MODES], running_ns[TALLY_MODES];
+	uint64_t unused[(4096 - 64 - 16) / 8 - 2 * TALLY_BINS - TALLY_MODES * (RING_EVENTS + 2)];
 };
 _Static_assert(sizeof(struct tally_table) == 4096, "a page");
 
@@ -131,6 +147,7 @@ static inline uint64_t tally_acquired(uint64_t before, uint64_t turn)
 enum {
 	TALLY_TAG_BYTES = TALLY_ENTRIES * sizeof(struct tally_tag),
 	TALLY_ENTRY_BYTES = TALLY_ENTRIES * sizeof(struct tally_entry),
+	TALLY_EVENT_BYTES = TALLY_ENTRIES * sizeof(struct tally_events),
 };
 _Static_assert(sizeof(struct tally_entry) == 8 * sizeof(struct tally_tag), "tally_entry_of()");
 static inline uint64_t tally_table_offset(uint32_t nr_tables, uint32_t i)
@@ -146,18 +163,23 @@ static inline uint64_t tally_entries_offset(uint32_t nr_tables, uint32_t i)
 {
 	return tally_tags_offset(nr_tables, nr_tables) + (uint64_t)i * TALLY_ENTRY_BYTES;
 }
-static inline uint64_t tally_bytes(uint32_t nr_tables)
+static inline uint64_t tally_events_offset(uint32_t nr_tables, uint32_t i)
 {
-	return tally_entries_offset(nr_tables, nr_tables);
+	return tally_entries_offset(nr_tables, nr_tables) + (uint64_t)i * TALLY_EVENT_BYTES;
+}
+static inline uint64_t tally_bytes(uint32_t nr_tables, uint32_t nr_events)
+{
+	return tally_events_offset(nr_tables, nr_events ? nr_tables : 0);
 }
 /* As ring_layout_fits(), of the tables: behind the blocks, page-aligned. */
 static inline int tally_layout_fits(const struct ring_head *copy, uint64_t file_bytes)
 {
-	return copy->nr_tables <= TALLY_TABLES && copy->tables_offset % 4096 == 0 &&
+	return copy->nr_tables <= TALLY_TABLES && copy->nr_events <= RING_EVENTS &&
+	       copy->tables_offset % 4096 == 0 &&
 	       copy->tables_offset >= ring_blocks_offset(copy->nr_blocks) +
 					      (uint64_t)copy->nr_blocks * RING_BLOCK_BYTES &&
 	       copy->tables_offset <= file_bytes &&
-	       tally_bytes(copy->nr_tables) <= file_bytes - copy->tables_offset;
+	       tally_bytes(copy->nr_tables, copy->nr_events) <= file_bytes - copy->tables_offset;
 }
 
 #endif

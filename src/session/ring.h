@@ -4,6 +4,7 @@
 #ifndef LONGPOLE_SESSION_RING_H
 #define LONGPOLE_SESSION_RING_H
 
+#include "system/hardware.h"
 #include "record/convert.h"
 #include "session/place.h"
 
@@ -25,7 +26,8 @@ struct session_ring {
 	size_t size_bytes;
 	uint64_t tables_offset; /* session/tally.c; nr_tables 0: none */
 	uint32_t nr_tables;
-	bool all_held; /* TALLY_ALL */
+	bool all_held;                 /* TALLY_ALL */
+	struct system_hardware events; /* that are counted with calls */
 	uint32_t nr_blocks;
 	struct session_block {
 		uint32_t cursor; /* words read */

@@ -10,6 +10,7 @@
 #define LONGPOLE_SESSION_SESSION_H
 
 #include "base/base.h"
+#include "system/hardware.h"
 #include "system/system.h"
 #include "trace/trace.h"
 
@@ -77,11 +78,12 @@ struct session_options {
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
 	bool switches;         /* record when threads get and lose processors */
 	enum session_locks locks;
-	bool heap;          /* locks in allocated memory are named by who allocated it */
-	bool calls;         /* count library calls, nothing else (calls.def) */
-	bool kernel_time;   /* with calls: time inside of system calls, where BPF may count it */
-	bool measure_floor; /* of locks: into the trace */
-	unsigned level;     /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
+	bool heap;        /* locks in allocated memory are named by who allocated it */
+	bool calls;       /* count library calls, nothing else (calls.def) */
+	bool kernel_time; /* with calls: time inside of system calls, where BPF may count it */
+	struct system_hardware hardware; /* with calls: events that are counted in them */
+	bool measure_floor;              /* of locks: into the trace */
+	unsigned level; /* 1 or 0: calls; 2: memory accesses, too; 3: instructions, too */
 	enum session_emulator emulator; /* level 2, 3: what runs the program */
 	bool plain;                     /* the trace is not compressed */
 	bool wait_all;            /* until all recorded processes have ended, not only the first */
@@ -138,7 +140,8 @@ struct session_result {
 	uint64_t memory_encode_ns, memory_wait_ns; /* of the program's threads: estimates */
 	char no_samples_why[SESSION_REASON_BYTES],
 		no_switches_why[SESSION_REASON_BYTES], /* "": there are */
-		no_kernel_time_why[SESSION_REASON_BYTES];
+		no_kernel_time_why[SESSION_REASON_BYTES],
+		no_kernel_events_why[SESSION_REASON_BYTES];
 	char disk_full_why[SESSION_REASON_BYTES];
 	struct system_attempt attempt[SYSTEM_ATTEMPTS_MAX]; /* ways to see the system, best first */
 	unsigned nr_attempts;

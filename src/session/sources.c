@@ -101,10 +101,19 @@ bool session_counts(const struct session_options *o)
 static enum base_status tally_prepare(struct session *s)
 {
 	const struct session_options *o = s->opts;
+	struct session_result *res = s->result;
+	struct system_hardware hardware = o->hardware;
+	enum base_status status = BASE_OK;
 	if (!s->has_program || !session_counts(o))
 		return BASE_OK;
-	return session_tally_create(
-		&s->ring, o->calls ? TALLY_NEVER : tally_modes[o->locks].tally_mask, s->err);
+	if (hardware.nr)
+		status = system_hardware_try(&hardware, res->no_kernel_events_why,
+			sizeof res->no_kernel_events_why, s->err);
+	return status != BASE_OK
+		       ? status
+		       : session_tally_create(&s->ring,
+				 o->calls ? TALLY_NEVER : tally_modes[o->locks].tally_mask,
+				 &hardware, s->err);
 }
 
 static void tally_read(struct session *s, const struct session_look *l)

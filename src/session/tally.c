@@ -20,11 +20,39 @@ enum { DISK_TABLES = 128 }; /* on a disk all space must be there before it is wr
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-enum base_status session_tally_create(struct session_ring *r, uint32_t mask, struct base_err *err)
+/* What the program is told of its events. */
+static void tell_events(struct ring_head *head, const struct system_hardware *events)
 {
+	for (unsigned i = 0; i < events->nr; i++)
+		head->event[i] = (struct ring_event){
+			.type = events->event[i]->type, .config = events->event[i]->config};
+	head->nr_events = events->nr;
+	head->event_modes =
+		events->has_kernel ? 1u << TALLY_USER | 1u << TALLY_KERNEL : 1u << TALLY_USER;
+	head->events_by_call = events->has_two_pmus;
+}
+
+/* ... and what the head of a ring says that was left: of events that there are. */
+static struct system_hardware events_of(const struct ring_head *copy)
+{
+	struct system_hardware events = {.has_kernel = copy->event_modes >> TALLY_KERNEL & 1};
+	for (uint32_t i = 0; i < copy->nr_events && i < RING_EVENTS; i++) {
+		events.event[i] = system_hardware_of(copy->event[i].type, copy->event[i].config);
+		if (!events.event[i])
+			return (struct system_hardware){.nr = 0};
+		events.nr++;
+	}
+	return events;
+}
+
+enum base_status session_tally_create(struct session_ring *r, uint32_t mask,
+	const struct system_hardware *events, struct base_err *err)
+{
+	if (events)
+		r->events = *events;
 	bool in_memory = !strncmp(r->path, "/dev/shm/", 9);
 	uint32_t nr = in_memory ? TALLY_TABLES : DISK_TABLES;
-	size_t before = r->size_bytes, size_bytes = before + (size_t)tally_bytes(nr);
+	size_t before = r->size_bytes, size_bytes = before + (size_t)tally_bytes(nr, r->events.nr);
 	int fd = open(r->path, O_RDWR | O_CLOEXEC);
 	int refused = fd < 0 ? errno : 0;
 	if (!refused && ftruncate(fd, (off_t)size_bytes))
@@ -48,6 +76,7 @@ enum base_status session_tally_create(struct session_ring *r, uint32_t mask, str
 	r->head->tables_offset = before;
 	r->head->tally_mask = mask;
 	r->all_held = mask == TALLY_ALL;
+	tell_events(r->head, &r->events);
 	r->head->nr_tables = nr;
 	r->nr_tables = nr;
 	r->tables_offset = before;
@@ -62,6 +91,7 @@ void session_tally_open(struct session_ring *r)
 	r->tables_offset = copy.tables_offset;
 	r->nr_tables = copy.nr_tables;
 	r->all_held = copy.tally_mask == TALLY_ALL;
+	r->events = events_of(&copy);
 }
 
 /* ---- reading: the program may have written anything ------------------------------------------ */
@@ -70,6 +100,7 @@ struct reader {
 	struct record_converter *c;
 	struct record_thread *t;
 	bool has_kernel;
+	const struct system_hardware *events;
 };
 
 static void put(const struct reader *r, struct trace_record rec)
@@ -106,7 +137,39 @@ static void put_cond(const struct reader *r, const struct tally_entry *e)
 					       &r->c->world, r->t->image, e->site)}});
 }
 
-static void put_lock(const struct reader *r, const struct tally_entry *e)
+/* Of functions that take next to nothing: less the clock's own time. */
+static uint64_t not_negative(uint64_t sum)
+{
+	return (int64_t)sum > 0 ? sum : 0;
+}
+
+static uint32_t event_name(const struct reader *r, unsigned i)
+{
+	const char *name = r->events->event[i]->name;
+	return record_sink_text(&r->c->sink, name, strlen(name));
+}
+
+static void put_lock_events(
+	const struct reader *r, uint32_t object, uint32_t site, const struct tally_events *of)
+{
+	for (unsigned mode = 0; mode < TALLY_MODES; mode++) {
+		uint64_t nr = of->sampled.nr[mode], taking = of->special.nr[mode];
+		for (unsigned i = 0; (nr || taking) && i < r->events->nr; i++)
+			put(r, (struct trace_record){.kind = TRACE_lock_event,
+				       .u.lock_event = {.object = object,
+					       .site = site,
+					       .event = event_name(r, i),
+					       .in_kernel = mode,
+					       .nr = nr,
+					       .count = not_negative(of->sampled.count[mode][i]),
+					       .taking_nr = taking,
+					       .taking_count =
+						       not_negative(of->special.count[mode][i])}});
+	}
+}
+
+static void put_lock(
+	const struct reader *r, const struct tally_entry *e, const struct tally_events *events)
 {
 	uint32_t object = record_image_object(&r->c->world, r->t->image, e->key);
 	uint32_t site = record_image_site(&r->c->world, r->t->image, e->site);
@@ -133,6 +196,8 @@ static void put_lock(const struct reader *r, const struct tally_entry *e)
 				       .total_ns = e->n[TALLY_hold_ns],
 				       .max_ns = e->n[TALLY_hold_max_ns],
 				       .deviation_ns = deviation(e)}});
+	if (events)
+		put_lock_events(r, object, site, events);
 }
 
 /* ---- library calls --------------------------------------------------------------------------- */
@@ -152,13 +217,39 @@ static const struct {
 #include "ring/calls.def"
 };
 
-/* Of functions that take next to nothing: less the clock's own time. */
-static uint64_t not_negative(uint64_t sum)
+static void put_call_events(
+	const struct reader *r, uint32_t function, const struct tally_events *of)
 {
-	return (int64_t)sum > 0 ? sum : 0;
+	for (unsigned mode = 0; mode < TALLY_MODES; mode++) {
+		uint64_t nr = of->sampled.nr[mode], special = of->special.nr[mode];
+		for (unsigned i = 0; (nr || special) && i < r->events->nr; i++)
+			put(r, (struct trace_record){.kind = TRACE_call_event,
+				       .u.call_event = {.function = function,
+					       .event = event_name(r, i),
+					       .in_kernel = mode,
+					       .nr = nr,
+					       .count = not_negative(of->sampled.count[mode][i]),
+					       .special_nr = special,
+					       .special_count =
+						       not_negative(of->special.count[mode][i])}});
+	}
 }
 
-static void put_call(const struct reader *r, const struct tally_entry *e)
+/* (A thread's tables each have what there was until they were left: the greatest counts.) */
+static void put_thread_events(const struct reader *r, const struct tally_table *t)
+{
+	for (unsigned mode = 0; mode < TALLY_MODES; mode++)
+		for (unsigned i = 0; t->running_ns[mode] && i < r->events->nr; i++)
+			put(r, (struct trace_record){.kind = TRACE_thread_event,
+				       .u.thread_event = {.event = event_name(r, i),
+					       .in_kernel = mode,
+					       .count = t->event_count[mode][i],
+					       .enabled_ns = t->enabled_ns[mode],
+					       .running_ns = t->running_ns[mode]}});
+}
+
+static void put_call(
+	const struct reader *r, const struct tally_entry *e, const struct tally_events *events)
 {
 	struct record_sink *sink = &r->c->sink;
 	unsigned function = CALLS_FUNCTION(e->key), inside = CALLS_CALLER(e->key);
@@ -204,6 +295,8 @@ static void put_call(const struct reader *r, const struct tally_entry *e)
 				       .kernel_ns = e->n[TALLY_kernel_ns],
 				       .special_nr = e->n[TALLY_special_nr],
 				       .special_kernel_ns = e->n[TALLY_special_kernel_ns]}});
+	if (events)
+		put_call_events(r, id, events);
 }
 
 static void put_bins(const struct reader *r, uint64_t what, const uint64_t *bin)
@@ -236,16 +329,17 @@ static void add_held(
 }
 
 static void read_table(struct record_converter *c, const struct tally_table *table,
-	const struct tally_tag *tag, const struct tally_entry *entry, bool all_held,
-	uint64_t now_ns)
+	const struct tally_tag *tag, const struct tally_entry *entry,
+	const struct tally_events *events, const struct session_ring *ring, uint64_t now_ns)
 {
+	bool all_held = ring->all_held;
 	struct tally_table head = *table;
 	if (!head.image)
 		return;
 	struct reader r = {c,
 		record_converter_thread_of(c, head.image, head.parent_image, head.pid, head.tid,
 			head.ids, head.thread),
-		head.has_kernel != 0};
+		head.has_kernel != 0, &ring->events};
 	if (!r.t)
 		return;
 	if (!r.t->started)
@@ -265,12 +359,13 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 		if (!e.key || !is_used(&e))
 			continue;
 		if (e.key & CALLS_KEY && !type)
-			put_call(&r, &e);
+			put_call(&r, &e, events ? &events[i] : NULL);
 		else if (type == TRACE_OBJECT_cond || type == TRACE_OBJECT_semaphore)
 			put_cond(&r, &e);
 		else if (is_lock)
-			put_lock(&r, &e);
+			put_lock(&r, &e, events ? &events[i] : NULL);
 	}
+	put_thread_events(&r, &head);
 	put_bins(&r, 0, head.wait_bin);
 	put_bins(&r, 1, head.hold_bin);
 	if (all_held)
@@ -300,16 +395,21 @@ void session_tally_drain(
 		struct tally_tag *tag = (void *)(tables + tally_tags_offset(r->nr_tables, i));
 		struct tally_entry *entry =
 			(void *)(tables + tally_entries_offset(r->nr_tables, i));
+		struct tally_events *events =
+			r->events.nr ? (void *)(tables + tally_events_offset(r->nr_tables, i))
+				     : NULL;
 		if (is == TALLY_FREE || (is != TALLY_DONE && !final))
 			continue;
 		if (!final && table->end_tsc - c->clock->tsc_origin > horizon)
 			continue;
-		read_table(c, table, tag, entry, r->all_held, os_clock_ns(c->clock, horizon));
+		read_table(c, table, tag, entry, events, r, os_clock_ns(c->clock, horizon));
 		if (final)
 			continue;
 		clear(table, sizeof *table);
 		clear(tag, TALLY_TAG_BYTES);
 		clear(entry, TALLY_ENTRY_BYTES);
+		if (events)
+			clear(events, TALLY_EVENT_BYTES);
 		__atomic_store_n(&state[i], TALLY_FREE, __ATOMIC_RELEASE);
 	}
 }

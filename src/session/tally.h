@@ -8,9 +8,10 @@
 #include "session/ring.h"
 
 /* Appends tables to the ring's file; the program must not run yet. mask: TALLY_EIGHTH, TALLY_NEVER.
+ * events: counted with calls; NULL: none.
  */
-enum base_status session_tally_create(
-	struct session_ring *r, uint32_t mask, struct base_err *err) BASE_MUST_CHECK;
+enum base_status session_tally_create(struct session_ring *r, uint32_t mask,
+	const struct system_hardware *events, struct base_err *err) BASE_MUST_CHECK;
 
 /* Those of a ring that was there already; none, if what its head says of them cannot be. */
 void session_tally_open(struct session_ring *r);

@@ -521,6 +521,11 @@ static enum base_status check(const struct slack_machine *m, struct base_err *er
 	if (k->line_bytes > 1u << PAGE_SHIFT)
 		return base_fail(
 			err, BASE_ERR_USAGE, "line_bytes is at most %d here", 1 << PAGE_SHIFT);
+	if (memory_cdat_config_has_parts(k))
+		return base_fail(err, BASE_ERR_USAGE,
+			"here all caches have lines of line_bytes: data_line_bytes, "
+			"code_line_bytes, "
+			"second_line_bytes and third_line_bytes are for longpole cdat");
 	return memory_cdat_config_check(k, err);
 }
 

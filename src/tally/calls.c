@@ -11,6 +11,7 @@
 #define __NO_INLINE__ 1 /* headers shall not define what we define */
 #endif
 #include "tally/count.h"
+#include "tally/events.h"
 #include "counter/slots.h"
 #include "ring/calls.h"
 
@@ -131,8 +132,9 @@ enum { SLEPT_NS = 20000 };
 struct call {
 	struct tally_entry *entry; /* NULL: not counted */
 	uint64_t since_cpu_ns, since_kernel_ns, ticks;
-	bool timed, cpu_timed, pushed, special, is_leaf;
+	bool timed, cpu_timed, has_events, pushed, special, is_leaf;
 	uint8_t timing;
+	struct tally_event_reading since_events; /* if has_events */
 };
 
 /* Nothing of before or after comes between two of these, else a short function hides behind the
@@ -193,6 +195,12 @@ static void sort(uint64_t *value, unsigned nr)
 	}
 }
 
+static void stamps_alone(void)
+{
+	struct call call = {.timed = true};
+	CALL_REAL(call, PRELOAD_BARRIER());
+}
+
 /* One stamp in so many, as of functions. On some machines a stamp moves in steps that are longer
  * than a short function, so the mean counts, and the sums of what is left may have terms below
  * zero; but not those that an interrupt lengthened. */
@@ -212,8 +220,14 @@ __attribute__((constructor)) static void measure_stamps(void)
 	sort(ticks, SAMPLES);
 	for (unsigned i = SKIPPED; i < SAMPLES - SKIPPED; i++)
 		sum += ticks[i];
+	if (preload_ring.nr_events)
+		tally_events_measure(stamps_alone);
 	for (unsigned i = 0; i < TRIES; i++) {
-		uint64_t before = cpu_ns(), ns = cpu_ns() - before;
+		struct tally_event_reading events;
+		uint64_t before = cpu_ns();
+		for (unsigned k = 0; k < 2 && preload_ring.nr_events; k++)
+			tally_events_read(&events);
+		uint64_t ns = cpu_ns() - before;
 		least = ns < least ? ns : least;
 	}
 	stamps_ticks = sum / (SAMPLES - 2 * SKIPPED);
@@ -314,6 +328,7 @@ void tally_left(void)
 					    ? &slots[kernel.tid & (COUNTER_SLOTS_NR - 1)]
 					    : NULL;
 	kernel.tid = 0;
+	tally_events_leave();
 	if (slot)
 		__atomic_store_n(&slot->tid, 0, __ATOMIC_RELEASE);
 }
@@ -338,7 +353,9 @@ PRELOAD_INLINE void call_begin(
 	struct call *c, unsigned function, enum calls_timing timing, bool special, uintptr_t site)
 {
 	uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
-	*c = (struct call){0};
+	c->entry = NULL;
+	c->ticks = 0;
+	c->timed = c->cpu_timed = c->has_events = c->pushed = false;
 	if (PRELOAD_RARE(context.busy))
 		return;
 	while (context.nr && frame_at(context.nr - 1)->stack <= stack)
@@ -368,6 +385,14 @@ PRELOAD_INLINE void call_begin(
 	}
 	c->since_cpu_ns = c->cpu_timed ? cpu_ns() : 0;
 	c->since_kernel_ns = c->timed ? kernel_ns() : 0;
+	if (PRELOAD_RARE(preload_self->tally_events) && c->timed &&
+		(c->is_leaf || c->special || is_in_sample(e->n[TALLY_calls] - 1, OFTEN_CPU)))
+		c->has_events = tally_events_read(&c->since_events);
+}
+
+static bool has_slept(const struct call *c, uint64_t ns)
+{
+	return c->timing & CALLS_STREAM && !c->special && ns >= SLEPT_NS;
 }
 
 static __attribute__((noinline)) void add_time(const struct call *c, struct tally_entry *e)
@@ -376,7 +401,7 @@ static __attribute__((noinline)) void add_time(const struct call *c, struct tall
 	uint64_t ns = net > 0 ? (uint64_t)net : 0;
 	uint64_t in_kernel_ns = kernel_ns() - c->since_kernel_ns;
 	bool may_sleep = c->timing & (CALLS_LOCK | CALLS_STREAM);
-	bool slept = c->timing & CALLS_STREAM && !c->special && ns >= SLEPT_NS;
+	bool slept = has_slept(c, ns);
 	tally_max(&e->n[TALLY_call_max_ns], ns);
 	if (c->is_leaf && ns >= INTERRUPTED_NS && !slept)
 		return;
@@ -394,6 +419,19 @@ static __attribute__((noinline)) void add_time(const struct call *c, struct tall
 		TALLY_INC(e->n[TALLY_cpu_nr]);
 		TALLY_ADD(e->n[TALLY_cpu_ns], ns);
 	}
+}
+
+/* First of all that comes after the real function. Of the sort that add_time() counts it as. */
+static __attribute__((noinline)) void add_events(const struct call *c, struct tally_entry *e)
+{
+	struct tally_event_reading now;
+	bool counted = tally_events_read(&now);
+	struct tally_events *to = tally_events_of(e);
+	int64_t ns = net_ns(c->ticks);
+	if (counted && to)
+		tally_events_add(&c->since_events, &now, 1,
+			c->special || has_slept(c, ns > 0 ? (uint64_t)ns : 0) ? &to->special
+									      : &to->sampled);
 }
 
 /* By a constant, so nothing of this is left in a wrapper but one comparison. */
@@ -438,6 +476,8 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes, int error)
 	struct tally_entry *e = c->entry;
 	if (PRELOAD_RARE(!e))
 		return;
+	if (PRELOAD_RARE(c->has_events))
+		add_events(c, e);
 	if (PRELOAD_RARE(error))
 		add_failed(e, error);
 	if (c->timed)

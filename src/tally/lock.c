@@ -13,6 +13,7 @@
 #include "preload/lock.h"
 #include "runtime/openmp/omp.h"
 #include "tally/count.h"
+#include "tally/events.h"
 
 /* ---- timed holds ----------------------------------------------------------------------------- */
 
@@ -152,6 +153,82 @@ PRELOAD_INLINE void add_each(struct tally_tag *t, uint64_t ended_after, uint64_t
 		TALLY_ADD(table->held_ticks, without_stamps(now_tsc - mine()->held_since_tsc));
 }
 
+/* ---- events (tally/events.h) of sampled mutexes: while they are taken, if they are free, and
+ * held. Of the innermost holds that are timed there is room for some.
+ * ---------------------------------- */
+
+enum { EVENT_HOLDS = 8, EVENT_HOLDS_WORD = 160 };
+struct event_hold {
+	uintptr_t lock; /* of `since`; 0: none */
+	struct tally_event_reading since;
+};
+_Static_assert(sizeof(struct holds) <= EVENT_HOLDS_WORD * sizeof(uint64_t) &&
+		       EVENT_HOLDS_WORD + sizeof(struct event_hold) / 8 * EVENT_HOLDS <=
+			       PRELOAD_MORE_WORDS - 32,
+	"between the holds and the events");
+
+static struct event_hold *event_hold_at(uint32_t i)
+{
+	return (struct event_hold *)(void *)(preload_self->more + EVENT_HOLDS_WORD) +
+	       i % EVENT_HOLDS;
+}
+
+PRELOAD_INLINE bool has_events(void)
+{
+	return PRELOAD_RARE(preload_self->tally_events) && preload_self->tally_mask == TALLY_EIGHTH;
+}
+
+/* The next hold that is timed begins, of this lock. */
+static PRELOAD_COLD void begin_events(uintptr_t lock)
+{
+	struct event_hold *h = event_hold_at(preload_self->nr_timed);
+	h->lock = 0;
+	if (tally_events_read(&h->since))
+		h->lock = lock;
+}
+
+/* Before the lock is given up: is it the last that was timed, and *ret what there is now? */
+static PRELOAD_COLD bool end_events(uintptr_t lock, struct tally_event_reading *ret)
+{
+	uint32_t nr = preload_self->nr_timed;
+	return nr && timed_at(nr - 1)->lock == lock && event_hold_at(nr - 1)->lock == lock &&
+	       tally_events_read(ret);
+}
+
+/* After it was, and before the hold is forgotten. */
+static PRELOAD_COLD void add_held_events(const struct tally_event_reading *now)
+{
+	uint32_t at = preload_self->nr_timed - 1;
+	const struct timed *t = timed_at(at);
+	struct tally_events *to =
+		preload_fresh.head ? tally_events_of(tally_entry_of(t->at)) : NULL;
+	if (to)
+		tally_events_add(&event_hold_at(at)->since, now, t->weight, &to->sampled);
+	event_hold_at(at)->lock = 0;
+}
+
+static PRELOAD_COLD void add_taken_events(
+	const struct tally_tag *t, const struct tally_event_reading *since)
+{
+	struct tally_event_reading now;
+	struct tally_events *to = tally_events_of(tally_entry_of(t));
+	if (tally_events_read(&now) && to)
+		tally_events_add(since, &now, 1, &to->special);
+}
+
+static void two_stamps(void)
+{
+	volatile uint64_t stamp = preload_now();
+	stamp = preload_now();
+	(void)stamp;
+}
+
+__attribute__((constructor)) static void measure_events(void)
+{
+	if (preload_on() && preload_ring.nr_events)
+		tally_events_measure(two_stamps);
+}
+
 /* It is the turn of a hold. */
 static __attribute__((noinline)) void take_turn(
 	uintptr_t lock, struct tally_tag *t, uint64_t now_tsc)
@@ -162,6 +239,8 @@ static __attribute__((noinline)) void take_turn(
 	e->n[TALLY_acquired] =
 		next_turn(t, e->n[TALLY_acquired], is_timed ? draw(rate->every) : NEVER_SOON);
 	mine()->nr_begun += is_timed && mine()->nr_begun <= MANY;
+	if (has_events())
+		begin_events(lock);
 	if (preload_self->tally_mask != TALLY_NEVER)
 		begin_hold(lock, t, is_first ? 1 : rate->weight, now_tsc);
 }
@@ -308,7 +387,11 @@ static __attribute__((noinline)) int mutex_lock_checked(pthread_mutex_t *mutex, 
 
 static __attribute__((noinline)) int mutex_lock_timed(pthread_mutex_t *mutex, struct tally_tag *t)
 {
+	struct tally_event_reading since;
+	bool has = has_events() && tally_events_read(&since);
 	int result = preload_real_mutex_lock(mutex);
+	if (PRELOAD_RARE(has))
+		add_taken_events(t, &since);
 	take_turn((uintptr_t)mutex, t, 0);
 	return result;
 }
@@ -360,8 +443,12 @@ PRELOAD_INLINE int tried(uintptr_t lock, uint64_t key, uint64_t site, int result
 
 static __attribute__((noinline)) int mutex_unlock_timed(pthread_mutex_t *mutex)
 {
+	struct tally_event_reading now;
 	uint64_t now_tsc = preload_now();
+	bool has = has_events() && end_events((uintptr_t)mutex, &now);
 	int result = preload_real_mutex_unlock(mutex);
+	if (PRELOAD_RARE(has))
+		add_held_events(&now);
 	end_hold((uintptr_t)mutex, now_tsc);
 	return result;
 }
@@ -497,6 +584,7 @@ PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 
 void tally_left(void)
 {
+	tally_events_leave();
 }
 
 /* A lock's first count at a place. */

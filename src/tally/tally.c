@@ -29,6 +29,12 @@ static uintptr_t entries_at(struct ring_head *head, uint32_t i)
 	       tally_entries_offset(preload_ring.nr_tables, i);
 }
 
+static uintptr_t events_at(struct ring_head *head, uint32_t i)
+{
+	return (uintptr_t)head + preload_ring.tables_offset +
+	       tally_events_offset(preload_ring.nr_tables, i);
+}
+
 static bool take(uint32_t *state)
 {
 	uint32_t is_free = TALLY_FREE;
@@ -90,6 +96,11 @@ static bool grow(struct ring_head *head)
 	unsigned step = self->tally_mask == TALLY_ALL ? 2 : 1;
 	self->tally_span = ((size_t)nr * TALLY_ENTRIES - step) * sizeof(struct tally_tag);
 	self->tally_entries = entries_at(head, 0) - 8 * tags_at(head, 0);
+	self->tally_events = preload_ring.nr_events
+				     ? events_at(head, 0) - entries_at(head, 0) /
+								    sizeof(struct tally_entry) *
+								    sizeof(struct tally_events)
+				     : 0;
 	return true;
 }
 

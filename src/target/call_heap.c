@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 /* void *f(...) that allocates `bytes`; results and errno are libc's. */
 #define ALLOCATE(name, bytes, parameters, arguments)                                               \
@@ -94,6 +96,23 @@ AT void longpole_at_free(void *p)
 
 /* ---- mappings -------------------------------------------------------------------------------- */
 
+/* Which memory other processes may have, too: a file's, or what a fork's children inherit. before 0:
+ * nobody records. */
+static void tell_shared(const void *p, size_t n, int flags, int file, off_t offset, uint64_t before)
+{
+	enum { PAGE = 4096 };
+	struct stat s = {.st_ino = 0};
+	bool has_file = !(flags & MAP_ANONYMOUS);
+	if (!before || !(flags & MAP_SHARED) ||
+		(has_file && longpole_target_syscall(SYS_fstat, file, (long)&s, 0, 0, 0, 0)))
+		return;
+	uint64_t pid = (uint64_t)longpole_target_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	uint64_t what = has_file ? s.st_dev * UINT64_C(0x9e3779b97f4a7c15) + s.st_ino
+				 : before * UINT64_C(0x9e3779b97f4a7c15) + pid;
+	longpole_target_call(CALL_shared, before, target_call_ticks(), (uint64_t)(uintptr_t)p,
+		(n + PAGE - 1) / PAGE * PAGE, what, has_file ? (uint64_t)offset : 0);
+}
+
 #define MAP(name)                                                                                  \
 	void *longpole_at_##name(                                                                  \
 		void *at, size_t n, int protection, int flags, int file, off_t offset);            \
@@ -102,8 +121,10 @@ AT void longpole_at_free(void *p)
 	{                                                                                          \
 		uint64_t before = target_call_ticks();                                             \
 		void *p = name(at, n, protection, flags, file, offset);                            \
-		if (p != MAP_FAILED)                                                               \
+		if (p != MAP_FAILED) {                                                             \
+			tell_shared(p, n, flags, file, offset, before);                            \
 			target_allocated(p, n, TARGET_SITE, ALLOCATION_MAPPING, before);           \
+		}                                                                                  \
 		return p;                                                                          \
 	}
 MAP(mmap)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define AT      TARGET_STUB
@@ -216,3 +217,28 @@ AT int longpole_at_execvp(const char *file, char *const *argv)
 	longpole_target_flush_all();
 	return execvp(file, argv);
 }
+
+/* ---- processes: what orders them (memory/processes.c) ---------------------------------------- */
+
+/* (In the child nothing: its stream is another one.) */
+static void process_made(pid_t child, uint64_t before)
+{
+	int saved = errno;
+	if (child > 0)
+		longpole_target_call(CALL_process_create, before, before, (uint64_t)child, 0, 0, 0);
+	errno = saved;
+}
+
+static void process_ended(pid_t child, const int *status, uint64_t before)
+{
+	int saved = errno;
+	if (child > 0 && (!status || WIFEXITED(*status) || WIFSIGNALED(*status)))
+		longpole_target_call(
+			CALL_process_wait, before, target_call_ticks(), (uint64_t)child, 0, 0, 0);
+	errno = saved;
+}
+
+TARGET_AFTER(pid_t, fork, (void), (), process_made(result, before))
+TARGET_AFTER(pid_t, wait, (int *status), (status), process_ended(result, status, before))
+TARGET_AFTER(pid_t, waitpid, (pid_t which, int *status, int options), (which, status, options),
+	process_ended(result, status, before))

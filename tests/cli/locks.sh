@@ -574,6 +574,156 @@ test_calls_kernel() {
 	is_json out '.result.kernel_time_by == "none" and ([.. | objects | select(has("kernel_ns"))] == [])'
 }
 
+# What the kernel counts for the processor: each page that is touched first is a fault, in user space where the program's memset() touches it,
+# in the kernel where its read() does.
+test_calls_events() {
+	cat >faults.c <<'EOF'
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { PAGE = 4096, LARGE = 1000, SMALL = 640, READ = 64, OWN = 300 };
+static void *(*volatile fill)(void *, int, size_t) = memset;
+static char *fresh(size_t pages)
+{
+	char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(p, pages * PAGE, MADV_NOHUGEPAGE);
+	return p;
+}
+static void *work(void *unused)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	char *large = fresh(LARGE), *small = fresh(SMALL), *in = fresh(READ), *own = fresh(OWN);
+	fill(large, 1, LARGE * PAGE);
+	for (int i = 0; i < SMALL; i++)
+		fill(small + i * PAGE, 1, PAGE);
+	for (int i = 0; i < READ; i++)
+		if (read(fd, in + i * PAGE, PAGE) != PAGE)
+			return (void *)&fill;
+	for (int i = 0; i < OWN; i++)
+		((volatile char *)own)[i * PAGE] = 1;
+	close(fd);
+	for (int i = 0; i < 9000; i++) /* nothing new is touched */
+		fill(small + i % SMALL * PAGE, 2, 64);
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+	void *bad = &thread;
+	int before = open("/dev/null", O_RDONLY);
+	close(before);
+	pthread_create(&thread, NULL, work, NULL);
+	pthread_join(thread, &bad);
+	pid_t child = fork();
+	if (!child)
+		_exit(work(NULL) != NULL);
+	int status = 1;
+	waitpid(child, &status, 0);
+	return bad != NULL || status != 0 || work(NULL) != NULL || open("/dev/null", O_RDONLY) != before; /* its own numbers, as ever */
+}
+EOF
+	"${CC:-cc}" -O1 -pthread faults.c -o faults
+	if ! longpole calls -q -e page-faults -o faults.lpt -- ./faults 2>err; then
+		grep -q 'cannot be counted' err && skip "no perf events: $(grep -m1 'cannot be counted' err)"
+		fail "$(cat err)"
+	fi
+	expect 0 longpole calls --json faults.lpt
+	# three times: in a thread, in a child, in the program
+	is_json out '[.result.functions[] | select(.function == "memset")][0] | .events.user.counts["page-faults"] as $n
+		| .calls == 3 * 9641 and $n >= 3 * 1640 and $n < 3 * 1640 + 40'
+	if [[ $(jq '.result.program_events.kernel' out) != null ]]; then
+		is_json out '[.result.functions[] | select(.function == "read")][0].events | .kernel.counts["page-faults"] == 3 * 64 and .user.counts["page-faults"] < 30'
+		is_json out '[.result.functions[] | select(.function == "memset")][0].events.kernel.counts["page-faults"] == 0'
+	fi
+	is_json out '.result.program_events.user | .counts["page-faults"] >= 3 * 1940 and .own_code.counts["page-faults"] >= 3 * 300
+		and .own_code.counts["page-faults"] < 3 * 300 + 500'
+	expect 0 longpole calls faults.lpt
+	has out 'category, user space' 'the whole program' 'faults/call'
+	expect 2 longpole calls -e nonsense -- ./faults
+	has err "'nonsense' is no event"
+	expect 2 longpole calls -e page-faults,page-faults,page-faults,page-faults,page-faults -- ./faults
+	has err 'from 1 to 4 events'
+	expect 0 longpole calls -e list
+	has out 'L1-icache-load-misses' 'page-faults'
+	touch there
+	longpole calls -q -e misses -o misses.lpt -- rm there 2>err || true
+	if grep -q 'cannot be counted' err; then
+		has err 'cycles cannot be counted: there is no such counter here'
+		[[ -e there ]] || fail 'the program ran all the same'
+	else
+		expect 0 longpole calls --json misses.lpt
+		is_json out '.result.program_events.user | .cycles_per_instruction > 0.05 and .cycles_per_instruction < 50'
+	fi
+}
+
+# What is counted while a mutex is held is of its critical section: two pages are touched first in each hold of one, a page is filled by the
+# kernel in each hold of the other; in a third, nothing; and much where none is held.
+test_locks_events() {
+	cat >held.c <<'EOF'
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+enum { PAGE = 4096, ROUNDS = 2000 };
+static pthread_mutex_t toucher = PTHREAD_MUTEX_INITIALIZER, reader = PTHREAD_MUTEX_INITIALIZER, quiet = PTHREAD_MUTEX_INITIALIZER;
+static volatile char *fresh(size_t pages)
+{
+	char *p = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(p, pages * PAGE, MADV_NOHUGEPAGE);
+	return p;
+}
+static void *work(void *unused)
+{
+	volatile char *two = fresh(2 * ROUNDS), *in = fresh(ROUNDS), *own = fresh(5 * ROUNDS);
+	int fd = open("/dev/zero", O_RDONLY), bad = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_mutex_lock(&toucher);
+		two[2 * i * PAGE] = two[(2 * i + 1) * PAGE] = 1;
+		pthread_mutex_lock(&quiet); /* (inside) */
+		pthread_mutex_unlock(&quiet);
+		pthread_mutex_unlock(&toucher);
+		pthread_mutex_lock(&reader);
+		bad += read(fd, (char *)in + i * PAGE, PAGE) != PAGE;
+		pthread_mutex_unlock(&reader);
+		for (int k = 0; k < 5; k++)
+			own[(5 * i + k) * PAGE] = 1;
+	}
+	close(fd);
+	return bad ? &toucher : unused;
+}
+int main(void)
+{
+	pthread_t thread;
+	void *bad = &thread;
+	pthread_create(&thread, NULL, work, NULL);
+	pthread_join(thread, &bad);
+	return bad != NULL || work(NULL) != NULL;
+}
+EOF
+	"${CC:-cc}" -O1 -pthread held.c -o held
+	if ! longpole locks -q -e page-faults -o held.lpt -- ./held 2>err; then
+		grep -q 'cannot be counted' err && skip "no perf events: $(grep -m1 'cannot be counted' err)"
+		fail "$(cat err)"
+	fi
+	expect 0 longpole locks --json --no-replay held.lpt
+	local of='.result.locks[] | select(.lock | test("toucher|reader|quiet"; "x")) | .acquisitions == 4000'
+	is_json out "[$of] | length == 3 and all"
+	is_json out '[.result.locks[] | select(.lock | test("toucher"))][0].events.held.user
+		| .measured_calls > 100 and (.counts["page-faults"] / .measured_calls | . >= 1.99 and . < 2.05)'
+	is_json out '[.result.locks[] | select(.lock | test("quiet"))][0].events.held.user | .counts["page-faults"] / .measured_calls < 0.02'
+	is_json out '[.result.locks[] | select(.lock | test("reader"))][0].events | .held.user.counts["page-faults"] / .held.user.measured_calls < 0.02
+		and (.held.kernel == null or (.held.kernel | .counts["page-faults"] / .measured_calls | . >= 0.98 and . < 1.02))'
+	is_json out '[.result.locks[] | select(.lock | test("toucher"))][0].events.taking.user | .measured_calls > 20 and .counts["page-faults"] / .measured_calls < 0.1'
+	expect 0 longpole locks --no-replay held.lpt
+	has out 'while it is held, user space' 'taking it while free, user space' 'faults'
+	expect 2 longpole locks -e page-faults --mode=holds -- ./held
+	has err 'mode=sampled'
+}
+
 # In memory that nobody allocated or initialised by a call, a condition variable or semaphore is called after the function that waits for it.
 test_locks_cond_name() {
 	cat >nameless.c <<'EOF'

@@ -219,6 +219,80 @@ test_tdat_where_all_bins() {
 	is_json out '.result.bins == [0, 0, 0, 0, 0] and .result.events == 0'
 }
 
+# All processes together: what they map with MAP_SHARED is one memory, whoever maps it where; what has the same address in a fork's parent and
+# child is two.
+test_memory_processes_together() {
+	cat >together.c <<-'END'
+		#include <fcntl.h>
+		#include <stdlib.h>
+		#include <sys/mman.h>
+		#include <sys/wait.h>
+		#include <unistd.h>
+		enum { PAGE = 4096, LINES = 20, OWN = 30, FILE_LINES = 7 };
+		static volatile char own[PAGE] __attribute__((aligned(4096)));
+		static volatile char *map_file(int pages_before)
+		{
+			mmap(0, (size_t)pages_before * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* elsewhere */
+			int fd = open("file", O_RDWR);
+			volatile char *p = mmap(0, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+			close(fd);
+			return p;
+		}
+		int main(int argc, char **argv)
+		{
+			if (argc > 1) { /* after exec: stores to what the first read, by another mapping */
+				volatile char *file = map_file(100);
+				for (int i = 0; i < FILE_LINES; i++)
+					file[PAGE + 64 * i] = 2;
+				return 0;
+			}
+			volatile char *shared = mmap(0, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+			volatile char *file = map_file(1);
+			int sum = 0;
+			for (int i = 0; i < FILE_LINES; i++)
+				sum += file[PAGE + 64 * i];
+			for (int i = 0; i < OWN; i++)
+				own[64 * i] = 1;
+			if (!fork()) {
+				for (int i = 0; i < LINES; i++)
+					shared[64 * i] = 1;
+				for (int i = 0; i < OWN; i++)
+					own[64 * i] = 2;
+				exit(0);
+			}
+			wait(0);
+			for (int i = 0; i < LINES; i++)
+				sum += shared[64 * i];
+			for (int i = 0; i < OWN; i++)
+				sum += own[64 * i];
+			if (!fork())
+				execl(argv[0], argv[0], "again", (char *)0);
+			wait(0);
+			return sum != LINES + OWN;
+		}
+	END
+	head -c 8192 /dev/zero >file
+	longpole cc -O1 -g together.c -o together 2>err || skip "longpole cc does not build here: $(head -c 200 err)"
+	expect 0 longpole record -q --level=3 -o together.lpt ./together
+	expect 0 longpole ciat --json --process=all together.lpt
+	is_json out '.source.processes | length >= 3 and all(.[]; .shown)'
+	# 20 + 7 bytes are stored to by one and loaded by the other; no byte of own[] is shared
+	is_json out '.result.usage.shared_data_accesses == 2 * 27'
+	# in the order of fork, wait and exec: the parent loads what its child stored; the next one stores to what the parent had loaded
+	is_json out '.result.total.all | .raw == 20 and .war == 7 and .waw == 0'
+	# a processor each: all of it misses twice; own[] in two processes, and the parent has its lines still
+	expect 0 longpole cdat --json --process=all --set=processors=4 together.lpt
+	is_json out '.result.total.data | .misses >= 2 * 27 + 2 * 30 and .misses < 2 * 27 + 2 * 30 + 40 and .local_cache == 27'
+	expect 0 longpole ciat --process=all -i 2 together.lpt
+	has out 'processes were interleaved' 'of 3 processes'
+	expect 0 longpole ciat --json --process=1 together.lpt
+	is_json out '.result.usage.shared_data_accesses == 0'
+	# one process is itself
+	longpole record -q --level=3 -o alone.lpt ./together again && longpole ciat --json --process=all alone.lpt >out
+	is_json out '.source.processes | length == 1'
+	expect 2 longpole ciat --process=some together.lpt
+}
+
 # A recording of several processes: each by its number or pid; what is not shown is named.
 test_memory_processes() {
 	cat >family.c <<-'END'

@@ -110,7 +110,7 @@ static void count(struct ring_head *head, const uint8_t *wild, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const size_t tables_at = ring_blocks_offset(BLOCKS_MAX) + BLOCKS_MAX * RING_BLOCK_BYTES,
-		     bytes = tables_at + tally_bytes(TABLES_MAX);
+		     bytes = tables_at + tally_bytes(TABLES_MAX, RING_EVENTS);
 	struct ring_head now, later;
 	if (size < 2 * sizeof now)
 		return 0;

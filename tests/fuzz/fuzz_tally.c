@@ -25,6 +25,11 @@ static void fill(struct session_ring *r, uint32_t i, const uint8_t *header, cons
 	t->pid = t->tid = 0x7ffffff0 + (header[1] & 7u);
 	memcpy(tables + tally_entries_offset(r->nr_tables, i), entries,
 		size < TALLY_ENTRY_BYTES ? size : TALLY_ENTRY_BYTES);
+	memcpy(tables + tally_events_offset(r->nr_tables, i), entries,
+		size < TALLY_EVENT_BYTES ? size : TALLY_EVENT_BYTES);
+	for (unsigned k = 0; k < 4 * TALLY_MODES; k++)
+		t->event_count[k / 4][k % 4] = t->enabled_ns[k / 4] = t->running_ns[k / 4] =
+			(uint64_t)header[4] << (header[5] & 63);
 	memcpy(tables + tally_tags_offset(r->nr_tables, i), entries,
 		size < TALLY_TAG_BYTES ? size : TALLY_TAG_BYTES);
 }
@@ -43,7 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < TABLES * HEADER ||
 		session_ring_create(&ring, SESSION_RING_BYTES_MIN, 16, 0, NULL) != BASE_OK)
 		return 0;
-	if (session_tally_create(&ring, 7, NULL) == BASE_OK) {
+	const struct system_hardware events = {
+		.event = {system_hardware_at(0), system_hardware_at(1)}, .nr = 2};
+	if (session_tally_create(&ring, 7, &events, NULL) == BASE_OK) {
 		const uint8_t *entries = data + TABLES * HEADER;
 		size_t half = (size - TABLES * HEADER) / 16 * 8;
 		fill(&ring, 0, data, entries, half);

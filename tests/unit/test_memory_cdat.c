@@ -4,58 +4,8 @@
  * exhaustively on two nodes and one line.
  */
 #include "memory/cdat.h"
-#include "memory_fixture.h"
-#include "test.h"
 
-static struct memory_cdat_config *machine(const char *const *set, size_t nr)
-{
-	struct memory_cdat_config *k = memory_cdat_config_new();
-	struct base_err err = {0};
-	for (size_t i = 0; i < nr; i++)
-		if (memory_cdat_config_set(k, set[i], &err) != BASE_OK)
-			fail_msg("%s", err.cause[0]);
-	return k;
-}
-#define MACHINE(...)                                                                               \
-	machine((const char *const[]){__VA_ARGS__},                                                \
-		BASE_COUNT(((const char *const[]){__VA_ARGS__})))
-
-struct codes { /* transactions in their order */
-	unsigned code[256];
-	size_t nr;
-};
-
-static void keep_code(void *ctx, const struct memory_cdat_transaction *t)
-{
-	struct codes *k = ctx;
-	if (k->nr < BASE_COUNT(k->code))
-		k->code[k->nr++] = t->code;
-}
-
-static struct memory_cdat *start(
-	struct memory_cdat_config *k, uint32_t nr_threads, struct codes *codes)
-{
-	struct memory_cdat_options o = {
-		.check = true, .detailed = codes ? keep_code : NULL, .trace_ctx = codes};
-	struct memory_cdat *c;
-	struct base_err err = {0};
-	if (memory_cdat_new(k, nr_threads, &o, &c, &err) != BASE_OK)
-		fail_msg("%s", err.cause[0]);
-	assert_int_equal(memory_cdat_begin(c, &err), BASE_OK);
-	memory_cdat_config_free(k);
-	return c;
-}
-
-static struct memory_cdat_outcome step(
-	struct memory_cdat *c, uint32_t processor, uint64_t address, unsigned kind)
-{
-	struct memory_cdat_outcome o;
-	struct base_err err = {0};
-	if (memory_cdat_access(c, processor, address, (enum memory_item_kind)kind, 0, &o, &err) !=
-		BASE_OK)
-		fail_msg("%s", err.cause[0]);
-	return o;
-}
+#include "cdat_fixture.h"
 
 /* ---- by hand: every sequence of the directory protocols -------------------------------------- */
 
@@ -815,7 +765,7 @@ static void test_geometry(void **state)
 {
 	(void)state;
 	static const struct {
-		const char *set[2];
+		const char *set[3];
 		enum base_status status;
 		const char *says;
 	} row[] = {{{"data_bytes=100000", "data_ways=8"}, BASE_ERR_USAGE, "is 99840"},
@@ -824,11 +774,24 @@ static void test_geometry(void **state)
 		{{"code_bytes=8K", "code_ways=3"}, BASE_ERR_USAGE, "code_ways = 3"},
 		{{"second_bytes=65600", "second_ways=8"}, BASE_ERR_USAGE, "is 65536"},
 		{{"interconnect_bytes=1025", "nodes=2"}, BASE_ERR_USAGE, "interconnect_ways = 4"},
+		{{"data_line_bytes=128"}, BASE_ERR_USAGE, "8 to the 64 bytes"},
+		{{"data_line_bytes=48"}, BASE_ERR_USAGE, "a power of two"},
+		{{"code_line_bytes=4"}, BASE_ERR_USAGE, "code_line_bytes = 4"},
+		{{"second_bytes=64K", "second_line_bytes=32"}, BASE_OK, NULL},
+		{{"code_line_bytes=64", "second_bytes=64K", "second_line_bytes=32"}, BASE_ERR_USAGE,
+			"code_line_bytes = 64"},
+		{{"data_line_bytes=32", "inclusive=0"}, BASE_ERR_USAGE, "of one size"},
+		{{"data_line_bytes=32", "replacement=random"}, BASE_ERR_USAGE, "last level"},
+		{{"data_line_bytes=32", "data_bytes=32"}, BASE_ERR_USAGE, "less than a line"},
+		{{"data_line_bytes=32", "code_line_bytes=16"}, BASE_OK, NULL},
+		{{"third_line_bytes=16"}, BASE_OK, NULL}, /* there is no such level */
 		{{"data_bytes=48K", "data_ways=12"}, BASE_OK, NULL},
 		{{"data_bytes=192", "data_ways=8"}, BASE_OK, NULL}};
 	for (size_t i = 0; i < BASE_COUNT(row); i++) {
 		struct base_err err = {0};
-		struct memory_cdat_config *k = machine(row[i].set, BASE_COUNT(row[i].set));
+		struct memory_cdat_config *k = machine(row[i].set, row[i].set[2]   ? 3
+								   : row[i].set[1] ? 2
+										   : 1);
 		assert_int_equal(memory_cdat_config_check(k, &err), row[i].status);
 		if (row[i].says && !strstr(err.cause[0], row[i].says))
 			fail_msg("'%s' does not say '%s'", err.cause[0], row[i].says);
