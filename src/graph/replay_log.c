@@ -716,6 +716,7 @@ static enum base_status log_link(struct graph_replay *r, const struct graph_verb
 		return BASE_OK;
 	}
 	out.state = from->state;
+	out.recording_ns = replay_recording(from);
 	out.queue = r->moment.actor;
 	replay_step(r, i)->arg = id;
 	if (v->flags & GRAPH_CUTS)
@@ -787,9 +788,11 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		return s;
 	if (v->state > r->last_state)
 		r->last_state = v->state;
-	if (r->moment.first == REPLAY_NONE)
+	if (r->moment.first == REPLAY_NONE) {
 		r->moment = (struct replay_moment){
 			.actor = v->actor, .first = i, .t = r->now, .waker = REPLAY_NONE};
+		replay_step(r, i)->recording_ns = replay_take_recording(&r->actor[v->actor]);
+	}
 	r->moment.last = i;
 	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	s = log_kind(r, kind, v, from_actor, i, err);

@@ -166,6 +166,20 @@ static void cut(struct sim *s, const struct replay_step *out)
 	}
 }
 
+/* What the actor did then takes no longer than without what recording took of it. */
+static uint64_t without_recording(const struct sim *s, const struct replay_step *step, uint64_t own)
+{
+	uint64_t ns = (uint64_t)((double)step->recording_ns * (1 + s->assumed.recording_more));
+
+	return own > ns ? own - ns : 0;
+}
+
+/* Of a step that is something done, or a link's start in the middle of it. */
+static inline uint64_t done_in(const struct sim *s, const struct replay_step *step, uint64_t own)
+{
+	return s->assumed.unrecorded && step->recording_ns ? without_recording(s, step, own) : own;
+}
+
 /* Some link starts here: its target may go on. */
 static void start_link(struct sim *s, const struct sim_actor *a, const struct replay_step *step)
 {
@@ -173,7 +187,7 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 	uint64_t own = replay_own(s->r, step);
 
 	s->link_ns[replay_need(s->r, step)] =
-		a->t_last + (a->waits ? own : sim_scaled(s, a->state, own));
+		a->t_last + (a->waits ? own : sim_scaled(s, a->state, done_in(s, step, own)));
 	if (BASE_UNLIKELY(s->r->actor[step->queue].cut != REPLAY_NONE))
 		cut(s, step);
 	if (to->phase == SIM_WAITS && !to->listed && to->cursor != REPLAY_NONE &&
@@ -196,6 +210,8 @@ static uint64_t own_time(const struct sim *s, const struct sim_actor *a, uint64_
 
 	if (!sim_executes(s, a->state))
 		return sim_scaled(s, a->state, own);
+	if (s->assumed.unrecorded)
+		own = (uint64_t)((double)own * (1 - s->r->samples_share) + 0.5);
 	if (BASE_UNLIKELY(s->assumed.jitter))
 		own = (uint64_t)((double)own * jitter(s, a) + 0.5);
 	if (BASE_LIKELY(!now && !then))
@@ -211,9 +227,10 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 {
 	struct sim_actor *a = &s->actor[actor];
 
-	bool slept = replay_step(s->r, a->cursor)->bits & REPLAY_SLEPT;
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+	bool slept = step->bits & REPLAY_SLEPT;
 
-	own = own_time(s, a, own);
+	own = own_time(s, a, done_in(s, step, own));
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (graph_sim_come_on(s, actor, SIM_QUEUES))

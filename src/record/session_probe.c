@@ -29,6 +29,8 @@ static const struct {
 	[RECORD_PROBE_fork] = {"forks", 12, 12, 3, 150},
 	[RECORD_PROBE_thread] = {"threads", 64, 64, 3, 100},
 	[RECORD_PROBE_lock] = {"locks", 100000, 200000, 3, 125},
+	[RECORD_PROBE_call] = {"calls", 40000, 80000, 3, 100},
+	[RECORD_PROBE_record] = {"tokens", 50000, 100000, 3, 125},
 };
 
 /* Its processor time; 0: it did not run. */

@@ -261,7 +261,7 @@ struct report_match { /* what an edit applied to */
 	uint64_t nr_never_full; /* resize_queue: all of them; nobody waited for room */
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
-enum { REPORT_VARIANTS = 9 };
+enum { REPORT_VARIANTS = 11 };
 /* A run's length is that far off the usual one of its program, at rest (standard deviation), which
  * one recording cannot say; nine of ten pairs of runs differ by less than RUNS_DIFFER. */
 #define REPORT_RUN_DEVIATES 0.02
@@ -291,7 +291,7 @@ struct report_replay_run { /* the run simulated as it was */
 	/* The same under other assumptions; 0 of them: the log is long. */
 	unsigned nr_variants;
 	double variant_ns[REPORT_VARIANTS];
-	double cost_share; /* what recording took of its processor time, without samples */
+	double cost_share; /* what recording took, but what is taken off where it was */
 	struct report_spin_state spin[REPORT_SPIN_STATES];
 	unsigned nr_spins;
 };
