@@ -282,8 +282,7 @@ struct graph_sink {
 
 	/* May be NULL. So much of the actor's time from its last verb to its next one was recording
 	 * itself. Several times: their sum. */
-	enum base_status (*recording)(
-		void *ctx, uint32_t actor, uint64_t ns, struct base_err *err);
+	enum base_status (*recording)(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err);
 };
 
 /*

@@ -139,8 +139,7 @@ static enum base_status sink_verb(void *ctx, enum graph_verb_kind kind, const st
 	return BASE_UNLIKELY(s) ? (r->failed = s) : BASE_OK;
 }
 
-static enum base_status sink_recording(
-	void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
+static enum base_status sink_recording(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
 {
 	struct graph_replay *r = ctx;
 
@@ -178,6 +177,8 @@ enum base_status graph_replay_new(
 	if (r->max_memory_bytes < r->memory_bytes)
 		r->max_memory_bytes = r->memory_bytes;
 	r->nr_processors_told = o.nr_processors;
+	r->quota_ns = o.quota_period_ns ? o.quota_ns : 0;
+	r->quota_period_ns = o.quota_period_ns;
 	r->end_actor = GRAPH_ANY_ACTOR;
 	r->moment.first = REPLAY_NONE;
 	*ret = r;

@@ -32,6 +32,9 @@ struct graph_replay_options {
 	 * then waits for a processor are taken for those of its own threads. Without effect when
 	 * the log has no switches. */
 	uint32_t nr_processors;
+	/* All actors together may execute so long in each such period (a control group's quota):
+	 * what they waited for that is found out anew. Either 0: there is none. */
+	uint64_t quota_ns, quota_period_ns;
 };
 
 /* A log of all declarations and verbs of a run: 28 bytes a verb, more for unusual ones. */
@@ -138,9 +141,9 @@ struct graph_replay_assumed {
 	bool unrecorded;    /* nobody records: who is woken comes earlier by record_ns, whatever is
 			       done takes less by what the sink was told of as recording */
 	double recording_more; /* ... which is that times 1 + this */
-	bool ticks_otherwise; /* whose waits with a time limit are about as long as what it does in
-				 between: read the other way (ticks or work) */
-	bool given_at_once;   /* waits that graph_replay_mend() mended take no time */
+	bool ticks_otherwise;  /* whose waits with a time limit are about as long as what it does in
+				  between: read the other way (ticks or work) */
+	bool given_at_once;    /* waits that graph_replay_mend() mended take no time */
 	uint64_t jitter; /* other than 0: executing takes up to JITTER more or less, at random, and
 			    who preempts as often as in the run does so at random, not by turns */
 };

@@ -209,11 +209,12 @@ struct replay_log_actor {
 	uint32_t cut;        /* the step whose link ends whatever it does; REPLAY_NONE */
 	uint32_t gave;       /* the pool that its last verb put tokens into; REPLAY_NONE */
 	uint64_t t_last;
-	uint64_t order_last;                  /* steps logged by all, then */
-	uint64_t hole_begin_ns, hole_full_ns; /* on no processor since; full_ns then */
-	uint64_t hole_ns;                     /* since t_last, because ours had them all */
-	uint64_t recording_ns;                /* since t_last */
-	uint64_t takes_then;                  /* of wait_queue, when the wait began */
+	uint64_t order_last; /* steps logged by all, then */
+	/* on no processor since; full_ns and none_ns then */
+	uint64_t hole_begin_ns, hole_full_ns, hole_none_ns;
+	uint64_t hole_ns;      /* since t_last, because ours had them all */
+	uint64_t recording_ns; /* since t_last */
+	uint64_t takes_then;   /* of wait_queue, when the wait began */
 	/* Before the moment being logged it entered a processor that another of ours had left then;
 	 * did that one want to go on? */
 	uint64_t switch_from_ns;
@@ -288,13 +289,14 @@ struct graph_replay {
 	size_t nr_trends, trend_capacity;
 	size_t latency_capacity;
 	struct replay_moment moment;
-	uint64_t wake_ns;      /* learned: what waking a sleeper costs the waker */
-	uint64_t wake_busy_ns; /* ... when no processor is free for it */
-	bool learned;          /* graph_replay_learn() */
-	bool counted;          /* graph_replay_learn_counts() */
-	uint64_t switch_ns;    /* ... of `switched`, when there were any */
-	uint64_t record_ns;    /* measured: part of each latency after sleep */
-	double samples_share;  /* measured: of all executing */
+	uint64_t wake_ns;                   /* learned: what waking a sleeper costs the waker */
+	uint64_t wake_busy_ns;              /* ... when no processor is free for it */
+	bool learned;                       /* graph_replay_learn() */
+	bool counted;                       /* graph_replay_learn_counts() */
+	uint64_t switch_ns;                 /* ... of `switched`, when there were any */
+	uint64_t record_ns;                 /* measured: part of each latency after sleep */
+	double samples_share;               /* measured: of all executing */
+	uint64_t quota_ns, quota_period_ns; /* of its control group; 0: none */
 	size_t nr_links;
 	uint64_t now, start_ns;
 	uint64_t nr_unexplained, unexplained_ns;
@@ -308,6 +310,7 @@ struct graph_replay {
 	uint32_t nr_busy;
 	uint64_t busy_since;
 	uint64_t full_ns;            /* how long all processors were ours */
+	uint64_t none_ns;            /* ... none was */
 	uint32_t nr_processors;      /* seen so far */
 	uint32_t nr_processors_told; /* that there are; 0: nothing was told */
 

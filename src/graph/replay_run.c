@@ -65,6 +65,21 @@ static bool next_event(struct sim *s, struct sim_event *ret)
 	return true;
 }
 
+/* The next, and what becomes of a quota until then. */
+static bool next_event_of_quota(struct sim *s, struct sim_event *ret)
+{
+	for (;; graph_sim_turn_quota(s)) {
+		bool any = next_event(s, ret);
+
+		if (BASE_LIKELY(any && ret->t <= s->quota.next_ns))
+			return true;
+		if (any)
+			BASE_HEAP_PUT(s->heap, s->nr_heap, *ret, is_before);
+		else if (!graph_sim_is_held_up(s))
+			return false;
+	}
+}
+
 /* ---- what others hear ----------------------------------------------------------------------- */
 
 void graph_sim_emit(
@@ -730,6 +745,7 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 	for (size_t i = 0; has_elisions(edits) && i < r->nr_actors; i++)
 		find_needless(s, (uint32_t)i);
 	graph_sim_init_processors(s, nr_recorded);
+	graph_sim_init_quota(s);
 	for (size_t i = 0; i < r->nr_actors && !s->status; i++) {
 		s->actor[i] = (struct sim_actor){
 			.cursor = REPLAY_NONE, .processor = REPLAY_NONE, .phase = SIM_UNBORN};
@@ -848,7 +864,7 @@ static enum base_status run(const struct graph_replay *r, const struct graph_sce
 	if (!s.status && out)
 		declare(&s);
 	do {
-		while (!s.status && next_event(&s, &e)) {
+		while (!s.status && next_event_of_quota(&s, &e)) {
 			s.now = e.t;
 			s.current = e.actor;
 			handle(&s, e.actor);

@@ -186,8 +186,7 @@ static enum base_status on_affinity(void *ctx, uint32_t actor, uint32_t set, str
 	return next->affinity(next->ctx, actor, set, err);
 }
 
-static enum base_status on_recording(
-	void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
+static enum base_status on_recording(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
 {
 	const struct graph_sink *next = ((struct graph_tokens *)ctx)->next;
 	return next->recording(next->ctx, actor, ns, err);

@@ -431,8 +431,11 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 		s->converter.sink.listen_ctx = o->listener->ctx;
 	}
 	gethostname(host, sizeof host - 1);
+	struct record_quota quota = record_room_quota("");
 	if (status == BASE_OK)
 		record_sink_host(&s->converter.sink, host);
+	if (status == BASE_OK)
+		record_sink_quota(&s->converter.sink, quota.quota_ns, quota.period_ns);
 	return status;
 }
 

@@ -21,14 +21,24 @@ bool report_replay_fits(const struct report_run *run)
 	return records <= limit / (VERBS_A_RECORD * BYTES_A_VERB);
 }
 
+/* (In a recording of the system, or a merged one, it is not all threads'.) */
+const struct trace_quota *report_quota(const struct trace_reader *reader)
+{
+	bool all = trace_reader_info(reader)->flags & (TRACE_INFO_SYSTEM | TRACE_INFO_MERGED);
+	return trace_def_quota(trace_reader_defs(reader), all ? 0 : 1);
+}
+
 enum base_status report_replay_new(
 	const struct report_run *run, struct graph_replay **ret, struct base_err *err)
 {
 	const struct trace_info *info = trace_reader_info(run->reader);
+	const struct trace_quota *quota = report_quota(run->reader);
 	struct graph_replay_options o = {
 		.size = sizeof o,
 		.max_memory_bytes = run->max_memory_bytes,
 		.nr_processors = (uint32_t)info->nr_processors,
+		.quota_ns = quota->quota_ns,
+		.quota_period_ns = quota->period_ns,
 	};
 	return graph_replay_new(&o, ret, err);
 }

@@ -69,8 +69,9 @@ struct report_unseen {            /* waits of one kind of which nobody was seen 
 struct report_trace {
 	const char *path, *host, *command, *tool;
 	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
-	uint64_t last_ns;        /* of any record, since the recording's start */
-	uint64_t from_ns, to_ns; /* of it was analysed; 0, 0: all */
+	uint64_t quota_ns, quota_period_ns; /* of its control group; 0: none, or not all threads' */
+	uint64_t last_ns;                   /* of any record, since the recording's start */
+	uint64_t from_ns, to_ns;            /* of it was analysed; 0, 0: all */
 	const char *start_text, *end_text,
 		*process_text; /* whose path, as the user said it; NULL */
 	uint64_t connection;   /* 0: of all */
