@@ -150,6 +150,7 @@ in_group() {
 test_predict_quota() {
 	local group
 	(($(nproc) > 1)) || return 0
+	as_root
 	group=$(control_group cpu) || skip "no control group can be made here"
 	echo 100000 >"$group/cpu.cfs_period_us"
 	echo 150000 >"$group/cpu.cfs_quota_us"
@@ -171,6 +172,7 @@ test_predict_quota() {
 test_predict_cpuset() {
 	local group first
 	(($(nproc) > 1)) || return 0
+	as_root
 	group=$(control_group cpuset) || skip "no control group can be made here"
 	first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 	if echo "$first" >"$group/cpuset.cpus" && cat /sys/fs/cgroup/cpuset/cpuset.mems >"$group/cpuset.mems"; then
