@@ -279,6 +279,10 @@ struct graph_sink {
 	enum base_status (*processor_set)(void *ctx, uint32_t set, const uint64_t *bits,
 		size_t nr_words, struct base_err *err);
 	enum base_status (*affinity)(void *ctx, uint32_t actor, uint32_t set, struct base_err *err);
+
+	/* May be NULL. So much of the actor's time from its last verb to its next one was recording
+	 * itself. Several times: their sum. */
+	enum base_status (*recording)(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err);
 };
 
 /*

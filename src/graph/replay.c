@@ -139,6 +139,17 @@ static enum base_status sink_verb(void *ctx, enum graph_verb_kind kind, const st
 	return BASE_UNLIKELY(s) ? (r->failed = s) : BASE_OK;
 }
 
+static enum base_status sink_recording(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
+{
+	struct graph_replay *r = ctx;
+
+	if (r->failed)
+		return base_fail(err, r->failed, "replay's log failed before");
+	if (actor < r->nr_lives && r->lives[actor].now != REPLAY_NONE)
+		r->actor[r->lives[actor].now].recording_ns += ns;
+	return BASE_OK;
+}
+
 /* ---- life cycle ------------------------------------------------------------------------------ */
 
 enum base_status graph_replay_new(
@@ -159,12 +170,15 @@ enum base_status graph_replay_new(
 		.verb = sink_verb,
 		.processor = graph_replay_processor,
 		.processor_set = graph_replay_processor_set,
-		.affinity = graph_replay_affinity};
+		.affinity = graph_replay_affinity,
+		.recording = sink_recording};
 	r->memory_bytes = sizeof *r;
 	r->max_memory_bytes = o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
 	if (r->max_memory_bytes < r->memory_bytes)
 		r->max_memory_bytes = r->memory_bytes;
 	r->nr_processors_told = o.nr_processors;
+	r->quota_ns = o.quota_period_ns ? o.quota_ns : 0;
+	r->quota_period_ns = o.quota_period_ns;
 	r->end_actor = GRAPH_ANY_ACTOR;
 	r->moment.first = REPLAY_NONE;
 	*ret = r;

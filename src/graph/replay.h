@@ -32,9 +32,12 @@ struct graph_replay_options {
 	 * then waits for a processor are taken for those of its own threads. Without effect when
 	 * the log has no switches. */
 	uint32_t nr_processors;
+	/* All actors together may execute so long in each such period (a control group's quota):
+	 * what they waited for that is found out anew. Either 0: there is none. */
+	uint64_t quota_ns, quota_period_ns;
 };
 
-/* A log of all declarations and verbs of a run: 24 bytes a verb, more for unusual ones. */
+/* A log of all declarations and verbs of a run: 28 bytes a verb, more for unusual ones. */
 struct graph_replay;
 enum base_status graph_replay_new(const struct graph_replay_options *opts /* NULL: defaults */,
 	struct graph_replay **ret, struct base_err *err) BASE_MUST_CHECK;
@@ -55,6 +58,7 @@ struct graph_replay_measured {
 	uint64_t wake_ns;      /* what waking a sleeper takes its waker when it runs at once */
 	uint64_t wake_busy_ns; /* ... when no processor is free for it */
 	uint64_t record_ns;    /* by how much later recording makes who is woken */
+	double samples_share;  /* of all executing: samples were taken */
 };
 
 /*
@@ -134,10 +138,12 @@ struct graph_replay_assumed {
 			       state that they interrupted is shorter */
 	bool any_processor; /* whoever waits for a processor gets the next one that is free: what
 			       was learned of placement and preemption is not used */
-	bool unrecorded;    /* nobody records: who is woken comes earlier by record_ns */
-	bool ticks_otherwise; /* whose waits with a time limit are about as long as what it does in
-				 between: read the other way (ticks or work) */
-	bool given_at_once;   /* waits that graph_replay_mend() mended take no time */
+	bool unrecorded;    /* nobody records: who is woken comes earlier by record_ns, whatever is
+			       done takes less by what the sink was told of as recording */
+	double recording_more; /* ... which is that times 1 + this */
+	bool ticks_otherwise;  /* whose waits with a time limit are about as long as what it does in
+				  between: read the other way (ticks or work) */
+	bool given_at_once;    /* waits that graph_replay_mend() mended take no time */
 	uint64_t jitter; /* other than 0: executing takes up to JITTER more or less, at random, and
 			    who preempts as often as in the run does so at random, not by turns */
 };

@@ -74,6 +74,7 @@ static void take_processor(struct sim *s, uint32_t actor, uint32_t processor)
 	struct sim_actor *a = &s->actor[actor];
 
 	a->processor = a->home = processor;
+	graph_sim_count_running(s, true);
 	if (s->places) {
 		set_load(s, &s->load[processor], true);
 		set_load(s, &a->load, true);
@@ -199,6 +200,8 @@ uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor)
 	const struct sim_actor *a = &s->actor[actor];
 	bool looks = !s->places || a->home == REPLAY_NONE || looks_for_idle(s);
 
+	if (s->quota.is_used_up)
+		return REPLAY_NONE;
 	if (s->places && a->home != REPLAY_NONE && s->user[a->home] == REPLAY_NONE &&
 		!s->coming[a->home])
 		return a->home;
@@ -261,7 +264,7 @@ static void arrive(struct sim *s, uint32_t actor)
 		return;
 	s->coming[processor]--;
 	a->coming_to = REPLAY_NONE;
-	if (s->user[processor] == REPLAY_NONE)
+	if (s->user[processor] == REPLAY_NONE && !s->quota.is_used_up)
 		take_idle(s, actor, processor);
 }
 
@@ -296,17 +299,19 @@ static void leave(struct sim *s, uint32_t actor)
 	}
 	a->processor = REPLAY_NONE;
 	a->ran_ns = s->now;
+	graph_sim_count_running(s, false);
 }
 
 void graph_sim_release_processor(struct sim *s, uint32_t actor)
 {
-	uint32_t processor = s->actor[actor].processor, next;
+	uint32_t processor = s->actor[actor].processor, next = REPLAY_NONE;
 
 	if (processor == REPLAY_NONE)
 		return;
 	leave(s, actor);
-	next = take_first(s, run_queue(s, processor), processor, 0);
-	if (next == REPLAY_NONE)
+	if (!s->quota.is_used_up)
+		next = take_first(s, run_queue(s, processor), processor, 0);
+	if (next == REPLAY_NONE && !s->quota.is_used_up)
 		next = take_cold(s, processor);
 	if (next != REPLAY_NONE)
 		dispatch(s, processor, next);
@@ -351,6 +356,48 @@ bool graph_sim_slice_ended(struct sim *s, uint32_t actor)
 		graph_sim_run_on(s, actor);
 	}
 	return true;
+}
+
+/* ---- nobody may run -------------------------------------------------------------------------- */
+
+void graph_sim_stop_all(struct sim *s)
+{
+	for (uint32_t p = 0; p < s->nr_processors; p++) {
+		uint32_t actor = s->user[p];
+		struct sim_actor *a = actor != REPLAY_NONE ? &s->actor[actor] : NULL;
+		uint64_t did = a ? s->now - a->since_ns : 0;
+
+		if (!a || a->phase != SIM_RUNS)
+			continue;
+		a->left_ns = a->left_ns > did ? a->left_ns - did : 0;
+		graph_sim_unschedule(s, actor);
+		graph_sim_release_processor(s, actor);
+		queue_up(s, actor, SIM_QUEUES);
+		a->ran_ns = 0; /* not kept there for its caches' sake */
+	}
+}
+
+void graph_sim_start_all(struct sim *s)
+{
+	for (uint32_t i = s->nr_idle; i-- > 0;) {
+		uint32_t processor = s->idle[i];
+		uint32_t next = take_first(s, run_queue(s, processor), processor, 0);
+
+		if (next == REPLAY_NONE)
+			next = take_cold(s, processor);
+		if (next == REPLAY_NONE)
+			continue;
+		drop_idle(s, processor);
+		dispatch(s, processor, next);
+	}
+}
+
+bool graph_sim_is_held_up(const struct sim *s)
+{
+	for (uint32_t p = 0; s->quota.is_used_up && p < s->nr_processors; p++)
+		if (s->run[p].head != REPLAY_NONE)
+			return true;
+	return false;
 }
 
 /* ---- preemption ------------------------------------------------------------------------------ */
@@ -422,6 +469,11 @@ bool graph_sim_come_on(struct sim *s, uint32_t actor, enum sim_phase queued)
 	struct sim_actor *a = &s->actor[actor];
 
 	arrive(s, actor);
+	if (s->quota.is_used_up) {
+		graph_sim_release_processor(s, actor);
+		queue_up(s, actor, queued);
+		return false;
+	}
 	if (a->processor == REPLAY_NONE && graph_sim_idle_for(s, actor) == REPLAY_NONE &&
 		preempt(s, actor))
 		return true;

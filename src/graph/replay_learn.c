@@ -115,6 +115,7 @@ enum base_status graph_replay_learn(
 
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
+	r->samples_share = measured->samples_share;
 	s = graph_replay_learn_counts(r, err);
 	if (s || !r->nr_processors)
 		return s;

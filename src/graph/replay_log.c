@@ -35,6 +35,8 @@ static void pass_time(struct graph_replay *r, uint64_t t)
 	r->busy_ns[r->nr_busy] += ns;
 	if (are_all_busy(r))
 		r->full_ns += ns;
+	else if (!r->nr_busy)
+		r->none_ns += ns;
 	r->busy_since = t;
 }
 
@@ -716,6 +718,7 @@ static enum base_status log_link(struct graph_replay *r, const struct graph_verb
 		return BASE_OK;
 	}
 	out.state = from->state;
+	out.recording_ns = replay_recording(from);
 	out.queue = r->moment.actor;
 	replay_step(r, i)->arg = id;
 	if (v->flags & GRAPH_CUTS)
@@ -787,9 +790,11 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		return s;
 	if (v->state > r->last_state)
 		r->last_state = v->state;
-	if (r->moment.first == REPLAY_NONE)
+	if (r->moment.first == REPLAY_NONE) {
 		r->moment = (struct replay_moment){
 			.actor = v->actor, .first = i, .t = r->now, .waker = REPLAY_NONE};
+		replay_step(r, i)->recording_ns = replay_take_recording(&r->actor[v->actor]);
+	}
 	r->moment.last = i;
 	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
 	s = log_kind(r, kind, v, from_actor, i, err);
@@ -802,13 +807,16 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 
 /* How long others of ours kept it from a processor: while they had all, or until the last one of
  * them left the one that it has now. (Of a single one it is known who had it all the time: where
- * ours take turns with other programs, each of ours waits for these, too.) */
+ * ours take turns with other programs, each of ours waits for these, too.) And while none of ours
+ * had one, where they have a quota: they had used it up. */
 static uint64_t ours_in_hole(
 	const struct graph_replay *r, const struct replay_log_actor *a, uint64_t left_ns)
 {
 	uint64_t full = r->full_ns - a->hole_full_ns;
 	uint64_t had = left_ns > a->hole_begin_ns ? left_ns - a->hole_begin_ns : 0;
 
+	if (r->quota_ns)
+		full += r->none_ns - a->hole_none_ns;
 	return had > full && replay_usable(r) != 1 ? had : full;
 }
 
@@ -883,6 +891,7 @@ static enum base_status log_processor(struct graph_replay *r, enum graph_verb_ki
 		a->hole_state = REPLAY_NONE;
 		a->hole_begin_ns = r->now;
 		a->hole_full_ns = r->full_ns;
+		a->hole_none_ns = r->none_ns;
 		q->left_ready = true;
 	} else if (kind == GRAPH_VERB_peek) {
 		pass_time(r, r->now);

@@ -52,8 +52,9 @@ enum {
 };
 
 struct replay_step {
-	uint32_t own;  /* ns */
-	uint32_t next; /* of the same actor; REPLAY_NONE */
+	uint32_t own;          /* ns */
+	uint32_t recording_ns; /* of own, where the actor did something: gone when nobody records */
+	uint32_t next;         /* of the same actor; REPLAY_NONE */
 	uint32_t state;
 	uint32_t queue; /* a link: its source */
 	uint32_t arg;   /* units needed; a link: which */
@@ -208,10 +209,12 @@ struct replay_log_actor {
 	uint32_t cut;        /* the step whose link ends whatever it does; REPLAY_NONE */
 	uint32_t gave;       /* the pool that its last verb put tokens into; REPLAY_NONE */
 	uint64_t t_last;
-	uint64_t order_last;                  /* steps logged by all, then */
-	uint64_t hole_begin_ns, hole_full_ns; /* on no processor since; full_ns then */
-	uint64_t hole_ns;                     /* since t_last, because ours had them all */
-	uint64_t takes_then;                  /* of wait_queue, when the wait began */
+	uint64_t order_last; /* steps logged by all, then */
+	/* on no processor since; full_ns and none_ns then */
+	uint64_t hole_begin_ns, hole_full_ns, hole_none_ns;
+	uint64_t hole_ns;      /* since t_last, because ours had them all */
+	uint64_t recording_ns; /* since t_last */
+	uint64_t takes_then;   /* of wait_queue, when the wait began */
 	/* Before the moment being logged it entered a processor that another of ours had left then;
 	 * did that one want to go on? */
 	uint64_t switch_from_ns;
@@ -286,12 +289,14 @@ struct graph_replay {
 	size_t nr_trends, trend_capacity;
 	size_t latency_capacity;
 	struct replay_moment moment;
-	uint64_t wake_ns;      /* learned: what waking a sleeper costs the waker */
-	uint64_t wake_busy_ns; /* ... when no processor is free for it */
-	bool learned;          /* graph_replay_learn() */
-	bool counted;          /* graph_replay_learn_counts() */
-	uint64_t switch_ns;    /* ... of `switched`, when there were any */
-	uint64_t record_ns;    /* measured: part of each latency after sleep */
+	uint64_t wake_ns;                   /* learned: what waking a sleeper costs the waker */
+	uint64_t wake_busy_ns;              /* ... when no processor is free for it */
+	bool learned;                       /* graph_replay_learn() */
+	bool counted;                       /* graph_replay_learn_counts() */
+	uint64_t switch_ns;                 /* ... of `switched`, when there were any */
+	uint64_t record_ns;                 /* measured: part of each latency after sleep */
+	double samples_share;               /* measured: of all executing */
+	uint64_t quota_ns, quota_period_ns; /* of its control group; 0: none */
 	size_t nr_links;
 	uint64_t now, start_ns;
 	uint64_t nr_unexplained, unexplained_ns;
@@ -305,6 +310,7 @@ struct graph_replay {
 	uint32_t nr_busy;
 	uint64_t busy_since;
 	uint64_t full_ns;            /* how long all processors were ours */
+	uint64_t none_ns;            /* ... none was */
 	uint32_t nr_processors;      /* seen so far */
 	uint32_t nr_processors_told; /* that there are; 0: nothing was told */
 
@@ -420,6 +426,20 @@ static inline bool replay_was_busy(const struct replay_step *s)
 static inline unsigned replay_woke(const struct replay_step *s)
 {
 	return s->bits >> REPLAY_WOKE_SHIFT & REPLAY_WOKE_MAX;
+}
+
+/* Since the actor's last moment; as much as a step says. */
+static inline uint32_t replay_recording(const struct replay_log_actor *a)
+{
+	return a->recording_ns < UINT32_MAX ? (uint32_t)a->recording_ns : UINT32_MAX;
+}
+
+static inline uint32_t replay_take_recording(struct replay_log_actor *a)
+{
+	uint32_t ns = replay_recording(a);
+
+	a->recording_ns = 0;
+	return ns;
 }
 
 /* replay.c: memory of the log. `want` elements; a failure leaves the array as it was. */

@@ -65,6 +65,21 @@ static bool next_event(struct sim *s, struct sim_event *ret)
 	return true;
 }
 
+/* The next, and what becomes of a quota until then. */
+static bool next_event_of_quota(struct sim *s, struct sim_event *ret)
+{
+	for (;; graph_sim_turn_quota(s)) {
+		bool any = next_event(s, ret);
+
+		if (BASE_LIKELY(any && ret->t <= s->quota.next_ns))
+			return true;
+		if (any)
+			BASE_HEAP_PUT(s->heap, s->nr_heap, *ret, is_before);
+		else if (!graph_sim_is_held_up(s))
+			return false;
+	}
+}
+
 /* ---- what others hear ------------------------------------------------------------------------ */
 
 void graph_sim_emit(
@@ -166,6 +181,20 @@ static void cut(struct sim *s, const struct replay_step *out)
 	}
 }
 
+/* What the actor did then takes no longer than without what recording took of it. */
+static uint64_t without_recording(const struct sim *s, const struct replay_step *step, uint64_t own)
+{
+	uint64_t ns = (uint64_t)((double)step->recording_ns * (1 + s->assumed.recording_more));
+
+	return own > ns ? own - ns : 0;
+}
+
+/* Of a step that is something done, or a link's start in the middle of it. */
+static inline uint64_t done_in(const struct sim *s, const struct replay_step *step, uint64_t own)
+{
+	return s->assumed.unrecorded && step->recording_ns ? without_recording(s, step, own) : own;
+}
+
 /* Some link starts here: its target may go on. */
 static void start_link(struct sim *s, const struct sim_actor *a, const struct replay_step *step)
 {
@@ -173,7 +202,7 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 	uint64_t own = replay_own(s->r, step);
 
 	s->link_ns[replay_need(s->r, step)] =
-		a->t_last + (a->waits ? own : sim_scaled(s, a->state, own));
+		a->t_last + (a->waits ? own : sim_scaled(s, a->state, done_in(s, step, own)));
 	if (BASE_UNLIKELY(s->r->actor[step->queue].cut != REPLAY_NONE))
 		cut(s, step);
 	if (to->phase == SIM_WAITS && !to->listed && to->cursor != REPLAY_NONE &&
@@ -196,6 +225,8 @@ static uint64_t own_time(const struct sim *s, const struct sim_actor *a, uint64_
 
 	if (!sim_executes(s, a->state))
 		return sim_scaled(s, a->state, own);
+	if (s->assumed.unrecorded)
+		own = (uint64_t)((double)own * (1 - s->r->samples_share) + 0.5);
 	if (BASE_UNLIKELY(s->assumed.jitter))
 		own = (uint64_t)((double)own * jitter(s, a) + 0.5);
 	if (BASE_LIKELY(!now && !then))
@@ -211,9 +242,10 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 {
 	struct sim_actor *a = &s->actor[actor];
 
-	bool slept = replay_step(s->r, a->cursor)->bits & REPLAY_SLEPT;
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+	bool slept = step->bits & REPLAY_SLEPT;
 
-	own = own_time(s, a, own);
+	own = own_time(s, a, done_in(s, step, own));
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (graph_sim_come_on(s, actor, SIM_QUEUES))
@@ -713,6 +745,7 @@ static void init(struct sim *s, const struct graph_scenario *edits)
 	for (size_t i = 0; has_elisions(edits) && i < r->nr_actors; i++)
 		find_needless(s, (uint32_t)i);
 	graph_sim_init_processors(s, nr_recorded);
+	graph_sim_init_quota(s);
 	for (size_t i = 0; i < r->nr_actors && !s->status; i++) {
 		s->actor[i] = (struct sim_actor){
 			.cursor = REPLAY_NONE, .processor = REPLAY_NONE, .phase = SIM_UNBORN};
@@ -831,7 +864,7 @@ static enum base_status run(const struct graph_replay *r, const struct graph_sce
 	if (!s.status && out)
 		declare(&s);
 	do {
-		while (!s.status && next_event(&s, &e)) {
+		while (!s.status && next_event_of_quota(&s, &e)) {
 			s.now = e.t;
 			s.current = e.actor;
 			handle(&s, e.actor);

@@ -130,6 +130,13 @@ struct sim {
 	struct sim_list *run; /* [processor]: who waits for it; all of them in the first one's, when
 				 nothing was learned */
 	uint32_t runnable_state;
+	struct sim_quota {        /* replay_quota.c */
+		uint64_t next_ns; /* the period's end, or when all is used up; UINT64_MAX: no quota
+				   */
+		uint64_t left_ns, since_ns, period_end_ns;
+		uint32_t nr_running; /* processors in use, since_ns on */
+		bool is_used_up;
+	} quota;
 };
 
 static inline uint64_t sim_scaled(const struct sim *s, uint32_t state, uint64_t ns)
@@ -230,5 +237,13 @@ bool graph_sim_come_on(struct sim *s, uint32_t actor, enum sim_phase queued);
 void graph_sim_release_processor(struct sim *s, uint32_t actor);
 void graph_sim_run_on(struct sim *s, uint32_t actor);
 bool graph_sim_slice_ended(struct sim *s, uint32_t actor);
+void graph_sim_stop_all(struct sim *s);         /* whoever runs waits for a processor */
+void graph_sim_start_all(struct sim *s);        /* ... and comes to one */
+bool graph_sim_is_held_up(const struct sim *s); /* somebody waits though a processor is idle */
+
+/* replay_quota.c */
+void graph_sim_init_quota(struct sim *s);               /* after the processors */
+void graph_sim_count_running(struct sim *s, bool runs); /* one processor more is in use, or less */
+void graph_sim_turn_quota(struct sim *s);               /* quota.next_ns has come */
 
 #endif

@@ -164,7 +164,7 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 	return t->next ? t->next->verb(t->next->ctx, kind, v, from_actor, err) : BASE_OK;
 }
 
-/* ---- where actors may run: only for the next one --------------------------------------------- */
+/* ---- what only the next one hears ------------------------------------------------------------ */
 
 static enum base_status on_processor(
 	void *ctx, uint32_t queue, uint64_t number, struct base_err *err)
@@ -186,6 +186,12 @@ static enum base_status on_affinity(void *ctx, uint32_t actor, uint32_t set, str
 	return next->affinity(next->ctx, actor, set, err);
 }
 
+static enum base_status on_recording(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
+{
+	const struct graph_sink *next = ((struct graph_tokens *)ctx)->next;
+	return next->recording(next->ctx, actor, ns, err);
+}
+
 enum base_status graph_tokens_new(
 	const struct graph_sink *next, struct graph_tokens **ret, struct base_err *err)
 {
@@ -203,6 +209,8 @@ enum base_status graph_tokens_new(
 		t->sink.processor_set = on_processor_set;
 		t->sink.affinity = on_affinity;
 	}
+	if (next && next->recording)
+		t->sink.recording = on_recording;
 	return BASE_OK;
 }
 

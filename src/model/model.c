@@ -7,9 +7,9 @@
 
 typedef void rule_fn(struct model *m, struct thread *t, const struct trace_record *r);
 
-enum { RULES_MAX = 256, PROGRESS_EVERY = 1 << 17 };
+enum { PROGRESS_EVERY = 1 << 17 };
 
-static rule_fn *const rule_table[RULES_MAX] = {
+static rule_fn *const rule_table[MODEL_KINDS] = {
 #define RULE(kind) [TRACE_##kind] = model_rule_##kind,
 #include "model/rules.def"
 };
@@ -494,6 +494,28 @@ void model_link_cuts(
 	t->mode = MODE_RUNNING;
 }
 
+/* ---- what recording took --------------------------------------------------------------------- */
+
+void model_tell_recording(struct model *m, const struct thread *t, uint64_t ns)
+{
+	const struct graph_sink *sink = m->sink;
+	if (ns && sink && sink->recording && m->status == BASE_OK)
+		keep(m, sink->recording(sink->ctx, model_acting(t), ns, m->err));
+}
+
+/* Of each record that a thread writes itself, as the recorder measured; elder ones had one number
+ * for all. */
+static void find_recording(struct model *m)
+{
+	for (unsigned kind = 0; kind < MODEL_KINDS && m->sink && m->sink->recording; kind++) {
+		const char *cost = trace_cost_of_kind(kind);
+		uint64_t ns = cost ? trace_cost_each_ns(m->defs, cost) : 0;
+		if (cost && !ns)
+			ns = trace_cost_each_ns(m->defs, TRACE_COST_RECORDS);
+		m->recording_ns[kind] = ns;
+	}
+}
+
 /* ---- the run --------------------------------------------------------------------------------- */
 
 /* A thread, or a context, that is no actor yet. */
@@ -656,7 +678,7 @@ static __attribute__((noinline)) bool may_apply(
 
 static inline void apply(struct model *m, const struct trace_record *r)
 {
-	rule_fn *rule = r->kind < RULES_MAX ? rule_table[r->kind] : NULL;
+	rule_fn *rule = r->kind < MODEL_KINDS ? rule_table[r->kind] : NULL;
 	if (BASE_UNLIKELY(!rule))
 		return;
 	struct thread *t = r->stream < m->nr_threads ? &m->thread[r->stream] : NULL;
@@ -671,6 +693,8 @@ static inline void apply(struct model *m, const struct trace_record *r)
 	if (BASE_UNLIKELY(t->announced.is_on) && model_is_within_announced(m, t, r))
 		return;
 	rule(m, t, r);
+	if (BASE_UNLIKELY(m->recording_ns[r->kind] != 0))
+		model_tell_recording(m, t, m->recording_ns[r->kind]);
 }
 
 /* ---- the window ------------------------------------------------------------------------------ */
@@ -881,6 +905,7 @@ enum base_status model_new(const struct trace_defs *defs, const struct model_opt
 	m->err = err ? err : &m->own_err;
 	m->defs = defs;
 	m->sink = m->opts->sink;
+	find_recording(m);
 	m->follow.by_connection = m->opts->connections || m->opts->connection;
 	m->is_watched = m->follow.by_connection || m->sink || m->opts->start || m->opts->end;
 	m->is_system = m->opts->system;

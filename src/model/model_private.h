@@ -12,6 +12,7 @@
 #define MODEL_BIRTHS     (1ull << 42)
 #define MODEL_EXECS      (1ull << 43)
 #define MODEL_AFFINITIES (1ull << 44) /* | a token's image, its number -> set of processors + 1 */
+enum { MODEL_KINDS = 256 };           /* of records that have rules */
 enum { MODEL_HELD_MAX = 32, MODEL_MACHINES_MAX = 32, MODEL_OWED_MAX = 4 };
 
 /* What an actor is doing besides its state: decides how its next record closes the edge. */
@@ -616,6 +617,8 @@ struct model {
 	const struct model_options *opts; /* own_opts */
 	const struct graph_sink *sink;
 	bool is_watched; /* by more than the graph */
+	uint64_t
+		recording_ns[MODEL_KINDS]; /* by kind of record: what writing one took the thread */
 	struct recent_state recent[RECENT_STATES];
 	struct base_arena *arena;
 	struct base_err *err; /* the present call's, or own_err; NULL between calls */
@@ -764,6 +767,8 @@ void model_link_cuts(
 	struct model *m, struct thread *t, uint64_t time_ns, uint32_t state, uint32_t from_actor);
 /* What the actor has been in since its last verb gets its name now. */
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
+/* So much of the actor's time from its last verb to its next one was recording; 0: nothing. */
+void model_tell_recording(struct model *m, const struct thread *t, uint64_t ns);
 void model_count(struct model *m, enum trace_diag d);
 /* A table of the model's or of a thread's; false: no memory, and the run has failed. */
 bool model_grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes);

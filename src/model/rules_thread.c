@@ -29,18 +29,6 @@ bool model_is_of_program(const struct model *m, uint32_t process)
 	return false;
 }
 
-/* What recording adds to the start of a program, or of a fork's child, as the recorder measured; 0:
- * it did not. */
-static uint64_t recorders_start_ns(const struct model *m, const char *of)
-{
-	for (uint32_t i = 1; i < m->defs->nr_costs; i++) {
-		const struct trace_cost *c = &m->defs->costs[i];
-		if (c->name && c->n && !strcmp(trace_text_of(m->defs, c->name), of))
-			return c->total_ns / c->n;
-	}
-	return 0;
-}
-
 /* It was made, and could begin when another of ours had left the processor. */
 static void take_first_processor(struct model *m, struct thread *t, uint64_t time_ns)
 {
@@ -62,7 +50,7 @@ static void begin_from(struct model *m, struct thread *t, const struct trace_rec
 	bool forked = r->kind == TRACE_process_begin && r->u.process_begin.token;
 	uint64_t own_ns =
 		begun_ns && begun_ns < r->time_ns
-			? recorders_start_ns(m, forked ? TRACE_COST_FORKS : TRACE_COST_STARTS)
+			? trace_cost_each_ns(m->defs, forked ? TRACE_COST_FORKS : TRACE_COST_STARTS)
 			: 0;
 	if (own_ns > r->time_ns - begun_ns)
 		own_ns = r->time_ns - begun_ns;
@@ -72,6 +60,7 @@ static void begin_from(struct model *m, struct thread *t, const struct trace_rec
 	take_first_processor(m, t, r->time_ns - own_ns);
 	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns - own_ns, queue, 1, state, GRAPH_LAST);
 	model_born(m, t, r->time_ns - own_ns);
+	model_tell_recording(m, t, own_ns);
 	if (own_ns)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state, 0);
 }

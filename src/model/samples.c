@@ -40,22 +40,11 @@ static void begin_visit(struct visit *v, uint32_t state, uint64_t time_ns)
 	v->since_ns = time_ns;
 }
 
-/* What a sample takes, as the recorder measured; 0: it did not. */
-static double sample_ns(const struct model *m)
-{
-	for (uint32_t i = 1; i < m->defs->nr_costs; i++) {
-		const struct trace_cost *c = &m->defs->costs[i];
-		if (c->name && c->n && !strcmp(trace_text_of(m->defs, c->name), TRACE_COST_SAMPLES))
-			return (double)c->total_ns / (double)c->n;
-	}
-	return 0;
-}
-
 /* A sample lengthens its visit, by about as much before its time stamp as after: without that, a
  * function at the visit's end would seem to begin earlier than it does. */
 static void count_visit(struct model *m, struct visit *v, uint64_t time_ns)
 {
-	double cost_ns = v->nr ? sample_ns(m) : 0;
+	double cost_ns = v->nr ? (double)trace_cost_each_ns(m->defs, TRACE_COST_SAMPLES) : 0;
 	double ran_ns = (double)(v->ran_ns + (v->away ? 0 : time_ns - v->since_ns)) -
 			(double)v->nr * cost_ns;
 	for (uint32_t i = 0; i < v->nr; i++) {

@@ -98,11 +98,42 @@ void preload_affinity_of_new(const pthread_attr_t *attributes, uint64_t token)
 	}
 }
 
+/* What a thread has now: a mask is cut to the processors that its cpuset has. Where that cannot be
+ * asked for it is what the program said. */
+static void affinity_tell_rest(
+	unsigned whose, uint64_t id, long nr_left, const void *left, const void *mask, size_t bytes)
+{
+	if (nr_left > 0)
+		affinity_tell(whose, id, left, (size_t)nr_left);
+	else
+		affinity_tell(whose, id, mask, bytes);
+}
+
+static void affinity_tell_of(long tid, const void *mask, size_t bytes)
+{
+	uint64_t left[RING_AFFINITY_MAX / sizeof(uint64_t)];
+	long nr_left =
+		preload_syscall(SYS_sched_getaffinity, tid, sizeof left, (long)left, 0, 0, 0);
+	affinity_tell_rest(
+		tid ? TRACE_WHOSE_tid : TRACE_WHOSE_own, (uint64_t)tid, nr_left, left, mask, bytes);
+}
+
+static void affinity_tell_thread(pthread_t thread, const void *mask, size_t bytes)
+{
+	cpu_set_t left;
+	int saved_errno = errno;
+	bool known = !preload_sandbox.no_calls &&
+		     pthread_getaffinity_np(thread, sizeof left, &left) == 0;
+	affinity_tell_rest(TRACE_WHOSE_handle, (uint64_t)thread, known ? (long)sizeof left : 0,
+		&left, mask, bytes);
+	errno = saved_errno;
+}
+
 PRELOAD_EXPORT int sched_setaffinity(pid_t tid, size_t bytes, const cpu_set_t *mask)
 {
 	int result = PRELOAD_REAL(sched_setaffinity)(tid, bytes, mask);
 	if (result == 0 && preload_active())
-		affinity_tell(tid ? TRACE_WHOSE_tid : TRACE_WHOSE_own, (uint64_t)tid, mask, bytes);
+		affinity_tell_of(tid, mask, bytes);
 	return result;
 }
 
@@ -110,7 +141,7 @@ PRELOAD_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const 
 {
 	int result = PRELOAD_REAL(pthread_setaffinity_np)(thread, bytes, mask);
 	if (result == 0 && preload_active())
-		affinity_tell(TRACE_WHOSE_handle, (uint64_t)thread, mask, bytes);
+		affinity_tell_thread(thread, mask, bytes);
 	return result;
 }
 
@@ -123,7 +154,6 @@ long preload_affinity_call(long number, long tid, long bytes, long mask)
 		return -1;
 	}
 	if (preload_active())
-		affinity_tell(tid ? TRACE_WHOSE_tid : TRACE_WHOSE_own, (uint64_t)tid,
-			(const void *)mask, (size_t)bytes);
+		affinity_tell_of(tid, (const void *)mask, (size_t)bytes);
 	return result;
 }

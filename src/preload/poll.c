@@ -132,9 +132,10 @@ PRELOAD_ALIAS(__select, select)
 /* ---- epoll ----------------------------------------------------------------------------------- */
 
 /*
- * epoll_wait() says the program's datum, not the descriptor: epoll_ctl() notes which is whose.
- * Lossy on purpose: a place that two fall into keeps the newer, and what is not found is reported
- * as not known.
+ * epoll_wait() says the program's datum, not the descriptor: epoll_ctl() notes which are whose.
+ * Where a program says the same of several, the kernel is asked which of them is ready. Lossy on
+ * purpose: a place that too many fall into forgets one, and what is not found is reported as not
+ * known.
  */
 enum { NOTES = 4096, WAYS = 4 };
 static struct {
@@ -142,6 +143,7 @@ static struct {
 	uint64_t fds; /* epoll descriptor + 1 << 32 | watched descriptor */
 } notes[NOTES][WAYS];
 static uint32_t next_way;
+static uint32_t last_hash[PRELOAD_FDS]; /* of a descriptor's newest datum */
 
 static unsigned note_row(int epoll, uint64_t datum)
 {
@@ -149,33 +151,86 @@ static unsigned note_row(int epoll, uint64_t datum)
 	return (unsigned)(hash >> 52) % NOTES;
 }
 
+static uint32_t datum_hash(uint64_t datum)
+{
+	return (uint32_t)(datum * 0x9e3779b97f4a7c15u >> 32);
+}
+
+static uint64_t note_fds(int epoll, int fd)
+{
+	return ((uint64_t)(uint32_t)epoll + 1) << 32 | (uint32_t)fd;
+}
+
 static void note_watched(int epoll, int fd, uint64_t datum)
 {
 	unsigned row = note_row(epoll, datum), way = WAYS;
-	uint64_t key = ((uint64_t)(uint32_t)epoll + 1) << 32;
+	uint64_t mine = note_fds(epoll, fd);
+	if (fd >= 0 && fd < PRELOAD_FDS)
+		__atomic_store_n(&last_hash[fd], datum_hash(datum), __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < WAYS; i++) {
 		uint64_t fds = __atomic_load_n(&notes[row][i].fds, __ATOMIC_RELAXED);
-		if (!fds || (notes[row][i].datum == datum && (fds & ~(uint64_t)UINT32_MAX) == key))
+		if (fds == mine || (!fds && way == WAYS))
 			way = i;
 	}
 	if (way == WAYS)
 		way = __atomic_fetch_add(&next_way, 1, __ATOMIC_RELAXED) % WAYS;
 	__atomic_store_n(&notes[row][way].fds, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&notes[row][way].datum, datum, __ATOMIC_RELEASE);
-	__atomic_store_n(&notes[row][way].fds, key | (uint32_t)fd, __ATOMIC_RELEASE);
+	__atomic_store_n(&notes[row][way].fds, mine, __ATOMIC_RELEASE);
 }
 
-static int watched_fd(int epoll, uint64_t datum)
+/* It was closed, and is another one now. */
+static bool is_other_now(int fd, uint64_t datum)
 {
-	unsigned row = note_row(epoll, datum);
-	uint64_t key = ((uint64_t)(uint32_t)epoll + 1) << 32;
+	return fd >= 0 && fd < PRELOAD_FDS &&
+	       __atomic_load_n(&last_hash[fd], __ATOMIC_RELAXED) != datum_hash(datum);
+}
+
+/* The notes with that datum; when there are several, without those of descriptors that have
+ * another datum since. */
+static unsigned find_notes(int epoll, uint64_t datum, unsigned ret[WAYS])
+{
+	unsigned row = note_row(epoll, datum), nr = 0, nr_kept = 0;
 	for (unsigned i = 0; i < WAYS; i++) {
 		uint64_t fds = __atomic_load_n(&notes[row][i].fds, __ATOMIC_ACQUIRE);
-		if ((fds & ~(uint64_t)UINT32_MAX) == key &&
+		if (fds && fds == note_fds(epoll, (int)(uint32_t)fds) &&
 			__atomic_load_n(&notes[row][i].datum, __ATOMIC_ACQUIRE) == datum)
-			return (int)(uint32_t)fds;
+			ret[nr++] = i;
 	}
-	return -1;
+	for (unsigned i = 0; nr > 1 && i < nr; i++)
+		if (!is_other_now((int)(uint32_t)notes[row][ret[i]].fds, datum))
+			ret[nr_kept++] = ret[i];
+	return nr > 1 ? nr_kept : nr;
+}
+
+/* Of several descriptors the one that is ready for what is reported; -1: none, or more than one. */
+static int ask_which(unsigned row, const unsigned note[WAYS], unsigned nr, uint32_t reported)
+{
+	struct pollfd watched[WAYS];
+	int ready = -1, nr_ready = 0;
+	for (unsigned i = 0; i < nr; i++)
+		watched[i] = (struct pollfd){.fd = (int)(uint32_t)notes[row][note[i]].fds,
+			.events = (short)(reported & (READABLE | POLLOUT))};
+	if (preload_syscall(SYS_poll, (long)watched, (long)nr, 0, 0, 0, 0) <= 0)
+		return -1;
+	for (unsigned i = 0; i < nr; i++) {
+		if (watched[i].revents == POLLNVAL) { /* closed: not asked again */
+			__atomic_store_n(&notes[row][note[i]].fds, 0, __ATOMIC_RELEASE);
+		} else if (watched[i].revents) {
+			ready = watched[i].fd;
+			nr_ready++;
+		}
+	}
+	return nr_ready == 1 ? ready : -1;
+}
+
+static int watched_fd(int epoll, const struct epoll_event *event)
+{
+	uint64_t datum = event->data.u64;
+	unsigned note[WAYS], row = note_row(epoll, datum), nr = find_notes(epoll, datum, note);
+	if (nr == 1)
+		return (int)(uint32_t)notes[row][note[0]].fds;
+	return nr ? ask_which(row, note, nr, event->events) : -1;
 }
 
 PRELOAD_EXPORT int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
@@ -189,8 +244,7 @@ PRELOAD_EXPORT int epoll_ctl(int epoll, int operation, int fd, struct epoll_even
 static void epoll_end(struct readiness *r, int epoll, const struct epoll_event *events, int result)
 {
 	if (r->open && result > 0)
-		ready_end(r, result, watched_fd(epoll, events[0].data.u64),
-			!(events[0].events & READABLE));
+		ready_end(r, result, watched_fd(epoll, &events[0]), !(events[0].events & READABLE));
 	else
 		ready_end(r, result, -1, false);
 }

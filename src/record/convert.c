@@ -673,7 +673,7 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 		r.kind = kind == RING_lock_call ? TRACE_lock_call : TRACE_lock_return;
 		r.u.lock_call.object = record_image_object(&c->world, t->image, word[1]);
 		r.u.lock_call.site = record_image_site(&c->world, t->image, word[2]);
-		c->nr_ring_records++;
+		c->nr_of_kind[r.kind]++;
 		record_thread_put(c, t, &r);
 		break;
 	default:
@@ -739,7 +739,7 @@ static void convert_repeated(struct record_converter *c, struct record_thread *t
 	const uint64_t *word, unsigned kind, uint64_t time_ns)
 {
 	unsigned nr = words_of[kind];
-	c->nr_ring_records++;
+	c->nr_of_kind[kind]++;
 	uint32_t image = t->image->number;
 	/* Each is read once: the program may write there. */
 	const uint64_t w1 = word[1], w2 = nr > 2 ? word[2] : 0, w3 = nr > 3 ? word[3] : 0;
@@ -761,7 +761,7 @@ static __attribute__((noinline)) void convert_any(struct record_converter *c,
 	if (kind < BASE_COUNT(c->kind)) {
 		struct trace_record r;
 		r.time_ns = c->world.now_ns = time_ns;
-		c->nr_ring_records++;
+		c->nr_of_kind[kind]++;
 		(void)convert_fixed(c, t, word, kind, &r);
 		record_thread_put(c, t, &r);
 		if (kind == TRACE_process_begin)
@@ -813,4 +813,12 @@ size_t record_convert(struct record_converter *c, struct record_thread *t, const
 		i += length;
 	}
 	return i;
+}
+
+uint64_t record_converter_nr_ring(const struct record_converter *c)
+{
+	uint64_t nr = 0;
+	for (size_t kind = 0; kind < BASE_COUNT(c->nr_of_kind); kind++)
+		nr += c->nr_of_kind[kind];
+	return nr;
 }

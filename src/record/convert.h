@@ -156,7 +156,9 @@ struct record_converter {
 	} repeated[RECORD_REPEATED];
 	size_t nr_waiting;                    /* events in all queues */
 	uint64_t nr_forked, nr_threads_begun; /* main threads are among these */
-	uint64_t nr_ring_records, nr_damaged_blocks, nr_unattached, nr_late;
+	uint64_t nr_of_kind[256]; /* records of the ring, by its kinds; RING_lock_*: by the trace's
+				   */
+	uint64_t nr_damaged_blocks, nr_unattached, nr_late;
 	uint64_t perf_lost, nested_lost, nr_samples, nr_switches; /* nr_switches: to a thread */
 	uint32_t main_pid;      /* of the program that was started; its end is written by _finish */
 	char *const *main_argv; /* as which it was, while it is that; NULL: not known */
@@ -196,6 +198,8 @@ enum record_stop {
  * came. Stamps after `limit` (ticks, like horizon) are damage. */
 size_t record_convert(struct record_converter *c, struct record_thread *t, const uint64_t *word,
 	size_t from, size_t nr, uint64_t horizon, uint64_t limit, enum record_stop *ret_stop);
+/* How many of them there were, of all kinds. */
+uint64_t record_converter_nr_ring(const struct record_converter *c);
 /* Take only what is introduced there (modules, names, descriptors). */
 void record_convert_introductions(struct record_converter *c, struct record_image *image,
 	const uint64_t *word, size_t from, size_t nr);

@@ -92,6 +92,14 @@ void record_sink_host(struct record_sink *s, const char *name)
 	record_sink_put(s, &r);
 }
 
+void record_sink_quota(struct record_sink *s, uint64_t quota_ns, uint64_t period_ns)
+{
+	struct trace_record r = {.kind = TRACE_quota,
+		.u.quota = {.quota = 1, .quota_ns = quota_ns, .period_ns = period_ns}};
+	if (quota_ns)
+		record_sink_put(s, &r);
+}
+
 void record_sink_process_again(struct record_sink *s, uint32_t process, uint32_t parent,
 	uint64_t pid, uint32_t name, uint32_t command)
 {

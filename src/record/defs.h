@@ -101,6 +101,7 @@ static inline void record_sink_put_form(
 uint32_t record_sink_text(struct record_sink *s, const char *text, size_t length);
 /* This machine, by its kernel's boot id: recordings with the same one have the same clock. */
 void record_sink_host(struct record_sink *s, const char *name);
+void record_sink_quota(struct record_sink *s, uint64_t quota_ns, uint64_t period_ns);
 uint32_t record_sink_process(
 	struct record_sink *s, uint32_t parent, uint64_t pid, uint32_t name, uint32_t command);
 /* The same process again with better texts: the last definition counts. */

@@ -260,6 +260,8 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 		.process_text = clean_or_none(a, run->process),
 		.connection = run->connection,
 		.nr_processors = info->nr_processors,
+		.quota_ns = report_quota(run->reader)->quota_ns,
+		.quota_period_ns = report_quota(run->reader)->period_ns,
 		.switches_only = (info->flags & (TRACE_INFO_SYSTEM | TRACE_INFO_KERNEL)) ==
 				 TRACE_INFO_SYSTEM,
 		.diag = report_array(a, TRACE_DIAG_NR, sizeof *t->diag),

@@ -84,6 +84,10 @@ json_t *report_envelope(const char *schema, const struct report_trace *t, json_t
 		report_json_u64(t->readable_bytes), "records", report_json_u64(t->nr_records),
 		"processors", report_json_u64(t->nr_processors), "threads",
 		report_json_u64(t->nr_actors), "recording_cost", recording_cost(t));
+	if (t->quota_period_ns)
+		json_object_set_new(trace, "quota",
+			json_pack("{s:o, s:o}", "quota_ns", report_json_u64(t->quota_ns),
+				"period_ns", report_json_u64(t->quota_period_ns)));
 	if (t->process)
 		json_object_set_new(trace, "system",
 			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "process", t->process, "pid",

@@ -74,6 +74,10 @@ void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);
 /* ---- replay ---------------------------------------------------------------------------------- */
 
 bool report_replay_fits(const struct report_run *run); /* its log, in the memory that is allowed */
+/* Of the recorded program's control group; all 0: none. */
+const struct trace_quota *report_quota(const struct trace_reader *reader);
+/* "its control group may use 1.5 of them ..." */
+void report_quota_words(struct base_str *out, uint64_t quota_ns, uint64_t period_ns);
 enum base_status report_replay_new(const struct report_run *run, struct graph_replay **ret,
 	struct base_err *err) BASE_MUST_CHECK;
 /* nr_answers: that are to have an interval; the more, the fewer simulations each. */

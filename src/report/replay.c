@@ -21,14 +21,24 @@ bool report_replay_fits(const struct report_run *run)
 	return records <= limit / (VERBS_A_RECORD * BYTES_A_VERB);
 }
 
+/* (In a recording of the system, or a merged one, it is not all threads'.) */
+const struct trace_quota *report_quota(const struct trace_reader *reader)
+{
+	bool all = trace_reader_info(reader)->flags & (TRACE_INFO_SYSTEM | TRACE_INFO_MERGED);
+	return trace_def_quota(trace_reader_defs(reader), all ? 0 : 1);
+}
+
 enum base_status report_replay_new(
 	const struct report_run *run, struct graph_replay **ret, struct base_err *err)
 {
 	const struct trace_info *info = trace_reader_info(run->reader);
+	const struct trace_quota *quota = report_quota(run->reader);
 	struct graph_replay_options o = {
 		.size = sizeof o,
 		.max_memory_bytes = run->max_memory_bytes,
 		.nr_processors = (uint32_t)info->nr_processors,
+		.quota_ns = quota->quota_ns,
+		.quota_period_ns = quota->period_ns,
 	};
 	return graph_replay_new(&o, ret, err);
 }
@@ -45,6 +55,9 @@ enum base_status report_replay_new(
 #define LATE_DIFFERS                                                                               \
 	0.15 /* measured: so much the medians of like hand-overs in five runs of one               \
 	      * program (an eventfd, two threads) lie from their middle */
+/* What writing a record took is an estimate: reality was in this on the programs tried. */
+#define RECORDING_LOW  (2. / 3 - 1)
+#define RECORDING_HIGH (3. / 2 - 1)
 static const struct variant {
 	bool by_run; /* what one run meets, and another need not */
 	struct graph_replay_assumed assumed;
@@ -52,6 +65,8 @@ static const struct variant {
 	{true, {.unrecorded = true, .preempts = true}},
 	{true, {.unrecorded = true, .late_more = -LATE_DIFFERS, .jitter = 1}},
 	{true, {.unrecorded = true, .late_more = LATE_DIFFERS, .jitter = 2}},
+	{false, {.unrecorded = true, .recording_more = RECORDING_LOW}},
+	{false, {.unrecorded = true, .recording_more = RECORDING_HIGH}},
 	{false, {.unrecorded = true, .wake_more = -0.5}},
 	{false, {.unrecorded = true, .wake_more = 0.5}},
 	{false, {.unrecorded = true, .as_recorded = true}},
@@ -66,37 +81,56 @@ static double length_of(const struct graph_replay_result *r)
 	return r->end_ns > r->start_ns ? (double)(r->end_ns - r->start_ns) : 0;
 }
 
-static uint64_t measured_ns(const struct trace_defs *d, const char *name)
+/* The recorded program's processor time; 0: it is not known. */
+static uint64_t target_cpu_ns(const struct trace_defs *d)
 {
-	for (uint32_t i = 1; i < d->nr_costs; i++) {
-		const struct trace_cost *c = &d->costs[i];
-		if (c->name && c->n && !strcmp(trace_text_of(d, c->name), name))
-			return c->total_ns / c->n;
-	}
-	return 0;
+	uint64_t ns = 0;
+	for (uint32_t i = 1; i < d->nr_costs; i++)
+		ns = d->costs[i].target_cpu_ns ? d->costs[i].target_cpu_ns : ns;
+	return ns;
+}
+
+static double share_of(uint64_t part_ns, double whole_ns)
+{
+	return part_ns && (double)part_ns < whole_ns ? (double)part_ns / whole_ns : 0;
 }
 
 /* What the recorder measured. */
 static struct graph_replay_measured measured(const struct trace_defs *d)
 {
-	return (struct graph_replay_measured){.wake_ns = measured_ns(d, TRACE_COST_WAKING),
-		.wake_busy_ns = measured_ns(d, TRACE_COST_WAKING_BUSY),
-		.record_ns = measured_ns(d, TRACE_COST_SWITCHES)};
+	uint64_t samples_ns = 0;
+	for (uint32_t i = 1; i < d->nr_costs; i++)
+		if (!strcmp(trace_text_of(d, d->costs[i].name), TRACE_COST_SAMPLES))
+			samples_ns = d->costs[i].total_ns;
+	return (struct graph_replay_measured){.wake_ns = trace_cost_each_ns(d, TRACE_COST_WAKING),
+		.wake_busy_ns = trace_cost_each_ns(d, TRACE_COST_WAKING_BUSY),
+		.record_ns = trace_cost_each_ns(d, TRACE_COST_SWITCHES),
+		.samples_share = share_of(samples_ns, (double)target_cpu_ns(d))};
 }
 
-/* The recorded program's, as far as it is known; without samples, which slow down whatever runs,
- * before a change and after it. */
-static double cost_share(const struct trace_defs *d)
+/* What replay takes off by itself, where it was. */
+static bool is_taken_off(const char *cost)
 {
-	uint64_t cost_ns = 0, target_ns = 0;
+	static const char *const names[] = {TRACE_COST_SAMPLES, TRACE_COST_LOCKS, TRACE_COST_CALLS,
+		TRACE_COST_RECORDS, TRACE_COST_STARTS, TRACE_COST_FORKS};
+	for (size_t i = 0; i < BASE_COUNT(names); i++)
+		if (!strcmp(cost, names[i]))
+			return true;
+	return false;
+}
+
+/* Of a run that was so long: the rest of what recording took, if it took the run's time; no larger
+ * a share of it than of the program's processor time, since that is spread over its threads. */
+static double cost_share(const struct trace_defs *d, double recorded_ns)
+{
+	uint64_t cost_ns = 0;
 	for (uint32_t i = 1; i < d->nr_costs; i++) {
 		const struct trace_cost *c = &d->costs[i];
-		bool alike = c->name && !strcmp(trace_text_of(d, c->name), TRACE_COST_SAMPLES);
-		cost_ns +=
-			c->beside || alike || c->total_ns > UINT64_MAX - cost_ns ? 0 : c->total_ns;
-		target_ns = c->target_cpu_ns ? c->target_cpu_ns : target_ns;
+		bool counts = !c->beside && !is_taken_off(trace_text_of(d, c->name));
+		if (counts && c->total_ns <= UINT64_MAX - cost_ns)
+			cost_ns += c->total_ns;
 	}
-	return target_ns && cost_ns < target_ns ? (double)cost_ns / (double)target_ns : 0;
+	return fmin(share_of(cost_ns, (double)target_cpu_ns(d)), share_of(cost_ns, recorded_ns));
 }
 
 /* Every answer's other assumptions, of the same edits; returns how many. */
@@ -195,7 +229,7 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 		.wake_ns = graph_replay_wake_ns(log),
 		.learned = r->nr_processors != 0,
 		.is_system = trace_reader_info(run->reader)->flags & TRACE_INFO_SYSTEM,
-		.cost_share = cost_share(trace_reader_defs(run->reader)),
+		.cost_share = cost_share(trace_reader_defs(run->reader), recorded_ns),
 	};
 	if (ret->learned)
 		add_plain(ret, &x[PLAIN].result, &x[PLAIN_BARE].result);

@@ -69,8 +69,9 @@ struct report_unseen {            /* waits of one kind of which nobody was seen 
 struct report_trace {
 	const char *path, *host, *command, *tool;
 	uint64_t file_bytes, readable_bytes, nr_records, nr_processors;
-	uint64_t last_ns;        /* of any record, since the recording's start */
-	uint64_t from_ns, to_ns; /* of it was analysed; 0, 0: all */
+	uint64_t quota_ns, quota_period_ns; /* of its control group; 0: none, or not all threads' */
+	uint64_t last_ns;                   /* of any record, since the recording's start */
+	uint64_t from_ns, to_ns;            /* of it was analysed; 0, 0: all */
 	const char *start_text, *end_text,
 		*process_text; /* whose path, as the user said it; NULL */
 	uint64_t connection;   /* 0: of all */
@@ -259,7 +260,7 @@ struct report_match { /* what an edit applied to */
 	uint64_t nr_never_full; /* resize_queue: all of them; nobody waited for room */
 };
 enum { REPORT_METHOD_path = 1, REPORT_METHOD_replay = 2 };
-enum { REPORT_VARIANTS = 9 };
+enum { REPORT_VARIANTS = 11 };
 /* A run's length is that far off the usual one of its program, at rest (standard deviation), which
  * one recording cannot say; nine of ten pairs of runs differ by less than RUNS_DIFFER. */
 #define REPORT_RUN_DEVIATES 0.02
@@ -289,7 +290,7 @@ struct report_replay_run { /* the run simulated as it was */
 	/* The same under other assumptions; 0 of them: the log is long. */
 	unsigned nr_variants;
 	double variant_ns[REPORT_VARIANTS];
-	double cost_share; /* what recording took of its processor time, without samples */
+	double cost_share; /* what recording took, but what is taken off where it was */
 	struct report_spin_state spin[REPORT_SPIN_STATES];
 	unsigned nr_spins;
 };

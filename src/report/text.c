@@ -383,6 +383,31 @@ static bool cost_caveat(struct base_str *out, const struct report_trace *t,
 	return true;
 }
 
+void report_quota_words(struct base_str *out, uint64_t quota_ns, uint64_t period_ns)
+{
+	base_str_addf(out, "its control group may use %.3g of them (",
+		(double)quota_ns / (double)period_ns);
+	base_str_add_ns(out, quota_ns);
+	base_str_add(out, " in each ");
+	base_str_add_ns(out, period_ns);
+	base_str_add(out, ")");
+}
+
+/* Fewer processors than the machine has, and nobody would know why. */
+static bool quota_caveat(struct base_str *out, const struct report_trace *t,
+	const struct report_style *st, const char *label)
+{
+	struct base_str s = {0};
+	if (!t->quota_period_ns)
+		return false;
+	base_str_add_counted(&s, "the machine has %s {processor|processors}; ", t->nr_processors);
+	report_quota_words(&s, t->quota_ns, t->quota_period_ns);
+	base_str_add(&s, ": whoever had to wait for the next period waited for a processor");
+	report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
+	base_str_fini(&s);
+	return true;
+}
+
 /* An old trace does not say what its recording cost; how many records there are hints at it. */
 static bool dense_caveat(struct base_str *out, const struct report *r,
 	const struct report_style *st, const char *label)
@@ -481,6 +506,8 @@ void report_text_caveats(
 		label = "";
 		base_str_fini(&s);
 	}
+	if (quota_caveat(out, &r->trace, st, label))
+		label = "";
 	if (!r->trace.nr_actors || !r->trace.nr_processors)
 		return; /* simulated or imported: nothing was disturbed, nothing hidden */
 	if (cost_caveat(out, &r->trace, st, label) || dense_caveat(out, r, st, label))

@@ -209,6 +209,10 @@ static void replay_lines(
 				&s, "%s {processor|processors}", w->base.nr_processors);
 		else
 			base_str_add(&s, "as many processors as it wants");
+		if (w->base.nr_processors && w->trace.quota_period_ns) {
+			base_str_add(&s, "; ");
+			report_quota_words(&s, w->trace.quota_ns, w->trace.quota_period_ns);
+		}
 		doubts(&s, w->base.own_error);
 		given_words(&s, w);
 		learned_words(&s, w);

@@ -293,7 +293,9 @@ static const struct cost_kind {
 	[SESSION_PROBE_start] = {TRACE_COST_STARTS, 200000000},
 	[SESSION_PROBE_fork] = {TRACE_COST_FORKS, 60000000},
 	[SESSION_PROBE_thread] = {"threads", 15000000},
-	[SESSION_PROBE_lock] = {"records", 15000},
+	[SESSION_PROBE_lock] = {TRACE_COST_LOCKS, 15000},
+	[SESSION_PROBE_call] = {TRACE_COST_CALLS, 60000},
+	[SESSION_PROBE_record] = {TRACE_COST_RECORDS, 30000},
 };
 enum { COST_KINDS = BASE_COUNT(cost_kinds), WORTH_NS = 1000000 /* to be measured */ };
 
@@ -309,29 +311,42 @@ static uint64_t put_kind(struct record_converter *c, const struct session_result
 		method = "measured after the program's end, with a program that does nothing else";
 	else if (n * one_ps / 1000 >= WORTH_NS)
 		method = "assumed: it could not be measured";
-	if (what == SESSION_PROBE_lock && one_ps < least_ps)
+	if (what >= SESSION_PROBE_lock && one_ps < least_ps)
 		one_ps = least_ps;
 	uint64_t total_ns = (uint64_t)((unsigned __int128)n * one_ps / 1000);
-	if (n || what == SESSION_PROBE_lock)
+	if (n || what == SESSION_PROBE_record)
 		put_part(&c->sink, id, cost_kinds[what].name, n, total_ns, false, r, method);
 	return total_ns;
+}
+
+/* Whose records are like those of that kind (RING_verb and its kin: annotations, like the rest). */
+static enum session_probe probe_of(unsigned kind)
+{
+	const char *name = trace_cost_of_kind(kind);
+	for (unsigned k = SESSION_PROBE_lock; name && k < COST_KINDS; k++)
+		if (!strcmp(cost_kinds[k].name, name))
+			return (enum session_probe)k;
+	return SESSION_PROBE_record;
 }
 
 static uint64_t put_kinds(struct record_converter *c, const struct session_result *r,
 	uint64_t nr_images, const struct os_child_environment *environment)
 {
 	static const uint32_t id[COST_KINDS] = {
-		[SESSION_PROBE_lock] = 1, /* the others came later */
+		[SESSION_PROBE_record] = 1, /* the others came later */
 		[SESSION_PROBE_start] = 9,
 		[SESSION_PROBE_fork] = 10,
-		[SESSION_PROBE_thread] = 11};
+		[SESSION_PROBE_thread] = 11,
+		[SESSION_PROBE_lock] = 13,
+		[SESSION_PROBE_call] = 14};
 	uint64_t nr_begun = c->nr_threads_begun;
-	const uint64_t n[COST_KINDS] = {
+	uint64_t n[COST_KINDS] = {
 		[SESSION_PROBE_start] = nr_images > c->nr_forked ? nr_images - c->nr_forked : 0,
 		[SESSION_PROBE_fork] = c->nr_forked,
-		[SESSION_PROBE_thread] = nr_begun > nr_images ? nr_begun - nr_images : 0,
-		[SESSION_PROBE_lock] = r->ring_records};
+		[SESSION_PROBE_thread] = nr_begun > nr_images ? nr_begun - nr_images : 0};
 	uint64_t sum_ns = 0;
+	for (unsigned kind = 0; kind < BASE_COUNT(c->nr_of_kind); kind++)
+		n[probe_of(kind)] += c->nr_of_kind[kind];
 	for (unsigned k = 0; k < COST_KINDS; k++)
 		sum_ns += put_kind(c, r, id[k], (enum session_probe)k, n[k], environment);
 	return sum_ns;
@@ -370,7 +385,7 @@ void session_cost_write(struct record_converter *c, struct session_result *r, ui
 		 switches_ns = c->nr_switches * r->switch_ns;
 	snprintf(samples, sizeof samples, TRACE_COST_SAMPLES_METHOD,
 		(unsigned long long)r->sample_hz);
-	r->ring_records = c->nr_ring_records;
+	r->ring_records = record_converter_nr_ring(c);
 	uint64_t since_ns = own_cpu_ns();
 	r->added_ns = put_kinds(c, r, nr_images, environment) + samples_ns + switches_ns;
 	put_part(&c->sink, SAMPLES, TRACE_COST_SAMPLES, c->nr_samples, samples_ns, false, r,

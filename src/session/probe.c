@@ -29,6 +29,8 @@ static const struct {
 	[SESSION_PROBE_fork] = {"forks", 12, 12, 3, 150},
 	[SESSION_PROBE_thread] = {"threads", 64, 64, 3, 100},
 	[SESSION_PROBE_lock] = {"locks", 100000, 200000, 3, 125},
+	[SESSION_PROBE_call] = {"calls", 40000, 80000, 3, 100},
+	[SESSION_PROBE_record] = {"tokens", 50000, 100000, 3, 125},
 };
 
 /* Its processor time; 0: it did not run. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe.h - what the recorder's library adds to a program's start, to a thread, a fork, a
- * lock: measured with a program of ours that does nothing else, with the library and without. */
+ * record: measured with a program of ours that does nothing else, with the library and without. */
 #ifndef LONGPOLE_SESSION_PROBE_H
 #define LONGPOLE_SESSION_PROBE_H
 
@@ -12,10 +12,13 @@ enum session_probe {
 	SESSION_PROBE_start,
 	SESSION_PROBE_fork,
 	SESSION_PROBE_thread,
-	SESSION_PROBE_lock
+	/* of these: what a record takes */
+	SESSION_PROBE_lock,
+	SESSION_PROBE_call, /* of the kernel, about a descriptor */
+	SESSION_PROBE_record,
 };
 
-/* What one costs, in ps of processor time; of a lock: one record of it. The ring is that of
+/* What one costs, in ps of processor time. The ring is that of
  * `environment`, in which recording is to be on; nobody needs what it gets. false: our program is
  * not there, or others disturbed it too much. */
 bool session_probe_measure(

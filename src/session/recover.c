@@ -355,7 +355,7 @@ static void count_losses(struct recovery *r)
 	count(r, TRACE_DIAG_omp_other_tool,
 		__atomic_load_n(&head->omp_other_tool, __ATOMIC_RELAXED));
 	count(r, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
-	r->ret->ring_records = c->nr_ring_records;
+	r->ret->ring_records = record_converter_nr_ring(c);
 	r->ret->records = trace_writer_records(r->writer);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * room.h - how much memory there is for what stands between a program and its trace. Its pages
- * are charged to whoever writes them first, which is the program: in a container with a limit a
- * buffer that ignores it would have the program killed.
+ * room.h - what control groups leave: processor time, and memory for what stands between a program
+ * and its trace. Its pages are charged to whoever writes them first, which is the program: in a
+ * container with a limit a buffer that ignores it would have the program killed.
  */
 #ifndef LONGPOLE_SESSION_ROOM_H
 #define LONGPOLE_SESSION_ROOM_H
@@ -16,6 +16,14 @@
  * and a sys/fs/cgroup of its own).
  */
 uint64_t session_room_bytes(const char *root);
+
+/* Processor time that all threads of this process's control group may take in each period together,
+ * or of one around it, whichever leaves less (cpu.max; cpu.cfs_quota_us of version 1). All 0: as
+ * much as there is. */
+struct session_quota {
+	uint64_t quota_ns, period_ns;
+};
+struct session_quota session_room_quota(const char *root);
 
 enum {
 	SESSION_BUFFER_SHARE = 16, /* of the room */

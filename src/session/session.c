@@ -14,6 +14,7 @@
 #include "session/cost.h"
 #include "session/private.h"
 #include "session/recover.h"
+#include "session/room.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -271,8 +272,11 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 		s->converter.sink.listen_ctx = o->listener->ctx;
 	}
 	gethostname(host, sizeof host - 1);
+	struct session_quota quota = session_room_quota("");
 	if (status == BASE_OK)
 		record_sink_host(&s->converter.sink, host);
+	if (status == BASE_OK)
+		record_sink_quota(&s->converter.sink, quota.quota_ns, quota.period_ns);
 	return status;
 }
 

@@ -175,6 +175,16 @@ void trace_defs_fini(struct trace_defs_builder *b)
 	base_strtab_free(d->strings);
 }
 
+uint64_t trace_cost_each_ns(const struct trace_defs *d, const char *name)
+{
+	for (uint32_t i = 1; i < d->nr_costs; i++) {
+		const struct trace_cost *c = &d->costs[i];
+		if (c->name && c->n && !strcmp(trace_text_of(d, c->name), name))
+			return c->total_ns / c->n;
+	}
+	return 0;
+}
+
 const char *trace_text_of(const struct trace_defs *d, uint32_t string_id)
 {
 	return string_id < d->nr_texts && d->text[string_id] ? d->text[string_id] : "";

@@ -51,6 +51,23 @@ const struct trace_kind_desc *trace_kind_table(unsigned *ret_nr)
 	return table;
 }
 
+const char *trace_cost_of_kind(unsigned kind)
+{
+	static const struct {
+		unsigned first, last;
+		const char *cost;
+	} range[] = {{TRACE_process_begin, TRACE_affinity, TRACE_COST_RECORDS},
+		{TRACE_lock_wait, TRACE_lock_try, TRACE_COST_LOCKS},
+		{TRACE_cond_wait, TRACE_token_take, TRACE_COST_RECORDS},
+		{TRACE_io_begin, TRACE_message_received, TRACE_COST_CALLS},
+		{TRACE_note_begin, TRACE_note_take_item, TRACE_COST_RECORDS},
+		{TRACE_lock_call, TRACE_lock_return, TRACE_COST_LOCKS}};
+	for (size_t i = 0; i < BASE_COUNT(range); i++)
+		if (kind >= range[i].first && kind <= range[i].last)
+			return range[i].cost;
+	return NULL;
+}
+
 const struct trace_diag_desc *trace_diag_describe(enum trace_diag d)
 {
 	static const struct trace_diag_desc rows[] = {

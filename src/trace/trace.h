@@ -184,8 +184,16 @@ struct trace_defs {
 #define TRACE_COST_AFTER    "reading and writing the trace, after the program's end"
 #define TRACE_COST_SYSTEM   "kernel events of all threads"
 #define TRACE_COST_SAMPLES  "samples"
+/* What the program writes itself: records of locks, of calls that go to the kernel, all others. */
+#define TRACE_COST_LOCKS   "records of locks"
+#define TRACE_COST_CALLS   "records of calls"
+#define TRACE_COST_RECORDS "records"
 /* Its method: how many a second were asked for, of each running thread. */
 #define TRACE_COST_SAMPLES_METHOD "measured before the program ran; %llu a second"
+/* Of these three the one that a kind's records are counted under; NULL: no thread writes them. */
+const char *trace_cost_of_kind(unsigned kind);
+/* What one of a part took; 0: the trace does not say, or there was none. */
+uint64_t trace_cost_each_ns(const struct trace_defs *d, const char *name);
 const char *trace_text_of(const struct trace_defs *d, uint32_t string_id); /* "" when unknown */
 const char *trace_object_type_text(uint64_t type); /* "object" when unknown */
 #define DEF_TABLE(kind, plural)                                                                    \

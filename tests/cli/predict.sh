@@ -134,6 +134,57 @@ test_predict_processors() {
 	done
 }
 
+# control_group CONTROLLER - makes one of version 1, of the test's own, and prints its directory; fails where that cannot be done.
+control_group() {
+	local directory=/sys/fs/cgroup/$1/longpole-test-$$
+	[[ -f /sys/fs/cgroup/$1/cgroup.procs ]] && mkdir "$directory" 2>/dev/null && echo "$directory"
+}
+
+# in_group DIRECTORY COMMAND... - in that control group.
+in_group() {
+	(echo "$BASHPID" >"$1/cgroup.procs" && exec "${@:2}")
+}
+
+# A quota of one and a half processors is recorded, said, and holds in the replay: two threads that compute gain nothing from
+# another processor, and twice with half the work. (`halves` works as long on each of two threads.)
+test_predict_quota() {
+	local group
+	(($(nproc) > 1)) || return 0
+	as_root
+	group=$(control_group cpu) || skip "no control group can be made here"
+	echo 100000 >"$group/cpu.cfs_period_us"
+	echo 150000 >"$group/cpu.cfs_quota_us"
+	in_group "$group" "$LONGPOLE" record -q -o quota.lpt -- "$LONGPOLE_BUILD/tests/target/halves" any 300 || fail "no recording"
+	rmdir "$group"
+	expect 0 longpole dump -d quota.lpt
+	has out 'quota_ns=150000000 period_ns=100000000'
+	expect 0 longpole report quota.lpt
+	has out 'its control group may use 1.5 of them'
+	expect 0 longpole report --json quota.lpt
+	is_json out '.trace.quota == {"quota_ns": 150000000, "period_ns": 100000000}'
+	expect 0 longpole whatif quota.lpt add-processors +2
+	has out 'its control group may use 1.5 of them'
+	awk -v x="$(replayed quota.lpt add-processors +2 | cut -f 3)" 'BEGIN { exit !(x < 1.1) }' ||
+		fail "processors beyond the quota: $(replayed quota.lpt add-processors +2)"
+}
+
+# A mask is recorded as the kernel took it: cut to the processors of the cpuset.
+test_predict_cpuset() {
+	local group first
+	(($(nproc) > 1)) || return 0
+	as_root
+	group=$(control_group cpuset) || skip "no control group can be made here"
+	first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+	if echo "$first" >"$group/cpuset.cpus" && cat /sys/fs/cgroup/cpuset/cpuset.mems >"$group/cpuset.mems"; then
+		in_group "$group" "$LONGPOLE" record -q -o cpuset.lpt -- taskset -c "0-$(($(nproc) - 1))" "$LONGPOLE_BUILD/tests/target/halves" tid ||
+			fail "no recording"
+		expect 0 longpole dump cpuset.lpt
+		grep -q affinity out || fail "no mask"
+		! grep affinity out | grep -v "($first)" || fail "more than the cpuset"
+	fi
+	rmdir "$group"
+}
+
 # law_abiding TRACE STATE SHARE - of one state of a real run: still less of it is never slower, nor gains a path more than its share;
 # the report (report.json) says the same.
 law_abiding() {

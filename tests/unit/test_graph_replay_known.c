@@ -1006,6 +1006,75 @@ static void test_preempts_as_in_the_run(void **state)
 	graph_replay_free(r);
 }
 
+/*
+ * Of 100 ns of RUN 30 were recording, told in two parts; of 50 ns of OTHER, as it was told, 200; of
+ * the 40 ns until a link begins another actor 10, and of the 60 after that none more. Without it
+ * each is shorter by so much, however long an edit makes the rest, and none is shorter than
+ * nothing.
+ */
+static void test_recording_is_taken_off(void **state)
+{
+	enum { OTHER_ENDS = 150, LINKED = 190, END = 250, LATER = 100 };
+	static const struct {
+		struct graph_replay_assumed assumed;
+		double run;
+		uint64_t end_ns, linked_end_ns;
+	} row[] = {{{0}, 1, END, LINKED + LATER}, {{.recording_more = 1}, 1, END, LINKED + LATER},
+		{{.unrecorded = true}, 1, 70 + 90, 70 + 30 + LATER},
+		{{.unrecorded = true, .recording_more = 1}, 1, 40 + 80, 40 + 20 + LATER},
+		{{.unrecorded = true, .recording_more = -1}, 1, END, LINKED + LATER},
+		{{.unrecorded = true}, 2, 140 + 180, 140 + 60 + 2 * LATER}};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct graph_replay *r = new_replay();
+		const struct graph_sink *s = graph_replay_sink(r);
+		struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, RUN, row[i].run, 0};
+		struct graph_scenario edits = {.edit = &edit, .nr_edits = 1};
+		struct graph_replay_result res;
+		declare(s);
+		assert_int_equal(s->recording(s->ctx, 1, 1000, NULL), BASE_OK); /* nobody yet */
+		say(s, GRAPH_VERB_state, 0, 0, 0, 0, RUN, GRAPH_START);
+		assert_int_equal(s->recording(s->ctx, 0, 10, NULL), BASE_OK);
+		assert_int_equal(s->recording(s->ctx, 0, 20, NULL), BASE_OK);
+		say(s, GRAPH_VERB_state, 100, 0, 0, 0, OTHER, 0);
+		assert_int_equal(s->recording(s->ctx, 0, 200, NULL), BASE_OK);
+		say(s, GRAPH_VERB_state, OTHER_ENDS, 0, 0, 0, RUN, 0);
+		assert_int_equal(s->recording(s->ctx, 0, 10, NULL), BASE_OK);
+		say_link(s, LINKED, 1, RUN);
+		say(s, GRAPH_VERB_state, END, 0, 0, 0, IDLE, 0);
+		say(s, GRAPH_VERB_state, LINKED + LATER, 1, 0, 0, IDLE, 0);
+		for (uint32_t actor = 0; actor < 2; actor++) {
+			graph_replay_set_end(r, actor);
+			assert_int_equal(
+				graph_replay_run_as(r, &edits, &row[i].assumed, NULL, &res, NULL),
+				BASE_OK);
+			assert_int_equal(res.end_ns, actor ? row[i].linked_end_ns : row[i].end_ns);
+		}
+		graph_replay_free(r);
+	}
+}
+
+/* Samples slow down what executes, and no sleep. */
+static void test_samples_are_taken_off(void **state)
+{
+	static const struct graph_replay_assumed bare = {.unrecorded = true};
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_measured m = {.samples_share = 0.25};
+	struct graph_replay_result res;
+	(void)state;
+	declare(s);
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, RUN, GRAPH_START);
+	say(s, GRAPH_VERB_wait, 1000, 0, 0, 0, IDLE, 0);
+	say(s, GRAPH_VERB_state, 3000, 0, 0, 0, OTHER, GRAPH_EXPLAINED);
+	say(s, GRAPH_VERB_state, 3400, 0, 0, 0, IDLE, 0);
+	assert_int_equal(graph_replay_learn(r, &m, NULL), BASE_OK);
+	assert_int_equal(graph_replay_run_as(r, NULL, &bare, NULL, &res, NULL), BASE_OK);
+	assert_int_equal(res.end_ns, 750 + 2000 + 300);
+	assert_int_equal(replay_end(r, nothing, &res), 3400);
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1032,6 +1101,8 @@ int main(void)
 		cmocka_unit_test(test_rare_lengths),
 		cmocka_unit_test(test_time_limits),
 		cmocka_unit_test(test_killed_while_sleeping),
+		cmocka_unit_test(test_recording_is_taken_off),
+		cmocka_unit_test(test_samples_are_taken_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

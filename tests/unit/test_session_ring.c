@@ -382,7 +382,8 @@ static void test_blocks_in_sequence_and_back(void **state)
 			assert_int_equal(words[k], 0);
 	}
 	assert_false(f.ring.head->free_map[0] >> 20 & 1);
-	assert_int_equal(f.converter.nr_ring_records, expect); /* process_begin, and all but one */
+	assert_int_equal(record_converter_nr_ring(&f.converter),
+		expect); /* process_begin, and all but one */
 	t.block->word[t.used - 3] = unpublished;
 	struct fake_thread again = begin(&f, 1, 100, 2, 7); /* a block is used again */
 	FAKE(&again, time, TRACE_lock_release, a, CODE);
@@ -412,7 +413,7 @@ static void test_what_can_wait(void **state)
 		fake_done(&t);
 		fake_take_block(&t, i);
 	}
-	assert_int_equal(f.converter.nr_ring_records, 0);
+	assert_int_equal(record_converter_nr_ring(&f.converter), 0);
 	fixture_drain(&f, 1000);
 	assert_true(session_ring_can_wait(&f.ring, &f.converter));
 	struct fake_thread child = begin(&f, 2, 200, 1, f.ring.nr_blocks - 1);
@@ -438,9 +439,9 @@ static void test_horizon(void **state)
 	FAKE(&t, 200, TRACE_lock_release, a, CODE);
 	fake_done(&t);
 	fixture_drain(&f, 150);
-	assert_int_equal(f.converter.nr_ring_records, 2);
+	assert_int_equal(record_converter_nr_ring(&f.converter), 2);
 	fixture_drain(&f, 250);
-	assert_int_equal(f.converter.nr_ring_records, 3);
+	assert_int_equal(record_converter_nr_ring(&f.converter), 3);
 	assert_true(f.ring.head->free_map[0] & 1);
 	fixture_finish(&f);
 	fixture_close(&f);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_room.c - how large the recorder's buffer may be: machine and control groups. */
+/* test_record_room.c - how large the recorder's buffer may be, and what quota a
+ * program has: machine and control groups. */
 #include "session/room.h"
 #include "test.h"
 
@@ -68,6 +69,44 @@ static void share(void **unused)
 	assert_true(session_room_buffer_bytes(UINT64_MAX) == 1024 * MIB);
 }
 
+static void quota_is(uint64_t quota_ms, uint64_t period_ms)
+{
+	struct session_quota q = session_room_quota(root);
+
+	assert_int_equal(q.quota_ns, quota_ms * 1000000);
+	assert_int_equal(q.period_ns, period_ms * 1000000);
+}
+
+/* The group or one around it, whichever leaves less a period; in either version, and beside one
+ * another. */
+static void quota(void **unused)
+{
+	(void)unused;
+	put("proc/self/cgroup", "0::/pod/inner\n");
+	quota_is(0, 0);
+	put("sys/fs/cgroup/pod/inner/cpu.max", "max 100000\n");
+	quota_is(0, 0);
+	put("sys/fs/cgroup/pod/cpu.max", "150000 100000\n");
+	quota_is(150, 100);
+	put("sys/fs/cgroup/pod/inner/cpu.max", "40000 20000\n"); /* two processors */
+	quota_is(150, 100);
+	put("sys/fs/cgroup/cpu.max", "5000 10000\n");
+	quota_is(5, 10);
+	put("sys/fs/cgroup/cpu.max", "99999999999999999999999 0\n");
+	quota_is(150, 100);
+	put("proc/self/cgroup", "7:cpu,cpuacct:/a/b\n6:cpuset:/a\n0::/gone\n");
+	put("sys/fs/cgroup/cpu.max", "max 100000\n");
+	quota_is(0, 0);
+	put("sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n");
+	put("sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n");
+	put("sys/fs/cgroup/cpuset/a/cpu.cfs_quota_us", "1\n");
+	put("sys/fs/cgroup/cpuset/a/cpu.cfs_period_us", "100000\n");
+	quota_is(0, 0);
+	put("sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "75000\n");
+	put("sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "50000\n");
+	quota_is(75, 50);
+}
+
 static int make_root(void **unused)
 {
 	(void)unused;
@@ -88,6 +127,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(least_limit_of_all_groups_around),
 		cmocka_unit_test(version_1),
+		cmocka_unit_test(quota),
 		cmocka_unit_test(share),
 	};
 

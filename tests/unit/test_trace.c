@@ -137,6 +137,18 @@ static void table_is_sound(void **state)
 	}
 	assert_null(trace_kind_find(0));
 	assert_null(trace_kind_find(65535));
+	static const struct {
+		unsigned kind;
+		const char *cost;
+	} row[] = {{TRACE_lock_acquire, TRACE_COST_LOCKS}, {TRACE_lock_return, TRACE_COST_LOCKS},
+		{TRACE_cond_wait, TRACE_COST_RECORDS}, {TRACE_io_begin, TRACE_COST_CALLS},
+		{TRACE_message_received, TRACE_COST_CALLS}, {TRACE_note_state, TRACE_COST_RECORDS},
+		{TRACE_process_begin, TRACE_COST_RECORDS}, {TRACE_sample, NULL},
+		{TRACE_string, NULL}, {TRACE_call_begin, NULL}, {65535, NULL}};
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		const char *cost = trace_cost_of_kind(row[i].kind);
+		assert_true(cost ? row[i].cost && !strcmp(cost, row[i].cost) : !row[i].cost);
+	}
 	for (int d = 0; d < TRACE_DIAG_NR; d++) {
 		const char *sentence = trace_diag_describe((enum trace_diag)d)->sentence;
 		struct base_str one = {0}, many = {0};

@@ -4,9 +4,11 @@
  * without the recorder's library it says what the library adds to that thing (session/probe.c).
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,13 +85,43 @@ static void probe_locks(unsigned long nr)
 		pthread_join(thread[i], NULL);
 }
 
+enum { PAGES = 64, PAGE = 4096 };
+
+/* As programs that read and write much do it: from and to one place of a file or another. */
+static void probe_calls(unsigned long nr)
+{
+	static char page[PAGE];
+	unsigned random = 77;
+	int file = memfd_create("probe", MFD_CLOEXEC);
+	for (unsigned i = 0; i < PAGES; i++)
+		if (pwrite(file, page, PAGE, (off_t)i * PAGE) != PAGE)
+			_exit(3); /* allowed: our own program */
+	for (unsigned long i = 0; i < nr; i++) {
+		random = random * 1103515245 + 12345;
+		off_t at = (off_t)(random >> 16 & (PAGES - 1)) * PAGE;
+		if ((i & 1 ? pread(file, page, PAGE, at) : pwrite(file, page, PAGE, at)) != PAGE)
+			_exit(3); /* allowed: our own program */
+	}
+}
+
+/* One that is there is taken, and put back. */
+static void probe_tokens(unsigned long nr)
+{
+	sem_t semaphore;
+	sem_init(&semaphore, 0, 1);
+	for (unsigned long i = 0; i < nr; i++) {
+		sem_wait(&semaphore);
+		sem_post(&semaphore);
+	}
+}
+
 int main(int nr, char **word)
 {
 	static const struct {
 		const char *name;
 		void (*run)(unsigned long nr);
 	} probe[] = {{"starts", probe_starts}, {"threads", probe_threads}, {"forks", probe_forks},
-		{"locks", probe_locks}};
+		{"locks", probe_locks}, {"calls", probe_calls}, {"tokens", probe_tokens}};
 	for (size_t i = 0; nr == 3 && i < sizeof probe / sizeof *probe; i++)
 		if (!strcmp(word[1], probe[i].name)) {
 			probe[i].run(strtoul(word[2], NULL, 10));
