@@ -275,10 +275,10 @@ test_deadlock_of_what_has_a_name() {
 # Queues of connections that nobody accepts: whoever has the listening socket could make room, and nobody else.
 test_deadlock_of_full_listeners() {
 	local name
-	start_all hang_processes full-listener full-listeners full-own-listener full-tcp-listeners
+	start_all hang_processes full-listener full-listeners full-listener-by-path full-own-listener full-tcp-listeners
 	look full-listeners || is_json full-listeners.json '.result.threads >= 2'
 	jq -e '.result.threads_run_ahead > 0' full-listeners.json >/dev/null || skip "no thread may be run ahead here"
-	for name in full-listener full-listeners; do
+	for name in full-listener full-listeners full-listener-by-path; do
 		finds "$name" "$(cycle_of 2)"
 	done
 	is_json full-listener.json '.result.deadlocks[0].edges | any(.why == "would" and (.event | startswith("room in the queue of a listening socket")))'
