@@ -140,7 +140,7 @@ test_deadlock_suspicious() {
 # What a time limit ends is probable, and said when; of what has no owner only where the limit is long.
 test_deadlock_until_a_time_limit() {
 	local name
-	start_all hang_threads timed-mutexes timed-pi-mutexes clocked-rwlock timed-self-lock timed-semaphores short-semaphores
+	start_all hang_timed timed-mutexes timed-pi-mutexes clocked-rwlock timed-self-lock timed-semaphores short-semaphores
 	for name in timed-mutexes timed-pi-mutexes clocked-rwlock; do
 		finds "$name" "$(cycle_of 2 probable)" --static
 		is_json "$name.json" '.result.deadlocks[0].ends_within_ns | . > 1e9 and . < 201e9'
@@ -525,8 +525,8 @@ test_deadlock_at_random() {
 # Whoever stops threads to look at them still sees that they have slept on, for two seconds.
 test_deadlock_of_a_program_in_doubt() {
 	local name
-	for name in doubtful timed-beside timed-semaphores timed-mutexes; do
-		expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_threads" "$name"
+	for name in threads-doubtful threads-timed-beside timed-timed-semaphores timed-timed-mutexes; do
+		expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_${name%%-*}" "${name#*-}"
 		has out 'Deadlock: 2 threads' 'probable'
 	done
 	has out 'a time limit ends it within'
