@@ -39,7 +39,7 @@ static bool read_copy(void *ctx, uint64_t address, void *buf, size_t size)
 
 static uint64_t named_socket(struct deadlock_copy *c, uint64_t address, uint64_t bytes)
 {
-	return deadlock_socket_named(c->world, read_copy, c, address, bytes);
+	return deadlock_socket_named(c->world, c->process->pid, read_copy, c, address, bytes);
 }
 
 static void give_datagram(struct deadlock_copy *c, uint64_t address, uint64_t bytes)

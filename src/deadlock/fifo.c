@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -38,7 +39,9 @@ static int open_begin(pid_t pid, int directory_fd, bool is_absolute)
 	return open(link, O_PATH | O_CLOEXEC);
 }
 
-bool deadlock_fifo_named(pid_t pid, int directory_fd, const char *name, struct deadlock_file *ret)
+/* What kind (S_IFMT) of file it is, on which device and of which number. False: not known. */
+static bool is_named(pid_t pid, int directory_fd, const char *name, mode_t kind, uint64_t *device,
+	uint64_t *inode)
 {
 	struct stat st;
 	const bool is_absolute = *name == '/';
@@ -48,15 +51,24 @@ bool deadlock_fifo_named(pid_t pid, int directory_fd, const char *name, struct d
 	if (begin < 0)
 		return false;
 	const int fd = (int)syscall(SYS_openat2, begin, name, &how, sizeof how);
-	const bool is_fifo = fd >= 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
-	if (is_fifo)
-		*ret = (struct deadlock_file){.kind = DEADLOCK_FILE_PIPE,
-			.device = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev),
-			.inode = st.st_ino};
+	const bool is_it = fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind;
+	if (is_it) {
+		*device = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
+		*inode = st.st_ino;
+	}
 	if (fd >= 0)
 		(void)close(fd);
 	(void)close(begin);
-	return is_fifo;
+	return is_it;
+}
+
+bool deadlock_fifo_named(pid_t pid, int directory_fd, const char *name, struct deadlock_file *ret)
+{
+	uint64_t device, inode;
+	if (!is_named(pid, directory_fd, name, S_IFIFO, &device, &inode))
+		return false;
+	*ret = (struct deadlock_file){.kind = DEADLOCK_FILE_PIPE, .device = device, .inode = inode};
+	return true;
 }
 
 /* Up to the end of a page at a time: what follows may not be there. */
@@ -76,8 +88,21 @@ bool deadlock_read_text(
 	return false;
 }
 
-uint64_t deadlock_socket_named(struct deadlock_world *w, deadlock_memory_fn *read_memory, void *ctx,
-	uint64_t address, uint64_t bytes)
+/* A path may be written in another way than where it was bound: then the file tells. */
+static uint64_t unix_socket_named(
+	const struct deadlock_peers *peers, pid_t pid, const struct sockaddr_un *name, size_t bytes)
+{
+	char path[sizeof name->sun_path + 1] = "";
+	uint64_t device, file;
+	const uint64_t inode = deadlock_peers_named(peers, name->sun_path, bytes);
+	memcpy(path, name->sun_path, bytes);
+	if (inode || !*path || !is_named(pid, AT_FDCWD, path, S_IFSOCK, &device, &file))
+		return inode;
+	return deadlock_peers_at(peers, device, file);
+}
+
+uint64_t deadlock_socket_named(struct deadlock_world *w, pid_t pid, deadlock_memory_fn *read_memory,
+	void *ctx, uint64_t address, uint64_t bytes)
 {
 	union {
 		struct sockaddr any;
@@ -91,7 +116,7 @@ uint64_t deadlock_socket_named(struct deadlock_world *w, deadlock_memory_fn *rea
 		!read_memory(ctx, address, &name, (size_t)bytes))
 		return 0;
 	return name.any.sa_family == AF_UNIX
-		       ? deadlock_peers_named(peers, name.un.sun_path, (size_t)bytes - before)
+		       ? unix_socket_named(peers, pid, &name.un, (size_t)bytes - before)
 		       : deadlock_peers_full(peers, &name.any);
 }
 

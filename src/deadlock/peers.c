@@ -44,17 +44,31 @@ static void hash_name(const void *name, size_t bytes, uint64_t *ret_hi, uint64_t
 	*ret_lo = lo;
 }
 
+/* Whom a listener has accepted has its name, too. */
+static bool has_its_name(const struct unix_diag_msg *m)
+{
+	return m->udiag_state == TCP_LISTEN || m->udiag_type == SOCK_DGRAM;
+}
+
 static void parse_name(
 	struct deadlock_peers *p, const struct unix_diag_msg *m, const uint8_t *name, size_t bytes)
 {
 	uint64_t hi, lo;
 	const bool listens = m->udiag_state == TCP_LISTEN;
 	hash_name(name, bytes, &hi, &lo);
-	if (listens || m->udiag_type == SOCK_DGRAM) /* whom it has accepted has its name, too */
+	if (has_its_name(m))
 		set(p, &p->name, hi, lo, m->udiag_ino);
 	if (listens || (m->udiag_type == SOCK_DGRAM && m->udiag_state != TCP_ESTABLISHED))
 		set(p, &p->role, 0, m->udiag_ino,
 			listens ? DEADLOCK_SOCKET_LISTENS : DEADLOCK_SOCKET_OPEN);
+}
+
+static void parse_file(struct deadlock_peers *p, const struct unix_diag_msg *m, const uint8_t *at)
+{
+	struct unix_diag_vfs file;
+	memcpy(&file, at, sizeof file);
+	if (has_its_name(m))
+		set(p, &p->file, file.udiag_vfs_dev, file.udiag_vfs_ino, m->udiag_ino);
 }
 
 static void parse_waiting(
@@ -89,6 +103,8 @@ static void parse_unix(struct deadlock_peers *p, const uint8_t *at, size_t lengt
 			put(p, m.udiag_ino, peer);
 		} else if (attribute[1] == UNIX_DIAG_NAME) {
 			parse_name(p, &m, at + i + 4, bytes);
+		} else if (attribute[1] == UNIX_DIAG_VFS && bytes >= sizeof(struct unix_diag_vfs)) {
+			parse_file(p, &m, at + i + 4);
 		} else if (attribute[1] == UNIX_DIAG_ICONS) {
 			parse_waiting(p, m.udiag_ino, at + i + 4, bytes);
 		}
@@ -202,7 +218,8 @@ static bool ask_unix(struct deadlock_peers *p, int fd, struct base_map *ends, vo
 		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
 		.r = {.sdiag_family = AF_UNIX,
 			.udiag_states = ~0u,
-			.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME | UDIAG_SHOW_ICONS}};
+			.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME | UDIAG_SHOW_VFS |
+				      UDIAG_SHOW_ICONS}};
 	return ask(p, fd, &q, sizeof q, ends, buf);
 }
 
@@ -244,6 +261,12 @@ uint64_t deadlock_peers_named(const struct deadlock_peers *p, const void *name, 
 	uint64_t hi, lo, inode = 0;
 	hash_name(name, bytes, &hi, &lo);
 	return base_map_get(&p->name, hi, lo, &inode) ? inode : 0;
+}
+
+uint64_t deadlock_peers_at(const struct deadlock_peers *p, uint64_t device, uint64_t file)
+{
+	uint64_t inode = 0;
+	return base_map_get(&p->file, device, (uint32_t)file, &inode) ? inode : 0;
 }
 
 /* Whoever listens at all of a machine's addresses has none in the list, of either family. */
@@ -289,6 +312,7 @@ uint64_t deadlock_peers_waiting(const struct deadlock_peers *p, uint64_t listene
 void deadlock_peers_fini(struct deadlock_peers *p)
 {
 	base_map_fini(&p->name);
+	base_map_fini(&p->file);
 	base_map_fini(&p->role);
 	base_map_fini(&p->full);
 	base_map_fini(&p->waiting);

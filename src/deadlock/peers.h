@@ -10,6 +10,8 @@
 struct deadlock_peers {
 	struct base_map peer; /* inode -> inode */
 	struct base_map name; /* hash of a UNIX socket's name -> inode */
+	struct base_map
+		file; /* (device, inode) of a file that a UNIX socket is bound to -> inode */
 	struct base_map role; /* inode of a UNIX socket with a name -> enum deadlock_socket_role */
 	struct base_map full; /* (0, hash of an address) and (1, inode) -> inode of the listening
 				 TCP socket that has it and whose queue is full */
@@ -31,6 +33,9 @@ uint64_t deadlock_peers_get(const struct deadlock_peers *p, uint64_t inode); /* 
 enum deadlock_socket_role deadlock_peers_role(const struct deadlock_peers *p, uint64_t inode);
 /* Of the socket that has this name (sun_path; the first byte of an abstract one is 0). 0: none. */
 uint64_t deadlock_peers_named(const struct deadlock_peers *p, const void *name, size_t bytes);
+/* The same by the file: device as major << 20 | minor. (The kernel's list has 32 bits of the
+ * number.) */
+uint64_t deadlock_peers_at(const struct deadlock_peers *p, uint64_t device, uint64_t file);
 /* Of the listening TCP socket that a connection to this address finds full: nothing answers then.
  * 0: none on this machine, or there is room. */
 uint64_t deadlock_peers_full(const struct deadlock_peers *p, const struct sockaddr *to);

@@ -154,8 +154,8 @@ bool deadlock_read_text(
 	deadlock_memory_fn *read_memory, void *ctx, uint64_t address, char *text, size_t size);
 /* The socket that a process would reach by the address in that memory (fifo.c): of a UNIX one
  * whoever has the name, of TCP whoever listens there and has no room. 0: none that we know. */
-uint64_t deadlock_socket_named(struct deadlock_world *w, deadlock_memory_fn *read_memory, void *ctx,
-	uint64_t address, uint64_t bytes);
+uint64_t deadlock_socket_named(struct deadlock_world *w, pid_t pid, deadlock_memory_fn *read_memory,
+	void *ctx, uint64_t address, uint64_t bytes);
 /* The time that a socket's option lets each call wait; 0: any, or not to be known. */
 uint64_t deadlock_socket_limit_ns(pid_t pid, int fd, bool reads);
 /* What opening a FIFO with these flags gives to those who wait in opening it: up to two keys. */

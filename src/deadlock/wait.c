@@ -309,8 +309,8 @@ static void decode_connect(struct call *c)
 {
 	struct deadlock_wait *w = c->wait;
 	uint16_t family = AF_UNSPEC;
-	const uint64_t inode =
-		deadlock_socket_named(c->world, read_memory, c, w->arg[1], w->arg[2]);
+	const uint64_t inode = deadlock_socket_named(
+		c->world, c->process->pid, read_memory, c, w->arg[1], w->arg[2]);
 	w->kind = DEADLOCK_CONNECT;
 	if (!inode || !read_memory(c, w->arg[1], &family, sizeof family)) {
 		w->is_external = true;

@@ -54,7 +54,9 @@ void report_order_text(struct base_str *out, const struct report_order *o)
 		"CAVEATS\n  Only what this run took in this order is seen. That other things than "
 		"locks, creations and joins keep the threads apart (a queue, a flag) is not "
 		"known. What lies in memory that was freed and used again is another lock if the "
-		"recording has allocations (--heap).\n");
+		"recording has allocations (--heap). What lies on a stack is one lock, whichever "
+		"function "
+		"is there, unless a call initialises or destroys it.\n");
 	if (o->cut)
 		base_str_add(out, "  There are more circles than are shown.\n");
 	if (o->nr_lost)

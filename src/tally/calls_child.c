@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 
 enum { CHUNK = 4096, WORD_MAX = 32, HEADERS_MAX = 32, SCRIPTS_MAX = 4, ENTRIES = 32 };
+/* A file may say anything: nobody waits for more than that to be read. */
+enum { DYNAMIC_MAX_BYTES = 1 << 16, STRINGS_MAX_BYTES = 1 << 26 };
 
 static const char *const words[] = {
 #define SANITIZER(word, name, no_ptrace) word,
@@ -46,7 +48,7 @@ static long read_at(int fd, void *buf, size_t size, uint64_t offset)
 static bool has_word(int fd, uint64_t offset, uint64_t size_bytes)
 {
 	char chunk[WORD_MAX + CHUNK + 1];
-	for (uint64_t at = 0; at < size_bytes;
+	for (uint64_t at = 0; at < size_bytes && at < STRINGS_MAX_BYTES;
 		at += CHUNK) { /* each with the beginning of the next */
 		const uint64_t left = size_bytes - at;
 		const long n = read_at(fd, chunk,
@@ -85,7 +87,7 @@ static bool is_sanitized(int fd, const Elf64_Ehdr *head)
 	for (size_t i = 0; i < nr; i++)
 		if (segment[i].p_type == PT_DYNAMIC)
 			dynamic = segment[i].p_offset, dynamic_bytes = segment[i].p_filesz;
-	for (uint64_t at = 0; at < dynamic_bytes; at += sizeof entry) {
+	for (uint64_t at = 0; at < dynamic_bytes && at < DYNAMIC_MAX_BYTES; at += sizeof entry) {
 		const uint64_t left = dynamic_bytes - at;
 		const long n = read_at(
 			fd, entry, left < sizeof entry ? (size_t)left : sizeof entry, dynamic + at);

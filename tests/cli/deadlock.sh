@@ -140,7 +140,7 @@ test_deadlock_suspicious() {
 # What a time limit ends is probable, and said when; of what has no owner only where the limit is long.
 test_deadlock_until_a_time_limit() {
 	local name
-	start_all hang_threads timed-mutexes timed-pi-mutexes clocked-rwlock timed-self-lock timed-semaphores short-semaphores
+	start_all hang_timed timed-mutexes timed-pi-mutexes clocked-rwlock timed-self-lock timed-semaphores short-semaphores
 	for name in timed-mutexes timed-pi-mutexes clocked-rwlock; do
 		finds "$name" "$(cycle_of 2 probable)" --static
 		is_json "$name.json" '.result.deadlocks[0].ends_within_ns | . > 1e9 and . < 201e9'
@@ -275,10 +275,10 @@ test_deadlock_of_what_has_a_name() {
 # Queues of connections that nobody accepts: whoever has the listening socket could make room, and nobody else.
 test_deadlock_of_full_listeners() {
 	local name
-	start_all hang_processes full-listener full-listeners full-own-listener full-tcp-listeners
+	start_all hang_processes full-listener full-listeners full-listener-by-path full-own-listener full-tcp-listeners
 	look full-listeners || is_json full-listeners.json '.result.threads >= 2'
 	jq -e '.result.threads_run_ahead > 0' full-listeners.json >/dev/null || skip "no thread may be run ahead here"
-	for name in full-listener full-listeners; do
+	for name in full-listener full-listeners full-listener-by-path; do
 		finds "$name" "$(cycle_of 2)"
 	done
 	is_json full-listener.json '.result.deadlocks[0].edges | any(.why == "would" and (.event | startswith("room in the queue of a listening socket")))'
@@ -525,8 +525,8 @@ test_deadlock_at_random() {
 # Whoever stops threads to look at them still sees that they have slept on, for two seconds.
 test_deadlock_of_a_program_in_doubt() {
 	local name
-	for name in doubtful timed-beside timed-semaphores timed-mutexes; do
-		expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_threads" "$name"
+	for name in threads-doubtful threads-timed-beside timed-timed-semaphores timed-timed-mutexes; do
+		expect 1 timeout 120 longpole deadlock --settle=50ms -- "$hangs/hang_${name%%-*}" "${name#*-}"
 		has out 'Deadlock: 2 threads' 'probable'
 	done
 	has out 'a time limit ends it within'

@@ -79,6 +79,22 @@ while read -r name compiler options; do
 	result "$name" "$(same "./$name"; recorded; refused calls "./$name"; left_out "./$name")"
 done <<<"$builds"
 
+# The words may be anywhere in a large table, and a file may say anything of itself.
+if wanted large "$@" && { seq -f 'int a_function_of_a_rather_long_name_%g(void) { return 0; }' 2000; cat "$here/prog.c"; } >large.c &&
+	gcc -O1 -pthread -rdynamic -fsanitize=address -o large large.c 2>cc.err && ./large >alone 2>alone.err; then
+	result large "$(left_out ./large)"
+fi
+hostile() {
+	local at
+	for at in 32 40 54 56 64 72 80 96; do # of the header's and the first segments' numbers
+		cp plain odd
+		printf '\377\377\377\377\377\377\377\177' | dd of=odd bs=1 seek=$at conv=notrunc 2>/dev/null
+		timeout 20 "$LONGPOLE" calls -q -o c.lpt -- sh -c './odd; true' >out 2>err || echo "at $at: exit status $?"
+	done
+}
+if wanted hostile "$@" && "${CC:-cc}" -O1 -o plain "$here/prog.c" -pthread; then
+	result hostile "$(hostile)"
+fi
 if wanted own_names "$@"; then
 	"${CC:-cc}" -O1 -rdynamic -o own "$here/own.c" -pthread && result own_names "$(same ./own; "$LONGPOLE" calls -q -o c.lpt -- ./own 2>/dev/null | grep -qx 2000 || echo calls)"
 fi

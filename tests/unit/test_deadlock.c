@@ -218,6 +218,10 @@ static void test_named_sockets(void **state)
 			uint16_t length, type;
 			uint32_t client[3];
 		} waiting;
+		struct {
+			uint16_t length, type;
+			struct unix_diag_vfs at;
+		} file;
 	} answer[2] = {{.name.text = "ab"}, {.name = {.text = {0, 'a', 'b', 0}}}};
 	struct deadlock_peers p = {0};
 	struct base_map ends = {0};
@@ -234,6 +238,10 @@ static void test_named_sockets(void **state)
 		answer[i].waiting.type = UNIX_DIAG_ICONS;
 		answer[i].waiting.client[0] = 200;
 		answer[i].waiting.client[2] = 202; /* [1]: of another namespace */
+		answer[i].file.length = 12;
+		answer[i].file.type = UNIX_DIAG_VFS;
+		answer[i].file.at =
+			(struct unix_diag_vfs){.udiag_vfs_dev = 5, .udiag_vfs_ino = 50 + i};
 	}
 	assert_true(deadlock_peers_parse(&p, &ends, answer, sizeof answer));
 	assert_int_equal(deadlock_peers_named(&p, "ab", 3), 100);
@@ -241,6 +249,14 @@ static void test_named_sockets(void **state)
 	assert_int_equal(deadlock_peers_named(&p, "a", 2), 0);
 	assert_int_equal(deadlock_peers_named(&p, "\0ab", 4), 101); /* abstract: all bytes */
 	assert_int_equal(deadlock_peers_named(&p, "\0ab", 3), 0);
+	assert_int_equal(deadlock_peers_at(&p, 5, 50), 100);
+	assert_int_equal(deadlock_peers_at(&p, 6, 50), 0);
+	answer[0].m.udiag_state = 1; /* who was accepted is not who accepts */
+	answer[0].m.udiag_ino = 300;
+	answer[0].waiting.type = 99;
+	assert_true(deadlock_peers_parse(&p, &ends, answer, sizeof *answer));
+	assert_int_equal(deadlock_peers_named(&p, "ab", 3), 100);
+	assert_int_equal(deadlock_peers_at(&p, 5, 50), 100);
 	assert_int_equal(deadlock_peers_role(&p, 100), DEADLOCK_SOCKET_LISTENS);
 	assert_int_equal(deadlock_peers_role(&p, 101), DEADLOCK_SOCKET_OPEN);
 	assert_int_equal(deadlock_peers_role(&p, 200), DEADLOCK_SOCKET_NAMELESS);

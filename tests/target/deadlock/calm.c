@@ -235,7 +235,7 @@ static void full_listener(void)
 	if (bind(s, (struct sockaddr *)&name, bytes) != 0 || listen(s, 0) != 0)
 		exit(9);
 	const pid_t child = fork_child();
-	for (int i = 0; child == 0; i++) {
+	while (!child) { /* until the queue is full */
 		if (connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name, bytes) != 0)
 			_exit(1);
 	}

@@ -702,6 +702,31 @@ static void full_listeners(void)
 	close(accept(s[child], NULL, NULL));
 }
 
+/* By a path that is written in another way than where it is bound. */
+static void full_listener_by_path(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	if (chdir(getenv("TMPDIR")) != 0)
+		exit(9);
+	const int s = bound_socket(SOCK_STREAM, 7, true);
+	if (listen(s, 0) != 0)
+		exit(9);
+	const pid_t child = fork_child();
+	if (child == 0) {
+		close(s);
+		(void)snprintf(name.sun_path, sizeof name.sun_path, ".///socket-7");
+		for (int i = 0; i < 2; i++) {
+			if (connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&name,
+				    sizeof name) != 0)
+				_exit(1);
+		}
+		_exit(0);
+	}
+	ready();
+	waitpid(child, NULL, 0);
+	close(accept(s, NULL, NULL));
+}
+
 /* To itself, and it would close what it listens at. */
 static void full_own_listener(void)
 {
@@ -803,6 +828,7 @@ static const struct hang_case cases[] = {
 	{"greet-before-accept", greet_before_accept},
 	{"full-listener", full_listener},
 	{"full-listeners", full_listeners},
+	{"full-listener-by-path", full_listener_by_path},
 	{"full-own-listener", full_own_listener},
 	{"full-tcp-listeners", full_tcp_listeners},
 	{"both-read-for-minutes", both_read_for_minutes},
