@@ -158,9 +158,10 @@ static void make_access(struct random_world *w, const struct deadlock_key *key)
 	}
 	*x = (struct deadlock_access){.key = *key, .pid = pid};
 	for (int p = 0; p <= PROCESSES; p++) {
-		const bool has = key->kind == DEADLOCK_KEY_FUTEX ? (uint64_t)(PID + p) == key->space
+		const bool has = key->kind == DEADLOCK_KEY_FUTEX
+					 ? (uint64_t)PID + (uint64_t)p == key->space
 				 : key->kind == DEADLOCK_KEY_PROCESS_EXIT
-					 ? (uint64_t)(PID + p) == key->id
+					 ? (uint64_t)PID + (uint64_t)p == key->id
 					 : below(w, p < PROCESSES ? 3 : 12) == 0;
 		if (has)
 			pid[x->nr_pids++] = PID + p;

@@ -59,7 +59,7 @@ static void test_faked_wakes(void **state)
 		if (!k->nr_ways)
 			assert_ends(DEADLOCK_END_FAILED, "no way");
 		for (unsigned way = 0; way < k->nr_ways; way++) {
-			if (memcmp(memory(OBJECT), k->after[way], sizeof k->before))
+			if (memcmp(memory(OBJECT), k->after[way], sizeof k->before) != 0)
 				fail_msg("row %zu, way %u: %u %u %u %u", i, way, word(OBJECT),
 					word(OBJECT + 4), word(OBJECT + 8), word(OBJECT + 12));
 			const bool is_last = way + 1 == k->nr_ways && k->nr_ways > 1;
