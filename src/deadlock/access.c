@@ -27,6 +27,7 @@ struct search {
 	size_t capacity, nr;
 	bool wants_memory, wants_files;
 	bool wants_paths; /* of files that have a name */
+	pid_t blind;      /* the last process of which something could not be read */
 	char *buf;        /* BUF_BYTES, for maps */
 };
 
@@ -57,6 +58,18 @@ const struct deadlock_access *deadlock_accesses_get(
 {
 	const struct deadlock_access wanted = {.key = *key};
 	return a->nr ? bsearch(&wanted, a->access, a->nr, sizeof *a->access, by_key) : NULL;
+}
+
+/* Each process counts once, however much of it cannot be read. (All of it is read in a row.) */
+static void count_blind(struct search *s, pid_t pid)
+{
+	s->to->nr_blind += s->blind != pid;
+	s->blind = pid;
+}
+
+static bool is_forbidden(int error)
+{
+	return error == EACCES || error == EPERM;
 }
 
 static enum base_status add(struct search *s, size_t key, pid_t pid)
@@ -126,7 +139,7 @@ static bool has_no_memory(pid_t pid)
 {
 	char path[48], unused[8];
 	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	return readlink(path, unused, sizeof unused) < 0 && errno != EACCES && errno != EPERM;
+	return readlink(path, unused, sizeof unused) < 0 && !is_forbidden(errno);
 }
 
 /* ---- shared memory --------------------------------------------------------------------------- */
@@ -154,8 +167,8 @@ static enum base_status add_memory_by_text(struct search *s, pid_t pid)
 	enum base_status status = BASE_OK;
 	ssize_t n = os_proc_read(pid, "maps", s->buf, BUF_BYTES);
 	const char *at = n > 0 ? s->buf : "";
-	if (n < 0 || n == BUF_BYTES - 1)
-		s->to->nr_blind += !has_no_memory(pid);
+	if ((n < 0 || n == BUF_BYTES - 1) && !has_no_memory(pid))
+		count_blind(s, pid);
 	while (status == BASE_OK && os_parse_region(&at, &r))
 		status = add_region(s, pid, &r);
 	return status;
@@ -273,8 +286,8 @@ static enum base_status add_file(struct search *s, pid_t pid, int fd)
 	bool wanted = false;
 	errno = 0;
 	deadlock_file_kind_of(s->world, &p, fd, s->wants_paths, &f);
-	if (f.kind == DEADLOCK_FILE_NONE)
-		s->to->nr_blind += errno == EACCES || errno == EPERM;
+	if (f.kind == DEADLOCK_FILE_NONE && is_forbidden(errno))
+		count_blind(s, pid);
 	for (size_t k = 0; k < s->to->nr && !wanted; k++)
 		wanted = needs(s, k) && is_candidate(s, &f, &s->to->access[k].key);
 	if (!wanted)
@@ -294,7 +307,8 @@ static enum base_status add_files(struct search *s, pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
 	DIR *dir = opendir(path);
 	if (!dir) {
-		s->to->nr_blind += errno == EACCES || errno == EPERM;
+		if (is_forbidden(errno))
+			count_blind(s, pid);
 		return BASE_OK;
 	}
 	for (const struct dirent *e; status == BASE_OK && (e = readdir(dir));) {

@@ -17,7 +17,7 @@ enum {
 	THREADS = 7,
 	FILES = 4,
 	ACCESSES = 64,
-	TRIALS = 6000,
+	TRIALS = 10000,
 };
 
 struct random_world {
@@ -30,6 +30,7 @@ struct random_world {
 	struct deadlock_access access[ACCESSES];
 	pid_t pid[ACCESSES][PROCESSES + 1];
 	bool has_handlers[PROCESSES];
+	bool is_calm; /* all is known of everybody, and some sleep for a time */
 };
 
 static uint32_t below(struct random_world *w, uint32_t n)
@@ -89,7 +90,7 @@ static void make_owned(struct random_world *w, struct deadlock_wait *t)
 
 static void make_wait(struct random_world *w, struct deadlock_wait *t)
 {
-	const uint32_t dice = below(w, 20);
+	const uint32_t dice = w->is_calm ? 9 + below(w, 11) : below(w, 20);
 	t->kind = DEADLOCK_POLL;
 	if (dice == 0) {
 		t->kind = DEADLOCK_RUNNING;
@@ -113,10 +114,13 @@ static void make_wait(struct random_world *w, struct deadlock_wait *t)
 		for (size_t k = 0; k < t->nr_keys; k++)
 			t->key[k] = file_key(w);
 	}
-	switch (below(w, 40)) {
+	switch (w->is_calm ? below(w, 4) ? 9 : 0 : below(w, 40)) {
 	case 0:
+	case 7:
+	case 8:
 		t->is_timed = true;
 		t->limit_ns = UINT64_C(59999999999);
+		t->is_external = below(w, 4) == 0;
 		break;
 	case 1:
 		t->is_timed = true;
@@ -158,10 +162,12 @@ static void make_access(struct random_world *w, const struct deadlock_key *key)
 	}
 	*x = (struct deadlock_access){.key = *key, .pid = pid};
 	for (int p = 0; p <= PROCESSES; p++) {
-		const bool has = key->kind == DEADLOCK_KEY_FUTEX ? (uint64_t)(PID + p) == key->space
+		const bool has = key->kind == DEADLOCK_KEY_FUTEX
+					 ? (uint64_t)PID + (uint64_t)p == key->space
 				 : key->kind == DEADLOCK_KEY_PROCESS_EXIT
-					 ? (uint64_t)(PID + p) == key->id
-					 : below(w, p < PROCESSES ? 3 : 12) == 0;
+					 ? (uint64_t)PID + (uint64_t)p == key->id
+					 : below(w, p < PROCESSES ? 3 : 12) == 0 &&
+						   !(w->is_calm && p == PROCESSES);
 		if (has)
 			pid[x->nr_pids++] = PID + p;
 	}
@@ -186,9 +192,9 @@ static void make_run(struct random_world *w, struct deadlock_run *run)
 	static const enum deadlock_end end[] = {DEADLOCK_END_NONE, DEADLOCK_END_EXITED,
 		DEADLOCK_END_BLOCKED, DEADLOCK_END_LOOPS, DEADLOCK_END_BUDGET,
 		DEADLOCK_END_CRASHED};
-	run->end = end[below(w, BASE_COUNT(end))];
+	run->end = end[w->is_calm ? 1 + below(w, 3) : below(w, BASE_COUNT(end))];
 	run->again_is_same = below(w, 6) == 0;
-	for (uint32_t left = below(w, 3); left; left--) {
+	for (uint32_t left = run->end != DEADLOCK_END_NONE ? below(w, 3) : 0; left; left--) {
 		const struct deadlock_wait *t = &w->wait[below(w, (uint32_t)w->a.nr_waits)];
 		if (!t->nr_keys)
 			continue;
@@ -198,11 +204,12 @@ static void make_run(struct random_world *w, struct deadlock_run *run)
 	}
 }
 
-static void make_world(struct random_world *w, uint64_t seed)
+static void make_world(struct random_world *w, uint64_t seed, bool is_calm)
 {
 	struct base_err err;
 	memset(w, 0, sizeof *w);
 	w->seed = seed;
+	w->is_calm = is_calm;
 	assert_int_equal(deadlock_world_open(&w->a.world, &err), BASE_OK);
 	w->a.wait = w->wait;
 	w->a.hope = w->hope;
@@ -237,7 +244,7 @@ static void make_world(struct random_world *w, uint64_t seed)
 	}
 	qsort(w->access, w->accesses.nr, sizeof *w->access, by_key);
 	w->accesses.access = w->access;
-	if (below(w, 2)) {
+	if (w->is_calm || below(w, 2)) {
 		w->a.run = w->run;
 		for (size_t i = 0; i < w->a.nr_waits; i++)
 			make_run(w, &w->run[i]);
@@ -481,6 +488,7 @@ static void check_edges(const struct random_world *w)
 				assert_int_equal(got, DEADLOCK_EDGE_MAY);
 				assert_int_equal(w->hope[i], DEADLOCK_STUCK);
 				assert_true(is_found(w, p));
+				assert_false(w->a.run && w->run[p].end == DEADLOCK_END_EXITED);
 			}
 		}
 	}
@@ -622,7 +630,7 @@ static void test_random_worlds(void **state)
 	(void)state;
 	for (uint64_t trial = 0; trial < TRIALS; trial++) {
 		struct base_err err;
-		make_world(&w, base_hash_u64(trial));
+		make_world(&w, base_hash_u64(trial), false);
 		assert_int_equal(deadlock_close_world(&w.a, &w.accesses, &err), BASE_OK);
 		check_hope(&w);
 		assert_int_equal(deadlock_judge(&w.a, &w.accesses, &err), BASE_OK);
@@ -642,10 +650,170 @@ static void test_random_worlds(void **state)
 	assert_true(nr_lost > 20 && nr_certain > 20 && nr_all - nr_certain > 20);
 }
 
+/* ---- circles that somebody alive may break --------------------------------------------------- */
+
+/* Those alive who could give what one of the set waits for; *ret_all: and nobody who was not looked
+ * at. */
+static uint32_t rescuers_of(const struct random_world *w, uint32_t set, bool *ret_all)
+{
+	uint32_t alive = 0, by_process[PROCESSES + 1] = {0}, rescuers = 0;
+	*ret_all = true;
+	for (size_t i = 0; i < w->a.nr_waits; i++) {
+		const uint32_t bit = UINT32_C(1) << i;
+		alive |= w->hope[i] == DEADLOCK_LIVE ? bit : 0;
+		by_process[w->wait[i].thread.pid - PID] |= bit;
+	}
+	for (size_t m = 0; m < w->a.nr_waits; m++) {
+		const struct deadlock_wait *t = &w->wait[m];
+		if (!(set >> m & 1))
+			continue;
+		rescuers |= t->is_by_name ? alive : 0;
+		for (size_t x = 0; x < w->accesses.nr; x++) {
+			const struct deadlock_access *access = &w->access[x];
+			bool is_awaited = false;
+			for (size_t k = 0; k < t->nr_keys; k++)
+				is_awaited |= !t->owner_is_exact && t->kind != DEADLOCK_ONCE &&
+					      identical(&access->key, &t->key[k]);
+			for (size_t p = 0; is_awaited && p < access->nr_pids; p++) {
+				rescuers |= by_process[access->pid[p] - PID] & alive;
+				*ret_all &= by_process[access->pid[p] - PID] != 0;
+			}
+		}
+	}
+	return rescuers;
+}
+
+static bool is_rescued(const struct random_world *w, uint32_t set, uint32_t rescuers)
+{
+	bool is = false;
+	for (size_t m = 0; m < w->a.nr_waits; m++) {
+		for (size_t r = 0; r < w->a.nr_waits; r++) {
+			for (size_t k = 0; k < w->wait[m].nr_keys; k++)
+				is |= set >> m & 1 && rescuers >> r & 1 &&
+				      produces(w, r, &w->wait[m].key[k]);
+		}
+	}
+	return is;
+}
+
+/* Each rescuer merely sleeps for a time, and was seen to do something else then. */
+static bool all_are_foreseen(const struct random_world *w, uint32_t rescuers)
+{
+	bool all = true;
+	for (size_t r = 0; r < w->a.nr_waits; r++) {
+		const struct deadlock_wait *t = &w->wait[r];
+		const enum deadlock_end end = w->a.run ? w->run[r].end : DEADLOCK_END_NONE;
+		all &= !(rescuers >> r & 1) ||
+		       (t->is_timed && !t->is_external && !t->keys_cut && !ended(t) &&
+			       t->kind != DEADLOCK_RUNNING && t->kind != DEADLOCK_DISK &&
+			       t->kind != DEADLOCK_UNKNOWN &&
+			       (end == DEADLOCK_END_EXITED || end == DEADLOCK_END_BLOCKED ||
+				       end == DEADLOCK_END_LOOPS));
+	}
+	return all;
+}
+
+/* Do they, several, wait for one and the same thing? */
+static bool is_one_event(const struct random_world *w, const struct deadlock_finding *f)
+{
+	for (uint32_t e = 0; e < f->nr_edges; e++) {
+		const struct deadlock_edge *x = &w->a.edge[f->edge[e]];
+		const struct deadlock_edge *y = &w->a.edge[f->edge[0]];
+		if (!identical(&w->wait[x->waiter].key[x->key], &w->wait[y->waiter].key[y->key]))
+			return false;
+	}
+	return f->nr_members > 1;
+}
+
+static const struct deadlock_finding *finding_of(const struct random_world *w, uint32_t set)
+{
+	for (size_t i = 0; i < w->a.nr_findings; i++) {
+		if (members_of(&w->a.finding[i]) == set)
+			return &w->a.finding[i];
+	}
+	return NULL;
+}
+
+/* 1: it was told, 2: as probable, with who could still end it. */
+static int check_open_circle(
+	const struct random_world *w, uint32_t circle, bool is_suspicious, const struct ways *ways)
+{
+	bool are_all;
+	const uint32_t rescuers = rescuers_of(w, circle, &are_all);
+	const struct deadlock_finding *f = finding_of(w, circle);
+	if (is_rescued(w, circle, rescuers)) {
+		assert_null(f);
+		return 0;
+	}
+	if (!f) {
+		assert_false(is_suspicious);
+		return 0;
+	}
+	const bool is_probable =
+		are_all && f->is_knot && !is_one_event(w, f) && all_are_foreseen(w, rescuers);
+	uint32_t breakers = 0;
+	for (uint32_t b = 0; b < f->nr_breakers; b++)
+		breakers |= UINT32_C(1) << f->breaker[b];
+	assert_int_equal(breakers, rescuers);
+	assert_int_equal(f->sure, is_probable ? DEADLOCK_PROBABLE : DEADLOCK_UNKNOWN_OUTCOME);
+	assert_true(is_probable || is_suspicious);
+	check_shape(w, f, ways);
+	return is_probable && breakers ? 2 : 1;
+}
+
+static void check_suspects(const struct random_world *w, const enum deadlock_hope *before,
+	bool is_suspicious, size_t nr[3])
+{
+	struct ways ways;
+	find_ways(w, &ways);
+	for (size_t i = 0; i < w->a.nr_waits; i++) {
+		const struct deadlock_wait *t = &w->wait[i];
+		struct deadlock_wait alone = *t;
+		uint32_t circle = 0;
+		bool is_open = false;
+		alone.is_by_name = false; /* that is in question now */
+		const bool is_suspect = before[i] == DEADLOCK_LIVE && !ended(t) &&
+					!goes_on_by_itself(&alone) && t->nr_keys;
+		assert_int_equal(w->hope[i], is_suspect ? DEADLOCK_DOUBTFUL : before[i]);
+		for (size_t j = 0; j < w->a.nr_waits; j++) {
+			if (!ways.seen[i][j] || !ways.seen[j][i])
+				continue;
+			circle |= UINT32_C(1) << j;
+			is_open |= before[j] == DEADLOCK_LIVE;
+		}
+		if (is_open)
+			nr[check_open_circle(w, circle, is_suspicious, &ways)]++;
+		else
+			assert_true(!circle || finding_of(w, circle));
+	}
+}
+
+static void test_suspects(void **state)
+{
+	static struct random_world w;
+	size_t nr[3] = {0};
+	(void)state;
+	for (uint64_t trial = 0; trial < TRIALS; trial++) {
+		struct base_err err;
+		enum deadlock_hope before[THREADS];
+		const struct deadlock_look_options o = {.is_suspicious = trial % 2};
+		make_world(&w, base_hash_u64(trial + TRIALS), trial % 4 < 2);
+		w.a.without_ahead = "what they would do is known already";
+		assert_int_equal(deadlock_close_world(&w.a, &w.accesses, &err), BASE_OK);
+		assert_int_equal(deadlock_judge(&w.a, &w.accesses, &err), BASE_OK);
+		memcpy(before, w.hope, sizeof before);
+		assert_int_equal(deadlock_suspect(&w.a, &w.accesses, NULL, &o, &err), BASE_OK);
+		check_suspects(&w, before, o.is_suspicious, nr);
+		free_world(&w);
+	}
+	assert_true(nr[0] > 20 && nr[1] > 20 && nr[2] > 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_worlds),
+		cmocka_unit_test(test_suspects),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

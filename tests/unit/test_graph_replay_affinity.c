@@ -191,6 +191,27 @@ static void test_longest_run_is_preempted(void **state)
 		assert_int_equal(res.end_ns, end_ns[who]);
 		assert_int_equal(res.nr_stuck, 0);
 	}
+	/* What it tells: the first has left its processor for the helper, and waits for it. */
+	struct graph_lane_result lane;
+	struct ear again;
+	struct graph *g;
+
+	graph_replay_set_end(r, FIRST);
+	assert_int_equal(graph_new(NULL, &g, NULL), BASE_OK);
+	ear_init(&again, g);
+	assert_int_equal(graph_replay_run_as(r, NULL, &preempts, &again.sink, &res, NULL), BASE_OK);
+	assert_int_equal(graph_finish(g, FIRST, NULL), BASE_OK);
+	assert_int_equal(graph_lane(g, 0, &lane, NULL), BASE_OK);
+	assert_true(lane.length_ns == 1050);
+	double by_helper = 0;
+
+	for (size_t i = 0; i < lane.nr_states; i++)
+		by_helper += lane.state[i].actor == HELPER ? lane.state[i].path_ns : 0;
+	assert_true(by_helper == 50);
+	for (uint32_t q = 0; q < graph_nr_queues(g); q++)
+		assert_int_equal(graph_queue_stats(g, q)->underflows, 0);
+	graph_free(g);
+	ear_fini(&again);
 	graph_replay_free(r);
 }
 

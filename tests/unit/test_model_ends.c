@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model_ends.c - processes that a signal ends in the middle of a sleep or a wait. Known
+ * answers. */
+#include "model/model.h"
+#include "model_fixture.h"
+
+enum who { NOBODY, TO_IT, TO_GROUP, TO_ANOTHER, BEFORE, ITSELF };
+
+/*
+ * `parent` waits from 502 to 520 for `child`, which sleeps (waits for what does not come) from 30
+ * on, and ends without a word at 515. `parent` sent a signal at 500; `other` one to all at 100.
+ */
+static void killed(struct bench *b, enum who whom, bool sleeps, bool is_told_before)
+{
+	start(b);
+	uint32_t fn = site(b, "parent"), child_fn = site(b, "child"), other_fn = site(b, "other");
+	uint32_t p = process_of(b, "parent", 0, 100), c = process_of(b, "child", p, 101),
+		 o = process_of(b, "other", p, 102);
+	stream(b, p);
+	stream(b, c);
+	stream(b, o);
+	PUT(b, 0, 1, process_begin, .token = 0);
+	PUT(b, 10, 1, process_fork, .token = 1, .site = fn);
+	PUT(b, 12, 1, process_fork, .token = 2, .site = fn);
+	PUT(b, 20, 2, process_begin, .token = 1);
+	PUT(b, 22, 3, process_begin, .token = 2);
+	if (whom == BEFORE)
+		PUT(b, 25, 1, signal_send, .pid = 101, .number = 15, .site = fn);
+	if (sleeps)
+		PUT(b, 30, 2, sleep_begin, .duration_ns = 1000000, .site = child_fn);
+	else
+		PUT(b, 30, 2, poll_begin, .n = 1, .site = child_fn);
+	if (is_told_before)
+		PUT(b, 100, 3, signal_send, .pid = 0, .number = 10, .site = other_fn);
+	if (whom == TO_IT || whom == TO_GROUP || whom == TO_ANOTHER)
+		PUT(b, 500, 1, signal_send,
+			.pid = whom == TO_IT      ? 101
+			       : whom == TO_GROUP ? 0
+						  : 102,
+			.number = 15, .site = fn);
+	if (whom == ITSELF)
+		PUT(b, 500, 2, signal_send, .pid = 101, .number = 15, .site = child_fn);
+	PUT(b, 502, 1, child_wait, .site = fn);
+	PUT(b, 515, 2, process_end, .status = 15);
+	PUT(b, 520, 1, child_waited, .pid = 101);
+	PUT(b, 590, 3, process_end, .status = 0);
+	b->is_otherwise_in_replay = whom == ITSELF;
+	end(b, 600);
+}
+
+static void who_kills_ends_the_wait(void **state)
+{
+	(void)state;
+	for (int sleeps = 0; sleeps < 2; sleeps++) {
+		for (enum who whom = NOBODY; whom <= ITSELF; whom++) {
+			const char *wait = sleeps ? "sleeping" : "waiting for";
+			const bool is_killed = whom == TO_IT || whom == TO_GROUP;
+			struct bench b;
+			killed(&b, whom, sleeps, false);
+			assert_true(on_path_of(&b, "child", wait) ==
+				    (is_killed                          ? 0
+					    : whom == ITSELF && !sleeps ? 470
+									: 485));
+			assert_true(on_path(&b, "running parent") == (is_killed ? 572 : 80));
+			finish(&b);
+		}
+	}
+}
+
+/* Of several it was the last one. */
+static void the_last_signal_counts(void **state)
+{
+	(void)state;
+	for (enum who whom = NOBODY; whom <= TO_GROUP; whom++) {
+		struct bench b;
+		killed(&b, whom, true, true);
+		assert_true((whom == NOBODY) == (on_path_of(&b, "other", "") > 50));
+		assert_true(on_path_of(&b, "child", "sleeping") < 20);
+		finish(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_kills_ends_the_wait),
+		cmocka_unit_test(the_last_signal_counts),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
