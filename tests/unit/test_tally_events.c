@@ -36,7 +36,8 @@ static struct pretended {
 } events[EVENTS];
 static struct {
 	unsigned nr, nr_foreign_reads, nr_fds, nr_pages;
-	bool no_rdpmc, no_kernel, foreign; /* foreign: the leaders' numbers are other files' now */
+	bool no_rdpmc, no_kernel, foreign,
+		is_event; /* foreign: the leaders' numbers are other files' now; events, too */
 	uint64_t now_ns, lost_ns;
 	uint64_t reading_costs; /* a reading counts so many of each event in user space */
 } processor;
@@ -147,9 +148,10 @@ static long pretend_syscall(long number, long a, long b, long c, long d, long e,
 		processor.nr_fds++;
 		return a - FD_FIRST + KEPT_FIRST;
 	case SYS_ioctl:
-		if (processor.foreign)
+		if (processor.foreign && !processor.is_event)
 			return -ENOTTY;
-		*(uint64_t *)c = ID_FIRST + (uint64_t)(a - KEPT_FIRST);
+		*(uint64_t *)c =
+			ID_FIRST + (uint64_t)(a - KEPT_FIRST) + (processor.foreign ? 100 : 0);
 		return 0;
 	case SYS_read:
 		return pretend_read(a, (uint64_t *)b);
@@ -340,17 +342,20 @@ static void not_allowed(void **state)
 static void descriptors_closed(void **state)
 {
 	(void)state;
-	struct tally_event_sums sums = {0};
-	begin();
-	processor.no_rdpmc = true;
-	one_call(&sums, 30, 5);
-	processor.foreign = true;
-	one_call(&sums, 30, 5);
-	tally_events_leave();
-	assert_int_equal(sums.nr[TALLY_USER], 1);
-	assert_int_equal(processor.nr_foreign_reads, 0);
-	assert_int_equal(processor.nr_fds, 2);
-	assert_int_equal(processor.nr_pages, 0);
+	for (unsigned is_event = 0; is_event < 2; is_event++) {
+		struct tally_event_sums sums = {0};
+		begin();
+		processor.is_event = is_event;
+		processor.no_rdpmc = true;
+		one_call(&sums, 30, 5);
+		processor.foreign = true;
+		one_call(&sums, 30, 5);
+		tally_events_leave();
+		assert_int_equal(sums.nr[TALLY_USER], 1);
+		assert_int_equal(processor.nr_foreign_reads, 0);
+		assert_int_equal(processor.nr_fds, 2);
+		assert_int_equal(processor.nr_pages, 0);
+	}
 }
 
 /* A fork's child begins anew, and touches none of its parent's pages; a call that the fork was made
