@@ -283,6 +283,9 @@ struct graph_sink {
 	/* May be NULL. So much of the actor's time from its last verb to its next one was recording
 	 * itself. Several times: their sum. */
 	enum base_status (*recording)(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err);
+	/* May be NULL. So much of it the actor slept longer than it had asked for: no edit of the
+	 * state changes that, unless it takes away the sleep. */
+	enum base_status (*late)(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err);
 };
 
 /*

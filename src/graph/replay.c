@@ -139,14 +139,35 @@ static enum base_status sink_verb(void *ctx, enum graph_verb_kind kind, const st
 	return BASE_UNLIKELY(s) ? (r->failed = s) : BASE_OK;
 }
 
+/* The life of the actor that goes on; NULL: none does. */
+static struct replay_log_actor *present_life(struct graph_replay *r, uint32_t actor)
+{
+	if (actor >= r->nr_lives || r->lives[actor].now == REPLAY_NONE)
+		return NULL;
+	return &r->actor[r->lives[actor].now];
+}
+
 static enum base_status sink_recording(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
 {
 	struct graph_replay *r = ctx;
+	struct replay_log_actor *a = present_life(r, actor);
 
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
-	if (actor < r->nr_lives && r->lives[actor].now != REPLAY_NONE)
-		r->actor[r->lives[actor].now].recording_ns += ns;
+	if (a)
+		a->recording_ns += ns;
+	return BASE_OK;
+}
+
+static enum base_status sink_late(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
+{
+	struct graph_replay *r = ctx;
+	struct replay_log_actor *a = present_life(r, actor);
+
+	if (r->failed)
+		return base_fail(err, r->failed, "replay's log failed before");
+	if (a)
+		a->late_ns = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 	return BASE_OK;
 }
 
@@ -171,7 +192,8 @@ enum base_status graph_replay_new(
 		.processor = graph_replay_processor,
 		.processor_set = graph_replay_processor_set,
 		.affinity = graph_replay_affinity,
-		.recording = sink_recording};
+		.recording = sink_recording,
+		.late = sink_late};
 	r->memory_bytes = sizeof *r;
 	r->max_memory_bytes = o.max_memory_bytes ? o.max_memory_bytes : DEFAULT_MAX_MEMORY;
 	if (r->max_memory_bytes < r->memory_bytes)

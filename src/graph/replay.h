@@ -37,7 +37,7 @@ struct graph_replay_options {
 	uint64_t quota_ns, quota_period_ns;
 };
 
-/* A log of all declarations and verbs of a run: 28 bytes a verb, more for unusual ones. */
+/* A log of all declarations and verbs of a run: 32 bytes a verb, more for unusual ones. */
 struct graph_replay;
 enum base_status graph_replay_new(const struct graph_replay_options *opts /* NULL: defaults */,
 	struct graph_replay **ret, struct base_err *err) BASE_MUST_CHECK;

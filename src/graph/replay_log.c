@@ -794,6 +794,8 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		r->moment = (struct replay_moment){
 			.actor = v->actor, .first = i, .t = r->now, .waker = REPLAY_NONE};
 		replay_step(r, i)->recording_ns = replay_take_recording(&r->actor[v->actor]);
+		replay_step(r, i)->late_ns = r->actor[v->actor].late_ns;
+		r->actor[v->actor].late_ns = 0;
 	}
 	r->moment.last = i;
 	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);

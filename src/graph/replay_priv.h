@@ -54,6 +54,7 @@ enum {
 struct replay_step {
 	uint32_t own;          /* ns */
 	uint32_t recording_ns; /* of own, where the actor did something: gone when nobody records */
+	uint32_t late_ns;      /* of own, where the actor slept: no edit of the state scales it */
 	uint32_t next;         /* of the same actor; REPLAY_NONE */
 	uint32_t state;
 	uint32_t queue; /* a link: its source */
@@ -214,6 +215,7 @@ struct replay_log_actor {
 	uint64_t hole_begin_ns, hole_full_ns, hole_none_ns;
 	uint64_t hole_ns;      /* since t_last, because ours had them all */
 	uint64_t recording_ns; /* since t_last */
+	uint32_t late_ns;      /* ... of a sleep */
 	uint64_t takes_then;   /* of wait_queue, when the wait began */
 	/* Before the moment being logged it entered a processor that another of ours had left then;
 	 * did that one want to go on? */

@@ -210,6 +210,18 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 		await_link(s, step->queue);
 }
 
+/* A sleep comes to its end as late as it did, however long it is, if it is still there. */
+static uint64_t scaled_sleep(const struct sim *s, const struct sim_actor *a,
+	const struct replay_step *step, uint64_t own)
+{
+	uint64_t late = step->late_ns < own ? step->late_ns : own;
+
+	if (BASE_LIKELY(!late) || !sim_scaled(s, a->state, UINT32_MAX))
+		return sim_scaled(s, a->state, own);
+	own = sim_scaled(s, a->state, own - late);
+	return own + (uint64_t)((double)late * (1 + s->assumed.late_more) + 0.5);
+}
+
 static double jitter(const struct sim *s, const struct sim_actor *a)
 {
 	return 1 + GRAPH_REPLAY_JITTER * (2 * sim_dice(s, a->cursor) - 1);
@@ -219,12 +231,13 @@ static double jitter(const struct sim *s, const struct sim_actor *a)
  * Waking takes the waker's time, which no edit of its state changes: who wakes more sleepers than
  * in the run takes longer, who wakes fewer takes less.
  */
-static uint64_t own_time(const struct sim *s, const struct sim_actor *a, uint64_t own)
+static uint64_t own_time(const struct sim *s, const struct sim_actor *a,
+	const struct replay_step *step, uint64_t own)
 {
 	uint64_t then = a->woke_then_ns, now = a->wakes_ns;
 
 	if (!sim_executes(s, a->state))
-		return sim_scaled(s, a->state, own);
+		return scaled_sleep(s, a, step, own);
 	if (s->assumed.unrecorded)
 		own = (uint64_t)((double)own * (1 - s->r->samples_share) + 0.5);
 	if (BASE_UNLIKELY(s->assumed.jitter))
@@ -245,7 +258,7 @@ static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
 	const struct replay_step *step = replay_step(s->r, a->cursor);
 	bool slept = step->bits & REPLAY_SLEPT;
 
-	own = own_time(s, a, done_in(s, step, own));
+	own = own_time(s, a, step, done_in(s, step, own));
 	if (own && s->nr_processors && !slept && sim_executes(s, a->state)) {
 		a->left_ns = own;
 		if (graph_sim_come_on(s, actor, SIM_QUEUES))
@@ -326,7 +339,7 @@ static void advance(struct sim *s, uint32_t actor)
 	case REPLAY_UNEXPLAINED:
 		if (a->wait_queue != REPLAY_NONE && s->queue[a->wait_queue].ignored)
 			own = 0;
-		own = sim_scaled(s, a->state, own);
+		own = scaled_sleep(s, a, step, own);
 		if (step->bits & REPLAY_GIVEN && s->assumed.given_at_once)
 			own = 0;
 		if (replay_is_preempted(step) && !s->assumed.others_stay)

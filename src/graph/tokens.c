@@ -192,6 +192,12 @@ static enum base_status on_recording(void *ctx, uint32_t actor, uint64_t ns, str
 	return next->recording(next->ctx, actor, ns, err);
 }
 
+static enum base_status on_late(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
+{
+	const struct graph_sink *next = ((struct graph_tokens *)ctx)->next;
+	return next->late(next->ctx, actor, ns, err);
+}
+
 enum base_status graph_tokens_new(
 	const struct graph_sink *next, struct graph_tokens **ret, struct base_err *err)
 {
@@ -211,6 +217,8 @@ enum base_status graph_tokens_new(
 	}
 	if (next && next->recording)
 		t->sink.recording = on_recording;
+	if (next && next->late)
+		t->sink.late = on_late;
 	return BASE_OK;
 }
 

@@ -503,6 +503,13 @@ void model_tell_recording(struct model *m, const struct thread *t, uint64_t ns)
 		keep(m, sink->recording(sink->ctx, model_acting(t), ns, m->err));
 }
 
+void model_tell_late(struct model *m, const struct thread *t, uint64_t ns)
+{
+	const struct graph_sink *sink = m->sink;
+	if (sink && sink->late && m->status == BASE_OK)
+		keep(m, sink->late(sink->ctx, model_acting(t), ns, m->err));
+}
+
 /* Of each record that a thread writes itself, as the recorder measured; elder ones had one number
  * for all. */
 static void find_recording(struct model *m)

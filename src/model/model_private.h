@@ -769,6 +769,8 @@ void model_link_cuts(
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 /* So much of the actor's time from its last verb to its next one was recording; 0: nothing. */
 void model_tell_recording(struct model *m, const struct thread *t, uint64_t ns);
+/* ... it slept longer than it had asked for. */
+void model_tell_late(struct model *m, const struct thread *t, uint64_t ns);
 void model_count(struct model *m, enum trace_diag d);
 /* A table of the model's or of a thread's; false: no memory, and the run has failed. */
 bool model_grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes);

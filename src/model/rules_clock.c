@@ -201,6 +201,8 @@ static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 	t->sleep.clock = NONE;
 	model_napped(t, t->entered_ns, time_ns);
 	t->naps.broken = c && was.due_ns > time_ns + SLACK_NS;
+	if (c && was.due_ns > t->entered_ns && was.due_ns < time_ns)
+		model_tell_late(m, t, time_ns - was.due_ns);
 	if (!c) {
 		awake(m, t, time_ns);
 	} else if (was.follows && was.due_ns <= time_ns + SLACK_NS) {

@@ -1075,6 +1075,38 @@ static void test_samples_are_taken_off(void **state)
 	graph_replay_free(r);
 }
 
+/* 1000 ns of sleep became 1200, twice: half of the sleep is 700, none of it nothing. What came late
+ * is as late as it was when the sleep is longer, and may be later in another run. */
+static void test_sleeps_end_late(void **state)
+{
+	static const struct {
+		double factor, late_more;
+		uint64_t end_ns;
+	} row[] = {{1, 0, 2600}, {0.5, 0, 1600}, {2, 0, 4600}, {0, 0, 200}, {1, 0.5, 2800},
+		{0.5, 0.5, 1800}};
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	struct graph_replay_result res;
+	(void)state;
+	declare(s);
+	assert_int_equal(s->late(s->ctx, 1, 1000, NULL), BASE_OK); /* nobody yet */
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+	assert_int_equal(s->late(s->ctx, 0, 200, NULL), BASE_OK);
+	say(s, GRAPH_VERB_state, 1200, 0, 0, 0, RUN, 0);
+	say(s, GRAPH_VERB_wait, 1400, 0, 0, 0, IDLE, 0);
+	assert_int_equal(s->late(s->ctx, 0, 200, NULL), BASE_OK);
+	say(s, GRAPH_VERB_state, 2600, 0, 0, 0, RUN, 0);
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, IDLE, row[i].factor, 0};
+		struct graph_scenario edits = {.edit = &edit, .nr_edits = 1};
+		struct graph_replay_assumed assumed = {.late_more = row[i].late_more};
+		assert_int_equal(
+			graph_replay_run_as(r, &edits, &assumed, NULL, &res, NULL), BASE_OK);
+		assert_int_equal(res.end_ns, row[i].end_ns);
+	}
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1103,6 +1135,7 @@ int main(void)
 		cmocka_unit_test(test_killed_while_sleeping),
 		cmocka_unit_test(test_recording_is_taken_off),
 		cmocka_unit_test(test_samples_are_taken_off),
+		cmocka_unit_test(test_sleeps_end_late),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -411,6 +411,37 @@ static void what_recording_took_is_taken_off_where_it_was(void **state)
 	}
 }
 
+/* Main works 20 us and sleeps for 80, which end 20 us late: half of the sleep is 40 and 20, none of
+ * it nothing. A sleep that a signal broke off was not late. */
+static void what_a_sleep_was_late_stays(void **state)
+{
+	static const struct {
+		uint64_t asked_ns;
+		double halved_us;
+	} row[] = {{80000, 80}, {100000, 70}, {5000000, 70}};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct bench b;
+		start(&b);
+		uint32_t p = process(&b, "prog"), from = site(&b, "main");
+		stream(&b, p);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+		for (unsigned k = 0; k < 10; k++) {
+			PUT(&b, 120 * k + 20, 1, sleep_begin, .duration_ns = row[i].asked_ns,
+				.site = from);
+			PUT(&b, 120 * k + 120, 1, sleep_end);
+		}
+		end(&b, 1200);
+		struct report_whatif *w =
+			TRY(&b, BASE_OK, "scale", "sleeping=-50%", "--", "remove", "sleeping");
+		assert_near(w->prediction[0].replay.speedup, 120 / row[i].halved_us, 0.01);
+		assert_near(w->prediction[1].replay.speedup, 120 / 20.0, 0.01);
+		report_whatif_free(w);
+		finish(&b);
+	}
+}
+
 static void pattern_without_match(void **state)
 {
 	(void)state;
@@ -936,6 +967,7 @@ int main(void)
 		cmocka_unit_test(others_stay_where_replay_has_no_end),
 		cmocka_unit_test(the_changed_run_is_another_run),
 		cmocka_unit_test(what_recording_took_is_taken_off_where_it_was),
+		cmocka_unit_test(what_a_sleep_was_late_stays),
 		cmocka_unit_test(pattern_without_match),
 		cmocka_unit_test(one_of_many_files),
 		cmocka_unit_test(grammar),
