@@ -64,7 +64,7 @@ struct record_event {
 			uint32_t nr_frames;
 			uint64_t ip; /* of a sample; how many were lost */
 		};
-		uint64_t word[7]; /* RECORD_EVENT_kernel: the record's fields */
+		uint64_t word[6]; /* RECORD_EVENT_kernel: the record's fields */
 	};
 };
 

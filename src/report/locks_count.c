@@ -484,10 +484,8 @@ static void tally_event(struct lock_count *c, const struct trace_lock_event *r)
 	if (!cell || at < 0)
 		return;
 	struct report_lock_event *e = &cell->use.event[r->in_kernel != 0][at];
-	e->nr += r->nr;
-	e->count += r->count;
-	e->taking_nr += r->taking_nr;
-	e->taking_count += r->taking_count;
+	*(r->taking ? &e->taking_nr : &e->nr) += r->nr;
+	*(r->taking ? &e->taking_count : &e->count) += r->count;
 }
 
 static void tally_bin(struct lock_count *c, const struct trace_lock_bin *r)

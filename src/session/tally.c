@@ -152,20 +152,21 @@ static uint32_t event_name(const struct reader *r, unsigned i)
 static void put_lock_events(
 	const struct reader *r, uint32_t object, uint32_t site, const struct tally_events *of)
 {
-	for (unsigned mode = 0; mode < TALLY_MODES; mode++) {
-		uint64_t nr = of->sampled.nr[mode], taking = of->special.nr[mode];
-		for (unsigned i = 0; (nr || taking) && i < r->events->nr; i++)
-			put(r, (struct trace_record){.kind = TRACE_lock_event,
-				       .u.lock_event = {.object = object,
-					       .site = site,
-					       .event = event_name(r, i),
-					       .in_kernel = mode,
-					       .nr = nr,
-					       .count = not_negative(of->sampled.count[mode][i]),
-					       .taking_nr = taking,
-					       .taking_count =
-						       not_negative(of->special.count[mode][i])}});
-	}
+	const struct tally_event_sums *sums[] = {&of->sampled, &of->special};
+	for (unsigned taking = 0; taking < BASE_COUNT(sums); taking++)
+		for (unsigned mode = 0; mode < TALLY_MODES; mode++) {
+			uint64_t nr = sums[taking]->nr[mode];
+			for (unsigned i = 0; nr && i < r->events->nr; i++)
+				put(r, (struct trace_record){.kind = TRACE_lock_event,
+					       .u.lock_event = {.object = object,
+						       .site = site,
+						       .event = event_name(r, i),
+						       .in_kernel = mode,
+						       .taking = taking,
+						       .nr = nr,
+						       .count = not_negative(
+							       sums[taking]->count[mode][i])}});
+		}
 }
 
 static void put_lock(
