@@ -137,7 +137,8 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 enum base_status deadlock_look_core(
 	const char *path, struct deadlock_answer **ret, struct base_err *err) BASE_MUST_CHECK;
 struct deadlock_answer *deadlock_answer_free(struct deadlock_answer *a);
-/* The time limit of a member ends it within that time from the look on. False: none has one. */
+/* The time limit of a member ends it within that time from the look on (UINT64_MAX: nobody knows how
+ * long it is). False: none has one. */
 bool deadlock_finding_left_ns(
 	const struct deadlock_answer *a, const struct deadlock_finding *f, uint64_t *ret_ns);
 /* The same number in every look until one of its members has run by itself. */

@@ -115,8 +115,8 @@ static json_t *finding_json(const struct deadlock_answer *a, const struct deadlo
 		deadlock_sure_name(f->sure), "knot", f->is_knot, "circle",
 		f->is_simple && f->kind == DEADLOCK_FINDING_CYCLE, "lost_wakeup", f->is_lost_wakeup,
 		"waiting_behind", base_json_u64(f->nr_behind), "ends_within_ns",
-		has_limit ? base_json_u64(left_ns) : json_null(), "could_end_it_tids", breakers,
-		"threads", threads, "edges", edges);
+		has_limit && left_ns != UINT64_MAX ? base_json_u64(left_ns) : json_null(),
+		"could_end_it_tids", breakers, "threads", threads, "edges", edges);
 }
 
 /* Where those of threads that were run ahead come from. */

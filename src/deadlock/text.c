@@ -339,8 +339,11 @@ static void add_limit(
 	uint64_t left_ns;
 	if (!deadlock_finding_left_ns(a, f, &left_ns))
 		return;
-	base_str_add(out, "  Not for ever: a time limit ends it within ");
-	base_str_add_ns(out, left_ns);
+	base_str_add(out, "  Not for ever: a time limit ends it");
+	if (left_ns != UINT64_MAX) {
+		base_str_add(out, " within ");
+		base_str_add_ns(out, left_ns);
+	}
 	base_str_add(out, ".\n");
 }
 

@@ -514,18 +514,19 @@ bool deadlock_finding_left_ns(
 	const struct deadlock_answer *a, const struct deadlock_finding *f, uint64_t *ret_ns)
 {
 	bool has_limit = false;
-	*ret_ns = 0;
+	*ret_ns = UINT64_MAX;
 	for (uint32_t m = 0; m < f->nr_members; m++) {
 		const struct deadlock_wait *w = &a->wait[f->member[m]];
 		if (!w->is_timed)
 			continue;
+		has_limit = true;
+		if (!w->limit_ns)
+			continue; /* nobody knows how long */
 		uint64_t slept_ns = w->limit_is_left || a->now_ns < w->blocked_since_ns
 					    ? 0
 					    : a->now_ns - w->blocked_since_ns;
 		const uint64_t left_ns = w->limit_ns > slept_ns ? w->limit_ns - slept_ns : 0;
-		if (!has_limit || left_ns < *ret_ns)
-			*ret_ns = left_ns;
-		has_limit = true;
+		*ret_ns = left_ns < *ret_ns ? left_ns : *ret_ns;
 	}
 	return has_limit;
 }

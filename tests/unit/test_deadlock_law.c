@@ -265,11 +265,22 @@ static bool ended(const struct deadlock_wait *t)
 	return t->thread.state == 'Z';
 }
 
+/* Its limit is long, or it waits for one thread, whom it needs however short its limit is. */
+static bool is_patient(const struct deadlock_wait *t)
+{
+	return t->is_timed && (t->owner_is_exact || t->limit_ns >= UINT64_C(60000000000));
+}
+
+static bool is_short(const struct deadlock_wait *t)
+{
+	return t->is_timed && !is_patient(t);
+}
+
 static bool goes_on_by_itself(const struct deadlock_wait *t)
 {
 	return t->kind == DEADLOCK_RUNNING || t->kind == DEADLOCK_DISK ||
 	       t->kind == DEADLOCK_UNKNOWN || t->is_external || t->is_by_name || t->keys_cut ||
-	       (t->is_timed && t->limit_ns < UINT64_C(60000000000));
+	       is_short(t);
 }
 
 static bool helped(const struct random_world *w, const struct deadlock_wait *t)
@@ -660,7 +671,11 @@ static uint32_t rescuers_of(const struct random_world *w, uint32_t set, bool *re
 	*ret_all = true;
 	for (size_t i = 0; i < w->a.nr_waits; i++) {
 		const uint32_t bit = UINT32_C(1) << i;
-		alive |= w->hope[i] == DEADLOCK_LIVE ? bit : 0;
+		/* (whom a time limit wakes is, for a moment) */
+		alive |= w->hope[i] == DEADLOCK_LIVE ||
+					 (w->hope[i] == DEADLOCK_DOUBTFUL && w->wait[i].is_timed)
+				 ? bit
+				 : 0;
 		by_process[w->wait[i].thread.pid - PID] |= bit;
 	}
 	for (size_t m = 0; m < w->a.nr_waits; m++) {
@@ -680,7 +695,7 @@ static uint32_t rescuers_of(const struct random_world *w, uint32_t set, bool *re
 			}
 		}
 	}
-	return rescuers;
+	return rescuers & ~set;
 }
 
 static bool is_rescued(const struct random_world *w, uint32_t set, uint32_t rescuers)
@@ -749,8 +764,10 @@ static int check_open_circle(
 		assert_false(is_suspicious);
 		return 0;
 	}
-	const bool is_probable =
+	bool is_probable =
 		are_all && f->is_knot && !is_one_event(w, f) && all_are_foreseen(w, rescuers);
+	for (uint32_t m = 0; m < f->nr_members; m++)
+		is_probable &= !is_short(&w->wait[f->member[m]]);
 	uint32_t breakers = 0;
 	for (uint32_t b = 0; b < f->nr_breakers; b++)
 		breakers |= UINT32_C(1) << f->breaker[b];
@@ -772,6 +789,8 @@ static void check_suspects(const struct random_world *w, const enum deadlock_hop
 		uint32_t circle = 0;
 		bool is_open = false;
 		alone.is_by_name = false; /* that is in question now */
+		if (is_short(t))          /* and this, where anything suspicious is asked for */
+			alone.is_timed = !is_suspicious;
 		const bool is_suspect = before[i] == DEADLOCK_LIVE && !ended(t) &&
 					!goes_on_by_itself(&alone) && t->nr_keys;
 		assert_int_equal(w->hope[i], is_suspect ? DEADLOCK_DOUBTFUL : before[i]);
