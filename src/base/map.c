@@ -41,7 +41,7 @@ bool base_map_get(const struct base_map *m, uint64_t key_hi, uint64_t key_lo, ui
 	return true;
 }
 
-static enum base_status grow(struct base_map *m)
+static enum base_status map_grow(struct base_map *m)
 {
 	if (m->nr_used >= BASE_MAP_LIMIT_ENTRIES)
 		return BASE_ERR_LIMIT;
@@ -68,7 +68,7 @@ enum base_status base_map_put(struct base_map *m, uint64_t key_hi, uint64_t key_
 		return BASE_OK;
 	}
 	if (!slot || m->nr_used + 1 > m->capacity / 4 * 3) {
-		enum base_status status = grow(m);
+		enum base_status status = map_grow(m);
 		if (status != BASE_OK)
 			return status;
 		slot = find_slot(m, key_hi, key_lo);

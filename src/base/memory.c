@@ -164,7 +164,7 @@ static struct arena_block *new_block(size_t size_bytes)
 }
 
 /* Returns a block with room for size_bytes, chained in; NULL when out of memory. */
-static struct arena_block *add_block(struct base_arena *a, size_t size_bytes)
+static struct arena_block *memory_add_block(struct base_arena *a, size_t size_bytes)
 {
 	bool own = a->current && size_bytes > ARENA_LAST_BLOCK_BYTES / 4;
 	bool exact = own || size_bytes > a->next_block_bytes;
@@ -198,7 +198,7 @@ void *base_arena_alloc(struct base_arena *a, size_t size_bytes)
 
 	struct arena_block *b = a->current;
 	if (BASE_UNLIKELY(!b || rounded > b->size_bytes - b->used_bytes)) {
-		b = add_block(a, rounded);
+		b = memory_add_block(a, rounded);
 		if (!b)
 			return NULL;
 	}

@@ -116,7 +116,7 @@ static int make_new(const char *path, mode_t mode)
 	return fd;
 }
 
-static mode_t mode_of(enum base_output_mode mode)
+static mode_t output_mode_of(enum base_output_mode mode)
 {
 	if (mode == BASE_OUTPUT_PRIVATE)
 		return 0600;
@@ -152,7 +152,7 @@ int base_output_open(const char *path, enum base_output_mode mode, struct base_e
 		   !S_ISDIR(st.st_mode)) {
 		fd = open_other(name.buf);
 	} else {
-		fd = make_new(name.buf, mode_of(mode));
+		fd = make_new(name.buf, output_mode_of(mode));
 	}
 	if (fd < 0)
 		(void)base_fail_errno(err, errno, "%s: cannot create", path);

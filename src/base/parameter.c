@@ -165,7 +165,7 @@ struct words {
 	size_t nr;
 };
 
-static const char *next_word(const void *ctx, size_t i)
+static const char *parameter_next_word(const void *ctx, size_t i)
 {
 	const struct words *w = ctx;
 	return i < w->nr ? w->word[i].name : NULL;
@@ -184,7 +184,7 @@ enum base_status base_choose(const struct base_word *words, size_t nr, const cha
 		base_str_addf(&list, "%s%s", i ? ", " : "", words[i].name);
 	}
 	const struct words all = {.word = words, .nr = nr};
-	const char *near = base_nearest(value, next_word, &all);
+	const char *near = base_nearest(value, parameter_next_word, &all);
 	enum base_status s = base_fail(err, BASE_ERR_USAGE, "%s = %s: it is one of %s%s%s%s", key,
 		value, base_str_text(&list), near ? "; the nearest is '" : "", near ? near : "",
 		near ? "'" : "");
@@ -202,7 +202,7 @@ static enum base_status set_choice(
 	return s;
 }
 
-static enum base_status set_text(
+static enum base_status parameter_set_text(
 	const struct base_parameter *p, void *config, const char *value, struct base_err *err)
 {
 	size_t length = strlen(value);
@@ -221,7 +221,7 @@ enum base_status base_parameter_set(
 		[BASE_INTEGER] = set_integer,
 		[BASE_REAL] = set_real,
 		[BASE_CHOICE] = set_choice,
-		[BASE_TEXT] = set_text,
+		[BASE_TEXT] = parameter_set_text,
 	};
 	return set[p->kind](p, config, value, err);
 }

@@ -18,7 +18,7 @@ static const struct status_row rows[] = {
 #include "base/status.def"
 };
 
-static const struct status_row *find_row(enum base_status s)
+static const struct status_row *status_find_row(enum base_status s)
 {
 	static const struct status_row unknown = {BASE_OK, "UNKNOWN", "unknown status", ""};
 
@@ -31,17 +31,17 @@ static const struct status_row *find_row(enum base_status s)
 
 const char *base_status_name(enum base_status s)
 {
-	return find_row(s)->name;
+	return status_find_row(s)->name;
 }
 
 const char *base_status_line(enum base_status s)
 {
-	return find_row(s)->line;
+	return status_find_row(s)->line;
 }
 
 const char *base_status_advice(enum base_status s)
 {
-	return find_row(s)->advice;
+	return status_find_row(s)->advice;
 }
 
 /* Ends `text` with "...", over its last characters when there is no room behind them. */
@@ -68,7 +68,7 @@ static void append_errno(char text[BASE_ERR_TEXT_MAX], int sys_errno)
 		mark_cut(text);
 }
 
-static void start(struct base_err *err, enum base_status s, int sys_errno)
+static void status_start(struct base_err *err, enum base_status s, int sys_errno)
 {
 	err->status = s;
 	err->sys_errno = sys_errno;
@@ -97,7 +97,7 @@ enum base_status base_fail(struct base_err *err, enum base_status s, const char 
 
 	if (!err)
 		return s;
-	start(err, s, 0);
+	status_start(err, s, 0);
 	va_start(ap, fmt);
 	push_cause(err, fmt, ap);
 	va_end(ap);
@@ -126,7 +126,7 @@ enum base_status base_fail_errno(struct base_err *err, int sys_errno, const char
 
 	if (!err)
 		return s;
-	start(err, s, sys_errno);
+	status_start(err, s, sys_errno);
 	va_start(ap, fmt);
 	push_cause(err, fmt, ap);
 	va_end(ap);
@@ -143,7 +143,7 @@ enum base_status base_cause(struct base_err *err, enum base_status s, const char
 	/* A callee that takes no error (base_grow) leaves ours empty: this cause is then the first.
 	 */
 	if (err->status == BASE_OK)
-		start(err, s, 0);
+		status_start(err, s, 0);
 	va_start(ap, fmt);
 	push_cause(err, fmt, ap);
 	va_end(ap);

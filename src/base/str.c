@@ -22,7 +22,7 @@ void base_str_reset(struct base_str *s)
 
 /* Makes room for `more` bytes and the NUL. After a failure nothing is added until the next reset,
  * so that the text has no hole in its middle. */
-static bool reserve(struct base_str *s, size_t more)
+static bool str_reserve(struct base_str *s, size_t more)
 {
 	if (s->failed)
 		return false;
@@ -34,7 +34,7 @@ static bool reserve(struct base_str *s, size_t more)
 
 void base_str_add_bytes(struct base_str *s, const void *p, size_t length)
 {
-	if (!reserve(s, length))
+	if (!str_reserve(s, length))
 		return;
 	if (length)
 		memcpy(s->buf + s->length, p, length);
@@ -58,7 +58,7 @@ static void add_formatted(struct base_str *s, const char *fmt, va_list ap)
 		s->failed = true;
 	else if ((size_t)n < room)
 		s->length += (size_t)n;
-	else if (reserve(s, (size_t)n))
+	else if (str_reserve(s, (size_t)n))
 		s->length +=
 			(size_t)vsnprintf(s->buf + s->length, s->capacity - s->length, fmt, again);
 	va_end(again);
@@ -161,7 +161,7 @@ void base_str_add_count(struct base_str *s, uint64_t n)
 }
 
 /* From "{one|many}" at `at`; returns what follows it. */
-static const char *add_number(struct base_str *s, const char *at, bool one)
+static const char *str_add_number(struct base_str *s, const char *at, bool one)
 {
 	const char *many = strchr(at, '|') + 1, *end = strchr(many, '}');
 
@@ -180,7 +180,7 @@ void base_str_add_sentence(struct base_str *s, const char *sentence, const char 
 		base_str_add_bytes(s, sentence, plain);
 		sentence += plain;
 		if (*sentence == '{') {
-			sentence = add_number(s, sentence, one);
+			sentence = str_add_number(s, sentence, one);
 		} else if (*sentence) {
 			base_str_add(s, count);
 			sentence += strlen("%s");

@@ -21,7 +21,7 @@ struct base_strtab {
 };
 
 /* FNV-1a, finished with base_hash_u64 since its low bits alone are weak. */
-static uint64_t hash_text(const char *s, size_t length)
+static uint64_t strtab_hash_text(const char *s, size_t length)
 {
 	uint64_t h = 0xcbf29ce484222325u;
 
@@ -91,7 +91,7 @@ static enum base_status grow_buckets(struct base_strtab *t)
 }
 
 /* Makes room for one more text of that length; on failure the table is as it was. */
-static enum base_status reserve(struct base_strtab *t, size_t length)
+static enum base_status strtab_reserve(struct base_strtab *t, size_t length)
 {
 	if (t->nr_entries >= BASE_STRTAB_LIMIT_TEXTS || length >= BASE_STRTAB_LIMIT_BYTES ||
 		length + 16 > BASE_STRTAB_LIMIT_BYTES - base_arena_used_bytes(t->texts))
@@ -107,7 +107,7 @@ static enum base_status reserve(struct base_strtab *t, size_t length)
 enum base_status base_strtab_intern(
 	struct base_strtab *t, const char *s, size_t length, uint32_t *ret_id)
 {
-	uint64_t hash = hash_text(s, length);
+	uint64_t hash = strtab_hash_text(s, length);
 
 	if (t->nr_buckets) {
 		uint32_t *bucket = find_bucket(t, s, length, hash);
@@ -116,7 +116,7 @@ enum base_status base_strtab_intern(
 			return BASE_OK;
 		}
 	}
-	enum base_status status = reserve(t, length);
+	enum base_status status = strtab_reserve(t, length);
 	if (status != BASE_OK)
 		return status;
 	const char *text = base_arena_strndup(t->texts, s, length);

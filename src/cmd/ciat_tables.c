@@ -14,7 +14,8 @@ enum { ROWS_MAX = 1000 }; /* of JSON */
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static struct ciat_row *row_of(struct ciat_table *t, const char *name, enum ciat_kind kind)
+static struct ciat_row *ciat_tables_row_of(
+	struct ciat_table *t, const char *name, enum ciat_kind kind)
 {
 	uint32_t id;
 	uint64_t at;
@@ -46,7 +47,7 @@ static int by_trouble(const void *x, const void *y)
 	return strcmp(a->name, b->name);
 }
 
-static void sort(struct ciat_table *t)
+static void ciat_tables_sort(struct ciat_table *t)
 {
 	if (t->row)
 		qsort(t->row, t->nr, sizeof *t->row, by_trouble);
@@ -82,7 +83,7 @@ static struct ciat_row *heap_row(
 	struct base_str name = {0};
 	name_heap(&name, n, h);
 	struct ciat_row *row = name.failed ? NULL
-					   : row_of(t, base_str_text(&name),
+					   : ciat_tables_row_of(t, base_str_text(&name),
 						     h->mapping ? CIAT_MAPPING : CIAT_HEAP);
 	base_str_fini(&name);
 	return row;
@@ -92,7 +93,8 @@ static struct ciat_row *section_row(struct ciat_table *t, const char *path, cons
 {
 	struct base_str name = {0};
 	cmd_slack_section_name(&name, path, section);
-	struct ciat_row *row = name.failed ? NULL : row_of(t, base_str_text(&name), CIAT_SECTION);
+	struct ciat_row *row =
+		name.failed ? NULL : ciat_tables_row_of(t, base_str_text(&name), CIAT_SECTION);
 	base_str_fini(&name);
 	return row;
 }
@@ -104,14 +106,15 @@ static struct ciat_row *place_row(struct ciat_table *t, struct cmd_slack_names *
 	struct memory_place p = {.name = "", .file = ""};
 	const struct memory_source_ops *ops = n->source->ops;
 	if (ops->data_place)
-		return ops->data_place(n->source, address, &p) ? row_of(t, p.name, CIAT_VARIABLE)
-							       : row_of(t, UNNAMED, CIAT_UNNAMED);
+		return ops->data_place(n->source, address, &p)
+			       ? ciat_tables_row_of(t, p.name, CIAT_VARIABLE)
+			       : ciat_tables_row_of(t, UNNAMED, CIAT_UNNAMED);
 	if (cmd_slack_variable(n, address, &v) && v.offset <= address)
-		return row_of(t, v.name, CIAT_VARIABLE);
+		return ciat_tables_row_of(t, v.name, CIAT_VARIABLE);
 	const char *path;
 	return cmd_slack_section(n, address, &v, &path) && v.offset <= address
 		       ? section_row(t, path, v.name)
-		       : row_of(t, UNNAMED, CIAT_UNNAMED);
+		       : ciat_tables_row_of(t, UNNAMED, CIAT_UNNAMED);
 }
 
 bool ciat_data_at(struct base_str *out, struct cmd_slack_names *n, uint64_t address)
@@ -173,7 +176,7 @@ static uint64_t loads_of(const struct memory_ciat_result *r, uint64_t code)
 	return k < r->nr_functions && r->function[k].code == code ? r->function[k].loads : 0;
 }
 
-static bool add_sites(
+static bool ciat_tables_add_sites(
 	struct ciat_table *t, struct cmd_slack_names *n, const struct memory_ciat_result *r)
 {
 	for (size_t i = 0; i < r->nr_sites; i++) {
@@ -230,8 +233,8 @@ static bool add_variables(struct ciat_table *t, struct cmd_slack_names *n,
 			continue;
 		}
 		uint64_t sum = memory_ciat_accesses(c, o.from, o.end);
-		struct ciat_row *row =
-			o.path ? section_row(t, o.path, o.name) : row_of(t, o.name, CIAT_VARIABLE);
+		struct ciat_row *row = o.path ? section_row(t, o.path, o.name)
+					      : ciat_tables_row_of(t, o.name, CIAT_VARIABLE);
 		if (!row)
 			return false;
 		row->accesses += sum;
@@ -257,14 +260,14 @@ enum base_status ciat_objects(struct ciat_table *t, struct cmd_slack_names *n,
 		row->allocated_bytes += h->bytes;
 		left -= h->accesses < left ? h->accesses : left;
 	}
-	ok = ok && add_variables(t, n, c, &left) && add_sites(t, n, r);
+	ok = ok && add_variables(t, n, c, &left) && ciat_tables_add_sites(t, n, r);
 	if (ok && left) {
-		struct ciat_row *row = row_of(t, UNNAMED, CIAT_UNNAMED);
+		struct ciat_row *row = ciat_tables_row_of(t, UNNAMED, CIAT_UNNAMED);
 		ok = row != NULL;
 		if (row)
 			row->accesses += left;
 	}
-	sort(t);
+	ciat_tables_sort(t);
 	return ok ? BASE_OK : BASE_ERR_NOMEM;
 }
 
@@ -285,7 +288,8 @@ static struct ciat_row *function_row(
 		cmd_slack_name(n, CMD_SLACK_FUNCTION, code, name);
 	else
 		base_str_add(name, ciat_unseen_code(n));
-	struct ciat_row *row = name->failed ? NULL : row_of(t, base_str_text(name), CIAT_FUNCTION);
+	struct ciat_row *row =
+		name->failed ? NULL : ciat_tables_row_of(t, base_str_text(name), CIAT_FUNCTION);
 	if (row)
 		row->code |= code;
 	return row;
@@ -318,7 +322,7 @@ enum base_status ciat_functions(
 		row->upgrades += e->upgrades;
 	}
 	base_str_fini(&name);
-	sort(t);
+	ciat_tables_sort(t);
 	return ok ? BASE_OK : BASE_ERR_NOMEM;
 }
 

@@ -39,7 +39,7 @@ const struct cmd_details cmd_details_calls = {
 		"longpole calls --json longpole-server.lpt | jq '.result.categories.io'"},
 };
 
-static int answer(struct cmd *c, struct report_run *run, size_t limit)
+static int cmd_calls_answer(struct cmd *c, struct report_run *run, size_t limit)
 {
 	struct report_calls *calls = NULL;
 	struct report_calls_view view = {.limit = limit, .places = cmd_given(c, "site")};
@@ -70,5 +70,5 @@ int cmd_run_calls(struct cmd *c)
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;
-	return cmd_recorded_exit(&recorded, answer(c, &run, limit));
+	return cmd_recorded_exit(&recorded, cmd_calls_answer(c, &run, limit));
 }

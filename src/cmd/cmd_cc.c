@@ -65,7 +65,7 @@ static bool is(const char *arg, const char *option)
 }
 
 /* The last one counts. */
-static struct link look(char **argv, size_t nr)
+static struct link cmd_cc_look(char **argv, size_t nr)
 {
 	struct link l = {0};
 	for (size_t i = 0; i < nr; i++) {
@@ -97,7 +97,7 @@ struct arguments {
 	size_t nr_texts;
 };
 
-static void add(struct arguments *a, const char *fmt, const char *value)
+static void cmd_cc_add(struct arguments *a, const char *fmt, const char *value)
 {
 	struct base_str *s = &a->text[a->nr_texts++];
 	base_str_addf(s, "%s%s", fmt, value);
@@ -112,10 +112,11 @@ static bool tsan_arguments(struct cmd *c, struct arguments *a, bool clang)
 		"-fno-builtin-memcpy", "-fno-builtin-memmove", "-fno-builtin-memset"};
 	char specs[PATH_MAX];
 	if (clang) {
-		add(a, "-Xclang", "");
-		add(a, "-fsanitize=thread", "");
-		add(a, "-mllvm", ""); /* else a load before a store of the same is left out */
-		add(a, "-tsan-instrument-read-before-write", "");
+		cmd_cc_add(a, "-Xclang", "");
+		cmd_cc_add(a, "-fsanitize=thread", "");
+		cmd_cc_add(
+			a, "-mllvm", ""); /* else a load before a store of the same is left out */
+		cmd_cc_add(a, "-tsan-instrument-read-before-write", "");
 		return true;
 	}
 	if (!base_installed_file("src/target", "tsan.specs", specs)) {
@@ -123,9 +124,9 @@ static bool tsan_arguments(struct cmd *c, struct arguments *a, bool clang)
 			specs);
 		return false;
 	}
-	add(a, "-specs=", specs);
+	cmd_cc_add(a, "-specs=", specs);
 	for (size_t i = 0; i < BASE_COUNT(copies); i++)
-		add(a, copies[i], "");
+		cmd_cc_add(a, copies[i], "");
 	return true;
 }
 
@@ -145,13 +146,13 @@ static bool compiler_arguments(struct cmd *c, struct arguments *a, const char *c
 		return false;
 	}
 	as[strlen(as) - strlen("as")] = 0;
-	add(a, "-B", as);
+	cmd_cc_add(a, "-B", as);
 	if (clang) {
-		add(a, "-fno-integrated-as", "");
-		add(a, "-Wno-unused-command-line-argument", "");
+		cmd_cc_add(a, "-fno-integrated-as", "");
+		cmd_cc_add(a, "-Wno-unused-command-line-argument", "");
 	} else if (!tsan) {
-		add(a, "-ffixed-r10", "");
-		add(a, "-ffixed-r11", "");
+		cmd_cc_add(a, "-ffixed-r10", "");
+		cmd_cc_add(a, "-ffixed-r11", "");
 	}
 	return !tsan || tsan_arguments(c, a, clang);
 }
@@ -169,38 +170,38 @@ static bool link_arguments(struct cmd *c, struct arguments *a, const struct link
 			return false;
 		}
 	/* (paths by themselves: -Wl, takes them apart at commas) */
-	add(a, "-Wl,--whole-archive", "");
-	add(a, "", path[MODULE]);
-	add(a, "-Wl,--no-whole-archive", "");
-	add(a, "", path[CALLS]);
+	cmd_cc_add(a, "-Wl,--whole-archive", "");
+	cmd_cc_add(a, "", path[MODULE]);
+	cmd_cc_add(a, "-Wl,--no-whole-archive", "");
+	cmd_cc_add(a, "", path[CALLS]);
 	if (l->shared) {
 		/* The program has the runtime library; -Wl,-z,defs is not meant against it. */
-		add(a, "-Wl,--unresolved-symbols=ignore-all", "");
+		cmd_cc_add(a, "-Wl,--unresolved-symbols=ignore-all", "");
 	} else {
 		if (tsan) {
-			add(a, "-Wl,--whole-archive", "");
-			add(a, "", path[TSAN]);
-			add(a, "-Wl,--no-whole-archive", "");
+			cmd_cc_add(a, "-Wl,--whole-archive", "");
+			cmd_cc_add(a, "", path[TSAN]);
+			cmd_cc_add(a, "-Wl,--no-whole-archive", "");
 		}
-		add(a, "", path[MEMORY]);
+		cmd_cc_add(a, "", path[MEMORY]);
 		/* For modules; glibc 2.36's -static-pie, without any, relocates thread data that is
 		 * exported before it has room for it. */
 		if (!l->static_pie)
-			add(a, "-Wl,--export-dynamic-symbol=longpole_memory*,",
+			cmd_cc_add(a, "-Wl,--export-dynamic-symbol=longpole_memory*,",
 				"--export-dynamic-symbol=longpole_target_*");
 		if (tsan && !l->static_pie)
-			add(a, "-Wl,--export-dynamic-symbol=__tsan_*", "");
+			cmd_cc_add(a, "-Wl,--export-dynamic-symbol=__tsan_*", "");
 	}
 	return true;
 }
 
-static int run(struct cmd *c, const char *variable, const char *otherwise)
+static int cmd_cc_run(struct cmd *c, const char *variable, const char *otherwise)
 {
 	const char *given = getenv(variable), *compiler = given && *given ? given : otherwise;
 	struct arguments a = {0};
 	if (!c->nr_operands)
 		return cmd_usage(c, "no argument for the compiler given");
-	struct link l = look(c->operand, c->nr_operands);
+	struct link l = cmd_cc_look(c->operand, c->nr_operands);
 	static const char option[] = "--recorder=";
 	const char *chosen = getenv("LONGPOLE_CC_RECORDER");
 	size_t first = !strncmp(c->operand[0], option, sizeof option - 1);
@@ -219,7 +220,7 @@ static int run(struct cmd *c, const char *variable, const char *otherwise)
 	for (size_t i = first; i < c->nr_operands; i++)
 		a.argv[a.nr++] = c->operand[i];
 	if (is_clang(compiler) && !tsan) /* its linker would assemble by itself */
-		add(&a, "-fno-lto", "");
+		cmd_cc_add(&a, "-fno-lto", "");
 	if (!l.no_link && !l.relocatable && !link_arguments(c, &a, &l, tsan))
 		goto done;
 	bool good = true;
@@ -245,15 +246,15 @@ done:
 
 int cmd_run_cc(struct cmd *c)
 {
-	return run(c, "LONGPOLE_CC", "gcc");
+	return cmd_cc_run(c, "LONGPOLE_CC", "gcc");
 }
 
 int cmd_run_cxx(struct cmd *c)
 {
-	return run(c, "LONGPOLE_CXX", "g++");
+	return cmd_cc_run(c, "LONGPOLE_CXX", "g++");
 }
 
 int cmd_run_fortran(struct cmd *c)
 {
-	return run(c, "LONGPOLE_FC", "gfortran");
+	return cmd_cc_run(c, "LONGPOLE_FC", "gfortran");
 }

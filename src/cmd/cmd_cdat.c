@@ -58,7 +58,7 @@ const struct cmd_details cmd_details_cdat = {
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static int list_parameters(struct cmd *c)
+static int cmd_cdat_list_parameters(struct cmd *c)
 {
 	size_t nr_protocols;
 	const struct memory_cdat_protocol *q = memory_cdat_protocols(&nr_protocols);
@@ -105,7 +105,7 @@ static const char *config_path(const struct cmd *c, size_t *ret_operands)
 	return c->operand[c->nr_operands - 1];
 }
 
-static int read_machine(struct cmd *c, const char *path, struct memory_cdat_config *k)
+static int cmd_cdat_read_machine(struct cmd *c, const char *path, struct memory_cdat_config *k)
 {
 	const char *setting[SETTINGS_MAX];
 	size_t nr = cmd_values(c, "set", setting, SETTINGS_MAX);
@@ -277,7 +277,7 @@ static uint64_t nodes_used(const struct memory_cdat_config *k, const struct memo
 	return nr;
 }
 
-static void finding(struct base_str *out, const struct memory_cdat_config *k,
+static void cmd_cdat_finding(struct base_str *out, const struct memory_cdat_config *k,
 	const struct memory_cdat_result *r)
 {
 	const struct memory_cdat_flow *f = &r->total.flow[MEMORY_CDAT_DATA];
@@ -325,7 +325,7 @@ static void flow_rows(struct base_str *out, const struct memory_cdat_result *r)
 			d->second_hits, d->third_hits, d->interconnect_hits);
 }
 
-static void phase_rows(struct base_str *out, const struct memory_cdat_result *r)
+static void cmd_cdat_phase_rows(struct base_str *out, const struct memory_cdat_result *r)
 {
 	size_t shown = r->nr_phases < ROWS_SHOWN ? r->nr_phases : ROWS_SHOWN;
 	base_str_add(out, "\n  phase            clocks      requests  transactions  latency "
@@ -352,7 +352,7 @@ static void transaction_rows(struct base_str *out, const struct memory_cdat_resu
 				memory_cdat_code_name(i), r->total.transactions[i]);
 }
 
-static void processor_rows(struct base_str *out, const struct memory_cdat_config *k,
+static void cmd_cdat_processor_rows(struct base_str *out, const struct memory_cdat_config *k,
 	const struct memory_cdat_result *r)
 {
 	uint64_t length = r->total.end_clock;
@@ -374,7 +374,7 @@ static void processor_rows(struct base_str *out, const struct memory_cdat_config
 	}
 }
 
-static void add_option(struct base_str *out, const char *name, const char *value)
+static void cmd_cdat_add_option(struct base_str *out, const char *name, const char *value)
 {
 	if (!value)
 		return;
@@ -384,23 +384,23 @@ static void add_option(struct base_str *out, const char *name, const char *value
 }
 
 /* The same machine with another protocol. */
-static void next(struct base_str *out, const struct cmd *c, const struct cmd_streams *s,
+static void cmd_cdat_next(struct base_str *out, const struct cmd *c, const struct cmd_streams *s,
 	const struct memory_cdat_config *k)
 {
 	const char *setting[SETTINGS_MAX];
 	size_t operands, nr = cmd_values(c, "set", setting, SETTINGS_MAX);
 	base_str_add(out, "NEXT  longpole cdat ");
-	add_option(out, "machine", config_path(c, &operands));
-	add_option(out, "memory-file", cmd_value(c, "memory-file"));
+	cmd_cdat_add_option(out, "machine", config_path(c, &operands));
+	cmd_cdat_add_option(out, "memory-file", cmd_value(c, "memory-file"));
 	for (size_t i = 0; i < nr; i++)
 		if (strncmp(setting[i], "protocol=", strlen("protocol=")) != 0)
-			add_option(out, "set", setting[i]);
-	add_option(out, "set",
+			cmd_cdat_add_option(out, "set", setting[i]);
+	cmd_cdat_add_option(out, "set",
 		strcmp(k->protocol->name, "moesi") ? "protocol=moesi" : "protocol=dir1");
 	cmd_streams_again(out, s);
 }
 
-static void caveats(struct base_str *out, const struct cmd_streams *s,
+static void cmd_cdat_caveats(struct base_str *out, const struct cmd_streams *s,
 	const struct memory_cdat_config *k, const struct memory_cdat_result *r)
 {
 	cmd_streams_caveats(s, out);
@@ -439,13 +439,14 @@ static void caveats(struct base_str *out, const struct cmd_streams *s,
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static enum base_status add(void *ctx, const struct memory_steps *steps, struct base_err *err)
+static enum base_status cmd_cdat_add(
+	void *ctx, const struct memory_steps *steps, struct base_err *err)
 {
 	return memory_cdat_add(ctx, steps, err);
 }
 
-static int answer(struct cmd *c, const struct cmd_streams *s, const struct memory_cdat_config *k,
-	const struct memory_cdat_result *r)
+static int cmd_cdat_answer(struct cmd *c, const struct cmd_streams *s,
+	const struct memory_cdat_config *k, const struct memory_cdat_result *r)
 {
 	struct base_str text = {0};
 	struct cmd_out report;
@@ -465,33 +466,33 @@ static int answer(struct cmd *c, const struct cmd_streams *s, const struct memor
 		memory_cdat_tags(&text, r);
 		return cmd_write(c, &text);
 	}
-	finding(&text, k, r);
+	cmd_cdat_finding(&text, k, r);
 	flow_rows(&text, r);
-	phase_rows(&text, r);
+	cmd_cdat_phase_rows(&text, r);
 	transaction_rows(&text, r);
-	processor_rows(&text, k, r);
-	caveats(&text, s, k, r);
-	next(&text, c, s, k);
+	cmd_cdat_processor_rows(&text, k, r);
+	cmd_cdat_caveats(&text, s, k, r);
+	cmd_cdat_next(&text, c, s, k);
 	return cmd_write(c, &text);
 }
 
-static int simulate(struct cmd *c, struct cmd_streams *s, const struct memory_cdat_config *k,
-	const struct memory_cdat_options *o, struct memory_cdat **ret,
-	const struct memory_cdat_result **ret_result)
+static int cmd_cdat_simulate(struct cmd *c, struct cmd_streams *s,
+	const struct memory_cdat_config *k, const struct memory_cdat_options *o,
+	struct memory_cdat **ret, const struct memory_cdat_result **ret_result)
 {
 	enum base_status ok = memory_cdat_new(k, memory_order_threads(s->order), o, ret, &c->err);
 	if (ok == BASE_OK)
 		ok = memory_order_allow_runs(s->order, &c->err);
 	if (ok != BASE_OK)
 		return cmd_fail(c, ok);
-	int status = cmd_streams_run(c, s, add, *ret);
+	int status = cmd_streams_run(c, s, cmd_cdat_add, *ret);
 	if (status != CMD_OK)
 		return status;
 	ok = memory_cdat_finish(*ret, ret_result, &c->err);
 	return ok == BASE_OK ? CMD_OK : cmd_fail(c, ok);
 }
 
-static int run(struct cmd *c, struct cmd_streams *s, const struct memory_cdat_config *k)
+static int cmd_cdat_run(struct cmd *c, struct cmd_streams *s, const struct memory_cdat_config *k)
 {
 	struct memory_cdat_options o = {.hpux = cmd_given(c, "hpux"),
 		.distributed_io = cmd_given(c, "distributed-io"),
@@ -511,11 +512,11 @@ static int run(struct cmd *c, struct cmd_streams *s, const struct memory_cdat_co
 	if (status == CMD_OK)
 		status = open_traces(c, k, &o, &x, &names);
 	if (status == CMD_OK)
-		status = simulate(c, s, k, &o, &simulation, &r);
+		status = cmd_cdat_simulate(c, s, k, &o, &simulation, &r);
 	int closed = close_traces(c, &x, names);
 	status = status == CMD_OK ? closed : status;
 	if (status == CMD_OK && r)
-		status = answer(c, s, k, r);
+		status = cmd_cdat_answer(c, s, k, r);
 	memory_cdat_free(simulation);
 	base_free(usage);
 	return status;
@@ -526,16 +527,16 @@ int cmd_run_cdat(struct cmd *c)
 	size_t operands;
 	struct cmd_streams s;
 	if (cmd_given(c, "list-parameters"))
-		return list_parameters(c);
+		return cmd_cdat_list_parameters(c);
 	const char *path = config_path(c, &operands);
 	struct memory_cdat_config *k = memory_cdat_config_new();
 	if (!k)
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for the machine"));
-	int status = read_machine(c, path, k);
+	int status = cmd_cdat_read_machine(c, path, k);
 	if (status == CMD_OK)
 		status = cmd_streams_open(c, operands, (uint32_t)(k->nodes * k->processors), &s);
 	if (status == CMD_OK) {
-		status = cmd_streams_exit(&s, run(c, &s, k));
+		status = cmd_streams_exit(&s, cmd_cdat_run(c, &s, k));
 		cmd_streams_close(&s);
 	}
 	memory_cdat_config_free(k);

@@ -118,7 +118,7 @@ static uint64_t sum_accesses(const struct memory_ciat_counts *n)
 }
 
 /* Of memory without a name: ", on the stack of thread 3". */
-static void add_stack(
+static void cmd_ciat_add_stack(
 	struct base_str *out, const struct memory_source *s, uint64_t at, uint64_t bytes)
 {
 	unsigned nr = 0;
@@ -132,7 +132,7 @@ static void add_stack(
 }
 
 /* Of an instruction, or a line of so many bytes. */
-static void add_place(
+static void cmd_ciat_add_place(
 	struct base_str *out, struct cmd_slack_names *n, uint64_t at, uint64_t line_bytes)
 {
 	const bool code = !line_bytes;
@@ -159,12 +159,13 @@ static void add_place(
 		base_str_addf(
 			out, "%s 0x%" PRIx64, code ? "the instruction at" : "the line at", at);
 		if (!code)
-			add_stack(out, s, at, line_bytes);
+			cmd_ciat_add_stack(out, s, at, line_bytes);
 	}
 	base_str_fini(&text);
 }
 
-static uint64_t address_of(const struct memory_ciat_result *r, const struct memory_ciat_site *e)
+static uint64_t cmd_ciat_address_of(
+	const struct memory_ciat_result *r, const struct memory_ciat_site *e)
 {
 	unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
 	return e->line + first * (uint64_t)r->line_bytes / 64;
@@ -177,8 +178,9 @@ static const struct memory_ciat_site *next_site(
 	const struct memory_ciat_site *next = NULL;
 	size_t k = BASE_PARTITION(i, r->nr_sites, r->site[i].line < line);
 	for (; k < r->nr_sites && r->site[k].line == line; k++)
-		if (address_of(r, &r->site[k]) >= from &&
-			(!next || address_of(r, &r->site[k]) < address_of(r, next)))
+		if (cmd_ciat_address_of(r, &r->site[k]) >= from &&
+			(!next ||
+				cmd_ciat_address_of(r, &r->site[k]) < cmd_ciat_address_of(r, next)))
 			next = &r->site[k];
 	return next;
 }
@@ -190,7 +192,8 @@ static void add_line_object(struct base_str *out, struct cmd_slack_names *n,
 	struct base_str name[FIELDS_SHOWN] = {0};
 	const struct memory_ciat_site *e = next_site(r, l->address, l->address);
 	unsigned nr = 0;
-	for (; e && nr < FIELDS_SHOWN; e = next_site(r, l->address, address_of(r, e) + 1)) {
+	for (; e && nr < FIELDS_SHOWN;
+		e = next_site(r, l->address, cmd_ciat_address_of(r, e) + 1)) {
 		if (!ciat_site_object(&name[nr], n, r, e))
 			continue;
 		/* (of one field several bytes may have been met) */
@@ -205,7 +208,7 @@ static void add_line_object(struct base_str *out, struct cmd_slack_names *n,
 	}
 	base_str_add(out, nr && e ? ", ..." : "");
 	if (!nr)
-		add_place(out, n, l->address, r->line_bytes);
+		cmd_ciat_add_place(out, n, l->address, r->line_bytes);
 	for (unsigned i = 0; i < FIELDS_SHOWN; i++)
 		base_str_fini(&name[i]);
 }
@@ -240,13 +243,13 @@ static bool busiest_finding(
 	add_line_object(out, s, r, l);
 	if (k < r->nr_sites && r->site[k].line == l->address) {
 		base_str_addf(out, ", most often %s by ", r->site[k].stores ? "stored" : "loaded");
-		add_place(out, s, r->site[k].code, 0);
+		cmd_ciat_add_place(out, s, r->site[k].code, 0);
 	}
 	base_str_add(out, ".\n");
 	return true;
 }
 
-static void finding(
+static void cmd_ciat_finding(
 	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
 	const struct memory_ciat_counts *n = &r->total.all;
@@ -357,7 +360,7 @@ static void phase_kinds(struct base_str *out, const struct memory_ciat_result *r
 	}
 }
 
-static void phase_rows(struct base_str *out, const struct memory_ciat_result *r,
+static void cmd_ciat_phase_rows(struct base_str *out, const struct memory_ciat_result *r,
 	const struct memory_source *source)
 {
 	size_t shown = r->nr_phases < 20 ? r->nr_phases : 20;
@@ -428,7 +431,7 @@ static void line_row(struct base_str *out, const struct memory_ciat_result *r,
 		base_str_fini(&field);
 		base_str_addf(out, " %s by thread %u%s, ", e->stores ? "stored" : "loaded",
 			e->thread, e->several ? " and others" : "");
-		add_place(out, s, e->code, 0);
+		cmd_ciat_add_place(out, s, e->code, 0);
 		uint64_t times = e->true_misses + e->false_misses + e->upgrades;
 		base_str_addf(out, ": %" PRIu64 " time%s\n", times, times == 1 ? "" : "s");
 		shown++;
@@ -531,7 +534,7 @@ static int by_accesses(const void *a, const void *b)
 	return nx != ny ? (nx < ny ? 1 : -1) : (x->code > y->code) - (x->code < y->code);
 }
 
-static void instruction_rows(
+static void cmd_ciat_instruction_rows(
 	struct base_str *out, const struct memory_ciat_result *r, struct cmd_slack_names *s)
 {
 	const struct memory_ciat_function **by =
@@ -548,13 +551,13 @@ static void instruction_rows(
 		base_str_addf(out,
 			"  %9" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "       %9" PRIu64 "  ",
 			by[i]->loads, by[i]->stores, by[i]->raw, by[i]->misses);
-		add_place(out, s, by[i]->code, 0);
+		cmd_ciat_add_place(out, s, by[i]->code, 0);
 		base_str_add(out, "\n");
 	}
 	base_free(by);
 }
 
-static void caveats(
+static void cmd_ciat_caveats(
 	struct base_str *out, const struct cmd_streams *s, const struct memory_ciat_result *r)
 {
 	cmd_streams_caveats(s, out);
@@ -596,7 +599,8 @@ static void on_event(
 	cmd_out_add(o);
 }
 
-static enum base_status add(void *ctx, const struct memory_steps *steps, struct base_err *err)
+static enum base_status cmd_ciat_add(
+	void *ctx, const struct memory_steps *steps, struct base_err *err)
 {
 	return memory_ciat_add(ctx, steps, err);
 }
@@ -614,23 +618,23 @@ static enum base_status fill_tables(struct tables *t, const struct cmd_streams *
 	return ok == BASE_OK ? ciat_functions(&t->functions, &t->names, r) : ok;
 }
 
-static void tables_fini(struct tables *t)
+static void cmd_ciat_tables_fini(struct tables *t)
 {
 	ciat_table_fini(&t->objects);
 	ciat_table_fini(&t->functions);
 	cmd_slack_names_fini(&t->names);
 }
 
-static bool field_of(void *ctx, const struct memory_ciat_result *r,
+static bool cmd_ciat_field_of(void *ctx, const struct memory_ciat_result *r,
 	const struct memory_ciat_site *site, struct base_str *out)
 {
 	return ciat_site_object(out, ctx, r, site);
 }
 
-static int answer_json(struct cmd *c, const struct cmd_streams *s, struct tables *t,
+static int cmd_ciat_answer_json(struct cmd *c, const struct cmd_streams *s, struct tables *t,
 	const struct memory_ciat_result *r)
 {
-	const struct memory_names by = {&t->names, cmd_slack_place, field_of};
+	const struct memory_names by = {&t->names, cmd_slack_place, cmd_ciat_field_of};
 	json_t *result = memory_ciat_json(r, s->source, &by);
 	if (!cmd_given(c, "functions"))
 		json_object_del(result, "instructions");
@@ -641,8 +645,8 @@ static int answer_json(struct cmd *c, const struct cmd_streams *s, struct tables
 					 cmd_streams_json(s), "result", result));
 }
 
-static int answer(struct cmd *c, const struct cmd_streams *s, const struct memory_ciat *analysis,
-	const struct memory_ciat_result *r)
+static int cmd_ciat_answer(struct cmd *c, const struct cmd_streams *s,
+	const struct memory_ciat *analysis, const struct memory_ciat_result *r)
 {
 	struct base_str text = {0};
 	struct tables t;
@@ -655,11 +659,11 @@ static int answer(struct cmd *c, const struct cmd_streams *s, const struct memor
 	if (ok != BASE_OK) {
 		status = cmd_fail(c, base_fail(&c->err, ok, "no memory for names"));
 	} else if (cmd_given(c, "json")) {
-		status = answer_json(c, s, &t, r);
+		status = cmd_ciat_answer_json(c, s, &t, r);
 	} else {
-		finding(&text, r, &t.names);
+		cmd_ciat_finding(&text, r, &t.names);
 		polling(&text, r, &t.objects);
-		phase_rows(&text, r, t.names.source);
+		cmd_ciat_phase_rows(&text, r, t.names.source);
 		if (r->nr_threads > 1)
 			degree_rows(&text, r);
 		line_rows(&text, r, &t.names);
@@ -670,15 +674,15 @@ static int answer(struct cmd *c, const struct cmd_streams *s, const struct memor
 		usage_rows(&text, r);
 		curve_rows(&text, r);
 		if (cmd_given(c, "functions"))
-			instruction_rows(&text, r, &t.names);
-		caveats(&text, s, r);
+			cmd_ciat_instruction_rows(&text, r, &t.names);
+		cmd_ciat_caveats(&text, s, r);
 		status = cmd_write(c, &text);
 	}
-	tables_fini(&t);
+	cmd_ciat_tables_fini(&t);
 	return status;
 }
 
-static int write_files(struct cmd *c, const struct memory_ciat_result *r)
+static int cmd_ciat_write_files(struct cmd *c, const struct memory_ciat_result *r)
 {
 	struct cmd_out report, usage;
 	if (!cmd_out_open(c, "report", &report))
@@ -696,7 +700,7 @@ static int write_files(struct cmd *c, const struct memory_ciat_result *r)
 }
 
 /* --events=FILE, or the seed's -ciat_events, which names the file by the trace. */
-static bool open_events(struct cmd *c, const struct cmd_streams *s, struct cmd_out *ret)
+static bool cmd_ciat_open_events(struct cmd *c, const struct cmd_streams *s, struct cmd_out *ret)
 {
 	if (!cmd_given(c, "ciat-events") || cmd_given(c, "events"))
 		return cmd_out_open(c, "events", ret);
@@ -708,12 +712,12 @@ static bool open_events(struct cmd *c, const struct cmd_streams *s, struct cmd_o
 	return opened;
 }
 
-static int run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options *o)
+static int cmd_ciat_run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options *o)
 {
 	struct cmd_out events;
 	struct memory_ciat *analysis = NULL;
 	const struct memory_ciat_result *r = NULL;
-	if (!open_events(c, s, &events))
+	if (!cmd_ciat_open_events(c, s, &events))
 		return cmd_exit_of(c->err.status);
 	uint32_t nr_threads = memory_order_threads(s->order);
 	if (events.file) {
@@ -728,16 +732,16 @@ static int run(struct cmd *c, struct cmd_streams *s, struct memory_ciat_options 
 	if (ok != BASE_OK)
 		status = cmd_fail(c, ok);
 	else
-		status = cmd_streams_run(c, s, add, analysis);
+		status = cmd_streams_run(c, s, cmd_ciat_add, analysis);
 	if (status == CMD_OK) {
 		memory_ciat_set_threads(analysis, cmd_streams_threads(s));
 		ok = memory_ciat_finish(analysis, s->source->info.instruction_bytes, &r, &c->err);
-		status = ok == BASE_OK ? write_files(c, r) : cmd_fail(c, ok);
+		status = ok == BASE_OK ? cmd_ciat_write_files(c, r) : cmd_fail(c, ok);
 	}
 	int closed = cmd_out_close(c, &events);
 	status = status == CMD_OK ? closed : status;
 	if (status == CMD_OK)
-		status = answer(c, s, analysis, r);
+		status = cmd_ciat_answer(c, s, analysis, r);
 	memory_ciat_free(analysis);
 	return status;
 }
@@ -815,7 +819,7 @@ int cmd_run_ciat(struct cmd *c)
 	if (cmd_given(c, "smait"))
 		status = write_smait(c, cmd_value(c, "smait"));
 	if (status == CMD_OK)
-		status = run(c, &s, &o);
+		status = cmd_ciat_run(c, &s, &o);
 	status = cmd_streams_exit(&s, status);
 	cmd_streams_close(&s);
 	return status;

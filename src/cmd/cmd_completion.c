@@ -17,14 +17,14 @@ const struct cmd_details cmd_details_completion = {
 };
 
 /* An optional value is none that a shell should wait for. */
-static bool takes_value(const struct cmd_option *o)
+static bool cmd_completion_takes_value(const struct cmd_option *o)
 {
 	return o->value && !cmd_value_is_optional(o);
 }
 
 /* In single quotes, for all three shells: a quote in a text becomes an apostrophe that needs no
  * quoting. */
-static void add_text(struct base_str *out, const char *text)
+static void cmd_completion_add_text(struct base_str *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '\'')
@@ -91,10 +91,11 @@ static void bash_case(struct base_str *out, const struct cmd_spec *spec)
 	const struct cmd_option *o;
 	base_str_addf(out, "\t'%s')\n\t\toptions='", spec->name);
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
-		base_str_addf(out, "%s--%s%s", i ? " " : "", o->name, takes_value(o) ? "=" : "");
+		base_str_addf(out, "%s--%s%s", i ? " " : "", o->name,
+			cmd_completion_takes_value(o) ? "=" : "");
 	base_str_add(out, "'\n\t\tcase $previous in\n");
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++) {
-		if (!takes_value(o))
+		if (!cmd_completion_takes_value(o))
 			continue;
 		base_str_addf(out, "\t\t--%s", o->name);
 		if (o->letter)
@@ -188,22 +189,22 @@ static void zsh_text(struct base_str *out, const char *text)
 		char c[2] = {*text, 0};
 		if (strchr(":[]\\", *text))
 			base_str_add(out, "\\");
-		add_text(out, c);
+		cmd_completion_add_text(out, c);
 	}
 }
 
 static void zsh_option(struct base_str *out, const struct cmd_option *o)
 {
-	const char *end = takes_value(o) ? "=" : "";
+	const char *end = cmd_completion_takes_value(o) ? "=" : "";
 	base_str_add(out, " \\\n\t\t\t");
 	if (o->letter)
-		base_str_addf(out, "{-%c%s,--%s%s}'[", o->letter, takes_value(o) ? "+" : "",
-			o->name, end);
+		base_str_addf(out, "{-%c%s,--%s%s}'[", o->letter,
+			cmd_completion_takes_value(o) ? "+" : "", o->name, end);
 	else
 		base_str_addf(out, "'--%s%s[", o->name, end);
 	zsh_text(out, o->doc);
 	base_str_add(out, "]");
-	if (takes_value(o))
+	if (cmd_completion_takes_value(o))
 		base_str_addf(out, ":%s:", o->value);
 	if (o->value && has_choices(o))
 		base_str_addf(out, "(%s)", o->choices);
@@ -277,10 +278,10 @@ static void fish_option(struct base_str *out, const char *command, const struct 
 		base_str_addf(out, " -s %c", o->letter);
 	if (has_choices(o))
 		base_str_addf(out, " -x -a '%s'", o->choices);
-	else if (takes_value(o))
+	else if (cmd_completion_takes_value(o))
 		base_str_add(out, is_file_option(o) ? " -r -F" : " -x");
 	base_str_add(out, " -d '");
-	add_text(out, o->doc);
+	cmd_completion_add_text(out, o->doc);
 	base_str_add(out, "'\n");
 }
 
@@ -291,7 +292,7 @@ static void fish(struct base_str *out, const struct cmd_spec *table, size_t nr)
 		const struct cmd_option *o;
 		base_str_addf(out, "complete -c longpole -n __fish_use_subcommand -a %s -d '",
 			table[i].name);
-		add_text(out, table[i].summary);
+		cmd_completion_add_text(out, table[i].summary);
 		base_str_add(out, "'\n");
 		for (size_t k = 0; (o = cmd_option_at(&table[i], k)); k++)
 			fish_option(out, table[i].name, o);

@@ -74,7 +74,7 @@ struct run {
 	uint64_t settle_ns;
 };
 
-static void nap(uint64_t ns)
+static void cmd_deadlock_nap(uint64_t ns)
 {
 	struct timespec t = {
 		.tv_sec = (time_t)(ns / (1000 * MS_NS)), .tv_nsec = (long)(ns % (1000 * MS_NS))};
@@ -116,7 +116,7 @@ static int write_answer(struct cmd *c, const struct deadlock_answer *a)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static enum base_status look(struct run *r, struct deadlock_answer **ret)
+static enum base_status cmd_deadlock_look(struct run *r, struct deadlock_answer **ret)
 {
 	struct cmd *c = r->c;
 	enum base_status s = deadlock_monitor_pass(r->monitor, cmd_now_ns(), &c->err);
@@ -129,9 +129,9 @@ static int look_once(struct run *r)
 {
 	struct deadlock_answer *a;
 	enum base_status s = deadlock_monitor_pass(r->monitor, cmd_now_ns(), &r->c->err);
-	nap(r->settle_ns);
+	cmd_deadlock_nap(r->settle_ns);
 	if (s == BASE_OK)
-		s = look(r, &a);
+		s = cmd_deadlock_look(r, &a);
 	if (s != BASE_OK)
 		return cmd_fail(r->c, s);
 	int exit_status = write_answer(r->c, a);
@@ -143,7 +143,7 @@ static int look_once(struct run *r)
 	return exit_status;
 }
 
-static int look_at_core(struct cmd *c, const char *path)
+static int cmd_deadlock_look_at_core(struct cmd *c, const char *path)
 {
 	struct deadlock_answer *a;
 	enum base_status s = deadlock_look_core(path, &a, &c->err);
@@ -158,7 +158,7 @@ static int look_at_core(struct cmd *c, const char *path)
 
 /* ---- a program of our own -------------------------------------------------------------------- */
 
-static int start(struct run *r, pid_t *ret)
+static int cmd_deadlock_start(struct run *r, pid_t *ret)
 {
 	struct cmd *c = r->c;
 	/* orphans of the program stay in sight; and what we may trace is our own */
@@ -178,7 +178,7 @@ struct open_finding {
 
 /* Nothing was found, or somebody alive, or time, could end it: that may be soon, and the program
  * would be killed for it. */
-static bool is_early(const struct deadlock_answer *a, struct open_finding *open)
+static bool cmd_deadlock_is_early(const struct deadlock_answer *a, struct open_finding *open)
 {
 	enum { PATIENCE_MS = 2000 };
 	const struct deadlock_finding *f = a->finding;
@@ -197,7 +197,7 @@ static bool is_early(const struct deadlock_answer *a, struct open_finding *open)
 static int watch_program(struct run *r)
 {
 	struct deadlock_answer *a = NULL;
-	int status = 0, exit_status = start(r, &r->pid[0]);
+	int status = 0, exit_status = cmd_deadlock_start(r, &r->pid[0]);
 	if (exit_status != CMD_OK)
 		return exit_status;
 	pid_t child = r->pid[0];
@@ -205,15 +205,15 @@ static int watch_program(struct run *r)
 	r->o.nr_pids = 1;
 	enum base_status s = BASE_OK;
 	bool ended = false;
-	while (s == BASE_OK && !ended && (!a || is_early(a, &open))) {
+	while (s == BASE_OK && !ended && (!a || cmd_deadlock_is_early(a, &open))) {
 		deadlock_answer_free(a);
 		a = NULL;
-		nap(r->settle_ns);
+		cmd_deadlock_nap(r->settle_ns);
 		while (waitpid(-1, &status, WNOHANG) > 0)
 			;
 		ended = kill(child, 0) != 0;
 		if (!ended)
-			s = look(r, &a);
+			s = cmd_deadlock_look(r, &a);
 	}
 	if (s != BASE_OK)
 		return cmd_fail(r->c, s);
@@ -233,7 +233,7 @@ static int watch_program(struct run *r)
 
 static volatile sig_atomic_t interrupted;
 
-static void on_signal(int number)
+static void cmd_deadlock_on_signal(int number)
 {
 	(void)number;
 	interrupted = 1;
@@ -241,7 +241,7 @@ static void on_signal(int number)
 
 static void catch_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal}; /* naps end at once */
+	struct sigaction sa = {.sa_handler = cmd_deadlock_on_signal}; /* naps end at once */
 	(void)sigaction(SIGINT, &sa, NULL);
 	(void)sigaction(SIGTERM, &sa, NULL);
 }
@@ -254,7 +254,7 @@ static void nap_unless_interrupted(uint64_t ns)
 		(void)nanosleep(&t, NULL);
 }
 
-static int tell(struct run *r, const struct deadlock_answer *a)
+static int cmd_deadlock_tell(struct run *r, const struct deadlock_answer *a)
 {
 	struct cmd *c = r->c;
 	struct base_str line = {0};
@@ -264,7 +264,7 @@ static int tell(struct run *r, const struct deadlock_answer *a)
 	return cmd_write(c, &line);
 }
 
-static int watch(struct run *r)
+static int cmd_deadlock_watch(struct run *r)
 {
 	struct cmd *c = r->c;
 	struct deadlock_watch_options o = {.look = r->o, .use_bpf = !cmd_given(c, "no-bpf")};
@@ -291,7 +291,7 @@ static int watch(struct run *r)
 		struct deadlock_answer *a;
 		s = deadlock_watch_step(w, cmd_now_ns(), &a, &c->err);
 		if (s == BASE_OK && a)
-			exit_status = tell(r, a);
+			exit_status = cmd_deadlock_tell(r, a);
 		deadlock_answer_free(s == BASE_OK ? a : NULL);
 		if (!count || stats->nr_findings < count)
 			nap_unless_interrupted(interval_ns);
@@ -378,7 +378,7 @@ int cmd_run_deadlock(struct cmd *c)
 			c, nr_targets ? "give one of --pid, --all, --core and a program"
 				      : "give --pid PID, --all, --core FILE, or -- and a program");
 	if (cmd_given(c, "core"))
-		return look_at_core(c, cmd_value(c, "core"));
+		return cmd_deadlock_look_at_core(c, cmd_value(c, "core"));
 	r.o.nr_idle = cmd_values(c, "idle", r.idle, IDLE_MAX);
 	r.o.idle = r.idle;
 	r.o.is_suspicious = cmd_given(c, "suspicious");
@@ -386,7 +386,8 @@ int cmd_run_deadlock(struct cmd *c)
 	r.o.finds_spinners = cmd_given(c, "spinners");
 	r.o.threshold_ns = r.settle_ns;
 	if (cmd_given(c, "watch"))
-		return c->nr_operands ? cmd_usage(c, "--watch: with --pid or --all") : watch(&r);
+		return c->nr_operands ? cmd_usage(c, "--watch: with --pid or --all")
+				      : cmd_deadlock_watch(&r);
 	enum base_status s = deadlock_monitor_open(!cmd_given(c, "no-bpf"), &r.monitor, &c->err);
 	int exit_status = s != BASE_OK     ? cmd_fail(c, s)
 			  : c->nr_operands ? watch_program(&r)

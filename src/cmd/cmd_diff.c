@@ -54,7 +54,7 @@ static const char *label_of(struct cmd *c, size_t version, const char *path, cha
 	return buf;
 }
 
-static int add_run(struct cmd *c, struct report_diff *d, const char *path)
+static int cmd_diff_add_run(struct cmd *c, struct report_diff *d, const char *path)
 {
 	struct report_run run;
 	int exit_status = cmd_open_threads(c, path, &run);
@@ -67,7 +67,7 @@ static int add_run(struct cmd *c, struct report_diff *d, const char *path)
 	return exit_status;
 }
 
-static int read_all(struct cmd *c, struct report_diff *d)
+static int cmd_diff_read_all(struct cmd *c, struct report_diff *d)
 {
 	char buf[256];
 	bool begins = true;
@@ -85,7 +85,7 @@ static int read_all(struct cmd *c, struct report_diff *d)
 		if (s != BASE_OK)
 			return cmd_fail(c, s);
 		begins = false;
-		int exit_status = add_run(c, d, c->operand[i]);
+		int exit_status = cmd_diff_add_run(c, d, c->operand[i]);
 		if (exit_status != CMD_OK)
 			return exit_status;
 	}
@@ -101,7 +101,7 @@ struct gates {
 	size_t nr;
 };
 
-static int judge(struct cmd *c, const struct report_diff *d, struct gates *g)
+static int cmd_diff_judge(struct cmd *c, const struct report_diff *d, struct gates *g)
 {
 	const char *budget[BUDGETS_MAX];
 	g->nr = cmd_values(c, "fail-on", budget, BASE_COUNT(budget));
@@ -125,7 +125,7 @@ static void svg(struct base_str *out, const struct report_diff *d,
 	report_diff_svg(out, d);
 }
 
-static int write_files(struct cmd *c, const struct report_diff *d, const struct gates *g)
+static int cmd_diff_write_files(struct cmd *c, const struct report_diff *d, const struct gates *g)
 {
 	static const struct {
 		const char *option;
@@ -144,7 +144,7 @@ static int write_files(struct cmd *c, const struct report_diff *d, const struct 
 	return exit_status;
 }
 
-static int answer(struct cmd *c, const struct report_diff *d)
+static int cmd_diff_answer(struct cmd *c, const struct report_diff *d)
 {
 	struct report_style st = cmd_style(c);
 	struct base_str text = {0};
@@ -165,13 +165,13 @@ int cmd_run_diff(struct cmd *c)
 	struct report_diff *d = report_diff_new();
 	if (!d)
 		return cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
-	int exit_status = read_all(c, d);
+	int exit_status = cmd_diff_read_all(c, d);
 	if (exit_status == CMD_OK)
-		exit_status = judge(c, d, &g);
+		exit_status = cmd_diff_judge(c, d, &g);
 	if (exit_status == CMD_OK)
-		exit_status = write_files(c, d, &g);
+		exit_status = cmd_diff_write_files(c, d, &g);
 	if (exit_status == CMD_OK)
-		exit_status = answer(c, d);
+		exit_status = cmd_diff_answer(c, d);
 	/* After the answer: what is over its budget, on standard error. */
 	for (size_t i = 0; exit_status != CMD_USAGE && i < g.nr; i++) {
 		if (g.gate[i].broken && (exit_status == CMD_OK || exit_status == CMD_GATE)) {

@@ -76,13 +76,13 @@ static bool parse_kinds(struct dump *d)
 	return true;
 }
 
-static bool is_wanted(const struct dump *d, const struct trace_record *r)
+static bool cmd_dump_is_wanted(const struct dump *d, const struct trace_record *r)
 {
 	return (d->all_kinds || (r->kind < KIND_LIMIT && d->wanted[r->kind])) &&
 	       (!d->one_stream || r->stream == d->stream);
 }
 
-static int flush(struct cmd *c, struct base_str *out)
+static int cmd_dump_flush(struct cmd *c, struct base_str *out)
 {
 	size_t length = out->length;
 	if (out->failed)
@@ -120,7 +120,7 @@ static void count_record(struct dump *d, const struct trace_record *r)
 }
 
 /* Every wanted record goes to print_record() or count_record(). */
-static int read_all(struct dump *d, bool stats)
+static int cmd_dump_read_all(struct dump *d, bool stats)
 {
 	struct base_str out = {0};
 	int exit_status = CMD_OK;
@@ -134,18 +134,18 @@ static int read_all(struct dump *d, bool stats)
 			break;
 		}
 		for (size_t i = 0; exit_status == CMD_OK && i < b.nr; i++) {
-			if (!is_wanted(d, &b.record[i]))
+			if (!cmd_dump_is_wanted(d, &b.record[i]))
 				continue;
 			if (stats)
 				count_record(d, &b.record[i]);
 			else
 				print_record(d, &out, &b.record[i]);
 			if (out.length > FLUSH_BYTES)
-				exit_status = flush(d->c, &out);
+				exit_status = cmd_dump_flush(d->c, &out);
 		}
 	}
 	/* What came before a failure is still worth having. */
-	int last = flush(d->c, &out);
+	int last = cmd_dump_flush(d->c, &out);
 	base_str_fini(&out);
 	return exit_status != CMD_OK ? exit_status : last;
 }
@@ -219,7 +219,7 @@ int cmd_run_dump(struct cmd *c)
 	d.codec =
 		base_alloc(((size_t)trace_reader_defs(d.reader)->nr_streams + 1) * sizeof *d.codec);
 	int exit_status =
-		d.codec ? read_all(&d, stats)
+		d.codec ? cmd_dump_read_all(&d, stats)
 			: cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
 	if (exit_status == CMD_OK && stats)
 		exit_status = print_stats(&d);

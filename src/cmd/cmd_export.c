@@ -48,7 +48,7 @@ struct file {
 	struct base_str names; /* of them, each with its NUL */
 };
 
-static enum base_status write_file(
+static enum base_status cmd_export_write_file(
 	void *ctx, const void *bytes, size_t length, struct base_err *err)
 {
 	const struct file *o = ctx;
@@ -76,7 +76,7 @@ static enum base_status begin_file(void *ctx, const char *name, struct base_err 
 	return o->f ? BASE_OK : err ? err->status : BASE_ERR_IO;
 }
 
-static bool options(struct cmd *c, const struct format_desc *f, struct format_options *o)
+static bool cmd_export_options(struct cmd *c, const struct format_desc *f, struct format_options *o)
 {
 	const char *weight = cmd_value(c, "weight");
 	if (weight && !(f->flags & FORMAT_WEIGHTS)) {
@@ -105,7 +105,7 @@ static bool options(struct cmd *c, const struct format_desc *f, struct format_op
 	       cmd_value_count(c, "max-events", &o->max_events);
 }
 
-static void model_progress(void *ctx, uint64_t done_records, uint64_t all_records)
+static void cmd_export_model_progress(void *ctx, uint64_t done_records, uint64_t all_records)
 {
 	cmd_progress_show(ctx, "finding the critical path", done_records, all_records, "records");
 }
@@ -117,7 +117,7 @@ static enum base_status export_to(struct cmd *c, const struct format_desc *f,
 	struct model_options mo = {
 		.size = sizeof mo,
 		.keep_path = true,
-		.progress = model_progress,
+		.progress = cmd_export_model_progress,
 		.progress_ctx = c,
 	};
 	struct base_str notes = {0};
@@ -146,8 +146,8 @@ static enum base_status export_to(struct cmd *c, const struct format_desc *f,
 }
 
 /* Opens what is written to; `temporary` is its name until it is whole. */
-static enum base_status open_output(struct cmd *c, const struct format_desc *f, struct file *out,
-	const struct base_str *temporary, bool to_stdout)
+static enum base_status cmd_export_open_output(struct cmd *c, const struct format_desc *f,
+	struct file *out, const struct base_str *temporary, bool to_stdout)
 {
 	const char *path = base_str_text(temporary);
 	if (temporary->failed)
@@ -200,9 +200,9 @@ static int export_file(struct cmd *c, const struct format_desc *f, const struct 
 	}
 	base_str_addf(&temporary, "%s.part", real.buf);
 	const char *name = base_str_text(&temporary);
-	s = open_output(c, f, &out, &temporary, to_stdout);
+	s = cmd_export_open_output(c, f, &out, &temporary, to_stdout);
 	bool made = s == BASE_OK && !to_stdout;
-	struct format_sink sink = {.write = write_file,
+	struct format_sink sink = {.write = cmd_export_write_file,
 		.begin = begin_file,
 		.ctx = &out,
 		.path = f->flags & FORMAT_FILE ? name : NULL};
@@ -233,7 +233,7 @@ int cmd_run_export(struct cmd *c)
 	struct format_options o = {0};
 	/* The option's choices are the table's names: tests/cli/exports.sh tries each. */
 	BASE_ASSERT(f != NULL);
-	if (!options(c, f, &o))
+	if (!cmd_export_options(c, f, &o))
 		return CMD_USAGE;
 	const char *trace = cmd_trace_path(c);
 	const char *path = trace ? cmd_output_path(c, trace, f->suffix, buf) : NULL;

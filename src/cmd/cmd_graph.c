@@ -102,7 +102,8 @@ static enum base_status render(struct cmd *c, struct base_str *out, const struct
 	return BASE_OK;
 }
 
-static int answer(struct cmd *c, const struct report_graph *g, enum format format, size_t limit)
+static int cmd_graph_answer(
+	struct cmd *c, const struct report_graph *g, enum format format, size_t limit)
 {
 	struct base_str text = {0};
 	const char *path = cmd_value(c, "output");
@@ -122,7 +123,7 @@ static int answer(struct cmd *c, const struct report_graph *g, enum format forma
 	return exit_status;
 }
 
-static bool options(
+static bool cmd_graph_options(
 	struct cmd *c, struct report_graph_options *o, enum format *format, size_t *limit)
 {
 	const char *view = cmd_value(c, "view"), *path = cmd_value(c, "output");
@@ -159,7 +160,7 @@ int cmd_run_graph(struct cmd *c)
 	struct report_graph *g = NULL;
 	enum format format;
 	size_t limit = LIMIT_DEFAULT;
-	if (!options(c, &o, &format, &limit))
+	if (!cmd_graph_options(c, &o, &format, &limit))
 		return CMD_USAGE;
 	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
@@ -167,7 +168,7 @@ int cmd_run_graph(struct cmd *c)
 	enum base_status s = report_graph_build(&run, &o, &g, &c->err);
 	exit_status =
 		s == BASE_OK
-			? answer(c, g, format, limit)
+			? cmd_graph_answer(c, g, format, limit)
 			: cmd_fail(c, base_cause(&c->err, s, "while analysing %s", run.trace_path));
 	report_graph_free(g);
 	cmd_close(c, &run);

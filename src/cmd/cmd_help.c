@@ -40,7 +40,7 @@ static void wrap(struct base_str *out, const char *text, size_t indent, size_t c
 	base_str_add(out, "\n");
 }
 
-static void title(struct base_str *out, const struct report_style *st, const char *text)
+static void cmd_help_title(struct base_str *out, const struct report_style *st, const char *text)
 {
 	base_str_addf(
 		out, "%s%s%s\n", st->color ? "\033[1m" : "", text, st->color ? "\033[0m" : "");
@@ -78,7 +78,7 @@ void cmd_add_verbs(struct base_str *out, const struct cmd_spec *command)
 }
 
 /* A usage has a line for each form of the command; every line begins with the command. */
-static void add_usage(struct base_str *out, const struct cmd_spec *spec)
+static void cmd_help_add_usage(struct base_str *out, const struct cmd_spec *spec)
 {
 	const char *lead = "Usage:";
 	for (const char *form = spec->details->usage; *form; lead = "      ") {
@@ -96,23 +96,23 @@ void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const stru
 	size_t columns = st->columns < 100 ? st->columns : 100;
 	base_str_addf(
 		out, "longpole %s%s%s\n\n", spec->name, *spec->name ? " - " : "- ", spec->summary);
-	add_usage(out, spec);
+	cmd_help_add_usage(out, spec);
 	wrap(out, d->about, 0, columns);
 	struct base_str verbs = {0};
 	cmd_add_verbs(&verbs, spec);
 	if (verbs.length) {
 		base_str_add(out, "\n");
-		title(out, st, "Verbs");
+		cmd_help_title(out, st, "Verbs");
 		base_str_add(out, base_str_text(&verbs));
 	}
 	base_str_fini(&verbs);
 	base_str_add(out, "\n");
-	title(out, st, "Options");
+	cmd_help_title(out, st, "Options");
 	const struct cmd_option *o;
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
 		option_line(out, o, columns);
 	base_str_add(out, "\n");
-	title(out, st, "Examples");
+	cmd_help_title(out, st, "Examples");
 	for (size_t i = 0; i < BASE_COUNT(d->example) && d->example[i]; i++)
 		base_str_addf(out, "  %s\n", d->example[i]);
 }
@@ -125,7 +125,7 @@ static void group_lines(
 	bool brief = cmd_groups[group].brief && !all;
 	if (!brief) {
 		base_str_add(out, "\n");
-		title(out, st, cmd_groups[group].title);
+		cmd_help_title(out, st, cmd_groups[group].title);
 	} else {
 		base_str_addf(out, "%s%-12s%s", st->color ? "\033[1m" : "", cmd_groups[group].title,
 			st->color ? "\033[0m" : "");
@@ -151,7 +151,7 @@ void cmd_help_overview(struct base_str *out, const struct report_style *st, bool
 		group_lines(out, st, g, all);
 	}
 	base_str_add(out, "\n");
-	title(out, st, "Examples");
+	cmd_help_title(out, st, "Examples");
 	base_str_add(out,
 		"  longpole ./server --threads 8\n"
 		"  longpole whatif longpole-server.lpt scale 'cache_mutex'=-50%\n"
@@ -161,7 +161,7 @@ void cmd_help_overview(struct base_str *out, const struct report_style *st, bool
 		"A program with the name of a command: longpole -- PROG\n");
 }
 
-static json_t *text_or_null(const char *text)
+static json_t *cmd_help_text_or_null(const char *text)
 {
 	return text ? json_string(text) : json_null();
 }
@@ -174,9 +174,9 @@ static json_t *command_json(const struct cmd_spec *spec)
 		char letter[2] = {o->letter, 0};
 		json_array_append_new(
 			options, json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", o->name, "letter",
-					 text_or_null(o->letter ? letter : NULL), "value",
-					 text_or_null(o->value), "choices",
-					 text_or_null(o->choices), "doc", o->doc));
+					 cmd_help_text_or_null(o->letter ? letter : NULL), "value",
+					 cmd_help_text_or_null(o->value), "choices",
+					 cmd_help_text_or_null(o->choices), "doc", o->doc));
 	}
 	for (size_t i = 0; i < BASE_COUNT(spec->details->example) && spec->details->example[i]; i++)
 		json_array_append_new(examples, json_string(spec->details->example[i]));

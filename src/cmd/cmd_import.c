@@ -39,7 +39,7 @@ struct input {
 	const char *path;
 };
 
-static enum base_status read_at(
+static enum base_status cmd_import_read_at(
 	void *ctx, uint64_t offset, void *to, size_t length, struct base_err *err)
 {
 	const struct input *in = ctx;
@@ -76,7 +76,7 @@ static const char *output_path(struct cmd *c, const char *path, char buf[CMD_PAT
 	return NULL;
 }
 
-static void progress(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
+static void cmd_import_progress(void *ctx, uint64_t done_bytes, uint64_t all_bytes)
 {
 	cmd_progress_show(ctx, "importing", done_bytes, all_bytes, "bytes");
 }
@@ -92,7 +92,7 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 		.flags =
 			f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM : TRACE_INFO_SYNTHETIC};
 	struct format_import_options o = {
-		.tick_ps = tick_ps, .progress = progress, .progress_ctx = c};
+		.tick_ps = tick_ps, .progress = cmd_import_progress, .progress_ctx = c};
 	struct trace_writer *w = NULL;
 	enum base_status s = trace_writer_open(path, &info, &w, &c->err);
 	if (s != BASE_OK)
@@ -193,7 +193,7 @@ int cmd_run_import(struct cmd *c)
 	if (!stat(path, &there) && there.st_dev == st.st_dev && there.st_ino == st.st_ino) {
 		exit_status = cmd_usage(c, "%s would overwrite what is imported; use -o", path);
 	} else if (S_ISREG(st.st_mode) || (f->flags & FORMAT_IMPORT_PATH && S_ISDIR(st.st_mode))) {
-		struct format_source from = {.read = read_at,
+		struct format_source from = {.read = cmd_import_read_at,
 			.ctx = &in,
 			.size_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0,
 			.name = in.path,

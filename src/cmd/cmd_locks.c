@@ -69,7 +69,7 @@ static enum report_lock_sort sort_of(const char *text)
 	return REPORT_LOCK_SORT_path;
 }
 
-static int answer(struct cmd *c, struct report_run *run, size_t limit)
+static int cmd_locks_answer(struct cmd *c, struct report_run *run, size_t limit)
 {
 	struct report_locks *l = NULL;
 	struct report_locks_options opts = {.size = sizeof opts,
@@ -109,5 +109,5 @@ int cmd_run_locks(struct cmd *c)
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;
-	return cmd_recorded_exit(&recorded, answer(c, &run, limit));
+	return cmd_recorded_exit(&recorded, cmd_locks_answer(c, &run, limit));
 }

@@ -143,7 +143,7 @@ static json_t *input_json(const struct merge_result *m, size_t i)
 		(json_int_t)r->nr_records);
 }
 
-static int print_json(struct cmd *c, const struct merge_result *m, const char *path)
+static int cmd_merge_print_json(struct cmd *c, const struct merge_result *m, const char *path)
 {
 	json_t *inputs = json_array();
 	for (size_t i = 0; i < m->nr_inputs; i++)
@@ -160,7 +160,8 @@ static int print_json(struct cmd *c, const struct merge_result *m, const char *p
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-static void progress(void *ctx, const char *what, uint64_t done_records, uint64_t all_records)
+static void cmd_merge_progress(
+	void *ctx, const char *what, uint64_t done_records, uint64_t all_records)
 {
 	cmd_progress_show(ctx, what, done_records, all_records, "records");
 }
@@ -185,7 +186,7 @@ static int merge_to(
 {
 	struct base_str part = {0};
 	const struct merge_options o = {.tool = "longpole " LONGPOLE_VERSION " merge",
-		.progress = progress,
+		.progress = cmd_merge_progress,
 		.progress_ctx = c};
 	if (!cmd_may_replace(path))
 		return cmd_usage(c, "%s is no file", path);
@@ -222,7 +223,7 @@ int cmd_run_merge(struct cmd *c)
 	cmd_progress_reset(c);
 	int exit_status = merge_to(c, path, &result, &names);
 	if (exit_status == CMD_OK)
-		exit_status = cmd_given(c, "json") ? print_json(c, &result, path)
+		exit_status = cmd_given(c, "json") ? cmd_merge_print_json(c, &result, path)
 						   : print_text(c, &result, path);
 	base_arena_free(names);
 	return exit_status;

@@ -76,7 +76,8 @@ static bool read_own(struct closed *x)
 }
 
 /* "machine.KEY=VALUE" are the machine's; what is left is the network's. */
-static enum base_status configure(struct closed *x, const struct noc_standard *network)
+static enum base_status cmd_noc_closed_configure(
+	struct closed *x, const struct noc_standard *network)
 {
 	enum base_status s = BASE_OK;
 	noc_config_init(&x->network);
@@ -124,7 +125,7 @@ static enum base_status open_program(struct closed *x, struct memory_source **re
 }
 
 /* The program on x->network; set NULL: nothing is slow. */
-static enum base_status run(
+static enum base_status cmd_noc_closed_run(
 	struct closed *x, const uint32_t *set, uint32_t slow_set, struct noc_closed_result *ret)
 {
 	struct memory_source *program;
@@ -143,7 +144,8 @@ static enum base_status run(
 }
 
 /* The skewed runs' times, as far as their messages match the base run's. */
-static enum base_status sample(struct closed *x, const struct noc_pdg *base, struct noc_runs *runs)
+static enum base_status cmd_noc_closed_sample(
+	struct closed *x, const struct noc_pdg *base, struct noc_runs *runs)
 {
 	uint32_t *set = base_alloc(base->nr_nodes * sizeof *set);
 	uint64_t matched = 0;
@@ -159,7 +161,7 @@ static enum base_status sample(struct closed *x, const struct noc_pdg *base, str
 		struct noc_match m;
 		if (r > x->runs) /* the last one: all is slow */
 			memset(set, 0, base->nr_nodes * sizeof *set);
-		s = run(x, set, r > x->runs ? 0 : r - 1, &skewed);
+		s = cmd_noc_closed_run(x, set, r > x->runs ? 0 : r - 1, &skewed);
 		if (s != BASE_OK)
 			break;
 		s = noc_match(base, skewed.trace, NOC_MATCH_ALIGN, NOC_MATCH_DISPLACEMENT, &m,
@@ -178,7 +180,8 @@ static enum base_status sample(struct closed *x, const struct noc_pdg *base, str
 	return s;
 }
 
-static enum base_status infer(struct closed *x, const struct noc_pdg *base, struct noc_pdg **ret)
+static enum base_status cmd_noc_closed_infer(
+	struct closed *x, const struct noc_pdg *base, struct noc_pdg **ret)
 {
 	struct noc_infer_options o;
 	struct noc_index index = {0};
@@ -187,7 +190,7 @@ static enum base_status infer(struct closed *x, const struct noc_pdg *base, stru
 		&runs, (uint32_t)(x->runs + 1 + x->uniform), base->nr_packets, &x->c->err);
 	if (s != BASE_OK)
 		return s;
-	s = sample(x, base, &runs);
+	s = cmd_noc_closed_sample(x, base, &runs);
 	noc_infer_robust(&o);
 	if (s == BASE_OK)
 		s = noc_infer(base, &runs, &o, ret, &x->inferred, &x->c->err);
@@ -219,16 +222,16 @@ static struct outcome outcome_of_trace(const struct noc_pdg *g)
 	return o;
 }
 
-static double relative(double value, double reference)
+static double cmd_noc_closed_relative(double value, double reference)
 {
 	return reference > 0 ? value / reference - 1 : 0;
 }
 
-static void add_row(struct closed *x, const char *network, const char *what, struct outcome o,
-	struct outcome reference, uint64_t messages)
+static void cmd_noc_closed_add_row(struct closed *x, const char *network, const char *what,
+	struct outcome o, struct outcome reference, uint64_t messages)
 {
-	double cycles = relative((double)o.cycles, (double)reference.cycles);
-	double latency = relative(o.latency, reference.latency);
+	double cycles = cmd_noc_closed_relative((double)o.cycles, (double)reference.cycles);
+	double latency = cmd_noc_closed_relative(o.latency, reference.latency);
 	base_str_addf(&x->text, "  %-8s %-12s %12llu %+8.2f %% %10.2f %+8.2f %%\n", network, what,
 		(unsigned long long)o.cycles, 100 * cycles, o.latency, 100 * latency);
 	json_array_append_new(
@@ -250,28 +253,30 @@ static enum base_status compare_one(struct closed *x, const struct noc_standard 
 	if (s != BASE_OK)
 		return s;
 	struct outcome o = {r.execution_cycles, noc_replay_mean_latency(&r)};
-	double error = fabs(relative((double)o.cycles, (double)reference.cycles));
-	add_row(x, network->name, name[which], o, reference, r.packets);
+	double error = fabs(cmd_noc_closed_relative((double)o.cycles, (double)reference.cycles));
+	cmd_noc_closed_add_row(x, network->name, name[which], o, reference, r.packets);
 	if (strcmp(network->name, "ideal") != 0) {
 		x->sum[which] += error;
-		x->sum_latency[which] += fabs(relative(o.latency, reference.latency));
+		x->sum_latency[which] +=
+			fabs(cmd_noc_closed_relative(o.latency, reference.latency));
 		x->worst[which] = fmax(x->worst[which], error);
 	}
 	noc_replay_result_fini(&r);
 	return BASE_OK;
 }
 
-static enum base_status compare_on(struct closed *x, const struct noc_standard *network,
-	const struct noc_pdg *const graph[REPLAYS])
+static enum base_status cmd_noc_closed_compare_on(struct closed *x,
+	const struct noc_standard *network, const struct noc_pdg *const graph[REPLAYS])
 {
 	struct noc_closed_result closed;
-	enum base_status s = configure(x, network);
+	enum base_status s = cmd_noc_closed_configure(x, network);
 	if (s == BASE_OK)
-		s = run(x, NULL, 0, &closed);
+		s = cmd_noc_closed_run(x, NULL, 0, &closed);
 	if (s != BASE_OK)
 		return base_cause(&x->c->err, s, "on %s", network->name);
 	struct outcome reference = outcome_of_trace(closed.trace);
-	add_row(x, network->name, "closed loop", reference, reference, closed.trace->nr_packets);
+	cmd_noc_closed_add_row(
+		x, network->name, "closed loop", reference, reference, closed.trace->nr_packets);
 	noc_closed_result_fini(&closed);
 	for (unsigned which = 0; which < REPLAYS && s == BASE_OK; which++)
 		s = compare_one(x, network, graph[which], which, reference);
@@ -279,7 +284,7 @@ static enum base_status compare_on(struct closed *x, const struct noc_standard *
 	return s;
 }
 
-static int print(struct closed *x)
+static int cmd_noc_closed_print(struct closed *x)
 {
 	double nr = x->nr_networks ? (double)x->nr_networks : (double)NAN;
 	struct base_str first = {0};
@@ -371,7 +376,7 @@ static enum base_status compare_all(
 	for (size_t i = 0; i < nr && s == BASE_OK; i++) {
 		cmd_progress_show(x->c, standard[i].name, i, nr, "networks");
 		if (cmd_noc_is_wanted(x->c, standard[i].name))
-			s = compare_on(x, &standard[i], graph);
+			s = cmd_noc_closed_compare_on(x, &standard[i], graph);
 	}
 	cmd_progress_clear(x->c);
 	return s;
@@ -414,7 +419,7 @@ static enum base_status choose_base(struct closed *x)
 		if (!cmd_noc_is_wanted(x->c, standard[i].name) ||
 			!strcmp(standard[i].name, "ideal"))
 			continue;
-		s = configure(x, &standard[i]);
+		s = cmd_noc_closed_configure(x, &standard[i]);
 		if (s == BASE_OK)
 			s = add_zero_load(x, &sum, &nr);
 	}
@@ -430,9 +435,9 @@ static enum base_status base_and_graph(
 	snprintf(ideal.setting[1], sizeof ideal.setting[1], "nodes=%u", x->nr_threads);
 	enum base_status s = choose_base(x);
 	if (s == BASE_OK)
-		s = configure(x, &ideal);
+		s = cmd_noc_closed_configure(x, &ideal);
 	if (s == BASE_OK)
-		s = run(x, NULL, 0, base);
+		s = cmd_noc_closed_run(x, NULL, 0, base);
 	if (s != BASE_OK)
 		return s;
 	x->base_cycles = x->network.ideal_cycles;
@@ -443,7 +448,7 @@ static enum base_status base_and_graph(
 	if (!x->messages)
 		return base_fail(&x->c->err, BASE_ERR_NOTFOUND,
 			"the program sends no messages: one thread, or all in its caches");
-	s = infer(x, base->trace, graph);
+	s = cmd_noc_closed_infer(x, base->trace, graph);
 	if (s == BASE_OK && cmd_value(x->c, "output"))
 		s = noc_pdg_write(*graph, cmd_value(x->c, "output"), &x->c->err);
 	return s;
@@ -501,7 +506,7 @@ int cmd_noc_closed(struct cmd *c)
 	if (s == BASE_OK)
 		s = compare_all(&x, base.trace, graph);
 	if (s == BASE_OK) {
-		exit_status = print(&x);
+		exit_status = cmd_noc_closed_print(&x);
 	} else {
 		json_decref(x.rows);
 		base_str_fini(&x.text);

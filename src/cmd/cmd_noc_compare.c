@@ -15,7 +15,7 @@ struct progress {
 	uint64_t all;
 };
 
-static void show(void *ctx, uint64_t done)
+static void cmd_noc_compare_show(void *ctx, uint64_t done)
 {
 	struct progress *p = ctx;
 	cmd_progress_show(p->c, p->what, done, p->all, "packets");
@@ -27,7 +27,7 @@ static bool is_own_setting(const char *operand)
 }
 
 /* The settings of the command line over `c`'s defaults or a standard network. */
-static enum base_status configure(
+static enum base_status cmd_noc_compare_configure(
 	struct cmd *c, struct noc_config *config, const struct noc_standard *standard)
 {
 	enum base_status s = BASE_OK;
@@ -125,7 +125,7 @@ int cmd_noc_replay(struct cmd *c)
 		return cmd_usage(c, "give one graph or trace of packets");
 	if (!cmd_noc_word(c, "how", how_words, 2, &how))
 		return CMD_USAGE;
-	enum base_status s = configure(c, &config, NULL);
+	enum base_status s = cmd_noc_compare_configure(c, &config, NULL);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	struct noc_pdg *g = cmd_noc_read(c, path);
@@ -135,7 +135,8 @@ int cmd_noc_replay(struct cmd *c)
 		how = NOC_REPLAY_STRIPPED;
 	struct progress p = {c, "replaying", g->nr_packets};
 	uint64_t began_ns = cmd_now_ns();
-	s = noc_replay(g, &config, (enum noc_replay_mode)how, show, &p, &r, &c->err);
+	s = noc_replay(
+		g, &config, (enum noc_replay_mode)how, cmd_noc_compare_show, &p, &r, &c->err);
 	cmd_progress_clear(c);
 	uint64_t took_ns = cmd_now_ns() - began_ns;
 	int exit_status;
@@ -171,7 +172,7 @@ struct comparison {
 	} least, most; /* of the reference, on those networks */
 };
 
-static void add_row(struct comparison *x, const char *network, const char *what,
+static void cmd_noc_compare_add_row(struct comparison *x, const char *network, const char *what,
 	const struct noc_replay_result *r, const struct noc_error *e, uint64_t took_ns)
 {
 	double latency = noc_replay_mean_latency(r);
@@ -198,18 +199,18 @@ static enum base_status replay_one(struct comparison *x, const struct noc_standa
 {
 	struct noc_config config;
 	struct progress p = {x->c, network->name, g->nr_packets};
-	enum base_status s = configure(x->c, &config, network);
+	enum base_status s = cmd_noc_compare_configure(x->c, &config, network);
 	if (s != BASE_OK)
 		return s;
 	uint64_t began_ns = cmd_now_ns();
-	s = noc_replay(g, &config, mode, show, &p, ret, &x->c->err);
+	s = noc_replay(g, &config, mode, cmd_noc_compare_show, &p, ret, &x->c->err);
 	uint64_t took_ns = cmd_now_ns() - began_ns;
 	cmd_progress_clear(x->c);
 	if (s != BASE_OK)
 		return base_cause(&x->c->err, s, "on %s", network->name);
 	s = noc_compare(g, reference ? reference : ret, ret, ret_error, &x->c->err);
 	if (s == BASE_OK)
-		add_row(x, network->name, what, ret, ret_error, took_ns);
+		cmd_noc_compare_add_row(x, network->name, what, ret, ret_error, took_ns);
 	else
 		noc_replay_result_fini(ret);
 	return s;
@@ -228,7 +229,8 @@ static void note_extremes(struct comparison *x, const char *network, uint64_t cy
 }
 
 /* All replays on one network: the reference, its time stamps, the other graphs. */
-static enum base_status compare_on(struct comparison *x, const struct noc_standard *network)
+static enum base_status cmd_noc_compare_compare_on(
+	struct comparison *x, const struct noc_standard *network)
 {
 	struct noc_replay_result reference = {0}, other = {0};
 	struct noc_error e = {0};
@@ -330,7 +332,7 @@ static int run_comparison(struct comparison *x)
 	x->rows = json_array();
 	for (size_t i = 0; i < nr && s == BASE_OK; i++)
 		if (cmd_noc_is_wanted(x->c, standard[i].name)) {
-			s = compare_on(x, &standard[i]);
+			s = cmd_noc_compare_compare_on(x, &standard[i]);
 			nr_run++;
 		}
 	if (s == BASE_OK && nr_run)

@@ -4,7 +4,7 @@
 
 #include "noc/gen.h"
 
-static int list_parameters(struct cmd *c)
+static int cmd_noc_gen_list_parameters(struct cmd *c)
 {
 	size_t nr_patterns;
 	const struct noc_gen_pattern *p = noc_gen_patterns(&nr_patterns);
@@ -23,7 +23,8 @@ static int list_parameters(struct cmd *c)
 	return cmd_write(c, &text);
 }
 
-static int print(struct cmd *c, const struct noc_pdg *g, const char *pattern, const char *path)
+static int cmd_noc_gen_print(
+	struct cmd *c, const struct noc_pdg *g, const char *pattern, const char *path)
 {
 	uint64_t end = 0, nr = noc_pdg_nr_dependencies(g), roots = 0;
 	uint32_t copies = noc_pdg_nr_copies(g), transmits = g->nr_packets - copies;
@@ -82,7 +83,7 @@ int cmd_noc_gen(struct cmd *c)
 	struct noc_pdg *g;
 	size_t nr;
 	if (cmd_given(c, "list-parameters"))
-		return list_parameters(c);
+		return cmd_noc_gen_list_parameters(c);
 	noc_gen_config_init(&config);
 	for (size_t k = 1; k < c->nr_operands; k++)
 		if (noc_gen_config_set(&config, c->operand[k], &c->err) != BASE_OK)
@@ -93,9 +94,9 @@ int cmd_noc_gen(struct cmd *c)
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	s = noc_pdg_write(g, path, &c->err);
-	int exit_status = s == BASE_OK
-				  ? print(c, g, noc_gen_patterns(&nr)[config.pattern].name, path)
-				  : cmd_fail(c, s);
+	int exit_status = s == BASE_OK ? cmd_noc_gen_print(c, g,
+						 noc_gen_patterns(&nr)[config.pattern].name, path)
+				       : cmd_fail(c, s);
 	noc_pdg_free(g);
 	return exit_status;
 }

@@ -15,7 +15,7 @@ struct import {
 	struct base_str notes;
 };
 
-static void note(struct import *m, uint64_t nr, const char *what)
+static void cmd_noc_import_note(struct import *m, uint64_t nr, const char *what)
 {
 	if (!nr)
 		return;
@@ -38,10 +38,12 @@ static enum base_status import_netrace(struct import *m, struct noc_pdg **ret)
 		.latency_cycles = (uint32_t)latency,
 		.delays = delays != 0};
 	enum base_status s = noc_netrace_read(m->in, &o, ret, &n, &m->c->err);
-	note(m, n.truncated, "sign that the file was cut: fewer packets than promised");
-	note(m, n.missing, "dependents are not in the file");
-	note(m, n.elsewhere, "dependencies of a node on what it does not receive: left out");
-	note(m, n.backwards, "dependencies on later packets: left out");
+	cmd_noc_import_note(
+		m, n.truncated, "sign that the file was cut: fewer packets than promised");
+	cmd_noc_import_note(m, n.missing, "dependents are not in the file");
+	cmd_noc_import_note(
+		m, n.elsewhere, "dependencies of a node on what it does not receive: left out");
+	cmd_noc_import_note(m, n.backwards, "dependencies on later packets: left out");
 	return s;
 }
 

@@ -23,7 +23,7 @@ static bool read_flag(struct cmd *c, const char *key, bool *flag)
 	return true;
 }
 
-static bool read_options(struct cmd *c, struct noc_infer_options *o)
+static bool cmd_noc_infer_read_options(struct cmd *c, struct noc_infer_options *o)
 {
 	static const char *const key[] = {"method", "k", "w", "k_max", "tolerance", "blocked",
 		"adaptive", "grade", "reduce", "learn", "threads", "reference", "match",
@@ -177,21 +177,21 @@ struct answer {
 	const char *path;
 };
 
-static double share(uint64_t a, uint64_t b)
+static double cmd_noc_infer_share(uint64_t a, uint64_t b)
 {
 	return b ? (double)a / (double)b : 0;
 }
 
-static json_t *counts_json(const struct noc_match_counts *m)
+static json_t *cmd_noc_infer_counts_json(const struct noc_match_counts *m)
 {
 	if (!m)
 		return json_null();
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "reference_dependencies",
 		(json_int_t)m->reference, "found", (json_int_t)m->found, "found_by_order",
 		(json_int_t)m->implied, "missed", (json_int_t)m->missed, "quasi",
-		(json_int_t)m->quasi, "found_share", share(m->found, m->reference),
-		"quasi_per_true", share(m->quasi, m->reference), "delays_right_share",
-		share(m->delays_right, m->packets));
+		(json_int_t)m->quasi, "found_share", cmd_noc_infer_share(m->found, m->reference),
+		"quasi_per_true", cmd_noc_infer_share(m->quasi, m->reference), "delays_right_share",
+		cmd_noc_infer_share(m->delays_right, m->packets));
 }
 
 static json_t *matched_json(const struct matched *m)
@@ -201,10 +201,10 @@ static json_t *matched_json(const struct matched *m)
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f}", "messages", (json_int_t)m->wanted,
 		"in_order", (json_int_t)m->in_order, "moved", (json_int_t)m->moved, "base_only",
 		(json_int_t)m->base_only, "other_only", (json_int_t)m->other_only, "matched_share",
-		share(m->in_order + m->moved, m->wanted));
+		cmd_noc_infer_share(m->in_order + m->moved, m->wanted));
 }
 
-static int print_json(struct cmd *c, const struct answer *a)
+static int cmd_noc_infer_print_json(struct cmd *c, const struct answer *a)
 {
 	const struct noc_infer_result *r = a->result;
 	return cmd_write_result(c, "longpole/noc-infer/1",
@@ -219,42 +219,43 @@ static int print_json(struct cmd *c, const struct answer *a)
 			"unexplained", (json_int_t)r->unexplained, "blocked_transmit_runs",
 			(json_int_t)r->blocked, "tolerance_cycles", (json_int_t)r->tolerance_cycles,
 			"wall_ns", (json_int_t)a->took_ns, "trace", a->path, "reference",
-			counts_json(a->counts), "matching", matched_json(&a->matched), "base_moved",
-			r->base.done ? base_json_u64(r->base.moved) : json_null(),
+			cmd_noc_infer_counts_json(a->counts), "matching", matched_json(&a->matched),
+			"base_moved", r->base.done ? base_json_u64(r->base.moved) : json_null(),
 			"base_execution_error", base_json_real(noc_base_error(&r->base))));
 }
 
-static void add_counts(struct base_str *text, const struct noc_match_counts *m)
+static void cmd_noc_infer_add_counts(struct base_str *text, const struct noc_match_counts *m)
 {
-	base_str_addf(
-		text, "  against the reference: %.2f %% of ", 100 * share(m->found, m->reference));
+	base_str_addf(text, "  against the reference: %.2f %% of ",
+		100 * cmd_noc_infer_share(m->found, m->reference));
 	base_str_add_count(text, m->reference);
 	base_str_addf(text,
 		" true dependencies found, %.4f quasi-dependencies a true one, %.1f %% of the "
 		"delays exact\n",
-		share(m->quasi, m->reference), 100 * share(m->delays_right, m->packets));
+		cmd_noc_infer_share(m->quasi, m->reference),
+		100 * cmd_noc_infer_share(m->delays_right, m->packets));
 }
 
-static int print(struct cmd *c, const struct answer *a)
+static int cmd_noc_infer_print(struct cmd *c, const struct answer *a)
 {
 	const struct noc_infer_result *r = a->result;
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
-		return print_json(c, a);
+		return cmd_noc_infer_print_json(c, a);
 	base_str_add_count(&text, r->dependencies);
 	base_str_addf(&text, " dependencies of ");
 	base_str_add_count(&text, r->transmits);
 	base_str_addf(&text, " packets, from %u runs", a->nr_runs);
 	if (a->options->grade)
 		base_str_addf(&text, "; %.1f %% of them confirmed by a run",
-			100 * share(r->certainty[NOC_CONFIRMED], r->dependencies));
+			100 * cmd_noc_infer_share(r->certainty[NOC_CONFIRMED], r->dependencies));
 	base_str_add(&text, ".\n");
 	if (a->counts)
-		add_counts(&text, a->counts);
+		cmd_noc_infer_add_counts(&text, a->counts);
 	base_str_addf(&text,
 		"  %.1f %% of the packets wait for their node's previous transmit only, or for "
 		"nothing\n",
-		100 * share(r->previous_only, r->transmits));
+		100 * cmd_noc_infer_share(r->previous_only, r->transmits));
 	cmd_noc_add_base_check(&text, &r->base);
 	if (r->tolerance_cycles)
 		base_str_addf(&text,
@@ -266,8 +267,9 @@ static int print(struct cmd *c, const struct answer *a)
 		base_str_addf(&text,
 			"CAVEAT  the runs differ: %.2f %% of the base run's messages were matched "
 			"(%.2f %% out of order), the others filled out\n",
-			100 * share(a->matched.in_order + a->matched.moved, a->matched.wanted),
-			100 * share(a->matched.moved, a->matched.wanted));
+			100 * cmd_noc_infer_share(
+				      a->matched.in_order + a->matched.moved, a->matched.wanted),
+			100 * cmd_noc_infer_share(a->matched.moved, a->matched.wanted));
 	if (r->unexplained || r->empty) {
 		base_str_add(&text, "CAVEAT  ");
 		base_str_add_count(&text, r->unexplained ? r->unexplained : r->empty);
@@ -275,7 +277,8 @@ static int print(struct cmd *c, const struct answer *a)
 			" packets that no set of receptions explains in all runs: they wait "
 			"for what explains most of them, is usual, or came last\n");
 	}
-	if (a->options->ignore_blocked && share(r->blocked, r->transmits * a->nr_runs) > 0.5)
+	if (a->options->ignore_blocked &&
+		cmd_noc_infer_share(r->blocked, r->transmits * a->nr_runs) > 0.5)
 		base_str_add(&text, "CAVEAT  most transmits were held up by the one before, in "
 				    "most runs: slow less down\n");
 	if (a->path)
@@ -292,7 +295,7 @@ static int compare_and_print(struct cmd *c, struct answer *a)
 	struct noc_match_counts counts;
 	struct noc_index x = {0};
 	if (!reference_path)
-		return print(c, a);
+		return cmd_noc_infer_print(c, a);
 	struct noc_pdg *reference = cmd_noc_read(c, reference_path);
 	int exit_status;
 	if (!reference)
@@ -304,7 +307,7 @@ static int compare_and_print(struct cmd *c, struct answer *a)
 	} else {
 		noc_infer_compare(reference, a->inferred, &x, &counts);
 		a->counts = &counts;
-		exit_status = print(c, a);
+		exit_status = cmd_noc_infer_print(c, a);
 		a->counts = NULL;
 	}
 	noc_index_fini(&x);
@@ -312,8 +315,9 @@ static int compare_and_print(struct cmd *c, struct answer *a)
 	return exit_status;
 }
 
-static int infer(struct cmd *c, const struct noc_pdg *base, const struct noc_runs *runs,
-	const struct noc_infer_options *o, const struct matched *matched)
+static int cmd_noc_infer_infer(struct cmd *c, const struct noc_pdg *base,
+	const struct noc_runs *runs, const struct noc_infer_options *o,
+	const struct matched *matched)
 {
 	struct noc_infer_result result = {0};
 	struct noc_pdg *inferred;
@@ -339,7 +343,7 @@ static int infer(struct cmd *c, const struct noc_pdg *base, const struct noc_run
 	return exit_status;
 }
 
-static void show_progress(void *ctx, uint64_t done, uint64_t all)
+static void cmd_noc_infer_show_progress(void *ctx, uint64_t done, uint64_t all)
 {
 	cmd_progress_show(ctx, "inferring", done, all, "packets");
 }
@@ -362,13 +366,13 @@ static int infer_stream(struct cmd *c, const struct noc_infer_options *o, uint64
 	stream.infer = *o;
 	stream.window_packets = (uint32_t)window_packets;
 	stream.context_packets = (uint32_t)window_packets / 4;
-	stream.progress = show_progress;
+	stream.progress = cmd_noc_infer_show_progress;
 	stream.progress_ctx = c;
 	uint64_t began_ns = cmd_now_ns();
 	enum base_status s = noc_infer_files(path, a.nr_runs, &stream, a.path, &result, &c->err);
 	a.took_ns = cmd_now_ns() - began_ns;
 	cmd_progress_clear(c);
-	return s == BASE_OK ? print(c, &a) : cmd_fail(c, s);
+	return s == BASE_OK ? cmd_noc_infer_print(c, &a) : cmd_fail(c, s);
 }
 
 static const struct cmd_option infer_option[] = {
@@ -395,8 +399,9 @@ int cmd_noc_infer(struct cmd *c)
 	if (!path)
 		return cmd_usage(c, "give the base run, then the skewed runs");
 	uint64_t window_packets = 0;
-	if (!read_options(c, &o) || !cmd_noc_number(c, "window_packets", NOC_STREAM_WINDOW_MIN,
-					    NOC_STREAM_WINDOW_MAX, &window_packets))
+	if (!cmd_noc_infer_read_options(c, &o) ||
+		!cmd_noc_number(c, "window_packets", NOC_STREAM_WINDOW_MIN, NOC_STREAM_WINDOW_MAX,
+			&window_packets))
 		return CMD_USAGE;
 	if (window_packets)
 		return infer_stream(c, &o, window_packets);
@@ -407,7 +412,7 @@ int cmd_noc_infer(struct cmd *c)
 		base->run ? cmd_usage(c, "%s is slowed run %u, no base run", path, base->run)
 			  : read_runs(c, base, &runs, &matched);
 	if (exit_status == CMD_OK) {
-		exit_status = infer(c, base, &runs, &o, &matched);
+		exit_status = cmd_noc_infer_infer(c, base, &runs, &o, &matched);
 		noc_runs_fini(&runs);
 	}
 	noc_pdg_free(base);

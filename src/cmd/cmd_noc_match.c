@@ -40,8 +40,8 @@ static enum base_status write_csv(struct cmd *c, const struct noc_pdg *base,
 	return BASE_OK;
 }
 
-static int print(struct cmd *c, const struct noc_pdg *base, const struct noc_pdg *other,
-	const struct noc_match *m, const char *method)
+static int cmd_noc_match_print(struct cmd *c, const struct noc_pdg *base,
+	const struct noc_pdg *other, const struct noc_match *m, const char *method)
 {
 	uint64_t matched = m->in_order + m->moved;
 	double share = base->nr_packets ? (double)matched / base->nr_packets : 0;
@@ -72,7 +72,8 @@ static int print(struct cmd *c, const struct noc_pdg *base, const struct noc_pdg
 	return cmd_write(c, &text);
 }
 
-static int match(struct cmd *c, const struct noc_pdg *base, const struct noc_pdg *other)
+static int cmd_noc_match_match(
+	struct cmd *c, const struct noc_pdg *base, const struct noc_pdg *other)
 {
 	static const char *const key[] = {"match", "displacement"};
 	const char *output = cmd_value(c, "output");
@@ -89,8 +90,9 @@ static int match(struct cmd *c, const struct noc_pdg *base, const struct noc_pdg
 		return cmd_fail(c, s);
 	if (output)
 		s = write_csv(c, base, other, &m, output);
-	int exit_status =
-		s == BASE_OK ? print(c, base, other, &m, method_words[method]) : cmd_fail(c, s);
+	int exit_status = s == BASE_OK
+				  ? cmd_noc_match_print(c, base, other, &m, method_words[method])
+				  : cmd_fail(c, s);
 	noc_match_fini(&m);
 	return exit_status;
 }
@@ -113,7 +115,8 @@ int cmd_noc_match(struct cmd *c)
 		return cmd_usage(c, "give the base run and one other");
 	struct noc_pdg *base = cmd_noc_read(c, base_path);
 	struct noc_pdg *other = base ? cmd_noc_read(c, other_path) : NULL;
-	int exit_status = base && other ? match(c, base, other) : cmd_exit_of(c->err.status);
+	int exit_status =
+		base && other ? cmd_noc_match_match(c, base, other) : cmd_exit_of(c->err.status);
 	noc_pdg_free(base);
 	noc_pdg_free(other);
 	return exit_status;

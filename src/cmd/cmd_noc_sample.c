@@ -7,7 +7,7 @@
 static const char *const design_words[] = {"nodes", "links", "packets", "adaptive"};
 _Static_assert(BASE_COUNT(design_words) == NOC_DESIGNS, "as in enum noc_design");
 
-static bool read_options(struct cmd *c, struct noc_sample_options *o)
+static bool cmd_noc_sample_read_options(struct cmd *c, struct noc_sample_options *o)
 {
 	static const char *const key[] = {"design", "runs", "slow", "noise", "seed"};
 	uint64_t runs = 4, slow = 0, noise = 0, seed = 1;
@@ -47,8 +47,8 @@ static enum base_status write_run(struct cmd *c, struct noc_pdg *packets,
 	return s;
 }
 
-static int print(struct cmd *c, const struct noc_runs *runs, const struct noc_sample_options *o,
-	const char *prefix)
+static int cmd_noc_sample_print(struct cmd *c, const struct noc_runs *runs,
+	const struct noc_sample_options *o, const char *prefix)
 {
 	struct base_str text = {0};
 	json_t *list = json_array();
@@ -82,8 +82,8 @@ static int print(struct cmd *c, const struct noc_runs *runs, const struct noc_sa
 			(json_int_t)o->noise_cycles, "prefix", prefix, "runs", list));
 }
 
-static int sample(struct cmd *c, const struct noc_pdg *g, const struct noc_sample_options *o,
-	const char *prefix)
+static int cmd_noc_sample_sample(struct cmd *c, const struct noc_pdg *g,
+	const struct noc_sample_options *o, const char *prefix)
 {
 	struct noc_runs runs;
 	char how[256];
@@ -98,7 +98,7 @@ static int sample(struct cmd *c, const struct noc_pdg *g, const struct noc_sampl
 		s = base_fail(&c->err, BASE_ERR_NOMEM, "no memory for the runs");
 	for (uint32_t r = 0; r < runs.nr_runs && s == BASE_OK; r++)
 		s = write_run(c, packets, &runs, r, prefix, how);
-	int exit_status = s == BASE_OK ? print(c, &runs, o, prefix) : cmd_fail(c, s);
+	int exit_status = s == BASE_OK ? cmd_noc_sample_print(c, &runs, o, prefix) : cmd_fail(c, s);
 	noc_pdg_free(packets);
 	noc_runs_fini(&runs);
 	return exit_status;
@@ -127,14 +127,14 @@ int cmd_noc_sample(struct cmd *c)
 			c, "give one graph with dependencies, as 'longpole noc gen' writes");
 	if (!prefix)
 		return cmd_usage(c, "say where the runs go: --output=PREFIX, for PREFIX-0.lpt ...");
-	if (!read_options(c, &o))
+	if (!cmd_noc_sample_read_options(c, &o))
 		return CMD_USAGE;
 	struct noc_pdg *g = cmd_noc_read(c, path);
 	if (!g)
 		return cmd_exit_of(c->err.status);
 	int exit_status =
 		g->has_graph
-			? sample(c, g, &o, prefix)
+			? cmd_noc_sample_sample(c, g, &o, prefix)
 			: cmd_usage(c, "%s has times only: dependencies are needed to run it again",
 				  path);
 	noc_pdg_free(g);

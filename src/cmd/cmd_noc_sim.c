@@ -8,7 +8,7 @@
 
 enum { BARS = 20, BAR_COLUMNS = 50 };
 
-static bool show(void *ctx, uint64_t done, uint64_t all)
+static bool cmd_noc_sim_show(void *ctx, uint64_t done, uint64_t all)
 {
 	cmd_progress_show(ctx, "simulating", done, all, "cycles");
 	return true;
@@ -23,7 +23,7 @@ static void add_mean(struct base_str *out, const struct noc_mean *m)
 		base_str_addf(out, " (95 %% interval +- %.2f)", m->half);
 }
 
-static void add_finding(struct base_str *out, const struct noc_result *r)
+static void cmd_noc_sim_add_finding(struct base_str *out, const struct noc_result *r)
 {
 	const char *with_replies = r->config.reply ? " (requests and replies)" : "";
 	if (r->saturated) {
@@ -92,7 +92,7 @@ static void add_numbers(struct base_str *out, const struct noc_result *r)
 	base_str_add(out, " cycles\n");
 }
 
-static void add_histogram(struct base_str *out, const struct base_histogram *h)
+static void cmd_noc_sim_add_histogram(struct base_str *out, const struct base_histogram *h)
 {
 	uint64_t high = base_histogram_quantile(h, 0.999), width = (high - h->least) / BARS + 1;
 	uint64_t bar[BARS + 1] = {0}, most = 1, low, up;
@@ -115,7 +115,7 @@ static void add_histogram(struct base_str *out, const struct base_histogram *h)
 	}
 }
 
-static void add_links(struct base_str *out, const struct noc_result *r)
+static void cmd_noc_sim_add_links(struct base_str *out, const struct noc_result *r)
 {
 	base_str_add(out, "links: from router, to router, busy\n");
 	for (size_t i = 0; i < r->nr_links; i++)
@@ -125,13 +125,13 @@ static void add_links(struct base_str *out, const struct noc_result *r)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *mean_json(const struct noc_mean *m)
+static json_t *cmd_noc_sim_mean_json(const struct noc_mean *m)
 {
 	return json_pack("{s:o, s:o}", "mean", base_json_real(m->mean), "half_width_95",
 		m->half >= 0 ? json_real(m->half) : json_null());
 }
 
-static json_t *histogram_json(const struct base_histogram *h)
+static json_t *cmd_noc_sim_histogram_json(const struct base_histogram *h)
 {
 	json_t *list = json_array();
 	uint64_t low, high;
@@ -145,7 +145,7 @@ static json_t *histogram_json(const struct base_histogram *h)
 	return list;
 }
 
-static json_t *links_json(const struct noc_result *r)
+static json_t *cmd_noc_sim_links_json(const struct noc_result *r)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->nr_links; i++)
@@ -157,26 +157,26 @@ static json_t *links_json(const struct noc_result *r)
 	return list;
 }
 
-static json_t *result_json(const struct noc_result *r)
+static json_t *cmd_noc_sim_result_json(const struct noc_result *r)
 {
 	json_t *o = json_pack(
 		"{s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o}",
 		"saturated", r->saturated, "nodes", (json_int_t)r->nodes, "routers",
 		(json_int_t)r->routers, "simulated_cycles", (json_int_t)r->cycles, "packets",
-		(json_int_t)r->packets, "latency_cycles", mean_json(&r->latency_cycles),
-		"network_latency_cycles", mean_json(&r->network_cycles), "hops_routers",
+		(json_int_t)r->packets, "latency_cycles", cmd_noc_sim_mean_json(&r->latency_cycles),
+		"network_latency_cycles", cmd_noc_sim_mean_json(&r->network_cycles), "hops_routers",
 		base_json_real(r->hops), "offered_flits_node_cycle", r->offered_flits,
 		"accepted_flits_node_cycle", r->accepted_flits, "least_accepted_flits_node_cycle",
 		r->least_accepted_flits, "link_busy_share", r->link_busy_mean, "busiest_link_share",
 		r->link_busy_most, "energy_pj_flit", base_json_real(r->energy_pj_flit));
 	json_object_set_new(o, "zero_load_cycles",
 		r->zero_load_cycles >= 0 ? json_real(r->zero_load_cycles) : json_null());
-	json_object_set_new(o, "histogram", histogram_json(&r->latencies));
-	json_object_set_new(o, "links", links_json(r));
+	json_object_set_new(o, "histogram", cmd_noc_sim_histogram_json(&r->latencies));
+	json_object_set_new(o, "links", cmd_noc_sim_links_json(r));
 	json_object_set_new(o, "config", cmd_noc_config_json(&r->config));
 	json_t *classes = json_array();
 	for (unsigned i = 0; i < r->config.classes; i++)
-		json_array_append_new(classes, mean_json(&r->class_cycles[i]));
+		json_array_append_new(classes, cmd_noc_sim_mean_json(&r->class_cycles[i]));
 	json_object_set_new(o, "class_latency_cycles", classes);
 	return o;
 }
@@ -184,9 +184,9 @@ static json_t *result_json(const struct noc_result *r)
 static int write_result(struct cmd *c, const struct noc_result *r)
 {
 	if (cmd_given(c, "json"))
-		return cmd_write_result(c, "longpole/noc-sim/1", result_json(r));
+		return cmd_write_result(c, "longpole/noc-sim/1", cmd_noc_sim_result_json(r));
 	struct base_str text = {0};
-	add_finding(&text, r);
+	cmd_noc_sim_add_finding(&text, r);
 	add_numbers(&text, r);
 	if (r->saturated)
 		base_str_add(&text, "  Latencies are of a queue that grows: they would be larger "
@@ -198,9 +198,9 @@ static int write_result(struct cmd *c, const struct noc_result *r)
 		base_str_add(&text, "  The interval is wide: measure longer (measure_cycles), or "
 				    "lower the load.\n");
 	if (cmd_given(c, "histogram") && r->packets)
-		add_histogram(&text, &r->latencies);
+		cmd_noc_sim_add_histogram(&text, &r->latencies);
 	if (cmd_given(c, "links"))
-		add_links(&text, r);
+		cmd_noc_sim_add_links(&text, r);
 	base_str_add(&text, r->saturated
 				    ? "NEXT  the same with --saturation\n"
 				    : "NEXT  the same with --saturation, --histogram or --links\n");
@@ -209,10 +209,10 @@ static int write_result(struct cmd *c, const struct noc_result *r)
 
 /* ---- saturation ------------------------------------------------------------------------------ */
 
-static int search(struct cmd *c, const struct noc_config *config)
+static int cmd_noc_sim_search(struct cmd *c, const struct noc_config *config)
 {
 	struct noc_saturation r;
-	enum base_status s = noc_saturation(config, &r, show, c, &c->err);
+	enum base_status s = noc_saturation(config, &r, cmd_noc_sim_show, c, &c->err);
 	cmd_progress_clear(c);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
@@ -270,8 +270,8 @@ int cmd_noc_sim(struct cmd *c)
 		return status;
 	cmd_progress_reset(c);
 	if (cmd_given(c, "saturation"))
-		return search(c, &config);
-	enum base_status s = noc_simulate(&config, &r, show, c, &c->err);
+		return cmd_noc_sim_search(c, &config);
+	enum base_status s = noc_simulate(&config, &r, cmd_noc_sim_show, c, &c->err);
 	cmd_progress_clear(c);
 	status = s == BASE_OK ? write_result(c, &r) : cmd_fail(c, s);
 	noc_result_fini(&r);

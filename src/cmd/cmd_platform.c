@@ -34,7 +34,7 @@ const struct cmd_details cmd_details_platform = {
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-static int list_parameters(struct cmd *c)
+static int cmd_platform_list_parameters(struct cmd *c)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
@@ -75,7 +75,7 @@ static json_t *connections_json(const struct platform_result *r)
 	return list;
 }
 
-static json_t *links_json(const struct platform_result *r)
+static json_t *cmd_platform_links_json(const struct platform_result *r)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->nr_links; i++) {
@@ -88,7 +88,7 @@ static json_t *links_json(const struct platform_result *r)
 	return list;
 }
 
-static json_t *result_json(
+static json_t *cmd_platform_result_json(
 	const struct platform_result *r, const char *trace_path, uint64_t wall_ns)
 {
 	return cmd_result_json("longpole/platform/1",
@@ -100,7 +100,7 @@ static json_t *result_json(
 			(json_int_t)r->nr_actors, "queues", (json_int_t)r->nr_queues, "trace",
 			trace_path, "trace_bytes", (json_int_t)r->trace_bytes, "wall_ns",
 			(json_int_t)wall_ns, "connections", connections_json(r), "links",
-			links_json(r)));
+			cmd_platform_links_json(r)));
 }
 
 static void add_connection(struct base_str *text, const struct platform_result *r, size_t i)
@@ -168,7 +168,7 @@ static enum base_status settings(struct cmd *c, struct platform_config *config)
 	return s;
 }
 
-static int run(struct cmd *c, const struct platform_config *config)
+static int cmd_platform_run(struct cmd *c, const struct platform_config *config)
 {
 	const char *trace_path = cmd_value(c, "output");
 	struct platform_result *r = NULL;
@@ -179,7 +179,7 @@ static int run(struct cmd *c, const struct platform_config *config)
 	if (s != BASE_OK)
 		return cmd_fail(c, base_cause(&c->err, s, "while simulating %s", c->operand[0]));
 	if (cmd_given(c, "json")) {
-		exit_status = cmd_write_json(c, result_json(r, trace_path, wall_ns));
+		exit_status = cmd_write_json(c, cmd_platform_result_json(r, trace_path, wall_ns));
 	} else {
 		struct base_str text = {0};
 		add_result(&text, r, trace_path, wall_ns);
@@ -192,7 +192,7 @@ static int run(struct cmd *c, const struct platform_config *config)
 int cmd_run_platform(struct cmd *c)
 {
 	if (cmd_given(c, "list-parameters"))
-		return list_parameters(c);
+		return cmd_platform_list_parameters(c);
 	if (c->nr_operands != 1)
 		return cmd_usage(c, "give one configuration, such as examples/platform/tcp-1.conf");
 	char *text = cmd_read_file(c, c->operand[0], FILE_LIMIT_BYTES);
@@ -207,7 +207,7 @@ int cmd_run_platform(struct cmd *c)
 	base_free(text);
 	if (s == BASE_OK)
 		s = settings(c, config);
-	int exit_status = s == BASE_OK ? run(c, config) : cmd_fail(c, s);
+	int exit_status = s == BASE_OK ? cmd_platform_run(c, config) : cmd_fail(c, s);
 	platform_config_free(config);
 	return exit_status;
 }

@@ -31,7 +31,8 @@ const struct cmd_details cmd_details_queues = {
 };
 
 /* A page a queue. */
-static int histograms(struct cmd *c, struct report_run *run, const char *pattern, size_t limit)
+static int cmd_queues_histograms(
+	struct cmd *c, struct report_run *run, const char *pattern, size_t limit)
 {
 	struct report_histograms *h = NULL;
 	struct cmd_answer a =
@@ -44,7 +45,8 @@ static int histograms(struct cmd *c, struct report_run *run, const char *pattern
 	return cmd_answer_end(c, &a, run);
 }
 
-static int table(struct cmd *c, struct report_run *run, const char *pattern, size_t limit)
+static int cmd_queues_table(
+	struct cmd *c, struct report_run *run, const char *pattern, size_t limit)
 {
 	struct report_queues *q = NULL;
 	struct cmd_answer a = cmd_answer_begin(c, report_queues_build(run, pattern, &q, &c->err));
@@ -68,6 +70,6 @@ int cmd_run_queues(struct cmd *c)
 	int exit_status = cmd_open_operand(c, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
-	return histogram ? histograms(c, &run, *histogram ? histogram : pattern, limit)
-			 : table(c, &run, pattern, limit);
+	return histogram ? cmd_queues_histograms(c, &run, *histogram ? histogram : pattern, limit)
+			 : cmd_queues_table(c, &run, pattern, limit);
 }

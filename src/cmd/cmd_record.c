@@ -102,7 +102,7 @@ const struct cmd_spec cmd_default_spec = {
 	.run = run_default,
 };
 
-static void progress(void *ctx, const struct session_progress *p)
+static void cmd_record_progress(void *ctx, const struct session_progress *p)
 {
 	struct base_str s = {0};
 	base_str_add(&s, "recording ");
@@ -149,7 +149,7 @@ void cmd_record_mode(struct session_options *o, enum session_locks locks)
 	o->switches = !session_counts(o);
 }
 
-static bool options(struct cmd *c, struct session_options *o)
+static bool cmd_record_options(struct cmd *c, struct session_options *o)
 {
 	enum { BUFFER_LEAST_BYTES = 1 << 20 };
 	uint64_t depth = o->stack_depth;
@@ -349,7 +349,7 @@ static int record_program(
 	struct session_result r = {.wait_status = -1, .exit_code = SESSION_EXIT_OURS};
 	o->output_path = path;
 	o->tool = "longpole " LONGPOLE_VERSION;
-	o->progress = progress;
+	o->progress = cmd_record_progress;
 	o->progress_ctx = c;
 	cmd_progress_reset(c);
 	*ret = session_run(o, &r, &c->err);
@@ -406,11 +406,12 @@ int cmd_recorded_exit(const struct cmd_recorded *r, int analysed)
 }
 
 /* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
-static int record(struct cmd *c, bool can_system, char buf[CMD_PATH_MAX], const char **ret_path)
+static int cmd_record_record(
+	struct cmd *c, bool can_system, char buf[CMD_PATH_MAX], const char **ret_path)
 {
 	struct session_options o = session_options_default();
 	*ret_path = NULL;
-	if (!options(c, &o) || (can_system && !system_options(c, &o)))
+	if (!cmd_record_options(c, &o) || (can_system && !system_options(c, &o)))
 		return SESSION_EXIT_OURS;
 	if (!c->nr_operands && o.system == SYSTEM_LEVEL_none) {
 		cmd_usage(c, "no program given");
@@ -460,7 +461,7 @@ int cmd_run_record(struct cmd *c)
 		return analyse_meanwhile(c);
 	char buf[CMD_PATH_MAX];
 	const char *path;
-	return record(c, true, buf, &path);
+	return cmd_record_record(c, true, buf, &path);
 }
 
 /* Its exit status is the program's: this is a recording, and scripts go on as if longpole were not
@@ -469,7 +470,7 @@ static int run_default(struct cmd *c)
 {
 	char buf[CMD_PATH_MAX];
 	const char *path;
-	int exit_status = record(c, false, buf, &path);
+	int exit_status = cmd_record_record(c, false, buf, &path);
 	if (!path)
 		return exit_status;
 	c->answer_on_stderr =

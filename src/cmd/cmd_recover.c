@@ -26,7 +26,7 @@ const struct cmd_details cmd_details_recover = {
 		"longpole recover --remove 4711-x3Vq9a"},
 };
 
-static void add_time(struct base_str *out, uint64_t unix_ns)
+static void cmd_recover_add_time(struct base_str *out, uint64_t unix_ns)
 {
 	char text[32] = "";
 	struct tm at;
@@ -45,7 +45,7 @@ void cmd_recover_hint(struct cmd *c)
 		struct base_str at = {0};
 		if (left[i].why_not.status != BASE_OK)
 			continue;
-		add_time(&at, left[i].cut_unix_ns);
+		cmd_recover_add_time(&at, left[i].cut_unix_ns);
 		cmd_note(c, "a recording of %s was cut off at %s: longpole recover %s",
 			left[i].command, base_str_text(&at), left[i].name);
 		base_str_fini(&at);
@@ -74,7 +74,7 @@ static void add_left(struct base_str *out, const struct session_left_recording *
 		return;
 	}
 	base_str_addf(out, "%s  %s, cut off at ", l->name, l->command);
-	add_time(out, l->cut_unix_ns);
+	cmd_recover_add_time(out, l->cut_unix_ns);
 	base_str_add(out, "; keeps ");
 	base_str_add_size(out, l->ring_bytes);
 	base_str_addf(out, " of memory%s\n",
@@ -83,7 +83,7 @@ static void add_left(struct base_str *out, const struct session_left_recording *
 	base_str_addf(out, "  to remove it:  longpole recover --remove %s\n", l->name);
 }
 
-static int list(struct cmd *c)
+static int cmd_recover_list(struct cmd *c)
 {
 	struct session_left_recording *left;
 	struct base_str out = {0};
@@ -112,7 +112,8 @@ static int list(struct cmd *c)
 /* ---- one of them ----------------------------------------------------------------------------- */
 
 /* BASE_ERR_USAGE after no message: there is none of that name. */
-static enum base_status find(struct cmd *c, const char *name, struct session_left_recording *ret)
+static enum base_status cmd_recover_find(
+	struct cmd *c, const char *name, struct session_left_recording *ret)
 {
 	struct session_left_recording *left;
 	size_t nr;
@@ -130,7 +131,8 @@ static enum base_status find(struct cmd *c, const char *name, struct session_lef
 }
 
 /* NULL: no memory. */
-static bool add_path(struct cmd *c, const struct session_left_recording *l, struct base_str *ret)
+static bool cmd_recover_add_path(
+	struct cmd *c, const struct session_left_recording *l, struct base_str *ret)
 {
 	const char *given = cmd_value(c, "output");
 	base_str_add(ret, given ? given : l->trace_path);
@@ -142,7 +144,7 @@ static bool add_path(struct cmd *c, const struct session_left_recording *l, stru
 	return !ret->failed;
 }
 
-static int say(struct cmd *c, const char *path, const struct session_recovered *r)
+static int cmd_recover_say(struct cmd *c, const char *path, const struct session_recovered *r)
 {
 	struct base_str out = {0};
 	if (cmd_given(c, "json"))
@@ -161,19 +163,20 @@ static int say(struct cmd *c, const char *path, const struct session_recovered *
 	return cmd_write(c, &out);
 }
 
-static int recover(struct cmd *c, const char *name)
+static int cmd_recover_recover(struct cmd *c, const char *name)
 {
 	struct base_str path = {0}, real = {0};
 	struct session_left_recording *left = base_alloc(sizeof *left);
 	struct session_recovered recovered;
-	enum base_status status = left ? find(c, name, left) : BASE_ERR_NOMEM;
+	enum base_status status = left ? cmd_recover_find(c, name, left) : BASE_ERR_NOMEM;
 	if (status == BASE_OK)
-		status = add_path(c, left, &path) ? base_output_name(path.buf, &real, &c->err)
-						  : BASE_ERR_NOMEM;
+		status = cmd_recover_add_path(c, left, &path)
+				 ? base_output_name(path.buf, &real, &c->err)
+				 : BASE_ERR_NOMEM;
 	if (status == BASE_OK)
 		status = session_recover(name, base_str_text(&real), &recovered, &c->err);
-	int exit_status =
-		status == BASE_OK ? say(c, base_str_text(&path), &recovered) : cmd_fail(c, status);
+	int exit_status = status == BASE_OK ? cmd_recover_say(c, base_str_text(&path), &recovered)
+					    : cmd_fail(c, status);
 	if (status == BASE_OK)
 		session_left_remove(name);
 	base_str_fini(&path);
@@ -182,7 +185,7 @@ static int recover(struct cmd *c, const char *name)
 	return exit_status;
 }
 
-static int remove_left(struct cmd *c, const char *name)
+static int cmd_recover_remove_left(struct cmd *c, const char *name)
 {
 	if (session_left_remove(name))
 		return CMD_OK;
@@ -199,6 +202,7 @@ int cmd_run_recover(struct cmd *c)
 	if (!c->nr_operands)
 		return cmd_given(c, "remove") || cmd_given(c, "output")
 			       ? cmd_usage(c, "of which recording? 'longpole recover' lists them")
-			       : list(c);
-	return cmd_given(c, "remove") ? remove_left(c, c->operand[0]) : recover(c, c->operand[0]);
+			       : cmd_recover_list(c);
+	return cmd_given(c, "remove") ? cmd_recover_remove_left(c, c->operand[0])
+				      : cmd_recover_recover(c, c->operand[0]);
 }

@@ -44,7 +44,7 @@ const struct cmd_details cmd_details_run = {
 		"longpole run --sleep 0 --json -o gave-way.json ./server"},
 };
 
-static void add_finding(struct base_str *out, const struct spin_yield *y)
+static void cmd_run_add_finding(struct base_str *out, const struct spin_yield *y)
 {
 	if (y->unable) {
 		base_str_addf(out, "no thread could be made to give way: %s\n", y->unable);
@@ -65,9 +65,9 @@ static void add_finding(struct base_str *out, const struct spin_yield *y)
 	base_str_add(out, ")\n");
 }
 
-static void text(struct base_str *out, const struct spin_yield *y)
+static void cmd_run_text(struct base_str *out, const struct spin_yield *y)
 {
-	add_finding(out, y);
+	cmd_run_add_finding(out, y);
 	base_str_addf(out,
 		"how: %" PRIu64 " looks, at %" PRIu64
 		" of them more threads wanted to run than there are processors; loops proved to "
@@ -133,20 +133,20 @@ static json_t *json_of(const struct spin_yield *y)
 	return cmd_result_json("longpole/run/2", result);
 }
 
-static int answer(struct cmd *c, const struct spin_yield *y)
+static int cmd_run_answer(struct cmd *c, const struct spin_yield *y)
 {
 	struct base_str out = {0};
 	if (cmd_given(c, "json"))
 		cmd_add_json_line(&out, json_of(y));
 	else
-		text(&out, y);
+		cmd_run_text(&out, y);
 	return cmd_write_output(c, &out);
 }
 
 static bool take_sleep(struct cmd *c, uint64_t *ns)
 {
-	const char *text = cmd_value(c, "sleep");
-	if (!text || strcmp(text, "0") != 0)
+	const char *cmd_run_text = cmd_value(c, "sleep");
+	if (!cmd_run_text || strcmp(cmd_run_text, "0") != 0)
 		return cmd_value_time(c, "sleep", ns);
 	*ns = 0;
 	return true;
@@ -180,7 +180,7 @@ int cmd_run_run(struct cmd *c)
 	}
 	c->answer_on_stderr = true; /* standard output is the program's */
 	bool wanted = !cmd_given(c, "quiet") || cmd_given(c, "output");
-	if (wanted && answer(c, &y) != CMD_OK && !y.exit_code)
+	if (wanted && cmd_run_answer(c, &y) != CMD_OK && !y.exit_code)
 		return SPIN_EXIT_OURS;
 	return y.exit_code;
 }

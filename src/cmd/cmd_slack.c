@@ -53,7 +53,7 @@ const struct cmd_details cmd_details_slack = {
 		"longpole slack --out-of-order --window=256 run.lpt"},
 };
 
-static int list_parameters(struct cmd *c)
+static int cmd_slack_list_parameters(struct cmd *c)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
@@ -67,7 +67,7 @@ static int list_parameters(struct cmd *c)
 	return cmd_write(c, &text);
 }
 
-static int read_machine(struct cmd *c, struct slack_machine_config *k)
+static int cmd_slack_read_machine(struct cmd *c, struct slack_machine_config *k)
 {
 	const char *path = cmd_value(c, "machine"), *setting[SETTINGS_MAX];
 	size_t nr = cmd_values(c, "set", setting, SETTINGS_MAX);
@@ -84,13 +84,13 @@ static int read_machine(struct cmd *c, struct slack_machine_config *k)
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
 }
 
-static void show_progress(void *ctx, unsigned pass, uint64_t instructions)
+static void cmd_slack_show_progress(void *ctx, unsigned pass, uint64_t instructions)
 {
 	cmd_progress_show(ctx, pass == 1 ? "simulating" : "again, for slack", instructions, 0,
 		"instructions");
 }
 
-static bool read_options(struct cmd *c, struct slack_options *o, uint64_t *rows)
+static bool cmd_slack_read_options(struct cmd *c, struct slack_options *o, uint64_t *rows)
 {
 	uint64_t endpoint = 0;
 	if (!cmd_value_count(c, "continuous", &endpoint) ||
@@ -103,12 +103,12 @@ static bool read_options(struct cmd *c, struct slack_options *o, uint64_t *rows)
 	o->continuous = cmd_given(c, "continuous");
 	o->endpoint = endpoint < UINT32_MAX ? (uint32_t)endpoint : UINT32_MAX;
 	o->from_parallel = cmd_given(c, "from-parallel");
-	o->progress = show_progress;
+	o->progress = cmd_slack_show_progress;
 	o->ctx = c;
 	return true;
 }
 
-static int answer(struct cmd *c, const struct cmd_slack_view *v)
+static int cmd_slack_answer(struct cmd *c, const struct cmd_slack_view *v)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
@@ -121,7 +121,7 @@ static int answer(struct cmd *c, const struct cmd_slack_view *v)
 	return cmd_write(c, &text);
 }
 
-static int in_order(struct cmd *c, struct memory_source *source, struct cmd_slack_view *v)
+static int cmd_slack_in_order(struct cmd *c, struct memory_source *source, struct cmd_slack_view *v)
 {
 	struct slack_analysis *a;
 	cmd_progress_reset(c);
@@ -130,12 +130,12 @@ static int in_order(struct cmd *c, struct memory_source *source, struct cmd_slac
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	v->result = slack_analysis_result(a);
-	int status = answer(c, v);
+	int status = cmd_slack_answer(c, v);
 	slack_analysis_free(a);
 	return status;
 }
 
-static bool small_count(struct cmd *c, const char *name, uint64_t least, uint32_t *ret)
+static bool cmd_slack_small_count(struct cmd *c, const char *name, uint64_t least, uint32_t *ret)
 {
 	uint64_t n = *ret;
 	if (!cmd_value_count(c, name, &n))
@@ -160,9 +160,9 @@ static int out_of_order(struct cmd *c, struct memory_source *source, struct cmd_
 	struct slack_fields *f;
 	if (v->options->continuous)
 		return cmd_usage(c, "--continuous goes without --out-of-order");
-	if (!small_count(c, "window", 1, &core.window) ||
-		!small_count(c, "width", 1, &core.width) ||
-		!small_count(c, "penalty", 0, &core.penalty_cycles) ||
+	if (!cmd_slack_small_count(c, "window", 1, &core.window) ||
+		!cmd_slack_small_count(c, "width", 1, &core.width) ||
+		!cmd_slack_small_count(c, "penalty", 0, &core.penalty_cycles) ||
 		!cmd_value_count(c, "instructions", &core.most))
 		return CMD_USAGE;
 	enum base_status s = slack_fields_new(v->config, source, v->options, &core, &f, &c->err);
@@ -171,7 +171,7 @@ static int out_of_order(struct cmd *c, struct memory_source *source, struct cmd_
 		return cmd_fail(c, s);
 	v->fields = slack_fields_result(f);
 	v->core = &core;
-	int status = answer(c, v);
+	int status = cmd_slack_answer(c, v);
 	v->core = NULL;
 	v->fields = NULL;
 	slack_fields_free(f);
@@ -195,11 +195,12 @@ static int find_spins(struct cmd *c, struct memory_source *source, struct slack_
 	return CMD_OK;
 }
 
-static int run(struct cmd *c, struct memory_source *source, const struct slack_machine_config *k)
+static int cmd_slack_run(
+	struct cmd *c, struct memory_source *source, const struct slack_machine_config *k)
 {
 	struct slack_options o = {0};
 	uint64_t rows = ROWS;
-	if (!read_options(c, &o, &rows))
+	if (!cmd_slack_read_options(c, &o, &rows))
 		return CMD_USAGE;
 	struct cmd_slack_names names = {.source = source};
 	struct cmd_slack_view v = {
@@ -216,7 +217,7 @@ static int run(struct cmd *c, struct memory_source *source, const struct slack_m
 	v.waits = waits;
 	if (status == CMD_OK)
 		status = cmd_given(c, "out-of-order") ? out_of_order(c, source, &v)
-						      : in_order(c, source, &v);
+						      : cmd_slack_in_order(c, source, &v);
 	slack_waits_free(waits);
 	slack_spins_free(spins);
 	cmd_slack_names_fini(&names);
@@ -227,7 +228,7 @@ int cmd_run_slack(struct cmd *c)
 {
 	struct memory_source *source;
 	if (cmd_given(c, "list-parameters"))
-		return list_parameters(c);
+		return cmd_slack_list_parameters(c);
 	int status = cmd_streams_open_source(c, 0, &source);
 	if (status != CMD_OK)
 		return status;
@@ -236,9 +237,9 @@ int cmd_run_slack(struct cmd *c)
 		status = cmd_fail(
 			c, base_fail(&c->err, BASE_ERR_NOMEM, "no memory for the machine"));
 	else
-		status = read_machine(c, k);
+		status = cmd_slack_read_machine(c, k);
 	if (status == CMD_OK)
-		status = run(c, source, k);
+		status = cmd_slack_run(c, source, k);
 	slack_machine_config_free(k);
 	memory_source_close(source);
 	return status;

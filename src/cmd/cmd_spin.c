@@ -54,7 +54,7 @@ struct wanted {
 	uint64_t limit, pid;
 };
 
-static bool parse(struct cmd *c, struct wanted *w)
+static bool cmd_spin_parse(struct cmd *c, struct wanted *w)
 {
 	uint64_t percent = 5, steps = SPIN_STEPS_DEFAULT, yield_after = 0;
 	w->limit = LIMIT_DEFAULT;
@@ -101,7 +101,7 @@ static bool parse(struct cmd *c, struct wanted *w)
 	return true;
 }
 
-static int answer(struct cmd *c, const struct cmd_spin *spin)
+static int cmd_spin_answer(struct cmd *c, const struct cmd_spin *spin)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
@@ -116,7 +116,7 @@ int cmd_run_spin(struct cmd *c)
 	struct wanted w = {0};
 	struct spin_answer a = {0};
 	const char *no_tool = NULL;
-	if (!parse(c, &w))
+	if (!cmd_spin_parse(c, &w))
 		return cmd_given(c, "pid") ? CMD_USAGE : SPIN_EXIT_OURS;
 	bool sample = w.pid || cmd_given(c, "sample") || cmd_given(c, "until-livelock") ||
 		      !spin_has_tool(&no_tool);
@@ -132,7 +132,7 @@ int cmd_run_spin(struct cmd *c)
 			.no_tool = no_tool,
 			.limit = (size_t)w.limit};
 		c->answer_on_stderr = !w.pid; /* standard output is the program's */
-		int written = answer(c, &spin);
+		int written = cmd_spin_answer(c, &spin);
 		if (w.pid)
 			exit_code = written;
 		else if (written != CMD_OK && !exit_code)

@@ -83,7 +83,7 @@ static bool parse_events(
 	return true;
 }
 
-static int answer(struct cmd *c, const struct cmd_stat *stat)
+static int cmd_stat_answer(struct cmd *c, const struct cmd_stat *stat)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
@@ -126,7 +126,7 @@ int cmd_run_stat(struct cmd *c)
 		const struct cmd_stat stat = {
 			.s = &s, .options = &options, .program = c->operand[0], .limit = limit};
 		c->answer_on_stderr = true; /* standard output is the program's */
-		if (answer(c, &stat) != CMD_OK && !exit_code)
+		if (cmd_stat_answer(c, &stat) != CMD_OK && !exit_code)
 			exit_code = STAT_EXIT_OURS;
 	} else {
 		cmd_fail(c, status);

@@ -44,7 +44,7 @@ struct sweep {
 	enum base_status status;
 };
 
-static bool take(void *ctx, const struct sweep_answer *a)
+static bool cmd_sweep_take(void *ctx, const struct sweep_answer *a)
 {
 	struct sweep *s = ctx;
 	s->answer[a->point] = *a;
@@ -56,7 +56,7 @@ static bool take(void *ctx, const struct sweep_answer *a)
 }
 
 /* What the database has, and what is to do. */
-static enum base_status look(struct sweep *s)
+static enum base_status cmd_sweep_look(struct sweep *s)
 {
 	size_t nr = s->spec.nr_points;
 	s->answer = base_alloc((nr + 1) * sizeof *s->answer);
@@ -82,7 +82,7 @@ static enum base_status look(struct sweep *s)
 /* ---- what is printed ------------------------------------------------------------------------- */
 
 /* The highest load at which no series is saturated, and the quickest one there. */
-static void add_finding(struct base_str *out, const struct sweep *s)
+static void cmd_sweep_add_finding(struct base_str *out, const struct sweep *s)
 {
 	double load = -1, best = INFINITY, half = 0;
 	const struct sweep_point *quickest = NULL;
@@ -123,7 +123,8 @@ static void add_finding(struct base_str *out, const struct sweep *s)
 }
 
 /* A plot averages seeds; a list tells them apart. */
-static void add_name(struct base_str *out, const struct sweep *s, const struct sweep_point *p)
+static void cmd_sweep_add_name(
+	struct base_str *out, const struct sweep *s, const struct sweep_point *p)
 {
 	const struct base_parameters q = noc_parameters();
 	sweep_point_series(out, &s->spec, p);
@@ -132,7 +133,7 @@ static void add_name(struct base_str *out, const struct sweep *s, const struct s
 			base_str_addf(out, " seed=%llu", (unsigned long long)p->config.seed);
 }
 
-static void add_latency(struct base_str *out, double load, double cycles, double half)
+static void cmd_sweep_add_latency(struct base_str *out, double load, double cycles, double half)
 {
 	base_str_addf(out, "%7.4f  %9.2f cycles", load, cycles);
 	if (!isnan(half))
@@ -145,7 +146,7 @@ static void add_point(struct base_str *out, const struct sweep *s, size_t i)
 	const struct sweep_point *p = &s->spec.point[i];
 	const struct sweep_answer *a = &s->answer[i];
 	struct base_str series = {0};
-	add_name(&series, s, p);
+	cmd_sweep_add_name(&series, s, p);
 	base_str_addf(out, "  %-40s ", base_str_text(&series));
 	base_str_fini(&series);
 	if (a->status != BASE_OK)
@@ -160,11 +161,11 @@ static void add_point(struct base_str *out, const struct sweep *s, size_t i)
 	else if (isnan(a->value[SWEEP_latency_cycles]))
 		base_str_addf(out, "%7.4f  %9s no packet was measured\n", p->config.load, "-");
 	else
-		add_latency(out, p->config.load, a->value[SWEEP_latency_cycles],
+		cmd_sweep_add_latency(out, p->config.load, a->value[SWEEP_latency_cycles],
 			a->value[SWEEP_latency_half_cycles]);
 }
 
-static json_t *point_json(const struct sweep *s, size_t i)
+static json_t *cmd_sweep_point_json(const struct sweep *s, size_t i)
 {
 	const struct sweep_point *p = &s->spec.point[i];
 	const struct sweep_answer *a = &s->answer[i];
@@ -216,7 +217,7 @@ static void add_csv(struct base_str *out, const struct sweep *s)
 	}
 }
 
-static int print(struct sweep *s, const char *database)
+static int cmd_sweep_print(struct sweep *s, const char *database)
 {
 	struct cmd *c = s->c;
 	struct base_str text = {0};
@@ -239,13 +240,13 @@ static int print(struct sweep *s, const char *database)
 	if (cmd_given(c, "json")) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < s->spec.nr_points; i++)
-			json_array_append_new(list, point_json(s, i));
+			json_array_append_new(list, cmd_sweep_point_json(s, i));
 		return cmd_write_result(c, "longpole/sweep/1",
 			json_pack("{s:s, s:I, s:I, s:I, s:o}", "database", database, "simulated",
 				(json_int_t)s->nr_done, "known", (json_int_t)kept, "failed",
 				(json_int_t)s->nr_failed, "points", list));
 	}
-	add_finding(&text, s);
+	cmd_sweep_add_finding(&text, s);
 	for (size_t i = 0; i < s->spec.nr_points; i++)
 		add_point(&text, s, i);
 	if (kept)
@@ -261,7 +262,7 @@ static int print(struct sweep *s, const char *database)
 
 /* ---- the course of it ------------------------------------------------------------------------ */
 
-static int say_what(struct sweep *s)
+static int cmd_sweep_say_what(struct sweep *s)
 {
 	struct base_str text = {0};
 	base_str_addf(
@@ -269,7 +270,7 @@ static int say_what(struct sweep *s)
 	for (size_t i = 0; i < s->nr_todo; i++) {
 		const struct sweep_point *p = &s->spec.point[s->todo[i]];
 		base_str_add(&text, "  ");
-		add_name(&text, s, p);
+		cmd_sweep_add_name(&text, s, p);
 		base_str_addf(
 			&text, p->saturation ? " saturation\n" : " load=%.4g\n", p->config.load);
 	}
@@ -291,19 +292,19 @@ static int lead(struct sweep *s, struct sweep_mpi *m)
 					  ? BASE_OK /* and makes none */
 					  : sweep_store_open(&s->store, database, &c->err);
 	if (status == BASE_OK)
-		status = look(s);
+		status = cmd_sweep_look(s);
 	if (status == BASE_OK && dry)
-		return say_what(s);
+		return cmd_sweep_say_what(s);
 	if (status == BASE_OK && s->nr_todo) {
 		cmd_progress_reset(c);
-		status = m ? sweep_mpi_run(m, s->todo, s->nr_todo, take, s, &c->err)
-			   : sweep_local(&s->spec, s->todo, s->nr_todo, (unsigned)jobs, take, s,
-				     &c->err);
+		status = m ? sweep_mpi_run(m, s->todo, s->nr_todo, cmd_sweep_take, s, &c->err)
+			   : sweep_local(&s->spec, s->todo, s->nr_todo, (unsigned)jobs,
+				     cmd_sweep_take, s, &c->err);
 		cmd_progress_clear(c);
 	}
 	if (s->status != BASE_OK)
 		status = s->status;
-	return status == BASE_OK ? print(s, database) : cmd_fail(c, status);
+	return status == BASE_OK ? cmd_sweep_print(s, database) : cmd_fail(c, status);
 }
 
 int cmd_run_sweep(struct cmd *c)

@@ -128,7 +128,8 @@ static void add_caution(struct base_str *out, const struct memory_tdat_result *r
 	}
 }
 
-static void add_text(struct base_str *out, struct cmd *c, const struct memory_tdat_result *r)
+static void cmd_tdat_add_text(
+	struct base_str *out, struct cmd *c, const struct memory_tdat_result *r)
 {
 	if (!r->nr_events) {
 		base_str_add(out, "There are no events: nothing is distributed over time.\n");
@@ -163,7 +164,7 @@ static void add_text(struct base_str *out, struct cmd *c, const struct memory_td
 	add_caution(out, r);
 }
 
-static int write_files(struct cmd *c, const struct memory_tdat_result *r)
+static int cmd_tdat_write_files(struct cmd *c, const struct memory_tdat_result *r)
 {
 	struct cmd_out bins, picture;
 	bool named = names_bins(c) && !cmd_given(c, "time-file");
@@ -182,7 +183,7 @@ static int write_files(struct cmd *c, const struct memory_tdat_result *r)
 	return cmd_out_close(c, &picture);
 }
 
-static int answer(struct cmd *c, const struct memory_tdat_result *r)
+static int cmd_tdat_answer(struct cmd *c, const struct memory_tdat_result *r)
 {
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
@@ -193,7 +194,7 @@ static int answer(struct cmd *c, const struct memory_tdat_result *r)
 	if (cmd_given(c, "csv"))
 		memory_tdat_bins(&text, r, ',');
 	else
-		add_text(&text, c, r);
+		cmd_tdat_add_text(&text, c, r);
 	return cmd_write(c, &text);
 }
 
@@ -211,12 +212,12 @@ int cmd_run_tdat(struct cmd *c)
 	int status = s == BASE_OK ? read_events(c, c->operand[0], t) : cmd_fail(c, s);
 	if (status == CMD_OK) {
 		s = memory_tdat_finish(t, &r, &c->err);
-		status = s == BASE_OK ? write_files(c, r)
+		status = s == BASE_OK ? cmd_tdat_write_files(c, r)
 				      : cmd_fail(c, base_cause(&c->err, s, "while reading %s",
 							    c->operand[0]));
 	}
 	if (status == CMD_OK)
-		status = answer(c, r);
+		status = cmd_tdat_answer(c, r);
 	memory_tdat_free(t);
 	return status;
 }

@@ -73,18 +73,18 @@ static int write_text(struct top *t, struct base_str *s)
 	return exit_status;
 }
 
-static int write_line(struct top *t, json_t *j)
+static int cmd_top_write_line(struct top *t, json_t *j)
 {
 	struct base_str s = {0};
 	cmd_add_json_line(&s, j);
 	return write_text(t, &s);
 }
 
-static enum base_status show(void *ctx, const struct live_window *w, struct base_err *err)
+static enum base_status cmd_top_show(void *ctx, const struct live_window *w, struct base_err *err)
 {
 	struct top *t = ctx;
 	if (t->json) {
-		t->exit_status = write_line(t, report_top_json(w, &t->head));
+		t->exit_status = cmd_top_write_line(t, report_top_json(w, &t->head));
 	} else {
 		struct report_style st = cmd_style(t->c);
 		struct base_str s = {0}, window = {0};
@@ -169,14 +169,14 @@ struct going_on {
 	enum base_status status;
 };
 
-static void take_record(void *ctx, const struct trace_record *r)
+static void cmd_top_take_record(void *ctx, const struct trace_record *r)
 {
 	struct going_on *g = ctx;
 	if (g->status == BASE_OK)
 		g->status = live_put(g->live, r, &g->t->c->err);
 }
 
-static void reach(void *ctx, uint64_t time_ns, uint64_t nr_lost)
+static void cmd_top_reach(void *ctx, uint64_t time_ns, uint64_t nr_lost)
 {
 	struct going_on *g = ctx;
 	live_lost(g->live, nr_lost - g->nr_lost);
@@ -191,7 +191,7 @@ static bool has_enough(void *ctx)
 	return g->status != BASE_OK;
 }
 
-static void say_what(struct top *t, const struct session_result *r)
+static void cmd_top_say_what(struct top *t, const struct session_result *r)
 {
 	struct live_health h = live_health(t->live);
 	struct base_str s = {0};
@@ -211,12 +211,14 @@ static void say_what(struct top *t, const struct session_result *r)
 	}
 }
 
-static int watch(struct top *t, struct session_options *ro, struct live_options *o)
+static int cmd_top_watch(struct top *t, struct session_options *ro, struct live_options *o)
 {
 	struct cmd *c = t->c;
 	struct going_on g = {.t = t};
-	struct session_listener listener = {
-		.ctx = &g, .put = take_record, .reached = reach, .stop = has_enough};
+	struct session_listener listener = {.ctx = &g,
+		.put = cmd_top_take_record,
+		.reached = cmd_top_reach,
+		.stop = has_enough};
 	struct session_result r = {.wait_status = -1, .exit_code = SESSION_EXIT_OURS};
 	enum base_status s = live_new(o, &g.live, &c->err);
 	if (s != BASE_OK)
@@ -230,7 +232,7 @@ static int watch(struct top *t, struct session_options *ro, struct live_options 
 	if (s != BASE_OK || (g.status != BASE_OK && g.status != BASE_END))
 		exit_status = cmd_fail(c, s != BASE_OK ? s : g.status);
 	else
-		say_what(t, &r);
+		cmd_top_say_what(t, &r);
 	live_free(g.live);
 	if (!ro->argv)
 		return exit_status ? exit_status : t->exit_status;
@@ -270,7 +272,7 @@ static int top_now(struct top *t, struct live_options *o, char *const *argv)
 	t->head.host = host;
 	t->head.what = base_str_text(&what);
 	t->head.origin_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	int exit_status = watch(t, &ro, o);
+	int exit_status = cmd_top_watch(t, &ro, o);
 	base_str_fini(&command);
 	base_str_fini(&what);
 	return exit_status;
@@ -292,7 +294,7 @@ static enum base_status merge_file(
 	return BASE_OK;
 }
 
-static int merge(struct top *t, size_t limit)
+static int cmd_top_merge(struct top *t, size_t limit)
 {
 	struct cmd *c = t->c;
 	struct report_merge *m = report_merge_new();
@@ -321,7 +323,7 @@ static int merge(struct top *t, size_t limit)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int open_output(struct top *t)
+static int cmd_top_open_output(struct top *t)
 {
 	const char *path = cmd_value(t->c, "output");
 	if (!path)
@@ -341,13 +343,13 @@ int cmd_run_top(struct cmd *c)
 		return cmd_usage(c, "--interval: longer than 0");
 	t.head.limit = (size_t)limit;
 	if (cmd_given(c, "merge"))
-		return c->nr_operands ? merge(&t, (size_t)limit)
+		return c->nr_operands ? cmd_top_merge(&t, (size_t)limit)
 				      : cmd_usage(c, "--merge: of which files?");
 	struct live_options o = {.interval_ns = t.interval_ns,
 		.hindsight = 1,
 		.process = cmd_value(c, "process"),
 		.cgroup = cmd_value(c, "cgroup"),
-		.answer = show,
+		.answer = cmd_top_show,
 		.ctx = &t};
 	bool program = c->nr_operands && !strcmp(c->operand[0], "--");
 	if (program && c->nr_operands < 2)
@@ -355,7 +357,7 @@ int cmd_run_top(struct cmd *c)
 	if (c->nr_operands > 1 && !program)
 		return cmd_usage(c, "one trace at a time; a program comes after --");
 	t.to = program ? stderr : stdout; /* the program's own output stays what it is */
-	int exit_status = open_output(&t);
+	int exit_status = cmd_top_open_output(&t);
 	if (exit_status != CMD_OK)
 		return exit_status;
 	t.redraw = isatty(fileno(t.to)) && !c->term.dumb && !t.json;

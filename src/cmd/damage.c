@@ -12,7 +12,7 @@ struct cmd_seen {
 	struct trace_health told; /* as much as was said already */
 };
 
-static struct cmd_seen *find(struct cmd *c, const char *path)
+static struct cmd_seen *damage_find(struct cmd *c, const char *path)
 {
 	for (size_t i = 0; i < c->nr_seen; i++)
 		if (!strcmp(c->seen[i].path, path))
@@ -20,7 +20,7 @@ static struct cmd_seen *find(struct cmd *c, const char *path)
 	return NULL;
 }
 
-static struct cmd_seen *add(struct cmd *c, const char *path)
+static struct cmd_seen *damage_add(struct cmd *c, const char *path)
 {
 	size_t size = strlen(path) + 1;
 	if (base_grow(&c->seen, &c->seen_capacity, c->nr_seen + 1, sizeof *c->seen) != BASE_OK)
@@ -33,7 +33,7 @@ static struct cmd_seen *add(struct cmd *c, const char *path)
 	return &c->seen[c->nr_seen++];
 }
 
-static void tell(struct cmd *c, struct cmd_seen *seen, const struct trace_health *h)
+static void damage_tell(struct cmd *c, struct cmd_seen *seen, const struct trace_health *h)
 {
 	for (unsigned i = 0; i < TRACE_DIAG_NR; i++) {
 		const struct trace_diag_desc *d = trace_diag_describe((enum trace_diag)i);
@@ -50,18 +50,18 @@ static void tell(struct cmd *c, struct cmd_seen *seen, const struct trace_health
 
 void cmd_tell_health(struct cmd *c, const char *path, const struct trace_health *h)
 {
-	struct cmd_seen *seen = find(c, path);
+	struct cmd_seen *seen = damage_find(c, path);
 	if (seen)
-		tell(c, seen, h);
+		damage_tell(c, seen, h);
 }
 
 void cmd_check_trace(struct cmd *c, const char *path)
 {
 	struct trace_reader *r;
 	struct base_err why;
-	if (find(c, path) || trace_reader_open(path, NULL, &r, &why) != BASE_OK)
+	if (damage_find(c, path) || trace_reader_open(path, NULL, &r, &why) != BASE_OK)
 		return; /* no trace, or one of which its reader will say what is wrong */
-	struct cmd_seen *seen = add(c, path);
+	struct cmd_seen *seen = damage_add(c, path);
 	if (!seen) {
 		c->is_partial = true; /* for all that is known */
 		cmd_warn(c, "%s: out of memory to look for damage", path);
@@ -69,7 +69,7 @@ void cmd_check_trace(struct cmd *c, const char *path)
 		c->is_partial = true;
 		cmd_warn(c, "%s: cannot be read to its end: %s", path, why.cause[0]);
 	} else {
-		tell(c, seen, trace_reader_health(r));
+		damage_tell(c, seen, trace_reader_health(r));
 	}
 	trace_reader_close(r);
 }

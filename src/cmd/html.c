@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static enum base_status keep(void *ctx, const void *bytes, size_t length, struct base_err *err)
+static enum base_status html_keep(void *ctx, const void *bytes, size_t length, struct base_err *err)
 {
 	struct base_str *text = ctx;
 	base_str_add_bytes(text, bytes, length);
@@ -18,7 +18,7 @@ static enum base_status keep(void *ctx, const void *bytes, size_t length, struct
 			    : BASE_OK;
 }
 
-static void model_progress(void *ctx, uint64_t done_records, uint64_t all_records)
+static void html_model_progress(void *ctx, uint64_t done_records, uint64_t all_records)
 {
 	cmd_progress_show(
 		ctx, "gathering waits by call path", done_records, all_records, "records");
@@ -32,13 +32,13 @@ static enum base_status waits_by_call_path(
 		.from_ns = run->from_ns,
 		.to_ns = run->to_ns,
 		.process = run->process,
-		.progress = model_progress,
+		.progress = html_model_progress,
 		.progress_ctx = c};
 	struct format_input in = {
 		.reader = run->reader, .name = run->trace_path, .tool = "longpole"};
 	struct format_options fo = {
 		.from_ns = run->from_ns, .to_ns = run->to_ns, .weight = FORMAT_WEIGHT_wait};
-	struct format_sink sink = {.write = keep, .ctx = ret};
+	struct format_sink sink = {.write = html_keep, .ctx = ret};
 	const struct format_desc *f = format_find("collapsed");
 	BASE_ASSERT(f != NULL);
 	enum base_status s = trace_reader_rewind(run->reader, &c->err);
@@ -154,7 +154,7 @@ static void attached_free(struct attached *a)
 		json_decref(a->document[i]);
 }
 
-static int attach(struct cmd *c, struct attached *a, const char *path)
+static int html_attach(struct cmd *c, struct attached *a, const char *path)
 {
 	json_error_t why;
 	const char *name;
@@ -175,20 +175,20 @@ static int attach(struct cmd *c, struct attached *a, const char *path)
 	return CMD_OK;
 }
 
-static int attach_all(struct cmd *c, struct attached *a)
+static int html_attach_all(struct cmd *c, struct attached *a)
 {
 	const char *path[ATTACHED_MAX];
 	size_t nr = cmd_values(c, "with", path, BASE_COUNT(path));
 	int exit_status = CMD_OK;
 	for (size_t i = 0; exit_status == CMD_OK && i < nr; i++)
-		exit_status = attach(c, a, path[i]);
+		exit_status = html_attach(c, a, path[i]);
 	return exit_status;
 }
 
 int cmd_html_trace(struct cmd *c, const char *trace, const char *path)
 {
 	struct attached with = {0};
-	int exit_status = attach_all(c, &with);
+	int exit_status = html_attach_all(c, &with);
 	if (exit_status == CMD_OK)
 		exit_status = make_page(c, trace, path, with.document, with.nr);
 	attached_free(&with);

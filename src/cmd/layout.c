@@ -36,7 +36,8 @@ static void close_files(const struct files *f)
 			close(fd[i]);
 }
 
-static enum base_status write_all(int fd, const char *bytes, size_t length, struct base_err *err)
+static enum base_status layout_write_all(
+	int fd, const char *bytes, size_t length, struct base_err *err)
 {
 	while (length) {
 		ssize_t n = write(fd, bytes, length);
@@ -52,7 +53,8 @@ static enum base_status write_all(int fd, const char *bytes, size_t length, stru
 	return BASE_OK;
 }
 
-static enum base_status read_all(int fd, size_t limit, struct base_str *ret, struct base_err *err)
+static enum base_status layout_read_all(
+	int fd, size_t limit, struct base_str *ret, struct base_err *err)
 {
 	char buf[1 << 14];
 	if (lseek(fd, 0, SEEK_SET) < 0)
@@ -106,10 +108,10 @@ static enum base_status run_dot(
 }
 
 /* What it said, in one clean line. */
-static enum base_status complain(const struct files *f, int status, struct base_err *err)
+static enum base_status layout_complain(const struct files *f, int status, struct base_err *err)
 {
 	struct base_str said = {0}, clean = {0};
-	enum base_status s = read_all(f->complaints, COMPLAINT_MAX, &said, err);
+	enum base_status s = layout_read_all(f->complaints, COMPLAINT_MAX, &said, err);
 	if (s == BASE_OK) {
 		if (said.length > COMPLAINT_MAX)
 			said.buf[COMPLAINT_MAX] = '\0';
@@ -131,13 +133,13 @@ enum base_status cmd_layout(
 	int status = 0;
 	enum base_status s = open_files(&f, err);
 	if (s == BASE_OK)
-		s = write_all(f.in, base_str_text(dot), dot->length, err);
+		s = layout_write_all(f.in, base_str_text(dot), dot->length, err);
 	if (s == BASE_OK)
 		s = run_dot(&f, format, &status, err);
 	if (s == BASE_OK && status)
-		s = complain(&f, status, err);
+		s = layout_complain(&f, status, err);
 	if (s == BASE_OK)
-		s = read_all(f.out, BASE_STR_LIMIT_BYTES, ret, err);
+		s = layout_read_all(f.out, BASE_STR_LIMIT_BYTES, ret, err);
 	if (s == BASE_OK && !ret->length)
 		s = base_fail(err, BASE_ERR_ENV, "dot drew nothing");
 	close_files(&f);

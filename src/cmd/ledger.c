@@ -71,7 +71,7 @@ static int length_of_trace(struct cmd *c, const char *path, double *ret_ns)
 			    : cmd_fail(c, base_cause(&c->err, s, "while analysing %s", path));
 }
 
-static int append(struct cmd *c, const char *path, const struct base_str *line)
+static int ledger_append(struct cmd *c, const char *path, const struct base_str *line)
 {
 	make_directories(path);
 	int fd = base_output_continue(path, &c->err);
@@ -114,7 +114,7 @@ int cmd_ledger_record(struct cmd *c, const struct report_whatif *w)
 		report_ledger_entry(&line, w, w->elapsed_ns / after_ns, &c->err) != BASE_OK)
 		exit_status = cmd_fail(c, c->err.status);
 	if (exit_status == CMD_OK)
-		exit_status = append(c, base_str_text(&path), &line);
+		exit_status = ledger_append(c, base_str_text(&path), &line);
 	if (exit_status == CMD_OK)
 		cmd_note(c, "measured %.2fx; noted in %s", w->elapsed_ns / after_ns,
 			base_str_text(&path));

@@ -75,7 +75,7 @@ static const char *next_command(const void *ctx, size_t i)
 }
 
 /* As execvp will find it: a path, or a name in $PATH. */
-static bool is_program(const char *name)
+static bool main_is_program(const char *name)
 {
 	if (strchr(name, '/'))
 		return true; /* whether it exists, record says better */
@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 	const struct cmd_spec *verb = spec && argc > 2 ? cmd_find_verb(spec, argv[2]) : NULL;
 	if (spec)
 		return run_command(verb ? verb : spec, argc - 2, argv + 2);
-	if (*word != '-' && !is_program(word))
+	if (*word != '-' && !main_is_program(word))
 		return unknown_command(word);
 	return run_command(&cmd_default_spec, argc - 1, argv + 1);
 }

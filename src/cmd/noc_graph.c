@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const char *value_of(const char *operand, const char *key)
+static const char *noc_graph_value_of(const char *operand, const char *key)
 {
 	size_t length = strlen(key);
 	return !strncmp(operand, key, length) && operand[length] == '=' ? operand + length + 1
@@ -20,7 +20,7 @@ const char *cmd_noc_setting(const struct cmd *c, const char *key)
 {
 	const char *found = NULL;
 	for (size_t k = 1; k < c->nr_operands; k++) {
-		const char *value = value_of(c->operand[k], key);
+		const char *value = noc_graph_value_of(c->operand[k], key);
 		found = value ? value : found;
 	}
 	return found;
@@ -65,7 +65,7 @@ bool cmd_noc_only(struct cmd *c, const char *const *key, size_t nr)
 	for (size_t k = 1; k < c->nr_operands; k++) {
 		bool known = !cmd_noc_is_setting(c->operand[k]);
 		for (size_t i = 0; i < nr && !known; i++)
-			known = value_of(c->operand[k], key[i]) != NULL;
+			known = noc_graph_value_of(c->operand[k], key[i]) != NULL;
 		if (!known) {
 			cmd_usage(c, "noc %s knows no setting '%s'", c->operand[0], c->operand[k]);
 			return false;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_newer(const struct stat *a, const struct stat *b)
+static bool open_is_newer(const struct stat *a, const struct stat *b)
 {
 	if (a->st_mtim.tv_sec != b->st_mtim.tv_sec)
 		return a->st_mtim.tv_sec > b->st_mtim.tv_sec;
@@ -33,8 +33,8 @@ static bool find_newest(struct cmd_trace_name *name)
 			continue;
 		if (stat(e->d_name, &s) || !S_ISREG(s.st_mode))
 			continue;
-		bool tie = found && !is_newer(&s, &best) && !is_newer(&best, &s);
-		if (found && !(tie ? strcmp(e->d_name, name->buf) < 0 : is_newer(&s, &best)))
+		bool tie = found && !open_is_newer(&s, &best) && !open_is_newer(&best, &s);
+		if (found && !(tie ? strcmp(e->d_name, name->buf) < 0 : open_is_newer(&s, &best)))
 			continue;
 		memcpy(name->buf, e->d_name, length + 1);
 		best = s;
@@ -80,13 +80,13 @@ const char *cmd_output_path(
 	return NULL;
 }
 
-static void progress(void *ctx, const char *what, uint64_t done_records, uint64_t all_records)
+static void open_progress(void *ctx, const char *what, uint64_t done_records, uint64_t all_records)
 {
 	cmd_progress_show(ctx, what, done_records, all_records, "records");
 }
 
 /* Nothing but the whole run needs no window: then the answer says nothing of one. */
-static bool window(struct cmd *c, struct report_run *run)
+static bool open_window(struct cmd *c, struct report_run *run)
 {
 	uint64_t last_ns = trace_reader_last_ns(run->reader), from_ns = 0, to_ns = UINT64_MAX;
 	if (!cmd_value_moment(c, "from", last_ns, &from_ns) ||
@@ -124,7 +124,7 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 	*ret = (struct report_run){
 		.trace_path = path,
 		.max_memory_bytes = max_memory,
-		.progress = progress,
+		.progress = open_progress,
 		.progress_ctx = c,
 	};
 	if (c->spec->flags & CMD_ENDS && !cmd_value_count(c, "connection", &ret->connection))
@@ -137,7 +137,7 @@ int cmd_open(struct cmd *c, const char *path, struct report_run *ret)
 			c->spec->name, path);
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
-	if (c->spec->flags & CMD_WINDOW && !window(c, ret)) {
+	if (c->spec->flags & CMD_WINDOW && !open_window(c, ret)) {
 		trace_reader_close(ret->reader);
 		return CMD_USAGE;
 	}

@@ -21,7 +21,7 @@ static const struct {
 	[NOC_PATH_REST] = {"for what the graph does not say", "rest_cycles"},
 };
 
-static double ratio(uint64_t n, uint64_t of)
+static double packets_ratio(uint64_t n, uint64_t of)
 {
 	return of ? (double)n / (double)of : 0;
 }
@@ -37,7 +37,7 @@ static uint32_t largest(const uint64_t *of_node, uint32_t nr)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void add_finding(struct base_str *out, const struct noc_path *p)
+static void packets_add_finding(struct base_str *out, const struct noc_path *p)
 {
 	enum noc_path_part most = NOC_PATH_NETWORK;
 	for (unsigned i = 1; i < NOC_PATH_PARTS; i++)
@@ -75,7 +75,7 @@ static void add_limits(struct base_str *out, const struct noc_path *p, uint32_t 
 	base_str_add(out, "  no network makes the run shorter than ");
 	base_str_add_count(out, elsewhere);
 	base_str_addf(out, " cycles (%.2f times as fast), as long as nodes take what they take\n",
-		elsewhere ? ratio(p->execution_cycles, elsewhere) : 0);
+		elsewhere ? packets_ratio(p->execution_cycles, elsewhere) : 0);
 }
 
 static void add_load(struct base_str *out, const struct noc_load *l, const struct noc_pdg *g)
@@ -88,7 +88,7 @@ static void add_load(struct base_str *out, const struct noc_load *l, const struc
 	base_str_add(out, " of ");
 	base_str_add_count(out, l->flits);
 	base_str_addf(out, " flits among %u nodes: %.4f flits a node and cycle\n", g->nr_nodes,
-		ratio(l->flits, l->execution_cycles * g->nr_nodes));
+		packets_ratio(l->flits, l->execution_cycles * g->nr_nodes));
 	if (!l->packets) {
 		base_str_add(out, "  mean latency -: no packet arrived\n");
 		return;
@@ -97,22 +97,23 @@ static void add_load(struct base_str *out, const struct noc_load *l, const struc
 		"  mean latency %.2f cycles, most %llu; %.2f of it beyond the shortest between the "
 		"same "
 		"nodes: contention",
-		ratio(l->latency_cycles, l->packets), (unsigned long long)l->latency_max_cycles,
-		ratio(l->excess_cycles, l->packets));
+		packets_ratio(l->latency_cycles, l->packets),
+		(unsigned long long)l->latency_max_cycles,
+		packets_ratio(l->excess_cycles, l->packets));
 	if (l->excess_cycles)
 		base_str_addf(out, ", %.0f %% on the way to node %u",
 			base_percent(l->excess_at_cycles[jam], l->excess_cycles), jam);
 	base_str_addf(out,
 		"\n  node %u sends most, %.3f flits a cycle; node %u receives most, %.3f\n", from,
-		ratio(l->sent_flits[from], l->execution_cycles), to,
-		ratio(l->received_flits[to], l->execution_cycles));
+		packets_ratio(l->sent_flits[from], l->execution_cycles), to,
+		packets_ratio(l->received_flits[to], l->execution_cycles));
 }
 
-static void add_text(struct base_str *out, const struct noc_pdg *g, const struct noc_load *l,
-	const struct noc_path *p, const char *path)
+static void packets_add_text(struct base_str *out, const struct noc_pdg *g,
+	const struct noc_load *l, const struct noc_path *p, const char *path)
 {
 	if (g->has_graph) {
-		add_finding(out, p);
+		packets_add_finding(out, p);
 		add_limits(out, p, g->nr_nodes);
 	} else {
 		base_str_add_count(out, l->packets);
@@ -160,9 +161,9 @@ static json_t *nodes_json(
 }
 
 /* null: of no packet. */
-static json_t *mean_json(uint64_t sum, uint64_t nr)
+static json_t *packets_mean_json(uint64_t sum, uint64_t nr)
 {
-	return nr ? json_real(ratio(sum, nr)) : json_null();
+	return nr ? json_real(packets_ratio(sum, nr)) : json_null();
 }
 
 static json_t *to_json(const struct noc_pdg *g, const struct noc_load *l, const struct noc_path *p)
@@ -178,9 +179,9 @@ static json_t *to_json(const struct noc_pdg *g, const struct noc_load *l, const 
 		json_pack("{s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o}", "packets",
 			(json_int_t)l->packets, "flits", (json_int_t)l->flits, "execution_cycles",
 			(json_int_t)l->execution_cycles, "mean_latency_cycles",
-			mean_json(l->latency_cycles, l->packets), "most_latency_cycles",
+			packets_mean_json(l->latency_cycles, l->packets), "most_latency_cycles",
 			(json_int_t)l->latency_max_cycles, "mean_excess_cycles",
-			mean_json(l->excess_cycles, l->packets), "path", path, "nodes",
+			packets_mean_json(l->excess_cycles, l->packets), "path", path, "nodes",
 			nodes_json(g, l, p)));
 }
 
@@ -201,7 +202,7 @@ int cmd_report_packets(struct cmd *c, const char *path)
 		exit_status = cmd_write_json(c, to_json(g, &l, &p));
 	} else {
 		struct base_str text = {0};
-		add_text(&text, g, &l, &p, path);
+		packets_add_text(&text, g, &l, &p, path);
 		exit_status = cmd_write(c, &text);
 	}
 	noc_path_fini(&p);

@@ -4,13 +4,14 @@
 
 #include <string.h>
 
-static void add_heading(struct base_str *out, const char *group, const char *single_group)
+static void parameters_add_heading(
+	struct base_str *out, const char *group, const char *single_group)
 {
 	base_str_addf(out, "%s[%s%s]\n", out->length ? "\n" : "", group,
 		single_group && strcmp(group, single_group) != 0 ? " NAME" : "");
 }
 
-static void add_one(struct base_str *out, const struct base_parameter *p)
+static void parameters_add_one(struct base_str *out, const struct base_parameter *p)
 {
 	base_str_addf(out, "%s = ", p->key);
 	base_parameter_add_preset(out, p);
@@ -33,9 +34,9 @@ void cmd_add_parameters(struct base_str *out, struct base_parameters p, const ch
 	for (size_t i = 0; i < p.nr; i++) {
 		if (p.row[i].group && strcmp(group, p.row[i].group) != 0) {
 			group = p.row[i].group;
-			add_heading(out, group, single_group);
+			parameters_add_heading(out, group, single_group);
 		}
-		add_one(out, &p.row[i]);
+		parameters_add_one(out, &p.row[i]);
 	}
 }
 

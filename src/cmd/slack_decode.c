@@ -29,7 +29,7 @@ static void open_code(struct cmd_slack_code *c)
 		c->bytes = (const uint8_t *)elf_rawfile(c->elf, &c->size_bytes);
 }
 
-static struct cmd_slack_code *code_of(struct cmd_slack_decoder *d, const char *path)
+static struct cmd_slack_code *slack_decode_code_of(struct cmd_slack_decoder *d, const char *path)
 {
 	for (size_t i = 0; i < d->nr_files; i++)
 		if (!strcmp(d->file[i].path, path))
@@ -82,7 +82,7 @@ static const uint8_t *bytes_at(const struct cmd_slack_code *c, uint64_t address,
 	return NULL;
 }
 
-static uint64_t bit_of(ZydisRegister r)
+static uint64_t slack_decode_bit_of(ZydisRegister r)
 {
 	if (r == ZYDIS_REGISTER_NONE || r == ZYDIS_REGISTER_RIP || r == ZYDIS_REGISTER_EIP)
 		return 0;
@@ -109,15 +109,15 @@ static uint64_t bit_of(ZydisRegister r)
 	}
 }
 
-static void add_operand(const ZydisDecodedOperand *o, struct slack_registers *ret)
+static void slack_decode_add_operand(const ZydisDecodedOperand *o, struct slack_registers *ret)
 {
 	if (o->type == ZYDIS_OPERAND_TYPE_MEMORY) {
-		ret->reads |= bit_of(o->mem.base) | bit_of(o->mem.index);
+		ret->reads |= slack_decode_bit_of(o->mem.base) | slack_decode_bit_of(o->mem.index);
 		return;
 	}
 	if (o->type != ZYDIS_OPERAND_TYPE_REGISTER)
 		return;
-	uint64_t bit = bit_of(o->reg.value);
+	uint64_t bit = slack_decode_bit_of(o->reg.value);
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
 		ret->reads |= bit;
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) {
@@ -182,7 +182,7 @@ static bool is_outside(const ZydisDecodedInstruction *i)
 }
 
 /* For loops that wait (slack/spins.h). */
-static void add_memory(
+static void slack_decode_add_memory(
 	const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o, struct slack_registers *ret)
 {
 	ret->outside = is_outside(i);
@@ -198,7 +198,7 @@ static void add_memory(
 		}
 		if (o->type != ZYDIS_OPERAND_TYPE_REGISTER)
 			continue;
-		uint64_t bit = bit_of(o->reg.value);
+		uint64_t bit = slack_decode_bit_of(o->reg.value);
 		bool part = (o->size < 32 && bit < UINT64_C(1) << VECTOR_BIT) ||
 			    (o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE);
 		ret->keeps |= writes && part ? bit : 0;
@@ -228,14 +228,16 @@ static uint64_t stepped(const ZydisDecodedInstruction *i, const ZydisDecodedOper
 	switch (i->mnemonic) {
 	case ZYDIS_MNEMONIC_INC:
 	case ZYDIS_MNEMONIC_DEC:
-		return bit_of(o[0].reg.value);
+		return slack_decode_bit_of(o[0].reg.value);
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
-		return o[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? bit_of(o[0].reg.value) : 0;
+		return o[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE
+			       ? slack_decode_bit_of(o[0].reg.value)
+			       : 0;
 	case ZYDIS_MNEMONIC_LEA:
-		return bit_of(o[0].reg.value) == bit_of(o[1].mem.base) &&
+		return slack_decode_bit_of(o[0].reg.value) == slack_decode_bit_of(o[1].mem.base) &&
 				       o[1].mem.index == ZYDIS_REGISTER_NONE
-			       ? bit_of(o[0].reg.value)
+			       ? slack_decode_bit_of(o[0].reg.value)
 			       : 0;
 	default:
 		return 0;
@@ -267,7 +269,7 @@ static uint8_t branch_of(const ZydisDecodedInstruction *i, const ZydisDecodedOpe
 const uint8_t *cmd_slack_bytes(
 	struct cmd_slack_decoder *d, const struct memory_linked *at, size_t *ret_size)
 {
-	struct cmd_slack_code *c = code_of(d, at->path);
+	struct cmd_slack_code *c = slack_decode_code_of(d, at->path);
 	*ret_size = 0;
 	return c ? bytes_at(c, at->address, ret_size) : NULL;
 }
@@ -290,8 +292,8 @@ bool cmd_slack_decode(void *ctx, uint64_t code, struct slack_registers *ret)
 		ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, bytes, size, &i, operand)))
 		return false;
 	for (unsigned k = 0; k < i.operand_count; k++)
-		add_operand(&operand[k], ret);
-	add_memory(&i, operand, ret);
+		slack_decode_add_operand(&operand[k], ret);
+	slack_decode_add_memory(&i, operand, ret);
 	if (makes_zero(&i, operand))
 		ret->reads = 0;
 	/* The stack engine: pushes and pops do not wait for one another. */

@@ -14,7 +14,7 @@ static enum slack_cause greatest(const struct slack_fields_result *r)
 	return best;
 }
 
-static void instruction_rows(struct base_str *out, const struct cmd_slack_view *v)
+static void slack_fields_instruction_rows(struct base_str *out, const struct cmd_slack_view *v)
 {
 	const struct slack_fields_result *r = v->fields;
 	size_t shown = 0;
@@ -75,7 +75,7 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 				base_percent(r->cause_cycles[i], r->cycles), r->cause_cycles[i],
 				slack_cause_line((enum slack_cause)i));
 	quantiles(out, r);
-	instruction_rows(out, v);
+	slack_fields_instruction_rows(out, v);
 	base_str_addf(out,
 		"\nBranches: %" PRIu64
 		" conditional or indirect, %.2f%% mispredicted (gshare, 4096 "

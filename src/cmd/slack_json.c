@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static json_t *histogram(const struct base_histogram *h)
+static json_t *slack_json_histogram(const struct base_histogram *h)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; h->count && i < BASE_HISTOGRAM_BUCKETS; i++) {
@@ -20,7 +20,7 @@ static json_t *histogram(const struct base_histogram *h)
 	return list;
 }
 
-static json_t *processors(const struct slack_result *r)
+static json_t *slack_json_processors(const struct slack_result *r)
 {
 	json_t *list = json_array();
 	for (uint32_t i = 0; i < r->machine.nr_processors; i++) {
@@ -119,7 +119,7 @@ static json_t *graph(const struct slack_result *r)
 		base_json_u64(k->removed_beyond), "spilled_bytes", base_json_u64(k->spilled_bytes));
 }
 
-static json_t *diagnostics(const struct memory_source *s)
+static json_t *slack_json_diagnostics(const struct memory_source *s)
 {
 	json_t *list = json_array();
 	for (unsigned d = 0; d < MEMORY_DIAG_NR; d++)
@@ -142,10 +142,11 @@ json_t *cmd_slack_json(const struct cmd_slack_view *v)
 		base_json_u64(r->critical_hops), "outside_instructions", base_json_u64(r->outside),
 		"machine_cycles", base_json_u64(m->cycles));
 	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "processors",
-		processors(r), "global_slack", histogram(&r->global), "local_slack",
-		histogram(&r->local), "functions", group(v, CMD_SLACK_FUNCTION), "lines",
-		group(v, CMD_SLACK_LINE), "data", group(v, CMD_SLACK_DATA), "static_instructions",
-		instructions(v), "graph", graph(r), "diagnostics", diagnostics(v->source));
+		slack_json_processors(r), "global_slack", slack_json_histogram(&r->global),
+		"local_slack", slack_json_histogram(&r->local), "functions",
+		group(v, CMD_SLACK_FUNCTION), "lines", group(v, CMD_SLACK_LINE), "data",
+		group(v, CMD_SLACK_DATA), "static_instructions", instructions(v), "graph", graph(r),
+		"diagnostics", slack_json_diagnostics(v->source));
 	json_t *lost = json_pack("{s:o, s:o, s:o, s:s}", "forced_waits", base_json_u64(m->forced),
 		"bad_calls", base_json_u64(m->bad_calls), "omp_regions_without_end",
 		base_json_u64(m->omp_regions), "not_seen", v->source->info.unseen);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The same file is opened once; NULL: it is not there or has no symbols. */
-static struct symbol_file *symbols_of(struct cmd_slack_names *n, const char *path)
+static struct symbol_file *slack_names_symbols_of(struct cmd_slack_names *n, const char *path)
 {
 	for (size_t i = 0; i < n->nr_files; i++)
 		if (!strcmp(n->file[i].path, path))
@@ -26,7 +26,7 @@ static struct symbol_file *symbols_of(struct cmd_slack_names *n, const char *pat
 
 /* Where a module of the stream is; a recorder may tell of the same one in many parts. False: no
  * memory. */
-static bool add_image(struct cmd_slack_names *n, const char *path, uint64_t bias)
+static bool slack_names_add_image(struct cmd_slack_names *n, const char *path, uint64_t bias)
 {
 	for (size_t i = 0; i < n->nr_images; i++)
 		if (n->image[i].bias == bias && !strcmp(n->image[i].path, path))
@@ -35,7 +35,7 @@ static bool add_image(struct cmd_slack_names *n, const char *path, uint64_t bias
 		BASE_OK)
 		return false;
 	n->image[n->nr_images++] = (struct cmd_slack_image){
-		.path = path, .bias = bias, .symbols = symbols_of(n, path)};
+		.path = path, .bias = bias, .symbols = slack_names_symbols_of(n, path)};
 	return true;
 }
 
@@ -45,7 +45,7 @@ static size_t images(struct cmd_slack_names *n)
 	struct memory_linked at;
 	while (n->source->ops->linked &&
 		n->source->ops->linked(n->source, 0, false, n->nr_modules, &at) &&
-		add_image(n, at.path, -at.address))
+		slack_names_add_image(n, at.path, -at.address))
 		n->nr_modules++;
 	return n->nr_images;
 }
@@ -66,7 +66,7 @@ struct symbol_file *cmd_slack_symbols(
 	struct cmd_slack_names *n, uint64_t code, struct memory_linked *ret)
 {
 	return n->source->ops->linked && n->source->ops->linked(n->source, code, true, 0, ret)
-		       ? symbols_of(n, ret->path)
+		       ? slack_names_symbols_of(n, ret->path)
 		       : NULL;
 }
 
@@ -93,7 +93,7 @@ static bool find_code(struct cmd_slack_names *n, uint64_t address, struct memory
 	return true;
 }
 
-static bool name_code(
+static bool slack_names_name_code(
 	struct cmd_slack_names *n, enum cmd_slack_by by, uint64_t address, struct base_str *out)
 {
 	struct memory_linked at;
@@ -154,7 +154,7 @@ void cmd_slack_name(
 		base_str_add(out, p.name);
 	else if (!address && !data)
 		base_str_add(out, "(threads and unseen code)");
-	else if (!(data ? name_data(n, address, out) : name_code(n, by, address, out)))
+	else if (!(data ? name_data(n, address, out) : slack_names_name_code(n, by, address, out)))
 		/* Neighbours on one page of a heap or stack go together. */
 		base_str_addf(out, "0x%" PRIx64, data ? address & ~UINT64_C(4095) : address);
 }
@@ -162,7 +162,7 @@ void cmd_slack_name(
 typedef bool find_first(struct symbol_file *, uint64_t, struct symbol_variable *);
 
 /* Of what find() has in any image the first that ends behind `address`, as mapped; its image. */
-static const struct cmd_slack_image *first_behind(
+static const struct cmd_slack_image *slack_names_first_behind(
 	struct cmd_slack_names *n, uint64_t address, find_first *find, struct symbol_variable *ret)
 {
 	const struct cmd_slack_image *found = NULL;
@@ -183,13 +183,14 @@ static const struct cmd_slack_image *first_behind(
 
 bool cmd_slack_variable(struct cmd_slack_names *n, uint64_t address, struct symbol_variable *ret)
 {
-	return first_behind(n, address, symbol_variable, ret) != NULL;
+	return slack_names_first_behind(n, address, symbol_variable, ret) != NULL;
 }
 
 bool cmd_slack_section(struct cmd_slack_names *n, uint64_t address, struct symbol_variable *ret,
 	const char **ret_path)
 {
-	const struct cmd_slack_image *image = first_behind(n, address, symbol_section, ret);
+	const struct cmd_slack_image *image =
+		slack_names_first_behind(n, address, symbol_section, ret);
 	*ret_path = image ? image->path : "";
 	return image != NULL;
 }
@@ -269,7 +270,7 @@ static struct cmd_slack_named *find_name(struct cmd_slack_named **g, size_t *nr,
 	return &(*g)[(*nr)++];
 }
 
-static void add_static(struct cmd_slack_named *to, const struct slack_static *c)
+static void slack_names_add_static(struct cmd_slack_named *to, const struct slack_static *c)
 {
 	to->critical_cycles += c->critical_cycles;
 	to->executed += c->executed - c->outside;
@@ -300,7 +301,7 @@ struct cmd_slack_named *cmd_slack_group(struct cmd_slack_names *n, const struct 
 								   &index, base_str_text(&name));
 		failed = !to;
 		if (to && by != CMD_SLACK_DATA) {
-			add_static(to, &r->code[i]);
+			slack_names_add_static(to, &r->code[i]);
 		} else if (to) {
 			to->critical_cycles += r->line[i].critical_cycles;
 			to->executed += r->line[i].times;

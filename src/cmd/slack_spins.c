@@ -6,12 +6,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static double ratio(uint64_t n, uint64_t of)
+static double slack_spins_ratio(uint64_t n, uint64_t of)
 {
 	return of ? (double)n / (double)of : 0;
 }
 
-static int most_first(const void *x, const void *y)
+static int slack_spins_most_first(const void *x, const void *y)
 {
 	const struct slack_spin_loop *a = *(const struct slack_spin_loop *const *)x;
 	const struct slack_spin_loop *b = *(const struct slack_spin_loop *const *)y;
@@ -27,11 +27,12 @@ static const struct slack_spin_loop **sorted(const struct slack_spins *s)
 	for (size_t i = 0; list && i < s->nr_loops; i++)
 		list[i] = &s->loop[i];
 	if (list && s->nr_loops)
-		qsort(list, s->nr_loops, sizeof(const struct slack_spin_loop *), most_first);
+		qsort(list, s->nr_loops, sizeof(const struct slack_spin_loop *),
+			slack_spins_most_first);
 	return list;
 }
 
-static void add_words(
+static void slack_spins_add_words(
 	struct base_str *out, const struct cmd_slack_view *v, const struct slack_spin_loop *l)
 {
 	for (uint32_t i = 0; i < l->nr_words; i++) {
@@ -42,12 +43,12 @@ static void add_words(
 		base_str_add(out, ", ...");
 }
 
-static void add_row(
+static void slack_spins_add_row(
 	struct base_str *out, const struct cmd_slack_view *v, const struct slack_spin_loop *l)
 {
 	struct base_str name = {0}, words = {0};
 	cmd_slack_name(v->names, CMD_SLACK_INSTRUCTION, l->branch, &name);
-	add_words(&words, v, l);
+	slack_spins_add_words(&words, v, l);
 	base_str_addf(out, "  %6u %12" PRIu64 " %12" PRIu64 " %7" PRIu64 " %10" PRIu64 "  ",
 		l->thread, l->instructions, l->rounds, l->waits, l->longest_rounds);
 	report_name_add(out, base_str_text(&name));
@@ -100,8 +101,8 @@ static void wait_rows(struct base_str *out, const struct cmd_slack_view *v)
 		" instructions %" PRIu64 " were useful, in %" PRIu64
 		" cycles: useful IPC %.3f, IPC %.3f, of all processors together.\n",
 		m->respun, m->rewaits, w->skipped, m->instructions, m->instructions - m->spinning,
-		m->cycles, ratio(m->instructions - m->spinning, m->cycles),
-		ratio(m->instructions, m->cycles));
+		m->cycles, slack_spins_ratio(m->instructions - m->spinning, m->cycles),
+		slack_spins_ratio(m->instructions, m->cycles));
 	base_str_addf(out,
 		"  What ends them: %" PRIu64 " times one store that can have, %" PRIu64
 		" times a lock was free. Of loops in which nobody waited when it was recorded it "
@@ -135,7 +136,7 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 				      : ".\n");
 	const struct slack_spin_loop **list = sorted(s);
 	for (size_t i = 0; list && i < s->nr_loops && i < v->rows; i++)
-		add_row(out, v, list[i]);
+		slack_spins_add_row(out, v, list[i]);
 	base_free(list);
 	wait_rows(out, v);
 	power_rows(out, v);
@@ -145,7 +146,8 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 			s->unknown);
 }
 
-static json_t *loop_json(const struct cmd_slack_view *v, const struct slack_spin_loop *l)
+static json_t *slack_spins_loop_json(
+	const struct cmd_slack_view *v, const struct slack_spin_loop *l)
 {
 	struct base_str name = {0}, code = {0};
 	json_t *words = json_array();
@@ -190,7 +192,7 @@ json_t *cmd_slack_spins_json(const struct cmd_slack_view *v)
 	json_t *loops = json_array(), *threads = json_array();
 	const struct slack_spin_loop **list = sorted(s);
 	for (size_t i = 0; list && i < s->nr_loops; i++)
-		json_array_append_new(loops, loop_json(v, list[i]));
+		json_array_append_new(loops, slack_spins_loop_json(v, list[i]));
 	base_free(list);
 	for (uint32_t i = 0; i < s->nr_threads; i++)
 		json_array_append_new(threads,

@@ -13,19 +13,19 @@ static void add_cycles(struct base_str *out, const struct cmd_slack_view *v, uin
 	base_str_add(out, ")");
 }
 
-static uint64_t length_of(const struct slack_result *r)
+static uint64_t slack_text_length_of(const struct slack_result *r)
 {
 	return r->end - r->origin;
 }
 
-static void finding(struct base_str *out, const struct cmd_slack_view *v,
+static void slack_text_finding(struct base_str *out, const struct cmd_slack_view *v,
 	const struct cmd_slack_named *function, size_t nr)
 {
 	const struct slack_result *r = v->result;
 	uint64_t low, high, zero = base_histogram_bucket(&r->global, 0, &low, &high);
-	if (nr && length_of(r)) {
+	if (nr && slack_text_length_of(r)) {
 		base_str_addf(out, "%.0f%% of the critical path is in ",
-			base_percent(function[0].critical_cycles, length_of(r)));
+			base_percent(function[0].critical_cycles, slack_text_length_of(r)));
 		report_name_add(out, function[0].name);
 		base_str_add(out, "; ");
 	}
@@ -39,17 +39,18 @@ static void finding(struct base_str *out, const struct cmd_slack_view *v,
 	base_str_addf(out, " (modelled: %u processors, %s).\n", r->machine.nr_processors,
 		v->config->cdat->protocol->name);
 	base_str_add(out, "The critical path is ");
-	add_cycles(out, v, length_of(r));
+	add_cycles(out, v, slack_text_length_of(r));
 	base_str_addf(out,
 		" long and ends on processor %u; %.2f%% of it is named, it changes processors "
 		"%" PRIu64 " times.\n",
-		r->endpoint, base_percent(r->critical_cycles, length_of(r)), r->critical_hops);
+		r->endpoint, base_percent(r->critical_cycles, slack_text_length_of(r)),
+		r->critical_hops);
 	if (r->machine.nr_processors == 1)
 		base_str_add(out, "On one processor that executes in order every instruction is "
 				  "critical: --out-of-order says more.\n");
 }
 
-static void processor_rows(struct base_str *out, const struct cmd_slack_view *v)
+static void slack_text_processor_rows(struct base_str *out, const struct cmd_slack_view *v)
 {
 	const struct slack_result *r = v->result;
 	bool spins = r->machine.spinning != 0;
@@ -61,7 +62,7 @@ static void processor_rows(struct base_str *out, const struct cmd_slack_view *v)
 		const struct slack_processor_result *p = &r->machine.processor[i];
 		uint64_t cycles = p->end - p->begin;
 		base_str_addf(out, "  %9u %16.1f%% %13" PRIu64 " %12" PRIu64 " %6.3f", i,
-			base_percent(r->processor[i].critical_cycles, length_of(r)),
+			base_percent(r->processor[i].critical_cycles, slack_text_length_of(r)),
 			p->instructions, cycles, base_percent(p->instructions, cycles) / 100);
 		if (spins)
 			base_str_addf(out, " %7.3f",
@@ -106,7 +107,7 @@ static void distribution_rows(struct base_str *out, const struct cmd_slack_view 
 static void group_rows(struct base_str *out, const struct cmd_slack_view *v, const char *title,
 	const struct cmd_slack_named *g, size_t nr, bool code)
 {
-	uint64_t length = length_of(v->result);
+	uint64_t length = slack_text_length_of(v->result);
 	size_t shown = 0;
 	for (size_t i = 0; i < nr && shown < v->rows; i++) {
 		const struct cmd_slack_named *n = &g[i];
@@ -127,7 +128,7 @@ static void group_rows(struct base_str *out, const struct cmd_slack_view *v, con
 	}
 }
 
-static void instruction_rows(struct base_str *out, const struct cmd_slack_view *v)
+static void slack_text_instruction_rows(struct base_str *out, const struct cmd_slack_view *v)
 {
 	const struct slack_result *r = v->result;
 	size_t shown = 0;
@@ -147,7 +148,7 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 		base_str_addf(out,
 			"  %15.1f%% %12" PRIu64 " %8.1f%% %13" PRIu64
 			" %12.0f %12.0f %5.0f%% %5" PRIu64 "  ",
-			base_percent(c->critical_cycles, length_of(r)), inside,
+			base_percent(c->critical_cycles, slack_text_length_of(r)), inside,
 			base_percent(c->critical, inside), c->least, mean,
 			variance > 0 ? sqrt(variance) : 0,
 			inside > 1 ? base_percent(c->alike, inside - 1) : 100, c->taut_cycles);
@@ -157,7 +158,7 @@ static void instruction_rows(struct base_str *out, const struct cmd_slack_view *
 	}
 }
 
-static double ratio(uint64_t all, uint64_t kept)
+static double slack_text_ratio(uint64_t all, uint64_t kept)
 {
 	return (double)all / (double)(kept ? kept : 1);
 }
@@ -171,7 +172,8 @@ static void compression_rows(struct base_str *out, const struct slack_result *r)
 		"processor, %" PRIu64 " late); kept %" PRIu64 " nodes (%.0f to 1) and %" PRIu64
 		" edges (%.0f to 1).\n",
 		k->nodes, k->raw_edges, base_percent(k->raw_within, k->raw_edges), k->raw_late,
-		nodes, ratio(k->nodes, nodes), k->kept_edges, ratio(k->raw_edges, k->kept_edges));
+		nodes, slack_text_ratio(k->nodes, nodes), k->kept_edges,
+		slack_text_ratio(k->raw_edges, k->kept_edges));
 	base_str_addf(out,
 		"Removed: %" PRIu64 " nodes without a kept RAW edge (theorem 2-1), %" PRIu64
 		" edges from a store that the processor had loaded before (2-2), %" PRIu64
@@ -180,7 +182,7 @@ static void compression_rows(struct base_str *out, const struct slack_result *r)
 		"alone: %.0f to 1 edges).\n",
 		k->nodes - (nodes < k->nodes ? nodes : k->nodes), k->removed_same_store,
 		k->removed_in_time, k->removed_beyond,
-		ratio(k->raw_edges, k->kept_edges + k->removed_beyond));
+		slack_text_ratio(k->raw_edges, k->kept_edges + k->removed_beyond));
 	if (k->spilled_bytes) {
 		base_str_add(out, "Beyond the memory allowed, ");
 		base_str_add_size(out, k->spilled_bytes);
@@ -194,7 +196,7 @@ static void caution(struct base_str *out, uint64_t n, const char *what)
 		base_str_addf(out, "Caution: %" PRIu64 " %s\n", n, what);
 }
 
-static void caveats(struct base_str *out, const struct cmd_slack_view *v)
+static void slack_text_caveats(struct base_str *out, const struct cmd_slack_view *v)
 {
 	const struct slack_result *r = v->result;
 	struct cmd_streams s = {
@@ -235,15 +237,15 @@ void cmd_slack_text(struct base_str *out, const struct cmd_slack_view *v)
 	static const char *const title[] = {"function", "line", "data that were waited for"};
 	for (unsigned i = 0; i < 3; i++)
 		g[i] = cmd_slack_group(v->names, v->result, by[i], &nr[i]);
-	finding(out, v, g[0], nr[0]);
-	processor_rows(out, v);
+	slack_text_finding(out, v, g[0], nr[0]);
+	slack_text_processor_rows(out, v);
 	distribution_rows(out, v);
 	for (unsigned i = 0; i < 3; i++) {
 		group_rows(out, v, title[i], g[i], nr[i], i < 2);
 		cmd_slack_group_free(g[i], nr[i]);
 	}
-	instruction_rows(out, v);
+	slack_text_instruction_rows(out, v);
 	compression_rows(out, v->result);
 	cmd_slack_spins_text(out, v);
-	caveats(out, v);
+	slack_text_caveats(out, v);
 }

@@ -18,16 +18,16 @@ struct follow {
 };
 
 /* A bit of `holds`; 0: no general register of 64 bits. */
-static uint32_t bit_of(ZydisRegister r)
+static uint32_t slack_types_bit_of(ZydisRegister r)
 {
 	return ZydisRegisterGetClass(r) == ZYDIS_REGCLASS_GPR64
 		       ? UINT32_C(1) << (ZydisRegisterGetId(r) & (GPRS - 1))
 		       : 0;
 }
 
-static uint32_t gpr(const ZydisDecodedOperand *o)
+static uint32_t slack_types_gpr(const ZydisDecodedOperand *o)
 {
-	return o->type == ZYDIS_OPERAND_TYPE_REGISTER ? bit_of(o->reg.value) : 0;
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER ? slack_types_bit_of(o->reg.value) : 0;
 }
 
 static bool in_registers(const struct follow *f)
@@ -59,20 +59,21 @@ static bool in_memory(const struct follow *f, const ZydisDecodedOperand *to)
 }
 
 /* True: found. */
-static bool step(struct follow *f, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
+static bool slack_types_step(
+	struct follow *f, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o)
 {
-	bool moves = i->mnemonic == ZYDIS_MNEMONIC_MOV && f->holds & gpr(&o[1]);
+	bool moves = i->mnemonic == ZYDIS_MNEMONIC_MOV && f->holds & slack_types_gpr(&o[1]);
 	if (moves && o[0].type == ZYDIS_OPERAND_TYPE_MEMORY && in_memory(f, &o[0]))
 		return true;
 	for (unsigned k = 0; k < i->operand_count; k++) {
 		if (o[k].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 			!(o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
-		f->holds &= ~bit_of(ZydisRegisterGetLargestEnclosing(
+		f->holds &= ~slack_types_bit_of(ZydisRegisterGetLargestEnclosing(
 			ZYDIS_MACHINE_MODE_LONG_64, o[k].reg.value));
 	}
 	if (moves)
-		f->holds |= gpr(&o[0]);
+		f->holds |= slack_types_gpr(&o[0]);
 	if (i->meta.category == ZYDIS_CATEGORY_CALL)
 		f->holds &= ~(uint32_t)CALLER_SAVED;
 	return in_registers(f);
@@ -109,7 +110,7 @@ static bool find_type(struct cmd_slack_names *n, uint64_t site, struct cmd_slack
 		if (i.meta.category == ZYDIS_CATEGORY_RET ||
 			i.meta.category == ZYDIS_CATEGORY_UNCOND_BR)
 			return false;
-		if (step(&f, &i, operand))
+		if (slack_types_step(&f, &i, operand))
 			break;
 		if (!f.holds)
 			return false;

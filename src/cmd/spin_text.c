@@ -14,7 +14,7 @@ struct totals {
 	uint64_t samples, spins, counts, kernel, works, cut, refused;
 };
 
-static struct totals sum(const struct spin_answer *a)
+static struct totals spin_text_sum(const struct spin_answer *a)
 {
 	struct totals t = {0};
 	for (size_t i = 0; i < a->nr_threads; i++) {
@@ -36,7 +36,7 @@ static struct totals sum(const struct spin_answer *a)
 	return t;
 }
 
-static double share(uint64_t part, uint64_t whole)
+static double spin_text_share(uint64_t part, uint64_t whole)
 {
 	return whole ? (double)part / (double)whole : 0;
 }
@@ -45,14 +45,14 @@ static double share(uint64_t part, uint64_t whole)
 static bool matters(const struct cmd_spin *c, const struct totals *t)
 {
 	static const double least_share = 0.001;
-	double waits = c->a->sampled ? share(t->spins + t->counts, t->samples)
-				     : share(t->spinning + t->counting, t->instructions);
+	double waits = c->a->sampled ? spin_text_share(t->spins + t->counts, t->samples)
+				     : spin_text_share(t->spinning + t->counting, t->instructions);
 	return c->a->nr_loops && waits >= least_share;
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void add_place(struct base_str *out, const struct spin_place *p)
+static void spin_text_add_place(struct base_str *out, const struct spin_place *p)
 {
 	const char *base = p->file ? strrchr(p->file, '/') : NULL;
 	if (p->function)
@@ -79,7 +79,7 @@ static void add_thread_name(struct base_str *out, const struct cmd_spin *c, uint
 	}
 }
 
-static void add_word(struct base_str *out, const struct spin_polled *p)
+static void spin_text_add_word(struct base_str *out, const struct spin_polled *p)
 {
 	if (p->name)
 		report_name_add(out, p->name);
@@ -160,20 +160,21 @@ static void finding_sampled(
 	base_str_addf(out,
 		"%.1f %% of the samples spin: %" PRIu64 " of %" PRIu64
 		" (so of the time, with 95 %% certainty: %.1f to %.1f %%)",
-		share(t->spins, t->samples) * 100, t->spins, t->samples, i.low * 100, i.high * 100);
+		spin_text_share(t->spins, t->samples) * 100, t->spins, t->samples, i.low * 100,
+		i.high * 100);
 	if (t->counts)
-		base_str_addf(
-			out, "; %.1f %% more poll and count", share(t->counts, t->samples) * 100);
+		base_str_addf(out, "; %.1f %% more poll and count",
+			spin_text_share(t->counts, t->samples) * 100);
 	if (t->cut)
 		base_str_addf(out, "; of %.1f %% it is not known, they were cut short",
-			share(t->cut, t->samples) * 100);
+			spin_text_share(t->cut, t->samples) * 100);
 }
 
 static void finding_counted(struct base_str *out, const struct totals *t, bool waits)
 {
 	if (waits)
 		base_str_addf(out, "%.1f %% of the instructions only wait: ",
-			share(t->spinning, t->instructions) * 100);
+			spin_text_share(t->spinning, t->instructions) * 100);
 	else
 		base_str_add(out, "no spinning that would matter: ");
 	base_str_add_count(out, t->spinning);
@@ -184,13 +185,14 @@ static void finding_counted(struct base_str *out, const struct totals *t, bool w
 		return;
 	base_str_add(out, "; ");
 	if (waits)
-		base_str_addf(out, "%.1f %%", share(t->counting, t->instructions) * 100);
+		base_str_addf(out, "%.1f %%", spin_text_share(t->counting, t->instructions) * 100);
 	else
 		base_str_add_count(out, t->counting);
 	base_str_add(out, " more poll and count");
 }
 
-static void finding(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
+static void spin_text_finding(
+	struct base_str *out, const struct cmd_spin *c, const struct totals *t)
 {
 	const struct spin_answer *a = c->a;
 	if (a->standstill.verdict != SPIN_LIVELOCK_NONE)
@@ -207,16 +209,16 @@ static void finding(struct base_str *out, const struct cmd_spin *c, const struct
 	base_str_add(out, "most: ");
 	add_thread_name(out, c, l->thread);
 	base_str_add(out, " in ");
-	add_place(out, &l->branch);
+	spin_text_add_place(out, &l->branch);
 	if (p) {
 		base_str_add(out, ", on ");
-		add_word(out, p);
+		spin_text_add_word(out, p);
 	}
 	if (p && p->last_writer) {
 		base_str_add(out, ", which ");
 		add_thread_name(out, c, p->last_writer);
 		base_str_add(out, " changed last, in ");
-		add_place(out, &p->last_writer_at);
+		spin_text_add_place(out, &p->last_writer_at);
 	}
 	base_str_add(out, "\n");
 }
@@ -243,7 +245,7 @@ static void threads_counted(struct base_str *out, const struct cmd_spin *c)
 		add_right(out, 16, t->spin_instructions);
 		add_right(out, 16, t->counting_instructions);
 		add_right(out, 16, useful);
-		base_str_addf(out, " %5.1f %%\n", share(useful, t->instructions) * 100);
+		base_str_addf(out, " %5.1f %%\n", spin_text_share(useful, t->instructions) * 100);
 	}
 }
 
@@ -263,11 +265,11 @@ static void threads_sampled(struct base_str *out, const struct cmd_spin *c)
 		base_str_addf(out, "%-24.24s %9" PRIu64, base_str_text(&name), all);
 		base_str_fini(&name);
 		base_str_addf(out, " %7.1f %% %7.1f %% %7.1f %% %7.1f %% %7.1f %%\n",
-			share(t->samples[SPIN_SPINS], all) * 100,
-			share(t->samples[SPIN_COUNTS], all) * 100,
-			share(t->samples[SPIN_KERNEL], all) * 100,
-			share(t->samples[SPIN_WORKS], all) * 100,
-			share(t->samples[SPIN_CUT], all) * 100);
+			spin_text_share(t->samples[SPIN_SPINS], all) * 100,
+			spin_text_share(t->samples[SPIN_COUNTS], all) * 100,
+			spin_text_share(t->samples[SPIN_KERNEL], all) * 100,
+			spin_text_share(t->samples[SPIN_WORKS], all) * 100,
+			spin_text_share(t->samples[SPIN_CUT], all) * 100);
 	}
 }
 
@@ -276,7 +278,7 @@ static void loop_amount(struct base_str *out, const struct cmd_spin *c, const st
 {
 	if (c->a->sampled) {
 		uint64_t n = l->samples_spin + l->samples_count;
-		base_str_addf(out, "%5.1f %% of samples", share(n, t->samples) * 100);
+		base_str_addf(out, "%5.1f %% of samples", spin_text_share(n, t->samples) * 100);
 		if (l->samples_count > l->samples_spin)
 			base_str_add(out, ", polls and counts (two-phase waiting?)");
 		else if (l->loop_instructions)
@@ -287,12 +289,13 @@ static void loop_amount(struct base_str *out, const struct cmd_spin *c, const st
 		return;
 	}
 	base_str_addf(out, "%5.1f %% of instructions",
-		share(l->spin_instructions + l->counting_instructions, t->instructions) * 100);
+		spin_text_share(l->spin_instructions + l->counting_instructions, t->instructions) *
+			100);
 	if (l->spin_iterations) {
 		base_str_add(out, ", ");
 		base_str_add_count(out, l->waits);
 		base_str_addf(out, " waits, %.1f instructions a round, at most ",
-			share(l->spin_instructions, l->spin_iterations));
+			spin_text_share(l->spin_instructions, l->spin_iterations));
 		base_str_add_count(out, l->longest_iterations);
 		base_str_add(out, " rounds in a row");
 	}
@@ -306,7 +309,7 @@ static void loop_amount(struct base_str *out, const struct cmd_spin *c, const st
 static void loop_word(struct base_str *out, const struct cmd_spin *c, const struct spin_polled *p)
 {
 	base_str_add(out, "          on ");
-	add_word(out, p);
+	spin_text_add_word(out, p);
 	if (c->a->sampled) {
 		base_str_addf(out, " = %" PRIu64 "\n", p->value);
 		return;
@@ -318,7 +321,7 @@ static void loop_word(struct base_str *out, const struct cmd_spin *c, const stru
 	base_str_add(out, ", changed last by ");
 	add_thread_name(out, c, p->last_writer);
 	base_str_add(out, " in ");
-	add_place(out, &p->last_writer_at);
+	spin_text_add_place(out, &p->last_writer_at);
 	base_str_add(out, "; ");
 	base_str_add_count(out, p->changes);
 	base_str_add(out, p->changes == 1 ? " change" : " changes");
@@ -336,7 +339,7 @@ static void loops(struct base_str *out, const struct cmd_spin *c, const struct t
 		base_str_add(out, i ? "  " : "\nloops that wait, by thread\n  ");
 		add_thread_name(out, c, l->thread);
 		base_str_add(out, " in ");
-		add_place(out, &l->branch);
+		spin_text_add_place(out, &l->branch);
 		base_str_add(out, "\n    ");
 		loop_amount(out, c, l, t);
 		base_str_add(out, "\n");
@@ -358,7 +361,7 @@ static void how_counted(struct base_str *out, const struct cmd_spin *c, const st
 			"useful IPC is %.3f times IPC. Estimated: cycles are not known "
 			"under Valgrind; on a "
 			"processor of one instruction a cycle useful IPC would be that number.\n",
-			1 - share(t->spinning, t->instructions));
+			1 - spin_text_share(t->spinning, t->instructions));
 	base_str_add(out, "how: every instruction was seen, one thread at a time. How often a loop "
 			  "goes round "
 			  "depends on that schedule, the useful instructions do not.\n");
@@ -417,8 +420,9 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 		base_str_addf(out,
 			"useful IPC %.2f, IPC %.2f: estimated, as if loops that spin had the IPC "
 			"of the rest\n",
-			share(a->instructions, a->cycles) * (1 - share(t->spins, t->samples)),
-			share(a->instructions, a->cycles));
+			spin_text_share(a->instructions, a->cycles) *
+				(1 - spin_text_share(t->spins, t->samples)),
+			spin_text_share(a->instructions, a->cycles));
 	else if (t->samples)
 		base_str_addf(out,
 			"useful IPC is %.2f to %.2f times IPC: cycles are not counted on "
@@ -434,8 +438,8 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 
 void cmd_spin_text(struct base_str *out, const struct cmd_spin *c)
 {
-	struct totals t = sum(c->a);
-	finding(out, c, &t);
+	struct totals t = spin_text_sum(c->a);
+	spin_text_finding(out, c, &t);
 	if (c->a->sampled)
 		threads_sampled(out, c);
 	else
@@ -454,7 +458,7 @@ void cmd_spin_text(struct base_str *out, const struct cmd_spin *c)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void set_text(json_t *o, const char *key, const char *text)
+static void spin_text_set_text(json_t *o, const char *key, const char *text)
 {
 	struct base_str clean = {0};
 	if (!text)
@@ -475,11 +479,11 @@ static json_t *place_json(const struct spin_place *p)
 {
 	json_t *o = json_object();
 	json_object_set_new(o, "address", address_json(p->address));
-	set_text(o, "function", p->function);
-	set_text(o, "file", p->file);
+	spin_text_set_text(o, "function", p->function);
+	spin_text_set_text(o, "file", p->file);
 	if (p->file)
 		json_object_set_new(o, "line", base_json_u64(p->line));
-	set_text(o, "object", p->object);
+	spin_text_set_text(o, "object", p->object);
 	return o;
 }
 
@@ -487,7 +491,7 @@ static json_t *word_json(const struct cmd_spin *c, const struct spin_polled *p)
 {
 	json_t *o = json_object();
 	json_object_set_new(o, "address", address_json(p->address));
-	set_text(o, "name", p->name);
+	spin_text_set_text(o, "name", p->name);
 	json_object_set_new(o, "own_stack", json_boolean(p->own_stack));
 	if (c->a->sampled) {
 		json_object_set_new(o, "value", base_json_u64(p->value));
@@ -506,7 +510,7 @@ static json_t *word_json(const struct cmd_spin *c, const struct spin_polled *p)
 	return o;
 }
 
-static json_t *loop_json(const struct cmd_spin *c, const struct spin_loop *l)
+static json_t *spin_text_loop_json(const struct cmd_spin *c, const struct spin_loop *l)
 {
 	json_t *words = json_array(), *o = json_object();
 	for (size_t i = 0; i < l->nr_polled; i++)
@@ -534,7 +538,7 @@ static json_t *loop_json(const struct cmd_spin *c, const struct spin_loop *l)
 	return o;
 }
 
-static json_t *thread_json(const struct cmd_spin *c, const struct spin_thread *t)
+static json_t *spin_text_thread_json(const struct cmd_spin *c, const struct spin_thread *t)
 {
 	static const char *const verdict[SPIN_VERDICTS] = {[SPIN_REFUSED] = "samples_refused",
 		[SPIN_KERNEL] = "samples_kernel",
@@ -545,7 +549,7 @@ static json_t *thread_json(const struct cmd_spin *c, const struct spin_thread *t
 	json_t *o = json_object();
 	json_object_set_new(o, "thread", base_json_u64(t->id));
 	if (c->a->sampled) {
-		set_text(o, "name", t->name);
+		spin_text_set_text(o, "name", t->name);
 		for (unsigned v = SPIN_REFUSED; v < SPIN_VERDICTS; v++)
 			json_object_set_new(o, verdict[v], base_json_u64(t->samples[v]));
 		return o;
@@ -571,20 +575,20 @@ static json_t *livelock_json(const struct spin_standstill *s)
 	json_object_set_new(o, "signal_handlers", json_boolean(s->has_handlers));
 	json_object_set_new(o, "found_ns", base_json_u64(s->found_ns));
 	json_object_set_new(o, "stopped_ns", base_json_u64(s->stopped_ns));
-	set_text(o, "open", s->open);
+	spin_text_set_text(o, "open", s->open);
 	return o;
 }
 
 json_t *cmd_spin_json(const struct cmd_spin *c)
 {
 	const struct spin_answer *a = c->a;
-	struct totals t = sum(a);
+	struct totals t = spin_text_sum(a);
 	json_t *threads = json_array(), *all_loops = json_array(), *r = json_object();
 	for (size_t i = 0; i < a->nr_threads; i++)
-		json_array_append_new(threads, thread_json(c, &a->thread[i]));
+		json_array_append_new(threads, spin_text_thread_json(c, &a->thread[i]));
 	for (size_t i = 0; i < a->nr_loops; i++)
-		json_array_append_new(all_loops, loop_json(c, &a->loop[i]));
-	set_text(r, "program", c->program);
+		json_array_append_new(all_loops, spin_text_loop_json(c, &a->loop[i]));
+	spin_text_set_text(r, "program", c->program);
 	json_object_set_new(r, "pid", base_json_u64((uint64_t)a->pid));
 	json_object_set_new(r, "method", json_string(a->sampled ? "samples" : "valgrind"));
 	if (c->program && !a->running)
@@ -603,8 +607,8 @@ json_t *cmd_spin_json(const struct cmd_spin *c)
 			json_object_set_new(r, "instructions", base_json_u64(a->instructions));
 		}
 		json_object_set_new(r, "livelock", livelock_json(&a->standstill));
-		set_text(r, "refused", a->refused);
-		set_text(r, "not_counted", c->no_tool);
+		spin_text_set_text(r, "refused", a->refused);
+		spin_text_set_text(r, "not_counted", c->no_tool);
 	} else {
 		json_object_set_new(r, "instructions", base_json_u64(t.instructions));
 		json_object_set_new(r, "spin_instructions", base_json_u64(t.spinning));

@@ -36,14 +36,14 @@ static void cell_text(struct base_str *out, unsigned width, const char *s)
 	cell(out, width, &text);
 }
 
-static void cell_ns(struct base_str *out, unsigned width, uint64_t ns)
+static void stat_text_cell_ns(struct base_str *out, unsigned width, uint64_t ns)
 {
 	struct base_str text = {0};
 	base_str_add_ns(&text, ns);
 	cell(out, width, &text);
 }
 
-static void cell_count(struct base_str *out, unsigned width, uint64_t n)
+static void stat_text_cell_count(struct base_str *out, unsigned width, uint64_t n)
 {
 	struct base_str text = {0};
 	base_str_add_count(&text, n);
@@ -70,7 +70,7 @@ struct sum {
 	bool has_migrations, has_calls;
 };
 
-static void add(struct sum *sum, const struct stat_thread *t)
+static void stat_text_add(struct sum *sum, const struct stat_thread *t)
 {
 	struct stat_counts *c = &sum->counts;
 	sum->counted = sum->nr_threads ? sum->counted & t->counted : t->counted;
@@ -97,13 +97,13 @@ static struct sum sum_all(const struct stat_result *s)
 {
 	struct sum sum = {0};
 	for (size_t i = 0; i < s->nr_threads; i++)
-		add(&sum, &s->thread[i]);
+		stat_text_add(&sum, &s->thread[i]);
 	return sum;
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static void head(struct base_str *out, const char *what, const char *id)
+static void stat_text_head(struct base_str *out, const char *what, const char *id)
 {
 	base_str_addf(out, "\n  %-*s%8s", NAME_COLUMN, what, id);
 	static const char *const column[] = {"ran", "ready", "asleep"};
@@ -139,27 +139,27 @@ static void cell_kernel(struct base_str *out, const struct sum *sum)
 	cell(out, 8, &text);
 }
 
-static void row(struct base_str *out, const struct sum *sum, uint64_t id)
+static void stat_text_row(struct base_str *out, const struct sum *sum, uint64_t id)
 {
 	const struct stat_counts *c = &sum->counts;
 	uint64_t busy = c->task_ns + c->runqueue_ns;
 	cell_name(out, sum->name);
 	base_str_addf(out, "%8llu", (unsigned long long)id);
-	cell_ns(out, 11, c->task_ns);
-	cell_ns(out, 11, c->runqueue_ns);
-	cell_ns(out, 11, sum->alive_ns > busy ? sum->alive_ns - busy : 0);
+	stat_text_cell_ns(out, 11, c->task_ns);
+	stat_text_cell_ns(out, 11, c->runqueue_ns);
+	stat_text_cell_ns(out, 11, sum->alive_ns > busy ? sum->alive_ns - busy : 0);
 	cell_kernel(out, sum);
-	cell_count(out, 10, c->voluntary + c->forced);
-	cell_count(out, 10, c->forced);
+	stat_text_cell_count(out, 10, c->voluntary + c->forced);
+	stat_text_cell_count(out, 10, c->forced);
 	if (sum->has_migrations)
-		cell_count(out, 8, c->migrations);
+		stat_text_cell_count(out, 8, c->migrations);
 	else
 		cell_text(out, 8, "-");
-	cell_count(out, 10, c->minor_faults + c->major_faults);
+	stat_text_cell_count(out, 10, c->minor_faults + c->major_faults);
 	base_str_add(out, "\n");
 }
 
-static int by_time(const void *a, const void *b)
+static int stat_text_by_time(const void *a, const void *b)
 {
 	const struct sum *x = a, *y = b;
 	if (x->counts.task_ns != y->counts.task_ns)
@@ -167,21 +167,21 @@ static int by_time(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static void table(struct base_str *out, const struct cmd_stat *c, const char *what, const char *id,
-	struct sum *rows, size_t nr)
+static void stat_text_table(struct base_str *out, const struct cmd_stat *c, const char *what,
+	const char *id, struct sum *rows, size_t nr)
 {
 	size_t shown = c->limit && c->limit < nr ? c->limit : nr;
 	if (!nr)
 		return;
-	qsort(rows, nr, sizeof *rows, by_time);
-	head(out, what, id);
+	qsort(rows, nr, sizeof *rows, stat_text_by_time);
+	stat_text_head(out, what, id);
 	for (size_t i = 0; i < shown; i++)
-		row(out, &rows[i], (uint64_t)rows[i].pid);
+		stat_text_row(out, &rows[i], (uint64_t)rows[i].pid);
 	if (shown < nr)
 		base_str_addf(out, "  ... and %zu more (--all)\n", nr - shown);
 }
 
-static void threads(struct base_str *out, const struct cmd_stat *c)
+static void stat_text_threads(struct base_str *out, const struct cmd_stat *c)
 {
 	const struct stat_result *s = c->s;
 	struct sum *rows = base_alloc(s->nr_threads * sizeof *rows + 1);
@@ -190,9 +190,9 @@ static void threads(struct base_str *out, const struct cmd_stat *c)
 		if (s->thread[i].missed)
 			continue;
 		rows[nr] = (struct sum){.name = s->thread[i].comm, .pid = s->thread[i].tid};
-		add(&rows[nr++], &s->thread[i]);
+		stat_text_add(&rows[nr++], &s->thread[i]);
 	}
-	table(out, c, "thread", "tid", rows, nr);
+	stat_text_table(out, c, "thread", "tid", rows, nr);
 	base_free(rows);
 }
 
@@ -212,10 +212,10 @@ static void processes(struct base_str *out, const struct cmd_stat *c)
 			if (base_map_put(&known, 0, (uint64_t)t->pid, at) != BASE_OK)
 				break;
 		}
-		add(&rows[at], t);
+		stat_text_add(&rows[at], t);
 	}
 	if (nr > 1 && nr < s->nr_threads) /* else it is the threads' table again */
-		table(out, c, "process", "pid", rows, nr);
+		stat_text_table(out, c, "process", "pid", rows, nr);
 	base_map_fini(&known);
 	base_free(rows);
 }
@@ -234,14 +234,14 @@ static void phase_events(struct base_str *out, const struct cmd_stat *c, const s
 		if (*c->s->no_event_why[i])
 			continue;
 		if (p->counted & 1u << (i + 3))
-			cell_count(out, 14, p->count[i + 3]);
+			stat_text_cell_count(out, 14, p->count[i + 3]);
 		else
 			cell_text(out, 14, "-");
 	}
 	if (!c->options->kernel_time)
 		return;
 	if (p->counted & 1u << (c->options->nr_events + 3))
-		cell_ns(out, 11, p->count[c->options->nr_events + 3]);
+		stat_text_cell_ns(out, 11, p->count[c->options->nr_events + 3]);
 	else
 		cell_text(out, 11, "-");
 }
@@ -272,14 +272,14 @@ static void phases(struct base_str *out, const struct cmd_stat *c)
 		if (p->rest)
 			cell_text(out, 10, "-");
 		else
-			cell_count(out, 10, p->entered);
-		cell_ns(out, 11, p->wall_ns);
-		cell_ns(out, 11, p->task_ns);
+			stat_text_cell_count(out, 10, p->entered);
+		stat_text_cell_ns(out, 11, p->wall_ns);
+		stat_text_cell_ns(out, 11, p->task_ns);
 		if (p->counted & 4u)
-			cell_ns(out, 11, p->count[2]);
+			stat_text_cell_ns(out, 11, p->count[2]);
 		else
 			cell_text(out, 11, "-");
-		cell_count(out, 10, p->count[1]);
+		stat_text_cell_count(out, 10, p->count[1]);
 		phase_events(out, c, p);
 		base_str_add(out, "\n");
 	}
@@ -289,7 +289,7 @@ static void phases(struct base_str *out, const struct cmd_stat *c)
 
 /* ---- the processor's events ------------------------------------------------------------------ */
 
-static bool index_of(const struct cmd_stat *c, enum longpole_event event, size_t *ret)
+static bool stat_text_index_of(const struct cmd_stat *c, enum longpole_event event, size_t *ret)
 {
 	for (*ret = 0; *ret < c->options->nr_events; ++*ret)
 		if (c->options->event[*ret] == (uint16_t)event)
@@ -298,7 +298,8 @@ static bool index_of(const struct cmd_stat *c, enum longpole_event event, size_t
 }
 
 /* A rate beside a count: of instructions a cycle, of others a thousand instructions. */
-static void rate(struct base_str *out, const struct cmd_stat *c, const struct sum *sum, size_t i)
+static void stat_text_rate(
+	struct base_str *out, const struct cmd_stat *c, const struct sum *sum, size_t i)
 {
 	size_t of;
 	bool instructions = c->options->event[i] == LONGPOLE_INSTRUCTIONS;
@@ -306,7 +307,8 @@ static void rate(struct base_str *out, const struct cmd_stat *c, const struct su
 		if (sum->counts.task_ns)
 			base_str_addf(out, "   %.3f GHz while it ran",
 				(double)sum->counts.event[i] / (double)sum->counts.task_ns);
-	} else if (index_of(c, instructions ? LONGPOLE_CYCLES : LONGPOLE_INSTRUCTIONS, &of) &&
+	} else if (stat_text_index_of(
+			   c, instructions ? LONGPOLE_CYCLES : LONGPOLE_INSTRUCTIONS, &of) &&
 		   (sum->counted & 1u << of) && sum->counts.event[of]) {
 		double share = (double)sum->counts.event[i] / (double)sum->counts.event[of];
 		base_str_addf(out,
@@ -326,8 +328,8 @@ static void events(struct base_str *out, const struct cmd_stat *c, const struct 
 		any = true;
 		base_str_addf(out, "  %-*s", NAME_COLUMN + 6,
 			longpole_event_name((enum longpole_event)c->options->event[i]));
-		cell_count(out, 18, sum->counts.event[i]);
-		rate(out, c, sum, i);
+		stat_text_cell_count(out, 18, sum->counts.event[i]);
+		stat_text_rate(out, c, sum, i);
 		if (s->event_user_only[i])
 			base_str_add(out, "   (in user space only)");
 		base_str_add(out, "\n");
@@ -374,7 +376,7 @@ static double share_ready(const struct sum *sum)
 	       (double)(sum->counts.task_ns + sum->counts.runqueue_ns + 1);
 }
 
-static void finding(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
+static void stat_text_finding(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
 {
 	const struct stat_result *s = c->s;
 	struct base_str name = {0};
@@ -400,7 +402,7 @@ static void finding(struct base_str *out, const struct cmd_stat *c, const struct
 	base_str_fini(&name);
 }
 
-static void whole(struct base_str *out, const struct stat_result *s)
+static void stat_text_whole(struct base_str *out, const struct stat_result *s)
 {
 	uint64_t ran_us = s->user_us + s->kernel_us;
 	base_str_addf(out, "\n  the program%s, and those of its children that it waited for:\n  ",
@@ -445,7 +447,7 @@ static void not_counted(struct base_str *out, const struct cmd_stat *c, const st
 		base_str_addf(out, ": %s\n", why);
 }
 
-static void caveats(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
+static void stat_text_caveats(struct base_str *out, const struct cmd_stat *c, const struct sum *sum)
 {
 	const struct stat_result *s = c->s;
 	uint64_t missed = s->missed_threads, going_on = 0, open = 0, stops = 0, unsplit = 0;
@@ -511,15 +513,15 @@ static void caveats(struct base_str *out, const struct cmd_stat *c, const struct
 void cmd_stat_text(struct base_str *out, const struct cmd_stat *c)
 {
 	struct sum sum = sum_all(c->s);
-	finding(out, c, &sum);
-	threads(out, c);
+	stat_text_finding(out, c, &sum);
+	stat_text_threads(out, c);
 	processes(out, c);
 	phases(out, c);
 	events(out, c, &sum);
 	calls(out, &sum);
-	whole(out, c->s);
+	stat_text_whole(out, c->s);
 	stolen(out, c->s);
-	caveats(out, c, &sum);
+	stat_text_caveats(out, c, &sum);
 	base_str_addf(out,
 		"next: %slongpole record, then longpole report: who the threads wait for\n",
 		share_ready(&sum) >= ready_much
@@ -541,7 +543,7 @@ static json_t *events_json(
 	return object;
 }
 
-static json_t *thread_json(const struct cmd_stat *c, const struct stat_thread *t)
+static json_t *stat_text_thread_json(const struct cmd_stat *c, const struct stat_thread *t)
 {
 	const struct stat_counts *n = &t->counts;
 	uint64_t tick_ns = c->s->tick_ns;
@@ -570,7 +572,7 @@ static json_t *thread_json(const struct cmd_stat *c, const struct stat_thread *t
 	return object;
 }
 
-static json_t *phase_json(const struct cmd_stat *c, const struct stat_phase *p)
+static json_t *stat_text_phase_json(const struct cmd_stat *c, const struct stat_phase *p)
 {
 	struct base_str name = {0};
 	report_clean_add(&name, p->name);
@@ -618,9 +620,9 @@ json_t *cmd_stat_json(const struct cmd_stat *c)
 	const struct stat_result *s = c->s;
 	json_t *thread = json_array(), *phase = json_array();
 	for (size_t i = 0; i < s->nr_threads; i++)
-		json_array_append_new(thread, thread_json(c, &s->thread[i]));
+		json_array_append_new(thread, stat_text_thread_json(c, &s->thread[i]));
 	for (size_t i = 0; i < s->nr_phases; i++)
-		json_array_append_new(phase, phase_json(c, &s->phase[i]));
+		json_array_append_new(phase, stat_text_phase_json(c, &s->phase[i]));
 	struct base_str program = {0};
 	report_clean_add(&program, c->program);
 	json_t *json = cmd_result_json("longpole/stat/1",

@@ -27,7 +27,7 @@ bool cmd_value_real(struct cmd *c, const char *option, double least, double *ret
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-static bool small_count(struct cmd *c, const char *option, uint64_t most, uint64_t *ret)
+static bool streams_small_count(struct cmd *c, const char *option, uint64_t most, uint64_t *ret)
 {
 	if (!cmd_value_count(c, option, ret))
 		return false;
@@ -60,8 +60,8 @@ static bool order_options(struct cmd *c, struct memory_order_options *o)
 	uint64_t processors = 0;
 	const char *how = cmd_value(c, "order");
 	*o = (struct memory_order_options){.disk_latency_ms = -1};
-	if (!small_count(c, "processors", MEMORY_THREADS_MAX, &processors) ||
-		!small_count(c, "slice", UINT32_MAX, &o->slice_instructions) ||
+	if (!streams_small_count(c, "processors", MEMORY_THREADS_MAX, &processors) ||
+		!streams_small_count(c, "slice", UINT32_MAX, &o->slice_instructions) ||
 		!cmd_value_real(c, "dma-bw", 1e-6, &o->dma_mb_per_s) ||
 		!cmd_value_real(c, "disk-latency", 0, &o->disk_latency_ms) ||
 		!cmd_value_real(c, "ipc", 1e-6, &o->ipc) ||
@@ -86,7 +86,7 @@ static bool order_options(struct cmd *c, struct memory_order_options *o)
 
 /* The lines of a list file, without blanks around them; the text stays in *ret_text. Gives their
  * number, of which the first `max` are in name[]. */
-static size_t read_list(
+static size_t streams_read_list(
 	struct cmd *c, const char *path, char **ret_text, const char **name, size_t max)
 {
 	size_t nr = 0;
@@ -114,7 +114,7 @@ static int open_some(struct cmd *c, const char *list_option, const char *const *
 	char *text = NULL;
 	size_t nr = nr_words;
 	if (list) {
-		nr = read_list(c, list, &text, name, MEMORY_THREADS_MAX);
+		nr = streams_read_list(c, list, &text, name, MEMORY_THREADS_MAX);
 		if (!text)
 			return cmd_exit_of(c->err.status);
 		if (!nr) {

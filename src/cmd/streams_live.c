@@ -32,13 +32,14 @@ static bool has_failed(const struct run *r)
 	return __atomic_load_n(&r->failed, __ATOMIC_ACQUIRE);
 }
 
-static bool has_room(void *ctx)
+static bool streams_live_has_room(void *ctx)
 {
 	const struct run *r = ctx;
 	return has_failed(r) || memory_live_has_room(r->streams->live);
 }
 
-static void put(void *ctx, const struct os_clock *clock, const uint8_t *chunk, size_t size_bytes)
+static void streams_live_put(
+	void *ctx, const struct os_clock *clock, const uint8_t *chunk, size_t size_bytes)
 {
 	struct run *r = ctx;
 	if (!r->clocked)
@@ -50,15 +51,15 @@ static void put(void *ctx, const struct os_clock *clock, const uint8_t *chunk, s
 	r->streams->lost_chunks++;
 }
 
-static void commit(void *ctx)
+static void streams_live_commit(void *ctx)
 {
 	memory_live_commit(((struct run *)ctx)->streams->live);
 }
 
-static void ignore_record(void *ctx, const struct trace_record *record)
+static void ignore_record(void *ctx, const struct trace_record *streams_live_record)
 {
 	(void)ctx;
-	(void)record;
+	(void)streams_live_record;
 }
 
 static void ignore_time(void *ctx, uint64_t time_ns, uint64_t nr_lost)
@@ -68,14 +69,14 @@ static void ignore_time(void *ctx, uint64_t time_ns, uint64_t nr_lost)
 	(void)nr_lost;
 }
 
-static bool stop(void *ctx)
+static bool streams_live_stop(void *ctx)
 {
 	return has_failed(ctx);
 }
 
 /* ---- who analyses ---------------------------------------------------------------------------- */
 
-static void *analyse(void *ctx)
+static void *streams_live_analyse(void *ctx)
 {
 	struct run *r = ctx;
 	enum base_status s = BASE_OK;
@@ -113,13 +114,14 @@ enum base_status cmd_streams_recorded(const struct session_result *r, struct bas
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-static int record(struct cmd *c, struct run *r)
+static int streams_live_record(struct cmd *c, struct run *r)
 {
 	struct cmd_streams *s = r->streams;
 	struct session_options o = session_options_default();
 	struct session_result result = {.wait_status = -1, .exit_code = SESSION_EXIT_OURS};
-	struct session_memory_taker taker = {r, has_room, put, commit};
-	struct session_listener listener = {r, ignore_record, ignore_time, stop};
+	struct session_memory_taker taker = {
+		r, streams_live_has_room, streams_live_put, streams_live_commit};
+	struct session_listener listener = {r, ignore_record, ignore_time, streams_live_stop};
 	o.argv = c->operand + 1;
 	o.tool = "longpole " LONGPOLE_VERSION;
 	o.level = s->level;
@@ -153,13 +155,13 @@ int cmd_streams_run_live(struct cmd *c, struct cmd_streams *s, cmd_streams_add *
 	sigset_t all, before; /* signals are for who records */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int why = pthread_create(&analysis, NULL, analyse, r);
+	int why = pthread_create(&analysis, NULL, streams_live_analyse, r);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (why) {
 		base_free(r);
 		return cmd_fail(c, base_fail_errno(&c->err, why, "cannot make a thread"));
 	}
-	int status = record(c, r);
+	int status = streams_live_record(c, r);
 	pthread_join(analysis, NULL);
 	if (r->killed)
 		memory_diag_add(&s->source->diags, MEMORY_DIAG_killed, 0, 0);

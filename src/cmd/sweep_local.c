@@ -28,7 +28,7 @@ static double sweep_known(double x)
 
 /* ---- one simulation -------------------------------------------------------------------------- */
 
-static enum base_status measure(
+static enum base_status sweep_local_measure(
 	const struct sweep_point *p, struct sweep_answer *ret, struct base_err *err)
 {
 	struct noc_result result;
@@ -42,7 +42,7 @@ static enum base_status measure(
 	return status;
 }
 
-static enum base_status search(
+static enum base_status sweep_local_search(
 	const struct sweep_point *p, struct sweep_answer *ret, struct base_err *err)
 {
 	struct noc_saturation found;
@@ -60,7 +60,8 @@ void sweep_simulate(const struct sweep_spec *s, uint32_t point, struct sweep_ans
 	struct base_err err = {0};
 	const struct sweep_point *p = &s->point[point];
 	*ret = (struct sweep_answer){.point = point};
-	ret->status = p->saturation ? search(p, ret, &err) : measure(p, ret, &err);
+	ret->status = p->saturation ? sweep_local_search(p, ret, &err)
+				    : sweep_local_measure(p, ret, &err);
 	if (ret->status != BASE_OK)
 		snprintf(ret->error, sizeof ret->error, "%s", err.cause[0]);
 }
@@ -72,7 +73,7 @@ struct worker {
 	int to, from; /* pipes: point numbers, answers */
 };
 
-static bool write_all(int fd, const void *p, size_t size)
+static bool sweep_local_write_all(int fd, const void *p, size_t size)
 {
 	for (size_t done = 0; done < size;) {
 		ssize_t n = write(fd, (const char *)p + done, size - done);
@@ -85,7 +86,7 @@ static bool write_all(int fd, const void *p, size_t size)
 	return true;
 }
 
-static bool read_all(int fd, void *p, size_t size)
+static bool sweep_local_read_all(int fd, void *p, size_t size)
 {
 	for (size_t done = 0; done < size;) {
 		ssize_t n = read(fd, (char *)p + done, size - done);
@@ -98,20 +99,20 @@ static bool read_all(int fd, void *p, size_t size)
 	return true;
 }
 
-static _Noreturn void work(const struct sweep_spec *s, int from, int to)
+static _Noreturn void sweep_local_work(const struct sweep_spec *s, int from, int to)
 {
 	uint32_t point;
 	struct sweep_answer a;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	while (read_all(from, &point, sizeof point)) {
+	while (sweep_local_read_all(from, &point, sizeof point)) {
 		sweep_simulate(s, point, &a);
-		if (!write_all(to, &a, sizeof a))
+		if (!sweep_local_write_all(to, &a, sizeof a))
 			break;
 	}
 	_exit(0);
 }
 
-static enum base_status start(
+static enum base_status sweep_local_start(
 	struct worker *list, unsigned nr, const struct sweep_spec *s, struct base_err *err)
 {
 	struct worker *w = &list[nr];
@@ -133,7 +134,7 @@ static enum base_status start(
 		}
 		close(to[1]);
 		close(from[0]);
-		work(s, to[0], from[1]);
+		sweep_local_work(s, to[0], from[1]);
 	}
 	close(to[0]);
 	close(from[1]);
@@ -142,12 +143,12 @@ static enum base_status start(
 	return w->pid < 0 ? base_fail_errno(err, errno, "fork") : BASE_OK;
 }
 
-static enum base_status distribute(struct worker *w, unsigned nr_workers, const uint32_t *todo,
-	size_t nr, sweep_take *take, void *ctx, struct base_err *err)
+static enum base_status sweep_local_distribute(struct worker *w, unsigned nr_workers,
+	const uint32_t *todo, size_t nr, sweep_take *take, void *ctx, struct base_err *err)
 {
 	size_t given = 0, taken = 0;
 	for (unsigned i = 0; i < nr_workers && given < nr; i++)
-		if (!write_all(w[i].to, &todo[given++], sizeof *todo))
+		if (!sweep_local_write_all(w[i].to, &todo[given++], sizeof *todo))
 			return base_fail(err, BASE_ERR_ENV, "a worker has gone");
 	while (taken < nr) {
 		struct pollfd p[WORKERS_MAX];
@@ -162,14 +163,15 @@ static enum base_status distribute(struct worker *w, unsigned nr_workers, const 
 			struct sweep_answer a;
 			if (!p[i].revents)
 				continue;
-			if (!read_all(w[i].from, &a, sizeof a))
+			if (!sweep_local_read_all(w[i].from, &a, sizeof a))
 				return base_fail(err, BASE_ERR_ENV,
 					"a worker has gone; what was answered is kept, start "
 					"again");
 			taken++;
 			if (!take(ctx, &a))
 				return BASE_END;
-			if (given < nr && !write_all(w[i].to, &todo[given++], sizeof *todo))
+			if (given < nr &&
+				!sweep_local_write_all(w[i].to, &todo[given++], sizeof *todo))
 				return base_fail(err, BASE_ERR_ENV, "a worker has gone");
 		}
 	}
@@ -186,9 +188,9 @@ enum base_status sweep_local(const struct sweep_spec *s, const uint32_t *todo, s
 	nr_workers = nr_workers > nr ? (unsigned)nr : nr_workers;
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 	for (; started < nr_workers && status == BASE_OK; started++)
-		status = start(w, started, s, err);
+		status = sweep_local_start(w, started, s, err);
 	if (status == BASE_OK)
-		status = distribute(w, started, todo, nr, take, ctx, err);
+		status = sweep_local_distribute(w, started, todo, nr, take, ctx, err);
 	for (unsigned i = 0; i < started; i++) {
 		if (w[i].to < 0)
 			continue;

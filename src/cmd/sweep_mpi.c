@@ -52,7 +52,7 @@ enum base_status sweep_mpi_open(struct sweep_mpi **ret, struct base_err *err)
 		"mpirun -n 9 longpole sweep --mpi SPEC");
 }
 
-static bool tell(struct sweep_mpi *m)
+static bool sweep_mpi_tell(struct sweep_mpi *m)
 {
 	bool good = true;
 	for (int r = 1; good && !m->rank && !m->told && r < m->size; r++)
@@ -65,7 +65,7 @@ void sweep_mpi_close(struct sweep_mpi *m)
 {
 	if (!m)
 		return;
-	(void)tell(m); /* also when rank 0 had nothing to do, or failed: they wait */
+	(void)sweep_mpi_tell(m); /* also when rank 0 had nothing to do, or failed: they wait */
 	m->call->finalize();
 	base_free(m);
 }
@@ -93,7 +93,7 @@ enum base_status sweep_mpi_run(struct sweep_mpi *m, const uint32_t *todo, size_t
 		if (!stopped && given < nr)
 			good = m->call->send(from, &todo[given++], sizeof *todo);
 	}
-	good = good && tell(m);
+	good = good && sweep_mpi_tell(m);
 	if (!good)
 		return base_fail(err, BASE_ERR_ENV, "MPI: sending or receiving failed");
 	return stopped ? BASE_END : BASE_OK;

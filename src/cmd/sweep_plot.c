@@ -22,7 +22,7 @@ struct frame {
 	double left, top, x_most, y_most;
 };
 
-static double x_of(const struct frame *f, double v)
+static double sweep_plot_x_of(const struct frame *f, double v)
 {
 	return f->left + MARGIN + v / f->x_most * (WIDTH - MARGIN - 10);
 }
@@ -41,28 +41,29 @@ static double round_up(double v)
 
 static void add_axes(struct base_str *out, const struct frame *f, const char *x, const char *y)
 {
-	base_str_addf(out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", x_of(f, 0),
-		y_of(f, f->y_most), y_of(f, 0), x_of(f, f->x_most));
+	base_str_addf(out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n",
+		sweep_plot_x_of(f, 0), y_of(f, f->y_most), y_of(f, 0),
+		sweep_plot_x_of(f, f->x_most));
 	for (int i = 0; i <= TICKS; i++) {
 		double vx = f->x_most * i / TICKS, vy = f->y_most * i / TICKS;
 		base_str_addf(out,
 			"<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.4g</text>\n",
-			x_of(f, vx), y_of(f, 0) + 16, vx);
+			sweep_plot_x_of(f, vx), y_of(f, 0) + 16, vx);
 		base_str_addf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>\n",
-			x_of(f, 0) - 6, y_of(f, vy) + 4, vy);
-		base_str_addf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", x_of(f, 0),
-			y_of(f, vy), x_of(f, f->x_most));
+			sweep_plot_x_of(f, 0) - 6, y_of(f, vy) + 4, vy);
+		base_str_addf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n",
+			sweep_plot_x_of(f, 0), y_of(f, vy), sweep_plot_x_of(f, f->x_most));
 	}
 	base_str_addf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n",
-		x_of(f, f->x_most / 2), y_of(f, 0) + 34, x);
+		sweep_plot_x_of(f, f->x_most / 2), y_of(f, 0) + 34, x);
 	base_str_addf(out,
 		"<text transform=\"translate(%.1f %.1f) rotate(-90)\" "
 		"text-anchor=\"middle\">%s</text>\n",
 		f->left + 12, y_of(f, f->y_most / 2), y);
 }
 
-static void add_line(struct base_str *out, const struct frame *f, const struct spot *spot,
-	size_t nr, bool latency)
+static void sweep_plot_add_line(struct base_str *out, const struct frame *f,
+	const struct spot *spot, size_t nr, bool latency)
 {
 	bool open = false;
 	for (size_t i = 0; i < nr; i++) {
@@ -70,7 +71,7 @@ static void add_line(struct base_str *out, const struct frame *f, const struct s
 		if (isnan(v) || (latency && (spot[i].saturated || v > f->y_most)))
 			continue;
 		base_str_addf(out, "%s%.1f %.1f", open ? "L" : "<path class=\"line\" d=\"M",
-			x_of(f, spot[i].load), y_of(f, v));
+			sweep_plot_x_of(f, spot[i].load), y_of(f, v));
 		open = true;
 	}
 	if (open)
@@ -81,19 +82,19 @@ static void add_line(struct base_str *out, const struct frame *f, const struct s
 		if (!isnan(v) && !(latency && (spot[i].saturated || v > f->y_most)))
 			base_str_addf(out,
 				"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"%s\"/>\n",
-				x_of(f, spot[i].load), y_of(f, v),
+				sweep_plot_x_of(f, spot[i].load), y_of(f, v),
 				colour[spot->nr_series % BASE_COUNT(colour)]);
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int sweep_plot_compare(const void *a, const void *b)
 {
 	const struct spot *x = a, *y = b;
 	int series = strcmp(x->series, y->series);
 	return series ? series : (x->load > y->load) - (x->load < y->load);
 }
 
-static void add_escaped(struct base_str *out, const char *text)
+static void sweep_plot_add_escaped(struct base_str *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '<' || *text == '&')
@@ -104,7 +105,7 @@ static void add_escaped(struct base_str *out, const char *text)
 }
 
 /* Points of one series and load (seeds) become their mean. Returns how many are left. */
-static size_t join(struct spot *spot, size_t nr, double *ret_least)
+static size_t sweep_plot_join(struct spot *spot, size_t nr, double *ret_least)
 {
 	size_t left = 0;
 	uint32_t series = 0;
@@ -113,7 +114,7 @@ static size_t join(struct spot *spot, size_t nr, double *ret_least)
 		struct spot sum = spot[i];
 		size_t k = i, nr_latencies = 0;
 		sum.latency = sum.accepted = 0;
-		for (; k < nr && !compare(&spot[i], &spot[k]); k++) {
+		for (; k < nr && !sweep_plot_compare(&spot[i], &spot[k]); k++) {
 			sum.latency += isnan(spot[k].latency) ? 0 : spot[k].latency;
 			nr_latencies += isnan(spot[k].latency) ? 0 : 1;
 			sum.accepted += spot[k].accepted;
@@ -131,10 +132,10 @@ static size_t join(struct spot *spot, size_t nr, double *ret_least)
 	return left;
 }
 
-static void draw(struct base_str *out, struct spot *spot, size_t nr)
+static void sweep_plot_draw(struct base_str *out, struct spot *spot, size_t nr)
 {
 	double least;
-	nr = join(spot, nr, &least);
+	nr = sweep_plot_join(spot, nr, &least);
 	uint32_t nr_series = nr ? spot[nr - 1].nr_series + 1 : 0;
 	uint32_t shown = nr_series > SERIES_SHOWN ? SERIES_SHOWN : nr_series;
 	struct frame f = {.x_most = 0, .y_most = round_up(isfinite(least) ? 3 * least : 100)};
@@ -159,8 +160,8 @@ static void draw(struct base_str *out, struct spot *spot, size_t nr)
 	for (size_t i = 0, k; i < nr; i = k) {
 		for (k = i; k < nr && spot[k].nr_series == spot[i].nr_series; k++) {
 		}
-		add_line(out, &f, spot + i, k - i, true);
-		add_line(out, &g, spot + i, k - i, false);
+		sweep_plot_add_line(out, &f, spot + i, k - i, true);
+		sweep_plot_add_line(out, &g, spot + i, k - i, false);
 		if (spot[i].nr_series >= SERIES_SHOWN)
 			continue;
 		double y = HEIGHT + LEGEND_ROW * (double)spot[i].nr_series;
@@ -168,7 +169,7 @@ static void draw(struct base_str *out, struct spot *spot, size_t nr)
 			"<rect x=\"%d\" y=\"%.0f\" width=\"18\" height=\"4\" fill=\"%s\"/>\n",
 			MARGIN, y, colour[spot[i].nr_series % BASE_COUNT(colour)]);
 		base_str_addf(out, "<text x=\"%d\" y=\"%.0f\">", MARGIN + 24, y + 6);
-		add_escaped(out, spot[i].series);
+		sweep_plot_add_escaped(out, spot[i].series);
 		base_str_add(out, "</text>\n");
 	}
 	base_str_add(out, "</svg>\n");
@@ -192,8 +193,8 @@ void sweep_plot(struct base_str *out, const struct sweep_spec *s, const struct s
 			.saturated = answer[i].value[SWEEP_saturated] != 0};
 	}
 	if (!out->failed) {
-		qsort(spot, nr, sizeof *spot, compare);
-		draw(out, spot, nr);
+		qsort(spot, nr, sizeof *spot, sweep_plot_compare);
+		sweep_plot_draw(out, spot, nr);
 	}
 	for (size_t i = 0; name && i < s->nr_points; i++)
 		base_str_fini(&name[i]);

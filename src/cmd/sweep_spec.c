@@ -40,7 +40,8 @@ struct reading {
 	enum base_status status;
 };
 
-static enum base_status find_section(struct sweep_spec *s, const char *name, uint32_t *ret)
+static enum base_status sweep_spec_find_section(
+	struct sweep_spec *s, const char *name, uint32_t *ret)
 {
 	*ret = UINT32_MAX;
 	if (!strcmp(name, "common") || !*name)
@@ -55,7 +56,7 @@ static enum base_status find_section(struct sweep_spec *s, const char *name, uin
 	return status;
 }
 
-static int on_pair(void *ctx, const char *section, const char *key, const char *value)
+static int sweep_spec_on_pair(void *ctx, const char *section, const char *key, const char *value)
 {
 	struct reading *r = ctx;
 	uint32_t index;
@@ -64,7 +65,7 @@ static int on_pair(void *ctx, const char *section, const char *key, const char *
 		r->status = base_fail(r->err, BASE_ERR_LIMIT, "%.40s: too long", key);
 		return 0;
 	}
-	r->status = find_section(r->spec, section, &index);
+	r->status = sweep_spec_find_section(r->spec, section, &index);
 	if (r->status == BASE_OK)
 		r->status = base_grow(&r->line, &r->capacity, r->nr + 1, sizeof *r->line);
 	if (r->status != BASE_OK) {
@@ -80,7 +81,7 @@ static int on_pair(void *ctx, const char *section, const char *key, const char *
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static void add_value(struct base_str *out, size_t *nr, const char *text, size_t length)
+static void sweep_spec_add_value(struct base_str *out, size_t *nr, const char *text, size_t length)
 {
 	base_str_add_bytes(out, text, length);
 	base_str_add_bytes(out, "", 1);
@@ -88,7 +89,7 @@ static void add_value(struct base_str *out, size_t *nr, const char *text, size_t
 }
 
 /* "0.1..0.3/0.05"; false: it is not one. */
-static bool add_range(struct base_str *out, size_t *nr, const char *word)
+static bool sweep_spec_add_range(struct base_str *out, size_t *nr, const char *word)
 {
 	char *end;
 	double first = strtod(word, &end), last, step = 1;
@@ -112,13 +113,13 @@ static bool add_range(struct base_str *out, size_t *nr, const char *word)
 	for (unsigned i = 0; first + i * step <= last + step * 1e-9; i++) {
 		struct base_str number = {0};
 		base_str_addf(&number, "%.10g", first + i * step);
-		add_value(out, nr, base_str_text(&number), number.length);
+		sweep_spec_add_value(out, nr, base_str_text(&number), number.length);
 		base_str_fini(&number);
 	}
 	return true;
 }
 
-static enum base_status split(struct setting *l, struct base_err *err)
+static enum base_status sweep_spec_split(struct setting *l, struct base_err *err)
 {
 	struct base_str list = {0};
 	const char *at = l->value;
@@ -130,12 +131,12 @@ static enum base_status split(struct setting *l, struct base_err *err)
 		char word[NOC_TEXT_MAX];
 		memcpy(word, at, length);
 		word[length] = 0;
-		if (!add_range(&list, &l->nr, word))
-			add_value(&list, &l->nr, word, length);
+		if (!sweep_spec_add_range(&list, &l->nr, word))
+			sweep_spec_add_value(&list, &l->nr, word, length);
 		at += length;
 	}
 	if (!l->nr)
-		add_value(&list, &l->nr, "", 0);
+		sweep_spec_add_value(&list, &l->nr, "", 0);
 	if (list.failed || l->nr > VALUES_MAX) {
 		bool failed = list.failed;
 		base_str_fini(&list);
@@ -258,7 +259,7 @@ enum base_status sweep_spec_parse(struct sweep_spec *s, const char *text, const 
 	char *const *setting, size_t nr_settings, struct base_err *err)
 {
 	struct reading r = {.spec = s, .err = err, .status = BASE_OK};
-	int line = ini_parse_string(text, on_pair, &r);
+	int line = ini_parse_string(text, sweep_spec_on_pair, &r);
 	if (r.status == BASE_OK && line)
 		r.status = base_fail(err, BASE_ERR_USAGE, "line %d: not 'key = values'", line);
 	for (size_t i = 0; r.status == BASE_OK && i < nr_settings; i++) {
@@ -275,13 +276,13 @@ enum base_status sweep_spec_parse(struct sweep_spec *s, const char *text, const 
 		for (size_t k = 0; k < r.nr; k++)
 			if (!strcmp(r.line[k].key, key))
 				r.line[k].section = UINT32_MAX - 1;
-		on_pair(&r, "common", key, setting[i] + length + 1);
+		sweep_spec_on_pair(&r, "common", key, setting[i] + length + 1);
 	}
 	for (size_t i = 0; r.status == BASE_OK && i < r.nr; i++)
-		r.status = split(&r.line[i], err);
+		r.status = sweep_spec_split(&r.line[i], err);
 	uint32_t only;
 	if (r.status == BASE_OK && !s->nr_sections)
-		r.status = find_section(s, "sweep", &only);
+		r.status = sweep_spec_find_section(s, "sweep", &only);
 	for (uint32_t i = 0; r.status == BASE_OK && i < s->nr_sections; i++)
 		r.status = product(&r, i);
 	if (r.status == BASE_OK)

@@ -21,7 +21,7 @@ struct sweep_store {
 	sqlite3_stmt *get, *put;
 };
 
-static enum base_status complain(const struct sweep_store *t, struct base_err *err)
+static enum base_status sweep_store_complain(const struct sweep_store *t, struct base_err *err)
 {
 	return base_fail(err, BASE_ERR_IO, "the database: %s",
 		t->db ? sqlite3_errmsg(t->db) : "out of memory");
@@ -61,7 +61,7 @@ static void add_statements(struct base_str *create, struct base_str *get, struct
 }
 
 /* It is there, and nobody else's. */
-static enum base_status own_file(const char *path, struct base_err *err)
+static enum base_status sweep_store_own_file(const char *path, struct base_err *err)
 {
 	struct base_err refused = {0};
 	int fd = base_output_continue(path, &refused);
@@ -82,7 +82,7 @@ enum base_status sweep_store_open(struct sweep_store **ret, const char *path, st
 	enum base_status s = BASE_OK;
 	if (create.failed || get.failed || put.failed)
 		s = base_fail(err, BASE_ERR_NOMEM, "a database");
-	else if ((s = own_file(path, err)) != BASE_OK)
+	else if ((s = sweep_store_own_file(path, err)) != BASE_OK)
 		;
 	else if (sqlite3_open_v2(path, &t->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
 			 SQLITE_OK ||
@@ -90,7 +90,7 @@ enum base_status sweep_store_open(struct sweep_store **ret, const char *path, st
 		 sqlite3_exec(t->db, base_str_text(&create), NULL, NULL, NULL) != SQLITE_OK ||
 		 sqlite3_prepare_v2(t->db, base_str_text(&get), -1, &t->get, NULL) != SQLITE_OK ||
 		 sqlite3_prepare_v2(t->db, base_str_text(&put), -1, &t->put, NULL) != SQLITE_OK)
-		s = base_cause(err, complain(t, err), "%s", path);
+		s = base_cause(err, sweep_store_complain(t, err), "%s", path);
 	base_str_fini(&create);
 	base_str_fini(&get);
 	base_str_fini(&put);
@@ -128,7 +128,7 @@ enum base_status sweep_store_get(struct sweep_store *t, const struct sweep_point
 						? (double)NAN
 						: sqlite3_column_double(t->get, i + 1);
 	} else if (code != SQLITE_ROW && code != SQLITE_DONE) {
-		s = complain(t, err);
+		s = sweep_store_complain(t, err);
 	}
 	sqlite3_reset(t->get);
 	base_str_fini(&key);
@@ -163,7 +163,7 @@ enum base_status sweep_store_put(struct sweep_store *t, const struct sweep_spec 
 			sqlite3_bind_double(t->put, at++, a->value[i]);
 	}
 	int code = sqlite3_step(t->put);
-	enum base_status status = code == SQLITE_DONE ? BASE_OK : complain(t, err);
+	enum base_status status = code == SQLITE_DONE ? BASE_OK : sweep_store_complain(t, err);
 	sqlite3_reset(t->put);
 	base_str_fini(&key);
 	return status;
@@ -172,7 +172,7 @@ enum base_status sweep_store_put(struct sweep_store *t, const struct sweep_spec 
 #else
 
 /* It is there, and nobody else's. */
-static enum base_status own_file(const char *path, struct base_err *err)
+static enum base_status sweep_store_own_file(const char *path, struct base_err *err)
 {
 	struct base_err refused = {0};
 	int fd = base_output_continue(path, &refused);

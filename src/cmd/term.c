@@ -215,7 +215,7 @@ int cmd_write(struct cmd *c, struct base_str *text)
 }
 
 /* (between quotes only: jansson itself writes nothing that is not shown) */
-static int add_bytes(const char *bytes, size_t length, void *ctx)
+static int term_add_bytes(const char *bytes, size_t length, void *ctx)
 {
 	struct base_str *s = ctx;
 	base_str_add_shown(s, bytes, length, BASE_SHOWN_JSON);
@@ -224,7 +224,7 @@ static int add_bytes(const char *bytes, size_t length, void *ctx)
 
 static void add_json(struct base_str *out, json_t *json, size_t flags)
 {
-	if (!json || json_dump_callback(json, add_bytes, out, flags | JSON_REAL_PRECISION(10)))
+	if (!json || json_dump_callback(json, term_add_bytes, out, flags | JSON_REAL_PRECISION(10)))
 		out->failed = true;
 	json_decref(json);
 	base_str_add(out, "\n");
@@ -283,7 +283,7 @@ void cmd_progress_reset(struct cmd *c)
 	c->progress.drawn_ns = 0;
 }
 
-static bool is_due(struct cmd *c)
+static bool term_is_due(struct cmd *c)
 {
 	struct cmd_progress *p = &c->progress;
 	bool on = p->when == CMD_ALWAYS || (p->when == CMD_AUTO && c->term.err_is_tty &&
@@ -298,7 +298,7 @@ static bool is_due(struct cmd *c)
 	return true;
 }
 
-static void draw(struct cmd *c, const char *text)
+static void term_draw(struct cmd *c, const char *text)
 {
 	if (c->term.err_is_tty) {
 		fprintf(stderr, "\r%s\033[K", text);
@@ -311,8 +311,8 @@ static void draw(struct cmd *c, const char *text)
 
 void cmd_progress_text(struct cmd *c, const char *text)
 {
-	if (is_due(c))
-		draw(c, text);
+	if (term_is_due(c))
+		term_draw(c, text);
 }
 
 void cmd_progress_show(
@@ -327,7 +327,7 @@ void cmd_progress_show(
 			p->began_ns =
 				cmd_now_ns() - DRAW_AFTER_NS; /* the next pass goes on at once */
 	}
-	if (!is_due(c))
+	if (!term_is_due(c))
 		return;
 	enum { BAR = 20 };
 	double share = all ? (double)done / (double)all : 0;
@@ -343,7 +343,7 @@ void cmd_progress_show(
 	base_str_addf(&s, " %s/s", unit);
 	if (rate > 0 && all > done)
 		base_str_addf(&s, "  %.0f s left", (double)(all - done) / rate + 0.5);
-	draw(c, base_str_text(&s));
+	term_draw(c, base_str_text(&s));
 	base_str_fini(&s);
 }
 

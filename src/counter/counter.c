@@ -133,7 +133,7 @@ static uint32_t allowed_backends(const struct longpole_counter_options *options)
 	return bits & all_backends;
 }
 
-static void refuse(
+static void counter_refuse(
 	struct longpole_counted *e, enum longpole_backend backend, struct counter_refusal why)
 {
 	e->refused[backend] = (uint8_t)why.reason;
@@ -163,7 +163,7 @@ static bool open_kept(
 			e->mask = marked && slot == COUNTER_KEPT_TICKS ? UINT64_MAX : 0;
 			return true;
 		}
-		refuse(e, order[i], why);
+		counter_refuse(e, order[i], why);
 	}
 	return false;
 }
@@ -179,7 +179,7 @@ static bool open_usage(struct longpole_counted *e, uint32_t backends)
 		}
 		why = (struct counter_refusal){COUNTER_REASON_usage, errno};
 	}
-	refuse(e, LONGPOLE_BACKEND_SYSCALL, why);
+	counter_refuse(e, LONGPOLE_BACKEND_SYSCALL, why);
 	return false;
 }
 
@@ -192,7 +192,7 @@ static bool open_slot(
 	if (e->where)
 		e->backend = LONGPOLE_BACKEND_BPF;
 	else
-		refuse(e, LONGPOLE_BACKEND_BPF, why);
+		counter_refuse(e, LONGPOLE_BACKEND_BPF, why);
 	return e->where != NULL;
 }
 
@@ -201,15 +201,15 @@ static bool open_pmu(struct longpole_counted *e, const struct counter_event *eve
 {
 	const struct counter_refusal not_asked = {COUNTER_REASON_not_asked, 0};
 	if (!(backends & 1u << LONGPOLE_BACKEND_PMU))
-		refuse(e, LONGPOLE_BACKEND_PMU, not_asked);
+		counter_refuse(e, LONGPOLE_BACKEND_PMU, not_asked);
 	if (!(backends & 1u << LONGPOLE_BACKEND_SYSCALL))
-		refuse(e, LONGPOLE_BACKEND_SYSCALL, not_asked);
+		counter_refuse(e, LONGPOLE_BACKEND_SYSCALL, not_asked);
 	if (!(backends & (1u << LONGPOLE_BACKEND_PMU | 1u << LONGPOLE_BACKEND_SYSCALL)))
 		return false;
 	return counter_pmu_open(e, event, backends, flags);
 }
 
-static bool open_event(
+static bool counter_open_event(
 	struct longpole_counted *e, enum longpole_event asked, uint32_t backends, uint32_t flags)
 {
 	const struct counter_event *event = counter_event_of(asked);
@@ -220,7 +220,7 @@ static bool open_event(
 		if (open_pmu(e, counter_event_of(LONGPOLE_CYCLES), backends, flags))
 			return true;
 		event = counter_event_of(LONGPOLE_TICKS);
-		refuse(e, LONGPOLE_BACKEND_SYSCALL, (struct counter_refusal){0});
+		counter_refuse(e, LONGPOLE_BACKEND_SYSCALL, (struct counter_refusal){0});
 	}
 	e->event = (uint16_t)event->id;
 	switch (event->how) {
@@ -237,7 +237,7 @@ static bool open_event(
 	return false;
 }
 
-static bool is_mark(enum longpole_backend backend)
+static bool counter_is_mark(enum longpole_backend backend)
 {
 	return backend == LONGPOLE_BACKEND_SENTINEL || backend == LONGPOLE_BACKEND_PAGE;
 }
@@ -251,10 +251,10 @@ static void make_plan(struct longpole_counter *c)
 	for (uint32_t i = 0; i < c->nr; i++) {
 		enum longpole_backend backend = (enum longpole_backend)c->event[i].backend;
 		pmu = pmu && backend == LONGPOLE_BACKEND_PMU;
-		kept = kept && (is_mark(backend) || backend == LONGPOLE_BACKEND_BPF);
+		kept = kept && (counter_is_mark(backend) || backend == LONGPOLE_BACKEND_BPF);
 		inlined = inlined && backend == (enum longpole_backend)first->backend &&
 			  (!i || !c->event[i].mask);
-		mark = is_mark(backend) ? backend : mark;
+		mark = counter_is_mark(backend) ? backend : mark;
 	}
 	c->plan = LONGPOLE_PLAN_CALL;
 	c->thread = counter_thread_get(LONGPOLE_BACKEND_SYSCALL);
@@ -267,7 +267,7 @@ static void make_plan(struct longpole_counter *c)
 	}
 	for (uint32_t i = 0; i < c->nr; i++) {
 		enum longpole_backend backend = (enum longpole_backend)c->event[i].backend;
-		if (is_mark(backend))
+		if (counter_is_mark(backend))
 			c->event[i].where = &counter_thread_get(backend)->kept[c->event[i].slot];
 	}
 }
@@ -290,8 +290,8 @@ static void close_events(struct longpole_counter *c, bool forked)
 	c->plan = LONGPOLE_PLAN_CLOSED;
 }
 
-static int open_set(struct longpole_counter *c, const enum longpole_event *event, unsigned nr,
-	const struct longpole_counter_options *options)
+static int counter_open_set(struct longpole_counter *c, const enum longpole_event *event,
+	unsigned nr, const struct longpole_counter_options *options)
 {
 	uint32_t backends = allowed_backends(options), flags = options ? options->flags : 0;
 	uint64_t value[LONGPOLE_COUNTER_EVENTS_MAX];
@@ -306,7 +306,7 @@ static int open_set(struct longpole_counter *c, const enum longpole_event *event
 		return LONGPOLE_COUNTER_SYSTEM;
 	c->nr = nr;
 	for (unsigned i = 0; i < nr; i++)
-		if (!open_event(&c->event[i], event[i], backends, flags))
+		if (!counter_open_event(&c->event[i], event[i], backends, flags))
 			error = LONGPOLE_COUNTER_NOT_COUNTED;
 	c->reserved[0] = flags;
 	if (!error) {
@@ -327,7 +327,7 @@ int longpole_counter_open(struct longpole_counter *c, const enum longpole_event 
 {
 	int saved_errno = errno, cancel;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	int error = open_set(c, event, nr, options);
+	int error = counter_open_set(c, event, nr, options);
 	pthread_setcancelstate(cancel, &cancel);
 	errno = saved_errno;
 	return error;
@@ -356,7 +356,8 @@ static int ask_usage(const struct counter_event *event, uint64_t *value)
 }
 
 /* One event of a set that has no way in common. */
-static int read_event(struct longpole_counter *c, struct longpole_counted *e, uint64_t *value)
+static int counter_read_event(
+	struct longpole_counter *c, struct longpole_counted *e, uint64_t *value)
 {
 	const struct counter_event *event = counter_event_of((enum longpole_event)e->event);
 	int error;
@@ -424,19 +425,20 @@ static int read_kept_event(struct longpole_counter *c, struct longpole_counted *
 		done = read_kept(t, e, 1, value);
 		counter_thread_give(t);
 	}
-	return done ? LONGPOLE_COUNTER_OK : read_event(c, e, value);
+	return done ? LONGPOLE_COUNTER_OK : counter_read_event(c, e, value);
 }
 
-static int read_all(struct longpole_counter *c, uint64_t *value)
+static int counter_read_all(struct longpole_counter *c, uint64_t *value)
 {
 	int error = counter_thread_check(c->thread);
 	if (!error && c->plan == LONGPOLE_PLAN_KEPT && read_kept_set(c, value))
 		return LONGPOLE_COUNTER_OK;
 	for (uint32_t i = 0; !error && i < c->nr; i++) {
 		struct longpole_counted *e = &c->event[i];
-		bool kept =
-			c->plan != LONGPOLE_PLAN_KEPT && is_mark((enum longpole_backend)e->backend);
-		error = kept ? read_kept_event(c, e, &value[i]) : read_event(c, e, &value[i]);
+		bool kept = c->plan != LONGPOLE_PLAN_KEPT &&
+			    counter_is_mark((enum longpole_backend)e->backend);
+		error = kept ? read_kept_event(c, e, &value[i])
+			     : counter_read_event(c, e, &value[i]);
 	}
 	return error;
 }
@@ -446,7 +448,7 @@ int longpole_counter_read_call(struct longpole_counter *c, uint64_t *value)
 	int saved_errno = errno;
 	int error = LONGPOLE_COUNTER_CLOSED;
 	if (c->plan != LONGPOLE_PLAN_CLOSED)
-		error = read_all(c, value);
+		error = counter_read_all(c, value);
 	errno = saved_errno;
 	return error;
 }

@@ -41,7 +41,7 @@ static struct pair read_pair(void)
 }
 
 /* Hypervisors may hide the bit; a kernel that keeps its own time by the TSC has tested it. */
-static bool is_steady(void)
+static bool counter_clock_is_steady(void)
 {
 	unsigned a, b, c, d;
 	char name[8] = "";
@@ -56,10 +56,10 @@ static bool is_steady(void)
 	return n >= 4 && memcmp(name, "tsc\n", 4) == 0;
 }
 
-static uint64_t measure(void)
+static uint64_t counter_clock_measure(void)
 {
 	struct timespec left = {0, SPAN_NS};
-	if (!is_steady())
+	if (!counter_clock_is_steady())
 		return 1;
 	struct pair first = read_pair();
 	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
@@ -78,7 +78,7 @@ bool counter_clock_init(void)
 {
 	uint64_t factor = __atomic_load_n(&counter_clock_factor, __ATOMIC_ACQUIRE);
 	if (!factor) {
-		uint64_t measured = measure();
+		uint64_t measured = counter_clock_measure();
 		if (__atomic_compare_exchange_n(&counter_clock_factor, &factor, measured, false,
 			    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			factor = measured;

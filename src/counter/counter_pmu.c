@@ -42,7 +42,7 @@ static uint64_t core_type(const char *kind)
 	return type;
 }
 
-static int open_event(struct longpole_counted *e, struct perf_event_attr *attr)
+static int counter_pmu_open_event(struct longpole_counted *e, struct perf_event_attr *attr)
 {
 	long fd = counter_perf_event_open(attr, 0);
 	if (fd < 0 && (errno == EACCES || errno == EPERM) && !attr->exclude_kernel &&
@@ -54,7 +54,7 @@ static int open_event(struct longpole_counted *e, struct perf_event_attr *attr)
 	return (int)fd;
 }
 
-static void refuse(struct longpole_counted *e, enum longpole_backend backend,
+static void counter_pmu_refuse(struct longpole_counted *e, enum longpole_backend backend,
 	enum counter_reason reason, int sys_errno)
 {
 	e->refused[backend] = (uint8_t)reason;
@@ -62,7 +62,7 @@ static void refuse(struct longpole_counted *e, enum longpole_backend backend,
 }
 
 /* A processor with two kinds of cores has two PMUs: an event on each, and their sum. */
-static bool open_events(struct longpole_counted *e, const struct counter_event *event,
+static bool counter_pmu_open_events(struct longpole_counted *e, const struct counter_event *event,
 	uint32_t flags, bool *ret_hybrid)
 {
 	struct perf_event_attr attr = {
@@ -77,12 +77,12 @@ static bool open_events(struct longpole_counted *e, const struct counter_event *
 	const uint64_t type[2] = {core_type("cpu_core"), core_type("cpu_atom")};
 	*ret_hybrid = type[0] && type[1];
 	if (!*ret_hybrid) {
-		e->fd[0] = open_event(e, &attr);
+		e->fd[0] = counter_pmu_open_event(e, &attr);
 		return e->fd[0] >= 0;
 	}
 	for (int i = 0; i < 2; i++) {
 		attr.config = event->config | type[i] << 32;
-		e->fd[i] = open_event(e, &attr);
+		e->fd[i] = counter_pmu_open_event(e, &attr);
 		if (e->fd[i] < 0)
 			return false;
 	}
@@ -94,27 +94,27 @@ bool counter_pmu_open(struct longpole_counted *e, const struct counter_event *ev
 {
 	bool hybrid;
 	e->fd[0] = e->fd[1] = -1;
-	if (!open_events(e, event, flags, &hybrid)) {
+	if (!counter_pmu_open_events(e, event, flags, &hybrid)) {
 		int why = errno;
 		enum counter_reason reason = why == EACCES || why == EPERM || why == EMFILE
 						     ? COUNTER_REASON_perf
 						     : COUNTER_REASON_no_pmu;
-		refuse(e, LONGPOLE_BACKEND_PMU, reason, why);
-		refuse(e, LONGPOLE_BACKEND_SYSCALL, reason, why);
+		counter_pmu_refuse(e, LONGPOLE_BACKEND_PMU, reason, why);
+		counter_pmu_refuse(e, LONGPOLE_BACKEND_SYSCALL, reason, why);
 		counter_pmu_close(e, false);
 		return false;
 	}
 	if (hybrid) {
-		refuse(e, LONGPOLE_BACKEND_PMU, COUNTER_REASON_hybrid, 0);
+		counter_pmu_refuse(e, LONGPOLE_BACKEND_PMU, COUNTER_REASON_hybrid, 0);
 	} else if (flags & LONGPOLE_COUNTER_SCALE) {
-		refuse(e, LONGPOLE_BACKEND_PMU, COUNTER_REASON_scale, 0);
+		counter_pmu_refuse(e, LONGPOLE_BACKEND_PMU, COUNTER_REASON_scale, 0);
 	} else if (backends & 1u << LONGPOLE_BACKEND_PMU) {
 		e->page = counter_page_map(e->fd[0]);
 		if (e->page && e->page->cap_user_rdpmc && e->page->index) {
 			e->backend = LONGPOLE_BACKEND_PMU;
 			return true;
 		}
-		refuse(e, LONGPOLE_BACKEND_PMU,
+		counter_pmu_refuse(e, LONGPOLE_BACKEND_PMU,
 			e->page ? COUNTER_REASON_no_rdpmc : COUNTER_REASON_page_map,
 			e->page ? 0 : errno);
 		if (e->page)

@@ -19,7 +19,7 @@ static struct counter_slot *counter_slots_map;
 
 /* Memory of BPF keeps its size. The loader's number may be another program's by now, whose file of
  * that number is anything. */
-static bool is_bpf_map(int fd)
+static bool counter_slots_is_bpf_map(int fd)
 {
 	static const char wanted[] = "anon_inode:bpf-map";
 	char path[40], text[sizeof wanted] = "";
@@ -40,7 +40,7 @@ static struct counter_slot *map_slots(struct counter_refusal *ret)
 	int loader = (int)syscall(SYS_pidfd_open, pid, 0);
 	int map = loader >= 0 ? (int)syscall(SYS_pidfd_getfd, loader, fd, 0) : -1;
 	void *memory = MAP_FAILED;
-	if (map >= 0 && is_bpf_map(map))
+	if (map >= 0 && counter_slots_is_bpf_map(map))
 		memory = mmap(NULL, (size_t)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,
 			PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
 	if (memory == MAP_FAILED)

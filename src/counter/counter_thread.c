@@ -32,7 +32,7 @@ enum {
 
 /* Which of a thread's parts; sets that keep nothing use the last, to know their thread. */
 enum part { PART_SENTINEL, PART_PAGE, PART_PLAIN, PART_NR };
-static enum part part_of(enum longpole_backend mark)
+static enum part counter_thread_part_of(enum longpole_backend mark)
 {
 	return mark == LONGPOLE_BACKEND_SENTINEL ? PART_SENTINEL
 	       : mark == LONGPOLE_BACKEND_PAGE   ? PART_PAGE
@@ -105,7 +105,7 @@ static bool read_slots(uint32_t wanted, uint64_t *kept)
 
 /* *last = the greater of the two. A handler that moves it between is later than we: its value
  * stays. (No lock: only this thread writes it, and an interrupt does not split an instruction.) */
-static void advance(uint64_t *last, uint64_t seen)
+static void counter_thread_advance(uint64_t *last, uint64_t seen)
 {
 	uint64_t before = *(volatile uint64_t *)last;
 	if ((int64_t)before < (int64_t)seen)
@@ -117,7 +117,8 @@ static void advance(uint64_t *last, uint64_t seen)
 static uint64_t last_given(struct longpole_counter_thread *t)
 {
 	uint64_t tsc = *(volatile uint64_t *)&t->last_tsc; /* first */
-	advance(&t->last_ticks, tsc + *(volatile uint64_t *)&t->kept[COUNTER_KEPT_TICKS]);
+	counter_thread_advance(
+		&t->last_ticks, tsc + *(volatile uint64_t *)&t->kept[COUNTER_KEPT_TICKS]);
 	return *(volatile uint64_t *)&t->last_ticks;
 }
 
@@ -132,7 +133,7 @@ int counter_thread_ask(struct longpole_counter_thread *t, enum counter_kept slot
 		return LONGPOLE_COUNTER_OK;
 	}
 	*(volatile uint64_t *)&t->expected = NO_MARK;
-	advance(&t->last_ticks, counter_clock_ticks(processor_ns()));
+	counter_thread_advance(&t->last_ticks, counter_clock_ticks(processor_ns()));
 	*value = last_given(t);
 	return LONGPOLE_COUNTER_OK;
 }
@@ -271,7 +272,7 @@ bool counter_mark_works(enum longpole_backend mark, struct counter_refusal *ret)
 		[PART_SENTINEL] = COUNTER_REASON_not_cleared,
 		[PART_PAGE] = COUNTER_REASON_page_stands};
 	struct counter_self *self = &counter_self;
-	enum part part = part_of(mark);
+	enum part part = counter_thread_part_of(mark);
 	*ret = (struct counter_refusal){COUNTER_REASON_none, 0};
 	if (part == PART_SENTINEL && !rseq_mark()) {
 		ret->reason = COUNTER_REASON_no_rseq;
@@ -377,12 +378,12 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void forget(struct counter_self *self)
+static void counter_thread_forget(struct counter_self *self)
 {
 	*self = (struct counter_self){.mark_fd = -1, .schedstat_fd = -1, .migrations_fd = -1};
 }
 
-static void end_thread(void *argument)
+static void counter_thread_end_thread(void *argument)
 {
 	struct counter_self *self = &counter_self;
 	if (!self->page || !self->page->part[PART_PLAIN].owner)
@@ -398,12 +399,12 @@ static void end_thread(void *argument)
 	close_fd(&self->schedstat_fd);
 	close_fd(&self->migrations_fd);
 	munmap(self->page, PAGE_BYTES);
-	forget(self);
+	counter_thread_forget(self);
 }
 
-static void make_key(void)
+static void counter_thread_make_key(void)
 {
-	counter_key_failed = pthread_key_create(&counter_key, end_thread);
+	counter_key_failed = pthread_key_create(&counter_key, counter_thread_end_thread);
 }
 
 /* A fork's child: descriptors are the parent's, perf's page is not there, ours stays for the sets
@@ -413,7 +414,7 @@ static void begin_again(struct counter_self *self)
 	close_fd(&self->mark_fd);
 	close_fd(&self->schedstat_fd);
 	close_fd(&self->migrations_fd);
-	forget(self);
+	counter_thread_forget(self);
 }
 
 static struct counter_self *self_get(void)
@@ -423,8 +424,8 @@ static struct counter_self *self_get(void)
 		begin_again(self);
 	if (self->page)
 		return self;
-	forget(self);
-	pthread_once(&counter_key_once, make_key);
+	counter_thread_forget(self);
+	pthread_once(&counter_key_once, counter_thread_make_key);
 	if (counter_key_failed)
 		return NULL;
 	void *page =
@@ -443,7 +444,7 @@ static struct counter_self *self_get(void)
 struct longpole_counter_thread *counter_thread_get(enum longpole_backend mark)
 {
 	struct counter_self *self = self_get();
-	return self ? &self->page->part[part_of(mark)] : NULL;
+	return self ? &self->page->part[counter_thread_part_of(mark)] : NULL;
 }
 
 int counter_thread_check(const struct longpole_counter_thread *t)
@@ -489,7 +490,7 @@ bool counter_thread_use(
 	enum longpole_backend mark, enum counter_kept slot, struct counter_refusal *ret)
 {
 	struct counter_self *self = self_get();
-	enum part part = part_of(mark);
+	enum part part = counter_thread_part_of(mark);
 	if (slot == COUNTER_KEPT_RUNQUEUE && !open_schedstat(self, ret))
 		return false;
 	if (slot == COUNTER_KEPT_MIGRATIONS && !open_migrations(self, ret))
@@ -513,7 +514,7 @@ static bool is_slot_used(const struct counter_self *self, enum counter_kept slot
 void counter_thread_drop(enum longpole_backend mark, enum counter_kept slot)
 {
 	struct counter_self *self = &counter_self;
-	enum part part = part_of(mark);
+	enum part part = counter_thread_part_of(mark);
 	volatile uint64_t *sentinel = rseq_mark();
 	if (!self->page || !self->users[part])
 		return;

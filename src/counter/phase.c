@@ -42,7 +42,7 @@ static _Thread_local struct phase_thread *self;
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* The place's name in the file, once in a process: its number << 32 | where it begins. */
-static uint64_t introduce(struct longpole_place *place)
+static uint64_t phase_introduce(struct longpole_place *place)
 {
 	size_t length = strnlen(place->name, 255) + 1;
 	uint64_t id = 0;
@@ -60,11 +60,11 @@ static uint64_t introduce(struct longpole_place *place)
 	return id;
 }
 
-static struct phase_slot *slot_of(struct longpole_place *place)
+static struct phase_slot *phase_slot_of(struct longpole_place *place)
 {
 	uint64_t id = __atomic_load_n(&place->id, __ATOMIC_ACQUIRE);
 	if (!id)
-		id = introduce(place);
+		id = phase_introduce(place);
 	if (id == UINT64_MAX || id >> 32 > PHASE_NAMES_MAX)
 		return NULL;
 	uint32_t *known = &self->slot[id >> 32];
@@ -87,7 +87,7 @@ static struct phase_slot *slot_of(struct longpole_place *place)
 /* ---- a thread -------------------------------------------------------------------------------- */
 
 /* What cannot be counted is left out, from the last one on. */
-static void open_set(void)
+static void phase_open_set(void)
 {
 	enum longpole_event event[PHASE_EVENTS_MAX];
 	uint32_t wanted = (1u << nr_events) - 1;
@@ -125,14 +125,14 @@ static int read_set(uint64_t *value)
 	int error = self->nr_counted ? longpole_counter_read(&self->set, value) : 0;
 	if (error == LONGPOLE_COUNTER_FORKED) {
 		forget_thread();
-		open_set();
+		phase_open_set();
 		self->state = 1;
 		error = self->nr_counted ? longpole_counter_read(&self->set, value) : 0;
 	}
 	return error;
 }
 
-static void leave(const uint64_t *value, uint64_t tsc, int error)
+static void phase_leave(const uint64_t *value, uint64_t tsc, int error)
 {
 	struct phase_slot *slot = self->current;
 	slot->wall_ticks += tsc - self->entered_tsc;
@@ -145,22 +145,22 @@ static void leave(const uint64_t *value, uint64_t tsc, int error)
 	self->current = NULL;
 }
 
-static struct longpole_place *enter(struct longpole_place *place)
+static struct longpole_place *phase_enter(struct longpole_place *place)
 {
 	uint64_t value[PHASE_EVENTS_MAX];
 	struct longpole_place *before;
 	if (!self->state) {
-		open_set();
+		phase_open_set();
 		self->state = 1;
 		pthread_setspecific(thread_end, self);
 	}
 	int error = read_set(value);
 	uint64_t tsc = longpole_rdtsc();
 	if (self->current)
-		leave(value, tsc, error);
+		phase_leave(value, tsc, error);
 	before = self->place;
 	self->place = place;
-	self->current = place ? slot_of(place) : NULL;
+	self->current = place ? phase_slot_of(place) : NULL;
 	if (place && !self->current)
 		__atomic_fetch_add(&file->dropped, 1, __ATOMIC_RELAXED);
 	if (!self->current)
@@ -173,7 +173,7 @@ static struct longpole_place *enter(struct longpole_place *place)
 	return before;
 }
 
-static struct phase_thread *begin_thread(void)
+static struct phase_thread *phase_begin_thread(void)
 {
 	int saved_errno = errno;
 	void *memory = mmap(
@@ -190,7 +190,7 @@ static struct phase_thread *begin_thread(void)
 /* A handler's mark inside of another mark is dropped. */
 static struct longpole_place *phase(struct longpole_place *place)
 {
-	struct phase_thread *own = self ? self : begin_thread();
+	struct phase_thread *own = self ? self : phase_begin_thread();
 	struct longpole_place *before = own->place;
 	if (own->state == 2)
 		return NULL;
@@ -201,13 +201,13 @@ static struct longpole_place *phase(struct longpole_place *place)
 	int saved_errno = errno;
 	self->busy = 1;
 	__atomic_fetch_add(&file->marks, 1, __ATOMIC_RELAXED);
-	before = enter(place);
+	before = phase_enter(place);
 	self->busy = 0;
 	errno = saved_errno;
 	return before;
 }
 
-static void end_thread(void *argument)
+static void phase_end_thread(void *argument)
 {
 	struct phase_thread *own = argument;
 	if (own->state == 1)
@@ -277,7 +277,7 @@ static const struct longpole_hooks hooks = {
 	.queue_state = no_queue_state,
 };
 
-static bool is_ours(const ElfW(Nhdr) * note, uintptr_t name)
+static bool phase_is_ours(const ElfW(Nhdr) * note, uintptr_t name)
 {
 	return note->n_type == LONGPOLE_NOTE_POINTER && note->n_descsz == 4 &&
 	       note->n_namesz == sizeof LONGPOLE_NOTE_OWNER &&
@@ -285,7 +285,7 @@ static bool is_ours(const ElfW(Nhdr) * note, uintptr_t name)
 }
 
 /* One PT_NOTE segment: how many pointers to hooks it has; they are set when `set`. */
-static int walk_notes(uintptr_t at, uintptr_t end, bool set)
+static int phase_walk_notes(uintptr_t at, uintptr_t end, bool set)
 {
 	int nr = 0;
 	while (end > at && end - at >= sizeof(ElfW(Nhdr))) {
@@ -295,7 +295,7 @@ static int walk_notes(uintptr_t at, uintptr_t end, bool set)
 		uintptr_t next = value + ((note->n_descsz + 3u) & ~3u);
 		if (next > end || next < at)
 			break;
-		if (is_ours(note, name)) {
+		if (phase_is_ours(note, name)) {
 			int32_t distance;
 			memcpy(&distance, (const void *)value, sizeof distance);
 			const struct longpole_hooks **pointer =
@@ -314,7 +314,7 @@ struct visit {
 	int nr;
 };
 
-static int visit(struct dl_phdr_info *info, size_t size, void *argument)
+static int phase_visit(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct visit *v = argument;
 	(void)size;
@@ -322,12 +322,12 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
 		if (segment->p_type == PT_NOTE)
-			v->nr += walk_notes(at, at + segment->p_memsz, v->set);
+			v->nr += phase_walk_notes(at, at + segment->p_memsz, v->set);
 	}
 	return 0;
 }
 
-static struct phase_file *map_file(void)
+static struct phase_file *phase_map_file(void)
 {
 	const char *path = secure_getenv(PHASE_ENVIRONMENT);
 	int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -356,13 +356,13 @@ __attribute__((constructor)) static void begin(void)
 {
 	struct visit found = {false, 0};
 	int saved_errno = errno;
-	dl_iterate_phdr(visit, &found);
-	if (found.nr && !pthread_key_create(&thread_end, end_thread)) {
-		file = map_file();
+	dl_iterate_phdr(phase_visit, &found);
+	if (found.nr && !pthread_key_create(&thread_end, phase_end_thread)) {
+		file = phase_map_file();
 		found.set = true;
 		if (file) {
 			counter_clock_adopt(file->tick_hz);
-			dl_iterate_phdr(visit, &found);
+			dl_iterate_phdr(phase_visit, &found);
 		}
 	}
 	errno = saved_errno;
@@ -371,7 +371,7 @@ __attribute__((constructor)) static void begin(void)
 __attribute__((destructor)) static void end(void)
 {
 	if (file && self && self->state == 1)
-		end_thread(self);
+		phase_end_thread(self);
 }
 
 /* AddressSanitizer as a library refuses to start behind another one. It bears us: we replace no

@@ -33,7 +33,7 @@ struct search {
 
 enum { BUF_BYTES = 1 << 22 };
 
-static int by_key(const void *a, const void *b)
+static int access_by_key(const void *a, const void *b)
 {
 	const struct deadlock_access *x = a, *y = b;
 	const uint64_t m[4] = {x->key.kind, x->key.space, x->key.id, x->key.at};
@@ -57,7 +57,7 @@ const struct deadlock_access *deadlock_accesses_get(
 	const struct deadlock_accesses *a, const struct deadlock_key *key)
 {
 	const struct deadlock_access wanted = {.key = *key};
-	return a->nr ? bsearch(&wanted, a->access, a->nr, sizeof *a->access, by_key) : NULL;
+	return a->nr ? bsearch(&wanted, a->access, a->nr, sizeof *a->access, access_by_key) : NULL;
 }
 
 /* Each process counts once, however much of it cannot be read. (All of it is read in a row.) */
@@ -72,7 +72,7 @@ static bool is_forbidden(int error)
 	return error == EACCES || error == EPERM;
 }
 
-static enum base_status add(struct search *s, size_t key, pid_t pid)
+static enum base_status access_add(struct search *s, size_t key, pid_t pid)
 {
 	enum base_status status = base_grow(&s->pair, &s->capacity, s->nr + 1, sizeof *s->pair);
 	if (status == BASE_OK)
@@ -93,10 +93,10 @@ static enum base_status add_obvious(struct search *s)
 		case DEADLOCK_KEY_FUTEX:
 		case DEADLOCK_KEY_THREAD_EXIT:
 		case DEADLOCK_KEY_SPIN:
-			status = add(s, i, (pid_t)k->space);
+			status = access_add(s, i, (pid_t)k->space);
 			break;
 		case DEADLOCK_KEY_PROCESS_EXIT:
-			status = add(s, i, (pid_t)k->id);
+			status = access_add(s, i, (pid_t)k->id);
 			break;
 		case DEADLOCK_KEY_FUTEX_SHARED:
 			s->wants_memory = true;
@@ -126,7 +126,7 @@ static enum base_status add_obvious(struct search *s)
 }
 
 /* 0: not a number. */
-static pid_t number_of(const char *name)
+static pid_t access_number_of(const char *name)
 {
 	char *end;
 	const long n = strtol(name, &end, 10);
@@ -156,7 +156,7 @@ static enum base_status add_region(struct search *s, pid_t pid, const struct os_
 		const struct deadlock_key *key = &s->to->access[k].key;
 		if (key->kind == DEADLOCK_KEY_FUTEX_SHARED && key->space == r->device &&
 			key->id == r->inode && needs(s, k))
-			status = add(s, k, pid);
+			status = access_add(s, k, pid);
 	}
 	return status;
 }
@@ -176,7 +176,7 @@ static enum base_status add_memory_by_text(struct search *s, pid_t pid)
 
 /* Processes are many, and most share nothing with anybody: Linux 6.11 tells what they share without
  * writing a text of all that they map, which takes thirty times as long. */
-static enum base_status add_memory(struct search *s, pid_t pid)
+static enum base_status access_add_memory(struct search *s, pid_t pid)
 {
 	struct os_region r;
 	enum base_status status = BASE_OK;
@@ -197,7 +197,7 @@ static enum base_status add_memory(struct search *s, pid_t pid)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static bool is_pipe(const struct deadlock_file *f, const struct deadlock_key *k)
+static bool access_is_pipe(const struct deadlock_file *f, const struct deadlock_key *k)
 {
 	return f->kind == DEADLOCK_FILE_PIPE && f->inode == k->id && f->device == k->space;
 }
@@ -230,7 +230,7 @@ static bool is_candidate(
 	switch (k->kind) {
 	case DEADLOCK_KEY_PIPE_DATA:
 	case DEADLOCK_KEY_PIPE_ROOM:
-		return is_pipe(f, k);
+		return access_is_pipe(f, k);
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
 		return is_peer(s, f, k);
@@ -255,9 +255,9 @@ static bool serves(
 {
 	switch (k->kind) {
 	case DEADLOCK_KEY_PIPE_DATA:
-		return is_pipe(f, k) && f->can_write;
+		return access_is_pipe(f, k) && f->can_write;
 	case DEADLOCK_KEY_PIPE_ROOM:
-		return is_pipe(f, k) && f->can_read;
+		return access_is_pipe(f, k) && f->can_read;
 	case DEADLOCK_KEY_SOCKET_DATA:
 	case DEADLOCK_KEY_SOCKET_ROOM:
 		return is_peer(s, f, k);
@@ -278,7 +278,7 @@ static bool serves(
 	}
 }
 
-static enum base_status add_file(struct search *s, pid_t pid, int fd)
+static enum base_status access_add_file(struct search *s, pid_t pid, int fd)
 {
 	struct deadlock_process p = {.pid = pid};
 	struct deadlock_file f;
@@ -295,7 +295,7 @@ static enum base_status add_file(struct search *s, pid_t pid, int fd)
 	deadlock_file_of(s->world, &p, fd, &f);
 	for (size_t k = 0; status == BASE_OK && k < s->to->nr; k++) {
 		if (needs(s, k) && serves(s, &f, &s->to->access[k].key))
-			status = add(s, k, pid);
+			status = access_add(s, k, pid);
 	}
 	return status;
 }
@@ -315,7 +315,7 @@ static enum base_status add_files(struct search *s, pid_t pid)
 		char *end;
 		long fd = strtol(e->d_name, &end, 10);
 		if (!*end && end != e->d_name && fd >= 0 && fd <= INT32_MAX)
-			status = add_file(s, pid, (int)fd);
+			status = access_add_file(s, pid, (int)fd);
 	}
 	closedir(dir);
 	return status;
@@ -351,7 +351,7 @@ static enum base_status add_told_file(void *ctx, pid_t pid, int fd, mode_t mode,
 	bool wanted = false;
 	for (size_t k = 0; k < s->to->nr && !wanted; k++)
 		wanted = needs(s, k) && may_be(mode, inode, &s->to->access[k].key);
-	return wanted ? add_file(s, pid, fd) : BASE_OK;
+	return wanted ? access_add_file(s, pid, fd) : BASE_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -372,9 +372,9 @@ static enum base_status collect_keys(
 			a[nr++].key = wait[i].key[k];
 	}
 	if (nr)
-		qsort(a, nr, sizeof *a, by_key);
+		qsort(a, nr, sizeof *a, access_by_key);
 	for (size_t i = 0; i < nr; i++) {
-		if (!kept || by_key(&a[kept - 1], &a[i]) != 0)
+		if (!kept || access_by_key(&a[kept - 1], &a[i]) != 0)
 			a[kept++] = a[i];
 	}
 	s->to->access = a;
@@ -388,7 +388,7 @@ static enum base_status collect_keys(
 	return BASE_OK;
 }
 
-static enum base_status distribute(struct search *s)
+static enum base_status access_distribute(struct search *s)
 {
 	size_t kept = 0;
 	if (!s->nr)
@@ -418,11 +418,11 @@ static enum base_status search_proc(struct search *s)
 	if (s->wants_memory && !s->buf)
 		status = BASE_ERR_NOMEM;
 	for (const struct dirent *e; status == BASE_OK && dir && (e = readdir(dir));) {
-		const pid_t pid = number_of(e->d_name);
+		const pid_t pid = access_number_of(e->d_name);
 		if (!pid || has_no_memory(pid))
 			continue;
 		if (s->wants_memory)
-			status = add_memory(s, pid);
+			status = access_add_memory(s, pid);
 		if (status == BASE_OK && s->wants_files)
 			status = add_files(s, pid);
 	}
@@ -432,7 +432,7 @@ static enum base_status search_proc(struct search *s)
 	return status;
 }
 
-static enum base_status search_all(struct search *s)
+static enum base_status access_search_all(struct search *s)
 {
 	struct deadlock_tasks *tasks = deadlock_world_tasks(s->world);
 	if (deadlock_world_core(s->world))
@@ -471,11 +471,11 @@ enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct d
 	if (status == BASE_OK)
 		status = add_obvious(&s);
 	if (status == BASE_OK)
-		status = search_all(&s);
+		status = access_search_all(&s);
 	if (before.nr_blind > accesses->nr_blind)
 		accesses->nr_blind = before.nr_blind;
 	if (status == BASE_OK)
-		status = distribute(&s);
+		status = access_distribute(&s);
 	base_free(s.pair);
 	if (status != BASE_OK)
 		return base_fail(err, status, "out of memory for who may wake whom");

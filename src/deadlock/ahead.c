@@ -101,7 +101,7 @@ static bool is_where_it_was(const struct deadlock_ahead *a, const struct deadloc
 }
 
 /* The thread's registers, from BPF when they came with the wait. */
-static bool take_registers(struct deadlock_ahead *a, const struct deadlock_wait *wait,
+static bool ahead_take_registers(struct deadlock_ahead *a, const struct deadlock_wait *wait,
 	enum deadlock_snapshot wanted, struct deadlock_run *run)
 {
 	struct deadlock_registers *r = &a->registers;
@@ -149,7 +149,7 @@ static void stand(struct deadlock_ghost *g, const struct deadlock_registers *fro
 }
 
 /* The copy behind the system call instruction, with the call's result. */
-static void start(struct deadlock_ahead *a, const struct deadlock_wait *wait)
+static void ahead_start(struct deadlock_ahead *a, const struct deadlock_wait *wait)
 {
 	stand(a->ghost, &a->registers);
 	deadlock_ghost_registers(a->ghost)->rip = wait->pc;
@@ -299,12 +299,12 @@ static void run_on(struct deadlock_copy *c, const struct deadlock_ahead_options 
 		options->quiet_ns ? options->quiet_ns : QUIET_DEFAULT_NS);
 }
 
-static void run_copy(struct deadlock_ahead *a, const struct deadlock_wait *wait,
+static void ahead_run_copy(struct deadlock_ahead *a, const struct deadlock_wait *wait,
 	const struct deadlock_ahead_options *options, struct deadlock_run *run)
 {
 	if (!prepare(a, wait, options, run))
 		return;
-	start(a, wait);
+	ahead_start(a, wait);
 	if (options->force_branch)
 		deadlock_copy_force(&a->copy, options->force_branch);
 	run_on(&a->copy, options);
@@ -478,8 +478,8 @@ enum base_status deadlock_ahead_run(struct deadlock_ahead *a, const struct deadl
 	}
 	if (wait->kind == DEADLOCK_SPIN) {
 		run_spinner(a, wait, options, ret);
-	} else if (take_registers(a, wait, options->snapshot, ret)) {
-		run_copy(a, wait, options, ret);
+	} else if (ahead_take_registers(a, wait, options->snapshot, ret)) {
+		ahead_run_copy(a, wait, options, ret);
 		if (!is_where_it_was(a, wait)) {
 			const enum deadlock_snapshot snapshot = ret->snapshot;
 			*ret = (struct deadlock_run){

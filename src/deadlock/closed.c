@@ -64,7 +64,7 @@ bool deadlock_wait_goes_on(const struct deadlock_wait *w)
 	       w->is_external || w->keys_cut || w->kind == DEADLOCK_UNKNOWN;
 }
 
-static bool has_handlers(struct deadlock_world *world, pid_t pid)
+static bool closed_has_handlers(struct deadlock_world *world, pid_t pid)
 {
 	const struct deadlock_process *p = deadlock_world_process(world, pid);
 	if (!p)
@@ -94,7 +94,7 @@ bool deadlock_wait_may_be_helped(struct deadlock_world *world, const struct dead
 		}
 	}
 	return w->kind != DEADLOCK_WAIT_CHILD && w->kind != DEADLOCK_JOIN &&
-	       has_handlers(world, w->thread.pid);
+	       closed_has_handlers(world, w->thread.pid);
 }
 
 /* Nobody that we see has access, or (of some kinds) anybody has: is there somebody else? The kernel

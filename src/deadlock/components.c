@@ -28,7 +28,7 @@ int deadlock_by_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void enter(struct tarjan *t, uint32_t node)
+static void components_enter(struct tarjan *t, uint32_t node)
 {
 	t->number[node] = t->low[node] = ++t->nr_seen;
 	t->at[node] = t->head[node];
@@ -55,16 +55,16 @@ static void min_low(struct tarjan *t, uint32_t node, uint32_t value)
 		t->low[node] = value;
 }
 
-static void walk(struct tarjan *t, uint32_t start, struct deadlock_components *c)
+static void components_walk(struct tarjan *t, uint32_t start, struct deadlock_components *c)
 {
-	enter(t, start);
+	components_enter(t, start);
 	while (t->nr_path) {
 		uint32_t node = t->path[t->nr_path - 1], arc = t->at[node];
 		if (arc) {
 			uint32_t to = t->arc[arc - 1].to;
 			t->at[node] = t->next_arc[arc - 1];
 			if (!t->number[to])
-				enter(t, to);
+				components_enter(t, to);
 			else if (t->on_stack[to])
 				min_low(t, node, t->number[to]);
 			continue;
@@ -116,7 +116,7 @@ enum base_status deadlock_components_find(size_t nr_nodes, const struct deadlock
 		}
 		for (uint32_t i = 0; i < nr_nodes; i++) {
 			if (!t.number[i])
-				walk(&t, i, ret);
+				components_walk(&t, i, ret);
 		}
 		mark_loops(&t, nr_arcs, ret);
 	} else {

@@ -73,7 +73,7 @@ static void parse_process(struct deadlock_core *c, const void *note, size_t byte
 	memcpy(c->name, p.pr_fname, sizeof c->name - 1);
 }
 
-static enum base_status add_thread(struct deadlock_core *c, const void *note, size_t bytes)
+static enum base_status core_add_thread(struct deadlock_core *c, const void *note, size_t bytes)
 {
 	struct deadlock_wait w;
 	if (!deadlock_core_parse_thread(note, bytes, &w) || c->nr_waits == THREADS_MAX)
@@ -97,7 +97,7 @@ static enum base_status read_notes(struct deadlock_core *c, const GElf_Phdr *p)
 		if (n.n_namesz < 4 || memcmp(bytes + name, "CORE", 4) != 0)
 			continue;
 		if (n.n_type == NT_PRSTATUS)
-			s = add_thread(c, bytes + desc, n.n_descsz);
+			s = core_add_thread(c, bytes + desc, n.n_descsz);
 		else if (n.n_type == NT_PRPSINFO)
 			parse_process(c, bytes + desc, n.n_descsz);
 	}
@@ -106,13 +106,13 @@ static enum base_status read_notes(struct deadlock_core *c, const GElf_Phdr *p)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static int by_start(const void *a, const void *b)
+static int core_by_start(const void *a, const void *b)
 {
 	const struct load *x = a, *y = b;
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-static int by_tid(const void *a, const void *b)
+static int core_by_tid(const void *a, const void *b)
 {
 	const struct deadlock_wait *x = a, *y = b;
 	return (x->thread.tid > y->thread.tid) - (x->thread.tid < y->thread.tid);
@@ -138,7 +138,7 @@ static enum base_status read_segments(struct deadlock_core *c)
 				.start = p.p_vaddr, .bytes = p.p_filesz, .offset = p.p_offset};
 	}
 	if (c->nr_loads)
-		qsort(c->load, c->nr_loads, sizeof *c->load, by_start);
+		qsort(c->load, c->nr_loads, sizeof *c->load, core_by_start);
 	return s;
 }
 
@@ -173,7 +173,7 @@ enum base_status deadlock_core_open(
 		deadlock_core_close(c);
 		return s;
 	}
-	qsort(c->wait, c->nr_waits, sizeof *c->wait, by_tid);
+	qsort(c->wait, c->nr_waits, sizeof *c->wait, core_by_tid);
 	for (size_t i = 0; i < c->nr_waits; i++) {
 		c->wait[i].thread.pid = c->pid ? c->pid : c->wait[0].thread.tid;
 		memcpy(c->wait[i].thread.name, c->name, sizeof c->name);

@@ -4,7 +4,7 @@
 
 #include <Zydis/Zydis.h>
 
-static void fill(ZydisRegisterContext *context, const struct user_regs_struct *r)
+static void decode_fill(ZydisRegisterContext *context, const struct user_regs_struct *r)
 {
 	ZyanU64 *v = context->values;
 	*context = (ZydisRegisterContext){0};
@@ -37,7 +37,7 @@ static bool is_push(const ZydisDecodedOperand *o)
 	       o->mem.base == ZYDIS_REGISTER_RSP && o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 }
 
-static void add_operand(struct deadlock_instruction *ret, const ZydisDecodedInstruction *i,
+static void decode_add_operand(struct deadlock_instruction *ret, const ZydisDecodedInstruction *i,
 	const ZydisDecodedOperand *o, const ZydisRegisterContext *context,
 	const struct user_regs_struct *r)
 {
@@ -79,7 +79,7 @@ bool deadlock_decode(const uint8_t *code, size_t size, const struct user_regs_st
 		!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code, size, &i, operand)))
 		return false;
 	ret->length = i.length;
-	fill(&context, r);
+	decode_fill(&context, r);
 	ZyanU64 target = 0;
 	ret->is_jump = i.meta.category == ZYDIS_CATEGORY_COND_BR ||
 		       i.meta.category == ZYDIS_CATEGORY_UNCOND_BR;
@@ -89,7 +89,7 @@ bool deadlock_decode(const uint8_t *code, size_t size, const struct user_regs_st
 		ret->target = target;
 	}
 	for (unsigned n = 0; n < i.operand_count; n++)
-		add_operand(ret, &i, &operand[n], &context, r);
+		decode_add_operand(ret, &i, &operand[n], &context, r);
 	return true;
 }
 

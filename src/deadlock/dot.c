@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-static void add_quoted(struct base_str *out, const char *text)
+static void dot_add_quoted(struct base_str *out, const char *text)
 {
 	base_str_add(out, "\"");
 	for (; *text; text++) {
@@ -22,14 +22,14 @@ static void add_quoted(struct base_str *out, const char *text)
 	base_str_add(out, "\"");
 }
 
-static void add_label(struct base_str *out, struct base_str *label)
+static void dot_add_label(struct base_str *out, struct base_str *label)
 {
-	add_quoted(out, base_str_text(label));
+	dot_add_quoted(out, base_str_text(label));
 	out->failed |= label->failed;
 	base_str_fini(label);
 }
 
-static void add_thread(struct base_str *out, const struct deadlock_answer *a, uint32_t i)
+static void dot_add_thread(struct base_str *out, const struct deadlock_answer *a, uint32_t i)
 {
 	const struct deadlock_wait *w = &a->wait[i];
 	struct base_str label = {0};
@@ -44,7 +44,7 @@ static void add_thread(struct base_str *out, const struct deadlock_answer *a, ui
 		break;
 	}
 	base_str_addf(out, "\tt%d [shape=box, label=", (int)w->thread.tid);
-	add_label(out, &label);
+	dot_add_label(out, &label);
 	base_str_add(out, "];\n");
 }
 
@@ -62,7 +62,7 @@ static uint32_t node_of_event(
 	return edge;
 }
 
-static void add_edge(struct base_str *out, const struct deadlock_answer *a,
+static void dot_add_edge(struct base_str *out, const struct deadlock_answer *a,
 	const struct deadlock_finding *f, size_t finding, uint32_t edge)
 {
 	const struct deadlock_edge *e = &a->edge[f->edge[edge]];
@@ -72,7 +72,7 @@ static void add_edge(struct base_str *out, const struct deadlock_answer *a,
 		struct base_str label = {0};
 		deadlock_say_object(&label, a, e->waiter, e->key);
 		base_str_addf(out, "\te%zu_%" PRIu32 " [label=", finding, event);
-		add_label(out, &label);
+		dot_add_label(out, &label);
 		base_str_add(out, "];\n");
 	}
 	for (uint32_t i = 0; i < edge && is_request_new; i++) {
@@ -96,12 +96,12 @@ void deadlock_dot(struct base_str *out, const struct deadlock_answer *a)
 		struct base_str title = {0};
 		deadlock_say_finding(&title, a, f);
 		base_str_addf(out, "\tsubgraph cluster_%zu {\n\tlabel=", i + 1);
-		add_label(out, &title);
+		dot_add_label(out, &title);
 		base_str_add(out, ";\n");
 		for (uint32_t m = 0; m < f->nr_members; m++)
-			add_thread(out, a, f->member[m]);
+			dot_add_thread(out, a, f->member[m]);
 		for (uint32_t e = 0; e < f->nr_edges; e++)
-			add_edge(out, a, f, i, e);
+			dot_add_edge(out, a, f, i, e);
 		base_str_add(out, "\t}\n");
 	}
 	base_str_add(out, "}\n");

@@ -22,7 +22,7 @@ static const struct {
 };
 
 /* By number: 1 + the row. Built at compile time would need numbers in order; this is as cheap. */
-static size_t row_of(uint64_t number)
+static size_t emulate_row_of(uint64_t number)
 {
 	for (size_t i = 0; i < BASE_COUNT(table); i++)
 		if (table[i].number == number)
@@ -32,12 +32,12 @@ static size_t row_of(uint64_t number)
 
 bool deadlock_emulate_knows(uint64_t number)
 {
-	return row_of(number) != 0;
+	return emulate_row_of(number) != 0;
 }
 
 const char *deadlock_emulate_name(uint64_t number)
 {
-	const size_t row = row_of(number);
+	const size_t row = emulate_row_of(number);
 	return row ? table[row - 1].name : "";
 }
 
@@ -68,7 +68,7 @@ static bool is_lost(struct deadlock_copy *c, uint64_t number, uint64_t argument)
 
 int64_t deadlock_emulate(struct deadlock_copy *c, uint64_t number, const uint64_t arg[6])
 {
-	const size_t row = row_of(number);
+	const size_t row = emulate_row_of(number);
 	if (is_lost(c, number, arg[0]))
 		return 0;
 	if (!row) {

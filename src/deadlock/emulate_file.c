@@ -23,7 +23,7 @@
 
 /* ---- which file a descriptor of the copy is -------------------------------------------------- */
 
-static struct deadlock_copy_file *own_file(struct deadlock_copy *c, int fd)
+static struct deadlock_copy_file *emulate_file_own_file(struct deadlock_copy *c, int fd)
 {
 	for (size_t i = 0; i < c->nr_files; i++)
 		if (c->file[i].fd == fd)
@@ -34,7 +34,7 @@ static struct deadlock_copy_file *own_file(struct deadlock_copy *c, int fd)
 /* NULL: too many. */
 static struct deadlock_copy_file *make_file(struct deadlock_copy *c, int fd)
 {
-	struct deadlock_copy_file *f = own_file(c, fd);
+	struct deadlock_copy_file *f = emulate_file_own_file(c, fd);
 	if (f)
 		return f;
 	if (c->nr_files == DEADLOCK_COPY_FILES_MAX) {
@@ -48,9 +48,9 @@ static struct deadlock_copy_file *make_file(struct deadlock_copy *c, int fd)
 }
 
 /* The descriptor of the process that it stands for; -1: closed, or the copy's own invention. */
-static int original_of(struct deadlock_copy *c, int fd)
+static int emulate_file_original_of(struct deadlock_copy *c, int fd)
 {
-	const struct deadlock_copy_file *f = own_file(c, fd);
+	const struct deadlock_copy_file *f = emulate_file_own_file(c, fd);
 	if (!f)
 		return fd < DEADLOCK_COPY_FAKE_FD ? fd : -1;
 	return f->is_closed ? -1 : f->original;
@@ -58,8 +58,8 @@ static int original_of(struct deadlock_copy *c, int fd)
 
 static bool is_open(struct deadlock_copy *c, int fd, struct deadlock_file *ret)
 {
-	const struct deadlock_copy_file *own = own_file(c, fd);
-	const int original = original_of(c, fd);
+	const struct deadlock_copy_file *own = emulate_file_own_file(c, fd);
+	const int original = emulate_file_original_of(c, fd);
 	*ret = own && !own->is_closed ? own->like : (struct deadlock_file){0};
 	if (original >= 0 && ret->kind == DEADLOCK_FILE_NONE)
 		deadlock_file_of(c->world, c->process, original, ret);
@@ -179,7 +179,8 @@ int64_t deadlock_emulate_pread(struct deadlock_copy *c, const uint64_t *arg)
 		return -EBADF;
 	if (file.kind != DEADLOCK_FILE_REGULAR)
 		return -ESPIPE;
-	const int64_t got = read_regular(c, original_of(c, (int)arg[0]), arg[3], (size_t)size);
+	const int64_t got =
+		read_regular(c, emulate_file_original_of(c, (int)arg[0]), arg[3], (size_t)size);
 	return got > 0 && !deadlock_copy_poke(c, arg[1], c->io, (size_t)got) ? -EFAULT : got;
 }
 
@@ -202,7 +203,8 @@ static int64_t vector(
 	return size;
 }
 
-static int64_t scatter(struct deadlock_copy *c, const struct iovec *piece, size_t nr, int64_t got)
+static int64_t emulate_file_scatter(
+	struct deadlock_copy *c, const struct iovec *piece, size_t nr, int64_t got)
 {
 	int64_t done = 0;
 	for (size_t i = 0; i < nr && done < got; i++) {
@@ -221,7 +223,7 @@ int64_t deadlock_emulate_readv(struct deadlock_copy *c, const uint64_t *arg)
 	size_t nr;
 	const int64_t size = vector(c, arg[1], arg[2], piece, &nr);
 	const int64_t got = size < 0 ? size : provide(c, (int)arg[0], (uint64_t)size);
-	return got > 0 ? scatter(c, piece, nr, got) : got;
+	return got > 0 ? emulate_file_scatter(c, piece, nr, got) : got;
 }
 
 int64_t deadlock_emulate_recvmsg(struct deadlock_copy *c, const uint64_t *arg)
@@ -239,7 +241,7 @@ int64_t deadlock_emulate_recvmsg(struct deadlock_copy *c, const uint64_t *arg)
 	message.msg_flags = 0;
 	if (got >= 0 && !deadlock_copy_poke(c, arg[1], &message, sizeof message))
 		return -EFAULT;
-	return got > 0 ? scatter(c, piece, nr, got) : got;
+	return got > 0 ? emulate_file_scatter(c, piece, nr, got) : got;
 }
 
 /* Messages of one byte: what is in a queue cannot be seen without taking it. */
@@ -318,7 +320,7 @@ static bool has_twin(struct deadlock_copy *c, int fd, const struct deadlock_file
 	for (size_t i = 0; i < c->process->nr_files; i++) {
 		const struct deadlock_file *other = &c->process->file[i].file;
 		const int other_fd = c->process->file[i].fd;
-		if (other_fd != fd && original_of(c, other_fd) == other_fd &&
+		if (other_fd != fd && emulate_file_original_of(c, other_fd) == other_fd &&
 			other->kind == file->kind && other->inode == file->inode &&
 			other->device == file->device && other->can_write == file->can_write)
 			return true;
@@ -353,7 +355,7 @@ static bool gives_lock(struct deadlock_copy *c, int original, const struct deadl
 		if (other->file.has_process_lock)
 			return true;
 		if (other->fd != original && other->file.has_lock && !c->is_exiting &&
-			original_of(c, other->fd) == other->fd)
+			emulate_file_original_of(c, other->fd) == other->fd)
 			gives = false;
 	}
 	return gives;
@@ -386,7 +388,7 @@ void deadlock_copy_closing(struct deadlock_copy *c, int fd)
 {
 	struct deadlock_file file;
 	struct deadlock_key key;
-	const int original = original_of(c, fd);
+	const int original = emulate_file_original_of(c, fd);
 	if (original < 0 || !is_open(c, fd, &file))
 		return;
 	if (file.kind == DEADLOCK_FILE_REGULAR && gives_lock(c, original, &file)) {
@@ -462,7 +464,7 @@ int64_t deadlock_emulate_dup(struct deadlock_copy *c, const uint64_t *arg)
 	struct deadlock_file file;
 	if (!is_open(c, (int)arg[0], &file))
 		return -EBADF;
-	return stand_for(c, new_fd(c), original_of(c, (int)arg[0]));
+	return stand_for(c, new_fd(c), emulate_file_original_of(c, (int)arg[0]));
 }
 
 int64_t deadlock_emulate_dup2(struct deadlock_copy *c, const uint64_t *arg)
@@ -473,12 +475,12 @@ int64_t deadlock_emulate_dup2(struct deadlock_copy *c, const uint64_t *arg)
 		return -EBADF;
 	if (from == to)
 		return to;
-	const int original = original_of(c, from);
+	const int original = emulate_file_original_of(c, from);
 	deadlock_copy_closing(c, to);
 	return stand_for(c, to, original);
 }
 
-static bool read_copy(void *ctx, uint64_t address, void *buf, size_t size)
+static bool emulate_file_read_copy(void *ctx, uint64_t address, void *buf, size_t size)
 {
 	return deadlock_copy_peek(ctx, address, buf, size);
 }
@@ -523,14 +525,14 @@ int64_t deadlock_emulate_open(struct deadlock_copy *c, const uint64_t *arg)
 	const uint64_t flags = arg[at ? 2 : 1];
 	struct deadlock_file fifo;
 	char name[PATH_MAX];
-	if (deadlock_read_text(read_copy, c, arg[at ? 1 : 0], name, sizeof name) &&
+	if (deadlock_read_text(emulate_file_read_copy, c, arg[at ? 1 : 0], name, sizeof name) &&
 		deadlock_fifo_named(c->process->pid, at ? (int)arg[0] : AT_FDCWD, name, &fifo))
 		return open_fifo(c, &fifo, flags);
 	if ((flags & O_ACCMODE) == O_RDONLY)
 		deadlock_copy_taint(c, "it opened a file, which a copy may not read");
 	const int64_t fd = stand_for(c, new_fd(c), -1);
 	if (fd >= 0)
-		own_file(c, (int)fd)->was_fed = true; /* empty */
+		emulate_file_own_file(c, (int)fd)->was_fed = true; /* empty */
 	return fd;
 }
 
@@ -636,7 +638,7 @@ static int64_t stat_of(struct deadlock_copy *c, int fd, uint64_t address)
 {
 	struct stat s;
 	struct deadlock_file file;
-	const int original = original_of(c, fd);
+	const int original = emulate_file_original_of(c, fd);
 	if (!is_open(c, fd, &file))
 		return -EBADF;
 	memset(&s, 0, sizeof s);

@@ -230,7 +230,8 @@ int64_t deadlock_emulate_getsid(struct deadlock_copy *c, const uint64_t *arg)
 	return getsid(c->process->pid);
 }
 
-static int64_t limit_of(struct deadlock_copy *c, uint64_t resource, uint64_t address)
+static int64_t emulate_process_limit_of(
+	struct deadlock_copy *c, uint64_t resource, uint64_t address)
 {
 	struct rlimit limit;
 	if (prlimit(c->process->pid, (__rlimit_resource_t)resource, NULL, &limit))
@@ -240,13 +241,13 @@ static int64_t limit_of(struct deadlock_copy *c, uint64_t resource, uint64_t add
 
 int64_t deadlock_emulate_getrlimit(struct deadlock_copy *c, const uint64_t *arg)
 {
-	return limit_of(c, arg[0], arg[1]);
+	return emulate_process_limit_of(c, arg[0], arg[1]);
 }
 
 /* A new limit is not set. */
 int64_t deadlock_emulate_prlimit(struct deadlock_copy *c, const uint64_t *arg)
 {
-	return limit_of(c, arg[1], arg[3]);
+	return emulate_process_limit_of(c, arg[1], arg[3]);
 }
 
 int64_t deadlock_emulate_getrusage(struct deadlock_copy *c, const uint64_t *arg)

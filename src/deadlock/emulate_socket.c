@@ -32,14 +32,15 @@ int64_t deadlock_emulate_accept(struct deadlock_copy *c, const uint64_t *arg)
 	return deadlock_copy_invent(c, &client);
 }
 
-static bool read_copy(void *ctx, uint64_t address, void *buf, size_t size)
+static bool emulate_socket_read_copy(void *ctx, uint64_t address, void *buf, size_t size)
 {
 	return deadlock_copy_peek(ctx, address, buf, size);
 }
 
 static uint64_t named_socket(struct deadlock_copy *c, uint64_t address, uint64_t bytes)
 {
-	return deadlock_socket_named(c->world, c->process->pid, read_copy, c, address, bytes);
+	return deadlock_socket_named(
+		c->world, c->process->pid, emulate_socket_read_copy, c, address, bytes);
 }
 
 static void give_datagram(struct deadlock_copy *c, uint64_t address, uint64_t bytes)

@@ -40,8 +40,8 @@ static int open_begin(pid_t pid, int directory_fd, bool is_absolute)
 }
 
 /* What kind (S_IFMT) of file it is, on which device and of which number. False: not known. */
-static bool is_named(pid_t pid, int directory_fd, const char *name, mode_t kind, uint64_t *device,
-	uint64_t *inode)
+static bool fifo_is_named(pid_t pid, int directory_fd, const char *name, mode_t kind,
+	uint64_t *device, uint64_t *inode)
 {
 	struct stat st;
 	const bool is_absolute = *name == '/';
@@ -65,7 +65,7 @@ static bool is_named(pid_t pid, int directory_fd, const char *name, mode_t kind,
 bool deadlock_fifo_named(pid_t pid, int directory_fd, const char *name, struct deadlock_file *ret)
 {
 	uint64_t device, inode;
-	if (!is_named(pid, directory_fd, name, S_IFIFO, &device, &inode))
+	if (!fifo_is_named(pid, directory_fd, name, S_IFIFO, &device, &inode))
 		return false;
 	*ret = (struct deadlock_file){.kind = DEADLOCK_FILE_PIPE, .device = device, .inode = inode};
 	return true;
@@ -96,7 +96,7 @@ static uint64_t unix_socket_named(
 	uint64_t device, file;
 	const uint64_t inode = deadlock_peers_named(peers, name->sun_path, bytes);
 	memcpy(path, name->sun_path, bytes);
-	if (inode || !*path || !is_named(pid, AT_FDCWD, path, S_IFSOCK, &device, &file))
+	if (inode || !*path || !fifo_is_named(pid, AT_FDCWD, path, S_IFSOCK, &device, &file))
 		return inode;
 	return deadlock_peers_at(peers, device, file);
 }

@@ -27,7 +27,7 @@ static bool may_be_run(const struct deadlock_wait *w)
 }
 
 /* A stop of ours puts the thread on a processor: that is not its own doing, and it has slept on. */
-static enum base_status run_copy(struct foresight *f, size_t i,
+static enum base_status foresee_run_copy(struct foresight *f, size_t i,
 	const struct deadlock_ahead_options *options, struct deadlock_run *ret,
 	struct base_err *err)
 {
@@ -58,7 +58,7 @@ static enum base_status force(struct foresight *f, size_t i, struct base_err *er
 	for (uint32_t k = 1; s == BASE_OK && k <= BRANCHES; k++) {
 		struct deadlock_ahead_options o = *f->options;
 		o.force_branch = k;
-		s = run_copy(f, i, &o, &forced, err);
+		s = foresee_run_copy(f, i, &o, &forced, err);
 		if (s != BASE_OK || !deadlock_end_is_proper(forced.end) || forced.again_is_same ||
 			forced.end == DEADLOCK_END_LOOPS)
 			continue;
@@ -87,7 +87,7 @@ static enum base_status run_one(struct foresight *f, size_t i, struct base_err *
 		return BASE_OK;
 	}
 	f->nr_runs++;
-	enum base_status s = run_copy(f, i, f->options, &a->run[i], err);
+	enum base_status s = foresee_run_copy(f, i, f->options, &a->run[i], err);
 	if (s != BASE_OK)
 		return s;
 	const struct deadlock_run *r = &a->run[i];
@@ -114,7 +114,7 @@ bool deadlock_run_gives(
 	return false;
 }
 
-static bool is_wanted(const struct deadlock_answer *a, const bool *wanted, size_t i)
+static bool foresee_is_wanted(const struct deadlock_answer *a, const bool *wanted, size_t i)
 {
 	return (wanted ? wanted[i] : a->hope[i] != DEADLOCK_LIVE) && may_be_run(&a->wait[i]) &&
 	       !(a->run && a->run[i].end != DEADLOCK_END_NONE);
@@ -144,7 +144,7 @@ enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
 		chosen.snapshot =
 			DEADLOCK_SNAPSHOT_BPF; /* whom BPF missed has moved on: do not stop it */
 	for (size_t i = 0; i < a->nr_waits; i++)
-		nr += is_wanted(a, wanted, i);
+		nr += foresee_is_wanted(a, wanted, i);
 	if (!nr || a->without_ahead)
 		return BASE_OK;
 	enum base_status s = ahead ? BASE_OK : deadlock_ahead_open(a->world, &f.ahead, err);
@@ -156,7 +156,7 @@ enum base_status deadlock_foresee(struct deadlock_answer *a, const bool *wanted,
 			s = base_fail(err, BASE_ERR_NOMEM, "out of memory for runs ahead");
 	}
 	for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++) {
-		if (is_wanted(a, wanted, i))
+		if (foresee_is_wanted(a, wanted, i))
 			s = run_one(&f, i, err);
 	}
 	if (!ahead)

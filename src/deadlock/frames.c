@@ -61,7 +61,7 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 	return true;
 }
 
-static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *arg)
+static bool frames_read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *arg)
 {
 	struct unwinder *u = arg;
 	uint64_t at = address & ~(uint64_t)(STACK_CHUNK - 1);
@@ -79,7 +79,7 @@ static bool read_word(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *arg
 	return true;
 }
 
-static bool set_registers(Dwfl_Thread *thread, void *arg)
+static bool frames_set_registers(Dwfl_Thread *thread, void *arg)
 {
 	const struct unwinder *u = arg;
 	const struct deadlock_wait *w = u->wait;
@@ -97,8 +97,8 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.next_thread = next_thread,
 	.get_thread = get_thread,
-	.memory_read = read_word,
-	.set_initial_registers = set_registers,
+	.memory_read = frames_read_word,
+	.set_initial_registers = frames_set_registers,
 };
 
 /* ---- one process ----------------------------------------------------------------------------- */
@@ -209,21 +209,21 @@ static struct unwinder *unwinder_of(struct deadlock_world *w, struct deadlock_pr
 	return u;
 }
 
-static const char *copy_text(struct deadlock_world *w, const char *text, size_t length)
+static const char *frames_copy_text(struct deadlock_world *w, const char *text, size_t length)
 {
 	const char *copy = base_arena_strndup(deadlock_world_arena(w), text, length);
 	return copy ? copy : "";
 }
 
-static const char *readable(struct unwinder *u, const char *name)
+static const char *frames_readable(struct unwinder *u, const char *name)
 {
 	char *text = symbol_readable(name);
-	const char *copy = text ? copy_text(u->world, text, strlen(text)) : "";
+	const char *copy = text ? frames_copy_text(u->world, text, strlen(text)) : "";
 	free(text); /* allowed: the demangler's */
 	return copy;
 }
 
-static const char *base_name(const char *path)
+static const char *frames_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
@@ -246,7 +246,7 @@ static void fill_line(struct unwinder *u, Dwfl_Module *module, struct deadlock_f
 	Dwfl_Line *line = f->is_runtime ? NULL : dwfl_module_getsrc(module, f->pc);
 	const char *file = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
 	if (file && number > 0) {
-		f->file = copy_text(u->world, file, strlen(file));
+		f->file = frames_copy_text(u->world, file, strlen(file));
 		f->line = (uint32_t)number;
 	}
 }
@@ -257,14 +257,14 @@ static void name_frame(struct unwinder *u, struct deadlock_frame *f)
 	if (!module)
 		return;
 	const char *path = dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
-	const char *name = base_name(path ? path : "");
-	f->module = copy_text(u->world, name, strlen(name));
+	const char *name = frames_base_name(path ? path : "");
+	f->module = frames_copy_text(u->world, name, strlen(name));
 	f->is_runtime = deadlock_module_is_runtime(name);
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
 	name = dwfl_module_addrinfo(module, f->pc, &offset, &symbol, NULL, NULL, NULL);
 	if (name && (symbol.st_size == 0 || offset < symbol.st_size)) {
-		f->function = readable(u, name);
+		f->function = frames_readable(u, name);
 		f->offset = offset;
 	}
 	fill_line(u, module, f);
@@ -317,7 +317,7 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 
 /* ---- call paths that were met before --------------------------------------------------------- */
 
-static bool fits(const struct shape *s, const struct deadlock_wait *w, const uint8_t *stack)
+static bool frames_fits(const struct shape *s, const struct deadlock_wait *w, const uint8_t *stack)
 {
 	uint64_t address;
 	if (s->pc != w->pc)
@@ -333,7 +333,7 @@ static bool fits(const struct shape *s, const struct deadlock_wait *w, const uin
 static bool copy_shape(const struct unwinder *u, const uint8_t *stack, struct deadlock_wait *w)
 {
 	for (size_t i = 0; i < u->nr_shapes; i++) {
-		if (!fits(&u->shape[i], w, stack))
+		if (!frames_fits(&u->shape[i], w, stack))
 			continue;
 		memcpy(w->frame, u->shape[i].frame, sizeof w->frame);
 		w->nr_frames = u->shape[i].nr_frames;
@@ -396,7 +396,7 @@ static int look_in_module(
 	Dwfl_Module *module, void **userdata, const char *path, Dwarf_Addr base, void *arg)
 {
 	struct wanted_symbol *w = arg;
-	const char *name = base_name(path ? path : "");
+	const char *name = frames_base_name(path ? path : "");
 	(void)userdata, (void)base;
 	name += strncmp(name, "lib", 3) ? 0 : 3;
 	if (strncmp(name, w->module, strlen(w->module)) != 0)
@@ -429,7 +429,7 @@ bool deadlock_symbol_of(struct deadlock_world *w, struct deadlock_process *p, co
 /* ---- variables ------------------------------------------------------------------------------- */
 
 /* What a file leaves to be zero lies behind what is mapped of it, in memory without a name. */
-static Dwfl_Module *module_of(struct unwinder *u, uint64_t address)
+static Dwfl_Module *frames_module_of(struct unwinder *u, uint64_t address)
 {
 	Dwfl_Module *module = dwfl_addrmodule(u->dwfl, address);
 	const struct os_region *r = deadlock_process_region(u->world, u->process, address);
@@ -442,7 +442,7 @@ static Dwfl_Module *module_of(struct unwinder *u, uint64_t address)
 static const char *name_of_symbol(struct unwinder *u, const char *name)
 {
 	static const char guard[] = "guard variable for ";
-	name = readable(u, name);
+	name = frames_readable(u, name);
 	return strncmp(name, guard, sizeof guard - 1) ? name : name + sizeof guard - 1;
 }
 
@@ -450,7 +450,7 @@ static bool name_variable(struct unwinder *u, uint64_t address, struct base_str 
 {
 	GElf_Off offset = 0;
 	GElf_Sym symbol;
-	Dwfl_Module *module = u && u->dwfl ? module_of(u, address) : NULL;
+	Dwfl_Module *module = u && u->dwfl ? frames_module_of(u, address) : NULL;
 	const char *name =
 		module ? dwfl_module_addrinfo(module, address, &offset, &symbol, NULL, NULL, NULL)
 		       : NULL;
@@ -478,5 +478,5 @@ void deadlock_name_of_data(struct deadlock_world *w, struct deadlock_process *p,
 	else if (r->shared)
 		base_str_addf(ret, " (shared memory%s%s)", *r->path ? " " : "", r->path);
 	else
-		base_str_addf(ret, " (in %s)", base_name(r->path));
+		base_str_addf(ret, " (in %s)", frames_base_name(r->path));
 }

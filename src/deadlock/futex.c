@@ -92,27 +92,28 @@ static bool is_in_guard(const struct deadlock_wait *w)
 	return false;
 }
 
-static bool is_thread(struct deadlock_world *world, const struct deadlock_wait *w, uint32_t tid)
+static bool futex_is_thread(
+	struct deadlock_world *world, const struct deadlock_wait *w, uint32_t tid)
 {
 	const pid_t ours = deadlock_world_thread_of(world, w->thread.pid, (pid_t)tid);
 	return deadlock_world_has_thread(world, w->thread.pid, ours);
 }
 
-static bool read_at(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
+static bool futex_read_at(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
 	void *buf, size_t size)
 {
 	return deadlock_world_read(world, w->thread.pid, at, buf, size);
 }
 
-static bool read_words(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
-	uint32_t *word, size_t nr)
+static bool futex_read_words(struct deadlock_world *world, const struct deadlock_wait *w,
+	uint64_t at, uint32_t *word, size_t nr)
 {
-	return read_at(world, w, at, word, nr * sizeof *word);
+	return futex_read_at(world, w, at, word, nr * sizeof *word);
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-static enum deadlock_kind kind_of(
+static enum deadlock_kind futex_kind_of(
 	struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
 {
 	enum deadlock_kind kind = kind_by_name(w);
@@ -137,13 +138,14 @@ static enum deadlock_kind kind_of(
 		return kind;
 	if (!in_runtime)
 		return DEADLOCK_FUTEX;
-	if (op == FUTEX_WAIT_BITSET && w->expected && is_thread(world, w, (uint32_t)w->expected))
+	if (op == FUTEX_WAIT_BITSET && w->expected &&
+		futex_is_thread(world, w, (uint32_t)w->expected))
 		return DEADLOCK_JOIN;
 	if (op == FUTEX_WAIT && w->expected & FUTEX_WAITERS && w->expected & TID_BITS)
 		return DEADLOCK_MUTEX_ROBUST;
 	if (op == FUTEX_WAIT && w->expected == CONTENDED)
-		return read_words(world, w, w->word, mutex, MUTEX_WORDS) &&
-				       is_thread(world, w, (uint32_t)mutex[MUTEX_OWNER])
+		return futex_read_words(world, w, w->word, mutex, MUTEX_WORDS) &&
+				       futex_is_thread(world, w, (uint32_t)mutex[MUTEX_OWNER])
 			       ? DEADLOCK_MUTEX
 			       : DEADLOCK_LOCK;
 	return DEADLOCK_FUTEX;
@@ -152,7 +154,7 @@ static enum deadlock_kind kind_of(
 /* ---- owners ---------------------------------------------------------------------------------- */
 
 /* A number of the process's own PID namespace that is nobody's we see: it may be somebody's. */
-static void set_owner(struct deadlock_world *world, struct deadlock_wait *w, uint32_t tid)
+static void futex_set_owner(struct deadlock_world *world, struct deadlock_wait *w, uint32_t tid)
 {
 	w->owner_word = (pid_t)(tid & TID_BITS);
 	w->owner = deadlock_world_thread_of(world, w->thread.pid, w->owner_word);
@@ -161,25 +163,25 @@ static void set_owner(struct deadlock_world *world, struct deadlock_wait *w, uin
 }
 
 /* stdio's locks are {word, count, struct pthread *owner}. */
-static void find_lock_owner(struct deadlock_world *world, struct deadlock_wait *w)
+static void futex_find_lock_owner(struct deadlock_world *world, struct deadlock_wait *w)
 {
 	uint64_t owner;
 	uint32_t tid;
-	if (read_at(world, w, w->word + 8, &owner, sizeof owner) && owner && !(owner & 15) &&
-		read_at(world, w, owner + PTHREAD_TID, &tid, sizeof tid) &&
-		is_thread(world, w, (uint32_t)tid))
-		set_owner(world, w, tid);
+	if (futex_read_at(world, w, w->word + 8, &owner, sizeof owner) && owner && !(owner & 15) &&
+		futex_read_at(world, w, owner + PTHREAD_TID, &tid, sizeof tid) &&
+		futex_is_thread(world, w, (uint32_t)tid))
+		futex_set_owner(world, w, tid);
 }
 
 static bool is_pi_mutex(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
 	uint32_t *ret_owner)
 {
 	uint32_t word[MUTEX_WORDS];
-	if (!at || at & 7 || !read_words(world, w, at, word, MUTEX_WORDS))
+	if (!at || at & 7 || !futex_read_words(world, w, at, word, MUTEX_WORDS))
 		return false;
 	*ret_owner = word[0] & TID_BITS;
 	return (word[MUTEX_KIND] & ~0x9fu) == MUTEX_PRIO_INHERIT &&
-	       is_thread(world, w, (uint32_t)*ret_owner);
+	       futex_is_thread(world, w, (uint32_t)*ret_owner);
 }
 
 typedef bool candidate_fn(struct deadlock_world *world, const struct deadlock_wait *w, uint64_t at,
@@ -187,7 +189,7 @@ typedef bool candidate_fn(struct deadlock_world *world, const struct deadlock_wa
 
 /* The object that a library's function waits for, when it waits at a word that is not in it: its
  * address is in a register that calls preserve, or on the stack. */
-static bool find_object(
+static bool futex_find_object(
 	struct deadlock_world *world, struct deadlock_wait *w, candidate_fn *is_object)
 {
 	bool found = false;
@@ -195,13 +197,13 @@ static bool find_object(
 		w->registers.r12, w->registers.r13, w->registers.r14, w->registers.r15};
 	uint32_t owner;
 	size_t nr = 6;
-	if (read_at(world, w, w->sp, candidate + 6, PARKED_REACH))
+	if (futex_read_at(world, w, w->sp, candidate + 6, PARKED_REACH))
 		nr = BASE_COUNT(candidate);
 	for (size_t i = 0; i < nr; i++) {
 		if (!is_object(world, w, candidate[i], &owner))
 			continue;
 		w->object = candidate[i];
-		set_owner(world, w, owner);
+		futex_set_owner(world, w, owner);
 		found = true;
 		if (w->owner != w->thread.tid) /* else it may be one that it merely has */
 			break;
@@ -219,11 +221,11 @@ static bool is_guard(struct deadlock_world *world, const struct deadlock_wait *w
 		uint16_t unused;
 		uint32_t owner;
 	} guard;
-	if (!at || at & 7 || !read_at(world, w, at, &guard, sizeof guard))
+	if (!at || at & 7 || !futex_read_at(world, w, at, &guard, sizeof guard))
 		return false;
 	*ret_owner = guard.owner;
 	return !guard.is_constructed && guard.state == AWAITED && !guard.unused &&
-	       is_thread(world, w, guard.owner);
+	       futex_is_thread(world, w, guard.owner);
 }
 
 /* Of an object that begins `before` bytes before the word. */
@@ -249,30 +251,30 @@ static void locate(struct deadlock_world *world, struct deadlock_wait *w)
 	set_object(w, 0, 4);
 	switch (w->kind) {
 	case DEADLOCK_MUTEX:
-		if (read_words(world, w, w->word, word, MUTEX_WORDS))
-			set_owner(world, w, word[MUTEX_OWNER]);
+		if (futex_read_words(world, w, w->word, word, MUTEX_WORDS))
+			futex_set_owner(world, w, word[MUTEX_OWNER]);
 		set_object(w, 0, MUTEX_BYTES);
 		break;
 	case DEADLOCK_MUTEX_PI:
 	case DEADLOCK_MUTEX_ROBUST:
-		if (read_words(world, w, w->word, word, 1))
-			set_owner(world, w, word[0]);
+		if (futex_read_words(world, w, w->word, word, 1))
+			futex_set_owner(world, w, word[0]);
 		set_object(w, 0, MUTEX_BYTES);
 		break;
 	case DEADLOCK_MUTEX_PARKED:
 		/* the kernel refused to let it wait (EDEADLK), and glibc parks it on a word of its
 		 * own stack */
-		(void)find_object(world, w, is_pi_mutex);
+		(void)futex_find_object(world, w, is_pi_mutex);
 		w->object_bytes = MUTEX_BYTES;
 		break;
 	case DEADLOCK_LOCK:
-		find_lock_owner(world, w);
+		futex_find_lock_owner(world, w);
 		break;
 	case DEADLOCK_RWLOCK_READ:
 	case DEADLOCK_RWLOCK_WRITE:
 		set_object(w, offset_in_rwlock(w), RWLOCK_BYTES);
-		if (read_words(world, w, w->object + RWLOCK_WRITER, word, 1) && word[0])
-			set_owner(world, w, word[0]);
+		if (futex_read_words(world, w, w->object + RWLOCK_WRITER, word, 1) && word[0])
+			futex_set_owner(world, w, word[0]);
 		break;
 	case DEADLOCK_CONDITION:
 		set_object(w, is_odd ? 44 : 40, CONDITION_BYTES);
@@ -287,7 +289,7 @@ static void locate(struct deadlock_world *world, struct deadlock_wait *w)
 		set_object(w, 0, SEMAPHORE_BYTES);
 		break;
 	case DEADLOCK_JOIN:
-		set_owner(world, w, w->expected);
+		futex_set_owner(world, w, w->expected);
 		break;
 	default:
 		break;
@@ -298,21 +300,21 @@ static void locate(struct deadlock_world *world, struct deadlock_wait *w)
 static void find_guard(struct deadlock_world *world, struct deadlock_wait *w)
 {
 	if (w->kind != DEADLOCK_GUARD || kind_by_name(w) != DEADLOCK_CONDITION ||
-		find_object(world, w, is_guard))
+		futex_find_object(world, w, is_guard))
 		return;
 	w->kind = DEADLOCK_CONDITION;
 	locate(world, w);
 }
 
 /* Without its stack, where operation and value leave no doubt. */
-static bool is_plain(struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
+static bool futex_is_plain(struct deadlock_world *world, const struct deadlock_wait *w, unsigned op)
 {
 	uint32_t mutex[MUTEX_WORDS];
 	if (op == FUTEX_LOCK_PI || op == FUTEX_LOCK_PI2)
 		return true;
 	return op == FUTEX_WAIT && w->expected == CONTENDED &&
-	       read_words(world, w, w->word, mutex, MUTEX_WORDS) && mutex[0] == CONTENDED &&
-	       is_thread(world, w, (uint32_t)mutex[MUTEX_OWNER]);
+	       futex_read_words(world, w, w->word, mutex, MUTEX_WORDS) && mutex[0] == CONTENDED &&
+	       futex_is_thread(world, w, (uint32_t)mutex[MUTEX_OWNER]);
 }
 
 void deadlock_wait_decode_futex(
@@ -323,9 +325,9 @@ void deadlock_wait_decode_futex(
 	struct deadlock_key key;
 	w->word = w->arg[0];
 	w->expected = (uint32_t)w->arg[2];
-	if (!w->nr_frames && !is_plain(world, w, op))
+	if (!w->nr_frames && !futex_is_plain(world, w, op))
 		deadlock_frames_of(world, p, w);
-	w->kind = kind_of(world, w, op);
+	w->kind = futex_kind_of(world, w, op);
 	locate(world, w);
 	find_guard(world, w);
 	if (w->kind == DEADLOCK_JOIN) {

@@ -81,17 +81,17 @@ static int be_born(void *argument)
 	const struct timeval tick = {.tv_usec = DEADLOCK_GHOST_TICK_NS / 1000};
 	const struct itimerval ticks = {.it_interval = tick, .it_value = tick};
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
-	sigset_t empty;
+	sigset_t ghost_empty;
 	for (int i = 1; i < _NSIG; i++)
 		(void)sigaction(i, &by_default, NULL);
-	(void)sigemptyset(&empty);
+	(void)sigemptyset(&ghost_empty);
 	/* a process group of its own: the terminal's signals are not for it */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != b->parent || setpgid(0, 0) ||
 		setrlimit(RLIMIT_CORE, &none) || setrlimit(RLIMIT_FSIZE, &none) ||
 		setrlimit(RLIMIT_AS, &space) || setitimer(ITIMER_PROF, &ticks, NULL) ||
 		ptrace(PTRACE_TRACEME, 0, NULL, NULL) ||
 		syscall(SYS_close_range, 0, ~0u, CLOSE_RANGE_CLOEXEC) ||
-		sigprocmask(SIG_SETMASK, &empty, NULL)) {
+		sigprocmask(SIG_SETMASK, &ghost_empty, NULL)) {
 		b->error = errno ? errno : ECHILD;
 		return 1;
 	}
@@ -100,7 +100,7 @@ static int be_born(void *argument)
 	return 1;
 }
 
-static bool wait_for(pid_t pid, int *ret_status)
+static bool ghost_wait_for(pid_t pid, int *ret_status)
 {
 	pid_t got;
 	do
@@ -109,7 +109,7 @@ static bool wait_for(pid_t pid, int *ret_status)
 	return got == pid && WIFSTOPPED(*ret_status);
 }
 
-static enum base_status start(struct deadlock_ghost *g, struct base_err *err)
+static enum base_status ghost_start(struct deadlock_ghost *g, struct base_err *err)
 {
 	struct birth birth = {.parent = getpid()};
 	uint8_t *stack = base_alloc(STACK_BYTES);
@@ -147,7 +147,7 @@ static bool get_registers(struct deadlock_ghost *g)
 	return ptrace(PTRACE_GETREGSET, g->pid, NT_PRSTATUS, &io) == 0;
 }
 
-static bool set_registers(struct deadlock_ghost *g, const struct user_regs_struct *registers)
+static bool ghost_set_registers(struct deadlock_ghost *g, const struct user_regs_struct *registers)
 {
 	struct iovec io = {(void *)registers, sizeof *registers};
 	return ptrace(PTRACE_SETREGSET, g->pid, NT_PRSTATUS, &io) == 0;
@@ -160,7 +160,7 @@ static bool set_xstate(struct deadlock_ghost *g, const void *xstate, size_t size
 }
 
 /* It is dead, or not to be trusted any more. */
-static void bury(struct deadlock_ghost *g)
+static void ghost_bury(struct deadlock_ghost *g)
 {
 	if (!g->is_alive)
 		return;
@@ -187,7 +187,7 @@ static bool run_to_trap(struct deadlock_ghost *g, uint64_t rip)
 {
 	int status = 0;
 	for (;;) {
-		if (ptrace(PTRACE_CONT, g->pid, NULL, NULL) || !wait_for(g->pid, &status))
+		if (ptrace(PTRACE_CONT, g->pid, NULL, NULL) || !ghost_wait_for(g->pid, &status))
 			return false;
 		if (!is_own_doing(WSTOPSIG(status)))
 			continue;
@@ -212,8 +212,8 @@ static bool call(struct deadlock_ghost *g, long number, const uint64_t arg[6], i
 	r.eflags &= ~0x100u; /* no trap flag */
 	r.cs = 0x33;
 	r.ss = 0x2b;
-	if (!g->is_alive || !set_registers(g, &r) || !run_to_trap(g, g->image.called)) {
-		bury(g);
+	if (!g->is_alive || !ghost_set_registers(g, &r) || !run_to_trap(g, g->image.called)) {
+		ghost_bury(g);
 		*ret = -ESRCH;
 		return false;
 	}
@@ -223,7 +223,7 @@ static bool call(struct deadlock_ghost *g, long number, const uint64_t arg[6], i
 	return true;
 }
 
-static int64_t unmap(struct deadlock_ghost *g, uint64_t lo, uint64_t hi)
+static int64_t ghost_unmap(struct deadlock_ghost *g, uint64_t lo, uint64_t hi)
 {
 	int64_t result = 0;
 	if (lo < hi)
@@ -252,23 +252,23 @@ static bool empty_but(struct deadlock_ghost *g, const struct range *kept, size_t
 	for (size_t k = 0, v = 0; k < nr_kept || v < g->nr_vdso;) {
 		const bool is_kept = v == g->nr_vdso || (k < nr_kept && kept[k].lo < g->vdso[v].lo);
 		const struct range *next = is_kept ? &kept[k++] : &g->vdso[v++];
-		if (unmap(g, from, next->lo))
+		if (ghost_unmap(g, from, next->lo))
 			return false;
 		from = next->hi;
 	}
-	return unmap(g, from, TOP) == 0;
+	return ghost_unmap(g, from, TOP) == 0;
 }
 
-static bool empty(struct deadlock_ghost *g)
+static bool ghost_empty(struct deadlock_ghost *g)
 {
 	return empty_but(g, NULL, 0);
 }
 
-static enum base_status set_up(struct deadlock_ghost *g, struct base_err *err)
+static enum base_status ghost_set_up(struct deadlock_ghost *g, struct base_err *err)
 {
 	int status = 0;
 	char path[40];
-	if (!wait_for(g->pid, &status) || WSTOPSIG(status) != SIGTRAP ||
+	if (!ghost_wait_for(g->pid, &status) || WSTOPSIG(status) != SIGTRAP ||
 		ptrace(PTRACE_SETOPTIONS, g->pid, NULL,
 			(void *)(uintptr_t)(PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD)))
 		return base_fail(err, BASE_ERR_ENV, "a ghost does not start (ptrace is refused?)");
@@ -281,7 +281,7 @@ static enum base_status set_up(struct deadlock_ghost *g, struct base_err *err)
 	struct iovec io = {g->default_xstate, sizeof g->default_xstate};
 	if (ptrace(PTRACE_GETREGSET, g->pid, NT_X86_XSTATE, &io) == 0)
 		g->default_xstate_size = io.iov_len;
-	if (!find_vdso(g) || !empty(g))
+	if (!find_vdso(g) || !ghost_empty(g))
 		return base_fail(err, BASE_ERR_ENV, "a ghost's memory cannot be emptied");
 	return BASE_OK;
 }
@@ -294,9 +294,9 @@ enum base_status deadlock_ghost_new(struct deadlock_ghost **ret, struct base_err
 		return base_fail(err, BASE_ERR_NOMEM, "a ghost");
 	g->memory_fd = g->source.pagemap_fd = -1;
 	deadlock_image_make(&g->image);
-	enum base_status status = start(g, err);
+	enum base_status status = ghost_start(g, err);
 	if (status == BASE_OK)
-		status = set_up(g, err);
+		status = ghost_set_up(g, err);
 	if (status != BASE_OK)
 		g = deadlock_ghost_free(g);
 	*ret = g;
@@ -307,7 +307,7 @@ struct deadlock_ghost *deadlock_ghost_free(struct deadlock_ghost *g)
 {
 	if (!g)
 		return NULL;
-	bury(g);
+	ghost_bury(g);
 	if (g->memory_fd >= 0)
 		(void)close(g->memory_fd);
 	deadlock_source_close(&g->source);
@@ -418,7 +418,7 @@ static size_t find_lasting(
 }
 
 /* All that it knew and that may have changed, for a new copy. */
-static bool forget(struct deadlock_ghost *g, const struct former *f)
+static bool ghost_forget(struct deadlock_ghost *g, const struct former *f)
 {
 	struct range *kept = g->changed_code ? NULL : base_alloc(sizeof g->known);
 	const size_t nr_kept = kept ? find_lasting(g, f, kept) : 0;
@@ -437,7 +437,7 @@ bool deadlock_ghost_begin(
 	g->process = p;
 	deadlock_source_open(&g->source, p->pid);
 	*why = "the ghost's memory cannot be emptied";
-	const bool is_empty = g->is_alive && (!former.process || forget(g, &former));
+	const bool is_empty = g->is_alive && (!former.process || ghost_forget(g, &former));
 	deadlock_source_close(&former.source);
 	if (!is_empty)
 		return false;
@@ -474,7 +474,7 @@ static size_t known_after(const struct deadlock_ghost *g, uint64_t address)
 	return lo;
 }
 
-static bool is_known(const struct deadlock_ghost *g, uint64_t address)
+static bool ghost_is_known(const struct deadlock_ghost *g, uint64_t address)
 {
 	size_t i = known_after(g, address);
 	return i < g->nr_known && g->known[i].lo <= address;
@@ -562,7 +562,7 @@ static bool grow_stack(struct deadlock_ghost *g, uint64_t address)
 static bool page_in(struct deadlock_ghost *g, uint64_t address)
 {
 	const struct os_region *r = deadlock_region_at(g->process, address);
-	if (!g->is_alive || is_known(g, address))
+	if (!g->is_alive || ghost_is_known(g, address))
 		return false;
 	if (!r)
 		return grow_stack(g, address);
@@ -603,7 +603,7 @@ static bool page_in_all(struct deadlock_ghost *g, uint64_t address, uint64_t siz
 		return false;
 	for (uint64_t at = address & PAGE_BITS; at < address + size;
 		at += DEADLOCK_GHOST_PAGE_BYTES)
-		if (!is_known(g, at) && !page_in(g, at))
+		if (!ghost_is_known(g, at) && !page_in(g, at))
 			return false;
 	return true;
 }
@@ -673,7 +673,7 @@ int64_t deadlock_ghost_unmap(struct deadlock_ghost *g, uint64_t address, uint64_
 		if (g->vdso[i].lo < end && address < g->vdso[i].hi)
 			return -EPERM;
 	note_change(g, address, end);
-	const int64_t result = unmap(g, address, end);
+	const int64_t result = ghost_unmap(g, address, end);
 	return result == 0 && !know(g, address, end) ? -ENOMEM : result;
 }
 
@@ -722,10 +722,10 @@ enum deadlock_stop deadlock_ghost_go(struct deadlock_ghost *g, bool step)
 {
 	int status = 0;
 	while (g->is_alive) {
-		if ((g->is_dirty && !set_registers(g, &g->registers)) ||
+		if ((g->is_dirty && !ghost_set_registers(g, &g->registers)) ||
 			ptrace(step ? PTRACE_SYSEMU_SINGLESTEP : PTRACE_SYSEMU, g->pid, NULL,
 				NULL) ||
-			!wait_for(g->pid, &status) || !get_registers(g))
+			!ghost_wait_for(g->pid, &status) || !get_registers(g))
 			break;
 		switch (WSTOPSIG(status)) {
 		case SIGTRAP | 0x80:
@@ -745,7 +745,7 @@ enum deadlock_stop deadlock_ghost_go(struct deadlock_ghost *g, bool step)
 			return DEADLOCK_STOP_SIGNAL;
 		}
 	}
-	bury(g);
+	ghost_bury(g);
 	return DEADLOCK_STOP_GONE;
 }
 

@@ -10,14 +10,14 @@
 #include <stdio.h>
 
 /* 64-bit identities as text: JSON's numbers are not exact beyond 2^53. */
-static json_t *hex(uint64_t n)
+static json_t *json_hex(uint64_t n)
 {
 	char text[24];
 	snprintf(text, sizeof text, "0x%" PRIx64, n);
 	return json_string(text);
 }
 
-static json_t *text_of(struct base_str *s)
+static json_t *json_text_of(struct base_str *s)
 {
 	json_t *j = s->failed ? NULL : json_string(base_str_text(s));
 	base_str_fini(s);
@@ -36,7 +36,7 @@ static json_t *frame_json(const struct deadlock_frame *f)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "function", safe(f->function),
 		"offset_bytes", base_json_u64(f->offset), "module", safe(f->module), "file",
-		safe(f->file), "line", base_json_u64(f->line), "pc", hex(f->pc));
+		safe(f->file), "line", base_json_u64(f->line), "pc", json_hex(f->pc));
 }
 
 static json_t *python_json(const struct deadlock_frame *f)
@@ -55,8 +55,8 @@ static json_t *run_json(const struct deadlock_answer *a, size_t i)
 		struct base_str s = {0};
 		base_str_add(&s, r->event[e].is_share ? "its share of " : "");
 		deadlock_say_key(&s, a, i, &r->event[e].key);
-		json_array_append_new(events, json_pack("{s:o, s:o}", "event", text_of(&s), "times",
-						      base_json_u64(r->event[e].count)));
+		json_array_append_new(events, json_pack("{s:o, s:o}", "event", json_text_of(&s),
+						      "times", base_json_u64(r->event[e].count)));
 	}
 	return json_pack("{s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "events", events, "end",
 		deadlock_end_text(r->end), "proper", deadlock_end_is_proper(r->end), "why",
@@ -65,7 +65,7 @@ static json_t *run_json(const struct deadlock_answer *a, size_t i)
 		"would_write", safe(r->would_write));
 }
 
-static json_t *thread_json(const struct deadlock_answer *a, uint32_t i)
+static json_t *json_thread_json(const struct deadlock_answer *a, uint32_t i)
 {
 	const struct deadlock_wait *w = &a->wait[i];
 	json_t *frames = json_array(), *python = json_array(), *keys = json_array();
@@ -76,11 +76,11 @@ static json_t *thread_json(const struct deadlock_answer *a, uint32_t i)
 	for (size_t k = 0; k < w->nr_keys; k++) {
 		struct base_str s = {0};
 		deadlock_say_object(&s, a, i, k);
-		json_array_append_new(keys, text_of(&s));
+		json_array_append_new(keys, json_text_of(&s));
 	}
 	return json_pack("{s:i, s:i, s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "pid",
 		(int)w->thread.pid, "tid", (int)w->thread.tid, "name", safe(w->thread.name), "wait",
-		deadlock_kind_text(w->kind), "waits_for", keys, "object", hex(w->object),
+		deadlock_kind_text(w->kind), "waits_for", keys, "object", json_hex(w->object),
 		"owner_tid", (int)w->owner, "syscall", json_integer(w->call), "asleep_at_least_ns",
 		base_json_u64(
 			a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0),
@@ -96,7 +96,7 @@ static json_t *finding_json(const struct deadlock_answer *a, const struct deadlo
 	uint64_t left_ns;
 	const bool has_limit = deadlock_finding_left_ns(a, f, &left_ns);
 	for (uint32_t m = 0; m < f->nr_members; m++)
-		json_array_append_new(threads, thread_json(a, f->member[m]));
+		json_array_append_new(threads, json_thread_json(a, f->member[m]));
 	for (uint32_t i = 0; i < f->nr_edges; i++) {
 		const struct deadlock_edge *e = &a->edge[f->edge[i]];
 		struct base_str key = {0};
@@ -105,13 +105,13 @@ static json_t *finding_json(const struct deadlock_answer *a, const struct deadlo
 			edges, json_pack("{s:i, s:i, s:s, s:o}", "waiter_tid",
 				       (int)a->wait[e->waiter].thread.tid, "producer_tid",
 				       (int)a->wait[e->producer].thread.tid, "why",
-				       deadlock_edge_name(e->why), "event", text_of(&key)));
+				       deadlock_edge_name(e->why), "event", json_text_of(&key)));
 	}
 	for (uint32_t i = 0; i < f->nr_breakers; i++)
 		json_array_append_new(breakers, json_integer(a->wait[f->breaker[i]].thread.tid));
 	deadlock_say_finding(&s, a, f);
 	return json_pack("{s:o, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "finding",
-		text_of(&s), "kind", deadlock_finding_name(f->kind), "sure",
+		json_text_of(&s), "kind", deadlock_finding_name(f->kind), "sure",
 		deadlock_sure_name(f->sure), "knot", f->is_knot, "circle",
 		f->is_simple && f->kind == DEADLOCK_FINDING_CYCLE, "lost_wakeup", f->is_lost_wakeup,
 		"waiting_behind", base_json_u64(f->nr_behind), "ends_within_ns",
@@ -135,18 +135,19 @@ json_t *deadlock_json(const struct deadlock_answer *a, const char *tool)
 		json_array_append_new(findings, finding_json(a, &a->finding[i]));
 	deadlock_say_headline(&s, a);
 	return json_pack("{s:s, s:s, s:{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}",
-		"schema", "longpole/deadlock/1", "tool", tool, "result", "finding", text_of(&s),
-		"deadlocks", findings, "processes", base_json_u64(a->nr_processes), "threads",
-		base_json_u64(a->nr_waits), "threads_asleep", base_json_u64(a->nr_long),
-		"processes_not_readable", base_json_u64(a->nr_blind), "threads_run_ahead",
-		base_json_u64(a->nr_run), "threads_not_run_ahead", base_json_u64(a->nr_not_run),
-		"look_ns", base_json_u64(a->elapsed_ns), "longest_stop_ns",
-		base_json_u64(a->stopped_ns), "registers", json_string(registers_text(a)));
+		"schema", "longpole/deadlock/1", "tool", tool, "result", "finding",
+		json_text_of(&s), "deadlocks", findings, "processes",
+		base_json_u64(a->nr_processes), "threads", base_json_u64(a->nr_waits),
+		"threads_asleep", base_json_u64(a->nr_long), "processes_not_readable",
+		base_json_u64(a->nr_blind), "threads_run_ahead", base_json_u64(a->nr_run),
+		"threads_not_run_ahead", base_json_u64(a->nr_not_run), "look_ns",
+		base_json_u64(a->elapsed_ns), "longest_stop_ns", base_json_u64(a->stopped_ns),
+		"registers", json_string(registers_text(a)));
 }
 
 /* ---- SARIF ----------------------------------------------------------------------------------- */
 
-static const struct deadlock_frame *place_of(const struct deadlock_wait *w)
+static const struct deadlock_frame *json_place_of(const struct deadlock_wait *w)
 {
 	for (size_t i = 0; i < w->nr_python; i++) {
 		if (!w->python[i].is_runtime)
@@ -162,13 +163,13 @@ static const struct deadlock_frame *place_of(const struct deadlock_wait *w)
 static json_t *location(const struct deadlock_answer *a, uint32_t i)
 {
 	const struct deadlock_wait *w = &a->wait[i];
-	const struct deadlock_frame *f = place_of(w);
+	const struct deadlock_frame *f = json_place_of(w);
 	char who[64];
 	struct base_str s = {0};
 	deadlock_say_tid(who, sizeof who, a, i);
 	base_str_addf(&s, "%s %s: ", who, deadlock_kind_text(w->kind));
 	deadlock_say_object(&s, a, i, 0);
-	json_t *l = json_pack("{s:{s:o}}", "message", "text", text_of(&s));
+	json_t *l = json_pack("{s:{s:o}}", "message", "text", json_text_of(&s));
 	if (f && *f->file)
 		json_object_set_new(l, "physicalLocation",
 			json_pack("{s:{s:o}, s:{s:o}}", "artifactLocation", "uri", safe(f->file),
@@ -179,30 +180,30 @@ static json_t *location(const struct deadlock_answer *a, uint32_t i)
 	return l;
 }
 
-static json_t *result_json(const struct deadlock_answer *a, const struct deadlock_finding *f)
+static json_t *json_result_json(const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
 	json_t *flows = json_array();
 	struct base_str s = {0}, print = {0};
 	for (uint32_t m = 0; m < f->nr_members; m++) {
 		json_array_append_new(flows, json_pack("{s:[{s:o}]}", "locations", "location",
 						     location(a, f->member[m])));
-		const struct deadlock_frame *p = place_of(&a->wait[f->member[m]]);
+		const struct deadlock_frame *p = json_place_of(&a->wait[f->member[m]]);
 		base_str_addf(&print, "%s%s+%" PRIu64, m ? "," : "", p ? p->function : "?",
 			p ? p->offset : 0);
 	}
 	deadlock_say_finding(&s, a, f);
 	return json_pack("{s:s, s:s, s:{s:o}, s:[o], s:[{s:o}], s:{s:o}}", "ruleId",
 		deadlock_finding_name(f->kind), "level",
-		f->sure == DEADLOCK_CERTAIN ? "error" : "warning", "message", "text", text_of(&s),
-		"locations", location(a, f->member[0]), "codeFlows", "threadFlows", flows,
-		"partialFingerprints", "waitPlaces/v1", text_of(&print));
+		f->sure == DEADLOCK_CERTAIN ? "error" : "warning", "message", "text",
+		json_text_of(&s), "locations", location(a, f->member[0]), "codeFlows",
+		"threadFlows", flows, "partialFingerprints", "waitPlaces/v1", json_text_of(&print));
 }
 
 json_t *deadlock_sarif(const struct deadlock_answer *a, const char *tool)
 {
 	json_t *results = json_array(), *rules = json_array();
 	for (size_t i = 0; i < a->nr_findings; i++)
-		json_array_append_new(results, result_json(a, &a->finding[i]));
+		json_array_append_new(results, json_result_json(a, &a->finding[i]));
 	for (unsigned k = 0; k <= DEADLOCK_FINDING_STUCK; k++)
 		json_array_append_new(rules, json_pack("{s:s}", "id", deadlock_finding_name(k)));
 	return json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:o}]}", "version", "2.1.0",

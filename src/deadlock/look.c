@@ -23,7 +23,7 @@ struct look {
 	struct base_err *err;
 };
 
-static enum base_status no_memory(struct look *l)
+static enum base_status look_no_memory(struct look *l)
 {
 	return base_fail(l->err, BASE_ERR_NOMEM, "out of memory for a look at who waits");
 }
@@ -46,7 +46,7 @@ static bool in_scope(const struct look *l, pid_t pid)
 }
 
 /* Those that were asked for, and their descendants; or all. */
-static enum base_status choose(struct look *l, struct base_map *chosen)
+static enum base_status look_choose(struct look *l, struct base_map *chosen)
 {
 	size_t nr = 0;
 	bool changed = !l->o->is_alone;
@@ -95,7 +95,7 @@ static enum base_status choose_helpers(struct look *l, struct base_map *chosen)
 
 /* ---- their threads --------------------------------------------------------------------------- */
 
-static enum base_status add_thread(struct look *l, const struct deadlock_sleeper *sleeper)
+static enum base_status look_add_thread(struct look *l, const struct deadlock_sleeper *sleeper)
 {
 	struct deadlock_answer *a = l->a;
 	enum base_status s = base_grow(&a->wait, &l->capacity, a->nr_waits + 1, sizeof *a->wait);
@@ -114,7 +114,7 @@ static enum base_status add_thread(struct look *l, const struct deadlock_sleeper
 	return BASE_OK;
 }
 
-static enum base_status decode(struct look *l, size_t first)
+static enum base_status look_decode(struct look *l, size_t first)
 {
 	struct deadlock_tasks *tasks = deadlock_monitor_tasks(l->monitor);
 	struct deadlock_answer *a = l->a;
@@ -130,14 +130,14 @@ static enum base_status decode(struct look *l, size_t first)
 	return s;
 }
 
-static int by_tid(const void *a, const void *b)
+static int look_by_tid(const void *a, const void *b)
 {
 	const struct deadlock_wait *x = a, *y = b;
 	return (x->thread.tid > y->thread.tid) - (x->thread.tid < y->thread.tid);
 }
 
 /* Adds the threads of `chosen` to the answer, and `chosen` to the scope. */
-static enum base_status add_threads(struct look *l, const struct base_map *chosen)
+static enum base_status look_add_threads(struct look *l, const struct base_map *chosen)
 {
 	size_t nr, first = l->a->nr_waits;
 	const struct deadlock_sleeper *sleeper = deadlock_monitor_threads(l->monitor, &nr);
@@ -155,24 +155,24 @@ static enum base_status add_threads(struct look *l, const struct base_map *chose
 			l->a->nr_processes += value == 1;
 		}
 		if (s == BASE_OK && value == 1)
-			s = add_thread(l, &sleeper[i]);
+			s = look_add_thread(l, &sleeper[i]);
 	}
 	if (s != BASE_OK)
-		return no_memory(l);
-	s = decode(l, first);
+		return look_no_memory(l);
+	s = look_decode(l, first);
 	if (l->a->nr_waits)
-		qsort(l->a->wait, l->a->nr_waits, sizeof *l->a->wait, by_tid);
+		qsort(l->a->wait, l->a->nr_waits, sizeof *l->a->wait, look_by_tid);
 	return s;
 }
 
-static enum base_status collect(struct look *l)
+static enum base_status look_collect(struct look *l)
 {
 	struct base_map chosen = {0};
-	enum base_status s = choose(l, &chosen);
+	enum base_status s = look_choose(l, &chosen);
 	if (s != BASE_OK)
-		s = no_memory(l);
+		s = look_no_memory(l);
 	for (int round = 0; s == BASE_OK && chosen.nr_used && round < ROUNDS_MAX; round++) {
-		s = add_threads(l, &chosen);
+		s = look_add_threads(l, &chosen);
 		base_map_fini(&chosen);
 		if (s == BASE_OK)
 			s = deadlock_accesses_find(
@@ -180,7 +180,7 @@ static enum base_status collect(struct look *l)
 		for (size_t i = 0; s == BASE_OK && i < l->a->nr_waits; i++)
 			deadlock_accesses_own(&l->accesses, &l->a->wait[i]);
 		if (s == BASE_OK && (s = choose_helpers(l, &chosen)) != BASE_OK)
-			s = no_memory(l);
+			s = look_no_memory(l);
 	}
 	base_map_fini(&chosen);
 	l->a->nr_blind = l->accesses.nr_blind;
@@ -228,14 +228,14 @@ static enum base_status add_spinners(
 	return s;
 }
 
-static enum base_status judge(struct look *l)
+static enum base_status look_judge(struct look *l)
 {
 	struct deadlock_answer *a = l->a;
 	struct deadlock_ahead *ahead = NULL;
 	struct deadlock_key *word = NULL;
 	a->hope = base_alloc((a->nr_waits + 1) * sizeof *a->hope);
 	if (!a->hope)
-		return no_memory(l);
+		return look_no_memory(l);
 	enum base_status s = add_spinners(l, &ahead, &word);
 	if (s == BASE_OK)
 		s = deadlock_close_world(a, &l->accesses, l->err);
@@ -302,7 +302,7 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 	*ret = NULL;
 	l.a = base_alloc(sizeof *l.a);
 	if (!l.a)
-		return no_memory(&l);
+		return look_no_memory(&l);
 	l.a->now_ns = o->now_ns;
 	l.a->finds_spinners = o->finds_spinners;
 	l.a->without_bpf = deadlock_monitor_without_bpf(m);
@@ -313,9 +313,9 @@ enum base_status deadlock_look(struct deadlock_monitor *m, const struct deadlock
 		deadlock_world_use_tasks(l.a->world, deadlock_monitor_tasks(m), thread, nr);
 	}
 	if (s == BASE_OK)
-		s = collect(&l);
+		s = look_collect(&l);
 	if (s == BASE_OK)
-		s = judge(&l);
+		s = look_judge(&l);
 	forgive_stopped(&l);
 	base_map_fini(&l.scope);
 	return answered(&l, s, began_ns, ret);
@@ -331,7 +331,7 @@ static enum base_status look_at_core(struct look *l)
 	const struct deadlock_wait *w = deadlock_core_waits(a->core, &nr);
 	enum base_status s = base_grow(&a->wait, &l->capacity, nr, sizeof *a->wait);
 	if (s != BASE_OK)
-		return no_memory(l);
+		return look_no_memory(l);
 	memcpy(a->wait, w, nr * sizeof *w);
 	a->nr_waits = nr;
 	a->nr_processes = 1;
@@ -344,7 +344,7 @@ static enum base_status look_at_core(struct look *l)
 	s = deadlock_accesses_find(a->world, a->wait, nr, &l->accesses, l->err);
 	a->hope = s == BASE_OK ? base_alloc((nr + 1) * sizeof *a->hope) : NULL;
 	if (s == BASE_OK && !a->hope)
-		return no_memory(l);
+		return look_no_memory(l);
 	if (s == BASE_OK)
 		s = deadlock_close_world(a, &l->accesses, l->err);
 	if (s == BASE_OK)
@@ -360,7 +360,7 @@ enum base_status deadlock_look_core(
 	*ret = NULL;
 	l.a = base_alloc(sizeof *l.a);
 	if (!l.a)
-		return no_memory(&l);
+		return look_no_memory(&l);
 	enum base_status s = deadlock_core_open(path, &l.a->core, err);
 	if (s == BASE_OK)
 		s = deadlock_world_open_core(l.a->core, &l.a->world, err);

@@ -64,7 +64,7 @@ const struct deadlock_sleeper *deadlock_monitor_threads(
 	return m->now;
 }
 
-static bool is_same(const struct deadlock_thread *a, const struct deadlock_thread *b)
+static bool monitor_is_same(const struct deadlock_thread *a, const struct deadlock_thread *b)
 {
 	return a->tid == b->tid && a->pid == b->pid && a->start_ticks == b->start_ticks;
 }
@@ -72,13 +72,13 @@ static bool is_same(const struct deadlock_thread *a, const struct deadlock_threa
 void deadlock_monitor_forgive(struct deadlock_monitor *m, const struct deadlock_thread *t)
 {
 	const size_t low = BASE_PARTITION(i, m->nr_now, m->now[i].thread.tid < t->tid);
-	if (low < m->nr_now && is_same(&m->now[low].thread, t))
+	if (low < m->nr_now && monitor_is_same(&m->now[low].thread, t))
 		m->now[low].thread.runs = t->runs;
 }
 
 /* ---- from /proc ------------------------------------------------------------------------------ */
 
-static const struct deadlock_sleeper *find(const struct deadlock_monitor *m, pid_t tid)
+static const struct deadlock_sleeper *monitor_find(const struct deadlock_monitor *m, pid_t tid)
 {
 	size_t low = BASE_PARTITION(i, m->nr_before, m->before[i].thread.tid < tid);
 	return low < m->nr_before && m->before[low].thread.tid == tid ? &m->before[low] : NULL;
@@ -87,13 +87,13 @@ static const struct deadlock_sleeper *find(const struct deadlock_monitor *m, pid
 enum { KERNEL_THREAD = 0x00200000 };
 
 /* One file of three numbers if it has not run since, else two. */
-static bool read_thread(
+static bool monitor_read_thread(
 	const struct deadlock_monitor *m, pid_t pid, pid_t tid, struct deadlock_thread *ret)
 {
 	struct os_task_stat stat;
 	char text[1024];
 	uint64_t runs;
-	const struct deadlock_sleeper *old = find(m, tid);
+	const struct deadlock_sleeper *old = monitor_find(m, tid);
 	if (!deadlock_runs_of(pid, tid, &runs))
 		return false;
 	if (old && old->thread.pid == pid && old->thread.runs == runs) {
@@ -112,14 +112,15 @@ static bool read_thread(
 	return true;
 }
 
-static pid_t number_of(const char *name)
+static pid_t monitor_number_of(const char *name)
 {
 	char *end;
 	long n = isdigit((unsigned char)*name) ? strtol(name, &end, 10) : 0;
 	return n > 0 && n <= INT32_MAX && !*end ? (pid_t)n : 0;
 }
 
-static enum base_status read_process(struct deadlock_monitor *m, pid_t pid, struct base_err *err)
+static enum base_status monitor_read_process(
+	struct deadlock_monitor *m, pid_t pid, struct base_err *err)
 {
 	char path[64] = "/proc/";
 	struct base_str s = {0};
@@ -135,27 +136,27 @@ static enum base_status read_process(struct deadlock_monitor *m, pid_t pid, stru
 	if (!dir)
 		return BASE_OK; /* it ended */
 	for (const struct dirent *e; status == BASE_OK && (e = readdir(dir));) {
-		pid_t tid = number_of(e->d_name);
+		pid_t tid = monitor_number_of(e->d_name);
 		if (!tid)
 			continue;
 		status = base_grow(
 			&m->thread, &m->thread_capacity, m->nr_threads + 1, sizeof *m->thread);
 		if (status != BASE_OK)
 			(void)base_fail(err, status, "out of memory for the list of threads");
-		else if (read_thread(m, pid, tid, &m->thread[m->nr_threads]))
+		else if (monitor_read_thread(m, pid, tid, &m->thread[m->nr_threads]))
 			m->nr_threads++;
 	}
 	closedir(dir);
 	return status;
 }
 
-static int by_tid(const void *a, const void *b)
+static int monitor_by_tid(const void *a, const void *b)
 {
 	const struct deadlock_thread *x = a, *y = b;
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-static enum base_status read_threads(struct deadlock_monitor *m, struct base_err *err)
+static enum base_status monitor_read_threads(struct deadlock_monitor *m, struct base_err *err)
 {
 	DIR *dir = opendir("/proc");
 	enum base_status s = BASE_OK;
@@ -163,20 +164,20 @@ static enum base_status read_threads(struct deadlock_monitor *m, struct base_err
 	if (!dir)
 		return base_fail(err, BASE_ERR_ENV, "/proc cannot be read: is it mounted?");
 	for (const struct dirent *e; s == BASE_OK && (e = readdir(dir));) {
-		pid_t pid = number_of(e->d_name);
+		pid_t pid = monitor_number_of(e->d_name);
 		if (pid)
-			s = read_process(m, pid, err);
+			s = monitor_read_process(m, pid, err);
 	}
 	closedir(dir);
 	if (m->nr_threads)
-		qsort(m->thread, m->nr_threads, sizeof *m->thread, by_tid);
+		qsort(m->thread, m->nr_threads, sizeof *m->thread, monitor_by_tid);
 	return s;
 }
 
 /* ---- a pass ---------------------------------------------------------------------------------- */
 
 /* Both tables are sorted by tid. */
-static void compare(struct deadlock_monitor *m, uint64_t now_ns)
+static void monitor_compare(struct deadlock_monitor *m, uint64_t now_ns)
 {
 	size_t old = 0;
 	for (size_t i = 0; i < m->nr_threads; i++) {
@@ -186,7 +187,7 @@ static void compare(struct deadlock_monitor *m, uint64_t now_ns)
 			old++;
 		const struct deadlock_sleeper *b = old < m->nr_before ? &m->before[old] : NULL;
 		*s = (struct deadlock_sleeper){.thread = *t, .since_ns = now_ns};
-		if (b && is_same(&b->thread, t) && b->thread.runs == t->runs) {
+		if (b && monitor_is_same(&b->thread, t) && b->thread.runs == t->runs) {
 			s->since_ns = b->since_ns;
 			s->nr_looks = b->nr_looks + 1;
 		}
@@ -207,13 +208,13 @@ enum base_status deadlock_monitor_pass(
 	m->nr_now = 0;
 	enum base_status s = m->tasks ? deadlock_tasks_threads(m->tasks, &m->thread,
 						&m->thread_capacity, &m->nr_threads, err)
-				      : read_threads(m, err);
+				      : monitor_read_threads(m, err);
 	if (s != BASE_OK)
 		return s;
 	s = base_grow(&m->now, &m->now_capacity, m->nr_threads + 1, sizeof *m->now);
 	if (s != BASE_OK)
 		return base_fail(err, s, "out of memory for the table of threads");
-	compare(m, now_ns);
+	monitor_compare(m, now_ns);
 	m->nr_passes++;
 	return BASE_OK;
 }

@@ -17,13 +17,14 @@ enum { ANSWER_BYTES = 1 << 16 };
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 
-static void put(struct deadlock_peers *p, uint64_t a, uint64_t b)
+static void peers_put(struct deadlock_peers *p, uint64_t a, uint64_t b)
 {
 	if (a && b && base_map_put(&p->peer, 0, a, b) != BASE_OK)
 		p->refused = true;
 }
 
-static void set(struct deadlock_peers *p, struct base_map *m, uint64_t hi, uint64_t lo, uint64_t to)
+static void peers_set(
+	struct deadlock_peers *p, struct base_map *m, uint64_t hi, uint64_t lo, uint64_t to)
 {
 	if (base_map_put(m, hi, lo, to) != BASE_OK)
 		p->refused = true;
@@ -57,9 +58,9 @@ static void parse_name(
 	const bool listens = m->udiag_state == TCP_LISTEN;
 	hash_name(name, bytes, &hi, &lo);
 	if (has_its_name(m))
-		set(p, &p->name, hi, lo, m->udiag_ino);
+		peers_set(p, &p->name, hi, lo, m->udiag_ino);
 	if (listens || (m->udiag_type == SOCK_DGRAM && m->udiag_state != TCP_ESTABLISHED))
-		set(p, &p->role, 0, m->udiag_ino,
+		peers_set(p, &p->role, 0, m->udiag_ino,
 			listens ? DEADLOCK_SOCKET_LISTENS : DEADLOCK_SOCKET_OPEN);
 }
 
@@ -68,7 +69,7 @@ static void parse_file(struct deadlock_peers *p, const struct unix_diag_msg *m, 
 	struct unix_diag_vfs file;
 	memcpy(&file, at, sizeof file);
 	if (has_its_name(m))
-		set(p, &p->file, file.udiag_vfs_dev, file.udiag_vfs_ino, m->udiag_ino);
+		peers_set(p, &p->file, file.udiag_vfs_dev, file.udiag_vfs_ino, m->udiag_ino);
 }
 
 static void parse_waiting(
@@ -80,8 +81,8 @@ static void parse_waiting(
 		memcpy(&client, at + i, sizeof client);
 		if (!client)
 			continue;
-		set(p, &p->waiting, listener, n++, client);
-		put(p, client, listener);
+		peers_set(p, &p->waiting, listener, n++, client);
+		peers_put(p, client, listener);
 	}
 }
 
@@ -100,7 +101,7 @@ static void parse_unix(struct deadlock_peers *p, const uint8_t *at, size_t lengt
 		const size_t bytes = attribute[0] - 4u;
 		if (attribute[1] == UNIX_DIAG_PEER && bytes >= 4) {
 			memcpy(&peer, at + i + 4, sizeof peer);
-			put(p, m.udiag_ino, peer);
+			peers_put(p, m.udiag_ino, peer);
 		} else if (attribute[1] == UNIX_DIAG_NAME) {
 			parse_name(p, &m, at + i + 4, bytes);
 		} else if (attribute[1] == UNIX_DIAG_VFS && bytes >= sizeof(struct unix_diag_vfs)) {
@@ -112,7 +113,7 @@ static void parse_unix(struct deadlock_peers *p, const uint8_t *at, size_t lengt
 	}
 }
 
-static uint64_t fold(const uint32_t address[4], uint16_t port)
+static uint64_t peers_fold(const uint32_t address[4], uint16_t port)
 {
 	uint64_t h = port;
 	for (int i = 0; i < 4; i++)
@@ -130,17 +131,17 @@ static void parse_inet(
 	if (length < sizeof m)
 		return;
 	memcpy(&m, at, sizeof m);
-	uint64_t here = fold(m.id.idiag_src, m.id.idiag_sport);
-	uint64_t there = fold(m.id.idiag_dst, m.id.idiag_dport);
+	uint64_t here = peers_fold(m.id.idiag_src, m.id.idiag_sport);
+	uint64_t there = peers_fold(m.id.idiag_dst, m.id.idiag_dport);
 	if (m.idiag_state == TCP_LISTEN && m.idiag_rqueue > m.idiag_wqueue) {
-		set(p, &p->full, 0, here, m.idiag_inode);
-		set(p, &p->full, 1, m.idiag_inode, m.idiag_inode);
+		peers_set(p, &p->full, 0, here, m.idiag_inode);
+		peers_set(p, &p->full, 1, m.idiag_inode, m.idiag_inode);
 	}
 	if (!m.id.idiag_dport || !m.idiag_inode)
 		return;
 	if (base_map_get(ends, there, here, &other)) {
-		put(p, m.idiag_inode, other);
-		put(p, other, m.idiag_inode);
+		peers_put(p, m.idiag_inode, other);
+		peers_put(p, other, m.idiag_inode);
 	} else if (base_map_put(ends, here, there, m.idiag_inode) != BASE_OK) {
 		p->refused = true;
 	}
@@ -177,7 +178,7 @@ bool deadlock_peers_parse(
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static bool ask(struct deadlock_peers *p, int fd, const void *request, size_t bytes,
+static bool peers_ask(struct deadlock_peers *p, int fd, const void *request, size_t bytes,
 	struct base_map *ends, void *buf)
 {
 	if (send(fd, request, bytes, 0) != (ssize_t)bytes)
@@ -205,7 +206,7 @@ static bool ask_inet(
 			.idiag_states = 1u << TCP_LISTEN | 1u << TCP_ESTABLISHED |
 					1u << TCP_CLOSE_WAIT | 1u << TCP_FIN_WAIT1 |
 					1u << TCP_FIN_WAIT2}};
-	return ask(p, fd, &q, sizeof q, ends, buf);
+	return peers_ask(p, fd, &q, sizeof q, ends, buf);
 }
 
 static bool ask_unix(struct deadlock_peers *p, int fd, struct base_map *ends, void *buf)
@@ -220,7 +221,7 @@ static bool ask_unix(struct deadlock_peers *p, int fd, struct base_map *ends, vo
 			.udiag_states = ~0u,
 			.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME | UDIAG_SHOW_VFS |
 				      UDIAG_SHOW_ICONS}};
-	return ask(p, fd, &q, sizeof q, ends, buf);
+	return peers_ask(p, fd, &q, sizeof q, ends, buf);
 }
 
 void deadlock_peers_read(struct deadlock_peers *p)
@@ -292,8 +293,8 @@ uint64_t deadlock_peers_full(const struct deadlock_peers *p, const struct sockad
 	}
 	if (!port)
 		return 0;
-	(void)(base_map_get(&p->full, 0, fold(address, port), &inode) ||
-		(is_loopback && base_map_get(&p->full, 0, fold(any, port), &inode)));
+	(void)(base_map_get(&p->full, 0, peers_fold(address, port), &inode) ||
+		(is_loopback && base_map_get(&p->full, 0, peers_fold(any, port), &inode)));
 	return inode;
 }
 

@@ -141,7 +141,7 @@ struct base_map *deadlock_world_layouts(struct deadlock_world *w)
 	return &w->layouts;
 }
 
-static void read_process(struct deadlock_process *p)
+static void process_read_process(struct deadlock_process *p)
 {
 	char text[4096];
 	struct os_task_stat stat;
@@ -172,7 +172,7 @@ struct deadlock_process *deadlock_world_process(struct deadlock_world *w, pid_t 
 			.has_regions = true,
 			.has_files = true};
 	else
-		read_process(p);
+		process_read_process(p);
 	return p;
 }
 
@@ -207,7 +207,7 @@ struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w)
 	return w->tasks;
 }
 
-static void read_list(struct deadlock_world *w)
+static void process_read_list(struct deadlock_world *w)
 {
 	DIR *dir = w->core ? NULL : opendir("/proc");
 	for (const struct dirent *e; dir && (e = readdir(dir));) {
@@ -230,7 +230,7 @@ static void read_list(struct deadlock_world *w)
 const struct deadlock_listed *deadlock_world_list(struct deadlock_world *w, size_t *ret_nr)
 {
 	if (!w->has_list)
-		read_list(w);
+		process_read_list(w);
 	w->has_list = true;
 	*ret_nr = w->nr_listed;
 	return w->list;
@@ -367,7 +367,7 @@ static void read_locks(pid_t pid, const char *text, struct deadlock_file *f)
 	}
 }
 
-static void read_info(pid_t pid, int fd, struct deadlock_file *f)
+static void process_read_info(pid_t pid, int fd, struct deadlock_file *f)
 {
 	char name[48], text[4096];
 	uint64_t flags = 0;
@@ -445,7 +445,7 @@ void deadlock_file_of(
 {
 	deadlock_file_kind_of(w, p, fd, true, ret);
 	if (ret->kind != DEADLOCK_FILE_NONE)
-		read_info(p->pid, fd, ret);
+		process_read_info(p->pid, fd, ret);
 }
 
 static int by_fd(const void *a, const void *b)

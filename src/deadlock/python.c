@@ -114,7 +114,7 @@ struct reader {
 	const struct layout *layout;
 };
 
-static bool read_bytes(const struct reader *r, uint64_t address, void *ret, size_t size)
+static bool python_read_bytes(const struct reader *r, uint64_t address, void *ret, size_t size)
 {
 	return address && deadlock_world_read(r->world, r->pid, address, ret, size);
 }
@@ -123,7 +123,7 @@ static bool read_bytes(const struct reader *r, uint64_t address, void *ret, size
 static uint64_t pointer_at(const struct reader *r, uint64_t address, uint32_t offset)
 {
 	uint64_t value = 0;
-	return address && read_bytes(r, address + offset, &value, sizeof value) ? value : 0;
+	return address && python_read_bytes(r, address + offset, &value, sizeof value) ? value : 0;
 }
 
 /* ---- which Python ---------------------------------------------------------------------------- */
@@ -132,7 +132,8 @@ static bool read_published(const struct reader *r, uint64_t runtime, struct layo
 {
 	uint8_t bytes[PUBLISHED_BYTES];
 	uint64_t value;
-	if (!read_bytes(r, runtime, bytes, sizeof bytes) || memcmp(bytes, "xdebugpy", 8) != 0)
+	if (!python_read_bytes(r, runtime, bytes, sizeof bytes) ||
+		memcmp(bytes, "xdebugpy", 8) != 0)
 		return false;
 	memcpy(&value, bytes + PUBLISHED_VERSION, sizeof value);
 	if (value >> 16 != 0x030d)
@@ -187,7 +188,7 @@ static const struct deadlock_python *python_of(struct deadlock_world *w, struct 
 	*python = (struct deadlock_python){.runtime = runtime};
 	if (!deadlock_symbol_of(w, p, "python", "Py_Version", &at))
 		python->why = "it is older than Python 3.11";
-	else if (!read_bytes(&r, at, &version, sizeof version))
+	else if (!python_read_bytes(&r, at, &version, sizeof version))
 		python->why = "its memory cannot be read";
 	else
 		choose_layout(&r, (uint32_t)(version >> 16), python);
@@ -217,20 +218,20 @@ static void add_character(struct base_str *out, uint32_t c)
 }
 
 /* "": it cannot be read. */
-static const char *text_of(const struct reader *r, uint64_t object)
+static const char *python_text_of(const struct reader *r, uint64_t object)
 {
 	uint64_t length;
 	uint32_t state;
 	uint8_t bytes[TEXT_MAX * 4];
 	struct base_str out = {0};
-	if (!read_bytes(r, object + TEXT_LENGTH, &length, sizeof length) ||
-		!read_bytes(r, object + TEXT_STATE, &state, sizeof state))
+	if (!python_read_bytes(r, object + TEXT_LENGTH, &length, sizeof length) ||
+		!python_read_bytes(r, object + TEXT_STATE, &state, sizeof state))
 		return "";
 	const unsigned kind = state >> 2 & 7; /* bytes of a character */
 	const bool is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
 	if (!is_compact || (kind != 1 && kind != 2 && kind != 4) || !length || length > TEXT_MAX ||
-		!read_bytes(r, object + (is_ascii ? r->layout->ascii : r->layout->compact), bytes,
-			length * kind))
+		!python_read_bytes(r, object + (is_ascii ? r->layout->ascii : r->layout->compact),
+			bytes, length * kind))
 		return "";
 	for (size_t i = 0; i < length; i++) {
 		uint32_t c = 0;
@@ -290,11 +291,12 @@ static uint32_t line_of(const struct reader *r, uint64_t code, uint64_t instruct
 	uint64_t size = 0;
 	uint32_t first = 0, line = 0;
 	if (!table || instruction < code + l->instructions ||
-		!read_bytes(r, table + OB_SIZE, &size, sizeof size) || !size || size > TABLE_MAX ||
-		!read_bytes(r, code + l->first_line, &first, sizeof first))
+		!python_read_bytes(r, table + OB_SIZE, &size, sizeof size) || !size ||
+		size > TABLE_MAX ||
+		!python_read_bytes(r, code + l->first_line, &first, sizeof first))
 		return 0;
 	uint8_t *bytes = base_alloc(size);
-	if (bytes && read_bytes(r, table + BYTES_DATA, bytes, size))
+	if (bytes && python_read_bytes(r, table + BYTES_DATA, bytes, size))
 		line = deadlock_python_line(
 			bytes, size, first, (instruction - code - l->instructions) / 2);
 	base_free(bytes);
@@ -302,7 +304,7 @@ static uint32_t line_of(const struct reader *r, uint64_t code, uint64_t instruct
 }
 
 /* The standard library, and what has no file. */
-static bool is_runtime(const char *file)
+static bool python_is_runtime(const char *file)
 {
 	return file[0] == '<' || (strstr(file, "/lib/python3") && !strstr(file, "-packages/"));
 }
@@ -315,10 +317,10 @@ static bool read_frame(const struct reader *r, uint64_t frame, struct deadlock_f
 	*ret = (struct deadlock_frame){.pc = at, .module = "", .file = "", .function = ""};
 	if (!code || !at)
 		return false;
-	ret->function = text_of(r, pointer_at(r, code, l->name));
-	ret->file = text_of(r, pointer_at(r, code, l->file));
+	ret->function = python_text_of(r, pointer_at(r, code, l->name));
+	ret->file = python_text_of(r, pointer_at(r, code, l->file));
 	ret->line = line_of(r, code, at);
-	ret->is_runtime = is_runtime(ret->file);
+	ret->is_runtime = python_is_runtime(ret->file);
 	return *ret->function && *ret->file;
 }
 
@@ -328,7 +330,7 @@ static bool is_entry(const struct reader *r, uint64_t frame)
 	enum { OWNED_BY_C_STACK = 3 };
 	uint8_t owner = 0;
 	return r->layout->version >= 0x030c &&
-	       read_bytes(r, frame + r->layout->owner, &owner, sizeof owner) &&
+	       python_read_bytes(r, frame + r->layout->owner, &owner, sizeof owner) &&
 	       owner == OWNED_BY_C_STACK;
 }
 
@@ -355,14 +357,15 @@ static void read_frames(const struct reader *r, uint64_t thread, struct deadlock
 
 /* By what pthread_self() is, which is the thread's fs_base; else by its tid, which a fork makes
  * old. */
-static bool is_thread(const struct reader *r, uint64_t thread, const struct deadlock_wait *wait)
+static bool python_is_thread(
+	const struct reader *r, uint64_t thread, const struct deadlock_wait *wait)
 {
 	if (wait->registers_source != DEADLOCK_REGISTERS_NONE && wait->registers.fs_base)
 		return pointer_at(r, thread, r->layout->pthread) == wait->registers.fs_base;
 	return pointer_at(r, thread, r->layout->native) == (uint64_t)wait->thread.tid;
 }
 
-static uint64_t find_thread(
+static uint64_t python_find_thread(
 	const struct reader *r, uint64_t runtime, const struct deadlock_wait *wait)
 {
 	const struct layout *l = r->layout;
@@ -370,7 +373,7 @@ static uint64_t find_thread(
 	for (int i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
 		uint64_t thread = pointer_at(r, interpreter, l->threads);
 		for (int t = 0; thread && t < THREADS_MAX; t++) {
-			if (is_thread(r, thread, wait))
+			if (python_is_thread(r, thread, wait))
 				return thread;
 			thread = pointer_at(r, thread, l->next_thread);
 		}
@@ -388,7 +391,7 @@ void deadlock_python_frames(
 	if (!python || python->why)
 		return;
 	const struct reader r = {.world = w, .pid = p->pid, .layout = &python->layout};
-	const uint64_t thread = find_thread(&r, python->runtime, wait);
+	const uint64_t thread = python_find_thread(&r, python->runtime, wait);
 	if (thread) /* else it is none of Python's threads */
 		read_frames(&r, thread, wait);
 }

@@ -46,7 +46,7 @@ static bool as_mutex_pi(struct deadlock_copy *c, uint64_t word, uint32_t expecte
 	return way == 0 && deadlock_copy_poke32(c, word, (uint32_t)c->wait->thread.tid);
 }
 
-static bool add(struct deadlock_copy *c, uint64_t word, uint32_t n)
+static bool satisfy_add(struct deadlock_copy *c, uint64_t word, uint32_t n)
 {
 	uint32_t now = 0;
 	return deadlock_copy_peek(c, word, &now, sizeof now) &&
@@ -56,7 +56,7 @@ static bool add(struct deadlock_copy *c, uint64_t word, uint32_t n)
 static bool as_semaphore(struct deadlock_copy *c, uint64_t word, uint32_t expected, unsigned way)
 {
 	(void)expected;
-	return way < 2 && add(c, word, 1);
+	return way < 2 && satisfy_add(c, word, 1);
 }
 
 /* A group's signals: those available, times two; bit 0: closed. */
@@ -65,7 +65,7 @@ static bool as_condition(struct deadlock_copy *c, uint64_t word, uint32_t expect
 	(void)expected;
 	if (way == 1)
 		return deadlock_copy_poke32(c, word, 1);
-	return way < 3 && add(c, word, way ? 3 : 2);
+	return way < 3 && satisfy_add(c, word, way ? 3 : 2);
 }
 
 /* in, current_round, count: the round is over when current_round has grown by count. */

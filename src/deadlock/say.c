@@ -58,7 +58,7 @@ void deadlock_say_frame(struct base_str *out, const struct deadlock_frame *f)
 }
 
 /* The path of the file whose descriptor is the call's first argument. */
-static void add_path(struct base_str *out, const struct deadlock_wait *w)
+static void say_add_path(struct base_str *out, const struct deadlock_wait *w)
 {
 	char link[64], path[512];
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)w->thread.pid, (int)w->arg[0]);
@@ -68,7 +68,7 @@ static void add_path(struct base_str *out, const struct deadlock_wait *w)
 }
 
 /* The same word in this process's memory: shared memory is mapped anywhere. 0: not mapped. */
-static uint64_t address_in(
+static uint64_t say_address_in(
 	const struct deadlock_answer *a, struct deadlock_process *p, const struct deadlock_key *k)
 {
 	if (k->kind == DEADLOCK_KEY_FUTEX || k->kind == DEADLOCK_KEY_SPIN)
@@ -100,7 +100,7 @@ static void say_word(struct base_str *out, const struct deadlock_answer *a,
 	struct deadlock_process *p, const struct deadlock_key *k)
 {
 	const struct deadlock_wait *waiter = waiter_of(a, k);
-	uint64_t address = p ? address_in(a, p, waiter ? &waiter->key[0] : k) : 0;
+	uint64_t address = p ? say_address_in(a, p, waiter ? &waiter->key[0] : k) : 0;
 	base_str_addf(out, "%s ", waiter ? deadlock_kind_noun(waiter->kind) : "the word");
 	if (address)
 		deadlock_name_of_data(a->world, p, address, out);
@@ -114,7 +114,7 @@ static void say_file_lock(
 	const struct deadlock_wait *waiter = waiter_of(a, k);
 	base_str_add(out, "the lock on ");
 	if (waiter && waiter->kind == DEADLOCK_FILE_LOCK)
-		add_path(out, waiter);
+		say_add_path(out, waiter);
 	else
 		base_str_addf(out, "inode %" PRIu64, k->id);
 }

@@ -137,7 +137,7 @@ static bool is_back(const struct deadlock_wait *w)
 }
 
 /* Back in its call, and its count of runs stays as it is. */
-static bool settle(const struct deadlock_wait *w, uint64_t *ret_runs)
+static bool snapshot_settle(const struct deadlock_wait *w, uint64_t *ret_runs)
 {
 	for (unsigned i = 0; i < SETTLE_TRIES; i++) {
 		if (is_back(w))
@@ -150,14 +150,14 @@ static bool settle(const struct deadlock_wait *w, uint64_t *ret_runs)
 
 /* ---- stopping a thread ----------------------------------------------------------------------- */
 
-static bool hurry(void)
+static bool snapshot_hurry(void)
 {
 	const struct sched_param lowest = {.sched_priority = 1};
 	return sched_getscheduler(0) == SCHED_OTHER &&
 	       sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) == 0;
 }
 
-static void relax(bool hurried)
+static void snapshot_relax(bool hurried)
 {
 	const struct sched_param none = {0};
 	if (hurried)
@@ -174,9 +174,9 @@ static uint64_t waited_for_processor_ns(int schedstat)
 }
 
 /* What `begin` prepared. */
-static void give_up(const struct deadlock_halt *s)
+static void snapshot_give_up(const struct deadlock_halt *s)
 {
-	relax(s->hurried);
+	snapshot_relax(s->hurried);
 	if (s->schedstat >= 0)
 		(void)close(s->schedstat);
 }
@@ -187,11 +187,11 @@ enum deadlock_halted deadlock_halt_begin(struct deadlock_halt *s, pid_t tid)
 	pid_t got;
 	*s = (struct deadlock_halt){
 		.tid = tid, .schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)};
-	s->hurried = hurry();
+	s->hurried = snapshot_hurry();
 	s->waited_ns = waited_for_processor_ns(s->schedstat);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
 		s->error = errno;
-		give_up(s);
+		snapshot_give_up(s);
 		return s->error == ESRCH ? DEADLOCK_HALTED_GONE : DEADLOCK_HALTED_REFUSED;
 	}
 	const bool asked = ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0;
@@ -200,7 +200,7 @@ enum deadlock_halted deadlock_halt_begin(struct deadlock_halt *s, pid_t tid)
 	while (asked && got < 0 && errno == EINTR);
 	s->seen_ns = os_time_ns(CLOCK_MONOTONIC);
 	if (got != tid || !WIFSTOPPED(status)) {
-		give_up(s);
+		snapshot_give_up(s);
 		return DEADLOCK_HALTED_GONE;
 	}
 	const bool by_us = status >> 16 == PTRACE_EVENT_STOP && WSTOPSIG(status) == SIGTRAP;
@@ -214,7 +214,7 @@ uint64_t deadlock_halt_end(struct deadlock_halt *s)
 	(void)ptrace(PTRACE_DETACH, s->tid, NULL, (void *)(uintptr_t)s->signal);
 	const uint64_t end_ns = os_time_ns(CLOCK_MONOTONIC);
 	const uint64_t late_ns = waited_for_processor_ns(s->schedstat) - s->waited_ns;
-	give_up(s);
+	snapshot_give_up(s);
 	return end_ns - s->seen_ns + late_ns;
 }
 
@@ -254,7 +254,7 @@ enum deadlock_snapshot_result deadlock_snapshot_ptrace(
 			ret->xstate_bytes = io.iov_len;
 	}
 	ret->stopped_ns = deadlock_halt_end(&halt);
-	good = good && settle(wait, &ret->runs);
+	good = good && snapshot_settle(wait, &ret->runs);
 	if (!good)
 		(void)snprintf(why, WHY_BYTES, "it was not in that call any more");
 	return good ? DEADLOCK_SNAPSHOT_DONE : DEADLOCK_SNAPSHOT_MOVED;

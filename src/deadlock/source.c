@@ -29,7 +29,7 @@ void deadlock_source_close(struct deadlock_source *s)
 }
 
 /* The file behind a region; -1: only its memory is there. */
-static int file_of(struct deadlock_source *s, const struct os_region *r)
+static int source_file_of(struct deadlock_source *s, const struct os_region *r)
 {
 	char path[80];
 	for (unsigned i = 0; i < DEADLOCK_SOURCE_FILES; i++)
@@ -87,7 +87,7 @@ bool deadlock_source_is_file(const struct deadlock_source *s, uint64_t lo, uint6
 static bool read_file(
 	struct deadlock_source *s, const struct os_region *r, uint64_t address, uint8_t *buf)
 {
-	const int fd = file_of(s, r);
+	const int fd = source_file_of(s, r);
 	const ssize_t got =
 		fd < 0 ? -1 : pread(fd, buf, PAGE_BYTES, (off_t)(address - r->start + r->offset));
 	if (fd < 0)
@@ -98,7 +98,7 @@ static bool read_file(
 }
 
 /* As many pages at once as can be. */
-static void read_memory(struct deadlock_source *s, uint64_t lo, uint32_t pages, uint8_t *buf,
+static void source_read_memory(struct deadlock_source *s, uint64_t lo, uint32_t pages, uint8_t *buf,
 	uint32_t *ret_filled, uint32_t *ret_bad)
 {
 	for (unsigned i = 0; pages >> i;) {
@@ -132,7 +132,7 @@ void deadlock_source_read(struct deadlock_source *s, const struct os_region *r, 
 	if (!r->readable) /* reserved, so zero for who makes it readable */
 		return;
 	const uint32_t own = own_pages(s, lo, nr_pages);
-	read_memory(s, lo, own, buf, ret_filled, ret_bad);
+	source_read_memory(s, lo, own, buf, ret_filled, ret_bad);
 	if (!r->shared && !r->inode)
 		return;
 	for (unsigned i = 0; i < nr_pages; i++)

@@ -191,12 +191,12 @@ static uint64_t value_of(struct deadlock_ghost *g, const struct deadlock_operand
 	return value;
 }
 
-static bool is_own_stack(const struct user_regs_struct *r, uint64_t address)
+static bool spin_is_own_stack(const struct user_regs_struct *r, uint64_t address)
 {
 	return address + STACK_BELOW >= r->rsp && address < r->rsp + STACK_ABOVE;
 }
 
-static bool is_writable(const struct deadlock_process *p, uint64_t address)
+static bool spin_is_writable(const struct deadlock_process *p, uint64_t address)
 {
 	for (size_t i = 0; i < p->nr_regions; i++)
 		if (address >= p->region[i].start && address < p->region[i].end)
@@ -209,8 +209,8 @@ static void note_reads(
 {
 	for (unsigned n = 0; n < i->nr_operands && p->nr_reads < READS_MAX; n++) {
 		const struct deadlock_operand *o = &i->operand[n];
-		if (!o->is_read || is_own_stack(r, o->address) ||
-			!is_writable(p->process, o->address))
+		if (!o->is_read || spin_is_own_stack(r, o->address) ||
+			!spin_is_writable(p->process, o->address))
 			continue;
 		p->read[p->nr_reads].operand = *o;
 		p->read[p->nr_reads++].step = p->step;
@@ -246,7 +246,7 @@ static enum step step_and_tell(
 	for (unsigned n = 0; n < i->nr_operands; n++)
 		if (i->operand[n].is_written)
 			tell_store(p, &i->operand[n], before[n], value_of(g, &i->operand[n]),
-				is_own_stack(&r, i->operand[n].address));
+				spin_is_own_stack(&r, i->operand[n].address));
 	return STEP_DONE;
 }
 
@@ -275,7 +275,7 @@ static enum deadlock_spin_result watch_steps(
 	return p->detector.counts.changing_stores ? DEADLOCK_SPIN_CHANGES : DEADLOCK_SPIN_NO_LOOP;
 }
 
-static void add_word(struct deadlock_wait *w, const struct deadlock_operand *o)
+static void spin_add_word(struct deadlock_wait *w, const struct deadlock_operand *o)
 {
 	const struct deadlock_key key = {
 		.kind = DEADLOCK_KEY_SPIN,
@@ -303,7 +303,7 @@ enum deadlock_spin_result deadlock_spin_prove(
 	enum deadlock_spin_result result = watch_steps(g, p, &since);
 	for (unsigned i = 0; result == DEADLOCK_SPIN_PROVEN && i < p->nr_reads; i++)
 		if (p->read[i].step >= since)
-			add_word(w, &p->read[i].operand);
+			spin_add_word(w, &p->read[i].operand);
 	if (result == DEADLOCK_SPIN_PROVEN && !w->nr_keys && !w->keys_cut)
 		result = DEADLOCK_SPIN_NO_WORD;
 	close_proof(p);

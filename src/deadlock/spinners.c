@@ -12,7 +12,7 @@
 
 enum { PROOFS = 3, SPINNERS_MAX = 32, BETWEEN_PROOFS_NS = 1000000 };
 
-static bool runs(const struct deadlock_wait *w)
+static bool spinners_runs(const struct deadlock_wait *w)
 {
 	return w->kind == DEADLOCK_RUNNING && w->thread.state == 'R';
 }
@@ -43,7 +43,7 @@ static enum base_status prove(struct deadlock_ahead *ahead, struct deadlock_wait
 	return s;
 }
 
-static void give_up(struct deadlock_answer *a, pid_t pid)
+static void spinners_give_up(struct deadlock_answer *a, pid_t pid)
 {
 	for (size_t i = 0; i < a->nr_waits; i++) {
 		struct deadlock_wait *w = &a->wait[i];
@@ -64,14 +64,14 @@ static enum base_status round_of(struct deadlock_answer *a, struct deadlock_ahea
 	for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++) {
 		struct deadlock_wait *w = &a->wait[i];
 		bool proven = false;
-		if (is_first ? !runs(w) : w->kind != DEADLOCK_SPIN)
+		if (is_first ? !spinners_runs(w) : w->kind != DEADLOCK_SPIN)
 			continue;
 		if (base_map_get(alive, 0, (uint64_t)w->thread.pid, &unused))
 			continue;
 		if (nr++ < SPINNERS_MAX)
 			s = prove(ahead, w, is_first, &proven, err);
 		if (s == BASE_OK && !proven) {
-			give_up(a, w->thread.pid);
+			spinners_give_up(a, w->thread.pid);
 			s = base_map_put(alive, 0, (uint64_t)w->thread.pid, 1);
 			if (s != BASE_OK)
 				s = base_fail(err, s, "out of memory for threads that spin");

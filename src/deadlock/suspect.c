@@ -120,7 +120,7 @@ static bool is_one_event(const struct deadlock_answer *a, const struct deadlock_
 }
 
 /* The threads that could end it, and what comes of that. */
-static enum base_status weigh(struct deadlock_answer *a, struct deadlock_finding *f,
+static enum base_status suspect_weigh(struct deadlock_answer *a, struct deadlock_finding *f,
 	const bool *rescuer, bool are_all, struct base_err *err)
 {
 	bool is_probable = are_all && f->is_knot && !is_one_event(a, f);
@@ -162,7 +162,7 @@ static enum base_status keep_unbroken(struct deadlock_answer *a,
 		s = deadlock_foresee(a, rescuer, ahead, &o->ahead, err);
 		if (s != BASE_OK || is_rescued(a, &f, rescuer))
 			continue;
-		s = weigh(a, &f, rescuer, are_all, err);
+		s = suspect_weigh(a, &f, rescuer, are_all, err);
 		if (f.sure == DEADLOCK_PROBABLE || o->is_suspicious)
 			a->finding[kept++] = f;
 	}

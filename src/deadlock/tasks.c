@@ -82,7 +82,7 @@ struct deadlock_tasks {
 	size_t capacity;
 };
 
-static bool refuse(char why[DEADLOCK_WHY_MAX], const char *what, int error)
+static bool tasks_refuse(char why[DEADLOCK_WHY_MAX], const char *what, int error)
 {
 	error = error < 0 ? -error : error;
 	snprintf(why, DEADLOCK_WHY_MAX, "%s: %s%s", what, strerror(error),
@@ -96,13 +96,13 @@ static int load_object(struct deadlock_tasks *t, bool has_walk)
 	struct bpf_object_open_opts opts = {.sz = sizeof opts, .object_name = "longpole_tasks"};
 	bpf_object__close(t->object);
 	t->object = bpf_object__open_mem(deadlock_bpf_code, sizeof deadlock_bpf_code, &opts);
-	struct bpf_program *walk =
+	struct bpf_program *tasks_walk =
 		t->object ? bpf_object__find_program_by_name(t->object, "walk") : NULL;
-	if (!walk)
+	if (!tasks_walk)
 		return t->object ? -ENOENT : -errno;
-	(void)bpf_program__set_autoload(walk, has_walk);
+	(void)bpf_program__set_autoload(tasks_walk, has_walk);
 	const int error = bpf_object__load(t->object);
-	t->walk_fd = has_walk && !error ? bpf_program__fd(walk) : -1;
+	t->walk_fd = has_walk && !error ? bpf_program__fd(tasks_walk) : -1;
 	return error;
 }
 
@@ -118,7 +118,7 @@ static void map_list(struct deadlock_tasks *t)
 		t->list = list;
 }
 
-static bool load(struct deadlock_tasks *t, char why[DEADLOCK_WHY_MAX])
+static bool tasks_load(struct deadlock_tasks *t, char why[DEADLOCK_WHY_MAX])
 {
 	static const char *const name[ITERATOR_NR] = {"threads", "registers", "files"};
 	struct stat namespace;
@@ -131,14 +131,14 @@ static bool load(struct deadlock_tasks *t, char why[DEADLOCK_WHY_MAX])
 	if (error)
 		error = load_object(t, false);
 	if (error)
-		return refuse(why, "loading BPF programs", error);
+		return tasks_refuse(why, "loading BPF programs", error);
 	map_list(t);
 	t->registers = bpf_object__find_program_by_name(t->object, "registers");
 	for (int i = 0; i < ITERATOR_NR; i++) {
 		const struct bpf_program *p = bpf_object__find_program_by_name(t->object, name[i]);
 		t->link[i] = p ? bpf_program__attach_iter(p, NULL) : NULL;
 		if (!t->link[i])
-			return refuse(why, "a task iterator", errno);
+			return tasks_refuse(why, "a task iterator", errno);
 	}
 	return true;
 }
@@ -152,7 +152,7 @@ struct deadlock_tasks *deadlock_tasks_open(char why[DEADLOCK_WHY_MAX])
 	}
 	libbpf_set_print(NULL); /* libraries do not print */
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	if (load(t, why))
+	if (tasks_load(t, why))
 		return t;
 	return deadlock_tasks_close(t);
 }
@@ -171,7 +171,7 @@ struct deadlock_tasks *deadlock_tasks_close(struct deadlock_tasks *t)
 	return NULL;
 }
 
-static enum base_status make_room(struct deadlock_tasks *t, struct base_err *err)
+static enum base_status tasks_make_room(struct deadlock_tasks *t, struct base_err *err)
 {
 	size_t capacity = t->capacity ? t->capacity * 2 : BUFFER_FIRST;
 	char *buf = capacity <= BUFFER_MAX ? base_realloc(t->buf, t->capacity, capacity) : NULL;
@@ -183,7 +183,7 @@ static enum base_status make_room(struct deadlock_tasks *t, struct base_err *err
 }
 
 /* One pass over the iterator's threads into t->buf. */
-static enum base_status pass(struct deadlock_tasks *t, const struct bpf_link *link,
+static enum base_status tasks_pass(struct deadlock_tasks *t, const struct bpf_link *link,
 	size_t *ret_length, struct base_err *err)
 {
 	size_t length = 0;
@@ -193,7 +193,7 @@ static enum base_status pass(struct deadlock_tasks *t, const struct bpf_link *li
 	if (fd < 0)
 		return base_fail_errno(err, errno, "creating a task iterator");
 	for (;;) {
-		if (length == t->capacity && (s = make_room(t, err)) != BASE_OK)
+		if (length == t->capacity && (s = tasks_make_room(t, err)) != BASE_OK)
 			break;
 		n = read(fd, t->buf + length, t->capacity - length);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -209,7 +209,7 @@ static enum base_status pass(struct deadlock_tasks *t, const struct bpf_link *li
 	return s;
 }
 
-static char state_of(const struct deadlock_task *t)
+static char tasks_state_of(const struct deadlock_task *t)
 {
 	enum { INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 4, TRACED = 8 };
 	if (t->state & DEADLOCK_TASK_DEAD)
@@ -227,14 +227,14 @@ void deadlock_tasks_forget_walk(struct deadlock_tasks *t)
 }
 
 /* All threads, by `walk`. False: by the iterator, please. */
-static bool walk(const struct deadlock_tasks *t)
+static bool tasks_walk(const struct deadlock_tasks *t)
 {
 	struct bpf_test_run_opts opts = {.sz = sizeof opts};
 	return t->walk_fd >= 0 && bpf_prog_test_run_opts(t->walk_fd, &opts) == 0 &&
 	       !t->list->is_cut;
 }
 
-static int by_tid(const void *a, const void *b)
+static int tasks_by_tid(const void *a, const void *b)
 {
 	const struct deadlock_thread *x = a, *y = b;
 	return (x->tid > y->tid) - (x->tid < y->tid);
@@ -258,13 +258,13 @@ static enum base_status copy_threads(const void *tasks, size_t nr, struct deadlo
 			.parent = (pid_t)task.parent,
 			.start_ticks = task.start_ns / tick_ns,
 			.runs = task.runs,
-			.state = state_of(&task)};
+			.state = tasks_state_of(&task)};
 		memcpy(out->name, task.name, sizeof out->name);
 		out->name[sizeof out->name - 1] = 0;
 		is_sorted = is_sorted && (!i || out[-1].tid < out->tid);
 	}
 	if (!is_sorted)
-		qsort(*thread, nr, sizeof **thread, by_tid);
+		qsort(*thread, nr, sizeof **thread, tasks_by_tid);
 	return BASE_OK;
 }
 
@@ -273,10 +273,10 @@ enum base_status deadlock_tasks_threads(struct deadlock_tasks *t, struct deadloc
 {
 	size_t length = 0;
 	enum base_status s = BASE_OK;
-	const bool walked = walk(t);
+	const bool walked = tasks_walk(t);
 	*nr = 0;
 	if (!walked)
-		s = pass(t, t->link[ITERATOR_THREADS], &length, err);
+		s = tasks_pass(t, t->link[ITERATOR_THREADS], &length, err);
 	if (s != BASE_OK)
 		return s;
 	const size_t found = walked ? t->list->nr : length / sizeof(struct deadlock_task);
@@ -291,7 +291,7 @@ enum base_status deadlock_tasks_files(
 {
 	struct deadlock_task_file f;
 	size_t length = 0;
-	enum base_status s = pass(t, t->link[ITERATOR_FILES], &length, err);
+	enum base_status s = tasks_pass(t, t->link[ITERATOR_FILES], &length, err);
 	for (size_t i = 0; s == BASE_OK && i + sizeof f <= length; i += sizeof f) {
 		memcpy(&f, t->buf + i, sizeof f);
 		s = each(ctx, (pid_t)f.pid, (int)f.fd, (mode_t)f.mode, f.inode);
@@ -331,12 +331,12 @@ static void copy_registers(struct deadlock_wait *w, const struct deadlock_task_r
 }
 
 /* What a pass of `registers` found, for those that wait. */
-static enum base_status take_registers(struct deadlock_tasks *t, const struct bpf_link *link,
+static enum base_status tasks_take_registers(struct deadlock_tasks *t, const struct bpf_link *link,
 	const struct base_map *index, struct deadlock_wait *wait, struct base_err *err)
 {
 	struct deadlock_task_registers r;
 	size_t length = 0;
-	const enum base_status s = pass(t, link, &length, err);
+	const enum base_status s = tasks_pass(t, link, &length, err);
 	for (size_t i = 0; s == BASE_OK && i + sizeof r <= length; i += sizeof r) {
 		uint64_t at;
 		memcpy(&r, t->buf + i, sizeof r);
@@ -361,7 +361,7 @@ static enum base_status take_registers_of(struct deadlock_tasks *t, pid_t pid,
 		return BASE_OK;
 	if (!link)
 		return base_fail_errno(err, errno, "an iterator of one process's threads");
-	const enum base_status s = take_registers(t, link, index, wait, err);
+	const enum base_status s = tasks_take_registers(t, link, index, wait, err);
 	bpf_link__destroy(link);
 	return s;
 }
@@ -397,7 +397,7 @@ enum base_status deadlock_tasks_registers(
 	for (size_t i = 0; s == BASE_OK && i < nr; i++)
 		s = take_registers_of(t, pid[i], &index, wait, err);
 	if (s == BASE_OK && !nr && nr_waits)
-		s = take_registers(t, t->link[ITERATOR_REGISTERS], &index, wait, err);
+		s = tasks_take_registers(t, t->link[ITERATOR_REGISTERS], &index, wait, err);
 	base_map_fini(&index);
 	return s;
 }

@@ -33,7 +33,7 @@ static size_t nr_processes_of(const struct deadlock_answer *a, const struct dead
 }
 
 /* "5 threads of philosophers (pid 123)", "3 threads of 3 processes" */
-static void add_who(
+static void text_add_who(
 	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
 	size_t nr = nr_processes_of(a, f);
@@ -74,25 +74,25 @@ void deadlock_say_finding(
 	case DEADLOCK_FINDING_CYCLE:
 		base_str_add(
 			out, f->sure == DEADLOCK_UNKNOWN_OUTCOME ? "Suspicious: " : "Deadlock: ");
-		add_who(out, a, f);
+		text_add_who(out, a, f);
 		base_str_add(out,
 			f->is_simple ? " wait for each other in a circle" : " wait for each other");
 		break;
 	case DEADLOCK_FINDING_SELF:
 		base_str_add(out, "Deadlock: ");
-		add_who(out, a, f);
+		text_add_who(out, a, f);
 		base_str_add(out, " waits for itself");
 		break;
 	case DEADLOCK_FINDING_ORPHANED:
 		base_str_add(out, "Orphaned lock: ");
-		add_who(out, a, f);
+		text_add_who(out, a, f);
 		base_str_add(out, " waits for ");
 		deadlock_say_object(out, a, f->member[0], 0);
 		base_str_addf(out, ", which thread %d had when it ended", (int)w->owner);
 		break;
 	case DEADLOCK_FINDING_INHERITED:
 		base_str_add(out, "Lock held over a fork: ");
-		add_who(out, a, f);
+		text_add_who(out, a, f);
 		base_str_add(out, " waits for ");
 		deadlock_say_object(out, a, f->member[0], 0);
 		base_str_addf(out,
@@ -101,7 +101,7 @@ void deadlock_say_finding(
 		break;
 	case DEADLOCK_FINDING_STUCK:
 		base_str_add(out, f->is_lost_wakeup ? "Lost wake-up: " : "Stuck: ");
-		add_who(out, a, f);
+		text_add_who(out, a, f);
 		base_str_add(out, f->nr_members == 1
 					  ? " waits, and nobody is left who could wake it"
 					  : " wait, and nobody is left who could wake any of them");
@@ -197,7 +197,7 @@ static void add_python_place(struct base_str *out, const struct deadlock_wait *w
 	base_str_add(out, "\n");
 }
 
-static void add_place(struct base_str *out, const struct deadlock_wait *w)
+static void text_add_place(struct base_str *out, const struct deadlock_wait *w)
 {
 	if (w->nr_python)
 		add_python_place(out, w);
@@ -209,7 +209,7 @@ static void add_place(struct base_str *out, const struct deadlock_wait *w)
 }
 
 /* Text of the program's own: on one line. */
-static void add_quoted(struct base_str *out, const char *text)
+static void text_add_quoted(struct base_str *out, const char *text)
 {
 	base_str_add(out, "\"");
 	for (const unsigned char *p = (const unsigned char *)text; *p;) {
@@ -251,7 +251,7 @@ static void add_future(struct base_str *out, const struct deadlock_answer *a, ui
 		base_str_addf(out, " (%s)", r->why);
 	if (*r->would_write) {
 		base_str_addf(out, "; it would write to descriptor %d: ", r->would_write_fd);
-		add_quoted(out, r->would_write);
+		text_add_quoted(out, r->would_write);
 	}
 	base_str_add(out, "\n");
 }
@@ -270,7 +270,7 @@ static void add_member(struct base_str *out, const struct deadlock_answer *a,
 			out, a->now_ns > w->blocked_since_ns ? a->now_ns - w->blocked_since_ns : 0);
 	}
 	base_str_add(out, "\n");
-	add_place(out, w);
+	text_add_place(out, w);
 	add_future(out, a, i);
 }
 
@@ -296,7 +296,7 @@ static void add_moral(
 }
 
 /* Why it is not certain, where a name is the reason. */
-static void add_name(
+static void text_add_name(
 	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
 	for (uint32_t m = 0; m < f->nr_members && f->sure == DEADLOCK_PROBABLE; m++) {
@@ -347,14 +347,14 @@ static void add_limit(
 	base_str_add(out, ".\n");
 }
 
-static void add_finding(
+static void text_add_finding(
 	struct base_str *out, const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
 	for (uint32_t m = 0; m < f->nr_members && m < SHOWN_MEMBERS; m++)
 		add_member(out, a, f, f->member[m]);
 	if (f->nr_members > SHOWN_MEMBERS)
 		base_str_addf(out, "  and %" PRIu32 " more\n", f->nr_members - SHOWN_MEMBERS);
-	add_name(out, a, f);
+	text_add_name(out, a, f);
 	add_limit(out, a, f);
 	add_breakers(out, a, f);
 	add_moral(out, a, f);
@@ -412,7 +412,7 @@ static void add_unknown(struct base_str *out, const struct deadlock_answer *a)
 }
 
 /* Who runs may spin for what a sleeper has: to know that, it must be stopped for a moment. */
-static void add_running(struct base_str *out, const struct deadlock_answer *a)
+static void text_add_running(struct base_str *out, const struct deadlock_answer *a)
 {
 	size_t nr = 0;
 	for (size_t i = 0; i < a->nr_waits; i++)
@@ -426,11 +426,11 @@ static void add_running(struct base_str *out, const struct deadlock_answer *a)
 		nr == 1 ? "is" : "are");
 }
 
-static void add_caveats(struct base_str *out, const struct deadlock_answer *a)
+static void text_add_caveats(struct base_str *out, const struct deadlock_answer *a)
 {
 	add_unknown(out, a);
 	if (!a->core)
-		add_running(out, a);
+		text_add_running(out, a);
 	if (a->nr_blind) {
 		base_str_add(out, "  ");
 		add_count(out, a->nr_blind, "process");
@@ -464,7 +464,7 @@ void deadlock_text(struct base_str *out, const struct deadlock_answer *a)
 			deadlock_say_finding(out, a, &a->finding[i]);
 			base_str_add(out, "\n");
 		}
-		add_finding(out, a, &a->finding[i]);
+		text_add_finding(out, a, &a->finding[i]);
 	}
 	base_str_add(out, "\nHOW IT IS KNOWN\n  Observed: ");
 	add_count(out, a->nr_long, "sleeping thread");
@@ -484,7 +484,7 @@ void deadlock_text(struct base_str *out, const struct deadlock_answer *a)
 	if (a->stopped_ns)
 		base_str_add_ns(out, a->stopped_ns);
 	base_str_add(out, ".\n");
-	add_caveats(&caveats, a);
+	text_add_caveats(&caveats, a);
 	if (caveats.length)
 		base_str_addf(out, "CAVEATS\n%s", base_str_text(&caveats));
 	out->failed |= caveats.failed;

@@ -36,7 +36,7 @@ size_t deadlock_answer_find(const struct deadlock_answer *a, pid_t tid)
 /* ---- owners that are gone -------------------------------------------------------------------- */
 
 /* The process of a thread anywhere on this machine; 0: there is none. */
-static pid_t process_of(pid_t tid)
+static pid_t verdict_process_of(pid_t tid)
 {
 	char text[4096];
 	uint64_t pid = 0;
@@ -53,7 +53,7 @@ bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlo
 		return false;
 	if (deadlock_world_core(a->world))
 		return !deadlock_world_has_thread(a->world, w->thread.pid, w->owner);
-	pid = process_of(w->owner);
+	pid = verdict_process_of(w->owner);
 	return !pid || (w->nr_keys && w->key[0].kind == DEADLOCK_KEY_FUTEX && pid != w->thread.pid);
 }
 
@@ -70,7 +70,7 @@ size_t deadlock_answer_owner(const struct deadlock_answer *a, const struct deadl
 static bool is_inherited(const struct deadlock_answer *a, const struct deadlock_wait *w)
 {
 	enum { GENERATIONS = 8 };
-	pid_t of = deadlock_world_core(a->world) ? 0 : process_of(w->owner);
+	pid_t of = deadlock_world_core(a->world) ? 0 : verdict_process_of(w->owner);
 	pid_t pid = w->thread.pid;
 	for (int i = 0; of && i < GENERATIONS && pid > 1; i++) {
 		const struct deadlock_process *p = deadlock_world_process(a->world, pid);
@@ -85,7 +85,7 @@ static bool is_inherited(const struct deadlock_answer *a, const struct deadlock_
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
-static enum base_status add_edge(
+static enum base_status verdict_add_edge(
 	struct judging *j, size_t waiter, size_t producer, size_t key, enum deadlock_edge_why why)
 {
 	enum base_status s =
@@ -113,7 +113,7 @@ static bool would(const struct judging *j, size_t i, const struct deadlock_key *
 }
 
 /* The first thread of a process in by_pid. */
-static size_t first_of(const struct judging *j, pid_t pid)
+static size_t verdict_first_of(const struct judging *j, pid_t pid)
 {
 	return BASE_PARTITION(i, j->a->nr_waits, j->a->wait[j->by_pid[i]].thread.pid < pid);
 }
@@ -138,7 +138,7 @@ static enum base_status add_process_edges(struct judging *j, size_t i, size_t k,
 {
 	const struct deadlock_wait *w = &j->a->wait[i];
 	const struct deadlock_key *key = &w->key[k];
-	size_t first = first_of(j, pid), nr = nr_threads_of(j, first, pid);
+	size_t first = verdict_first_of(j, pid), nr = nr_threads_of(j, first, pid);
 	bool is_exit = key->kind == DEADLOCK_KEY_PROCESS_EXIT;
 	enum base_status s = BASE_OK;
 	for (size_t t = 0; s == BASE_OK && t < nr; t++) {
@@ -146,12 +146,12 @@ static enum base_status add_process_edges(struct judging *j, size_t i, size_t k,
 		if (!is_stuck(j, p) || (p == i && !(may_wait_for_itself(w) && would(j, p, key))))
 			continue;
 		if (would(j, p, key))
-			s = add_edge(j, i, p, k, DEADLOCK_EDGE_WOULD);
+			s = verdict_add_edge(j, i, p, k, DEADLOCK_EDGE_WOULD);
 		else if (is_exit && nr == 1)
-			s = add_edge(j, i, p, k, DEADLOCK_EDGE_EXITS);
+			s = verdict_add_edge(j, i, p, k, DEADLOCK_EDGE_EXITS);
 		else if (nr <= MAY_EDGES_A_KEY &&
 			 !(was_run(j, p) && deadlock_end_is_proper(j->a->run[p].end) && !is_exit))
-			s = add_edge(j, i, p, k, DEADLOCK_EDGE_MAY);
+			s = verdict_add_edge(j, i, p, k, DEADLOCK_EDGE_MAY);
 	}
 	return s;
 }
@@ -162,7 +162,7 @@ static enum base_status add_seen_edges(struct judging *j, size_t i, size_t k)
 	enum base_status s = BASE_OK;
 	for (size_t p = 0; s == BASE_OK && j->a->run && p < j->a->nr_waits; p++) {
 		if (p != i && is_stuck(j, p) && would(j, p, &j->a->wait[i].key[k]))
-			s = add_edge(j, i, p, k, DEADLOCK_EDGE_WOULD);
+			s = verdict_add_edge(j, i, p, k, DEADLOCK_EDGE_WOULD);
 	}
 	return s;
 }
@@ -172,21 +172,22 @@ static enum base_status add_owner_edges(struct judging *j, size_t i)
 	const struct deadlock_wait *w = &j->a->wait[i];
 	enum base_status s = BASE_OK;
 	if (w->owner_is_process) {
-		size_t first = first_of(j, w->owner), nr = nr_threads_of(j, first, w->owner);
+		size_t first = verdict_first_of(j, w->owner),
+		       nr = nr_threads_of(j, first, w->owner);
 		if (nr != 1) /* which of its threads? */
 			return add_process_edges(j, i, 0, w->owner);
 		return is_stuck(j, j->by_pid[first])
-			       ? add_edge(j, i, j->by_pid[first], 0, DEADLOCK_EDGE_OWNS)
+			       ? verdict_add_edge(j, i, j->by_pid[first], 0, DEADLOCK_EDGE_OWNS)
 			       : BASE_OK;
 	}
 	size_t p = deadlock_answer_owner(j->a, w);
 	if (p != SIZE_MAX && is_stuck(j, p))
-		s = add_edge(j, i, p, 0,
+		s = verdict_add_edge(j, i, p, 0,
 			w->kind == DEADLOCK_JOIN ? DEADLOCK_EDGE_EXITS : DEADLOCK_EDGE_OWNS);
 	return s;
 }
 
-static enum base_status add_edges(struct judging *j, size_t i)
+static enum base_status verdict_add_edges(struct judging *j, size_t i)
 {
 	const struct deadlock_wait *w = &j->a->wait[i];
 	enum base_status s = BASE_OK;
@@ -207,7 +208,7 @@ static enum base_status add_edges(struct judging *j, size_t i)
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-static enum base_status add_finding(struct judging *j, const struct deadlock_finding *f)
+static enum base_status verdict_add_finding(struct judging *j, const struct deadlock_finding *f)
 {
 	enum base_status s = base_grow(
 		&j->finding, &j->finding_capacity, j->nr_findings + 1, sizeof *j->finding);
@@ -243,7 +244,8 @@ static void doubt_spinners(const struct judging *j, struct deadlock_finding *f)
 }
 
 /* Its edges, whether another leaves it, and its members' order where each waits for one other. */
-static enum base_status describe(struct judging *j, struct deadlock_finding *f, bool with_may)
+static enum base_status verdict_describe(
+	struct judging *j, struct deadlock_finding *f, bool with_may)
 {
 	uint32_t *member = base_arena_alloc(j->arena, (f->nr_members + 1) * sizeof *member);
 	uint32_t *edge = base_arena_alloc(j->arena, (j->nr_edges + 1) * sizeof *edge);
@@ -307,7 +309,7 @@ static enum base_status add_gone_owners(struct judging *j)
 			.is_knot = true};
 		if (j->a->hope[i] != DEADLOCK_STUCK) /* a time limit ends it */
 			f.sure = DEADLOCK_PROBABLE;
-		s = add_finding(j, &f);
+		s = verdict_add_finding(j, &f);
 	}
 	return s;
 }
@@ -370,7 +372,7 @@ static enum base_status add_component(
 {
 	struct deadlock_finding f = {
 		.kind = DEADLOCK_FINDING_CYCLE, .member = member, .nr_members = nr};
-	enum base_status s = describe(j, &f, weak);
+	enum base_status s = verdict_describe(j, &f, weak);
 	if (s != BASE_OK)
 		return s;
 	if (nr == 1)
@@ -380,7 +382,7 @@ static enum base_status add_component(
 	if (weak && f.sure != DEADLOCK_CERTAIN && !only_time_helps(j, &f))
 		return BASE_OK; /* no cycle that was seen, and somebody may still help */
 	doubt_spinners(j, &f);
-	return add_finding(j, &f);
+	return verdict_add_finding(j, &f);
 }
 
 /* Threads from which a member of a finding is reached: they wait behind it. */
@@ -437,14 +439,14 @@ static enum base_status add_hopes(struct judging *j, uint32_t i, bool *has_edge)
 		const struct deadlock_access *access =
 			deadlock_accesses_get(j->accesses, &w->key[k]);
 		for (size_t n = 0; access && n < access->nr_pids; n++) {
-			size_t first = first_of(j, access->pid[n]);
+			size_t first = verdict_first_of(j, access->pid[n]);
 			size_t nr = nr_threads_of(j, first, access->pid[n]);
 			for (size_t t = 0; s == BASE_OK && t < nr; t++) {
 				uint32_t p = j->by_pid[first + t];
 				if (p == i || !j->found[p] ||
 					(was_run(j, p) && j->a->run[p].end == DEADLOCK_END_EXITED))
 					continue;
-				s = add_edge(j, i, p, k, DEADLOCK_EDGE_MAY);
+				s = verdict_add_edge(j, i, p, k, DEADLOCK_EDGE_MAY);
 				has_edge[i] = true;
 			}
 		}
@@ -476,7 +478,7 @@ static enum base_status add_sinks(struct judging *j)
 		}
 		f.is_lost_wakeup = is_lost_wakeup(j, &f);
 		doubt_spinners(j, &f);
-		s = !member ? BASE_ERR_NOMEM : f.nr_members ? add_finding(j, &f) : BASE_OK;
+		s = !member ? BASE_ERR_NOMEM : f.nr_members ? verdict_add_finding(j, &f) : BASE_OK;
 	}
 	base_free(has_edge);
 	return s;
@@ -575,7 +577,7 @@ enum base_status deadlock_judge(
 	if (!j.found)
 		s = BASE_ERR_NOMEM;
 	for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++)
-		s = add_edges(&j, i);
+		s = verdict_add_edges(&j, i);
 	for (size_t i = 0; i < a->nr_waits; i++)
 		j.has_spinner |= a->wait[i].kind == DEADLOCK_SPIN && is_stuck(&j, i);
 	if (s == BASE_OK)

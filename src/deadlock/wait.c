@@ -44,7 +44,7 @@ void deadlock_wait_add_key(struct deadlock_wait *w, const struct deadlock_key *k
 		w->keys_cut = true;
 }
 
-static void add(
+static void wait_add(
 	const struct call *c, enum deadlock_key_kind kind, uint64_t space, uint64_t id, uint64_t at)
 {
 	struct deadlock_key key = {.kind = kind, .space = space, .id = id, .at = at};
@@ -116,16 +116,16 @@ static void read_option_limit(struct call *c, bool reads)
 }
 
 /* Waits until fd is readable, or writable. */
-static void add_file(struct call *c, int fd, bool reads, bool writes)
+static void wait_add_file(struct call *c, int fd, bool reads, bool writes)
 {
 	struct deadlock_file f;
 	deadlock_file_of(c->world, c->process, fd, &f);
 	switch (f.kind) {
 	case DEADLOCK_FILE_PIPE:
 		if (reads)
-			add(c, DEADLOCK_KEY_PIPE_DATA, f.device, f.inode, 0);
+			wait_add(c, DEADLOCK_KEY_PIPE_DATA, f.device, f.inode, 0);
 		if (writes)
-			add(c, DEADLOCK_KEY_PIPE_ROOM, f.device, f.inode, 0);
+			wait_add(c, DEADLOCK_KEY_PIPE_ROOM, f.device, f.inode, 0);
 		break;
 	case DEADLOCK_FILE_SOCKET:
 		if (c->fd == fd)
@@ -135,15 +135,15 @@ static void add_file(struct call *c, int fd, bool reads, bool writes)
 		if (!f.peer)
 			c->wait->is_external = true;
 		if (reads)
-			add(c, DEADLOCK_KEY_SOCKET_DATA, 0, f.inode, 0);
+			wait_add(c, DEADLOCK_KEY_SOCKET_DATA, 0, f.inode, 0);
 		if (writes)
-			add(c, DEADLOCK_KEY_SOCKET_ROOM, 0, f.inode, 0);
+			wait_add(c, DEADLOCK_KEY_SOCKET_ROOM, 0, f.inode, 0);
 		break;
 	case DEADLOCK_FILE_EVENTFD:
 		if (reads)
-			add(c, DEADLOCK_KEY_EVENTFD_DATA, 0, f.inode, 0);
+			wait_add(c, DEADLOCK_KEY_EVENTFD_DATA, 0, f.inode, 0);
 		if (writes)
-			add(c, DEADLOCK_KEY_EVENTFD_ROOM, 0, f.inode, 0);
+			wait_add(c, DEADLOCK_KEY_EVENTFD_ROOM, 0, f.inode, 0);
 		break;
 	case DEADLOCK_FILE_MQUEUE:
 		add_mqueue(c, &f, reads, writes);
@@ -180,23 +180,24 @@ static void read_epoll(struct call *c, int fd)
 	if (n <= 0 || (size_t)n == sizeof text - 1)
 		c->wait->is_external = true; /* not all of it was seen */
 	while (deadlock_parse_epoll(&at, &item))
-		add_file(c, item.fd, item.events & (EPOLLIN | EPOLLRDNORM | EPOLLPRI | EPOLLRDHUP),
+		wait_add_file(c, item.fd,
+			item.events & (EPOLLIN | EPOLLRDNORM | EPOLLPRI | EPOLLRDHUP),
 			item.events & (EPOLLOUT | EPOLLWRNORM));
 }
 
 static void decode_read(struct call *c)
 {
 	c->wait->kind = DEADLOCK_READ;
-	add_file(c, c->fd, true, false);
+	wait_add_file(c, c->fd, true, false);
 }
 
 static void decode_write(struct call *c)
 {
 	c->wait->kind = DEADLOCK_WRITE;
-	add_file(c, c->fd, false, true);
+	wait_add_file(c, c->fd, false, true);
 }
 
-static bool read_memory(void *ctx, uint64_t address, void *buf, size_t size)
+static bool wait_read_memory(void *ctx, uint64_t address, void *buf, size_t size)
 {
 	const struct call *c = ctx;
 	return deadlock_world_read(c->world, c->wait->thread.pid, address, buf, size);
@@ -212,7 +213,7 @@ static void decode_open(struct call *c)
 	const uint64_t access = w->arg[at ? 2 : 1] & O_ACCMODE;
 	w->is_external = true;
 	if (access == O_RDWR || deadlock_world_core(c->world) ||
-		!deadlock_read_text(read_memory, c, w->arg[at ? 1 : 0], name, sizeof name) ||
+		!deadlock_read_text(wait_read_memory, c, w->arg[at ? 1 : 0], name, sizeof name) ||
 		!deadlock_fifo_named(c->process->pid, at ? (int)w->arg[0] : AT_FDCWD, name, &f))
 		return;
 	w->kind = DEADLOCK_OPEN;
@@ -230,8 +231,8 @@ static void decode_splice(struct call *c)
 {
 	bool is_tee = c->wait->call == SYS_tee;
 	c->wait->kind = DEADLOCK_READ;
-	add_file(c, c->fd, true, false);
-	add_file(c, (int)c->wait->arg[is_tee ? 1 : 2], false, true);
+	wait_add_file(c, c->fd, true, false);
+	wait_add_file(c, (int)c->wait->arg[is_tee ? 1 : 2], false, true);
 }
 
 static void decode_poll(struct call *c)
@@ -247,7 +248,7 @@ static void decode_poll(struct call *c)
 	}
 	for (size_t i = 0; i < nr; i++) {
 		if (set[i].fd >= 0)
-			add_file(c, set[i].fd, set[i].events & (POLLIN | POLLRDNORM | POLLPRI),
+			wait_add_file(c, set[i].fd, set[i].events & (POLLIN | POLLRDNORM | POLLPRI),
 				set[i].events & (POLLOUT | POLLWRNORM));
 	}
 	if (!w->nr_keys && !c->nr_epolls)
@@ -278,7 +279,7 @@ static void decode_select(struct call *c)
 	for (size_t i = 0; i < nr; i++) {
 		bool reads = in_set(set[0], i) || in_set(set[2], i), writes = in_set(set[1], i);
 		if (reads || writes)
-			add_file(c, (int)i, reads, writes);
+			wait_add_file(c, (int)i, reads, writes);
 	}
 	if (!w->nr_keys && !c->nr_epolls)
 		w->is_external = true;
@@ -300,7 +301,7 @@ static void decode_accept(struct call *c)
 		return;
 	c->wait->is_external = true; /* anybody may connect */
 	if (f.kind == DEADLOCK_FILE_SOCKET)
-		add(c, DEADLOCK_KEY_SOCKET_PEER, 0, f.inode, 0);
+		wait_add(c, DEADLOCK_KEY_SOCKET_PEER, 0, f.inode, 0);
 }
 
 /* For room in the queue of a listener of this machine; else for somebody outside. TCP asks again
@@ -310,13 +311,13 @@ static void decode_connect(struct call *c)
 	struct deadlock_wait *w = c->wait;
 	uint16_t family = AF_UNSPEC;
 	const uint64_t inode = deadlock_socket_named(
-		c->world, c->process->pid, read_memory, c, w->arg[1], w->arg[2]);
+		c->world, c->process->pid, wait_read_memory, c, w->arg[1], w->arg[2]);
 	w->kind = DEADLOCK_CONNECT;
-	if (!inode || !read_memory(c, w->arg[1], &family, sizeof family)) {
+	if (!inode || !wait_read_memory(c, w->arg[1], &family, sizeof family)) {
 		w->is_external = true;
 		return;
 	}
-	add(c, DEADLOCK_KEY_SOCKET_BACKLOG, 0, inode, 0);
+	wait_add(c, DEADLOCK_KEY_SOCKET_BACKLOG, 0, inode, 0);
 	read_option_limit(c, false);
 	if (family != AF_UNIX && !w->is_timed) {
 		w->is_timed = true;
@@ -326,13 +327,13 @@ static void decode_connect(struct call *c)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-static void add_children(struct call *c)
+static void wait_add_children(struct call *c)
 {
 	size_t nr;
 	const struct deadlock_listed *list = deadlock_world_list(c->world, &nr);
 	for (size_t i = 0; i < nr; i++) {
 		if (list[i].parent == c->process->pid)
-			add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, (uint64_t)list[i].pid, 0);
+			wait_add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, (uint64_t)list[i].pid, 0);
 	}
 	if (!c->wait->nr_keys)
 		c->wait->is_external =
@@ -344,7 +345,7 @@ static void add_child(struct call *c, pid_t inner)
 {
 	const pid_t pid = deadlock_world_thread_of(c->world, c->process->pid, inner);
 	if (pid)
-		add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, (uint64_t)pid, 0);
+		wait_add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, (uint64_t)pid, 0);
 	else
 		c->wait->is_external = true;
 }
@@ -356,7 +357,7 @@ static void decode_wait4(struct call *c)
 	if (pid > 0)
 		add_child(c, pid);
 	else
-		add_children(c);
+		wait_add_children(c);
 }
 
 static void decode_waitid(struct call *c)
@@ -377,11 +378,11 @@ static void decode_waitid(struct call *c)
 		}
 		base_str_fini(&s);
 		if (pid && pid <= INT32_MAX)
-			add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, pid, 0);
+			wait_add(c, DEADLOCK_KEY_PROCESS_EXIT, 0, pid, 0);
 		else
 			c->wait->is_external = true;
 	} else {
-		add_children(c);
+		wait_add_children(c);
 	}
 }
 
@@ -391,7 +392,7 @@ static void decode_waitid(struct call *c)
  * who stands there: an open file has its lock in all processes that have it open, and who took it
  * may be gone ("flock 9" in a shell). Who these are, the search for access tells. And of several
  * that share a lock for reading one stands there. */
-static void find_lock_owner(struct call *c, uint64_t inode)
+static void wait_find_lock_owner(struct call *c, uint64_t inode)
 {
 	struct deadlock_wait *w = c->wait;
 	struct deadlock_file_lock l, held = {0};
@@ -419,8 +420,8 @@ static void decode_file_lock(struct call *c)
 	}
 	deadlock_file_of(c->world, c->process, c->fd, &f);
 	w->kind = DEADLOCK_FILE_LOCK;
-	add(c, DEADLOCK_KEY_FILE_LOCK, f.device, f.inode, 0);
-	find_lock_owner(c, f.inode);
+	wait_add(c, DEADLOCK_KEY_FILE_LOCK, f.device, f.inode, 0);
+	wait_find_lock_owner(c, f.inode);
 }
 
 static void decode_semop(struct call *c)
@@ -437,14 +438,14 @@ static void decode_semop(struct call *c)
 	deadlock_world_note_undo(c->world, (int)w->arg[0], op, nr);
 	for (size_t i = 0; i < nr; i++) {
 		if (op[i].sem_op <= 0)
-			add(c, DEADLOCK_KEY_SYSV_SEM, 0, w->arg[0], op[i].sem_num);
+			wait_add(c, DEADLOCK_KEY_SYSV_SEM, 0, w->arg[0], op[i].sem_num);
 	}
 }
 
 static void decode_msg(struct call *c)
 {
 	c->wait->kind = DEADLOCK_SYSV_QUEUE;
-	add(c, DEADLOCK_KEY_SYSV_QUEUE, 0, c->wait->arg[0], 0);
+	wait_add(c, DEADLOCK_KEY_SYSV_QUEUE, 0, c->wait->arg[0], 0);
 }
 
 /* ---- the rest -------------------------------------------------------------------------------- */
@@ -453,7 +454,7 @@ static void decode_signal(struct call *c)
 {
 	c->wait->kind = DEADLOCK_SIGNAL;
 	c->wait->is_external = true;
-	add(c, DEADLOCK_KEY_SIGNAL, (uint64_t)c->process->pid, 0, 0);
+	wait_add(c, DEADLOCK_KEY_SIGNAL, (uint64_t)c->process->pid, 0, 0);
 }
 
 static void decode_sleep(struct call *c)
@@ -502,7 +503,7 @@ static int64_t number_in_code(struct call *c)
 	enum { REACH = 40, MOV_EAX = 0xb8, BYTES = 5 };
 	uint8_t code[REACH];
 	int32_t number;
-	if (!read_memory(c, c->wait->pc - REACH, code, sizeof code))
+	if (!wait_read_memory(c, c->wait->pc - REACH, code, sizeof code))
 		return -1;
 	for (size_t at = REACH - BYTES + 1; at-- > 0;) {
 		memcpy(&number, code + at + 1, sizeof number);
@@ -563,7 +564,7 @@ static const struct row rows[] = {
 #include "deadlock/waits.def"
 };
 
-static int clock_of(const struct deadlock_wait *w, const struct row *row)
+static int wait_clock_of(const struct deadlock_wait *w, const struct row *row)
 {
 	const uint64_t op = w->arg[1];
 	if (row->clock == OF_VECTOR)
@@ -578,7 +579,7 @@ static int clock_of(const struct deadlock_wait *w, const struct row *row)
 }
 
 /* A timespec's nanoseconds, as far as they fit. (A timeval's: to the second.) */
-static int64_t ns_of(int64_t seconds, int64_t part)
+static int64_t wait_ns_of(int64_t seconds, int64_t part)
 {
 	const int64_t most = INT64_MAX / 1000000000 - 1;
 	return (seconds < 0             ? 0
@@ -596,13 +597,14 @@ static void read_limit(struct call *c, const struct row *row)
 		w->limit_ns = (uint64_t)(uint32_t)w->arg[row->time_ms] * 1000000;
 		return;
 	}
-	if (!read_memory(c, w->arg[row->time], &limit, sizeof limit))
+	if (!wait_read_memory(c, w->arg[row->time], &limit, sizeof limit))
 		return;
-	const int clock = clock_of(w, row);
+	const int clock = wait_clock_of(w, row);
 	w->limit_is_left = clock != FROM_BEGINNING;
 	if (w->limit_is_left && clock_gettime(clock, &now) != 0)
 		return;
-	const int64_t left_ns = ns_of(limit.tv_sec, limit.tv_nsec) - ns_of(now.tv_sec, now.tv_nsec);
+	const int64_t left_ns =
+		wait_ns_of(limit.tv_sec, limit.tv_nsec) - wait_ns_of(now.tv_sec, now.tv_nsec);
 	w->limit_ns = left_ns > 0 ? (uint64_t)left_ns : 0;
 }
 

@@ -35,7 +35,7 @@ struct deadlock_watch {
 	struct deadlock_watch_stats stats;
 };
 
-static uint64_t cpu_ns(void)
+static uint64_t watch_cpu_ns(void)
 {
 	uint64_t ns = 0;
 	static const int who[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
@@ -62,7 +62,7 @@ enum base_status deadlock_watch_open(
 	}
 	w->o = *o;
 	enum base_status s = deadlock_monitor_open(o->use_bpf, &w->monitor, err);
-	w->cpu_began_ns = cpu_ns(); /* loading BPF programs is not part of it */
+	w->cpu_began_ns = watch_cpu_ns(); /* loading BPF programs is not part of it */
 	if (s == BASE_OK)
 		*ret = w;
 	else
@@ -127,7 +127,8 @@ static struct patience *patience_of(struct deadlock_watch *w, pid_t pid)
 }
 
 /* Processes with a thread that has crossed the threshold since they were looked at. */
-static enum base_status choose(struct deadlock_watch *w, uint64_t now_ns, struct base_err *err)
+static enum base_status watch_choose(
+	struct deadlock_watch *w, uint64_t now_ns, struct base_err *err)
 {
 	size_t nr;
 	const struct deadlock_sleeper *s = deadlock_monitor_threads(w->monitor, &nr);
@@ -208,11 +209,11 @@ static bool is_affordable(const struct deadlock_watch *w, uint64_t now_ns)
 }
 
 /* A look at those that were chosen. */
-static enum base_status look(struct deadlock_watch *w, uint64_t now_ns,
+static enum base_status watch_look(struct deadlock_watch *w, uint64_t now_ns,
 	struct deadlock_answer **ret, struct base_err *err)
 {
 	struct deadlock_look_options o = w->o.look;
-	const uint64_t before_ns = cpu_ns();
+	const uint64_t before_ns = watch_cpu_ns();
 	o.pid = w->pid;
 	o.nr_pids = w->nr_pids;
 	o.is_alone = true;
@@ -220,7 +221,7 @@ static enum base_status look(struct deadlock_watch *w, uint64_t now_ns,
 	w->stats.nr_looks++;
 	const enum base_status s = deadlock_look(w->monitor, &o, ret, err);
 	if (w->first_look_ns) {
-		w->last_look_cpu_ns = cpu_ns() - before_ns;
+		w->last_look_cpu_ns = watch_cpu_ns() - before_ns;
 		w->looks_cpu_ns += w->last_look_cpu_ns;
 	} else {
 		w->first_look_ns = now_ns;
@@ -237,16 +238,16 @@ enum base_status deadlock_watch_step(struct deadlock_watch *w, uint64_t now_ns,
 	if (s != BASE_OK)
 		return s;
 	prune(w);
-	w->stats.cpu_ns = cpu_ns() - w->cpu_began_ns;
+	w->stats.cpu_ns = watch_cpu_ns() - w->cpu_began_ns;
 	if (!is_affordable(w, now_ns)) {
 		w->stats.nr_put_off++;
 		return BASE_OK;
 	}
-	s = choose(w, now_ns, err);
+	s = watch_choose(w, now_ns, err);
 	if (s != BASE_OK || !w->nr_pids)
 		return s;
-	s = look(w, now_ns, ret, err);
-	w->stats.cpu_ns = cpu_ns() - w->cpu_began_ns;
+	s = watch_look(w, now_ns, ret, err);
+	w->stats.cpu_ns = watch_cpu_ns() - w->cpu_began_ns;
 	if (s != BASE_OK)
 		return s;
 	keep_new(w, *ret);

@@ -34,7 +34,7 @@ struct giver {
 	uint32_t nr_names;
 };
 
-static bool write_all(int fd, const void *bytes, size_t nr)
+static bool apart_write_all(int fd, const void *bytes, size_t nr)
 {
 	const uint8_t *p = bytes;
 	while (nr) {
@@ -49,13 +49,13 @@ static bool write_all(int fd, const void *bytes, size_t nr)
 	return true;
 }
 
-static bool send(int fd, enum message_kind kind, const void *bytes, size_t nr)
+static bool apart_send(int fd, enum message_kind kind, const void *bytes, size_t nr)
 {
 	struct message m = {kind, (uint32_t)nr};
-	return write_all(fd, &m, sizeof m) && write_all(fd, bytes, nr);
+	return apart_write_all(fd, &m, sizeof m) && apart_write_all(fd, bytes, nr);
 }
 
-static enum base_status give(void *ctx, const struct format_sched_event *e, size_t nr,
+static enum base_status apart_give(void *ctx, const struct format_sched_event *e, size_t nr,
 	const struct base_strtab *names, struct base_err *err)
 {
 	struct giver *g = ctx;
@@ -63,16 +63,16 @@ static enum base_status give(void *ctx, const struct format_sched_event *e, size
 	for (; good && g->nr_names + 1 < base_strtab_count(names); g->nr_names++) {
 		const char *text = base_strtab_get(names, g->nr_names + 1);
 		size_t length = strlen(text);
-		good = send(g->fd, MESSAGE_name, text,
+		good = apart_send(g->fd, MESSAGE_name, text,
 			length < MESSAGE_BYTES_MAX ? length : MESSAGE_BYTES_MAX);
 	}
-	if (!good || !send(g->fd, MESSAGE_events, e, nr * sizeof *e))
+	if (!good || !apart_send(g->fd, MESSAGE_events, e, nr * sizeof *e))
 		return base_fail(err, BASE_ERR_IO, "nobody takes the events");
 	return BASE_OK;
 }
 
 /* Never returns. What the library prints is for messages, not for the user's terminal. */
-static __attribute__((noreturn)) void run_child(
+static __attribute__((noreturn)) void apart_run_child(
 	const struct format_apart *a, struct format_sched *own, int fd, int printed_fd)
 {
 	struct last_words last = {.count = {0}};
@@ -86,12 +86,12 @@ static __attribute__((noreturn)) void run_child(
 		(void)dup2(printed_fd, STDOUT_FILENO);
 		(void)dup2(printed_fd, STDERR_FILENO);
 	}
-	format_sched_give_to(own, give, &g);
+	format_sched_give_to(own, apart_give, &g);
 	enum base_status s = a->read(own, a->path, last.count, &last.err);
 	if (s == BASE_OK)
 		s = format_sched_give(own, &last.err);
 	last.err.status = s;
-	bool good = send(fd, MESSAGE_end, &last, sizeof last);
+	bool good = apart_send(fd, MESSAGE_end, &last, sizeof last);
 	_exit(good ? 0 : 1); /* allowed: it is a child that must not run our handlers */
 }
 
@@ -113,7 +113,7 @@ static enum base_status take_name(
 	return BASE_OK;
 }
 
-static uint32_t own_name(const struct format_apart_taker *t, uint32_t id)
+static uint32_t apart_own_name(const struct format_apart_taker *t, uint32_t id)
 {
 	return id && id <= t->nr_names ? t->name[id - 1] : 0;
 }
@@ -131,8 +131,8 @@ static enum base_status take_events(
 		memcpy(&e, p, sizeof e);
 		if (e.kind > FORMAT_SCHED_lost || e.context >= TRACE_CONTEXT_NR)
 			return no_sense(err);
-		e.name = own_name(t, e.name);
-		e.actor_name = own_name(t, e.actor_name);
+		e.name = apart_own_name(t, e.name);
+		e.actor_name = apart_own_name(t, e.actor_name);
 		s = format_sched_add(t->to, &e, err);
 	}
 	return s;
@@ -205,7 +205,7 @@ void format_apart_fini(struct format_apart_taker *t)
 	*t = (struct format_apart_taker){0};
 }
 
-static enum base_status take_all(struct format_apart_taker *t, int fd, struct base_err *err)
+static enum base_status apart_take_all(struct format_apart_taker *t, int fd, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	uint8_t *piece = base_alloc(PIECE_BYTES);
@@ -264,11 +264,11 @@ enum base_status format_read_apart(const struct format_apart *a, struct format_s
 	else if (pipe2(fds, O_CLOEXEC) || (pid = fork()) < 0)
 		s = base_fail_errno(err, errno, "cannot start a process that reads it");
 	if (!pid)
-		run_child(a, own, fds[1], printed_fd);
+		apart_run_child(a, own, fds[1], printed_fd);
 	if (fds[1] >= 0)
 		close(fds[1]);
 	if (s == BASE_OK)
-		s = take_all(&t, fds[0], err);
+		s = apart_take_all(&t, fds[0], err);
 	if (pid > 0 && !t.done && s != BASE_OK)
 		kill(pid, SIGKILL);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)

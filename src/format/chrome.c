@@ -23,19 +23,19 @@ struct chrome {
 	bool any;
 };
 
-static void add_time(struct base_str *s, const char *key, uint64_t ns)
+static void chrome_add_time(struct base_str *s, const char *key, uint64_t ns)
 {
 	base_str_addf(s, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
 }
 
-static void begin_event(struct chrome *w, const char *phase, uint64_t pid, uint64_t tid)
+static void chrome_begin_event(struct chrome *w, const char *phase, uint64_t pid, uint64_t tid)
 {
 	base_str_addf(&w->out.text, "%s{\"ph\":\"%s\",\"pid\":%" PRIu64 ",\"tid\":%" PRIu64,
 		w->any ? ",\n" : "\n", phase, pid, tid);
 	w->any = true;
 }
 
-static void add_text(struct chrome *w, const char *key, const char *text)
+static void chrome_add_text(struct chrome *w, const char *key, const char *text)
 {
 	base_str_addf(&w->out.text, ",\"%s\":", key);
 	format_json_text(&w->out.text, text);
@@ -50,15 +50,15 @@ static void end_event(struct chrome *w)
 static void add_name_of(
 	struct chrome *w, const char *what, uint64_t pid, uint64_t tid, const char *name)
 {
-	begin_event(w, "M", pid, tid);
-	add_text(w, "name", what);
+	chrome_begin_event(w, "M", pid, tid);
+	chrome_add_text(w, "name", what);
 	base_str_add(&w->out.text, ",\"args\":{\"name\":");
 	format_json_text(&w->out.text, name);
 	base_str_add(&w->out.text, "}");
 	end_event(w);
 }
 
-static uint64_t pid_of(const struct chrome *w, uint32_t stream)
+static uint64_t chrome_pid_of(const struct chrome *w, uint32_t stream)
 {
 	uint32_t process = w->defs->streams[stream].process;
 	return process < w->defs->nr_processes ? w->defs->processes[process].pid : 0;
@@ -78,7 +78,7 @@ static void add_names(struct chrome *w)
 			continue;
 		base_str_reset(&w->label);
 		format_thread_name(&w->label, &w->threads, i);
-		add_name_of(w, "thread_name", pid_of(w, i), d->streams[i].tid,
+		add_name_of(w, "thread_name", chrome_pid_of(w, i), d->streams[i].tid,
 			format_out_text(&w->out, &w->label));
 	}
 }
@@ -86,11 +86,11 @@ static void add_names(struct chrome *w)
 static void add_complete(struct chrome *w, uint64_t pid, uint64_t tid, const char *name,
 	const char *category, const char *where, uint64_t begin_ns, uint64_t end_ns)
 {
-	begin_event(w, "X", pid, tid);
-	add_text(w, "name", name);
-	add_text(w, "cat", category);
-	add_time(&w->out.text, "ts", begin_ns);
-	add_time(&w->out.text, "dur", end_ns - begin_ns);
+	chrome_begin_event(w, "X", pid, tid);
+	chrome_add_text(w, "name", name);
+	chrome_add_text(w, "cat", category);
+	chrome_add_time(&w->out.text, "ts", begin_ns);
+	chrome_add_time(&w->out.text, "dur", end_ns - begin_ns);
 	if (*where) {
 		base_str_add(&w->out.text, ",\"args\":{\"where\":");
 		format_json_text(&w->out.text, where);
@@ -99,19 +99,20 @@ static void add_complete(struct chrome *w, uint64_t pid, uint64_t tid, const cha
 	end_event(w);
 }
 
-static enum base_status add_slice(void *ctx, const struct format_slice *s, struct base_err *err)
+static enum base_status chrome_add_slice(
+	void *ctx, const struct format_slice *s, struct base_err *err)
 {
 	struct chrome *w = ctx;
 	(void)err;
 	base_str_reset(&w->label);
 	format_slice_label(&w->label, w->defs, s);
-	add_complete(w, pid_of(w, s->stream), w->defs->streams[s->stream].tid,
+	add_complete(w, chrome_pid_of(w, s->stream), w->defs->streams[s->stream].tid,
 		format_out_text(&w->out, &w->label), format_slice_kind_name(s->kind),
 		s->site ? model_site_text(w->in->model, s->site) : "", s->begin_ns, s->end_ns);
 	return w->out.status;
 }
 
-static void add_path(struct chrome *w, const struct format_path *p)
+static void chrome_add_path(struct chrome *w, const struct format_path *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct model_state *st = model_state(w->in->model, p->step[i].state);
@@ -125,19 +126,19 @@ static void add_path(struct chrome *w, const struct format_path *p)
 	}
 }
 
-static void add_flow(struct chrome *w, const char *phase, uint32_t stream, uint64_t time_ns)
+static void chrome_add_flow(struct chrome *w, const char *phase, uint32_t stream, uint64_t time_ns)
 {
-	begin_event(w, phase, pid_of(w, stream), w->defs->streams[stream].tid);
-	add_text(w, "name", format_out_text(&w->out, &w->label));
-	add_text(w, "cat", "dependence");
+	chrome_begin_event(w, phase, chrome_pid_of(w, stream), w->defs->streams[stream].tid);
+	chrome_add_text(w, "name", format_out_text(&w->out, &w->label));
+	chrome_add_text(w, "cat", "dependence");
 	base_str_addf(&w->out.text, ",\"id\":%" PRIu64, w->flow);
-	add_time(&w->out.text, "ts", time_ns);
+	chrome_add_time(&w->out.text, "ts", time_ns);
 	if (*phase == 'f')
-		add_text(w, "bp", "e");
+		chrome_add_text(w, "bp", "e");
 	end_event(w);
 }
 
-static void add_events(struct chrome *w, const struct format_options *opts)
+static void chrome_add_events(struct chrome *w, const struct format_options *opts)
 {
 	const struct format_events *e = w->in->events;
 	for (size_t i = 0; e && i < e->nr_dependences; i++) {
@@ -147,17 +148,17 @@ static void add_events(struct chrome *w, const struct format_options *opts)
 		base_str_reset(&w->label);
 		format_dependence_label(&w->label, w->in, &e->dependence[i]);
 		w->flow++;
-		add_flow(w, "s", from, e->dependence[i].available_ns);
-		add_flow(w, "f", to, e->dependence[i].end_ns);
+		chrome_add_flow(w, "s", from, e->dependence[i].available_ns);
+		chrome_add_flow(w, "f", to, e->dependence[i].end_ns);
 	}
 	for (size_t i = 0; e && i < e->nr_levels; i++) {
 		const struct format_level *l = &e->level[i];
 		if (!format_level_wanted(w->in, opts, l))
 			continue;
-		begin_event(w, "C", PATH_PID, PATH_TID);
-		add_text(w, "name", model_queue(w->in->model, l->queue)->name);
+		chrome_begin_event(w, "C", PATH_PID, PATH_TID);
+		chrome_add_text(w, "name", model_queue(w->in->model, l->queue)->name);
 		base_str_addf(&w->out.text, ",\"id\":%" PRIu32, l->queue);
-		add_time(&w->out.text, "ts", l->time_ns);
+		chrome_add_time(&w->out.text, "ts", l->time_ns);
 		base_str_addf(&w->out.text, ",\"args\":{\"units\":%" PRIu64 "}", l->units);
 		end_event(w);
 	}
@@ -183,11 +184,11 @@ enum base_status format_export_chrome(const struct format_input *in,
 		format_json_text(&w.out.text, in->name);
 		base_str_add(&w.out.text, "},\"traceEvents\":[");
 		add_names(&w);
-		add_path(&w, &path);
-		s = format_timeline(in, opts, add_slice, &w, err);
+		chrome_add_path(&w, &path);
+		s = format_timeline(in, opts, chrome_add_slice, &w, err);
 	}
 	if (s == BASE_OK) {
-		add_events(&w, opts);
+		chrome_add_events(&w, opts);
 		base_str_add(&w.out.text, "\n]}\n");
 		if (in->notes)
 			base_str_add(in->notes, "this format is for small traces; larger ones open "

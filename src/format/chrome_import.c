@@ -51,7 +51,7 @@ struct chrome {
 	struct format_machines *machines;
 };
 
-static uint32_t text_of(struct chrome *c, const char *text)
+static uint32_t chrome_import_text_of(struct chrome *c, const char *text)
 {
 	uint32_t id = 0;
 	c->failed |= base_strtab_intern(c->texts, text, strlen(text), &id) != BASE_OK;
@@ -67,7 +67,7 @@ static bool is_hexadecimal(const char *text)
 }
 
 /* An id's number; that of a text that says none is its hash. */
-static uint64_t id_of(const json_t *v)
+static uint64_t chrome_import_id_of(const json_t *v)
 {
 	uint64_t hash = 1, number = 0;
 	if (format_json_number(v, &number) || !json_is_string(v))
@@ -88,22 +88,23 @@ static uint64_t name_or_number(struct chrome *c, const json_t *v, uint32_t *ret_
 	*ret_text = 0;
 	if (format_json_number(v, &number) || !json_is_string(v) || !json_string_length(v))
 		return number;
-	*ret_text = text_of(c, json_string_value(v));
+	*ret_text = chrome_import_text_of(c, json_string_value(v));
 	return base_hash_u64(*ret_text) | 1ull << 63; /* no kernel's number */
 }
 
 /* A flow's id may be of one process only ("local"), of all ("global"), or of those of one scope. */
-static uint64_t flow_of(const json_t *e)
+static uint64_t chrome_import_flow_of(const json_t *e)
 {
 	const json_t *id2 = json_object_get(e, "id2"), *local = json_object_get(id2, "local"),
 		     *global = json_object_get(id2, "global");
 	if (local)
-		return base_hash_u64(id_of(local)) ^ id_of(json_object_get(e, "pid"));
-	return id_of(global ? global : json_object_get(e, "id"));
+		return base_hash_u64(chrome_import_id_of(local)) ^
+		       chrome_import_id_of(json_object_get(e, "pid"));
+	return chrome_import_id_of(global ? global : json_object_get(e, "id"));
 }
 
 /* Microseconds, with a fraction. False: no time that a trace can have. */
-static bool time_of(const json_t *v, uint64_t *ret_ns)
+static bool chrome_import_time_of(const json_t *v, uint64_t *ret_ns)
 {
 	double us = json_number_value(v);
 	if (!json_is_number(v) || !(us >= 0) || us > 1e15)
@@ -113,7 +114,7 @@ static bool time_of(const json_t *v, uint64_t *ret_ns)
 	return true;
 }
 
-static uint32_t thread_of(struct chrome *c, const json_t *e)
+static uint32_t chrome_import_thread_of(struct chrome *c, const json_t *e)
 {
 	uint32_t pid_text, tid_text;
 	uint64_t pid = name_or_number(c, json_object_get(e, "pid"), &pid_text), known;
@@ -132,7 +133,7 @@ static uint32_t thread_of(struct chrome *c, const json_t *e)
 	return (uint32_t)c->nr_threads - 1;
 }
 
-static void add(struct chrome *c, struct event e)
+static void chrome_import_add(struct chrome *c, struct event e)
 {
 	if (c->nr >= EVENTS_MAX || e.thread == UINT32_MAX) {
 		c->nr_damaged++;
@@ -146,81 +147,85 @@ static void add(struct chrome *c, struct event e)
 	c->event[c->nr++] = e;
 }
 
-static const char *text_in(const json_t *object, const char *key)
+static const char *chrome_import_text_in(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 	return text ? text : "";
 }
 
-static void read_name(struct chrome *c, const json_t *e)
+static void chrome_import_read_name(struct chrome *c, const json_t *e)
 {
-	const char *what = text_in(e, "name"), *name = text_in(json_object_get(e, "args"), "name");
+	const char *what = chrome_import_text_in(e, "name"),
+		   *name = chrome_import_text_in(json_object_get(e, "args"), "name");
 	uint32_t ignored;
 	if (!strcmp(what, "process_name")) {
 		uint64_t pid = name_or_number(c, json_object_get(e, "pid"), &ignored);
-		c->failed |= base_map_put(&c->process_names, 0, pid, text_of(c, name)) != BASE_OK;
+		c->failed |= base_map_put(&c->process_names, 0, pid,
+				     chrome_import_text_of(c, name)) != BASE_OK;
 	} else if (!strcmp(what, "thread_name")) {
-		uint32_t thread = thread_of(c, e), text = text_of(c, name);
+		uint32_t thread = chrome_import_thread_of(c, e),
+			 text = chrome_import_text_of(c, name);
 		BASE_ASSUME(thread == UINT32_MAX || c->thread);
 		if (thread != UINT32_MAX)
 			c->thread[thread].name = text;
 	}
 }
 
-static bool is_set(const json_t *v)
+static bool chrome_import_is_set(const json_t *v)
 {
 	uint64_t number;
 	return json_is_true(v) || (format_json_number(v, &number) && number) ||
 	       (json_is_string(v) && !strcmp(json_string_value(v), "true"));
 }
 
-static void read_event(struct chrome *c, const json_t *e)
+static void chrome_import_read_event(struct chrome *c, const json_t *e)
 {
-	const char *phase = text_in(e, "ph");
+	const char *phase = chrome_import_text_in(e, "ph");
 	struct event event = {0};
 	uint64_t duration_ns = 0;
-	if (*phase == 'M' && !(c->own && !id_of(json_object_get(e, "pid"))))
-		read_name(c, e);
+	if (*phase == 'M' && !(c->own && !chrome_import_id_of(json_object_get(e, "pid"))))
+		chrome_import_read_name(c, e);
 	if (*phase == 'M')
 		return;
-	if (c->own && !id_of(json_object_get(e, "pid")))
+	if (c->own && !chrome_import_id_of(json_object_get(e, "pid")))
 		return;
 	if (!*phase || !strchr("XBEstf", *phase)) {
 		c->nr_other++;
 		return;
 	}
-	if (!time_of(json_object_get(e, "ts"), &event.time_ns) ||
-		(*phase == 'X' && !time_of(json_object_get(e, "dur"), &duration_ns))) {
+	if (!chrome_import_time_of(json_object_get(e, "ts"), &event.time_ns) ||
+		(*phase == 'X' &&
+			!chrome_import_time_of(json_object_get(e, "dur"), &duration_ns))) {
 		c->nr_damaged++;
 		return;
 	}
-	event.thread = thread_of(c, e);
-	event.name = text_of(c, text_in(e, "name"));
+	event.thread = chrome_import_thread_of(c, e);
+	event.name = chrome_import_text_of(c, chrome_import_text_in(e, "name"));
 	if (*phase == 'X' || *phase == 'B') {
 		event.what = SLICE;
 		event.end_ns = *phase == 'X' ? event.time_ns + duration_ns + !duration_ns : 0;
-		event.flows_in = is_set(json_object_get(e, "flow_in"));
-		event.flows_out = is_set(json_object_get(e, "flow_out"));
+		event.flows_in = chrome_import_is_set(json_object_get(e, "flow_in"));
+		event.flows_out = chrome_import_is_set(json_object_get(e, "flow_out"));
 		if (event.flows_in || event.flows_out)
-			event.bind_key = id_of(json_object_get(e, "bind_id"));
+			event.bind_key = chrome_import_id_of(json_object_get(e, "bind_id"));
 		c->nr_slices++;
-		add(c, event);
+		chrome_import_add(c, event);
 		return;
 	}
 	if (*phase == 'E') {
 		event.what = SLICE_END;
-		add(c, event);
+		chrome_import_add(c, event);
 		return;
 	}
-	event.key = flow_of(e);
+	event.key = chrome_import_flow_of(e);
 	c->nr_flows += *phase == 's';
 	if (*phase != 's') { /* a step takes, and hands on */
 		event.what = FLOW_IN;
-		add(c, event);
+		chrome_import_add(c, event);
 	}
 	if (*phase != 'f') {
 		event.what = FLOW_OUT;
-		add(c, event);
+		chrome_import_add(c, event);
 	}
 }
 
@@ -294,7 +299,7 @@ static void close_unended(struct chrome *c)
 
 /* ---- flows of version 2 ---------------------------------------------------------------------- */
 
-static int by_key(const void *a, const void *b)
+static int chrome_import_by_key(const void *a, const void *b)
 {
 	const struct end *x = a, *y = b;
 	if (x->key != y->key)
@@ -315,8 +320,8 @@ static void add_bound(struct chrome *c, size_t from, size_t to)
 	in.name = out.name; /* the queue's */
 	out.key = in.key = key;
 	out.flows_in = out.flows_out = in.flows_in = in.flows_out = false;
-	add(c, out);
-	add(c, in);
+	chrome_import_add(c, out);
+	chrome_import_add(c, in);
 	c->nr_flows++;
 }
 
@@ -335,7 +340,7 @@ static void bind_flows(struct chrome *c)
 			end[nr++] = (struct end){e->bind_key, e->time_ns, i};
 	}
 	if (nr)
-		qsort(end, nr, sizeof *end, by_key);
+		qsort(end, nr, sizeof *end, chrome_import_by_key);
 	size_t from = SIZE_MAX;
 	for (size_t i = 0; i < nr && !c->failed; i++) {
 		if (i && end[i].key != end[i - 1].key)
@@ -362,7 +367,7 @@ struct machine { /* a thread, while its events are gone through */
 	uint32_t shown;    /* its name; 0: no slice */
 };
 
-static void say(struct machine *m, uint64_t time_ns)
+static void chrome_import_say(struct machine *m, uint64_t time_ns)
 {
 	const char *text = m->shown ? base_strtab_get(m->c->texts, m->shown) : "between slices";
 	format_machines_add(m->c->machines, time_ns, m->t->actor, FORMAT_MACHINE_state,
@@ -370,13 +375,13 @@ static void say(struct machine *m, uint64_t time_ns)
 	m->since_ns = time_ns;
 }
 
-static void show(struct machine *m, uint64_t time_ns)
+static void chrome_import_show(struct machine *m, uint64_t time_ns)
 {
 	uint32_t name = m->nr_open ? m->open[m->nr_open - 1].name : 0;
 	if (name == m->shown)
 		return;
 	m->shown = name;
-	say(m, time_ns);
+	chrome_import_say(m, time_ns);
 }
 
 /* Slices that have ended by then, innermost first. */
@@ -384,11 +389,11 @@ static void close_until(struct machine *m, uint64_t time_ns)
 {
 	while (m->nr_open && m->open[m->nr_open - 1].end_ns <= time_ns) {
 		uint64_t end_ns = m->open[--m->nr_open].end_ns;
-		show(m, end_ns > m->since_ns ? end_ns : m->since_ns);
+		chrome_import_show(m, end_ns > m->since_ns ? end_ns : m->since_ns);
 	}
 }
 
-static uint32_t queue_of(struct chrome *c, uint32_t name)
+static uint32_t chrome_import_queue_of(struct chrome *c, uint32_t name)
 {
 	const char *text = base_strtab_get(c->texts, name);
 	return format_machines_queue(c->machines, *text ? text : "flow");
@@ -396,7 +401,7 @@ static uint32_t queue_of(struct chrome *c, uint32_t name)
 
 static void take_flow(struct machine *m, const struct event *e)
 {
-	uint32_t queue = queue_of(m->c, e->name);
+	uint32_t queue = chrome_import_queue_of(m->c, e->name);
 	/* Does the innermost slice end there, or is there none? Then it waited for the flow. */
 	close_until(m, e->time_ns ? e->time_ns - 1 : 0);
 	if (m->since_ns < e->time_ns &&
@@ -408,7 +413,7 @@ static void take_flow(struct machine *m, const struct event *e)
 	while (m->nr_open && m->open[m->nr_open - 1].end_ns <= e->time_ns)
 		m->nr_open--;
 	m->shown = m->nr_open ? m->open[m->nr_open - 1].name : 0;
-	say(m, e->time_ns);
+	chrome_import_say(m, e->time_ns);
 }
 
 static void convert_event(struct machine *m, const struct event *e)
@@ -420,16 +425,16 @@ static void convert_event(struct machine *m, const struct event *e)
 	close_until(m, e->time_ns);
 	if (e->what == FLOW_OUT) {
 		format_machines_add(m->c->machines, e->time_ns, m->t->actor, FORMAT_MACHINE_put,
-			queue_of(m->c, e->name), e->key);
+			chrome_import_queue_of(m->c, e->name), e->key);
 		m->since_ns = e->time_ns; /* who hands over does not wait then */
 	} else if (e->what == SLICE && m->nr_open < DEPTH_MAX) {
 		m->open[m->nr_open].name = e->name;
 		m->open[m->nr_open++].end_ns = e->end_ns;
-		show(m, e->time_ns);
+		chrome_import_show(m, e->time_ns);
 	}
 }
 
-static void convert(struct chrome *c)
+static void chrome_import_convert(struct chrome *c)
 {
 	for (size_t i = 0; i < c->nr_threads; i++) {
 		struct thread *t = &c->thread[i];
@@ -460,7 +465,7 @@ static void convert(struct chrome *c)
 		origin_ns = c->event[i].time_ns < origin_ns ? c->event[i].time_ns : origin_ns;
 	for (size_t i = 0, end; i < c->nr; i = end) {
 		struct machine m = {.c = c, .t = &c->thread[c->event[i].thread]};
-		say(&m, origin_ns);
+		chrome_import_say(&m, origin_ns);
 		for (end = i; end < c->nr && c->event[end].thread == c->event[i].thread; end++)
 			convert_event(&m, &c->event[end]);
 		close_until(&m, UINT64_MAX - 1);
@@ -521,7 +526,8 @@ static json_t *load_cut(struct chrome *c, const char *text, size_t length)
 	return j;
 }
 
-static json_t *load(struct chrome *c, const char *text, size_t length, json_error_t *why)
+static json_t *chrome_import_load(
+	struct chrome *c, const char *text, size_t length, json_error_t *why)
 {
 	struct base_str mended = {0};
 	json_t *j = json_loadb(text, length, JSON_ALLOW_NUL, why);
@@ -542,7 +548,7 @@ static enum base_status read_json(
 	struct chrome *c, const char *text, size_t length, struct base_err *err)
 {
 	json_error_t why;
-	json_t *j = load(c, text, length, &why);
+	json_t *j = chrome_import_load(c, text, length, &why);
 	const json_t *events = json_is_array(j) ? j : json_object_get(j, "traceEvents"), *e;
 	size_t i;
 	if (!json_is_array(events)) {
@@ -551,11 +557,12 @@ static enum base_status read_json(
 		json_decref(j);
 		return s;
 	}
-	c->own = !strncmp(text_in(json_object_get(j, "otherData"), "tool"), "longpole ", 9);
+	c->own = !strncmp(
+		chrome_import_text_in(json_object_get(j, "otherData"), "tool"), "longpole ", 9);
 	json_array_foreach(events, i, e)
 	{
 		if (json_is_object(e))
-			read_event(c, e);
+			chrome_import_read_event(c, e);
 		else
 			c->nr_damaged++;
 	}
@@ -577,7 +584,7 @@ enum base_status format_import_chrome(const struct format_source *from, struct t
 		s = read_json(&c, text, length, err);
 	base_free(text);
 	if (s == BASE_OK && !c.failed)
-		convert(&c);
+		chrome_import_convert(&c);
 	if (s == BASE_OK && c.failed)
 		s = base_fail(err, BASE_ERR_NOMEM, "out of memory for slices");
 	if (s == BASE_OK)

@@ -20,7 +20,7 @@ struct collapsed {
 };
 
 /* A frame's text: ';' and blanks at the ends mean something in this format. */
-static void add_frame(struct base_str *stack, const char *frame, bool inlined)
+static void collapsed_add_frame(struct base_str *stack, const char *frame, bool inlined)
 {
 	size_t before = stack->length;
 	struct base_str clean = {0};
@@ -37,22 +37,22 @@ static void add_frame(struct base_str *stack, const char *frame, bool inlined)
 }
 
 /* "program/role" is two frames. */
-static void add_group(struct base_str *stack, const char *group)
+static void collapsed_add_group(struct base_str *stack, const char *group)
 {
 	const char *slash = strchr(group, '/');
 	if (!slash) {
-		add_frame(stack, group, false);
-		add_frame(stack, "main", false);
+		collapsed_add_frame(stack, group, false);
+		collapsed_add_frame(stack, "main", false);
 		return;
 	}
 	struct base_str program = {0};
 	base_str_add_bytes(&program, group, (size_t)(slash - group));
-	add_frame(stack, base_str_text(&program), false);
-	add_frame(stack, slash + 1, false);
+	collapsed_add_frame(stack, base_str_text(&program), false);
+	collapsed_add_frame(stack, slash + 1, false);
 	base_str_fini(&program);
 }
 
-static enum base_status add_weight(struct collapsed *w, double weight_ns)
+static enum base_status collapsed_add_weight(struct collapsed *w, double weight_ns)
 {
 	uint32_t id;
 	enum base_status s =
@@ -76,28 +76,29 @@ static void cut_to(struct base_str *stack, size_t length)
 }
 
 /* A function's own part, and those of what was inlined in it. */
-static enum base_status add_function(
+static enum base_status collapsed_add_function(
 	struct collapsed *w, size_t length, const struct model_function_share *f, double running_ns)
 {
 	const char *frame[MODEL_FRAMES_MAX];
 	double own = f->share;
 	enum base_status s = BASE_OK;
 	cut_to(&w->stack, length);
-	add_frame(&w->stack, *f->function ? f->function : f->where, false);
+	collapsed_add_frame(&w->stack, *f->function ? f->function : f->where, false);
 	size_t function_length = w->stack.length;
 	for (size_t i = 0; s == BASE_OK && i < f->nr_inlined; i++) {
 		unsigned nr = model_chain_frames(w->in->model, f->inlined[i].chain, frame);
 		cut_to(&w->stack, function_length);
 		for (unsigned k = 0; k < nr; k++)
-			add_frame(&w->stack, frame[k], true);
-		s = add_weight(w, running_ns * f->inlined[i].share);
+			collapsed_add_frame(&w->stack, frame[k], true);
+		s = collapsed_add_weight(w, running_ns * f->inlined[i].share);
 		own -= f->inlined[i].share;
 	}
 	cut_to(&w->stack, function_length);
-	return s == BASE_OK && own > 0 ? add_weight(w, running_ns * own) : s;
+	return s == BASE_OK && own > 0 ? collapsed_add_weight(w, running_ns * own) : s;
 }
 
-static enum base_status add_path_state(struct collapsed *w, const struct graph_path_state *p)
+static enum base_status collapsed_add_path_state(
+	struct collapsed *w, const struct graph_path_state *p)
 {
 	size_t nr;
 	const struct model_state *st = model_state(w->in->model, p->state);
@@ -105,59 +106,60 @@ static enum base_status add_path_state(struct collapsed *w, const struct graph_p
 	double rest_ns = p->path_ns;
 	double running_ns = p->path_ns - p->latency_ns - p->unexplained_ns;
 	base_str_reset(&w->stack);
-	add_group(&w->stack, model_actor(w->in->model, p->actor)->group);
-	add_frame(&w->stack, st->name, false);
+	collapsed_add_group(&w->stack, model_actor(w->in->model, p->actor)->group);
+	collapsed_add_frame(&w->stack, st->name, false);
 	size_t length = w->stack.length;
 	enum base_status s = BASE_OK;
 	for (size_t i = 0; s == BASE_OK && running_ns > 0 && i < nr; i++) {
-		s = add_function(w, length, &f[i], running_ns);
+		s = collapsed_add_function(w, length, &f[i], running_ns);
 		rest_ns -= running_ns * f[i].share;
 	}
 	cut_to(&w->stack, length);
-	return s == BASE_OK && rest_ns >= 1 ? add_weight(w, rest_ns) : s;
+	return s == BASE_OK && rest_ns >= 1 ? collapsed_add_weight(w, rest_ns) : s;
 }
 
-static enum base_status by_path(struct collapsed *w)
+static enum base_status collapsed_by_path(struct collapsed *w)
 {
 	struct graph_lane_result lane;
 	enum base_status s = graph_lane(model_graph(w->in->model), 0, &lane, w->out.err);
 	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++)
-		s = add_path_state(w, &lane.state[i]);
+		s = collapsed_add_path_state(w, &lane.state[i]);
 	return s;
 }
 
 /* ---- by waiting ------------------------------------------------------------------------------ */
 
-static bool is_waiting(enum format_slice_kind k)
+static bool collapsed_is_waiting(enum format_slice_kind k)
 {
 	return k != FORMAT_SLICE_none && k != FORMAT_SLICE_hold && k != FORMAT_SLICE_state;
 }
 
-static enum base_status add_wait(void *ctx, const struct format_slice *s, struct base_err *err)
+static enum base_status collapsed_add_wait(
+	void *ctx, const struct format_slice *s, struct base_err *err)
 {
 	struct collapsed *w = ctx;
 	struct model_frame frame[FRAMES_MAX];
 	(void)err;
-	if (!is_waiting(s->kind))
+	if (!collapsed_is_waiting(s->kind))
 		return BASE_OK;
 	base_str_reset(&w->stack);
 	base_str_reset(&w->label);
 	uint32_t process = w->defs->streams[s->stream].process;
-	add_frame(&w->stack,
+	collapsed_add_frame(&w->stack,
 		process < w->defs->nr_processes
 			? trace_text_of(w->defs, w->defs->processes[process].name)
 			: "?",
 		false);
 	size_t nr = s->stack ? model_stack_frames(w->in->model, s->stack, frame, FRAMES_MAX) : 0;
 	for (size_t i = 0; i < nr; i++)
-		add_frame(&w->stack, frame[i].function, frame[i].inlined);
+		collapsed_add_frame(&w->stack, frame[i].function, frame[i].inlined);
 	if (!nr && s->site)
-		add_frame(&w->stack, model_site_text(w->in->model, s->site), false);
+		collapsed_add_frame(&w->stack, model_site_text(w->in->model, s->site), false);
 	base_str_add(&w->label, "[");
 	format_slice_label(&w->label, w->defs, s);
 	base_str_add(&w->label, "]");
-	add_frame(&w->stack, base_str_text(&w->label), false);
-	return add_weight(w, (double)(s->end_ns - s->begin_ns));
+	collapsed_add_frame(&w->stack, base_str_text(&w->label), false);
+	return collapsed_add_weight(w, (double)(s->end_ns - s->begin_ns));
 }
 
 enum base_status format_export_collapsed(const struct format_input *in,
@@ -171,8 +173,8 @@ enum base_status format_export_collapsed(const struct format_input *in,
 	};
 	enum base_status s = !w.stacks ? format_no_memory(err)
 			     : opts->weight == FORMAT_WEIGHT_path
-				     ? by_path(&w)
-				     : format_timeline(in, opts, add_wait, &w, err);
+				     ? collapsed_by_path(&w)
+				     : format_timeline(in, opts, collapsed_add_wait, &w, err);
 	uint32_t nr = s == BASE_OK && w.weight_ns ? base_strtab_count(w.stacks) : 0;
 	for (uint32_t id = 1; id < nr; id++) {
 		long long ns = llround(w.weight_ns[id]);

@@ -16,7 +16,7 @@ struct csv {
 	struct base_str label;
 };
 
-static void add_field(struct csv *w, const char *text)
+static void csv_add_field(struct csv *w, const char *text)
 {
 	struct base_str clean = {0};
 	format_clean_add(&clean, text);
@@ -31,59 +31,59 @@ static void add_field(struct csv *w, const char *text)
 	base_str_fini(&clean);
 }
 
-static void add_thread(struct csv *w, uint32_t stream)
+static void csv_add_thread(struct csv *w, uint32_t stream)
 {
 	const struct trace_stream *s = &w->defs->streams[stream];
 	uint64_t pid = s->process < w->defs->nr_processes ? w->defs->processes[s->process].pid : 0;
 	base_str_reset(&w->label);
 	format_thread_name(&w->label, &w->threads, stream);
 	base_str_addf(&w->out.text, ",%" PRIu64 ",%" PRIu64, pid, (uint64_t)s->tid);
-	add_field(w, format_out_text(&w->out, &w->label));
+	csv_add_field(w, format_out_text(&w->out, &w->label));
 }
 
-static void add_times(struct csv *w, uint64_t begin_ns, uint64_t end_ns)
+static void csv_add_times(struct csv *w, uint64_t begin_ns, uint64_t end_ns)
 {
 	base_str_addf(&w->out.text, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64, begin_ns, end_ns,
 		end_ns - begin_ns);
 }
 
-static void end_line(struct csv *w)
+static void csv_end_line(struct csv *w)
 {
 	base_str_add(&w->out.text, "\r\n");
 	format_out_check(&w->out);
 }
 
-static enum base_status add_slice(void *ctx, const struct format_slice *s, struct base_err *err)
+static enum base_status csv_add_slice(void *ctx, const struct format_slice *s, struct base_err *err)
 {
 	struct csv *w = ctx;
 	(void)err;
 	base_str_add(&w->out.text, "slice");
-	add_thread(w, s->stream);
-	add_times(w, s->begin_ns, s->end_ns);
-	add_field(w, format_slice_kind_name(s->kind));
+	csv_add_thread(w, s->stream);
+	csv_add_times(w, s->begin_ns, s->end_ns);
+	csv_add_field(w, format_slice_kind_name(s->kind));
 	base_str_reset(&w->label);
 	format_slice_label(&w->label, w->defs, s);
-	add_field(w, format_out_text(&w->out, &w->label));
-	add_field(w, s->site ? model_site_text(w->in->model, s->site) : "");
+	csv_add_field(w, format_out_text(&w->out, &w->label));
+	csv_add_field(w, s->site ? model_site_text(w->in->model, s->site) : "");
 	base_str_add(&w->out.text, ",");
-	end_line(w);
+	csv_end_line(w);
 	return w->out.status;
 }
 
-static void add_path(struct csv *w, const struct format_path *p)
+static void csv_add_path(struct csv *w, const struct format_path *p)
 {
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct format_step *step = &p->step[i];
 		const struct model_actor *a = model_actor(w->in->model, step->actor);
 		const struct model_state *st = model_state(w->in->model, step->state);
 		base_str_addf(&w->out.text, "path,%" PRIu64 ",%" PRIu64, a->pid, a->tid);
-		add_field(w, a->name);
-		add_times(w, step->begin_ns, step->end_ns);
-		add_field(w, model_state_kind_name(st->kind));
-		add_field(w, st->name);
-		add_field(w, st->where);
+		csv_add_field(w, a->name);
+		csv_add_times(w, step->begin_ns, step->end_ns);
+		csv_add_field(w, model_state_kind_name(st->kind));
+		csv_add_field(w, st->name);
+		csv_add_field(w, st->where);
 		base_str_add(&w->out.text, ",");
-		end_line(w);
+		csv_end_line(w);
 	}
 }
 
@@ -97,15 +97,16 @@ static void add_dependences(struct csv *w, const struct format_options *opts)
 		if (!format_dependence_wanted(w->in, opts, d, &from, &to))
 			continue;
 		base_str_add(&w->out.text, "dependence");
-		add_thread(w, to);
-		add_times(w, d->available_ns < d->end_ns ? d->available_ns : d->end_ns, d->end_ns);
-		add_field(w, "hand-over");
+		csv_add_thread(w, to);
+		csv_add_times(
+			w, d->available_ns < d->end_ns ? d->available_ns : d->end_ns, d->end_ns);
+		csv_add_field(w, "hand-over");
 		base_str_reset(&w->label);
 		format_dependence_label(&w->label, w->in, d);
-		add_field(w, format_out_text(&w->out, &w->label));
-		add_field(w, "");
+		csv_add_field(w, format_out_text(&w->out, &w->label));
+		csv_add_field(w, "");
 		base_str_addf(&w->out.text, ",%" PRIu64, (uint64_t)w->defs->streams[from].tid);
-		end_line(w);
+		csv_end_line(w);
 	}
 	format_events_note(w->in);
 }
@@ -125,8 +126,8 @@ enum base_status format_export_csv(const struct format_input *in, const struct f
 	if (s == BASE_OK) {
 		base_str_add(&w.out.text, "what,pid,tid,thread,begin_ns,end_ns,duration_ns,kind,"
 					  "label,where,from_tid\r\n");
-		add_path(&w, &path);
-		s = format_timeline(in, opts, add_slice, &w, err);
+		csv_add_path(&w, &path);
+		s = format_timeline(in, opts, csv_add_slice, &w, err);
 	}
 	if (s == BASE_OK)
 		add_dependences(&w, opts);

@@ -36,7 +36,7 @@ static const char *c_type(enum trace_field_type t)
 }
 
 /* Is there more to say about the id than its number? */
-static bool has_text(const struct trace_field_desc *f)
+static bool ctf_has_text(const struct trace_field_desc *f)
 {
 	return f->type == TRACE_FIELD_ID &&
 	       (!strcmp(f->unit, "object") || !strcmp(f->unit, "site") ||
@@ -80,7 +80,7 @@ static void add_metadata(struct ctf *w)
 		for (unsigned i = 0; i < kind[k].nr_fields; i++) {
 			const struct trace_field_desc *f = &kind[k].field[i];
 			base_str_addf(o, "%s _%s; ", c_type(f->type), f->name);
-			if (has_text(f))
+			if (ctf_has_text(f))
 				base_str_addf(o, "string _%s_text; ", f->name);
 		}
 		base_str_add(o, "}; };\n");
@@ -98,7 +98,7 @@ static void add_le(struct base_str *s, uint64_t v, unsigned nr_bytes)
 	base_str_add_bytes(s, bytes, nr_bytes);
 }
 
-static void add_string(struct base_str *s, const char *text)
+static void ctf_add_string(struct base_str *s, const char *text)
 {
 	format_clean_add(s, text);
 	base_str_add_bytes(s, "", 1);
@@ -118,10 +118,11 @@ static void add_text_of(struct ctf *w, const struct trace_field_desc *f, uint32_
 		text = trace_text_of(d, d->actors[id].name);
 	else if (!strcmp(f->unit, "site") && id < d->nr_symbols)
 		text = trace_text_of(d, d->symbols[id].function);
-	add_string(&w->packet, text);
+	ctf_add_string(&w->packet, text);
 }
 
-static void add_field(struct ctf *w, const struct trace_record *r, const struct trace_field_desc *f)
+static void ctf_add_field(
+	struct ctf *w, const struct trace_record *r, const struct trace_field_desc *f)
 {
 	const uint8_t *at = (const uint8_t *)r + f->offset;
 	uint32_t id;
@@ -129,10 +130,10 @@ static void add_field(struct ctf *w, const struct trace_record *r, const struct 
 	if (f->type == TRACE_FIELD_ID) {
 		memcpy(&id, at, sizeof id);
 		add_le(&w->packet, id, 4);
-		if (has_text(f))
+		if (ctf_has_text(f))
 			add_text_of(w, f, id);
 	} else if (f->type == TRACE_FIELD_TEXT) {
-		add_string(&w->packet, ""); /* definitions are no events */
+		ctf_add_string(&w->packet, ""); /* definitions are no events */
 	} else {
 		memcpy(&number, at, sizeof number);
 		add_le(&w->packet, number, 8);
@@ -158,7 +159,7 @@ static void end_packet(struct ctf *w)
 	format_out_check(&w->out);
 }
 
-static void add_event(struct ctf *w, const struct trace_record *r)
+static void ctf_add_event(struct ctf *w, const struct trace_record *r)
 {
 	const struct trace_kind_desc *kind = trace_kind_find(r->kind);
 	const struct trace_defs *d = w->defs;
@@ -177,11 +178,11 @@ static void add_event(struct ctf *w, const struct trace_record *r)
 	add_le(&w->packet, r->stream, 4);
 	add_le(&w->packet, p->pid, 8);
 	add_le(&w->packet, st->tid, 8);
-	add_string(&w->packet, trace_text_of(d, st->name) && *trace_text_of(d, st->name)
-				       ? trace_text_of(d, st->name)
-				       : trace_text_of(d, p->name));
+	ctf_add_string(&w->packet, trace_text_of(d, st->name) && *trace_text_of(d, st->name)
+					   ? trace_text_of(d, st->name)
+					   : trace_text_of(d, p->name));
 	for (unsigned i = 0; i < kind->nr_fields; i++)
-		add_field(w, r, &kind->field[i]);
+		ctf_add_field(w, r, &kind->field[i]);
 	if (w->packet.length >= PACKET_BYTES_MIN)
 		end_packet(w);
 }
@@ -207,7 +208,7 @@ enum base_status format_export_ctf(const struct format_input *in, const struct f
 	struct trace_batch b;
 	while (s == BASE_OK && (s = trace_reader_next(in->reader, &b, err)) == BASE_OK) {
 		for (size_t i = 0; i < b.nr; i++)
-			add_event(&w, &b.record[i]);
+			ctf_add_event(&w, &b.record[i]);
 		s = w.out.status;
 	}
 	s = s == BASE_END ? BASE_OK : s;

@@ -32,7 +32,7 @@ struct ctf_import {
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-static bool value_of(
+static bool ctf_import_value_of(
 	const bt_field *field, int64_t *ret_number, const char **ret_text, size_t *ret_length)
 {
 	bt_field_class_type type = field ? bt_field_get_class_type(field) : 0;
@@ -51,17 +51,18 @@ static bool value_of(
 	return true;
 }
 
-static const bt_field *member(const bt_field *structure, const char *name)
+static const bt_field *ctf_import_member(const bt_field *structure, const char *name)
 {
 	return structure ? bt_field_structure_borrow_member_field_by_name_const(structure, name)
 			 : NULL;
 }
 
-static bool get(
+static bool ctf_import_get(
 	void *ctx, const char *name, int64_t *ret_number, const char **ret_text, size_t *ret_length)
 {
 	const bt_event *event = ctx;
-	return value_of(member(bt_event_borrow_payload_field_const(event), name), ret_number,
+	return ctf_import_value_of(
+		ctf_import_member(bt_event_borrow_payload_field_const(event), name), ret_number,
 		ret_text, ret_length);
 }
 
@@ -79,7 +80,9 @@ static bool around(const bt_event *event, const char *name, uint32_t *ret)
 		int64_t number = 0;
 		const char *text = NULL;
 		size_t length;
-		if (!value_of(member(place[i], name), &number, &text, &length) || text)
+		if (!ctf_import_value_of(
+			    ctf_import_member(place[i], name), &number, &text, &length) ||
+			text)
 			continue;
 		*ret = (uint32_t)number;
 		return true;
@@ -106,7 +109,8 @@ static void hear_event(struct ctf_import *im, const bt_message *message)
 		return;
 	}
 	struct format_sched_event e = {.time_ns = (uint64_t)ns, .actor = FORMAT_SCHED_UNKNOWN};
-	struct format_sched_fields fields = {.ctx = (void *)(uintptr_t)event, .get = get};
+	struct format_sched_fields fields = {
+		.ctx = (void *)(uintptr_t)event, .get = ctf_import_get};
 	uint32_t number;
 	if (around(event, "cpu_id", &number))
 		e.cpu = (uint16_t)number;
@@ -115,7 +119,7 @@ static void hear_event(struct ctf_import *im, const bt_message *message)
 	int64_t flags = 0;
 	const char *text = NULL, *colon = name ? strchr(name, ':') : NULL;
 	size_t length;
-	if (get((void *)(uintptr_t)event, "common_pid", &flags, &text, &length) && !text)
+	if (ctf_import_get((void *)(uintptr_t)event, "common_pid", &flags, &text, &length) && !text)
 		e.actor = (uint32_t)flags;
 	/* "sched:sched_switch", as perf data convert writes it */
 	if (!name || !format_sched_convert(im->sched, colon ? colon + 1 : name, &fields, &e)) {
@@ -123,7 +127,8 @@ static void hear_event(struct ctf_import *im, const bt_message *message)
 		return;
 	}
 	if (e.kind != FORMAT_SCHED_context_begin && e.kind != FORMAT_SCHED_context_end &&
-		get((void *)(uintptr_t)event, "common_flags", &flags, &text, &length) && !text)
+		ctf_import_get((void *)(uintptr_t)event, "common_flags", &flags, &text, &length) &&
+		!text)
 		e.context = (uint8_t)format_tracepoint_flags(flags);
 	im->status = format_sched_add(im->sched, &e, im->err);
 }
@@ -166,7 +171,7 @@ static bt_graph_simple_sink_component_consume_func_status consume(
 /* ---- the library's graph --------------------------------------------------------------------- */
 
 /* What the library has to say, innermost cause first. */
-static enum base_status complain(struct base_err *err, const char *what)
+static enum base_status ctf_import_complain(struct base_err *err, const char *what)
 {
 	const bt_error *error = bt_current_thread_take_error();
 	enum base_status s = base_fail(err, BASE_ERR_FOREIGN, "libbabeltrace2: %s", what);
@@ -201,7 +206,7 @@ static enum base_status add_source(struct sources *g, const char *directory)
 			BT_VALUE_ARRAY_APPEND_ELEMENT_STATUS_OK ||
 		bt_graph_add_source_component(g->graph, g->fs, name, parameters,
 			BT_LOGGING_LEVEL_NONE, &source) != BT_GRAPH_ADD_COMPONENT_STATUS_OK)
-		s = complain(g->err, "cannot open the trace");
+		s = ctf_import_complain(g->err, "cannot open the trace");
 	bt_value_put_ref(parameters);
 	uint64_t nr = s == BASE_OK ? bt_component_source_get_output_port_count(source) : 0;
 	for (uint64_t i = 0; s == BASE_OK && i < nr; i++) {
@@ -211,7 +216,7 @@ static enum base_status add_source(struct sources *g, const char *directory)
 			g->muxer, g->nr_ports++);
 		if (bt_graph_connect_ports(g->graph, out, in, NULL) !=
 			BT_GRAPH_CONNECT_PORTS_STATUS_OK)
-			s = complain(g->err, "cannot mux the trace");
+			s = ctf_import_complain(g->err, "cannot mux the trace");
 	}
 	return s;
 }
@@ -269,8 +274,8 @@ static enum base_status add_sources(struct sources *g, const char *directory)
 	return s == BASE_OK ? s : base_fail(g->err, s, "out of memory for directories");
 }
 
-static enum base_status build(struct sources *g, struct ctf_import *im, const char *directory,
-	const bt_plugin *ctf, const bt_plugin *utils)
+static enum base_status ctf_import_build(struct sources *g, struct ctf_import *im,
+	const char *directory, const bt_plugin *ctf, const bt_plugin *utils)
 {
 	const bt_component_sink *sink = NULL;
 	const bt_component_class_filter *muxer =
@@ -281,7 +286,7 @@ static enum base_status build(struct sources *g, struct ctf_import *im, const ch
 			&g->muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK ||
 		bt_graph_add_simple_sink_component(g->graph, "longpole", NULL, consume, NULL, im,
 			&sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK)
-		return complain(g->err, "its plugins cannot be used");
+		return ctf_import_complain(g->err, "its plugins cannot be used");
 	enum base_status s = add_sources(g, directory);
 	if (s != BASE_OK)
 		return s;
@@ -292,7 +297,7 @@ static enum base_status build(struct sources *g, struct ctf_import *im, const ch
 		    bt_component_filter_borrow_output_port_by_index_const(g->muxer, 0),
 		    bt_component_sink_borrow_input_port_by_index_const(sink, 0),
 		    NULL) != BT_GRAPH_CONNECT_PORTS_STATUS_OK)
-		return complain(g->err, "its ports cannot be connected");
+		return ctf_import_complain(g->err, "its ports cannot be connected");
 	return BASE_OK;
 }
 
@@ -306,16 +311,16 @@ static enum base_status read_traces(struct ctf_import *im, const char *directory
 			BT_PLUGIN_FIND_STATUS_OK ||
 		bt_plugin_find("utils", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &utils) !=
 			BT_PLUGIN_FIND_STATUS_OK)
-		s = complain(im->err, "its plugins ctf and utils are not there");
+		s = ctf_import_complain(im->err, "its plugins ctf and utils are not there");
 	if (s == BASE_OK)
-		s = build(&g, im, directory, ctf, utils);
+		s = ctf_import_build(&g, im, directory, ctf, utils);
 	bt_graph_run_status run = s == BASE_OK ? bt_graph_run(g.graph) : BT_GRAPH_RUN_STATUS_OK;
 	while (run == BT_GRAPH_RUN_STATUS_AGAIN)
 		run = bt_graph_run(g.graph);
 	if (s == BASE_OK)
 		s = im->status;
 	if (s == BASE_OK && run != BT_GRAPH_RUN_STATUS_OK)
-		s = complain(im->err, "reading failed");
+		s = ctf_import_complain(im->err, "reading failed");
 	bt_graph_put_ref(g.graph);
 	bt_plugin_put_ref(ctf);
 	bt_plugin_put_ref(utils);

@@ -39,7 +39,7 @@ static enum base_status hear_moment(
 	return BASE_OK;
 }
 
-static enum base_status hear_queue(
+static enum base_status events_hear_queue(
 	void *ctx, uint32_t queue, const struct graph_queue_options *o, struct base_err *err)
 {
 	struct format_events *e = ctx;
@@ -76,8 +76,8 @@ static enum base_status add_level(
 	return BASE_OK;
 }
 
-static enum base_status hear_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
-	uint32_t from_actor, struct base_err *err)
+static enum base_status events_hear_verb(void *ctx, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
 {
 	struct format_events *e = ctx;
 	uint64_t n = v->n < 0 ? 0 : (uint64_t)v->n;
@@ -100,7 +100,7 @@ void format_events_init(struct format_events *e)
 {
 	*e = (struct format_events){
 		.listener = {.ctx = e, .moment = hear_moment},
-		.sink = {.ctx = e, .queue = hear_queue, .verb = hear_verb},
+		.sink = {.ctx = e, .queue = events_hear_queue, .verb = events_hear_verb},
 	};
 }
 
@@ -165,7 +165,7 @@ static enum base_status keep_slice(void *ctx, const struct format_slice *s, stru
 	return BASE_OK;
 }
 
-static int by_stream(const void *a, const void *b)
+static int events_by_stream(const void *a, const void *b)
 {
 	const struct format_slice *x = a, *y = b;
 	if (x->stream != y->stream)
@@ -179,7 +179,7 @@ enum base_status format_slices_init(struct format_slices *l, const struct format
 	*l = (struct format_slices){0};
 	enum base_status s = format_timeline(in, opts, keep_slice, l, err);
 	if (s == BASE_OK && l->nr)
-		qsort(l->slice, l->nr, sizeof *l->slice, by_stream);
+		qsort(l->slice, l->nr, sizeof *l->slice, events_by_stream);
 	if (s != BASE_OK)
 		format_slices_fini(l);
 	return s;

@@ -62,15 +62,15 @@ static void add_ms(struct base_str *s, uint64_t ns)
 	base_str_addf(s, "%" PRIu64 ".%06u", ns / 1000000, (unsigned)(ns % 1000000));
 }
 
-static void next(struct base_str *column, size_t nr)
+static void firefox_next(struct base_str *column, size_t nr)
 {
 	if (nr)
 		base_str_add(column, ",");
 }
 
-static void add_index(struct base_str *column, size_t nr, uint64_t value)
+static void firefox_add_index(struct base_str *column, size_t nr, uint64_t value)
 {
-	next(column, nr);
+	firefox_next(column, nr);
 	base_str_addf(column, "%" PRIu64, value);
 }
 
@@ -78,12 +78,12 @@ static void add_index(struct base_str *column, size_t nr, uint64_t value)
 static void add_index_or_null(struct base_str *column, size_t nr, uint64_t value)
 {
 	if (value)
-		add_index(column, nr, value);
+		firefox_add_index(column, nr, value);
 	else
 		base_str_add(column, nr ? ",null" : "null");
 }
 
-static uint32_t string_of(struct tables *t, const char *text)
+static uint32_t firefox_string_of(struct tables *t, const char *text)
 {
 	uint32_t id = 0;
 	t->failed |= base_strtab_intern(t->strings, text, strlen(text), &id) != BASE_OK;
@@ -93,44 +93,46 @@ static uint32_t string_of(struct tables *t, const char *text)
 static uint64_t func_of(struct tables *t, const char *name, const char *file)
 {
 	uint64_t found = 0;
-	uint32_t name_ix = string_of(t, *name ? name : "?"), file_ix = string_of(t, file);
+	uint32_t name_ix = firefox_string_of(t, *name ? name : "?"),
+		 file_ix = firefox_string_of(t, file);
 	if (base_map_get(&t->funcs, file_ix, name_ix, &found))
 		return found;
-	add_index(&t->func_name, t->nr_funcs, name_ix);
+	firefox_add_index(&t->func_name, t->nr_funcs, name_ix);
 	add_index_or_null(&t->func_file, t->nr_funcs, file_ix);
 	t->failed |= base_map_put(&t->funcs, file_ix, name_ix, t->nr_funcs) != BASE_OK;
 	return t->nr_funcs++;
 }
 
 /* depth: of inlining; 0: the function itself. */
-static uint64_t frame_of(struct tables *t, const struct model_frame *f, unsigned depth)
+static uint64_t firefox_frame_of(struct tables *t, const struct model_frame *f, unsigned depth)
 {
 	uint64_t found = 0, func = func_of(t, f->function, f->file);
 	if (base_map_get(&t->frames, func << 8 | depth, f->line, &found))
 		return found;
-	add_index(&t->frame_func, t->nr_frames, func);
-	add_index(&t->frame_depth, t->nr_frames, depth);
+	firefox_add_index(&t->frame_func, t->nr_frames, func);
+	firefox_add_index(&t->frame_depth, t->nr_frames, depth);
 	add_index_or_null(&t->frame_line, t->nr_frames, f->line);
 	t->failed |= base_map_put(&t->frames, func << 8 | depth, f->line, t->nr_frames) != BASE_OK;
 	return t->nr_frames++;
 }
 
-static uint64_t stack_of(struct tables *t, uint64_t prefix_plus_1, uint64_t frame)
+static uint64_t firefox_stack_of(struct tables *t, uint64_t prefix_plus_1, uint64_t frame)
 {
 	uint64_t found = 0;
 	if (base_map_get(&t->stacks, prefix_plus_1, frame, &found))
 		return found;
-	next(&t->stack_prefix, t->nr_stacks);
+	firefox_next(&t->stack_prefix, t->nr_stacks);
 	if (prefix_plus_1)
 		base_str_addf(&t->stack_prefix, "%" PRIu64, prefix_plus_1 - 1);
 	else
 		base_str_add(&t->stack_prefix, "null");
-	add_index(&t->stack_frame, t->nr_stacks, frame);
+	firefox_add_index(&t->stack_frame, t->nr_stacks, frame);
 	t->failed |= base_map_put(&t->stacks, prefix_plus_1, frame, t->nr_stacks) != BASE_OK;
 	return t->nr_stacks++;
 }
 
-static void add_sample(struct firefox *w, const struct format_sample *sample, const char *instead)
+static void firefox_add_sample(
+	struct firefox *w, const struct format_sample *sample, const char *instead)
 {
 	struct tables *t = &w->t;
 	struct model_frame frame[FORMAT_FRAMES_MAX];
@@ -141,10 +143,10 @@ static void add_sample(struct firefox *w, const struct format_sample *sample, co
 		frame[nr++] = (struct model_frame){.function = instead, .file = ""};
 	for (size_t i = 0; i < nr; i++) {
 		depth = frame[i].inlined ? depth + 1 : 0;
-		at = 1 + stack_of(t, at, frame_of(t, &frame[i], depth));
+		at = 1 + firefox_stack_of(t, at, firefox_frame_of(t, &frame[i], depth));
 	}
-	add_index(&t->sample_stack, t->nr_samples, at - 1);
-	next(&t->sample_time, t->nr_samples);
+	firefox_add_index(&t->sample_stack, t->nr_samples, at - 1);
+	firefox_next(&t->sample_time, t->nr_samples);
 	add_ms(&t->sample_time, sample->time_ns);
 	t->nr_samples++;
 }
@@ -152,13 +154,13 @@ static void add_sample(struct firefox *w, const struct format_sample *sample, co
 static void add_marker(struct tables *t, const char *name, const char *where, unsigned kind,
 	uint64_t begin_ns, uint64_t end_ns)
 {
-	add_index(&t->marker_name, t->nr_markers, string_of(t, *name ? name : "?"));
-	next(&t->marker_begin, t->nr_markers);
+	firefox_add_index(&t->marker_name, t->nr_markers, firefox_string_of(t, *name ? name : "?"));
+	firefox_next(&t->marker_begin, t->nr_markers);
 	add_ms(&t->marker_begin, begin_ns);
-	next(&t->marker_end, t->nr_markers);
+	firefox_next(&t->marker_end, t->nr_markers);
 	add_ms(&t->marker_end, end_ns);
-	add_index(&t->marker_category, t->nr_markers, kind);
-	next(&t->marker_data, t->nr_markers);
+	firefox_add_index(&t->marker_category, t->nr_markers, kind);
+	firefox_next(&t->marker_data, t->nr_markers);
 	base_str_add(&t->marker_data, "{\"type\":\"longpole\",\"where\":");
 	format_json_text(&t->marker_data, where);
 	base_str_add(&t->marker_data, "}");
@@ -241,7 +243,7 @@ static void add_tables(struct firefox *w)
 	base_str_add(&w->out.text, "]");
 }
 
-static void tables_fini(struct tables *t)
+static void firefox_tables_fini(struct tables *t)
 {
 	struct base_str *columns[] = {&t->func_name, &t->func_file, &t->frame_func, &t->frame_depth,
 		&t->frame_line, &t->stack_prefix, &t->stack_frame, &t->sample_stack,
@@ -256,13 +258,13 @@ static void tables_fini(struct tables *t)
 	*t = (struct tables){0};
 }
 
-static bool begin_thread(struct firefox *w)
+static bool firefox_begin_thread(struct firefox *w)
 {
 	w->t = (struct tables){.strings = base_strtab_new()};
 	return w->t.strings != NULL;
 }
 
-static enum base_status end_thread(struct firefox *w, const char *name, const char *process,
+static enum base_status firefox_end_thread(struct firefox *w, const char *name, const char *process,
 	uint64_t pid, uint64_t tid, bool is_main, uint64_t begin_ns, uint64_t end_ns)
 {
 	base_str_add(&w->out.text, w->any_thread ? ",\n{" : "\n{");
@@ -284,13 +286,13 @@ static enum base_status end_thread(struct firefox *w, const char *name, const ch
 	w->any_thread = true;
 	format_out_check(&w->out);
 	bool failed = w->t.failed;
-	tables_fini(&w->t);
+	firefox_tables_fini(&w->t);
 	return failed ? format_no_memory(w->out.err) : w->out.status;
 }
 
 /* ---- what goes in ---------------------------------------------------------------------------- */
 
-static enum base_status add_thread(
+static enum base_status firefox_add_thread(
 	struct firefox *w, uint32_t stream, size_t *sample, size_t *slice)
 {
 	const struct trace_stream *st = &w->defs->streams[stream];
@@ -299,15 +301,15 @@ static enum base_status add_thread(
 	uint32_t actor = model_stream_actor(w->in->model, stream);
 	const struct model_actor *a = actor == UINT32_MAX ? NULL : model_actor(w->in->model, actor);
 	uint64_t begin_ns = a ? a->begin_ns : 0, end_ns = a ? a->end_ns : w->last_ns;
-	if (!begin_thread(w))
+	if (!firefox_begin_thread(w))
 		return format_no_memory(w->out.err);
 	for (; *sample < w->samples.nr && w->samples.sample[*sample].stream <= stream; ++*sample) {
 		const struct format_sample *at = &w->samples.sample[*sample];
 		if (at->stream == stream)
-			add_sample(w, at, "?");
+			firefox_add_sample(w, at, "?");
 	}
 	if (!w->t.nr_samples) /* a thread without any is not shown */
-		add_sample(w, &(struct format_sample){.time_ns = begin_ns}, "(no samples)");
+		firefox_add_sample(w, &(struct format_sample){.time_ns = begin_ns}, "(no samples)");
 	for (; *slice < w->slices.nr && w->slices.slice[*slice].stream <= stream; ++*slice) {
 		const struct format_slice *s = &w->slices.slice[*slice];
 		if (s->stream != stream)
@@ -320,18 +322,19 @@ static enum base_status add_thread(
 	}
 	base_str_reset(&w->label);
 	format_thread_name(&w->label, &w->threads, stream);
-	return end_thread(w, format_out_text(&w->out, &w->label),
+	return firefox_end_thread(w, format_out_text(&w->out, &w->label),
 		w->defs->nr_processes ? trace_text_of(w->defs, w->defs->processes[process].name)
 				      : "",
 		pid, st->tid, pid == st->tid, begin_ns, end_ns);
 }
 
-static enum base_status add_path(struct firefox *w, const struct format_path *p)
+static enum base_status firefox_add_path(struct firefox *w, const struct format_path *p)
 {
 	uint64_t begin_ns = p->nr ? p->step[0].begin_ns : 0;
-	if (!begin_thread(w))
+	if (!firefox_begin_thread(w))
 		return format_no_memory(w->out.err);
-	add_sample(w, &(struct format_sample){.time_ns = begin_ns}, "(the path has no samples)");
+	firefox_add_sample(
+		w, &(struct format_sample){.time_ns = begin_ns}, "(the path has no samples)");
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct model_state *st = model_state(w->in->model, p->step[i].state);
 		bool waits = model_state_kind_waits(st->kind);
@@ -343,11 +346,11 @@ static enum base_status add_path(struct firefox *w, const struct format_path *p)
 			waits ? FORMAT_SLICE_wait : FORMAT_SLICE_none, p->step[i].begin_ns,
 			p->step[i].end_ns);
 	}
-	return end_thread(w, "critical path", "critical path", 0, 0, true, begin_ns,
+	return firefox_end_thread(w, "critical path", "critical path", 0, 0, true, begin_ns,
 		p->nr ? p->step[p->nr - 1].end_ns : w->last_ns);
 }
 
-static void add_meta(struct firefox *w)
+static void firefox_add_meta(struct firefox *w)
 {
 	uint64_t unix_ns = trace_reader_info(w->in->reader)->origin_unix_ns;
 	base_str_addf(&w->out.text,
@@ -393,15 +396,15 @@ enum base_status format_export_firefox(const struct format_input *in,
 	if (s == BASE_OK)
 		s = format_samples_init(&w.samples, in, opts, err);
 	if (s == BASE_OK) {
-		add_meta(&w);
-		s = add_path(&w, &path);
+		firefox_add_meta(&w);
+		s = firefox_add_path(&w, &path);
 	}
 	for (uint32_t i = 1; s == BASE_OK && i < w.defs->nr_streams; i++)
 		if (w.defs->streams[i].stream && w.defs->streams[i].tid)
-			s = add_thread(&w, i, &sample, &slice);
+			s = firefox_add_thread(&w, i, &sample, &slice);
 	base_str_add(&w.out.text, "\n]}\n");
 	enum base_status closed = format_out_close(&w.out);
-	tables_fini(&w.t);
+	firefox_tables_fini(&w.t);
 	format_path_fini(&path);
 	format_slices_fini(&w.slices);
 	format_threads_fini(&w.threads);

@@ -40,7 +40,7 @@ enum base_status format_export(const struct format_desc *f, const struct format_
 
 enum { HAND_OVER_BYTES = 1 << 16 };
 
-static void hand_over(struct format_out *o)
+static void format_hand_over(struct format_out *o)
 {
 	if (o->status == BASE_OK && o->text.failed)
 		o->status = base_fail(o->err, BASE_ERR_NOMEM, "out of memory for the export");
@@ -53,12 +53,12 @@ static void hand_over(struct format_out *o)
 void format_out_check(struct format_out *o)
 {
 	if (o->text.length >= HAND_OVER_BYTES || o->text.failed)
-		hand_over(o);
+		format_hand_over(o);
 }
 
 enum base_status format_out_close(struct format_out *o)
 {
-	hand_over(o);
+	format_hand_over(o);
 	base_str_fini(&o->text);
 	return o->status;
 }

@@ -64,7 +64,7 @@ struct gem5_export {
 	enum base_status status;
 };
 
-static void fail_memory(struct gem5_export *ex, enum base_status s)
+static void gem5_export_fail_memory(struct gem5_export *ex, enum base_status s)
 {
 	if (s != BASE_OK && ex->status == BASE_OK)
 		ex->status = base_fail(ex->err, s, "out of memory for machines and queues");
@@ -84,19 +84,19 @@ static void fail_limit(struct gem5_export *ex, const char *what, uint64_t value,
 static uint32_t text_id(struct gem5_export *ex, const char *text, size_t length)
 {
 	uint32_t id = 0, before = base_strtab_count(ex->text);
-	fail_memory(ex, base_strtab_intern(ex->text, text, length, &id));
+	gem5_export_fail_memory(ex, base_strtab_intern(ex->text, text, length, &id));
 	if (id == before && length > GEM5_NAME_MAX)
 		ex->nr_long++;
 	return id;
 }
 
-static uint32_t add_id(struct gem5_export *ex, struct base_map *map, uint64_t hi, uint64_t lo,
-	size_t nr, const char *what)
+static uint32_t gem5_export_add_id(struct gem5_export *ex, struct base_map *map, uint64_t hi,
+	uint64_t lo, size_t nr, const char *what)
 {
 	if (nr > IDS_MAX)
 		fail_limit(ex, what, nr, IDS_MAX);
 	else
-		fail_memory(ex, base_map_put(map, hi, lo, nr));
+		gem5_export_fail_memory(ex, base_map_put(map, hi, lo, nr));
 	return (uint32_t)nr;
 }
 
@@ -108,22 +108,24 @@ static uint32_t system_id(struct gem5_export *ex, const char *name)
 		return 0;
 	if (base_map_get(&ex->system_of, 0, text, &id))
 		return (uint32_t)id;
-	fail_memory(ex, base_grow(&ex->system, &ex->system_capacity, ex->nr_systems + 1,
-				sizeof *ex->system));
+	gem5_export_fail_memory(ex, base_grow(&ex->system, &ex->system_capacity, ex->nr_systems + 1,
+					    sizeof *ex->system));
 	if (ex->status != BASE_OK)
 		return 0;
 	ex->system[ex->nr_systems++] = text;
-	return add_id(ex, &ex->system_of, 0, text, ex->nr_systems, "as many systems as");
+	return gem5_export_add_id(
+		ex, &ex->system_of, 0, text, ex->nr_systems, "as many systems as");
 }
 
-static uint16_t add_thing(struct gem5_export *ex, struct things *t, struct base_map *map,
-	uint64_t hi, uint64_t lo, struct gem5_thing thing, const char *what)
+static uint16_t gem5_export_add_thing(struct gem5_export *ex, struct things *t,
+	struct base_map *map, uint64_t hi, uint64_t lo, struct gem5_thing thing, const char *what)
 {
-	fail_memory(ex, base_grow(&t->thing, &t->capacity, t->nr + 1, sizeof *t->thing));
+	gem5_export_fail_memory(
+		ex, base_grow(&t->thing, &t->capacity, t->nr + 1, sizeof *t->thing));
 	if (ex->status != BASE_OK)
 		return 0;
 	t->thing[t->nr++] = thing;
-	return (uint16_t)add_id(ex, map, hi, lo, t->nr, what);
+	return (uint16_t)gem5_export_add_id(ex, map, hi, lo, t->nr, what);
 }
 
 /* A name is never empty there. */
@@ -142,7 +144,7 @@ static uint16_t machine_id(struct gem5_export *ex, uint32_t def)
 	struct gem5_thing thing = {.system = system_id(ex, trace_text_of(ex->defs, a->system)),
 		.name = name_id(ex, trace_text_of(ex->defs, a->name)),
 		.instance = a->instance};
-	return add_thing(
+	return gem5_export_add_thing(
 		ex, &ex->machines, &ex->machine_of, 0, def, thing, "as many state machines as");
 }
 
@@ -158,7 +160,7 @@ static uint16_t thread_machine(struct gem5_export *ex, uint32_t stream)
 	struct gem5_thing thing = {
 		.name = name_id(ex, base_str_text(&name)), .instance = st->tid ? st->tid : stream};
 	base_str_fini(&name);
-	return add_thing(
+	return gem5_export_add_thing(
 		ex, &ex->machines, &ex->machine_of, 1, stream, thing, "as many state machines as");
 }
 
@@ -177,7 +179,8 @@ static uint16_t queue_id(struct gem5_export *ex, uint32_t def)
 			thing.system = system_id(ex, system);
 	}
 	thing.name = thing.system ? text_id(ex, name, (size_t)(at - name)) : name_id(ex, name);
-	return add_thing(ex, &ex->queues, &ex->queue_of, 0, def, thing, "as many queues as");
+	return gem5_export_add_thing(
+		ex, &ex->queues, &ex->queue_of, 0, def, thing, "as many queues as");
 }
 
 static struct machine_kind *kind_of(struct gem5_export *ex, uint32_t name)
@@ -185,10 +188,10 @@ static struct machine_kind *kind_of(struct gem5_export *ex, uint32_t name)
 	uint64_t ix;
 	if (base_map_get(&ex->kind_of, 0, name, &ix))
 		return &ex->kind[ix];
-	fail_memory(
+	gem5_export_fail_memory(
 		ex, base_grow(&ex->kind, &ex->kind_capacity, ex->nr_kinds + 1, sizeof *ex->kind));
 	if (ex->status == BASE_OK)
-		fail_memory(ex, base_map_put(&ex->kind_of, 0, name, ex->nr_kinds));
+		gem5_export_fail_memory(ex, base_map_put(&ex->kind_of, 0, name, ex->nr_kinds));
 	if (ex->status != BASE_OK)
 		return NULL;
 	ex->kind[ex->nr_kinds] = (struct machine_kind){.name = name};
@@ -206,17 +209,18 @@ static uint16_t state_id(struct gem5_export *ex, uint16_t machine, const char *n
 	struct machine_kind *k = kind_of(ex, of);
 	if (!k)
 		return 0;
-	fail_memory(ex, base_grow(&k->state, &k->capacity, k->nr + 1, sizeof *k->state));
+	gem5_export_fail_memory(
+		ex, base_grow(&k->state, &k->capacity, k->nr + 1, sizeof *k->state));
 	if (ex->status != BASE_OK)
 		return 0;
 	k->state[k->nr++] = text;
-	return (uint16_t)add_id(
+	return (uint16_t)gem5_export_add_id(
 		ex, &ex->state_of, of, text, k->nr, "as many states of one machine as");
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void add_bytes(struct base_str *out, uint64_t v, unsigned nr_bytes)
+static void gem5_export_add_bytes(struct base_str *out, uint64_t v, unsigned nr_bytes)
 {
 	uint8_t b[8];
 	for (unsigned i = 0; i < nr_bytes; i++)
@@ -224,8 +228,8 @@ static void add_bytes(struct base_str *out, uint64_t v, unsigned nr_bytes)
 	base_str_add_bytes(out, b, nr_bytes);
 }
 
-static void emit(struct gem5_export *ex, enum gem5_op op, uint16_t machine, uint16_t what,
-	uint64_t data, unsigned flags)
+static void gem5_export_emit(struct gem5_export *ex, enum gem5_op op, uint16_t machine,
+	uint16_t what, uint64_t data, unsigned flags)
 {
 	uint64_t tick;
 	if (data > UINT32_MAX)
@@ -239,13 +243,13 @@ static void emit(struct gem5_export *ex, enum gem5_op op, uint16_t machine, uint
 	if (!ex->writing)
 		return;
 	struct base_str *out = &ex->out.text;
-	add_bytes(out, tick, 8);
-	add_bytes(out, data, 4);
-	add_bytes(out, machine, 2);
-	add_bytes(out, what, 2);
-	add_bytes(out, op, 1);
-	add_bytes(out, flags, 1);
-	add_bytes(out, ex->cpu, 1);
+	gem5_export_add_bytes(out, tick, 8);
+	gem5_export_add_bytes(out, data, 4);
+	gem5_export_add_bytes(out, machine, 2);
+	gem5_export_add_bytes(out, what, 2);
+	gem5_export_add_bytes(out, op, 1);
+	gem5_export_add_bytes(out, flags, 1);
+	gem5_export_add_bytes(out, ex->cpu, 1);
 	format_out_check(&ex->out);
 }
 
@@ -257,7 +261,7 @@ static struct level *top(struct lane *l)
 static void begin_state(struct gem5_export *ex, struct level *l, const char *name, unsigned flags)
 {
 	l->state = state_id(ex, l->machine, name);
-	emit(ex, GEM5_BEGIN, l->machine, l->state, 0, flags);
+	gem5_export_emit(ex, GEM5_BEGIN, l->machine, l->state, 0, flags);
 }
 
 /* Who acts in this stream; a thread that has not been seen begins to run. */
@@ -284,12 +288,12 @@ static void begin_machine(struct gem5_export *ex, uint32_t stream, const struct 
 		.linked = l->nr == 1 || b->flags & LONGPOLE_LINK || l->link_next};
 	l->link_next = false;
 	if (to.linked)
-		emit(ex, GEM5_LINK, from->machine, to.machine, 0, 0);
+		gem5_export_emit(ex, GEM5_LINK, from->machine, to.machine, 0, 0);
 	begin_state(ex, &to, "begun", 0);
 	l->level[l->nr++] = to;
 }
 
-static void end_machine(struct gem5_export *ex, uint32_t stream)
+static void gem5_export_end_machine(struct gem5_export *ex, uint32_t stream)
 {
 	struct lane *l = &ex->lane[stream];
 	if (l->nr < 2) {
@@ -298,9 +302,9 @@ static void end_machine(struct gem5_export *ex, uint32_t stream)
 	}
 	struct level ended = l->level[--l->nr];
 	if (ended.linked)
-		emit(ex, GEM5_LINK, ended.machine, top(l)->machine, 0, 0);
+		gem5_export_emit(ex, GEM5_LINK, ended.machine, top(l)->machine, 0, 0);
 	if (top(l)->state)
-		emit(ex, GEM5_BEGIN, top(l)->machine, top(l)->state, 0, 0);
+		gem5_export_emit(ex, GEM5_BEGIN, top(l)->machine, top(l)->state, 0, 0);
 	ex->nr_gone++;
 }
 
@@ -320,13 +324,13 @@ static void queue_verb(struct gem5_export *ex, const struct trace_record *r, enu
 		n = GEM5_ALL;
 	else if (may_be_all && n == GEM5_ALL)
 		n = LONGPOLE_ALL; /* it would be taken for all: refused */
-	emit(ex, op, acting(ex, r->stream)->machine, queue_id(ex, q->object), n,
+	gem5_export_emit(ex, op, acting(ex, r->stream)->machine, queue_id(ex, q->object), n,
 		queue_flags(ex, q->flags));
 	if (q->flags & LONGPOLE_END)
-		end_machine(ex, r->stream);
+		gem5_export_end_machine(ex, r->stream);
 }
 
-static void act(struct gem5_export *ex, uint32_t stream, uint32_t actor)
+static void gem5_export_act(struct gem5_export *ex, uint32_t stream, uint32_t actor)
 {
 	struct lane *l = &ex->lane[stream];
 	uint16_t machine = machine_id(ex, actor);
@@ -346,12 +350,12 @@ static void link(struct gem5_export *ex, uint32_t stream, const struct trace_not
 		ex->nr_links_open += l->acts;
 		return;
 	}
-	emit(ex, GEM5_LINK, from, machine_id(ex, n->actor), 0, 0);
+	gem5_export_emit(ex, GEM5_LINK, from, machine_id(ex, n->actor), 0, 0);
 	if (n->flags & LONGPOLE_END)
-		end_machine(ex, stream);
+		gem5_export_end_machine(ex, stream);
 }
 
-static void convert(struct gem5_export *ex, const struct trace_record *r)
+static void gem5_export_convert(struct gem5_export *ex, const struct trace_record *r)
 {
 	if (!r->stream || r->stream >= ex->nr_lanes) {
 		ex->nr_others++;
@@ -364,7 +368,7 @@ static void convert(struct gem5_export *ex, const struct trace_record *r)
 		begin_machine(ex, r->stream, &r->u.note_begin);
 		break;
 	case TRACE_note_end:
-		end_machine(ex, r->stream);
+		gem5_export_end_machine(ex, r->stream);
 		break;
 	case TRACE_note_state:
 		begin_state(ex, acting(ex, r->stream),
@@ -397,11 +401,11 @@ static void convert(struct gem5_export *ex, const struct trace_record *r)
 		link(ex, r->stream, &r->u.note_link);
 		break;
 	case TRACE_note_identify:
-		emit(ex, GEM5_IDENT, acting(ex, r->stream)->machine, 0,
+		gem5_export_emit(ex, GEM5_IDENT, acting(ex, r->stream)->machine, 0,
 			r->u.note_identify.connection, 0);
 		break;
 	case TRACE_note_act:
-		act(ex, r->stream, r->u.note_act.actor);
+		gem5_export_act(ex, r->stream, r->u.note_act.actor);
 		break;
 	case TRACE_note_assert:
 		ex->nr_asserts++;
@@ -427,14 +431,14 @@ static enum base_status pass(struct gem5_export *ex, bool writing)
 	while (s == BASE_OK && ex->status == BASE_OK && ex->out.status == BASE_OK) {
 		s = trace_reader_next(ex->in->reader, &b, ex->err);
 		for (size_t i = 0; s == BASE_OK && i < b.nr && ex->status == BASE_OK; i++)
-			convert(ex, &b.record[i]);
+			gem5_export_convert(ex, &b.record[i]);
 	}
 	return ex->status != BASE_OK ? ex->status : s == BASE_END ? BASE_OK : s;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void add_text(struct gem5_export *ex, struct base_str *key, uint32_t id)
+static void gem5_export_add_text(struct gem5_export *ex, struct base_str *key, uint32_t id)
 {
 	format_gem5_key_quote(key, base_strtab_get(ex->text, id));
 }
@@ -445,7 +449,7 @@ static void add_things(
 	base_str_addf(key, "%s = [\"NULL\"", name);
 	for (size_t i = 0; i < t->nr; i++) {
 		base_str_addf(key, ", (%llu, ", (unsigned long long)t->thing[i].system);
-		add_text(ex, key, t->thing[i].name);
+		gem5_export_add_text(ex, key, t->thing[i].name);
 		base_str_addf(key, ", %llu)", (unsigned long long)t->thing[i].instance);
 	}
 	base_str_add(key, "]\n");
@@ -456,11 +460,11 @@ static void make_key(struct gem5_export *ex, struct base_str *key)
 	base_str_add(key, "sms = {}\n");
 	for (size_t k = 0; k < ex->nr_kinds; k++) {
 		base_str_add(key, "sms[");
-		add_text(ex, key, ex->kind[k].name);
+		gem5_export_add_text(ex, key, ex->kind[k].name);
 		base_str_add(key, "] = [\"NULL\"");
 		for (size_t i = 0; i < ex->kind[k].nr; i++) {
 			base_str_add(key, ", ");
-			add_text(ex, key, ex->kind[k].state[i]);
+			gem5_export_add_text(ex, key, ex->kind[k].state[i]);
 		}
 		base_str_add(key, "]\n");
 	}
@@ -468,7 +472,7 @@ static void make_key(struct gem5_export *ex, struct base_str *key)
 	base_str_add(key, "sysNum = [\"NULL\"");
 	for (size_t i = 0; i < ex->nr_systems; i++) {
 		base_str_add(key, ", ");
-		add_text(ex, key, ex->system[i]);
+		gem5_export_add_text(ex, key, ex->system[i]);
 	}
 	base_str_add(key, "]\n");
 	add_things(ex, key, "queues", &ex->queues);
@@ -480,18 +484,19 @@ static void add_header(struct gem5_export *ex, size_t key_bytes)
 {
 	uint64_t key_offset = GEM5_HEADER_BYTES + ex->nr_records * GEM5_RECORD_BYTES;
 	struct base_str *out = &ex->out.text;
-	add_bytes(out, GEM5_VERSION, 8);
-	add_bytes(out, ex->nr_records, 8);
-	add_bytes(out, key_offset, 8);
-	add_bytes(out, key_offset + key_bytes, 8);
-	add_bytes(out, key_bytes, 4);
-	add_bytes(out, ex->nr_records / GEM5_INDEX_EVERY * 8, 4);
+	gem5_export_add_bytes(out, GEM5_VERSION, 8);
+	gem5_export_add_bytes(out, ex->nr_records, 8);
+	gem5_export_add_bytes(out, key_offset, 8);
+	gem5_export_add_bytes(out, key_offset + key_bytes, 8);
+	gem5_export_add_bytes(out, key_bytes, 4);
+	gem5_export_add_bytes(out, ex->nr_records / GEM5_INDEX_EVERY * 8, 4);
 }
 
-static void add_index(struct gem5_export *ex)
+static void gem5_export_add_index(struct gem5_export *ex)
 {
 	for (uint64_t k = GEM5_INDEX_EVERY; k <= ex->nr_records; k += GEM5_INDEX_EVERY) {
-		add_bytes(&ex->out.text, GEM5_HEADER_BYTES + (k - 1) * GEM5_RECORD_BYTES, 8);
+		gem5_export_add_bytes(
+			&ex->out.text, GEM5_HEADER_BYTES + (k - 1) * GEM5_RECORD_BYTES, 8);
 		format_out_check(&ex->out);
 	}
 }
@@ -535,7 +540,7 @@ static enum base_status write_file(struct gem5_export *ex)
 	base_str_add_bytes(&ex->out.text, base_str_text(&key), key.length);
 	base_str_fini(&key);
 	if (s == BASE_OK)
-		add_index(ex);
+		gem5_export_add_index(ex);
 	return s;
 }
 

@@ -189,7 +189,7 @@ static uint64_t time_of(const struct gem5_import *im, uint64_t tick)
 	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
-static enum trace_kind kind_of(uint8_t op)
+static enum trace_kind gem5_import_kind_of(uint8_t op)
 {
 	switch (op) {
 	case GEM5_BEGIN:
@@ -218,7 +218,8 @@ static enum trace_kind kind_of(uint8_t op)
 }
 
 /* One record without its machine. False: it mentions what is not there. */
-static bool convert(struct gem5_import *im, const struct gem5_record *g, struct trace_record *r)
+static bool gem5_import_convert(
+	struct gem5_import *im, const struct gem5_record *g, struct trace_record *r)
 {
 	switch (g->op) {
 	case GEM5_BEGIN:
@@ -260,7 +261,7 @@ static void one(struct gem5_import *im, const struct gem5_record *g)
 {
 	struct trace_record r = {.time_ns = time_of(im, g->tick),
 		.stream = STREAM,
-		.kind = (uint16_t)kind_of(g->op)};
+		.kind = (uint16_t)gem5_import_kind_of(g->op)};
 	if (!r.kind) {
 		im->nr_unknown_ops++;
 		return;
@@ -270,7 +271,7 @@ static void one(struct gem5_import *im, const struct gem5_record *g)
 		return;
 	}
 	uint32_t actor = machine(im, g->machine);
-	if (!actor || !convert(im, g, &r)) {
+	if (!actor || !gem5_import_convert(im, g, &r)) {
 		im->nr_bad_ids++;
 		return;
 	}

@@ -43,19 +43,19 @@ struct parser {
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
-static bool is_digit(char c)
+static bool gem5_key_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-static bool is_word(char c)
+static bool gem5_key_is_word(char c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+	return gem5_key_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
 static int hex_digit(char c)
 {
-	return is_digit(c)              ? c - '0'
+	return gem5_key_is_digit(c)     ? c - '0'
 	       : (c >= 'a' && c <= 'f') ? c - 'a' + 10
 	       : (c >= 'A' && c <= 'F') ? c - 'A' + 10
 					: -1;
@@ -117,7 +117,7 @@ static enum token number(struct parser *ps)
 	if (*ps->p == '0' && ps->end - ps->p > 1) {
 		char c = ps->p[1];
 		bool lettered = c == 'x' || c == 'X' || c == 'o' || c == 'O';
-		base = c == 'x' || c == 'X' ? 16 : lettered || is_digit(c) ? 8 : 10;
+		base = c == 'x' || c == 'X' ? 16 : lettered || gem5_key_is_digit(c) ? 8 : 10;
 		ps->p += lettered ? 2 : 0;
 	}
 	const char *first = ps->p;
@@ -130,7 +130,7 @@ static enum token number(struct parser *ps)
 	if (ps->p < ps->end && (*ps->p == 'L' || *ps->p == 'l'))
 		ps->p++;
 	ps->number = v;
-	return ps->p < ps->end && is_word(*ps->p) ? TOKEN_BAD : TOKEN_NUMBER;
+	return ps->p < ps->end && gem5_key_is_word(*ps->p) ? TOKEN_BAD : TOKEN_NUMBER;
 }
 
 static void skip_blanks(struct parser *ps)
@@ -149,7 +149,7 @@ static void skip_blanks(struct parser *ps)
 	}
 }
 
-static enum token next(struct parser *ps)
+static enum token gem5_key_next(struct parser *ps)
 {
 	skip_blanks(ps);
 	if (ps->p == ps->end)
@@ -157,10 +157,10 @@ static enum token next(struct parser *ps)
 	char c = *ps->p;
 	if (c == '"' || c == '\'')
 		return ps->token = string(ps);
-	if (is_digit(c))
+	if (gem5_key_is_digit(c))
 		return ps->token = number(ps);
 	ps->word = ps->p;
-	while (ps->p < ps->end && is_word(*ps->p))
+	while (ps->p < ps->end && gem5_key_is_word(*ps->p))
 		ps->p++;
 	ps->word_length = (size_t)(ps->p - ps->word);
 	if (ps->word_length)
@@ -195,7 +195,8 @@ static uint32_t text_of(struct parser *ps)
 	return id;
 }
 
-static void grow(struct parser *ps, void *data, size_t *capacity, size_t need, size_t elem_bytes)
+static void gem5_key_grow(
+	struct parser *ps, void *data, size_t *capacity, size_t need, size_t elem_bytes)
 {
 	if (ps->status == BASE_OK)
 		ps->status = base_grow(data, capacity, need, elem_bytes);
@@ -204,16 +205,16 @@ static void grow(struct parser *ps, void *data, size_t *capacity, size_t need, s
 /* (system, "name", instance), after its parenthesis. */
 static bool tuple(struct parser *ps, struct gem5_thing *ret)
 {
-	if (next(ps) != TOKEN_NUMBER)
+	if (gem5_key_next(ps) != TOKEN_NUMBER)
 		return false;
 	ret->system = ps->number;
-	if (next(ps) != TOKEN_SIGN || ps->sign != ',' || next(ps) != TOKEN_STRING)
+	if (gem5_key_next(ps) != TOKEN_SIGN || ps->sign != ',' || gem5_key_next(ps) != TOKEN_STRING)
 		return false;
 	ret->name = text_of(ps);
-	if (next(ps) != TOKEN_SIGN || ps->sign != ',' || next(ps) != TOKEN_NUMBER)
+	if (gem5_key_next(ps) != TOKEN_SIGN || ps->sign != ',' || gem5_key_next(ps) != TOKEN_NUMBER)
 		return false;
 	ret->instance = ps->number;
-	next(ps);
+	gem5_key_next(ps);
 	return is_sign(ps, ')');
 }
 
@@ -222,7 +223,7 @@ struct list {                       /* where a list's elements go */
 	uint32_t machine;           /* a machine's states; 0: systems */
 };
 
-static void add_text(struct parser *ps, const struct list *l, size_t id)
+static void gem5_key_add_text(struct parser *ps, const struct list *l, size_t id)
 {
 	struct gem5_key *k = ps->k;
 	uint32_t text = text_of(ps);
@@ -233,16 +234,17 @@ static void add_text(struct parser *ps, const struct list *l, size_t id)
 			ps->status = base_map_put(&k->states, l->machine, id, text);
 		return;
 	}
-	grow(ps, &k->system, &k->system_capacity, id + 1, sizeof *k->system);
+	gem5_key_grow(ps, &k->system, &k->system_capacity, id + 1, sizeof *k->system);
 	if (ps->status != BASE_OK)
 		return;
 	k->system[id] = text;
 	k->nr_systems = id + 1;
 }
 
-static void add_thing(struct parser *ps, struct gem5_things *t, size_t id, struct gem5_thing thing)
+static void gem5_key_add_thing(
+	struct parser *ps, struct gem5_things *t, size_t id, struct gem5_thing thing)
 {
-	grow(ps, &t->thing, &t->capacity, id + 1, sizeof *t->thing);
+	gem5_key_grow(ps, &t->thing, &t->capacity, id + 1, sizeof *t->thing);
 	if (ps->status != BASE_OK)
 		return;
 	t->thing[id] = thing;
@@ -259,29 +261,29 @@ static bool element(struct parser *ps, const struct list *l, size_t id)
 	} else if (ps->token != TOKEN_STRING) {
 		return false;
 	} else if (!l->things) {
-		add_text(ps, l, id);
+		gem5_key_add_text(ps, l, id);
 		return true;
 	}
 	if (l->things)
-		add_thing(ps, l->things, id, thing);
+		gem5_key_add_thing(ps, l->things, id, thing);
 	return true;
 }
 
-static bool list(struct parser *ps, const struct list *l)
+static bool gem5_key_list(struct parser *ps, const struct list *l)
 {
-	if (next(ps) != TOKEN_SIGN || ps->sign != '[')
+	if (gem5_key_next(ps) != TOKEN_SIGN || ps->sign != '[')
 		return false;
-	next(ps);
+	gem5_key_next(ps);
 	for (size_t id = 0; !is_sign(ps, ']'); id++) {
 		if (id == LIST_MAX || !element(ps, l, id) || ps->status != BASE_OK)
 			return false;
-		next(ps);
+		gem5_key_next(ps);
 		if (is_sign(ps, ','))
-			next(ps);
+			gem5_key_next(ps);
 		else if (!is_sign(ps, ']'))
 			return false;
 	}
-	next(ps);
+	gem5_key_next(ps);
 	return ps->token == TOKEN_NEWLINE || ps->token == TOKEN_END || is_sign(ps, ';');
 }
 
@@ -296,7 +298,7 @@ static bool skip_statement(struct parser *ps)
 {
 	while (ps->token != TOKEN_NEWLINE && ps->token != TOKEN_END && ps->token != TOKEN_BAD &&
 		!(is_sign(ps, ';') && !ps->depth))
-		next(ps);
+		gem5_key_next(ps);
 	return ps->token != TOKEN_BAD;
 }
 
@@ -314,13 +316,13 @@ static bool statement(struct parser *ps)
 {
 	struct list l = {0};
 	if (is_name(ps, "sms")) {
-		next(ps);
+		gem5_key_next(ps);
 		if (!is_sign(ps, '[')) /* sms = {} */
 			return skip_statement(ps);
-		if (next(ps) != TOKEN_STRING)
+		if (gem5_key_next(ps) != TOKEN_STRING)
 			return false;
 		l.machine = text_of(ps);
-		next(ps);
+		gem5_key_next(ps);
 		if (!is_sign(ps, ']') || !l.machine)
 			return false;
 	} else if (is_name(ps, "smNum")) {
@@ -330,8 +332,8 @@ static bool statement(struct parser *ps)
 	} else if (!is_name(ps, "sysNum")) {
 		return skip_statement(ps);
 	}
-	next(ps);
-	return is_sign(ps, '=') && list(ps, &l);
+	gem5_key_next(ps);
+	return is_sign(ps, '=') && gem5_key_list(ps, &l);
 }
 
 static void note_damage(struct parser *ps, const char *at)
@@ -353,7 +355,7 @@ enum base_status format_gem5_key_parse(
 	*k = (struct gem5_key){.text = base_strtab_new()};
 	if (!k->text)
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the names");
-	while (ps.status == BASE_OK && next(&ps) != TOKEN_END) {
+	while (ps.status == BASE_OK && gem5_key_next(&ps) != TOKEN_END) {
 		const char *at = ps.token == TOKEN_NAME ? ps.word : ps.p - 1;
 		ps.depth = ps.token == TOKEN_SIGN ? ps.depth : 0;
 		if (ps.token == TOKEN_NEWLINE || is_sign(&ps, ';') || statement(&ps))

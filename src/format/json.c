@@ -15,7 +15,7 @@ static int digit_of(char c)
 				      : 16;
 }
 
-static bool number_in(const char *p, uint64_t *ret)
+static bool json_number_in(const char *p, uint64_t *ret)
 {
 	uint64_t n = 0;
 	p += strspn(p, " \t");
@@ -50,7 +50,7 @@ bool format_json_number(const json_t *v, uint64_t *ret)
 		*ret = (uint64_t)(int64_t)r;
 		return true;
 	}
-	return json_is_string(v) && number_in(json_string_value(v), ret);
+	return json_is_string(v) && json_number_in(json_string_value(v), ret);
 }
 
 struct mend {

@@ -127,7 +127,7 @@ enum base_status format_sched_add(
 	return BASE_OK;
 }
 
-static int by_time(const void *a, const void *b)
+static int kernel_by_time(const void *a, const void *b)
 {
 	const struct format_sched_event *x = a, *y = b;
 	if (x->time_ns != y->time_ns)
@@ -149,7 +149,7 @@ static void put(struct format_sched *s, struct trace_record r)
 		       .kind = TRACE_##what,                                                       \
 		       .u.what = {__VA_ARGS__}})
 
-static void keep(struct format_sched *s, enum base_status status)
+static void kernel_keep(struct format_sched *s, enum base_status status)
 {
 	if (status != BASE_OK && s->status == BASE_OK)
 		s->status = base_fail(s->err, status, "out of memory for threads");
@@ -165,7 +165,7 @@ static void define_strings(struct format_sched *s)
 	}
 }
 
-static uint32_t named(struct format_sched *s, const char *fmt, const char *a, unsigned b)
+static uint32_t kernel_named(struct format_sched *s, const char *fmt, const char *a, unsigned b)
 {
 	struct base_str text = {0};
 	base_str_addf(&text, "%s", a);
@@ -203,7 +203,7 @@ static uint32_t new_process(struct format_sched *s, uint32_t pid, uint32_t name,
 	bool kernel = is_kernel_thread(base_strtab_get(s->names, name));
 	PUT(s, 0, 0, process, .process = id, .parent = kernel ? 0 : parent, .pid = pid,
 		.name = name, .command = kernel ? 0 : name);
-	keep(s, base_map_put(&s->processes, 0, pid, id));
+	kernel_keep(s, base_map_put(&s->processes, 0, pid, id));
 	return id;
 }
 
@@ -226,11 +226,11 @@ static void new_stream(struct format_sched *s, struct task *t)
 static struct task *new_task(struct format_sched *s, uint32_t tid, uint32_t pid, uint32_t name)
 {
 	if (s->nr_tasks >= FORMAT_SCHED_TASKS_MAX) {
-		keep(s, BASE_ERR_LIMIT);
+		kernel_keep(s, BASE_ERR_LIMIT);
 		return NULL;
 	}
-	keep(s, base_grow(&s->task, &s->task_capacity, s->nr_tasks + 1, sizeof *s->task));
-	keep(s, base_map_put(&s->by_tid, 0, tid, s->nr_tasks + 1));
+	kernel_keep(s, base_grow(&s->task, &s->task_capacity, s->nr_tasks + 1, sizeof *s->task));
+	kernel_keep(s, base_map_put(&s->by_tid, 0, tid, s->nr_tasks + 1));
 	if (s->status != BASE_OK)
 		return NULL;
 	struct task *t = &s->task[s->nr_tasks++];
@@ -248,16 +248,17 @@ static struct task *task_of(struct format_sched *s, uint32_t tid)
 	if (base_map_get(&s->by_tid, 0, tid, &found))
 		return &s->task[found - 1];
 	if (!base_map_get(&s->name_of, 0, tid, &name) || !name)
-		name = named(s, " ", "thread", tid);
+		name = kernel_named(s, " ", "thread", tid);
 	return new_task(s, tid, pid_of(s, tid), (uint32_t)name);
 }
 
-static struct cpu *cpu_of(struct format_sched *s, uint32_t number)
+static struct cpu *kernel_cpu_of(struct format_sched *s, uint32_t number)
 {
 	if (number >= CPUS_MAX)
 		return NULL;
 	if (number >= s->nr_cpus) {
-		keep(s, base_grow(&s->cpu, &s->cpu_capacity, (size_t)number + 1, sizeof *s->cpu));
+		kernel_keep(s,
+			base_grow(&s->cpu, &s->cpu_capacity, (size_t)number + 1, sizeof *s->cpu));
 		if (s->status != BASE_OK)
 			return NULL;
 		s->nr_cpus = (size_t)number + 1;
@@ -282,18 +283,18 @@ static uint32_t context_stream(
 	if (!name && type == TRACE_CONTEXT_softirq && number < BASE_COUNT(softirq))
 		text = softirq[number];
 	uint32_t own = name ? name : format_sched_name(s, text, strlen(text));
-	uint32_t title = named(s, " on processor ", base_strtab_get(s->names, own), cpu);
+	uint32_t title = kernel_named(s, " on processor ", base_strtab_get(s->names, own), cpu);
 	uint32_t stream = ++s->nr_streams;
 	PUT(s, 0, 0, stream, .stream = stream, .name = title);
 	PUT(s, 0, 0, context, .stream = stream, .type = type, .number = number, .processor = cpu,
 		.name = own);
-	keep(s, base_map_put(&s->contexts, hi, lo, stream));
+	kernel_keep(s, base_map_put(&s->contexts, hi, lo, stream));
 	return stream;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void leave(struct format_sched *s, uint32_t tid, const struct format_sched_event *e,
+static void kernel_leave(struct format_sched *s, uint32_t tid, const struct format_sched_event *e,
 	uint64_t at, bool runnable)
 {
 	struct task *t = task_of(s, tid);
@@ -310,20 +311,21 @@ static void leave(struct format_sched *s, uint32_t tid, const struct format_sche
 	base_map_remove(&s->by_tid, 0, t->tid);
 }
 
-static void on_switch(struct format_sched *s, const struct format_sched_event *e, uint64_t at)
+static void kernel_on_switch(
+	struct format_sched *s, const struct format_sched_event *e, uint64_t at)
 {
-	struct cpu *c = cpu_of(s, e->cpu);
+	struct cpu *c = kernel_cpu_of(s, e->cpu);
 	if (!c)
 		return;
 	if (c->known && e->actor != FORMAT_SCHED_UNKNOWN && c->tid != e->actor) {
 		/* a switch was not shown: now, so that each is on one processor at most */
 		s->nr_guessed++;
-		leave(s, c->tid, e, at, false);
+		kernel_leave(s, c->tid, e, at, false);
 		struct task *t = task_of(s, e->actor);
 		if (t)
 			PUT(s, at, t->stream, cpu_in, .processor = e->cpu);
 	}
-	leave(s, e->actor == FORMAT_SCHED_UNKNOWN && c->known ? c->tid : e->actor, e, at,
+	kernel_leave(s, e->actor == FORMAT_SCHED_UNKNOWN && c->known ? c->tid : e->actor, e, at,
 		e->runnable);
 	c->tid = e->tid;
 	c->known = true;
@@ -337,7 +339,7 @@ static void on_switch(struct format_sched *s, const struct format_sched_event *e
 /* The stream of whose doing it is: an interrupt's, else the thread's, else the idle processor's. */
 static uint32_t doer(struct format_sched *s, const struct format_sched_event *e)
 {
-	struct cpu *c = cpu_of(s, e->cpu);
+	struct cpu *c = kernel_cpu_of(s, e->cpu);
 	if (c && c->nr_contexts) {
 		unsigned i = (c->nr_contexts < NESTED_MAX ? c->nr_contexts : NESTED_MAX) - 1;
 		return context_stream(
@@ -350,7 +352,7 @@ static uint32_t doer(struct format_sched *s, const struct format_sched_event *e)
 	return t ? t->stream : context_stream(s, e->cpu, TRACE_CONTEXT_idle, 0, 0);
 }
 
-static void on_wake(struct format_sched *s, const struct format_sched_event *e, uint64_t at)
+static void kernel_on_wake(struct format_sched *s, const struct format_sched_event *e, uint64_t at)
 {
 	uint32_t by = doer(s, e);
 	struct task *woken = task_of(s, e->tid);
@@ -358,9 +360,9 @@ static void on_wake(struct format_sched *s, const struct format_sched_event *e, 
 		PUT(s, at, by, wake, .woken = woken->stream);
 }
 
-static void on_fork(struct format_sched *s, const struct format_sched_event *e, uint64_t at)
+static void kernel_on_fork(struct format_sched *s, const struct format_sched_event *e, uint64_t at)
 {
-	struct cpu *c = cpu_of(s, e->cpu);
+	struct cpu *c = kernel_cpu_of(s, e->cpu);
 	uint32_t parent_tid = e->actor == FORMAT_SCHED_UNKNOWN && c && c->known ? c->tid : e->actor;
 	struct task *parent = task_of(s, parent_tid);
 	if (!e->tid || e->tid == FORMAT_SCHED_UNKNOWN || s->status != BASE_OK)
@@ -385,9 +387,9 @@ static void on_fork(struct format_sched *s, const struct format_sched_event *e, 
 		PUT(s, at, child->stream, thread_begin, .token = by ? token : 0);
 }
 
-static void on_exec(struct format_sched *s, const struct format_sched_event *e, uint64_t at)
+static void kernel_on_exec(struct format_sched *s, const struct format_sched_event *e, uint64_t at)
 {
-	struct cpu *c = cpu_of(s, e->cpu);
+	struct cpu *c = kernel_cpu_of(s, e->cpu);
 	struct task *t =
 		task_of(s, e->actor == FORMAT_SCHED_UNKNOWN && c && c->known ? c->tid : e->actor);
 	if (!t)
@@ -409,7 +411,7 @@ static void on_exec(struct format_sched *s, const struct format_sched_event *e, 
 
 static void on_context(struct format_sched *s, const struct format_sched_event *e)
 {
-	struct cpu *c = cpu_of(s, e->cpu);
+	struct cpu *c = kernel_cpu_of(s, e->cpu);
 	if (!c)
 		return;
 	if (e->kind == FORMAT_SCHED_context_end) {
@@ -426,7 +428,7 @@ static void on_context(struct format_sched *s, const struct format_sched_event *
 
 static void on_call(struct format_sched *s, const struct format_sched_event *e, uint64_t at)
 {
-	struct cpu *c = cpu_of(s, e->cpu);
+	struct cpu *c = kernel_cpu_of(s, e->cpu);
 	struct task *t =
 		task_of(s, e->actor == FORMAT_SCHED_UNKNOWN && c && c->known ? c->tid : e->actor);
 	if (!t)
@@ -443,7 +445,7 @@ static void write_event(struct format_sched *s, const struct format_sched_event 
 	struct task *t;
 	switch ((enum format_sched_kind)e->kind) {
 	case FORMAT_SCHED_switch:
-		on_switch(s, e, at);
+		kernel_on_switch(s, e, at);
 		break;
 	case FORMAT_SCHED_wakeup:
 		if (s->has_waking)
@@ -451,13 +453,13 @@ static void write_event(struct format_sched *s, const struct format_sched_event 
 		/* fall through */
 	case FORMAT_SCHED_waking:
 	case FORMAT_SCHED_wake_new:
-		on_wake(s, e, at);
+		kernel_on_wake(s, e, at);
 		break;
 	case FORMAT_SCHED_fork:
-		on_fork(s, e, at);
+		kernel_on_fork(s, e, at);
 		break;
 	case FORMAT_SCHED_exec:
-		on_exec(s, e, at);
+		kernel_on_exec(s, e, at);
 		break;
 	case FORMAT_SCHED_exit:
 		t = task_of(s, e->actor);
@@ -487,10 +489,10 @@ static void learn_name(struct format_sched *s, uint32_t tid, uint32_t name)
 	uint64_t known;
 	if (tid && tid != FORMAT_SCHED_UNKNOWN && name &&
 		!base_map_get(&s->name_of, 0, tid, &known))
-		keep(s, base_map_put(&s->name_of, 0, tid, name));
+		kernel_keep(s, base_map_put(&s->name_of, 0, tid, name));
 }
 
-static void learn(struct format_sched *s, const struct format_sched_event *e)
+static void kernel_learn(struct format_sched *s, const struct format_sched_event *e)
 {
 	s->has_waking |= e->kind == FORMAT_SCHED_waking;
 	s->nr_switches += e->kind == FORMAT_SCHED_switch;
@@ -500,10 +502,10 @@ static void learn(struct format_sched *s, const struct format_sched_event *e)
 		learn_name(s, e->tid, e->name);
 	learn_name(s, e->actor, e->actor_name);
 	if (e->pid && e->tid && e->tid != FORMAT_SCHED_UNKNOWN)
-		keep(s, base_map_put(&s->pid_of, 0, e->tid, e->pid));
+		kernel_keep(s, base_map_put(&s->pid_of, 0, e->tid, e->pid));
 }
 
-static void note(struct format_sched *s, struct base_str *notes)
+static void kernel_note(struct format_sched *s, struct base_str *notes)
 {
 	struct base_str events = {0};
 	base_str_add_count(&events, s->nr);
@@ -524,9 +526,9 @@ enum base_status format_sched_write(struct format_sched *s, struct trace_writer 
 	s->to = to;
 	s->err = err;
 	if (s->nr)
-		qsort(s->event, s->nr, sizeof *s->event, by_time);
+		qsort(s->event, s->nr, sizeof *s->event, kernel_by_time);
 	for (size_t i = 0; i < s->nr && s->status == BASE_OK; i++)
-		learn(s, &s->event[i]);
+		kernel_learn(s, &s->event[i]);
 	if (s->status == BASE_OK && !s->nr_switches)
 		return base_fail(err, BASE_ERR_FOREIGN,
 			"there is no sched_switch in it: without, nobody can say who waited "
@@ -536,8 +538,8 @@ enum base_status format_sched_write(struct format_sched *s, struct trace_writer 
 	for (size_t i = 0; i < s->nr && s->status == BASE_OK; i++)
 		write_event(s, &s->event[i]);
 	if (s->failed)
-		keep(s, BASE_ERR_NOMEM);
+		kernel_keep(s, BASE_ERR_NOMEM);
 	if (s->status == BASE_OK)
-		note(s, notes);
+		kernel_note(s, notes);
 	return s->status;
 }

@@ -19,8 +19,8 @@ static const struct {
 };
 
 /* The first of these fields that there is. */
-static bool find(const struct format_sched_fields *f, const char *words, int64_t *ret_number,
-	const char **ret_text, size_t *ret_length)
+static bool kernel_events_find(const struct format_sched_fields *f, const char *words,
+	int64_t *ret_number, const char **ret_text, size_t *ret_length)
 {
 	while (*words) {
 		char word[WORD_BYTES];
@@ -36,26 +36,27 @@ static bool find(const struct format_sched_fields *f, const char *words, int64_t
 	return false;
 }
 
-static uint32_t number_of(
+static uint32_t kernel_events_number_of(
 	const struct format_sched_fields *f, const char *words, uint32_t otherwise)
 {
 	int64_t number;
 	const char *text;
 	size_t length;
-	return find(f, words, &number, &text, &length) && !text && number >= 0 &&
+	return kernel_events_find(f, words, &number, &text, &length) && !text && number >= 0 &&
 			       number < FORMAT_SCHED_UNKNOWN
 		       ? (uint32_t)number
 		       : otherwise;
 }
 
-static uint32_t name_of(
+static uint32_t kernel_events_name_of(
 	struct format_sched *s, const struct format_sched_fields *f, const char *words)
 {
 	int64_t number;
 	const char *text;
 	size_t length;
-	return find(f, words, &number, &text, &length) && text ? format_sched_name(s, text, length)
-							       : 0;
+	return kernel_events_find(f, words, &number, &text, &length) && text
+		       ? format_sched_name(s, text, length)
+		       : 0;
 }
 
 /* prev_state: a number of the kernel, or the letters that ftrace prints: R and R+ may run. */
@@ -64,14 +65,14 @@ static bool is_runnable(const struct format_sched_fields *f)
 	int64_t number;
 	const char *text;
 	size_t length;
-	if (!find(f, "prev_state", &number, &text, &length))
+	if (!kernel_events_find(f, "prev_state", &number, &text, &length))
 		return false;
 	if (text)
 		return length > 0 && (text[0] == 'R' || memchr(text, '+', length));
 	return !number || number & PREEMPTED_BITS;
 }
 
-static enum trace_context_type context_of(const char *event)
+static enum trace_context_type kernel_events_context_of(const char *event)
 {
 	return strstr(event, "softirq") ? TRACE_CONTEXT_softirq
 	       : strstr(event, "timer") ? TRACE_CONTEXT_timer
@@ -98,7 +99,7 @@ static bool convert_call(
 				continue;
 			e->kind = (uint8_t)form[i].kind;
 			e->number = (uint16_t)nr;
-			e->value = number_of(f, "ret", 0);
+			e->value = kernel_events_number_of(f, "ret", 0);
 			return true;
 		}
 	}
@@ -111,23 +112,25 @@ bool format_sched_convert(struct format_sched *s, const char *event,
 	for (size_t i = 0; i < BASE_COUNT(events); i++) {
 		if (strcmp(events[i].event, event) != 0)
 			continue;
-		uint32_t number = number_of(f, events[i].number, 0);
+		uint32_t number = kernel_events_number_of(f, events[i].number, 0);
 		e->kind = (uint8_t)events[i].kind;
-		e->tid = number_of(f, events[i].tid, FORMAT_SCHED_UNKNOWN);
-		e->pid = number_of(f, events[i].pid, 0);
-		e->actor = number_of(f, events[i].actor, e->actor);
+		e->tid = kernel_events_number_of(f, events[i].tid, FORMAT_SCHED_UNKNOWN);
+		e->pid = kernel_events_number_of(f, events[i].pid, 0);
+		e->actor = kernel_events_number_of(f, events[i].actor, e->actor);
 		e->number = (uint16_t)(number > UINT16_MAX ? UINT16_MAX : number);
-		e->name = name_of(s, f, events[i].name);
-		if (events[i].kind == FORMAT_SCHED_fork && number_of(f, "child_tid", 0))
-			e->pid = number_of(f, "child_pid", 0); /* LTTng's; ftrace's is a thread */
+		e->name = kernel_events_name_of(s, f, events[i].name);
+		if (events[i].kind == FORMAT_SCHED_fork &&
+			kernel_events_number_of(f, "child_tid", 0))
+			e->pid = kernel_events_number_of(
+				f, "child_pid", 0); /* LTTng's; ftrace's is a thread */
 		if (events[i].kind == FORMAT_SCHED_switch) {
-			e->actor_name = name_of(s, f, "prev_comm");
+			e->actor_name = kernel_events_name_of(s, f, "prev_comm");
 			e->runnable = is_runnable(f);
 		} else if (events[i].kind == FORMAT_SCHED_context_begin ||
 			   events[i].kind == FORMAT_SCHED_context_end) {
-			e->context = (uint8_t)context_of(event);
+			e->context = (uint8_t)kernel_events_context_of(event);
 		} else if (events[i].kind == FORMAT_SCHED_call_end) {
-			e->value = number_of(f, "ret", 0);
+			e->value = kernel_events_number_of(f, "ret", 0);
 		}
 		return events[i].tid[0] == '\0' || e->tid != FORMAT_SCHED_UNKNOWN;
 	}

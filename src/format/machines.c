@@ -129,7 +129,7 @@ void format_machines_add(struct format_machines *m, uint64_t time_ns, uint32_t a
 	m->nr++;
 }
 
-static int by_time(const void *a, const void *b)
+static int machines_by_time(const void *a, const void *b)
 {
 	const struct verb *x = a, *y = b;
 	if (x->time_ns != y->time_ns)
@@ -270,7 +270,7 @@ enum base_status format_machines_write(struct format_machines *m, const char *pr
 		base_free(w.stuck);
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
 	}
-	qsort(m->verb, m->nr, sizeof *m->verb, by_time);
+	qsort(m->verb, m->nr, sizeof *m->verb, machines_by_time);
 	w.origin_ns = m->verb[0].time_ns;
 	for (size_t i = 0, end; i < m->nr && o.status == BASE_OK; i = end) {
 		for (end = i + 1; end < m->nr && m->verb[end].time_ns == m->verb[i].time_ns;)

@@ -52,7 +52,7 @@ static void add_attribute(struct otlp *w, bool first, const char *key, const cha
 	base_str_add(&w->out.text, "}}");
 }
 
-static void add_number(struct otlp *w, const char *key, uint64_t value)
+static void otlp_add_number(struct otlp *w, const char *key, uint64_t value)
 {
 	base_str_addf(&w->out.text, ",{\"key\":\"%s\",\"value\":{\"intValue\":\"%" PRIu64 "\"}}",
 		key, value);
@@ -64,7 +64,7 @@ static void begin_resource(struct otlp *w, const char *service, uint64_t pid)
 		&w->out.text, "%s{\"resource\":{\"attributes\":[", w->any_resource ? ",\n" : "\n");
 	add_attribute(w, true, "service.name", service);
 	if (pid)
-		add_number(w, "process.pid", pid);
+		otlp_add_number(w, "process.pid", pid);
 	base_str_add(
 		&w->out.text, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"longpole\"},\"spans\":[");
 	w->any_resource = true;
@@ -119,7 +119,7 @@ static enum base_status find_links(struct otlp *w)
 }
 
 /* To what the other thread was seen doing then; else to its own span. */
-static void add_link(struct otlp *w, uint64_t slice)
+static void otlp_add_link(struct otlp *w, uint64_t slice)
 {
 	uint64_t found;
 	if (!base_map_get(&w->links, 0, slice, &found))
@@ -135,13 +135,13 @@ static void add_link(struct otlp *w, uint64_t slice)
 	base_str_reset(&w->label);
 	format_dependence_label(&w->label, w->in, d);
 	add_attribute(w, true, "longpole.queue", format_out_text(&w->out, &w->label));
-	add_number(w, "longpole.available_unix_nano", w->origin_ns + d->available_ns);
+	otlp_add_number(w, "longpole.available_unix_nano", w->origin_ns + d->available_ns);
 	base_str_add(&w->out.text, "]}]");
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-static void add_thread(struct otlp *w, uint32_t stream, size_t *at)
+static void otlp_add_thread(struct otlp *w, uint32_t stream, size_t *at)
 {
 	struct format_slice *slice = w->slices.slice;
 	uint32_t actor = model_stream_actor(w->in->model, stream);
@@ -151,7 +151,7 @@ static void add_thread(struct otlp *w, uint32_t stream, size_t *at)
 	format_thread_name(&w->label, &w->threads, stream);
 	begin_span(w, span_id(SPAN_THREAD, stream), span_id(SPAN_ROOT, 0),
 		format_out_text(&w->out, &w->label), a ? a->begin_ns : 0, end_ns, "thread");
-	add_number(w, "thread.id", w->defs->streams[stream].tid);
+	otlp_add_number(w, "thread.id", w->defs->streams[stream].tid);
 	base_str_add(&w->out.text, "]");
 	end_span(w);
 	while (*at < w->slices.nr && slice[*at].stream < stream)
@@ -167,12 +167,12 @@ static void add_thread(struct otlp *w, uint32_t stream, size_t *at)
 			add_attribute(
 				w, false, "longpole.where", model_site_text(w->in->model, s->site));
 		base_str_add(&w->out.text, "]");
-		add_link(w, *at);
+		otlp_add_link(w, *at);
 		end_span(w);
 	}
 }
 
-static void add_path(struct otlp *w, const struct format_path *p)
+static void otlp_add_path(struct otlp *w, const struct format_path *p)
 {
 	begin_resource(w, "critical path", 0);
 	begin_span(w, span_id(SPAN_ROOT, 0), 0, "critical path", p->nr ? p->step[0].begin_ns : 0,
@@ -211,7 +211,7 @@ static void add_processes(struct otlp *w)
 				begin_resource(w, trace_text_of(d, d->processes[process].name),
 					d->processes[process].pid);
 			any = true;
-			add_thread(w, i, &at);
+			otlp_add_thread(w, i, &at);
 		}
 		if (any)
 			end_resource(w);
@@ -240,7 +240,7 @@ enum base_status format_export_otlp(const struct format_input *in,
 		s = find_links(&w);
 	if (s == BASE_OK) {
 		base_str_add(&w.out.text, "{\"resourceSpans\":[");
-		add_path(&w, &path);
+		otlp_add_path(&w, &path);
 		add_processes(&w);
 		base_str_add(&w.out.text, "\n]}\n");
 		format_events_note(in);

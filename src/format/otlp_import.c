@@ -54,7 +54,7 @@ struct otlp {
 	struct format_machines *machines;
 };
 
-static uint32_t text_of(struct otlp *o, const char *text)
+static uint32_t otlp_import_text_of(struct otlp *o, const char *text)
 {
 	uint32_t id = 0;
 	o->failed |= base_strtab_intern(o->texts, text, strlen(text), &id) != BASE_OK;
@@ -97,7 +97,7 @@ static bool add_base64(struct base_str *out, const char *text)
 }
 
 /* Ids are numbers: hexadecimal in any case and with any zeros before it; else as they stand. */
-static void add_id(struct base_str *out, const char *text)
+static void otlp_import_add_id(struct base_str *out, const char *text)
 {
 	size_t length = strlen(text);
 	text += length > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 2 : 0;
@@ -115,21 +115,21 @@ static void add_id(struct base_str *out, const char *text)
 static uint32_t id_text(struct otlp *o, const char *text)
 {
 	struct base_str id = {0};
-	add_id(&id, text);
-	uint32_t number = text_of(o, base_str_text(&id));
+	otlp_import_add_id(&id, text);
+	uint32_t number = otlp_import_text_of(o, base_str_text(&id));
 	o->failed |= id.failed;
 	base_str_fini(&id);
 	return number;
 }
 
 /* 0: none, which zeros say, too. */
-static uint32_t id_of(struct otlp *o, uint32_t trace, const char *span)
+static uint32_t otlp_import_id_of(struct otlp *o, uint32_t trace, const char *span)
 {
 	struct base_str both = {0};
 	base_str_addf(&both, "%s/", base_strtab_get(o->texts, trace));
 	size_t length = both.length;
-	add_id(&both, span);
-	uint32_t id = both.length > length ? text_of(o, base_str_text(&both)) : 0;
+	otlp_import_add_id(&both, span);
+	uint32_t id = both.length > length ? otlp_import_text_of(o, base_str_text(&both)) : 0;
 	o->failed |= both.failed;
 	base_str_fini(&both);
 	return id;
@@ -138,7 +138,7 @@ static uint32_t id_of(struct otlp *o, uint32_t trace, const char *span)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* OTLP's 64-bit integers are texts; some writers make numbers of them. */
-static bool number_of(const json_t *v, uint64_t *ret)
+static bool otlp_import_number_of(const json_t *v, uint64_t *ret)
 {
 	return format_json_number(v, ret) && *ret <= INT64_MAX;
 }
@@ -163,24 +163,24 @@ static void add_span(struct otlp *o, const char *service, const char *trace, con
 	struct span s = {.begin_ns = begin_ns,
 		.end_ns = end_ns,
 		.trace = number,
-		.id = id_of(o, trace_text, id),
-		.parent_id = id_of(o, trace_text, parent),
-		.service = text_of(o, service),
-		.name = text_of(o, name),
+		.id = otlp_import_id_of(o, trace_text, id),
+		.parent_id = otlp_import_id_of(o, trace_text, parent),
+		.service = otlp_import_text_of(o, service),
+		.name = otlp_import_text_of(o, name),
 		.parent = NO_PARENT,
 		.is_consumer = is_consumer};
 	o->failed |= s.id && base_map_put(&o->by_id, 0, s.id, o->nr) != BASE_OK;
 	o->span[o->nr++] = s;
 }
 
-static const char *text_in(const json_t *object, const char *key)
+static const char *otlp_import_text_in(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 	return text ? text : "";
 }
 
 /* A member under protobuf's JSON name, or the field's own, which writers may keep. */
-static const json_t *member(const json_t *object, const char *key, const char *field)
+static const json_t *otlp_import_member(const json_t *object, const char *key, const char *field)
 {
 	const json_t *v = json_object_get(object, key);
 	return v ? v : json_object_get(object, field);
@@ -188,7 +188,7 @@ static const json_t *member(const json_t *object, const char *key, const char *f
 
 static const char *member_text(const json_t *object, const char *key, const char *field)
 {
-	const char *text = json_string_value(member(object, key, field));
+	const char *text = json_string_value(otlp_import_member(object, key, field));
 	return text ? text : "";
 }
 
@@ -197,7 +197,7 @@ static bool is_consumer(const json_t *span)
 	const json_t *kind = json_object_get(span, "kind");
 	uint64_t number = 0;
 	return (format_json_number(kind, &number) && number == SPAN_CONSUMER) ||
-	       !strcmp(text_in(span, "kind"), "SPAN_KIND_CONSUMER");
+	       !strcmp(otlp_import_text_in(span, "kind"), "SPAN_KIND_CONSUMER");
 }
 
 static const char *service_of(const json_t *resource)
@@ -206,7 +206,7 @@ static const char *service_of(const json_t *resource)
 	size_t i;
 	json_array_foreach(attributes, i, a)
 	{
-		if (!strcmp(text_in(a, "key"), "service.name"))
+		if (!strcmp(otlp_import_text_in(a, "key"), "service.name"))
 			return member_text(
 				json_object_get(a, "value"), "stringValue", "string_value");
 	}
@@ -220,12 +220,16 @@ static void read_otlp_spans(struct otlp *o, const char *service, const json_t *s
 	json_array_foreach(spans, i, s)
 	{
 		uint64_t begin_ns, end_ns;
-		if (number_of(member(s, "startTimeUnixNano", "start_time_unix_nano"), &begin_ns) &&
-			number_of(member(s, "endTimeUnixNano", "end_time_unix_nano"), &end_ns))
+		if (otlp_import_number_of(
+			    otlp_import_member(s, "startTimeUnixNano", "start_time_unix_nano"),
+			    &begin_ns) &&
+			otlp_import_number_of(
+				otlp_import_member(s, "endTimeUnixNano", "end_time_unix_nano"),
+				&end_ns))
 			add_span(o, service, member_text(s, "traceId", "trace_id"),
 				member_text(s, "spanId", "span_id"),
 				member_text(s, "parentSpanId", "parent_span_id"),
-				text_in(s, "name"), begin_ns, end_ns, is_consumer(s));
+				otlp_import_text_in(s, "name"), begin_ns, end_ns, is_consumer(s));
 		else
 			o->nr_damaged++;
 	}
@@ -238,7 +242,7 @@ static void read_otlp(struct otlp *o, const json_t *resources)
 	json_array_foreach(resources, i, r)
 	{
 		const char *service = service_of(json_object_get(r, "resource"));
-		const json_t *scopes = member(r, "scopeSpans", "scope_spans");
+		const json_t *scopes = otlp_import_member(r, "scopeSpans", "scope_spans");
 		if (!scopes) /* before OTLP 0.15 */
 			scopes = json_object_get(r, "instrumentationLibrarySpans");
 		json_array_foreach(scopes, k, scope)
@@ -254,10 +258,10 @@ static const char *jaeger_parent(const json_t *span)
 	size_t i;
 	json_array_foreach(references, i, r)
 	{
-		if (!strcmp(text_in(r, "refType"), "CHILD_OF"))
-			return text_in(r, "spanID");
+		if (!strcmp(otlp_import_text_in(r, "refType"), "CHILD_OF"))
+			return otlp_import_text_in(r, "spanID");
 	}
-	return text_in(span, "parentSpanID");
+	return otlp_import_text_in(span, "parentSpanID");
 }
 
 static void read_jaeger(struct otlp *o, const json_t *data)
@@ -270,15 +274,17 @@ static void read_jaeger(struct otlp *o, const json_t *data)
 		json_array_foreach(json_object_get(trace, "spans"), k, s)
 		{
 			uint64_t begin_us, us;
-			const json_t *process = json_object_get(processes, text_in(s, "processID"));
-			if (!number_of(json_object_get(s, "startTime"), &begin_us) ||
-				!number_of(json_object_get(s, "duration"), &us) ||
+			const json_t *process =
+				json_object_get(processes, otlp_import_text_in(s, "processID"));
+			if (!otlp_import_number_of(json_object_get(s, "startTime"), &begin_us) ||
+				!otlp_import_number_of(json_object_get(s, "duration"), &us) ||
 				begin_us > UINT64_MAX / 2000 || us > UINT64_MAX / 2000) {
 				o->nr_damaged++;
 				continue;
 			}
-			add_span(o, text_in(process, "serviceName"), text_in(s, "traceID"),
-				text_in(s, "spanID"), jaeger_parent(s), text_in(s, "operationName"),
+			add_span(o, otlp_import_text_in(process, "serviceName"),
+				otlp_import_text_in(s, "traceID"), otlp_import_text_in(s, "spanID"),
+				jaeger_parent(s), otlp_import_text_in(s, "operationName"),
 				begin_us * 1000, (begin_us + us) * 1000, false);
 		}
 	}
@@ -316,7 +322,7 @@ static enum base_status read_documents(
 					why.line, why.text);
 			break;
 		}
-		const json_t *otlp = member(j, "resourceSpans", "resource_spans"),
+		const json_t *otlp = otlp_import_member(j, "resourceSpans", "resource_spans"),
 			     *jaeger = json_object_get(j, "data");
 		bool known = json_is_array(otlp) || json_is_array(jaeger);
 		if (json_is_array(otlp))
@@ -468,7 +474,7 @@ static enum base_status choose_actors(struct otlp *o, struct base_err *err)
 	return s == BASE_OK ? s : base_fail(err, s, "out of memory for spans");
 }
 
-static uint32_t queue_of(struct otlp *o, const char *what, const struct span *s)
+static uint32_t otlp_import_queue_of(struct otlp *o, const char *what, const struct span *s)
 {
 	struct base_str name = {0};
 	const char *service = base_strtab_get(o->texts, s->service);
@@ -486,7 +492,7 @@ static uint64_t clamp(uint64_t t, uint64_t low, uint64_t high)
 }
 
 /* What the span does about its children, in the order of time. */
-static void add_children(struct otlp *o, const struct span *s, uint32_t state)
+static void otlp_import_add_children(struct otlp *o, const struct span *s, uint32_t state)
 {
 	struct format_machines *m = o->machines;
 	for (size_t i = 0, next; i < s->nr_children; i = next) {
@@ -503,7 +509,7 @@ static void add_children(struct otlp *o, const struct span *s, uint32_t state)
 			uint64_t start_ns = clamp(c->begin_ns, s->begin_ns, s->end_ns);
 			o->nr_skewed += c->begin_ns < s->begin_ns;
 			format_machines_add(m, start_ns, s->actor, FORMAT_MACHINE_put,
-				queue_of(o, "call", c), index);
+				otlp_import_queue_of(o, "call", c), index);
 			last_start = start_ns;
 			if (c->end_ns <= s->end_ns &&
 				(last == SIZE_MAX || c->end_ns >= o->span[last].end_ns))
@@ -511,7 +517,7 @@ static void add_children(struct otlp *o, const struct span *s, uint32_t state)
 		}
 		if (last == SIZE_MAX || o->span[last].end_ns < last_start)
 			continue;
-		uint32_t queue = queue_of(o, "return", &o->span[last]);
+		uint32_t queue = otlp_import_queue_of(o, "return", &o->span[last]);
 		format_machines_add(m, last_start, s->actor, FORMAT_MACHINE_wait, queue, 0);
 		format_machines_add(
 			m, o->span[last].end_ns, s->actor, FORMAT_MACHINE_take, queue, last);
@@ -526,10 +532,11 @@ static void await_call(struct otlp *o, const struct span *s, uint64_t since_ns, 
 	struct format_machines *m = o->machines;
 	if (since_ns == o->origin_ns)
 		format_machines_add(m, since_ns, s->actor, FORMAT_MACHINE_state, between, 0);
-	format_machines_add(m, since_ns, s->actor, FORMAT_MACHINE_wait, queue_of(o, "call", s), 0);
+	format_machines_add(
+		m, since_ns, s->actor, FORMAT_MACHINE_wait, otlp_import_queue_of(o, "call", s), 0);
 }
 
-static void convert(struct otlp *o)
+static void otlp_import_convert(struct otlp *o)
 {
 	struct format_machines *m = o->machines;
 	struct base_map free_since = {0}; /* by machine */
@@ -550,12 +557,12 @@ static void convert(struct otlp *o)
 		format_machines_add(m, begin_ns, s->actor, FORMAT_MACHINE_identify, 0, s->trace);
 		if (called)
 			format_machines_add(m, begin_ns, s->actor, FORMAT_MACHINE_take,
-				queue_of(o, "call", s), i);
+				otlp_import_queue_of(o, "call", s), i);
 		format_machines_add(m, begin_ns, s->actor, FORMAT_MACHINE_state, state, 0);
-		add_children(o, s, state);
+		otlp_import_add_children(o, s, state);
 		if (called)
 			format_machines_add(m, s->end_ns, s->actor, FORMAT_MACHINE_put,
-				queue_of(o, "return", s), i);
+				otlp_import_queue_of(o, "return", s), i);
 		format_machines_add(m, s->end_ns, s->actor, FORMAT_MACHINE_state, between, 0);
 		o->failed |= base_map_put(&free_since, 0, s->actor, s->end_ns) != BASE_OK;
 	}
@@ -588,7 +595,7 @@ enum base_status format_import_otlp(const struct format_source *from, struct tra
 	}
 	if (s == BASE_OK && !o.failed) {
 		order_children(&o);
-		convert(&o);
+		otlp_import_convert(&o);
 	}
 	if (s == BASE_OK && o.failed)
 		s = base_fail(err, BASE_ERR_NOMEM, "out of memory for spans");

@@ -55,7 +55,7 @@ struct perf {
 	size_t nr_unpacked;
 };
 
-static uint64_t take(const uint8_t *p, unsigned nr_bytes)
+static uint64_t perf_import_take(const uint8_t *p, unsigned nr_bytes)
 {
 	uint64_t v = 0;
 	for (unsigned i = 0; i < nr_bytes; i++)
@@ -64,7 +64,8 @@ static uint64_t take(const uint8_t *p, unsigned nr_bytes)
 }
 
 /* False: outside of the file, or it cannot be read. */
-static enum base_status read_bytes(struct perf *f, uint64_t offset, void *to, size_t length)
+static enum base_status perf_import_read_bytes(
+	struct perf *f, uint64_t offset, void *to, size_t length)
 {
 	if (offset > f->from->size_bytes || length > f->from->size_bytes - offset)
 		return base_fail(f->err, BASE_ERR_FOREIGN,
@@ -81,7 +82,7 @@ struct bytes { /* what is left of a section */
 	bool failed;
 };
 
-static const uint8_t *skip(struct bytes *b, uint64_t length)
+static const uint8_t *perf_import_skip(struct bytes *b, uint64_t length)
 {
 	const uint8_t *p = b->p;
 	if (b->failed || length > (uint64_t)(b->end - b->p)) {
@@ -92,10 +93,10 @@ static const uint8_t *skip(struct bytes *b, uint64_t length)
 	return p;
 }
 
-static uint64_t number(struct bytes *b, unsigned nr_bytes)
+static uint64_t perf_import_number(struct bytes *b, unsigned nr_bytes)
 {
-	const uint8_t *p = skip(b, nr_bytes);
-	return b->failed ? 0 : take(p, nr_bytes);
+	const uint8_t *p = perf_import_skip(b, nr_bytes);
+	return b->failed ? 0 : perf_import_take(p, nr_bytes);
 }
 
 static void skip_text(struct bytes *b)
@@ -109,11 +110,11 @@ static void skip_text(struct bytes *b)
 
 static void skip_counted(struct bytes *b)
 {
-	uint64_t length = number(b, 8);
-	(void)skip(b, length);
+	uint64_t length = perf_import_number(b, 8);
+	(void)perf_import_skip(b, length);
 }
 
-static enum base_status add_type(struct perf *f, const char *text, size_t length)
+static enum base_status perf_import_add_type(struct perf *f, const char *text, size_t length)
 {
 	struct format_tracepoint t;
 	if (!format_tracepoint_parse(&t, text, length))
@@ -135,25 +136,27 @@ static enum base_status parse_tracing(struct perf *f, const uint8_t *bytes, size
 {
 	struct bytes b = {.p = bytes, .end = bytes + length};
 	enum base_status s = BASE_OK;
-	const uint8_t *start = skip(&b, 10);
+	const uint8_t *start = perf_import_skip(&b, 10);
 	if (b.failed || memcmp(start, "\x17\x08\x44tracing", 10) != 0)
 		return base_fail(
 			f->err, BASE_ERR_FOREIGN, "its tracing data does not begin as such");
-	skip_text(&b);                /* version */
-	(void)skip(&b, 1 + 1 + 4);    /* byte order, size of long, of a page */
-	for (int i = 0; i < 2; i++) { /* header_page, header_event */
+	skip_text(&b);                         /* version */
+	(void)perf_import_skip(&b, 1 + 1 + 4); /* byte order, size of long, of a page */
+	for (int i = 0; i < 2; i++) {          /* header_page, header_event */
 		skip_text(&b);
 		skip_counted(&b);
 	}
-	for (uint64_t nr = number(&b, 4); nr && !b.failed; nr--)
+	for (uint64_t nr = perf_import_number(&b, 4); nr && !b.failed; nr--)
 		skip_counted(&b); /* ftrace's own */
-	for (uint64_t groups = number(&b, 4); groups && !b.failed && s == BASE_OK; groups--) {
+	for (uint64_t groups = perf_import_number(&b, 4); groups && !b.failed && s == BASE_OK;
+		groups--) {
 		skip_text(&b);
-		for (uint64_t nr = number(&b, 4); nr && !b.failed && s == BASE_OK; nr--) {
-			uint64_t size = number(&b, 8);
-			const uint8_t *text = skip(&b, size);
+		for (uint64_t nr = perf_import_number(&b, 4); nr && !b.failed && s == BASE_OK;
+			nr--) {
+			uint64_t size = perf_import_number(&b, 8);
+			const uint8_t *text = perf_import_skip(&b, size);
 			if (!b.failed)
-				s = add_type(f, (const char *)text, (size_t)size);
+				s = perf_import_add_type(f, (const char *)text, (size_t)size);
 		}
 	}
 	f->cut |= b.failed;
@@ -169,17 +172,17 @@ static enum base_status read_tracing(struct perf *f, const uint8_t features[FEAT
 			"sched:sched_switch,sched:sched_waking");
 	/* the sections of the features stand after the data, in order; ours is bit 1 */
 	uint64_t at = f->data_offset + f->data_bytes + (features[0] & 1 ? SECTION_BYTES : 0);
-	enum base_status s = read_bytes(f, at, section, sizeof section);
+	enum base_status s = perf_import_read_bytes(f, at, section, sizeof section);
 	if (s != BASE_OK)
 		return s;
-	uint64_t offset = take(section, 8), length = take(section + 8, 8);
+	uint64_t offset = perf_import_take(section, 8), length = perf_import_take(section + 8, 8);
 	if (length > TRACING_BYTES_MAX)
 		return base_fail(f->err, BASE_ERR_FOREIGN, "its tracing data has %llu bytes",
 			(unsigned long long)length);
 	uint8_t *bytes = base_alloc((size_t)length + 1);
 	if (!bytes)
 		return base_fail(f->err, BASE_ERR_NOMEM, "out of memory for formats");
-	s = read_bytes(f, offset, bytes, (size_t)length);
+	s = perf_import_read_bytes(f, offset, bytes, (size_t)length);
 	if (s == BASE_OK)
 		s = parse_tracing(f, bytes, (size_t)length);
 	base_free(bytes);
@@ -190,15 +193,16 @@ static enum base_status read_tracing(struct perf *f, const uint8_t features[FEAT
 
 static enum base_status read_ids(struct perf *f, const uint8_t *section, size_t index)
 {
-	uint64_t offset = take(section, 8), nr = take(section + 8, 8) / 8;
+	uint64_t offset = perf_import_take(section, 8), nr = perf_import_take(section + 8, 8) / 8;
 	enum base_status s = BASE_OK;
 	if (nr > IDS_MAX)
 		return base_fail(
 			f->err, BASE_ERR_FOREIGN, "an event has %llu ids", (unsigned long long)nr);
 	for (uint64_t i = 0; s == BASE_OK && i < nr; i++) {
 		uint8_t id[8];
-		s = read_bytes(f, offset + i * 8, id, sizeof id);
-		if (s == BASE_OK && base_map_put(&f->attr_of, 0, take(id, 8), index) != BASE_OK)
+		s = perf_import_read_bytes(f, offset + i * 8, id, sizeof id);
+		if (s == BASE_OK &&
+			base_map_put(&f->attr_of, 0, perf_import_take(id, 8), index) != BASE_OK)
 			s = base_fail(f->err, BASE_ERR_NOMEM, "out of memory for events");
 	}
 	return s;
@@ -215,41 +219,42 @@ static enum base_status read_attrs(
 			(unsigned long long)attr_size);
 	enum base_status s = BASE_OK;
 	for (uint64_t i = 0; s == BASE_OK && i < size / attr_size; i++) {
-		s = read_bytes(f, offset + i * attr_size, bytes, (size_t)attr_size);
+		s = perf_import_read_bytes(f, offset + i * attr_size, bytes, (size_t)attr_size);
 		if (s == BASE_OK && base_grow(&f->attr, &f->attr_capacity, f->nr_attrs + 1,
 					    sizeof *f->attr) != BASE_OK)
 			s = base_fail(f->err, BASE_ERR_NOMEM, "out of memory for events");
 		if (s != BASE_OK)
 			break;
 		/* type, size, config, period, sample_type, read_format, flags */
-		f->attr[f->nr_attrs++] = (struct attr){.sample_type = take(bytes + 24, 8),
-			.read_format = take(bytes + 32, 8),
-			.id_all = take(bytes + 40, 8) >> 18 & 1};
+		f->attr[f->nr_attrs++] =
+			(struct attr){.sample_type = perf_import_take(bytes + 24, 8),
+				.read_format = perf_import_take(bytes + 32, 8),
+				.id_all = perf_import_take(bytes + 40, 8) >> 18 & 1};
 		s = read_ids(f, bytes + attr_size - SECTION_BYTES, (size_t)i);
 	}
 	return s;
 }
 
-static enum base_status read_header(struct perf *f)
+static enum base_status perf_import_read_header(struct perf *f)
 {
 	uint8_t h[HEADER_BYTES];
 	if (f->from->size_bytes < 16)
 		return base_fail(f->err, BASE_ERR_FOREIGN, "%llu bytes are no perf.data",
 			(unsigned long long)f->from->size_bytes);
-	enum base_status s = read_bytes(f, 0, h, 16);
+	enum base_status s = perf_import_read_bytes(f, 0, h, 16);
 	if (s != BASE_OK)
 		return s;
-	if (take(h, 8) != magic)
+	if (perf_import_take(h, 8) != magic)
 		return base_fail(f->err, BASE_ERR_FOREIGN,
 			"does not begin with PERFILE2 in this machine's byte order");
-	if (take(h + 8, 8) < sizeof h)
+	if (perf_import_take(h + 8, 8) < sizeof h)
 		return base_fail(f->err, BASE_ERR_FOREIGN,
 			"was written by perf record -o - to a pipe: record to a file");
-	s = read_bytes(f, 0, h, sizeof h);
+	s = perf_import_read_bytes(f, 0, h, sizeof h);
 	if (s != BASE_OK)
 		return s;
-	f->data_offset = take(h + 40, 8);
-	f->data_bytes = take(h + 48, 8);
+	f->data_offset = perf_import_take(h + 40, 8);
+	f->data_bytes = perf_import_take(h + 48, 8);
 	uint64_t size = f->from->size_bytes;
 	if (f->data_offset > size || f->data_bytes > size - f->data_offset) {
 		if (f->data_offset > size)
@@ -257,7 +262,8 @@ static enum base_status read_header(struct perf *f)
 		return base_fail(f->err, BASE_ERR_FOREIGN,
 			"it is cut: the formats of its events stood after its data");
 	}
-	s = read_attrs(f, take(h + 24, 8), take(h + 32, 8), take(h + 16, 8));
+	s = read_attrs(f, perf_import_take(h + 24, 8), perf_import_take(h + 32, 8),
+		perf_import_take(h + 16, 8));
 	return s == BASE_OK ? read_tracing(f, h + 72) : s;
 }
 
@@ -271,7 +277,7 @@ static const struct attr *attr_of(const struct perf *f, const uint8_t *p, size_t
 	uint64_t index;
 	if (f->nr_attrs == 1 || !(first->sample_type & PERF_SAMPLE_IDENTIFIER) || length < 8)
 		return first;
-	return base_map_get(&f->attr_of, 0, take(p, 8), &index) && index < f->nr_attrs
+	return base_map_get(&f->attr_of, 0, perf_import_take(p, 8), &index) && index < f->nr_attrs
 		       ? &f->attr[index]
 		       : first;
 }
@@ -282,11 +288,11 @@ static void skip_read(struct bytes *b, uint64_t format)
 		1 + (format & PERF_FORMAT_ID ? 1u : 0u) + (format & 16 /* LOST */ ? 1u : 0u);
 	unsigned times = (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 1u : 0u) +
 			 (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 1u : 0u);
-	uint64_t nr = format & PERF_FORMAT_GROUP ? number(b, 8) : 1;
-	(void)skip(b, nr > RECORD_BYTES_MAX ? UINT64_MAX : (nr * each + times) * 8);
+	uint64_t nr = format & PERF_FORMAT_GROUP ? perf_import_number(b, 8) : 1;
+	(void)perf_import_skip(b, nr > RECORD_BYTES_MAX ? UINT64_MAX : (nr * each + times) * 8);
 }
 
-static enum base_status add_sample(struct perf *f, const uint8_t *p, size_t length)
+static enum base_status perf_import_add_sample(struct perf *f, const uint8_t *p, size_t length)
 {
 	const struct attr *a = attr_of(f, p, length);
 	uint64_t t = a->sample_type, index;
@@ -297,28 +303,30 @@ static enum base_status add_sample(struct perf *f, const uint8_t *p, size_t leng
 		f->nr_other++;
 		return BASE_OK;
 	}
-	(void)skip(&b, (t & PERF_SAMPLE_IDENTIFIER ? 8u : 0u) + (t & PERF_SAMPLE_IP ? 8u : 0u));
-	uint32_t pid = (uint32_t)number(&b, 4);
-	e.actor = (uint32_t)number(&b, 4);
-	e.time_ns = number(&b, 8);
-	(void)skip(&b, (t & PERF_SAMPLE_ADDR ? 8u : 0u) + (t & PERF_SAMPLE_ID ? 8u : 0u) +
-			       (t & PERF_SAMPLE_STREAM_ID ? 8u : 0u));
-	uint64_t cpu = number(&b, 8);
+	(void)perf_import_skip(
+		&b, (t & PERF_SAMPLE_IDENTIFIER ? 8u : 0u) + (t & PERF_SAMPLE_IP ? 8u : 0u));
+	uint32_t pid = (uint32_t)perf_import_number(&b, 4);
+	e.actor = (uint32_t)perf_import_number(&b, 4);
+	e.time_ns = perf_import_number(&b, 8);
+	(void)perf_import_skip(&b, (t & PERF_SAMPLE_ADDR ? 8u : 0u) +
+					   (t & PERF_SAMPLE_ID ? 8u : 0u) +
+					   (t & PERF_SAMPLE_STREAM_ID ? 8u : 0u));
+	uint64_t cpu = perf_import_number(&b, 8);
 	e.cpu = (uint16_t)cpu;
-	(void)skip(&b, t & PERF_SAMPLE_PERIOD ? 8u : 0u);
+	(void)perf_import_skip(&b, t & PERF_SAMPLE_PERIOD ? 8u : 0u);
 	if (t & PERF_SAMPLE_READ)
 		skip_read(&b, a->read_format);
 	if (t & PERF_SAMPLE_CALLCHAIN) {
-		uint64_t nr = number(&b, 8);
-		(void)skip(&b, nr > RECORD_BYTES_MAX ? UINT64_MAX : nr * 8);
+		uint64_t nr = perf_import_number(&b, 8);
+		(void)perf_import_skip(&b, nr > RECORD_BYTES_MAX ? UINT64_MAX : nr * 8);
 	}
-	uint64_t size = number(&b, 4);
-	const uint8_t *raw = skip(&b, size);
+	uint64_t size = perf_import_number(&b, 4);
+	const uint8_t *raw = perf_import_skip(&b, size);
 	if (b.failed || size < 8) {
 		f->nr_damaged++;
 		return BASE_OK;
 	}
-	if (!base_map_get(&f->type_of, 0, take(raw, 2), &index)) {
+	if (!base_map_get(&f->type_of, 0, perf_import_take(raw, 2), &index)) {
 		f->nr_other++;
 		return BASE_OK;
 	}
@@ -350,7 +358,7 @@ static enum base_status add_sample(struct perf *f, const uint8_t *p, size_t leng
 }
 
 /* The time in what follows a record that is no sample; 0: from before the recording. */
-static uint64_t time_of(const struct perf *f, const uint8_t *p, size_t length)
+static uint64_t perf_import_time_of(const struct perf *f, const uint8_t *p, size_t length)
 {
 	BASE_ASSUME(f->attr != NULL);
 	uint64_t t = f->attr[0].sample_type;
@@ -358,7 +366,7 @@ static uint64_t time_of(const struct perf *f, const uint8_t *p, size_t length)
 		       (t & PERF_SAMPLE_CPU ? 8u : 0) + (t & PERF_SAMPLE_IDENTIFIER ? 8u : 0);
 	if (!f->attr[0].id_all || !(t & PERF_SAMPLE_TIME) || length < after + 8)
 		return 0;
-	return take(p + length - after - 8, 8);
+	return perf_import_take(p + length - after - 8, 8);
 }
 
 static enum base_status add_comm(struct perf *f, const uint8_t *p, size_t length, unsigned misc)
@@ -368,12 +376,13 @@ static enum base_status add_comm(struct perf *f, const uint8_t *p, size_t length
 		return BASE_OK;
 	}
 	bool exec = misc & MISC_COMM_EXEC && !f->has_exec;
-	uint64_t time_ns = time_of(f, p, length);
+	uint64_t time_ns = perf_import_time_of(f, p, length);
 	struct format_sched_event e = {.time_ns = exec && time_ns ? time_ns : UINT64_MAX,
 		.kind = exec && time_ns ? FORMAT_SCHED_exec : FORMAT_SCHED_name,
-		.actor = exec && time_ns ? (uint32_t)take(p + 4, 4) : FORMAT_SCHED_UNKNOWN,
-		.tid = (uint32_t)take(p + 4, 4),
-		.pid = (uint32_t)take(p, 4),
+		.actor = exec && time_ns ? (uint32_t)perf_import_take(p + 4, 4)
+					 : FORMAT_SCHED_UNKNOWN,
+		.tid = (uint32_t)perf_import_take(p + 4, 4),
+		.pid = (uint32_t)perf_import_take(p, 4),
 		.name = format_sched_name(f->sched, (const char *)p + 8, length - 8)};
 	if (misc & MISC_COMM_EXEC && f->has_exec)
 		e.name = 0; /* not its first name */
@@ -387,28 +396,28 @@ static enum base_status add_task(struct perf *f, const uint8_t *p, size_t length
 		f->nr_damaged++;
 		return BASE_OK;
 	}
-	uint64_t time_ns = take(p + 16, 8);
+	uint64_t time_ns = perf_import_take(p + 16, 8);
 	bool seen = is_fork ? f->has_fork : f->has_exit;
 	struct format_sched_event e = {.time_ns = seen || !time_ns ? UINT64_MAX : time_ns,
 		.kind = seen || !time_ns ? FORMAT_SCHED_name
 			: is_fork        ? FORMAT_SCHED_fork
 					 : FORMAT_SCHED_exit,
-		.tid = (uint32_t)take(p + 8, 4),
-		.pid = (uint32_t)take(p, 4)};
+		.tid = (uint32_t)perf_import_take(p + 8, 4),
+		.pid = (uint32_t)perf_import_take(p, 4)};
 	e.actor = seen || !time_ns ? FORMAT_SCHED_UNKNOWN
-		  : is_fork        ? (uint32_t)take(p + 12, 4)
+		  : is_fork        ? (uint32_t)perf_import_take(p + 12, 4)
 				   : e.tid;
 	return format_sched_add(f->sched, &e, f->err);
 }
 
-static enum base_status add_record(
+static enum base_status perf_import_add_record(
 	struct perf *f, uint32_t type, unsigned misc, const uint8_t *p, size_t length)
 {
 	struct format_sched_event lost = {
 		.kind = FORMAT_SCHED_lost, .time_ns = UINT64_MAX, .actor = FORMAT_SCHED_UNKNOWN};
 	switch (type) {
 	case PERF_RECORD_SAMPLE:
-		return add_sample(f, p, length);
+		return perf_import_add_sample(f, p, length);
 	case PERF_RECORD_COMM:
 		return add_comm(f, p, length, misc);
 	case PERF_RECORD_FORK:
@@ -419,7 +428,7 @@ static enum base_status add_record(
 	case RECORD_LOST_SAMPLES:
 		if (length < 16)
 			return BASE_OK;
-		lost.value = take(p + (type == PERF_RECORD_LOST ? 8u : 0u), 8);
+		lost.value = perf_import_take(p + (type == PERF_RECORD_LOST ? 8u : 0u), 8);
 		return lost.value ? format_sched_add(f->sched, &lost, f->err) : BASE_OK;
 	default:
 		return BASE_OK;
@@ -433,7 +442,7 @@ static enum base_status add_unpacked(struct perf *f)
 	enum base_status s = BASE_OK;
 	while (s == BASE_OK && f->nr_unpacked - used >= 8) {
 		const uint8_t *p = f->unpacked + used;
-		size_t size = (size_t)take(p + 6, 2);
+		size_t size = (size_t)perf_import_take(p + 6, 2);
 		if (size < 8) {
 			f->nr_damaged++;
 			used = f->nr_unpacked;
@@ -441,7 +450,8 @@ static enum base_status add_unpacked(struct perf *f)
 		}
 		if (size > f->nr_unpacked - used)
 			break;
-		s = add_record(f, (uint32_t)take(p, 4), (unsigned)take(p + 4, 2), p + 8, size - 8);
+		s = perf_import_add_record(f, (uint32_t)perf_import_take(p, 4),
+			(unsigned)perf_import_take(p + 4, 2), p + 8, size - 8);
 		used += size;
 	}
 	f->nr_unpacked -= used;
@@ -480,8 +490,8 @@ static enum base_status add_any(
 	if (type == RECORD_COMPRESSED)
 		return add_compressed(f, p, length);
 	if (type != RECORD_COMPRESSED2)
-		return add_record(f, type, misc, p, length);
-	uint64_t size = length >= 8 ? take(p, 8) : UINT64_MAX; /* the rest is padding */
+		return perf_import_add_record(f, type, misc, p, length);
+	uint64_t size = length >= 8 ? perf_import_take(p, 8) : UINT64_MAX; /* the rest is padding */
 	if (size <= length - 8)
 		return add_compressed(f, p + 8, (size_t)size);
 	f->nr_damaged++;
@@ -504,23 +514,23 @@ static enum base_status read_data(struct perf *f)
 			uint64_t more = end - at - have;
 			size_t room = CHUNK_BYTES - have;
 			size_t nr = more < room ? (size_t)more : room;
-			s = read_bytes(f, at + have, chunk + have, nr);
+			s = perf_import_read_bytes(f, at + have, chunk + have, nr);
 			have += s == BASE_OK ? nr : 0;
 			continue;
 		}
 		const uint8_t *p = chunk + used;
 		size_t left = have - used;
-		uint32_t type = left >= 8 ? (uint32_t)take(p, 4) : 0;
-		size_t size = left >= 8 ? (size_t)take(p + 6, 2) : 0;
+		uint32_t type = left >= 8 ? (uint32_t)perf_import_take(p, 4) : 0;
+		size_t size = left >= 8 ? (size_t)perf_import_take(p + 6, 2) : 0;
 		if (size < 8 || size > left) {
 			f->cut = true;
 			break;
 		}
-		s = add_any(f, type, (unsigned)take(p + 4, 2), p + 8, size - 8);
+		s = add_any(f, type, (unsigned)perf_import_take(p + 4, 2), p + 8, size - 8);
 		at += size;
 		used += size;
 		if (type == RECORD_AUXTRACE && size >= 16) { /* its bytes follow it */
-			uint64_t extra = take(p + 8, 8);
+			uint64_t extra = perf_import_take(p + 8, 8);
 			at = extra > end - at ? end : at + extra;
 			have = used = 0;
 		}
@@ -533,7 +543,7 @@ static enum base_status read_data(struct perf *f)
 	return s;
 }
 
-static void note(struct perf *f, struct trace_writer *to, struct base_str *notes)
+static void perf_import_note(struct perf *f, struct trace_writer *to, struct base_str *notes)
 {
 	format_note_count(notes, f->nr_other, "%s samples say nothing of scheduling: left out");
 	format_note_count(notes, f->nr_damaged, "%s records are damaged: left out");
@@ -550,7 +560,7 @@ enum base_status format_import_perf(const struct format_source *from, struct tra
 	const struct format_import_options *opts, struct base_str *notes, struct base_err *err)
 {
 	struct perf f = {.from = from, .opts = opts, .err = err, .sched = format_sched_new()};
-	enum base_status s = f.sched ? read_header(&f)
+	enum base_status s = f.sched ? perf_import_read_header(&f)
 				     : base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
 	if (s == BASE_OK)
 		s = read_data(&f);
@@ -561,7 +571,7 @@ enum base_status format_import_perf(const struct format_source *from, struct tra
 			"its events are compressed (perf record -z): and cannot be "
 			"unpacked: record without -z");
 	if (s == BASE_OK)
-		note(&f, to, notes);
+		perf_import_note(&f, to, notes);
 	format_sched_free(f.sched);
 	ZSTD_freeDStream(f.unzstd);
 	base_free(f.unpacked);

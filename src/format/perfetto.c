@@ -81,7 +81,7 @@ static void send_packet(struct perfetto *w)
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /* Begins an event on a track in w->event. */
-static void begin_event(struct perfetto *w, unsigned type, uint64_t track)
+static void perfetto_begin_event(struct perfetto *w, unsigned type, uint64_t track)
 {
 	base_str_reset(&w->event);
 	format_wire_number(&w->event, EVENT_TYPE, type);
@@ -183,7 +183,7 @@ static enum base_status send_slice(void *ctx, const struct format_slice *s, stru
 	uint64_t track = TRACK_THREAD | s->stream;
 	base_str_reset(&w->label);
 	format_slice_label(&w->label, w->defs, s);
-	begin_event(w, TYPE_BEGIN, track);
+	perfetto_begin_event(w, TYPE_BEGIN, track);
 	name_event(w, format_out_text(&w->out, &w->label));
 	if (s->site) {
 		base_str_reset(&w->label);
@@ -191,7 +191,7 @@ static enum base_status send_slice(void *ctx, const struct format_slice *s, stru
 		annotate_event(w, "where", format_out_text(&w->out, &w->label));
 	}
 	send_event(w, s->begin_ns);
-	begin_event(w, TYPE_END, track);
+	perfetto_begin_event(w, TYPE_END, track);
 	send_event(w, s->end_ns);
 	return w->out.status;
 }
@@ -201,7 +201,7 @@ static enum base_status send_slice(void *ctx, const struct format_slice *s, stru
 static void send_hand_over(struct perfetto *w, uint64_t stream, uint64_t time_ns,
 	unsigned flow_field, const char *name)
 {
-	begin_event(w, TYPE_INSTANT, TRACK_THREAD | stream);
+	perfetto_begin_event(w, TYPE_INSTANT, TRACK_THREAD | stream);
 	name_event(w, name);
 	format_wire_fixed64(&w->event, flow_field, w->flow);
 	send_event(w, time_ns);
@@ -215,14 +215,14 @@ static void send_step(struct perfetto *w, const struct format_step *s)
 	format_clean_add(&w->label, ac->name);
 	base_str_add(&w->label, ": ");
 	format_clean_add(&w->label, st->name);
-	begin_event(w, TYPE_BEGIN, TRACK_PATH);
+	perfetto_begin_event(w, TYPE_BEGIN, TRACK_PATH);
 	name_event(w, format_out_text(&w->out, &w->label));
 	base_str_reset(&w->label);
 	format_clean_add(&w->label, st->where);
 	annotate_event(w, "where", format_out_text(&w->out, &w->label));
 	annotate_event(w, "kind", model_state_kind_text(st->kind));
 	send_event(w, s->begin_ns);
-	begin_event(w, TYPE_END, TRACK_PATH);
+	perfetto_begin_event(w, TYPE_END, TRACK_PATH);
 	send_event(w, s->end_ns);
 }
 
@@ -302,7 +302,7 @@ static enum base_status send_levels(struct perfetto *w, const struct format_opti
 			if (s != BASE_OK)
 				s = base_fail(w->out.err, s, "out of memory for queues");
 		}
-		begin_event(w, TYPE_COUNTER, TRACK_QUEUE | l->queue);
+		perfetto_begin_event(w, TYPE_COUNTER, TRACK_QUEUE | l->queue);
 		format_wire_number(&w->event, EVENT_COUNTER, l->units);
 		send_event(w, l->time_ns);
 	}

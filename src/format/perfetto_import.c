@@ -79,7 +79,7 @@ struct message {
 	const uint8_t *p, *end;
 };
 
-static bool get(
+static bool perfetto_import_get(
 	void *ctx, const char *name, int64_t *ret_number, const char **ret_text, size_t *ret_length)
 {
 	const struct message *m = ctx;
@@ -99,13 +99,13 @@ static bool get(
 	return false;
 }
 
-static void keep(struct perfetto_import *im, const struct format_sched_event *e)
+static void perfetto_import_keep(struct perfetto_import *im, const struct format_sched_event *e)
 {
 	if (im->status == BASE_OK)
 		im->status = format_sched_add(im->sched, e, im->err);
 }
 
-static void read_event(
+static void perfetto_import_read_event(
 	struct perfetto_import *im, const uint8_t *p, const uint8_t *end, uint16_t cpu)
 {
 	struct format_sched_event e = {.cpu = cpu, .actor = FORMAT_SCHED_UNKNOWN};
@@ -134,14 +134,14 @@ static void read_event(
 	}
 	m.p = body.bytes;
 	m.end = body.bytes ? body.bytes + body.value : NULL;
-	struct format_sched_fields fields = {.ctx = &m, .get = get};
+	struct format_sched_fields fields = {.ctx = &m, .get = perfetto_import_get};
 	if (!name || !format_sched_convert(im->sched, name, &fields, &e)) {
 		im->nr_other++;
 		return;
 	}
 	if (e.kind != FORMAT_SCHED_context_begin && e.kind != FORMAT_SCHED_context_end)
 		e.context = (uint8_t)format_tracepoint_flags((int64_t)flags);
-	keep(im, &e);
+	perfetto_import_keep(im, &e);
 }
 
 /* ---- the compact form: columns, times as differences ----------------------------------------- */
@@ -150,7 +150,7 @@ struct column {
 	const uint8_t *p, *end;
 };
 
-static bool next(struct column *c, uint64_t *ret)
+static bool perfetto_import_next(struct column *c, uint64_t *ret)
 {
 	uint64_t v = 0;
 	for (unsigned shift = 0; c->p < c->end && shift < 70; shift += 7) {
@@ -194,28 +194,32 @@ static void read_compact(
 	}
 	struct format_sched_event e = {.cpu = cpu, .actor = FORMAT_SCHED_UNKNOWN};
 	uint64_t delta, value;
-	while (im->status == BASE_OK && next(&column[COMPACT_SWITCH_TIME], &delta)) {
+	while (im->status == BASE_OK &&
+		perfetto_import_next(&column[COMPACT_SWITCH_TIME], &delta)) {
 		e.kind = FORMAT_SCHED_switch;
 		e.time_ns += delta;
-		e.runnable =
-			next(&column[COMPACT_SWITCH_STATE], &value) && (!value || value & 0x100);
-		e.tid = next(&column[COMPACT_SWITCH_PID], &value) ? (uint32_t)value : 0;
-		e.name = next(&column[COMPACT_SWITCH_NAME], &value)
+		e.runnable = perfetto_import_next(&column[COMPACT_SWITCH_STATE], &value) &&
+			     (!value || value & 0x100);
+		e.tid = perfetto_import_next(&column[COMPACT_SWITCH_PID], &value) ? (uint32_t)value
+										  : 0;
+		e.name = perfetto_import_next(&column[COMPACT_SWITCH_NAME], &value)
 				 ? interned(im, start, end, value)
 				 : 0;
-		keep(im, &e);
+		perfetto_import_keep(im, &e);
 	}
 	e = (struct format_sched_event){.cpu = cpu, .actor = FORMAT_SCHED_UNKNOWN};
-	while (im->status == BASE_OK && next(&column[COMPACT_WAKE_TIME], &delta)) {
+	while (im->status == BASE_OK && perfetto_import_next(&column[COMPACT_WAKE_TIME], &delta)) {
 		e.kind = FORMAT_SCHED_waking;
 		e.time_ns += delta;
-		e.tid = next(&column[COMPACT_WAKE_PID], &value) ? (uint32_t)value : 0;
-		e.name = next(&column[COMPACT_WAKE_NAME], &value) ? interned(im, start, end, value)
-								  : 0;
-		e.context = next(&column[COMPACT_WAKE_FLAGS], &value)
+		e.tid = perfetto_import_next(&column[COMPACT_WAKE_PID], &value) ? (uint32_t)value
+										: 0;
+		e.name = perfetto_import_next(&column[COMPACT_WAKE_NAME], &value)
+				 ? interned(im, start, end, value)
+				 : 0;
+		e.context = perfetto_import_next(&column[COMPACT_WAKE_FLAGS], &value)
 				    ? (uint8_t)format_tracepoint_flags((int64_t)value)
 				    : 0;
-		keep(im, &e);
+		perfetto_import_keep(im, &e);
 	}
 }
 
@@ -236,7 +240,7 @@ static void read_bundle(struct perfetto_import *im, const uint8_t *p, const uint
 			return;
 		}
 		if (f.number == BUNDLE_EVENT && f.type == FORMAT_WIRE_bytes) {
-			read_event(im, f.bytes, f.bytes + f.value, cpu);
+			perfetto_import_read_event(im, f.bytes, f.bytes + f.value, cpu);
 		} else if (f.number == BUNDLE_COMPACT && f.type == FORMAT_WIRE_bytes) {
 			read_compact(im, f.bytes, f.bytes + f.value, cpu);
 		} else if (f.number == BUNDLE_LOST && f.value) {
@@ -244,7 +248,7 @@ static void read_bundle(struct perfetto_import *im, const uint8_t *p, const uint
 				.time_ns = UINT64_MAX,
 				.actor = FORMAT_SCHED_UNKNOWN,
 				.value = 1};
-			keep(im, &lost);
+			perfetto_import_keep(im, &lost);
 		}
 	}
 }
@@ -279,7 +283,7 @@ static void read_task(
 	if (process)
 		e.pid = e.tid;
 	if (e.tid)
-		keep(im, &e);
+		perfetto_import_keep(im, &e);
 }
 
 static void read_tree(struct perfetto_import *im, const uint8_t *p, const uint8_t *end)
@@ -295,7 +299,8 @@ static void read_tree(struct perfetto_import *im, const uint8_t *p, const uint8_
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void read_packet(struct perfetto_import *im, const uint8_t *p, const uint8_t *end)
+static void perfetto_import_read_packet(
+	struct perfetto_import *im, const uint8_t *p, const uint8_t *end)
 {
 	struct format_wire_field f;
 	im->nr_packets++;
@@ -319,13 +324,14 @@ static void read_packet(struct perfetto_import *im, const uint8_t *p, const uint
 static size_t packet_header(const uint8_t *p, size_t nr, uint64_t *ret_length)
 {
 	struct column c = {.p = p + 1, .end = p + nr};
-	if (nr < 2 || p[0] != (TRACE_PACKET << 3 | FORMAT_WIRE_bytes) || !next(&c, ret_length))
+	if (nr < 2 || p[0] != (TRACE_PACKET << 3 | FORMAT_WIRE_bytes) ||
+		!perfetto_import_next(&c, ret_length))
 		return 0;
 	return (size_t)(c.p - p);
 }
 
-static enum base_status read_packets(struct perfetto_import *im, const struct format_source *from,
-	const struct format_import_options *opts, bool *ret_cut)
+static enum base_status perfetto_import_read_packets(struct perfetto_import *im,
+	const struct format_source *from, const struct format_import_options *opts, bool *ret_cut)
 {
 	uint8_t *bytes = NULL;
 	size_t capacity = 0;
@@ -360,7 +366,7 @@ static enum base_status read_packets(struct perfetto_import *im, const struct fo
 		if (length)
 			s = from->read(from->ctx, at + header, bytes, (size_t)length, im->err);
 		if (s == BASE_OK)
-			read_packet(im, bytes, bytes + length);
+			perfetto_import_read_packet(im, bytes, bytes + length);
 		at += header + length;
 		if (opts->progress && at - told > CHUNK_BYTES) {
 			told = at;
@@ -376,7 +382,7 @@ enum base_status format_import_perfetto(const struct format_source *from, struct
 {
 	struct perfetto_import im = {.sched = format_sched_new(), .err = err};
 	bool cut = false;
-	enum base_status s = im.sched ? read_packets(&im, from, opts, &cut)
+	enum base_status s = im.sched ? perfetto_import_read_packets(&im, from, opts, &cut)
 				      : base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
 	if (s == BASE_OK && im.nr_compressed && !im.nr_bundles)
 		s = base_fail(err, BASE_ERR_FOREIGN,

@@ -75,7 +75,7 @@ struct pprof {
 	bool by_path, failed;
 };
 
-static uint64_t string_of(struct pprof *w, const char *text)
+static uint64_t pprof_string_of(struct pprof *w, const char *text)
 {
 	uint32_t id = 0;
 	struct base_str clean = {0};
@@ -86,9 +86,10 @@ static uint64_t string_of(struct pprof *w, const char *text)
 	return id;
 }
 
-static uint64_t function_of(struct pprof *w, const char *name, const char *file)
+static uint64_t pprof_function_of(struct pprof *w, const char *name, const char *file)
 {
-	uint64_t name_id = string_of(w, *name ? name : "?"), file_id = string_of(w, file), found;
+	uint64_t name_id = pprof_string_of(w, *name ? name : "?"),
+		 file_id = pprof_string_of(w, file), found;
 	if (base_map_get(&w->functions, name_id, file_id, &found))
 		return found;
 	base_str_reset(&w->message);
@@ -103,7 +104,7 @@ static uint64_t function_of(struct pprof *w, const char *name, const char *file)
 }
 
 /* w->part gets a location's lines first: of what is inlined, the innermost first. */
-static void add_line(struct pprof *w, uint64_t function, uint64_t line)
+static void pprof_add_line(struct pprof *w, uint64_t function, uint64_t line)
 {
 	base_str_reset(&w->message);
 	format_wire_number(&w->message, LINE_FUNCTION, function);
@@ -130,11 +131,11 @@ static uint64_t add_location(struct pprof *w, uint64_t mapping, uint64_t address
 /* Of a text alone: a state, what was waited for. */
 static uint64_t location_of_text(struct pprof *w, const char *text)
 {
-	uint64_t function = function_of(w, text, ""), found;
+	uint64_t function = pprof_function_of(w, text, ""), found;
 	if (base_map_get(&w->locations, 1, function, &found))
 		return found;
 	base_str_reset(&w->part);
-	add_line(w, function, 0);
+	pprof_add_line(w, function, 0);
 	uint64_t id = add_location(w, 0, 0);
 	w->failed |= base_map_put(&w->locations, 1, function, id) != BASE_OK;
 	return id;
@@ -150,8 +151,8 @@ static uint64_t location_of_chain(struct pprof *w, const char *function, uint32_
 	unsigned nr = model_chain_frames(w->in->model, chain, frame);
 	base_str_reset(&w->part);
 	while (nr-- > 0)
-		add_line(w, function_of(w, frame[nr], ""), 0);
-	add_line(w, function_of(w, function, ""), 0);
+		pprof_add_line(w, pprof_function_of(w, frame[nr], ""), 0);
+	pprof_add_line(w, pprof_function_of(w, function, ""), 0);
 	uint64_t id = add_location(w, 0, 0);
 	w->failed |= base_map_put(&w->locations, 2, chain, id) != BASE_OK;
 	return id;
@@ -169,10 +170,11 @@ static uint64_t location_of_site(struct pprof *w, uint32_t site)
 	base_str_reset(&w->part);
 	if (!nr || !*frame[0].function) {
 		nr = 0;
-		add_line(w, function_of(w, model_site_text(w->in->model, site), ""), 0);
+		pprof_add_line(w, pprof_function_of(w, model_site_text(w->in->model, site), ""), 0);
 	}
 	while (nr-- > 0)
-		add_line(w, function_of(w, frame[nr].function, frame[nr].file), frame[nr].line);
+		pprof_add_line(w, pprof_function_of(w, frame[nr].function, frame[nr].file),
+			frame[nr].line);
 	uint64_t mapping = at && at->module < d->nr_modules ? at->module : 0;
 	uint64_t id = add_location(w, mapping, at ? at->offset : 0);
 	w->failed |= base_map_put(&w->locations, 0, site, id) != BASE_OK;
@@ -181,16 +183,17 @@ static uint64_t location_of_site(struct pprof *w, uint32_t site)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-static void add_label(struct pprof *w, struct base_str *sample, const char *key, const char *text)
+static void pprof_add_label(
+	struct pprof *w, struct base_str *sample, const char *key, const char *text)
 {
 	base_str_reset(&w->part);
-	format_wire_number(&w->part, LABEL_KEY, string_of(w, key));
-	format_wire_number(&w->part, LABEL_TEXT, string_of(w, *text ? text : "?"));
+	format_wire_number(&w->part, LABEL_KEY, pprof_string_of(w, key));
+	format_wire_number(&w->part, LABEL_TEXT, pprof_string_of(w, *text ? text : "?"));
 	format_wire_message(sample, SAMPLE_LABEL, &w->part);
 }
 
 /* Ends w->label, the encoded sample, and adds to its values. */
-static enum base_status add_value(struct pprof *w, double ns)
+static enum base_status pprof_add_value(struct pprof *w, double ns)
 {
 	uint32_t id = 0;
 	enum base_status s = w->label.failed
@@ -206,18 +209,19 @@ static enum base_status add_value(struct pprof *w, double ns)
 	return BASE_OK;
 }
 
-static bool is_waiting(enum format_slice_kind k)
+static bool pprof_is_waiting(enum format_slice_kind k)
 {
 	return k != FORMAT_SLICE_none && k != FORMAT_SLICE_hold && k != FORMAT_SLICE_state;
 }
 
-static enum base_status add_wait(void *ctx, const struct format_slice *s, struct base_err *err)
+static enum base_status pprof_add_wait(
+	void *ctx, const struct format_slice *s, struct base_err *err)
 {
 	struct pprof *w = ctx;
 	const struct trace_defs *d = w->defs;
 	struct base_str what = {0}, sample = {0};
 	(void)err;
-	if (!is_waiting(s->kind))
+	if (!pprof_is_waiting(s->kind))
 		return BASE_OK;
 	format_slice_label(&what, d, s);
 	uint32_t stack = s->stack;
@@ -230,16 +234,16 @@ static enum base_status add_wait(void *ctx, const struct format_slice *s, struct
 	if (!sample.length)
 		format_wire_number(
 			&sample, SAMPLE_LOCATION, location_of_text(w, base_str_text(&what)));
-	add_label(w, &sample, "wait", base_str_text(&what));
+	pprof_add_label(w, &sample, "wait", base_str_text(&what));
 	base_str_reset(&w->label);
 	format_thread_name(&w->label, &w->threads, s->stream);
-	add_label(w, &sample, "thread", base_str_text(&w->label));
+	pprof_add_label(w, &sample, "thread", base_str_text(&w->label));
 	base_str_reset(&w->label);
 	base_str_add_bytes(&w->label, base_str_text(&sample), sample.length);
 	w->label.failed |= sample.failed || what.failed;
 	base_str_fini(&what);
 	base_str_fini(&sample);
-	return add_value(w, (double)(s->end_ns - s->begin_ns));
+	return pprof_add_value(w, (double)(s->end_ns - s->begin_ns));
 }
 
 /* chain: what was inlined in the function; 0: nothing. */
@@ -255,12 +259,12 @@ static enum base_status add_path_value(struct pprof *w, const struct graph_path_
 	format_wire_number(&sample, SAMPLE_LOCATION,
 		location_of_text(w, model_state(w->in->model, p->state)->name));
 	format_wire_number(&sample, SAMPLE_LOCATION, location_of_text(w, a->group));
-	add_label(w, &sample, "thread", a->name);
+	pprof_add_label(w, &sample, "thread", a->name);
 	base_str_reset(&w->label);
 	base_str_add_bytes(&w->label, base_str_text(&sample), sample.length);
 	w->label.failed |= sample.failed;
 	base_str_fini(&sample);
-	return add_value(w, ns);
+	return pprof_add_value(w, ns);
 }
 
 static enum base_status add_path_function(struct pprof *w, const struct graph_path_state *p,
@@ -277,7 +281,7 @@ static enum base_status add_path_function(struct pprof *w, const struct graph_pa
 	return s == BASE_OK && own > 0 ? add_path_value(w, p, name, 0, running_ns * own) : s;
 }
 
-static enum base_status add_path(struct pprof *w)
+static enum base_status pprof_add_path(struct pprof *w)
 {
 	struct graph_lane_result lane;
 	enum base_status s = graph_lane(model_graph(w->in->model), 0, &lane, w->err);
@@ -299,12 +303,12 @@ static enum base_status add_path(struct pprof *w)
 
 /* ---- the profile ----------------------------------------------------------------------------- */
 
-static void add_type(
+static void pprof_add_type(
 	struct pprof *w, struct base_str *out, unsigned field, const char *type, const char *unit)
 {
 	base_str_reset(&w->message);
-	format_wire_number(&w->message, VALUE_TYPE, string_of(w, type));
-	format_wire_number(&w->message, VALUE_UNIT, string_of(w, unit));
+	format_wire_number(&w->message, VALUE_TYPE, pprof_string_of(w, type));
+	format_wire_number(&w->message, VALUE_UNIT, pprof_string_of(w, unit));
 	format_wire_message(out, field, &w->message);
 }
 
@@ -317,16 +321,16 @@ static void add_mappings(struct pprof *w, struct base_str *out)
 		format_wire_number(&w->message, MAPPING_START, 0);
 		format_wire_number(&w->message, MAPPING_LIMIT, UINT64_MAX);
 		format_wire_number(&w->message, MAPPING_FILE,
-			string_of(w, trace_text_of(d, d->modules[i].path)));
+			pprof_string_of(w, trace_text_of(d, d->modules[i].path)));
 		format_wire_number(&w->message, MAPPING_BUILD_ID,
-			string_of(w, trace_text_of(d, d->modules[i].build_id)));
+			pprof_string_of(w, trace_text_of(d, d->modules[i].build_id)));
 		for (unsigned k = MAPPING_HAS_FUNCTIONS; k <= MAPPING_HAS_INLINED; k++)
 			format_wire_number(&w->message, k, 1);
 		format_wire_message(out, PROFILE_MAPPING, &w->message);
 	}
 }
 
-static void add_samples(struct pprof *w, struct base_str *out)
+static void pprof_add_samples(struct pprof *w, struct base_str *out)
 {
 	uint32_t nr = w->stack ? base_strtab_count(w->stacks) : 0;
 	for (uint32_t id = 1; id < nr; id++) {
@@ -342,24 +346,24 @@ static void add_samples(struct pprof *w, struct base_str *out)
 	}
 }
 
-static void assemble(struct pprof *w, struct base_str *out)
+static void pprof_assemble(struct pprof *w, struct base_str *out)
 {
 	uint64_t origin_ns = trace_reader_info(w->in->reader)->origin_unix_ns;
 	if (w->by_path) {
-		add_type(w, out, PROFILE_SAMPLE_TYPE, "critical_path", "nanoseconds");
+		pprof_add_type(w, out, PROFILE_SAMPLE_TYPE, "critical_path", "nanoseconds");
 	} else {
-		add_type(w, out, PROFILE_SAMPLE_TYPE, "contentions", "count");
-		add_type(w, out, PROFILE_SAMPLE_TYPE, "delay", "nanoseconds");
+		pprof_add_type(w, out, PROFILE_SAMPLE_TYPE, "contentions", "count");
+		pprof_add_type(w, out, PROFILE_SAMPLE_TYPE, "delay", "nanoseconds");
 	}
-	add_samples(w, out);
+	pprof_add_samples(w, out);
 	add_mappings(w, out);
 	base_str_add_bytes(out, base_str_text(&w->tables), w->tables.length);
 	format_wire_number(out, PROFILE_TIME, origin_ns);
 	format_wire_number(out, PROFILE_DURATION, model_last_ns(w->in->model));
-	add_type(w, out, PROFILE_PERIOD_TYPE, w->by_path ? "critical_path" : "contentions",
+	pprof_add_type(w, out, PROFILE_PERIOD_TYPE, w->by_path ? "critical_path" : "contentions",
 		w->by_path ? "nanoseconds" : "count");
 	format_wire_number(out, PROFILE_PERIOD, 1);
-	format_wire_number(out, PROFILE_COMMENT, string_of(w, w->in->tool));
+	format_wire_number(out, PROFILE_COMMENT, pprof_string_of(w, w->in->tool));
 	for (uint32_t i = 0; i < base_strtab_count(w->strings); i++)
 		format_wire_text(out, PROFILE_STRING, base_strtab_get(w->strings, i));
 	out->failed |= w->tables.failed || w->message.failed || w->failed;
@@ -408,9 +412,10 @@ enum base_status format_export_pprof(const struct format_input *in,
 	enum base_status s = !w.strings || !w.stacks ? format_no_memory(err)
 						     : format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK)
-		s = w.by_path ? add_path(&w) : format_timeline(in, opts, add_wait, &w, err);
+		s = w.by_path ? pprof_add_path(&w)
+			      : format_timeline(in, opts, pprof_add_wait, &w, err);
 	if (s == BASE_OK) {
-		assemble(&w, &profile);
+		pprof_assemble(&w, &profile);
 		s = profile.failed ? format_no_memory(err) : write_compressed(&w, &profile);
 	}
 	base_str_fini(&profile);

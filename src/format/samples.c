@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static int by_stream(const void *a, const void *b)
+static int samples_by_stream(const void *a, const void *b)
 {
 	const struct format_sample *x = a, *y = b;
 	if (x->stream != y->stream)
@@ -32,7 +32,7 @@ enum base_status format_samples_init(struct format_samples *l, const struct form
 				.stack = r->u.sample.stack};
 		}
 	if (s == BASE_END && l->nr)
-		qsort(l->sample, l->nr, sizeof *l->sample, by_stream);
+		qsort(l->sample, l->nr, sizeof *l->sample, samples_by_stream);
 	return s == BASE_END ? BASE_OK : s;
 }
 

@@ -56,7 +56,7 @@ static void add_uri(struct base_str *o, const char *file)
 	base_str_fini(&uri);
 }
 
-static void add_place(struct base_str *o, const struct format_sarif_place *p)
+static void sarif_add_place(struct base_str *o, const struct format_sarif_place *p)
 {
 	bool any = false;
 	base_str_add(o, "{");
@@ -84,14 +84,14 @@ static void add_place(struct base_str *o, const struct format_sarif_place *p)
 	base_str_add(o, "}");
 }
 
-static void add_flow(struct base_str *o, const struct format_sarif_flow *f)
+static void sarif_add_flow(struct base_str *o, const struct format_sarif_flow *f)
 {
 	base_str_add(o, "{\"id\":");
 	format_json_text(o, f->thread);
 	base_str_add(o, ",\"locations\":[");
 	for (size_t i = 0; i < f->nr_steps && i < FORMAT_SARIF_STEPS_MAX; i++) {
 		base_str_add(o, i ? ",{\"location\":" : "{\"location\":");
-		add_place(o, &f->step[i]);
+		sarif_add_place(o, &f->step[i]);
 		base_str_add(o, "}");
 	}
 	base_str_add(o, "]}");
@@ -113,11 +113,11 @@ void format_sarif_result(struct format_sarif *s, const struct format_sarif_resul
 	format_json_text(o, r->text);
 	base_str_add(o, "},\"locations\":[");
 	if (r->place)
-		add_place(o, r->place);
+		sarif_add_place(o, r->place);
 	base_str_add(o, "]");
 	for (size_t i = 0; i < r->nr_flows; i++) {
 		base_str_add(o, i ? "," : ",\"codeFlows\":[{\"threadFlows\":[");
-		add_flow(o, &r->flow[i]);
+		sarif_add_flow(o, &r->flow[i]);
 	}
 	base_str_add(o, r->nr_flows ? "]}]" : "");
 	base_str_addf(o, ",\"partialFingerprints\":{\"longpole/v1\":\"%016" PRIx64 "\"}}",
@@ -164,7 +164,7 @@ bool format_sarif_parse_place(
 enum { POLES_MAX = 20 };
 #define POLE_SHARE_MIN 0.01
 
-static uint64_t hash_of(uint64_t hash, const char *text)
+static uint64_t sarif_hash_of(uint64_t hash, const char *text)
 {
 	for (const char *p = text; *p; p++)
 		hash = base_hash_u64(hash ^ (unsigned char)*p);
@@ -179,7 +179,7 @@ static const struct format_sarif_rule rules[] = {
 };
 enum { RULE_POLE = BASE_COUNT(rules) - 1 };
 
-static void add_finding(struct format_sarif *s, const struct model_finding *f)
+static void sarif_add_finding(struct format_sarif *s, const struct model_finding *f)
 {
 	static const enum format_sarif_level level[] = {[MODEL_SEVERITY_error] = FORMAT_SARIF_error,
 		[MODEL_SEVERITY_warning] = FORMAT_SARIF_warning,
@@ -190,7 +190,7 @@ static void add_finding(struct format_sarif *s, const struct model_finding *f)
 	base_str_addf(&text, "%s (%" PRIu64 " times)", f->sentence, f->count);
 	if (!found && *f->where)
 		base_str_addf(&text, ", at %s", f->where);
-	uint64_t hash = hash_of(hash_of(f->check, f->where), f->queue);
+	uint64_t hash = sarif_hash_of(sarif_hash_of(f->check, f->where), f->queue);
 	format_sarif_result(s, &(struct format_sarif_result){.rule = f->check,
 				       .level = level[f->severity],
 				       .text = base_str_text(&text),
@@ -211,12 +211,12 @@ static void add_pole(struct format_sarif *s, const struct format_input *in,
 	bool found = format_sarif_parse_place(st->where, &buf, &place);
 	base_str_addf(&text, "%.1f %% of the critical path: %s, %s", 100 * p->path_ns / length_ns,
 		a->group, st->name);
-	format_sarif_result(
-		s, &(struct format_sarif_result){.rule = RULE_POLE,
-			   .level = FORMAT_SARIF_note,
-			   .text = base_str_text(&text),
-			   .place = found ? &place : NULL,
-			   .fingerprint = hash_of(hash_of(RULE_POLE, a->group), st->name)});
+	format_sarif_result(s, &(struct format_sarif_result){.rule = RULE_POLE,
+				       .level = FORMAT_SARIF_note,
+				       .text = base_str_text(&text),
+				       .place = found ? &place : NULL,
+				       .fingerprint = sarif_hash_of(
+					       sarif_hash_of(RULE_POLE, a->group), st->name)});
 	s->text.failed |= text.failed || buf.failed;
 	base_str_fini(&text);
 	base_str_fini(&buf);
@@ -236,7 +236,7 @@ enum base_status format_export_sarif(const struct format_input *in,
 		return st;
 	format_sarif_begin(&s, in->tool, rules, BASE_COUNT(rules));
 	for (size_t i = 0; i < nr; i++)
-		add_finding(&s, &finding[i]);
+		sarif_add_finding(&s, &finding[i]);
 	for (size_t i = 0; i < lane.nr_states && i < POLES_MAX && lane.length_ns > 0; i++)
 		if (lane.state[i].path_ns >= POLE_SHARE_MIN * lane.length_ns)
 			add_pole(&s, in, &lane.state[i], lane.length_ns);

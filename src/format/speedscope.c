@@ -22,7 +22,7 @@ struct speedscope {
 	bool first_profile, first_event;
 };
 
-static uint32_t frame_of(struct speedscope *w, const char *name)
+static uint32_t speedscope_frame_of(struct speedscope *w, const char *name)
 {
 	uint32_t id = 1;
 	const char *text = *name ? name : "?"; /* id 0 is "", which is no frame */
@@ -45,7 +45,7 @@ static void begin_profile(struct speedscope *w, const char *name, uint64_t from_
 	w->first_event = true;
 }
 
-static void add_event(struct speedscope *w, char type, uint32_t frame, uint64_t at_ns)
+static void speedscope_add_event(struct speedscope *w, char type, uint32_t frame, uint64_t at_ns)
 {
 	base_str_addf(&w->out.text, "%s{\"type\":\"%c\",\"frame\":%" PRIu32 ",\"at\":%" PRIu64 "}",
 		w->first_event ? "" : ",", type, frame, at_ns);
@@ -60,7 +60,7 @@ static void end_profile(struct speedscope *w)
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
-static void add_path(struct speedscope *w, const struct format_path *p)
+static void speedscope_add_path(struct speedscope *w, const struct format_path *p)
 {
 	if (!p->nr)
 		return;
@@ -68,18 +68,18 @@ static void add_path(struct speedscope *w, const struct format_path *p)
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct format_step *s = &p->step[i];
 		const struct model_state *st = model_state(w->in->model, s->state);
-		uint32_t actor = frame_of(w, model_actor(w->in->model, s->actor)->name);
-		uint32_t state = frame_of(w, st->name);
-		add_event(w, 'O', actor, s->begin_ns);
-		add_event(w, 'O', state, s->begin_ns);
-		add_event(w, 'C', state, s->end_ns);
-		add_event(w, 'C', actor, s->end_ns);
+		uint32_t actor = speedscope_frame_of(w, model_actor(w->in->model, s->actor)->name);
+		uint32_t state = speedscope_frame_of(w, st->name);
+		speedscope_add_event(w, 'O', actor, s->begin_ns);
+		speedscope_add_event(w, 'O', state, s->begin_ns);
+		speedscope_add_event(w, 'C', state, s->end_ns);
+		speedscope_add_event(w, 'C', actor, s->end_ns);
 	}
 	end_profile(w);
 }
 
 /* One profile a thread: its name is the outermost frame, whose own time is running. */
-static void add_threads(struct speedscope *w)
+static void speedscope_add_threads(struct speedscope *w)
 {
 	for (size_t i = 0, end; i < w->slices.nr; i = end) {
 		for (end = i + 1; end < w->slices.nr &&
@@ -90,16 +90,17 @@ static void add_threads(struct speedscope *w)
 		uint64_t from_ns = w->slices.slice[i].begin_ns,
 			 to_ns = w->slices.slice[end - 1].end_ns;
 		begin_profile(w, format_out_text(&w->out, &w->label), from_ns, to_ns);
-		uint32_t thread = frame_of(w, format_out_text(&w->out, &w->label));
-		add_event(w, 'O', thread, from_ns);
+		uint32_t thread = speedscope_frame_of(w, format_out_text(&w->out, &w->label));
+		speedscope_add_event(w, 'O', thread, from_ns);
 		for (size_t k = i; k < end; k++) {
 			base_str_reset(&w->label);
 			format_slice_label(&w->label, w->defs, &w->slices.slice[k]);
-			uint32_t frame = frame_of(w, format_out_text(&w->out, &w->label));
-			add_event(w, 'O', frame, w->slices.slice[k].begin_ns);
-			add_event(w, 'C', frame, w->slices.slice[k].end_ns);
+			uint32_t frame =
+				speedscope_frame_of(w, format_out_text(&w->out, &w->label));
+			speedscope_add_event(w, 'O', frame, w->slices.slice[k].begin_ns);
+			speedscope_add_event(w, 'C', frame, w->slices.slice[k].end_ns);
 		}
-		add_event(w, 'C', thread, to_ns);
+		speedscope_add_event(w, 'C', thread, to_ns);
 		end_profile(w);
 	}
 }
@@ -108,11 +109,12 @@ static uint32_t frame_of_code(struct speedscope *w, const struct model_frame *f)
 {
 	base_str_reset(&w->label);
 	base_str_addf(&w->label, "%s%s", f->function, f->inlined ? " (inlined)" : "");
-	return frame_of(w, format_out_text(&w->out, &w->label));
+	return speedscope_frame_of(w, format_out_text(&w->out, &w->label));
 }
 
 /* One thread's samples, in number: how much time each stands for is not known to be equal. */
-static void add_samples(struct speedscope *w, const struct format_sample *sample, size_t nr)
+static void speedscope_add_samples(
+	struct speedscope *w, const struct format_sample *sample, size_t nr)
 {
 	struct model_frame frame[FORMAT_FRAMES_MAX];
 	base_str_reset(&w->label);
@@ -145,11 +147,11 @@ static void add_sampled(struct speedscope *w)
 	for (size_t i = 0, end; i < l->nr; i = end) {
 		for (end = i + 1; end < l->nr && l->sample[end].stream == l->sample[i].stream;)
 			end++;
-		add_samples(w, &l->sample[i], end - i);
+		speedscope_add_samples(w, &l->sample[i], end - i);
 	}
 }
 
-static void add_frames(struct speedscope *w)
+static void speedscope_add_frames(struct speedscope *w)
 {
 	uint32_t nr = base_strtab_count(w->frames);
 	for (uint32_t id = 1; id < nr; id++) {
@@ -186,11 +188,11 @@ enum base_status format_export_speedscope(const struct format_input *in,
 		base_str_add(&w.out.text, ",\"name\":");
 		format_json_text(&w.out.text, in->name);
 		base_str_add(&w.out.text, ",\"activeProfileIndex\":0,\"profiles\":[");
-		add_path(&w, &path);
-		add_threads(&w);
+		speedscope_add_path(&w, &path);
+		speedscope_add_threads(&w);
 		add_sampled(&w);
 		base_str_add(&w.out.text, "\n],\"shared\":{\"frames\":[");
-		add_frames(&w);
+		speedscope_add_frames(&w);
 		base_str_add(&w.out.text, "]}}\n");
 	}
 	enum base_status closed = format_out_close(&w.out);

@@ -55,7 +55,8 @@ static void add_object(struct base_str *out, const struct trace_defs *d, uint32_
 	}
 }
 
-static void add_wait(struct base_str *out, const struct trace_defs *d, const struct format_slice *s)
+static void timeline_add_wait(
+	struct base_str *out, const struct trace_defs *d, const struct format_slice *s)
 {
 	base_str_add(out, "wait: ");
 	if (s->detail == FORMAT_WAIT_join) {
@@ -79,7 +80,7 @@ void format_slice_label(
 	};
 	switch (s->kind) {
 	case FORMAT_SLICE_wait:
-		add_wait(out, d, s);
+		timeline_add_wait(out, d, s);
 		break;
 	case FORMAT_SLICE_io:
 		base_str_addf(out, "%s%s", s->detail < TRACE_IO_NR ? op[s->detail] : "call",
@@ -194,7 +195,7 @@ static bool same(const struct view *a, const struct view *b)
 	       a->site == b->site;
 }
 
-static bool is_wanted(struct timeline *w, struct seen *t, uint32_t stream)
+static bool timeline_is_wanted(struct timeline *w, struct seen *t, uint32_t stream)
 {
 	if (!t->decided) {
 		struct base_str name = {0};
@@ -222,12 +223,12 @@ static enum base_status end_slice(struct timeline *w, uint32_t stream, uint64_t 
 	const struct format_options *o = w->opts;
 	if (s.kind == FORMAT_SLICE_none || s.end_ns <= s.begin_ns ||
 		s.end_ns - s.begin_ns < o->min_duration_ns || s.end_ns <= o->from_ns ||
-		(o->to_ns && s.begin_ns >= o->to_ns) || !is_wanted(w, t, stream))
+		(o->to_ns && s.begin_ns >= o->to_ns) || !timeline_is_wanted(w, t, stream))
 		return BASE_OK;
 	return w->visit(w->ctx, &s, w->err);
 }
 
-static enum base_status show(struct timeline *w, uint32_t stream, uint64_t time_ns)
+static enum base_status timeline_show(struct timeline *w, uint32_t stream, uint64_t time_ns)
 {
 	struct seen *t = &w->seen[stream];
 	struct view now = visible(t);
@@ -241,7 +242,7 @@ static enum base_status show(struct timeline *w, uint32_t stream, uint64_t time_
 
 /* ---- records -> views ------------------------------------------------------------------------ */
 
-static void hold(struct seen *t, uint32_t object, uint32_t site)
+static void timeline_hold(struct seen *t, uint32_t object, uint32_t site)
 {
 	t->doing = (struct view){0};
 	if (t->nr_held < HELD_MAX)
@@ -249,7 +250,7 @@ static void hold(struct seen *t, uint32_t object, uint32_t site)
 			(struct view){.kind = FORMAT_SLICE_hold, .object = object, .site = site};
 }
 
-static void release(struct seen *t, uint32_t object)
+static void timeline_release(struct seen *t, uint32_t object)
 {
 	for (unsigned i = t->nr_held; i-- > 0;) {
 		if (t->held[i].object != object)
@@ -260,7 +261,7 @@ static void release(struct seen *t, uint32_t object)
 	}
 }
 
-static struct view waits(uint32_t object, uint32_t detail, uint32_t site, uint32_t stack)
+static struct view timeline_waits(uint32_t object, uint32_t detail, uint32_t site, uint32_t stack)
 {
 	return (struct view){.kind = FORMAT_SLICE_wait,
 		.object = object,
@@ -270,7 +271,7 @@ static struct view waits(uint32_t object, uint32_t detail, uint32_t site, uint32
 }
 
 /* The stack of a call that lasted comes with its end. */
-static void done(struct seen *t, uint32_t stack)
+static void timeline_done(struct seen *t, uint32_t stack)
 {
 	if (stack && same(&t->doing, &t->shown))
 		t->shown.stack = stack;
@@ -282,42 +283,42 @@ static void apply_lock(struct seen *t, const struct trace_record *r)
 	switch (r->kind) {
 	case TRACE_lock_wait:
 	case TRACE_shared_wait: /* same fields */
-		t->doing = waits(r->u.lock_wait.object, FORMAT_WAIT_object, r->u.lock_wait.site,
-			r->u.lock_wait.stack);
+		t->doing = timeline_waits(r->u.lock_wait.object, FORMAT_WAIT_object,
+			r->u.lock_wait.site, r->u.lock_wait.stack);
 		break;
 	case TRACE_lock_acquire:
 	case TRACE_shared_acquire:
-		hold(t, r->u.lock_acquire.object, r->u.lock_acquire.site);
+		timeline_hold(t, r->u.lock_acquire.object, r->u.lock_acquire.site);
 		break;
 	case TRACE_lock_release:
 	case TRACE_shared_release:
-		release(t, r->u.lock_release.object);
+		timeline_release(t, r->u.lock_release.object);
 		break;
 	case TRACE_cond_wait:
-		release(t, r->u.cond_wait.mutex);
-		t->doing = waits(r->u.cond_wait.object, FORMAT_WAIT_object, r->u.cond_wait.site,
-			r->u.cond_wait.stack);
+		timeline_release(t, r->u.cond_wait.mutex);
+		t->doing = timeline_waits(r->u.cond_wait.object, FORMAT_WAIT_object,
+			r->u.cond_wait.site, r->u.cond_wait.stack);
 		break;
 	case TRACE_cond_wake:
 		if (r->u.cond_wake.mutex)
-			hold(t, r->u.cond_wake.mutex, r->u.cond_wake.site);
+			timeline_hold(t, r->u.cond_wake.mutex, r->u.cond_wake.site);
 		else
-			done(t, 0);
+			timeline_done(t, 0);
 		break;
 	case TRACE_barrier_arrive:
-		t->doing = waits(r->u.barrier_arrive.object, FORMAT_WAIT_object,
+		t->doing = timeline_waits(r->u.barrier_arrive.object, FORMAT_WAIT_object,
 			r->u.barrier_arrive.site, r->u.barrier_arrive.stack);
 		break;
 	case TRACE_token_wait:
-		t->doing = waits(r->u.token_wait.object, FORMAT_WAIT_object, r->u.token_wait.site,
-			r->u.token_wait.stack);
+		t->doing = timeline_waits(r->u.token_wait.object, FORMAT_WAIT_object,
+			r->u.token_wait.site, r->u.token_wait.stack);
 		break;
 	case TRACE_message_wait:
-		t->doing = waits(r->u.message_wait.object, FORMAT_WAIT_object,
+		t->doing = timeline_waits(r->u.message_wait.object, FORMAT_WAIT_object,
 			r->u.message_wait.site, r->u.message_wait.stack);
 		break;
 	default: /* lock_fail, barrier_leave, token_take, message_sent, message_received */
-		done(t, 0);
+		timeline_done(t, 0);
 	}
 }
 
@@ -331,13 +332,13 @@ static void apply_call(struct seen *t, const struct trace_record *r)
 			.site = r->u.io_begin.site};
 		break;
 	case TRACE_io_end:
-		done(t, r->u.io_end.stack);
+		timeline_done(t, r->u.io_end.stack);
 		break;
 	case TRACE_poll_begin:
 		t->doing = (struct view){.kind = FORMAT_SLICE_poll, .site = r->u.poll_begin.site};
 		break;
 	case TRACE_poll_end:
-		done(t, r->u.poll_end.stack);
+		timeline_done(t, r->u.poll_end.stack);
 		break;
 	case TRACE_sleep_begin:
 		t->doing = (struct view){.kind = FORMAT_SLICE_sleep, .site = r->u.sleep_begin.site};
@@ -346,13 +347,15 @@ static void apply_call(struct seen *t, const struct trace_record *r)
 		t->doing = (struct view){.kind = FORMAT_SLICE_sleep, .site = r->u.sleep_until.site};
 		break;
 	case TRACE_child_wait:
-		t->doing = waits(0, FORMAT_WAIT_child, r->u.child_wait.site, r->u.child_wait.stack);
+		t->doing = timeline_waits(
+			0, FORMAT_WAIT_child, r->u.child_wait.site, r->u.child_wait.stack);
 		break;
 	case TRACE_join_wait:
-		t->doing = waits(0, FORMAT_WAIT_join, r->u.join_wait.site, r->u.join_wait.stack);
+		t->doing = timeline_waits(
+			0, FORMAT_WAIT_join, r->u.join_wait.site, r->u.join_wait.stack);
 		break;
 	default: /* sleep_end, child_waited, join_done */
-		done(t, 0);
+		timeline_done(t, 0);
 	}
 }
 
@@ -369,21 +372,21 @@ static void apply_note(struct seen *t, const struct trace_record *r)
 	case TRACE_note_state:
 		if (t->nr_machines)
 			t->machine_state[t->nr_machines - 1] = r->u.note_state.state;
-		done(t, 0);
+		timeline_done(t, 0);
 		break;
 	case TRACE_note_wait_empty:
-		t->doing = waits(r->u.note_wait_empty.object, FORMAT_WAIT_object,
+		t->doing = timeline_waits(r->u.note_wait_empty.object, FORMAT_WAIT_object,
 			r->u.note_wait_empty.site, 0);
 		break;
 	case TRACE_note_wait_full:
-		t->doing = waits(
+		t->doing = timeline_waits(
 			r->u.note_wait_full.object, FORMAT_WAIT_space, r->u.note_wait_full.site, 0);
 		break;
 	case TRACE_note_dequeue:
 	case TRACE_note_peek:
 	case TRACE_note_enqueue:
 	case TRACE_note_reserve:
-		done(t, 0);
+		timeline_done(t, 0);
 		break;
 	default:
 		break;
@@ -398,7 +401,7 @@ static void apply_cpu(struct seen *t, const struct trace_record *r)
 		t->off = r->u.cpu_out.preempted & 1 ? FORMAT_SLICE_runnable : FORMAT_SLICE_blocked;
 }
 
-static void apply(struct seen *t, const struct trace_record *r)
+static void timeline_apply(struct seen *t, const struct trace_record *r)
 {
 	switch (r->kind) {
 	case TRACE_lock_wait ... TRACE_token_take:
@@ -460,8 +463,8 @@ enum base_status format_timeline(const struct format_input *in, const struct for
 			last_ns = r->time_ns;
 			if (!r->stream || r->stream >= w.nr_streams)
 				continue;
-			apply(&w.seen[r->stream], r);
-			s = show(&w, r->stream, r->time_ns);
+			timeline_apply(&w.seen[r->stream], r);
+			s = timeline_show(&w, r->stream, r->time_ns);
 		}
 	}
 	if (s == BASE_END)

@@ -25,7 +25,7 @@ struct event {
 	const struct tep_record *record;
 };
 
-static bool get(
+static bool tracecmd_import_get(
 	void *ctx, const char *name, int64_t *ret_number, const char **ret_text, size_t *ret_length)
 {
 	const struct event *e = ctx;
@@ -55,14 +55,15 @@ static bool get(
 	return true;
 }
 
-static int hear(struct tracecmd_input *in, struct tep_record *record, int cpu, void *ctx)
+static int tracecmd_import_hear(
+	struct tracecmd_input *in, struct tep_record *record, int cpu, void *ctx)
 {
 	struct tracecmd_import *im = ctx;
 	struct event event = {
 		.type = tep_find_event_by_record(tracecmd_get_tep(in), record), .record = record};
 	struct format_sched_event e = {
 		.time_ns = record->ts, .cpu = (uint16_t)cpu, .actor = FORMAT_SCHED_UNKNOWN};
-	struct format_sched_fields fields = {.ctx = &event, .get = get};
+	struct format_sched_fields fields = {.ctx = &event, .get = tracecmd_import_get};
 	int64_t number = 0;
 	const char *text = NULL;
 	size_t length = 0;
@@ -70,14 +71,15 @@ static int hear(struct tracecmd_input *in, struct tep_record *record, int cpu, v
 		im->nr_other++;
 		return 0;
 	}
-	if (get(&event, "common_pid", &number, &text, &length) && !text && number >= 0)
+	if (tracecmd_import_get(&event, "common_pid", &number, &text, &length) && !text &&
+		number >= 0)
 		e.actor = (uint32_t)number;
 	if (!format_sched_convert(im->sched, event.type->name, &fields, &e)) {
 		im->nr_other++;
 		return 0;
 	}
 	if (e.kind != FORMAT_SCHED_context_begin && e.kind != FORMAT_SCHED_context_end &&
-		get(&event, "common_flags", &number, &text, &length) && !text)
+		tracecmd_import_get(&event, "common_flags", &number, &text, &length) && !text)
 		e.context = (uint8_t)format_tracepoint_flags(number);
 	if (record->missed_events > 0) {
 		struct format_sched_event lost = {.kind = FORMAT_SCHED_lost,
@@ -100,7 +102,7 @@ static enum base_status read_tracecmd(struct format_sched *to, const char *path,
 	enum base_status s = BASE_OK;
 	if (!in)
 		s = base_fail(err, BASE_ERR_FOREIGN, "libtracecmd cannot read it as a trace.dat");
-	if (s == BASE_OK && tracecmd_iterate_events(in, NULL, 0, hear, &im) < 0 &&
+	if (s == BASE_OK && tracecmd_iterate_events(in, NULL, 0, tracecmd_import_hear, &im) < 0 &&
 		im.status == BASE_OK)
 		s = base_fail(err, BASE_ERR_FOREIGN, "libtracecmd cannot read its events");
 	if (s == BASE_OK)

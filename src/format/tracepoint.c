@@ -23,7 +23,7 @@ static uint32_t number_after(const char *p, const char *end, const char *word)
 	return 0;
 }
 
-static bool has(const char *p, const char *end, const char *word)
+static bool tracepoint_has(const char *p, const char *end, const char *word)
 {
 	size_t length = strlen(word);
 	for (; (size_t)(end - p) >= length; p++)
@@ -32,7 +32,7 @@ static bool has(const char *p, const char *end, const char *word)
 	return false;
 }
 
-static bool copy(char to[FORMAT_TRACEPOINT_NAME_MAX], const char *from, size_t length)
+static bool tracepoint_copy(char to[FORMAT_TRACEPOINT_NAME_MAX], const char *from, size_t length)
 {
 	if (!length || length >= FORMAT_TRACEPOINT_NAME_MAX)
 		return false;
@@ -41,14 +41,14 @@ static bool copy(char to[FORMAT_TRACEPOINT_NAME_MAX], const char *from, size_t l
 	return true;
 }
 
-static bool is_word(char c)
+static bool tracepoint_is_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       c == '_';
 }
 
 /* "field:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;" */
-static void add_field(struct format_tracepoint *t, const char *line, const char *end)
+static void tracepoint_add_field(struct format_tracepoint *t, const char *line, const char *end)
 {
 	const char *semicolon = memchr(line, ';', (size_t)(end - line));
 	if (!semicolon || t->nr_fields >= FORMAT_TRACEPOINT_FIELDS_MAX)
@@ -58,17 +58,17 @@ static void add_field(struct format_tracepoint *t, const char *line, const char 
 		while (stop > line && *stop != '[')
 			stop--;
 	const char *name = stop;
-	while (name > line && is_word(name[-1]))
+	while (name > line && tracepoint_is_word(name[-1]))
 		name--;
 	unsigned i = t->nr_fields;
-	if (!copy(t->field[i].name, name, (size_t)(stop - name)))
+	if (!tracepoint_copy(t->field[i].name, name, (size_t)(stop - name)))
 		return;
 	t->field[i].offset = number_after(semicolon, end, "offset:");
 	t->field[i].size = number_after(semicolon, end, "size:");
 	t->field[i].is_signed = number_after(semicolon, end, "signed:") != 0;
-	t->field[i].is_dynamic = has(line, name, "__data_loc");
+	t->field[i].is_dynamic = tracepoint_has(line, name, "__data_loc");
 	t->field[i].is_text =
-		has(line, name, "char") && (t->field[i].is_dynamic || stop != semicolon);
+		tracepoint_has(line, name, "char") && (t->field[i].is_dynamic || stop != semicolon);
 	t->nr_fields++;
 }
 
@@ -82,17 +82,17 @@ bool format_tracepoint_parse(struct format_tracepoint *t, const char *text, size
 		while (p < stop && (*p == ' ' || *p == '\t'))
 			p++;
 		if ((size_t)(stop - p) > 6 && !memcmp(p, "name: ", 6))
-			(void)copy(t->name, p + 6, (size_t)(stop - p) - 6);
+			(void)tracepoint_copy(t->name, p + 6, (size_t)(stop - p) - 6);
 		else if ((size_t)(stop - p) > 4 && !memcmp(p, "ID: ", 4))
 			t->id = number_after(p, stop, "ID: ");
 		else if ((size_t)(stop - p) > 6 && !memcmp(p, "field:", 6))
-			add_field(t, p + 6, stop);
+			tracepoint_add_field(t, p + 6, stop);
 		text = stop + (newline != NULL);
 	}
 	return *t->name && t->id && t->nr_fields;
 }
 
-static uint64_t take(const uint8_t *p, size_t nr_bytes)
+static uint64_t tracepoint_take(const uint8_t *p, size_t nr_bytes)
 {
 	uint64_t v = 0;
 	for (size_t i = 0; i < nr_bytes; i++)
@@ -113,7 +113,7 @@ bool format_tracepoint_get(
 		if (e->type->field[i].is_dynamic) {
 			if (size != 4)
 				return false;
-			uint64_t where = take(e->bytes + offset, 4);
+			uint64_t where = tracepoint_take(e->bytes + offset, 4);
 			offset = where & 0xffff;
 			size = where >> 16;
 			if (offset > e->size_bytes || size > e->size_bytes - offset)
@@ -126,7 +126,7 @@ bool format_tracepoint_get(
 		}
 		if (!size || size > 8)
 			return false;
-		uint64_t v = take(e->bytes + offset, size);
+		uint64_t v = tracepoint_take(e->bytes + offset, size);
 		if (e->type->field[i].is_signed && size < 8 && v >> (8 * size - 1))
 			v |= UINT64_MAX << 8 * size;
 		*ret_number = (int64_t)v;

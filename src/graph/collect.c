@@ -64,7 +64,7 @@ enum base_status graph_reserve_nodes(struct graph *g, size_t nr, struct base_err
 
 /* ---- marking --------------------------------------------------------------------------------- */
 
-static inline void reach(struct mark *m, uint32_t lanes)
+static inline void collect_reach(struct mark *m, uint32_t lanes)
 {
 	m->ends |= m->live & lanes;
 	m->live |= lanes;
@@ -197,15 +197,15 @@ static enum base_status mark_nodes(struct graph *g, struct base_err *err)
 			at = together ? (uint32_t)g->collector.nr_segments : 0;
 		}
 		if (over_dep) {
-			reach(&mark[n->dep], over_dep);
+			collect_reach(&mark[n->dep], over_dep);
 			mark[n->dep].segment = at;
 		}
 		if (over_prev && n->prev != NONE) {
-			reach(&mark[n->prev], over_prev);
+			collect_reach(&mark[n->prev], over_prev);
 			mark[n->prev].segment = at;
 		}
 		if (live & runner)
-			reach(&mark[n->took_dep & runner ? n->dep : n->prev],
+			collect_reach(&mark[n->took_dep & runner ? n->dep : n->prev],
 				n->took_dep & g->lanes.rank_bit ? 1 : runner);
 	}
 	return BASE_OK;
@@ -227,7 +227,7 @@ static inline const struct node *fetch_below(const struct graph *g, uint32_t id)
 	return &g->node[id];
 }
 
-static inline uint32_t before(const struct node *n)
+static inline uint32_t collect_before(const struct node *n)
 {
 	return n->took_dep & 1 ? n->dep : n->prev;
 }
@@ -246,9 +246,9 @@ static void mark_ways(struct graph *g)
 		if (!g->collector.mark[id].live)
 			continue;
 		while (id >= g->collector.nr_bounds && node_kind(&g->node[id]) != KIND_START) {
-			id = before(fetch_below(g, id));
+			id = collect_before(fetch_below(g, id));
 			if (id < g->collector.nr_bounds) {
-				reach(&g->collector.mark[id], 1);
+				collect_reach(&g->collector.mark[id], 1);
 			} else if (g->node[id].zero & NODE_LIVE) {
 				set_end(g, id);
 				break;
@@ -286,7 +286,7 @@ static void mark_folds(struct graph *g)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static struct sum *sum_of(struct graph *g, uint32_t slot)
+static struct sum *collect_sum_of(struct graph *g, uint32_t slot)
 {
 	struct sum *s = &g->collector.dense[slot];
 
@@ -299,7 +299,7 @@ static struct sum *sum_of(struct graph *g, uint32_t slot)
 
 /* One edge, as lane `l` passes it. Every edge is a visit, so `visits` tells
  * what was touched. */
-static inline void add_edge(struct graph *g, const struct node *n, bool over_dep, bool zero)
+static inline void collect_add_edge(struct graph *g, const struct node *n, bool over_dep, bool zero)
 {
 	uint64_t w = zero ? 0 : n->weight & WEIGHT_MAX;
 	uint32_t slot = over_dep ? n->dep_slot : n->slot;
@@ -308,7 +308,7 @@ static inline void add_edge(struct graph *g, const struct node *n, bool over_dep
 
 	if (slot == NONE || kind == KIND_START || (kind == KIND_CHAIN && !over_dep))
 		return;
-	s = sum_of(g, slot);
+	s = collect_sum_of(g, slot);
 	s->visits++;
 	if (over_dep ? kind == KIND_RUN : kind == KIND_EXPLAINED)
 		return;
@@ -320,13 +320,13 @@ static inline void add_edge(struct graph *g, const struct node *n, bool over_dep
 }
 
 /* The edges from node `id` back to `last` and the one before it, as lane `l` passes them. */
-static void add_nodes(struct graph *g, uint32_t id, uint32_t last, unsigned l)
+static void collect_add_nodes(struct graph *g, uint32_t id, uint32_t last, unsigned l)
 {
 	for (;;) {
 		const struct node *n = &g->node[id];
 		bool over_dep = n->took_dep >> l & 1;
 
-		add_edge(g, n, over_dep, n->zero >> l & 1);
+		collect_add_edge(g, n, over_dep, n->zero >> l & 1);
 		if (id == last)
 			return;
 		id = over_dep ? n->dep : n->prev;
@@ -336,7 +336,7 @@ static void add_nodes(struct graph *g, uint32_t id, uint32_t last, unsigned l)
 static void add_sums(struct graph *g, const struct sum *from, uint32_t nr)
 {
 	for (; nr; nr--, from++) {
-		struct sum *to = sum_of(g, from->slot);
+		struct sum *to = collect_sum_of(g, from->slot);
 
 		to->path_ns += from->path_ns;
 		to->unexplained_ns += from->unexplained_ns;
@@ -375,7 +375,7 @@ static enum base_status sum_segments(struct graph *g, struct base_err *err)
 
 		if (seg->first == seg->last || !(seg->lanes & (seg->lanes - 1)))
 			continue;
-		add_nodes(g, seg->first, seg->last, (unsigned)__builtin_ctz(seg->lanes));
+		collect_add_nodes(g, seg->first, seg->last, (unsigned)__builtin_ctz(seg->lanes));
 		seg->nr_sums = (uint32_t)g->collector.nr_touched;
 		s = graph_mem_need(g, &g->collector.segment_sum, &g->collector.segment_sum_capacity,
 			g->collector.nr_segment_sums + g->collector.nr_touched,
@@ -486,7 +486,7 @@ static void follow_nodes(struct graph *g, struct run *run, uint32_t id)
 		if (seg && seg->nr_sums)
 			add_sums(g, g->collector.segment_sum + seg->first_sum, seg->nr_sums);
 		else
-			add_nodes(g, id, seg ? seg->last : id, l);
+			collect_add_nodes(g, id, seg ? seg->last : id, l);
 		if (seg)
 			run->lanes &= (over_dep ? n->took_dep : ~n->took_dep) &
 				      (zero ? n->zero : ~n->zero);
@@ -562,7 +562,7 @@ static enum base_status fold_node(
 	return s;
 }
 
-static enum base_status fold_nodes(struct graph *g, struct base_err *err)
+static enum base_status collect_fold_nodes(struct graph *g, struct base_err *err)
 {
 	size_t nr_ends = 0;
 	enum base_status s = BASE_OK;
@@ -575,7 +575,7 @@ static enum base_status fold_nodes(struct graph *g, struct base_err *err)
 /* The second edge of a pair, which comes after the first one. */
 static inline void add_second(struct graph *g, const struct node *n)
 {
-	struct sum *s = sum_of(g, n->dep_slot);
+	struct sum *s = collect_sum_of(g, n->dep_slot);
 
 	s->visits++;
 	s->path_ns += n->dep;
@@ -587,14 +587,14 @@ static void follow_way(struct graph *g, struct run *run, uint32_t id)
 	const struct node *n = &g->node[id];
 
 	do {
-		add_edge(g, n, n->took_dep & 1, n->zero & 1);
+		collect_add_edge(g, n, n->took_dep & 1, n->zero & 1);
 		if (node_kind(n) == KIND_PAIR)
 			add_second(g, n);
 		if (node_kind(n) == KIND_START) {
 			run->start_ns = n->weight & WEIGHT_MAX;
 			return;
 		}
-		id = before(n);
+		id = collect_before(n);
 		if (id < g->collector.nr_bounds) {
 			follow_folds(g, run, g->collector.bound[id]);
 			return;
@@ -622,7 +622,7 @@ static enum base_status fold_ways(struct graph *g, struct base_err *err)
 
 /* ---- the path of lane 0, edge by edge -------------------------------------------------------- */
 
-static struct step make_step(const struct graph *g, uint32_t id)
+static struct step collect_make_step(const struct graph *g, uint32_t id)
 {
 	const struct node *n = &g->node[id];
 	enum kind kind = node_kind(n);
@@ -701,7 +701,7 @@ static enum base_status keep_steps(struct graph *g, struct base_err *err)
 		if (id < g->collector.nr_bounds) {
 			index = g->collector.bound_step[id];
 		} else {
-			struct step st = make_step(g, id);
+			struct step st = collect_make_step(g, id);
 			const struct node *n = &g->node[id];
 
 			s = graph_mem_need(g, &g->collector.step, &g->collector.step_capacity,
@@ -753,7 +753,7 @@ static enum base_status make_bounds(struct graph *g, struct base_err *err)
 	return BASE_OK;
 }
 
-static uint32_t new_id(const struct graph *g, uint32_t id)
+static uint32_t collect_new_id(const struct graph *g, uint32_t id)
 {
 	return id == NONE ? NONE : g->collector.mark[id].new_id - 1;
 }
@@ -763,30 +763,31 @@ static void renumber_ring(struct graph *g, const struct ring *r)
 	for (uint32_t i = 0; i < r->nr_items; i++) {
 		struct item *it = ring_item(g, r, i);
 
-		it->node = new_id(g, it->node);
+		it->node = collect_new_id(g, it->node);
 	}
 }
 
 static void renumber_ends(struct graph *g)
 {
 	for (size_t i = 0; i < g->result.nr_ends; i++)
-		g->result.end[i].node = g->result.end[i].bound = new_id(g, g->result.end[i].node);
+		g->result.end[i].node = g->result.end[i].bound =
+			collect_new_id(g, g->result.end[i].node);
 	for (size_t i = 0; i < g->window.nr_anchors; i++)
 		g->window.anchor[i].node = g->window.anchor[i].bound =
-			new_id(g, g->window.anchor[i].node);
+			collect_new_id(g, g->window.anchor[i].node);
 }
 
 static void renumber_tips(struct graph *g)
 {
 	for (size_t i = 0; i < g->window.nr_births; i++)
-		g->window.birth[i] = new_id(g, g->window.birth[i]);
+		g->window.birth[i] = collect_new_id(g, g->window.birth[i]);
 	for (size_t i = 0; i < g->nr_actors; i++) {
 		struct actor *a = &g->actor[i];
 
-		a->tip = new_id(g, a->tip);
+		a->tip = collect_new_id(g, a->tip);
 		a->open = NONE;
 		if (a->awake)
-			a->awake->path.node = new_id(g, a->awake->path.node);
+			a->awake->path.node = collect_new_id(g, a->awake->path.node);
 	}
 	for (size_t i = 0; i < g->nr_queues; i++) {
 		struct queue *q = &g->queue[i];
@@ -794,7 +795,7 @@ static void renumber_tips(struct graph *g)
 		renumber_ring(g, &q->data);
 		renumber_ring(g, &q->space);
 		if (q->last_take)
-			q->last_take->node = new_id(g, q->last_take->node);
+			q->last_take->node = collect_new_id(g, q->last_take->node);
 		if (q->past)
 			renumber_ring(g, &q->past->taken);
 	}
@@ -823,7 +824,7 @@ static enum base_status fold_all(struct graph *g, struct base_err *err)
 	if (!s)
 		s = fold_folds(g, err);
 	if (!s)
-		s = is_single(g) ? fold_ways(g, err) : fold_nodes(g, err);
+		s = is_single(g) ? fold_ways(g, err) : collect_fold_nodes(g, err);
 	if (!s)
 		s = make_bounds(g, err);
 	return s;

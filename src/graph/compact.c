@@ -29,7 +29,7 @@ void graph_compact_tables_fini(struct compact_tables *t)
 }
 
 /* Finds the row, or makes room for a new one at *nr. */
-static enum base_status find_row(struct compact_tables *t, struct base_map *m, uint64_t hi,
+static enum base_status compact_find_row(struct compact_tables *t, struct base_map *m, uint64_t hi,
 	uint64_t lo, void *data, size_t *nr, size_t *capacity, size_t elem_size_bytes,
 	uint32_t *ret, bool *ret_new, struct base_err *err)
 {
@@ -62,8 +62,8 @@ enum base_status graph_compact_put_node(struct compact_tables *t, uint32_t actor
 {
 	struct graph_compact *c = &t->c;
 	bool is_new;
-	enum base_status s = find_row(t, &t->nodes, actor, (uint64_t)from << 32 | to, &c->node,
-		&c->nr_nodes, &c->node_capacity, sizeof *c->node, ret, &is_new, err);
+	enum base_status s = compact_find_row(t, &t->nodes, actor, (uint64_t)from << 32 | to,
+		&c->node, &c->nr_nodes, &c->node_capacity, sizeof *c->node, ret, &is_new, err);
 
 	if (is_new)
 		c->node[*ret] = (struct graph_compact_node){.actor = actor, .from = from, .to = to};
@@ -75,8 +75,8 @@ enum base_status graph_compact_put_edge(struct compact_tables *t, uint32_t from,
 {
 	struct graph_compact *c = &t->c;
 	bool is_new;
-	enum base_status s = find_row(t, &t->edges, from, (uint64_t)to << 32 | state, &c->edge,
-		&c->nr_edges, &c->edge_capacity, sizeof *c->edge, ret, &is_new, err);
+	enum base_status s = compact_find_row(t, &t->edges, from, (uint64_t)to << 32 | state,
+		&c->edge, &c->nr_edges, &c->edge_capacity, sizeof *c->edge, ret, &is_new, err);
 
 	if (is_new)
 		c->edge[*ret] = (struct graph_compact_edge){
@@ -89,7 +89,7 @@ enum base_status graph_compact_put_cross(struct compact_tables *t, uint32_t from
 {
 	struct graph_compact *c = &t->c;
 	bool is_new;
-	enum base_status s = find_row(t, &t->crosses, (uint64_t)from << 32 | to,
+	enum base_status s = compact_find_row(t, &t->crosses, (uint64_t)from << 32 | to,
 		(uint64_t)queue << 1 | space, &c->cross, &c->nr_crosses, &c->cross_capacity,
 		sizeof *c->cross, ret, &is_new, err);
 
@@ -104,7 +104,7 @@ enum base_status graph_compact_put_use(struct compact_tables *t, uint32_t actor,
 {
 	struct graph_compact *c = &t->c;
 	bool is_new;
-	enum base_status s = find_row(t, &t->uses, actor, queue, &c->use, &c->nr_uses,
+	enum base_status s = compact_find_row(t, &t->uses, actor, queue, &c->use, &c->nr_uses,
 		&c->use_capacity, sizeof *c->use, ret, &is_new, err);
 
 	if (is_new)
@@ -161,7 +161,7 @@ static enum base_status sort_path(struct graph_compact_recorder *r, struct base_
 	return BASE_OK;
 }
 
-static enum base_status actor_of(struct graph_compact_recorder *r, uint32_t id,
+static enum base_status compact_actor_of(struct graph_compact_recorder *r, uint32_t id,
 	struct recorded_actor **ret, struct base_err *err)
 {
 	if (BASE_UNLIKELY(id >= r->nr_actors)) {
@@ -181,7 +181,7 @@ static bool within_actor(const struct graph_path_edge *e)
 	return e->queue == NONE && e->from_actor == e->actor;
 }
 
-static void place(struct graph_compact_edge *edge, const struct graph_path_edge *e)
+static void compact_place(struct graph_compact_edge *edge, const struct graph_path_edge *e)
 {
 	edge->path_ns += (uint64_t)e->weight_ns;
 	edge->path_visits++;
@@ -193,7 +193,7 @@ static bool place_own(struct graph_compact_recorder *r, const struct graph_momen
 {
 	if (edge == NONE || e->state != m->state || e->begin_ns < m->begin_ns)
 		return false;
-	place(&r->t.c.edge[edge], e);
+	compact_place(&r->t.c.edge[edge], e);
 	return true;
 }
 
@@ -254,8 +254,8 @@ static void place_path(struct graph_compact_recorder *r, const struct graph_mome
 
 /* ---- what the graph tells -------------------------------------------------------------------- */
 
-static enum base_status add_crosses(struct graph_compact_recorder *r, const struct graph_moment *m,
-	uint32_t node, struct base_err *err)
+static enum base_status compact_add_crosses(struct graph_compact_recorder *r,
+	const struct graph_moment *m, uint32_t node, struct base_err *err)
 {
 	for (size_t i = 0; i < m->nr_deps; i++) {
 		const struct graph_dependence *d = &m->dep[i];
@@ -276,7 +276,7 @@ static enum base_status add_crosses(struct graph_compact_recorder *r, const stru
 	return BASE_OK;
 }
 
-static enum base_status add_wait(
+static enum base_status compact_add_wait(
 	struct graph_compact_recorder *r, const struct graph_moment *m, struct base_err *err)
 {
 	struct graph_compact_use *u;
@@ -296,8 +296,9 @@ static enum base_status add_wait(
 	return BASE_OK;
 }
 
-static enum base_status add_edge(struct graph_compact_recorder *r, const struct graph_moment *m,
-	uint32_t from, uint32_t node, uint32_t *ret, struct base_err *err)
+static enum base_status compact_add_edge(struct graph_compact_recorder *r,
+	const struct graph_moment *m, uint32_t from, uint32_t node, uint32_t *ret,
+	struct base_err *err)
 {
 	struct graph_compact_edge *e;
 	enum base_status s = graph_compact_put_edge(&r->t, from, node, m->state, ret, err);
@@ -332,24 +333,24 @@ static enum base_status follow_rename(struct graph_compact_recorder *r, struct r
 	return BASE_OK;
 }
 
-static enum base_status on_moment(
+static enum base_status compact_on_moment(
 	void *ctx, const struct graph_moment *m, uint32_t *ret_mark, struct base_err *err)
 {
 	struct graph_compact_recorder *r = ctx;
 	struct recorded_actor *a;
 	uint32_t node, edge = NONE;
-	enum base_status s = actor_of(r, m->actor, &a, err);
+	enum base_status s = compact_actor_of(r, m->actor, &a, err);
 
 	if (!s && a->node != NONE && a->state != m->state)
 		s = follow_rename(r, a, m->actor, m->state, err);
 	if (!s)
 		s = graph_compact_put_node(&r->t, m->actor, m->state, m->next_state, &node, err);
 	if (!s && a->node != NONE)
-		s = add_edge(r, m, a->node, node, &edge, err);
+		s = compact_add_edge(r, m, a->node, node, &edge, err);
 	if (!s)
-		s = add_crosses(r, m, node, err);
+		s = compact_add_crosses(r, m, node, err);
 	if (!s && m->waited && m->wait_queue != NONE)
-		s = add_wait(r, m, err);
+		s = compact_add_wait(r, m, err);
 	if (s)
 		return s;
 	r->t.c.node[node].passes++;
@@ -359,7 +360,7 @@ static enum base_status on_moment(
 	return BASE_OK;
 }
 
-static enum base_status on_queue(
+static enum base_status compact_on_queue(
 	void *ctx, uint32_t queue, const struct graph_queue_options *o, struct base_err *err)
 {
 	(void)ctx;
@@ -369,8 +370,8 @@ static enum base_status on_queue(
 	return BASE_OK;
 }
 
-static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
-	uint32_t from_actor, struct base_err *err)
+static enum base_status compact_on_verb(void *ctx, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
 {
 	struct graph_compact_recorder *r = ctx;
 	bool puts = kind == GRAPH_VERB_enqueue || (kind == GRAPH_VERB_resize && v->n > 0);
@@ -413,8 +414,8 @@ enum base_status graph_compact_new(const struct graph_compact_options *o,
 	r->t.limit = o->limit ? o->limit : LIMIT_DEFAULT;
 	r->path = o->path;
 	r->nr_path = o->nr_path;
-	r->listener = (struct graph_listener){.ctx = r, .moment = on_moment};
-	r->sink = (struct graph_sink){.ctx = r, .queue = on_queue, .verb = on_verb};
+	r->listener = (struct graph_listener){.ctx = r, .moment = compact_on_moment};
+	r->sink = (struct graph_sink){.ctx = r, .queue = compact_on_queue, .verb = compact_on_verb};
 	s = sort_path(r, err);
 	if (s)
 		graph_compact_free(r);
@@ -476,7 +477,7 @@ static enum base_status place_rest(
 		edge->passes = edge->visits = 1;
 		if (e->end_ns - a->last_ns > edge->time_ns)
 			edge->time_ns = e->end_ns - a->last_ns;
-		place(edge, e);
+		compact_place(edge, e);
 	}
 	return BASE_OK;
 }

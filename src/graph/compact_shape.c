@@ -48,7 +48,7 @@ static void sum_use(struct graph_compact_use *to, const struct graph_compact_use
 
 /* ---- folding --------------------------------------------------------------------------------- */
 
-static enum base_status fold_nodes(const struct graph_compact *c,
+static enum base_status compact_shape_fold_nodes(const struct graph_compact *c,
 	const struct graph_compact_classes *k, struct compact_tables *t, uint32_t *new_node,
 	struct base_err *err)
 {
@@ -105,8 +105,8 @@ static enum base_status fold_rest(const struct graph_compact *c,
 }
 
 /* Hands over the tables' graph, with what the old one had lost. */
-static enum base_status take_tables(struct compact_tables *t, const struct graph_compact *old,
-	enum base_status s, struct graph_compact *ret)
+static enum base_status compact_shape_take_tables(struct compact_tables *t,
+	const struct graph_compact *old, enum base_status s, struct graph_compact *ret)
 {
 	*ret = (struct graph_compact){0};
 	if (!s) {
@@ -125,13 +125,13 @@ enum base_status graph_compact_fold(const struct graph_compact *c,
 {
 	struct compact_tables t = {.limit = SIZE_MAX};
 	uint32_t *new_node = base_alloc((c->nr_nodes + 1) * sizeof *new_node);
-	enum base_status s =
-		new_node ? fold_nodes(c, classes, &t, new_node, err) : compact_no_memory(err);
+	enum base_status s = new_node ? compact_shape_fold_nodes(c, classes, &t, new_node, err)
+				      : compact_no_memory(err);
 
 	if (!s)
 		s = fold_rest(c, classes, &t, new_node, err);
 	base_free(new_node);
-	return take_tables(&t, c, s, ret);
+	return compact_shape_take_tables(&t, c, s, ret);
 }
 
 /* ---- selecting ------------------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ enum base_status graph_compact_select(const struct graph_compact *c, const bool 
 		if (!s)
 			sum_use(&t.c.use[id], &c->use[i]);
 	}
-	return take_tables(&t, c, s, ret);
+	return compact_shape_take_tables(&t, c, s, ret);
 }
 
 /* ---- taking rows out ------------------------------------------------------------------------- */
@@ -298,7 +298,7 @@ struct ways {             /* of a node */
 	bool crossed, straight;
 };
 
-static struct ways *find_ways(const struct graph_compact *c)
+static struct ways *compact_shape_find_ways(const struct graph_compact *c)
 {
 	struct ways *w = base_alloc((c->nr_nodes + 1) * sizeof *w);
 
@@ -327,7 +327,7 @@ static struct ways *find_ways(const struct graph_compact *c)
 }
 
 /* The run that begins with this edge, into it. */
-static void merge_run(
+static void compact_shape_merge_run(
 	struct graph_compact *c, const struct ways *w, uint32_t first, struct doomed *d)
 {
 	struct graph_compact_edge *e = &c->edge[first];
@@ -350,14 +350,14 @@ static void merge_run(
 
 enum base_status graph_compact_merge(struct graph_compact *c, struct base_err *err)
 {
-	struct ways *w = find_ways(c);
+	struct ways *w = compact_shape_find_ways(c);
 	struct doomed d = {0};
 	enum base_status s = w ? doomed_init(&d, c, err) : compact_no_memory(err);
 
 	if (!s) {
 		for (size_t i = 0; i < c->nr_edges; i++)
 			if (!d.edge[i] && !w[c->edge[i].from].straight)
-				merge_run(c, w, (uint32_t)i, &d);
+				compact_shape_merge_run(c, w, (uint32_t)i, &d);
 		s = remove_doomed(c, &d, err);
 		doomed_fini(&d);
 	}
@@ -372,7 +372,7 @@ struct weighed {
 	uint32_t node;
 };
 
-static int lightest_first(const void *pa, const void *pb)
+static int compact_shape_lightest_first(const void *pa, const void *pb)
 {
 	const struct weighed *a = pa, *b = pb;
 	double x = a->path > a->passes ? a->path : a->passes;
@@ -458,7 +458,7 @@ enum base_status graph_compact_prune(
 	w = weigh_nodes(c);
 	s = w ? doomed_init(&d, c, err) : compact_no_memory(err);
 	if (!s) {
-		qsort(w, c->nr_nodes, sizeof *w, lightest_first);
+		qsort(w, c->nr_nodes, sizeof *w, compact_shape_lightest_first);
 		for (size_t i = 0; i < excess; i++)
 			d.node[w[i].node] = true;
 		c->loss.nr_pruned_nodes += excess;

@@ -53,7 +53,7 @@ enum base_status graph_mem_need(struct graph *g, void *data, size_t *capacity, s
 /* ---- life cycle ------------------------------------------------------------------------------ */
 
 /* Products of factors do not depend on the order but for rounding: so that the order is one. */
-static int by_id(const void *pa, const void *pb)
+static int graph_by_id(const void *pa, const void *pb)
 {
 	const struct lane_edit *a = pa, *b = pb;
 
@@ -101,7 +101,7 @@ static enum base_status copy_edits(
 				.units = e->units};
 		}
 	}
-	qsort(g->lanes.edit, g->lanes.nr_edits, sizeof *g->lanes.edit, by_id);
+	qsort(g->lanes.edit, g->lanes.nr_edits, sizeof *g->lanes.edit, graph_by_id);
 	return BASE_OK;
 }
 
@@ -422,7 +422,7 @@ static enum base_status grow_pages(struct graph *g, struct actor *a, struct base
 	return BASE_OK;
 }
 
-static enum base_status add_page(struct graph *g, struct actor *a, size_t number,
+static enum base_status graph_add_page(struct graph *g, struct actor *a, size_t number,
 	struct slot_page **ret, struct base_err *err)
 {
 	size_t nr = 0;
@@ -465,7 +465,7 @@ enum base_status graph_slot_add(
 
 	BASE_ASSERT(state < g->nr_states);
 	if (!page)
-		s = add_page(g, a, state / SLOT_PAGE, &page, err);
+		s = graph_add_page(g, a, state / SLOT_PAGE, &page, err);
 	if (!s)
 		s = graph_slot_append(
 			g, a, state, &(struct slot){.base = (uint32_t)g->nr_slots}, ret_slot, err);

@@ -35,7 +35,7 @@ struct graph_watch {
 
 /* ---- life cycle ------------------------------------------------------------------------------ */
 
-static enum base_status no_memory(struct base_err *err)
+static enum base_status histogram_no_memory(struct base_err *err)
 {
 	base_fail(err, BASE_ERR_NOMEM, "out of memory for the queues' histograms");
 	return BASE_ERR_NOMEM;
@@ -48,7 +48,7 @@ enum base_status graph_watch_new(
 	size_t nr_queues = opts->nr_queues;
 
 	if (!w)
-		return no_memory(err);
+		return histogram_no_memory(err);
 	w->nr_queues = opts->nr_queues;
 	w->nr_rows = opts->nr_rows;
 	w->start_ns = opts->start_ns;
@@ -58,7 +58,7 @@ enum base_status graph_watch_new(
 	w->holds = base_alloc((nr_queues + 1) * sizeof *w->holds);
 	if (!w->row || !w->row_of_queue || !w->holds) {
 		graph_watch_free(w);
-		return no_memory(err);
+		return histogram_no_memory(err);
 	}
 	for (uint32_t i = 0; i < w->nr_rows; i++)
 		w->row[i].watch = w;
@@ -84,7 +84,7 @@ struct graph_watch *graph_watch_free(struct graph_watch *w)
 	return NULL;
 }
 
-static struct graph_watch_row *row_of(const struct graph_watch *w, uint32_t queue)
+static struct graph_watch_row *histogram_row_of(const struct graph_watch *w, uint32_t queue)
 {
 	uint32_t row = queue < w->nr_queues ? w->row_of_queue[queue] : GRAPH_WATCH_NONE;
 
@@ -94,7 +94,7 @@ static struct graph_watch_row *row_of(const struct graph_watch *w, uint32_t queu
 struct graph_watch_row *graph_watch_queue(
 	struct graph_watch *w, uint32_t queue, const struct graph_queue_options *o)
 {
-	struct graph_watch_row *row = row_of(w, queue);
+	struct graph_watch_row *row = histogram_row_of(w, queue);
 
 	if (row)
 		w->holds[queue] = !o->processor;
@@ -110,12 +110,13 @@ enum base_status graph_watch_finish(
 		if (q->watch && q->t_units < w->end_ns)
 			graph_watch_occupied(q->watch, q->data.nr_units, w->end_ns - q->t_units);
 	}
-	return w->failed ? no_memory(err) : BASE_OK;
+	return w->failed ? histogram_no_memory(err) : BASE_OK;
 }
 
 /* ---- what the engine sees -------------------------------------------------------------------- */
 
-static void add(struct graph_watch_row *row, enum graph_measure what, uint64_t value, uint64_t n)
+static void histogram_add(
+	struct graph_watch_row *row, enum graph_measure what, uint64_t value, uint64_t n)
 {
 	if (base_histogram_add(&row->histogram[what], value, n) != BASE_OK)
 		row->watch->failed = true;
@@ -123,20 +124,20 @@ static void add(struct graph_watch_row *row, enum graph_measure what, uint64_t v
 
 void graph_watch_occupied(struct graph_watch_row *row, uint64_t units, uint64_t duration_ns)
 {
-	add(row, GRAPH_MEASURE_occupancy, units, duration_ns);
+	histogram_add(row, GRAPH_MEASURE_occupancy, units, duration_ns);
 }
 
 void graph_watch_waited(struct graph_watch_row *row, bool space, uint64_t wait_ns)
 {
-	add(row, space ? GRAPH_MEASURE_wait_space : GRAPH_MEASURE_wait_data, wait_ns, 1);
+	histogram_add(row, space ? GRAPH_MEASURE_wait_space : GRAPH_MEASURE_wait_data, wait_ns, 1);
 }
 
 void graph_watch_late(struct graph_watch_row *row, uint64_t latency_ns)
 {
-	add(row, GRAPH_MEASURE_latency, latency_ns, 1);
+	histogram_add(row, GRAPH_MEASURE_latency, latency_ns, 1);
 }
 
-static uint32_t slot_of(const struct graph_watch *w, uint64_t time_ns)
+static uint32_t histogram_slot_of(const struct graph_watch *w, uint64_t time_ns)
 {
 	uint64_t at = time_ns > w->start_ns ? time_ns - w->start_ns : 0;
 	double share = (double)at / (double)(w->end_ns - w->start_ns);
@@ -146,19 +147,19 @@ static uint32_t slot_of(const struct graph_watch *w, uint64_t time_ns)
 
 void graph_watch_put(struct graph_watch_row *row, uint64_t time_ns, uint64_t n)
 {
-	row->arrived[slot_of(row->watch, time_ns)] += n;
+	row->arrived[histogram_slot_of(row->watch, time_ns)] += n;
 }
 
 void graph_watch_taken(
 	struct graph_watch_row *row, uint64_t time_ns, uint64_t n, uint64_t residence_ns)
 {
-	row->departed[slot_of(row->watch, time_ns)] += n;
-	add(row, GRAPH_MEASURE_residence, residence_ns, n);
+	row->departed[histogram_slot_of(row->watch, time_ns)] += n;
+	histogram_add(row, GRAPH_MEASURE_residence, residence_ns, n);
 }
 
 /* ---- who holds what -------------------------------------------------------------------------- */
 
-static struct holder *holder_of(struct graph_watch *w, uint32_t actor)
+static struct holder *histogram_holder_of(struct graph_watch *w, uint32_t actor)
 {
 	if (actor >= w->nr_holders) {
 		if (base_grow(&w->holder, &w->holder_capacity, (size_t)actor + 1,
@@ -175,10 +176,10 @@ static struct holder *holder_of(struct graph_watch *w, uint32_t actor)
 
 static void close_open(struct graph_watch *w, struct holder *h, uint32_t i, uint64_t t)
 {
-	struct graph_watch_row *row = row_of(w, h->open[i].queue);
+	struct graph_watch_row *row = histogram_row_of(w, h->open[i].queue);
 
 	if (row)
-		add(row, GRAPH_MEASURE_service, t - h->open[i].since_ns, 1);
+		histogram_add(row, GRAPH_MEASURE_service, t - h->open[i].since_ns, 1);
 	h->open[i] = h->open[--h->nr];
 }
 
@@ -194,7 +195,7 @@ static bool close_queue(struct graph_watch *w, struct holder *h, uint32_t queue,
 	return false;
 }
 
-static void take(struct graph_watch *w, struct holder *h, uint32_t queue, uint64_t t)
+static void histogram_take(struct graph_watch *w, struct holder *h, uint32_t queue, uint64_t t)
 {
 	close_queue(w, h, queue, t);
 	if (queue >= w->nr_queues || !w->holds[queue])
@@ -205,7 +206,7 @@ static void take(struct graph_watch *w, struct holder *h, uint32_t queue, uint64
 }
 
 /* To where nothing was taken from: a result, so that all that went into it is done. */
-static void put(struct graph_watch *w, struct holder *h, uint32_t queue, uint64_t t)
+static void histogram_put(struct graph_watch *w, struct holder *h, uint32_t queue, uint64_t t)
 {
 	if (close_queue(w, h, queue, t))
 		return;
@@ -225,13 +226,13 @@ void graph_watch_verb(
 
 	if (!(puts || takes || waits) || v->flags & GRAPH_ASIDE || undone)
 		return;
-	h = holder_of(w, v->actor);
+	h = histogram_holder_of(w, v->actor);
 	if (!h)
 		return;
 	if (puts)
-		put(w, h, v->queue, t);
+		histogram_put(w, h, v->queue, t);
 	else if (takes)
-		take(w, h, v->queue, t);
+		histogram_take(w, h, v->queue, t);
 	else
 		close_queue(w, h, v->queue, t);
 }

@@ -11,7 +11,7 @@
 #endif
 
 /* length += w * scale */
-static void add_plain(double *length, const double *scale, double w, unsigned n)
+static void lanes_add_plain(double *length, const double *scale, double w, unsigned n)
 {
 	for (unsigned l = 0; l < n; l++)
 		length[l] += w * scale[l];
@@ -70,7 +70,7 @@ AVX2 static uint32_t merge_avx2(double *length, const double *scale, double w, c
 
 void graph_lanes_choose(struct graph *g, bool vectors)
 {
-	g->lanes.lane_add = add_plain;
+	g->lanes.lane_add = lanes_add_plain;
 	g->lanes.lane_merge = merge_plain;
 	(void)vectors;
 #if defined(__x86_64__)

@@ -15,7 +15,7 @@ struct weighing {
 	bool dep_wins_ties;
 	uint32_t zero;   /* lanes in which neither weighs anything */
 	uint32_t elided; /* ... and in which there is no dependence */
-	uint32_t slept;  /* found by merge(): lanes that took some dependence */
+	uint32_t slept;  /* found by moment_merge(): lanes that took some dependence */
 };
 
 /* ---- edges without a dependence -------------------------------------------------------------- */
@@ -66,7 +66,7 @@ static uint32_t elided(struct graph *g, const struct actor *a)
 }
 
 /* The moment at t has come, `lanes` without the wait before it. */
-static void end_elision(struct graph *g, struct actor *a, uint32_t lanes, uint64_t t)
+static void moment_end_elision(struct graph *g, struct actor *a, uint32_t lanes, uint64_t t)
 {
 	if ((a->wait == WAIT_DATA || a->wait == WAIT_SPACE) && g->elides && g->elides[a->state]) {
 		a->needless = lanes & g->elides[a->state];
@@ -257,7 +257,7 @@ static uint32_t wait_ended(
 	return dropped(g, a->wait_queue, a->wait == WAIT_SPACE);
 }
 
-static inline struct weighing weigh(
+static inline struct weighing moment_weigh(
 	struct graph *g, const struct actor *a, uint64_t t, const struct dep *latest, bool pathless)
 {
 	uint64_t w = since(g, t, a->t_last), latency = since(g, t, latest->available_ns);
@@ -319,7 +319,7 @@ static uint32_t merge_with_drops(const struct graph *g, double *length, const do
 
 /* The second longest of lane 0: the better of the other way's best and this
  * way's second. */
-static uint32_t runner_up(const struct graph *g, double *length, double own1, double own2,
+static uint32_t moment_runner_up(const struct graph *g, double *length, double own1, double own2,
 	const double *dep, double dep_w, uint32_t took)
 {
 	unsigned r = g->lanes.nr_lanes;
@@ -337,7 +337,7 @@ static uint32_t runner_up(const struct graph *g, double *length, double own1, do
 
 /* One dependence against what the path is so far; `tip` moves on to the new
  * node. */
-static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t t,
+static inline enum base_status moment_merge(struct graph *g, struct actor *a, uint64_t t,
 	const struct dep *d, struct weighing *wg, bool first, struct base_err *err)
 {
 	double *length = actor_length(g, a);
@@ -375,7 +375,7 @@ static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t 
 			took = merge_with_drops(
 				g, length, scale, own_w, dep, dep_scale, dep_w, wg, drop, forced);
 		if (g->runner_up)
-			took = runner_up(g, length, own1, own2, dep, dep_w, took);
+			took = moment_runner_up(g, length, own1, own2, dep, dep_w, took);
 	}
 	took &= g->lanes.lane_bits | g->lanes.rank_bit;
 	wg->slept |= took;
@@ -408,7 +408,7 @@ static inline enum base_status merge(struct graph *g, struct actor *a, uint64_t 
 static inline enum base_status merge_single(struct graph *g, struct actor *a, uint64_t t,
 	const struct dep *d, double *length, struct base_err *err)
 {
-	struct weighing wg = weigh(g, a, t, d, *length == NO_PATH);
+	struct weighing wg = moment_weigh(g, a, t, d, *length == NO_PATH);
 	double own = *length + (double)wg.own_ns, other = *dep_length(g, d) + (double)wg.dep_ns;
 	bool took = other > own || (wg.dep_wins_ties && other == own);
 	uint32_t dep_slot = wg.kind == KIND_NEEDLESS ? a->slot : NONE, prev = a->tip;
@@ -510,7 +510,7 @@ static enum base_status merge_beside(struct graph *g, struct actor *a, uint64_t 
 	memcpy(length, beside->length, g->lanes.stride * sizeof *length);
 	a->tip = beside->node;
 	for (size_t i = 0; i < nr_deps && !s; i++)
-		s = merge(g, a, t, &dep[i], &same, i == 0, err);
+		s = moment_merge(g, a, t, &dep[i], &same, i == 0, err);
 	beside->node = a->tip;
 	memcpy(beside->length, length, g->lanes.stride * sizeof *length);
 	memcpy(length, kept, g->lanes.stride * sizeof *kept);
@@ -522,7 +522,7 @@ static enum base_status merge_beside(struct graph *g, struct actor *a, uint64_t 
 static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, bool pathless,
 	struct dep *dep, size_t nr_deps, uint32_t *awake, struct base_err *err)
 {
-	struct weighing wg = weigh(g, a, t, latest_dep(dep, nr_deps), pathless);
+	struct weighing wg = moment_weigh(g, a, t, latest_dep(dep, nr_deps), pathless);
 	bool linked = has_link(dep, nr_deps);
 	enum base_status s = BASE_OK;
 
@@ -546,7 +546,7 @@ static enum base_status merge_all(struct graph *g, struct actor *a, uint64_t t, 
 	if (capped)
 		memcpy(before, actor_length(g, a), g->lanes.stride * sizeof *before);
 	for (size_t i = 0; i < nr_deps && !s; i++)
-		s = merge(g, a, t, &dep[i], &wg, i == 0, err);
+		s = moment_merge(g, a, t, &dep[i], &wg, i == 0, err);
 	if (capped && !s)
 		cap_wait(g, a, t, since(g, t, a->t_last), tip, before, dep[0].queue, wg.zero);
 	if (wg.kind == KIND_EXPLAINED && !pathless)
@@ -630,7 +630,7 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 			own_edge(g, a, t, v->flags & GRAPH_EXPLAINED, length, &a->tip);
 	}
 	if (g->lanes.stride > 1)
-		end_elision(g, a, none, t);
+		moment_end_elision(g, a, none, t);
 	a->t_last = t;
 	a->wait = WAIT_NO;
 	if (v->state != a->state) {

@@ -176,7 +176,7 @@ uint32_t graph_part_before(const struct graph_part *p, uint32_t anchor)
 	return i < p->nr_before ? (uint32_t)i : GRAPH_PART_NONE;
 }
 
-static int longest_first(const void *pa, const void *pb)
+static int part_longest_first(const void *pa, const void *pb)
 {
 	const struct graph_path_state *a = pa, *b = pb;
 
@@ -287,7 +287,7 @@ enum base_status graph_part_path(const struct graph_part *p, uint32_t anchor, ui
 	if (nr) {
 		qsort(list, nr, sizeof *list, path_by_ids);
 		nr = merge_same(list, nr);
-		qsort(list, nr, sizeof *list, longest_first);
+		qsort(list, nr, sizeof *list, part_longest_first);
 	}
 	*ret = list;
 	*ret_nr = nr;

@@ -170,8 +170,8 @@ static struct past *past_of(const struct graph *g, const struct take *take)
 	return q->past && past_is_of_space(q) == take->space ? q->past : NULL;
 }
 
-static enum base_status add_dep(struct graph *g, const struct take *take, const struct item *it,
-	bool newest_first, bool moves, struct base_err *err)
+static enum base_status queue_add_dep(struct graph *g, const struct take *take,
+	const struct item *it, bool newest_first, bool moves, struct base_err *err)
 {
 	struct dep dep = {
 		.available_ns = it->time_ns,
@@ -280,7 +280,7 @@ struct order {
 	uint64_t key;
 };
 
-static struct order order_of(const struct queue *q, bool space, const struct take *take)
+static struct order queue_order_of(const struct queue *q, bool space, const struct take *take)
 {
 	if (space)
 		return (struct order){.discipline = GRAPH_FIFO};
@@ -289,7 +289,7 @@ static struct order order_of(const struct queue *q, bool space, const struct tak
 }
 
 /* `seen` items were only looked at: they stay before the taking end. */
-static inline uint32_t next_item(
+static inline uint32_t queue_next_item(
 	const struct graph *g, const struct ring *r, const struct order *o, uint32_t seen)
 {
 	if (BASE_UNLIKELY(o->keyed))
@@ -317,12 +317,12 @@ static void ring_remove(const struct graph *g, struct ring *r, uint32_t i)
  * Walks n units from the taking end; removes them unless they are only looked at. A dependence's
  * lengths borrow from its item's memory; a removal from the middle moves items, so it copies them.
  */
-static enum base_status walk(
+static enum base_status queue_walk(
 	struct graph *g, const struct take *take, uint64_t t, uint64_t n, struct base_err *err)
 {
 	struct queue *q = &g->queue[take->queue];
 	struct ring *r = take->space ? &q->space : &q->data;
-	struct order order = order_of(q, take->space, take);
+	struct order order = queue_order_of(q, take->space, take);
 	bool from_back = order.discipline == GRAPH_LIFO && !order.keyed;
 	bool middle = order.keyed || order.discipline == GRAPH_PRIORITY;
 	struct past *past = past_of(g, take);
@@ -333,7 +333,7 @@ static enum base_status walk(
 
 	g->stamp++;
 	while (n && seen < r->nr_items && !s) {
-		i = next_item(g, r, &order, seen);
+		i = queue_next_item(g, r, &order, seen);
 		if (i >= r->nr_items)
 			break;
 		struct item *it = ring_item(g, r, i);
@@ -341,7 +341,7 @@ static enum base_status walk(
 
 		n -= k;
 		if (!(take->flags & GRAPH_LAST) || middle)
-			s = add_dep(g, take, it, from_back, middle, err);
+			s = queue_add_dep(g, take, it, from_back, middle, err);
 		else if (!from_back || !newest)
 			newest = it;
 		if (past && !take->keep && !s)
@@ -361,7 +361,7 @@ static enum base_status walk(
 			ring_remove(g, r, i);
 	}
 	if (newest && !s)
-		s = add_dep(g, take, newest, from_back, false, err);
+		s = queue_add_dep(g, take, newest, from_back, false, err);
 	if (past && !s)
 		s = graph_past_deps(g, take, wanted, err);
 	return s;
@@ -399,7 +399,7 @@ enum base_status graph_take(
 		forget_older(g, q, t, n);
 		n -= before - r->nr_units;
 	}
-	return walk(g, take, t, n, err);
+	return queue_walk(g, take, t, n, err);
 }
 
 uint64_t graph_take_back(struct graph *g, struct queue *q, uint64_t t, uint64_t n)
@@ -462,12 +462,12 @@ bool graph_queue_next(
 {
 	BASE_ASSERT(v->queue < g->nr_queues);
 	const struct queue *q = &g->queue[v->queue];
-	struct order order = order_of(
+	struct order order = queue_order_of(
 		q, false, &(struct take){.queue = v->queue, .flags = v->flags, .key = v->key});
 
 	if (!q->data.nr_items)
 		return false;
-	uint32_t i = next_item(g, &q->data, &order, 0);
+	uint32_t i = queue_next_item(g, &q->data, &order, 0);
 	if (i >= q->data.nr_items)
 		return false;
 	*ret_key = ring_item(g, &q->data, i)->key;
@@ -479,13 +479,13 @@ uint32_t graph_queue_tag(const struct graph *g, const struct graph_verb *v)
 {
 	const struct queue *q = &g->queue[v->queue];
 	const struct ring *r = &q->data;
-	struct order order = order_of(
+	struct order order = queue_order_of(
 		q, false, &(struct take){.queue = v->queue, .flags = v->flags, .key = v->key});
 	uint64_t n = v->n == GRAPH_ALL ? UINT64_MAX : v->n < 0 ? 0 : (uint64_t)v->n;
 	uint32_t tag = 0, seen = 0, i;
 
 	BASE_ASSERT(v->queue < g->nr_queues);
-	while (n && seen < r->nr_items && (i = next_item(g, r, &order, seen)) < r->nr_items) {
+	while (n && seen < r->nr_items && (i = queue_next_item(g, r, &order, seen)) < r->nr_items) {
 		const struct item *it = ring_item(g, r, i);
 
 		tag = it->tag;

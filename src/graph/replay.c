@@ -46,7 +46,7 @@ enum base_status graph_replay_mem_need(struct graph_replay *r, void *data, size_
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static enum base_status add_chunk(struct graph_replay *r, struct base_err *err)
+static enum base_status replay_add_chunk(struct graph_replay *r, struct base_err *err)
 {
 	size_t nr = 0;
 	enum base_status s = graph_replay_mem_need(r, &r->chunk, &r->chunk_capacity,
@@ -70,7 +70,7 @@ enum base_status graph_replay_new_step(
 	struct graph_replay *r, const struct replay_step *step, uint32_t *ret, struct base_err *err)
 {
 	if (BASE_UNLIKELY(r->nr_steps == r->nr_chunks << REPLAY_CHUNK_SHIFT)) {
-		enum base_status s = add_chunk(r, err);
+		enum base_status s = replay_add_chunk(r, err);
 
 		if (s)
 			return s;

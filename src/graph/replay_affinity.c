@@ -10,7 +10,7 @@ static bool set_has(const struct replay_set *set, uint64_t number)
 }
 
 /* A mask may name processors that the machine does not have. */
-static bool is_there(const struct graph_replay *r, uint64_t number)
+static bool replay_affinity_is_there(const struct graph_replay *r, uint64_t number)
 {
 	if (!r->nr_processors_told || number < r->nr_processors_told)
 		return true;
@@ -25,7 +25,7 @@ bool graph_replay_is_usable(const struct graph_replay *r, uint64_t number)
 {
 	for (size_t i = 0; i < r->nr_sets; i++) {
 		if (r->set[i].nr_actors && set_has(&r->set[i], number))
-			return is_there(r, number);
+			return replay_affinity_is_there(r, number);
 	}
 	return false;
 }

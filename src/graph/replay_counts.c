@@ -62,7 +62,7 @@ struct counts {
 	struct base_err *err;
 };
 
-static bool is_lock(const struct graph_replay *r, uint32_t queue)
+static bool replay_counts_is_lock(const struct graph_replay *r, uint32_t queue)
 {
 	const struct graph_queue_options *o = &r->queue[queue].o;
 
@@ -145,7 +145,7 @@ static void end_section(struct counts *c, struct follow *f, struct section *s)
 }
 
 /* It gives the lock back and waits: step i. */
-static void begin_wait(struct counts *c, struct follow *f, uint32_t i, bool first)
+static void replay_counts_begin_wait(struct counts *c, struct follow *f, uint32_t i, bool first)
 {
 	const struct replay_step *step = replay_step(c->r, i);
 	uint32_t variable = replay_step(c->r, step->next)->queue;
@@ -227,7 +227,7 @@ static void follow_step(struct counts *c, uint32_t i, bool first)
 	uint32_t next = replay_next(r, step);
 	struct section *s;
 
-	if (kind == GRAPH_VERB_dequeue && is_lock(r, step->queue)) {
+	if (kind == GRAPH_VERB_dequeue && replay_counts_is_lock(r, step->queue)) {
 		take_lock(c, f, i, first);
 	} else if (kind == GRAPH_VERB_dequeue && f->variable != REPLAY_NONE) {
 		struct variable *v = &c->variable[step->queue];
@@ -237,10 +237,10 @@ static void follow_step(struct counts *c, uint32_t i, bool first)
 		f->signalled = true;
 	} else if (kind == GRAPH_VERB_enqueue && r->queue[step->queue].o.counts) {
 		signal(c, f, i, first);
-	} else if (kind == GRAPH_VERB_enqueue && is_lock(r, step->queue)) {
+	} else if (kind == GRAPH_VERB_enqueue && replay_counts_is_lock(r, step->queue)) {
 		s = section_of(f, step->queue);
 		if (next != REPLAY_NONE && is_variable(r, replay_step(r, next)))
-			begin_wait(c, f, i, first);
+			replay_counts_begin_wait(c, f, i, first);
 		else if (s)
 			end_section(c, f, s);
 	}
@@ -313,7 +313,7 @@ static void fill_room(struct counts *c, uint32_t i)
 		c->found[section] = v->room;
 }
 
-static void find_room(struct counts *c)
+static void replay_counts_find_room(struct counts *c)
 {
 	struct graph_replay *r = c->r;
 
@@ -360,7 +360,7 @@ static void take_unit(struct counts *c, uint32_t i)
 		r->actor[c->owner[i]].tail = new;
 }
 
-static void apply(struct counts *c)
+static void replay_counts_apply(struct counts *c)
 {
 	struct graph_replay *r = c->r;
 
@@ -404,7 +404,7 @@ static void find_owners(struct counts *c)
 	}
 }
 
-static enum base_status make(struct counts *c)
+static enum base_status replay_counts_make(struct counts *c)
 {
 	struct graph_replay *r = c->r;
 	enum base_status s = graph_replay_mem_resize(
@@ -425,7 +425,7 @@ static enum base_status make(struct counts *c)
 	return s;
 }
 
-static void fini(struct counts *c)
+static void replay_counts_fini(struct counts *c)
 {
 	c->r->memory_bytes -=
 		c->owner_capacity * sizeof *c->owner + c->found_capacity * sizeof *c->found +
@@ -453,16 +453,16 @@ enum base_status graph_replay_learn_counts(struct graph_replay *r, struct base_e
 	if (r->counted || !has_variables(r))
 		return BASE_OK;
 	r->counted = true;
-	c.status = make(&c);
+	c.status = replay_counts_make(&c);
 	if (!c.status) {
 		find_owners(&c);
 		follow_all(&c, true);
 		follow_all(&c, false);
 		if (!c.status)
-			find_room(&c);
+			replay_counts_find_room(&c);
 		if (!c.status)
-			apply(&c);
+			replay_counts_apply(&c);
 	}
-	fini(&c);
+	replay_counts_fini(&c);
 	return c.status;
 }

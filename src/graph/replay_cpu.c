@@ -37,20 +37,20 @@ static void set_load(const struct sim *s, struct sim_load *l, bool executes)
 	l->executes = executes;
 }
 
-static uint32_t queue_of(const struct sim *s, uint32_t processor)
+static uint32_t replay_cpu_queue_of(const struct sim *s, uint32_t processor)
 {
 	return (uint32_t)s->r->nr_queues + processor;
 }
 
-static void emit(struct sim *s, uint32_t actor, enum graph_verb_kind kind, uint32_t processor,
-	int64_t n, uint32_t state, uint32_t flags)
+static void replay_cpu_emit(struct sim *s, uint32_t actor, enum graph_verb_kind kind,
+	uint32_t processor, int64_t n, uint32_t state, uint32_t flags)
 {
 	if (s->out)
 		graph_sim_emit(s, kind,
 			&(struct graph_verb){.time_ns = s->now,
 				.actor = actor,
 				.state = state,
-				.queue = queue_of(s, processor),
+				.queue = replay_cpu_queue_of(s, processor),
 				.flags = flags,
 				.n = n},
 			0);
@@ -90,7 +90,7 @@ static struct sim_list *run_queue(const struct sim *s, uint32_t processor)
 	return &s->run[s->places ? processor : 0];
 }
 
-static void append(struct sim *s, struct sim_list *l, uint32_t actor)
+static void replay_cpu_append(struct sim *s, struct sim_list *l, uint32_t actor)
 {
 	*(l->tail == REPLAY_NONE ? &l->head : &s->actor[l->tail].run_next) = actor;
 	l->tail = actor;
@@ -106,7 +106,8 @@ static void prepend(struct sim *s, struct sim_list *l, uint32_t actor)
 }
 
 /* The first that may run on the processor and has not run in the last warm_ns; REPLAY_NONE. */
-static uint32_t take_first(struct sim *s, struct sim_list *l, uint32_t processor, uint64_t warm_ns)
+static uint32_t replay_cpu_take_first(
+	struct sim *s, struct sim_list *l, uint32_t processor, uint64_t warm_ns)
 {
 	uint32_t before = REPLAY_NONE, i = l->head;
 
@@ -128,7 +129,7 @@ static uint32_t take_cold(struct sim *s, uint32_t processor)
 	uint32_t taken = REPLAY_NONE;
 
 	for (uint32_t p = 0; s->places && p < s->nr_processors && taken == REPLAY_NONE; p++)
-		taken = take_first(s, &s->run[p], processor, WARM_NS);
+		taken = replay_cpu_take_first(s, &s->run[p], processor, WARM_NS);
 	return taken;
 }
 
@@ -146,11 +147,12 @@ static void dispatch(struct sim *s, uint32_t processor, uint32_t actor)
 		graph_sim_schedule(s, actor, s->now + a->switch_ns);
 		return;
 	}
-	emit(s, actor, GRAPH_VERB_dequeue, processor, 1, a->state, GRAPH_LAST | GRAPH_EXPLAINED);
+	replay_cpu_emit(
+		s, actor, GRAPH_VERB_dequeue, processor, 1, a->state, GRAPH_LAST | GRAPH_EXPLAINED);
 	graph_sim_run_on(s, actor);
 }
 
-static uint32_t first_of(const struct sim *s, uint32_t actor)
+static uint32_t replay_cpu_first_of(const struct sim *s, uint32_t actor)
 {
 	uint32_t p = 0;
 
@@ -164,12 +166,12 @@ static void queue_up(struct sim *s, uint32_t actor, enum sim_phase phase)
 	struct sim_actor *a = &s->actor[actor];
 
 	if (a->home == REPLAY_NONE)
-		a->home = first_of(s, actor);
-	append(s, run_queue(s, a->home), actor);
+		a->home = replay_cpu_first_of(s, actor);
+	replay_cpu_append(s, run_queue(s, a->home), actor);
 	a->phase = (uint8_t)phase;
 	a->since_ns = s->now;
 	if (phase == SIM_QUEUES)
-		emit(s, actor, GRAPH_VERB_wait_empty, 0, 1, s->runnable_state, 0);
+		replay_cpu_emit(s, actor, GRAPH_VERB_wait_empty, 0, 1, s->runnable_state, 0);
 }
 
 /* ---- to a processor -------------------------------------------------------------------------- */
@@ -212,7 +214,7 @@ uint32_t graph_sim_idle_for(const struct sim *s, uint32_t actor)
 	return REPLAY_NONE;
 }
 
-static void drop_idle(struct sim *s, uint32_t processor)
+static void replay_cpu_drop_idle(struct sim *s, uint32_t processor)
 {
 	uint32_t i = s->nr_idle - 1;
 
@@ -224,7 +226,7 @@ static void drop_idle(struct sim *s, uint32_t processor)
 
 static void take_idle(struct sim *s, uint32_t actor, uint32_t processor)
 {
-	drop_idle(s, processor);
+	replay_cpu_drop_idle(s, processor);
 	take_processor(s, actor, processor);
 }
 
@@ -255,7 +257,7 @@ uint32_t graph_sim_come(struct sim *s, uint32_t actor)
 }
 
 /* Where it was to come to, if that is idle still. */
-static void arrive(struct sim *s, uint32_t actor)
+static void replay_cpu_arrive(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	uint32_t processor = a->coming_to;
@@ -283,16 +285,16 @@ static bool get_processor(struct sim *s, uint32_t actor, enum sim_phase queued)
 	return true;
 }
 
-static void leave(struct sim *s, uint32_t actor)
+static void replay_cpu_leave(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	uint32_t state = a->state;
 
 	s->left[a->processor] = true;
 	s->user[a->processor] = REPLAY_NONE;
-	emit(s, actor, GRAPH_VERB_dequeue, a->processor, GRAPH_ALL, state,
+	replay_cpu_emit(s, actor, GRAPH_VERB_dequeue, a->processor, GRAPH_ALL, state,
 		GRAPH_BACK | GRAPH_ASIDE);
-	emit(s, actor, GRAPH_VERB_enqueue, a->processor, 1, state, GRAPH_ASIDE);
+	replay_cpu_emit(s, actor, GRAPH_VERB_enqueue, a->processor, 1, state, GRAPH_ASIDE);
 	if (s->places) {
 		set_load(s, &s->load[a->processor], false);
 		set_load(s, &a->load, false);
@@ -308,9 +310,9 @@ void graph_sim_release_processor(struct sim *s, uint32_t actor)
 
 	if (processor == REPLAY_NONE)
 		return;
-	leave(s, actor);
+	replay_cpu_leave(s, actor);
 	if (!s->quota.is_used_up)
-		next = take_first(s, run_queue(s, processor), processor, 0);
+		next = replay_cpu_take_first(s, run_queue(s, processor), processor, 0);
 	if (next == REPLAY_NONE && !s->quota.is_used_up)
 		next = take_cold(s, processor);
 	if (next != REPLAY_NONE)
@@ -330,7 +332,7 @@ static void balance(struct sim *s)
 			next = take_cold(s, processor);
 		if (next == REPLAY_NONE)
 			continue;
-		drop_idle(s, processor);
+		replay_cpu_drop_idle(s, processor);
 		dispatch(s, processor, next);
 	}
 }
@@ -347,9 +349,9 @@ bool graph_sim_slice_ended(struct sim *s, uint32_t actor)
 	if (!a->left_ns)
 		return false;
 	balance(s);
-	next = take_first(s, run_queue(s, processor), processor, 0);
+	next = replay_cpu_take_first(s, run_queue(s, processor), processor, 0);
 	if (next != REPLAY_NONE) {
-		leave(s, actor);
+		replay_cpu_leave(s, actor);
 		queue_up(s, actor, SIM_QUEUES);
 		dispatch(s, processor, next);
 	} else {
@@ -381,13 +383,13 @@ void graph_sim_start_all(struct sim *s)
 {
 	for (uint32_t i = s->nr_idle; i-- > 0;) {
 		uint32_t processor = s->idle[i];
-		uint32_t next = take_first(s, run_queue(s, processor), processor, 0);
+		uint32_t next = replay_cpu_take_first(s, run_queue(s, processor), processor, 0);
 
 		if (next == REPLAY_NONE)
 			next = take_cold(s, processor);
 		if (next == REPLAY_NONE)
 			continue;
-		drop_idle(s, processor);
+		replay_cpu_drop_idle(s, processor);
 		dispatch(s, processor, next);
 	}
 }
@@ -455,11 +457,11 @@ static bool preempt(struct sim *s, uint32_t actor)
 	processor = v->processor;
 	v->left_ns -= s->now - v->since_ns < v->left_ns ? s->now - v->since_ns : v->left_ns;
 	graph_sim_unschedule(s, victim);
-	leave(s, victim);
+	replay_cpu_leave(s, victim);
 	prepend(s, run_queue(s, processor), victim);
 	v->phase = SIM_QUEUES;
 	v->since_ns = s->now;
-	emit(s, victim, GRAPH_VERB_wait_empty, 0, 1, s->runnable_state, 0);
+	replay_cpu_emit(s, victim, GRAPH_VERB_wait_empty, 0, 1, s->runnable_state, 0);
 	take_processor(s, actor, processor);
 	return true;
 }
@@ -468,7 +470,7 @@ bool graph_sim_come_on(struct sim *s, uint32_t actor, enum sim_phase queued)
 {
 	struct sim_actor *a = &s->actor[actor];
 
-	arrive(s, actor);
+	replay_cpu_arrive(s, actor);
 	if (s->quota.is_used_up) {
 		graph_sim_release_processor(s, actor);
 		queue_up(s, actor, queued);

@@ -7,7 +7,8 @@ static struct replay_item *item_at(const struct replay_ring *ring, size_t i)
 	return &ring->item[(ring->head + i) & (ring->capacity - 1)];
 }
 
-static enum base_status grow(struct replay_memory m, struct replay_ring *ring, struct base_err *err)
+static enum base_status replay_items_grow(
+	struct replay_memory m, struct replay_ring *ring, struct base_err *err)
 {
 	size_t old = ring->capacity, capacity = old ? 2 * old : 4;
 	size_t size = sizeof *ring->item;
@@ -33,7 +34,7 @@ enum base_status graph_replay_ring_push(struct replay_memory m, struct replay_ri
 	struct replay_item item, struct base_err *err)
 {
 	if (ring->nr == ring->capacity) {
-		enum base_status s = grow(m, ring, err);
+		enum base_status s = replay_items_grow(m, ring, err);
 
 		if (s)
 			return s;
@@ -61,7 +62,8 @@ static void remove_item(struct replay_ring *ring, size_t i)
 }
 
 /* The next one to take, past the `seen` that were only looked at; ring->nr: none. */
-static size_t next_item(const struct replay_ring *ring, const struct replay_take *take, size_t seen)
+static size_t replay_items_next_item(
+	const struct replay_ring *ring, const struct replay_take *take, size_t seen)
 {
 	size_t best = seen;
 
@@ -89,7 +91,8 @@ uint64_t graph_replay_ring_take(
 	size_t seen = 0, i;
 
 	*latest = (struct replay_item){.time_ns = REPLAY_NOBODY};
-	while (left && seen < ring->nr && (i = next_item(ring, take, seen)) < ring->nr) {
+	while (left && seen < ring->nr &&
+		(i = replay_items_next_item(ring, take, seen)) < ring->nr) {
 		struct replay_item *it = item_at(ring, i);
 		uint64_t k = left < it->nr_units ? left : it->nr_units;
 

@@ -28,7 +28,7 @@ void graph_replay_sample(struct replay_samples *s, uint64_t value)
 		s->sample[at] = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
 }
 
-static int ascending(const void *pa, const void *pb)
+static int replay_latency_ascending(const void *pa, const void *pb)
 {
 	const uint32_t *a = pa, *b = pb;
 
@@ -45,13 +45,13 @@ double graph_replay_median(const struct replay_samples *s, double *ret_error)
 	if (!nr)
 		return 0;
 	memcpy(sorted, s->sample, nr * sizeof *sorted);
-	qsort(sorted, nr, sizeof *sorted, ascending);
+	qsort(sorted, nr, sizeof *sorted, replay_latency_ascending);
 	/* of a normal distribution, from its quartiles */
 	*ret_error = 0.93 * (double)(sorted[high] - sorted[low]) / sqrt(nr);
 	return sorted[middle];
 }
 
-static void add(struct replay_latency *l, uint64_t wait_ns, uint64_t latency_ns)
+static void replay_latency_add(struct replay_latency *l, uint64_t wait_ns, uint64_t latency_ns)
 {
 	unsigned b = replay_bucket(wait_ns);
 
@@ -111,10 +111,10 @@ enum base_status graph_replay_latency_add(
 		if (s)
 			return s;
 	}
-	add(r->latency[h->state], h->wait_ns, h->latency_ns);
+	replay_latency_add(r->latency[h->state], h->wait_ns, h->latency_ns);
 	r->latency[h->state]->not_only_woken |= !h->asleep;
 	if (h->asleep)
-		add(&r->woken, h->wait_ns, h->latency_ns);
+		replay_latency_add(&r->woken, h->wait_ns, h->latency_ns);
 	return follow_trend(r, h, err);
 }
 
@@ -211,7 +211,7 @@ static double slope_of(const struct replay_sums *all)
  * of the wait; beyond the longest its own; below the shortest the slope of one actor's goes on, at
  * most to half, since nothing of that kind was seen.
  */
-static void learn(struct replay_latency *l)
+static void replay_latency_learn(struct replay_latency *l)
 {
 	struct run_of run[REPLAY_BUCKETS];
 	unsigned nr = not_decreasing(l, run), i = 0;
@@ -250,9 +250,9 @@ void graph_replay_latency_learn(struct graph_replay *r)
 	base_map_each(&r->trends, learn_trend, r);
 	for (size_t i = 0; i < r->latency_capacity; i++) {
 		if (r->latency[i])
-			learn(r->latency[i]);
+			replay_latency_learn(r->latency[i]);
 	}
-	learn(&r->woken);
+	replay_latency_learn(&r->woken);
 }
 
 static const struct replay_latency *latency_of(const struct graph_replay *r, uint32_t state)

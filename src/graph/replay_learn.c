@@ -81,7 +81,7 @@ static double difference(const struct after_put *after, size_t nr, double *ret_e
 
 /* A wake is part of what its waker took until it did something else: as a rule not more than that,
  * where most wakes were. */
-static double at_most(const struct after_put *after, size_t nr)
+static double replay_learn_at_most(const struct after_put *after, size_t nr)
 {
 	const struct replay_samples *most = NULL;
 	double error;
@@ -96,13 +96,14 @@ static double at_most(const struct after_put *after, size_t nr)
 }
 
 /* The run's own answer where it is the better known one, else what was measured on its machine. */
-static uint64_t wake_cost(const struct after_put *after, size_t nr, uint64_t measured_ns)
+static uint64_t replay_learn_wake_cost(
+	const struct after_put *after, size_t nr, uint64_t measured_ns)
 {
 	double error, own = difference(after, nr, &error), measured = (double)measured_ns;
 
 	if (!measured_ns || error * CERTAIN < measured)
 		return (uint64_t)own;
-	return (uint64_t)fmin(measured, at_most(after, nr));
+	return (uint64_t)fmin(measured, replay_learn_at_most(after, nr));
 }
 
 enum base_status graph_replay_learn(
@@ -127,7 +128,7 @@ enum base_status graph_replay_learn(
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to learn from replay's log");
 	for (size_t i = 0; i < r->nr_actors; i++)
 		sample_actor(r, &r->actor[i], after);
-	r->wake_ns = wake_cost(after, nr, measured->wake_ns);
+	r->wake_ns = replay_learn_wake_cost(after, nr, measured->wake_ns);
 	r->wake_busy_ns = r->wake_ns;
 	if (measured->wake_busy_ns && measured->wake_busy_ns < r->wake_ns)
 		r->wake_busy_ns = measured->wake_busy_ns;

@@ -58,7 +58,7 @@ static enum base_status count_busy(
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static enum base_status add_actor(
+static enum base_status replay_log_add_actor(
 	struct graph_replay *r, uint32_t of, uint32_t *ret, struct base_err *err)
 {
 	enum base_status s = graph_replay_mem_need(
@@ -88,7 +88,7 @@ static enum base_status begin_life(
 {
 	uint32_t id = 0;
 	size_t capacity = 0;
-	enum base_status s = add_actor(r, of, &id, err);
+	enum base_status s = replay_log_add_actor(r, of, &id, err);
 
 	if (!s && l->nr && !l->recent) {
 		s = graph_replay_mem_resize(
@@ -114,7 +114,7 @@ static enum base_status begin_life(
 }
 
 /* The present life of the graph's actor. */
-static enum base_status life_of(
+static enum base_status replay_log_life_of(
 	struct graph_replay *r, uint32_t actor, uint32_t *ret, struct base_err *err)
 {
 	enum base_status s;
@@ -138,7 +138,7 @@ static enum base_status life_of(
 	return BASE_OK;
 }
 
-static enum base_status add_step(struct graph_replay *r, uint32_t actor,
+static enum base_status replay_log_add_step(struct graph_replay *r, uint32_t actor,
 	const struct replay_step *step, uint32_t *ret, struct base_err *err)
 {
 	struct replay_log_actor *a = &r->actor[actor];
@@ -157,7 +157,7 @@ static enum base_status add_step(struct graph_replay *r, uint32_t actor,
 }
 
 /* The step gets room for what does not fit. */
-static enum base_status widen(
+static enum base_status replay_log_widen(
 	struct graph_replay *r, uint32_t i, struct replay_wide **ret, struct base_err *err)
 {
 	struct replay_step *step = replay_step(r, i);
@@ -191,7 +191,7 @@ enum base_status graph_replay_set_own(
 		step->own = (uint32_t)own;
 		return BASE_OK;
 	}
-	s = widen(r, i, &w, err);
+	s = replay_log_widen(r, i, &w, err);
 	if (!s)
 		w->own = own;
 	return s;
@@ -391,8 +391,8 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 
 /* ---- queues as they were --------------------------------------------------------------------- */
 
-static enum base_status put_units(struct graph_replay *r, struct replay_log_queue *q, uint64_t n,
-	uint64_t key, struct base_err *err)
+static enum base_status replay_log_put_units(struct graph_replay *r, struct replay_log_queue *q,
+	uint64_t n, uint64_t key, struct base_err *err)
 {
 	uint64_t most = q->exclusive ? q->o.initial : INT64_MAX / 2;
 	struct replay_item item = {.time_ns = r->now,
@@ -486,7 +486,7 @@ static enum base_status note_take(struct graph_replay *r, const struct graph_ver
 			r->moment.waker = waker;
 	}
 	if (nr) {
-		s = widen(r, i, &w, err);
+		s = replay_log_widen(r, i, &w, err);
 		if (s)
 			return s;
 		w->nr_overtaken = nr < UINT32_MAX ? (uint32_t)nr : UINT32_MAX;
@@ -510,7 +510,7 @@ static enum base_status note_take(struct graph_replay *r, const struct graph_ver
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
 
-static uint64_t units_of(const struct graph_verb *v)
+static uint64_t replay_log_units_of(const struct graph_verb *v)
 {
 	if (v->n == GRAPH_ALL)
 		return UINT64_MAX;
@@ -532,7 +532,7 @@ static enum base_status set_need(struct graph_replay *r, uint32_t i, const struc
 		step->arg = (uint32_t)need;
 		return BASE_OK;
 	}
-	s = widen(r, i, &w, err);
+	s = replay_log_widen(r, i, &w, err);
 	if (s)
 		return s;
 	w->need = need;
@@ -546,7 +546,7 @@ static enum base_status set_ordinal(
 	struct graph_replay *r, uint32_t i, uint64_t ordinal, struct base_err *err)
 {
 	struct replay_wide *w;
-	enum base_status s = widen(r, i, &w, err);
+	enum base_status s = replay_log_widen(r, i, &w, err);
 
 	if (s)
 		return s;
@@ -555,7 +555,7 @@ static enum base_status set_ordinal(
 	return BASE_OK;
 }
 
-static struct replay_item last_take(const struct replay_log_queue *q)
+static struct replay_item replay_log_last_take(const struct replay_log_queue *q)
 {
 	return (struct replay_item){.time_ns = q->last_take_ns,
 		.full_ns = q->last_take_full_ns,
@@ -569,7 +569,7 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	struct replay_log_queue *q = &r->queue[v->queue];
 	const struct replay_log_actor *a = &r->actor[v->actor];
 	struct replay_item available;
-	uint64_t n = units_of(v), got;
+	uint64_t n = replay_log_units_of(v), got;
 	bool waited = a->waits && (a->wait_queue == REPLAY_NONE ||
 					  (a->waits_space && a->wait_queue == v->queue));
 	bool taken_since = waited && q->nr_takes && q->last_take_ns > a->t_last;
@@ -589,14 +589,14 @@ static enum base_status log_space(struct graph_replay *r, const struct graph_ver
 	} else if (!q->waits_space || !taken_since) {
 		return BASE_OK;
 	}
-	available = last_take(q);
+	available = replay_log_last_take(q);
 	depends_on(r, v->queue, &available);
 	return set_ordinal(r, i, q->nr_takes, err);
 }
 
 /* Whose tokens come back from their takers can be lent: a processor's, a bus's; not a window's
  * credits. */
-static void follow_pool(struct graph_replay *r, const struct graph_verb *v, bool take)
+static void replay_log_follow_pool(struct graph_replay *r, const struct graph_verb *v, bool take)
 {
 	struct replay_log_queue *q = &r->queue[v->queue];
 	struct replay_held *h;
@@ -621,8 +621,8 @@ static enum base_status log_enqueue(
 
 	if (!s && n)
 		s = log_space(r, v, i, false, err);
-	follow_pool(r, v, false);
-	return s || !n || q->o.counts ? s : put_units(r, q, n, v->key, err);
+	replay_log_follow_pool(r, v, false);
+	return s || !n || q->o.counts ? s : replay_log_put_units(r, q, n, v->key, err);
 }
 
 static enum base_status log_take(struct graph_replay *r, const struct graph_verb *v, uint32_t i,
@@ -634,7 +634,7 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 		.keyed = keyed,
 		.key = v->key,
 		.keep = keep,
-		.n = units_of(v)};
+		.n = replay_log_units_of(v)};
 	struct replay_item available;
 	uint64_t got, puts = q->nr_puts;
 	enum base_status s;
@@ -643,7 +643,7 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 		q->exclusive = true;
 	q->keyed |= keyed;
 	if (!keep)
-		follow_pool(r, v, true);
+		replay_log_follow_pool(r, v, true);
 	if (q->exclusive)
 		take.n = 1;
 	got = graph_replay_ring_take(&q->data, &take, &available);
@@ -670,7 +670,7 @@ static enum base_status log_back(
 	struct graph_replay *r, const struct graph_verb *v, uint32_t i, struct base_err *err)
 {
 	struct replay_log_queue *q = &r->queue[v->queue];
-	uint64_t have = q->units > 0 ? (uint64_t)q->units : 0, n = units_of(v);
+	uint64_t have = q->units > 0 ? (uint64_t)q->units : 0, n = replay_log_units_of(v);
 	enum base_status s;
 
 	if (n > have)
@@ -694,7 +694,7 @@ static enum base_status log_resize(
 		return s;
 	if (n > have) {
 		graph_replay_ring_take(&q->space, &(struct replay_take){.n = n - have}, &ignored);
-		return put_units(r, q, n - have, 0, err);
+		return replay_log_put_units(r, q, n - have, 0, err);
 	}
 	replay_step(r, i)->bits |= REPLAY_SHRINKS;
 	graph_replay_ring_take_back(&q->data, have - n);
@@ -725,7 +725,7 @@ static enum base_status log_link(struct graph_replay *r, const struct graph_verb
 		r->actor[r->moment.actor].cut = i;
 	r->nr_links++;
 	r->moment.links = true;
-	s = add_step(r, from_actor, &out, &unused, err);
+	s = replay_log_add_step(r, from_actor, &out, &unused, err);
 	if (!s)
 		s = graph_replay_set_own(
 			r, unused, r->moment.t - from->t_last - from->hole_ns, err);
@@ -746,7 +746,7 @@ static enum base_status log_kind(struct graph_replay *r, enum graph_verb_kind ki
 	case GRAPH_VERB_peek:
 		return log_take(r, v, i, true, err);
 	case GRAPH_VERB_reserve: {
-		enum base_status s = set_need(r, i, v, units_of(v), err);
+		enum base_status s = set_need(r, i, v, replay_log_units_of(v), err);
 
 		return s ? s : log_space(r, v, i, true, err);
 	}
@@ -754,7 +754,7 @@ static enum base_status log_kind(struct graph_replay *r, enum graph_verb_kind ki
 		return log_resize(r, v, i, err);
 	case GRAPH_VERB_wait_full:
 		r->queue[v->queue].waits_space = true;
-		return set_need(r, i, v, units_of(v), err);
+		return set_need(r, i, v, replay_log_units_of(v), err);
 	case GRAPH_VERB_link:
 		return log_link(r, v, from_actor, i, err);
 	default:
@@ -785,7 +785,7 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		step.bits |= REPLAY_BUSY;
 	if (waits)
 		step.bits &= ~((uint32_t)GRAPH_MORE << REPLAY_FLAGS_SHIFT);
-	s = add_step(r, v->actor, &step, &i, err);
+	s = replay_log_add_step(r, v->actor, &step, &i, err);
 	if (s)
 		return s;
 	if (v->state > r->last_state)
@@ -992,10 +992,10 @@ enum base_status graph_replay_log_verb(struct graph_replay *r, enum graph_verb_k
 {
 	struct graph_verb mine = *v;
 	uint32_t from = 0;
-	enum base_status s = life_of(r, v->actor, &mine.actor, err);
+	enum base_status s = replay_log_life_of(r, v->actor, &mine.actor, err);
 
 	if (!s && kind == GRAPH_VERB_link)
-		s = life_of(r, from_actor, &from, err);
+		s = replay_log_life_of(r, from_actor, &from, err);
 	if (!s)
 		s = log_verb(r, kind, &mine, from, err);
 	if (!s && kind == GRAPH_VERB_forget)

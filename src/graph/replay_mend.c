@@ -36,7 +36,7 @@ static bool find_unended(struct sim *s)
 }
 
 /* Who waits for units or space, and comes first in the log; REPLAY_NONE: nobody. */
-static uint32_t first_waiting(struct sim *s)
+static uint32_t replay_mend_first_waiting(struct sim *s)
 {
 	uint32_t best = REPLAY_NONE;
 	size_t nr = 0;
@@ -76,7 +76,7 @@ bool graph_sim_give(struct sim *s)
 
 	if (!s->gives || s->status || !find_unended(s))
 		return false;
-	actor = first_waiting(s);
+	actor = replay_mend_first_waiting(s);
 	if (actor == REPLAY_NONE)
 		return false;
 	a = &s->actor[actor];
@@ -142,7 +142,7 @@ static void need_nothing(struct graph_replay *r, struct replay_step *step)
 	step->bits &= ~(uint32_t)REPLAY_ALL_UNITS;
 }
 
-static enum base_status mend(
+static enum base_status replay_mend_mend(
 	struct graph_replay *r, const struct replay_given *given, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
@@ -170,7 +170,7 @@ enum base_status graph_replay_mend(struct graph_replay *r, struct base_err *err)
 
 		s = graph_replay_run_giving(r, &given, &res, err);
 		if (!s)
-			s = mend(r, &given, err);
+			s = replay_mend_mend(r, &given, err);
 		base_free(given.step);
 		if (!given.nr)
 			break;

@@ -12,7 +12,7 @@ enum { CLOSE = 8 }; /* not so many times as long */
 
 /* What it does between two looks it does as often as it looks: from now on not at all, if the row
  * is a mere ticking. */
-static void hurry(const struct sim *s, struct sim_actor *a, const struct sim_row *row)
+static void replay_poll_hurry(const struct sim *s, struct sim_actor *a, const struct sim_row *row)
 {
 	bool mere = row->mere != (row->close && s->assumed.ticks_otherwise);
 
@@ -79,7 +79,7 @@ static void find_target(const struct sim *s, const struct sim_actor *a, struct s
 	}
 }
 
-static struct sim_row *row_of(struct sim_actor *a)
+static struct sim_row *replay_poll_row_of(struct sim_actor *a)
 {
 	struct sim_row *free_row = &a->row[REPLAY_ROWS - 1];
 
@@ -96,7 +96,7 @@ static struct sim_row *row_of(struct sim_actor *a)
 bool graph_sim_poll(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
-	struct sim_row *row = row_of(a);
+	struct sim_row *row = replay_poll_row_of(a);
 	const struct replay_step *target;
 
 	/* (an actor's steps have rising numbers) */
@@ -107,7 +107,7 @@ bool graph_sim_poll(struct sim *s, uint32_t actor)
 	a->poll_target = row->target;
 	target = replay_step(s->r, row->target);
 	if (graph_sim_is_step_met(s, target, actor)) {
-		hurry(s, a, row);
+		replay_poll_hurry(s, a, row);
 		return true;
 	}
 	a->polls = target->queue;
@@ -140,7 +140,7 @@ void graph_sim_call_pollers(struct sim *s, uint32_t queue)
 		if (!graph_sim_is_step_met(s, replay_step(s->r, a->poll_target), i))
 			continue;
 		graph_sim_end_poll(s, i);
-		hurry(s, a, row_of(a));
+		replay_poll_hurry(s, a, replay_poll_row_of(a));
 		graph_sim_unschedule(s, i);
 		graph_sim_schedule(
 			s, i, s->now + graph_replay_latency_usual(s->r, state, s->now - a->t_last));

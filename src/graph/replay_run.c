@@ -11,7 +11,7 @@
 
 /* ---- events: a heap, with a short cut for the actor that just moved -------------------------- */
 
-static inline bool is_before(const struct sim_event *a, const struct sim_event *b)
+static inline bool replay_run_is_before(const struct sim_event *a, const struct sim_event *b)
 {
 	return a->t != b->t ? a->t < b->t : a->order < b->order;
 }
@@ -24,7 +24,7 @@ void graph_sim_schedule(struct sim *s, uint32_t actor, uint64_t t)
 		s->next = e;
 		s->has_next = true;
 	} else {
-		BASE_HEAP_PUT(s->heap, s->nr_heap, e, is_before);
+		BASE_HEAP_PUT(s->heap, s->nr_heap, e, replay_run_is_before);
 	}
 }
 
@@ -43,25 +43,25 @@ void graph_sim_unschedule(struct sim *s, uint32_t actor)
 	/* The hole goes up to the root, where the last one sinks from. */
 	for (; i; i = (i - 1) / 2)
 		s->heap[i] = s->heap[(i - 1) / 2];
-	BASE_HEAP_REPLACE(s->heap, s->nr_heap, last, is_before);
+	BASE_HEAP_REPLACE(s->heap, s->nr_heap, last, replay_run_is_before);
 }
 
-static bool next_event(struct sim *s, struct sim_event *ret)
+static bool replay_run_next_event(struct sim *s, struct sim_event *ret)
 {
 	if (s->has_next) {
 		s->has_next = false;
-		if (!s->nr_heap || is_before(&s->next, &s->heap[0])) {
+		if (!s->nr_heap || replay_run_is_before(&s->next, &s->heap[0])) {
 			*ret = s->next;
 			return true;
 		}
 		*ret = s->heap[0];
-		BASE_HEAP_REPLACE(s->heap, s->nr_heap, s->next, is_before);
+		BASE_HEAP_REPLACE(s->heap, s->nr_heap, s->next, replay_run_is_before);
 		return true;
 	}
 	if (!s->nr_heap)
 		return false;
 	*ret = s->heap[0];
-	BASE_HEAP_DROP(s->heap, s->nr_heap, is_before);
+	BASE_HEAP_DROP(s->heap, s->nr_heap, replay_run_is_before);
 	return true;
 }
 
@@ -69,12 +69,12 @@ static bool next_event(struct sim *s, struct sim_event *ret)
 static bool next_event_of_quota(struct sim *s, struct sim_event *ret)
 {
 	for (;; graph_sim_turn_quota(s)) {
-		bool any = next_event(s, ret);
+		bool any = replay_run_next_event(s, ret);
 
 		if (BASE_LIKELY(any && ret->t <= s->quota.next_ns))
 			return true;
 		if (any)
-			BASE_HEAP_PUT(s->heap, s->nr_heap, *ret, is_before);
+			BASE_HEAP_PUT(s->heap, s->nr_heap, *ret, replay_run_is_before);
 		else if (!graph_sim_is_held_up(s))
 			return false;
 	}
@@ -166,7 +166,7 @@ static void await_link(struct sim *s, uint32_t actor)
 }
 
 /* The link ends whatever its target does: what that has not done by then it never does. */
-static void cut(struct sim *s, const struct replay_step *out)
+static void replay_run_cut(struct sim *s, const struct replay_step *out)
 {
 	uint32_t actor = out->queue, at = s->r->actor[actor].cut;
 	struct sim_actor *to = &s->actor[actor];
@@ -204,7 +204,7 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 	s->link_ns[replay_need(s->r, step)] =
 		a->t_last + (a->waits ? own : sim_scaled(s, a->state, done_in(s, step, own)));
 	if (BASE_UNLIKELY(s->r->actor[step->queue].cut != REPLAY_NONE))
-		cut(s, step);
+		replay_run_cut(s, step);
 	if (to->phase == SIM_WAITS && !to->listed && to->cursor != REPLAY_NONE &&
 		replay_class(replay_step(s->r, to->cursor)) == REPLAY_LINK)
 		await_link(s, step->queue);
@@ -222,7 +222,7 @@ static uint64_t scaled_sleep(const struct sim *s, const struct sim_actor *a,
 	return own + (uint64_t)((double)late * (1 + s->assumed.late_more) + 0.5);
 }
 
-static double jitter(const struct sim *s, const struct sim_actor *a)
+static double replay_run_jitter(const struct sim *s, const struct sim_actor *a)
 {
 	return 1 + GRAPH_REPLAY_JITTER * (2 * sim_dice(s, a->cursor) - 1);
 }
@@ -241,7 +241,7 @@ static uint64_t own_time(const struct sim *s, const struct sim_actor *a,
 	if (s->assumed.unrecorded)
 		own = (uint64_t)((double)own * (1 - s->r->samples_share) + 0.5);
 	if (BASE_UNLIKELY(s->assumed.jitter))
-		own = (uint64_t)((double)own * jitter(s, a) + 0.5);
+		own = (uint64_t)((double)own * replay_run_jitter(s, a) + 0.5);
 	if (BASE_LIKELY(!now && !then))
 		return sim_scaled(s, a->state, own);
 	then = then < own ? then : own;
@@ -251,7 +251,7 @@ static uint64_t own_time(const struct sim *s, const struct sim_actor *a,
 	return sim_scaled(s, a->state, own - then) + now;
 }
 
-static void begin_run(struct sim *s, uint32_t actor, uint64_t own)
+static void replay_run_begin_run(struct sim *s, uint32_t actor, uint64_t own)
 {
 	struct sim_actor *a = &s->actor[actor];
 
@@ -298,7 +298,7 @@ static void end_actor(struct sim *s, uint32_t actor)
 }
 
 /* From its last moment towards the next. */
-static void advance(struct sim *s, uint32_t actor)
+static void replay_run_advance(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	const struct replay_step *step = NULL;
@@ -354,7 +354,7 @@ static void advance(struct sim *s, uint32_t actor)
 		graph_sim_schedule(s, actor, s->now + own);
 		return;
 	default:
-		begin_run(s, actor, own);
+		replay_run_begin_run(s, actor, own);
 	}
 }
 
@@ -372,7 +372,8 @@ static void note_wait(struct sim_actor *a, const struct replay_step *step)
 }
 
 /* Does the wait that begins here happen? Who never slept needs no other processor, either. */
-static void end_elision(struct sim *s, struct sim_actor *a, const struct replay_step *last)
+static void replay_run_end_elision(
+	struct sim *s, struct sim_actor *a, const struct replay_step *last)
 {
 	bool processor = replay_kind(last) == GRAPH_VERB_wait && last->bits & REPLAY_FOR_PROCESSOR;
 	bool before = a->elided;
@@ -387,7 +388,7 @@ static bool is_keyed_look(const struct replay_step *step)
 	return replay_kind(step) == GRAPH_VERB_peek && replay_flags(step) & GRAPH_KEYED;
 }
 
-static uint64_t wake_cost(const struct sim *s, bool busy)
+static uint64_t replay_run_wake_cost(const struct sim *s, bool busy)
 {
 	return busy ? s->wake_busy_ns : s->wake_ns;
 }
@@ -405,7 +406,8 @@ static uint64_t wakes_cost(const struct sim *s, struct sim_woken woken)
 	unsigned rest = REPLAY_WOKE_MAX - nr_idle;
 	unsigned nr_busy = woken.nr_busy < rest ? woken.nr_busy : rest;
 
-	return nr_idle * wake_cost(s, false) + nr_busy * wake_cost(s, !s->assumed.preempts);
+	return nr_idle * replay_run_wake_cost(s, false) +
+	       nr_busy * replay_run_wake_cost(s, !s->assumed.preempts);
 }
 
 /* Who waits for what the step put, or for the room that it made. */
@@ -426,7 +428,7 @@ static inline void call_after(
 }
 
 /* The moment happens now. */
-static void commit(struct sim *s, uint32_t actor)
+static void replay_run_commit(struct sim *s, uint32_t actor)
 {
 	struct sim_actor *a = &s->actor[actor];
 	const struct replay_step *step = NULL;
@@ -444,7 +446,7 @@ static void commit(struct sim *s, uint32_t actor)
 		step = replay_step(s->r, i);
 		if (!a->given || !takes_what_is_missing(s, actor, step))
 			woke |= graph_sim_do_step(s, actor, step) || is_keyed_look(step);
-		recorded_ns += replay_woke(step) * wake_cost(s, replay_was_busy(step));
+		recorded_ns += replay_woke(step) * replay_run_wake_cost(s, replay_was_busy(step));
 		if (s->out)
 			emit_step(s, actor, step);
 		s->res->nr_verbs++;
@@ -453,13 +455,13 @@ static void commit(struct sim *s, uint32_t actor)
 	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
 	a->cursor = i;
 	a->given = false;
-	end_elision(s, a, step);
+	replay_run_end_elision(s, a, step);
 	/* Only now, when all of the moment is done. */
 	for (uint32_t k = first; woke && k != i; k = replay_next(s->r, replay_step(s->r, k)))
 		call_after(s, replay_step(s->r, k), &woken);
 	a->wakes_ns = wakes_cost(s, woken);
 	a->woke_then_ns = recorded_ns;
-	advance(s, actor);
+	replay_run_advance(s, actor);
 }
 
 static void try_moment(struct sim *s, uint32_t actor)
@@ -481,7 +483,7 @@ static void try_moment(struct sim *s, uint32_t actor)
 	} else if (class == REPLAY_EXPLAINED) {
 		s->res->nr_waits_gone++;
 	}
-	commit(s, actor);
+	replay_run_commit(s, actor);
 }
 
 /* Who takes and then executes needs a processor to take at all. */
@@ -726,7 +728,7 @@ static void find_needless(struct sim *s, uint32_t actor)
 	}
 }
 
-static void init(struct sim *s, const struct graph_scenario *edits)
+static void replay_run_init(struct sim *s, const struct graph_scenario *edits)
 {
 	const struct graph_replay *r = s->r;
 	uint32_t nr_recorded = recorded_processors(r);
@@ -825,7 +827,7 @@ static void find_end(struct sim *s)
 	}
 }
 
-static void fini(struct sim *s)
+static void replay_run_fini(struct sim *s)
 {
 	for (size_t i = 0; s->queue && i < s->r->nr_queues; i++) {
 		graph_replay_ring_fini(&s->queue[i].keyed);
@@ -851,9 +853,10 @@ enum base_status graph_replay_run(const struct graph_replay *r, const struct gra
 	return graph_replay_run_as(r, edits, &usual, out, ret, err);
 }
 
-static enum base_status run(const struct graph_replay *r, const struct graph_scenario *edits,
-	const struct graph_replay_assumed *assumed, const struct graph_sink *out, bool gives,
-	struct replay_given *given, struct graph_replay_result *ret, struct base_err *err)
+static enum base_status replay_run_run(const struct graph_replay *r,
+	const struct graph_scenario *edits, const struct graph_replay_assumed *assumed,
+	const struct graph_sink *out, bool gives, struct replay_given *given,
+	struct graph_replay_result *ret, struct base_err *err)
 {
 	struct sim s = {.r = r,
 		.out = out,
@@ -873,7 +876,7 @@ static enum base_status run(const struct graph_replay *r, const struct graph_sce
 		return base_fail(err, r->failed, "replay's log failed before");
 	s.wake_ns = (uint64_t)((double)r->wake_ns * (1 + assumed->wake_more));
 	s.wake_busy_ns = (uint64_t)((double)r->wake_busy_ns * (1 + assumed->wake_more));
-	init(&s, edits);
+	replay_run_init(&s, edits);
 	if (!s.status && out)
 		declare(&s);
 	do {
@@ -888,7 +891,7 @@ static enum base_status run(const struct graph_replay *r, const struct graph_sce
 		find_end(&s);
 	}
 	ret->nr_processors = s.nr_processors;
-	fini(&s);
+	replay_run_fini(&s);
 	return s.status;
 }
 
@@ -896,7 +899,7 @@ enum base_status graph_replay_run_as(const struct graph_replay *r,
 	const struct graph_scenario *edits, const struct graph_replay_assumed *assumed,
 	const struct graph_sink *out, struct graph_replay_result *ret, struct base_err *err)
 {
-	return run(r, edits, assumed, out, r->nr_given, NULL, ret, err);
+	return replay_run_run(r, edits, assumed, out, r->nr_given, NULL, ret, err);
 }
 
 enum base_status graph_replay_run_giving(const struct graph_replay *r, struct replay_given *given,
@@ -904,5 +907,5 @@ enum base_status graph_replay_run_giving(const struct graph_replay *r, struct re
 {
 	static const struct graph_replay_assumed usual = {0};
 
-	return run(r, NULL, &usual, NULL, true, given, ret, err);
+	return replay_run_run(r, NULL, &usual, NULL, true, given, ret, err);
 }

@@ -21,14 +21,14 @@ static uint64_t units_with_key(const struct replay_ring *ring, uint64_t key)
 }
 
 /* A queue that begins with tokens, and is no GRAPH_POOL: they are taken without asking a kernel. */
-static bool is_lock(const struct sim *s, uint32_t queue)
+static bool replay_wait_is_lock(const struct sim *s, uint32_t queue)
 {
 	const struct graph_queue_options *o = &s->r->queue[queue].o;
 
 	return o->discipline != GRAPH_POOL && replay_is_pool(o);
 }
 
-static uint64_t key_of(const struct sim *s, const struct replay_step *step)
+static uint64_t replay_wait_key_of(const struct sim *s, const struct replay_step *step)
 {
 	const struct replay_wide *w = replay_wide(s->r, step);
 
@@ -39,7 +39,7 @@ static uint64_t promised_key(const struct sim *s, const struct replay_step *step
 {
 	uint64_t n = 0;
 
-	base_map_get(&s->promised_keys, step->queue, key_of(s, step), &n);
+	base_map_get(&s->promised_keys, step->queue, replay_wait_key_of(s, step), &n);
 	return n;
 }
 
@@ -53,7 +53,7 @@ static uint64_t reserved(const struct sim *s, const struct replay_step *step, ui
 	const struct sim_actor *a = &s->actor[actor];
 	enum replay_class class = replay_class(replay_step(s->r, a->cursor));
 
-	if (a->listed || a->promised || is_lock(s, step->queue) ||
+	if (a->listed || a->promised || replay_wait_is_lock(s, step->queue) ||
 		(class == REPLAY_RUN && !s->r->queue[step->queue].o.handed))
 		return 0;
 	if (BASE_UNLIKELY(replay_flags(step) & GRAPH_KEYED))
@@ -74,7 +74,7 @@ static bool is_looked_for(const struct sim *s, const struct replay_step *step, u
 		if (i != actor && a->cursor < s->actor[actor].cursor &&
 			replay_kind(other) == GRAPH_VERB_peek &&
 			replay_flags(other) & GRAPH_KEYED && other->queue == step->queue &&
-			key_of(s, other) == key_of(s, step))
+			replay_wait_key_of(s, other) == replay_wait_key_of(s, step))
 			return true;
 	}
 	return false;
@@ -94,7 +94,7 @@ static bool has_units(const struct sim *s, const struct replay_step *step, uint3
 	if (step->bits & REPLAY_COUNTED)
 		return q->nr_puts >= w->ordinal;
 	if (BASE_UNLIKELY(flags & GRAPH_KEYED))
-		return units_with_key(&q->keyed, key_of(s, step)) >=
+		return units_with_key(&q->keyed, replay_wait_key_of(s, step)) >=
 			       need + reserved(s, step, actor) &&
 		       (replay_class(replay_step(s->r, s->actor[actor].cursor)) == REPLAY_RUN ||
 			       !is_looked_for(s, step, actor));
@@ -185,7 +185,8 @@ static void unlist(struct sim *s, uint32_t actor)
 }
 
 /* What the step takes when its actor is called, so that nobody else is called for it. */
-static uint64_t wanted(const struct sim *s, const struct replay_step *step, bool *ret_space)
+static uint64_t replay_wait_wanted(
+	const struct sim *s, const struct replay_step *step, bool *ret_space)
 {
 	unsigned kind = replay_kind(step);
 
@@ -228,7 +229,7 @@ static void find_overtaken(struct sim *s, struct sim_actor *a)
 
 /* Is it at the beginning of a life? Then it has not waited yet, whenever the simulation came to it.
  */
-static bool begins(const struct sim *s, uint32_t actor)
+static bool replay_wait_begins(const struct sim *s, uint32_t actor)
 {
 	return s->actor[actor].cursor == s->r->actor[actor].head;
 }
@@ -240,8 +241,8 @@ static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 	struct sim_list *l = &s->queue[queue].waiters[space];
 	uint32_t before = l->tail, after;
 
-	while (before != REPLAY_NONE && s->actor[before].cursor > a->cursor && begins(s, before) &&
-		begins(s, actor))
+	while (before != REPLAY_NONE && s->actor[before].cursor > a->cursor &&
+		replay_wait_begins(s, before) && replay_wait_begins(s, actor))
 		before = s->actor[before].prev;
 	after = before == REPLAY_NONE ? l->head : s->actor[before].next;
 	a->queue = queue;
@@ -384,10 +385,10 @@ static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
 	for (; step; step = next_of_moment(s, step)) {
 		const struct sim_queue *q = &s->queue[step->queue];
 		bool space;
-		uint64_t n = wanted(s, step, &space);
+		uint64_t n = replay_wait_wanted(s, step, &space);
 
 		if (BASE_UNLIKELY(takes_key(step)) &&
-			units_with_key(&q->keyed, key_of(s, step)) <
+			units_with_key(&q->keyed, replay_wait_key_of(s, step)) <
 				promised_key(s, step) + replay_need(s->r, step))
 			return true;
 		if (!n || !q->promised[space])
@@ -404,8 +405,8 @@ static bool is_promised_away(const struct sim *s, const struct sim_actor *a)
 static void promise_key(struct sim *s, const struct replay_step *step, bool keep)
 {
 	uint64_t n = replay_need(s->r, step);
-	enum base_status status = base_map_put(&s->promised_keys, step->queue, key_of(s, step),
-		promised_key(s, step) + (keep ? n : -n));
+	enum base_status status = base_map_put(&s->promised_keys, step->queue,
+		replay_wait_key_of(s, step), promised_key(s, step) + (keep ? n : -n));
 
 	if (status && !s->status)
 		s->status = base_fail(s->err, status, "no memory for a simulation");
@@ -420,7 +421,7 @@ static void promise(struct sim *s, struct sim_actor *a, bool keep)
 	a->promised = keep;
 	for (step = replay_step(s->r, a->cursor); step; step = next_of_moment(s, step)) {
 		bool space;
-		uint64_t n = wanted(s, step, &space);
+		uint64_t n = replay_wait_wanted(s, step, &space);
 
 		if (n)
 			s->queue[step->queue].promised[space] += keep ? n : -n;
@@ -430,7 +431,7 @@ static void promise(struct sim *s, struct sim_actor *a, bool keep)
 }
 
 /* Is it a sleeper that nobody has woken in this wait? */
-static bool wakes(const struct sim *s, struct sim_actor *a, uint32_t queue)
+static bool replay_wait_wakes(const struct sim *s, struct sim_actor *a, uint32_t queue)
 {
 	const struct replay_step *step = replay_step(s->r, a->cursor);
 
@@ -442,7 +443,7 @@ static bool wakes(const struct sim *s, struct sim_actor *a, uint32_t queue)
 
 static void count_wake(struct sim *s, struct sim_actor *a, uint32_t queue, struct sim_woken *woken)
 {
-	if (!wakes(s, a, queue))
+	if (!replay_wait_wakes(s, a, queue))
 		return;
 	if (s->nr_processors && !s->nr_idle) /* as the log counts (REPLAY_BUSY) */
 		woken->nr_busy++;
@@ -574,7 +575,7 @@ void graph_sim_call_others(struct sim *s, uint32_t actor)
 	for (; step; step = next_of_moment(s, step)) {
 		bool space;
 
-		if (wanted(s, step, &space))
+		if (replay_wait_wanted(s, step, &space))
 			graph_sim_call(s, step->queue, space, &by_nobody);
 	}
 }
@@ -616,7 +617,8 @@ void graph_sim_take_lent(struct sim *s, uint32_t actor)
 	a->lent = false;
 }
 
-static void follow_pool(struct sim *s, uint32_t actor, const struct replay_step *step, bool take)
+static void replay_wait_follow_pool(
+	struct sim *s, uint32_t actor, const struct replay_step *step, bool take)
 {
 	const struct replay_log_queue *lq = &s->r->queue[step->queue];
 	uint64_t n = replay_need(s->r, step);
@@ -631,20 +633,20 @@ static void follow_pool(struct sim *s, uint32_t actor, const struct replay_step 
 
 /* ---- doing ----------------------------------------------------------------------------------- */
 
-static void fail_memory(struct sim *s, enum base_status status)
+static void replay_wait_fail_memory(struct sim *s, enum base_status status)
 {
 	if (!s->status)
 		s->status = status;
 }
 
-static void push(struct sim *s, struct replay_ring *ring, uint64_t key, uint64_t n)
+static void replay_wait_push(struct sim *s, struct replay_ring *ring, uint64_t key, uint64_t n)
 {
 	struct replay_memory m = {
 		.used_bytes = &s->used_bytes, .max_bytes = s->r->max_memory_bytes};
 	struct replay_item item = {.time_ns = s->now, .nr_units = n, .key = key};
 
 	if (n)
-		fail_memory(s, graph_replay_ring_push(m, ring, item, s->err));
+		replay_wait_fail_memory(s, graph_replay_ring_push(m, ring, item, s->err));
 }
 
 /* What somebody took already is his. */
@@ -653,10 +655,10 @@ static void put_keyed(struct sim *s, struct sim_queue *q, uint64_t key, uint64_t
 	struct replay_take owed = {.keyed = true, .key = key, .n = n};
 	struct replay_item ignored;
 
-	push(s, &q->keyed, key, n - graph_replay_ring_take(&q->owed, &owed, &ignored));
+	replay_wait_push(s, &q->keyed, key, n - graph_replay_ring_take(&q->owed, &owed, &ignored));
 }
 
-static bool put_units(struct sim *s, const struct replay_step *step, uint64_t n)
+static bool replay_wait_put_units(struct sim *s, const struct replay_step *step, uint64_t n)
 {
 	struct sim_queue *q = &s->queue[step->queue];
 	const struct replay_wide *w = replay_wide(s->r, step);
@@ -696,7 +698,7 @@ static bool take_units(struct sim *s, uint32_t actor, const struct replay_step *
 		else
 			missing = n - graph_replay_ring_take(&q->keyed, &take, &ignored);
 		if (take.keyed && owe)
-			push(s, &q->owed, take.key, missing);
+			replay_wait_push(s, &q->owed, take.key, missing);
 	}
 	if (!(replay_is_pool(&lq->o) && !back) && !owe && q->units < (int64_t)n)
 		n = q->units > 0 ? (uint64_t)q->units : 0;
@@ -710,14 +712,14 @@ bool graph_sim_do_step(struct sim *s, uint32_t actor, const struct replay_step *
 
 	switch (replay_kind(step)) {
 	case GRAPH_VERB_enqueue:
-		follow_pool(s, actor, step, false);
-		return put_units(s, step, n);
+		replay_wait_follow_pool(s, actor, step, false);
+		return replay_wait_put_units(s, step, n);
 	case GRAPH_VERB_dequeue:
-		follow_pool(s, actor, step, true);
+		replay_wait_follow_pool(s, actor, step, true);
 		return take_units(s, actor, step, n);
 	case GRAPH_VERB_resize:
 		if (!(step->bits & REPLAY_SHRINKS))
-			return put_units(s, step, n);
+			return replay_wait_put_units(s, step, n);
 		if (s->queue[step->queue].units < (int64_t)n)
 			n = s->queue[step->queue].units > 0 ? (uint64_t)s->queue[step->queue].units
 							    : 0;

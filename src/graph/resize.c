@@ -87,8 +87,8 @@ enum base_status graph_past_add(
 	return BASE_OK;
 }
 
-static enum base_status add_dep(struct graph *g, const struct take *take, const struct item *it,
-	uint32_t lanes, struct base_err *err)
+static enum base_status resize_add_dep(struct graph *g, const struct take *take,
+	const struct item *it, uint32_t lanes, struct base_err *err)
 {
 	enum base_status s;
 
@@ -128,7 +128,7 @@ static enum base_status add_deps(struct graph *g, const struct take *take, const
 		}
 		left -= skip;
 		skip = 0;
-		s = add_dep(g, take, it, more->lanes, err);
+		s = resize_add_dep(g, take, it, more->lanes, err);
 		n -= left < n ? left : n;
 	}
 	return s;

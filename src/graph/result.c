@@ -12,7 +12,7 @@ static bool has_path(const struct graph *g, uint32_t actor)
 	return g->length[(size_t)actor * g->lanes.stride] != NO_PATH;
 }
 
-static uint32_t latest_actor(const struct graph *g)
+static uint32_t result_latest_actor(const struct graph *g)
 {
 	uint32_t best = GRAPH_ANY_ACTOR;
 
@@ -70,7 +70,7 @@ enum base_status graph_end(
 static enum base_status end_at_last_verb(struct graph *g, uint32_t actor, struct base_err *err)
 {
 	if (actor == GRAPH_ANY_ACTOR)
-		actor = latest_actor(g);
+		actor = result_latest_actor(g);
 	if (actor >= g->nr_actors || !has_path(g, actor))
 		return BASE_OK;
 	return graph_end(g, 0, actor, g->actor[actor].t_last, err);
@@ -98,7 +98,7 @@ enum base_status graph_finish(struct graph *g, uint32_t end_actor, struct base_e
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-static int longest_first(const void *pa, const void *pb)
+static int result_longest_first(const void *pa, const void *pb)
 {
 	const struct graph_path_state *a = pa, *b = pb;
 
@@ -180,7 +180,7 @@ static enum base_status list_states(
 		g->collector.dense[i] = (struct sum){0};
 	}
 	if (nr > 1)
-		qsort(list, nr, sizeof *list, longest_first);
+		qsort(list, nr, sizeof *list, result_longest_first);
 	r->state = list;
 	r->nr_states = nr;
 	return s;
@@ -329,7 +329,7 @@ static size_t count_steps(const struct graph *g, uint32_t last)
 	return nr;
 }
 
-static void fill_path(struct graph *g, uint32_t last)
+static void result_fill_path(struct graph *g, uint32_t last)
 {
 	size_t k = g->result.nr_path;
 
@@ -377,7 +377,7 @@ enum base_status graph_path_of(struct graph *g, uint32_t end, const struct graph
 			return s;
 		g->result.nr_path = nr;
 		g->result.path_end = end;
-		fill_path(g, last);
+		result_fill_path(g, last);
 	}
 	*ret = g->result.path;
 	*ret_nr = g->result.nr_path;

@@ -30,7 +30,7 @@ struct graph_tokens {
 	size_t actor_capacity;
 };
 
-static enum base_status no_memory(enum base_status s, struct base_err *err)
+static enum base_status tokens_no_memory(enum base_status s, struct base_err *err)
 {
 	return s == BASE_OK ? s : base_fail(err, s, "no memory for pools of tokens");
 }
@@ -41,7 +41,7 @@ static enum base_status on_state(void *ctx, uint32_t state, bool executes, struc
 	return next && next->state ? next->state(next->ctx, state, executes, err) : BASE_OK;
 }
 
-static enum base_status on_queue(
+static enum base_status tokens_on_queue(
 	void *ctx, uint32_t queue, const struct graph_queue_options *o, struct base_err *err)
 {
 	struct graph_tokens *t = ctx;
@@ -49,7 +49,7 @@ static enum base_status on_queue(
 	enum base_status s =
 		base_grow(&t->pool, &t->pool_capacity, (size_t)queue + 1, sizeof *t->pool);
 	if (s != BASE_OK)
-		return no_memory(s, err);
+		return tokens_no_memory(s, err);
 	t->nr_pools = (size_t)queue + 1;
 	t->counts |= known && o->discipline == GRAPH_POOL && !o->processor;
 	t->pool[queue] = (struct pool){
@@ -61,7 +61,7 @@ static enum base_status on_queue(
 }
 
 /* What it did since its last verb it did with all that it holds. */
-static enum base_status charge(
+static enum base_status tokens_charge(
 	struct graph_tokens *t, const struct actor *a, uint64_t time_ns, struct base_err *err)
 {
 	if (a->waits || time_ns <= a->last_ns)
@@ -73,7 +73,7 @@ static enum base_status charge(
 		enum base_status s = base_grow(
 			&p->held_ns, &p->capacity, (size_t)a->state + 1, sizeof *p->held_ns);
 		if (s != BASE_OK)
-			return no_memory(s, err);
+			return tokens_no_memory(s, err);
 		p->held_ns[a->state] += (time_ns - a->last_ns) * (uint64_t)a->held[i].n;
 	}
 	return BASE_OK;
@@ -94,7 +94,7 @@ static struct held *held_of(struct actor *a, uint32_t queue, bool take)
 	return NULL;
 }
 
-static void move(struct pool *p, struct actor *a, uint32_t queue, int64_t taken)
+static void tokens_move(struct pool *p, struct actor *a, uint32_t queue, int64_t taken)
 {
 	struct held *h = held_of(a, queue, taken > 0);
 	if (!h || h->n + taken < 0 || p->free < taken) {
@@ -106,7 +106,7 @@ static void move(struct pool *p, struct actor *a, uint32_t queue, int64_t taken)
 	p->free -= taken;
 }
 
-static void follow(struct graph_tokens *t, struct actor *a, enum graph_verb_kind kind,
+static void tokens_follow(struct graph_tokens *t, struct actor *a, enum graph_verb_kind kind,
 	const struct graph_verb *v)
 {
 	struct pool *p = &t->pool[v->queue];
@@ -115,9 +115,9 @@ static void follow(struct graph_tokens *t, struct actor *a, enum graph_verb_kind
 		return;
 	}
 	if (kind == GRAPH_VERB_dequeue)
-		move(p, a, v->queue, v->n);
+		tokens_move(p, a, v->queue, v->n);
 	else if (kind == GRAPH_VERB_enqueue)
-		move(p, a, v->queue, -v->n);
+		tokens_move(p, a, v->queue, -v->n);
 	else if (kind == GRAPH_VERB_resize)
 		p->free = v->n;
 	if (p->free + p->held > p->most)
@@ -136,15 +136,15 @@ static enum base_status follow_verb(struct graph_tokens *t, enum graph_verb_kind
 	enum base_status s =
 		base_grow(&t->actor, &t->actor_capacity, (size_t)v->actor + 1, sizeof *t->actor);
 	if (s != BASE_OK)
-		return no_memory(s, err);
+		return tokens_no_memory(s, err);
 	struct actor *a = &t->actor[v->actor];
 	bool aside = v->flags & GRAPH_ASIDE;
 	if (!aside)
-		s = charge(t, a, v->time_ns, err);
+		s = tokens_charge(t, a, v->time_ns, err);
 	if (s != BASE_OK)
 		return s;
 	if (moves_units(kind))
-		follow(t, a, kind, v);
+		tokens_follow(t, a, kind, v);
 	if (!aside) {
 		a->last_ns = v->time_ns;
 		a->state = v->state;
@@ -154,8 +154,8 @@ static enum base_status follow_verb(struct graph_tokens *t, enum graph_verb_kind
 	return BASE_OK;
 }
 
-static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
-	uint32_t from_actor, struct base_err *err)
+static enum base_status tokens_on_verb(void *ctx, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
 {
 	struct graph_tokens *t = ctx;
 	enum base_status s = t->counts ? follow_verb(t, kind, v, err) : BASE_OK;
@@ -203,13 +203,13 @@ enum base_status graph_tokens_new(
 {
 	struct graph_tokens *t = *ret = base_alloc(sizeof *t);
 	if (!t)
-		return no_memory(BASE_ERR_NOMEM, err);
+		return tokens_no_memory(BASE_ERR_NOMEM, err);
 	t->next = next;
 	t->sink = (struct graph_sink){.ctx = t,
 		.counts = next && next->counts,
 		.state = on_state,
-		.queue = on_queue,
-		.verb = on_verb};
+		.queue = tokens_on_queue,
+		.verb = tokens_on_verb};
 	if (next && next->affinity) {
 		t->sink.processor = on_processor;
 		t->sink.processor_set = on_processor_set;
@@ -241,7 +241,7 @@ const struct graph_sink *graph_tokens_sink(struct graph_tokens *t)
 
 /* ---- the bound ------------------------------------------------------------------------------- */
 
-static double factor_of(const struct graph_scenario *edits, uint32_t state)
+static double tokens_factor_of(const struct graph_scenario *edits, uint32_t state)
 {
 	double factor = 1;
 	for (size_t i = 0; edits && i < edits->nr_edits; i++) {
@@ -281,7 +281,8 @@ struct graph_tokens_bound graph_tokens_bound(
 		struct graph_tokens_bound b = {.queue = q};
 		double nr = p->counts ? tokens_of(p, edits, q) : 0;
 		for (uint32_t k = 0; nr > 0 && k < p->capacity; k++) {
-			double ns = p->held_ns[k] ? (double)p->held_ns[k] * factor_of(edits, k) / nr
+			double ns = p->held_ns[k] ? (double)p->held_ns[k] *
+							    tokens_factor_of(edits, k) / nr
 						  : 0;
 			b.length_ns += ns;
 			if (ns > b.state_ns) {

@@ -6,7 +6,7 @@
  */
 #include "graph/priv.h"
 
-static enum base_status fail(struct graph *g, enum base_status s)
+static enum base_status verbs_fail(struct graph *g, enum base_status s)
 {
 	g->failed = s;
 	g->attention = true;
@@ -57,10 +57,10 @@ static enum base_status begin_slow(
 		s = graph_flush(g, err);
 	if (!s && !g->moment.pending && g->next >= g->collect_at)
 		s = graph_collect(g, false, err);
-	return s ? fail(g, s) : BASE_OK;
+	return s ? verbs_fail(g, s) : BASE_OK;
 }
 
-static inline enum base_status begin(
+static inline enum base_status verbs_begin(
 	struct graph *g, const struct graph_verb *v, uint64_t *ret_t, struct base_err *err)
 {
 	uint64_t t = v->time_ns;
@@ -114,7 +114,7 @@ static enum base_status will_put(
 }
 
 /* After gathering: now, or with the next verb of this moment. */
-static enum base_status end(
+static enum base_status verbs_end(
 	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
 {
 	struct graph_verb last = *v;
@@ -129,12 +129,12 @@ static enum base_status end(
 		return BASE_OK;
 	}
 	s = close_gathered(g, &last, t, err);
-	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+	return BASE_UNLIKELY(s) ? verbs_fail(g, s) : BASE_OK;
 }
 
 /* The usual case: the verb is a moment by itself, with one dependence or none.
  */
-static inline bool is_alone(const struct graph *g, const struct graph_verb *v)
+static inline bool verbs_is_alone(const struct graph *g, const struct graph_verb *v)
 {
 	return BASE_LIKELY(
 		!(g->moment.pending | (v->flags & (GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK))));
@@ -145,11 +145,11 @@ static inline enum base_status end_alone(struct graph *g, const struct graph_ver
 {
 	enum base_status s = graph_close(g, v, t, dep, nr_deps, err);
 
-	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+	return BASE_UNLIKELY(s) ? verbs_fail(g, s) : BASE_OK;
 }
 
 /* An edge of an actor that was running, as a node of its own. */
-static inline void add_run(struct graph *g, struct actor *a, uint64_t t, uint64_t w)
+static inline void verbs_add_run(struct graph *g, struct actor *a, uint64_t t, uint64_t w)
 {
 	uint32_t prev = a->tip;
 
@@ -191,7 +191,7 @@ static inline enum base_status end_running(struct graph *g, struct actor *a,
 	if (a->open == a->tip && w <= UINT32_MAX) {
 		add_to_pair(g, a, w);
 	} else {
-		add_run(g, a, t, w);
+		verbs_add_run(g, a, t, w);
 		a->open = puts || !g->pairs ? NONE : a->tip;
 	}
 	a->t_last = t;
@@ -201,18 +201,18 @@ static inline enum base_status end_running(struct graph *g, struct actor *a,
 
 	enum base_status s = actor_slot(g, a, v->state, &a->slot, err);
 
-	return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+	return BASE_UNLIKELY(s) ? verbs_fail(g, s) : BASE_OK;
 }
 
 /* n of a verb: GRAPH_ALL is all, other negative numbers are nothing. */
-static inline uint64_t units(const struct graph_verb *v)
+static inline uint64_t verbs_units(const struct graph_verb *v)
 {
 	if (v->n == GRAPH_ALL)
 		return UINT64_MAX;
 	return v->n < 0 ? 0 : (uint64_t)v->n;
 }
 
-static inline struct queue *queue_of(struct graph *g, const struct graph_verb *v)
+static inline struct queue *verbs_queue_of(struct graph *g, const struct graph_verb *v)
 {
 	BASE_ASSERT(v->queue < g->nr_queues);
 	return &g->queue[v->queue];
@@ -223,17 +223,17 @@ static inline struct queue *queue_of(struct graph *g, const struct graph_verb *v
 enum base_status graph_state(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
 	uint64_t t;
-	enum base_status s = begin(g, v, &t, err);
+	enum base_status s = verbs_begin(g, v, &t, err);
 
 	if (BASE_UNLIKELY(s))
 		return s;
-	return is_alone(g, v) ? end_running(g, &g->actor[v->actor], v, t, false, err)
-			      : end(g, v, t, err);
+	return verbs_is_alone(g, v) ? end_running(g, &g->actor[v->actor], v, t, false, err)
+				    : verbs_end(g, v, t, err);
 }
 
 /* Space whose capacity nobody told: what freed it since the actor began to
  * wait. */
-static enum base_status last_take(
+static enum base_status verbs_last_take(
 	struct graph *g, const struct graph_verb *v, const struct queue *q, struct base_err *err)
 {
 	const struct actor *a = &g->actor[v->actor];
@@ -274,8 +274,8 @@ static enum base_status take_space(
 		.keep = keep};
 
 	if (q->capacity)
-		return graph_take(g, &take, t, units(v), err);
-	return q->tracks_space ? last_take(g, v, q, err) : BASE_OK;
+		return graph_take(g, &take, t, verbs_units(v), err);
+	return q->tracks_space ? verbs_last_take(g, v, q, err) : BASE_OK;
 }
 
 /* The actor does not notice: the units carry its path as if it had run until
@@ -292,7 +292,7 @@ static enum base_status enqueue_aside(
 	g->moment.nr_deps = nr_deps;
 	if (!s)
 		s = graph_put_aside(g, &put, t, &g->actor[v->actor], err);
-	return s ? fail(g, s) : BASE_OK;
+	return s ? verbs_fail(g, s) : BASE_OK;
 }
 
 /* Between the actor's last verb and now. */
@@ -310,13 +310,13 @@ static enum base_status enqueue_dated(
 	struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
 	struct graph_verb now = *v;
-	struct queue *q = queue_of(g, v);
+	struct queue *q = verbs_queue_of(g, v);
 	uint64_t t, date, n = v->n < 0 ? 0 : (uint64_t)v->n;
 	enum base_status s;
 
 	now.time_ns = v->time_ns > g->now ? v->time_ns : g->now;
 	now.flags = v->flags & GRAPH_NOBODY;
-	s = begin(g, &now, &t, err);
+	s = verbs_begin(g, &now, &t, err);
 	if (!s && g->moment.pending)
 		s = graph_flush(g, err);
 	if (s)
@@ -330,29 +330,29 @@ static enum base_status enqueue_dated(
 		s = graph_put(g, &put, date, &g->actor[v->actor], err);
 		q->stats.units_time = add_product(q->stats.units_time, n, t - date);
 	}
-	return s ? fail(g, s) : BASE_OK;
+	return s ? verbs_fail(g, s) : BASE_OK;
 }
 
 enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
-	struct queue *q = queue_of(g, v);
+	struct queue *q = verbs_queue_of(g, v);
 	uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n;
 	enum base_status s;
 
 	if (BASE_UNLIKELY(v->flags & GRAPH_DATED))
 		return enqueue_dated(g, v, err);
-	s = begin(g, v, &t, err);
+	s = verbs_begin(g, v, &t, err);
 	if (BASE_UNLIKELY(s))
 		return s;
 	q->stats.nr_enqueues++;
-	if (is_alone(g, v) && !q->capacity && !q->tracks_space) {
+	if (verbs_is_alone(g, v) && !q->capacity && !q->tracks_space) {
 		struct put put = put_of(v, false, n);
 		struct actor *a = &g->actor[v->actor];
 
 		s = end_running(g, a, v, t, true, err);
 		if (!s && n)
 			s = graph_put(g, &put, t, a, err);
-		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+		return BASE_UNLIKELY(s) ? verbs_fail(g, s) : BASE_OK;
 	}
 	if (v->flags & GRAPH_ASIDE)
 		return enqueue_aside(g, v, t, n, err);
@@ -360,11 +360,11 @@ enum base_status graph_enqueue(struct graph *g, const struct graph_verb *v, stru
 		s = take_space(g, v, t, false, err);
 	if (!s)
 		s = will_put(g, v, false, n, err);
-	return s ? fail(g, s) : end(g, v, t, err);
+	return s ? verbs_fail(g, s) : verbs_end(g, v, t, err);
 }
 
 /* The usual dequeue: the first item has the n units. */
-static inline bool take_first(struct graph *g, const struct graph_verb *v, struct queue *q,
+static inline bool verbs_take_first(struct graph *g, const struct graph_verb *v, struct queue *q,
 	uint64_t t, struct dep *dep, size_t *ret_nr_deps)
 {
 	struct item *it;
@@ -396,12 +396,12 @@ static inline bool take_first(struct graph *g, const struct graph_verb *v, struc
 }
 
 /* The units' dependences. A pool's tokens bind only whoever waited for one. */
-static enum base_status gather(
+static enum base_status verbs_gather(
 	struct graph *g, const struct graph_verb *v, uint64_t t, bool keep, struct base_err *err)
 {
 	struct take take = take_of(v, false, keep);
 	size_t nr_deps = g->moment.nr_deps;
-	enum base_status s = graph_take(g, &take, t, units(v), err);
+	enum base_status s = graph_take(g, &take, t, verbs_units(v), err);
 
 	if (g->queue[v->queue].discipline == GRAPH_POOL && g->actor[v->actor].wait == WAIT_NO)
 		g->moment.nr_deps = nr_deps;
@@ -412,14 +412,14 @@ static enum base_status dequeue_aside(
 	struct graph *g, const struct graph_verb *v, uint64_t t, struct base_err *err)
 {
 	struct queue *q = &g->queue[v->queue];
-	uint64_t taken = graph_take_back(g, q, t, units(v));
+	uint64_t taken = graph_take_back(g, q, t, verbs_units(v));
 	enum base_status s = BASE_OK;
 
 	if (taken && (q->capacity || q->tracks_space))
 		s = graph_put_aside(g,
 			&(struct put){.queue = v->queue, .space = true, .nr_units = taken}, t,
 			&g->actor[v->actor], err);
-	return s ? fail(g, s) : BASE_OK;
+	return s ? verbs_fail(g, s) : BASE_OK;
 }
 
 /* A lock that was free: as usual as the rest. */
@@ -432,17 +432,17 @@ static inline bool takes_back_alone(
 
 enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
-	struct queue *q = queue_of(g, v);
+	struct queue *q = verbs_queue_of(g, v);
 	enum base_status s;
 	uint64_t t, before;
 	size_t nr_deps;
 	struct dep dep;
 
-	s = begin(g, v, &t, err);
+	s = verbs_begin(g, v, &t, err);
 	if (BASE_UNLIKELY(s))
 		return s;
 	q->stats.nr_dequeues++;
-	if (is_alone(g, v) && take_first(g, v, q, t, &dep, &nr_deps)) {
+	if (verbs_is_alone(g, v) && verbs_take_first(g, v, q, t, &dep, &nr_deps)) {
 		s = end_alone(g, v, t, &dep, nr_deps, err);
 		if (!s && (q->capacity || q->tracks_space))
 			s = graph_put(g,
@@ -450,56 +450,56 @@ enum base_status graph_dequeue(struct graph *g, const struct graph_verb *v, stru
 					.space = true,
 					.nr_units = (uint64_t)v->n},
 				t, &g->actor[v->actor], err);
-		return BASE_UNLIKELY(s) ? fail(g, s) : BASE_OK;
+		return BASE_UNLIKELY(s) ? verbs_fail(g, s) : BASE_OK;
 	}
 	if (takes_back_alone(g, v, q)) {
-		graph_take_back(g, q, t, units(v));
+		graph_take_back(g, q, t, verbs_units(v));
 		return end_running(g, &g->actor[v->actor], v, t, false, err);
 	}
 	if (v->flags & GRAPH_ASIDE)
 		return dequeue_aside(g, v, t, err);
 	before = q->data.nr_units;
 	if (v->flags & GRAPH_BACK)
-		graph_take_back(g, q, t, units(v));
+		graph_take_back(g, q, t, verbs_units(v));
 	else
-		s = gather(g, v, t, false, err);
+		s = verbs_gather(g, v, t, false, err);
 	if (!s && (q->capacity || q->tracks_space))
 		s = will_put(g, v, true, before - q->data.nr_units, err);
-	return s ? fail(g, s) : end(g, v, t, err);
+	return s ? verbs_fail(g, s) : verbs_end(g, v, t, err);
 }
 
 enum base_status graph_peek(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
-	struct queue *q = queue_of(g, v);
+	struct queue *q = verbs_queue_of(g, v);
 	uint64_t t, before;
-	enum base_status s = begin(g, v, &t, err);
+	enum base_status s = verbs_begin(g, v, &t, err);
 
 	if (s)
 		return s;
 	before = q->data.nr_units;
-	s = gather(g, v, t, true, err);
+	s = verbs_gather(g, v, t, true, err);
 	if (!s && before != q->data.nr_units && (q->capacity || q->tracks_space))
 		s = will_put(g, v, true, before - q->data.nr_units, err);
-	return s ? fail(g, s) : end(g, v, t, err);
+	return s ? verbs_fail(g, s) : verbs_end(g, v, t, err);
 }
 
 enum base_status graph_reserve(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
 	uint64_t t;
-	enum base_status s = begin(g, v, &t, err);
+	enum base_status s = verbs_begin(g, v, &t, err);
 
-	(void)queue_of(g, v);
+	(void)verbs_queue_of(g, v);
 	if (s)
 		return s;
 	s = take_space(g, v, t, true, err);
-	return s ? fail(g, s) : end(g, v, t, err);
+	return s ? verbs_fail(g, s) : verbs_end(g, v, t, err);
 }
 
 enum base_status graph_resize(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
-	struct queue *q = queue_of(g, v);
+	struct queue *q = verbs_queue_of(g, v);
 	uint64_t t, n = v->n < 0 ? 0 : (uint64_t)v->n, now;
-	enum base_status s = begin(g, v, &t, err);
+	enum base_status s = verbs_begin(g, v, &t, err);
 
 	if (s)
 		return s;
@@ -519,22 +519,22 @@ enum base_status graph_resize(struct graph *g, const struct graph_verb *v, struc
 		if (!s)
 			s = will_put(g, v, false, n - now, err);
 	}
-	return s ? fail(g, s) : end(g, v, t, err);
+	return s ? verbs_fail(g, s) : verbs_end(g, v, t, err);
 }
 
-static enum base_status wait_on(
+static enum base_status verbs_wait_on(
 	struct graph *g, const struct graph_verb *v, enum wait wait, struct base_err *err)
 {
 	struct graph_verb now = *v;
 	struct actor *a;
 	uint64_t t;
-	enum base_status s = begin(g, v, &t, err);
+	enum base_status s = verbs_begin(g, v, &t, err);
 
 	if (s)
 		return s;
 	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK);
 	a = &g->actor[v->actor];
-	s = g->moment.pending ? end(g, &now, t, err) : end_running(g, a, &now, t, false, err);
+	s = g->moment.pending ? verbs_end(g, &now, t, err) : end_running(g, a, &now, t, false, err);
 	if (s)
 		return s;
 	a->wait = (uint8_t)wait;
@@ -547,8 +547,8 @@ static enum base_status wait_on(
 
 enum base_status graph_wait_empty(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
-	struct queue *q = queue_of(g, v);
-	enum base_status s = wait_on(g, v, WAIT_DATA, err);
+	struct queue *q = verbs_queue_of(g, v);
+	enum base_status s = verbs_wait_on(g, v, WAIT_DATA, err);
 
 	if (!s)
 		q->stats.nr_waits_data++;
@@ -557,8 +557,8 @@ enum base_status graph_wait_empty(struct graph *g, const struct graph_verb *v, s
 
 enum base_status graph_wait_full(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
-	struct queue *q = queue_of(g, v);
-	enum base_status s = wait_on(g, v, WAIT_SPACE, err);
+	struct queue *q = verbs_queue_of(g, v);
+	enum base_status s = verbs_wait_on(g, v, WAIT_SPACE, err);
 
 	if (s)
 		return s;
@@ -569,21 +569,21 @@ enum base_status graph_wait_full(struct graph *g, const struct graph_verb *v, st
 
 enum base_status graph_wait(struct graph *g, const struct graph_verb *v, struct base_err *err)
 {
-	return wait_on(g, v, WAIT_UNKNOWN, err);
+	return verbs_wait_on(g, v, WAIT_UNKNOWN, err);
 }
 
 enum base_status graph_link(
 	struct graph *g, const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
 {
 	uint64_t t;
-	enum base_status s = begin(g, v, &t, err);
+	enum base_status s = verbs_begin(g, v, &t, err);
 
 	BASE_ASSERT(from_actor < g->nr_actors);
 	if (s)
 		return s;
 	if (from_actor != v->actor)
 		s = graph_link_dep(g, &g->actor[from_actor], t, err);
-	return s ? fail(g, s) : end(g, v, t, err);
+	return s ? verbs_fail(g, s) : verbs_end(g, v, t, err);
 }
 
 enum base_status graph_rename(struct graph *g, const struct graph_verb *v, struct base_err *err)
@@ -591,7 +591,7 @@ enum base_status graph_rename(struct graph *g, const struct graph_verb *v, struc
 	struct graph_verb now = *v;
 	struct actor *a;
 	uint64_t t;
-	enum base_status s = begin(g, v, &t, err);
+	enum base_status s = verbs_begin(g, v, &t, err);
 
 	if (!s && g->moment.pending)
 		s = graph_flush(g, err);
@@ -603,7 +603,7 @@ enum base_status graph_rename(struct graph *g, const struct graph_verb *v, struc
 		return end_alone(g, &now, t, NULL, 0, err);
 	a->state = v->state;
 	s = actor_slot(g, a, v->state, &a->slot, err);
-	return s ? fail(g, s) : BASE_OK;
+	return s ? verbs_fail(g, s) : BASE_OK;
 }
 
 enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struct base_err *err)
@@ -611,12 +611,12 @@ enum base_status graph_forget(struct graph *g, const struct graph_verb *v, struc
 	struct graph_verb now = *v;
 	struct actor *a;
 	uint64_t t;
-	enum base_status s = begin(g, v, &t, err);
+	enum base_status s = verbs_begin(g, v, &t, err);
 
 	if (s)
 		return s;
 	now.flags &= ~(uint32_t)(GRAPH_MORE | GRAPH_ASIDE | GRAPH_BACK | GRAPH_START);
-	s = g->moment.pending ? end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
+	s = g->moment.pending ? verbs_end(g, &now, t, err) : end_alone(g, &now, t, NULL, 0, err);
 	if (s)
 		return s;
 	a = &g->actor[v->actor];

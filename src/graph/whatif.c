@@ -36,7 +36,7 @@ static bool same_length(const struct graph_curve *c, double a, double b)
 	return fabs(a - b) <= tolerance * (1 + fabs(c->point[0].length_ns));
 }
 
-static struct gap look(const struct graph_curve *c, unsigned i)
+static struct gap whatif_look(const struct graph_curve *c, unsigned i)
 {
 	const struct graph_curve_point *a = &c->point[i], *b = &c->point[i + 1];
 	struct gap g = {.left = a, .right = b, .meet = b->reduction, .meet_ns = b->length_ns};
@@ -109,7 +109,7 @@ unsigned graph_curve_next(const struct graph_curve *c, double *ret_reductions, u
 	unsigned sorted_from = nr + 1;
 
 	for (unsigned i = 0; i + 1 < c->nr_points; i++) {
-		struct gap g = look(c, i);
+		struct gap g = whatif_look(c, i);
 		double w = g.chord_ns - g.meet_ns;
 		unsigned k = nr < max ? nr : max;
 
@@ -131,7 +131,7 @@ unsigned graph_curve_next(const struct graph_curve *c, double *ret_reductions, u
 }
 
 /* Does the piece go straight on to that point? */
-static bool goes_on(const struct graph_curve *c, const struct graph_curve_piece *p,
+static bool whatif_goes_on(const struct graph_curve *c, const struct graph_curve_piece *p,
 	const struct graph_curve_point *to)
 {
 	double slope = (p->end_ns - p->begin_ns) / (p->end - p->begin);
@@ -145,9 +145,10 @@ unsigned graph_curve_pieces(
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i + 1 < c->nr_points; i++) {
-		struct gap g = look(c, i);
+		struct gap g = whatif_look(c, i);
 
-		if (nr && ret[nr - 1].exact && g.straight && goes_on(c, &ret[nr - 1], g.right)) {
+		if (nr && ret[nr - 1].exact && g.straight &&
+			whatif_goes_on(c, &ret[nr - 1], g.right)) {
 			ret[nr - 1].end = g.right->reduction;
 			ret[nr - 1].end_ns = g.right->length_ns;
 			continue;

@@ -19,7 +19,7 @@
 #include "graph/priv.h"
 
 /* The weight of the first node of an anchor's path after the cut. No time is that late. */
-static uint64_t label(size_t anchor)
+static uint64_t window_label(size_t anchor)
 {
 	return WEIGHT_MAX - anchor;
 }
@@ -124,7 +124,7 @@ static enum base_status restart_actors(
 		graph_awake_end(a);
 		if (actor_length(g, a)[0] == NO_PATH)
 			continue;
-		a->tip = first_node(g, i, t, labelled ? label(actor_anchor(i)) : t);
+		a->tip = first_node(g, i, t, labelled ? window_label(actor_anchor(i)) : t);
 		zero_lengths(g, actor_length(g, a));
 	}
 	return s;
@@ -146,7 +146,7 @@ static enum base_status come_to(struct graph *g, uint64_t *t, struct base_err *e
 	return s;
 }
 
-static enum base_status done(struct graph *g, enum base_status s)
+static enum base_status window_done(struct graph *g, enum base_status s)
 {
 	if (s) {
 		g->failed = s;
@@ -196,12 +196,12 @@ enum base_status graph_restart(struct graph *g, uint64_t time_ns, struct base_er
 	if (!s)
 		s = each_item(g, restart_item, err);
 	if (s)
-		return done(g, s);
+		return window_done(g, s);
 	g->since_ns = time_ns;
 	forget_statistics(g, time_ns);
 	forget_ends(g);
 	g->window.early = false;
-	return done(g, graph_collect(g, false, err));
+	return window_done(g, graph_collect(g, false, err));
 }
 
 /* ---- cutting --------------------------------------------------------------------------------- */
@@ -299,7 +299,7 @@ static enum base_status anchor_item(
 		.weight = node_weight(KIND_EXPLAINED, latency),
 	};
 	w->anchor[w->nr_anchors] = (struct end){.node = id, .bound = NONE, .time_ns = t};
-	it->node = first_node(g, it->actor, t, label(w->nr_anchors++));
+	it->node = first_node(g, it->actor, t, window_label(w->nr_anchors++));
 	zero_lengths(g, it->length);
 	return BASE_OK;
 }
@@ -347,13 +347,13 @@ enum base_status graph_cut(struct graph *g, uint64_t time_ns, struct base_err *e
 
 	BASE_ASSERT(!g->window.cut && !g->window.early);
 	if (s)
-		return done(g, s);
+		return window_done(g, s);
 	close_statistics(g, time_ns);
 	s = keep_statistics(g, err);
 	if (!s)
 		s = anchor_all(g, time_ns, err);
 	g->window.cut = true;
-	return done(g, s);
+	return window_done(g, s);
 }
 
 enum base_status graph_birth(struct graph *g, uint32_t actor, struct base_err *err)
@@ -373,7 +373,7 @@ enum base_status graph_birth(struct graph *g, uint32_t actor, struct base_err *e
 	if (!s)
 		w->birth[w->nr_births++] = g->actor[actor].tip;
 	g->actor[actor].open = NONE;
-	return done(g, s);
+	return window_done(g, s);
 }
 
 /* Whoever has no path yet begins one at t. */
@@ -404,7 +404,7 @@ enum base_status graph_turn(struct graph *g, uint64_t time_ns, bool start_all,
 	*ret = NULL;
 	BASE_ASSERT(!w->cut && !w->early);
 	if (s)
-		return done(g, s);
+		return window_done(g, s);
 	close_statistics(g, time_ns);
 	forget_ends(g);
 	s = anchor_all(g, time_ns, err);
@@ -415,7 +415,7 @@ enum base_status graph_turn(struct graph *g, uint64_t time_ns, bool start_all,
 	if (!s && start_all)
 		s = start_actors(g, time_ns, err);
 	forget_statistics(g, time_ns);
-	return done(g, s);
+	return window_done(g, s);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -439,7 +439,7 @@ static void move_end(struct graph *g, size_t end)
 		return;
 
 	uint64_t start = path_start(g, e);
-	uint64_t i = label(0) - start; /* times give numbers beyond all anchors */
+	uint64_t i = window_label(0) - start; /* times give numbers beyond all anchors */
 
 	if (i < w->nr_actor_anchors)
 		i += e->time_ns < g->since_ns; /* it did nothing after the cut */

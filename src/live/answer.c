@@ -37,34 +37,34 @@ struct answer *live_answer_free(struct answer *a)
 	return NULL;
 }
 
-static void keep(struct answer *a, enum base_status s)
+static void answer_keep(struct answer *a, enum base_status s)
 {
 	if (s != BASE_OK && a->status == BASE_OK)
 		a->status = s;
 }
 
-static uint32_t intern(struct answer *a, struct base_str *text)
+static uint32_t answer_intern(struct answer *a, struct base_str *text)
 {
 	uint32_t id = 0;
-	keep(a, text->failed
-			? BASE_ERR_NOMEM
-			: base_strtab_intern(a->texts, base_str_text(text), text->length, &id));
+	answer_keep(a, text->failed ? BASE_ERR_NOMEM
+				    : base_strtab_intern(
+					      a->texts, base_str_text(text), text->length, &id));
 	base_str_fini(text);
 	return id;
 }
 
 /* The row of these texts; any without memory. */
-static uint32_t row_of(struct answer *a, struct rows *r, uint32_t process, uint32_t name,
+static uint32_t answer_row_of(struct answer *a, struct rows *r, uint32_t process, uint32_t name,
 	uint32_t where, enum model_state_kind kind)
 {
 	uint64_t hi = (uint64_t)process << 32 | name, lo = (uint64_t)where << 8 | (unsigned)kind,
 		 at;
 	if (base_map_get(&r->by_key, hi, lo, &at))
 		return (uint32_t)at;
-	keep(a, base_grow(&r->row, &r->row_capacity, r->nr + 1, sizeof *r->row));
-	keep(a, base_grow(&r->text, &r->text_capacity, r->nr + 1, sizeof *r->text));
-	keep(a, base_grow(&r->where, &r->where_capacity, r->nr + 1, sizeof *r->where));
-	keep(a, base_map_put(&r->by_key, hi, lo, r->nr));
+	answer_keep(a, base_grow(&r->row, &r->row_capacity, r->nr + 1, sizeof *r->row));
+	answer_keep(a, base_grow(&r->text, &r->text_capacity, r->nr + 1, sizeof *r->text));
+	answer_keep(a, base_grow(&r->where, &r->where_capacity, r->nr + 1, sizeof *r->where));
+	answer_keep(a, base_map_put(&r->by_key, hi, lo, r->nr));
 	if (a->status != BASE_OK)
 		return 0;
 	r->text[r->nr] = hi;
@@ -82,7 +82,7 @@ static void add_to(struct live_row *row, const struct graph_path_state *st, bool
 	row->visits += st->visits;
 }
 
-static bool is_connection(const struct trace_defs *d, uint32_t object)
+static bool answer_is_connection(const struct trace_defs *d, uint32_t object)
 {
 	static const bool is[TRACE_OBJECT_NR] = {
 		[TRACE_OBJECT_pipe] = true,
@@ -96,7 +96,7 @@ static bool is_connection(const struct trace_defs *d, uint32_t object)
 }
 
 /* The rows of an actor's group in a state. Made once: many paths go the same ways. */
-static const struct answer_place *place_of(struct answer *a, struct model *m,
+static const struct answer_place *answer_place_of(struct answer *a, struct model *m,
 	const struct trace_defs *defs, const struct graph_path_state *st)
 {
 	uint64_t group = model_actor_group(m, st->actor), at;
@@ -107,30 +107,33 @@ static const struct answer_place *place_of(struct answer *a, struct model *m,
 	model_add_group_name(m, st->actor, &process);
 	model_add_state_name(m, st->state, &name);
 	model_add_state_where(m, st->state, &where);
-	uint32_t p = intern(a, &process), n = intern(a, &name), w = intern(a, &where);
+	uint32_t p = answer_intern(a, &process), n = answer_intern(a, &name),
+		 w = answer_intern(a, &where);
 	struct answer_place place = {
-		.state = row_of(a, &a->state, p, n, w, state->kind),
-		.process = row_of(a, &a->process, p, 0, 0, 0),
+		.state = answer_row_of(a, &a->state, p, n, w, state->kind),
+		.process = answer_row_of(a, &a->process, p, 0, 0, 0),
 		.connection = NONE,
 		.waits = model_state_kind_waits(state->kind),
 	};
-	if (is_connection(defs, state->object)) {
+	if (answer_is_connection(defs, state->object)) {
 		model_add_object_name(m, st->state, &object);
-		place.connection = row_of(a, &a->connection, 0, intern(a, &object), 0, 0);
+		place.connection =
+			answer_row_of(a, &a->connection, 0, answer_intern(a, &object), 0, 0);
 	}
-	keep(a, base_grow(&a->place, &a->place_capacity, a->nr_places + 1, sizeof *a->place));
+	answer_keep(
+		a, base_grow(&a->place, &a->place_capacity, a->nr_places + 1, sizeof *a->place));
 	if (a->status == BASE_OK)
-		keep(a, base_map_put(&a->places, group, st->state, a->nr_places));
+		answer_keep(a, base_map_put(&a->places, group, st->state, a->nr_places));
 	if (a->status != BASE_OK)
 		return NULL;
 	a->place[a->nr_places] = place;
 	return &a->place[a->nr_places++];
 }
 
-static void add_state(struct answer *a, struct model *m, const struct trace_defs *defs,
+static void answer_add_state(struct answer *a, struct model *m, const struct trace_defs *defs,
 	const struct graph_path_state *st)
 {
-	const struct answer_place *at = place_of(a, m, defs, st);
+	const struct answer_place *at = answer_place_of(a, m, defs, st);
 	if (!at)
 		return;
 	add_to(&a->state.row[at->state], st, at->waits);
@@ -145,7 +148,7 @@ enum base_status live_answer_add(struct answer *a, struct model *m, const struct
 {
 	for (size_t i = 0; i < nr && a->status == BASE_OK; i++)
 		if (state[i].path_ns > 0)
-			add_state(a, m, defs, &state[i]);
+			answer_add_state(a, m, defs, &state[i]);
 	a->w.nr_paths++;
 	a->w.path_ns += length_ns;
 	return a->status == BASE_OK
@@ -153,7 +156,7 @@ enum base_status live_answer_add(struct answer *a, struct model *m, const struct
 		       : base_fail(err, a->status, "out of memory for a window's answer");
 }
 
-static int longest_first(const void *pa, const void *pb)
+static int answer_longest_first(const void *pa, const void *pb)
 {
 	const struct live_row *a = pa, *b = pb;
 	if (a->path_ns != b->path_ns)
@@ -166,7 +169,7 @@ static int longest_first(const void *pa, const void *pb)
 	return c ? c : (int)a->kind - (int)b->kind;
 }
 
-static const struct live_row *finish_rows(struct answer *a, struct rows *r)
+static const struct live_row *answer_finish_rows(struct answer *a, struct rows *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
 		r->row[i].process = base_strtab_get(a->texts, (uint32_t)(r->text[i] >> 32));
@@ -174,16 +177,16 @@ static const struct live_row *finish_rows(struct answer *a, struct rows *r)
 		r->row[i].where = base_strtab_get(a->texts, r->where[i]);
 	}
 	if (r->nr)
-		qsort(r->row, r->nr, sizeof *r->row, longest_first);
+		qsort(r->row, r->nr, sizeof *r->row, answer_longest_first);
 	return r->row;
 }
 
 void live_answer_finish(struct answer *a)
 {
-	a->w.state = finish_rows(a, &a->state);
+	a->w.state = answer_finish_rows(a, &a->state);
 	a->w.nr_states = a->state.nr;
-	a->w.process = finish_rows(a, &a->process);
+	a->w.process = answer_finish_rows(a, &a->process);
 	a->w.nr_processes = a->process.nr;
-	a->w.connection = finish_rows(a, &a->connection);
+	a->w.connection = answer_finish_rows(a, &a->connection);
 	a->w.nr_connections = a->connection.nr;
 }

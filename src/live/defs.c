@@ -14,7 +14,7 @@ enum {
 
 /* ---- which fields are ids of what ------------------------------------------------------------ */
 
-static enum live_table table_of(const char *unit)
+static enum live_table defs_table_of(const char *unit)
 {
 	static const char *const name[LIVE_TABLE_NR] = {"", "string", "process", "stream", "module",
 		"site", "stack", "object", "actor", "state"};
@@ -51,8 +51,8 @@ static void find_fields(struct live_defs *d)
 		struct live_fields *ids = &d->fields[k->kind % LIVE_KINDS];
 		for (unsigned i = k->kind < FIRST_DATA_KIND; i < k->nr_fields; i++) {
 			const struct trace_field_desc *f = &k->field[i];
-			enum live_table t =
-				f->type == TRACE_FIELD_ID ? table_of(f->unit) : LIVE_TABLE_none;
+			enum live_table t = f->type == TRACE_FIELD_ID ? defs_table_of(f->unit)
+								      : LIVE_TABLE_none;
 			if (t == LIVE_TABLE_none)
 				continue;
 			BASE_ASSERT(ids->nr < LIVE_FIELDS);
@@ -62,21 +62,21 @@ static void find_fields(struct live_defs *d)
 	}
 }
 
-static uint32_t *field_of(struct trace_record *r, uint16_t offset)
+static uint32_t *defs_field_of(struct trace_record *r, uint16_t offset)
 {
 	return (uint32_t *)(void *)((char *)r + offset);
 }
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-static bool keep(struct live_defs *d, enum base_status s)
+static bool defs_keep(struct live_defs *d, enum base_status s)
 {
 	if (s != BASE_OK && d->status == BASE_OK)
 		d->status = s;
 	return s == BASE_OK;
 }
 
-static uint32_t known(const struct live_defs *d, enum live_table t, uint32_t outer)
+static uint32_t defs_known(const struct live_defs *d, enum live_table t, uint32_t outer)
 {
 	uint64_t inner;
 	return base_map_get(&d->ids[t].inner, outer, 0, &inner) ? (uint32_t)inner : 0;
@@ -86,11 +86,11 @@ static uint32_t make_id(struct live_defs *d, enum live_table t, uint32_t outer)
 {
 	struct live_ids *ids = &d->ids[t];
 	uint32_t inner = ids->nr;
-	if (!keep(d, base_grow(&ids->outer, &ids->outer_capacity, (size_t)inner + 1,
-			     sizeof *ids->outer)) ||
-		!keep(d, base_grow(&ids->used_ns, &ids->used_capacity, (size_t)inner + 1,
-				 sizeof *ids->used_ns)) ||
-		!keep(d, base_map_put(&ids->inner, outer, 0, inner)))
+	if (!defs_keep(d, base_grow(&ids->outer, &ids->outer_capacity, (size_t)inner + 1,
+				  sizeof *ids->outer)) ||
+		!defs_keep(d, base_grow(&ids->used_ns, &ids->used_capacity, (size_t)inner + 1,
+				      sizeof *ids->used_ns)) ||
+		!defs_keep(d, base_map_put(&ids->inner, outer, 0, inner)))
 		return 0;
 	ids->outer[inner] = outer;
 	ids->used_ns[inner] = d->now_ns;
@@ -110,7 +110,7 @@ static inline uint32_t inner_of(
 		return 0;
 	__typeof__(&ids->recent[0]) recent = &ids->recent[outer % BASE_COUNT(ids->recent)];
 	if (BASE_UNLIKELY(recent->outer != outer)) {
-		uint32_t inner = known(d, t, outer);
+		uint32_t inner = defs_known(d, t, outer);
 		if (!inner && d->older)
 			inner = bring(d, t, outer, depth);
 		if (!inner)
@@ -127,7 +127,7 @@ static inline void translate_fields(struct live_defs *d, struct trace_record *r,
 {
 	const struct live_fields *ids = &d->fields[r->kind % LIVE_KINDS];
 	for (unsigned i = 0; i < ids->nr; i++) {
-		uint32_t *id = field_of(r, ids->field[i].offset);
+		uint32_t *id = defs_field_of(r, ids->field[i].offset);
 		*id = inner_of(d, (enum live_table)ids->field[i].table, *id, depth);
 	}
 }
@@ -137,8 +137,8 @@ static inline void translate_fields(struct live_defs *d, struct trace_record *r,
 #define DEF_TABLE(kind, plural)                                                                    \
 	static void put_##kind(struct live_defs *d, uint32_t id, const struct trace_record *r)     \
 	{                                                                                          \
-		if (!keep(d, base_grow(&d->defs.plural, &d->plural##_capacity, (size_t)id + 1,     \
-				     sizeof *d->defs.plural)))                                     \
+		if (!defs_keep(d, base_grow(&d->defs.plural, &d->plural##_capacity,                \
+					  (size_t)id + 1, sizeof *d->defs.plural)))                \
 			return;                                                                    \
 		d->defs.plural[id] = r->u.kind;                                                    \
 		memcpy(&d->defs.plural[id], &id, sizeof id);                                       \
@@ -148,12 +148,12 @@ static inline void translate_fields(struct live_defs *d, struct trace_record *r,
 #include "trace/defs.def"
 #undef DEF_TABLE
 
-static void put_text(struct live_defs *d, uint32_t id, const char *bytes, size_t length)
+static void defs_put_text(struct live_defs *d, uint32_t id, const char *bytes, size_t length)
 {
 	uint32_t text;
-	if (!keep(d, base_grow(&d->defs.text, &d->texts_capacity, (size_t)id + 1,
-			     sizeof *d->defs.text)) ||
-		!keep(d, base_strtab_intern(d->defs.strings, bytes, length, &text)))
+	if (!defs_keep(d, base_grow(&d->defs.text, &d->texts_capacity, (size_t)id + 1,
+				  sizeof *d->defs.text)) ||
+		!defs_keep(d, base_strtab_intern(d->defs.strings, bytes, length, &text)))
 		return;
 	d->defs.text[id] = base_strtab_get(d->defs.strings, text);
 	if (id >= d->defs.nr_texts)
@@ -176,11 +176,12 @@ struct live_defs *live_defs_new(const struct live_defs *older)
 		d->ids[t].nr = 1;
 		/* entry 0 of each is all zero */
 #define DEF_TABLE(kind, plural)                                                                    \
-	keep(d, base_grow(&d->defs.plural, &d->plural##_capacity, 1, sizeof *d->defs.plural));     \
+	defs_keep(                                                                                 \
+		d, base_grow(&d->defs.plural, &d->plural##_capacity, 1, sizeof *d->defs.plural));  \
 	d->defs.nr_##plural = 1;
 #include "trace/defs.def"
 #undef DEF_TABLE
-	put_text(d, 0, "", 0);
+	defs_put_text(d, 0, "", 0);
 	return d->status == BASE_OK ? d : live_defs_free(d);
 }
 
@@ -214,11 +215,11 @@ uint64_t live_defs_size(const struct live_defs *d)
 /* ---- definitions ----------------------------------------------------------------------------- */
 
 /* r has inner ids but for its own. */
-static void put(struct live_defs *d, uint32_t id, const struct trace_record *r)
+static void defs_put(struct live_defs *d, uint32_t id, const struct trace_record *r)
 {
 	switch (r->kind) {
 	case TRACE_string:
-		put_text(d, id, r->u.string.text.bytes, r->u.string.text.length);
+		defs_put_text(d, id, r->u.string.text.bytes, r->u.string.text.length);
 		break;
 #define DEF_TABLE(kind, plural)                                                                    \
 	case TRACE_##kind:                                                                         \
@@ -231,26 +232,26 @@ static void put(struct live_defs *d, uint32_t id, const struct trace_record *r)
 	}
 }
 
-static void add(struct live_defs *d, struct trace_record r, uint32_t outer, unsigned depth)
+static void defs_add(struct live_defs *d, struct trace_record r, uint32_t outer, unsigned depth)
 {
 	enum live_table t = own_table(r.kind);
 	if (t == LIVE_TABLE_none || !outer)
 		return;
-	uint32_t inner = known(d, t, outer);
-	if (!inner && d->older && known(d->older, t, outer))
+	uint32_t inner = defs_known(d, t, outer);
+	if (!inner && d->older && defs_known(d->older, t, outer))
 		inner = bring(d, t, outer, depth); /* what else is known of it */
 	if (!inner)
 		inner = make_id(d, t, outer);
 	translate_fields(d, &r, depth);
 	if (inner && d->status == BASE_OK)
-		put(d, inner, &r);
+		defs_put(d, inner, &r);
 }
 
 enum base_status live_defs_add(struct live_defs *d, const struct trace_record *r)
 {
 	uint32_t outer;
 	memcpy(&outer, &r->u, sizeof outer); /* the first field of each */
-	add(d, *r, outer, 0);
+	defs_add(d, *r, outer, 0);
 	return d->status;
 }
 
@@ -266,7 +267,7 @@ static void untranslate_fields(const struct live_defs *older, struct trace_recor
 {
 	const struct live_fields *ids = &older->fields[r->kind % LIVE_KINDS];
 	for (unsigned i = 0; i < ids->nr; i++) {
-		uint32_t *id = field_of(r, ids->field[i].offset);
+		uint32_t *id = defs_field_of(r, ids->field[i].offset);
 		*id = outer_of(older, (enum live_table)ids->field[i].table, *id);
 	}
 }
@@ -279,7 +280,7 @@ static void bring_rows(
 	const struct trace_defs *o = &d->older->defs;
 	if (t == LIVE_TABLE_string) {
 		const char *text = trace_text_of(o, theirs);
-		put_text(d, inner, text, strlen(text));
+		defs_put_text(d, inner, text, strlen(text));
 		return;
 	}
 #define DEF_TABLE(table, plural)                                                                   \
@@ -290,7 +291,7 @@ static void bring_rows(
 		if (id) { /* defined, not only skipped */                                          \
 			untranslate_fields(d->older, &r);                                          \
 			translate_fields(d, &r, depth + 1);                                        \
-			put(d, inner, &r);                                                         \
+			defs_put(d, inner, &r);                                                    \
 		}                                                                                  \
 	}
 #include "trace/defs.def"
@@ -300,7 +301,7 @@ static void bring_rows(
 /* NOLINTNEXTLINE(misc-no-recursion): at most NEST_MAX deep */
 static uint32_t bring(struct live_defs *d, enum live_table t, uint32_t outer, unsigned depth)
 {
-	uint32_t theirs = known(d->older, t, outer);
+	uint32_t theirs = defs_known(d->older, t, outer);
 	if (!theirs || depth >= NEST_MAX)
 		return 0;
 	uint32_t inner = make_id(d, t, outer); /* first, for circles */
@@ -309,8 +310,8 @@ static uint32_t bring(struct live_defs *d, enum live_table t, uint32_t outer, un
 	bring_rows(d, t, theirs, inner, depth);
 	if (t == LIVE_TABLE_stream && theirs < d->older->ended_capacity &&
 		d->older->ended[theirs] &&
-		keep(d, base_grow(&d->ended, &d->ended_capacity, (size_t)inner + 1,
-				sizeof *d->ended)))
+		defs_keep(d, base_grow(&d->ended, &d->ended_capacity, (size_t)inner + 1,
+				     sizeof *d->ended)))
 		d->ended[inner] = true;
 	return inner;
 }
@@ -331,7 +332,7 @@ enum base_status live_defs_take_over(struct live_defs *d)
 	for (unsigned t = 1; older && t < LIVE_TABLE_NR; t++)
 		for (uint32_t i = 1; i < older->ids[t].nr && d->status == BASE_OK; i++) {
 			uint32_t outer = older->ids[t].outer[i];
-			if (known(d, (enum live_table)t, outer))
+			if (defs_known(d, (enum live_table)t, outer))
 				continue;
 			if (is_kept(older, (enum live_table)t, i))
 				bring(d, (enum live_table)t, outer, 0);
@@ -350,8 +351,8 @@ enum base_status live_defs_translate(struct live_defs *d, struct trace_record *r
 	r->stream = inner_of(d, LIVE_TABLE_stream, r->stream, 0);
 	translate_fields(d, r, 0);
 	if ((r->kind == TRACE_thread_end || r->kind == TRACE_process_end) && r->stream &&
-		keep(d, base_grow(&d->ended, &d->ended_capacity, (size_t)r->stream + 1,
-				sizeof *d->ended)))
+		defs_keep(d, base_grow(&d->ended, &d->ended_capacity, (size_t)r->stream + 1,
+				     sizeof *d->ended)))
 		d->ended[r->stream] = true;
 	return d->status;
 }

@@ -45,7 +45,7 @@ enum base_status live_late_put(struct late *q, const struct trace_record *r)
 	return BASE_OK;
 }
 
-static int by_time(const void *pa, const void *pb)
+static int late_by_time(const void *pa, const void *pb)
 {
 	const struct late_record *a = pa, *b = pb;
 	if (a->r.time_ns != b->r.time_ns)
@@ -63,7 +63,7 @@ struct late_record *live_late_take(struct late *q, uint64_t time_ns, size_t *ret
 		struct bucket *b = &q->bucket[q->first % LIVE_BUCKETS];
 		if (!b->nr)
 			continue;
-		qsort(b->record, b->nr, sizeof *b->record, by_time);
+		qsort(b->record, b->nr, sizeof *b->record, late_by_time);
 		*ret_nr = b->nr;
 		return b->record;
 	}

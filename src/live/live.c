@@ -58,7 +58,7 @@ struct live *live_free(struct live *l)
 	return NULL;
 }
 
-static bool copy_text(char **to, const char *from)
+static bool live_copy_text(char **to, const char *from)
 {
 	if (!from)
 		return true;
@@ -81,8 +81,9 @@ enum base_status live_new(const struct live_options *opts, struct live **ret, st
 	l->end_ns = l->opts.interval_ns;
 	live_late_init(&l->late, l->opts.late_ns);
 	enum base_status s = base_grow(&l->count, &l->count_capacity, 1, sizeof *l->count);
-	if (s != BASE_OK || !copy_text(&l->process, opts->process) ||
-		!copy_text(&l->cgroup, opts->cgroup) || !copy_text(&l->command, opts->command))
+	if (s != BASE_OK || !live_copy_text(&l->process, opts->process) ||
+		!live_copy_text(&l->cgroup, opts->cgroup) ||
+		!live_copy_text(&l->command, opts->command))
 		s = base_fail(err, BASE_ERR_NOMEM, "out of memory");
 	l->opts.process = l->process;
 	l->opts.cgroup = l->cgroup;
@@ -116,7 +117,7 @@ static bool is_asleep(
 	return busy_ns * ASLEEP_BELOW < length_ns;
 }
 
-static enum base_status add_path(struct live *l, struct generation *g, struct answer *a,
+static enum base_status live_add_path(struct live *l, struct generation *g, struct answer *a,
 	const struct graph_part *part, const struct subject *subject, struct base_err *err)
 {
 	struct graph_path_state *state;
@@ -136,7 +137,7 @@ static enum base_status add_path(struct live *l, struct generation *g, struct an
 }
 
 /* The oldest window of the generation, which is the next one to answer. */
-static enum base_status answer(
+static enum base_status live_answer(
 	struct live *l, struct generation *g, bool to_the_end, struct base_err *err)
 {
 	const struct graph_part *part = g->part[0].part;
@@ -149,7 +150,7 @@ static enum base_status answer(
 	if (s == BASE_OK)
 		s = model_refresh_names(g->model, err);
 	for (size_t i = 0; i < subjects.nr && s == BASE_OK; i++)
-		s = add_path(l, g, a, part, &subjects.subject[i], err);
+		s = live_add_path(l, g, a, part, &subjects.subject[i], err);
 	if (s == BASE_OK) {
 		live_answer_finish(a);
 		a->w.number = l->answered;
@@ -183,7 +184,7 @@ static uint64_t size_of(const struct generation *g)
 }
 
 /* The old generation has answered all that it was to. */
-static enum base_status hand_over(struct live *l, struct base_err *err)
+static enum base_status live_hand_over(struct live *l, struct base_err *err)
 {
 	enum base_status s = live_defs_take_over(l->next.defs);
 	if (s != BASE_OK)
@@ -204,14 +205,14 @@ static enum base_status answer_ready(struct live *l, bool all, struct base_err *
 	while (s == BASE_OK && l->now.nr_parts &&
 		(all || l->now.nr_parts > LIVE_WINDOWS_MAX ||
 			l->now.nr_parts - 1 >= l->opts.hindsight)) {
-		s = answer(l, &l->now, all, err);
+		s = live_answer(l, &l->now, all, err);
 		if (s != BASE_OK)
 			break;
 		drop_part(&l->now);
 		memmove(l->count, l->count + 1, l->nr_counts-- * sizeof *l->count);
 		l->answered++;
 		if (l->next.model && l->answered > l->now.last)
-			s = hand_over(l, err);
+			s = live_hand_over(l, err);
 	}
 	return s;
 }
@@ -313,7 +314,7 @@ static enum base_status feed(struct live *l, struct generation *g, struct base_e
 	return BASE_OK;
 }
 
-static enum base_status flush(struct live *l, struct base_err *err)
+static enum base_status live_flush(struct live *l, struct base_err *err)
 {
 	if (!l->nr_batch)
 		return BASE_OK;
@@ -329,13 +330,13 @@ static enum base_status feed_record(
 {
 	enum base_status s = BASE_OK;
 	while (s == BASE_OK && r->time_ns > l->end_ns) {
-		s = flush(l, err);
+		s = live_flush(l, err);
 		if (s == BASE_OK)
 			s = end_window(l, l->end_ns, err);
 		l->end_ns += l->opts.interval_ns;
 	}
 	if (s == BASE_OK && l->nr_batch == TRACE_BATCH_MAX)
-		s = flush(l, err);
+		s = live_flush(l, err);
 	if (s != BASE_OK)
 		return s;
 	struct trace_record *to = &l->batch[l->nr_batch++];
@@ -348,7 +349,7 @@ static enum base_status feed_record(
 	return BASE_OK;
 }
 
-static enum base_status release(struct live *l, uint64_t time_ns, struct base_err *err)
+static enum base_status live_release(struct live *l, uint64_t time_ns, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	struct late_record *r;
@@ -361,7 +362,8 @@ static enum base_status release(struct live *l, uint64_t time_ns, struct base_er
 	return s;
 }
 
-static enum base_status define(struct live *l, const struct trace_record *r, struct base_err *err)
+static enum base_status live_define(
+	struct live *l, const struct trace_record *r, struct base_err *err)
 {
 	if (!l->now.defs)
 		return BASE_OK; /* they are all known */
@@ -372,17 +374,18 @@ static enum base_status define(struct live *l, const struct trace_record *r, str
 	return s == BASE_OK ? s : base_fail(err, s, "out of memory for definitions");
 }
 
-static enum base_status put(struct live *l, const struct trace_record *r, struct base_err *err)
+static enum base_status live_live_put(
+	struct live *l, const struct trace_record *r, struct base_err *err)
 {
 	if (r->kind < 32)
-		return define(l, r, err);
+		return live_define(l, r, err);
 	l->started = true;
 	if (!l->opts.late_ns)
 		return feed_record(l, r, err);
 	enum base_status s = BASE_OK;
 	while (s == BASE_OK && l->late.order && live_late_is_full(&l->late, r->time_ns)) {
 		/* no room: the oldest ones must go, whoever is late */
-		s = release(l, (l->late.first + 1) * l->late.span_ns, err);
+		s = live_release(l, (l->late.first + 1) * l->late.span_ns, err);
 	}
 	uint64_t nr_late = l->late.nr_late;
 	if (s == BASE_OK && live_late_put(&l->late, r) != BASE_OK)
@@ -396,16 +399,16 @@ enum base_status live_put(struct live *l, const struct trace_record *r, struct b
 {
 	if (l->status != BASE_OK)
 		return base_fail(err, l->status, "it failed before");
-	return l->status = put(l, r, err);
+	return l->status = live_live_put(l, r, err);
 }
 
-static enum base_status advance(struct live *l, uint64_t time_ns, struct base_err *err)
+static enum base_status live_live_advance(struct live *l, uint64_t time_ns, struct base_err *err)
 {
-	enum base_status s = release(l, time_ns, err);
+	enum base_status s = live_release(l, time_ns, err);
 	if (s != BASE_OK || !l->started)
 		return s;
 	while (s == BASE_OK && time_ns > l->end_ns) {
-		s = flush(l, err);
+		s = live_flush(l, err);
 		if (s == BASE_OK)
 			s = end_window(l, l->end_ns, err);
 		l->end_ns += l->opts.interval_ns;
@@ -417,8 +420,8 @@ enum base_status live_advance(struct live *l, uint64_t time_ns, struct base_err 
 {
 	if (l->status != BASE_OK)
 		return base_fail(err, l->status, "it failed before");
-	return l->status =
-		       advance(l, time_ns > l->opts.late_ns ? time_ns - l->opts.late_ns : 0, err);
+	return l->status = live_live_advance(
+		       l, time_ns > l->opts.late_ns ? time_ns - l->opts.late_ns : 0, err);
 }
 
 void live_lost(struct live *l, uint64_t n)
@@ -431,9 +434,9 @@ enum base_status live_finish(struct live *l, struct base_err *err)
 {
 	if (l->status != BASE_OK)
 		return base_fail(err, l->status, "it failed before");
-	enum base_status s = release(l, UINT64_MAX, err);
+	enum base_status s = live_release(l, UINT64_MAX, err);
 	if (s == BASE_OK && l->started)
-		s = flush(l, err);
+		s = live_flush(l, err);
 	if (s == BASE_OK && l->started)
 		s = end_window(l, l->last_ns < l->end_ns ? l->last_ns : l->end_ns, err);
 	while (s == BASE_OK && l->now.nr_parts)

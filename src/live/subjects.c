@@ -32,7 +32,7 @@ static uint32_t anchor_of(const struct finder *f, uint32_t actor)
 	return anchor;
 }
 
-static enum base_status add(struct finder *f, uint32_t anchor, uint64_t since_ns)
+static enum base_status subjects_add(struct finder *f, uint32_t anchor, uint64_t since_ns)
 {
 	if (anchor == NONE)
 		return BASE_OK;
@@ -53,7 +53,7 @@ static uint64_t last_ns(const struct finder *f, uint32_t actor)
 
 /* ---- the program that was started ------------------------------------------------------------ */
 
-static uint32_t latest_actor(const struct finder *f)
+static uint32_t subjects_latest_actor(const struct finder *f)
 {
 	uint32_t best = NONE, nr = graph_part_nr_actors(f->g->part[f->last].part);
 	uint64_t time_ns, best_ns = 0;
@@ -89,10 +89,10 @@ static enum base_status of_program(struct finder *f)
 	uint32_t end = f->g->first ? main_actor(f) : model_end_actor_now(f->g->model);
 	uint32_t anchor = end == GRAPH_ANY_ACTOR ? NONE : anchor_of(f, end);
 	if (anchor == NONE) {
-		end = latest_actor(f);
+		end = subjects_latest_actor(f);
 		anchor = end == NONE ? NONE : anchor_of(f, end);
 	}
-	return add(f, anchor, 0);
+	return subjects_add(f, anchor, 0);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ static bool is_below(const char *path, const char *group)
 	return !strncmp(path, group, n) && (!path[n] || path[n] == '/');
 }
 
-static bool is_wanted(const struct finder *f, uint32_t process)
+static bool subjects_is_wanted(const struct finder *f, uint32_t process)
 {
 	const struct trace_defs *d = f->g->names;
 	const struct trace_process *p = trace_def_process(d, process);
@@ -124,7 +124,7 @@ static bool is_wanted(const struct finder *f, uint32_t process)
 }
 
 /* The process of an actor that is a thread, and not the recorder's; 0: it is none. */
-static uint32_t process_of(const struct finder *f, uint32_t actor)
+static uint32_t subjects_process_of(const struct finder *f, uint32_t actor)
 {
 	const struct trace_defs *d = f->g->names;
 	uint32_t stream = model_actor_stream(f->g->model, actor);
@@ -140,7 +140,7 @@ struct life { /* of a process */
 static void find_lives(const struct finder *f, struct life *life, uint32_t nr_processes)
 {
 	for (uint32_t i = 0; i < graph_part_nr_actors(f->g->part[f->last].part); i++) {
-		uint32_t p = process_of(f, i);
+		uint32_t p = subjects_process_of(f, i);
 		if (!p || p >= nr_processes)
 			continue;
 		uint64_t born = model_actor_born_ns(f->g->model, i), last = last_ns(f, i);
@@ -167,8 +167,8 @@ static enum base_status of_processes(struct finder *f)
 	find_lives(f, life, nr_processes);
 	uint64_t to_ns = graph_part_to_ns(f->g->part[f->k].part);
 	for (uint32_t p = 1; p < nr_processes && s == BASE_OK; p++)
-		if (life[p].last_ns && life[p].born_ns < to_ns && is_wanted(f, p))
-			s = add(f, anchor_of(f, life[p].actor), life[p].born_ns);
+		if (life[p].last_ns && life[p].born_ns < to_ns && subjects_is_wanted(f, p))
+			s = subjects_add(f, anchor_of(f, life[p].actor), life[p].born_ns);
 	base_free(life);
 	return s;
 }

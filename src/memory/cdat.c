@@ -288,7 +288,7 @@ static void tell_status(struct memory_cdat *c, uint32_t processor, bool active)
 }
 
 /* Who goes on after a barrier or a spawn goes on when the last one is there. */
-static void meet(struct memory_cdat *c, uint32_t processor)
+static void cdat_meet(struct memory_cdat *c, uint32_t processor)
 {
 	uint64_t most = 0;
 	for (uint32_t i = 0; c->config.cycle_ps && i < c->nr_processors; i++)
@@ -316,7 +316,7 @@ static enum base_status phase_init(
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for a phase");
 }
 
-static enum base_status begin_phase(struct memory_cdat *c, enum memory_phase_kind kind,
+static enum base_status cdat_begin_phase(struct memory_cdat *c, enum memory_phase_kind kind,
 	uint64_t number, uint64_t clock, struct base_err *err)
 {
 	struct memory_cdat_result *r = &c->result;
@@ -345,7 +345,7 @@ static enum base_status begin_phase(struct memory_cdat *c, enum memory_phase_kin
 	return BASE_OK;
 }
 
-static void add_words(void *to, const void *from, size_t size_bytes)
+static void cdat_add_words(void *to, const void *from, size_t size_bytes)
 {
 	uint64_t *t = to;
 	const uint64_t *f = from;
@@ -371,9 +371,9 @@ static void end_phase(struct memory_cdat *c, uint64_t clock)
 		all->time_ps[i] += p->time_ps[i];
 		all->active[i] += p->active[i];
 	}
-	add_words(all->flow, p->flow, sizeof p->flow);
-	add_words(all->transactions, p->transactions, sizeof p->transactions);
-	add_words(&all->states, &p->states, sizeof p->states);
+	cdat_add_words(all->flow, p->flow, sizeof p->flow);
+	cdat_add_words(all->transactions, p->transactions, sizeof p->transactions);
+	cdat_add_words(&all->states, &p->states, sizeof p->states);
 	all->requests += p->requests;
 	all->critical += p->critical;
 	all->migrations += p->migrations;
@@ -382,17 +382,18 @@ static void end_phase(struct memory_cdat *c, uint64_t clock)
 	c->open = NULL;
 }
 
-static enum base_status add_rare(struct memory_cdat *c, uint32_t processor,
+static enum base_status cdat_add_rare(struct memory_cdat *c, uint32_t processor,
 	const struct memory_step *s, struct base_err *err)
 {
 	switch (s->kind) {
 	case MEMORY_STEP_PHASE_BEGIN:
-		return begin_phase(c, (enum memory_phase_kind)s->address, s->count, s->clock, err);
+		return cdat_begin_phase(
+			c, (enum memory_phase_kind)s->address, s->count, s->clock, err);
 	case MEMORY_STEP_PHASE_END:
 		end_phase(c, s->clock);
 		break;
 	case MEMORY_STEP_ACTIVE:
-		meet(c, processor);
+		cdat_meet(c, processor);
 		tell_status(c, processor, true);
 		break;
 	case MEMORY_STEP_IDLE:
@@ -414,7 +415,8 @@ static enum base_status add_rare(struct memory_cdat *c, uint32_t processor,
 	return BASE_OK;
 }
 
-static enum base_status fail_step(struct memory_cdat *c, enum base_status s, struct base_err *err)
+static enum base_status cdat_fail_step(
+	struct memory_cdat *c, enum base_status s, struct base_err *err)
 {
 	if (err && err->nr_causes && err->status == s)
 		return s;
@@ -439,7 +441,7 @@ enum base_status memory_cdat_add(
 		if (i + PREFETCH_STEPS < steps->nr && s[PREFETCH_STEPS].kind <= MEMORY_ATOMIC)
 			cdat_prefetch(c, s[PREFETCH_STEPS].address);
 		if (BASE_UNLIKELY(s->kind > MEMORY_ATOMIC)) {
-			status = add_rare(c, processor, s, err);
+			status = cdat_add_rare(c, processor, s, err);
 			if (s->kind >= MEMORY_CALL && status == BASE_OK)
 				continue;
 		} else if (BASE_LIKELY(s->size_bytes)) {
@@ -448,19 +450,19 @@ enum base_status memory_cdat_add(
 				s->kind == MEMORY_LOAD ? MEMORY_LOAD : MEMORY_STORE);
 		}
 		if (BASE_UNLIKELY(status != BASE_OK))
-			return fail_step(c, status, err);
+			return cdat_fail_step(c, status, err);
 		c->open->active[processor] += s->instructions;
 		c->processor[processor].time_ps += s->instructions * c->config.cycle_ps;
 	}
 	if (!steps->nr_pieces)
 		return BASE_OK;
 	enum base_status status = memory_cdat_pieces(c, steps);
-	return status == BASE_OK ? BASE_OK : fail_step(c, status, err);
+	return status == BASE_OK ? BASE_OK : cdat_fail_step(c, status, err);
 }
 
 enum base_status memory_cdat_begin(struct memory_cdat *c, struct base_err *err)
 {
-	return begin_phase(c, MEMORY_PHASE_PARALLEL, 0, 0, err);
+	return cdat_begin_phase(c, MEMORY_PHASE_PARALLEL, 0, 0, err);
 }
 
 enum base_status memory_cdat_access(struct memory_cdat *c, uint32_t processor, uint64_t address,
@@ -473,7 +475,7 @@ enum base_status memory_cdat_access(struct memory_cdat *c, uint32_t processor, u
 	c->at = address;
 	enum base_status s = access_line(c, processor, address >> c->line_shift, kind, ret);
 	if (s != BASE_OK)
-		return fail_step(c, s, err);
+		return cdat_fail_step(c, s, err);
 	ret->latency_ps = latency_ps(c, ret);
 	count_flow(
 		&c->open->flow[kind == MEMORY_BLOCK ? MEMORY_CDAT_INSTRUCTIONS : MEMORY_CDAT_DATA],
@@ -571,7 +573,7 @@ static enum base_status map_threads(struct memory_cdat *c, struct base_err *err)
 	return BASE_OK;
 }
 
-static enum base_status init(struct memory_cdat *c, struct base_err *err)
+static enum base_status cdat_init(struct memory_cdat *c, struct base_err *err)
 {
 	c->line_shift = (unsigned)__builtin_ctzll(c->config.line_bytes);
 	c->chunk_mask = (CHUNK_BYTES >> c->line_shift) - 1u;
@@ -621,7 +623,7 @@ enum base_status memory_cdat_new(const struct memory_cdat_config *config, uint32
 	c->config = *config;
 	c->options = *options;
 	c->nr_threads = nr_threads;
-	s = init(c, err);
+	s = cdat_init(c, err);
 	if (s != BASE_OK) {
 		memory_cdat_free(c);
 		return s;

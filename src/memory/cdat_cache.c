@@ -33,7 +33,7 @@ static uint32_t *version_set(const struct cdat_cache *k, uint64_t line)
 }
 
 /* Those before `at` move back by one, and the first way is free. */
-static void move_back(const struct cdat_cache *k, uint64_t line, uint32_t at)
+static void cdat_cache_move_back(const struct cdat_cache *k, uint64_t line, uint32_t at)
 {
 	uint64_t *w = cdat_set(k, line);
 	uint32_t *v = version_set(k, line);
@@ -57,7 +57,7 @@ void memory_cdat_cache_use(const struct cdat_cache *k, uint64_t line, uint32_t w
 	uint64_t tag = cdat_set(k, line)[way];
 	const uint32_t *v = version_set(k, line);
 	uint32_t version = v ? v[way] : 0;
-	move_back(k, line, way);
+	cdat_cache_move_back(k, line, way);
 	put_first(k, line, tag, version);
 }
 
@@ -86,7 +86,7 @@ void memory_cdat_cache_put(struct memory_cdat *c, struct cdat_cache *k, uint64_t
 	uint32_t at = choose_victim(c, k, w);
 	*ret_victim = w[at] ? cdat_line_of(w[at]) : UINT64_MAX;
 	*ret_version = v ? v[at] : 0;
-	move_back(k, line, at);
+	cdat_cache_move_back(k, line, at);
 	put_first(k, line, cdat_tag(line), version);
 }
 
@@ -118,7 +118,7 @@ void memory_cdat_cache_drop_parts(struct cdat_cache *k, uint64_t line)
 }
 
 /* No store without asking any more. */
-static void clean(struct cdat_cache *k, uint64_t line)
+static void cdat_cache_clean(struct cdat_cache *k, uint64_t line)
 {
 	for (uint64_t i = 0; i < cdat_nr_parts(k); i++) {
 		uint64_t part = (line << k->part_shift) + i;
@@ -184,7 +184,7 @@ void memory_cdat_clean(struct memory_cdat *c, uint32_t unit, uint64_t line)
 {
 	const struct cdat_unit *u = &c->unit[unit];
 	for (uint32_t i = u->first; i < u->first + u->nr; i++)
-		clean(&c->processor[i].data, line);
+		cdat_cache_clean(&c->processor[i].data, line);
 }
 
 void memory_cdat_alone(struct memory_cdat *c, uint32_t processor, uint64_t line)
@@ -266,7 +266,7 @@ static enum base_status part_left(
 	return memory_cdat_left(c, p->unit, line);
 }
 
-static enum base_status put_part(struct memory_cdat *c, struct cdat_processor *p,
+static enum base_status cdat_cache_put_part(struct memory_cdat *c, struct cdat_processor *p,
 	struct cdat_cache *k, uint64_t part, uint32_t version)
 {
 	uint64_t victim;
@@ -289,11 +289,11 @@ static enum base_status fill_parts(struct memory_cdat *c, uint32_t processor, ui
 		if (!k->ways)
 			continue;
 		if (!k->is_last) {
-			s = put_part(c, p, k, cdat_part(c, k, line), version);
+			s = cdat_cache_put_part(c, p, k, cdat_part(c, k, line), version);
 			continue;
 		}
 		for (uint64_t n = 0; n < cdat_nr_parts(k) && s == BASE_OK; n++)
-			s = put_part(c, p, k, (line << k->part_shift) + n, version);
+			s = cdat_cache_put_part(c, p, k, (line << k->part_shift) + n, version);
 	}
 	return s;
 }

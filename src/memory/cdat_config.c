@@ -100,8 +100,8 @@ static enum base_status set_mapping(
 }
 
 /* One of the words that are not numbers; *ret_found is false when the key is none of them. */
-static enum base_status set_word(struct memory_cdat_config *c, const char *key, const char *value,
-	bool *ret_found, struct base_err *err)
+static enum base_status cdat_config_set_word(struct memory_cdat_config *c, const char *key,
+	const char *value, bool *ret_found, struct base_err *err)
 {
 	const struct {
 		const char *key;
@@ -129,13 +129,13 @@ static enum base_status set_word(struct memory_cdat_config *c, const char *key, 
 	return BASE_OK;
 }
 
-static enum base_status set(
+static enum base_status cdat_config_set(
 	struct memory_cdat_config *c, const char *key, const char *value, struct base_err *err)
 {
 	bool found;
 	if (!strcmp(key, "mapping"))
 		return set_mapping(c, value, err);
-	enum base_status s = set_word(c, key, value, &found, err);
+	enum base_status s = cdat_config_set_word(c, key, value, &found, err);
 	if (s != BASE_OK || found)
 		return s;
 	const struct base_parameter *p =
@@ -153,7 +153,7 @@ enum base_status memory_cdat_config_set(
 {
 	struct base_assignment a;
 	enum base_status s = base_assignment_split(&a, assignment, err);
-	return s == BASE_OK ? set(c, a.key, a.value, err) : s;
+	return s == BASE_OK ? cdat_config_set(c, a.key, a.value, err) : s;
 }
 
 struct reading {
@@ -164,7 +164,7 @@ struct reading {
 	int line;
 };
 
-static int on_line(void *ctx, const char *section, const char *key, const char *value)
+static int cdat_config_on_line(void *ctx, const char *section, const char *key, const char *value)
 {
 	struct reading *r = ctx;
 	r->line++;
@@ -172,7 +172,7 @@ static int on_line(void *ctx, const char *section, const char *key, const char *
 		r->status = base_fail(r->err, BASE_ERR_USAGE,
 			"[%s]: a machine has one section, [machine]", section);
 	else
-		r->status = set(r->c, key, value, r->err);
+		r->status = cdat_config_set(r->c, key, value, r->err);
 	return r->status == BASE_OK;
 }
 
@@ -180,7 +180,7 @@ enum base_status memory_cdat_config_read(
 	struct memory_cdat_config *c, const char *text, const char *path, struct base_err *err)
 {
 	struct reading r = {.c = c, .path = path, .err = err};
-	int bad = ini_parse_string(text, on_line, &r);
+	int bad = ini_parse_string(text, cdat_config_on_line, &r);
 	if (r.status != BASE_OK)
 		return base_cause(err, r.status, "%s, assignment %d", path, r.line);
 	if (bad)
@@ -188,7 +188,7 @@ enum base_status memory_cdat_config_read(
 	return BASE_OK;
 }
 
-static bool power_of_two(uint64_t n)
+static bool cdat_config_power_of_two(uint64_t n)
 {
 	return n && !(n & (n - 1));
 }
@@ -241,7 +241,7 @@ static enum base_status check_lines(const struct memory_cdat_config *c, struct b
 	} level[] = {{"third", l.third, c->line_bytes}, {"second", l.second, l.third},
 		{"data", l.data, l.second}, {"code", l.code, l.second}};
 	for (size_t i = 0; i < BASE_COUNT(level); i++)
-		if (!power_of_two(level[i].own_bytes) || level[i].own_bytes < 8 ||
+		if (!cdat_config_power_of_two(level[i].own_bytes) || level[i].own_bytes < 8 ||
 			level[i].own_bytes > level[i].behind_bytes)
 			return base_fail(err, BASE_ERR_USAGE,
 				"%s_line_bytes = %llu: a power of two from 8 to the %llu bytes of "
@@ -265,7 +265,7 @@ static enum base_status check_lines(const struct memory_cdat_config *c, struct b
 
 enum base_status memory_cdat_config_check(const struct memory_cdat_config *c, struct base_err *err)
 {
-	if (!power_of_two(c->line_bytes) || !power_of_two(c->page_bytes))
+	if (!cdat_config_power_of_two(c->line_bytes) || !cdat_config_power_of_two(c->page_bytes))
 		return base_fail(err, BASE_ERR_USAGE,
 			"line_bytes and page_bytes are powers of two, not %llu and %llu",
 			(unsigned long long)c->line_bytes, (unsigned long long)c->page_bytes);

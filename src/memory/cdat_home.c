@@ -5,7 +5,8 @@
 enum { HPUX_PRIVATE_FROM = 0x40000000, HPUX_PRIVATE_TO = 0x7fffffff };
 
 /* The file's pages have 4 KiB; what is placed as a whole may have several of them. */
-static enum base_status add_usage(struct memory_cdat *c, const struct memory_ciat_page *one)
+static enum base_status cdat_home_add_usage(
+	struct memory_cdat *c, const struct memory_ciat_page *one)
 {
 	uint64_t index, page = one->page * MEMORY_CIAT_PAGE_BYTES >> c->page_shift;
 	if (base_map_get(&c->usage_of, 0, page, &index)) {
@@ -31,7 +32,7 @@ enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the directory");
 	enum base_status s = BASE_OK;
 	for (size_t i = 0; i < c->options.nr_usage && s == BASE_OK; i++)
-		s = add_usage(c, &c->options.usage[i]);
+		s = cdat_home_add_usage(c, &c->options.usage[i]);
 	return s == BASE_OK ? s : base_fail(err, s, "no memory for %zu pages", c->options.nr_usage);
 }
 
@@ -139,7 +140,8 @@ static struct cdat_chunk *new_chunk(struct memory_cdat *c)
 	return base_arena_alloc(c->chunks, size_bytes);
 }
 
-static struct cdat_chunk *find_chunk(struct memory_cdat *c, uint64_t number, uint32_t node)
+static struct cdat_chunk *cdat_home_find_chunk(
+	struct memory_cdat *c, uint64_t number, uint32_t node)
 {
 	struct cdat_chunk ***middle = &c->top[number >> CHUNK_MIDDLE_BITS];
 	if (BASE_UNLIKELY(!*middle)) {
@@ -249,7 +251,7 @@ struct cdat_line *memory_cdat_line(
 	uint64_t number = line << c->line_shift >> CHUNK_SHIFT;
 	struct cdat_chunk *k = cdat_chunk_at(c, line << c->line_shift);
 	if (BASE_UNLIKELY(!k))
-		k = find_chunk(c, number, node);
+		k = cdat_home_find_chunk(c, number, node);
 	if (BASE_UNLIKELY(!k))
 		return NULL;
 	struct cdat_home *h = &c->home[k->home];
@@ -276,7 +278,7 @@ bool memory_cdat_is_replicated(const struct memory_cdat *c, uint64_t line)
 
 void memory_cdat_count_miss(struct memory_cdat *c, uint32_t node, uint64_t line)
 {
-	struct cdat_chunk *k = find_chunk(c, line << c->line_shift >> CHUNK_SHIFT, node);
+	struct cdat_chunk *k = cdat_home_find_chunk(c, line << c->line_shift >> CHUNK_SHIFT, node);
 	struct cdat_home *h = k ? &c->home[k->home] : NULL;
 	if (!h || h->replicated)
 		return;
@@ -299,7 +301,7 @@ void memory_cdat_count_miss(struct memory_cdat *c, uint32_t node, uint64_t line)
 
 void memory_cdat_count_remote_load(struct memory_cdat *c, uint32_t node, uint64_t line)
 {
-	struct cdat_chunk *k = find_chunk(c, line << c->line_shift >> CHUNK_SHIFT, node);
+	struct cdat_chunk *k = cdat_home_find_chunk(c, line << c->line_shift >> CHUNK_SHIFT, node);
 	struct cdat_home *h = k ? &c->home[k->home] : NULL;
 	if (h && !h->replicated && ++h->loads >= c->config.replicate_after)
 		copy_page(c, h, line << c->line_shift >> c->page_shift);

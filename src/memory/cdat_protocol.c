@@ -108,7 +108,7 @@ static int32_t requester(const struct request *r)
 	return r->processor == UINT32_MAX ? -1 - (int32_t)r->node : (int32_t)r->processor;
 }
 
-static void tell(const struct request *r, unsigned code, int32_t from, int32_t to)
+static void cdat_protocol_tell(const struct request *r, unsigned code, int32_t from, int32_t to)
 {
 	struct memory_cdat *c = r->c;
 	c->open->transactions[code]++;
@@ -142,7 +142,7 @@ static void tell_general(const struct request *r, unsigned code, unsigned type, 
 			.sharers = c->bits};
 		c->options.general(c->options.trace_ctx, processor, &t);
 	}
-	tell(r, code, processor, 0);
+	cdat_protocol_tell(r, code, processor, 0);
 }
 
 static void tell_request(const struct request *r, int32_t processor)
@@ -211,7 +211,7 @@ static enum base_status make_shared(const struct request *r, uint32_t owner)
 
 static void respond(struct request *r, unsigned code)
 {
-	tell(r, code, 0, (int32_t)r->processor);
+	cdat_protocol_tell(r, code, 0, (int32_t)r->processor);
 	from_memory(r);
 	r->version = r->line->memory_version; /* what memory has, right or not */
 }
@@ -230,8 +230,8 @@ static uint32_t invalidate_others(const struct request *r, bool acknowledged)
 			continue;
 		nr++;
 		if (acknowledged) {
-			tell(r, MEMORY_CDAT_inv, 0, speaker(c, u));
-			tell(r, MEMORY_CDAT_inv_done, speaker(c, u), 0);
+			cdat_protocol_tell(r, MEMORY_CDAT_inv, 0, speaker(c, u));
+			cdat_protocol_tell(r, MEMORY_CDAT_inv_done, speaker(c, u), 0);
 		}
 		memory_cdat_invalidate(c, u, r->number);
 	}
@@ -304,15 +304,15 @@ static enum base_status serve_by_bus(struct request *r, uint32_t owner)
 	from_cache(r, owner);
 	critical(r, 2);
 	if (is_store(r)) {
-		tell(r, MEMORY_CDAT_c2c_data_priv_own, from, to);
+		cdat_protocol_tell(r, MEMORY_CDAT_c2c_data_priv_own, from, to);
 		take_from_owner(r);
 		return BASE_OK;
 	}
-	tell(r, MEMORY_CDAT_c2c_data_shar, from, to);
+	cdat_protocol_tell(r, MEMORY_CDAT_c2c_data_shar, from, to);
 	if (r->line->dirty && r->c->protocol->owned)
 		return lend(r, owner);
 	if (r->line->dirty)
-		tell(r, MEMORY_CDAT_update_data, from, 0);
+		cdat_protocol_tell(r, MEMORY_CDAT_update_data, from, 0);
 	enum base_status s = make_shared(r, owner);
 	return s == BASE_OK ? add_sharer(r, r->unit) : s;
 }
@@ -325,23 +325,24 @@ static enum base_status serve_dirty(struct request *r, uint32_t owner)
 	from_cache(r, owner);
 	critical(r, direct ? 3 : 4);
 	if (is_store(r)) {
-		tell(r, direct ? MEMORY_CDAT_c2c_data_priv_own : MEMORY_CDAT_recall_data, from,
+		cdat_protocol_tell(r,
+			direct ? MEMORY_CDAT_c2c_data_priv_own : MEMORY_CDAT_recall_data, from,
 			direct ? to : 0);
 		if (direct)
-			tell(r, MEMORY_CDAT_recall_c2c_done, from, 0);
+			cdat_protocol_tell(r, MEMORY_CDAT_recall_c2c_done, from, 0);
 		else
-			tell(r, MEMORY_CDAT_data_priv, 0, to);
+			cdat_protocol_tell(r, MEMORY_CDAT_data_priv, 0, to);
 		if (!direct)
 			r->line->memory_version = r->line->version;
 		take_from_owner(r);
 		return BASE_OK;
 	}
-	tell(r, direct ? MEMORY_CDAT_c2c_data_shar : MEMORY_CDAT_recall_data, from,
+	cdat_protocol_tell(r, direct ? MEMORY_CDAT_c2c_data_shar : MEMORY_CDAT_recall_data, from,
 		direct ? to : 0);
 	if (direct)
-		tell(r, MEMORY_CDAT_recall_c2c_data, from, 0);
+		cdat_protocol_tell(r, MEMORY_CDAT_recall_c2c_data, from, 0);
 	else
-		tell(r, MEMORY_CDAT_data_shar, 0, to);
+		cdat_protocol_tell(r, MEMORY_CDAT_data_shar, 0, to);
 	if (r->c->protocol->owned)
 		return lend(r, owner);
 	enum base_status s = make_shared(r, owner);
@@ -359,10 +360,10 @@ static enum base_status serve_private(struct request *r, uint32_t owner)
 	enum base_status s = BASE_OK;
 	if (there && c->unit[owner].node == r->node)
 		return serve_by_bus(r, owner);
-	tell(r, recall[r->code], 0, speaker(c, owner));
+	cdat_protocol_tell(r, recall[r->code], 0, speaker(c, owner));
 	if (there && r->line->dirty)
 		return serve_dirty(r, owner);
-	tell(r, there ? MEMORY_CDAT_recall_nack_shar : MEMORY_CDAT_recall_nack_inv,
+	cdat_protocol_tell(r, there ? MEMORY_CDAT_recall_nack_shar : MEMORY_CDAT_recall_nack_inv,
 		speaker(c, owner), 0);
 	if (!there) {
 		s = serve_idle(r);
@@ -424,12 +425,12 @@ static enum base_status snoop_load_from_owner(struct request *r, uint32_t owner)
 		respond(r, MEMORY_CDAT_data_shar);
 	} else {
 		from_cache(r, owner);
-		tell(r, MEMORY_CDAT_c2c_data_shar, from, to);
+		cdat_protocol_tell(r, MEMORY_CDAT_c2c_data_shar, from, to);
 		if (c->protocol->owned) {
 			memory_cdat_clean(c, owner, r->number);
 			s = BASE_OK;
 		} else {
-			tell(r, MEMORY_CDAT_update_data, from, 0);
+			cdat_protocol_tell(r, MEMORY_CDAT_update_data, from, 0);
 			s = make_shared(r, owner);
 		}
 	}
@@ -451,7 +452,7 @@ static enum base_status serve_snooping(struct request *r)
 	if (owner && r->line->dirty) {
 		(void)memory_cdat_holds(r->c, owner - 1, r->number, &r->version);
 		from_cache(r, owner - 1);
-		tell(r, MEMORY_CDAT_c2c_data_priv_own, speaker(r->c, owner - 1),
+		cdat_protocol_tell(r, MEMORY_CDAT_c2c_data_priv_own, speaker(r->c, owner - 1),
 			(int32_t)r->processor);
 	} else {
 		respond(r, MEMORY_CDAT_data_priv);
@@ -752,7 +753,7 @@ static enum base_status upgrade(struct request *r)
 	tell_request(r, (int32_t)r->processor);
 	uint32_t others = invalidate_others(r, !snooping);
 	if (!snooping)
-		tell(r, MEMORY_CDAT_alloc_done, 0, (int32_t)r->processor);
+		cdat_protocol_tell(r, MEMORY_CDAT_alloc_done, 0, (int32_t)r->processor);
 	critical(r, snooping ? 1 : others ? 4 : 2);
 	make_private(r, true);
 	return BASE_OK;
@@ -864,16 +865,16 @@ enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t 
 		*l = (struct cdat_line){.state = MEMORY_CDAT_IDLE,
 			.version = l->version + 1,
 			.memory_version = l->version + 1};
-		tell(&r, MEMORY_CDAT_write_purge_done, 0, io);
+		cdat_protocol_tell(&r, MEMORY_CDAT_write_purge_done, 0, io);
 		c->open->critical += c->outcome->critical;
 		return c->options.check ? verify(c, line, node) : BASE_OK;
 	}
 	if (owner && l->dirty) { /* memory gets it, the owner keeps it, clean */
 		if (c->protocol->network == MEMORY_CDAT_DIRECTORY) {
-			tell(&r, MEMORY_CDAT_recall_shar, 0, speaker(c, owner - 1));
+			cdat_protocol_tell(&r, MEMORY_CDAT_recall_shar, 0, speaker(c, owner - 1));
 			critical(&r, 4);
 		}
-		tell(&r, MEMORY_CDAT_recall_data, speaker(c, owner - 1), 0);
+		cdat_protocol_tell(&r, MEMORY_CDAT_recall_data, speaker(c, owner - 1), 0);
 		memory_cdat_clean(c, owner - 1, line);
 		l->memory_version = l->version;
 		l->dirty = false;
@@ -885,7 +886,7 @@ enum base_status memory_cdat_dma(struct memory_cdat *c, uint32_t node, uint64_t 
 				return s;
 		}
 	}
-	tell(&r, MEMORY_CDAT_data_shar, 0, io);
+	cdat_protocol_tell(&r, MEMORY_CDAT_data_shar, 0, io);
 	c->open->critical += c->outcome->critical;
 	return c->options.check ? verify(c, line, node) : BASE_OK;
 }

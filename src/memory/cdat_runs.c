@@ -64,7 +64,7 @@ static bool is_simulated(const struct memory_cdat *c, const struct memory_item *
 	return t->kind < MEMORY_BLOCK && t->size_bytes;
 }
 
-static inline uint64_t address_in(const struct cdat_part *p, uint64_t iteration)
+static inline uint64_t cdat_runs_address_in(const struct cdat_part *p, uint64_t iteration)
 {
 	return p->address + iteration * p->stride_bytes;
 }
@@ -72,14 +72,14 @@ static inline uint64_t address_in(const struct cdat_part *p, uint64_t iteration)
 static void find_lines(
 	const struct memory_cdat *c, struct cdat_part *p, uint64_t begin, uint64_t end)
 {
-	uint64_t first = address_in(p, begin), last = address_in(p, end - 1);
+	uint64_t first = cdat_runs_address_in(p, begin), last = cdat_runs_address_in(p, end - 1);
 	uint64_t low = first < last ? first : last, high = first < last ? last : first;
 	p->first_line = low >> c->line_shift;
 	p->last_line = (high + p->size_bytes - 1) >> c->line_shift;
 }
 
 /* What a thread executes is no matter of order, either. */
-static void count_instructions(struct memory_cdat *c, const struct memory_piece *p)
+static void cdat_runs_count_instructions(struct memory_cdat *c, const struct memory_piece *p)
 {
 	uint32_t processor = c->processor_of[p->thread];
 	uint64_t sum = 0;
@@ -92,7 +92,7 @@ static void count_instructions(struct memory_cdat *c, const struct memory_piece 
 
 /* A block without an instruction is due with the next one, and what follows it before that one is
  * done in the same turn. So parts that are left out are waited for by the next that is not. */
-static void wait_for(struct cdat_part *p, int64_t *left_out)
+static void cdat_runs_wait_for(struct cdat_part *p, int64_t *left_out)
 {
 	p->key_due = *left_out > p->key_due ? *left_out : p->key_due;
 	*left_out = INT64_MIN;
@@ -103,7 +103,7 @@ static void wait_over(struct cdat_run *r, int64_t left_out)
 	if (left_out == INT64_MIN || !r->nr)
 		return;
 	left_out -= (int64_t)r->per_iteration;
-	wait_for(&r->part[0], &left_out);
+	cdat_runs_wait_for(&r->part[0], &left_out);
 }
 
 /* Does each part wait for a turn that is not before that of the part before it? */
@@ -118,7 +118,8 @@ static bool is_in_order(const struct cdat_run *r)
 	return true;
 }
 
-static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struct cdat_part *part)
+static void cdat_runs_begin_run(
+	struct memory_cdat *c, const struct memory_piece *p, struct cdat_part *part)
 {
 	struct cdat_run *r = &c->run[p->thread];
 	*r = (struct cdat_run){.part = part,
@@ -158,7 +159,7 @@ static void begin_run(struct memory_cdat *c, const struct memory_piece *p, struc
 		r->at += i < p->begin_item;
 		r->end_part += i < p->end_item;
 		r->nr_code += is_block;
-		wait_for(q, &left_out);
+		cdat_runs_wait_for(q, &left_out);
 		if (end > begin)
 			find_lines(c, q, begin, end);
 		r->hits += !is_block && end > begin ? end - begin : 0;
@@ -309,8 +310,8 @@ static BASE_INLINE bool take_miss(struct memory_cdat *c, struct cdat_run *r, str
 }
 
 /* Where it goes next, as long as that is this line; in this way. */
-static inline void rest(const struct memory_cdat *c, struct cdat_part *p, uint64_t iteration,
-	uint64_t address, const uint64_t *way)
+static inline void cdat_runs_rest(const struct memory_cdat *c, struct cdat_part *p,
+	uint64_t iteration, uint64_t address, const uint64_t *way)
 {
 	uint32_t at = (uint32_t)(address & (c->config.line_bytes - 1));
 	uint32_t room = (int64_t)p->stride_bytes < 0 ? at : (uint32_t)p->room_bytes - at;
@@ -326,7 +327,7 @@ static BASE_INLINE bool take_access(struct memory_cdat *c, const struct cdat_cac
 {
 	if (iteration < p->until && *p->way == p->seen)
 		return true;
-	uint64_t address = address_in(p, iteration), line = address >> c->line_shift;
+	uint64_t address = cdat_runs_address_in(p, iteration), line = address >> c->line_shift;
 	uint64_t tag = cdat_tag(line);
 	uint64_t *w =
 		k->way + (k->sets == k->set_mask + 1 ? line & k->set_mask : line % k->sets) * ways;
@@ -352,7 +353,7 @@ static BASE_INLINE bool take_access(struct memory_cdat *c, const struct cdat_cac
 	}
 taken:
 	if (p->rests)
-		rest(c, p, iteration, address, w);
+		cdat_runs_rest(c, p, iteration, address, w);
 	return true;
 }
 
@@ -388,7 +389,7 @@ static void drop_code(struct cdat_run *r)
 			left_out = p->key_due > left_out ? p->key_due : left_out;
 			continue;
 		}
-		wait_for(p, &left_out);
+		cdat_runs_wait_for(p, &left_out);
 		at += i < r->at;
 		end_part += i < r->end_part;
 		r->part[nr++] = *p;
@@ -467,8 +468,8 @@ static inline enum base_status run_part(struct memory_cdat *c, struct cdat_run *
 		return memory_cdat_fetch(c, r->processor, p->address, p->size_bytes, p->count);
 	}
 	if (r->iteration + AHEAD < r->end)
-		cdat_prefetch(c, address_in(p, r->iteration + AHEAD));
-	uint64_t address = address_in(p, r->iteration);
+		cdat_prefetch(c, cdat_runs_address_in(p, r->iteration + AHEAD));
+	uint64_t address = cdat_runs_address_in(p, r->iteration);
 	r->hits--;
 	enum base_status s;
 	if (p->absent && memory_cdat_load_plainly(c, r->processor, address >> c->line_shift, &s))
@@ -477,20 +478,21 @@ static inline enum base_status run_part(struct memory_cdat *c, struct cdat_run *
 		p->kind == MEMORY_LOAD ? MEMORY_LOAD : MEMORY_STORE);
 }
 
-static uint64_t key_of(const struct cdat_run *r, uint32_t thread)
+static uint64_t cdat_runs_key_of(const struct cdat_run *r, uint32_t thread)
 {
 	return memory_key((uint64_t)r->due, thread);
 }
 
 /* One thread's, until another one is due. False: its piece is over. */
-static bool run_until(struct memory_cdat *c, uint32_t thread, uint64_t limit, enum base_status *ret)
+static bool cdat_runs_run_until(
+	struct memory_cdat *c, uint32_t thread, uint64_t limit, enum base_status *ret)
 {
 	struct cdat_run *r = &c->run[thread];
 	bool more = true;
 	do {
 		*ret = run_part(c, r);
 		more = find_next(c, r);
-	} while (*ret == BASE_OK && more && key_of(r, thread) <= limit);
+	} while (*ret == BASE_OK && more && cdat_runs_key_of(r, thread) <= limit);
 	return more;
 }
 
@@ -504,8 +506,8 @@ static enum base_status make_parts(struct memory_cdat *c, const struct memory_st
 	nr = 0;
 	for (size_t i = 0; i < steps->nr_pieces; i++) {
 		const struct memory_piece *p = &steps->piece[i];
-		count_instructions(c, p);
-		begin_run(c, p, &c->part[nr]);
+		cdat_runs_count_instructions(c, p);
+		cdat_runs_begin_run(c, p, &c->part[nr]);
 		nr += c->run[p->thread].nr;
 	}
 	look_at_parts(c, steps);
@@ -520,12 +522,12 @@ enum base_status memory_cdat_pieces(struct memory_cdat *c, const struct memory_s
 	for (size_t i = 0; i < steps->nr_pieces && s == BASE_OK; i++) {
 		uint32_t thread = steps->piece[i].thread;
 		if (find_next(c, &c->run[thread]))
-			base_keys_put(c->turn, &nr, key_of(&c->run[thread], thread));
+			base_keys_put(c->turn, &nr, cdat_runs_key_of(&c->run[thread], thread));
 	}
 	while (nr && s == BASE_OK) {
 		uint32_t thread = memory_key_cpu(c->turn[0]);
-		if (run_until(c, thread, base_keys_second(c->turn, nr), &s))
-			base_keys_replace(c->turn, nr, key_of(&c->run[thread], thread));
+		if (cdat_runs_run_until(c, thread, base_keys_second(c->turn, nr), &s))
+			base_keys_replace(c->turn, nr, cdat_runs_key_of(&c->run[thread], thread));
 		else
 			base_keys_drop(c->turn, &nr);
 	}

@@ -33,7 +33,7 @@ double memory_cdat_average_latency(const struct memory_cdat_phase *p)
 /* ---- traces ---------------------------------------------------------------------------------- */
 
 /* Number in its node, and node; of I/O processors their number is -1 - node, as in the seed. */
-static void add_processor(struct base_str *out, int32_t processor, uint32_t per_node)
+static void cdat_text_add_processor(struct base_str *out, int32_t processor, uint32_t per_node)
 {
 	if (processor < 0)
 		base_str_addf(out, " %" PRId32 " %" PRId32, processor, -1 - processor);
@@ -46,7 +46,7 @@ void memory_cdat_general_line(struct base_str *out, const struct memory_cdat_tra
 	uint32_t processors_per_node, uint32_t nr_processors)
 {
 	base_str_addf(out, "%" PRIu64 " %" PRIu64 " %u", t->clock, t->line, t->code);
-	add_processor(out, t->from, processors_per_node);
+	cdat_text_add_processor(out, t->from, processors_per_node);
 	base_str_addf(out, " %u %u %u", t->bank, t->home, (unsigned)t->status);
 	for (uint32_t p = 0; p < nr_processors; p++)
 		base_str_add(out, t->sharers[p / 64] >> p % 64 & 1 ? " 1" : " 0");
@@ -61,14 +61,14 @@ void memory_cdat_detailed_line(
 	case MEMORY_CDAT_RESPONSE:
 	case MEMORY_CDAT_RECALL:
 		base_str_addf(out, " %u %u", t->bank, t->home);
-		add_processor(out, t->to, processors_per_node);
+		cdat_text_add_processor(out, t->to, processors_per_node);
 		break;
 	case MEMORY_CDAT_CACHE:
-		add_processor(out, t->from, processors_per_node);
-		add_processor(out, t->to, processors_per_node);
+		cdat_text_add_processor(out, t->from, processors_per_node);
+		cdat_text_add_processor(out, t->to, processors_per_node);
 		break;
 	default:
-		add_processor(out, t->from, processors_per_node);
+		cdat_text_add_processor(out, t->from, processors_per_node);
 		base_str_addf(out, " %u %u", t->bank, t->home);
 		break;
 	}
@@ -188,7 +188,7 @@ static void state_lines(struct base_str *out, const struct memory_cdat_phase *p,
 	}
 }
 
-static void phase_lines(struct base_str *out, const struct memory_cdat_result *r,
+static void cdat_text_phase_lines(struct base_str *out, const struct memory_cdat_result *r,
 	const struct memory_cdat_phase *p, int64_t phase)
 {
 	uint64_t length = p->end_clock - p->begin_clock;
@@ -219,8 +219,8 @@ static void phase_lines(struct base_str *out, const struct memory_cdat_result *r
 void memory_cdat_tags(struct base_str *out, const struct memory_cdat_result *r)
 {
 	for (size_t i = 0; i < r->nr_phases; i++)
-		phase_lines(out, r, &r->phase[i], (int64_t)i);
-	phase_lines(out, r, &r->total, -1);
+		cdat_text_phase_lines(out, r, &r->phase[i], (int64_t)i);
+	cdat_text_phase_lines(out, r, &r->total, -1);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -233,7 +233,7 @@ static json_t *flow_json(const struct memory_cdat_flow *f)
 	return o;
 }
 
-static json_t *states_json(const struct memory_cdat_state_table *t)
+static json_t *cdat_text_states_json(const struct memory_cdat_state_table *t)
 {
 	json_t *list = json_array();
 	for (unsigned type = 0; type < MEMORY_CDAT_TYPES; type++)
@@ -252,7 +252,8 @@ static json_t *states_json(const struct memory_cdat_state_table *t)
 	return list;
 }
 
-static json_t *phase_json(const struct memory_cdat_result *r, const struct memory_cdat_phase *p)
+static json_t *cdat_text_phase_json(
+	const struct memory_cdat_result *r, const struct memory_cdat_phase *p)
 {
 	json_t *transactions = json_object(), *processors = json_array();
 	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o}", "begin_clock",
@@ -270,7 +271,7 @@ static json_t *phase_json(const struct memory_cdat_result *r, const struct memor
 	json_object_set_new(o, "transactions_by_type", transactions);
 	for (unsigned s = 0; s < MEMORY_CDAT_STREAMS; s++)
 		json_object_set_new(o, stream_key[s], flow_json(&p->flow[s]));
-	json_object_set_new(o, "states", states_json(&p->states));
+	json_object_set_new(o, "states", cdat_text_states_json(&p->states));
 	double degree = p->states.remote_shared
 				? (double)p->states.remote_sharers / (double)p->states.remote_shared
 				: 0;
@@ -297,14 +298,15 @@ json_t *memory_cdat_json(
 	json_object_set_new(machine, "protocol", json_string(config->protocol->name));
 	json_object_set_new(machine, "allocation", json_string(allocation[config->allocation]));
 	for (size_t i = 0; i < r->nr_phases; i++) {
-		json_t *p = phase_json(r, &r->phase[i]);
+		json_t *p = cdat_text_phase_json(r, &r->phase[i]);
 		json_object_set_new(p, "phase", json_string(memory_phase_name(r->phase[i].kind)));
 		json_object_set_new(p, "number", base_json_u64(r->phase[i].number));
 		json_array_append_new(phases, p);
 	}
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "machine", machine, "phases",
 		phases, "phases_left_out", base_json_u64(r->phases_left_out), "total",
-		phase_json(r, &r->total), "replicated_pages", base_json_u64(r->replicated_pages),
-		"replicated_pages_stored_to", base_json_u64(r->replicated_written), "state_bytes",
+		cdat_text_phase_json(r, &r->total), "replicated_pages",
+		base_json_u64(r->replicated_pages), "replicated_pages_stored_to",
+		base_json_u64(r->replicated_written), "state_bytes",
 		base_json_u64(r->memory_bytes));
 }

@@ -99,7 +99,7 @@ static enum base_status find_site(struct memory_ciat *c, const struct memory_ste
 	return BASE_OK;
 }
 
-static enum base_status add_site(struct memory_ciat *c, const struct memory_step *s,
+static enum base_status ciat_add_site(struct memory_ciat *c, const struct memory_step *s,
 	struct ciat_line *l, uint64_t line, bool miss, bool true_miss, bool store)
 {
 	uint64_t index;
@@ -146,7 +146,7 @@ line_miss(struct memory_ciat *c, struct memory_ciat_counts *n, struct ciat_page 
 		l->false_misses++;
 	}
 	if (status == BASE_OK && (held || seen))
-		status = add_site(c, s, l,
+		status = ciat_add_site(c, s, l,
 			(p->number << PAGE_SHIFT) + ((uint64_t)line << c->shape.line_shift), !held,
 			news, store);
 	if (status == BASE_OK && store)
@@ -401,7 +401,7 @@ touch_any(struct memory_ciat *c, struct memory_ciat_counts *n, const struct memo
 	return status;
 }
 
-static inline __attribute__((always_inline)) enum base_status touch(struct memory_ciat *c,
+static inline __attribute__((always_inline)) enum base_status ciat_touch(struct memory_ciat *c,
 	const struct ciat_shape *y, const struct memory_step *s, uint64_t address,
 	unsigned size_bytes, bool store, bool counted)
 {
@@ -528,7 +528,7 @@ static inline __attribute__((always_inline)) enum base_status access_aside(struc
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static inline __attribute__((always_inline)) enum base_status add_access(struct memory_ciat *c,
+static inline __attribute__((always_inline)) enum base_status ciat_add_access(struct memory_ciat *c,
 	const struct ciat_shape *y, const struct memory_step *s, unsigned kind)
 {
 	struct ciat_thread *t = &c->thread[s->thread];
@@ -538,10 +538,11 @@ static inline __attribute__((always_inline)) enum base_status add_access(struct 
 	add_to_string(t, kind);
 	if (BASE_UNLIKELY(!s->size_bytes))
 		return BASE_OK;
-	return touch(c, y, s, s->address, s->size_bytes, kind == 1, true);
+	return ciat_touch(c, y, s, s->address, s->size_bytes, kind == 1, true);
 }
 
-static enum base_status add_range(struct memory_ciat *c, const struct memory_step *s, bool store)
+static enum base_status ciat_add_range(
+	struct memory_ciat *c, const struct memory_step *s, bool store)
 {
 	struct memory_ciat_counts *n = c->thread[s->thread].counts;
 	uint64_t address = s->address, end = s->address + s->count;
@@ -555,8 +556,8 @@ static enum base_status add_range(struct memory_ciat *c, const struct memory_ste
 	while (address < end) {
 		uint64_t next = (address | (MEMORY_ACCESS_MAX_BYTES - 1)) + 1;
 		next = next < end ? next : end;
-		enum base_status status =
-			touch(c, &c->shape, s, address, (unsigned)(next - address), store, false);
+		enum base_status status = ciat_touch(
+			c, &c->shape, s, address, (unsigned)(next - address), store, false);
 		if (status != BASE_OK)
 			return status;
 		address = next;
@@ -592,7 +593,7 @@ find_block(struct memory_ciat *c, const struct memory_step *s, uint32_t *ret)
 	return BASE_OK;
 }
 
-static inline enum base_status add_block(
+static inline enum base_status ciat_add_block(
 	struct memory_ciat *c, const struct memory_step *s, uint64_t times)
 {
 	uint32_t index = c->block_lookaside[block_slot(s)];
@@ -612,14 +613,14 @@ static inline enum base_status add_block(
 enum base_status memory_ciat_block(
 	struct memory_ciat *c, const struct memory_step *s, uint64_t times)
 {
-	return add_block(c, s, times);
+	return ciat_add_block(c, s, times);
 }
 
 #define CALL(name, number, class, line)                                                            \
 	_Static_assert((number) < MEMORY_CIAT_CALLS, "each kind has a place in call[]");
 #include "memory/calls.def"
 
-static void add_call(
+static void ciat_add_call(
 	struct memory_ciat *c, const struct memory_step *s, const struct memory_call *call)
 {
 	struct memory_ciat_call_sum *sum = &c->thread[s->thread].counts->call[call->kind];
@@ -629,7 +630,7 @@ static void add_call(
 		sum->amount += call->argument[1];
 }
 
-static enum base_status add_rare(struct memory_ciat *c, const struct memory_step *s,
+static enum base_status ciat_add_rare(struct memory_ciat *c, const struct memory_step *s,
 	const struct memory_steps *steps, struct base_err *err)
 {
 	struct memory_ciat_counts *n = c->open ? c->thread[s->thread].counts : NULL;
@@ -657,30 +658,30 @@ static enum base_status add_rare(struct memory_ciat *c, const struct memory_step
 		n->returns++;
 		break;
 	case MEMORY_CALL:
-		add_call(c, s, &steps->call[s->call]);
+		ciat_add_call(c, s, &steps->call[s->call]);
 		return memory_ciat_heap_call(c, &steps->call[s->call]);
 	case MEMORY_BLOCK:
-		return add_block(c, s, 1);
+		return ciat_add_block(c, s, 1);
 	case MEMORY_RANGE_LOAD:
 	case MEMORY_STEP_DMA_OUT:
-		return add_range(c, s, false);
+		return ciat_add_range(c, s, false);
 	case MEMORY_RANGE_STORE:
 	case MEMORY_STEP_DMA_IN:
-		return add_range(c, s, true);
+		return ciat_add_range(c, s, true);
 	default:
 		break;
 	}
 	return BASE_OK;
 }
 
-static inline __attribute__((always_inline)) enum base_status add_step(
+static inline __attribute__((always_inline)) enum base_status ciat_add_step(
 	struct memory_ciat *c, const struct ciat_shape *y, const struct memory_step *s)
 {
 	enum base_status status = BASE_OK;
 	if (s->kind != MEMORY_STORE)
-		status = add_access(c, y, s, 0);
+		status = ciat_add_access(c, y, s, 0);
 	if (s->kind != MEMORY_LOAD && status == BASE_OK)
-		status = add_access(c, y, s, 1);
+		status = ciat_add_access(c, y, s, 1);
 	if (s->kind == MEMORY_ATOMIC)
 		c->thread[s->thread].counts->atomics++;
 	return status;
@@ -691,7 +692,7 @@ static inline __attribute__((always_inline)) enum base_status step_aside(struct 
 {
 	const struct memory_ciat_counts *n = c->thread[s->thread].counts;
 	uint64_t raw = n->event[MEMORY_CIAT_RAW], misses = n->true_misses + n->false_misses;
-	enum base_status status = add_step(c, y, s);
+	enum base_status status = ciat_add_step(c, y, s);
 	if (BASE_UNLIKELY(status != BASE_OK))
 		return status;
 	return access_aside(c, s, aside, n->event[MEMORY_CIAT_RAW] - raw,
@@ -704,9 +705,9 @@ enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_st
 	uint64_t raw = n->event[MEMORY_CIAT_RAW], misses = n->true_misses + n->false_misses;
 	enum base_status status = BASE_OK;
 	if (s->kind != MEMORY_STORE)
-		status = touch(c, &c->shape, s, s->address, s->size_bytes, false, true);
+		status = ciat_touch(c, &c->shape, s, s->address, s->size_bytes, false, true);
 	if (s->kind != MEMORY_LOAD && status == BASE_OK)
-		status = touch(c, &c->shape, s, s->address, s->size_bytes, true, true);
+		status = ciat_touch(c, &c->shape, s, s->address, s->size_bytes, true, true);
 	if (status == BASE_OK && c->options.with_functions) {
 		struct memory_ciat_function *f;
 		status = memory_ciat_function_at(c, s->code, &f);
@@ -718,7 +719,7 @@ enum base_status memory_ciat_touch(struct memory_ciat *c, const struct memory_st
 	return status;
 }
 
-static enum base_status fail_step(struct memory_ciat *c, const struct memory_step *s,
+static enum base_status ciat_fail_step(struct memory_ciat *c, const struct memory_step *s,
 	enum base_status status, struct base_err *err)
 {
 	if (status == BASE_ERR_LIMIT)
@@ -760,16 +761,17 @@ static inline __attribute__((always_inline)) enum base_status add_steps(struct m
 		if (i + PREFETCH_STEPS < steps->nr)
 			prefetch(c, y, aside, s + PREFETCH_STEPS);
 		if (BASE_UNLIKELY(s->kind > MEMORY_ATOMIC)) {
-			status = s->kind == MEMORY_BLOCK && c->open ? add_block(c, s, 1)
-								    : add_rare(c, s, steps, err);
+			status = s->kind == MEMORY_BLOCK && c->open
+					 ? ciat_add_block(c, s, 1)
+					 : ciat_add_rare(c, s, steps, err);
 			if (s->kind < MEMORY_CALL && status == BASE_OK)
 				c->thread[s->thread].counts->instructions += s->instructions;
 		} else {
-			status = aside ? step_aside(c, y, aside, s) : add_step(c, y, s);
+			status = aside ? step_aside(c, y, aside, s) : ciat_add_step(c, y, s);
 			c->thread[s->thread].counts->instructions += s->instructions;
 		}
 		if (BASE_UNLIKELY(status != BASE_OK))
-			return fail_step(c, s, status, err);
+			return ciat_fail_step(c, s, status, err);
 	}
 	return BASE_OK;
 }
@@ -780,7 +782,7 @@ static const struct ciat_shape usual_shape = {.location_shift = 2,
 	.line_offset = STATE_OFFSET + (PAGE_BYTES >> 2) * sizeof(uint64_t),
 	.line_stride = 64};
 
-static bool is_usual(const struct ciat_shape *y)
+static bool ciat_is_usual(const struct ciat_shape *y)
 {
 	return !memcmp(y, &usual_shape, sizeof *y);
 }
@@ -791,7 +793,7 @@ enum base_status memory_ciat_add(
 	enum aside aside = (c->options.with_functions ? ASIDE_FUNCTIONS : 0) |
 			   (c->shared_reuse ? ASIDE_REUSE : 0);
 	enum base_status s;
-	if (!is_usual(&c->shape))
+	if (!ciat_is_usual(&c->shape))
 		s = add_steps(c, &c->shape, aside, steps, err);
 	else if (aside == ASIDE_FUNCTIONS)
 		s = add_steps(c, &usual_shape, ASIDE_FUNCTIONS, steps, err);
@@ -801,7 +803,7 @@ enum base_status memory_ciat_add(
 		struct memory_step at = {.clock = steps->until};
 		s = memory_ciat_pieces(c, steps);
 		if (s != BASE_OK)
-			return fail_step(c, &at, s, err);
+			return ciat_fail_step(c, &at, s, err);
 	}
 	return s;
 }
@@ -842,7 +844,7 @@ static enum base_status init_reuse(struct memory_ciat *c, struct base_err *err)
 	return ok ? BASE_OK : base_fail(err, BASE_ERR_NOMEM, "no memory for reuse distances");
 }
 
-static enum base_status init(struct memory_ciat *c, uint32_t nr_threads, struct base_err *err)
+static enum base_status ciat_init(struct memory_ciat *c, uint32_t nr_threads, struct base_err *err)
 {
 	enum base_status s = check_options(&c->options, err);
 	if (s != BASE_OK)
@@ -880,7 +882,7 @@ enum base_status memory_ciat_new(uint32_t nr_threads, const struct memory_ciat_o
 	if (!c)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the analysis");
 	c->options = *options;
-	enum base_status s = init(c, nr_threads, err);
+	enum base_status s = ciat_init(c, nr_threads, err);
 	if (s != BASE_OK) {
 		memory_ciat_free(c);
 		return s;

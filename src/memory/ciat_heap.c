@@ -138,7 +138,7 @@ uint32_t memory_ciat_heap_at(struct memory_ciat *c, uint64_t address, uint64_t *
 
 /* ---- a block ends ---------------------------------------------------------------------------- */
 
-static void settle(struct memory_ciat *c, const struct block *b)
+static void ciat_heap_settle(struct memory_ciat *c, const struct block *b)
 {
 	struct ciat_heap *h = c->heap;
 	uint64_t sum = memory_ciat_accesses(c, b->address, b->address + b->size_bytes) - b->before;
@@ -166,11 +166,11 @@ static void unlink_small(struct memory_ciat *c, uint32_t index)
 			h->block[at - 1].next = h->block[index].next;
 }
 
-static void end_block(struct memory_ciat *c, uint32_t index)
+static void ciat_heap_end_block(struct memory_ciat *c, uint32_t index)
 {
 	struct ciat_heap *h = c->heap;
 	struct block *b = &h->block[index];
-	settle(c, b);
+	ciat_heap_settle(c, b);
 	if (b->size_bytes < SMALL_BYTES) {
 		unlink_small(c, index);
 	} else {
@@ -202,18 +202,19 @@ static void end_within(struct memory_ciat *c, uint64_t from, uint64_t end, bool 
 			const struct block *old = &h->block[b - 1];
 			next = old->next;
 			if (old->address < end && from < old->address + old->size_bytes)
-				end_block(c, (uint32_t)(b - 1));
+				ciat_heap_end_block(c, (uint32_t)(b - 1));
 		}
 	}
 	size_t at = large_up_to(h, end - 1);
 	for (unsigned tries = LOOK_BACK; at-- > 0 && tries; tries--) {
 		const struct block *old = &h->block[h->large[at]];
 		if (old->mapping == mappings && from < old->address + old->size_bytes)
-			end_block(c, h->large[at]);
+			ciat_heap_end_block(c, h->large[at]);
 	}
 }
 
-static enum base_status site_at(struct ciat_heap *h, uint64_t code, bool mapping, uint32_t *ret)
+static enum base_status ciat_heap_site_at(
+	struct ciat_heap *h, uint64_t code, bool mapping, uint32_t *ret)
 {
 	uint64_t index;
 	if (!base_map_get(&h->site_of, mapping, code, &index)) {
@@ -257,12 +258,12 @@ static enum base_status link_block(struct ciat_heap *h, uint32_t index)
 	return BASE_OK;
 }
 
-static enum base_status begin_block(struct memory_ciat *c, struct block b, uint64_t code)
+static enum base_status ciat_heap_begin_block(struct memory_ciat *c, struct block b, uint64_t code)
 {
 	struct ciat_heap *h = c->heap;
 	/* What is alive there has ended, though its end was not seen yet, or never. */
 	end_within(c, b.address, b.address + b.size_bytes, b.mapping);
-	enum base_status s = site_at(h, code, b.mapping, &b.site);
+	enum base_status s = ciat_heap_site_at(h, code, b.mapping, &b.site);
 	if (s != BASE_OK)
 		return s;
 	h->site[b.site].blocks++;
@@ -293,7 +294,7 @@ static enum base_status begin_block(struct memory_ciat *c, struct block b, uint6
 
 /* The page is new: whoever had something of the one that was there has nothing of it. What was
  * touched stays so. */
-static void renew(struct memory_ciat *c, struct ciat_page *p)
+static void ciat_heap_renew(struct memory_ciat *c, struct ciat_page *p)
 {
 	if (p->settled)
 		memory_ciat_settle(c, p, 0);
@@ -320,7 +321,7 @@ static void renew_pages(struct memory_ciat *c, const struct block *b)
 	while (first < end) {
 		struct ciat_page *p = ciat_known_page(c, first);
 		if (p)
-			renew(c, p);
+			ciat_heap_renew(c, p);
 		first = c->top[first >> DIRECTORY_BITS]
 				? first + 1
 				: ((first >> DIRECTORY_BITS) + 1) << DIRECTORY_BITS;
@@ -344,7 +345,7 @@ static enum base_status allocate(struct memory_ciat *c, const struct memory_call
 	}
 	if (is_mapped_anew(&b))
 		renew_pages(c, &b);
-	return begin_block(c, b, call->argument[2]);
+	return ciat_heap_begin_block(c, b, call->argument[2]);
 }
 
 /* Times tell a release that the order of threads brings too late: the memory is another's already.
@@ -354,7 +355,7 @@ static bool is_older(const struct block *b, const struct memory_call *call)
 	return !call->start_ns || b->begin_ns <= call->start_ns;
 }
 
-static void release(struct memory_ciat *c, const struct memory_call *call)
+static void ciat_heap_release(struct memory_ciat *c, const struct memory_call *call)
 {
 	struct ciat_heap *h = c->heap;
 	uint64_t address = call->argument[0], end = address + call->argument[1], first = 0;
@@ -367,7 +368,7 @@ static void release(struct memory_ciat *c, const struct memory_call *call)
 	}
 	if (first) {
 		if (is_older(&h->block[first - 1], call))
-			end_block(c, (uint32_t)(first - 1));
+			ciat_heap_end_block(c, (uint32_t)(first - 1));
 		return;
 	}
 	if (call->argument[1] && end > address) /* with what is in the mapping */
@@ -379,7 +380,7 @@ static void release(struct memory_ciat *c, const struct memory_call *call)
 							 b->address + b->size_bytes <= end
 					       : b->address == address && !b->mapping;
 		if (meant && is_older(b, call))
-			end_block(c, h->large[at]);
+			ciat_heap_end_block(c, h->large[at]);
 	}
 }
 
@@ -391,7 +392,7 @@ enum base_status memory_ciat_heap_call(struct memory_ciat *c, const struct memor
 	if (call->kind == MEMORY_CALL_allocate && s == BASE_OK)
 		return allocate(c, call);
 	if (call->kind == MEMORY_CALL_release && s == BASE_OK)
-		release(c, call);
+		ciat_heap_release(c, call);
 	return s;
 }
 
@@ -404,7 +405,7 @@ void memory_ciat_heap_finish(struct memory_ciat *c)
 		return;
 	for (size_t i = 0; i < h->nr_blocks; i++)
 		if (h->block[i].size_bytes)
-			settle(c, &h->block[i]);
+			ciat_heap_settle(c, &h->block[i]);
 	c->result.heap = h->site;
 	c->result.nr_heap = h->nr_sites;
 	c->result.memory_bytes +=

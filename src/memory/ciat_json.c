@@ -16,12 +16,12 @@ static const char *const reg_name[MEMORY_REG_KINDS] = {"unknown", "integer", "fl
 static const char *const kind_name[] = {"loads", "stores"};
 static const char *const string_name[] = {"load_strings", "store_strings"};
 
-static void put(json_t *o, const char *key, uint64_t n)
+static void ciat_json_put(json_t *o, const char *key, uint64_t n)
 {
 	json_object_set_new(o, key, base_json_u64(n));
 }
 
-static json_t *address(uint64_t a)
+static json_t *ciat_json_address(uint64_t a)
 {
 	return json_sprintf("0x%llx", (unsigned long long)a);
 }
@@ -44,7 +44,7 @@ static json_t *access_json(const struct memory_ciat_counts *n, unsigned kind)
 	return list;
 }
 
-static uint64_t total(const struct memory_ciat_counts *n, unsigned kind)
+static uint64_t ciat_json_total(const struct memory_ciat_counts *n, unsigned kind)
 {
 	uint64_t sum = 0;
 	for (unsigned s = 0; s < MEMORY_CIAT_SIZES; s++)
@@ -83,39 +83,40 @@ static json_t *calls_json(const struct memory_ciat_counts *n)
 	return list;
 }
 
-static json_t *counts_json(const struct memory_ciat_counts *n, bool lines)
+static json_t *ciat_json_counts_json(const struct memory_ciat_counts *n, bool lines)
 {
 	json_t *o = json_object();
 	for (unsigned k = 0; k < 2; k++) {
-		put(o, kind_name[k], total(n, k));
+		ciat_json_put(o, kind_name[k], ciat_json_total(n, k));
 		json_object_set_new(o, k ? "stores_by" : "loads_by", access_json(n, k));
 		json_object_set_new(o, string_name[k], strings_json(n, k));
 	}
-	put(o, "load_bytes", n->access_bytes[0]);
-	put(o, "store_bytes", n->access_bytes[1]);
-	put(o, "atomics", n->atomics);
-	put(o, "instructions", n->instructions);
-	put(o, "fetched_instructions", n->fetched);
-	put(o, "taken_branches", n->branches);
-	put(o, "procedure_calls", n->procedure_calls);
-	put(o, "instrumented_procedure_calls", n->procedure_starts);
-	put(o, "raw", n->event[MEMORY_CIAT_RAW]);
-	put(o, "war", n->event[MEMORY_CIAT_WAR]);
-	put(o, "waw", n->event[MEMORY_CIAT_WAW]);
-	put(o, "rar", n->event[MEMORY_CIAT_RAR]);
-	put(o, "range_load_bytes", n->range_load_bytes);
-	put(o, "range_store_bytes", n->range_store_bytes);
+	ciat_json_put(o, "load_bytes", n->access_bytes[0]);
+	ciat_json_put(o, "store_bytes", n->access_bytes[1]);
+	ciat_json_put(o, "atomics", n->atomics);
+	ciat_json_put(o, "instructions", n->instructions);
+	ciat_json_put(o, "fetched_instructions", n->fetched);
+	ciat_json_put(o, "taken_branches", n->branches);
+	ciat_json_put(o, "procedure_calls", n->procedure_calls);
+	ciat_json_put(o, "instrumented_procedure_calls", n->procedure_starts);
+	ciat_json_put(o, "raw", n->event[MEMORY_CIAT_RAW]);
+	ciat_json_put(o, "war", n->event[MEMORY_CIAT_WAR]);
+	ciat_json_put(o, "waw", n->event[MEMORY_CIAT_WAW]);
+	ciat_json_put(o, "rar", n->event[MEMORY_CIAT_RAR]);
+	ciat_json_put(o, "range_load_bytes", n->range_load_bytes);
+	ciat_json_put(o, "range_store_bytes", n->range_store_bytes);
 	if (lines) {
-		put(o, "line_first_misses", n->cold_misses);
-		put(o, "line_true_sharing_misses", n->true_misses);
-		put(o, "line_false_sharing_misses", n->false_misses);
-		put(o, "line_upgrades", n->upgrades);
+		ciat_json_put(o, "line_first_misses", n->cold_misses);
+		ciat_json_put(o, "line_true_sharing_misses", n->true_misses);
+		ciat_json_put(o, "line_false_sharing_misses", n->false_misses);
+		ciat_json_put(o, "line_upgrades", n->upgrades);
 	}
 	json_object_set_new(o, "calls", calls_json(n));
 	return o;
 }
 
-static json_t *phase_json(const struct memory_ciat_result *r, const struct memory_ciat_phase *p)
+static json_t *ciat_json_phase_json(
+	const struct memory_ciat_result *r, const struct memory_ciat_phase *p)
 {
 	json_t *sharing = json_array(), *invalidation = json_array(), *threads = json_array();
 	for (uint32_t k = 1; k <= r->nr_threads; k++) {
@@ -123,17 +124,18 @@ static json_t *phase_json(const struct memory_ciat_result *r, const struct memor
 		json_array_append_new(invalidation, base_json_u64(p->invalidation[k]));
 	}
 	for (uint32_t i = 0; i < r->nr_threads; i++)
-		json_array_append_new(threads, counts_json(&p->thread[i], r->lines_known));
+		json_array_append_new(
+			threads, ciat_json_counts_json(&p->thread[i], r->lines_known));
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "begin_clock",
 		base_json_u64(p->begin_clock), "end_clock", base_json_u64(p->end_clock), "all",
-		counts_json(&p->all, r->lines_known), "threads", threads, "sharing_degree_from_1",
-		sharing, "invalidation_degree_from_1", invalidation);
+		ciat_json_counts_json(&p->all, r->lines_known), "threads", threads,
+		"sharing_degree_from_1", sharing, "invalidation_degree_from_1", invalidation);
 }
 
 static json_t *usage_json(const struct memory_ciat_usage *u)
 {
 	json_t *o = json_object();
-#define FIGURE(number, name, line) put(o, #name, u->name);
+#define FIGURE(number, name, line) ciat_json_put(o, #name, u->name);
 #include "memory/ciat_usage.def"
 	json_object_set_new(o, "data_locality_index", real(u->data_locality));
 	json_object_set_new(o, "code_locality_index", real(u->code_locality));
@@ -145,7 +147,8 @@ struct namer {
 	const struct memory_names *names;
 };
 
-static bool place_of(const struct namer *n, uint64_t at, bool code, struct memory_place *ret)
+static bool ciat_json_place_of(
+	const struct namer *n, uint64_t at, bool code, struct memory_place *ret)
 {
 	bool (*find)(const struct memory_source *, uint64_t, struct memory_place *) =
 		code ? n->source->ops->code_place : n->source->ops->data_place;
@@ -157,15 +160,15 @@ static bool place_of(const struct namer *n, uint64_t at, bool code, struct memor
 static void put_place(json_t *o, const struct namer *n, uint64_t at, bool code)
 {
 	struct memory_place p;
-	if (!place_of(n, at, code, &p))
+	if (!ciat_json_place_of(n, at, code, &p))
 		return;
 	json_object_set_new(o, code ? "function" : "object", json_string(p.name));
 	if (p.file[0]) {
 		json_object_set_new(o, "file", json_string(p.file));
-		put(o, "line", p.line);
+		ciat_json_put(o, "line", p.line);
 	}
 	if (!code && p.start)
-		put(o, "object_offset_bytes", at - p.start);
+		ciat_json_put(o, "object_offset_bytes", at - p.start);
 }
 
 static void put_field(json_t *o, const struct namer *n, const struct memory_ciat_result *r,
@@ -186,17 +189,18 @@ static json_t *sites_json(const struct memory_ciat_result *r, const struct namer
 		at++) {
 		const struct memory_ciat_site *e = &r->site[at];
 		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:b, s:i, s:b}", "code",
-			address(e->code), "true_misses", base_json_u64(e->true_misses),
+			ciat_json_address(e->code), "true_misses", base_json_u64(e->true_misses),
 			"false_misses", base_json_u64(e->false_misses), "upgrades",
 			base_json_u64(e->upgrades), "stores", (int)e->stores, "thread",
 			(int)e->thread, "several_threads", (int)e->several);
 		unsigned first = e->offsets ? (unsigned)__builtin_ctzll(e->offsets) : 0;
-		put(o, "first_offset_bytes", (uint64_t)first * r->line_bytes / 64);
+		ciat_json_put(o, "first_offset_bytes", (uint64_t)first * r->line_bytes / 64);
 		put_place(o, n, e->code, true);
 		if (e->heap) {
 			json_t *by = json_object();
-			json_object_set_new(by, "code", address(r->heap[e->heap - 1].code));
-			put(by, "offset_bytes", e->heap_offset);
+			json_object_set_new(
+				by, "code", ciat_json_address(r->heap[e->heap - 1].code));
+			ciat_json_put(by, "offset_bytes", e->heap_offset);
 			put_place(by, n, r->heap[e->heap - 1].code, true);
 			json_object_set_new(o, "allocated_by", by);
 		} else {
@@ -214,10 +218,10 @@ static json_t *lines_json(const struct memory_ciat_result *r, const struct namer
 	for (size_t i = 0; i < r->nr_lines && i < LINES_MAX; i++) {
 		const struct memory_ciat_line *l = &r->line[i];
 		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:i, s:o}", "address",
-			address(l->address), "false_misses", base_json_u64(l->false_misses),
-			"true_misses", base_json_u64(l->true_misses), "upgrades",
-			base_json_u64(l->upgrades), "last_writers", (int)l->writers, "sites",
-			sites_json(r, n, l->address));
+			ciat_json_address(l->address), "false_misses",
+			base_json_u64(l->false_misses), "true_misses",
+			base_json_u64(l->true_misses), "upgrades", base_json_u64(l->upgrades),
+			"last_writers", (int)l->writers, "sites", sites_json(r, n, l->address));
 		put_place(o, n, l->address, false);
 		json_array_append_new(list, o);
 	}
@@ -229,9 +233,10 @@ static json_t *functions_json(const struct memory_ciat_result *r, const struct n
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->nr_functions && i < FUNCTIONS_MAX; i++) {
 		const struct memory_ciat_function *f = &r->function[i];
-		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "code", address(f->code),
-			"loads", base_json_u64(f->loads), "stores", base_json_u64(f->stores), "raw",
-			base_json_u64(f->raw), "sharing_misses", base_json_u64(f->misses));
+		json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o}", "code",
+			ciat_json_address(f->code), "loads", base_json_u64(f->loads), "stores",
+			base_json_u64(f->stores), "raw", base_json_u64(f->raw), "sharing_misses",
+			base_json_u64(f->misses));
 		put_place(o, n, f->code, true);
 		json_array_append_new(list, o);
 	}
@@ -274,24 +279,24 @@ json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory
 	const struct namer n = {s, names};
 	json_t *phases = json_array();
 	for (size_t i = 0; i < r->nr_phases; i++) {
-		json_t *p = phase_json(r, &r->phase[i]);
+		json_t *p = ciat_json_phase_json(r, &r->phase[i]);
 		json_object_set_new(p, "phase", json_string(memory_phase_name(r->phase[i].kind)));
-		put(p, "number", r->phase[i].number);
+		ciat_json_put(p, "number", r->phase[i].number);
 		json_array_append_new(phases, p);
 	}
 	json_t *o = json_object();
-	put(o, "threads", r->nr_threads);
-	put(o, "location_bytes", r->location_bytes);
-	put(o, "line_bytes", r->line_bytes);
-	put(o, "state_bytes", r->memory_bytes);
+	ciat_json_put(o, "threads", r->nr_threads);
+	ciat_json_put(o, "location_bytes", r->location_bytes);
+	ciat_json_put(o, "line_bytes", r->line_bytes);
+	ciat_json_put(o, "state_bytes", r->memory_bytes);
 	json_object_set_new(o, "phases", phases);
-	put(o, "phases_left_out", r->phases_left_out);
-	json_object_set_new(o, "total", phase_json(r, &r->total));
+	ciat_json_put(o, "phases_left_out", r->phases_left_out);
+	json_object_set_new(o, "total", ciat_json_phase_json(r, &r->total));
 	json_object_set_new(o, "usage", usage_json(&r->usage));
 	json_object_set_new(o, "communication_matrix", matrix_json(r));
 	if (r->lines_known)
 		json_object_set_new(o, "lines", lines_json(r, &n));
-	put(o, "lines_moved", r->nr_lines);
+	ciat_json_put(o, "lines_moved", r->nr_lines);
 	if (r->nr_functions)
 		json_object_set_new(o, "instructions", functions_json(r, &n));
 	json_t *silent = memory_silent_json(s, r->nr_threads);

@@ -44,7 +44,7 @@ static struct ciat_page *look_page(struct look *l, uint64_t number)
 	return p;
 }
 
-static bool is_steady(struct look *l, uint64_t state, uint64_t bytes)
+static bool ciat_runs_is_steady(struct look *l, uint64_t state, uint64_t bytes)
 {
 	uint64_t own = (uint64_t)l->thread + 1;
 	if ((state >> STATE_BYTES & bytes) != bytes)
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) bool look_part(
 		for (unsigned g = offset >> shift; g <= end >> shift; g++) {
 			if (state[g] == l->ok)
 				continue;
-			if (!is_steady(l, state[g], whole))
+			if (!ciat_runs_is_steady(l, state[g], whole))
 				return false;
 			l->ok = state[g];
 		}
@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) bool look_part(
 			bytes &= whole << (offset & mask);
 		if (g == end >> shift)
 			bytes &= whole >> (mask - (end & mask));
-		if (!is_steady(l, state[g], bytes))
+		if (!ciat_runs_is_steady(l, state[g], bytes))
 			return false;
 	}
 	return true;
@@ -105,13 +105,13 @@ static bool is_settled(struct look *l, struct ciat_page *p)
 		if (!memory_sets_has(&c->sets, ciat_line(&c->shape, p, i)->holders, l->thread))
 			return false;
 	for (unsigned g = 0; g < locations; g++)
-		if (!is_steady(l, ciat_state(p)[g], whole))
+		if (!ciat_runs_is_steady(l, ciat_state(p)[g], whole))
 			return false;
 	return true;
 }
 
 /* After a load that was: not asked often, as the answer takes as long as some hundred loads. */
-static enum base_status settle(struct look *l, struct ciat_page *p)
+static enum base_status ciat_runs_settle(struct look *l, struct ciat_page *p)
 {
 	enum { LOOKS = 1024 };
 	if (++p->looks < LOOKS)
@@ -180,7 +180,7 @@ static enum base_status look_item(struct look *l, const struct memory_piece *pie
 		l->settled = false;
 		if (BASE_LIKELY(look_part(l, p, offset, here) &&
 				(!second || look_part(l, second, 0, size - here)))) {
-			if (!l->store && settle(l, p) != BASE_OK)
+			if (!l->store && ciat_runs_settle(l, p) != BASE_OK)
 				return BASE_ERR_NOMEM;
 			continue;
 		}
@@ -220,7 +220,7 @@ static struct ciat_stores pages_of(const struct ciat_span *s)
 		.thread = s->thread};
 }
 
-static bool is_access(const struct memory_item *t)
+static bool ciat_runs_is_access(const struct memory_item *t)
 {
 	return t->kind <= MEMORY_ATOMIC && t->size_bytes;
 }
@@ -233,7 +233,8 @@ static enum base_status list_stores(struct memory_ciat *c, const struct memory_s
 		for (uint32_t i = 0; i < p->nr_items; i++) {
 			uint64_t times;
 			struct ciat_span s = span_of(p, i, &times);
-			if (!is_access(&p->item[i]) || p->item[i].kind == MEMORY_LOAD || !s.nr)
+			if (!ciat_runs_is_access(&p->item[i]) || p->item[i].kind == MEMORY_LOAD ||
+				!s.nr)
 				continue;
 			if (base_grow(&c->look.stores, &c->look.stores_capacity,
 				    c->look.nr_stores + 1, sizeof *c->look.stores) != BASE_OK)
@@ -288,7 +289,7 @@ static enum base_status look_piece(
 		const struct memory_item *t = &piece->item[i];
 		after += t->instructions;
 		changes[i] = false;
-		if (!is_access(t))
+		if (!ciat_runs_is_access(t))
 			continue;
 		l.store = t->kind != MEMORY_LOAD;
 		enum base_status s = look_span(&l, piece, i, after, &changes[i]);
@@ -392,7 +393,7 @@ static enum base_status count_item(
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
-static void string_of(struct ciat_thread *t, unsigned kind, uint64_t times)
+static void ciat_runs_string_of(struct ciat_thread *t, unsigned kind, uint64_t times)
 {
 	if (t->string_kind == kind) {
 		t->string_length++;
@@ -410,9 +411,9 @@ static void strings_of(struct ciat_thread *t, const struct memory_piece *p, uint
 {
 	for (uint32_t i = from; i < to; i++) {
 		if (p->item[i].kind == MEMORY_LOAD || p->item[i].kind == MEMORY_ATOMIC)
-			string_of(t, 0, times);
+			ciat_runs_string_of(t, 0, times);
 		if (p->item[i].kind == MEMORY_STORE || p->item[i].kind == MEMORY_ATOMIC)
-			string_of(t, 1, times);
+			ciat_runs_string_of(t, 1, times);
 	}
 }
 
@@ -471,7 +472,7 @@ static enum base_status take_piece(
 	count_strings(&c->thread[p->thread], p);
 	for (uint32_t i = 0; i < p->nr_items && s == BASE_OK; i++) {
 		s = count_item(c, p, i);
-		if (s == BASE_OK && is_access(&p->item[i]) && !changes[i])
+		if (s == BASE_OK && ciat_runs_is_access(&p->item[i]) && !changes[i])
 			s = count_places(c, p, i);
 	}
 	return s == BASE_OK ? run_changes(c, p, changes) : s;

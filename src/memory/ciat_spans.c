@@ -12,13 +12,13 @@
 
 enum { SPANS_BITS = 14 };
 
-static bool is_same(const struct ciat_span *a, const struct ciat_span *b)
+static bool ciat_spans_is_same(const struct ciat_span *a, const struct ciat_span *b)
 {
 	return a->address == b->address && a->stride_bytes == b->stride_bytes && a->nr == b->nr &&
 	       a->thread == b->thread && a->size_bytes == b->size_bytes;
 }
 
-static uint32_t slot_of(const struct ciat_span *s)
+static uint32_t ciat_spans_slot_of(const struct ciat_span *s)
 {
 	uint64_t h = s->address * UINT64_C(0x9e3779b97f4a7c15);
 	h ^= (s->stride_bytes << 32 ^ s->nr << 8 ^ s->thread) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -49,7 +49,7 @@ enum base_status memory_ciat_count_span(
 	return BASE_OK;
 }
 
-static enum base_status give(struct memory_ciat *c, struct ciat_span *s)
+static enum base_status ciat_spans_give(struct memory_ciat *c, struct ciat_span *s)
 {
 	uint64_t times = s->times;
 	s->times = 0;
@@ -69,11 +69,11 @@ enum base_status memory_ciat_span(
 		if (!c->spans.span)
 			return BASE_ERR_NOMEM;
 	}
-	struct ciat_span *s = &c->spans.span[slot_of(key)];
+	struct ciat_span *s = &c->spans.span[ciat_spans_slot_of(key)];
 	*ret = s;
-	if (BASE_LIKELY(is_same(s, key)))
+	if (BASE_LIKELY(ciat_spans_is_same(s, key)))
 		return BASE_OK;
-	enum base_status status = give(c, s);
+	enum base_status status = ciat_spans_give(c, s);
 	bool is_due = s->is_due;
 	*s = *key;
 	s->is_due = is_due;
@@ -95,7 +95,7 @@ enum base_status memory_ciat_spans_give(struct memory_ciat *c)
 	while (c->spans.nr_due && s == BASE_OK) {
 		struct ciat_span *span = &c->spans.span[c->spans.due[--c->spans.nr_due]];
 		span->is_due = false;
-		s = give(c, span);
+		s = ciat_spans_give(c, span);
 	}
 	return s;
 }

@@ -58,7 +58,7 @@ static uint64_t accesses(const struct memory_ciat_counts *n, unsigned kind)
 	return sum;
 }
 
-static void access_lines(const struct where *w, const struct memory_ciat_counts *n)
+static void ciat_text_access_lines(const struct where *w, const struct memory_ciat_counts *n)
 {
 	static const char *const kind_name[] = {"load", "store"};
 	uint64_t of[2] = {accesses(n, 0), accesses(n, 1)};
@@ -147,7 +147,7 @@ static void degree_lines(const struct where *w, const struct memory_ciat_phase *
 	}
 }
 
-static bool is_empty(const struct memory_ciat_counts *n)
+static bool ciat_text_is_empty(const struct memory_ciat_counts *n)
 {
 	const uint64_t *p = (const uint64_t *)n;
 	for (size_t i = 0; i < sizeof *n / sizeof *p; i++)
@@ -156,7 +156,7 @@ static bool is_empty(const struct memory_ciat_counts *n)
 	return true;
 }
 
-static void phase_lines(struct base_str *out, const struct memory_ciat_result *r,
+static void ciat_text_phase_lines(struct base_str *out, const struct memory_ciat_result *r,
 	const struct memory_ciat_phase *p, int64_t number)
 {
 	struct where w = {out, number, ALL};
@@ -169,10 +169,10 @@ static void phase_lines(struct base_str *out, const struct memory_ciat_result *r
 	for (int64_t t = 0; t <= r->nr_threads; t++) {
 		bool all = t == r->nr_threads;
 		const struct memory_ciat_counts *n = all ? &p->all : &p->thread[t];
-		if (!all && is_empty(n))
+		if (!all && ciat_text_is_empty(n))
 			continue;
 		w.thread = all ? ALL : t;
-		access_lines(&w, n);
+		ciat_text_access_lines(&w, n);
 		instruction_lines(&w, n);
 		event_lines(&w, n, r->lines_known);
 	}
@@ -194,8 +194,8 @@ static void usage_lines(struct base_str *out, const struct memory_ciat_result *r
 void memory_ciat_tags(struct base_str *out, const struct memory_ciat_result *r)
 {
 	for (size_t i = 0; i < r->nr_phases; i++)
-		phase_lines(out, r, &r->phase[i], (int64_t)i);
-	phase_lines(out, r, &r->total, ALL);
+		ciat_text_phase_lines(out, r, &r->phase[i], (int64_t)i);
+	ciat_text_phase_lines(out, r, &r->total, ALL);
 	usage_lines(out, r);
 	struct where w = {out, ALL, ALL};
 	for (uint32_t from = 0; from < r->nr_threads; from++)

@@ -39,7 +39,7 @@ void memory_ciat_counts_add(struct memory_ciat_counts *to, const struct memory_c
 
 /* ---- code ------------------------------------------------------------------------------------ */
 
-static struct ciat_code *code_of(struct memory_ciat *c, uint64_t number)
+static struct ciat_code *ciat_usage_code_of(struct memory_ciat *c, uint64_t number)
 {
 	struct ciat_page *p = memory_ciat_page(c, number);
 	if (!p)
@@ -62,18 +62,18 @@ static void touch_code(struct ciat_code *code, unsigned offset, uint32_t thread)
 }
 
 /* Instructions are taken to be equally long within a block. */
-static enum base_status add_block(struct memory_ciat *c, const struct ciat_block *b)
+static enum base_status ciat_usage_add_block(struct memory_ciat *c, const struct ciat_block *b)
 {
 	for (uint32_t i = 0; i < b->size_bytes; i++) {
 		uint64_t at = b->address + i;
-		struct ciat_code *code = code_of(c, at >> PAGE_SHIFT);
+		struct ciat_code *code = ciat_usage_code_of(c, at >> PAGE_SHIFT);
 		if (!code)
 			return BASE_ERR_NOMEM;
 		touch_code(code, at & (PAGE_BYTES - 1), b->thread);
 	}
 	for (uint64_t i = 0; i < b->count; i++) {
 		uint64_t at = b->address + i * b->size_bytes / b->count;
-		struct ciat_code *code = code_of(c, at >> PAGE_SHIFT);
+		struct ciat_code *code = ciat_usage_code_of(c, at >> PAGE_SHIFT);
 		if (!code)
 			return BASE_ERR_NOMEM;
 		code->count[at & (PAGE_BYTES - 1)] += b->executed;
@@ -162,7 +162,8 @@ static bool is_range_shared(const struct memory_ciat *c, const struct page_sum *
 	       (address >= o->shared_from && address < o->shared_to);
 }
 
-static void add_page(struct memory_ciat *c, const struct page_sum *s, uint64_t *instructions)
+static void ciat_usage_add_page(
+	struct memory_ciat *c, const struct page_sum *s, uint64_t *instructions)
 {
 	struct memory_ciat_usage *u = &c->result.usage;
 	bool range = is_range_shared(c, s);
@@ -190,7 +191,7 @@ static void add_page(struct memory_ciat *c, const struct page_sum *s, uint64_t *
 	}
 }
 
-static int by_number(const void *a, const void *b)
+static int ciat_usage_by_number(const void *a, const void *b)
 {
 	const struct ciat_page *x = *(struct ciat_page *const *)a,
 			       *y = *(struct ciat_page *const *)b;
@@ -202,7 +203,7 @@ static enum base_status sum_pages(struct memory_ciat *c, uint32_t instruction_by
 	struct memory_ciat_usage *u = &c->result.usage;
 	uint64_t instructions = 0;
 	if (c->nr_pages)
-		qsort(c->page, c->nr_pages, sizeof(struct ciat_page *), by_number);
+		qsort(c->page, c->nr_pages, sizeof(struct ciat_page *), ciat_usage_by_number);
 	c->usage_page = base_alloc((c->nr_pages + 1) * sizeof *c->usage_page);
 	if (!c->usage_page)
 		return BASE_ERR_NOMEM;
@@ -211,7 +212,7 @@ static enum base_status sum_pages(struct memory_ciat *c, uint32_t instruction_by
 		if (!s.toucher)
 			continue;
 		c->usage_page[c->result.nr_pages++] = s.page;
-		add_page(c, &s, &instructions);
+		ciat_usage_add_page(c, &s, &instructions);
 	}
 	c->result.page = c->usage_page;
 	u->accesses = u->data_accesses + u->code_accesses;
@@ -256,7 +257,7 @@ static uint32_t writers_of(const struct memory_ciat *c, struct ciat_page *p, uns
 	return nr;
 }
 
-static bool moved(const struct ciat_line *l)
+static bool ciat_usage_moved(const struct ciat_line *l)
 {
 	return l->true_misses || l->false_misses || l->upgrades;
 }
@@ -297,7 +298,7 @@ static enum base_status sum_lines(struct memory_ciat *c)
 		c->options.without_lines ? 0 : (unsigned)PAGE_BYTES >> c->shape.line_shift;
 	for (size_t i = 0; i < c->nr_pages; i++)
 		for (unsigned l = 0; l < per_page; l++)
-			nr += moved(ciat_line(&c->shape, c->page[i], l));
+			nr += ciat_usage_moved(ciat_line(&c->shape, c->page[i], l));
 	c->line = base_alloc((nr + 1) * sizeof *c->line);
 	if (!c->line)
 		return BASE_ERR_NOMEM;
@@ -305,7 +306,7 @@ static enum base_status sum_lines(struct memory_ciat *c)
 		struct ciat_page *p = c->page[i];
 		for (unsigned l = 0; l < per_page; l++) {
 			const struct ciat_line *line = ciat_line(&c->shape, p, l);
-			if (!moved(line))
+			if (!ciat_usage_moved(line))
 				continue;
 			c->line[c->result.nr_lines++] = (struct memory_ciat_line){
 				.address = (p->number << PAGE_SHIFT) +
@@ -356,7 +357,7 @@ enum base_status memory_ciat_summarize(
 {
 	enum base_status s = memory_ciat_spans_give(c);
 	for (size_t i = 0; i < c->nr_blocks && s == BASE_OK; i++)
-		s = add_block(c, &c->block[i]);
+		s = ciat_usage_add_block(c, &c->block[i]);
 	if (s == BASE_OK)
 		s = sum_pages(c, instruction_bytes);
 	if (s == BASE_OK)

@@ -76,7 +76,7 @@ struct names {
 	size_t nr, capacity;
 };
 
-static enum base_status add_name(struct names *n, const char *text)
+static enum base_status files_add_name(struct names *n, const char *text)
 {
 	size_t length = strlen(text) + 1;
 	enum base_status s = base_grow(&n->name, &n->capacity, n->nr + 1, sizeof *n->name);
@@ -98,7 +98,7 @@ static enum base_status add_numbered(struct names *n, const char *path)
 		base_str_addf(&name, "%s.%u", path, i);
 		bool is = !name.failed && access(base_str_text(&name), F_OK) == 0;
 		enum base_status s = name.failed ? BASE_ERR_NOMEM
-				     : is        ? add_name(n, base_str_text(&name))
+				     : is        ? files_add_name(n, base_str_text(&name))
 						 : BASE_END;
 		base_str_fini(&name);
 		if (s != BASE_OK)
@@ -117,7 +117,7 @@ enum base_status memory_file_names(const char *const *paths, size_t nr_paths, ch
 		if (access(paths[i], F_OK) != 0)
 			s = add_numbered(&n, paths[i]);
 		if (s == BASE_OK && n.nr == before)
-			s = add_name(&n, paths[i]);
+			s = files_add_name(&n, paths[i]);
 	}
 	if (s == BASE_OK && n.nr > MEMORY_THREADS_MAX)
 		s = base_fail(err, BASE_ERR_LIMIT, "%zu files are more than %d threads", n.nr,

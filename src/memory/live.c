@@ -143,7 +143,7 @@ void memory_live_end(struct memory_live *l)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static void lost(struct memory_live *l, struct thread *t)
+static void memory_live_lost(struct memory_live *l, struct thread *t)
 {
 	memory_diag_add(&l->source.diags, MEMORY_DIAG_lost, (uint32_t)(t - l->thread), 0);
 	t->walk.previous = 0;
@@ -199,7 +199,8 @@ static enum base_status too_many(const struct memory_live *l, struct base_err *e
 		l->max_threads);
 }
 
-static enum base_status start_thread(struct memory_live *l, struct thread *t, struct base_err *err)
+static enum base_status live_start_thread(
+	struct memory_live *l, struct thread *t, struct base_err *err)
 {
 	if (t->decoder)
 		return BASE_OK;
@@ -212,7 +213,7 @@ static enum base_status start_thread(struct memory_live *l, struct thread *t, st
 	return base_fail(err, BASE_ERR_NOMEM, "no memory to decode a thread's stream");
 }
 
-static void stop_thread(struct thread *t)
+static void live_stop_thread(struct thread *t)
 {
 	memory_decoder_free(t->decoder);
 	base_free(t->item);
@@ -232,7 +233,7 @@ static enum base_status token_of(
 	struct thread t = {0};
 	struct memory_words words;
 	size_t nr_calls = 0;
-	enum base_status s = start_thread(l, &t, err);
+	enum base_status s = live_start_thread(l, &t, err);
 	*ret = 0;
 	if (s == BASE_OK &&
 		memory_decoder_chunk(t.decoder, c->bytes, c->size_bytes, NULL) == BASE_OK &&
@@ -244,7 +245,7 @@ static enum base_status token_of(
 			*ret = t.call[0].argument[0];
 	}
 	fifo_init(&t.chunks);
-	stop_thread(&t);
+	live_stop_thread(&t);
 	return s;
 }
 
@@ -264,7 +265,7 @@ static struct thread *with_handle(
 }
 
 /* Whose it is: its creator may have named it already, with its own thread's first words to come. */
-static enum base_status thread_of(struct memory_live *l, const struct chunk *c,
+static enum base_status live_thread_of(struct memory_live *l, const struct chunk *c,
 	const struct memory_chunk_head *h, struct thread **ret, struct base_err *err)
 {
 	uint64_t token;
@@ -294,7 +295,7 @@ static enum base_status thread_of(struct memory_live *l, const struct chunk *c,
 
 /* ---- chunks that have come ------------------------------------------------------------------- */
 
-static enum base_status take_stream(struct memory_live *l, struct chunk *c,
+static enum base_status live_take_stream(struct memory_live *l, struct chunk *c,
 	const struct memory_chunk_head *h, struct base_err *err)
 {
 	struct thread *t = NULL;
@@ -306,7 +307,7 @@ static enum base_status take_stream(struct memory_live *l, struct chunk *c,
 		base_free(c);
 		return BASE_OK;
 	}
-	enum base_status s = thread_of(l, c, h, &t, err);
+	enum base_status s = live_thread_of(l, c, h, &t, err);
 	if (s != BASE_OK) {
 		base_free(c);
 		return s;
@@ -343,7 +344,7 @@ static enum base_status take_table(struct memory_live *l, struct chunk *c,
 
 /* With the mutex held: all that was committed. Tables first: chunks need them; then the first
  * thread's, which is to be the analysis's first. */
-static enum base_status take_all(struct memory_live *l, struct base_err *err)
+static enum base_status live_take_all(struct memory_live *l, struct base_err *err)
 {
 	struct fifo of_first, of_others;
 	struct memory_chunk_head h;
@@ -367,7 +368,7 @@ static enum base_status take_all(struct memory_live *l, struct base_err *err)
 	for (struct chunk *c; (c = fifo_take(&of_first)) || (c = fifo_take(&of_others));) {
 		memcpy(&h, c->bytes, sizeof h);
 		if (s == BASE_OK)
-			s = take_stream(l, c, &h, err);
+			s = live_take_stream(l, c, &h, err);
 		else
 			base_free(c);
 	}
@@ -410,7 +411,8 @@ static bool is_left_behind(
 }
 
 /* BASE_OK with no current chunk: there is none now. BASE_END: there will be none. */
-static enum base_status next_chunk(struct memory_live *l, struct thread *t, struct base_err *err)
+static enum base_status live_next_chunk(
+	struct memory_live *l, struct thread *t, struct base_err *err)
 {
 	enum base_status s;
 	pthread_mutex_lock(&l->mutex);
@@ -420,7 +422,7 @@ static enum base_status next_chunk(struct memory_live *l, struct thread *t, stru
 	t->current = NULL;
 	for (const uint64_t since_bytes = l->put_bytes;;
 		pthread_cond_wait(&l->changed, &l->mutex)) {
-		s = take_all(l, err);
+		s = live_take_all(l, err);
 		settle_first(l);
 		t->current = s == BASE_OK ? fifo_take(&t->chunks) : NULL;
 		if (s != BASE_OK || t->current)
@@ -451,7 +453,7 @@ static void begin_chunk(struct memory_live *l, struct thread *t)
 	t->in_chunk = memory_decoder_chunk(t->decoder, t->current->bytes, t->current->size_bytes,
 			      &why) == BASE_OK;
 	if (!t->in_chunk || h.lost || (t->sequence && h.sequence != t->sequence))
-		lost(l, t);
+		memory_live_lost(l, t);
 	t->sequence = h.sequence + 1;
 	t->walk.fs_base = h.fs_base;
 }
@@ -460,7 +462,7 @@ static void begin_chunk(struct memory_live *l, struct thread *t)
 
 /* As find_joined() of lpt.c: a thread that was joined has put all it had, and who has its handle
  * now may have come, too. */
-static struct thread *joined(struct memory_live *l, const struct memory_call *c)
+static struct thread *live_joined(struct memory_live *l, const struct memory_call *c)
 {
 	struct thread *best = l->serial ? with_token(l, c->argument[0]) : NULL;
 	for (uint32_t i = 0; !l->serial && i < l->nr_threads; i++) {
@@ -473,7 +475,7 @@ static struct thread *joined(struct memory_live *l, const struct memory_call *c)
 }
 
 /* Who had that handle, and never put anything, is over. */
-static void forget(struct memory_live *l, uint64_t handle)
+static void live_forget(struct memory_live *l, uint64_t handle)
 {
 	struct thread *t = with_handle(l, handle, 0, false);
 	if (!t)
@@ -483,12 +485,12 @@ static void forget(struct memory_live *l, uint64_t handle)
 }
 
 /* As find_created() of lpt.c, but it may be still to come. NULL: too many. */
-static struct thread *created(struct memory_live *l, const struct memory_call *c)
+static struct thread *live_created(struct memory_live *l, const struct memory_call *c)
 {
 	uint64_t token = c->argument[0], handle = c->argument[1];
 	struct thread *t = token ? with_token(l, token) : with_handle(l, handle, c->start_ns, true);
 	if (!t) {
-		forget(l, token ? 0 : handle);
+		live_forget(l, token ? 0 : handle);
 		t = new_thread(l);
 	}
 	if (!t || t->met)
@@ -498,21 +500,21 @@ static struct thread *created(struct memory_live *l, const struct memory_call *c
 	return t;
 }
 
-static enum base_status name_threads(struct memory_live *l, struct thread *of,
+static enum base_status live_name_threads(struct memory_live *l, struct thread *of,
 	struct memory_call *call, size_t nr, struct base_err *err)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct thread *t = NULL;
 		if (call[i].kind == MEMORY_CALL_thread_create) {
-			t = created(l, &call[i]);
+			t = live_created(l, &call[i]);
 			if (!t)
 				return too_many(l, err);
 		} else if (call[i].kind == MEMORY_CALL_thread_join) {
-			t = joined(l, &call[i]);
+			t = live_joined(l, &call[i]);
 			if (t)
 				t->ended = true;
 			else
-				forget(l, call[i].argument[0]);
+				live_forget(l, call[i].argument[0]);
 		} else if (call[i].kind == MEMORY_CALL_thread_end) {
 			of->leaves = true;
 			continue;
@@ -527,7 +529,7 @@ static enum base_status name_threads(struct memory_live *l, struct thread *of,
 	return BASE_OK;
 }
 
-static bool next_piece(struct memory_live *l, struct thread *t)
+static bool live_next_piece(struct memory_live *l, struct thread *t)
 {
 	struct memory_words words;
 	struct base_err why = {0};
@@ -536,7 +538,7 @@ static bool next_piece(struct memory_live *l, struct thread *t)
 	if (s == BASE_OK)
 		memory_walk_begin(&t->walk, &words);
 	else if (s != BASE_END)
-		lost(l, t);
+		memory_live_lost(l, t);
 	return s == BASE_OK;
 }
 
@@ -559,15 +561,15 @@ static enum base_status live_next(
 				.nr_calls = nr_calls,
 				.thread = (uint32_t)thread};
 			if (nr)
-				return name_threads(l, t, t->call, nr_calls, err);
+				return live_name_threads(l, t, t->call, nr_calls, err);
 			t->in_piece = false;
 		}
-		if (t->in_chunk && next_piece(l, t))
+		if (t->in_chunk && live_next_piece(l, t))
 			continue;
-		enum base_status status = next_chunk(l, t, err);
+		enum base_status status = live_next_chunk(l, t, err);
 		if (status != BASE_OK || !t->current)
 			return status;
-		status = start_thread(l, t, err);
+		status = live_start_thread(l, t, err);
 		if (status != BASE_OK)
 			return status;
 		begin_chunk(l, t);
@@ -613,7 +615,7 @@ static void live_close(struct memory_source *s)
 {
 	struct memory_live *l = (struct memory_live *)s;
 	for (uint32_t i = 0; i < l->nr_threads; i++)
-		stop_thread(&l->thread[i]);
+		live_stop_thread(&l->thread[i]);
 	fifo_fini(&l->put);
 	fifo_fini(&l->seen);
 	memory_tables_fini(&l->tables);

@@ -53,7 +53,7 @@ unsigned memory_source_lpt_probe(const uint8_t *bytes, size_t size_bytes, const 
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void lost(struct lpt *l, struct thread *t)
+static void lpt_lost(struct lpt *l, struct thread *t)
 {
 	memory_diag_add(&l->source.diags, MEMORY_DIAG_lost, (uint32_t)(t - l->thread), 0);
 }
@@ -69,7 +69,7 @@ static enum base_status next_chunk(struct lpt *l, struct thread *t, struct base_
 		if (status == BASE_OK)
 			status = memory_decoder_chunk(t->decoder, t->bytes, c->size_bytes, &why);
 		if (status == BASE_ERR_CORRUPT || status == BASE_ERR_TRUNCATED) {
-			lost(l, t);
+			lpt_lost(l, t);
 			t->walk.previous = 0;
 			continue;
 		}
@@ -80,7 +80,7 @@ static enum base_status next_chunk(struct lpt *l, struct thread *t, struct base_
 		}
 		memcpy(&head, t->bytes, sizeof head);
 		if (head.lost || (t->sequence && head.sequence != t->sequence)) {
-			lost(l, t);
+			lpt_lost(l, t);
 			t->walk.previous = 0;
 		}
 		t->sequence = head.sequence + 1;
@@ -105,7 +105,7 @@ static enum base_status next_piece(struct lpt *l, struct thread *t, struct base_
 			}
 			t->in_chunk = false;
 			if (status != BASE_END) {
-				lost(l, t);
+				lpt_lost(l, t);
 				t->walk.previous = 0;
 			}
 		}
@@ -189,7 +189,7 @@ static uint64_t find_joined(const struct lpt *l, uint64_t handle, uint64_t end_n
 	return best;
 }
 
-static void name_threads(const struct lpt *l, struct memory_call *call, size_t nr)
+static void lpt_name_threads(const struct lpt *l, struct memory_call *call, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		if (call[i].kind == MEMORY_CALL_thread_create)
@@ -219,7 +219,7 @@ static enum base_status lpt_next(
 			size_t nr = memory_walk_items(&t->walk, t->item, MEMORY_BATCH_MAX, t->call,
 				BATCH_CALLS, &nr_calls);
 			if (nr) {
-				name_threads(l, t->call, nr_calls);
+				lpt_name_threads(l, t->call, nr_calls);
 				*ret = (struct memory_batch){.item = t->item,
 					.nr = nr,
 					.call = t->call,
@@ -301,8 +301,8 @@ static void lpt_close(struct memory_source *s)
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* A stream's first chunk says whose it is. */
-static enum base_status look_at(struct lpt *l, const struct trace_content_chunk *c, uint8_t *bytes,
-	struct memory_chunk_head *ret, struct base_err *err)
+static enum base_status lpt_look_at(struct lpt *l, const struct trace_content_chunk *c,
+	uint8_t *bytes, struct memory_chunk_head *ret, struct base_err *err)
 {
 	enum base_status status = trace_reader_content(l->reader, c, bytes, err);
 	if (status != BASE_OK)
@@ -329,7 +329,7 @@ static struct stream *find_stream(struct stream *s, size_t nr, uint32_t stream)
 	return NULL;
 }
 
-static bool is_newer(const struct memory_chunk_head *h)
+static bool lpt_is_newer(const struct memory_chunk_head *h)
 {
 	return h->magic == MEMORY_CHUNK_MAGIC && h->version > MEMORY_STREAM_VERSION;
 }
@@ -349,11 +349,11 @@ static enum base_status list_streams(
 		s->bytes += l->chunk[i].size_bytes;
 		if (s->known)
 			continue;
-		enum base_status status = look_at(l, &l->chunk[i], bytes, &s->head, NULL);
+		enum base_status status = lpt_look_at(l, &l->chunk[i], bytes, &s->head, NULL);
 		if (status == BASE_ERR_NOMEM)
 			return base_fail(err, status, "no memory for a chunk");
 		s->known = status == BASE_OK;
-		if (s->known && is_newer(&s->head))
+		if (s->known && lpt_is_newer(&s->head))
 			return base_fail(err, BASE_ERR_VERSION,
 				"the memory streams' version is %u, this longpole reads up to %d",
 				s->head.version, MEMORY_STREAM_VERSION);
@@ -466,7 +466,7 @@ static enum base_status load_tables(struct lpt *l, const struct stream *s, size_
 	return memory_tables_end(b, l->level, &l->tables, err);
 }
 
-static int by_number(const void *a, const void *b)
+static int lpt_by_number(const void *a, const void *b)
 {
 	const struct thread *x = a, *y = b;
 	return x->number < y->number ? -1 : x->number > y->number;
@@ -490,7 +490,7 @@ static enum base_status list_threads(
 		l->thread[l->nr_threads++] = (struct thread){
 			.number = s[i].head.thread, .tid = s[i].head.tid, .stream = s[i].stream};
 	}
-	qsort(l->thread, l->nr_threads, sizeof *l->thread, by_number);
+	qsort(l->thread, l->nr_threads, sizeof *l->thread, lpt_by_number);
 	for (size_t i = 0; i < l->nr_chunks; i++)
 		for (size_t k = 0; k < l->nr_threads; k++) {
 			struct thread *t = &l->thread[k];
@@ -504,11 +504,11 @@ static enum base_status list_threads(
 	return BASE_OK;
 }
 
-static uint64_t end_of(struct lpt *l, struct thread *t)
+static uint64_t lpt_end_of(struct lpt *l, struct thread *t)
 {
 	struct memory_chunk_head head;
 	const struct trace_content_chunk *last = &l->chunk[t->chunk[t->nr_chunks - 1]];
-	return look_at(l, last, t->bytes, &head, NULL) == BASE_OK
+	return lpt_look_at(l, last, t->bytes, &head, NULL) == BASE_OK
 		       ? memory_clock_ns(&l->clock, head.last_ticks)
 		       : UINT64_MAX;
 }
@@ -532,7 +532,7 @@ static enum base_status meet_thread(struct lpt *l, struct thread *t, struct base
 		*err = why;
 	}
 	if (status == BASE_OK)
-		t->end_ns = end_of(l, t);
+		t->end_ns = lpt_end_of(l, t);
 	return status == BASE_END ? BASE_OK : status;
 }
 
@@ -545,7 +545,7 @@ static enum base_status meet_threads(struct lpt *l, struct base_err *err)
 	return status == BASE_OK ? lpt_rewind(&l->source, err) : status;
 }
 
-static void describe(struct lpt *l)
+static void lpt_describe(struct lpt *l)
 {
 	base_str_add(&l->unseen, memory_stream_unseen(l->chunk_flags));
 	for (size_t i = 0, nr = 0; i < l->nr_processes && l->nr_processes > 1; i++) {
@@ -586,7 +586,7 @@ static void look_at_health(struct lpt *l)
 	l->source.diags.count[MEMORY_DIAG_no_end] = h->count[TRACE_DIAG_index_rebuilt] != 0;
 }
 
-static enum base_status load(
+static enum base_status lpt_load(
 	struct lpt *l, const char *path, uint64_t process, struct base_err *err)
 {
 	struct stream *stream = NULL;
@@ -636,7 +636,7 @@ static enum base_status load(
 	base_free(bytes);
 	if (status == BASE_OK) {
 		look_at_health(l);
-		describe(l);
+		lpt_describe(l);
 	}
 	return status;
 }
@@ -665,7 +665,7 @@ enum base_status memory_source_lpt_open_process(const char *const *paths, size_t
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to read %s", paths[0]);
 	l->source.ops = &ops;
 	l->level = 3;
-	enum base_status status = load(l, paths[0], process, err);
+	enum base_status status = lpt_load(l, paths[0], process, err);
 	if (status != BASE_OK) {
 		lpt_close(&l->source);
 		return status;

@@ -53,7 +53,7 @@ const char *memory_order_sentence(const struct memory_order *o)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static struct memory_step *add_step(struct memory_order *o, struct memory_step s)
+static struct memory_step *order_add_step(struct memory_order *o, struct memory_step s)
 {
 	BASE_ASSUME(o->step);
 	o->step[o->nr_steps] = s;
@@ -74,19 +74,19 @@ static void tell_active(struct memory_order *o, uint32_t cpu, bool active)
 	if (o->cpu[cpu].active == active)
 		return;
 	o->cpu[cpu].active = active;
-	add_step(o, (struct memory_step){
-			    .kind = (uint8_t)(active ? MEMORY_STEP_ACTIVE : MEMORY_STEP_IDLE),
-			    .thread = (uint16_t)cpu,
-			    .clock = o->cpu[cpu].clock});
+	order_add_step(o, (struct memory_step){
+				  .kind = (uint8_t)(active ? MEMORY_STEP_ACTIVE : MEMORY_STEP_IDLE),
+				  .thread = (uint16_t)cpu,
+				  .clock = o->cpu[cpu].clock});
 }
 
 static void phase_step(struct memory_order *o, bool begins, enum memory_phase_kind kind)
 {
-	add_step(o, (struct memory_step){.kind = (uint8_t)(begins ? MEMORY_STEP_PHASE_BEGIN
-								  : MEMORY_STEP_PHASE_END),
-			    .address = kind,
-			    .count = o->region,
-			    .clock = largest_clock(o)});
+	order_add_step(o, (struct memory_step){.kind = (uint8_t)(begins ? MEMORY_STEP_PHASE_BEGIN
+									: MEMORY_STEP_PHASE_END),
+				  .address = kind,
+				  .count = o->region,
+				  .clock = largest_clock(o)});
 }
 
 /* Phases are told late, so that one without a step is none. */
@@ -118,13 +118,13 @@ static void close_phase(struct memory_order *o)
 /* ---- one lane -------------------------------------------------------------------------------- */
 
 /* The lane's next item into *ret; BASE_END when there is none; NULL when there is none now. */
-static inline enum base_status lane_peek(struct memory_order *o, struct memory_lane *l,
+static inline enum base_status order_lane_peek(struct memory_order *o, struct memory_lane *l,
 	const struct memory_item **ret, struct base_err *err)
 {
 	return memory_cursor_peek(&l->cursor, o->source, (int)(l - o->lane), ret, err);
 }
 
-static inline uint64_t item_due(const struct memory_cpu *c, const struct memory_item *t)
+static inline uint64_t order_item_due(const struct memory_cpu *c, const struct memory_item *t)
 {
 	return memory_item_due(t, c->clock + t->instructions);
 }
@@ -133,8 +133,8 @@ uint64_t memory_order_lane_key(
 	const struct memory_order *o, uint32_t cpu, const struct memory_item *t)
 {
 	const struct memory_cpu *c = &o->cpu[cpu];
-	return memory_key(
-		o->options.mode == MEMORY_ORDER_TIME ? c->lane->cursor.time_ns : item_due(c, t),
+	return memory_key(o->options.mode == MEMORY_ORDER_TIME ? c->lane->cursor.time_ns
+							       : order_item_due(c, t),
 		cpu);
 }
 
@@ -183,7 +183,7 @@ enum base_status memory_order_start(
 	struct memory_lane *l = &o->lane[lane];
 	const struct memory_item *t;
 	o->least.is_known &= l->state != LANE_WAITS;
-	enum base_status s = lane_peek(o, l, &t, err);
+	enum base_status s = order_lane_peek(o, l, &t, err);
 	if (s == BASE_END)
 		l->state = LANE_ENDED;
 	if (s != BASE_OK)
@@ -222,7 +222,7 @@ static enum base_status start_all(
 	return s;
 }
 
-static void begin_phase(struct memory_order *o, enum memory_phase_kind kind, uint64_t region)
+static void order_begin_phase(struct memory_order *o, enum memory_phase_kind kind, uint64_t region)
 {
 	close_phase(o);
 	o->user_open = false;
@@ -230,7 +230,7 @@ static void begin_phase(struct memory_order *o, enum memory_phase_kind kind, uin
 	o->region = region;
 }
 
-static void park(struct memory_order *o, uint32_t cpu, enum lane_state why)
+static void order_park(struct memory_order *o, uint32_t cpu, enum lane_state why)
 {
 	o->cpu[cpu].lane->state = why;
 	tell_active(o, cpu, false);
@@ -269,7 +269,7 @@ static enum base_status at_barrier(
 	if (!l->barrier_parties) /* not known: all that are in this phase */
 		l->barrier_parties = lanes_in(o, LANE_RUNS) + lanes_in(o, LANE_BARRIER) +
 				     lanes_in(o, LANE_IDLE) + lanes_in(o, LANE_HELD);
-	park(o, cpu, LANE_BARRIER);
+	order_park(o, cpu, LANE_BARRIER);
 	for (uint32_t i = 0; i < o->nr_lanes; i++)
 		nr_waiting += o->lane[i].state == LANE_BARRIER && o->lane[i].barrier == l->barrier;
 	return nr_waiting >= l->barrier_parties ? release_barrier(o, l->barrier, false, err)
@@ -283,7 +283,7 @@ static enum base_status maybe_join(struct memory_order *o, struct base_err *err)
 		lanes_in(o, LANE_BARRIER) || lanes_in(o, LANE_IDLE) || lanes_in(o, LANE_JOINS) ||
 		lanes_in(o, LANE_HELD) || !lanes_in(o, LANE_JOINED))
 		return BASE_OK;
-	begin_phase(o, MEMORY_PHASE_SERIAL, 0);
+	order_begin_phase(o, MEMORY_PHASE_SERIAL, 0);
 	bool zero_goes_on = o->lane[0].state == LANE_JOINED;
 	for (uint32_t i = 0; i < o->nr_lanes; i++)
 		if (o->lane[i].state == LANE_JOINED)
@@ -296,7 +296,7 @@ static enum base_status on_spawn(
 {
 	if (o->phase == MEMORY_PHASE_PARALLEL || o->cpu[cpu].lane != &o->lane[0])
 		return start_lane(o, cpu, 0, err); /* the workers' own copies of the record */
-	begin_phase(o, MEMORY_PHASE_PARALLEL, call->argument[0]);
+	order_begin_phase(o, MEMORY_PHASE_PARALLEL, call->argument[0]);
 	enum base_status s = start_lane(o, cpu, 0, err);
 	return s == BASE_OK ? start_all(o, LANE_WAITS, err) : s;
 }
@@ -315,7 +315,7 @@ static enum base_status on_create(
 		return start_lane(o, cpu, 0, err);
 	}
 	if (o->phase == MEMORY_PHASE_SERIAL)
-		begin_phase(o, MEMORY_PHASE_PARALLEL, 0);
+		order_begin_phase(o, MEMORY_PHASE_PARALLEL, 0);
 	uint64_t clock = o->cpu[cpu].clock;
 	bool held;
 	s = memory_order_hold(o, cpu, (uint32_t)child, call, &held, err);
@@ -341,7 +341,7 @@ static enum base_status after_thread_join(
 	struct memory_order *o, uint32_t cpu, uint64_t child, struct base_err *err)
 {
 	if (o->phase == MEMORY_PHASE_PARALLEL && cpu == 0 && alone(o, 0))
-		begin_phase(o, MEMORY_PHASE_SERIAL, 0);
+		order_begin_phase(o, MEMORY_PHASE_SERIAL, 0);
 	return start_lane(o, cpu, o->cpu[child].clock, err);
 }
 
@@ -361,7 +361,7 @@ static enum base_status on_thread_join(
 	if (o->lane[child].state == LANE_ENDED)
 		return after_thread_join(o, cpu, child, err);
 	o->cpu[cpu].lane->awaits = (uint32_t)child;
-	park(o, cpu, LANE_JOINS);
+	order_park(o, cpu, LANE_JOINS);
 	return BASE_OK;
 }
 
@@ -372,7 +372,7 @@ static enum base_status on_join(struct memory_order *o, uint32_t cpu, struct bas
 			o->cpu[cpu].lane->cursor.batch.first_record);
 		return start_lane(o, cpu, 0, err);
 	}
-	park(o, cpu, LANE_JOINED);
+	order_park(o, cpu, LANE_JOINED);
 	return maybe_join(o, err);
 }
 
@@ -387,7 +387,7 @@ static void on_marker(struct memory_order *o, uint32_t cpu, const struct memory_
 }
 
 /* The lane has stopped; what the call means to phases and clocks lets it go on, or not. */
-static enum base_status obey_call(
+static enum base_status order_obey_call(
 	struct memory_order *o, uint32_t cpu, const struct memory_call *call, struct base_err *err)
 {
 	bool threads = o->source->info.flags & MEMORY_SOURCE_THREADS, waits;
@@ -432,7 +432,7 @@ static void io_steps(
 	struct memory_step dma = s, copy_from = s, copy_to = s;
 	dma.kind = in ? MEMORY_STEP_DMA_IN : MEMORY_STEP_DMA_OUT;
 	if (!o->options.buffered_io) {
-		add_step(o, dma);
+		order_add_step(o, dma);
 		return;
 	}
 	uint64_t buffer = MEMORY_SYSTEM_BUFFERS + at->stream * MEMORY_SYSTEM_BUFFER_BYTES;
@@ -444,11 +444,11 @@ static void io_steps(
 	*(in ? &copy_from.address : &copy_to.address) = buffer;
 	dma.count = copy_from.count = copy_to.count = s.count;
 	if (in)
-		add_step(o, dma);
-	add_step(o, copy_from);
-	add_step(o, copy_to);
+		order_add_step(o, dma);
+	order_add_step(o, copy_from);
+	order_add_step(o, copy_to);
 	if (!in)
-		add_step(o, dma);
+		order_add_step(o, dma);
 }
 
 static enum base_status call_step(struct memory_order *o, struct memory_step *s,
@@ -480,7 +480,7 @@ static enum base_status wake_joiners(struct memory_order *o, uint32_t lane, stru
 enum base_status memory_order_ended(struct memory_order *o, uint32_t cpu, struct base_err *err)
 {
 	struct memory_lane *l = o->cpu[cpu].lane;
-	park(o, cpu, LANE_ENDED);
+	order_park(o, cpu, LANE_ENDED);
 	if (o->scheduler) {
 		memory_scheduler_ended(o, cpu);
 		return memory_scheduler_fill(o, err);
@@ -504,8 +504,9 @@ _Static_assert(offsetof(struct memory_step, clock) == sizeof(struct memory_item)
 		       offsetof(struct memory_step, kind) == offsetof(struct memory_item, kind),
 	"struct memory_step begins as struct memory_item");
 
-static inline __attribute__((always_inline)) void make_step(struct memory_step *s, uint32_t cpu,
-	uint32_t stream, const struct memory_cursor *c, const struct memory_item *t, uint64_t due)
+static inline __attribute__((always_inline)) void order_make_step(struct memory_step *s,
+	uint32_t cpu, uint32_t stream, const struct memory_cursor *c, const struct memory_item *t,
+	uint64_t due)
 {
 	memcpy(s, t, sizeof *t);
 	s->address = memory_cursor_address(c, t);
@@ -529,7 +530,7 @@ static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct me
 	if (o->scheduler)
 		status = memory_order_start(o, (uint32_t)(l - o->lane), cpu, 0, err);
 	else
-		status = obey_call(o, cpu, &call, err);
+		status = order_obey_call(o, cpu, &call, err);
 	if (status == BASE_OK && l->state == LANE_ENDED)
 		status = memory_order_ended(o, cpu, err);
 	return status;
@@ -537,7 +538,7 @@ static enum base_status run_call(struct memory_order *o, uint32_t cpu, struct me
 
 /* The item at hand and those behind it, as long as they are of its batch, plain (no call, time or
  * loop) and due before `limit`: without looking at the cursor each time. */
-static size_t run_plain(
+static size_t order_run_plain(
 	struct memory_order *o, uint32_t cpu, uint64_t limit, size_t nr, size_t most)
 {
 	const bool timed = o->options.mode == MEMORY_ORDER_TIME;
@@ -545,7 +546,7 @@ static size_t run_plain(
 	struct memory_cursor *at = &c->lane->cursor;
 	const uint32_t stream = (uint32_t)(c->lane - o->lane);
 	const struct memory_item *t = &at->batch.item[at->at], *end = at->batch.item + at->batch.nr;
-	uint64_t clock = c->clock, due = item_due(c, t);
+	uint64_t clock = c->clock, due = order_item_due(c, t);
 	struct memory_step *s = o->step;
 	do {
 		memcpy(&s[nr], t, sizeof *t);
@@ -579,7 +580,7 @@ static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 		}
 		base_turns_drop(&o->due);
 		const struct memory_item *t = memory_cursor_item(at);
-		uint64_t limit = base_turns_least(&o->due), due = item_due(c, t), key;
+		uint64_t limit = base_turns_least(&o->due), due = order_item_due(c, t), key;
 		/* Who is alone is asked now and then, too, whether it is in a loop. */
 		size_t nr = o->nr_steps;
 		size_t most = nr + (at->nr_body ? TURN_LOOP_STEPS_MAX : TURN_STEPS_MAX);
@@ -588,9 +589,9 @@ static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 			const bool plain = !at->nr_body && t->kind < MEMORY_CALL && !o->scheduler;
 			struct memory_step *s = &o->step[nr];
 			if (plain) {
-				nr = run_plain(o, cpu, limit, nr, most);
+				nr = order_run_plain(o, cpu, limit, nr, most);
 			} else {
-				make_step(s, cpu, (uint32_t)(l - o->lane), at, t, due);
+				order_make_step(s, cpu, (uint32_t)(l - o->lane), at, t, due);
 				o->nr_steps = ++nr;
 				c->clock += t->instructions;
 			}
@@ -603,7 +604,7 @@ static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 				if (memory_scheduler_after(o, cpu, NULL))
 					return memory_scheduler_fill(o, err);
 			}
-			enum base_status status = lane_peek(o, l, &t, err);
+			enum base_status status = order_lane_peek(o, l, &t, err);
 			if (BASE_UNLIKELY(status == BASE_END))
 				return memory_order_ended(o, cpu, err);
 			if (BASE_UNLIKELY(status != BASE_OK))
@@ -612,7 +613,7 @@ static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 				l->state = LANE_IDLE;
 				return BASE_OK;
 			}
-			due = item_due(c, t);
+			due = order_item_due(c, t);
 			key = memory_key(timed ? at->time_ns : due, cpu);
 		} while (key <= limit && nr < most);
 		base_turns_put(&o->due, key);
@@ -625,7 +626,7 @@ static enum base_status run_turns(struct memory_order *o, struct base_err *err)
 /* Threads that no spawn began: all that is left of them is one parallel phase. */
 static enum base_status start_silent(struct memory_order *o, struct base_err *err)
 {
-	begin_phase(o, MEMORY_PHASE_PARALLEL, 0);
+	order_begin_phase(o, MEMORY_PHASE_PARALLEL, 0);
 	enum base_status s = start_all(o, LANE_WAITS, err);
 	for (uint32_t i = 0; i < o->nr_lanes; i++)
 		if (o->lane[i].state == LANE_RUNS)
@@ -633,7 +634,7 @@ static enum base_status start_silent(struct memory_order *o, struct base_err *er
 	return s;
 }
 
-static void finish(struct memory_order *o)
+static void order_finish(struct memory_order *o)
 {
 	if (o->phase == MEMORY_PHASE_PARALLEL && o->phase_open && !o->options.starts_parallel &&
 		(o->source->info.flags & MEMORY_SOURCE_THREADS) && !o->scheduler &&
@@ -651,7 +652,7 @@ static enum base_status unblock(struct memory_order *o, struct base_err *err)
 	if (o->scheduler) {
 		enum base_status s = memory_scheduler_fill(o, err);
 		if (s == BASE_OK && !base_turns_nr(&o->due) && !memory_scheduler_skip(o))
-			finish(o);
+			order_finish(o);
 		return s;
 	}
 	if (lanes_in(o, LANE_HELD))
@@ -669,7 +670,7 @@ static enum base_status unblock(struct memory_order *o, struct base_err *err)
 	}
 	if (lanes_in(o, LANE_WAITS))
 		return start_silent(o, err);
-	finish(o);
+	order_finish(o);
 	return BASE_OK;
 }
 
@@ -697,15 +698,15 @@ static void total_phase(struct memory_order *o, uint32_t thread, const struct me
 		return;
 	} else if ((call->kind == MEMORY_CALL_spawn || call->kind == MEMORY_CALL_thread_create) &&
 		   o->phase == MEMORY_PHASE_SERIAL) {
-		begin_phase(o, MEMORY_PHASE_PARALLEL, call->argument[0]);
+		order_begin_phase(o, MEMORY_PHASE_PARALLEL, call->argument[0]);
 	} else if (call->kind == MEMORY_CALL_join && o->phase == MEMORY_PHASE_PARALLEL &&
 		   thread == 0) {
-		begin_phase(o, MEMORY_PHASE_SERIAL, 0);
+		order_begin_phase(o, MEMORY_PHASE_SERIAL, 0);
 	}
 	if (call->kind == MEMORY_CALL_thread_create)
 		o->nr_created++;
 	else if (call->kind == MEMORY_CALL_thread_join && o->nr_created && !--o->nr_created)
-		begin_phase(o, MEMORY_PHASE_SERIAL, 0);
+		order_begin_phase(o, MEMORY_PHASE_SERIAL, 0);
 }
 
 static enum base_status total_item(
@@ -715,7 +716,7 @@ static enum base_status total_item(
 	open_phase(o);
 	tell_active(o, thread, true);
 	struct memory_step *s = &o->step[o->nr_steps++];
-	make_step(s, thread, thread, &o->total_lane.cursor, t, item_due(c, t));
+	order_make_step(s, thread, thread, &o->total_lane.cursor, t, order_item_due(c, t));
 	c->clock += t->instructions;
 	if (t->kind != MEMORY_CALL)
 		return BASE_OK;
@@ -735,7 +736,7 @@ static enum base_status total_next(struct memory_order *o, struct base_err *err)
 		enum base_status s =
 			memory_cursor_peek(&l->cursor, o->source, MEMORY_ANY_THREAD, &t, err);
 		if (s == BASE_END) {
-			finish(o);
+			order_finish(o);
 			return BASE_OK;
 		}
 		if (s != BASE_OK || !t)
@@ -816,7 +817,7 @@ static enum base_status set_defaults(struct memory_order *o, struct base_err *er
 	return BASE_OK;
 }
 
-static enum base_status start(struct memory_order *o, struct base_err *err)
+static enum base_status order_start(struct memory_order *o, struct base_err *err)
 {
 	struct memory_order_options *p = &o->options;
 	bool total = o->source->info.flags & MEMORY_SOURCE_TOTAL_ORDER;
@@ -833,7 +834,7 @@ static enum base_status start(struct memory_order *o, struct base_err *err)
 						 : start_lane(o, 0, 0, err);
 }
 
-static uint32_t power_of_two(uint32_t least)
+static uint32_t order_power_of_two(uint32_t least)
 {
 	uint32_t p = 1;
 	while (p < least)
@@ -856,7 +857,7 @@ enum base_status memory_order_new(struct memory_source *source, struct memory_so
 	if (s == BASE_OK) {
 		o->lane = base_alloc((size_t)o->nr_lanes * sizeof *o->lane);
 		o->cpu = base_alloc((size_t)o->nr_cpus * sizeof *o->cpu);
-		o->due.mask = power_of_two(o->nr_cpus) - 1;
+		o->due.mask = order_power_of_two(o->nr_cpus) - 1;
 		o->due.queue = base_alloc(((size_t)o->due.mask + 1) * sizeof *o->due.queue);
 		o->due.heap = base_alloc((size_t)o->nr_cpus * sizeof *o->due.heap);
 		o->step = base_alloc((MEMORY_STEPS_MAX + STEPS_SLACK) * sizeof *o->step);
@@ -865,7 +866,7 @@ enum base_status memory_order_new(struct memory_source *source, struct memory_so
 			s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u streams", o->nr_lanes);
 	}
 	if (s == BASE_OK)
-		s = start(o, err);
+		s = order_start(o, err);
 	if (s != BASE_OK) {
 		memory_order_free(o);
 		return s;

@@ -36,7 +36,7 @@ static bool has_begun(const struct memory_lane *l)
 
 /* ---- threads that nobody joined -------------------------------------------------------------- */
 
-static const struct memory_life *life_of(struct memory_order *o, uint32_t lane)
+static const struct memory_life *order_holds_life_of(struct memory_order *o, uint32_t lane)
 {
 	struct memory_lane *l = &o->lane[lane];
 	const struct memory_source_ops *ops = o->source->ops;
@@ -46,9 +46,10 @@ static const struct memory_life *life_of(struct memory_order *o, uint32_t lane)
 }
 
 /* Had it ended by then, or is it who had the stack before? */
-static bool is_before(struct memory_order *o, uint32_t lane, const struct memory_hold *held)
+static bool order_holds_is_before(
+	struct memory_order *o, uint32_t lane, const struct memory_hold *held)
 {
-	const struct memory_life *a = life_of(o, lane);
+	const struct memory_life *a = order_holds_life_of(o, lane);
 	return a->end_ns && (a->end_ns <= held->created_ns ||
 				    (a->stack == held->stack && a->begin_ns < held->begin_ns));
 }
@@ -62,7 +63,7 @@ static bool is_held(struct memory_order *o, uint32_t lane, uint64_t *ret_clock)
 		return true;
 	for (uint32_t i = 0; i < o->nr_lanes; i++) {
 		const struct memory_lane *a = &o->lane[i];
-		if (a == l || !has_begun(a) || !is_before(o, i, &l->held))
+		if (a == l || !has_begun(a) || !order_holds_is_before(o, i, &l->held))
 			continue;
 		if (a->state != LANE_ENDED)
 			return true;
@@ -77,7 +78,7 @@ static bool is_successor(struct memory_order *o, const struct memory_life *life)
 {
 	for (uint32_t i = 0; life->stack && i < o->nr_lanes; i++) {
 		const struct memory_lane *a = &o->lane[i];
-		if (has_begun(a) && !a->joined && life_of(o, i)->stack == life->stack &&
+		if (has_begun(a) && !a->joined && order_holds_life_of(o, i)->stack == life->stack &&
 			a->life.begin_ns < life->begin_ns)
 			return true;
 	}
@@ -117,7 +118,7 @@ enum base_status memory_order_hold(struct memory_order *o, uint32_t lane, uint32
 		memory_cursor_peek(&o->lane[child].cursor, o->source, (int)child, &t, err);
 	if (s != BASE_OK)
 		return s == BASE_END ? BASE_OK : s;
-	const struct memory_life *life = life_of(o, child);
+	const struct memory_life *life = order_holds_life_of(o, child);
 	if (!life->end_ns || !is_successor(o, life))
 		return BASE_OK;
 	uint64_t clock = o->cpu[lane].clock;
@@ -153,7 +154,7 @@ static enum base_status let_waiting_go(struct memory_order *o, uint32_t lane, ui
 }
 
 /* Somebody has come to a signal: who waits for it goes on; who is still to wait finds it. */
-static enum base_status on_signal(
+static enum base_status order_holds_on_signal(
 	struct memory_order *o, uint32_t lane, const struct memory_call *call, struct base_err *err)
 {
 	uint64_t at, object = call->argument[0];
@@ -194,7 +195,7 @@ static bool was_signalled(struct memory_order *o, const struct memory_hold *h, u
 /* ---- what does not come ---------------------------------------------------------------------- */
 
 /* Who cannot go on before one that is held (it waits for a region's end) does not count. */
-static bool counts(const struct memory_lane *l)
+static bool order_holds_counts(const struct memory_lane *l)
 {
 	return has_begun(l) && l->state != LANE_ENDED && l->state != LANE_JOINED;
 }
@@ -204,7 +205,7 @@ static void look_for_least(struct memory_order *o)
 	struct memory_least t = {UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX, true};
 	for (uint32_t i = 0; i < o->nr_lanes; i++) {
 		uint64_t ns = o->lane[i].cursor.time_ns;
-		if (!counts(&o->lane[i]))
+		if (!order_holds_counts(&o->lane[i]))
 			continue;
 		if (ns < t.ns) {
 			t = (struct memory_least){ns, t.ns, i, t.lane, true};
@@ -219,7 +220,8 @@ static void look_for_least(struct memory_order *o)
 /* Times only grow: as long as the two that are least have not changed, they are. */
 static bool is_least(const struct memory_order *o, uint32_t lane, uint64_t ns)
 {
-	return lane == UINT32_MAX || (counts(&o->lane[lane]) && o->lane[lane].cursor.time_ns == ns);
+	return lane == UINT32_MAX ||
+	       (order_holds_counts(&o->lane[lane]) && o->lane[lane].cursor.time_ns == ns);
 }
 
 static bool is_late(const struct memory_order *o, uint32_t lane)
@@ -353,7 +355,7 @@ enum base_status memory_order_call(struct memory_order *o, uint32_t lane,
 	if (o->options.mode != MEMORY_ORDER_PSEUDO || !call->end_ns)
 		return BASE_OK;
 	if (call->kind == MEMORY_CALL_signal && call->argument[0])
-		s = on_signal(o, lane, call, err);
+		s = order_holds_on_signal(o, lane, call, err);
 	bool waits = false;
 	if (s == BASE_OK)
 		s = on_heap(o, lane, call, &waits, err);

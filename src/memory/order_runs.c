@@ -60,7 +60,7 @@ static uint64_t instructions_of(const struct memory_item *item, uint32_t nr)
 }
 
 /* Instructions of a body before an item. */
-static uint64_t before(const struct memory_piece *p, uint32_t item)
+static uint64_t order_runs_before(const struct memory_piece *p, uint32_t item)
 {
 	uint64_t sum = 0;
 	for (uint32_t i = 0; i < item; i++)
@@ -68,13 +68,13 @@ static uint64_t before(const struct memory_piece *p, uint32_t item)
 	return sum;
 }
 
-static bool is_empty(const struct memory_piece *p)
+static bool order_runs_is_empty(const struct memory_piece *p)
 {
 	return p->end == p->begin && p->end_item == p->begin_item;
 }
 
 /* The piece ends before its first item that is due at `until` or later. */
-static void cut(struct memory_piece *p, uint64_t until)
+static void order_runs_cut(struct memory_piece *p, uint64_t until)
 {
 	uint64_t start = p->clock + p->begin * p->per_iteration;
 	/* Iterations that are surely over by then: a block may be due right behind its own. */
@@ -83,7 +83,7 @@ static void cut(struct memory_piece *p, uint64_t until)
 	uint64_t iteration = p->begin + whole;
 	uint32_t i = whole ? 0 : p->begin_item;
 	for (;;) {
-		uint64_t after = p->clock + iteration * p->per_iteration + before(p, i);
+		uint64_t after = p->clock + iteration * p->per_iteration + order_runs_before(p, i);
 		for (; i < p->nr_items; i++) {
 			after += p->item[i].instructions;
 			if (memory_item_due(&p->item[i], after) >= until) {
@@ -108,7 +108,7 @@ static void wait(struct memory_order *o, uint64_t most)
 }
 
 /* What is left of the loop that a lane is in; false: it is in none that could be a piece. */
-static bool look_at(const struct memory_order *o, uint32_t cpu, struct memory_piece *ret)
+static bool order_runs_look_at(const struct memory_order *o, uint32_t cpu, struct memory_piece *ret)
 {
 	const struct memory_lane *l = o->cpu[cpu].lane;
 	const struct memory_cursor *c = &l->cursor;
@@ -122,7 +122,7 @@ static bool look_at(const struct memory_order *o, uint32_t cpu, struct memory_pi
 		.thread = (uint16_t)cpu,
 		.stream = (uint16_t)(l - o->lane)};
 	ret->per_iteration = instructions_of(ret->item, ret->nr_items);
-	ret->clock = o->cpu[cpu].clock - before(ret, ret->begin_item) -
+	ret->clock = o->cpu[cpu].clock - order_runs_before(ret, ret->begin_item) -
 		     c->iteration * ret->per_iteration;
 	return ret->per_iteration != 0;
 }
@@ -132,7 +132,7 @@ static uint64_t offer_one(struct memory_order *o)
 {
 	struct memory_runs *r = o->runs;
 	uint32_t cpu = first_processor(o);
-	if (!look_at(o, cpu, &r->piece[0]))
+	if (!order_runs_look_at(o, cpu, &r->piece[0]))
 		return 0;
 	struct memory_piece *p = &r->piece[0];
 	r->nr = 1;
@@ -153,7 +153,7 @@ static uint64_t offer_all(struct memory_order *o)
 		struct memory_piece *p = &r->piece[r->nr];
 		/* In no loop: its next item. */
 		uint64_t last = base_turns_at(&o->due, i) >> KEY_BITS;
-		if (look_at(o, cpu, p)) {
+		if (order_runs_look_at(o, cpu, p)) {
 			/* The loop's last instruction is not in the piece. */
 			last = p->clock + (p->end + 1) * p->per_iteration - 1;
 			r->nr++;
@@ -163,7 +163,7 @@ static uint64_t offer_all(struct memory_order *o)
 	if (until <= first)
 		return 0;
 	for (size_t i = 0; i < r->nr; i++) {
-		cut(&r->piece[i], until);
+		order_runs_cut(&r->piece[i], until);
 		items += (r->piece[i].end - r->piece[i].begin) * r->piece[i].nr_items;
 	}
 	r->until = until;
@@ -203,13 +203,13 @@ bool memory_order_offer(struct memory_order *o, struct memory_steps *ret)
 
 /* ---- taken ----------------------------------------------------------------------------------- */
 
-static void move(struct memory_order *o, const struct memory_piece *p)
+static void order_runs_move(struct memory_order *o, const struct memory_piece *p)
 {
 	struct memory_cpu *cpu = &o->cpu[p->thread];
 	struct memory_cursor *c = &cpu->lane->cursor;
 	c->iteration = p->end;
 	c->body_at = p->end_item;
-	cpu->clock = p->clock + p->end * p->per_iteration + before(p, p->end_item);
+	cpu->clock = p->clock + p->end * p->per_iteration + order_runs_before(p, p->end_item);
 }
 
 static uint64_t key_now(void *order, uint64_t key)
@@ -227,10 +227,10 @@ void memory_order_take(struct memory_order *o, uint64_t until)
 	for (size_t i = 0; i < r->nr; i++) {
 		struct memory_piece *p = &r->piece[i];
 		if (shorter)
-			cut(p, until);
+			order_runs_cut(p, until);
 		taken += (p->end - p->begin) * p->nr_items;
-		if (!is_empty(p))
-			move(o, p);
+		if (!order_runs_is_empty(p))
+			order_runs_move(o, p);
 	}
 	base_turns_renew(&o->due, key_now, o);
 	if (taken < ITEMS_LEAST)

@@ -37,8 +37,8 @@ static bool cuts(const struct memory_call *call)
 	       class == MEMORY_CLASS_SPAWN || class == MEMORY_CLASS_JOIN;
 }
 
-static enum base_status add_slice(struct memory_scheduler *s, uint64_t start_ns, uint64_t end_ns,
-	uint32_t stream, struct base_err *err)
+static enum base_status order_slices_add_slice(struct memory_scheduler *s, uint64_t start_ns,
+	uint64_t end_ns, uint32_t stream, struct base_err *err)
 {
 	if (base_grow(&s->slice, &s->capacity, s->nr_slices + 1, sizeof *s->slice) != BASE_OK)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu slices", s->nr_slices);
@@ -56,13 +56,14 @@ static enum base_status cut_stream(struct memory_order *o, uint32_t stream, stru
 		struct memory_batch b;
 		enum base_status status = memory_source_next(o->source, (int)stream, &b, err);
 		if (status == BASE_END)
-			return add_slice(s, start_ns, UINT64_MAX, stream, err);
+			return order_slices_add_slice(s, start_ns, UINT64_MAX, stream, err);
 		if (status != BASE_OK)
 			return status;
 		for (size_t i = 0; i < b.nr_calls; i++) {
 			if (!cuts(&b.call[i]))
 				continue;
-			status = add_slice(s, start_ns, b.call[i].start_ns, stream, err);
+			status = order_slices_add_slice(
+				s, start_ns, b.call[i].start_ns, stream, err);
 			if (status != BASE_OK)
 				return status;
 			start_ns = b.call[i].end_ns > start_ns ? b.call[i].end_ns : start_ns;
@@ -70,7 +71,7 @@ static enum base_status cut_stream(struct memory_order *o, uint32_t stream, stru
 	}
 }
 
-static int by_start(const void *a, const void *b)
+static int order_slices_by_start(const void *a, const void *b)
 {
 	const struct slice *x = a, *y = b;
 	if (x->start_ns != y->start_ns)
@@ -96,7 +97,7 @@ static enum base_status cut_all(struct memory_order *o, struct base_err *err)
 	s->rank = base_alloc((s->nr_slices + 1) * sizeof *s->rank);
 	if (!s->rank)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu slices", s->nr_slices);
-	qsort(s->slice, s->nr_slices, sizeof *s->slice, by_start);
+	qsort(s->slice, s->nr_slices, sizeof *s->slice, order_slices_by_start);
 	uint32_t *seen = base_alloc((size_t)o->nr_lanes * sizeof *seen);
 	if (!seen)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u streams", o->nr_lanes);
@@ -186,7 +187,7 @@ static uint32_t choose_turn(struct memory_order *o, uint32_t cpu)
 	return o->nr_lanes;
 }
 
-static uint32_t choose(struct memory_order *o, uint32_t cpu)
+static uint32_t order_slices_choose(struct memory_order *o, uint32_t cpu)
 {
 	return o->options.mode == MEMORY_ORDER_SLICES ? choose_slice(o, cpu) : choose_turn(o, cpu);
 }
@@ -195,7 +196,7 @@ enum base_status memory_scheduler_fill(struct memory_order *o, struct base_err *
 {
 	for (uint32_t cpu = 0; cpu < o->nr_cpus; cpu++) {
 		while (!o->cpu[cpu].lane) {
-			uint32_t stream = choose(o, cpu);
+			uint32_t stream = order_slices_choose(o, cpu);
 			if (stream == o->nr_lanes)
 				break;
 			enum base_status status =
@@ -225,7 +226,7 @@ static void slice_done(struct memory_order *o, uint32_t stream)
 	s->current[stream]++;
 }
 
-static void leave(struct memory_order *o, uint32_t cpu, enum lane_state state)
+static void order_slices_leave(struct memory_order *o, uint32_t cpu, enum lane_state state)
 {
 	struct memory_cpu *c = &o->cpu[cpu];
 	c->lane->state = state;
@@ -242,7 +243,7 @@ void memory_scheduler_ended(struct memory_order *o, uint32_t cpu)
 	for (size_t i = s->first; i < s->nr_slices; i++)
 		if (s->slice[i].stream == stream)
 			s->slice[i].done = true;
-	leave(o, cpu, LANE_ENDED);
+	order_slices_leave(o, cpu, LANE_ENDED);
 }
 
 static uint64_t disk_clocks(const struct memory_order *o, uint64_t size_bytes)
@@ -252,7 +253,7 @@ static uint64_t disk_clocks(const struct memory_order *o, uint64_t size_bytes)
 }
 
 /* The rest of a slice goes behind those that wait. */
-static void move_back(struct memory_scheduler *s, uint32_t stream)
+static void order_slices_move_back(struct memory_scheduler *s, uint32_t stream)
 {
 	size_t at = s->first;
 	while (s->slice[at].stream != stream || s->rank[at] != s->current[stream])
@@ -278,26 +279,26 @@ bool memory_scheduler_after(struct memory_order *o, uint32_t cpu, const struct m
 		o->scheduler->now = c->clock;
 	if (call && slices && cuts(call)) {
 		slice_done(o, stream);
-		leave(o, cpu, LANE_WAITS);
+		order_slices_leave(o, cpu, LANE_WAITS);
 		return true;
 	}
 	if (call && !o->options.asynch_io &&
 		(call->kind == MEMORY_CALL_read || call->kind == MEMORY_CALL_write)) {
 		l->blocked_until = c->clock + disk_clocks(o, call->argument[1]);
-		leave(o, cpu, LANE_WAITS);
+		order_slices_leave(o, cpu, LANE_WAITS);
 		return true;
 	}
 	if (l->sliced < o->options.slice_instructions || (slices && o->options.keep_long_slices))
 		return false;
 	l->sliced = 0;
 	uint32_t turn = o->scheduler->turn;
-	bool wanted = choose(o, cpu) != o->nr_lanes;
+	bool wanted = order_slices_choose(o, cpu) != o->nr_lanes;
 	o->scheduler->turn = turn;
 	if (!wanted)
 		return false;
 	if (slices)
-		move_back(o->scheduler, stream);
-	leave(o, cpu, LANE_WAITS);
+		order_slices_move_back(o->scheduler, stream);
+	order_slices_leave(o, cpu, LANE_WAITS);
 	return true;
 }
 

@@ -32,14 +32,14 @@ struct memory_units {
 	uint64_t taken_ns; /* when who has it got it, as recorded; the last of several */
 };
 
-static bool is_counted(const struct memory_units *u)
+static bool order_units_is_counted(const struct memory_units *u)
 {
 	return u->kind >= OF_SEMAPHORE;
 }
 
 /* *ret: its index; NOWHERE: there is none, and it is not to be made. */
-static enum base_status find(struct memory_order *o, enum units_kind kind, uint64_t address,
-	bool make, uint64_t *ret, struct base_err *err)
+static enum base_status order_units_find(struct memory_order *o, enum units_kind kind,
+	uint64_t address, bool make, uint64_t *ret, struct base_err *err)
 {
 	*ret = NOWHERE;
 	if (base_map_get(&o->units_of, kind, address, ret) || !make)
@@ -64,12 +64,12 @@ static bool can_take(const struct memory_order *o, uint32_t lane)
 {
 	const struct memory_hold *h = &o->lane[lane].held;
 	const struct memory_units *u = &o->units[h->object];
-	if (is_counted(u))
+	if (order_units_is_counted(u))
 		return u->nr >= h->nr;
 	return u->holder == lane || (!has_holder(o, u) && (h->shares || !u->nr_readers));
 }
 
-static void take_lock(struct memory_units *u, uint32_t lane, bool shares)
+static void order_units_take_lock(struct memory_units *u, uint32_t lane, bool shares)
 {
 	if (u->holder == lane) {
 		u->depth++;
@@ -89,13 +89,13 @@ void memory_order_unit_take(struct memory_order *o, uint32_t lane)
 		u->nr = u->nr < h->nr ? h->nr : u->nr;
 		return;
 	}
-	bool alone = !is_counted(u) && !h->shares;
+	bool alone = !order_units_is_counted(u) && !h->shares;
 	if (alone ? u->holder != lane : h->to_ns > u->taken_ns)
 		u->taken_ns = h->to_ns;
-	if (is_counted(u))
+	if (order_units_is_counted(u))
 		u->nr -= u->nr < h->nr ? u->nr : h->nr;
 	else
-		take_lock(u, lane, h->shares);
+		order_units_take_lock(u, lane, h->shares);
 }
 
 bool memory_order_unit_is_lost(const struct memory_order *o, uint32_t lane, uint64_t others_ns)
@@ -107,7 +107,7 @@ bool memory_order_unit_is_lost(const struct memory_order *o, uint32_t lane, uint
 	       (others_ns > h->to_ns && others_ns - h->to_ns > CLOCKS_DIFFER_NS && !has_had);
 }
 
-static void take(struct memory_order *o, uint32_t lane, uint64_t at, uint64_t nr,
+static void order_units_take(struct memory_order *o, uint32_t lane, uint64_t at, uint64_t nr,
 	const struct memory_call *call, bool *ret)
 {
 	o->lane[lane].held = (struct memory_hold){.kind = HOLD_UNIT,
@@ -123,7 +123,7 @@ static void take(struct memory_order *o, uint32_t lane, uint64_t at, uint64_t nr
 }
 
 /* Who waits and may have it, with the smallest clock. */
-static uint32_t first_waiting(const struct memory_order *o, uint64_t at)
+static uint32_t order_units_first_waiting(const struct memory_order *o, uint64_t at)
 {
 	uint32_t first = NOBODY;
 	for (uint32_t i = 0; i < o->nr_lanes; i++) {
@@ -136,19 +136,19 @@ static uint32_t first_waiting(const struct memory_order *o, uint64_t at)
 	return first;
 }
 
-static enum base_status give(
+static enum base_status order_units_give(
 	struct memory_order *o, uint32_t lane, uint64_t at, uint64_t nr, struct base_err *err)
 {
 	struct memory_units *u = &o->units[at];
 	enum base_status s = BASE_OK;
-	if (is_counted(u))
+	if (order_units_is_counted(u))
 		u->nr += nr;
 	else if (u->holder == lane)
 		u->holder = --u->depth ? lane : NOBODY;
 	else
 		u->nr_readers -= u->nr_readers != 0;
 	while (u->nr_waiting && s == BASE_OK) {
-		uint32_t next = first_waiting(o, at);
+		uint32_t next = order_units_first_waiting(o, at);
 		if (next == NOBODY)
 			break;
 		memory_order_unit_take(o, next);
@@ -157,12 +157,12 @@ static enum base_status give(
 	return s;
 }
 
-static enum base_status made(
+static enum base_status order_units_made(
 	struct memory_order *o, const struct memory_call *call, struct base_err *err)
 {
 	uint64_t at;
 	bool was_there = base_map_get(&o->units_of, OF_SEMAPHORE, call->argument[0], &at);
-	enum base_status s = find(o, OF_SEMAPHORE, call->argument[0], true, &at, err);
+	enum base_status s = order_units_find(o, OF_SEMAPHORE, call->argument[0], true, &at, err);
 	/* One with a name is made once, whoever opens it again. */
 	if (s == BASE_OK && !(was_there && call->argument[2])) {
 		o->units[at].nr = call->argument[1];
@@ -231,7 +231,7 @@ enum base_status memory_order_units(struct memory_order *o, uint32_t lane,
 	if (o->nr_lanes < 2)
 		return BASE_OK;
 	if (call->kind == MEMORY_CALL_semaphore)
-		return made(o, call, err);
+		return order_units_made(o, call, err);
 	struct meaning m = meaning_of(o, call);
 	if (m.what == NOTHING)
 		return BASE_OK;
@@ -240,12 +240,12 @@ enum base_status memory_order_units(struct memory_order *o, uint32_t lane,
 	/* What was not seen made is left alone; nobody has a lock that nobody took. */
 	bool makes = m.kind > OF_SEMAPHORE || (m.what == TAKES && m.kind != OF_SEMAPHORE) ||
 		     memory_object_is_messages(m.address);
-	enum base_status s = find(o, m.kind, m.address, makes, &at, err);
+	enum base_status s = order_units_find(o, m.kind, m.address, makes, &at, err);
 	if (s != BASE_OK || at == NOWHERE)
 		return s;
 	if (m.what == GIVES)
-		return give(o, lane, at, m.nr, err);
-	take(o, lane, at, m.nr, call, ret);
+		return order_units_give(o, lane, at, m.nr, err);
+	order_units_take(o, lane, at, m.nr, call, ret);
 	return BASE_OK;
 }
 

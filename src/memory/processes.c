@@ -109,7 +109,7 @@ static uint64_t new_code(struct merged *m, struct part *p, uint64_t address)
 }
 
 /* Where a new address was, and in which process; false: nowhere. */
-static bool original_of(
+static bool processes_original_of(
 	const struct merged *m, uint64_t address, uint64_t *ret, const struct part **of)
 {
 	uint64_t area = address >> AREA_SHIFT;
@@ -179,7 +179,8 @@ static void move_block(struct merged *m, struct part *p, struct memory_call *k)
 }
 
 /* The first image of that pid after `p`, or the last of all: an exec keeps the pid. NULL: none. */
-static struct part *image_of(struct merged *m, const struct part *after, uint64_t pid, bool last)
+static struct part *processes_image_of(
+	struct merged *m, const struct part *after, uint64_t pid, bool last)
 {
 	struct part *found = NULL;
 	for (size_t i = after ? (size_t)(after - m->part) + 1 : 0; i < m->nr_parts; i++)
@@ -192,7 +193,7 @@ static struct part *image_of(struct merged *m, const struct part *after, uint64_
 static void move_process(struct merged *m, struct part *p, struct memory_call *k)
 {
 	bool waits = k->kind == MEMORY_CALL_process_wait;
-	const struct part *of = image_of(m, p, k->argument[0], waits);
+	const struct part *of = processes_image_of(m, p, k->argument[0], waits);
 	k->kind = !of     ? MEMORY_CALL_system
 		  : waits ? MEMORY_CALL_thread_join
 			  : MEMORY_CALL_thread_create;
@@ -285,7 +286,7 @@ static enum base_status move_batch(struct merged *m, struct part *p, uint32_t th
 
 /* ---- a source -------------------------------------------------------------------------------- */
 
-static struct part *part_of(const struct merged *m, uint32_t thread)
+static struct part *processes_part_of(const struct merged *m, uint32_t thread)
 {
 	size_t i = m->nr_parts - 1;
 	while (i && m->part[i].first_thread > thread)
@@ -315,7 +316,7 @@ static void add_diags(struct merged *m)
 static enum base_status go_on_after_exec(struct merged *m, struct part *p, struct memory_batch *ret)
 {
 	static const struct memory_item item = {.kind = MEMORY_CALL};
-	struct part *next = p->has_exec ? NULL : image_of(m, p, p->pid, false);
+	struct part *next = p->has_exec ? NULL : processes_image_of(m, p, p->pid, false);
 	p->has_exec = true;
 	if (!next)
 		return BASE_END;
@@ -338,7 +339,7 @@ static enum base_status merged_next(
 	if (thread < 0 || (uint32_t)thread >= s->info.nr_threads)
 		return base_fail(
 			err, BASE_ERR_USAGE, "there is no thread %d, or no total order", thread);
-	struct part *p = part_of(m, (uint32_t)thread);
+	struct part *p = processes_part_of(m, (uint32_t)thread);
 	enum base_status status =
 		memory_source_next(p->source, thread - (int)p->first_thread, &b, err);
 	if (status == BASE_END && (uint32_t)thread == p->first_thread)
@@ -366,14 +367,14 @@ static bool merged_linked(const struct memory_source *s, uint64_t address, bool 
 	size_t candidate, struct memory_linked *ret)
 {
 	const struct part *p;
-	return original_of((const struct merged *)s, address, &address, &p) &&
+	return processes_original_of((const struct merged *)s, address, &address, &p) &&
 	       p->source->ops->linked &&
 	       p->source->ops->linked(p->source, address, code, candidate, ret);
 }
 
 static void merged_silent(const struct memory_source *s, uint32_t thread, struct memory_silent *ret)
 {
-	const struct part *p = part_of((const struct merged *)s, thread);
+	const struct part *p = processes_part_of((const struct merged *)s, thread);
 	*ret = (struct memory_silent){0};
 	if (p->source->ops->silent)
 		p->source->ops->silent(p->source, thread - p->first_thread, ret);
@@ -382,7 +383,7 @@ static void merged_silent(const struct memory_source *s, uint32_t thread, struct
 static bool merged_life(const struct memory_source *s, uint32_t thread, struct memory_life *ret)
 {
 	const struct merged *m = (const struct merged *)s;
-	const struct part *p = part_of(m, thread);
+	const struct part *p = processes_part_of(m, thread);
 	if (!p->source->ops->life ||
 		!p->source->ops->life(p->source, thread - p->first_thread, ret))
 		return false;
@@ -395,8 +396,9 @@ static bool merged_on_stack(
 	const struct memory_source *s, uint32_t thread, uint64_t address, uint64_t bytes)
 {
 	const struct merged *m = (const struct merged *)s;
-	const struct part *p = part_of(m, thread), *of;
-	return original_of(m, address, &address, &of) && of == p && p->source->ops->on_stack &&
+	const struct part *p = processes_part_of(m, thread), *of;
+	return processes_original_of(m, address, &address, &of) && of == p &&
+	       p->source->ops->on_stack &&
 	       p->source->ops->on_stack(p->source, thread - p->first_thread, address, bytes);
 }
 
@@ -422,7 +424,8 @@ static void merged_close(struct memory_source *s)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static enum base_status add_mapping(struct part *p, const struct mapping *k, struct base_err *err)
+static enum base_status processes_add_mapping(
+	struct part *p, const struct mapping *k, struct base_err *err)
 {
 	if (base_grow(&p->mapping, &p->capacity, p->nr_mappings + 1, sizeof *k) != BASE_OK)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the mappings");
@@ -439,7 +442,7 @@ static enum base_status find_mappings(struct part *p, struct base_err *err)
 		while ((status = memory_source_next(p->source, (int)t, &b, err)) == BASE_OK)
 			for (size_t i = 0; i < b.nr_calls && status == BASE_OK; i++)
 				if (b.call[i].kind == MEMORY_CALL_shared)
-					status = add_mapping(p,
+					status = processes_add_mapping(p,
 						&(struct mapping){b.call[i].argument[0],
 							b.call[i].argument[1],
 							b.call[i].argument[2],
@@ -463,9 +466,9 @@ static enum base_status inherit(struct merged *m, struct base_err *err)
 			for (size_t n = 0; m->part[k].tables == p->tables &&
 					   n < m->part[k].nr_mappings && status == BASE_OK;
 				n++)
-				status = add_mapping(p, &m->part[k].mapping[n], err);
+				status = processes_add_mapping(p, &m->part[k].mapping[n], err);
 		for (size_t n = 0; n < own.nr_mappings && status == BASE_OK; n++)
-			status = add_mapping(p, &own.mapping[n], err);
+			status = processes_add_mapping(p, &own.mapping[n], err);
 		base_free(own.mapping);
 	}
 	return status;

@@ -76,7 +76,7 @@ static uint64_t tree_sum(const struct memory_reuse *r, uint64_t at)
 }
 
 /* The times that still count become 1, 2, 3 ...; twice as much room if they are many. */
-static enum base_status renumber(struct memory_reuse *r)
+static enum base_status reuse_renumber(struct memory_reuse *r)
 {
 	uint64_t nr = r->last.nr_used, capacity = r->capacity;
 	while (capacity < 2 * nr)
@@ -131,7 +131,7 @@ enum base_status memory_reuse_access(struct memory_reuse *r, uint64_t line)
 	}
 	r->newest = line;
 	if (r->now == r->capacity) {
-		enum base_status s = renumber(r);
+		enum base_status s = reuse_renumber(r);
 		if (s != BASE_OK)
 			return s;
 	}

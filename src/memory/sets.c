@@ -48,7 +48,7 @@ uint32_t memory_sets_wide_size(const struct memory_sets *s, uint32_t set)
 	return s->size[set & ~INTERNED];
 }
 
-static enum base_status grow(struct memory_sets *s)
+static enum base_status sets_grow(struct memory_sets *s)
 {
 	size_t nr = s->nr_sets + 1;
 	if (nr > INTERNED)
@@ -62,7 +62,7 @@ static enum base_status grow(struct memory_sets *s)
 	return status;
 }
 
-static uint64_t hash_of(const uint64_t *bits, uint32_t words)
+static uint64_t sets_hash_of(const uint64_t *bits, uint32_t words)
 {
 	uint64_t h = 0;
 	for (uint32_t i = 0; i < words; i++)
@@ -71,10 +71,10 @@ static uint64_t hash_of(const uint64_t *bits, uint32_t words)
 }
 
 /* The set whose bits stand behind the last one. */
-static enum base_status intern(struct memory_sets *s, uint32_t *ret)
+static enum base_status sets_intern(struct memory_sets *s, uint32_t *ret)
 {
 	uint64_t *bits = s->bits + s->nr_sets * s->words, first = 0;
-	uint64_t hash = hash_of(bits, s->words);
+	uint64_t hash = sets_hash_of(bits, s->words);
 	uint32_t size = 0;
 	for (uint32_t i = 0; i < s->words; i++)
 		size += (uint32_t)__builtin_popcountll(bits[i]);
@@ -110,7 +110,7 @@ enum base_status memory_sets_wide_change(
 		*set = (uint32_t)known;
 		return BASE_OK;
 	}
-	enum base_status status = grow(s);
+	enum base_status status = sets_grow(s);
 	if (status != BASE_OK)
 		return status;
 	uint64_t *bits = s->bits + s->nr_sets * s->words;
@@ -121,7 +121,7 @@ enum base_status memory_sets_wide_change(
 	else
 		bits[0] = *set;
 	bits[member / 64] ^= UINT64_C(1) << member % 64;
-	status = intern(s, &result);
+	status = sets_intern(s, &result);
 	if (status == BASE_OK)
 		status = base_map_put(memo, *set, member, result);
 	if (status == BASE_OK)

@@ -9,7 +9,7 @@ enum { THREADS_SHOWN = 16 };
 static const char *const kind_name[MEMORY_SILENT_KINDS] = {
 	"other", "integer", "float", "vector", "atomic"};
 
-static uint64_t sum(const uint64_t *n)
+static uint64_t silent_sum(const uint64_t *n)
 {
 	uint64_t all = 0;
 	for (unsigned k = 0; k < MEMORY_SILENT_KINDS; k++)
@@ -18,7 +18,8 @@ static uint64_t sum(const uint64_t *n)
 }
 
 /* Sum of the first nr_threads threads; false: the source does not know. */
-static bool total(const struct memory_source *s, uint32_t nr_threads, struct memory_silent *ret)
+static bool silent_total(
+	const struct memory_source *s, uint32_t nr_threads, struct memory_silent *ret)
 {
 	*ret = (struct memory_silent){0};
 	if (!(s->info.flags & MEMORY_SOURCE_SILENT) || !s->ops->silent)
@@ -34,11 +35,11 @@ static bool total(const struct memory_source *s, uint32_t nr_threads, struct mem
 	return true;
 }
 
-static void row(
+static void silent_row(
 	struct base_str *out, const struct memory_silent *n, const struct memory_silent *all)
 {
-	base_str_addf(out, " %12" PRIu64 " %8.2f%%", sum(n->stores),
-		base_percent(sum(n->silent), sum(n->stores)));
+	base_str_addf(out, " %12" PRIu64 " %8.2f%%", silent_sum(n->stores),
+		base_percent(silent_sum(n->silent), silent_sum(n->stores)));
 	for (unsigned k = 0; k < MEMORY_SILENT_KINDS; k++) {
 		if (!all->stores[k])
 			continue;
@@ -53,11 +54,11 @@ static void row(
 void memory_silent_text(struct base_str *out, const struct memory_source *s, uint32_t nr_threads)
 {
 	struct memory_silent all, one;
-	if (!total(s, nr_threads, &all))
+	if (!silent_total(s, nr_threads, &all))
 		return;
 	base_str_addf(out, "\n  Silent stores, which write what is there already: %.2f%% of ",
-		base_percent(sum(all.silent), sum(all.stores)));
-	base_str_add_count(out, sum(all.stores));
+		base_percent(silent_sum(all.silent), silent_sum(all.stores)));
+	base_str_add_count(out, silent_sum(all.stores));
 	base_str_add(out,
 		" that were compared (no string instructions)\n  thread       stores   silent");
 	for (unsigned k = 0; k < MEMORY_SILENT_KINDS; k++)
@@ -67,19 +68,19 @@ void memory_silent_text(struct base_str *out, const struct memory_source *s, uin
 	for (uint32_t t = 0; nr_threads > 1 && t < nr_threads && t < THREADS_SHOWN; t++) {
 		s->ops->silent(s, t, &one);
 		base_str_addf(out, "  %6u", t);
-		row(out, &one, &all);
+		silent_row(out, &one, &all);
 	}
 	if (nr_threads > THREADS_SHOWN)
 		base_str_addf(out, "  (%u more threads: --json has them)\n",
 			nr_threads - (unsigned)THREADS_SHOWN);
 	base_str_add(out, "     all");
-	row(out, &all, &all);
+	silent_row(out, &all, &all);
 }
 
-static json_t *counts_json(const struct memory_silent *n)
+static json_t *silent_counts_json(const struct memory_silent *n)
 {
-	json_t *o = json_pack("{s:I, s:I}", "stores", (json_int_t)sum(n->stores), "silent",
-		(json_int_t)sum(n->silent));
+	json_t *o = json_pack("{s:I, s:I}", "stores", (json_int_t)silent_sum(n->stores), "silent",
+		(json_int_t)silent_sum(n->silent));
 	for (unsigned k = 0; k < MEMORY_SILENT_KINDS; k++)
 		if (n->stores[k])
 			json_object_set_new(o, kind_name[k],
@@ -91,12 +92,12 @@ static json_t *counts_json(const struct memory_silent *n)
 json_t *memory_silent_json(const struct memory_source *s, uint32_t nr_threads)
 {
 	struct memory_silent n;
-	if (!total(s, nr_threads, &n))
+	if (!silent_total(s, nr_threads, &n))
 		return NULL;
-	json_t *o = counts_json(&n), *threads = json_array();
+	json_t *o = silent_counts_json(&n), *threads = json_array();
 	for (uint32_t t = 0; t < nr_threads; t++) {
 		s->ops->silent(s, t, &n);
-		json_array_append_new(threads, counts_json(&n));
+		json_array_append_new(threads, silent_counts_json(&n));
 	}
 	json_object_set_new(o, "threads", threads);
 	return o;

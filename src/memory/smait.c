@@ -46,7 +46,7 @@ static struct simple load_record(const uint8_t *p, bool swapped)
 
 /* ---- is it one, and in which byte order ------------------------------------------------------ */
 
-static bool is_access(uint32_t a)
+static bool smait_is_access(uint32_t a)
 {
 	unsigned type = a & 15, size = a >> 4 & 15, reg = a >> 8 & 15;
 	return a < 0x1000 && type <= 1 && reg <= 1 && size <= 8 && (size || type);
@@ -58,7 +58,7 @@ static bool is_call(uint32_t a)
 	       memory_call_find(a >> 4 & 0xff) != NULL;
 }
 
-static bool is_code(uint32_t a)
+static bool smait_is_code(uint32_t a)
 {
 	return a >> 28 == 4 || a >> 28 == 8 || a >> 28 == 12;
 }
@@ -71,8 +71,8 @@ static unsigned plausible(const uint8_t *bytes, size_t size_bytes, bool swapped,
 	for (size_t i = 0; i + MEMORY_SMAIT_RECORD_BYTES <= size_bytes;
 		i += MEMORY_SMAIT_RECORD_BYTES) {
 		struct simple r = load_record(bytes + i, swapped);
-		score += is_access(r.a) || is_call(r.a) ? 4 : is_code(r.a) ? 3 : 0;
-		*ret_code |= is_code(r.a);
+		score += smait_is_access(r.a) || is_call(r.a) ? 4 : smait_is_code(r.a) ? 3 : 0;
+		*ret_code |= smait_is_code(r.a);
 	}
 	return score;
 }
@@ -119,7 +119,7 @@ static struct memory_item *add_item(struct output *o, struct memory_item t)
 }
 
 /* Instructions [pc, to): one block, or as much as one holds. */
-static void add_block(struct output *o, struct stream *st, uint64_t to)
+static void smait_add_block(struct output *o, struct stream *st, uint64_t to)
 {
 	uint64_t nr = (to - st->pc) / INSTRUCTION_BYTES;
 	if (nr > BLOCK_MAX_INSTRUCTIONS)
@@ -141,7 +141,7 @@ static void access_record(struct output *o, struct stream *st, struct simple r)
 		.instructions = 1};
 	if (st->has_pc) {
 		t.code = st->pc;
-		add_block(o, st, st->pc + INSTRUCTION_BYTES);
+		smait_add_block(o, st, st->pc + INSTRUCTION_BYTES);
 	}
 	add_item(o, t);
 }
@@ -168,13 +168,13 @@ static void branch_record(
 }
 
 /* What is left of a branch record; false: the batch is full. */
-static bool drain(struct output *o, struct stream *st)
+static bool smait_drain(struct output *o, struct stream *st)
 {
 	while (st->has_pending) {
 		if (o->batch->nr + ITEMS_PER_RECORD > MEMORY_BATCH_MAX)
 			return false;
 		if (st->has_pc && st->pc < st->gap_to) {
-			add_block(o, st, st->gap_to);
+			smait_add_block(o, st, st->gap_to);
 			continue;
 		}
 		add_item(o, st->pending);
@@ -215,7 +215,7 @@ static void call_record(struct smait *m, struct output *o, struct stream *st,
 }
 
 /* A call record's six parts; those that do not belong together are left out one by one. */
-static enum base_status read_call(
+static enum base_status smait_read_call(
 	struct smait *m, struct output *o, struct stream *st, uint32_t thread, struct base_err *err)
 {
 	struct simple field[MEMORY_SMAIT_CALL_RECORDS];
@@ -244,7 +244,7 @@ static enum base_status read_call(
 }
 
 /* One record; BASE_END at the file's end. */
-static enum base_status read_record(
+static enum base_status smait_read_record(
 	struct smait *m, struct output *o, struct stream *st, uint32_t thread, struct base_err *err)
 {
 	size_t unread = st->file.filled - st->file.at;
@@ -263,16 +263,16 @@ static enum base_status read_record(
 	}
 	struct simple r = load_record(st->file.buffer + st->file.at, st->swapped);
 	if (is_call(r.a))
-		return read_call(m, o, st, thread, err);
+		return smait_read_call(m, o, st, thread, err);
 	st->file.at += MEMORY_SMAIT_RECORD_BYTES;
 	st->records++;
-	if (is_access(r.a)) {
+	if (smait_is_access(r.a)) {
 		access_record(o, st, r);
 	} else if (r.a >> 28 == 4) {
 		st->has_pc = true;
 		st->pc = r.b & ~UINT32_C(3);
 		add_item(o, (struct memory_item){.kind = MEMORY_PROC_START, .address = r.b});
-	} else if (is_code(r.a)) {
+	} else if (smait_is_code(r.a)) {
 		branch_record(m, o, st, r, thread);
 	} else {
 		memory_diag_add(&m->source.diags, MEMORY_DIAG_bad_record, thread, st->records);
@@ -300,9 +300,9 @@ static enum base_status smait_next(
 		.first_record = st->records + 1};
 	struct output o = {.batch = ret, .item = st->item, .call = st->call};
 	enum base_status s = BASE_OK;
-	while (drain(&o, st) && ret->nr + ITEMS_PER_RECORD <= MEMORY_BATCH_MAX &&
+	while (smait_drain(&o, st) && ret->nr + ITEMS_PER_RECORD <= MEMORY_BATCH_MAX &&
 		ret->nr_calls < BATCH_CALLS) {
-		s = read_record(m, &o, st, (uint32_t)thread, err);
+		s = smait_read_record(m, &o, st, (uint32_t)thread, err);
 		if (s != BASE_OK)
 			break;
 	}

@@ -100,7 +100,7 @@ static void put_record(struct memory_smait_writer *w, uint32_t thread, uint32_t 
 }
 
 /* Where an address is in the trace. BASE_END: nowhere. */
-static enum base_status place(
+static enum base_status smait_write_place(
 	struct memory_smait_writer *w, uint64_t address, bool code, uint64_t *ret)
 {
 	uint64_t limit = code ? CODE_LIMIT : DATA_LIMIT, page = address >> PAGE_SHIFT, to;
@@ -129,7 +129,7 @@ static enum base_status put_access(struct memory_smait_writer *w, uint32_t threa
 	do {
 		uint64_t left = t->size_bytes - done, to;
 		uint64_t part = left < PART_MAX_BYTES ? left : PART_MAX_BYTES;
-		enum base_status s = place(w, address + done, false, &to);
+		enum base_status s = smait_write_place(w, address + done, false, &to);
 		if (s == BASE_END)
 			w->loss.left_out++;
 		else if (s != BASE_OK)
@@ -145,9 +145,9 @@ static enum base_status put_branch(
 	struct memory_smait_writer *w, uint32_t thread, const struct memory_item *t, uint32_t kind)
 {
 	uint64_t from = 0, to;
-	enum base_status s = place(w, t->address, true, &to);
+	enum base_status s = smait_write_place(w, t->address, true, &to);
 	if (s == BASE_OK && kind != 4)
-		s = place(w, t->code, true, &from);
+		s = smait_write_place(w, t->code, true, &from);
 	if (s == BASE_OK)
 		put_record(w, thread,
 			kind << 28 |
@@ -227,13 +227,13 @@ static void put_regions_before(struct memory_smait_writer *w, uint32_t thread)
 
 /* A lock is a critical section, whose arguments the format leaves free: the first says which lock
  * it is. Of several readers at a time it has nothing. */
-static enum base_status put_lock(struct memory_smait_writer *w, uint32_t thread, unsigned kind,
-	const struct memory_call *call)
+static enum base_status smait_write_put_lock(struct memory_smait_writer *w, uint32_t thread,
+	unsigned kind, const struct memory_call *call)
 {
 	uint64_t lock;
 	if (kind == MEMORY_CALL_begin_critical && call->argument[1])
 		w->loss.shared_locks++;
-	enum base_status s = place(w, call->argument[0], false, &lock);
+	enum base_status s = smait_write_place(w, call->argument[0], false, &lock);
 	if (s == BASE_OK)
 		put_fields(w, thread, kind, call, (uint64_t[4]){lock});
 	else if (s == BASE_END)
@@ -241,7 +241,7 @@ static enum base_status put_lock(struct memory_smait_writer *w, uint32_t thread,
 	return s == BASE_END ? BASE_OK : s;
 }
 
-static enum base_status put_call(
+static enum base_status smait_write_put_call(
 	struct memory_smait_writer *w, uint32_t thread, const struct memory_call *call)
 {
 	if (!w->begun[thread])
@@ -254,9 +254,9 @@ static enum base_status put_call(
 		put_join(w, thread, call);
 		return BASE_OK;
 	case MEMORY_CALL_lock:
-		return put_lock(w, thread, MEMORY_CALL_begin_critical, call);
+		return smait_write_put_lock(w, thread, MEMORY_CALL_begin_critical, call);
 	case MEMORY_CALL_unlock:
-		return put_lock(w, thread, MEMORY_CALL_end_critical, call);
+		return smait_write_put_lock(w, thread, MEMORY_CALL_end_critical, call);
 	default:
 		if (call->kind >= 0x20)
 			w->loss.other_calls++;
@@ -295,7 +295,7 @@ static enum base_status put_item(struct memory_smait_writer *w, const struct mem
 		w->loss.ranges++;
 		return BASE_OK;
 	case MEMORY_CALL:
-		return put_call(w, b->thread, &b->call[t->address]);
+		return smait_write_put_call(w, b->thread, &b->call[t->address]);
 	default:
 		return BASE_OK;
 	}

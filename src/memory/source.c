@@ -102,7 +102,7 @@ static const struct memory_source_format *find_format(const char *name)
 	return NULL;
 }
 
-static bool is_program(const char *path)
+static bool source_is_program(const char *path)
 {
 	char magic[4] = "";
 	FILE *f = fopen(path, "re");
@@ -128,9 +128,10 @@ static enum base_status fail_foreign(const char *format, const char *path, struc
 		s = base_fail_errno(err, errno, "cannot open %s", path);
 	else
 		s = base_fail(err, s, "%s looks like none of: %s%s", path, base_str_text(&names),
-			is_program(path) ? " (it is a program: `longpole cc` builds one that "
-					   "`longpole record --level 3` makes a trace of)"
-					 : "");
+			source_is_program(path)
+				? " (it is a program: `longpole cc` builds one that "
+				  "`longpole record --level 3` makes a trace of)"
+				: "");
 	base_str_fini(&names);
 	return s;
 }
@@ -194,7 +195,7 @@ static const char *item_fault(const struct memory_item *t, const struct memory_b
 	}
 }
 
-static bool is_access(const struct memory_item *t)
+static bool source_is_access(const struct memory_item *t)
 {
 	return t->kind <= MEMORY_ATOMIC;
 }
@@ -206,7 +207,7 @@ static const char *body_fault(
 	if (t->kind == MEMORY_REPEAT || t->kind == MEMORY_CALL || t->kind == MEMORY_STAMP)
 		return "a loop that contains a loop, a call or a stamp";
 	const char *fault = item_fault(t, b);
-	if (fault || !is_access(t))
+	if (fault || !source_is_access(t))
 		return fault;
 	int64_t last;
 	if (count - 1 > INT64_MAX ||

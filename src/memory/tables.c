@@ -60,7 +60,7 @@ static enum base_status nonsense(struct base_err *err, const char *what)
 	return base_fail(err, BASE_ERR_CORRUPT, "the tables of the recorded program: %s", what);
 }
 
-static enum base_status no_memory(struct base_err *err)
+static enum base_status tables_no_memory(struct base_err *err)
 {
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for the tables of the recorded program");
 }
@@ -83,14 +83,14 @@ enum base_status memory_tables_add(struct memory_tables_builder *b, const uint8_
 		return nonsense(err, "numbers that cannot be");
 	if (base_grow(&b->module, &b->capacity, (size_t)table.module + 1, sizeof *b->module) !=
 		BASE_OK)
-		return no_memory(err);
+		return tables_no_memory(err);
 	if (table.module >= b->nr_modules)
 		b->nr_modules = (size_t)table.module + 1;
 	struct module *m = &b->module[table.module];
 	struct section *s = &m->section[table.section];
 	/* Room only for what is there: a forged length costs nothing. */
 	if (base_grow(&s->bytes, &s->capacity, (size_t)(table.offset + part) + 1, 1) != BASE_OK)
-		return no_memory(err);
+		return tables_no_memory(err);
 	memcpy(s->bytes + table.offset, chunk + heads, (size_t)part);
 	s->got += part;
 	s->size = (size_t)table.bytes;
@@ -102,7 +102,7 @@ enum base_status memory_tables_add(struct memory_tables_builder *b, const uint8_
 	return BASE_OK;
 }
 
-static bool is_whole(const struct section *s)
+static bool tables_is_whole(const struct section *s)
 {
 	return s->bytes && s->got == s->size && s->size < s->capacity;
 }
@@ -114,7 +114,7 @@ struct cursor {
 	bool bad;
 };
 
-static uint8_t take(struct cursor *c)
+static uint8_t tables_take(struct cursor *c)
 {
 	if (c->p >= c->end) {
 		c->bad = true;
@@ -123,7 +123,7 @@ static uint8_t take(struct cursor *c)
 	return *c->p++;
 }
 
-static uint32_t take_u32(struct cursor *c)
+static uint32_t tables_take_u32(struct cursor *c)
 {
 	uint32_t v = 0;
 	if (c->end - c->p < DISP_BYTES) {
@@ -194,47 +194,47 @@ static bool read_access(struct maker *k, struct cursor *c, const struct memory_t
 	struct memory_table_access *a)
 {
 	const struct section *info = &k->m->section[MEMORY_TABLE_INFO];
-	*a = (struct memory_table_access){.instruction = take(c)};
-	unsigned what = take(c);
+	*a = (struct memory_table_access){.instruction = tables_take(c)};
+	unsigned what = tables_take(c);
 	a->direction = what & 3;
 	a->reg = what >> 2 & 3;
 	a->form = (uint8_t)(what >> 4);
-	a->size = take(c);
-	a->slot = take(c);
+	a->size = tables_take(c);
+	a->slot = tables_take(c);
 	uint64_t at = info->address + (uint64_t)(c->p - info->bytes);
-	int32_t disp = (int32_t)take_u32(c);
+	int32_t disp = (int32_t)tables_take_u32(c);
 	a->disp = disp;
 	if (a->form == MEMORY_FORM_STATIC || a->form == MEMORY_FORM_RANGE_STATIC)
 		a->disp = (int64_t)(at + (uint64_t)(int64_t)disp);
 	if (a->form == MEMORY_FORM_ABSOLUTE)
 		a->disp = (int64_t)(uint32_t)disp;
 	if (a->direction == MEMORY_ACCESS_BOTH) {
-		a->before = take(c);
-		a->after = take(c);
+		a->before = tables_take(c);
+		a->after = tables_take(c);
 	}
 	switch ((enum memory_access_form)a->form) {
 	case MEMORY_FORM_STRING:
-		a->slot2 = take(c);
+		a->slot2 = tables_take(c);
 		break;
 	case MEMORY_FORM_STRING_LEFT:
-		a->slot2 = take(c);
-		a->slot3 = take(c);
+		a->slot2 = tables_take(c);
+		a->slot3 = tables_take(c);
 		break;
 	case MEMORY_FORM_RANGE:
 	case MEMORY_FORM_RANGE_STATIC:
-		a->bytes = take_u32(c);
+		a->bytes = tables_take_u32(c);
 		break;
 	case MEMORY_FORM_MASKED:
 	case MEMORY_FORM_PACKED:
-		a->slot2 = take(c);
-		a->elements = take(c);
+		a->slot2 = tables_take(c);
+		a->elements = tables_take(c);
 		break;
 	case MEMORY_FORM_VECTOR:
-		a->slot3 = take(c);
-		a->index_bytes = take(c);
-		a->scale = take(c);
-		a->elements = take(c);
-		a->slot2 = take(c);
+		a->slot3 = tables_take(c);
+		a->index_bytes = tables_take(c);
+		a->scale = tables_take(c);
+		a->elements = tables_take(c);
+		a->slot2 = tables_take(c);
 		break;
 	default:
 		break;
@@ -249,12 +249,12 @@ static void reach_stack(struct memory_table_block *b, const struct memory_table_
 		b->stack_bytes = (uint16_t)(to < UINT16_MAX ? to : UINT16_MAX);
 }
 
-static bool is_mark(const struct memory_block_head *h)
+static bool tables_is_mark(const struct memory_block_head *h)
 {
 	return h->flags & MEMORY_BLOCK_MARK;
 }
 
-static enum base_status read_info(struct maker *k, const struct memory_block_head *h,
+static enum base_status tables_read_info(struct maker *k, const struct memory_block_head *h,
 	uint64_t head_address, struct memory_table_block *b, struct base_err *err)
 {
 	struct memory_tables *t = k->t;
@@ -264,8 +264,8 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 	if (at >= info->size)
 		return nonsense(err, "a block without a description");
 	struct cursor c = {.p = info->bytes + at, .end = info->bytes + info->size};
-	b->nr_instructions = take(&c);
-	unsigned nr_accesses = take(&c);
+	b->nr_instructions = tables_take(&c);
+	unsigned nr_accesses = tables_take(&c);
 	b->first_access = (uint32_t)t->nr_accesses;
 	b->first_instruction = (uint32_t)t->nr_instructions;
 	if (base_grow(&t->access, &t->accesses_capacity, t->nr_accesses + nr_accesses,
@@ -275,16 +275,16 @@ static enum base_status read_info(struct maker *k, const struct memory_block_hea
 			sizeof *t->instruction) != BASE_OK ||
 		base_grow(&t->linked, &t->linked_capacity, t->nr_instructions + b->nr_instructions,
 			sizeof *t->linked) != BASE_OK)
-		return no_memory(err);
+		return tables_no_memory(err);
 	uint32_t offset = 0, last = 0, linked = 0;
 	for (unsigned i = 0; i < b->nr_instructions; i++) {
-		uint8_t length = take(&c);
+		uint8_t length = tables_take(&c);
 		if (!length || length > INSTRUCTION_MAX_BYTES)
 			return nonsense(err, "an instruction that cannot be");
 		/* Addresses are given without the gap; the file has it. */
 		t->linked[t->nr_instructions] = linked;
 		t->instruction[t->nr_instructions++] = last = offset;
-		linked += (uint32_t)length + take(&c);
+		linked += (uint32_t)length + tables_take(&c);
 		offset += length;
 	}
 	b->end = offset; /* made addresses by lay_out() */
@@ -333,8 +333,8 @@ static enum base_status make_block(
 		.silent = MEMORY_NO_SLOT,
 		.exists = true,
 		.in_place = k->m->in_place};
-	if (!is_mark(&h))
-		return read_info(k, &h, head_address, b, err);
+	if (!tables_is_mark(&h))
+		return tables_read_info(k, &h, head_address, b, err);
 	static const uint8_t slots[] = {
 #define MARK(name, nr, nr_ticks) nr,
 		MEMORY_MARKS(MARK)
@@ -361,7 +361,7 @@ static int by_linked(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static int by_address(const void *a, const void *b, void *ctx)
+static int tables_by_address(const void *a, const void *b, void *ctx)
 {
 	const struct memory_tables *t = ctx;
 	uint64_t x = t->block[*(const uint32_t *)a].address;
@@ -394,7 +394,7 @@ static enum base_status lay_out(
 	struct place *place = base_alloc(((size_t)m->nr_blocks + 1) * sizeof *place);
 	size_t nr = 0;
 	if (!place)
-		return no_memory(err);
+		return tables_no_memory(err);
 	for (uint32_t i = m->first_index; i < m->first_index + m->nr_blocks; i++)
 		if (t->block[i].exists && !(t->block[i].flags & MEMORY_BLOCK_MARK))
 			place[nr++] = (struct place){t->block[i].linked, i};
@@ -419,7 +419,8 @@ static enum base_status lay_out(
 }
 
 /* The block whose code contains the address; NULL: none. */
-static const struct memory_table_block *find_block(const struct memory_tables *t, uint64_t address)
+static const struct memory_table_block *tables_find_block(
+	const struct memory_tables *t, uint64_t address)
 {
 	size_t low =
 		BASE_PARTITION(i, t->nr_by_address, t->block[t->by_address[i]].address <= address);
@@ -469,7 +470,7 @@ static uint64_t linked_address(
 bool memory_tables_place(const struct memory_tables *t, uint64_t address, bool code,
 	size_t candidate, struct memory_linked *ret)
 {
-	const struct memory_table_block *b = code ? find_block(t, address) : NULL;
+	const struct memory_table_block *b = code ? tables_find_block(t, address) : NULL;
 	if (candidate >= (code ? 1u : t->nr_modules) ||
 		(code && (!b || b->module >= t->nr_modules)))
 		return false;
@@ -547,7 +548,7 @@ static enum base_status make_templates(struct memory_tables *t, const struct mem
 		most += t->block[i].flags & MEMORY_BLOCK_MARK ? 0 : t->block[i].nr_accesses;
 	if (base_grow(&t->item, &t->items_capacity, most, sizeof *t->item) != BASE_OK ||
 		base_grow(&t->item_slot, &t->item_slots_capacity, most, 1) != BASE_OK)
-		return no_memory(err);
+		return tables_no_memory(err);
 	for (uint32_t i = m->first_index; i < end; i++)
 		if (i && t->block[i].exists && block_is_simple(t, &t->block[i]))
 			template(t, &t->block[i], level);
@@ -559,8 +560,8 @@ static enum base_status make_templates(struct memory_tables *t, const struct mem
 static bool is_ready(const struct module *m)
 {
 	const struct section *info = &m->section[MEMORY_TABLE_INFO];
-	return m->seen && !m->made && is_whole(&m->section[MEMORY_TABLE_BLOCKS]) &&
-	       (!info->bytes || is_whole(info));
+	return m->seen && !m->made && tables_is_whole(&m->section[MEMORY_TABLE_BLOCKS]) &&
+	       (!info->bytes || tables_is_whole(info));
 }
 
 static enum base_status size_up(
@@ -585,7 +586,7 @@ static enum base_status size_up(
 			BASE_OK ||
 		base_grow(&t->module, &t->modules_capacity, b->nr_modules + 1, sizeof *t->module) !=
 			BASE_OK)
-		return no_memory(err);
+		return tables_no_memory(err);
 	t->nr_blocks = (uint32_t)nr;
 	t->nr_modules = b->nr_modules;
 	return BASE_OK;
@@ -603,7 +604,7 @@ static enum base_status make_module(struct memory_tables_builder *b, size_t i,
 	to->load_bias = m->load_bias;
 	to->first_index = m->first_index;
 	to->nr_blocks = (uint32_t)(heads->size / sizeof(struct memory_block_head));
-	if (is_whole(path) && path->size && !path->bytes[path->size - 1]) {
+	if (tables_is_whole(path) && path->size && !path->bytes[path->size - 1]) {
 		to->path = (char *)path->bytes;
 		path->bytes = NULL;
 	}
@@ -629,8 +630,8 @@ enum base_status memory_tables_extend(struct memory_tables_builder *b, unsigned 
 		if (is_ready(&b->module[i]))
 			status = make_module(b, i, ret, level, err);
 	if (status == BASE_OK)
-		qsort_r(ret->by_address, ret->nr_by_address, sizeof *ret->by_address, by_address,
-			ret);
+		qsort_r(ret->by_address, ret->nr_by_address, sizeof *ret->by_address,
+			tables_by_address, ret);
 	if (status != BASE_OK)
 		memory_tables_fini(ret);
 	return status;

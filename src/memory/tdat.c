@@ -42,7 +42,7 @@ struct memory_tdat *memory_tdat_free(struct memory_tdat *t)
 }
 
 /* The next whole number of [*at, end); false: none, or not a number. */
-static bool next_number(const char **at, const char *end, int64_t *ret)
+static bool tdat_next_number(const char **at, const char *end, int64_t *ret)
 {
 	const char *p = *at;
 	while (p < end && (*p == ' ' || *p == '\t' || *p == ','))
@@ -62,8 +62,8 @@ static bool next_number(const char **at, const char *end, int64_t *ret)
 
 /* Clock and weight of a record. False: it is not one (*ret_short: a field that was asked for is
  * missing). *ret_weight 0: it does not count. */
-static bool parse(const struct memory_tdat *t, const char *text, size_t length, uint64_t *ret_clock,
-	uint64_t *ret_weight, bool *ret_short)
+static bool tdat_parse(const struct memory_tdat *t, const char *text, size_t length,
+	uint64_t *ret_clock, uint64_t *ret_weight, bool *ret_short)
 {
 	const struct memory_tdat_options *o = &t->options;
 	const char *end = text + length;
@@ -71,7 +71,7 @@ static bool parse(const struct memory_tdat *t, const char *text, size_t length, 
 	*ret_weight = 1;
 	for (unsigned i = 1; i <= last || i == 1; i++) {
 		int64_t v;
-		if (!next_number(&text, end, &v) || (i == 1 && v < 0)) {
+		if (!tdat_next_number(&text, end, &v) || (i == 1 && v < 0)) {
 			*ret_short = i > 1;
 			return false;
 		}
@@ -100,7 +100,7 @@ enum base_status memory_tdat_line(
 	}
 	if (!length || *text == '#' || *text == '\r')
 		return BASE_OK;
-	if (!parse(t, text, length, &clock, &weight, &is_short)) {
+	if (!tdat_parse(t, text, length, &clock, &weight, &is_short)) {
 		t->short_records += is_short;
 		if (!r->bad_records++)
 			r->first_bad_record = t->lines;

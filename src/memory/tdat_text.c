@@ -58,7 +58,7 @@ void memory_tdat_plot(struct base_str *out, const struct memory_tdat_result *r, 
 	base_str_addf(out, "\n%13s0 to %" PRIu64 " clocks\n", "", r->nr_bins * r->bin_clocks);
 }
 
-static void add_escaped(struct base_str *out, const char *text)
+static void tdat_text_add_escaped(struct base_str *out, const char *text)
 {
 	for (; *text; text++) {
 		const char one[2] = {*text, 0};
@@ -79,9 +79,9 @@ void memory_tdat_svg(struct base_str *out, const struct memory_tdat_result *r, c
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
 		"font-family=\"sans-serif\" font-size=\"12\">\n<title>",
 		SVG_LEFT + SVG_WIDTH + 10, SVG_TOP + SVG_HEIGHT + SVG_BOTTOM);
-	add_escaped(out, title);
+	tdat_text_add_escaped(out, title);
 	base_str_addf(out, "</title>\n<text x=\"%d\" y=\"18\">", SVG_LEFT);
-	add_escaped(out, title);
+	tdat_text_add_escaped(out, title);
 	base_str_addf(out,
 		": events a bin of %" PRIu64 " clocks</text>\n<path fill=\"#27c\" d=\"M%d %d",
 		r->bin_clocks, SVG_LEFT, SVG_TOP + SVG_HEIGHT);

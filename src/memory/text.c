@@ -45,19 +45,19 @@ struct text {
 
 /* ---- words and numbers ----------------------------------------------------------------------- */
 
-static bool is_blank(char c)
+static bool text_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static void split(const char *text, size_t length, struct line *ret)
+static void text_split(const char *text, size_t length, struct line *ret)
 {
 	ret->nr = 0;
 	for (size_t i = 0; i < length && ret->nr < TOKENS_MAX;) {
-		while (i < length && is_blank(text[i]))
+		while (i < length && text_is_blank(text[i]))
 			i++;
 		size_t begin = i;
-		while (i < length && !is_blank(text[i]))
+		while (i < length && !text_is_blank(text[i]))
 			i++;
 		if (i > begin)
 			ret->token[ret->nr++] = (struct token){text + begin, i - begin};
@@ -73,7 +73,7 @@ static unsigned digit(char c)
 }
 
 /* The whole of text is a number of that base. */
-static bool number(const char *text, size_t length, unsigned base, uint64_t *ret)
+static bool text_number(const char *text, size_t length, unsigned base, uint64_t *ret)
 {
 	if (base == 16 && length > 2 && text[0] == '0' && (text[1] | 0x20) == 'x') {
 		text += 2;
@@ -105,8 +105,9 @@ static bool parse_lackey(const struct line *l, struct record *ret)
 		return l->nr && l->token[0].length > 1 && l->token[0].text[0] == '=';
 	const struct token *t = &l->token[1];
 	const char *comma = memchr(t->text, ',', t->length);
-	if (!comma || !number(t->text, (size_t)(comma - t->text), 16, &ret->address) ||
-		!number(comma + 1, t->length - (size_t)(comma + 1 - t->text), 10, &ret->size_bytes))
+	if (!comma || !text_number(t->text, (size_t)(comma - t->text), 16, &ret->address) ||
+		!text_number(
+			comma + 1, t->length - (size_t)(comma + 1 - t->text), 10, &ret->size_bytes))
 		return false;
 	ret->what = to[strchr(from, l->token[0].text[0]) - from];
 	return true;
@@ -117,10 +118,10 @@ static bool parse_din(const struct line *l, struct record *ret)
 	static const char from[] = "012rwi", to[] = "rwirwi";
 	ret->what = 0;
 	if (l->nr < 2 || l->token[0].length != 1 || !strchr(from, l->token[0].text[0]) ||
-		!number(l->token[1].text, l->token[1].length, 16, &ret->address))
+		!text_number(l->token[1].text, l->token[1].length, 16, &ret->address))
 		return false;
 	ret->size_bytes = DIN_SIZE_BYTES;
-	if (l->nr > 2 && !number(l->token[2].text, l->token[2].length, 10, &ret->size_bytes))
+	if (l->nr > 2 && !text_number(l->token[2].text, l->token[2].length, 10, &ret->size_bytes))
 		ret->size_bytes = DIN_SIZE_BYTES; /* format d: what follows is a remark */
 	ret->what = to[strchr(from, l->token[0].text[0]) - from];
 	return true;
@@ -137,7 +138,7 @@ static bool drmemtrace_remark(const struct line *l)
 			return true;
 	return !l->nr || t[0].text[0] == '-' ||
 	       (l->nr >= 3 && t[1].length == 1 && t[1].text[0] == ':' &&
-		       number(t[0].text, t[0].length, 10, &n));
+		       text_number(t[0].text, t[0].length, 10, &n));
 }
 
 /* Words of records that are no access of the program (its documentation, "Trace view"); any other
@@ -162,7 +163,7 @@ static bool parse_drmemtrace(const struct line *l, struct record *ret)
 	const struct token *t = l->token;
 	ret->what = 0;
 	if (l->nr < 4 || t[1].text[t[1].length - 1] != ':' ||
-		!number(t[2].text, t[2].length, 10, &ret->tid))
+		!text_number(t[2].text, t[2].length, 10, &ret->tid))
 		return drmemtrace_remark(l);
 	if (word_is(&t[3], "ifetch"))
 		ret->what = 'i';
@@ -172,19 +173,19 @@ static bool parse_drmemtrace(const struct line *l, struct record *ret)
 		ret->what = 'w';
 	else
 		return drmemtrace_no_access(&t[3]);
-	if (l->nr < 8 || !number(t[4].text, t[4].length, 10, &ret->size_bytes) ||
+	if (l->nr < 8 || !text_number(t[4].text, t[4].length, 10, &ret->size_bytes) ||
 		!word_is(&t[5], "byte(s)") || !word_is(&t[6], "@") ||
-		!number(t[7].text, t[7].length, 16, &ret->address))
+		!text_number(t[7].text, t[7].length, 16, &ret->address))
 		return false;
 	if (l->nr > 10 && word_is(&t[9], "PC"))
-		(void)number(t[10].text, t[10].length, 16, &ret->code);
+		(void)text_number(t[10].text, t[10].length, 16, &ret->code);
 	return true;
 }
 
 /* ---- lines into items ------------------------------------------------------------------------ */
 
 /* The next line without its end; BASE_END. A line longer than the buffer's half is cut. */
-static enum base_status next_line(
+static enum base_status text_next_line(
 	struct text *x, const char **ret, size_t *ret_length, struct base_err *err)
 {
 	size_t unread = x->file.filled - x->file.at;
@@ -206,7 +207,7 @@ static enum base_status next_line(
 	return BASE_OK;
 }
 
-static uint32_t find_thread(struct text *x, uint64_t tid)
+static uint32_t text_find_thread(struct text *x, uint64_t tid)
 {
 	uint32_t nr = x->source.info.nr_threads;
 	if (x->last_thread < nr && x->tid[x->last_thread] == tid)
@@ -218,17 +219,17 @@ static uint32_t find_thread(struct text *x, uint64_t tid)
 }
 
 /* The next line that is a record, with its thread; BASE_END. */
-static enum base_status next_record(
+static enum base_status text_next_record(
 	struct text *x, struct record *ret, uint32_t *ret_thread, struct base_err *err)
 {
 	for (;;) {
 		const char *text;
 		size_t length;
 		struct line l;
-		enum base_status s = next_line(x, &text, &length, err);
+		enum base_status s = text_next_line(x, &text, &length, err);
 		if (s != BASE_OK)
 			return s;
-		split(text, length, &l);
+		text_split(text, length, &l);
 		*ret = (struct record){0};
 		if (!l.nr)
 			continue;
@@ -238,7 +239,7 @@ static enum base_status next_record(
 		}
 		if (!ret->what)
 			continue;
-		*ret_thread = find_thread(x, ret->tid);
+		*ret_thread = text_find_thread(x, ret->tid);
 		enum memory_diag bad = MEMORY_DIAG_NR;
 		if (*ret_thread == MEMORY_THREADS_MAX)
 			bad = MEMORY_DIAG_bad_thread;
@@ -268,7 +269,7 @@ static void add_fetch(struct text *x, const struct record *r, uint32_t thread, s
 }
 
 /* One access, or several when it is wider than an item may be (fxsave and the like). */
-static void add_access(struct text *x, const struct record *r, enum memory_item_kind kind,
+static void text_add_access(struct text *x, const struct record *r, enum memory_item_kind kind,
 	uint64_t code, size_t *nr)
 {
 	for (uint64_t done = 0; done < r->size_bytes && *nr < MEMORY_BATCH_MAX;) {
@@ -283,7 +284,7 @@ static void add_access(struct text *x, const struct record *r, enum memory_item_
 	}
 }
 
-static void add_record(struct text *x, const struct record *r, uint32_t thread, size_t *nr)
+static void text_add_record(struct text *x, const struct record *r, uint32_t thread, size_t *nr)
 {
 	if (r->what == 'i') {
 		add_fetch(x, r, thread, nr);
@@ -293,13 +294,13 @@ static void add_record(struct text *x, const struct record *r, uint32_t thread, 
 	if (!code && *nr && x->item[*nr - 1].kind <= MEMORY_BLOCK)
 		code = x->item[*nr - 1].code;
 	if (r->what != 'w')
-		add_access(x, r, MEMORY_LOAD, code, nr);
+		text_add_access(x, r, MEMORY_LOAD, code, nr);
 	if (r->what != 'r')
-		add_access(x, r, MEMORY_STORE, code, nr);
+		text_add_access(x, r, MEMORY_STORE, code, nr);
 }
 
 /* How much room one line may need. */
-static size_t room(const struct record *r)
+static size_t text_room(const struct record *r)
 {
 	return ITEMS_PER_LINE + 2 * r->size_bytes / MEMORY_ACCESS_MAX_BYTES;
 }
@@ -315,16 +316,16 @@ static enum base_status text_next(
 	*ret = (struct memory_batch){.item = x->item, .first_record = x->records + 1};
 	for (bool first = true;; first = false) {
 		if (!x->has_ahead)
-			s = next_record(x, &x->ahead, &x->ahead_thread, err);
+			s = text_next_record(x, &x->ahead, &x->ahead_thread, err);
 		if (s != BASE_OK)
 			break;
 		x->has_ahead = true;
 		if (first)
 			ret->thread = x->ahead_thread;
-		if (x->ahead_thread != ret->thread || nr + room(&x->ahead) > MEMORY_BATCH_MAX)
+		if (x->ahead_thread != ret->thread || nr + text_room(&x->ahead) > MEMORY_BATCH_MAX)
 			break;
 		x->has_ahead = false;
-		add_record(x, &x->ahead, ret->thread, &nr);
+		text_add_record(x, &x->ahead, ret->thread, &nr);
 	}
 	ret->nr = nr;
 	return s == BASE_END && nr ? BASE_OK : s;
@@ -361,14 +362,15 @@ static enum base_status find_threads(struct text *x, struct base_err *err)
 		struct line l;
 		struct record r = {0};
 		uint32_t *nr = &x->source.info.nr_threads;
-		enum base_status s = next_line(x, &text, &length, err);
+		enum base_status s = text_next_line(x, &text, &length, err);
 		if (s == BASE_END)
 			break;
 		if (s != BASE_OK)
 			return s;
-		split(text, length, &l);
+		text_split(text, length, &l);
 		if (l.nr && x->parse(&l, &r) && r.what &&
-			find_thread(x, r.tid) == MEMORY_THREADS_MAX && *nr < MEMORY_THREADS_MAX)
+			text_find_thread(x, r.tid) == MEMORY_THREADS_MAX &&
+			*nr < MEMORY_THREADS_MAX)
 			x->tid[(*nr)++] = r.tid;
 	}
 	if (!x->source.info.nr_threads)
@@ -403,7 +405,7 @@ static enum base_status open_text(const char *const *paths, size_t nr_paths, par
 		const char *end = memchr(p, '\n', unread - at);
 		struct line l;
 		struct record r = {0};
-		split(p, end ? (size_t)(end - p) : unread - at, &l);
+		text_split(p, end ? (size_t)(end - p) : unread - at, &l);
 		x->has_code |= l.nr && parse(&l, &r) && r.what == 'i';
 		at = end ? (size_t)(end - (const char *)x->file.buffer) + 1 : unread;
 	}
@@ -419,7 +421,7 @@ static enum base_status open_text(const char *const *paths, size_t nr_paths, par
 
 /* Of the first lines, the share that parses and says something, in percent; the format's own mark
  * counts for certain. */
-static unsigned share(const uint8_t *bytes, size_t size_bytes, parse_line parse)
+static unsigned text_share(const uint8_t *bytes, size_t size_bytes, parse_line parse)
 {
 	unsigned lines = 0, good = 0;
 	const char *text = (const char *)bytes, *end = text + size_bytes;
@@ -429,7 +431,7 @@ static unsigned share(const uint8_t *bytes, size_t size_bytes, parse_line parse)
 			break;
 		struct line l;
 		struct record r = {0};
-		split(text, (size_t)(stop - text), &l);
+		text_split(text, (size_t)(stop - text), &l);
 		lines += l.nr != 0;
 		good += l.nr && parse(&l, &r) && r.what;
 		text = stop + 1;
@@ -444,7 +446,7 @@ static unsigned share(const uint8_t *bytes, size_t size_bytes, parse_line parse)
 		const uint8_t *bytes, size_t size_bytes, const char *path)                         \
 	{                                                                                          \
 		(void)path;                                                                        \
-		unsigned sure = share(bytes, size_bytes, parse_##name);                            \
+		unsigned sure = text_share(bytes, size_bytes, parse_##name);                       \
 		if (size_bytes > sizeof(mark) - 1 &&                                               \
 			memmem(bytes, size_bytes, mark, sizeof(mark) - 1))                         \
 			sure = sure > 90 ? sure : 90;                                              \

@@ -46,7 +46,7 @@ static struct memory_item *branch(const struct memory_table_block *from, enum me
 }
 
 /* What the end of the block before did, now that it is known where it led. */
-static struct memory_item *leave(struct memory_walk *w, uint32_t index,
+static struct memory_item *walk_leave(struct memory_walk *w, uint32_t index,
 	const struct memory_table_block *to, struct memory_item *out)
 {
 	if (!w->previous)
@@ -73,13 +73,13 @@ static struct memory_item *leave(struct memory_walk *w, uint32_t index,
 	}
 }
 
-static struct memory_item *enter(struct memory_walk *w, uint32_t index,
+static struct memory_item *walk_enter(struct memory_walk *w, uint32_t index,
 	const struct memory_table_block *b, struct memory_item *out)
 {
 	if (w->level == 2)
 		return out;
 	unsigned by = w->previous ? w->tables->block[w->previous].terminator : MEMORY_TERM_NONE;
-	out = leave(w, index, b, out);
+	out = walk_leave(w, index, b, out);
 	BASE_ASSUME(out);
 	/* A loop may begin with the procedure: it is not called again by going round. */
 	if (b->flags & MEMORY_BLOCK_ENTRY && by != MEMORY_TERM_BRANCH && by != MEMORY_TERM_JUMP) {
@@ -182,7 +182,7 @@ static inline __attribute__((always_inline)) struct memory_item *simple_items(st
 	return out;
 }
 
-static struct memory_item *simple(struct memory_walk *w, const struct memory_table_block *b,
+static struct memory_item *walk_simple(struct memory_walk *w, const struct memory_table_block *b,
 	const uint64_t *slot, struct memory_item *out)
 {
 	if (BASE_UNLIKELY(b->silent != MEMORY_NO_SLOT))
@@ -190,7 +190,7 @@ static struct memory_item *simple(struct memory_walk *w, const struct memory_tab
 	return simple_items(w, b, slot, false, out);
 }
 
-static struct memory_item *put(
+static struct memory_item *walk_put(
 	struct memory_walk *w, struct memory_item item, struct memory_item *out)
 {
 	bool range = item.kind == MEMORY_RANGE_LOAD || item.kind == MEMORY_RANGE_STORE;
@@ -241,7 +241,7 @@ static struct memory_item *elements(struct memory_walk *w, const struct memory_t
 				run++;
 		}
 		item.size_bytes = (uint16_t)(run * a->size);
-		out = put(w, item, out);
+		out = walk_put(w, item, out);
 		item.instructions = 0;
 		n += run;
 	}
@@ -305,7 +305,7 @@ static struct memory_item *access_items(struct memory_walk *w, const struct memo
 	default:
 		return out;
 	}
-	out = put(w, item, out);
+	out = walk_put(w, item, out);
 	if (twice)
 		*out++ = stamp(w, slot[a->after]);
 	return out;
@@ -343,7 +343,7 @@ static struct memory_item *complex(struct memory_walk *w, const struct memory_ta
 	return out;
 }
 
-static struct memory_item *mark(struct memory_walk *w, const struct memory_table_block *b,
+static struct memory_item *walk_mark(struct memory_walk *w, const struct memory_table_block *b,
 	const uint64_t *slot, struct memory_item *out, struct memory_call *call, size_t *nr_calls)
 {
 	BASE_ASSUME(out);
@@ -373,7 +373,7 @@ static struct memory_item *mark(struct memory_walk *w, const struct memory_table
 		return out;
 	case MEMORY_MARK_load:
 	case MEMORY_MARK_store:
-		return put(w,
+		return walk_put(w,
 			(struct memory_item){.kind = b->first_access == MEMORY_MARK_load
 							     ? MEMORY_RANGE_LOAD
 							     : MEMORY_RANGE_STORE,
@@ -415,7 +415,7 @@ static struct memory_item *body(struct memory_walk *w, uint32_t at, uint32_t dis
 		if ((!b->nr_items && !accesses_nothing) || at + 1 + b->nr_slots > end ||
 			(size_t)(out - first) + b->nr_items + EXTRA_ITEMS > MEMORY_REPEAT_BODY_MAX)
 			goto no_loop;
-		out = enter(w, (uint32_t)index, b, out);
+		out = walk_enter(w, (uint32_t)index, b, out);
 		if (b->nr_stack)
 			note_stack(&w->stacks, b, word[at + 1]);
 		w->previous = (uint32_t)index;
@@ -459,7 +459,7 @@ no_loop:
 }
 
 /* The whole iterations of a copy as a REPEAT. NULL: not possible. */
-static struct memory_item *loop(
+static struct memory_item *walk_loop(
 	struct memory_walk *w, const struct memory_copy *c, struct memory_item *out)
 {
 	uint64_t count = c->words / c->distance;
@@ -489,7 +489,7 @@ size_t memory_walk_items(struct memory_walk *w, struct memory_item *item, size_t
 		while (w->next_copy < w->words.nr_copies && w->words.copy[w->next_copy].at < w->at)
 			w->next_copy++;
 		if (w->next_copy < w->words.nr_copies && w->words.copy[w->next_copy].at == w->at) {
-			struct memory_item *end = loop(w, &w->words.copy[w->next_copy++], out);
+			struct memory_item *end = walk_loop(w, &w->words.copy[w->next_copy++], out);
 			if (end) {
 				out = end;
 				continue;
@@ -505,14 +505,14 @@ size_t memory_walk_items(struct memory_walk *w, struct memory_item *item, size_t
 		const struct memory_table_block *b = &t->block[index];
 		w->at += 1u + b->nr_slots;
 		if (BASE_UNLIKELY(b->flags & MEMORY_BLOCK_MARK)) {
-			out = mark(w, b, word + 1, out, call, ret_calls);
+			out = walk_mark(w, b, word + 1, out, call, ret_calls);
 			continue;
 		}
 		w->counts.blocks++;
-		out = enter(w, (uint32_t)index, b, out);
+		out = walk_enter(w, (uint32_t)index, b, out);
 		if (b->nr_stack)
 			note_stack(&w->stacks, b, word[1]);
-		out = BASE_LIKELY(b->nr_items) ? simple(w, b, word + 1, out)
+		out = BASE_LIKELY(b->nr_items) ? walk_simple(w, b, word + 1, out)
 					       : complex(w, b, word + 1, out);
 		w->previous = (uint32_t)index;
 	}

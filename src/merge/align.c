@@ -17,14 +17,14 @@ static int64_t whole_up(merge_real v)
 	return -whole_down(-v);
 }
 
-static int64_t nearest(merge_real v)
+static int64_t align_nearest(merge_real v)
 {
 	return whole_down(v + 0.5L);
 }
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-static int by_time(const void *pa, const void *pb)
+static int align_by_time(const void *pa, const void *pb)
 {
 	const struct merge_limit *a = pa, *b = pb;
 	if (a->at_ns != b->at_ns)
@@ -34,7 +34,7 @@ static int by_time(const void *pa, const void *pb)
 	return a->is_high - b->is_high;
 }
 
-static void put(struct merge_limits *all, struct merge_point p, bool back, bool inverse)
+static void align_put(struct merge_limits *all, struct merge_point p, bool back, bool inverse)
 {
 	int64_t at = (int64_t)(inverse ? p.b_ns : p.a_ns),
 		by_other = (int64_t)(inverse ? p.a_ns : p.b_ns);
@@ -44,9 +44,9 @@ static void put(struct merge_limits *all, struct merge_point p, bool back, bool 
 		.is_high = back == inverse};
 }
 
-static void order(struct merge_limits *all)
+static void align_order(struct merge_limits *all)
 {
-	qsort(all->limit, all->nr, sizeof *all->limit, by_time);
+	qsort(all->limit, all->nr, sizeof *all->limit, align_by_time);
 	all->base_ns = all->nr ? all->limit[0].add_ns : 0;
 }
 
@@ -54,10 +54,10 @@ static void take_hulls(struct merge_limits *all, const struct merge_pair_set *s,
 {
 	all->nr = 0;
 	for (size_t i = 0; i < s->nr_there; i++)
-		put(all, s->there[i], false, inverse);
+		align_put(all, s->there[i], false, inverse);
 	for (size_t i = 0; i < s->nr_back; i++)
-		put(all, s->back[i], true, inverse);
-	order(all);
+		align_put(all, s->back[i], true, inverse);
+	align_order(all);
 }
 
 static void take_slots(struct merge_limits *all, const struct merge_pair_set *s, bool inverse)
@@ -65,11 +65,11 @@ static void take_slots(struct merge_limits *all, const struct merge_pair_set *s,
 	all->nr = 0;
 	for (size_t i = 0; i < MERGE_SLOTS; i++) {
 		if (s->slot[i].has_high)
-			put(all, s->slot[i].high, false, inverse);
+			align_put(all, s->slot[i].high, false, inverse);
 		if (s->slot[i].has_low)
-			put(all, s->slot[i].low, true, inverse);
+			align_put(all, s->slot[i].low, true, inverse);
 	}
-	order(all);
+	align_order(all);
 }
 
 /* ---- one line -------------------------------------------------------------------------------- */
@@ -102,8 +102,8 @@ static enum base_status line_from(
 	if (status != BASE_OK)
 		return status;
 	ret->nr_knots = 2;
-	ret->knot[0] = (struct merge_knot){all->from_ns, all->base_ns + nearest(line.p)};
-	ret->knot[1] = (struct merge_knot){all->to_ns, all->base_ns + nearest(line.q)};
+	ret->knot[0] = (struct merge_knot){all->from_ns, all->base_ns + align_nearest(line.p)};
+	ret->knot[1] = (struct merge_knot){all->to_ns, all->base_ns + align_nearest(line.q)};
 	merge_polygon_range(g, all->from_ns, &low, &high);
 	merge_polygon_range(g, all->to_ns, &low_end, &high_end);
 	for (size_t i = 0; i < g->nr; i++) {
@@ -115,7 +115,7 @@ static enum base_status line_from(
 	ret->offset_ns = ret->knot[0].add_ns;
 	ret->offset_low_ns = all->base_ns + whole_down(low);
 	ret->offset_high_ns = all->base_ns + whole_up(high);
-	ret->drift_ppb = nearest((line.q - line.p) / g->length_ns * 1e9L);
+	ret->drift_ppb = align_nearest((line.q - line.p) / g->length_ns * 1e9L);
 	ret->drift_low_ppb = whole_down(least / g->length_ns * 1e9L);
 	ret->drift_high_ppb = whole_up(most / g->length_ns * 1e9L);
 	/* a knot is rounded, and so is what stands between two */

@@ -9,7 +9,7 @@
 
 /* ---- bounds without a line ------------------------------------------------------------------- */
 
-static merge_real between(int64_t a_ns, int64_t b_ns)
+static merge_real bend_between(int64_t a_ns, int64_t b_ns)
 {
 	return (merge_real)(a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns);
 }
@@ -19,7 +19,7 @@ void merge_bend_start(const struct merge_limits *all, merge_real *ret_low, merge
 	bool has_low = false, has_high = false;
 	for (size_t i = 0; i < all->nr; i++) {
 		struct merge_limit l = all->limit[i];
-		merge_real drift = merge_drift_ns(between(l.at_ns, all->from_ns)),
+		merge_real drift = merge_drift_ns(bend_between(l.at_ns, all->from_ns)),
 			   v = merge_limit_value(all, l);
 		if (l.is_high && (!has_high || v + drift < *ret_high)) {
 			*ret_high = v + drift;
@@ -40,7 +40,7 @@ struct bound { /* at one time, what all limits permit */
 
 static void spread(struct bound *to, const struct bound *from)
 {
-	merge_real drift = merge_drift_ns(between(to->at_ns, from->at_ns));
+	merge_real drift = merge_drift_ns(bend_between(to->at_ns, from->at_ns));
 	if (from->has_high && (!to->has_high || from->high + drift < to->high)) {
 		to->high = from->high + drift;
 		to->has_high = true;
@@ -81,7 +81,7 @@ static merge_real worst_error(
 {
 	merge_real worst = 0;
 	for (size_t i = 0; i + 1 < nr; i++) {
-		merge_real drift = merge_drift_ns(between(b[i].at_ns, b[i + 1].at_ns)),
+		merge_real drift = merge_drift_ns(bend_between(b[i].at_ns, b[i + 1].at_ns)),
 			   high = (b[i].high + b[i + 1].high + drift) / 2,
 			   low = (b[i].low + b[i + 1].low - drift) / 2,
 			   v = (merge_real)(merge_clock_map(c, b[i].at_ns) - b[i].at_ns - base_ns),
@@ -104,7 +104,7 @@ struct chain {
 	size_t nr, capacity;
 };
 
-static enum base_status add_link(struct chain *c, const struct merge_polygon *g, int64_t to_ns)
+static enum base_status bend_add_link(struct chain *c, const struct merge_polygon *g, int64_t to_ns)
 {
 	enum base_status status = base_grow(&c->link, &c->capacity, c->nr + 1, sizeof *c->link);
 	if (status != BASE_OK)
@@ -174,19 +174,19 @@ static enum base_status make_chain(const struct merge_limits *all, const struct 
 		*ret_possible = last_ns > now.from_ns && c->nr < MERGE_KNOTS_MAX;
 		if (!*ret_possible)
 			break;
-		status = add_link(c, &now, last_ns);
+		status = bend_add_link(c, &now, last_ns);
 		merge_polygon_range(&now, last_ns, &low, &high);
 		if (status == BASE_OK)
 			status = merge_polygon_start(&now, last_ns, length_ns, low, high);
 	}
 	if (status == BASE_OK && *ret_possible)
-		status = add_link(c, &now, last_ns > now.from_ns ? last_ns : last_ns + 1);
+		status = bend_add_link(c, &now, last_ns > now.from_ns ? last_ns : last_ns + 1);
 	merge_polygon_fini(&now);
 	merge_polygon_fini(&next);
 	return status;
 }
 
-static int64_t nearest(merge_real v)
+static int64_t bend_nearest(merge_real v)
 {
 	return (int64_t)(v < 0 ? v - 0.5L : v + 0.5L);
 }
@@ -209,10 +209,10 @@ static enum base_status knots_of(const struct chain *c, int64_t base_ns, struct 
 		} else {
 			line = merge_polygon_through(&l->lines, l->to_ns, value);
 		}
-		ret->knot[i + 1] = (struct merge_knot){l->to_ns, base_ns + nearest(value)};
+		ret->knot[i + 1] = (struct merge_knot){l->to_ns, base_ns + bend_nearest(value)};
 		value = line.p;
 	}
-	ret->knot[0] = (struct merge_knot){c->link[0].from_ns, base_ns + nearest(value)};
+	ret->knot[0] = (struct merge_knot){c->link[0].from_ns, base_ns + bend_nearest(value)};
 	return BASE_OK;
 }
 
@@ -233,12 +233,13 @@ enum base_status merge_bend_fit(
 		merge_real length = (merge_real)(last.at_ns - first.at_ns);
 		ret->bends = true;
 		ret->offset_ns = first.add_ns;
-		ret->offset_low_ns = all->base_ns + nearest(b[0].low) - 1;
-		ret->offset_high_ns = all->base_ns + nearest(b[0].high) + 1;
-		ret->drift_ppb = nearest((merge_real)(last.add_ns - first.add_ns) / length * 1e9L);
+		ret->offset_low_ns = all->base_ns + bend_nearest(b[0].low) - 1;
+		ret->offset_high_ns = all->base_ns + bend_nearest(b[0].high) + 1;
+		ret->drift_ppb =
+			bend_nearest((merge_real)(last.add_ns - first.add_ns) / length * 1e9L);
 		ret->drift_low_ppb = -MERGE_DRIFT_MAX_PPB;
 		ret->drift_high_ppb = MERGE_DRIFT_MAX_PPB;
-		ret->error_ns = (uint64_t)nearest(worst_error(b, nr, ret, all->base_ns)) + 3;
+		ret->error_ns = (uint64_t)bend_nearest(worst_error(b, nr, ret, all->base_ns)) + 3;
 	}
 	free_chain(&c);
 	base_free(b);

@@ -28,13 +28,13 @@ static struct merge_span *span_at(struct merge_fifo *q, size_t i)
 	return &q->span[(q->first + i) % q->capacity];
 }
 
-static void pop(struct merge_fifo *q)
+static void bytes_pop(struct merge_fifo *q)
 {
 	q->first = (q->first + 1) % q->capacity;
 	q->nr--;
 }
 
-static enum base_status push(struct merge_fifo *q, struct merge_span s)
+static enum base_status bytes_push(struct merge_fifo *q, struct merge_span s)
 {
 	if (q->nr == q->capacity) {
 		size_t capacity = q->capacity ? 2 * q->capacity : 16;
@@ -54,20 +54,20 @@ static enum base_status push(struct merge_fifo *q, struct merge_span s)
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
-static enum base_status match(struct merge_bytes *b, struct merge_link *l, unsigned from)
+static enum base_status bytes_match(struct merge_bytes *b, struct merge_link *l, unsigned from)
 {
 	struct merge_flow *f = &l->flow[from];
 	while (f->read.nr && f->written.nr) {
 		struct merge_span read = *span_at(&f->read, 0), written = *span_at(&f->written, 0);
 		if (written.end_byte < read.end_byte) {
-			pop(&f->written); /* the next will bring it, and what is read later */
+			bytes_pop(&f->written); /* the next will bring it, and what is read later */
 			continue;
 		}
 		enum base_status status = merge_add_pair(
 			b->m, l->end[from], written.at_ns, l->end[!from], read.at_ns, false);
 		if (status != BASE_OK)
 			return status;
-		pop(&f->read);
+		bytes_pop(&f->read);
 	}
 	return BASE_OK;
 }
@@ -82,21 +82,21 @@ static enum base_status wrote(
 		span_at(&f->written, f->written.nr - 1)->end_byte = f->written_bytes;
 		return BASE_OK;
 	}
-	enum base_status status = push(
+	enum base_status status = bytes_push(
 		&f->written, (struct merge_span){.end_byte = f->written_bytes, .at_ns = at_ns});
-	return status == BASE_OK ? match(b, l, from) : status;
+	return status == BASE_OK ? bytes_match(b, l, from) : status;
 }
 
-static enum base_status has_read(
+static enum base_status bytes_has_read(
 	struct merge_bytes *b, struct merge_link *l, unsigned from, uint64_t n, uint64_t at_ns)
 {
 	struct merge_flow *f = &l->flow[from];
 	f->read_bytes += n;
 	if (f->read.nr >= SPANS_MAX)
 		return BASE_OK; /* one pair less */
-	enum base_status status =
-		push(&f->read, (struct merge_span){.end_byte = f->read_bytes, .at_ns = at_ns});
-	return status == BASE_OK ? match(b, l, from) : status;
+	enum base_status status = bytes_push(
+		&f->read, (struct merge_span){.end_byte = f->read_bytes, .at_ns = at_ns});
+	return status == BASE_OK ? bytes_match(b, l, from) : status;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -108,7 +108,7 @@ static struct merge_link *link_of(struct merge *m, uint32_t input, uint32_t obje
 	return link && m->link[link - 1].usable ? &m->link[link - 1] : NULL;
 }
 
-static void begin(struct merge_bytes *b, uint32_t input, const struct trace_record *r)
+static void bytes_begin(struct merge_bytes *b, uint32_t input, const struct trace_record *r)
 {
 	struct caller *c = &b->caller[input][r->stream];
 	struct merge_link *l = link_of(b->m, input, r->u.io_begin.object);
@@ -121,7 +121,8 @@ static void begin(struct merge_bytes *b, uint32_t input, const struct trace_reco
 		f->open_ns = r->time_ns;
 }
 
-static enum base_status end(struct merge_bytes *b, uint32_t input, const struct trace_record *r)
+static enum base_status bytes_end(
+	struct merge_bytes *b, uint32_t input, const struct trace_record *r)
 {
 	const struct trace_io_end *e = &r->u.io_end;
 	const struct caller *c = &b->caller[input][r->stream];
@@ -131,7 +132,7 @@ static enum base_status end(struct merge_bytes *b, uint32_t input, const struct 
 	unsigned side = b->m->input[input].object[e->object].side;
 	uint64_t n = e->result > 0 ? (uint64_t)e->result : 0;
 	if (e->op == TRACE_IO_read)
-		return n ? has_read(b, l, !side, n, r->time_ns) : BASE_OK;
+		return n ? bytes_has_read(b, l, !side, n, r->time_ns) : BASE_OK;
 	struct merge_flow *f = &l->flow[side];
 	uint64_t began_ns = f->nr_open ? f->open_ns : c->begin_ns;
 	if (r->time_ns - c->begin_ns < QUICK_NS && c->previous_ns < began_ns)
@@ -146,8 +147,8 @@ enum base_status merge_bytes_record(
 	if (r->stream >= b->m->input[input].defs->nr_streams)
 		return BASE_OK;
 	if (r->kind == TRACE_io_begin)
-		begin(b, input, r);
-	return r->kind == TRACE_io_end ? end(b, input, r) : BASE_OK;
+		bytes_begin(b, input, r);
+	return r->kind == TRACE_io_end ? bytes_end(b, input, r) : BASE_OK;
 }
 
 struct merge_bytes *merge_bytes_new(struct merge *m)

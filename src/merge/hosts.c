@@ -28,7 +28,7 @@ static struct merge_pairs *pairs_of(const struct merge *m, uint32_t a, uint32_t 
 
 /* ---- one kernel ------------------------------------------------------------------------------ */
 
-static int64_t share_of(int64_t v, uint64_t numerator, uint64_t denominator)
+static int64_t hosts_share_of(int64_t v, uint64_t numerator, uint64_t denominator)
 {
 	return (int64_t)((__int128)v * (__int128)numerator / (__int128)denominator);
 }
@@ -48,7 +48,7 @@ static enum base_status same_kernel(const struct merge_input *child,
 		return status;
 	for (int i = 0; i < 2; i++) {
 		int64_t at = i ? to_ns : from_ns;
-		int64_t scaled = known ? share_of(at, hz, parent_hz) : at;
+		int64_t scaled = known ? hosts_share_of(at, hz, parent_hz) : at;
 		ret->knot[i] = (struct merge_knot){at, apart + scaled - at};
 	}
 	ret->nr_knots = 2;
@@ -57,7 +57,7 @@ static enum base_status same_kernel(const struct merge_input *child,
 	ret->error_ns =
 		ORIGIN_ERROR_NS + (uint64_t)((__int128)(span + length) * RATE_ERROR_PPB / SPAN_PPB);
 	ret->offset_ns = ret->knot[0].add_ns;
-	ret->drift_ppb = share_of(
+	ret->drift_ppb = hosts_share_of(
 		ret->knot[1].add_ns - ret->knot[0].add_ns, SPAN_PPB, (uint64_t)(to_ns - from_ns));
 	return BASE_OK;
 }
@@ -119,7 +119,7 @@ static enum base_status find_edge(struct merge *m, uint32_t child, uint32_t pare
 
 /* ---- when it cannot be done ------------------------------------------------------------------ */
 
-static enum base_status refuse(struct merge *m, uint32_t input, const bool in_tree[])
+static enum base_status hosts_refuse(struct merge *m, uint32_t input, const bool in_tree[])
 {
 	static const char *const why[] = {
 		[MERGE_FIT_ok] = "",
@@ -191,7 +191,7 @@ static enum base_status grow_tree(struct merge *m, uint32_t order[MERGE_INPUTS_M
 				best = i;
 		}
 		if (error[best] == UINT64_MAX)
-			return refuse(m, best, in_tree);
+			return hosts_refuse(m, best, in_tree);
 		in_tree[best] = true;
 		m->input[best].parent = parent[best];
 		order[n] = last = best;
@@ -200,7 +200,7 @@ static enum base_status grow_tree(struct merge *m, uint32_t order[MERGE_INPUTS_M
 }
 
 /* The parent's clock must be right for all times that its children have. */
-static void widen(struct merge *m, const struct merge_input *in)
+static void hosts_widen(struct merge *m, const struct merge_input *in)
 {
 	struct merge_input *up = &m->input[in->parent];
 	int64_t from_ns = merge_clock_map(&in->clock, in->from_ns),
@@ -227,7 +227,7 @@ enum base_status merge_align(struct merge *m)
 			return base_fail(m->err, status, "no memory for the clocks");
 		in->clock = e.clock;
 		in->how = e.how;
-		widen(m, in);
+		hosts_widen(m, in);
 	}
 	for (uint32_t n = 1; status == BASE_OK && n < m->nr_inputs; n++) {
 		struct merge_input *in = &m->input[order[n]];

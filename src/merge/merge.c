@@ -21,7 +21,7 @@ static enum base_status name_results(struct merge *m, struct base_arena *names)
 	return BASE_OK;
 }
 
-static enum base_status run(
+static enum base_status merge_merge_run(
 	struct merge *m, const char *const *path, const char *output, struct base_arena *names)
 {
 	enum base_status status = merge_open(m, path);
@@ -56,7 +56,7 @@ enum base_status merge_run(const char *const *path, size_t nr_paths, const char 
 	*ret_names = base_arena_new(0);
 	enum base_status status =
 		m.input && m.pairs && *ret_names
-			? run(&m, path, output, *ret_names)
+			? merge_merge_run(&m, path, output, *ret_names)
 			: base_fail(err, BASE_ERR_NOMEM, "no memory for %zu traces", nr_paths);
 	merge_close(&m);
 	for (size_t i = 0; m.pairs && i < nr_paths * nr_paths; i++) {

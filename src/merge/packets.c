@@ -72,14 +72,14 @@ static enum base_status find_flow(
 	return status;
 }
 
-static void drop(struct merge_packets *p, struct packet *k)
+static void packets_drop(struct merge_packets *p, struct packet *k)
 {
 	if (k->nr)
 		base_map_remove(&p->by_key, k->key_hi, k->key_lo);
 	k->nr = 0;
 }
 
-static enum base_status keep(struct merge_packets *p, struct packet k)
+static enum base_status packets_keep(struct merge_packets *p, struct packet k)
 {
 	if (p->next == p->capacity && p->capacity < MERGE_PACKETS_MAX) {
 		enum base_status status =
@@ -89,7 +89,7 @@ static enum base_status keep(struct merge_packets *p, struct packet k)
 	}
 	if (p->next == p->capacity)
 		p->next = 0;
-	drop(p, &p->packet[p->next]);
+	packets_drop(p, &p->packet[p->next]);
 	enum base_status status = base_map_put(&p->by_key, k.key_hi, k.key_lo, p->next + 1);
 	if (status == BASE_OK)
 		p->packet[p->next++] = k;
@@ -102,7 +102,7 @@ static enum base_status saw(struct merge_packets *p, struct packet k)
 	uint64_t at;
 	++*(k.is_sent ? &flow->nr_sent : &flow->nr_received);
 	if (!base_map_get(&p->by_key, k.key_hi, k.key_lo, &at))
-		return keep(p, k);
+		return packets_keep(p, k);
 	struct packet *other = &p->packet[at - 1];
 	if (other->is_sent == k.is_sent) {
 		other->nr++; /* once more: the first sending, the last receiving are true for all */

@@ -11,15 +11,15 @@ enum {
 	PPB = 1000 * 1000 * 1000,
 };
 
-static int64_t ahead(struct merge_point p)
+static int64_t pair_set_ahead(struct merge_point p)
 {
 	return (int64_t)(p.b_ns - p.a_ns);
 }
 
-static int by_time(const void *pa, const void *pb)
+static int pair_set_by_time(const void *pa, const void *pb)
 {
 	const struct merge_point *a = pa, *b = pb;
-	int64_t da = ahead(*a), db = ahead(*b);
+	int64_t da = pair_set_ahead(*a), db = pair_set_ahead(*b);
 	if (a->a_ns != b->a_ns)
 		return a->a_ns < b->a_ns ? -1 : 1;
 	return (da > db) - (da < db);
@@ -28,8 +28,10 @@ static int by_time(const void *pa, const void *pb)
 /* Is q not below the line from p to r? (`sign` -1: not above.) Exact: 62 bits times 63. */
 static bool is_inside(struct merge_point p, struct merge_point q, struct merge_point r, int sign)
 {
-	__int128 left = (__int128)(int64_t)(q.a_ns - p.a_ns) * (ahead(r) - ahead(p));
-	__int128 right = (__int128)(int64_t)(r.a_ns - p.a_ns) * (ahead(q) - ahead(p));
+	__int128 left =
+		(__int128)(int64_t)(q.a_ns - p.a_ns) * (pair_set_ahead(r) - pair_set_ahead(p));
+	__int128 right =
+		(__int128)(int64_t)(r.a_ns - p.a_ns) * (pair_set_ahead(q) - pair_set_ahead(p));
 	return sign > 0 ? right >= left : right <= left;
 }
 
@@ -37,7 +39,7 @@ static bool is_inside(struct merge_point p, struct merge_point q, struct merge_p
  */
 static bool is_too_steep(struct merge_point p, struct merge_point r, int direction)
 {
-	__int128 rise = (__int128)(ahead(r) - ahead(p)) * PPB * direction;
+	__int128 rise = (__int128)(pair_set_ahead(r) - pair_set_ahead(p)) * PPB * direction;
 	return rise > (__int128)(int64_t)(r.a_ns - p.a_ns) * 2 * MERGE_DRIFT_MAX_PPB;
 }
 
@@ -46,7 +48,7 @@ static bool is_too_steep(struct merge_point p, struct merge_point r, int directi
 static size_t hull(struct merge_point *p, size_t nr, int sign)
 {
 	size_t n = 0, first = 0;
-	qsort(p, nr, sizeof *p, by_time);
+	qsort(p, nr, sizeof *p, pair_set_by_time);
 	for (size_t i = 0; i < nr; i++) {
 		if (n && p[n - 1].a_ns == p[i].a_ns) {
 			if (sign > 0)
@@ -82,11 +84,11 @@ void merge_pair_set_settle(struct merge_pair_set *s)
 
 static void keep_in_slot(struct merge_slot *slot, bool back, struct merge_point p)
 {
-	if (!back && (!slot->has_high || ahead(p) < ahead(slot->high))) {
+	if (!back && (!slot->has_high || pair_set_ahead(p) < pair_set_ahead(slot->high))) {
 		slot->high = p;
 		slot->has_high = true;
 	}
-	if (back && (!slot->has_low || ahead(p) > ahead(slot->low))) {
+	if (back && (!slot->has_low || pair_set_ahead(p) > pair_set_ahead(slot->low))) {
 		slot->low = p;
 		slot->has_low = true;
 	}

@@ -20,7 +20,7 @@ enum base_status merge_add_pair(struct merge *m, struct merge_end from, uint64_t
 	return merge_pair_add(&(*p)->set, back, sent_ns, received_ns);
 }
 
-static void tell(struct merge *m)
+static void pairs_tell(struct merge *m)
 {
 	if (m->opts->progress && m->done_records % TELL_EVERY == 0)
 		m->opts->progress(
@@ -42,7 +42,7 @@ enum base_status merge_find_pairs(struct merge *m)
 			status = merge_packets_record(packets, input, r);
 		if (status == BASE_OK)
 			status = merge_bytes_record(bytes, input, r);
-		tell(m);
+		pairs_tell(m);
 	}
 	if (status == BASE_END) {
 		merge_packets_count(packets, m->result);

@@ -10,14 +10,14 @@ static merge_real share_at(const struct merge_polygon *g, int64_t at_ns)
 	return (merge_real)since / g->length_ns;
 }
 
-static merge_real value(struct merge_corner line, merge_real share)
+static merge_real polygon_value(struct merge_corner line, merge_real share)
 {
 	return line.p + (line.q - line.p) * share;
 }
 
 merge_real merge_line_at(const struct merge_polygon *g, struct merge_corner line, int64_t at_ns)
 {
-	return value(line, share_at(g, at_ns));
+	return polygon_value(line, share_at(g, at_ns));
 }
 
 enum base_status merge_polygon_start(struct merge_polygon *g, int64_t from_ns, merge_real length_ns,
@@ -52,8 +52,8 @@ enum base_status merge_polygon_clip(
 		return status;
 	for (size_t i = 0; i < g->nr; i++) {
 		struct merge_corner a = g->corner[i], b = g->corner[(i + 1) % g->nr];
-		merge_real over_a = sign * (value(a, share) - limit),
-			   over_b = sign * (value(b, share) - limit);
+		merge_real over_a = sign * (polygon_value(a, share) - limit),
+			   over_b = sign * (polygon_value(b, share) - limit);
 		if (over_a <= 0)
 			g->spare[n++] = a;
 		if ((over_a < 0 && over_b > 0) || (over_a > 0 && over_b < 0)) {
@@ -77,7 +77,7 @@ void merge_polygon_range(
 {
 	merge_real share = share_at(g, at_ns);
 	for (size_t i = 0; i < g->nr; i++) {
-		merge_real v = value(g->corner[i], share);
+		merge_real v = polygon_value(g->corner[i], share);
 		if (!i || v < *ret_low)
 			*ret_low = v;
 		if (!i || v > *ret_high)
@@ -115,7 +115,8 @@ struct merge_corner merge_polygon_through(
 	size_t n = 0;
 	for (size_t i = 0; i < g->nr; i++) {
 		struct merge_corner a = g->corner[i], b = g->corner[(i + 1) % g->nr];
-		merge_real over_a = value(a, share) - wanted, over_b = value(b, share) - wanted;
+		merge_real over_a = polygon_value(a, share) - wanted,
+			   over_b = polygon_value(b, share) - wanted;
 		merge_real off = over_a < 0 ? -over_a : over_a;
 		if (!i || off < nearest) {
 			nearest = off;

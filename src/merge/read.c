@@ -12,7 +12,7 @@ static uint32_t host_of(struct merge *m, const struct merge_input *in)
 	return ++m->nr_hosts;
 }
 
-static enum base_status open_one(struct merge *m, struct merge_input *in, const char *path)
+static enum base_status read_open_one(struct merge *m, struct merge_input *in, const char *path)
 {
 	enum base_status status = trace_reader_open(path, NULL, &in->reader, m->err);
 	if (status != BASE_OK)
@@ -44,7 +44,7 @@ enum base_status merge_open(struct merge *m, const char *const *path)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < m->nr_inputs; i++) {
-		enum base_status status = open_one(m, &m->input[i], path[i]);
+		enum base_status status = read_open_one(m, &m->input[i], path[i]);
 		if (status != BASE_OK)
 			return status;
 		m->input[i].host_number = host_of(m, &m->input[i]);
@@ -88,7 +88,7 @@ int64_t merge_wall_time(const struct merge *m, const struct merge_input *in, uin
 	return at > INT64_MAX ? INT64_MAX : (int64_t)at;
 }
 
-static enum base_status fill(struct merge *m, struct merge_input *in, merge_time_fn *time)
+static enum base_status read_fill(struct merge *m, struct merge_input *in, merge_time_fn *time)
 {
 	if (in->has_head || in->at_end)
 		return BASE_OK;
@@ -110,7 +110,7 @@ enum base_status merge_next(
 	struct merge_input *best = NULL;
 	for (uint32_t i = 0; i < m->nr_inputs; i++) {
 		struct merge_input *in = &m->input[i];
-		enum base_status status = fill(m, in, time);
+		enum base_status status = read_fill(m, in, time);
 		if (status != BASE_OK)
 			return status;
 		if (in->has_head && (!best || in->head_ns < best->head_ns))

@@ -18,7 +18,7 @@ static const struct {
 	{"connection", MERGE_TABLE_connection},
 };
 
-static enum merge_table table_of(const char *unit)
+static enum merge_table rename_table_of(const char *unit)
 {
 	for (size_t i = 0; i < BASE_COUNT(units); i++)
 		if (!strcmp(units[i].unit, unit))
@@ -38,7 +38,7 @@ static uint32_t highest_pair(const struct trace_defs *d)
 
 /* Symbols and loops that wait are by site, contexts by stream, groups by process: those may go
  * farther. */
-static uint32_t end_of(const struct merge_input *in, enum merge_table table)
+static uint32_t rename_end_of(const struct merge_input *in, enum merge_table table)
 {
 	const struct trace_defs *d = in->defs;
 	uint32_t own[MERGE_TABLE_NR] = {
@@ -65,7 +65,7 @@ static uint32_t place_processors(struct merge_input *in, uint32_t first)
 	return in->nr_processors;
 }
 
-static uint32_t new_id(const struct merge_input *in, enum merge_table table, uint32_t id)
+static uint32_t rename_new_id(const struct merge_input *in, enum merge_table table, uint32_t id)
 {
 	if (table == MERGE_TABLE_NR || !id)
 		return table == MERGE_TABLE_NR ? id : 0;
@@ -89,7 +89,7 @@ static bool plan_field(const struct trace_kind_desc *k, unsigned i, struct merge
 {
 	const struct trace_field_desc *f = &k->field[i];
 	bool own = !i && !strcmp(f->unit, "id");
-	enum merge_table table = table_of(own ? k->name : f->unit);
+	enum merge_table table = rename_table_of(own ? k->name : f->unit);
 	*ret = (struct merge_field){.offset = f->offset, .table = (uint8_t)table};
 	ret->change = MERGE_CHANGE_id;
 	if (f->type == TRACE_FIELD_ID)
@@ -130,11 +130,11 @@ enum base_status merge_place_tables(struct merge *m)
 		widest = nr > widest ? nr : widest;
 		for (enum merge_table t = 0; t < MERGE_TABLE_string; t++) {
 			in->base[t] = next[t];
-			in->end[t] = end_of(in, t);
+			in->end[t] = rename_end_of(in, t);
 			next[t] += in->end[t] - (in->end[t] > 0);
 		}
 		in->base[MERGE_TABLE_connection] = next[MERGE_TABLE_connection];
-		in->end[MERGE_TABLE_connection] = end_of(in, MERGE_TABLE_connection);
+		in->end[MERGE_TABLE_connection] = rename_end_of(in, MERGE_TABLE_connection);
 		next[MERGE_TABLE_connection] += in->end[MERGE_TABLE_connection] - 1;
 	}
 	return make_plans(m);
@@ -159,7 +159,7 @@ void merge_rename(const struct merge *m, const struct merge_input *in, struct tr
 		uint64_t v;
 		if (f->change == MERGE_CHANGE_id) {
 			memcpy(&id, at, sizeof id);
-			id = new_id(in, (enum merge_table)f->table, id);
+			id = rename_new_id(in, (enum merge_table)f->table, id);
 			memcpy(at, &id, sizeof id);
 			continue;
 		}
@@ -167,5 +167,5 @@ void merge_rename(const struct merge *m, const struct merge_input *in, struct tr
 		v = f->change == MERGE_CHANGE_token ? new_token(m, in, v) : v + in->first_processor;
 		memcpy(at, &v, sizeof v);
 	}
-	r->stream = new_id(in, MERGE_TABLE_stream, r->stream);
+	r->stream = rename_new_id(in, MERGE_TABLE_stream, r->stream);
 }

@@ -22,7 +22,7 @@ struct address {
 	size_t length;
 };
 
-static bool begins_with(struct address a, const char *prefix)
+static bool sockets_begins_with(struct address a, const char *prefix)
 {
 	size_t n = strlen(prefix);
 	return a.length >= n && !memcmp(a.text, prefix, n);
@@ -30,12 +30,13 @@ static bool begins_with(struct address a, const char *prefix)
 
 static bool is_local(struct address a)
 {
-	return begins_with(a, "127.") || begins_with(a, "[::1]") ||
-	       begins_with(a, "[0:0:0:0:0:0:0:1]") || begins_with(a, "[::ffff:127.") ||
-	       begins_with(a, "[0:0:0:0:0:ffff:7f");
+	return sockets_begins_with(a, "127.") || sockets_begins_with(a, "[::1]") ||
+	       sockets_begins_with(a, "[0:0:0:0:0:0:0:1]") ||
+	       sockets_begins_with(a, "[::ffff:127.") ||
+	       sockets_begins_with(a, "[0:0:0:0:0:ffff:7f");
 }
 
-static unsigned hex(const char **text, const char *end)
+static unsigned sockets_hex(const char **text, const char *end)
 {
 	unsigned v = 0;
 	for (; *text < end; ++*text) {
@@ -51,18 +52,18 @@ static unsigned hex(const char **text, const char *end)
 }
 
 /* An IPv4 address that one end sees as IPv6 is the same address. */
-static void add_address(struct base_str *out, struct address a)
+static void sockets_add_address(struct base_str *out, struct address a)
 {
 	static const char mapped[] = "[0:0:0:0:0:ffff:";
-	if (!begins_with(a, mapped)) {
+	if (!sockets_begins_with(a, mapped)) {
 		base_str_add_bytes(out, a.text, a.length);
 		return;
 	}
 	const char *p = a.text + sizeof mapped - 1, *end = a.text + a.length;
-	unsigned high = hex(&p, end);
+	unsigned high = sockets_hex(&p, end);
 	if (p < end && *p == ':')
 		p++;
-	unsigned low = hex(&p, end);
+	unsigned low = sockets_hex(&p, end);
 	if (p < end && *p == ']')
 		p++;
 	base_str_addf(out, "%u.%u.%u.%u", high >> 8, high & 255, low >> 8, low & 255);
@@ -87,8 +88,8 @@ static bool connection_name(
 	if (own.length < 3 || peer.length < 3)
 		return false; /* "-": not connected */
 	struct base_str a = {0}, b = {0};
-	add_address(&a, own);
-	add_address(&b, peer);
+	sockets_add_address(&a, own);
+	sockets_add_address(&b, peer);
 	int sign = strcmp(base_str_text(&a), base_str_text(&b));
 	*ret_side = sign > 0;
 	base_str_reset(ret);
@@ -104,7 +105,7 @@ static bool connection_name(
 
 /* ---- names that mean something on one machine only ------------------------------------------- */
 
-static uint64_t hash_text(const char *text)
+static uint64_t sockets_hash_text(const char *text)
 {
 	uint64_t h = 0;
 	for (; *text; text++)
@@ -129,10 +130,10 @@ static enum base_status find_listeners(struct merge *m)
 			uint64_t host = in->host_number, known;
 			if (!is_at_all_addresses(o, name))
 				continue;
-			if (base_map_get(&m->listeners, 0, hash_text(name), &known) &&
+			if (base_map_get(&m->listeners, 0, sockets_hash_text(name), &known) &&
 				known != host)
 				host = 0;
-			status = base_map_put(&m->listeners, 0, hash_text(name), host);
+			status = base_map_put(&m->listeners, 0, sockets_hash_text(name), host);
 		}
 	}
 	return status;
@@ -150,7 +151,7 @@ static bool is_of_one_machine(const struct merge *m, const struct trace_object *
 	b.length = strlen(b.text);
 	return is_local(a) || is_local(b) ||
 	       (is_at_all_addresses(o, name) &&
-		       base_map_get(&m->listeners, 0, hash_text(name), &host) && !host);
+		       base_map_get(&m->listeners, 0, sockets_hash_text(name), &host) && !host);
 }
 
 bool merge_local_name(
@@ -195,7 +196,7 @@ static void tally(struct merge_input *in, const struct trace_record *r)
 		o->read_bytes += (uint64_t)r->u.io_end.result;
 }
 
-static enum base_status look(struct merge *m)
+static enum base_status sockets_look(struct merge *m)
 {
 	for (uint32_t i = 0; i < m->nr_inputs; i++) {
 		struct merge_input *in = &m->input[i];
@@ -234,7 +235,7 @@ struct candidates {
 	struct base_strtab *names;
 };
 
-static int in_order(const void *pa, const void *pb)
+static int sockets_in_order(const void *pa, const void *pb)
 {
 	const struct candidate *a = pa, *b = pb;
 	if (a->name != b->name)
@@ -248,7 +249,7 @@ static int in_order(const void *pa, const void *pb)
 	return (a->end.object > b->end.object) - (a->end.object < b->end.object);
 }
 
-static enum base_status gather(struct merge *m, struct candidates *c)
+static enum base_status sockets_gather(struct merge *m, struct candidates *c)
 {
 	struct base_str name = {0};
 	enum base_status status = BASE_OK;
@@ -288,7 +289,7 @@ static bool adds_up(const struct merge *m, struct merge_end from, struct merge_e
 	return lost ? read == written : read <= written;
 }
 
-static enum base_status join(struct merge *m, struct merge_end a, struct merge_end b)
+static enum base_status sockets_join(struct merge *m, struct merge_end a, struct merge_end b)
 {
 	enum base_status status =
 		base_grow(&m->link, &m->link_capacity, m->nr_links + 1, sizeof *m->link);
@@ -337,7 +338,7 @@ static enum base_status join_sides(struct merge *m, const struct candidate *few,
 		if (few[i].end.input == many[best].end.input)
 			continue;
 		bool first = few[i].side == 0;
-		enum base_status status = join(m, first ? few[i].end : many[best].end,
+		enum base_status status = sockets_join(m, first ? few[i].end : many[best].end,
 			first ? many[best].end : few[i].end);
 		if (status != BASE_OK)
 			return status;
@@ -363,13 +364,13 @@ static enum base_status join_all(struct merge *m, const struct candidates *c)
 enum base_status merge_find_links(struct merge *m)
 {
 	struct candidates c = {.names = base_strtab_new()};
-	enum base_status status = look(m);
+	enum base_status status = sockets_look(m);
 	if (status == BASE_OK && !c.names)
 		status = BASE_ERR_NOMEM;
 	if (status == BASE_OK) {
-		status = gather(m, &c);
+		status = sockets_gather(m, &c);
 		if (c.nr)
-			qsort(c.row, c.nr, sizeof *c.row, in_order);
+			qsort(c.row, c.nr, sizeof *c.row, sockets_in_order);
 		if (status == BASE_OK)
 			status = join_all(m, &c);
 		if (status == BASE_OK)

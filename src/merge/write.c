@@ -16,14 +16,14 @@ struct output {
 	int64_t first_ns; /* by the first input's clock: the merged trace's 0 */
 };
 
-static enum base_status put(struct output *o, const struct trace_record *r)
+static enum base_status merge_write_put(struct output *o, const struct trace_record *r)
 {
 	return trace_writer_put(o->w, r, o->m->err);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static enum base_status text(struct output *o, const char *s, uint32_t *ret)
+static enum base_status merge_write_text(struct output *o, const char *s, uint32_t *ret)
 {
 	size_t length = strlen(s);
 	enum base_status status = base_strtab_intern(o->strings, s, length, ret);
@@ -34,14 +34,14 @@ static enum base_status text(struct output *o, const char *s, uint32_t *ret)
 	o->nr_strings = *ret + 1;
 	struct trace_record r = {.kind = TRACE_string,
 		.u.string = {.string = *ret, .text = {.bytes = s, .length = (uint32_t)length}}};
-	return put(o, &r);
+	return merge_write_put(o, &r);
 }
 
 static enum base_status put_texts(struct output *o, struct merge_input *in)
 {
 	enum base_status status = BASE_OK;
 	for (uint32_t i = 1; i < in->defs->nr_texts && status == BASE_OK; i++)
-		status = text(o, trace_text_of(in->defs, i), &in->string[i]);
+		status = merge_write_text(o, trace_text_of(in->defs, i), &in->string[i]);
 	return status;
 }
 
@@ -83,8 +83,8 @@ static enum base_status put_object(struct output *o, struct merge_input *in, uin
 	if (o->m->nr_hosts > 1 && merge_local_name(o->m, in, object, &o->name))
 		status = o->name.failed
 				 ? base_fail(o->m->err, BASE_ERR_NOMEM, "no memory for a name")
-				 : text(o, base_str_text(&o->name), &r.u.object.name);
-	return status == BASE_OK ? put(o, &r) : status;
+				 : merge_write_text(o, base_str_text(&o->name), &r.u.object.name);
+	return status == BASE_OK ? merge_write_put(o, &r) : status;
 }
 
 static enum base_status put_actor(struct output *o, struct merge_input *in, uint32_t actor)
@@ -93,8 +93,8 @@ static enum base_status put_actor(struct output *o, struct merge_input *in, uint
 	enum base_status status = BASE_OK;
 	merge_rename(o->m, in, &r);
 	if (!r.u.actor.system && o->m->nr_hosts > 1) /* else alike on all hosts */
-		status = text(o, in->host, &r.u.actor.system);
-	return status == BASE_OK ? put(o, &r) : status;
+		status = merge_write_text(o, in->host, &r.u.actor.system);
+	return status == BASE_OK ? merge_write_put(o, &r) : status;
 }
 
 static enum base_status put_host(struct output *o, struct merge_input *in, uint32_t unused)
@@ -112,12 +112,12 @@ static enum base_status put_host(struct output *o, struct merge_input *in, uint3
 		struct trace_record r = {.kind = TRACE_##name, .u.name = in->defs->plural[id]};    \
                                                                                                    \
 		merge_rename(o->m, in, &r);                                                        \
-		return put(o, &r);                                                                 \
+		return merge_write_put(o, &r);                                                     \
 	}
 #include "trace/defs.def"
 #undef DEF_TABLE
 
-static enum base_status put_definitions(struct output *o, struct merge_input *in)
+static enum base_status write_put_definitions(struct output *o, struct merge_input *in)
 {
 	enum base_status (*const writer[])(struct output *, struct merge_input *, uint32_t) = {
 #define DEF_TABLE(name, plural) [MERGE_TABLE_##name] = put_plain_##name,
@@ -202,11 +202,11 @@ static enum base_status put_hosts(struct output *o)
 		r.u.host.last_stream =
 			last->base[MERGE_TABLE_stream] + last->end[MERGE_TABLE_stream];
 		r.u.host.last_stream -= last->end[MERGE_TABLE_stream] > 0;
-		status = text(o, first->host, &r.u.host.name);
+		status = merge_write_text(o, first->host, &r.u.host.name);
 		if (status == BASE_OK)
-			status = text(o, first->boot, &r.u.host.boot);
+			status = merge_write_text(o, first->boot, &r.u.host.boot);
 		if (status == BASE_OK)
-			status = put(o, &r);
+			status = merge_write_put(o, &r);
 	}
 	return status;
 }
@@ -239,7 +239,7 @@ static enum base_status put_records(struct output *o)
 			continue;
 		}
 		m->result->nr_records++;
-		status = put(o, &r);
+		status = merge_write_put(o, &r);
 		if (m->opts->progress && m->done_records % TELL_EVERY == 0)
 			m->opts->progress(
 				m->opts->progress_ctx, "merging", m->done_records, m->all_records);
@@ -247,7 +247,7 @@ static enum base_status put_records(struct output *o)
 	return status == BASE_END ? BASE_OK : status;
 }
 
-static void count_losses(struct output *o)
+static void write_count_losses(struct output *o)
 {
 	const struct merge *m = o->m;
 	bool aligned = false;
@@ -285,7 +285,7 @@ static void join_hosts(const struct merge *m, struct base_str *hosts)
 	}
 }
 
-static enum base_status open_output(struct output *o, const char *path)
+static enum base_status write_open_output(struct output *o, const char *path)
 {
 	const struct merge *m = o->m;
 	const struct trace_info *first = m->input->info;
@@ -321,17 +321,17 @@ enum base_status merge_write(struct merge *m, const char *path)
 	}
 	o.strings = base_strtab_new();
 	enum base_status status =
-		o.strings ? open_output(&o, path)
+		o.strings ? write_open_output(&o, path)
 			  : base_fail(m->err, BASE_ERR_NOMEM, "no memory for the texts");
 	if (status == BASE_OK)
 		status = put_hosts(&o);
 	for (uint32_t n = 0; n < m->nr_inputs && status == BASE_OK; n++)
-		status = put_definitions(&o, &m->input[m->by_host[n]]);
+		status = write_put_definitions(&o, &m->input[m->by_host[n]]);
 	if (status == BASE_OK)
 		status = put_records(&o);
 	if (o.w) {
 		if (status == BASE_OK)
-			count_losses(&o);
+			write_count_losses(&o);
 		enum base_status closed =
 			trace_writer_close(o.w, status == BASE_OK ? m->err : NULL);
 		status = status == BASE_OK ? closed : status;

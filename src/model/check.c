@@ -21,7 +21,7 @@ static bool is_in_flight(const struct flight *f, const struct thread *t, uint64_
 	       time_ns - f->changed_ns <= IN_FLIGHT_NS;
 }
 
-static void no_memory(struct model *m, enum base_status s)
+static void check_no_memory(struct model *m, enum base_status s)
 {
 	if (m->status == BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for checks of annotations");
@@ -34,7 +34,7 @@ static struct noting *noting_of(struct model *m, uint32_t actor)
 		enum base_status s = base_grow(&m->annotated.noting, &m->annotated.noting_capacity,
 			(size_t)actor + 1, sizeof *m->annotated.noting);
 		if (s != BASE_OK) {
-			no_memory(m, s);
+			check_no_memory(m, s);
 			return NULL;
 		}
 		for (; m->annotated.nr_notings <= actor; m->annotated.nr_notings++)
@@ -48,7 +48,7 @@ static struct flight *flight_of(struct model *m, uint32_t object)
 	if (!m->annotated.flight &&
 		base_grow(&m->annotated.flight, &m->annotated.flight_capacity,
 			(size_t)m->nr_objects + 1, sizeof *m->annotated.flight) != BASE_OK)
-		no_memory(m, BASE_ERR_NOMEM);
+		check_no_memory(m, BASE_ERR_NOMEM);
 	return m->annotated.flight ? &m->annotated.flight[object] : NULL;
 }
 
@@ -58,7 +58,7 @@ static void count_pass(struct model *m, uint32_t site)
 		m->annotated.passed =
 			base_alloc(((size_t)m->defs->nr_sites + 1) * sizeof *m->annotated.passed);
 		if (!m->annotated.passed) {
-			no_memory(m, BASE_ERR_NOMEM);
+			check_no_memory(m, BASE_ERR_NOMEM);
 			return;
 		}
 		m->annotated.nr_passed = m->defs->nr_sites;
@@ -81,7 +81,7 @@ static void found_at(struct model *m, const struct thread *t, uint64_t time_ns,
 
 /* ---- a wait that an actor announced, and what became of it ----------------------------------- */
 
-static uint64_t units_of(const struct model *m, uint32_t object)
+static uint64_t check_units_of(const struct model *m, uint32_t object)
 {
 	uint32_t queue = m->object[object].queue;
 	return queue == NONE ? 0 : graph_queue_units(m->graph, queue);
@@ -94,7 +94,7 @@ static uint64_t capacity_of(const struct model *m, uint32_t object)
 
 static bool is_satisfied(const struct model *m, const struct noting *k)
 {
-	uint64_t units = units_of(m, k->object), capacity = capacity_of(m, k->object);
+	uint64_t units = check_units_of(m, k->object), capacity = capacity_of(m, k->object);
 	if (k->waits == NOTING_DATA)
 		return units >= k->n;
 	return capacity ? units <= capacity && capacity - units >= k->n : !units;
@@ -117,7 +117,7 @@ static void leave_wait(struct model *m, uint32_t actor, uint64_t time_ns)
 	k->waits = NOTING_NO;
 }
 
-static void begin_wait(struct model *m, const struct thread *t, uint64_t time_ns,
+static void check_begin_wait(struct model *m, const struct thread *t, uint64_t time_ns,
 	const struct note_queue *q, enum noting_wait waits)
 {
 	struct noting *k = noting_of(m, model_acting(t));
@@ -126,7 +126,7 @@ static void begin_wait(struct model *m, const struct thread *t, uint64_t time_ns
 		return;
 	bool same = k->waits == waits && k->object == q->object;
 	bool other = k->waits != NOTING_NO && !same;
-	uint64_t units = units_of(m, q->object);
+	uint64_t units = check_units_of(m, q->object);
 	if (same) {
 		found_at(m, t, time_ns, q,
 			is_satisfied(m, k) && !is_in_flight(f, t, time_ns)
@@ -154,7 +154,7 @@ static void begin_wait(struct model *m, const struct thread *t, uint64_t time_ns
 
 /* ---- queue verbs ----------------------------------------------------------------------------- */
 
-static bool takes(enum graph_verb_kind verb)
+static bool check_takes(enum graph_verb_kind verb)
 {
 	return verb == GRAPH_VERB_dequeue || verb == GRAPH_VERB_peek;
 }
@@ -165,18 +165,18 @@ void model_check_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	struct noting *k = noting_of(m, model_acting(t));
 	if (!k)
 		return;
-	uint64_t units = units_of(m, q->object), capacity = capacity_of(m, q->object);
+	uint64_t units = check_units_of(m, q->object), capacity = capacity_of(m, q->object);
 	t->note_site = q->site;
 	count_pass(m, q->site);
 	k->identified = false;
 	if (verb == GRAPH_VERB_wait_empty || verb == GRAPH_VERB_wait_full) {
-		begin_wait(m, t, time_ns, q,
+		check_begin_wait(m, t, time_ns, q,
 			verb == GRAPH_VERB_wait_empty ? NOTING_DATA : NOTING_SPACE);
 		return;
 	}
 	bool gets = k->object == q->object &&
 		    (k->waits == NOTING_DATA
-				    ? takes(verb)
+				    ? check_takes(verb)
 				    : verb == GRAPH_VERB_enqueue || verb == GRAPH_VERB_reserve);
 	if (gets)
 		k->waits = NOTING_NO;
@@ -201,7 +201,8 @@ void model_check_taken(struct model *m, const struct thread *t, uint64_t time_ns
 		return;
 	if (graph_queue_units(m->graph, queue) != units_before)
 		*f = (struct flight){.changed_ns = time_ns, .changed_by = t->stream};
-	if (!takes(verb) || graph_queue_stats(m->graph, queue)->underflows == underflows_before)
+	if (!check_takes(verb) ||
+		graph_queue_stats(m->graph, queue)->underflows == underflows_before)
 		return;
 	found_at(m, t, time_ns, q,
 		verb == GRAPH_VERB_peek ? MODEL_CHECK_peek_empty : MODEL_CHECK_take_empty, q->n,
@@ -219,7 +220,7 @@ void model_check_assert(struct model *m, struct thread *t, uint64_t time_ns,
 
 /* ---- machines and states --------------------------------------------------------------------- */
 
-static uint32_t name_of(const struct model *m, uint32_t actor_def)
+static uint32_t check_name_of(const struct model *m, uint32_t actor_def)
 {
 	return actor_def < m->defs->nr_actors ? m->defs->actors[actor_def].name : 0;
 }
@@ -236,8 +237,8 @@ void model_check_nesting(
 			       .near_by = true,
 			       .actor = model_acting(t),
 			       .first_ns = time_ns,
-			       .first = top ? name_of(m, top) : 0,
-			       .second = name_of(m, actor_def),
+			       .first = top ? check_name_of(m, top) : 0,
+			       .second = check_name_of(m, actor_def),
 		       });
 }
 
@@ -304,7 +305,7 @@ void model_check_all(struct model *m)
 				       .site = k->take_site,
 				       .actor = i,
 				       .first_ns = k->take_ns,
-				       .first = name_of(m, m->made.actor[i].actor_def),
+				       .first = check_name_of(m, m->made.actor[i].actor_def),
 				       .a = k->nr_takes});
 	}
 }

@@ -11,7 +11,7 @@
  */
 #include "model/model_private.h"
 
-static void keep(struct model *m, enum base_status s)
+static void connections_keep(struct model *m, enum base_status s)
 {
 	if (s != BASE_OK && m->status == BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for connections");
@@ -25,7 +25,7 @@ static uint32_t add_followed(struct model *m, struct followed f)
 	enum base_status s = base_grow(&m->follow.followed, &m->follow.followed_capacity,
 		m->follow.nr_followed + 1, sizeof *m->follow.followed);
 
-	keep(m, s);
+	connections_keep(m, s);
 	if (s != BASE_OK)
 		return NONE;
 	m->follow.followed[m->follow.nr_followed] = f;
@@ -57,7 +57,7 @@ static uint32_t followed_of(struct model *m, uint64_t id, uint32_t home, uint64_
 					.at = home,
 				});
 	if (added != NONE)
-		keep(m, base_map_put(&m->follow.connection_ids, 0, id, added));
+		connections_keep(m, base_map_put(&m->follow.connection_ids, 0, id, added));
 	return added;
 }
 
@@ -68,7 +68,7 @@ static void note_served(struct model *m, uint32_t base, uint32_t connection)
 	enum base_status s =
 		base_grow(&a->served, &a->served_capacity, a->nr_served + 1, sizeof *a->served);
 
-	keep(m, s);
+	connections_keep(m, s);
 	if (s != BASE_OK || connection == OTHERS)
 		return;
 	for (; i && a->served[i - 1] > connection - 1; i--)
@@ -97,12 +97,12 @@ static uint32_t speaker_of(struct model *m, uint32_t base, uint32_t connection)
 	a->connection = connection + 1;
 	a->pub.base = base;
 	note_served(m, base, connection);
-	keep(m, base_map_put(&m->follow.speakers, base, connection, id));
+	connections_keep(m, base_map_put(&m->follow.speakers, base, connection, id));
 	return (uint32_t)id;
 }
 
 /* Whoever it was is now busy elsewhere. */
-static void park(struct model *m, uint32_t speaker, uint64_t time_ns)
+static void connections_park(struct model *m, uint32_t speaker, uint64_t time_ns)
 {
 	struct graph_verb v = {
 		.time_ns = time_ns,
@@ -122,7 +122,7 @@ static void turn_to(struct model *m, uint32_t base, uint32_t connection, uint64_
 
 	if (m->status != BASE_OK)
 		return;
-	park(m, before, time_ns);
+	connections_park(m, before, time_ns);
 	b = &m->made.actor[base];
 	b->serves = connection + 1;
 	b->speaks_as = now;
@@ -177,7 +177,7 @@ void model_serve(struct model *m, uint32_t actor, uint64_t id, uint64_t time_ns,
 	if (connection != NONE) {
 		turn_to(m, actor, connection, time_ns);
 	} else {
-		park(m, a->speaks_as, time_ns);
+		connections_park(m, a->speaks_as, time_ns);
 		m->made.actor[actor].serves = 0;
 	}
 	if (m->status != BASE_OK)

@@ -72,7 +72,7 @@ void model_owned_add(struct model *m, enum owned_how how, uint64_t owner, uint64
 	}
 }
 
-static int by_number(const void *a, const void *b)
+static int ends_by_number(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	return (x > y) - (x < y);
@@ -83,7 +83,7 @@ size_t model_owned_sort(struct model *m)
 	struct ending *e = &m->ending;
 	size_t nr = 0;
 	if (e->nr > 1)
-		qsort(e->object, e->nr, sizeof *e->object, by_number);
+		qsort(e->object, e->nr, sizeof *e->object, ends_by_number);
 	for (size_t i = 0; i < e->nr; i++)
 		if (!nr || e->object[nr - 1] != e->object[i])
 			e->object[nr++] = e->object[i];

@@ -67,20 +67,20 @@ void model_found(struct model *m, const struct found *f)
 
 /* ---- afterwards: texts ----------------------------------------------------------------------- */
 
-static const char *queue_name(const struct model *m, uint32_t object)
+static const char *findings_queue_name(const struct model *m, uint32_t object)
 {
 	return object && object < m->defs->nr_objects
 		       ? trace_text_of(m->defs, m->defs->objects[object].name)
 		       : "";
 }
 
-static void add_queue(const struct model *m, struct base_str *s, uint32_t object)
+static void findings_add_queue(const struct model *m, struct base_str *s, uint32_t object)
 {
-	base_str_addf(s, "queue '%s'", queue_name(m, object));
+	base_str_addf(s, "queue '%s'", findings_queue_name(m, object));
 }
 
 /* Replaces each {word}. */
-static const char *fill(struct model *m, const struct found *f, const char *text)
+static const char *findings_fill(struct model *m, const struct found *f, const char *text)
 {
 	struct base_str s = {0};
 	for (const char *p = text; *p;) {
@@ -91,9 +91,9 @@ static const char *fill(struct model *m, const struct found *f, const char *text
 			continue;
 		}
 		if (!strncmp(p + 1, "queue", length))
-			add_queue(m, &s, f->object);
+			findings_add_queue(m, &s, f->object);
 		else if (!strncmp(p + 1, "name", length))
-			base_str_add(&s, queue_name(m, f->object));
+			base_str_add(&s, findings_queue_name(m, f->object));
 		else if (!strncmp(p + 1, "a", length))
 			base_str_add_count(&s, f->a);
 		else if (!strncmp(p + 1, "b", length))
@@ -108,7 +108,7 @@ static const char *fill(struct model *m, const struct found *f, const char *text
 }
 
 /* By passes of its place. */
-static bool is_counted(const struct found *f)
+static bool findings_is_counted(const struct found *f)
 {
 	return !f->near_by && f->check != MODEL_CHECK_never_waits;
 }
@@ -137,19 +137,19 @@ enum base_status model_name_findings(struct model *m)
 		const struct found *f = &all->found[i];
 		struct base_str queue = {0};
 		if (f->object)
-			add_queue(m, &queue, f->object);
+			findings_add_queue(m, &queue, f->object);
 		all->pub[i] = (struct model_finding){
 			.check = f->check,
 			.severity = check[f->check].severity,
-			.sentence = fill(m, f, check[f->check].sentence),
-			.advice = fill(m, f, check[f->check].advice),
+			.sentence = findings_fill(m, f, check[f->check].sentence),
+			.advice = findings_fill(m, f, check[f->check].advice),
 			.where = model_site_text(m, f->site),
 			.near_by = f->near_by,
 			.queue = model_keep_text(m, &queue),
 			.actor = f->actor < m->made.nr_actors ? m->made.actor[f->actor].pub.name
 							      : "",
 			.count = f->count,
-			.of = f->site < m->annotated.nr_passed && is_counted(f)
+			.of = f->site < m->annotated.nr_passed && findings_is_counted(f)
 				      ? m->annotated.passed[f->site]
 				      : 0,
 			.first_ns = f->first_ns,

@@ -32,7 +32,7 @@ uint64_t model_pid_of(const struct model *m, const struct thread *t)
 	return model_pid_key(m, t->stream, trace_def_process(m->defs, t->process)->pid);
 }
 
-static uint32_t stream_of(const struct model *m, uint32_t process)
+static uint32_t hosts_stream_of(const struct model *m, uint32_t process)
 {
 	for (uint32_t i = 1; i < m->defs->nr_streams; i++)
 		if (m->defs->streams[i].process == process)
@@ -92,8 +92,8 @@ void model_find_root(struct model *m)
 		m->run.root_process = process_of_command(m, command, runs_command);
 	if (!m->run.root_process)
 		return;
-	m->run.root_pid = model_pid_key(
-		m, stream_of(m, m->run.root_process), m->defs->processes[m->run.root_process].pid);
+	m->run.root_pid = model_pid_key(m, hosts_stream_of(m, m->run.root_process),
+		m->defs->processes[m->run.root_process].pid);
 	m->part.restarts = !m->opts->from_ns && !m->opts->start && !m->follow.by_connection &&
 			   !m->opts->process && !m->opts->turns;
 }

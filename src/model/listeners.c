@@ -17,7 +17,7 @@ struct addresses { /* text -> the first listener there */
 };
 
 /* The protocol and one of the two addresses of "tcp LOCAL PEER"; 0: there is none. */
-static size_t address_in(const char *name, bool peer, char text[ADDRESS_BYTES_MAX])
+static size_t listeners_address_in(const char *name, bool peer, char text[ADDRESS_BYTES_MAX])
 {
 	const char *local = strchr(name, ' '), *second = local ? strchr(local + 1, ' ') : NULL;
 	if (!second)
@@ -33,7 +33,7 @@ static size_t address_in(const char *name, bool peer, char text[ADDRESS_BYTES_MA
 	return nr_protocol + nr_address;
 }
 
-static enum base_status place_of(struct addresses *a, const char *text, uint32_t **ret)
+static enum base_status listeners_place_of(struct addresses *a, const char *text, uint32_t **ret)
 {
 	uint32_t id;
 	enum base_status s = base_strtab_intern(a->texts, text, strlen(text), &id);
@@ -50,9 +50,10 @@ static enum base_status add_listener(struct model *m, struct addresses *a, uint3
 	char text[ADDRESS_BYTES_MAX];
 	uint32_t *first;
 	m->listener[object] = object;
-	if (!address_in(trace_text_of(m->defs, m->defs->objects[object].name), false, text))
+	if (!listeners_address_in(
+		    trace_text_of(m->defs, m->defs->objects[object].name), false, text))
 		return BASE_OK;
-	enum base_status s = place_of(a, text, &first);
+	enum base_status s = listeners_place_of(a, text, &first);
 	if (s != BASE_OK)
 		return s;
 	if (!*first)
@@ -67,10 +68,10 @@ static enum base_status add_caller(struct model *m, struct addresses *a, uint32_
 	static const char *const any[] = {"tcp 0.0.0.0", "tcp [0:0:0:0:0:0:0:0]"};
 	char text[ADDRESS_BYTES_MAX], wild[ADDRESS_BYTES_MAX];
 	uint32_t *first;
-	size_t length =
-		address_in(trace_text_of(m->defs, m->defs->objects[object].name), true, text);
+	size_t length = listeners_address_in(
+		trace_text_of(m->defs, m->defs->objects[object].name), true, text);
 	const char *port = length ? strrchr(text, ':') : NULL;
-	enum base_status s = length ? place_of(a, text, &first) : BASE_OK;
+	enum base_status s = length ? listeners_place_of(a, text, &first) : BASE_OK;
 	if (s != BASE_OK || !length)
 		return s;
 	m->listener[object] = *first;
@@ -80,7 +81,7 @@ static enum base_status add_caller(struct model *m, struct addresses *a, uint32_
 			break;
 		memcpy(wild, any[i], nr_any);
 		memcpy(wild + nr_any, port, nr_port + 1);
-		s = place_of(a, wild, &first);
+		s = listeners_place_of(a, wild, &first);
 		if (s != BASE_OK)
 			return s;
 		m->listener[object] = *first;

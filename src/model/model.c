@@ -16,7 +16,7 @@ static rule_fn *const rule_table[MODEL_KINDS] = {
 
 /* ---- failures: the first one ends the run; rules need not check ------------------------------ */
 
-static void keep(struct model *m, enum base_status s)
+static void model_keep(struct model *m, enum base_status s)
 {
 	if (BASE_UNLIKELY(s != BASE_OK) && m->status == BASE_OK) {
 		m->status = s;
@@ -35,7 +35,7 @@ bool model_grow(struct model *m, void *data, size_t *capacity, size_t need, size
 		return true;
 	enum base_status s = base_grow(data, capacity, need, elem_size_bytes);
 	if (s != BASE_OK)
-		keep(m, base_fail(m->err, s, "out of memory for the model's tables"));
+		model_keep(m, base_fail(m->err, s, "out of memory for the model's tables"));
 	return s == BASE_OK;
 }
 
@@ -43,7 +43,7 @@ void model_put(struct model *m, struct base_map *map, uint64_t hi, uint64_t lo, 
 {
 	enum base_status s = base_map_put(map, hi, lo, value);
 	if (s != BASE_OK)
-		keep(m, base_fail(m->err, s, "out of memory for the model's maps"));
+		model_keep(m, base_fail(m->err, s, "out of memory for the model's maps"));
 }
 
 /* ---- roles, classes, states, actors, queues -------------------------------------------------- */
@@ -127,7 +127,7 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 		return 0;
 	uint32_t graph_id;
 	enum base_status s = graph_add_state(m->graph, &graph_id, m->err);
-	keep(m, s);
+	model_keep(m, s);
 	if (s != BASE_OK || !model_grow(m, &m->made.state, &m->made.state_capacity,
 				    m->made.nr_states + 1, sizeof *m->made.state))
 		return 0;
@@ -147,11 +147,12 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	};
 	model_put(m, &m->made.states, hi, lo, graph_id);
 	if (m->sink && m->sink->state)
-		keep(m, m->sink->state(m->sink->ctx, graph_id,
-				(kind == MODEL_STATE_run && !is_handling(m, role)) ||
-					kind == MODEL_STATE_hold || kind == MODEL_STATE_annotated ||
-					kind == MODEL_STATE_io,
-				m->err));
+		model_keep(
+			m, m->sink->state(m->sink->ctx, graph_id,
+				   (kind == MODEL_STATE_run && !is_handling(m, role)) ||
+					   kind == MODEL_STATE_hold ||
+					   kind == MODEL_STATE_annotated || kind == MODEL_STATE_io,
+				   m->err));
 	return graph_id;
 }
 
@@ -179,7 +180,7 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 	if (m->status != BASE_OK)
 		return 0;
 	enum base_status s = graph_add_actor(m->graph, &id, m->err);
-	keep(m, s);
+	model_keep(m, s);
 	if (s != BASE_OK || !model_grow(m, &m->made.actor, &m->made.actor_capacity,
 				    m->made.nr_actors + 1, sizeof *m->made.actor))
 		return 0;
@@ -241,13 +242,13 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 	if (m->status != BASE_OK)
 		return 0;
 	enum base_status s = graph_add_queue(m->graph, &o, &id, m->err);
-	keep(m, s);
+	model_keep(m, s);
 	if (s != BASE_OK || !model_grow(m, &m->made.queue, &m->made.queue_capacity,
 				    m->made.nr_queues + 1, sizeof *m->made.queue))
 		return 0;
 	BASE_ASSERT(id == m->made.nr_queues);
 	if (m->sink && m->sink->queue)
-		keep(m, m->sink->queue(m->sink->ctx, id, &o, m->err));
+		model_keep(m, m->sink->queue(m->sink->ctx, id, &o, m->err));
 	m->made.queue[m->made.nr_queues++] = (struct queue_info){
 		.pub = {.object = object,
 			.type = type > MODEL_TYPE_PUT_OFF ? TRACE_OBJECT_none : type,
@@ -332,7 +333,7 @@ uint32_t model_acting(const struct thread *t)
 	return t->nr_machines ? t->machine[t->nr_machines - 1].actor : t->actor;
 }
 
-static bool is_in(const struct model_place *p, uint32_t actor, uint32_t state)
+static bool model_is_in(const struct model_place *p, uint32_t actor, uint32_t state)
 {
 	return (!p->actor || (actor < p->nr_actors && p->actor[actor])) &&
 	       (!p->state || (state < p->nr_states && p->state[state]));
@@ -341,7 +342,7 @@ static bool is_in(const struct model_place *p, uint32_t actor, uint32_t state)
 /* Does this verb enter a state, and is it one of that place? */
 static bool enters(const struct model *m, const struct model_place *p, const struct graph_verb *v)
 {
-	return p && m->made.actor[v->actor].state != v->state && is_in(p, v->actor, v->state);
+	return p && m->made.actor[v->actor].state != v->state && model_is_in(p, v->actor, v->state);
 }
 
 static bool *path_started(struct model *m, uint32_t actor)
@@ -356,7 +357,7 @@ static void end_path(struct model *m, uint32_t actor, const struct graph_verb *v
 	if (m->follow.by_connection && serves < 2) /* nobody's, or of one that is not followed */
 		return;
 	uint32_t end = serves ? m->follow.followed[serves - 1].pub.end : 0;
-	keep(m, graph_end(m->graph, end, v->actor, v->time_ns, m->err));
+	model_keep(m, graph_end(m->graph, end, v->actor, v->time_ns, m->err));
 }
 
 void model_born(struct model *m, struct thread *t, uint64_t time_ns)
@@ -364,7 +365,7 @@ void model_born(struct model *m, struct thread *t, uint64_t time_ns)
 	t->k.unborn = false;
 	t->born_ns = time_ns;
 	if (m->opts->turns && m->status == BASE_OK)
-		keep(m, graph_birth(m->graph, model_acting(t), m->err));
+		model_keep(m, graph_birth(m->graph, model_acting(t), m->err));
 }
 
 /* For whoever wants more than the graph: connections, a path's ends, a sink. */
@@ -381,11 +382,11 @@ static void apply_watched_verb(
 		*started = true;
 		v->flags |= GRAPH_START;
 	}
-	keep(m, graph_apply(m->graph, kind, v, from_actor, m->err));
+	model_keep(m, graph_apply(m->graph, kind, v, from_actor, m->err));
 	if (m->status != BASE_OK)
 		return;
 	if (m->sink)
-		keep(m, m->sink->verb(m->sink->ctx, kind, v, from_actor, m->err));
+		model_keep(m, m->sink->verb(m->sink->ctx, kind, v, from_actor, m->err));
 	if (at_end && kind != GRAPH_VERB_rename && !(v->flags & GRAPH_MORE))
 		end_path(m, actor, v);
 	if (!(v->flags & GRAPH_MORE))
@@ -398,7 +399,7 @@ static inline void apply_verb(
 	if (BASE_UNLIKELY(m->is_watched))
 		apply_watched_verb(m, kind, v, from_actor);
 	else
-		keep(m, graph_apply(m->graph, kind, v, from_actor, m->err));
+		model_keep(m, graph_apply(m->graph, kind, v, from_actor, m->err));
 }
 
 void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, uint64_t time_ns,
@@ -419,7 +420,7 @@ void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, u
 }
 
 /* Woken, but on a processor only now: that counts when it came last. */
-static void add_processor(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+static void model_add_processor(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
 {
 	uint32_t queue = t->processor_queue;
 	t->processor_queue = NONE;
@@ -432,7 +433,7 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	uint32_t queue, int64_t n, uint32_t state, uint32_t flags)
 {
 	if (BASE_UNLIKELY(t->processor_queue != NONE))
-		add_processor(m, t, time_ns, state);
+		model_add_processor(m, t, time_ns, state);
 	/* What ends this wait the library does not know; but who woke the thread is known. */
 	if (BASE_UNLIKELY(t->k.woken && t->mode == MODE_WAITING)) {
 		t->k.woken = false;
@@ -500,14 +501,14 @@ void model_tell_recording(struct model *m, const struct thread *t, uint64_t ns)
 {
 	const struct graph_sink *sink = m->sink;
 	if (ns && sink && sink->recording && m->status == BASE_OK)
-		keep(m, sink->recording(sink->ctx, model_acting(t), ns, m->err));
+		model_keep(m, sink->recording(sink->ctx, model_acting(t), ns, m->err));
 }
 
 void model_tell_late(struct model *m, const struct thread *t, uint64_t ns)
 {
 	const struct graph_sink *sink = m->sink;
 	if (sink && sink->late && m->status == BASE_OK)
-		keep(m, sink->late(sink->ctx, model_acting(t), ns, m->err));
+		model_keep(m, sink->late(sink->ctx, model_acting(t), ns, m->err));
 }
 
 /* Of each record that a thread writes itself, as the recorder measured; elder ones had one number
@@ -526,7 +527,7 @@ static void find_recording(struct model *m)
 /* ---- the run --------------------------------------------------------------------------------- */
 
 /* A thread, or a context, that is no actor yet. */
-static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uint32_t site)
+static void model_begin_thread(struct model *m, struct thread *t, uint32_t stream, uint32_t site)
 {
 	const struct trace_stream *def = &m->defs->streams[stream];
 	const struct trace_context *c = trace_def_context(m->defs, stream);
@@ -559,7 +560,7 @@ static void begin_thread(struct model *m, struct thread *t, uint32_t stream, uin
 	t->k.call.queue = NONE;
 }
 
-static bool is_thread(const struct model *m, uint32_t stream)
+static bool model_is_thread(const struct model *m, uint32_t stream)
 {
 	uint64_t type = trace_def_context(m->defs, stream)->type;
 	return type == TRACE_CONTEXT_none || type == TRACE_CONTEXT_recorder;
@@ -570,13 +571,13 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 {
 	for (uint32_t i = from; i < m->nr_threads && m->status == BASE_OK; i++) {
 		struct thread *t = &m->thread[i];
-		begin_thread(m, t, i, 0);
+		model_begin_thread(m, t, i, 0);
 		if (m->status != BASE_OK)
 			return;
 		t->begin_ns = t->end_ns = time_ns;
 		t->born_ns = UINT64_MAX;
 		t->k.unborn = true;
-		if (!is_thread(m, i))
+		if (!model_is_thread(m, i))
 			continue;
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
 			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN),
@@ -627,7 +628,7 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 		m->run.root_pid =
 			model_pid_key(m, r->stream, trace_def_process(m->defs, def->process)->pid);
 	}
-	begin_thread(m, t, r->stream, site);
+	model_begin_thread(m, t, r->stream, site);
 	if (m->status != BASE_OK)
 		return NULL;
 	t->begin_ns = t->born_ns = r->time_ns;
@@ -656,7 +657,7 @@ static void start_at_root(struct model *m, const struct thread *t, uint64_t time
 	m->part.restarts = false;
 	m->looks_closer = m->is_system || m->part.left;
 	m->part.end_actor = t->actor;
-	keep(m, graph_restart(m->graph, time_ns, m->err));
+	model_keep(m, graph_restart(m->graph, time_ns, m->err));
 	model_forget_samples(m); /* counted anew */
 }
 
@@ -683,7 +684,7 @@ static __attribute__((noinline)) bool may_apply(
 	return true;
 }
 
-static inline void apply(struct model *m, const struct trace_record *r)
+static inline void model_apply(struct model *m, const struct trace_record *r)
 {
 	rule_fn *rule = r->kind < MODEL_KINDS ? rule_table[r->kind] : NULL;
 	if (BASE_UNLIKELY(!rule))
@@ -726,13 +727,13 @@ static void start_window(struct model *m)
 static __attribute__((noinline)) void cross_bounds(struct model *m, uint64_t time_ns)
 {
 	if (!m->part.entered) {
-		keep(m, graph_restart(m->graph, m->opts->from_ns, m->err));
+		model_keep(m, graph_restart(m->graph, m->opts->from_ns, m->err));
 		model_forget_samples(m); /* counted anew */
 		m->part.entered = true;
 		expect_end(m);
 	}
 	if (m->status == BASE_OK && time_ns >= m->part.next_bound_ns) {
-		keep(m, graph_cut(m->graph, m->opts->to_ns, m->err));
+		model_keep(m, graph_cut(m->graph, m->opts->to_ns, m->err));
 		m->part.left = m->looks_closer = true;
 		m->part.next_bound_ns = UINT64_MAX;
 	}
@@ -754,7 +755,7 @@ static inline void apply_next(void *model, const struct trace_record *r)
 	if (BASE_UNLIKELY(r->time_ns >= m->part.next_bound_ns))
 		cross_bounds(m, r->time_ns);
 	m->seen.last_ns = r->time_ns;
-	apply(m, r);
+	model_apply(m, r);
 }
 
 /* After some of them. */
@@ -768,7 +769,7 @@ static enum base_status end_batch(struct model *m, size_t nr)
 	return BASE_OK;
 }
 
-static enum base_status read_all(struct model *m, struct trace_reader *r)
+static enum base_status model_read_all(struct model *m, struct trace_reader *r)
 {
 	uint64_t all = trace_reader_record_count(r), reported = 0;
 	for (;;) {
@@ -862,7 +863,7 @@ static void grow_objects(struct model *m)
 		m->connection[i] = (struct connection){.side = {unused_object, unused_object}};
 	m->nr_objects = nr;
 	m->nr_connections = (uint32_t)pairs;
-	keep(m, model_find_listeners(m));
+	model_keep(m, model_find_listeners(m));
 }
 
 static enum base_status grow_tables(struct model *m)
@@ -883,7 +884,7 @@ static enum base_status grow_tables(struct model *m)
 			(size_t)d->nr_sites + 1, sizeof *m->naming.site_text))
 		m->naming.nr_site_texts = d->nr_sites;
 	if (d->nr_inlines > m->sampled.nr_inlines)
-		keep(m, model_index_inlined(m));
+		model_keep(m, model_index_inlined(m));
 	if (m->is_system && d->nr_processes > m->kernel.nr_run_times &&
 		model_grow(m, &m->kernel.run_time, &m->kernel.run_time_capacity,
 			(size_t)d->nr_processes + 1, sizeof *m->kernel.run_time)) {
@@ -976,7 +977,7 @@ uint32_t model_end_actor_now(struct model *m)
 	return m->started ? default_end(m) : GRAPH_ANY_ACTOR;
 }
 
-static enum base_status finish(struct model *m)
+static enum base_status model_finish(struct model *m)
 {
 	if (!m->started)
 		return base_fail(m->err, BASE_ERR_NOTFOUND,
@@ -1015,9 +1016,9 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	if (s != BASE_OK || !m)
 		return s;
 	m->err = err ? err : &m->own_err;
-	s = read_all(m, r);
+	s = model_read_all(m, r);
 	if (s == BASE_OK)
-		s = finish(m);
+		s = model_finish(m);
 	const struct trace_health *read = trace_reader_health(r);
 	if (s != BASE_OK && read->readable_bytes < read->file_bytes)
 		s = base_cause(m->err, s,

@@ -395,7 +395,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 	}
 }
 
-static void add_where(struct model *m, struct base_str *s, const struct state_info *st)
+static void names_add_where(struct model *m, struct base_str *s, const struct state_info *st)
 {
 	uint32_t site = st->pub.site;
 	if (st->pub.kind == MODEL_STATE_run && !site && m->made.role[st->role].site)
@@ -410,7 +410,7 @@ static void add_where(struct model *m, struct base_str *s, const struct state_in
 static const char *where_text(struct model *m, const struct state_info *st)
 {
 	struct base_str s = {0};
-	add_where(m, &s, st);
+	names_add_where(m, &s, st);
 	if (s.length || s.failed)
 		return model_keep_text(m, &s);
 	base_str_fini(&s); /* an empty name may have taken room */
@@ -474,7 +474,7 @@ static void name_device(struct model *m, struct actor_info *a, struct base_str *
 		base_str_addf(s, " #%u", a->number);
 }
 
-static void name_actor(struct model *m, struct actor_info *a)
+static void names_name_actor(struct model *m, struct actor_info *a)
 {
 	struct base_str s = {0};
 	if (a->role == NONE) {
@@ -570,7 +570,7 @@ void model_add_state_name(struct model *m, uint32_t state, struct base_str *ret)
 void model_add_state_where(struct model *m, uint32_t state, struct base_str *ret)
 {
 	if (state < m->made.nr_states)
-		add_where(m, ret, &m->made.state[state]);
+		names_add_where(m, ret, &m->made.state[state]);
 }
 
 void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret)
@@ -635,7 +635,7 @@ enum base_status model_make_names(struct model *m)
 		name_file(m, st);
 	}
 	for (size_t i = 0; i < m->made.nr_actors; i++)
-		name_actor(m, &m->made.actor[i]);
+		names_name_actor(m, &m->made.actor[i]);
 	for (uint32_t i = 0; i < m->made.nr_queues; i++)
 		name_queue(m, i);
 	return model_name_findings(m);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_call(struct base_str *s, uint32_t call)
+static void names_kernel_add_call(struct base_str *s, uint32_t call)
 {
 	const char *name = call ? trace_syscall_find(call - 1)->name : NULL;
 	if (name)
@@ -27,7 +27,7 @@ static const char *context_word(enum trace_context_type type)
 }
 
 /* "a timer", "the network", "interrupt nvme0q1" */
-static void add_cause(const struct model *m, struct base_str *s, uint32_t cause)
+static void names_kernel_add_cause(const struct model *m, struct base_str *s, uint32_t cause)
 {
 	static const struct {
 		const char *softirq, *text;
@@ -74,17 +74,17 @@ bool model_add_kernel_state(struct model *m, struct base_str *s, const struct st
 		return true;
 	}
 	if (st->pub.kind == MODEL_STATE_io) {
-		add_call(s, call);
+		names_kernel_add_call(s, call);
 	} else {
 		if (cause && cause <= m->kernel.nr_causes) {
 			base_str_add(s, "waiting for ");
-			add_cause(m, s, cause);
+			names_kernel_add_cause(m, s, cause);
 		} else {
 			base_str_add(s, call ? "waiting" : "asleep, not seen in what");
 		}
 		if (call) {
 			base_str_add(s, " in ");
-			add_call(s, call);
+			names_kernel_add_call(s, call);
 		}
 	}
 	if (about) {

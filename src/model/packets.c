@@ -50,14 +50,14 @@ const struct packet *model_packets_covering(
 	return f->found;
 }
 
-static void forget(struct packets *f, size_t from, size_t nr)
+static void packets_forget(struct packets *f, size_t from, size_t nr)
 {
 	memmove(&f->packet[from], &f->packet[from + nr], (f->nr - from - nr) * sizeof *f->packet);
 	f->nr -= nr;
 }
 
 /* The oldest with that key; f->nr: none. */
-static size_t find(const struct packets *f, uint64_t key)
+static size_t packets_find(const struct packets *f, uint64_t key)
 {
 	size_t i = 0;
 	while (i < f->nr && f->packet[i].key != key)
@@ -67,17 +67,17 @@ static size_t find(const struct packets *f, uint64_t key)
 
 bool model_packet_gone(struct packets *f, uint64_t key)
 {
-	size_t i = f ? find(f, key) : 0;
+	size_t i = f ? packets_find(f, key) : 0;
 	if (!f || i == f->nr)
 		return false;
-	forget(f, i, 1);
+	packets_forget(f, i, 1);
 	return true;
 }
 
 uint64_t model_packets_leave(struct packets *f, const struct trace_packet_queue *p, uint64_t key)
 {
 	uint64_t bytes = 0;
-	size_t at = f ? find(f, key) : 0;
+	size_t at = f ? packets_find(f, key) : 0;
 	for (size_t i = 0; f && at == f->nr && i < f->nr; i++)
 		if (overlaps(&f->packet[i], p))
 			at = i;
@@ -90,7 +90,7 @@ uint64_t model_packets_leave(struct packets *f, const struct trace_packet_queue 
 	bool whole = k->key == key || (int32_t)(end - k->end) >= 0;
 	bytes += (whole ? k->end : end) - k->begin;
 	k->begin = end;
-	forget(f, 0, at + whole);
+	packets_forget(f, 0, at + whole);
 	return bytes;
 }
 

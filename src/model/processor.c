@@ -14,13 +14,13 @@ enum {
 	WOKE_NS = 50 * 1000, /* who left a processor that long ago may have woken somebody */
 };
 
-static void no_memory(struct model *m, enum base_status s)
+static void processor_no_memory(struct model *m, enum base_status s)
 {
 	if (m->status == BASE_OK)
 		m->status = base_fail(m->err, s, "out of memory for the processors' table");
 }
 
-static struct cpu *cpu_of(struct model *m, uint64_t number)
+static struct cpu *processor_cpu_of(struct model *m, uint64_t number)
 {
 	if (number >= MODEL_CPUS_MAX)
 		return NULL;
@@ -28,7 +28,7 @@ static struct cpu *cpu_of(struct model *m, uint64_t number)
 		enum base_status s = base_grow(&m->processors.cpu, &m->processors.cpu_capacity,
 			number + 1, sizeof *m->processors.cpu);
 		if (s != BASE_OK) {
-			no_memory(m, s);
+			processor_no_memory(m, s);
 			return NULL;
 		}
 		for (; m->processors.nr_cpus <= number; m->processors.nr_cpus++)
@@ -54,7 +54,7 @@ static struct model_processor_wait *pair_of(struct model *m, uint32_t waiting, u
 	if (s == BASE_OK)
 		s = base_map_put(&m->processors.pairs, waiting, had, m->processors.nr_pairs);
 	if (s != BASE_OK) {
-		no_memory(m, s);
+		processor_no_memory(m, s);
 		return NULL;
 	}
 	m->processors.pair[m->processors.nr_pairs] =
@@ -62,7 +62,7 @@ static struct model_processor_wait *pair_of(struct model *m, uint32_t waiting, u
 	return &m->processors.pair[m->processors.nr_pairs++];
 }
 
-static void charge(struct model *m, uint32_t waiting, uint32_t had, uint64_t wait_ns)
+static void processor_charge(struct model *m, uint32_t waiting, uint32_t had, uint64_t wait_ns)
 {
 	struct model_processor_wait *p = wait_ns ? pair_of(m, waiting, had) : NULL;
 	if (!p)
@@ -86,11 +86,11 @@ static void charge_wait(struct model *m, const struct cpu *c, const struct threa
 			break;
 		if (u->stream == t->stream || begin >= end)
 			continue;
-		charge(m, actor, u->actor, end - begin);
+		processor_charge(m, actor, u->actor, end - begin);
 		rest -= end - begin < rest ? end - begin : rest;
 	}
 	if (!m->is_system) /* else nobody had it */
-		charge(m, actor, MODEL_OTHERS, rest);
+		processor_charge(m, actor, MODEL_OTHERS, rest);
 }
 
 struct model_had model_had_processor(const struct model *m, const struct thread *t, uint64_t number,
@@ -140,12 +140,12 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 
 /* ---- on and off ------------------------------------------------------------------------------ */
 
-static void leave(struct model *m, struct cpu *c, uint64_t time_ns)
+static void processor_leave(struct model *m, struct cpu *c, uint64_t time_ns)
 {
 	if (!c->use) {
 		c->use = base_alloc(MODEL_CPU_HISTORY * sizeof *c->use);
 		if (!c->use) {
-			no_memory(m, BASE_ERR_NOMEM);
+			processor_no_memory(m, BASE_ERR_NOMEM);
 			return;
 		}
 	}
@@ -164,9 +164,9 @@ static void leave(struct model *m, struct cpu *c, uint64_t time_ns)
 void model_processor_out(
 	struct model *m, struct thread *t, uint64_t number, uint64_t time_ns, bool preempted)
 {
-	struct cpu *c = cpu_of(m, number);
+	struct cpu *c = processor_cpu_of(m, number);
 	if (c && c->stream == t->stream)
-		leave(m, c, time_ns);
+		processor_leave(m, c, time_ns);
 	t->ready_ns = preempted ? time_ns : 0;
 }
 
@@ -197,7 +197,7 @@ static void note_waker(struct model *m, const struct thread *t, uint32_t stream)
 		return;
 	enum base_status s = base_map_put(&m->processors.wakers, hi, who, n + 1);
 	if (s != BASE_OK)
-		no_memory(m, s);
+		processor_no_memory(m, s);
 }
 
 bool model_processor_of(const struct model *m, const struct thread *t, uint64_t *number)
@@ -210,12 +210,12 @@ bool model_processor_of(const struct model *m, const struct thread *t, uint64_t 
 
 void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns)
 {
-	struct cpu *c = cpu_of(m, number);
+	struct cpu *c = processor_cpu_of(m, number);
 	if (!c)
 		return;
 	if (c->stream) { /* it left unseen: at its end, or just now */
 		const struct thread *before = &m->thread[c->stream];
-		leave(m, c, before->ended ? before->end_ns : time_ns);
+		processor_leave(m, c, before->ended ? before->end_ns : time_ns);
 	}
 	if (t->mode == MODE_RUNNABLE && t->ready_ns)
 		charge_wait(m, c, t, t->ready_ns, time_ns);
@@ -228,10 +228,10 @@ void model_processor_in(struct model *m, struct thread *t, uint64_t number, uint
 void model_processor_taken_over(
 	struct model *m, const struct thread *before, const struct thread *now, uint64_t time_ns)
 {
-	struct cpu *c = cpu_of(m, before->k.processor);
+	struct cpu *c = processor_cpu_of(m, before->k.processor);
 	if (!c || c->stream != before->stream)
 		return;
-	leave(m, c, time_ns);
+	processor_leave(m, c, time_ns);
 	c->stream = now->stream;
 	c->since_ns = time_ns;
 }
@@ -266,7 +266,7 @@ void model_away(struct model *m, uint32_t actor, uint32_t state, uint64_t durati
 	base_map_get(&m->processors.away, actor, state, &sum);
 	enum base_status s = base_map_put(&m->processors.away, actor, state, sum + duration_ns);
 	if (s != BASE_OK)
-		no_memory(m, s);
+		processor_no_memory(m, s);
 }
 
 /* The thread ends inside them. */
@@ -287,7 +287,7 @@ uint64_t model_away_ns(const struct model *m, uint32_t actor, uint32_t state)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static int longest_first(const void *pa, const void *pb)
+static int processor_longest_first(const void *pa, const void *pb)
 {
 	const struct model_processor_wait *a = pa, *b = pb;
 	if (a->waiting != b->waiting)
@@ -301,7 +301,7 @@ void model_sort_processor_waits(struct model *m)
 {
 	if (m->processors.nr_pairs)
 		qsort(m->processors.pair, m->processors.nr_pairs, sizeof *m->processors.pair,
-			longest_first);
+			processor_longest_first);
 }
 
 const struct model_processor_wait *model_processor_waits(const struct model *m, size_t *ret_nr)
@@ -315,7 +315,7 @@ struct best_waker {
 	uint32_t actor;
 };
 
-static bool look(void *ctx, uint64_t key_hi, uint64_t key_lo, uint64_t value)
+static bool processor_look(void *ctx, uint64_t key_hi, uint64_t key_lo, uint64_t value)
 {
 	struct best_waker *b = ctx;
 	if (key_hi != b->key)
@@ -333,7 +333,7 @@ uint32_t model_ran_before(
 	const struct model *m, uint32_t actor, uint32_t state, uint64_t *ret_nr, uint64_t *ret_all)
 {
 	struct best_waker b = {.key = (uint64_t)state << 32 | actor, .actor = MODEL_OTHERS};
-	base_map_each(&m->processors.wakers, look, &b);
+	base_map_each(&m->processors.wakers, processor_look, &b);
 	*ret_nr = b.most;
 	*ret_all = b.all;
 	return b.actor;

@@ -28,7 +28,8 @@ enum clock_of { /* a place where a thread sleeps; a timerfd; the system calls th
 	OF_DEADLINES,
 };
 
-static struct clock *clock_of(struct model *m, enum clock_of what, uint32_t id, uint32_t site)
+static struct clock *rules_clock_clock_of(
+	struct model *m, enum clock_of what, uint32_t id, uint32_t site)
 {
 	uint64_t hi = (uint64_t)what << 32 | id, ix;
 	if (!base_map_get(&m->timing.clocks, hi, site, &ix)) {
@@ -125,7 +126,7 @@ static struct clock *plan_sleep(struct model *m, struct thread *t, uint64_t time
 	uint64_t deadline_ns, int64_t remaining_ns, enum clock_of what, uint32_t site, bool exact)
 {
 	t->sleep = (struct sleep){.clock = NONE};
-	struct clock *c = clock_of(m, what, t->stream, site);
+	struct clock *c = rules_clock_clock_of(m, what, t->stream, site);
 	if (!c)
 		return NULL;
 	bool follows = follows_deadline(c, deadline_ns, remaining_ns, exact);
@@ -245,7 +246,7 @@ void model_rule_timer_set(struct model *m, struct thread *t, const struct trace_
 {
 	const struct trace_timer_set *s = &r->u.timer_set;
 	bool unheard = t->k.call.active && !t->k.call.named; /* the library tells it */
-	struct clock *c = unheard ? NULL : clock_of(m, OF_FILE, s->object, 0);
+	struct clock *c = unheard ? NULL : rules_clock_clock_of(m, OF_FILE, s->object, 0);
 	if (!c)
 		return;
 	uint64_t due_ns = r->time_ns + (s->first_ns < INT64_MAX / 2 ? s->first_ns : INT64_MAX / 2);

@@ -18,7 +18,7 @@ static struct object *listener_of(struct model *m, uint32_t object)
 
 /* The byte queue behind a descriptor in one direction; NULL: none (file, terminal, peer that is not
  * recorded). */
-static struct object *flow_of(struct model *m, uint32_t object, enum flow flow)
+static struct object *rules_io_flow_of(struct model *m, uint32_t object, enum flow flow)
 {
 	struct object *o = model_object(m, object);
 	if (!o)
@@ -44,7 +44,7 @@ static struct object *flow_of(struct model *m, uint32_t object, enum flow flow)
 	}
 }
 
-static uint32_t queue_of(struct model *m, uint32_t object, struct object *f, uint32_t site)
+static uint32_t rules_io_queue_of(struct model *m, uint32_t object, struct object *f, uint32_t site)
 {
 	if (f->queue == NONE)
 		f->queue = model_make_queue(m, 0, object,
@@ -63,38 +63,38 @@ static uint32_t end_queue(struct model *m, uint32_t object, struct object *f, ui
 }
 
 /* Nobody's (0) for ids that the trace does not define. */
-static const struct trace_object *definition(const struct model *m, uint32_t object)
+static const struct trace_object *rules_io_definition(const struct model *m, uint32_t object)
 {
 	return &m->defs->objects[object < m->nr_objects ? object : 0];
 }
 
-static bool is_named(const struct model *m, uint32_t object, const char *name)
+static bool rules_io_is_named(const struct model *m, uint32_t object, const char *name)
 {
-	const struct trace_object *o = definition(m, object);
+	const struct trace_object *o = rules_io_definition(m, object);
 	return o->type == TRACE_OBJECT_other && !strcmp(trace_text_of(m->defs, o->name), name);
 }
 
 /* Signals of which the program knows by reading them. */
 static bool is_signals(const struct model *m, uint32_t object)
 {
-	return is_named(m, object, "anon_inode:[signalfd]");
+	return rules_io_is_named(m, object, "anon_inode:[signalfd]");
 }
 
 /* What others do to files. */
 static bool is_news_of_files(const struct model *m, uint32_t object)
 {
-	return is_named(m, object, "anon_inode:inotify") ||
-	       is_named(m, object, "anon_inode:[fanotify]");
+	return rules_io_is_named(m, object, "anon_inode:inotify") ||
+	       rules_io_is_named(m, object, "anon_inode:[fanotify]");
 }
 
 static bool is_timer(const struct model *m, uint32_t object)
 {
-	return definition(m, object)->type == TRACE_OBJECT_timerfd;
+	return rules_io_definition(m, object)->type == TRACE_OBJECT_timerfd;
 }
 
 static uint32_t io_state(struct model *m, uint32_t object, uint32_t site, uint64_t op)
 {
-	const struct trace_object *def = definition(m, object);
+	const struct trace_object *def = rules_io_definition(m, object);
 	bool outside =
 		op == TRACE_IO_accept || op == TRACE_IO_connect || op == TRACE_IO_lock ||
 		op == TRACE_IO_drain || op == TRACE_IO_resolve ||
@@ -111,7 +111,8 @@ static void begin_read(
 	struct model *m, struct thread *t, const struct trace_record *r, struct object *f)
 {
 	uint32_t object = r->u.io_begin.object, site = r->u.io_begin.site;
-	uint32_t queue = queue_of(m, object, f, site), class_ix = model_class_of(m, object, site);
+	uint32_t queue = rules_io_queue_of(m, object, f, site),
+		 class_ix = model_class_of(m, object, site);
 	end_queue(m, object, f, site);
 	model_note_user(m, class_ix, t, true);
 	t->io.queue = queue;
@@ -129,7 +130,7 @@ static void begin_write(
 	struct model *m, struct thread *t, const struct trace_record *r, struct object *f)
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
-	uint32_t queue = queue_of(m, b->object, f, b->site),
+	uint32_t queue = rules_io_queue_of(m, b->object, f, b->site),
 		 class_ix = model_class_of(m, b->object, b->site);
 	bool event = m->defs->objects[b->object].type == TRACE_OBJECT_eventfd;
 	uint64_t capacity = m->defs->objects[b->object].capacity,
@@ -161,7 +162,7 @@ static void begin_connect(
 	const struct trace_io_begin *b = &r->u.io_begin;
 	struct object *own = &m->object[b->object];
 	uint32_t state = io_state(m, b->object, b->site, TRACE_IO_connect);
-	t->io.queue = queue_of(m, m->listener[b->object], listener, b->site);
+	t->io.queue = rules_io_queue_of(m, m->listener[b->object], listener, b->site);
 	if (own->calls) /* asks again how the call went */
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, state, 0);
 	else
@@ -189,7 +190,7 @@ static void begin_accept(
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
 	uint32_t class_ix = model_class_of(m, m->listener[b->object], b->site);
-	t->io.queue = queue_of(m, m->listener[b->object], listener, b->site);
+	t->io.queue = rules_io_queue_of(m, m->listener[b->object], listener, b->site);
 	if (graph_queue_units(m->graph, t->io.queue))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
 			model_make_state(
@@ -215,12 +216,12 @@ static void end_accept(struct model *m, struct thread *t, const struct trace_rec
  * shared, is not known: any that is given up may be the one that was waited for.
  */
 
-static void begin_lock(
+static void rules_io_begin_lock(
 	struct model *m, struct thread *t, const struct trace_record *r, struct object *o)
 {
 	const struct trace_io_begin *b = &r->u.io_begin;
 	uint32_t state = io_state(m, b->object, b->site, TRACE_IO_lock);
-	t->io.queue = queue_of(m, b->object, o, b->site);
+	t->io.queue = rules_io_queue_of(m, b->object, o, b->site);
 	if (o->owned[OWNED_locked].owner)
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1, state, 0);
 	else
@@ -277,9 +278,9 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 		t->run_state = model_run_state(m, t, b->site);
 	struct object *f = NULL;
 	if (b->op == TRACE_IO_read || b->op == TRACE_IO_accept)
-		f = flow_of(m, b->object, FLOW_in);
+		f = rules_io_flow_of(m, b->object, FLOW_in);
 	else if (b->op == TRACE_IO_write)
-		f = flow_of(m, b->object, FLOW_out);
+		f = rules_io_flow_of(m, b->object, FLOW_out);
 	else if (b->op == TRACE_IO_connect)
 		f = listener_of(m, b->object);
 	else if (b->op == TRACE_IO_lock || b->op == TRACE_IO_unlock)
@@ -291,7 +292,7 @@ void model_rule_io_begin(struct model *m, struct thread *t, const struct trace_r
 	else if (f && b->op == TRACE_IO_connect)
 		begin_connect(m, t, r, f);
 	else if (f && b->op == TRACE_IO_lock)
-		begin_lock(m, t, r, f);
+		rules_io_begin_lock(m, t, r, f);
 	else if (f && b->op == TRACE_IO_write)
 		begin_write(m, t, r, f);
 	else if (b->op != TRACE_IO_read || !is_timer(m, b->object) ||
@@ -373,7 +374,7 @@ static void take_ahead(struct model *m, uint64_t since_ns, uint64_t time_ns, str
 
 /* A write of that size goes into a pipe or socket as a whole: of one that sleeps nothing is there.
  */
-static bool is_whole(const struct thread *t)
+static bool rules_io_is_whole(const struct thread *t)
 {
 	return t->io.active && t->io.op == TRACE_IO_write && t->io.queue != NONE &&
 	       t->io.n <= PIPE_BUF;
@@ -382,7 +383,7 @@ static bool is_whole(const struct thread *t)
 /* What it announced when the call began others cannot read yet. */
 void model_rule_writer_sleeps(struct model *m, struct thread *t, uint64_t time_ns)
 {
-	uint64_t units = is_whole(t) ? graph_queue_units(m->graph, t->io.queue) : 0;
+	uint64_t units = rules_io_is_whole(t) ? graph_queue_units(m->graph, t->io.queue) : 0;
 	uint64_t back = t->io.put_bytes < units ? t->io.put_bytes : units;
 	if (!back)
 		return;
@@ -400,7 +401,7 @@ void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns
 	if (!t->io.active || t->io.op != TRACE_IO_write || !t->io.wants_space ||
 		t->io.queue == NONE)
 		return;
-	struct object *f = flow_of(m, t->io.object, FLOW_out);
+	struct object *f = rules_io_flow_of(m, t->io.object, FLOW_out);
 	uint32_t state = t->graph_state;
 	take_ahead(m, t->entered_ns, time_ns, f);
 	bool has_space = f->left_ns > t->entered_ns;
@@ -411,7 +412,7 @@ void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns
 		model_verb(m, t, GRAPH_VERB_reserve, time_ns, t->io.queue, 1, state, 0);
 		t->io.wants_space = false;
 	}
-	if (!is_whole(t) || t->io.put_bytes)
+	if (!rules_io_is_whole(t) || t->io.put_bytes)
 		return;
 	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, t->io.queue,
 		(int64_t)t->io.n, state, has_space ? 0 : GRAPH_ASIDE);
@@ -475,7 +476,7 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 	if (known && e->op == TRACE_IO_lock)
 		f = model_object(m, e->object);
 	else if (known)
-		f = flow_of(m, e->object, e->op == TRACE_IO_write ? FLOW_out : FLOW_in);
+		f = rules_io_flow_of(m, e->object, e->op == TRACE_IO_write ? FLOW_out : FLOW_in);
 	if (t->io.active && t->graph_state < m->made.nr_states)
 		count_call(m, t, r->time_ns);
 	if (t->io.active && e->op == TRACE_IO_read &&
@@ -512,7 +513,7 @@ void model_rule_io_close(struct model *m, struct thread *t, const struct trace_r
 	struct object *locked = c->ends == LOCK ? model_object(m, c->object) : NULL;
 	if (locked)
 		give_lock_up(m, t, r->time_ns, locked);
-	struct object *f = c->ends & WRITTEN ? flow_of(m, c->object, FLOW_out) : NULL;
+	struct object *f = c->ends & WRITTEN ? rules_io_flow_of(m, c->object, FLOW_out) : NULL;
 	if (!f)
 		return;
 	/* a shell closes all pipes of its programs at one place, which makes them none the liker */
@@ -552,18 +553,18 @@ static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 }
 
 /* What its readiness comes from; NULL: somebody else. */
-static struct object *read_at(struct model *m, uint32_t object)
+static struct object *rules_io_read_at(struct model *m, uint32_t object)
 {
-	return definition(m, object)->type == TRACE_OBJECT_message_queue
+	return rules_io_definition(m, object)->type == TRACE_OBJECT_message_queue
 		       ? model_object(m, object)
-		       : flow_of(m, object, FLOW_in);
+		       : rules_io_flow_of(m, object, FLOW_in);
 }
 
 /* There is room again: somebody has read, or reads, what it had put. */
 static bool room_came(struct model *m, struct thread *t, uint32_t object, uint64_t time_ns)
 {
-	struct object *f = m->is_system ? NULL : flow_of(m, object, FLOW_out);
-	if (!f || f->queue == NONE || definition(m, object)->type == TRACE_OBJECT_eventfd)
+	struct object *f = m->is_system ? NULL : rules_io_flow_of(m, object, FLOW_out);
+	if (!f || f->queue == NONE || rules_io_definition(m, object)->type == TRACE_OBJECT_eventfd)
 		return false;
 	if (!f->tells_room) {
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
@@ -582,7 +583,7 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 	const struct trace_poll_end *e = &r->u.poll_end;
 	uint32_t state = model_current_state(t);
 	struct object *f =
-		e->object && e->result > 0 && !e->writable ? read_at(m, e->object) : NULL;
+		e->object && e->result > 0 && !e->writable ? rules_io_read_at(m, e->object) : NULL;
 	if (e->result == -EINTR || (e->object && e->result > 0 && is_signals(m, e->object)))
 		/* SIGCHLD, of all that are seen */
 		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);

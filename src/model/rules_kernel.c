@@ -19,7 +19,7 @@ enum {
 
 /* ---- names of waits -------------------------------------------------------------------------- */
 
-static uint32_t add_cause(struct model *m, struct cause cause)
+static uint32_t rules_kernel_add_cause(struct model *m, struct cause cause)
 {
 	for (uint32_t i = 0; i < m->kernel.nr_causes; i++)
 		if (m->kernel.cause[i].type == cause.type &&
@@ -40,8 +40,9 @@ static uint32_t add_cause(struct model *m, struct cause cause)
 
 static uint32_t cause_of(struct model *m, const struct thread *context)
 {
-	return add_cause(m, (struct cause){.type = context->k.context,
-				    .name = trace_def_context(m->defs, context->stream)->name});
+	return rules_kernel_add_cause(
+		m, (struct cause){.type = context->k.context,
+			   .name = trace_def_context(m->defs, context->stream)->name});
 }
 
 static uint32_t name_of_program(const struct model *m, const struct thread *t)
@@ -52,7 +53,7 @@ static uint32_t name_of_program(const struct model *m, const struct thread *t)
 /* A kernel thread that serves nobody who is known: its role takes a context's place. */
 static uint32_t worker_cause(struct model *m, const struct thread *worker)
 {
-	return add_cause(m, (struct cause){.name = name_of_program(m, worker)});
+	return rules_kernel_add_cause(m, (struct cause){.name = name_of_program(m, worker)});
 }
 
 static enum model_state_kind kind_of_cause(const struct model *m, uint32_t cause)
@@ -69,7 +70,7 @@ static enum model_state_kind kind_of_cause(const struct model *m, uint32_t cause
 }
 
 /* The state of a wait in the thread's present call, or outside of any that is known. */
-static uint32_t wait_state(
+static uint32_t rules_kernel_wait_state(
 	struct model *m, const struct thread *t, enum model_state_kind kind, uint32_t cause)
 {
 	const struct call *c = &t->k.call;
@@ -155,8 +156,8 @@ static uint32_t own_wait(
 		return model_make_state(m, MODEL_STATE_wait, waker->role,
 			model_class_of(m, t->k.lock, 0), 0, AUX_CALL);
 	if (is_met_by_chance(waker, t, time_ns))
-		return wait_state(m, t, MODEL_STATE_wait,
-			add_cause(m,
+		return rules_kernel_wait_state(m, t, MODEL_STATE_wait,
+			rules_kernel_add_cause(m,
 				(struct cause){.name = name_of_program(m, waker), .timed = true}));
 	return NONE;
 }
@@ -168,7 +169,8 @@ static void a_timer_woke(struct thread *t, uint64_t time_ns)
 }
 
 /* The wait is over: because of the waker, or because of something of the waker's kind. */
-static void end_wait(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
+static void rules_kernel_end_wait(
+	struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
 	bool credited = model_is_credited(waker) && !t->k.anybodys;
 	uint32_t own = own_wait(m, waker, t, time_ns);
@@ -206,7 +208,8 @@ static void end_wait(struct model *m, struct thread *waker, struct thread *t, ui
 	if (kind_of_cause(m, cause) == MODEL_STATE_sleep)
 		a_timer_woke(t, time_ns);
 	if (!t->k.unborn)
-		model_rename(m, t, time_ns, wait_state(m, t, kind_of_cause(m, cause), cause));
+		model_rename(m, t, time_ns,
+			rules_kernel_wait_state(m, t, kind_of_cause(m, cause), cause));
 	model_be_ready(m, t, time_ns, GRAPH_EXPLAINED);
 }
 
@@ -224,7 +227,8 @@ static void give_wake(struct model *m, struct thread *waker, uint32_t queue, uin
 }
 
 /* `t` waits no more, because `waker` (thread or context) says so. */
-static void wake(struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
+static void rules_kernel_wake(
+	struct model *m, struct thread *waker, struct thread *t, uint64_t time_ns)
 {
 	model_call_passes(m, waker, time_ns);
 	model_take_raise(m, waker, time_ns);
@@ -232,7 +236,7 @@ static void wake(struct model *m, struct thread *waker, struct thread *t, uint64
 		give_wake(m, waker, model_wake_queue(m, t), time_ns);
 	switch (t->mode) {
 	case MODE_BLOCKED:
-		end_wait(m, waker, t, time_ns);
+		rules_kernel_end_wait(m, waker, t, time_ns);
 		if (t->k.unborn)
 			model_born(m, t, time_ns);
 		return;
@@ -244,7 +248,7 @@ static void wake(struct model *m, struct thread *waker, struct thread *t, uint64
 			return;
 		/* the waking before its sleep was for nothing: this one ended it */
 		model_rename(m, t, time_ns, t->k.asleep_state);
-		end_wait(m, waker, t, time_ns);
+		rules_kernel_end_wait(m, waker, t, time_ns);
 		return;
 	case MODE_RUNNING: /* perhaps on its way to sleep */
 		t->k.early = true;
@@ -276,7 +280,7 @@ void model_rule_wake(struct model *m, struct thread *t, const struct trace_recor
 	struct thread *woken = goes_on_as(m, &m->thread[stream]);
 	if (woken == t || model_is_context(woken))
 		return;
-	wake(m, t, woken, r->time_ns);
+	rules_kernel_wake(m, t, woken, r->time_ns);
 }
 
 /* Of a process; all that are not defined together. */
@@ -310,8 +314,8 @@ static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	model_visit_leaves(t, time_ns);
 	t->resume_state = t->graph_state;
-	uint32_t state =
-		names_itself(m, t) ? t->graph_state : wait_state(m, t, MODEL_STATE_wait, 0);
+	uint32_t state = names_itself(m, t) ? t->graph_state
+					    : rules_kernel_wait_state(m, t, MODEL_STATE_wait, 0);
 	bool early = t->k.early;
 	run_time_of(m, t)->nr_blocks += !t->k.guessed;
 	t->k.asleep_state = state;
@@ -401,7 +405,7 @@ static uint32_t processor_wait(
 }
 
 /* It runs again, there: so what it waited for has come, and so has a processor. */
-static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns)
+static void rules_kernel_go_on(struct model *m, struct thread *t, uint64_t number, uint64_t time_ns)
 {
 	if (t->mode == MODE_RUNNABLE) {
 		bool answered = t->k.answered;
@@ -414,7 +418,8 @@ static void go_on(struct model *m, struct thread *t, uint64_t number, uint64_t t
 		if (!t->k.unborn) {
 			uint32_t state = t->k.guessed ? model_make_state(m, MODEL_STATE_blocked,
 								NONE, NONE, 0, AUX_HIDDEN)
-						      : wait_state(m, t, MODEL_STATE_blocked, 0);
+						      : rules_kernel_wait_state(
+								m, t, MODEL_STATE_blocked, 0);
 			if (!t->k.guessed)
 				model_unseen_wake(m, t, state, time_ns);
 			model_rename(m, t, time_ns, state);
@@ -436,7 +441,7 @@ void model_kernel_in(struct model *m, struct thread *t, const struct trace_recor
 	model_processor_in(m, t, number, r->time_ns);
 	t->k.on = true;
 	t->begin_run_ns = r->time_ns;
-	go_on(m, t, number, r->time_ns);
+	rules_kernel_go_on(m, t, number, r->time_ns);
 	t->k.processor = number < MODEL_PROCESSORS_MAX ? (uint32_t)number : 0;
 }
 
@@ -458,7 +463,7 @@ void model_seen_running(struct model *m, struct thread *t, const struct trace_re
 		return;
 	t->k.on = true;
 	t->begin_run_ns = r->time_ns;
-	go_on(m, t, t->k.processor, r->time_ns);
+	rules_kernel_go_on(m, t, t->k.processor, r->time_ns);
 }
 
 /* Where in the kernel it goes to sleep: the innermost function that is not the scheduler's. Of a
@@ -507,7 +512,7 @@ void model_follow_exec(struct model *m, struct thread *t, uint64_t time_ns)
 		return;
 	if (!old->k.on && !(old->k.call.active && is_exec(&old->k.call)))
 		return;
-	go_on(m, old, old->k.processor, time_ns);
+	rules_kernel_go_on(m, old, old->k.processor, time_ns);
 	model_link(m, t->actor, time_ns, t->run_state, model_acting(old));
 	t->graph_state = t->run_state;
 	t->mode = MODE_RUNNING;
@@ -545,7 +550,7 @@ void model_be_born(struct model *m, struct thread *t, uint64_t time_ns, uint32_t
 /* ---- the whole run --------------------------------------------------------------------------- */
 
 /* Is it the one that the user named, by number or by name? */
-static bool is_named(const struct model *m, uint32_t process, const char *name)
+static bool rules_kernel_is_named(const struct model *m, uint32_t process, const char *name)
 {
 	const struct trace_process *p = trace_def_process(m->defs, process);
 	char *end;
@@ -572,7 +577,7 @@ uint32_t model_system_end(struct model *m)
 				       ? m->kernel.run_time[t->process].run_ns + 1
 				       : 0;
 		if (model_is_context(t) || is_recorder(m, t) || ran <= most || !t->seen ||
-			(name && !is_named(m, t->process, name)))
+			(name && !rules_kernel_is_named(m, t->process, name)))
 			continue;
 		most = ran;
 		m->part.end_process = t->process;

@@ -28,7 +28,7 @@ static const uint8_t flow_of_call[CALL_MAX] = {
 };
 
 /* Bytes in a pipe. (Those of sockets have records of their own: rules_kernel_net.c.) */
-static bool is_pipe(const struct model *m, uint32_t object)
+static bool rules_kernel_call_is_pipe(const struct model *m, uint32_t object)
 {
 	return object && object < m->nr_objects &&
 	       m->defs->objects[object].type == TRACE_OBJECT_pipe;
@@ -81,7 +81,8 @@ static void begin_put(struct model *m, struct thread *t, uint64_t time_ns)
 }
 
 /* Taken so far of what the call will say that it took; the rest was put by nobody who is seen. */
-static void take(struct model *m, struct thread *t, uint64_t time_ns, uint64_t n, uint32_t state)
+static void rules_kernel_call_take(
+	struct model *m, struct thread *t, uint64_t time_ns, uint64_t n, uint32_t state)
 {
 	struct call *c = &t->k.call;
 	struct object *o = &m->object[c->object];
@@ -109,7 +110,7 @@ static void end_take(
 		model_verb(m, t, GRAPH_VERB_peek, r->time_ns, o->queue2, 1, state,
 			GRAPH_LAST | GRAPH_EXPLAINED); /* end of file: the last writer's */
 	else
-		take(m, t, r->time_ns, rest - ahead, state);
+		rules_kernel_call_take(m, t, r->time_ns, rest - ahead, state);
 }
 
 static void end_put(struct model *m, struct thread *t, const struct trace_record *r, uint32_t state)
@@ -232,7 +233,8 @@ void model_rule_ring_arm(struct model *m, struct thread *t, const struct trace_r
 }
 
 /* Bytes that no system call moved, but a request: of a pipe. */
-static void move_bytes(struct model *m, struct thread *t, const struct trace_record *r)
+static void rules_kernel_call_move_bytes(
+	struct model *m, struct thread *t, const struct trace_record *r)
 {
 	static const uint8_t flow[TRACE_RING_NR] = {
 		[TRACE_RING_read] = FLOW_takes,
@@ -250,7 +252,7 @@ static void move_bytes(struct model *m, struct thread *t, const struct trace_rec
 	if (way == FLOW_none || c->result <= 0 || !c->file || !model_object(m, c->file))
 		return;
 	uint32_t object = model_same_object(m, c->file);
-	if (!is_pipe(m, object))
+	if (!rules_kernel_call_is_pipe(m, object))
 		return;
 	struct object *o = &m->object[object];
 	uint32_t queue = model_queue_of(m, object, o, 0, 0);
@@ -275,7 +277,7 @@ void model_rule_ring_complete(struct model *m, struct thread *t, const struct tr
 	if (!o || !model_is_credited(t) || !model_may_act(m, t, r->time_ns))
 		return;
 	(void)take_request(m, t, o, r->time_ns, c->key);
-	move_bytes(m, t, r);
+	rules_kernel_call_move_bytes(m, t, r);
 	uint32_t queue = model_queue_of(m, object, o, 0, 0);
 	if (graph_queue_units(m->graph, queue) > REQUESTS_MAX) /* nobody asks the kernel */
 		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, r->time_ns, queue, 0,
@@ -384,7 +386,7 @@ void model_call_passes(struct model *m, struct thread *t, uint64_t time_ns)
 	n = c->n > c->put_bytes ? c->n - c->put_bytes : 0;
 	n = n < units ? n : units;
 	if (n)
-		take(m, t, time_ns, n, t->graph_state);
+		rules_kernel_call_take(m, t, time_ns, n, t->graph_state);
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
@@ -410,7 +412,7 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 	if (is_known_better(m, t))
 		return;
 	c->named = true;
-	if (moves && is_pipe(m, c->object)) {
+	if (moves && rules_kernel_call_is_pipe(m, c->object)) {
 		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
 		c->takes = flow_of_call[c->number] == FLOW_takes;
 		c->puts = !c->takes;

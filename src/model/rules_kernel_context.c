@@ -47,7 +47,7 @@ uint32_t model_busy_state(const struct thread *t)
  * its call's end is to come. Then who woke it, or brought the bytes, ended the wait. A wait for a
  * lock goes on.
  */
-static void settle(struct model *m, struct thread *t, uint64_t time_ns)
+static void rules_kernel_context_settle(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	uint32_t queue = t->io.queue, state = t->graph_state;
 	if (!t->io.active || !(t->k.woken || (t->io.wants_space && t->k.on)))
@@ -69,7 +69,7 @@ bool model_may_act(struct model *m, struct thread *t, uint64_t time_ns)
 	if (t->mode == MODE_WAITING && t->k.answered)
 		return true;
 	if (t->mode == MODE_WAITING)
-		settle(m, t, time_ns);
+		rules_kernel_context_settle(m, t, time_ns);
 	return t->mode == MODE_RUNNING;
 }
 

@@ -30,7 +30,7 @@ static struct disk *disk_of(struct model *m, uint32_t object)
 }
 
 /* A slot that does nothing; NONE: all are busy, and there are many. */
-static uint32_t free_slot(struct model *m, struct disk *d, uint32_t object)
+static uint32_t rules_kernel_disk_free_slot(struct model *m, struct disk *d, uint32_t object)
 {
 	enum base_status s;
 	for (uint32_t i = 0; i < d->nr_slots; i++)
@@ -124,7 +124,7 @@ void model_rule_disk_begin(struct model *m, struct thread *t, const struct trace
 		return;
 	if (s)
 		leave_slot(m, s, r->time_ns);
-	i = free_slot(m, d, b->object);
+	i = rules_kernel_disk_free_slot(m, d, b->object);
 	if (i == NONE)
 		return;
 	s = &d->slot[i];

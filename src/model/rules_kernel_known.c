@@ -38,7 +38,7 @@ static uint32_t hand_over_state(const struct model *m, const struct thread *t)
 }
 
 /* Its wait ends by what it waited for, which is there; by whoever woke it; or not at all. */
-static void answer(struct model *m, struct thread *t, uint64_t time_ns)
+static void rules_kernel_known_answer(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	struct awaited w = t->awaits;
 	uint32_t wakes = t->k.wake_queue, after = hand_over_state(m, t),
@@ -70,7 +70,7 @@ void model_known_woken(struct model *m, struct thread *waker, struct thread *t, 
 	if (t->k.on) /* perhaps on its way to sleep */
 		t->k.early = true;
 	else
-		answer(m, t, time_ns);
+		rules_kernel_known_answer(m, t, time_ns);
 }
 
 void model_known_leaves(struct model *m, struct thread *t, uint64_t time_ns, bool preempted)
@@ -90,7 +90,7 @@ void model_known_leaves(struct model *m, struct thread *t, uint64_t time_ns, boo
 			t->k.known.state, 0);
 	t->k.woken = woken;
 	if (early)
-		answer(m, t, time_ns);
+		rules_kernel_known_answer(m, t, time_ns);
 }
 
 void model_known_runs(struct thread *t)

@@ -21,14 +21,14 @@ enum {
 };
 
 /* The same at both ends. */
-static uint64_t key_of(const struct trace_packet_queue *p)
+static uint64_t rules_kernel_net_key_of(const struct trace_packet_queue *p)
 {
 	uint64_t h = p->seq * UINT64_C(0x9e3779b97f4a7c15) ^ p->ack * UINT64_C(0xc2b2ae3d27d4eb4f);
 	return h ^ p->payload << 1 ^ (h >> 29);
 }
 
-static void act(struct model *m, uint32_t actor, enum graph_verb_kind verb, uint64_t time_ns,
-	uint32_t queue, uint64_t key, uint32_t state, uint32_t flags)
+static void rules_kernel_net_act(struct model *m, uint32_t actor, enum graph_verb_kind verb,
+	uint64_t time_ns, uint32_t queue, uint64_t key, uint32_t state, uint32_t flags)
 {
 	m->item_key = key;
 	model_verb_of(m, actor, verb, time_ns, queue, 1, state, flags);
@@ -46,8 +46,9 @@ static bool take_parts(struct model *m, uint32_t actor, uint64_t time_ns, struct
 		bool whole = (int32_t)((uint32_t)(p->seq + p->payload) - found[i].end) >= 0;
 		if (!whole && i + 1 < nr)
 			continue;
-		act(m, actor, whole ? GRAPH_VERB_dequeue : GRAPH_VERB_peek, time_ns, o->queue,
-			found[i].key, state, GRAPH_KEYED | (i + 1 < nr ? GRAPH_MORE : 0));
+		rules_kernel_net_act(m, actor, whole ? GRAPH_VERB_dequeue : GRAPH_VERB_peek,
+			time_ns, o->queue, found[i].key, state,
+			GRAPH_KEYED | (i + 1 < nr ? GRAPH_MORE : 0));
 		if (whole)
 			model_packet_gone(o->packets, found[i].key);
 	}
@@ -55,20 +56,21 @@ static bool take_parts(struct model *m, uint32_t actor, uint64_t time_ns, struct
 }
 
 /* Takes it, or what has its bytes, if that is there. */
-static bool take_packet(struct model *m, uint32_t actor, uint64_t time_ns, struct object *o,
-	const struct trace_packet_queue *p, uint32_t state)
+static bool rules_kernel_net_take_packet(struct model *m, uint32_t actor, uint64_t time_ns,
+	struct object *o, const struct trace_packet_queue *p, uint32_t state)
 {
-	uint64_t key = key_of(p);
+	uint64_t key = rules_kernel_net_key_of(p);
 	if (o->queue == NONE || !graph_queue_units(m->graph, o->queue))
 		return false;
 	if (!graph_queue_has(m->graph, o->queue, key))
 		return take_parts(m, actor, time_ns, o, p, state);
-	act(m, actor, GRAPH_VERB_dequeue, time_ns, o->queue, key, state, GRAPH_KEYED);
+	rules_kernel_net_act(
+		m, actor, GRAPH_VERB_dequeue, time_ns, o->queue, key, state, GRAPH_KEYED);
 	model_packet_gone(o->packets, key);
 	return true;
 }
 
-static void put_packet(struct model *m, uint32_t actor, uint64_t time_ns,
+static void rules_kernel_net_put_packet(struct model *m, uint32_t actor, uint64_t time_ns,
 	const struct trace_packet_queue *p, uint32_t state)
 {
 	struct object *o = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
@@ -79,12 +81,13 @@ static void put_packet(struct model *m, uint32_t actor, uint64_t time_ns,
 		model_verb_of(m, actor, GRAPH_VERB_resize, time_ns, queue, 0, state, 0);
 		model_packets_gone(o->packets);
 	}
-	act(m, actor, GRAPH_VERB_enqueue, time_ns, queue, key_of(p), state, 0);
-	model_packet_sent(m, &o->packets, p, key_of(p));
+	rules_kernel_net_act(
+		m, actor, GRAPH_VERB_enqueue, time_ns, queue, rules_kernel_net_key_of(p), state, 0);
+	model_packet_sent(m, &o->packets, p, rules_kernel_net_key_of(p));
 }
 
 /* Of who put the thread's last packet: it, or a socket's sender. */
-static uint32_t state_of(struct model *m, const struct thread *t)
+static uint32_t rules_kernel_net_state_of(struct model *m, const struct thread *t)
 {
 	return t->k.packet_by == model_acting(t) ? model_busy_state(t) : model_idle_state(m);
 }
@@ -105,8 +108,9 @@ void model_rule_packet_queue(struct model *m, struct thread *t, const struct tra
 		t->k.packet_by = model_acting(t);
 	if (t->k.packet_by == NONE)
 		return;
-	put_packet(m, t->k.packet_by, r->time_ns, p, state_of(m, t));
-	t->k.packet = key_of(p);
+	rules_kernel_net_put_packet(
+		m, t->k.packet_by, r->time_ns, p, rules_kernel_net_state_of(m, t));
+	t->k.packet = rules_kernel_net_key_of(p);
 	t->k.packet_socket = p->socket;
 	model_tcp_rests(m, t->k.packet_by, p->socket, r->time_ns);
 }
@@ -119,12 +123,12 @@ void model_rule_packet_receive(struct model *m, struct thread *t, const struct t
 	if (!o)
 		return;
 	if (model_is_context(t)) {
-		if (take_packet(m, t->actor, r->time_ns, o, p, t->run_state))
+		if (rules_kernel_net_take_packet(m, t->actor, r->time_ns, o, p, t->run_state))
 			model_credit(t);
 		else if (t->k.credited) /* from outside: for no reason that is known */
 			model_forget_context(m, t, r->time_ns);
 	} else if (t->mode == MODE_RUNNING) { /* a relay that writes it into a tunnel */
-		take_packet(m, model_acting(t), r->time_ns, o, p, t->graph_state);
+		rules_kernel_net_take_packet(m, model_acting(t), r->time_ns, o, p, t->graph_state);
 	}
 	model_tcp_hears(m, t, r);
 }
@@ -132,7 +136,8 @@ void model_rule_packet_receive(struct model *m, struct thread *t, const struct t
 /* ---- queueing disciplines -------------------------------------------------------------------- */
 
 /* The actor that sends what the discipline holds. */
-static uint32_t sender_of(struct model *m, struct object *o, uint32_t object, uint64_t time_ns)
+static uint32_t rules_kernel_net_sender_of(
+	struct model *m, struct object *o, uint32_t object, uint64_t time_ns)
 {
 	if (o->sender != NONE)
 		return o->sender;
@@ -154,7 +159,7 @@ static uint32_t sending_state(struct model *m, uint32_t object)
 
 /* Bytes, since a large packet may leave in several: of the program's, or of a packet without any.
  */
-static uint64_t bytes_of(const struct trace_packet_queue *p)
+static uint64_t rules_kernel_net_bytes_of(const struct trace_packet_queue *p)
 {
 	uint64_t n = p->payload ? p->payload : p->n;
 	return n < PACKET_MAX ? n : PACKET_MAX;
@@ -212,7 +217,7 @@ static void end_idleness(
 	struct model *m, struct object *o, const struct trace_packet_queue *p, uint64_t time_ns)
 {
 	o->sends = true;
-	if (is_rate(o, bytes_of(p), time_ns))
+	if (is_rate(o, rules_kernel_net_bytes_of(p), time_ns))
 		o->rate.came_ns = time_ns;
 	else
 		send_next(m, o, p->object, time_ns);
@@ -223,29 +228,31 @@ void model_rule_qdisc_enqueue(struct model *m, struct thread *t, const struct tr
 	const struct trace_packet_queue *p = &r->u.packet_queue;
 	struct object *o = model_kernel_object(m, p->object, TRACE_OBJECT_qdisc);
 	struct object *flow = o ? model_kernel_object(m, p->flow, TRACE_OBJECT_flow) : NULL;
-	bool same = t->k.packet_by != NONE && t->k.packet == key_of(p);
+	bool same = t->k.packet_by != NONE && t->k.packet == rules_kernel_net_key_of(p);
 	if (!flow || !model_may_act(m, t, r->time_ns) ||
-		sender_of(m, o, p->object, r->time_ns) == NONE)
+		rules_kernel_net_sender_of(m, o, p->object, r->time_ns) == NONE)
 		return;
 	/* one that came for no known reason is the discipline's own: what leaves must have come */
 	bool aside = !same && !model_is_credited(t);
 	uint32_t by = same ? t->k.packet_by : aside ? o->sender : model_acting(t);
-	uint32_t state = same    ? state_of(m, t)
+	uint32_t state = same    ? rules_kernel_net_state_of(m, t)
 			 : aside ? (o->sends && !o->rate.came_ns ? sending_state(m, p->object)
 								 : model_idle_state(m))
 				 : model_busy_state(t);
-	if (flow->queue != NONE && graph_queue_has(m->graph, flow->queue, key_of(p))) {
+	if (flow->queue != NONE &&
+		graph_queue_has(m->graph, flow->queue, rules_kernel_net_key_of(p))) {
 		/* not under way yet: it is the discipline's to send */
-		act(m, by, GRAPH_VERB_dequeue, r->time_ns, flow->queue, key_of(p), state,
+		rules_kernel_net_act(m, by, GRAPH_VERB_dequeue, r->time_ns, flow->queue,
+			rules_kernel_net_key_of(p), state,
 			GRAPH_KEYED | GRAPH_BACK | (aside ? GRAPH_ASIDE : GRAPH_EXPLAINED));
-		model_packet_gone(flow->packets, key_of(p));
+		model_packet_gone(flow->packets, rules_kernel_net_key_of(p));
 	}
 	if (graph_queue_units(m->graph, o->queue) >= QDISC_MAX)
 		model_verb_of(m, by, GRAPH_VERB_resize, r->time_ns, o->queue, 0, state, 0);
-	if (p->payload && !model_packet_sent(m, &flow->held, p, key_of(p)))
+	if (p->payload && !model_packet_sent(m, &flow->held, p, rules_kernel_net_key_of(p)))
 		return;
-	model_verb_of(m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue, (int64_t)bytes_of(p), state,
-		aside ? GRAPH_ASIDE : 0);
+	model_verb_of(m, by, GRAPH_VERB_enqueue, r->time_ns, o->queue,
+		(int64_t)rules_kernel_net_bytes_of(p), state, aside ? GRAPH_ASIDE : 0);
 	flow->sender = p->object;
 	if (!o->sends)
 		end_idleness(m, o, p, r->time_ns);
@@ -266,7 +273,8 @@ static void take_bytes(struct model *m, struct object *o, uint32_t object, uint6
 static uint64_t leaving_bytes(struct model *m, const struct trace_packet_queue *p)
 {
 	struct object *flow = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
-	return p->payload && flow ? model_packets_leave(flow->held, p, key_of(p)) : bytes_of(p);
+	return p->payload && flow ? model_packets_leave(flow->held, p, rules_kernel_net_key_of(p))
+				  : rules_kernel_net_bytes_of(p);
 }
 
 static void leave_discipline(
@@ -276,10 +284,10 @@ static void leave_discipline(
 	if (!o || o->sender == NONE || !o->sends)
 		return;
 	uint64_t n = leaving_bytes(m, p);
-	end_pause(m, o, object, n ? n : bytes_of(p), time_ns);
+	end_pause(m, o, object, n ? n : rules_kernel_net_bytes_of(p), time_ns);
 	o->rate.left_ns = time_ns;
 	take_bytes(m, o, object, n, time_ns, 0);
-	put_packet(m, o->sender, time_ns, p, sending_state(m, object));
+	rules_kernel_net_put_packet(m, o->sender, time_ns, p, sending_state(m, object));
 	model_tcp_left(m, o->sender, sending_state(m, object), p->socket, p->payload, time_ns);
 	send_next(m, o, object, time_ns);
 }
@@ -299,7 +307,7 @@ void model_rule_packet_transmit(struct model *m, struct thread *t, const struct 
 	size_t nr;
 	(void)t;
 	if (!flow || flow->sender == NONE || flow->queue == NONE ||
-		graph_queue_has(m->graph, flow->queue, key_of(p)))
+		graph_queue_has(m->graph, flow->queue, rules_kernel_net_key_of(p)))
 		return;
 	model_packets_covering(flow->packets, p, &nr);
 	if (!nr)
@@ -314,12 +322,14 @@ void model_rule_packet_drop(struct model *m, struct thread *t, const struct trac
 		      *flow = model_kernel_object(m, p->flow, TRACE_OBJECT_flow);
 	(void)t;
 	if (!o || o->sender == NONE || !o->sends ||
-		(p->payload && (!flow || !model_packet_gone(flow->held, key_of(p)))))
+		(p->payload &&
+			(!flow || !model_packet_gone(flow->held, rules_kernel_net_key_of(p)))))
 		return;
 	if (o->rate.came_ns) /* it does something: its pause is over */
 		send_next(m, o, p->object, r->time_ns);
 	o->rate.came_ns = 0;
-	take_bytes(m, o, p->object, bytes_of(p), r->time_ns, GRAPH_BACK | GRAPH_ASIDE);
+	take_bytes(m, o, p->object, rules_kernel_net_bytes_of(p), r->time_ns,
+		GRAPH_BACK | GRAPH_ASIDE);
 	model_tcp_left(
 		m, o->sender, sending_state(m, p->object), p->socket, p->payload, r->time_ns);
 }

@@ -32,7 +32,7 @@ static struct tcp *tcp_of(struct model *m, uint32_t object)
 	return o->tcp;
 }
 
-static uint32_t part_of(
+static uint32_t rules_kernel_tcp_part_of(
 	struct model *m, uint32_t *queue, uint32_t object, const char *what, bool tokens)
 {
 	if (*queue == NONE) {
@@ -49,12 +49,12 @@ static uint32_t part_of(
 
 static uint32_t window_of(struct model *m, struct tcp *s, uint32_t object)
 {
-	return part_of(m, &s->window, object, "window of ", true);
+	return rules_kernel_tcp_part_of(m, &s->window, object, "window of ", true);
 }
 
 static uint32_t below_of(struct model *m, struct tcp *s, uint32_t object)
 {
-	return part_of(m, &s->below, object, "small queue of ", true);
+	return rules_kernel_tcp_part_of(m, &s->below, object, "small queue of ", true);
 }
 
 /* As many bytes of the queue as there are of n, by whoever acts. */
@@ -108,8 +108,8 @@ static void set_credits(
 }
 
 /* What has come acknowledges the bytes up to here. */
-static void hear(struct model *m, struct thread *t, struct tcp *s, uint32_t object, uint64_t ack,
-	uint64_t time_ns)
+static void rules_kernel_tcp_hear(struct model *m, struct thread *t, struct tcp *s, uint32_t object,
+	uint64_t ack, uint64_t time_ns)
 {
 	int32_t acked = (int32_t)(uint32_t)(ack - s->acknowledged);
 	bool first = !s->heard;
@@ -140,7 +140,7 @@ void model_rule_tcp_window(struct model *m, struct thread *t, const struct trace
 	s->peer_bytes = w->peer;
 	s->congestion_bytes = w->congestion;
 	if (ack)
-		hear(m, t, s, w->object, ack, r->time_ns);
+		rules_kernel_tcp_hear(m, t, s, w->object, ack, r->time_ns);
 	else
 		set_credits(m, t, s, w->object, r->time_ns);
 }
@@ -152,12 +152,12 @@ void model_tcp_hears(struct model *m, struct thread *t, const struct trace_recor
 	struct tcp *s = p->ack && p->socket ? tcp_of(m, p->socket) : NULL;
 	t->k.ack = s ? 0 : p->ack;
 	if (s)
-		hear(m, t, s, p->socket, p->ack, r->time_ns);
+		rules_kernel_tcp_hear(m, t, s, p->socket, p->ack, r->time_ns);
 }
 
 /* ---- the sender ------------------------------------------------------------------------------ */
 
-static uint32_t sender_of(struct model *m, struct tcp *s, uint32_t object)
+static uint32_t rules_kernel_tcp_sender_of(struct model *m, struct tcp *s, uint32_t object)
 {
 	if (s->sender == NONE) {
 		s->sender = model_make_actor(m, NONE, NONE);
@@ -184,7 +184,8 @@ uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_r
 	s->known = true;
 	s->sent = end;
 	uint32_t window = window_of(m, s, p->socket), below = below_of(m, s, p->socket),
-		 unsent = part_of(m, &s->unsent, p->socket, "unsent bytes of ", false);
+		 unsent = rules_kernel_tcp_part_of(
+			 m, &s->unsent, p->socket, "unsent bytes of ", false);
 	if (!model_is_context(t)) {
 		s->sent_early += (uint64_t)fresh;
 		if (t->mode == MODE_RUNNING)
@@ -205,7 +206,7 @@ uint32_t model_tcp_sends(struct model *m, struct thread *t, const struct trace_r
 		if (graph_queue_units(m->graph, need[i].queue))
 			last = i;
 	if (by == NONE && last != NEEDS && (last || !model_is_credited(t)))
-		by = sender_of(m, s, p->socket);
+		by = rules_kernel_tcp_sender_of(m, s, p->socket);
 	if (by == NONE)
 		return NONE;
 	for (uint32_t i = 0; i <= last && i < NEEDS; i++)
@@ -255,7 +256,8 @@ void model_rule_socket_send(struct model *m, struct thread *t, const struct trac
 		take_some(m, model_acting(t), r->time_ns, s->room, d->n, model_busy_state(t), 0);
 	if (d->n > early)
 		model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns,
-			part_of(m, &s->unsent, d->object, "unsent bytes of ", false),
+			rules_kernel_tcp_part_of(
+				m, &s->unsent, d->object, "unsent bytes of ", false),
 			(int64_t)(d->n - early), model_busy_state(t), 0);
 }
 
@@ -268,7 +270,7 @@ uint32_t model_tcp_room(struct model *m, struct thread *t, uint32_t object, uint
 	if (!s || !s->known)
 		return NONE;
 	s->room_bytes = 0;
-	uint32_t room = part_of(m, &s->room, object, "send buffer of ", true);
+	uint32_t room = rules_kernel_tcp_part_of(m, &s->room, object, "send buffer of ", true);
 	if (graph_queue_units(m->graph, room))
 		model_verb(m, t, GRAPH_VERB_resize, time_ns, room, 0, t->graph_state, 0);
 	return room;

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static const struct trace_object *definition(const struct model *m, uint32_t object)
+static const struct trace_object *rules_lock_definition(const struct model *m, uint32_t object)
 {
 	return object < m->defs->nr_objects ? &m->defs->objects[object] : &m->defs->objects[0];
 }
@@ -49,15 +49,15 @@ bool model_pop_held(struct thread *t, uint32_t object)
 	return false;
 }
 
-static uint32_t wait_state(struct model *m, uint32_t object, uint32_t site)
+static uint32_t rules_lock_wait_state(struct model *m, uint32_t object, uint32_t site)
 {
 	return model_make_state(
 		m, MODEL_STATE_wait, NONE, model_class_of(m, object, site), site, NONE);
 }
 
 /* A wait that nothing but what it is for ends: a signal's handler runs in the middle of it. */
-static void wait_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, int64_t n,
-	uint32_t state)
+static void rules_lock_wait_on(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue,
+	int64_t n, uint32_t state)
 {
 	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, queue, n, state, 0);
 	t->resumes = true;
@@ -79,8 +79,8 @@ void model_rule_lock_wait(struct model *m, struct thread *t, const struct trace_
 	if (!o)
 		return;
 	uint32_t object = r->u.lock_wait.object, site = r->u.lock_wait.site;
-	wait_on(m, t, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
-		wait_state(m, object, site));
+	rules_lock_wait_on(m, t, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
+		rules_lock_wait_state(m, object, site));
 }
 
 /* A lock that was free orders nothing: had its last holder been later, or another come before, they
@@ -122,7 +122,7 @@ static bool came_held(const struct model *m, const struct thread *t, const struc
 	return o->queue == NONE && trace_def_process(m->defs, t->process)->parent;
 }
 
-static void release(
+static void rules_lock_release(
 	struct model *m, struct thread *t, const struct object *o, uint32_t object, uint32_t site)
 {
 	if (!model_pop_held(t, object) && !came_held(m, t, o))
@@ -137,7 +137,7 @@ void model_rule_lock_release(struct model *m, struct thread *t, const struct tra
 	struct object *o = model_object(m, object);
 	if (!o)
 		return;
-	release(m, t, o, object, site);
+	rules_lock_release(m, t, o, object, site);
 	o->released_ns = r->time_ns;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
 		model_current_state(t), model_by_chance(t, t->timed_ns, r->time_ns));
@@ -157,7 +157,7 @@ static void make_meeting(
 {
 	if (o->queue2 == NONE)
 		o->queue2 = model_make_part(m, object, MODEL_QUEUE_meeting,
-			(enum trace_object_type)definition(m, object)->type,
+			(enum trace_object_type)rules_lock_definition(m, object)->type,
 			model_class_of(m, object, site));
 	if (o->pseudo != NONE)
 		return;
@@ -192,8 +192,8 @@ void model_rule_shared_wait(struct model *m, struct thread *t, const struct trac
 	uint32_t object = r->u.shared_wait.object, site = r->u.shared_wait.site;
 	struct object *o = model_object(m, object);
 	if (o)
-		wait_on(m, t, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
-			wait_state(m, object, site));
+		rules_lock_wait_on(m, t, r->time_ns, model_queue_of(m, object, o, 1, site), 1,
+			rules_lock_wait_state(m, object, site));
 }
 
 void model_rule_shared_acquire(struct model *m, struct thread *t, const struct trace_record *r)
@@ -218,7 +218,7 @@ void model_rule_shared_release(struct model *m, struct thread *t, const struct t
 	struct object *o = model_object(m, object);
 	if (!o)
 		return;
-	release(m, t, o, object, site);
+	rules_lock_release(m, t, o, object, site);
 	uint32_t idle = model_idle_state(m);
 	make_meeting(m, o, object, site, r->time_ns);
 	if (o->queue3 == NONE)
@@ -242,7 +242,7 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 	struct object *x = w->mutex ? model_object(m, w->mutex) : NULL;
 	if (!c)
 		return;
-	uint32_t state = wait_state(m, w->object, w->site);
+	uint32_t state = rules_lock_wait_state(m, w->object, w->site);
 	if (!c->waiters++)
 		c->waited_since_ns = r->time_ns;
 	t->cond_wait_ns = r->time_ns;
@@ -253,7 +253,7 @@ void model_rule_cond_wait(struct model *m, struct thread *t, const struct trace_
 			model_queue_of(m, w->mutex, x, 1, w->site), 1, state,
 			model_by_chance(t, t->timed_ns, r->time_ns));
 	}
-	wait_on(m, t, r->time_ns, model_queue_of(m, w->object, c, 0, w->site), 1, state);
+	rules_lock_wait_on(m, t, r->time_ns, model_queue_of(m, w->object, c, 0, w->site), 1, state);
 }
 
 static uint64_t pending(const struct object *c)
@@ -386,7 +386,8 @@ static void tell_count(struct model *m, struct thread *t, uint32_t queue, uint64
 		m->status = sink->verb(sink->ctx, GRAPH_VERB_enqueue, &v, 0, m->err);
 }
 
-static void wake(struct model *m, struct thread *t, const struct trace_record *r, bool all)
+static void rules_lock_wake(
+	struct model *m, struct thread *t, const struct trace_record *r, bool all)
 {
 	struct object *c = model_object(m, r->u.cond_signal.object);
 	if (!c)
@@ -420,17 +421,17 @@ static void wake(struct model *m, struct thread *t, const struct trace_record *r
 
 void model_rule_cond_signal(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	wake(m, t, r, false);
+	rules_lock_wake(m, t, r, false);
 }
 
 void model_rule_cond_broadcast(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	wake(m, t, r, true);
+	rules_lock_wake(m, t, r, true);
 }
 
 /* ---- barrier: a pseudo-actor takes all arrivals, then gives everybody a token ---------------- */
 
-static void open_barrier(struct model *m, struct object *o, uint64_t time_ns)
+static void rules_lock_open_barrier(struct model *m, struct object *o, uint64_t time_ns)
 {
 	uint32_t idle = model_idle_state(m);
 	model_verb_of(m, o->pseudo, GRAPH_VERB_dequeue, time_ns, o->queue2, GRAPH_ALL, idle, 0);
@@ -446,16 +447,17 @@ void model_rule_barrier_arrive(struct model *m, struct thread *t, const struct t
 	struct object *o = model_object(m, object);
 	if (!o)
 		return;
-	uint32_t queue = model_queue_of(m, object, o, 0, site), state = wait_state(m, object, site);
+	uint32_t queue = model_queue_of(m, object, o, 0, site),
+		 state = rules_lock_wait_state(m, object, site);
 	make_meeting(m, o, object, site, r->time_ns);
 	if (!o->parties)
-		o->parties = definition(m, object)->capacity;
+		o->parties = rules_lock_definition(m, object)->capacity;
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, o->queue2, 1, state, 0);
 	/* one who did something else while it waited comes once more, but is one all the same */
 	if (t->at_barrier != object && ++o->arrived == o->parties)
-		open_barrier(m, o, r->time_ns);
+		rules_lock_open_barrier(m, o, r->time_ns);
 	t->at_barrier = object;
-	wait_on(m, t, r->time_ns, queue, 1, state);
+	rules_lock_wait_on(m, t, r->time_ns, queue, 1, state);
 }
 
 void model_rule_barrier_leave(struct model *m, struct thread *t, const struct trace_record *r)
@@ -468,7 +470,7 @@ void model_rule_barrier_leave(struct model *m, struct thread *t, const struct tr
 	if (o->arrived &&
 		!graph_queue_units(m->graph, queue)) { /* its size was not known: now it is */
 		o->parties = o->arrived;
-		open_barrier(m, o, r->time_ns);
+		rules_lock_open_barrier(m, o, r->time_ns);
 	}
 	t->run_state = model_run_state(m, t, site);
 	t->interrupted = false;
@@ -493,7 +495,8 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 	struct object *o = model_object(m, object);
 	if (!o)
 		return;
-	enum trace_object_type type = (enum trace_object_type)definition(m, object)->type;
+	enum trace_object_type type =
+		(enum trace_object_type)rules_lock_definition(m, object)->type;
 	if (type == TRACE_OBJECT_barrier) {
 		/* none: who they are is not known, whoever leaves first opens it */
 		o->parties = r->u.token_set.n ? r->u.token_set.n : UINT64_MAX;
@@ -525,8 +528,8 @@ void model_rule_token_wait(struct model *m, struct thread *t, const struct trace
 	const struct trace_token_wait *w = &r->u.token_wait;
 	struct object *o = model_object(m, w->object);
 	if (o)
-		wait_on(m, t, r->time_ns, token_queue(m, w->object, o, w->site), (int64_t)w->n,
-			wait_state(m, w->object, w->site));
+		rules_lock_wait_on(m, t, r->time_ns, token_queue(m, w->object, o, w->site),
+			(int64_t)w->n, rules_lock_wait_state(m, w->object, w->site));
 }
 
 void model_rule_token_take(struct model *m, struct thread *t, const struct trace_record *r)

@@ -9,14 +9,15 @@
  */
 #include "model/model_private.h"
 
-static enum trace_object_type type_of(const struct model *m, uint32_t object)
+static enum trace_object_type rules_message_type_of(const struct model *m, uint32_t object)
 {
 	return (enum trace_object_type)m->defs->objects[object].type;
 }
 
-static uint32_t queue_of(struct model *m, uint32_t object, struct object *o, uint32_t site)
+static uint32_t rules_message_queue_of(
+	struct model *m, uint32_t object, struct object *o, uint32_t site)
 {
-	enum trace_object_type type = type_of(m, object);
+	enum trace_object_type type = rules_message_type_of(m, object);
 	if (o->queue == NONE)
 		o->queue = model_make_queue(m, 0, object, type, model_class_of(m, object, site),
 			type == TRACE_OBJECT_message_queue ? GRAPH_PRIORITY : GRAPH_FIFO);
@@ -25,16 +26,16 @@ static uint32_t queue_of(struct model *m, uint32_t object, struct object *o, uin
 
 /* In a queue by priority the smallest key is taken first; its messages' priorities are the other
  * way round. */
-static uint64_t order_of(const struct model *m, uint32_t object, uint64_t key)
+static uint64_t rules_message_order_of(const struct model *m, uint32_t object, uint64_t key)
 {
 	enum { PRIORITIES = 1 << 15 };
-	if (type_of(m, object) != TRACE_OBJECT_message_queue)
+	if (rules_message_type_of(m, object) != TRACE_OBJECT_message_queue)
 		return key;
 	return key < PRIORITIES ? PRIORITIES - key : 0;
 }
 
-static void move(struct model *m, struct thread *t, uint64_t time_ns, enum graph_verb_kind verb,
-	uint32_t queue, uint64_t n, uint64_t key, uint32_t flags)
+static void rules_message_move(struct model *m, struct thread *t, uint64_t time_ns,
+	enum graph_verb_kind verb, uint32_t queue, uint64_t n, uint64_t key, uint32_t flags)
 {
 	m->item_key = key;
 	model_verb(m, t, verb, time_ns, queue, (int64_t)n, model_current_state(t), flags);
@@ -45,7 +46,8 @@ static void move(struct model *m, struct thread *t, uint64_t time_ns, enum graph
 static void take_back(
 	struct model *m, struct thread *t, uint64_t time_ns, struct object *o, uint32_t flags)
 {
-	move(m, t, time_ns, GRAPH_VERB_dequeue, o->queue, t->message.n, 0, GRAPH_BACK | flags);
+	rules_message_move(
+		m, t, time_ns, GRAPH_VERB_dequeue, o->queue, t->message.n, 0, GRAPH_BACK | flags);
 	t->message.moved = false;
 	o->outside += t->message.n;
 }
@@ -55,12 +57,14 @@ void model_messages_found(struct model *m, struct thread *t, const struct trace_
 {
 	uint32_t object = r->u.token_set.object;
 	struct object *o = model_object(m, object);
-	if (o && o->queue == NONE && type_of(m, object) == TRACE_OBJECT_message_queue)
-		model_verb(m, t, GRAPH_VERB_resize, r->time_ns, queue_of(m, object, o, 0),
-			(int64_t)r->u.token_set.n, model_current_state(t), 0);
+	if (o && o->queue == NONE && rules_message_type_of(m, object) == TRACE_OBJECT_message_queue)
+		model_verb(m, t, GRAPH_VERB_resize, r->time_ns,
+			rules_message_queue_of(m, object, o, 0), (int64_t)r->u.token_set.n,
+			model_current_state(t), 0);
 }
 
-static bool has_room(const struct model *m, uint32_t object, uint32_t queue, uint64_t n)
+static bool rules_message_has_room(
+	const struct model *m, uint32_t object, uint32_t queue, uint64_t n)
 {
 	uint64_t capacity = m->defs->objects[object].capacity,
 		 units = graph_queue_units(m->graph, queue);
@@ -73,15 +77,16 @@ void model_rule_message_send(struct model *m, struct thread *t, const struct tra
 	struct object *o = model_object(m, s->object);
 	if (!o)
 		return;
-	uint32_t queue = queue_of(m, s->object, o, s->site);
-	t->message = (struct message){.key = order_of(m, s->object, s->key),
+	uint32_t queue = rules_message_queue_of(m, s->object, o, s->site);
+	t->message = (struct message){.key = rules_message_order_of(m, s->object, s->key),
 		.n = s->n,
 		.object = s->object,
 		.site = s->site,
 		.sends = true,
-		.moved = has_room(m, s->object, queue, s->n)};
+		.moved = rules_message_has_room(m, s->object, queue, s->n)};
 	if (t->message.moved)
-		move(m, t, r->time_ns, GRAPH_VERB_enqueue, queue, s->n, t->message.key, 0);
+		rules_message_move(
+			m, t, r->time_ns, GRAPH_VERB_enqueue, queue, s->n, t->message.key, 0);
 	else
 		o->outside += s->n;
 }
@@ -92,7 +97,7 @@ void model_rule_message_wait(struct model *m, struct thread *t, const struct tra
 	struct object *o = model_object(m, w->object);
 	if (!o)
 		return;
-	uint32_t queue = queue_of(m, w->object, o, w->site);
+	uint32_t queue = rules_message_queue_of(m, w->object, o, w->site);
 	uint32_t state = model_make_state(m, MODEL_STATE_wait, NONE,
 		model_class_of(m, w->object, w->site), w->site, w->full != 0);
 	if (w->full && t->message.sends && t->message.moved)
@@ -124,16 +129,17 @@ void model_rule_message_sent(struct model *m, struct thread *t, const struct tra
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			given_up ? GRAPH_EXPLAINED : 0);
 	else
-		move(m, t, r->time_ns, is_paid(o, k->n) ? GRAPH_VERB_reserve : GRAPH_VERB_enqueue,
-			o->queue, k->n, k->key, 0);
+		rules_message_move(m, t, r->time_ns,
+			is_paid(o, k->n) ? GRAPH_VERB_reserve : GRAPH_VERB_enqueue, o->queue, k->n,
+			k->key, 0);
 	if (!k->moved)
 		o->outside -= o->outside < k->n ? o->outside : k->n;
 	k->sends = false;
 }
 
 /* Takes the message that comes first, or first of those with that key, if there is one. */
-static bool take(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue, uint64_t key,
-	uint32_t flags)
+static bool rules_message_take(struct model *m, struct thread *t, uint64_t time_ns, uint32_t queue,
+	uint64_t key, uint32_t flags)
 {
 	struct graph_verb asked = {.queue = queue, .key = key, .flags = flags};
 	uint64_t n;
@@ -141,7 +147,7 @@ static bool take(struct model *m, struct thread *t, uint64_t time_ns, uint32_t q
 		return false;
 	t->message.n = n;
 	t->message.moved = true;
-	move(m, t, time_ns, GRAPH_VERB_dequeue, queue, n, key, flags);
+	rules_message_move(m, t, time_ns, GRAPH_VERB_dequeue, queue, n, key, flags);
 	return true;
 }
 
@@ -152,10 +158,10 @@ void model_rule_message_receive(struct model *m, struct thread *t, const struct 
 	struct object *o = model_object(m, v->object);
 	if (!o)
 		return;
-	uint32_t queue = queue_of(m, v->object, o, v->site);
+	uint32_t queue = rules_message_queue_of(m, v->object, o, v->site);
 	t->message = (struct message){.object = v->object, .site = v->site, .receives = true};
 	if (v->key != UINT64_MAX)
-		take(m, t, r->time_ns, queue, v->key, v->key ? GRAPH_KEYED : 0);
+		rules_message_take(m, t, r->time_ns, queue, v->key, v->key ? GRAPH_KEYED : 0);
 }
 
 void model_rule_message_received(struct model *m, struct thread *t, const struct trace_record *r)
@@ -170,11 +176,13 @@ void model_rule_message_received(struct model *m, struct thread *t, const struct
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, k->site);
 	if (early && !v->n) /* another got it */
-		move(m, t, r->time_ns, GRAPH_VERB_enqueue, o->queue, k->n, k->key, GRAPH_NOBODY);
+		rules_message_move(
+			m, t, r->time_ns, GRAPH_VERB_enqueue, o->queue, k->n, k->key, GRAPH_NOBODY);
 	if (!early && v->n) {
-		uint64_t key = order_of(m, v->object, v->key);
-		if (take(m, t, r->time_ns, o->queue, key, GRAPH_KEYED) ||
-			take(m, t, r->time_ns, o->queue, 0, GRAPH_KEYED | GRAPH_EXPLAINED))
+		uint64_t key = rules_message_order_of(m, v->object, v->key);
+		if (rules_message_take(m, t, r->time_ns, o->queue, key, GRAPH_KEYED) ||
+			rules_message_take(
+				m, t, r->time_ns, o->queue, 0, GRAPH_KEYED | GRAPH_EXPLAINED))
 			return;
 		/* its sender has yet to say so, or is not recorded */
 		if (o->debt_bytes + v->n <= o->outside)

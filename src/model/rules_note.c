@@ -61,7 +61,7 @@ static uint32_t enter_standing(struct model *m, uint32_t actor_def, uint32_t fir
 	return st->state;
 }
 
-static struct machine *top(struct thread *t)
+static struct machine *rules_note_top(struct thread *t)
 {
 	return t->nr_machines ? &t->machine[t->nr_machines - 1] : NULL;
 }
@@ -127,7 +127,7 @@ void model_rule_note_begin(struct model *m, struct thread *t, const struct trace
 }
 
 /* Ends the machine on top; the one below, or the thread, goes on. */
-static void end_machine(struct model *m, struct thread *t, uint64_t time_ns, bool waits)
+static void rules_note_end_machine(struct model *m, struct thread *t, uint64_t time_ns, bool waits)
 {
 	struct machine ended = t->machine[--t->nr_machines];
 	uint32_t actor = model_acting(t), state = model_current_state(t);
@@ -149,19 +149,19 @@ static void end_machine(struct model *m, struct thread *t, uint64_t time_ns, boo
 
 void model_rule_note_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	struct machine *k = top(t);
+	struct machine *k = rules_note_top(t);
 	if (!k || (r->u.note_end.actor &&
 			  !same_machine(m->defs, k->actor_def, r->u.note_end.actor))) {
 		misnested(m, t, r->time_ns, r->u.note_end.actor, false);
 		return;
 	}
 	model_check_end(m, t, r->time_ns);
-	end_machine(m, t, r->time_ns, false);
+	rules_note_end_machine(m, t, r->time_ns, false);
 }
 
 void model_rule_note_state(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	struct machine *k = top(t);
+	struct machine *k = rules_note_top(t);
 	model_check_state(m, t, r->time_ns, r->u.note_state.state, r->u.note_state.flags);
 	uint32_t state = annotated_state(m, k ? k->actor_def : 0, r->u.note_state.state);
 	if (k)
@@ -181,7 +181,7 @@ static enum graph_discipline discipline_of(uint64_t flags)
 	return flags & LONGPOLE_LIFO ? GRAPH_LIFO : GRAPH_FIFO;
 }
 
-static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
+static void rules_note_note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	const struct note_queue *q, enum graph_verb_kind verb, uint32_t graph_flags)
 {
 	struct object *o = model_object(m, q->object);
@@ -222,7 +222,7 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	m->item_key = 0;
 	model_check_taken(m, t, time_ns, q, verb, units, underflows);
 	if ((q->flags & LONGPOLE_END) && t->nr_machines)
-		end_machine(m, t, time_ns, waits);
+		rules_note_end_machine(m, t, time_ns, waits);
 	else if (q->flags & LONGPOLE_END)
 		misnested(m, t, time_ns, 0, false);
 }
@@ -232,7 +232,7 @@ static void note_queue(struct model *m, struct thread *t, uint64_t time_ns,
 		struct model *m, struct thread *t, const struct trace_record *r)                   \
 	{                                                                                          \
 		const struct trace_note_enqueue *q = &r->u.note_enqueue; /* all of one shape */    \
-		note_queue(m, t, r->time_ns,                                                       \
+		rules_note_note_queue(m, t, r->time_ns,                                            \
 			&(struct note_queue){.object = q->object,                                  \
 				.site = q->site,                                                   \
 				.n = q->n,                                                         \
@@ -247,11 +247,11 @@ NOTE_RULE(resize, GRAPH_VERB_resize)
 NOTE_RULE(wait_empty, GRAPH_VERB_wait_empty)
 NOTE_RULE(wait_full, GRAPH_VERB_wait_full)
 
-static void note_item(struct model *m, struct thread *t, const struct trace_record *r,
+static void rules_note_note_item(struct model *m, struct thread *t, const struct trace_record *r,
 	enum graph_verb_kind verb, uint32_t graph_flags)
 {
 	const struct trace_note_put_item *i = &r->u.note_put_item; /* both of one shape */
-	note_queue(m, t, r->time_ns,
+	rules_note_note_queue(m, t, r->time_ns,
 		&(struct note_queue){.object = i->object,
 			.site = i->site,
 			.n = i->n,
@@ -262,12 +262,12 @@ static void note_item(struct model *m, struct thread *t, const struct trace_reco
 
 void model_rule_note_put_item(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	note_item(m, t, r, GRAPH_VERB_enqueue, 0);
+	rules_note_note_item(m, t, r, GRAPH_VERB_enqueue, 0);
 }
 
 void model_rule_note_take_item(struct model *m, struct thread *t, const struct trace_record *r)
 {
-	note_item(m, t, r, GRAPH_VERB_dequeue, GRAPH_KEYED);
+	rules_note_note_item(m, t, r, GRAPH_VERB_dequeue, GRAPH_KEYED);
 }
 
 void model_rule_note_assert(struct model *m, struct thread *t, const struct trace_record *r)
@@ -297,7 +297,7 @@ void model_rule_note_link(struct model *m, struct thread *t, const struct trace_
 	model_verb_of(m, from, GRAPH_VERB_state, r->time_ns, 0, 0, t->graph_state, 0);
 	model_link(m, target, r->time_ns, state, from);
 	if ((l->flags & LONGPOLE_END) && t->nr_machines)
-		end_machine(m, t, r->time_ns, false);
+		rules_note_end_machine(m, t, r->time_ns, false);
 }
 
 void model_rule_note_identify(struct model *m, struct thread *t, const struct trace_record *r)

@@ -67,8 +67,8 @@ static void begin_from(struct model *m, struct thread *t, const struct trace_rec
 
 /* A thread's first moment: after whoever made it; when that was not seen, after its parent as far
  * as anyone can tell. */
-static void begin(struct model *m, struct thread *t, const struct trace_record *r, uint32_t queue,
-	uint64_t begun_ns)
+static void rules_thread_begin(struct model *m, struct thread *t, const struct trace_record *r,
+	uint32_t queue, uint64_t begun_ns)
 {
 	if (m->is_system) {
 		model_be_born(m, t, r->time_ns, queue, t->k.on);
@@ -112,7 +112,7 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 	}
 	if (queue == NONE)
 		queue = model_token_queue(m, TOKEN_spawn, parent, 0, false);
-	begin(m, t, r, queue, begun_ns);
+	rules_thread_begin(m, t, r, queue, begun_ns);
 	if (model_pid_of(m, t) == m->run.root_pid)
 		m->part.end_actor = t->actor;
 }
@@ -134,7 +134,7 @@ bool model_descends(const struct model *m, const struct thread *t, uint64_t pid_
 /* A pipe ends with the process that wrote into it, or that has it from who closed it, and may not
  * have used it: whoever then reads "end of file" has waited for this. Who does not have it gives
  * its token before the one that ends the wait. */
-static void close_written(struct model *m, struct thread *t, uint64_t time_ns)
+static void rules_thread_close_written(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	model_owned_begin(m);
 	model_owned_add(m, OWNED_written, t->process, 0);
@@ -162,7 +162,7 @@ static uint64_t parent_pid_of(const struct model *m, const struct thread *t)
 }
 
 /* The newest counts. */
-static void tell(
+static void rules_thread_tell(
 	struct model *m, struct thread *t, uint64_t time_ns, enum token_kind what, uint64_t whom)
 {
 	uint32_t queue = model_token_queue(m, what, whom, 0, true);
@@ -175,7 +175,7 @@ enum { TOLD_NS = 2 };
 
 static void tell_process(struct model *m, struct thread *t, uint64_t time_ns, uint64_t whom)
 {
-	tell(m, t, time_ns, TOKEN_child, whom);
+	rules_thread_tell(m, t, time_ns, TOKEN_child, whom);
 	model_put(m, &m->timing.killers, whom, TOLD_NS, time_ns);
 }
 
@@ -218,15 +218,15 @@ void model_rule_signal_send(struct model *m, struct thread *t, const struct trac
 	else if (!s->handle)
 		signal_process(m, t, r->time_ns, EVERY_PROCESS);
 	else if (base_map_get(&m->known.handles, t->process, s->handle, &stream))
-		tell(m, t, r->time_ns, TOKEN_signal, stream);
+		rules_thread_tell(m, t, r->time_ns, TOKEN_signal, stream);
 }
 
-static void leave(struct model *m, struct thread *t, const struct trace_record *r)
+static void rules_thread_leave(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t idle = model_idle_state(m),
 		 queue = model_token_queue(m, TOKEN_exit, model_pid_of(m, t), 0, true);
 	if (t->main_thread) {
-		close_written(m, t, r->time_ns);
+		rules_thread_close_written(m, t, r->time_ns);
 		model_give_locks_up(m, t, r->time_ns);
 		tell_parent(m, t, r->time_ns);
 	}
@@ -365,7 +365,7 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 	/* before it leaves: the path may end here, and must not wait then */
 	if (m->run.wait_all && model_is_of_program(m, t->process))
 		m->part.end_actor = t->actor;
-	leave(m, t, r);
+	rules_thread_leave(m, t, r);
 	t->ended = true;
 	if (model_pid_of(m, t) == m->run.root_pid)
 		m->part.end_actor = t->actor;
@@ -488,10 +488,11 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 	if (!b->token) {
 		t->main_thread = true;
 		if (m->is_system)
-			begin(m, t, r, NONE, 0);
+			rules_thread_begin(m, t, r, NONE, 0);
 		return;
 	}
-	begin(m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false), 0);
+	rules_thread_begin(
+		m, t, r, model_token_queue(m, TOKEN_thread, t->process, b->token, false), 0);
 }
 
 void model_free_thread(struct thread *t)
@@ -542,7 +543,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 	end_last_stay(m, t, r->time_ns);
 	t->left = true;
 	if (t->main_thread) {
-		leave(m, t, r); /* its process_end may follow: then that one counts */
+		rules_thread_leave(m, t, r); /* its process_end may follow: then that one counts */
 		await_others(m, t, r->time_ns);
 		return;
 	}

@@ -95,7 +95,7 @@ static void keep_sample(struct model *m, struct visit *v, uint64_t time_ns, uint
 		.at_ns = v->ran_ns + (v->away ? 0 : time_ns - v->since_ns), .function = function};
 }
 
-static const char *base_name(const char *path)
+static const char *samples_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
@@ -106,7 +106,7 @@ static const char *base_name(const char *path)
 static bool is_recorders(const struct model *m, uint32_t module)
 {
 	return module && module < m->defs->nr_modules &&
-	       !strncmp(base_name(trace_text_of(m->defs, m->defs->modules[module].path)),
+	       !strncmp(samples_base_name(trace_text_of(m->defs, m->defs->modules[module].path)),
 		       "liblongpole-", strlen("liblongpole-"));
 }
 
@@ -121,7 +121,7 @@ static bool is_beside_the_call(const struct model *m, uint32_t state, uint32_t m
 	       !kernels;
 }
 
-static void count_spin(struct model *m, uint32_t state, uint32_t site)
+static void samples_count_spin(struct model *m, uint32_t state, uint32_t site)
 {
 	uint64_t n = 0;
 	if (site >= m->defs->nr_wait_loops || !m->defs->wait_loops[site].site)
@@ -155,7 +155,7 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 	}
 	if (!v->open)
 		begin_visit(v, state, t->entered_ns);
-	count_spin(m, state, site);
+	samples_count_spin(m, state, site);
 	keep_sample(m, v, r->time_ns, function);
 }
 
@@ -243,7 +243,7 @@ static struct function_list *pool_of(struct sample_pass *p, struct state_info *s
 	return &m->sampled.pool[ix];
 }
 
-static bool add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
+static bool samples_add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
 {
 	struct sample_pass *p = ctx;
 	struct model *m = p->m;
@@ -257,11 +257,11 @@ static bool add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
 		of.name = trace_text_of(m->defs, model_chain_function(m, of.chain));
 	} else if (function >> 32 == MODEL_SAMPLE_module) {
 		uint32_t module = (uint32_t)function;
-		of.where =
-			is_recorders(m, module) ? "longpole's recorder"
-			: module && module < m->defs->nr_modules
-				? base_name(trace_text_of(m->defs, m->defs->modules[module].path))
-				: "code of no file (made at run time)";
+		of.where = is_recorders(m, module) ? "longpole's recorder"
+			   : module && module < m->defs->nr_modules
+				   ? samples_base_name(
+					     trace_text_of(m->defs, m->defs->modules[module].path))
+				   : "code of no file (made at run time)";
 	} else {
 		of.name = trace_text_of(m->defs, (uint32_t)function);
 	}
@@ -503,7 +503,7 @@ static enum base_status add_kernels(struct sample_pass *p)
 	return s;
 }
 
-static bool add_spin(void *ctx, uint64_t state, uint64_t site, uint64_t count)
+static bool samples_add_spin(void *ctx, uint64_t state, uint64_t site, uint64_t count)
 {
 	struct sample_pass *p = ctx;
 	struct state_info *st = state < p->m->made.nr_states ? &p->m->made.state[state] : NULL;
@@ -525,7 +525,7 @@ static void list_spins(struct sample_pass *pass)
 		m->made.state[i].nr_program_samples = m->made.state[i].own.nr_samples;
 		m->made.state[i].nr_spins = m->made.state[i].nr_most_spins = 0;
 	}
-	base_map_each(&m->sampled.spins, add_spin, pass);
+	base_map_each(&m->sampled.spins, samples_add_spin, pass);
 }
 
 /* (Of a loop that yields most samples are missing: it is in the kernel.) */
@@ -552,7 +552,7 @@ enum base_status model_list_samples(struct model *m, bool ended)
 		model_count_visit(m, &m->thread[i]);
 	if (m->status != BASE_OK)
 		return m->status;
-	base_map_each(&m->sampled.samples, add_sample, &pass);
+	base_map_each(&m->sampled.samples, samples_add_sample, &pass);
 	list_spins(&pass);
 	enum base_status s = ended && !pass.failed ? add_kernels(&pass) : BASE_OK;
 	if (s != BASE_OK)

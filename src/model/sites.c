@@ -9,7 +9,7 @@
 
 enum { TEXT_INNERMOST = 2 }; /* inlined functions in a text beside the outermost */
 
-static const char *base_name(const char *path)
+static const char *sites_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
@@ -126,11 +126,11 @@ unsigned model_chain_frames(
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static void add_frame(struct base_str *s, const struct model_frame *f)
+static void sites_add_frame(struct base_str *s, const struct model_frame *f)
 {
 	base_str_add(s, *f->function ? f->function : "");
 	if (*f->file)
-		base_str_addf(s, *f->function ? " (%s:%llu)" : "%s:%llu", base_name(f->file),
+		base_str_addf(s, *f->function ? " (%s:%llu)" : "%s:%llu", sites_base_name(f->file),
 			(unsigned long long)f->line);
 }
 
@@ -141,7 +141,7 @@ static bool is_of_system(const struct model_frame *f)
 
 /* "main (a.cc:90), inlined produce (q.h:40)": what the system's headers inlined in the end (locks'
  * and containers' insides) is left out. */
-static bool add_frames(const struct model *m, struct base_str *s, uint32_t site)
+static bool sites_add_frames(const struct model *m, struct base_str *s, uint32_t site)
 {
 	struct model_frame frame[MODEL_FRAMES_MAX];
 	unsigned nr = model_site_frames(m, site, frame);
@@ -149,26 +149,26 @@ static bool add_frames(const struct model *m, struct base_str *s, uint32_t site)
 		return false;
 	while (nr > 1 && is_of_system(&frame[nr - 1]))
 		nr--;
-	add_frame(s, &frame[0]);
+	sites_add_frame(s, &frame[0]);
 	unsigned from = nr > 1 + TEXT_INNERMOST ? nr - TEXT_INNERMOST : 1;
 	if (from > 1)
 		base_str_add(s, ", ...");
 	for (unsigned i = from; i < nr; i++) {
 		base_str_add(s, ", inlined ");
-		add_frame(s, &frame[i]);
+		sites_add_frame(s, &frame[i]);
 	}
 	return true;
 }
 
-static void add_place(const struct model *m, struct base_str *s, uint32_t site)
+static void sites_add_place(const struct model *m, struct base_str *s, uint32_t site)
 {
 	const struct trace_defs *d = m->defs;
-	if (add_frames(m, s, site) || site >= d->nr_sites)
+	if (sites_add_frames(m, s, site) || site >= d->nr_sites)
 		return;
 	const struct trace_site *at = &d->sites[site];
 	if (at->module && at->module < d->nr_modules)
 		base_str_addf(s, "%s+0x%llx",
-			base_name(trace_text_of(d, d->modules[at->module].path)),
+			sites_base_name(trace_text_of(d, d->modules[at->module].path)),
 			(unsigned long long)at->offset);
 	else
 		base_str_addf(s, "0x%llx", (unsigned long long)at->offset);
@@ -180,7 +180,7 @@ const char *model_site_text(struct model *m, uint32_t site)
 		return "";
 	if (!m->naming.site_text[site]) {
 		struct base_str s = {0};
-		add_place(m, &s, site);
+		sites_add_place(m, &s, site);
 		m->naming.site_text[site] = model_keep_text(m, &s);
 	}
 	return m->naming.site_text[site];
@@ -189,7 +189,7 @@ const char *model_site_text(struct model *m, uint32_t site)
 /* ---- call paths ------------------------------------------------------------------------------ */
 
 /* A site's functions, innermost first, into frame[*at - 1] and those before it. */
-static void add_site(struct model *m, uint32_t site, struct model_frame *frame, size_t *at)
+static void sites_add_site(struct model *m, uint32_t site, struct model_frame *frame, size_t *at)
 {
 	struct model_frame f[MODEL_FRAMES_MAX];
 	unsigned nr = model_site_frames(m, site, f);
@@ -208,7 +208,7 @@ size_t model_stack_frames(struct model *m, uint32_t stack, struct model_frame *f
 	size_t at = max; /* innermost first in the file: fill from the back */
 	for (size_t steps = 0; stack && stack < d->nr_stacks && at > 0 && steps < d->nr_stacks;
 		steps++, stack = d->stacks[stack].parent)
-		add_site(m, d->stacks[stack].site, frame, &at);
+		sites_add_site(m, d->stacks[stack].site, frame, &at);
 	memmove(frame, frame + at, (max - at) * sizeof *frame);
 	return max - at;
 }

@@ -6,7 +6,7 @@
 
 /* The kind is the state that the wait is then found to be: its call, object and place in the
  * kernel. What finds no room any more is counted with the last kind. */
-static void count_kind(
+static void unseen_count_kind(
 	struct model *m, const struct thread *t, uint32_t state, uint64_t begin_ns, uint64_t ns)
 {
 	struct model_unseen *k = NULL;
@@ -35,7 +35,7 @@ void model_unseen_wake(struct model *m, const struct thread *t, uint32_t state, 
 	struct run_time *rt = model_run_time(m, t->process);
 	model_count(m, TRACE_DIAG_wakes_unseen);
 	rt->nr_unseen++;
-	count_kind(m, t, state, t->k.asleep_ns, time_ns - t->k.asleep_ns);
+	unseen_count_kind(m, t, state, t->k.asleep_ns, time_ns - t->k.asleep_ns);
 	if (t->k.asleep_ns < m->kernel.hidden_until_ns)
 		rt->nr_hidden++;
 	else
@@ -56,7 +56,7 @@ void model_hidden_run(struct model *m, uint64_t begin_ns, uint64_t end_ns)
 	m->kernel.hidden_until_ns = end_ns;
 }
 
-static int most_first(const void *pa, const void *pb)
+static int unseen_most_first(const void *pa, const void *pb)
 {
 	const struct model_unseen *a = pa, *b = pb;
 	if (a->nr != b->nr)
@@ -67,7 +67,7 @@ static int most_first(const void *pa, const void *pb)
 const struct model_unseen *model_unseen_kinds(struct model *m, size_t *ret_nr)
 {
 	qsort(m->kernel.unseen_kind, m->kernel.nr_unseen_kinds, sizeof *m->kernel.unseen_kind,
-		most_first);
+		unseen_most_first);
 	*ret_nr = m->kernel.nr_unseen_kinds;
 	return m->kernel.unseen_kind;
 }

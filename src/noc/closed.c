@@ -24,26 +24,27 @@ void noc_closed_result_fini(struct noc_closed_result *r)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static bool before(const struct closed_event *a, const struct closed_event *b)
+static bool closed_before(const struct closed_event *a, const struct closed_event *b)
 {
 	return a->cycle != b->cycle ? a->cycle < b->cycle : a->sequence < b->sequence;
 }
 
-static enum base_status push(struct noc_closed *c, struct closed_event e, struct base_err *err)
+static enum base_status closed_push(
+	struct noc_closed *c, struct closed_event e, struct base_err *err)
 {
 	enum base_status s =
 		base_grow(&c->heap, &c->events_capacity, c->nr_events + 1, sizeof *c->heap);
 	if (s != BASE_OK)
 		return base_fail(err, s, "no memory for events");
 	e.sequence = c->sequence++;
-	BASE_HEAP_PUT(c->heap, c->nr_events, e, before);
+	BASE_HEAP_PUT(c->heap, c->nr_events, e, closed_before);
 	return BASE_OK;
 }
 
-static struct closed_event pop(struct noc_closed *c)
+static struct closed_event closed_pop(struct noc_closed *c)
 {
 	struct closed_event top = c->heap[0];
-	BASE_HEAP_DROP(c->heap, c->nr_events, before);
+	BASE_HEAP_DROP(c->heap, c->nr_events, closed_before);
 	return top;
 }
 
@@ -52,7 +53,7 @@ enum base_status noc_closed_wake(
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	t->cycle = cycle > t->cycle ? cycle : t->cycle;
-	return push(c, (struct closed_event){.cycle = t->cycle, .thread = thread}, err);
+	return closed_push(c, (struct closed_event){.cycle = t->cycle, .thread = thread}, err);
 }
 
 /* ---- messages of one access ------------------------------------------------------------------ */
@@ -109,7 +110,7 @@ static bool carries_data(unsigned code)
 }
 
 /* cdat tells one transaction of the access that is open. */
-static void hear(void *ctx, const struct memory_cdat_transaction *t)
+static void closed_hear(void *ctx, const struct memory_cdat_transaction *t)
 {
 	struct noc_closed *c = ctx;
 	struct closed_access *a = c->open;
@@ -152,7 +153,7 @@ static bool waits_for(const struct closed_message *k, const struct closed_messag
 }
 
 /* How long its sender needs once all has come that it waits for. */
-static uint32_t delay_of(
+static uint32_t closed_delay_of(
 	const struct noc_closed *c, const struct closed_access *a, const struct closed_message *m)
 {
 	bool answers_recalls = false;
@@ -186,7 +187,7 @@ void noc_closed_add_cause(struct closed_causes *to, uint32_t packet)
 
 /* What a message's arrival means to who waits for it: the message, or, of one that stayed in its
  * node, what that one waited for. */
-static void pass_on(struct closed_causes *to, const struct closed_message *m)
+static void closed_pass_on(struct closed_causes *to, const struct closed_message *m)
 {
 	noc_closed_add_cause(to, m->packet);
 	for (uint32_t i = 0; m->packet == NOC_PDG_NONE && i < m->causes.nr; i++)
@@ -194,14 +195,14 @@ static void pass_on(struct closed_causes *to, const struct closed_message *m)
 }
 
 /* One input of a message has come. */
-static enum base_status input(
+static enum base_status closed_input(
 	struct noc_closed *c, uint32_t access, uint32_t k, uint64_t cycle, struct base_err *err)
 {
 	struct closed_message *m = &c->access[access]->message[k];
 	m->latest_cycle = cycle > m->latest_cycle ? cycle : m->latest_cycle;
 	if (--m->waits)
 		return BASE_OK;
-	return push(c,
+	return closed_push(c,
 		(struct closed_event){.cycle = m->latest_cycle + m->delay_cycles,
 			.thread = UINT32_MAX,
 			.message = access * CLOSED_MESSAGES_MAX + k},
@@ -225,18 +226,18 @@ static bool is_to_home(const struct closed_access *a, const struct closed_messag
 
 /* A cache that was asked for a line which is still on its way there. */
 static bool is_of_late_owner(const struct closed_access *a, const struct closed_message *m,
-	const struct closed_access *before)
+	const struct closed_access *closed_before)
 {
 	enum memory_cdat_class class = memory_cdat_code_class(m->code);
-	return m->line == a->line && m->source == before->thread &&
+	return m->line == a->line && m->source == closed_before->thread &&
 	       (class == MEMORY_CDAT_CACHE || class == MEMORY_CDAT_RECALL_RESPONSE);
 }
 
 /* Puts an access behind the one before to its line. */
-static enum base_status follow(struct noc_closed *c, uint32_t access, struct base_err *err)
+static enum base_status closed_follow(struct noc_closed *c, uint32_t access, struct base_err *err)
 {
 	struct closed_access *a = c->access[access];
-	uint64_t before;
+	uint64_t closed_before;
 	for (uint32_t k = 0; k < a->nr; k++)
 		if (memory_cdat_code_class(a->message[k].code) == MEMORY_CDAT_REQUEST)
 			a->line = a->message[k].line;
@@ -244,10 +245,10 @@ static enum base_status follow(struct noc_closed *c, uint32_t access, struct bas
 		a->home_left += is_to_home(a, &a->message[k]);
 	if (a->line == UINT64_MAX)
 		return BASE_OK;
-	if (base_map_get(&c->lines, 0, a->line, &before)) {
-		struct closed_access *b = c->access[before & UINT32_MAX];
+	if (base_map_get(&c->lines, 0, a->line, &closed_before)) {
+		struct closed_access *b = c->access[closed_before & UINT32_MAX];
 		bool late = b->nr_resuming != 0;
-		if (b->generation == before >> 32 && b->nr_left && (b->home_left || late)) {
+		if (b->generation == closed_before >> 32 && b->nr_left && (b->home_left || late)) {
 			b->follower = access;
 			for (uint32_t k = 0; k < a->nr; k++)
 				a->message[k].waits =
@@ -279,12 +280,12 @@ static enum base_status let_follow(struct noc_closed *c, const struct closed_acc
 			noc_closed_add_cause(&m->causes, b->resumed.packet[i]);
 		if (home)
 			noc_closed_add_cause(&m->causes, b->home_last);
-		s = input(c, b->follower, k, cycle, err);
+		s = closed_input(c, b->follower, k, cycle, err);
 	}
 	return s;
 }
 
-static enum base_status arrived(
+static enum base_status closed_arrived(
 	struct noc_closed *c, uint32_t message, uint64_t cycle, struct base_err *err)
 {
 	uint32_t access = message / CLOSED_MESSAGES_MAX, j = message % CLOSED_MESSAGES_MAX;
@@ -296,8 +297,8 @@ static enum base_status arrived(
 		c->result->trace->receive_cycle[m->packet] = cycle;
 	for (uint32_t k = j + 1; k < a->nr && s == BASE_OK; k++)
 		if (waits_for(&a->message[k], m)) {
-			pass_on(&a->message[k].causes, m);
-			s = input(c, access, k, cycle, err);
+			closed_pass_on(&a->message[k].causes, m);
+			s = closed_input(c, access, k, cycle, err);
 		}
 	if (is_to_home(a, m)) {
 		a->home_last = m->packet != NOC_PDG_NONE ? m->packet : a->home_last;
@@ -308,7 +309,7 @@ static enum base_status arrived(
 		s = noc_closed_recalled(c, m->destination, m->line, m->packet, cycle, err);
 	if (m->resumes && s == BASE_OK) {
 		a->resume_cycle = cycle > a->resume_cycle ? cycle : a->resume_cycle;
-		pass_on(&a->resumed, m);
+		closed_pass_on(&a->resumed, m);
 		if (!--a->nr_resuming) {
 			c->thread[a->thread].causes = a->resumed;
 			s = let_follow(c, a, false, cycle, err);
@@ -321,13 +322,13 @@ static enum base_status arrived(
 	return s;
 }
 
-static enum base_status send(struct noc_closed *c, uint32_t message, struct base_err *err)
+static enum base_status closed_send(struct noc_closed *c, uint32_t message, struct base_err *err)
 {
 	struct closed_message *m =
 		&c->access[message / CLOSED_MESSAGES_MAX]->message[message % CLOSED_MESSAGES_MAX];
 	uint64_t now = noc_network_now_cycle(c->network);
 	if (m->source == m->destination)
-		return arrived(c, message, now, err);
+		return closed_arrived(c, message, now, err);
 	struct noc_pdg *trace = c->result->trace;
 	uint64_t latest = 0;
 	for (uint32_t i = 0; i < m->causes.nr; i++)
@@ -367,19 +368,19 @@ static enum base_status issue(
 	for (uint32_t k = 0; k < a->nr; k++) {
 		struct closed_message *m = &a->message[k];
 		m->waits = 1;
-		m->delay_cycles = delay_of(c, a, m);
+		m->delay_cycles = closed_delay_of(c, a, m);
 		for (uint32_t j = 0; j < k; j++)
 			m->waits = (uint8_t)(m->waits + waits_for(m, &a->message[j]));
 		a->nr_resuming += m->resumes;
 	}
 	a->nr_left = a->nr;
-	s = follow(c, access, err);
+	s = closed_follow(c, access, err);
 	bool resumes = a->nr_resuming != 0; /* else only copies were given back */
 	for (uint32_t k = 0; k < a->nr && s == BASE_OK; k++) {
 		enum memory_cdat_class class = memory_cdat_code_class(a->message[k].code);
 		if (class == MEMORY_CDAT_REQUEST || class == MEMORY_CDAT_RETURN)
 			a->message[k].causes = c->thread[a->thread].causes;
-		s = input(c, access, k, cycle, err);
+		s = closed_input(c, access, k, cycle, err);
 	}
 	return s == BASE_OK && !resumes ? noc_closed_done(c, a->thread, cycle, err) : s;
 }
@@ -430,14 +431,14 @@ static enum base_status obey_events(struct noc_closed *c, struct base_err *err)
 	enum base_status s = BASE_OK;
 	uint64_t now = noc_network_now_cycle(c->network);
 	while (c->nr_events && c->heap[0].cycle <= now && s == BASE_OK) {
-		struct closed_event e = pop(c);
-		s = e.thread == UINT32_MAX ? send(c, e.message, err)
+		struct closed_event e = closed_pop(c);
+		s = e.thread == UINT32_MAX ? closed_send(c, e.message, err)
 					   : run_thread(c, e.thread, now, err);
 	}
 	return s;
 }
 
-static enum base_status loop(struct noc_closed *c, struct base_err *err)
+static enum base_status closed_loop(struct noc_closed *c, struct base_err *err)
 {
 	for (;;) {
 		const struct noc_arrival *a;
@@ -450,7 +451,7 @@ static enum base_status loop(struct noc_closed *c, struct base_err *err)
 		s = noc_network_run(
 			c->network, c->nr_events ? c->heap[0].cycle : UINT64_MAX, &a, &nr, err);
 		for (size_t i = 0; i < nr && s == BASE_OK; i++)
-			s = arrived(c, (uint32_t)a[i].id, a[i].arrival_cycle, err);
+			s = closed_arrived(c, (uint32_t)a[i].id, a[i].arrival_cycle, err);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -463,7 +464,7 @@ static enum base_status loop(struct noc_closed *c, struct base_err *err)
 	return BASE_OK;
 }
 
-static enum base_status slow_down(struct noc_closed *c, struct base_err *err)
+static enum base_status closed_slow_down(struct noc_closed *c, struct base_err *err)
 {
 	const struct noc_closed_options *o = c->options;
 	enum base_status s = BASE_OK;
@@ -474,9 +475,9 @@ static enum base_status slow_down(struct noc_closed *c, struct base_err *err)
 	return s;
 }
 
-static enum base_status start(struct noc_closed *c, struct base_err *err)
+static enum base_status closed_start(struct noc_closed *c, struct base_err *err)
 {
-	struct memory_cdat_options options = {.detailed = hear, .trace_ctx = c};
+	struct memory_cdat_options options = {.detailed = closed_hear, .trace_ctx = c};
 	bool threads = (c->program->info.flags & MEMORY_SOURCE_THREADS) != 0;
 	c->thread = base_alloc(c->nr_threads * sizeof *c->thread);
 	c->result->trace = noc_pdg_new(c->nr_threads);
@@ -492,7 +493,7 @@ static enum base_status start(struct noc_closed *c, struct base_err *err)
 	if (s == BASE_OK)
 		s = noc_network_open(&c->network, c->options->network, err);
 	if (s == BASE_OK)
-		s = slow_down(c, err);
+		s = closed_slow_down(c, err);
 	for (uint32_t i = 0; i < c->nr_threads && s == BASE_OK; i++) {
 		c->thread[i].started = !(threads && i);
 		if (!c->thread[i].started)
@@ -524,9 +525,9 @@ enum base_status noc_closed_run(struct memory_source *program, const struct noc_
 		return base_fail(err, BASE_ERR_USAGE,
 			"threads of this format cannot be read one by one, as the closed loop "
 			"must");
-	enum base_status s = start(&c, err);
+	enum base_status s = closed_start(&c, err);
 	if (s == BASE_OK)
-		s = loop(&c, err);
+		s = closed_loop(&c, err);
 	noc_network_close(c.network);
 	memory_cdat_free(c.machine);
 	for (size_t i = 0; i < c.nr_accesses; i++)

@@ -43,7 +43,8 @@ static void access_next(struct noc_closed_thread *t, enum memory_item_kind kind,
 /* Loads the line, again and again, until `released`; then does what `after` says. A copy in its own
  * cache is looked at without any message, so only the first look and the one after the line was
  * taken away are made. */
-static void watch(struct noc_closed_thread *t, uint64_t address, enum noc_closed_then after)
+static void closed_thread_watch(
+	struct noc_closed_thread *t, uint64_t address, enum noc_closed_then after)
 {
 	t->watched = address;
 	t->after = after;
@@ -85,7 +86,7 @@ static enum base_status all_have_seen(
 
 void noc_closed_await_start(struct noc_closed *c, uint32_t thread)
 {
-	watch(&c->thread[thread], mailbox(thread), CLOSED_GO_ON);
+	closed_thread_watch(&c->thread[thread], mailbox(thread), CLOSED_GO_ON);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -97,7 +98,8 @@ static uint32_t which(const struct noc_closed *c, uint64_t named, uint32_t *nr)
 	return named && named < c->nr_threads ? (uint32_t)named : *nr;
 }
 
-static void start_thread(struct noc_closed *c, struct noc_closed_thread *by, uint32_t thread)
+static void closed_thread_start_thread(
+	struct noc_closed *c, struct noc_closed_thread *by, uint32_t thread)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	if (t->started)
@@ -112,11 +114,12 @@ static void join_thread(struct noc_closed *c, struct noc_closed_thread *by, uint
 	if (t == by || t->state == CLOSED_ENDED)
 		return;
 	by->released = t->is_over;
-	watch(by, notice(thread), CLOSED_GO_ON);
+	closed_thread_watch(by, notice(thread), CLOSED_GO_ON);
 }
 
 /* Gives the lock to the next one in turn, or to nobody. */
-static enum base_status hand_over(struct noc_closed *c, uint32_t thread, struct base_err *err)
+static enum base_status closed_thread_hand_over(
+	struct noc_closed *c, uint32_t thread, struct base_err *err)
 {
 	uint64_t object = c->thread[thread].object;
 	for (uint32_t k = 1; k <= c->nr_threads; k++) {
@@ -133,7 +136,7 @@ static enum base_status hand_over(struct noc_closed *c, uint32_t thread, struct 
 	return BASE_OK;
 }
 
-static enum base_status obey_call(
+static enum base_status closed_thread_obey_call(
 	struct noc_closed *c, uint32_t thread, const struct memory_call *call, struct base_err *err)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
@@ -148,12 +151,12 @@ static enum base_status obey_call(
 		break;
 	case MEMORY_CALL_unlock:
 		access_next(t, MEMORY_STORE, t->object, 0, CLOSED_RELEASED);
-		return hand_over(c, thread, err);
+		return closed_thread_hand_over(c, thread, err);
 	case MEMORY_CALL_spawn:
 		t->children = c->nr_threads;
 		break;
 	case MEMORY_CALL_thread_create:
-		start_thread(c, t, which(c, call->argument[0], &c->nr_created));
+		closed_thread_start_thread(c, t, which(c, call->argument[0], &c->nr_created));
 		break;
 	case MEMORY_CALL_join:
 		t->joining = thread ? 0 : 1;
@@ -172,7 +175,7 @@ static void next_of_all(struct noc_closed *c, uint32_t thread)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	while (t->children && !t->has_access)
-		start_thread(c, t, --t->children);
+		closed_thread_start_thread(c, t, --t->children);
 	while (t->joining && !t->has_access) {
 		join_thread(c, t, t->joining);
 		t->joining = t->joining + 1 < c->nr_threads ? t->joining + 1 : 0;
@@ -182,7 +185,7 @@ static void next_of_all(struct noc_closed *c, uint32_t thread)
 /* ---- items ----------------------------------------------------------------------------------- */
 
 /* Says so to who joins it. */
-static void end(struct noc_closed *c, uint32_t thread)
+static void closed_thread_end(struct noc_closed *c, uint32_t thread)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	t->is_over = true;
@@ -193,7 +196,7 @@ static void end(struct noc_closed *c, uint32_t thread)
 }
 
 /* The next item that is no REPEAT; NULL: the thread has no more. */
-static enum base_status next_item(
+static enum base_status closed_thread_next_item(
 	struct noc_closed *c, uint32_t thread, const struct memory_item **ret, struct base_err *err)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
@@ -247,7 +250,7 @@ static enum base_status obey_item(
 		break;
 	case MEMORY_CALL:
 		if (address < t->batch.nr_calls)
-			return obey_call(c, thread, &t->batch.call[address], err);
+			return closed_thread_obey_call(c, thread, &t->batch.call[address], err);
 		break;
 	default:
 		break;
@@ -265,11 +268,11 @@ enum base_status noc_closed_advance(
 		next_of_all(c, thread);
 		if (t->has_access)
 			break;
-		enum base_status s = next_item(c, thread, &i, err);
+		enum base_status s = closed_thread_next_item(c, thread, &i, err);
 		if (s == BASE_OK && i && !c->result->stopped)
 			s = obey_item(c, thread, i, err);
 		else if (s == BASE_OK)
-			end(c, thread);
+			closed_thread_end(c, thread);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -281,7 +284,7 @@ enum base_status noc_closed_advance(
 /* ---- synchronisation ------------------------------------------------------------------------- */
 
 /* The last one at the barrier stores to what the others spin on. */
-static void arrive(struct noc_closed *c, uint32_t thread)
+static void closed_thread_arrive(struct noc_closed *c, uint32_t thread)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	uint64_t nr = 1, running = 0;
@@ -292,7 +295,7 @@ static void arrive(struct noc_closed *c, uint32_t thread)
 	}
 	if (nr < (t->parties ? t->parties : running)) {
 		t->at_barrier = true;
-		watch(t, flag_of(t->object), CLOSED_GO_ON);
+		closed_thread_watch(t, flag_of(t->object), CLOSED_GO_ON);
 		return;
 	}
 	for (uint32_t i = 0; i < c->nr_threads; i++) {
@@ -305,13 +308,14 @@ static void arrive(struct noc_closed *c, uint32_t thread)
 	access_next(t, MEMORY_STORE, flag_of(t->object), 0, CLOSED_RELEASED);
 }
 
-static enum base_status acquire(struct noc_closed *c, uint32_t thread, struct base_err *err)
+static enum base_status closed_thread_acquire(
+	struct noc_closed *c, uint32_t thread, struct base_err *err)
 {
 	struct noc_closed_thread *t = &c->thread[thread];
 	uint64_t holder;
 	if (base_map_get(&c->locks, 0, t->object, &holder)) {
 		t->at_lock = true;
-		watch(t, t->object, CLOSED_TAKE);
+		closed_thread_watch(t, t->object, CLOSED_TAKE);
 		return BASE_OK;
 	}
 	enum base_status s = base_map_put(&c->locks, 0, t->object, thread);
@@ -319,7 +323,7 @@ static enum base_status acquire(struct noc_closed *c, uint32_t thread, struct ba
 }
 
 /* The watched line is there: is it what was waited for? */
-static void look(struct noc_closed_thread *t)
+static void closed_thread_look(struct noc_closed_thread *t)
 {
 	if (!t->released) {
 		t->state = CLOSED_WATCHES;
@@ -354,11 +358,11 @@ enum base_status noc_closed_done(
 	}
 	t->has_access = false;
 	if (t->then == CLOSED_ARRIVE)
-		arrive(c, thread);
+		closed_thread_arrive(c, thread);
 	else if (t->then == CLOSED_ACQUIRE)
-		s = acquire(c, thread, err);
+		s = closed_thread_acquire(c, thread, err);
 	else if (t->then == CLOSED_LOOK)
-		look(t);
+		closed_thread_look(t);
 	else if (t->then == CLOSED_RELEASED || t->then == CLOSED_END)
 		s = all_have_seen(c, t->address, t->cycle, err);
 	if (t->then == CLOSED_END && !t->has_access)

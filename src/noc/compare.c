@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static double relative(double value, double reference)
+static double compare_relative(double value, double reference)
 {
 	if (isnan(value) || isnan(reference))
 		return NAN; /* nothing was there to compare */
@@ -22,7 +22,7 @@ static double worst_node(const struct noc_pdg *g, const struct noc_replay_result
 		sum_b[g->source[i]] += (double)(b->receive_cycle[i] - b->transmit_cycle[i]);
 	}
 	for (uint32_t n = 0; n < g->nr_nodes; n++)
-		worst = fmax(worst, fabs(relative(sum_b[n], sum_a[n])));
+		worst = fmax(worst, fabs(compare_relative(sum_b[n], sum_a[n])));
 	return worst;
 }
 
@@ -53,9 +53,9 @@ enum base_status noc_compare(const struct noc_pdg *g, const struct noc_replay_re
 	double *sum = base_alloc(2 * (size_t)g->nr_nodes * sizeof *sum);
 	if (!sum)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to compare");
-	*ret = (struct noc_error){.execution = relative((double)other->execution_cycles,
+	*ret = (struct noc_error){.execution = compare_relative((double)other->execution_cycles,
 					  (double)reference->execution_cycles),
-		.latency = relative(
+		.latency = compare_relative(
 			noc_replay_mean_latency(other), noc_replay_mean_latency(reference)),
 		.worst_node_latency =
 			g->nr_packets ? worst_node(g, reference, other, sum, sum + g->nr_nodes)
@@ -77,7 +77,7 @@ static uint32_t root_of(uint32_t nodes, unsigned n)
 	return power == nodes && k > 1 ? k : 0;
 }
 
-static void add(struct noc_standard *s, const char *name, const char *topology)
+static void compare_add(struct noc_standard *s, const char *name, const char *topology)
 {
 	*s = (struct noc_standard){.name = name};
 	snprintf(s->setting[0], sizeof s->setting[0], "topology=%s", topology);
@@ -91,12 +91,12 @@ size_t noc_standards(uint32_t nr_nodes, struct noc_standard *ret)
 	while (height > 1 && nr_nodes % height)
 		height--;
 	for (size_t i = 0; height > 1 && i < BASE_COUNT(grid); i++) {
-		add(&ret[nr], grid[i], grid[i]);
+		compare_add(&ret[nr], grid[i], grid[i]);
 		snprintf(ret[nr].setting[1], sizeof ret[nr].setting[1], "dims=%ux%u",
 			nr_nodes / height, height);
 		nr++;
 	}
-	add(&ret[nr], "ring", "torus");
+	compare_add(&ret[nr], "ring", "torus");
 	snprintf(ret[nr].setting[1], sizeof ret[nr].setting[1], "k=%u", nr_nodes);
 	snprintf(ret[nr].setting[2], sizeof ret[nr].setting[2], "n=1");
 	nr++;
@@ -106,13 +106,13 @@ size_t noc_standards(uint32_t nr_nodes, struct noc_standard *ret)
 		uint32_t k = root_of(nr_nodes, levels[i]);
 		if (!k)
 			continue;
-		add(&ret[nr], "fattree", "fattree");
+		compare_add(&ret[nr], "fattree", "fattree");
 		snprintf(ret[nr].setting[1], sizeof ret[nr].setting[1], "k=%u", k);
 		snprintf(ret[nr].setting[2], sizeof ret[nr].setting[2], "n=%u", levels[i]);
 		nr++;
 		break;
 	}
-	add(&ret[nr], "ideal", "ideal");
+	compare_add(&ret[nr], "ideal", "ideal");
 	snprintf(ret[nr].setting[1], sizeof ret[nr].setting[1], "nodes=%u", nr_nodes);
 	return nr + 1;
 }

@@ -84,7 +84,7 @@ struct parse {
 	enum base_status status;
 };
 
-static int on_pair(void *ctx, const char *section, const char *key, const char *value)
+static int config_on_pair(void *ctx, const char *section, const char *key, const char *value)
 {
 	struct parse *p = ctx;
 	(void)section;
@@ -97,7 +97,7 @@ enum base_status noc_config_parse(
 	struct noc_config *c, const char *text, const char *name, struct base_err *err)
 {
 	struct parse p = {.config = c, .err = err, .status = BASE_OK};
-	int line = ini_parse_string(text, on_pair, &p);
+	int line = ini_parse_string(text, config_on_pair, &p);
 	if (p.status != BASE_OK)
 		return base_cause(err, p.status, "%s, line %d", name, line);
 	if (line > 0)

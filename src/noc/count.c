@@ -68,7 +68,7 @@ uint32_t noc_network_distance(const struct noc_network *n, uint32_t source, uint
 
 /* ---- zero load ------------------------------------------------------------------------------- */
 
-static uint64_t max(uint64_t a, uint64_t b)
+static uint64_t count_max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -87,11 +87,12 @@ static void pass_router(uint64_t *flit, uint64_t nr, const struct stage *s)
 {
 	uint64_t lanes = s->in < s->out ? s->in : s->out, sent[NOC_LINK_FLITS_MAX] = {0};
 	for (uint64_t i = 0; i < nr; i++) {
-		uint64_t t = i ? max(flit[i], sent[(i - 1) % lanes] + s->gap) : flit[i] + s->wait;
+		uint64_t t =
+			i ? count_max(flit[i], sent[(i - 1) % lanes] + s->gap) : flit[i] + s->wait;
 		if (i >= lanes)
-			t = max(t, sent[i % lanes] + 1);
+			t = count_max(t, sent[i % lanes] + 1);
 		if (i == 1 && s->head_is_alone)
-			t = max(t, sent[0] + 1);
+			t = count_max(t, sent[0] + 1);
 		sent[i % lanes] = t;
 		flit[i] = t + s->delay;
 	}
@@ -137,7 +138,8 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 		pass_router(flit, size_flits,
 			&(struct stage){
 				.wait = c->routing_delay + (c->speculative ? 0 : c->vc_alloc_delay),
-				.gap = p.flits > 1 ? 0 : max(p.flit_cycles, c->sw_alloc_delay),
+				.gap = p.flits > 1 ? 0
+						   : count_max(p.flit_cycles, c->sw_alloc_delay),
 				.in = in,
 				.out = p.flits,
 				.delay = c->sw_alloc_delay + c->crossbar_delay + p.latency,

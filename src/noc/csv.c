@@ -30,7 +30,7 @@ static enum base_status bad_line(uint64_t line, const char *what, struct base_er
 }
 
 /* Packets before the number of nodes is known, which the largest one gives. */
-static enum base_status finish(struct noc_pdg *g, uint32_t nr_nodes, const char *origin,
+static enum base_status csv_finish(struct noc_pdg *g, uint32_t nr_nodes, const char *origin,
 	struct noc_pdg **ret, struct base_err *err)
 {
 	uint8_t *ordered = base_alloc(nr_nodes);
@@ -218,7 +218,7 @@ enum base_status noc_csv_read(
 			break;
 	}
 	if (s == BASE_END)
-		s = c.g->nr_packets ? finish(c.g, c.nr_nodes, "import csv", ret, err)
+		s = c.g->nr_packets ? csv_finish(c.g, c.nr_nodes, "import csv", ret, err)
 				    : base_fail(err, BASE_ERR_FOREIGN, "no packets");
 	if (s == BASE_OK && keep_numbers)
 		s = noc_pdg_number(c.g, c.number, err);
@@ -228,7 +228,7 @@ enum base_status noc_csv_read(
 	return s;
 }
 
-static enum base_status close_written(FILE *file, const char *path, struct base_err *err)
+static enum base_status csv_close_written(FILE *file, const char *path, struct base_err *err)
 {
 	bool failed = ferror(file) != 0;
 	if (fclose(file) || failed)
@@ -241,7 +241,7 @@ struct moment {
 	uint32_t packet;
 };
 
-static int compare_moments(const void *a, const void *b)
+static int csv_compare_moments(const void *a, const void *b)
 {
 	const struct moment *x = a, *y = b;
 	if (x->cycle != y->cycle)
@@ -276,7 +276,7 @@ enum base_status noc_csv_write(const struct noc_pdg *g, const char *path, struct
 	for (uint32_t i = 0; i < g->nr_packets; i++)
 		m[i] = (struct moment){g->transmit_cycle[i], i};
 	if (!g->has_graph)
-		qsort(m, g->nr_packets, sizeof *m, compare_moments);
+		qsort(m, g->nr_packets, sizeof *m, csv_compare_moments);
 	struct base_err refused = {0};
 	FILE *file = base_output_stream(path, BASE_OUTPUT_PLAIN, err ? err : &refused);
 	if (!file) {
@@ -290,7 +290,7 @@ enum base_status noc_csv_write(const struct noc_pdg *g, const char *path, struct
 	for (uint32_t i = 0; i < g->nr_packets; i++)
 		write_line(file, g, m[i].packet, copies);
 	base_free(m);
-	return close_written(file, path, err);
+	return csv_close_written(file, path, err);
 }
 
 /* ---- BookSim --------------------------------------------------------------------------------- */
@@ -344,7 +344,7 @@ enum base_status noc_booksim_read(struct noc_input *in, const struct noc_booksim
 			break;
 	}
 	if (s == BASE_END)
-		s = c.g->nr_packets ? finish(c.g, c.nr_nodes, "import booksim", ret, err)
+		s = c.g->nr_packets ? csv_finish(c.g, c.nr_nodes, "import booksim", ret, err)
 				    : base_fail(err, BASE_ERR_FOREIGN, "no packets");
 	if (s != BASE_OK)
 		noc_pdg_free(c.g);
@@ -387,5 +387,5 @@ enum base_status noc_booksim_write(const struct noc_pdg *g, const char *path,
 			g->source[i], g->destination[i], size_type(ret_sizes, g->size_flits[i]));
 		last = g->transmit_cycle[i];
 	}
-	return close_written(file, path, err);
+	return csv_close_written(file, path, err);
 }

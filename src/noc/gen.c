@@ -25,7 +25,7 @@ void noc_gen_config_init(struct noc_gen_config *c)
 	base_parameters_preset(noc_gen_parameters(), NULL, c);
 }
 
-static enum base_status set_pattern(
+static enum base_status gen_set_pattern(
 	struct noc_gen_config *c, const char *name, struct base_err *err)
 {
 	size_t nr;
@@ -52,7 +52,7 @@ enum base_status noc_gen_config_set(
 	if (s != BASE_OK)
 		return s;
 	if (!strcmp(a.key, "pattern"))
-		return set_pattern(c, a.value, err);
+		return gen_set_pattern(c, a.value, err);
 	const struct base_parameter *p =
 		base_parameter_find(noc_gen_parameters(), NULL, a.key, err);
 	return p ? base_parameter_set(p, c, a.value, err) : BASE_ERR_USAGE;
@@ -71,29 +71,29 @@ uint32_t noc_gen_other_node(struct noc_gen_state *g, uint32_t from)
 	return n + (n >= from);
 }
 
-static uint32_t at(const struct noc_gen_state *g, uint32_t x, uint32_t y)
+static uint32_t gen_at(const struct noc_gen_state *g, uint32_t x, uint32_t y)
 {
 	return y % g->height * g->width + x % g->width;
 }
 
-static uint32_t to_uniform(struct noc_gen_state *g, uint32_t from)
+static uint32_t gen_to_uniform(struct noc_gen_state *g, uint32_t from)
 {
 	return noc_gen_other_node(g, from);
 }
 
-static uint32_t to_neighbour(struct noc_gen_state *g, uint32_t from)
+static uint32_t gen_to_neighbour(struct noc_gen_state *g, uint32_t from)
 {
 	uint32_t x = from % g->width, y = from / g->width, k = noc_draw_below(&g->draw, 4);
-	uint32_t to = k < 2 ? at(g, x + (k ? 1 : g->width - 1), y)
-			    : at(g, x, y + (k == 2 ? 1 : g->height - 1));
+	uint32_t to = k < 2 ? gen_at(g, x + (k ? 1 : g->width - 1), y)
+			    : gen_at(g, x, y + (k == 2 ? 1 : g->height - 1));
 	return to == from ? noc_gen_other_node(g, from) : to;
 }
 
 /* ceil(k/2) - 1 on, in each dimension (Dally and Towles, table 3.1). */
-static uint32_t to_tornado(struct noc_gen_state *g, uint32_t from)
+static uint32_t gen_to_tornado(struct noc_gen_state *g, uint32_t from)
 {
 	uint32_t x = from % g->width, y = from / g->width;
-	uint32_t to = at(g, x + (g->width + 1) / 2 - 1, y + (g->height + 1) / 2 - 1);
+	uint32_t to = gen_at(g, x + (g->width + 1) / 2 - 1, y + (g->height + 1) / 2 - 1);
 	return to == from ? noc_gen_other_node(g, from) : to;
 }
 
@@ -157,9 +157,9 @@ static const struct {
 	uint32_t (*to)(struct noc_gen_state *g, uint32_t from);                 /* open */
 	enum base_status (*run)(struct noc_gen_state *g, struct base_err *err); /* closed */
 } behaviour[] = {
-	{to_uniform, NULL},
-	{to_neighbour, NULL},
-	{to_tornado, NULL},
+	{gen_to_uniform, NULL},
+	{gen_to_neighbour, NULL},
+	{gen_to_tornado, NULL},
 	{to_transposed, NULL},
 	{to_inverse, NULL},
 	{to_hot, NULL},
@@ -322,7 +322,7 @@ static enum base_status run_open(struct noc_gen_state *g, struct base_err *err)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static void describe(const struct noc_gen_config *c, struct noc_pdg *g)
+static void gen_describe(const struct noc_gen_config *c, struct noc_pdg *g)
 {
 	struct base_str text = {0};
 	base_str_addf(&text, "gen pattern=%s", pattern[c->pattern].name);
@@ -353,7 +353,7 @@ enum base_status noc_gen(const struct noc_gen_config *c, struct noc_pdg **ret, s
 		return s;
 	}
 	g.pdg->has_graph = true;
-	describe(c, g.pdg);
+	gen_describe(c, g.pdg);
 	*ret = g.pdg;
 	return BASE_OK;
 }

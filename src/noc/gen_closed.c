@@ -30,30 +30,31 @@ struct closed {
 	uint64_t *last_cycle; /* by node: its last transmit; 0: none */
 };
 
-static bool before(const struct intent *a, const struct intent *b)
+static bool gen_closed_before(const struct intent *a, const struct intent *b)
 {
 	return a->cycle != b->cycle ? a->cycle < b->cycle : a->sequence < b->sequence;
 }
 
-static enum base_status push(struct closed *c, struct intent in, struct base_err *err)
+static enum base_status gen_closed_push(struct closed *c, struct intent in, struct base_err *err)
 {
 	enum base_status s = base_grow(&c->heap, &c->capacity, c->nr + 1, sizeof *c->heap);
 	if (s != BASE_OK)
 		return base_fail(err, s, "no memory for transmits to come");
 	in.sequence = c->sequence++;
-	BASE_HEAP_PUT(c->heap, c->nr, in, before);
+	BASE_HEAP_PUT(c->heap, c->nr, in, gen_closed_before);
 	return BASE_OK;
 }
 
-static struct intent pop(struct closed *c)
+static struct intent gen_closed_pop(struct closed *c)
 {
 	BASE_ASSUME(c->heap);
 	struct intent top = c->heap[0];
-	BASE_HEAP_DROP(c->heap, c->nr, before);
+	BASE_HEAP_DROP(c->heap, c->nr, gen_closed_before);
 	return top;
 }
 
-static enum base_status init(struct closed *c, struct noc_gen_state *g, struct base_err *err)
+static enum base_status gen_closed_init(
+	struct closed *c, struct noc_gen_state *g, struct base_err *err)
 {
 	*c = (struct closed){.g = g};
 	c->last_cycle = base_alloc(g->nr_nodes * sizeof *c->last_cycle);
@@ -62,7 +63,7 @@ static enum base_status init(struct closed *c, struct noc_gen_state *g, struct b
 		       : base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
 }
 
-static void fini(struct closed *c)
+static void gen_closed_fini(struct closed *c)
 {
 	base_free(c->heap);
 	base_free(c->last_cycle);
@@ -81,7 +82,7 @@ static enum base_status plan(struct closed *c, uint32_t source, uint32_t destina
 		.type = type};
 	if (nr)
 		memcpy(in.dependency, dependency, nr * sizeof *dependency);
-	return push(c, in, err);
+	return gen_closed_push(c, in, err);
 }
 
 /* Of inval: Netrace's numbers, so that its traces have them, too. */
@@ -100,16 +101,16 @@ static uint32_t flits_of(struct noc_gen_state *g, uint8_t type)
 }
 
 /* Takes the next transmit and makes a packet of it. *ret: its number. */
-static enum base_status next(struct closed *c, uint32_t *ret, struct base_err *err)
+static enum base_status gen_closed_next(struct closed *c, uint32_t *ret, struct base_err *err)
 {
 	struct noc_pdg *pdg = c->g->pdg;
 	uint32_t room = (uint32_t)c->g->config->packets - pdg->nr_packets;
 	for (;;) {
-		struct intent in = pop(c);
+		struct intent in = gen_closed_pop(c);
 		uint64_t last = c->last_cycle[in.source];
 		if (last >= in.cycle) {
 			in.cycle = last + 1;
-			enum base_status s = push(c, in, err);
+			enum base_status s = gen_closed_push(c, in, err);
 			if (s != BASE_OK)
 				return s;
 			continue;
@@ -149,7 +150,7 @@ static uint64_t think(struct noc_gen_state *g)
 enum base_status noc_gen_ball(struct noc_gen_state *g, struct base_err *err)
 {
 	struct closed c;
-	enum base_status s = init(&c, g, err);
+	enum base_status s = gen_closed_init(&c, g, err);
 	for (uint32_t t = 0; t < (uint32_t)g->config->tokens && s == BASE_OK; t++) {
 		uint32_t from = noc_draw_below(&g->draw, g->nr_nodes);
 		s = plan(&c, from, noc_gen_to_near(g, from), 0, 1 + noc_draw_below(&g->draw, 100),
@@ -157,14 +158,14 @@ enum base_status noc_gen_ball(struct noc_gen_state *g, struct base_err *err)
 	}
 	while (s == BASE_OK && g->pdg->nr_packets < (uint32_t)g->config->packets) {
 		uint32_t p, at;
-		s = next(&c, &p, err);
+		s = gen_closed_next(&c, &p, err);
 		if (s != BASE_OK)
 			break;
 		at = g->pdg->destination[p];
 		s = plan(&c, at, noc_gen_to_near(g, at), g->pdg->receive_cycle[p], service(g), &p,
 			1, 0, err);
 	}
-	fini(&c);
+	gen_closed_fini(&c);
 	return s;
 }
 
@@ -177,13 +178,13 @@ enum base_status noc_gen_central(struct noc_gen_state *g, struct base_err *err)
 {
 	struct closed c;
 	uint32_t server = (uint32_t)g->config->hot_node % g->nr_nodes;
-	enum base_status s = init(&c, g, err);
+	enum base_status s = gen_closed_init(&c, g, err);
 	for (uint32_t n = 0; n < g->nr_nodes && s == BASE_OK; n++)
 		if (n != server)
 			s = plan(&c, n, server, 0, think(g), NULL, 0, TYPE_REQUEST, err);
 	while (s == BASE_OK && g->pdg->nr_packets < (uint32_t)g->config->packets) {
 		uint32_t p;
-		s = next(&c, &p, err);
+		s = gen_closed_next(&c, &p, err);
 		if (s != BASE_OK)
 			break;
 		uint64_t now = g->pdg->receive_cycle[p];
@@ -192,7 +193,7 @@ enum base_status noc_gen_central(struct noc_gen_state *g, struct base_err *err)
 						    : plan(&c, g->pdg->destination[p], server, now,
 							      think(g), &p, 1, TYPE_REQUEST, err);
 	}
-	fini(&c);
+	gen_closed_fini(&c);
 	return s;
 }
 
@@ -211,7 +212,7 @@ static uint32_t nr_children(const struct noc_gen_state *g, uint32_t n)
 }
 
 /* Releases to all children: the first waits for receptions, each other one for the one before. */
-static enum base_status release(struct closed *c, uint32_t n, uint64_t from_cycle,
+static enum base_status gen_closed_release(struct closed *c, uint32_t n, uint64_t from_cycle,
 	const uint32_t *dependency, uint32_t nr, struct base_err *err)
 {
 	struct noc_gen_state *g = c->g;
@@ -220,7 +221,7 @@ static enum base_status release(struct closed *c, uint32_t n, uint64_t from_cycl
 	enum base_status s =
 		plan(c, n, first, from_cycle, delay, dependency, nr, TYPE_RELEASE, err);
 	for (uint32_t k = 1; k < nr_children(g, n) && s == BASE_OK; k++)
-		s = push(c,
+		s = gen_closed_push(c,
 			(struct intent){.cycle = from_cycle + delay,
 				.source = n,
 				.destination = first + k,
@@ -230,7 +231,7 @@ static enum base_status release(struct closed *c, uint32_t n, uint64_t from_cycl
 	return s;
 }
 
-static enum base_status arrive(
+static enum base_status gen_closed_arrive(
 	struct closed *c, struct tree_node *node, uint32_t p, struct base_err *err)
 {
 	struct noc_gen_state *g = c->g;
@@ -244,7 +245,7 @@ static enum base_status arrive(
 	t->nr_arrived = 0;
 	uint32_t nr = nr_children(g, n);
 	if (!n)
-		return release(c, n, now, t->arrived, nr, err);
+		return gen_closed_release(c, n, now, t->arrived, nr, err);
 	return plan(c, n, (n - 1) / arity, now, (uint64_t)g->config->service, t->arrived, nr,
 		TYPE_ARRIVE, err);
 }
@@ -254,7 +255,7 @@ enum base_status noc_gen_tree(struct noc_gen_state *g, struct base_err *err)
 	struct closed c;
 	uint32_t arity = (uint32_t)g->config->arity;
 	struct tree_node *node = base_alloc(g->nr_nodes * sizeof *node);
-	enum base_status s = init(&c, g, err);
+	enum base_status s = gen_closed_init(&c, g, err);
 	if (!node && s == BASE_OK)
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
 	for (uint32_t n = 1; n < g->nr_nodes && s == BASE_OK; n++)
@@ -262,20 +263,20 @@ enum base_status noc_gen_tree(struct noc_gen_state *g, struct base_err *err)
 			s = plan(&c, n, (n - 1) / arity, 0, think(g), NULL, 0, TYPE_ARRIVE, err);
 	while (s == BASE_OK && g->pdg->nr_packets < (uint32_t)g->config->packets) {
 		uint32_t p;
-		s = next(&c, &p, err);
+		s = gen_closed_next(&c, &p, err);
 		if (s != BASE_OK)
 			break;
 		uint32_t at = g->pdg->destination[p];
 		uint64_t now = g->pdg->receive_cycle[p];
 		if (g->pdg->type[p] == TYPE_ARRIVE)
-			s = arrive(&c, node, p, err);
+			s = gen_closed_arrive(&c, node, p, err);
 		else if (nr_children(g, at))
-			s = release(&c, at, now, &p, 1, err);
+			s = gen_closed_release(&c, at, now, &p, 1, err);
 		else
 			s = plan(&c, at, (at - 1) / arity, now, think(g), &p, 1, TYPE_ARRIVE, err);
 	}
 	base_free(node);
-	fini(&c);
+	gen_closed_fini(&c);
 	return s;
 }
 
@@ -328,7 +329,7 @@ static enum base_status after_inval(
 		in.destination = noc_gen_other_node(g, at);
 	}
 	in.cycle = pdg->receive_cycle[p] + in.delay_cycles;
-	return push(c, in, err);
+	return gen_closed_push(c, in, err);
 }
 
 enum base_status noc_gen_inval(struct noc_gen_state *g, struct base_err *err)
@@ -339,13 +340,13 @@ enum base_status noc_gen_inval(struct noc_gen_state *g, struct base_err *err)
 		return base_fail(err, BASE_ERR_USAGE, "pattern = inval wants 3 nodes or more");
 	nr_copies = nr_copies < g->nr_nodes - 1 ? nr_copies : g->nr_nodes - 2;
 	struct write *write = base_alloc(g->nr_nodes * sizeof *write);
-	enum base_status s = init(&c, g, err);
+	enum base_status s = gen_closed_init(&c, g, err);
 	if (!write && s == BASE_OK)
 		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
 	g->pdg->has_addresses = true;
 	for (uint32_t n = 0; n < g->nr_nodes && s == BASE_OK; n++) {
 		uint64_t first = think(g);
-		s = push(&c,
+		s = gen_closed_push(&c,
 			(struct intent){.cycle = first,
 				.source = n,
 				.destination = noc_gen_other_node(g, n),
@@ -357,11 +358,11 @@ enum base_status noc_gen_inval(struct noc_gen_state *g, struct base_err *err)
 	}
 	while (s == BASE_OK && g->pdg->nr_packets < wanted) {
 		uint32_t p;
-		s = next(&c, &p, err);
+		s = gen_closed_next(&c, &p, err);
 		for (; s == BASE_OK && p < g->pdg->nr_packets; p++)
 			s = after_inval(&c, write, nr_copies, p, err);
 	}
 	base_free(write);
-	fini(&c);
+	gen_closed_fini(&c);
 	return s;
 }

@@ -124,7 +124,7 @@ struct worker {
 	bool started;
 };
 
-static void *work(void *arg)
+static void *infer_work(void *arg)
 {
 	struct worker *w = arg;
 	struct job *j = w->job;
@@ -146,7 +146,7 @@ static uint32_t count_threads(const struct noc_infer_options *o, size_t nr_tasks
 	return nr > nr_tasks ? (uint32_t)(nr_tasks ? nr_tasks : 1) : nr;
 }
 
-static void add_counts(struct noc_infer_result *to, const struct noc_infer_result *from)
+static void infer_add_counts(struct noc_infer_result *to, const struct noc_infer_result *from)
 {
 	to->transmits += from->transmits;
 	to->candidates += from->candidates;
@@ -167,14 +167,14 @@ static enum base_status run_tasks(
 	for (uint32_t i = 0; i < nr; i++)
 		w[i].job = j;
 	for (uint32_t i = 1; i < nr; i++)
-		w[i].started = !pthread_create(&w[i].thread, NULL, work, &w[i]);
-	work(&w[0]);
+		w[i].started = !pthread_create(&w[i].thread, NULL, infer_work, &w[i]);
+	infer_work(&w[0]);
 	for (uint32_t i = 1; i < nr; i++)
 		if (w[i].started)
 			pthread_join(w[i].thread, NULL);
 	enum base_status s = (enum base_status)atomic_load(&j->failed);
 	for (uint32_t i = 0; i < nr; i++) {
-		add_counts(counts, &w[i].view.counts);
+		infer_add_counts(counts, &w[i].view.counts);
 		if (s != BASE_OK && w[i].err.status == s && err)
 			*err = w[i].err;
 	}
@@ -267,7 +267,7 @@ static enum base_status estimate_tolerance(struct job *j, uint32_t *ret, struct 
 
 enum { LEARN_TRANSMITS = 512, LEARN_TYPES_TRANSMITS = 4096 /* of a node */, LEARN_LEAST = 16 };
 
-static int compare_u64(const void *a, const void *b)
+static int infer_compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 	return x < y ? -1 : x > y;
@@ -316,13 +316,13 @@ static enum base_status learn_node(
 	}
 	if (nr < LEARN_LEAST)
 		return BASE_OK;
-	qsort(delay, nr, sizeof *delay, compare_u64);
+	qsort(delay, nr, sizeof *delay, infer_compare_u64);
 	ret->delay_cycles = delay[nr / 2];
 	ret->answers = 5 * answers >= 4 * nr_seen;
 	return BASE_OK;
 }
 
-static enum base_status learn(struct job *j, struct base_err *err)
+static enum base_status infer_learn(struct job *j, struct base_err *err)
 {
 	struct noc_view v = {0};
 	enum base_status s = BASE_OK;
@@ -349,7 +349,7 @@ static void base_times(const struct job *j)
 }
 
 /* Dependencies from the tasks' arrays to their places. */
-static enum base_status assemble(
+static enum base_status infer_assemble(
 	struct job *j, struct noc_infer_result *counts, struct base_err *err)
 {
 	struct noc_pdg *g = j->graph;
@@ -453,11 +453,11 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 		s = estimate_tolerance(&j, &j.tolerance_cycles, err);
 	counts.tolerance_cycles = j.tolerance_cycles;
 	if (s == BASE_OK && o->learn && o->adaptive)
-		s = learn(&j, err);
+		s = infer_learn(&j, err);
 	if (s == BASE_OK)
 		s = run_tasks(&j, &counts, err);
 	if (s == BASE_OK)
-		s = assemble(&j, &counts, err);
+		s = infer_assemble(&j, &counts, err);
 	if (s == BASE_OK) {
 		base_times(&j);
 		s = check_base(j.graph, &j.index, &counts.base, err);
@@ -483,7 +483,7 @@ enum base_status noc_infer(const struct noc_pdg *packets, const struct noc_runs 
 
 /* ---- compare --------------------------------------------------------------------------------- */
 
-static bool has(const struct noc_pdg *g, uint32_t i, uint32_t on)
+static bool infer_has(const struct noc_pdg *g, uint32_t i, uint32_t on)
 {
 	for (uint64_t d = g->first[i]; d < g->first[i + 1]; d++)
 		if (g->dependency[d] == on)
@@ -503,7 +503,7 @@ static bool implied(const struct noc_pdg *reference, const struct noc_pdg *infer
 		return false;
 	for (uint32_t p = x->previous[i]; p != NOC_PDG_NONE && distance <= IMPLIED_DISTANCE_MAX;
 		p = x->previous[p], distance++)
-		if (has(inferred, p, on) &&
+		if (infer_has(inferred, p, on) &&
 			inferred->delay_cycles[p] + distance >= reference->delay_cycles[i])
 			return true;
 	return false;
@@ -522,7 +522,7 @@ void noc_infer_compare(const struct noc_pdg *reference, const struct noc_pdg *in
 		c.packets++;
 		for (uint64_t d = reference->first[i]; d < reference->first[i + 1]; d++) {
 			uint32_t on = reference->dependency[d];
-			if (has(inferred, i, on))
+			if (infer_has(inferred, i, on))
 				present++;
 			else if (implied(reference, inferred, x, i, on))
 				by_order++;

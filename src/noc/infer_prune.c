@@ -7,7 +7,7 @@
 
 enum { FEW = 24 };
 
-static int compare(const void *a, const void *b)
+static int infer_prune_compare(const void *a, const void *b)
 {
 	const struct noc_infer_sort *x = a, *y = b;
 	if (x->least != y->least)
@@ -15,16 +15,16 @@ static int compare(const void *a, const void *b)
 	return x->candidate < y->candidate ? -1 : x->candidate > y->candidate;
 }
 
-static void sort(struct noc_infer_sort *s, uint32_t nr)
+static void infer_prune_sort(struct noc_infer_sort *s, uint32_t nr)
 {
 	if (nr > FEW) {
-		qsort(s, nr, sizeof *s, compare);
+		qsort(s, nr, sizeof *s, infer_prune_compare);
 		return;
 	}
 	for (uint32_t i = 1; i < nr; i++) {
 		struct noc_infer_sort x = s[i];
 		uint32_t k = i;
-		for (; k && compare(&x, &s[k - 1]) < 0; k--)
+		for (; k && infer_prune_compare(&x, &s[k - 1]) < 0; k--)
 			s[k] = s[k - 1];
 		s[k] = x;
 	}
@@ -43,7 +43,7 @@ static uint32_t causal(
 		if (least > 0)
 			to[nr++] = (struct noc_infer_sort){least, c};
 	}
-	sort(to, nr);
+	infer_prune_sort(to, nr);
 	return nr;
 }
 

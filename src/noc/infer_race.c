@@ -41,7 +41,7 @@ static bool is_tight(const struct noc_view *v, uint32_t c, uint32_t run, int64_t
 }
 
 /* Sets keep[]: all that is possible. */
-static void judge(struct noc_view *v, struct hypothesis *h)
+static void infer_race_judge(struct noc_view *v, struct hypothesis *h)
 {
 	h->explained = h->contradicted = 0;
 	for (uint32_t c = 0; c < v->nr_candidates; c++)
@@ -59,7 +59,8 @@ static void judge(struct noc_view *v, struct hypothesis *h)
 	}
 }
 
-static bool is_usual(const struct noc_view *v, uint32_t transmit, uint32_t candidate, int64_t delay)
+static bool infer_race_is_usual(
+	const struct noc_view *v, uint32_t transmit, uint32_t candidate, int64_t delay)
 {
 	if (!v->semantics || candidate == NOC_PDG_NONE)
 		return false;
@@ -95,13 +96,13 @@ bool noc_view_explain_most(struct noc_view *v, uint32_t transmit, int64_t *ret_d
 		struct hypothesis h = {.delay = slack_of(v, c, 0)};
 		if (h.delay < (v->candidate[c] != NOC_PDG_NONE) || !is_possible(v, c, h.delay))
 			continue;
-		judge(v, &h);
+		infer_race_judge(v, &h);
 		if (is_better(&h, &best))
 			best = h;
 	}
 	if (best.explained < 2 || best.explained <= best.contradicted)
 		return false;
-	judge(v, &best);
+	infer_race_judge(v, &best);
 	keep_tight(v, best.delay);
 	*ret_delay = best.delay;
 	return true;
@@ -112,7 +113,7 @@ bool noc_view_explain_usual(struct noc_view *v, uint32_t transmit, int64_t *ret_
 	uint32_t best = NOC_PDG_NONE, most = 0;
 	for (uint32_t c = 0; c < v->nr_candidates; c++) {
 		v->keep[c] = false;
-		if (!is_usual(v, transmit, v->candidate[c], slack_of(v, c, 0)))
+		if (!infer_race_is_usual(v, transmit, v->candidate[c], slack_of(v, c, 0)))
 			continue;
 		uint32_t nr = noc_pair(v->semantics, v->packets, transmit, v->candidate[c])->nr;
 		if (nr >= most) {

@@ -107,7 +107,7 @@ static enum base_status take_record(struct source *s, const struct trace_record 
 	return BASE_OK;
 }
 
-static bool is_complete(struct source *s)
+static bool infer_stream_is_complete(struct source *s)
 {
 	const struct stream *t = s->stream;
 	while (s->complete < t->first + t->room && s->present[s->complete - t->first])
@@ -129,9 +129,9 @@ static enum base_status next_batch(struct source *s)
 }
 
 /* Until all that is wanted has come. */
-static enum base_status fill(struct source *s)
+static enum base_status infer_stream_fill(struct source *s)
 {
-	while (!is_complete(s) || s->wants_address) {
+	while (!infer_stream_is_complete(s) || s->wants_address) {
 		enum base_status st = s->at == s->batch.nr ? next_batch(s) : BASE_OK;
 		bool full = false;
 		while (st == BASE_OK && s->at < s->batch.nr && !full) {
@@ -140,7 +140,7 @@ static enum base_status fill(struct source *s)
 		}
 		if (st != BASE_OK)
 			return st;
-		if (full && !is_complete(s))
+		if (full && !infer_stream_is_complete(s))
 			return base_fail(&s->err, BASE_ERR_LIMIT,
 				"packet %llu comes more than a window late: give a larger one",
 				(unsigned long long)s->complete);
@@ -153,12 +153,12 @@ static enum base_status fill(struct source *s)
 static void *fill_thread(void *arg)
 {
 	struct source *s = arg;
-	s->status = fill(s);
+	s->status = infer_stream_fill(s);
 	return NULL;
 }
 
 /* All runs, side by side. */
-static enum base_status fill_all(struct stream *t, struct base_err *err)
+static enum base_status infer_stream_fill_all(struct stream *t, struct base_err *err)
 {
 	bool threads = t->options->infer.nr_threads != 1;
 	for (uint32_t r = 1; r < t->nr_runs; r++) {
@@ -185,7 +185,7 @@ static enum base_status fill_all(struct stream *t, struct base_err *err)
 
 /* ---- windows --------------------------------------------------------------------------------- */
 
-static void move(void *array, size_t size, uint32_t by, uint32_t nr)
+static void infer_stream_move(void *array, size_t size, uint32_t by, uint32_t nr)
 {
 	memmove(array, (char *)array + by * size, (nr - by) * size);
 }
@@ -197,26 +197,28 @@ static void slide(struct stream *t, uint32_t by)
 	uint32_t nr = t->room;
 	if (!by)
 		return;
-	move(g->source, sizeof *g->source, by, nr);
-	move(g->destination, sizeof *g->destination, by, nr);
-	move(g->size_flits, sizeof *g->size_flits, by, nr);
-	move(g->type, sizeof *g->type, by, nr);
-	move(g->inputs, sizeof *g->inputs, by, nr);
-	move(g->address, sizeof *g->address, by, nr);
-	move(g->units, sizeof *g->units, by, nr);
-	move(g->transmit_cycle, sizeof *g->transmit_cycle, by, nr);
-	move(g->receive_cycle, sizeof *g->receive_cycle, by, nr);
-	move(t->runs.transmit_cycle, t->runs.stride * sizeof *t->runs.transmit_cycle, by, nr);
-	move(t->runs.receive_cycle, t->runs.stride * sizeof *t->runs.receive_cycle, by, nr);
+	infer_stream_move(g->source, sizeof *g->source, by, nr);
+	infer_stream_move(g->destination, sizeof *g->destination, by, nr);
+	infer_stream_move(g->size_flits, sizeof *g->size_flits, by, nr);
+	infer_stream_move(g->type, sizeof *g->type, by, nr);
+	infer_stream_move(g->inputs, sizeof *g->inputs, by, nr);
+	infer_stream_move(g->address, sizeof *g->address, by, nr);
+	infer_stream_move(g->units, sizeof *g->units, by, nr);
+	infer_stream_move(g->transmit_cycle, sizeof *g->transmit_cycle, by, nr);
+	infer_stream_move(g->receive_cycle, sizeof *g->receive_cycle, by, nr);
+	infer_stream_move(
+		t->runs.transmit_cycle, t->runs.stride * sizeof *t->runs.transmit_cycle, by, nr);
+	infer_stream_move(
+		t->runs.receive_cycle, t->runs.stride * sizeof *t->runs.receive_cycle, by, nr);
 	for (uint32_t r = 0; r < t->nr_runs; r++) {
-		move(t->source[r].present, sizeof *t->source[r].present, by, nr);
+		infer_stream_move(t->source[r].present, sizeof *t->source[r].present, by, nr);
 		memset(t->source[r].present + (nr - by), 0, by * sizeof *t->source[r].present);
 	}
 	t->first += by;
 }
 
 /* The counts of the packets from `from` on only: what comes before was counted already. */
-static void add_counts(struct stream *t, const struct noc_pdg *g, uint32_t from,
+static void infer_stream_add_counts(struct stream *t, const struct noc_pdg *g, uint32_t from,
 	const struct noc_infer_result *window)
 {
 	struct noc_infer_result *to = &t->counts;
@@ -263,7 +265,7 @@ static enum base_status infer_window(
 	uint32_t begin = (uint32_t)(from - t->first);
 	if (t->output && !t->writer)
 		s = begin_output(t, inferred, err);
-	add_counts(t, inferred, begin, &window);
+	infer_stream_add_counts(t, inferred, begin, &window);
 	if (t->writer && s == BASE_OK)
 		s = noc_pdg_write_packets(
 			inferred, begin, inferred->nr_packets, t->first, t->writer, err);
@@ -296,7 +298,7 @@ static enum base_status all_windows(struct stream *t, struct base_err *err)
 	while (from < all && s == BASE_OK) {
 		uint64_t to = all - from > o->window_packets ? from + o->window_packets : all;
 		t->wanted = to < all ? to + 1 : all;
-		s = fill_all(t, err);
+		s = infer_stream_fill_all(t, err);
 		if (s == BASE_OK)
 			s = end_of_window(t, from, &to, err);
 		if (s == BASE_OK)
@@ -333,7 +335,7 @@ static enum base_status make_buffer(struct stream *t, struct base_err *err)
 	return s;
 }
 
-static enum base_status open_source(
+static enum base_status infer_stream_open_source(
 	struct stream *t, uint32_t r, const char *path, struct base_err *err)
 {
 	struct source *s = &t->source[r];
@@ -378,7 +380,7 @@ static enum base_status read_heads(struct stream *t, struct base_err *err)
 	return BASE_OK;
 }
 
-static void close_all(struct stream *t)
+static void infer_stream_close_all(struct stream *t)
 {
 	for (uint32_t r = 0; r < t->nr_runs; r++) {
 		trace_reader_close(t->source[r].reader);
@@ -394,7 +396,7 @@ static enum base_status run(struct stream *t, const char *const *path, struct ba
 {
 	enum base_status s = BASE_OK;
 	for (uint32_t r = 0; r < t->nr_runs && s == BASE_OK; r++)
-		s = open_source(t, r, path[r], err);
+		s = infer_stream_open_source(t, r, path[r], err);
 	if (s == BASE_OK)
 		s = read_heads(t, err);
 	if (s == BASE_OK)
@@ -425,7 +427,7 @@ enum base_status noc_infer_files(const char *const *path, uint32_t nr_runs,
 		enum base_status closed = trace_writer_close(t.writer, s == BASE_OK ? err : NULL);
 		s = s == BASE_OK ? closed : s;
 	}
-	close_all(&t);
+	infer_stream_close_all(&t);
 	*ret = t.counts;
 	return s;
 }

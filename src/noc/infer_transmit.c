@@ -9,7 +9,7 @@
 
 /* First reception of the node that came in the base run at `cycle` or later. Transmits are looked
  * at in their order, so it is near the one before: in steps that double from there. */
-static uint32_t first_from(struct noc_view *v, uint64_t cycle)
+static uint32_t infer_transmit_first_from(struct noc_view *v, uint64_t cycle)
 {
 	uint32_t low = v->near_reception, high = low, step = 1;
 	while (high < v->nr_receptions && noc_view_receive(v, v->reception[high], 0) < cycle) {
@@ -42,7 +42,7 @@ void noc_view_prefetch(const struct noc_view *v, uint32_t t)
 		__builtin_prefetch(v->runs->receive_cycle + v->reception[r] * stride);
 }
 
-static enum base_status room(struct noc_view *v, size_t nr, struct base_err *err)
+static enum base_status infer_transmit_room(struct noc_view *v, size_t nr, struct base_err *err)
 {
 	if (nr <= v->capacity)
 		return BASE_OK;
@@ -97,10 +97,10 @@ static bool is_plausible(const struct noc_view *v, uint32_t transmit, uint32_t r
 }
 
 /* The slacks of transmit t to receptions [from, to) of the node, and to its previous transmit. */
-static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint32_t to,
-	bool with_previous, struct base_err *err)
+static enum base_status infer_transmit_fill(struct noc_view *v, uint32_t t, uint32_t from,
+	uint32_t to, bool with_previous, struct base_err *err)
 {
-	enum base_status s = room(v, (size_t)(to - from) + 1, err);
+	enum base_status s = infer_transmit_room(v, (size_t)(to - from) + 1, err);
 	if (s != BASE_OK)
 		return s;
 	const size_t nr_runs = v->runs->nr_runs, stride = v->runs->stride;
@@ -137,10 +137,13 @@ static enum base_status fill(struct noc_view *v, uint32_t t, uint32_t from, uint
 
 /* Receptions [*ret_from, *ret_to) since the k-th previous transmit. One in the cycle of that
  * transmit is inside, one in the cycle of t itself is not. */
-static void window(struct noc_view *v, uint32_t t, uint32_t k, uint32_t *ret_from, uint32_t *ret_to)
+static void infer_transmit_window(
+	struct noc_view *v, uint32_t t, uint32_t k, uint32_t *ret_from, uint32_t *ret_to)
 {
-	*ret_to = first_from(v, noc_view_transmit(v, v->transmit[t], 0));
-	*ret_from = t >= k ? first_from(v, noc_view_transmit(v, v->transmit[t - k], 0)) : 0;
+	*ret_to = infer_transmit_first_from(v, noc_view_transmit(v, v->transmit[t], 0));
+	*ret_from =
+		t >= k ? infer_transmit_first_from(v, noc_view_transmit(v, v->transmit[t - k], 0))
+		       : 0;
 	if (*ret_from > *ret_to)
 		*ret_from = *ret_to; /* transmits of a node that is not ordered */
 }
@@ -148,7 +151,7 @@ static void window(struct noc_view *v, uint32_t t, uint32_t k, uint32_t *ret_fro
 static void window_of_options(struct noc_view *v, uint32_t t, uint32_t *ret_from, uint32_t *ret_to)
 {
 	const struct noc_infer_options *o = v->options;
-	window(v, t, o->window_previous, ret_from, ret_to);
+	infer_transmit_window(v, t, o->window_previous, ret_from, ret_to);
 	if (o->window_receptions)
 		*ret_from = *ret_to > o->window_receptions ? *ret_to - o->window_receptions : 0;
 }
@@ -310,7 +313,8 @@ static bool only_previous(const struct noc_view *v, uint32_t t, uint64_t *ret_de
 }
 
 /* The gate of candidates that are kept. */
-static void take(struct noc_view *v, int64_t delay, bool robust, struct noc_gate *ret)
+static void infer_transmit_take(
+	struct noc_view *v, int64_t delay, bool robust, struct noc_gate *ret)
 {
 	ret->delay_cycles = robust ? median_delay(v) : (uint64_t)delay;
 	for (uint32_t c = 0; c < v->nr_candidates; c++)
@@ -357,18 +361,18 @@ static enum base_status explain_windows(struct noc_view *v, uint32_t t, bool wit
 	for (uint32_t k = 1; k <= v->options->window_previous_max; k = next_window(k)) {
 		uint32_t from, to, explained;
 		int64_t delay;
-		window(v, t, k, &from, &to);
+		infer_transmit_window(v, t, k, &from, &to);
 		if (from == last_from && k > 1)
 			continue; /* nothing new came in it */
 		last_from = from;
-		enum base_status s = fill(v, t, from, to, with_previous, err);
+		enum base_status s = infer_transmit_fill(v, t, from, to, with_previous, err);
 		if (s != BASE_OK)
 			return s;
 		v->counts.candidates += v->nr_candidates;
 		if (noc_infer_prune(v->slack, v->nr_candidates, v->runs->nr_runs, v->usable,
 			    v->tolerance_cycles, v->sort, v->keep, &delay, &explained) &&
 			explained >= runs_to_agree(v)) {
-			take(v, delay, true, ret);
+			infer_transmit_take(v, delay, true, ret);
 			ret->explained = true;
 			return BASE_OK;
 		}
@@ -381,7 +385,7 @@ static enum base_status explain_windows(struct noc_view *v, uint32_t t, bool wit
 /* Receptions alone, the previous transmit alone, both. Where a node's transmits are ordered the
  * previous one comes first; else what goes out together would only seem to wait for each other. One
  * run can neither confirm nor refute that it is the previous one. */
-static enum base_status explain(
+static enum base_status infer_transmit_explain(
 	struct noc_view *v, uint32_t t, struct noc_gate *ret, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
@@ -410,9 +414,9 @@ static enum base_status explain_race(struct noc_view *v, uint32_t t,
 {
 	uint32_t from, to;
 	int64_t delay;
-	window(v, t, v->options->window_previous_max, &from, &to);
+	infer_transmit_window(v, t, v->options->window_previous_max, &from, &to);
 	from = to - from > RACE_RECEPTIONS ? to - RACE_RECEPTIONS : from;
-	enum base_status s = fill(v, t, from, to, t > 0, err);
+	enum base_status s = infer_transmit_fill(v, t, from, to, t > 0, err);
 	if (s != BASE_OK || !how(v, v->transmit[t], &delay))
 		return s;
 	ret->delay_cycles = (uint64_t)delay;
@@ -441,14 +445,14 @@ static enum base_status explain_by_others(
 	enum base_status s = BASE_OK;
 	v->only_answers = true;
 	if (v->nr_usable) {
-		s = explain(v, t, ret, err);
+		s = infer_transmit_explain(v, t, ret, err);
 		v->only_answers = false;
 		return s;
 	}
 	uint32_t from, to, latest = NOC_PDG_NONE;
 	int64_t room_cycles = 0;
-	window(v, t, v->options->window_previous_max, &from, &to);
-	s = fill(v, t, from, to, false, err);
+	infer_transmit_window(v, t, v->options->window_previous_max, &from, &to);
+	s = infer_transmit_fill(v, t, from, to, false, err);
 	v->only_answers = false;
 	/* the latest that is no later than the delay of others before the transmit in any run */
 	for (uint32_t c = 0; c < v->nr_candidates && s == BASE_OK; c++) {
@@ -521,7 +525,7 @@ static enum base_status gate_adaptive(
 		ret->explained = true;
 		return BASE_OK;
 	}
-	s = explain(v, t, ret, err);
+	s = infer_transmit_explain(v, t, ret, err);
 	if (s == BASE_OK && !is_found(ret))
 		s = explain_race(v, t, noc_view_explain_most, ret, err);
 	if (s != BASE_OK || is_found(ret))
@@ -540,7 +544,7 @@ static enum base_status gate_one_window(
 	uint32_t explained;
 	window_of_options(v, t, &from, &to);
 	uint32_t nr_usable = find_usable(v, t);
-	enum base_status s = fill(v, t, from, to, false, err);
+	enum base_status s = infer_transmit_fill(v, t, from, to, false, err);
 	if (s != BASE_OK)
 		return s;
 	v->counts.candidates += v->nr_candidates;
@@ -549,7 +553,7 @@ static enum base_status gate_one_window(
 		take_previous(v, t, 1, ret);
 	else if (noc_infer_prune(v->slack, v->nr_candidates, v->runs->nr_runs, v->usable,
 			 v->tolerance_cycles, v->sort, v->keep, &delay, &explained)) {
-		take(v, delay, v->tolerance_cycles != 0, ret);
+		infer_transmit_take(v, delay, v->tolerance_cycles != 0, ret);
 	} else {
 		ret->empty = v->nr_candidates != 0;
 		take_previous(v, t, base_gap(v, t), ret);
@@ -600,8 +604,9 @@ uint32_t noc_view_spread(struct noc_view *v, uint32_t t, struct base_err *err)
 	uint32_t from, to, runs = v->runs->nr_runs;
 	uint64_t best = UINT32_MAX;
 	uint32_t nr_usable = find_usable(v, t);
-	window(v, t, 1, &from, &to);
-	if (nr_usable < runs || runs < 2 || fill(v, t, from, to, t > 0, err) != BASE_OK)
+	infer_transmit_window(v, t, 1, &from, &to);
+	if (nr_usable < runs || runs < 2 ||
+		infer_transmit_fill(v, t, from, to, t > 0, err) != BASE_OK)
 		return UINT32_MAX;
 	for (uint32_t c = 0; c < v->nr_candidates; c++) {
 		int64_t least = INT64_MAX, most = INT64_MIN;

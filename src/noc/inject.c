@@ -32,7 +32,7 @@ uint64_t noc_ask_first(const struct noc_network *n)
 	return UINT64_MAX;
 }
 
-static enum base_status ask(struct noc_network *n, uint32_t asked, struct base_err *err)
+static enum base_status inject_ask(struct noc_network *n, uint32_t asked, struct base_err *err)
 {
 	uint32_t node = asked / n->classes, class = asked % n->classes, i;
 	struct noc_packet packet = {.source = node, .class = class, .size_flits = 1};
@@ -74,7 +74,7 @@ enum base_status noc_ask_due(struct noc_network *n, struct base_err *err)
 		if (n->ask_cycle[asked] > n->now)
 			ask_at(n, asked, n->ask_cycle[asked]);
 		else if (status == BASE_OK)
-			status = ask(n, asked, err);
+			status = inject_ask(n, asked, err);
 	}
 	return status;
 }
@@ -125,7 +125,8 @@ static uint8_t find_vc(
 	return UINT8_MAX;
 }
 
-static void send_flit(struct noc_network *n, uint32_t node, uint32_t class, struct noc_queue *q)
+static void inject_send_flit(
+	struct noc_network *n, uint32_t node, uint32_t class, struct noc_queue *q)
 {
 	uint32_t packet = q->first, vc = q->vc;
 	struct noc_live *p = &n->pool.packet[packet];
@@ -169,7 +170,7 @@ static bool inject(struct noc_network *n, uint32_t node)
 		if (q->vc == UINT8_MAX || !n->out_vc[base + q->vc].credit)
 			continue;
 		n->last_class[node] = (uint8_t) class;
-		send_flit(n, node, class, q);
+		inject_send_flit(n, node, class, q);
 		if (n->classes > 1)
 			return true;
 		return q->first != NOC_NONE;

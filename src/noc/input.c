@@ -77,7 +77,7 @@ void noc_input_close(struct noc_input *in)
 	base_free(in);
 }
 
-static enum base_status fill(struct noc_input *in, struct base_err *err)
+static enum base_status input_fill(struct noc_input *in, struct base_err *err)
 {
 	ssize_t nr = 0;
 	in->from = in->to = 0;
@@ -113,7 +113,7 @@ enum base_status noc_input_read(
 	size_t done = 0;
 	while (done < nr) {
 		if (in->from == in->to) {
-			enum base_status s = fill(in, err);
+			enum base_status s = input_fill(in, err);
 			if (s != BASE_OK)
 				return s;
 			if (in->ended)
@@ -129,7 +129,7 @@ enum base_status noc_input_read(
 	return BASE_OK;
 }
 
-static enum base_status add_part(
+static enum base_status input_add_part(
 	struct noc_input *in, size_t length, size_t part, struct base_err *err)
 {
 	if (length + part >= NOC_INPUT_LINE_MAX)
@@ -150,7 +150,7 @@ enum base_status noc_input_line(struct noc_input *in, char **ret, struct base_er
 	size_t length = 0;
 	for (bool whole = false; !whole;) {
 		if (in->from == in->to) {
-			enum base_status s = fill(in, err);
+			enum base_status s = input_fill(in, err);
 			if (s != BASE_OK)
 				return s;
 			if (in->ended && !length)
@@ -160,7 +160,7 @@ enum base_status noc_input_line(struct noc_input *in, char **ret, struct base_er
 		}
 		const uint8_t *end = memchr(in->buffer + in->from, '\n', in->to - in->from);
 		size_t part = end ? (size_t)(end - in->buffer) - in->from : in->to - in->from;
-		enum base_status s = add_part(in, length, part, err);
+		enum base_status s = input_add_part(in, length, part, err);
 		if (s != BASE_OK)
 			return s;
 		length += part;

@@ -35,14 +35,14 @@ static int compare_items(const void *a, const void *b)
 	return kind ? kind : x->packet < y->packet ? -1 : x->packet > y->packet;
 }
 
-static uint64_t group_of(const struct item *i, enum scope scope)
+static uint64_t match_group_of(const struct item *i, enum scope scope)
 {
 	return scope == OF_SOURCE ? i->pair >> 32 : i->pair;
 }
 
 static int compare_in_group(const struct item *x, const struct item *y, enum scope scope)
 {
-	uint64_t a = group_of(x, scope), b = group_of(y, scope);
+	uint64_t a = match_group_of(x, scope), b = match_group_of(y, scope);
 	if (a != b)
 		return a < b ? -1 : 1;
 	return x->packet < y->packet ? -1 : x->packet > y->packet;
@@ -62,7 +62,7 @@ static void number_places(struct item *item, uint32_t nr, enum scope scope)
 {
 	qsort(item, nr, sizeof *item, scope == OF_SOURCE ? compare_in_source : compare_in_pair);
 	for (uint32_t i = 0, start = 0; i < nr; i++) {
-		if (group_of(&item[i], scope) != group_of(&item[start], scope))
+		if (match_group_of(&item[i], scope) != match_group_of(&item[start], scope))
 			start = i;
 		item[i].place[scope] = i - start;
 	}
@@ -101,7 +101,7 @@ struct matching {
 	struct noc_match *result;
 };
 
-static void pair_up(struct matching *m, const struct item *b, const struct item *o)
+static void match_pair_up(struct matching *m, const struct item *b, const struct item *o)
 {
 	m->result->other[b->packet] = o->packet;
 	m->taken[o->packet] = true;
@@ -137,7 +137,7 @@ static enum base_status find_kinds(struct matching *m, struct base_err *err)
 }
 
 /* What is left of a kind, first to first, if near enough. */
-static uint64_t count_kind(struct matching *m, const struct kind *k, bool any_distance)
+static uint64_t match_count_kind(struct matching *m, const struct kind *k, bool any_distance)
 {
 	uint64_t nr = 0;
 	uint32_t o = 0;
@@ -152,7 +152,7 @@ static uint64_t count_kind(struct matching *m, const struct kind *k, bool any_di
 			break;
 		if (!any_distance && o > b + m->displacement)
 			continue;
-		pair_up(m, item, &m->other_item[k->other + o++]);
+		match_pair_up(m, item, &m->other_item[k->other + o++]);
 		nr++;
 	}
 	return nr;
@@ -183,8 +183,8 @@ static int compare_links(const void *a, const void *b)
 	return x->other_place > y->other_place ? -1 : x->other_place < y->other_place;
 }
 
-static enum base_status add_links(const struct matching *m, const struct kind *k, enum scope scope,
-	struct chain *c, struct base_err *err)
+static enum base_status match_add_links(const struct matching *m, const struct kind *k,
+	enum scope scope, struct chain *c, struct base_err *err)
 {
 	for (uint32_t b = 0; b < k->nr_base; b++) {
 		uint32_t from = b > m->displacement ? b - m->displacement : 0;
@@ -227,7 +227,7 @@ static enum base_status take_longest(struct matching *m, struct chain *c, struct
 	}
 	uint32_t l = c->nr_tails ? c->tail[c->nr_tails - 1] : UINT32_MAX;
 	for (; l != UINT32_MAX; l = c->link[l].before)
-		pair_up(m, &m->base_item[c->link[l].base], &m->other_item[c->link[l].other]);
+		match_pair_up(m, &m->base_item[c->link[l].base], &m->other_item[c->link[l].other]);
 	m->result->in_order += c->nr_tails;
 	return BASE_OK;
 }
@@ -237,12 +237,12 @@ static enum base_status align(struct matching *m, enum scope scope, struct base_
 	struct chain c = {0};
 	enum base_status s = BASE_OK;
 	for (size_t k = 0; k < m->nr_kinds && s == BASE_OK;) {
-		uint64_t group = group_of(&m->base_item[m->kind[k].base], scope);
+		uint64_t group = match_group_of(&m->base_item[m->kind[k].base], scope);
 		c.nr = 0;
 		for (; k < m->nr_kinds && s == BASE_OK &&
-			group_of(&m->base_item[m->kind[k].base], scope) == group;
+			match_group_of(&m->base_item[m->kind[k].base], scope) == group;
 			k++)
-			s = add_links(m, &m->kind[k], scope, &c, err);
+			s = match_add_links(m, &m->kind[k], scope, &c, err);
 		if (s == BASE_OK && c.nr >= UINT32_MAX)
 			s = base_fail(err, BASE_ERR_LIMIT, "too many messages of one kind");
 		if (s == BASE_OK)
@@ -255,7 +255,8 @@ static enum base_status align(struct matching *m, enum scope scope, struct base_
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum base_status run(struct matching *m, enum noc_match_method method, struct base_err *err)
+static enum base_status match_run(
+	struct matching *m, enum noc_match_method method, struct base_err *err)
 {
 	enum base_status s = find_kinds(m, err);
 	if (s == BASE_OK && method == NOC_MATCH_ALIGN)
@@ -263,7 +264,7 @@ static enum base_status run(struct matching *m, enum noc_match_method method, st
 	if (s == BASE_OK && method == NOC_MATCH_ALIGN)
 		s = align(m, OF_PAIR, err);
 	for (size_t k = 0; k < m->nr_kinds && s == BASE_OK; k++) {
-		uint64_t nr = count_kind(m, &m->kind[k], method == NOC_MATCH_COUNT);
+		uint64_t nr = match_count_kind(m, &m->kind[k], method == NOC_MATCH_COUNT);
 		if (method == NOC_MATCH_COUNT)
 			m->result->in_order += nr;
 		else
@@ -290,7 +291,7 @@ enum base_status noc_match(const struct noc_pdg *base, const struct noc_pdg *oth
 		BASE_ASSUME(ret->other);
 		for (uint32_t i = 0; i < base->nr_packets; i++)
 			ret->other[i] = NOC_PDG_NONE;
-		s = run(&m, method, err);
+		s = match_run(&m, method, err);
 	}
 	base_free(m.base_item);
 	base_free(m.other_item);

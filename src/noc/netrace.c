@@ -70,7 +70,7 @@ static enum base_status foreign(const struct reading *r, const char *what, struc
 		(unsigned long long)noc_input_offset(r->in));
 }
 
-static enum base_status skip(struct reading *r, uint64_t nr, struct base_err *err)
+static enum base_status netrace_skip(struct reading *r, uint64_t nr, struct base_err *err)
 {
 	uint8_t part[512];
 	while (nr) {
@@ -85,7 +85,7 @@ static enum base_status skip(struct reading *r, uint64_t nr, struct base_err *er
 	return BASE_OK;
 }
 
-static enum base_status read_header(struct reading *r, struct base_err *err)
+static enum base_status netrace_read_header(struct reading *r, struct base_err *err)
 {
 	static const uint8_t version[4] = {0, 0, 0x80, 0x3f}; /* 1.0f */
 	uint8_t h[HEADER_BYTES];
@@ -108,10 +108,10 @@ static enum base_status read_header(struct reading *r, struct base_err *err)
 		return foreign(r, "no nodes", err);
 	if (notes >= NOTES_MAX || regions > REGIONS_MAX)
 		return foreign(r, "notes or regions beyond their limits", err);
-	return skip(r, notes + regions * REGION_BYTES, err);
+	return netrace_skip(r, notes + regions * REGION_BYTES, err);
 }
 
-static enum base_status add_edges(struct reading *r, unsigned nr, struct base_err *err)
+static enum base_status netrace_add_edges(struct reading *r, unsigned nr, struct base_err *err)
 {
 	uint8_t id[4 * UINT8_MAX];
 	size_t got;
@@ -128,7 +128,8 @@ static enum base_status add_edges(struct reading *r, unsigned nr, struct base_er
 	return BASE_OK;
 }
 
-static enum base_status add_packet(struct reading *r, const uint8_t *p, struct base_err *err)
+static enum base_status netrace_add_packet(
+	struct reading *r, const uint8_t *p, struct base_err *err)
 {
 	uint64_t cycle = little(p, 8), id = little(p + 8, 4), other;
 	uint32_t bytes = noc_netrace_bytes(p[16]), width = r->options->width_bits;
@@ -155,10 +156,10 @@ static enum base_status add_packet(struct reading *r, const uint8_t *p, struct b
 			.transmit_cycle = cycle,
 			.receive_cycle = cycle + r->options->latency_cycles},
 		err);
-	return s == BASE_OK && p[20] ? add_edges(r, p[20], err) : s;
+	return s == BASE_OK && p[20] ? netrace_add_edges(r, p[20], err) : s;
 }
 
-static enum base_status read_packets(struct reading *r, struct base_err *err)
+static enum base_status netrace_read_packets(struct reading *r, struct base_err *err)
 {
 	for (;;) {
 		uint8_t p[PACKET_BYTES];
@@ -169,7 +170,7 @@ static enum base_status read_packets(struct reading *r, struct base_err *err)
 		r->notes.truncated |= got && got < sizeof p;
 		if (got < sizeof p)
 			break;
-		s = add_packet(r, p, err);
+		s = netrace_add_packet(r, p, err);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -190,7 +191,7 @@ static int compare_edges(const void *a, const void *b)
 }
 
 /* Children become places; edges that no graph can have are counted and left out. */
-static void resolve(struct reading *r)
+static void netrace_resolve(struct reading *r)
 {
 	const struct noc_pdg *raw = r->raw;
 	size_t nr = 0;
@@ -211,7 +212,7 @@ static void resolve(struct reading *r)
 		qsort(r->edge, nr, sizeof *r->edge, compare_edges);
 }
 
-static enum base_status build(struct reading *r, struct noc_pdg *g, struct base_err *err)
+static enum base_status netrace_build(struct reading *r, struct noc_pdg *g, struct base_err *err)
 {
 	const struct noc_pdg *raw = r->raw;
 	size_t e = 0;
@@ -263,7 +264,7 @@ enum base_status noc_netrace_read(struct noc_input *in, const struct noc_netrace
 	struct noc_pdg *g = NULL;
 	*ret = NULL;
 	BASE_ASSERT(o->width_bits);
-	enum base_status s = read_header(&r, err);
+	enum base_status s = netrace_read_header(&r, err);
 	if (s == BASE_OK) {
 		r.raw = noc_pdg_new(r.nr_nodes);
 		g = noc_pdg_new(r.nr_nodes);
@@ -271,10 +272,10 @@ enum base_status noc_netrace_read(struct noc_input *in, const struct noc_netrace
 			s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", r.nr_nodes);
 	}
 	if (s == BASE_OK)
-		s = read_packets(&r, err);
+		s = netrace_read_packets(&r, err);
 	if (s == BASE_OK) {
-		resolve(&r);
-		s = build(&r, g, err);
+		netrace_resolve(&r);
+		s = netrace_build(&r, g, err);
 	}
 	noc_pdg_free(r.raw);
 	base_map_fini(&r.by_id);

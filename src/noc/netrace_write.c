@@ -30,7 +30,7 @@ struct writing {
 	struct noc_netrace_losses losses;
 };
 
-static void put(uint8_t *p, uint64_t v, unsigned bytes)
+static void netrace_write_put(uint8_t *p, uint64_t v, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		p[i] = (uint8_t)(v >> 8 * i);
@@ -46,12 +46,12 @@ static enum base_status write_header(struct writing *w, struct base_err *err)
 	memcpy(h, start, sizeof start);
 	memcpy(h + 8, "longpole", 9);
 	h[38] = (uint8_t)g->nr_nodes;
-	put(h + 40, cycles, 8);
-	put(h + 48, g->nr_packets, 8);
-	put(h + 56, notes, 4);
-	put(h + 60, 1, 4);
-	put(region + 8, cycles, 8);
-	put(region + 16, g->nr_packets, 8);
+	netrace_write_put(h + 40, cycles, 8);
+	netrace_write_put(h + 48, g->nr_packets, 8);
+	netrace_write_put(h + 56, notes, 4);
+	netrace_write_put(h + 60, 1, 4);
+	netrace_write_put(region + 8, cycles, 8);
+	netrace_write_put(region + 16, g->nr_packets, 8);
 	enum base_status s = w->write(w->ctx, h, sizeof h, err);
 	if (s == BASE_OK)
 		s = w->write(w->ctx, g->origin, notes, err);
@@ -59,7 +59,7 @@ static enum base_status write_header(struct writing *w, struct base_err *err)
 }
 
 /* A type says the size; one that is Netrace's already is kept. */
-static uint8_t type_of(struct writing *w, uint32_t i)
+static uint8_t netrace_write_type_of(struct writing *w, uint32_t i)
 {
 	const struct noc_pdg *g = w->g;
 	if (g->has_addresses && noc_netrace_bytes(g->type[i]))
@@ -78,16 +78,16 @@ static enum base_status write_packet(struct writing *w, uint32_t i, struct base_
 		w->losses.dependents += nr - DEPENDENTS_MAX;
 		nr = DEPENDENTS_MAX;
 	}
-	put(p, g->transmit_cycle[i], 8);
-	put(p + 8, i, 4);
-	put(p + 12, g->address[i] & UINT32_MAX, 4);
-	p[16] = type_of(w, i);
+	netrace_write_put(p, g->transmit_cycle[i], 8);
+	netrace_write_put(p + 8, i, 4);
+	netrace_write_put(p + 12, g->address[i] & UINT32_MAX, 4);
+	p[16] = netrace_write_type_of(w, i);
 	p[17] = (uint8_t)g->source[i];
 	p[18] = (uint8_t)g->destination[i];
 	p[19] = g->units[i];
 	p[20] = (uint8_t)nr;
 	for (uint64_t k = 0; k < nr; k++)
-		put(p + PACKET_BYTES + 4 * k, w->dependent[w->first[i] + k], 4);
+		netrace_write_put(p + PACKET_BYTES + 4 * k, w->dependent[w->first[i] + k], 4);
 	w->losses.addresses += g->address[i] > UINT32_MAX;
 	w->losses.copies += noc_pdg_is_copy(g, i);
 	w->losses.previous += (g->inputs[i] & NOC_PDG_PREVIOUS) != 0;

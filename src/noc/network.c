@@ -43,7 +43,7 @@ void noc_arrive(struct noc_arrivals *a, const struct noc_live *p, uint64_t cycle
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static bool make(void *ret, size_t nr, size_t size)
+static bool network_make(void *ret, size_t nr, size_t size)
 {
 	void **p = ret;
 	*p = base_alloc(nr && size ? nr * size : 1);
@@ -73,7 +73,7 @@ static bool make_lines(struct noc_network *n, size_t vcs, size_t all_vcs, size_t
 	uintptr_t to = size < (size_t)LARGE_PAGE_BYTES ? NOC_LINE_BYTES : LARGE_PAGE_BYTES;
 	n->far = size > FAR_BYTES;
 	size += to;
-	if (!make(&n->lines, size, 1))
+	if (!network_make(&n->lines, size, 1))
 		return false;
 	uintptr_t skip = (to - (uintptr_t)n->lines % to) % to;
 	n->sets = (unsigned char *)n->lines + skip;
@@ -93,19 +93,20 @@ static bool make_state(struct noc_network *n)
 	size_t ports = (size_t)n->nr_routers * n->ports;
 	size_t queues = (size_t)n->nr_nodes * n->classes;
 	return make_lines(n, vcs, all_vcs, ports) &&
-	       make(&n->to_visit, n->far ? n->nr_routers : 0, sizeof *n->to_visit) &&
-	       make(&n->waiting, ports * n->words, sizeof *n->waiting) &&
-	       make(&n->busy_until, ports, sizeof *n->busy_until) &&
-	       make(&n->router_active, n->nr_routers / 64 + 1, 8) &&
-	       make(&n->node_active, n->nr_nodes / 64 + 1, 8) &&
-	       make(&n->port_of, n->router_vcs, 2) && make(&n->queue, queues, sizeof *n->queue) &&
-	       make(&n->last_class, n->nr_nodes, 1) &&
-	       make(&n->inject_vc, n->nr_nodes, sizeof *n->inject_vc) &&
-	       make(&n->inject_delay, n->nr_nodes, sizeof *n->inject_delay) &&
-	       make(&n->node_free_vcs, n->nr_nodes, sizeof *n->node_free_vcs) &&
-	       make(&n->ask_next, queues, sizeof *n->ask_next) &&
-	       make(&n->ask_cycle, queues, sizeof *n->ask_cycle) &&
-	       make(&n->ask_head, NOC_ASK_SLOTS, sizeof *n->ask_head) &&
+	       network_make(&n->to_visit, n->far ? n->nr_routers : 0, sizeof *n->to_visit) &&
+	       network_make(&n->waiting, ports * n->words, sizeof *n->waiting) &&
+	       network_make(&n->busy_until, ports, sizeof *n->busy_until) &&
+	       network_make(&n->router_active, n->nr_routers / 64 + 1, 8) &&
+	       network_make(&n->node_active, n->nr_nodes / 64 + 1, 8) &&
+	       network_make(&n->port_of, n->router_vcs, 2) &&
+	       network_make(&n->queue, queues, sizeof *n->queue) &&
+	       network_make(&n->last_class, n->nr_nodes, 1) &&
+	       network_make(&n->inject_vc, n->nr_nodes, sizeof *n->inject_vc) &&
+	       network_make(&n->inject_delay, n->nr_nodes, sizeof *n->inject_delay) &&
+	       network_make(&n->node_free_vcs, n->nr_nodes, sizeof *n->node_free_vcs) &&
+	       network_make(&n->ask_next, queues, sizeof *n->ask_next) &&
+	       network_make(&n->ask_cycle, queues, sizeof *n->ask_cycle) &&
+	       network_make(&n->ask_head, NOC_ASK_SLOTS, sizeof *n->ask_head) &&
 	       (n->scratch = noc_scratch_new(n)) != NULL;
 }
 
@@ -119,11 +120,11 @@ static enum base_status make_slots(
 		return base_fail(err, BASE_ERR_LIMIT,
 			"%zu links of up to %u cycles: together more than 2^27", links, longest);
 	n->slot_mask = nr - 1;
-	if (!make(&n->slot, nr, sizeof *n->slot))
+	if (!network_make(&n->slot, nr, sizeof *n->slot))
 		return base_fail(err, BASE_ERR_NOMEM, "a network");
 	for (uint32_t i = 0; i < nr; i++)
-		if (!make(&n->slot[i].flit, links, sizeof *n->slot[i].flit) ||
-			!make(&n->slot[i].credit, links, sizeof *n->slot[i].credit))
+		if (!network_make(&n->slot[i].flit, links, sizeof *n->slot[i].flit) ||
+			!network_make(&n->slot[i].credit, links, sizeof *n->slot[i].credit))
 			return base_fail(err, BASE_ERR_NOMEM, "a network of %zu links", links);
 	return BASE_OK;
 }
@@ -150,7 +151,7 @@ void noc_network_close(struct noc_network *n)
 
 /* ---- wiring ---------------------------------------------------------------------------------- */
 
-static uint32_t max(uint32_t a, uint32_t b)
+static uint32_t network_max(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;
 }
@@ -200,16 +201,17 @@ static void wire(struct noc_network *n, uint32_t *ret_longest, size_t *ret_links
 				continue;
 			}
 			links += out->flits;
-			n->rounds = max(n->rounds, out->flits);
+			n->rounds = network_max(n->rounds, out->flits);
 			n->narrow |= out->busy_cycles > 1;
-			longest = max(longest, max(out->delay, port->latency + 2u + credit));
+			longest = network_max(
+				longest, network_max(out->delay, port->latency + 2u + credit));
 		}
 	}
 	*ret_longest = longest + 2;
 	*ret_links = links;
 }
 
-static void fill(struct noc_network *n)
+static void network_fill(struct noc_network *n)
 {
 	size_t vcs = (size_t)n->nr_routers * n->router_vcs;
 	size_t all_vcs = vcs + (size_t)n->nr_nodes * n->vcs;
@@ -270,7 +272,7 @@ static enum base_status open_routers(struct noc_network *n, struct base_err *err
 		return s;
 	if (!make_state(n))
 		return base_fail(err, BASE_ERR_NOMEM, "a network of %u routers", n->nr_routers);
-	fill(n);
+	network_fill(n);
 	uint32_t longest;
 	size_t links;
 	wire(n, &longest, &links);
@@ -304,7 +306,7 @@ enum base_status noc_network_open(
 
 /* ---- packets in ------------------------------------------------------------------------------ */
 
-static enum base_status add_packet(
+static enum base_status network_add_packet(
 	struct noc_network *n, const struct noc_packet *p, struct base_err *err)
 {
 	if (p->source >= n->nr_nodes || p->destination >= n->nr_nodes || !p->size_flits ||
@@ -337,7 +339,7 @@ static enum base_status add_packet(
 enum base_status noc_network_send(
 	struct noc_network *n, const struct noc_packet *p, struct base_err *err)
 {
-	return add_packet(n, p, err);
+	return network_add_packet(n, p, err);
 }
 
 enum base_status noc_network_send_multicast(struct noc_network *n, const struct noc_packet *p,
@@ -346,7 +348,7 @@ enum base_status noc_network_send_multicast(struct noc_network *n, const struct 
 	struct noc_packet copy = *p;
 	for (size_t i = 0; i < nr; i++) {
 		copy.destination = destination[i];
-		enum base_status s = add_packet(n, &copy, err);
+		enum base_status s = network_add_packet(n, &copy, err);
 		if (s != BASE_OK)
 			return s;
 	}
@@ -366,7 +368,7 @@ static void eject(struct noc_network *n, const struct noc_flit_event *e)
 	}
 }
 
-static void arrive(struct noc_network *n, const struct noc_flit_event *e)
+static void network_arrive(struct noc_network *n, const struct noc_flit_event *e)
 {
 	struct noc_input_vc *in = noc_input(n, e->vc);
 	uint32_t at = (uint32_t)in->first + in->count;
@@ -457,7 +459,7 @@ static void take_flits(struct noc_network *n, const struct noc_slot *s)
 		} else if (n->plain) {
 			noc_plain_arrive(n, &s->flit[i]);
 		} else {
-			arrive(n, &s->flit[i]);
+			network_arrive(n, &s->flit[i]);
 		}
 	}
 	n->nr_events += ejected; /* their credits */
@@ -466,7 +468,7 @@ static void take_flits(struct noc_network *n, const struct noc_slot *s)
 	n->buffered += s->nr_flits - ejected;
 }
 
-static enum base_status step(struct noc_network *n, struct base_err *err)
+static enum base_status network_step(struct noc_network *n, struct base_err *err)
 {
 	struct noc_slot *s = &n->slot[n->now & n->slot_mask];
 	if (base_grow(&n->arrivals.list, &n->arrivals.capacity, s->nr_flits,
@@ -532,7 +534,7 @@ static enum base_status run_routers(struct noc_network *n, uint64_t until, struc
 		n->now = next < until ? next : until;
 		if (n->now == until)
 			break;
-		enum base_status s = step(n, err);
+		enum base_status s = network_step(n, err);
 		if (s != BASE_OK)
 			return s;
 	}

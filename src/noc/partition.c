@@ -82,7 +82,7 @@ static void count_inside(struct partition *p)
 }
 
 /* Of the sets that have room: the one with least traffic, then the one with fewest nodes. */
-static void place(struct partition *p, uint32_t node)
+static void partition_place(struct partition *p, uint32_t node)
 {
 	const uint64_t *inside = p->inside + (size_t)node * p->nr_sets;
 	uint32_t best = no_set;
@@ -145,13 +145,13 @@ enum base_status noc_partition(
 			qsort(pair, nr, sizeof *pair, by_traffic);
 		for (size_t k = 0; k < nr; k++) {
 			if (set[pair[k].a] == no_set)
-				place(&p, pair[k].a);
+				partition_place(&p, pair[k].a);
 			if (set[pair[k].b] == no_set)
-				place(&p, pair[k].b);
+				partition_place(&p, pair[k].b);
 		}
 		for (uint32_t n = 0; n < g->nr_nodes; n++)
 			if (set[n] == no_set)
-				place(&p, n);
+				partition_place(&p, n);
 		count_inside(&p);
 		if (g->nr_nodes <=
 			256) /* the pass is quadratic, a swap costs a look at all pairs */

@@ -33,7 +33,7 @@ static struct step last_input(
 	return last;
 }
 
-static void add(struct noc_path *p, enum noc_path_part part, uint32_t node, uint64_t cycles)
+static void path_add(struct noc_path *p, enum noc_path_part part, uint32_t node, uint64_t cycles)
 {
 	p->part_cycles[part] += cycles;
 	p->node_cycles[node] += cycles;
@@ -49,13 +49,13 @@ static struct step before_transmit(
 	uint64_t gap = now - last.cycle, delay = g->delay_cycles[i] ? g->delay_cycles[i] : 1;
 	if (gap > delay && g->ordered[node] && before != NOC_PDG_NONE &&
 		g->transmit_cycle[before] + 1 == now) {
-		add(p, NOC_PATH_TURN, node, 1);
+		path_add(p, NOC_PATH_TURN, node, 1);
 		return (struct step){before, false, g->transmit_cycle[before]};
 	}
-	add(p, NOC_PATH_NODE, node, gap < delay ? gap : delay);
+	path_add(p, NOC_PATH_NODE, node, gap < delay ? gap : delay);
 	if (gap > delay)
-		add(p, g->inputs[i] & NOC_PDG_NOT_BEFORE ? NOC_PATH_STAMP : NOC_PATH_REST, node,
-			gap - delay);
+		path_add(p, g->inputs[i] & NOC_PDG_NOT_BEFORE ? NOC_PATH_STAMP : NOC_PATH_REST,
+			node, gap - delay);
 	return last;
 }
 
@@ -106,7 +106,7 @@ void noc_path_fini(struct noc_path *p)
 /* ---- load ------------------------------------------------------------------------------------ */
 
 /* Packets between the same nodes of the same size have the same key. */
-static uint64_t key_of(const struct noc_pdg *g, uint32_t i)
+static uint64_t path_key_of(const struct noc_pdg *g, uint32_t i)
 {
 	return (uint64_t)g->source[i] << 32 | g->destination[i];
 }
@@ -116,17 +116,17 @@ static enum base_status add_excess(const struct noc_pdg *g, struct base_map *sho
 {
 	for (uint32_t i = 0; i < g->nr_packets; i++) {
 		uint64_t latency = g->receive_cycle[i] - g->transmit_cycle[i], least;
-		if (base_map_get(shortest, g->size_flits[i], key_of(g, i), &least) &&
+		if (base_map_get(shortest, g->size_flits[i], path_key_of(g, i), &least) &&
 			least <= latency)
 			continue;
 		enum base_status s =
-			base_map_put(shortest, g->size_flits[i], key_of(g, i), latency);
+			base_map_put(shortest, g->size_flits[i], path_key_of(g, i), latency);
 		if (s != BASE_OK)
 			return base_fail(err, s, "no memory for pairs of nodes");
 	}
 	for (uint32_t i = 0; i < g->nr_packets; i++) {
 		uint64_t excess = g->receive_cycle[i] - g->transmit_cycle[i], least;
-		if (base_map_get(shortest, g->size_flits[i], key_of(g, i), &least))
+		if (base_map_get(shortest, g->size_flits[i], path_key_of(g, i), &least))
 			excess -= least;
 		l->excess_cycles += excess;
 		l->excess_at_cycles[g->destination[i]] += excess;

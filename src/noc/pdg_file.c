@@ -9,7 +9,7 @@ enum { HAS_GRAPH = 1, HAS_ADDRESSES = 2 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static enum base_status put_string(
+static enum base_status pdg_file_put_string(
 	struct trace_writer *w, uint32_t id, const char *text, struct base_err *err)
 {
 	struct trace_record r = {.kind = TRACE_string,
@@ -20,15 +20,15 @@ static enum base_status put_string(
 
 enum { STRING_TOOL = 1, STRING_ORIGIN, STRING_NODES };
 
-static enum base_status put_definitions(
+static enum base_status pdg_file_put_definitions(
 	const struct noc_pdg *g, struct trace_writer *w, struct base_err *err)
 {
 	struct trace_record process = {.kind = TRACE_process,
 		.u.process = {
 			.process = 1, .pid = 1, .name = STRING_TOOL, .command = STRING_ORIGIN}};
-	enum base_status s = put_string(w, STRING_TOOL, "noc", err);
+	enum base_status s = pdg_file_put_string(w, STRING_TOOL, "noc", err);
 	if (s == BASE_OK)
-		s = put_string(w, STRING_ORIGIN, g->origin, err);
+		s = pdg_file_put_string(w, STRING_ORIGIN, g->origin, err);
 	if (s == BASE_OK)
 		s = trace_writer_put(w, &process, err);
 	for (uint32_t n = 0; n < g->nr_nodes && s == BASE_OK; n++) {
@@ -39,7 +39,7 @@ static enum base_status put_definitions(
 				.tid = n + 1,
 				.name = STRING_NODES + n}};
 		base_str_addf(&name, "node %u", n);
-		s = put_string(w, STRING_NODES + n, base_str_text(&name), err);
+		s = pdg_file_put_string(w, STRING_NODES + n, base_str_text(&name), err);
 		base_str_fini(&name);
 		if (s == BASE_OK)
 			s = trace_writer_put(w, &r, err);
@@ -85,8 +85,8 @@ static enum base_status put_gate(const struct noc_pdg *g, uint32_t i, uint64_t n
 	return s;
 }
 
-static enum base_status put_packet(const struct noc_pdg *g, uint32_t i, uint64_t number_of_first,
-	struct trace_writer *w, struct base_err *err)
+static enum base_status pdg_file_put_packet(const struct noc_pdg *g, uint32_t i,
+	uint64_t number_of_first, struct trace_writer *w, struct base_err *err)
 {
 	struct trace_record r = {.kind = TRACE_noc_packet,
 		.stream = g->source[i] + 1,
@@ -126,7 +126,7 @@ struct moment {
 	uint32_t packet;
 };
 
-static int compare_moments(const void *a, const void *b)
+static int pdg_file_compare_moments(const void *a, const void *b)
 {
 	const struct moment *x = a, *y = b;
 	if (x->cycle != y->cycle)
@@ -149,10 +149,11 @@ enum base_status noc_pdg_write_packets(const struct noc_pdg *g, uint32_t from, u
 		sorted = sorted && (!i || m[i - 1].cycle <= m[i].cycle);
 	}
 	if (!sorted)
-		qsort(m, nr, sizeof *m, compare_moments);
+		qsort(m, nr, sizeof *m, pdg_file_compare_moments);
 	for (uint32_t i = 0; i < nr && s == BASE_OK; i++) {
 		bool is_copy = noc_pdg_is_copy(g, m[i].packet);
-		s = (is_copy ? put_receiver : put_packet)(g, m[i].packet, number_of_first, w, err);
+		s = (is_copy ? put_receiver : pdg_file_put_packet)(
+			g, m[i].packet, number_of_first, w, err);
 	}
 	base_free(m);
 	return s;
@@ -178,7 +179,7 @@ enum base_status noc_pdg_write_begin(const struct noc_pdg *head, uint64_t nr_pac
 	enum base_status s = trace_writer_open(path, &info, &w, err);
 	if (s != BASE_OK)
 		return s;
-	s = put_definitions(head, w, err);
+	s = pdg_file_put_definitions(head, w, err);
 	if (s == BASE_OK)
 		s = put_header(head, nr_packets, w, err);
 	if (s == BASE_OK) {
@@ -277,7 +278,7 @@ enum base_status noc_pdg_read_receiver(const struct trace_record *r, uint32_t nr
 	return BASE_OK;
 }
 
-static enum base_status add_packet(
+static enum base_status pdg_file_add_packet(
 	struct load *l, const struct trace_record *r, struct base_err *err)
 {
 	struct noc_pdg *g = l->g;
@@ -304,7 +305,7 @@ static enum base_status add_packet(
 	return noc_pdg_add(g, &packet, err);
 }
 
-static enum base_status add_record(struct load *l, const struct trace_defs *defs,
+static enum base_status pdg_file_add_record(struct load *l, const struct trace_defs *defs,
 	const struct trace_record *r, struct base_err *err)
 {
 	struct noc_pdg *g = l->g;
@@ -327,7 +328,7 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 		return BASE_OK;
 	}
 	if (r->kind == TRACE_noc_packet || r->kind == TRACE_noc_receiver)
-		return add_packet(l, r, err);
+		return pdg_file_add_packet(l, r, err);
 	if (!g->nr_packets || r->stream != l->stream)
 		return bad(err, "a gate, dependency or address without its packet");
 	uint32_t last = g->nr_packets - 1;
@@ -348,7 +349,7 @@ static enum base_status add_record(struct load *l, const struct trace_defs *defs
 	return BASE_OK;
 }
 
-static enum base_status load(
+static enum base_status pdg_file_load(
 	struct trace_reader *reader, struct noc_pdg **ret, struct base_err *err)
 {
 	struct load l = {.nr_records = trace_reader_record_count(reader)};
@@ -356,7 +357,7 @@ static enum base_status load(
 	enum base_status s;
 	while ((s = trace_reader_next(reader, &b, err)) == BASE_OK)
 		for (size_t i = 0; i < b.nr && s == BASE_OK; i++) {
-			s = add_record(&l, trace_reader_defs(reader), &b.record[i], err);
+			s = pdg_file_add_record(&l, trace_reader_defs(reader), &b.record[i], err);
 			if (s != BASE_OK)
 				goto out;
 		}
@@ -383,7 +384,7 @@ enum base_status noc_pdg_read(const char *path, struct noc_pdg **ret, struct bas
 	enum base_status s = trace_reader_open(path, NULL, &reader, err);
 	if (s != BASE_OK)
 		return s;
-	s = load(reader, ret, err);
+	s = pdg_file_load(reader, ret, err);
 	trace_reader_close(reader);
 	return s == BASE_OK ? s : base_cause(err, s, "while reading %s", path);
 }
@@ -396,7 +397,7 @@ enum base_status noc_pdg_read_memory(
 	enum base_status s = trace_reader_open_memory(bytes, size_bytes, NULL, &reader, err);
 	if (s != BASE_OK)
 		return s;
-	s = load(reader, ret, err);
+	s = pdg_file_load(reader, ret, err);
 	trace_reader_close(reader);
 	return s;
 }

@@ -35,7 +35,7 @@ static bool earlier(const struct due *a, const struct due *b)
 	return a->cycle != b->cycle ? a->cycle < b->cycle : a->packet < b->packet;
 }
 
-static enum base_status push(struct replay *r, uint32_t packet, struct base_err *err)
+static enum base_status replay_push(struct replay *r, uint32_t packet, struct base_err *err)
 {
 	struct due d = {r->fire[packet], packet};
 	enum base_status s = base_grow(&r->due, &r->due_capacity, r->nr_due + 1, sizeof *r->due);
@@ -45,7 +45,7 @@ static enum base_status push(struct replay *r, uint32_t packet, struct base_err 
 	return BASE_OK;
 }
 
-static struct due pop(struct replay *r)
+static struct due replay_pop(struct replay *r)
 {
 	struct due top = r->due[0];
 	BASE_HEAP_DROP(r->due, r->nr_due, earlier);
@@ -58,7 +58,7 @@ static bool is_ordered(const struct replay *r, uint32_t packet)
 }
 
 /* One input of the packet came at `cycle`. */
-static enum base_status input(
+static enum base_status replay_input(
 	struct replay *r, uint32_t packet, uint64_t cycle, struct base_err *err)
 {
 	r->fire[packet] = cycle > r->fire[packet] ? cycle : r->fire[packet];
@@ -72,11 +72,11 @@ static enum base_status input(
 	if (before != NOC_PDG_NONE && is_ordered(r, packet) &&
 		r->fire[packet] <= r->result->transmit_cycle[before])
 		r->fire[packet] = r->result->transmit_cycle[before] + 1;
-	return push(r, packet, err);
+	return replay_push(r, packet, err);
 }
 
 /* Sent at `cycle`: the node's next transmit has its turn, or one of its inputs. */
-static enum base_status sent(
+static enum base_status replay_sent(
 	struct replay *r, uint32_t packet, uint64_t cycle, struct base_err *err)
 {
 	uint32_t next = r->next[packet], end = noc_pdg_receivers_end(r->g, packet);
@@ -86,12 +86,12 @@ static enum base_status sent(
 		return BASE_OK;
 	bool is_input = r->g->inputs[next] & NOC_PDG_PREVIOUS;
 	if (is_input || is_ordered(r, next))
-		return input(r, next, is_input ? cycle : 0, err);
+		return replay_input(r, next, is_input ? cycle : 0, err);
 	return BASE_OK;
 }
 
 /* A multicast's arrivals have the number of its transmit. Receivers ascend. */
-static uint32_t number_of(const struct noc_pdg *g, const struct noc_arrival *a)
+static uint32_t replay_number_of(const struct noc_pdg *g, const struct noc_arrival *a)
 {
 	uint32_t low = (uint32_t)a->id, high = noc_pdg_receivers_end(g, low);
 	while (high - low > 1) {
@@ -104,9 +104,10 @@ static uint32_t number_of(const struct noc_pdg *g, const struct noc_arrival *a)
 	return low;
 }
 
-static enum base_status arrived(struct replay *r, const struct noc_arrival *a, struct base_err *err)
+static enum base_status replay_arrived(
+	struct replay *r, const struct noc_arrival *a, struct base_err *err)
 {
-	uint32_t packet = number_of(r->g, a);
+	uint32_t packet = replay_number_of(r->g, a);
 	struct noc_replay_result *t = r->result;
 	enum base_status s = BASE_OK;
 	t->receive_cycle[packet] = a->arrival_cycle;
@@ -120,7 +121,7 @@ static enum base_status arrived(struct replay *r, const struct noc_arrival *a, s
 		return BASE_OK;
 	for (uint64_t w = r->first_waiter[packet]; w < r->first_waiter[packet + 1] && s == BASE_OK;
 		w++)
-		s = input(r, r->waiter[w], a->arrival_cycle, err);
+		s = replay_input(r, r->waiter[w], a->arrival_cycle, err);
 	return s;
 }
 
@@ -147,7 +148,7 @@ static enum base_status find_waiters(struct replay *r, struct base_err *err)
 	return BASE_OK;
 }
 
-static enum base_status start(struct replay *r, struct base_err *err)
+static enum base_status replay_start(struct replay *r, struct base_err *err)
 {
 	const struct noc_pdg *g = r->g;
 	size_t nr = (size_t)g->nr_packets + 1;
@@ -175,27 +176,27 @@ static enum base_status start(struct replay *r, struct base_err *err)
 			continue;
 		if (r->mode == NOC_REPLAY_STRIPPED) {
 			r->fire[i] = g->transmit_cycle[i];
-			s = push(r, i, err);
+			s = replay_push(r, i, err);
 			continue;
 		}
 		bool after = r->index.previous[i] != NOC_PDG_NONE &&
 			     (is_ordered(r, i) || g->inputs[i] & NOC_PDG_PREVIOUS);
 		/* one input more, which comes at once: nothing is left out that has none */
 		r->waits[i] = (uint32_t)(g->first[i + 1] - g->first[i]) + after + 1;
-		s = input(r, i, 0, err);
+		s = replay_input(r, i, 0, err);
 	}
 	return s;
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static enum base_status send_due(struct replay *r, struct base_err *err)
+static enum base_status replay_send_due(struct replay *r, struct base_err *err)
 {
 	const struct noc_pdg *g = r->g;
 	enum base_status s = BASE_OK;
 	uint64_t now = noc_network_now_cycle(r->network);
 	while (r->nr_due && r->due[0].cycle <= now && s == BASE_OK) {
-		uint32_t p = pop(r).packet;
+		uint32_t p = replay_pop(r).packet;
 		struct noc_packet packet = {.id = p,
 			.source = g->source[p],
 			.destination = g->destination[p],
@@ -203,21 +204,21 @@ static enum base_status send_due(struct replay *r, struct base_err *err)
 		s = noc_network_send_multicast(r->network, &packet, &g->destination[p],
 			noc_pdg_receivers_end(g, p) - p, err);
 		if (s == BASE_OK)
-			s = sent(r, p, now, err);
+			s = replay_sent(r, p, now, err);
 	}
 	return s;
 }
 
 enum { PROGRESS_ARRIVALS = 1 << 14 };
 
-static enum base_status run(struct replay *r, void (*progress)(void *ctx, uint64_t done), void *ctx,
-	struct base_err *err)
+static enum base_status replay_run(struct replay *r, void (*progress)(void *ctx, uint64_t done),
+	void *ctx, struct base_err *err)
 {
 	uint64_t shown = 0;
 	while (r->result->packets < r->g->nr_packets) {
 		const struct noc_arrival *a;
 		size_t nr;
-		enum base_status s = send_due(r, err);
+		enum base_status s = replay_send_due(r, err);
 		if (s != BASE_OK)
 			return s;
 		uint64_t until = r->nr_due ? r->due[0].cycle : UINT64_MAX;
@@ -226,7 +227,7 @@ static enum base_status run(struct replay *r, void (*progress)(void *ctx, uint64
 				(unsigned long long)(r->g->nr_packets - r->result->packets));
 		s = noc_network_run(r->network, until, &a, &nr, err);
 		for (size_t i = 0; i < nr && s == BASE_OK; i++)
-			s = arrived(r, &a[i], err);
+			s = replay_arrived(r, &a[i], err);
 		if (s != BASE_OK)
 			return s;
 		if (progress && r->result->packets - shown >= PROGRESS_ARRIVALS) {
@@ -251,9 +252,9 @@ enum base_status noc_replay(const struct noc_pdg *g, const struct noc_config *co
 		s = base_fail(err, BASE_ERR_USAGE, "the network has %u nodes, the packets have %u",
 			ret->network_nodes, g->nr_nodes);
 	if (s == BASE_OK)
-		s = start(&r, err);
+		s = replay_start(&r, err);
 	if (s == BASE_OK)
-		s = run(&r, progress, ctx, err);
+		s = replay_run(&r, progress, ctx, err);
 	noc_network_close(r.network);
 	noc_index_fini(&r.index);
 	base_free(r.waits);

@@ -26,7 +26,7 @@ void noc_runs_fini(struct noc_runs *r)
 	*r = (struct noc_runs){0};
 }
 
-static uint64_t delay_of(
+static uint64_t replay_ideal_delay_of(
 	const struct noc_pdg *g, const struct noc_plan *plan, uint32_t i, uint32_t run)
 {
 	uint64_t d = g->delay_cycles[i];
@@ -70,7 +70,7 @@ void noc_ideal_replay(const struct noc_pdg *g, const struct noc_index *x,
 			uint64_t arrival = receive[g->dependency[d] * stride];
 			t = arrival > t ? arrival : t;
 		}
-		t += delay_of(g, plan, i, run);
+		t += replay_ideal_delay_of(g, plan, i, run);
 		if (g->inputs[i] & NOC_PDG_NOT_BEFORE && t < g->transmit_cycle[i])
 			t = g->transmit_cycle[i];
 		if (before != NOC_PDG_NONE && g->ordered[g->source[i]] && t <= previous)

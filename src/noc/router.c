@@ -58,7 +58,7 @@ struct here {
 	struct noc_output_vc *out_vc;
 };
 
-static inline struct noc_input_vc *input_at(const struct here *h, uint64_t vc)
+static inline struct noc_input_vc *router_input_at(const struct here *h, uint64_t vc)
 {
 	return (struct noc_input_vc *)(void *)(h->input + vc * h->n->input_bytes);
 }
@@ -81,7 +81,7 @@ static inline uint32_t round_robin(const uint64_t *set, uint32_t words, uint32_t
 	return w * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
-static inline uint32_t ahead(uint32_t i, uint32_t from, uint32_t nr)
+static inline uint32_t router_ahead(uint32_t i, uint32_t from, uint32_t nr)
 {
 	return i >= from ? i - from : i + nr - from;
 }
@@ -96,21 +96,21 @@ static inline uint64_t free_of(const struct here *h, const struct noc_route *r)
 	return h->port[r->port].free_vcs & vc_range(r);
 }
 
-static inline uint64_t made(const struct here *h, uint32_t vc)
+static inline uint64_t router_made(const struct here *h, uint32_t vc)
 {
-	struct noc_input_vc *in = input_at(h, vc);
+	struct noc_input_vc *in = router_input_at(h, vc);
 	uint32_t flit = noc_flits(h->n, in)[in->first];
 	return h->n->pool.packet[flit >> NOC_FLIT_SHIFT].created;
 }
 
 /* ---- virtual channel allocation -------------------------------------------------------------- */
 
-static inline void wait_for_vc(struct here *h, uint32_t vc, uint32_t words)
+static inline void router_wait_for_vc(struct here *h, uint32_t vc, uint32_t words)
 {
 	const struct noc_network *n = h->n;
-	const struct noc_route *r = noc_routes(input_at(h, vc));
+	const struct noc_route *r = noc_routes(router_input_at(h, vc));
 	noc_clear_bit(h->to_vc, vc);
-	for (unsigned i = 0; i < input_at(h, vc)->nr_routes; i++) {
+	for (unsigned i = 0; i < router_input_at(h, vc)->nr_routes; i++) {
 		noc_set_bit(n->waiting + (size_t)(h->first_port + r[i].port) * words, vc);
 		noc_set_bit(h->awaited, r[i].port);
 	}
@@ -120,8 +120,8 @@ static inline void wait_for_vc(struct here *h, uint32_t vc, uint32_t words)
  */
 static void put_off(struct here *h, uint32_t vc, uint32_t result, uint64_t delay)
 {
-	input_at(h, vc)->result = (uint16_t)result;
-	input_at(h, vc)->ready = (uint16_t)(h->n->now + delay - 1);
+	router_input_at(h, vc)->result = (uint16_t)result;
+	router_input_at(h, vc)->ready = (uint16_t)(h->n->now + delay - 1);
 	noc_set_bit(h->pending, vc);
 }
 
@@ -136,9 +136,9 @@ static inline uint32_t vc_requests(struct here *h, uint32_t words, uint32_t *ret
 		touched[w] = 0;
 	EACH_BIT(h->to_vc, words, vc)
 	{
-		const struct noc_route *r = noc_routes(input_at(h, vc));
+		const struct noc_route *r = noc_routes(router_input_at(h, vc));
 		bool any = false;
-		for (unsigned i = 0; i < input_at(h, vc)->nr_routes; i++) {
+		for (unsigned i = 0; i < router_input_at(h, vc)->nr_routes; i++) {
 			for (uint64_t f = free_of(h, &r[i]); f; f &= f - 1) {
 				uint32_t o = (uint32_t)__builtin_ctzll(f);
 				uint32_t out = r[i].port * n->vcs + o;
@@ -159,7 +159,7 @@ static inline uint32_t vc_requests(struct here *h, uint32_t words, uint32_t *ret
 			put_off(h, (uint32_t)vc, UINT16_MAX, n->config.vc_alloc_delay);
 			noc_clear_bit(h->to_vc, (uint32_t)vc);
 		} else {
-			wait_for_vc(h, (uint32_t)vc, words);
+			router_wait_for_vc(h, (uint32_t)vc, words);
 		}
 	}
 	*ret_asking = asking;
@@ -172,7 +172,7 @@ static void vc_match(struct here *h, uint32_t in, uint32_t out, uint32_t nr_vcs,
 	if (!move)
 		return;
 	h->out_vc[out].vc_grant_next = (uint16_t)(in + 1 == nr_vcs ? 0 : in + 1);
-	input_at(h, in)->vc_accept_next = (uint16_t)(out + 1 == nr_vcs ? 0 : out + 1);
+	router_input_at(h, in)->vc_accept_next = (uint16_t)(out + 1 == nr_vcs ? 0 : out + 1);
 }
 
 /* One input VC alone: every output VC it asks for is granted. Most cycles of most routers are this.
@@ -180,10 +180,11 @@ static void vc_match(struct here *h, uint32_t in, uint32_t out, uint32_t nr_vcs,
 static inline void vc_alone(struct here *h, uint32_t in, uint32_t nr)
 {
 	const struct noc_network *n = h->n;
-	uint32_t from = input_at(h, in)->vc_accept_next, best = h->s->vc_touched[0];
+	uint32_t from = router_input_at(h, in)->vc_accept_next, best = h->s->vc_touched[0];
 	for (uint32_t i = 1; i < nr; i++) {
 		uint32_t out = h->s->vc_touched[i];
-		if (ahead(out, from, n->router_vcs) < ahead(best, from, n->router_vcs))
+		if (router_ahead(out, from, n->router_vcs) <
+			router_ahead(best, from, n->router_vcs))
 			best = out;
 	}
 	vc_match(h, in, best, n->router_vcs, true);
@@ -204,14 +205,14 @@ static inline void vc_islip(struct here *h, uint32_t nr, uint32_t words)
 			if (!any)
 				continue;
 			uint32_t in = round_robin(set, words, h->out_vc[out].vc_grant_next);
-			uint32_t from = input_at(h, in)->vc_accept_next;
+			uint32_t from = router_input_at(h, in)->vc_accept_next;
 			/* An offer is marked by not being in the list before: vc_grant tells. */
 			if (s->vc_grant[in] == UINT16_MAX) {
 				s->vc_grant[in] = UINT16_MAX - 1;
 				s->vc_offered[nr_offered++] = (uint16_t)in;
 				s->vc_offer[in] = (uint16_t)out;
-			} else if (ahead(out, from, n->router_vcs) <
-				   ahead(s->vc_offer[in], from, n->router_vcs)) {
+			} else if (router_ahead(out, from, n->router_vcs) <
+				   router_ahead(s->vc_offer[in], from, n->router_vcs)) {
 				s->vc_offer[in] = (uint16_t)out;
 			}
 		}
@@ -240,13 +241,14 @@ static void vc_separable(
 	const struct noc_network *n = h->n;
 	struct noc_scratch *s = h->s;
 	for (uint32_t a = 0; a < nr_asking; a++) {
-		uint32_t in = s->vc_asking[a], from = input_at(h, in)->vc_accept_next;
+		uint32_t in = s->vc_asking[a], from = router_input_at(h, in)->vc_accept_next;
 		uint32_t best = UINT32_MAX;
 		for (uint32_t i = 0; i < nr; i++) {
 			uint32_t out = s->vc_touched[i];
 			if (noc_has_bit(s->vc_request + (size_t)out * words, in) &&
-				(best == UINT32_MAX || ahead(out, from, n->router_vcs) <
-							       ahead(best, from, n->router_vcs)))
+				(best == UINT32_MAX ||
+					router_ahead(out, from, n->router_vcs) <
+						router_ahead(best, from, n->router_vcs)))
 				best = out;
 		}
 		s->vc_offer[in] = (uint16_t)best;
@@ -258,11 +260,12 @@ static void vc_separable(
 			uint32_t in = s->vc_asking[a];
 			if (s->vc_offer[in] != out)
 				continue;
-			bool nearer =
-				best == UINT32_MAX ||
-				ahead(in, from, n->router_vcs) < ahead(best, from, n->router_vcs);
-			if (by_age && best != UINT32_MAX && made(h, in) != made(h, best))
-				nearer = made(h, in) < made(h, best);
+			bool nearer = best == UINT32_MAX ||
+				      router_ahead(in, from, n->router_vcs) <
+					      router_ahead(best, from, n->router_vcs);
+			if (by_age && best != UINT32_MAX &&
+				router_made(h, in) != router_made(h, best))
+				nearer = router_made(h, in) < router_made(h, best);
 			if (nearer)
 				best = in;
 		}
@@ -283,17 +286,18 @@ static inline uint32_t vcs_apart(struct here *h)
 	uint32_t asking = 0;
 	EACH_BIT(h->to_vc, 1, vc)
 	{
-		const struct noc_route *r = noc_routes(input_at(h, vc));
+		const struct noc_route *r = noc_routes(router_input_at(h, vc));
 		uint64_t free = free_of(h, r), port = (uint64_t)1 << r->port;
 		if (!free) {
-			wait_for_vc(h, (uint32_t)vc, 1);
+			router_wait_for_vc(h, (uint32_t)vc, 1);
 			continue;
 		}
 		if (ports & port)
 			return UINT32_MAX;
 		ports |= port;
 		free <<= r->port * n->vcs;
-		s->vc_grant[vc] = (uint16_t)round_robin(&free, 1, input_at(h, vc)->vc_accept_next);
+		s->vc_grant[vc] =
+			(uint16_t)round_robin(&free, 1, router_input_at(h, vc)->vc_accept_next);
 		s->vc_asking[asking++] = (uint16_t)vc;
 	}
 	for (uint32_t i = 0; i < asking; i++)
@@ -302,7 +306,7 @@ static inline uint32_t vcs_apart(struct here *h)
 }
 
 /* Fills vc_grant[] of the input VCs in vc_asking[]; returns how many those are. */
-static inline uint32_t allocate_vcs(struct here *h, uint32_t words)
+static inline uint32_t router_allocate_vcs(struct here *h, uint32_t words)
 {
 	uint32_t nr_asking;
 	if (words == 1 && h->n->route_max == 1 && !h->n->slow) {
@@ -323,10 +327,10 @@ static inline uint32_t allocate_vcs(struct here *h, uint32_t words)
 	return nr_asking;
 }
 
-static inline void take_vc(struct here *h, uint32_t vc, uint32_t out, uint32_t words)
+static inline void router_take_vc(struct here *h, uint32_t vc, uint32_t out, uint32_t words)
 {
 	struct noc_network *n = h->n;
-	struct noc_input_vc *in = input_at(h, vc);
+	struct noc_input_vc *in = router_input_at(h, vc);
 	uint32_t port = n->port_of[out], out_vc = out - port * n->vcs;
 	(void)words;
 	h->port[port].free_vcs &= ~((uint64_t)1 << out_vc);
@@ -366,10 +370,11 @@ static inline void sw_request(
 	if (s->sw_wanted[in] & out_bit) {
 		uint32_t other = s->label[in][out], other_vc = other & ~SPECULATIVE;
 		uint32_t from = h->port[in].sw_vc_next;
-		bool better = ahead(own, from, n->vcs) < ahead(other_vc, from, n->vcs);
+		bool better =
+			router_ahead(own, from, n->vcs) < router_ahead(other_vc, from, n->vcs);
 		if (n->config.sw_allocator == NOC_ALLOCATOR_AGE && !mark &&
 			!(other & SPECULATIVE)) {
-			uint64_t a = made(h, vc), b = made(h, in * n->vcs + other_vc);
+			uint64_t a = router_made(h, vc), b = router_made(h, in * n->vcs + other_vc);
 			better = a < b || (a == b && better);
 		}
 		if ((other & SPECULATIVE) != mark)
@@ -388,8 +393,8 @@ static inline void sw_speculate(struct here *h, uint32_t words, struct switch_se
 	const struct noc_network *n = h->n;
 	EACH_BIT(h->to_vc, words, vc)
 	{
-		const struct noc_route *r = noc_routes(input_at(h, vc));
-		for (unsigned i = 0; i < input_at(h, vc)->nr_routes; i++) {
+		const struct noc_route *r = noc_routes(router_input_at(h, vc));
+		for (unsigned i = 0; i < router_input_at(h, vc)->nr_routes; i++) {
 			const struct noc_output_vc *out = h->out_vc + (size_t)r[i].port * n->vcs;
 			for (uint64_t f = free_of(h, &r[i]); f; f &= f - 1) {
 				if (!out[__builtin_ctzll(f)].credit)
@@ -430,7 +435,8 @@ static inline uint32_t sw_islip(struct here *h, struct switch_sets sets)
 			uint32_t in = round_robin(&set, 1, h->port[out].sw_grant_next);
 			uint32_t from = h->port[in].sw_accept_next;
 			if (!(offered >> in & 1) ||
-				ahead(out, from, n->ports) < ahead(s->sw_offer[in], from, n->ports))
+				router_ahead(out, from, n->ports) <
+					router_ahead(s->sw_offer[in], from, n->ports))
 				s->sw_offer[in] = (uint16_t)out;
 			offered |= (uint64_t)1 << in;
 		}
@@ -449,7 +455,7 @@ static inline uint32_t sw_islip(struct here *h, struct switch_sets sets)
 static uint64_t sw_made(const struct here *h, uint32_t in, uint32_t out)
 {
 	uint32_t label = h->s->label[in][out];
-	return label & SPECULATIVE ? UINT64_MAX : made(h, in * h->n->vcs + label);
+	return label & SPECULATIVE ? UINT64_MAX : router_made(h, in * h->n->vcs + label);
 }
 
 static uint32_t sw_separable(struct here *h, struct switch_sets sets, bool by_age)
@@ -490,7 +496,7 @@ static inline uint32_t switch_apart(struct here *h)
 	uint32_t nr = 0;
 	EACH_BIT(h->to_sw, 1, vc)
 	{
-		uint32_t in = n->port_of[vc], out = input_at(h, vc)->out_port;
+		uint32_t in = n->port_of[vc], out = router_input_at(h, vc)->out_port;
 		uint64_t in_bit = (uint64_t)1 << in, out_bit = (uint64_t)1 << out;
 		if ((inputs & in_bit) | (outputs & out_bit))
 			return UINT32_MAX;
@@ -509,7 +515,7 @@ static inline uint32_t switch_apart(struct here *h)
 }
 
 /* Fills match[]; returns how many. */
-static inline uint32_t allocate_switch(struct here *h, uint32_t words, bool speculative)
+static inline uint32_t router_allocate_switch(struct here *h, uint32_t words, bool speculative)
 {
 	if (words == 1 && !speculative && !h->n->narrow) {
 		uint32_t nr = switch_apart(h);
@@ -519,7 +525,7 @@ static inline uint32_t allocate_switch(struct here *h, uint32_t words, bool spec
 	struct switch_sets sets = {0};
 	uint64_t kind = h->n->config.sw_allocator;
 	EACH_BIT(h->to_sw, words, vc)
-	sw_request(h, (uint32_t)vc, input_at(h, vc)->out_port, 0, &sets);
+	sw_request(h, (uint32_t)vc, router_input_at(h, vc)->out_port, 0, &sets);
 	if (speculative)
 		sw_speculate(h, words, &sets);
 	if (!sets.inputs)
@@ -534,7 +540,7 @@ static inline uint32_t allocate_switch(struct here *h, uint32_t words, bool spec
 static inline void begin_packet(struct here *h, uint32_t vc, uint64_t cycle)
 {
 	struct noc_network *n = h->n;
-	struct noc_input_vc *in = input_at(h, vc);
+	struct noc_input_vc *in = router_input_at(h, vc);
 	if (!n->lookahead) {
 		in->state = NOC_VC_ROUTING;
 		in->ready = (uint16_t)(cycle + n->config.routing_delay - 1);
@@ -550,7 +556,7 @@ static inline void begin_packet(struct here *h, uint32_t vc, uint64_t cycle)
 }
 
 /* `ready` has 16 bits; what is under way takes less. */
-static inline bool is_due(const struct noc_network *n, const struct noc_input_vc *in)
+static inline bool router_is_due(const struct noc_network *n, const struct noc_input_vc *in)
 {
 	return (uint16_t)(n->now - in->ready) < 0x8000;
 }
@@ -560,8 +566,8 @@ static inline void compute_routes(struct here *h, uint32_t words)
 	struct noc_network *n = h->n;
 	EACH_BIT(h->to_route, words, vc)
 	{
-		struct noc_input_vc *in = input_at(h, vc);
-		if (n->slow && !is_due(n, in))
+		struct noc_input_vc *in = router_input_at(h, vc);
+		if (n->slow && !router_is_due(n, in))
 			continue;
 		uint32_t port = n->port_of[vc];
 		uint32_t flit = noc_flits(n, in)[in->first];
@@ -573,7 +579,7 @@ static inline void compute_routes(struct here *h, uint32_t words)
 	}
 }
 
-static inline void release_vc(struct here *h, const struct noc_input_vc *in, uint32_t words)
+static inline void router_release_vc(struct here *h, const struct noc_input_vc *in, uint32_t words)
 {
 	struct noc_network *n = h->n;
 	h->port[in->out_port].free_vcs |= (uint64_t)1 << in->out_vc;
@@ -586,7 +592,7 @@ static inline void release_vc(struct here *h, const struct noc_input_vc *in, uin
 		for (uint64_t bits = waiting[w]; bits; bits &= bits - 1) {
 			uint32_t vc = w * 64 + (uint32_t)__builtin_ctzll(bits);
 			/* It may wait at several outputs, and have had its VC at another. */
-			if (input_at(h, vc)->state == NOC_VC_WAITING)
+			if (router_input_at(h, vc)->state == NOC_VC_WAITING)
 				noc_set_bit(h->to_vc, vc);
 		}
 		waiting[w] = 0;
@@ -594,10 +600,10 @@ static inline void release_vc(struct here *h, const struct noc_input_vc *in, uin
 }
 
 /* The front flit of an input VC crosses to its output. */
-static inline void send_flit(struct here *h, uint32_t vc, uint32_t words)
+static inline void router_send_flit(struct here *h, uint32_t vc, uint32_t words)
 {
 	struct noc_network *n = h->n;
-	struct noc_input_vc *in = input_at(h, vc);
+	struct noc_input_vc *in = router_input_at(h, vc);
 	uint32_t port = h->first_port + in->out_port;
 	uint32_t flit = noc_flits(n, in)[in->first];
 	const struct noc_output *out = &h->port[in->out_port].output;
@@ -621,7 +627,7 @@ static inline void send_flit(struct here *h, uint32_t vc, uint32_t words)
 		n->pool.packet[flit >> NOC_FLIT_SHIFT].hops++;
 	if (flit & NOC_FLIT_TAIL) {
 		noc_clear_bit(h->to_sw, vc);
-		release_vc(h, in, words);
+		router_release_vc(h, in, words);
 		if (in->count)
 			begin_packet(h, vc, n->now + 1);
 		else
@@ -640,12 +646,12 @@ static inline bool use_match(struct here *h, uint32_t i, uint32_t words)
 	h->port[in].sw_vc_next = (uint16_t)(own + 1 == n->vcs ? 0 : own + 1);
 	if (label & SPECULATIVE) {
 		/* Was the VC got, at that output, and is there room? */
-		const struct noc_input_vc *v = input_at(h, vc);
+		const struct noc_input_vc *v = router_input_at(h, vc);
 		if (v->state != NOC_VC_ACTIVE || v->out_port != h->s->match[i].out ||
 			!n->out_vc[v->out].credit)
 			return false;
 	}
-	send_flit(h, vc, words);
+	router_send_flit(h, vc, words);
 	return true;
 }
 
@@ -663,7 +669,7 @@ static __attribute__((noinline)) void more_rounds(
 		struct switch_sets sets = {0};
 		EACH_BIT(h->s->asked, words, vc)
 		{
-			uint32_t in = n->port_of[vc], out = input_at(h, vc)->out_port;
+			uint32_t in = n->port_of[vc], out = router_input_at(h, vc)->out_port;
 			if (noc_has_bit(h->to_sw, (uint32_t)vc) &&
 				in_sent[in] < h->port[in].back.flits &&
 				out_sent[out] < h->port[out].output.flits)
@@ -698,7 +704,7 @@ static __attribute__((noinline)) void use_matches_wide(
 
 /* ---- a cycle --------------------------------------------------------------------------------- */
 
-static BASE_INLINE bool step(struct here *h, uint32_t words, bool speculative)
+static BASE_INLINE bool router_step(struct here *h, uint32_t words, bool speculative)
 {
 	struct noc_scratch *s = h->s;
 	uint64_t any_vc = 0, any_sw = 0, any_route = 0;
@@ -707,9 +713,10 @@ static BASE_INLINE bool step(struct here *h, uint32_t words, bool speculative)
 		any_sw |= h->to_sw[w];
 		any_route |= h->to_route[w];
 	}
-	uint32_t nr_asking = any_vc ? allocate_vcs(h, words) : 0;
-	uint32_t nr_matches =
-		any_sw || (speculative && any_vc) ? allocate_switch(h, words, speculative) : 0;
+	uint32_t nr_asking = any_vc ? router_allocate_vcs(h, words) : 0;
+	uint32_t nr_matches = any_sw || (speculative && any_vc)
+				      ? router_allocate_switch(h, words, speculative)
+				      : 0;
 	bool wide = h->n->rounds > 1;
 	for (uint32_t w = 0; wide && w < words; w++)
 		s->asked[w] = h->to_sw[w];
@@ -718,7 +725,7 @@ static BASE_INLINE bool step(struct here *h, uint32_t words, bool speculative)
 	for (uint32_t i = 0; i < nr_asking; i++) {
 		uint32_t vc = s->vc_asking[i];
 		if (s->vc_grant[vc] != UINT16_MAX)
-			take_vc(h, vc, s->vc_grant[vc], words);
+			router_take_vc(h, vc, s->vc_grant[vc], words);
 	}
 	if (wide)
 		use_matches_wide(h, nr_matches, words);
@@ -736,8 +743,8 @@ static void complete(struct here *h, uint32_t words)
 	struct noc_network *n = h->n;
 	EACH_BIT(h->pending, words, vc)
 	{
-		struct noc_input_vc *in = input_at(h, vc);
-		if (!is_due(n, in))
+		struct noc_input_vc *in = router_input_at(h, vc);
+		if (!router_is_due(n, in))
 			continue;
 		uint32_t result = in->result;
 		noc_clear_bit(h->pending, (uint32_t)vc);
@@ -745,13 +752,13 @@ static void complete(struct here *h, uint32_t words)
 			uint32_t port = result == UINT16_MAX ? 0 : n->port_of[result];
 			if (result != UINT16_MAX &&
 				h->port[port].free_vcs >> (result - port * n->vcs) & 1)
-				take_vc(h, (uint32_t)vc, result, words);
+				router_take_vc(h, (uint32_t)vc, result, words);
 			else
 				noc_set_bit(h->to_vc, (uint32_t)vc);
 		} else {
 			noc_set_bit(h->to_sw, (uint32_t)vc);
 			if (result != UINT16_MAX)
-				send_flit(h, (uint32_t)vc, words);
+				router_send_flit(h, (uint32_t)vc, words);
 		}
 	}
 }
@@ -761,13 +768,13 @@ static bool step_slow(struct here *h, uint32_t words)
 {
 	struct noc_network *n = h->n;
 	struct noc_scratch *s = h->s;
-	uint32_t nr_asking = allocate_vcs(h, words);
+	uint32_t nr_asking = router_allocate_vcs(h, words);
 	for (uint32_t i = 0; i < nr_asking; i++) {
 		uint32_t vc = s->vc_asking[i];
 		put_off(h, vc, s->vc_grant[vc], n->config.vc_alloc_delay);
 		noc_clear_bit(h->to_vc, vc);
 	}
-	uint32_t nr_matches = allocate_switch(h, words, false);
+	uint32_t nr_matches = router_allocate_switch(h, words, false);
 	EACH_BIT(h->to_sw, words, vc)
 	{
 		put_off(h, (uint32_t)vc, UINT16_MAX, n->config.sw_alloc_delay);
@@ -777,7 +784,7 @@ static bool step_slow(struct here *h, uint32_t words)
 		uint32_t in = s->match[i].in, vc = in * n->vcs + s->match[i].label;
 		h->port[in].sw_vc_next =
 			(uint16_t)(s->match[i].label + 1u == n->vcs ? 0 : s->match[i].label + 1u);
-		input_at(h, vc)->result = s->match[i].out;
+		router_input_at(h, vc)->result = s->match[i].out;
 	}
 	compute_routes(h, words);
 	complete(h, words);
@@ -818,15 +825,15 @@ bool noc_router_step(struct noc_network *n, uint32_t router)
 	if (n->slow)
 		return step_slow(&h, n->words);
 	if (n->words == 1)
-		return n->speculative ? step(&h, 1, true) : step(&h, 1, false);
-	return n->speculative ? step(&h, n->words, true) : step(&h, n->words, false);
+		return n->speculative ? router_step(&h, 1, true) : router_step(&h, 1, false);
+	return n->speculative ? router_step(&h, n->words, true) : router_step(&h, n->words, false);
 }
 
 /* ---- asking the memory beforehand ------------------------------------------------------------ */
 
 /* The first and the last of a word's input VCs: mostly there are no more, and no branch depends on
  * how many there are. */
-static inline uint64_t wanted(const struct noc_network *n, const uint64_t *sets, uint32_t w)
+static inline uint64_t router_wanted(const struct noc_network *n, const uint64_t *sets, uint32_t w)
 {
 	return sets[w] | sets[n->words + w] | sets[2 * (size_t)n->words + w];
 }
@@ -845,7 +852,7 @@ void noc_router_fetch(const struct noc_network *n, uint32_t router)
 {
 	const uint64_t *sets = noc_sets(n, router);
 	for (uint32_t w = 0; w < n->words; w++) {
-		uint64_t bits = wanted(n, sets, w);
+		uint64_t bits = router_wanted(n, sets, w);
 		if (!bits)
 			continue;
 		fetch(n, router, w * 64 + (uint32_t)__builtin_ctzll(bits));
@@ -869,7 +876,7 @@ void noc_router_fetch_near(const struct noc_network *n, uint32_t router)
 {
 	const uint64_t *sets = noc_sets(n, router);
 	for (uint32_t w = 0; w < n->words; w++) {
-		uint64_t bits = wanted(n, sets, w);
+		uint64_t bits = router_wanted(n, sets, w);
 		if (!bits)
 			continue;
 		fetch_near(n, router, w * 64 + (uint32_t)__builtin_ctzll(bits));

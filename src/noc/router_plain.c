@@ -44,18 +44,18 @@ static inline uint64_t bit(uint64_t i)
 }
 
 /* The first member at or after `from`, else the first at all; the set is not empty. */
-static inline uint32_t first_from(uint64_t set, uint32_t from)
+static inline uint32_t router_plain_first_from(uint64_t set, uint32_t from)
 {
 	uint64_t later = set & (~(uint64_t)0 << from);
 	return (uint32_t)__builtin_ctzll(later ? later : set);
 }
 
-static inline uint16_t after(uint32_t i, uint32_t nr)
+static inline uint16_t router_plain_after(uint32_t i, uint32_t nr)
 {
 	return (uint16_t)(i + 1 == nr ? 0 : i + 1);
 }
 
-static inline struct noc_input_vc *input_at(const struct here *h, uint64_t vc)
+static inline struct noc_input_vc *router_plain_input_at(const struct here *h, uint64_t vc)
 {
 	return (struct noc_input_vc *)(void *)(h->input + vc * h->n->input_bytes);
 }
@@ -80,8 +80,8 @@ static inline void route(
 }
 
 /* A packet's head is at the front of an input VC. */
-static inline void begin(struct noc_network *n, uint64_t *sets, uint32_t router, uint32_t vc,
-	struct noc_input_vc *in, uint32_t flit)
+static inline void router_plain_begin(struct noc_network *n, uint64_t *sets, uint32_t router,
+	uint32_t vc, struct noc_input_vc *in, uint32_t flit)
 {
 	in->state = NOC_VC_ROUTING;
 	if (n->fixed || n->lookahead)
@@ -95,14 +95,14 @@ static inline void route_others(struct here *h, uint64_t to_route)
 		return;
 	EACH_BIT(to_route, vc)
 	{
-		struct noc_input_vc *in = input_at(h, vc);
+		struct noc_input_vc *in = router_plain_input_at(h, vc);
 		route(h->n, h->router, (uint32_t)vc, in, noc_flits(h->n, in)[in->first]);
 	}
 }
 
 /* ---- virtual channels ------------------------------------------------------------------------ */
 
-static void wait_for_vc(struct here *h, uint32_t vc, uint32_t port)
+static void router_plain_wait_for_vc(struct here *h, uint32_t vc, uint32_t port)
 {
 	h->n->waiting[(size_t)h->router * h->n->ports + port] |= bit(vc);
 	h->sets[NOC_SETS] |= bit(port);
@@ -117,22 +117,22 @@ static __attribute__((noinline)) void grant_shared(
 		uint64_t by = 0;
 		for (uint64_t a = asking; a; a &= a - 1)
 			by |= (want[__builtin_ctzll(a)] >> out & 1) << __builtin_ctzll(a);
-		uint32_t in = first_from(by, h->out_vc[out].vc_grant_next);
+		uint32_t in = router_plain_first_from(by, h->out_vc[out].vc_grant_next);
 		for (by &= ~bit(in); by; by &= by - 1)
 			want[__builtin_ctzll(by)] &= ~bit(out);
 	}
 }
 
-static inline void take_vc(struct here *h, uint32_t vc, uint32_t out)
+static inline void router_plain_take_vc(struct here *h, uint32_t vc, uint32_t out)
 {
 	struct noc_network *n = h->n;
-	struct noc_input_vc *in = input_at(h, vc);
+	struct noc_input_vc *in = router_plain_input_at(h, vc);
 	struct noc_output_vc *own = &h->out_vc[out];
 	uint32_t port = noc_routes(in)->port, out_vc = out - port * h->vcs;
 	h->port[port].free_vcs &= ~bit(out_vc);
 	own->owner = (uint16_t)vc;
-	own->vc_grant_next = after(vc, n->router_vcs);
-	in->vc_accept_next = after(out, n->router_vcs);
+	own->vc_grant_next = router_plain_after(vc, n->router_vcs);
+	in->vc_accept_next = router_plain_after(out, n->router_vcs);
 	in->state = NOC_VC_ACTIVE;
 	in->out = h->router * n->router_vcs + out;
 	in->out_port = (uint16_t)port;
@@ -141,16 +141,16 @@ static inline void take_vc(struct here *h, uint32_t vc, uint32_t out)
 }
 
 /* Returns who asks again. */
-static inline uint64_t allocate_vcs(struct here *h, uint64_t to_vc)
+static inline uint64_t router_plain_allocate_vcs(struct here *h, uint64_t to_vc)
 {
 	uint64_t want[SET_MAX], once = 0, twice = 0, asking = 0, left = 0;
 	EACH_BIT(to_vc, vc)
 	{
-		const struct noc_route *r = noc_routes(input_at(h, vc));
+		const struct noc_route *r = noc_routes(router_plain_input_at(h, vc));
 		uint64_t free = h->port[r->port].free_vcs & (~(uint64_t)0 >> (63 - r->vc_last)) &
 				(~(uint64_t)0 << r->vc_first);
 		if (!free) {
-			wait_for_vc(h, (uint32_t)vc, r->port);
+			router_plain_wait_for_vc(h, (uint32_t)vc, r->port);
 			continue;
 		}
 		free <<= r->port * h->vcs;
@@ -164,8 +164,9 @@ static inline uint64_t allocate_vcs(struct here *h, uint64_t to_vc)
 	EACH_BIT(asking, vc)
 	{
 		if (want[vc])
-			take_vc(h, (uint32_t)vc,
-				first_from(want[vc], input_at(h, vc)->vc_accept_next));
+			router_plain_take_vc(h, (uint32_t)vc,
+				router_plain_first_from(
+					want[vc], router_plain_input_at(h, vc)->vc_accept_next));
 		else
 			left |= bit(vc);
 	}
@@ -191,29 +192,31 @@ static __attribute__((noinline)) uint32_t match_shared(
 	}
 	EACH_BIT(outs, out)
 	{
-		uint32_t in = first_from(ins_of[out], h->port[out].sw_grant_next);
+		uint32_t in = router_plain_first_from(ins_of[out], h->port[out].sw_grant_next);
 		offers[in] |= bit(out);
 		offered |= bit(in);
 	}
 	nr = 0;
 	EACH_BIT(offered, in)
 	{
-		uint32_t out = first_from(offers[in], h->port[in].sw_accept_next);
+		uint32_t out = router_plain_first_from(offers[in], h->port[in].sw_accept_next);
 		uint64_t own = vcs_of[out] >> (in * h->vcs) & all;
 		match[nr++] = (struct match){.in = (uint32_t)in,
 			.out = out,
-			.vc = (uint32_t)in * h->vcs + first_from(own, h->port[in].sw_vc_next)};
+			.vc = (uint32_t)in * h->vcs +
+			      router_plain_first_from(own, h->port[in].sw_vc_next)};
 	}
 	return nr;
 }
 
-static inline uint32_t allocate_switch(const struct here *h, uint64_t to_sw, struct match *match)
+static inline uint32_t router_plain_allocate_switch(
+	const struct here *h, uint64_t to_sw, struct match *match)
 {
 	uint64_t ins = 0, outs = 0, twice = 0;
 	uint32_t nr = 0;
 	EACH_BIT(to_sw, vc)
 	{
-		uint32_t in = h->n->port_of[vc], out = input_at(h, vc)->out_port;
+		uint32_t in = h->n->port_of[vc], out = router_plain_input_at(h, vc)->out_port;
 		twice |= (ins & bit(in)) | (outs & bit(out));
 		ins |= bit(in);
 		outs |= bit(out);
@@ -222,7 +225,7 @@ static inline uint32_t allocate_switch(const struct here *h, uint64_t to_sw, str
 	return twice ? match_shared(h, match, nr, outs) : nr;
 }
 
-static inline void release_vc(struct here *h, const struct noc_input_vc *in)
+static inline void router_plain_release_vc(struct here *h, const struct noc_input_vc *in)
 {
 	h->port[in->out_port].free_vcs |= bit(in->out_vc);
 	h->n->out_vc[in->out].owner = UINT16_MAX;
@@ -235,18 +238,18 @@ static inline void release_vc(struct here *h, const struct noc_input_vc *in)
 }
 
 /* The front flit of an input VC crosses to its output. */
-static inline void send_flit(struct here *h, const struct match *m)
+static inline void router_plain_send_flit(struct here *h, const struct match *m)
 {
 	struct noc_network *n = h->n;
-	struct noc_input_vc *in = input_at(h, m->vc);
+	struct noc_input_vc *in = router_plain_input_at(h, m->vc);
 	uint32_t *flits = noc_flits(n, in), flit = flits[in->first];
 	struct noc_port_state *to = &h->port[m->out], *from = &h->port[m->in];
-	in->first = after(in->first, n->buffer);
+	in->first = router_plain_after(in->first, n->buffer);
 	in->count--;
 	to->sent_flits++;
-	to->sw_grant_next = after(m->in, n->ports);
-	from->sw_accept_next = after(m->out, n->ports);
-	from->sw_vc_next = after(m->vc - m->in * h->vcs, h->vcs);
+	to->sw_grant_next = router_plain_after(m->in, n->ports);
+	from->sw_accept_next = router_plain_after(m->out, n->ports);
+	from->sw_vc_next = router_plain_after(m->vc - m->in * h->vcs, h->vcs);
 	uint16_t credit = --n->out_vc[in->out].credit;
 	struct noc_slot *s = &n->slot[(n->now + to->output.delay) & n->slot_mask];
 	s->flit[s->nr_flits++] = (struct noc_flit_event){.vc = to->output.vc + in->out_vc,
@@ -257,9 +260,9 @@ static inline void send_flit(struct here *h, const struct match *m)
 		.vc = from->back.vc + (m->vc - m->in * h->vcs), .router = from->back.router};
 	if (flit & NOC_FLIT_TAIL) {
 		h->to_sw &= ~bit(m->vc);
-		release_vc(h, in);
+		router_plain_release_vc(h, in);
 		if (in->count)
-			begin(n, h->sets, h->router, m->vc, in, flits[in->first]);
+			router_plain_begin(n, h->sets, h->router, m->vc, in, flits[in->first]);
 		else
 			in->state = NOC_VC_IDLE;
 	} else if (!in->count || !credit) {
@@ -269,7 +272,7 @@ static inline void send_flit(struct here *h, const struct match *m)
 
 /* ---- a cycle --------------------------------------------------------------------------------- */
 
-static inline bool step(struct noc_network *n, uint32_t router)
+static inline bool router_plain_step(struct noc_network *n, uint32_t router)
 {
 	struct match match[SET_MAX];
 	struct here h = {.n = n,
@@ -283,11 +286,11 @@ static inline bool step(struct noc_network *n, uint32_t router)
 	uint64_t to_sw = h.sets[NOC_TO_SW];
 	h.sets[NOC_TO_ROUTE] = h.sets[NOC_TO_VC] = 0;
 	h.to_sw = to_sw;
-	uint64_t left = allocate_vcs(&h, to_vc);
-	uint32_t nr = allocate_switch(&h, to_sw, match);
+	uint64_t left = router_plain_allocate_vcs(&h, to_vc);
+	uint32_t nr = router_plain_allocate_switch(&h, to_sw, match);
 	route_others(&h, to_route);
 	for (uint32_t i = 0; i < nr; i++)
-		send_flit(&h, &match[i]);
+		router_plain_send_flit(&h, &match[i]);
 	n->nr_events += 2 * nr;
 	n->buffered -= nr;
 	h.sets[NOC_TO_VC] |= left | to_route | h.woken;
@@ -297,7 +300,7 @@ static inline bool step(struct noc_network *n, uint32_t router)
 
 bool noc_plain_step(struct noc_network *n, uint32_t router)
 {
-	return step(n, router);
+	return router_plain_step(n, router);
 }
 
 void noc_plain_arrive(struct noc_network *n, const struct noc_flit_event *e)
@@ -309,7 +312,7 @@ void noc_plain_arrive(struct noc_network *n, const struct noc_flit_event *e)
 	noc_flits(n, in)[at] = e->flit;
 	in->count++;
 	if (in->state == NOC_VC_IDLE)
-		begin(n, sets, e->router, own, in, e->flit);
+		router_plain_begin(n, sets, e->router, own, in, e->flit);
 	else if (in->state == NOC_VC_ACTIVE && in->count == 1 && n->out_vc[in->out].credit)
 		sets[NOC_TO_SW] |= bit(own);
 	else
@@ -323,7 +326,7 @@ void noc_plain_cycle(struct noc_network *n)
 		uint64_t idle = 0;
 		for (uint64_t bits = n->router_active[w]; bits; bits &= bits - 1) {
 			uint32_t b = (uint32_t)__builtin_ctzll(bits);
-			idle |= (uint64_t)!step(n, w * 64 + b) << b;
+			idle |= (uint64_t)!router_plain_step(n, w * 64 + b) << b;
 		}
 		n->router_active[w] &= ~idle;
 	}

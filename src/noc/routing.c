@@ -13,7 +13,7 @@
  */
 #include "noc/network_private.h"
 
-static unsigned one(struct noc_route *ret, uint32_t port, uint32_t first, uint32_t last)
+static unsigned routing_one(struct noc_route *ret, uint32_t port, uint32_t first, uint32_t last)
 {
 	*ret = (struct noc_route){
 		.port = (uint16_t)port, .vc_first = (uint16_t)first, .vc_last = (uint16_t)last};
@@ -77,14 +77,15 @@ static unsigned route_dor(struct noc_network *n, uint32_t router, uint32_t in_po
 	first = n->class_first[p->class];
 	last = n->class_last[p->class];
 	if (n->topology.way)
-		return one(ret, n->topology.way[(size_t)router * n->nr_nodes + p->destination],
-			first, last);
+		return routing_one(ret,
+			n->topology.way[(size_t)router * n->nr_nodes + p->destination], first,
+			last);
 	if (to == router)
-		return one(ret, n->topology.node_port[p->destination], first, last);
+		return routing_one(ret, n->topology.node_port[p->destination], first, last);
 	uint32_t port = dimension_order(n, router, to, in_port, false, &p->phase);
 	if (n->topology.wraps)
 		halve(&first, &last, p->phase);
-	return one(ret, port, first, last);
+	return routing_one(ret, port, first, last);
 }
 
 static bool from_node(const struct noc_network *n, uint32_t router, uint32_t in_port)
@@ -101,12 +102,12 @@ static unsigned route_o1turn(struct noc_network *n, uint32_t router, uint32_t in
 	first = n->class_first[p->class];
 	last = n->class_last[p->class];
 	if (to == router)
-		return one(ret, n->topology.node_port[p->destination], first, last);
+		return routing_one(ret, n->topology.node_port[p->destination], first, last);
 	if (from_node(n, router, in_port))
 		p->phase = (uint8_t)(noc_random_u64(&n->random) >> 63);
 	uint32_t port = dimension_order(n, router, to, in_port, p->phase, &half);
 	halve(&first, &last, p->phase);
-	return one(ret, port, first, last);
+	return routing_one(ret, port, first, last);
 }
 
 /* Bit 0 of the phase is the torus' half, bit 1 says that the middle was passed. */
@@ -126,7 +127,7 @@ static unsigned route_valiant(struct noc_network *n, uint32_t router, uint32_t i
 		in_port = n->topology.first_node_port; /* a new beginning */
 	}
 	if (p->phase & 2 && router == to)
-		return one(ret, n->topology.node_port[p->destination], first, last);
+		return routing_one(ret, n->topology.node_port[p->destination], first, last);
 	uint8_t half = p->phase & 1;
 	uint32_t port =
 		dimension_order(n, router, p->phase & 2 ? to : p->middle, in_port, false, &half);
@@ -134,7 +135,7 @@ static unsigned route_valiant(struct noc_network *n, uint32_t router, uint32_t i
 	if (n->topology.wraps)
 		halve(&first, &last, half);
 	halve(&first, &last, p->phase & 2);
-	return one(ret, port, first, last);
+	return routing_one(ret, port, first, last);
 }
 
 static unsigned add_adaptive(const struct noc_topology *t, uint32_t router, uint32_t to,
@@ -149,11 +150,11 @@ static unsigned add_adaptive(const struct noc_topology *t, uint32_t router, uint
 		bool rises = t->wraps ? 2 * up <= k : b[d] > a[d];
 		bool falls = t->wraps ? 2 * up >= k : b[d] < a[d];
 		if (a[d] != b[d] && t->direct)
-			nr += one(ret + nr, base + b[d], first, last);
+			nr += routing_one(ret + nr, base + b[d], first, last);
 		if (a[d] != b[d] && !t->direct && rises)
-			nr += one(ret + nr, 2 * d, first, last);
+			nr += routing_one(ret + nr, 2 * d, first, last);
 		if (a[d] != b[d] && !t->direct && falls)
-			nr += one(ret + nr, 2 * d + 1, first, last);
+			nr += routing_one(ret + nr, 2 * d + 1, first, last);
 		base += k;
 	}
 	for (unsigned i = 0; i < nr; i++)
@@ -169,7 +170,7 @@ static unsigned route_adaptive(struct noc_network *n, uint32_t router, uint32_t 
 	first = n->class_first[p->class];
 	last = n->class_last[p->class];
 	if (to == router)
-		return one(ret, t->node_port[p->destination], first, last);
+		return routing_one(ret, t->node_port[p->destination], first, last);
 	bool begins = from_node(n, router, in_port),
 	     escaped = !begins && in_vc < first + nr_escapes;
 	unsigned nr = 0;
@@ -179,7 +180,7 @@ static unsigned route_adaptive(struct noc_network *n, uint32_t router, uint32_t 
 	}
 	uint32_t port = dimension_order(n, router, to, in_port, false, &p->phase);
 	uint32_t escape = first + (t->wraps ? p->phase : 0);
-	return nr + one(ret + nr, port, escape, escape);
+	return nr + routing_one(ret + nr, port, escape, escape);
 }
 
 static unsigned route_nca(struct noc_network *n, uint32_t router, uint32_t in_port, uint32_t in_vc,
@@ -196,8 +197,8 @@ static unsigned route_nca(struct noc_network *n, uint32_t router, uint32_t in_po
 	for (uint32_t l = level + 1; l < t->levels; l++)
 		branch *= t->arity;
 	if (p->destination / (branch * t->arity) == pos / branch)
-		return one(ret, p->destination / branch % t->arity, first, last);
-	return one(ret, t->arity + noc_random_below(&n->random, t->arity), first, last);
+		return routing_one(ret, p->destination / branch % t->arity, first, last);
+	return routing_one(ret, t->arity + noc_random_below(&n->random, t->arity), first, last);
 }
 
 static unsigned route_table(struct noc_network *n, uint32_t router, uint32_t in_port,
@@ -209,7 +210,7 @@ static unsigned route_table(struct noc_network *n, uint32_t router, uint32_t in_
 	(void)in_vc;
 	first = n->class_first[p->class];
 	last = n->class_last[p->class];
-	return one(ret,
+	return routing_one(ret,
 		to == router ? t->node_port[p->destination]
 			     : t->table[(size_t)router * t->nr_routers + to],
 		first, last);
@@ -236,7 +237,8 @@ static bool goes(uint64_t routing, unsigned kind, bool ring)
 	return table[routing].where & kind && !(table[routing].where & NO_RINGS && ring);
 }
 
-static enum base_status refuse(const struct noc_network *n, unsigned kind, struct base_err *err)
+static enum base_status routing_refuse(
+	const struct noc_network *n, unsigned kind, struct base_err *err)
 {
 	struct base_str list = {0};
 	for (uint64_t r = 0; r < NOC_ROUTING_NR; r++)
@@ -261,7 +263,7 @@ enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err)
 		    : kind == GRAPHS ? NOC_ROUTING_TABLE
 				     : NOC_ROUTING_DOR;
 	if (!goes(r, kind, t->wraps))
-		return refuse(n, kind, err);
+		return routing_refuse(n, kind, err);
 	unsigned need = t->wraps ? table[r].ring_vcs : table[r].vcs;
 	if (n->vcs / n->classes < need)
 		return base_fail(err, BASE_ERR_USAGE,

@@ -17,7 +17,7 @@ const char *noc_design_name(enum noc_design d)
 
 enum { SLOW_MIN = 1000, SPANS_MAX = 1 << 16 };
 
-static int compare_u64(const void *a, const void *b)
+static int sample_compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 	return x < y ? -1 : x > y;
@@ -38,7 +38,7 @@ static enum base_status choose_slowness(
 	}
 	uint64_t slow = SLOW_MIN;
 	if (nr) {
-		qsort(span, nr, sizeof *span, compare_u64);
+		qsort(span, nr, sizeof *span, sample_compare_u64);
 		slow = 4 * span[(uint64_t)nr * 99 / 100];
 	}
 	base_free(span);
@@ -80,21 +80,21 @@ static uint32_t slow_run(const struct sampling *s, uint32_t i)
 	}
 }
 
-static void slow_down(struct sampling *s, uint32_t skewed)
+static void sample_slow_down(struct sampling *s, uint32_t skewed)
 {
 	for (uint32_t i = 0; i < s->graph->nr_packets; i++)
 		s->extra_cycles[i] = slow_run(s, i) == skewed ? s->slow_cycles : 0;
 }
 
 /* Each packet a little, uniform from 0 to `most`. */
-static void jitter(struct sampling *s, uint32_t skewed, uint32_t most)
+static void sample_jitter(struct sampling *s, uint32_t skewed, uint32_t most)
 {
 	for (uint32_t i = 0; i < s->graph->nr_packets; i++)
 		s->extra_cycles[i] = (uint32_t)(noc_draw_hash(s->options->seed + skewed, i) %
 						((uint64_t)most + 1));
 }
 
-static enum base_status add_hold(
+static enum base_status sample_add_hold(
 	struct sampling *s, uint32_t packet, uint32_t after, uint32_t cycles, struct base_err *err)
 {
 	enum base_status st =
@@ -131,10 +131,10 @@ static enum base_status plan_transmit(struct sampling *s, const struct noc_pdg *
 		if (inferred->certainty[d] == NOC_CONFIRMED || !in_last_window(s, i, packet))
 			continue;
 		if (last != NOC_PDG_NONE)
-			st = add_hold(s, packet, last, apart_cycles, err);
+			st = sample_add_hold(s, packet, last, apart_cycles, err);
 		for (uint64_t c = from; c < from + nr && last == NOC_PDG_NONE && st == BASE_OK; c++)
 			if (inferred->certainty[c] == NOC_CONFIRMED)
-				st = add_hold(
+				st = sample_add_hold(
 					s, packet, inferred->dependency[c], apart_cycles, err);
 		last = packet;
 	}
@@ -184,13 +184,13 @@ static enum base_status skewed_run(struct sampling *s, uint32_t run, struct base
 		.noise_cycles = s->options->noise_cycles,
 		.seed = s->options->seed};
 	if (s->options->design != NOC_ADAPTIVE) {
-		slow_down(s, run - 1);
+		sample_slow_down(s, run - 1);
 	} else {
 		uint32_t tolerance = 0, most = s->options->slow_cycles;
 		s->runs->nr_runs = run;
 		enum base_status st = plan_next(s, run, &tolerance, err);
 		s->runs->nr_runs = s->options->nr_skewed + 1;
-		jitter(s, run, most ? most : JITTER_MIN + JITTER_TOLERANCES * tolerance);
+		sample_jitter(s, run, most ? most : JITTER_MIN + JITTER_TOLERANCES * tolerance);
 		if (st != BASE_OK)
 			return st;
 		plan.hold = s->hold;
@@ -200,7 +200,7 @@ static enum base_status skewed_run(struct sampling *s, uint32_t run, struct base
 	return BASE_OK;
 }
 
-static enum base_status sample(struct sampling *s, struct base_err *err)
+static enum base_status sample_sample(struct sampling *s, struct base_err *err)
 {
 	const struct noc_pdg *g = s->graph;
 	struct noc_plan plan = {.noise_cycles = s->options->noise_cycles, .seed = s->options->seed};
@@ -234,7 +234,7 @@ enum base_status noc_sample(const struct noc_pdg *g, const struct noc_sample_opt
 	if (st == BASE_OK && (!s.extra_cycles || !s.first_hold || !s.set))
 		st = base_fail(err, BASE_ERR_NOMEM, "no memory to plan runs");
 	if (st == BASE_OK)
-		st = sample(&s, err);
+		st = sample_sample(&s, err);
 	base_free(s.extra_cycles);
 	base_free(s.first_hold);
 	base_free(s.set);

@@ -43,7 +43,7 @@ struct sim {
 
 /* ---- replies --------------------------------------------------------------------------------- */
 
-static enum base_status answer(struct sim *s, const struct noc_arrival *a, struct base_err *err)
+static enum base_status sim_answer(struct sim *s, const struct noc_arrival *a, struct base_err *err)
 {
 	if (s->nr_replies == s->reply_capacity) {
 		/* Growing a ring: its first part moves behind the old end. */
@@ -64,7 +64,7 @@ static enum base_status answer(struct sim *s, const struct noc_arrival *a, struc
 	return BASE_OK;
 }
 
-static enum base_status send_due(struct sim *s, struct base_err *err)
+static enum base_status sim_send_due(struct sim *s, struct base_err *err)
 {
 	uint64_t now = noc_network_now_cycle(s->network);
 	while (s->nr_replies && s->reply[s->reply_first].due <= now) {
@@ -90,7 +90,7 @@ static enum base_status send_due(struct sim *s, struct base_err *err)
 
 /* ---- what arrives ---------------------------------------------------------------------------- */
 
-static enum base_status record(struct sim *s, const struct noc_arrival *a, struct base_err *err)
+static enum base_status sim_record(struct sim *s, const struct noc_arrival *a, struct base_err *err)
 {
 	uint64_t latency = a->arrival_cycle - a->created_cycle;
 	uint64_t nth = (a->created_cycle - s->begin) * s->config.batches / (s->end - s->begin);
@@ -120,21 +120,21 @@ static enum base_status record(struct sim *s, const struct noc_arrival *a, struc
 		       : base_fail(err, BASE_ERR_NOMEM, "a histogram");
 }
 
-static enum base_status take(struct sim *s, const struct noc_arrival *a, struct base_err *err)
+static enum base_status sim_take(struct sim *s, const struct noc_arrival *a, struct base_err *err)
 {
 	if (a->arrival_cycle >= s->begin && a->arrival_cycle < s->end)
 		s->node_flits[a->destination] += a->size_flits;
 	if (s->config.reply && !a->class) {
-		enum base_status status = answer(s, a, err);
+		enum base_status status = sim_answer(s, a, err);
 		if (status != BASE_OK)
 			return status;
 	}
-	return a->created_cycle >= s->begin && a->created_cycle < s->end ? record(s, a, err)
+	return a->created_cycle >= s->begin && a->created_cycle < s->end ? sim_record(s, a, err)
 									 : BASE_OK;
 }
 
 /* Simulates until that cycle, or a little beyond. */
-static enum base_status run_until(struct sim *s, uint64_t until, struct base_err *err)
+static enum base_status sim_run_until(struct sim *s, uint64_t until, struct base_err *err)
 {
 	while (noc_network_now_cycle(s->network) < until) {
 		uint64_t stop = until;
@@ -144,9 +144,9 @@ static enum base_status run_until(struct sim *s, uint64_t until, struct base_err
 		size_t nr;
 		enum base_status status = noc_network_run(s->network, stop, &arrival, &nr, err);
 		for (size_t i = 0; status == BASE_OK && i < nr; i++)
-			status = take(s, &arrival[i], err);
+			status = sim_take(s, &arrival[i], err);
 		if (status == BASE_OK)
-			status = send_due(s, err);
+			status = sim_send_due(s, err);
 		if (status != BASE_OK)
 			return status;
 	}
@@ -168,7 +168,8 @@ static double student(unsigned degrees)
 }
 
 enum { OF_LATENCY, OF_NETWORK, OF_CLASS };
-static void value(const struct batch *b, unsigned what, unsigned class, double *sum, uint64_t *nr)
+static void sim_value(
+	const struct batch *b, unsigned what, unsigned class, double *sum, uint64_t *nr)
 {
 	*sum = what == OF_LATENCY   ? b->latency
 	       : what == OF_NETWORK ? b->network
@@ -182,7 +183,7 @@ static struct noc_mean mean_of(const struct sim *s, unsigned what, unsigned clas
 	uint64_t nr = 0, part_nr;
 	unsigned batches = 0;
 	for (uint64_t i = 0; i < s->config.batches; i++) {
-		value(&s->batch[i], what, class, &part, &part_nr);
+		sim_value(&s->batch[i], what, class, &part, &part_nr);
 		if (!part_nr)
 			continue;
 		sum += part;
@@ -230,7 +231,7 @@ static enum base_status links(struct sim *s, struct base_err *err)
 }
 
 /* At the end of what is measured: what was counted meanwhile. */
-static enum base_status count(struct sim *s, struct base_err *err)
+static enum base_status sim_count(struct sim *s, struct base_err *err)
 {
 	struct noc_result *r = s->result;
 	double cycles = (double)(s->end - s->begin), all = 0;
@@ -259,7 +260,7 @@ static bool is_saturated(const struct sim *s)
 	return made && (s->sum + ages) / (double)made > (double)s->config.latency_limit_cycles;
 }
 
-static void finish(struct sim *s)
+static void sim_finish(struct sim *s)
 {
 	struct noc_result *r = s->result;
 	double nr = (double)s->nr_measured;
@@ -283,7 +284,7 @@ static void finish(struct sim *s)
 /* ---- the course of it ------------------------------------------------------------------------ */
 
 /* Every node is past the end, and all that was made before it has arrived. */
-static bool is_done(const struct sim *s)
+static bool sim_is_done(const struct sim *s)
 {
 	uint64_t made;
 	double sum;
@@ -305,14 +306,14 @@ static enum base_status course(
 			until = s->begin;
 		else if (now < s->end && until > s->end)
 			until = s->end;
-		status = run_until(s, until, err);
+		status = sim_run_until(s, until, err);
 		if (status != BASE_OK)
 			return status;
 		now = noc_network_now_cycle(s->network);
 		if (now == s->begin)
 			noc_network_count_reset(s->network);
 		if (now == s->end)
-			status = count(s, err);
+			status = sim_count(s, err);
 		if (status != BASE_OK)
 			return status;
 		if (progress && !progress(ctx, now, now > all ? now : all))
@@ -323,7 +324,7 @@ static enum base_status course(
 			s->result->saturated = true;
 			return BASE_OK;
 		}
-		if (is_done(s))
+		if (sim_is_done(s))
 			return BASE_OK;
 	}
 }
@@ -368,7 +369,7 @@ enum base_status noc_simulate(const struct noc_config *c, struct noc_result *ret
 	if (status == BASE_OK)
 		status = course(&s, progress, ctx, err);
 	if (status == BASE_OK)
-		finish(&s);
+		sim_finish(&s);
 	base_free(s.batch);
 	base_free(s.node_flits);
 	base_free(s.reply);

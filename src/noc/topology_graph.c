@@ -68,7 +68,8 @@ static enum base_status read_text(const char *path, struct base_str *ret, struct
 	return ret->failed ? base_fail(err, BASE_ERR_NOMEM, "graph = %s", path) : BASE_OK;
 }
 
-static enum base_status add_link(struct graph *g, struct graph_link link, struct base_err *err)
+static enum base_status topology_graph_add_link(
+	struct graph *g, struct graph_link link, struct base_err *err)
 {
 	uint32_t from = link.from, to = link.to;
 	bool given = link.given;
@@ -92,7 +93,7 @@ static enum base_status add_link(struct graph *g, struct graph_link link, struct
 	return BASE_OK;
 }
 
-static enum base_status add_node(
+static enum base_status topology_graph_add_node(
 	struct graph *g, uint32_t router, uint32_t node, struct base_err *err)
 {
 	size_t old = g->nr_nodes;
@@ -110,7 +111,8 @@ static enum base_status add_node(
 	return BASE_OK;
 }
 
-static bool next_number(const char **at, const char *end, uint32_t most, uint32_t *ret)
+static bool topology_graph_next_number(
+	const char **at, const char *end, uint32_t most, uint32_t *ret)
 {
 	const char *p = *at;
 	while (p < end && (*p == ' ' || *p == '\t'))
@@ -125,7 +127,7 @@ static bool next_number(const char **at, const char *end, uint32_t most, uint32_
 	return v <= most;
 }
 
-static bool next_word(const char **at, const char *end, const char *word)
+static bool topology_graph_next_word(const char **at, const char *end, const char *word)
 {
 	const char *p = *at;
 	size_t length = strlen(word);
@@ -141,12 +143,13 @@ static bool next_word(const char **at, const char *end, const char *word)
 static enum base_status parse_link(
 	const char **at, const char *end, struct graph_link *l, struct base_err *err)
 {
-	if (next_number(at, end, LATENCY_MAX, &l->latency) &&
-		next_number(at, end, BUSY_MAX, &l->busy)) {
+	if (topology_graph_next_number(at, end, LATENCY_MAX, &l->latency) &&
+		topology_graph_next_number(at, end, BUSY_MAX, &l->busy)) {
 		l->flits = 1;
 		if (*at < end && **at == '/') {
 			(*at)++;
-			if (!next_number(at, end, FLITS_MAX, &l->flits) || l->busy != 1)
+			if (!topology_graph_next_number(at, end, FLITS_MAX, &l->flits) ||
+				l->busy != 1)
 				l->flits = 0;
 		}
 		if (!l->flits)
@@ -159,48 +162,50 @@ static enum base_status parse_link(
 	return BASE_OK;
 }
 
-static enum base_status parse_line(
+static enum base_status topology_graph_parse_line(
 	struct graph *g, const char *at, const char *end, struct base_err *err)
 {
 	uint32_t own = UINT32_MAX, other;
-	if (next_word(&at, end, "") && at == end)
+	if (topology_graph_next_word(&at, end, "") && at == end)
 		return BASE_OK;
-	if (!next_word(&at, end, "router") || !next_number(&at, end, NOC_ROUTERS_MAX - 1, &own))
+	if (!topology_graph_next_word(&at, end, "router") ||
+		!topology_graph_next_number(&at, end, NOC_ROUTERS_MAX - 1, &own))
 		return base_fail(err, BASE_ERR_USAGE, "does not begin with 'router NUMBER'");
 	g->nr_routers = own >= g->nr_routers ? own + 1 : g->nr_routers;
 	for (;;) {
-		if (next_word(&at, end, "router")) {
+		if (topology_graph_next_word(&at, end, "router")) {
 			struct graph_link link = {.from = own,
 				.latency = g->config->link_cycles ? (uint32_t)g->config->link_cycles
 								  : 1,
 				.busy = (uint32_t)g->config->link_flit_cycles,
 				.given = true};
-			if (!next_number(&at, end, NOC_ROUTERS_MAX - 1, &other) || other == own)
+			if (!topology_graph_next_number(&at, end, NOC_ROUTERS_MAX - 1, &other) ||
+				other == own)
 				return base_fail(err, BASE_ERR_USAGE,
 					"'router' without another one's number");
 			g->nr_routers = other >= g->nr_routers ? other + 1 : g->nr_routers;
 			link.to = other;
 			enum base_status s = parse_link(&at, end, &link, err);
 			if (s == BASE_OK)
-				s = add_link(g, link, err);
+				s = topology_graph_add_link(g, link, err);
 			link.from = other;
 			link.to = own;
 			link.given = false;
 			if (s == BASE_OK)
-				s = add_link(g, link, err);
+				s = topology_graph_add_link(g, link, err);
 			if (s != BASE_OK)
 				return s;
-		} else if (next_word(&at, end, "node")) {
-			if (!next_number(&at, end, NOC_NODES_MAX - 1, &other))
+		} else if (topology_graph_next_word(&at, end, "node")) {
+			if (!topology_graph_next_number(&at, end, NOC_NODES_MAX - 1, &other))
 				return base_fail(err, BASE_ERR_USAGE, "'node' without a number");
-			enum base_status s = add_node(g, own, other, err);
+			enum base_status s = topology_graph_add_node(g, own, other, err);
 			if (s != BASE_OK)
 				return s;
 		} else {
 			break;
 		}
 	}
-	(void)next_word(&at, end, "");
+	(void)topology_graph_next_word(&at, end, "");
 	return at == end || strspn(at, " \t\r") >= (size_t)(end - at)
 		       ? BASE_OK
 		       : base_fail(err, BASE_ERR_USAGE, "'%.*s' is neither 'node' nor 'router'",
@@ -215,12 +220,13 @@ static const char *comment(const char *at, const char *end)
 	return end;
 }
 
-static enum base_status parse(struct graph *g, const char *text, struct base_err *err)
+static enum base_status topology_graph_parse(
+	struct graph *g, const char *text, struct base_err *err)
 {
 	unsigned number = 1;
 	for (const char *at = text; *at; number++) {
 		const char *end = strchrnul(at, '\n');
-		enum base_status s = parse_line(g, at, comment(at, end), err);
+		enum base_status s = topology_graph_parse_line(g, at, comment(at, end), err);
 		if (s != BASE_OK)
 			return base_cause(err, s, "graph = %s, line %u", g->config->graph, number);
 		at = *end ? end + 1 : end;
@@ -236,7 +242,8 @@ static enum base_status parse(struct graph *g, const char *text, struct base_err
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
-static enum base_status connect(struct noc_topology *t, const struct graph *g, struct base_err *err)
+static enum base_status topology_graph_connect(
+	struct noc_topology *t, const struct graph *g, struct base_err *err)
 {
 	/* Ports are pairs: what goes out of one comes back into the same. Nodes are first. */
 	uint32_t *degree = base_alloc(((size_t)g->nr_routers + 1) * sizeof *degree), most = 1;
@@ -293,7 +300,7 @@ static bool is_up(const struct ways *w, uint32_t from, uint32_t to)
 
 /* Best ways from every router, where those in the queue are done; over links that go up, down, or
  * both (no levels). */
-static void relax(
+static void topology_graph_relax(
 	const struct noc_topology *t, struct ways *w, uint64_t *cost, size_t nr_queued, bool up)
 {
 	for (size_t first = 0; nr_queued; nr_queued--) {
@@ -330,7 +337,7 @@ static void relax(
  * Shortest ways to `to`. With up*-down* a way is a part upwards, then a part downwards; to keep the
  * table one port a router, a router that reaches `to` by going down only does so.
  */
-static void find_ways(const struct noc_topology *t, struct ways *w, uint32_t to)
+static void topology_graph_find_ways(const struct noc_topology *t, struct ways *w, uint32_t to)
 {
 	for (uint32_t r = 0; r < t->nr_routers; r++) {
 		w->down[r] = w->any[r] = r == to ? 0 : UINT64_MAX;
@@ -338,7 +345,7 @@ static void find_ways(const struct noc_topology *t, struct ways *w, uint32_t to)
 	}
 	w->queue[0] = to;
 	w->queued[to] = 1;
-	relax(t, w, w->level ? w->down : w->any, 1, false);
+	topology_graph_relax(t, w, w->level ? w->down : w->any, 1, false);
 	if (!w->level)
 		return;
 	size_t nr = 0;
@@ -349,13 +356,13 @@ static void find_ways(const struct noc_topology *t, struct ways *w, uint32_t to)
 			w->queued[r] = 1;
 		}
 	}
-	relax(t, w, w->any, nr, true);
+	topology_graph_relax(t, w, w->any, nr, true);
 }
 
 static enum base_status fill_table(struct noc_topology *t, struct ways *w, struct base_err *err)
 {
 	for (uint32_t to = 0; to < t->nr_routers; to++) {
-		find_ways(t, w, to);
+		topology_graph_find_ways(t, w, to);
 		for (uint32_t r = 0; r < t->nr_routers; r++) {
 			if (r != to && w->port[r] == UINT8_MAX)
 				return base_fail(err, BASE_ERR_USAGE,
@@ -479,9 +486,9 @@ enum base_status noc_topology_graph_text(
 	struct noc_topology *t, const struct noc_config *c, const char *text, struct base_err *err)
 {
 	struct graph g = {.config = c};
-	enum base_status s = parse(&g, text, err);
+	enum base_status s = topology_graph_parse(&g, text, err);
 	if (s == BASE_OK)
-		s = connect(t, &g, err);
+		s = topology_graph_connect(t, &g, err);
 	if (s == BASE_OK) {
 		s = make_ways(t, err);
 		if (s != BASE_OK)

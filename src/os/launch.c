@@ -37,7 +37,7 @@ static const struct {
 
 /* ---- the preload library --------------------------------------------------------------------- */
 
-static bool is_file(const char *path)
+static bool launch_is_file(const char *path)
 {
 	struct stat st;
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK);
@@ -56,7 +56,7 @@ enum base_status os_find_preload(const char *name, char ret_path[PATH_MAX], stru
 	const char *wanted = getenv("LONGPOLE_PRELOAD");
 	char found[PATH_MAX];
 	if (wanted && *wanted && !strcmp(name, OS_LIBRARY_PRELOAD)) {
-		if (!is_file(wanted) || !realpath(wanted, ret_path))
+		if (!launch_is_file(wanted) || !realpath(wanted, ret_path))
 			return base_fail_errno(err, ENOENT, "$LONGPOLE_PRELOAD: %s", wanted);
 		return BASE_OK;
 	}
@@ -234,7 +234,7 @@ static int search_path(const char *name, char ret_path[PATH_MAX])
 		if (n > 0 && n < PATH_MAX) {
 			if (can_execute(ret_path))
 				return 0;
-			if (is_file(ret_path))
+			if (launch_is_file(ret_path))
 				why = EACCES;
 		}
 		dir = *end ? end + 1 : NULL;

@@ -16,12 +16,12 @@
 enum { LEFT_S = 24 * 60 * 60 };
 
 /* What the loader takes a list of libraries apart at. */
-static bool is_plain(const char *path)
+static bool links_is_plain(const char *path)
 {
 	return !path[strcspn(path, " \t\n:")];
 }
 
-static void empty(int dir_fd)
+static void links_empty(int dir_fd)
 {
 	int own = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = own >= 0 ? fdopendir(own) : NULL;
@@ -34,7 +34,7 @@ static void empty(int dir_fd)
 }
 
 /* Ours, of nobody who lives, and old: what a killed session started may still load from it. */
-static bool is_left(int fd)
+static bool links_is_left(int fd)
 {
 	struct stat st;
 	time_t now_s = (time_t)(os_time_ns(CLOCK_REALTIME) / 1000000000u);
@@ -42,7 +42,7 @@ static bool is_left(int fd)
 	       !flock(fd, LOCK_EX | LOCK_NB);
 }
 
-static void remove_left(const char *place, const char *prefix)
+static void links_remove_left(const char *place, const char *prefix)
 {
 	DIR *d = opendir(place);
 	for (const struct dirent *e; d && (e = readdir(d));) {
@@ -50,8 +50,8 @@ static void remove_left(const char *place, const char *prefix)
 			continue;
 		int fd = openat(
 			dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && is_left(fd)) {
-			empty(fd);
+		if (fd >= 0 && links_is_left(fd)) {
+			links_empty(fd);
 			unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
 		}
 		if (fd >= 0)
@@ -80,9 +80,9 @@ enum base_status os_links_begin(struct os_links *links, const char *prefix, stru
 	const char *const place[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
 	int why = ENOENT;
 	for (size_t i = 0; i < BASE_COUNT(place); i++) {
-		if (!place[i] || place[i][0] != '/' || !is_plain(place[i]))
+		if (!place[i] || place[i][0] != '/' || !links_is_plain(place[i]))
 			continue;
-		remove_left(place[i], prefix);
+		links_remove_left(place[i], prefix);
 		if (is_made(links, place[i], prefix))
 			return BASE_OK;
 		why = errno;
@@ -107,7 +107,7 @@ enum base_status os_links_way(
 {
 	const char *slash = strrchr(path, '/');
 	enum base_status status = BASE_OK;
-	bool plain = is_plain(path);
+	bool plain = links_is_plain(path);
 	if (!plain)
 		status = links_make(links, err);
 	if (status != BASE_OK)
@@ -126,7 +126,7 @@ void os_links_remove(struct os_links *links)
 {
 	if (*links->directory) {
 		if (links->lock_fd >= 0) {
-			empty(links->lock_fd);
+			links_empty(links->lock_fd);
 			close(links->lock_fd);
 		}
 		rmdir(links->directory);

@@ -31,7 +31,7 @@ void os_peer_fini(struct os_peer *p)
 	p->fd = -1;
 }
 
-static bool ask(int fd, uint32_t ino)
+static bool peer_ask(int fd, uint32_t ino)
 {
 	const struct {
 		struct nlmsghdr head;
@@ -80,8 +80,8 @@ uint64_t os_peer_of(void *peer, uint64_t ino)
 	if (p->fd < 0 || !ino || ino > UINT32_MAX)
 		return 0;
 	/* The kernel has answered when send() returns. */
-	nr_bytes =
-		ask(p->fd, (uint32_t)ino) ? recv(p->fd, answer, sizeof answer, MSG_DONTWAIT) : -1;
+	nr_bytes = peer_ask(p->fd, (uint32_t)ino) ? recv(p->fd, answer, sizeof answer, MSG_DONTWAIT)
+						  : -1;
 	if (nr_bytes < (ssize_t)sizeof head) {
 		os_peer_fini(p);
 		return 0;

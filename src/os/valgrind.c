@@ -15,7 +15,7 @@
 enum { LONG_PATH = PATH_MAX + 300 }; /* a directory and a name in it */
 #define TOOL_FILE "longpole-amd64-linux"
 
-static bool is_file(const char *path)
+static bool valgrind_is_file(const char *path)
 {
 	struct stat st;
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, R_OK | X_OK);
@@ -34,7 +34,7 @@ static const char *find_core(void)
 	for (size_t i = 0; i < BASE_COUNT(place); i++) {
 		char path[PATH_MAX];
 		snprintf(path, sizeof path, "%s/none-amd64-linux", place[i]);
-		if (is_file(path))
+		if (valgrind_is_file(path))
 			return place[i];
 	}
 	return NULL;
@@ -46,7 +46,7 @@ static bool is_in_path(const char *name, char path[PATH_MAX])
 	for (; at && *at; at += *at == ':') {
 		size_t length = strcspn(at, ":");
 		snprintf(path, PATH_MAX, "%.*s/%s", (int)length, at, name);
-		if (is_file(path))
+		if (valgrind_is_file(path))
 			return true;
 		at += length;
 	}

@@ -243,7 +243,7 @@ void platform_thread_start(struct platform_sim *s, struct platform_thread *t,
 	base_str_fini(&text);
 }
 
-static void start(struct platform_sim *s, struct platform_thread *t, struct platform_app *a,
+static void app_start(struct platform_sim *s, struct platform_thread *t, struct platform_app *a,
 	struct platform_end *e, const char *what,
 	bool (*step)(struct platform_sim *s, struct platform_machine *m))
 {
@@ -278,8 +278,8 @@ void platform_app_init(struct platform_sim *s, struct platform_app *a, uint64_t 
 		return;
 	}
 	for (size_t i = 0; i < nr; i++) {
-		start(s, &a->thread[2 * i], a, &a->client[i], "sender",
+		app_start(s, &a->thread[2 * i], a, &a->client[i], "sender",
 			is_udp ? udp_sender : tcp_sender);
-		start(s, &a->thread[2 * i + 1], a, &a->server[i], "receiver", receiver);
+		app_start(s, &a->thread[2 * i + 1], a, &a->server[i], "receiver", receiver);
 	}
 }

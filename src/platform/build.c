@@ -110,7 +110,7 @@ static void check_conservation(const struct platform_end *e)
 	BASE_ASSERT(e->written_bytes == e->peer->read_bytes + e->dropped_bytes + inside(e));
 }
 
-static void add_connections(struct platform_result *r, struct platform_app *a)
+static void build_add_connections(struct platform_result *r, struct platform_app *a)
 {
 	bool web = a->config->kind == PLATFORM_APP_web;
 	for (size_t i = 0; i < a->nr_connections; i++) {
@@ -148,7 +148,7 @@ static enum base_status make_result(
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for results");
 	}
 	for (size_t i = 0; i < p->nr_apps; i++)
-		add_connections(r, &p->app[i]);
+		build_add_connections(r, &p->app[i]);
 	for (size_t i = 0; i < r->nr_connections; i++)
 		bytes += (double)r->connection[i].received_bytes;
 	const struct platform_system *a = find_system(p, p->config->link[0].a), *b = a->peer;
@@ -189,7 +189,7 @@ static void fini_end(struct platform_end *e)
 }
 
 /* Everything is in the arena but the queues' items. */
-static void fini(struct platform *p)
+static void build_fini(struct platform *p)
 {
 	for (size_t i = 0; i < 2 && p->system; i++) {
 		struct platform_system *y = &p->system[i];
@@ -211,7 +211,7 @@ static void fini(struct platform *p)
 	base_arena_free(p->sim.arena);
 }
 
-static enum base_status build(struct platform *p)
+static enum base_status build_build(struct platform *p)
 {
 	struct platform_sim *s = &p->sim;
 	p->system = platform_sim_alloc(s, 2 * sizeof *p->system);
@@ -261,7 +261,7 @@ enum base_status platform_run(const struct platform_config *c, const char *trace
 		return base_fail(err, BASE_ERR_NOMEM, "out of memory for the platform");
 	status = platform_note_open(&s->note, trace_path, "platform", err);
 	if (status == BASE_OK)
-		status = build(&p);
+		status = build_build(&p);
 	if (status == BASE_OK) {
 		platform_sim_run(s, (uint64_t)(c->simulation.duration_ms * 1e6));
 		status = s->status;
@@ -280,6 +280,6 @@ enum base_status platform_run(const struct platform_config *c, const char *trace
 	}
 	if (*ret)
 		(*ret)->trace_bytes = trace_bytes;
-	fini(&p);
+	build_fini(&p);
 	return status;
 }

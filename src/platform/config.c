@@ -94,7 +94,7 @@ static enum base_status copy_name(
 	return BASE_OK;
 }
 
-static enum base_status set_word(
+static enum base_status config_set_word(
 	const struct word *w, const char *value, const char *place, struct base_err *err)
 {
 	if (w->to)
@@ -114,7 +114,7 @@ static enum base_status assign(const struct section *sec, const char *key, const
 {
 	for (size_t i = 0; i < sec->nr_words; i++)
 		if (!strcmp(sec->word[i].key, key))
-			return set_word(&sec->word[i], value, place, err);
+			return config_set_word(&sec->word[i], value, place, err);
 	const struct base_parameter *p =
 		base_parameter_find(platform_parameters(), sec->kind, key, err);
 	enum base_status s =
@@ -125,7 +125,7 @@ static enum base_status assign(const struct section *sec, const char *key, const
 /* ---- sections by name ------------------------------------------------------------------------ */
 
 /* Names are of all kinds together, so that --set needs the name only. */
-static bool find_section(struct platform_config *c, const char *name, struct section *ret)
+static bool config_find_section(struct platform_config *c, const char *name, struct section *ret)
 {
 	if (!strcmp(name, "simulation")) {
 		*ret = simulation_section(c);
@@ -165,7 +165,7 @@ static enum base_status open_section(struct platform_config *c, const char *head
 	if (!*name)
 		return base_fail(err, BASE_ERR_USAGE, "%s: [%s] has no name; write [%s NAME]",
 			place, head, head);
-	if (find_section(c, name, &found)) {
+	if (config_find_section(c, name, &found)) {
 		if (strncmp(found.kind, head, length) != 0)
 			return base_fail(err, BASE_ERR_USAGE, "%s: '%s' is the name of a %s", place,
 				name, found.kind);
@@ -224,7 +224,7 @@ static void open_headed(struct reading *r, const char *line)
 }
 
 /* inih asks for lines; the count of them is what it does not tell its handler. */
-static char *next_line(char *to, int max, void *ctx)
+static char *config_next_line(char *to, int max, void *ctx)
 {
 	struct reading *r = ctx;
 	size_t length = strcspn(r->at, "\n"), copied = length;
@@ -286,7 +286,7 @@ enum base_status platform_config_read(
 	struct platform_config *c, const char *text, const char *path, struct base_err *err)
 {
 	struct reading r = {.c = c, .path = path, .at = text, .err = err};
-	int line = ini_parse_stream(next_line, &r, take_pair, &r);
+	int line = ini_parse_stream(config_next_line, &r, take_pair, &r);
 	if (r.status != BASE_OK)
 		return r.status;
 	if (line < 0)
@@ -308,7 +308,7 @@ enum base_status platform_config_set(
 		return base_fail(err, BASE_ERR_USAGE, "'%s' is not section.key=value", assignment);
 	*dot = '\0';
 	struct section sec;
-	if (!find_section(c, a.key, &sec))
+	if (!config_find_section(c, a.key, &sec))
 		return base_fail(err, BASE_ERR_USAGE,
 			"'%s': the configuration has no section named '%s'", assignment, a.key);
 	return assign(&sec, dot + 1, a.value, "--set", err);

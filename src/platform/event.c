@@ -10,7 +10,7 @@ void platform_events_fini(struct platform_events *e)
 	*e = (struct platform_events){0};
 }
 
-static inline bool is_before(const struct platform_event *a, const struct platform_event *b)
+static inline bool event_is_before(const struct platform_event *a, const struct platform_event *b)
 {
 	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
 }
@@ -21,7 +21,7 @@ enum base_status platform_events_push(struct platform_events *e, struct platform
 	if (s != BASE_OK)
 		return s;
 	event.order = e->nr_pushed++;
-	BASE_HEAP_PUT(e->heap, e->nr, event, is_before);
+	BASE_HEAP_PUT(e->heap, e->nr, event, event_is_before);
 	return BASE_OK;
 }
 
@@ -30,6 +30,6 @@ bool platform_events_pop(struct platform_events *e, struct platform_event *ret)
 	if (!e->nr)
 		return false;
 	*ret = e->heap[0];
-	BASE_HEAP_DROP(e->heap, e->nr, is_before);
+	BASE_HEAP_DROP(e->heap, e->nr, event_is_before);
 	return true;
 }

@@ -10,7 +10,7 @@
  * Slots go round. The one that was free last would come again soon: a trace with few of them in use
  * leaves no room for more packets on the cable when it is simulated again with a faster sender.
  */
-static void free_slot(struct platform_system *y, struct platform_slot *slot)
+static void link_free_slot(struct platform_system *y, struct platform_slot *slot)
 {
 	slot->next_free = NULL;
 	if (y->free_slot)
@@ -40,7 +40,7 @@ static bool propagate(struct platform_sim *s, struct platform_machine *m)
 			y->peer->rx_fifo.nr_dropped++;
 			platform_net_lose(s, m, y->peer, p);
 		}
-		free_slot(y, slot);
+		link_free_slot(y, slot);
 	}
 	PLATFORM_END(m);
 }
@@ -72,7 +72,7 @@ void platform_link_init(struct platform_sim *s, struct platform_system *y, uint6
 	for (uint64_t i = 0; i < nr_slots; i++) {
 		struct platform_slot *slot = &y->slot[i];
 		slot->from = y;
-		free_slot(y, slot);
+		link_free_slot(y, slot);
 		platform_queue_init(s, &slot->queue, y->name, "cable", i, 0, 0);
 		slot->queue.has_items = true;
 		platform_machine_start(

@@ -94,7 +94,8 @@ uint32_t platform_packet_frame_bytes(const struct platform_packet *p)
 
 /* ---- machines and time ----------------------------------------------------------------------- */
 
-static void enter(struct platform_sim *s, struct platform_machine *m, enum platform_state state)
+static void machine_enter(
+	struct platform_sim *s, struct platform_machine *m, enum platform_state state)
 {
 	platform_note_enter(&s->note, s->now_ns, m->actor, s->state_id[state]);
 }
@@ -113,7 +114,7 @@ void platform_machine_start(struct platform_sim *s, struct platform_machine *m, 
 	m->actor = platform_note_define_actor(&s->note, system, name, instance);
 	m->step = step;
 	m->state = PLATFORM_STATE_idle;
-	enter(s, m, m->state);
+	machine_enter(s, m, m->state);
 	schedule(s, m, 0);
 }
 
@@ -121,7 +122,7 @@ void platform_machine_start(struct platform_sim *s, struct platform_machine *m, 
 static void freeze(struct platform_sim *s, struct platform_processor *p, struct platform_machine *m)
 {
 	m->is_frozen = true;
-	enter(s, m, PLATFORM_STATE_interrupted);
+	machine_enter(s, m, PLATFORM_STATE_interrupted);
 	verb(s, m, TRACE_note_enqueue, p->pool, 1);
 	verb(s, p->by, TRACE_note_dequeue, p->pool, 1);
 }
@@ -142,7 +143,7 @@ bool platform_work(
 		freeze(s, m->processor, m);
 		return true;
 	}
-	enter(s, m, state);
+	machine_enter(s, m, state);
 	if (!ns)
 		return false;
 	m->is_working = true;
@@ -237,7 +238,7 @@ void platform_interrupt_end(struct platform_sim *s, struct platform_processor *p
 	thaw(s, p, m);
 	m->is_working = true;
 	m->work_end_ns = s->now_ns + m->left_ns;
-	enter(s, m, m->state);
+	machine_enter(s, m, m->state);
 	schedule(s, m, m->work_end_ns);
 }
 
@@ -335,7 +336,7 @@ static void wait_in(
 	}
 }
 
-static struct platform_machine *leave(
+static struct platform_machine *machine_leave(
 	struct platform_machine **first, struct platform_machine **last)
 {
 	struct platform_machine *m = *first;
@@ -370,7 +371,7 @@ static bool grab_token(
 }
 
 /* m has what it wants of its first queue: now the token, else it waits for that. */
-static void go_on(struct platform_sim *s, struct platform_machine *m)
+static void machine_go_on(struct platform_sim *s, struct platform_machine *m)
 {
 	struct platform_queue *then = m->want.then;
 	if (!then || grab_token(s, then, m))
@@ -387,7 +388,7 @@ static void wake_takers(struct platform_sim *s, struct platform_queue *q)
 		if (m->want.then == q) { /* its second wait, for a token */
 			if (!q->units)
 				return;
-			leave(&q->waiting, &q->waiting_last);
+			machine_leave(&q->waiting, &q->waiting_last);
 			q->units--;
 			enter_processor(s, q, m);
 			schedule(s, m, s->now_ns);
@@ -395,11 +396,11 @@ static void wake_takers(struct platform_sim *s, struct platform_queue *q)
 		}
 		if (q->units < m->want.need)
 			return;
-		leave(&q->waiting, &q->waiting_last);
+		machine_leave(&q->waiting, &q->waiting_last);
 		grant_units(q, m, m->want.most);
 		if (q->nr_processors)
 			enter_processor(s, q, m);
-		go_on(s, m);
+		machine_go_on(s, m);
 	}
 }
 
@@ -411,9 +412,9 @@ bool platform_has_space(const struct platform_queue *q, uint64_t n)
 static void wake_putters(struct platform_sim *s, struct platform_queue *q)
 {
 	while (q->wants_space && platform_has_space(q, q->wants_space->want.need)) {
-		struct platform_machine *m = leave(&q->wants_space, &q->wants_space_last);
+		struct platform_machine *m = machine_leave(&q->wants_space, &q->wants_space_last);
 		q->held += m->want.need;
-		go_on(s, m);
+		machine_go_on(s, m);
 	}
 }
 

@@ -9,14 +9,14 @@
 #define LONGPOLE_DISABLE /* for the flags only */
 #include "longpole/annotate.h"
 
-static const struct platform_system_parameters *parameters(const struct platform_system *y)
+static const struct platform_system_parameters *net_parameters(const struct platform_system *y)
 {
 	return &y->config->p;
 }
 
 uint32_t platform_net_mss(const struct platform_end *e)
 {
-	return (uint32_t)parameters(e->system)->mtu_bytes - PLATFORM_IP_HEADER -
+	return (uint32_t)net_parameters(e->system)->mtu_bytes - PLATFORM_IP_HEADER -
 	       PLATFORM_TCP_HEADER;
 }
 
@@ -75,10 +75,11 @@ void platform_net_lose(struct platform_sim *s, struct platform_machine *m,
 }
 
 /* Level 5: a descriptor, which it owns already, is written and the card told. */
-static bool hand_over(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+static bool net_hand_over(
+	struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	PLATFORM_BEGIN(m, 5);
-	WORK(s, m, driver_send, platform_cost(s, parameters(y)->driver_send_ns));
+	WORK(s, m, driver_send, platform_cost(s, net_parameters(y)->driver_send_ns));
 	platform_packets_add(&y->ring_packets, m->sending);
 	platform_give(s, m, &y->tx_ring, 1);
 	PLATFORM_END(m);
@@ -90,9 +91,9 @@ static bool hand_over(struct platform_sim *s, struct platform_machine *m, struct
 static bool transmit(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	PLATFORM_BEGIN(m, 4);
-	WORK(s, m, ip_send, platform_cost(s, parameters(y)->ip_send_ns));
+	WORK(s, m, ip_send, platform_cost(s, net_parameters(y)->ip_send_ns));
 	if (!y->qdisc.held && !y->driver_busy && platform_try_take(s, m, &y->tx_free, 1)) {
-		CALL(m, hand_over(s, m, y));
+		CALL(m, net_hand_over(s, m, y));
 	} else if (platform_has_space(&y->qdisc, 1)) {
 		platform_give_item(s, m, &y->qdisc, 1, m->sending);
 	} else {
@@ -117,7 +118,7 @@ static bool driver(struct platform_sim *s, struct platform_machine *m)
 		begin_interrupt(s, m, y);
 		for (;;) {
 			platform_serve(s, m, m->sending->connection);
-			CALL(m, hand_over(s, m, y));
+			CALL(m, net_hand_over(s, m, y));
 			if (!y->tx_free.units || !platform_try_take_item(s, m, &y->qdisc))
 				break;
 			m->sending = m->packet;
@@ -154,7 +155,7 @@ static bool send_segment(
 	m->sending->seq = platform_tcp_send(&e->tcp, n, s->now_ns);
 	e->in_hand_bytes -= n;
 	arm_timer(s, m, e);
-	WORK(s, m, tcp_send, platform_cost(s, parameters(e->system)->tcp_send_ns));
+	WORK(s, m, tcp_send, platform_cost(s, net_parameters(e->system)->tcp_send_ns));
 	platform_tcp_on_sent_ack(&e->tcp, &m->sending->ack, &m->sending->edge);
 	CALL(m, transmit(s, m, e->system));
 	PLATFORM_END(m);
@@ -171,7 +172,7 @@ bool platform_net_send_ack(
 	if (e->owes_ack)
 		platform_take_item(s, m, &e->ack_owed, e->nr_owed);
 	e->owes_ack = false;
-	WORK(s, m, tcp_send_ack, platform_cost(s, parameters(e->system)->tcp_send_ack_ns));
+	WORK(s, m, tcp_send_ack, platform_cost(s, net_parameters(e->system)->tcp_send_ack_ns));
 	CALL(m, transmit(s, m, e->system));
 	PLATFORM_END(m);
 }
@@ -227,7 +228,7 @@ static struct platform_packet *fragment(
 	struct platform_sim *s, struct platform_end *e, uint32_t datagram_bytes, uint32_t i)
 {
 	uint32_t data = datagram_bytes + PLATFORM_UDP_HEADER;
-	uint32_t mtu = (uint32_t)parameters(e->system)->mtu_bytes;
+	uint32_t mtu = (uint32_t)net_parameters(e->system)->mtu_bytes;
 	struct platform_packet *p = platform_packet_new(s);
 	if (!p)
 		return NULL;
@@ -250,13 +251,13 @@ static struct platform_packet *fragment(
 static uint32_t fragments_of(const struct platform_end *e, uint32_t n)
 {
 	return platform_ip_nr_fragments(
-		n + PLATFORM_UDP_HEADER, (uint32_t)parameters(e->system)->mtu_bytes);
+		n + PLATFORM_UDP_HEADER, (uint32_t)net_parameters(e->system)->mtu_bytes);
 }
 
 bool platform_net_send_datagram(
 	struct platform_sim *s, struct platform_machine *m, struct platform_end *e, uint32_t n)
 {
-	const struct platform_system_parameters *p = parameters(e->system);
+	const struct platform_system_parameters *p = net_parameters(e->system);
 	uint32_t nr = fragments_of(e, n);
 	PLATFORM_BEGIN(m, 2);
 	e->written_bytes += n;
@@ -303,7 +304,7 @@ static bool receive_datagram(
 	PLATFORM_BEGIN(m, 2);
 	if (!p->is_last_fragment || p->ip_bytes < p->ack)
 		WORK(s, m, ip_defragment,
-			platform_cost(s, parameters(e->system)->ip_defragment_ns));
+			platform_cost(s, net_parameters(e->system)->ip_defragment_ns));
 	if (e->assembled_bytes && e->assembling != p->seq)
 		platform_net_discard(s, e);
 	e->assembling = p->seq;
@@ -312,7 +313,7 @@ static bool receive_datagram(
 		platform_net_discard(s, e);
 	if (!p->is_last_fragment || !e->assembled_bytes)
 		return m->at[2] = 0, true;
-	WORK(s, m, udp_receive, platform_cost(s, parameters(e->system)->udp_receive_ns));
+	WORK(s, m, udp_receive, platform_cost(s, net_parameters(e->system)->udp_receive_ns));
 	p->from->packet_bytes -= e->assembled_bytes;
 	if (platform_has_space(&e->rcvbuf, e->assembled_bytes)) {
 		platform_give_item(s, m, &e->rcvbuf, e->assembled_bytes, NULL);
@@ -365,7 +366,7 @@ static bool send_again(
 		return false;
 	m->sending->seq = e->resend_seq;
 	e->system->resent_packets++;
-	WORK(s, m, tcp_send_again, platform_cost(s, parameters(e->system)->tcp_send_ns));
+	WORK(s, m, tcp_send_again, platform_cost(s, net_parameters(e->system)->tcp_send_ns));
 	platform_tcp_on_sent_ack(&e->tcp, &m->sending->ack, &m->sending->edge);
 	CALL(m, transmit(s, m, e->system));
 	PLATFORM_END(m);
@@ -390,7 +391,7 @@ static bool send_probe(struct platform_sim *s, struct platform_machine *m, struc
 	if (!m->sending)
 		return false;
 	m->sending->is_probe = true;
-	WORK(s, m, tcp_send_again, platform_cost(s, parameters(e->system)->tcp_send_ack_ns));
+	WORK(s, m, tcp_send_again, platform_cost(s, net_parameters(e->system)->tcp_send_ack_ns));
 	platform_tcp_on_sent_ack(&e->tcp, &m->sending->ack, &m->sending->edge);
 	CALL(m, transmit(s, m, e->system));
 	PLATFORM_END(m);
@@ -461,7 +462,7 @@ static bool resend_timer(struct platform_sim *s, struct platform_machine *m)
 
 static uint64_t latest_ack_ns(const struct platform_end *e)
 {
-	return e->unacked_since_ns + (uint64_t)(parameters(e->system)->delayed_ack_ms * 1e6);
+	return e->unacked_since_ns + (uint64_t)(net_parameters(e->system)->delayed_ack_ms * 1e6);
 }
 
 static void rearm(struct platform_sim *s, struct platform_machine *m, struct platform_end *e)
@@ -479,14 +480,14 @@ static bool receive_segment(
 	uint64_t fresh;
 	PLATFORM_BEGIN(m, 1);
 	if (!p->payload_bytes) {
-		WORK(s, m, tcp_ack, platform_cost(s, parameters(e->system)->tcp_ack_ns));
+		WORK(s, m, tcp_ack, platform_cost(s, net_parameters(e->system)->tcp_ack_ns));
 		on_ack(s, m, e, p);
 		CALL(m, send_lost(s, m, e));
 		if (p->is_probe)
 			CALL(m, platform_net_send_ack(s, m, e));
 		return m->at[1] = 0, true;
 	}
-	WORK(s, m, tcp_receive, platform_cost(s, parameters(e->system)->tcp_receive_ns));
+	WORK(s, m, tcp_receive, platform_cost(s, net_parameters(e->system)->tcp_receive_ns));
 	on_ack(s, m, e, p);
 	CALL(m, send_lost(s, m, e));
 	ack = platform_tcp_on_data(&e->tcp, p->seq, p->payload_bytes, &fresh);
@@ -542,13 +543,13 @@ static bool ack_timer(struct platform_sim *s, struct platform_machine *m)
 /* ---- the interrupt --------------------------------------------------------------------------- */
 
 /* Level 1: descriptors that the card has written back. */
-static bool clean(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
+static bool net_clean(struct platform_sim *s, struct platform_machine *m, struct platform_system *y)
 {
 	PLATFORM_BEGIN(m, 1);
 	if (y->tx_clean.units) {
 		m->count = platform_try_take(s, m, &y->tx_clean, y->tx_clean.units);
 		WORK(s, m, driver_clean,
-			platform_cost(s, parameters(y)->driver_clean_ns * (double)m->count));
+			platform_cost(s, net_parameters(y)->driver_clean_ns * (double)m->count));
 		platform_give(s, m, &y->tx_free, m->count);
 		for (; m->count; m->count--) {
 			struct platform_packet *p = platform_packets_remove(&y->done_packets);
@@ -564,7 +565,7 @@ static bool clean(struct platform_sim *s, struct platform_machine *m, struct pla
 static bool interrupt(struct platform_sim *s, struct platform_machine *m)
 {
 	struct platform_system *y = ((struct platform_part *)m)->system;
-	const struct platform_system_parameters *p = parameters(y);
+	const struct platform_system_parameters *p = net_parameters(y);
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
 		TAKE_LATE(s, m, &y->irq, 1, y->next_irq_ns);
@@ -575,7 +576,7 @@ static bool interrupt(struct platform_sim *s, struct platform_machine *m)
 		begin_interrupt(s, m, y);
 		WORK(s, m, irq_handler, platform_cost(s, p->irq_handler_ns));
 		do {
-			CALL(m, clean(s, m, y));
+			CALL(m, net_clean(s, m, y));
 			for (y->nr_polled = 0; y->nr_polled < (uint64_t)p->poll_packets;
 				y->nr_polled++) {
 				if (!platform_try_take_item(s, m, &y->rx_ring))
@@ -602,7 +603,7 @@ static bool interrupt(struct platform_sim *s, struct platform_machine *m)
 
 void platform_net_init(struct platform_sim *s, struct platform_system *y)
 {
-	const struct platform_system_parameters *p = parameters(y);
+	const struct platform_system_parameters *p = net_parameters(y);
 	unsigned nr = (unsigned)p->processors, irq = (unsigned)p->irq_processor;
 	struct platform_processor *processor = platform_sim_alloc(s, (nr + 1) * sizeof *processor);
 	if (!processor)
@@ -626,7 +627,7 @@ void platform_net_init(struct platform_sim *s, struct platform_system *y)
 static void open_end(struct platform_sim *s, struct platform_end *e)
 {
 	struct platform_system *y = e->system;
-	const struct platform_system_parameters *p = parameters(y);
+	const struct platform_system_parameters *p = net_parameters(y);
 	uint64_t c = e->connection;
 	platform_queue_init(s, &e->sndbuf, y->name, "sndbuf", c, (uint64_t)p->sndbuf_bytes, 0);
 	platform_queue_init(s, &e->rcvbuf, y->name, "rcvbuf", c, (uint64_t)p->rcvbuf_bytes, 0);
@@ -649,18 +650,19 @@ static void open_end(struct platform_sim *s, struct platform_end *e)
 	base_str_addf(&text, "%s tcp resend timer", y->name);
 	platform_machine_start(s, &e->resend_timer, y->name, base_str_text(&text), c, resend_timer);
 	base_str_fini(&text);
-	platform_tcp_init(&e->tcp,
-		&(struct platform_tcp_options){
-			.mss_bytes = platform_net_mss(e),
-			.initial_window_segments = (uint32_t)p->initial_window_segments,
-			.abc_limit_segments = (uint32_t)p->abc_limit_segments,
-			.ack_every_segments = (uint32_t)p->ack_every_segments,
-			.validates_window = p->cwnd_validation > 0,
-			.ssthresh_bytes = (uint64_t)p->ssthresh_bytes,
-			.receive_buffer_bytes = (uint64_t)p->rcvbuf_bytes,
-			.peer_window_bytes = (uint64_t)parameters(e->peer->system)->rcvbuf_bytes,
-			.least_timeout_ns = (uint64_t)(p->least_timeout_ms * 1e6),
-		});
+	platform_tcp_init(
+		&e->tcp, &(struct platform_tcp_options){
+				 .mss_bytes = platform_net_mss(e),
+				 .initial_window_segments = (uint32_t)p->initial_window_segments,
+				 .abc_limit_segments = (uint32_t)p->abc_limit_segments,
+				 .ack_every_segments = (uint32_t)p->ack_every_segments,
+				 .validates_window = p->cwnd_validation > 0,
+				 .ssthresh_bytes = (uint64_t)p->ssthresh_bytes,
+				 .receive_buffer_bytes = (uint64_t)p->rcvbuf_bytes,
+				 .peer_window_bytes =
+					 (uint64_t)net_parameters(e->peer->system)->rcvbuf_bytes,
+				 .least_timeout_ns = (uint64_t)(p->least_timeout_ms * 1e6),
+			 });
 	platform_queue_fill(s, &e->window, &e->output, platform_tcp_new_credit(&e->tcp));
 }
 

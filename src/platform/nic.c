@@ -14,31 +14,31 @@ static struct platform_system *system_of(struct platform_machine *m)
 	return ((struct platform_part *)m)->system;
 }
 
-static const struct platform_system_parameters *parameters(const struct platform_system *y)
+static const struct platform_system_parameters *nic_parameters(const struct platform_system *y)
 {
 	return &y->config->p;
 }
 
 uint64_t platform_bus_ns(const struct platform_system *y, uint64_t bytes)
 {
-	const struct platform_system_parameters *p = parameters(y);
+	const struct platform_system_parameters *p = nic_parameters(y);
 	return (uint64_t)p->bus_arbitration_ns + platform_bytes_ns(bytes, p->bus_gbps);
 }
 
 static uint64_t descriptors_ns(const struct platform_system *y, uint64_t n)
 {
-	return platform_bus_ns(y, n * (uint64_t)parameters(y)->descriptor_bytes);
+	return platform_bus_ns(y, n * (uint64_t)nic_parameters(y)->descriptor_bytes);
 }
 
 static uint64_t batch(const struct platform_system *y)
 {
-	return (uint64_t)parameters(y)->descriptor_batch;
+	return (uint64_t)nic_parameters(y)->descriptor_batch;
 }
 
 /* No more are fetched than there is ever space for. */
 static uint64_t fetch_batch(const struct platform_system *y)
 {
-	uint64_t cache = (uint64_t)parameters(y)->descriptor_cache;
+	uint64_t cache = (uint64_t)nic_parameters(y)->descriptor_cache;
 	return batch(y) < cache ? batch(y) : cache;
 }
 
@@ -156,7 +156,7 @@ static bool tx_timer(struct platform_sim *s, struct platform_machine *m)
 	PLATFORM_BEGIN(m, 0);
 	for (;;) {
 		TAKE_LATE(s, m, &y->tx_pending, 1,
-			s->now_ns + (uint64_t)(parameters(y)->tx_irq_delay_us * 1000));
+			s->now_ns + (uint64_t)(nic_parameters(y)->tx_irq_delay_us * 1000));
 		if (y->tx_clean.units && needs_cleaning(y))
 			raise_interrupt(s, m, y);
 	}
@@ -229,29 +229,29 @@ void platform_part_start(struct platform_sim *s, struct platform_system *y,
 	base_str_fini(&text);
 }
 
-static void add_queue(struct platform_sim *s, struct platform_system *y, struct platform_queue *q,
-	const char *name, double capacity, uint64_t flags)
+static void nic_add_queue(struct platform_sim *s, struct platform_system *y,
+	struct platform_queue *q, const char *name, double capacity, uint64_t flags)
 {
 	platform_queue_init(s, q, y->name, name, 0, (uint64_t)capacity, flags);
 }
 
 void platform_nic_init(struct platform_sim *s, struct platform_system *y)
 {
-	const struct platform_system_parameters *p = parameters(y);
-	add_queue(s, y, &y->bus, "bus", 1, LONGPOLE_POOL);
-	add_queue(s, y, &y->tx_free, "send descriptors", p->tx_descriptors, LONGPOLE_POOL);
-	add_queue(s, y, &y->tx_ring, "send ring", p->tx_descriptors, 0);
-	add_queue(s, y, &y->tx_cache, "send descriptor cache", p->descriptor_cache, 0);
-	add_queue(s, y, &y->tx_fifo, "send fifo", p->tx_fifo_bytes, 0);
-	add_queue(s, y, &y->tx_done, "sent", 0, 0);
-	add_queue(s, y, &y->tx_clean, "written back", 0, 0);
-	add_queue(s, y, &y->tx_pending, "delayed interrupt", 0, 0);
-	add_queue(s, y, &y->rx_fifo, "receive fifo", p->rx_fifo_bytes, 0);
-	add_queue(s, y, &y->rx_free, "receive descriptors", p->rx_descriptors, LONGPOLE_POOL);
-	add_queue(s, y, &y->rx_cache, "receive descriptor cache", p->descriptor_cache, 0);
-	add_queue(s, y, &y->rx_done, "landed", 0, 0);
-	add_queue(s, y, &y->rx_ring, "receive ring", p->rx_descriptors, 0);
-	add_queue(s, y, &y->irq, "interrupt", 0, 0);
+	const struct platform_system_parameters *p = nic_parameters(y);
+	nic_add_queue(s, y, &y->bus, "bus", 1, LONGPOLE_POOL);
+	nic_add_queue(s, y, &y->tx_free, "send descriptors", p->tx_descriptors, LONGPOLE_POOL);
+	nic_add_queue(s, y, &y->tx_ring, "send ring", p->tx_descriptors, 0);
+	nic_add_queue(s, y, &y->tx_cache, "send descriptor cache", p->descriptor_cache, 0);
+	nic_add_queue(s, y, &y->tx_fifo, "send fifo", p->tx_fifo_bytes, 0);
+	nic_add_queue(s, y, &y->tx_done, "sent", 0, 0);
+	nic_add_queue(s, y, &y->tx_clean, "written back", 0, 0);
+	nic_add_queue(s, y, &y->tx_pending, "delayed interrupt", 0, 0);
+	nic_add_queue(s, y, &y->rx_fifo, "receive fifo", p->rx_fifo_bytes, 0);
+	nic_add_queue(s, y, &y->rx_free, "receive descriptors", p->rx_descriptors, LONGPOLE_POOL);
+	nic_add_queue(s, y, &y->rx_cache, "receive descriptor cache", p->descriptor_cache, 0);
+	nic_add_queue(s, y, &y->rx_done, "landed", 0, 0);
+	nic_add_queue(s, y, &y->rx_ring, "receive ring", p->rx_descriptors, 0);
+	nic_add_queue(s, y, &y->irq, "interrupt", 0, 0);
 	y->tx_fifo.has_items = y->rx_fifo.has_items = y->rx_ring.has_items = true;
 
 	platform_part_start(s, y, &y->tx_fetch, "send fetch", tx_fetch);

@@ -8,20 +8,20 @@
 
 enum { PROCESS = 1, STREAM = 1, PID = 1 };
 
-static void put(struct platform_note *n, const struct trace_record *r)
+static void note_put(struct platform_note *n, const struct trace_record *r)
 {
 	if (n->writer && n->status == BASE_OK)
 		n->status = trace_writer_put(n->writer, r, n->err);
 }
 
 #define PUT(n, stream_, time_, kind_, ...)                                                         \
-	put(n, &(struct trace_record){.time_ns = (time_),                                          \
-		       .stream = (stream_),                                                        \
-		       .kind = TRACE_##kind_,                                                      \
-		       .u.kind_ = {__VA_ARGS__}})
+	note_put(n, &(struct trace_record){.time_ns = (time_),                                     \
+			    .stream = (stream_),                                                   \
+			    .kind = TRACE_##kind_,                                                 \
+			    .u.kind_ = {__VA_ARGS__}})
 
 /* The text's id in the file; defines it when it is new. */
-static uint32_t string_of(struct platform_note *n, const char *text)
+static uint32_t note_string_of(struct platform_note *n, const char *text)
 {
 	uint32_t id = 0;
 	if (!n->writer || n->status != BASE_OK)
@@ -54,9 +54,9 @@ enum base_status platform_note_open(
 	n->status = trace_writer_open(path, &info, &n->writer, err);
 	if (n->status != BASE_OK)
 		return n->status;
-	uint32_t name = string_of(n, "platform");
+	uint32_t name = note_string_of(n, "platform");
 	PUT(n, 0, 0, process, .process = PROCESS, .pid = PID, .name = name,
-		.command = string_of(n, command));
+		.command = note_string_of(n, command));
 	PUT(n, 0, 0, stream, .stream = STREAM, .process = PROCESS, .tid = PID, .name = name);
 	PUT(n, STREAM, 0, process_begin, .token = 0);
 	PUT(n, STREAM, 0, thread_begin, .handle = 0);
@@ -84,7 +84,7 @@ enum base_status platform_note_close(
 uint32_t platform_note_define_actor(
 	struct platform_note *n, const char *system, const char *name, uint64_t instance)
 {
-	uint32_t system_id = string_of(n, system), name_id = string_of(n, name);
+	uint32_t system_id = note_string_of(n, system), name_id = note_string_of(n, name);
 	PUT(n, 0, 0, actor, .actor = ++n->nr_actors, .system = system_id, .name = name_id,
 		.instance = instance);
 	return n->nr_actors;
@@ -93,7 +93,7 @@ uint32_t platform_note_define_actor(
 uint32_t platform_note_define_queue(
 	struct platform_note *n, const char *name, uint64_t instance, uint64_t capacity)
 {
-	uint32_t name_id = string_of(n, name);
+	uint32_t name_id = note_string_of(n, name);
 	PUT(n, 0, 0, object, .object = ++n->nr_objects, .process = PROCESS,
 		.type = TRACE_OBJECT_queue, .address = instance, .capacity = capacity,
 		.name = name_id);
@@ -102,12 +102,12 @@ uint32_t platform_note_define_queue(
 
 uint32_t platform_note_define_state(struct platform_note *n, const char *name)
 {
-	uint32_t name_id = string_of(n, name);
+	uint32_t name_id = note_string_of(n, name);
 	PUT(n, 0, 0, state, .state = ++n->nr_states, .name = name_id);
 	return n->nr_states;
 }
 
-static inline void act(struct platform_note *n, uint64_t time_ns, uint32_t actor)
+static inline void platform_note_act(struct platform_note *n, uint64_t time_ns, uint32_t actor)
 {
 	n->nr_verbs++;
 	if (n->acting == actor)
@@ -118,34 +118,34 @@ static inline void act(struct platform_note *n, uint64_t time_ns, uint32_t actor
 
 void platform_note_enter(struct platform_note *n, uint64_t time_ns, uint32_t actor, uint32_t state)
 {
-	act(n, time_ns, actor);
+	platform_note_act(n, time_ns, actor);
 	PUT(n, STREAM, time_ns, note_state, .state = state);
 }
 
 void platform_note_verb(struct platform_note *n, uint64_t time_ns, uint32_t actor,
 	enum trace_kind kind, uint32_t object, uint64_t nr_units, uint64_t flags)
 {
-	act(n, time_ns, actor);
+	platform_note_act(n, time_ns, actor);
 	/* all verbs on queues are of one shape */
-	put(n, &(struct trace_record){.time_ns = time_ns,
-		       .stream = STREAM,
-		       .kind = (uint16_t)kind,
-		       .u.note_enqueue = {.object = object, .n = nr_units, .flags = flags}});
+	note_put(n, &(struct trace_record){.time_ns = time_ns,
+			    .stream = STREAM,
+			    .kind = (uint16_t)kind,
+			    .u.note_enqueue = {.object = object, .n = nr_units, .flags = flags}});
 }
 
 void platform_note_item(struct platform_note *n, uint64_t time_ns, uint32_t actor,
 	enum trace_kind kind, uint32_t object, uint64_t key)
 {
-	act(n, time_ns, actor);
-	put(n, &(struct trace_record){.time_ns = time_ns,
-		       .stream = STREAM,
-		       .kind = (uint16_t)kind,
-		       .u.note_put_item = {.object = object, .n = 1, .key = key}});
+	platform_note_act(n, time_ns, actor);
+	note_put(n, &(struct trace_record){.time_ns = time_ns,
+			    .stream = STREAM,
+			    .kind = (uint16_t)kind,
+			    .u.note_put_item = {.object = object, .n = 1, .key = key}});
 }
 
 void platform_note_identify(
 	struct platform_note *n, uint64_t time_ns, uint32_t actor, uint64_t connection)
 {
-	act(n, time_ns, actor);
+	platform_note_act(n, time_ns, actor);
 	PUT(n, STREAM, time_ns, note_identify, .connection = connection);
 }

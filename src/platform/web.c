@@ -11,7 +11,7 @@
 /* ---- readiness ------------------------------------------------------------------------------- */
 
 /* Linux says "writable" when a third of the buffer is free (sk_stream_wspace). */
-static bool is_writable(const struct platform_end *e)
+static bool web_is_writable(const struct platform_end *e)
 {
 	return e->sndbuf.held * 3 <= e->sndbuf.capacity * 2;
 }
@@ -20,7 +20,7 @@ void platform_web_ready(struct platform_sim *s, struct platform_machine *m, stru
 {
 	bool readable =
 		!e->response_left && e->request_bytes && e->rcvbuf.units >= e->request_bytes;
-	if (!e->ready || e->is_ready || !(readable || (e->waits_for_space && is_writable(e))))
+	if (!e->ready || e->is_ready || !(readable || (e->waits_for_space && web_is_writable(e))))
 		return;
 	struct platform_packet *p = platform_packet_new(s);
 	if (!p)

@@ -13,7 +13,7 @@ struct aio_wait {
 };
 
 /* new: they are about to be asked for. */
-static void wait_begins(
+static void aio_wait_begins(
 	struct aio_wait *w, const struct aiocb *const list[], int n, bool new, uint64_t site)
 {
 	*w = (struct aio_wait){.request = NULL};
@@ -56,7 +56,7 @@ PRELOAD_EXPORT int aio_suspend(
 	const struct aiocb *const list[], int n, const struct timespec *limit)
 {
 	struct aio_wait w;
-	wait_begins(&w, list, n, false, PRELOAD_SITE);
+	aio_wait_begins(&w, list, n, false, PRELOAD_SITE);
 	int result = PRELOAD_REAL(aio_suspend)(list, n, limit);
 	wait_ends(&w, result);
 	return result;
@@ -67,7 +67,7 @@ PRELOAD_EXPORT int lio_listio(int mode, struct aiocb *const list[], int n, struc
 {
 	struct aio_wait w = {.request = NULL};
 	if (mode == LIO_WAIT)
-		wait_begins(&w, (const struct aiocb *const *)list, n, true, PRELOAD_SITE);
+		aio_wait_begins(&w, (const struct aiocb *const *)list, n, true, PRELOAD_SITE);
 	int result = PRELOAD_REAL(lio_listio)(mode, list, n, event);
 	wait_ends(&w, result);
 	return result;

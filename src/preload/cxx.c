@@ -48,7 +48,7 @@ static int look_for_code(struct dl_phdr_info *info, size_t size, void *argument)
 	return search->found;
 }
 
-static bool is_code(uintptr_t address)
+static bool cxx_is_code(uintptr_t address)
 {
 	struct code_search search = {.address = address};
 	dl_iterate_phdr(look_for_code, &search);
@@ -69,7 +69,7 @@ static uintptr_t called_function(const uintptr_t *state, const char *type)
 	if (strncmp(called, "PF", 2) != 0 && strncmp(called, "PDoF", 4) != 0)
 		return 0;
 	for (unsigned i = 1; i < STATE_WORDS_MAX; i++)
-		if (preload_is_address((void *)state[i]) && is_code(state[i]))
+		if (preload_is_address((void *)state[i]) && cxx_is_code(state[i]))
 			return state[i];
 	return 0;
 }
@@ -81,7 +81,7 @@ uintptr_t preload_cxx_routine(uintptr_t routine, const void *argument)
 	if (!preload_is_address(argument) || !is_native_routine(routine))
 		return routine;
 	const uintptr_t *const table = *(const uintptr_t *const *)argument;
-	if (!preload_is_address(table) || !is_code(table[RUN_SLOT]))
+	if (!preload_is_address(table) || !cxx_is_code(table[RUN_SLOT]))
 		return routine;
 	run = table[RUN_SLOT];
 	type = (const uintptr_t *)table[TYPE_SLOT];

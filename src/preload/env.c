@@ -31,7 +31,7 @@ static bool has_prefix(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-static char *keep(const char *text, size_t nr_bytes)
+static char *env_keep(const char *text, size_t nr_bytes)
 {
 	if (nr_bytes >= sizeof env.text - env.nr_bytes)
 		return NULL;
@@ -58,7 +58,7 @@ static void keep_library(const char *list)
 		static const char name[] = "liblongpole-";
 		for (size_t i = 0; i + sizeof name - 1 <= length && !env.library; i++)
 			if (memcmp(list + i, name, sizeof name - 1) == 0)
-				env.library = keep(list, length);
+				env.library = env_keep(list, length);
 		list += length;
 		while (is_between(*list))
 			list++;
@@ -74,7 +74,7 @@ bool preload_env_read(char **environment)
 			keep_library(*e + strlen(prefix_preload));
 		if (!has_prefix(*e, prefix_ours) || env.nr_variables == PRELOAD_ENV_OURS_MAX)
 			continue;
-		char *copy = keep(*e, strlen(*e));
+		char *copy = env_keep(*e, strlen(*e));
 		if (!copy)
 			continue;
 		env.variable[env.nr_variables++] = copy;
@@ -88,7 +88,7 @@ bool preload_env_read(char **environment)
 		}
 	}
 	if (!env.image && env.nr_variables < PRELOAD_ENV_OURS_MAX) {
-		env.variable[env.nr_variables] = keep("LONGPOLE_IMAGE=0000000000", 25);
+		env.variable[env.nr_variables] = env_keep("LONGPOLE_IMAGE=0000000000", 25);
 		if (env.variable[env.nr_variables])
 			env.image = env.variable[env.nr_variables++] + strlen(prefix_image);
 	}
@@ -128,7 +128,7 @@ void preload_env_set_image(uint32_t image)
 
 /* ---- for exec -------------------------------------------------------------------------------- */
 
-static size_t count(char *const *list)
+static size_t env_count(char *const *list)
 {
 	size_t n = 0;
 	while (list && list[n])
@@ -158,14 +158,14 @@ size_t preload_env_bytes(char *const *environment)
 	for (char *const *e = environment; e && *e; e++)
 		if (has_prefix(*e, prefix_preload))
 			preload = *e;
-	return (count(environment) + PRELOAD_ENV_OURS_MAX + 2) * sizeof(char *) + strlen(preload) +
-	       sizeof prefix_preload + strlen(env.library) + 2;
+	return (env_count(environment) + PRELOAD_ENV_OURS_MAX + 2) * sizeof(char *) +
+	       strlen(preload) + sizeof prefix_preload + strlen(env.library) + 2;
 }
 
 char **preload_env_build(void *memory, char *const *environment)
 {
 	char **list = memory;
-	char *text = (char *)(list + count(environment) + PRELOAD_ENV_OURS_MAX + 2);
+	char *text = (char *)(list + env_count(environment) + PRELOAD_ENV_OURS_MAX + 2);
 	size_t n = 0;
 	bool has_library = false;
 	for (char *const *e = environment; e && *e; e++) {
@@ -215,7 +215,7 @@ static void copy_without_library(char *to, const char *list)
 char **preload_env_without(void *memory, char *const *environment)
 {
 	char **list = memory;
-	char *text = (char *)(list + count(environment) + PRELOAD_ENV_OURS_MAX + 2);
+	char *text = (char *)(list + env_count(environment) + PRELOAD_ENV_OURS_MAX + 2);
 	size_t n = 0;
 	bool had_library = false;
 	for (char *const *e = environment; e && *e; e++) {

@@ -43,33 +43,33 @@ struct text {
 	char *at, *end;
 };
 
-static void add_text(struct text *text, const char *s, size_t n)
+static void fd_add_text(struct text *text, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n && text->at < text->end; i++)
 		*text->at++ = s[i];
 }
 
-static void add_string(struct text *text, const char *s)
+static void fd_add_string(struct text *text, const char *s)
 {
-	add_text(text, s, strlen(s));
+	fd_add_text(text, s, strlen(s));
 }
 
-static void add_number(struct text *text, uint64_t n, unsigned base)
+static void fd_add_number(struct text *text, uint64_t n, unsigned base)
 {
 	char digits[24];
 	size_t i = sizeof digits;
 	do
 		digits[--i] = "0123456789abcdef"[n % base];
 	while (n /= base);
-	add_text(text, digits + i, sizeof digits - i);
+	fd_add_text(text, digits + i, sizeof digits - i);
 }
 
 static void add_ipv4(struct text *text, const unsigned char *address)
 {
 	for (int i = 0; i < 4; i++) {
 		if (i)
-			add_string(text, ".");
-		add_number(text, address[i], 10);
+			fd_add_string(text, ".");
+		fd_add_number(text, address[i], 10);
 	}
 }
 
@@ -80,13 +80,14 @@ static void add_ipv6(struct text *text, const struct in6_addr *address)
 		add_ipv4(text, address->s6_addr + 12);
 		return;
 	}
-	add_string(text, "[");
+	fd_add_string(text, "[");
 	for (int i = 0; i < 16; i += 2) {
 		if (i)
-			add_string(text, ":");
-		add_number(text, (unsigned)address->s6_addr[i] << 8 | address->s6_addr[i + 1], 16);
+			fd_add_string(text, ":");
+		fd_add_number(
+			text, (unsigned)address->s6_addr[i] << 8 | address->s6_addr[i + 1], 16);
 	}
-	add_string(text, "]");
+	fd_add_string(text, "]");
 }
 
 union address {
@@ -96,26 +97,26 @@ union address {
 	struct sockaddr_un local;
 };
 
-static void add_address(struct text *text, const union address *address, socklen_t nr_bytes)
+static void fd_add_address(struct text *text, const union address *address, socklen_t nr_bytes)
 {
-	add_string(text, " ");
+	fd_add_string(text, " ");
 	if (nr_bytes >= sizeof address->ipv4 && address->any.sa_family == AF_INET) {
 		add_ipv4(text, (const unsigned char *)&address->ipv4.sin_addr);
-		add_string(text, ":");
-		add_number(text, ntohs(address->ipv4.sin_port), 10);
+		fd_add_string(text, ":");
+		fd_add_number(text, ntohs(address->ipv4.sin_port), 10);
 	} else if (nr_bytes >= sizeof address->ipv6 && address->any.sa_family == AF_INET6) {
 		add_ipv6(text, &address->ipv6.sin6_addr);
-		add_string(text, ":");
-		add_number(text, ntohs(address->ipv6.sin6_port), 10);
+		fd_add_string(text, ":");
+		fd_add_number(text, ntohs(address->ipv6.sin6_port), 10);
 	} else if (nr_bytes > sizeof(sa_family_t) && address->any.sa_family == AF_UNIX) {
 		size_t n = nr_bytes - offsetof(struct sockaddr_un, sun_path);
 		const char *path = address->local.sun_path;
 		bool abstract = path[0] == '\0';
 		if (abstract)
-			add_string(text, "@");
-		add_text(text, path + abstract, abstract ? n - 1 : strnlen(path, n));
+			fd_add_string(text, "@");
+		fd_add_text(text, path + abstract, abstract ? n - 1 : strnlen(path, n));
 	} else {
-		add_string(text, "-");
+		fd_add_string(text, "-");
 	}
 }
 
@@ -128,7 +129,7 @@ static bool socket_address(long call, int fd, union address *address, socklen_t 
 	return preload_syscall(call, fd, (long)address, (long)nr_bytes, 0, 0, 0) == 0;
 }
 
-static int socket_option(int fd, int option)
+static int fd_socket_option(int fd, int option)
 {
 	int value = 0;
 	socklen_t nr_bytes = sizeof value;
@@ -138,29 +139,29 @@ static int socket_option(int fd, int option)
 	return value;
 }
 
-static void describe_socket(struct description *d, int fd)
+static void fd_describe_socket(struct description *d, int fd)
 {
 	struct text text = {d->name, d->name + sizeof d->name};
 	union address own, peer;
 	socklen_t own_bytes, peer_bytes;
-	bool stream = socket_option(fd, SO_TYPE) == SOCK_STREAM;
-	bool listens = socket_option(fd, SO_ACCEPTCONN) != 0;
-	int family = socket_option(fd, SO_DOMAIN);
+	bool stream = fd_socket_option(fd, SO_TYPE) == SOCK_STREAM;
+	bool listens = fd_socket_option(fd, SO_ACCEPTCONN) != 0;
+	int family = fd_socket_option(fd, SO_DOMAIN);
 	d->words.type = listens ? TRACE_OBJECT_listener : TRACE_OBJECT_socket;
-	d->words.capacity_bytes = (uint64_t)socket_option(fd, SO_SNDBUF);
-	add_string(&text, family == AF_UNIX    ? "unix"
-			  : stream             ? "tcp"
-			  : family == AF_INET  ? "udp"
-			  : family == AF_INET6 ? "udp"
-					       : "socket");
+	d->words.capacity_bytes = (uint64_t)fd_socket_option(fd, SO_SNDBUF);
+	fd_add_string(&text, family == AF_UNIX    ? "unix"
+			     : stream             ? "tcp"
+			     : family == AF_INET  ? "udp"
+			     : family == AF_INET6 ? "udp"
+						  : "socket");
 	if (!socket_address(SYS_getsockname, fd, &own, &own_bytes))
 		own_bytes = 0;
 	if (!socket_address(SYS_getpeername, fd, &peer, &peer_bytes)) {
 		peer_bytes = 0;
 		d->unconnected = stream && !listens;
 	}
-	add_address(&text, &own, own_bytes);
-	add_address(&text, &peer, peer_bytes);
+	fd_add_address(&text, &own, own_bytes);
+	fd_add_address(&text, &peer, peer_bytes);
 	d->words.name_bytes = (uint64_t)(text.at - d->name);
 }
 
@@ -171,8 +172,8 @@ static uint64_t eventfd_number(int fd)
 	char path[40], info[EVENTFD_INFO_BYTES + 1];
 	struct text text = {path, path + sizeof path - 1};
 	uint64_t number = 0;
-	add_string(&text, "/proc/self/fdinfo/");
-	add_number(&text, (uint64_t)fd, 10);
+	fd_add_string(&text, "/proc/self/fdinfo/");
+	fd_add_number(&text, (uint64_t)fd, 10);
 	*text.at = '\0';
 	long file = preload_syscall(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
 	if (file < 0)
@@ -194,8 +195,8 @@ static void read_link(struct description *d, int fd)
 {
 	char path[40];
 	struct text text = {path, path + sizeof path - 1};
-	add_string(&text, "/proc/self/fd/");
-	add_number(&text, (uint64_t)fd, 10);
+	fd_add_string(&text, "/proc/self/fd/");
+	fd_add_number(&text, (uint64_t)fd, 10);
 	*text.at = '\0';
 	long n = preload_syscall(
 		SYS_readlink, (long)path, (long)d->name, sizeof d->name - 1, 0, 0, 0);
@@ -243,7 +244,7 @@ static void describe_message_queue(struct description *d, int fd, off_t nr_bytes
 	d->words.capacity_bytes = (uint64_t)queue.mq_maxmsg;
 }
 
-static bool describe(struct description *d, int fd)
+static bool fd_describe(struct description *d, int fd)
 {
 	struct stat file;
 	struct termios terminal;
@@ -261,7 +262,7 @@ static bool describe(struct description *d, int fd)
 		break;
 	}
 	case S_IFSOCK:
-		describe_socket(d, fd);
+		fd_describe_socket(d, fd);
 		break;
 	case S_IFCHR:
 		read_link(d, fd);
@@ -297,11 +298,11 @@ static uint64_t next_incarnation(void)
 	       RING_OBJECT_ADDRESS;
 }
 
-static PRELOAD_COLD uint64_t look(int fd, uint64_t known, uint64_t pair_ino)
+static PRELOAD_COLD uint64_t fd_look(int fd, uint64_t known, uint64_t pair_ino)
 {
 	struct description d;
 	uint64_t *entry = fd < PRELOAD_FDS ? &preload_fresh.fd[fd] : NULL;
-	if (!describe(&d, fd))
+	if (!fd_describe(&d, fd))
 		return 0;
 	d.words.pair_ino = pair_ino;
 	d.words.incarnation = known ? known & RING_OBJECT_ADDRESS : next_incarnation();
@@ -328,13 +329,13 @@ uint64_t preload_fd_object(int fd)
 	if (fd < 0)
 		return 0;
 	if (fd >= PRELOAD_FDS)
-		return look(fd, 0, 0);
+		return fd_look(fd, 0, 0);
 	uint64_t object = __atomic_load_n(&preload_fresh.fd[fd], __ATOMIC_ACQUIRE);
 	if (PRELOAD_RARE(!object))
-		return look(fd, 0, 0);
+		return fd_look(fd, 0, 0);
 	if (PRELOAD_RARE(object & UNCONNECTED) &&
 		socket_address(SYS_getpeername, fd, &peer, &peer_bytes))
-		return look(fd, object, 0);
+		return fd_look(fd, object, 0);
 	return object & ~ENTRY_FLAGS;
 }
 
@@ -352,7 +353,7 @@ uint64_t preload_path_object(const char *path)
 	struct description d = {
 		.words = {.type = TRACE_OBJECT_file, .incarnation = next_incarnation()}};
 	struct text text = {d.name, d.name + sizeof d.name};
-	add_text(&text, path, n);
+	fd_add_text(&text, path, n);
 	d.words.name_bytes = (uint64_t)(text.at - d.name);
 	uint64_t object = record_description(&d);
 	if (d.words.incarnation <= UINT32_MAX)
@@ -385,7 +386,7 @@ static void introduce_pair(const int fds[2])
 		if (preload_syscall(SYS_fstat, fds[i], (long)&file[i], 0, 0, 0, 0) != 0)
 			return;
 	for (int i = 0; i < 2; i++)
-		look(fds[i], 0, file[1 - i].st_ino);
+		fd_look(fds[i], 0, file[1 - i].st_ino);
 }
 
 /* ---- functions that end a descriptor --------------------------------------------------------- */
@@ -499,7 +500,7 @@ PRELOAD_EXPORT int shutdown(int fd, int how)
 
 /* ---- functions that make one: it may have been closed behind our back ------------------------ */
 
-static int made(int fd)
+static int fd_made(int fd)
 {
 	preload_fd_forget(fd);
 	return fd;
@@ -508,13 +509,13 @@ static int made(int fd)
 #define MAKES_FD(name, parameters, arguments)                                                      \
 	PRELOAD_EXPORT int name parameters                                                         \
 	{                                                                                          \
-		return made(PRELOAD_REAL(name) arguments);                                         \
+		return fd_made(PRELOAD_REAL(name) arguments);                                      \
 	}
 /* Opening may wait: for a disk, for the other end of a FIFO. */
 #define OPENED(name, arguments)                                                                    \
 	({                                                                                         \
 		uint64_t begin_tsc_ = preload_now_if(preload_active());                            \
-		int fd_ = made(PRELOAD_REAL(name) arguments);                                      \
+		int fd_ = fd_made(PRELOAD_REAL(name) arguments);                                   \
 		if (begin_tsc_)                                                                    \
 			preload_io_lasted(TRACE_IO_open, PRELOAD_SITE, begin_tsc_, fd_);           \
 		fd_;                                                                               \
@@ -574,7 +575,7 @@ PRELOAD_EXPORT int dup2(int from, int to)
 	if (from != to)
 		preload_fd_close(to, PRELOAD_SITE);
 	int fd = PRELOAD_REAL(dup2)(from, to);
-	return from != to ? made(fd) : fd;
+	return from != to ? fd_made(fd) : fd;
 }
 PRELOAD_ALIAS(__dup2, dup2)
 
@@ -582,7 +583,7 @@ PRELOAD_EXPORT int dup3(int from, int to, int flags)
 {
 	if (from != to)
 		preload_fd_close(to, PRELOAD_SITE);
-	return made(PRELOAD_REAL(dup3)(from, to, flags));
+	return fd_made(PRELOAD_REAL(dup3)(from, to, flags));
 }
 
 #define MAKES_PAIR(name, parameters, arguments, introduce)                                         \
@@ -590,8 +591,8 @@ PRELOAD_EXPORT int dup3(int from, int to, int flags)
 	{                                                                                          \
 		int result = PRELOAD_REAL(name) arguments;                                         \
 		if (result == 0 && preload_active()) {                                             \
-			made(fds[0]);                                                              \
-			made(fds[1]);                                                              \
+			fd_made(fds[0]);                                                           \
+			fd_made(fds[1]);                                                           \
 			introduce;                                                                 \
 		}                                                                                  \
 		return result;                                                                     \
@@ -604,7 +605,7 @@ PRELOAD_ALIAS(__pipe, pipe)
 
 PRELOAD_EXPORT int eventfd(unsigned value, int flags)
 {
-	int fd = made(PRELOAD_REAL(eventfd)(value, flags));
+	int fd = fd_made(PRELOAD_REAL(eventfd)(value, flags));
 	if (fd >= 0 && value && preload_active())
 		PRELOAD_RECORD(token_set, preload_fd_object(fd), value);
 	return fd;

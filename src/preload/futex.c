@@ -25,7 +25,7 @@ struct call {
 	long argument[6];
 };
 
-static long kernel(const struct call *c)
+static long futex_kernel(const struct call *c)
 {
 	const long *a = c->argument;
 	long result = preload_syscall_of_program(SYS_futex, a[0], a[1], a[2], a[3], a[4], a[5]);
@@ -38,7 +38,7 @@ static long kernel(const struct call *c)
 static long sleep_on(const struct call *c, uint64_t object, uint64_t site)
 {
 	PRELOAD_RECORD_WAIT(cond_wait, site, object, 0);
-	long result = kernel(c);
+	long result = futex_kernel(c);
 	PRELOAD_RECORD(cond_wake, object, 0, site, result == 0 ? 0 : (uint64_t)errno);
 	return result;
 }
@@ -51,7 +51,7 @@ long preload_futex(long number, long word, long op, long value, long limit, long
 	uint64_t object =
 		preload_object((void *)word, TRACE_OBJECT_futex, !(op & FUTEX_PRIVATE_FLAG));
 	if (!preload_on_for(PRELOAD_CALLER))
-		return kernel(&c);
+		return futex_kernel(&c);
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
@@ -60,16 +60,16 @@ long preload_futex(long number, long word, long op, long value, long limit, long
 		return sleep_on(&c, object, PRELOAD_SITE);
 	case FUTEX_UNLOCK_PI:
 		PRELOAD_RECORD(cond_signal, object, PRELOAD_SITE);
-		return kernel(&c);
+		return futex_kernel(&c);
 	case FUTEX_WAKE:
 	case FUTEX_WAKE_BITSET:
 		if ((uint32_t)value == 1)
 			PRELOAD_RECORD(cond_signal, object, PRELOAD_SITE);
 		else
 			PRELOAD_RECORD(cond_broadcast, object, PRELOAD_SITE);
-		return kernel(&c);
+		return futex_kernel(&c);
 	default:
-		return kernel(&c);
+		return futex_kernel(&c);
 	}
 }
 

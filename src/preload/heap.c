@@ -56,14 +56,14 @@ static struct big {
 EXPORT void (*longpole_heap_freed)(uint64_t address, uint64_t size_bytes);
 
 /* The bits of the address that its place does not tell; code is below 1 << ADDRESS_BITS. */
-static uint64_t tagged(uint64_t address, uint64_t site)
+static uint64_t heap_tagged(uint64_t address, uint64_t site)
 {
 	return address / (STEP_BYTES * ENTRIES) << ADDRESS_BITS | site;
 }
 
 /* Each thread's heap begins at a multiple of 64 MiB and is filled as the others are: without its
  * upper bits they would all have the same places. */
-static struct entry *entry_of(uint64_t address)
+static struct entry *heap_entry_of(uint64_t address)
 {
 	return &table[(address ^ address >> SPREAD_BITS) / STEP_BYTES % ENTRIES];
 }
@@ -77,9 +77,9 @@ static struct big *big_at(uint64_t address, unsigned probe)
 }
 
 /* Another block took its entry: nobody will ask for this one, or see its end. */
-static bool is_left(uint64_t address)
+static bool heap_is_left(uint64_t address)
 {
-	uint64_t is = __atomic_load_n(&entry_of(address)->block, __ATOMIC_RELAXED);
+	uint64_t is = __atomic_load_n(&heap_entry_of(address)->block, __ATOMIC_RELAXED);
 	return !(is & BIG) || (is & ADDRESS_MASK) != address;
 }
 
@@ -89,7 +89,7 @@ static COLD void put_big(uint64_t address, uint64_t n, uint64_t site)
 		struct big *b = big_at(address, i);
 		uint64_t was = __atomic_load_n(&b->address, __ATOMIC_RELAXED);
 		/* 1: ours, not yet complete */
-		if (was == 1 || (was && was != address && !is_left(was)) ||
+		if (was == 1 || (was && was != address && !heap_is_left(was)) ||
 			!__atomic_compare_exchange_n(
 				&b->address, &was, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			continue;
@@ -118,8 +118,8 @@ static COLD uint64_t drop_big(uint64_t address)
 
 static inline void put_entry(uint64_t block, uint64_t caller)
 {
-	struct entry *e = entry_of(block);
-	e->site = tagged(block & ADDRESS_MASK, caller);
+	struct entry *e = heap_entry_of(block);
+	e->site = heap_tagged(block & ADDRESS_MASK, caller);
 	__atomic_store_n(&e->block, block, __ATOMIC_RELEASE);
 }
 
@@ -133,7 +133,7 @@ static COLD void *put_odd(void *block, uint64_t n, uint64_t caller)
 }
 
 /* Returns `block`. */
-static inline void *put(void *block, uint64_t n, uint64_t caller)
+static inline void *heap_put(void *block, uint64_t n, uint64_t caller)
 {
 	if (RARE(!block || n - SMALL_BYTES > LOOK_BACK_BYTES - SMALL_BYTES))
 		return put_odd(block, n, caller);
@@ -157,7 +157,7 @@ static COLD void drop_noted(struct entry *e)
  * False: there is more to do, drop_noted(). */
 static inline bool drop_plain(const void *block)
 {
-	struct entry *e = entry_of((uintptr_t)block);
+	struct entry *e = heap_entry_of((uintptr_t)block);
 	uint64_t is = __atomic_load_n(&e->block, __ATOMIC_RELAXED);
 	if ((is ^ (uintptr_t)block) & ADDRESS_MASK)
 		return true;
@@ -167,13 +167,13 @@ static inline bool drop_plain(const void *block)
 	return true;
 }
 
-static void drop(const void *block)
+static void heap_drop(const void *block)
 {
 	if (!drop_plain(block))
-		drop_noted(entry_of((uintptr_t)block));
+		drop_noted(heap_entry_of((uintptr_t)block));
 }
 
-static uint64_t ask(struct entry *e)
+static uint64_t heap_ask(struct entry *e)
 {
 	__atomic_fetch_or(&e->block, ASKED, __ATOMIC_RELAXED);
 	return e->site & LOW_MASK;
@@ -183,28 +183,29 @@ EXPORT uint64_t longpole_heap_site(uint64_t address)
 {
 	uint64_t begin = address & ADDRESS_MASK;
 	for (unsigned back = 0; back < LOOK_BACK_BYTES && begin; back += UNIT_BYTES) {
-		struct entry *e = entry_of(begin);
+		struct entry *e = heap_entry_of(begin);
 		uint64_t is = __atomic_load_n(&e->block, __ATOMIC_ACQUIRE);
 		uint64_t units = is >> ADDRESS_BITS;
-		if ((is & ADDRESS_MASK) == begin && e->site == tagged(begin, e->site & LOW_MASK) &&
+		if ((is & ADDRESS_MASK) == begin &&
+			e->site == heap_tagged(begin, e->site & LOW_MASK) &&
 			(is & BIG || address - begin < units * UNIT_BYTES))
-			return ask(e);
+			return heap_ask(e);
 		begin -= UNIT_BYTES;
 	}
 	for (unsigned i = 0; i < BIGS; i++) {
 		uint64_t at = __atomic_load_n(&bigs[i].address, __ATOMIC_ACQUIRE);
-		struct entry *e = entry_of(at);
-		if (at > 1 && address - at < bigs[i].size_bytes && !is_left(at))
-			return ask(e);
+		struct entry *e = heap_entry_of(at);
+		if (at > 1 && address - at < bigs[i].size_bytes && !heap_is_left(at))
+			return heap_ask(e);
 	}
 	return 0;
 }
 
 EXPORT void longpole_heap_allocated(uint64_t address, uint64_t site)
 {
-	struct entry *e = entry_of(address);
+	struct entry *e = heap_entry_of(address);
 	if ((__atomic_load_n(&e->block, __ATOMIC_RELAXED) & ADDRESS_MASK) == address)
-		e->site = tagged(address, site);
+		e->site = heap_tagged(address, site);
 }
 
 /* ---- the real ones --------------------------------------------------------------------------- */
@@ -242,13 +243,13 @@ static void *early_malloc(size_t n)
 	return n > EARLY_BYTES || at + units > EARLY_BYTES ? NULL : early + at;
 }
 
-static bool is_early(const void *block)
+static bool heap_is_early(const void *block)
 {
 	return (uintptr_t)block - (uintptr_t)early < EARLY_BYTES;
 }
 
 /* operator new is libstdc++'s: found where a program has one. */
-static COLD bool find_all(void)
+static COLD bool heap_find_all(void)
 {
 	if (looking)
 		return false;
@@ -261,22 +262,22 @@ static COLD bool find_all(void)
 	looking = false;
 	return real.malloc && real.free;
 }
-#define READY(name) (!RARE(!real.name) || (find_all() && real.name))
+#define READY(name) (!RARE(!real.name) || (heap_find_all() && real.name))
 
 __attribute__((constructor)) static void start(void)
 {
-	find_all();
+	heap_find_all();
 }
 
 /* Not inlined: malloc() of a small block is to save no registers. */
 static __attribute__((noinline)) void *noted_malloc(size_t n, uint64_t caller)
 {
-	return put(real.malloc(n), n, caller);
+	return heap_put(real.malloc(n), n, caller);
 }
 
 static COLD void *first_malloc(size_t n, uint64_t caller)
 {
-	return find_all() ? noted_malloc(n, caller) : early_malloc(n);
+	return heap_find_all() ? noted_malloc(n, caller) : early_malloc(n);
 }
 
 EXPORT void *malloc(size_t n)
@@ -290,20 +291,20 @@ EXPORT void *calloc(size_t nr, size_t n)
 {
 	if (!READY(calloc))
 		return n && nr > EARLY_BYTES / n ? NULL : early_malloc(nr * n);
-	return put(real.calloc(nr, n), nr * n, SITE);
+	return heap_put(real.calloc(nr, n), nr * n, SITE);
 }
 
 static COLD void odd_free(void *block)
 {
-	if (is_early(block) || !READY(free))
+	if (heap_is_early(block) || !READY(free))
 		return;
-	drop(block);
+	heap_drop(block);
 	real.free(block);
 }
 
 EXPORT void free(void *block)
 {
-	if (RARE(is_early(block) || !real.free || !drop_plain(block)))
+	if (RARE(heap_is_early(block) || !real.free || !drop_plain(block)))
 		odd_free(block);
 	else
 		real.free(block);
@@ -313,15 +314,15 @@ EXPORT void free(void *block)
  * known of it may go all the same. */
 static void *grown(void *old, size_t n, uint64_t caller)
 {
-	if (RARE(is_early(old))) {
+	if (RARE(heap_is_early(old))) {
 		void *block = real.malloc(n);
 		size_t left = (size_t)(early + EARLY_BYTES - (char *)old);
 		if (block)
 			memcpy(block, old, n < left ? n : left);
-		return put(block, n, caller);
+		return heap_put(block, n, caller);
 	}
-	drop(old);
-	return put(real.realloc(old, n), n, caller);
+	heap_drop(old);
+	return heap_put(real.realloc(old, n), n, caller);
 }
 
 EXPORT void *realloc(void *old, size_t n)
@@ -344,7 +345,7 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 		return ENOMEM;
 	int result = real.posix_memalign(ret, align, n);
 	if (!result)
-		put(*ret, n, SITE);
+		heap_put(*ret, n, SITE);
 	return result;
 }
 
@@ -352,7 +353,7 @@ EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 	EXPORT void *name parameters;                                                              \
 	void *name parameters                                                                      \
 	{                                                                                          \
-		return put(READY(name) ? real.name arguments : NULL, n, SITE);                     \
+		return heap_put(READY(name) ? real.name arguments : NULL, n, SITE);                \
 	}
 ALLOCATOR(aligned_alloc, (size_t align, size_t n), (align, n))
 ALLOCATOR(memalign, (size_t align, size_t n), (align, n))

@@ -86,7 +86,7 @@ void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t r
 	}
 
 /* The kernel looks at no more pieces than IOV_MAX: who names more of them may not have them. */
-static uint64_t sum(const struct iovec *vector, size_t n)
+static uint64_t io_sum(const struct iovec *vector, size_t n)
 {
 	uint64_t nr_bytes = 0;
 	if (!preload_is_address(vector) || n > IOV_MAX)
@@ -98,25 +98,25 @@ static uint64_t sum(const struct iovec *vector, size_t n)
 
 static uint64_t sum_message(const struct msghdr *message)
 {
-	return preload_is_address(message) ? sum(message->msg_iov, message->msg_iovlen) : 0;
+	return preload_is_address(message) ? io_sum(message->msg_iov, message->msg_iovlen) : 0;
 }
 
 IO(read, read, n, ssize_t, (int fd, void *buffer, size_t n), (fd, buffer, n))
 IO(write, write, n, ssize_t, (int fd, const void *buffer, size_t n), (fd, buffer, n))
 IO(pread, read, n, ssize_t, (int fd, void *buffer, size_t n, off_t at), (fd, buffer, n, at))
 IO(pwrite, write, n, ssize_t, (int fd, const void *buffer, size_t n, off_t at), (fd, buffer, n, at))
-IO(readv, read, sum(vector, (size_t)n), ssize_t, (int fd, const struct iovec *vector, int n),
+IO(readv, read, io_sum(vector, (size_t)n), ssize_t, (int fd, const struct iovec *vector, int n),
 	(fd, vector, n))
-IO(writev, write, sum(vector, (size_t)n), ssize_t, (int fd, const struct iovec *vector, int n),
+IO(writev, write, io_sum(vector, (size_t)n), ssize_t, (int fd, const struct iovec *vector, int n),
 	(fd, vector, n))
-IO(preadv, read, sum(vector, (size_t)n), ssize_t,
+IO(preadv, read, io_sum(vector, (size_t)n), ssize_t,
 	(int fd, const struct iovec *vector, int n, off_t at), (fd, vector, n, at))
-IO(pwritev, write, sum(vector, (size_t)n), ssize_t,
+IO(pwritev, write, io_sum(vector, (size_t)n), ssize_t,
 	(int fd, const struct iovec *vector, int n, off_t at), (fd, vector, n, at))
-IO(preadv2, read, sum(vector, (size_t)n), ssize_t,
+IO(preadv2, read, io_sum(vector, (size_t)n), ssize_t,
 	(int fd, const struct iovec *vector, int n, off_t at, int flags),
 	(fd, vector, n, at, flags))
-IO(pwritev2, write, sum(vector, (size_t)n), ssize_t,
+IO(pwritev2, write, io_sum(vector, (size_t)n), ssize_t,
 	(int fd, const struct iovec *vector, int n, off_t at, int flags),
 	(fd, vector, n, at, flags))
 IO(send, write, n, ssize_t, (int fd, const void *buffer, size_t n, int flags),
@@ -127,7 +127,7 @@ IO(sendto, write, n, ssize_t,
 	(fd, buffer, n, flags, to, length))
 IO(sendmsg, write, sum_message(message), ssize_t, (int fd, const struct msghdr *message, int flags),
 	(fd, message, flags))
-IO(vmsplice, write, sum(vector, n), ssize_t,
+IO(vmsplice, write, io_sum(vector, n), ssize_t,
 	(int fd, const struct iovec *vector, size_t n, unsigned flags), (fd, vector, n, flags))
 IO(fsync, sync, 0, int, (int fd), (fd))
 IO(fdatasync, sync, 0, int, (int fd), (fd))

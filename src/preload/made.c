@@ -31,7 +31,7 @@ static struct note {
 static uint32_t nr_walks;
 static uint64_t nr_lives;
 
-static uint64_t tagged(uint64_t address, uint64_t site)
+static uint64_t made_tagged(uint64_t address, uint64_t site)
 {
 	return (address * 0x9e3779b97f4a7c15u & ~SITE_MASK) | (site & SITE_MASK);
 }
@@ -48,7 +48,7 @@ static uint64_t heap_site(uint64_t address)
 }
 
 /* True: it was used. */
-static bool forget(uint64_t address)
+static bool made_forget(uint64_t address)
 {
 	bool known = false;
 	for (unsigned way = 0; way < 2; way++) {
@@ -63,7 +63,7 @@ static bool forget(uint64_t address)
 
 /* True: it was already. Else what was there moves to the second slot. Threads may do so at once:
  * then something is said again. */
-static bool remember(uint64_t object)
+static bool made_remember(uint64_t object)
 {
 	uint64_t *first = &preload_fresh.known[PRELOAD_KNOWN_SLOT(object)],
 		 *second = &preload_fresh.known[PRELOAD_KNOWN_SLOT(object) ^ 1];
@@ -78,19 +78,19 @@ static void write_note(uint64_t address, uint64_t site, const struct preload_sta
 	struct note *n = note_of(address);
 	n->address = 0;
 	PRELOAD_BARRIER();
-	n->site = tagged(address, site);
+	n->site = made_tagged(address, site);
 	n->heap_site = heap_site(address);
-	n->life = tagged(address, __atomic_add_fetch(&nr_lives, 1, __ATOMIC_RELAXED));
+	n->life = made_tagged(address, __atomic_add_fetch(&nr_lives, 1, __ATOMIC_RELAXED));
 	for (unsigned i = 0; i < PATH; i++)
-		n->path[i] = i < stack->nr_frames ? tagged(address, stack->frame[i]) : 0;
+		n->path[i] = i < stack->nr_frames ? made_tagged(address, stack->frame[i]) : 0;
 	PRELOAD_BARRIER();
 	n->address = address;
 }
 
-static void end(uint64_t address)
+static void made_end(uint64_t address)
 {
 	static const struct preload_stack nowhere;
-	if (forget(address))
+	if (made_forget(address))
 		write_note(address, 0, &nowhere);
 }
 
@@ -99,13 +99,13 @@ static void freed(uint64_t address, uint64_t size_bytes)
 {
 	if (size_bytes <= PRELOAD_KNOWN * sizeof(uint32_t)) {
 		for (uint64_t at = address; at < address + size_bytes; at += sizeof(uint32_t))
-			end(at);
+			made_end(at);
 		return;
 	}
 	for (unsigned i = 0; i < PRELOAD_KNOWN; i++) {
 		uint64_t at = preload_fresh.known[i] & RING_OBJECT_ADDRESS;
 		if (at - address < size_bytes)
-			end(at);
+			made_end(at);
 	}
 }
 
@@ -115,7 +115,7 @@ __attribute__((constructor)) static void listen_to_heap(void)
 		longpole_heap_freed = freed;
 }
 
-static void walk(struct preload_stack *stack, uint64_t site)
+static void made_walk(struct preload_stack *stack, uint64_t site)
 {
 	stack->nr_frames = 0;
 	if (preload_on() && __atomic_load_n(&nr_walks, __ATOMIC_RELAXED) < WALKS_MAX) {
@@ -128,17 +128,17 @@ void preload_made_note(const volatile void *at, uint64_t site)
 {
 	uint64_t address = (uintptr_t)at;
 	struct preload_stack stack;
-	walk(&stack, site);
+	made_walk(&stack, site);
 	write_note(address, site, &stack);
-	forget(address);
+	made_forget(address);
 }
 
-static void path_of(const struct note *n, struct preload_stack *stack)
+static void made_path_of(const struct note *n, struct preload_stack *stack)
 {
 	stack->nr_frames = 0;
 	for (unsigned i = 0; i < PATH && n->path[i]; i++) {
 		uint64_t frame = n->path[i] & SITE_MASK;
-		if (n->path[i] != tagged(n->address, frame))
+		if (n->path[i] != made_tagged(n->address, frame))
 			return;
 		stack->frame[stack->nr_frames++] = frame;
 	}
@@ -146,21 +146,21 @@ static void path_of(const struct note *n, struct preload_stack *stack)
 
 PRELOAD_COLD void preload_made_slow(uint64_t object, uint64_t used_site)
 {
-	if (remember(object))
+	if (made_remember(object))
 		return;
 	uint64_t address = object & RING_OBJECT_ADDRESS, heap = heap_site(address), site = 0,
 		 life = 0;
 	struct note n = *note_of(address);
 	struct preload_stack stack = {0};
-	if (n.address == address && n.life == tagged(address, n.life & SITE_MASK))
+	if (n.address == address && n.life == made_tagged(address, n.life & SITE_MASK))
 		life = n.life & SITE_MASK;
 	if (n.address == address && n.heap_site == heap &&
-		n.site == tagged(address, n.site & SITE_MASK))
+		n.site == made_tagged(address, n.site & SITE_MASK))
 		site = n.site & SITE_MASK;
 	if (site)
-		path_of(&n, &stack);
+		made_path_of(&n, &stack);
 	else if (heap)
-		walk(&stack, used_site);
+		made_walk(&stack, used_site);
 	if (site || heap || life)
 		preload_record_stack_at(preload_now(), RING_made,
 			PRELOAD_WORDS(object, site, heap, 0, life), 4, &stack);
@@ -205,7 +205,7 @@ PRELOAD_EXPORT int pthread_spin_init(pthread_spinlock_t *lock, int shared)
 	{                                                                                          \
 		int result = PRELOAD_REAL(name)(object);                                           \
 		if (result == (done))                                                              \
-			end((uintptr_t)object);                                                    \
+			made_end((uintptr_t)object);                                               \
 		return result;                                                                     \
 	}
 END(pthread_mutex_destroy, pthread_mutex_t, 0)
@@ -216,5 +216,5 @@ END(pthread_spin_destroy, pthread_spinlock_t, 0)
 PRELOAD_EXPORT void mtx_destroy(mtx_t *mutex)
 {
 	PRELOAD_REAL(mtx_destroy)(mutex);
-	end((uintptr_t)mutex);
+	made_end((uintptr_t)mutex);
 }

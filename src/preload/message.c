@@ -14,7 +14,7 @@ struct message_call {
 	uint64_t object, site;
 };
 
-static void wait_begins(const struct message_call *call, bool full)
+static void message_wait_begins(const struct message_call *call, bool full)
 {
 	PRELOAD_RECORD_WAIT(message_wait, call->site, call->object, full);
 }
@@ -25,7 +25,7 @@ static void receive_begins(const struct message_call *call, uint64_t wanted)
 	PRELOAD_RECORD(message_receive, call->object, wanted, call->site);
 }
 
-static void received(const struct message_call *call, uint64_t nr_units, uint64_t key)
+static void message_received(const struct message_call *call, uint64_t nr_units, uint64_t key)
 {
 	PRELOAD_RECORD(message_received, call->object, nr_units, key);
 }
@@ -95,7 +95,7 @@ static const struct timespec past;
 		int result = PRELOAD_REAL(mq_timedsend)(queue, text, n, priority, &past);          \
 		if (result != 0 && errno == ETIMEDOUT) {                                           \
 			errno = saved_errno;                                                       \
-			wait_begins(&call, true);                                                  \
+			message_wait_begins(&call, true);                                          \
 			result = PRELOAD_REAL(name)(queue, text, n, priority arguments);           \
 		}                                                                                  \
 		PRELOAD_RECORD(message_sent, call.object, result == 0);                            \
@@ -117,10 +117,10 @@ MQ_SEND(mq_timedsend, UNTIL, A_UNTIL, has_limit(until))
 		ssize_t result = PRELOAD_REAL(mq_timedreceive)(queue, text, n, key, &past);        \
 		if (result < 0 && errno == ETIMEDOUT) {                                            \
 			errno = saved_errno;                                                       \
-			wait_begins(&call, false);                                                 \
+			message_wait_begins(&call, false);                                         \
 			result = PRELOAD_REAL(name)(queue, text, n, key arguments);                \
 		}                                                                                  \
-		received(&call, result >= 0, result >= 0 ? *key : 0);                              \
+		message_received(&call, result >= 0, result >= 0 ? *key : 0);                      \
 		return result;                                                                     \
 	}
 MQ_RECEIVE(mq_receive, NOTHING, NOTHING, true)
@@ -128,14 +128,14 @@ MQ_RECEIVE(mq_timedreceive, UNTIL, A_UNTIL, has_limit(until))
 
 /* ---- System V: numbers that processes share -------------------------------------------------- */
 
-static uint64_t sysv_object(int id)
+static uint64_t message_sysv_object(int id)
 {
 	return (uint32_t)id | (uint64_t)TRACE_OBJECT_sysv_messages << RING_OBJECT_TYPE_SHIFT |
 	       RING_OBJECT_SHARED;
 }
 
 /* As ipcs(1) writes it. */
-static size_t add_key(char *text, uint32_t key)
+static size_t message_add_key(char *text, uint32_t key)
 {
 	size_t n = 0;
 	text[n++] = '0';
@@ -149,7 +149,7 @@ static void record_size(int id)
 {
 	struct msqid_ds now = {0};
 	if (preload_syscall(SYS_msgctl, id, IPC_STAT, (long)&now, 0, 0, 0) == 0)
-		PRELOAD_RECORD(token_set, sysv_object(id), now.msg_qbytes);
+		PRELOAD_RECORD(token_set, message_sysv_object(id), now.msg_qbytes);
 }
 
 PRELOAD_EXPORT int msgget(key_t key, int flags)
@@ -159,10 +159,11 @@ PRELOAD_EXPORT int msgget(key_t key, int flags)
 	if (id < 0 || !preload_on())
 		return id;
 	if (key != IPC_PRIVATE) {
-		size_t n = add_key(name, (uint32_t)key);
+		size_t n = message_add_key(name, (uint32_t)key);
 		preload_record_text(RING_name,
-			(const uint64_t[]){sysv_object(id), RING_NAME_object, PRELOAD_SITE, n}, 4,
-			name, n);
+			(const uint64_t[]){
+				message_sysv_object(id), RING_NAME_object, PRELOAD_SITE, n},
+			4, name, n);
 	}
 	record_size(id);
 	return id;
@@ -176,7 +177,7 @@ PRELOAD_EXPORT int msgctl(int id, int command, struct msqid_ds *queue)
 	return result;
 }
 
-static uint64_t units_of(size_t nr_bytes)
+static uint64_t message_units_of(size_t nr_bytes)
 {
 	return nr_bytes ? nr_bytes : 1;
 }
@@ -185,17 +186,17 @@ PRELOAD_EXPORT int msgsnd(int id, const void *message, size_t n, int flags)
 {
 	if (!preload_on() || !preload_is_address(message))
 		return PRELOAD_REAL(msgsnd)(id, message, n, flags);
-	struct message_call call = {sysv_object(id), PRELOAD_SITE};
+	struct message_call call = {message_sysv_object(id), PRELOAD_SITE};
 	int saved_errno = errno;
-	PRELOAD_RECORD(message_send, call.object, units_of(n),
+	PRELOAD_RECORD(message_send, call.object, message_units_of(n),
 		(uint64_t)((const struct msgbuf *)message)->mtype, call.site);
 	int result = PRELOAD_REAL(msgsnd)(id, message, n, flags | IPC_NOWAIT);
 	if (result != 0 && errno == EAGAIN && !(flags & IPC_NOWAIT)) {
 		errno = saved_errno;
-		wait_begins(&call, true);
+		message_wait_begins(&call, true);
 		result = PRELOAD_REAL(msgsnd)(id, message, n, flags);
 	}
-	PRELOAD_RECORD(message_sent, call.object, result == 0 ? units_of(n) : 0);
+	PRELOAD_RECORD(message_sent, call.object, result == 0 ? message_units_of(n) : 0);
 	return result;
 }
 
@@ -204,19 +205,19 @@ PRELOAD_EXPORT ssize_t msgrcv(int id, void *message, size_t n, long type, int fl
 {
 	if (!preload_on() || !preload_is_address(message) || flags & MSG_COPY)
 		return PRELOAD_REAL(msgrcv)(id, message, n, type, flags);
-	struct message_call call = {sysv_object(id), PRELOAD_SITE};
+	struct message_call call = {message_sysv_object(id), PRELOAD_SITE};
 	int saved_errno = errno;
 	receive_begins(&call, type >= 0 && !(flags & MSG_EXCEPT) ? (uint64_t)type : UINT64_MAX);
 	ssize_t result = PRELOAD_REAL(msgrcv)(id, message, n, type, flags | IPC_NOWAIT);
 	if (result < 0 && errno == ENOMSG && !(flags & IPC_NOWAIT)) {
 		errno = saved_errno;
-		wait_begins(&call, false);
+		message_wait_begins(&call, false);
 		result = PRELOAD_REAL(msgrcv)(id, message, n, type, flags);
 	}
 	if (result < 0)
-		received(&call, 0, 0);
+		message_received(&call, 0, 0);
 	else
-		received(&call, units_of((size_t)result),
+		message_received(&call, message_units_of((size_t)result),
 			(uint64_t)((const struct msgbuf *)message)->mtype);
 	return result;
 }

@@ -36,7 +36,7 @@ struct note_walk {
 };
 
 /* One PT_NOTE segment. All of it is in memory; lengths are checked all the same. */
-static void walk_notes(struct note_walk *walk, uintptr_t at, uintptr_t end)
+static void module_walk_notes(struct note_walk *walk, uintptr_t at, uintptr_t end)
 {
 	while (end - at >= sizeof(ElfW(Nhdr)) && end > at) {
 		const ElfW(Nhdr) *note = (const void *)at;
@@ -65,7 +65,7 @@ static void walk_notes(struct note_walk *walk, uintptr_t at, uintptr_t end)
 	}
 }
 
-static bool is_known(uint64_t bias)
+static bool module_is_known(uint64_t bias)
 {
 	for (size_t i = 0; i < nr_modules; i++)
 		if (modules[i].bias == bias) {
@@ -103,7 +103,7 @@ static void record_module(const struct dl_phdr_info *info, const struct note_wal
 }
 
 /* LLVM's, or Intel's, also with a version in its name (libomp5.so, libomp-1a2b.so). */
-static bool is_openmp(const char *path)
+static bool module_is_openmp(const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	const char *name = slash ? slash + 1 : "";
@@ -113,7 +113,7 @@ static bool is_openmp(const char *path)
 	return length && name[length] && strchr("-.0123456789", name[length]);
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *argument)
+static int module_visit(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct note_walk notes = {0};
 	uint64_t start = UINT64_MAX, end = 0;
@@ -129,11 +129,11 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument)
 			end = at + segment->p_memsz > end ? at + segment->p_memsz : end;
 		}
 		if (segment->p_type == PT_NOTE)
-			walk_notes(&notes, at, at + segment->p_memsz);
+			module_walk_notes(&notes, at, at + segment->p_memsz);
 	}
-	if (start < end && !is_known(info->dlpi_addr)) {
+	if (start < end && !module_is_known(info->dlpi_addr)) {
 		record_module(info, &notes, start, end);
-		*has_omp |= is_openmp(info->dlpi_name);
+		*has_omp |= module_is_openmp(info->dlpi_name);
 	}
 	return 0;
 }
@@ -157,7 +157,7 @@ void preload_modules_scan(void)
 	int saved_errno = errno;
 	bool has_omp = false;
 	nr_scans++;
-	dl_iterate_phdr(visit, &has_omp);
+	dl_iterate_phdr(module_visit, &has_omp);
 	record_gone();
 	if (has_omp) /* (not in dl_iterate_phdr: it asks the dynamic linker) */
 		preload_omp_loaded();

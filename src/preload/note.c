@@ -10,7 +10,8 @@
  * A place's id is image << 32 | number: a fork's child names its places anew. Two threads may name
  * one place at the same time; then it has two ids, which mean the same.
  */
-static PRELOAD_COLD uint64_t introduce(struct longpole_place *place, uint64_t type, uint64_t site)
+static PRELOAD_COLD uint64_t note_introduce(
+	struct longpole_place *place, uint64_t type, uint64_t site)
 {
 	uint64_t number = __atomic_add_fetch(&preload_fresh.next_name, 1, __ATOMIC_RELAXED);
 	size_t nr_bytes = strnlen(place->name, RING_TEXT_MAX);
@@ -26,7 +27,7 @@ PRELOAD_INLINE uint64_t name_of(struct longpole_place *place, uint64_t type, uin
 	uint64_t id = __atomic_load_n(&place->id, __ATOMIC_ACQUIRE);
 	if (PRELOAD_LIKELY(id >> 32 == preload_fresh.image))
 		return id & UINT32_MAX;
-	return introduce(place, type, site);
+	return note_introduce(place, type, site);
 }
 
 static void note_begin(struct longpole_place *place, uint64_t instance, uint64_t flags)

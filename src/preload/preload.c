@@ -46,7 +46,7 @@ static struct ring_head nowhere;
 
 /* ---- attaching ------------------------------------------------------------------------------- */
 
-static long kernel(long number, long a, long b, long c, long d, long e, long f)
+static long preload_kernel(long number, long a, long b, long c, long d, long e, long f)
 {
 	return preload_syscall(number, a, b, c, d, e, f);
 }
@@ -83,7 +83,7 @@ static bool sees_recorder(long fd)
 static struct ring_head *map_ring(const char *path)
 {
 	uint64_t size_bytes;
-	long fd = handover_open(kernel, path, &size_bytes);
+	long fd = handover_open(preload_kernel, path, &size_bytes);
 	if (fd < 0)
 		return NULL;
 	long address = size_bytes > sizeof(struct ring_head)
@@ -116,7 +116,7 @@ static uint64_t pid_namespace(const struct ring_head *head, uint64_t of_parent)
 	return st.st_ino == head->pid_ns ? 0 : (uint64_t)st.st_ino;
 }
 
-static uint32_t number_at(const char *text, const char **ret_end)
+static uint32_t preload_number_at(const char *text, const char **ret_end)
 {
 	uint32_t n = 0;
 	while (*text >= '0' && *text <= '9')
@@ -139,11 +139,11 @@ static struct ring_ids ids_outside(const struct ring_head *head)
 	long n = preload_syscall(
 		SYS_readlink, (long)"/proc/thread-self", (long)text, sizeof text - 1, 0, 0, 0);
 	text[n > 0 ? n : 0] = '\0';
-	uint32_t pid = number_at(text, &at);
+	uint32_t pid = preload_number_at(text, &at);
 	if (strncmp(at, task, sizeof task - 1) != 0)
 		return ids;
 	ids.outer_pid = pid;
-	ids.outer_tid = number_at(at + sizeof task - 1, &at);
+	ids.outer_tid = preload_number_at(at + sizeof task - 1, &at);
 	return ids;
 }
 
@@ -156,7 +156,7 @@ static void forget_parent(void)
  * pthread runs key destructors up to four times while any has been set again: ours asks for the
  * last round, when those of the program have run.
  */
-static void thread_ends(void *value)
+static void preload_thread_ends(void *value)
 {
 	struct preload_thread *self = preload_self;
 	if (self->place && ++self->key_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
@@ -199,7 +199,7 @@ static void prepare_process(void)
 	if (preload_syscall(SYS_madvise, (long)&preload_fresh, sizeof preload_fresh,
 		    MADV_WIPEONFORK, 0, 0, 0) < 0)
 		pthread_atfork(NULL, NULL, forget_parent);
-	process.has_key = pthread_key_create(&process.key, thread_ends) == 0;
+	process.has_key = pthread_key_create(&process.key, preload_thread_ends) == 0;
 	if (process.has_key && process.key >= KEYS_WITHOUT_HEAP) {
 		pthread_key_delete(process.key);
 		process.has_key = false;
@@ -299,7 +299,7 @@ PRELOAD_EXPORT const char *__asan_default_options(void)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static struct ring_block *take_block(struct ring_head *head)
+static struct ring_block *preload_take_block(struct ring_head *head)
 {
 	/* always the lowest: few blocks stay warm in the caches, instead of all in turn */
 	const uint32_t nr_blocks = preload_ring.nr_blocks;
@@ -332,7 +332,7 @@ void preload_block_finish(struct preload_thread *self)
 	__atomic_store_n(&block->state, RING_BLOCK_DONE, __ATOMIC_RELEASE);
 }
 
-static size_t put_text(uint64_t *words, const char *text, size_t nr_bytes)
+static size_t preload_put_text(uint64_t *words, const char *text, size_t nr_bytes)
 {
 	memcpy(words, text, nr_bytes); /* the block was zero: it is padded already */
 	return (nr_bytes + 7) / 8;
@@ -372,7 +372,7 @@ static uint64_t *introduce_image(uint64_t *at, uint64_t token)
 	size_t nr_bytes = command_line(command);
 	at[1] = (uint64_t)preload_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0);
 	at[2] = nr_bytes;
-	size_t nr_words = 3 + put_text(at + 3, command, nr_bytes);
+	size_t nr_words = 3 + preload_put_text(at + 3, command, nr_bytes);
 	preload_publish(at, RING_image, preload_now());
 	at += nr_words;
 	at[1] = token;
@@ -387,7 +387,7 @@ static uint64_t *introduce_image(uint64_t *at, uint64_t token)
  */
 static bool start_block(struct preload_thread *self, struct ring_head *head, bool *ret_introduced)
 {
-	struct ring_block *block = take_block(head);
+	struct ring_block *block = preload_take_block(head);
 	if (!block)
 		return false;
 	/* A read lets the kernel map the pages that there are, all between two multiples of 64 KiB
@@ -552,6 +552,6 @@ void preload_record_text(
 	if (!record)
 		return;
 	memcpy(record + 1, words, nr_words * sizeof *words);
-	put_text(record + 1 + nr_words, text, text_bytes);
+	preload_put_text(record + 1 + nr_words, text, text_bytes);
 	preload_publish(record, kind, tsc);
 }

@@ -271,7 +271,7 @@ PRELOAD_EXPORT FILE *popen(const char *command, const char *mode)
 }
 
 /* glibc keeps the child's number behind the stream: FILE, vtable, pid. */
-static pid_t child_of(const FILE *stream)
+static pid_t process_child_of(const FILE *stream)
 {
 	pid_t pid;
 	memcpy(&pid, (const char *)stream + sizeof *stream + sizeof(void *), sizeof pid);
@@ -281,7 +281,7 @@ static pid_t child_of(const FILE *stream)
 PRELOAD_EXPORT int pclose(FILE *stream)
 {
 	struct child_wait wait;
-	pid_t pid = child_of(stream);
+	pid_t pid = process_child_of(stream);
 	fflush(stream); /* allowed: our wrapper; the child may wait for the rest */
 	preload_fd_close(fileno(stream), PRELOAD_SITE);
 	child_wait_begin(&wait, CALLS_pclose, PRELOAD_SITE);

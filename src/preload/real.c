@@ -39,7 +39,7 @@ static int first_unlock(pthread_mutex_t *mutex);
 PRELOAD_EARLY struct preload_mutex_functions preload_mutex_functions = {
 	.lock = first_lock, .trylock = first_trylock, .unlock = first_unlock};
 
-static const struct link_map *module_of(const void *code)
+static const struct link_map *real_module_of(const void *code)
 {
 	struct dl_find_object found;
 	return _dl_find_object((void *)(uintptr_t)code, &found) ? NULL : found.dlfo_link_map;
@@ -48,7 +48,7 @@ static const struct link_map *module_of(const void *code)
 /* Nobody puts a function in the place of this one. */
 static const struct link_map *libc_module(void)
 {
-	return module_of(preload_next_function("__errno_location"));
+	return real_module_of(preload_next_function("__errno_location"));
 }
 
 static void find_mutex_functions(void)
@@ -58,8 +58,8 @@ static void find_mutex_functions(void)
 	void *trylock = preload_next_function("pthread_mutex_trylock");
 	void *unlock = preload_next_function("pthread_mutex_unlock");
 	const struct link_map *libc = libc_module();
-	f->wrapped =
-		module_of(lock) != libc || module_of(trylock) != libc || module_of(unlock) != libc;
+	f->wrapped = real_module_of(lock) != libc || real_module_of(trylock) != libc ||
+		     real_module_of(unlock) != libc;
 	__atomic_store_n((void **)&f->lock, lock, __ATOMIC_RELAXED);
 	__atomic_store_n((void **)&f->trylock, trylock, __ATOMIC_RELAXED);
 	__atomic_store_n((void **)&f->unlock, unlock, __ATOMIC_RELAXED);
@@ -117,10 +117,10 @@ static bool equal(const char *a, const char *b)
 void *preload_real_find_version(const char *symbol, const char *version)
 {
 	void *next = preload_next_function(symbol);
-	return module_of(next) == libc_module() ? dlvsym(RTLD_NEXT, symbol, version) : next;
+	return real_module_of(next) == libc_module() ? dlvsym(RTLD_NEXT, symbol, version) : next;
 }
 
-static void *find(const char *name)
+static void *real_find(const char *name)
 {
 	for (size_t i = 0; i < PRELOAD_COUNT(old_functions); i++) {
 		const char *symbol = old_functions[i].symbol;
@@ -136,7 +136,7 @@ static void find_one(size_t i)
 {
 	void **slot = (void **)((char *)&preload_real + functions[i].offset);
 	if (!__atomic_load_n(slot, __ATOMIC_RELAXED))
-		__atomic_store_n(slot, find(functions[i].name), __ATOMIC_RELAXED);
+		__atomic_store_n(slot, real_find(functions[i].name), __ATOMIC_RELAXED);
 }
 
 static void find_named(const char *name)

@@ -21,7 +21,7 @@ struct walk {
  * cannot be the program's own that is just at work. Frames above the caller's are ours, and so are
  * stubs (meet.h).
  */
-static _Unwind_Reason_Code visit(struct _Unwind_Context *context, void *argument)
+static _Unwind_Reason_Code stack_visit(struct _Unwind_Context *context, void *argument)
 {
 	struct walk *walk = argument;
 	struct preload_stack *stack = walk->stack;
@@ -45,7 +45,7 @@ void preload_stack_walk(struct preload_stack *stack, uint64_t site, uint64_t dep
 	int saved_errno = errno;
 	self->busy = 1;
 	PRELOAD_BARRIER();
-	_Unwind_Backtrace(visit, &walk);
+	_Unwind_Backtrace(stack_visit, &walk);
 	PRELOAD_BARRIER();
 	self->busy = 0;
 	errno = saved_errno;
@@ -67,7 +67,7 @@ void preload_stack_warm_up(void)
 {
 	struct preload_stack stack = {0};
 	struct walk walk = {.stack = &stack, .depth_max = 1};
-	_Unwind_Backtrace(visit, &walk);
+	_Unwind_Backtrace(stack_visit, &walk);
 }
 
 void preload_record_stack_at(uint64_t tsc, unsigned kind, const uint64_t *words, size_t nr_words,

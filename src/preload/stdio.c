@@ -289,7 +289,7 @@ STREAM(fflush_unlocked, int, (FILE * f), (f), f ? f : OUTPUT, WRITES, UNKNOWN, 0
 PRELOAD_ALIAS(putc, fputc)
 PRELOAD_ALIAS(_IO_putc, fputc)
 
-static int print(FILE *f, const char *format, va_list list, uint64_t site)
+static int stdio_print(FILE *f, const char *format, va_list list, uint64_t site)
 {
 	struct stream_call call;
 	stream_begin(&call, f, UNKNOWN, WRITES, site);
@@ -307,9 +307,10 @@ static int print_checked(FILE *f, int flag, const char *format, va_list list, ui
 	return result;
 }
 
-FORMATTED(printf, format, (const char *format, ...), print(OUTPUT, format, list, PRELOAD_SITE))
 FORMATTED(
-	fprintf, format, (FILE * f, const char *format, ...), print(f, format, list, PRELOAD_SITE))
+	printf, format, (const char *format, ...), stdio_print(OUTPUT, format, list, PRELOAD_SITE))
+FORMATTED(fprintf, format, (FILE * f, const char *format, ...),
+	stdio_print(f, format, list, PRELOAD_SITE))
 FORMATTED(__printf_chk, format, (int flag, const char *format, ...),
 	print_checked(OUTPUT, flag, format, list, PRELOAD_SITE))
 FORMATTED(__fprintf_chk, format, (FILE * f, int flag, const char *format, ...),
@@ -317,12 +318,12 @@ FORMATTED(__fprintf_chk, format, (FILE * f, int flag, const char *format, ...),
 
 PRELOAD_EXPORT int vprintf(const char *format, va_list list)
 {
-	return print(OUTPUT, format, list, PRELOAD_SITE);
+	return stdio_print(OUTPUT, format, list, PRELOAD_SITE);
 }
 
 PRELOAD_EXPORT int vfprintf(FILE *f, const char *format, va_list list)
 {
-	return print(f, format, list, PRELOAD_SITE);
+	return stdio_print(f, format, list, PRELOAD_SITE);
 }
 
 PRELOAD_EXPORT int __vprintf_chk(int flag, const char *format, va_list list);

@@ -63,7 +63,7 @@ static void start_give(struct start *start)
 		&free_starts, &head, next, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-static struct start begin_thread(struct start *pooled)
+static struct start thread_begin_thread(struct start *pooled)
 {
 	struct start start = *pooled;
 	start_give(pooled);
@@ -79,13 +79,13 @@ static struct start begin_thread(struct start *pooled)
 /* The end is recorded by the key's destructor, which also sees pthread_exit() and cancellation. */
 static void *run_posix(void *argument)
 {
-	struct start start = begin_thread(argument);
+	struct start start = thread_begin_thread(argument);
 	return start.routine.posix(start.argument);
 }
 
 static int run_c11(void *argument)
 {
-	struct start start = begin_thread(argument);
+	struct start start = thread_begin_thread(argument);
 	return start.routine.c11(start.argument);
 }
 
@@ -102,7 +102,7 @@ static struct start *prepare_start(void *argument, uintptr_t site)
 }
 
 /* What a new thread is named by. */
-static uintptr_t site_of(void *(*routine)(void *), const void *argument)
+static uintptr_t thread_site_of(void *(*routine)(void *), const void *argument)
 {
 	if (preload_is_stub((uintptr_t)routine)) {
 		const struct record_birth *birth = argument;
@@ -122,7 +122,7 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 		return PRELOAD_REAL(pthread_create)(thread, attributes, routine, argument);
 	preload_affinity_of_new(attributes, start->token);
 	start->routine.posix = routine;
-	start->site = site_of(routine, argument);
+	start->site = thread_site_of(routine, argument);
 	uint64_t before_tsc = preload_now();
 	preload_count_begin(&counted, CALLS_pthread_create, site);
 	int result = PRELOAD_REAL(pthread_create)(thread, attributes, run_posix, start);

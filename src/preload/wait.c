@@ -11,7 +11,7 @@ struct cond_call {
 	uint64_t object, mutex, site;
 };
 
-static void cond_begin(
+static void wait_cond_begin(
 	struct cond_call *call, uint64_t object, pthread_mutex_t *mutex, uint64_t site)
 {
 	preload_made(object, site);
@@ -19,7 +19,7 @@ static void cond_begin(
 	PRELOAD_RECORD_WAIT(cond_wait, site, object, call->mutex);
 }
 
-static void cond_end(const struct cond_call *call, int result)
+static void wait_cond_end(const struct cond_call *call, int result)
 {
 	PRELOAD_RECORD(cond_wake, call->object, call->mutex, call->site, (uint64_t)result);
 }
@@ -29,9 +29,9 @@ static void cond_end(const struct cond_call *call, int result)
  * (-fexceptions): they would make our copy of the unwinder read what the program's copy wrote. This
  * way the wrapper is an ordinary user of pthread_cleanup_push().
  */
-static void cond_unwind(void *call)
+static void wait_cond_unwind(void *call)
 {
-	cond_end(call, ECANCELED);
+	wait_cond_end(call, ECANCELED);
 }
 
 #define COND_WAIT(name, real, object_of, cond_type, mutex_type, parameters, arguments, timed_out)  \
@@ -42,12 +42,12 @@ static void cond_unwind(void *call)
 		int result;                                                                        \
 		if (!preload_on_for(PRELOAD_CALLER))                                               \
 			return PRELOAD_REAL(real)(cond, mutex arguments);                          \
-		cond_begin(&call, object_of((pthread_cond_t *)cond), (pthread_mutex_t *)mutex,     \
-			PRELOAD_SITE);                                                             \
-		pthread_cleanup_push(cond_unwind, &call);                                          \
+		wait_cond_begin(&call, object_of((pthread_cond_t *)cond),                          \
+			(pthread_mutex_t *)mutex, PRELOAD_SITE);                                   \
+		pthread_cleanup_push(wait_cond_unwind, &call);                                     \
 		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
 		pthread_cleanup_pop(0);                                                            \
-		cond_end(&call, result == (timed_out) ? ETIMEDOUT : result);                       \
+		wait_cond_end(&call, result == (timed_out) ? ETIMEDOUT : result);                  \
 		return result;                                                                     \
 	}
 #define COND_WAKE(name, real, object_of, cond_type, verb)                                          \
@@ -191,7 +191,7 @@ enum {
 	SEM_OPS_MAX = 500, /* the kernel's; who names more of them may not have them */
 };
 
-static uint64_t sysv_object(int id, const struct sembuf *op)
+static uint64_t wait_sysv_object(int id, const struct sembuf *op)
 {
 	return (((uint64_t)(uint32_t)id << 16 | op->sem_num) & RING_OBJECT_ADDRESS) |
 	       (uint64_t)TRACE_OBJECT_sysv_semaphore << RING_OBJECT_TYPE_SHIFT | RING_OBJECT_SHARED;
@@ -201,7 +201,7 @@ static void record_sysv_waits(int id, const struct sembuf *ops, size_t nr_ops, u
 {
 	for (size_t i = 0; i < nr_ops; i++)
 		if (ops[i].sem_op <= 0)
-			PRELOAD_RECORD_WAIT(token_wait, site, sysv_object(id, &ops[i]),
+			PRELOAD_RECORD_WAIT(token_wait, site, wait_sysv_object(id, &ops[i]),
 				(uint64_t)-ops[i].sem_op);
 }
 
@@ -211,7 +211,7 @@ static void record_sysv_gives(int id, const struct sembuf *ops, size_t nr_ops, u
 {
 	for (size_t i = 0; i < nr_ops; i++)
 		if (ops[i].sem_op > 0)
-			PRELOAD_RECORD(token_give, sysv_object(id, &ops[i]),
+			PRELOAD_RECORD(token_give, wait_sysv_object(id, &ops[i]),
 				(uint64_t)ops[i].sem_op, site);
 }
 
@@ -220,7 +220,7 @@ static void record_sysv_takes(
 {
 	for (size_t i = 0; i < nr_ops; i++)
 		if (ops[i].sem_op <= 0)
-			PRELOAD_RECORD(token_take, sysv_object(id, &ops[i]),
+			PRELOAD_RECORD(token_take, wait_sysv_object(id, &ops[i]),
 				taken ? (uint64_t)-ops[i].sem_op : 0, site);
 }
 

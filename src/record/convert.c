@@ -52,7 +52,7 @@ static const bool repeats[RING_KINDS] = {
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static enum role role_of(const struct trace_field_desc *f)
+static enum role convert_role_of(const struct trace_field_desc *f)
 {
 	if (f->type != TRACE_FIELD_ID)
 		return ROLE_value;
@@ -74,7 +74,7 @@ static void describe_kind(struct record_kind *k, unsigned kind)
 	k->nr_fields = (uint8_t)d->nr_fields;
 	BASE_ASSERT(k->note || words_of[kind] == d->nr_fields + 1);
 	for (unsigned i = 0; i < d->nr_fields; i++) {
-		k->field[i].role = (uint8_t)role_of(&d->field[i]);
+		k->field[i].role = (uint8_t)convert_role_of(&d->field[i]);
 		k->field[i].wide = d->field[i].type != TRACE_FIELD_ID;
 		k->field[i].offset = d->field[i].offset;
 	}
@@ -136,8 +136,8 @@ struct base_map *record_converter_map(struct record_converter *c, enum record_ma
 		       : record_world_map(&c->world, map);
 }
 
-static void put(struct record_converter *c, enum record_map_number map, uint64_t hi, uint64_t lo,
-	uint64_t value)
+static void convert_put(struct record_converter *c, enum record_map_number map, uint64_t hi,
+	uint64_t lo, uint64_t value)
 {
 	enum base_status status = base_map_put(record_converter_map(c, map), hi, lo, value);
 	RECORD_JOURNAL_ADD(c->sink.journal, map, map, hi, lo, value);
@@ -285,7 +285,8 @@ static void read_descriptor(
 	record_image_descriptor(&c->world, image, &d);
 }
 
-static void read_name(struct record_converter *c, struct record_image *image, const uint64_t *word)
+static void convert_read_name(
+	struct record_converter *c, struct record_image *image, const uint64_t *word)
 {
 	uint32_t name = record_sink_text(&c->sink, (const char *)(word + 5), (size_t)word[4]);
 	if (word[2] == RING_NAME_object) {
@@ -293,10 +294,10 @@ static void read_name(struct record_converter *c, struct record_image *image, co
 		return;
 	}
 	uint32_t site = record_image_site(&c->world, image, word[3]);
-	put(c, RECORD_MAP_names, image->number, word[1], (uint64_t)name << 32 | site);
+	convert_put(c, RECORD_MAP_names, image->number, word[1], (uint64_t)name << 32 | site);
 }
 
-static void introduce(
+static void convert_introduce(
 	struct record_converter *c, struct record_image *image, const uint64_t *word, unsigned kind)
 {
 	switch (kind) {
@@ -307,7 +308,7 @@ static void introduce(
 		read_descriptor(c, image, word);
 		break;
 	case RING_name:
-		read_name(c, image, word);
+		convert_read_name(c, image, word);
 		break;
 	default:
 		break;
@@ -338,7 +339,7 @@ void record_convert_introductions(struct record_converter *c, struct record_imag
 			memcpy(saved, c->copy, sizeof saved);
 			const uint64_t *copy = own_copy(c, word + i, length);
 			if (copy)
-				introduce(c, image, copy, kind);
+				convert_introduce(c, image, copy, kind);
 			memcpy(c->copy, saved, sizeof saved);
 		}
 		i += length;
@@ -347,7 +348,8 @@ void record_convert_introductions(struct record_converter *c, struct record_imag
 
 /* ---- annotations ----------------------------------------------------------------------------- */
 
-static uint64_t name_of(struct record_converter *c, const struct record_thread *t, uint64_t name_id)
+static uint64_t convert_name_of(
+	struct record_converter *c, const struct record_thread *t, uint64_t name_id)
 {
 	uint64_t known;
 	if (base_map_get(&c->names, t->image->number, name_id, &known))
@@ -358,18 +360,18 @@ static uint64_t name_of(struct record_converter *c, const struct record_thread *
 	return 0;
 }
 
-static uint32_t actor_of(
+static uint32_t convert_actor_of(
 	struct record_converter *c, const struct record_thread *t, uint32_t name, uint64_t instance)
 {
 	uint64_t known, scope = (uint64_t)t->image->number << 32 | name;
 	if (base_map_get(&c->actors, scope, instance, &known))
 		return (uint32_t)known;
 	uint32_t id = record_sink_actor(&c->sink, t->image->name, name, instance);
-	put(c, RECORD_MAP_actors, scope, instance, id);
+	convert_put(c, RECORD_MAP_actors, scope, instance, id);
 	return id;
 }
 
-static uint32_t queue_of(
+static uint32_t convert_queue_of(
 	struct record_converter *c, const struct record_thread *t, uint32_t name, uint64_t instance)
 {
 	uint64_t known, scope = (uint64_t)t->image->number << 32 | name;
@@ -380,18 +382,18 @@ static uint32_t queue_of(
 						     .type = TRACE_OBJECT_queue,
 						     .address = instance,
 						     .name = name});
-	put(c, RECORD_MAP_queues, scope, instance, id);
+	convert_put(c, RECORD_MAP_queues, scope, instance, id);
 	return id;
 }
 
-static uint32_t state_of(struct record_converter *c, uint64_t name_and_site)
+static uint32_t convert_state_of(struct record_converter *c, uint64_t name_and_site)
 {
 	uint64_t known;
 	uint32_t name = (uint32_t)(name_and_site >> 32), site = (uint32_t)name_and_site;
 	if (base_map_get(&c->states, name, site, &known))
 		return (uint32_t)known;
 	uint32_t id = record_sink_state(&c->sink, name, site);
-	put(c, RECORD_MAP_states, name, site, id);
+	convert_put(c, RECORD_MAP_states, name, site, id);
 	return id;
 }
 
@@ -406,15 +408,15 @@ static const struct record_noted *noted_at(struct record_converter *c,
 	if (BASE_LIKELY(n->name_id == name_id && n->instance == instance && n->image == image &&
 			n->kind == kind))
 		return n;
-	uint64_t named = name_id ? name_of(c, t, name_id) : 0;
+	uint64_t named = name_id ? convert_name_of(c, t, name_id) : 0;
 	*n = (struct record_noted){.name_id = name_id,
 		.instance = instance,
 		.image = image,
 		.kind = named ? kind : 0, /* it may be introduced yet */
 		.name = (uint32_t)(named >> 32)};
-	n->id = kind == NOTED_state   ? state_of(c, named)
-		: kind == NOTED_queue ? queue_of(c, t, n->name, instance)
-				      : actor_of(c, t, n->name, instance);
+	n->id = kind == NOTED_state   ? convert_state_of(c, named)
+		: kind == NOTED_queue ? convert_queue_of(c, t, n->name, instance)
+				      : convert_actor_of(c, t, n->name, instance);
 	return n;
 }
 
@@ -443,7 +445,7 @@ static uint32_t end_note(struct record_converter *c, struct record_thread *t, ui
 {
 	if (t->nr_notes && (!name || t->note[t->nr_notes - 1].name == name))
 		return t->note[--t->nr_notes].actor;
-	return name ? actor_of(c, t, name, 0) : 0; /* misnested: the model says so */
+	return name ? convert_actor_of(c, t, name, 0) : 0; /* misnested: the model says so */
 }
 
 /* Queue verbs and links may end the machine that they stand in. */
@@ -468,8 +470,8 @@ static bool convert_note(struct record_converter *c, struct record_thread *t, co
 			c, t, (struct record_note){.actor = n->id, .name = n->name});
 		break;
 	case TRACE_note_end:
-		r->u.note_end.actor =
-			end_note(c, t, word[1] ? (uint32_t)(name_of(c, t, word[1]) >> 32) : 0);
+		r->u.note_end.actor = end_note(
+			c, t, word[1] ? (uint32_t)(convert_name_of(c, t, word[1]) >> 32) : 0);
 		break;
 	case TRACE_note_state:
 		n = noted_at(c, t, NOTED_state, word[1], 0);
@@ -590,7 +592,7 @@ static bool is_size(uint64_t object)
 }
 
 /* What some records say about their thread's image and objects. */
-static void learn(
+static void convert_learn(
 	struct record_converter *c, struct record_thread *t, const uint64_t *word, unsigned kind)
 {
 	if (kind == TRACE_thread_begin) {
@@ -677,7 +679,7 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 		record_thread_put(c, t, &r);
 		break;
 	default:
-		introduce(c, t->image, word, kind);
+		convert_introduce(c, t->image, word, kind);
 		break;
 	}
 }
@@ -704,7 +706,7 @@ static bool convert_fixed(struct record_converter *c, struct record_thread *t, c
 	r->kind = (uint16_t)kind;
 	if (c->kind[kind].note)
 		return convert_note(c, t, word, r);
-	learn(c, t, word, kind);
+	convert_learn(c, t, word, kind);
 	bool again = convert_fields(c, t, &c->kind[kind], word, r);
 	if (kind == TRACE_thread_begin)
 		record_sink_site_is_exact(&c->sink, r->u.thread_begin.site);

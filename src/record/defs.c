@@ -49,7 +49,7 @@ static uint32_t next_id(struct record_sink *s, uint32_t *nr)
 	return ++*nr;
 }
 
-static void remember(
+static void defs_remember(
 	struct record_sink *s, struct base_map *m, uint64_t hi, uint64_t lo, uint32_t id)
 {
 	enum base_status status = base_map_put(m, hi, lo, id);
@@ -152,7 +152,7 @@ uint32_t record_sink_module(struct record_sink *s, uint32_t path, uint32_t build
 		return 0;
 	}
 	s->module[id] = (struct record_module){.path = path, .build_id = build_id};
-	remember(s, &s->modules, path, build_id, id);
+	defs_remember(s, &s->modules, path, build_id, id);
 	struct trace_record r = {.kind = TRACE_module,
 		.u.module = {.module = id, .path = path, .build_id = build_id}};
 	record_sink_put(s, &r);
@@ -184,7 +184,7 @@ uint32_t record_sink_site(struct record_sink *s, uint32_t module, uint64_t offse
 		return (uint32_t)known;
 	uint32_t id = new_site(s, module, offset);
 	if (id)
-		remember(s, &s->sites, module, offset, id);
+		defs_remember(s, &s->sites, module, offset, id);
 	return id;
 }
 
@@ -201,7 +201,7 @@ uint32_t record_sink_stack(struct record_sink *s, uint32_t parent, uint32_t site
 	uint32_t id = next_id(s, &s->nr_stacks);
 	if (!id)
 		return 0;
-	remember(s, &s->stacks, parent, site, id);
+	defs_remember(s, &s->stacks, parent, site, id);
 	struct trace_record r = {
 		.kind = TRACE_stack, .u.stack = {.stack = id, .parent = parent, .site = site}};
 	record_sink_put(s, &r);
@@ -274,7 +274,7 @@ void record_sink_object_made(struct record_sink *s, const struct record_made *ma
 		record_sink_fail(s, status, "no memory for one more object");
 		return;
 	}
-	remember(s, &s->made_of, 0, made->object, (uint32_t)s->nr_made);
+	defs_remember(s, &s->made_of, 0, made->object, (uint32_t)s->nr_made);
 	s->made[s->nr_made++] = *made;
 	note_made(s, made);
 	s->site[made->init_site].wanted = true;

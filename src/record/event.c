@@ -52,7 +52,7 @@ void record_task_set_live(struct record_converter *c, struct record_task *leader
 }
 
 /* (each task is pointed to by its present owner alone) */
-static void set_owner(struct record_task *task, struct record_thread *owner)
+static void event_set_owner(struct record_task *task, struct record_thread *owner)
 {
 	if (task->owner && task->owner != owner)
 		task->owner->task = NULL;
@@ -67,14 +67,14 @@ static void set_exit(struct record_converter *c, struct record_task *task, uint6
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-static bool is_mark(enum record_event_kind kind)
+static bool event_is_mark(enum record_event_kind kind)
 {
 	return kind == RECORD_EVENT_fork || kind == RECORD_EVENT_exec;
 }
 
 static bool ends_life(enum record_event_kind kind)
 {
-	return is_mark(kind) || kind == RECORD_EVENT_exit || kind == RECORD_EVENT_process_end;
+	return event_is_mark(kind) || kind == RECORD_EVENT_exit || kind == RECORD_EVENT_process_end;
 }
 
 static void queue_event(
@@ -94,7 +94,7 @@ static void queue_event(
 	for (; at > task->first && task->event[at - 1].time_ns > e->time_ns; at--)
 		task->event[at] = task->event[at - 1];
 	task->event[at] = *e;
-	task->nr_marks += is_mark(e->kind);
+	task->nr_marks += event_is_mark(e->kind);
 	task->nr_ends += ends_life(e->kind);
 	c->nr_waiting++;
 }
@@ -122,10 +122,10 @@ static void queue_fault(struct record_task *task, uint64_t time_ns)
 	}
 }
 
-static struct record_event next_event(struct record_converter *c, struct record_task *task)
+static struct record_event event_next_event(struct record_converter *c, struct record_task *task)
 {
 	c->nr_waiting--;
-	task->nr_marks -= is_mark(task->event[task->first].kind);
+	task->nr_marks -= event_is_mark(task->event[task->first].kind);
 	task->nr_ends -= ends_life(task->event[task->first].kind);
 	return task->event[task->first++];
 }
@@ -238,7 +238,7 @@ static struct record_image *unattached_image(struct record_converter *c, struct 
 }
 
 /* The stream that records mentioned already, else a new one. */
-static uint32_t take_stream(
+static uint32_t event_take_stream(
 	struct record_converter *c, struct record_task *task, const struct record_thread *t)
 {
 	uint32_t stream = task->reserved;
@@ -307,8 +307,8 @@ static struct record_thread *own_stream(
 	if (task != leader)
 		t->name = record_sink_text(
 			&c->sink, task->comm, strnlen(task->comm, sizeof task->comm));
-	t->stream = take_stream(c, task, t);
-	set_owner(task, t);
+	t->stream = event_take_stream(c, task, t);
+	event_set_owner(task, t);
 	if (!image->begun && task == leader) {
 		image->begun = true;
 		struct trace_record r = {.time_ns = time_ns, .kind = TRACE_process_begin};
@@ -403,7 +403,7 @@ static void put_event(
 static void await_owner(
 	struct record_converter *c, struct record_task *task, const struct record_event *e)
 {
-	set_owner(task, NULL);
+	event_set_owner(task, NULL);
 	set_exit(c, task, 0);
 	task->by_exec = task->since_exec = e->kind == RECORD_EVENT_exec;
 	task->counted = false;
@@ -423,10 +423,10 @@ static void count_unattached(struct record_converter *c, struct record_task *tas
 }
 
 /* Write the first waiting event, to its owner if there is one. */
-static void write_event(struct record_converter *c, struct record_task *task)
+static void event_write_event(struct record_converter *c, struct record_task *task)
 {
-	struct record_event e = next_event(c, task);
-	if (is_mark(e.kind)) {
+	struct record_event e = event_next_event(c, task);
+	if (event_is_mark(e.kind)) {
 		count_unattached(c, task, e.time_ns);
 		await_owner(c, task, &e);
 	} else if (e.kind == RECORD_EVENT_process_end) {
@@ -460,8 +460,8 @@ static void write_lives_before(struct record_converter *c, struct record_task *t
 		const struct record_event *e = &task->event[task->first];
 		if (begins && !task->owner && !ends_life(e->kind) && life_wakes(task))
 			(void)own_stream(c, task, e->time_ns);
-		begins = is_mark(e->kind);
-		write_event(c, task);
+		begins = event_is_mark(e->kind);
+		event_write_event(c, task);
 	}
 }
 
@@ -470,7 +470,7 @@ void record_thread_events(struct record_converter *c, struct record_thread *t, u
 	struct record_task *task = t->task;
 	while (task->owner == t && task->first < task->nr &&
 		task->event[task->first].time_ns <= time_ns)
-		write_event(c, task);
+		event_write_event(c, task);
 }
 
 /* Whoever executes a program calls nothing that we see before its own first instructions: it slept
@@ -493,7 +493,7 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 		return;
 	size_t nr_before = 0;
 	for (size_t i = task->first; i < task->nr && task->event[i].time_ns <= time_ns; i++)
-		if (is_mark(task->event[i].kind))
+		if (event_is_mark(task->event[i].kind))
 			nr_before = i - task->first + 1;
 	write_lives_before(c, task, nr_before);
 	name_loading(task, time_ns);
@@ -508,9 +508,9 @@ void record_thread_start(struct record_converter *c, struct record_thread *t, ui
 		before->image->ended = true;
 		record_sink_stream_again(&c->sink, t->stream, t->image->process, t->tid, t->name);
 	} else {
-		t->stream = take_stream(c, task, t);
+		t->stream = event_take_stream(c, task, t);
 	}
-	set_owner(task, t);
+	event_set_owner(task, t);
 	set_exit(c, task, 0);
 	task->pid = t->pid;
 	task->by_exec = false;
@@ -697,7 +697,7 @@ static void forget_task(struct record_converter *c, size_t i)
 {
 	struct record_task *task = c->task[i], *last = c->task[c->nr_tasks - 1];
 	enum base_status status = base_map_put(&c->tasks, 0, last->tid, i); /* (it is there) */
-	set_owner(task, NULL);
+	event_set_owner(task, NULL);
 	set_exit(c, task, 0);
 	c->task[i] = last;
 	c->nr_tasks--;
@@ -718,7 +718,7 @@ static void release_task(
 		bool ends = ends_life(task->event[task->first].kind);
 		if (!task->owner && !settle_owner(c, task, horizon_ns))
 			return;
-		write_event(c, task);
+		event_write_event(c, task);
 		if (ends)
 			end_ns = life_end(task);
 	}
@@ -773,7 +773,7 @@ void record_converter_finish(
 		while (task->first < task->nr) {
 			if (!task->owner)
 				(void)settle_owner(c, task, UINT64_MAX - HOLD_NS);
-			write_event(c, task);
+			event_write_event(c, task);
 		}
 		count_unattached(c, task, end_ns);
 	}

@@ -75,7 +75,7 @@ static struct record_image *image_new(struct record_world *w, uint32_t number, u
 	return image;
 }
 
-static uint32_t process_of(const struct record_world *w, uint32_t number)
+static uint32_t image_process_of(const struct record_world *w, uint32_t number)
 {
 	const struct record_image *image = record_world_find(w, number);
 	return image ? image->process : 0;
@@ -113,7 +113,8 @@ struct record_image *record_world_image(
 	image = record_world_known_image(w, number, parent, pid, 0);
 	if (!image)
 		return NULL;
-	image->process = record_sink_process(w->sink, process_of(w, image->parent), pid, 0, 0);
+	image->process =
+		record_sink_process(w->sink, image_process_of(w, image->parent), pid, 0, 0);
 	RECORD_JOURNAL_ADD(w->sink->journal, image, number, image->parent, pid, image->process);
 	return image;
 }
@@ -138,8 +139,8 @@ struct record_image *record_world_extra(struct record_world *w, uint32_t pid)
 
 static void write_process(struct record_world *w, struct record_image *image)
 {
-	record_sink_process_again(w->sink, image->process, process_of(w, image->parent), image->pid,
-		image->name, image->command);
+	record_sink_process_again(w->sink, image->process, image_process_of(w, image->parent),
+		image->pid, image->name, image->command);
 }
 
 void record_image_describe(

@@ -120,7 +120,7 @@ static uint32_t add_process(struct record_world *w, uint32_t pid)
 }
 
 /* Its number, from 1; 0: no memory. */
-static uint32_t process_of(struct record_world *w, uint32_t pid)
+static uint32_t jit_process_of(struct record_world *w, uint32_t pid)
 {
 	uint64_t known;
 	return base_map_get(&w->jit.by_pid, 0, pid, &known) ? (uint32_t)known : add_process(w, pid);
@@ -134,7 +134,7 @@ void record_jit_forget(struct record_world *w, uint32_t pid)
 static struct record_jit_process *of_image(struct record_world *w, struct record_image *image)
 {
 	if (!image->jit.process)
-		image->jit.process = process_of(w, image->pid);
+		image->jit.process = jit_process_of(w, image->pid);
 	return image->jit.process ? w->jit.process[image->jit.process - 1] : NULL;
 }
 
@@ -170,7 +170,7 @@ void record_jit_mapped(struct record_world *w, uint32_t pid, const char *path)
 {
 	char inside[PATH_MAX];
 	const char *why;
-	uint32_t number = is_dump(path) ? process_of(w, pid) : 0;
+	uint32_t number = is_dump(path) ? jit_process_of(w, pid) : 0;
 	struct record_jit_process *p = number ? w->jit.process[number - 1] : NULL;
 	if (!p || p->dump)
 		return; /* one a process */
@@ -185,7 +185,7 @@ void record_jit_mapped(struct record_world *w, uint32_t pid, const char *path)
 	w->jit.nr_open += p->dump_fd >= 0;
 }
 
-static void read_code(struct record_jit_process *p)
+static void jit_read_code(struct record_jit_process *p)
 {
 	char path[40], line[LINE_BYTES];
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", p->pid);
@@ -217,11 +217,11 @@ static bool is_mapped(const struct record_jit_process *p, uint64_t address)
 
 void record_jit_sampled(struct record_world *w, uint32_t pid, uint64_t address)
 {
-	uint32_t number = process_of(w, pid);
+	uint32_t number = jit_process_of(w, pid);
 	struct record_jit_process *p = number ? w->jit.process[number - 1] : NULL;
 	if (p && !is_mapped(p, address) &&
 		(!p->read_ns || os_time_ns(CLOCK_MONOTONIC) - p->read_ns >= MAPS_AGAIN_NS))
-		read_code(p);
+		jit_read_code(p);
 }
 
 bool record_jit_is_code(
@@ -234,7 +234,7 @@ bool record_jit_is_code(
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static uint32_t add_place(
+static uint32_t jit_add_place(
 	struct record_world *w, struct record_image *image, uint64_t scope, uint64_t address)
 {
 	enum base_status status =
@@ -269,7 +269,7 @@ uint32_t record_jit_site(struct record_world *w, struct record_image *image, uin
 		scope |= (w->now_ns / w->jit.slice_ns + 1) << 32;
 	}
 	if (!base_map_get(&w->jit.known, scope, address, &known))
-		return add_place(w, image, scope, address);
+		return jit_add_place(w, image, scope, address);
 	struct record_jit_place *p = &w->jit.place[known];
 	if (w->now_ns > p->seen_ns)
 		p->seen_ns = w->now_ns;
@@ -317,7 +317,7 @@ static int open_map(struct record_world *w, const struct record_jit_process *p)
 	return fd >= 0 ? fd : refused(w, name, why);
 }
 
-static int open_dump(struct record_world *w, const struct record_jit_process *p)
+static int jit_open_dump(struct record_world *w, const struct record_jit_process *p)
 {
 	const char *why;
 	if (p->dump_fd >= 0)
@@ -328,10 +328,10 @@ static int open_dump(struct record_world *w, const struct record_jit_process *p)
 	return fd >= 0 ? fd : refused(w, p->dump, why);
 }
 
-static void read_names(struct record_world *w, const struct record_jit_process *p,
+static void jit_read_names(struct record_world *w, const struct record_jit_process *p,
 	struct symbol_jit_file file[2], struct symbol_jit_place *place, size_t nr)
 {
-	int fd[2] = {open_dump(w, p), open_map(w, p)};
+	int fd[2] = {jit_open_dump(w, p), open_map(w, p)};
 	for (size_t i = 0; i < 2; i++) {
 		if (fd[i] < 0)
 			continue;
@@ -356,7 +356,7 @@ static void put_symbol(
 	w->jit.nr_named++;
 }
 
-static int by_address(const void *a, const void *b)
+static int jit_by_address(const void *a, const void *b)
 {
 	const struct symbol_jit_place *x = a, *y = b;
 	return x->address < y->address ? -1 : x->address > y->address;
@@ -378,7 +378,7 @@ static size_t unnamed_of(
 			.tag = i - 1};
 	}
 	if (nr)
-		qsort(place, nr, sizeof *place, by_address);
+		qsort(place, nr, sizeof *place, jit_by_address);
 	return nr;
 }
 
@@ -391,7 +391,7 @@ static void ask_files(struct record_world *w, struct record_image *image,
 	for (unsigned up = 0; image && up < PARENTS_MAX; up++) {
 		const struct record_jit_process *p = of_image(w, image);
 		if (p)
-			read_names(w, p, file, place, nr);
+			jit_read_names(w, p, file, place, nr);
 		for (size_t i = nr_named = 0; i < nr; i++) {
 			struct record_jit_place *to = &w->jit.place[place[i].tag];
 			if (place[i].function && !to->named)

@@ -26,20 +26,20 @@ struct makers {
 #define SEVERAL UINT64_MAX
 enum { NAME_MAX_BYTES = 256 };
 
-static const char *text_of(const struct record_sink *s, uint32_t id)
+static const char *made_text_of(const struct record_sink *s, uint32_t id)
 {
 	return base_strtab_get(s->strings, id);
 }
 
-static const char *file_of(const struct record_sink *s, uint32_t site)
+static const char *made_file_of(const struct record_sink *s, uint32_t site)
 {
 	uint32_t module = s->site[site].module;
-	const char *path = module ? text_of(s, s->module[module].path) : "";
+	const char *path = module ? made_text_of(s, s->module[module].path) : "";
 	const char *slash = strrchr(path, '/');
 	return slash ? slash + 1 : path;
 }
 
-static bool begins(const char *text, const char *const *with, size_t nr)
+static bool made_begins(const char *text, const char *const *with, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (!strncmp(text, with[i], strlen(with[i])))
@@ -47,18 +47,18 @@ static bool begins(const char *text, const char *const *with, size_t nr)
 	return false;
 }
 
-static bool is_runtime(const struct record_sink *s, uint32_t site)
+static bool made_is_runtime(const struct record_sink *s, uint32_t site)
 {
-	return begins(file_of(s, site), RUNTIMES, BASE_COUNT(RUNTIMES));
+	return made_begins(made_file_of(s, site), RUNTIMES, BASE_COUNT(RUNTIMES));
 }
 
 static bool is_library(const struct record_sink *s, uint32_t site)
 {
-	return strstr(file_of(s, site), ".so") != NULL;
+	return strstr(made_file_of(s, site), ".so") != NULL;
 }
 
 /* No symbol: what the symbol layer made up is "pigz+0x4a20". */
-static bool is_nameless(const char *function)
+static bool made_is_nameless(const char *function)
 {
 	return !*function || strstr(function, "+0x");
 }
@@ -85,7 +85,7 @@ static void qualified_name(const char *function, char name[NAME_MAX_BYTES])
 }
 
 /* The last two parts: class and function. */
-static const char *own_name(const char *name)
+static const char *made_own_name(const char *name)
 {
 	const char *last = name, *before = name;
 	for (const char *p = strstr(name, "::"); p; p = strstr(p + 2, "::")) {
@@ -128,8 +128,8 @@ static bool is_about_locks(const char *name)
 static bool is_of_runtime(const struct makers *m, uint32_t site)
 {
 	char name[NAME_MAX_BYTES];
-	qualified_name(text_of(m->s, m->s->site[site].function), name);
-	return is_runtime(m->s, site) || begins(name, NAMESPACES, BASE_COUNT(NAMESPACES));
+	qualified_name(made_text_of(m->s, m->s->site[site].function), name);
+	return made_is_runtime(m->s, site) || made_begins(name, NAMESPACES, BASE_COUNT(NAMESPACES));
 }
 
 /* Does it take or make locks for others? */
@@ -139,33 +139,34 @@ static bool is_wrapper(const struct makers *m, uint32_t site)
 	uint64_t caller;
 	if (is_of_runtime(m, site))
 		return true;
-	qualified_name(text_of(m->s, m->s->site[site].function), name);
+	qualified_name(made_text_of(m->s, m->s->site[site].function), name);
 	bool serves = base_map_get(&m->callers, 0, site, &caller) && caller == SEVERAL;
-	return serves &&
-	       (is_about_locks(own_name(name)) || (is_nameless(name) && is_library(m->s, site)));
+	return serves && (is_about_locks(made_own_name(name)) ||
+				 (made_is_nameless(name) && is_library(m->s, site)));
 }
 
 /* Does it allocate for others, seen from the function at `from`? */
 static bool is_allocator(const struct makers *m, uint32_t site, uint32_t from)
 {
 	return is_of_runtime(m, site) ||
-	       strcasestr(text_of(m->s, m->s->site[site].function), "alloc") ||
+	       strcasestr(made_text_of(m->s, m->s->site[site].function), "alloc") ||
 	       (is_library(m->s, site) && m->s->site[site].module != m->s->site[from].module);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* Of a function without a name, the place of the call: it may make locks of several kinds. */
-static void add_site(struct base_str *out, const struct record_sink *s, uint32_t site)
+static void made_add_site(struct base_str *out, const struct record_sink *s, uint32_t site)
 {
 	const struct record_site *at = &s->site[site];
-	if (is_nameless(text_of(s, at->function))) {
-		base_str_addf(out, "%s+0x%llx", file_of(s, site), (unsigned long long)at->offset);
+	if (made_is_nameless(made_text_of(s, at->function))) {
+		base_str_addf(
+			out, "%s+0x%llx", made_file_of(s, site), (unsigned long long)at->offset);
 		return;
 	}
-	base_str_add(out, text_of(s, at->function));
+	base_str_add(out, made_text_of(s, at->function));
 	if (at->file) {
-		const char *file = text_of(s, at->file), *slash = strrchr(file, '/');
+		const char *file = made_text_of(s, at->file), *slash = strrchr(file, '/');
 		base_str_addf(out, " (%s:%u)", slash ? slash + 1 : file, at->line);
 	}
 }
@@ -187,7 +188,7 @@ static uint32_t outside(const struct makers *m, const struct record_made *made, 
 		return 0;
 	for (uint32_t k = i + 1; k < made->nr_path; k++)
 		if (s->site[made->path[k]].module != s->site[made->path[i]].module &&
-			!is_runtime(s, made->path[k]))
+			!made_is_runtime(s, made->path[k]))
 			return made->path[k];
 	return 0;
 }
@@ -210,15 +211,15 @@ static void add_initialised(
 	uint32_t maker = made->nr_path ? made->path[i] : made->init_site;
 	uint32_t for_whom = made->nr_path ? outside(m, made, i) : 0, heap = made->heap_site;
 	base_str_add(name, "made by ");
-	add_site(name, s, maker);
+	made_add_site(name, s, maker);
 	if (for_whom) {
 		base_str_add(name, " for ");
-		add_site(name, s, for_whom);
+		made_add_site(name, s, for_whom);
 	}
 	if (heap && s->site[heap].function && s->site[heap].function != s->site[maker].function &&
 		!is_passed(s, made, i, heap) && !is_allocator(m, heap, maker)) {
 		base_str_add(name, " in memory of ");
-		add_site(name, s, heap);
+		made_add_site(name, s, heap);
 	}
 }
 
@@ -226,7 +227,7 @@ static void add_found(struct base_str *name, const struct makers *m, const struc
 {
 	uint32_t taker = made->nr_path ? made->path[first_of_own(m, made)] : 0;
 	base_str_add(name, "in memory of ");
-	add_site(name, m->s, made->heap_site);
+	made_add_site(name, m->s, made->heap_site);
 	if (!taker || !is_allocator(m, made->heap_site, taker))
 		return;
 	if (is_of_runtime(m, made->heap_site))
@@ -234,7 +235,7 @@ static void add_found(struct base_str *name, const struct makers *m, const struc
 	else
 		base_str_add(name, ", ");
 	base_str_add(name, "first taken by ");
-	add_site(name, m->s, taker);
+	made_add_site(name, m->s, taker);
 }
 
 /* "made by conn_new (conn.c:88)"; where another function allocated the memory, "made by lock_new

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-static const char *text_of(const struct record_sink *s, uint32_t id)
+static const char *names_text_of(const struct record_sink *s, uint32_t id)
 {
 	return base_strtab_get(s->strings, id);
 }
 
-static uint32_t text_id(struct record_sink *s, const char *text)
+static uint32_t names_text_id(struct record_sink *s, const char *text)
 {
 	return text ? record_sink_text(s, text, strlen(text)) : 0;
 }
@@ -33,13 +33,13 @@ static void name_inlined(
 		struct trace_record r = {.kind = TRACE_inlined,
 			.u.inlined = {.inlined = ++s->nr_inlined,
 				.site = site,
-				.function = text_id(s, frame[i].function),
-				.file = text_id(s, frame[i + 1].file),
+				.function = names_text_id(s, frame[i].function),
+				.file = names_text_id(s, frame[i + 1].file),
 				.line = frame[i + 1].line}};
 		record_sink_put(s, &r);
 	}
 	if (nr > 1 && s->site[site].wanted && !record_sink_failed(s)) {
-		s->site[site].file = text_id(s, frame[nr - 1].file);
+		s->site[site].file = names_text_id(s, frame[nr - 1].file);
 		s->site[site].line = (uint32_t)frame[nr - 1].line;
 	}
 }
@@ -64,7 +64,7 @@ static bool yields(void *symbols, uint64_t target)
 }
 
 /* The variable that the loop reads, if that is one, at a fixed address. */
-static uint32_t word_of(
+static uint32_t names_word_of(
 	struct record_sink *s, struct symbol_file *symbols, const struct spin_loop_code *loop)
 {
 	struct base_str name = {0};
@@ -72,7 +72,7 @@ static uint32_t word_of(
 	uint32_t id = 0;
 	if (loop->nr_words == 1 && w->base == SPIN_LOOP_NONE && w->index == SPIN_LOOP_NONE &&
 		symbol_data(symbols, w->displacement, &name))
-		id = text_id(s, base_str_text(&name));
+		id = names_text_id(s, base_str_text(&name));
 	base_str_fini(&name);
 	return id;
 }
@@ -91,12 +91,12 @@ static void tell_wait_loop(struct record_sink *s, struct symbol_file *symbols, u
 		if (loop.kind != SPIN_LOOP_WAITS)
 			return;
 		r.u.wait_loop.begin = loop.begins;
-		r.u.wait_loop.word = word_of(s, symbols, &loop);
+		r.u.wait_loop.word = names_word_of(s, symbols, &loop);
 	}
 	record_sink_put(s, &r);
 }
 
-static bool name_site(struct record_sink *s, struct symbol_file *symbols, uint32_t site)
+static bool names_name_site(struct record_sink *s, struct symbol_file *symbols, uint32_t site)
 {
 	struct symbol_found found;
 	/* A return address may be the next function's first byte: the call is before it. */
@@ -106,16 +106,16 @@ static bool name_site(struct record_sink *s, struct symbol_file *symbols, uint32
 		return false;
 	if (at->exact)
 		tell_wait_loop(s, symbols, site, offset, found.function);
-	uint32_t function = text_id(s, found.function);
+	uint32_t function = names_text_id(s, found.function);
 	if (at->wanted && !record_sink_failed(s)) {
 		s->site[site].function = function;
-		s->site[site].file = text_id(s, found.file);
+		s->site[site].file = names_text_id(s, found.file);
 		s->site[site].line = (uint32_t)found.line;
 	}
 	struct trace_record r = {.kind = TRACE_symbol,
 		.u.symbol = {.site = site,
 			.function = function,
-			.file = text_id(s, found.file),
+			.file = names_text_id(s, found.file),
 			.line = found.line,
 			.function_offset = found.function_offset}};
 	record_sink_put(s, &r);
@@ -124,27 +124,27 @@ static bool name_site(struct record_sink *s, struct symbol_file *symbols, uint32
 	return true;
 }
 
-static void name_object(
+static void names_name_object(
 	struct record_sink *s, struct symbol_file *symbols, const struct record_named *named)
 {
 	struct base_str name = {0};
 	if (!s->object[named->object].name && symbol_data(symbols, named->offset, &name)) {
-		s->object[named->object].name = text_id(s, base_str_text(&name));
+		s->object[named->object].name = names_text_id(s, base_str_text(&name));
 		record_sink_object_again(s, named->object);
 	}
 	base_str_fini(&name);
 }
 
 /* All sites of a module. Those that get no function's name are counted, with the last one's why. */
-static uint64_t name_module(struct record_sink *s, struct symbol_file *symbols, uint32_t module,
-	struct record_unnamed *unnamed)
+static uint64_t names_name_module(struct record_sink *s, struct symbol_file *symbols,
+	uint32_t module, struct record_unnamed *unnamed)
 {
 	uint64_t nr = 0, nr_unnamed = 0;
 	enum symbol_why last = unnamed->opened;
 	for (uint32_t site = 1; site <= s->nr_sites && !record_sink_failed(s); site++) {
 		if (s->site[site].module != module)
 			continue;
-		nr += symbols && name_site(s, symbols, site);
+		nr += symbols && names_name_site(s, symbols, site);
 		enum symbol_why why = symbols ? symbol_why(symbols) : unnamed->opened;
 		bool named = why == SYMBOL_WHY_none || why == SYMBOL_WHY_no_lines;
 		last = named ? last : why;
@@ -173,12 +173,13 @@ uint64_t record_sink_name_all(struct record_sink *s, struct record_unnamed *ret)
 	*ret = (struct record_unnamed){0};
 	for (uint32_t module = 1; module <= s->nr_modules && !record_sink_failed(s); module++) {
 		uint64_t begin_ns = os_time_ns(CLOCK_MONOTONIC);
-		struct symbol_file *symbols = symbol_open_with(text_of(s, s->module[module].path),
-			text_of(s, s->module[module].build_id), &fetch, &ret->opened);
-		nr += name_module(s, symbols, module, ret);
+		struct symbol_file *symbols =
+			symbol_open_with(names_text_of(s, s->module[module].path),
+				names_text_of(s, s->module[module].build_id), &fetch, &ret->opened);
+		nr += names_name_module(s, symbols, module, ret);
 		for (size_t i = 0; symbols && i < s->nr_named; i++)
 			if (s->named[i].module == module && !record_sink_failed(s))
-				name_object(s, symbols, &s->named[i]);
+				names_name_object(s, symbols, &s->named[i]);
 		symbol_close(symbols);
 		fetch.fetch =
 			fetch.fetch && os_time_ns(CLOCK_MONOTONIC) - begin_ns < FETCH_PATIENCE_NS;
@@ -194,12 +195,12 @@ void record_sink_name_placeless(struct record_sink *s)
 		struct trace_object *o = &s->object[named->object];
 		if (o->name || (o->type != TRACE_OBJECT_cond && o->type != TRACE_OBJECT_semaphore))
 			continue;
-		const char *path = text_of(s, s->module[named->module].path);
+		const char *path = names_text_of(s, s->module[named->module].path);
 		const char *slash = strrchr(path, '/');
 		struct base_str name = {0};
 		base_str_addf(&name, "%s+0x%llx", slash ? slash + 1 : path,
 			(unsigned long long)named->offset);
-		o->name = text_id(s, base_str_text(&name));
+		o->name = names_text_id(s, base_str_text(&name));
 		record_sink_object_again(s, named->object);
 		base_str_fini(&name);
 	}
@@ -207,7 +208,7 @@ void record_sink_name_placeless(struct record_sink *s)
 
 /* ---- while it goes on ------------------------------------------------------------------------ */
 
-static struct symbol_file *symbols_of(
+static struct symbol_file *names_symbols_of(
 	struct record_namer *n, const struct record_sink *s, uint32_t module)
 {
 	if (!module || module > s->nr_modules ||
@@ -217,8 +218,8 @@ static struct symbol_file *symbols_of(
 			sizeof *n->looked_at) != BASE_OK)
 		return NULL;
 	if (!n->looked_at[module])
-		n->module[module] = symbol_open(
-			text_of(s, s->module[module].path), text_of(s, s->module[module].build_id));
+		n->module[module] = symbol_open(names_text_of(s, s->module[module].path),
+			names_text_of(s, s->module[module].build_id));
 	n->looked_at[module] = true;
 	return n->module[module];
 }
@@ -228,14 +229,14 @@ uint64_t record_namer_look(struct record_namer *n, struct record_sink *s)
 	uint64_t nr = 0;
 	for (; n->nr_sites < s->nr_sites && !record_sink_failed(s); n->nr_sites++) {
 		uint32_t site = n->nr_sites + 1;
-		struct symbol_file *symbols = symbols_of(n, s, s->site[site].module);
-		nr += symbols && name_site(s, symbols, site);
+		struct symbol_file *symbols = names_symbols_of(n, s, s->site[site].module);
+		nr += symbols && names_name_site(s, symbols, site);
 	}
 	for (; n->nr_named < s->nr_named && !record_sink_failed(s); n->nr_named++) {
 		const struct record_named *named = &s->named[n->nr_named];
-		struct symbol_file *symbols = symbols_of(n, s, named->module);
+		struct symbol_file *symbols = names_symbols_of(n, s, named->module);
 		if (symbols)
-			name_object(s, symbols, named);
+			names_name_object(s, symbols, named);
 	}
 	record_sink_name_made(s, n->nr_made);
 	n->nr_made = s->nr_made;

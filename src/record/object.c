@@ -46,7 +46,7 @@ static uint64_t scope_of(enum scope scope, uint64_t rest)
 	return (uint64_t)scope << 56 | (rest & ((1ull << 56) - 1));
 }
 
-static enum trace_object_type type_of(uint64_t word)
+static enum trace_object_type object_type_of(uint64_t word)
 {
 	uint64_t type = (word & ~RING_OBJECT_SHARED) >> RING_OBJECT_TYPE_SHIFT;
 	return type < TRACE_OBJECT_NR ? (enum trace_object_type)type : TRACE_OBJECT_other;
@@ -63,7 +63,7 @@ static bool is_numbered_by_system(enum trace_object_type type)
 	return type == TRACE_OBJECT_sysv_semaphore || type == TRACE_OBJECT_sysv_messages;
 }
 
-static void put(struct record_world *w, enum record_map_number map, uint64_t hi, uint64_t lo,
+static void object_put(struct record_world *w, enum record_map_number map, uint64_t hi, uint64_t lo,
 	uint64_t value)
 {
 	enum base_status status = base_map_put(record_world_map(w, map), hi, lo, value);
@@ -133,7 +133,7 @@ static uint64_t mapping_number(struct record_world *w, const struct record_share
 	if (base_map_get(&w->mappings, s->dev, s->ino, &number))
 		return number;
 	number = ++w->nr_mappings;
-	put(w, RECORD_MAP_mappings, s->dev, s->ino, number);
+	object_put(w, RECORD_MAP_mappings, s->dev, s->ino, number);
 	return number;
 }
 
@@ -141,7 +141,7 @@ static uint64_t mapping_number(struct record_world *w, const struct record_share
 
 static uint32_t memory_object(struct record_world *w, struct record_image *image, uint64_t word)
 {
-	enum trace_object_type type = type_of(word);
+	enum trace_object_type type = object_type_of(word);
 	uint64_t address = word & RING_OBJECT_ADDRESS, known;
 	uint64_t scope = image->number, key = word & ~RING_OBJECT_SHARED;
 	bool shared = (word & RING_OBJECT_SHARED) != 0;
@@ -165,7 +165,7 @@ static uint32_t memory_object(struct record_world *w, struct record_image *image
 	uint32_t object = record_sink_object(w->sink,
 		(struct trace_object){
 			.process = shared ? 0 : image->process, .type = type, .address = address});
-	put(w, RECORD_MAP_objects, scope, key, object);
+	object_put(w, RECORD_MAP_objects, scope, key, object);
 	const struct record_range *range =
 		shared ? NULL : record_image_find_range(w, image, address);
 	if (range)
@@ -175,7 +175,7 @@ static uint32_t memory_object(struct record_world *w, struct record_image *image
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-static uint64_t hash_text(const char *text, size_t length)
+static uint64_t object_hash_text(const char *text, size_t length)
 {
 	uint64_t h = length;
 	for (size_t i = 0; i < length; i++)
@@ -208,7 +208,8 @@ static bool tuple_of(const struct record_descriptor *d, uint64_t *ret_tuple, uns
 		/* Only the one who listens has a name: who was accepted n-th is who connected n-th.
 		 */
 		*ret_side = has_peer;
-		*ret_tuple = has_local ? hash_text(local, nr_local) : hash_text(peer, nr_peer);
+		*ret_tuple = has_local ? object_hash_text(local, nr_local)
+				       : object_hash_text(peer, nr_peer);
 		return true;
 	}
 	if (!has_local || !has_peer)
@@ -220,9 +221,9 @@ static bool tuple_of(const struct record_descriptor *d, uint64_t *ret_tuple, uns
 	if (!order)
 		return false; /* connected to itself */
 	*ret_side = order > 0;
-	uint64_t a = hash_text(local, nr_local), b = hash_text(peer, nr_peer);
+	uint64_t a = object_hash_text(local, nr_local), b = object_hash_text(peer, nr_peer);
 	*ret_tuple = (order < 0 ? base_hash_u64(a) ^ b : base_hash_u64(b) ^ a) ^
-		     hash_text(d->name, (size_t)(local - d->name));
+		     object_hash_text(d->name, (size_t)(local - d->name));
 	return true;
 }
 
@@ -246,8 +247,8 @@ static uint32_t told_peer(
 	if (unix_socket && d->ino && w->peer_of)
 		peer = w->peer_of(w->peer_of_ctx, d->ino);
 	if (peer) {
-		put(w, RECORD_MAP_peers, PEER_of_inode, peer, object);
-		put(w, RECORD_MAP_peers, PEER_told, object, peer);
+		object_put(w, RECORD_MAP_peers, PEER_of_inode, peer, object);
+		object_put(w, RECORD_MAP_peers, PEER_told, object, peer);
 		(void)!base_map_get(&w->objects, inode_scope(d), peer, &known);
 	} else if (d->ino) {
 		(void)!base_map_get(&w->peers, PEER_of_inode, d->ino, &known);
@@ -265,8 +266,8 @@ static uint32_t same_turn(struct record_world *w, uint64_t tuple, unsigned side,
 	if (turn && base_map_get(&w->pairs, tuple, (turn - 1) << 1 | side, &waiting) &&
 		waiting == object)
 		return 0; /* described once more */
-	put(w, RECORD_MAP_pair_sides, tuple, side, turn + 1);
-	put(w, RECORD_MAP_pairs, tuple, turn << 1 | side, object);
+	object_put(w, RECORD_MAP_pair_sides, tuple, side, turn + 1);
+	object_put(w, RECORD_MAP_pairs, tuple, turn << 1 | side, object);
 	if (!base_map_get(&w->pairs, tuple, turn << 1 | !side, &waiting) ||
 		waiting > w->sink->nr_objects)
 		return 0;
@@ -356,11 +357,11 @@ void record_image_descriptor(
 					 .capacity = d->capacity_bytes,
 					 .name = name});
 		if (d->ino)
-			put(w, RECORD_MAP_objects, scope, d->ino, object);
+			object_put(w, RECORD_MAP_objects, scope, d->ino, object);
 	}
 	if (!object)
 		return;
-	put(w, RECORD_MAP_objects, own, d->incarnation, object);
+	object_put(w, RECORD_MAP_objects, own, d->incarnation, object);
 	if (record_sink_failed(w->sink))
 		return;
 	/* A socket is often described before it is connected, and again after; which of the two
@@ -391,16 +392,17 @@ static uint32_t descriptor_object(
 uint32_t record_image_object_slow(struct record_world *w, struct record_image *image, uint64_t word)
 {
 	uint32_t object;
-	if (!(word & RING_OBJECT_ADDRESS) && !is_numbered_by_system(type_of(word)))
+	if (!(word & RING_OBJECT_ADDRESS) && !is_numbered_by_system(object_type_of(word)))
 		return 0;
-	if (is_descriptor(type_of(word))) {
+	if (is_descriptor(object_type_of(word))) {
 		uint64_t incarnation = word & RING_OBJECT_ADDRESS;
 		object = descriptor_object(w, image, incarnation);
 		if (!object && w->look_ahead && w->look_ahead(w->look_ahead_ctx, image))
 			object = descriptor_object(w, image, incarnation);
 		if (!object) {
-			struct record_descriptor d = {
-				.incarnation = incarnation, .type = type_of(word), .name = ""};
+			struct record_descriptor d = {.incarnation = incarnation,
+				.type = object_type_of(word),
+				.name = ""};
 			record_image_descriptor(w, image, &d);
 			object = descriptor_object(w, image, incarnation);
 		}

@@ -30,7 +30,7 @@ struct record_words {
 
 /* Predictors start afresh with each chunk: it can go from one thread, or image, to another. */
 struct record_coder {
-	struct target_encoder encoder; /* first: find_head() */
+	struct target_encoder encoder; /* first: words_find_head() */
 	const struct image *image;     /* of the current piece */
 	uint64_t ticks;                /* its end */
 	size_t block_states, slot_states;
@@ -70,7 +70,7 @@ static struct image *find_image(struct record_words *w, uint32_t number)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static struct image *image_of(struct record_words *w, uint32_t number)
+static struct image *words_image_of(struct record_words *w, uint32_t number)
 {
 	struct image *found = find_image(w, number);
 	if (found || base_grow(&w->image, &w->images_capacity, w->nr_images + 1,
@@ -80,7 +80,7 @@ static struct image *image_of(struct record_words *w, uint32_t number)
 	return &w->image[w->nr_images++];
 }
 
-static struct module *module_of(
+static struct module *words_module_of(
 	struct image *image, const struct memory_table_head *t, uint64_t first_ticks)
 {
 	for (size_t i = 0; i < image->nr_modules; i++)
@@ -133,10 +133,10 @@ void record_words_learn(struct record_words *w, const uint8_t *chunk, size_t siz
 		t.first_index >= MEMORY_BLOCKS_MAX || at >= MEMORY_BLOCKS_MAX ||
 		t.first_index + at + nr > MEMORY_BLOCKS_MAX)
 		return;
-	struct image *image = image_of(w, head.image);
+	struct image *image = words_image_of(w, head.image);
 	struct module *m = !image   ? NULL
 			   : placed ? &image->placed
-				    : module_of(image, &t, head.first_ticks);
+				    : words_module_of(image, &t, head.first_ticks);
 	if (!m || base_grow(&image->slot_base, &image->blocks_capacity, t.first_index + at + nr,
 			  sizeof *image->slot_base) != BASE_OK)
 		return;
@@ -154,24 +154,26 @@ void record_words_learn(struct record_words *w, const uint8_t *chunk, size_t siz
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static inline bool is_in(const struct module *m, uint64_t address)
+static inline bool words_is_in(const struct module *m, uint64_t address)
 {
 	return address - m->address < m->nr * sizeof *m->head;
 }
 
 /* The one that was there last, as of then. */
-static const struct module *find_module(const struct image *image, uint64_t address, uint64_t ticks)
+static const struct module *words_find_module(
+	const struct image *image, uint64_t address, uint64_t ticks)
 {
 	for (size_t i = image->nr_modules; i-- > 0;)
-		if (is_in(&image->module[i], address) && image->module[i].first_ticks <= ticks)
+		if (words_is_in(&image->module[i], address) &&
+			image->module[i].first_ticks <= ticks)
 			return &image->module[i];
-	return is_in(&image->placed, address) ? &image->placed : NULL;
+	return words_is_in(&image->placed, address) ? &image->placed : NULL;
 }
 
-static const struct memory_block_head *find_head(struct target_encoder *e, uintptr_t address)
+static const struct memory_block_head *words_find_head(struct target_encoder *e, uintptr_t address)
 {
 	const struct record_coder *c = (const struct record_coder *)e;
-	const struct module *m = find_module(c->image, address, c->ticks);
+	const struct module *m = words_find_module(c->image, address, c->ticks);
 	if (!m || (address - m->address) % sizeof *m->head)
 		return NULL;
 	e->head = m->head;
@@ -206,7 +208,7 @@ struct record_coder *record_coder_new(void)
 	}
 	c->encoder.room = &c->room;
 	c->encoder.avx2 = __builtin_cpu_supports("avx2");
-	c->encoder.find = find_head;
+	c->encoder.find = words_find_head;
 	return c;
 }
 
@@ -219,7 +221,8 @@ void record_coder_free(struct record_coder *c)
 	base_free(c);
 }
 
-static void begin(struct record_coder *c, const struct memory_chunk_head *of, uint64_t first_ticks)
+static void words_begin(
+	struct record_coder *c, const struct memory_chunk_head *of, uint64_t first_ticks)
 {
 	c->head = *of;
 	c->head.version = MEMORY_STREAM_VERSION; /* ours, whatever the program's is */
@@ -247,7 +250,7 @@ static bool continues(const struct memory_chunk_head *h, const struct memory_chu
 	       h->flags == next->flags && !next->lost;
 }
 
-static bool has_room(const struct record_coder *c, uint64_t words)
+static bool words_has_room(const struct record_coder *c, uint64_t words)
 {
 	return (size_t)(c->chunk + sizeof c->chunk - c->to) >= target_piece_bound(words);
 }
@@ -271,7 +274,7 @@ static bool encode_piece(const struct image *image, struct record_coder *c, stru
 		return true;
 	}
 	uint64_t began = r->head.first_ticks + head.begin_ticks, ended = began + head.lasted_ticks;
-	if (!has_room(c, head.words))
+	if (!words_has_room(c, head.words))
 		return false;
 	memcpy(c->word, r->chunk + r->at + sizeof head, head.words * 8);
 	c->image = image;
@@ -301,7 +304,7 @@ bool record_words_encode(struct record_words *w, struct record_coder *c, struct 
 		struct memory_ring_piece next = {0};
 		if (r->at && bytes_left(r) >= sizeof next)
 			memcpy(&next, r->chunk + r->at, sizeof next);
-		begin(c, &r->head, r->head.first_ticks + next.begin_ticks);
+		words_begin(c, &r->head, r->head.first_ticks + next.begin_ticks);
 		c->head.lost = r->at ? 0 : r->head.lost;
 		r->begun = true;
 	}

@@ -107,7 +107,7 @@ static enum base_status add_state_functions(
 	return BASE_OK;
 }
 
-static enum base_status add_total(struct actors_build *b, const struct graph_state_totals *t)
+static enum base_status actors_add_total(struct actors_build *b, const struct graph_state_totals *t)
 {
 	uint32_t row = b->row_of[t->actor];
 	const struct model_state *st = model_state(b->m, t->state);
@@ -132,7 +132,7 @@ static enum base_status add_total(struct actors_build *b, const struct graph_sta
 	return add_state_functions(b, s, t->state);
 }
 
-static enum base_status add_path(struct actors_build *b, const struct graph_path_state *p)
+static enum base_status actors_add_path(struct actors_build *b, const struct graph_path_state *p)
 {
 	uint32_t row = b->row_of[p->actor];
 	struct report_actor_state *s = NULL;
@@ -225,7 +225,7 @@ static void sort_all(struct report_actors *out)
 		qsort(out->actor, nr, sizeof *out->actor, by_actor_path);
 }
 
-static enum base_status fill_all(struct actors_build *b, struct base_err *err)
+static enum base_status actors_fill_all(struct actors_build *b, struct base_err *err)
 {
 	struct graph *g = model_graph(b->m);
 	uint32_t nr = graph_nr_actors(g);
@@ -245,9 +245,9 @@ static enum base_status fill_all(struct actors_build *b, struct base_err *err)
 			"no actor of this trace matches '%s' (see longpole actors --all)",
 			b->pattern);
 	for (size_t i = 0; s == BASE_OK && i < nr_totals; i++)
-		s = add_total(b, &totals[i]);
+		s = actors_add_total(b, &totals[i]);
 	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++)
-		s = add_path(b, &lane.state[i]);
+		s = actors_add_path(b, &lane.state[i]);
 	const struct model_processor_wait *w = model_processor_waits(b->m, &nr_waits);
 	for (size_t i = 0; s == BASE_OK && i < nr_waits; i++)
 		s = add_ready(b, &w[i]);
@@ -257,7 +257,7 @@ static enum base_status fill_all(struct actors_build *b, struct base_err *err)
 	return s;
 }
 
-static enum base_status fill(struct report_actors *out, struct model *m,
+static enum base_status actors_fill(struct report_actors *out, struct model *m,
 	const struct report_actors_options *opts, struct base_err *err)
 {
 	uint32_t nr = graph_nr_actors(model_graph(m));
@@ -276,7 +276,7 @@ static enum base_status fill(struct report_actors *out, struct model *m,
 	out->actor = report_array(out->arena, nr, sizeof *out->actor);
 	bool room = b.names && b.state_names && b.had_names && b.row_of && b.state_capacity &&
 		    b.ready_capacity && out->actor;
-	enum base_status s = room ? fill_all(&b, err) : report_no_memory(err);
+	enum base_status s = room ? actors_fill_all(&b, err) : report_no_memory(err);
 	base_strtab_free(b.names);
 	base_strtab_free(b.state_names);
 	base_strtab_free(b.had_names);
@@ -305,7 +305,7 @@ enum base_status report_actors_build(const struct report_run *run,
 	if (s == BASE_OK)
 		s = report_fill_trace(&a->trace, a->arena, run, m, err);
 	if (s == BASE_OK)
-		s = fill(a, m, opts, err);
+		s = actors_fill(a, m, opts, err);
 	model_free(m);
 	if (s != BASE_OK)
 		report_actors_free(a);
@@ -329,29 +329,29 @@ struct report_actors *report_actors_free(struct report_actors *a)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static double share_of(double part, double all)
+static double actors_share_of(double part, double all)
 {
 	return all > 0 ? part / all : 0;
 }
 
-static void add_part(struct base_str *s, const struct report_style *st, const char *what,
+static void actors_add_part(struct base_str *s, const struct report_style *st, const char *what,
 	double part, double all)
 {
 	base_str_addf(s, "%s%s ", report_dot(st), what);
-	report_percent(s, share_of(part, all));
+	report_percent(s, actors_share_of(part, all));
 }
 
-static void heading(struct base_str *out, const struct report_style *st,
+static void actors_heading(struct base_str *out, const struct report_style *st,
 	const struct report_actors *all, const struct report_actor *a)
 {
 	struct base_str s = {0}, label = {0};
 	double total = (double)a->total_ns;
 	report_ns(&s, total);
-	add_part(&s, st, "active", (double)a->active_ns, total);
-	add_part(&s, st, "waiting", (double)a->waiting_ns, total);
-	add_part(&s, st, "ready", (double)a->ready_ns, total);
+	actors_add_part(&s, st, "active", (double)a->active_ns, total);
+	actors_add_part(&s, st, "waiting", (double)a->waiting_ns, total);
+	actors_add_part(&s, st, "ready", (double)a->ready_ns, total);
 	base_str_add(&s, report_dot(st));
-	report_percent(&s, share_of(a->path_ns, all->elapsed_ns));
+	report_percent(&s, actors_share_of(a->path_ns, all->elapsed_ns));
 	base_str_add(&s, " of the critical path");
 	if (*a->cgroup && strcmp(a->cgroup, "/") != 0)
 		base_str_addf(&s, "%scgroup %s", report_dot(st), a->cgroup);
@@ -373,7 +373,7 @@ static void state_line(struct base_str *out, const struct report_style *st,
 {
 	struct base_str cell = {0};
 	base_str_add(out, "  ");
-	report_percent(&cell, share_of((double)s->total_ns, (double)a->total_ns));
+	report_percent(&cell, actors_share_of((double)s->total_ns, (double)a->total_ns));
 	report_right(out, base_str_text(&cell), 7);
 	base_str_reset(&cell);
 	base_str_add_ns(&cell, s->total_ns);
@@ -382,7 +382,7 @@ static void state_line(struct base_str *out, const struct report_style *st,
 	base_str_add_count(&cell, s->visits);
 	report_right(out, base_str_text(&cell), 10);
 	base_str_reset(&cell);
-	report_percent(&cell, share_of(s->path_ns, all->elapsed_ns));
+	report_percent(&cell, actors_share_of(s->path_ns, all->elapsed_ns));
 	report_right(out, base_str_text(&cell), 9);
 	base_str_reset(&cell);
 	base_str_addf(&cell, "%s%s%s", s->name, *s->where ? "  " : "", s->where);
@@ -420,7 +420,7 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 	size_t nr = opts->limit && opts->limit < shown ? opts->limit : shown;
 	for (size_t i = 0; i < nr; i++) {
 		const struct report_actor *a = &all->actor[i];
-		heading(out, style, all, a);
+		actors_heading(out, style, all, a);
 		report_color_begin(out, style, REPORT_DIM);
 		base_str_add(out, "     share      time    visits  of path  state");
 		report_color_end(out, style);
@@ -443,7 +443,7 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *states_json(const struct report_actor *a)
+static json_t *actors_states_json(const struct report_actor *a)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < a->nr_states; i++) {
@@ -481,7 +481,7 @@ json_t *report_actors_json(const struct report_actors *all)
 				report_json_u64(a->active_ns), "waiting_ns",
 				report_json_u64(a->waiting_ns), "ready_ns",
 				report_json_u64(a->ready_ns), "path_ns", report_json_ns(a->path_ns),
-				"states", states_json(a), "processor_had_by", had_json(a)));
+				"states", actors_states_json(a), "processor_had_by", had_json(a)));
 	}
 	json_t *result = json_pack(
 		"{s:o, s:o}", "elapsed_ns", report_json_ns(all->elapsed_ns), "actors", list);

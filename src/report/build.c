@@ -42,7 +42,7 @@ struct actors {
 	uint32_t nr;
 };
 
-static enum base_status find_row(
+static enum base_status build_find_row(
 	struct rows *w, const struct graph_path_state *p, size_t *ret, struct base_err *err)
 {
 	const struct model_state *st = model_state(w->m, p->state);
@@ -79,7 +79,7 @@ static enum base_status find_row(
 	return BASE_OK;
 }
 
-static enum base_status add_function(struct rows *w, struct row_functions *f,
+static enum base_status build_add_function(struct rows *w, struct row_functions *f,
 	const struct model_function_share *share, double weight_ns)
 {
 	size_t i = 0;
@@ -97,7 +97,7 @@ static enum base_status add_function(struct rows *w, struct row_functions *f,
 }
 
 /* Only the first functions of each state: a long tail would cost much and never be shown. */
-static enum base_status add_functions(
+static enum base_status build_add_functions(
 	struct rows *w, size_t row, const struct graph_path_state *p, double running_ns)
 {
 	enum { LOOK_AT = 8 };
@@ -108,14 +108,14 @@ static enum base_status add_functions(
 	struct row_functions *f = &w->functions[row];
 	f->weight_ns += running_ns;
 	for (size_t i = 0; i < nr && i < LOOK_AT; i++) {
-		enum base_status s = add_function(w, f, &share[i], running_ns);
+		enum base_status s = build_add_function(w, f, &share[i], running_ns);
 		if (s != BASE_OK)
 			return s;
 	}
 	return BASE_OK;
 }
 
-static int by_path_ns(const void *a, const void *b)
+static int build_by_path_ns(const void *a, const void *b)
 {
 	const struct report_row *x = a, *y = b;
 	if (x->path_ns != y->path_ns)
@@ -125,7 +125,7 @@ static int by_path_ns(const void *a, const void *b)
 	return c ? c : strcmp(x->where, y->where);
 }
 
-static enum base_status add_actor(
+static enum base_status build_add_actor(
 	struct actor_shares *in, uint32_t of, const struct graph_path_state *p)
 {
 	uint64_t i;
@@ -145,7 +145,8 @@ static enum base_status add_actor(
 }
 
 /* nr: rows or topics. NULL: no memory. */
-static struct actors *sum_actors(const struct rows *w, const struct actor_shares *in, size_t nr)
+static struct actors *build_sum_actors(
+	const struct rows *w, const struct actor_shares *in, size_t nr)
 {
 	struct actors *a = report_array(w->r->arena, nr, sizeof *a);
 	for (size_t i = 0; a && i < in->nr; i++) {
@@ -173,11 +174,11 @@ static double away_in_call_ns(const struct model *m, const struct graph_path_sta
 	return st->call_ns ? called_ns * (double)st->away_ns / (double)st->call_ns : 0;
 }
 
-static enum base_status add_path_state(
+static enum base_status build_add_path_state(
 	struct rows *w, const struct graph_path_state *p, struct base_err *err)
 {
 	size_t i = 0;
-	enum base_status s = find_row(w, p, &i, err);
+	enum base_status s = build_find_row(w, p, &i, err);
 	if (s != BASE_OK || !w->row)
 		return s;
 	struct report_row *row = &w->row[i];
@@ -189,15 +190,15 @@ static enum base_status add_path_state(
 	row->unexplained_ns += p->unexplained_ns;
 	row->visits += p->visits;
 	w->r->unexplained_ns += p->unexplained_ns;
-	s = add_actor(&w->in_row, (uint32_t)i, p);
+	s = build_add_actor(&w->in_row, (uint32_t)i, p);
 	if (s == BASE_OK)
-		s = add_actor(&w->in_topic, row->topic, p);
+		s = build_add_actor(&w->in_topic, row->topic, p);
 	if (s == BASE_OK)
-		s = add_functions(w, i, p, p->path_ns - waiting_ns);
+		s = build_add_functions(w, i, p, p->path_ns - waiting_ns);
 	return s == BASE_OK ? s : report_no_memory(err);
 }
 
-static const char *name_actor(const struct rows *w, const struct actors *a)
+static const char *build_name_actor(const struct rows *w, const struct actors *a)
 {
 	return report_clean(w->r->arena, model_actor(w->m, a->most->actor)->name);
 }
@@ -212,9 +213,9 @@ static enum base_status finish_row(struct rows *w, size_t i, const struct actors
 	row->waiting_share = row->path_ns > 0 ? row->waiting_ns / row->path_ns : 0;
 	row->nr_actors = in_row->nr;
 	row->nr_topic_actors = in_topic->nr;
-	row->topic_actor = is_one(in_topic) ? name_actor(w, in_topic) : "";
+	row->topic_actor = is_one(in_topic) ? build_name_actor(w, in_topic) : "";
 	if (is_one(in_row)) {
-		row->actor = name_actor(w, in_row);
+		row->actor = build_name_actor(w, in_row);
 	} else {
 		base_str_addf(&name, "%s \xc3\x97%u", row->group, row->nr_actors);
 		row->actor = report_keep(w->r->arena, &name);
@@ -225,10 +226,10 @@ static enum base_status finish_row(struct rows *w, size_t i, const struct actors
 	return row->actor && row->topic_actor ? BASE_OK : report_no_memory(err);
 }
 
-static enum base_status finish_rows(struct rows *w, struct base_err *err)
+static enum base_status build_finish_rows(struct rows *w, struct base_err *err)
 {
-	const struct actors *in_row = sum_actors(w, &w->in_row, w->nr);
-	const struct actors *in_topic = sum_actors(w, &w->in_topic, w->ix->nr_topics);
+	const struct actors *in_row = build_sum_actors(w, &w->in_row, w->nr);
+	const struct actors *in_topic = build_sum_actors(w, &w->in_topic, w->ix->nr_topics);
 	enum base_status s = in_row && in_topic ? BASE_OK : report_no_memory(err);
 	for (size_t i = 0; s == BASE_OK && i < w->nr; i++)
 		s = finish_row(w, i, &in_row[i], &in_topic[w->row[i].topic], err);
@@ -250,9 +251,9 @@ static enum base_status fill_rows(
 		r->elapsed_ns = lane.length_ns;
 	}
 	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++)
-		s = add_path_state(&w, &lane.state[i], err);
+		s = build_add_path_state(&w, &lane.state[i], err);
 	if (s == BASE_OK)
-		s = finish_rows(&w, err);
+		s = build_finish_rows(&w, err);
 	if (s == BASE_OK) {
 		r->explained_share = r->elapsed_ns > 0 ? 1 - r->unexplained_ns / r->elapsed_ns : 1;
 		r->row = report_array(r->arena, w.nr, sizeof *r->row);
@@ -262,7 +263,7 @@ static enum base_status fill_rows(
 	if (s == BASE_OK && w.nr && w.row) {
 		memcpy(r->row, w.row, w.nr * sizeof *w.row);
 		r->nr_rows = w.nr;
-		qsort(r->row, r->nr_rows, sizeof *r->row, by_path_ns);
+		qsort(r->row, r->nr_rows, sizeof *r->row, build_by_path_ns);
 	}
 	for (size_t i = 0; i < w.nr; i++)
 		base_free(w.functions[i].function);

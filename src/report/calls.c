@@ -35,7 +35,7 @@ struct builder {
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-static struct cell *cell_of(struct builder *b, const struct trace_record *r)
+static struct cell *calls_cell_of(struct builder *b, const struct trace_record *r)
 {
 	const struct trace_call_count *k = &r->u.call_count;
 	uint64_t at, hi = (uint64_t)k->function << 32 | k->inside;
@@ -54,7 +54,7 @@ static struct cell *cell_of(struct builder *b, const struct trace_record *r)
 	return &b->cell[at];
 }
 
-static void add_failed(struct report_call_use *u, uint64_t nr, uint64_t error, uint64_t most)
+static void calls_add_failed(struct report_call_use *u, uint64_t nr, uint64_t error, uint64_t most)
 {
 	u->failed += nr;
 	if (most > u->most_failed) {
@@ -65,7 +65,7 @@ static void add_failed(struct report_call_use *u, uint64_t nr, uint64_t error, u
 
 static void count(struct builder *b, const struct trace_record *r)
 {
-	struct cell *c = cell_of(b, r);
+	struct cell *c = calls_cell_of(b, r);
 	if (!c)
 		return;
 	c->use.calls += r->u.call_count.calls;
@@ -103,7 +103,7 @@ static void failed_of_last(struct builder *b, const struct trace_record *r)
 	uint64_t at;
 	if (!base_map_get(&b->lasts, 0, r->stream, &at) || !at || at > b->nr_cells)
 		return;
-	add_failed(&b->cell[at - 1].use, k->nr, k->error, k->nr);
+	calls_add_failed(&b->cell[at - 1].use, k->nr, k->error, k->nr);
 }
 
 static void special_cpu_of_last(struct builder *b, const struct trace_record *r)
@@ -197,7 +197,7 @@ static void total_of_thread(struct builder *b, const struct trace_record *r)
 }
 
 /* While others had the counters, a thread is taken to have gone on as before. */
-static void add_totals(struct builder *b)
+static void calls_add_totals(struct builder *b)
 {
 	struct report_calls *out = b->out;
 	out->least_running_share = 1;
@@ -293,7 +293,7 @@ static void estimate_events(struct report_call_use *u, unsigned nr_events)
 	}
 }
 
-static void add_events(struct report_call_use *to, const struct report_call_use *from)
+static void calls_add_events(struct report_call_use *to, const struct report_call_use *from)
 {
 	for (unsigned mode = 0; mode < REPORT_CALL_MODES; mode++)
 		for (unsigned i = 0; i < REPORT_CALL_EVENTS; i++) {
@@ -308,11 +308,11 @@ static void add_events(struct report_call_use *to, const struct report_call_use 
 	to->without_events += from->without_events;
 }
 
-static void add(struct report_call_use *to, const struct report_call_use *from)
+static void calls_add(struct report_call_use *to, const struct report_call_use *from)
 {
 	to->calls += from->calls;
 	to->bytes += from->bytes;
-	add_failed(to, from->failed, from->last_error, from->most_failed);
+	calls_add_failed(to, from->failed, from->last_error, from->most_failed);
 	to->timed += from->timed;
 	to->timed_ns += from->timed_ns;
 	to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
@@ -330,7 +330,7 @@ static void add(struct report_call_use *to, const struct report_call_use *from)
 	to->kernel_ns += from->kernel_ns;
 	to->ns += from->ns;
 	to->cpu_ns += from->cpu_ns;
-	add_events(to, from);
+	calls_add_events(to, from);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -368,7 +368,7 @@ static void estimate_cell(const struct builder *b, struct cell *c)
 	estimate_events(&c->use, b->out->nr_events);
 }
 
-static enum base_status add_place(struct builder *b, struct report_call_function *f,
+static enum base_status calls_add_place(struct builder *b, struct report_call_function *f,
 	const struct cell *c, struct base_err *err)
 {
 	struct report_calls *out = b->out;
@@ -378,12 +378,12 @@ static enum base_status add_place(struct builder *b, struct report_call_function
 	*p = (struct report_call_place){.where = report_clean(out->arena, *where ? where : "?"),
 		.inside = report_clean(out->arena, trace_text_of(d, c->key.inside)),
 		.use = c->use};
-	add(&f->use, &c->use);
+	calls_add(&f->use, &c->use);
 	if (c->key.inside) {
-		add(&f->inside, &c->use);
+		calls_add(&f->inside, &c->use);
 	} else {
-		add(&out->category[f->category], &c->use);
-		add(&out->all, &c->use);
+		calls_add(&out->category[f->category], &c->use);
+		calls_add(&out->all, &c->use);
 	}
 	return p->where && p->inside ? BASE_OK : report_no_memory(err);
 }
@@ -410,7 +410,7 @@ static enum base_status make_functions(struct builder *b, struct base_err *err)
 		if (!f->name || !f->place)
 			return report_no_memory(err);
 		for (size_t k = i; k < end; k++) {
-			enum base_status s = add_place(b, f, &b->cell[k], err);
+			enum base_status s = calls_add_place(b, f, &b->cell[k], err);
 			if (s != BASE_OK)
 				return s;
 		}
@@ -439,7 +439,7 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	out->tick_hz = trace_reader_info(b->run->reader)->tick_hz;
 	out->elapsed_ns = trace_reader_last_ns(b->run->reader);
 	out->cpu_ns = out->trace.target_cpu_ns;
-	add_totals(b);
+	calls_add_totals(b);
 	return make_functions(b, err);
 }
 

@@ -42,12 +42,13 @@ int report_event_place(const char *const *name, unsigned nr, const char *event)
 	return -1;
 }
 
-static int place_of(const struct report_calls *c, const char *event)
+static int calls_events_place_of(const struct report_calls *c, const char *event)
 {
 	return report_event_place(c->event_name, c->nr_events, event);
 }
 
-static struct events_row row_of(const struct report_call_use *u, enum report_call_mode mode)
+static struct events_row calls_events_row_of(
+	const struct report_call_use *u, enum report_call_mode mode)
 {
 	struct events_row row = {.calls = (double)u->calls};
 	for (unsigned i = 0; i < REPORT_CALL_EVENTS; i++) {
@@ -68,7 +69,7 @@ static struct events_row program_row(const struct report_calls *c, enum report_c
 /* What the program did outside of library calls: what is left. */
 static struct events_row rest_row(const struct report_calls *c, enum report_call_mode mode)
 {
-	struct events_row row = program_row(c, mode), calls = row_of(&c->all, mode);
+	struct events_row row = program_row(c, mode), calls = calls_events_row_of(&c->all, mode);
 	for (unsigned i = 0; i < c->nr_events; i++)
 		row.count[i] = row.count[i] > calls.count[i] ? row.count[i] - calls.count[i] : 0;
 	return row;
@@ -107,7 +108,8 @@ void report_event_ratio(struct base_str *out, double count, double per, size_t w
 /* Is that a column of its own, with its share? Cycles and instructions make one together. */
 static bool is_own_column(const struct report_calls *c, unsigned i)
 {
-	int cycles = place_of(c, "cycles"), instructions = place_of(c, "instructions");
+	int cycles = calls_events_place_of(c, "cycles"),
+	    instructions = calls_events_place_of(c, "instructions");
 	return cycles < 0 || instructions < 0 || ((int)i != cycles && (int)i != instructions);
 }
 
@@ -115,7 +117,8 @@ static void events_heads(struct base_str *out, const struct report_calls *c,
 	const struct report_style *st, const char *what, enum report_call_mode mode)
 {
 	struct base_str s = {0};
-	int cycles = place_of(c, "cycles"), instructions = place_of(c, "instructions");
+	int cycles = calls_events_place_of(c, "cycles"),
+	    instructions = calls_events_place_of(c, "instructions");
 	report_color_begin(out, st, REPORT_DIM);
 	base_str_addf(&s, "%s, %s", what, mode == REPORT_CALL_USER ? "user space" : "kernel");
 	report_cell(out, st, base_str_text(&s), NAME_WIDTH, true);
@@ -143,7 +146,8 @@ static void events_line(struct base_str *out, const struct report_calls *c,
 	const struct events_row *both)
 {
 	struct base_str s = {0};
-	int cycles = place_of(c, "cycles"), instructions = place_of(c, "instructions");
+	int cycles = calls_events_place_of(c, "cycles"),
+	    instructions = calls_events_place_of(c, "instructions");
 	report_cell(out, st, name, NAME_WIDTH, true);
 	if (row.calls > 0)
 		base_str_add_count(&s, (uint64_t)row.calls);
@@ -186,17 +190,17 @@ static void events_table(struct base_str *out, const struct report_calls *c,
 	events_heads(out, c, st, "category", mode);
 	for (unsigned i = 0; i < TRACE_CALL_NR; i++)
 		if (c->category[i].calls)
-			events_line(
-				out, c, st, category_text[i], row_of(&c->category[i], mode), &both);
-	events_line(out, c, st, "all library calls", row_of(&c->all, mode), &both);
+			events_line(out, c, st, category_text[i],
+				calls_events_row_of(&c->category[i], mode), &both);
+	events_line(out, c, st, "all library calls", calls_events_row_of(&c->all, mode), &both);
 	events_line(out, c, st, "the program's own code", rest_row(c, mode), &both);
 	events_line(out, c, st, "the whole program", program_row(c, mode), &both);
 	base_str_add(out, "\n");
 	events_heads(out, c, st, "function", mode);
 	size_t nr = view->limit && view->limit < c->nr_functions ? view->limit : c->nr_functions;
 	for (size_t i = 0; i < nr; i++)
-		events_line(
-			out, c, st, c->function[i].name, row_of(&c->function[i].use, mode), &both);
+		events_line(out, c, st, c->function[i].name,
+			calls_events_row_of(&c->function[i].use, mode), &both);
 	if (nr < c->nr_functions)
 		base_str_addf(out, "... %zu more (--all shows them)\n", c->nr_functions - nr);
 	base_str_add(out, "\n");
@@ -241,10 +245,11 @@ void report_calls_events_text(struct base_str *out, const struct report_calls *c
 
 static const char *const mode_key[] = {"user", "kernel"};
 
-static json_t *row_json(const struct report_calls *c, struct events_row row)
+static json_t *calls_events_row_json(const struct report_calls *c, struct events_row row)
 {
 	json_t *o = json_object(), *counts = json_object();
-	int cycles = place_of(c, "cycles"), instructions = place_of(c, "instructions");
+	int cycles = calls_events_place_of(c, "cycles"),
+	    instructions = calls_events_place_of(c, "instructions");
 	for (unsigned i = 0; i < c->nr_events; i++)
 		json_object_set_new(counts, c->event_name[i], report_json_ns(row.count[i]));
 	json_object_set_new(o, "counts", counts);
@@ -262,7 +267,7 @@ json_t *report_calls_events_json(const struct report_calls *c, const struct repo
 		const struct report_call_event *e = &u->event[mode][0];
 		if (!(e->nr + e->special_nr))
 			continue;
-		json_t *row = row_json(c, row_of(u, mode));
+		json_t *row = calls_events_row_json(c, calls_events_row_of(u, mode));
 		json_object_set_new(row, "measured_calls", report_json_u64(e->nr + e->special_nr));
 		json_object_set_new(o, mode_key[mode], row);
 	}
@@ -275,8 +280,8 @@ json_t *report_calls_program_events_json(const struct report_calls *c)
 	for (unsigned mode = 0; o && mode < REPORT_CALL_MODES; mode++) {
 		if (mode == REPORT_CALL_KERNEL && !c->has_kernel_events)
 			continue;
-		json_t *row = row_json(c, program_row(c, mode));
-		json_object_set_new(row, "own_code", row_json(c, rest_row(c, mode)));
+		json_t *row = calls_events_row_json(c, program_row(c, mode));
+		json_object_set_new(row, "own_code", calls_events_row_json(c, rest_row(c, mode)));
 		json_object_set_new(o, mode_key[mode], row);
 	}
 	return o;

@@ -28,7 +28,7 @@ static const char *category_key(enum trace_call c)
 	return name[c];
 }
 
-static double share_of(const struct report_calls *c, const struct report_call_use *u)
+static double calls_text_share_of(const struct report_calls *c, const struct report_call_use *u)
 {
 	return c->cpu_ns ? u->cpu_ns / (double)c->cpu_ns : 0;
 }
@@ -41,7 +41,7 @@ static bool more_than_all(const struct report_calls *c)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void finding(
+static void calls_text_finding(
 	struct base_str *out, const struct report_calls *c, const struct report_style *st)
 {
 	struct base_str s = {0};
@@ -53,7 +53,7 @@ static void finding(
 		if (more_than_all(c)) /* see the caution */
 			base_str_add(&s, "all");
 		else
-			report_percent(&s, share_of(c, &c->all));
+			report_percent(&s, calls_text_share_of(c, &c->all));
 		base_str_add(&s, " of the processor time is in library calls");
 	} else {
 		report_ns(&s, c->all.cpu_ns);
@@ -62,7 +62,7 @@ static void finding(
 	base_str_addf(&s, ", most of it in %s", category_name(most));
 	if (c->cpu_ns && !more_than_all(c)) {
 		base_str_add(&s, " (");
-		report_percent(&s, share_of(c, &c->category[most]));
+		report_percent(&s, calls_text_share_of(c, &c->category[most]));
 		base_str_add(&s, ")");
 	}
 	if (c->has_kernel && c->all.cpu_ns > 0) {
@@ -79,7 +79,8 @@ static void finding(
 	base_str_fini(&s);
 }
 
-static void cell_ns(struct base_str *out, double ns, uint64_t nr, const char *mark, size_t width)
+static void calls_text_cell_ns(
+	struct base_str *out, double ns, uint64_t nr, const char *mark, size_t width)
 {
 	struct base_str s = {0};
 	if (nr)
@@ -106,20 +107,20 @@ static void use_cells(
 	report_right(out, base_str_text(&s), 8);
 	base_str_reset(&s);
 	if (c->cpu_ns && (u->timed || u->special))
-		report_percent(&s, share_of(c, u));
+		report_percent(&s, calls_text_share_of(c, u));
 	else
 		base_str_add(&s, "-");
 	report_right(out, base_str_text(&s), 8);
 	uint64_t nr_kernel = u->kernel_timed + u->kernel_special, nr = u->timed + u->special;
 	const char *mark = u->is_estimate ? "~" : "";
 	if (c->has_kernel) {
-		cell_ns(out, u->cpu_ns - u->kernel_ns, nr_kernel, mark, 10);
-		cell_ns(out, u->kernel_ns, nr_kernel, mark, 10);
+		calls_text_cell_ns(out, u->cpu_ns - u->kernel_ns, nr_kernel, mark, 10);
+		calls_text_cell_ns(out, u->kernel_ns, nr_kernel, mark, 10);
 	} else {
-		cell_ns(out, u->cpu_ns, nr, mark, 10);
+		calls_text_cell_ns(out, u->cpu_ns, nr, mark, 10);
 	}
-	cell_ns(out, u->ns, nr, mark, 10);
-	cell_ns(out, u->calls ? u->ns / (double)u->calls : 0, nr, "", 9);
+	calls_text_cell_ns(out, u->ns, nr, mark, 10);
+	calls_text_cell_ns(out, u->calls ? u->ns / (double)u->calls : 0, nr, "", 9);
 	base_str_reset(&s);
 	if (u->bytes)
 		base_str_add_size(&s, u->bytes);
@@ -130,8 +131,8 @@ static void use_cells(
 	base_str_fini(&s);
 }
 
-static void heads(struct base_str *out, const struct report_calls *c, const struct report_style *st,
-	const char *what)
+static void calls_text_heads(struct base_str *out, const struct report_calls *c,
+	const struct report_style *st, const char *what)
 {
 	report_color_begin(out, st, REPORT_DIM);
 	report_cell(out, st, what, NAME_WIDTH, true);
@@ -161,8 +162,8 @@ static void place_lines(struct base_str *out, const struct report_calls *c,
 void report_calls_text(struct base_str *out, const struct report_calls *c,
 	const struct report_calls_view *view, const struct report_style *style)
 {
-	finding(out, c, style);
-	heads(out, c, style, "category");
+	calls_text_finding(out, c, style);
+	calls_text_heads(out, c, style, "category");
 	for (unsigned i = 0; i < TRACE_CALL_NR; i++) {
 		if (!c->category[i].calls)
 			continue;
@@ -172,7 +173,7 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 	report_cell(out, style, "all", NAME_WIDTH, true);
 	use_cells(out, c, &c->all);
 	base_str_add(out, "\n");
-	heads(out, c, style, "function");
+	calls_text_heads(out, c, style, "function");
 	size_t nr = view->limit && view->limit < c->nr_functions ? view->limit : c->nr_functions;
 	for (size_t i = 0; i < nr; i++) {
 		report_cell(out, style, c->function[i].name, NAME_WIDTH, true);
@@ -259,7 +260,7 @@ static json_t *use_json(const struct report_calls *c, const struct report_call_u
 			report_json_u64(u->kernel_timed + u->kernel_special));
 	}
 	if (c->cpu_ns)
-		json_object_set_new(o, "cpu_share", report_json_share(share_of(c, u)));
+		json_object_set_new(o, "cpu_share", report_json_share(calls_text_share_of(c, u)));
 	json_t *events = report_calls_events_json(c, u);
 	if (events)
 		json_object_set_new(o, "events", events);

@@ -48,7 +48,7 @@ static enum base_status hear_state(void *ctx, uint32_t state, bool executes, str
 	return BASE_OK;
 }
 
-static enum base_status hear_queue(
+static enum base_status coach_hear_queue(
 	void *ctx, uint32_t queue, const struct graph_queue_options *o, struct base_err *err)
 {
 	struct activities *a = ctx;
@@ -72,7 +72,7 @@ static bool is_about_processor(
 	return has_queue && v->queue < all->nr_queues && all->processor[v->queue];
 }
 
-static void touch(struct activity *a)
+static void coach_touch(struct activity *a)
 {
 	if (a->run_ns >= QUIET_NS)
 		a->quiet_ns += a->run_ns;
@@ -80,8 +80,8 @@ static void touch(struct activity *a)
 	a->nr_touches++;
 }
 
-static enum base_status hear_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
-	uint32_t from_actor, struct base_err *err)
+static enum base_status coach_hear_verb(void *ctx, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
 {
 	struct activities *all = ctx;
 	enum base_status s =
@@ -106,7 +106,7 @@ static enum base_status hear_verb(void *ctx, enum graph_verb_kind kind, const st
 	if (!a->seen)
 		a->begin_ns = v->time_ns;
 	if (kind != GRAPH_VERB_state)
-		touch(a);
+		coach_touch(a);
 	a->seen = true;
 	a->last_ns = v->time_ns;
 	a->state = v->state;
@@ -118,7 +118,7 @@ static enum base_status hear_verb(void *ctx, enum graph_verb_kind kind, const st
 static void finish_activities(struct activities *all)
 {
 	for (size_t i = 0; i < all->nr; i++)
-		touch(&all->actor[i]);
+		coach_touch(&all->actor[i]);
 }
 
 /* ---- a list of things to do ------------------------------------------------------------------ */
@@ -147,12 +147,12 @@ static struct report_advice *add_advice(struct coach_build *b)
 	return &out->advice[out->nr++];
 }
 
-static bool is_complete(const struct report_advice *a)
+static bool coach_is_complete(const struct report_advice *a)
 {
 	return a->what && a->todo && a->where && a->actor && a->queue;
 }
 
-static enum base_status add_finding(struct coach_build *b, const struct model_finding *f)
+static enum base_status coach_add_finding(struct coach_build *b, const struct model_finding *f)
 {
 	enum { RARE = 100 };
 	struct base_arena *arena = b->out->arena;
@@ -183,7 +183,7 @@ static enum base_status add_finding(struct coach_build *b, const struct model_fi
 		.first_ns = f->first_ns,
 	};
 	b->out->nr_findings++;
-	return is_complete(a) ? BASE_OK : BASE_ERR_NOMEM;
+	return coach_is_complete(a) ? BASE_OK : BASE_ERR_NOMEM;
 }
 
 /* ---- waits that nothing explains ------------------------------------------------------------- */
@@ -324,7 +324,7 @@ static enum base_status add_gap(struct coach_build *b, const struct gap *g)
 		.path_ns = g->path_ns,
 		.total_ns = g->total_ns > g->path_ns ? g->total_ns : g->path_ns,
 	};
-	return is_complete(a) && !failed ? BASE_OK : BASE_ERR_NOMEM;
+	return coach_is_complete(a) && !failed ? BASE_OK : BASE_ERR_NOMEM;
 }
 
 /* ---- the low-rate test ----------------------------------------------------------------------- */
@@ -343,7 +343,7 @@ static double light_share(const struct coach_build *b)
 
 /* What the totals say of each actor: which active state is its longest, and for how long its
  * machines acted in its place. */
-static void add_totals(struct model *m, struct activities *all,
+static void coach_add_totals(struct model *m, struct activities *all,
 	const struct graph_state_totals *totals, size_t nr_totals)
 {
 	for (size_t i = 0; i < nr_totals; i++) {
@@ -423,7 +423,7 @@ static enum base_status add_suspect(
 		.count = act->nr_touches,
 		.total_ns = (double)act->quiet_ns,
 	};
-	return is_complete(a) && !failed ? BASE_OK : BASE_ERR_NOMEM;
+	return coach_is_complete(a) && !failed ? BASE_OK : BASE_ERR_NOMEM;
 }
 
 /*
@@ -467,7 +467,7 @@ static int most_valuable_first(const void *pa, const void *pb)
 	return c ? c : strcmp(a->actor, b->actor);
 }
 
-static enum base_status fill(
+static enum base_status coach_fill(
 	struct coach_build *b, struct activities *activities, struct base_err *err)
 {
 	const struct graph_state_totals *totals;
@@ -482,7 +482,7 @@ static enum base_status fill(
 	b->out->light = b->out->light_share >= LIGHT_SHARE;
 	const struct model_finding *f = model_findings(b->m, &nr, &b->out->nr_more_findings);
 	for (size_t i = 0; s == BASE_OK && i < nr; i++)
-		s = add_finding(b, &f[i]);
+		s = coach_add_finding(b, &f[i]);
 	if (s == BASE_OK)
 		s = find_gaps(b, totals, nr_totals);
 	for (size_t i = 0; s == BASE_OK && i < b->nr_gaps; i++) {
@@ -490,7 +490,7 @@ static enum base_status fill(
 		s = add_gap(b, &b->gap[i]);
 	}
 	if (s == BASE_OK) {
-		add_totals(b->m, activities, totals, nr_totals);
+		coach_add_totals(b->m, activities, totals, nr_totals);
 		s = find_suspects(b, activities);
 	}
 	if (s != BASE_OK)
@@ -504,8 +504,10 @@ enum base_status report_coach_build(
 	const struct report_run *run, struct report_coach **ret, struct base_err *err)
 {
 	struct activities activities = {0};
-	const struct graph_sink sink = {
-		.ctx = &activities, .state = hear_state, .queue = hear_queue, .verb = hear_verb};
+	const struct graph_sink sink = {.ctx = &activities,
+		.state = hear_state,
+		.queue = coach_hear_queue,
+		.verb = coach_hear_verb};
 	struct report_pass_options opts = {.sink = &sink};
 	struct coach_build b = {.out = base_alloc(sizeof *b.out)};
 	enum base_status s = BASE_OK;
@@ -520,7 +522,7 @@ enum base_status report_coach_build(
 		s = report_fill_trace(&b.out->trace, b.out->arena, run, b.m, err);
 	finish_activities(&activities);
 	if (s == BASE_OK)
-		s = fill(&b, &activities, err);
+		s = coach_fill(&b, &activities, err);
 	base_free(b.gap);
 	base_map_fini(&b.gaps);
 	base_free(activities.actor);
@@ -548,7 +550,7 @@ struct report_coach *report_coach_free(struct report_coach *c)
 
 enum { INDENT = 14 };
 
-static void add_where(struct base_str *s, const struct report_advice *a)
+static void coach_add_where(struct base_str *s, const struct report_advice *a)
 {
 	if (*a->where)
 		base_str_addf(s, "%s%s",
@@ -581,7 +583,7 @@ static void advice_text(struct base_str *out, const struct report_style *st, siz
 	}
 	report_wrap(out, st, base_str_text(&label), INDENT, base_str_text(&s));
 	base_str_reset(&s);
-	add_where(&s, a);
+	coach_add_where(&s, a);
 	if (s.length)
 		report_wrap(out, st, "     where", INDENT, base_str_text(&s));
 	report_wrap(out, st, "     do", INDENT, a->todo);

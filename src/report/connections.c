@@ -30,8 +30,9 @@ struct topics { /* path time by topic, of one connection and of all */
 	double *one_ns, *all_ns, *length_ns;
 };
 
-static enum base_status fill_path(struct report_connection *c, struct report_connections *out,
-	struct model *m, const struct topics *t, struct base_err *err)
+static enum base_status connections_fill_path(struct report_connection *c,
+	struct report_connections *out, struct model *m, const struct topics *t,
+	struct base_err *err)
 {
 	struct graph_lane_result lane;
 	enum base_status s = graph_lane_of(model_graph(m), c->end, 0, &lane, err);
@@ -55,7 +56,7 @@ static enum base_status fill_path(struct report_connection *c, struct report_con
 	return s;
 }
 
-static int ascending(const void *a, const void *b)
+static int connections_ascending(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 	return (*x > *y) - (*x < *y);
@@ -68,7 +69,7 @@ static enum base_status fill_sum(struct report_connections *out, struct model *m
 	size_t nr = sum->nr_paths;
 	if (!nr)
 		return BASE_OK;
-	qsort(t->length_ns, nr, sizeof *t->length_ns, ascending);
+	qsort(t->length_ns, nr, sizeof *t->length_ns, connections_ascending);
 	sum->median_ns = t->length_ns[nr / 2];
 	sum->p90_ns = t->length_ns[nr - 1 - nr / 10];
 	sum->max_ns = t->length_ns[nr - 1];
@@ -164,12 +165,13 @@ static enum base_status fill_connections(struct report_connections *out, struct 
 		const struct model_connection *c = model_connection(m, i);
 		out->connection[i] = (struct report_connection){
 			.id = c->id, .end = c->end, .nr_actors = c->nr_actors};
-		s = fill_path(&out->connection[i], out, m, &t, err);
+		s = connections_fill_path(&out->connection[i], out, m, &t, err);
 	}
 	return s == BASE_OK ? fill_sum(out, m, &t, err) : s;
 }
 
-static enum base_status fill(struct report_connections *out, struct model *m, struct base_err *err)
+static enum base_status connections_fill(
+	struct report_connections *out, struct model *m, struct base_err *err)
 {
 	struct report_index ix = {0};
 	enum base_status s = report_index_init(&ix, m, err);
@@ -198,7 +200,7 @@ enum base_status report_connections_build(
 	if (s == BASE_OK)
 		s = report_fill_trace(&out->trace, out->arena, run, m, err);
 	if (s == BASE_OK)
-		s = fill(out, m, err);
+		s = connections_fill(out, m, err);
 	if (s == BASE_OK && !out->nr_connections)
 		s = base_fail(err, BASE_ERR_NOTFOUND,
 			"no connection is identified in this trace: a program says whom it serves "
@@ -230,7 +232,7 @@ static void state_list(struct base_str *out, const struct report_connection_stat
 	}
 }
 
-static void finding(struct base_str *out, const struct report_connections *c)
+static void connections_finding(struct base_str *out, const struct report_connections *c)
 {
 	const struct report_connections_sum *sum = &c->sum;
 	base_str_addf(
@@ -271,7 +273,7 @@ static void connection_line(struct base_str *out, const struct report_connection
 }
 
 /* As they came; of more than are shown, the longest. */
-static int longest_first(const void *a, const void *b)
+static int connections_longest_first(const void *a, const void *b)
 {
 	const struct report_connection *x = a, *y = b;
 	if (x->path_ns != y->path_ns)
@@ -289,7 +291,7 @@ static void connection_lines(struct base_str *out, const struct report_connectio
 	}
 	memcpy(list, c->connection, nr * sizeof *list);
 	if (limit && nr > limit)
-		qsort(list, nr, sizeof *list, longest_first);
+		qsort(list, nr, sizeof *list, connections_longest_first);
 	base_str_add(out, "connection      path  explained  most critical states\n");
 	for (size_t i = 0; i < nr && (!limit || i < limit); i++)
 		connection_line(out, &list[i]);
@@ -343,7 +345,7 @@ static void server_lines(struct base_str *out, const struct report_style *st,
 void report_connections_text(struct base_str *out, const struct report_connections *c, size_t limit,
 	const struct report_style *style)
 {
-	finding(out, c);
+	connections_finding(out, c);
 	connection_lines(out, c, limit);
 	base_str_add(out, "\n");
 	server_lines(out, style, c, true, limit);
@@ -361,7 +363,7 @@ void report_connections_text(struct base_str *out, const struct report_connectio
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *states_json(const struct report_connection_state *state, size_t nr)
+static json_t *connections_states_json(const struct report_connection_state *state, size_t nr)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < nr; i++)
@@ -383,7 +385,7 @@ static json_t *connection_json(const struct report_connection *c)
 		"explained_share",
 		report_json_share(c->path_ns > 0 ? 1 - c->unexplained_ns / c->path_ns : 1),
 		"actors", report_json_u64(c->nr_actors), "states",
-		states_json(c->state, c->nr_states));
+		connections_states_json(c->state, c->nr_states));
 }
 
 json_t *report_connections_json(const struct report_connections *c)
@@ -405,7 +407,7 @@ json_t *report_connections_json(const struct report_connections *c)
 	json_t *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "connections",
 		connections, "actors", actors, "median_ns", report_json_ns(c->sum.median_ns),
 		"p90_ns", report_json_ns(c->sum.p90_ns), "max_ns", report_json_ns(c->sum.max_ns),
-		"states", states_json(c->sum.state, c->sum.nr_states), "not_followed",
+		"states", connections_states_json(c->sum.state, c->sum.nr_states), "not_followed",
 		report_json_u64(c->nr_not_followed));
 	return report_envelope("longpole/connections/1", &c->trace, result);
 }

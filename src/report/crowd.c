@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* "waiting for a processor that cc1 had" -> "cc1", 3 bytes */
-static size_t holder_of(const char *state, const char **ret_name)
+static size_t crowd_holder_of(const char *state, const char **ret_name)
 {
 	static const char before[] = "waiting for a processor that ", behind[] = " had";
 	size_t length = strlen(state), fixed = sizeof before - 1 + sizeof behind - 1;
@@ -21,7 +21,7 @@ static size_t holder_of(const char *state, const char **ret_name)
 void report_crowd_add(struct report_crowd *c, const char *state, double path_ns)
 {
 	const char *name = NULL;
-	size_t length = holder_of(state, &name), i = 0;
+	size_t length = crowd_holder_of(state, &name), i = 0;
 	if (!length)
 		return;
 	c->path_ns += path_ns;
@@ -35,7 +35,7 @@ void report_crowd_add(struct report_crowd *c, const char *state, double path_ns)
 	c->had[i].path_ns += path_ns;
 }
 
-static int by_path_ns(const void *a, const void *b)
+static int crowd_by_path_ns(const void *a, const void *b)
 {
 	const struct report_holder *x = a, *y = b;
 	return (x->path_ns < y->path_ns) - (x->path_ns > y->path_ns);
@@ -47,7 +47,7 @@ void report_crowd_text(
 	enum { NAMED = 2 };
 	struct base_str name = {0};
 	double named_ns = 0;
-	qsort(c->had, c->nr, sizeof *c->had, by_path_ns);
+	qsort(c->had, c->nr, sizeof *c->had, crowd_by_path_ns);
 	base_str_add(out, "waiting for a processor");
 	if (nr_processors) /* an imported trace may not say */
 		base_str_addf(out, " (this machine has %llu)", (unsigned long long)nr_processors);

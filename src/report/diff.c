@@ -44,17 +44,17 @@ enum base_status report_diff_version(struct report_diff *d, const char *label, s
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *text, uint64_t hash)
+static uint64_t diff_hash_of(const char *text, uint64_t hash)
 {
 	for (; *text; text++)
 		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u; /* FNV-1a */
 	return hash;
 }
 
-static enum base_status find(struct report_diff *d, const char *key, const char *name,
+static enum base_status diff_find(struct report_diff *d, const char *key, const char *name,
 	enum report_unit unit, bool detail, struct report_quantity **ret, struct base_err *err)
 {
-	uint64_t at, hi = hash_of(key, 0xcbf29ce484222325u), lo = hash_of(name, hi);
+	uint64_t at, hi = diff_hash_of(key, 0xcbf29ce484222325u), lo = diff_hash_of(name, hi);
 	if (base_map_get(&d->by_name, hi, lo, &at)) {
 		*ret = &d->quantity[at];
 		return BASE_OK;
@@ -80,7 +80,7 @@ enum base_status report_diff_add(struct report_diff *d, const char *key, const c
 	enum report_unit unit, bool detail, double value, struct base_err *err)
 {
 	struct report_quantity *q = NULL;
-	enum base_status s = find(d, key, name, unit, detail, &q, err);
+	enum base_status s = diff_find(d, key, name, unit, detail, &q, err);
 	if (s != BASE_OK)
 		return s;
 	struct report_diff_point *p = &q->version[d->nr_versions - 1];
@@ -99,14 +99,14 @@ struct adder {
 	enum base_status status;
 };
 
-static void number(struct adder *a, const char *key, const char *name, enum report_unit unit,
+static void diff_number(struct adder *a, const char *key, const char *name, enum report_unit unit,
 	bool known, double value)
 {
 	if (known && a->status == BASE_OK)
 		a->status = report_diff_add(a->d, key, name, unit, false, value, a->err);
 }
 
-static double mean(const struct report_times *t)
+static double diff_mean(const struct report_times *t)
 {
 	return t->nr ? (double)t->total_ns / (double)t->nr : 0;
 }
@@ -118,32 +118,34 @@ static void whole_program(struct adder *a, const struct report_locks *l)
 	bool held = l->has & REPORT_LOCKS_held;
 	double cpu_ms = (double)l->cpu_ns / 1e6, acquired = (double)u->acquired;
 	double threads = l->nr_threads_locking ? (double)l->nr_threads_locking : 1;
-	number(a, "elapsed", "length of the run", REPORT_UNIT_ns, true, (double)l->elapsed_ns);
-	number(a, "cpu", "processor time", REPORT_UNIT_ns, l->cpu_ns, (double)l->cpu_ns);
-	number(a, "static_locks", "static locks", REPORT_UNIT_count, true, (double)l->nr_static);
-	number(a, "static_locks_per_thread", "static locks a thread that locks", REPORT_UNIT_rate,
-		true, (double)l->nr_static / threads);
-	number(a, "dynamic_locks", "dynamic locks (acquisitions)", REPORT_UNIT_count, true,
+	diff_number(a, "elapsed", "length of the run", REPORT_UNIT_ns, true, (double)l->elapsed_ns);
+	diff_number(a, "cpu", "processor time", REPORT_UNIT_ns, l->cpu_ns, (double)l->cpu_ns);
+	diff_number(
+		a, "static_locks", "static locks", REPORT_UNIT_count, true, (double)l->nr_static);
+	diff_number(a, "static_locks_per_thread", "static locks a thread that locks",
+		REPORT_UNIT_rate, true, (double)l->nr_static / threads);
+	diff_number(a, "dynamic_locks", "dynamic locks (acquisitions)", REPORT_UNIT_count, true,
 		acquired);
-	number(a, "dynamic_locks_per_ms", "acquisitions per ms of processor time", REPORT_UNIT_rate,
-		cpu_ms > 0, cpu_ms > 0 ? acquired / cpu_ms : 0);
-	number(a, "contended", "contended share of acquisitions", REPORT_UNIT_share, u->acquired,
-		u->acquired ? (double)u->contended / acquired : 0);
-	number(a, "hold_mean", "average hold of a lock", REPORT_UNIT_ns, u->hold.nr,
+	diff_number(a, "dynamic_locks_per_ms", "acquisitions per ms of processor time",
+		REPORT_UNIT_rate, cpu_ms > 0, cpu_ms > 0 ? acquired / cpu_ms : 0);
+	diff_number(a, "contended", "contended share of acquisitions", REPORT_UNIT_share,
+		u->acquired, u->acquired ? (double)u->contended / acquired : 0);
+	diff_number(a, "hold_mean", "average hold of a lock", REPORT_UNIT_ns, u->hold.nr,
 		report_lock_hold_mean_ns(u));
-	number(a, "hold_total", "time of all holds", REPORT_UNIT_ns, u->hold.nr,
+	diff_number(a, "hold_total", "time of all holds", REPORT_UNIT_ns, u->hold.nr,
 		(double)report_lock_hold_ns(u));
-	number(a, "held_any", "time with at least one lock held", REPORT_UNIT_ns, held,
+	diff_number(a, "held_any", "time with at least one lock held", REPORT_UNIT_ns, held,
 		(double)l->held_ns);
-	number(a, "wait_mean", "average wait for a lock", REPORT_UNIT_ns, u->wait.nr,
-		mean(&u->wait));
-	number(a, "wait_total", "time waited for locks", REPORT_UNIT_ns, true, (double)l->wait_ns);
-	number(a, "acquire_mean", "average time inside a lock function", REPORT_UNIT_ns,
-		u->lock_call.nr, mean(&u->lock_call));
-	number(a, "acquire_total", "time inside lock functions", REPORT_UNIT_ns, u->lock_call.nr,
-		(double)u->lock_call.total_ns);
-	number(a, "release_mean", "average time inside an unlock function", REPORT_UNIT_ns,
-		u->unlock_call.nr, mean(&u->unlock_call));
+	diff_number(a, "wait_mean", "average wait for a lock", REPORT_UNIT_ns, u->wait.nr,
+		diff_mean(&u->wait));
+	diff_number(
+		a, "wait_total", "time waited for locks", REPORT_UNIT_ns, true, (double)l->wait_ns);
+	diff_number(a, "acquire_mean", "average time inside a lock function", REPORT_UNIT_ns,
+		u->lock_call.nr, diff_mean(&u->lock_call));
+	diff_number(a, "acquire_total", "time inside lock functions", REPORT_UNIT_ns,
+		u->lock_call.nr, (double)u->lock_call.total_ns);
+	diff_number(a, "release_mean", "average time inside an unlock function", REPORT_UNIT_ns,
+		u->unlock_call.nr, diff_mean(&u->unlock_call));
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -191,7 +193,7 @@ static void one_lock(
 	one_number(a, name, "acquired", "acquisitions of", REPORT_UNIT_count, true,
 		(double)x->use.acquired);
 	one_number(a, name, "hold", "average hold of", REPORT_UNIT_ns, x->use.hold.nr,
-		mean(&x->use.hold));
+		diff_mean(&x->use.hold));
 	one_number(a, name, "wait", "time waited for", REPORT_UNIT_ns, true,
 		(double)x->use.wait.total_ns);
 	one_number(a, name, "path", "share of the critical path of", REPORT_UNIT_share,
@@ -230,7 +232,7 @@ static void each_lock(struct adder *a, const struct report_locks *l)
 
 /* "" no lock was seen. What the trace does not say, its records do: such as of a recorder that does
  * not measure the floor. */
-static const char *mode_of(const struct report_locks *l)
+static const char *diff_mode_of(const struct report_locks *l)
 {
 	if (*l->mode)
 		return l->mode;
@@ -244,7 +246,7 @@ static const char *mode_of(const struct report_locks *l)
 static enum base_status check_mode(
 	struct report_diff *d, const struct report_locks *l, const char *path, struct base_err *err)
 {
-	const char *mode = mode_of(l);
+	const char *mode = diff_mode_of(l);
 	if (!*mode || (d->mode && !strcmp(d->mode, mode)))
 		return BASE_OK;
 	if (d->mode)
@@ -321,7 +323,7 @@ static bool is_question(const struct report_diff_point *a, const struct report_d
 	return false;
 }
 
-static enum base_status compare(
+static enum base_status diff_compare(
 	struct report_quantity *q, size_t nr_versions, uint64_t seed, struct base_err *err)
 {
 	const struct report_diff_point *first = &q->version[0];
@@ -357,7 +359,7 @@ static int by_p(const void *a, const void *b)
 
 /* The length of the run by itself; the others by Y. Benjamini and Y. Hochberg, "Controlling the
  * false discovery rate" (1995). */
-static enum base_status judge(struct report_diff *d, struct base_err *err)
+static enum base_status diff_judge(struct report_diff *d, struct base_err *err)
 {
 	struct report_diff_point **all =
 		base_alloc((d->nr_quantities * d->nr_versions + 1) * sizeof(void *));
@@ -394,7 +396,7 @@ double report_diff_moved(const struct report_diff_point *p, const struct report_
 
 /* Of a change that was marked: how much of the first version's run it is, where it is a time or a
  * share. */
-static double weight(
+static double diff_weight(
 	const struct report_quantity *q, const struct report_diff *d, double elapsed_ns)
 {
 	double most = 0;
@@ -410,7 +412,7 @@ static double weight(
 	return most;
 }
 
-static double moved(const struct report_quantity *q, size_t nr_versions)
+static double diff_moved(const struct report_quantity *q, size_t nr_versions)
 {
 	double most = 0;
 	for (size_t v = 1; v < nr_versions; v++)
@@ -441,10 +443,10 @@ static int by_move(const void *a, const void *b, void *ctx)
 		return x->detail ? 1 : -1;
 	if (!x->detail)
 		return 0;
-	double p = weight(x, o->d, o->elapsed_ns), q = weight(y, o->d, o->elapsed_ns);
+	double p = diff_weight(x, o->d, o->elapsed_ns), q = diff_weight(y, o->d, o->elapsed_ns);
 	if (p == q) {
-		p = moved(x, o->d->nr_versions);
-		q = moved(y, o->d->nr_versions);
+		p = diff_moved(x, o->d->nr_versions);
+		q = diff_moved(y, o->d->nr_versions);
 	}
 	return p != q ? (p < q ? 1 : -1) : strcmp(x->name, y->name);
 }
@@ -454,11 +456,11 @@ enum base_status report_diff_finish(struct report_diff *d, struct base_err *err)
 	for (size_t i = 0; i < d->nr_quantities; i++) {
 		enum base_status s = fill_states(d, &d->quantity[i], err);
 		if (s == BASE_OK)
-			s = compare(&d->quantity[i], d->nr_versions, i, err);
+			s = diff_compare(&d->quantity[i], d->nr_versions, i, err);
 		if (s != BASE_OK)
 			return s;
 	}
-	enum base_status judged = judge(d, err);
+	enum base_status judged = diff_judge(d, err);
 	if (judged != BASE_OK)
 		return judged;
 	/* glibc's qsort_r is a merge sort, but for want of memory: keep the order all the same */

@@ -15,7 +15,7 @@ static bool is_shown(const struct report_diff *d, const struct report_quantity *
 	return all || !q->detail || moved;
 }
 
-static void value(struct base_str *out, const struct report_quantity *q, size_t v)
+static void diff_page_value(struct base_str *out, const struct report_quantity *q, size_t v)
 {
 	if (q->version[v].nr_runs)
 		report_diff_value(out, q->unit, q->version[v].median.value);
@@ -77,7 +77,7 @@ void report_diff_markdown(struct base_str *out, const struct report_diff *d, boo
 		markdown_text(out, q->name);
 		for (size_t v = 0; v < d->nr_versions; v++) {
 			base_str_add(out, " | ");
-			value(out, q, v);
+			diff_page_value(out, q, v);
 		}
 		base_str_add(out, last->significant ? " | **" : " | ");
 		change(out, last);
@@ -119,7 +119,7 @@ static void page_row(
 	base_str_add(out, "</th>");
 	for (size_t v = 0; v < d->nr_versions; v++) {
 		base_str_add(out, "<td>");
-		value(out, q, v);
+		diff_page_value(out, q, v);
 		base_str_add(out, "</td>");
 	}
 	base_str_add(out, "<td>");

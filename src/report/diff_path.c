@@ -7,7 +7,7 @@
 
 #define LEAST_SHARE 0.002 /* of the path; what has less is noise in a table of what moved */
 
-static enum base_status add_state(
+static enum base_status diff_path_add_state(
 	struct report_diff *d, const char *state, double path_ns, struct base_err *err)
 {
 	struct base_str key = {0}, name = {0};
@@ -43,7 +43,7 @@ static enum base_status add_topics(
 	}
 	for (uint32_t id = 1; s == BASE_OK && id < base_strtab_count(names); id++)
 		if (state_ns[id] >= LEAST_SHARE * length_ns && state_ns[id] > 0)
-			s = add_state(d, base_strtab_get(names, id), state_ns[id], err);
+			s = diff_path_add_state(d, base_strtab_get(names, id), state_ns[id], err);
 	base_strtab_free(names);
 	base_free(state_ns);
 	base_free(topic_ns);

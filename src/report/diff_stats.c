@@ -15,7 +15,7 @@
 
 enum { RESAMPLES = 2000 };
 
-static int ascending(const void *a, const void *b)
+static int diff_stats_ascending(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 	return (x > y) - (x < y);
@@ -23,12 +23,12 @@ static int ascending(const void *a, const void *b)
 
 static double median_of(double *sorted, size_t nr)
 {
-	qsort(sorted, nr, sizeof *sorted, ascending);
+	qsort(sorted, nr, sizeof *sorted, diff_stats_ascending);
 	return nr % 2 ? sorted[nr / 2] : (sorted[nr / 2 - 1] + sorted[nr / 2]) / 2;
 }
 
 /* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift generators". */
-static uint64_t next(uint64_t *state)
+static uint64_t diff_stats_next(uint64_t *state)
 {
 	*state ^= *state >> 12;
 	*state ^= *state << 25;
@@ -39,7 +39,7 @@ static uint64_t next(uint64_t *state)
 static double resampled(const double *run, size_t nr, uint64_t *state, double *scratch)
 {
 	for (size_t i = 0; i < nr; i++)
-		scratch[i] = run[(size_t)((next(state) >> 32) * nr >> 32)];
+		scratch[i] = run[(size_t)((diff_stats_next(state) >> 32) * nr >> 32)];
 	return median_of(scratch, nr);
 }
 
@@ -51,7 +51,7 @@ static double plain_median(const double *run, size_t nr, double *scratch)
 
 static void percentiles(double *of, struct report_diff_interval *ret)
 {
-	qsort(of, RESAMPLES, sizeof *of, ascending);
+	qsort(of, RESAMPLES, sizeof *of, diff_stats_ascending);
 	ret->low = of[RESAMPLES * 25 / 1000];
 	ret->high = of[RESAMPLES * 975 / 1000 - 1];
 }
@@ -122,7 +122,7 @@ static size_t ranks(const double *a, size_t nr_a, const double *b, size_t nr_b, 
 	size_t nr = nr_a + nr_b, sum = 0;
 	memcpy(sorted, a, nr_a * sizeof *a);
 	memcpy(sorted + nr_a, b, nr_b * sizeof *b);
-	qsort(sorted, nr, sizeof *sorted, ascending);
+	qsort(sorted, nr, sizeof *sorted, diff_stats_ascending);
 	*ret_ties = 0;
 	for (size_t i = 0, end; i < nr; i = end) {
 		for (end = i; end < nr && sorted[end] == sorted[i];)

@@ -181,8 +181,8 @@ static bool any_move(const struct report_quantity *q, size_t nr_versions)
 	return false;
 }
 
-static void row(struct base_str *out, const struct report_diff *d, const struct report_quantity *q,
-	size_t name_width, const struct report_style *st)
+static void diff_text_row(struct base_str *out, const struct report_diff *d,
+	const struct report_quantity *q, size_t name_width, const struct report_style *st)
 {
 	report_cell(out, st, q->name, name_width, true);
 	for (size_t v = 0; v < d->nr_versions; v++) {
@@ -242,7 +242,7 @@ void report_diff_text(struct base_str *out, const struct report_diff *d, bool al
 			hidden++;
 			continue;
 		}
-		row(out, d, q, width, style);
+		diff_text_row(out, d, q, width, style);
 	}
 	if (hidden)
 		base_str_addf(out,
@@ -274,7 +274,7 @@ static json_t *rounded(double value)
 	return json_real(round(value * 1e6) / 1e6);
 }
 
-static json_t *point_json(const struct report_diff_point *p)
+static json_t *diff_text_point_json(const struct report_diff_point *p)
 {
 	if (!p->nr_runs)
 		return json_null();
@@ -307,7 +307,7 @@ json_t *report_diff_json(const struct report_diff *d)
 		const struct report_quantity *q = &d->quantity[i];
 		json_t *points = json_array();
 		for (size_t v = 0; v < d->nr_versions; v++)
-			json_array_append_new(points, point_json(&q->version[v]));
+			json_array_append_new(points, diff_text_point_json(&q->version[v]));
 		json_array_append_new(
 			quantities, json_pack("{s:s, s:s, s:s, s:b, s:o}", "key", q->key, "name",
 					    q->name, "unit", unit_key(q->unit), "of_one_lock",
@@ -350,7 +350,7 @@ static void add_xml(struct base_str *out, const char *text)
 	}
 }
 
-static void add_label(struct base_str *out, double x, double y, const char *anchor,
+static void diff_text_add_label(struct base_str *out, double x, double y, const char *anchor,
 	const char *class, const char *text)
 {
 	base_str_addf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" class=\"%s\">", x, y,
@@ -360,7 +360,7 @@ static void add_label(struct base_str *out, double x, double y, const char *anch
 }
 
 /* In two lines if it must: a lock's name is at the end. */
-static void add_heading(struct base_str *out, double x, double y, const char *text)
+static void diff_text_add_heading(struct base_str *out, double x, double y, const char *text)
 {
 	const struct report_style st = {.utf8 = true};
 	struct base_str first = {0}, second = {0};
@@ -371,8 +371,8 @@ static void add_heading(struct base_str *out, double x, double y, const char *te
 	base_str_add_bytes(&first, text, at);
 	report_cell(&second, &st, text + at + (at > 0), HEADING_WIDTH, false);
 	if (at)
-		add_label(out, x, y, "start", "h", base_str_text(&first));
-	add_label(out, x, y + LINE, "start", "h", base_str_text(&second));
+		diff_text_add_label(out, x, y, "start", "h", base_str_text(&first));
+	diff_text_add_label(out, x, y + LINE, "start", "h", base_str_text(&second));
 	out->failed |= first.failed || second.failed;
 	base_str_fini(&first);
 	base_str_fini(&second);
@@ -386,7 +386,7 @@ static void axis_value(
 		base_str_addf(&s, "%.3g %%", value * 100);
 	else
 		report_diff_value(&s, unit, value);
-	add_label(out, x, y, "end", "t", base_str_text(&s));
+	diff_text_add_label(out, x, y, "end", "t", base_str_text(&s));
 	base_str_fini(&s);
 }
 
@@ -405,15 +405,15 @@ static void panel(struct base_str *out, const struct report_diff *d,
 	const struct report_quantity *q, size_t n)
 {
 	double x0 = MARGIN + (double)(n % PANELS_A_ROW) * (PANEL_W + MARGIN);
-	size_t row = n / PANELS_A_ROW;
-	double y0 = MARGIN + (double)row * (PANEL_H + MARGIN);
+	size_t diff_text_row = n / PANELS_A_ROW;
+	double y0 = MARGIN + (double)diff_text_row * (PANEL_H + MARGIN);
 	double w = PANEL_W - LEFT - 10, h = PANEL_H - TOP - BOTTOM, top = 0, bx = 0, by = 0;
 	bool drawn = false;
 	for (size_t v = 0; v < d->nr_versions; v++)
 		top = fmax(top, q->version[v].nr_runs ? q->version[v].median.high : 0);
 	top = top > 0 ? axis_end(top) : 1;
 	double left = x0 + LEFT, bottom = y0 + TOP + h;
-	add_heading(out, x0 + 4, y0 + 16, q->name);
+	diff_text_add_heading(out, x0 + 4, y0 + 16, q->name);
 	for (int i = 0; i <= 2; i++) {
 		double y = bottom - h * i / 2;
 		base_str_addf(out,
@@ -428,7 +428,7 @@ static void panel(struct base_str *out, const struct report_diff *d,
 		report_cell(&label, &(struct report_style){.utf8 = true},
 			d->label[v] + shared_words(d), (size_t)(w / (double)d->nr_versions / 6),
 			false);
-		add_label(out, x, bottom + 16, "middle", "t", base_str_text(&label));
+		diff_text_add_label(out, x, bottom + 16, "middle", "t", base_str_text(&label));
 		base_str_fini(&label);
 		if (!p->nr_runs)
 			continue;
@@ -478,7 +478,7 @@ void report_diff_svg(struct base_str *out, const struct report_diff *d)
 	base_str_add(&foot, "median of each version's runs, 95 % bootstrap interval; red: moved "
 			    "against the first "
 			    "version by more than chance");
-	add_label(out, MARGIN, (double)height - 10, "start", "t", base_str_text(&foot));
+	diff_text_add_label(out, MARGIN, (double)height - 10, "start", "t", base_str_text(&foot));
 	out->failed |= foot.failed;
 	base_str_fini(&foot);
 	base_str_add(out, "</svg>\n");

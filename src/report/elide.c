@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static bool is_word(char c)
+static bool elide_is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
 }
@@ -15,7 +15,7 @@ static size_t operator_bytes(const char *text, const char *p)
 {
 	static const char word[] = "operator";
 	size_t n = sizeof word - 1;
-	if (strncmp(p, word, n) != 0 || (p > text && is_word(p[-1])) || is_word(p[n]))
+	if (strncmp(p, word, n) != 0 || (p > text && elide_is_word(p[-1])) || elide_is_word(p[n]))
 		return 0;
 	if (!strncmp(p + n, "()", 2) || !strncmp(p + n, "[]", 2))
 		return n + 2;
@@ -52,7 +52,7 @@ static void leave_out(struct base_str *out, const char *text, char bracket, cons
 	for (const char *p = text; *p;) {
 		size_t skip = operator_bytes(text, p);
 		bool follows = after_operator ||
-			       (p > text && (is_word(p[-1]) || p[-1] == '>' || p[-1] == ')'));
+			       (p > text && (elide_is_word(p[-1]) || p[-1] == '>' || p[-1] == ')'));
 		const char *end = !skip && *p == bracket && follows ? closing(text, p) : NULL;
 		after_operator = skip > 0;
 		if (end && end > p + 1 + least) {

@@ -15,7 +15,7 @@ struct subject {                      /* the longest topic of the path */
 };
 
 /* "holding mutex m" -> "mutex m": what follows the first of these words. */
-static const char *after(const char *name, const char *const *prefix)
+static const char *finding_after(const char *name, const char *const *prefix)
 {
 	for (; *prefix; prefix++)
 		if (!strncmp(name, *prefix, strlen(*prefix)))
@@ -23,14 +23,14 @@ static const char *after(const char *name, const char *const *prefix)
 	return name;
 }
 
-static void add_where(struct base_str *s, const char *lead, const char *where)
+static void finding_add_where(struct base_str *s, const char *lead, const char *where)
 {
 	if (*where)
 		base_str_addf(s, "%s%s", lead, where);
 }
 
 /* "in ladder/worker #2", "in 4 threads (ladder/worker) one after another". */
-static void add_who(struct base_str *s, const char *lead, const struct subject *u)
+static void finding_add_who(struct base_str *s, const char *lead, const struct subject *u)
 {
 	if (*u->row->topic_actor)
 		base_str_addf(s, "%s%s", lead, u->row->topic_actor);
@@ -40,13 +40,14 @@ static void add_who(struct base_str *s, const char *lead, const struct subject *
 }
 
 /* "program+0x12ab" is no function, and C++ names have their arguments. */
-static bool is_plain(const char *function)
+static bool finding_is_plain(const char *function)
 {
 	return !strpbrk(function, "+(");
 }
 
 /* No function has half of it: "computing after f (f.c:7), 25 % of it in a, 17 % of it in b". */
-static void add_functions(struct base_str *s, const struct report_row *row, const char *name)
+static void finding_add_functions(
+	struct base_str *s, const struct report_row *row, const char *name)
 {
 	enum { NAMED = 2 };
 	static const double NAMED_SHARE_MIN = 0.01;
@@ -61,30 +62,31 @@ static void add_functions(struct base_str *s, const struct report_row *row, cons
 	}
 }
 
-static void add_run(struct base_str *s, const struct subject *u)
+static void finding_add_run(struct base_str *s, const struct subject *u)
 {
 	static const char *const prefix[] = {"running ", NULL};
-	const char *name = after(u->row->state, prefix);
+	const char *name = finding_after(u->row->state, prefix);
 	const char *function = u->function ? u->function : name;
 	bool is_program = !strncmp(name, "program ", 8);
 	bool is_place = !strncmp(name, "after ", 6) || !strncmp(name, "from ", 5);
 	if (!u->function && is_place) {
-		add_functions(s, u->row, name);
+		finding_add_functions(s, u->row, name);
 	} else {
 		base_str_addf(s, "computing in %s%s", function,
-			is_plain(function) && (u->function || (!is_program && u->row->nr_named < 2))
+			finding_is_plain(function) &&
+					(u->function || (!is_program && u->row->nr_named < 2))
 				? "()"
 				: "");
-		add_where(s, " (", u->row->where);
+		finding_add_where(s, " (", u->row->where);
 		base_str_add(s, *u->row->where ? ")" : "");
 	}
-	add_who(s, *u->row->topic_actor ? ", thread " : ", ", u);
+	finding_add_who(s, *u->row->topic_actor ? ", thread " : ", ", u);
 }
 
-static void add_latency(struct base_str *s, const char *state)
+static void finding_add_latency(struct base_str *s, const char *state)
 {
 	static const char *const hand_over[] = {"hand-over of ", NULL};
-	const char *what = after(state, hand_over);
+	const char *what = finding_after(state, hand_over);
 	if (what != state)
 		base_str_addf(s,
 			"between give and take: what is handed over through %s waits for its "
@@ -100,18 +102,18 @@ static void add_latency(struct base_str *s, const char *state)
 }
 
 /* A lock that keeps nobody waiting is no bottleneck: what is done under it is. */
-static void add_hold(struct base_str *s, const struct subject *u)
+static void finding_add_hold(struct base_str *s, const struct subject *u)
 {
 	static const char *const hold[] = {"holding ", "reading under ", NULL};
 	const struct report_row *row = u->row;
 	if (u->waited_for) {
-		base_str_addf(s, "inside %s", after(row->state, hold));
+		base_str_addf(s, "inside %s", finding_after(row->state, hold));
 	} else {
 		base_str_add(s, "computing");
 		if (u->function)
-			base_str_addf(
-				s, " in %s%s", u->function, is_plain(u->function) ? "()" : "");
-		base_str_addf(s, " while it holds %s", after(row->state, hold));
+			base_str_addf(s, " in %s%s", u->function,
+				finding_is_plain(u->function) ? "()" : "");
+		base_str_addf(s, " while it holds %s", finding_after(row->state, hold));
 	}
 	if (*row->where)
 		base_str_addf(s, " (taken at %s)", row->where);
@@ -119,33 +121,33 @@ static void add_hold(struct base_str *s, const struct subject *u)
 		base_str_add(s, ", for which nobody waited");
 	else if (!u->waited_for)
 		base_str_add(s, ", for which hardly anybody waited");
-	add_who(s, ", by ", u);
+	finding_add_who(s, ", by ", u);
 }
 
-static void add_kind(struct base_str *s, const struct report *r, const struct subject *u)
+static void finding_add_kind(struct base_str *s, const struct report *r, const struct subject *u)
 {
 	static const char *const wait[] = {"waiting for ", NULL};
 	const struct report_row *row = u->row;
 	switch (row->kind) {
 	case MODEL_STATE_run:
-		add_run(s, u);
+		finding_add_run(s, u);
 		break;
 	case MODEL_STATE_hold:
-		add_hold(s, u);
+		finding_add_hold(s, u);
 		break;
 	case MODEL_STATE_wait:
 		base_str_addf(s, "%s%s",
 			strncmp(row->state, wait[0], strlen(wait[0])) ? "" : "waiting for ",
-			after(row->state, wait));
-		add_where(s, " at ", row->where);
+			finding_after(row->state, wait));
+		finding_add_where(s, " at ", row->where);
 		if (!r->trace.process || row->unexplained_ns > row->path_ns / 2)
 			base_str_add(
 				s, ", and nothing that was recorded says what ended these waits");
 		else
-			add_who(s, ", in ", u);
+			finding_add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_latency:
-		add_latency(s, row->state);
+		finding_add_latency(s, row->state);
 		break;
 	case MODEL_STATE_runnable:
 		base_str_add(s, row->state);
@@ -157,12 +159,12 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		base_str_add(s,
 			"blocked outside every recorded call (a lock inside libc, as malloc's, a "
 			"system call of its own, the kernel): longpole does not see in what");
-		add_who(s, ", ", u);
+		finding_add_who(s, ", ", u);
 		break;
 	case MODEL_STATE_external:
 		base_str_addf(
 			s, r->trace.process ? "%s" : "waiting for the outside: %s", row->state);
-		add_where(s, " at ", row->where);
+		finding_add_where(s, " at ", row->where);
 		/* (what passes through terminals is not followed, recorded or not) */
 		base_str_add(s, r->trace.switches_only
 					? ", and switches alone do not show who is at the other "
@@ -178,13 +180,13 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 			base_str_addf(s, "asleep because the program asked for it%s",
 				strcmp(row->state, "sleeping") ? " (a wait's time limit ended it)"
 							       : "");
-		add_where(s, ", at ", row->where);
-		add_who(s, ", in ", u);
+		finding_add_where(s, ", at ", row->where);
+		finding_add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_io:
 		base_str_addf(s, "in the kernel: %s", row->state);
-		add_where(s, ", at ", row->where);
-		add_who(s, ", in ", u);
+		finding_add_where(s, ", at ", row->where);
+		finding_add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_device:
 		base_str_add(s, row->state);
@@ -194,7 +196,7 @@ static void add_kind(struct base_str *s, const struct report *r, const struct su
 		break;
 	case MODEL_STATE_annotated:
 		base_str_addf(s, "in the annotated state %s", row->state);
-		add_who(s, " of ", u);
+		finding_add_who(s, " of ", u);
 		break;
 	case MODEL_STATE_idle:
 		base_str_addf(s,
@@ -235,7 +237,8 @@ static void fill_waited(struct subject *u, struct model *m, const struct report_
 	enum { HARDLY = 100 }; /* that part of the time in which it was held */
 	static const char *const hold[] = {"holding ", "reading under ", NULL};
 	struct graph *g = model_graph(m);
-	const char *lock = after(model_state(m, ix->first_state[u->row->topic])->name, hold);
+	const char *lock =
+		finding_after(model_state(m, ix->first_state[u->row->topic])->name, hold);
 	for (uint32_t i = 0; i < graph_nr_queues(g); i++)
 		if (!strcmp(model_queue(m, i)->name, lock))
 			u->waited_ns += graph_queue_stats(g, i)->wait_data_ns;
@@ -283,11 +286,11 @@ enum base_status report_fill_finding(
 		base_str_add(&s, "No single state dominates the critical path; the largest, ");
 		report_percent(&s, share);
 		base_str_add(&s, " of the time, is ");
-		add_kind(&s, r, &u);
+		finding_add_kind(&s, r, &u);
 	} else {
 		report_percent(&s, share);
 		base_str_add(&s, " of the time the critical path is ");
-		add_kind(&s, r, &u);
+		finding_add_kind(&s, r, &u);
 	}
 	r->finding = report_keep(r->arena, &s);
 	r->certainty = certainty(r);

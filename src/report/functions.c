@@ -22,8 +22,8 @@ static const char *way_text(struct base_arena *a, const struct model *m, uint32_
 }
 
 /* Only the first ways of each state: a long tail would never be shown. */
-static bool add_inlined(struct report_function *f, struct base_arena *a, const struct model *m,
-	const struct model_inlined_share *in, double weight)
+static bool functions_add_inlined(struct report_function *f, struct base_arena *a,
+	const struct model *m, const struct model_inlined_share *in, double weight)
 {
 	size_t i = 0;
 	while (i < f->nr_inlined && f->inlined[i].chain != in->chain)
@@ -55,7 +55,7 @@ enum base_status report_function_add(struct report_function *f, struct base_aren
 	f->share_low += share->share_low * weight;
 	f->share_high += share->share_high * weight;
 	for (size_t i = 0; kept && i < share->nr_inlined; i++)
-		kept = add_inlined(f, a, m, &share->inlined[i], weight);
+		kept = functions_add_inlined(f, a, m, &share->inlined[i], weight);
 	return kept ? BASE_OK : BASE_ERR_NOMEM;
 }
 
@@ -92,7 +92,7 @@ void report_functions_finish(struct report_function *f, size_t nr, double weight
 
 /* ---- rendered -------------------------------------------------------------------------------- */
 
-static void add_function(
+static void functions_add_function(
 	struct base_str *s, const struct report_style *st, const struct report_function *f)
 {
 	base_str_addf(s, "%s%s %.0f %% %s%.0f", s->length ? ", " : "",
@@ -102,7 +102,7 @@ static void add_function(
 		f->share * 100, st->utf8 ? "\xc2\xb1" : "+-", (f->share_high - f->share_low) * 50);
 }
 
-static void end_line(
+static void functions_end_line(
 	struct base_str *out, const struct report_style *st, struct base_str *line, size_t indent)
 {
 	if (line->length) {
@@ -121,15 +121,15 @@ void report_functions_text(struct base_str *out, const struct report_style *st,
 {
 	struct base_str line = {0};
 	for (size_t i = 0; i < nr && f[i].share >= SHOWN_FROM; i++)
-		add_function(&line, st, &f[i]);
-	end_line(out, st, &line, indent);
+		functions_add_function(&line, st, &f[i]);
+	functions_end_line(out, st, &line, indent);
 	for (size_t i = 0; i < nr && f[i].share >= SHOWN_FROM; i++)
 		for (size_t k = 0; k < f[i].nr_inlined && k < INLINED_SHOWN &&
 				   f[i].inlined[k].share >= SHOWN_FROM;
 			k++) {
 			base_str_addf(&line, "%.0f %% inlined %s", f[i].inlined[k].share * 100,
 				f[i].inlined[k].way);
-			end_line(out, st, &line, indent + 2);
+			functions_end_line(out, st, &line, indent + 2);
 		}
 	base_str_fini(&line);
 }

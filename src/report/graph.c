@@ -21,7 +21,8 @@ struct interning {
 	struct base_str key;
 };
 
-static enum base_status intern(struct interning *in, uint32_t *ret_class, struct base_err *err)
+static enum base_status graph_intern(
+	struct interning *in, uint32_t *ret_class, struct base_err *err)
 {
 	uint32_t id;
 	enum base_status s = in->key.failed ? BASE_ERR_NOMEM
@@ -61,7 +62,7 @@ static enum base_status group_actors(struct graph_names *n, struct model *m,
 		const struct model_actor *actor = model_actor(m, a);
 		base_str_reset(&in.key);
 		base_str_addf(&in.key, "%d %s", is_chosen(o, actor), actor->group);
-		s = intern(&in, &group[a], err);
+		s = graph_intern(&in, &group[a], err);
 		if (s == BASE_OK)
 			members[group[a]]++;
 	}
@@ -69,7 +70,7 @@ static enum base_status group_actors(struct graph_names *n, struct model *m,
 	return s;
 }
 
-static const char *folded_name(struct base_arena *a, const char *group, uint64_t nr)
+static const char *graph_folded_name(struct base_arena *a, const char *group, uint64_t nr)
 {
 	struct base_str s = {0};
 	report_clean_add(&s, group);
@@ -100,7 +101,7 @@ static enum base_status class_actors(struct graph_names *n, struct report_graph 
 		n->actor_class[a] = class_ix;
 		n->chosen[class_ix] = is_chosen(o, actor);
 		n->nr_chosen += n->chosen[class_ix];
-		n->actor_name[class_ix] = fold ? folded_name(g->arena, actor->group, nr)
+		n->actor_name[class_ix] = fold ? graph_folded_name(g->arena, actor->group, nr)
 					       : report_clean(g->arena, actor->name);
 		if (!n->actor_name[class_ix])
 			s = report_no_memory(err);
@@ -119,7 +120,7 @@ static enum base_status class_states(
 		const struct model_state *st = model_state(m, i);
 		base_str_reset(&in.key);
 		base_str_addf(&in.key, "%d %s", (int)st->kind, st->name);
-		s = intern(&in, &n->state_class[i], err);
+		s = graph_intern(&in, &n->state_class[i], err);
 		if (s != BASE_OK || n->state_name[n->state_class[i]])
 			continue;
 		n->state_name[n->state_class[i]] = report_clean(g->arena, st->name);
@@ -177,7 +178,7 @@ static enum base_status class_queues(struct graph_names *n, struct report_graph 
 		base_str_reset(&in.key);
 		base_str_addf(&in.key, "%u ", is_itself(q) ? q->object : 0);
 		add_queue_name(&in.key, q, defs);
-		s = intern(&in, &n->queue_class[i], err);
+		s = graph_intern(&in, &n->queue_class[i], err);
 		if (s == BASE_OK && !n->queue_name[n->queue_class[i]])
 			s = name_queue_class(n, g, q, defs, n->queue_class[i], err);
 	}
@@ -237,7 +238,7 @@ static enum base_status make_names(struct graph_names *n, struct report_graph *g
 /* ---- the passes ------------------------------------------------------------------------------ */
 
 /* First the path, then what it is laid over. */
-static enum base_status record(const struct report_run *run, struct report_graph *g,
+static enum base_status graph_record(const struct report_run *run, struct report_graph *g,
 	struct model **ret, struct graph_compact *ret_c, struct base_err *err)
 {
 	struct report_pass_options first = {.keep_path = true}, second = {0};
@@ -266,7 +267,7 @@ static enum base_status record(const struct report_run *run, struct report_graph
 }
 
 /* By classes, of the actors that were asked for. */
-static enum base_status shape(const struct graph_compact *all, const struct graph_names *n,
+static enum base_status graph_shape(const struct graph_compact *all, const struct graph_names *n,
 	enum report_graph_view view, struct graph_compact *ret, struct base_err *err)
 {
 	struct graph_compact_classes k = {n->actor_class, n->state_class, n->queue_class};
@@ -298,7 +299,7 @@ static void forget_helpers(struct graph_compact *all, struct model *m)
 	all->nr_uses = kept;
 }
 
-static void count_all(struct report_graph *g, const struct graph_compact *c)
+static void graph_count_all(struct report_graph *g, const struct graph_compact *c)
 {
 	for (size_t i = 0; i < c->nr_edges; i++) {
 		g->all_time_ns += c->edge[i].time_ns;
@@ -309,8 +310,9 @@ static void count_all(struct report_graph *g, const struct graph_compact *c)
 	g->unplaced_ns = c->unplaced_ns;
 }
 
-static enum base_status fill(struct report_graph *g, struct model *m, const struct trace_defs *defs,
-	struct graph_compact *all, const struct report_graph_options *o, struct base_err *err)
+static enum base_status graph_fill(struct report_graph *g, struct model *m,
+	const struct trace_defs *defs, struct graph_compact *all,
+	const struct report_graph_options *o, struct base_err *err)
 {
 	struct graph_names names = {0};
 	struct graph_compact c = {0};
@@ -318,11 +320,11 @@ static enum base_status fill(struct report_graph *g, struct model *m, const stru
 	if (s == BASE_OK)
 		forget_helpers(all, m);
 	if (s == BASE_OK)
-		s = shape(all, &names, o->view, &c, err);
+		s = graph_shape(all, &names, o->view, &c, err);
 	if (s == BASE_OK && !o->each_actor)
 		s = report_graph_fold_queues(g, &names, &c, err);
 	if (s == BASE_OK) {
-		count_all(g, &c);
+		graph_count_all(g, &c);
 		s = o->view == REPORT_GRAPH_interaction
 			    ? report_graph_fill_interaction(g, &names, &c, o, err)
 			    : report_graph_fill_states(g, &names, &c, o->max_nodes, err);
@@ -369,11 +371,11 @@ enum base_status report_graph_build(const struct report_run *run,
 	if (!g->arena)
 		s = report_no_memory(err);
 	if (s == BASE_OK)
-		s = record(run, g, &m, &all, err);
+		s = graph_record(run, g, &m, &all, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&g->trace, g->arena, run, m, err);
 	if (s == BASE_OK)
-		s = fill(g, m, trace_reader_defs(run->reader), &all, &o, err);
+		s = graph_fill(g, m, trace_reader_defs(run->reader), &all, &o, err);
 	graph_compact_fini(&all);
 	model_free(m);
 	if (s != BASE_OK) {

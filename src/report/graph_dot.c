@@ -16,7 +16,7 @@ enum {
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 /* In a quoted string a backslash begins an escape, and an ampersand may begin an entity. */
-static void add_escaped(struct base_str *out, const char *text)
+static void graph_dot_add_escaped(struct base_str *out, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '"' || *text == '\\')
@@ -35,7 +35,7 @@ void report_dot_quote(struct base_str *out, const char *text)
 	struct base_str clean = {0};
 	report_clean_add(&clean, text);
 	base_str_add(out, "\"");
-	add_escaped(out, base_str_text(&clean));
+	graph_dot_add_escaped(out, base_str_text(&clean));
 	base_str_add(out, "\"");
 	out->failed |= clean.failed;
 	base_str_fini(&clean);
@@ -46,19 +46,19 @@ static void add_short(struct base_str *out, const char *text, size_t width)
 	static const struct report_style style = {.utf8 = true};
 	struct base_str s = {0};
 	report_cell(&s, &style, text, width, false);
-	add_escaped(out, base_str_text(&s));
+	graph_dot_add_escaped(out, base_str_text(&s));
 	out->failed |= s.failed;
 	base_str_fini(&s);
 }
 
-static void add_times(struct base_str *out, uint64_t n)
+static void graph_dot_add_times(struct base_str *out, uint64_t n)
 {
 	base_str_add_count(out, n);
 	base_str_add(out, "\xc3\x97");
 }
 
 /* ", on the path 1.2 ms (30 %)" */
-static void add_path(struct base_str *out, const struct report_graph *g, uint64_t path_ns)
+static void graph_dot_add_path(struct base_str *out, const struct report_graph *g, uint64_t path_ns)
 {
 	if (!path_ns)
 		return;
@@ -149,7 +149,7 @@ static void actor_label(
 	base_str_add_ns(out, node->time_ns);
 	base_str_add(out, ", waits ");
 	report_percent(out, node->time_ns ? (double)node->waiting_ns / (double)node->time_ns : 0);
-	add_path(out, g, node->path_ns);
+	graph_dot_add_path(out, g, node->path_ns);
 }
 
 static void queue_label(
@@ -160,10 +160,10 @@ static void queue_label(
 		base_str_add(out, "\\nwaited for ");
 		base_str_add_ns(out, node->waiting_ns);
 	}
-	add_path(out, g, node->path_ns);
+	graph_dot_add_path(out, g, node->path_ns);
 }
 
-static void add_node(
+static void graph_dot_add_node(
 	struct base_str *out, const struct report_graph *g, size_t i, const struct scale *sc)
 {
 	const struct report_graph_node *node = &g->node[i];
@@ -177,14 +177,14 @@ static void add_node(
 	else
 		add_short(out, node->name, NAME_WIDTH);
 	base_str_add(out, "\", tooltip=\"");
-	add_escaped(out, node->name);
+	graph_dot_add_escaped(out, node->name);
 	if (node->kind == REPORT_NODE_transition) {
 		base_str_add(out, ": ");
-		add_escaped(out, node->from);
+		graph_dot_add_escaped(out, node->from);
 		base_str_add(out, " \xe2\x86\x92 ");
-		add_escaped(out, node->to);
+		graph_dot_add_escaped(out, node->to);
 		base_str_add(out, ", ");
-		add_times(out, node->passes);
+		graph_dot_add_times(out, node->passes);
 	}
 	base_str_addf(out, "\", shape=%s", node->kind == REPORT_NODE_actor ? "ellipse" : "box");
 	add_fill(out, g, node, sc);
@@ -193,23 +193,23 @@ static void add_node(
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
-static void add_counts(struct base_str *out, const char *verb, uint64_t n, bool comma)
+static void graph_dot_add_counts(struct base_str *out, const char *verb, uint64_t n, bool comma)
 {
 	if (comma)
 		base_str_add(out, ", ");
 	base_str_addf(out, "%s ", verb);
-	add_times(out, n);
+	graph_dot_add_times(out, n);
 }
 
 static void arrow_label(struct base_str *out, const struct report_graph_edge *e)
 {
 	bool same = e->kind == REPORT_EDGE_both && e->puts == e->takes;
 	if (same)
-		add_counts(out, "takes and puts", e->takes, false);
+		graph_dot_add_counts(out, "takes and puts", e->takes, false);
 	else if (e->takes)
-		add_counts(out, "takes", e->takes, false);
+		graph_dot_add_counts(out, "takes", e->takes, false);
 	if (e->puts && !same)
-		add_counts(out, "puts", e->puts, e->takes != 0);
+		graph_dot_add_counts(out, "puts", e->puts, e->takes != 0);
 	if (e->bytes) {
 		base_str_add(out, ", ");
 		base_str_add_size(out, e->bytes);
@@ -218,16 +218,16 @@ static void arrow_label(struct base_str *out, const struct report_graph_edge *e)
 		base_str_add(out, "\\nwaits ");
 		base_str_add_ns(out, e->waiting_ns);
 		base_str_add(out, ", ");
-		add_times(out, e->waits);
+		graph_dot_add_times(out, e->waits);
 	}
 	if (e->path_visits) {
 		base_str_add(out, "\\non the path ");
-		add_times(out, e->path_visits);
+		graph_dot_add_times(out, e->path_visits);
 	}
 }
 
 /* Texts beside everything would hide what matters: the others are there when pointed at. */
-static bool has_text(
+static bool graph_dot_has_text(
 	const struct report_graph *g, const struct report_graph_edge *e, const struct scale *sc)
 {
 	if (g->nr_edges <= CROWDED)
@@ -248,18 +248,18 @@ static void edge_label(
 	}
 	add_short(out, e->name, STATE_WIDTH);
 	base_str_add(out, "\\n");
-	add_times(out, e->passes);
+	graph_dot_add_times(out, e->passes);
 	if (e->kind != REPORT_EDGE_cross) {
 		base_str_add(out, ", ");
 		base_str_add_ns(out, e->time_ns);
 	} else if (e->path_visits) {
 		base_str_add(out, ", on the path ");
-		add_times(out, e->path_visits);
+		graph_dot_add_times(out, e->path_visits);
 	}
-	add_path(out, g, e->path_ns);
+	graph_dot_add_path(out, g, e->path_ns);
 }
 
-static void add_edge(
+static void graph_dot_add_edge(
 	struct base_str *out, const struct report_graph *g, size_t i, const struct scale *sc)
 {
 	const struct report_graph_edge *e = &g->edge[i];
@@ -271,10 +271,10 @@ static void add_edge(
 			i, e->from, i);
 	else
 		base_str_addf(out, "\tn%u -> n%u [label=\"", e->from, e->to);
-	if (has_text(g, e, sc))
+	if (graph_dot_has_text(g, e, sc))
 		edge_label(out, g, e);
 	base_str_add(out, "\", tooltip=\"");
-	add_escaped(out, e->name);
+	graph_dot_add_escaped(out, e->name);
 	base_str_add(out, "\\n");
 	edge_label(out, g, e);
 	base_str_add(out, "\"");
@@ -293,7 +293,7 @@ static void add_edge(
 static void add_legend(struct base_str *out, const struct report_graph *g)
 {
 	struct base_str s = {0};
-	add_escaped(out, report_graph_title(g));
+	graph_dot_add_escaped(out, report_graph_title(g));
 	base_str_add(out, ": ");
 	add_short(out, *g->trace.command ? g->trace.command : g->trace.path, 80);
 	base_str_add(out, ", ");
@@ -341,8 +341,8 @@ void report_graph_dot(struct base_str *out, const struct report_graph *g)
 			  "edge [fontname=\"Helvetica\", fontsize=9, fontcolor=\"#555555\", "
 			  "arrowsize=0.7];\n");
 	for (size_t i = 0; i < g->nr_nodes; i++)
-		add_node(out, g, i, &sc);
+		graph_dot_add_node(out, g, i, &sc);
 	for (size_t i = 0; i < g->nr_edges; i++)
-		add_edge(out, g, i, &sc);
+		graph_dot_add_edge(out, g, i, &sc);
 	base_str_add(out, "}\n");
 }

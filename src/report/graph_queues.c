@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_connection(enum trace_object_type type)
+static bool graph_queues_is_connection(enum trace_object_type type)
 {
 	return type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket ||
 	       type == TRACE_OBJECT_eventfd || type == TRACE_OBJECT_timerfd ||
@@ -71,7 +71,7 @@ static enum base_status find_all_kinds(
 	for (size_t i = 0, end; i < c->nr_uses && s == BASE_OK; i = end) {
 		for (end = i + 1; end < c->nr_uses && c->use[end].queue == c->use[i].queue;)
 			end++;
-		if (is_connection(f->n->queue_type[c->use[i].queue]))
+		if (graph_queues_is_connection(f->n->queue_type[c->use[i].queue]))
 			s = find_kind(f, &c->use[i], end - i, kinds, &key, err);
 	}
 	base_strtab_free(kinds);
@@ -81,7 +81,7 @@ static enum base_status find_all_kinds(
 
 /* "socket x33 (tcp 127.0.0.1:7778 ...)" of "socket tcp 127.0.0.1:7778": the first stands for all.
  */
-static const char *folded_name(struct base_arena *a, const char *first, uint32_t nr)
+static const char *graph_queues_folded_name(struct base_arena *a, const char *first, uint32_t nr)
 {
 	struct base_str s = {0};
 	size_t word = strcspn(first, " ");
@@ -96,7 +96,7 @@ static enum base_status choose_classes(
 {
 	for (uint32_t q = 0; q < f->n->nr_queue_classes; q++) {
 		f->class_of[q] = q;
-		if (!is_connection(f->n->queue_type[q]) || !f->kind[q] ||
+		if (!graph_queues_is_connection(f->n->queue_type[q]) || !f->kind[q] ||
 			f->members[f->kind[q]] <= REPORT_GRAPH_HANDFUL)
 			continue;
 		uint32_t nr = f->members[f->kind[q]];
@@ -105,7 +105,7 @@ static enum base_status choose_classes(
 		*ret_any = true;
 		if (f->class_of[q] != q)
 			continue;
-		f->n->queue_name[q] = folded_name(g->arena, f->n->queue_name[q], nr);
+		f->n->queue_name[q] = graph_queues_folded_name(g->arena, f->n->queue_name[q], nr);
 		if (!f->n->queue_name[q])
 			return report_no_memory(err);
 	}

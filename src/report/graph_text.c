@@ -90,7 +90,7 @@ void report_graph_losses(struct base_str *out, const struct report_graph *g, con
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static const char *arrow(const struct report_style *st, enum report_graph_edge_kind k)
+static const char *graph_text_arrow(const struct report_style *st, enum report_graph_edge_kind k)
 {
 	if (k == REPORT_EDGE_both)
 		return st->utf8 ? " \xe2\x86\x94 " : " <-> ";
@@ -103,17 +103,17 @@ static void transition(
 	if (n->kind != REPORT_NODE_transition)
 		return;
 	base_str_add(out, *n->from ? n->from : "begins");
-	base_str_add(out, arrow(st, REPORT_EDGE_state));
+	base_str_add(out, graph_text_arrow(st, REPORT_EDGE_state));
 	base_str_add(out, n->to);
 }
 
 /* Who, and what the edge is. */
-static void describe(struct base_str *out, const struct report_style *st,
+static void graph_text_describe(struct base_str *out, const struct report_style *st,
 	const struct report_graph *g, const struct report_graph_edge *e)
 {
 	const struct report_graph_node *from = &g->node[e->from], *to = &g->node[e->to];
 	if (e->kind >= REPORT_EDGE_cross) {
-		base_str_addf(out, "%s%s%s", from->name, arrow(st, e->kind), to->name);
+		base_str_addf(out, "%s%s%s", from->name, graph_text_arrow(st, e->kind), to->name);
 		if (e->kind == REPORT_EDGE_cross)
 			base_str_addf(out, "  [%s]", e->name);
 		return;
@@ -129,7 +129,7 @@ static void describe(struct base_str *out, const struct report_style *st,
 	transition(out, st, to);
 }
 
-static void column_ns(struct base_str *out, uint64_t ns, size_t width)
+static void graph_text_column_ns(struct base_str *out, uint64_t ns, size_t width)
 {
 	struct base_str s = {0};
 	if (ns)
@@ -146,13 +146,13 @@ static void edge_line(struct base_str *out, const struct report_style *st,
 	struct base_str s = {0};
 	report_percent(&s, g->elapsed_ns > 0 ? (double)e->path_ns / g->elapsed_ns : 0);
 	report_right(out, e->path_ns ? base_str_text(&s) : "-", 6);
-	column_ns(out, e->path_ns, 10);
-	column_ns(out, e->kind == REPORT_EDGE_cross ? e->latency_ns : e->time_ns, 10);
+	graph_text_column_ns(out, e->path_ns, 10);
+	graph_text_column_ns(out, e->kind == REPORT_EDGE_cross ? e->latency_ns : e->time_ns, 10);
 	base_str_reset(&s);
 	base_str_add_count(&s, e->passes);
 	report_right(out, base_str_text(&s), 11);
 	base_str_reset(&s);
-	describe(&s, st, g, e);
+	graph_text_describe(&s, st, g, e);
 	base_str_add(out, "  ");
 	report_cell(out, st, base_str_text(&s), st->columns > 50 ? st->columns - 40 : 40, false);
 	base_str_add(out, "\n");

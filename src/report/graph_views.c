@@ -85,7 +85,7 @@ static bool is_idle_handover(const struct graph_names *n, const struct graph_com
 	       !x->path_uses;
 }
 
-static enum base_status add_crosses(struct report_graph *g, const struct graph_names *n,
+static enum base_status graph_views_add_crosses(struct report_graph *g, const struct graph_names *n,
 	const struct graph_compact *c, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
@@ -152,7 +152,7 @@ enum base_status report_graph_fill_states(struct report_graph *g, const struct g
 		};
 	}
 	s = add_states(g, n, c, err);
-	return s == BASE_OK ? add_crosses(g, n, c, err) : s;
+	return s == BASE_OK ? graph_views_add_crosses(g, n, c, err) : s;
 }
 
 /* ---- actors and queues ----------------------------------------------------------------------- */
@@ -177,7 +177,7 @@ static bool is_direct(const struct interaction *x, uint32_t queue)
 }
 
 /* Actors first, then queues, each in the order of their ids. */
-static enum base_status add_nodes(struct interaction *x, struct base_err *err)
+static enum base_status graph_views_add_nodes(struct interaction *x, struct base_err *err)
 {
 	struct report_graph *g = x->g;
 	const struct graph_names *n = x->n;
@@ -224,7 +224,7 @@ static enum base_status add_nodes(struct interaction *x, struct base_err *err)
 	return BASE_OK;
 }
 
-static void sum_actors(struct interaction *x)
+static void graph_views_sum_actors(struct interaction *x)
 {
 	const struct graph_compact *c = x->c;
 	for (size_t i = 0; i < c->nr_edges; i++) {
@@ -366,7 +366,7 @@ struct light {
 	uint32_t node;
 };
 
-static int lightest_first(const void *pa, const void *pb)
+static int graph_views_lightest_first(const void *pa, const void *pb)
 {
 	const struct light *a = pa, *b = pb;
 	if (a->path != b->path)
@@ -412,7 +412,7 @@ static enum base_status keep_heaviest(struct interaction *x, size_t max, struct 
 			.waiting = g->node[i].waiting_ns,
 			.passes = g->node[i].passes,
 			.node = (uint32_t)i};
-	qsort(light, g->nr_nodes, sizeof *light, lightest_first);
+	qsort(light, g->nr_nodes, sizeof *light, graph_views_lightest_first);
 	for (size_t i = 0; i < excess; i++) {
 		const struct report_graph_node *node = &g->node[light[i].node];
 		new_node[light[i].node] = NONE;
@@ -432,7 +432,7 @@ static enum base_status keep_heaviest(struct interaction *x, size_t max, struct 
 }
 
 /* Queues that nobody waited for say nothing about who waits on whom. */
-static enum base_status drop_idle(struct interaction *x, struct base_err *err)
+static enum base_status graph_views_drop_idle(struct interaction *x, struct base_err *err)
 {
 	struct report_graph *g = x->g;
 	uint32_t *new_node = report_array(x->n->scratch, g->nr_nodes, sizeof *new_node);
@@ -464,7 +464,7 @@ enum base_status report_graph_fill_interaction(struct report_graph *g, const str
 	const struct graph_compact *c, const struct report_graph_options *o, struct base_err *err)
 {
 	struct interaction x = {.g = g, .n = n, .c = c};
-	enum base_status s = add_nodes(&x, err);
+	enum base_status s = graph_views_add_nodes(&x, err);
 	x.put = report_array(n->scratch, c->nr_uses, sizeof *x.put);
 	x.take = report_array(n->scratch, c->nr_uses, sizeof *x.take);
 	if (s == BASE_OK && (!x.put || !x.take))
@@ -473,13 +473,13 @@ enum base_status report_graph_fill_interaction(struct report_graph *g, const str
 		if (base_map_put(&x.use_of, c->use[i].actor, c->use[i].queue, i) != BASE_OK)
 			s = report_no_memory(err);
 	if (s == BASE_OK) {
-		sum_actors(&x);
+		graph_views_sum_actors(&x);
 		s = follow_crosses(&x, err);
 	}
 	if (s == BASE_OK)
 		s = add_arrows(&x, err);
 	if (s == BASE_OK && !o->idle_queues)
-		s = drop_idle(&x, err);
+		s = graph_views_drop_idle(&x, err);
 	if (s == BASE_OK)
 		s = keep_heaviest(&x, o->max_nodes, err);
 	base_map_fini(&x.use_of);

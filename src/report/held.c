@@ -11,7 +11,7 @@
 #define WAITED_MIN 0.01 /* of the path: for how long others waited for it, all in all */
 #define SHARE_MIN  0.05 /* of the path: what is done under it */
 
-static bool is_lock(enum trace_object_type type)
+static bool held_is_lock(enum trace_object_type type)
 {
 	return type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
 	       type == TRACE_OBJECT_spin;
@@ -23,7 +23,7 @@ static bool has_contended(struct model *m, double elapsed_ns)
 	const struct graph *g = model_graph(m);
 	uint64_t waited_ns = 0;
 	for (uint32_t i = 0; i < graph_nr_queues(g); i++)
-		if (is_lock(model_queue(m, i)->type))
+		if (held_is_lock(model_queue(m, i)->type))
 			waited_ns += graph_queue_stats(g, i)->wait_data_ns;
 	return (double)waited_ns >= WAITED_MIN * elapsed_ns;
 }

@@ -18,7 +18,7 @@ struct choice { /* rows of queues.c that get a page */
 	uint32_t *row_of_queue;
 };
 
-static enum base_status choose(struct choice *c, struct model *m, size_t nr_rows)
+static enum base_status histograms_choose(struct choice *c, struct model *m, size_t nr_rows)
 {
 	uint32_t nr = graph_nr_queues(model_graph(m)), id;
 	enum base_status s = BASE_OK;
@@ -44,13 +44,14 @@ static enum base_status choose(struct choice *c, struct model *m, size_t nr_rows
 	return s;
 }
 
-static enum base_status choose_rows(
+static enum base_status histograms_choose_rows(
 	struct report_histograms *h, struct model *m, uint32_t **ret, struct base_err *err)
 {
 	struct choice c = {.queues = h->queues, .names = base_strtab_new()};
 	uint32_t nr = graph_nr_queues(model_graph(m));
 	c.row_of_queue = base_alloc(((size_t)nr + 1) * sizeof *c.row_of_queue);
-	enum base_status s = c.names && c.row_of_queue ? choose(&c, m, h->nr_rows) : BASE_ERR_NOMEM;
+	enum base_status s =
+		c.names && c.row_of_queue ? histograms_choose(&c, m, h->nr_rows) : BASE_ERR_NOMEM;
 	base_strtab_free(c.names);
 	base_map_fini(&c.rows);
 	if (s == BASE_OK) {
@@ -61,7 +62,7 @@ static enum base_status choose_rows(
 	return report_no_memory(err);
 }
 
-static enum base_status watch(struct report_histograms *h, const struct report_run *run,
+static enum base_status histograms_watch(struct report_histograms *h, const struct report_run *run,
 	struct model *first, struct base_err *err)
 {
 	struct graph_lane_result lane;
@@ -69,7 +70,7 @@ static enum base_status watch(struct report_histograms *h, const struct report_r
 	struct model *m = NULL;
 	enum base_status s = graph_lane(model_graph(first), 0, &lane, err);
 	if (s == BASE_OK)
-		s = choose_rows(h, first, &row_of_queue, err);
+		s = histograms_choose_rows(h, first, &row_of_queue, err);
 	if (s != BASE_OK)
 		return s;
 	struct graph_watch_options wo = {
@@ -95,7 +96,7 @@ static enum base_status watch(struct report_histograms *h, const struct report_r
 }
 
 /* Starts and ends of threads, and processors: last, for nobody reads a page of them. */
-static void order(struct report_queues *q)
+static void histograms_order(struct report_queues *q)
 {
 	size_t nr = 0;
 	for (size_t i = 0; i < q->nr_queues; i++) {
@@ -116,9 +117,9 @@ enum base_status report_histograms_build(const struct report_run *run, const cha
 		return report_no_memory(err);
 	enum base_status s = report_queues_model(run, pattern, &h->queues, &m, err);
 	if (s == BASE_OK) {
-		order(h->queues);
+		histograms_order(h->queues);
 		h->nr_rows = limit && limit < h->queues->nr_queues ? limit : h->queues->nr_queues;
-		s = watch(h, run, m, err);
+		s = histograms_watch(h, run, m, err);
 	}
 	model_free(m);
 	if (s != BASE_OK)
@@ -166,7 +167,7 @@ static bool is_duration(enum graph_measure what)
 	return !strcmp(measure[what].value_unit, "ns");
 }
 
-static void add_value(struct base_str *out, enum graph_measure what, uint64_t value)
+static void histograms_add_value(struct base_str *out, enum graph_measure what, uint64_t value)
 {
 	if (is_duration(what))
 		base_str_add_ns(out, value);
@@ -198,14 +199,14 @@ static uint64_t line_count(
 	return sum;
 }
 
-static void add_line(struct base_str *out, const struct report_style *st, enum graph_measure what,
-	uint64_t low, uint64_t count, uint64_t most, uint64_t all)
+static void histograms_add_line(struct base_str *out, const struct report_style *st,
+	enum graph_measure what, uint64_t low, uint64_t count, uint64_t most, uint64_t all)
 {
 	unsigned fixed = INDENT + LOW_WIDTH + 2 + COUNT_WIDTH + SHARE_WIDTH + 1;
 	unsigned bar = st->columns > fixed + 10 ? st->columns - fixed : 10;
 	struct base_str cell = {0};
 	bar = bar > 60 ? 60 : bar;
-	add_value(&cell, what, low);
+	histograms_add_value(&cell, what, low);
 	base_str_addf(out, "%*s", INDENT, "");
 	report_right(out, base_str_text(&cell), LOW_WIDTH);
 	base_str_add(out, "  ");
@@ -241,7 +242,7 @@ static void add_summary(struct base_str *out, const struct report_style *st,
 	}
 	for (size_t i = 0; i < BASE_COUNT(quantile); i++) {
 		base_str_addf(&s, "%s%s ", report_dot(st), quantile[i].name);
-		add_value(&s, what,
+		histograms_add_value(&s, what,
 			quantile[i].share < 1 ? base_histogram_quantile(h, quantile[i].share)
 					      : h->greatest);
 	}
@@ -267,7 +268,7 @@ static unsigned empty_lines(
 	return i - from;
 }
 
-static void add_histogram(struct base_str *out, const struct report_style *st,
+static void histograms_add_histogram(struct base_str *out, const struct report_style *st,
 	enum graph_measure what, const struct base_histogram *h, const char *text)
 {
 	enum { FEW = 3, GAP_LINES = 3 };
@@ -291,7 +292,7 @@ static void add_histogram(struct base_str *out, const struct report_style *st,
 			i += gap;
 		}
 		uint64_t n = line_count(h, i, step, &low);
-		add_line(out, st, what, low, n, most, h->count);
+		histograms_add_line(out, st, what, low, n, most, h->count);
 	}
 }
 
@@ -348,7 +349,7 @@ static void add_rate(struct base_str *out, const struct report_style *st, const 
 }
 
 /* What a lock's token says in the language of locks. */
-static const char *text_of(const struct report_queue *q, enum graph_measure what)
+static const char *histograms_text_of(const struct report_queue *q, enum graph_measure what)
 {
 	static const char *const of_lock[GRAPH_MEASURE_NR] = {
 		[GRAPH_MEASURE_occupancy] = "1: it is free, 0: it is held, weighted by time",
@@ -360,7 +361,7 @@ static const char *text_of(const struct report_queue *q, enum graph_measure what
 	return q->is_lock && of_lock[what] ? of_lock[what] : measure[what].text;
 }
 
-static void add_page(struct base_str *out, const struct report_style *st,
+static void histograms_add_page(struct base_str *out, const struct report_style *st,
 	const struct report_histograms *h, uint32_t row)
 {
 	const struct report_queue *q = &h->queues->queue[row];
@@ -372,9 +373,9 @@ static void add_page(struct base_str *out, const struct report_style *st,
 			(unsigned long long)q->nr_members);
 	base_str_add(out, "\n");
 	for (unsigned m = 0; m < GRAPH_MEASURE_NR; m++)
-		add_histogram(out, st, (enum graph_measure)m,
+		histograms_add_histogram(out, st, (enum graph_measure)m,
 			graph_watch_histogram(h->watch, row, (enum graph_measure)m),
-			text_of(q, (enum graph_measure)m));
+			histograms_text_of(q, (enum graph_measure)m));
 	add_rate(out, st, "ARRIVALS", graph_watch_arrived(h->watch, row), h);
 	add_rate(out, st, "DEPARTURES", graph_watch_departed(h->watch, row), h);
 }
@@ -385,7 +386,7 @@ void report_histograms_text(
 	for (size_t i = 0; i < h->nr_rows; i++) {
 		if (i)
 			base_str_add(out, "\n");
-		add_page(out, style, h, (uint32_t)i);
+		histograms_add_page(out, style, h, (uint32_t)i);
 	}
 	if (h->nr_rows < h->queues->nr_queues)
 		base_str_addf(out, "\n... %zu more queue%s (--histogram=PATTERN, --limit, --all)\n",
@@ -420,7 +421,7 @@ static json_t *buckets_json(enum graph_measure what, const struct base_histogram
 	return list;
 }
 
-static json_t *histogram_json(enum graph_measure what, const struct base_histogram *h)
+static json_t *histograms_histogram_json(enum graph_measure what, const struct base_histogram *h)
 {
 	const char *unit = measure[what].value_unit;
 	json_t *o = json_object();
@@ -454,7 +455,7 @@ json_t *report_histograms_json(const struct report_histograms *h)
 		json_t *all = json_object();
 		for (unsigned m = 0; m < GRAPH_MEASURE_NR; m++)
 			json_object_set_new(all, measure[m].key,
-				histogram_json((enum graph_measure)m,
+				histograms_histogram_json((enum graph_measure)m,
 					graph_watch_histogram(
 						h->watch, (uint32_t)i, (enum graph_measure)m)));
 		json_array_append_new(

@@ -144,7 +144,7 @@ static enum base_status add_graphs(struct making *w)
 	return s == BASE_OK ? add_graph(w, REPORT_GRAPH_states, "states_graph") : s;
 }
 
-static enum base_status add_connections(struct making *w)
+static enum base_status html_add_connections(struct making *w)
 {
 	struct report_connections *c = NULL;
 	if (w->run->connection || w->run->from_ns || w->run->to_ns)
@@ -210,10 +210,10 @@ static enum base_status add_timeline(struct making *w)
 	return set_part(w, "timeline", s, part);
 }
 
-static enum base_status fill(struct making *w)
+static enum base_status html_fill(struct making *w)
 {
 	static enum base_status (*const add[])(struct making * w) = {add_answer, add_curves,
-		add_loops, add_locks, add_queues, add_graphs, add_connections, add_flame,
+		add_loops, add_locks, add_queues, add_graphs, html_add_connections, add_flame,
 		add_attached, add_timeline};
 	struct report_html *h = w->h;
 	const char *slash = strrchr(w->run->trace_path, '/');
@@ -247,7 +247,7 @@ enum base_status report_html_build(const struct report_run *run,
 		.run = run, .opts = opts, .h = base_alloc(sizeof *w.h), .err = err ? err : &own};
 	if (!w.h)
 		return report_no_memory(err);
-	enum base_status s = fill(&w);
+	enum base_status s = html_fill(&w);
 	if (s != BASE_OK)
 		report_html_free(w.h);
 	else

@@ -53,7 +53,7 @@ static enum base_status grow_tracks(struct collect *c, uint32_t actor)
 	return s;
 }
 
-static enum base_status add_slice(struct collect *c, uint32_t actor, uint64_t begin_ns,
+static enum base_status html_collect_add_slice(struct collect *c, uint32_t actor, uint64_t begin_ns,
 	uint64_t end_ns, uint32_t state, struct base_err *err)
 {
 	struct html_track *t = &c->track[actor];
@@ -69,14 +69,14 @@ static enum base_status add_slice(struct collect *c, uint32_t actor, uint64_t be
 	return BASE_OK;
 }
 
-static uint32_t row_of(const struct collect *c, uint32_t queue)
+static uint32_t html_collect_row_of(const struct collect *c, uint32_t queue)
 {
 	return queue < c->nr_known_queues ? c->row_of_queue[queue] : REPORT_NONE;
 }
 
 static enum base_status add_waiter(struct collect *c, const struct graph_moment *m)
 {
-	uint32_t row = m->waited ? row_of(c, m->wait_queue) : REPORT_NONE;
+	uint32_t row = m->waited ? html_collect_row_of(c, m->wait_queue) : REPORT_NONE;
 	if (row == REPORT_NONE || !c->t->row[row].waiters || m->end_ns <= m->begin_ns)
 		return BASE_OK;
 	enum base_status s =
@@ -89,7 +89,7 @@ static enum base_status add_waiter(struct collect *c, const struct graph_moment 
 	return BASE_OK;
 }
 
-static enum base_status on_moment(
+static enum base_status html_collect_on_moment(
 	void *ctx, const struct graph_moment *m, uint32_t *ret_mark, struct base_err *err)
 {
 	struct collect *c = ctx;
@@ -110,13 +110,13 @@ static enum base_status on_moment(
 		if (late != REPORT_NONE && m->latency_ns < m->end_ns - m->begin_ns)
 			cut_ns -= m->latency_ns;
 	}
-	s = add_slice(c, m->actor, m->begin_ns, cut_ns, m->state, err);
+	s = html_collect_add_slice(c, m->actor, m->begin_ns, cut_ns, m->state, err);
 	if (s == BASE_OK && cut_ns < m->end_ns)
-		s = add_slice(c, m->actor, cut_ns, m->end_ns, late, err);
+		s = html_collect_add_slice(c, m->actor, cut_ns, m->end_ns, late, err);
 	return s;
 }
 
-static enum base_status on_queue(
+static enum base_status html_collect_on_queue(
 	void *ctx, uint32_t queue, const struct graph_queue_options *o, struct base_err *err)
 {
 	struct collect *c = ctx;
@@ -128,21 +128,21 @@ static enum base_status on_queue(
 	c->latency_state[queue] = o->latency_state;
 	c->units[queue] = o->initial == GRAPH_UNLIMITED ? 0 : (int64_t)o->initial;
 	c->nr_queues = need > c->nr_queues ? need : c->nr_queues;
-	uint32_t row = row_of(c, queue);
+	uint32_t row = html_collect_row_of(c, queue);
 	if (row != REPORT_NONE && !c->t->row[row].waiters)
 		c->unit[row].now += c->units[queue];
 	return BASE_OK;
 }
 
 /* Units as the engine has them: never below none. */
-static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const struct graph_verb *v,
-	uint32_t from_actor, struct base_err *err)
+static enum base_status html_collect_on_verb(void *ctx, enum graph_verb_kind kind,
+	const struct graph_verb *v, uint32_t from_actor, struct base_err *err)
 {
 	struct collect *c = ctx;
 	(void)from_actor;
 	if (kind != GRAPH_VERB_enqueue && kind != GRAPH_VERB_dequeue && kind != GRAPH_VERB_resize)
 		return BASE_OK;
-	uint32_t row = row_of(c, v->queue);
+	uint32_t row = html_collect_row_of(c, v->queue);
 	if (row == REPORT_NONE || c->t->row[row].waiters)
 		return BASE_OK;
 	int64_t before = c->units[v->queue], after = v->n;
@@ -168,7 +168,7 @@ static enum base_status on_verb(void *ctx, enum graph_verb_kind kind, const stru
 
 /* ---- who waits on tokens --------------------------------------------------------------------- */
 
-static int by_time(const void *a, const void *b)
+static int html_collect_by_time(const void *a, const void *b)
 {
 	const struct waiter *x = a, *y = b;
 	if (x->time_ns != y->time_ns)
@@ -179,7 +179,7 @@ static int by_time(const void *a, const void *b)
 static enum base_status count_waiters(struct collect *c)
 {
 	if (c->nr_waiters)
-		qsort(c->waiter, c->nr_waiters, sizeof *c->waiter, by_time);
+		qsort(c->waiter, c->nr_waiters, sizeof *c->waiter, html_collect_by_time);
 	for (size_t i = 0; i < c->nr_waiters; i++) {
 		const struct waiter *w = &c->waiter[i];
 		struct row_units *u = &c->unit[w->row];
@@ -211,7 +211,7 @@ static enum base_status close_rows(struct collect *c)
 
 /* ---- which queues ---------------------------------------------------------------------------- */
 
-static enum base_status choose_rows(
+static enum base_status html_collect_choose_rows(
 	struct html_timeline *t, const struct report_queues *q, struct base_err *err)
 {
 	t->row = report_array(t->arena, REPORT_HTML_QUEUES_MAX, sizeof *t->row);
@@ -402,7 +402,7 @@ static enum base_status close_tracks(
 		const struct model_actor *a = model_actor(m, (uint32_t)i);
 		uint64_t end_ns = a->ended && a->end_ns < t->end_ns ? a->end_ns : t->end_ns;
 		if (k->begun && c->next_state[i] != REPORT_NONE && end_ns > k->open.end_ns) {
-			enum base_status s = add_slice(
+			enum base_status s = html_collect_add_slice(
 				c, (uint32_t)i, k->open.end_ns, end_ns, c->next_state[i], err);
 			if (s != BASE_OK)
 				return s;
@@ -522,7 +522,7 @@ static void count_use(const struct html_timeline *t, struct used *used)
 	}
 }
 
-static enum base_status renumber(struct html_track *t, const uint32_t *to)
+static enum base_status html_collect_renumber(struct html_track *t, const uint32_t *to)
 {
 	struct html_track fresh = {0};
 	struct html_cursor c = report_html_cursor_of(t, UINT64_MAX);
@@ -588,7 +588,7 @@ static enum base_status number_states(struct html_timeline *t, struct model *m,
 	count_use(t, used);
 	enum base_status s = take_states(t, m, used, nr, to, err);
 	for (size_t i = 0; s == BASE_OK && i < t->nr_lanes; i++) {
-		if (renumber(&t->lane[i].track, to) != BASE_OK)
+		if (html_collect_renumber(&t->lane[i].track, to) != BASE_OK)
 			s = report_no_memory(err);
 		t->nr_slices += t->lane[i].track.nr_slices;
 	}
@@ -642,8 +642,8 @@ static enum base_status draw_path(struct html_timeline *t, struct model *m, cons
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum base_status shape(struct html_timeline *t, struct collect *c, struct model *m,
-	const struct graph_lane_result *lane, struct base_err *err)
+static enum base_status html_collect_shape(struct html_timeline *t, struct collect *c,
+	struct model *m, const struct graph_lane_result *lane, struct base_err *err)
 {
 	struct graph *g = model_graph(m);
 	size_t nr_actors = graph_nr_actors(g), nr_states = graph_nr_states(g);
@@ -671,11 +671,12 @@ static enum base_status shape(struct html_timeline *t, struct collect *c, struct
 	return s;
 }
 
-static enum base_status collect(struct html_timeline *t, const struct report_run *run,
+static enum base_status html_collect_collect(struct html_timeline *t, const struct report_run *run,
 	struct collect *c, struct base_err *err)
 {
-	struct graph_listener listener = {.ctx = c, .moment = on_moment};
-	struct graph_sink sink = {.ctx = c, .queue = on_queue, .verb = on_verb};
+	struct graph_listener listener = {.ctx = c, .moment = html_collect_on_moment};
+	struct graph_sink sink = {
+		.ctx = c, .queue = html_collect_on_queue, .verb = html_collect_on_verb};
 	struct report_pass_options opts = {.keep_path = true, .listener = &listener, .sink = &sink};
 	struct graph_lane_result lane;
 	struct model *m = NULL;
@@ -688,7 +689,7 @@ static enum base_status collect(struct html_timeline *t, const struct report_run
 		t->start_ns = lane.start_ns;
 		t->end_ns = lane.end_ns;
 		t->path_ns = lane.length_ns;
-		s = shape(t, c, m, &lane, err);
+		s = html_collect_shape(t, c, m, &lane, err);
 	}
 	model_free(m);
 	return s;
@@ -705,7 +706,7 @@ enum base_status report_html_timeline_build(
 	enum base_status s =
 		t->arena ? report_queues_model(run, NULL, &q, &m, err) : report_no_memory(err);
 	if (s == BASE_OK)
-		s = choose_rows(t, q, err);
+		s = html_collect_choose_rows(t, q, err);
 	if (s == BASE_OK) {
 		c.nr_known_queues = graph_nr_queues(model_graph(m));
 		row_of_queue = base_alloc(((size_t)c.nr_known_queues + 1) * sizeof *row_of_queue);
@@ -716,7 +717,7 @@ enum base_status report_html_timeline_build(
 	}
 	model_free(m);
 	if (s == BASE_OK)
-		s = collect(t, run, &c, err);
+		s = html_collect_collect(t, run, &c, err);
 	for (size_t i = 0; i < c.nr_tracks; i++)
 		report_html_track_fini(&c.track[i]);
 	base_free(c.track);

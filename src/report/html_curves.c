@@ -56,7 +56,7 @@ static enum base_status set_edits(struct curves *c, struct topic *t, struct base
 	return BASE_OK;
 }
 
-static enum base_status choose(struct curves *c, struct base_err *err)
+static enum base_status html_curves_choose(struct curves *c, struct base_err *err)
 {
 	enum base_status s = report_lane_topics(
 		model_graph(c->m), &c->ix, 0, c->topic_ns, c->observed_ns, &c->length_ns, err);
@@ -72,7 +72,7 @@ static enum base_status choose(struct curves *c, struct base_err *err)
 	return s;
 }
 
-static struct graph_scenario scenario_of(
+static struct graph_scenario html_curves_scenario_of(
 	const struct topic *t, double reduction, struct graph_edit *edit)
 {
 	for (size_t i = 0; i < t->nr_edits; i++) {
@@ -82,7 +82,7 @@ static struct graph_scenario scenario_of(
 	return (struct graph_scenario){.edit = edit, .nr_edits = t->nr_edits};
 }
 
-static enum base_status ask(
+static enum base_status html_curves_ask(
 	struct curves *c, const struct question *q, size_t nr, struct base_err *err)
 {
 	struct graph_scenario lane[LANES];
@@ -93,7 +93,7 @@ static enum base_status ask(
 			report_array(c->arena, q[i].topic->nr_edits, sizeof *edit);
 		if (!edit)
 			return report_no_memory(err);
-		lane[i] = scenario_of(q[i].topic, q[i].reduction, edit);
+		lane[i] = html_curves_scenario_of(q[i].topic, q[i].reduction, edit);
 	}
 	enum base_status s = report_pass(c->run, "computing curves", &opts, &m, err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
@@ -108,7 +108,7 @@ static enum base_status ask(
 	return s;
 }
 
-static enum base_status by_path(struct curves *c, struct base_err *err)
+static enum base_status html_curves_by_path(struct curves *c, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	for (unsigned round = 0; s == BASE_OK && round < ROUNDS; round++) {
@@ -122,7 +122,7 @@ static enum base_status by_path(struct curves *c, struct base_err *err)
 		}
 		if (!nr)
 			break;
-		s = ask(c, q, nr, err);
+		s = html_curves_ask(c, q, nr, err);
 	}
 	return s;
 }
@@ -142,7 +142,7 @@ static enum base_status ask_at_predicted(struct curves *c, struct base_err *err)
 				&c->topic[(at + i) / BASE_COUNT(predicted_percent)],
 				predicted_percent[(at + i) % BASE_COUNT(predicted_percent)] /
 					100.0};
-		s = ask(c, q, nr, err);
+		s = html_curves_ask(c, q, nr, err);
 	}
 	return s;
 }
@@ -162,7 +162,7 @@ static enum base_status predict_topic(struct curves *c, struct topic *t, struct 
 	enum base_status s = edit ? BASE_OK : report_no_memory(err);
 	for (unsigned k = 0; s == BASE_OK && k < BASE_COUNT(predicted_percent); k++) {
 		double reduction = predicted_percent[k] / 100.0;
-		struct graph_scenario lane = scenario_of(t, reduction, edit);
+		struct graph_scenario lane = html_curves_scenario_of(t, reduction, edit);
 		s = report_predictor_ask(
 			&c->predictor, &lane, length_at(&t->curve, reduction), &t->answer[k], err);
 	}
@@ -182,7 +182,7 @@ static enum base_status predict_processors(struct curves *c, struct base_err *er
 	return s;
 }
 
-static enum base_status predict(struct curves *c, struct base_err *err)
+static enum base_status html_curves_predict(struct curves *c, struct base_err *err)
 {
 	enum base_status s = report_predictor_ready(&c->predictor, c->m,
 		c->nr * BASE_COUNT(predicted_percent) + BASE_COUNT(more_processors), err);
@@ -195,7 +195,7 @@ static enum base_status predict(struct curves *c, struct base_err *err)
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-static json_t *answer_json(
+static json_t *html_curves_answer_json(
 	const struct curves *c, const struct report_answer *a, const char *key, unsigned n)
 {
 	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:s, s:o}", key, (int)n, "speedup",
@@ -219,8 +219,9 @@ static json_t *topic_json(const struct curves *c, const struct topic *t)
 				report_json_ns(piece[i].begin_ns), "to_ns",
 				report_json_ns(piece[i].end_ns), "exact", (int)piece[i].exact));
 	for (unsigned i = 0; i < BASE_COUNT(predicted_percent); i++)
-		json_array_append_new(predicted,
-			answer_json(c, &t->answer[i], "reduction_percent", predicted_percent[i]));
+		json_array_append_new(
+			predicted, html_curves_answer_json(c, &t->answer[i], "reduction_percent",
+					   predicted_percent[i]));
 	struct base_str name = {0};
 	report_clean_add(&name, st->name);
 	json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:o}", "state", base_str_text(&name), "kind",
@@ -237,8 +238,8 @@ static json_t *curves_json(const struct curves *c)
 		json_array_append_new(topics, topic_json(c, &c->topic[i]));
 	bool replayed = c->predictor.log;
 	for (unsigned i = 0; replayed && i < BASE_COUNT(more_processors); i++)
-		json_array_append_new(processors,
-			answer_json(c, &c->processors[i], "more_processors", more_processors[i]));
+		json_array_append_new(processors, html_curves_answer_json(c, &c->processors[i],
+							  "more_processors", more_processors[i]));
 	return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "length_ns",
 		report_json_ns(c->length_ns), "states", topics, "processors", processors,
 		"replayed", (int)replayed, "replay_error",
@@ -264,12 +265,13 @@ enum base_status report_html_curves_json(
 	if (s == BASE_OK) {
 		c->topic_ns = report_array(c->arena, c->ix.nr_topics, sizeof *c->topic_ns);
 		c->observed_ns = report_array(c->arena, c->ix.nr_topics, sizeof *c->observed_ns);
-		s = c->topic_ns && c->observed_ns ? choose(c, err) : report_no_memory(err);
+		s = c->topic_ns && c->observed_ns ? html_curves_choose(c, err)
+						  : report_no_memory(err);
 	}
 	if (s == BASE_OK)
-		s = by_path(c, err);
+		s = html_curves_by_path(c, err);
 	if (s == BASE_OK)
-		s = predict(c, err);
+		s = html_curves_predict(c, err);
 	if (s == BASE_OK) {
 		*ret = curves_json(c);
 		s = *ret ? s : report_no_memory(err);

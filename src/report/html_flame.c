@@ -28,7 +28,7 @@ struct flame {
 	struct tree path, cpu, wait;
 };
 
-static enum base_status child_of(
+static enum base_status html_flame_child_of(
 	struct flame *f, struct tree *t, uint32_t parent, const char *text, uint32_t *ret)
 {
 	uint32_t id;
@@ -64,21 +64,23 @@ static enum base_status child_of(
 
 /* ---- path and processors --------------------------------------------------------------------- */
 
-static enum base_status add_group(struct flame *f, struct tree *t, const char *group, uint32_t *ret)
+static enum base_status html_flame_add_group(
+	struct flame *f, struct tree *t, const char *group, uint32_t *ret)
 {
 	const char *slash = strchr(group, '/');
 	struct base_str program = {0};
 	base_str_add_bytes(&program, group, slash ? (size_t)(slash - group) : strlen(group));
-	enum base_status s =
-		program.failed ? BASE_ERR_NOMEM : child_of(f, t, 0, base_str_text(&program), ret);
+	enum base_status s = program.failed
+				     ? BASE_ERR_NOMEM
+				     : html_flame_child_of(f, t, 0, base_str_text(&program), ret);
 	base_str_fini(&program);
-	return s == BASE_OK ? child_of(f, t, *ret, slash ? slash + 1 : "main", ret) : s;
+	return s == BASE_OK ? html_flame_child_of(f, t, *ret, slash ? slash + 1 : "main", ret) : s;
 }
 
-static enum base_status add_weight(
+static enum base_status html_flame_add_weight(
 	struct flame *f, struct tree *t, uint32_t at, const char *text, double ns, uint32_t *ret)
 {
-	enum base_status s = child_of(f, t, at, text, ret);
+	enum base_status s = html_flame_child_of(f, t, at, text, ret);
 	if (s == BASE_OK) {
 		BASE_ASSUME(t->node);
 		t->node[*ret].own_ns += ns;
@@ -86,8 +88,8 @@ static enum base_status add_weight(
 	return s;
 }
 
-static enum base_status add_inlined(struct flame *f, struct tree *t, const struct model *m,
-	uint32_t at, uint32_t chain, double ns)
+static enum base_status html_flame_add_inlined(struct flame *f, struct tree *t,
+	const struct model *m, uint32_t at, uint32_t chain, double ns)
 {
 	const char *frame[MODEL_FRAMES_MAX];
 	unsigned nr = model_chain_frames(m, chain, frame);
@@ -96,41 +98,42 @@ static enum base_status add_inlined(struct flame *f, struct tree *t, const struc
 	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
 		base_str_reset(&text);
 		base_str_addf(&text, "%s (inlined)", *frame[i] ? frame[i] : "?");
-		s = text.failed
-			    ? BASE_ERR_NOMEM
-			    : add_weight(f, t, at, base_str_text(&text), i + 1 == nr ? ns : 0, &at);
+		s = text.failed ? BASE_ERR_NOMEM
+				: html_flame_add_weight(f, t, at, base_str_text(&text),
+					  i + 1 == nr ? ns : 0, &at);
 	}
 	base_str_fini(&text);
 	return s;
 }
 
-static enum base_status add_function(struct flame *f, struct tree *t, const struct model *m,
-	uint32_t at, const struct model_function_share *fn, double running_ns)
+static enum base_status html_flame_add_function(struct flame *f, struct tree *t,
+	const struct model *m, uint32_t at, const struct model_function_share *fn,
+	double running_ns)
 {
 	uint32_t leaf = 0;
 	double own = fn->share;
 	for (size_t i = 0; i < fn->nr_inlined; i++)
 		own -= fn->inlined[i].share;
-	enum base_status s = add_weight(f, t, at, *fn->function ? fn->function : fn->where,
-		own > 0 ? own * running_ns : 0, &leaf);
+	enum base_status s = html_flame_add_weight(f, t, at,
+		*fn->function ? fn->function : fn->where, own > 0 ? own * running_ns : 0, &leaf);
 	for (size_t i = 0; s == BASE_OK && i < fn->nr_inlined; i++)
-		s = add_inlined(
+		s = html_flame_add_inlined(
 			f, t, m, leaf, fn->inlined[i].chain, fn->inlined[i].share * running_ns);
 	return s;
 }
 
 /* all_ns of a state, of which its functions have running_ns by their samples. */
-static enum base_status add_state(struct flame *f, struct tree *t, struct model *m, uint32_t actor,
-	uint32_t state, double all_ns, double running_ns)
+static enum base_status html_flame_add_state(struct flame *f, struct tree *t, struct model *m,
+	uint32_t actor, uint32_t state, double all_ns, double running_ns)
 {
 	size_t nr;
 	const struct model_function_share *fn = model_functions(m, state, &nr);
 	uint32_t at;
-	enum base_status s = add_group(f, t, model_actor(m, actor)->group, &at);
+	enum base_status s = html_flame_add_group(f, t, model_actor(m, actor)->group, &at);
 	if (s == BASE_OK)
-		s = child_of(f, t, at, model_state(m, state)->name, &at);
+		s = html_flame_child_of(f, t, at, model_state(m, state)->name, &at);
 	for (size_t i = 0; s == BASE_OK && running_ns > 0 && i < nr; i++) {
-		s = add_function(f, t, m, at, &fn[i], running_ns);
+		s = html_flame_add_function(f, t, m, at, &fn[i], running_ns);
 		all_ns -= running_ns * fn[i].share;
 	}
 	if (s == BASE_OK && all_ns > 0) {
@@ -140,20 +143,20 @@ static enum base_status add_state(struct flame *f, struct tree *t, struct model 
 	return s;
 }
 
-static enum base_status by_path(struct flame *f, struct model *m, struct base_err *err)
+static enum base_status html_flame_by_path(struct flame *f, struct model *m, struct base_err *err)
 {
 	struct graph_lane_result lane;
 	enum base_status s = graph_lane(model_graph(m), 0, &lane, err);
 	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++) {
 		const struct graph_path_state *p = &lane.state[i];
-		if (add_state(f, &f->path, m, p->actor, p->state, p->path_ns,
+		if (html_flame_add_state(f, &f->path, m, p->actor, p->state, p->path_ns,
 			    p->path_ns - p->latency_ns - p->unexplained_ns) != BASE_OK)
 			s = report_no_memory(err);
 	}
 	return s;
 }
 
-static bool runs(enum model_state_kind k)
+static bool html_flame_runs(enum model_state_kind k)
 {
 	return k == MODEL_STATE_run || k == MODEL_STATE_hold || k == MODEL_STATE_annotated ||
 	       k == MODEL_STATE_start || k == MODEL_STATE_io;
@@ -166,8 +169,9 @@ static enum base_status by_cpu(struct flame *f, struct model *m, struct base_err
 	enum base_status s = graph_totals(model_graph(m), &total, &nr, err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
 		double ns = (double)(total[i].total_ns - total[i].waiting_ns);
-		if (runs(model_state(m, total[i].state)->kind) && ns > 0 &&
-			add_state(f, &f->cpu, m, total[i].actor, total[i].state, ns, ns) != BASE_OK)
+		if (html_flame_runs(model_state(m, total[i].state)->kind) && ns > 0 &&
+			html_flame_add_state(
+				f, &f->cpu, m, total[i].actor, total[i].state, ns, ns) != BASE_OK)
 			s = report_no_memory(err);
 	}
 	return s;
@@ -182,7 +186,7 @@ static size_t inlined_suffix(const char *frame, size_t length)
 	return length > mark && !memcmp(frame + length - mark, MODEL_INLINED_MARK, mark) ? mark : 0;
 }
 
-static enum base_status add_line(struct flame *f, const char *line, size_t length)
+static enum base_status html_flame_add_line(struct flame *f, const char *line, size_t length)
 {
 	struct base_str frame = {0};
 	uint32_t at = 0;
@@ -201,7 +205,7 @@ static enum base_status add_line(struct flame *f, const char *line, size_t lengt
 		base_str_add_bytes(&frame, line + from, to - from - marked);
 		base_str_add(&frame, marked ? " (inlined)" : "");
 		s = frame.failed ? BASE_ERR_NOMEM
-				 : child_of(f, &f->wait, at, base_str_text(&frame), &at);
+				 : html_flame_child_of(f, &f->wait, at, base_str_text(&frame), &at);
 		from = to + 1;
 	}
 	base_str_fini(&frame);
@@ -217,7 +221,7 @@ static enum base_status by_waits(struct flame *f, const char *text, struct base_
 	while (text && *text) {
 		const char *end = strchr(text, '\n');
 		size_t length = end ? (size_t)(end - text) : strlen(text);
-		if (add_line(f, text, length) != BASE_OK)
+		if (html_flame_add_line(f, text, length) != BASE_OK)
 			return report_no_memory(err);
 		text = end ? end + 1 : NULL;
 	}
@@ -254,7 +258,7 @@ enum base_status report_html_flame_json(const struct report_run *run,
 		f.texts ? report_pass(run, "weighing states and functions", &plain, &m, err)
 			: report_no_memory(err);
 	if (s == BASE_OK)
-		s = by_path(&f, m, err);
+		s = html_flame_by_path(&f, m, err);
 	if (s == BASE_OK)
 		s = by_cpu(&f, m, err);
 	if (s == BASE_OK)

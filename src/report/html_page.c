@@ -55,7 +55,7 @@ static void add_script(struct base_str *out, const char *json, size_t length)
 
 /* Adds the page up to the mark and returns what follows it. The page is ours and has each mark
  * once. */
-static const char *up_to(struct base_str *out, const char *from, const char *mark)
+static const char *html_page_up_to(struct base_str *out, const char *from, const char *mark)
 {
 	size_t length = (size_t)(report_page_end - from);
 	const char *at = memmem(from, length, mark, strlen(mark));
@@ -66,12 +66,12 @@ static const char *up_to(struct base_str *out, const char *from, const char *mar
 
 void report_html_page(struct base_str *out, const struct report_html *h)
 {
-	const char *rest = up_to(out, report_page_begin, MARK_TITLE);
+	const char *rest = html_page_up_to(out, report_page_begin, MARK_TITLE);
 	base_str_add(out, "longpole: ");
 	report_html_text(out, h->name);
-	rest = up_to(out, rest, MARK_STATIC);
+	rest = html_page_up_to(out, rest, MARK_STATIC);
 	report_html_static(out, h);
-	rest = up_to(out, rest, MARK_DATA);
+	rest = html_page_up_to(out, rest, MARK_DATA);
 	add_script(out, h->text, h->length);
 	base_str_add_bytes(out, rest, (size_t)(report_page_end - rest));
 }

@@ -187,7 +187,7 @@ static void drop_last(struct html_pyramid *p)
 
 /* Stops before there are more than max_bytes; *ret_done: all of them were made. The first tile is
  * always there. */
-static enum base_status make(
+static enum base_status html_pyramid_make(
 	struct sweep *w, const struct wish *wish, size_t max_bytes, bool *ret_done)
 {
 	for (size_t i = 0; i < w->in->nr_tracks; i++)
@@ -221,7 +221,8 @@ static enum base_status all_levels(struct sweep *w, struct wish *wish)
 		bool done;
 		unsigned shift = 2 * w->level;
 		w->log2 = top > shift ? top - shift : 0;
-		enum base_status s = make(w, wish, all ? whole_bytes : w->in->max_bytes, &done);
+		enum base_status s =
+			html_pyramid_make(w, wish, all ? whole_bytes : w->in->max_bytes, &done);
 		if (s != BASE_OK)
 			return s;
 		if (all && !done) { /* a level in part would be fine in one half of the run only */

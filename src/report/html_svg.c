@@ -28,7 +28,7 @@ static uint64_t bucket_begin(const struct html_timeline *t, unsigned i)
 	return t->start_ns + (uint64_t)(share * (double)(t->end_ns - t->start_ns));
 }
 
-static double x_of(unsigned bucket)
+static double html_svg_x_of(unsigned bucket)
 {
 	return LEFT + (double)(WIDTH - LEFT) * bucket / BUCKETS;
 }
@@ -40,14 +40,14 @@ static void rect(struct picture *p, const char *class, unsigned from, unsigned t
 	base_str_addf(p->out,
 		"<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
 		"height=\"%.1f\">",
-		class, x_of(from), y, x_of(to) - x_of(from), height);
+		class, html_svg_x_of(from), y, html_svg_x_of(to) - html_svg_x_of(from), height);
 	base_str_add(p->out, "<title>");
 	report_html_text(p->out, title);
 	base_str_add(p->out, "</title></rect>\n");
 }
 
 /* Whatever has more of the bucket; the page with JavaScript shows both. */
-static uint32_t shown(const struct html_bucket *b)
+static uint32_t html_svg_shown(const struct html_bucket *b)
 {
 	return b->active_fifteenths >= b->wait_fifteenths ? b->active : b->waiting;
 }
@@ -91,7 +91,7 @@ static void lane(struct picture *p, const struct html_lane *l, double y)
 		if (i < BUCKETS && bucket_begin(t, i + 1) > bucket_begin(t, i)) {
 			struct html_bucket b = report_html_bucket_of(&c, bucket_begin(t, i),
 				bucket_begin(t, i + 1), t->waits, p->sum_ns);
-			now = shown(&b);
+			now = html_svg_shown(&b);
 		}
 		if (i < BUCKETS && i && now == run)
 			continue;

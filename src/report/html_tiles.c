@@ -77,7 +77,8 @@ static json_t *sums(const struct html_timeline *t, size_t max_bytes, unsigned *r
 
 /* ---- moments that somebody will want to see -------------------------------------------------- */
 
-static void add_moment(uint64_t *moment, size_t *nr, const struct html_timeline *t, uint64_t at_ns)
+static void html_tiles_add_moment(
+	uint64_t *moment, size_t *nr, const struct html_timeline *t, uint64_t at_ns)
 {
 	if (*nr < MOMENTS_MAX && at_ns >= t->start_ns && at_ns < t->end_ns)
 		moment[(*nr)++] = at_ns;
@@ -102,9 +103,9 @@ static size_t choose_moments(const struct html_timeline *t, uint64_t moment[MOME
 	}
 	for (unsigned i = 0; i < STATES; i++)
 		if (longest_ns[i])
-			add_moment(moment, &nr, t, at_ns[i]);
+			html_tiles_add_moment(moment, &nr, t, at_ns[i]);
 	for (unsigned i = 0; i < EVENLY; i++)
-		add_moment(moment, &nr, t,
+		html_tiles_add_moment(moment, &nr, t,
 			t->start_ns + (t->end_ns - t->start_ns - 1) / (EVENLY - 1) * i);
 	return nr;
 }
@@ -128,7 +129,7 @@ static json_t *lanes(const struct html_timeline *t)
 	return list;
 }
 
-static json_t *states(const struct html_timeline *t)
+static json_t *html_tiles_states(const struct html_timeline *t)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < t->nr_states; i++) {
@@ -157,7 +158,7 @@ static json_t *steps(const struct html_timeline *t)
 	return list;
 }
 
-static json_t *rows(const struct html_timeline *t)
+static json_t *html_tiles_rows(const struct html_timeline *t)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < t->nr_rows; i++)
@@ -180,7 +181,7 @@ static json_t *tiles(const struct html_pyramid *p)
 	return to;
 }
 
-static json_t *leaves(const struct html_pyramid *p)
+static json_t *html_tiles_leaves(const struct html_pyramid *p)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < p->nr_tiles; i++)
@@ -224,7 +225,7 @@ static enum base_status add_tiles(
 	json_t *part =
 		json_pack("{s:I, s:i, s:I, s:b, s:o, s:o}", "bucket_log2", (json_int_t)p.top_log2,
 			"buckets", (int)HTML_TILE_BUCKETS, "whole_levels", (json_int_t)p.nr_levels,
-			"whole", (int)p.whole, "leaves", leaves(&p), "tiles", tiles(&p));
+			"whole", (int)p.whole, "leaves", html_tiles_leaves(&p), "tiles", tiles(&p));
 	report_html_pyramid_fini(&p);
 	if (!part || json_object_update(to, part))
 		s = report_no_memory(err);
@@ -240,8 +241,8 @@ enum base_status report_html_timeline_json(
 	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i}", "start_ns",
 		report_json_u64(t->start_ns), "end_ns", report_json_u64(t->end_ns), "path_ns",
 		report_json_ns(t->path_ns), "lanes", lanes(t), "lanes_left_out",
-		report_json_u64(t->nr_other_lanes), "states", states(t), "steps", steps(t),
-		"queues", rows(t), "sums", bins, "bins", (int)nr_bins);
+		report_json_u64(t->nr_other_lanes), "states", html_tiles_states(t), "steps",
+		steps(t), "queues", html_tiles_rows(t), "sums", bins, "bins", (int)nr_bins);
 	if (!o)
 		return report_no_memory(err);
 	size_t small = json_dumpb(o, NULL, 0, JSON_COMPACT);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <zlib.h>
 
-static enum base_status encode(struct html_track *t, const struct html_slice *s)
+static enum base_status html_track_encode(struct html_track *t, const struct html_slice *s)
 {
 	enum base_status status = base_grow(
 		&t->byte, &t->capacity, t->length + (size_t)2 * BASE_VARINT_MAX, sizeof *t->byte);
@@ -20,7 +20,7 @@ static enum base_status encode(struct html_track *t, const struct html_slice *s)
 	return BASE_OK;
 }
 
-static enum base_status push(
+static enum base_status html_track_push(
 	struct html_track *t, uint64_t begin_ns, uint64_t end_ns, uint32_t value)
 {
 	if (t->open.end_ns > t->open.begin_ns && t->open.value == value) {
@@ -47,13 +47,14 @@ enum base_status report_html_track_add(
 	if (end_ns <= begin_ns)
 		return BASE_OK;
 	if (begin_ns > until_ns)
-		s = push(t, until_ns, begin_ns, HTML_NOTHING);
-	return s == BASE_OK ? push(t, begin_ns, end_ns, value) : s;
+		s = html_track_push(t, until_ns, begin_ns, HTML_NOTHING);
+	return s == BASE_OK ? html_track_push(t, begin_ns, end_ns, value) : s;
 }
 
 enum base_status report_html_track_close(struct html_track *t)
 {
-	enum base_status s = t->open.end_ns > t->open.begin_ns ? encode(t, &t->open) : BASE_OK;
+	enum base_status s =
+		t->open.end_ns > t->open.begin_ns ? html_track_encode(t, &t->open) : BASE_OK;
 	t->open.begin_ns = t->open.end_ns;
 	return s;
 }

@@ -207,7 +207,7 @@ static enum base_status fill_costs(struct report_trace *t, struct base_arena *a,
 	return BASE_OK;
 }
 
-static const char *place_of(struct model *m, uint32_t state)
+static const char *index_place_of(struct model *m, uint32_t state)
 {
 	uint32_t site = model_state(m, state)->site;
 	return site ? model_site_text(m, site) : "";
@@ -220,7 +220,7 @@ static bool unseen_waits(struct report_trace *t, struct model *m, struct base_ar
 	for (size_t i = 0; t->unseen && i < t->nr_unseen; i++) {
 		t->unseen[i] = (struct report_unseen){
 			.wait = report_clean(a, model_state(m, k[i].state)->name),
-			.place = report_clean(a, place_of(m, k[i].state)),
+			.place = report_clean(a, index_place_of(m, k[i].state)),
 			.several = k[i].several,
 			.nr = k[i].nr,
 			.total_ns = k[i].total_ns,

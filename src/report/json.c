@@ -26,7 +26,7 @@ json_t *report_json_u64(uint64_t n)
 	return json_integer(n > INT64_MAX ? INT64_MAX : (json_int_t)n);
 }
 
-static json_t *diagnostics(const struct report_trace *t)
+static json_t *json_diagnostics(const struct report_trace *t)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < t->nr_diags; i++) {
@@ -101,11 +101,11 @@ json_t *report_envelope(const char *schema, const struct report_trace *t, json_t
 				report_json_u64(t->to_ns && t->to_ns < t->last_ns ? t->to_ns
 										  : t->last_ns)));
 	return json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema", schema, "tool",
-		"longpole " LONGPOLE_VERSION, "trace", trace, "diagnostics", diagnostics(t),
+		"longpole " LONGPOLE_VERSION, "trace", trace, "diagnostics", json_diagnostics(t),
 		"result", result);
 }
 
-static json_t *rows(const struct report *r)
+static json_t *report_json_rows(const struct report *r)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->nr_rows; i++) {
@@ -125,7 +125,7 @@ static json_t *rows(const struct report *r)
 	return list;
 }
 
-static json_t *opportunities(const struct report *r)
+static json_t *json_opportunities(const struct report *r)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->nr_opportunities; i++) {
@@ -157,9 +157,9 @@ json_t *report_json(const struct report *r)
 		"finding", r->finding, "certainty", r->certainty, "start_ns",
 		report_json_u64(r->start_ns), "end_ns", report_json_u64(r->end_ns), "elapsed_ns",
 		report_json_ns(r->elapsed_ns), "unexplained_ns", report_json_ns(r->unexplained_ns),
-		"explained_share", report_json_share(r->explained_share), "path", rows(r),
-		"opportunities", opportunities(r), "runner_up", runner_up, "annotation_findings",
-		report_json_u64(r->nr_annotation_findings));
+		"explained_share", report_json_share(r->explained_share), "path",
+		report_json_rows(r), "opportunities", json_opportunities(r), "runner_up", runner_up,
+		"annotation_findings", report_json_u64(r->nr_annotation_findings));
 	if (result)
 		json_object_set_new(result, "spins", report_spins_json(&r->spins));
 	if (result && r->held.name)

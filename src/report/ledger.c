@@ -18,7 +18,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* The edits' first words, each once, in order: "scale+unbound-queue". */
-static void add_kind(struct base_str *out, const struct report_prediction *p)
+static void ledger_add_kind(struct base_str *out, const struct report_prediction *p)
 {
 	char word[KIND_WORDS_MAX][KIND_WORD_BYTES] = {""};
 	size_t nr = 0;
@@ -46,13 +46,13 @@ struct reading {
 	size_t nr, capacity;
 };
 
-static double error_of(const json_t *entry, const char *method, double measured)
+static double ledger_error_of(const json_t *entry, const char *method, double measured)
 {
 	double predicted = json_number_value(json_object_get(entry, method));
 	return predicted > 0 ? fabs(predicted / measured - 1) : -1;
 }
 
-static double factor_of(const json_t *entry, double measured)
+static double ledger_factor_of(const json_t *entry, double measured)
 {
 	static const char *const method[] = {"best", "replay", "path"};
 	for (size_t i = 0; i < BASE_COUNT(method); i++) {
@@ -71,9 +71,9 @@ static bool read_entry(struct reading *r, const json_t *entry, enum base_status 
 	struct outcome o = {0};
 	if (!kind || !*kind || !(measured > 0))
 		return false;
-	o.path_error = error_of(entry, "path", measured);
-	o.replay_error = error_of(entry, "replay", measured);
-	o.best_factor = factor_of(entry, measured);
+	o.path_error = ledger_error_of(entry, "path", measured);
+	o.replay_error = ledger_error_of(entry, "replay", measured);
+	o.best_factor = ledger_factor_of(entry, measured);
 	/* nothing was predicted, or numbers beyond all sense */
 	if (o.best_factor <= 0 || isinf(o.best_factor) || isinf(o.path_error) ||
 		isinf(o.replay_error))
@@ -100,14 +100,14 @@ static enum base_status read_lines(struct report_ledger *l, struct reading *r, c
 	return s;
 }
 
-static int ascending(const void *a, const void *b)
+static int ledger_ascending(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 	return (*x > *y) - (*x < *y);
 }
 
 /* Median and largest of one kind's errors by one method. */
-static void sum_up(const struct reading *r, uint32_t kind, bool replay, double *scratch,
+static void ledger_sum_up(const struct reading *r, uint32_t kind, bool replay, double *scratch,
 	uint64_t *ret_nr, double *ret_median, double *ret_worst)
 {
 	size_t nr = 0;
@@ -119,7 +119,7 @@ static void sum_up(const struct reading *r, uint32_t kind, bool replay, double *
 	*ret_nr = nr;
 	if (!nr)
 		return;
-	qsort(scratch, nr, sizeof *scratch, ascending);
+	qsort(scratch, nr, sizeof *scratch, ledger_ascending);
 	*ret_median = nr % 2 ? scratch[nr / 2] : (scratch[nr / 2 - 1] + scratch[nr / 2]) / 2;
 	*ret_worst = scratch[nr - 1];
 }
@@ -137,7 +137,7 @@ static void bound_next(
 	k = ((nr + 1) * 9 + 9) / 10;
 	if (k > nr)
 		return;
-	qsort(scratch, nr, sizeof *scratch, ascending);
+	qsort(scratch, nr, sizeof *scratch, ledger_ascending);
 	h->best_factor = scratch[k - 1];
 }
 
@@ -149,7 +149,8 @@ static int most_outcomes_first(const void *a, const void *b)
 	return strcmp(x->kind, y->kind);
 }
 
-static enum base_status fill(struct report_ledger *l, const struct reading *r, struct base_err *err)
+static enum base_status ledger_fill(
+	struct report_ledger *l, const struct reading *r, struct base_err *err)
 {
 	uint32_t nr_kinds = base_strtab_count(r->kinds);
 	double *scratch = report_array(l->arena, r->nr, sizeof *scratch);
@@ -164,8 +165,10 @@ static enum base_status fill(struct report_ledger *l, const struct reading *r, s
 		h->kind = report_clean(l->arena, name);
 		if (!h->kind)
 			return report_no_memory(err);
-		sum_up(r, kind, false, scratch, &h->nr_path, &h->path_median, &h->path_worst);
-		sum_up(r, kind, true, scratch, &h->nr_replay, &h->replay_median, &h->replay_worst);
+		ledger_sum_up(
+			r, kind, false, scratch, &h->nr_path, &h->path_median, &h->path_worst);
+		ledger_sum_up(
+			r, kind, true, scratch, &h->nr_replay, &h->replay_median, &h->replay_worst);
 		bound_next(r, kind, scratch, h);
 		l->nr++;
 	}
@@ -182,7 +185,7 @@ enum base_status report_ledger_read(struct report_ledger *l, const char *text, s
 	if (!l->arena || !r.kinds || read_lines(l, &r, text) != BASE_OK)
 		s = report_no_memory(err);
 	if (s == BASE_OK)
-		s = fill(l, &r, err);
+		s = ledger_fill(l, &r, err);
 	base_strtab_free(r.kinds);
 	base_free(r.outcome);
 	return s;
@@ -207,13 +210,13 @@ static void add_method(struct base_str *out, const char *method, double median, 
 static bool is_of_kind(const struct report_prediction *p, const char *kind)
 {
 	struct base_str own = {0};
-	add_kind(&own, p);
+	ledger_add_kind(&own, p);
 	bool is = !strcmp(base_str_text(&own), kind);
 	base_str_fini(&own);
 	return is;
 }
 
-static bool is_predicted(const struct report_whatif *w, const char *kind)
+static bool ledger_is_predicted(const struct report_whatif *w, const char *kind)
 {
 	bool found = false;
 	for (size_t i = 0; i < w->nr_predictions && !found; i++)
@@ -236,7 +239,7 @@ void report_ledger_text(struct base_str *out, const struct report_ledger *l,
 	for (size_t i = 0; i < l->nr; i++) {
 		const struct report_history *h = &l->history[i];
 		struct base_str s = {0};
-		if (!is_predicted(w, h->kind))
+		if (!ledger_is_predicted(w, h->kind))
 			continue;
 		base_str_addf(&s, "outcomes of %s so far (%llu): ", h->kind,
 			(unsigned long long)(h->nr_path > h->nr_replay ? h->nr_path
@@ -264,7 +267,7 @@ enum base_status report_ledger_entry(struct base_str *out, const struct report_w
 	const struct report_prediction *p = &w->prediction[0];
 	struct base_str kind = {0};
 	json_t *edits = json_array(), *entry;
-	add_kind(&kind, p);
+	ledger_add_kind(&kind, p);
 	for (size_t i = 0; i < p->nr_matches; i++)
 		json_array_append_new(edits, report_json_text(p->match[i].edit));
 	entry = json_pack("{s:s, s:o, s:s, s:f}", "kind", base_str_text(&kind), "edits", edits,

@@ -60,7 +60,7 @@ size_t report_width(const char *text)
 }
 
 /* Bytes of the first `width` code points. */
-static size_t bytes_of(const char *text, size_t width)
+static size_t lines_bytes_of(const char *text, size_t width)
 {
 	size_t i = 0;
 	while (text[i]) {
@@ -91,8 +91,8 @@ void report_cell(struct base_str *out, const struct report_style *st, const char
 			blanks(out, width - have);
 	} else {
 		size_t more_width = st->utf8 ? 1 : 2;
-		base_str_add_bytes(
-			out, text, bytes_of(text, width > more_width ? width - more_width : 0));
+		base_str_add_bytes(out, text,
+			lines_bytes_of(text, width > more_width ? width - more_width : 0));
 		base_str_add(out, more);
 	}
 	base_str_fini(&shorter);

@@ -119,7 +119,7 @@ static enum base_status find_names(struct builder *b, struct base_err *err)
 	return BASE_OK;
 }
 
-static enum base_status name_object(struct builder *b, uint32_t object, struct base_err *err)
+static enum base_status locks_name_object(struct builder *b, uint32_t object, struct base_err *err)
 {
 	if (!b->name_of[object])
 		b->name_of[object] = make_name(b, object);
@@ -141,7 +141,7 @@ static enum base_status make_rows(struct builder *b, struct base_err *err)
 		uint32_t object = b->count.object[i].object, id = 0;
 		if (object >= b->nr_objects)
 			continue;
-		s = name_object(b, object, err);
+		s = locks_name_object(b, object, err);
 		const char *name = s == BASE_OK ? b->name_of[object] : "";
 		if (s != BASE_OK ||
 			(b->opts->pattern && !report_pattern_matches(b->opts->pattern, name)))
@@ -178,7 +178,7 @@ static uint32_t *places_of(struct builder *b)
 	return good ? place : NULL;
 }
 
-static enum base_status add_site(struct builder *b, uint32_t row, uint32_t place,
+static enum base_status locks_add_site(struct builder *b, uint32_t row, uint32_t place,
 	const struct lock_cell *cell, struct base_err *err)
 {
 	struct report_lock *l = &b->out->lock[row];
@@ -212,7 +212,7 @@ static uint32_t row_of(const struct builder *b, uint32_t object)
 	return object < b->nr_objects ? b->row_of[object] : REPORT_NONE;
 }
 
-static enum base_status add_sites(struct builder *b, struct base_err *err)
+static enum base_status locks_add_sites(struct builder *b, struct base_err *err)
 {
 	struct report_locks *out = b->out;
 	enum base_status s = BASE_OK;
@@ -223,7 +223,7 @@ static enum base_status add_sites(struct builder *b, struct base_err *err)
 		for (size_t i = 0; s == BASE_OK && i < b->count.nr_cells; i++) {
 			uint32_t row = row_of(b, b->count.cell[i].object);
 			if (row != REPORT_NONE)
-				s = add_site(b, row, place[i], &b->count.cell[i], err);
+				s = locks_add_site(b, row, place[i], &b->count.cell[i], err);
 		}
 		for (size_t i = 0; s == BASE_OK && !round && i < out->nr_locks; i++) {
 			struct report_lock *l = &out->lock[i];
@@ -239,13 +239,13 @@ static enum base_status add_sites(struct builder *b, struct base_err *err)
 	return s;
 }
 
-static uint64_t mean(uint64_t total, uint64_t nr)
+static uint64_t locks_mean(uint64_t total, uint64_t nr)
 {
 	return nr ? total / nr : 0;
 }
 
 /* Everything that was counted, by row and in all. Each lock's mean is one entry of by_static. */
-static enum base_status add_counts(struct builder *b, struct base_err *err)
+static enum base_status locks_add_counts(struct builder *b, struct base_err *err)
 {
 	struct report_locks *out = b->out;
 	struct report_lock_use *of = base_alloc((b->count.nr_objects + 1) * sizeof *of);
@@ -282,13 +282,14 @@ static enum base_status add_counts(struct builder *b, struct base_err *err)
 		if (of[i].hold.nr)
 			bins->hold[report_lock_bin((uint64_t)report_lock_hold_mean_ns(&of[i]))]++;
 		if (of[i].wait.nr)
-			bins->wait[report_lock_bin(mean(of[i].wait.total_ns, of[i].wait.nr))]++;
+			bins->wait[report_lock_bin(
+				locks_mean(of[i].wait.total_ns, of[i].wait.nr))]++;
 		if (of[i].lock_call.nr)
 			bins->lock_call[report_lock_bin(
-				mean(of[i].lock_call.total_ns, of[i].lock_call.nr))]++;
+				locks_mean(of[i].lock_call.total_ns, of[i].lock_call.nr))]++;
 		if (of[i].unlock_call.nr)
 			bins->unlock_call[report_lock_bin(
-				mean(of[i].unlock_call.total_ns, of[i].unlock_call.nr))]++;
+				locks_mean(of[i].unlock_call.total_ns, of[i].unlock_call.nr))]++;
 	}
 	out->dynamic = b->count.dynamic;
 	out->has |= out->all.shared ? REPORT_LOCKS_shared : 0;
@@ -336,7 +337,7 @@ static enum base_status add_conds(struct builder *b, struct base_err *err)
 			trace_def_object(trace_reader_defs(b->run->reader), object)->type ==
 				TRACE_OBJECT_eventfd) /* a file with a count */
 			continue;
-		s = name_object(b, object, err);
+		s = locks_name_object(b, object, err);
 		if (s != BASE_OK)
 			break;
 		const char *name = b->name_of[object];
@@ -367,7 +368,7 @@ static int threads_by_held(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static enum base_status add_threads(struct builder *b, struct base_err *err)
+static enum base_status locks_add_threads(struct builder *b, struct base_err *err)
 {
 	struct report_locks *out = b->out;
 	uint64_t running_ns = 0;
@@ -414,7 +415,7 @@ static uint32_t state_row(const struct builder *b, uint32_t state)
 
 /* Waits and hand-overs are states of the lock; what the path does under it, locks_path.c has found.
  */
-static enum base_status add_path(struct builder *b, struct base_err *err)
+static enum base_status locks_add_path(struct builder *b, struct base_err *err)
 {
 	struct graph_lane_result lane;
 	struct report_locks *out = b->out;
@@ -446,7 +447,7 @@ static enum base_status add_path(struct builder *b, struct base_err *err)
 	return BASE_OK;
 }
 
-static bool is_of(const struct builder *b, uint32_t object, const struct report_lock *l)
+static bool locks_is_of(const struct builder *b, uint32_t object, const struct report_lock *l)
 {
 	return object && object < b->nr_objects && b->name_of[object] &&
 	       !strcmp(b->name_of[object], l->name);
@@ -471,14 +472,14 @@ static enum base_status halving(struct builder *b, const struct report_lock *l,
 	for (size_t i = 0; i < b->path.nr_unders; i++) {
 		const struct lock_under *u = &b->path.under[i];
 		double all_ns = u->state < b->path.nr_states ? b->path.state_ns[u->state] : 0;
-		if (is_of(b, u->object, l) && all_ns > 0)
+		if (locks_is_of(b, u->object, l) && all_ns > 0)
 			factor[u->state] -= 0.5 * fmin(u->ns / all_ns, 1);
 	}
 	ret->edit = edit;
 	ret->nr_edits = 0;
 	for (uint32_t i = 0; i < nr_states; i++) {
 		const struct model_state *st = model_state(b->m, i);
-		if (st->kind == MODEL_STATE_hold && is_of(b, st->object, l))
+		if (st->kind == MODEL_STATE_hold && locks_is_of(b, st->object, l))
 			factor[i] = 0.5;
 		if (factor[i] < 1)
 			edit[ret->nr_edits++] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
@@ -496,7 +497,7 @@ static double most_speedup(const struct report_locks *out, const struct report_l
 	return saved_ns < out->path_ns ? out->path_ns / (out->path_ns - saved_ns) : INFINITY;
 }
 
-static enum base_status ask(
+static enum base_status locks_ask(
 	struct builder *b, const struct graph_scenario *lane, unsigned nr, struct base_err *err)
 {
 	struct report_pass_options opts = {.scenario = lane, .nr_scenarios = nr};
@@ -534,7 +535,7 @@ static enum base_status add_gains(struct builder *b, struct base_err *err)
 		nr++;
 	}
 	if (s == BASE_OK && nr)
-		s = ask(b, lane, nr, err);
+		s = locks_ask(b, lane, nr, err);
 	return s;
 }
 
@@ -564,7 +565,7 @@ static double sort_key(const struct report_lock *l, enum report_lock_sort sort)
 }
 
 /* What was asked for, then what is worst, then what is used most. */
-static int compare(const void *a, const void *b, void *ctx)
+static int locks_compare(const void *a, const void *b, void *ctx)
 {
 	static const enum report_lock_sort then[] = {
 		REPORT_LOCK_SORT_wait, REPORT_LOCK_SORT_hold, REPORT_LOCK_SORT_acquired};
@@ -581,7 +582,7 @@ static int compare(const void *a, const void *b, void *ctx)
 static void sort_locks(struct report_locks *out, enum report_lock_sort sort)
 {
 	if (out->nr_locks)
-		qsort_r(out->lock, out->nr_locks, sizeof *out->lock, compare, &sort);
+		qsort_r(out->lock, out->nr_locks, sizeof *out->lock, locks_compare, &sort);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -609,7 +610,7 @@ static enum base_status keep_pieces(struct builder *b, struct base_err *err)
 	return report_lock_path_init(&b->path, b->m, err);
 }
 
-static enum base_status fill(struct builder *b, struct base_err *err)
+static enum base_status locks_fill(struct builder *b, struct base_err *err)
 {
 	struct report_locks *out = b->out;
 	const struct trace_info *info = trace_reader_info(b->run->reader);
@@ -642,15 +643,15 @@ static enum base_status fill(struct builder *b, struct base_err *err)
 	if (s == BASE_OK)
 		s = make_rows(b, err);
 	if (s == BASE_OK)
-		s = add_sites(b, err);
+		s = locks_add_sites(b, err);
 	if (s == BASE_OK)
-		s = add_counts(b, err);
+		s = locks_add_counts(b, err);
 	if (s == BASE_OK)
 		s = add_conds(b, err);
 	if (s == BASE_OK)
-		s = add_threads(b, err);
+		s = locks_add_threads(b, err);
 	if (s == BASE_OK)
-		s = add_path(b, err);
+		s = locks_add_path(b, err);
 	if (s != BASE_OK)
 		return s;
 	sort_locks(out, REPORT_LOCK_SORT_path);
@@ -678,7 +679,7 @@ enum base_status report_locks_build(const struct report_run *run,
 		return report_no_memory(err);
 	struct builder b = {.out = out, .run = run, .opts = opts, .predictor.run = run};
 	out->arena = base_arena_new(0);
-	enum base_status s = out->arena ? fill(&b, err) : report_no_memory(err);
+	enum base_status s = out->arena ? locks_fill(&b, err) : report_no_memory(err);
 	report_locks_count_fini(&b.count);
 	report_lock_path_fini(&b.path);
 	base_map_fini(&b.site_rows);

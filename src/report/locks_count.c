@@ -59,7 +59,7 @@ void report_lock_use_add(struct report_lock_use *to, const struct report_lock_us
 }
 
 /* The part of an interval in the window. */
-static uint64_t cut(const struct lock_count *c, uint64_t begin_ns, uint64_t end_ns)
+static uint64_t locks_count_cut(const struct lock_count *c, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t from = begin_ns > c->from_ns ? begin_ns : c->from_ns;
 	uint64_t to = end_ns < c->to_ns ? end_ns : c->to_ns;
@@ -67,7 +67,7 @@ static uint64_t cut(const struct lock_count *c, uint64_t begin_ns, uint64_t end_
 }
 
 /* Intervals are counted where they end. */
-static bool counts(const struct lock_count *c, uint64_t time_ns)
+static bool locks_count_counts(const struct lock_count *c, uint64_t time_ns)
 {
 	return time_ns >= c->from_ns && time_ns <= c->to_ns;
 }
@@ -94,7 +94,7 @@ static void *entry(struct lock_count *c, struct base_map *map, void *array, size
 	return base + at * size_bytes;
 }
 
-static struct lock_cell *cell_of(struct lock_count *c, uint32_t object, uint32_t site)
+static struct lock_cell *locks_count_cell_of(struct lock_count *c, uint32_t object, uint32_t site)
 {
 	bool is_new;
 	struct lock_cell *x = entry(c, &c->cell_of, &c->cell, &c->cells_capacity, &c->nr_cells,
@@ -104,7 +104,7 @@ static struct lock_cell *cell_of(struct lock_count *c, uint32_t object, uint32_t
 	return x;
 }
 
-static struct lock_object *object_of(struct lock_count *c, uint32_t object)
+static struct lock_object *locks_count_object_of(struct lock_count *c, uint32_t object)
 {
 	bool is_new;
 	struct lock_object *x = entry(c, &c->object_of, &c->object, &c->objects_capacity,
@@ -124,7 +124,7 @@ static struct lock_cond *cond_of(struct lock_count *c, uint32_t object)
 	return x;
 }
 
-static struct lock_thread *thread_of(struct lock_count *c, uint32_t stream)
+static struct lock_thread *locks_count_thread_of(struct lock_count *c, uint32_t stream)
 {
 	bool is_new;
 	struct lock_thread *x = entry(c, &c->thread_of, &c->thread, &c->threads_capacity,
@@ -135,7 +135,7 @@ static struct lock_thread *thread_of(struct lock_count *c, uint32_t stream)
 }
 
 /* A lock's first use by a thread. */
-static void meet(struct lock_count *c, struct lock_object *o, struct lock_thread *t)
+static void locks_count_meet(struct lock_count *c, struct lock_object *o, struct lock_thread *t)
 {
 	uint64_t seen;
 	if (base_map_get(&c->pairs, t->stream, o->object, &seen))
@@ -154,8 +154,8 @@ static void into(struct lock_count *c, struct base_histogram *h, uint64_t ns)
 
 /* ---- holding --------------------------------------------------------------------------------- */
 
-static void hold(struct lock_count *c, struct lock_thread *t, uint32_t object, uint32_t site,
-	bool shared, uint64_t time_ns)
+static void locks_count_hold(struct lock_count *c, struct lock_thread *t, uint32_t object,
+	uint32_t site, bool shared, uint64_t time_ns)
 {
 	if (base_grow(&t->held, &t->held_capacity, t->nr_held + 1, sizeof *t->held) != BASE_OK) {
 		c->no_memory = true;
@@ -167,13 +167,13 @@ static void hold(struct lock_count *c, struct lock_thread *t, uint32_t object, u
 		.object = object, .site = site, .shared = shared, .since_ns = time_ns};
 }
 
-static void end_hold(struct lock_count *c, const struct lock_thread *t, const struct lock_held *h,
-	uint64_t time_ns)
+static void locks_count_end_hold(struct lock_count *c, const struct lock_thread *t,
+	const struct lock_held *h, uint64_t time_ns)
 {
-	struct lock_cell *cell = cell_of(c, h->object, h->site);
-	struct lock_object *o = object_of(c, h->object);
-	uint64_t ns = cut(c, h->since_ns, time_ns);
-	if (!cell || !o || !counts(c, time_ns))
+	struct lock_cell *cell = locks_count_cell_of(c, h->object, h->site);
+	struct lock_object *o = locks_count_object_of(c, h->object);
+	uint64_t ns = locks_count_cut(c, h->since_ns, time_ns);
+	if (!cell || !o || !locks_count_counts(c, time_ns))
 		return;
 	times_add(&cell->use.hold, ns);
 	if (c->path && !report_lock_path_hold(c->path, model_stream_actor(c->model, t->stream),
@@ -185,18 +185,18 @@ static void end_hold(struct lock_count *c, const struct lock_thread *t, const st
 
 static void end_nested(struct lock_count *c, const struct lock_held *h, uint64_t time_ns)
 {
-	struct lock_cell *cell = cell_of(c, h->object, h->site);
-	if (cell && counts(c, time_ns))
+	struct lock_cell *cell = locks_count_cell_of(c, h->object, h->site);
+	if (cell && locks_count_counts(c, time_ns))
 		cell->use.nested++;
 }
 
 /* The part of [since held, now] that began after the thread got its processor. */
-static void add_running(struct lock_count *c, struct lock_thread *t, uint64_t time_ns)
+static void locks_count_add_running(struct lock_count *c, struct lock_thread *t, uint64_t time_ns)
 {
 	uint64_t since =
 		t->held_since_ns > t->processor_since_ns ? t->held_since_ns : t->processor_since_ns;
 	if (t->on_processor)
-		t->sum.held_running_ns += cut(c, since, time_ns);
+		t->sum.held_running_ns += locks_count_cut(c, since, time_ns);
 }
 
 /* False: it was not seen taken. */
@@ -213,43 +213,43 @@ static bool unhold(struct lock_count *c, struct lock_thread *t, uint32_t object,
 	memmove(&t->held[i], &t->held[i + 1], (t->nr_held - i - 1) * sizeof h);
 	t->nr_held--;
 	if (levels == 1)
-		end_hold(c, t, &h, time_ns);
+		locks_count_end_hold(c, t, &h, time_ns);
 	else
 		end_nested(c, &h, time_ns);
 	if (!t->nr_held) {
-		t->sum.held_ns += cut(c, t->held_since_ns, time_ns);
-		add_running(c, t, time_ns);
+		t->sum.held_ns += locks_count_cut(c, t->held_since_ns, time_ns);
+		locks_count_add_running(c, t, time_ns);
 	}
 	return true;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static void begin_wait(
+static void locks_count_begin_wait(
 	struct lock_count *c, struct lock_thread *t, uint32_t object, uint64_t time_ns)
 {
-	struct lock_object *o = object_of(c, object);
+	struct lock_object *o = locks_count_object_of(c, object);
 	if (!o)
 		return;
 	t->waits_object = object;
 	t->wait_since_ns = time_ns;
 	if (!o->nr_waiting++)
 		o->waiting_since_ns = time_ns;
-	if (o->nr_waiting > o->waiters_max && counts(c, time_ns))
+	if (o->nr_waiting > o->waiters_max && locks_count_counts(c, time_ns))
 		o->waiters_max = o->nr_waiting;
 }
 
 /* Did it wait for that lock until now? Then how long. */
-static bool end_wait(struct lock_count *c, struct lock_thread *t, uint32_t object, uint64_t time_ns,
-	uint64_t *ret_ns)
+static bool locks_count_end_wait(struct lock_count *c, struct lock_thread *t, uint32_t object,
+	uint64_t time_ns, uint64_t *ret_ns)
 {
-	struct lock_object *o = object_of(c, object);
+	struct lock_object *o = locks_count_object_of(c, object);
 	if (!o || !t->waits_object || t->waits_object != object)
 		return false;
 	t->waits_object = 0;
-	*ret_ns = cut(c, t->wait_since_ns, time_ns);
+	*ret_ns = locks_count_cut(c, t->wait_since_ns, time_ns);
 	if (o->nr_waiting && !--o->nr_waiting)
-		o->waited_by_any_ns += cut(c, o->waiting_since_ns, time_ns);
+		o->waited_by_any_ns += locks_count_cut(c, o->waiting_since_ns, time_ns);
 	return true;
 }
 
@@ -257,7 +257,7 @@ static void end_run(const struct lock_count *c, struct lock_object *o)
 {
 	if (o->run >= REPORT_CONVOY_MIN) {
 		o->nr_convoys++;
-		o->convoy_ns += cut(c, o->run_since_ns, o->run_last_ns);
+		o->convoy_ns += locks_count_cut(c, o->run_since_ns, o->run_last_ns);
 		if (o->run > o->convoy_longest)
 			o->convoy_longest = o->run;
 	}
@@ -278,20 +278,20 @@ static void go_on_run(
 
 /* ---- records of single operations ------------------------------------------------------------ */
 
-static void acquire(struct lock_count *c, struct lock_thread *t, uint32_t object, uint32_t site,
-	bool shared, uint64_t time_ns)
+static void locks_count_acquire(struct lock_count *c, struct lock_thread *t, uint32_t object,
+	uint32_t site, bool shared, uint64_t time_ns)
 {
 	uint64_t wait_ns = 0;
-	bool waited = end_wait(c, t, object, time_ns, &wait_ns);
-	struct lock_object *o = object_of(c, object);
-	struct lock_cell *cell = cell_of(c, object, site);
+	bool waited = locks_count_end_wait(c, t, object, time_ns, &wait_ns);
+	struct lock_object *o = locks_count_object_of(c, object);
+	struct lock_cell *cell = locks_count_cell_of(c, object, site);
 	if (!o || !cell)
 		return;
-	hold(c, t, object, site, shared, time_ns);
-	if (!counts(c, time_ns))
+	locks_count_hold(c, t, object, site, shared, time_ns);
+	if (!locks_count_counts(c, time_ns))
 		return;
 	c->has |= REPORT_LOCKS_events | REPORT_LOCKS_held;
-	meet(c, o, t);
+	locks_count_meet(c, o, t);
 	go_on_run(c, o, waited, time_ns);
 	cell->use.acquired++;
 	cell->use.shared += shared;
@@ -305,7 +305,7 @@ static void acquire(struct lock_count *c, struct lock_thread *t, uint32_t object
 		c->dynamic.wait[report_lock_bin(wait_ns)]++;
 	}
 	if (t->calls_object == object) {
-		uint64_t ns = cut(c, t->call_since_ns, time_ns);
+		uint64_t ns = locks_count_cut(c, t->call_since_ns, time_ns);
 		c->has |= REPORT_LOCKS_calls;
 		times_add(&cell->use.lock_call, ns);
 		c->dynamic.lock_call[report_lock_bin(ns)]++;
@@ -313,8 +313,8 @@ static void acquire(struct lock_count *c, struct lock_thread *t, uint32_t object
 	t->calls_object = 0;
 }
 
-static void release(struct lock_count *c, struct lock_thread *t, uint32_t object, uint32_t site,
-	uint64_t time_ns)
+static void locks_count_release(struct lock_count *c, struct lock_thread *t, uint32_t object,
+	uint32_t site, uint64_t time_ns)
 {
 	t->leaves_object = object;
 	t->leave_since_ns = time_ns;
@@ -328,14 +328,14 @@ static void release(struct lock_count *c, struct lock_thread *t, uint32_t object
 	(void)unhold(c, t, object, time_ns); /* what was never seen taken, model_health counts */
 }
 
-static void fail(struct lock_count *c, struct lock_thread *t, uint32_t object, uint32_t site,
-	uint64_t time_ns)
+static void locks_count_fail(struct lock_count *c, struct lock_thread *t, uint32_t object,
+	uint32_t site, uint64_t time_ns)
 {
 	uint64_t wait_ns;
-	struct lock_cell *cell = cell_of(c, object, site);
-	bool waited = end_wait(c, t, object, time_ns, &wait_ns);
+	struct lock_cell *cell = locks_count_cell_of(c, object, site);
+	bool waited = locks_count_end_wait(c, t, object, time_ns, &wait_ns);
 	t->calls_object = 0;
-	if (!cell || !counts(c, time_ns))
+	if (!cell || !locks_count_counts(c, time_ns))
 		return;
 	cell->use.failed++;
 	if (waited) {
@@ -344,12 +344,13 @@ static void fail(struct lock_count *c, struct lock_thread *t, uint32_t object, u
 	}
 }
 
-static void leave(struct lock_count *c, struct lock_thread *t, uint32_t object, uint64_t time_ns)
+static void locks_count_leave(
+	struct lock_count *c, struct lock_thread *t, uint32_t object, uint64_t time_ns)
 {
-	if (t->leaves_object != object || !counts(c, time_ns))
+	if (t->leaves_object != object || !locks_count_counts(c, time_ns))
 		return;
-	uint64_t ns = cut(c, t->leave_since_ns, time_ns);
-	struct lock_cell *cell = cell_of(c, object, t->leaves_site);
+	uint64_t ns = locks_count_cut(c, t->leave_since_ns, time_ns);
+	struct lock_cell *cell = locks_count_cell_of(c, object, t->leaves_site);
 	t->leaves_object = 0;
 	if (!cell)
 		return;
@@ -365,20 +366,20 @@ static void cond_wait(struct lock_count *c, struct lock_thread *t, const struct 
 	(void)unhold(c, t, w->mutex, time_ns);
 	t->waits_cond = w->object;
 	t->cond_since_ns = time_ns;
-	if (x && counts(c, time_ns))
+	if (x && locks_count_counts(c, time_ns))
 		x->sum.waits++;
 }
 
 static void retake(struct lock_count *c, struct lock_thread *t, const struct trace_cond_wake *w,
 	uint64_t time_ns)
 {
-	struct lock_cell *cell = cell_of(c, w->mutex, w->site);
-	struct lock_object *o = object_of(c, w->mutex);
+	struct lock_cell *cell = locks_count_cell_of(c, w->mutex, w->site);
+	struct lock_object *o = locks_count_object_of(c, w->mutex);
 	if (!cell || !o)
 		return;
-	hold(c, t, w->mutex, w->site, false, time_ns);
-	if (counts(c, time_ns)) {
-		meet(c, o, t);
+	locks_count_hold(c, t, w->mutex, w->site, false, time_ns);
+	if (locks_count_counts(c, time_ns)) {
+		locks_count_meet(c, o, t);
 		cell->use.retaken++;
 	}
 }
@@ -389,10 +390,10 @@ static void cond_wake(struct lock_count *c, struct lock_thread *t, const struct 
 	struct lock_cond *x = cond_of(c, w->object);
 	if (w->mutex) /* a futex word has none */
 		retake(c, t, w, time_ns);
-	if (x && counts(c, time_ns)) {
+	if (x && locks_count_counts(c, time_ns)) {
 		x->sum.timeouts += w->result == ETIMEDOUT;
 		if (t->waits_cond == w->object)
-			times_add(&x->sum.wait, cut(c, t->cond_since_ns, time_ns));
+			times_add(&x->sum.wait, locks_count_cut(c, t->cond_since_ns, time_ns));
 	}
 	t->waits_cond = 0;
 }
@@ -404,7 +405,7 @@ static void token_wait(
 	struct lock_cond *x = cond_of(c, object);
 	t->waits_cond = object;
 	t->cond_since_ns = time_ns;
-	if (x && counts(c, time_ns))
+	if (x && locks_count_counts(c, time_ns))
 		x->sum.waits++;
 }
 
@@ -412,8 +413,8 @@ static void token_take(struct lock_count *c, struct lock_thread *t, uint32_t obj
 	uint64_t time_ns, bool gave_up)
 {
 	struct lock_cond *x = t->waits_cond == object ? cond_of(c, object) : NULL;
-	if (x && counts(c, time_ns)) {
-		times_add(&x->sum.wait, cut(c, t->cond_since_ns, time_ns));
+	if (x && locks_count_counts(c, time_ns)) {
+		times_add(&x->sum.wait, locks_count_cut(c, t->cond_since_ns, time_ns));
 		x->sum.timeouts += gave_up;
 	}
 	if (t->waits_cond == object)
@@ -422,7 +423,7 @@ static void token_take(struct lock_count *c, struct lock_thread *t, uint32_t obj
 
 static void cond_sent(struct lock_count *c, uint32_t object, bool all, uint64_t time_ns)
 {
-	struct lock_cond *x = counts(c, time_ns) ? cond_of(c, object) : NULL;
+	struct lock_cond *x = locks_count_counts(c, time_ns) ? cond_of(c, object) : NULL;
 	if (!x)
 		return;
 	x->sum.signals += !all;
@@ -434,12 +435,12 @@ static void cond_sent(struct lock_count *c, uint32_t object, bool all, uint64_t 
 static void tally_count(
 	struct lock_count *c, struct lock_thread *t, const struct trace_lock_count *r)
 {
-	struct lock_cell *cell = cell_of(c, r->object, r->site);
-	struct lock_object *o = object_of(c, r->object);
+	struct lock_cell *cell = locks_count_cell_of(c, r->object, r->site);
+	struct lock_object *o = locks_count_object_of(c, r->object);
 	if (!cell || !o)
 		return;
 	c->has |= REPORT_LOCKS_tallies;
-	meet(c, o, t);
+	locks_count_meet(c, o, t);
 	cell->use.acquired += r->acquired;
 	cell->use.shared += r->shared;
 	cell->use.retaken += r->retaken;
@@ -452,7 +453,7 @@ static void tally_count(
 static void tally_waits(
 	struct lock_count *c, struct lock_thread *t, const struct trace_lock_waits *r)
 {
-	struct lock_cell *cell = cell_of(c, r->object, r->site);
+	struct lock_cell *cell = locks_count_cell_of(c, r->object, r->site);
 	if (!cell)
 		return;
 	times_merge(&cell->use.wait,
@@ -463,7 +464,7 @@ static void tally_waits(
 /* hold_variance: here that of one hold times the sample's size; finished when all is known. */
 static void tally_holds(struct lock_count *c, const struct trace_lock_holds *r)
 {
-	struct lock_cell *cell = cell_of(c, r->object, r->site);
+	struct lock_cell *cell = locks_count_cell_of(c, r->object, r->site);
 	if (!cell)
 		return;
 	times_merge(&cell->use.hold,
@@ -474,7 +475,7 @@ static void tally_holds(struct lock_count *c, const struct trace_lock_holds *r)
 
 static void tally_event(struct lock_count *c, const struct trace_lock_event *r)
 {
-	struct lock_cell *cell = cell_of(c, r->object, r->site);
+	struct lock_cell *cell = locks_count_cell_of(c, r->object, r->site);
 	const char *name = trace_text_of(c->defs, r->event);
 	int at = report_event_place(c->event_name, c->nr_events, name);
 	if (at < 0 && c->nr_events < REPORT_LOCK_EVENTS) {
@@ -520,16 +521,16 @@ static void processor(struct lock_count *c, struct lock_thread *t, bool in, uint
 {
 	c->has |= REPORT_LOCKS_running;
 	if (!in && t->on_processor)
-		t->sum.running_ns += cut(c, t->processor_since_ns, time_ns);
+		t->sum.running_ns += locks_count_cut(c, t->processor_since_ns, time_ns);
 	if (!in && t->nr_held)
-		add_running(c, t, time_ns);
+		locks_count_add_running(c, t, time_ns);
 	t->on_processor = in;
 	t->processor_since_ns = time_ns;
 }
 
-static void take_record(struct lock_count *c, const struct trace_record *r)
+static void locks_count_take_record(struct lock_count *c, const struct trace_record *r)
 {
-	struct lock_thread *t = thread_of(c, r->stream);
+	struct lock_thread *t = locks_count_thread_of(c, r->stream);
 	uint64_t now = r->time_ns;
 	if (!t)
 		return;
@@ -539,32 +540,35 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 	t->last_ns = now;
 	switch (r->kind) {
 	case TRACE_lock_wait:
-		begin_wait(c, t, r->u.lock_wait.object, now);
+		locks_count_begin_wait(c, t, r->u.lock_wait.object, now);
 		break;
 	case TRACE_shared_wait:
-		begin_wait(c, t, r->u.shared_wait.object, now);
+		locks_count_begin_wait(c, t, r->u.shared_wait.object, now);
 		break;
 	case TRACE_lock_acquire:
-		acquire(c, t, r->u.lock_acquire.object, r->u.lock_acquire.site, false, now);
+		locks_count_acquire(
+			c, t, r->u.lock_acquire.object, r->u.lock_acquire.site, false, now);
 		break;
 	case TRACE_shared_acquire:
-		acquire(c, t, r->u.shared_acquire.object, r->u.shared_acquire.site, true, now);
+		locks_count_acquire(
+			c, t, r->u.shared_acquire.object, r->u.shared_acquire.site, true, now);
 		break;
 	case TRACE_lock_release:
-		release(c, t, r->u.lock_release.object, r->u.lock_release.site, now);
+		locks_count_release(c, t, r->u.lock_release.object, r->u.lock_release.site, now);
 		break;
 	case TRACE_shared_release:
-		release(c, t, r->u.shared_release.object, r->u.shared_release.site, now);
+		locks_count_release(
+			c, t, r->u.shared_release.object, r->u.shared_release.site, now);
 		break;
 	case TRACE_lock_fail:
-		fail(c, t, r->u.lock_fail.object, r->u.lock_fail.site, now);
+		locks_count_fail(c, t, r->u.lock_fail.object, r->u.lock_fail.site, now);
 		break;
 	case TRACE_lock_call:
 		t->calls_object = r->u.lock_call.object;
 		t->call_since_ns = now;
 		break;
 	case TRACE_lock_return:
-		leave(c, t, r->u.lock_return.object, now);
+		locks_count_leave(c, t, r->u.lock_return.object, now);
 		break;
 	case TRACE_cond_wait:
 		cond_wait(c, t, &r->u.cond_wait, now);
@@ -634,7 +638,7 @@ static void take_record(struct lock_count *c, const struct trace_record *r)
 	}
 }
 
-static uint64_t process_of(const struct trace_defs *d, const struct lock_thread *t)
+static uint64_t locks_count_process_of(const struct trace_defs *d, const struct lock_thread *t)
 {
 	return trace_def_stream(d, t->stream)->process;
 }
@@ -644,7 +648,7 @@ static void finish_lives(struct lock_count *c, const struct trace_defs *d)
 {
 	struct base_map last = {0}; /* (0, process) -> time */
 	for (size_t i = 0; i < c->nr_threads && !c->no_memory; i++) {
-		uint64_t of = process_of(d, &c->thread[i]), known = 0;
+		uint64_t of = locks_count_process_of(d, &c->thread[i]), known = 0;
 		(void)base_map_get(&last, 0, of, &known);
 		if (c->thread[i].last_ns >= known &&
 			base_map_put(&last, 0, of, c->thread[i].last_ns) != BASE_OK)
@@ -652,21 +656,21 @@ static void finish_lives(struct lock_count *c, const struct trace_defs *d)
 	}
 	for (size_t i = 0; i < c->nr_threads; i++) {
 		struct lock_thread *t = &c->thread[i];
-		uint64_t of = process_of(d, t), end = t->last_ns;
+		uint64_t of = locks_count_process_of(d, t), end = t->last_ns;
 		if (!t->ended && of)
 			(void)base_map_get(&last, 0, of, &end);
-		t->sum.alive_ns = cut(c, t->begin_ns, end);
+		t->sum.alive_ns = locks_count_cut(c, t->begin_ns, end);
 	}
 	base_map_fini(&last);
 }
 
 /* What lasts to the end: waits, convoys, and holds, which are that long at least. */
-static void finish(struct lock_count *c)
+static void locks_count_finish(struct lock_count *c)
 {
 	for (size_t i = 0; i < c->nr_threads; i++) {
 		struct lock_thread *t = &c->thread[i];
 		if (t->on_processor)
-			t->sum.running_ns += cut(c, t->processor_since_ns, t->last_ns);
+			t->sum.running_ns += locks_count_cut(c, t->processor_since_ns, t->last_ns);
 		while (t->nr_held)
 			(void)unhold(c, t, t->held[t->nr_held - 1].object, t->last_ns);
 	}
@@ -706,7 +710,7 @@ enum base_status report_locks_count(struct lock_count *c, const struct report_ru
 		if (s != BASE_OK)
 			break;
 		for (size_t i = 0; i < batch.nr; i++)
-			take_record(c, &batch.record[i]);
+			locks_count_take_record(c, &batch.record[i]);
 		done += batch.nr;
 		if (run->progress && nr_batches++ % SHOW_EVERY == 0)
 			run->progress(
@@ -714,7 +718,7 @@ enum base_status report_locks_count(struct lock_count *c, const struct report_ru
 	}
 	if (s == BASE_END && !c->no_memory) {
 		finish_lives(c, trace_reader_defs(run->reader));
-		finish(c);
+		locks_count_finish(c);
 		finish_holds(c);
 	}
 	if (c->no_memory)

@@ -14,7 +14,8 @@ struct events_row {
 	double nr, count[REPORT_LOCK_EVENTS];
 };
 
-static struct events_row row_of(const struct report_lock_use *u, unsigned mode, bool taking)
+static struct events_row locks_events_row_of(
+	const struct report_lock_use *u, unsigned mode, bool taking)
 {
 	struct events_row row = {0};
 	for (unsigned i = 0; i < REPORT_LOCK_EVENTS; i++) {
@@ -28,8 +29,8 @@ static struct events_row row_of(const struct report_lock_use *u, unsigned mode, 
 
 /* Cycles and instructions are one column each time, and their ratio one; others are by instructions
  * where these were counted, too. */
-static void heads(struct base_str *out, const struct report_locks *l, const struct report_style *st,
-	unsigned mode, bool taking)
+static void locks_events_heads(struct base_str *out, const struct report_locks *l,
+	const struct report_style *st, unsigned mode, bool taking)
 {
 	struct base_str s = {0};
 	int cycles = report_event_place(l->event_name, l->nr_events, "cycles");
@@ -79,19 +80,19 @@ static void line(struct base_str *out, const struct report_locks *l, const struc
 	base_str_add(out, "\n");
 }
 
-static void table(struct base_str *out, const struct report_locks *l,
+static void locks_events_table(struct base_str *out, const struct report_locks *l,
 	const struct report_locks_view *view, const struct report_style *st, unsigned mode,
 	bool taking)
 {
-	if (!(row_of(&l->all, mode, taking).nr > 0))
+	if (!(locks_events_row_of(&l->all, mode, taking).nr > 0))
 		return;
-	heads(out, l, st, mode, taking);
+	locks_events_heads(out, l, st, mode, taking);
 	for (size_t i = 0; i < l->nr_locks && (!view->limit || i < view->limit); i++) {
-		struct events_row row = row_of(&l->lock[i].use, mode, taking);
+		struct events_row row = locks_events_row_of(&l->lock[i].use, mode, taking);
 		if (row.nr > 0)
 			line(out, l, st, l->lock[i].name, row);
 	}
-	line(out, l, st, "all", row_of(&l->all, mode, taking));
+	line(out, l, st, "all", locks_events_row_of(&l->all, mode, taking));
 }
 
 void report_locks_events_text(struct base_str *out, const struct report_locks *l,
@@ -101,7 +102,7 @@ void report_locks_events_text(struct base_str *out, const struct report_locks *l
 		return;
 	for (unsigned taking = 0; taking < 2; taking++)
 		for (unsigned mode = 0; mode < REPORT_LOCK_MODES; mode++)
-			table(out, l, view, st, mode, taking);
+			locks_events_table(out, l, view, st, mode, taking);
 	base_str_add(out, "\n");
 	report_wrap(out, st, "EVENTS", LABEL_WIDTH,
 		"perf's counters of each thread, read after a mutex is taken and before it is "
@@ -115,7 +116,7 @@ void report_locks_events_text(struct base_str *out, const struct report_locks *l
 		"condition's wait are not in it");
 }
 
-static json_t *row_json(const struct report_locks *l, struct events_row row)
+static json_t *locks_events_row_json(const struct report_locks *l, struct events_row row)
 {
 	json_t *o = json_object(), *counts = json_object();
 	int cycles = report_event_place(l->event_name, l->nr_events, "cycles");
@@ -138,9 +139,10 @@ json_t *report_lock_events_json(const struct report_locks *l, const struct repor
 	for (unsigned taking = 0; o && taking < 2; taking++) {
 		json_t *modes = json_object();
 		for (unsigned mode = 0; mode < REPORT_LOCK_MODES; mode++) {
-			struct events_row row = row_of(u, mode, taking);
+			struct events_row row = locks_events_row_of(u, mode, taking);
 			if (row.nr > 0)
-				json_object_set_new(modes, mode_key[mode], row_json(l, row));
+				json_object_set_new(
+					modes, mode_key[mode], locks_events_row_json(l, row));
 		}
 		json_object_set_new(o, key[taking], modes);
 	}

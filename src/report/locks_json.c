@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static void set(json_t *o, const char *key, json_t *value)
+static void locks_json_set(json_t *o, const char *key, json_t *value)
 {
 	json_object_set_new(o, key, value);
 }
@@ -16,8 +16,8 @@ static void set_times_of(json_t *o, const char *key, const struct report_times *
 	json_t *times = json_pack("{s:o, s:o, s:o}", "count", report_json_u64(t->nr), "total_ns",
 		report_json_u64(t->total_ns), "mean_ns", report_json_ns(mean_ns));
 	if (t->max_ns || !t->total_ns) /* of conditions that are counted it is not known */
-		set(times, "max_ns", report_json_u64(t->max_ns));
-	set(o, key, times);
+		locks_json_set(times, "max_ns", report_json_u64(t->max_ns));
+	locks_json_set(o, key, times);
 }
 
 static void set_times(json_t *o, const char *key, const struct report_times *t)
@@ -27,23 +27,24 @@ static void set_times(json_t *o, const char *key, const struct report_times *t)
 
 static void set_use(json_t *o, const struct report_lock_use *u)
 {
-	set(o, "acquisitions", report_json_u64(u->acquired));
-	set(o, "shared_acquisitions", report_json_u64(u->shared));
-	set(o, "reacquisitions_after_wait", report_json_u64(u->retaken));
+	locks_json_set(o, "acquisitions", report_json_u64(u->acquired));
+	locks_json_set(o, "shared_acquisitions", report_json_u64(u->shared));
+	locks_json_set(o, "reacquisitions_after_wait", report_json_u64(u->retaken));
 	if (u->nested)
-		set(o, "nested_acquisitions", report_json_u64(u->nested));
-	set(o, "contended", report_json_u64(u->contended));
-	set(o, "contended_share",
+		locks_json_set(o, "nested_acquisitions", report_json_u64(u->nested));
+	locks_json_set(o, "contended", report_json_u64(u->contended));
+	locks_json_set(o, "contended_share",
 		report_json_share(u->acquired ? (double)u->contended / (double)u->acquired : 0));
-	set(o, "failed", report_json_u64(u->failed));
+	locks_json_set(o, "failed", report_json_u64(u->failed));
 	set_times(o, "wait", &u->wait);
 	set_times_of(o, "hold", &u->hold, report_lock_hold_mean_ns(u));
 	set_times(o, "lock_call", &u->lock_call);
 	set_times(o, "unlock_call", &u->unlock_call);
 	if (u->hold.nr) {
-		set(o, "held_ns", report_json_u64(report_lock_hold_ns(u)));
-		set(o, "held_estimated", json_boolean(u->hold.nr < report_lock_holds(u)));
-		set(o, "held_standard_error_ns", report_json_ns(sqrt(u->hold_variance)));
+		locks_json_set(o, "held_ns", report_json_u64(report_lock_hold_ns(u)));
+		locks_json_set(
+			o, "held_estimated", json_boolean(u->hold.nr < report_lock_holds(u)));
+		locks_json_set(o, "held_standard_error_ns", report_json_ns(sqrt(u->hold_variance)));
 	}
 }
 
@@ -51,7 +52,7 @@ static void set_events(json_t *o, const struct report_locks *l, const struct rep
 {
 	json_t *events = report_lock_events_json(l, u);
 	if (events)
-		set(o, "events", events);
+		locks_json_set(o, "events", events);
 }
 
 static json_t *distribution(const struct base_histogram *h)
@@ -62,7 +63,7 @@ static json_t *distribution(const struct base_histogram *h)
 	} quantile[] = {{"p50_ns", 0.5}, {"p90_ns", 0.9}, {"p99_ns", 0.99}};
 	json_t *o = json_object();
 	for (size_t i = 0; i < BASE_COUNT(quantile); i++)
-		set(o, quantile[i].key,
+		locks_json_set(o, quantile[i].key,
 			report_json_u64(base_histogram_quantile(h, quantile[i].share)));
 	return o;
 }
@@ -78,27 +79,28 @@ static json_t *sites(const struct report_lock *l)
 	return list;
 }
 
-static json_t *lock(const struct report_locks *all, const struct report_lock *l)
+static json_t *locks_json_lock(const struct report_locks *all, const struct report_lock *l)
 {
 	json_t *o = json_pack("{s:s, s:s, s:o, s:o}", "lock", l->name, "type", l->type, "members",
 		report_json_u64(l->nr_members), "threads", report_json_u64(l->nr_threads));
 	set_use(o, &l->use);
 	set_events(o, all, &l->use);
 	if (all->has & REPORT_LOCKS_events) {
-		set(o, "waiters_max", report_json_u64(l->waiters_max));
-		set(o, "waited_by_any_ns", report_json_u64(l->waited_by_any_ns));
-		set(o, "convoys", report_json_u64(l->nr_convoys));
-		set(o, "convoy_ns", report_json_u64(l->convoy_ns));
-		set(o, "convoy_longest_acquisitions", report_json_u64(l->convoy_longest));
+		locks_json_set(o, "waiters_max", report_json_u64(l->waiters_max));
+		locks_json_set(o, "waited_by_any_ns", report_json_u64(l->waited_by_any_ns));
+		locks_json_set(o, "convoys", report_json_u64(l->nr_convoys));
+		locks_json_set(o, "convoy_ns", report_json_u64(l->convoy_ns));
+		locks_json_set(
+			o, "convoy_longest_acquisitions", report_json_u64(l->convoy_longest));
 	}
 	if (l->hold.count)
-		set(o, "hold_distribution", distribution(&l->hold));
+		locks_json_set(o, "hold_distribution", distribution(&l->hold));
 	if (l->wait.count)
-		set(o, "wait_distribution", distribution(&l->wait));
+		locks_json_set(o, "wait_distribution", distribution(&l->wait));
 	if (all->has & REPORT_LOCKS_path) {
-		set(o, "path_ns", report_json_ns(l->path_ns));
-		set(o, "path_share", report_json_share(l->path_ns / all->path_ns));
-		set(o, "path_hold_ns", report_json_ns(l->path_hold_ns));
+		locks_json_set(o, "path_ns", report_json_ns(l->path_ns));
+		locks_json_set(o, "path_share", report_json_share(l->path_ns / all->path_ns));
+		locks_json_set(o, "path_hold_ns", report_json_ns(l->path_hold_ns));
 	}
 	if (l->halved.tried) {
 		json_t *h = json_pack("{s:o, s:s, s:o}", "predicted_speedup",
@@ -106,11 +108,11 @@ static json_t *lock(const struct report_locks *all, const struct report_lock *l)
 			report_method_of(l->halved.answer.best.replay_share), "path_speedup",
 			report_json_share(l->halved.answer.path_speedup));
 		if (l->halved.answer.replayed)
-			set(h, "replay_speedup",
+			locks_json_set(h, "replay_speedup",
 				report_json_share(l->halved.answer.replay_speedup));
-		set(o, "halved_hold", h);
+		locks_json_set(o, "halved_hold", h);
 	}
-	set(o, "sites", sites(l));
+	locks_json_set(o, "sites", sites(l));
 	return o;
 }
 
@@ -130,7 +132,7 @@ static json_t *conds(const struct report_locks *l)
 	return list;
 }
 
-static json_t *threads(const struct report_locks *l)
+static json_t *locks_json_threads(const struct report_locks *l)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < l->nr_threads; i++) {
@@ -140,10 +142,10 @@ static json_t *threads(const struct report_locks *l)
 			report_json_u64(x->contended), "static_locks",
 			report_json_u64(x->nr_static), "wait_ns", report_json_u64(x->wait_ns));
 		if (l->has & REPORT_LOCKS_held)
-			set(o, "held_ns", report_json_u64(x->held_ns));
+			locks_json_set(o, "held_ns", report_json_u64(x->held_ns));
 		if (l->has & REPORT_LOCKS_running)
-			set(o, "running_ns", report_json_u64(x->running_ns));
-		set(o, "alive_ns", report_json_u64(x->alive_ns));
+			locks_json_set(o, "running_ns", report_json_u64(x->running_ns));
+		locks_json_set(o, "alive_ns", report_json_u64(x->alive_ns));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -168,21 +170,22 @@ static json_t *totals(const struct report_locks *l)
 	json_t *o = json_object();
 	set_use(o, &l->all);
 	set_events(o, l, &l->all);
-	set(o, "static_locks", report_json_u64(l->nr_static));
-	set(o, "threads_locking", report_json_u64(l->nr_threads_locking));
-	set(o, "wait_all_threads_ns", report_json_u64(l->wait_ns));
+	locks_json_set(o, "static_locks", report_json_u64(l->nr_static));
+	locks_json_set(o, "threads_locking", report_json_u64(l->nr_threads_locking));
+	locks_json_set(o, "wait_all_threads_ns", report_json_u64(l->wait_ns));
 	bool of_all = !(l->has & REPORT_LOCKS_some);
 	if (of_all && l->has & REPORT_LOCKS_held)
-		set(o, "held_all_threads_ns", report_json_u64(l->held_ns));
+		locks_json_set(o, "held_all_threads_ns", report_json_u64(l->held_ns));
 	if (of_all && l->has & REPORT_LOCKS_events && l->has & REPORT_LOCKS_running)
-		set(o, "held_on_processor_all_threads_ns", report_json_u64(l->held_running_ns));
+		locks_json_set(
+			o, "held_on_processor_all_threads_ns", report_json_u64(l->held_running_ns));
 	if (l->cpu_ns) {
 		double ticks = (double)l->cpu_ns * (double)l->tick_hz / 1e9;
-		set(o, "cpu_ns", report_json_u64(l->cpu_ns));
-		set(o, "dynamic_per_ms",
+		locks_json_set(o, "cpu_ns", report_json_u64(l->cpu_ns));
+		locks_json_set(o, "dynamic_per_ms",
 			report_json_share((double)l->all.acquired / (double)l->cpu_ns * 1e6));
 		if (ticks > 0)
-			set(o, "dynamic_per_10k_ticks",
+			locks_json_set(o, "dynamic_per_10k_ticks",
 				report_json_share((double)l->all.acquired / ticks * 1e4));
 	}
 	return o;
@@ -192,29 +195,31 @@ json_t *report_locks_json(const struct report_locks *l)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < l->nr_locks; i++)
-		json_array_append_new(list, lock(l, &l->lock[i]));
+		json_array_append_new(list, locks_json_lock(l, &l->lock[i]));
 	json_t *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "elapsed_ns",
 		report_json_u64(l->elapsed_ns), "tick_hz", report_json_u64(l->tick_hz), "totals",
-		totals(l), "locks", list, "condition_variables", conds(l), "threads", threads(l));
+		totals(l), "locks", list, "condition_variables", conds(l), "threads",
+		locks_json_threads(l));
 	const struct report_lock_bins *d = &l->dynamic, *s = &l->by_static;
-	set(result, "histograms",
+	locks_json_set(result, "histograms",
 		json_pack("{s:o, s:o, s:o, s:o}", "hold", bins(d->hold, s->hold), "wait",
 			bins(d->wait, s->wait), "lock_call", bins(d->lock_call, s->lock_call),
 			"unlock_call", bins(d->unlock_call, s->unlock_call)));
-	set(result, "counted_without_times", json_boolean(!(l->has & REPORT_LOCKS_events)));
+	locks_json_set(
+		result, "counted_without_times", json_boolean(!(l->has & REPORT_LOCKS_events)));
 	if (*l->mode)
-		set(result, "recorded_as", report_json_text(l->mode));
+		locks_json_set(result, "recorded_as", report_json_text(l->mode));
 	if (l->nr_full)
-		set(result, "table_full_acquisitions", report_json_u64(l->nr_full));
+		locks_json_set(result, "table_full_acquisitions", report_json_u64(l->nr_full));
 	if (l->floor_bare_ps) {
-		set(result, "floor_bare_ps", report_json_u64(l->floor_bare_ps));
-		set(result, "floor_stamps_ps", report_json_u64(l->floor_stamps_ps));
+		locks_json_set(result, "floor_bare_ps", report_json_u64(l->floor_bare_ps));
+		locks_json_set(result, "floor_stamps_ps", report_json_u64(l->floor_stamps_ps));
 	}
 	if (l->has & REPORT_LOCKS_path) {
-		set(result, "path_ns", report_json_ns(l->path_ns));
-		set(result, "path_outside_ns", report_json_ns(l->outside_ns));
+		locks_json_set(result, "path_ns", report_json_ns(l->path_ns));
+		locks_json_set(result, "path_outside_ns", report_json_ns(l->outside_ns));
 	}
 	if (l->has & REPORT_LOCKS_replay)
-		set(result, "replay_own_error_share", report_json_share(l->own_error));
+		locks_json_set(result, "replay_own_error_share", report_json_share(l->own_error));
 	return report_envelope("longpole/locks/1", &l->trace, result);
 }

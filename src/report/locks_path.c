@@ -66,7 +66,7 @@ void report_lock_path_fini(struct lock_path *p)
 	*p = (struct lock_path){0};
 }
 
-static bool add(struct lock_path *p, uint32_t object, uint32_t state, double ns)
+static bool locks_path_add(struct lock_path *p, uint32_t object, uint32_t state, double ns)
 {
 	uint64_t at;
 	if (!base_map_get(&p->unders, object, state, &at)) {
@@ -90,7 +90,8 @@ bool report_lock_path_hold(
 			break;
 		uint64_t from = x->begin_ns > begin_ns ? x->begin_ns : begin_ns;
 		uint64_t to = x->end_ns < end_ns ? x->end_ns : end_ns;
-		if (to > from && !add(p, object, x->state, x->weight * (double)(to - from)))
+		if (to > from &&
+			!locks_path_add(p, object, x->state, x->weight * (double)(to - from)))
 			return false;
 	}
 	return true;

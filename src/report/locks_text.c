@@ -33,7 +33,7 @@ static void dash_or_ns(struct base_str *s, uint64_t ns, uint64_t nr)
 		base_str_add(s, "-");
 }
 
-static uint64_t mean(uint64_t total, uint64_t nr)
+static uint64_t locks_text_mean(uint64_t total, uint64_t nr)
 {
 	return nr ? total / nr : 0;
 }
@@ -98,13 +98,15 @@ USE_CELL(contended, if (u->contended) report_percent(s, (double)u->contended / (
 	 else base_str_add(s, "-"))
 USE_CELL(readers, if (u->shared) base_str_add_count(s, u->shared); else base_str_add(s, "-"))
 USE_CELL(failed, if (u->failed) base_str_add_count(s, u->failed); else base_str_add(s, "-"))
-USE_CELL(wait, dash_or_ns(s, mean(u->wait.total_ns, u->wait.nr), u->wait.nr))
+USE_CELL(wait, dash_or_ns(s, locks_text_mean(u->wait.total_ns, u->wait.nr), u->wait.nr))
 USE_CELL(waited, dash_or_ns(s, u->wait.total_ns, u->wait.nr))
 USE_CELL(hold, dash_or_ns(s, (uint64_t)report_lock_hold_mean_ns(u), u->hold.nr))
 USE_CELL(hold_max, dash_or_ns(s, u->hold.max_ns, u->hold.nr))
 USE_CELL(held, dash_or_ns(s, report_lock_hold_ns(u), u->hold.nr))
-USE_CELL(lock, dash_or_ns(s, mean(u->lock_call.total_ns, u->lock_call.nr), u->lock_call.nr))
-USE_CELL(unlock, dash_or_ns(s, mean(u->unlock_call.total_ns, u->unlock_call.nr), u->unlock_call.nr))
+USE_CELL(lock,
+	dash_or_ns(s, locks_text_mean(u->lock_call.total_ns, u->lock_call.nr), u->lock_call.nr))
+USE_CELL(unlock, dash_or_ns(s, locks_text_mean(u->unlock_call.total_ns, u->unlock_call.nr),
+			 u->unlock_call.nr))
 
 static const struct column use_columns[] = {
 	{"acquired", 10, use_acquired, 0, 1},
@@ -134,7 +136,7 @@ struct table {
 	size_t name_width;
 };
 
-static bool shown(const struct table *t, const struct column *c)
+static bool locks_text_shown(const struct table *t, const struct column *c)
 {
 	return (t->l->has & c->needs) == c->needs && c->rank <= t->rank_max;
 }
@@ -143,7 +145,7 @@ static unsigned columns_width(const struct table *t, const struct column *c, siz
 {
 	unsigned width = 0;
 	for (size_t i = 0; i < nr; i++)
-		width += shown(t, &c[i]) ? c[i].width : 0;
+		width += locks_text_shown(t, &c[i]) ? c[i].width : 0;
 	return width;
 }
 
@@ -169,7 +171,7 @@ static struct table make_table(
 static void titles(struct base_str *out, const struct table *t, const struct column *c, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (shown(t, &c[i]))
+		if (locks_text_shown(t, &c[i]))
 			report_right(out, c[i].title, c[i].width);
 }
 
@@ -178,7 +180,7 @@ static void cells(struct base_str *out, const struct table *t, const struct colu
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct base_str s = {0};
-		if (!shown(t, &c[i]))
+		if (!locks_text_shown(t, &c[i]))
 			continue;
 		c[i].cell(&s, t->l, row, t->st);
 		report_right(out, base_str_text(&s), c[i].width);
@@ -237,7 +239,7 @@ static void gain_words(
 				     : " (predicted by replay and the path)");
 }
 
-static void finding(
+static void locks_text_finding(
 	struct base_str *out, const struct report_locks *l, const struct report_style *st)
 {
 	struct base_str s = {0};
@@ -295,7 +297,7 @@ static void finding(
 
 /* ---- numbers of the whole program (seed 001, table 2 and figure 5) --------------------------- */
 
-static void rate(struct base_str *s, double value)
+static void locks_text_rate(struct base_str *s, double value)
 {
 	if (value >= 1000)
 		base_str_add_count(s, (uint64_t)llround(value));
@@ -310,7 +312,7 @@ static void counts_line(
 	uint64_t nr_threads = l->nr_threads_locking ? l->nr_threads_locking : 1;
 	base_str_add_count(&s, l->nr_static);
 	base_str_addf(&s, " lock%s (static; ", l->nr_static == 1 ? "" : "s");
-	rate(&s, (double)l->nr_static / (double)nr_threads);
+	locks_text_rate(&s, (double)l->nr_static / (double)nr_threads);
 	base_str_addf(&s, " a thread that locks), ");
 	base_str_add_count(&s, l->all.acquired);
 	base_str_addf(&s, " acquisition%s (dynamic)", l->all.acquired == 1 ? "" : "s");
@@ -318,10 +320,10 @@ static void counts_line(
 		double ticks = (double)l->cpu_ns * (double)l->tick_hz / 1e9;
 		base_str_add(&s, " = ");
 		if (ticks > 0) {
-			rate(&s, (double)l->all.acquired / ticks * 1e4);
+			locks_text_rate(&s, (double)l->all.acquired / ticks * 1e4);
 			base_str_add(&s, " per 10,000 ticks, ");
 		}
-		rate(&s, (double)l->all.acquired / (double)l->cpu_ns * 1e6);
+		locks_text_rate(&s, (double)l->all.acquired / (double)l->cpu_ns * 1e6);
 		base_str_add(&s, " per ms of processor time");
 	}
 	if (l->all.hold.nr) {
@@ -478,7 +480,7 @@ static void cond_table(struct base_str *out, const struct report_locks *l,
 		base_str_add_count(&s, x->waits);
 		report_right(out, base_str_text(&s), 10);
 		base_str_reset(&s);
-		dash_or_ns(&s, mean(x->wait.total_ns, x->wait.nr), x->wait.nr);
+		dash_or_ns(&s, locks_text_mean(x->wait.total_ns, x->wait.nr), x->wait.nr);
 		report_right(out, base_str_text(&s), 9);
 		for (size_t k = 0; k < BASE_COUNT(number); k++) {
 			base_str_reset(&s);
@@ -536,7 +538,7 @@ static void thread_table(struct base_str *out, const struct report_locks *l,
 
 /* ---- histograms (seed 001, figure 6) --------------------------------------------------------- */
 
-static uint64_t sum_of(const uint64_t *bin, uint64_t *ret_first, uint64_t *ret_last)
+static uint64_t locks_text_sum_of(const uint64_t *bin, uint64_t *ret_first, uint64_t *ret_last)
 {
 	uint64_t sum = 0;
 	for (uint64_t i = 0; i < REPORT_LOCK_BINS; i++) {
@@ -562,12 +564,12 @@ static void bin_cell(struct base_str *out, const struct report_style *st, const 
 	base_str_fini(&s);
 }
 
-static void histogram(struct base_str *out, const struct report_style *st, const char *what,
-	const uint64_t *dynamic, const uint64_t *by_static)
+static void locks_text_histogram(struct base_str *out, const struct report_style *st,
+	const char *what, const uint64_t *dynamic, const uint64_t *by_static)
 {
 	uint64_t first = 0, last = 0, first2 = REPORT_LOCK_BINS, last2 = 0;
-	uint64_t sum = sum_of(dynamic, &first, &last);
-	uint64_t sum2 = sum_of(by_static, &first2, &last2);
+	uint64_t sum = locks_text_sum_of(dynamic, &first, &last);
+	uint64_t sum2 = locks_text_sum_of(by_static, &first2, &last2);
 	if (!sum)
 		return;
 	first = sum2 && first2 < first ? first2 : first;
@@ -590,17 +592,17 @@ static void histogram(struct base_str *out, const struct report_style *st, const
 	}
 }
 
-static void histograms(
+static void locks_text_histograms(
 	struct base_str *out, const struct report_locks *l, const struct report_style *st)
 {
 	const struct report_lock_bins *d = &l->dynamic, *s = &l->by_static;
 	const struct report_lock_use *all = &l->all;
 	bool is_sample = !(l->has & REPORT_LOCKS_held) && all->hold.nr < report_lock_holds(all);
-	histogram(out, st, is_sample ? "HOLDS of the sample that was timed" : "HOLDS", d->hold,
-		s->hold);
-	histogram(out, st, "WAITS", d->wait, s->wait);
-	histogram(out, st, "INSIDE LOCK FUNCTIONS", d->lock_call, s->lock_call);
-	histogram(out, st, "INSIDE UNLOCK FUNCTIONS", d->unlock_call, s->unlock_call);
+	locks_text_histogram(out, st, is_sample ? "HOLDS of the sample that was timed" : "HOLDS",
+		d->hold, s->hold);
+	locks_text_histogram(out, st, "WAITS", d->wait, s->wait);
+	locks_text_histogram(out, st, "INSIDE LOCK FUNCTIONS", d->lock_call, s->lock_call);
+	locks_text_histogram(out, st, "INSIDE UNLOCK FUNCTIONS", d->unlock_call, s->unlock_call);
 }
 
 /* ---- how it knows ---------------------------------------------------------------------------- */
@@ -688,7 +690,7 @@ static void full_line(
 void report_locks_text(struct base_str *out, const struct report_locks *l,
 	const struct report_locks_view *view, const struct report_style *style)
 {
-	finding(out, l, style);
+	locks_text_finding(out, l, style);
 	if (l->nr_locks) {
 		counts_line(out, l, style);
 		time_line(out, l, style);
@@ -699,7 +701,7 @@ void report_locks_text(struct base_str *out, const struct report_locks *l,
 	if (view->threads)
 		thread_table(out, l, view, style);
 	if (view->histograms)
-		histograms(out, l, style);
+		locks_text_histograms(out, l, style);
 	base_str_add(out, "\n");
 	if (l->nr_locks)
 		known_line(out, l, style);

@@ -35,7 +35,8 @@ struct net {
 	uint32_t nr_names;
 };
 
-static uint32_t name_id(struct net *n, const char *prefix, const char *name, enum base_status *s)
+static uint32_t loops_name_id(
+	struct net *n, const char *prefix, const char *name, enum base_status *s)
 {
 	struct base_str key = {0};
 	uint32_t id = 0;
@@ -50,7 +51,7 @@ static uint32_t name_id(struct net *n, const char *prefix, const char *name, enu
 	return id;
 }
 
-static enum base_status name_all(struct net *n, struct base_err *err)
+static enum base_status loops_name_all(struct net *n, struct base_err *err)
 {
 	struct graph *g = model_graph(n->m);
 	uint32_t nr_actors = graph_nr_actors(g), nr_queues = graph_nr_queues(g);
@@ -62,10 +63,10 @@ static enum base_status name_all(struct net *n, struct base_err *err)
 		return report_no_memory(err);
 	for (uint32_t i = 0; i < nr_actors; i++) {
 		const struct model_actor *a = model_actor(n->m, i);
-		n->group_of[i] = name_id(n, "a ", a->group, &s);
+		n->group_of[i] = loops_name_id(n, "a ", a->group, &s);
 	}
 	for (uint32_t i = 0; i < nr_queues; i++)
-		n->name_of[i] = name_id(n, "q ", model_queue(n->m, i)->name, &s);
+		n->name_of[i] = loops_name_id(n, "q ", model_queue(n->m, i)->name, &s);
 	return s == BASE_OK ? s : report_no_memory(err);
 }
 
@@ -104,11 +105,11 @@ static enum base_status add_crossing(
 	return BASE_OK;
 }
 
-static enum base_status gather(struct net *n, struct base_err *err)
+static enum base_status loops_gather(struct net *n, struct base_err *err)
 {
 	const struct graph_crossing *c;
 	size_t nr;
-	enum base_status s = name_all(n, err);
+	enum base_status s = loops_name_all(n, err);
 	if (s == BASE_OK)
 		s = graph_crossings_of(model_graph(n->m), 0, 0, &c, &nr, err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i++)
@@ -126,7 +127,7 @@ struct way { /* by name id of a group */
 
 /* From `from` to all others, by the edges but `without`. Dijkstra, with widths for lengths; the
  * groups are few. */
-static void widen(const struct net *n, uint32_t from, uint32_t without, struct way *way)
+static void loops_widen(const struct net *n, uint32_t from, uint32_t without, struct way *way)
 {
 	for (uint32_t i = 0; i < n->nr_names; i++)
 		way[i] = (struct way){.over = REPORT_NONE};
@@ -241,7 +242,7 @@ static enum base_status find_loops(
 	for (size_t i = 0; i < nr; i++) {
 		const struct edge *e = closing[i];
 		uint32_t ix = (uint32_t)(e - n->edge);
-		widen(n, e->to, ix, way);
+		loops_widen(n, e->to, ix, way);
 		if (e->from != e->to && !way[e->from].width)
 			continue; /* the path never came back */
 		struct report_loop *loop = &out->loop[out->nr_loops];
@@ -320,7 +321,7 @@ static enum base_status read_lanes(struct report_loops *out, struct model *m,
 	return s;
 }
 
-static enum base_status predict(struct report_loops *out, const struct report_run *run,
+static enum base_status loops_predict(struct report_loops *out, const struct report_run *run,
 	const struct net *n, const uint32_t *name, const struct report_index *ix,
 	struct base_err *err)
 {
@@ -386,7 +387,7 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 		s = report_no_path(err);
 	out->elapsed_ns = lane.length_ns;
 	if (s == BASE_OK)
-		s = gather(&n, err);
+		s = loops_gather(&n, err);
 	if (s == BASE_OK)
 		s = find_loops(out, &n, &name, err);
 	out->nr_found = out->nr_loops;
@@ -395,7 +396,7 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 	if (s == BASE_OK)
 		s = report_index_init(&ix, n.m, err);
 	if (s == BASE_OK)
-		s = predict(out, run, &n, name, &ix, err);
+		s = loops_predict(out, run, &n, name, &ix, err);
 	if (s == BASE_OK && out->nr_loops > 1)
 		qsort(out->loop, out->nr_loops, sizeof *out->loop, most_gain_first);
 	if (nr_loops_max && out->nr_loops > nr_loops_max)
@@ -422,7 +423,7 @@ struct report_loops *report_loops_free(struct report_loops *l)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static const char *arrow(const struct report_style *st)
+static const char *loops_arrow(const struct report_style *st)
 {
 	return st->utf8 ? "\xe2\x86\x92" : "->";
 }
@@ -445,10 +446,10 @@ static void round_lines(
 	struct base_str way = {0};
 	for (size_t i = 0; i < l->nr_stations; i++) {
 		const struct report_station *at = &l->station[i];
-		base_str_addf(&way, "%s %s ", at->actor, arrow(st));
+		base_str_addf(&way, "%s %s ", at->actor, loops_arrow(st));
 		if (*at->queue)
 			base_str_addf(&way, "[%s%s] %s ", at->space ? "room in " : "", at->queue,
-				arrow(st));
+				loops_arrow(st));
 	}
 	base_str_add(&way, l->station[0].actor);
 	report_wrap(out, st, "    ", 4, base_str_text(&way));
@@ -508,7 +509,7 @@ void report_loops_text(
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *loop_json(const struct report_loop *l)
+static json_t *loops_loop_json(const struct report_loop *l)
 {
 	json_t *stations = json_array(), *more = json_array();
 	for (size_t i = 0; i < l->nr_stations; i++)
@@ -532,7 +533,7 @@ json_t *report_loops_json(const struct report_loops *l)
 {
 	json_t *loops = json_array();
 	for (size_t i = 0; i < l->nr_loops; i++)
-		json_array_append_new(loops, loop_json(&l->loop[i]));
+		json_array_append_new(loops, loops_loop_json(&l->loop[i]));
 	json_t *result = json_pack("{s:o, s:o, s:o}", "elapsed_ns", report_json_ns(l->elapsed_ns),
 		"found", report_json_u64(l->nr_found), "loops", loops);
 	return report_envelope("longpole/loops/1", &l->trace, result);

@@ -56,7 +56,7 @@ struct search {
 	double *topic_ns, *observed_ns;
 };
 
-static enum base_status read_answers(
+static enum base_status opportunities_read_answers(
 	struct search *w, struct model *m, struct question *q, size_t nr, struct base_err *err)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -77,7 +77,7 @@ static enum base_status read_answers(
 	return BASE_OK;
 }
 
-static enum base_status scenario_of(const struct search *w, const struct question *q,
+static enum base_status opportunities_scenario_of(const struct search *w, const struct question *q,
 	struct graph_scenario *ret, struct base_err *err)
 {
 	const struct candidate *c = q->c;
@@ -92,13 +92,14 @@ static enum base_status scenario_of(const struct search *w, const struct questio
 }
 
 /* One pass for up to LANES_A_PASS questions. */
-static enum base_status ask(struct search *w, struct question *q, size_t nr, struct base_err *err)
+static enum base_status opportunities_ask(
+	struct search *w, struct question *q, size_t nr, struct base_err *err)
 {
 	struct graph_scenario *scenario = report_array(w->arena, nr, sizeof *scenario);
 	if (!scenario)
 		return report_no_memory(err);
 	for (size_t i = 0; i < nr; i++) {
-		enum base_status made = scenario_of(w, &q[i], &scenario[i], err);
+		enum base_status made = opportunities_scenario_of(w, &q[i], &scenario[i], err);
 		if (made != BASE_OK)
 			return made;
 	}
@@ -106,7 +107,7 @@ static enum base_status ask(struct search *w, struct question *q, size_t nr, str
 	struct model *m = NULL;
 	enum base_status s = report_pass(w->run, "predicting what a fix would buy", &opts, &m, err);
 	if (s == BASE_OK)
-		s = read_answers(w, m, q, nr, err);
+		s = opportunities_read_answers(w, m, q, nr, err);
 	model_free(m);
 	return s;
 }
@@ -116,7 +117,8 @@ static enum base_status ask_all(struct search *w, struct base_err *err)
 	enum base_status s = BASE_OK;
 	for (size_t at = 0; s == BASE_OK && at < w->nr_questions; at += LANES_A_PASS) {
 		size_t rest = w->nr_questions - at;
-		s = ask(w, w->question + at, rest < LANES_A_PASS ? rest : LANES_A_PASS, err);
+		s = opportunities_ask(
+			w, w->question + at, rest < LANES_A_PASS ? rest : LANES_A_PASS, err);
 	}
 	return s;
 }
@@ -153,7 +155,7 @@ static bool lies_on(const struct line *l, const struct line *point)
 	return fabs(point->value - expected) <= 1 + 1e-9 * point->value;
 }
 
-static void settle(struct candidate *c, const struct line *answer)
+static void opportunities_settle(struct candidate *c, const struct line *answer)
 {
 	if (lies_on(&c->steep, answer)) {
 		c->done = c->exact = true;
@@ -185,18 +187,18 @@ static enum base_status find_kinks(struct search *w, struct base_err *err)
 		if (s != BASE_OK)
 			return s;
 		for (size_t i = 0; i < w->nr_questions; i++)
-			settle(w->question[i].c, &w->question[i].answer);
+			opportunities_settle(w->question[i].c, &w->question[i].answer);
 	}
 	return BASE_OK;
 }
 
 /* What `whatif` says to the same edit. */
-static enum base_status predict(
+static enum base_status opportunities_predict(
 	struct search *w, const struct question *q, struct report_best *ret, struct base_err *err)
 {
 	struct graph_scenario lane;
 	struct report_answer answer;
-	enum base_status s = scenario_of(w, q, &lane, err);
+	enum base_status s = opportunities_scenario_of(w, q, &lane, err);
 	if (s == BASE_OK)
 		s = report_predictor_ask(&w->predictor, &lane, q->answer.value, &answer, err);
 	if (s == BASE_OK)
@@ -222,7 +224,7 @@ static enum base_status look_at_levels(struct search *w, struct base_err *err)
 		const struct question *q = &w->question[i];
 		struct candidate *c = q->c;
 		unsigned level = (unsigned)(i % REPORT_LEVELS);
-		s = predict(w, q, &c->best[level], err);
+		s = opportunities_predict(w, q, &c->best[level], err);
 		c->then[level] = q->largest;
 		c->next = q->next; /* the last level stays: all gone */
 		narrow(c, &q->answer);
@@ -263,7 +265,7 @@ static enum base_status collect_states(struct search *w, struct candidate *c, st
 	return BASE_OK;
 }
 
-static enum base_status choose(
+static enum base_status opportunities_choose(
 	struct search *w, struct report *r, struct model *m, unsigned max, struct base_err *err)
 {
 	size_t nr = w->ix->nr_topics;
@@ -321,7 +323,7 @@ static const char *topic_name(
 								       : report_clean(a, st->name);
 }
 
-static enum base_status fill(
+static enum base_status opportunities_fill(
 	struct report *r, const struct search *w, struct model *m, struct base_err *err)
 {
 	r->opportunity = report_array(r->arena, w->nr, sizeof *r->opportunity);
@@ -377,13 +379,13 @@ enum base_status report_fill_opportunities(struct report *r, const struct report
 	if (s == BASE_OK)
 		s = report_lane_topics(model_graph(m), ix, 0, w.topic_ns, NULL, &unused, err);
 	if (s == BASE_OK)
-		s = choose(&w, r, m, max, err);
+		s = opportunities_choose(&w, r, m, max, err);
 	if (s == BASE_OK && w.nr)
 		s = look_at_levels(&w, err);
 	if (s == BASE_OK && w.nr)
 		s = find_kinks(&w, err);
 	if (s == BASE_OK)
-		s = fill(r, &w, m, err);
+		s = opportunities_fill(r, &w, m, err);
 	/* To wait less for a processor, or for nobody knows what, is no edit of the program:
 	 * suggest what is. */
 	for (size_t i = r->nr_opportunities; s == BASE_OK && i-- > 0;)

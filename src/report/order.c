@@ -48,7 +48,7 @@ static bool conflicts(const struct order_edge *taker, const struct order_edge *o
 
 enum refusal { ACCEPTED, SAME_THREAD, GATED, ORDERED };
 
-static enum refusal refuse(const struct search *s, const struct order_edge *e)
+static enum refusal order_refuse(const struct search *s, const struct order_edge *e)
 {
 	enum refusal why = ACCEPTED;
 	for (size_t i = 0; i < s->length; i++) {
@@ -170,14 +170,14 @@ static enum base_status add_cycle(struct search *s)
 }
 
 /* The path goes on by e, or is closed by it. Cycles begin at their smallest lock. */
-static enum base_status step(struct search *s, uint32_t at, bool *ret_deeper)
+static enum base_status order_step(struct search *s, uint32_t at, bool *ret_deeper)
 {
 	const struct order_edge *e = &s->g->edge[at], *first = &s->g->edge[s->path[0]];
 	*ret_deeper = false;
 	if (!conflicts(&s->g->edge[s->path[s->length - 1]], e) || e->to < first->from)
 		return BASE_OK;
 	bool closes = e->to == first->from && conflicts(e, first);
-	enum refusal why = refuse(s, e);
+	enum refusal why = order_refuse(s, e);
 	if (why != ACCEPTED) {
 		s->out->nr_gated += closes && why == GATED;
 		s->out->nr_ordered += closes && why == ORDERED;
@@ -210,7 +210,7 @@ static enum base_status search_from(struct search *s, uint32_t edge)
 			continue;
 		}
 		cursor[s->length] = s->next[at - 1];
-		st = step(s, at - 1, &deeper);
+		st = order_step(s, at - 1, &deeper);
 		if (deeper)
 			cursor[s->length] = s->head[s->g->edge[at - 1].to];
 	}
@@ -218,7 +218,7 @@ static enum base_status search_from(struct search *s, uint32_t edge)
 	return st;
 }
 
-static int by_length(const void *a, const void *b)
+static int order_by_length(const void *a, const void *b)
 {
 	const struct report_order_cycle *x = a, *y = b;
 	if (x->nr_steps != y->nr_steps)
@@ -226,7 +226,7 @@ static int by_length(const void *a, const void *b)
 	return strcmp(x->step[0].has, y->step[0].has);
 }
 
-static enum base_status search_all(struct search *s)
+static enum base_status order_search_all(struct search *s)
 {
 	struct order_graph *g = s->g;
 	s->head = base_alloc((g->nr_locks + 1) * sizeof *s->head);
@@ -241,7 +241,7 @@ static enum base_status search_all(struct search *s)
 	for (uint32_t i = 0; st == BASE_OK && i < g->nr_edges; i++)
 		st = search_from(s, i);
 	if (s->out->nr_cycles)
-		qsort(s->out->cycle, s->out->nr_cycles, sizeof *s->out->cycle, by_length);
+		qsort(s->out->cycle, s->out->nr_cycles, sizeof *s->out->cycle, order_by_length);
 	return st;
 }
 
@@ -257,7 +257,7 @@ enum base_status report_order_build(
 	out->arena = g.arena = base_arena_new(run->max_memory_bytes);
 	out->trace_path = run->trace_path;
 	enum base_status st = out->arena ? report_order_read(&g, run, err) : report_no_memory(err);
-	if (st == BASE_OK && (st = search_all(&s)) != BASE_OK)
+	if (st == BASE_OK && (st = order_search_all(&s)) != BASE_OK)
 		st = report_no_memory(err);
 	out->nr_edges = g.nr_edges;
 	out->nr_locks = g.nr_locks;

@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-static bool no_memory(enum base_status s)
+static bool order_read_no_memory(enum base_status s)
 {
 	return s != BASE_OK;
 }
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-static uint32_t clock_of(const struct order_segment *s, uint32_t thread)
+static uint32_t order_read_clock_of(const struct order_segment *s, uint32_t thread)
 {
 	return thread < s->nr_clock ? s->clock[thread] : 0;
 }
@@ -20,13 +20,13 @@ static uint32_t clock_of(const struct order_segment *s, uint32_t thread)
 bool report_order_concurrent(const struct order_graph *g, uint32_t a, uint32_t b)
 {
 	const struct order_segment *x = &g->segment[a], *y = &g->segment[b];
-	return x->thread != y->thread && clock_of(y, x->thread) < x->number &&
-	       clock_of(x, y->thread) < y->number;
+	return x->thread != y->thread && order_read_clock_of(y, x->thread) < x->number &&
+	       order_read_clock_of(x, y->thread) < y->number;
 }
 
 /* A new segment of a thread that knows what segments a and b (UINT32_MAX: none) know, and that they
  * are over. */
-static enum base_status add_segment(
+static enum base_status order_read_add_segment(
 	struct order_graph *g, uint32_t thread, uint32_t a, uint32_t b, uint32_t *ret)
 {
 	const uint32_t source[] = {a, b};
@@ -57,7 +57,7 @@ static enum base_status add_segment(
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* NULL: no memory, or too many. */
-static struct order_thread *thread_of(struct order_graph *g, uint32_t stream)
+static struct order_thread *order_read_thread_of(struct order_graph *g, uint32_t stream)
 {
 	uint64_t at;
 	if (base_map_get(&g->thread_of, 0, stream, &at))
@@ -66,13 +66,14 @@ static struct order_thread *thread_of(struct order_graph *g, uint32_t stream)
 		g->nr_lost++;
 		return NULL;
 	}
-	if (no_memory(base_grow(
+	if (order_read_no_memory(base_grow(
 		    &g->thread, &g->thread_capacity, g->nr_threads + 1, sizeof *g->thread)) ||
-		no_memory(base_map_put(&g->thread_of, 0, stream, g->nr_threads)))
+		order_read_no_memory(base_map_put(&g->thread_of, 0, stream, g->nr_threads)))
 		return NULL;
 	uint32_t index = (uint32_t)g->nr_threads++;
 	g->thread[index] = (struct order_thread){.stream = stream};
-	if (no_memory(add_segment(g, index, UINT32_MAX, UINT32_MAX, &g->thread[index].segment))) {
+	if (order_read_no_memory(order_read_add_segment(
+		    g, index, UINT32_MAX, UINT32_MAX, &g->thread[index].segment))) {
 		g->nr_threads--;
 		(void)base_map_remove(&g->thread_of, 0, stream);
 		return NULL;
@@ -80,48 +81,52 @@ static struct order_thread *thread_of(struct order_graph *g, uint32_t stream)
 	return &g->thread[index];
 }
 
-static uint32_t index_of(const struct order_graph *g, const struct order_thread *t)
+static uint32_t order_read_index_of(const struct order_graph *g, const struct order_thread *t)
 {
 	return (uint32_t)(t - g->thread);
 }
 
-static uint32_t process_of(const struct trace_defs *d, uint32_t stream)
+static uint32_t order_read_process_of(const struct trace_defs *d, uint32_t stream)
 {
 	return trace_def_stream(d, stream)->process;
 }
 
 /* The child knows what its creator knew; what the creator does next, the child does not wait for.
  */
-static enum base_status create(struct order_graph *g, struct order_thread *t, uint64_t token)
+static enum base_status order_read_create(
+	struct order_graph *g, struct order_thread *t, uint64_t token)
 {
 	enum base_status s = base_map_put(&g->created, 0, token, t->segment);
-	return s == BASE_OK ? add_segment(g, index_of(g, t), t->segment, UINT32_MAX, &t->segment)
+	return s == BASE_OK ? order_read_add_segment(g, order_read_index_of(g, t), t->segment,
+				      UINT32_MAX, &t->segment)
 			    : s;
 }
 
-static enum base_status begin(struct order_graph *g, struct order_thread *t,
+static enum base_status order_read_begin(struct order_graph *g, struct order_thread *t,
 	const struct trace_defs *d, uint64_t token, uint64_t handle)
 {
 	uint64_t creator;
-	enum base_status s =
-		base_map_put(&g->handle_of, process_of(d, t->stream), handle, index_of(g, t));
+	enum base_status s = base_map_put(&g->handle_of, order_read_process_of(d, t->stream),
+		handle, order_read_index_of(g, t));
 	if (s != BASE_OK || !token || !base_map_get(&g->created, 0, token, &creator))
 		return s;
-	return add_segment(g, index_of(g, t), t->segment, (uint32_t)creator, &t->segment);
+	return order_read_add_segment(
+		g, order_read_index_of(g, t), t->segment, (uint32_t)creator, &t->segment);
 }
 
-static enum base_status join(
+static enum base_status order_read_join(
 	struct order_graph *g, struct order_thread *t, const struct trace_defs *d, uint64_t handle)
 {
 	uint64_t joined;
-	if (!base_map_get(&g->handle_of, process_of(d, t->stream), handle, &joined))
+	if (!base_map_get(&g->handle_of, order_read_process_of(d, t->stream), handle, &joined))
 		return BASE_OK;
-	return add_segment(g, index_of(g, t), t->segment, g->thread[joined].segment, &t->segment);
+	return order_read_add_segment(
+		g, order_read_index_of(g, t), t->segment, g->thread[joined].segment, &t->segment);
 }
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const struct order_thread *t, uint32_t to, bool shared)
+static uint64_t order_read_hash_of(const struct order_thread *t, uint32_t to, bool shared)
 {
 	uint64_t h = base_hash_u64((uint64_t)to << 1 | shared);
 	for (uint32_t i = 0; i < t->nr_held; i++)
@@ -129,11 +134,11 @@ static uint64_t hash_of(const struct order_thread *t, uint32_t to, bool shared)
 	return base_hash_u64(h ^ t->segment);
 }
 
-static enum base_status add_edge(struct order_graph *g, struct order_thread *t, uint32_t i,
-	uint32_t lock, uint32_t site, bool shared)
+static enum base_status order_read_add_edge(struct order_graph *g, struct order_thread *t,
+	uint32_t i, uint32_t lock, uint32_t site, bool shared)
 {
 	uint64_t at, lo = (uint64_t)t->held[i].lock << 32 | lock;
-	uint64_t hi = hash_of(t, lock, shared);
+	uint64_t hi = order_read_hash_of(t, lock, shared);
 	if (base_map_get(&g->edge_of, hi, lo, &at)) {
 		g->edge[at].times++;
 		return BASE_OK;
@@ -154,7 +159,7 @@ static enum base_status add_edge(struct order_graph *g, struct order_thread *t, 
 	memcpy(g->held_pool + g->nr_pool, t->held, t->nr_held * sizeof *t->held);
 	g->edge[g->nr_edges++] = (struct order_edge){.from = t->held[i].lock,
 		.to = lock,
-		.thread = index_of(g, t),
+		.thread = order_read_index_of(g, t),
 		.segment = t->segment,
 		.from_site = t->held[i].site,
 		.to_site = site,
@@ -167,7 +172,7 @@ static enum base_status add_edge(struct order_graph *g, struct order_thread *t, 
 	return BASE_OK;
 }
 
-static bool has(const struct order_thread *t, uint32_t lock)
+static bool order_read_has(const struct order_thread *t, uint32_t lock)
 {
 	for (uint32_t i = 0; i < t->nr_held; i++) {
 		if (t->held[i].lock == lock)
@@ -176,7 +181,7 @@ static bool has(const struct order_thread *t, uint32_t lock)
 	return false;
 }
 
-static enum base_status begin_lock(struct order_graph *g, uint32_t object)
+static enum base_status order_read_begin_lock(struct order_graph *g, uint32_t object)
 {
 	enum base_status s =
 		base_grow(&g->object_of, &g->lock_capacity, g->nr_locks + 1, sizeof *g->object_of);
@@ -187,41 +192,43 @@ static enum base_status begin_lock(struct order_graph *g, uint32_t object)
 	return s;
 }
 
-static enum base_status lock_of(struct order_graph *g, uint32_t object, uint32_t *ret)
+static enum base_status order_read_lock_of(struct order_graph *g, uint32_t object, uint32_t *ret)
 {
 	uint64_t lock = g->nr_locks;
 	enum base_status s = BASE_OK;
 	if (!base_map_get(&g->lock_of, 0, object, &lock))
-		s = begin_lock(g, object);
+		s = order_read_begin_lock(g, object);
 	*ret = (uint32_t)lock;
 	return s;
 }
 
 /* What is made at an object's address is another lock from now on. */
-static enum base_status renew(struct order_graph *g, uint32_t object, uint64_t life)
+static enum base_status order_read_renew(struct order_graph *g, uint32_t object, uint64_t life)
 {
 	uint64_t known = 0, lock;
 	(void)base_map_get(&g->life_of, 0, object, &known);
 	if (life == known)
 		return BASE_OK;
 	enum base_status s = base_map_put(&g->life_of, 0, object, life);
-	return s == BASE_OK && base_map_get(&g->lock_of, 0, object, &lock) ? begin_lock(g, object)
-									   : s;
+	return s == BASE_OK && base_map_get(&g->lock_of, 0, object, &lock)
+		       ? order_read_begin_lock(g, object)
+		       : s;
 }
 
 /* Who has a lock keeps it, whether or not it had to wait; but who cannot wait for ever does not
  * hang: that makes no order. */
-static enum base_status acquire(
+static enum base_status order_read_acquire(
 	struct order_graph *g, struct order_thread *t, uint32_t object, uint32_t site, bool shared)
 {
 	uint32_t lock;
 	bool waits = t->tries != object;
-	enum base_status s = lock_of(g, object, &lock);
+	enum base_status s = order_read_lock_of(g, object, &lock);
 	g->nr_acquired++;
 	g->nr_tried += !waits;
 	t->tries = 0;
-	for (uint32_t i = 0; s == BASE_OK && waits && !has(t, lock) && i < t->nr_held; i++)
-		s = add_edge(g, t, i, lock, site, shared);
+	for (uint32_t i = 0; s == BASE_OK && waits && !order_read_has(t, lock) && i < t->nr_held;
+		i++)
+		s = order_read_add_edge(g, t, i, lock, site, shared);
 	if (t->nr_held == ORDER_HELD_MAX)
 		g->nr_lost++;
 	else
@@ -230,7 +237,7 @@ static enum base_status acquire(
 	return s;
 }
 
-static void release(struct order_thread *t, uint32_t object)
+static void order_read_release(struct order_thread *t, uint32_t object)
 {
 	for (uint32_t i = t->nr_held; i-- > 0;) {
 		if (t->held[i].object != object)
@@ -243,41 +250,43 @@ static void release(struct order_thread *t, uint32_t object)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static enum base_status take(
+static enum base_status order_read_take(
 	struct order_graph *g, const struct trace_defs *d, const struct trace_record *r)
 {
-	struct order_thread *t = thread_of(g, r->stream);
+	struct order_thread *t = order_read_thread_of(g, r->stream);
 	if (!t)
 		return g->nr_threads == ORDER_THREADS_MAX ? BASE_OK : BASE_ERR_NOMEM;
 	switch (r->kind) {
 	case TRACE_lock_acquire:
-		return acquire(g, t, r->u.lock_acquire.object, r->u.lock_acquire.site, false);
+		return order_read_acquire(
+			g, t, r->u.lock_acquire.object, r->u.lock_acquire.site, false);
 	case TRACE_shared_acquire:
-		return acquire(g, t, r->u.shared_acquire.object, r->u.shared_acquire.site, true);
+		return order_read_acquire(
+			g, t, r->u.shared_acquire.object, r->u.shared_acquire.site, true);
 	case TRACE_lock_try:
 		t->tries = r->u.lock_try.object;
 		return BASE_OK;
 	case TRACE_object_new:
-		return renew(g, r->u.object_new.object, r->u.object_new.life);
+		return order_read_renew(g, r->u.object_new.object, r->u.object_new.life);
 	case TRACE_lock_release:
-		release(t, r->u.lock_release.object);
+		order_read_release(t, r->u.lock_release.object);
 		return BASE_OK;
 	case TRACE_shared_release:
-		release(t, r->u.shared_release.object);
+		order_read_release(t, r->u.shared_release.object);
 		return BASE_OK;
 	case TRACE_cond_wait: /* gives the mutex up, and takes it again when woken */
-		release(t, r->u.cond_wait.mutex);
+		order_read_release(t, r->u.cond_wait.mutex);
 		return BASE_OK;
 	case TRACE_cond_wake:
-		return r->u.cond_wake.mutex
-			       ? acquire(g, t, r->u.cond_wake.mutex, r->u.cond_wake.site, false)
-			       : BASE_OK;
+		return r->u.cond_wake.mutex ? order_read_acquire(g, t, r->u.cond_wake.mutex,
+						      r->u.cond_wake.site, false)
+					    : BASE_OK;
 	case TRACE_thread_create:
-		return create(g, t, r->u.thread_create.token);
+		return order_read_create(g, t, r->u.thread_create.token);
 	case TRACE_thread_begin:
-		return begin(g, t, d, r->u.thread_begin.token, r->u.thread_begin.handle);
+		return order_read_begin(g, t, d, r->u.thread_begin.token, r->u.thread_begin.handle);
 	case TRACE_join_done:
-		return join(g, t, d, r->u.join_done.handle);
+		return order_read_join(g, t, d, r->u.join_done.handle);
 	default:
 		return BASE_OK;
 	}
@@ -312,7 +321,7 @@ enum base_status report_order_read(
 	while (s == BASE_OK && (s = trace_reader_next(run->reader, &batch, err)) == BASE_OK) {
 		for (size_t i = 0; s == BASE_OK && i < batch.nr; i++) {
 			if (is_of_interest(batch.record[i].kind))
-				s = take(g, d, &batch.record[i]);
+				s = order_read_take(g, d, &batch.record[i]);
 		}
 		if (s != BASE_OK)
 			return report_no_memory(err);

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-static void add_step(struct base_str *out, const struct report_order_step *p)
+static void order_text_add_step(struct base_str *out, const struct report_order_step *p)
 {
 	base_str_addf(out, "  %s has %s%s, taken in %s\n", p->thread, p->has,
 		p->has_shared ? " as a reader" : "", p->has_where);
@@ -38,7 +38,7 @@ void report_order_text(struct base_str *out, const struct report_order *o)
 		const struct report_order_cycle *c = &o->cycle[i];
 		base_str_addf(out, "\n%zu. a circle of %zu\n", i + 1, c->nr_steps);
 		for (size_t k = 0; k < c->nr_steps; k++)
-			add_step(out, &c->step[k]);
+			order_text_add_step(out, &c->step[k]);
 	}
 	base_str_add(out, "\nHOW IT IS KNOWN\n  Observed: ");
 	base_str_add_counted(out, "%s {acquisition|acquisitions} of ", o->nr_acquired);

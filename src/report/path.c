@@ -25,7 +25,7 @@ static const char *name_once(struct folding *f, const char **cache, uint32_t id,
 }
 
 /* Tokens of threads, processes and processors have no name of their own: the state says it all. */
-static const char *queue_name(struct folding *f, uint32_t queue)
+static const char *path_queue_name(struct folding *f, uint32_t queue)
 {
 	if (queue == STEP_NONE || !model_queue(f->m, queue)->object)
 		return "";
@@ -38,7 +38,7 @@ static bool begins_step(const struct folding *f, const struct graph_path_edge *e
 	       (e->queue != STEP_NONE && e->from_actor != e->actor);
 }
 
-static enum base_status add_edge(
+static enum base_status path_add_edge(
 	struct folding *f, const struct graph_path_edge *e, struct base_err *err)
 {
 	struct report_path *p = f->p;
@@ -54,7 +54,7 @@ static enum base_status add_edge(
 				name_once(f, f->actor, e->actor, model_actor(f->m, e->actor)->name),
 			.state = name_once(f, f->state, e->state, st->name),
 			.where = name_once(f, f->where, e->state, st->where),
-			.queue = queue_name(f, e->queue),
+			.queue = path_queue_name(f, e->queue),
 			.kind = st->kind,
 			.begin_ns = e->begin_ns,
 		};
@@ -71,7 +71,7 @@ static enum base_status add_edge(
 	return BASE_OK;
 }
 
-static enum base_status fold(struct report_path *p, struct model *m,
+static enum base_status path_fold(struct report_path *p, struct model *m,
 	const struct report_path_options *opts, struct base_err *err)
 {
 	struct graph *g = model_graph(m);
@@ -99,7 +99,7 @@ static enum base_status fold(struct report_path *p, struct model *m,
 	for (size_t i = 0; s == BASE_OK && i < nr; i++)
 		if (edge[i].end_ns >= opts->from_ns &&
 			(!opts->to_ns || edge[i].begin_ns < opts->to_ns))
-			s = add_edge(&f, &edge[i], err);
+			s = path_add_edge(&f, &edge[i], err);
 	return s;
 }
 
@@ -120,7 +120,7 @@ enum base_status report_path_build(const struct report_run *run,
 	if (s == BASE_OK)
 		s = report_fill_trace(&p->trace, p->arena, run, m, err);
 	if (s == BASE_OK)
-		s = fold(p, m, opts, err);
+		s = path_fold(p, m, opts, err);
 	model_free(m);
 	if (s != BASE_OK)
 		report_path_free(p);
@@ -173,7 +173,7 @@ struct gap {
 	double weight_ns;
 };
 
-static void column_ns(struct base_str *out, double ns, size_t width)
+static void path_column_ns(struct base_str *out, double ns, size_t width)
 {
 	struct base_str s = {0};
 	report_ns(&s, ns);
@@ -184,8 +184,8 @@ static void column_ns(struct base_str *out, double ns, size_t width)
 static void flush_gap(struct base_str *out, struct gap *g, double cumulative_ns)
 {
 	if (g->nr) {
-		column_ns(out, cumulative_ns, 11);
-		column_ns(out, g->weight_ns, 11);
+		path_column_ns(out, cumulative_ns, 11);
+		path_column_ns(out, g->weight_ns, 11);
 		base_str_add_counted(out, "  ... %s shorter {step|steps}\n", g->nr);
 	}
 	*g = (struct gap){0};
@@ -195,8 +195,8 @@ static void step_line(struct base_str *out, const struct report_style *st,
 	const struct report_step *s, double cumulative_ns)
 {
 	enum { ACTOR_WIDTH = 26 };
-	column_ns(out, cumulative_ns, 11);
-	column_ns(out, s->weight_ns, 11);
+	path_column_ns(out, cumulative_ns, 11);
+	path_column_ns(out, s->weight_ns, 11);
 	base_str_add(out, "  ");
 	report_cell(out, st, s->actor, ACTOR_WIDTH, true);
 	base_str_addf(out, "  %s", s->state);

@@ -66,7 +66,7 @@ static enum base_status match_states(struct report_places *p, struct model *m, c
 	return found ? BASE_OK : nothing_matches(m, option, pattern, false, err);
 }
 
-static enum base_status resolve(struct report_places *p, struct model *m, const char *option,
+static enum base_status places_resolve(struct report_places *p, struct model *m, const char *option,
 	const char *text, struct model_place *ret, struct base_err *err)
 {
 	const char *at = strchr(text, '@');
@@ -96,9 +96,9 @@ enum base_status report_places_find(struct report_places *p, const struct report
 	whole.connection = 0;
 	enum base_status s = report_pass(&whole, "looking for the path's ends", &opts, &m, err);
 	if (s == BASE_OK && start)
-		s = resolve(p, m, "--start", start, &p->start, err);
+		s = places_resolve(p, m, "--start", start, &p->start, err);
 	if (s == BASE_OK && end)
-		s = resolve(p, m, "--end", end, &p->end, err);
+		s = places_resolve(p, m, "--end", end, &p->end, err);
 	model_free(m);
 	return s;
 }

@@ -62,7 +62,7 @@ static enum base_status scale_topics(struct poles *p, const uint32_t *topic, siz
 	return BASE_OK;
 }
 
-static enum base_status text_of(struct poles *p, uint32_t topic, const char **ret_name,
+static enum base_status poles_text_of(struct poles *p, uint32_t topic, const char **ret_name,
 	const char **ret_where, struct base_err *err)
 {
 	const struct model_state *s = model_state(p->m, p->ix.first_state[topic]);
@@ -91,7 +91,7 @@ static enum base_status next_pole(struct poles *p, struct graph *g, unsigned lan
 	p->out->nr_poles++;
 	if (gone->nr_edits)
 		s = report_predictor_ask(&p->predictor, gone, pole->length_ns, &pole->then, err);
-	return s != BASE_OK ? s : text_of(p, *ret_topic, &pole->state, &pole->where, err);
+	return s != BASE_OK ? s : poles_text_of(p, *ret_topic, &pole->state, &pole->where, err);
 }
 
 static enum base_status find_poles(struct poles *p, size_t nr_max, struct base_err *err)
@@ -124,7 +124,7 @@ static bool can_be_scaled(enum model_state_kind k)
 	return !model_state_kind_waits(k) || k == MODEL_STATE_sleep || k == MODEL_STATE_external;
 }
 
-static int by_time(const void *pa, const void *pb)
+static int poles_by_time(const void *pa, const void *pb)
 {
 	const struct subject *a = pa, *b = pb;
 	if (a->row.total_ns != b->row.total_ns)
@@ -155,7 +155,7 @@ static enum base_status choose_subjects(struct poles *p, size_t nr_max, struct b
 			row->visits += totals[i].visits;
 		}
 	}
-	qsort(p->subject, p->ix.nr_topics, sizeof *p->subject, by_time);
+	qsort(p->subject, p->ix.nr_topics, sizeof *p->subject, poles_by_time);
 	while (p->nr_subjects < p->ix.nr_topics && p->nr_subjects < nr_max &&
 		p->subject[p->nr_subjects].row.total_ns > 0)
 		p->nr_subjects++;
@@ -193,7 +193,7 @@ static enum base_status take_drag(struct poles *p, struct subject *q,
 	return BASE_OK;
 }
 
-static enum base_status ask(
+static enum base_status poles_ask(
 	struct poles *p, struct subject **question, size_t nr, struct base_err *err)
 {
 	struct graph_scenario lane[LANES_A_PASS];
@@ -230,7 +230,7 @@ static enum base_status find_slacks(struct poles *p, struct base_err *err)
 				if (!p->subject[i].done)
 					question[nr++] = &p->subject[i];
 			if (nr)
-				s = ask(p, question, nr, err);
+				s = poles_ask(p, question, nr, err);
 		}
 	}
 	p->out->slack = report_array(p->out->arena, p->nr_subjects, sizeof *p->out->slack);
@@ -238,7 +238,7 @@ static enum base_status find_slacks(struct poles *p, struct base_err *err)
 		s = report_no_memory(err);
 	for (size_t i = 0; s == BASE_OK && i < p->nr_subjects; i++) {
 		p->out->slack[i] = p->subject[i].row;
-		s = text_of(p, p->subject[i].topic, &p->out->slack[i].state,
+		s = poles_text_of(p, p->subject[i].topic, &p->out->slack[i].state,
 			&p->out->slack[i].where, err);
 	}
 	p->out->nr_slacks = p->nr_subjects;
@@ -247,7 +247,7 @@ static enum base_status find_slacks(struct poles *p, struct base_err *err)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum base_status fill(
+static enum base_status poles_fill(
 	struct poles *p, const struct report_poles_options *opts, struct base_err *err)
 {
 	struct graph_lane_result lane = {0};
@@ -288,7 +288,7 @@ enum base_status report_poles_build(const struct report_run *run,
 	if (!p.out)
 		return report_no_memory(err);
 	p.out->arena = base_arena_new(0);
-	s = p.out->arena ? fill(&p, opts, err) : report_no_memory(err);
+	s = p.out->arena ? poles_fill(&p, opts, err) : report_no_memory(err);
 	report_predictor_fini(&p.predictor);
 	report_index_fini(&p.ix);
 	model_free(p.m);
@@ -309,7 +309,7 @@ struct report_poles *report_poles_free(struct report_poles *p)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void finding(
+static void poles_finding(
 	struct base_str *out, const struct report_poles *p, const struct report_style *st)
 {
 	const struct report_pole *first = &p->pole[0], *last = &p->pole[p->nr_poles - 1];
@@ -401,7 +401,7 @@ void report_poles_text(
 	if (!p->nr_poles) {
 		base_str_add(out, "The critical path has no state with a length (observed).\n");
 	} else {
-		finding(out, p, style);
+		poles_finding(out, p, style);
 		pole_lines(out, p, style);
 		slack_lines(out, p, style);
 	}

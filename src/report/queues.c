@@ -21,7 +21,7 @@ static int by_wait(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static void add_latency(struct report_queue *q, const struct graph_queue_stats *s)
+static void queues_add_latency(struct report_queue *q, const struct graph_queue_stats *s)
 {
 	q->s.nr_latencies += s->nr_latencies;
 	q->s.latency_ns += s->latency_ns;
@@ -38,7 +38,7 @@ static void add_stats(struct report_queue *q, const struct graph_queue_stats *s)
 	q->s.wait_data_ns += s->wait_data_ns;
 	q->s.nr_waits_space += s->nr_waits_space;
 	q->s.wait_space_ns += s->wait_space_ns;
-	add_latency(q, s);
+	queues_add_latency(q, s);
 	q->s.residence_ns += s->residence_ns;
 	q->s.units_time += s->units_time;
 	q->s.underflows += s->underflows;
@@ -47,7 +47,7 @@ static void add_stats(struct report_queue *q, const struct graph_queue_stats *s)
 		q->s.max_units = s->max_units;
 }
 
-static enum base_status fill(
+static enum base_status queues_fill(
 	struct report_queues *out, struct model *m, const char *pattern, struct base_err *err)
 {
 	struct graph *g = model_graph(m);
@@ -85,7 +85,7 @@ static enum base_status fill(
 		if (mq->part == MODEL_QUEUE_whole)
 			add_stats(q, graph_queue_stats(g, i));
 		else if (mq->part == MODEL_QUEUE_helper)
-			add_latency(q, graph_queue_stats(g, i));
+			queues_add_latency(q, graph_queue_stats(g, i));
 	}
 	base_strtab_free(names);
 	if (s != BASE_OK)
@@ -120,7 +120,7 @@ enum base_status report_queues_model(const struct report_run *run, const char *p
 	if (s == BASE_OK)
 		s = report_fill_trace(&q->trace, q->arena, run, m, err);
 	if (s == BASE_OK)
-		s = fill(q, m, pattern, err);
+		s = queues_fill(q, m, pattern, err);
 	if (s != BASE_OK) {
 		model_free(m);
 		report_queues_free(q);
@@ -161,7 +161,7 @@ static void ns_or_dash(struct base_str *out, uint64_t ns, uint64_t nr, size_t wi
 	base_str_fini(&s);
 }
 
-static void count(struct base_str *out, uint64_t n, size_t width)
+static void queues_count(struct base_str *out, uint64_t n, size_t width)
 {
 	struct base_str s = {0};
 	base_str_add_count(&s, n);
@@ -169,7 +169,7 @@ static void count(struct base_str *out, uint64_t n, size_t width)
 	base_str_fini(&s);
 }
 
-static uint64_t mean(uint64_t sum, uint64_t nr)
+static uint64_t queues_mean(uint64_t sum, uint64_t nr)
 {
 	return nr ? sum / nr : 0;
 }
@@ -186,15 +186,15 @@ static void queue_line(struct base_str *out, const struct report_style *st,
 		base_str_add(&cell, q->name);
 	report_cell(out, st, base_str_text(&cell), name_width, true);
 	ns_or_dash(out, s->wait_data_ns, s->nr_waits_data, 10);
-	count(out, s->nr_waits_data, 11);
+	queues_count(out, s->nr_waits_data, 11);
 	ns_or_dash(out, s->wait_space_ns, s->nr_waits_space, 10);
-	count(out, s->nr_waits_space, 9);
-	ns_or_dash(out, mean(s->latency_ns, s->nr_latencies), s->nr_latencies, 9);
-	ns_or_dash(out, mean(s->residence_ns, s->dequeued), s->dequeued, 10);
+	queues_count(out, s->nr_waits_space, 9);
+	ns_or_dash(out, queues_mean(s->latency_ns, s->nr_latencies), s->nr_latencies, 9);
+	ns_or_dash(out, queues_mean(s->residence_ns, s->dequeued), s->dequeued, 10);
 	base_str_reset(&cell);
 	base_str_addf(&cell, "%.3g", q->mean_units);
 	report_right(out, base_str_text(&cell), 9);
-	count(out, s->max_units, 9);
+	queues_count(out, s->max_units, 9);
 	base_str_reset(&cell);
 	base_str_add_count(
 		&cell, elapsed_ns > 0 ? (uint64_t)((double)s->dequeued * 1e9 / elapsed_ns) : 0);

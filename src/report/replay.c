@@ -76,7 +76,7 @@ static const struct variant {
 };
 enum { VERBS_MAX = 40000000 }; /* simulated again for the intervals of all answers */
 
-static double length_of(const struct graph_replay_result *r)
+static double replay_length_of(const struct graph_replay_result *r)
 {
 	return r->end_ns > r->start_ns ? (double)(r->end_ns - r->start_ns) : 0;
 }
@@ -90,7 +90,7 @@ static uint64_t target_cpu_ns(const struct trace_defs *d)
 	return ns;
 }
 
-static double share_of(uint64_t part_ns, double whole_ns)
+static double replay_share_of(uint64_t part_ns, double whole_ns)
 {
 	return part_ns && (double)part_ns < whole_ns ? (double)part_ns / whole_ns : 0;
 }
@@ -105,7 +105,7 @@ static struct graph_replay_measured measured(const struct trace_defs *d)
 	return (struct graph_replay_measured){.wake_ns = trace_cost_each_ns(d, TRACE_COST_WAKING),
 		.wake_busy_ns = trace_cost_each_ns(d, TRACE_COST_WAKING_BUSY),
 		.record_ns = trace_cost_each_ns(d, TRACE_COST_SWITCHES),
-		.samples_share = share_of(samples_ns, (double)target_cpu_ns(d))};
+		.samples_share = replay_share_of(samples_ns, (double)target_cpu_ns(d))};
 }
 
 /* What replay takes off by itself, where it was. */
@@ -130,7 +130,8 @@ static double cost_share(const struct trace_defs *d, double recorded_ns)
 		if (counts && c->total_ns <= UINT64_MAX - cost_ns)
 			cost_ns += c->total_ns;
 	}
-	return fmin(share_of(cost_ns, (double)target_cpu_ns(d)), share_of(cost_ns, recorded_ns));
+	return fmin(replay_share_of(cost_ns, (double)target_cpu_ns(d)),
+		replay_share_of(cost_ns, recorded_ns));
 }
 
 /* Every answer's other assumptions, of the same edits; returns how many. */
@@ -154,7 +155,7 @@ static enum base_status base_of_variants(struct report_replay_run *ret,
 	ret->nr_variants = nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
 	enum base_status s = report_simulate(log, x, other_assumptions(ret, NULL, false, x), err);
 	for (unsigned i = 0; s == BASE_OK && i < ret->nr_variants; i++)
-		ret->variant_ns[i] = length_of(&x[i].result);
+		ret->variant_ns[i] = replay_length_of(&x[i].result);
 	return s;
 }
 
@@ -176,16 +177,16 @@ static double weight_of(double own_error)
  * is free. Neither is right for every machine (the first sees no other programs); each weighs as
  * much as it repeats the run.
  */
-static void add_plain(struct report_replay_run *ret, const struct graph_replay_result *recorded,
-	const struct graph_replay_result *unrecorded)
+static void replay_add_plain(struct report_replay_run *ret,
+	const struct graph_replay_result *recorded, const struct graph_replay_result *unrecorded)
 {
 	if (recorded->nr_stuck > ret->nr_stuck || ret->recorded_ns <= 0)
 		return;
 	double placed = weight_of(ret->replayed_ns / ret->recorded_ns - 1);
-	double any = weight_of(length_of(recorded) / ret->recorded_ns - 1);
+	double any = weight_of(replay_length_of(recorded) / ret->recorded_ns - 1);
 	ret->plain_share = any / (any + placed);
-	ret->replayed_ns = middle(ret->replayed_ns, length_of(recorded), ret->plain_share);
-	ret->plain_ns = length_of(unrecorded);
+	ret->replayed_ns = middle(ret->replayed_ns, replay_length_of(recorded), ret->plain_share);
+	ret->plain_ns = replay_length_of(unrecorded);
 	ret->usual_ns = middle(ret->bare_ns, ret->plain_ns, ret->plain_share);
 }
 
@@ -218,13 +219,13 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 	double recorded_ns = (double)(r->recorded_end_ns - r->start_ns);
 	*ret = (struct report_replay_run){
 		.recorded_ns = recorded_ns,
-		.replayed_ns = length_of(r),
-		.bare_ns = length_of(&x[BARE].result),
-		.usual_ns = length_of(&x[BARE].result),
+		.replayed_ns = replay_length_of(r),
+		.bare_ns = replay_length_of(&x[BARE].result),
+		.usual_ns = replay_length_of(&x[BARE].result),
 		.nr_stuck = r->nr_stuck,
 		.nr_given = graph_replay_nr_given(log),
 		.given_ns = graph_replay_given_ns(log),
-		.at_once_ns = gives ? length_of(&x[AT_ONCE].result) : 0,
+		.at_once_ns = gives ? replay_length_of(&x[AT_ONCE].result) : 0,
 		.nr_processors = r->nr_processors,
 		.wake_ns = graph_replay_wake_ns(log),
 		.learned = r->nr_processors != 0,
@@ -232,12 +233,12 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 		.cost_share = cost_share(trace_reader_defs(run->reader), recorded_ns),
 	};
 	if (ret->learned)
-		add_plain(ret, &x[PLAIN].result, &x[PLAIN_BARE].result);
+		replay_add_plain(ret, &x[PLAIN].result, &x[PLAIN_BARE].result);
 	ret->own_error = recorded_ns > 0 ? ret->replayed_ns / recorded_ns - 1 : 0;
 	return base_of_variants(ret, log, nr_answers, err);
 }
 
-static void widen(struct report_replay_prediction *p, double speedup)
+static void replay_widen(struct report_replay_prediction *p, double speedup)
 {
 	p->low = speedup < p->low ? speedup : p->low;
 	p->high = speedup > p->high ? speedup : p->high;
@@ -251,13 +252,14 @@ static void widen_by_run(struct report_replay_prediction *p, const struct report
 	double share = fmin(1, 4 * weight);
 	if (before_ns <= 0 || after_ns <= 0 || base->usual_ns <= 0)
 		return;
-	widen(p, middle(p->speedup, base->usual_ns / after_ns, share));
-	widen(p, middle(p->speedup, p->speedup * before_ns / base->usual_ns, share));
+	replay_widen(p, middle(p->speedup, base->usual_ns / after_ns, share));
+	replay_widen(p, middle(p->speedup, p->speedup * before_ns / base->usual_ns, share));
 }
 
 /* In a trace that lacks records nobody waits for ever: who is given something more often than the
  * run was stands still as well. */
-static uint64_t stuck(const struct graph_replay_result *r, const struct report_replay_run *base)
+static uint64_t replay_stuck(
+	const struct graph_replay_result *r, const struct report_replay_run *base)
 {
 	return r->nr_stuck + (r->nr_given > base->nr_given ? r->nr_given - base->nr_given : 0);
 }
@@ -307,7 +309,7 @@ static enum base_status ask_usual(struct questions *q, struct base_err *err)
 			.edits = &q->lane[k], .assumed = base_assumed[BARE]};
 	enum base_status s = report_simulate(q->log, q->usual, q->nr_lanes, err);
 	for (unsigned k = 0; s == BASE_OK && k < q->nr_lanes; k++) {
-		if (stuck(&q->usual[k].result, q->base) > q->base->nr_stuck) {
+		if (replay_stuck(&q->usual[k].result, q->base) > q->base->nr_stuck) {
 			stay = q->usual[k].assumed.others_stay = true;
 			s = report_simulate(q->log, &q->usual[k], 1, err);
 		}
@@ -349,11 +351,11 @@ static double mix_plain(struct report_replay_prediction *ret, double speedup,
 	const struct report_replay_run *base, const struct graph_replay_result *placed,
 	const struct graph_replay_result *any)
 {
-	if (any->nr_stuck > base->nr_stuck || length_of(any) <= 0)
+	if (any->nr_stuck > base->nr_stuck || replay_length_of(any) <= 0)
 		return speedup;
-	ret->placed_ns = ret->any_ns > 0 ? ret->placed_ns : length_of(placed);
-	ret->any_ns = ret->any_ns > 0 ? ret->any_ns : length_of(any);
-	return middle(speedup, base->plain_ns / length_of(any), base->plain_share);
+	ret->placed_ns = ret->any_ns > 0 ? ret->placed_ns : replay_length_of(placed);
+	ret->any_ns = ret->any_ns > 0 ? ret->any_ns : replay_length_of(any);
+	return middle(speedup, base->plain_ns / replay_length_of(any), base->plain_share);
 }
 
 static void set_first(
@@ -362,7 +364,7 @@ static void set_first(
 	const struct graph_replay_result *r = &q->usual[0].result;
 	ret->speedup = ret->low = ret->high = speedup;
 	ret->length_ns = speedup > 0 ? q->base->recorded_ns / speedup : 0;
-	ret->nr_stuck = stuck(r, q->base);
+	ret->nr_stuck = replay_stuck(r, q->base);
 	ret->stuck_actor = r->first_stuck;
 	ret->stuck_queue = r->first_stuck_queue;
 	ret->stuck_ns = r->first_stuck_ns;
@@ -376,39 +378,40 @@ static unsigned answer_lanes(struct report_replay_prediction *ret, const struct 
 	unsigned used = 0;
 	for (unsigned k = 0; k < q->nr_lanes; k++) {
 		const struct graph_replay_result *r = &q->usual[k].result;
-		double speedup = q->base->bare_ns / fmax(length_of(r), 1); /* all of it may go */
+		double speedup =
+			q->base->bare_ns / fmax(replay_length_of(r), 1); /* all of it may go */
 		if (is_plain_asked(q, k))
 			speedup = mix_plain(ret, speedup, q->base, r, &then[used++].result);
 		if (!k)
 			set_first(ret, q, speedup);
-		widen(ret, speedup);
+		replay_widen(ret, speedup);
 	}
 	return used;
 }
 
-static void answer(struct report_replay_prediction *ret, const struct questions *q,
+static void replay_answer(struct report_replay_prediction *ret, const struct questions *q,
 	const struct report_simulation *then)
 {
 	const struct report_replay_run *base = q->base;
 	then += answer_lanes(ret, q, then);
 	if (base->nr_given) { /* those waits take no time, in the run and after */
-		double at_once_ns = length_of(&then++->result);
+		double at_once_ns = replay_length_of(&then++->result);
 		if (at_once_ns > 0 && base->at_once_ns > 0)
-			widen(ret, base->at_once_ns / at_once_ns);
+			replay_widen(ret, base->at_once_ns / at_once_ns);
 	}
-	double unspun_ns = q->unspun.nr_edits ? length_of(&then++->result) : 0;
+	double unspun_ns = q->unspun.nr_edits ? replay_length_of(&then++->result) : 0;
 	for (unsigned i = 0; i < base->nr_variants; i++) {
 		const struct graph_replay_result *r = &then[i].result;
 		if (r->nr_stuck <= base->nr_stuck && variant[i].by_run)
-			widen_by_run(ret, base, base->variant_ns[i], length_of(r), 1);
-		else if (r->nr_stuck <= base->nr_stuck && length_of(r) > 0 &&
+			widen_by_run(ret, base, base->variant_ns[i], replay_length_of(r), 1);
+		else if (r->nr_stuck <= base->nr_stuck && replay_length_of(r) > 0 &&
 			 base->variant_ns[i] > 0)
-			widen(ret, base->variant_ns[i] / length_of(r));
+			replay_widen(ret, base->variant_ns[i] / replay_length_of(r));
 	}
 	/* Who spins waits, but for whom nobody knows: the change may end that sooner by as much as
 	 * it takes. */
 	if (unspun_ns > 0)
-		widen(ret, base->bare_ns / unspun_ns);
+		replay_widen(ret, base->bare_ns / unspun_ns);
 	if (base->nr_variants) {
 		widen_by_run(ret, base, base->bare_ns, ret->placed_ns, 1 - base->plain_share);
 		widen_by_run(ret, base, base->plain_ns, ret->any_ns, base->plain_share);
@@ -490,9 +493,9 @@ enum base_status report_replay_speedups(double *ret, const struct report_replay_
 		const struct graph_replay_result *r = &x[i].result;
 		struct report_replay_prediction unused = {0};
 		ret[i] = 0;
-		if (stuck(r, base) > base->nr_stuck)
+		if (replay_stuck(r, base) > base->nr_stuck)
 			continue;
-		ret[i] = base->bare_ns / fmax(length_of(r), 1);
+		ret[i] = base->bare_ns / fmax(replay_length_of(r), 1);
 		if (plain)
 			ret[i] = mix_plain(&unused, ret[i], base, r, &x[nr + i].result);
 	}
@@ -500,14 +503,14 @@ enum base_status report_replay_speedups(double *ret, const struct report_replay_
 }
 
 /* What chance made fall rises; the interval shows both. */
-static enum base_status mend(struct report_replay_prediction *p,
+static enum base_status replay_mend(struct report_replay_prediction *p,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, struct report_ray *ray, struct base_err *err)
 {
 	p->ray_speedup = p->nr_stuck ? 0 : p->speedup;
 	enum base_status s = report_ray_mend(ray, &p->ray_speedup, base, log, lane, err);
 	if (s == BASE_OK && !p->nr_stuck)
-		widen(p, p->ray_speedup);
+		replay_widen(p, p->ray_speedup);
 	return s;
 }
 
@@ -551,7 +554,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	enum base_status s = add_unspun(q, &unspun, err);
 	if (s == BASE_OK)
 		s = ask_usual(q, err);
-	bool ends = s == BASE_OK && stuck(&q->usual[0].result, base) <= base->nr_stuck;
+	bool ends = s == BASE_OK && replay_stuck(&q->usual[0].result, base) <= base->nr_stuck;
 	if (ends && ret_path)
 		s = graph_new(NULL, &path.graph, err);
 	struct graph_sink sink = {
@@ -559,11 +562,11 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	if (s == BASE_OK)
 		s = ask_then(q, path.graph ? &sink : NULL, err);
 	if (s == BASE_OK)
-		answer(ret, q, path.graph ? q->then + 1 : q->then);
+		replay_answer(ret, q, path.graph ? q->then + 1 : q->then);
 	base_free(unspun);
 	base_free(q);
 	if (s == BASE_OK)
-		s = mend(ret, base, log, lane, ray, err);
+		s = replay_mend(ret, base, log, lane, ray, err);
 	if (s == BASE_OK && ret_path)
 		*ret_path = path.graph;
 	else

@@ -113,7 +113,7 @@ static bool parse_number(const char *text, uint64_t *ret)
 	return !errno && !*end && *ret;
 }
 
-static bool parse(size_t verb, const char *text, struct report_edit *e)
+static bool scenario_parse(size_t verb, const char *text, struct report_edit *e)
 {
 	bool rate = verb_table[verb].amount == A_RATE;
 	if (!rate && verb_table[verb].amount != A_FACTOR)
@@ -148,7 +148,7 @@ static enum base_status add_edit(struct report_scenarios *s, size_t verb, const 
 	bool alone = verb_table[verb].amount == ONLY_A_NUMBER;
 	const char *equals = verb_table[verb].amount && !alone ? strrchr(argument, '=') : NULL;
 	const char *amount = alone ? argument : equals ? equals + 1 : "";
-	if (verb_table[verb].amount && !parse(verb, amount, &e))
+	if (verb_table[verb].amount && !scenario_parse(verb, amount, &e))
 		return base_fail(err, BASE_ERR_USAGE,
 			"%s'%s %s': the amount is missing or wrong; write %s %s", place,
 			verb_table[verb].word, argument, verb_table[verb].word,
@@ -198,7 +198,7 @@ enum base_status report_scenarios_words(
 }
 
 /* The next word of a line, quotes taken off; NULL: none, or a quote is open (then *ret_open). */
-static const char *next_word(const char **at, struct base_str *word, bool *ret_open)
+static const char *scenario_next_word(const char **at, struct base_str *word, bool *ret_open)
 {
 	const char *p = *at + strspn(*at, " \t\r");
 	char quote = 0;
@@ -216,17 +216,18 @@ static const char *next_word(const char **at, struct base_str *word, bool *ret_o
 	return quote ? NULL : base_str_text(word);
 }
 
-static enum base_status add_line(struct report_scenarios *s, const char *line, bool *open,
+static enum base_status scenario_add_line(struct report_scenarios *s, const char *line, bool *open,
 	const char *place, struct base_err *err)
 {
 	struct base_str first = {0}, second = {0}, more = {0};
 	bool unclosed = false;
 	enum base_status st = BASE_OK;
-	const char *at = line, *verb_word = next_word(&at, &first, &unclosed), *argument = NULL;
+	const char *at = line, *verb_word = scenario_next_word(&at, &first, &unclosed),
+		   *argument = NULL;
 	int verb = verb_word ? find_verb(verb_word) : -1;
 	if (verb_word)
-		argument = next_word(&at, &second, &unclosed);
-	bool extra = argument && next_word(&at, &more, &unclosed);
+		argument = scenario_next_word(&at, &second, &unclosed);
+	bool extra = argument && scenario_next_word(&at, &more, &unclosed);
 	if (unclosed)
 		st = base_fail(err, BASE_ERR_USAGE, "%sa quote is not closed", place);
 	else if (!verb_word)
@@ -264,9 +265,9 @@ enum base_status report_scenarios_text(
 		base_str_reset(&place);
 		base_str_add_bytes(&line, text, length);
 		base_str_addf(&place, "%s:%u: ", path, ++number);
-		st = line.failed || place.failed
-			     ? report_no_memory(err)
-			     : add_line(s, base_str_text(&line), &open, base_str_text(&place), err);
+		st = line.failed || place.failed ? report_no_memory(err)
+						 : scenario_add_line(s, base_str_text(&line), &open,
+							   base_str_text(&place), err);
 		text += length + (text[length] == '\n');
 	}
 	base_str_fini(&line);

@@ -20,7 +20,7 @@ struct batch {
 	atomic_size_t next;
 };
 
-static void *work(void *arg)
+static void *simulate_work(void *arg)
 {
 	struct batch *b = arg;
 	for (size_t i; (i = atomic_fetch_add(&b->next, 1)) < b->nr;) {
@@ -49,7 +49,7 @@ static unsigned start_others(struct batch *b, pthread_t *thread)
 	if (pthread_sigmask(SIG_SETMASK, &all, &before))
 		return 0;
 	for (size_t i = 1; i < nr_threads(b); i++)
-		nr += !pthread_create(&thread[nr], NULL, work, b);
+		nr += !pthread_create(&thread[nr], NULL, simulate_work, b);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return nr;
 }
@@ -60,7 +60,7 @@ enum base_status report_simulate(const struct graph_replay *log, struct report_s
 	struct batch b = {.log = log, .simulation = x, .nr = nr};
 	pthread_t thread[THREADS_MAX];
 	unsigned nr_started = start_others(&b, thread);
-	work(&b);
+	simulate_work(&b);
 	for (unsigned i = 0; i < nr_started; i++)
 		pthread_join(thread[i], NULL);
 	for (size_t i = 0; i < nr; i++) {

@@ -60,7 +60,7 @@ static enum base_status add_all(struct spins *all, struct model *m, struct base_
 	return s;
 }
 
-static enum base_status add_path(
+static enum base_status spins_add_path(
 	struct spins *all, struct model *m, double *ret_elapsed_ns, struct base_err *err)
 {
 	struct graph_lane_result lane = {0};
@@ -87,7 +87,7 @@ enum base_status report_fill_spins(
 	double elapsed_ns = 0;
 	enum base_status s = add_all(&all, m, err);
 	if (s == BASE_OK)
-		s = add_path(&all, m, &elapsed_ns, err);
+		s = spins_add_path(&all, m, &elapsed_ns, err);
 	if (s == BASE_OK && all.nr)
 		qsort(all.spin, all.nr, sizeof *all.spin, by_spun);
 	for (size_t i = 0; s == BASE_OK && i < all.nr && ret->nr < REPORT_SPINS_MAX; i++) {

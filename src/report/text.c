@@ -14,7 +14,7 @@ enum {
 };
 
 /* A multiplication sign only where it can be shown. */
-static void add_actor(struct base_str *out, const struct report_style *st, const char *actor)
+static void text_add_actor(struct base_str *out, const struct report_style *st, const char *actor)
 {
 	const char *sign = st->utf8 ? NULL : strstr(actor, "\xc3\x97");
 	base_str_add_bytes(out, actor, sign ? (size_t)(sign - actor) : strlen(actor));
@@ -22,7 +22,7 @@ static void add_actor(struct base_str *out, const struct report_style *st, const
 		base_str_addf(out, "x%s", sign + 2);
 }
 
-static void heading(struct base_str *out, const struct report_style *st, const char *text)
+static void text_heading(struct base_str *out, const struct report_style *st, const char *text)
 {
 	report_color_begin(out, st, REPORT_BOLD);
 	base_str_add(out, text);
@@ -89,7 +89,7 @@ static void opportunity_columns(const struct report *r, const struct report_styl
 	*ret_then = then;
 }
 
-static void opportunities(
+static void text_opportunities(
 	struct base_str *out, const struct report *r, const struct report_style *st, size_t max)
 {
 	size_t name_width, then_width;
@@ -113,7 +113,7 @@ static void opportunities(
 void report_opportunities_text(
 	struct base_str *out, const struct report *r, const struct report_style *style)
 {
-	opportunities(out, r, style, REPORT_OPPORTUNITIES_MAX);
+	text_opportunities(out, r, style, REPORT_OPPORTUNITIES_MAX);
 	base_str_add(out,
 		"\nPredicted by the longest path with edited weights (method: path), for all "
 		"states of 1 % of it and more.\n'helps until': from there on each percent buys "
@@ -146,7 +146,7 @@ static void row_line(struct base_str *out, const struct report_style *st,
 	report_cell(out, st, row->state, c->state, true);
 	base_str_add(out, "  ");
 	base_str_reset(&cell);
-	add_actor(&cell, st, row->actor);
+	text_add_actor(&cell, st, row->actor);
 	report_cell(out, st, base_str_text(&cell), c->actor, *row->where);
 	if (*row->where) {
 		base_str_add(out, "  ");
@@ -157,7 +157,7 @@ static void row_line(struct base_str *out, const struct report_style *st,
 	report_functions_text(out, st, row->function, row->nr_functions, TEXT_AT + 2);
 }
 
-static size_t at_most(size_t n, size_t max)
+static size_t text_at_most(size_t n, size_t max)
 {
 	return n < max ? n : max;
 }
@@ -176,9 +176,9 @@ static struct columns fit_columns(
 	}
 	size_t used = TEXT_AT + 4, rest = st->columns > used + 36 ? st->columns - used : 36;
 	if (c.state + c.actor + c.where > rest) {
-		c.actor = at_most(c.actor, rest / 4);
-		c.state = at_most(c.state, (rest - c.actor) * 3 / 5);
-		c.where = at_most(c.where, rest - c.actor - c.state);
+		c.actor = text_at_most(c.actor, rest / 4);
+		c.state = text_at_most(c.state, (rest - c.actor) * 3 / 5);
+		c.where = text_at_most(c.where, rest - c.actor - c.state);
 		c.state = rest - c.actor - c.where;
 	}
 	return c;
@@ -204,7 +204,7 @@ static void path_table(struct base_str *out, const struct report *r, const struc
 			(unsigned long long)r->trace.pid);
 	base_str_add(&title, ", ");
 	report_ns(&title, r->elapsed_ns);
-	heading(out, st, base_str_text(&title));
+	text_heading(out, st, base_str_text(&title));
 	base_str_fini(&title);
 	base_str_add(out, "\n");
 	report_color_begin(out, st, REPORT_DIM);
@@ -233,7 +233,8 @@ static void path_table(struct base_str *out, const struct report *r, const struc
 	}
 }
 
-static void runner_up(struct base_str *out, const struct report *r, const struct report_style *st)
+static void text_runner_up(
+	struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	if (!r->runner_up.found)
 		return;
@@ -522,7 +523,7 @@ void report_text_caveats(
 }
 
 /* Quoted for a POSIX shell. */
-static void add_quoted(struct base_str *s, const char *text)
+static void report_text_add_quoted(struct base_str *s, const char *text)
 {
 	base_str_add(s, "'");
 	for (; *text; text++) {
@@ -543,10 +544,10 @@ void report_shell_word(struct base_str *s, const char *word)
 	if (plain)
 		base_str_add(s, word);
 	else
-		add_quoted(s, word);
+		report_text_add_quoted(s, word);
 }
 
-static void add_option(struct base_str *s, const char *name, const char *value)
+static void text_add_option(struct base_str *s, const char *name, const char *value)
 {
 	if (!value)
 		return;
@@ -563,19 +564,19 @@ void report_next_line(struct base_str *out, const struct report_style *st, const
 		base_str_addf(&s, " --from=%lluns", (unsigned long long)t->from_ns);
 	if (t->to_ns)
 		base_str_addf(&s, " --to=%lluns", (unsigned long long)t->to_ns);
-	add_option(&s, "start", t->start_text);
-	add_option(&s, "end", t->end_text);
-	add_option(&s, "process", t->process_text);
+	text_add_option(&s, "start", t->start_text);
+	text_add_option(&s, "end", t->end_text);
+	text_add_option(&s, "process", t->process_text);
 	if (t->connection)
 		base_str_addf(&s, " --connection=%llu", (unsigned long long)t->connection);
 	base_str_add(&s, " ");
 	report_shell_word(&s, t->path);
 	if (edit) {
 		base_str_add(&s, " scale ");
-		add_quoted(&s, edit);
+		report_text_add_quoted(&s, edit);
 		base_str_add(&s, "=-50%");
 	}
-	heading(out, st, label);
+	text_heading(out, st, label);
 	base_str_addf(out, "%*s%s\n", (int)(LABEL_WIDTH - strlen(label)), "", base_str_text(&s));
 	base_str_fini(&s);
 }
@@ -590,12 +591,13 @@ static bool wants_the_kernel(const struct report *r)
 	return !r->trace.process && *r->trace.command && blocked_ns > r->elapsed_ns / 10;
 }
 
-static void next(struct base_str *out, const struct report *r, const struct report_style *st)
+static void report_text_next(
+	struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	const struct report_trace *t = &r->trace;
 	bool edit = *r->suggestion, kernel = wants_the_kernel(r);
 	if (kernel) {
-		heading(out, st, "NEXT");
+		text_heading(out, st, "NEXT");
 		base_str_addf(out,
 			"%*slongpole record --system -- %s   (as root: the kernel shows who woke "
 			"whom)\n",
@@ -618,12 +620,12 @@ void report_text(struct base_str *out, const struct report *r, const struct repo
 	base_str_add(out, "\n");
 	base_str_fini(&line);
 	if (r->nr_opportunities) {
-		opportunities(out, r, style,
+		text_opportunities(out, r, style,
 			style->full ? REPORT_OPPORTUNITIES_MAX : REPORT_OPPORTUNITIES_DEFAULT - 2);
 	}
 	path_table(out, r, style);
-	runner_up(out, r, style);
+	text_runner_up(out, r, style);
 	held_line(out, r, style);
 	report_text_caveats(out, r, style);
-	next(out, r, style);
+	report_text_next(out, r, style);
 }

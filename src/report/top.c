@@ -20,14 +20,14 @@ static size_t process_width(const struct report_style *st)
 	return (st->columns - NUMBERS_WIDTH) * 24 / 100;
 }
 
-static double share_of(double part, double all)
+static double top_share_of(double part, double all)
 {
 	return all > 0 ? part / all : 0;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void add_moment(
+static void top_add_moment(
 	struct base_str *out, const struct live_window *w, const struct report_top_head *head)
 {
 	char text[32];
@@ -53,7 +53,7 @@ void report_top_finding(struct base_str *out, const struct live_window *w)
 	for (size_t i = 0; i < w->nr_states; i++)
 		report_crowd_add(&crowd, w->state[i].name, w->state[i].path_ns);
 	bool crowded = crowd.nr > 1 && crowd.path_ns > top->path_ns;
-	report_percent(out, share_of(crowded ? crowd.path_ns : top->path_ns, w->path_ns));
+	report_percent(out, top_share_of(crowded ? crowd.path_ns : top->path_ns, w->path_ns));
 	base_str_add(
 		out, w->nr_paths == 1 ? " of the critical path is " : " of the critical paths is ");
 	if (crowded) {
@@ -64,7 +64,7 @@ void report_top_finding(struct base_str *out, const struct live_window *w)
 		report_clean_add(out, top->process);
 	}
 	base_str_add(out, " (observed; ");
-	double explained = 1 - share_of(w->unexplained_ns, w->path_ns);
+	double explained = 1 - top_share_of(w->unexplained_ns, w->path_ns);
 	if (explained > 0.9995)
 		base_str_add(out, "all");
 	else
@@ -72,17 +72,17 @@ void report_top_finding(struct base_str *out, const struct live_window *w)
 	base_str_addf(out, " of %s is explained)", w->nr_paths == 1 ? "the path" : "their length");
 }
 
-static void add_row(struct base_str *out, const struct report_style *st, const struct live_row *r,
-	double all_ns, const char *name, const char *process)
+static void top_add_row(struct base_str *out, const struct report_style *st,
+	const struct live_row *r, double all_ns, const char *name, const char *process)
 {
 	struct base_str share = {0}, waiting = {0};
-	report_percent(&share, share_of(r->path_ns, all_ns));
-	report_percent(&waiting, share_of(r->waiting_ns, r->path_ns));
+	report_percent(&share, top_share_of(r->path_ns, all_ns));
+	report_percent(&waiting, top_share_of(r->waiting_ns, r->path_ns));
 	base_str_add(out, " ");
 	report_right(out, base_str_text(&share), 7);
 	report_right(out, base_str_text(&waiting), 9);
 	base_str_add(out, "  ");
-	report_bar(out, st, share_of(r->path_ns, all_ns), BAR_WIDTH);
+	report_bar(out, st, top_share_of(r->path_ns, all_ns), BAR_WIDTH);
 	base_str_add(out, " ");
 	size_t used = NUMBERS_WIDTH + state_width(st) + process_width(st) + 5;
 	bool in_process = process && *process;
@@ -121,7 +121,7 @@ static void add_table(struct base_str *out, const struct report_style *st, const
 	for (size_t i = 0; i < nr; i++) {
 		const char *name = column == COLUMN_process ? row[i].process : row[i].name;
 		if (i < shown)
-			add_row(out, st, &row[i], all_ns, name,
+			top_add_row(out, st, &row[i], all_ns, name,
 				column == COLUMN_state ? row[i].process : NULL);
 		else
 			rest_ns += row[i].path_ns;
@@ -129,7 +129,7 @@ static void add_table(struct base_str *out, const struct report_style *st, const
 	if (shown == nr)
 		return;
 	struct base_str share = {0};
-	report_percent(&share, share_of(rest_ns, all_ns));
+	report_percent(&share, top_share_of(rest_ns, all_ns));
 	base_str_add(out, " ");
 	report_right(out, base_str_text(&share), 7);
 	base_str_addf(out, "  %zu more\n", nr - shown);
@@ -147,7 +147,7 @@ void report_top_tables(struct base_str *out, const struct live_window *w, size_t
 		w->path_ns, limit, COLUMN_connection);
 }
 
-static void add_caveats(
+static void top_add_caveats(
 	struct base_str *out, const struct report_style *st, const struct live_window *w)
 {
 	struct base_str s = {0};
@@ -186,18 +186,18 @@ void report_top_text(struct base_str *out, const struct live_window *w,
 	base_str_fini(&finding);
 	report_clean_add(out, head->what);
 	base_str_addf(out, ", window %llu: ", (unsigned long long)w->number);
-	add_moment(out, w, head);
+	top_add_moment(out, w, head);
 	base_str_addf(out, "; %u path%s, ", w->nr_paths, w->nr_paths == 1 ? "" : "s");
 	if (w->nr_asleep)
 		base_str_addf(out, "%u more of processes that slept, ", w->nr_asleep);
 	base_str_add_counted(out, "%s {record|records}\n", w->nr_records);
 	report_top_tables(out, w, head->limit, st);
-	add_caveats(out, st, w);
+	top_add_caveats(out, st, w);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *clean(const char *text)
+static json_t *top_clean(const char *text)
 {
 	struct base_str s = {0};
 	report_clean_add(&s, text);
@@ -210,19 +210,19 @@ static json_t *json_row(const struct live_row *r, double all_ns, enum column col
 {
 	json_t *j = json_object();
 	if (column == COLUMN_state) {
-		json_object_set_new(j, "state", clean(r->name));
-		json_object_set_new(j, "process", clean(r->process));
+		json_object_set_new(j, "state", top_clean(r->name));
+		json_object_set_new(j, "process", top_clean(r->process));
 		json_object_set_new(j, "kind", json_string(model_state_kind_name(r->kind)));
 		if (!hosts)
-			json_object_set_new(j, "where", clean(r->where));
+			json_object_set_new(j, "where", top_clean(r->where));
 	} else {
 		json_object_set_new(j, column == COLUMN_process ? "process" : "connection",
-			clean(column == COLUMN_process ? r->process : r->name));
+			top_clean(column == COLUMN_process ? r->process : r->name));
 	}
 	if (hosts)
-		json_object_set_new(j, "most_on", clean(r->where));
+		json_object_set_new(j, "most_on", top_clean(r->where));
 	json_object_set_new(j, "path_ns", report_json_ns(r->path_ns));
-	json_object_set_new(j, "share", report_json_share(share_of(r->path_ns, all_ns)));
+	json_object_set_new(j, "share", report_json_share(top_share_of(r->path_ns, all_ns)));
 	json_object_set_new(j, "waiting_ns", report_json_ns(r->waiting_ns));
 	json_object_set_new(j, "unexplained_ns", report_json_ns(r->unexplained_ns));
 	json_object_set_new(j, "visits", report_json_u64(r->visits));
@@ -255,8 +255,8 @@ json_t *report_top_json(const struct live_window *w, const struct report_top_hea
 	struct base_str finding = {0};
 	report_top_finding(&finding, w);
 	json_t *j = json_pack("{s:s, s:s, s:o, s:o, s:o}", "schema", "longpole/top/1", "tool",
-		"longpole " LONGPOLE_VERSION, "host", clean(head->host), "what", clean(head->what),
-		"finding", clean(base_str_text(&finding)));
+		"longpole " LONGPOLE_VERSION, "host", top_clean(head->host), "what",
+		top_clean(head->what), "finding", top_clean(base_str_text(&finding)));
 	base_str_fini(&finding);
 	if (!j)
 		return NULL;

@@ -64,20 +64,20 @@ struct report_merge *report_merge_free(struct report_merge *m)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void keep(struct report_merge *m, enum base_status s)
+static void top_merge_keep(struct report_merge *m, enum base_status s)
 {
 	if (s != BASE_OK && m->status == BASE_OK)
 		m->status = s;
 }
 
-static uint32_t intern(struct report_merge *m, struct base_strtab *t, const char *text)
+static uint32_t top_merge_intern(struct report_merge *m, struct base_strtab *t, const char *text)
 {
 	uint32_t id = 0;
-	keep(m, base_strtab_intern(t, text, strlen(text), &id));
+	top_merge_keep(m, base_strtab_intern(t, text, strlen(text), &id));
 	return id;
 }
 
-static const char *text_in(const json_t *j, const char *key)
+static const char *top_merge_text_in(const json_t *j, const char *key)
 {
 	const char *text = json_string_value(json_object_get(j, key));
 	return text ? text : "";
@@ -85,7 +85,7 @@ static const char *text_in(const json_t *j, const char *key)
 
 /* Of a key that should be a time or a number; nothing below 0. */
 /* At most what still is a whole number of 64 bits: no time and no count is more. */
-static double number_in(const json_t *j, const char *key)
+static double top_merge_number_in(const json_t *j, const char *key)
 {
 	static const double most = 1e18;
 	double n = json_number_value(json_object_get(j, key));
@@ -94,7 +94,7 @@ static double number_in(const json_t *j, const char *key)
 
 static enum model_state_kind kind_in(const json_t *j)
 {
-	const char *text = text_in(j, "kind");
+	const char *text = top_merge_text_in(j, "kind");
 	unsigned k = 0;
 	while (k < MODEL_STATE_NR - 1 &&
 		strcmp(model_state_kind_name((enum model_state_kind)k), text) != 0)
@@ -102,16 +102,16 @@ static enum model_state_kind kind_in(const json_t *j)
 	return (enum model_state_kind)k;
 }
 
-static struct merge_row *row_of(
+static struct merge_row *top_merge_row_of(
 	struct report_merge *m, unsigned table, uint32_t process, uint32_t name, unsigned kind)
 {
 	struct table *t = &m->table[table];
 	uint64_t hi = (uint64_t)process << 32 | name, at;
 	if (base_map_get(&t->by_key, hi, kind, &at))
 		return &t->row[at];
-	keep(m, base_grow(&t->row, &t->capacity, t->nr + 1, sizeof *t->row));
+	top_merge_keep(m, base_grow(&t->row, &t->capacity, t->nr + 1, sizeof *t->row));
 	if (m->status == BASE_OK)
-		keep(m, base_map_put(&t->by_key, hi, kind, t->nr));
+		top_merge_keep(m, base_map_put(&t->by_key, hi, kind, t->nr));
 	if (m->status != BASE_OK)
 		return NULL;
 	t->row[t->nr] = (struct merge_row){.process = process, .name = name};
@@ -125,46 +125,49 @@ static void note_host(
 	if (!base_map_get(&m->by_host, key, host, &sum))
 		r->nr_hosts++;
 	sum += (uint64_t)ns;
-	keep(m, base_map_put(&m->by_host, key, host, sum));
+	top_merge_keep(m, base_map_put(&m->by_host, key, host, sum));
 	if ((double)sum > r->host_ns || r->host_ns <= 0) {
 		r->host_ns = (double)sum;
 		r->host = host;
 	}
 }
 
-static void add_row(struct report_merge *m, unsigned table, const json_t *j, uint32_t host)
+static void top_merge_add_row(
+	struct report_merge *m, unsigned table, const json_t *j, uint32_t host)
 {
 	static const char *const name_key[TABLES] = {"state", "", "connection"};
-	uint32_t process =
-		table == TABLE_connections ? 0 : intern(m, m->texts, text_in(j, "process"));
-	uint32_t name =
-		table == TABLE_processes ? 0 : intern(m, m->texts, text_in(j, name_key[table]));
+	uint32_t process = table == TABLE_connections
+				   ? 0
+				   : top_merge_intern(m, m->texts, top_merge_text_in(j, "process"));
+	uint32_t name = table == TABLE_processes ? 0
+						 : top_merge_intern(m, m->texts,
+							   top_merge_text_in(j, name_key[table]));
 	enum model_state_kind kind = table == TABLE_states ? kind_in(j) : (enum model_state_kind)0;
-	struct merge_row *r = row_of(m, table, process, name, (unsigned)kind);
+	struct merge_row *r = top_merge_row_of(m, table, process, name, (unsigned)kind);
 	if (!r)
 		return;
-	double path_ns = number_in(j, "path_ns");
+	double path_ns = top_merge_number_in(j, "path_ns");
 	r->row.kind = kind;
 	r->row.path_ns += path_ns;
-	r->row.waiting_ns += number_in(j, "waiting_ns");
-	r->row.unexplained_ns += number_in(j, "unexplained_ns");
-	r->row.visits += (uint64_t)number_in(j, "visits");
+	r->row.waiting_ns += top_merge_number_in(j, "waiting_ns");
+	r->row.unexplained_ns += top_merge_number_in(j, "unexplained_ns");
+	r->row.visits += (uint64_t)top_merge_number_in(j, "visits");
 	note_host(m, table, r, host, path_ns);
 }
 
-static void add_line(struct report_merge *m, const json_t *j)
+static void top_merge_add_line(struct report_merge *m, const json_t *j)
 {
 	static const char *const key[TABLES] = {"states", "processes", "connections"};
-	const char *name = text_in(j, "host");
-	uint32_t host = intern(m, m->hosts, *name ? name : "?");
+	const char *name = top_merge_text_in(j, "host");
+	uint32_t host = top_merge_intern(m, m->hosts, *name ? name : "?");
 	m->nr_lines++;
-	m->path_ns += number_in(j, "path_ns");
-	m->unexplained_ns += number_in(j, "unexplained_ns");
-	m->nr_records += (uint64_t)number_in(j, "records");
+	m->path_ns += top_merge_number_in(j, "path_ns");
+	m->unexplained_ns += top_merge_number_in(j, "unexplained_ns");
+	m->nr_records += (uint64_t)top_merge_number_in(j, "records");
 	for (unsigned t = 0; t < TABLES; t++) {
 		const json_t *list = json_object_get(j, key[t]);
 		for (size_t i = 0; i < json_array_size(list) && m->status == BASE_OK; i++)
-			add_row(m, t, json_array_get(list, i), host);
+			top_merge_add_row(m, t, json_array_get(list, i), host);
 	}
 }
 
@@ -175,19 +178,19 @@ enum base_status report_merge_add(
 	json_t *j = json_loadb(line, length, 0, &why);
 	if (!j)
 		return base_fail(err, BASE_ERR_FORMAT, "not a line of JSON: %s", why.text);
-	if (strcmp(text_in(j, "schema"), "longpole/top/1") != 0) {
+	if (strcmp(top_merge_text_in(j, "schema"), "longpole/top/1") != 0) {
 		json_decref(j);
 		return base_fail(err, BASE_ERR_FORMAT,
 			"not of `longpole top --json`: schema is not longpole/top/1");
 	}
-	add_line(m, j);
+	top_merge_add_line(m, j);
 	json_decref(j);
 	return m->status == BASE_OK ? BASE_OK : base_fail(err, m->status, "out of memory");
 }
 
 /* ---- the ranking ----------------------------------------------------------------------------- */
 
-static int longest_first(const void *pa, const void *pb)
+static int top_merge_longest_first(const void *pa, const void *pb)
 {
 	const struct live_row *a = pa, *b = pb;
 	if (a->path_ns != b->path_ns)
@@ -210,7 +213,7 @@ static const char *host_text(struct report_merge *m, const struct merge_row *r)
 	return text ? text : "?";
 }
 
-static const struct live_row *rank(struct report_merge *m, unsigned table)
+static const struct live_row *top_merge_rank(struct report_merge *m, unsigned table)
 {
 	struct table *t = &m->table[table];
 	if (base_grow(&t->shown, &t->shown_capacity, t->nr + 1, sizeof *t->shown) != BASE_OK)
@@ -222,7 +225,7 @@ static const struct live_row *rank(struct report_merge *m, unsigned table)
 		t->shown[i].where = host_text(m, &t->row[i]);
 	}
 	if (t->nr)
-		qsort(t->shown, t->nr, sizeof *t->shown, longest_first);
+		qsort(t->shown, t->nr, sizeof *t->shown, top_merge_longest_first);
 	return t->shown;
 }
 
@@ -233,11 +236,11 @@ static bool as_window(struct report_merge *m, struct live_window *w)
 		.unexplained_ns = m->unexplained_ns,
 		.nr_records = m->nr_records,
 		.nr_paths = 2, /* several */
-		.state = rank(m, TABLE_states),
+		.state = top_merge_rank(m, TABLE_states),
 		.nr_states = m->table[TABLE_states].nr,
-		.process = rank(m, TABLE_processes),
+		.process = top_merge_rank(m, TABLE_processes),
 		.nr_processes = m->table[TABLE_processes].nr,
-		.connection = rank(m, TABLE_connections),
+		.connection = top_merge_rank(m, TABLE_connections),
 		.nr_connections = m->table[TABLE_connections].nr};
 	return w->state && w->process && w->connection;
 }

@@ -45,7 +45,7 @@ struct part {
 	bool estimated;
 };
 
-static struct part whole(void)
+static struct part whatif_whole(void)
 {
 	return (struct part){.share = {1, 1, 1}};
 }
@@ -119,13 +119,13 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
 {
 	const struct model_state *st = model_state(w->m, state);
 	if (by == BY_PLACE || by == BY_NAME) {
-		*ret = whole();
+		*ret = whatif_whole();
 		return by == BY_NAME ? !strcmp(pattern, st->name)
 				     : report_pattern_matches(pattern, st->where);
 	}
 	if (match_functions(w, state, by, pattern, ret))
 		return true;
-	*ret = whole();
+	*ret = whatif_whole();
 	return match_name(st, by, pattern);
 }
 
@@ -148,7 +148,7 @@ static bool match_edit(const struct resolver *w, uint32_t state, const struct re
 {
 	if (e->verb == REPORT_EDIT_scale)
 		return match_state(w, state, e->pattern, by, ret);
-	*ret = whole();
+	*ret = whatif_whole();
 	if (e->verb == REPORT_EDIT_elide) {
 		const struct model_state *st = model_state(w->m, state);
 		/* (a system call's name is a word of each wait in it: all of these go) */
@@ -248,7 +248,7 @@ static enum base_status only_replay(const struct resolver *w, const struct repor
 }
 
 /* It takes what is put into it: more room is a question that has an answer. */
-static bool has_room(const struct model_queue *q)
+static bool whatif_has_room(const struct model_queue *q)
 {
 	return q->type == TRACE_OBJECT_queue || q->type == TRACE_OBJECT_pipe ||
 	       q->type == TRACE_OBJECT_socket;
@@ -266,7 +266,7 @@ static enum base_status apply_to_queues(struct resolver *w, const struct report_
 		uint64_t size = model_queue_size(w->m, q, &inferred);
 		if (resizes && !size && !mq->tokens) {
 			endless = mq->name;
-			match->nr_never_full += has_room(mq);
+			match->nr_never_full += whatif_has_room(mq);
 			continue;
 		}
 		if (resizes && !mq->tokens && !mq->capacity && !w->log)
@@ -343,7 +343,7 @@ static enum base_status add_lane(struct resolver *w, unsigned end,
 	return BASE_OK;
 }
 
-static enum base_status resolve(struct resolver *w, const struct report_scenario *sc,
+static enum base_status whatif_resolve(struct resolver *w, const struct report_scenario *sc,
 	struct report_prediction *p, struct base_err *err)
 {
 	struct graph_edit *queue_edit = report_array(
@@ -389,7 +389,7 @@ struct lane_answer {
 	bool is_bound; /* length_ns is that one's */
 };
 
-static enum base_status ask(const struct report_run *run, const struct resolver *w,
+static enum base_status whatif_ask(const struct report_run *run, const struct resolver *w,
 	const struct report_index *ix, struct lane_answer *answer, struct base_err *err)
 {
 	double *topic_ns = report_array(w->arena, ix->nr_topics, sizeof *topic_ns);
@@ -415,12 +415,12 @@ static enum base_status ask(const struct report_run *run, const struct resolver 
 	return s;
 }
 
-static double ratio(double a, double b)
+static double whatif_ratio(double a, double b)
 {
 	return a / (b > 1 ? b : 1); /* all of it may go */
 }
 
-static enum base_status predict(struct report_prediction *p, const struct lane_answer *a,
+static enum base_status whatif_predict(struct report_prediction *p, const struct lane_answer *a,
 	double elapsed_ns, struct model *m, const struct report_index *ix, struct base_arena *arena,
 	struct base_err *err)
 {
@@ -429,9 +429,9 @@ static enum base_status predict(struct report_prediction *p, const struct lane_a
 		p->low_ns = a[k].length_ns < p->low_ns ? a[k].length_ns : p->low_ns;
 		p->high_ns = a[k].length_ns > p->high_ns ? a[k].length_ns : p->high_ns;
 	}
-	p->speedup = ratio(elapsed_ns, p->length_ns);
-	p->speedup_low = ratio(elapsed_ns, p->high_ns);
-	p->speedup_high = ratio(elapsed_ns, p->low_ns);
+	p->speedup = whatif_ratio(elapsed_ns, p->length_ns);
+	p->speedup_low = whatif_ratio(elapsed_ns, p->high_ns);
+	p->speedup_high = whatif_ratio(elapsed_ns, p->low_ns);
 	uint32_t next = a[0].is_bound                 ? a[0].bound.state
 			: a[0].largest == REPORT_NONE ? REPORT_NONE
 						      : ix->first_state[a[0].largest];
@@ -533,7 +533,7 @@ static enum base_status name_stuck(struct report_replay_prediction *r, struct mo
 	return r->stuck ? BASE_OK : report_no_memory(err);
 }
 
-static enum base_status simulate(struct report_prediction *p, struct report_whatif *out,
+static enum base_status whatif_simulate(struct report_prediction *p, struct report_whatif *out,
 	struct resolver *w, const struct report_index *ix, size_t lane, struct base_err *err)
 {
 	struct graph *path = NULL;
@@ -547,7 +547,7 @@ static enum base_status simulate(struct report_prediction *p, struct report_what
 	return s;
 }
 
-static enum base_status fill(struct report_whatif *out, const struct report_run *run,
+static enum base_status whatif_fill(struct report_whatif *out, const struct report_run *run,
 	struct resolver *w, const struct report_index *ix, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
@@ -556,14 +556,14 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 	if (!out->prediction)
 		return report_no_memory(err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i++)
-		s = resolve(w, &w->scenarios->scenario[i], &out->prediction[i], err);
+		s = whatif_resolve(w, &w->scenarios->scenario[i], &out->prediction[i], err);
 	if (s != BASE_OK)
 		return s;
 	struct lane_answer *answer = report_array(w->arena, w->nr_lanes, sizeof *answer);
 	if (!answer)
 		return report_no_memory(err);
 	if (w->methods & REPORT_METHOD_path)
-		s = ask(run, w, ix, answer, err);
+		s = whatif_ask(run, w, ix, answer, err);
 	if (s == BASE_OK)
 		bound_by_tokens(w, answer);
 	if (s == BASE_OK && w->log)
@@ -574,9 +574,10 @@ static enum base_status fill(struct report_whatif *out, const struct report_run 
 		p->by_path = w->methods & REPORT_METHOD_path && !w->no_path[lane];
 		p->less_work = report_is_less_work(&w->lane[lane]);
 		if (p->by_path)
-			s = predict(p, answer + lane, w->elapsed_ns, w->m, ix, out->arena, err);
+			s = whatif_predict(
+				p, answer + lane, w->elapsed_ns, w->m, ix, out->arena, err);
 		if (s == BASE_OK && w->log)
-			s = simulate(p, out, w, ix, lane, err);
+			s = whatif_simulate(p, out, w, ix, lane, err);
 		lane += nr_ends;
 	}
 	out->nr_predictions = nr;
@@ -635,7 +636,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	if (st == BASE_OK)
 		st = report_fill_spins(&out->spins, out->arena, w.m, err);
 	if (st == BASE_OK)
-		st = fill(out, run, &w, &ix, err);
+		st = whatif_fill(out, run, &w, &ix, err);
 	if (st == BASE_OK) {
 		out->elapsed_ns = w.elapsed_ns;
 		out->timed_share = w.timed_ns / w.elapsed_ns;

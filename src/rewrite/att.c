@@ -6,28 +6,28 @@
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static bool is_blank(char c)
+static bool att_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\f';
 }
 
 /* A character of a symbol. */
-static bool is_word(char c)
+static bool att_is_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 	       c == '_' || c == '.' || c == '$' || (unsigned char)c >= 0x80;
 }
 
-static bool is_digit(char c)
+static bool att_is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
 struct att_text rewrite_att_trim(struct att_text t)
 {
-	while (t.length && is_blank(*t.at))
+	while (t.length && att_is_blank(*t.at))
 		t.at++, t.length--;
-	while (t.length && is_blank(t.at[t.length - 1]))
+	while (t.length && att_is_blank(t.at[t.length - 1]))
 		t.length--;
 	return t;
 }
@@ -71,7 +71,7 @@ static bool is_prefix(struct att_text word)
 static struct att_text first_word(struct att_text t)
 {
 	size_t n = 0;
-	while (n < t.length && !is_blank(t.at[n]))
+	while (n < t.length && !att_is_blank(t.at[n]))
 		n++;
 	return (struct att_text){t.at, n};
 }
@@ -100,7 +100,7 @@ struct att_text rewrite_att_rest(const struct att_statement *s)
 	return behind(s->text, rewrite_att_word(s));
 }
 
-static enum base_status add(struct att_file *f, struct att_text text, enum att_kind kind,
+static enum base_status att_add(struct att_file *f, struct att_text text, enum att_kind kind,
 	unsigned flags, struct base_err *err)
 {
 	if (f->nr >= ATT_STATEMENTS_MAX)
@@ -140,7 +140,7 @@ static size_t label_length(struct att_text t)
 			;
 		n += n < t.length;
 	} else {
-		while (n < t.length && (is_word(t.at[n]) || t.at[n] == '@'))
+		while (n < t.length && (att_is_word(t.at[n]) || t.at[n] == '@'))
 			n++;
 	}
 	return n && n < t.length && t.at[n] == ':' ? n : 0;
@@ -156,7 +156,7 @@ static enum base_status split_line(
 		p += n + 1;
 		for (size_t name; (name = label_length(t));) {
 			enum base_status s =
-				add(f, (struct att_text){t.at, name}, ATT_LABEL, flags, err);
+				att_add(f, (struct att_text){t.at, name}, ATT_LABEL, flags, err);
 			if (s != BASE_OK)
 				return s;
 			t = rewrite_att_trim(
@@ -167,7 +167,7 @@ static enum base_status split_line(
 				       !rewrite_att_contains(first_word(t), "{");
 			enum att_kind kind =
 				*t.at == '.' || assigns ? ATT_DIRECTIVE : ATT_INSTRUCTION;
-			enum base_status s = add(f, t, kind, flags, err);
+			enum base_status s = att_add(f, t, kind, flags, err);
 			if (s != BASE_OK)
 				return s;
 		}
@@ -233,7 +233,7 @@ size_t rewrite_att_parts(struct att_text list, struct att_text *ret, size_t max)
 	return nr;
 }
 
-static bool number(struct att_text t, int64_t *ret)
+static bool att_number(struct att_text t, int64_t *ret)
 {
 	char buf[32];
 	size_t n = t.length;
@@ -252,7 +252,7 @@ static bool number(struct att_text t, int64_t *ret)
 	if (!hex && p[0] == '0' && p[1])
 		return false; /* octal: nobody writes it; let the assembler see the text */
 	for (; *p; p++) {
-		int digit = is_digit(*p)                    ? *p - '0'
+		int digit = att_is_digit(*p)                ? *p - '0'
 			    : hex && *p >= 'a' && *p <= 'f' ? *p - 'a' + 10
 			    : hex && *p >= 'A' && *p <= 'F' ? *p - 'A' + 10
 							    : -1;
@@ -269,17 +269,17 @@ static void split_displacement(struct att_text t, struct rewrite_att_memory *ret
 {
 	ret->symbol = (struct att_text){t.at, 0};
 	ret->number = 0;
-	if (!t.length || number(t, &ret->number))
+	if (!t.length || att_number(t, &ret->number))
 		return;
 	ret->symbol = t;
 	for (size_t i = t.length; i-- > 1;) {
 		if (t.at[i] != '+' && t.at[i] != '-') {
-			if (!is_word(t.at[i]))
+			if (!att_is_word(t.at[i]))
 				return;
 			continue;
 		}
 		struct att_text tail = {t.at + i, t.length - i};
-		if (number(tail, &ret->number))
+		if (att_number(tail, &ret->number))
 			ret->symbol = rewrite_att_trim((struct att_text){t.at, i});
 		return;
 	}
@@ -338,18 +338,18 @@ void rewrite_att_symbols(
 			visit(ctx, (struct att_text){t.at + from, i - from});
 			continue;
 		}
-		if (c == '%' || c == '@' || !is_word(c)) {
+		if (c == '%' || c == '@' || !att_is_word(c)) {
 			bool skip = c == '%' || c == '@'; /* a register, a relocation */
-			for (i++; skip && i < t.length && is_word(t.at[i]); i++)
+			for (i++; skip && i < t.length && att_is_word(t.at[i]); i++)
 				;
 			continue;
 		}
 		size_t from;
 		i += c == '$'; /* an immediate */
 		from = i;
-		while (i < t.length && is_word(t.at[i]))
+		while (i < t.length && att_is_word(t.at[i]))
 			i++;
-		if (i > from && !is_digit(t.at[from]))
+		if (i > from && !att_is_digit(t.at[from]))
 			visit(ctx, (struct att_text){t.at + from, i - from});
 		else if (i == from)
 			i++;

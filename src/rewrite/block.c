@@ -25,7 +25,7 @@ static uint8_t new_slot(struct rewrite_block *b, uint8_t class)
 	return (uint8_t)b->nr_slots++;
 }
 
-static uint8_t fill(struct rewrite_block *b, uint8_t class, struct rewrite_fill f)
+static uint8_t block_fill(struct rewrite_block *b, uint8_t class, struct rewrite_fill f)
 {
 	f.slot = new_slot(b, class);
 	b->fill[b->nr_fills++] = f;
@@ -53,8 +53,8 @@ static struct rewrite_key *find_key(
 	return NULL;
 }
 
-static void add_key(struct rewrite_block *b, const struct machine_access *m, struct att_text symbol,
-	uint8_t slot)
+static void block_add_key(struct rewrite_block *b, const struct machine_access *m,
+	struct att_text symbol, uint8_t slot)
 {
 	for (size_t i = 0; i < KEYS_MAX; i++) {
 		if (b->key[i].used)
@@ -102,7 +102,7 @@ static void update_keys(struct rewrite_block *b, const struct machine_instructio
 	int64_t shift = from->shift;
 	uint8_t slot = from->slot;
 	struct machine_access rbp = {.base = MACHINE_RBP, .index = MACHINE_NONE};
-	add_key(b, &rbp, (struct att_text){0}, slot);
+	block_add_key(b, &rbp, (struct att_text){0}, slot);
 	struct rewrite_key *to = find_key(b, &rbp, (struct att_text){0});
 	if (to)
 		to->shift = shift;
@@ -138,25 +138,25 @@ static void address_slot(struct rewrite_block *b, struct rewrite_block_access *a
 	f.inside_only = m->form != MEMORY_FORM_VECTOR;
 	if (m->form == MEMORY_FORM_VECTOR && !plain)
 		f.inside_only = false, f.reg = m->base;
-	a->slot = fill(b, is_stack(b, &sum) ? CLASS_STACK : CLASS_PLAIN, f);
+	a->slot = block_fill(b, is_stack(b, &sum) ? CLASS_STACK : CLASS_PLAIN, f);
 	a->disp = (int32_t)disp;
 	if (k)
 		k->used = false;
 	if (m->form != MEMORY_FORM_VECTOR || plain)
-		add_key(b, &sum, a->memory.symbol, a->slot);
+		block_add_key(b, &sum, a->memory.symbol, a->slot);
 }
 
 static void string_slots(struct rewrite_block *b, struct rewrite_block_access *a)
 {
-	a->slot = fill(b, CLASS_PLAIN,
+	a->slot = block_fill(b, CLASS_PLAIN,
 		(struct rewrite_fill){.kind = FILL_REGISTER, .reg = a->machine.base});
 	a->disp = 0;
 	if (a->machine.form == MEMORY_FORM_SLOT)
 		return;
-	a->slot2 = fill(
+	a->slot2 = block_fill(
 		b, CLASS_PLAIN, (struct rewrite_fill){.kind = FILL_REGISTER, .reg = MACHINE_RCX});
 	if (a->machine.form == MEMORY_FORM_STRING_LEFT)
-		a->slot3 = fill(b, CLASS_PLAIN,
+		a->slot3 = block_fill(b, CLASS_PLAIN,
 			(struct rewrite_fill){.kind = FILL_REGISTER_AFTER, .reg = MACHINE_RCX});
 }
 
@@ -164,14 +164,14 @@ static void mask_slots(struct rewrite_block *b, struct rewrite_block_access *a)
 {
 	const struct machine_access *m = &a->machine;
 	if (m->form == MEMORY_FORM_VECTOR) {
-		a->slot3 = fill(b, CLASS_PLAIN,
+		a->slot3 = block_fill(b, CLASS_PLAIN,
 			(struct rewrite_fill){.kind = FILL_VECTOR,
 				.reg = m->index,
 				.vector_bytes = m->vector_bytes});
 		for (unsigned i = 1; i < m->vector_bytes / 8u; i++)
 			(void)new_slot(b, CLASS_PLAIN);
 	}
-	a->slot2 = fill(b, CLASS_PLAIN,
+	a->slot2 = block_fill(b, CLASS_PLAIN,
 		(struct rewrite_fill){
 			.kind = FILL_MASK, .reg = m->mask, .mask_kind = m->mask_kind});
 }
@@ -238,7 +238,7 @@ static bool operand_of(const struct att_statement *st, struct rewrite_att_memory
 	return false;
 }
 
-static void add_access(struct rewrite_block *b, const struct rewrite *w, uint32_t statement,
+static void block_add_access(struct rewrite_block *b, const struct rewrite *w, uint32_t statement,
 	const struct machine_instruction *m, const struct machine_access *machine,
 	uint64_t *unknown)
 {
@@ -265,7 +265,8 @@ static void add_access(struct rewrite_block *b, const struct rewrite *w, uint32_
 		return;
 	}
 	if (machine->direction == MEMORY_ACCESS_BOTH)
-		a.ticks = fill(b, CLASS_TICKS, (struct rewrite_fill){.kind = FILL_TICKS_AFTER});
+		a.ticks =
+			block_fill(b, CLASS_TICKS, (struct rewrite_fill){.kind = FILL_TICKS_AFTER});
 	b->access[b->nr_accesses++] = a;
 }
 
@@ -289,7 +290,7 @@ bool rewrite_block_add(struct rewrite_block *b, const struct rewrite *w, uint32_
 	if (m->flags & MACHINE_UNKNOWN)
 		++*unknown;
 	for (unsigned i = 0; i < m->nr_accesses; i++)
-		add_access(b, w, statement, m, &m->access[i], unknown);
+		block_add_access(b, w, statement, m, &m->access[i], unknown);
 	b->nr_steps++;
 	b->mentioned |= m->mentioned;
 	update_keys(b, m);

@@ -29,9 +29,9 @@ static bool records_blocks(const struct emit *e)
 	return e->w->options.level >= 2 && !e->w->options.accesses_are_calls;
 }
 
-static const struct rewrite_function *function_of(const struct emit *e, size_t statement)
+static const struct rewrite_function *emit_function_of(const struct emit *e, size_t emit_statement)
 {
-	return &e->w->function[e->w->place[statement].function];
+	return &e->w->function[e->w->place[emit_statement].function];
 }
 
 /* ---- thread-local storage -------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ static void borrow(struct emit *e)
 		TLS_SAVE_POINTER, e->scratch, RED_ZONE, e->scratch, e->pointer);
 }
 
-static void give_back(struct emit *e)
+static void emit_give_back(struct emit *e)
 {
 	if (!e->w->options.pic) {
 		store_pointer(e, e->pointer, e->scratch);
@@ -98,7 +98,7 @@ static void give_back(struct emit *e)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void statement(struct emit *e, size_t i)
+static void emit_statement(struct emit *e, size_t i)
 {
 	const struct att_statement *st = &e->w->file.statement[i];
 	if (st->kind != ATT_LABEL)
@@ -107,7 +107,7 @@ static void statement(struct emit *e, size_t i)
 	base_str_add(e->out, st->kind == ATT_LABEL ? ":\n" : "\n");
 }
 
-static bool is_defined(const struct emit *e, struct att_text name)
+static bool emit_is_defined(const struct emit *e, struct att_text name)
 {
 	uint32_t id;
 	return rewrite_find_label(e->w, name, &id) && id < e->w->flags_capacity &&
@@ -129,7 +129,7 @@ static bool replaced_call(struct emit *e, size_t i)
 	while (n < name.length && name.at[n] != '@' && name.at[n] != '(' && name.at[n] != '+')
 		n++;
 	name.length = n;
-	if (!n || !rewrite_call_is_replaced(name) || is_defined(e, name))
+	if (!n || !rewrite_call_is_replaced(name) || emit_is_defined(e, name))
 		return false;
 	base_str_add(e->out, "\t.globl\t");
 	base_str_add_bytes(e->out, name.at, name.length);
@@ -145,7 +145,7 @@ static bool replaced_call(struct emit *e, size_t i)
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-static unsigned at(const struct emit *e, uint32_t slot)
+static unsigned emit_at(const struct emit *e, uint32_t slot)
 {
 	return 8u * (1u + e->block.slot_number[slot]);
 }
@@ -161,7 +161,7 @@ static void emit_lea(struct emit *e, const struct rewrite_fill *f)
 	else if (!f->memory.symbol.length) /* a vector's elements are whole addresses */
 		base_str_add(e->out, "0");
 	base_str_addf(e->out, ", %%%s\n\tmovq\t%%%s, %u(%%%s)\n", e->scratch, e->scratch,
-		at(e, f->slot), e->pointer);
+		emit_at(e, f->slot), e->pointer);
 }
 
 /* Needs rax and rdx: one waits in the scratch register, one in a word of the record. */
@@ -171,8 +171,8 @@ static void emit_ticks(struct emit *e, const struct rewrite_fill *f, unsigned wa
 		"\tlfence\n\tmovq\t%%rax, %%%s\n\tmovq\t%%rdx, %u(%%%s)\n\trdtsc\n\tmovl\t%%eax, "
 		"%u(%%%s)\n\tmovl\t%%edx, %u(%%%s)\n\tmovq\t%u(%%%s), %%rdx\n\tmovq\t%%%s, "
 		"%%rax\n",
-		e->scratch, wait, e->pointer, at(e, f->slot), e->pointer, at(e, f->slot) + 4,
-		e->pointer, wait, e->pointer, e->scratch);
+		e->scratch, wait, e->pointer, emit_at(e, f->slot), e->pointer,
+		emit_at(e, f->slot) + 4, e->pointer, wait, e->pointer, e->scratch);
 }
 
 static void emit_mask(struct emit *e, const struct rewrite_fill *f)
@@ -187,7 +187,8 @@ static void emit_mask(struct emit *e, const struct rewrite_fill *f)
 		base_str_addf(e->out, "\tmovq\t$-1, %%%s\n", e->scratch);
 	else
 		base_str_addf(e->out, "\t%s%u, %%%s\n", from[f->mask_kind], f->reg, e->scratch);
-	base_str_addf(e->out, "\tmovq\t%%%s, %u(%%%s)\n", e->scratch, at(e, f->slot), e->pointer);
+	base_str_addf(
+		e->out, "\tmovq\t%%%s, %u(%%%s)\n", e->scratch, emit_at(e, f->slot), e->pointer);
 }
 
 static void emit_vector(struct emit *e, const struct rewrite_fill *f)
@@ -195,7 +196,7 @@ static void emit_vector(struct emit *e, const struct rewrite_fill *f)
 	char letter = f->vector_bytes == 64 ? 'z' : f->vector_bytes == 32 ? 'y' : 'x';
 	bool evex = f->vector_bytes == 64 || f->reg >= 16;
 	base_str_addf(e->out, "\t%s\t%%%cmm%u, %u(%%%s)\n", evex ? "vmovdqu64" : "vmovdqu", letter,
-		f->reg, at(e, f->slot), e->pointer);
+		f->reg, emit_at(e, f->slot), e->pointer);
 }
 
 static bool is_behind(const struct rewrite_fill *f)
@@ -216,7 +217,7 @@ static bool emit_fills(struct emit *e, const struct rewrite_step *s, bool behind
 		case FILL_REGISTER:
 		case FILL_REGISTER_AFTER:
 			base_str_addf(e->out, "\tmovq\t%%%s, %u(%%%s)\n",
-				rewrite_register_name[f->reg], at(e, f->slot), e->pointer);
+				rewrite_register_name[f->reg], emit_at(e, f->slot), e->pointer);
 			break;
 		case FILL_LEA:
 			emit_lea(e, f);
@@ -282,7 +283,7 @@ static void table_instructions(struct emit *e, const uint8_t *labelled)
 	}
 }
 
-static uint8_t slot_of(const struct emit *e, uint8_t slot)
+static uint8_t emit_slot_of(const struct emit *e, uint8_t slot)
 {
 	return slot == NO_SLOT ? NO_SLOT : e->block.slot_number[slot];
 }
@@ -324,7 +325,7 @@ static void table_access(struct emit *e, const struct rewrite_block_access *a)
 	if (a->maybe)
 		base_str_addf(t, ".Llpw%u_%td:", e->nr_blocks, a - e->block.access);
 	base_str_addf(t, "\t.byte\t%u,%u,%u,%u\n", a->instruction,
-		m->direction | m->reg << 2 | a->form << 4, size, slot_of(e, a->slot));
+		m->direction | m->reg << 2 | a->form << 4, size, emit_slot_of(e, a->slot));
 	if (a->form == MEMORY_FORM_STATIC || a->form == MEMORY_FORM_RANGE_STATIC)
 		table_static(e, a);
 	else if (a->form == MEMORY_FORM_FS && a->memory.symbol.length)
@@ -333,13 +334,14 @@ static void table_access(struct emit *e, const struct rewrite_block_access *a)
 	else
 		base_str_addf(t, "\t.long\t%d\n", a->disp);
 	if (m->direction == MEMORY_ACCESS_BOTH)
-		base_str_addf(t, "\t.byte\t%u,%u\n", NO_SLOT, slot_of(e, a->ticks));
+		base_str_addf(t, "\t.byte\t%u,%u\n", NO_SLOT, emit_slot_of(e, a->ticks));
 	switch (a->form) {
 	case MEMORY_FORM_STRING:
-		base_str_addf(t, "\t.byte\t%u\n", slot_of(e, a->slot2));
+		base_str_addf(t, "\t.byte\t%u\n", emit_slot_of(e, a->slot2));
 		break;
 	case MEMORY_FORM_STRING_LEFT:
-		base_str_addf(t, "\t.byte\t%u,%u\n", slot_of(e, a->slot2), slot_of(e, a->slot3));
+		base_str_addf(t, "\t.byte\t%u,%u\n", emit_slot_of(e, a->slot2),
+			emit_slot_of(e, a->slot3));
 		break;
 	case MEMORY_FORM_RANGE:
 	case MEMORY_FORM_RANGE_STATIC:
@@ -347,11 +349,11 @@ static void table_access(struct emit *e, const struct rewrite_block_access *a)
 		break;
 	case MEMORY_FORM_MASKED:
 	case MEMORY_FORM_PACKED:
-		base_str_addf(t, "\t.byte\t%u,%u\n", slot_of(e, a->slot2), m->elements);
+		base_str_addf(t, "\t.byte\t%u,%u\n", emit_slot_of(e, a->slot2), m->elements);
 		break;
 	case MEMORY_FORM_VECTOR:
-		base_str_addf(t, "\t.byte\t%u,%u,%u,%u,%u\n", slot_of(e, a->slot3), m->index_bytes,
-			m->scale, m->elements, slot_of(e, a->slot2));
+		base_str_addf(t, "\t.byte\t%u,%u,%u,%u,%u\n", emit_slot_of(e, a->slot3),
+			m->index_bytes, m->scale, m->elements, emit_slot_of(e, a->slot2));
 		break;
 	default:
 		break;
@@ -452,7 +454,7 @@ static void finish_record(struct emit *e, bool publish)
 	base_str_addf(e->out, "\tleaq\t%u(%%%s), %%%s\n", 8 * (1 + e->block.nr_slots), e->pointer,
 		e->pointer);
 	if (e->borrows)
-		give_back(e);
+		emit_give_back(e);
 	else if (publish)
 		store_pointer(e, e->pointer, e->scratch);
 }
@@ -471,16 +473,16 @@ static void instruction_statements(struct emit *e, size_t first)
 {
 	size_t i = first;
 	for (; e->w->file.statement[i].flags & ATT_PREFIX_ONLY && i + 1 < e->w->file.nr; i++)
-		statement(e, i);
+		emit_statement(e, i);
 	if (!replaced_call(e, i))
-		statement(e, i);
+		emit_statement(e, i);
 }
 
 /* Statements between two instructions (.loc, labels that nobody jumps to) stay between them. */
-static void between(struct emit *e, size_t from, size_t to)
+static void emit_between(struct emit *e, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++)
-		statement(e, i);
+		emit_statement(e, i);
 }
 
 static size_t behind_statement(const struct emit *e, size_t i)
@@ -501,7 +503,7 @@ static void plain_block(struct emit *e)
 	for (uint32_t k = 0; k < b->nr_steps; k++) {
 		instruction_statements(e, b->step[k].statement);
 		if (k + 1 < b->nr_steps)
-			between(e, behind_statement(e, b->step[k].statement),
+			emit_between(e, behind_statement(e, b->step[k].statement),
 				b->step[k + 1].statement);
 	}
 	e->open = false;
@@ -521,7 +523,7 @@ static void close_block(struct emit *e)
 		e->open = false;
 		return;
 	}
-	const struct rewrite_function *f = function_of(e, b->step[0].statement);
+	const struct rewrite_function *f = emit_function_of(e, b->step[0].statement);
 	if (f->skipped || !records_blocks(e)) {
 		plain_block(e);
 		return;
@@ -541,7 +543,8 @@ static void close_block(struct emit *e)
 		instruction_statements(e, b->step[0].statement);
 		first = 1;
 		if (b->nr_steps > 1) {
-			between(e, behind_statement(e, b->step[0].statement), b->step[1].statement);
+			emit_between(
+				e, behind_statement(e, b->step[0].statement), b->step[1].statement);
 			labelled[1] = 1;
 		}
 	}
@@ -569,7 +572,8 @@ static void close_block(struct emit *e)
 			base_str_addf(e->out, ".Llpe%u:\n", e->nr_blocks);
 		inserted = record && emit_fills(e, s, true);
 		if (k + 1 < b->nr_steps)
-			between(e, behind_statement(e, s->statement), b->step[k + 1].statement);
+			emit_between(
+				e, behind_statement(e, s->statement), b->step[k + 1].statement);
 	}
 	if (terminator == MEMORY_TERM_NONE && record)
 		finish_record(e, false);
@@ -595,7 +599,7 @@ static void close_block(struct emit *e)
 static void opaque(struct emit *e, size_t from, size_t to)
 {
 	close_block(e);
-	const struct rewrite_function *f = function_of(e, from);
+	const struct rewrite_function *f = emit_function_of(e, from);
 	bool record = from < to && e->w->place[from].flags & STATEMENT_CODE && !f->skipped &&
 		      records_blocks(e);
 	if (record) {
@@ -616,7 +620,7 @@ static void opaque(struct emit *e, size_t from, size_t to)
 		e->w->counts.blocks++;
 	}
 	for (size_t i = from; i < to; i++)
-		statement(e, i);
+		emit_statement(e, i);
 	e->fresh = true;
 }
 
@@ -634,7 +638,7 @@ static bool starts_block(const struct emit *e, size_t i)
  * it. */
 static void reload(struct emit *e, size_t i)
 {
-	const struct rewrite_function *f = function_of(e, i);
+	const struct rewrite_function *f = emit_function_of(e, i);
 	if (e->fresh && records_blocks(e) && !f->borrows && !f->skipped)
 		load_pointer(e, "r10");
 	e->fresh = false;
@@ -646,29 +650,29 @@ static void at_label(struct emit *e, size_t i)
 	close_block(e);
 	if (!(flags & LABEL_FUNCTION))
 		reload(e, i);
-	statement(e, i);
+	emit_statement(e, i);
 	e->fresh = (flags & (LABEL_FUNCTION | LABEL_PAD)) != 0;
 	if (flags & LABEL_FUNCTION) {
 		e->entry = true;
-		e->w->counts.functions += !function_of(e, i)->skipped;
-		e->w->counts.borrowing += function_of(e, i)->borrows;
+		e->w->counts.functions += !emit_function_of(e, i)->skipped;
+		e->w->counts.borrowing += emit_function_of(e, i)->borrows;
 	}
 	e->pad = flags & LABEL_PAD && !(flags & LABEL_FUNCTION);
 }
 
-static void add_instruction(struct emit *e, size_t i)
+static void emit_add_instruction(struct emit *e, size_t i)
 {
 	const struct rewrite *w = e->w;
 	uint32_t n = w->place[i].instruction;
 	const struct machine_instruction *m = &w->instruction[n];
-	const struct rewrite_function *f = function_of(e, i);
+	const struct rewrite_function *f = emit_function_of(e, i);
 	size_t behind =
 		e->open ? behind_statement(e, e->block.step[e->block.nr_steps - 1].statement) : i;
 	bool full = e->open && f->borrows && !f->skipped &&
 		    nr_free((unsigned)e->block.mentioned | m->mentioned) < BORROWED;
 	if (full) {
 		close_block(e);
-		between(e, behind, i);
+		emit_between(e, behind, i);
 	}
 	if (!e->open) {
 		rewrite_block_reset(&e->block, f->has_frame);
@@ -677,7 +681,7 @@ static void add_instruction(struct emit *e, size_t i)
 	}
 	if (!rewrite_block_add(&e->block, w, (uint32_t)i, n, &e->w->counts.unknown)) {
 		close_block(e);
-		between(e, behind, i);
+		emit_between(e, behind, i);
 		rewrite_block_reset(&e->block, f->has_frame);
 		e->open = true;
 		(void)rewrite_block_add(&e->block, w, (uint32_t)i, n, &e->w->counts.unknown);
@@ -695,7 +699,7 @@ static bool may_stay(const struct emit *e, size_t i)
 	       rewrite_att_is(word, ".align");
 }
 
-static void walk(struct emit *e)
+static void emit_walk(struct emit *e)
 {
 	const struct rewrite *w = e->w;
 	size_t i = 0;
@@ -709,7 +713,7 @@ static void walk(struct emit *e)
 			opaque(e, i, to);
 			i = to;
 		} else if (place->instruction) {
-			add_instruction(e, i);
+			emit_add_instruction(e, i);
 			i = behind_statement(e, i);
 		} else if (starts_block(e, i)) {
 			at_label(e, i++);
@@ -726,11 +730,11 @@ static void walk(struct emit *e)
 				continue;
 			}
 			close_block(e);
-			between(e, i - 1, next);
+			emit_between(e, i - 1, next);
 			i = next;
 		} else {
 			close_block(e);
-			statement(e, i++);
+			emit_statement(e, i++);
 		}
 	}
 	close_block(e);
@@ -747,7 +751,7 @@ enum base_status rewrite_emit(struct rewrite *w, struct base_str *ret, struct ba
 	e->out = ret;
 	e->nr_blocks = 1;
 	memset(&w->counts, 0, sizeof w->counts);
-	walk(e);
+	emit_walk(e);
 	base_str_addf(&e->tables,
 		"\t.section\t" MEMORY_NOTE_SECTION
 		",\"a\",@note\n\t.balign\t4\n\t.long\t%zu,8,%d\n\t.asciz\t\"" MEMORY_NOTE_NAME

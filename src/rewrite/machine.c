@@ -17,7 +17,7 @@ struct decoded {
 	struct machine_instruction *ret;
 };
 
-static uint8_t gpr(ZydisRegister r)
+static uint8_t machine_gpr(ZydisRegister r)
 {
 	ZydisRegister wide = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
 	if (ZydisRegisterGetClass(wide) != ZYDIS_REGCLASS_GPR64)
@@ -27,7 +27,7 @@ static uint8_t gpr(ZydisRegister r)
 
 static void mention(struct decoded *d, ZydisRegister r, bool written)
 {
-	uint8_t n = gpr(r);
+	uint8_t n = machine_gpr(r);
 	if (n == MACHINE_NONE)
 		return;
 	d->ret->mentioned = (uint16_t)(d->ret->mentioned | 1u << n);
@@ -112,13 +112,13 @@ static void note_adjustment(struct decoded *d)
 	if (n < INT32_MIN / 2 || n > INT32_MAX / 2)
 		return;
 	r->flags |= MACHINE_ADJUSTS;
-	r->adjusted = gpr(to->reg.value);
+	r->adjusted = machine_gpr(to->reg.value);
 	r->adjustment = (int32_t)n;
 }
 
 /* ---- accesses -------------------------------------------------------------------------------- */
 
-static struct machine_access *add(struct decoded *d, struct machine_access a)
+static struct machine_access *machine_add(struct decoded *d, struct machine_access a)
 {
 	struct machine_instruction *r = d->ret;
 	if (r->nr_accesses == MACHINE_ACCESSES_MAX) {
@@ -129,14 +129,14 @@ static struct machine_access *add(struct decoded *d, struct machine_access a)
 	return &r->access[r->nr_accesses++];
 }
 
-static void add_stack(struct decoded *d, uint8_t direction, int32_t disp, uint8_t base)
+static void machine_add_stack(struct decoded *d, uint8_t direction, int32_t disp, uint8_t base)
 {
-	add(d, (struct machine_access){.direction = direction,
-		       .reg = REG_INTEGER,
-		       .base = base,
-		       .index = MACHINE_NONE,
-		       .disp = disp,
-		       .size = d->i.operand_width == 16 ? 2 : STACK_WORD});
+	machine_add(d, (struct machine_access){.direction = direction,
+			       .reg = REG_INTEGER,
+			       .base = base,
+			       .index = MACHINE_NONE,
+			       .disp = disp,
+			       .size = d->i.operand_width == 16 ? 2 : STACK_WORD});
 }
 
 static void adjust_stack(struct decoded *d, int32_t by)
@@ -320,12 +320,12 @@ static void note_mask(struct decoded *d, const ZydisDecodedOperand *o, struct ma
 	a->form = is_packed(d) ? MEMORY_FORM_PACKED : MEMORY_FORM_MASKED;
 }
 
-static void add_operand(struct decoded *d, const ZydisDecodedOperand *o)
+static void machine_add_operand(struct decoded *d, const ZydisDecodedOperand *o)
 {
 	struct machine_access a = {
 		.reg = register_class(d, o),
-		.base = gpr(o->mem.base),
-		.index = gpr(o->mem.index),
+		.base = machine_gpr(o->mem.base),
+		.index = machine_gpr(o->mem.index),
 		.scale = o->mem.scale ? o->mem.scale : 1,
 		.fs = o->mem.segment == ZYDIS_REGISTER_FS,
 		.rip = o->mem.base == ZYDIS_REGISTER_RIP,
@@ -350,19 +350,19 @@ static void add_operand(struct decoded *d, const ZydisDecodedOperand *o)
 	if (is_indivisible(d)) {
 		a.direction = MEMORY_ACCESS_BOTH;
 		d->ret->flags |= MACHINE_STAMP;
-		add(d, a);
+		machine_add(d, a);
 		return;
 	}
 	a.direction = MEMORY_ACCESS_LOAD;
 	if (reads(o))
-		add(d, a);
+		machine_add(d, a);
 	a.direction = MEMORY_ACCESS_STORE;
 	if (writes(o))
-		add(d, a);
+		machine_add(d, a);
 }
 
 /* movs, stos, lods, scas, cmps, ins, outs: the registers say all. */
-static void add_string(struct decoded *d)
+static void machine_add_string(struct decoded *d)
 {
 	bool repeated = d->i.attributes &
 			(ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
@@ -374,7 +374,7 @@ static void add_string(struct decoded *d)
 		if (o->type != ZYDIS_OPERAND_TYPE_MEMORY)
 			continue;
 		struct machine_access a = {.reg = REG_INTEGER,
-			.base = gpr(o->mem.base),
+			.base = machine_gpr(o->mem.base),
 			.index = MACHINE_NONE,
 			.scale = 1,
 			.form = (uint8_t)(!repeated  ? MEMORY_FORM_SLOT
@@ -382,7 +382,7 @@ static void add_string(struct decoded *d)
 						     : MEMORY_FORM_STRING),
 			.direction = writes(o) ? MEMORY_ACCESS_STORE : MEMORY_ACCESS_LOAD,
 			.size = o->size / 8u};
-		add(d, a);
+		machine_add(d, a);
 	}
 	/* Zydis writes the destination first; a load comes before the store that it feeds. */
 	struct machine_access *a = d->ret->access;
@@ -400,11 +400,11 @@ static void add_operands(struct decoded *d)
 		if (o->type == ZYDIS_OPERAND_TYPE_MEMORY &&
 			(o->mem.type == ZYDIS_MEMOP_TYPE_MEM ||
 				o->mem.type == ZYDIS_MEMOP_TYPE_VSIB))
-			add_operand(d, o);
+			machine_add_operand(d, o);
 	}
 }
 
-static void note_accesses(struct decoded *d)
+static void machine_note_accesses(struct decoded *d)
 {
 	switch (d->i.meta.category) {
 	case ZYDIS_CATEGORY_NOP:
@@ -413,7 +413,7 @@ static void note_accesses(struct decoded *d)
 		return;
 	case ZYDIS_CATEGORY_STRINGOP:
 	case ZYDIS_CATEGORY_IOSTRINGOP:
-		add_string(d);
+		machine_add_string(d);
 		return;
 	default:
 		break;
@@ -447,29 +447,29 @@ static void note_accesses(struct decoded *d)
 	case ZYDIS_MNEMONIC_PUSHFQ:
 	case ZYDIS_MNEMONIC_PUSHF:
 		add_operands(d);
-		add_stack(d, MEMORY_ACCESS_STORE, -word, MACHINE_RSP);
+		machine_add_stack(d, MEMORY_ACCESS_STORE, -word, MACHINE_RSP);
 		adjust_stack(d, -word);
 		return;
 	case ZYDIS_MNEMONIC_POP:
 	case ZYDIS_MNEMONIC_POPFQ:
 	case ZYDIS_MNEMONIC_POPF:
-		add_stack(d, MEMORY_ACCESS_LOAD, 0, MACHINE_RSP);
+		machine_add_stack(d, MEMORY_ACCESS_LOAD, 0, MACHINE_RSP);
 		add_operands(d);
 		if (d->op[0].type == ZYDIS_OPERAND_TYPE_MEMORY)
 			d->ret->flags |= MACHINE_POP_MEMORY;
 		if (d->op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
-			gpr(d->op[0].reg.value) != MACHINE_RSP)
+			machine_gpr(d->op[0].reg.value) != MACHINE_RSP)
 			adjust_stack(d, word);
 		return;
 	case ZYDIS_MNEMONIC_CALL:
 		add_operands(d);
-		add_stack(d, MEMORY_ACCESS_STORE, -STACK_WORD, MACHINE_RSP);
+		machine_add_stack(d, MEMORY_ACCESS_STORE, -STACK_WORD, MACHINE_RSP);
 		return;
 	case ZYDIS_MNEMONIC_RET:
-		add_stack(d, MEMORY_ACCESS_LOAD, 0, MACHINE_RSP);
+		machine_add_stack(d, MEMORY_ACCESS_LOAD, 0, MACHINE_RSP);
 		return;
 	case ZYDIS_MNEMONIC_LEAVE:
-		add_stack(d, MEMORY_ACCESS_LOAD, 0, MACHINE_RBP);
+		machine_add_stack(d, MEMORY_ACCESS_LOAD, 0, MACHINE_RBP);
 		return;
 	default:
 		add_operands(d);
@@ -491,7 +491,7 @@ bool rewrite_decode(const uint8_t *p, size_t size_bytes, struct machine_instruct
 	ret->terminator = terminator(&d);
 	if (d.i.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
 		ret->flags |= MACHINE_ENDBR;
-	note_accesses(&d);
+	machine_note_accesses(&d);
 	note_registers(&d);
 	note_adjustment(&d);
 	return true;

@@ -10,7 +10,7 @@
 enum { LOOK_BYTES = 4096 };
 static const char label_prefix[] = ".Llpi";
 
-static struct att_text next_line(const char **p, const char *end)
+static struct att_text rewrite_next_line(const char **p, const char *end)
 {
 	const char *eol = memchr(*p, '\n', (size_t)(end - *p));
 	struct att_text line = {*p, (size_t)((eol ? eol : end) - *p)};
@@ -24,7 +24,7 @@ bool rewrite_is_compiled(const char *text, size_t size_bytes)
 {
 	const char *p = text, *end = text + (size_bytes < LOOK_BYTES ? size_bytes : LOOK_BYTES);
 	while (p < end) {
-		struct att_text line = next_line(&p, end);
+		struct att_text line = rewrite_next_line(&p, end);
 		if (rewrite_att_begins(line, "# "))
 			return false;
 		if (!line.length || *line.at == '#' || rewrite_att_is(line, ".text") ||
@@ -72,7 +72,7 @@ void rewrite_labelled(const struct rewrite *w, struct base_str *ret)
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
-static bool decode_at(struct rewrite *w, Elf *elf, const GElf_Sym *symbol, uint32_t number)
+static bool rewrite_decode_at(struct rewrite *w, Elf *elf, const GElf_Sym *symbol, uint32_t number)
 {
 	Elf_Scn *section = elf_getscn(elf, symbol->st_shndx);
 	Elf_Data *data = section ? elf_rawdata(section, NULL) : NULL;
@@ -95,7 +95,7 @@ static void read_symbols(struct rewrite *w, Elf *elf, Elf_Scn *section, const GE
 			continue;
 		unsigned long number = strtoul(name + sizeof label_prefix - 1, NULL, 10);
 		if (number && number <= w->nr_instructions)
-			(void)decode_at(w, elf, &symbol, (uint32_t)number);
+			(void)rewrite_decode_at(w, elf, &symbol, (uint32_t)number);
 	}
 }
 

@@ -14,7 +14,7 @@ struct scan {
 	bool in_call_sites;
 	unsigned call_site_field;
 	enum base_status status;
-	uint32_t statement;
+	uint32_t scan_statement;
 };
 
 /* ---- labels ---------------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ static uint32_t add_section(struct scan *s, struct att_text description)
 	return (uint32_t)w->nr_sections++;
 }
 
-static void enter(struct scan *s, uint32_t section)
+static void scan_enter(struct scan *s, uint32_t section)
 {
 	s->previous = s->section;
 	s->section = section;
@@ -136,20 +136,20 @@ static bool section_directive(struct scan *s, struct att_text word, struct att_t
 	static const char *const own[] = {".text", ".data", ".bss"};
 	for (size_t i = 0; i < BASE_COUNT(own); i++)
 		if (rewrite_att_is(word, own[i])) {
-			enter(s, add_section(s, word));
+			scan_enter(s, add_section(s, word));
 			return true;
 		}
 	if (rewrite_att_is(word, ".section")) {
-		enter(s, add_section(s, rest));
+		scan_enter(s, add_section(s, rest));
 	} else if (rewrite_att_is(word, ".pushsection")) {
 		if (s->depth < SECTION_STACK)
 			s->stack[s->depth++] = s->section;
-		enter(s, add_section(s, rest));
+		scan_enter(s, add_section(s, rest));
 	} else if (rewrite_att_is(word, ".popsection")) {
 		if (s->depth)
-			enter(s, s->stack[--s->depth]);
+			scan_enter(s, s->stack[--s->depth]);
 	} else if (rewrite_att_is(word, ".previous")) {
-		enter(s, s->previous);
+		scan_enter(s, s->previous);
 	} else {
 		return false;
 	}
@@ -158,7 +158,7 @@ static bool section_directive(struct scan *s, struct att_text word, struct att_t
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-static uint32_t add_function(struct scan *s, uint32_t label)
+static uint32_t scan_add_function(struct scan *s, uint32_t scan_label)
 {
 	struct rewrite *w = s->w;
 	if (base_grow(&w->function, &w->functions_capacity, w->nr_functions + 1,
@@ -166,7 +166,7 @@ static uint32_t add_function(struct scan *s, uint32_t label)
 		s->status = BASE_ERR_NOMEM;
 		return 0;
 	}
-	w->function[w->nr_functions] = (struct rewrite_function){.name = label};
+	w->function[w->nr_functions] = (struct rewrite_function){.name = scan_label};
 	return (uint32_t)w->nr_functions++;
 }
 
@@ -189,7 +189,7 @@ static void function_label(struct scan *s, uint32_t id, struct att_text name)
 		s->w->label_flags[id] =
 			(uint8_t)((s->w->label_flags[id] | LABEL_REFERENCED) & ~LABEL_FUNCTION);
 	} else {
-		s->function = add_function(s, id);
+		s->function = scan_add_function(s, id);
 	}
 	s->w->label_function[id] = s->function;
 }
@@ -245,7 +245,7 @@ static void directive(struct scan *s, const struct att_statement *st)
 	}
 }
 
-static void label(struct scan *s, const struct att_statement *st, struct rewrite_place *place)
+static void scan_label(struct scan *s, const struct att_statement *st, struct rewrite_place *place)
 {
 	uint32_t id = label_id(s, st->text);
 	const struct rewrite_section *section = &s->w->section[s->section];
@@ -325,13 +325,13 @@ static void scan_opaque(struct rewrite *w)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void statement(struct scan *s, size_t i)
+static void scan_statement(struct scan *s, size_t i)
 {
 	struct rewrite *w = s->w;
 	const struct att_statement *st = &w->file.statement[i];
 	struct rewrite_place *place = &w->place[i];
 	if (st->kind == ATT_LABEL)
-		label(s, st, place);
+		scan_label(s, st, place);
 	else if (st->kind == ATT_DIRECTIVE)
 		directive(s, st);
 	else
@@ -386,10 +386,10 @@ enum base_status rewrite_scan(struct rewrite *w, struct base_err *err)
 	w->place = base_alloc((w->file.nr + 1) * sizeof *w->place);
 	if (!w->place)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the assembly's statements");
-	(void)add_function(&s, 0);
+	(void)scan_add_function(&s, 0);
 	s.section = add_section(&s, (struct att_text){text_name, sizeof text_name - 1});
 	for (size_t i = 0; i < w->file.nr && s.status == BASE_OK; i++)
-		statement(&s, i);
+		scan_statement(&s, i);
 	if (s.status != BASE_OK)
 		return base_fail(err, s.status, "no memory for the assembly's labels");
 	scan_opaque(w);

@@ -18,7 +18,7 @@ enum {
 	NOT_FOLLOWED = UINT8_MAX,
 };
 
-static inline uint8_t *put(uint8_t *p, uint64_t v)
+static inline uint8_t *memory_encode_put(uint8_t *p, uint64_t v)
 {
 	for (; v > 127; v >>= 7)
 		*p++ = (uint8_t)(v | 128);
@@ -102,7 +102,7 @@ static size_t whole_records(struct target_encoder *e, const uint64_t *p, size_t 
 	return (size_t)(at - p);
 }
 
-static inline void goes_to(struct target_encoder *e, uint32_t index)
+static inline void memory_encode_goes_to(struct target_encoder *e, uint32_t index)
 {
 	struct memory_successor *s = &e->block[e->previous].successor;
 	if (index == e->previous) {
@@ -115,7 +115,7 @@ static inline void goes_to(struct target_encoder *e, uint32_t index)
 }
 
 /* One that this chunk has not had yet. */
-static void begin_block(
+static void memory_encode_begin_block(
 	struct target_encoder *e, const struct memory_block_head *h, size_t position)
 {
 	const unsigned nr_ticks = h->flags >> MEMORY_BLOCK_TICKS_SHIFT;
@@ -145,8 +145,8 @@ static inline void reached(
 
 /* After a copy the predictors know its last two iterations, and how often a block followed itself.
  */
-static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t *p, size_t m,
-	size_t distance)
+static void memory_encode_learn(struct target_encoder *e, const uint64_t *base, const uint64_t *p,
+	size_t m, size_t distance)
 {
 	const struct memory_block_head *h = head_at(e, p);
 	const uint64_t *from = p + (m / distance - 2) * distance, *to = p + m;
@@ -157,9 +157,9 @@ static void learn(struct target_encoder *e, const uint64_t *base, const uint64_t
 		const uint32_t index = h->index;
 		struct target_block_state *b = &e->block[index];
 		if (UNLIKELY(b->piece < e->first_piece))
-			begin_block(e, h, (size_t)(from - base));
+			memory_encode_begin_block(e, h, (size_t)(from - base));
 		struct memory_slot_state *s = &e->slot[b->slot];
-		goes_to(e, index);
+		memory_encode_goes_to(e, index);
 		reached(e, b, (size_t)(from - base));
 		b->bits = (uint16_t)memory_word_bits(*from++);
 		for (unsigned i = 0; i < b->nr_stack; i++) {
@@ -210,7 +210,8 @@ static inline uint64_t smaller(uint64_t z, uint64_t other, unsigned *how, unsign
 }
 
 /* The least of three differences, zigzag. */
-static inline uint64_t nearest(uint64_t predicted, uint64_t last, uint64_t neighbour, unsigned *how)
+static inline uint64_t memory_encode_nearest(
+	uint64_t predicted, uint64_t last, uint64_t neighbour, unsigned *how)
 {
 	*how = MEMORY_SLOT_PREDICTED << 4;
 	uint64_t z = smaller(predicted, last, how, MEMORY_SLOT_LAST << 4);
@@ -228,7 +229,7 @@ static inline void put_slot(struct output *out, unsigned how, unsigned length, u
 	out->slots += length;
 }
 
-static inline unsigned length_of(uint64_t z)
+static inline unsigned memory_encode_length_of(uint64_t z)
 {
 	return ((unsigned)(71 - __builtin_clzll(z | 1)) >> 3) - !z;
 }
@@ -242,7 +243,7 @@ static inline void put_far(struct memory_contexts *c, uint32_t block, unsigned s
 	uint64_t *recent = memory_recent(c, block, slot, name);
 	uint64_t far = -(uint64_t)(z >> MEMORY_RECENT_NEAR_BITS != 0), was = *recent;
 	uint64_t hit = far & -(uint64_t)(was == value);
-	unsigned length = length_of(z), hit_how = MEMORY_SLOT_RECENT << 4 | 1;
+	unsigned length = memory_encode_length_of(z), hit_how = MEMORY_SLOT_RECENT << 4 | 1;
 	*recent = was ^ ((was ^ value) & far);
 	how = (how | length) ^ (((how | length) ^ hit_how) & (unsigned)hit);
 	put_slot(out, how, length ^ ((length ^ 1) & (unsigned)hit), z ^ ((z ^ name) & hit));
@@ -254,7 +255,7 @@ static inline void put_plain(struct memory_contexts *c, uint32_t block, unsigned
 	struct output *out)
 {
 	unsigned how;
-	uint64_t z = nearest(
+	uint64_t z = memory_encode_nearest(
 		zigzag(value - predicted), zigzag(value - s->last), zigzag(value - word), &how);
 	memory_slot_learn(s, word, value);
 	if (z >> MEMORY_CONTEXT_NEAR_BITS) {
@@ -288,17 +289,17 @@ static inline uint64_t put_slots(struct target_encoder *e, struct target_block_s
 	const uint64_t *a = p + 1;
 	uint64_t miss = plain ? memory_word_bits(*p) ^ b->bits : 0;
 	if (UNLIKELY(miss)) {
-		put_slot(&out, MEMORY_SLOT_HEAD << 4, length_of(miss), miss);
+		put_slot(&out, MEMORY_SLOT_HEAD << 4, memory_encode_length_of(miss), miss);
 		b->bits ^= (uint16_t)miss;
 	}
 	for (unsigned i = 0; i < nr_stack; i++) {
 		uint64_t last = zigzag(a[i] - stack),
 			 predicted = zigzag(a[i] - stack - s[i].stride);
-		uint64_t z = nearest(predicted, last, last, &how);
+		uint64_t z = memory_encode_nearest(predicted, last, last, &how);
 		miss |= predicted;
 		s[i].stride = a[i] - stack;
 		stack = a[i];
-		put_slot(&out, how, length_of(z), z);
+		put_slot(&out, how, memory_encode_length_of(z), z);
 	}
 	for (unsigned i = nr_stack; i < plain; i++) {
 		uint64_t value = a[i], predicted = memory_slot_predicted(&s[i], word);
@@ -323,7 +324,7 @@ static uint8_t *put_ticks(
 {
 	for (unsigned i = b->nr_plain; i < b->nr_slots; i++) {
 		uint64_t tick = a[i] >> MEMORY_TICK_SHIFT;
-		out = put(out, zigzag(tick - e->tick));
+		out = memory_encode_put(out, zigzag(tick - e->tick));
 		e->tick = tick;
 		a[i] = tick << MEMORY_TICK_SHIFT; /* what copies will continue */
 	}
@@ -351,7 +352,7 @@ static uint64_t *same_block(struct target_block_state *b, uint64_t *p, const uin
 }
 
 /* All but the tick slots. */
-static inline bool is_predicted(
+static inline bool memory_encode_is_predicted(
 	const struct target_encoder *e, const struct target_block_state *b, const uint64_t *p)
 {
 	const struct memory_slot_state *s = &e->slot[b->slot];
@@ -400,11 +401,11 @@ static uint64_t *put_blocks(
 			nr_predicted++;
 			break;
 		}
-		out.tokens = put(out.tokens,
+		out.tokens = memory_encode_put(out.tokens,
 			nr_predicted << 2 | (jumped ? MEMORY_TOKEN_BLOCK : MEMORY_TOKEN_SLOTS));
 		nr_predicted = 0;
 		if (jumped)
-			out.tokens = put(out.tokens, index);
+			out.tokens = memory_encode_put(out.tokens, index);
 		jumped = false;
 		if (words > 1 + plain) {
 			out.ticks = put_ticks(e, b, p - b->nr_slots, out.ticks);
@@ -442,11 +443,11 @@ static uint64_t *try_copy(
 	}
 	b->wait = 0;
 	m = whole_records(e, p, m, distance);
-	c->out.tokens = put(c->out.tokens, c->run << 2 | MEMORY_TOKEN_COPY);
-	c->out.tokens = put(c->out.tokens, distance);
-	c->out.tokens = put(c->out.tokens, m);
+	c->out.tokens = memory_encode_put(c->out.tokens, c->run << 2 | MEMORY_TOKEN_COPY);
+	c->out.tokens = memory_encode_put(c->out.tokens, distance);
+	c->out.tokens = memory_encode_put(c->out.tokens, m);
 	c->run = 0;
-	learn(e, c->words, p, m, distance);
+	memory_encode_learn(e, c->words, p, m, distance);
 	return p + m;
 }
 
@@ -474,22 +475,22 @@ static uint64_t *one_more(struct target_encoder *e, struct cursor *c, uint64_t *
 	const bool jumped = memory_successor(&e->block[e->previous].successor,
 				    memory_path_place(e->path), e->previous) != index;
 	if (UNLIKELY(b->piece < e->first_piece)) {
-		begin_block(e, h, (size_t)(p - c->words));
+		memory_encode_begin_block(e, h, (size_t)(p - c->words));
 	} else if (index <= e->previous) {
 		uint64_t *next = may_copy(e, c, b, p) ? try_copy(e, c, b, p) : p;
 		if (next != p)
 			return next;
 		reached(e, b, (size_t)(p - c->words));
 	}
-	goes_to(e, index);
+	memory_encode_goes_to(e, index);
 	if (jumped || (b->nr_followed != b->nr_slots && b->nr_plain == b->nr_slots) ||
-		!is_predicted(e, b, p)) {
+		!memory_encode_is_predicted(e, b, p)) {
 		p = put_blocks(e, c, index, p, jumped);
 	} else if (UNLIKELY(b->nr_plain < b->nr_slots)) {
 		as_predicted(e, b, p + 1);
 		if (b->nr_plain > b->nr_stack)
 			e->room->contexts.word = e->word;
-		c->out.tokens = put(c->out.tokens, c->run << 2 | MEMORY_TOKEN_END);
+		c->out.tokens = memory_encode_put(c->out.tokens, c->run << 2 | MEMORY_TOKEN_END);
 		c->out.ticks = put_ticks(e, b, p + 1, c->out.ticks);
 		c->run = 0;
 		p += 1 + b->nr_slots;
@@ -508,7 +509,7 @@ static uint64_t *one_more(struct target_encoder *e, struct cursor *c, uint64_t *
 
 /* Blocks without ticks that are as predicted, from p on, but for loops that copies or same_block()
  * may take as a whole. Most are such: nothing here waits for what a head says. */
-static uint64_t *follow(struct target_encoder *e, struct cursor *c, uint64_t *p)
+static uint64_t *memory_encode_follow(struct target_encoder *e, struct cursor *c, uint64_t *p)
 {
 	struct target_block_state *const block = e->block;
 	uint32_t previous = e->previous, path = e->path;
@@ -528,7 +529,7 @@ static uint64_t *follow(struct target_encoder *e, struct cursor *c, uint64_t *p)
 			break;
 		if (index <= previous && may_copy(e, c, b, p))
 			break;
-		if (nr_slots ? !is_predicted(e, b, p) : b->successor.trips != 0)
+		if (nr_slots ? !memory_encode_is_predicted(e, b, p) : b->successor.trips != 0)
 			break;
 		if (index <= previous)
 			reached(e, b, (size_t)(p - c->words));
@@ -561,13 +562,13 @@ size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t 
 	const struct output *out = &c.out;
 	uint64_t *p = words;
 	e->piece++;
-	while ((p = follow(e, &c, p)) < c.end) {
+	while ((p = memory_encode_follow(e, &c, p)) < c.end) {
 		uint64_t *next = one_more(e, &c, p);
 		if (UNLIKELY(!next))
 			break;
 		p = next;
 	}
-	c.out.tokens = put(c.out.tokens, c.run << 2 | MEMORY_TOKEN_END);
+	c.out.tokens = memory_encode_put(c.out.tokens, c.run << 2 | MEMORY_TOKEN_END);
 	planes->nr[MEMORY_PLANE_TOKENS] = (size_t)(out->tokens - planes->byte[MEMORY_PLANE_TOKENS]);
 	planes->nr[MEMORY_PLANE_HOW] = (size_t)(out->how - planes->byte[MEMORY_PLANE_HOW]);
 	planes->nr[MEMORY_PLANE_SLOTS] = (size_t)(out->slots - planes->byte[MEMORY_PLANE_SLOTS]);
@@ -576,7 +577,7 @@ size_t longpole_target_encode(struct target_encoder *e, uint64_t *words, size_t 
 }
 
 /* (Valgrind's tool has a memcpy that goes byte by byte.) */
-static inline uint8_t *copy(uint8_t *to, const uint8_t *from, size_t nr)
+static inline uint8_t *memory_encode_copy(uint8_t *to, const uint8_t *from, size_t nr)
 {
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(nr) : : "memory");
 	return to;
@@ -587,13 +588,13 @@ uint8_t *longpole_target_encode_piece(
 {
 	const struct target_planes *planes = &e->room->planes;
 	piece->done = longpole_target_encode(e, piece->words, piece->nr);
-	out = put(out, piece->done);
-	out = put(out, piece->flags);
-	out = put(out, piece->begin_ticks);
-	out = put(out, piece->lasted_ticks);
+	out = memory_encode_put(out, piece->done);
+	out = memory_encode_put(out, piece->flags);
+	out = memory_encode_put(out, piece->begin_ticks);
+	out = memory_encode_put(out, piece->lasted_ticks);
 	for (unsigned i = 0; i < MEMORY_PLANES; i++)
-		out = put(out, planes->nr[i]);
+		out = memory_encode_put(out, planes->nr[i]);
 	for (unsigned i = 0; i < MEMORY_PLANES; i++)
-		out = copy(out, planes->byte[i], planes->nr[i]);
+		out = memory_encode_copy(out, planes->byte[i], planes->nr[i]);
 	return out;
 }

@@ -93,14 +93,14 @@ static void *sleep_on_word(void *arg)
 	return NULL;
 }
 
-static long wake(struct sleeper *s)
+static long cost_wake(struct sleeper *s)
 {
 	atomic_fetch_add(&s->word, 1);
 	return syscall(SYS_futex, &s->word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 /* A thread of ours; signals are the recorder's own thread's. */
-static bool start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
+static bool cost_start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 {
 	sigset_t all, before;
 	sigfillset(&all);
@@ -113,11 +113,11 @@ static bool start_thread(pthread_t *thread, void *(*run)(void *), void *arg)
 static void end_sleeper(struct sleeper *s)
 {
 	atomic_store(&s->stop, true);
-	(void)wake(s);
+	(void)cost_wake(s);
 	pthread_join(s->thread, NULL);
 }
 
-static int by_length(const void *pa, const void *pb)
+static int cost_by_length(const void *pa, const void *pb)
 {
 	const uint64_t *a = pa, *b = pb;
 	return *a < *b ? -1 : *a > *b;
@@ -125,7 +125,7 @@ static int by_length(const void *pa, const void *pb)
 
 static uint64_t quantile(uint64_t *value, size_t nr, size_t of, size_t parts)
 {
-	qsort(value, nr, sizeof *value, by_length);
+	qsort(value, nr, sizeof *value, cost_by_length);
 	return nr < WAKES_MIN ? 0 : value[nr * of / parts];
 }
 
@@ -141,7 +141,7 @@ static void wake_once(const struct os_clock *clock, struct sleeper *s, struct me
 {
 	spin(clock, SLEEP_NS);
 	uint64_t before = os_tsc();
-	if (wake(s) != 1)
+	if (cost_wake(s) != 1)
 		return;
 	m->took[m->nr_took++] = os_clock_ns(clock, os_tsc() - before);
 	uint64_t came = atomic_load(&s->woken_tsc);
@@ -162,7 +162,7 @@ static void measure_wakes(const struct os_clock *clock, const struct session_cos
 {
 	struct sleeper s = {.processor = -1};
 	struct measured bare = {0}, events = {0};
-	if (!start_thread(&s.thread, sleep_on_word, &s))
+	if (!cost_start_thread(&s.thread, sleep_on_word, &s))
 		return;
 	while (!atomic_load(&s.tid))
 		sched_yield();
@@ -208,7 +208,7 @@ static void *wake_behind(void *arg)
 	for (int i = 0; i < WAKES; i++) {
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
 		uint64_t before = os_tsc();
-		if (wake(&s) == 1)
+		if (cost_wake(&s) == 1)
 			w->found.took[w->found.nr_took++] =
 				os_clock_ns(w->clock, os_tsc() - before);
 	}
@@ -220,7 +220,7 @@ static void measure_wakes_busy(const struct os_clock *clock, struct session_resu
 {
 	struct waker w = {.clock = clock};
 	pthread_t thread;
-	if (!start_thread(&thread, wake_behind, &w))
+	if (!cost_start_thread(&thread, wake_behind, &w))
 		return;
 	pthread_join(thread, NULL);
 	ret->wake_busy_ns = quantile(w.found.took, w.found.nr_took, 1, 2);
@@ -270,7 +270,7 @@ void session_cost_measure_wakes(const struct os_clock *clock, const struct sessi
 		measure_sample(clock, ret);
 }
 
-static void put_part(struct record_sink *s, uint32_t id, const char *name, uint64_t n,
+static void cost_put_part(struct record_sink *s, uint32_t id, const char *name, uint64_t n,
 	uint64_t total_ns, bool beside, const struct session_result *r, const char *method)
 {
 	struct trace_record part = {.kind = TRACE_cost,
@@ -315,7 +315,7 @@ static uint64_t put_kind(struct record_converter *c, const struct session_result
 		one_ps = least_ps;
 	uint64_t total_ns = (uint64_t)((unsigned __int128)n * one_ps / 1000);
 	if (n || what == SESSION_PROBE_record)
-		put_part(&c->sink, id, cost_kinds[what].name, n, total_ns, false, r, method);
+		cost_put_part(&c->sink, id, cost_kinds[what].name, n, total_ns, false, r, method);
 	return total_ns;
 }
 
@@ -368,11 +368,11 @@ static uint64_t own_cpu_ns(void)
 static void put_own(struct record_sink *s, const struct session_result *r)
 {
 	enum { RECORDER = 3, AFTER = 8, BEFORE = 12 };
-	put_part(s, BEFORE, TRACE_COST_BEFORE, 1, r->before_cpu_ns, true, r,
+	cost_put_part(s, BEFORE, TRACE_COST_BEFORE, 1, r->before_cpu_ns, true, r,
 		"the kernel's count, from longpole's start on");
-	put_part(s, RECORDER, TRACE_COST_BESIDE, 1, r->beside_cpu_ns, true, r,
+	cost_put_part(s, RECORDER, TRACE_COST_BESIDE, 1, r->beside_cpu_ns, true, r,
 		"the kernel's count, while the program ran");
-	put_part(s, AFTER, TRACE_COST_AFTER, 1, r->after_cpu_ns, true, r,
+	cost_put_part(s, AFTER, TRACE_COST_AFTER, 1, r->after_cpu_ns, true, r,
 		"the kernel's count, up to the last records");
 }
 
@@ -388,21 +388,22 @@ void session_cost_write(struct record_converter *c, struct session_result *r, ui
 	r->ring_records = record_converter_nr_ring(c);
 	uint64_t since_ns = own_cpu_ns();
 	r->added_ns = put_kinds(c, r, nr_images, environment) + samples_ns + switches_ns;
-	put_part(&c->sink, SAMPLES, TRACE_COST_SAMPLES, c->nr_samples, samples_ns, false, r,
+	cost_put_part(&c->sink, SAMPLES, TRACE_COST_SAMPLES, c->nr_samples, samples_ns, false, r,
 		samples);
-	put_part(&c->sink, SWITCHES, TRACE_COST_SWITCHES, c->nr_switches, switches_ns, false, r,
-		"measured before the program ran, as what delays a woken thread");
+	cost_put_part(&c->sink, SWITCHES, TRACE_COST_SWITCHES, c->nr_switches, switches_ns, false,
+		r, "measured before the program ran, as what delays a woken thread");
 	r->after_cpu_ns += own_cpu_ns() - since_ns;
 	put_own(&c->sink, r);
 	if (r->nr_wakes)
-		put_part(&c->sink, WAKING, TRACE_COST_WAKING, r->nr_wakes, r->nr_wakes * r->wake_ns,
-			true, r, "the median of as many, measured before the program ran");
+		cost_put_part(&c->sink, WAKING, TRACE_COST_WAKING, r->nr_wakes,
+			r->nr_wakes * r->wake_ns, true, r,
+			"the median of as many, measured before the program ran");
 	if (r->nr_wakes_busy)
-		put_part(&c->sink, WAKING_BUSY, TRACE_COST_WAKING_BUSY, r->nr_wakes_busy,
+		cost_put_part(&c->sink, WAKING_BUSY, TRACE_COST_WAKING_BUSY, r->nr_wakes_busy,
 			r->nr_wakes_busy * r->wake_busy_ns, true, r,
 			"the median of as many, measured before the program ran");
 	if (r->kernel_events)
-		put_part(&c->sink, SYSTEM, TRACE_COST_SYSTEM, r->kernel_events,
+		cost_put_part(&c->sink, SYSTEM, TRACE_COST_SYSTEM, r->kernel_events,
 			r->kernel_events * SYSTEM_EVENT_NS, true, r, "assumed: 0.1 us each");
 	if (r->target_cpu_ns)
 		r->overhead_share = (double)r->added_ns / (double)r->target_cpu_ns;

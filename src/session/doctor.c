@@ -24,8 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static void say(struct session_probe *p, const char *fmt, ...) BASE_PRINTF(2, 3);
-static void say(struct session_probe *p, const char *fmt, ...)
+static void doctor_say(struct session_probe *p, const char *fmt, ...) BASE_PRINTF(2, 3);
+static void doctor_say(struct session_probe *p, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
@@ -52,7 +52,7 @@ static void probe_clock(struct session_probe *p)
 {
 	const char *why;
 	p->ok = os_clock_usable(&why);
-	say(p, "%s", why);
+	doctor_say(p, "%s", why);
 }
 
 enum { COST_TIMES = 2000, COST_ROUNDS = 5, RATE_SPAN_NS = 20000000 };
@@ -82,10 +82,10 @@ static void probe_clock_cost(struct session_probe *p)
 	os_clock_start(&c);
 	p->ok = os_clock_finish(&c, RATE_SPAN_NS, NULL) == BASE_OK;
 	if (!p->ok) {
-		say(p, "the TSC does not advance steadily");
+		doctor_say(p, "the TSC does not advance steadily");
 		return;
 	}
-	say(p, "%.3f MHz; a stamp costs %.1f ns, CLOCK_MONOTONIC_RAW %.1f ns",
+	doctor_say(p, "%.3f MHz; a stamp costs %.1f ns, CLOCK_MONOTONIC_RAW %.1f ns",
 		(double)c.tick_hz / 1e6, (double)os_clock_ns(&c, best_ticks(false)) / COST_TIMES,
 		(double)os_clock_ns(&c, best_ticks(true)) / COST_TIMES);
 }
@@ -136,21 +136,21 @@ static void probe_samples(struct session_probe *p)
 {
 	char why[SYSTEM_PERF_WHY] = "", unused[SYSTEM_PERF_WHY] = "";
 	p->ok = try_perf(999, why, unused) && !*why;
-	say(p, "%s", p->ok ? "perf_event cpu-clock, 999 Hz, user space" : why);
+	doctor_say(p, "%s", p->ok ? "perf_event cpu-clock, 999 Hz, user space" : why);
 }
 
 static void probe_switches(struct session_probe *p)
 {
 	char unused[SYSTEM_PERF_WHY] = "", why[SYSTEM_PERF_WHY] = "";
 	p->ok = try_perf(0, unused, why) && !*why;
-	say(p, "%s", p->ok ? "perf_event context_switch" : why);
+	doctor_say(p, "%s", p->ok ? "perf_event context_switch" : why);
 }
 
 static void probe_counters(struct session_probe *p)
 {
 	int why = open_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
 	p->ok = !why;
-	say(p, "cycles: %s%s", why ? strerror(why) : "yes",
+	doctor_say(p, "cycles: %s%s", why ? strerror(why) : "yes",
 		why == ENOENT || why == EOPNOTSUPP ? " (no counters: most virtual machines)" : "");
 }
 
@@ -159,7 +159,8 @@ static void probe_paranoid(struct session_probe *p)
 	char text[16] = "";
 	bool known = first_line("/proc/sys/kernel/perf_event_paranoid", text, sizeof text);
 	p->ok = known && (strtol(text, NULL, 10) <= 2 || !geteuid());
-	say(p, "%s%s", known ? text : "no such file", known && !geteuid() ? " (we are root)" : "");
+	doctor_say(p, "%s%s", known ? text : "no such file",
+		known && !geteuid() ? " (we are root)" : "");
 }
 
 /* ---- BPF, ptrace ----------------------------------------------------------------------------- */
@@ -186,11 +187,12 @@ static void probe_source(struct session_probe *p, const char *backend)
 	p->ok = system_source_open(&src, &o, attempt, &nr, &ignored) == BASE_OK;
 	if (p->ok) {
 		system_source_close(&src);
-		say(p, "works");
+		doctor_say(p, "works");
 	} else if (nr) {
-		say(p, "%.40s: %.110s", system_refusal_text(attempt[0].refusal), attempt[0].why);
+		doctor_say(p, "%.40s: %.110s", system_refusal_text(attempt[0].refusal),
+			attempt[0].why);
 	} else {
-		say(p, "no memory");
+		doctor_say(p, "no memory");
 	}
 }
 
@@ -210,7 +212,7 @@ static void probe_ptrace(struct session_probe *p)
 	bool restricted = first_line("/proc/sys/kernel/yama/ptrace_scope", text, sizeof text);
 	long scope = restricted ? strtol(text, NULL, 10) : 0;
 	p->ok = scope < 2 || (scope == 2 && has_capability(19));
-	say(p, restricted ? "ptrace_scope %ld" : "not restricted", scope);
+	doctor_say(p, restricted ? "ptrace_scope %ld" : "not restricted", scope);
 }
 
 /* The thread's own time, as longpole/counter.h would read it in this process. */
@@ -221,7 +223,7 @@ static void probe_reads(struct session_probe *p)
 	int error = longpole_counter_open(&c, &event, 1, NULL);
 	enum longpole_backend backend = (enum longpole_backend)c.event[0].backend;
 	p->ok = !error && backend != LONGPOLE_BACKEND_SYSCALL;
-	say(p, error ? "no: %s" : "by the %s",
+	doctor_say(p, error ? "no: %s" : "by the %s",
 		error ? longpole_counter_error_text(error) : longpole_backend_name(backend));
 	longpole_counter_close(&c);
 }
@@ -235,7 +237,7 @@ static void probe_buffer(struct session_probe *p)
 	if (!statvfs("/dev/shm", &st) && !access("/dev/shm", W_OK))
 		free_bytes = (uint64_t)st.f_bavail * st.f_frsize;
 	p->ok = free_bytes >= 2 * (uint64_t)(256 << 20);
-	say(p, "/dev/shm: %" PRIu64 " MiB free", free_bytes >> 20);
+	doctor_say(p, "/dev/shm: %" PRIu64 " MiB free", free_bytes >> 20);
 }
 
 static void probe_preload(struct session_probe *p)
@@ -244,14 +246,14 @@ static void probe_preload(struct session_probe *p)
 	struct base_err err = {0};
 	p->ok = os_find_preload(OS_LIBRARY_PRELOAD, path, &err) == BASE_OK &&
 		os_check_preload(path, &err) == BASE_OK;
-	say(p, "%.*s", SESSION_PROBE_VALUE - 1, p->ok ? path : err.cause[0]);
+	doctor_say(p, "%.*s", SESSION_PROBE_VALUE - 1, p->ok ? path : err.cause[0]);
 }
 
 static void probe_valgrind(struct session_probe *p)
 {
 	const char *why = os_valgrind_why_not();
 	p->ok = !why;
-	say(p, "%s", why ? why : "Valgrind");
+	doctor_say(p, "%s", why ? why : "Valgrind");
 }
 
 static void probe_qemu(struct session_probe *p)
@@ -259,7 +261,7 @@ static void probe_qemu(struct session_probe *p)
 	struct base_str found = {0};
 	session_qemu_installed(&found);
 	p->ok = found.length;
-	say(p, "%s", found.length ? base_str_text(&found) : "QEMU is not installed here");
+	doctor_say(p, "%s", found.length ? base_str_text(&found) : "QEMU is not installed here");
 	base_str_fini(&found);
 }
 
@@ -268,7 +270,7 @@ static void probe_kernel(struct session_probe *p)
 	struct utsname u;
 	unsigned major = 0, minor = 0;
 	if (!uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2)
-		say(p, "%.*s %.*s", 60, u.sysname, 100, u.release);
+		doctor_say(p, "%.*s %.*s", 60, u.sysname, 100, u.release);
 	p->ok = major > 4 ||
 		(major == 4 && minor >= 17); /* preempted switches are marked since 4.17 */
 }
@@ -277,7 +279,7 @@ static void probe_processors(struct session_probe *p)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	p->ok = online > 1;
-	say(p, "%ld", online);
+	doctor_say(p, "%ld", online);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
+#memory_define MADV_POPULATE_WRITE 23
 #endif
 
 enum {
@@ -28,13 +28,13 @@ enum {
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* (A file system that does not say how large it is has all it needs.) */
-static bool fits(int fd, uint64_t bytes)
+static bool memory_fits(int fd, uint64_t bytes)
 {
 	struct statvfs fs;
 	return fstatvfs(fd, &fs) || !fs.f_blocks || fs.f_bavail * fs.f_frsize >= bytes;
 }
 
-static int create_file(struct session_memory *m)
+static int memory_create_file(struct session_memory *m)
 {
 	const char *dir[SESSION_PLACE_DIRS];
 	const uint64_t bytes = memory_ring_bytes(SESSION_MEMORY_BLOCKS);
@@ -44,7 +44,7 @@ static int create_file(struct session_memory *m)
 			continue;
 		int fd = session_place_file(&m->place, "memory", m->path);
 		errno = fd < 0 ? errno : ENOSPC;
-		if (fd >= 0 && fits(fd, bytes) && !ftruncate(fd, (off_t)bytes) &&
+		if (fd >= 0 && memory_fits(fd, bytes) && !ftruncate(fd, (off_t)bytes) &&
 			!(errno = posix_fallocate(fd, 0, MEMORY_RING_HEAD_BYTES)))
 			return fd;
 		int why = errno;
@@ -93,7 +93,7 @@ enum base_status session_memory_create(struct session_memory *m, unsigned level,
 	m->words = record_words_new();
 	if (!m->copy || !m->words)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for memory streams");
-	int fd = create_file(m);
+	int fd = memory_create_file(m);
 	if (fd < 0)
 		return session_memory_no_room(m, errno, err);
 	void *p = mmap(NULL, memory_ring_bytes(SESSION_MEMORY_BLOCKS), PROT_READ | PROT_WRITE,
@@ -160,7 +160,7 @@ static const struct record_thread *records_of(
 	return NULL;
 }
 
-static void define(struct session_memory *m, struct record_converter *c,
+static void memory_define(struct session_memory *m, struct record_converter *c,
 	struct session_memory_stream *s, bool again)
 {
 	const struct record_thread *t = s->thread ? records_of(c, s->pid, s->tid) : NULL;
@@ -176,7 +176,7 @@ static void define(struct session_memory *m, struct record_converter *c,
 						  .factor = c->clock->factor}});
 }
 
-static struct session_memory_stream *stream_of(
+static struct session_memory_stream *memory_stream_of(
 	struct session_memory *m, struct record_converter *c, const struct memory_chunk_head *h)
 {
 	for (size_t i = m->nr_streams; i-- > 0;)
@@ -195,13 +195,13 @@ static struct session_memory_stream *stream_of(
 	if (!s->stream)
 		return NULL;
 	m->nr_streams++;
-	define(m, c, s, false);
+	memory_define(m, c, s, false);
 	return s;
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
-static const uint8_t *block_at(const struct session_memory *m, uint32_t i)
+static const uint8_t *memory_block_at(const struct session_memory *m, uint32_t i)
 {
 	return (const uint8_t *)m->head + MEMORY_RING_HEAD_BYTES +
 	       (uint64_t)i * MEMORY_RING_BLOCK_BYTES;
@@ -216,13 +216,13 @@ static bool head_makes_sense(const struct memory_chunk_head *h)
 	       h->last_ticks >= h->first_ticks;
 }
 
-static uint64_t ns_of(const struct record_converter *c, uint64_t ticks)
+static uint64_t memory_ns_of(const struct record_converter *c, uint64_t ticks)
 {
 	uint64_t origin = c->clock->tsc_origin;
 	return ticks > origin ? os_clock_ns(c->clock, ticks - origin) : 0;
 }
 
-static void give_back(struct session_memory *m, uint32_t block)
+static void memory_give_back(struct session_memory *m, uint32_t block)
 {
 	__atomic_store_n(&m->head->state[block], MEMORY_RING_FREE, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&m->head->freed, 1, __ATOMIC_ACQ_REL);
@@ -230,11 +230,11 @@ static void give_back(struct session_memory *m, uint32_t block)
 		(void)syscall(SYS_futex, &m->head->freed, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* (Who reads along gives all back at once: pass_on().) */
+/* (Who reads along gives all back at once: memory_pass_on().) */
 static void give_back_now(struct session_memory *m, uint32_t block)
 {
 	if (!m->taker)
-		give_back(m, block);
+		memory_give_back(m, block);
 }
 
 /* All tables that are there: code that has run by now is in them. */
@@ -244,14 +244,14 @@ static void look_at_tables(struct session_memory *m)
 	for (uint32_t i = 0; i < SESSION_MEMORY_BLOCKS; i++) {
 		if (__atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE) != MEMORY_RING_DONE)
 			continue;
-		memcpy(&h, block_at(m, i), sizeof h);
+		memcpy(&h, memory_block_at(m, i), sizeof h);
 		if (head_makes_sense(&h) && h.type == MEMORY_CHUNK_TABLE)
-			record_words_learn(m->words, block_at(m, i), h.bytes);
+			record_words_learn(m->words, memory_block_at(m, i), h.bytes);
 	}
 }
 
 /* A chunk of the stream, to the trace, or who reads along. */
-static void put(struct session_memory *m, struct record_converter *c,
+static void memory_put(struct session_memory *m, struct record_converter *c,
 	struct session_memory_stream *s, const uint8_t *chunk)
 {
 	struct memory_chunk_head h;
@@ -264,7 +264,7 @@ static void put(struct session_memory *m, struct record_converter *c,
 	}
 	if (record_sink_failed(&c->sink))
 		return;
-	uint64_t first_ns = ns_of(c, h.first_ticks), last_ns = ns_of(c, h.last_ticks);
+	uint64_t first_ns = memory_ns_of(c, h.first_ticks), last_ns = memory_ns_of(c, h.last_ticks);
 	first_ns = first_ns < s->last_ns ? s->last_ns : first_ns;
 	s->last_ns = last_ns < first_ns ? first_ns : last_ns;
 	c->sink.status = trace_writer_put_content(c->sink.writer, TRACE_CONTENT_MEMORY, s->stream,
@@ -279,7 +279,7 @@ static void put_growing(
 	size_t size_bytes;
 	const uint8_t *chunk = g->coder ? record_coder_take(g->coder, &size_bytes) : NULL;
 	if (chunk)
-		put(m, c, &m->stream[g->definition - 1], chunk);
+		memory_put(m, c, &m->stream[g->definition - 1], chunk);
 	g->definition = 0;
 }
 
@@ -316,7 +316,7 @@ static struct session_memory_growing *growing_of(
 }
 
 /* A thread's chunks are put together: raw ones have few words. */
-static void encode(struct session_memory *m, struct record_converter *c,
+static void memory_encode(struct session_memory *m, struct record_converter *c,
 	struct session_memory_stream *s, const struct memory_chunk_head *h, const uint8_t *chunk)
 {
 	struct record_raw raw = {.chunk = chunk, .head = *h};
@@ -339,16 +339,17 @@ static void encode(struct session_memory *m, struct record_converter *c,
 }
 
 /* false: not its turn. */
-static bool take(struct session_memory *m, struct record_converter *c, uint32_t block, bool final)
+static bool memory_take(
+	struct session_memory *m, struct record_converter *c, uint32_t block, bool final)
 {
 	struct memory_chunk_head h;
-	memcpy(&h, block_at(m, block), sizeof h);
+	memcpy(&h, memory_block_at(m, block), sizeof h);
 	if (!head_makes_sense(&h)) {
 		m->nr_damaged += !final;
 		give_back_now(m, block);
 		return true;
 	}
-	struct session_memory_stream *s = stream_of(m, c, &h);
+	struct session_memory_stream *s = memory_stream_of(m, c, &h);
 	if (s && h.type != MEMORY_CHUNK_TABLE && h.sequence != s->sequence && !final)
 		return false;
 	if (h.type == MEMORY_RING_RAW && !m->encodes)
@@ -363,24 +364,24 @@ static bool take(struct session_memory *m, struct record_converter *c, uint32_t 
 	h.sequence -= s->nr_joined;
 	m->lost_words += h.lost;
 	if (h.type == MEMORY_RING_RAW) {
-		encode(m, c, s, &h, block_at(m, block));
+		memory_encode(m, c, s, &h, memory_block_at(m, block));
 		give_back_now(m, block);
 		return true;
 	}
 	memcpy(m->copy, &h, sizeof h);
-	memcpy(m->copy + sizeof h, block_at(m, block) + sizeof h, h.bytes - sizeof h);
+	memcpy(m->copy + sizeof h, memory_block_at(m, block) + sizeof h, h.bytes - sizeof h);
 	give_back_now(m, block);
 	if (h.type == MEMORY_CHUNK_TABLE)
 		record_words_learn(m->words, m->copy, h.bytes);
 	put_growing_of(m, c, s);
-	put(m, c, s, m->copy);
+	memory_put(m, c, s, m->copy);
 	return true;
 }
 
 /* To who reads along: what is there now, until there is no more of it; the blocks are given back
  * only then, so it has an end. So whatever was done before something that is taken is taken, too.
  */
-static unsigned pass_on(struct session_memory *m, struct record_converter *c, bool final)
+static unsigned memory_pass_on(struct session_memory *m, struct record_converter *c, bool final)
 {
 	bool taken[SESSION_MEMORY_BLOCKS] = {false}, again = m->taker->has_room(m->taker->ctx);
 	unsigned nr = 0;
@@ -391,7 +392,7 @@ static unsigned pass_on(struct session_memory *m, struct record_converter *c, bo
 		for (uint32_t i = 0; i < SESSION_MEMORY_BLOCKS; i++) {
 			uint32_t state = __atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE);
 			if (taken[i] || state == MEMORY_RING_FREE ||
-				(state != MEMORY_RING_DONE && !last) || !take(m, c, i, last))
+				(state != MEMORY_RING_DONE && !last) || !memory_take(m, c, i, last))
 				continue;
 			taken[i] = again = true;
 			nr++;
@@ -400,7 +401,7 @@ static unsigned pass_on(struct session_memory *m, struct record_converter *c, bo
 	m->taker->commit(m->taker->ctx);
 	for (uint32_t i = 0; i < SESSION_MEMORY_BLOCKS; i++)
 		if (taken[i])
-			give_back(m, i);
+			memory_give_back(m, i);
 	return nr;
 }
 
@@ -438,7 +439,7 @@ unsigned session_memory_drain(
 	unsigned nr = 0;
 	bool again = m->head != NULL;
 	if (m->head && m->taker)
-		return pass_on(m, c, final);
+		return memory_pass_on(m, c, final);
 	if (m->head)
 		share_work(m, has_spare, final);
 	m->nr_encoded = 0;
@@ -450,7 +451,7 @@ unsigned session_memory_drain(
 			uint32_t state = __atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE);
 			if (state != MEMORY_RING_DONE)
 				continue;
-			bool taken = take(m, c, i, false);
+			bool taken = memory_take(m, c, i, false);
 			nr += taken;
 			again |= taken;
 		}
@@ -458,7 +459,7 @@ unsigned session_memory_drain(
 	/* What is left in order of place: chunks of threads that are gone, or stopped halfway. */
 	for (uint32_t i = 0; final && m->head && i < SESSION_MEMORY_BLOCKS; i++)
 		if (__atomic_load_n(&m->head->state[i], __ATOMIC_ACQUIRE) != MEMORY_RING_FREE)
-			nr += take(m, c, i, true);
+			nr += memory_take(m, c, i, true);
 	for (unsigned i = 0; final && i < SESSION_MEMORY_GROWING; i++)
 		put_growing(m, c, &m->growing[i]);
 	return nr;
@@ -467,7 +468,7 @@ unsigned session_memory_drain(
 void session_memory_finish(struct session_memory *m, struct record_converter *c)
 {
 	for (size_t i = 0; i < m->nr_streams; i++)
-		define(m, c, &m->stream[i], true);
+		memory_define(m, c, &m->stream[i], true);
 	if (m->head)
 		m->lost_words += __atomic_load_n(&m->head->lost_words, __ATOMIC_RELAXED);
 }

@@ -56,7 +56,7 @@ void session_qemu_installed(struct base_str *ret)
 }
 
 /* In an option of QEMU's a comma is two. */
-static void add_path(struct base_str *s, const char *path)
+static void qemu_add_path(struct base_str *s, const char *path)
 {
 	for (; *path; path++)
 		base_str_addf(s, *path == ',' ? "%c%c" : "%c", *path, *path);
@@ -70,9 +70,9 @@ static enum base_status plugin_option(
 	enum base_status status = os_find_preload(OS_LIBRARY_QEMU, library, err);
 	if (status != BASE_OK)
 		return status;
-	add_path(&s, library);
+	qemu_add_path(&s, library);
 	base_str_add(&s, ",ring=");
-	add_path(&s, ring_path);
+	qemu_add_path(&s, ring_path);
 	if (s.failed || s.length >= sizeof q->plugin)
 		status = base_fail(err, BASE_ERR_NOMEM, "no room for the option of a plugin");
 	else

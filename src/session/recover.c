@@ -68,7 +68,7 @@ static enum base_status left_read(struct left *l, struct base_err *err)
 	return h->turn ? BASE_OK : BASE_END;
 }
 
-static const char *name_of(const struct session_place *p)
+static const char *recover_name_of(const struct session_place *p)
 {
 	const char *slash = strrchr(p->path, '/');
 	return (slash ? slash + 1 : p->path) + sizeof SESSION_PLACE_PREFIX - 1;
@@ -83,7 +83,7 @@ static bool is_the_trace(const struct session_keep_head *h, const char *path)
 static void left_describe(struct left *l, struct session_left_recording *ret)
 {
 	*ret = (struct session_left_recording){.why_not = {.status = BASE_OK}};
-	snprintf(ret->name, sizeof ret->name, "%s", name_of(&l->place));
+	snprintf(ret->name, sizeof ret->name, "%s", recover_name_of(&l->place));
 	ret->why_not.status = left_read(l, &ret->why_not);
 	const struct session_keep_head *h = l->head;
 	if (!h || ret->why_not.status == BASE_ERR_VERSION)
@@ -123,7 +123,7 @@ static bool list_one(void *ctx, struct session_left *found)
 	return true;
 }
 
-static int by_time(const void *a, const void *b)
+static int recover_by_time(const void *a, const void *b)
 {
 	const struct session_left_recording *x = a, *y = b;
 	return x->cut_unix_ns != y->cut_unix_ns ? (x->cut_unix_ns > y->cut_unix_ns ? 1 : -1)
@@ -140,7 +140,7 @@ enum base_status session_left_list(
 	if (list.failed)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for a list of recordings");
 	if (list.nr)
-		qsort(list.left, list.nr, sizeof *list.left, by_time);
+		qsort(list.left, list.nr, sizeof *list.left, recover_by_time);
 	return BASE_OK;
 }
 
@@ -153,7 +153,7 @@ struct search {
 static bool search_one(void *ctx, struct session_left *left)
 {
 	struct search *s = ctx;
-	if (strcmp(name_of(&left->place), s->name) != 0) {
+	if (strcmp(recover_name_of(&left->place), s->name) != 0) {
 		session_place_leave(&left->place);
 		return true;
 	}
@@ -191,7 +191,7 @@ static const struct session_keep_point *point_of(const struct recovery *r)
 	return &h->point[h->turn & 1];
 }
 
-static enum base_status open_ring(struct recovery *r, struct base_err *err)
+static enum base_status recover_open_ring(struct recovery *r, struct base_err *err)
 {
 	const struct session_keep_head *h = r->left.head;
 	int fd = openat(r->left.place.fd, h->ring, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -308,7 +308,7 @@ out:
 }
 
 /* Stamps beyond are damage. (After a restart of the machine its counter began anew.) */
-static uint64_t limit_of(const struct recovery *r)
+static uint64_t recover_limit_of(const struct recovery *r)
 {
 	struct os_clock_pair now;
 	os_clock_read_pair(3, &now);
@@ -318,10 +318,10 @@ static uint64_t limit_of(const struct recovery *r)
 	       (uint64_t)((unsigned __int128)FUTURE_NS * r->clock.tick_hz / 1000000000u);
 }
 
-static enum base_status read_ring(struct recovery *r, struct base_err *err)
+static enum base_status recover_read_ring(struct recovery *r, struct base_err *err)
 {
 	struct record_converter *c = &r->converter;
-	uint64_t limit = limit_of(r);
+	uint64_t limit = recover_limit_of(r);
 	session_ring_drain(&r->ring, c, limit, limit, true);
 	session_tally_drain(&r->ring, c, limit, true);
 	/* Nobody was there to see how the program ended. */
@@ -335,31 +335,33 @@ static enum base_status read_ring(struct recovery *r, struct base_err *err)
 	return c->sink.status;
 }
 
-static void count(struct recovery *r, enum trace_diag diag, uint64_t n)
+static void recover_count(struct recovery *r, enum trace_diag diag, uint64_t n)
 {
 	r->ret->count[diag] += n;
 	trace_writer_count(r->writer, diag, n);
 }
 
-static void count_losses(struct recovery *r)
+static void recover_count_losses(struct recovery *r)
 {
 	const struct ring_head *head = r->ring.head;
 	const struct record_converter *c = &r->converter;
-	count(r, TRACE_DIAG_recorder_killed, 1);
-	count(r, TRACE_DIAG_records_lost, __atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
-	count(r, TRACE_DIAG_nested_dropped,
+	recover_count(r, TRACE_DIAG_recorder_killed, 1);
+	recover_count(
+		r, TRACE_DIAG_records_lost, __atomic_load_n(&head->lost_records, __ATOMIC_RELAXED));
+	recover_count(r, TRACE_DIAG_nested_dropped,
 		__atomic_load_n(&head->nested_dropped, __ATOMIC_RELAXED) + c->nested_lost);
-	count(r, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
-	count(r, TRACE_DIAG_unsuited, __atomic_load_n(&head->unsuited, __ATOMIC_RELAXED));
-	count(r, TRACE_DIAG_omp_disabled, __atomic_load_n(&head->omp_disabled, __ATOMIC_RELAXED));
-	count(r, TRACE_DIAG_omp_other_tool,
+	recover_count(r, TRACE_DIAG_deepbound, __atomic_load_n(&head->deepbound, __ATOMIC_RELAXED));
+	recover_count(r, TRACE_DIAG_unsuited, __atomic_load_n(&head->unsuited, __ATOMIC_RELAXED));
+	recover_count(
+		r, TRACE_DIAG_omp_disabled, __atomic_load_n(&head->omp_disabled, __ATOMIC_RELAXED));
+	recover_count(r, TRACE_DIAG_omp_other_tool,
 		__atomic_load_n(&head->omp_other_tool, __ATOMIC_RELAXED));
-	count(r, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
+	recover_count(r, TRACE_DIAG_ring_damaged, c->nr_damaged_blocks);
 	r->ret->ring_records = record_converter_nr_ring(c);
 	r->ret->records = trace_writer_records(r->writer);
 }
 
-static enum base_status recover(struct recovery *r, const char *path, struct base_err *err)
+static enum base_status recover_recover(struct recovery *r, const char *path, struct base_err *err)
 {
 	const struct session_keep_head *h = r->left.head;
 	r->clock = (struct os_clock){.tsc_origin = h->tsc_origin,
@@ -367,7 +369,7 @@ static enum base_status recover(struct recovery *r, const char *path, struct bas
 		.unix_origin_ns = h->unix_origin_ns,
 		.tick_hz = h->tick_hz,
 		.factor = h->factor};
-	enum base_status status = open_ring(r, err);
+	enum base_status status = recover_open_ring(r, err);
 	if (status == BASE_OK)
 		status = map_trace(r, err);
 	if (status != BASE_OK)
@@ -376,10 +378,10 @@ static enum base_status recover(struct recovery *r, const char *path, struct bas
 	nanosleep(&(struct timespec){.tv_nsec = SETTLE_NS}, NULL);
 	status = copy_trace(r, path, err);
 	if (status == BASE_OK)
-		status = read_ring(r, err);
+		status = recover_read_ring(r, err);
 	if (status != BASE_OK)
 		return status;
-	count_losses(r);
+	recover_count_losses(r);
 	r->ret->trace_bytes = trace_writer_bytes(r->writer);
 	status = trace_writer_close(r->writer, err);
 	r->writer = NULL;
@@ -422,7 +424,7 @@ enum base_status session_recover(
 	if (status == BASE_OK && partial.failed)
 		status = base_fail(err, BASE_ERR_NOMEM, "no memory for a name");
 	if (status == BASE_OK) {
-		status = recover(r, partial.buf, err);
+		status = recover_recover(r, partial.buf, err);
 		if (status == BASE_OK && rename(partial.buf, path))
 			status = base_fail_errno(err, errno, "cannot name the trace %s", path);
 		if (status != BASE_OK)
@@ -445,8 +447,8 @@ static bool make_way(void *ctx, struct session_left *found)
 		session_place_close(&l.place);
 	} else if (status == BASE_OK && path && !*l.head->trace_other &&
 		   is_the_trace(l.head, path)) {
-		int n = snprintf(
-			other, sizeof other, "%s.%s", l.head->trace_path, name_of(&l.place));
+		int n = snprintf(other, sizeof other, "%s.%s", l.head->trace_path,
+			recover_name_of(&l.place));
 		off_t at = offsetof(struct session_keep_head, trace_other);
 		if (n > 0 && (size_t)n < sizeof other && !link(l.head->trace_path, other) &&
 			pwrite(l.place.session_fd, other, (size_t)n + 1, at) != n + 1)

@@ -242,7 +242,7 @@ static struct record_image *image_at(struct session_restored *r, uint64_t number
 }
 
 /* Does such a value mean something that is defined? */
-static bool is_defined(const struct record_sink *s, uint64_t map, uint64_t value)
+static bool restore_is_defined(const struct record_sink *s, uint64_t map, uint64_t value)
 {
 	switch (map) {
 	case RECORD_MAP_objects:
@@ -265,7 +265,7 @@ static bool apply_map(struct session_restored *r, const uint64_t *w)
 	struct base_map *m = w[0] < RECORD_MAP_NR
 				     ? record_converter_map(r->c, (enum record_map_number)w[0])
 				     : NULL;
-	if (!m || !is_defined(&r->c->sink, w[0], w[3]))
+	if (!m || !restore_is_defined(&r->c->sink, w[0], w[3]))
 		return false;
 	if (w[0] == RECORD_MAP_mappings && w[3] > r->c->world.nr_mappings)
 		r->c->world.nr_mappings = w[3];

@@ -43,7 +43,7 @@ static size_t fitting(const char *dir, size_t size_bytes)
 	return half < size_bytes ? (size_t)half : size_bytes;
 }
 
-static int create_file(struct session_ring *r, size_t *size_bytes)
+static int ring_create_file(struct session_ring *r, size_t *size_bytes)
 {
 	const char *dir[SESSION_PLACE_DIRS];
 	session_place_dirs(dir);
@@ -109,7 +109,7 @@ enum base_status session_ring_create(struct session_ring *r, size_t size_bytes,
 	void *map = MAP_FAILED;
 	memset(r, 0, sizeof *r);
 	r->place.fd = r->place.session_fd = -1;
-	int fd = r->fd = create_file(r, &size_bytes);
+	int fd = r->fd = ring_create_file(r, &size_bytes);
 	if (fd < 0)
 		return base_fail_errno(err, errno,
 			"cannot make the recorder's buffer (1 MiB or more) in /dev/shm, $TMPDIR or "
@@ -308,7 +308,7 @@ static bool list_thread(struct session_ring *r, struct record_thread *t)
 	return true;
 }
 
-static void find_block(struct session_ring *r, uint32_t i)
+static void ring_find_block(struct session_ring *r, uint32_t i)
 {
 	struct ring_block *b = session_ring_block(r, i);
 	uint32_t state = __atomic_load_n(&b->state, __ATOMIC_ACQUIRE);
@@ -356,13 +356,13 @@ static void find_blocks(struct session_ring *r)
 				break;
 			used++;
 			if (!r->block[i].known)
-				find_block(r, i);
+				ring_find_block(r, i);
 		}
 	}
 	r->nr_used = used;
 }
 
-static void give_back(struct session_ring *r, uint32_t i)
+static void ring_give_back(struct session_ring *r, uint32_t i)
 {
 	struct ring_block *b = session_ring_block(r, i);
 	memset(b, 0, RING_BLOCK_BYTES);
@@ -375,7 +375,7 @@ static void give_back(struct session_ring *r, uint32_t i)
 void session_ring_give_back_held(struct session_ring *r)
 {
 	for (uint32_t i = 0; i < r->nr_held; i++)
-		give_back(r, r->held[i]);
+		ring_give_back(r, r->held[i]);
 	r->nr_held = 0;
 }
 
@@ -406,10 +406,10 @@ static void finish_block(struct session_ring *r, struct record_thread *t, bool d
 	else if (r->held)
 		r->held[r->nr_held++] = i;
 	else
-		give_back(r, i);
+		ring_give_back(r, i);
 }
 
-static bool is_done(const struct session_ring *r, uint32_t i)
+static bool ring_is_done(const struct session_ring *r, uint32_t i)
 {
 	return __atomic_load_n(&session_ring_block(r, i)->state, __ATOMIC_ACQUIRE) ==
 	       RING_BLOCK_DONE;
@@ -421,7 +421,7 @@ static bool drain_block(struct session_ring *r, struct record_thread *t)
 	uint32_t i = t->block[0];
 	struct session_block *state = &r->block[i];
 	struct ring_block *b = session_ring_block(r, i);
-	bool done = is_done(r, i), patient = !r->final && t->stuck_ticks < STUCK_TICKS;
+	bool done = ring_is_done(r, i), patient = !r->final && t->stuck_ticks < STUCK_TICKS;
 	enum record_stop stop;
 
 	if (b->sequence != t->next_sequence && patient) {
@@ -441,7 +441,7 @@ static bool drain_block(struct session_ring *r, struct record_thread *t)
 			return false; /* still being filled */
 	} else if (stop == RECORD_STOP_zero) {
 		/* A record still being written by a frame that a signal interrupted. */
-		if (!t->dead && !r->final && (t->nr_blocks < 2 || !is_done(r, t->block[1])))
+		if (!t->dead && !r->final && (t->nr_blocks < 2 || !ring_is_done(r, t->block[1])))
 			return false;
 		r->converter->nested_lost++;
 	}
@@ -450,7 +450,7 @@ static bool drain_block(struct session_ring *r, struct record_thread *t)
 }
 
 /* Threads that died without a word: killed, or replaced by an exec. */
-static void bury(struct session_ring *r)
+static void ring_bury(struct session_ring *r)
 {
 	uint64_t now_ns = os_time_ns(CLOCK_MONOTONIC);
 	if (now_ns < r->bury_ns + BURY_EVERY_NS)
@@ -489,7 +489,7 @@ static bool many_ended(const struct session_ring *r)
 	uint32_t nr = 0;
 	for (size_t i = 0; r->nr_listed > ENDED_MOST && i < r->nr_listed; i++) {
 		const struct record_thread *t = r->listed[i];
-		nr += t->nr_blocks && is_done(r, t->block[t->nr_blocks - 1]);
+		nr += t->nr_blocks && ring_is_done(r, t->block[t->nr_blocks - 1]);
 	}
 	return nr > ENDED_MOST;
 }
@@ -513,7 +513,7 @@ void session_ring_drain(struct session_ring *r, struct record_converter *c, uint
 	c->world.look_ahead_ctx = r;
 	/* Of all threads what was before the last horizon has been read, and its samples, too. */
 	record_world_forget_unloaded(&c->world);
-	bury(r); /* before looking: what they wrote is all there */
+	ring_bury(r); /* before looking: what they wrote is all there */
 	find_blocks(r);
 	size_t kept = 0;
 	for (size_t i = 0; i < r->nr_listed; i++) {

@@ -120,7 +120,7 @@ static enum base_status open_trace(struct session *s)
 	return status;
 }
 
-static const char *library_of(const struct session_options *o)
+static const char *session_library_of(const struct session_options *o)
 {
 	return o->calls            ? OS_LIBRARY_CALLS
 	       : session_counts(o) ? OS_LIBRARY_TALLY
@@ -132,7 +132,7 @@ static enum base_status find_libraries(struct session *s, struct base_str *ret)
 {
 	const struct session_options *o = s->opts;
 	char path[PATH_MAX], way[PATH_MAX];
-	enum base_status status = os_find_preload(library_of(o), path, s->err);
+	enum base_status status = os_find_preload(session_library_of(o), path, s->err);
 	if (status == BASE_OK)
 		status = os_check_preload(path, s->err);
 	if (status == BASE_OK)
@@ -217,7 +217,7 @@ static void choose_sample_hz(struct session *s)
 	s->result->sample_hz = hz;
 }
 
-static enum base_status set_up(struct session *s, char program[PATH_MAX])
+static enum base_status session_set_up(struct session *s, char program[PATH_MAX])
 {
 	const struct session_options *o = s->opts;
 	const char *why;
@@ -284,7 +284,7 @@ static enum base_status set_up(struct session *s, char program[PATH_MAX])
 
 /* The trace cannot grow any more. A full disk is no failure of the recording: what is there can be
  * read. */
-static void give_up(struct session *s, const struct base_err *e)
+static void session_give_up(struct session *s, const struct base_err *e)
 {
 	if (s->full)
 		return;
@@ -327,7 +327,7 @@ static void read_both_clocks(struct session *s)
 }
 
 /* Names at the end; why places stay without one goes into the result. */
-static void name_all(struct session *s)
+static void session_name_all(struct session *s)
 {
 	struct record_sink *sink = &s->converter.sink;
 	struct record_unnamed unnamed;
@@ -349,7 +349,7 @@ static void name_all(struct session *s)
 		advice);
 }
 
-static void tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool final)
+static void session_tell(struct session *s, uint64_t raw_ns, uint64_t reached_ns, bool final)
 {
 	const struct session_listener *to = s->opts->listener;
 	if (final || raw_ns >= s->named_ns + NAME_EVERY_NS) {
@@ -400,7 +400,7 @@ bool session_has_spare(const struct session *s)
 }
 
 /* One process, as far as the kernel's events say. */
-static bool is_alone(const struct session *s)
+static bool session_is_alone(const struct session *s)
 {
 	return s->converter.nr_live < 2;
 }
@@ -410,10 +410,10 @@ static bool is_alone(const struct session *s)
  * its records are read when there are many, or when the program has ended. What must be looked
  * up while the program lives, or is awaited by somebody, does not wait.
  */
-static bool can_wait(struct session *s, uint64_t now_ns)
+static bool session_can_wait(struct session *s, uint64_t now_ns)
 {
-	bool may = s->has_program && !s->opts->listener && is_alone(s) && all_busy(s, now_ns) &&
-		   s->converter.nr_waiting < EVENTS_WAITING_MAX;
+	bool may = s->has_program && !s->opts->listener && session_is_alone(s) &&
+		   all_busy(s, now_ns) && s->converter.nr_waiting < EVENTS_WAITING_MAX;
 	EACH_SOURCE (x)
 		may = may && (!x->may_wait || x->may_wait(s));
 	return may;
@@ -436,7 +436,7 @@ static void flush_system(struct session *s, uint64_t raw_ns)
 	(void)!trace_writer_flush(s->writer, &ignored); /* its next record meets the error again */
 }
 
-static void look(struct session *s, bool final)
+static void session_look(struct session *s, bool final)
 {
 	struct os_clock_pair pair;
 	os_clock_read_pair(3, &pair);
@@ -454,7 +454,7 @@ static void look(struct session *s, bool final)
 	if (s->has_program)
 		look_at_load(s, pair.raw_ns);
 	s->cut = s->cut || (s->has_program && session_ring_was_cut(&s->ring));
-	s->waits = !final && !s->cut && can_wait(s, pair.raw_ns);
+	s->waits = !final && !s->cut && session_can_wait(s, pair.raw_ns);
 	s->cold =
 		s->has_program && !final && !s->cut && !session_ring_warm_ahead(&s->ring, WARM_NS);
 	if (s->waits)
@@ -462,11 +462,12 @@ static void look(struct session *s, bool final)
 	read_sources(s, &l, false);
 	record_converter_release(&s->converter, os_clock_ns(&s->clock, l.horizon));
 	if (s->opts->listener)
-		tell(s, pair.raw_ns, os_clock_ns(&s->clock, final ? l.now : l.horizon), final);
+		session_tell(
+			s, pair.raw_ns, os_clock_ns(&s->clock, final ? l.now : l.horizon), final);
 	session_keep_look(&s->keep, pair.raw_ns, os_clock_ns(&s->clock, final ? l.now : l.horizon));
 	flush_system(s, pair.raw_ns);
 	if (record_sink_failed(&s->converter.sink))
-		give_up(s, &s->converter.sink.err);
+		session_give_up(s, &s->converter.sink.err);
 }
 
 /* The fullest of the buffers; hasty: of those that are read in each round. */
@@ -517,12 +518,12 @@ static void report_progress(struct session *s)
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-static uint64_t ns_of(struct timeval t)
+static uint64_t session_ns_of(struct timeval t)
 {
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_usec * 1000u;
 }
 
-static void reap(struct session *s)
+static void session_reap(struct session *s)
 {
 	struct rusage usage;
 	int status;
@@ -538,7 +539,7 @@ static void reap(struct session *s)
 	s->result->elapsed_ns = raw_ns - s->begin_ns;
 	s->result->wait_status = status;
 	s->result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	s->result->target_cpu_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
+	s->result->target_cpu_ns = session_ns_of(usage.ru_utime) + session_ns_of(usage.ru_stime);
 }
 
 static void handle_signals(struct session *s)
@@ -561,7 +562,7 @@ static void handle_signals(struct session *s)
 			s->stopped = true; /* while waiting for daemons */
 	}
 	if (!s->ended && s->has_program)
-		reap(s);
+		session_reap(s);
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
@@ -582,26 +583,26 @@ static bool any_known_alive(const struct session *s)
 }
 
 /* Who was just born may not be known yet. */
-static bool any_alive(const struct session *s)
+static bool session_any_alive(const struct session *s)
 {
 	return os_time_ns(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->result->elapsed_ns + BIRTH_NS ||
 	       any_known_alive(s);
 }
 
-static bool goes_on(const struct session *s)
+static bool session_goes_on(const struct session *s)
 {
 	if (s->stopped)
 		return false;
 	if (!s->has_program)
 		return !s->opts->for_ns ||
 		       os_time_ns(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->opts->for_ns;
-	return !s->ended || (s->opts->wait_all && any_alive(s));
+	return !s->ended || (s->opts->wait_all && session_any_alive(s));
 }
 
-static void run(struct session *s)
+static void session_session_run(struct session *s)
 {
 	struct pollfd fd = {.fd = s->signal_fd, .events = POLLIN};
-	while (goes_on(s)) {
+	while (session_goes_on(s)) {
 		uint64_t sleep_ns = interval_ns(s);
 		struct timespec ts = {.tv_nsec = (long)sleep_ns};
 		if (ppoll(&fd, 1, &ts, NULL) > 0)
@@ -609,19 +610,19 @@ static void run(struct session *s)
 		else if (!sleep_ns)
 			sched_yield();
 		if (!s->full)
-			look(s, false);
+			session_look(s, false);
 		report_progress(s);
 	}
 	session_set_recording(s, RING_off);
 	s->stolen_ns = os_clock_stolen_ns() - s->stolen_ns;
 	s->result->beside_cpu_ns = os_time_ns(CLOCK_PROCESS_CPUTIME_ID) - s->started_cpu_ns;
 	if (!s->full)
-		look(s, true);
+		session_look(s, true);
 	if (!s->has_program)
 		s->result->elapsed_ns = os_time_ns(CLOCK_MONOTONIC_RAW) - s->begin_ns;
 }
 
-static void keep(struct session *s)
+static void session_keep(struct session *s)
 {
 	struct base_str command = {0};
 	if (!s->has_program || !s->writer)
@@ -636,7 +637,7 @@ static void keep(struct session *s)
 	base_str_fini(&command);
 }
 
-static enum base_status start(struct session *s)
+static enum base_status session_start(struct session *s)
 {
 	struct record_converter *c = &s->converter;
 	int why = s->has_program ? os_child_ready(&s->child) : 0;
@@ -658,7 +659,7 @@ static enum base_status start(struct session *s)
 	s->sched_policy = sched_getscheduler(0);
 	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
-	keep(s);
+	session_keep(s);
 	s->started_cpu_ns = s->result->before_cpu_ns = os_time_ns(CLOCK_PROCESS_CPUTIME_ID);
 	s->stolen_ns = os_clock_stolen_ns();
 	s->begin_ns = s->progress_ns = os_time_ns(CLOCK_MONOTONIC_RAW);
@@ -687,7 +688,7 @@ void session_count(struct session *s, enum trace_diag diag, uint64_t n)
 		trace_writer_count(s->writer, diag, n);
 }
 
-static void count_all(struct session *s)
+static void session_count_all(struct session *s)
 {
 	const struct record_converter *c = &s->converter;
 	struct session_result *res = s->result;
@@ -735,7 +736,7 @@ static void write_cost(struct session *s)
 	session_set_recording(s, RING_off);
 }
 
-static enum base_status finish(struct session *s)
+static enum base_status session_finish(struct session *s)
 {
 	struct session_result *res = s->result;
 	EACH_SOURCE (x)
@@ -751,7 +752,7 @@ static enum base_status finish(struct session *s)
 		res->nr_named_sites += record_namer_look(&s->namer, &s->converter.sink) +
 				       record_jit_name_all(&s->converter.world);
 	else
-		name_all(s);
+		session_name_all(s);
 	res->symbols_ns = os_time_ns(CLOCK_MONOTONIC_RAW) - before_ns;
 	uint64_t cpu_ns = os_time_ns(CLOCK_PROCESS_CPUTIME_ID);
 	res->recorder_cpu_ns = cpu_ns - s->cpu_ns;
@@ -760,8 +761,8 @@ static enum base_status finish(struct session *s)
 	if (s->opts->measure_floor)
 		session_lock_floor_write(&s->converter, &s->floor, mode_name(s->opts->locks));
 	if (record_sink_failed(&s->converter.sink))
-		give_up(s, &s->converter.sink.err);
-	count_all(s);
+		session_give_up(s, &s->converter.sink.err);
+	session_count_all(s);
 	res->nr_sites = s->converter.sink.nr_sites;
 	res->records = s->converter.sink.nr_records;
 	if (!s->writer)
@@ -773,7 +774,7 @@ static enum base_status finish(struct session *s)
 	s->writer = NULL;
 	res->trace_bytes = !stat(s->opts->output_path, &st) ? (uint64_t)st.st_size : 0;
 	if (status != BASE_OK)
-		give_up(s, &close_err);
+		session_give_up(s, &close_err);
 	return s->status;
 }
 
@@ -840,16 +841,16 @@ enum base_status session_run(
 	/* a file that grows too large is an error, no end */
 	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &s->before.file_too_large);
 	os_bus_guard(&s->before.bus);
-	enum base_status status = set_up(s, program);
+	enum base_status status = session_set_up(s, program);
 	if (status == BASE_OK)
-		status = start(s);
+		status = session_start(s);
 	if (status == BASE_OK) {
-		run(s);
+		session_session_run(s);
 		if (!s->has_program)
 			ret->exit_code = 0;
 		else if (!s->ended) /* the program lives on without us */
 			ret->exit_code = 128 + SIGINT;
-		status = finish(s);
+		status = session_finish(s);
 	}
 	tear_down(s);
 	ret->recorder_cpu_ns = os_time_ns(CLOCK_PROCESS_CPUTIME_ID) - s->cpu_ns;

@@ -337,7 +337,7 @@ static void kernel_close(struct session *s)
 }
 
 /* (It sees what perf would be asked about switches.) */
-static enum base_status perf_open(struct session *s)
+static enum base_status sources_perf_open(struct session *s)
 {
 	struct session_result *res = s->result;
 	if (!s->has_program)
@@ -349,7 +349,7 @@ static enum base_status perf_open(struct session *s)
 	return BASE_OK;
 }
 
-static void perf_read(struct session *s, const struct session_look *l)
+static void sources_perf_read(struct session *s, const struct session_look *l)
 {
 	if (s->perf)
 		system_perf_read(s->perf, &s->converter,
@@ -372,7 +372,7 @@ static void perf_count(struct session *s)
 	session_count(s, TRACE_DIAG_no_switches, res->no_switches_why[0] != 0);
 }
 
-static void perf_close(struct session *s)
+static void sources_perf_close(struct session *s)
 {
 	system_perf_close(s->perf);
 }
@@ -390,12 +390,12 @@ const struct session_source session_sources[SESSION_NR_SOURCES] = {
 		.close = kernel_close,
 	},
 	{
-		.open = perf_open,
-		.read = perf_read,
+		.open = sources_perf_open,
+		.read = sources_perf_read,
 		.is_hasty = true,
 		.fill_percent = perf_fill_percent,
 		.count = perf_count,
-		.close = perf_close,
+		.close = sources_perf_close,
 	},
 	{
 		.prepare = ring_prepare,

@@ -103,7 +103,7 @@ struct reader {
 	const struct system_hardware *events;
 };
 
-static void put(const struct reader *r, struct trace_record rec)
+static void tally_put(const struct reader *r, struct trace_record rec)
 {
 	rec.time_ns = r->t->last_ns;
 	record_thread_put(r->c, r->t, &rec);
@@ -123,18 +123,18 @@ static uint64_t deviation(const struct tally_entry *e)
 static void put_cond(const struct reader *r, const struct tally_entry *e)
 {
 	uint32_t object = record_image_object(&r->c->world, r->t->image, e->key);
-	put(r, (struct trace_record){.kind = TRACE_cond_count,
-		       .u.cond_count = {.object = object,
-			       .waits = e->n[TALLY_waits],
-			       .timeouts = e->n[TALLY_timeouts],
-			       .signals = e->n[TALLY_signals],
-			       .broadcasts = e->n[TALLY_broadcasts],
-			       .wait_ns = e->n[TALLY_cond_wait_ns]}});
+	tally_put(r, (struct trace_record){.kind = TRACE_cond_count,
+			     .u.cond_count = {.object = object,
+				     .waits = e->n[TALLY_waits],
+				     .timeouts = e->n[TALLY_timeouts],
+				     .signals = e->n[TALLY_signals],
+				     .broadcasts = e->n[TALLY_broadcasts],
+				     .wait_ns = e->n[TALLY_cond_wait_ns]}});
 	if (e->site)
-		put(r, (struct trace_record){.kind = TRACE_cond_site,
-			       .u.cond_site = {.object = object,
-				       .site = record_image_site(
-					       &r->c->world, r->t->image, e->site)}});
+		tally_put(r, (struct trace_record){.kind = TRACE_cond_site,
+				     .u.cond_site = {.object = object,
+					     .site = record_image_site(
+						     &r->c->world, r->t->image, e->site)}});
 }
 
 /* Of functions that take next to nothing: less the clock's own time. */
@@ -157,46 +157,47 @@ static void put_lock_events(
 		for (unsigned mode = 0; mode < TALLY_MODES; mode++) {
 			uint64_t nr = sums[taking]->nr[mode];
 			for (unsigned i = 0; nr && i < r->events->nr; i++)
-				put(r, (struct trace_record){.kind = TRACE_lock_event,
-					       .u.lock_event = {.object = object,
-						       .site = site,
-						       .event = event_name(r, i),
-						       .in_kernel = mode,
-						       .taking = taking,
-						       .nr = nr,
-						       .count = not_negative(
-							       sums[taking]->count[mode][i])}});
+				tally_put(
+					r, (struct trace_record){.kind = TRACE_lock_event,
+						   .u.lock_event = {.object = object,
+							   .site = site,
+							   .event = event_name(r, i),
+							   .in_kernel = mode,
+							   .taking = taking,
+							   .nr = nr,
+							   .count = not_negative(
+								   sums[taking]->count[mode][i])}});
 		}
 }
 
-static void put_lock(
+static void tally_put_lock(
 	const struct reader *r, const struct tally_entry *e, const struct tally_events *events)
 {
 	uint32_t object = record_image_object(&r->c->world, r->t->image, e->key);
 	uint32_t site = record_image_site(&r->c->world, r->t->image, e->site);
-	put(r, (struct trace_record){.kind = TRACE_lock_count,
-		       .u.lock_count = {.object = object,
-			       .site = site,
-			       .acquired = e->n[TALLY_acquired],
-			       .shared = e->n[TALLY_shared],
-			       .retaken = e->n[TALLY_retaken],
-			       .contended = e->n[TALLY_contended],
-			       .failed = e->n[TALLY_failed]}});
+	tally_put(r, (struct trace_record){.kind = TRACE_lock_count,
+			     .u.lock_count = {.object = object,
+				     .site = site,
+				     .acquired = e->n[TALLY_acquired],
+				     .shared = e->n[TALLY_shared],
+				     .retaken = e->n[TALLY_retaken],
+				     .contended = e->n[TALLY_contended],
+				     .failed = e->n[TALLY_failed]}});
 	if (e->n[TALLY_wait_nr])
-		put(r, (struct trace_record){.kind = TRACE_lock_waits,
-			       .u.lock_waits = {.object = object,
-				       .site = site,
-				       .nr = e->n[TALLY_wait_nr],
-				       .total_ns = e->n[TALLY_wait_ns],
-				       .max_ns = e->n[TALLY_wait_max_ns]}});
+		tally_put(r, (struct trace_record){.kind = TRACE_lock_waits,
+				     .u.lock_waits = {.object = object,
+					     .site = site,
+					     .nr = e->n[TALLY_wait_nr],
+					     .total_ns = e->n[TALLY_wait_ns],
+					     .max_ns = e->n[TALLY_wait_max_ns]}});
 	if (e->n[TALLY_hold_nr])
-		put(r, (struct trace_record){.kind = TRACE_lock_holds,
-			       .u.lock_holds = {.object = object,
-				       .site = site,
-				       .nr = e->n[TALLY_hold_nr],
-				       .total_ns = e->n[TALLY_hold_ns],
-				       .max_ns = e->n[TALLY_hold_max_ns],
-				       .deviation_ns = deviation(e)}});
+		tally_put(r, (struct trace_record){.kind = TRACE_lock_holds,
+				     .u.lock_holds = {.object = object,
+					     .site = site,
+					     .nr = e->n[TALLY_hold_nr],
+					     .total_ns = e->n[TALLY_hold_ns],
+					     .max_ns = e->n[TALLY_hold_max_ns],
+					     .deviation_ns = deviation(e)}});
 	if (events)
 		put_lock_events(r, object, site, events);
 }
@@ -224,15 +225,16 @@ static void put_call_events(
 	for (unsigned mode = 0; mode < TALLY_MODES; mode++) {
 		uint64_t nr = of->sampled.nr[mode], special = of->special.nr[mode];
 		for (unsigned i = 0; (nr || special) && i < r->events->nr; i++)
-			put(r, (struct trace_record){.kind = TRACE_call_event,
-				       .u.call_event = {.function = function,
-					       .event = event_name(r, i),
-					       .in_kernel = mode,
-					       .nr = nr,
-					       .count = not_negative(of->sampled.count[mode][i]),
-					       .special_nr = special,
-					       .special_count =
-						       not_negative(of->special.count[mode][i])}});
+			tally_put(r,
+				(struct trace_record){.kind = TRACE_call_event,
+					.u.call_event = {.function = function,
+						.event = event_name(r, i),
+						.in_kernel = mode,
+						.nr = nr,
+						.count = not_negative(of->sampled.count[mode][i]),
+						.special_nr = special,
+						.special_count =
+							not_negative(of->special.count[mode][i])}});
 	}
 }
 
@@ -241,15 +243,15 @@ static void put_thread_events(const struct reader *r, const struct tally_table *
 {
 	for (unsigned mode = 0; mode < TALLY_MODES; mode++)
 		for (unsigned i = 0; t->running_ns[mode] && i < r->events->nr; i++)
-			put(r, (struct trace_record){.kind = TRACE_thread_event,
-				       .u.thread_event = {.event = event_name(r, i),
-					       .in_kernel = mode,
-					       .count = t->event_count[mode][i],
-					       .enabled_ns = t->enabled_ns[mode],
-					       .running_ns = t->running_ns[mode]}});
+			tally_put(r, (struct trace_record){.kind = TRACE_thread_event,
+					     .u.thread_event = {.event = event_name(r, i),
+						     .in_kernel = mode,
+						     .count = t->event_count[mode][i],
+						     .enabled_ns = t->enabled_ns[mode],
+						     .running_ns = t->running_ns[mode]}});
 }
 
-static void put_call(
+static void tally_put_call(
 	const struct reader *r, const struct tally_entry *e, const struct tally_events *events)
 {
 	struct record_sink *sink = &r->c->sink;
@@ -259,43 +261,45 @@ static void put_call(
 	const char *name = functions[function].name, *outer = functions[inside].name;
 	uint32_t id = record_sink_text(sink, name, strlen(name));
 	bool may_sleep = functions[function].timing & (CALLS_LOCK | CALLS_STREAM);
-	put(r, (struct trace_record){.kind = TRACE_call_count,
-		       .u.call_count = {.function = id,
-			       .inside = inside ? record_sink_text(sink, outer, strlen(outer)) : 0,
-			       .site = record_image_site(&r->c->world, r->t->image, e->site),
-			       .category = functions[function].category,
-			       .calls = e->n[TALLY_calls],
-			       .bytes = e->n[TALLY_bytes]}});
+	tally_put(r,
+		(struct trace_record){.kind = TRACE_call_count,
+			.u.call_count = {.function = id,
+				.inside = inside ? record_sink_text(sink, outer, strlen(outer)) : 0,
+				.site = record_image_site(&r->c->world, r->t->image, e->site),
+				.category = functions[function].category,
+				.calls = e->n[TALLY_calls],
+				.bytes = e->n[TALLY_bytes]}});
 	if (e->failed)
-		put(r, (struct trace_record){.kind = TRACE_call_failed,
-			       .u.call_failed = {
-				       .function = id, .nr = e->failed, .error = e->last_error}});
+		tally_put(r,
+			(struct trace_record){.kind = TRACE_call_failed,
+				.u.call_failed = {
+					.function = id, .nr = e->failed, .error = e->last_error}});
 	if (e->n[TALLY_timed])
-		put(r, (struct trace_record){.kind = TRACE_call_time,
-			       .u.call_time = {.function = id,
-				       .nr = e->n[TALLY_timed],
-				       .total_ns = not_negative(e->n[TALLY_timed_ns]),
-				       .max_ns = e->n[TALLY_call_max_ns],
-				       .cpu_nr = may_sleep ? 0 : e->n[TALLY_cpu_nr],
-				       .cpu_ns = may_sleep ? 0 : e->n[TALLY_cpu_ns]}});
+		tally_put(r, (struct trace_record){.kind = TRACE_call_time,
+				     .u.call_time = {.function = id,
+					     .nr = e->n[TALLY_timed],
+					     .total_ns = not_negative(e->n[TALLY_timed_ns]),
+					     .max_ns = e->n[TALLY_call_max_ns],
+					     .cpu_nr = may_sleep ? 0 : e->n[TALLY_cpu_nr],
+					     .cpu_ns = may_sleep ? 0 : e->n[TALLY_cpu_ns]}});
 	if (e->n[TALLY_special_nr])
-		put(r, (struct trace_record){.kind = TRACE_call_special,
-			       .u.call_special = {.function = id,
-				       .nr = e->n[TALLY_special_nr],
-				       .total_ns = e->n[TALLY_special_ns],
-				       .waits = may_sleep}});
+		tally_put(r, (struct trace_record){.kind = TRACE_call_special,
+				     .u.call_special = {.function = id,
+					     .nr = e->n[TALLY_special_nr],
+					     .total_ns = e->n[TALLY_special_ns],
+					     .waits = may_sleep}});
 	if (may_sleep && e->n[TALLY_cpu_nr])
-		put(r, (struct trace_record){.kind = TRACE_call_special_cpu,
-			       .u.call_special_cpu = {.function = id,
-				       .nr = e->n[TALLY_cpu_nr],
-				       .cpu_ns = e->n[TALLY_cpu_ns]}});
+		tally_put(r, (struct trace_record){.kind = TRACE_call_special_cpu,
+				     .u.call_special_cpu = {.function = id,
+					     .nr = e->n[TALLY_cpu_nr],
+					     .cpu_ns = e->n[TALLY_cpu_ns]}});
 	if (r->has_kernel && (e->n[TALLY_timed] || e->n[TALLY_special_nr]))
-		put(r, (struct trace_record){.kind = TRACE_call_kernel,
-			       .u.call_kernel = {.function = id,
-				       .nr = e->n[TALLY_timed],
-				       .kernel_ns = e->n[TALLY_kernel_ns],
-				       .special_nr = e->n[TALLY_special_nr],
-				       .special_kernel_ns = e->n[TALLY_special_kernel_ns]}});
+		tally_put(r, (struct trace_record){.kind = TRACE_call_kernel,
+				     .u.call_kernel = {.function = id,
+					     .nr = e->n[TALLY_timed],
+					     .kernel_ns = e->n[TALLY_kernel_ns],
+					     .special_nr = e->n[TALLY_special_nr],
+					     .special_kernel_ns = e->n[TALLY_special_kernel_ns]}});
 	if (events)
 		put_call_events(r, id, events);
 }
@@ -304,8 +308,8 @@ static void put_bins(const struct reader *r, uint64_t what, const uint64_t *bin)
 {
 	for (unsigned i = 0; i < TALLY_BINS; i++)
 		if (bin[i])
-			put(r, (struct trace_record){.kind = TRACE_lock_bin,
-				       .u.lock_bin = {.what = what, .bin = i, .n = bin[i]}});
+			tally_put(r, (struct trace_record){.kind = TRACE_lock_bin,
+					     .u.lock_bin = {.what = what, .bin = i, .n = bin[i]}});
 }
 
 static bool is_used(const struct tally_entry *e)
@@ -360,26 +364,26 @@ static void read_table(struct record_converter *c, const struct tally_table *tab
 		if (!e.key || !is_used(&e))
 			continue;
 		if (e.key & CALLS_KEY && !type)
-			put_call(&r, &e, events ? &events[i] : NULL);
+			tally_put_call(&r, &e, events ? &events[i] : NULL);
 		else if (type == TRACE_OBJECT_cond || type == TRACE_OBJECT_semaphore)
 			put_cond(&r, &e);
 		else if (is_lock)
-			put_lock(&r, &e, events ? &events[i] : NULL);
+			tally_put_lock(&r, &e, events ? &events[i] : NULL);
 	}
 	put_thread_events(&r, &head);
 	put_bins(&r, 0, head.wait_bin);
 	put_bins(&r, 1, head.hold_bin);
 	if (all_held)
-		put(&r, (struct trace_record){.kind = TRACE_lock_held,
-				.u.lock_held = {
-					.held_ns = os_clock_ns(c->clock, head.held_ticks)}});
+		tally_put(&r, (struct trace_record){.kind = TRACE_lock_held,
+				      .u.lock_held = {
+					      .held_ns = os_clock_ns(c->clock, head.held_ticks)}});
 	if (head.full)
-		put(&r, (struct trace_record){
-				.kind = TRACE_lock_full, .u.lock_full = {.n = head.full}});
+		tally_put(&r, (struct trace_record){
+				      .kind = TRACE_lock_full, .u.lock_full = {.n = head.full}});
 }
 
 /* Its pages, and with them what it says. */
-static void clear(void *page, size_t bytes)
+static void tally_clear(void *page, size_t bytes)
 {
 	if (madvise(page, bytes, MADV_REMOVE))
 		memset(page, 0, bytes);
@@ -406,11 +410,11 @@ void session_tally_drain(
 		read_table(c, table, tag, entry, events, r, os_clock_ns(c->clock, horizon));
 		if (final)
 			continue;
-		clear(table, sizeof *table);
-		clear(tag, TALLY_TAG_BYTES);
-		clear(entry, TALLY_ENTRY_BYTES);
+		tally_clear(table, sizeof *table);
+		tally_clear(tag, TALLY_TAG_BYTES);
+		tally_clear(entry, TALLY_ENTRY_BYTES);
 		if (events)
-			clear(events, TALLY_EVENT_BYTES);
+			tally_clear(events, TALLY_EVENT_BYTES);
 		__atomic_store_n(&state[i], TALLY_FREE, __ATOMIC_RELEASE);
 	}
 }
@@ -466,11 +470,11 @@ void session_lock_floor_write(
 		struct reader r = {.c = c, .t = c->thread[i]};
 		if (!r.t->started)
 			continue;
-		put(&r, (struct trace_record){.kind = TRACE_lock_floor,
-				.u.lock_floor = {
-					.mode = record_sink_text(&c->sink, mode, strlen(mode)),
-					.bare_ps = floor->bare_ps,
-					.stamps_ps = floor->stamps_ps}});
+		tally_put(&r, (struct trace_record){.kind = TRACE_lock_floor,
+				      .u.lock_floor = {.mode = record_sink_text(
+							       &c->sink, mode, strlen(mode)),
+					      .bare_ps = floor->bare_ps,
+					      .stamps_ps = floor->stamps_ps}});
 		return;
 	}
 }

@@ -42,7 +42,7 @@ static inline struct earlier *earlier_of(
 
 /* ---- what a processor has seen of the others ------------------------------------------------- */
 
-static uint64_t *seen_by(const struct slack_analysis *a, uint32_t processor)
+static uint64_t *compress_seen_by(const struct slack_analysis *a, uint32_t processor)
 {
 	return a->seen + (size_t)processor * a->nr_processors;
 }
@@ -68,7 +68,7 @@ static const struct glance *glance_before(
 static void see(
 	struct slack_analysis *a, const struct slack_node *n, const struct slack_producer *p)
 {
-	uint64_t *seen = seen_by(a, n->processor);
+	uint64_t *seen = compress_seen_by(a, n->processor);
 	const struct glance *g = glance_before(a, p->processor, p->order);
 	for (uint32_t i = 0; g && i < a->nr_processors; i++)
 		seen[i] = g->seen[i] > seen[i] ? g->seen[i] : seen[i];
@@ -88,7 +88,7 @@ static bool is_dominated(
 	struct earlier *e = earlier_of(a, p->order, n->processor);
 	bool again = e->store == p->order && e->processor == n->processor;
 	bool within = p->processor == n->processor;
-	bool known = within || p->order <= seen_by(a, n->processor)[p->processor];
+	bool known = within || p->order <= compress_seen_by(a, n->processor)[p->processor];
 	if (within && p->order >= a->last_late[n->processor]) {
 		k->removed_in_time++; /* theorem 2-3 */
 		return true;
@@ -103,7 +103,7 @@ static bool is_dominated(
 	return known || again;
 }
 
-static enum base_status keep(struct slack_analysis *a, const struct slack_node *n,
+static enum base_status compress_keep(struct slack_analysis *a, const struct slack_node *n,
 	const struct slack_producer *p, uint64_t issue, struct base_err *err)
 {
 	struct kept_edge e = {.source = slack_name(p->processor, p->order),
@@ -141,7 +141,7 @@ enum base_status slack_compress_node(void *ctx, const struct slack_node *n, stru
 		k->raw_within += p->processor == n->processor;
 		k->raw_late += p->complete > issue;
 		if (p->complete > issue || a->options.keep_all || !is_dominated(a, n, p))
-			s = keep(a, n, p, issue, err);
+			s = compress_keep(a, n, p, issue, err);
 	}
 	if (n->start > issue)
 		a->last_late[n->processor] = n->order;

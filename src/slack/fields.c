@@ -35,7 +35,7 @@ struct in_edge {
 enum { FIXED_EDGES_MAX = 4 };
 
 /* The op that is `back` before this one on its processor; OP_NONE: there is none. */
-static uint32_t before(const struct slack_fields *f, const struct op *o, uint32_t back)
+static uint32_t fields_before(const struct slack_fields *f, const struct op *o, uint32_t back)
 {
 	return o->number >= back ? f->state[o->processor].op[o->number - back] : OP_NONE;
 }
@@ -49,7 +49,7 @@ static enum slack_cause execution(const struct op *o)
 	return o->latency > 64 ? SLACK_CAUSE_miss : SLACK_CAUSE_cache;
 }
 
-static unsigned put(struct in_edge *list, unsigned nr, uint32_t from, enum stage stage,
+static unsigned fields_put(struct in_edge *list, unsigned nr, uint32_t from, enum stage stage,
 	uint64_t length, enum slack_cause cause)
 {
 	if (from == OP_NONE)
@@ -62,31 +62,34 @@ static unsigned put(struct in_edge *list, unsigned nr, uint32_t from, enum stage
 static unsigned fixed_edges(const struct slack_fields *f, const struct op *o, enum stage stage,
 	struct in_edge list[FIXED_EDGES_MAX])
 {
-	uint32_t self = (uint32_t)(o - f->op), last = before(f, o, 1);
+	uint32_t self = (uint32_t)(o - f->op), last = fields_before(f, o, 1);
 	unsigned nr = 0;
 	if (stage == STAGE_D) {
-		nr = put(list, nr, last, STAGE_D, 0, SLACK_CAUSE_dispatch);
-		nr = put(list, nr, before(f, o, f->core.width), STAGE_D, 1, SLACK_CAUSE_dispatch);
-		nr = put(list, nr, before(f, o, f->core.window), STAGE_C, 0, SLACK_CAUSE_window);
+		nr = fields_put(list, nr, last, STAGE_D, 0, SLACK_CAUSE_dispatch);
+		nr = fields_put(list, nr, fields_before(f, o, f->core.width), STAGE_D, 1,
+			SLACK_CAUSE_dispatch);
+		nr = fields_put(list, nr, fields_before(f, o, f->core.window), STAGE_C, 0,
+			SLACK_CAUSE_window);
 		if (o->redirect != OP_NONE) {
 			const struct op *r = &f->op[o->redirect];
-			nr = put(list, nr, o->redirect, STAGE_E,
+			nr = fields_put(list, nr, o->redirect, STAGE_E,
 				r->latency + (r->mispredicted ? f->core.penalty_cycles : 0),
 				r->mispredicted ? SLACK_CAUSE_branch : SLACK_CAUSE_serial);
 		}
 	} else if (stage == STAGE_E) {
-		nr = put(list, nr, self, STAGE_D, 1, SLACK_CAUSE_dispatch);
+		nr = fields_put(list, nr, self, STAGE_D, 1, SLACK_CAUSE_dispatch);
 		if (o->alone)
-			nr = put(list, nr, last, STAGE_C, 0, SLACK_CAUSE_serial);
+			nr = fields_put(list, nr, last, STAGE_C, 0, SLACK_CAUSE_serial);
 	} else {
-		nr = put(list, nr, last, STAGE_C, 0, SLACK_CAUSE_commit);
-		nr = put(list, nr, before(f, o, f->core.width), STAGE_C, 1, SLACK_CAUSE_commit);
-		nr = put(list, nr, self, STAGE_E, o->latency, execution(o));
+		nr = fields_put(list, nr, last, STAGE_C, 0, SLACK_CAUSE_commit);
+		nr = fields_put(list, nr, fields_before(f, o, f->core.width), STAGE_C, 1,
+			SLACK_CAUSE_commit);
+		nr = fields_put(list, nr, self, STAGE_E, o->latency, execution(o));
 	}
 	return nr;
 }
 
-static uint64_t time_of(const struct slack_fields *f, uint32_t op, enum stage stage)
+static uint64_t fields_time_of(const struct slack_fields *f, uint32_t op, enum stage stage)
 {
 	const struct op *o = &f->op[op];
 	return stage == STAGE_D ? o->d : stage == STAGE_E ? o->e : o->c;
@@ -97,7 +100,7 @@ static uint64_t latest(const struct slack_fields *f, const struct op *o, enum st
 	struct in_edge list[FIXED_EDGES_MAX];
 	uint64_t most = 0;
 	for (unsigned i = fixed_edges(f, o, stage, list); i-- > 0;) {
-		uint64_t arrives = time_of(f, list[i].from, list[i].stage) + list[i].length;
+		uint64_t arrives = fields_time_of(f, list[i].from, list[i].stage) + list[i].length;
 		most = arrives > most ? arrives : most;
 	}
 	for (uint32_t i = 0; stage == STAGE_E && i < o->nr_edges; i++) {
@@ -122,12 +125,13 @@ static uint64_t forward(struct slack_fields *f, uint64_t late, uint64_t by)
 
 /* ---- slack ----------------------------------------------------------------------------------- */
 
-static void push(struct slack_fields *f, const struct in_edge *e, uint64_t target, uint64_t slack)
+static void fields_push(
+	struct slack_fields *f, const struct in_edge *e, uint64_t target, uint64_t slack)
 {
 	uint64_t *to = e->stage == STAGE_D   ? &f->dispatch_slack[e->from]
 		       : e->stage == STAGE_E ? &f->op[e->from].slack
 					     : &f->commit_slack[e->from];
-	uint64_t g = slack + target - time_of(f, e->from, e->stage) - e->length;
+	uint64_t g = slack + target - fields_time_of(f, e->from, e->stage) - e->length;
 	*to = g < *to ? g : *to;
 }
 
@@ -136,7 +140,7 @@ static void push_fixed(struct slack_fields *f, const struct op *o, enum stage st
 {
 	struct in_edge list[FIXED_EDGES_MAX];
 	for (unsigned i = fixed_edges(f, o, stage, list); i-- > 0;)
-		push(f, &list[i], target, slack);
+		fields_push(f, &list[i], target, slack);
 }
 
 static void backward(struct slack_fields *f)
@@ -151,7 +155,7 @@ static void backward(struct slack_fields *f)
 		push_fixed(f, o, STAGE_E, o->e, o->slack);
 		for (uint32_t k = 0; k < o->nr_edges; k++) {
 			uint32_t from = f->edge[o->first_edge + k];
-			push(f,
+			fields_push(f,
 				&(struct in_edge){
 					from, STAGE_E, f->op[from].latency, SLACK_CAUSE_plain},
 				o->e, o->slack);
@@ -177,14 +181,14 @@ static bool last_arriving(const struct slack_fields *f, const struct op *o, enum
 	}
 	for (unsigned i = nr; i-- > 0;) {
 		*ret = list[i];
-		if (time_of(f, list[i].from, list[i].stage) + list[i].length == time)
+		if (fields_time_of(f, list[i].from, list[i].stage) + list[i].length == time)
 			return true;
 	}
 	return false;
 }
 
 /* NULL: no memory. */
-static struct slack_static *code_of(struct slack_fields *f, uint64_t code)
+static struct slack_static *fields_code_of(struct slack_fields *f, uint64_t code)
 {
 	struct slack_fields_result *r = &f->result;
 	uint64_t index;
@@ -211,10 +215,10 @@ static enum base_status trace_back(struct slack_fields *f, struct base_err *err)
 		if (f->op[i].c == f->end)
 			at = (uint32_t)i;
 	while (at != OP_NONE) {
-		uint64_t time = time_of(f, at, stage);
+		uint64_t time = fields_time_of(f, at, stage);
 		if (!time || !last_arriving(f, &f->op[at], stage, time, &e))
 			break;
-		struct slack_static *c = code_of(f, f->op[e.from].code);
+		struct slack_static *c = fields_code_of(f, f->op[e.from].code);
 		if (!c)
 			return no_code(err);
 		f->result.cause_cycles[e.cause] += e.length;
@@ -225,7 +229,7 @@ static enum base_status trace_back(struct slack_fields *f, struct base_err *err)
 	return BASE_OK;
 }
 
-static int by_cycles(const void *x, const void *y)
+static int fields_by_cycles(const void *x, const void *y)
 {
 	const struct slack_static *a = x, *b = y;
 	if (a->critical_cycles != b->critical_cycles)
@@ -233,14 +237,14 @@ static int by_cycles(const void *x, const void *y)
 	return a->code < b->code ? -1 : a->code > b->code;
 }
 
-static enum base_status sum_up(struct slack_fields *f, struct base_err *err)
+static enum base_status fields_sum_up(struct slack_fields *f, struct base_err *err)
 {
 	struct slack_fields_result *r = &f->result;
 	for (size_t i = 0; i < f->nr; i++) {
 		const struct op *o = &f->op[i];
 		if (!o->counts)
 			continue;
-		struct slack_static *c = code_of(f, o->code);
+		struct slack_static *c = fields_code_of(f, o->code);
 		if (!c)
 			return no_code(err);
 		c->executed++;
@@ -254,13 +258,13 @@ static enum base_status sum_up(struct slack_fields *f, struct base_err *err)
 			return base_fail(err, BASE_ERR_NOMEM, "no memory for the distribution");
 	}
 	if (r->nr_code)
-		qsort(r->code, r->nr_code, sizeof *r->code, by_cycles);
+		qsort(r->code, r->nr_code, sizeof *r->code, fields_by_cycles);
 	return BASE_OK;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static enum base_status analyse(struct slack_fields *f, struct base_err *err)
+static enum base_status fields_analyse(struct slack_fields *f, struct base_err *err)
 {
 	f->commit_slack = base_alloc((f->nr + 1) * sizeof *f->commit_slack);
 	f->dispatch_slack = base_alloc((f->nr + 1) * sizeof *f->dispatch_slack);
@@ -269,7 +273,7 @@ static enum base_status analyse(struct slack_fields *f, struct base_err *err)
 	f->end = f->result.cycles = forward(f, UINT64_MAX, 0);
 	backward(f);
 	enum base_status s = trace_back(f, err);
-	return s == BASE_OK ? sum_up(f, err) : s;
+	return s == BASE_OK ? fields_sum_up(f, err) : s;
 }
 
 enum base_status slack_fields_new(const struct slack_machine_config *config,
@@ -286,7 +290,7 @@ enum base_status slack_fields_new(const struct slack_machine_config *config,
 	f->options = *options;
 	enum base_status s = slack_fields_build(f, config, source, err);
 	if (s == BASE_OK)
-		s = analyse(f, err);
+		s = fields_analyse(f, err);
 	if (s != BASE_OK) {
 		slack_fields_free(f);
 		return s;

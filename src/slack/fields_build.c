@@ -6,14 +6,14 @@
 
 #define MOST_DEFAULT (UINT64_C(1) << 21)
 
-static enum base_status no_memory(struct base_err *err)
+static enum base_status fields_build_no_memory(struct base_err *err)
 {
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for the out-of-order graph");
 }
 
 /* ---- blocks: registers and branches ---------------------------------------------------------- */
 
-static enum base_status add_instruction(
+static enum base_status fields_build_add_instruction(
 	struct slack_fields *f, uint64_t code, struct slack_registers *ret, struct base_err *err)
 {
 	bool known = f->core.decode && f->core.decode(f->core.decode_ctx, code, ret);
@@ -21,7 +21,7 @@ static enum base_status add_instruction(
 		    sizeof *f->registers) != BASE_OK ||
 		base_grow(&f->known, &f->known_capacity, f->nr_registers + 1, sizeof *f->known) !=
 			BASE_OK)
-		return no_memory(err);
+		return fields_build_no_memory(err);
 	if (!known)
 		*ret = (struct slack_registers){0};
 	f->registers[f->nr_registers] = *ret;
@@ -29,15 +29,15 @@ static enum base_status add_instruction(
 	return BASE_OK;
 }
 
-static enum base_status find_block(struct slack_fields *f, uint64_t address, uint32_t size_bytes,
-	uint64_t count, uint64_t *ret, struct base_err *err)
+static enum base_status fields_build_find_block(struct slack_fields *f, uint64_t address,
+	uint32_t size_bytes, uint64_t count, uint64_t *ret, struct base_err *err)
 {
 	if (base_map_get(&f->blocks, 0, address, ret))
 		return BASE_OK;
 	if (base_grow(&f->block, &f->blocks_capacity, f->nr_blocks + 1, sizeof *f->block) !=
 			BASE_OK ||
 		base_map_put(&f->blocks, 0, address, f->nr_blocks) != BASE_OK)
-		return no_memory(err);
+		return fields_build_no_memory(err);
 	*ret = f->nr_blocks++;
 	struct block_template *b = &f->block[*ret];
 	*b = (struct block_template){
@@ -45,7 +45,7 @@ static enum base_status find_block(struct slack_fields *f, uint64_t address, uin
 	uint64_t at = address;
 	for (uint64_t i = 0; i < count; i++) {
 		struct slack_registers r = {0};
-		enum base_status s = add_instruction(f, at, &r, err);
+		enum base_status s = fields_build_add_instruction(f, at, &r, err);
 		if (s != BASE_OK)
 			return s;
 		b->nr++;
@@ -92,7 +92,7 @@ static enum base_status on_block(void *ctx, uint32_t processor, uint64_t address
 			}
 		}
 	}
-	enum base_status s = find_block(f, address, size_bytes, count, &index, err);
+	enum base_status s = fields_build_find_block(f, address, size_bytes, count, &index, err);
 	if (s != BASE_OK)
 		return s;
 	const struct block_template *b = &f->block[index];
@@ -106,7 +106,8 @@ static enum base_status on_block(void *ctx, uint32_t processor, uint64_t address
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
-static enum base_status add_edge(struct slack_fields *f, uint32_t from, struct base_err *err)
+static enum base_status fields_build_add_edge(
+	struct slack_fields *f, uint32_t from, struct base_err *err)
 {
 	struct op *o = &f->op[f->nr - 1];
 	for (uint32_t i = 0; i < o->nr_edges; i++)
@@ -115,7 +116,7 @@ static enum base_status add_edge(struct slack_fields *f, uint32_t from, struct b
 	if (from == OP_NONE || o->nr_edges == UINT8_MAX)
 		return BASE_OK;
 	if (base_grow(&f->edge, &f->edges_capacity, f->nr_edges + 1, sizeof *f->edge) != BASE_OK)
-		return no_memory(err);
+		return fields_build_no_memory(err);
 	f->edge[f->nr_edges++] = from;
 	o->nr_edges++;
 	return BASE_OK;
@@ -129,7 +130,7 @@ static enum base_status add_op(
 		return base_fail(err, BASE_ERR_LIMIT, "more than %u ops", OP_NONE);
 	if (base_grow(&f->op, &f->capacity, f->nr + 1, sizeof *f->op) != BASE_OK ||
 		base_grow(&p->op, &p->capacity, p->nr + 1, sizeof *p->op) != BASE_OK)
-		return no_memory(err);
+		return fields_build_no_memory(err);
 	struct op *to = &f->op[f->nr];
 	*to = *o;
 	to->processor = (uint16_t)processor;
@@ -155,7 +156,7 @@ static enum base_status use_registers(
 	const struct slack_registers *r = &f->registers[at];
 	f->result.unknown += !f->known[at];
 	for (uint64_t m = r->reads; m && s == BASE_OK; m &= m - 1)
-		s = add_edge(f, p->writer[__builtin_ctzll(m)], err);
+		s = fields_build_add_edge(f, p->writer[__builtin_ctzll(m)], err);
 	for (uint64_t m = r->writes; m; m &= m - 1)
 		p->writer[__builtin_ctzll(m)] = self;
 	return s;
@@ -169,7 +170,7 @@ static enum base_status follow_on(
 	for (unsigned i = 0; i < REGISTERS; i++)
 		if (p->writer[i] == before)
 			p->writer[i] = self;
-	return add_edge(f, before, err);
+	return fields_build_add_edge(f, before, err);
 }
 
 static bool is_full(struct slack_fields *f)
@@ -206,7 +207,7 @@ static enum base_status add_producers(
 		if (order < f->first_order || order - f->first_order >= f->orders ||
 			!f->by_order[order - f->first_order])
 			continue;
-		s = add_edge(f, f->by_order[order - f->first_order] - 1, err);
+		s = fields_build_add_edge(f, f->by_order[order - f->first_order] - 1, err);
 	}
 	return s;
 }
@@ -242,7 +243,7 @@ static enum base_status on_node(void *ctx, const struct slack_node *n, struct ba
 	size_t at = (size_t)(n->order - f->first_order);
 	if (s == BASE_OK && base_grow(&f->by_order, &f->orders_capacity, at + 1,
 				    sizeof *f->by_order) != BASE_OK)
-		s = no_memory(err);
+		s = fields_build_no_memory(err);
 	if (s != BASE_OK)
 		return s;
 	for (size_t i = f->orders; i < at; i++)
@@ -263,13 +264,13 @@ enum base_status slack_fields_build(struct slack_fields *f,
 	f->core.most = f->core.most ? f->core.most : MOST_DEFAULT;
 	f->state = base_alloc((f->nr_processors + 1) * sizeof *f->state);
 	if (!f->state)
-		return no_memory(err);
+		return fields_build_no_memory(err);
 	for (uint32_t i = 0; i < f->nr_processors; i++) {
 		struct core_state *p = &f->state[i];
 		p->counter = base_alloc(1u << GSHARE_BITS);
 		p->target = base_alloc(TARGETS * sizeof *p->target);
 		if (!p->counter || !p->target)
-			return no_memory(err);
+			return fields_build_no_memory(err);
 		p->redirect = OP_NONE;
 		for (unsigned k = 0; k < REGISTERS; k++)
 			p->writer[k] = OP_NONE;

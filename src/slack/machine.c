@@ -39,14 +39,14 @@ void slack_machine_start(struct slack_machine *m, struct lane *l, uint64_t at)
 /* ---- a lane's items -------------------------------------------------------------------------- */
 
 /* BASE_END: there is none. */
-static inline enum base_status lane_peek(struct slack_machine *m, struct lane *l,
+static inline enum base_status machine_lane_peek(struct slack_machine *m, struct lane *l,
 	const struct memory_item **ret, struct base_err *err)
 {
 	return memory_cursor_peek(&l->cursor, m->source, (int)(l - m->lane), ret, err);
 }
 
 /* When what the item does beside counting happens. */
-static inline uint64_t item_due(const struct lane *l, const struct memory_item *t)
+static inline uint64_t machine_item_due(const struct lane *l, const struct memory_item *t)
 {
 	if (t->kind <= MEMORY_ATOMIC)
 		return l->issue + (t->instructions ? t->instructions - 1 : 0);
@@ -55,7 +55,7 @@ static inline uint64_t item_due(const struct lane *l, const struct memory_item *
 
 /* ---- executing ------------------------------------------------------------------------------- */
 
-static inline void count_instructions(struct slack_machine *m, struct lane *l, uint64_t nr)
+static inline void machine_count_instructions(struct slack_machine *m, struct lane *l, uint64_t nr)
 {
 	struct slack_processor_result *r = &m->result.processor[l - m->lane];
 	if (BASE_UNLIKELY(l->respins)) {
@@ -77,15 +77,15 @@ static inline void note_start(struct slack_machine *m, struct lane *l)
 	m->result.processor[l - m->lane].begin = l->issue;
 }
 
-static inline enum base_status run_plain(struct slack_machine *m, struct lane *l, uint64_t count,
-	uint64_t code, struct base_err *err)
+static inline enum base_status machine_run_plain(struct slack_machine *m, struct lane *l,
+	uint64_t count, uint64_t code, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	if (!count)
 		return s;
 	bool first = !l->started;
 	note_start(m, l);
-	count_instructions(m, l, count);
+	machine_count_instructions(m, l, count);
 	if (m->sink.run)
 		s = m->sink.run(m->sink.ctx,
 			&(struct slack_run){.ready = l->time,
@@ -126,8 +126,9 @@ static uint64_t request(struct slack_machine *m, uint32_t processor, uint64_t ad
 }
 
 /* Accesses the lines of [address, + bytes) one after another from *at on. */
-static enum base_status access_lines(struct slack_machine *m, uint32_t processor, uint64_t address,
-	uint64_t bytes, enum memory_item_kind kind, uint64_t *at, struct base_err *err)
+static enum base_status machine_access_lines(struct slack_machine *m, uint32_t processor,
+	uint64_t address, uint64_t bytes, enum memory_item_kind kind, uint64_t *at,
+	struct base_err *err)
 {
 	struct slack_processor_result *r = &m->result.processor[processor];
 	uint64_t line = address >> m->line_shift, last = (address + bytes - 1) >> m->line_shift;
@@ -238,7 +239,7 @@ enum base_status slack_machine_node(struct slack_machine *m, struct lane *l,
 		n.start = m->producer[i].complete > n.start ? m->producer[i].complete : n.start;
 	n.complete = n.start;
 	if (a->bytes && s == BASE_OK)
-		s = access_lines(m, processor, a->address, a->bytes,
+		s = machine_access_lines(m, processor, a->address, a->bytes,
 			a->stores ? MEMORY_STORE : MEMORY_LOAD, &n.complete, err);
 	n.complete += a->instructions || cycles_of[a->kind];
 	struct slack_producer self = {
@@ -250,7 +251,7 @@ enum base_status slack_machine_node(struct slack_machine *m, struct lane *l,
 		r->waits += n.start > n.issue;
 	}
 	if (a->instructions)
-		count_instructions(m, l, 1);
+		machine_count_instructions(m, l, 1);
 	r->nodes++;
 	l->time = l->issue = n.complete;
 	if (ret)
@@ -267,7 +268,7 @@ static enum base_status run_access(struct slack_machine *m, struct lane *l,
 	if (BASE_UNLIKELY(m->nr_spinning) && t->kind != MEMORY_STORE)
 		slack_spin_loaded(m, l, address);
 	if (t->instructions > 1)
-		s = run_plain(m, l, t->instructions - 1, t->code, err);
+		s = machine_run_plain(m, l, t->instructions - 1, t->code, err);
 	if (s != BASE_OK)
 		return s;
 	static const uint8_t kind[] = {[MEMORY_LOAD] = SLACK_LOAD,
@@ -286,7 +287,7 @@ static enum base_status run_access(struct slack_machine *m, struct lane *l,
 static enum base_status run_range(
 	struct slack_machine *m, struct lane *l, const struct memory_item *t, struct base_err *err)
 {
-	enum base_status s = run_plain(m, l, t->instructions, t->code, err);
+	enum base_status s = machine_run_plain(m, l, t->instructions, t->code, err);
 	uint64_t at = t->address, end = t->address + t->count;
 	while (at < end && s == BASE_OK) {
 		uint64_t next = ((at >> m->line_shift) + 1) << m->line_shift;
@@ -307,21 +308,22 @@ static enum base_status run_range(
 enum base_status slack_machine_plain(struct slack_machine *m, struct lane *l, uint64_t count,
 	uint64_t code, struct base_err *err)
 {
-	return run_plain(m, l, count, code, err);
+	return machine_run_plain(m, l, count, code, err);
 }
 
-static enum base_status end_block(struct slack_machine *m, struct lane *l, struct base_err *err)
+static enum base_status machine_end_block(
+	struct slack_machine *m, struct lane *l, struct base_err *err)
 {
 	uint64_t tail = l->tail;
 	l->tail = 0;
-	return run_plain(m, l, tail, l->tail_code, err);
+	return machine_run_plain(m, l, tail, l->tail_code, err);
 }
 
 /* Code that shares its line with the code before is there. */
-static enum base_status begin_block(
+static enum base_status machine_begin_block(
 	struct slack_machine *m, struct lane *l, const struct memory_item *t, struct base_err *err)
 {
-	enum base_status s = end_block(m, l, err);
+	enum base_status s = machine_end_block(m, l, err);
 	l->tail = t->instructions;
 	l->tail_code = t->address;
 	l->call_code = t->address + (t->size_bytes ? t->size_bytes - 1u : 0);
@@ -336,7 +338,7 @@ static enum base_status begin_block(
 	l->line = last;
 	if (first > last)
 		return s;
-	return access_lines(m, (uint32_t)(l - m->lane), first << m->line_shift,
+	return machine_access_lines(m, (uint32_t)(l - m->lane), first << m->line_shift,
 		(last - first + 1) << m->line_shift, MEMORY_BLOCK, &l->issue, err);
 }
 
@@ -349,7 +351,7 @@ static enum base_status run_item(
 	case MEMORY_ATOMIC:
 		return run_access(m, l, t, memory_cursor_address(&l->cursor, t), err);
 	case MEMORY_BLOCK:
-		return begin_block(m, l, t, err);
+		return machine_begin_block(m, l, t, err);
 	case MEMORY_RANGE_LOAD:
 	case MEMORY_RANGE_STORE:
 		return run_range(m, l, t, err);
@@ -360,12 +362,12 @@ static enum base_status run_item(
 	default:
 		break;
 	}
-	return run_plain(m, l, t->instructions, t->code, err);
+	return machine_run_plain(m, l, t->instructions, t->code, err);
 }
 
 static enum base_status lane_ended(struct slack_machine *m, struct lane *l, struct base_err *err)
 {
-	enum base_status s = end_block(m, l, err);
+	enum base_status s = machine_end_block(m, l, err);
 	struct slack_access a = {.kind = SLACK_END};
 	if (m->spinner)
 		slack_spin_ended(m, l);
@@ -405,9 +407,9 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 		base_keys_drop(m->heap, &m->nr_heap);
 		return slack_sync_resume(m, l, err);
 	}
-	s = lane_peek(m, l, &t, err);
+	s = machine_lane_peek(m, l, &t, err);
 	while (s == BASE_OK) {
-		key = slack_key(item_due(l, t), (uint32_t)(l - m->lane));
+		key = slack_key(machine_item_due(l, t), (uint32_t)(l - m->lane));
 		if (key > limit) {
 			base_keys_replace(m->heap, m->nr_heap, key);
 			return BASE_OK;
@@ -415,7 +417,7 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 		if (BASE_UNLIKELY(t->kind == MEMORY_CALL)) {
 			const struct memory_call *call = &l->cursor.batch.call[t->address];
 			base_keys_drop(m->heap, &m->nr_heap);
-			s = end_block(m, l, err);
+			s = machine_end_block(m, l, err);
 			memory_cursor_advance(&l->cursor);
 			return s == BASE_OK ? slack_sync_call(m, l, call, err) : s;
 		}
@@ -433,7 +435,7 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 			memory_cursor_advance(&l->cursor);
 		}
 		if (s == BASE_OK)
-			s = lane_peek(m, l, &t, err);
+			s = machine_lane_peek(m, l, &t, err);
 	}
 	if (s != BASE_END)
 		return base_cause(err, s, "while simulating thread %u", (unsigned)(l - m->lane));
@@ -441,7 +443,7 @@ static enum base_status run_top(struct slack_machine *m, struct base_err *err)
 	return lane_ended(m, l, err);
 }
 
-static void stop_all(struct slack_machine *m)
+static void machine_stop_all(struct slack_machine *m)
 {
 	for (uint32_t i = 0; i < m->nr_lanes; i++) {
 		struct lane *l = &m->lane[i];
@@ -462,7 +464,7 @@ enum base_status slack_machine_run(struct slack_machine *m, uint64_t nr_nodes, s
 		if (m->stopped)
 			return BASE_END;
 		if (m->nr_heap && m->options.until && m->heap[0] >> KEY_BITS >= m->options.until) {
-			stop_all(m);
+			machine_stop_all(m);
 		} else if (m->nr_heap) {
 			s = run_top(m, err);
 		} else {
@@ -529,7 +531,7 @@ static enum base_status check(const struct slack_machine *m, struct base_err *er
 	return memory_cdat_config_check(k, err);
 }
 
-static enum base_status init(struct slack_machine *m, struct base_err *err)
+static enum base_status machine_init(struct slack_machine *m, struct base_err *err)
 {
 	struct memory_cdat_options o = {.memory_limit_bytes = m->options.memory_limit_bytes};
 	uint64_t limit = o.memory_limit_bytes ? o.memory_limit_bytes : LIMIT_DEFAULT;
@@ -576,7 +578,7 @@ enum base_status slack_machine_new(const struct slack_machine_config *config,
 	m->options = *options;
 	if (sink)
 		m->sink = *sink;
-	enum base_status s = init(m, err);
+	enum base_status s = machine_init(m, err);
 	if (s != BASE_OK) {
 		slack_machine_free(m);
 		return s;

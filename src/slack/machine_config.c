@@ -64,7 +64,8 @@ struct reading {
 	enum base_status status;
 };
 
-static int on_line(void *ctx, const char *section, const char *key, const char *value)
+static int machine_config_on_line(
+	void *ctx, const char *section, const char *key, const char *value)
 {
 	struct reading *r = ctx;
 	struct base_str assignment = {0};
@@ -85,7 +86,7 @@ enum base_status slack_machine_config_read(
 	struct slack_machine_config *c, const char *text, const char *path, struct base_err *err)
 {
 	struct reading r = {.c = c, .err = err};
-	int bad = ini_parse_string(text, on_line, &r);
+	int bad = ini_parse_string(text, machine_config_on_line, &r);
 	if (r.status != BASE_OK)
 		return base_cause(err, r.status, "%s", path);
 	if (bad)

@@ -40,7 +40,7 @@ struct journey {
 	uint64_t at, waited;
 };
 
-static void wait_for(struct journey *j, uint64_t *is_free, uint64_t occupies)
+static void machine_network_wait_for(struct journey *j, uint64_t *is_free, uint64_t occupies)
 {
 	if (*is_free > j->at) {
 		j->waited += *is_free - j->at;
@@ -57,7 +57,7 @@ static void hop(struct journey *j, uint32_t from, uint32_t to, bool data)
 		return;
 	j->n->messages++;
 	if (j->c->contention)
-		wait_for(j, &j->n->out_free[from], occupies);
+		machine_network_wait_for(j, &j->n->out_free[from], occupies);
 	j->at += j->c->hop_cycles;
 	if (!j->c->contention)
 		return;
@@ -74,7 +74,7 @@ static void broadcast(struct journey *j)
 {
 	j->n->broadcasts++;
 	if (j->c->contention)
-		wait_for(j, &j->n->order_free, j->n->control_cycles);
+		machine_network_wait_for(j, &j->n->order_free, j->n->control_cycles);
 	j->at += j->c->hop_cycles;
 }
 

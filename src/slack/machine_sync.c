@@ -12,13 +12,13 @@
 
 #include <string.h>
 
-static enum base_status no_memory(struct base_err *err)
+static enum base_status machine_sync_no_memory(struct base_err *err)
 {
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for an object of synchronisation");
 }
 
 /* NULL: no memory. */
-static struct object *object_of(struct slack_machine *m, uint64_t address)
+static struct object *machine_sync_object_of(struct slack_machine *m, uint64_t address)
 {
 	uint64_t index;
 	if (base_map_get(&m->objects, 0, address, &index))
@@ -51,7 +51,7 @@ void slack_sync_fini(struct slack_machine *m)
 
 /* ---- who waits ------------------------------------------------------------------------------- */
 
-static void queue(struct object *o, struct lane *l, enum slack_kind pending)
+static void machine_sync_queue(struct object *o, struct lane *l, enum slack_kind pending)
 {
 	l->state = LANE_WAITS;
 	l->pending = (uint8_t)pending;
@@ -65,7 +65,7 @@ static void queue(struct object *o, struct lane *l, enum slack_kind pending)
 	o->nr_waiting++;
 }
 
-static struct lane *take_first(struct object *o)
+static struct lane *machine_sync_take_first(struct object *o)
 {
 	struct lane *l = o->first;
 	o->first = l->next;
@@ -77,13 +77,14 @@ static struct lane *take_first(struct object *o)
 }
 
 /* It goes on when what `by` did has arrived. */
-static void wake(struct slack_machine *m, struct lane *l, const struct slack_producer *by)
+static void machine_sync_wake(
+	struct slack_machine *m, struct lane *l, const struct slack_producer *by)
 {
 	l->woken_by = *by;
 	slack_machine_start(m, l, by->complete > l->issue ? by->complete : l->issue);
 }
 
-static void go_on(struct slack_machine *m, struct lane *l)
+static void machine_sync_go_on(struct slack_machine *m, struct lane *l)
 {
 	slack_machine_start(m, l, l->issue);
 }
@@ -108,22 +109,22 @@ static enum base_status sync_node(struct slack_machine *m, struct lane *l, enum 
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-static enum base_status lock(
+static enum base_status machine_sync_lock(
 	struct slack_machine *m, struct lane *l, struct object *o, struct base_err *err)
 {
 	if (o->holder && o->holder != l) {
-		queue(o, l, SLACK_LOCK);
+		machine_sync_queue(o, l, SLACK_LOCK);
 		return BASE_OK;
 	}
 	o->holder = l;
 	o->depth++;
 	enum base_status s = sync_node(m, l, SLACK_LOCK, o->address, &o->giver, 1, NULL, err);
-	go_on(m, l);
+	machine_sync_go_on(m, l);
 	return s;
 }
 
-static enum base_status unlock(struct slack_machine *m, struct lane *l, struct object *o,
-	const struct memory_call *call, struct base_err *err)
+static enum base_status machine_sync_unlock(struct slack_machine *m, struct lane *l,
+	struct object *o, const struct memory_call *call, struct base_err *err)
 {
 	enum base_status s = sync_node(m, l, SLACK_UNLOCK, o->address, NULL, 0, &o->giver, err);
 	l->last_unlock = true;
@@ -133,22 +134,22 @@ static enum base_status unlock(struct slack_machine *m, struct lane *l, struct o
 	else if (!--o->depth)
 		o->holder = NULL;
 	if (!o->holder && o->first) {
-		struct lane *next = take_first(o);
+		struct lane *next = machine_sync_take_first(o);
 		o->holder = next; /* nobody comes between */
 		o->depth = 1;
-		wake(m, next, &o->giver);
+		machine_sync_wake(m, next, &o->giver);
 	}
-	go_on(m, l);
+	machine_sync_go_on(m, l);
 	return s;
 }
 
 /* ---- barriers -------------------------------------------------------------------------------- */
 
-static void open_barrier(struct slack_machine *m, struct object *o)
+static void machine_sync_open_barrier(struct slack_machine *m, struct object *o)
 {
 	o->nr_arrived = 0;
 	while (o->first)
-		wake(m, take_first(o), &o->giver);
+		machine_sync_wake(m, machine_sync_take_first(o), &o->giver);
 }
 
 static uint32_t running(const struct slack_machine *m)
@@ -160,8 +161,8 @@ static uint32_t running(const struct slack_machine *m)
 	return nr;
 }
 
-static enum base_status barrier(struct slack_machine *m, struct lane *l, struct object *o,
-	const struct memory_call *call, struct base_err *err)
+static enum base_status machine_sync_barrier(struct slack_machine *m, struct lane *l,
+	struct object *o, const struct memory_call *call, struct base_err *err)
 {
 	/* The lane itself is off the heap but not waiting, so it counts as running. */
 	uint64_t parties = call->argument[1] ? call->argument[1] : running(m);
@@ -171,22 +172,22 @@ static enum base_status barrier(struct slack_machine *m, struct lane *l, struct 
 		last ? o->nr_arrived : 0, &self, err);
 	if (!last) {
 		o->arrived[o->nr_arrived++] = self;
-		queue(o, l, SLACK_LEAVE);
+		machine_sync_queue(o, l, SLACK_LEAVE);
 		return s;
 	}
 	o->giver = self;
-	open_barrier(m, o);
-	go_on(m, l);
+	machine_sync_open_barrier(m, o);
+	machine_sync_go_on(m, l);
 	return s;
 }
 
 /* ---- conditions and semaphores --------------------------------------------------------------- */
 
-static enum base_status pass(
+static enum base_status machine_sync_pass(
 	struct slack_machine *m, struct lane *l, struct object *o, struct base_err *err)
 {
 	enum base_status s = sync_node(m, l, SLACK_WAIT, o->address, &o->giver, 1, NULL, err);
-	go_on(m, l);
+	machine_sync_go_on(m, l);
 	return s;
 }
 
@@ -196,12 +197,12 @@ static enum base_status wait_signal(struct slack_machine *m, struct lane *l, str
 {
 	l->asked_ns = condition ? call->start_ns : UINT64_MAX;
 	if (condition && o->signalled && o->signal_ns >= call->start_ns)
-		return pass(m, l, o, err);
+		return machine_sync_pass(m, l, o, err);
 	if (!condition && o->tokens) {
 		o->tokens--;
-		return pass(m, l, o, err);
+		return machine_sync_pass(m, l, o, err);
 	}
-	queue(o, l, SLACK_WAIT);
+	machine_sync_queue(o, l, SLACK_WAIT);
 	return BASE_OK;
 }
 
@@ -221,13 +222,13 @@ static enum base_status signal_all(struct slack_machine *m, struct lane *l, stru
 		bool condition = w->asked_ns != UINT64_MAX;
 		if (condition ? w->asked_ns <= o->signal_ns : token) {
 			token = token && condition;
-			wake(m, w, &o->giver);
+			machine_sync_wake(m, w, &o->giver);
 		} else {
-			queue(o, w, SLACK_WAIT);
+			machine_sync_queue(o, w, SLACK_WAIT);
 		}
 	}
 	o->tokens += token;
-	go_on(m, l);
+	machine_sync_go_on(m, l);
 	return s;
 }
 
@@ -237,10 +238,10 @@ static void begin_lane(struct slack_machine *m, struct lane *child, const struct
 {
 	child->time = child->issue = by->complete;
 	child->pending = SLACK_BEGIN;
-	wake(m, child, by);
+	machine_sync_wake(m, child, by);
 }
 
-static enum base_status create(struct slack_machine *m, struct lane *l,
+static enum base_status machine_sync_create(struct slack_machine *m, struct lane *l,
 	const struct memory_call *call, struct base_err *err)
 {
 	struct slack_producer self;
@@ -252,21 +253,21 @@ static enum base_status create(struct slack_machine *m, struct lane *l,
 		begin_lane(m, &m->lane[child], &self);
 	else
 		m->result.bad_calls++;
-	go_on(m, l);
+	machine_sync_go_on(m, l);
 	return s;
 }
 
-static enum base_status join(struct slack_machine *m, struct lane *l,
+static enum base_status machine_sync_join(struct slack_machine *m, struct lane *l,
 	const struct memory_call *call, struct base_err *err)
 {
 	uint64_t child = call->argument[0];
 	enum base_status s = BASE_OK;
 	if (child >= m->nr_lanes || &m->lane[child] == l) {
 		m->result.bad_calls++;
-		go_on(m, l);
+		machine_sync_go_on(m, l);
 	} else if (m->lane[child].state == LANE_ENDED) {
 		s = sync_node(m, l, SLACK_JOIN, 0, &m->lane[child].last, 1, NULL, err);
-		go_on(m, l);
+		machine_sync_go_on(m, l);
 	} else {
 		l->awaits = (uint32_t)child;
 		l->state = LANE_JOINS;
@@ -280,7 +281,7 @@ static enum base_status spawn(struct slack_machine *m, struct lane *l, struct ba
 {
 	struct slack_producer self;
 	if (l != m->lane || m->in_region) {
-		go_on(m, l); /* the workers' own copies of the record */
+		machine_sync_go_on(m, l); /* the workers' own copies of the record */
 		return BASE_OK;
 	}
 	enum base_status s = sync_node(m, l, SLACK_CREATE, 0, NULL, 0, &self, err);
@@ -292,9 +293,9 @@ static enum base_status spawn(struct slack_machine *m, struct lane *l, struct ba
 		if (w->state == LANE_UNBORN)
 			begin_lane(m, w, &self);
 		else if (w->state == LANE_MEETS && w->pending)
-			wake(m, w, &self);
+			machine_sync_wake(m, w, &self);
 	}
-	go_on(m, l);
+	machine_sync_go_on(m, l);
 	return s;
 }
 
@@ -314,16 +315,17 @@ static void maybe_meet(struct slack_machine *m)
 	}
 	m->in_region = false;
 	m->has_region = true;
-	wake(m, zero, &latest);
+	machine_sync_wake(m, zero, &latest);
 }
 
-static enum base_status meet(struct slack_machine *m, struct lane *l, struct base_err *err)
+static enum base_status machine_sync_meet(
+	struct slack_machine *m, struct lane *l, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	if (!strcmp(m->source->info.format, "lpt")) {
 		m->result.omp_regions += l == m->lane;
 		m->in_region = false;
-		go_on(m, l);
+		machine_sync_go_on(m, l);
 		return s;
 	}
 	if (l != m->lane)
@@ -335,12 +337,13 @@ static enum base_status meet(struct slack_machine *m, struct lane *l, struct bas
 }
 
 /* All who have come to the region's end have an edge to who goes on. */
-static enum base_status leave_region(struct slack_machine *m, struct lane *l, struct base_err *err)
+static enum base_status machine_sync_leave_region(
+	struct slack_machine *m, struct lane *l, struct base_err *err)
 {
 	uint32_t nr = 0;
 	struct slack_producer *p = base_alloc((m->nr_lanes + 1) * sizeof *p);
 	if (!p)
-		return no_memory(err);
+		return machine_sync_no_memory(err);
 	for (uint32_t i = 1; i < m->nr_lanes; i++)
 		if (m->lane[i].last.order)
 			p[nr++] = m->lane[i].last;
@@ -349,13 +352,13 @@ static enum base_status leave_region(struct slack_machine *m, struct lane *l, st
 	return s;
 }
 
-static enum base_status mark(struct slack_machine *m, struct lane *l,
+static enum base_status machine_sync_mark(struct slack_machine *m, struct lane *l,
 	const struct memory_call *call, struct base_err *err)
 {
 	struct slack_access a = {
 		.kind = SLACK_MARK, .address = call->argument[1], .code = l->call_code};
 	enum base_status s = slack_machine_node(m, l, &a, NULL, err);
-	go_on(m, l);
+	machine_sync_go_on(m, l);
 	return s;
 }
 
@@ -380,21 +383,21 @@ static bool is_of_an_object(unsigned kind)
 static enum base_status object_call(struct slack_machine *m, struct lane *l,
 	const struct memory_call *call, bool condition, struct base_err *err)
 {
-	struct object *o = object_of(m, call->argument[0]);
+	struct object *o = machine_sync_object_of(m, call->argument[0]);
 	if (!o)
-		return no_memory(err);
+		return machine_sync_no_memory(err);
 	switch ((enum memory_call_kind)call->kind) {
 	case MEMORY_CALL_lock:
 	case MEMORY_CALL_begin_critical:
-		return lock(m, l, o, err);
+		return machine_sync_lock(m, l, o, err);
 	case MEMORY_CALL_barrier:
-		return barrier(m, l, o, call, err);
+		return machine_sync_barrier(m, l, o, call, err);
 	case MEMORY_CALL_wait:
 		return wait_signal(m, l, o, call, condition, err);
 	case MEMORY_CALL_signal:
 		return signal_all(m, l, o, call, err);
 	default:
-		return unlock(m, l, o, call, err);
+		return machine_sync_unlock(m, l, o, call, err);
 	}
 }
 
@@ -407,25 +410,25 @@ enum base_status slack_sync_call(struct slack_machine *m, struct lane *l,
 		return object_call(m, l, call, condition, err);
 	switch ((enum memory_call_kind)call->kind) {
 	case MEMORY_CALL_thread_create:
-		return create(m, l, call, err);
+		return machine_sync_create(m, l, call, err);
 	case MEMORY_CALL_thread_join:
-		return join(m, l, call, err);
+		return machine_sync_join(m, l, call, err);
 	case MEMORY_CALL_spawn:
 		return spawn(m, l, err);
 	case MEMORY_CALL_join:
-		return meet(m, l, err);
+		return machine_sync_meet(m, l, err);
 	case MEMORY_CALL_marker:
 	case MEMORY_CALL_phase:
-		return mark(m, l, call, err);
+		return machine_sync_mark(m, l, call, err);
 	case MEMORY_CALL_allocate:
-		go_on(m, l);
+		machine_sync_go_on(m, l);
 		return m->sink.allocated
 			       ? m->sink.allocated(m->sink.ctx, call->argument[0],
 					 call->argument[1],
 					 call->argument[2] ? call->argument[2] : l->call_code, err)
 			       : BASE_OK;
 	default:
-		go_on(m, l);
+		machine_sync_go_on(m, l);
 		return BASE_OK;
 	}
 }
@@ -436,7 +439,7 @@ enum base_status slack_sync_resume(struct slack_machine *m, struct lane *l, stru
 	enum base_status s;
 	l->pending = 0;
 	if (kind == SLACK_JOIN && l == m->lane && m->has_region)
-		s = leave_region(m, l, err);
+		s = machine_sync_leave_region(m, l, err);
 	else
 		s = sync_node(m, l, kind,
 			kind == SLACK_BEGIN || kind == SLACK_JOIN || !l->object
@@ -444,7 +447,7 @@ enum base_status slack_sync_resume(struct slack_machine *m, struct lane *l, stru
 				: l->object->address,
 			&l->woken_by, 1, NULL, err);
 	m->has_region = false;
-	go_on(m, l);
+	machine_sync_go_on(m, l);
 	return s;
 }
 
@@ -453,7 +456,7 @@ enum base_status slack_sync_ended(struct slack_machine *m, struct lane *l, struc
 	(void)err;
 	for (uint32_t i = 0; i < m->nr_lanes; i++)
 		if (m->lane[i].state == LANE_JOINS && m->lane[i].awaits == (uint32_t)(l - m->lane))
-			wake(m, &m->lane[i], &l->last);
+			machine_sync_wake(m, &m->lane[i], &l->last);
 	maybe_meet(m);
 	return BASE_OK;
 }
@@ -518,7 +521,7 @@ enum base_status slack_sync_stuck(struct slack_machine *m, bool *ret_freed, stru
 		m->result.forced++;
 		if (turn[i] == SLACK_LEAVE) {
 			l->object->giver = nobody;
-			open_barrier(m, l->object);
+			machine_sync_open_barrier(m, l->object);
 			break;
 		}
 		if (turn[i] != SLACK_JOIN)
@@ -527,7 +530,7 @@ enum base_status slack_sync_stuck(struct slack_machine *m, bool *ret_freed, stru
 			l->object->holder = l;
 			l->object->depth = 1;
 		}
-		wake(m, l, &nobody);
+		machine_sync_wake(m, l, &nobody);
 	}
 	return BASE_OK;
 }

@@ -111,8 +111,9 @@ static void let_go(struct slack_machine *m, struct lane *l, uint64_t until, uint
 }
 
 /* What is to be done before the event's item runs. */
-static enum base_status wait_for(struct slack_machine *m, struct lane *l, struct waiting *p,
-	const struct slack_wait_event *e, enum slack_wait_turn *ret, struct base_err *err)
+static enum base_status machine_wait_wait_for(struct slack_machine *m, struct lane *l,
+	struct waiting *p, const struct slack_wait_event *e, enum slack_wait_turn *ret,
+	struct base_err *err)
 {
 	struct slack_processor_result *r = &m->result.processor[l - m->lane];
 	enum base_status s = BASE_OK;
@@ -164,8 +165,8 @@ bool slack_wait_skips(const struct slack_machine *m, const struct lane *l)
 
 /* Leaves out what comes next, up to `until`: all iterations of a loop that are within at once. What
  * the block before still has to do is not of it. */
-static enum base_status pass(struct slack_machine *m, struct lane *l, const struct memory_item *t,
-	uint64_t from, uint64_t until, struct base_err *err)
+static enum base_status machine_wait_pass(struct slack_machine *m, struct lane *l,
+	const struct memory_item *t, uint64_t from, uint64_t until, struct base_err *err)
 {
 	uint64_t instructions, left, tail = l->tail;
 	l->tail = 0;
@@ -182,7 +183,8 @@ static enum base_status pass(struct slack_machine *m, struct lane *l, const stru
 	return s;
 }
 
-static bool is_of(const struct slack_wait_event *e, const struct memory_item *t, uint64_t address)
+static bool machine_wait_is_of(
+	const struct slack_wait_event *e, const struct memory_item *t, uint64_t address)
 {
 	bool stores = e->what >= SLACK_WAIT_POST;
 	return t->kind <= MEMORY_ATOMIC && e->address == address &&
@@ -202,20 +204,20 @@ enum base_status slack_wait_before(struct slack_machine *m, struct lane *l,
 		if (e->what == SLACK_WAIT_SKIP ? e->position > from : e->position > to)
 			break;
 		if (e->what == SLACK_WAIT_SKIP && from < e->address) {
-			s = pass(m, l, t, from, e->address, err);
+			s = machine_wait_pass(m, l, t, from, e->address, err);
 			*ret = SLACK_WAIT_PASS;
 			break;
 		}
 		if (e->what == SLACK_WAIT_SKIP || e->position < to)
 			continue; /* it is behind us */
-		if (!is_of(e, t, memory_cursor_address(&l->cursor, t)))
+		if (!machine_wait_is_of(e, t, memory_cursor_address(&l->cursor, t)))
 			break; /* of another item that ends here */
 		if (e->what >= SLACK_WAIT_POST) {
 			p->posts = true;
 			p->at = to > from ? l->issue + t->instructions - 1 : l->issue;
 			break;
 		}
-		s = wait_for(m, l, p, e, ret, err);
+		s = machine_wait_wait_for(m, l, p, e, ret, err);
 		if (*ret != SLACK_WAIT_RUN)
 			break;
 	}

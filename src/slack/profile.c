@@ -87,7 +87,7 @@ static enum base_status add_code(
 }
 
 /* NULL: no memory. */
-static inline struct slack_static *code_of(
+static inline struct slack_static *profile_code_of(
 	struct slack_analysis *a, uint64_t code, struct base_err *err)
 {
 	uint64_t *slot = &a->recent[base_hash_u64(code) >> (64 - RECENT_BITS)], index;
@@ -99,7 +99,7 @@ static inline struct slack_static *code_of(
 	return &a->result.code[index];
 }
 
-static enum base_status add_line(
+static enum base_status profile_add_line(
 	struct slack_analysis *a, uint64_t address, uint64_t cycles, struct base_err *err)
 {
 	struct slack_result *r = &a->result;
@@ -239,7 +239,7 @@ static enum base_status settle_local(struct slack_analysis *a, uint32_t processo
 	return base_histogram_add(&a->result.local, p->local < late ? p->local : late, 1);
 }
 
-static enum base_status no_memory(struct base_err *err)
+static enum base_status profile_no_memory(struct base_err *err)
 {
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for the distribution of slack");
 }
@@ -257,11 +257,12 @@ struct one { /* node or run */
 	uint8_t kind;
 };
 
-static enum base_status add_one(struct slack_analysis *a, const struct one *o, struct base_err *err)
+static enum base_status profile_add_one(
+	struct slack_analysis *a, const struct one *o, struct base_err *err)
 {
 	enum base_status s;
 	uint64_t cycles = critical_part(a, o->processor, o->from, o->to, &s, err);
-	struct slack_static *c = code_of(a, o->code, err);
+	struct slack_static *c = profile_code_of(a, o->code, err);
 	if (!c)
 		return BASE_ERR_NOMEM;
 	if (o->count) {
@@ -270,7 +271,7 @@ static enum base_status add_one(struct slack_analysis *a, const struct one *o, s
 		if (o->slack == SLACK_NEVER)
 			a->result.outside += o->count;
 		else if (base_histogram_add(&a->result.global, o->slack, o->count) != BASE_OK)
-			return no_memory(err);
+			return profile_no_memory(err);
 	}
 	if (o->kind != SLACK_PLAIN)
 		c->kind = o->kind;
@@ -296,12 +297,12 @@ enum base_status slack_profile_run(void *ctx, const struct slack_run *r, struct 
 	o.taut = tautness(a, p, o.slack, 1);
 	if (settle_local(a, p, 0) != BASE_OK ||
 		(r->count > 1 && base_histogram_add(&a->result.local, 0, r->count - 1) != BASE_OK))
-		return no_memory(err);
+		return profile_no_memory(err);
 	a->pending[p] =
 		(struct pending_local){.local = SLACK_NEVER, .is_one = true, .counts = true};
 	if (a->options.tell)
 		a->options.tell(a->options.ctx, NULL, r, o.slack, o.taut);
-	return add_one(a, &o, err);
+	return profile_add_one(a, &o, err);
 }
 
 enum base_status slack_profile_node(void *ctx, const struct slack_node *n, struct base_err *err)
@@ -325,7 +326,7 @@ enum base_status slack_profile_node(void *ctx, const struct slack_node *n, struc
 		.count = n->instructions,
 		.processor = p,
 		.kind = n->kind};
-	enum base_status s = settle_local(a, p, late) == BASE_OK ? BASE_OK : no_memory(err);
+	enum base_status s = settle_local(a, p, late) == BASE_OK ? BASE_OK : profile_no_memory(err);
 	a->pending[p] = (struct pending_local){
 		.local = local, .is_one = n->instructions != 0, .counts = n->kind != SLACK_END};
 	if (s == BASE_OK && kept) {
@@ -340,16 +341,16 @@ enum base_status slack_profile_node(void *ctx, const struct slack_node *n, struc
 		a->options.tell(a->options.ctx, n, NULL, o.slack, o.taut);
 	uint64_t before = a->result.processor[p].critical_cycles;
 	if (s == BASE_OK)
-		s = add_one(a, &o, err);
+		s = profile_add_one(a, &o, err);
 	uint64_t cycles = a->result.processor[p].critical_cycles - before;
 	if (s == BASE_OK && cycles > 1 && n->address)
-		s = add_line(a, n->address, cycles, err);
+		s = profile_add_line(a, n->address, cycles, err);
 	return s;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static int by_cycles(const void *x, const void *y)
+static int profile_by_cycles(const void *x, const void *y)
 {
 	const struct slack_static *a = x, *b = y;
 	if (a->critical_cycles != b->critical_cycles)
@@ -370,9 +371,9 @@ enum base_status slack_profile_finish(struct slack_analysis *a, struct base_err 
 	struct slack_result *r = &a->result;
 	for (uint32_t i = 0; i < a->nr_processors; i++)
 		if (settle_local(a, i, a->at_end[i] == SLACK_NEVER ? 0 : a->at_end[i]) != BASE_OK)
-			return no_memory(err);
+			return profile_no_memory(err);
 	if (r->nr_code)
-		qsort(r->code, r->nr_code, sizeof *r->code, by_cycles);
+		qsort(r->code, r->nr_code, sizeof *r->code, profile_by_cycles);
 	if (r->nr_lines)
 		qsort(r->line, r->nr_lines, sizeof *r->line, by_line_cycles);
 	return BASE_OK;

@@ -42,8 +42,9 @@ static enum base_status keep_result(
 	return BASE_OK;
 }
 
-static enum base_status analyse(struct slack_analysis *a, const struct slack_machine_config *config,
-	struct memory_source *source, struct slack_machine **m, struct base_err *err)
+static enum base_status slack_slack_analyse(struct slack_analysis *a,
+	const struct slack_machine_config *config, struct memory_source *source,
+	struct slack_machine **m, struct base_err *err)
 {
 	struct slack_sink first = {
 		.run = slack_compress_run, .node = slack_compress_node, .ctx = a};
@@ -90,7 +91,7 @@ enum base_status slack_analyse(const struct slack_machine_config *config,
 	a->options = *options;
 	a->nr_processors = source->info.nr_threads;
 	a->budget.left_bytes = options->memory_bytes ? options->memory_bytes : BUDGET_DEFAULT;
-	enum base_status s = analyse(a, config, source, &m, err);
+	enum base_status s = slack_slack_analyse(a, config, source, &m, err);
 	slack_machine_free(m);
 	if (s != BASE_OK) {
 		slack_analysis_free(a);

@@ -40,7 +40,7 @@ struct finder {
 };
 enum verdict { WORKS, WAITS, WAITS_BY_EXCHANGE, COUNTS, UNKNOWN };
 
-static enum base_status no_memory(struct base_err *err)
+static enum base_status spins_no_memory(struct base_err *err)
 {
 	return base_fail(err, BASE_ERR_NOMEM, "no memory for loops that spin");
 }
@@ -60,7 +60,7 @@ static enum base_status block_of(
 		base_grow(&f->code, &f->code_capacity, f->nr_code + t->count, sizeof *f->code) !=
 			BASE_OK ||
 		base_map_put(&f->blocks, t->count, t->address, f->nr_blocks) != BASE_OK)
-		return no_memory(err);
+		return spins_no_memory(err);
 	struct block *b = &f->block[f->nr_blocks];
 	*b = (struct block){.first = (uint32_t)f->nr_code, .known = true};
 	for (uint64_t i = 0; i < t->count && b->known; i++) {
@@ -88,7 +88,7 @@ struct round {
 	bool loads, works;
 };
 
-static void take(struct round *r, const struct slack_registers *i)
+static void spins_take(struct round *r, const struct slack_registers *i)
 {
 	uint64_t full = i->writes & ~i->keeps;
 	r->before |= (i->reads | i->keeps) & ~r->written;
@@ -106,7 +106,8 @@ static void take(struct round *r, const struct slack_registers *i)
 	r->used |= i->compares ? 0 : i->reads & ~i->steps;
 }
 
-static enum verdict judge(const struct finder *f, const struct walker *w, const struct entry *e)
+static enum verdict spins_judge(
+	const struct finder *f, const struct walker *w, const struct entry *e)
 {
 	struct round r = {0};
 	for (uint64_t p = e->path; p < w->path; p++) {
@@ -114,7 +115,7 @@ static enum verdict judge(const struct finder *f, const struct walker *w, const 
 		if (!b->known)
 			return UNKNOWN;
 		for (uint32_t i = 0; i < b->nr; i++)
-			take(&r, &f->code[b->first + i]);
+			spins_take(&r, &f->code[b->first + i]);
 	}
 	uint64_t handed_on = r.before & r.touched;
 	if (r.works || !r.loads || r.nr_exchanges > 1 || (handed_on & (r.set | r.used)))
@@ -124,7 +125,7 @@ static enum verdict judge(const struct finder *f, const struct walker *w, const 
 	return r.nr_exchanges ? WAITS_BY_EXCHANGE : WAITS;
 }
 
-static uint64_t hash_of(const struct walker *w, const struct entry *e)
+static uint64_t spins_hash_of(const struct walker *w, const struct entry *e)
 {
 	uint64_t h = e->code;
 	for (uint64_t p = e->path; p < w->path; p++)
@@ -141,8 +142,9 @@ static enum base_status verdict_of(struct finder *f, const struct walker *w, con
 		*ret = (enum verdict)known;
 		return BASE_OK;
 	}
-	*ret = judge(f, w, e);
-	return base_map_put(&f->ways, 0, way, (uint64_t)*ret) == BASE_OK ? BASE_OK : no_memory(err);
+	*ret = spins_judge(f, w, e);
+	return base_map_put(&f->ways, 0, way, (uint64_t)*ret) == BASE_OK ? BASE_OK
+									 : spins_no_memory(err);
 }
 
 /* ---- what was found -------------------------------------------------------------------------- */
@@ -158,7 +160,7 @@ static enum base_status loop_of(struct finder *f, uint32_t thread, uint64_t code
 	}
 	if (base_grow(&s->loop, &s->loops_capacity, s->nr_loops + 1, sizeof *s->loop) != BASE_OK ||
 		base_map_put(&f->loops, who, code, s->nr_loops) != BASE_OK)
-		return no_memory(err);
+		return spins_no_memory(err);
 	*ret = s->nr_loops++;
 	s->loop[*ret] =
 		(struct slack_spin_loop){.branch = code, .thread = thread, .counts = counts};
@@ -167,7 +169,7 @@ static enum base_status loop_of(struct finder *f, uint32_t thread, uint64_t code
 
 /* [first, last) joins what ends where it begins, and covers what is within it. Returns how many of
  * its instructions are new. */
-static enum base_status add_spin(struct slack_spin **list, size_t *nr, size_t *capacity,
+static enum base_status spins_add_spin(struct slack_spin **list, size_t *nr, size_t *capacity,
 	struct slack_spin s, uint64_t *ret_new, struct base_err *err)
 {
 	uint64_t covered = 0;
@@ -184,7 +186,7 @@ static enum base_status add_spin(struct slack_spin **list, size_t *nr, size_t *c
 		return BASE_OK;
 	}
 	if (base_grow(list, capacity, *nr + 1, sizeof **list) != BASE_OK)
-		return no_memory(err);
+		return spins_no_memory(err);
 	(*list)[(*nr)++] = s;
 	return BASE_OK;
 }
@@ -213,9 +215,9 @@ static enum base_status note_spin(struct finder *f, struct walker *w, struct ent
 		return s;
 	spin.loop = (uint32_t)at;
 	if (v == COUNTS)
-		s = add_spin(&t->count, &t->nr_counts, &t->counts_capacity, spin, &nr, err);
+		s = spins_add_spin(&t->count, &t->nr_counts, &t->counts_capacity, spin, &nr, err);
 	else
-		s = add_spin(&t->spin, &t->nr, &t->capacity, spin, &nr, err);
+		s = spins_add_spin(&t->spin, &t->nr, &t->capacity, spin, &nr, err);
 	struct slack_spin_loop *l = &f->result->loop[at];
 	w->last_loop = at;
 	l->begins = begins;
@@ -253,7 +255,7 @@ static void leave_out_spins(struct slack_spin_thread *t)
 
 /* ---- a thread's stream ----------------------------------------------------------------------- */
 
-static struct entry *entry_of(struct walker *w, uint64_t code)
+static struct entry *spins_entry_of(struct walker *w, uint64_t code)
 {
 	for (uint32_t i = w->nr_entries; i--;)
 		if (w->entry[i].code == code)
@@ -265,7 +267,7 @@ static enum base_status branch_back(
 	struct finder *f, struct walker *w, const struct memory_item *t, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
-	struct entry *e = entry_of(w, t->code);
+	struct entry *e = spins_entry_of(w, t->code);
 	w->nr_branches++;
 	if (!e) {
 		if (w->nr_entries == SLACK_SPINS_TABLE)
@@ -274,7 +276,7 @@ static enum base_status branch_back(
 		*e = (struct entry){.code = t->code};
 	} else if (w->path - e->path <= SLACK_SPINS_BLOCKS) {
 		enum verdict v;
-		uint64_t way = hash_of(w, e);
+		uint64_t way = spins_hash_of(w, e);
 		s = verdict_of(f, w, e, way, &v, err);
 		f->result->unknown += v == UNKNOWN;
 		if (v != WORKS && v != UNKNOWN && way == e->way && s == BASE_OK)
@@ -293,12 +295,12 @@ static enum base_status branch_back(
 	return s;
 }
 
-static void clear(struct walker *w)
+static void spins_clear(struct walker *w)
 {
 	w->nr_entries = 0;
 }
 
-static void note_load(struct walker *w, const struct memory_item *t)
+static void spins_note_load(struct walker *w, const struct memory_item *t)
 {
 	w->more_words |= !add_once(w->word, &w->nr_words, t->address) ||
 			 !add_once(w->site, &w->nr_sites, t->code);
@@ -316,7 +318,7 @@ static enum base_status item(
 		return s;
 	case MEMORY_LOAD:
 	case MEMORY_ATOMIC: /* its instruction says whether it is an exchange */
-		note_load(w, t);
+		spins_note_load(w, t);
 		w->position += t->instructions;
 		return s;
 	case MEMORY_BRANCH:
@@ -326,7 +328,7 @@ static enum base_status item(
 	case MEMORY_PROC_START:
 		break;
 	default:
-		clear(w);
+		spins_clear(w);
 		break;
 	}
 	w->position += t->kind == MEMORY_STAMP ? 0 : t->instructions;
@@ -375,8 +377,8 @@ static void skip_alike(struct finder *f, struct walker *w, uint64_t began, struc
 	w->path += path;
 }
 
-static enum base_status repeat(struct finder *f, struct walker *w, const struct memory_item *body,
-	size_t nr, uint64_t count, struct base_err *err)
+static enum base_status spins_repeat(struct finder *f, struct walker *w,
+	const struct memory_item *body, size_t nr, uint64_t count, struct base_err *err)
 {
 	const struct slack_spin_thread *t = &f->result->thread[w->thread];
 	enum base_status s = BASE_OK;
@@ -411,7 +413,7 @@ static enum base_status thread(
 		for (size_t i = 0; i < b.nr && s == BASE_OK; i++) {
 			const struct memory_item *t = &b.item[i];
 			if (t->kind == MEMORY_REPEAT) {
-				s = repeat(f, w, t + 1, (size_t)t->address, t->count, err);
+				s = spins_repeat(f, w, t + 1, (size_t)t->address, t->count, err);
 				i += (size_t)t->address;
 			} else {
 				s = item(f, w, t, err);
@@ -438,7 +440,7 @@ enum base_status slack_spins_find(struct memory_source *source,
 	if (spins)
 		spins->thread = base_alloc((nr + 1) * sizeof *spins->thread);
 	if (!w || !spins || !spins->thread)
-		s = no_memory(err);
+		s = spins_no_memory(err);
 	f.result = spins;
 	for (uint32_t i = 0; i < nr && s == BASE_OK; i++) {
 		BASE_ASSUME(w && spins && spins->thread);

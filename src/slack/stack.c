@@ -38,7 +38,7 @@ void slack_stack_fini(struct slack_stack *s)
 	s->file = -1;
 }
 
-static enum base_status open_file(struct slack_stack *s, struct base_err *err)
+static enum base_status stack_open_file(struct slack_stack *s, struct base_err *err)
 {
 	const char *directory = getenv("TMPDIR");
 	if (!directory || !*directory)
@@ -61,7 +61,7 @@ static enum base_status open_file(struct slack_stack *s, struct base_err *err)
 				      "no temporary file in %s for kept edges", directory);
 }
 
-static enum base_status move_bytes(
+static enum base_status stack_move_bytes(
 	struct slack_stack *s, size_t n, char *segment, bool out, struct base_err *err)
 {
 	size_t done = 0;
@@ -83,9 +83,9 @@ static enum base_status move_bytes(
 /* Makes room by writing the lowest segment that is in memory. */
 static enum base_status spill(struct slack_stack *s, struct base_err *err)
 {
-	enum base_status status = s->file < 0 ? open_file(s, err) : BASE_OK;
+	enum base_status status = s->file < 0 ? stack_open_file(s, err) : BASE_OK;
 	if (status == BASE_OK)
-		status = move_bytes(s, s->lowest, s->segment[s->lowest], true, err);
+		status = stack_move_bytes(s, s->lowest, s->segment[s->lowest], true, err);
 	if (status != BASE_OK)
 		return status;
 	base_free(s->segment[s->lowest]);
@@ -95,7 +95,7 @@ static enum base_status spill(struct slack_stack *s, struct base_err *err)
 	return BASE_OK;
 }
 
-static enum base_status add_segment(struct slack_stack *s, struct base_err *err)
+static enum base_status stack_add_segment(struct slack_stack *s, struct base_err *err)
 {
 	enum base_status status = BASE_OK;
 	if (s->budget->left_bytes < SLACK_STACK_SEGMENT_BYTES && s->nr_segments > s->lowest)
@@ -119,7 +119,7 @@ enum base_status slack_stack_push(struct slack_stack *s, const void *record, str
 {
 	size_t at = (size_t)(s->nr % s->per_segment);
 	if (!at && s->nr / s->per_segment == s->nr_segments) {
-		enum base_status status = add_segment(s, err);
+		enum base_status status = stack_add_segment(s, err);
 		if (status != BASE_OK)
 			return status;
 	}
@@ -133,7 +133,7 @@ static enum base_status bring_back(struct slack_stack *s, struct base_err *err)
 	char *segment = base_alloc(SLACK_STACK_SEGMENT_BYTES);
 	if (!segment)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for kept edges");
-	enum base_status status = move_bytes(s, s->nr_segments - 1, segment, false, err);
+	enum base_status status = stack_move_bytes(s, s->nr_segments - 1, segment, false, err);
 	if (status != BASE_OK) {
 		base_free(segment);
 		return status;

@@ -33,7 +33,7 @@ static bool later(const struct source *x, const struct source *y)
 	return slack_order(x->name) > slack_order(y->name);
 }
 
-static enum base_status put(struct sweep *w, const struct source *x)
+static enum base_status sweep_put(struct sweep *w, const struct source *x)
 {
 	if (base_grow(&w->heap, &w->capacity, w->nr + 1, sizeof *w->heap) != BASE_OK)
 		return base_fail(w->err, BASE_ERR_NOMEM, "no memory for edges on their way");
@@ -44,7 +44,7 @@ static enum base_status put(struct sweep *w, const struct source *x)
 	return BASE_OK;
 }
 
-static void take(struct sweep *w, struct source *ret)
+static void sweep_take(struct sweep *w, struct source *ret)
 {
 	*ret = w->heap[0];
 	struct source x = w->heap[--w->nr];
@@ -59,7 +59,8 @@ static void take(struct sweep *w, struct source *ret)
 }
 
 /* All edges from a node are met: its slack. `late`: of the program order edge to it. */
-static enum base_status settle(struct sweep *w, uint64_t name, uint64_t late, uint64_t *ret_global)
+static enum base_status sweep_settle(
+	struct sweep *w, uint64_t name, uint64_t late, uint64_t *ret_global)
 {
 	uint32_t processor = slack_processor_of(name);
 	struct known_node k = {.order = slack_order(name),
@@ -69,7 +70,7 @@ static enum base_status settle(struct sweep *w, uint64_t name, uint64_t late, ui
 	enum base_status s = BASE_OK;
 	while (w->nr && w->heap[0].name == name && s == BASE_OK) {
 		struct source x;
-		take(w, &x);
+		sweep_take(w, &x);
 		k.global = x.global < k.global ? x.global : k.global;
 		k.local = x.local < k.local ? x.local : k.local;
 		if (x.global != SLACK_NEVER)
@@ -91,7 +92,7 @@ static enum base_status settle_sources(struct sweep *w, uint64_t order)
 	enum base_status s = BASE_OK;
 	uint64_t global;
 	while (w->nr && slack_order(w->heap[0].name) > order && s == BASE_OK)
-		s = settle(w, w->heap[0].name, 0, &global);
+		s = sweep_settle(w, w->heap[0].name, 0, &global);
 	return s;
 }
 
@@ -102,7 +103,7 @@ static enum base_status add_stretch(struct sweep *w, uint64_t from)
 }
 
 /* The path came to a target: does it go on along this edge? */
-static enum base_status follow(struct sweep *w, const struct kept_edge *e)
+static enum base_status sweep_follow(struct sweep *w, const struct kept_edge *e)
 {
 	if (slack_processor_of(e->target) != w->on || slack_order(e->target) > w->below ||
 		e->arrival != e->start || e->start <= e->issue || e->start > w->until)
@@ -139,17 +140,17 @@ static enum base_status meet_target(struct sweep *w, const struct kept_edge *edg
 	uint64_t global;
 	enum base_status s = settle_sources(w, slack_order(edge->target));
 	if (s == BASE_OK)
-		s = settle(w, edge->target, edge->start - edge->issue, &global);
+		s = sweep_settle(w, edge->target, edge->start - edge->issue, &global);
 	bool followed = false;
 	for (uint32_t i = 0; i < nr && s == BASE_OK; i++) {
 		struct source x = {.name = edge[i].source,
 			.target = edge[i].target,
 			.local = edge[i].start - edge[i].arrival};
 		x.global = slack_add(global, x.local);
-		s = put(w, &x);
+		s = sweep_put(w, &x);
 		uint64_t below = w->below;
 		if (s == BASE_OK && !followed)
-			s = follow(w, &edge[i]);
+			s = sweep_follow(w, &edge[i]);
 		followed |= below != w->below;
 	}
 	return s;

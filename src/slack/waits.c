@@ -68,7 +68,7 @@ static inline bool filter_may_have(const struct filter *f, uint64_t key)
 
 /* ---- sites: instructions that poll ----------------------------------------------------------- */
 
-static struct site *site_at(struct finder *f, uint64_t code)
+static struct site *waits_site_at(struct finder *f, uint64_t code)
 {
 	if (BASE_LIKELY(!filter_may_have(&f->sites, code)))
 		return NULL;
@@ -85,7 +85,7 @@ static void list_sites(struct finder *f)
 		const struct slack_spin_loop *l = &f->spins->loop[i];
 		uint64_t round = l->rounds ? l->instructions / l->rounds : 0;
 		for (uint32_t k = 0; k < l->nr_sites && !l->more_words && !l->counts; k++) {
-			if (site_at(f, l->site[k]) || f->nr_sites == SITES_MAX)
+			if (waits_site_at(f, l->site[k]) || f->nr_sites == SITES_MAX)
 				continue;
 			f->site[f->nr_sites++] = (struct site){.code = l->site[k],
 				.branch = l->branch,
@@ -99,7 +99,7 @@ static void list_sites(struct finder *f)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static enum base_status add_word(
+static enum base_status waits_add_word(
 	struct finder *f, const struct slack_wait_word *word, struct base_err *err)
 {
 	struct slack_waits *r = f->c.result;
@@ -161,10 +161,10 @@ static enum base_status look_for_words(struct finder *f, struct walker *w,
 	(void)w;
 	if (t->kind == MEMORY_ATOMIC)
 		s = add_pair(f, t, address, err);
-	const struct site *site = t->kind != MEMORY_STORE ? site_at(f, t->code) : NULL;
+	const struct site *site = t->kind != MEMORY_STORE ? waits_site_at(f, t->code) : NULL;
 	if (!site || !t->size_bytes || s != BASE_OK)
 		return s;
-	return add_word(f,
+	return waits_add_word(f,
 		&(struct slack_wait_word){.address = address,
 			.site = t->code,
 			.size_bytes = t->size_bytes,
@@ -191,7 +191,7 @@ static enum base_status add_relatives(struct finder *f, struct base_err *err)
 			struct slack_wait_word word = f->c.result->word[index];
 			word.address = f->pair[i].address;
 			word.size_bytes = f->pair[i].size_bytes;
-			s = add_word(f, &word, err);
+			s = waits_add_word(f, &word, err);
 		}
 	}
 	base_map_fini(&of);
@@ -245,7 +245,7 @@ static uint32_t gap_here(const struct finder *f, struct walker *w)
 }
 
 /* Was it the last poll of its wait? Yes, as the loop was not gone round again. */
-static enum base_status settle(
+static enum base_status waits_settle(
 	struct finder *f, struct walker *w, struct candidate *c, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
@@ -259,7 +259,7 @@ static enum base_status poll(struct finder *f, struct walker *w, const struct si
 	uint64_t address, uint32_t word, struct base_err *err)
 {
 	struct candidate *c = &w->candidate[site - f->site];
-	enum base_status s = settle(f, w, c, err);
+	enum base_status s = waits_settle(f, w, c, err);
 	struct seen seen = here(f, w, address, word, SEEN_POLL);
 	seen.gap = gap_here(f, w);
 	if (c->open && c->seen.word == word) { /* in vain, and again */
@@ -287,7 +287,7 @@ static enum base_status store(struct finder *f, struct walker *w, const struct m
 	return s == BASE_OK ? add_seen(f, w, &seen, err) : s;
 }
 
-static enum base_status touch(struct finder *f, struct walker *w, const struct memory_item *t,
+static enum base_status waits_touch(struct finder *f, struct walker *w, const struct memory_item *t,
 	uint64_t address, uint64_t bytes, uint32_t number, struct base_err *err)
 {
 	const struct slack_wait_word *word = &f->c.result->word[number];
@@ -295,7 +295,7 @@ static enum base_status touch(struct finder *f, struct walker *w, const struct m
 	if (word->address >= address + bytes || word->address + word->size_bytes <= address)
 		return BASE_OK;
 	if (t->kind == MEMORY_LOAD || t->kind == MEMORY_ATOMIC)
-		site = word->address == address ? site_at(f, t->code) : NULL;
+		site = word->address == address ? waits_site_at(f, t->code) : NULL;
 	enum base_status s = site ? poll(f, w, site, address, number, err) : BASE_OK;
 	if (t->kind != MEMORY_LOAD && s == BASE_OK)
 		s = store(f, w, t, address, number, err);
@@ -308,7 +308,7 @@ static enum base_status look_at_access(struct finder *f, struct walker *w,
 	bool range = t->kind == MEMORY_RANGE_STORE;
 	uint64_t bytes = range ? t->count : t->size_bytes, number;
 	enum base_status s = BASE_OK;
-	if (!bytes || (t->kind == MEMORY_LOAD && !site_at(f, t->code)))
+	if (!bytes || (t->kind == MEMORY_LOAD && !waits_site_at(f, t->code)))
 		return s;
 	uint64_t first = address >> WORD_SHIFT, last = (address + bytes - 1) >> WORD_SHIFT;
 	for (uint64_t g = first ? first - 1 : 0; g <= last && s == BASE_OK; g++) {
@@ -316,7 +316,7 @@ static enum base_status look_at_access(struct finder *f, struct walker *w,
 			!base_map_get(&f->words_in, 0, g, &number))
 			continue;
 		for (uint64_t n = number + 1; n && s == BASE_OK; n = f->next[n - 1])
-			s = touch(f, w, t, address, bytes, (uint32_t)(n - 1), err);
+			s = waits_touch(f, w, t, address, bytes, (uint32_t)(n - 1), err);
 	}
 	if (t->kind == MEMORY_ATOMIC)
 		w->last = (struct indivisible){w->position, address, w->time_ns};
@@ -344,8 +344,8 @@ static void look_at_time(struct finder *f, struct walker *w, uint64_t ends_ns, u
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-static enum base_status look_at(struct finder *f, struct walker *w, const struct memory_cursor *c,
-	const struct memory_item *t, struct base_err *err)
+static enum base_status waits_look_at(struct finder *f, struct walker *w,
+	const struct memory_cursor *c, const struct memory_item *t, struct base_err *err)
 {
 	switch ((enum memory_item_kind)t->kind) {
 	case MEMORY_LOAD:
@@ -384,7 +384,8 @@ static void pass_iterations(struct finder *f, struct walker *w, struct memory_cu
 
 /* Each thread's stream from its beginning to its end; `words`: which there are, else what is done
  * to them. */
-static enum base_status walk(struct finder *f, struct walker *w, bool words, struct base_err *err)
+static enum base_status waits_walk(
+	struct finder *f, struct walker *w, bool words, struct base_err *err)
 {
 	struct memory_cursor c = {0};
 	const struct memory_item *t;
@@ -396,7 +397,7 @@ static enum base_status walk(struct finder *f, struct walker *w, bool words, str
 			pass_iterations(f, w, &c);
 		w->position += t->instructions;
 		if (!words)
-			s = look_at(f, w, &c, t, err);
+			s = waits_look_at(f, w, &c, t, err);
 		else if (t->kind <= MEMORY_ATOMIC)
 			s = look_for_words(f, w, t, memory_cursor_address(&c, t), err);
 		if (s != BASE_OK)
@@ -409,7 +410,7 @@ static enum base_status walk(struct finder *f, struct walker *w, bool words, str
 	if (c.time_ns > w->time_ns)
 		look_at_time(f, w, c.time_ns, c.time_ns);
 	for (uint32_t i = 0; i < f->nr_sites && s == BASE_OK; i++)
-		s = settle(f, w, &w->candidate[i], err);
+		s = waits_settle(f, w, &w->candidate[i], err);
 	return s;
 }
 
@@ -419,14 +420,14 @@ static enum base_status walk_all(
 	enum base_status s = BASE_OK;
 	for (uint32_t i = 0; i < f->spins->nr_threads && s == BASE_OK; i++) {
 		*w = (struct walker){.thread = i};
-		s = walk(f, w, words, err);
+		s = waits_walk(f, w, words, err);
 	}
 	return s == BASE_OK ? f->source->ops->rewind(f->source, err) : s;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static enum base_status find(struct finder *f, struct walker *w, struct base_err *err)
+static enum base_status waits_find(struct finder *f, struct walker *w, struct base_err *err)
 {
 	enum base_status s = BASE_OK;
 	list_sites(f);
@@ -476,7 +477,7 @@ enum base_status slack_waits_find(struct memory_source *source, const struct sla
 			.decode_ctx = decode_ctx,
 			.serial = source->info.flags & MEMORY_SOURCE_SERIAL};
 		if (f->c.list)
-			s = find(f, w, err);
+			s = waits_find(f, w, err);
 	}
 	if (f && f->spins)
 		finder_free(f);

@@ -35,7 +35,7 @@ static int in_program_order(const void *x, const void *y)
 	return (a->kind != SEEN_POLL) - (b->kind != SEEN_POLL);
 }
 
-static int in_order(const void *x, const void *y)
+static int waits_match_in_order(const void *x, const void *y)
 {
 	const struct seen *a = *(struct seen *const *)x, *b = *(struct seen *const *)y;
 	if (a->word != b->word)
@@ -55,7 +55,7 @@ static int by_position(const void *x, const void *y)
 	return (int)a->what - (int)b->what;
 }
 
-static enum base_status add_event(
+static enum base_status waits_match_add_event(
 	struct matcher *m, uint32_t thread, const struct slack_wait_event *e, struct base_err *err)
 {
 	struct slack_wait_thread *t = &m->r->thread[thread];
@@ -67,7 +67,7 @@ static enum base_status add_event(
 
 /* ---- stores of each word --------------------------------------------------------------------- */
 
-static enum base_status gather(struct matcher *m, struct base_err *err)
+static enum base_status waits_match_gather(struct matcher *m, struct base_err *err)
 {
 	size_t nr = 0, at = 0;
 	for (uint32_t i = 0; i < m->r->nr_threads; i++) {
@@ -84,7 +84,7 @@ static enum base_status gather(struct matcher *m, struct base_err *err)
 			if (m->c->list[i].seen[k].kind != SEEN_POLL)
 				m->all[at++] = &m->c->list[i].seen[k];
 	if (at)
-		qsort(m->all, at, sizeof *m->all, in_order);
+		qsort(m->all, at, sizeof *m->all, waits_match_in_order);
 	for (size_t i = 0; i < at; i++) {
 		struct stores *w = &m->word[m->all[i]->word];
 		w->store = w->store ? w->store : &m->all[i];
@@ -99,7 +99,7 @@ static enum base_status gather(struct matcher *m, struct base_err *err)
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-static enum role role_of(const struct matcher *m, const struct seen *s)
+static enum role waits_match_role_of(const struct matcher *m, const struct seen *s)
 {
 	uint64_t role = NO_ROLE;
 	if (s->kind == SEEN_STORE)
@@ -116,7 +116,7 @@ static enum base_status give_roles(
 	memset(m->held, 0, m->r->nr_words * sizeof(struct seen *));
 	for (size_t i = 0; i < l->nr; i++) {
 		struct seen *s = &l->seen[i], **held = &m->held[s->word];
-		enum role role = role_of(m, s);
+		enum role role = waits_match_role_of(m, s);
 		if (s->kind == SEEN_EXCHANGE && !role) {
 			role = *held ? GIVES : TAKES;
 			if (base_map_put(&m->roles, s->word, s->code, role) != BASE_OK)
@@ -135,7 +135,7 @@ static void judge_locks(struct matcher *m, const struct seen_list *l)
 	for (size_t i = 0; i < l->nr; i++) {
 		struct seen *s = &l->seen[i], **held = &m->held[s->word];
 		struct stores *w = &m->word[s->word];
-		enum role role = role_of(m, s);
+		enum role role = waits_match_role_of(m, s);
 		bool begins = s->kind == SEEN_STORE || s->kind == SEEN_RANGE;
 		if (s->kind == SEEN_POLL)
 			continue;
@@ -150,7 +150,7 @@ static void judge_locks(struct matcher *m, const struct seen_list *l)
 static enum base_status use_lock(
 	struct matcher *m, const struct seen *s, enum slack_wait_what what, struct base_err *err)
 {
-	return add_event(m, s->thread,
+	return waits_match_add_event(m, s->thread,
 		&(struct slack_wait_event){.position = s->position,
 			.address = s->address,
 			.object = s->word,
@@ -166,7 +166,7 @@ static enum base_status use_locks(
 	memset(m->held, 0, m->r->nr_words * sizeof(struct seen *));
 	for (size_t i = 0; i < l->nr && s == BASE_OK; i++) {
 		struct seen *x = &l->seen[i], **held = &m->held[x->word];
-		enum role role = role_of(m, x);
+		enum role role = waits_match_role_of(m, x);
 		if (!m->r->word[x->word].lock || !role)
 			continue;
 		if (role == GIVES && *held) {
@@ -190,7 +190,7 @@ static enum base_status post_of(struct matcher *m, uint32_t thread, uint64_t pos
 		.object = ++m->r->nr_posts,
 		.what = SLACK_WAIT_POST};
 	*ret = post.object;
-	return add_event(m, thread, &post, err);
+	return waits_match_add_event(m, thread, &post, err);
 }
 
 /* The thread that stores came last to where all had to come. */
@@ -206,7 +206,7 @@ static enum base_status order_arrivals(
 		return BASE_OK;
 	enum base_status s = post_of(m, poll->thread, a->position, a->address, &post, err);
 	m->r->barriers++;
-	return s == BASE_OK ? add_event(m, store->thread,
+	return s == BASE_OK ? waits_match_add_event(m, store->thread,
 				      &(struct slack_wait_event){.position = b->position,
 					      .address = b->address,
 					      .object = post,
@@ -228,7 +228,7 @@ static enum base_status known_end(
 		.word = poll->word,
 		.what = SLACK_WAIT_AWAIT};
 	if (s == BASE_OK)
-		s = add_event(m, poll->thread, &await, err);
+		s = waits_match_add_event(m, poll->thread, &await, err);
 	m->r->flags++;
 	return s == BASE_OK ? order_arrivals(m, poll, store, err) : s;
 }
@@ -295,7 +295,7 @@ static enum base_status skip_gaps(struct matcher *m, uint32_t thread, struct bas
 		if (m->gap[i] != GAP_KNOWN)
 			continue;
 		m->r->skipped += t->spin[i].last - t->spin[i].first;
-		s = add_event(m, thread,
+		s = waits_match_add_event(m, thread,
 			&(struct slack_wait_event){.position = t->spin[i].first,
 				.address = t->spin[i].last,
 				.what = SLACK_WAIT_SKIP},
@@ -323,7 +323,7 @@ static enum base_status match_thread(struct matcher *m, uint32_t thread, struct 
 static enum base_status match_all(struct matcher *m, struct base_err *err)
 {
 	struct slack_waits *r = m->r;
-	enum base_status s = gather(m, err);
+	enum base_status s = waits_match_gather(m, err);
 	for (uint32_t i = 0; i < r->nr_threads && s == BASE_OK; i++)
 		s = give_roles(m, &m->c->list[i], err);
 	for (uint32_t i = 0; i < r->nr_threads && s == BASE_OK; i++)

@@ -24,7 +24,7 @@ struct spin_thread *spin_thread_of(const struct spin_answer *a, uint64_t id)
 	return NULL;
 }
 
-static uint64_t weight(const struct spin_loop *l)
+static uint64_t answer_weight(const struct spin_loop *l)
 {
 	return l->spin_instructions + l->counting_instructions + l->samples_spin + l->samples_count;
 }
@@ -32,14 +32,14 @@ static uint64_t weight(const struct spin_loop *l)
 static int by_weight(const void *x, const void *y)
 {
 	const struct spin_loop *a = x, *b = y;
-	if (weight(a) != weight(b))
-		return weight(a) < weight(b) ? 1 : -1;
+	if (answer_weight(a) != answer_weight(b))
+		return answer_weight(a) < answer_weight(b) ? 1 : -1;
 	if (a->thread != b->thread)
 		return a->thread < b->thread ? -1 : 1;
 	return a->branch.address < b->branch.address ? -1 : a->branch.address > b->branch.address;
 }
 
-static int by_id(const void *x, const void *y)
+static int answer_by_id(const void *x, const void *y)
 {
 	const struct spin_thread *a = x, *b = y;
 	return a->id < b->id ? -1 : a->id > b->id;
@@ -50,7 +50,7 @@ void spin_sort(struct spin_answer *a)
 	if (a->nr_loops)
 		qsort(a->loop, a->nr_loops, sizeof *a->loop, by_weight);
 	if (a->nr_threads)
-		qsort(a->thread, a->nr_threads, sizeof *a->thread, by_id);
+		qsort(a->thread, a->nr_threads, sizeof *a->thread, answer_by_id);
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */

@@ -115,7 +115,7 @@ static const char *why_not(pid_t pid, pid_t tid)
 
 /* ---- stopping and letting go ----------------------------------------------------------------- */
 
-static bool give_up(struct spin_burst *ret, enum spin_burst_verdict v, const char *why)
+static bool burst_give_up(struct spin_burst *ret, enum spin_burst_verdict v, const char *why)
 {
 	ret->verdict = v;
 	ret->why = why;
@@ -181,10 +181,10 @@ bool spin_ask(pid_t pid, pid_t tid, struct spin_stop *stop, struct spin_burst *r
 		.pid = pid, .tid = tid, .stopped_at_ns = os_time_ns(CLOCK_MONOTONIC)};
 	const char *why = why_not(pid, tid);
 	if (why)
-		return give_up(ret, SPIN_REFUSED, why);
+		return burst_give_up(ret, SPIN_REFUSED, why);
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL))
-		return errno == ESRCH ? give_up(ret, SPIN_GONE, "it has ended")
-				      : give_up(ret, SPIN_REFUSED, "ptrace is refused");
+		return errno == ESRCH ? burst_give_up(ret, SPIN_GONE, "it has ended")
+				      : burst_give_up(ret, SPIN_REFUSED, "ptrace is refused");
 	ptrace(PTRACE_INTERRUPT, tid, NULL, NULL); /* (if it fails, the thread ends) */
 	return true;
 }
@@ -195,16 +195,16 @@ bool spin_await(struct spin_stop *stop, struct spin_burst *ret)
 	*ret = (struct spin_burst){0};
 	if (!wait_stop(stop->tid, &status, ret)) {
 		spin_let_go(stop);
-		return give_up(ret, SPIN_GONE, "it has ended");
+		return burst_give_up(ret, SPIN_GONE, "it has ended");
 	}
 	if (status >> 16 != PTRACE_EVENT_STOP) { /* a signal was first: it gets it */
 		stop->signal = WSTOPSIG(status);
 		spin_let_go(stop);
-		return give_up(ret, SPIN_KERNEL, "a signal came");
+		return burst_give_up(ret, SPIN_KERNEL, "a signal came");
 	}
 	if (WSTOPSIG(status) != SIGTRAP) { /* stopped by job control */
 		spin_let_go(stop);
-		return give_up(ret, SPIN_KERNEL, "it is stopped");
+		return burst_give_up(ret, SPIN_KERNEL, "it is stopped");
 	}
 	return true;
 }
@@ -216,7 +216,7 @@ bool spin_stop(pid_t pid, pid_t tid, struct spin_stop *stop, struct spin_burst *
 
 /* As it was before the burst: its mask; and no trap flag, which would stay if we died while it is
  * held. It comes to a stop again before it runs an instruction. */
-static void settle(struct spin_stop *stop, struct spin_burst *ret)
+static void burst_settle(struct spin_stop *stop, struct spin_burst *ret)
 {
 	int status;
 	if (stop->mask_changed)
@@ -229,16 +229,16 @@ static void settle(struct spin_stop *stop, struct spin_burst *ret)
 		return;
 	stop->signal = 0;
 	if (!wait_stop(stop->tid, &status, ret))
-		give_up(ret, SPIN_GONE, "it has ended");
+		burst_give_up(ret, SPIN_GONE, "it has ended");
 	else if (!(status >> 16)) {
 		stop->signal = WSTOPSIG(status);
-		give_up(ret, SPIN_KERNEL, "a signal came");
+		burst_give_up(ret, SPIN_KERNEL, "a signal came");
 	}
 }
 
 /* A thread that was killed while it was stopped is ours to reap: its process does not end before.
  */
-static void reap(struct spin_stop *stop)
+static void burst_reap(struct spin_stop *stop)
 {
 	enum { TRIES = 200 };
 	const struct timespec ms = {.tv_nsec = 1000000};
@@ -258,12 +258,12 @@ static void reap(struct spin_stop *stop)
 void spin_let_go(struct spin_stop *stop)
 {
 	if (ptrace(PTRACE_DETACH, stop->tid, NULL, (void *)(uintptr_t)stop->signal))
-		reap(stop);
+		burst_reap(stop);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static bool read_memory(pid_t pid, uint64_t address, void *to, size_t size)
+static bool burst_read_memory(pid_t pid, uint64_t address, void *to, size_t size)
 {
 	struct iovec here = {to, size}, there = {(void *)(uintptr_t)address, size};
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
@@ -273,10 +273,11 @@ static bool read_memory(pid_t pid, uint64_t address, void *to, size_t size)
 static bool peek(pid_t pid, const struct spin_word *w, uint64_t *ret_value)
 {
 	*ret_value = 0;
-	return read_memory(pid, w->address, ret_value, w->size_bytes < 8 ? w->size_bytes : 8);
+	return burst_read_memory(pid, w->address, ret_value, w->size_bytes < 8 ? w->size_bytes : 8);
 }
 
-static const struct spin_instruction *decode_at(struct spin_stepper *s, pid_t pid, uint64_t pc)
+static const struct spin_instruction *burst_decode_at(
+	struct spin_stepper *s, pid_t pid, uint64_t pc)
 {
 	uint8_t code[SPIN_CODE_MAX];
 	size_t at = (pc ^ pc >> 8) % DECODED_MAX;
@@ -284,21 +285,21 @@ static const struct spin_instruction *decode_at(struct spin_stepper *s, pid_t pi
 		return &s->decoded[at].i;
 	/* (an instruction may end where the mapping does) */
 	size_t size = sizeof code;
-	while (size && !read_memory(pid, pc, code, size))
+	while (size && !burst_read_memory(pid, pc, code, size))
 		size--;
 	s->decoded[at].known = size && spin_decode(code, size, &s->decoded[at].i);
 	s->decoded[at].pc = pc;
 	return s->decoded[at].known ? &s->decoded[at].i : NULL;
 }
 
-static bool is_own_stack(uint64_t address, uint64_t rsp)
+static bool burst_is_own_stack(uint64_t address, uint64_t rsp)
 {
 	return address - (rsp - RED_ZONE_BYTES) < OWN_STACK_BYTES;
 }
 
-static void note_load(struct spin_stepper *s, uint64_t address, uint32_t size, uint64_t rsp)
+static void burst_note_load(struct spin_stepper *s, uint64_t address, uint32_t size, uint64_t rsp)
 {
-	bool own = is_own_stack(address, rsp);
+	bool own = burst_is_own_stack(address, rsp);
 	if (!own)
 		spin_phase_load(&s->phase, address);
 	for (uint32_t i = 0; i < s->nr_polled; i++)
@@ -322,7 +323,7 @@ struct stores { /* of one instruction, before it runs */
 	} store[SPIN_ACCESSES];
 };
 
-static void note_accesses(struct spin_stepper *s, pid_t pid, const struct spin_instruction *i,
+static void burst_note_accesses(struct spin_stepper *s, pid_t pid, const struct spin_instruction *i,
 	const struct user_regs_struct *regs, struct stores *stores)
 {
 	stores->nr = 0;
@@ -330,13 +331,13 @@ static void note_accesses(struct spin_stepper *s, pid_t pid, const struct spin_i
 		const struct spin_access *a = &i->access[k];
 		uint64_t address = spin_address(i, a, regs);
 		if (a->reads)
-			note_load(s, address, a->size_bytes, regs->rsp);
+			burst_note_load(s, address, a->size_bytes, regs->rsp);
 		if (!a->writes)
 			continue;
 		stores->store[stores->nr].address = address;
 		stores->store[stores->nr].size = a->size_bytes;
-		stores->store[stores->nr].read =
-			read_memory(pid, address, stores->store[stores->nr].old, a->size_bytes);
+		stores->store[stores->nr].read = burst_read_memory(
+			pid, address, stores->store[stores->nr].old, a->size_bytes);
 		stores->nr++;
 	}
 }
@@ -349,11 +350,11 @@ static void note_changes(struct spin_stepper *s, pid_t pid, const struct spin_in
 		uint8_t now[SPIN_ACCESS_MAX];
 		uint16_t size = stores->store[k].size;
 		if (stores->store[k].read &&
-			read_memory(pid, stores->store[k].address, now, size) &&
+			burst_read_memory(pid, stores->store[k].address, now, size) &&
 			!memcmp(now, stores->store[k].old, size))
 			continue;
 		changed = true;
-		shared |= !is_own_stack(stores->store[k].address, rsp);
+		shared |= !burst_is_own_stack(stores->store[k].address, rsp);
 	}
 	if (changed)
 		spin_changed(&s->detector);
@@ -365,7 +366,7 @@ static void note_changes(struct spin_stepper *s, pid_t pid, const struct spin_in
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
-static void tell(struct spin_stepper *s, unsigned reg, uint64_t before, uint64_t after)
+static void burst_tell(struct spin_stepper *s, unsigned reg, uint64_t before, uint64_t after)
 {
 	spin_register(&s->detector, reg, 1, &before, &after);
 	if (reg < REG_FLAGS)
@@ -381,7 +382,8 @@ static size_t read_xstate(struct spin_stepper *s, pid_t tid)
 }
 
 /* False: vector registers cannot be read, so nothing can be proved. */
-static bool tell_registers(struct spin_stepper *s, pid_t tid, const struct user_regs_struct *regs)
+static bool burst_tell_registers(
+	struct spin_stepper *s, pid_t tid, const struct user_regs_struct *regs)
 {
 	const unsigned long long flags = ~(unsigned long long)(FLAG_TRAP | FLAG_RESUME);
 	s->now = !s->now;
@@ -391,11 +393,11 @@ static bool tell_registers(struct spin_stepper *s, pid_t tid, const struct user_
 	s->xstate_bytes = size;
 	if (s->known) {
 		for (unsigned i = 0; i < 16; i++)
-			tell(s, i, spin_decoded_register(&s->regs, i),
+			burst_tell(s, i, spin_decoded_register(&s->regs, i),
 				spin_decoded_register(regs, i));
-		tell(s, REG_FLAGS, s->regs.eflags & flags, regs->eflags & flags);
-		tell(s, REG_FS, s->regs.fs_base, regs->fs_base);
-		tell(s, REG_GS, s->regs.gs_base, regs->gs_base);
+		burst_tell(s, REG_FLAGS, s->regs.eflags & flags, regs->eflags & flags);
+		burst_tell(s, REG_FS, s->regs.fs_base, regs->fs_base);
+		burst_tell(s, REG_GS, s->regs.gs_base, regs->gs_base);
 		for (size_t at = 0; at < size; at += CHUNK_BYTES) {
 			uint64_t before[SPIN_VALUE_WORDS], after[SPIN_VALUE_WORDS];
 			memcpy(before, s->xstate[!s->now] + at, CHUNK_BYTES);
@@ -438,14 +440,14 @@ static bool step_once(struct spin_stop *stop, struct user_regs_struct *regs, str
 {
 	int status;
 	if (ptrace(PTRACE_SINGLESTEP, stop->tid, NULL, NULL) || !wait_stop(stop->tid, &status, ret))
-		return give_up(ret, SPIN_GONE, "it has ended");
+		return burst_give_up(ret, SPIN_GONE, "it has ended");
 	if (status >> 16 || WSTOPSIG(status) != SIGTRAP) {
 		stop->signal = status >> 16 ? 0 : WSTOPSIG(status);
-		return give_up(ret, SPIN_KERNEL, "a signal came");
+		return burst_give_up(ret, SPIN_KERNEL, "a signal came");
 	}
 	ret->steps++;
 	if (ptrace(PTRACE_GETREGS, stop->tid, NULL, regs))
-		return give_up(ret, SPIN_GONE, "it has ended");
+		return burst_give_up(ret, SPIN_GONE, "it has ended");
 	return true;
 }
 
@@ -454,7 +456,7 @@ static bool step_yield(struct spin_stepper *s, struct spin_stop *stop,
 	struct user_regs_struct *regs, struct spin_burst *ret)
 {
 	if (regs->rax != SYS_sched_yield)
-		return give_up(ret, SPIN_KERNEL, "it calls the kernel");
+		return burst_give_up(ret, SPIN_KERNEL, "it calls the kernel");
 	s->yielded = true;
 	if (!step_once(stop, regs, ret))
 		return false;
@@ -470,8 +472,8 @@ static bool branched(struct spin_stepper *s, struct spin_stop *stop, uint64_t pc
 	const struct user_regs_struct *regs, const struct spin_limits *limits,
 	struct spin_burst *ret)
 {
-	if (!tell_registers(s, stop->tid, regs))
-		return give_up(ret, SPIN_REFUSED, "its vector registers cannot be read");
+	if (!burst_tell_registers(s, stop->tid, regs))
+		return burst_give_up(ret, SPIN_REFUSED, "its vector registers cannot be read");
 	struct spin_verdict v = spin_branch(&s->detector, pc, 0);
 	bool counts = spin_phase_branch(&s->phase, pc);
 	bool spins = v.spinning && v.iterations >= limits->iterations;
@@ -506,14 +508,14 @@ static bool may_step(struct spin_stop *stop, struct user_regs_struct *regs, stru
 {
 	enum { CODE_64_BIT = 0x33 };
 	if (ptrace(PTRACE_GETREGS, stop->tid, NULL, regs))
-		return give_up(ret, SPIN_GONE, "it has ended");
+		return burst_give_up(ret, SPIN_GONE, "it has ended");
 	ret->pc = regs->rip;
 	if (was_in_kernel(stop->tid, regs))
-		return give_up(ret, SPIN_KERNEL, "it was in the kernel");
+		return burst_give_up(ret, SPIN_KERNEL, "it was in the kernel");
 	if (regs->cs != CODE_64_BIT)
-		return give_up(ret, SPIN_REFUSED, "it runs 32-bit code");
+		return burst_give_up(ret, SPIN_REFUSED, "it runs 32-bit code");
 	if (!unblock_trap(stop))
-		return give_up(ret, SPIN_REFUSED, "its signal mask cannot be read or set");
+		return burst_give_up(ret, SPIN_REFUSED, "its signal mask cannot be read or set");
 	return true;
 }
 
@@ -549,7 +551,7 @@ static void run_steps(struct spin_stepper *s, struct spin_stop *stop, struct use
 			ret->verdict = SPIN_CUT;
 			break;
 		}
-		const struct spin_instruction *i = decode_at(s, stop->pid, pc);
+		const struct spin_instruction *i = burst_decode_at(s, stop->pid, pc);
 		if (!i || i->unfit)
 			break;
 		if (i->calls_kernel) {
@@ -558,7 +560,7 @@ static void run_steps(struct spin_stepper *s, struct spin_stop *stop, struct use
 			spin_commit(&s->detector, 1);
 			continue;
 		}
-		note_accesses(s, stop->pid, i, regs, &stores);
+		burst_note_accesses(s, stop->pid, i, regs, &stores);
 		if (!step_once(stop, regs, ret))
 			break;
 		/* a string instruction traps after each turn, and is one instruction */
@@ -581,7 +583,7 @@ void spin_step(struct spin_stepper *s, struct spin_stop *stop, const struct spin
 	sigprocmask(SIG_BLOCK, &all, &before);
 	if (may_step(stop, &regs, ret))
 		run_steps(s, stop, &regs, limits, ret);
-	settle(stop, ret);
+	burst_settle(stop, ret);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	ret->stopped_ns = os_time_ns(CLOCK_MONOTONIC) - stop->stopped_at_ns;
 }

@@ -14,7 +14,7 @@ const struct spin_event spin_ipc_events[SPIN_EVENTS] = {
 	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
 };
 
-static int open_one(pid_t tid, const struct spin_event *event)
+static int cycles_open_one(pid_t tid, const struct spin_event *event)
 {
 	struct perf_event_attr attr = {.size = sizeof attr,
 		.type = event->type,
@@ -34,7 +34,7 @@ bool spin_cycles_open(struct spin_cycles *c, pid_t pid, const struct spin_event 
 	for (size_t i = 0; i < nr && i < SPIN_EVENT_THREADS; i++) {
 		bool good = true;
 		for (size_t k = 0; k < SPIN_EVENTS; k++) {
-			c->fd[c->nr][k] = open_one(task[i], &event[k]);
+			c->fd[c->nr][k] = cycles_open_one(task[i], &event[k]);
 			good &= c->fd[c->nr][k] >= 0;
 		}
 		c->nr++;

@@ -4,7 +4,7 @@
 
 #include <Zydis/Zydis.h>
 
-static uint8_t number_of(ZydisRegister r)
+static uint8_t decode_number_of(ZydisRegister r)
 {
 	ZydisRegister wide = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
 	if (ZydisRegisterGetClass(wide) != ZYDIS_REGCLASS_GPR64)
@@ -44,7 +44,7 @@ static bool is_gather_or_scatter(const ZydisDecodedOperand *o)
 	return o->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
 }
 
-static void add_access(struct spin_instruction *ret, const ZydisDecodedInstruction *i,
+static void decode_add_access(struct spin_instruction *ret, const ZydisDecodedInstruction *i,
 	const ZydisDecodedOperand *o)
 {
 	bool writes = o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
@@ -60,8 +60,8 @@ static void add_access(struct spin_instruction *ret, const ZydisDecodedInstructi
 	struct spin_access *a = &ret->access[ret->nr_accesses++];
 	*a = (struct spin_access){.reads = reads,
 		.writes = writes,
-		.base = number_of(o->mem.base),
-		.index = number_of(o->mem.index),
+		.base = decode_number_of(o->mem.base),
+		.index = decode_number_of(o->mem.index),
 		.scale = o->mem.scale,
 		.segment = o->mem.segment == ZYDIS_REGISTER_FS   ? 4
 			   : o->mem.segment == ZYDIS_REGISTER_GS ? 5
@@ -91,7 +91,7 @@ bool spin_decode(const uint8_t *code, size_t size_bytes, struct spin_instruction
 	ret->unfit = is_unfit(&i);
 	for (unsigned k = 0; k < i.operand_count; k++) {
 		if (op[k].type == ZYDIS_OPERAND_TYPE_MEMORY)
-			add_access(ret, &i, &op[k]);
+			decode_add_access(ret, &i, &op[k]);
 		/* mov ss, pop ss and kin hold the trap back */
 		if (op[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 			(op[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) &&

@@ -42,7 +42,7 @@ static uint64_t *mask_of(const struct spin_detector *d, uint32_t rub)
 	return d->mask + (size_t)rub * d->mask_words;
 }
 
-static bool is_empty(const struct spin_detector *d, const uint64_t *mask)
+static bool detect_is_empty(const struct spin_detector *d, const uint64_t *mask)
 {
 	uint64_t any = 0;
 	for (uint32_t i = 0; i < d->mask_words; i++)
@@ -50,46 +50,46 @@ static bool is_empty(const struct spin_detector *d, const uint64_t *mask)
 	return !any;
 }
 
-static bool has(const uint64_t *mask, uint32_t entry)
+static bool detect_has(const uint64_t *mask, uint32_t entry)
 {
 	return mask[entry / 64] >> (entry % 64) & 1;
 }
 
-static void add(uint64_t *mask, uint32_t entry)
+static void detect_add(uint64_t *mask, uint32_t entry)
 {
 	mask[entry / 64] |= UINT64_C(1) << (entry % 64);
 }
 
 /* Takes an SDT entry out of all RUB entries, which frees those that have no other. */
-static void release(struct spin_detector *d, uint32_t entry)
+static void detect_release(struct spin_detector *d, uint32_t entry)
 {
 	const uint64_t keep = ~(UINT64_C(1) << (entry % 64));
 	for (uint32_t i = 0; i < d->rub_end; i++)
 		mask_of(d, i)[entry / 64] &= keep;
-	while (d->rub_end && is_empty(d, mask_of(d, d->rub_end - 1)))
+	while (d->rub_end && detect_is_empty(d, mask_of(d, d->rub_end - 1)))
 		d->rub_end--;
 }
 
 /* ---- the SDT --------------------------------------------------------------------------------- */
 
 /* Entry i from the top. */
-static uint32_t slot_of(const struct spin_detector *d, uint32_t i)
+static uint32_t detect_slot_of(const struct spin_detector *d, uint32_t i)
 {
 	uint32_t slot = d->top + i;
 	return slot < d->nr_sdt ? slot : slot - d->nr_sdt;
 }
 
-static void pop(struct spin_detector *d)
+static void detect_pop(struct spin_detector *d)
 {
-	release(d, d->top);
-	d->top = slot_of(d, 1);
+	detect_release(d, d->top);
+	d->top = detect_slot_of(d, 1);
 	d->used--;
 }
 
-static uint32_t push(struct spin_detector *d)
+static uint32_t detect_push(struct spin_detector *d)
 {
 	if (d->used == d->nr_sdt) {
-		release(d, slot_of(d, d->used - 1));
+		detect_release(d, detect_slot_of(d, d->used - 1));
 		d->used--;
 		d->counts.evictions++;
 	}
@@ -111,7 +111,7 @@ void spin_changed(struct spin_detector *d)
 
 /* ---- the RUB --------------------------------------------------------------------------------- */
 
-static bool is_same(const uint64_t *a, const uint64_t *b, uint32_t words)
+static bool detect_is_same(const uint64_t *a, const uint64_t *b, uint32_t words)
 {
 	uint64_t differs = 0;
 	for (uint32_t i = 0; i < words; i++)
@@ -120,10 +120,11 @@ static bool is_same(const uint64_t *a, const uint64_t *b, uint32_t words)
 }
 
 /* A free RUB entry for (reg, value), or nr_rub. */
-static uint32_t place(struct spin_detector *d, uint32_t reg, uint32_t words, const uint64_t *value)
+static uint32_t detect_place(
+	struct spin_detector *d, uint32_t reg, uint32_t words, const uint64_t *value)
 {
 	uint32_t i = 0;
-	while (i < d->rub_end && !is_empty(d, mask_of(d, i)))
+	while (i < d->rub_end && !detect_is_empty(d, mask_of(d, i)))
 		i++;
 	if (i == d->nr_rub)
 		return i;
@@ -141,11 +142,11 @@ static uint32_t place(struct spin_detector *d, uint32_t reg, uint32_t words, con
 static void overflow(struct spin_detector *d, const uint64_t *entries)
 {
 	for (uint32_t i = 0; i < d->used; i++) {
-		uint32_t slot = slot_of(d, i);
-		if (has(entries, slot) && !d->sdt[slot].overflow) {
+		uint32_t slot = detect_slot_of(d, i);
+		if (detect_has(entries, slot) && !d->sdt[slot].overflow) {
 			d->sdt[slot].overflow = true;
 			d->counts.overflows++;
-			release(d, slot);
+			detect_release(d, slot);
 		}
 	}
 }
@@ -153,32 +154,32 @@ static void overflow(struct spin_detector *d, const uint64_t *entries)
 void spin_register(struct spin_detector *d, uint32_t reg, uint32_t words, const uint64_t *before,
 	const uint64_t *after)
 {
-	if (!d->used || words > SPIN_VALUE_WORDS || is_same(before, after, words))
+	if (!d->used || words > SPIN_VALUE_WORDS || detect_is_same(before, after, words))
 		return;
 	/* Of the SDT entries: those that have the register, as it was for each, in the RUB. */
 	uint64_t known[(SPIN_SDT_MAX + 63) / 64] = {0}, fresh[(SPIN_SDT_MAX + 63) / 64] = {0};
 	uint32_t match = d->nr_rub; /* what has `before` as its value */
 	for (uint32_t i = 0; i < d->rub_end; i++) {
 		uint64_t *mask = mask_of(d, i);
-		if (d->rub[i].reg != reg || is_empty(d, mask))
+		if (d->rub[i].reg != reg || detect_is_empty(d, mask))
 			continue;
 		for (uint32_t w = 0; w < d->mask_words; w++)
 			known[w] |= mask[w];
-		if (is_same(d->rub[i].value, after, words)) /* it is again what it was */
+		if (detect_is_same(d->rub[i].value, after, words)) /* it is again what it was */
 			for (uint32_t w = 0; w < d->mask_words; w++)
 				mask[w] = 0;
-		else if (is_same(d->rub[i].value, before, words))
+		else if (detect_is_same(d->rub[i].value, before, words))
 			match = i;
 	}
 	for (uint32_t i = 0; i < d->used; i++) {
-		uint32_t slot = slot_of(d, i);
-		if (!has(known, slot) && !d->sdt[slot].overflow)
-			add(fresh, slot);
+		uint32_t slot = detect_slot_of(d, i);
+		if (!detect_has(known, slot) && !d->sdt[slot].overflow)
+			detect_add(fresh, slot);
 	}
-	if (is_empty(d, fresh))
+	if (detect_is_empty(d, fresh))
 		return;
 	if (match == d->nr_rub)
-		match = place(d, reg, words, before);
+		match = detect_place(d, reg, words, before);
 	if (match == d->nr_rub) {
 		overflow(d, fresh);
 		return;
@@ -201,22 +202,22 @@ static bool is_as_it_was(const struct spin_detector *d, uint32_t slot)
 
 /* The top has spun. Nested spins count once: what other loops have counted of these instructions,
  * as their own so far, is not theirs any more. */
-static void count_spin(struct spin_detector *d, uint64_t instructions)
+static void detect_count_spin(struct spin_detector *d, uint64_t instructions)
 {
 	d->counts.spins++;
 	d->counts.spinning += instructions;
 	for (uint32_t i = 1; i < d->used; i++) {
-		struct spin_sdt *e = &d->sdt[slot_of(d, i)];
+		struct spin_sdt *e = &d->sdt[detect_slot_of(d, i)];
 		uint64_t own = d->counts.instructions - e->began_instructions;
 		e->began_instructions += own < instructions ? own : instructions;
 	}
 }
 
 /* Its place from the top; `used`: it is not there. */
-static uint32_t find(const struct spin_detector *d, uint64_t pc)
+static uint32_t detect_find(const struct spin_detector *d, uint64_t pc)
 {
 	uint32_t i = 0;
-	while (i < d->used && d->sdt[slot_of(d, i)].pc != pc)
+	while (i < d->used && d->sdt[detect_slot_of(d, i)].pc != pc)
 		i++;
 	return i;
 }
@@ -232,21 +233,21 @@ static void did_not_spin(struct spin_detector *d, uint32_t slot, uint64_t now)
 {
 	d->sdt[slot].iterations = 0;
 	d->sdt[slot].since = now;
-	release(d, slot);
+	detect_release(d, slot);
 }
 
 struct spin_verdict spin_branch(struct spin_detector *d, uint64_t pc, uint64_t now)
 {
 	struct spin_verdict v = {0};
-	uint32_t i = find(d, pc);
+	uint32_t i = detect_find(d, pc);
 	d->counts.bcts++;
 	if (i == d->used) {
-		uint32_t slot = push(d);
+		uint32_t slot = detect_push(d);
 		d->sdt[slot] = (struct spin_sdt){.pc = pc, .since = now};
 		begin_iteration(d, slot, now);
 		return v;
 	}
-	uint32_t slot = slot_of(d, i);
+	uint32_t slot = detect_slot_of(d, i);
 	const struct spin_sdt *e = &d->sdt[slot];
 	d->counts.cycles++;
 	v.cycle = true;
@@ -254,8 +255,8 @@ struct spin_verdict spin_branch(struct spin_detector *d, uint64_t pc, uint64_t n
 	v.instructions = d->counts.instructions - e->began_instructions;
 	if (v.spinning) {
 		while (i--)
-			pop(d);
-		count_spin(d, v.instructions);
+			detect_pop(d);
+		detect_count_spin(d, v.instructions);
 		v.iterations = ++d->sdt[slot].iterations;
 		v.since = e->since;
 		v.until = e->began;
@@ -268,21 +269,21 @@ struct spin_verdict spin_branch(struct spin_detector *d, uint64_t pc, uint64_t n
 
 bool spin_branch_changed(struct spin_detector *d, uint64_t pc, uint64_t now)
 {
-	uint32_t i = find(d, pc);
+	uint32_t i = detect_find(d, pc);
 	if (i == d->used)
 		return false;
 	d->counts.bcts++;
 	d->counts.cycles++;
-	did_not_spin(d, slot_of(d, i), now);
-	begin_iteration(d, slot_of(d, i), now);
+	did_not_spin(d, detect_slot_of(d, i), now);
+	begin_iteration(d, detect_slot_of(d, i), now);
 	return true;
 }
 
 void spin_distrust(struct spin_detector *d, uint64_t pc)
 {
-	uint32_t i = find(d, pc);
+	uint32_t i = detect_find(d, pc);
 	if (i == d->used)
 		return;
-	release(d, slot_of(d, i));
-	d->sdt[slot_of(d, i)].overflow = true;
+	detect_release(d, detect_slot_of(d, i));
+	d->sdt[detect_slot_of(d, i)].overflow = true;
 }

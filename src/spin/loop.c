@@ -38,7 +38,7 @@ struct walk {
 };
 
 /* What is certain to do nothing beside what its operands say. */
-static bool is_usual(ZydisMnemonic m)
+static bool loop_is_usual(ZydisMnemonic m)
 {
 	static const ZydisMnemonic usual[] = {ZYDIS_MNEMONIC_MOV, ZYDIS_MNEMONIC_MOVZX,
 		ZYDIS_MNEMONIC_MOVSX, ZYDIS_MNEMONIC_MOVSXD, ZYDIS_MNEMONIC_LEA, ZYDIS_MNEMONIC_CMP,
@@ -55,14 +55,14 @@ static bool is_usual(ZydisMnemonic m)
 	return false;
 }
 
-static bool decode(const struct walk *w, uint64_t at, ZydisDecodedInstruction *i,
+static bool loop_decode(const struct walk *w, uint64_t at, ZydisDecodedInstruction *i,
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT])
 {
 	uint64_t offset = at - w->from;
 	return at >= w->from && offset < w->size_bytes &&
 	       ZYAN_SUCCESS(ZydisDecoderDecodeFull(
 		       &w->decoder, w->code + offset, w->size_bytes - offset, i, op)) &&
-	       (is_usual(i->mnemonic) || i->meta.category == ZYDIS_CATEGORY_COND_BR ||
+	       (loop_is_usual(i->mnemonic) || i->meta.category == ZYDIS_CATEGORY_COND_BR ||
 		       (w->calls && i->mnemonic == ZYDIS_MNEMONIC_CALL)) &&
 	       i->mnemonic != ZYDIS_MNEMONIC_XBEGIN;
 }
@@ -85,7 +85,7 @@ static uint64_t target_of(
 }
 
 /* The register's bit; 0: none that counts (rip, flags). 64 bits, so 16 general ones and no more. */
-static uint64_t bit_of(ZydisRegister r, bool *ret_other)
+static uint64_t loop_bit_of(ZydisRegister r, bool *ret_other)
 {
 	ZydisRegister wide = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
 	ZydisRegisterClass class = ZydisRegisterGetClass(r);
@@ -97,10 +97,10 @@ static uint64_t bit_of(ZydisRegister r, bool *ret_other)
 }
 
 /* A variable in the frame, by displacement from a register that stays; NULL: none. */
-static struct slot *slot_of(struct walk *w, const ZydisDecodedOperand *o)
+static struct slot *loop_slot_of(struct walk *w, const ZydisDecodedOperand *o)
 {
 	bool other = false;
-	uint64_t base = bit_of(o->mem.base, &other);
+	uint64_t base = loop_bit_of(o->mem.base, &other);
 	if (!w->calls || (base != UINT64_C(1) << RSP && base != UINT64_C(1) << RBP) ||
 		o->mem.index != ZYDIS_REGISTER_NONE)
 		return NULL;
@@ -116,7 +116,8 @@ static struct slot *slot_of(struct walk *w, const ZydisDecodedOperand *o)
 	return &w->slot[w->nr_slots++];
 }
 
-static void take_slot(struct walk *w, struct slot *slot, ZydisOperandActions actions, uint64_t at)
+static void loop_take_slot(
+	struct walk *w, struct slot *slot, ZydisOperandActions actions, uint64_t at)
 {
 	if (actions & ZYDIS_OPERAND_ACTION_MASK_READ)
 		slot->before |= !slot->written;
@@ -128,35 +129,35 @@ static void take_slot(struct walk *w, struct slot *slot, ZydisOperandActions act
 
 static void read_register(struct walk *w, ZydisRegister r, bool *ret_other)
 {
-	w->before |= bit_of(r, ret_other) & ~w->written;
+	w->before |= loop_bit_of(r, ret_other) & ~w->written;
 }
 
-static uint8_t number_of(uint64_t bit)
+static uint8_t loop_number_of(uint64_t bit)
 {
 	return bit ? (uint8_t)__builtin_ctzll(bit) : SPIN_LOOP_NONE;
 }
 
-static bool is_same(const struct spin_loop_word *a, const struct spin_loop_word *b)
+static bool loop_is_same(const struct spin_loop_word *a, const struct spin_loop_word *b)
 {
 	return a->displacement == b->displacement && a->base == b->base && a->index == b->index &&
 	       a->scale == b->scale && a->size_bytes == b->size_bytes;
 }
 
-static void add_word(
+static void loop_add_word(
 	struct walk *w, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o, uint64_t at)
 {
 	bool other = false;
 	struct spin_loop_word word = {
 		.displacement = o->mem.disp.has_displacement ? (uint64_t)o->mem.disp.value : 0,
-		.base = number_of(bit_of(o->mem.base, &other)),
-		.index = number_of(bit_of(o->mem.index, &other)),
+		.base = loop_number_of(loop_bit_of(o->mem.base, &other)),
+		.index = loop_number_of(loop_bit_of(o->mem.index, &other)),
 		.scale = o->mem.scale,
 		.size_bytes = (uint8_t)(o->size / 8)};
 	if (o->mem.base == ZYDIS_REGISTER_RIP)
 		word.displacement += at + i->length;
 	w->loads = true;
 	for (uint32_t k = 0; k < w->ret->nr_words; k++)
-		if (is_same(&w->ret->word[k], &word))
+		if (loop_is_same(&w->ret->word[k], &word))
 			return;
 	if (other || i->address_width != 64 || o->mem.segment == ZYDIS_REGISTER_FS ||
 		o->mem.segment == ZYDIS_REGISTER_GS || !o->size || o->size > 64 ||
@@ -171,12 +172,12 @@ static bool take_memory(
 	struct walk *w, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *o, uint64_t at)
 {
 	bool other = false;
-	struct slot *slot = o->mem.type == ZYDIS_MEMOP_TYPE_MEM ? slot_of(w, o) : NULL;
+	struct slot *slot = o->mem.type == ZYDIS_MEMOP_TYPE_MEM ? loop_slot_of(w, o) : NULL;
 	read_register(w, o->mem.base, &other);
 	read_register(w, o->mem.index, &other);
-	w->used |= bit_of(o->mem.base, &other) | bit_of(o->mem.index, &other);
+	w->used |= loop_bit_of(o->mem.base, &other) | loop_bit_of(o->mem.index, &other);
 	if (slot && i->mnemonic != ZYDIS_MNEMONIC_NOP)
-		take_slot(w, slot, o->actions, at);
+		loop_take_slot(w, slot, o->actions, at);
 	if (slot && (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 		return true;
 	if (o->mem.type == ZYDIS_MEMOP_TYPE_AGEN || i->mnemonic == ZYDIS_MNEMONIC_NOP)
@@ -184,7 +185,7 @@ static bool take_memory(
 	if (o->mem.type != ZYDIS_MEMOP_TYPE_MEM)
 		return false;
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
-		add_word(w, i, o, at);
+		loop_add_word(w, i, o, at);
 	if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 		return !other;
 	if (i->mnemonic == ZYDIS_MNEMONIC_XCHG || i->mnemonic == ZYDIS_MNEMONIC_CMPXCHG)
@@ -238,14 +239,14 @@ static void take_loaded(
 		bool is_written = op[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 		bool is_memory = op[k].type == ZYDIS_OPERAND_TYPE_MEMORY;
 		if (is_memory && op[k].mem.type == ZYDIS_MEMOP_TYPE_MEM &&
-			(slot = slot_of(w, &op[k]))) {
+			(slot = loop_slot_of(w, &op[k]))) {
 			loads |= is_read && slot->loaded;
 			target = is_written ? slot : target;
 		} else if (is_memory) {
 			loads |= is_read;
 			stores |= is_written;
 		} else if (op[k].type == ZYDIS_OPERAND_TYPE_REGISTER) {
-			uint64_t bit = bit_of(op[k].reg.value, &other);
+			uint64_t bit = loop_bit_of(op[k].reg.value, &other);
 			reads |= is_read ? bit : 0;
 			writes |= is_written ? bit : 0;
 		}
@@ -281,12 +282,12 @@ static void use_operands(
 	for (unsigned k = 0; k < i->operand_count; k++)
 		if (op[k].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 			op[k].actions & ZYDIS_OPERAND_ACTION_MASK_READ)
-			w->used |= bit_of(op[k].reg.value, &other);
+			w->used |= loop_bit_of(op[k].reg.value, &other);
 }
 
 /* One instruction of a round, in its order: what it reads, then what it writes. */
-static bool take(struct walk *w, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *op,
-	uint64_t at)
+static bool loop_take(struct walk *w, const ZydisDecodedInstruction *i,
+	const ZydisDecodedOperand *op, uint64_t at)
 {
 	bool other = false, zero = zeroes(i, op);
 	if (i->mnemonic == ZYDIS_MNEMONIC_CALL)
@@ -314,7 +315,7 @@ static bool take(struct walk *w, const ZydisDecodedInstruction *i, const ZydisDe
 		if (o->type != ZYDIS_OPERAND_TYPE_REGISTER ||
 			!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
-		uint64_t bit = bit_of(o->reg.value, &other);
+		uint64_t bit = loop_bit_of(o->reg.value, &other);
 		w->touched |= bit;
 		*(counts ? &w->counted : &w->otherwise) |= bit;
 		if (o->size >= 32 && !(o->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) &&
@@ -329,7 +330,7 @@ static bool find_loop(const struct walk *w, uint64_t pc, struct spin_loop_code *
 {
 	ZydisDecodedInstruction i;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-	for (uint64_t at = pc; decode(w, at, &i, op); at += i.length) {
+	for (uint64_t at = pc; loop_decode(w, at, &i, op); at += i.length) {
 		uint64_t target = is_jump(&i) ? target_of(&i, op, at) : 0;
 		if (is_jump(&i) && !target)
 			return false;
@@ -366,13 +367,13 @@ static bool walk_round(struct walk *w, uint64_t pc)
 	const struct spin_loop_code *loop = w->ret;
 	bool met = false;
 	for (uint64_t at = loop->begins; at <= loop->branch; at += i.length) {
-		if (!decode(w, at, &i, op))
+		if (!loop_decode(w, at, &i, op))
 			return false;
 		met |= at == pc;
 		uint64_t target = is_jump(&i) ? target_of(&i, op, at) : 0;
 		if (is_jump(&i) && at != loop->branch && !take_inner_jump(w, &i, target, at))
 			return false;
-		if (!take(w, &i, op, at))
+		if (!loop_take(w, &i, op, at))
 			return false;
 		if (at == loop->branch)
 			return met;

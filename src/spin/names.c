@@ -57,7 +57,7 @@ void spin_names_free(struct spin_names *n)
 }
 
 /* "7f..-7f.. r-xp 00001000 fd:00 123   /path with blanks" */
-static void add_mapping(struct spin_names *n, char *line)
+static void names_add_mapping(struct spin_names *n, char *line)
 {
 	struct mapping m = {0};
 	char *at = line;
@@ -79,7 +79,7 @@ static void add_mapping(struct spin_names *n, char *line)
 		n->mapping[n->nr_mappings++] = m;
 }
 
-static void read_maps(struct spin_names *n)
+static void names_read_maps(struct spin_names *n)
 {
 	char path[32], line[LINE_MAX_BYTES];
 	snprintf(path, sizeof path, "/proc/%d/maps", (int)n->pid);
@@ -88,11 +88,11 @@ static void read_maps(struct spin_names *n)
 		return;
 	n->nr_mappings = 0;
 	while (fgets(line, sizeof line, f))
-		add_mapping(n, line);
+		names_add_mapping(n, line);
 	fclose(f);
 }
 
-static const struct mapping *find(const struct spin_names *n, uint64_t address)
+static const struct mapping *names_find(const struct spin_names *n, uint64_t address)
 {
 	for (size_t i = 0; i < n->nr_mappings; i++)
 		if (address >= n->mapping[i].start && address < n->mapping[i].end)
@@ -102,14 +102,14 @@ static const struct mapping *find(const struct spin_names *n, uint64_t address)
 
 static const struct mapping *mapping_of(struct spin_names *n, uint64_t address)
 {
-	const struct mapping *m = find(n, address);
+	const struct mapping *m = names_find(n, address);
 	if (m)
 		return m;
-	read_maps(n);
-	return find(n, address);
+	names_read_maps(n);
+	return names_find(n, address);
 }
 
-static const struct file *file_of(struct spin_names *n, const struct mapping *m)
+static const struct file *names_file_of(struct spin_names *n, const struct mapping *m)
 {
 	struct symbol_extent at;
 	struct file f = {.path = m->path, .start = m->start};
@@ -130,7 +130,7 @@ static const struct file *file_of(struct spin_names *n, const struct mapping *m)
 	return &n->file[n->nr_files++];
 }
 
-static const char *keep(struct spin_names *n, const char *text)
+static const char *names_keep(struct spin_names *n, const char *text)
 {
 	return text ? base_arena_strndup(n->arena, text, strlen(text)) : NULL;
 }
@@ -143,12 +143,12 @@ void spin_names_code(struct spin_names *n, uint64_t address, struct spin_place *
 	if (!m)
 		return;
 	if (m->path)
-		ret->object = keep(n, base_strtab_get(n->paths, m->path));
-	const struct file *f = file_of(n, m);
+		ret->object = names_keep(n, base_strtab_get(n->paths, m->path));
+	const struct file *f = names_file_of(n, m);
 	if (!f || !f->symbols || !symbol_code(f->symbols, address - f->bias, &s))
 		return;
-	ret->function = keep(n, s.function);
-	ret->file = keep(n, s.file);
+	ret->function = names_keep(n, s.function);
+	ret->file = names_keep(n, s.file);
 	ret->line = s.line;
 }
 
@@ -159,16 +159,16 @@ void spin_names_data(struct spin_names *n, struct spin_polled *ret)
 	if (!m)
 		return;
 	ret->shared = m->shared;
-	const struct file *f = file_of(n, m);
+	const struct file *f = names_file_of(n, m);
 	/* (zeroed data lies in the mapping after the file's: its name is found through the one
 	 * before) */
 	for (const struct mapping *before = m; !f && before > n->mapping && before > m - 2;) {
 		before--;
 		if (before->path && before->end == m->start && !m->path)
-			f = file_of(n, before);
+			f = names_file_of(n, before);
 	}
 	if (f && f->symbols && symbol_data(f->symbols, ret->address - f->bias, &name) &&
 		!name.failed)
-		ret->name = keep(n, base_str_text(&name));
+		ret->name = names_keep(n, base_str_text(&name));
 	base_str_fini(&name);
 }

@@ -38,7 +38,7 @@ struct session {
 
 /* ---- threads and loops ----------------------------------------------------------------------- */
 
-static void read_name(struct spin_thread *t, pid_t pid)
+static void sample_read_name(struct spin_thread *t, pid_t pid)
 {
 	char path[64];
 	snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)t->id);
@@ -61,7 +61,7 @@ static struct spin_thread *thread_get(struct session *s, pid_t tid)
 		return NULL;
 	t = &a->thread[a->nr_threads++];
 	*t = (struct spin_thread){.id = (uint64_t)tid};
-	read_name(t, s->pid);
+	sample_read_name(t, s->pid);
 	return t;
 }
 
@@ -84,7 +84,7 @@ static struct spin_loop *loop_get(struct session *s, pid_t tid, const struct spi
 	return l;
 }
 
-static void add_word(struct session *s, struct spin_loop *l, const struct spin_word *w)
+static void sample_add_word(struct session *s, struct spin_loop *l, const struct spin_word *w)
 {
 	for (size_t i = 0; i < l->nr_polled; i++)
 		if (l->polled[i].address == w->address) {
@@ -101,7 +101,7 @@ static void add_word(struct session *s, struct spin_loop *l, const struct spin_w
 	spin_names_data(s->names, p);
 }
 
-static void count(struct session *s, pid_t tid, const struct spin_burst *b)
+static void sample_count(struct session *s, pid_t tid, const struct spin_burst *b)
 {
 	struct spin_answer *a = s->a;
 	struct spin_thread *t = thread_get(s, tid);
@@ -136,7 +136,7 @@ static void count(struct session *s, pid_t tid, const struct spin_burst *b)
 		l->loop_instructions = b->loop_instructions;
 	l->more_polled |= b->more_words;
 	for (uint32_t i = 0; i < b->nr_words; i++)
-		add_word(s, l, &b->word[i]);
+		sample_add_word(s, l, &b->word[i]);
 }
 
 /* ---- livelock -------------------------------------------------------------------------------- */
@@ -158,7 +158,7 @@ static bool sleeps_for_ever(pid_t pid, pid_t tid)
 	return value[0] == FUTEX && (op == WAIT || op == WAIT_BITSET) && !value[4];
 }
 
-static bool has_handlers(pid_t pid)
+static bool sample_has_handlers(pid_t pid)
 {
 	char text[4096];
 	/* glibc's own two, for cancellation and set*id(), are none */
@@ -180,7 +180,7 @@ struct all { /* threads that are stopped */
 	size_t nr;
 };
 
-static void stop_all(
+static void sample_stop_all(
 	pid_t pid, const pid_t *task, size_t nr, struct all *all, struct spin_standstill *ret)
 {
 	struct spin_burst b;
@@ -251,7 +251,7 @@ static void look_for_livelock(struct spin_stepper *s, pid_t pid, const struct sp
 	if (!task || !all.stop)
 		goto out;
 	size_t nr = spin_running_tasks(pid, task, &nr_all);
-	stop_all(pid, task, nr, &all, ret);
+	sample_stop_all(pid, task, nr, &all, ret);
 	/* each waits for those before it */
 	struct spin_limits each = *limits;
 	each.stop_ns *= all.nr;
@@ -260,7 +260,7 @@ static void look_for_livelock(struct spin_stepper *s, pid_t pid, const struct sp
 	/* Nobody has begun to run meanwhile, and sleepers still sleep. */
 	if (!ret->nr_other)
 		look_at_sleepers(pid, &all, task, spin_list_tasks(pid, task), ret);
-	ret->has_handlers = has_handlers(pid);
+	ret->has_handlers = sample_has_handlers(pid);
 	if (!ret->nr_other && ret->nr_spinning)
 		ret->verdict = ret->open ? SPIN_LIVELOCK_OPEN : SPIN_LIVELOCK_FOUND;
 	while (all.nr--) {
@@ -276,7 +276,7 @@ out:
 	base_free(all.stop);
 }
 
-static void take_exit(struct session *s, int status)
+static void sample_take_exit(struct session *s, int status)
 {
 	s->a->exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	s->ended = true;
@@ -294,7 +294,7 @@ static bool watch_livelock(struct session *s)
 	look_for_livelock(s->stepper, s->pid, &s->o->limits, &now, &signature);
 	s->looked_ns = os_time_ns(CLOCK_MONOTONIC);
 	if (now.ended && s->child)
-		take_exit(s, now.end_status);
+		sample_take_exit(s, now.end_status);
 	bool again =
 		s->signed_once && signature == s->signature && now.verdict != SPIN_LIVELOCK_NONE;
 	s->signature = signature;
@@ -317,11 +317,11 @@ static void look_whether_ended(struct session *s)
 	if (!s->child)
 		s->ended = kill(s->pid, 0) && errno == ESRCH;
 	else if (waitpid(s->pid, &status, WNOHANG) == s->pid)
-		take_exit(s, status);
+		sample_take_exit(s, status);
 }
 
 /* One sample: of the threads that run or could, any. */
-static void sample(struct session *s, pid_t *task, uint64_t *ret_stopped_ns)
+static void spin_sample_sample(struct session *s, pid_t *task, uint64_t *ret_stopped_ns)
 {
 	struct spin_burst b;
 	size_t all, nr = spin_running_tasks(s->pid, task, &all);
@@ -335,15 +335,15 @@ static void sample(struct session *s, pid_t *task, uint64_t *ret_stopped_ns)
 	pid_t tid = task[s->random % nr];
 	spin_burst(s->stepper, s->pid, tid, &s->o->limits, &b);
 	if (b.ended && s->child && tid == s->pid)
-		take_exit(s, b.end_status);
+		sample_take_exit(s, b.end_status);
 	/* (one that spins loses nothing by being held) */
 	bool waits = b.verdict == SPIN_SPINS || b.verdict == SPIN_COUNTS;
 	*ret_stopped_ns = waits ? 0 : b.stopped_ns;
-	count(s, tid, &b);
+	sample_count(s, tid, &b);
 }
 
 /* False: a signal says that it is enough. Stops of threads are signals, too (SIGCHLD). */
-static bool wait_for(struct session *s, const sigset_t *signals, uint64_t ns)
+static bool sample_wait_for(struct session *s, const sigset_t *signals, uint64_t ns)
 {
 	uint64_t until_ns = os_time_ns(CLOCK_MONOTONIC) + ns;
 	for (uint64_t now = os_time_ns(CLOCK_MONOTONIC); now < until_ns && !s->ended;
@@ -368,7 +368,7 @@ static void sample_all(struct session *s, const sigset_t *signals, pid_t *task)
 	const struct spin_sample_options *o = s->o;
 	while (!s->ended) {
 		uint64_t stopped_ns;
-		sample(s, task, &stopped_ns);
+		spin_sample_sample(s, task, &stopped_ns);
 		if (watch_livelock(s) && o->until_livelock)
 			break;
 		if (o->duration_ns && os_time_ns(CLOCK_MONOTONIC) - s->start_ns >= o->duration_ns)
@@ -378,7 +378,7 @@ static void sample_all(struct session *s, const sigset_t *signals, pid_t *task)
 			wait_ns = (uint64_t)((double)stopped_ns / o->stopped_share);
 		/* a quarter more or less, so as not to keep step with the program */
 		wait_ns += s->random % (wait_ns / 2 + 1);
-		if (!wait_for(s, signals, wait_ns - wait_ns / 4))
+		if (!sample_wait_for(s, signals, wait_ns - wait_ns / 4))
 			break;
 	}
 }
@@ -389,7 +389,7 @@ static void wait_for_child(struct session *s)
 	while (s->child && !s->ended) {
 		pid_t got = waitpid(s->pid, &status, 0);
 		if (got == s->pid)
-			take_exit(s, status);
+			sample_take_exit(s, status);
 		else if (got < 0 && errno != EINTR)
 			break;
 	}

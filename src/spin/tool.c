@@ -38,18 +38,18 @@ struct reading {
 	bool failed, no_memory;
 };
 
-static void fail(struct reading *r, const char *what)
+static void tool_fail(struct reading *r, const char *what)
 {
 	if (!r->failed)
 		base_fail(r->err, BASE_ERR_CORRUPT, "the tool's answer: %s", what);
 	r->failed = true;
 }
 
-static uint64_t number(struct reading *r, const json_t *object, const char *key)
+static uint64_t tool_number(struct reading *r, const json_t *object, const char *key)
 {
 	const json_t *v = json_object_get(object, key);
 	if (!json_is_integer(v) || json_integer_value(v) < 0) {
-		fail(r, key);
+		tool_fail(r, key);
 		return 0;
 	}
 	return (uint64_t)json_integer_value(v);
@@ -57,20 +57,20 @@ static uint64_t number(struct reading *r, const json_t *object, const char *key)
 
 static uint64_t number_or_0(struct reading *r, const json_t *object, const char *key)
 {
-	return json_object_get(object, key) ? number(r, object, key) : 0;
+	return json_object_get(object, key) ? tool_number(r, object, key) : 0;
 }
 
-static uint64_t address(struct reading *r, const json_t *object)
+static uint64_t tool_address(struct reading *r, const json_t *object)
 {
 	const char *text = json_string_value(json_object_get(object, "address"));
 	char *end = NULL;
 	uint64_t v = text ? strtoull(text, &end, 16) : 0;
 	if (!text || *end || end == text)
-		fail(r, "address");
+		tool_fail(r, "address");
 	return v;
 }
 
-static const char *text_or_null(struct reading *r, const json_t *object, const char *key)
+static const char *tool_text_or_null(struct reading *r, const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 	const char *copy = text ? base_arena_strndup(r->a->arena, text, strlen(text)) : NULL;
@@ -81,13 +81,13 @@ static const char *text_or_null(struct reading *r, const json_t *object, const c
 static void read_place(struct reading *r, const json_t *object, struct spin_place *ret)
 {
 	if (!json_is_object(object)) {
-		fail(r, "a place in the code is missing");
+		tool_fail(r, "a place in the code is missing");
 		return;
 	}
-	*ret = (struct spin_place){.address = address(r, object),
-		.function = text_or_null(r, object, "function"),
-		.file = text_or_null(r, object, "file"),
-		.object = text_or_null(r, object, "object"),
+	*ret = (struct spin_place){.address = tool_address(r, object),
+		.function = tool_text_or_null(r, object, "function"),
+		.file = tool_text_or_null(r, object, "file"),
+		.object = tool_text_or_null(r, object, "object"),
 		.line = number_or_0(r, object, "line")};
 }
 
@@ -96,12 +96,12 @@ static uint64_t thread_id(const struct reading *r, uint64_t serial)
 	return serial ? r->first_thread + serial : 0;
 }
 
-static void read_word(struct reading *r, const json_t *object, struct spin_polled *ret)
+static void tool_read_word(struct reading *r, const json_t *object, struct spin_polled *ret)
 {
 	const char *name = json_string_value(json_object_get(object, "name"));
 	const json_t *writers = json_object_get(object, "writers"), *writer;
 	size_t i;
-	*ret = (struct spin_polled){.address = address(r, object),
+	*ret = (struct spin_polled){.address = tool_address(r, object),
 		.changes = number_or_0(r, object, "changes"),
 		.last_writer = thread_id(r, number_or_0(r, object, "last_writer"))};
 	if (json_object_get(object, "own_stack"))
@@ -130,13 +130,13 @@ static void read_loop(struct reading *r, const json_t *object)
 {
 	struct spin_answer *a = r->a;
 	const json_t *words = json_object_get(object, "words"), *word;
-	struct spin_loop l = {.thread = thread_id(r, number(r, object, "thread")),
-		.spin_iterations = number(r, object, "spin_iterations"),
-		.spin_instructions = number(r, object, "spin_instructions"),
-		.waits = number(r, object, "waits"),
-		.longest_iterations = number(r, object, "longest_iterations"),
-		.counting_iterations = number(r, object, "counting_iterations"),
-		.counting_instructions = number(r, object, "counting_instructions"),
+	struct spin_loop l = {.thread = thread_id(r, tool_number(r, object, "thread")),
+		.spin_iterations = tool_number(r, object, "spin_iterations"),
+		.spin_instructions = tool_number(r, object, "spin_instructions"),
+		.waits = tool_number(r, object, "waits"),
+		.longest_iterations = tool_number(r, object, "longest_iterations"),
+		.counting_iterations = tool_number(r, object, "counting_iterations"),
+		.counting_instructions = tool_number(r, object, "counting_instructions"),
 		.more_polled = json_is_true(json_object_get(object, "more_words"))};
 	size_t i;
 	read_place(r, json_object_get(object, "branch"), &l.branch);
@@ -144,7 +144,7 @@ static void read_loop(struct reading *r, const json_t *object)
 	json_array_foreach(words, i, word)
 	{
 		if (l.nr_polled < SPIN_WORDS)
-			read_word(r, word, &l.polled[l.nr_polled++]);
+			tool_read_word(r, word, &l.polled[l.nr_polled++]);
 	}
 	if (r->failed)
 		return;
@@ -159,23 +159,23 @@ static void read_loop(struct reading *r, const json_t *object)
 	a->loop[a->nr_loops++] = l;
 }
 
-static void read_thread(struct reading *r, const json_t *object)
+static void tool_read_thread(struct reading *r, const json_t *object)
 {
 	struct spin_answer *a = r->a;
-	uint64_t id = number(r, object, "thread");
+	uint64_t id = tool_number(r, object, "thread");
 	struct spin_thread t = {.id = thread_id(r, id),
-		.parent = thread_id(r, number(r, object, "parent")),
-		.instructions = number(r, object, "instructions"),
-		.marked_instructions = number(r, object, "marked_instructions"),
-		.spin_instructions = number(r, object, "spin_instructions"),
-		.counting_instructions = number(r, object, "counting_instructions"),
-		.evictions = number(r, object, "evictions"),
-		.overflows = number(r, object, "overflows")};
+		.parent = thread_id(r, tool_number(r, object, "parent")),
+		.instructions = tool_number(r, object, "instructions"),
+		.marked_instructions = tool_number(r, object, "marked_instructions"),
+		.spin_instructions = tool_number(r, object, "spin_instructions"),
+		.counting_instructions = tool_number(r, object, "counting_instructions"),
+		.evictions = tool_number(r, object, "evictions"),
+		.overflows = tool_number(r, object, "overflows")};
 	if (!id || id > SPIN_THREADS_MAX)
-		fail(r, "thread");
+		tool_fail(r, "thread");
 	if (t.spin_instructions > t.instructions ||
 		t.counting_instructions > t.instructions - t.spin_instructions)
-		fail(r, "spin_instructions are more than there were");
+		tool_fail(r, "spin_instructions are more than there were");
 	if (r->failed || a->nr_threads == SPIN_THREADS_MAX)
 		return;
 	if (base_grow(&a->thread, &a->threads_capacity, a->nr_threads + 1, sizeof t) == BASE_OK)
@@ -201,18 +201,18 @@ enum base_status spin_read_tool(
 		return base_fail(err, BASE_ERR_CORRUPT, "this is not what the tool writes (%s)",
 			schema ? "another version" : why.text);
 	}
-	a->nr_sdt = number(&r, all, "sdt");
-	a->nr_rub = number(&r, all, "rub");
-	a->yield_after = number(&r, all, "yield_after");
-	a->lost_loops += number(&r, all, "loops_lost");
-	a->lost_words += number(&r, all, "words_lost");
+	a->nr_sdt = tool_number(&r, all, "sdt");
+	a->nr_rub = tool_number(&r, all, "rub");
+	a->yield_after = tool_number(&r, all, "yield_after");
+	a->lost_loops += tool_number(&r, all, "loops_lost");
+	a->lost_words += tool_number(&r, all, "words_lost");
 	a->nr_processes++;
 	const json_t *threads = json_object_get(all, "threads"),
 		     *loops = json_object_get(all, "loops");
 	json_array_foreach(threads, i, item)
 	{
 		if (!r.failed)
-			read_thread(&r, item);
+			tool_read_thread(&r, item);
 	}
 	json_array_foreach(loops, i, item)
 	{
@@ -253,7 +253,7 @@ static enum base_status read_answer(const char *path, struct spin_answer *a, str
 }
 
 /* Reads and removes all answers, one a process; the program's own first. */
-static enum base_status read_answers(
+static enum base_status tool_read_answers(
 	const char *dir, pid_t pid, struct spin_answer *a, struct base_err *err)
 {
 	char path[LONG_PATH];
@@ -284,7 +284,7 @@ struct command {
 	bool failed;
 };
 
-static void add(struct command *c, const char *text)
+static void tool_add(struct command *c, const char *text)
 {
 	char *copy = base_arena_strndup(c->arena, text, strlen(text));
 	if (!copy || c->nr == ARGUMENTS_MAX - 1)
@@ -293,43 +293,44 @@ static void add(struct command *c, const char *text)
 		c->argv[c->nr++] = copy;
 }
 
-static void add_option(struct command *c, const char *name, uint64_t value)
+static void tool_add_option(struct command *c, const char *name, uint64_t value)
 {
 	char text[64];
 	snprintf(text, sizeof text, "%s=%" PRIu64, name, value);
-	add(c, text);
+	tool_add(c, text);
 }
 
 static void make_command(struct command *c, const struct spin_tool_options *o, const char *dir)
 {
 	char text[PATH_MAX + 32];
-	add(c, "valgrind");
-	add(c, "-q");
-	add(c, "--tool=longpole");
-	add(c, "--vgdb=no");
-	add(c, "--fair-sched=try");
+	tool_add(c, "valgrind");
+	tool_add(c, "-q");
+	tool_add(c, "--tool=longpole");
+	tool_add(c, "--vgdb=no");
+	tool_add(c, "--fair-sched=try");
 	/* backward branches as the program has them */
-	add(c, "--vex-iropt-unroll-thresh=0");
-	add(c, "--vex-guest-chase=no");
+	tool_add(c, "--vex-iropt-unroll-thresh=0");
+	tool_add(c, "--vex-guest-chase=no");
 	snprintf(text, sizeof text, "--out=%s/%%p.json", dir);
-	add(c, text);
+	tool_add(c, text);
 	if (o->nr_sdt)
-		add_option(c, "--sdt", o->nr_sdt);
+		tool_add_option(c, "--sdt", o->nr_sdt);
 	if (o->nr_rub)
-		add_option(c, "--rub", o->nr_rub);
+		tool_add_option(c, "--rub", o->nr_rub);
 	if (o->yield_after)
-		add_option(c, "--yield-after", o->yield_after == UINT64_MAX ? 0 : o->yield_after);
+		tool_add_option(
+			c, "--yield-after", o->yield_after == UINT64_MAX ? 0 : o->yield_after);
 	if (o->marked) {
 		snprintf(text, sizeof text, "--marked=%s", o->marked);
-		add(c, text);
+		tool_add(c, text);
 	}
-	add(c, "--");
+	tool_add(c, "--");
 	for (char *const *a = o->argv; *a; a++)
-		add(c, *a);
+		tool_add(c, *a);
 }
 
 /* Signals to us are for the program. */
-static int wait_for(pid_t pid, const sigset_t *signals)
+static int tool_wait_for(pid_t pid, const sigset_t *signals)
 {
 	int status = 0;
 	siginfo_t info;
@@ -337,9 +338,9 @@ static int wait_for(pid_t pid, const sigset_t *signals)
 		pid_t got = waitpid(pid, &status, WNOHANG);
 		if (got == pid || (got < 0 && errno != EINTR))
 			break;
-		int number = sigwaitinfo(signals, &info);
-		if (number > 0 && number != SIGCHLD && info.si_code <= 0)
-			kill(pid, number);
+		int tool_number = sigwaitinfo(signals, &info);
+		if (tool_number > 0 && tool_number != SIGCHLD && info.si_code <= 0)
+			kill(pid, tool_number);
 	}
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -370,8 +371,8 @@ enum base_status spin_run_tool(
 					&ret->exit_code, err);
 	}
 	if (s == BASE_OK) {
-		ret->exit_code = wait_for(ret->pid, &signals);
-		s = read_answers(dir.directory, ret->pid, ret, err);
+		ret->exit_code = tool_wait_for(ret->pid, &signals);
+		s = tool_read_answers(dir.directory, ret->pid, ret, err);
 	}
 	if (s == BASE_OK)
 		spin_sort(ret);

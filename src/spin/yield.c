@@ -146,7 +146,7 @@ static enum base_status share(struct session *s, struct base_err *err)
 	return BASE_OK;
 }
 
-static bool is_known(const struct session *s, uint64_t pc)
+static bool yield_is_known(const struct session *s, uint64_t pc)
 {
 	for (uint32_t i = 0; i < s->nr_loops; i++)
 		if (pc >= s->shared->loop[i].begins && pc <= s->shared->loop[i].branch)
@@ -155,7 +155,7 @@ static bool is_known(const struct session *s, uint64_t pc)
 }
 
 /* Of an instruction that each round runs; best one that who does not wait comes not by. */
-static void place(struct session *s, uint64_t address)
+static void yield_place(struct session *s, uint64_t address)
 {
 	int at = spin_arms_add_place(&s->arms, address);
 	if (at < 0) {
@@ -202,7 +202,7 @@ static void judge_places(struct session *s)
 }
 
 /* But for its last instruction's end. */
-static uint64_t hash_of(const struct session *s, const struct loop_code *c)
+static uint64_t yield_hash_of(const struct session *s, const struct loop_code *c)
 {
 	uint8_t code[NEAR_BYTES];
 	size_t n = read_code(s->r->pid, c->begins, code, c->branch - c->begins + 1);
@@ -217,7 +217,7 @@ static void forget_changed(struct session *s)
 {
 	for (uint32_t i = 0; i < s->nr_loops; i++) {
 		struct loop_code *c = &s->code[i];
-		if (!c->branch || hash_of(s, c) == c->hash)
+		if (!c->branch || yield_hash_of(s, c) == c->hash)
 			continue;
 		c->branch = 0;
 		/* nobody is in it */
@@ -231,15 +231,15 @@ static void forget_changed(struct session *s)
 
 static void tell_loop(struct session *s, const struct yield_loop *loop, uint64_t address)
 {
-	if (s->nr_loops == YIELD_LOOPS_MAX || is_known(s, loop->branch) ||
+	if (s->nr_loops == YIELD_LOOPS_MAX || yield_is_known(s, loop->branch) ||
 		loop->branch - loop->begins >= NEAR_BYTES)
 		return;
 	struct loop_code *c = &s->code[s->nr_loops];
 	*c = (struct loop_code){.begins = loop->begins, .branch = loop->branch};
-	c->hash = hash_of(s, c);
+	c->hash = yield_hash_of(s, c);
 	s->shared->loop[s->nr_loops] = *loop;
 	__atomic_store_n(&s->shared->nr_loops, ++s->nr_loops, __ATOMIC_RELEASE);
-	place(s, address);
+	yield_place(s, address);
 	if (!s->r->nr_loops++)
 		s->r->first_ns = os_time_ns(CLOCK_MONOTONIC) - s->start_ns;
 }
@@ -378,7 +378,7 @@ static void tell_code(struct session *s, const struct spin_loop_code *code)
 }
 
 /* Where threads were met: each place is looked at once. */
-static void look_at_code(struct session *s, uint64_t pc, pid_t tid)
+static void yield_look_at_code(struct session *s, uint64_t pc, pid_t tid)
 {
 	size_t at = base_hash_u64(pc) % TRIED_MAX;
 	if (s->tried[at].pc != pc) {
@@ -401,14 +401,14 @@ static void look_at_samples(struct session *s)
 	for (; s->nr_recent != nr; s->nr_recent++) {
 		const struct yield_recent *r = &s->shared->recent[s->nr_recent % YIELD_RECENT];
 		uint64_t pc = counter(&r->pc), tid = counter(&r->tid);
-		if (pc && tid <= INT_MAX && !is_known(s, pc))
-			look_at_code(s, pc, (pid_t)tid);
+		if (pc && tid <= INT_MAX && !yield_is_known(s, pc))
+			yield_look_at_code(s, pc, (pid_t)tid);
 	}
 }
 
 /* ---- proofs by steps ------------------------------------------------------------------------- */
 
-static void note_end(struct session *s, pid_t tid, bool ended, int status)
+static void yield_note_end(struct session *s, pid_t tid, bool ended, int status)
 {
 	if (!ended || tid != s->r->pid)
 		return;
@@ -422,7 +422,7 @@ static bool may_spin(struct session *s, struct spin_stop *stop)
 {
 	struct known *k = known_of(s, stop->tid);
 	uint64_t pc, sum;
-	if (!spin_glance(stop, &pc, &sum) || is_known(s, pc)) {
+	if (!spin_glance(stop, &pc, &sum) || yield_is_known(s, pc)) {
 		leave_alone(s, stop->tid);
 		return false;
 	}
@@ -453,7 +453,7 @@ static void step(struct session *s, struct spin_stop *stop)
 	r->nr_bursts++;
 	r->nr_steps += burst.steps;
 	r->nr_spins += spins;
-	note_end(s, stop->tid, burst.ended, burst.end_status);
+	yield_note_end(s, stop->tid, burst.ended, burst.end_status);
 	/* (what gives way by itself is let be; and a large loop may do more than wait) */
 	if (spins && !burst.yields && burst.branch >= burst.begins &&
 		burst.branch - burst.begins <= NEAR_BYTES)
@@ -472,7 +472,7 @@ static void try_one(struct session *s, pid_t tid)
 		r->nr_refused += burst.verdict == SPIN_REFUSED;
 		if (burst.verdict == SPIN_REFUSED)
 			r->refused = burst.why;
-		note_end(s, tid, burst.ended, burst.end_status);
+		yield_note_end(s, tid, burst.ended, burst.end_status);
 		leave_alone(s, tid);
 		return;
 	}
@@ -480,11 +480,11 @@ static void try_one(struct session *s, pid_t tid)
 		step(s, &stop);
 	spin_let_go(&stop);
 	r->stopped_ns += os_time_ns(CLOCK_MONOTONIC) - stop.stopped_at_ns;
-	note_end(s, tid, stop.ended, stop.end_status);
+	yield_note_end(s, tid, stop.ended, stop.end_status);
 }
 
 /* Is there one that could be looked at? Any of them. */
-static pid_t choose(struct session *s)
+static pid_t yield_choose(struct session *s)
 {
 	size_t all, nr, due = 0;
 	uint64_t now = os_time_ns(CLOCK_MONOTONIC);
@@ -517,7 +517,7 @@ static bool is_crowded(struct session *s)
 	return s->crowded_ns;
 }
 
-static void look(struct session *s)
+static void yield_look(struct session *s)
 {
 	uint32_t loops = s->nr_loops;
 	bool crowded = is_crowded(s);
@@ -526,7 +526,7 @@ static void look(struct session *s)
 	signals(s, crowded);
 	forget_changed(s);
 	look_at_samples(s);
-	if (crowded && !s->r->unable && s->nr_loops < YIELD_LOOPS_MAX && (tid = choose(s)))
+	if (crowded && !s->r->unable && s->nr_loops < YIELD_LOOPS_MAX && (tid = yield_choose(s)))
 		try_one(s, tid);
 	if (s->nr_loops > loops)
 		s->news_ns = os_time_ns(CLOCK_MONOTONIC);
@@ -561,7 +561,7 @@ static void rest(struct session *s, const sigset_t *expected)
 static void watch(struct session *s, const sigset_t *expected)
 {
 	while (!s->ended) {
-		look(s);
+		yield_look(s);
 		rest(s, expected);
 	}
 	spin_arms_close(&s->arms);
@@ -614,7 +614,7 @@ static void take_counts(const struct session *s)
 	r->nr_blocked = s->arms.nr_blocked;
 }
 
-static void fini(struct session *s)
+static void yield_fini(struct session *s)
 {
 	if (s->shared)
 		munmap(s->shared, sizeof *s->shared);
@@ -660,6 +660,6 @@ enum base_status spin_yield(
 		take_counts(&s);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	fini(&s);
+	yield_fini(&s);
 	return status;
 }

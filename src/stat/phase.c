@@ -51,7 +51,7 @@ static uint64_t to_ns(uint64_t ticks, uint64_t tick_hz)
 	return tick_hz ? (uint64_t)((unsigned __int128)ticks * NS_PER_S / tick_hz) : 0;
 }
 
-static uint64_t rest(uint64_t all, uint64_t less)
+static uint64_t phase_rest(uint64_t all, uint64_t less)
 {
 	return all > less ? all - less : 0;
 }
@@ -82,14 +82,14 @@ static enum base_status add_rest(
 		.tid = t->tid,
 		.name = "(in no phase)",
 		.rest = true,
-		.wall_ns = rest(t->end_ns - t->begin_ns, sum.wall_ns),
-		.task_ns = rest(t->counts.task_ns, sum.task_ns),
+		.wall_ns = phase_rest(t->end_ns - t->begin_ns, sum.wall_ns),
+		.task_ns = phase_rest(t->counts.task_ns, sum.task_ns),
 		.counted = 1u << PHASE_EVENT_TICKS | 1u << PHASE_EVENT_SWITCHES |
 			   1u << PHASE_EVENT_RUNQUEUE};
 	p->count[PHASE_EVENT_SWITCHES] =
-		rest(t->counts.voluntary + t->counts.forced, sum.count[PHASE_EVENT_SWITCHES]);
+		phase_rest(t->counts.voluntary + t->counts.forced, sum.count[PHASE_EVENT_SWITCHES]);
 	p->count[PHASE_EVENT_RUNQUEUE] =
-		rest(t->counts.runqueue_ns, sum.count[PHASE_EVENT_RUNQUEUE]);
+		phase_rest(t->counts.runqueue_ns, sum.count[PHASE_EVENT_RUNQUEUE]);
 	return BASE_OK;
 }
 

@@ -50,7 +50,7 @@ bool stat_parse_schedstat(const char *text, struct stat_counts *ret)
 	return true;
 }
 
-static bool after(const char *text, const char *key, char separator, uint64_t *ret)
+static bool proc_after(const char *text, const char *key, char separator, uint64_t *ret)
 {
 	size_t length = strlen(key);
 	for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -67,14 +67,14 @@ static bool after(const char *text, const char *key, char separator, uint64_t *r
 
 bool stat_parse_status(const char *text, struct stat_counts *ret)
 {
-	(void)after(text, "VmHWM", ':', &ret->peak_kb); /* a zombie has none */
-	return after(text, "voluntary_ctxt_switches", ':', &ret->voluntary) &&
-	       after(text, "nonvoluntary_ctxt_switches", ':', &ret->forced);
+	(void)proc_after(text, "VmHWM", ':', &ret->peak_kb); /* a zombie has none */
+	return proc_after(text, "voluntary_ctxt_switches", ':', &ret->voluntary) &&
+	       proc_after(text, "nonvoluntary_ctxt_switches", ':', &ret->forced);
 }
 
 bool stat_parse_sched(const char *text, uint64_t *ret_migrations)
 {
-	return after(text, "se.nr_migrations", ':', ret_migrations);
+	return proc_after(text, "se.nr_migrations", ':', ret_migrations);
 }
 
 static bool stat_text(const struct stat_thread *t, const char *name, char text[TEXT_MAX])

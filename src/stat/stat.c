@@ -62,7 +62,7 @@ struct session {
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* "Tgid:\t123" of /proc/TID/status; the tid itself when it is gone. */
-static pid_t process_of(pid_t tid)
+static pid_t stat_process_of(pid_t tid)
 {
 	char text[512];
 	uint64_t pid = 0;
@@ -71,7 +71,7 @@ static pid_t process_of(pid_t tid)
 	return pid > 0 && pid <= INT32_MAX ? (pid_t)pid : tid;
 }
 
-static bool row_of(const struct session *session, pid_t tid, size_t *ret)
+static bool stat_row_of(const struct session *session, pid_t tid, size_t *ret)
 {
 	uint64_t row;
 	if (!base_map_get(&session->rows, 0, (uint64_t)tid, &row))
@@ -85,7 +85,7 @@ static bool row_get(struct session *session, pid_t tid, size_t *ret)
 {
 	struct stat_result *s = session->s;
 	size_t row = s->nr_threads;
-	if (row_of(session, tid, ret))
+	if (stat_row_of(session, tid, ret))
 		return true;
 	if (row >= STAT_THREADS_MAX ||
 		base_grow(&s->thread, &s->threads_capacity, row + 1, sizeof *s->thread) !=
@@ -98,7 +98,7 @@ static bool row_get(struct session *session, pid_t tid, size_t *ret)
 	}
 	s->nr_threads++;
 	s->thread[row] = (struct stat_thread){.tid = tid,
-		.pid = process_of(tid),
+		.pid = stat_process_of(tid),
 		.begin_ns = os_time_ns(CLOCK_MONOTONIC) - session->start_ns};
 	session->live[row] = (struct live){0};
 	for (size_t i = 0; i < STAT_EVENTS_MAX; i++)
@@ -122,7 +122,7 @@ static void subtract(struct stat_counts *c, const struct stat_counts *base)
 }
 
 /* Its accounts now; its tid may be another's afterwards. */
-static void take(struct session *session, size_t row, bool ended)
+static void stat_take(struct session *session, size_t row, bool ended)
 {
 	struct stat_thread *t = &session->s->thread[row];
 	struct live *live = &session->live[row];
@@ -166,7 +166,7 @@ static void begin_program(struct session *session, size_t row)
 
 /* ---- stops ----------------------------------------------------------------------------------- */
 
-static void go_on(const struct session *session, pid_t tid, int signal_number)
+static void stat_go_on(const struct session *session, pid_t tid, int signal_number)
 {
 	ptrace(session->leaving ? PTRACE_DETACH : PTRACE_CONT, tid, NULL,
 		(void *)(intptr_t)signal_number);
@@ -186,7 +186,7 @@ static void exec_renames(struct session *session, pid_t tid)
 	size_t row;
 	session->s->nr_images++;
 	ptrace(PTRACE_GETEVENTMSG, tid, NULL, &former);
-	if (!former || (pid_t)former == tid || !row_of(session, (pid_t)former, &row))
+	if (!former || (pid_t)former == tid || !stat_row_of(session, (pid_t)former, &row))
 		return;
 	base_map_remove(&session->rows, 0, former);
 	session->s->thread[row].tid = tid;
@@ -206,7 +206,7 @@ static void event_stop(struct session *session, pid_t tid, size_t row, int event
 		break;
 	case PTRACE_EVENT_EXIT:
 		if (session->started)
-			take(session, row, true);
+			stat_take(session, row, true);
 		break;
 	case PTRACE_EVENT_STOP:
 		if (session->started && !live->born) {
@@ -225,9 +225,9 @@ static void event_stop(struct session *session, pid_t tid, size_t row, int event
 			(void)row_get(session, (pid_t)child, &child_row);
 		break;
 	}
-	if (session->leaving && event != PTRACE_EVENT_EXIT && row_of(session, tid, &row))
-		take(session, row, false);
-	go_on(session, tid, 0);
+	if (session->leaving && event != PTRACE_EVENT_EXIT && stat_row_of(session, tid, &row))
+		stat_take(session, row, false);
+	stat_go_on(session, tid, 0);
 }
 
 static void stopped(struct session *session, pid_t tid, int status)
@@ -237,7 +237,7 @@ static void stopped(struct session *session, pid_t tid, int status)
 	if (event == PTRACE_EVENT_EXEC)
 		exec_renames(session, tid);
 	if (!row_get(session, tid, &row)) {
-		go_on(session, tid, event ? 0 : number);
+		stat_go_on(session, tid, event ? 0 : number);
 		return;
 	}
 	session->s->thread[row].stops++;
@@ -247,8 +247,8 @@ static void stopped(struct session *session, pid_t tid, int status)
 	}
 	session->s->signals++;
 	if (session->leaving)
-		take(session, row, false);
-	go_on(session, tid, number);
+		stat_take(session, row, false);
+	stat_go_on(session, tid, number);
 }
 
 /* A thread is gone. One that we did not see go was killed by another's exec or by SIGKILL. */
@@ -256,7 +256,7 @@ static void gone(struct session *session, pid_t tid)
 {
 	struct stat_result *s = session->s;
 	size_t row;
-	if (!row_of(session, tid, &row))
+	if (!stat_row_of(session, tid, &row))
 		return;
 	for (size_t i = 0; i < STAT_EVENTS_MAX; i++)
 		if (session->live[row].fd[i] >= 0)
@@ -315,7 +315,7 @@ static void program_ended(struct session *session, int status, const struct rusa
 }
 
 /* Everything that has happened. False: nobody is left. */
-static bool drain(struct session *session)
+static bool stat_drain(struct session *session)
 {
 	for (;;) {
 		struct rusage usage;
@@ -338,9 +338,9 @@ static bool drain(struct session *session)
 }
 
 /* Signals to us are for the program, unless the terminal sent them to both. */
-static void watch(struct session *session)
+static void stat_watch(struct session *session)
 {
-	while (drain(session)) {
+	while (stat_drain(session)) {
 		siginfo_t info;
 		int number = sigwaitinfo(&session->waited, &info);
 		if (number > 0 && number != SIGCHLD && info.si_code <= 0 && !session->leaving)
@@ -430,8 +430,8 @@ static void seize(struct session *session)
 		strerror(errno));
 }
 
-static enum base_status start(struct session *session, const char *library, const char *file_path,
-	struct launch *launch, struct base_err *err)
+static enum base_status stat_start(struct session *session, const char *library,
+	const char *file_path, struct launch *launch, struct base_err *err)
 {
 	struct stat_result *s = session->s;
 	int why = 0;
@@ -452,7 +452,7 @@ static enum base_status start(struct session *session, const char *library, cons
 	(void)!write(launch->go[1], "", 1);
 	close(launch->fail[1]);
 	launch->fail[1] = -1;
-	watch(session);
+	stat_watch(session);
 	s->stolen_ns = os_clock_stolen_ns() - s->stolen_ns;
 	n = read(launch->fail[0], &why, sizeof why);
 	if (n != (ssize_t)sizeof why)
@@ -471,7 +471,7 @@ static void block_signals(struct session *session)
 	sigprocmask(SIG_BLOCK, &session->waited, &session->before);
 }
 
-static bool any_alive(const struct stat_result *s)
+static bool stat_any_alive(const struct stat_result *s)
 {
 	for (size_t i = 0; i < s->nr_threads; i++)
 		if (!s->thread[i].ended)
@@ -498,7 +498,7 @@ enum base_status stat_run(
 	if (options->kernel_time)
 		session.slots = system_slots_open(ret->no_calls_why);
 	block_signals(&session);
-	enum base_status status = start(&session, library, file_path, &launch, err);
+	enum base_status status = stat_start(&session, library, file_path, &launch, err);
 	sigprocmask(SIG_SETMASK, &session.before, NULL);
 	if (status == BASE_OK && file)
 		status = stat_phases_read(file, ret, err);
@@ -512,7 +512,7 @@ enum base_status stat_run(
 	system_slots_close(session.slots);
 	base_map_fini(&session.rows);
 	base_free(session.live);
-	if (!any_alive(ret))
+	if (!stat_any_alive(ret))
 		os_links_remove(&links);
 	return status;
 }

@@ -37,7 +37,7 @@ size_t symbol_bytes_around(struct symbol_file *f, uint64_t offset, size_t reach_
 }
 
 /* The slot that "jmp *disp(%rip)" there jumps by; 0: something else is there. */
-static uint64_t slot_of(struct symbol_file *f, uint64_t offset)
+static uint64_t code_slot_of(struct symbol_file *f, uint64_t offset)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	enum { REACH = 16, JUMP_BYTES = 6 };
@@ -58,7 +58,7 @@ static uint64_t slot_of(struct symbol_file *f, uint64_t offset)
 	return from + at + JUMP_BYTES + (uint64_t)(int64_t)disp;
 }
 
-static const char *name_of(Elf *elf, size_t symbols, size_t index)
+static const char *code_name_of(Elf *elf, size_t symbols, size_t index)
 {
 	Elf_Scn *scn = elf_getscn(elf, symbols);
 	GElf_Shdr header;
@@ -72,7 +72,7 @@ static const char *name_of(Elf *elf, size_t symbols, size_t index)
 
 const char *symbol_linked(struct symbol_file *f, uint64_t offset)
 {
-	uint64_t slot = slot_of(f, offset);
+	uint64_t slot = code_slot_of(f, offset);
 	Elf *elf = slot ? symbol_elf(f) : NULL;
 	GElf_Shdr header;
 	for (Elf_Scn *scn = NULL; elf && (scn = elf_nextscn(elf, scn));) {
@@ -82,7 +82,7 @@ const char *symbol_linked(struct symbol_file *f, uint64_t offset)
 		GElf_Rela rela;
 		for (int i = 0; data && gelf_getrela(data, i, &rela); i++)
 			if (rela.r_offset == slot)
-				return name_of(elf, header.sh_link, GELF_R_SYM(rela.r_info));
+				return code_name_of(elf, header.sh_link, GELF_R_SYM(rela.r_info));
 	}
 	return NULL;
 }

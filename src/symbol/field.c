@@ -22,7 +22,7 @@ enum {
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-static bool number(Dwarf_Die *die, unsigned name, uint64_t *ret)
+static bool field_number(Dwarf_Die *die, unsigned name, uint64_t *ret)
 {
 	Dwarf_Attribute a;
 	Dwarf_Word value;
@@ -33,7 +33,7 @@ static bool number(Dwarf_Die *die, unsigned name, uint64_t *ret)
 }
 
 /* Without typedefs and qualifiers. */
-static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
+static bool field_type_of(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	Dwarf_Attribute a;
 	Dwarf_Die type;
@@ -41,7 +41,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 	       !dwarf_peel_type(&type, ret);
 }
 
-static uint64_t bytes_of(Dwarf_Die *type)
+static uint64_t field_bytes_of(Dwarf_Die *type)
 {
 	Dwarf_Word bytes;
 	return dwarf_aggregate_size(type, &bytes) ? 0 : bytes;
@@ -73,7 +73,7 @@ static bool static_address(Dwarf_Die *die, Dwarf_Addr *ret)
 		       !dwarf_formaddr(&indexed, ret));
 }
 
-static void add_static(struct symbol_statics *s, Dwarf_Die *die, Dwarf_Addr bias)
+static void field_add_static(struct symbol_statics *s, Dwarf_Die *die, Dwarf_Addr bias)
 {
 	Dwarf_Addr address;
 	Dwarf_Die type;
@@ -81,16 +81,16 @@ static void add_static(struct symbol_statics *s, Dwarf_Die *die, Dwarf_Addr bias
 		add_declared(s, die);
 		return;
 	}
-	if (!static_address(die, &address) || !type_of(die, &type) || s->nr == STATICS_MAX ||
+	if (!static_address(die, &address) || !field_type_of(die, &type) || s->nr == STATICS_MAX ||
 		base_grow(&s->row, &s->capacity, s->nr + 1, sizeof *s->row) != BASE_OK)
 		return;
-	uint64_t bytes = bytes_of(&type), begin = address + bias;
+	uint64_t bytes = field_bytes_of(&type), begin = address + bias;
 	bytes = bytes && bytes <= UINT64_MAX - begin ? bytes : 1;
 	s->row[s->nr++] = (struct symbol_static){
 		.begin = begin, .end = begin + bytes, .die = dwarf_dieoffset(die)};
 }
 
-static int by_begin(const void *a, const void *b)
+static int field_by_begin(const void *a, const void *b)
 {
 	const struct symbol_static *x = a, *y = b;
 	if (x->begin != y->begin)
@@ -114,10 +114,10 @@ static void find_statics(struct symbol_statics *s, Dwfl_Module *module, GElf_Add
 		struct symbol_walk w;
 		for (bool more = symbol_walk_begin(&w, unit); more; more = symbol_walk_next(&w))
 			if (dwarf_tag(&w.die[w.depth]) == DW_TAG_variable)
-				add_static(s, &w.die[w.depth], own - bias);
+				field_add_static(s, &w.die[w.depth], own - bias);
 	}
 	if (s->nr)
-		qsort(s->row, s->nr, sizeof *s->row, by_begin);
+		qsort(s->row, s->nr, sizeof *s->row, field_by_begin);
 	if (s->nr_declared)
 		qsort(s->declared, s->nr_declared, sizeof *s->declared, by_name);
 	for (size_t i = 0; i < s->nr; i++) {
@@ -167,23 +167,24 @@ static bool member_of(Dwarf_Die *die, struct member *ret)
 	uint64_t at = 0, bits, first, unit = 0;
 	Dwarf_Die type;
 	int tag = dwarf_tag(die);
-	if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || !type_of(die, &type) ||
+	if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || !field_type_of(die, &type) ||
 		dwarf_hasattr(die, DW_AT_external)) /* C++: static, elsewhere */
 		return false;
 	if (dwarf_hasattr(die, DW_AT_data_member_location) &&
-		!number(die, DW_AT_data_member_location, &at))
+		!field_number(die, DW_AT_data_member_location, &at))
 		return false; /* of a virtual base: found at run time */
-	uint64_t bytes = bytes_of(&type);
+	uint64_t bytes = field_bytes_of(&type);
 	*ret = (struct member){.die = *die,
 		.name = tag == DW_TAG_member ? dwarf_diename(die) : NULL,
 		.begin = at,
 		.end = bytes <= UINT64_MAX - at ? at + bytes : at};
-	if (!number(die, DW_AT_bit_size, &bits))
+	if (!field_number(die, DW_AT_bit_size, &bits))
 		return true;
-	if (!number(die, DW_AT_data_bit_offset, &first)) { /* before DWARF 4: from the other end */
-		if (!number(die, DW_AT_bit_offset, &first))
+	if (!field_number(
+		    die, DW_AT_data_bit_offset, &first)) { /* before DWARF 4: from the other end */
+		if (!field_number(die, DW_AT_bit_offset, &first))
 			return true;
-		unit = number(die, DW_AT_byte_size, &unit) ? unit : bytes;
+		unit = field_number(die, DW_AT_byte_size, &unit) ? unit : bytes;
 		first = (at + unit) * 8 - first - bits;
 	}
 	ret->begin = first / 8;
@@ -196,8 +197,8 @@ static bool member_of(Dwarf_Die *die, struct member *ret)
 static bool is_raw(struct member *m)
 {
 	Dwarf_Die type, element;
-	return type_of(&m->die, &type) && dwarf_tag(&type) == DW_TAG_array_type &&
-	       type_of(&type, &element) && bytes_of(&element) == 1;
+	return field_type_of(&m->die, &type) && dwarf_tag(&type) == DW_TAG_array_type &&
+	       field_type_of(&type, &element) && field_bytes_of(&element) == 1;
 }
 
 /* The members that have the byte: up to `max`, and how many there are. */
@@ -261,7 +262,7 @@ static unsigned dimensions(Dwarf_Die *array, bool fortran, struct dimension *ret
 			continue;
 		if (dwarf_attr(&child, DW_AT_lower_bound, &a) && dwarf_formsdata(&a, &lower))
 			return 0;
-		if (!number(&child, DW_AT_count, &count) &&
+		if (!field_number(&child, DW_AT_count, &count) &&
 			dwarf_attr(&child, DW_AT_upper_bound, &a) && !dwarf_formsdata(&a, &upper))
 			count = upper >= lower ? (uint64_t)upper - (uint64_t)lower + 1 : 0;
 		ret[nr++] = (struct dimension){lower, count};
@@ -270,15 +271,16 @@ static unsigned dimensions(Dwarf_Die *array, bool fortran, struct dimension *ret
 }
 
 /* "[2][3]", "(4,3)". False: not an array of things in a row. */
-static bool add_index(struct base_str *out, Dwarf_Die *array, uint64_t *offset, Dwarf_Die *ret)
+static bool field_add_index(
+	struct base_str *out, Dwarf_Die *array, uint64_t *offset, Dwarf_Die *ret)
 {
 	struct dimension d[DIMENSIONS_MAX];
 	uint64_t at[DIMENSIONS_MAX];
 	bool fortran = is_fortran(array);
 	unsigned nr = dimensions(array, fortran, d);
-	if (!nr || dwarf_hasattr(array, DW_AT_data_location) || !type_of(array, ret))
+	if (!nr || dwarf_hasattr(array, DW_AT_data_location) || !field_type_of(array, ret))
 		return false;
-	uint64_t bytes = bytes_of(ret);
+	uint64_t bytes = field_bytes_of(ret);
 	if (!bytes || dwarf_hasattr(array, DW_AT_byte_stride))
 		return false;
 	uint64_t index = *offset / bytes;
@@ -320,12 +322,12 @@ static void add_shared(struct base_str *out, const struct member *m, size_t nr)
 }
 
 /* One member further; false: no more, with what to add. */
-static bool enter(struct base_str *out, Dwarf_Die *type, uint64_t *offset, Dwarf_Die *ret)
+static bool field_enter(struct base_str *out, Dwarf_Die *type, uint64_t *offset, Dwarf_Die *ret)
 {
 	struct member m[SHARED_SHOWN];
 	size_t nr = members_at(type, *offset, m, SHARED_SHOWN);
 	bool bits = true;
-	if (nr == 1 && !is_reserved(m[0].name) && type_of(&m[0].die, ret)) {
+	if (nr == 1 && !is_reserved(m[0].name) && field_type_of(&m[0].die, ret)) {
 		if (m[0].name)
 			base_str_addf(out, "%s%s", is_fortran(type) ? "%" : ".", m[0].name);
 		*offset -= m[0].begin;
@@ -340,17 +342,17 @@ static bool enter(struct base_str *out, Dwarf_Die *type, uint64_t *offset, Dwarf
 	return false;
 }
 
-static void add_path(struct base_str *out, Dwarf_Die *type, uint64_t offset)
+static void field_add_path(struct base_str *out, Dwarf_Die *type, uint64_t offset)
 {
 	for (unsigned steps = 0; steps < STEPS_MAX; steps++) {
 		Dwarf_Die inner;
 		int tag = dwarf_tag(type);
 		bool deeper = false;
 		if (tag == DW_TAG_array_type)
-			deeper = add_index(out, type, &offset, &inner);
+			deeper = field_add_index(out, type, &offset, &inner);
 		else if (tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
 			 tag == DW_TAG_union_type)
-			deeper = enter(out, type, &offset, &inner);
+			deeper = field_enter(out, type, &offset, &inner);
 		if (!deeper)
 			break;
 		*type = inner;
@@ -373,7 +375,7 @@ bool symbol_field_add(struct base_str *out, struct symbol_statics *s, Dwfl_Modul
 	at = at && at->begin >= symbol->value ? at : NULL;
 	const struct symbol_declared *as = at ? NULL : declared_as(s, symbol->name);
 	if ((!at && !as) || !dwarf_offdie(dwarf, at ? at->die : as->die, &die) ||
-		!type_of(&die, &type))
+		!field_type_of(&die, &type))
 		return false;
 	const char *name = dwarf_diename(&die);
 	if (at && at->begin != symbol->value) { /* of a Fortran common block */
@@ -382,7 +384,7 @@ bool symbol_field_add(struct base_str *out, struct symbol_statics *s, Dwfl_Modul
 		base_str_addf(out, "%%%s", name);
 		offset -= at->begin - symbol->value;
 	}
-	add_path(out, &type, offset);
+	field_add_path(out, &type, offset);
 	return true;
 }
 
@@ -393,13 +395,13 @@ static bool pointee_of(Dwarf_Die *variable, struct symbol_type *ret)
 {
 	Dwarf_Attribute a;
 	Dwarf_Die type, to, named;
-	if (!type_of(variable, &type) || dwarf_tag(&type) != DW_TAG_pointer_type ||
-		!type_of(&type, &to) || !dwarf_attr_integrate(&type, DW_AT_type, &a) ||
+	if (!field_type_of(variable, &type) || dwarf_tag(&type) != DW_TAG_pointer_type ||
+		!field_type_of(&type, &to) || !dwarf_attr_integrate(&type, DW_AT_type, &a) ||
 		!dwarf_formref_die(&a, &named))
 		return false;
 	int tag = dwarf_tag(&to);
 	*ret = (struct symbol_type){.die = dwarf_dieoffset(&to),
-		.size_bytes = bytes_of(&to),
+		.size_bytes = field_bytes_of(&to),
 		.name = dwarf_diename(&to)};
 	ret->name = ret->name ? ret->name : dwarf_diename(&named); /* of a typedef */
 	return (tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
@@ -407,7 +409,7 @@ static bool pointee_of(Dwarf_Die *variable, struct symbol_type *ret)
 	       ret->size_bytes && ret->name;
 }
 
-static bool is_there(Dwarf_Die *variable, uint64_t code, const struct symbol_holder *h)
+static bool field_is_there(Dwarf_Die *variable, uint64_t code, const struct symbol_holder *h)
 {
 	Dwarf_Attribute a;
 	Dwarf_Op *op;
@@ -436,7 +438,7 @@ static bool local_pointee(
 			k++, more = dwarf_siblingof(&child, &child)) {
 			int tag = dwarf_tag(&child);
 			found = (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
-				is_there(&child, code, h) && pointee_of(&child, ret);
+				field_is_there(&child, code, h) && pointee_of(&child, ret);
 		}
 	}
 	if (nr > 0)
@@ -454,11 +456,11 @@ static bool static_pointee(struct symbol_statics *s, Dwfl_Module *module, GElf_A
 	if (dwarf && !s->read)
 		find_statics(s, module, bias);
 	const struct symbol_static *at = dwarf ? static_at(s, address) : NULL;
-	if (!at || !dwarf_offdie(dwarf, at->die, &die) || !type_of(&die, &type))
+	if (!at || !dwarf_offdie(dwarf, at->die, &die) || !field_type_of(&die, &type))
 		return false;
 	while (dwarf_tag(&type) == DW_TAG_array_type) {
 		die = type;
-		if (!type_of(&die, &type))
+		if (!field_type_of(&die, &type))
 			return false;
 	}
 	return pointee_of(&die, ret);
@@ -480,7 +482,7 @@ void symbol_field_member(struct base_str *out, Dwfl_Module *module, uint64_t die
 	Dwarf_Die type;
 	Dwarf *dwarf = dwfl_module_getdwarf(module, &own);
 	if (dwarf && dwarf_offdie(dwarf, die, &type))
-		add_path(out, &type, offset);
+		field_add_path(out, &type, offset);
 	else if (offset)
 		base_str_addf(out, "+0x%" PRIx64, offset);
 }

@@ -45,7 +45,7 @@ static bool has_crc(int fd, GElf_Word crc)
 }
 
 /* By both files' build ids when they have them, else by the sum that the link gives. */
-static bool is_wanted(int fd, const struct wanted *w)
+static bool find_is_wanted(int fd, const struct wanted *w)
 {
 	char build_id[SYMBOL_BUILD_ID_TEXT] = "";
 	elf_version(EV_CURRENT);
@@ -73,7 +73,7 @@ static int try_open(char **ret_name, const struct wanted *w, const char *fmt, ..
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size >> DEBUG_BYTES_MAX_LOG2 ||
-		!is_wanted(fd, w)) {
+		!find_is_wanted(fd, w)) {
 		close(fd);
 		return -1;
 	}

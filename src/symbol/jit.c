@@ -150,7 +150,7 @@ static bool give(struct reading *r, const struct code *c)
 	return true;
 }
 
-static bool begin(struct reading *r, struct symbol_jit_place *place, size_t nr_places)
+static bool jit_begin(struct reading *r, struct symbol_jit_place *place, size_t nr_places)
 {
 	*r = (struct reading){.place = place, .nr_places = nr_places};
 	r->found = base_alloc(nr_places + 1);
@@ -210,7 +210,7 @@ bool symbol_jit_read_map(
 	struct reading r;
 	struct code c;
 	const char *p = (const char *)f->bytes, *text_end = p + f->nr_bytes;
-	bool good = begin(&r, place, nr_places);
+	bool good = jit_begin(&r, place, nr_places);
 	/* a line without its end is being written, or its size has been cut */
 	for (const char *nl; good && p < text_end; p = nl + 1) {
 		nl = memchr(p, '\n', (size_t)(text_end - p));
@@ -341,7 +341,7 @@ bool symbol_jit_read_dump(
 	struct dump_record record, debug = {0};
 	if (!open_dump(&d, f))
 		return false;
-	bool good = begin(&r, place, nr_places);
+	bool good = jit_begin(&r, place, nr_places);
 	r.lines_before = lines_before(d);
 	while (good && next_record(&d, &record))
 		good = read_record(&r, &d, &record, &debug);

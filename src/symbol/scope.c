@@ -27,7 +27,7 @@ struct walk {
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-static uint32_t number(Dwarf_Die *die, unsigned attribute)
+static uint32_t scope_number(Dwarf_Die *die, unsigned attribute)
 {
 	Dwarf_Attribute found;
 	Dwarf_Word value = 0;
@@ -71,12 +71,12 @@ static uint32_t add_scope(struct walk *w, Dwarf_Die *die, int tag, uint32_t pare
 	u->scope[own] = (struct symbol_scope){.die = dwarf_dieoffset(die),
 		.inlined = inlined,
 		.parent = inlined && parent != SYMBOL_NO_SCOPE ? parent : own,
-		.call_file = inlined ? number(die, DW_AT_call_file) : 0,
-		.call_line = inlined ? number(die, DW_AT_call_line) : 0};
+		.call_file = inlined ? scope_number(die, DW_AT_call_file) : 0,
+		.call_line = inlined ? scope_number(die, DW_AT_call_line) : 0};
 	return own;
 }
 
-static void walk(struct walk *w, Dwarf_Die *unit)
+static void scope_walk(struct walk *w, Dwarf_Die *unit)
 {
 	struct symbol_walk at;
 	uint32_t scope[SYMBOL_WALK_DEPTH_MAX + 1] = {SYMBOL_NO_SCOPE}; /* around each depth */
@@ -94,7 +94,7 @@ static void walk(struct walk *w, Dwarf_Die *unit)
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
-static int by_begin(const void *a, const void *b)
+static int scope_by_begin(const void *a, const void *b)
 {
 	const struct covered *x = a, *y = b;
 	if (x->begin != y->begin)
@@ -104,7 +104,7 @@ static int by_begin(const void *a, const void *b)
 	return x->end > y->end ? -1 : x->end < y->end;
 }
 
-static void add_segment(struct walk *w, uint64_t begin, uint32_t scope)
+static void scope_add_segment(struct walk *w, uint64_t begin, uint32_t scope)
 {
 	struct symbol_unit *u = w->unit;
 	if (u->nr_segments && u->segment[u->nr_segments - 1].begin == begin) {
@@ -125,19 +125,20 @@ static void flatten(struct walk *w)
 	const struct covered *open[SYMBOL_WALK_DEPTH_MAX];
 	unsigned nr_open = 0;
 	if (w->nr)
-		qsort(w->covered, w->nr, sizeof *w->covered, by_begin);
+		qsort(w->covered, w->nr, sizeof *w->covered, scope_by_begin);
 	for (size_t i = 0; i <= w->nr && !w->failed; i++) {
 		uint64_t now = i < w->nr ? w->covered[i].begin : UINT64_MAX;
 		while (nr_open && open[nr_open - 1]->end <= now) {
 			uint64_t end = open[--nr_open]->end;
 			while (nr_open && open[nr_open - 1]->end <= end)
 				nr_open--;
-			add_segment(w, end, nr_open ? open[nr_open - 1]->scope : SYMBOL_NO_SCOPE);
+			scope_add_segment(
+				w, end, nr_open ? open[nr_open - 1]->scope : SYMBOL_NO_SCOPE);
 		}
 		if (i == w->nr || nr_open == SYMBOL_WALK_DEPTH_MAX)
 			continue;
 		open[nr_open++] = &w->covered[i];
-		add_segment(w, now, w->covered[i].scope);
+		scope_add_segment(w, now, w->covered[i].scope);
 	}
 }
 
@@ -155,7 +156,7 @@ const struct symbol_unit *symbol_units_scopes(struct symbol_units *u, Dwarf_Die 
 		return &u->unit[known - 1];
 	struct symbol_unit made = {.die = key};
 	struct walk w = {.unit = &made};
-	walk(&w, unit);
+	scope_walk(&w, unit);
 	flatten(&w);
 	base_free(w.covered);
 	if (w.failed || base_grow(&u->unit, &u->capacity, u->nr + 1, sizeof *u->unit) != BASE_OK ||

@@ -119,7 +119,7 @@ static enum symbol_why check_file(int fd, const char *wanted)
 
 /* The file itself; else, when it is gone or another one, the debug file that is installed for its
  * build id, which has all names and lines. */
-static int open_file(const char *path, const char *build_id, char debug[static PATH_MAX],
+static int symbol_open_file(const char *path, const char *build_id, char debug[static PATH_MAX],
 	enum symbol_why *ret_why)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -155,7 +155,7 @@ struct symbol_file *symbol_open_with(const char *path, const char *build_id,
 	char debug[PATH_MAX];
 	size_t length = strlen(path);
 	enum symbol_why why;
-	int fd = open_file(path, build_id, debug, &why);
+	int fd = symbol_open_file(path, build_id, debug, &why);
 	struct symbol_file *f = NULL;
 	if (fd < 0)
 		goto fail;
@@ -253,7 +253,7 @@ static const struct symbol_tables *tables(struct symbol_file *f)
 	return &f->tables;
 }
 
-static bool name_code(struct symbol_file *f, uint64_t offset, struct symbol_found *ret)
+static bool symbol_name_code(struct symbol_file *f, uint64_t offset, struct symbol_found *ret)
 {
 	uint64_t start = UINT64_MAX;
 	*ret = (struct symbol_found){0};
@@ -294,7 +294,7 @@ static bool is_around_all(const struct symbol_file *f, const char *function)
 	return false;
 }
 
-static void add_line(struct symbol_file *f, Dwarf_Die *unit, uint64_t address,
+static void symbol_add_line(struct symbol_file *f, Dwarf_Die *unit, uint64_t address,
 	const char **ret_file, uint64_t *ret_line)
 {
 	int number = 0;
@@ -309,11 +309,11 @@ bool symbol_code(struct symbol_file *f, uint64_t offset, struct symbol_found *re
 {
 	Dwarf_Die unit;
 	Dwarf_Addr bias;
-	bool found = name_code(f, offset, ret);
+	bool found = symbol_name_code(f, offset, ret);
 	if (found && is_around_all(f, ret->function))
 		return true;
 	if (symbol_units_die(&f->units, f->module, offset + f->bias, &unit, &bias))
-		add_line(f, &unit, offset + f->bias - bias, &ret->file, &ret->line);
+		symbol_add_line(f, &unit, offset + f->bias - bias, &ret->file, &ret->line);
 	else if (f->why == SYMBOL_WHY_none)
 		f->why = SYMBOL_WHY_no_lines;
 	return found;
@@ -337,7 +337,7 @@ static const char *name_of_scope(struct symbol_file *f, Dwarf_Die *unit, Dwarf_O
 }
 
 /* The frames that are inlined, then the function that they are in. */
-static size_t add_inlined(struct symbol_file *f, Dwarf_Die *unit, uint64_t address,
+static size_t symbol_add_inlined(struct symbol_file *f, Dwarf_Die *unit, uint64_t address,
 	const struct symbol_found *whole, struct symbol_frame *ret, size_t max)
 {
 	const struct symbol_unit *u = symbol_units_scopes(&f->units, unit);
@@ -373,15 +373,15 @@ size_t symbol_frames(struct symbol_file *f, uint64_t offset, struct symbol_frame
 	struct symbol_found whole;
 	Dwarf_Die unit;
 	Dwarf_Addr bias;
-	if (!max || !name_code(f, offset, &whole))
+	if (!max || !symbol_name_code(f, offset, &whole))
 		return 0;
 	ret[0] = (struct symbol_frame){.function = whole.function};
 	if (is_around_all(f, whole.function))
 		return 1;
 	if (symbol_units_die(&f->units, f->module, offset + f->bias, &unit, &bias)) {
 		uint64_t address = offset + f->bias - bias;
-		add_line(f, &unit, address, &whole.file, &whole.line);
-		return add_inlined(f, &unit, address, &whole, ret, max);
+		symbol_add_line(f, &unit, address, &whole.file, &whole.line);
+		return symbol_add_inlined(f, &unit, address, &whole, ret, max);
 	}
 	if (f->why == SYMBOL_WHY_none)
 		f->why = SYMBOL_WHY_no_lines;
@@ -424,7 +424,7 @@ void symbol_type_member(
 }
 
 /* The first that reaches behind an address ends there itself. */
-static const struct symbol_entry *first_behind(const struct symbol_table *t, uint64_t offset)
+static const struct symbol_entry *symbol_first_behind(const struct symbol_table *t, uint64_t offset)
 {
 	size_t low = BASE_PARTITION(i, t->nr, t->entry[i].reach <= offset);
 	return low < t->nr ? &t->entry[low] : NULL;
@@ -432,7 +432,7 @@ static const struct symbol_entry *first_behind(const struct symbol_table *t, uin
 
 bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret)
 {
-	const struct symbol_entry *e = first_behind(&tables(f)->data, offset);
+	const struct symbol_entry *e = symbol_first_behind(&tables(f)->data, offset);
 	const char *name = e ? name_of_entry(f, e) : NULL;
 	if (!name)
 		return false;
@@ -442,7 +442,7 @@ bool symbol_variable(struct symbol_file *f, uint64_t offset, struct symbol_varia
 
 bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variable *ret)
 {
-	const struct symbol_entry *e = first_behind(&tables(f)->sections, offset);
+	const struct symbol_entry *e = symbol_first_behind(&tables(f)->sections, offset);
 	if (!e)
 		return false;
 	*ret = (struct symbol_variable){e->name, e->value, e->size};

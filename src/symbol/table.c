@@ -12,7 +12,8 @@ static int rank_of(const GElf_Sym *sym)
 	return rank + (type != STT_NOTYPE);
 }
 
-static void add(struct symbol_tables *t, struct symbol_table *to, const struct symbol_entry *e)
+static void table_add(
+	struct symbol_tables *t, struct symbol_table *to, const struct symbol_entry *e)
 {
 	if (base_grow(&to->entry, &to->capacity, to->nr + 1, sizeof *to->entry) != BASE_OK) {
 		t->failed = true;
@@ -22,7 +23,7 @@ static void add(struct symbol_tables *t, struct symbol_table *to, const struct s
 }
 
 /* Of those at one address the one that covers most comes first, the best name last. */
-static int by_address(const void *a, const void *b)
+static int table_by_address(const void *a, const void *b)
 {
 	const struct symbol_entry *x = a, *y = b;
 	if (x->value != y->value)
@@ -34,11 +35,11 @@ static int by_address(const void *a, const void *b)
 	return -strcmp(x->name, y->name);
 }
 
-static void sort(struct symbol_table *t)
+static void table_sort(struct symbol_table *t)
 {
 	uint64_t reach = 0;
 	if (t->nr)
-		qsort(t->entry, t->nr, sizeof *t->entry, by_address);
+		qsort(t->entry, t->nr, sizeof *t->entry, table_by_address);
 	for (size_t i = 0; i < t->nr; i++) {
 		struct symbol_entry *e = &t->entry[i];
 		uint64_t end = e->size > UINT64_MAX - e->value ? UINT64_MAX : e->value + e->size;
@@ -63,7 +64,7 @@ static void add_sections(struct symbol_tables *t, Dwfl_Module *module)
 			.size = header.sh_size,
 			.name = elf_strptr(elf, names, header.sh_name)};
 		if (e.name && *e.name)
-			add(t, &t->sections, &e);
+			table_add(t, &t->sections, &e);
 	}
 }
 
@@ -80,7 +81,7 @@ void symbol_tables_init(struct symbol_tables *t, Dwfl_Module *module, GElf_Addr 
 	int nr = dwfl_module_getsymtab(module);
 	*t = (struct symbol_tables){0};
 	add_sections(t, module);
-	sort(&t->sections);
+	table_sort(&t->sections);
 	for (int i = 1; i < nr && !t->failed; i++) {
 		GElf_Sym sym;
 		GElf_Addr address;
@@ -96,12 +97,12 @@ void symbol_tables_init(struct symbol_tables *t, Dwfl_Module *module, GElf_Addr 
 			.rank = rank_of(&sym)};
 		int type = GELF_ST_TYPE(sym.st_info);
 		if (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE)
-			add(t, &t->code, &e);
+			table_add(t, &t->code, &e);
 		else if (type == STT_OBJECT && is_in_memory(t, e.value))
-			add(t, &t->data, &e);
+			table_add(t, &t->data, &e);
 	}
-	sort(&t->code);
-	sort(&t->data);
+	table_sort(&t->code);
+	table_sort(&t->data);
 }
 
 void symbol_tables_fini(struct symbol_tables *t)
@@ -113,7 +114,7 @@ void symbol_tables_fini(struct symbol_tables *t)
 }
 
 /* How many entries begin at the address or before. */
-static size_t up_to(const struct symbol_table *t, uint64_t address)
+static size_t table_up_to(const struct symbol_table *t, uint64_t address)
 {
 	return BASE_PARTITION(i, t->nr, t->entry[i].value <= address);
 }
@@ -121,10 +122,10 @@ static size_t up_to(const struct symbol_table *t, uint64_t address)
 const struct symbol_entry *symbol_table_at(
 	const struct symbol_table *t, uint64_t address, uint64_t start)
 {
-	for (size_t i = up_to(t, address); i-- > 0 && t->entry[i].reach > address;)
+	for (size_t i = table_up_to(t, address); i-- > 0 && t->entry[i].reach > address;)
 		if (address - t->entry[i].value < t->entry[i].size)
 			return &t->entry[i];
-	for (size_t i = up_to(t, start); i-- > 0 && t->entry[i].value == start;)
+	for (size_t i = table_up_to(t, start); i-- > 0 && t->entry[i].value == start;)
 		if (!t->entry[i].size)
 			return &t->entry[i];
 	return NULL;

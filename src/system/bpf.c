@@ -66,7 +66,7 @@ static const char *last_line(char *log)
 	return "";
 }
 
-static bool refuse(struct bpf_state *s, int error, const char *what,
+static bool bpf_refuse(struct bpf_state *s, int error, const char *what,
 	enum system_refusal *ret_refusal, char why[SYSTEM_WHY])
 {
 	error = error < 0 ? -error : error;
@@ -197,7 +197,7 @@ static uint32_t slots_a_processor(const struct system_options *o, unsigned nr_pr
 	return (uint32_t)nr;
 }
 
-static int attach_all(struct bpf_state *s)
+static int bpf_attach_all(struct bpf_state *s)
 {
 	struct bpf_program *p;
 	bpf_object__for_each_program(p, s->object)
@@ -260,28 +260,28 @@ static bool open_object(struct system_source *src, struct bpf_state *s,
 		.kernel_log_size = sizeof s->log};
 	s->object = bpf_object__open_mem(system_bpf_code, sizeof system_bpf_code, &opts);
 	if (!s->object)
-		return refuse(s, errno, "opening the BPF object", ret_refusal, why);
+		return bpf_refuse(s, errno, "opening the BPF object", ret_refusal, why);
 	struct bpf_map *slots = find_map(s, "slots"), *rodata = find_map(s, ".rodata"),
 		       *bss = find_map(s, ".bss");
 	s->mask = slots_a_processor(o, src->nr_processors) - 1;
 	if (!slots || !rodata || !bss || !set_constants(s, o, src->nr_processors, rodata))
-		return refuse(s, EINVAL, "the BPF object is not ours", ret_refusal, why);
+		return bpf_refuse(s, EINVAL, "the BPF object is not ours", ret_refusal, why);
 	int error = bpf_map__set_max_entries(slots, src->nr_processors * (s->mask + 1));
 	choose_programs(s, o->level);
 	if (!error)
 		error = bpf_object__load(s->object);
 	if (error)
-		return refuse(s, error, "loading BPF programs", ret_refusal, why);
+		return bpf_refuse(s, error, "loading BPF programs", ret_refusal, why);
 	s->slots_bytes = (size_t)src->nr_processors * (s->mask + 1) * KERNEL_SLOT_BYTES;
 	s->slots = map_shared(slots, s->slots_bytes);
 	s->control_bytes = (bpf_map__value_size(bss) + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
 	s->control = map_shared(bss, s->control_bytes);
 	if (!s->slots || !s->control)
-		return refuse(s, errno, "mapping the buffers", ret_refusal, why);
+		return bpf_refuse(s, errno, "mapping the buffers", ret_refusal, why);
 	close_buffers(src, s);
-	error = attach_all(s);
+	error = bpf_attach_all(s);
 	if (error)
-		return refuse(s, error, "attaching to tracepoints", ret_refusal, why);
+		return bpf_refuse(s, error, "attaching to tracepoints", ret_refusal, why);
 	return true;
 }
 

@@ -74,7 +74,7 @@ void system_kernel_put_actor(
 
 /* ---- scheduler ------------------------------------------------------------------------------- */
 
-static void leave(
+static void convert_leave(
 	struct system_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns, enum trace_left how)
 {
 	struct system_kernel_task *t = system_kernel_task(k, tid);
@@ -91,7 +91,7 @@ static void leave(
 		system_kernel_end(k, t, time_ns);
 }
 
-static void enter(struct system_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns)
+static void convert_enter(struct system_kernel *k, uint32_t tid, unsigned cpu, uint64_t time_ns)
 {
 	struct system_kernel_task *t = system_kernel_task(k, tid);
 	if (!t)
@@ -103,7 +103,7 @@ static void enter(struct system_kernel *k, uint32_t tid, unsigned cpu, uint64_t 
 	system_kernel_put(k, t, &r);
 }
 
-static void on_switch(
+static void convert_on_switch(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
 	static const enum trace_left left[] = {[KERNEL_LEFT_ASLEEP] = TRACE_LEFT_asleep,
@@ -117,20 +117,20 @@ static void on_switch(
 		 * one processor at most. */
 		k->nr_switches_lost++;
 		if (c->tid)
-			leave(k, c->tid, cpu, time_ns, TRACE_LEFT_unseen);
+			convert_leave(k, c->tid, cpu, time_ns, TRACE_LEFT_unseen);
 		if (s->tid)
-			enter(k, s->tid, cpu, time_ns);
+			convert_enter(k, s->tid, cpu, time_ns);
 	}
 	if (s->tid)
-		leave(k, s->tid, cpu, time_ns,
+		convert_leave(k, s->tid, cpu, time_ns,
 			how < BASE_COUNT(left) ? left[how] : TRACE_LEFT_asleep);
 	c->known = true;
 	c->tid = (uint32_t)s->a;
 	if (c->tid)
-		enter(k, c->tid, cpu, time_ns);
+		convert_enter(k, c->tid, cpu, time_ns);
 }
 
-static void on_wake(
+static void convert_on_wake(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
 	struct system_kernel_task *woken = system_kernel_task(k, (uint32_t)s->a);
@@ -145,7 +145,7 @@ static void on_wake(
 
 /* ---- births, deaths, names ------------------------------------------------------------------- */
 
-static void on_fork(
+static void convert_on_fork(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
 	struct system_kernel_task *t = system_kernel_task(k, s->tid);
@@ -154,7 +154,7 @@ static void on_fork(
 		system_kernel_fork(k, t, time_ns, s);
 }
 
-static void on_exec(
+static void convert_on_exec(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
 	struct system_kernel_task *t = system_kernel_task(k, s->tid);
@@ -231,10 +231,10 @@ static void on_context_raise(
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static system_kernel_handler *const handlers[KERNEL_EVENT_NR] = {
-	[KERNEL_switch] = on_switch,
-	[KERNEL_wake] = on_wake,
-	[KERNEL_fork] = on_fork,
-	[KERNEL_exec] = on_exec,
+	[KERNEL_switch] = convert_on_switch,
+	[KERNEL_wake] = convert_on_wake,
+	[KERNEL_fork] = convert_on_fork,
+	[KERNEL_exec] = convert_on_exec,
 	[KERNEL_exit] = on_exit,
 	[KERNEL_comm] = on_comm,
 	[KERNEL_context_begin] = on_context_begin,
@@ -242,7 +242,7 @@ static system_kernel_handler *const handlers[KERNEL_EVENT_NR] = {
 	[KERNEL_context_raise] = on_context_raise,
 };
 
-static void convert(struct system_kernel *k, uint64_t horizon_ns)
+static void convert_convert(struct system_kernel *k, uint64_t horizon_ns)
 {
 	const struct kernel_slot *s;
 	unsigned cpu;
@@ -313,7 +313,7 @@ void system_kernel_read(struct system_kernel *k, bool final)
 	enum base_status status = system_source_read(&k->source, now_ns);
 	if (status != BASE_OK)
 		record_sink_fail(&k->converter->sink, status, "no memory for the kernel's events");
-	convert(k, final ? UINT64_MAX : system_order_horizon(&k->source.order, now_ns));
+	convert_convert(k, final ? UINT64_MAX : system_order_horizon(&k->source.order, now_ns));
 }
 
 void system_kernel_finish(struct system_kernel *k)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The number after `key` within [line, end). */
-static bool number_in(const char *line, const char *end, const char *key, uint32_t *ret)
+static bool format_number_in(const char *line, const char *end, const char *key, uint32_t *ret)
 {
 	size_t n = strlen(key);
 	for (const char *p = line; p + n < end; p++) {
@@ -47,10 +47,10 @@ static void parse_field(const char *line, const char *end, const char *const *na
 	const char *stop = memchr(declaration, ';', (size_t)(end - declaration));
 	struct system_format_field f = {0};
 	uint32_t is_signed = 0;
-	if (!stop || !number_in(stop, end, "offset:", &f.offset) ||
-		!number_in(stop, end, "size:", &f.size))
+	if (!stop || !format_number_in(stop, end, "offset:", &f.offset) ||
+		!format_number_in(stop, end, "size:", &f.size))
 		return;
-	f.is_signed = number_in(stop, end, "signed:", &is_signed) && is_signed;
+	f.is_signed = format_number_in(stop, end, "signed:", &is_signed) && is_signed;
 	for (unsigned i = 0; i < nr; i++)
 		if (is_called(declaration, stop, names[i]))
 			ret->field[i] = f;
@@ -66,7 +66,7 @@ bool system_format_parse(
 	for (const char *line = text; *line;) {
 		size_t length = strcspn(line, "\n");
 		if (!strncmp(line, "ID:", 3))
-			has_id = number_in(line, line + length + 1, "ID:", &ret->id);
+			has_id = format_number_in(line, line + length + 1, "ID:", &ret->id);
 		else
 			parse_field(line, line + length, names, nr, ret);
 		line += length + (line[length] == '\n');

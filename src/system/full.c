@@ -19,7 +19,7 @@ enum {
 	TCP_STATE_CLOSE = 7
 };
 
-static const struct kernel_address *address_of(const struct kernel_slot *s)
+static const struct kernel_address *full_address_of(const struct kernel_slot *s)
 {
 	return (const struct kernel_address *)(const void *)(s + 1);
 }
@@ -146,7 +146,7 @@ static void on_socket_state(
 	if (s->b == TCP_STATE_CLOSE)
 		system_kernel_socket_closed(k, s->a);
 	else
-		system_kernel_socket_named(k, s->a, address_of(s));
+		system_kernel_socket_named(k, s->a, full_address_of(s));
 }
 
 /* Limits and fill: when a limit has changed, and now and then. */
@@ -204,7 +204,7 @@ static const uint16_t packet_kind[KERNEL_EVENT_NR] = {
 static void on_packet(
 	struct system_kernel *k, const struct kernel_slot *s, unsigned cpu, uint64_t time_ns)
 {
-	const struct kernel_address *a = address_of(s);
+	const struct kernel_address *a = full_address_of(s);
 	bool qdisc = s->type == KERNEL_qdisc_enqueue || s->type == KERNEL_qdisc_dequeue;
 	uint32_t index = (uint32_t)s->a;
 	struct trace_record r = {.time_ns = time_ns,
@@ -264,7 +264,7 @@ static void on_disk(
 
 /* Small numbers instead of addresses: they pair records just as well, and say nothing about the
  * kernel's memory. */
-static uint64_t key_of(struct system_kernel *k, uint64_t address)
+static uint64_t full_key_of(struct system_kernel *k, uint64_t address)
 {
 	uint64_t key;
 	if (base_map_get(&k->keys, 0, address, &key))
@@ -281,7 +281,7 @@ static void on_keyed(
 {
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = plain_kind[s->type],
-		.u.work_queue = {.key = key_of(k, s->a), .site = system_kernel_site(k, s->b)}};
+		.u.work_queue = {.key = full_key_of(k, s->a), .site = system_kernel_site(k, s->b)}};
 	system_kernel_put_actor(k, s, cpu, &r);
 }
 
@@ -311,7 +311,7 @@ static void on_timer_start(
 	int64_t delay_ns = s->shape >> 4 > 1 ? (int64_t)s[1].time_ns : 0;
 	struct trace_record r = {.time_ns = time_ns,
 		.kind = TRACE_timer_start,
-		.u.timer_start = {.key = key_of(k, s->a),
+		.u.timer_start = {.key = full_key_of(k, s->a),
 			.site = system_kernel_site(k, s->b),
 			.delay_ns = delay_ns > 0 ? (uint64_t)delay_ns : 0}};
 	system_kernel_put_actor(k, s, cpu, &r);
@@ -359,7 +359,7 @@ static void on_request(
 	struct system_kernel_task *t = system_kernel_task(k, s->tid);
 	memcpy(&q, s + 1, sizeof q);
 	uint32_t ring = system_kernel_ring(k, s->a);
-	uint64_t key = q.request ? key_of(k, q.request) : 0;
+	uint64_t key = q.request ? full_key_of(k, q.request) : 0;
 	struct trace_record r = {.time_ns = time_ns};
 	if (s->type == KERNEL_ring_submit) {
 		r.kind = TRACE_ring_submit;

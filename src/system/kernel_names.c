@@ -34,7 +34,7 @@ enum base_status system_kernel_names_parse(struct system_kernel_names *n, const 
 	return BASE_OK;
 }
 
-static int by_address(const void *a, const void *b)
+static int kernel_names_by_address(const void *a, const void *b)
 {
 	const struct system_kernel_name *x = a, *y = b;
 	return (x->address > y->address) - (x->address < y->address);
@@ -43,7 +43,7 @@ static int by_address(const void *a, const void *b)
 void system_kernel_names_sort(struct system_kernel_names *n)
 {
 	if (n->nr)
-		qsort(n->name, n->nr, sizeof *n->name, by_address);
+		qsort(n->name, n->nr, sizeof *n->name, kernel_names_by_address);
 }
 
 const char *system_kernel_names_find(
@@ -56,7 +56,7 @@ const char *system_kernel_names_find(
 	return n->texts + n->name[low - 1].text;
 }
 
-static struct system_kernel_names *load(struct system_kernel *k)
+static struct system_kernel_names *kernel_names_load(struct system_kernel *k)
 {
 	char line[LINE_MAX_BYTES];
 	if (!k->names)
@@ -113,7 +113,7 @@ static bool is_scheduler(const char *name)
 uint32_t system_kernel_stack(struct system_kernel *k, const uint64_t *frame, size_t nr)
 {
 	struct record_sink *sink = &k->converter->sink;
-	const struct system_kernel_names *names = load(k);
+	const struct system_kernel_names *names = kernel_names_load(k);
 	size_t first = 0;
 	uint32_t stack = 0;
 	uint64_t start;
@@ -132,7 +132,7 @@ static void find_ticks(struct system_kernel *k)
 {
 	static const char *const names[SYSTEM_KERNEL_TICKS] = {
 		"tick_nohz_handler", "tick_sched_timer", "perf_swevent_hrtimer"};
-	const struct system_kernel_names *n = load(k);
+	const struct system_kernel_names *n = kernel_names_load(k);
 	k->ticks_known = true;
 	for (size_t i = 0; n && i < n->nr; i++)
 		for (size_t j = 0; j < BASE_COUNT(names); j++)
@@ -153,7 +153,7 @@ bool system_kernel_is_tick(struct system_kernel *k, uint64_t address)
 void system_kernel_name_sites(struct system_kernel *k)
 {
 	struct record_sink *sink = &k->converter->sink;
-	const struct system_kernel_names *names = k->module ? load(k) : NULL;
+	const struct system_kernel_names *names = k->module ? kernel_names_load(k) : NULL;
 	for (uint32_t site = 1; names && site <= sink->nr_sites && !record_sink_failed(sink);
 		site++) {
 		const struct record_site *at = &sink->site[site];

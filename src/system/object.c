@@ -40,7 +40,7 @@ static uint64_t high(enum key key, uint64_t rest)
 	return (uint64_t)key << 56 | (rest & ((1ull << 56) - 1));
 }
 
-static bool known(const struct system_kernel *k, uint64_t hi, uint64_t lo, uint32_t *ret)
+static bool object_known(const struct system_kernel *k, uint64_t hi, uint64_t lo, uint32_t *ret)
 {
 	uint64_t value;
 	if (!base_map_get(&k->objects, hi, lo, &value))
@@ -49,7 +49,7 @@ static bool known(const struct system_kernel *k, uint64_t hi, uint64_t lo, uint3
 	return true;
 }
 
-static uint32_t remember(struct system_kernel *k, uint64_t hi, uint64_t lo, uint32_t object)
+static uint32_t object_remember(struct system_kernel *k, uint64_t hi, uint64_t lo, uint32_t object)
 {
 	enum base_status status = base_map_put(&k->objects, hi, lo, object);
 	if (status != BASE_OK)
@@ -57,7 +57,7 @@ static uint32_t remember(struct system_kernel *k, uint64_t hi, uint64_t lo, uint
 	return object;
 }
 
-static uint32_t define(
+static uint32_t object_define(
 	struct system_kernel *k, enum trace_object_type type, uint64_t address, const char *name)
 {
 	struct record_sink *sink = &k->converter->sink;
@@ -98,7 +98,7 @@ static size_t address_text(
 	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }
 
-static int socket_option(int fd, int option)
+static int object_socket_option(int fd, int option)
 {
 	int value = 0;
 	socklen_t bytes = sizeof value;
@@ -106,14 +106,15 @@ static int socket_option(int fd, int option)
 }
 
 /* As the preload library describes it: the two must be one object. */
-static void describe_socket(int fd, struct record_descriptor *d, char name[NAME_BYTES])
+static void object_describe_socket(int fd, struct record_descriptor *d, char name[NAME_BYTES])
 {
 	struct sockaddr_storage own = {0}, peer = {0};
 	socklen_t own_bytes = sizeof own, peer_bytes = sizeof peer;
-	int family = socket_option(fd, SO_DOMAIN);
-	bool stream = socket_option(fd, SO_TYPE) == SOCK_STREAM;
-	d->type = socket_option(fd, SO_ACCEPTCONN) ? TRACE_OBJECT_listener : TRACE_OBJECT_socket;
-	d->capacity_bytes = (uint64_t)socket_option(fd, SO_SNDBUF);
+	int family = object_socket_option(fd, SO_DOMAIN);
+	bool stream = object_socket_option(fd, SO_TYPE) == SOCK_STREAM;
+	d->type = object_socket_option(fd, SO_ACCEPTCONN) ? TRACE_OBJECT_listener
+							  : TRACE_OBJECT_socket;
+	d->capacity_bytes = (uint64_t)object_socket_option(fd, SO_SNDBUF);
 	if (getsockname(fd, (struct sockaddr *)&own, &own_bytes))
 		own_bytes = 0;
 	if (getpeername(fd, (struct sockaddr *)&peer, &peer_bytes))
@@ -166,7 +167,7 @@ static void describe_link(
 }
 
 /* What the descriptor is now, if it still is what the event was about. */
-static void describe(
+static void object_describe(
 	uint32_t pid, uint64_t word, struct record_descriptor *d, char name[NAME_BYTES])
 {
 	unsigned type = KERNEL_FILE_TYPE(word), fd = KERNEL_FILE_FD(word);
@@ -191,7 +192,7 @@ static void describe(
 	if (copy < 0)
 		return;
 	if (type == SOCKET) {
-		describe_socket(copy, d, name);
+		object_describe_socket(copy, d, name);
 	} else {
 		int bytes = fcntl(copy, F_GETPIPE_SZ);
 		d->capacity_bytes = bytes > 0 ? (uint64_t)bytes : 0;
@@ -215,15 +216,15 @@ static uint32_t put_descriptor(struct system_kernel *k, struct record_descriptor
 }
 
 /* A socket that an interrupt saw first: now there is a descriptor to ask. Once. */
-static bool is_nameless(struct system_kernel *k, uint32_t object, uint64_t key)
+static bool object_is_nameless(struct system_kernel *k, uint32_t object, uint64_t key)
 {
 	const struct record_sink *sink = &k->converter->sink;
 	uint32_t asked;
 	if (record_sink_failed(sink) || !object || sink->object[object].name ||
 		sink->object[object].type != TRACE_OBJECT_socket ||
-		known(k, high(KEY_file, 1), key, &asked))
+		object_known(k, high(KEY_file, 1), key, &asked))
 		return false;
-	remember(k, high(KEY_file, 1), key, 1);
+	object_remember(k, high(KEY_file, 1), key, 1);
 	return true;
 }
 
@@ -235,18 +236,19 @@ uint32_t system_kernel_file(struct system_kernel *k, struct system_kernel_task *
 	uint32_t object;
 	if (!word)
 		return 0;
-	if (known(k, hi, lo, &object) && !is_nameless(k, object, lo))
+	if (object_known(k, hi, lo, &object) && !object_is_nameless(k, object, lo))
 		return object;
 	if (!t->pid)
 		(void)system_kernel_stream(k, t);
-	describe(t->pid, word, &d, name);
-	return remember(k, hi, lo, put_descriptor(k, &d));
+	object_describe(t->pid, word, &d, name);
+	return object_remember(k, hi, lo, put_descriptor(k, &d));
 }
 
 uint32_t system_kernel_known_file(const struct system_kernel *k, uint64_t word)
 {
 	uint32_t object;
-	return word && known(k, high(KEY_file, 0), KERNEL_FILE_KEY(word), &object) ? object : 0;
+	return word && object_known(k, high(KEY_file, 0), KERNEL_FILE_KEY(word), &object) ? object
+											  : 0;
 }
 
 uint32_t system_kernel_futex(
@@ -301,23 +303,23 @@ static uint32_t socket_by_inode(struct system_kernel *k, uint32_t inode, const c
 		.name = name,
 		.name_bytes = strlen(name)};
 	uint32_t object;
-	if (!*name && known(k, hi, lo, &object))
+	if (!*name && object_known(k, hi, lo, &object))
 		return object;
-	return remember(k, hi, lo, put_descriptor(k, &d));
+	return object_remember(k, hi, lo, put_descriptor(k, &d));
 }
 
 uint32_t system_kernel_socket(struct system_kernel *k, uint64_t sock, uint32_t inode)
 {
 	uint64_t hi = high(KEY_socket, 0);
 	uint32_t object;
-	bool seen = known(k, hi, sock, &object);
+	bool seen = object_known(k, hi, sock, &object);
 	if (!sock)
 		return 0;
 	if (seen && (!inode || k->converter->sink.object[object].address))
 		return object;
 	if (inode) /* accepted since: from now on it is the one that programs know */
-		return remember(k, hi, sock, socket_by_inode(k, inode, ""));
-	return remember(k, hi, sock, define(k, TRACE_OBJECT_socket, 0, ""));
+		return object_remember(k, hi, sock, socket_by_inode(k, inode, ""));
+	return object_remember(k, hi, sock, object_define(k, TRACE_OBJECT_socket, 0, ""));
 }
 
 void system_kernel_socket_named(
@@ -330,9 +332,9 @@ void system_kernel_socket_named(
 	n = strlen(name);
 	one_address(a, a->to, a->to_port, " ", name + n, sizeof name - n);
 	if (a->inode)
-		remember(k, hi, sock, socket_by_inode(k, a->inode, name));
+		object_remember(k, hi, sock, socket_by_inode(k, a->inode, name));
 	else
-		remember(k, hi, sock, define(k, TRACE_OBJECT_socket, 0, name));
+		object_remember(k, hi, sock, object_define(k, TRACE_OBJECT_socket, 0, name));
 }
 
 void system_kernel_socket_closed(struct system_kernel *k, uint64_t sock)
@@ -352,13 +354,14 @@ uint32_t system_kernel_flow(struct system_kernel *k, const struct kernel_address
 		hash = base_hash_u64(hash ^ word[i]);
 		other = base_hash_u64(other + word[i]);
 	}
-	if (known(k, high(KEY_flow, other), hash, &object))
+	if (object_known(k, high(KEY_flow, other), hash, &object))
 		return object;
 	size_t n = (size_t)snprintf(name, sizeof name, "%s", protocol_name(a->protocol));
 	one_address(a, a->from, a->from_port, " ", name + n, sizeof name - n);
 	n = strlen(name);
 	one_address(a, a->to, a->to_port, ">", name + n, sizeof name - n);
-	return remember(k, high(KEY_flow, other), hash, define(k, TRACE_OBJECT_flow, 0, name));
+	return object_remember(
+		k, high(KEY_flow, other), hash, object_define(k, TRACE_OBJECT_flow, 0, name));
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -418,11 +421,11 @@ uint32_t system_kernel_netdev(struct system_kernel *k, uint32_t net_namespace, u
 	uint64_t hi = high(KEY_netdev, net_namespace);
 	char name[IF_NAMESIZE], full[64];
 	uint32_t object;
-	if (known(k, hi, index, &object))
+	if (object_known(k, hi, index, &object))
 		return object;
 	device_name(k, net_namespace, index, name);
 	snprintf(full, sizeof full, "%s in %u", name, net_namespace);
-	return remember(k, hi, index, define(k, TRACE_OBJECT_netdev, index, full));
+	return object_remember(k, hi, index, object_define(k, TRACE_OBJECT_netdev, index, full));
 }
 
 uint32_t system_kernel_qdisc(
@@ -431,35 +434,35 @@ uint32_t system_kernel_qdisc(
 	uint64_t hi = high(KEY_qdisc, net_namespace), lo = (uint64_t)index << 32 | handle;
 	char name[IF_NAMESIZE], full[64];
 	uint32_t object;
-	if (known(k, hi, lo, &object))
+	if (object_known(k, hi, lo, &object))
 		return object;
 	device_name(k, net_namespace, index, name);
 	snprintf(full, sizeof full, "%x: of %s in %u", handle >> 16, name, net_namespace);
-	return remember(k, hi, lo, define(k, TRACE_OBJECT_qdisc, lo, full));
+	return object_remember(k, hi, lo, object_define(k, TRACE_OBJECT_qdisc, lo, full));
 }
 
 uint32_t system_kernel_disk(struct system_kernel *k, uint64_t device)
 {
 	char path[64], target[256];
 	uint32_t object;
-	if (known(k, high(KEY_disk, 0), device, &object))
+	if (object_known(k, high(KEY_disk, 0), device, &object))
 		return object;
 	snprintf(path, sizeof path, "/sys/dev/block/%u:%u", (unsigned)(device >> 20),
 		(unsigned)device & 0xfffff);
 	ssize_t n = readlink(path, target, sizeof target - 1);
 	target[n > 0 ? n : 0] = 0;
 	const char *slash = strrchr(target, '/');
-	return remember(k, high(KEY_disk, 0), device,
-		define(k, TRACE_OBJECT_disk, device, slash ? slash + 1 : path + 15));
+	return object_remember(k, high(KEY_disk, 0), device,
+		object_define(k, TRACE_OBJECT_disk, device, slash ? slash + 1 : path + 15));
 }
 
 uint32_t system_kernel_lock(struct system_kernel *k, uint64_t address)
 {
 	uint32_t object;
-	if (known(k, high(KEY_lock, 0), address, &object))
+	if (object_known(k, high(KEY_lock, 0), address, &object))
 		return object;
-	return remember(
-		k, high(KEY_lock, 0), address, define(k, TRACE_OBJECT_kernel_lock, address, ""));
+	return object_remember(k, high(KEY_lock, 0), address,
+		object_define(k, TRACE_OBJECT_kernel_lock, address, ""));
 }
 
 /* ---- io_uring -------------------------------------------------------------------------------- */
@@ -477,16 +480,17 @@ static void be_ring(struct record_sink *sink, uint32_t object)
 void system_kernel_ring_is(struct system_kernel *k, uint64_t ring, uint32_t object)
 {
 	uint32_t before;
-	if (known(k, high(KEY_ring, 0), ring, &before) && before == object)
+	if (object_known(k, high(KEY_ring, 0), ring, &before) && before == object)
 		return;
 	be_ring(&k->converter->sink, object);
-	(void)remember(k, high(KEY_ring, 0), ring, object);
+	(void)object_remember(k, high(KEY_ring, 0), ring, object);
 }
 
 uint32_t system_kernel_ring(struct system_kernel *k, uint64_t ring)
 {
 	uint32_t object;
-	if (known(k, high(KEY_ring, 0), ring, &object))
+	if (object_known(k, high(KEY_ring, 0), ring, &object))
 		return object;
-	return remember(k, high(KEY_ring, 0), ring, define(k, TRACE_OBJECT_io_uring, 0, ""));
+	return object_remember(
+		k, high(KEY_ring, 0), ring, object_define(k, TRACE_OBJECT_io_uring, 0, ""));
 }

@@ -58,7 +58,7 @@ void system_order_compact(struct system_order *o, unsigned cpu)
 }
 
 /* Room for `nr` slots after those of the queue. */
-static enum base_status make_room(struct system_order_queue *q, unsigned nr)
+static enum base_status order_make_room(struct system_order_queue *q, unsigned nr)
 {
 	if (q->nr_slots + nr > SLOTS_MAX)
 		return BASE_ERR_NOMEM;
@@ -73,7 +73,7 @@ static enum base_status make_room(struct system_order_queue *q, unsigned nr)
 }
 
 /* The event whose `nr` slots have been put there. */
-static void add(struct system_order *o, struct system_order_queue *q, unsigned nr)
+static void order_add(struct system_order *o, struct system_order_queue *q, unsigned nr)
 {
 	struct system_order_entry e = {
 		.time_ns = q->slot[q->nr_slots].time_ns, .at = (uint32_t)q->nr_slots};
@@ -93,11 +93,11 @@ enum base_status system_order_push(
 	struct system_order *o, unsigned cpu, const struct kernel_slot *slot, unsigned nr)
 {
 	struct system_order_queue *q = &o->queue[cpu];
-	enum base_status status = make_room(q, nr);
+	enum base_status status = order_make_room(q, nr);
 	if (status != BASE_OK)
 		return status;
 	memcpy(q->slot + q->nr_slots, slot, nr * sizeof *slot);
-	add(o, q, nr);
+	order_add(o, q, nr);
 	return BASE_OK;
 }
 
@@ -160,24 +160,24 @@ static unsigned slots_of(const struct kernel_slot *s)
 }
 
 /* A slot that the kernel may write again. */
-static void give_back(struct kernel_slot *s)
+static void order_give_back(struct kernel_slot *s)
 {
 	*s = (struct kernel_slot){0};
 }
 
 /* An event of `nr` slots, out of the kernel's. */
-static enum base_status take(struct system_order *o, struct system_order_queue *q,
+static enum base_status order_take(struct system_order *o, struct system_order_queue *q,
 	struct kernel_slot *slots, uint32_t mask, uint64_t at, unsigned nr)
 {
-	enum base_status status = make_room(q, nr);
+	enum base_status status = order_make_room(q, nr);
 	if (status != BASE_OK)
 		return status;
 	for (unsigned i = 0; i < nr; i++) {
 		struct kernel_slot *s = &slots[(at + i) & mask];
 		q->slot[q->nr_slots + i] = *s;
-		give_back(s);
+		order_give_back(s);
 	}
-	add(o, q, nr);
+	order_add(o, q, nr);
 	return BASE_OK;
 }
 
@@ -213,7 +213,7 @@ enum base_status system_slots_read(struct system_order *o, unsigned cpu,
 			if (now_ns - q->stuck_since_ns < SYSTEM_SLOT_PATIENCE_NS)
 				break;
 			q->stuck = false; /* its program died between reservation and stamp */
-			give_back(s);
+			order_give_back(s);
 			at++;
 			o->nr_damaged++;
 			continue;
@@ -221,12 +221,12 @@ enum base_status system_slots_read(struct system_order *o, unsigned cpu,
 		unsigned nr = slots_of(s);
 		q->stuck = false;
 		if (nr > KERNEL_SLOTS_OF_EVENT_MAX || nr > head - at) {
-			give_back(s);
+			order_give_back(s);
 			at++;
 			o->nr_damaged++;
 			continue;
 		}
-		status = take(o, q, slots, mask, at, nr);
+		status = order_take(o, q, slots, mask, at, nr);
 		at += status == BASE_OK ? nr : 0;
 	}
 	__atomic_store_n(&control->tail, at, __ATOMIC_RELEASE);

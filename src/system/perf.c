@@ -33,7 +33,7 @@ struct sample_id {
 
 /* ---- one record ------------------------------------------------------------------------------ */
 
-static void parse_sample(const uint8_t *p, const uint8_t *end, struct system_perf_record *ret)
+static void perf_parse_sample(const uint8_t *p, const uint8_t *end, struct system_perf_record *ret)
 {
 	struct {
 		uint64_t ip;
@@ -144,8 +144,8 @@ static void parse_lost(const uint8_t *p, const uint8_t *end, struct system_perf_
 	ret->event.ip = body[1];
 }
 
-static void parse_other(const struct perf_event_header *h, const uint8_t *p, const uint8_t *end,
-	struct system_perf_record *ret)
+static void perf_parse_other(const struct perf_event_header *h, const uint8_t *p,
+	const uint8_t *end, struct system_perf_record *ret)
 {
 	struct sample_id id;
 	if ((size_t)(end - p) < sizeof id)
@@ -192,9 +192,9 @@ size_t system_perf_parse(const uint8_t *bytes, size_t size, struct system_perf_r
 	if (h.size < sizeof h || h.size > size)
 		return 0;
 	if (h.type == PERF_RECORD_SAMPLE)
-		parse_sample(bytes + sizeof h, bytes + h.size, ret);
+		perf_parse_sample(bytes + sizeof h, bytes + h.size, ret);
 	else
-		parse_other(&h, bytes + sizeof h, bytes + h.size, ret);
+		perf_parse_other(&h, bytes + sizeof h, bytes + h.size, ret);
 	return h.size;
 }
 
@@ -249,7 +249,7 @@ struct events {                        /* of whom, and what */
 	bool faults; /* page faults that wait for a disk, and nothing else */
 };
 
-static int open_event(const struct events *of, int cpu)
+static int perf_open_event(const struct events *of, int cpu)
 {
 	if (of->pid == SYSTEM_PERF_SYSTEM)
 		return open_system_event(cpu, of->sample_hz);
@@ -309,7 +309,7 @@ static struct buffer *buffer_open(const struct events *of, int cpu, int *ret_err
 		*ret_errno = ENOMEM;
 		return NULL;
 	}
-	b->fd = open_event(of, cpu);
+	b->fd = perf_open_event(of, cpu);
 	if (b->fd < 0) {
 		*ret_errno = errno;
 		return buffer_close(b);
@@ -332,7 +332,7 @@ static struct buffer *buffer_open(const struct events *of, int cpu, int *ret_err
 	return buffer_close(b);
 }
 
-static int open_all(struct system_perf *p, struct events of)
+static int perf_open_all(struct system_perf *p, struct events of)
 {
 	long nr = sysconf(_SC_NPROCESSORS_CONF);
 	int why = 0;
@@ -355,7 +355,7 @@ static void close_from(struct system_perf *p, size_t first)
 		buffer_close(p->buffer[--p->nr]);
 }
 
-static void close_all(struct system_perf *p)
+static void perf_close_all(struct system_perf *p)
 {
 	close_from(p, 0);
 }
@@ -366,11 +366,11 @@ static void open_faults(struct system_perf *p, struct events of)
 {
 	size_t nr = p->nr;
 	of.faults = true;
-	if (of.switches && open_all(p, of))
+	if (of.switches && perf_open_all(p, of))
 		close_from(p, nr);
 }
 
-static void explain(char text[SYSTEM_PERF_WHY], int why)
+static void perf_explain(char text[SYSTEM_PERF_WHY], int why)
 {
 	const char *hint = why == EACCES || why == EPERM
 				   ? " (/proc/sys/kernel/perf_event_paranoid above 2, or a "
@@ -387,8 +387,8 @@ static bool open_wide(struct system_perf *p, struct events of)
 {
 	uint32_t pid = of.pid;
 	of.pid = 0;
-	if (open_all(p, of)) {
-		close_all(p);
+	if (perf_open_all(p, of)) {
+		perf_close_all(p);
 		return false;
 	}
 	open_faults(p, of);
@@ -407,31 +407,31 @@ struct system_perf *system_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 	struct events of = {.pid = pid, .sample_hz = sample_hz, .switches = switches};
 	if (p && open_wide(p, of))
 		return p;
-	int why = p ? open_all(p, of) : ENOMEM;
+	int why = p ? perf_open_all(p, of) : ENOMEM;
 	if (p && why && sample_hz) { /* switches alone? */
-		explain(why_no_samples, why);
-		close_all(p);
+		perf_explain(why_no_samples, why);
+		perf_close_all(p);
 		of.sample_hz = 0;
-		why = open_all(p, of);
+		why = perf_open_all(p, of);
 	}
 	if (!why) {
 		open_faults(p, of);
 		return p;
 	}
 	if (switches)
-		explain(why_no_switches, why);
+		perf_explain(why_no_switches, why);
 	return system_perf_close(p);
 }
 
 struct system_perf *system_perf_open_system(uint64_t sample_hz, char why_not[SYSTEM_PERF_WHY])
 {
 	struct system_perf *p = base_alloc(sizeof *p);
-	int why =
-		p ? open_all(p, (struct events){.pid = SYSTEM_PERF_SYSTEM, .sample_hz = sample_hz})
-		  : ENOMEM;
+	int why = p ? perf_open_all(
+			      p, (struct events){.pid = SYSTEM_PERF_SYSTEM, .sample_hz = sample_hz})
+		    : ENOMEM;
 	if (!why)
 		return p;
-	explain(why_not, why);
+	perf_explain(why_not, why);
 	return system_perf_close(p);
 }
 
@@ -444,7 +444,7 @@ struct system_perf *system_perf_open_probe(
 		.switches = switches,
 		.probe = true};
 	struct system_perf *p = base_alloc(sizeof *p);
-	if (!p || open_all(p, of))
+	if (!p || perf_open_all(p, of))
 		return system_perf_close(p);
 	open_faults(p, of);
 	return p;
@@ -477,7 +477,7 @@ struct system_perf *system_perf_close(struct system_perf *p)
 {
 	if (!p)
 		return NULL;
-	close_all(p);
+	perf_close_all(p);
 	system_perf_own_fini(&p->own);
 	base_free(p->buffer);
 	base_free(p);
@@ -486,7 +486,7 @@ struct system_perf *system_perf_close(struct system_perf *p)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void copy_out(const struct buffer *b, uint64_t from, void *to, size_t size)
+static void perf_copy_out(const struct buffer *b, uint64_t from, void *to, size_t size)
 {
 	const uint8_t *data = (const uint8_t *)b->page + PAGE_BYTES;
 	size_t at = (size_t)(from & (b->data_bytes - 1)), first = b->data_bytes - at;
@@ -497,17 +497,17 @@ static void copy_out(const struct buffer *b, uint64_t from, void *to, size_t siz
 }
 
 /* Parse records until one is of use. */
-static void advance(struct buffer *b)
+static void perf_advance(struct buffer *b)
 {
 	struct perf_event_header h;
 	b->has_next = false;
 	while (!b->has_next && b->head - b->tail >= sizeof h) {
-		copy_out(b, b->tail, &h, sizeof h);
+		perf_copy_out(b, b->tail, &h, sizeof h);
 		if (h.size < sizeof h || h.size > b->head - b->tail) {
 			b->tail = b->head; /* cannot happen; do not loop */
 			return;
 		}
-		copy_out(b, b->tail, b->copy, h.size);
+		perf_copy_out(b, b->tail, b->copy, h.size);
 		b->next_at = b->tail;
 		b->tail += h.size;
 		if (!system_perf_parse(b->copy, h.size, &b->next))
@@ -523,7 +523,7 @@ struct reader {
 	struct record_converter *converter;
 };
 
-static void hand_over(void *ctx, struct system_perf_record *r)
+static void perf_hand_over(void *ctx, struct system_perf_record *r)
 {
 	const struct reader *to = ctx;
 	struct record_converter *c = to->converter;
@@ -545,7 +545,7 @@ static void hand_over(void *ctx, struct system_perf_record *r)
 
 void system_perf_read(struct system_perf *p, struct record_converter *c, uint64_t until_ns)
 {
-	system_perf_each(p, until_ns, hand_over, &(struct reader){.perf = p, .converter = c});
+	system_perf_each(p, until_ns, perf_hand_over, &(struct reader){.perf = p, .converter = c});
 }
 
 void system_perf_each(struct system_perf *p, uint64_t until_ns,
@@ -559,7 +559,7 @@ void system_perf_each(struct system_perf *p, uint64_t until_ns,
 		unsigned fill = (unsigned)((b->head - b->tail) * 100 / b->data_bytes);
 		if (fill > p->fill_percent)
 			p->fill_percent = fill;
-		advance(b);
+		perf_advance(b);
 	}
 	for (;;) {
 		struct buffer *first = NULL;
@@ -572,7 +572,7 @@ void system_perf_each(struct system_perf *p, uint64_t until_ns,
 		if (!first || first->next.event.time_ns > until_ns)
 			break;
 		take(ctx, &first->next);
-		advance(first);
+		perf_advance(first);
 	}
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct buffer *b = p->buffer[i];

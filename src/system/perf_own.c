@@ -53,7 +53,7 @@ static bool take_fork(struct system_perf_own *own, struct system_perf_record *r)
 	return set_tasks(own, r, nr + 1);
 }
 
-static bool take_exit(struct system_perf_own *own, struct system_perf_record *r)
+static bool perf_own_take_exit(struct system_perf_own *own, struct system_perf_record *r)
 {
 	uint64_t nr = nr_tasks(own, r->event.pid);
 	if (!nr)
@@ -86,7 +86,7 @@ bool system_perf_own_takes(struct system_perf_own *own, struct system_perf_recor
 	case RECORD_EVENT_fork:
 		return take_fork(own, r);
 	case RECORD_EVENT_exit:
-		return take_exit(own, r);
+		return perf_own_take_exit(own, r);
 	case RECORD_EVENT_exec:
 		return take_exec(own, r);
 	default:

@@ -106,7 +106,7 @@ struct sample { /* PERF_SAMPLE_TID | TIME | CPU | RAW */
 	uint32_t raw_bytes;
 };
 
-static uint32_t context_of(const struct ring *r, uint8_t flags)
+static uint32_t perf_source_context_of(const struct ring *r, uint8_t flags)
 {
 	if (flags & FLAG_NMI)
 		return KERNEL_IN_NMI << 16 | KERNEL_VECTOR_UNKNOWN;
@@ -135,7 +135,7 @@ static void follow_context(
 	*where = tp->type == KERNEL_context_begin ? context : 0;
 }
 
-static uint64_t argument(
+static uint64_t perf_source_argument(
 	const struct system_format *f, const uint8_t *raw, size_t size, unsigned number)
 {
 	struct system_format at = *f;
@@ -149,12 +149,12 @@ static void fill_call(
 	const struct system_format *f, const uint8_t *raw, size_t size, struct kernel_slot *s)
 {
 	const struct trace_syscall *c = trace_syscall_find(s->vector);
-	uint64_t n = c->flags & TRACE_SYSCALL_TIME ? 0 : argument(f, raw, size, c->n);
+	uint64_t n = c->flags & TRACE_SYSCALL_TIME ? 0 : perf_source_argument(f, raw, size, c->n);
 	if (c->flags & TRACE_SYSCALL_ADDR)
-		s->a = argument(f, raw, size, c->object);
+		s->a = perf_source_argument(f, raw, size, c->object);
 	if (n >> 48)
 		n = (1ull << 48) - 1;
-	s->b = n | argument(f, raw, size, c->op) << 48;
+	s->b = n | perf_source_argument(f, raw, size, c->op) << 48;
 }
 
 /* Of which file a request is cannot be known from here. */
@@ -173,13 +173,14 @@ static unsigned fill_request(
 }
 
 /* Slots; 0: of no use. */
-static unsigned fill(struct ring *r, const struct tracepoint *tp, const struct system_format *f,
-	const uint8_t *raw, size_t size, const struct sample *sample, struct kernel_slot *s)
+static unsigned perf_source_fill(struct ring *r, const struct tracepoint *tp,
+	const struct system_format *f, const uint8_t *raw, size_t size, const struct sample *sample,
+	struct kernel_slot *s)
 {
 	uint64_t value[3];
 	for (unsigned i = 0; i < BASE_COUNT(value); i++)
 		value[i] = system_format_get(f, i, raw, size);
-	set_context(s, context_of(r, raw[COMMON_FLAGS_OFFSET]));
+	set_context(s, perf_source_context_of(r, raw[COMMON_FLAGS_OFFSET]));
 	switch (tp->type) {
 	case KERNEL_switch: {
 		uint64_t state = value[1];
@@ -227,7 +228,7 @@ static unsigned fill(struct ring *r, const struct tracepoint *tp, const struct s
 }
 
 /* Slots of a sample; 0: of no use. */
-static unsigned parse_sample(
+static unsigned perf_source_parse_sample(
 	struct perf_state *p, struct ring *r, const uint8_t *at, size_t size, struct kernel_slot *s)
 {
 	struct sample sample;
@@ -248,13 +249,13 @@ static unsigned parse_sample(
 			.type = (unsigned char)tracepoints[i].type};
 		bool own = sample.pid == p->own_pid && tracepoints[i].type >= KERNEL_call_begin;
 		return own ? 0
-			   : fill(r, &tracepoints[i], &p->format[i], at, sample.raw_bytes, &sample,
-				     s);
+			   : perf_source_fill(r, &tracepoints[i], &p->format[i], at,
+				     sample.raw_bytes, &sample, s);
 	}
 	return 0;
 }
 
-static unsigned named(struct kernel_slot *s, const uint8_t *text, size_t size)
+static unsigned perf_source_named(struct kernel_slot *s, const uint8_t *text, size_t size)
 {
 	size_t n = strnlen((const char *)text, size);
 	s[1] = (struct kernel_slot){0};
@@ -264,7 +265,7 @@ static unsigned named(struct kernel_slot *s, const uint8_t *text, size_t size)
 }
 
 /* Births, deaths and names: perf has records of its own for them. */
-static unsigned parse_other(struct perf_state *p, const struct perf_event_header *h,
+static unsigned perf_source_parse_other(struct perf_state *p, const struct perf_event_header *h,
 	const uint8_t *at, size_t size, struct kernel_slot *s, uint64_t *ret_lost_ns)
 {
 	struct {
@@ -287,7 +288,7 @@ static unsigned parse_other(struct perf_state *p, const struct perf_event_header
 		s->tid = word[3];
 		s->a = word[2] | (uint64_t)word[0] << 32;
 		s->b = word[1];
-		return named(s, (const uint8_t *)"", 0);
+		return perf_source_named(s, (const uint8_t *)"", 0);
 	case PERF_RECORD_EXIT:
 		s->type = KERNEL_exit;
 		s->tid = word[2];
@@ -298,7 +299,7 @@ static unsigned parse_other(struct perf_state *p, const struct perf_event_header
 		s->type = h->misc & PERF_RECORD_MISC_COMM_EXEC ? KERNEL_exec : KERNEL_comm;
 		s->a = s->tid = word[1];
 		s->b = word[0];
-		return named(s, at + 8, size - 8);
+		return perf_source_named(s, at + 8, size - 8);
 	case PERF_RECORD_LOST:
 		p->nr_lost += lost[1];
 		*ret_lost_ns = id.time_ns;
@@ -310,7 +311,7 @@ static unsigned parse_other(struct perf_state *p, const struct perf_event_header
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-static void copy_out(const struct ring *r, uint64_t from, void *to, size_t size)
+static void perf_source_copy_out(const struct ring *r, uint64_t from, void *to, size_t size)
 {
 	const uint8_t *data = (const uint8_t *)r->page + PAGE_BYTES;
 	size_t at = (size_t)(from & (r->data_bytes - 1)), first = r->data_bytes - at;
@@ -320,7 +321,7 @@ static void copy_out(const struct ring *r, uint64_t from, void *to, size_t size)
 	memcpy((uint8_t *)to + first, data, size - first);
 }
 
-static enum base_status read_ring(struct system_source *src, unsigned cpu)
+static enum base_status perf_source_read_ring(struct system_source *src, unsigned cpu)
 {
 	struct perf_state *p = src->state;
 	struct ring *r = &p->ring[cpu];
@@ -337,16 +338,18 @@ static enum base_status read_ring(struct system_source *src, unsigned cpu)
 		struct perf_event_header h;
 		struct kernel_slot s[KERNEL_SLOTS_OF_EVENT_MAX];
 		uint64_t lost_ns = 0;
-		copy_out(r, tail, &h, sizeof h);
+		perf_source_copy_out(r, tail, &h, sizeof h);
 		if (h.size < sizeof h || h.size > head - tail) {
 			tail = head; /* cannot happen; do not loop */
 			break;
 		}
-		copy_out(r, tail + sizeof h, p->copy, h.size - sizeof h);
+		perf_source_copy_out(r, tail + sizeof h, p->copy, h.size - sizeof h);
 		tail += h.size;
-		unsigned nr = h.type == PERF_RECORD_SAMPLE
-				      ? parse_sample(p, r, p->copy, h.size - sizeof h, s)
-				      : parse_other(p, &h, p->copy, h.size - sizeof h, s, &lost_ns);
+		unsigned nr =
+			h.type == PERF_RECORD_SAMPLE
+				? perf_source_parse_sample(p, r, p->copy, h.size - sizeof h, s)
+				: perf_source_parse_other(
+					  p, &h, p->copy, h.size - sizeof h, s, &lost_ns);
 		if (lost_ns) /* since the last that fitted */
 			system_order_gap(&src->order, src->order.queue[cpu].newest_ns, lost_ns);
 		if (nr)
@@ -356,13 +359,13 @@ static enum base_status read_ring(struct system_source *src, unsigned cpu)
 	return status;
 }
 
-static enum base_status perf_read(struct system_source *src, uint64_t now_ns)
+static enum base_status perf_source_perf_read(struct system_source *src, uint64_t now_ns)
 {
 	struct perf_state *p = src->state;
 	(void)now_ns;
 	src->used_percent = 0;
 	for (unsigned cpu = 0; cpu < p->nr_rings; cpu++) {
-		enum base_status status = read_ring(src, cpu);
+		enum base_status status = perf_source_read_ring(src, cpu);
 		if (status != BASE_OK)
 			return status;
 	}
@@ -372,7 +375,7 @@ static enum base_status perf_read(struct system_source *src, uint64_t now_ns)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-static void perf_close(struct system_source *src)
+static void perf_source_perf_close(struct system_source *src)
 {
 	struct perf_state *p = src->state;
 	if (!p)
@@ -425,7 +428,7 @@ static bool read_format(int tracefs, const struct tracepoint *tp, struct system_
 	return system_format_parse(text, tp->field, nr, ret);
 }
 
-static int open_event(uint32_t id, int cpu, bool leader)
+static int perf_source_open_event(uint32_t id, int cpu, bool leader)
 {
 	struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof attr,
@@ -446,13 +449,13 @@ static int open_event(uint32_t id, int cpu, bool leader)
 }
 
 /* 0, or errno. */
-static int open_ring(struct perf_state *p, struct ring *r, int cpu, uint64_t bytes)
+static int perf_source_open_ring(struct perf_state *p, struct ring *r, int cpu, uint64_t bytes)
 {
 	int leader = -1;
 	for (size_t e = 0; e < BASE_COUNT(tracepoints); e++) {
 		if (!p->format[e].id)
 			continue;
-		r->fd[e] = open_event(p->format[e].id, cpu, leader < 0);
+		r->fd[e] = perf_source_open_event(p->format[e].id, cpu, leader < 0);
 		if (r->fd[e] < 0)
 			return errno;
 		if (leader >= 0) {
@@ -476,7 +479,7 @@ static int open_ring(struct perf_state *p, struct ring *r, int cpu, uint64_t byt
 	return 0;
 }
 
-static bool refuse(
+static bool perf_source_refuse(
 	int error, const char *what, enum system_refusal *ret_refusal, char why[SYSTEM_WHY])
 {
 	*ret_refusal = error == EPERM || error == EACCES    ? SYSTEM_REFUSAL_privilege
@@ -486,7 +489,7 @@ static bool refuse(
 	return false;
 }
 
-static bool open_all(struct system_source *src, struct perf_state *p,
+static bool perf_source_open_all(struct system_source *src, struct perf_state *p,
 	const struct system_options *o, enum system_refusal *ret_refusal, char why[SYSTEM_WHY])
 {
 	uint64_t bytes = o->buffer_bytes ? o->buffer_bytes : SYSTEM_BUFFER_BYTES, size = PAGE_BYTES;
@@ -503,12 +506,14 @@ static bool open_all(struct system_source *src, struct perf_state *p,
 		close(tracefs);
 	if (!p->format[0].id) {
 		int error = geteuid() ? EACCES : ENOENT;
-		return refuse(error, "tracefs (events/sched/sched_switch)", ret_refusal, why);
+		return perf_source_refuse(
+			error, "tracefs (events/sched/sched_switch)", ret_refusal, why);
 	}
 	for (unsigned cpu = 0; cpu < p->nr_rings; cpu++) {
-		int error = open_ring(p, &p->ring[cpu], (int)cpu, size);
+		int error = perf_source_open_ring(p, &p->ring[cpu], (int)cpu, size);
 		if (error && error != ENODEV) /* a processor that is off line */
-			return refuse(error, "perf_event_open of tracepoints", ret_refusal, why);
+			return perf_source_refuse(
+				error, "perf_event_open of tracepoints", ret_refusal, why);
 	}
 	return true;
 }
@@ -522,7 +527,7 @@ static void perf_start(struct system_source *src)
 				ioctl(p->ring[cpu].fd[e], PERF_EVENT_IOC_ENABLE, 0);
 }
 
-static bool perf_open(struct system_source *src, const struct system_options *o,
+static bool perf_source_perf_open(struct system_source *src, const struct system_options *o,
 	enum system_refusal *ret_refusal, char why[SYSTEM_WHY])
 {
 	struct perf_state *p = base_alloc(sizeof *p);
@@ -530,19 +535,19 @@ static bool perf_open(struct system_source *src, const struct system_options *o,
 		p->ring = base_alloc(src->nr_processors * sizeof *p->ring);
 	if (!p || !p->ring) {
 		base_free(p);
-		return refuse(ENOMEM, "tracepoints", ret_refusal, why);
+		return perf_source_refuse(ENOMEM, "tracepoints", ret_refusal, why);
 	}
 	p->nr_rings = src->nr_processors;
 	p->own_pid = (uint32_t)getpid();
 	src->state = p;
-	if (open_all(src, p, o, ret_refusal, why))
+	if (perf_source_open_all(src, p, o, ret_refusal, why))
 		return true;
-	perf_close(src);
+	perf_source_perf_close(src);
 	return false;
 }
 
 const struct system_backend system_backend_perf = {.name = "perf",
-	.open = perf_open,
+	.open = perf_source_perf_open,
 	.start = perf_start,
-	.read = perf_read,
-	.close = perf_close};
+	.read = perf_source_perf_read,
+	.close = perf_source_perf_close};

@@ -57,7 +57,7 @@ void system_samples_close(struct system_kernel *k)
 	k->samples = NULL;
 }
 
-static void keep(void *ctx, struct system_perf_record *r)
+static void sample_keep(void *ctx, struct system_perf_record *r)
 {
 	struct system_samples *s = ctx;
 	const struct record_event *e = &r->event;
@@ -89,14 +89,14 @@ void system_samples_read(struct system_kernel *k)
 		return;
 	if (s->first == s->nr)
 		s->first = s->nr = s->nr_frames = 0;
-	system_perf_each(s->perf, UINT64_MAX, keep, s);
+	system_perf_each(s->perf, UINT64_MAX, sample_keep, s);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* The code that a process has mapped: read when it is sampled first, and again where it runs at an
  * address that was not there yet. */
-static void read_maps(struct system_kernel *k, struct record_image *image)
+static void sample_read_maps(struct system_kernel *k, struct record_image *image)
 {
 	char path[40], line[LINE_BYTES];
 	snprintf(path, sizeof path, "/proc/%" PRIu32 "/maps", image->pid);
@@ -117,7 +117,8 @@ static void read_maps(struct system_kernel *k, struct record_image *image)
 		fclose(f);
 }
 
-static uint32_t site_of(struct system_kernel *k, struct record_image *image, uint64_t address)
+static uint32_t sample_site_of(
+	struct system_kernel *k, struct record_image *image, uint64_t address)
 {
 	if (address >> 63)
 		return system_kernel_site(k, address);
@@ -125,7 +126,7 @@ static uint32_t site_of(struct system_kernel *k, struct record_image *image, uin
 }
 
 /* Frames, innermost first: the kernel's, then those of the program. */
-static uint32_t stack_of(
+static uint32_t sample_stack_of(
 	struct system_kernel *k, struct record_image *image, const uint64_t *frame, size_t nr)
 {
 	struct record_sink *sink = &k->converter->sink;
@@ -140,20 +141,20 @@ static uint32_t stack_of(
 	return stack;
 }
 
-static void look_at_code(
+static void sample_look_at_code(
 	struct system_kernel *k, struct record_image *image, const struct sample *sample)
 {
 	if (sample->ip >> 63 || record_image_range(image, sample->ip))
 		return;
 	if (!image->maps_read_ns || sample->mono_ns > image->maps_read_ns + MAPS_AGAIN_NS) {
 		image->maps_read_ns = sample->mono_ns;
-		read_maps(k, image);
+		sample_read_maps(k, image);
 	}
 	if (!record_image_range(image, sample->ip))
 		record_jit_sampled(&k->converter->world, image->pid, sample->ip);
 }
 
-static void put(struct system_kernel *k, const struct sample *sample)
+static void sample_put(struct system_kernel *k, const struct sample *sample)
 {
 	const struct system_samples *s = k->samples;
 	struct system_kernel_task *t = system_kernel_task(k, sample->tid);
@@ -167,13 +168,14 @@ static void put(struct system_kernel *k, const struct sample *sample)
 	struct record_image *image = system_kernel_image(k, t);
 	if (!image)
 		return;
-	look_at_code(k, image, sample);
+	sample_look_at_code(k, image, sample);
 	struct trace_record r = {
 		.time_ns = system_kernel_time(k, sample->mono_ns), .kind = TRACE_sample};
 	k->converter->world.now_ns = r.time_ns;
-	r.u.sample.site = site_of(k, image, sample->ip);
+	r.u.sample.site = sample_site_of(k, image, sample->ip);
 	record_sink_site_is_exact(&k->converter->sink, r.u.sample.site);
-	r.u.sample.stack = stack_of(k, image, s->frame + sample->first_frame, sample->nr_frames);
+	r.u.sample.stack =
+		sample_stack_of(k, image, s->frame + sample->first_frame, sample->nr_frames);
 	/* A softirq ran on top of it: then that one's. Interrupts do not see this clock: it is one.
 	 */
 	r.stream = k->cpu[sample->cpu].soft;
@@ -187,5 +189,5 @@ void system_samples_put(struct system_kernel *k, uint64_t mono_ns)
 {
 	struct system_samples *s = k->samples;
 	while (s->first < s->nr && s->sample[s->first].mono_ns <= mono_ns)
-		put(k, &s->sample[s->first++]);
+		sample_put(k, &s->sample[s->first++]);
 }

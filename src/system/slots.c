@@ -63,36 +63,36 @@ struct system_slots {
 	pid_t pid; /* who has it: not always who asks */
 };
 
-static bool refuse(char why[SYSTEM_SLOTS_WHY], const char *what, int error)
+static bool slots_refuse(char why[SYSTEM_SLOTS_WHY], const char *what, int error)
 {
 	snprintf(why, SYSTEM_SLOTS_WHY, "%s: %s%s", what, strerror(error < 0 ? -error : error),
 		error == -EPERM || error == EPERM ? " (needs root)" : "");
 	return false;
 }
 
-static bool load(struct system_slots *s, char why[SYSTEM_SLOTS_WHY])
+static bool slots_load(struct system_slots *s, char why[SYSTEM_SLOTS_WHY])
 {
 	struct bpf_object_open_opts opts = {.sz = sizeof opts, .object_name = "longpole_slots"};
 	struct bpf_program *program;
 	size_t nr = 0;
 	s->object = bpf_object__open_mem(slots_bpf_code, sizeof slots_bpf_code, &opts);
 	if (!s->object)
-		return refuse(why, "opening the BPF object", errno);
+		return slots_refuse(why, "opening the BPF object", errno);
 	int error = bpf_object__load(s->object);
 	if (error)
-		return refuse(why, "loading BPF programs", error);
+		return slots_refuse(why, "loading BPF programs", error);
 	const struct bpf_map *map = bpf_object__find_map_by_name(s->object, "slots");
 	s->map_fd = map ? bpf_map__fd(map) : -1;
 	void *memory = mmap(NULL, (size_t)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,
 		PROT_READ | PROT_WRITE, MAP_SHARED, s->map_fd, 0);
 	if (memory == MAP_FAILED)
-		return refuse(why, "mapping the slots", errno);
+		return slots_refuse(why, "mapping the slots", errno);
 	s->slot = memory;
 	bpf_object__for_each_program(program, s->object)
 	{
 		struct bpf_link *link = nr < PROGRAMS_MAX ? bpf_program__attach(program) : NULL;
 		if (!link)
-			return refuse(why, "attaching to tracepoints", errno);
+			return slots_refuse(why, "attaching to tracepoints", errno);
 		s->link[nr++] = link;
 	}
 	return true;
@@ -108,7 +108,7 @@ struct system_slots *system_slots_open(char why[SYSTEM_SLOTS_WHY])
 	s->pid = getpid();
 	libbpf_set_print(NULL); /* libraries do not print */
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
-	if (load(s, why))
+	if (slots_load(s, why))
 		return s;
 	return system_slots_close(s);
 }
@@ -131,14 +131,14 @@ void system_slots_environment(const struct system_slots *s, char ret[SYSTEM_SLOT
 	snprintf(ret, SYSTEM_SLOTS_ENV_BYTES, "%d:%d", (int)s->pid, s->map_fd);
 }
 
-static struct counter_slot *slot_of(const struct system_slots *s, pid_t tid)
+static struct counter_slot *slots_slot_of(const struct system_slots *s, pid_t tid)
 {
 	return &s->slot[(uint32_t)tid & (COUNTER_SLOTS_NR - 1)];
 }
 
 bool system_slots_register(struct system_slots *s, pid_t tid)
 {
-	struct counter_slot *slot = slot_of(s, tid);
+	struct counter_slot *slot = slots_slot_of(s, tid);
 	if (slot->tid && slot->tid != (uint32_t)tid)
 		return false;
 	*slot = (struct counter_slot){0};
@@ -149,7 +149,7 @@ bool system_slots_register(struct system_slots *s, pid_t tid)
 bool system_slots_take(struct system_slots *s, pid_t tid, uint64_t *ret_kernel_ns,
 	uint64_t *ret_calls, uint32_t *ret_lost)
 {
-	struct counter_slot *slot = slot_of(s, tid);
+	struct counter_slot *slot = slots_slot_of(s, tid);
 	*ret_kernel_ns = *ret_calls = *ret_lost = 0;
 	if (slot->tid != (uint32_t)tid)
 		return false;

@@ -29,7 +29,7 @@ static bool sees_all_threads(void)
 	return stat("/proc/self/ns/pid", &st) || st.st_ino == (unsigned)PROC_PID_INIT_INO;
 }
 
-static bool wanted(const struct system_backend *b, const struct system_options *o)
+static bool system_wanted(const struct system_backend *b, const struct system_options *o)
 {
 	return !o->only_backend || !strcmp(o->only_backend, b->name);
 }
@@ -53,7 +53,7 @@ enum base_status system_source_open(struct system_source *src, const struct syst
 	}
 	for (size_t i = 0; i < BASE_COUNT(backends); i++) {
 		struct system_attempt *a = &ret_attempt[*ret_nr_attempts];
-		if (!wanted(backends[i], o))
+		if (!system_wanted(backends[i], o))
 			continue;
 		*a = (struct system_attempt){.backend = backends[i]};
 		++*ret_nr_attempts;

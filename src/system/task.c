@@ -15,7 +15,7 @@ enum { COMMAND_MAX = 4096, FILE_TEXT_MAX = 4096 };
 /* ---- /proc ----------------------------------------------------------------------------------- */
 
 /* A task that we have not seen begin: process and parent. */
-static uint32_t pid_of(uint32_t tid, uint32_t *ret_parent)
+static uint32_t task_pid_of(uint32_t tid, uint32_t *ret_parent)
 {
 	char text[FILE_TEXT_MAX];
 	uint64_t pid = 0, parent = 0;
@@ -27,7 +27,7 @@ static uint32_t pid_of(uint32_t tid, uint32_t *ret_parent)
 	return pid ? (uint32_t)pid : tid; /* gone: take it for a process of its own */
 }
 
-static uint64_t namespace_of(uint32_t pid, const char *name)
+static uint64_t task_namespace_of(uint32_t pid, const char *name)
 {
 	char path[48];
 	struct stat st;
@@ -60,8 +60,8 @@ static void write_group(struct system_kernel *k, const struct record_image *imag
 	struct trace_record r = {.kind = TRACE_group,
 		.u.group = {.process = image->process,
 			.cgroup = record_sink_text(sink, cgroup, strlen(cgroup)),
-			.net_namespace = namespace_of(image->pid, "net"),
-			.pid_namespace = namespace_of(image->pid, "pid")}};
+			.net_namespace = task_namespace_of(image->pid, "net"),
+			.pid_namespace = task_namespace_of(image->pid, "pid")}};
 	record_sink_put(sink, &r);
 }
 
@@ -91,7 +91,7 @@ static void rename_if_titled(struct system_kernel *k, struct record_image *image
 }
 
 /* A new image, named by its command line, else by `comm`. */
-static struct record_image *add_image(
+static struct record_image *task_add_image(
 	struct system_kernel *k, uint32_t pid, uint32_t parent, const char *comm)
 {
 	struct record_world *w = &k->converter->world;
@@ -124,16 +124,16 @@ struct record_image *system_kernel_image(
 	return t->pid ? record_world_find(w, record_world_pid(w, t->pid)) : NULL;
 }
 
-static struct record_image *image_of(
+static struct record_image *task_image_of(
 	struct system_kernel *k, struct system_kernel_task *t, const char *comm)
 {
 	uint32_t parent = 0;
 	if (!t->pid)
-		t->pid = pid_of(t->tid, &parent);
+		t->pid = task_pid_of(t->tid, &parent);
 	struct record_image *image = system_kernel_image(k, t);
 	if (image && !image->ended)
 		return image;
-	return add_image(
+	return task_add_image(
 		k, t->pid, parent ? record_world_pid(&k->converter->world, parent) : 0, comm);
 }
 
@@ -185,7 +185,7 @@ static uint32_t stream_new(struct system_kernel *k, struct system_kernel_task *t
 {
 	char text[64];
 	struct record_sink *sink = &k->converter->sink;
-	const struct record_image *image = image_of(k, t, comm);
+	const struct record_image *image = task_image_of(k, t, comm);
 	if (!image)
 		return 0;
 	if (!*comm) {
@@ -316,7 +316,7 @@ void system_kernel_exec(struct system_kernel *k, struct system_kernel_task *t, u
 	system_kernel_put(k, t, &r);
 	/* The next image's records are in a stream of its own. */
 	before = record_world_pid(&k->converter->world, t->pid);
-	if (!add_image(k, t->pid, before, comm))
+	if (!task_add_image(k, t->pid, before, comm))
 		return;
 	bool on_processor = t->on_processor;
 	*t = (struct system_kernel_task){

@@ -174,7 +174,7 @@ PRELOAD_INLINE bool is_in_sample(uint64_t nr, uint32_t one_in)
 	return (uint32_t)nr * 0x9e3779b1u < UINT32_MAX / one_in + 1;
 }
 
-static uint64_t cpu_ns(void)
+static uint64_t calls_cpu_ns(void)
 {
 	struct timespec now;
 	return preload_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long)&now, 0, 0, 0, 0)
@@ -185,7 +185,7 @@ static uint64_t cpu_ns(void)
 /* What two stamps take, and two readings of the processor time. */
 static uint64_t stamps_ticks, readings_ns;
 
-static void sort(uint64_t *value, unsigned nr)
+static void calls_sort(uint64_t *value, unsigned nr)
 {
 	for (unsigned i = 1, k; i < nr; i++) {
 		uint64_t moved = value[i];
@@ -217,17 +217,17 @@ __attribute__((constructor)) static void measure_stamps(void)
 		if (call.timed)
 			ticks[nr++] = call.ticks;
 	}
-	sort(ticks, SAMPLES);
+	calls_sort(ticks, SAMPLES);
 	for (unsigned i = SKIPPED; i < SAMPLES - SKIPPED; i++)
 		sum += ticks[i];
 	if (preload_ring.nr_events)
 		tally_events_measure(stamps_alone);
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct tally_event_reading events;
-		uint64_t before = cpu_ns();
+		uint64_t before = calls_cpu_ns();
 		for (unsigned k = 0; k < 2 && preload_ring.nr_events; k++)
 			tally_events_read(&events);
-		uint64_t ns = cpu_ns() - before;
+		uint64_t ns = calls_cpu_ns() - before;
 		least = ns < least ? ns : least;
 	}
 	stamps_ticks = sum / (SAMPLES - 2 * SKIPPED);
@@ -251,7 +251,7 @@ static __thread struct {
 } kernel;
 
 /* "PID:FD"; none of the functions that we count. */
-static long number_at(const char **text)
+static long calls_number_at(const char **text)
 {
 	long n = 0;
 	for (; **text >= '0' && **text <= '9' && n < INT32_MAX; (*text)++)
@@ -261,7 +261,7 @@ static long number_at(const char **text)
 
 /* Memory of BPF keeps its size. The loader's number may be another program's by now, whose file of
  * that number is anything. */
-static bool is_bpf_map(long fd)
+static bool calls_is_bpf_map(long fd)
 {
 	static const char wanted[] = "anon_inode:bpf-map", directory[] = "/proc/self/fd/";
 	char path[40], text[sizeof wanted] = "";
@@ -282,11 +282,12 @@ __attribute__((constructor)) static void find_slots(void)
 	const char *place = secure_getenv(COUNTER_SLOTS_ENVIRONMENT);
 	if (!place)
 		return;
-	long pid = number_at(&place), at = *place == ':' ? (place++, number_at(&place)) : -1;
+	long pid = calls_number_at(&place),
+	     at = *place == ':' ? (place++, calls_number_at(&place)) : -1;
 	long loader = pid > 0 && at >= 0 ? preload_syscall(SYS_pidfd_open, pid, 0, 0, 0, 0, 0) : -1;
 	long map = loader >= 0 ? preload_syscall(SYS_pidfd_getfd, loader, at, 0, 0, 0, 0) : -1;
 	if (map >= 0) {
-		long memory = !is_bpf_map(map)
+		long memory = !calls_is_bpf_map(map)
 				      ? -EBADF
 				      : preload_syscall(SYS_mmap, 0,
 						(long)COUNTER_SLOTS_NR * COUNTER_SLOT_BYTES,
@@ -298,7 +299,7 @@ __attribute__((constructor)) static void find_slots(void)
 		preload_syscall(SYS_close, loader, 0, 0, 0, 0, 0);
 }
 
-static PRELOAD_COLD void take_slot(void)
+static PRELOAD_COLD void calls_take_slot(void)
 {
 	uint32_t tid = preload_self->tid, none = 0;
 	struct counter_slot *slot = &slots[tid & (COUNTER_SLOTS_NR - 1)];
@@ -317,7 +318,7 @@ PRELOAD_INLINE uint64_t kernel_ns(void)
 	if (PRELOAD_LIKELY(!slots))
 		return 0;
 	if (PRELOAD_RARE(kernel.tid != preload_self->tid))
-		take_slot();
+		calls_take_slot();
 	return kernel.slot ? __atomic_load_n(&kernel.slot->kernel_ns, __ATOMIC_RELAXED) : 0;
 }
 
@@ -383,7 +384,7 @@ PRELOAD_INLINE void call_begin(
 		PRELOAD_BARRIER();
 		context.nr++;
 	}
-	c->since_cpu_ns = c->cpu_timed ? cpu_ns() : 0;
+	c->since_cpu_ns = c->cpu_timed ? calls_cpu_ns() : 0;
 	c->since_kernel_ns = c->timed ? kernel_ns() : 0;
 	if (PRELOAD_RARE(preload_self->tally_events) && c->timed &&
 		(c->is_leaf || c->special || is_in_sample(e->n[TALLY_calls] - 1, OFTEN_CPU)))
@@ -395,7 +396,7 @@ static bool has_slept(const struct call *c, uint64_t ns)
 	return c->timing & CALLS_STREAM && !c->special && ns >= SLEPT_NS;
 }
 
-static __attribute__((noinline)) void add_time(const struct call *c, struct tally_entry *e)
+static __attribute__((noinline)) void calls_add_time(const struct call *c, struct tally_entry *e)
 {
 	int64_t net = net_ns(c->ticks);
 	uint64_t ns = net > 0 ? (uint64_t)net : 0;
@@ -421,8 +422,9 @@ static __attribute__((noinline)) void add_time(const struct call *c, struct tall
 	}
 }
 
-/* First of all that comes after the real function. Of the sort that add_time() counts it as. */
-static __attribute__((noinline)) void add_events(const struct call *c, struct tally_entry *e)
+/* First of all that comes after the real function. Of the sort that calls_add_time() counts it as. */
+static __attribute__((noinline)) void tally_calls_add_events(
+	const struct call *c, struct tally_entry *e)
 {
 	struct tally_event_reading now;
 	bool counted = tally_events_read(&now);
@@ -465,7 +467,7 @@ PRELOAD_INLINE int error_of(enum calls_fails how, long result, bool is_pointer)
 	return 0;
 }
 
-static PRELOAD_COLD void add_failed(struct tally_entry *e, int error)
+static PRELOAD_COLD void tally_calls_add_failed(struct tally_entry *e, int error)
 {
 	TALLY_INC(e->failed);
 	e->last_error = error > 0 ? (uint64_t)error : 0;
@@ -477,13 +479,13 @@ PRELOAD_INLINE void call_end(struct call *c, uint64_t bytes, int error)
 	if (PRELOAD_RARE(!e))
 		return;
 	if (PRELOAD_RARE(c->has_events))
-		add_events(c, e);
+		tally_calls_add_events(c, e);
 	if (PRELOAD_RARE(error))
-		add_failed(e, error);
+		tally_calls_add_failed(e, error);
 	if (c->timed)
-		add_time(c, e);
+		calls_add_time(c, e);
 	if (c->cpu_timed) {
-		uint64_t ns = cpu_ns() - c->since_cpu_ns;
+		uint64_t ns = calls_cpu_ns() - c->since_cpu_ns;
 		TALLY_INC(e->n[TALLY_cpu_nr]);
 		TALLY_ADD(e->n[TALLY_cpu_ns], ns > readings_ns ? ns - readings_ns : 0);
 	}

@@ -25,7 +25,7 @@ static const char *const words[] = {
 };
 
 /* (libc's functions for it are counted.) */
-static size_t length_of(const char *text)
+static size_t calls_child_length_of(const char *text)
 {
 	size_t n = 0;
 	while (text[n])
@@ -33,14 +33,14 @@ static size_t length_of(const char *text)
 	return n;
 }
 
-static bool begins_with(const char *text, const char *word)
+static bool calls_child_begins_with(const char *text, const char *word)
 {
 	while (*word && *text == *word)
 		text++, word++;
 	return !*word;
 }
 
-static long read_at(int fd, void *buf, size_t size, uint64_t offset)
+static long calls_child_read_at(int fd, void *buf, size_t size, uint64_t offset)
 {
 	return preload_syscall(SYS_pread64, fd, (long)buf, (long)size, (long)offset, 0, 0);
 }
@@ -51,14 +51,15 @@ static bool has_word(int fd, uint64_t offset, uint64_t size_bytes)
 	for (uint64_t at = 0; at < size_bytes && at < STRINGS_MAX_BYTES;
 		at += CHUNK) { /* each with the beginning of the next */
 		const uint64_t left = size_bytes - at;
-		const long n = read_at(fd, chunk,
+		const long n = calls_child_read_at(fd, chunk,
 			left < CHUNK + WORD_MAX ? (size_t)left : CHUNK + WORD_MAX, offset + at);
 		if (n <= 0)
 			return false;
 		chunk[n] = 0;
 		for (long i = 0; i < n && i < CHUNK; i++)
 			for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-				if (chunk[i] == words[w][0] && begins_with(chunk + i, words[w]))
+				if (chunk[i] == words[w][0] &&
+					calls_child_begins_with(chunk + i, words[w]))
 					return true;
 	}
 	return false;
@@ -81,7 +82,7 @@ static bool is_sanitized(int fd, const Elf64_Ehdr *head)
 	const size_t nr = head->e_phnum < HEADERS_MAX ? head->e_phnum : HEADERS_MAX;
 	uint64_t strings = 0, bytes = 0, dynamic = 0, dynamic_bytes = 0;
 	if (head->e_phentsize != sizeof *segment ||
-		read_at(fd, segment, nr * sizeof *segment, head->e_phoff) !=
+		calls_child_read_at(fd, segment, nr * sizeof *segment, head->e_phoff) !=
 			(long)(nr * sizeof *segment))
 		return false;
 	for (size_t i = 0; i < nr; i++)
@@ -89,7 +90,7 @@ static bool is_sanitized(int fd, const Elf64_Ehdr *head)
 			dynamic = segment[i].p_offset, dynamic_bytes = segment[i].p_filesz;
 	for (uint64_t at = 0; at < dynamic_bytes && at < DYNAMIC_MAX_BYTES; at += sizeof entry) {
 		const uint64_t left = dynamic_bytes - at;
-		const long n = read_at(
+		const long n = calls_child_read_at(
 			fd, entry, left < sizeof entry ? (size_t)left : sizeof entry, dynamic + at);
 		for (long i = 0; i < n / (long)sizeof *entry; i++) {
 			if (entry[i].d_tag == DT_STRTAB)
@@ -129,11 +130,11 @@ static bool is_sanitized_at(int directory, const char *path)
 		const int fd = path ? (int)preload_syscall(SYS_openat, directory, (long)path,
 					      O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0, 0, 0)
 				    : directory;
-		const long n = fd >= 0 ? read_at(fd, &head, sizeof head - 1, 0) : 0;
+		const long n = fd >= 0 ? calls_child_read_at(fd, &head, sizeof head - 1, 0) : 0;
 		bool found = false;
 		char *interpreter = NULL;
 		head.text[n > 0 ? n : 0] = 0;
-		if (n >= (long)sizeof head.elf && begins_with(head.text, ELFMAG))
+		if (n >= (long)sizeof head.elf && calls_child_begins_with(head.text, ELFMAG))
 			found = head.elf.e_ident[EI_CLASS] == ELFCLASS64 &&
 				is_sanitized(fd, &head.elf);
 		else if (n > 2)
@@ -152,7 +153,7 @@ static bool is_sanitized_at(int directory, const char *path)
 static bool find_in_path(const char *file, char path[PATH_MAX])
 {
 	const char *list = getenv("PATH");
-	const size_t length = length_of(file);
+	const size_t length = calls_child_length_of(file);
 	for (const char *from = list ? list : "/bin:/usr/bin"; *file; from++) {
 		size_t n = 0;
 		while (from[n] && from[n] != ':')

@@ -44,7 +44,7 @@ static bool is_refused(long result)
 	return (unsigned long)result > -4096ul;
 }
 
-static long open_event(unsigned mode, unsigned i, long leader)
+static long events_open_event(unsigned mode, unsigned i, long leader)
 {
 	const struct ring_event *e = &preload_ring.event[i];
 	struct perf_event_attr attr = {.type = e->type,
@@ -79,7 +79,7 @@ static void unmap_group(struct events_set *s, unsigned mode)
 }
 
 /* The program may have closed what it does not know, and have a file of its own by that number. */
-static bool is_ours(const struct events_set *s, unsigned mode)
+static bool events_is_ours(const struct events_set *s, unsigned mode)
 {
 	uint64_t id = 0;
 	return s->leader[mode] >= 0 &&
@@ -107,7 +107,7 @@ static void open_group(struct events_set *s, unsigned mode)
 	long leader = -1;
 	bool by_page = !preload_ring.events_by_call, good = true;
 	for (unsigned i = 0; good && i < preload_ring.nr_events; i++) {
-		long fd = open_event(mode, i, leader);
+		long fd = events_open_event(mode, i, leader);
 		good = !is_refused(fd);
 		if (!good)
 			break;
@@ -135,7 +135,7 @@ static void close_set(struct events_set *s, bool has_pages)
 	for (unsigned mode = 0; mode < TALLY_MODES; mode++) {
 		if (!(s->modes & 1u << mode))
 			continue;
-		if (is_ours(s, mode))
+		if (events_is_ours(s, mode))
 			preload_syscall(SYS_close, s->leader[mode], 0, 0, 0, 0, 0);
 		if (has_pages)
 			unmap_group(s, mode);
@@ -149,7 +149,7 @@ static bool belongs_to_thread(const struct events_set *s)
 }
 
 /* perf's pages are not in a fork's child. */
-static PRELOAD_COLD void open_set(struct events_set *s)
+static PRELOAD_COLD void events_open_set(struct events_set *s)
 {
 	int saved_errno = errno;
 	s->state = EVENTS_OPENING; /* signal handlers keep out */
@@ -195,7 +195,7 @@ static bool read_by_call(const struct events_set *s, unsigned mode, struct tally
 	} got;
 	uint64_t nr = preload_ring.nr_events;
 	long size = (long)(sizeof(uint64_t) * (3 + nr));
-	if (!is_ours(s, mode) ||
+	if (!events_is_ours(s, mode) ||
 		preload_syscall(SYS_read, s->leader[mode], (long)&got, size, 0, 0, 0) != size ||
 		got.nr != nr)
 		return false;
@@ -216,7 +216,7 @@ bool tally_events_read(struct tally_event_reading *ret)
 	if (PRELOAD_RARE(preload_self->in_vfork) && preload_is_vfork_child())
 		return false;
 	if (PRELOAD_RARE(s->state == EVENTS_NONE || !belongs_to_thread(s)))
-		open_set(s);
+		events_open_set(s);
 	if (s->state != EVENTS_OPEN)
 		return false;
 	ret->set = s->number;
@@ -232,7 +232,7 @@ bool tally_events_read(struct tally_event_reading *ret)
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-static void add_total(const struct tally_event_reading *now)
+static void events_add_total(const struct tally_event_reading *now)
 {
 	struct tally_table *t = preload_self->tally;
 	for (unsigned mode = 0; t && mode < TALLY_MODES; mode++) {
@@ -260,7 +260,7 @@ void tally_events_add(const struct tally_event_reading *since,
 			TALLY_ADD(to->count[mode][i], weight * (passed - floor_of[mode][i]));
 		}
 	}
-	add_total(now);
+	events_add_total(now);
 }
 
 void tally_events_leave(void)
@@ -270,7 +270,7 @@ void tally_events_leave(void)
 	if (!preload_fresh.head || s->state != EVENTS_OPEN || !belongs_to_thread(s))
 		return;
 	if (tally_events_read(&now))
-		add_total(&now);
+		events_add_total(&now);
 	s->state = EVENTS_REFUSED;
 	PRELOAD_BARRIER();
 	close_set(s, true);

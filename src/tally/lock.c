@@ -75,7 +75,7 @@ static const struct rate *rate_of(const struct tally_entry *e)
 }
 
 /* Of `every` holds one on average, whatever the program's rhythm. */
-static uint32_t draw(uint32_t every)
+static uint32_t lock_draw(uint32_t every)
 {
 	uint32_t chance = mine()->chance = mine()->chance * 1103515245u + 12345u;
 	return 1 + (uint32_t)((chance >> 16) * (uint64_t)(2 * every - 1) >> 16);
@@ -113,7 +113,7 @@ PRELOAD_INLINE void begin_hold(
 		mine()->held_since_tsc = t->since_tsc;
 }
 
-static void add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
+static void lock_add_hold(struct tally_entry *e, uint64_t weight, uint64_t ticks)
 {
 	uint64_t ns = tally_ns(ticks);
 	TALLY_ADD(e->n[TALLY_hold_nr], weight);
@@ -139,7 +139,7 @@ PRELOAD_INLINE void add_each(struct tally_tag *t, uint64_t ended_after, uint64_t
 	uint64_t ticks = without_stamps(ended_after);
 	struct tally_table *table = preload_self->tally;
 	if (PRELOAD_RARE(ticks > UINT32_MAX || held->nr == UINT32_MAX)) {
-		add_hold(tally_entry_of(t), 1, ended_after);
+		lock_add_hold(tally_entry_of(t), 1, ended_after);
 	} else {
 		TALLY_ADD(held->ticks, ticks);
 		TALLY_INC32(held->nr);
@@ -237,7 +237,7 @@ static __attribute__((noinline)) void take_turn(
 	bool is_timed = preload_self->tally_mask == TALLY_EIGHTH, is_first = !e->n[TALLY_acquired];
 	const struct rate *rate = rate_of(e);
 	e->n[TALLY_acquired] =
-		next_turn(t, e->n[TALLY_acquired], is_timed ? draw(rate->every) : NEVER_SOON);
+		next_turn(t, e->n[TALLY_acquired], is_timed ? lock_draw(rate->every) : NEVER_SOON);
 	mine()->nr_begun += is_timed && mine()->nr_begun <= MANY;
 	if (has_events())
 		begin_events(lock);
@@ -288,7 +288,7 @@ PRELOAD_INLINE void end_hold(uintptr_t lock, uint64_t now_tsc)
 	if (preload_self->tally_mask == TALLY_ALL)
 		add_each(was.at, now_tsc - was.since_tsc, now_tsc);
 	else
-		add_hold(tally_entry_of(was.at), was.weight, now_tsc - was.since_tsc);
+		lock_add_hold(tally_entry_of(was.at), was.weight, now_tsc - was.since_tsc);
 }
 
 /* When `lock` is given up, if anybody wants to know; what is made of it comes after the release:
@@ -322,7 +322,7 @@ PRELOAD_INLINE void held(uintptr_t lock, struct tally_tag *t, uint64_t now_tsc)
 		begin_hold(lock, t, 1, now_tsc);
 }
 
-static void add_wait(struct tally_entry *e, uint64_t ticks)
+static void lock_add_wait(struct tally_entry *e, uint64_t ticks)
 {
 	uint64_t ns = tally_ns(ticks);
 	TALLY_INC(e->n[TALLY_wait_nr]);
@@ -349,7 +349,7 @@ static PRELOAD_COLD void outcome(struct tally_tag *t, uintptr_t lock, int result
 		return; /* not a matter of locks: EDEADLK, EINVAL ... */
 	uint64_t now_tsc = waited ? preload_now() : 0;
 	if (waited)
-		add_wait(e, now_tsc - asked_tsc);
+		lock_add_wait(e, now_tsc - asked_tsc);
 	if (!preload_is_acquired(result)) {
 		TALLY_INC(e->n[TALLY_failed]);
 		return;
@@ -693,7 +693,8 @@ static void note_waiter(struct tally_entry *e, uint64_t site)
 		e->site = site;
 }
 
-static void cond_begin(struct cond_call *call, uint64_t key, pthread_mutex_t *mutex, uint64_t site)
+static void lock_cond_begin(
+	struct cond_call *call, uint64_t key, pthread_mutex_t *mutex, uint64_t site)
 {
 	call->mutex = (uintptr_t)mutex;
 	call->cond = tally_entry(key, 0);
@@ -704,7 +705,7 @@ static void cond_begin(struct cond_call *call, uint64_t key, pthread_mutex_t *mu
 		released(call->mutex, call->asked_tsc);
 }
 
-static void cond_end(const struct cond_call *call, bool timed_out)
+static void lock_cond_end(const struct cond_call *call, bool timed_out)
 {
 	uint64_t now_tsc = preload_now_if(call->asked_tsc);
 	if (call->cond) {
@@ -722,9 +723,9 @@ static void cond_end(const struct cond_call *call, bool timed_out)
 }
 
 /* As in preload/wait.c: a cancelled thread holds the mutex again as its cleanup handlers run. */
-static void cond_unwind(void *call)
+static void lock_cond_unwind(void *call)
 {
-	cond_end(call, false);
+	lock_cond_end(call, false);
 }
 
 #define COND_WAIT(name, real, key_of, cond_type, mutex_type, parameters, arguments, late)          \
@@ -733,12 +734,12 @@ static void cond_unwind(void *call)
 	{                                                                                          \
 		struct cond_call call;                                                             \
 		int result;                                                                        \
-		cond_begin(&call, key_of((pthread_cond_t *)cond), (pthread_mutex_t *)mutex,        \
+		lock_cond_begin(&call, key_of((pthread_cond_t *)cond), (pthread_mutex_t *)mutex,   \
 			PRELOAD_CALLER);                                                           \
-		pthread_cleanup_push(cond_unwind, &call);                                          \
+		pthread_cleanup_push(lock_cond_unwind, &call);                                     \
 		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
 		pthread_cleanup_pop(0);                                                            \
-		cond_end(&call, result == (late));                                                 \
+		lock_cond_end(&call, result == (late));                                            \
 		return result;                                                                     \
 	}
 #define COND_WAKE(name, real, key_of, cond_type, verb)                                             \

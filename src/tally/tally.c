@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-static uint32_t *states(struct ring_head *head)
+static uint32_t *tally_states(struct ring_head *head)
 {
 	return (uint32_t *)(void *)((char *)head + preload_ring.tables_offset);
 }
@@ -35,7 +35,7 @@ static uintptr_t events_at(struct ring_head *head, uint32_t i)
 	       tally_events_offset(preload_ring.nr_tables, i);
 }
 
-static bool take(uint32_t *state)
+static bool tally_take(uint32_t *state)
 {
 	uint32_t is_free = TALLY_FREE;
 	return __atomic_load_n(state, __ATOMIC_RELAXED) == TALLY_FREE &&
@@ -44,11 +44,11 @@ static bool take(uint32_t *state)
 }
 
 /* `nr` in a row, always the lowest: few pages. 1 + the first one's number; 0: there are none. */
-static uint32_t take_tables(struct ring_head *head, uint32_t nr)
+static uint32_t tally_take_tables(struct ring_head *head, uint32_t nr)
 {
-	uint32_t *state = states(head), i = 0, j;
+	uint32_t *state = tally_states(head), i = 0, j;
 	while (i + nr <= preload_ring.nr_tables) {
-		for (j = 0; j < nr && take(&state[i + j]);)
+		for (j = 0; j < nr && tally_take(&state[i + j]);)
 			j++;
 		if (j == nr)
 			return i + 1;
@@ -71,11 +71,11 @@ static uint32_t row_after(const struct tally_table *t)
 }
 
 /* More room to count in; false: there is none. No signal handler may count in between. */
-static bool grow(struct ring_head *head)
+static bool tally_grow(struct ring_head *head)
 {
 	struct preload_thread *self = preload_self;
 	struct tally_table *before = self->tally;
-	uint32_t nr = row_after(before), number = nr ? take_tables(head, nr) : 0;
+	uint32_t nr = row_after(before), number = nr ? tally_take_tables(head, nr) : 0;
 	for (uint32_t i = 0; number && i < nr; i++) {
 		struct tally_table *t = table_at(head, number - 1 + i);
 		t->pid = self->pid;
@@ -110,7 +110,8 @@ static bool grow_undisturbed(struct ring_head *head, const struct tally_tag *ful
 	sigfillset(&all);
 	if (preload_syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&old, _NSIG / 8, 0, 0))
 		return false;
-	bool grown = preload_self->tally_tag != full || grow(head); /* by a handler, just now? */
+	bool grown =
+		preload_self->tally_tag != full || tally_grow(head); /* by a handler, just now? */
 	preload_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&old, 0, _NSIG / 8, 0, 0);
 	return grown;
 }
@@ -216,7 +217,7 @@ void preload_tally_end(void)
 		uint32_t end = nr <= preload_ring.nr_tables - first ? first + nr : first;
 		for (uint32_t i = first; i < end; i++) {
 			table_at(head, i)->end_tsc = preload_now();
-			__atomic_store_n(&states(head)[i], TALLY_DONE, __ATOMIC_RELEASE);
+			__atomic_store_n(&tally_states(head)[i], TALLY_DONE, __ATOMIC_RELEASE);
 		}
 		t = before && before <= preload_ring.nr_tables ? table_at(head, before - 1) : NULL;
 	}

@@ -31,16 +31,16 @@ static __thread struct {
 static __thread unsigned nr_roles __attribute__((tls_model("initial-exec")));
 static __thread const void *last_taken __attribute__((tls_model("initial-exec")));
 
-static unsigned slot_of(uintptr_t address)
+static unsigned awaited_slot_of(uintptr_t address)
 {
 	return (unsigned)((uint64_t)address * UINT64_C(0x9e3779b97f4a7c15) >> 32) % CONDITIONS;
 }
 
 /* NULL: there are too many. */
-static struct condition *find(uintptr_t address)
+static struct condition *awaited_find(uintptr_t address)
 {
 	for (unsigned i = 0; i < PROBES; i++) {
-		struct condition *c = &conditions[(slot_of(address) + i) % CONDITIONS];
+		struct condition *c = &conditions[(awaited_slot_of(address) + i) % CONDITIONS];
 		uintptr_t found = __atomic_load_n(&c->address, __ATOMIC_ACQUIRE);
 		if (!found && __atomic_compare_exchange_n(&c->address, &found, address, false,
 				      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -54,10 +54,10 @@ static struct condition *find(uintptr_t address)
 /* The i-th that may be the mutex's; those after one that is free are not. */
 static struct pair *pair_at(uintptr_t mutex, unsigned i)
 {
-	return &pairs[(slot_of(mutex) + i) % CONDITIONS];
+	return &pairs[(awaited_slot_of(mutex) + i) % CONDITIONS];
 }
 
-static void pair_up(struct condition *c, uintptr_t mutex)
+static void awaited_pair_up(struct condition *c, uintptr_t mutex)
 {
 	for (unsigned i = 0; mutex && i < PROBES; i++) {
 		struct pair *p = pair_at(mutex, i);
@@ -90,12 +90,13 @@ static void plays(struct condition *c, const void *mutex, bool waits)
 	i = i < ROLES ? i : nr_roles++ % ROLES;
 	role[i].condition = c;
 	role[i].waits = waits;
-	pair_up(c, (uintptr_t)mutex);
+	awaited_pair_up(c, (uintptr_t)mutex);
 }
 
 void longpole_target_signals(const void *condition)
 {
-	struct condition *c = longpole_target_attached() ? find((uintptr_t)condition) : NULL;
+	struct condition *c =
+		longpole_target_attached() ? awaited_find((uintptr_t)condition) : NULL;
 	if (!c)
 		return;
 	plays(c, last_taken, false);
@@ -104,7 +105,7 @@ void longpole_target_signals(const void *condition)
 
 void longpole_target_awaits(const void *condition, const void *mutex)
 {
-	struct condition *c = find((uintptr_t)condition);
+	struct condition *c = awaited_find((uintptr_t)condition);
 	if (c)
 		plays(c, mutex, true);
 }
@@ -133,7 +134,7 @@ static uint64_t nr_told(const struct condition *c)
 
 uint64_t longpole_target_tells(const volatile void *object)
 {
-	struct condition *c = longpole_target_attached() ? find((uintptr_t)object) : NULL;
+	struct condition *c = longpole_target_attached() ? awaited_find((uintptr_t)object) : NULL;
 	uint64_t now = target_call_ticks();
 	if (!c)
 		return 0;
@@ -152,7 +153,7 @@ void longpole_target_told_times(const volatile void *object, uint64_t nr)
 void longpole_target_told(const volatile void *object)
 {
 	if (longpole_target_attached())
-		longpole_target_told_times(object, nr_told(find((uintptr_t)object)));
+		longpole_target_told_times(object, nr_told(awaited_find((uintptr_t)object)));
 }
 
 uint64_t longpole_target_ordered(bool ends)

@@ -10,7 +10,7 @@
 #define AT TARGET_STUB
 
 /* What is written to the one end is read from the other; of sockets in both directions. */
-static int made(int result, const int fd[2], bool both)
+static int call_channel_made(int result, const int fd[2], bool both)
 {
 	int saved = errno;
 	if (!result && longpole_target_attached()) {
@@ -28,19 +28,19 @@ static int made(int result, const int fd[2], bool both)
 int longpole_at_pipe(int fd[2]);
 AT int longpole_at_pipe(int fd[2])
 {
-	return made(pipe(fd), fd, false);
+	return call_channel_made(pipe(fd), fd, false);
 }
 
 int longpole_at_pipe2(int fd[2], int flags);
 AT int longpole_at_pipe2(int fd[2], int flags)
 {
-	return made(pipe2(fd, flags), fd, false);
+	return call_channel_made(pipe2(fd, flags), fd, false);
 }
 
 int longpole_at_socketpair(int domain, int type, int protocol, int fd[2]);
 AT int longpole_at_socketpair(int domain, int type, int protocol, int fd[2])
 {
-	return made(socketpair(domain, type, protocol, fd), fd, true);
+	return call_channel_made(socketpair(domain, type, protocol, fd), fd, true);
 }
 
 int longpole_at_eventfd(unsigned units, int flags);

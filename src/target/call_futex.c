@@ -13,12 +13,12 @@
 #define AT TARGET_STUB
 
 /* What an operation does, beside what else it may do. */
-static bool waits(int operation)
+static bool call_futex_waits(int operation)
 {
 	int of = operation & FUTEX_CMD_MASK;
 	return of == FUTEX_WAIT || of == FUTEX_WAIT_BITSET;
 }
-static bool wakes(int operation)
+static bool call_futex_wakes(int operation)
 {
 	int of = operation & FUTEX_CMD_MASK;
 	return of == FUTEX_WAKE || of == FUTEX_WAKE_BITSET || of == FUTEX_WAKE_OP ||
@@ -31,9 +31,9 @@ long longpole_at_futex(long number, uint32_t *word, long operation, long value, 
 	long other, long mask)
 {
 	TARGET_UNLESS_ATTACHED(syscall(number, word, operation, value, timeout, other, mask));
-	if (wakes((int)operation))
+	if (call_futex_wakes((int)operation))
 		(void)longpole_target_tells(word);
-	if (!waits((int)operation))
+	if (!call_futex_waits((int)operation))
 		return TARGET_CALL(syscall(number, word, operation, value, timeout, other, mask));
 	longpole_target_let_see(true);
 	uint64_t before = target_call_ticks();

@@ -36,7 +36,7 @@ static void enter_region(struct region *r)
 }
 
 /* Its workers come to the join as well: what they do afterwards is of another region. */
-static void leave_region(uint64_t number)
+static void call_gomp_leave_region(uint64_t number)
 {
 	if (!omp_get_thread_num || !omp_get_thread_num())
 		return;
@@ -48,7 +48,7 @@ static void leave_region(uint64_t number)
  * all of them, where the program has tasks. (A region that may be cancelled may have no barrier
  * then.) */
 int omp_get_cancellation(void) WEAK;
-static bool can_wait(void)
+static bool call_gomp_can_wait(void)
 {
 	return omp_get_cancellation && !omp_get_cancellation();
 }
@@ -57,16 +57,16 @@ void longpole_at_GOMP_task(void) WEAK;
 void __kmpc_barrier(void *place, int thread) WEAK;
 void longpole_at___kmpc_omp_task(void) WEAK;
 
-static TARGET_BETWEEN void work(void *argument)
+static TARGET_BETWEEN void call_gomp_work(void *argument)
 {
 	struct region *r = argument;
 	uint64_t number = r->number; /* the join may be over before we are */
 	enter_region(r);
 	r->f(r->data);
-	if (longpole_at_GOMP_task && GOMP_barrier && can_wait())
+	if (longpole_at_GOMP_task && GOMP_barrier && call_gomp_can_wait())
 		GOMP_barrier();
 	enter_region(NULL);
-	leave_region(number);
+	call_gomp_leave_region(number);
 }
 
 /* Is it none that is inside of another? */
@@ -99,7 +99,7 @@ static void end_region(const struct region *r)
 		struct region own;                                                                 \
 		bool outer = begin_region(&own, f, data, nr_threads);                              \
 		if (outer) {                                                                       \
-			f = work;                                                                  \
+			f = call_gomp_work;                                                        \
 			data = &own;                                                               \
 		}                                                                                  \
 		name arguments;                                                                    \
@@ -324,10 +324,10 @@ static TARGET_BETWEEN void work_microtask(int *thread, int *bound, struct fork *
 		a[23], a[24], a[25], a[26], a[27], a[28], a[29], a[30], a[31]);
 	if (!number)
 		return;
-	if (longpole_at___kmpc_omp_task && __kmpc_barrier && can_wait())
+	if (longpole_at___kmpc_omp_task && __kmpc_barrier && call_gomp_can_wait())
 		__kmpc_barrier(&nowhere, *thread);
 	enter_region(NULL);
-	leave_region(number);
+	call_gomp_leave_region(number);
 }
 
 void longpole_at_kmpc_fork(void *place, int nr, microtask *f, ...)

@@ -16,7 +16,7 @@ struct once {
 };
 static __thread struct once *innermost __attribute__((tls_model("initial-exec")));
 
-static TARGET_BETWEEN void make(void)
+static TARGET_BETWEEN void call_once_make(void)
 {
 	struct once *own = innermost;
 	own->make();
@@ -31,7 +31,7 @@ AT int longpole_at_pthread_once(pthread_once_t *object, void (*function)(void))
 	struct once own = {object, function, false}, *outer = innermost;
 	longpole_target_let_see(true);
 	innermost = &own;
-	int result = TARGET_CALL(pthread_once(object, make));
+	int result = TARGET_CALL(pthread_once(object, call_once_make));
 	innermost = outer;
 	if (!result && !own.made)
 		longpole_target_told(object);
@@ -48,7 +48,7 @@ AT void longpole_at_call_once(once_flag *object, void (*function)(void))
 	struct once own = {object, function, false}, *outer = innermost;
 	longpole_target_let_see(true);
 	innermost = &own;
-	call_once(object, make);
+	call_once(object, call_once_make);
 	innermost = outer;
 	if (!own.made)
 		longpole_target_told(object);

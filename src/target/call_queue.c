@@ -14,7 +14,8 @@
 
 /* A message could be received as soon as the call to send it had begun. object 0: of a queue that
  * is not known. */
-static void sent(uint64_t object, const void *p, size_t bytes, uint64_t file, uint64_t before)
+static void call_queue_sent(
+	uint64_t object, const void *p, size_t bytes, uint64_t file, uint64_t before)
 {
 	int saved = errno;
 	longpole_target_range(false, p, bytes);
@@ -24,7 +25,8 @@ static void sent(uint64_t object, const void *p, size_t bytes, uint64_t file, ui
 	errno = saved;
 }
 
-static void received(uint64_t object, const void *p, size_t bytes, uint64_t file, uint64_t before)
+static void call_queue_received(
+	uint64_t object, const void *p, size_t bytes, uint64_t file, uint64_t before)
 {
 	int saved = errno;
 	uint64_t after = target_call_ticks();
@@ -37,7 +39,7 @@ static void received(uint64_t object, const void *p, size_t bytes, uint64_t file
 
 /* ---- POSIX's: descriptors; each opening of a queue has its own ------------------------------- */
 
-static uint64_t object_of(mqd_t queue)
+static uint64_t call_queue_object_of(mqd_t queue)
 {
 	struct target_channel c;
 	return longpole_target_channel(queue, &c) ? c.gives : 0;
@@ -59,12 +61,14 @@ AT mqd_t longpole_at_mq_open(const char *name, int flags, mode_t mode, struct mq
 #define MQ_SEND(name, parameters, arguments)                                                       \
 	TARGET_AFTER(int, name, parameters, arguments, {                                           \
 		if (!result)                                                                       \
-			sent(object_of(queue), p, bytes, (uint64_t)queue, before);                 \
+			call_queue_sent(                                                           \
+				call_queue_object_of(queue), p, bytes, (uint64_t)queue, before);   \
 	})
 #define MQ_RECEIVE(name, parameters, arguments)                                                    \
 	TARGET_AFTER(ssize_t, name, parameters, arguments, {                                       \
 		if (result >= 0)                                                                   \
-			received(object_of(queue), p, (size_t)result, (uint64_t)queue, before);    \
+			call_queue_received(call_queue_object_of(queue), p, (size_t)result,        \
+				(uint64_t)queue, before);                                          \
 	})
 MQ_SEND(mq_send, (mqd_t queue, const char *p, size_t bytes, unsigned priority),
 	(queue, p, bytes, priority))
@@ -87,12 +91,12 @@ static uint64_t object_of_type(int id, const void *message)
 TARGET_AFTER(int, msgsnd, (int id, const void *message, size_t bytes, int flags),
 	(id, message, bytes, flags), {
 		if (!result)
-			sent(object_of_type(id, message), message, sizeof(long) + bytes,
+			call_queue_sent(object_of_type(id, message), message, sizeof(long) + bytes,
 				(uint64_t)id, before);
 	})
 TARGET_AFTER(ssize_t, msgrcv, (int id, void *message, size_t bytes, long type, int flags),
 	(id, message, bytes, type, flags), {
 		if (result >= 0)
-			received(flags & MSG_COPY ? 0 : object_of_type(id, message), message,
-				sizeof(long) + (size_t)result, (uint64_t)id, before);
+			call_queue_received(flags & MSG_COPY ? 0 : object_of_type(id, message),
+				message, sizeof(long) + (size_t)result, (uint64_t)id, before);
 	})

@@ -8,7 +8,7 @@
 
 #define AT TARGET_STUB
 
-static void record(int id, const struct sembuf *op, uint64_t before, uint64_t after)
+static void call_sem_record(int id, const struct sembuf *op, uint64_t before, uint64_t after)
 {
 	longpole_target_call(CALL_semop, before, after, (uint64_t)id, op->sem_num,
 		(uint64_t)(int64_t)op->sem_op, (uint64_t)(int64_t)op->sem_flg);
@@ -20,10 +20,10 @@ static int did(int result, int id, const struct sembuf *op, size_t nr, uint64_t 
 	int saved = errno;
 	for (size_t i = 0; !result && i < nr; i++)
 		if (op[i].sem_op > 0)
-			record(id, &op[i], before, before);
+			call_sem_record(id, &op[i], before, before);
 	for (size_t i = 0; !result && i < nr; i++)
 		if (op[i].sem_op <= 0)
-			record(id, &op[i], before, target_call_ticks());
+			call_sem_record(id, &op[i], before, target_call_ticks());
 	errno = saved;
 	return result;
 }

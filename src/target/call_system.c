@@ -14,7 +14,8 @@
 #define AT      TARGET_STUB
 #define WORD(p) ((uint64_t)(uintptr_t)(p))
 
-static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, uint64_t before)
+static void call_system_moved(
+	bool into_memory, const void *p, size_t bytes, uint64_t file, uint64_t before)
 {
 	int saved = errno;
 	longpole_target_call(into_memory ? CALL_read : CALL_write, before, target_call_ticks(),
@@ -23,7 +24,7 @@ static void moved(bool into_memory, const void *p, size_t bytes, uint64_t file, 
 	errno = saved;
 }
 
-static uint64_t units(const struct target_channel *c, const void *p, size_t bytes)
+static uint64_t call_system_units(const struct target_channel *c, const void *p, size_t bytes)
 {
 	uint64_t value = bytes;
 	if (c->counts && bytes == sizeof value)
@@ -56,7 +57,7 @@ static void received_pieces(
 		return;
 	if (take && longpole_target_channel(fd, &c) && c.takes)
 		longpole_target_call(CALL_received, before, target_call_ticks(), c.takes,
-			units(&c, piece->iov_base, (size_t)r), 0, 0);
+			call_system_units(&c, piece->iov_base, (size_t)r), 0, 0);
 	longpole_target_call(CALL_read, before, target_call_ticks(), WORD(piece->iov_base),
 		(uint64_t)r, (uint64_t)fd, 0);
 	ranges(true, piece, nr, (size_t)r);
@@ -73,30 +74,30 @@ static void sent_pieces(int fd, const struct iovec *piece, size_t nr, ssize_t r,
 	ranges(false, piece, nr, (size_t)r);
 	if (longpole_target_channel(fd, &c) && c.gives)
 		longpole_target_call(CALL_sent, before, before, c.gives,
-			units(&c, piece->iov_base, (size_t)r), 0, 0);
+			call_system_units(&c, piece->iov_base, (size_t)r), 0, 0);
 	longpole_target_call(CALL_write, before, target_call_ticks(), WORD(piece->iov_base),
 		(uint64_t)r, (uint64_t)fd, 0);
 	errno = saved;
 }
 
-static void received(int fd, bool take, void *p, ssize_t r, uint64_t before)
+static void call_system_received(int fd, bool take, void *p, ssize_t r, uint64_t before)
 {
 	received_pieces(fd, take, &(struct iovec){p, (size_t)r}, 1, r, before);
 }
 
-static void sent(int fd, const void *p, ssize_t r, uint64_t before)
+static void call_system_sent(int fd, const void *p, ssize_t r, uint64_t before)
 {
 	sent_pieces(fd, &(struct iovec){(void *)(uintptr_t)p, (size_t)r}, 1, r, before);
 }
 
 /* What was cut off is not in memory. */
-static ssize_t at_most(ssize_t r, size_t room)
+static ssize_t call_system_at_most(ssize_t r, size_t room)
 {
 	return r > 0 && (size_t)r > room ? (ssize_t)room : r;
 }
 
 /* What is only looked at is still to be received. */
-static bool takes(int flags)
+static bool call_system_takes(int flags)
 {
 	return !(flags & MSG_PEEK);
 }
@@ -109,30 +110,36 @@ ssize_t __recvfrom_chk(int fd, void *p, size_t n, size_t room, int flags, struct
 	socklen_t *length);
 ssize_t __pread_chk(int fd, void *p, size_t n, off_t at, size_t room);
 ssize_t __pread64_chk(int fd, void *p, size_t n, off_t at, size_t room);
-MOVE(read, (int fd, void *p, size_t n), (fd, p, n), received(fd, true, p, result, before))
+MOVE(read, (int fd, void *p, size_t n), (fd, p, n),
+	call_system_received(fd, true, p, result, before))
 MOVE(__read_chk, (int fd, void *p, size_t n, size_t room), (fd, p, n, room),
-	received(fd, true, p, result, before))
+	call_system_received(fd, true, p, result, before))
 MOVE(recv, (int fd, void *p, size_t n, int flags), (fd, p, n, flags),
-	received(fd, takes(flags), p, at_most(result, n), before))
+	call_system_received(
+		fd, call_system_takes(flags), p, call_system_at_most(result, n), before))
 MOVE(__recv_chk, (int fd, void *p, size_t n, size_t room, int flags), (fd, p, n, room, flags),
-	received(fd, takes(flags), p, at_most(result, n), before))
+	call_system_received(
+		fd, call_system_takes(flags), p, call_system_at_most(result, n), before))
 MOVE(recvfrom, (int fd, void *p, size_t n, int flags, struct sockaddr *from, socklen_t *length),
-	(fd, p, n, flags, from, length), received(fd, takes(flags), p, at_most(result, n), before))
+	(fd, p, n, flags, from, length),
+	call_system_received(
+		fd, call_system_takes(flags), p, call_system_at_most(result, n), before))
 MOVE(__recvfrom_chk,
 	(int fd, void *p, size_t n, size_t room, int flags, struct sockaddr *from,
 		socklen_t *length),
 	(fd, p, n, room, flags, from, length),
-	received(fd, takes(flags), p, at_most(result, n), before))
+	call_system_received(
+		fd, call_system_takes(flags), p, call_system_at_most(result, n), before))
 MOVE(readv, (int fd, const struct iovec *piece, int nr), (fd, piece, nr),
 	received_pieces(fd, true, piece, (size_t)nr, result, before))
 MOVE(recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags),
-	received_pieces(fd, takes(flags), m->msg_iov, m->msg_iovlen, result, before))
-MOVE(write, (int fd, const void *p, size_t n), (fd, p, n), sent(fd, p, result, before))
+	received_pieces(fd, call_system_takes(flags), m->msg_iov, m->msg_iovlen, result, before))
+MOVE(write, (int fd, const void *p, size_t n), (fd, p, n), call_system_sent(fd, p, result, before))
 MOVE(send, (int fd, const void *p, size_t n, int flags), (fd, p, n, flags),
-	sent(fd, p, result, before))
+	call_system_sent(fd, p, result, before))
 MOVE(sendto,
 	(int fd, const void *p, size_t n, int flags, const struct sockaddr *to, socklen_t length),
-	(fd, p, n, flags, to, length), sent(fd, p, result, before))
+	(fd, p, n, flags, to, length), call_system_sent(fd, p, result, before))
 MOVE(writev, (int fd, const struct iovec *piece, int nr), (fd, piece, nr),
 	sent_pieces(fd, piece, (size_t)nr, result, before))
 MOVE(sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags),
@@ -141,10 +148,10 @@ MOVE(sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags),
 /* Of files, which nobody waits for. */
 #define PREAD(name, parameters, arguments)                                                         \
 	MOVE(name, parameters, arguments,                                                          \
-		if (result > 0) moved(true, p, (size_t)result, (uint64_t)fd, before))
+		if (result > 0) call_system_moved(true, p, (size_t)result, (uint64_t)fd, before))
 #define PWRITE(name, parameters, arguments)                                                        \
 	MOVE(name, parameters, arguments,                                                          \
-		if (result > 0) moved(false, p, (size_t)result, (uint64_t)fd, before))
+		if (result > 0) call_system_moved(false, p, (size_t)result, (uint64_t)fd, before))
 PREAD(pread, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
 PREAD(pread64, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
 PREAD(__pread_chk, (int fd, void *p, size_t n, off_t at, size_t room), (fd, p, n, at, room))
@@ -159,7 +166,7 @@ AT size_t longpole_at_fread(void *p, size_t size, size_t nr, FILE *f)
 	uint64_t before = target_call_ticks();
 	size_t r = TARGET_CALL(fread(p, size, nr, f)); /* allowed: the program's call */
 	if (r)
-		moved(true, p, r * size, WORD(f), before);
+		call_system_moved(true, p, r * size, WORD(f), before);
 	return r;
 }
 
@@ -170,7 +177,7 @@ AT size_t longpole_at_fwrite(const void *p, size_t size, size_t nr, FILE *f)
 	uint64_t before = target_call_ticks();
 	size_t r = TARGET_CALL(fwrite(p, size, nr, f)); /* allowed: the program's call */
 	if (r)
-		moved(false, p, r * size, WORD(f), before);
+		call_system_moved(false, p, r * size, WORD(f), before);
 	return r;
 }
 

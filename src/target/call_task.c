@@ -45,7 +45,7 @@ static struct doing *doing(void)
 	return d;
 }
 
-static const char *group_of(const struct doing *d)
+static const char *call_task_group_of(const struct doing *d)
 {
 	return d->nr_groups && d->nr_groups <= GROUPS ? d->group[d->nr_groups - 1] : NULL;
 }
@@ -75,7 +75,7 @@ static const void *written(uintptr_t place)
 {
 	return (const void *)(place | UINT64_C(1) << 59); // NOLINT(performance-no-int-to-ptr)
 }
-static const void *has_read(uintptr_t place)
+static const void *call_task_has_read(uintptr_t place)
 {
 	return (const void *)(place | UINT64_C(3) << 59); // NOLINT(performance-no-int-to-ptr)
 }
@@ -85,7 +85,7 @@ static void told_of(const struct task *t)
 	for (unsigned i = 0; i < t->nr_written + t->nr_read; i++) {
 		longpole_target_told(written(t->depends[i]));
 		if (i < t->nr_written)
-			longpole_target_told(has_read(t->depends[i]));
+			longpole_target_told(call_task_has_read(t->depends[i]));
 	}
 }
 
@@ -105,13 +105,13 @@ static void tell_made(struct task *t)
 	const struct doing *d = doing();
 	if (!t->done) {
 		t->done = &d->home->done;
-		t->group = group_of(d);
+		t->group = call_task_group_of(d);
 	}
 	t->made = &d->home->made;
 	t->number = longpole_target_tells(t->made);
 }
 
-static struct doing *begin(const struct task *t, struct doing *own)
+static struct doing *call_task_begin(const struct task *t, struct doing *own)
 {
 	struct doing *outer = current;
 	longpole_target_task_begins();
@@ -123,11 +123,11 @@ static struct doing *begin(const struct task *t, struct doing *own)
 	return outer;
 }
 
-static void end(const struct task *t, struct doing *outer)
+static void call_task_end(const struct task *t, struct doing *outer)
 {
 	for (unsigned i = 0; i < t->nr_written + t->nr_read; i++)
-		(void)longpole_target_tells(
-			i < t->nr_written ? written(t->depends[i]) : has_read(t->depends[i]));
+		(void)longpole_target_tells(i < t->nr_written ? written(t->depends[i])
+							      : call_task_has_read(t->depends[i]));
 	(void)longpole_target_tells(t->done);
 	if (t->group)
 		(void)longpole_target_tells(t->group);
@@ -139,18 +139,18 @@ static void end(const struct task *t, struct doing *outer)
 static TARGET_BETWEEN void run_function(void *data, size_t bytes)
 {
 	const struct task *t = (const void *)((const char *)data + bytes);
-	struct doing own = {0}, *outer = begin(t, &own);
+	struct doing own = {0}, *outer = call_task_begin(t, &own);
 	t->function(data);
-	end(t, outer);
+	call_task_end(t, outer);
 }
 
 static TARGET_BETWEEN int run_routine(int thread, void *data, size_t bytes)
 {
 	union full_task f; /* what is left of a task may be somebody else's by then */
 	memcpy(&f, (const char *)data + bytes, task_bytes(DEPENDS));
-	struct doing own = {0}, *outer = begin(&f.task, &own);
+	struct doing own = {0}, *outer = call_task_begin(&f.task, &own);
 	int result = f.task.routine(thread, data);
-	end(&f.task, outer);
+	call_task_end(&f.task, outer);
 	return result;
 }
 
@@ -178,7 +178,7 @@ static void (*const functions[SIZES])(void *) = {ALL(FUNCTION_NAME)};
 static int (*const routines[SIZES])(int, void *) = {ALL(ROUTINE_NAME)};
 
 /* SIZES or more: there is none. */
-static size_t size_class(size_t bytes)
+static size_t call_task_size_class(size_t bytes)
 {
 	return (bytes + STEP_BYTES - 1) / STEP_BYTES;
 }
@@ -203,11 +203,12 @@ struct given {
 
 static size_t room_bytes(long size, unsigned nr_depends)
 {
-	return size_class((size_t)size) * STEP_BYTES + task_bytes(nr_depends) + DATA_ALIGN;
+	return call_task_size_class((size_t)size) * STEP_BYTES + task_bytes(nr_depends) +
+	       DATA_ALIGN;
 }
 /* NULL: it goes without us. */
 #define ROOM(size, align, nr_depends)                                                              \
-	(size_class((size_t)(size)) < SIZES && (align) <= DATA_ALIGN                               \
+	(call_task_size_class((size_t)(size)) < SIZES && (align) <= DATA_ALIGN                     \
 			? __builtin_alloca(room_bytes(size, nr_depends))                           \
 			: NULL)
 
@@ -219,15 +220,16 @@ static TARGET_BETWEEN void copy_both(void *to, void *from)
 }
 
 /* The task's place in the room. */
-static void find_room(struct given *g, char *room, long size, unsigned nr_depends)
+static void call_task_find_room(struct given *g, char *room, long size, unsigned nr_depends)
 {
-	g->bytes = size_class((size_t)size) * STEP_BYTES;
+	g->bytes = call_task_size_class((size_t)size) * STEP_BYTES;
 	g->from = room + -(uintptr_t)room % DATA_ALIGN;
 	g->task = (struct task *)(void *)((char *)g->from + g->bytes);
 	*g->task = (struct task){.room = nr_depends};
 }
 
-static void give(struct given *g, task_function **f, void **data, task_copy **copy, long *size)
+static void call_task_give(
+	struct given *g, task_function **f, void **data, task_copy **copy, long *size)
 {
 	void *room = g->from;
 	g->task->function = *f;
@@ -275,11 +277,11 @@ static TARGET_BETWEEN void make_task TASK_PARAMETERS
 	char *room = flags & GOMP_DETACHES && copy ? NULL : ROOM(size, align, nr);
 	struct given g;
 	if (room) {
-		find_room(&g, room, size, nr);
+		call_task_find_room(&g, room, size, nr);
 		if (nr)
 			depends_of(g.task, list);
 		tell_made(g.task);
-		give(&g, &f, &data, &copy, &size);
+		call_task_give(&g, &f, &data, &copy, &size);
 	}
 	GOMP_task(f, data, copy, size, align, condition, flags, list, priority, detach);
 }
@@ -312,9 +314,9 @@ static void told_done(void)
 		char *room = longpole_target_attached() ? ROOM(size, align, 0) : NULL;             \
 		struct given g;                                                                    \
 		if (room) {                                                                        \
-			find_room(&g, room, size, 0);                                              \
+			call_task_find_room(&g, room, size, 0);                                    \
 			tell_made(g.task);                                                         \
-			give(&g, &f, &data, &copy, &size);                                         \
+			call_task_give(&g, &f, &data, &copy, &size);                               \
 		}                                                                                  \
 		name(f, data, copy, size, align, flags, nr, priority, from, to, by);               \
 		if (!(flags & GOMP_NO_GROUP))                                                      \
@@ -334,7 +336,7 @@ static void begin_group(void)
 static void end_group(void)
 {
 	struct doing *d = doing();
-	const char *group = group_of(d);
+	const char *group = call_task_group_of(d);
 	d->nr_groups -= d->nr_groups != 0;
 	if (group)
 		longpole_target_told(group);
@@ -368,7 +370,7 @@ struct kmp_depend {
 enum { KMP_WRITES = 2 | 4 | 8 }; /* out, mutexinoutset, inoutset */
 
 /* NULL: it goes without us. */
-static struct task *task_of(struct kmp_task *k)
+static struct task *call_task_task_of(struct kmp_task *k)
 {
 	size_t class = 0;
 	while (class < SIZES && routines[class] != k->routine)
@@ -391,18 +393,18 @@ struct kmp_task *__kmpc_omp_task_alloc ALLOC_PARAMETERS WEAK;
 struct kmp_task *longpole_at___kmpc_omp_task_alloc ALLOC_PARAMETERS;
 AT struct kmp_task *longpole_at___kmpc_omp_task_alloc ALLOC_PARAMETERS
 {
-	size_t class = size_class(bytes);
+	size_t class = call_task_size_class(bytes);
 	if (class >= SIZES || !longpole_target_attached())
 		return __kmpc_omp_task_alloc(place, thread, flags, bytes, shared_bytes, routine);
 	struct kmp_task *k = __kmpc_omp_task_alloc(place, thread, flags,
 		class * STEP_BYTES + task_bytes(DEPENDS), shared_bytes, routines[class]);
-	*task_of(k) = (struct task){.routine = routine, .room = DEPENDS};
+	*call_task_task_of(k) = (struct task){.routine = routine, .room = DEPENDS};
 	return k;
 }
 
 static void tell_made_kmp(struct kmp_task *k, const struct kmp_depend *list, int nr)
 {
-	struct task *t = task_of(k);
+	struct task *t = call_task_task_of(k);
 	if (!t)
 		return;
 	depends_of_kmp(t, list, nr);

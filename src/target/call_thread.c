@@ -50,7 +50,7 @@ static void took(unsigned kind, const volatile void *object, uint64_t before, ui
 		return name(object);                                                               \
 	}
 
-static void take(const void *object, uint64_t before, uint64_t after)
+static void call_thread_take(const void *object, uint64_t before, uint64_t after)
 {
 	longpole_target_took(object, after);
 	if (before == after)
@@ -59,7 +59,7 @@ static void take(const void *object, uint64_t before, uint64_t after)
 		longpole_target_call(CALL_lock, before, after, WORD(object), 0, 0, 0);
 }
 
-static void give(const void *object, uint64_t now)
+static void call_thread_give(const void *object, uint64_t now)
 {
 	longpole_target_mark(MEMORY_MARK_give, (const uint64_t[]){WORD(object), now});
 }
@@ -77,14 +77,14 @@ AT int longpole_at_pthread_mutex_lock(pthread_mutex_t *object)
 	if (result)
 		return result;
 	if (!s) {
-		take(object, last, target_call_ticks());
+		call_thread_take(object, last, target_call_ticks());
 		return 0;
 	}
 	if (s->after == last) {
 		s->before = s->after = target_call_ticks();
 		longpole_memory.stamps = NULL;
 	}
-	take(object, s->before, s->after);
+	call_thread_take(object, s->before, s->after);
 	return 0;
 }
 
@@ -95,11 +95,11 @@ AT int longpole_at_pthread_mutex_unlock(pthread_mutex_t *object)
 	struct record_lock_stamps *s = longpole_memory.stamps;
 	TARGET_UNLESS_ATTACHED(pthread_mutex_unlock(object));
 	if (!s) {
-		give(object, target_call_ticks());
+		call_thread_give(object, target_call_ticks());
 		return pthread_mutex_unlock(object);
 	}
 	int result = TARGET_CALL(pthread_mutex_unlock(object));
-	give(object, s->after); /* (at worst that of taking it) */
+	call_thread_give(object, s->after); /* (at worst that of taking it) */
 	return result;
 }
 
@@ -235,20 +235,20 @@ struct birth {
 };
 
 /* Also when it is cancelled or calls pthread_exit. */
-static void leaves(void *token)
+static void call_thread_leaves(void *token)
 {
 	uint64_t now = target_call_ticks();
 	longpole_target_call(CALL_thread_end, now, now, WORD(token), 0, 0, 0);
 }
 
-static TARGET_BETWEEN void *begins(void *argument)
+static TARGET_BETWEEN void *call_thread_begins(void *argument)
 {
 	struct birth b = *(struct birth *)argument;
 	void *result;
 	uint64_t now = target_call_ticks();
 	free(argument); /* allowed: of the call below */
 	longpole_target_call(CALL_thread_begin, now, now, b.token, 0, 0, 0);
-	pthread_cleanup_push(leaves, (void *)(uintptr_t)b.token);
+	pthread_cleanup_push(call_thread_leaves, (void *)(uintptr_t)b.token);
 	result = b.of.function(b.of.argument);
 	pthread_cleanup_pop(1);
 	return result;
@@ -269,7 +269,7 @@ AT int longpole_at_pthread_create(pthread_t *thread, const pthread_attr_t *attri
 	longpole_target_call(CALL_thread_create, before, before, token, 0, 0, 0);
 	longpole_target_let_see(false);
 	longpole_memory.nr_told++;
-	int result = TARGET_CALL(pthread_create(thread, attributes, begins, b));
+	int result = TARGET_CALL(pthread_create(thread, attributes, call_thread_begins, b));
 	longpole_memory.nr_told--;
 	if (result)
 		free(b); /* allowed: see above */

@@ -18,7 +18,7 @@ static struct {
 } made[DESCRIPTORS];
 static uint64_t nr_numbers; /* atomic */
 
-static bool look(int fd, uint64_t *ret_device, uint64_t *ret_inode)
+static bool channel_look(int fd, uint64_t *ret_device, uint64_t *ret_inode)
 {
 	struct stat s;
 	if (longpole_target_syscall(SYS_fstat, fd, (long)&s, 0, 0, 0, 0))
@@ -42,7 +42,7 @@ void longpole_target_channel_made(int fd, const struct target_channel *c)
 	if (fd < 0 || fd >= DESCRIPTORS)
 		return;
 	made[fd].channel = (struct target_channel){0};
-	if (look(fd, &made[fd].device, &made[fd].inode))
+	if (channel_look(fd, &made[fd].device, &made[fd].inode))
 		made[fd].channel = *c;
 }
 
@@ -50,7 +50,7 @@ void longpole_target_channel_opened(int fd, uint64_t units)
 {
 	uint64_t device, inode;
 	struct target_channel c = {0};
-	if (!look(fd, &device, &inode))
+	if (!channel_look(fd, &device, &inode))
 		return;
 	for (int i = 0; i < DESCRIPTORS && !c.gives; i++)
 		if (made[i].inode == inode && made[i].device == device)
@@ -66,5 +66,6 @@ bool longpole_target_channel(int fd, struct target_channel *ret)
 	if (fd < 0 || fd >= DESCRIPTORS || !(made[fd].channel.takes | made[fd].channel.gives))
 		return false;
 	*ret = made[fd].channel;
-	return look(fd, &device, &inode) && device == made[fd].device && inode == made[fd].inode;
+	return channel_look(fd, &device, &inode) && device == made[fd].device &&
+	       inode == made[fd].inode;
 }

@@ -50,7 +50,7 @@ void longpole_target_stubs(const char *from, const char *to)
 }
 
 /* Its workers wait for a parallel region, which is recorded as a spawn. */
-static bool is_openmp(uint64_t site)
+static bool meet_is_openmp(uint64_t site)
 {
 	static const char *const name[] = {"/libgomp.", "/libomp.", "/libomp5.", "/libiomp5."};
 	Dl_info info = {0};
@@ -62,15 +62,15 @@ static bool is_openmp(uint64_t site)
 	return false;
 }
 
-static void created(uint64_t handle, uint64_t before_ticks, uint64_t site)
+static void meet_created(uint64_t handle, uint64_t before_ticks, uint64_t site)
 {
-	if (longpole_memory.nr_told || is_openmp(site))
+	if (longpole_memory.nr_told || meet_is_openmp(site))
 		return;
 	longpole_target_call(CALL_thread_create, before_ticks, before_ticks, 0, handle, 0, 0);
 	longpole_target_let_see(false);
 }
 
-static void joined(uint64_t handle, uint64_t before_ticks, uint64_t after_ticks)
+static void meet_joined(uint64_t handle, uint64_t before_ticks, uint64_t after_ticks)
 {
 	if (!longpole_memory.nr_told)
 		longpole_target_call(CALL_thread_join, before_ticks, after_ticks, handle, 0, 0, 0);
@@ -78,7 +78,7 @@ static void joined(uint64_t handle, uint64_t before_ticks, uint64_t after_ticks)
 
 const struct record_preload_side *longpole_target_meet(void)
 {
-	static const struct record_target_side own = {is_stub, caller, created, joined};
+	static const struct record_target_side own = {is_stub, caller, meet_created, meet_joined};
 	union {
 		void *symbol;
 		record_meet_fn *function;

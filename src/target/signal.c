@@ -212,7 +212,7 @@ static void reclaim(struct target_thread *t, const void *frame)
 	}
 }
 
-static struct target_buffer *free_buffer(struct target_thread *t)
+static struct target_buffer *signal_free_buffer(struct target_thread *t)
 {
 	for (unsigned i = 0; i < TARGET_BUFFERS; i++)
 		if (!t->buffer[i].in_use && longpole_target_make_buffer(&t->buffer[i]))
@@ -254,7 +254,7 @@ static void with_buffer(int signal, siginfo_t *info, void *context)
 		int saved = errno;
 		reclaim(t, &before);
 		from = longpole_target_buffer_of(t, before.pointer);
-		own = from ? free_buffer(t) : NULL;
+		own = from ? signal_free_buffer(t) : NULL;
 		if (own) {
 			from->left_at = live_pointer(from, context);
 			emit_alone(t, from, from->left_at,
@@ -344,7 +344,7 @@ TARGET_EXPORT int sigaction(int signal, const struct sigaction *act, struct siga
 	return change_action(signal, act, old);
 }
 
-static __sighandler_t simple(int signal, __sighandler_t handler, int flags)
+static __sighandler_t signal_simple(int signal, __sighandler_t handler, int flags)
 {
 	struct sigaction act = {.sa_flags = flags}, old;
 	act.sa_handler = handler;
@@ -355,19 +355,19 @@ static __sighandler_t simple(int signal, __sighandler_t handler, int flags)
 
 TARGET_EXPORT __sighandler_t signal(int number, __sighandler_t handler)
 {
-	return simple(number, handler, SA_RESTART);
+	return signal_simple(number, handler, SA_RESTART);
 }
 
 __sighandler_t bsd_signal(int number, __sighandler_t handler);
 TARGET_EXPORT __sighandler_t bsd_signal(int number, __sighandler_t handler)
 {
-	return simple(number, handler, SA_RESTART);
+	return signal_simple(number, handler, SA_RESTART);
 }
 
 __sighandler_t sysv_signal(int number, __sighandler_t handler);
 TARGET_EXPORT __sighandler_t sysv_signal(int number, __sighandler_t handler)
 {
-	return simple(number, handler, (int)(SA_RESETHAND | SA_NODEFER));
+	return signal_simple(number, handler, (int)(SA_RESETHAND | SA_NODEFER));
 }
 
 /* What `signal` is in strict C. */
@@ -406,7 +406,7 @@ TARGET_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 /* ---- the same, as old programs ask for it ---------------------------------------------------- */
 
 /* Blocks or lets through one signal. Was it blocked? Negative: it is none, and errno says so. */
-static int hold(int how, int signal)
+static int signal_hold(int how, int signal)
 {
 	sigset_t one, old;
 	sigemptyset(&one);
@@ -417,7 +417,7 @@ static int hold(int how, int signal)
 
 TARGET_EXPORT int sighold(int signal)
 {
-	return hold(SIG_BLOCK, signal) < 0 ? -1 : 0;
+	return signal_hold(SIG_BLOCK, signal) < 0 ? -1 : 0;
 }
 
 TARGET_EXPORT int sigignore(int number)
@@ -432,7 +432,7 @@ TARGET_EXPORT __sighandler_t sigset(int number, __sighandler_t handler)
 	bool holds = handler == SIG_HOLD;
 	if (change_action(number, holds ? NULL : &act, &old))
 		return SIG_ERR;
-	int was_held = hold(holds ? SIG_BLOCK : SIG_UNBLOCK, number);
+	int was_held = signal_hold(holds ? SIG_BLOCK : SIG_UNBLOCK, number);
 	return was_held < 0 ? SIG_ERR : was_held ? SIG_HOLD : old.sa_handler;
 }
 

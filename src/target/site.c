@@ -36,14 +36,14 @@ static struct {
 	int locked;
 } self;
 
-static void lock(uint64_t *ret_signals)
+static void site_lock(uint64_t *ret_signals)
 {
 	longpole_target_block_signals(ret_signals);
 	while (__atomic_exchange_n(&self.locked, 1, __ATOMIC_ACQUIRE))
 		(void)longpole_target_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
-static void unlock(const uint64_t *signals)
+static void site_unlock(const uint64_t *signals)
 {
 	__atomic_store_n(&self.locked, 0, __ATOMIC_RELEASE);
 	longpole_target_restore_signals(signals);
@@ -81,7 +81,7 @@ void longpole_target_sites_forked(void)
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static bool find_object(uintptr_t code, uint16_t *ret)
+static bool site_find_object(uintptr_t code, uint16_t *ret)
 {
 	struct target_place *o = self.arena->object;
 	for (uint32_t i = 0; i < self.nr_objects; i++)
@@ -96,7 +96,7 @@ static bool find_object(uintptr_t code, uint16_t *ret)
 	return true;
 }
 
-static uint64_t make(uint64_t key)
+static uint64_t site_make(uint64_t key)
 {
 	size_t i = target_site_hash(key);
 	for (; self.arena->table[i].key; i = (i + 1) % (1u << TARGET_SITE_BITS))
@@ -106,7 +106,7 @@ static uint64_t make(uint64_t key)
 	s->code = key >> 8;
 	s->direction = key >> 5 & 3;
 	s->size = key & 31;
-	if (self.nr == TARGET_SITES_MAX || !find_object(s->code, &s->object))
+	if (self.nr == TARGET_SITES_MAX || !site_find_object(s->code, &s->object))
 		return 0;
 	if (s->direction == TARGET_SITE_CALLS)
 		s->head.terminator = MEMORY_TERM_CALL;
@@ -121,9 +121,9 @@ static uint64_t make(uint64_t key)
 uint64_t longpole_target_make_site(uint64_t key)
 {
 	uint64_t signals;
-	lock(&signals);
-	uint64_t head = make(key);
-	unlock(&signals);
+	site_lock(&signals);
+	uint64_t head = site_make(key);
+	site_unlock(&signals);
 	return head;
 }
 
@@ -150,7 +150,7 @@ static size_t put_info(uint8_t *p, const struct site *s)
 }
 
 /* Those of one object among [from, to). */
-static void send(uint16_t object, uint32_t from, uint32_t to)
+static void site_send(uint16_t object, uint32_t from, uint32_t to)
 {
 	struct arena *a = self.arena;
 	const struct target_place *o = &a->object[object];
@@ -190,12 +190,12 @@ void longpole_target_send_sites(void)
 	if (__atomic_load_n(&self.nr_sent, __ATOMIC_ACQUIRE) ==
 		__atomic_load_n(&self.nr, __ATOMIC_ACQUIRE))
 		return;
-	lock(&signals);
+	site_lock(&signals);
 	while (self.nr_sent < self.nr) {
 		uint32_t to = self.nr - self.nr_sent > BATCH ? self.nr_sent + BATCH : self.nr;
 		for (uint32_t i = 0; i < self.nr_objects; i++)
-			send((uint16_t)i, self.nr_sent, to);
+			site_send((uint16_t)i, self.nr_sent, to);
 		__atomic_store_n(&self.nr_sent, to, __ATOMIC_RELEASE);
 	}
-	unlock(&signals);
+	site_unlock(&signals);
 }

@@ -76,7 +76,7 @@ static void *map(size_t bytes, long flags)
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
-static void unmap(void *p, size_t bytes)
+static void target_unmap(void *p, size_t bytes)
 {
 	if (p)
 		(void)longpole_target_syscall(SYS_munmap, (long)p, (long)bytes, 0, 0, 0, 0);
@@ -104,7 +104,7 @@ void longpole_target_tell_allocated(const void *p, uint64_t site)
 		self.beside->allocated((uintptr_t)p, site);
 }
 
-static uint8_t *block_at(uint32_t i)
+static uint8_t *target_block_at(uint32_t i)
 {
 	return (uint8_t *)self.ring + MEMORY_RING_HEAD_BYTES +
 	       (uint64_t)i * MEMORY_RING_BLOCK_BYTES;
@@ -142,7 +142,7 @@ static bool all_are_active(void)
 
 /* Waits for a block; false: there will be none, or all are held by threads that wait for something
  * that is not seen here, for us maybe. */
-static bool take_block(uint32_t *ret)
+static bool target_take_block(uint32_t *ret)
 {
 	struct memory_ring_head *ring = self.ring;
 	uint64_t began = target_ticks();
@@ -190,12 +190,13 @@ static void send_section(const struct memory_table_head *of, enum memory_table_s
 	table.section = section;
 	table.address = address;
 	table.bytes = size_bytes;
-	while (table.offset < size_bytes && take_block(&block)) {
+	while (table.offset < size_bytes && target_take_block(&block)) {
 		struct memory_chunk_head head = {.image = self.image,
 			.pid = self.pid,
 			.first_ticks = target_ticks(),
 			.tables = self.image};
-		memory_table_chunk(block_at(block), MEMORY_RING_BLOCK_BYTES, &head, &table, bytes);
+		memory_table_chunk(
+			target_block_at(block), MEMORY_RING_BLOCK_BYTES, &head, &table, bytes);
 		publish(block);
 	}
 }
@@ -239,7 +240,7 @@ static struct memory_block_head mark_head[MEMORY_MARK_NR] = {
 };
 
 /* Those of the module where the thread is now. */
-static const struct memory_block_head *find_head(struct target_encoder *e, uintptr_t address)
+static const struct memory_block_head *target_find_head(struct target_encoder *e, uintptr_t address)
 {
 	uint32_t nr = __atomic_load_n(&self.nr_modules, __ATOMIC_ACQUIRE);
 	uintptr_t nr_sites = 0;
@@ -265,9 +266,9 @@ static const struct memory_block_head *find_head(struct target_encoder *e, uintp
 }
 
 /* Accesses through the global offset table that the linker has made away are none. */
-static void settle(const struct memory_maybe *m, const struct memory_maybe *end)
+static void target_settle(const struct memory_maybe *m, const struct memory_maybe *target_end)
 {
-	for (; m < end; m++) {
+	for (; m < target_end; m++) {
 		uint8_t *access = (uint8_t *)(uintptr_t)&m->access + m->access;
 		const uint8_t *at = (const uint8_t *)&m->instruction + m->instruction;
 		bool same = m->length <= sizeof m->bytes && m->disp_at + 4 <= m->length;
@@ -284,7 +285,7 @@ static void settle(const struct memory_maybe *m, const struct memory_maybe *end)
 	}
 }
 
-static int find_module(struct dl_phdr_info *info, size_t size, void *ctx)
+static int target_find_module(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	struct target_place *m = ctx;
 	uintptr_t at = m->address;
@@ -307,7 +308,7 @@ static int find_module(struct dl_phdr_info *info, size_t size, void *ctx)
 void longpole_target_find_place(uintptr_t address, struct target_place *ret)
 {
 	*ret = (struct target_place){.address = address};
-	(void)dl_iterate_phdr(find_module, ret);
+	(void)dl_iterate_phdr(target_find_module, ret);
 	if (ret->path[0])
 		return;
 	long n = longpole_target_syscall(SYS_readlink, (long)"/proc/self/exe", (long)ret->path,
@@ -375,7 +376,7 @@ static void add_module(struct memory_block_head *heads, struct memory_block_head
 
 /* ---- encoder states -------------------------------------------------------------------------- */
 
-static bool grow(void *array /* T ** */, uint64_t old, uint64_t room, size_t size)
+static bool target_grow(void *array /* T ** */, uint64_t old, uint64_t room, size_t size)
 {
 	void *p = map(room * size, MAP_NORESERVE), *before;
 	if (!p)
@@ -383,25 +384,25 @@ static bool grow(void *array /* T ** */, uint64_t old, uint64_t room, size_t siz
 	memcpy(&before, array, sizeof before);
 	if (before) {
 		memcpy(p, before, old * size);
-		unmap(before, old * size);
+		target_unmap(before, old * size);
 	}
 	memcpy(array, &p, sizeof p);
 	return true;
 }
 
-static bool room_for_states(struct target_thread *t)
+static bool target_room_for_states(struct target_thread *t)
 {
 	struct target_encoder *e = &t->encoder;
 	e->slot_base = self.slot_base;
 	if (self.nr_blocks > e->nr_blocks) {
 		uint64_t room = self.nr_blocks + TABLES_FIRST;
-		if (!grow(&e->block, e->nr_blocks, room, sizeof *e->block))
+		if (!target_grow(&e->block, e->nr_blocks, room, sizeof *e->block))
 			return false;
 		e->nr_blocks = (uint32_t)room;
 	}
 	if (self.nr_slots > t->nr_slot_states) {
 		uint64_t room = self.nr_slots + TABLES_FIRST;
-		if (!grow(&e->slot, t->nr_slot_states, room, sizeof *e->slot))
+		if (!target_grow(&e->slot, t->nr_slot_states, room, sizeof *e->slot))
 			return false;
 		t->nr_slot_states = room;
 	}
@@ -443,9 +444,9 @@ static bool leaves_raw(const struct target_thread *t, const uint64_t *words, siz
 static bool open_chunk(struct target_thread *t, bool raw)
 {
 	uint32_t block;
-	if (!take_block(&block))
+	if (!target_take_block(&block))
 		return false;
-	t->chunk = block_at(block);
+	t->chunk = target_block_at(block);
 	t->chunk_block = block;
 	t->encodes_chunk = block >= __atomic_load_n(&self.ring->raw, __ATOMIC_RELAXED);
 	t->chunk_is_raw = raw && !t->encodes_chunk;
@@ -470,7 +471,7 @@ static bool open_chunk(struct target_thread *t, bool raw)
 	t->lost = 0;
 	if (t->chunk_is_raw)
 		return true;
-	if (!room_for_states(t)) {
+	if (!target_room_for_states(t)) {
 		close_chunk(t);
 		return false;
 	}
@@ -504,8 +505,8 @@ static void put_piece(struct target_thread *t, struct target_piece *piece)
 		t->chunk_most += (uint32_t)target_piece_bound(piece->nr);
 		return;
 	}
-	uint8_t *end = longpole_target_encode_piece(&t->encoder, piece, out);
-	t->chunk_used = t->chunk_most = (uint32_t)(end - t->chunk);
+	uint8_t *target_end = longpole_target_encode_piece(&t->encoder, piece, out);
+	t->chunk_used = t->chunk_most = (uint32_t)(target_end - t->chunk);
 }
 
 /* The words [from, to) as a piece of the thread's chunk. */
@@ -518,7 +519,8 @@ static void add_piece(struct target_thread *t, uint64_t *from, size_t nr, unsign
 	if (t->chunk && (MEMORY_RING_BLOCK_BYTES - t->chunk_most < target_piece_bound(nr) ||
 				t->chunk_is_raw != raw))
 		close_chunk(t);
-	if ((!t->chunk && !open_chunk(t, raw)) || (!t->chunk_is_raw && !room_for_states(t))) {
+	if ((!t->chunk && !open_chunk(t, raw)) ||
+		(!t->chunk_is_raw && !target_room_for_states(t))) {
 		t->lost += nr;
 		return;
 	}
@@ -586,7 +588,7 @@ struct target_buffer *longpole_target_buffer_of(struct target_thread *t, const u
 }
 
 /* One that has ended, or a new one. */
-static struct target_thread *find_thread(void)
+static struct target_thread *target_find_thread(void)
 {
 	for (struct target_thread *t = __atomic_load_n(&self.threads, __ATOMIC_ACQUIRE); t;
 		t = t->next) {
@@ -616,7 +618,7 @@ static uint64_t fs_base(void)
 
 struct target_thread *longpole_target_attach_thread(void)
 {
-	struct target_thread *t = find_thread();
+	struct target_thread *t = target_find_thread();
 	if (!t || !longpole_target_make_buffer(&t->buffer[0]))
 		return NULL;
 	if (!t->stack)
@@ -630,7 +632,7 @@ struct target_thread *longpole_target_attach_thread(void)
 	t->begin_ticks = target_ticks();
 	t->tls = &longpole_memory;
 	t->encoder.avx2 = self.avx2;
-	t->encoder.find = find_head;
+	t->encoder.find = target_find_head;
 	t->encoder.nr_heads = 0;
 	for (unsigned i = 0; i < TARGET_BUFFERS; i++) {
 		t->buffer[i].in_use = false;
@@ -661,7 +663,7 @@ void longpole_target_restore_signals(const uint64_t *old)
 }
 
 /* Make this thread's words so far a piece; before exec, at a thread's end. */
-static void flush(void)
+static void target_flush(void)
 {
 	struct target_thread *t = longpole_memory.thread;
 	uint64_t old;
@@ -680,7 +682,7 @@ static void flush(void)
 static void end_chunk(bool waits)
 {
 	struct target_thread *t = longpole_memory.thread;
-	flush();
+	target_flush();
 	if (!t || !t->chunk)
 		return;
 	if (waits)
@@ -712,7 +714,7 @@ void longpole_target_thread_end(void)
 }
 
 /* Comes again after other destructors, which may be rewritten code, up to the last round. */
-static void thread_ends(void *round)
+static void target_thread_ends(void *round)
 {
 	uintptr_t n = (uintptr_t)round;
 	longpole_target_thread_end();
@@ -758,7 +760,7 @@ void longpole_target_mark(enum memory_mark mark, const uint64_t *slot)
 	if (!b)
 		return;
 	if (b->end - longpole_memory.pointer < TARGET_RECORD_WORDS_MAX)
-		flush();
+		target_flush();
 	uint64_t *p = longpole_memory.pointer;
 	if (!p)
 		return;
@@ -799,7 +801,7 @@ void longpole_memory_marker(int command, int number)
 	if (t && (command == THREAD_ON || command == ALL_ON)) {
 		struct target_buffer *b = longpole_target_buffer_of(t, longpole_memory.pointer);
 		if (b && t->stopped) {
-			flush(); /* drops it while stopped */
+			target_flush(); /* drops it while stopped */
 			t->stopped = 0;
 		}
 	}
@@ -808,7 +810,7 @@ void longpole_memory_marker(int command, int number)
 	if (command == THREAD_OFF || command == ALL_OFF) {
 		uint64_t gap[] = {MEMORY_GAP_MARKER, now};
 		longpole_target_mark(MEMORY_MARK_gap, gap);
-		flush();
+		target_flush();
 		t = longpole_memory.thread;
 		if (command == ALL_OFF)
 			__atomic_store_n(&self.stopped, 1, __ATOMIC_RELEASE);
@@ -889,7 +891,7 @@ static void in_child(void)
 		longpole_memory.pointer = b->from = b->start;
 }
 
-static void attach(char **environment)
+static void target_attach(char **environment)
 {
 	int idle = 0;
 	if (!__atomic_compare_exchange_n(
@@ -903,7 +905,7 @@ static void attach(char **environment)
 	add_module(mark_head, mark_head + MEMORY_MARK_NR, (const uint8_t *)"", (const uint8_t *)"");
 	longpole_target_install_guard();
 	self.beside = self.ring ? longpole_target_meet() : NULL;
-	self.has_key = !pthread_key_create(&self.key, thread_ends);
+	self.has_key = !pthread_key_create(&self.key, target_thread_ends);
 	(void)pthread_atfork(NULL, NULL, in_child);
 	__atomic_store_n(&self.attached, 2, __ATOMIC_RELEASE);
 }
@@ -916,27 +918,27 @@ void longpole_memory_register(struct memory_block_head *heads, struct memory_blo
 	const uint8_t *info, const uint8_t *info_end, const struct memory_maybe *maybe,
 	const struct memory_maybe *maybe_end)
 {
-	attach(environ);
-	settle(maybe, maybe_end);
+	target_attach(environ);
+	target_settle(maybe, maybe_end);
 	add_module(heads, heads_end, info, info_end);
 }
 
-static void end(void)
+static void target_end(void)
 {
 	longpole_target_flush_all();
 }
 
-static void start(int argc, char **argv, char **environment)
+static void target_start(int argc, char **argv, char **environment)
 {
 	(void)argc;
 	(void)argv;
-	attach(environment);
+	target_attach(environment);
 }
 
 /* Before any constructor, of whatever module. */
 __attribute__((section(".preinit_array"), used)) static void (*const start_early)(
-	int, char **, char **) = start;
+	int, char **, char **) = target_start;
 __attribute__((destructor(101), used)) static void end_late(void)
 {
-	end();
+	target_end();
 }

@@ -141,7 +141,7 @@ void *__tsan_memset(void *to, int c, size_t n)
 
 /* ---- atomics --------------------------------------------------------------------------------- */
 
-static inline uint64_t begins(void)
+static inline uint64_t tsan_begins(void)
 {
 	return longpole_target_site_table ? target_ticks() : 0;
 }
@@ -171,7 +171,7 @@ static inline __attribute__((always_inline)) void operated(uint64_t began,
 		volatile word_##bits *a, word_##bits v, int order)                                 \
 	{                                                                                          \
 		(void)order;                                                                       \
-		uint64_t began = begins();                                                         \
+		uint64_t began = tsan_begins();                                                    \
 		word_##bits old = operation(bits, name, a, v);                                     \
 		operated(began, a, MEMORY_ACCESS_BOTH, bits / 8, CALLER);                          \
 		return old;                                                                        \
@@ -185,7 +185,7 @@ static inline __attribute__((always_inline)) void operated(uint64_t began,
 	{                                                                                          \
 		(void)order;                                                                       \
 		(void)failed_order;                                                                \
-		uint64_t began = begins();                                                         \
+		uint64_t began = tsan_begins();                                                    \
 		word_##bits wanted = *expected, old = __sync_val_compare_and_swap(a, wanted, v);   \
 		operated(began, a, MEMORY_ACCESS_BOTH, bits / 8, CALLER);                          \
 		if (old == wanted)                                                                 \
@@ -198,7 +198,7 @@ static inline __attribute__((always_inline)) void operated(uint64_t began,
 	word_##bits __tsan_atomic##bits##_load(const volatile word_##bits *a, int order)           \
 	{                                                                                          \
 		(void)order;                                                                       \
-		uint64_t began = begins();                                                         \
+		uint64_t began = tsan_begins();                                                    \
 		word_##bits v = LOAD_##bits(a);                                                    \
 		operated(began, a, MEMORY_ACCESS_LOAD, bits / 8, CALLER);                          \
 		return v;                                                                          \
@@ -207,7 +207,7 @@ static inline __attribute__((always_inline)) void operated(uint64_t began,
 	void __tsan_atomic##bits##_store(volatile word_##bits *a, word_##bits v, int order)        \
 	{                                                                                          \
 		(void)order;                                                                       \
-		uint64_t began = begins();                                                         \
+		uint64_t began = tsan_begins();                                                    \
 		(void)EXCHANGE_##bits(bits, exchange, a, v);                                       \
 		operated(began, a, MEMORY_ACCESS_STORE, bits / 8, CALLER);                         \
 	}                                                                                          \
@@ -217,7 +217,7 @@ static inline __attribute__((always_inline)) void operated(uint64_t began,
 		volatile word_##bits *a, word_##bits v, int order)                                 \
 	{                                                                                          \
 		(void)order;                                                                       \
-		uint64_t began = begins();                                                         \
+		uint64_t began = tsan_begins();                                                    \
 		word_##bits old = EXCHANGE_##bits(bits, exchange, a, v);                           \
 		operated(began, a, MEMORY_ACCESS_BOTH, bits / 8, CALLER);                          \
 		return old;                                                                        \
@@ -229,7 +229,7 @@ static inline __attribute__((always_inline)) void operated(uint64_t began,
 	{                                                                                          \
 		(void)order;                                                                       \
 		(void)failed_order;                                                                \
-		uint64_t began = begins();                                                         \
+		uint64_t began = tsan_begins();                                                    \
 		word_##bits old = __sync_val_compare_and_swap(a, expected, v);                     \
 		operated(began, a, MEMORY_ACCESS_BOTH, bits / 8, CALLER);                          \
 		return old;                                                                        \

@@ -93,7 +93,7 @@ static void free_ahead(struct trace_ahead *a)
 }
 
 /* Signals are for the program's own threads. */
-static bool start_thread(struct trace_reader *r)
+static bool ahead_start_thread(struct trace_reader *r)
 {
 	sigset_t all, before;
 
@@ -124,7 +124,7 @@ enum base_status trace_ahead_start(struct trace_reader *r, struct base_err *err)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory to read ahead");
 	}
 	r->ahead = a;
-	if (!start_thread(r)) { /* there may be no more threads: without one, then */
+	if (!ahead_start_thread(r)) { /* there may be no more threads: without one, then */
 		free_ahead(a);
 		r->ahead = NULL;
 		r->reads_ahead = false;

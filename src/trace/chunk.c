@@ -49,7 +49,7 @@ enum base_status trace_source_read(
 /* ---- buffers --------------------------------------------------------------------------------- */
 
 /* Few sizes, so that buffers can be used again; what a writer fills to the brim just fits. */
-static size_t size_class(size_t need)
+static size_t chunk_size_class(size_t need)
 {
 	size_t size = BUFFER_MIN_BYTES;
 
@@ -61,7 +61,7 @@ static size_t size_class(size_t need)
 static enum base_status take_buffer(
 	struct trace_reader *r, size_t need, struct trace_buffer *ret, struct base_err *err)
 {
-	size_t capacity = size_class(need);
+	size_t capacity = chunk_size_class(need);
 
 	for (unsigned i = r->nr_spare; i-- > 0;) {
 		if (r->spare[i].capacity != capacity)
@@ -118,7 +118,7 @@ void trace_chunk_damaged(struct trace_reader *r, uint32_t chunk)
 		bytes < r->health.readable_bytes ? bytes : r->health.readable_bytes;
 }
 
-static enum base_status damaged(
+static enum base_status chunk_damaged(
 	const struct trace_reader *r, uint64_t offset, const char *what, struct base_err *err)
 {
 	return base_fail(err, BASE_ERR_CORRUPT, "%s: the chunk at byte %" PRIu64 ": %s",
@@ -135,10 +135,10 @@ static enum base_status read_stored(struct trace_reader *r, uint64_t offset, siz
 	}
 	if (nr > r->stored.capacity) {
 		base_free(r->stored.bytes);
-		r->stored = (struct trace_buffer){.bytes = base_alloc(size_class(nr))};
+		r->stored = (struct trace_buffer){.bytes = base_alloc(chunk_size_class(nr))};
 		if (!r->stored.bytes)
 			return base_fail(err, BASE_ERR_NOMEM, "no memory for a chunk");
-		r->stored.capacity = size_class(nr);
+		r->stored.capacity = chunk_size_class(nr);
 	}
 	*ret = r->stored.bytes;
 	return trace_source_read(&r->source, offset, r->stored.bytes, nr, err);
@@ -159,11 +159,11 @@ static enum base_status fetch_header(struct trace_reader *r, uint32_t chunk,
 	enum base_status status = trace_source_read(&r->source, e->offset, head, sizeof head, err);
 
 	if (status == BASE_ERR_TRUNCATED)
-		return damaged(r, e->offset, "is cut", err);
+		return chunk_damaged(r, e->offset, "is cut", err);
 	if (status != BASE_OK)
 		return status;
 	if (!trace_chunk_header_decode(head, ret) || !agrees(ret, e))
-		return damaged(r, e->offset, "its header", err);
+		return chunk_damaged(r, e->offset, "its header", err);
 	return BASE_OK;
 }
 
@@ -175,15 +175,15 @@ static enum base_status fetch_stored(struct trace_reader *r, uint32_t chunk,
 	uint64_t offset = e->offset + TRACE_CHUNK_HEADER_BYTES;
 
 	if (h->stored_bytes > r->source.size_bytes - offset)
-		return damaged(r, e->offset, "is cut", err);
+		return chunk_damaged(r, e->offset, "is cut", err);
 	enum base_status status = read_stored(r, offset, h->stored_bytes, ret, err);
 	if (status == BASE_ERR_TRUNCATED)
-		return damaged(r, e->offset, "is cut", err);
+		return chunk_damaged(r, e->offset, "is cut", err);
 	if (status != BASE_OK)
 		return status;
 	BASE_ASSERT(*ret);
 	if (XXH64(*ret, h->stored_bytes, 0) != h->payload_hash)
-		return damaged(r, e->offset, "its checksum is wrong", err);
+		return chunk_damaged(r, e->offset, "its checksum is wrong", err);
 	return BASE_OK;
 }
 
@@ -205,7 +205,7 @@ static enum base_status fetch_payload(struct trace_reader *r, uint32_t chunk,
 	} else if (ZSTD_decompressDCtx(r->zstd, ret->bytes, raw_bytes, stored, h->stored_bytes) !=
 		   raw_bytes) {
 		trace_buffer_release(r, ret);
-		return damaged(r, r->chunk[chunk].entry.offset, "does not decompress", err);
+		return chunk_damaged(r, r->chunk[chunk].entry.offset, "does not decompress", err);
 	}
 	memset(ret->bytes + raw_bytes, 0, TRACE_PAD_BYTES);
 	return BASE_OK;
@@ -297,7 +297,7 @@ enum base_status trace_reader_content(
 	enum base_status status = fetch_header(r, c->chunk, &h, err);
 
 	if (status == BASE_OK && h.raw_bytes != c->size_bytes)
-		status = damaged(r, r->chunk[c->chunk].entry.offset, "its header", err);
+		status = chunk_damaged(r, r->chunk[c->chunk].entry.offset, "its header", err);
 	if (status != BASE_OK)
 		return status;
 	pthread_mutex_lock(&r->decoding);

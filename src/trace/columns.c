@@ -73,7 +73,7 @@ void trace_splitter_free(struct trace_splitter *s)
 }
 
 /* A kind's first record in this chunk. false: no memory. */
-static __attribute__((noinline)) bool add_kind(struct trace_splitter *s, unsigned kind)
+static __attribute__((noinline)) bool columns_add_kind(struct trace_splitter *s, unsigned kind)
 {
 	const struct kind_columns *k = &kind_columns[kind];
 
@@ -92,7 +92,7 @@ static __attribute__((noinline)) bool add_kind(struct trace_splitter *s, unsigne
 }
 
 /* A varint to a column's end. */
-static BASE_INLINE const uint8_t *move(const uint8_t *p, uint8_t **to)
+static BASE_INLINE const uint8_t *columns_move(const uint8_t *p, uint8_t **to)
 {
 	uint8_t *q = *to, byte = *p++;
 
@@ -104,7 +104,7 @@ static BASE_INLINE const uint8_t *move(const uint8_t *p, uint8_t **to)
 }
 
 /* The records' varints to the columns' ends; returns how many records, 0: no memory. */
-static size_t scatter(struct trace_splitter *s, const uint8_t *p, const uint8_t *end)
+static size_t columns_scatter(struct trace_splitter *s, const uint8_t *p, const uint8_t *end)
 {
 	uint8_t *number = s->number;
 
@@ -112,7 +112,7 @@ static size_t scatter(struct trace_splitter *s, const uint8_t *p, const uint8_t 
 		unsigned kind = *p++;
 		if (BASE_UNLIKELY(kind & 0x80))
 			kind = (kind & 0x7f) | (unsigned)*p++ << 7;
-		if (BASE_UNLIKELY(!s->number_of[kind]) && !add_kind(s, kind))
+		if (BASE_UNLIKELY(!s->number_of[kind]) && !columns_add_kind(s, kind))
 			return 0;
 		uint8_t n = (uint8_t)(s->number_of[kind] - 1);
 		*number++ = n;
@@ -120,13 +120,13 @@ static size_t scatter(struct trace_splitter *s, const uint8_t *p, const uint8_t 
 		uint8_t **to = s->end + kind_columns[kind].first;
 		switch (kind_columns[kind].nr) {
 		case 3: /* of locks */
-			p = move(p, to++);
-			p = move(p, to++);
-			p = move(p, to++);
+			p = columns_move(p, to++);
+			p = columns_move(p, to++);
+			p = columns_move(p, to++);
 			break;
 		default:
 			for (unsigned left = kind_columns[kind].nr; left; left--)
-				p = move(p, to++);
+				p = columns_move(p, to++);
 		}
 	}
 	return (size_t)(number - s->number);
@@ -139,7 +139,7 @@ size_t trace_columns_split(struct trace_splitter *s, const uint8_t *rows, size_t
 	for (unsigned i = 0; i < s->nr_kinds; i++)
 		s->number_of[s->kind[i]] = 0;
 	s->nr_kinds = 0;
-	size_t nr_records = scatter(s, rows, rows + nr_bytes), nr_parts = 2;
+	size_t nr_records = columns_scatter(s, rows, rows + nr_bytes), nr_parts = 2;
 	if (!nr_records)
 		return 0;
 
@@ -205,7 +205,7 @@ static bool holds(const uint8_t *p, size_t nr, uint64_t nr_values)
 }
 
 /* The next of the head's numbers; below what the chunk has bytes, or else NULL. */
-static const uint8_t *get_number(const uint8_t *p, const uint8_t *end, uint32_t *ret)
+static const uint8_t *columns_get_number(const uint8_t *p, const uint8_t *end, uint32_t *ret)
 {
 	uint64_t v = 0;
 
@@ -233,12 +233,12 @@ static const uint8_t *skip_head(
 	for (uint32_t i = 0; p && i < nr_kinds; i++) {
 		uint32_t kind, number;
 		bool is_known;
-		p = get_number(p, end, &kind);
+		p = columns_get_number(p, end, &kind);
 		unsigned nr = p ? nr_columns(r, kind, &is_known) : 0;
 		if (!nr)
 			return NULL;
-		for (p = get_number(p, end, &number); p && nr; nr--)
-			p = get_number(p, end, &number);
+		for (p = columns_get_number(p, end, &number); p && nr; nr--)
+			p = columns_get_number(p, end, &number);
 	}
 	return p;
 }
@@ -251,14 +251,14 @@ static const uint8_t *open_kind(const struct trace_reader *r, struct trace_colum
 	bool is_known = false;
 	const uint8_t *at = *column;
 
-	p = get_number(p, end, &kind);
-	p = get_number(p, end, &nr_records);
+	p = columns_get_number(p, end, &kind);
+	p = columns_get_number(p, end, &nr_records);
 	unsigned nr = p ? nr_columns(r, kind, &is_known) : 0;
 	for (unsigned i = 0; i < columns->nr_kinds; i++)
 		if (columns->kind[i].kind == kind)
 			return NULL;
 	for (unsigned i = 0; i < nr; i++) {
-		p = get_number(p, end, &nr_bytes);
+		p = columns_get_number(p, end, &nr_bytes);
 		if (!p || nr_bytes > (uint64_t)(end - at))
 			return NULL;
 		/* The fields of a kind that we do not know are not looked at. */
@@ -288,7 +288,7 @@ enum base_status trace_columns_open(
 	if (!c->columns)
 		return BASE_ERR_NOMEM;
 	c->columns->nr_kinds = 0;
-	const uint8_t *p = get_number(c->p, end, &nr_kinds);
+	const uint8_t *p = columns_get_number(c->p, end, &nr_kinds);
 	if (!p || nr_kinds > TRACE_COLUMNS_KINDS_MAX)
 		return BASE_ERR_CORRUPT;
 	const uint8_t *number = skip_head(r, p, end, nr_kinds);

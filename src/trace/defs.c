@@ -38,7 +38,7 @@ static bool id_is_sane(uint32_t id, uint64_t nr_seen)
 #include "trace/defs.def"
 #undef DEF_TABLE
 
-static enum base_status add_string(struct trace_defs_builder *b, const struct trace_string *v)
+static enum base_status defs_add_string(struct trace_defs_builder *b, const struct trace_string *v)
 {
 	struct trace_defs *d = &b->defs;
 	uint32_t text;
@@ -64,7 +64,7 @@ static enum base_status add_definition(struct trace_reader *r, const struct trac
 
 	switch (def->kind) {
 	case TRACE_string:
-		status = add_string(&r->builder, &def->u.string);
+		status = defs_add_string(&r->builder, &def->u.string);
 		break;
 #define DEF_TABLE(kind, plural)                                                                    \
 	case TRACE_##kind:                                                                         \

@@ -11,7 +11,7 @@ struct span {
 	const uint8_t *p, *end; /* p is NULL after a read that did not fit */
 };
 
-static const uint8_t *take(struct span *s, uint64_t nr)
+static const uint8_t *layout_take(struct span *s, uint64_t nr)
 {
 	const uint8_t *p = s->p;
 
@@ -34,21 +34,21 @@ static uint64_t take_uvarint(struct span *s)
 
 static uint8_t take_u8(struct span *s)
 {
-	const uint8_t *p = take(s, 1);
+	const uint8_t *p = layout_take(s, 1);
 
 	return p ? *p : 0;
 }
 
-static uint32_t take_u32(struct span *s)
+static uint32_t layout_take_u32(struct span *s)
 {
-	const uint8_t *p = take(s, 4);
+	const uint8_t *p = layout_take(s, 4);
 
 	return p ? trace_get_u32(p) : 0;
 }
 
 static uint64_t take_u64(struct span *s)
 {
-	const uint8_t *p = take(s, 8);
+	const uint8_t *p = layout_take(s, 8);
 
 	return p ? trace_get_u64(p) : 0;
 }
@@ -57,7 +57,7 @@ static uint64_t take_u64(struct span *s)
 static const uint8_t *take_short_text(struct span *s, size_t *ret_length)
 {
 	*ret_length = take_u8(s);
-	return take(s, *ret_length);
+	return layout_take(s, *ret_length);
 }
 
 static void add_u32(struct base_str *out, uint32_t v)
@@ -68,7 +68,7 @@ static void add_u32(struct base_str *out, uint32_t v)
 	base_str_add_bytes(out, b, sizeof b);
 }
 
-static void add_u64(struct base_str *out, uint64_t v)
+static void layout_add_u64(struct base_str *out, uint64_t v)
 {
 	uint8_t b[8];
 
@@ -220,9 +220,9 @@ enum base_status trace_header_encode(
 	add_u32(out, 0); /* header_bytes, below */
 	add_u32(out, info->flags);
 	add_u32(out, info->nr_processors);
-	add_u64(out, info->origin_mono_ns);
-	add_u64(out, info->origin_unix_ns);
-	add_u64(out, info->tick_hz);
+	layout_add_u64(out, info->origin_mono_ns);
+	layout_add_u64(out, info->origin_unix_ns);
+	layout_add_u64(out, info->tick_hz);
 	for (size_t i = 0; i < BASE_COUNT(text); i++)
 		add_u32(out, length[i]);
 	size_t at_schema_bytes = out->length;
@@ -232,7 +232,7 @@ enum base_status trace_header_encode(
 	size_t at_schema = out->length;
 	add_schema(out);
 	size_t schema_bytes = out->length - at_schema;
-	add_u64(out, 0);
+	layout_add_u64(out, 0);
 	if (out->failed)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the header");
 
@@ -281,16 +281,16 @@ enum base_status trace_header_decode(const uint8_t *bytes, size_t nr, struct bas
 		return base_fail(err, BASE_ERR_CORRUPT,
 			"bytes 0 to %zu: the header's checksum is wrong", nr);
 	*ret_info = (struct trace_info){.size = sizeof *ret_info};
-	ret_info->flags = take_u32(&s);
-	ret_info->nr_processors = take_u32(&s);
+	ret_info->flags = layout_take_u32(&s);
+	ret_info->nr_processors = layout_take_u32(&s);
 	ret_info->origin_mono_ns = take_u64(&s);
 	ret_info->origin_unix_ns = take_u64(&s);
 	ret_info->tick_hz = take_u64(&s);
 	for (size_t i = 0; i < BASE_COUNT(text); i++)
-		length[i] = take_u32(&s);
-	uint32_t schema_bytes = take_u32(&s);
+		length[i] = layout_take_u32(&s);
+	uint32_t schema_bytes = layout_take_u32(&s);
 	for (size_t i = 0; i < BASE_COUNT(text); i++) {
-		const uint8_t *p = take(&s, length[i]);
+		const uint8_t *p = layout_take(&s, length[i]);
 		if (!p || memchr(p, '\0', length[i]))
 			return base_fail(err, BASE_ERR_CORRUPT, "byte 48: a text of the header");
 		*text[i] = base_arena_strndup(arena, (const char *)p, length[i]);
@@ -371,7 +371,7 @@ void trace_footer_encode(struct base_str *out, uint64_t file_offset,
 	for (int d = 0; d < TRACE_DIAG_NR; d++)
 		nr_counters += count[d] != 0;
 	add_u32(out, nr_counters);
-	add_u64(out, nr_entries);
+	layout_add_u64(out, nr_entries);
 	for (size_t i = 0; i < nr_entries; i++) {
 		uint8_t b[TRACE_INDEX_ENTRY_BYTES];
 
@@ -386,15 +386,15 @@ void trace_footer_encode(struct base_str *out, uint64_t file_offset,
 		if (!count[d])
 			continue;
 		add_short_text(out, trace_diag_describe((enum trace_diag)d)->name);
-		add_u64(out, count[d]);
+		layout_add_u64(out, count[d]);
 	}
 	if (out->failed)
 		return;
 	size_t nr = out->length;
 	uint64_t hash = trace_footer_hash((const uint8_t *)out->buf, nr, file_offset);
-	add_u64(out, file_offset);
-	add_u64(out, nr);
-	add_u64(out, hash);
+	layout_add_u64(out, file_offset);
+	layout_add_u64(out, nr);
+	layout_add_u64(out, hash);
 	base_str_add_bytes(out, TRACE_TAIL_MAGIC, 8);
 }
 
@@ -432,7 +432,7 @@ bool trace_footer_decode(const uint8_t *bytes, size_t nr, uint64_t offset,
 
 	*ret_status = BASE_OK;
 	*ret_entry = NULL;
-	uint32_t magic = take_u32(&s), nr_counters = take_u32(&s);
+	uint32_t magic = layout_take_u32(&s), nr_counters = layout_take_u32(&s);
 	uint64_t nr_entries = take_u64(&s);
 	if (!s.p || magic != TRACE_INDEX_MAGIC || nr_counters > TRACE_COUNTERS_MAX ||
 		nr_entries > (uint64_t)(s.end - s.p) / TRACE_INDEX_ENTRY_BYTES)
@@ -446,8 +446,8 @@ bool trace_footer_decode(const uint8_t *bytes, size_t nr, uint64_t offset,
 		entry[i].offset = take_u64(&s);
 		entry[i].first_ns = take_u64(&s);
 		entry[i].last_ns = take_u64(&s);
-		entry[i].stream = take_u32(&s);
-		entry[i].nr_records = take_u32(&s);
+		entry[i].stream = layout_take_u32(&s);
+		entry[i].nr_records = layout_take_u32(&s);
 		/* In file order and before the footer; more is checked when the chunk is read. */
 		if (entry[i].offset < least_offset || entry[i].offset >= offset ||
 			offset - entry[i].offset <= TRACE_CHUNK_HEADER_BYTES ||

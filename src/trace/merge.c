@@ -186,7 +186,7 @@ static void stage_next(struct trace_reader *r, struct trace_cursor *c)
 		leave_chunk(r, c, false);
 }
 
-static inline void advance(struct trace_reader *r, struct trace_cursor *c)
+static inline void merge_advance(struct trace_reader *r, struct trace_cursor *c)
 {
 	if (BASE_UNLIKELY(++c->head == c->head_end))
 		stage_next(r, c);
@@ -442,7 +442,7 @@ static enum base_status many_next(struct trace_reader *r, uint64_t last_ns,
 				limit = second_best(r);
 			do {
 				batch[nr++] = *c->head;
-				advance(r, c);
+				merge_advance(r, c);
 				head = match_of(r, at);
 			} while (nr < TRACE_BATCH_MAX && c->head < c->head_end &&
 				 head.time_ns <= last_ns && precedes(head, limit));

@@ -10,7 +10,7 @@
 enum { STACK_FRAMES_MAX = 256 };
 
 /* Without a format to interpret: a dump prints some hundred million of these. */
-static void add_u64(struct base_str *out, uint64_t v)
+static void print_add_u64(struct base_str *out, uint64_t v)
 {
 	char digits[20];
 	size_t at = sizeof digits;
@@ -26,7 +26,7 @@ static void add_s64(struct base_str *out, int64_t v)
 {
 	if (v < 0)
 		base_str_add_bytes(out, "-", 1);
-	add_u64(out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+	print_add_u64(out, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 static void add_hex(struct base_str *out, uint64_t v)
@@ -58,7 +58,7 @@ static void name_process(struct base_str *out, const struct trace_defs *d, uint6
 		return;
 	base_str_add(out, trace_text_of(d, d->processes[id].name));
 	base_str_add(out, "[");
-	add_u64(out, d->processes[id].pid);
+	print_add_u64(out, d->processes[id].pid);
 	base_str_add(out, "]");
 }
 
@@ -70,10 +70,10 @@ static void name_stream(struct base_str *out, const struct trace_defs *d, uint64
 	if (*name)
 		base_str_add(out, name);
 	else if (d->streams[id].tid)
-		add_u64(out, d->streams[id].tid);
+		print_add_u64(out, d->streams[id].tid);
 }
 
-static void name_module(struct base_str *out, const struct trace_defs *d, uint64_t id)
+static void print_name_module(struct base_str *out, const struct trace_defs *d, uint64_t id)
 {
 	if (id && id < d->nr_modules)
 		base_str_add(out, trace_text_of(d, d->modules[id].path));
@@ -92,7 +92,7 @@ static void name_unresolved_site(struct base_str *out, const struct trace_defs *
 	add_hex(out, s->offset);
 }
 
-static void name_site(struct base_str *out, const struct trace_defs *d, uint64_t id)
+static void print_name_site(struct base_str *out, const struct trace_defs *d, uint64_t id)
 {
 	if (!id || id >= d->nr_sites)
 		return;
@@ -108,7 +108,7 @@ static void name_site(struct base_str *out, const struct trace_defs *d, uint64_t
 		base_str_add(out, " (");
 		base_str_add(out, file);
 		base_str_add(out, ":");
-		add_u64(out, s->line);
+		print_add_u64(out, s->line);
 		base_str_add(out, ")");
 	} else if (*function && d->sites[id].offset >= s->function_offset) {
 		base_str_add(out, "+");
@@ -121,7 +121,7 @@ static void name_stack(struct base_str *out, const struct trace_defs *d, uint64_
 	for (int i = 0; i < STACK_FRAMES_MAX && id && id < d->nr_stacks; i++) {
 		if (i)
 			base_str_add(out, " < ");
-		name_site(out, d, d->stacks[id].site);
+		print_name_site(out, d, d->stacks[id].site);
 		id = d->stacks[id].parent;
 	}
 }
@@ -160,7 +160,7 @@ static void name_syscall(struct base_str *out, const struct trace_defs *d, uint6
 		base_str_add(out, name);
 }
 
-static void name_object(struct base_str *out, const struct trace_defs *d, uint64_t id)
+static void print_name_object(struct base_str *out, const struct trace_defs *d, uint64_t id)
 {
 	if (!id || id >= d->nr_objects)
 		return;
@@ -175,7 +175,7 @@ static void name_object(struct base_str *out, const struct trace_defs *d, uint64
 		add_hex(out, o->address);
 }
 
-static void name_actor(struct base_str *out, const struct trace_defs *d, uint64_t id)
+static void print_name_actor(struct base_str *out, const struct trace_defs *d, uint64_t id)
 {
 	if (!id || id >= d->nr_actors)
 		return;
@@ -188,7 +188,7 @@ static void name_actor(struct base_str *out, const struct trace_defs *d, uint64_
 	base_str_add(out, trace_text_of(d, a->name));
 	if (a->instance) {
 		base_str_add(out, "#");
-		add_u64(out, a->instance);
+		print_add_u64(out, a->instance);
 	}
 }
 
@@ -204,14 +204,14 @@ static const struct namer {
 	void (*name)(struct base_str *out, const struct trace_defs *d, uint64_t id);
 } namers[] = {
 	{"string", name_string},
-	{"site", name_site},
-	{"object", name_object},
+	{"site", print_name_site},
+	{"object", print_name_object},
 	{"stack", name_stack},
-	{"actor", name_actor},
+	{"actor", print_name_actor},
 	{"state", name_state},
 	{"process", name_process},
 	{"stream", name_stream},
-	{"module", name_module},
+	{"module", print_name_module},
 	{"enum trace_object_type", name_object_type},
 	{"enum trace_io", name_io},
 	{"x86-64 system call", name_syscall},
@@ -236,7 +236,7 @@ static const struct namer *find_namer(const char *unit)
  * As JSON has it between quotes. A byte that is not UTF-8 becomes a lone low surrogate, U+DC00 +
  * byte, as in Python's "surrogateescape": the line stays valid JSON and the byte can be had back.
  */
-static void add_escaped(struct base_str *out, const char *text, size_t length)
+static void print_add_escaped(struct base_str *out, const char *text, size_t length)
 {
 	const unsigned char *p = (const unsigned char *)text, *end = p + length, *plain = p;
 
@@ -264,17 +264,17 @@ static void add_escaped(struct base_str *out, const char *text, size_t length)
 	base_str_add_bytes(out, plain, (size_t)(p - plain));
 }
 
-static void add_quoted(struct base_str *out, const char *text, size_t length)
+static void print_add_quoted(struct base_str *out, const char *text, size_t length)
 {
 	base_str_add_bytes(out, "\"", 1);
-	add_escaped(out, text, length);
+	print_add_escaped(out, text, length);
 	base_str_add_bytes(out, "\"", 1);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
 /* Fields are at their offset, whatever the kind: read them by their bytes. */
-static uint64_t number_of(const struct trace_record *r, const struct trace_field_desc *f)
+static uint64_t print_number_of(const struct trace_record *r, const struct trace_field_desc *f)
 {
 	const char *p = (const char *)r + f->offset;
 	uint64_t v = 0;
@@ -288,7 +288,8 @@ static uint64_t number_of(const struct trace_record *r, const struct trace_field
 	return v;
 }
 
-static struct trace_text text_of(const struct trace_record *r, const struct trace_field_desc *f)
+static struct trace_text print_text_of(
+	const struct trace_record *r, const struct trace_field_desc *f)
 {
 	struct trace_text text;
 
@@ -296,16 +297,16 @@ static struct trace_text text_of(const struct trace_record *r, const struct trac
 	return text;
 }
 
-static void add_value(
+static void print_add_value(
 	struct base_str *out, const struct trace_record *r, const struct trace_field_desc *f)
 {
 	if (f->type == TRACE_FIELD_TEXT) {
-		struct trace_text text = text_of(r, f);
-		add_quoted(out, text.bytes, text.length);
+		struct trace_text text = print_text_of(r, f);
+		print_add_quoted(out, text.bytes, text.length);
 	} else if (f->type == TRACE_FIELD_S64) {
-		add_s64(out, (int64_t)number_of(r, f));
+		add_s64(out, (int64_t)print_number_of(r, f));
 	} else {
-		add_u64(out, number_of(r, f));
+		print_add_u64(out, print_number_of(r, f));
 	}
 }
 
@@ -316,7 +317,7 @@ static bool is_address(const struct trace_field_desc *f)
 }
 
 /* The name of an id, made in `name`, which is reused. NULL: it has none. */
-static const struct base_str *resolve(struct base_str *name, const struct trace_defs *d,
+static const struct base_str *print_resolve(struct base_str *name, const struct trace_defs *d,
 	const struct trace_record *r, const struct trace_field_desc *f)
 {
 	const struct namer *namer = f->type == TRACE_FIELD_TEXT ? NULL : find_namer(f->unit);
@@ -324,7 +325,7 @@ static const struct base_str *resolve(struct base_str *name, const struct trace_
 	if (!namer)
 		return NULL;
 	base_str_reset(name);
-	namer->name(name, d, number_of(r, f));
+	namer->name(name, d, print_number_of(r, f));
 	return name->length || name->failed ? name : NULL;
 }
 
@@ -335,12 +336,12 @@ void trace_print_text(
 	struct base_str name = {0};
 
 	if (r->stream) {
-		add_u64(out, r->time_ns);
+		print_add_u64(out, r->time_ns);
 		base_str_add(out, " ");
-		add_u64(out, r->stream);
+		print_add_u64(out, r->stream);
 		base_str_add(out, ":");
 		name_stream(&name, d, r->stream);
-		add_escaped(out, base_str_text(&name), name.length);
+		print_add_escaped(out, base_str_text(&name), name.length);
 		base_str_add(out, " ");
 	}
 	base_str_add(out, k ? k->name : "unknown");
@@ -351,13 +352,13 @@ void trace_print_text(
 		base_str_add(out, f->name);
 		base_str_add(out, "=");
 		if (is_address(f))
-			add_hex(out, number_of(r, f));
+			add_hex(out, print_number_of(r, f));
 		else
-			add_value(out, r, f);
-		if (!resolve(&name, d, r, f))
+			print_add_value(out, r, f);
+		if (!print_resolve(&name, d, r, f))
 			continue;
 		base_str_add(out, "(");
-		add_escaped(out, base_str_text(&name), name.length);
+		print_add_escaped(out, base_str_text(&name), name.length);
 		base_str_add(out, ")");
 		out->failed |= name.failed;
 	}
@@ -370,13 +371,13 @@ static void add_json_field(struct base_str *out, struct base_str *name, const st
 	base_str_add(out, ",\"");
 	base_str_add(out, f->name);
 	base_str_add(out, "\":");
-	add_value(out, r, f);
-	if (!resolve(name, d, r, f))
+	print_add_value(out, r, f);
+	if (!print_resolve(name, d, r, f))
 		return;
 	base_str_add(out, ",\"");
 	base_str_add(out, f->name);
 	base_str_add(out, "_text\":");
-	add_quoted(out, base_str_text(name), name->length);
+	print_add_quoted(out, base_str_text(name), name->length);
 	out->failed |= name->failed;
 }
 
@@ -391,9 +392,9 @@ void trace_print_json(
 	base_str_add(out, "\"");
 	if (r->stream) {
 		base_str_add(out, ",\"time_ns\":");
-		add_u64(out, r->time_ns);
+		print_add_u64(out, r->time_ns);
 		base_str_add(out, ",\"stream\":");
-		add_u64(out, r->stream);
+		print_add_u64(out, r->stream);
 	}
 	for (unsigned i = 0; k && i < k->nr_fields; i++)
 		add_json_field(out, &name, d, r, &k->field[i]);

@@ -13,7 +13,7 @@ enum { FOOTER_MAX_BYTES = 1 << 30, SCAN_BLOCK_BYTES = 64 << 10 };
 
 /* ---- header ---------------------------------------------------------------------------------- */
 
-static enum base_status read_header(
+static enum base_status reader_read_header(
 	struct trace_reader *r, uint64_t *ret_header_bytes, struct base_err *err)
 {
 	const struct trace_source *s = &r->source;
@@ -43,7 +43,7 @@ static enum base_status read_header(
 
 /* ---- index ----------------------------------------------------------------------------------- */
 
-static enum base_status add_chunk(
+static enum base_status reader_add_chunk(
 	struct trace_reader *r, const struct trace_index_entry *e, struct base_err *err)
 {
 	if (r->nr_chunks >= TRACE_CHUNKS_MAX)
@@ -92,7 +92,7 @@ static enum base_status read_footer(
 		goto done;
 	}
 	for (size_t i = 0; status == BASE_OK && i < nr_entries; i++)
-		status = add_chunk(r, &entry[i], err);
+		status = reader_add_chunk(r, &entry[i], err);
 done:
 	base_free(entry);
 	base_free(bytes);
@@ -128,7 +128,7 @@ static enum base_status chunk_at(const struct trace_source *s, uint64_t offset,
 }
 
 /* The first whole chunk at or after *offset. BASE_END: none. */
-static enum base_status find_chunk(const struct trace_source *s, uint64_t *offset,
+static enum base_status reader_find_chunk(const struct trace_source *s, uint64_t *offset,
 	uint8_t block[SCAN_BLOCK_BYTES], struct base_err *err)
 {
 	static const uint8_t magic[4] = {'L', 'P', 'C', 'K'};
@@ -190,7 +190,7 @@ static enum base_status scan_chunks(
 
 		status = chunk_at(s, offset, &e, &end, err);
 		if (status == BASE_OK) {
-			status = add_chunk(r, &e, err);
+			status = reader_add_chunk(r, &e, err);
 			offset = end;
 			continue;
 		}
@@ -203,7 +203,7 @@ static enum base_status scan_chunks(
 			break;
 		}
 		uint64_t found = offset;
-		status = find_chunk(s, &found, block, err);
+		status = reader_find_chunk(s, &found, block, err);
 		if (status != BASE_OK)
 			break;
 		/* However many chunks were there, their number is lost with their headers. */
@@ -284,10 +284,10 @@ done:
 
 /* ---- interface ------------------------------------------------------------------------------- */
 
-static enum base_status load(struct trace_reader *r, struct base_err *err)
+static enum base_status reader_load(struct trace_reader *r, struct base_err *err)
 {
 	uint64_t header_bytes = 0;
-	enum base_status status = read_header(r, &header_bytes, err);
+	enum base_status status = reader_read_header(r, &header_bytes, err);
 
 	if (status != BASE_OK)
 		return status;
@@ -306,7 +306,7 @@ static enum base_status load(struct trace_reader *r, struct base_err *err)
 	return status;
 }
 
-static enum base_status open_source(const struct trace_source *source,
+static enum base_status reader_open_source(const struct trace_source *source,
 	const struct trace_reader_options *opts, struct trace_reader **ret, struct base_err *err)
 {
 	enum base_status status = BASE_ERR_NOMEM;
@@ -333,7 +333,7 @@ static enum base_status open_source(const struct trace_source *source,
 		base_fail(err, status, "no memory to read %s", source->name);
 		goto done;
 	}
-	status = load(r, err);
+	status = reader_load(r, err);
 	if (status != BASE_OK)
 		base_cause(err, status, "opening %s", source->name);
 done:
@@ -364,7 +364,7 @@ enum base_status trace_reader_open(const char *path, const struct trace_reader_o
 		return base_fail(err, BASE_ERR_FORMAT, "%s: not a regular file", path);
 	}
 	struct trace_source source = {.fd = fd, .size_bytes = (uint64_t)st.st_size, .name = path};
-	return open_source(&source, opts, ret, err);
+	return reader_open_source(&source, opts, ret, err);
 }
 
 enum base_status trace_reader_open_memory(const void *bytes, size_t size_bytes,
@@ -377,7 +377,7 @@ enum base_status trace_reader_open_memory(const void *bytes, size_t size_bytes,
 		.name = "memory",
 	};
 
-	return open_source(&source, opts, ret, err);
+	return reader_open_source(&source, opts, ret, err);
 }
 
 const struct trace_info *trace_reader_info(const struct trace_reader *r)

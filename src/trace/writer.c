@@ -105,7 +105,7 @@ static enum base_status write_bytes(
 	return BASE_OK;
 }
 
-static enum base_status stuck(const struct trace_writer *w, struct base_err *err)
+static enum base_status writer_stuck(const struct trace_writer *w, struct base_err *err)
 {
 	if (w->sys_errno)
 		return base_fail_errno(err, w->sys_errno, "%s: writing stopped at byte %llu",
@@ -114,10 +114,10 @@ static enum base_status stuck(const struct trace_writer *w, struct base_err *err
 		(unsigned long long)w->file_bytes);
 }
 
-static enum base_status no_memory(struct trace_writer *w, struct base_err *err)
+static enum base_status writer_no_memory(struct trace_writer *w, struct base_err *err)
 {
 	w->status = BASE_ERR_NOMEM;
-	return stuck(w, err);
+	return writer_stuck(w, err);
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ static enum base_status flush_content(
 		    TRACE_CHUNK_HEADER_BYTES + ZSTD_compressBound(b->used), 1) != BASE_OK ||
 		base_grow(&w->index, &w->index_capacity, w->nr_index + 1, sizeof *w->index) !=
 			BASE_OK)
-		return no_memory(w, err);
+		return writer_no_memory(w, err);
 
 	struct trace_chunk_header h = {
 		.stream = stream,
@@ -246,7 +246,7 @@ static enum base_status flush_after_definitions(
 	return status != BASE_OK || !stream ? status : flush_stream(w, stream, err);
 }
 
-static int ascending(const void *pa, const void *pb)
+static int writer_ascending(const void *pa, const void *pb)
 {
 	const uint32_t *a = pa, *b = pb;
 
@@ -258,13 +258,13 @@ static enum base_status flush_all(struct trace_writer *w, struct base_err *err)
 	enum base_status status = flush_stream(w, 0, err);
 
 	if (w->nr_fresh)
-		qsort(w->fresh, w->nr_fresh, sizeof *w->fresh, ascending);
+		qsort(w->fresh, w->nr_fresh, sizeof *w->fresh, writer_ascending);
 	for (size_t i = 0; status == BASE_OK && i < w->nr_fresh; i++)
 		status = flush_stream(w, w->fresh[i], err);
 	return status;
 }
 
-static void free_buffer(struct trace_writer *w, struct stream_buf *b)
+static void writer_free_buffer(struct trace_writer *w, struct stream_buf *b)
 {
 	base_free(b->bytes);
 	w->buffers_bytes -= b->capacity;
@@ -275,7 +275,7 @@ static void free_buffer(struct trace_writer *w, struct stream_buf *b)
 static void free_buffers(struct trace_writer *w)
 {
 	for (uint32_t i = 0; i < w->nr_streams; i++)
-		free_buffer(w, &w->stream[i]);
+		writer_free_buffer(w, &w->stream[i]);
 }
 
 /* ---- buffers --------------------------------------------------------------------------------- */
@@ -291,7 +291,7 @@ static enum base_status add_stream(struct trace_writer *w, uint32_t stream, stru
 			BASE_OK ||
 		base_grow(&w->before, &w->before_capacity, w->stream_capacity, sizeof *w->before) !=
 			BASE_OK)
-		return no_memory(w, err);
+		return writer_no_memory(w, err);
 	w->nr_streams = stream + 1;
 	return BASE_OK;
 }
@@ -302,7 +302,7 @@ static enum base_status resize_buffer(
 	uint8_t *bytes = base_realloc(b->bytes, b->capacity, capacity);
 
 	if (!bytes)
-		return no_memory(w, err);
+		return writer_no_memory(w, err);
 	w->buffers_bytes += capacity - b->capacity;
 	b->bytes = bytes;
 	b->capacity = (uint32_t)capacity;
@@ -310,7 +310,7 @@ static enum base_status resize_buffer(
 }
 
 /* Makes room for `need` bytes: a larger buffer while there is memory for it, else by writing. */
-static enum base_status make_room(
+static enum base_status writer_make_room(
 	struct trace_writer *w, uint32_t stream, size_t need, struct base_err *err)
 {
 	struct stream_buf *b = &w->stream[stream];
@@ -352,19 +352,20 @@ static enum base_status check_put(const struct trace_writer *w, const struct tra
 	return BASE_OK;
 }
 
-static bool has_room(const struct trace_writer *w, uint32_t stream, size_t need)
+static bool writer_has_room(const struct trace_writer *w, uint32_t stream, size_t need)
 {
 	/* A chunk is full, too, when it would be too large for a reader. */
 	return BASE_LIKELY(stream < w->nr_streams) &&
 	       BASE_LIKELY(need <= w->stream[stream].capacity - w->stream[stream].used);
 }
 
-static enum base_status find_room(
+static enum base_status writer_find_room(
 	struct trace_writer *w, uint32_t stream, size_t need, struct base_err *err)
 {
 	enum base_status status = stream < w->nr_streams ? BASE_OK : add_stream(w, stream, err);
-	return status != BASE_OK || has_room(w, stream, need) ? status
-							      : make_room(w, stream, need, err);
+	return status != BASE_OK || writer_has_room(w, stream, need)
+		       ? status
+		       : writer_make_room(w, stream, need, err);
 }
 
 /* (apart: once a chunk) */
@@ -386,7 +387,7 @@ static void added(struct trace_writer *w, struct stream_buf *b, const uint8_t *e
 	w->nr_records++;
 }
 
-static enum base_status append(struct trace_writer *w, struct stream_buf *b,
+static enum base_status writer_append(struct trace_writer *w, struct stream_buf *b,
 	const struct trace_record *r, bool is_definition, struct base_err *err)
 {
 	struct trace_codec_state before = b->state;
@@ -408,7 +409,7 @@ static enum base_status append_raised(struct trace_writer *w, struct stream_buf 
 	struct trace_record raised = *r;
 	raised.time_ns = b->state.last_ns;
 	w->count[TRACE_DIAG_time_raised]++;
-	return append(w, b, &raised, false, err);
+	return writer_append(w, b, &raised, false, err);
 }
 
 enum base_status trace_writer_put(
@@ -420,22 +421,22 @@ enum base_status trace_writer_put(
 	enum base_status status;
 
 	if (BASE_UNLIKELY(w->status != BASE_OK))
-		return stuck(w, err);
+		return writer_stuck(w, err);
 	if (BASE_UNLIKELY(!stream)) {
 		status = check_put(w, r, is_definition, err);
 		if (status != BASE_OK)
 			return status;
 		need += (size_t)trace_text_bytes(r);
 	}
-	if (BASE_UNLIKELY(!has_room(w, stream, need))) {
-		status = find_room(w, stream, need, err);
+	if (BASE_UNLIKELY(!writer_has_room(w, stream, need))) {
+		status = writer_find_room(w, stream, need, err);
 		if (status != BASE_OK)
 			return status;
 	}
 	struct stream_buf *b = &w->stream[stream];
 	if (BASE_UNLIKELY(!is_definition && r->time_ns < b->state.last_ns))
 		return append_raised(w, b, r, err);
-	return append(w, b, r, is_definition, err);
+	return writer_append(w, b, r, is_definition, err);
 }
 
 /* As little as can be: most records of a recording come through here. */
@@ -463,9 +464,9 @@ static __attribute__((noinline)) enum base_status put_form_elsewhere(struct trac
 	uint32_t stream, uint64_t time_ns, const struct trace_form *f, struct base_err *err)
 {
 	if (w->status != BASE_OK)
-		return stuck(w, err);
+		return writer_stuck(w, err);
 	BASE_ASSERT(stream);
-	enum base_status status = find_room(w, stream, TRACE_RECORD_BYTES_MAX, err);
+	enum base_status status = writer_find_room(w, stream, TRACE_RECORD_BYTES_MAX, err);
 	if (status == BASE_OK)
 		append_form(w, stream, time_ns, f);
 	return status;
@@ -475,7 +476,7 @@ enum base_status trace_writer_put_form(struct trace_writer *w, uint32_t stream, 
 	const struct trace_form *f, struct base_err *err)
 {
 	if (BASE_UNLIKELY(w->status != BASE_OK || !stream ||
-			  !has_room(w, stream, TRACE_RECORD_BYTES_MAX)))
+			  !writer_has_room(w, stream, TRACE_RECORD_BYTES_MAX)))
 		return put_form_elsewhere(w, stream, time_ns, f, err);
 	append_form(w, stream, time_ns, f);
 	return BASE_OK;
@@ -488,7 +489,7 @@ enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_con
 	enum base_status status;
 
 	if (BASE_UNLIKELY(w->status != BASE_OK))
-		return stuck(w, err);
+		return writer_stuck(w, err);
 	if (trace_content_is_records(content) || !stream || !size_bytes ||
 		size_bytes > TRACE_CONTENT_RAW_MAX || first_ns > last_ns)
 		return base_fail(err, BASE_ERR_USAGE, "%s: a chunk of content %u, %zu bytes",
@@ -523,11 +524,11 @@ enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_con
 enum base_status trace_writer_flush(struct trace_writer *w, struct base_err *err)
 {
 	if (w->status != BASE_OK)
-		return stuck(w, err);
+		return writer_stuck(w, err);
 	/* Quiet since the last time: most likely of a thread that has ended. */
 	for (size_t i = 0; i < w->nr_before; i++)
 		if (!w->stream[w->before[i]].is_listed)
-			free_buffer(w, &w->stream[w->before[i]]);
+			writer_free_buffer(w, &w->stream[w->before[i]]);
 	enum base_status status = flush_all(w, err);
 	for (size_t i = 0; i < w->nr_fresh; i++)
 		w->stream[w->fresh[i]].is_listed = false;
@@ -636,14 +637,15 @@ static enum base_status write_footer(struct trace_writer *w, struct base_err *er
 	enum base_status status;
 
 	trace_footer_encode(&footer, w->file_bytes, w->index, w->nr_index, w->count);
-	status = footer.failed ? no_memory(w, err) : write_bytes(w, footer.buf, footer.length, err);
+	status = footer.failed ? writer_no_memory(w, err)
+			       : write_bytes(w, footer.buf, footer.length, err);
 	base_str_fini(&footer);
 	return status;
 }
 
 enum base_status trace_writer_close(struct trace_writer *w, struct base_err *err)
 {
-	enum base_status status = w->status != BASE_OK ? stuck(w, err) : flush_all(w, err);
+	enum base_status status = w->status != BASE_OK ? writer_stuck(w, err) : flush_all(w, err);
 
 	if (status == BASE_OK) {
 		status = write_footer(w, err);

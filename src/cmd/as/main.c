@@ -32,7 +32,7 @@ struct job {
 	struct base_err err;
 };
 
-static void say(const struct job *j, const char *what)
+static void main_say(const struct job *j, const char *what)
 {
 	fprintf(stderr, "longpole: %s: %s%s%s\n", j->name, what, j->err.nr_causes ? ": " : "",
 		j->err.nr_causes ? j->err.cause[0] : "");
@@ -60,7 +60,7 @@ static const char *find_assembler(char buf[PATH_MAX])
 	return "/usr/bin/as";
 }
 
-static int run(const struct job *j, char **argv, bool quiet)
+static int main_run(const struct job *j, char **argv, bool quiet)
 {
 	posix_spawn_file_actions_t actions;
 	pid_t pid;
@@ -81,7 +81,7 @@ static int run(const struct job *j, char **argv, bool quiet)
 }
 
 /* The same arguments with other files. `extra`: one more argument, or NULL. */
-static int assemble(
+static int main_assemble(
 	const struct job *j, const char *input, const char *output, const char *extra, bool quiet)
 {
 	char **argv = base_alloc(((size_t)j->argc + 5) * sizeof *argv);
@@ -98,14 +98,14 @@ static int assemble(
 	argv[n++] = (char *)"-o";
 	argv[n++] = (char *)output;
 	argv[n++] = (char *)input;
-	int status = run(j, argv, quiet);
+	int status = main_run(j, argv, quiet);
 	base_free(argv);
 	return status;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static bool read_all(const char *path, struct base_str *ret)
+static bool main_read_all(const char *path, struct base_str *ret)
 {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	char *step = base_alloc(READ_STEP);
@@ -125,7 +125,7 @@ static bool read_all(const char *path, struct base_str *ret)
 	return good && !ret->failed;
 }
 
-static bool write_all(const char *path, const struct base_str *text)
+static bool main_write_all(const char *path, const struct base_str *text)
 {
 	FILE *f = fopen(path, "we");
 	if (!f)
@@ -136,13 +136,13 @@ static bool write_all(const char *path, const struct base_str *text)
 
 /* ---- rewriting ------------------------------------------------------------------------------- */
 
-static bool path_of(const struct job *j, const char *name, char ret[PATH_MAX])
+static bool main_path_of(const struct job *j, const char *name, char ret[PATH_MAX])
 {
 	int n = snprintf(ret, PATH_MAX, "%s/%s", j->directory, name);
 	return n > 0 && n < PATH_MAX;
 }
 
-static void keep(const struct job *j, const struct base_str *text)
+static void main_keep(const struct job *j, const struct base_str *text)
 {
 	const char *directory = getenv("LONGPOLE_CC_KEEP");
 	const char *slash = strrchr(j->name, '/');
@@ -150,7 +150,7 @@ static void keep(const struct job *j, const struct base_str *text)
 	if (directory && *directory &&
 		snprintf(path, sizeof path, "%s/%s.rewritten.s", directory,
 			slash ? slash + 1 : j->name) < PATH_MAX)
-		(void)write_all(path, text);
+		(void)main_write_all(path, text);
 }
 
 static void print_counts(const struct job *j, const struct rewrite_counts *c)
@@ -171,18 +171,19 @@ static void print_counts(const struct job *j, const struct rewrite_counts *c)
 }
 
 /* The labelled text, assembled, tells what each instruction is. */
-static enum base_status learn(struct job *j, struct rewrite *w)
+static enum base_status main_learn(struct job *j, struct rewrite *w)
 {
 	char text_path[PATH_MAX], object_path[PATH_MAX];
 	struct base_str text = {0}, object = {0};
 	enum base_status status = BASE_OK;
 	rewrite_labelled(w, &text);
-	if (!path_of(j, "labelled.s", text_path) || !path_of(j, "labelled.o", object_path) ||
-		text.failed || !write_all(text_path, &text))
+	if (!main_path_of(j, "labelled.s", text_path) ||
+		!main_path_of(j, "labelled.o", object_path) || text.failed ||
+		!main_write_all(text_path, &text))
 		status = base_fail(&j->err, BASE_ERR_IO, "cannot write to %s", j->directory);
-	else if (assemble(j, text_path, object_path, "--keep-locals", true) != 0)
+	else if (main_assemble(j, text_path, object_path, "--keep-locals", true) != 0)
 		status = base_fail(&j->err, BASE_ERR_FORMAT, "the assembler refuses it");
-	else if (!read_all(object_path, &object))
+	else if (!main_read_all(object_path, &object))
 		status = base_fail(&j->err, BASE_ERR_IO, "cannot read %s", object_path);
 	else
 		status = rewrite_object(w, base_str_text(&object), object.length, &j->err);
@@ -204,16 +205,17 @@ static int rewrite(struct job *j, const struct base_str *text)
 	int exit_status = NOT_RUN;
 	enum base_status status = rewrite_new(text->buf, text->length, &options, &w, &j->err);
 	if (status == BASE_OK)
-		status = learn(j, w);
+		status = main_learn(j, w);
 	if (status == BASE_OK)
 		status = rewrite_emit(w, &out, &j->err);
-	if (status == BASE_OK && (!path_of(j, "rewritten.s", path) || !write_all(path, &out)))
+	if (status == BASE_OK &&
+		(!main_path_of(j, "rewritten.s", path) || !main_write_all(path, &out)))
 		status = base_fail(&j->err, BASE_ERR_IO, "cannot write to %s", j->directory);
 	if (status == BASE_OK) {
-		keep(j, &out);
+		main_keep(j, &out);
 		const char *output = j->output ? j->argv[j->output + 1] : "a.out";
 		const char *verbose = getenv("LONGPOLE_CC_VERBOSE");
-		exit_status = assemble(j, path, output, NULL, !verbose || *verbose != '1');
+		exit_status = main_assemble(j, path, output, NULL, !verbose || *verbose != '1');
 		if (exit_status) {
 			base_fail(&j->err, BASE_ERR_FORMAT,
 				"the assembler refuses the rewritten text");
@@ -223,7 +225,7 @@ static int rewrite(struct job *j, const struct base_str *text)
 		}
 	}
 	if (exit_status == NOT_RUN)
-		say(j, "is not recorded");
+		main_say(j, "is not recorded");
 	base_str_fini(&out);
 	rewrite_free(w);
 	return exit_status;
@@ -234,7 +236,7 @@ static void clean_up(const struct job *j)
 	static const char *const name[] = {"input.s", "labelled.s", "labelled.o", "rewritten.s"};
 	char path[PATH_MAX];
 	for (size_t i = 0; i < BASE_COUNT(name); i++)
-		if (path_of(j, name[i], path))
+		if (main_path_of(j, name[i], path))
 			unlink(path);
 	rmdir(j->directory);
 }
@@ -242,7 +244,7 @@ static void clean_up(const struct job *j)
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 /* Options of the assembler whose value is an argument of its own. */
-static bool takes_value(const char *arg)
+static bool main_takes_value(const char *arg)
 {
 	static const char *const option[] = {"-o", "-I", "--defsym", "-defsym",
 		"--debug-prefix-map", "--MD", "--listing-lhs-width", "--hash-size"};
@@ -253,7 +255,7 @@ static bool takes_value(const char *arg)
 }
 
 /* false: nothing to rewrite. */
-static bool parse(struct job *j)
+static bool main_parse(struct job *j)
 {
 	int nr_inputs = 0;
 	for (int i = 1; i < j->argc; i++) {
@@ -261,7 +263,7 @@ static bool parse(struct job *j)
 			j->output = i;
 		if (!strcmp(j->argv[i], "--version") || !strcmp(j->argv[i], "--help"))
 			return false;
-		if (takes_value(j->argv[i]))
+		if (main_takes_value(j->argv[i]))
 			i++;
 		else if (j->argv[i][0] != '-' || !j->argv[i][1])
 			j->input = i, nr_inputs++;
@@ -283,13 +285,13 @@ int main(int argc, char **argv)
 	j.tsan = recorder && !strcmp(recorder, "tsan");
 	j.level = j.tsan && j.level > 2 ? 2 : j.level;
 	argv[0] = (char *)j.assembler;
-	if (!parse(&j)) {
+	if (!main_parse(&j)) {
 		execv(j.assembler, argv);
 		return OURS;
 	}
 	if (!j.reads_stdin)
 		j.name = argv[j.input];
-	if (!read_all(j.reads_stdin ? NULL : argv[j.input], &text)) {
+	if (!main_read_all(j.reads_stdin ? NULL : argv[j.input], &text)) {
 		fprintf(stderr, "longpole: cannot read %s\n", j.name);
 		return OURS;
 	}
@@ -307,8 +309,9 @@ int main(int argc, char **argv)
 		const char *input = j.reads_stdin ? path : argv[j.input];
 		const char *output = j.output ? argv[j.output + 1] : "a.out";
 		status = OURS;
-		if (!j.reads_stdin || (path_of(&j, "input.s", path) && write_all(path, &text)))
-			status = assemble(&j, input, output, NULL, false);
+		if (!j.reads_stdin ||
+			(main_path_of(&j, "input.s", path) && main_write_all(path, &text)))
+			status = main_assemble(&j, input, output, NULL, false);
 	}
 	clean_up(&j);
 	base_str_fini(&text);

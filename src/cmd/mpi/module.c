@@ -5,12 +5,12 @@
 #include <limits.h>
 #include <mpi.h>
 
-static bool start(void)
+static bool module_start(void)
 {
 	return MPI_Init(NULL, NULL) == MPI_SUCCESS;
 }
 
-static int rank(void)
+static int module_rank(void)
 {
 	int n = -1;
 	MPI_Comm_rank(MPI_COMM_WORLD, &n);
@@ -24,13 +24,13 @@ static int size(void)
 	return n;
 }
 
-static bool put(int to, const void *p, size_t size_bytes)
+static bool module_put(int to, const void *p, size_t size_bytes)
 {
 	return size_bytes <= INT_MAX &&
 	       MPI_Send(p, (int)size_bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD) == MPI_SUCCESS;
 }
 
-static bool get(int from, void *p, size_t size_bytes, int *ret_from)
+static bool module_get(int from, void *p, size_t size_bytes, int *ret_from)
 {
 	MPI_Status status;
 	if (size_bytes > INT_MAX ||
@@ -41,10 +41,11 @@ static bool get(int from, void *p, size_t size_bytes, int *ret_from)
 	return true;
 }
 
-static void finish(void)
+static void module_finish(void)
 {
 	MPI_Finalize();
 }
 
 extern const struct longpole_mpi longpole_mpi;
-const struct longpole_mpi longpole_mpi = {start, rank, size, put, get, finish};
+const struct longpole_mpi longpole_mpi = {
+	module_start, module_rank, size, module_put, module_get, module_finish};

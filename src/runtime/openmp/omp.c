@@ -31,7 +31,7 @@ struct region {
 	uint64_t site;
 };
 
-static void work(struct region *r)
+static void omp_work(struct region *r)
 {
 	bool is_master = r->master == team_self();
 	struct team *team = r->team;
@@ -65,7 +65,7 @@ static void run_region(void *argument)
 	team_self()->group = NULL;
 	team_self()->depth++;
 	if (r->team)
-		work(r);
+		omp_work(r);
 	else
 		r->f(r->data);
 	team_self()->depth--;
@@ -356,7 +356,7 @@ struct task {
 	bool is_of_loop;
 };
 
-static void task_over(const struct task *k)
+static void omp_task_over(const struct task *k)
 {
 	team_give(k->parent, 1, k->site);
 	if (k->group)
@@ -382,7 +382,7 @@ static void run_task(void *argument)
 	team_self()->depth--;
 	team_self()->group = outer_group;
 	team_self()->team = outer_team;
-	task_over(&own);
+	omp_task_over(&own);
 	if (waited.what == TEAM_FOR_BEGIN) /* it had left the region already */
 		team_give(&own.team->end, 1, own.site);
 	team_wait_begin(waited.what, waited.object, waited.site);

@@ -37,7 +37,7 @@ struct module {
 	uintptr_t begin, end;
 };
 
-static int find_module(struct dl_phdr_info *info, size_t size, void *argument)
+static int omp_tool_find_module(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct module *module = argument;
 	uintptr_t begin = UINTPTR_MAX, end = 0;
@@ -63,7 +63,7 @@ static void note_runtime(uintptr_t address)
 	struct module module = {.address = address};
 	if (preload_is_runtime(address))
 		return;
-	dl_iterate_phdr(find_module, &module);
+	dl_iterate_phdr(omp_tool_find_module, &module);
 	if (!module.end)
 		return;
 	uint32_t i = __atomic_fetch_add(&preload_runtimes.nr_claimed, 1, __ATOMIC_RELAXED);
@@ -79,7 +79,7 @@ static void note_runtime(uintptr_t address)
 
 /* ---- whose tool ------------------------------------------------------------------------------ */
 
-static bool is_set(const char *variable)
+static bool omp_tool_is_set(const char *variable)
 {
 	const char *value = getenv(variable);
 	return value && *value;
@@ -94,7 +94,7 @@ struct ompt_tool *ompt_start_tool(unsigned omp_version, const char *runtime_vers
 	note_runtime(PRELOAD_CALLER);
 	struct ompt_tool *others = next.address ? next.start(omp_version, runtime_version) : NULL;
 	struct ompt_tool *ours = preload_on() ? preload_omp_tool() : NULL;
-	if (!others && !is_set("OMP_TOOL_LIBRARIES"))
+	if (!others && !omp_tool_is_set("OMP_TOOL_LIBRARIES"))
 		return ours;
 	if (ours)
 		__atomic_fetch_add(&preload_fresh.head->omp_other_tool, 1, __ATOMIC_RELAXED);

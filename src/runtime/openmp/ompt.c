@@ -22,7 +22,7 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
 /* gcc's programs call the runtime by us. */
-static uint64_t site_of(const void *code)
+static uint64_t ompt_site_of(const void *code)
 {
 	uintptr_t ours = (uintptr_t)code - (uintptr_t)__ehdr_start;
 	bool is_ours = ours < (uintptr_t)_end - (uintptr_t)__ehdr_start;
@@ -72,7 +72,7 @@ _Static_assert(
 	sizeof(struct ompt_thread) <= (PRELOAD_MORE_WORDS - PRELOAD_TEAM_WORDS) * sizeof(uint64_t),
 	"has room");
 
-static struct ompt_thread *mine(void)
+static struct ompt_thread *ompt_mine(void)
 {
 	return (struct ompt_thread *)(void *)(preload_own()->more + PRELOAD_TEAM_WORDS);
 }
@@ -105,8 +105,8 @@ static bool take_hand(void)
 			((head >> 32) + 1) << 32 | __atomic_load_n(&first->waits, __ATOMIC_RELAXED);
 		if (__atomic_compare_exchange_n(
 			    &free_slots, &head, next, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-			mine()->first_free = (uint32_t)head;
-			mine()->nr_free = first->held_by;
+			ompt_mine()->first_free = (uint32_t)head;
+			ompt_mine()->nr_free = first->held_by;
 			return true;
 		}
 	}
@@ -115,15 +115,15 @@ static bool take_hand(void)
 
 static void give_hand(void)
 {
-	uint32_t index = mine()->first_free;
+	uint32_t index = ompt_mine()->first_free;
 	uint64_t head = __atomic_load_n(&free_slots, __ATOMIC_RELAXED), next;
-	slots[index].held_by = mine()->nr_free;
+	slots[index].held_by = ompt_mine()->nr_free;
 	do {
 		__atomic_store_n(&slots[index].waits, (uint32_t)head, __ATOMIC_RELAXED);
 		next = ((head >> 32) + 1) << 32 | index;
 	} while (!__atomic_compare_exchange_n(
 		&free_slots, &head, next, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-	mine()->first_free = mine()->nr_free = 0;
+	ompt_mine()->first_free = ompt_mine()->nr_free = 0;
 }
 
 /* Number of one that is ours now; 0: there is none. */
@@ -131,10 +131,10 @@ static uint32_t slot_take(void)
 {
 	if (!slots_begin())
 		return 0;
-	if (mine()->nr_free || take_hand()) {
-		uint32_t index = mine()->first_free;
-		mine()->first_free = slots[index].next;
-		mine()->nr_free--;
+	if (ompt_mine()->nr_free || take_hand()) {
+		uint32_t index = ompt_mine()->first_free;
+		ompt_mine()->first_free = slots[index].next;
+		ompt_mine()->nr_free--;
 		return index;
 	}
 	if (__atomic_load_n(&nr_slots, __ATOMIC_RELAXED) >= SLOTS_MAX - 1)
@@ -145,11 +145,11 @@ static uint32_t slot_take(void)
 
 static void slot_give(uint32_t index)
 {
-	if (mine()->nr_free >= SLOTS_IN_HAND)
+	if (ompt_mine()->nr_free >= SLOTS_IN_HAND)
 		give_hand();
-	slots[index].next = mine()->first_free;
-	mine()->first_free = index;
-	mine()->nr_free++;
+	slots[index].next = ompt_mine()->first_free;
+	ompt_mine()->first_free = index;
+	ompt_mine()->nr_free++;
 }
 
 PRELOAD_INLINE uint64_t word_of(uint32_t index)
@@ -181,7 +181,7 @@ static void region_begins(union ompt_word *outer_task, const void *frame, union 
 		team_self()->nr_levels++;
 		return;
 	}
-	struct team *team = team_region_begin(nr_wanted, site_of(code));
+	struct team *team = team_region_begin(nr_wanted, ompt_site_of(code));
 	if (team)
 		team->code = (uintptr_t)code;
 	region->address = team;
@@ -195,10 +195,10 @@ static void region_ends(
 }
 
 /* What ran in this thread waits below. */
-static void push(uint64_t task)
+static void ompt_push(uint64_t task)
 {
 	struct team_thread *self = team_self();
-	struct ompt_thread *own = mine();
+	struct ompt_thread *own = ompt_mine();
 	uint32_t nr = own->nr_running;
 	if (nr < RUNNING_MAX)
 		own->running[nr] =
@@ -210,10 +210,10 @@ static void push(uint64_t task)
 
 /* Goes on with what waits below `task`, and says what that waits for. A task that is not tied to
  * its thread may have left it, and nobody told. */
-static struct team_wait pop(uint64_t task)
+static struct team_wait ompt_pop(uint64_t task)
 {
 	struct team_thread *self = team_self();
-	struct ompt_thread *own = mine();
+	struct ompt_thread *own = ompt_mine();
 	uint32_t depth = own->nr_running, nr = depth < RUNNING_MAX ? depth : RUNNING_MAX;
 	while (nr && own->running[nr - 1].task != task)
 		nr--;
@@ -245,12 +245,12 @@ static void program_ends(void)
 	team_give(&all_over, nr, 0);
 }
 
-static void thread_ends(union ompt_word *thread)
+static void ompt_thread_ends(union ompt_word *thread)
 {
 	(void)thread;
-	if (mine()->is_worker)
+	if (ompt_mine()->is_worker)
 		__atomic_fetch_sub(&nr_workers, 1, __ATOMIC_RELAXED);
-	mine()->is_worker = false;
+	ompt_mine()->is_worker = false;
 	if (team_self()->wait.what != TEAM_FOR_BEGIN || !preload_active())
 		return;
 	team_self()->wait.what = TEAM_NOT;
@@ -264,7 +264,7 @@ static void implicit_begins(struct team *team, unsigned nr_threads)
 	bool is_master = !team || is_mine(team);
 	if (!team && self->wait.what != TEAM_NOT) /* a region that is not told of */
 		PRELOAD_RECORD(token_take, self->wait.object, 0, self->wait.site);
-	push(0);
+	ompt_push(0);
 	if (team && is_master) {
 		uint64_t surplus = team->begin.due + 1 - nr_threads;
 		if (nr_threads && team->begin.due + 1 > nr_threads) /* fewer come */
@@ -274,9 +274,9 @@ static void implicit_begins(struct team *team, unsigned nr_threads)
 	preload_own()->region = 0;
 	self->team = team;
 	self->group = NULL;
-	if (!is_master && !mine()->is_worker)
+	if (!is_master && !ompt_mine()->is_worker)
 		__atomic_fetch_add(&nr_workers, 1, __ATOMIC_RELAXED);
-	mine()->is_worker |= !is_master;
+	ompt_mine()->is_worker |= !is_master;
 	if (!is_master)
 		PRELOAD_RECORD(token_take, team_object(&team->begin), 1, team->site);
 }
@@ -292,12 +292,12 @@ static void implicit_task(int scope, union ompt_word *region, union ompt_word *t
 		implicit_begins(region ? region->address : NULL, nr_threads);
 		return;
 	}
-	if (flags & OMPT_TASK_INITIAL && mine()->nr_running == 1 &&
+	if (flags & OMPT_TASK_INITIAL && ompt_mine()->nr_running == 1 &&
 		preload_self->tid == preload_self->pid)
 		program_ends();
 	struct team_wait at_end = team_self()->wait;
 	struct team *team = team_self()->team;
-	struct team_wait before = pop(0);
+	struct team_wait before = ompt_pop(0);
 	if (team && !is_mine(team)) { /* a worker's thread: still of this region, and waiting */
 		team_self()->wait = at_end;
 		team_self()->team = team;
@@ -327,10 +327,10 @@ static void end_begins(struct team *team)
 	team_wait_begin(TEAM_FOR_BEGIN, team_object(&team->begin), team->site);
 }
 
-static void barrier(int kind, int scope, const void *code)
+static void ompt_barrier(int kind, int scope, const void *code)
 {
 	struct team *team = team_self()->team;
-	uint64_t site = site_of(code);
+	uint64_t site = ompt_site_of(code);
 	if (scope == OMPT_BEGIN && is_end(kind, team, code))
 		end_begins(team);
 	else if (scope == OMPT_BEGIN)
@@ -356,15 +356,15 @@ static void sync_region(
 {
 	(void)region, (void)task;
 	if (kind == OMPT_TASKGROUP && scope == OMPT_BEGIN)
-		team_group_begin(site_of(code));
+		team_group_begin(ompt_site_of(code));
 	else if (kind == OMPT_TASKGROUP)
 		team_group_end();
 	else if (!team_self()->team || !preload_active())
 		return;
 	else if (kind == OMPT_TASKWAIT)
-		tasks_wait(team_innermost(team_self()->children), scope, site_of(code));
+		tasks_wait(team_innermost(team_self()->children), scope, ompt_site_of(code));
 	else if (kind != OMPT_REDUCTION)
-		barrier(kind, scope, code);
+		ompt_barrier(kind, scope, code);
 }
 
 /* Of all that is told twice only groups: they begin long before anybody waits for them. */
@@ -373,7 +373,7 @@ static void sync_region_wait(
 {
 	(void)region, (void)task;
 	if (kind == OMPT_TASKGROUP && team_self()->team && preload_active())
-		tasks_wait(team_self()->group, scope, site_of(code));
+		tasks_wait(team_self()->group, scope, ompt_site_of(code));
 }
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
@@ -389,7 +389,7 @@ static uint64_t site_of_task(const void *code)
 {
 	bool is_loop = preload_is_runtime((uintptr_t)code) && team_self()->nr_groups;
 	uint32_t n = team_self()->nr_groups <= TEAM_GROUPS ? team_self()->nr_groups : TEAM_GROUPS;
-	return is_loop && n ? team_self()->group_site[n - 1] : site_of(code);
+	return is_loop && n ? team_self()->group_site[n - 1] : ompt_site_of(code);
 }
 
 static void task_made(union ompt_word *maker, const void *frame, union ompt_word *task, int flags,
@@ -450,7 +450,7 @@ static void task_depends(union ompt_word *early, union ompt_word *late)
 		ready(to);
 }
 
-static void task_over(uint64_t word)
+static void ompt_task_over(uint64_t word)
 {
 	struct slot *k = slot_of(word);
 	const struct slot own = *k;
@@ -473,7 +473,7 @@ static void task_begins(uint64_t word)
 {
 	struct slot *k = slot_of(word);
 	struct team_wait waited = team_self()->wait;
-	push(word);
+	ompt_push(word);
 	team_self()->team = k->team;
 	team_self()->group = k->group;
 	if (!k->is_begun)
@@ -489,9 +489,9 @@ static void task_left(uint64_t word, bool is_over)
 	if (!slot_of(word)->is_begun) /* cancelled: its text is left out */
 		task_begins(word);
 	const struct slot own = *slot_of(word);
-	struct team_wait waited = pop(word);
+	struct team_wait waited = ompt_pop(word);
 	if (is_over)
-		task_over(word);
+		ompt_task_over(word);
 	if (waited.what == TEAM_FOR_BEGIN) /* it had left the region already */
 		team_give(&own.team->end, 1, own.site);
 	team_wait_begin(waited.what, waited.object, waited.site);
@@ -510,7 +510,7 @@ static void task_switch(union ompt_word *from, int status, union ompt_word *to)
 		return;
 	bool is_over = status == OMPT_TASK_COMPLETE || status == OMPT_TASK_CANCEL;
 	if (status == OMPT_TASK_LATE_FULFILL && slot_of(left))
-		task_over(left);
+		ompt_task_over(left);
 	else if ((is_over || status == OMPT_TASK_DETACH) && slot_of(left))
 		task_left(left, is_over);
 	else if (!is_over && status != OMPT_TASK_LATE_FULFILL && slot_of(entered))
@@ -523,7 +523,7 @@ static const struct {
 	enum ompt_event event;
 	ompt_function *function;
 } callbacks[] = {
-	{OMPT_thread_end, (ompt_function *)thread_ends},
+	{OMPT_thread_end, (ompt_function *)ompt_thread_ends},
 	{OMPT_parallel_begin, (ompt_function *)region_begins},
 	{OMPT_parallel_end, (ompt_function *)region_ends},
 	{OMPT_implicit_task, (ompt_function *)implicit_task},

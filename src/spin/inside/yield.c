@@ -41,7 +41,7 @@ static _Thread_local struct {
 	uint64_t value[YIELD_WORDS_MAX];
 } last;
 
-static void add(uint64_t *counter, uint64_t n)
+static void yield_add(uint64_t *counter, uint64_t n)
 {
 	__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
@@ -62,7 +62,7 @@ static uint64_t register_of(const ucontext_t *c, uint8_t number)
 }
 
 /* (by a system call: the word may be gone) */
-static void read_words(
+static void yield_read_words(
 	const struct yield_loop *loop, const ucontext_t *c, uint64_t value[YIELD_WORDS_MAX])
 {
 	memset(value, 0, YIELD_WORDS_MAX * sizeof *value);
@@ -78,7 +78,7 @@ static void read_words(
 	}
 }
 
-static void nap(uint64_t waited_ns, uint64_t left_ns)
+static void yield_nap(uint64_t waited_ns, uint64_t left_ns)
 {
 	uint64_t ns = waited_ns / NAP_SHARE;
 	ns = ns < NAP_LEAST_NS ? NAP_LEAST_NS : ns > NAP_MOST_NS ? NAP_MOST_NS : ns;
@@ -96,7 +96,7 @@ static enum gave sleep_until_changed(uint32_t index, const ucontext_t *c)
 	if (!shared->sleep_ns || !loop->nr_words ||
 		loop->vain_ns > VAIN_NS + VAIN_TIMES * loop->slept_ns)
 		return GAVE_NOTHING;
-	read_words(loop, c, value);
+	yield_read_words(loop, c, value);
 	bool same = last.loop == index + 1 && !memcmp(value, last.value, sizeof value);
 	if (!same) {
 		last.loop = index + 1;
@@ -107,8 +107,8 @@ static enum gave sleep_until_changed(uint32_t index, const ucontext_t *c)
 	}
 	uint64_t most_ns = last.most_ns < shared->sleep_ns ? last.most_ns : shared->sleep_ns;
 	while (same && ns < most_ns) {
-		nap(begin_ns + ns - last.since_ns, most_ns - ns);
-		read_words(loop, c, value);
+		yield_nap(begin_ns + ns - last.since_ns, most_ns - ns);
+		yield_read_words(loop, c, value);
 		same = !memcmp(value, last.value, sizeof value);
 		ns = now_ns() - begin_ns;
 	}
@@ -125,15 +125,15 @@ static void give_way(uint32_t index, const ucontext_t *c)
 	if (gave == GAVE_NOTHING)
 		syscall(SYS_sched_yield);
 	uint64_t ns = now_ns() - begin_ns;
-	add(&shared->nr_spinning, 1);
-	add(gave ? &shared->nr_sleeps : &shared->nr_yields, 1);
-	add(gave ? &shared->slept_ns : &shared->yielded_ns, ns);
+	yield_add(&shared->nr_spinning, 1);
+	yield_add(gave ? &shared->nr_sleeps : &shared->nr_yields, 1);
+	yield_add(gave ? &shared->slept_ns : &shared->yielded_ns, ns);
 	struct yield_loop *loop = &shared->loop[index];
-	add(gave == SLEPT_IN_VAIN ? &loop->vain_ns
-		: gave            ? &loop->slept_ns
-				  : &loop->yielded_ns,
+	yield_add(gave == SLEPT_IN_VAIN ? &loop->vain_ns
+		  : gave                ? &loop->slept_ns
+					: &loop->yielded_ns,
 		ns);
-	add(&shared->nr_changed, gave == SLEPT_UNTIL_CHANGED);
+	yield_add(&shared->nr_changed, gave == SLEPT_UNTIL_CHANGED);
 }
 
 static void at_sample(int number, siginfo_t *info, void *context)
@@ -145,7 +145,7 @@ static void at_sample(int number, siginfo_t *info, void *context)
 	(void)number;
 	if (info->si_code <= 0) /* somebody's kill() */
 		return;
-	add(&shared->nr_samples, 1);
+	yield_add(&shared->nr_samples, 1);
 	uint32_t i = 0;
 	while (i < nr && i < YIELD_LOOPS_MAX &&
 		(pc < shared->loop[i].begins || pc > shared->loop[i].branch))
@@ -162,7 +162,7 @@ static void at_sample(int number, siginfo_t *info, void *context)
 	errno = saved_errno;
 }
 
-static struct yield_shared *map_file(void)
+static struct yield_shared *yield_map_file(void)
 {
 	const char *path = secure_getenv(YIELD_ENVIRONMENT);
 	struct stat st;
@@ -178,7 +178,7 @@ static struct yield_shared *map_file(void)
 }
 
 /* The first process is the one; an exec of it begins anew. */
-static bool is_ours(struct yield_shared *s)
+static bool yield_is_ours(struct yield_shared *s)
 {
 	uint32_t nobody = 0, me = (uint32_t)getpid();
 	if (s->magic != YIELD_MAGIC || s->size_bytes != sizeof *s)
@@ -194,8 +194,8 @@ __attribute__((constructor)) static void begin(void)
 	struct sigaction before;
 	struct sigaction ours = {
 		.sa_sigaction = at_sample, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-	shared = map_file();
-	if (shared && is_ours(shared) && !sigaction(YIELD_SIGNAL, NULL, &before) &&
+	shared = yield_map_file();
+	if (shared && yield_is_ours(shared) && !sigaction(YIELD_SIGNAL, NULL, &before) &&
 		before.sa_handler == SIG_DFL && !sigaction(YIELD_SIGNAL, &ours, NULL))
 		__atomic_fetch_add(&shared->images, 1, __ATOMIC_RELEASE);
 	errno = saved_errno;
