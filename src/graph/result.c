@@ -216,7 +216,7 @@ enum base_status graph_lane_of(struct graph *g, uint32_t end, unsigned lane,
 	if (lane == GRAPH_RUNNER_UP && g->runner_up)
 		track = g->lanes.nr_lanes;
 	else if (lane >= g->lanes.nr_lanes)
-		return base_fail(err, BASE_ERR_NOTFOUND, "there is no lane %u", lane);
+		return base_fail(err, BASE_ERR_NOTFOUND, "there is no scenario %u", lane);
 	if (g->failed)
 		return base_fail(err, g->failed, "the graph failed before");
 	if (end >= g->result.nr_ends || g->result.end[end].bound == NONE ||
