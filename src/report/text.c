@@ -345,6 +345,46 @@ static void own_cost(struct base_str *s, const struct report_trace *t)
 		base_str_add(s, ")");
 }
 
+static void cost_part(struct base_str *s, const struct report_cost *c)
+{
+	base_str_add_count(s, c->n);
+	base_str_addf(s, " %s, ", c->name);
+	if (c->total_ns)
+		report_ns(s, (double)c->total_ns);
+	else
+		base_str_add(s, "too little to be seen");
+	base_str_addf(s, " (%s)", c->method);
+}
+
+/* Those that are at least a tenth of all; the others together. */
+static void cost_parts(struct base_str *s, const struct report_trace *t)
+{
+	enum { OF_ALL = 10 };
+	uint64_t all_ns = 0, rest_ns = 0;
+	size_t nr_rest = 0;
+	const char *between = ": ";
+	for (size_t i = 0; i < t->nr_costs; i++)
+		all_ns += t->cost[i].beside ? 0 : t->cost[i].total_ns;
+	for (size_t i = 0; i < t->nr_costs; i++) {
+		const struct report_cost *c = &t->cost[i];
+		if (c->beside || !c->n)
+			continue;
+		if (c->total_ns < all_ns / OF_ALL) {
+			rest_ns += c->total_ns;
+			nr_rest++;
+			continue;
+		}
+		base_str_add(s, between);
+		cost_part(s, c);
+		between = "; ";
+	}
+	if (!nr_rest || !rest_ns)
+		return;
+	base_str_add(s, between);
+	report_ns(s, (double)rest_ns);
+	base_str_add(s, " for everything else (--json has each part)");
+}
+
 /* What recording took of the program's processor time, part by part, and how that is known. */
 static bool cost_caveat(struct base_str *out, const struct report_trace *t,
 	const struct report_style *st, const char *label)
@@ -363,21 +403,7 @@ static bool cost_caveat(struct base_str *out, const struct report_trace *t,
 		base_str_add(&s, ")");
 	}
 	base_str_add(&s, " of the program's processor time");
-	const char *between = ": ";
-	for (size_t i = 0; i < t->nr_costs; i++) {
-		const struct report_cost *c = &t->cost[i];
-		if (c->beside || !c->n)
-			continue;
-		base_str_add(&s, between);
-		base_str_add_count(&s, c->n);
-		base_str_addf(&s, " %s, ", c->name);
-		if (c->total_ns)
-			report_ns(&s, (double)c->total_ns);
-		else
-			base_str_add(&s, "too little to be seen");
-		base_str_addf(&s, " (%s)", c->method);
-		between = "; ";
-	}
+	cost_parts(&s, t);
 	own_cost(&s, t);
 	report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
