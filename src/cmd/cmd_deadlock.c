@@ -362,13 +362,28 @@ static bool read_pids(struct run *r)
 	return true;
 }
 
+/* What only a look at running programs knows is not left unsaid. */
+static bool is_only_potential(struct cmd *c)
+{
+	static const char *const others[] = {"pid", "all", "core", "watch", "interval", "threshold",
+		"share", "count", "settle", "idle", "spinners", "suspicious", "static", "no-bpf",
+		"dot", "svg", "sarif"};
+	for (size_t i = 0; i < BASE_COUNT(others); i++)
+		if (cmd_given(c, others[i])) {
+			cmd_usage(c, "--potential is about a recording: --%s does not apply",
+				others[i]);
+			return false;
+		}
+	return true;
+}
+
 int cmd_run_deadlock(struct cmd *c)
 {
 	struct run r = {.c = c, .settle_ns = 100 * MS_NS};
 	if (!read_pids(&r) || !cmd_value_time(c, "settle", &r.settle_ns))
 		return CMD_USAGE;
 	if (cmd_given(c, "potential"))
-		return potential(c);
+		return is_only_potential(c) ? potential(c) : CMD_USAGE;
 	if (c->nr_operands && (strcmp(c->operand[0], "--") != 0 || c->nr_operands < 2))
 		return cmd_usage(c, "a program comes after --");
 	int nr_targets = (r.o.nr_pids > 0) + cmd_given(c, "all") + cmd_given(c, "core") +

@@ -192,6 +192,9 @@ static int export_file(struct cmd *c, const struct format_desc *f, const struct 
 	bool to_stdout = !strcmp(path, "-");
 	if (!to_stdout && !cmd_may_replace(path))
 		return cmd_usage(c, "%s is no file; '-o -' is standard output", path);
+	if (f->flags & FORMAT_FILES && !access(path, F_OK))
+		return cmd_usage(
+			c, "%s is there already: remove it, or give another name with -o", path);
 	struct base_str real = {0};
 	enum base_status s = base_output_name(path, &real, &c->err);
 	if (s != BASE_OK) {
@@ -246,7 +249,14 @@ int cmd_run_export(struct cmd *c)
 	int exit_status = cmd_open(c, trace, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
-	exit_status = export_file(c, f, &run, &o, path);
+	const uint64_t last_ns = trace_reader_last_ns(run.reader);
+	if (o.from_ns > last_ns || (o.to_ns && o.from_ns >= o.to_ns))
+		exit_status = cmd_usage(c,
+			"--from and --to: nothing lies between them (the trace's last record is at "
+			"%llu ns)",
+			(unsigned long long)last_ns);
+	else
+		exit_status = export_file(c, f, &run, &o, path);
 	cmd_close(c, &run);
 	return exit_status;
 }

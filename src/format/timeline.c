@@ -440,6 +440,22 @@ static void timeline_apply(struct seen *t, const struct trace_record *r)
 	}
 }
 
+/* A name that fits no thread is a mistake, and no empty file. */
+static enum base_status timeline_check_thread(const struct timeline *w)
+{
+	bool is_wanted = false, is_decided = false;
+	for (uint32_t i = 1; i < w->nr_streams; i++) {
+		is_decided |= w->seen[i].decided;
+		is_wanted |= w->seen[i].wanted;
+	}
+	return is_decided && !is_wanted
+		       ? base_fail(w->err, BASE_ERR_USAGE,
+				 "--thread=%s: no thread has that in its name (longpole actors "
+				 "lists them)",
+				 w->opts->thread)
+		       : BASE_OK;
+}
+
 enum base_status format_timeline(const struct format_input *in, const struct format_options *opts,
 	format_slice_fn *visit, void *ctx, struct base_err *err)
 {
@@ -471,6 +487,8 @@ enum base_status format_timeline(const struct format_input *in, const struct for
 		s = BASE_OK;
 	for (uint32_t i = 1; s == BASE_OK && i < w.nr_streams; i++)
 		s = end_slice(&w, i, last_ns);
+	if (s == BASE_OK)
+		s = timeline_check_thread(&w);
 	base_free(w.seen);
 	format_threads_fini(&w.threads);
 	return s;

@@ -575,3 +575,9 @@ test_deadlock_potential() {
 	expect 1 longpole deadlock --potential longpole-order.lpt # of "writer", the last one
 	has out '1 potential deadlock: 2 threads' 'as a reader'
 }
+
+test_deadlock_potential_is_of_a_recording() {
+	expect 2 longpole deadlock --potential --pid 1 "$trace"
+	has err '--potential is about a recording: --pid does not apply'
+	expect 2 longpole deadlock --potential --svg "$trace"
+}

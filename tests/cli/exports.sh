@@ -78,3 +78,15 @@ test_export_to_a_pipe() {
 	grep -q digraph read.dot || fail "the graph did not come through the pipe"
 	[[ -p pipe ]] || fail "the pipe was replaced"
 }
+
+# What is asked for and not there is no empty file.
+test_export_of_nothing() {
+	expect 2 longpole export --format=chrome --from=500s -o a.json "$trace"
+	has err 'nothing lies between them'
+	expect 2 longpole export --format=chrome --thread=nosuch -o a.json "$trace"
+	has err "--thread=nosuch: no thread has that in its name" 'longpole actors'
+	[[ ! -e a.json && ! -e a.json.part ]] || fail 'left a file'
+	expect 0 longpole export --format=ctf -o records "$trace"
+	expect 2 longpole export --format=ctf -o records "$trace"
+	has err 'records is there already'
+}
