@@ -101,6 +101,19 @@ test_deadlock_of_owners() {
 	has text 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
 }
 
+# What threads share is shown under the number of one that lives, also where the first one has ended.
+test_deadlock_of_a_main_that_ended() {
+	start_all hang_threads main-ended
+	finds main-ended "$(cycle_of 2)"
+	is_json main-ended.json '.result.deadlocks[0] | (.edges | all(.event | test("mutex (first|second)"))) and
+		(.threads | all(.frames | any(.line > 0)))'
+	finds main-ended "$(cycle_of 2)" --static
+	finds main-ended "$(cycle_of 2)" --no-bpf
+	start_all hang_processes main-ended
+	finds main-ended "$(cycle_of 2)"
+	finds main-ended "$(cycle_of 2)" --no-bpf
+}
+
 # Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
 	local name
