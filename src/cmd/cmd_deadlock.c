@@ -4,15 +4,13 @@
 
 #include "config.h"
 #include "deadlock/deadlock.h"
+#include "os/family.h"
 #include "report/order.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,16 +156,24 @@ static int cmd_deadlock_look_at_core(struct cmd *c, const char *path)
 
 /* ---- a program of our own -------------------------------------------------------------------- */
 
-static int cmd_deadlock_start(struct run *r, pid_t *ret)
+/* The program first, and orphans of it: descendants of others are looked at with them. */
+static void find_family(struct run *r, const struct os_family *f)
 {
-	struct cmd *c = r->c;
-	/* orphans of the program stay in sight; and what we may trace is our own */
-	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	char **argv = c->operand + 1; /* after "--" */
-	int error = posix_spawnp(ret, argv[0], NULL, NULL, argv, environ);
-	if (!error)
-		return CMD_OK;
-	return cmd_fail(c, base_fail_errno(&c->err, error, "starting %s", argv[0]));
+	size_t nr = 0, nr_children = os_family_children(f, r->pid + 1, PIDS_MAX - 1);
+	r->pid[nr++] = f->program;
+	for (size_t i = 1; i <= nr_children; i++)
+		if (r->pid[i] != f->program)
+			r->pid[nr++] = r->pid[i];
+	r->o.nr_pids = nr;
+}
+
+/* It hangs for ever, and so would those that hold our standard output. */
+static void end_family(struct run *r, struct os_family *f)
+{
+	const size_t nr_left = os_family_kill(f, 5000 * MS_NS);
+	if (nr_left)
+		cmd_note(r->c, "%zu or more processes that the program started could not be killed",
+			nr_left);
 }
 
 /* What somebody alive, or time, could end, and when it was first seen. */
@@ -197,31 +203,31 @@ static bool cmd_deadlock_is_early(const struct deadlock_answer *a, struct open_f
 static int watch_program(struct run *r)
 {
 	struct deadlock_answer *a = NULL;
-	int status = 0, exit_status = cmd_deadlock_start(r, &r->pid[0]);
-	if (exit_status != CMD_OK)
-		return exit_status;
-	pid_t child = r->pid[0];
+	struct os_family family;
 	struct open_finding open = {0};
-	r->o.nr_pids = 1;
-	enum base_status s = BASE_OK;
-	bool ended = false;
-	while (s == BASE_OK && !ended && (!a || cmd_deadlock_is_early(a, &open))) {
+	int exit_status = CMD_OK;
+	enum base_status s =
+		os_family_start(&family, r->c->operand + 1, &r->c->err); /* behind -- */
+	if (s != BASE_OK)
+		return cmd_fail(r->c, s);
+	while (s == BASE_OK && !family.has_ended && (!a || cmd_deadlock_is_early(a, &open))) {
 		deadlock_answer_free(a);
 		a = NULL;
 		cmd_deadlock_nap(r->settle_ns);
-		while (waitpid(-1, &status, WNOHANG) > 0)
-			;
-		ended = kill(child, 0) != 0;
-		if (!ended)
+		find_family(r, &family);
+		if (!os_family_has_ended(&family))
 			s = cmd_deadlock_look(r, &a);
 	}
 	if (s != BASE_OK)
 		return cmd_fail(r->c, s);
 	if (a && a->nr_findings) {
+		/* a reader that has read enough must not end us before we have ended the family */
+		void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 		exit_status = write_answer(r->c, a);
 		if (exit_status == CMD_OK)
 			exit_status = CMD_GATE;
-		(void)kill(child, SIGKILL);
+		end_family(r, &family);
+		(void)signal(SIGPIPE, before);
 	} else {
 		cmd_note(r->c, "the program ended by itself: no deadlock");
 	}

@@ -133,15 +133,6 @@ static pid_t access_number_of(const char *name)
 	return end != name && !*end && n > 0 && n <= INT32_MAX ? (pid_t)n : 0;
 }
 
-/* A kernel thread, or one that ended: nothing is mapped there, and no file is open. One call; to
- * find that no file is open would take five. */
-static bool has_no_memory(pid_t pid)
-{
-	char path[48], unused[8];
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	return readlink(path, unused, sizeof unused) < 0 && !is_forbidden(errno);
-}
-
 /* ---- shared memory --------------------------------------------------------------------------- */
 
 static bool needs(const struct search *s, size_t k)
@@ -161,13 +152,13 @@ static enum base_status add_region(struct search *s, pid_t pid, const struct os_
 	return status;
 }
 
-static enum base_status add_memory_by_text(struct search *s, pid_t pid)
+static enum base_status add_memory_by_text(struct search *s, pid_t pid, pid_t shown_as)
 {
 	struct os_region r;
 	enum base_status status = BASE_OK;
-	ssize_t n = os_proc_read(pid, "maps", s->buf, BUF_BYTES);
+	ssize_t n = os_proc_read(shown_as, "maps", s->buf, BUF_BYTES);
 	const char *at = n > 0 ? s->buf : "";
-	if ((n < 0 || n == BUF_BYTES - 1) && !has_no_memory(pid))
+	if ((n < 0 || n == BUF_BYTES - 1) && deadlock_is_shown(pid, &shown_as))
 		count_blind(s, pid);
 	while (status == BASE_OK && os_parse_region(&at, &r))
 		status = add_region(s, pid, &r);
@@ -176,12 +167,12 @@ static enum base_status add_memory_by_text(struct search *s, pid_t pid)
 
 /* Processes are many, and most share nothing with anybody: Linux 6.11 tells what they share without
  * writing a text of all that they map, which takes thirty times as long. */
-static enum base_status access_add_memory(struct search *s, pid_t pid)
+static enum base_status access_add_memory(struct search *s, pid_t pid, pid_t shown_as)
 {
 	struct os_region r;
 	enum base_status status = BASE_OK;
 	char path[48];
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)shown_as);
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	enum deadlock_shared shared = DEADLOCK_SHARED_REFUSED;
 	for (uint64_t from = 0; fd >= 0 && status == BASE_OK; from = r.end) {
@@ -192,7 +183,7 @@ static enum base_status access_add_memory(struct search *s, pid_t pid)
 	}
 	if (fd >= 0)
 		(void)close(fd);
-	return shared == DEADLOCK_SHARED_REFUSED ? add_memory_by_text(s, pid) : status;
+	return shared == DEADLOCK_SHARED_REFUSED ? add_memory_by_text(s, pid, shown_as) : status;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -278,9 +269,9 @@ static bool serves(
 	}
 }
 
-static enum base_status access_add_file(struct search *s, pid_t pid, int fd)
+static enum base_status access_add_file(struct search *s, pid_t pid, pid_t shown_as, int fd)
 {
-	struct deadlock_process p = {.pid = pid};
+	struct deadlock_process p = {.pid = pid, .shown_as = shown_as};
 	struct deadlock_file f;
 	enum base_status status = BASE_OK;
 	bool wanted = false;
@@ -300,11 +291,11 @@ static enum base_status access_add_file(struct search *s, pid_t pid, int fd)
 	return status;
 }
 
-static enum base_status add_files(struct search *s, pid_t pid)
+static enum base_status add_files(struct search *s, pid_t pid, pid_t shown_as)
 {
 	char path[48];
 	enum base_status status = BASE_OK;
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)shown_as);
 	DIR *dir = opendir(path);
 	if (!dir) {
 		if (is_forbidden(errno))
@@ -315,7 +306,7 @@ static enum base_status add_files(struct search *s, pid_t pid)
 		char *end;
 		long fd = strtol(e->d_name, &end, 10);
 		if (!*end && end != e->d_name && fd >= 0 && fd <= INT32_MAX)
-			status = access_add_file(s, pid, (int)fd);
+			status = access_add_file(s, pid, shown_as, (int)fd);
 	}
 	closedir(dir);
 	return status;
@@ -351,7 +342,7 @@ static enum base_status add_told_file(void *ctx, pid_t pid, int fd, mode_t mode,
 	bool wanted = false;
 	for (size_t k = 0; k < s->to->nr && !wanted; k++)
 		wanted = needs(s, k) && may_be(mode, inode, &s->to->access[k].key);
-	return wanted ? access_add_file(s, pid, fd) : BASE_OK;
+	return wanted ? access_add_file(s, pid, deadlock_shown_as(pid), fd) : BASE_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -419,12 +410,13 @@ static enum base_status search_proc(struct search *s)
 		status = BASE_ERR_NOMEM;
 	for (const struct dirent *e; status == BASE_OK && dir && (e = readdir(dir));) {
 		const pid_t pid = access_number_of(e->d_name);
-		if (!pid || has_no_memory(pid))
+		pid_t shown_as;
+		if (!pid || !deadlock_is_shown(pid, &shown_as))
 			continue;
 		if (s->wants_memory)
-			status = access_add_memory(s, pid);
+			status = access_add_memory(s, pid, shown_as);
 		if (status == BASE_OK && s->wants_files)
-			status = add_files(s, pid);
+			status = add_files(s, pid, shown_as);
 	}
 	if (dir)
 		closedir(dir);

@@ -69,7 +69,8 @@ static bool is_open(struct deadlock_copy *c, int fd, struct deadlock_file *ret)
 static int reopen(const struct deadlock_copy *c, int original)
 {
 	char path[48];
-	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)c->process->pid, original);
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d",
+		(int)deadlock_process_shown_as(c->process), original);
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 }
 
@@ -103,7 +104,7 @@ static uint64_t position_of(struct deadlock_copy *c, int original)
 	char text[512], name[32];
 	uint64_t position = 0;
 	(void)snprintf(name, sizeof name, "fdinfo/%d", original);
-	if (os_proc_read(c->process->pid, name, text, sizeof text) > 0)
+	if (os_proc_read(deadlock_process_shown_as(c->process), name, text, sizeof text) > 0)
 		(void)os_parse_field(text, "pos", 10, &position);
 	return position;
 }
@@ -617,7 +618,8 @@ static bool stat_original(const struct deadlock_copy *c, int original, struct st
 {
 	char path[48];
 	struct statx x;
-	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)c->process->pid, original);
+	(void)snprintf(path, sizeof path, "/proc/%d/fd/%d",
+		(int)deadlock_process_shown_as(c->process), original);
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &x))
 		return false;
 	ret->st_dev = makedev(x.stx_dev_major, x.stx_dev_minor);
@@ -707,7 +709,8 @@ int64_t deadlock_emulate_sendfile(struct deadlock_copy *c, const uint64_t *arg)
 int64_t deadlock_emulate_getcwd(struct deadlock_copy *c, const uint64_t *arg)
 {
 	char path[32], text[4096];
-	(void)snprintf(path, sizeof path, "/proc/%d/cwd", (int)c->process->pid);
+	(void)snprintf(
+		path, sizeof path, "/proc/%d/cwd", (int)deadlock_process_shown_as(c->process));
 	const ssize_t size = readlink(path, text, sizeof text - 1);
 	if (size < 0)
 		return -ENOENT;

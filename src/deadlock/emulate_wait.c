@@ -159,7 +159,8 @@ int64_t deadlock_emulate_epoll(struct deadlock_copy *c, const uint64_t *arg)
 	const char *rest = text;
 	struct deadlock_epoll_item item;
 	(void)snprintf(name, sizeof name, "fdinfo/%d", (int)arg[0]);
-	if (may_be_ready(c) && os_proc_read(c->process->pid, name, text, sizeof text) > 0)
+	if (may_be_ready(c) &&
+		os_proc_read(deadlock_process_shown_as(c->process), name, text, sizeof text) > 0)
 		while (deadlock_parse_epoll(&rest, &item)) {
 			const struct epoll_event event = {
 				.events = item.events & (EPOLLIN | EPOLLOUT),

@@ -30,6 +30,7 @@
 static int open_begin(pid_t pid, int directory_fd, bool is_absolute)
 {
 	char link[48];
+	pid = deadlock_shown_as(pid);
 	if (is_absolute)
 		(void)snprintf(link, sizeof link, "/proc/%d/root", (int)pid);
 	else if (directory_fd == AT_FDCWD)

@@ -115,7 +115,7 @@ static void close_unwinder(void *p)
 static bool report_modules(struct unwinder *u, const struct deadlock_core *core)
 {
 	return core ? dwfl_core_file_report(u->dwfl, deadlock_core_elf(core), NULL) >= 0
-		    : dwfl_linux_proc_report(u->dwfl, u->process->pid) == 0;
+		    : dwfl_linux_proc_report(u->dwfl, deadlock_process_shown_as(u->process)) == 0;
 }
 
 static bool is_code_or_data(const struct os_region *r)

@@ -23,7 +23,7 @@ static uint64_t namespace_of(const char *process)
 static uint64_t namespace_of_pid(pid_t pid)
 {
 	char name[16];
-	snprintf(name, sizeof name, "%d", (int)pid);
+	snprintf(name, sizeof name, "%d", (int)deadlock_shown_as(pid));
 	return namespace_of(name);
 }
 

@@ -85,6 +85,7 @@ struct deadlock_open_file {
 
 struct deadlock_process {
 	pid_t pid, parent;
+	pid_t shown_as; /* see deadlock_shown_as(); 0: not asked for, then pid */
 	uint64_t start_ticks;
 	struct deadlock_status status;
 	bool has_timers;                /* POSIX timers */
@@ -183,6 +184,12 @@ bool deadlock_world_is_foreign(const struct deadlock_world *w, pid_t pid);
 pid_t deadlock_world_thread_of(struct deadlock_world *w, pid_t pid, pid_t inner);
 /* The last number of "NSpid:" in /proc/PID/task/TID/status; false: none. */
 bool deadlock_parse_innermost_pid(const char *status, pid_t *ret);
+/* The number under which /proc and process_vm_readv() show what the threads of a process share, its
+ * memory and files: its own, or, where its first thread has ended, that of one which lives. */
+pid_t deadlock_shown_as(pid_t pid);
+/* The same; false: there is nothing (a kernel thread, or it ended), and *ret is pid. */
+bool deadlock_is_shown(pid_t pid, pid_t *ret);
+pid_t deadlock_process_shown_as(const struct deadlock_process *p);
 /* Memory of a live process; false unless all of it could be read. Never writes. */
 bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size);
 /* How often the thread was put on a processor. False: it is gone. */

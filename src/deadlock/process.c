@@ -7,6 +7,7 @@
 #include "deadlock/peers.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +154,7 @@ static void process_read_process(struct deadlock_process *p)
 	if (os_proc_read(p->pid, "status", text, sizeof text) <= 0 ||
 		!deadlock_parse_status(text, &p->status))
 		return;
+	p->shown_as = deadlock_shown_as(p->pid);
 	p->has_timers = os_proc_read(p->pid, "timers", text, sizeof text) > 0;
 	p->is_gone = false;
 }
@@ -241,7 +243,10 @@ const struct deadlock_listed *deadlock_world_list(struct deadlock_world *w, size
 bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size)
 {
 	struct iovec local = {buf, size}, remote = {(void *)(uintptr_t)address, size};
-	return size && process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
+	ssize_t n = size ? process_vm_readv(pid, &local, 1, &remote, 1, 0) : -1;
+	if (n < 0 && errno == ESRCH && deadlock_is_shown(pid, &pid))
+		n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	return n > 0 && (size_t)n == size;
 }
 
 /* The whole of /proc/PID/NAME in the arena. NULL: unreadable, or too big. */
@@ -274,7 +279,7 @@ void deadlock_process_regions(struct deadlock_world *w, struct deadlock_process 
 	if (p->has_regions)
 		return;
 	p->has_regions = true;
-	char *text = read_whole(w, p->pid, "maps");
+	char *text = read_whole(w, deadlock_process_shown_as(p), "maps");
 	const char *at = text ? text : "";
 	struct os_region r;
 	size_t nr = 0;
@@ -336,7 +341,7 @@ void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p,
 			.space = r->device,
 			.id = r->inode,
 			.at = address - r->start + r->offset,
-			.is_named = has_name(p->pid, r)};
+			.is_named = has_name(deadlock_process_shown_as(p), r)};
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -367,12 +372,12 @@ static void read_locks(pid_t pid, const char *text, struct deadlock_file *f)
 	}
 }
 
-static void process_read_info(pid_t pid, int fd, struct deadlock_file *f)
+static void process_read_info(const struct deadlock_process *p, int fd, struct deadlock_file *f)
 {
 	char name[48], text[4096];
 	uint64_t flags = 0;
 	snprintf(name, sizeof name, "fdinfo/%d", fd);
-	if (os_proc_read(pid, name, text, sizeof text) <= 0)
+	if (os_proc_read(deadlock_process_shown_as(p), name, text, sizeof text) <= 0)
 		return;
 	if (f->kind == DEADLOCK_FILE_EVENTFD)
 		(void)os_parse_field(text, "eventfd-id", 10, &f->inode);
@@ -381,7 +386,7 @@ static void process_read_info(pid_t pid, int fd, struct deadlock_file *f)
 		f->can_write = (flags & 3) != 0;
 	}
 	if (f->kind == DEADLOCK_FILE_REGULAR)
-		read_locks(pid, text, f);
+		read_locks(p->pid, text, f);
 }
 
 const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w)
@@ -418,7 +423,7 @@ void deadlock_file_kind_of(struct deadlock_world *w, struct deadlock_process *p,
 	*ret = (struct deadlock_file){0};
 	if (w->core)
 		return;
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)p->pid, fd);
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)deadlock_process_shown_as(p), fd);
 	ssize_t n = readlink(path, link, sizeof link - 1);
 	if (n < 0)
 		return;
@@ -445,7 +450,7 @@ void deadlock_file_of(
 {
 	deadlock_file_kind_of(w, p, fd, true, ret);
 	if (ret->kind != DEADLOCK_FILE_NONE)
-		process_read_info(p->pid, fd, ret);
+		process_read_info(p, fd, ret);
 }
 
 static int by_fd(const void *a, const void *b)
@@ -460,7 +465,7 @@ void deadlock_process_files(struct deadlock_world *w, struct deadlock_process *p
 	if (p->has_files)
 		return;
 	p->has_files = true;
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)p->pid);
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)deadlock_process_shown_as(p));
 	DIR *dir = opendir(path);
 	struct deadlock_open_file *file = NULL;
 	size_t capacity = 0, nr = 0;

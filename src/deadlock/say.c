@@ -61,7 +61,7 @@ void deadlock_say_frame(struct base_str *out, const struct deadlock_frame *f)
 static void say_add_path(struct base_str *out, const struct deadlock_wait *w)
 {
 	char link[64], path[512];
-	snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)w->thread.pid, (int)w->arg[0]);
+	snprintf(link, sizeof link, "/proc/%d/fd/%d", (int)w->thread.tid, (int)w->arg[0]);
 	ssize_t n = readlink(link, path, sizeof path - 1);
 	path[n > 0 ? n : 0] = 0;
 	base_str_add(out, n > 0 ? path : "a file");

@@ -13,6 +13,7 @@
 void deadlock_source_open(struct deadlock_source *s, pid_t pid)
 {
 	char path[40];
+	pid = deadlock_shown_as(pid);
 	*s = (struct deadlock_source){.pid = pid};
 	(void)snprintf(path, sizeof path, "/proc/%d/pagemap", (int)pid);
 	s->pagemap_fd = open(path, O_RDONLY | O_CLOEXEC);

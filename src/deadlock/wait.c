@@ -175,7 +175,7 @@ static void read_epoll(struct call *c, int fd)
 	}
 	memcpy(name, s.buf, s.length + 1);
 	base_str_fini(&s);
-	ssize_t n = os_proc_read(c->process->pid, name, text, sizeof text);
+	ssize_t n = os_proc_read(deadlock_process_shown_as(c->process), name, text, sizeof text);
 	const char *at = n > 0 ? text : "";
 	if (n <= 0 || (size_t)n == sizeof text - 1)
 		c->wait->is_external = true; /* not all of it was seen */
@@ -373,7 +373,8 @@ static void decode_waitid(struct call *c)
 		base_str_addf(&s, "fdinfo/%d", (int)id);
 		if (!s.failed && s.length < sizeof name) {
 			memcpy(name, s.buf, s.length + 1);
-			if (os_proc_read(c->process->pid, name, text, sizeof text) > 0)
+			if (os_proc_read(deadlock_process_shown_as(c->process), name, text,
+				    sizeof text) > 0)
 				(void)os_parse_field(text, "Pid", 10, &pid);
 		}
 		base_str_fini(&s);

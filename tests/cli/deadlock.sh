@@ -101,6 +101,19 @@ test_deadlock_of_owners() {
 	has text 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
 }
 
+# What threads share is shown under the number of one that lives, also where the first one has ended.
+test_deadlock_of_a_main_that_ended() {
+	start_all hang_threads main-ended
+	finds main-ended "$(cycle_of 2)"
+	is_json main-ended.json '.result.deadlocks[0] | (.edges | all(.event | test("mutex (first|second)"))) and
+		(.threads | all(.frames | any(.line > 0)))'
+	finds main-ended "$(cycle_of 2)" --static
+	finds main-ended "$(cycle_of 2)" --no-bpf
+	start_all hang_processes main-ended
+	finds main-ended "$(cycle_of 2)"
+	finds main-ended "$(cycle_of 2)" --no-bpf
+}
+
 # Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
 	local name
@@ -539,6 +552,46 @@ test_deadlock_of_a_program() {
 	expect 2 longpole deadlock
 	expect 2 longpole deadlock --all --pid $$
 	expect 2 longpole deadlock --pid 0
+}
+
+# all_ended FILE - no process whose number is in the file lives (who ended may wait for its parent).
+all_ended() {
+	local pid
+	while read -r pid; do
+		[[ ! -e /proc/$pid || $(<"/proc/$pid/stat") == *') Z '* ]] || fail "process $pid of $1 lives on: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+	done < <(tr ' ' '\n' <"$1")
+}
+
+# What a program started ends with it when it hangs, wherever it went: nobody else holds our output. What others started lives on.
+test_deadlock_ends_all_that_hangs() {
+	local hang="exec $hangs/hang_threads circle-normal"
+	# an orphan in a session of its own, a child with a child, one that ignores what it can
+	timeout 120 longpole deadlock --settle=50ms -- sh -c "
+		(setsid sh -c 'sleep 600 & echo \$\$ \$! >>pids; wait' &)
+		sh -c 'sh -c \"echo \\\$\\\$ >>pids; trap : TERM HUP INT; sleep 600; :\"; :' &
+		while [ \"\$(wc -w <pids)\" != 3 ]; do sleep 0.01; done 2>/dev/null
+		$hang" 2>err | timeout 60 cat >out
+	((PIPESTATUS[1] == 0)) || fail 'somebody still holds the output'
+	has out 'Deadlock: 2 threads'
+	(($(wc -w <pids) == 3)) || fail 'the program did not start all that it should'
+	all_ended pids
+	# many, and a circle among processes of which the program is none
+	expect 1 timeout 120 longpole deadlock --settle=50ms -- sh -c "for i in \$(seq 150); do sleep 600 & echo \$! >>many; done; $hangs/hang_threads circle-normal & wait"
+	all_ended many
+	# a reader that is gone
+	longpole deadlock --settle=50ms -- sh -c "echo \$\$ >gone; $hang" 2>err | true
+	all_ended gone
+	# a child of who became longpole is not the program's
+	expect 1 timeout 120 bash -c "sleep 600 & echo \$! >before; exec longpole deadlock --settle=50ms -- $hangs/hang_threads circle-normal"
+	kill "$(cat before)" || fail 'a process was killed that the program did not start'
+}
+
+# A daemon that a program left on purpose lives on when the program ends.
+test_deadlock_leaves_daemons() {
+	expect 0 timeout 120 longpole deadlock --settle=50ms -- sh -c 'setsid sleep 600 >/dev/null 2>&1 & echo $! >daemon'
+	kill "$(cat daemon)" || fail 'the daemon was killed'
+	expect 4 longpole deadlock -- ./nothing-here
+	has err 'starting ./nothing-here'
 }
 
 # Locks in opposite order that did not hang: how many circles, and of how many threads.

@@ -349,6 +349,33 @@ static void third_posts(void)
 		;
 }
 
+static void *post_both(void *semaphores)
+{
+	sem_t *s = semaphores;
+	nap_ms(LONG_MS);
+	sem_post(&s[0]);
+	sem_post(&s[1]);
+	return NULL;
+}
+
+/* One that only another process could end, whose first thread has ended. */
+static void main_ended(void)
+{
+	pthread_t t;
+	sem_t *s = shared_memory(2 * sizeof *s);
+	sem_init(&s[0], 1, 0);
+	sem_init(&s[1], 1, 0);
+	if (fork_child() == 0) {
+		if (pthread_create(&t, NULL, post_both, s) != 0)
+			_exit(9);
+		pthread_exit(NULL);
+	}
+	nap_ms(100); /* it has */
+	ready();
+	sem_wait(&s[0]);
+	sem_wait(&s[1]);
+}
+
 /* Two that wait for each other's file, and a third that has both open, too, and unlocks them. */
 static void shares_locks(void)
 {
@@ -582,6 +609,7 @@ static const struct hang_case cases[] = {
 	{"pipeline-computes", pipeline_computes},
 	{"traced", traced},
 	{"third-posts", third_posts},
+	{"main-ended", main_ended},
 	{"shares-locks", shares_locks},
 	{"zombies", zombies},
 	{"slow-once", slow_once},

@@ -210,6 +210,19 @@ static void both_read(void)
 		exit(1);
 }
 
+static void *both_read_there(void *unused)
+{
+	both_read();
+	return unused;
+}
+
+/* The same, where the first thread of one of them has ended. */
+static void main_ended(void)
+{
+	start(both_read_there, 0);
+	pthread_exit(NULL);
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int notes[2];
 
@@ -841,6 +854,7 @@ static const struct hang_case cases[] = {
 	{"wait-full-pipe", wait_full_pipe},
 	{"full-pipes", full_pipes},
 	{"both-read", both_read},
+	{"main-ended", main_ended},
 	{"lock-and-pipe", lock_and_pipe},
 	{"file-locks", file_locks},
 	{"lock-and-close", lock_and_close},

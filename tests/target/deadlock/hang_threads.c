@@ -891,10 +891,24 @@ static void spin_alone(void)
 	pthread_join(t, NULL);
 }
 
+static void *circle_there(void *unused)
+{
+	circle_normal();
+	return unused;
+}
+
+/* Under its own number /proc shows nothing of a process whose first thread has ended. */
+static void main_ended(void)
+{
+	start(circle_there, 0);
+	pthread_exit(NULL);
+}
+
 static const struct hang_case cases[] = {
 	{"philosophers", philosophers},
 	{"circle-normal", circle_normal},
 	{"circle-recursive", circle_recursive},
+	{"main-ended", main_ended},
 	{"circle-errorcheck", circle_errorcheck},
 	{"circle-adaptive", circle_adaptive},
 	{"circle-pi", circle_pi},
