@@ -101,6 +101,21 @@ test_deadlock_of_owners() {
 	has text 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
 }
 
+# A handler may jump out of a wait for a lock: certain is only what no signal reaches.
+test_deadlock_beside_signals() {
+	local name helped=(circle-with-handler circle-with-alarm circle-with-itimer circle-with-timer join-with-handler)
+	local closed=(circle-beside-handler circle-with-fault-handler)
+	start_all hang_threads "${helped[@]}" "${closed[@]}"
+	for name in "${helped[@]}"; do
+		finds "$name" "$(cycle_of 2 probable)" --static
+	done
+	for name in "${closed[@]}"; do
+		finds "$name" "$(cycle_of 2)" --static
+	done
+	longpole deadlock --settle=50ms --pid "${pid_of[circle-with-alarm]}" >text
+	has text 'probable: nobody was seen to end it' 'a signal handler'
+}
+
 # Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
 	local name
