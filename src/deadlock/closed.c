@@ -166,7 +166,8 @@ static bool may_wake(struct closing *c, const struct deadlock_wait *w)
 		return false;
 	if (deadlock_wait_is_open(w))
 		return true;
-	if (c->strict && (deadlock_wait_is_patient(w) || closing_may_be_helped(c, w)))
+	if (c->strict && (deadlock_wait_is_patient(w) || closing_may_be_helped(c, w) ||
+				 deadlock_accesses_are_unsure(c->accesses, w)))
 		return true; /* if only by its time limit */
 	if (w->owner_is_exact)
 		return owner_lives(c, w);

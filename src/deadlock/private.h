@@ -158,6 +158,8 @@ uint64_t deadlock_socket_named(struct deadlock_world *w, pid_t pid, deadlock_mem
 	void *ctx, uint64_t address, uint64_t bytes);
 /* The time that a socket's option lets each call wait; 0: any, or not to be known. */
 uint64_t deadlock_socket_limit_ns(pid_t pid, int fd, bool reads);
+/* Are there messages with descriptors in a UNIX socket's queue? (Linux 5.11 on tells.) */
+bool deadlock_socket_has_descriptors(pid_t pid, int fd);
 /* What opening a FIFO with these flags gives to those who wait in opening it: up to two keys. */
 size_t deadlock_keys_of_opening(
 	const struct deadlock_file *f, uint64_t flags, struct deadlock_key ret[2]);
@@ -220,18 +222,21 @@ struct deadlock_access {
 	struct deadlock_key key;
 	const pid_t *pid; /* sorted */
 	size_t nr_pids;
-	bool is_known; /* from an earlier search */
+	bool is_known;  /* from an earlier search */
+	bool is_unsure; /* who could not be looked into, or receives descriptors, may be one, too */
 };
 struct deadlock_accesses {
 	struct deadlock_access *access; /* sorted by key */
 	size_t nr;
-	size_t nr_blind; /* processes that could not be looked into */
+	size_t nr_blind; /* processes because of which keys are unsure */
 };
 /* Of all keys of `wait` for which that matters (deadlock_wait_is_open()); one pass over the
  * machine's processes where that is needed. What `accesses` has already is not searched again;
  * begin with {0}. */
 enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,
 	size_t nr_waits, struct deadlock_accesses *accesses, struct base_err *err) BASE_MUST_CHECK;
+/* May somebody who could not be looked into end this wait, too? */
+bool deadlock_accesses_are_unsure(const struct deadlock_accesses *a, const struct deadlock_wait *w);
 /* A lock on a file that one process alone has is owned by it. */
 void deadlock_accesses_own(const struct deadlock_accesses *a, struct deadlock_wait *w);
 const struct deadlock_access *deadlock_accesses_get(

@@ -305,24 +305,30 @@ const struct os_region *deadlock_process_region(
 	return deadlock_region_at(p, address);
 }
 
-/* Anonymous shared memory is "/dev/zero (deleted)", a segment of System V has its key in its name:
- * /SYSV0000002a (deleted); 0 is IPC_PRIVATE. Of a file the links count, not the text: sem_open()
- * removes the name under which it mapped the file and leaves another. Not known: it has one. */
+/* Anonymous shared memory is "/dev/zero (deleted)"; a memfd has no name, but who has it open may map
+ * it. A segment of System V, /SYSV0000002a (deleted), is reached by its number, if it has no key. Of
+ * a file the links count, not the text: sem_open() removes the name under which it mapped the file
+ * and leaves another. Not known, or numbered otherwise where it is open: it has one. */
 static bool has_name(pid_t pid, const struct os_region *r)
 {
-	static const char *const nameless[] = {"/dev/zero (deleted)", "/SYSV00000000", "/memfd:"};
+	static const char deleted[] = " (deleted)";
+	static const char *const nameless[] = {"/dev/zero", "/memfd:"};
+	const size_t cut = sizeof deleted - 1;
+	const bool is_deleted =
+		r->path_length >= cut && !memcmp(r->path + r->path_length - cut, deleted, cut);
 	char path[80];
 	struct stat file;
 	for (size_t i = 0; i < BASE_COUNT(nameless); i++) {
 		const size_t length = strlen(nameless[i]);
-		if (r->path_length >= length && !memcmp(r->path, nameless[i], length))
+		if (is_deleted && r->path_length >= length && !memcmp(r->path, nameless[i], length))
 			return false;
 	}
 	if (!r->path_length || !memcmp(r->path, "/SYSV", r->path_length < 5 ? r->path_length : 5))
 		return r->path_length != 0;
 	snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", (int)pid,
 		(unsigned long long)r->start, (unsigned long long)r->end);
-	return stat(path, &file) != 0 || file.st_nlink != 0;
+	return stat(path, &file) != 0 || file.st_nlink != 0 || file.st_ino != r->inode ||
+	       os_device(major(file.st_dev), minor(file.st_dev)) != r->device;
 }
 
 void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
@@ -382,6 +388,15 @@ static void read_info(pid_t pid, int fd, struct deadlock_file *f)
 	}
 	if (f->kind == DEADLOCK_FILE_REGULAR)
 		read_locks(pid, text, f);
+}
+
+bool deadlock_socket_has_descriptors(pid_t pid, int fd)
+{
+	char name[48], text[1024];
+	uint64_t nr = 0;
+	snprintf(name, sizeof name, "fdinfo/%d", fd);
+	return os_proc_read(pid, name, text, sizeof text) > 0 &&
+	       os_parse_field(text, "scm_fds", 10, &nr) && nr;
 }
 
 const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w)

@@ -357,7 +357,8 @@ static bool only_time_helps(const struct judging *j, const struct deadlock_findi
 	bool has_limit = false;
 	for (uint32_t m = 0; m < f->nr_members; m++) {
 		const struct deadlock_wait *w = &j->a->wait[f->member[m]];
-		if (deadlock_wait_may_be_helped(j->a->world, w))
+		if (deadlock_wait_may_be_helped(j->a->world, w) ||
+			deadlock_accesses_are_unsure(j->accesses, w))
 			return false;
 		has_limit |= w->is_timed;
 	}

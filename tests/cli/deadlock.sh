@@ -287,6 +287,21 @@ test_deadlock_of_what_has_a_name() {
 	timeout 60 tail --pid="${pid_of[fifos]}" -f /dev/null || fail "it was a deadlock"
 }
 
+# Memory of a file is reached by whoever has, or receives, a descriptor of it; a segment by its number.
+test_deadlock_in_memory_of_files() {
+	start_all hang_processes memfd-semaphores segment-semaphores
+	look memfd-semaphores || is_json memfd-semaphores.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0' memfd-semaphores.json >/dev/null || skip "no thread may be run ahead here"
+	finds memfd-semaphores "$(cycle_of 2)"
+	finds segment-semaphores "$(cycle_of 2 probable)"
+	start_all hang_processes memfd-in-a-message # what is in the message nobody knows: it may be of any of them
+	grep -qs '^scm_fds:' /proc/[0-9]*/fdinfo/* || skip "the kernel does not tell of descriptors in messages"
+	finds memfd-in-a-message "$(cycle_of 2 probable)"
+	longpole deadlock --settle=50ms --pid "${pid_of[memfd-in-a-message]}" >text
+	! grep -q 'not ours' text || fail "not ours"
+	has text '1 process may have, or receive, what some of them wait for'
+}
+
 # Queues of connections that nobody accepts: whoever has the listening socket could make room, and nobody else.
 test_deadlock_of_full_listeners() {
 	local name

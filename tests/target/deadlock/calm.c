@@ -5,6 +5,7 @@
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/epoll.h>
@@ -381,6 +382,81 @@ static void shares_locks(void)
 		;
 }
 
+/* Two that wait for each other's semaphore in a memfd. A third has the file open, and may map it. */
+static void *memory_of(int fd)
+{
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+static void wait_in_memory(int fd)
+{
+	sem_t *s = memory_of(fd);
+	const int child = fork_child() == 0;
+	close(fd);
+	sem_wait(&s[child]);
+	sem_post(&s[!child]);
+}
+
+static void post_later(int fd)
+{
+	nap_ms(LONG_MS);
+	sem_post(memory_of(fd));
+	_exit(0);
+}
+
+static int two_in_memory(void)
+{
+	const int fd = memfd_create("calm", 0);
+	if (fd < 0 || ftruncate(fd, 4096) != 0)
+		exit(9);
+	sem_t *s = memory_of(fd);
+	sem_init(&s[0], 1, 0);
+	sem_init(&s[1], 1, 0);
+	munmap(s, 4096);
+	return fd;
+}
+
+static void maps_later(void)
+{
+	const int fd = two_in_memory();
+	if (fork_child() == 0)
+		post_later(fd);
+	ready();
+	wait_in_memory(fd);
+}
+
+/* Of a descriptor that can only read a new one is made by its name under /proc. */
+static void opens_again_later(void)
+{
+	char name[40];
+	const int fd = two_in_memory();
+	(void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	if (fork_child() == 0) {
+		const int reads = open(name, O_RDONLY);
+		close(fd);
+		nap_ms(LONG_MS);
+		(void)snprintf(name, sizeof name, "/proc/self/fd/%d", reads);
+		post_later(open(name, O_RDWR));
+	}
+	ready();
+	wait_in_memory(fd);
+}
+
+/* Where names are its own. */
+static void maps_in_other_namespace(void)
+{
+	const int fd = two_in_memory();
+	if (fork_child() == 0) {
+		(void)unshare(CLONE_NEWNS); /* not everybody may */
+		sem_t *s = memory_of(fd);
+		close(fd);
+		nap_ms(LONG_MS);
+		_exit(sem_post(s));
+	}
+	ready();
+	wait_in_memory(fd);
+}
+
 /* A child that ended and was not waited for, and a thread group whose leader has left. */
 static void zombies(void)
 {
@@ -583,6 +659,9 @@ static const struct hang_case cases[] = {
 	{"traced", traced},
 	{"third-posts", third_posts},
 	{"shares-locks", shares_locks},
+	{"maps-later", maps_later},
+	{"opens-again-later", opens_again_later},
+	{"maps-in-other-namespace", maps_in_other_namespace},
 	{"zombies", zombies},
 	{"slow-once", slow_once},
 	{"accepts-by-name", accepts_by_name},
