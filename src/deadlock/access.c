@@ -34,6 +34,8 @@ struct search {
 	struct blind *blind;
 	size_t blind_capacity, nr_blind;
 	pid_t doubted; /* the last process because of which a key is unsure */
+	pid_t task;    /* what is read: the process, or a thread of it, if the first has ended */
+	pid_t told;    /* whose task that is, of files that BPF tells */
 	char *buf;     /* BUF_BYTES, for maps */
 };
 
@@ -104,6 +106,33 @@ static enum base_status add(struct search *s, size_t key, pid_t pid)
 
 /* ---- keys whose process is in the key -------------------------------------------------------- */
 
+struct sharers {
+	struct search *s;
+	size_t key;
+	pid_t memory;
+	enum base_status status;
+};
+
+static bool add_sharer(void *ctx, uint64_t unused, uint64_t pid, uint64_t first)
+{
+	struct sharers *of = ctx;
+	(void)unused;
+	if (first == (uint64_t)of->memory)
+		of->status = add(of->s, of->key, (pid_t)pid);
+	return of->status == BASE_OK;
+}
+
+static enum base_status add_memory_sharers(struct search *s, size_t key, pid_t pid)
+{
+	struct sharers of = {.s = s, .key = key, .memory = deadlock_world_memory_of(s->world, pid)};
+	of.status = add(s, key, of.memory);
+	if (of.status == BASE_OK && pid != of.memory)
+		of.status = add(s, key, pid);
+	if (of.status == BASE_OK)
+		base_map_each(deadlock_world_memories(s->world), add_sharer, &of);
+	return of.status;
+}
+
 static enum base_status add_obvious(struct search *s)
 {
 	enum base_status status = BASE_OK;
@@ -113,8 +142,10 @@ static enum base_status add_obvious(struct search *s)
 			continue;
 		switch (k->kind) {
 		case DEADLOCK_KEY_FUTEX:
-		case DEADLOCK_KEY_THREAD_EXIT:
 		case DEADLOCK_KEY_SPIN:
+			status = add_memory_sharers(s, i, (pid_t)k->space);
+			break;
+		case DEADLOCK_KEY_THREAD_EXIT:
 			status = add(s, i, (pid_t)k->space);
 			break;
 		case DEADLOCK_KEY_PROCESS_EXIT:
@@ -155,15 +186,6 @@ static pid_t number_of(const char *name)
 	return end != name && !*end && n > 0 && n <= INT32_MAX ? (pid_t)n : 0;
 }
 
-/* A kernel thread, or one that ended: nothing is mapped there, and no file is open. One call; to
- * find that no file is open would take five. */
-static bool has_no_memory(pid_t pid)
-{
-	char path[48], unused[8];
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-	return readlink(path, unused, sizeof unused) < 0 && !is_forbidden(errno);
-}
-
 /* ---- shared memory --------------------------------------------------------------------------- */
 
 static bool needs(const struct search *s, size_t k)
@@ -187,9 +209,9 @@ static enum base_status add_memory_by_text(struct search *s, pid_t pid)
 {
 	struct os_region r;
 	enum base_status status = BASE_OK;
-	ssize_t n = os_proc_read(pid, "maps", s->buf, BUF_BYTES);
+	ssize_t n = os_proc_read(s->task, "maps", s->buf, BUF_BYTES);
 	const char *at = n > 0 ? s->buf : "";
-	if ((n < 0 || n == BUF_BYTES - 1) && !has_no_memory(pid))
+	if ((n < 0 || n == BUF_BYTES - 1) && deadlock_task_has_memory(pid))
 		status = add_blind(s, pid, true);
 	while (status == BASE_OK && os_parse_region(&at, &r))
 		status = add_region(s, pid, &r);
@@ -203,7 +225,7 @@ static enum base_status add_memory(struct search *s, pid_t pid)
 	struct os_region r;
 	enum base_status status = BASE_OK;
 	char path[48];
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/maps", (int)s->task);
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	enum deadlock_shared shared = DEADLOCK_SHARED_REFUSED;
 	for (uint64_t from = 0; fd >= 0 && status == BASE_OK; from = r.end) {
@@ -338,14 +360,14 @@ static void doubt_all_files(struct search *s, pid_t pid)
 /* *ret_forbidden: it is not ours to see. */
 static enum base_status add_file(struct search *s, pid_t pid, int fd, bool *ret_forbidden)
 {
-	struct deadlock_process p = {.pid = pid};
+	struct deadlock_process p = {.pid = s->task};
 	struct deadlock_file f;
 	enum base_status status = BASE_OK;
 	bool wanted = false;
 	errno = 0;
 	deadlock_file_kind_of(s->world, &p, fd, s->wants_paths, &f);
 	*ret_forbidden = f.kind == DEADLOCK_FILE_NONE && is_forbidden(errno);
-	if (is_carrier(pid, fd, &f))
+	if (is_carrier(s->task, fd, &f))
 		doubt_all_files(s, pid);
 	for (size_t k = 0; k < s->to->nr && !wanted; k++)
 		wanted = needs(s, k) && is_candidate(s, &f, &s->to->access[k].key);
@@ -363,7 +385,7 @@ static enum base_status add_files(struct search *s, pid_t pid)
 {
 	char path[48];
 	enum base_status status = BASE_OK;
-	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)s->task);
 	DIR *dir = opendir(path);
 	if (!dir)
 		return is_forbidden(errno) ? add_blind(s, pid, false) : BASE_OK;
@@ -416,7 +438,11 @@ static enum base_status add_told_file(void *ctx, pid_t pid, int fd, mode_t mode,
 	bool wanted = S_ISSOCK(mode), is_hidden = false;
 	for (size_t k = 0; k < s->to->nr && !wanted; k++)
 		wanted = needs(s, k) && may_be(s, mode, inode, &s->to->access[k].key);
-	const enum base_status status = wanted ? add_file(s, pid, fd, &is_hidden) : BASE_OK;
+	if (wanted && s->told != pid)
+		s->task = deadlock_task_of_memory(pid);
+	s->told = wanted ? pid : s->told;
+	const enum base_status status =
+		wanted && s->task ? add_file(s, pid, fd, &is_hidden) : BASE_OK;
 	for (size_t k = 0; k < s->to->nr && is_hidden; k++) {
 		const struct deadlock_key *key = &s->to->access[k].key;
 		const bool is_other = S_ISREG(mode) && inode != key->id;
@@ -458,6 +484,24 @@ static bool may_have_inherited(struct search *s, const struct deadlock_access *a
 		pid = p->is_gone ? 0 : p->parent;
 	}
 	return false;
+}
+
+/* Who may be one memory with it, and the kernel does not tell: it is another user's by now. */
+static void doubt_memories(struct search *s)
+{
+	size_t nr;
+	const struct deadlock_listed *list = deadlock_world_list(s->world, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (deadlock_memory_is_told(list[i].pid))
+			continue;
+		for (size_t k = 0; k < s->to->nr; k++) {
+			const struct deadlock_access *a = &s->to->access[k];
+			if (a->key.kind == DEADLOCK_KEY_FUTEX && needs(s, k) &&
+				may_have_inherited(s, a, list[i].pid) &&
+				deadlock_memory_may_be_shared((pid_t)a->key.space, list[i].pid))
+				doubt(s, k, list[i].pid);
+		}
+	}
 }
 
 static void doubt_blind(struct search *s)
@@ -540,7 +584,8 @@ static enum base_status search_proc(struct search *s)
 		status = BASE_ERR_NOMEM;
 	for (const struct dirent *e; status == BASE_OK && dir && (e = readdir(dir));) {
 		const pid_t pid = number_of(e->d_name);
-		if (!pid || has_no_memory(pid))
+		s->task = pid ? deadlock_task_of_memory(pid) : 0;
+		if (!s->task)
 			continue;
 		if (s->wants_memory)
 			status = add_memory(s, pid);
@@ -609,6 +654,8 @@ enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct d
 		status = distribute(&s);
 	if (status == BASE_OK)
 		doubt_blind(&s);
+	if (status == BASE_OK && !deadlock_world_core(w))
+		doubt_memories(&s);
 	base_free(s.pair);
 	base_free(s.blind);
 	if (status != BASE_OK)

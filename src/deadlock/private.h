@@ -119,6 +119,21 @@ struct deadlock_tasks;
 void deadlock_world_use_tasks(struct deadlock_world *w, struct deadlock_tasks *tasks,
 	const struct deadlock_sleeper *s, size_t nr);
 struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w); /* NULL: none */
+/* Processes that are one memory (memory.c), as they were when they were first asked for: pid -> the
+ * smallest pid among them, which names the memory; of those alone with theirs there is none. */
+const struct base_map *deadlock_world_memories(struct deadlock_world *w);
+pid_t deadlock_world_memory_of(struct deadlock_world *w, pid_t pid);
+/* For deadlock_world_memories(): fills `first`. */
+enum base_status deadlock_memories_read(
+	struct deadlock_world *w, struct base_map *first) BASE_MUST_CHECK;
+/* Does the kernel tell us whose memory that task has? */
+bool deadlock_memory_is_told(pid_t task);
+/* Could they be one memory, of which the kernel does not tell us? */
+bool deadlock_memory_may_be_shared(pid_t a, pid_t b);
+/* The process, or a thread of it that lives on after the first: /proc/TASK has the process's memory
+ * and files. 0: nobody has; it is a kernel's thread, or ended. */
+pid_t deadlock_task_of_memory(pid_t pid);
+bool deadlock_task_has_memory(pid_t task);
 /* The kernel's list of sockets, as it was when it was first asked for. */
 const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w);
 /* /proc/locks as it was when it was first asked for; "": unreadable. One read takes milliseconds on

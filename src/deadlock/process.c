@@ -29,7 +29,8 @@ struct deadlock_world {
 	struct deadlock_peers peers;
 	const struct deadlock_core *core; /* NULL: live */
 	struct deadlock_tasks *tasks;     /* NULL: /proc is read */
-	bool has_peers, has_list;
+	bool has_peers, has_list, has_memories;
+	struct base_map memories; /* pid -> the smallest of those that are one memory with it */
 	struct deadlock_listed *list;
 	size_t list_capacity, nr_listed;
 	const char *locks; /* NULL: not read yet */
@@ -100,6 +101,7 @@ struct deadlock_world *deadlock_world_close(struct deadlock_world *w)
 	base_map_fini(&w->process);
 	base_map_fini(&w->places);
 	base_map_fini(&w->layouts);
+	base_map_fini(&w->memories);
 	base_free(w->list);
 	deadlock_peers_fini(&w->peers);
 	base_arena_free(w->arena);
@@ -236,6 +238,21 @@ const struct deadlock_listed *deadlock_world_list(struct deadlock_world *w, size
 	return w->list;
 }
 
+const struct base_map *deadlock_world_memories(struct deadlock_world *w)
+{
+	if (!w->has_memories && !w->core && deadlock_memories_read(w, &w->memories) != BASE_OK)
+		base_map_fini(&w->memories); /* no memory of ours: as if none were shared */
+	w->has_memories = true;
+	return &w->memories;
+}
+
+pid_t deadlock_world_memory_of(struct deadlock_world *w, pid_t pid)
+{
+	uint64_t first = 0;
+	return base_map_get(deadlock_world_memories(w), 0, (uint64_t)pid, &first) ? (pid_t)first
+										  : pid;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size)
@@ -334,8 +351,9 @@ static bool has_name(pid_t pid, const struct os_region *r)
 void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
 	bool is_private, struct deadlock_key *ret)
 {
-	*ret = (struct deadlock_key){
-		.kind = DEADLOCK_KEY_FUTEX, .space = (uint64_t)p->pid, .at = address};
+	*ret = (struct deadlock_key){.kind = DEADLOCK_KEY_FUTEX,
+		.space = (uint64_t)deadlock_world_memory_of(w, p->pid),
+		.at = address};
 	const struct os_region *r = is_private ? NULL : deadlock_process_region(w, p, address);
 	if (r && r->shared) /* else: shared in name only */
 		*ret = (struct deadlock_key){.kind = DEADLOCK_KEY_FUTEX_SHARED,

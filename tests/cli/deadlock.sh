@@ -302,6 +302,18 @@ test_deadlock_in_memory_of_files() {
 	has text '1 process may have, or receive, what some of them wait for'
 }
 
+# Processes that are one memory: what is private to it is theirs all the same.
+test_deadlock_in_one_memory() {
+	start_all hang_processes one-memory
+	start_all calm clone-posts
+	look one-memory || is_json one-memory.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0' one-memory.json >/dev/null || skip "no thread may be run ahead here"
+	finds one-memory "$(cycle_of 2)"
+	is_json one-memory.json '.result.deadlocks[0].edges | all(.why == "would")'
+	until_calm clone-posts '.result.threads == 4'
+	is_json clone-posts.json '.result.processes == 2'
+}
+
 # Queues of connections that nobody accepts: whoever has the listening socket could make room, and nobody else.
 test_deadlock_of_full_listeners() {
 	local name

@@ -641,7 +641,103 @@ static void accepts_by_name(void)
 		sem_post(&jobs);
 }
 
+/* Two that wait for each other, in a memory that is another process's, too, which will post. */
+static int post_for_one(void *unused)
+{
+	(void)unused;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	nap_ms(LONG_MS);
+	sem_post(&of_one);
+	return 0;
+}
+
+static void clone_memory(int (*body)(void *))
+{
+	enum { STACK = 1 << 18 };
+	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (clone(body, stack + STACK, CLONE_VM | SIGCHLD, NULL) < 0)
+		exit(9);
+}
+
+static void two_of_one_memory(void)
+{
+	sem_init(&of_one, 0, 0);
+	sem_init(&of_other, 0, 0);
+	start(one_for_other, 0);
+	start(one_for_other, 1);
+}
+
+static void clone_posts(void)
+{
+	two_of_one_memory();
+	clone_memory(post_for_one);
+	ready();
+	one_for_other(&of_one);
+}
+
+/* Its child, in turn. */
+static int clone_again(void *unused)
+{
+	clone_memory(post_for_one);
+	for (;;)
+		pause();
+	return unused != NULL;
+}
+
+static void clone_of_clone_posts(void)
+{
+	two_of_one_memory();
+	clone_memory(clone_again);
+	ready();
+	one_for_other(&of_one);
+}
+
+/* Who has called vfork() sleeps until its child is done; a thread beside it waits for that. */
+static void *vforks(void *unused)
+{
+	const pid_t child = vfork();
+	if (child == 0) {
+		nap_ms(LONG_MS);
+		sem_post(&of_one);
+		_exit(0);
+	}
+	return unused;
+}
+
+static void vfork_posts(void)
+{
+	two_of_one_memory();
+	start(vforks, 0);
+	ready();
+	one_for_other(&of_one);
+}
+
+/* The first thread of the process that will write has ended. */
+static void *write_later(void *to)
+{
+	nap_ms(LONG_MS);
+	return (void *)(intptr_t)write((int)(intptr_t)to, "x", 1);
+}
+
+static void writes_without_first_thread(void)
+{
+	int p[2];
+	char c;
+	if (pipe(p) != 0)
+		exit(9);
+	if (fork_child() == 0) {
+		start(write_later, p[1]);
+		pthread_exit(NULL);
+	}
+	ready();
+	exit(read(p[0], &c, 1) != 1);
+}
+
 static const struct hang_case cases[] = {
+	{"clone-posts", clone_posts},
+	{"clone-of-clone-posts", clone_of_clone_posts},
+	{"vfork-posts", vfork_posts},
+	{"writes-without-first-thread", writes_without_first_thread},
 	{"pool-behind-epoll", pool_behind_epoll},
 	{"pool-behind-signal", pool_behind_signal},
 	{"posted-by-handler", posted_by_handler},

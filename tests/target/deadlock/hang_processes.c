@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/file.h>
+#include <sched.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
@@ -882,7 +883,33 @@ static void segment_semaphores(void)
 	sem_post(&sem[!child]);
 }
 
+/* A process that is one memory with the first waits for what the first would give, and the first for it. */
+static sem_t of_clone, of_first;
+
+static int wait_for_first(void *unused)
+{
+	(void)unused;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sem_wait(&of_clone);
+	sem_post(&of_first);
+	return 0;
+}
+
+static void one_memory(void)
+{
+	enum { STACK = 1 << 18 };
+	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sem_init(&of_clone, 0, 0);
+	sem_init(&of_first, 0, 0);
+	if (clone(wait_for_first, stack + STACK, CLONE_VM | SIGCHLD, NULL) < 0)
+		exit(9);
+	ready();
+	sem_wait(&of_first);
+	sem_post(&of_clone);
+}
+
 static const struct hang_case cases[] = {
+	{"one-memory", one_memory},
 	{"memfd-semaphores", memfd_semaphores},
 	{"memfd-in-a-message", memfd_in_a_message},
 	{"segment-semaphores", segment_semaphores},
