@@ -302,6 +302,23 @@ test_deadlock_in_memory_of_files() {
 	has text '1 process may have, or receive, what some of them wait for'
 }
 
+# Who descends from them, and may not be looked into, may have what they wait for.
+test_deadlock_beside_the_unreadable() {
+	start_all hang_processes beside-unreadable
+	look beside-unreadable || is_json beside-unreadable.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0' beside-unreadable.json >/dev/null || skip "no thread may be run ahead here"
+	if ((EUID == 0)); then # all is seen
+		finds beside-unreadable "$(cycle_of 2)"
+		is_json beside-unreadable.json '.result.processes_not_readable == 0'
+		return
+	fi
+	finds beside-unreadable "$(cycle_of 2 probable)"
+	is_json beside-unreadable.json '.result.processes_not_readable == 1'
+	longpole deadlock --settle=50ms --pid "${pid_of[beside-unreadable]}" >text
+	has text 'probable' '1 process may have, or receive, what some of them wait for'
+	! grep -q 'certain:' text || fail "certain, beside who was not seen"
+}
+
 # Processes that are one memory: what is private to it is theirs all the same.
 test_deadlock_in_one_memory() {
 	start_all hang_processes one-memory

@@ -868,6 +868,25 @@ static void memfd_in_a_message(void)
 	semaphores_in_memfd(true);
 }
 
+/* A third, that has given up its share of their memory, lets nobody but root look at it. */
+static void beside_unreadable(void)
+{
+	sem_t *sem = shared_memory(2 * sizeof *sem);
+	if (sem_init(&sem[0], 1, 0) != 0 || sem_init(&sem[1], 1, 0) != 0)
+		exit(9);
+	if (fork_child() == 0) {
+		munmap(sem, 2 * sizeof *sem);
+		(void)prctl(PR_SET_DUMPABLE, 0);
+		nap_ms(36000000);
+		_exit(0);
+	}
+	const int child = fork_child() == 0;
+	if (!child)
+		ready();
+	sem_wait(&sem[child]);
+	sem_post(&sem[!child]);
+}
+
 /* A segment that has no key, but a number. */
 static void segment_semaphores(void)
 {
@@ -912,6 +931,7 @@ static const struct hang_case cases[] = {
 	{"one-memory", one_memory},
 	{"memfd-semaphores", memfd_semaphores},
 	{"memfd-in-a-message", memfd_in_a_message},
+	{"beside-unreadable", beside_unreadable},
 	{"segment-semaphores", segment_semaphores},
 	{"fifos", fifos},
 	{"named-semaphores", named_semaphores},
