@@ -656,6 +656,8 @@ enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct d
 		doubt_blind(&s);
 	if (status == BASE_OK && !deadlock_world_core(w))
 		doubt_memories(&s);
+	if (!deadlock_world_has_memories(w))
+		status = BASE_ERR_NOMEM;
 	base_free(s.pair);
 	base_free(s.blind);
 	if (status != BASE_OK)

@@ -123,6 +123,8 @@ struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w); /* 
  * smallest pid among them, which names the memory; of those alone with theirs there is none. */
 const struct base_map *deadlock_world_memories(struct deadlock_world *w);
 pid_t deadlock_world_memory_of(struct deadlock_world *w, pid_t pid);
+/* False: they could not be had, for lack of memory of ours. */
+bool deadlock_world_has_memories(const struct deadlock_world *w);
 /* For deadlock_world_memories(): fills `first`. */
 enum base_status deadlock_memories_read(
 	struct deadlock_world *w, struct base_map *first) BASE_MUST_CHECK;

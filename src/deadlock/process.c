@@ -29,7 +29,7 @@ struct deadlock_world {
 	struct deadlock_peers peers;
 	const struct deadlock_core *core; /* NULL: live */
 	struct deadlock_tasks *tasks;     /* NULL: /proc is read */
-	bool has_peers, has_list, has_memories;
+	bool has_peers, has_list, has_memories, memories_failed;
 	struct base_map memories; /* pid -> the smallest of those that are one memory with it */
 	struct deadlock_listed *list;
 	size_t list_capacity, nr_listed;
@@ -240,10 +240,15 @@ const struct deadlock_listed *deadlock_world_list(struct deadlock_world *w, size
 
 const struct base_map *deadlock_world_memories(struct deadlock_world *w)
 {
-	if (!w->has_memories && !w->core && deadlock_memories_read(w, &w->memories) != BASE_OK)
-		base_map_fini(&w->memories); /* no memory of ours: as if none were shared */
+	if (!w->has_memories && !w->core)
+		w->memories_failed = deadlock_memories_read(w, &w->memories) != BASE_OK;
 	w->has_memories = true;
 	return &w->memories;
+}
+
+bool deadlock_world_has_memories(const struct deadlock_world *w)
+{
+	return !w->memories_failed;
 }
 
 pid_t deadlock_world_memory_of(struct deadlock_world *w, pid_t pid)
