@@ -17,12 +17,14 @@ static const int no_help[] = {
 #define PATIENT_NS      UINT64_C(60000000000)
 #define PATIENT_LEFT_NS (PATIENT_NS / 2)
 
+enum closing_helped { HELPED_NOT_ASKED, HELPED_NOT, HELPED_MAYBE };
 struct closing {
 	struct deadlock_answer *a;
 	const struct deadlock_accesses *accesses;
 	struct base_map nr_live, nr_threads; /* of each pid */
 	bool *live;
-	bool strict; /* handlers and the kernel count as helpers */
+	enum closing_helped *helped; /* of each wait: is asked once */
+	bool strict;                 /* handlers and the kernel count as helpers */
 };
 
 static uint64_t count_of(const struct base_map *m, pid_t pid)
@@ -64,23 +66,41 @@ bool deadlock_wait_goes_on(const struct deadlock_wait *w)
 	       w->is_external || w->keys_cut || w->kind == DEADLOCK_UNKNOWN;
 }
 
-static bool closed_has_handlers(struct deadlock_world *world, pid_t pid)
+/* Signals that the thread does not take while it waits; not known: none. */
+static uint64_t blocked_signals(const struct deadlock_thread *t)
 {
-	const struct deadlock_process *p = deadlock_world_process(world, pid);
-	if (!p)
-		return true;
+	char text[4096];
+	uint64_t blocked = 0;
+	if (os_proc_read_task(t->pid, t->tid, "status", text, sizeof text) <= 0 ||
+		!os_parse_field(text, "SigBlk", 16, &blocked))
+		return 0;
+	return blocked;
+}
+
+/* May a signal's handler run in this thread while it waits? Whoever may send it: a timer, another
+ * process, a user. */
+static bool may_handle(const struct deadlock_process *p, const struct deadlock_thread *t)
+{
 	uint64_t caught = p->status.caught;
 	for (size_t i = 0; i < BASE_COUNT(no_help); i++)
 		caught &= ~(UINT64_C(1) << (no_help[i] - 1));
-	return caught || p->has_timers;
+	return caught && caught & ~blocked_signals(t);
 }
 
-/* Nobody unlocks a mutex in a handler. */
+/* A handler may give what others wait for, whatever it interrupts, and may jump out of any wait,
+ * also out of one for a lock. What another thread's handler gives, that thread's own wait tells. Who
+ * was dumped takes no signal any more, but of its locks only it is known that they are held. */
+static bool closed_has_handlers(struct deadlock_world *world, const struct deadlock_wait *w)
+{
+	const struct deadlock_process *p = deadlock_world_process(world, w->thread.pid);
+	if (deadlock_world_core(world))
+		return !w->owner_is_exact;
+	return !p || (p->has_timers && !w->owner_is_exact) || may_handle(p, &w->thread);
+}
+
 bool deadlock_wait_may_be_helped(struct deadlock_world *world, const struct deadlock_wait *w)
 {
-	if (w->owner_is_exact)
-		return false;
-	for (size_t i = 0; i < w->nr_keys; i++) {
+	for (size_t i = 0; i < w->nr_keys && !w->owner_is_exact; i++) {
 		if (deadlock_key_met_by_name(&w->key[i]))
 			return true; /* by a process that is not seen, or does not run yet */
 		switch (w->key[i].kind) {
@@ -93,8 +113,7 @@ bool deadlock_wait_may_be_helped(struct deadlock_world *world, const struct dead
 			break;
 		}
 	}
-	return w->kind != DEADLOCK_WAIT_CHILD && w->kind != DEADLOCK_JOIN &&
-	       closed_has_handlers(world, w->thread.pid);
+	return closed_has_handlers(world, w);
 }
 
 /* Nobody that we see has access, or (of some kinds) anybody has: is there somebody else? The kernel
@@ -133,14 +152,22 @@ static bool key_may_come(struct closing *c, const struct deadlock_key *k)
 	return false;
 }
 
+static bool closing_may_be_helped(struct closing *c, const struct deadlock_wait *w)
+{
+	enum closing_helped *helped = &c->helped[w - c->a->wait];
+	if (*helped == HELPED_NOT_ASKED)
+		*helped = deadlock_wait_may_be_helped(c->a->world, w) ? HELPED_MAYBE : HELPED_NOT;
+	return *helped == HELPED_MAYBE;
+}
+
 static bool may_wake(struct closing *c, const struct deadlock_wait *w)
 {
 	if (is_gone(w))
 		return false;
 	if (deadlock_wait_is_open(w))
 		return true;
-	if (c->strict &&
-		(deadlock_wait_is_patient(w) || deadlock_wait_may_be_helped(c->a->world, w)))
+	if (c->strict && (deadlock_wait_is_patient(w) || closing_may_be_helped(c, w) ||
+				 deadlock_accesses_are_unsure(c->accesses, w)))
 		return true; /* if only by its time limit */
 	if (w->owner_is_exact)
 		return owner_lives(c, w);
@@ -176,7 +203,8 @@ enum base_status deadlock_close_world(
 	struct closing c = {.a = a, .accesses = accesses};
 	enum base_status s = BASE_OK;
 	c.live = base_alloc(a->nr_waits + 1);
-	if (!c.live)
+	c.helped = base_alloc((a->nr_waits + 1) * sizeof *c.helped);
+	if (!c.live || !c.helped)
 		s = BASE_ERR_NOMEM;
 	for (size_t i = 0; s == BASE_OK && i < a->nr_waits; i++) {
 		a->hope[i] = DEADLOCK_STUCK;
@@ -197,5 +225,6 @@ enum base_status deadlock_close_world(
 	base_map_fini(&c.nr_live);
 	base_map_fini(&c.nr_threads);
 	base_free(c.live);
+	base_free(c.helped);
 	return s == BASE_OK ? s : base_fail(err, s, "out of memory for who may wake whom");
 }

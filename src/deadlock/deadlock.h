@@ -101,7 +101,7 @@ struct deadlock_answer {
 	struct deadlock_finding *finding; /* the most certain first */
 	size_t nr_findings;
 	size_t nr_processes, nr_blocked, nr_long; /* long: slept over the threshold */
-	size_t nr_blind;           /* processes whose memory map or files we may not read */
+	size_t nr_blind;           /* processes that may have what is awaited: we cannot know */
 	size_t nr_run, nr_not_run; /* threads run ahead; tried in vain */
 	bool finds_spinners;       /* those that run were looked at, too */
 	uint64_t stopped_ns;       /* the longest that any thread was stopped; 0: none was */

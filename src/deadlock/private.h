@@ -120,6 +120,23 @@ struct deadlock_tasks;
 void deadlock_world_use_tasks(struct deadlock_world *w, struct deadlock_tasks *tasks,
 	const struct deadlock_sleeper *s, size_t nr);
 struct deadlock_tasks *deadlock_world_tasks(const struct deadlock_world *w); /* NULL: none */
+/* Processes that are one memory (memory.c), as they were when they were first asked for: pid -> the
+ * smallest pid among them, which names the memory; of those alone with theirs there is none. */
+const struct base_map *deadlock_world_memories(struct deadlock_world *w);
+pid_t deadlock_world_memory_of(struct deadlock_world *w, pid_t pid);
+/* False: they could not be had, for lack of memory of ours. */
+bool deadlock_world_has_memories(const struct deadlock_world *w);
+/* For deadlock_world_memories(): fills `first`. */
+enum base_status deadlock_memories_read(
+	struct deadlock_world *w, struct base_map *first) BASE_MUST_CHECK;
+/* Does the kernel tell us whose memory that task has? */
+bool deadlock_memory_is_told(pid_t task);
+/* Could they be one memory, of which the kernel does not tell us? */
+bool deadlock_memory_may_be_shared(pid_t a, pid_t b);
+/* The process, or a thread of it that lives on after the first: /proc/TASK has the process's memory
+ * and files. 0: nobody has; it is a kernel's thread, or ended. */
+pid_t deadlock_task_of_memory(pid_t pid);
+bool deadlock_task_has_memory(pid_t task);
 /* The kernel's list of sockets, as it was when it was first asked for. */
 const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w);
 /* /proc/locks as it was when it was first asked for; "": unreadable. One read takes milliseconds on
@@ -159,6 +176,8 @@ uint64_t deadlock_socket_named(struct deadlock_world *w, pid_t pid, deadlock_mem
 	void *ctx, uint64_t address, uint64_t bytes);
 /* The time that a socket's option lets each call wait; 0: any, or not to be known. */
 uint64_t deadlock_socket_limit_ns(pid_t pid, int fd, bool reads);
+/* Are there messages with descriptors in a UNIX socket's queue? (Linux 5.11 on tells.) */
+bool deadlock_socket_has_descriptors(pid_t pid, int fd);
 /* What opening a FIFO with these flags gives to those who wait in opening it: up to two keys. */
 size_t deadlock_keys_of_opening(
 	const struct deadlock_file *f, uint64_t flags, struct deadlock_key ret[2]);
@@ -227,18 +246,21 @@ struct deadlock_access {
 	struct deadlock_key key;
 	const pid_t *pid; /* sorted */
 	size_t nr_pids;
-	bool is_known; /* from an earlier search */
+	bool is_known;  /* from an earlier search */
+	bool is_unsure; /* who could not be looked into, or receives descriptors, may be one, too */
 };
 struct deadlock_accesses {
 	struct deadlock_access *access; /* sorted by key */
 	size_t nr;
-	size_t nr_blind; /* processes that could not be looked into */
+	size_t nr_blind; /* processes because of which keys are unsure */
 };
 /* Of all keys of `wait` for which that matters (deadlock_wait_is_open()); one pass over the
  * machine's processes where that is needed. What `accesses` has already is not searched again;
  * begin with {0}. */
 enum base_status deadlock_accesses_find(struct deadlock_world *w, const struct deadlock_wait *wait,
 	size_t nr_waits, struct deadlock_accesses *accesses, struct base_err *err) BASE_MUST_CHECK;
+/* May somebody who could not be looked into end this wait, too? */
+bool deadlock_accesses_are_unsure(const struct deadlock_accesses *a, const struct deadlock_wait *w);
 /* A lock on a file that one process alone has is owned by it. */
 void deadlock_accesses_own(const struct deadlock_accesses *a, struct deadlock_wait *w);
 const struct deadlock_access *deadlock_accesses_get(

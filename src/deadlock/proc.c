@@ -51,23 +51,15 @@ bool deadlock_runs_of(pid_t pid, pid_t tid, uint64_t *ret_runs)
 	       deadlock_parse_schedstat(text, ret_runs);
 }
 
-/* Or it is not ours to see. (One call; a kernel thread has none.) */
-static bool has_memory(pid_t tid)
-{
-	char path[48], unused[8];
-	snprintf(path, sizeof path, "/proc/%d/exe", (int)tid);
-	return readlink(path, unused, sizeof unused) >= 0 || errno == EACCES || errno == EPERM;
-}
-
 bool deadlock_is_shown(pid_t pid, pid_t *ret)
 {
 	pid_t tid[8]; /* only a first thread stays in the list when it has ended */
 	*ret = pid;
-	if (has_memory(pid))
+	if (deadlock_task_has_memory(pid))
 		return true;
 	const size_t nr = os_list_tasks(pid, tid, BASE_COUNT(tid));
 	for (size_t i = 0; i < nr; i++)
-		if (tid[i] != pid && has_memory(tid[i])) {
+		if (tid[i] != pid && deadlock_task_has_memory(tid[i])) {
 			*ret = tid[i];
 			return true;
 		}

@@ -30,7 +30,8 @@ struct deadlock_world {
 	struct deadlock_peers peers;
 	const struct deadlock_core *core; /* NULL: live */
 	struct deadlock_tasks *tasks;     /* NULL: /proc is read */
-	bool has_peers, has_list;
+	bool has_peers, has_list, has_memories, memories_failed;
+	struct base_map memories; /* pid -> the smallest of those that are one memory with it */
 	struct deadlock_listed *list;
 	size_t list_capacity, nr_listed;
 	const char *locks; /* NULL: not read yet */
@@ -101,6 +102,7 @@ struct deadlock_world *deadlock_world_close(struct deadlock_world *w)
 	base_map_fini(&w->process);
 	base_map_fini(&w->places);
 	base_map_fini(&w->layouts);
+	base_map_fini(&w->memories);
 	base_free(w->list);
 	deadlock_peers_fini(&w->peers);
 	base_arena_free(w->arena);
@@ -238,6 +240,26 @@ const struct deadlock_listed *deadlock_world_list(struct deadlock_world *w, size
 	return w->list;
 }
 
+const struct base_map *deadlock_world_memories(struct deadlock_world *w)
+{
+	if (!w->has_memories && !w->core)
+		w->memories_failed = deadlock_memories_read(w, &w->memories) != BASE_OK;
+	w->has_memories = true;
+	return &w->memories;
+}
+
+bool deadlock_world_has_memories(const struct deadlock_world *w)
+{
+	return !w->memories_failed;
+}
+
+pid_t deadlock_world_memory_of(struct deadlock_world *w, pid_t pid)
+{
+	uint64_t first = 0;
+	return base_map_get(deadlock_world_memories(w), 0, (uint64_t)pid, &first) ? (pid_t)first
+										  : pid;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size)
@@ -310,31 +332,38 @@ const struct os_region *deadlock_process_region(
 	return deadlock_region_at(p, address);
 }
 
-/* Anonymous shared memory is "/dev/zero (deleted)", a segment of System V has its key in its name:
- * /SYSV0000002a (deleted); 0 is IPC_PRIVATE. Of a file the links count, not the text: sem_open()
- * removes the name under which it mapped the file and leaves another. Not known: it has one. */
+/* Anonymous shared memory is "/dev/zero (deleted)"; a memfd has no name, but who has it open may map
+ * it. A segment of System V, /SYSV0000002a (deleted), is reached by its number, if it has no key. Of
+ * a file the links count, not the text: sem_open() removes the name under which it mapped the file
+ * and leaves another. Not known, or numbered otherwise where it is open: it has one. */
 static bool has_name(pid_t pid, const struct os_region *r)
 {
-	static const char *const nameless[] = {"/dev/zero (deleted)", "/SYSV00000000", "/memfd:"};
+	static const char deleted[] = " (deleted)";
+	static const char *const nameless[] = {"/dev/zero", "/memfd:"};
+	const size_t cut = sizeof deleted - 1;
+	const bool is_deleted =
+		r->path_length >= cut && !memcmp(r->path + r->path_length - cut, deleted, cut);
 	char path[80];
 	struct stat file;
 	for (size_t i = 0; i < BASE_COUNT(nameless); i++) {
 		const size_t length = strlen(nameless[i]);
-		if (r->path_length >= length && !memcmp(r->path, nameless[i], length))
+		if (is_deleted && r->path_length >= length && !memcmp(r->path, nameless[i], length))
 			return false;
 	}
 	if (!r->path_length || !memcmp(r->path, "/SYSV", r->path_length < 5 ? r->path_length : 5))
 		return r->path_length != 0;
 	snprintf(path, sizeof path, "/proc/%d/map_files/%llx-%llx", (int)pid,
 		(unsigned long long)r->start, (unsigned long long)r->end);
-	return stat(path, &file) != 0 || file.st_nlink != 0;
+	return stat(path, &file) != 0 || file.st_nlink != 0 || file.st_ino != r->inode ||
+	       os_device(major(file.st_dev), minor(file.st_dev)) != r->device;
 }
 
 void deadlock_key_of_futex(struct deadlock_world *w, struct deadlock_process *p, uint64_t address,
 	bool is_private, struct deadlock_key *ret)
 {
-	*ret = (struct deadlock_key){
-		.kind = DEADLOCK_KEY_FUTEX, .space = (uint64_t)p->pid, .at = address};
+	*ret = (struct deadlock_key){.kind = DEADLOCK_KEY_FUTEX,
+		.space = (uint64_t)deadlock_world_memory_of(w, p->pid),
+		.at = address};
 	const struct os_region *r = is_private ? NULL : deadlock_process_region(w, p, address);
 	if (r && r->shared) /* else: shared in name only */
 		*ret = (struct deadlock_key){.kind = DEADLOCK_KEY_FUTEX_SHARED,
@@ -387,6 +416,15 @@ static void process_read_info(const struct deadlock_process *p, int fd, struct d
 	}
 	if (f->kind == DEADLOCK_FILE_REGULAR)
 		read_locks(p->pid, text, f);
+}
+
+bool deadlock_socket_has_descriptors(pid_t pid, int fd)
+{
+	char name[48], text[1024];
+	uint64_t nr = 0;
+	snprintf(name, sizeof name, "fdinfo/%d", fd);
+	return os_proc_read(pid, name, text, sizeof text) > 0 &&
+	       os_parse_field(text, "scm_fds", 10, &nr) && nr;
 }
 
 const struct deadlock_peers *deadlock_world_peers(struct deadlock_world *w)

@@ -435,8 +435,8 @@ static void text_add_caveats(struct base_str *out, const struct deadlock_answer 
 		base_str_add(out, "  ");
 		add_count(out, a->nr_blind, "process");
 		base_str_add(out,
-			" could not be looked into (not ours): what one shares with those that "
-			"wait was not counted.\n");
+			" may have, or receive, what some of them wait for; whether so could not "
+			"be seen: none of these waits counts as certain.\n");
 	}
 	if (a->without_bpf)
 		base_str_addf(out,

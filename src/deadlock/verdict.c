@@ -46,6 +46,12 @@ static pid_t verdict_process_of(pid_t tid)
 	return (pid_t)pid;
 }
 
+static bool is_one_memory(const struct deadlock_answer *a, pid_t x, pid_t y)
+{
+	return x == y || (a->world && deadlock_world_memory_of(a->world, x) ==
+					      deadlock_world_memory_of(a->world, y));
+}
+
 bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlock_wait *w)
 {
 	pid_t pid;
@@ -54,7 +60,8 @@ bool deadlock_owner_is_gone(const struct deadlock_answer *a, const struct deadlo
 	if (deadlock_world_core(a->world))
 		return !deadlock_world_has_thread(a->world, w->thread.pid, w->owner);
 	pid = verdict_process_of(w->owner);
-	return !pid || (w->nr_keys && w->key[0].kind == DEADLOCK_KEY_FUTEX && pid != w->thread.pid);
+	return !pid || (w->nr_keys && w->key[0].kind == DEADLOCK_KEY_FUTEX &&
+			       !is_one_memory(a, pid, w->thread.pid));
 }
 
 /* Locks that are private to a process are its own threads'. */
@@ -63,7 +70,10 @@ size_t deadlock_answer_owner(const struct deadlock_answer *a, const struct deadl
 	size_t i = deadlock_answer_find(a, w->owner);
 	bool is_private = w->nr_keys && (w->key[0].kind == DEADLOCK_KEY_FUTEX ||
 						w->key[0].kind == DEADLOCK_KEY_THREAD_EXIT);
-	return i != SIZE_MAX && is_private && a->wait[i].thread.pid != w->thread.pid ? SIZE_MAX : i;
+	return i != SIZE_MAX && is_private &&
+			       !is_one_memory(a, a->wait[i].thread.pid, w->thread.pid)
+		       ? SIZE_MAX
+		       : i;
 }
 
 /* Was the lock copied by a fork while a thread of the parent, or of its parent, had it? */
@@ -359,7 +369,8 @@ static bool only_time_helps(const struct judging *j, const struct deadlock_findi
 	bool has_limit = false;
 	for (uint32_t m = 0; m < f->nr_members; m++) {
 		const struct deadlock_wait *w = &j->a->wait[f->member[m]];
-		if (deadlock_wait_may_be_helped(j->a->world, w))
+		if (deadlock_wait_may_be_helped(j->a->world, w) ||
+			deadlock_accesses_are_unsure(j->accesses, w))
 			return false;
 		has_limit |= w->is_timed;
 	}

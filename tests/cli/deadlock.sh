@@ -114,6 +114,21 @@ test_deadlock_of_a_main_that_ended() {
 	finds main-ended "$(cycle_of 2)" --no-bpf
 }
 
+# A handler may jump out of a wait for a lock: certain is only what no signal reaches.
+test_deadlock_beside_signals() {
+	local name helped=(circle-with-handler circle-with-alarm circle-with-itimer circle-with-timer join-with-handler)
+	local closed=(circle-beside-handler circle-with-fault-handler)
+	start_all hang_threads "${helped[@]}" "${closed[@]}"
+	for name in "${helped[@]}"; do
+		finds "$name" "$(cycle_of 2 probable)" --static
+	done
+	for name in "${closed[@]}"; do
+		finds "$name" "$(cycle_of 2)" --static
+	done
+	longpole deadlock --settle=50ms --pid "${pid_of[circle-with-alarm]}" >text
+	has text 'probable: nobody was seen to end it' 'a signal handler'
+}
+
 # Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
 	local name
@@ -283,6 +298,50 @@ test_deadlock_of_what_has_a_name() {
 	# whoever comes later ends it
 	echo x >to-child
 	timeout 60 tail --pid="${pid_of[fifos]}" -f /dev/null || fail "it was a deadlock"
+}
+
+# Memory of a file is reached by whoever has, or receives, a descriptor of it; a segment by its number.
+test_deadlock_in_memory_of_files() {
+	start_all hang_processes memfd-semaphores segment-semaphores
+	look memfd-semaphores || is_json memfd-semaphores.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0' memfd-semaphores.json >/dev/null || skip "no thread may be run ahead here"
+	finds memfd-semaphores "$(cycle_of 2)"
+	finds segment-semaphores "$(cycle_of 2 probable)"
+	start_all hang_processes memfd-in-a-message # what is in the message nobody knows: it may be of any of them
+	grep -qs '^scm_fds:' /proc/[0-9]*/fdinfo/* || skip "the kernel does not tell of descriptors in messages"
+	finds memfd-in-a-message "$(cycle_of 2 probable)"
+	longpole deadlock --settle=50ms --pid "${pid_of[memfd-in-a-message]}" >text
+	! grep -q 'not ours' text || fail "not ours"
+	has text '1 process may have, or receive, what some of them wait for'
+}
+
+# Who descends from them, and may not be looked into, may have what they wait for.
+test_deadlock_beside_the_unreadable() {
+	start_all hang_processes beside-unreadable
+	look beside-unreadable || is_json beside-unreadable.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0' beside-unreadable.json >/dev/null || skip "no thread may be run ahead here"
+	if ((EUID == 0)); then # all is seen
+		finds beside-unreadable "$(cycle_of 2)"
+		is_json beside-unreadable.json '.result.processes_not_readable == 0'
+		return
+	fi
+	finds beside-unreadable "$(cycle_of 2 probable)"
+	is_json beside-unreadable.json '.result.processes_not_readable == 1'
+	longpole deadlock --settle=50ms --pid "${pid_of[beside-unreadable]}" >text
+	has text 'probable' '1 process may have, or receive, what some of them wait for'
+	! grep -q 'certain:' text || fail "certain, beside who was not seen"
+}
+
+# Processes that are one memory: what is private to it is theirs all the same.
+test_deadlock_in_one_memory() {
+	start_all hang_processes one-memory
+	start_all calm clone-posts
+	look one-memory || is_json one-memory.json '.result.threads >= 2'
+	jq -e '.result.threads_run_ahead > 0' one-memory.json >/dev/null || skip "no thread may be run ahead here"
+	finds one-memory "$(cycle_of 2)"
+	is_json one-memory.json '.result.deadlocks[0].edges | all(.why == "would")'
+	until_calm clone-posts '.result.threads == 4'
+	is_json clone-posts.json '.result.processes == 2'
 }
 
 # Queues of connections that nobody accepts: whoever has the listening socket could make room, and nobody else.

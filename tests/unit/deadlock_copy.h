@@ -137,8 +137,8 @@ static struct os_region copy_regions[] = {
 		.shared = true,
 		.device = 7,
 		.inode = 8,
-		.path = "/memfd:x",
-		.path_length = 8},
+		.path = "/memfd:x (deleted)",
+		.path_length = 18},
 };
 
 struct copy_fixture {

@@ -29,7 +29,7 @@ struct random_world {
 	struct deadlock_accesses accesses;
 	struct deadlock_access access[ACCESSES];
 	pid_t pid[ACCESSES][PROCESSES + 1];
-	bool has_handlers[PROCESSES];
+	bool has_handlers[PROCESSES], has_timers[PROCESSES];
 	bool is_calm; /* all is known of everybody, and some sleep for a time */
 };
 
@@ -221,7 +221,7 @@ static void make_world(struct random_world *w, uint64_t seed, bool is_calm)
 		of->status.caught = UINT64_C(1) << (SIGSEGV - 1);
 		switch (below(w, 8)) {
 		case 0:
-			of->has_timers = w->has_handlers[p] = true;
+			of->has_timers = w->has_timers[p] = true;
 			break;
 		case 1:
 			of->status.caught |= UINT64_C(1) << (SIGUSR1 - 1);
@@ -285,7 +285,8 @@ static bool goes_on_by_itself(const struct deadlock_wait *t)
 
 static bool helped(const struct random_world *w, const struct deadlock_wait *t)
 {
-	if (t->is_timed)
+	const size_t process = (size_t)(t->thread.pid - PID);
+	if (t->is_timed || w->has_handlers[process])
 		return true;
 	if (t->owner_is_exact)
 		return false;
@@ -295,7 +296,7 @@ static bool helped(const struct random_world *w, const struct deadlock_wait *t)
 			(key->is_named && key->kind != DEADLOCK_KEY_EVENTFD_DATA))
 			return true;
 	}
-	return t->kind != DEADLOCK_WAIT_CHILD && w->has_handlers[t->thread.pid - PID];
+	return w->has_timers[process];
 }
 
 /* Of a process that was looked at, all are in the set. */

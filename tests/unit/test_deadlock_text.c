@@ -401,7 +401,7 @@ static void test_nothing_found(void **state)
 		"ptrace).\n",
 		true);
 	h.a.nr_blind = 1;
-	assert_says(&h, "  1 process could not be looked into", true);
+	assert_says(&h, "  1 process may have, or receive, what some of them wait for", true);
 	h.a.without_bpf = "no BPF";
 	assert_says(&h, "Without BPF (no BPF)", true);
 	h.a.stopped_ns = 5000;

@@ -5,6 +5,7 @@
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/epoll.h>
@@ -408,6 +409,81 @@ static void shares_locks(void)
 		;
 }
 
+/* Two that wait for each other's semaphore in a memfd. A third has the file open, and may map it. */
+static void *memory_of(int fd)
+{
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+static void wait_in_memory(int fd)
+{
+	sem_t *s = memory_of(fd);
+	const int child = fork_child() == 0;
+	close(fd);
+	sem_wait(&s[child]);
+	sem_post(&s[!child]);
+}
+
+static void post_later(int fd)
+{
+	nap_ms(LONG_MS);
+	sem_post(memory_of(fd));
+	_exit(0);
+}
+
+static int two_in_memory(void)
+{
+	const int fd = memfd_create("calm", 0);
+	if (fd < 0 || ftruncate(fd, 4096) != 0)
+		exit(9);
+	sem_t *s = memory_of(fd);
+	sem_init(&s[0], 1, 0);
+	sem_init(&s[1], 1, 0);
+	munmap(s, 4096);
+	return fd;
+}
+
+static void maps_later(void)
+{
+	const int fd = two_in_memory();
+	if (fork_child() == 0)
+		post_later(fd);
+	ready();
+	wait_in_memory(fd);
+}
+
+/* Of a descriptor that can only read a new one is made by its name under /proc. */
+static void opens_again_later(void)
+{
+	char name[40];
+	const int fd = two_in_memory();
+	(void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+	if (fork_child() == 0) {
+		const int reads = open(name, O_RDONLY);
+		close(fd);
+		nap_ms(LONG_MS);
+		(void)snprintf(name, sizeof name, "/proc/self/fd/%d", reads);
+		post_later(open(name, O_RDWR));
+	}
+	ready();
+	wait_in_memory(fd);
+}
+
+/* Where names are its own. */
+static void maps_in_other_namespace(void)
+{
+	const int fd = two_in_memory();
+	if (fork_child() == 0) {
+		(void)unshare(CLONE_NEWNS); /* not everybody may */
+		sem_t *s = memory_of(fd);
+		close(fd);
+		nap_ms(LONG_MS);
+		_exit(sem_post(s));
+	}
+	ready();
+	wait_in_memory(fd);
+}
+
 /* A child that ended and was not waited for, and a thread group whose leader has left. */
 static void zombies(void)
 {
@@ -592,7 +668,103 @@ static void accepts_by_name(void)
 		sem_post(&jobs);
 }
 
+/* Two that wait for each other, in a memory that is another process's, too, which will post. */
+static int post_for_one(void *unused)
+{
+	(void)unused;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	nap_ms(LONG_MS);
+	sem_post(&of_one);
+	return 0;
+}
+
+static void clone_memory(int (*body)(void *))
+{
+	enum { STACK = 1 << 18 };
+	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (clone(body, stack + STACK, CLONE_VM | SIGCHLD, NULL) < 0)
+		exit(9);
+}
+
+static void two_of_one_memory(void)
+{
+	sem_init(&of_one, 0, 0);
+	sem_init(&of_other, 0, 0);
+	start(one_for_other, 0);
+	start(one_for_other, 1);
+}
+
+static void clone_posts(void)
+{
+	two_of_one_memory();
+	clone_memory(post_for_one);
+	ready();
+	one_for_other(&of_one);
+}
+
+/* Its child, in turn. */
+static int clone_again(void *unused)
+{
+	clone_memory(post_for_one);
+	for (;;)
+		pause();
+	return unused != NULL;
+}
+
+static void clone_of_clone_posts(void)
+{
+	two_of_one_memory();
+	clone_memory(clone_again);
+	ready();
+	one_for_other(&of_one);
+}
+
+/* Who has called vfork() sleeps until its child is done; a thread beside it waits for that. */
+static void *vforks(void *unused)
+{
+	const pid_t child = vfork();
+	if (child == 0) {
+		nap_ms(LONG_MS);
+		sem_post(&of_one);
+		_exit(0);
+	}
+	return unused;
+}
+
+static void vfork_posts(void)
+{
+	two_of_one_memory();
+	start(vforks, 0);
+	ready();
+	one_for_other(&of_one);
+}
+
+/* The first thread of the process that will write has ended. */
+static void *write_later(void *to)
+{
+	nap_ms(LONG_MS);
+	return (void *)(intptr_t)write((int)(intptr_t)to, "x", 1);
+}
+
+static void writes_without_first_thread(void)
+{
+	int p[2];
+	char c;
+	if (pipe(p) != 0)
+		exit(9);
+	if (fork_child() == 0) {
+		start(write_later, p[1]);
+		pthread_exit(NULL);
+	}
+	ready();
+	exit(read(p[0], &c, 1) != 1);
+}
+
 static const struct hang_case cases[] = {
+	{"clone-posts", clone_posts},
+	{"clone-of-clone-posts", clone_of_clone_posts},
+	{"vfork-posts", vfork_posts},
+	{"writes-without-first-thread", writes_without_first_thread},
 	{"pool-behind-epoll", pool_behind_epoll},
 	{"pool-behind-signal", pool_behind_signal},
 	{"posted-by-handler", posted_by_handler},
@@ -611,6 +783,9 @@ static const struct hang_case cases[] = {
 	{"third-posts", third_posts},
 	{"main-ended", main_ended},
 	{"shares-locks", shares_locks},
+	{"maps-later", maps_later},
+	{"opens-again-later", opens_again_later},
+	{"maps-in-other-namespace", maps_in_other_namespace},
 	{"zombies", zombies},
 	{"slow-once", slow_once},
 	{"accepts-by-name", accepts_by_name},

@@ -15,8 +15,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/file.h>
+#include <sched.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 enum { PHILOSOPHERS = 5, BIG = 200000, PIPE_BYTES = 65536 };
@@ -826,7 +829,123 @@ static void named_semaphores(void)
 	sem_post(&s[!child]);
 }
 
+/* Two that wait for each other's semaphore; of the memory a descriptor is in a socket's queue. */
+static int send_descriptor(int to, int fd)
+{
+	char control[CMSG_SPACE(sizeof fd)] = "";
+	struct iovec byte = {(char[]){"x"}, 1};
+	struct msghdr m = {.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof control};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	return sendmsg(to, &m, 0) == 1 ? 0 : -1;
+}
+
+static void semaphores_in_memfd(bool is_sent)
+{
+	int s[2];
+	const int fd = memfd_create("hang", 0);
+	if (fd < 0 || ftruncate(fd, 4096) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, s) != 0)
+		exit(9);
+	sem_t *sem = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (sem == MAP_FAILED || sem_init(&sem[0], 1, 0) != 0 || sem_init(&sem[1], 1, 0) != 0 ||
+		(is_sent && send_descriptor(s[0], fd) != 0))
+		exit(9);
+	close(fd);
+	close(s[0]);
+	if (is_sent && fork_child() == 0) { /* it has not received it yet */
+		munmap(sem, 4096);
+		nap_ms(36000000);
+		_exit(0);
+	}
+	const int child = fork_child() == 0;
+	close(s[1]);
+	if (!child)
+		ready();
+	sem_wait(&sem[child]);
+	sem_post(&sem[!child]);
+}
+
+static void memfd_semaphores(void)
+{
+	semaphores_in_memfd(false);
+}
+
+static void memfd_in_a_message(void)
+{
+	semaphores_in_memfd(true);
+}
+
+/* A third, that has given up its share of their memory, lets nobody but root look at it. */
+static void beside_unreadable(void)
+{
+	sem_t *sem = shared_memory(2 * sizeof *sem);
+	if (sem_init(&sem[0], 1, 0) != 0 || sem_init(&sem[1], 1, 0) != 0)
+		exit(9);
+	if (fork_child() == 0) {
+		munmap(sem, 2 * sizeof *sem);
+		(void)prctl(PR_SET_DUMPABLE, 0);
+		nap_ms(36000000);
+		_exit(0);
+	}
+	const int child = fork_child() == 0;
+	if (!child)
+		ready();
+	sem_wait(&sem[child]);
+	sem_post(&sem[!child]);
+}
+
+/* A segment that has no key, but a number. */
+static void segment_semaphores(void)
+{
+	const int id = shmget(IPC_PRIVATE, 4096, 0600 | IPC_CREAT);
+	sem_t *sem = shmat(id, NULL, 0);
+	shmctl(id, IPC_RMID, NULL);
+	if (sem_init(&sem[0], 1, 0) != 0 || sem_init(&sem[1], 1, 0) != 0)
+		exit(9);
+	const int child = fork_child() == 0;
+	if (!child)
+		ready();
+	sem_wait(&sem[child]);
+	sem_post(&sem[!child]);
+}
+
+/* A process that is one memory with the first waits for what the first would give, and the first for it. */
+static sem_t of_clone, of_first;
+
+static int wait_for_first(void *unused)
+{
+	(void)unused;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sem_wait(&of_clone);
+	sem_post(&of_first);
+	return 0;
+}
+
+static void one_memory(void)
+{
+	enum { STACK = 1 << 18 };
+	char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sem_init(&of_clone, 0, 0);
+	sem_init(&of_first, 0, 0);
+	if (clone(wait_for_first, stack + STACK, CLONE_VM | SIGCHLD, NULL) < 0)
+		exit(9);
+	ready();
+	sem_wait(&of_first);
+	sem_post(&of_clone);
+}
+
 static const struct hang_case cases[] = {
+	{"one-memory", one_memory},
+	{"memfd-semaphores", memfd_semaphores},
+	{"memfd-in-a-message", memfd_in_a_message},
+	{"beside-unreadable", beside_unreadable},
+	{"segment-semaphores", segment_semaphores},
 	{"fifos", fifos},
 	{"named-semaphores", named_semaphores},
 	{"philosophers", philosophers},

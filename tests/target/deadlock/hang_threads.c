@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/epoll.h>
+#include <sys/time.h>
 
 enum { PHILOSOPHERS_MAX = 512 };
 
@@ -742,6 +743,90 @@ static void once_beside(void)
 	once_circle();
 }
 
+/* ---- signal handlers: they may jump out of any wait ------------------------------------------ */
+
+static void handle_info(int number, siginfo_t *info, void *context)
+{
+	(void)number, (void)info, (void)context;
+}
+
+/* Handlers are the process's, whoever sets them. */
+static void *set_handler(void *number)
+{
+	struct sigaction sa = {.sa_sigaction = handle_info, .sa_flags = SA_SIGINFO};
+	sigaction((int)(intptr_t)number, &sa, NULL);
+	return NULL;
+}
+
+static void handle_by_another(int number)
+{
+	pthread_join(start(set_handler, number), NULL);
+}
+
+static void circle_with_handler(void)
+{
+	handle_by_another(SIGTERM);
+	circle_normal();
+}
+
+static void circle_with_alarm(void)
+{
+	signal(SIGALRM, ignore);
+	alarm(36000);
+	circle_normal();
+}
+
+static void circle_with_itimer(void)
+{
+	const struct itimerval time = {.it_value = {.tv_sec = 36000}};
+	signal(SIGPROF, ignore);
+	setitimer(ITIMER_PROF, &time, NULL);
+	circle_normal();
+}
+
+static void start_timer(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN};
+	const struct itimerspec time = {.it_value = {.tv_sec = 36000}};
+	timer_t timer;
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+		timer_settime(timer, 0, &time, NULL) != 0)
+		exit(9);
+}
+
+static void circle_with_timer(void)
+{
+	handle_by_another(SIGRTMIN);
+	start_timer();
+	circle_normal();
+}
+
+/* None of the circle takes the signal: a thread beside them does. */
+static void circle_beside_handler(void)
+{
+	sigset_t all;
+	handle_by_another(SIGTERM);
+	handle_by_another(SIGRTMIN);
+	start_timer();
+	start(nap_for_ever, 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	circle_normal();
+}
+
+/* Nobody waits for the handlers of faults. */
+static void circle_with_fault_handler(void)
+{
+	handle_by_another(SIGSEGV);
+	circle_normal();
+}
+
+static void join_with_handler(void)
+{
+	handle_by_another(SIGTERM);
+	join_with_lock();
+}
+
 /* ---- part of a program that lives ------------------------------------------------------------ */
 
 static void *serve(void *argument)
@@ -933,6 +1018,13 @@ static const struct hang_case cases[] = {
 	{"raw-futex", raw_futex},
 	{"doubtful", doubtful},
 	{"same-place", same_place},
+	{"circle-with-handler", circle_with_handler},
+	{"circle-with-alarm", circle_with_alarm},
+	{"circle-with-itimer", circle_with_itimer},
+	{"circle-with-timer", circle_with_timer},
+	{"circle-beside-handler", circle_beside_handler},
+	{"circle-with-fault-handler", circle_with_fault_handler},
+	{"join-with-handler", join_with_handler},
 	{"same-place-with-handler", same_place_with_handler},
 	{"timed-beside", timed_beside},
 	{"lock-and-semaphore-beside", lock_and_semaphore_beside},
