@@ -362,6 +362,45 @@ static void text_add_finding(
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Threads in the state of /proc: 'T' by a signal, 't' by a tracer. */
+static size_t count_state(const struct deadlock_answer *a, char state)
+{
+	size_t nr = 0;
+	for (size_t i = 0; i < a->nr_waits; i++)
+		nr += a->wait[i].thread.state == state;
+	return nr;
+}
+
+/* Who is stopped neither sleeps nor runs, and goes on when somebody says so: how. */
+static void add_stopped(struct base_str *out, const struct deadlock_answer *a)
+{
+	const size_t nr_stopped = count_state(a, 'T'), nr_traced = count_state(a, 't');
+	pid_t last = 0;
+	if (nr_stopped) {
+		base_str_add(out, " ");
+		add_count(out, nr_stopped, "thread");
+		base_str_addf(out, " %s stopped by a signal; to continue: kill -CONT",
+			nr_stopped == 1 ? "is" : "are");
+	}
+	for (size_t i = 0, nr = 0; i < a->nr_waits && nr < SHOWN_MEMBERS; i++) {
+		const struct deadlock_thread *t = &a->wait[i].thread;
+		if (t->state != 'T' || t->pid == last)
+			continue;
+		base_str_addf(out, " %d", (int)t->pid);
+		last = t->pid;
+		nr++;
+	}
+	if (nr_stopped)
+		base_str_add(out, ".");
+	if (nr_traced) {
+		base_str_add(out, " ");
+		add_count(out, nr_traced, "thread");
+		base_str_addf(out,
+			" %s stopped by a debugger or another tracer, which continues %s.",
+			nr_traced == 1 ? "is" : "are", nr_traced == 1 ? "it" : "them");
+	}
+}
+
 void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a)
 {
 	if (a->nr_findings) {
@@ -374,13 +413,16 @@ void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a
 	add_count(out, a->nr_waits, "thread");
 	base_str_add(out, " of ");
 	add_count(out, a->nr_processes, "process");
-	if (!a->nr_long)
+	if (a->nr_waits && count_state(a, 'T') + count_state(a, 't') == a->nr_waits)
+		base_str_add(out, a->nr_waits == 1 ? " it is stopped." : " all are stopped.");
+	else if (!a->nr_long)
 		base_str_add(out, " none has slept all the time.");
 	else
 		base_str_addf(out,
 			" %zu slept all the time, and as far as is known each may still be woken: "
 			"by somebody who runs, by time, or from outside.",
 			a->nr_long);
+	add_stopped(out, a);
 }
 
 /* Waits that nothing is known of, by the numbers of their calls. */

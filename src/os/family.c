@@ -33,14 +33,14 @@ static _Noreturn void family_keep(char *const *argv, pid_t parent, int report_fd
 	struct family_report report = {0};
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent)
-		_exit(1);
+		_exit(1); /* allowed: a child of ours */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
 		report.error = errno;
 	else
 		report.error = posix_spawnp(&report.program, argv[0], NULL, NULL, argv, environ);
 	const bool is_told = write(report_fd, &report, sizeof report) == sizeof report;
 	if (!is_told || report.error)
-		_exit(1);
+		_exit(1); /* allowed: a child of ours */
 	/* it must not hold what others wait to see closed */
 	(void)syscall(SYS_close_range, 0, ~0U, 0);
 	/* (with SIGCHLD ignored the program may be gone unseen before this) */
@@ -48,7 +48,7 @@ static _Noreturn void family_keep(char *const *argv, pid_t parent, int report_fd
 	pid_t ended = kill(report.program, 0) == 0 ? 0 : report.program;
 	while (ended != report.program && (ended > 0 || !ended || errno == EINTR))
 		ended = waitpid(-1, NULL, 0);
-	_exit(0);
+	_exit(0); /* allowed: the same child */
 }
 
 enum base_status os_family_start(struct os_family *ret, char *const *argv, struct base_err *err)

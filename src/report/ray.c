@@ -16,6 +16,7 @@
 static const double ray_fine[] = {0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1};
 static const double ray_coarse[] = {0.1, 0.25, 0.5, 1};
 _Static_assert(BASE_COUNT(ray_fine) <= REPORT_RAY_MAX, "room for the grid");
+#define RAY_ROUNDED 1e-9 /* of a direction */
 enum { RAY_FINE_VERBS = 50000, RAY_VERBS = 5000000 }; /* of a log, at most */
 
 /* How far along its ray a scenario is: of its edits the largest reduction. */
@@ -27,6 +28,11 @@ static double ray_reduction(const struct graph_scenario *lane)
 	return most;
 }
 
+static double ray_rounded(double along)
+{
+	return round(along / RAY_ROUNDED) * RAY_ROUNDED;
+}
+
 static bool ray_is_the_same(const struct report_ray *ray, const struct graph_scenario *lane)
 {
 	double reduction = ray_reduction(lane);
@@ -35,7 +41,7 @@ static bool ray_is_the_same(const struct report_ray *ray, const struct graph_sce
 	for (size_t i = 0; i < lane->nr_edits; i++)
 		if (ray->edit[i].id != lane->edit[i].id ||
 			fabs((1 - lane->edit[i].factor) / reduction - (1 - ray->edit[i].factor)) >
-				1e-9)
+				RAY_ROUNDED)
 			return false;
 	return true;
 }
@@ -51,8 +57,10 @@ static enum base_status ray_begin(struct report_ray *ray, const struct graph_rep
 	if (s != BASE_OK)
 		return report_no_memory(err);
 	for (size_t i = 0; i < lane->nr_edits; i++) {
+		/* (whatever the point it is made from: a billionth more or less of a state may
+		 * change the order of turns, and another ray would not rise with this one) */
 		ray->edit[i] = lane->edit[i];
-		ray->edit[i].factor = 1 - (1 - lane->edit[i].factor) / reduction;
+		ray->edit[i].factor = 1 - ray_rounded((1 - lane->edit[i].factor) / reduction);
 	}
 	ray->nr_edits = lane->nr_edits;
 	const double *grid = fine ? ray_fine : ray_coarse;

@@ -4,6 +4,7 @@
 #include "os/proc.h"
 #include "os/clock.h"
 #include "spin/names.h"
+#include "spin/reach.h"
 #include "spin/tasks.h"
 
 #include <errno.h>
@@ -201,8 +202,18 @@ static void sample_stop_all(
 	}
 }
 
-static void step_all(struct spin_stepper *s, struct all *all, const struct spin_limits *limits,
-	struct spin_standstill *ret, uint64_t *ret_signature)
+/* What another process could write, that one may end. */
+static void look_at_words(
+	pid_t pid, pid_t tid, const struct spin_burst *b, struct spin_standstill *ret)
+{
+	if (b->more_words)
+		ret->open = "a thread polls more words than were looked at";
+	for (uint32_t i = 0; i < b->nr_words && !ret->open; i++)
+		ret->open = spin_reach_of_others(pid, tid, b->word[i].address);
+}
+
+static void step_all(struct spin_stepper *s, pid_t pid, struct all *all,
+	const struct spin_limits *limits, struct spin_standstill *ret, uint64_t *ret_signature)
 {
 	struct spin_burst b;
 	for (size_t i = 0; i < all->nr; i++) {
@@ -212,6 +223,7 @@ static void step_all(struct spin_stepper *s, struct all *all, const struct spin_
 			return; /* one that works is enough */
 		}
 		ret->nr_spinning++;
+		look_at_words(pid, all->tid[i], &b, ret);
 		*ret_signature = mix(mix(*ret_signature, (uint64_t)all->tid[i]), b.branch);
 		for (uint32_t k = 0; k < b.nr_words; k++)
 			*ret_signature =
@@ -256,7 +268,7 @@ static void look_for_livelock(struct spin_stepper *s, pid_t pid, const struct sp
 	struct spin_limits each = *limits;
 	each.stop_ns *= all.nr;
 	if (!ret->nr_other)
-		step_all(s, &all, &each, ret, ret_signature);
+		step_all(s, pid, &all, &each, ret, ret_signature);
 	/* Nobody has begun to run meanwhile, and sleepers still sleep. */
 	if (!ret->nr_other)
 		look_at_sleepers(pid, &all, task, spin_list_tasks(pid, task), ret);

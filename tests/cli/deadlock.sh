@@ -129,6 +129,26 @@ test_deadlock_beside_signals() {
 	has text 'probable: nobody was seen to end it' 'a signal handler'
 }
 
+# Who is stopped neither sleeps nor runs; the answer says so, and how it goes on.
+test_deadlock_of_the_stopped() {
+	start_all hang_threads circle-normal
+	local pid=${pid_of[circle-normal]} option
+	kill -STOP "$pid"
+	until grep -q '^State:.T' "/proc/$pid/status"; do sleep 0.01; done
+	for option in --static --no-bpf; do
+		expect 0 longpole deadlock --settle=50ms $option --pid "$pid"
+		has out 'all are stopped.' "threads are stopped by a signal; to continue: kill -CONT $pid."
+		! grep -q 'none has slept' out || fail 'as if it ran'
+	done
+	kill -CONT "$pid"
+	finds circle-normal "$(cycle_of 2)"
+	start_all calm sleeps traced
+	kill -STOP "${pid_of[sleeps]}"
+	longpole deadlock --settle=50ms --pid "${pid_of[sleeps]}" --pid "${pid_of[traced]}" >out || fail "$(cat out)"
+	has out "kill -CONT ${pid_of[sleeps]}." 'thread is stopped by a debugger or another tracer, which continues it'
+	! grep -q 'all are stopped' out || fail 'all'
+}
+
 # Circles in programs where somebody lives who could end them: probable, and by whom; if he does, or may, none is told.
 test_deadlock_suspicious() {
 	local name

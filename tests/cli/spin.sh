@@ -75,6 +75,68 @@ test_spin_livelock() {
 	is_json spin.json '.result.livelock.verdict != "found" and .result.exit_status == 0'
 }
 
+# May all processes be looked into? (Else it is not known that none shares a word.)
+all_readable() {
+	local maps
+	for maps in /proc/[0-9]*/maps; do
+		: 2>/dev/null <"$maps" || [[ ! -e $maps ]] || return
+	done
+}
+
+# Certain is only what no other process can write: not what a sleeping child shares, what has a name, or what was not seen because its first thread ended.
+test_spin_on_shared_words() {
+	may_trace
+	"${CC:-cc}" -O1 -pthread -x c -o on_shared - <<-'EOF' || fail 'cc'
+		#define _GNU_SOURCE
+		#include <pthread.h>
+		#include <stdio.h>
+		#include <string.h>
+		#include <sys/mman.h>
+		#include <sys/prctl.h>
+		#include <unistd.h>
+		static volatile int own;
+		static void *sleeps(void *word) { sleep(600); *(volatile int *)word = 1; return 0; }
+		int main(int argc, char **argv)
+		{
+			const char *kind = argv[argc - 1];
+			int fd = strcmp(kind, "file") ? -1 : memfd_create("word", 0);
+			if (fd >= 0 && ftruncate(fd, 4096)) return 1;
+			volatile int *word = mmap(0, 4096, PROT_READ | PROT_WRITE,
+				MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+			if (!strcmp(kind, "own")) word = &own;
+			if (strcmp(kind, "alone") && fork() == 0) {
+				pthread_t t;
+				prctl(PR_SET_PDEATHSIG, 9);
+				if (!strcmp(kind, "gone") && munmap((void *)word, 4096)) return 1;
+				if (strcmp(kind, "main-ended")) sleep(600);
+				pthread_create(&t, 0, sleeps, (void *)word);
+				pthread_exit(0);
+			}
+			usleep(100000);
+			puts("READY"); fflush(stdout);
+			while (!*word) __builtin_ia32_pause();
+		}
+	EOF
+	local kind verdict status duration
+	while read -r kind verdict status duration; do
+		[[ $kind == alone || $kind == gone ]] && ! all_readable && continue
+		./on_shared "$kind" >ready &
+		spinner=$!
+		# shellcheck disable=SC2064 # the number as it is now
+		trap "kill -9 $spinner 2>/dev/null" EXIT
+		until [[ -s ready ]]; do sleep 0.05; done
+		expect "$status" longpole spin -p "$spinner" --longest-stop 60s --until-livelock --duration "$duration" --json
+		enough
+		is_json out ".result.livelock.verdict == \"$verdict\""
+		[[ $verdict == found ]] || is_json out '.result.livelock.open | test("another process (shares|may open)")'
+	done <<<"own found 1 20s
+		alone found 1 20s
+		gone found 1 20s
+		shared not_certain 0 2s
+		main-ended not_certain 0 2s
+		file not_certain 0 2s"
+}
+
 # Every instruction in the marked waits, as counted apart, against those found to spin.
 test_spin_counts_known_waits() {
 	longpole spin --json -o spin.json true 2>err || fail "$(cat err)"
