@@ -176,22 +176,21 @@ static void end_family(struct run *r, struct os_family *f)
 			nr_left);
 }
 
-/* What somebody alive, or time, could end, and when it was first seen. */
+/* What is not certain, and when it was first seen. */
 struct open_finding {
 	uint64_t print;
 	uint64_t since_ns;
 };
 
-/* Nothing was found, or somebody alive, or time, could end it: that may be soon, and the program
- * would be killed for it. */
+/* Nothing was found, or somebody alive, a signal, or time may end it: that may be soon, and the
+ * program would be killed for it. */
 static bool cmd_deadlock_is_early(const struct deadlock_answer *a, struct open_finding *open)
 {
 	enum { PATIENCE_MS = 2000 };
 	const struct deadlock_finding *f = a->finding;
-	uint64_t left_ns;
 	if (!a->nr_findings)
 		return true;
-	if (!f->nr_breakers && !deadlock_finding_left_ns(a, f, &left_ns))
+	if (f->sure == DEADLOCK_CERTAIN)
 		return false;
 	const uint64_t print = deadlock_finding_print(a, f);
 	if (print != open->print)

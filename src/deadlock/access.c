@@ -113,7 +113,7 @@ struct sharers {
 	enum base_status status;
 };
 
-static bool add_sharer(void *ctx, uint64_t unused, uint64_t pid, uint64_t first)
+static bool add_memory_sharer(void *ctx, uint64_t unused, uint64_t pid, uint64_t first)
 {
 	struct sharers *of = ctx;
 	(void)unused;
@@ -129,7 +129,7 @@ static enum base_status add_memory_sharers(struct search *s, size_t key, pid_t p
 	if (of.status == BASE_OK && pid != of.memory)
 		of.status = access_add(s, key, pid);
 	if (of.status == BASE_OK)
-		base_map_each(deadlock_world_memories(s->world), add_sharer, &of);
+		base_map_each(deadlock_world_memories(s->world), add_memory_sharer, &of);
 	return of.status;
 }
 
@@ -261,7 +261,7 @@ static bool is_listener(const struct deadlock_file *f, const struct deadlock_key
 	return f->kind == DEADLOCK_FILE_SOCKET && f->inode == k->id;
 }
 
-static bool is_file(const struct deadlock_file *f, const struct deadlock_key *k)
+static bool is_file_of_key(const struct deadlock_file *f, const struct deadlock_key *k)
 {
 	return f->kind == DEADLOCK_FILE_REGULAR && f->inode == k->id && f->device == k->space;
 }
@@ -293,7 +293,7 @@ static bool is_candidate(
 		return is_mqueue(f, k);
 	case DEADLOCK_KEY_FILE_LOCK:
 	case DEADLOCK_KEY_FUTEX_SHARED:
-		return is_file(f, k);
+		return is_file_of_key(f, k);
 	default:
 		return false;
 	}
@@ -321,16 +321,16 @@ static bool serves(
 	case DEADLOCK_KEY_MQUEUE_ROOM:
 		return is_mqueue(f, k) && f->can_read;
 	case DEADLOCK_KEY_FILE_LOCK: /* whoever took it, or inherited the open file */
-		return is_file(f, k) && (f->has_lock || f->has_process_lock);
+		return is_file_of_key(f, k) && (f->has_lock || f->has_process_lock);
 	case DEADLOCK_KEY_FUTEX_SHARED:
-		return is_file(f, k);
+		return is_file_of_key(f, k);
 	default:
 		return false;
 	}
 }
 
 /* Is it an event of something that descriptors stand for? */
-static bool is_of_file(const struct deadlock_key *k)
+static bool is_event_of_file(const struct deadlock_key *k)
 {
 	static const enum deadlock_key_kind other[] = {DEADLOCK_KEY_FUTEX, DEADLOCK_KEY_THREAD_EXIT,
 		DEADLOCK_KEY_SPIN, DEADLOCK_KEY_PROCESS_EXIT, DEADLOCK_KEY_SIGNAL,
@@ -352,7 +352,7 @@ static bool is_carrier(pid_t pid, int fd, const struct deadlock_file *f)
 static void doubt_all_files(struct search *s, pid_t pid)
 {
 	for (size_t k = 0; k < s->to->nr; k++) {
-		if (needs(s, k) && is_of_file(&s->to->access[k].key))
+		if (needs(s, k) && is_event_of_file(&s->to->access[k].key))
 			doubt(s, k, pid);
 	}
 }
@@ -511,7 +511,7 @@ static void doubt_blind(struct search *s)
 		for (size_t k = 0; k < s->to->nr; k++) {
 			const struct deadlock_access *a = &s->to->access[k];
 			const bool is_memory = a->key.kind == DEADLOCK_KEY_FUTEX_SHARED;
-			if (needs(s, k) && is_of_file(&a->key) &&
+			if (needs(s, k) && is_event_of_file(&a->key) &&
 				(of->in_files || (of->in_memory && is_memory)) &&
 				may_have_inherited(s, a, of->pid))
 				doubt(s, k, of->pid);
