@@ -297,6 +297,12 @@ static void end_actor(struct sim *s, uint32_t actor)
 	} while (actor != REPLAY_NONE && !place_actor(s, actor));
 }
 
+/* A time limit ends the wait, whoever has the lock meanwhile: only then it asks for that. */
+static bool asks_at_its_end(const struct replay_step *step)
+{
+	return step->bits & REPLAY_POLLS && replay_flags(step) & GRAPH_BACK;
+}
+
 /* From its last moment towards the next. */
 static void advance(struct sim *s, uint32_t actor)
 {
@@ -346,7 +352,9 @@ static void advance(struct sim *s, uint32_t actor)
 			own = sim_scaled(s, step->state, own); /* as often as it runs: less, too */
 		if (own && step->bits & REPLAY_POLLS && graph_sim_poll(s, actor))
 			own = 0;
-		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
+		if (!asks_at_its_end(step) &&
+			!graph_sim_promise(
+				s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
 		if (own)
 			graph_sim_release_processor(s, actor);

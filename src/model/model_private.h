@@ -290,7 +290,7 @@ struct object {
 	struct {
 		uint32_t site, state;       /* site + 1 */
 	} hold[MODEL_HOLDS_KEPT];           /* states of holding it, by site: a cache */
-	uint64_t released_ns;               /* mutex: last given up */
+	uint64_t taken_ns, released_ns;     /* mutex: last taken, last given up */
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
 	uint64_t waited_since_ns;           /* condition variable: by the first of its waiters */
 	struct signals *signals;            /* condition variable */

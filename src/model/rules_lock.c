@@ -100,6 +100,7 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
 	bool waited = ends_wait(t);
+	o->taken_ns = r->time_ns;
 	model_push_held(m, t, o, object, site, false);
 	if (o->room != NONE) /* no reader is in */
 		model_verb_of(m, model_acting(t), GRAPH_VERB_peek, r->time_ns, o->room, GRAPH_ALL,
@@ -288,14 +289,17 @@ static uint32_t take_signal(struct object *c, uint64_t since_ns)
 }
 
 /*
- * It slept until a time limit: did it wait for the mutex, too? Only if that was given up just then.
- * A holder in the middle of the sleep held nobody up.
+ * It slept until a time limit: did it wait for the mutex, too? Only if that was given up just then,
+ * and for no longer than its last holder had it: who takes it for a moment again and again has it
+ * just then by chance. A holder in the middle of the sleep held nobody up.
  */
 static bool was_held_up(const struct object *mutex, uint64_t since_ns, uint64_t time_ns)
 {
 	enum { JUST_THEN = 100 }; /* that part of the sleep */
-	return mutex->released_ns > since_ns &&
-	       (time_ns - mutex->released_ns) * JUST_THEN < time_ns - since_ns;
+	uint64_t from_ns = mutex->taken_ns > since_ns ? mutex->taken_ns : since_ns;
+	return mutex->released_ns > from_ns &&
+	       (time_ns - mutex->released_ns) * JUST_THEN < time_ns - since_ns &&
+	       mutex->released_ns - from_ns > from_ns - since_ns;
 }
 
 void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_record *r)
@@ -329,7 +333,10 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 			GRAPH_LAST);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
-	if (x && w->result == ETIMEDOUT && !was_held_up(x, t->cond_wait_ns, r->time_ns))
+	bool held_up = x && was_held_up(x, t->cond_wait_ns, r->time_ns);
+	if (x)
+		x->taken_ns = r->time_ns;
+	if (x && w->result == ETIMEDOUT && !held_up)
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
 			model_queue_of(m, w->mutex, x, 1, w->site), GRAPH_ALL,
 			model_current_state(t), GRAPH_BACK | flags);
