@@ -735,6 +735,8 @@ void model_end_announced(struct model *m, struct thread *t, enum graph_verb_kind
 	uint64_t time_ns, uint32_t queue, int64_t n, uint32_t state, uint32_t flags);
 /* The state that a thread is in when it waits for nothing. */
 uint32_t model_current_state(const struct thread *t);
+/* Flags: a time limit or a signal ended the wait, and not what it was for. */
+#define MODEL_NOTHING_CAME (GRAPH_EXPLAINED | GRAPH_TIMED_OUT)
 void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint32_t otherwise);
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
 /* What was in a message queue when it was opened. */

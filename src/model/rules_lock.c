@@ -149,7 +149,7 @@ void model_rule_lock_fail(struct model *m, struct thread *t, const struct trace_
 {
 	if (ends_wait(t))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
-			GRAPH_EXPLAINED);
+			MODEL_NOTHING_CAME);
 }
 
 /* The pseudo-actor of an object, waiting on queue2 for whoever arrives there. */
@@ -318,8 +318,8 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	if (w->result == 0)
 		signal = take_signal(c, t->cond_wait_ns);
 	else
-		flags |= GRAPH_EXPLAINED | GRAPH_TIMED_OUT; /* time ran out */
-	if (w->result == ETIMEDOUT)                         /* nobody was waited for: it slept */
+		flags |= MODEL_NOTHING_CAME; /* time ran out */
+	if (w->result == ETIMEDOUT)          /* nobody was waited for: it slept */
 		model_rename(m, t, r->time_ns,
 			model_make_state(
 				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
@@ -550,5 +550,5 @@ void model_rule_token_take(struct model *m, struct thread *t, const struct trace
 			model_current_state(t), 0);
 	else if (waited)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
-			GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
+			MODEL_NOTHING_CAME);
 }

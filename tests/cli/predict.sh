@@ -46,7 +46,7 @@ same_answers() {
 
 test_predict_tickers() {
 	local mode
-	for mode in eventfd epoll signal cond sem child killed group; do
+	for mode in eventfd epoll signal cond sem child killed group waitpid; do
 		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" $mode
 		awk -v x="$(predicts $mode.lpt 50 sleeping)" 'BEGIN { exit !(x > 1.7 && x < 2.1) }' ||
 			fail "$mode: half the sleep: $(predicts $mode.lpt 50 sleeping) instead of nearly 2"

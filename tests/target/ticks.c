@@ -9,6 +9,7 @@
  *	cond      ... in pthread_cond_timedwait(); a signal of the condition ends it
  *	sem       ... in sem_timedwait(); a post ends it
  *	child     the main thread itself, in select() until its child, which sleeps, has ended
+ *	waitpid   ... in waitpid(), which a timer's signal breaks off every 20 ms
  *	killed    a process in usleep(); SIGTERM ends it
  *	group     ... that SIGTERM for its process group ends
  *	sleep     ... in usleep(), until a flag is set
@@ -30,6 +31,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -181,6 +183,24 @@ static void with_process(void)
 		tick();
 }
 
+/* The child sleeps; a timer's signal breaks the wait for it off, which begins again. */
+static void with_timer(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	struct itimerval every = {.it_interval.tv_usec = SHORT_TICK_MS * 1000,
+		.it_value.tv_usec = SHORT_TICK_MS * 1000};
+	pid_t child = fork();
+
+	if (!child) {
+		usleep(ROUNDS * SLEEP_US);
+		_exit(0);
+	}
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 static void *napper(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -221,6 +241,8 @@ int main(int argc, char **argv)
 		with_process();
 	else if (is("naps"))
 		with_naps();
+	else if (is("waitpid"))
+		with_timer();
 	else
 		with_thread();
 	return 0;

@@ -241,6 +241,93 @@ static void a_time_limit_waits_for_the_mutex_at_its_end(void **state)
 	}
 }
 
+enum wait_for { CHILD, MESSAGE, BYTES, CALLER, READINESS, WAITS_FOR_NR };
+
+static void begin_to_wait(struct bench *b, enum wait_for what, uint64_t t, uint32_t object)
+{
+	if (what == CHILD)
+		PUT(b, t, 1, child_wait, .site = 1);
+	else if (what == READINESS)
+		PUT(b, t, 1, poll_begin, .n = 1, .site = 1);
+	else if (what != MESSAGE)
+		PUT(b, t, 1, io_begin, .object = object, .n = 1, .site = 1,
+			.op = what == BYTES ? TRACE_IO_read : TRACE_IO_accept);
+	else {
+		PUT(b, t, 1, message_receive, .object = object, .site = 1);
+		PUT(b, t, 1, message_wait, .object = object, .site = 1);
+	}
+}
+
+static void give(struct bench *b, enum wait_for what, uint64_t t, uint32_t object, uint32_t call)
+{
+	if (what == MESSAGE)
+		PUT(b, t, 2, message_send, .object = object, .n = 1, .site = 2);
+	else if (what == BYTES || what == READINESS)
+		PUT(b, t, 2, io_begin, .object = object, .op = TRACE_IO_write, .n = 1, .site = 2);
+	else if (what == CALLER)
+		PUT(b, t, 2, io_begin, .object = call, .op = TRACE_IO_connect, .site = 2);
+	PUT(b, t, 2, process_end, .status = 0);
+}
+
+static void end_to_wait(
+	struct bench *b, enum wait_for what, uint64_t t, uint32_t object, bool is_broken)
+{
+	if (what == CHILD)
+		PUT(b, t, 1, child_waited, .pid = is_broken ? 0 : 101);
+	else if (what == READINESS)
+		PUT(b, t, 1, poll_end, .object = is_broken ? 0 : object,
+			.result = is_broken ? -EINTR : 1);
+	else if (what != MESSAGE)
+		PUT(b, t, 1, io_end, .object = object, .result = is_broken ? -EINTR : 1,
+			.op = what == BYTES ? TRACE_IO_read : TRACE_IO_accept);
+	else
+		PUT(b, t, 1, message_received, .object = object, .n = !is_broken);
+}
+
+/* A timer's signal breaks a wait off again and again: it lasts as long as what it is for. */
+static void a_wait_is_broken_off_and_begun_again(void **state)
+{
+	static const struct {
+		enum trace_object_type type;
+		const char *name;
+	} object_of[WAITS_FOR_NR] = {
+		[MESSAGE] = {TRACE_OBJECT_message_queue, "/jobs"},
+		[CALLER] = {TRACE_OBJECT_listener, "tcp 0.0.0.0:80 -"},
+		[BYTES] = {TRACE_OBJECT_pipe, ""},
+		[READINESS] = {TRACE_OBJECT_pipe, ""},
+	};
+	(void)state;
+	for (enum wait_for what = 0; what < WAITS_FOR_NR; what++) {
+		struct bench b;
+		start(&b);
+		site(&b, "parent");
+		site(&b, "child");
+		uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
+		stream(&b, p);
+		stream(&b, c);
+		uint32_t id = what == CHILD
+				      ? 0
+				      : object(&b, object_of[what].type, object_of[what].name, 100);
+		uint32_t call = object(&b, TRACE_OBJECT_socket, "tcp 10.0.0.1:5 10.0.0.1:80", 0);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 10, 1, process_fork, .token = 1, .site = 1);
+		PUT(&b, 10, 2, process_begin, .token = 1);
+		PUT(&b, 10, 2, sleep_begin, .duration_ns = 390, .site = 2);
+		for (uint64_t t = 20; t < 320; t += 100) {
+			begin_to_wait(&b, what, t, id);
+			end_to_wait(&b, what, t + 99, id, true);
+		}
+		begin_to_wait(&b, what, 320, id);
+		PUT(&b, 400, 2, sleep_end);
+		give(&b, what, 400, id, call);
+		end_to_wait(&b, what, 402, id, false);
+		end(&b, 500);
+		assert_float_equal(on_path(&b, "sleeping"), 390, 1e-6);
+		takes_then(&b, "sleeping", 0.5, 500 - 195, 500 - 195);
+		finish(&b);
+	}
+}
+
 /* What a program reads from a signalfd is its children's ends, as far as is seen; what a poll or a
  * timerfd gives when nothing else came is the time. */
 static void a_descriptor_tells_of_signals_and_time(void **state)
@@ -832,6 +919,7 @@ int main(void)
 		cmocka_unit_test(a_time_limit_is_met_by_chance),
 		cmocka_unit_test(a_periodic_stop_is_met_by_chance),
 		cmocka_unit_test(a_time_limit_waits_for_the_mutex_at_its_end),
+		cmocka_unit_test(a_wait_is_broken_off_and_begun_again),
 		cmocka_unit_test(a_descriptor_tells_of_signals_and_time),
 		cmocka_unit_test(calls_tell_how_long_they_slept),
 		cmocka_unit_test(a_call_goes_on_after_what_was_called_in_it),
