@@ -362,6 +362,8 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	}
 	first->bits = (first->bits & ~(7u << REPLAY_CLASS_SHIFT)) |
 		      (uint32_t) class << REPLAY_CLASS_SHIFT;
+	if (m.early && (class == REPLAY_RUN || class == REPLAY_UNEXPLAINED))
+		first->bits |= REPLAY_EARLY;
 	if (!s)
 		s = graph_replay_set_own(r, m.first, own, err);
 	a->t_last = m.t;
@@ -801,7 +803,9 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 			.actor = v->actor, .first = i, .t = r->now, .waker = REPLAY_NONE};
 		replay_step(r, i)->recording_ns = replay_take_recording(&r->actor[v->actor]);
 		replay_step(r, i)->late_ns = r->actor[v->actor].late_ns;
+		r->moment.early = r->actor[v->actor].early;
 		r->actor[v->actor].late_ns = 0;
+		r->actor[v->actor].early = false;
 	}
 	r->moment.last = i;
 	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);

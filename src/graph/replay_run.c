@@ -210,12 +210,25 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 		await_link(s, step->queue);
 }
 
+/* A sleep that something ended before its time lasts until then, or for what is asked for now. */
+static uint64_t broken_sleep(const struct sim *s, const struct sim_actor *a,
+	const struct replay_step *step, uint64_t own)
+{
+	uint64_t asked = sim_scaled(s, a->state, own + step->late_ns);
+
+	if (step->late_ns == UINT32_MAX && asked) /* or more */
+		return own;
+	return asked < own ? asked : own;
+}
+
 /* A sleep comes to its end as late as it did, however long it is, if it is still there. */
 static uint64_t scaled_sleep(const struct sim *s, const struct sim_actor *a,
 	const struct replay_step *step, uint64_t own)
 {
 	uint64_t late = step->late_ns < own ? step->late_ns : own;
 
+	if (BASE_UNLIKELY(late && step->bits & REPLAY_EARLY))
+		return broken_sleep(s, a, step, own);
 	if (BASE_LIKELY(!late) || !sim_scaled(s, a->state, UINT32_MAX))
 		return sim_scaled(s, a->state, own);
 	own = sim_scaled(s, a->state, own - late);

@@ -143,6 +143,8 @@ struct clock {
 struct sleep {
 	uint32_t clock;     /* NONE: none */
 	bool follows, sets; /* waits for that clock; sets it when it awakes */
+	bool lasts;         /* nothing has been done since it began ... */
+	uint64_t begin_ns;  /* ... then */
 	uint64_t due_ns;
 };
 
@@ -771,8 +773,8 @@ void model_link_cuts(
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 /* So much of the actor's time from its last verb to its next one was recording; 0: nothing. */
 void model_tell_recording(struct model *m, const struct thread *t, uint64_t ns);
-/* ... it slept longer than it had asked for. */
-void model_tell_late(struct model *m, const struct thread *t, uint64_t ns);
+/* ... it slept longer than it had asked for; below 0: something ended the sleep before. */
+void model_tell_late(struct model *m, const struct thread *t, int64_t ns);
 void model_count(struct model *m, enum trace_diag d);
 /* A table of the model's or of a thread's; false: no memory, and the run has failed. */
 bool model_grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes);
@@ -867,6 +869,9 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 	uint64_t from_ns, uint64_t to_ns);
 
 /* ---- rules_clock.c: false where no clock is known -------------------------------------------- */
+
+/* The thread goes on to that state: if its sleep's time is not over, a signal has ended it. */
+void model_sleep_is_left(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 
 /* A system call begins; somebody without a path wakes who sleeps in it: a deadline has come, and
  * was peeked at; it ends. */

@@ -64,6 +64,17 @@ test_predict_sleeping_tickers() {
 	done
 }
 
+# Half as long a sleep is not over before a timer's signal ends it; without one, nothing is left.
+test_predict_broken_sleeps() {
+	expect 0 longpole record -q -o alarm.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" alarm
+	expect 0 longpole whatif --json alarm.lpt scale 'sleeping=-50%'
+	is_json out '.result.scenarios[0].best.predicted_speedup | . > 0.95 and . < 1.05'
+	expect 0 longpole whatif --json alarm.lpt scale 'sleeping=-99%'
+	is_json out '.result.scenarios[0].best.predicted_speedup | . > 1.5'
+	expect 0 longpole whatif alarm.lpt scale 'sleeping=-50%'
+	grep -q 'of the path are waits that a time limit or a signal ended' out || fail 'that a signal ended the sleeps is not said'
+}
+
 # Between two looks it does something for as long as it looks: ticks or work, the interval has both.
 test_predict_ticks_or_work() {
 	expect 0 longpole record -q -o busy.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" busy

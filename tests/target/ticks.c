@@ -10,6 +10,7 @@
  *	sem       ... in sem_timedwait(); a post ends it
  *	child     the main thread itself, in select() until its child, which sleeps, has ended
  *	waitpid   ... in waitpid(), which a timer's signal breaks off every 20 ms
+ *	alarm     nobody ticks: such a signal ends each of the main thread's sleeps, of 900 ms
  *	killed    a process in usleep(); SIGTERM ends it
  *	group     ... that SIGTERM for its process group ends
  *	sleep     ... in usleep(), until a flag is set
@@ -183,13 +184,14 @@ static void with_process(void)
 		tick();
 }
 
-/* The child sleeps; a timer's signal breaks the wait for it off, which begins again. */
+/* The child sleeps; a timer's signal breaks the wait for it off, which begins again. Or there is no
+ * child, and the signal ends sleeps. */
 static void with_timer(void)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 	struct itimerval every = {.it_interval.tv_usec = SHORT_TICK_MS * 1000,
 		.it_value.tv_usec = SHORT_TICK_MS * 1000};
-	pid_t child = fork();
+	pid_t child = is("alarm") ? -1 : fork();
 
 	if (!child) {
 		usleep(ROUNDS * SLEEP_US);
@@ -197,6 +199,8 @@ static void with_timer(void)
 	}
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &every, NULL);
+	for (int i = 0; child < 0 && i < ROUNDS / 2; i++)
+		usleep(900000);
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 }
@@ -241,7 +245,7 @@ int main(int argc, char **argv)
 		with_process();
 	else if (is("naps"))
 		with_naps();
-	else if (is("waitpid"))
+	else if (is("waitpid") || is("alarm"))
 		with_timer();
 	else
 		with_thread();

@@ -328,6 +328,42 @@ static void a_wait_is_broken_off_and_begun_again(void **state)
 	}
 }
 
+/* A signal ends a sleep of 800 after 300, or one of 400: the call says so, or a handler jumps out of
+ * it. Half as long a sleep is not over before the signal; or it is. */
+static void a_signal_ends_a_sleep(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		bool jumps = i & 1, is_broken = i < 4;
+		uint64_t asked_ns = i < 2 ? 800 : is_broken ? 400 : 300;
+		struct bench b;
+		start(&b);
+		b.tick_ns = 1000;
+		uint32_t fn = site(&b, "nap");
+		stream(&b, process_of(&b, "prog", 0, 100));
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 100, 1, sleep_begin, .duration_ns = asked_ns * 1000, .site = fn);
+		PUT(&b, 105, 1, cpu_out, .processor = 0, .preempted = 1);
+		PUT(&b, 110, 1, cpu_in, .processor = 0);
+		if (!jumps)
+			PUT(&b, 400, 1, sleep_end);
+		PUT(&b, 400, 1, io_begin, .op = TRACE_IO_open, .site = fn);
+		PUT(&b, 400, 1, io_end, .op = TRACE_IO_open);
+		PUT(&b, 500, 1, thread_end);
+		PUT(&b, 500, 1, process_end, .status = 0);
+		analyse(&b);
+		conserved(&b, 500000);
+		for (uint32_t s = 0; s < graph_nr_states(model_graph(b.model)); s++)
+			if (model_state(b.model, s)->kind == MODEL_STATE_sleep)
+				assert_true(
+					model_state_timed_share(b.model, s) == is_broken);
+		assert_float_equal(on_path(&b, "sleeping"), 295000, 1e-6);
+		uint64_t is_ns = i < 2 ? 497500 : is_broken ? 402500 : 352500;
+		takes_then(&b, "sleeping", 0.5, 352500, is_ns);
+		finish(&b);
+	}
+}
+
 /* What a program reads from a signalfd is its children's ends, as far as is seen; what a poll or a
  * timerfd gives when nothing else came is the time. */
 static void a_descriptor_tells_of_signals_and_time(void **state)
@@ -920,6 +956,7 @@ int main(void)
 		cmocka_unit_test(a_periodic_stop_is_met_by_chance),
 		cmocka_unit_test(a_time_limit_waits_for_the_mutex_at_its_end),
 		cmocka_unit_test(a_wait_is_broken_off_and_begun_again),
+		cmocka_unit_test(a_signal_ends_a_sleep),
 		cmocka_unit_test(a_descriptor_tells_of_signals_and_time),
 		cmocka_unit_test(calls_tell_how_long_they_slept),
 		cmocka_unit_test(a_call_goes_on_after_what_was_called_in_it),
