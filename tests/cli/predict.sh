@@ -75,6 +75,17 @@ test_predict_broken_sleeps() {
 	grep -q 'of the path are waits that a time limit or a signal ended' out || fail 'that a signal ended the sleeps is not said'
 }
 
+# Who is stopped waits for nobody that is known: the interval reaches as far as the change may, and no farther.
+test_predict_unexplained() {
+	expect 0 longpole record -q -o stopped.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" stopped
+	expect 0 longpole whatif --json stopped.lpt scale 'sleeping=-50%'
+	is_json out '.result.scenarios[0].best | .predicted_speedup_low < 1.5 and .predicted_speedup_high > 1.7'
+	expect 0 longpole whatif --json stopped.lpt scale 'sleeping=-1%'
+	is_json out '.result.scenarios[0].best.predicted_speedup_high < 1.2'
+	expect 0 longpole whatif stopped.lpt scale 'sleeping=-50%'
+	grep -q 'of the path are waits that no recorded event ended' out || fail 'what is not explained is not said'
+}
+
 # Between two looks it does something for as long as it looks: ticks or work, the interval has both.
 test_predict_ticks_or_work() {
 	expect 0 longpole record -q -o busy.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" busy

@@ -11,6 +11,7 @@
  *	child     the main thread itself, in select() until its child, which sleeps, has ended
  *	waitpid   ... in waitpid(), which a timer's signal breaks off every 20 ms
  *	alarm     nobody ticks: such a signal ends each of the main thread's sleeps, of 900 ms
+ *	stopped   nobody ticks: it sleeps while its children are stopped, which nothing tells
  *	killed    a process in usleep(); SIGTERM ends it
  *	group     ... that SIGTERM for its process group ends
  *	sleep     ... in usleep(), until a flag is set
@@ -205,6 +206,23 @@ static void with_timer(void)
 		;
 }
 
+/* Each child stops itself, until the main thread, which sleeps, lets it go on. */
+static void with_stopped(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			raise(SIGSTOP);
+			_exit(0);
+		}
+		waitpid(child, NULL, WUNTRACED);
+		usleep(SLEEP_US);
+		kill(child, SIGCONT);
+		waitpid(child, NULL, 0);
+	}
+}
+
 static void *napper(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -245,6 +263,8 @@ int main(int argc, char **argv)
 		with_process();
 	else if (is("naps"))
 		with_naps();
+	else if (is("stopped"))
+		with_stopped();
 	else if (is("waitpid") || is("alarm"))
 		with_timer();
 	else

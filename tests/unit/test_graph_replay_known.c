@@ -5,6 +5,8 @@
 
 #include "replay_fixture.h"
 
+#include <math.h>
+
 /* n jobs of 10 us behind one token; with k tokens they take ceil(n / k) rounds. */
 static void test_servers(void **state)
 {
@@ -1138,9 +1140,35 @@ static void test_sleeps_end_early(void **state)
 	}
 }
 
+/* Two actors of 1000 ns of RUN each, one of which waits for 500: what edits take from all of them. */
+static void test_edits_take_away(void **state)
+{
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	double ns = 0;
+	(void)state;
+	declare(s);
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, RUN, GRAPH_START);
+	say(s, GRAPH_VERB_state, 0, 1, 0, 0, RUN, GRAPH_START);
+	say(s, GRAPH_VERB_wait, 1000, 0, 0, 0, IDLE, 0);
+	say(s, GRAPH_VERB_state, 1000, 1, 0, 0, IDLE, 0);
+	say(s, GRAPH_VERB_state, 1500, 0, 0, 0, RUN, 0);
+	struct graph_edit edit[] = {{GRAPH_EDIT_SCALE_STATE, RUN, 0.25, 0},
+		{GRAPH_EDIT_SCALE_STATE, IDLE, 0.5, 0}, {GRAPH_EDIT_SCALE_STATE, RUN, 2, 0},
+		{GRAPH_EDIT_SCALE_STATE, 1000, 0, 0}, {GRAPH_EDIT_IGNORE_QUEUE, 0, 0, 0}};
+	static const double away_ns[] = {1500, 1750, 1250, 1250, INFINITY};
+	for (size_t i = 0; i < BASE_COUNT(edit); i++) {
+		struct graph_scenario edits = {.edit = edit, .nr_edits = i + 1};
+		assert_int_equal(graph_replay_taken_away(r, &edits, &ns, NULL), BASE_OK);
+		assert_true(ns == away_ns[i]);
+	}
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_edits_take_away),
 		cmocka_unit_test(test_sleeps_end_early),
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_lock_changes_hands),

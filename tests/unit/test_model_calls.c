@@ -355,8 +355,7 @@ static void a_signal_ends_a_sleep(void **state)
 		conserved(&b, 500000);
 		for (uint32_t s = 0; s < graph_nr_states(model_graph(b.model)); s++)
 			if (model_state(b.model, s)->kind == MODEL_STATE_sleep)
-				assert_true(
-					model_state_timed_share(b.model, s) == is_broken);
+				assert_true(model_state_timed_share(b.model, s) == is_broken);
 		assert_float_equal(on_path(&b, "sleeping"), 295000, 1e-6);
 		uint64_t is_ns = i < 2 ? 497500 : is_broken ? 402500 : 352500;
 		takes_then(&b, "sleeping", 0.5, 352500, is_ns);
