@@ -163,16 +163,15 @@ static enum base_status sink_recording(void *ctx, uint32_t actor, uint64_t ns, s
 
 static enum base_status sink_late(void *ctx, uint32_t actor, int64_t ns, struct base_err *err)
 {
-	uint64_t off_ns = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 	struct graph_replay *r = ctx;
 	struct replay_log_actor *a = present_life(r, actor);
 
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
-	if (a) {
-		a->late_ns = off_ns < UINT32_MAX ? (uint32_t)off_ns : UINT32_MAX;
-		a->early = ns < 0;
-	}
+	if (a)
+		a->late_ns = ns < -(int64_t)UINT32_MAX  ? -(int64_t)UINT32_MAX
+			     : ns > (int64_t)UINT32_MAX ? (int64_t)UINT32_MAX
+							: ns;
 	return BASE_OK;
 }
 

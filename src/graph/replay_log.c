@@ -5,6 +5,8 @@
  */
 #include "graph/replay_priv.h"
 
+#include <stdlib.h>
+
 static struct replay_memory memory_of(struct graph_replay *r)
 {
 	return (struct replay_memory){
@@ -802,10 +804,9 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		r->moment = (struct replay_moment){
 			.actor = v->actor, .first = i, .t = r->now, .waker = REPLAY_NONE};
 		replay_step(r, i)->recording_ns = replay_take_recording(&r->actor[v->actor]);
-		replay_step(r, i)->late_ns = r->actor[v->actor].late_ns;
-		r->moment.early = r->actor[v->actor].early;
+		replay_step(r, i)->late_ns = (uint32_t)llabs(r->actor[v->actor].late_ns);
+		r->moment.early = r->actor[v->actor].late_ns < 0;
 		r->actor[v->actor].late_ns = 0;
-		r->actor[v->actor].early = false;
 	}
 	r->moment.last = i;
 	r->moment.flags |= v->flags & (GRAPH_START | GRAPH_EXPLAINED | GRAPH_TIMED_OUT);

@@ -218,8 +218,7 @@ struct replay_log_actor {
 	uint64_t hole_begin_ns, hole_full_ns, hole_none_ns;
 	uint64_t hole_ns;      /* since t_last, because ours had them all */
 	uint64_t recording_ns; /* since t_last */
-	uint32_t late_ns;      /* ... of a sleep */
-	bool early;            /* ... by so much */
+	int64_t late_ns;       /* ... of a sleep; below 0: it ended so much early */
 	uint64_t takes_then;   /* of wait_queue, when the wait began */
 	/* Before the moment being logged it entered a processor that another of ours had left then;
 	 * did that one want to go on? */
