@@ -284,8 +284,9 @@ struct graph_sink {
 	 * itself. Several times: their sum. */
 	enum base_status (*recording)(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err);
 	/* May be NULL. So much of it the actor slept longer than it had asked for: no edit of the
-	 * state changes that, unless it takes away the sleep. */
-	enum base_status (*late)(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err);
+	 * state changes that, unless it takes away the sleep. Below 0: so much shorter, since
+	 * something ended it early, which an edit of the state does not move. */
+	enum base_status (*late)(void *ctx, uint32_t actor, int64_t ns, struct base_err *err);
 };
 
 /*

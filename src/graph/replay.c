@@ -2,6 +2,8 @@
 /* replay.c - life cycle and memory of the log; the sink's declarations. */
 #include "graph/replay_priv.h"
 
+#include <math.h>
+
 #define DEFAULT_MAX_MEMORY ((size_t)2 << 30)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -159,7 +161,7 @@ static enum base_status sink_recording(void *ctx, uint32_t actor, uint64_t ns, s
 	return BASE_OK;
 }
 
-static enum base_status sink_late(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
+static enum base_status sink_late(void *ctx, uint32_t actor, int64_t ns, struct base_err *err)
 {
 	struct graph_replay *r = ctx;
 	struct replay_log_actor *a = present_life(r, actor);
@@ -167,7 +169,9 @@ static enum base_status sink_late(void *ctx, uint32_t actor, uint64_t ns, struct
 	if (r->failed)
 		return base_fail(err, r->failed, "replay's log failed before");
 	if (a)
-		a->late_ns = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+		a->late_ns = ns < -(int64_t)UINT32_MAX  ? -(int64_t)UINT32_MAX
+			     : ns > (int64_t)UINT32_MAX ? (int64_t)UINT32_MAX
+							: ns;
 	return BASE_OK;
 }
 
@@ -269,4 +273,56 @@ uint64_t graph_replay_nr_verbs(const struct graph_replay *r)
 size_t graph_replay_memory_bytes(const struct graph_replay *r)
 {
 	return r->memory_bytes;
+}
+
+/* ---- what an edit takes away ----------------------------------------------------------------- */
+
+/* What is left of each state's time, up to the last that there is; 1: all of it. */
+static double *shares_left(const struct graph_replay *r, const struct graph_scenario *edits)
+{
+	double *left = base_alloc(((size_t)r->last_state + 1) * sizeof *left);
+
+	for (uint32_t i = 0; left && i <= r->last_state; i++)
+		left[i] = 1;
+	for (size_t i = 0; left && i < edits->nr_edits; i++)
+		if (edits->edit[i].id <= r->last_state)
+			left[edits->edit[i].id] *= edits->edit[i].factor;
+	return left;
+}
+
+static bool only_scales(const struct graph_scenario *edits)
+{
+	for (size_t i = 0; i < edits->nr_edits; i++)
+		if (edits->edit[i].kind != GRAPH_EDIT_SCALE_STATE)
+			return false;
+	return true;
+}
+
+enum base_status graph_replay_taken_away(const struct graph_replay *r,
+	const struct graph_scenario *edits, double *ret_ns, struct base_err *err)
+{
+	double *left;
+
+	*ret_ns = INFINITY;
+	if (!only_scales(edits))
+		return BASE_OK;
+	left = shares_left(r, edits);
+	if (!left)
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for a scenario");
+	*ret_ns = 0;
+	for (size_t k = 0; k < r->nr_actors; k++) {
+		uint32_t state = 0;
+
+		for (uint32_t i = r->actor[k].head; i != REPLAY_NONE;) {
+			const struct replay_step *step = replay_step(r, i);
+
+			if (left[state] < 1 && replay_class(step) != REPLAY_ABSOLUTE &&
+				replay_kind(step) != REPLAY_LINK_OUT)
+				*ret_ns += (double)replay_own(r, step) * (1 - left[state]);
+			state = step->state <= r->last_state ? step->state : 0;
+			i = replay_next(r, step);
+		}
+	}
+	base_free(left);
+	return BASE_OK;
 }

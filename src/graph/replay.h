@@ -87,6 +87,10 @@ uint64_t graph_replay_wake_ns(const struct graph_replay *r); /* 0: not known */
 enum base_status graph_replay_mend(struct graph_replay *r, struct base_err *err) BASE_MUST_CHECK;
 uint64_t graph_replay_nr_given(const struct graph_replay *r); /* waits that were mended */
 uint64_t graph_replay_given_ns(const struct graph_replay *r); /* their length, in all */
+/* So much time of all actors in all the run the edits take away; INFINITY: it is not known, they do
+ * not only scale states. Errors: ERR_NOMEM. */
+enum base_status graph_replay_taken_away(const struct graph_replay *r,
+	const struct graph_scenario *edits, double *ret_ns, struct base_err *err) BASE_MUST_CHECK;
 
 struct graph_replay_result {
 	uint64_t start_ns;        /* the first verb */

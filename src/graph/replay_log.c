@@ -5,6 +5,8 @@
  */
 #include "graph/replay_priv.h"
 
+#include <stdlib.h>
+
 static struct replay_memory memory_of(struct graph_replay *r)
 {
 	return (struct replay_memory){
@@ -362,6 +364,8 @@ static enum base_status close_moment(struct graph_replay *r, struct base_err *er
 	}
 	first->bits = (first->bits & ~(7u << REPLAY_CLASS_SHIFT)) |
 		      (uint32_t) class << REPLAY_CLASS_SHIFT;
+	if (m.early && (class == REPLAY_RUN || class == REPLAY_UNEXPLAINED))
+		first->bits |= REPLAY_EARLY;
 	if (!s)
 		s = graph_replay_set_own(r, m.first, own, err);
 	a->t_last = m.t;
@@ -625,6 +629,12 @@ static enum base_status log_enqueue(
 	return s || !n || q->o.counts ? s : replay_log_put_units(r, q, n, v->key, err);
 }
 
+/* A time limit ended the wait, and the lock was free: when that was given up is no reason. */
+static bool is_by_the_way(const struct graph_verb *v)
+{
+	return v->flags & GRAPH_BACK && v->flags & GRAPH_TIMED_OUT;
+}
+
 static enum base_status log_take(struct graph_replay *r, const struct graph_verb *v, uint32_t i,
 	bool keep, struct base_err *err)
 {
@@ -660,7 +670,7 @@ static enum base_status log_take(struct graph_replay *r, const struct graph_verb
 		s = set_ordinal(r, i, puts, err);
 	if (!s)
 		s = keep ? BASE_OK : note_take(r, v, i, &available, err);
-	if (got && !(v->flags & GRAPH_OPTIONAL))
+	if (got && !(v->flags & GRAPH_OPTIONAL) && !is_by_the_way(v))
 		depends_on(r, v->queue, &available);
 	return s || keep ? s : free_space(r, q, got, err);
 }
@@ -794,7 +804,8 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 		r->moment = (struct replay_moment){
 			.actor = v->actor, .first = i, .t = r->now, .waker = REPLAY_NONE};
 		replay_step(r, i)->recording_ns = replay_take_recording(&r->actor[v->actor]);
-		replay_step(r, i)->late_ns = r->actor[v->actor].late_ns;
+		replay_step(r, i)->late_ns = (uint32_t)llabs(r->actor[v->actor].late_ns);
+		r->moment.early = r->actor[v->actor].late_ns < 0;
 		r->actor[v->actor].late_ns = 0;
 	}
 	r->moment.last = i;
@@ -803,6 +814,38 @@ static enum base_status log_step(struct graph_replay *r, enum graph_verb_kind ki
 	if (s || (v->flags & GRAPH_MORE && !waits))
 		return s;
 	return close_moment(r, err);
+}
+
+/*
+ * A time limit ended the wait, and then it had to wait for a lock: at the latest when the one who
+ * gave that up had taken it the sleep was over, as far as is known.
+ */
+static bool is_late_take(
+	const struct graph_replay *r, enum graph_verb_kind kind, const struct graph_verb *v)
+{
+	return kind == GRAPH_VERB_dequeue && v->flags & GRAPH_TIMED_OUT &&
+	       !(v->flags & GRAPH_BACK) && r->queue[v->queue].exclusive;
+}
+
+static enum base_status end_sleep(
+	struct graph_replay *r, const struct graph_verb *v, struct base_err *err)
+{
+	const struct replay_log_queue *q = &r->queue[v->queue];
+	const struct replay_log_actor *a = &r->actor[v->actor];
+	struct graph_verb wait = {.actor = v->actor,
+		.state = a->state,
+		.queue = v->queue,
+		.flags = GRAPH_EXPLAINED | GRAPH_TIMED_OUT,
+		.n = v->n};
+	uint64_t now = r->now;
+	enum base_status s;
+
+	if (!a->waits || !q->nr_takes || q->last_take_ns <= a->t_last)
+		return BASE_OK;
+	r->now = q->last_take_ns;
+	s = log_step(r, GRAPH_VERB_wait_empty, &wait, 0, err);
+	r->now = now;
+	return s;
 }
 
 /* ---- the recorded run's processors: the simulation has its own ------------------------------- */
@@ -984,6 +1027,8 @@ static enum base_status log_verb(struct graph_replay *r, enum graph_verb_kind ki
 		return log_processor(r, kind, v, err);
 	if (BASE_UNLIKELY(r->actor[v->actor].in_hole))
 		s = end_hole(r, v->actor, v->state, r->actor[v->actor].state, 0, err);
+	if (!s && is_late_take(r, kind, v))
+		s = end_sleep(r, v, err);
 	return s ? s : log_step(r, kind, v, from_actor, err);
 }
 

@@ -49,12 +49,15 @@ enum {
 	 */
 	REPLAY_PREEMPTED = 1 << REPLAY_WAITED_SHIFT,
 	REPLAY_GIVEN = 2 << REPLAY_WAITED_SHIFT, /* ... graph_replay_mend() made it one */
+	/* ... or of something done: a sleep that ended late_ns before what was asked for */
+	REPLAY_EARLY = 4 << REPLAY_WAITED_SHIFT,
 };
 
 struct replay_step {
 	uint32_t own;          /* ns */
 	uint32_t recording_ns; /* of own, where the actor did something: gone when nobody records */
-	uint32_t late_ns;      /* of own, where the actor slept: no edit of the state scales it */
+	uint32_t late_ns;      /* of own, where the actor slept: no edit of the state scales it;
+				* REPLAY_EARLY: beyond own */
 	uint32_t next;         /* of the same actor; REPLAY_NONE */
 	uint32_t state;
 	uint32_t queue; /* a link: its source */
@@ -215,7 +218,7 @@ struct replay_log_actor {
 	uint64_t hole_begin_ns, hole_full_ns, hole_none_ns;
 	uint64_t hole_ns;      /* since t_last, because ours had them all */
 	uint64_t recording_ns; /* since t_last */
-	uint32_t late_ns;      /* ... of a sleep */
+	int64_t late_ns;       /* ... of a sleep; below 0: it ended so much early */
 	uint64_t takes_then;   /* of wait_queue, when the wait began */
 	/* Before the moment being logged it entered a processor that another of ours had left then;
 	 * did that one want to go on? */
@@ -249,6 +252,7 @@ struct replay_moment {         /* being logged: GRAPH_MORE leaves it open */
 	uint32_t waker; /* the step that put what was waited for; REPLAY_NONE: not known */
 	uint32_t flags;
 	bool depends, links;
+	bool early; /* the first step says so much of the sleep that ends here */
 };
 
 struct replay_lives {

@@ -210,12 +210,25 @@ static void start_link(struct sim *s, const struct sim_actor *a, const struct re
 		await_link(s, step->queue);
 }
 
+/* A sleep that something ended before its time lasts until then, or for what is asked for now. */
+static uint64_t broken_sleep(const struct sim *s, const struct sim_actor *a,
+	const struct replay_step *step, uint64_t own)
+{
+	uint64_t asked = sim_scaled(s, a->state, own + step->late_ns);
+
+	if (step->late_ns == UINT32_MAX && asked) /* or more */
+		return own;
+	return asked < own ? asked : own;
+}
+
 /* A sleep comes to its end as late as it did, however long it is, if it is still there. */
 static uint64_t scaled_sleep(const struct sim *s, const struct sim_actor *a,
 	const struct replay_step *step, uint64_t own)
 {
 	uint64_t late = step->late_ns < own ? step->late_ns : own;
 
+	if (BASE_UNLIKELY(late && step->bits & REPLAY_EARLY))
+		return broken_sleep(s, a, step, own);
 	if (BASE_LIKELY(!late) || !sim_scaled(s, a->state, UINT32_MAX))
 		return sim_scaled(s, a->state, own);
 	own = sim_scaled(s, a->state, own - late);
@@ -297,6 +310,12 @@ static void end_actor(struct sim *s, uint32_t actor)
 	} while (actor != REPLAY_NONE && !place_actor(s, actor));
 }
 
+/* A time limit ends the wait, whoever has the lock meanwhile: only then it asks for that. */
+static bool asks_at_its_end(const struct replay_step *step)
+{
+	return step->bits & REPLAY_POLLS && replay_flags(step) & GRAPH_BACK;
+}
+
 /* From its last moment towards the next. */
 static void replay_run_advance(struct sim *s, uint32_t actor)
 {
@@ -346,7 +365,9 @@ static void replay_run_advance(struct sim *s, uint32_t actor)
 			own = sim_scaled(s, step->state, own); /* as often as it runs: less, too */
 		if (own && step->bits & REPLAY_POLLS && graph_sim_poll(s, actor))
 			own = 0;
-		if (!graph_sim_promise(s, actor)) /* not there yet: who waits for it gets in line */
+		if (!asks_at_its_end(step) &&
+			!graph_sim_promise(
+				s, actor)) /* not there yet: who waits for it gets in line */
 			own = 0;
 		if (own)
 			graph_sim_release_processor(s, actor);

@@ -192,7 +192,7 @@ static enum base_status on_recording(void *ctx, uint32_t actor, uint64_t ns, str
 	return next->recording(next->ctx, actor, ns, err);
 }
 
-static enum base_status on_late(void *ctx, uint32_t actor, uint64_t ns, struct base_err *err)
+static enum base_status on_late(void *ctx, uint32_t actor, int64_t ns, struct base_err *err)
 {
 	const struct graph_sink *next = ((struct graph_tokens *)ctx)->next;
 	return next->late(next->ctx, actor, ns, err);

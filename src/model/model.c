@@ -450,6 +450,8 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 				t->k.wake_queue, GRAPH_ALL, t->graph_state, GRAPH_LAST);
 		}
 	}
+	if (BASE_UNLIKELY(t->sleep.lasts))
+		model_sleep_is_left(m, t, time_ns, state);
 	if (verb >= GRAPH_VERB_wait_empty) {
 		if (t->mode != MODE_WAITING)
 			t->timed_before_ns = t->timed_ns;
@@ -504,7 +506,7 @@ void model_tell_recording(struct model *m, const struct thread *t, uint64_t ns)
 		model_keep(m, sink->recording(sink->ctx, model_acting(t), ns, m->err));
 }
 
-void model_tell_late(struct model *m, const struct thread *t, uint64_t ns)
+void model_tell_late(struct model *m, const struct thread *t, int64_t ns)
 {
 	const struct graph_sink *sink = m->sink;
 	if (sink && sink->late && m->status == BASE_OK)

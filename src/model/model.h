@@ -59,6 +59,8 @@ struct model_state {
 	/* Calls on descriptors: how long all of them took, and how much of that without a
 	 * processor, as far as switches were recorded. */
 	uint64_t call_ns, away_ns;
+	/* Of a sleep: until it ended, and until something ended it before its time. */
+	uint64_t slept_ns, broken_ns;
 };
 enum model_actor_kind {
 	MODEL_ACTOR_thread,
@@ -205,7 +207,7 @@ struct graph *model_graph(struct model *m); /* of model_run(): query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);
 /* A wait that a time limit or a timer ends, or a signal that may be one's: whether that moves with
  * the work before it is not known. */
-bool model_state_is_timed(const struct model *m, uint32_t state);
+double model_state_timed_share(const struct model *m, uint32_t state); /* of its time */
 /* Reads of a periodic timerfd that found several periods over. A quicker program would meet each of
  * them; what it then does is not known. */
 uint64_t model_nr_late_timer_reads(const struct model *m);

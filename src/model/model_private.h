@@ -143,6 +143,8 @@ struct clock {
 struct sleep {
 	uint32_t clock;     /* NONE: none */
 	bool follows, sets; /* waits for that clock; sets it when it awakes */
+	bool lasts;         /* nothing has been done since it began ... */
+	uint64_t begin_ns;  /* ... then */
 	uint64_t due_ns;
 };
 
@@ -290,7 +292,7 @@ struct object {
 	struct {
 		uint32_t site, state;       /* site + 1 */
 	} hold[MODEL_HOLDS_KEPT];           /* states of holding it, by site: a cache */
-	uint64_t released_ns;               /* mutex: last given up */
+	uint64_t taken_ns, released_ns;     /* mutex: last taken, last given up */
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
 	uint64_t waited_since_ns;           /* condition variable: by the first of its waiters */
 	struct signals *signals;            /* condition variable */
@@ -735,6 +737,8 @@ void model_end_announced(struct model *m, struct thread *t, enum graph_verb_kind
 	uint64_t time_ns, uint32_t queue, int64_t n, uint32_t state, uint32_t flags);
 /* The state that a thread is in when it waits for nothing. */
 uint32_t model_current_state(const struct thread *t);
+/* Flags: a time limit or a signal ended the wait, and not what it was for. */
+#define MODEL_NOTHING_CAME (GRAPH_EXPLAINED | GRAPH_TIMED_OUT)
 void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint32_t otherwise);
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
 /* What was in a message queue when it was opened. */
@@ -769,8 +773,8 @@ void model_link_cuts(
 void model_rename(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 /* So much of the actor's time from its last verb to its next one was recording; 0: nothing. */
 void model_tell_recording(struct model *m, const struct thread *t, uint64_t ns);
-/* ... it slept longer than it had asked for. */
-void model_tell_late(struct model *m, const struct thread *t, uint64_t ns);
+/* ... it slept longer than it had asked for; below 0: something ended the sleep before. */
+void model_tell_late(struct model *m, const struct thread *t, int64_t ns);
 void model_count(struct model *m, enum trace_diag d);
 /* A table of the model's or of a thread's; false: no memory, and the run has failed. */
 bool model_grow(struct model *m, void *data, size_t *capacity, size_t need, size_t elem_size_bytes);
@@ -865,6 +869,9 @@ struct model_had model_had_processor(const struct model *m, const struct thread 
 	uint64_t from_ns, uint64_t to_ns);
 
 /* ---- rules_clock.c: false where no clock is known -------------------------------------------- */
+
+/* The thread goes on to that state: if its sleep's time is not over, a signal has ended it. */
+void model_sleep_is_left(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state);
 
 /* A system call begins; somebody without a path wakes who sleeps in it: a deadline has come, and
  * was peeked at; it ends. */

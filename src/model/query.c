@@ -37,9 +37,11 @@ struct graph *model_graph(struct model *m)
 	return m->graph;
 }
 
-bool model_state_is_timed(const struct model *m, uint32_t state)
+double model_state_timed_share(const struct model *m, uint32_t state)
 {
 	const struct state_info *st = &m->made.state[state];
+	if (st->pub.kind == MODEL_STATE_sleep && st->pub.broken_ns)
+		return (double)st->pub.broken_ns / (double)st->pub.slept_ns;
 	if (st->pub.kind == MODEL_STATE_sleep)
 		return m->is_system || st->aux == MODEL_SLEEP_LIMIT;
 	return st->pub.kind == MODEL_STATE_external && st->class_ix == NONE &&

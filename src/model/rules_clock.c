@@ -141,9 +141,34 @@ static struct clock *plan_sleep(struct model *m, struct thread *t, uint64_t time
 	return c;
 }
 
+/*
+ * Something else begins. If that is before the time that was asked for, a signal ended the sleep:
+ * a call that fails then says so, a handler that jumps out of it does not. (Who is kept from its
+ * processor on the way into the call has not slept yet.)
+ */
+void model_sleep_is_left(struct model *m, struct thread *t, uint64_t time_ns, uint32_t state)
+{
+	bool was_kept = t->mode == MODE_RUNNABLE ||
+			(state < m->made.nr_states &&
+				m->made.state[state].pub.kind == MODEL_STATE_runnable);
+	if (was_kept || t->graph_state >= m->made.nr_states)
+		return;
+	struct model_state *slept = &m->made.state[t->graph_state].pub;
+	uint64_t slept_ns = time_ns - t->sleep.begin_ns;
+	t->sleep.lasts = false;
+	slept->slept_ns += slept_ns;
+	if (t->sleep.due_ns <= time_ns + SLACK_NS)
+		return;
+	uint64_t left_ns = t->sleep.due_ns - time_ns;
+	slept->broken_ns += slept_ns;
+	model_tell_late(m, t, -(int64_t)(left_ns < INT64_MAX ? left_ns : INT64_MAX));
+}
+
 static void sleep_begins(struct model *m, struct thread *t, uint64_t time_ns, uint64_t deadline_ns,
 	int64_t remaining_ns, uint32_t site, bool exact)
 {
+	if (t->sleep.lasts) /* that one was jumped out of */
+		model_sleep_is_left(m, t, time_ns, NONE);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	const struct clock *c =
@@ -158,6 +183,8 @@ static void sleep_begins(struct model *m, struct thread *t, uint64_t time_ns, ui
 				? c->state
 				: model_make_state(m, MODEL_STATE_sleep, NONE, NONE, site, NONE),
 			0);
+	t->sleep.lasts = true;
+	t->sleep.begin_ns = time_ns;
 }
 
 /* What the kernel's records say of a call in which it may sleep; see the end of this file. */
@@ -203,7 +230,7 @@ static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 	model_napped(t, t->entered_ns, time_ns);
 	t->naps.broken = c && was.due_ns > time_ns + SLACK_NS;
 	if (c && was.due_ns > t->entered_ns && was.due_ns < time_ns)
-		model_tell_late(m, t, time_ns - was.due_ns);
+		model_tell_late(m, t, (int64_t)(time_ns - was.due_ns));
 	if (!c) {
 		awake(m, t, time_ns);
 	} else if (was.follows && was.due_ns <= time_ns + SLACK_NS) {

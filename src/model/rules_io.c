@@ -107,6 +107,13 @@ static uint32_t io_state(struct model *m, uint32_t object, uint32_t site, uint64
 		(uint32_t)op);
 }
 
+/* Somebody who is not recorded ended the wait; where the call failed (a signal, a time limit), it
+ * was not what it waited for. */
+static uint32_t unless_failed(int64_t result)
+{
+	return result < 0 ? MODEL_NOTHING_CAME : GRAPH_EXPLAINED;
+}
+
 static void begin_read(
 	struct model *m, struct thread *t, const struct trace_record *r, struct object *f)
 {
@@ -209,7 +216,7 @@ static void end_accept(struct model *m, struct thread *t, const struct trace_rec
 			model_current_state(t), 0);
 	else
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
-			GRAPH_EXPLAINED);
+			unless_failed(r->u.io_end.result));
 }
 
 /* ---- file locks: a token, the newest counts. Which part of the file is locked, and whether
@@ -234,7 +241,7 @@ static void end_lock(
 	bool given = graph_queue_units(m->graph, t->io.queue) != 0;
 	if (r->u.io_end.result < 0 || !given)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
-			GRAPH_EXPLAINED);
+			unless_failed(r->u.io_end.result));
 	else
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, t->io.queue, GRAPH_ALL,
 			model_current_state(t), t->mode == MODE_WAITING ? GRAPH_LAST : GRAPH_BACK);
@@ -334,8 +341,8 @@ static void end_read(
 		/* nothing there, or brought by somebody who is not recorded */
 		if (result > 0 && t->mode == MODE_WAITING)
 			f->debt_bytes += (uint64_t)result;
-		model_verb(
-			m, t, GRAPH_VERB_state, r->time_ns, 0, 0, (uint32_t)state, GRAPH_EXPLAINED);
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, (uint32_t)state,
+			unless_failed(r->u.io_end.result));
 		return;
 	}
 	uint64_t take = (uint64_t)result < units && !event ? (uint64_t)result : units;
@@ -481,7 +488,7 @@ void model_rule_io_end(struct model *m, struct thread *t, const struct trace_rec
 		count_call(m, t, r->time_ns);
 	if (t->io.active && e->op == TRACE_IO_read &&
 		(e->result == -EINTR || (e->result > 0 && is_signals(m, e->object))))
-		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);
+		model_signal_came(m, t, r->time_ns, unless_failed(e->result));
 	else if (t->io.active && e->op == TRACE_IO_read && e->result > 0 &&
 		 is_timer(m, e->object) && model_timer_was_read(m, t, e->object, r->time_ns))
 		; /* what ended it is told */
@@ -548,8 +555,8 @@ static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 			model_make_state(
 				m, MODEL_STATE_sleep, NONE, NONE, site, MODEL_SLEEP_LIMIT));
 	}
-	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t),
-		GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
+	model_verb(
+		m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t), MODEL_NOTHING_CAME);
 }
 
 /* What its readiness comes from; NULL: somebody else. */
@@ -586,7 +593,7 @@ void model_rule_poll_end(struct model *m, struct thread *t, const struct trace_r
 		e->object && e->result > 0 && !e->writable ? rules_io_read_at(m, e->object) : NULL;
 	if (e->result == -EINTR || (e->object && e->result > 0 && is_signals(m, e->object)))
 		/* SIGCHLD, of all that are seen */
-		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);
+		model_signal_came(m, t, r->time_ns, unless_failed(e->result));
 	else if (e->result > 0 && is_timer(m, e->object) &&
 		 model_timer_is_ready(m, t, e->object, r->time_ns))
 		; /* what ended it is told */

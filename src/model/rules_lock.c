@@ -100,6 +100,7 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 		return;
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
 	bool waited = ends_wait(t);
+	o->taken_ns = r->time_ns;
 	model_push_held(m, t, o, object, site, false);
 	if (o->room != NONE) /* no reader is in */
 		model_verb_of(m, model_acting(t), GRAPH_VERB_peek, r->time_ns, o->room, GRAPH_ALL,
@@ -148,7 +149,7 @@ void model_rule_lock_fail(struct model *m, struct thread *t, const struct trace_
 {
 	if (ends_wait(t))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
-			GRAPH_EXPLAINED);
+			MODEL_NOTHING_CAME);
 }
 
 /* The pseudo-actor of an object, waiting on queue2 for whoever arrives there. */
@@ -288,14 +289,17 @@ static uint32_t take_signal(struct object *c, uint64_t since_ns)
 }
 
 /*
- * It slept until a time limit: did it wait for the mutex, too? Only if that was given up just then.
- * A holder in the middle of the sleep held nobody up.
+ * It slept until a time limit: did it wait for the mutex, too? Only if that was given up just then,
+ * and for no longer than its last holder had it: who takes it for a moment again and again has it
+ * just then by chance. A holder in the middle of the sleep held nobody up.
  */
 static bool was_held_up(const struct object *mutex, uint64_t since_ns, uint64_t time_ns)
 {
 	enum { JUST_THEN = 100 }; /* that part of the sleep */
-	return mutex->released_ns > since_ns &&
-	       (time_ns - mutex->released_ns) * JUST_THEN < time_ns - since_ns;
+	uint64_t from_ns = mutex->taken_ns > since_ns ? mutex->taken_ns : since_ns;
+	return mutex->released_ns > from_ns &&
+	       (time_ns - mutex->released_ns) * JUST_THEN < time_ns - since_ns &&
+	       mutex->released_ns - from_ns > from_ns - since_ns;
 }
 
 void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_record *r)
@@ -314,8 +318,8 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 	if (w->result == 0)
 		signal = take_signal(c, t->cond_wait_ns);
 	else
-		flags |= GRAPH_EXPLAINED | GRAPH_TIMED_OUT; /* time ran out */
-	if (w->result == ETIMEDOUT)                         /* nobody was waited for: it slept */
+		flags |= MODEL_NOTHING_CAME; /* time ran out */
+	if (w->result == ETIMEDOUT)          /* nobody was waited for: it slept */
 		model_rename(m, t, r->time_ns,
 			model_make_state(
 				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
@@ -329,7 +333,10 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 			GRAPH_LAST);
 	else if (w->result == 0)
 		model_count(m, TRACE_DIAG_signal_unmatched);
-	if (x && w->result == ETIMEDOUT && !was_held_up(x, t->cond_wait_ns, r->time_ns))
+	bool held_up = x && was_held_up(x, t->cond_wait_ns, r->time_ns);
+	if (x)
+		x->taken_ns = r->time_ns;
+	if (x && w->result == ETIMEDOUT && !held_up)
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
 			model_queue_of(m, w->mutex, x, 1, w->site), GRAPH_ALL,
 			model_current_state(t), GRAPH_BACK | flags);
@@ -546,5 +553,5 @@ void model_rule_token_take(struct model *m, struct thread *t, const struct trace
 			model_current_state(t), 0);
 	else if (waited)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
-			GRAPH_EXPLAINED | GRAPH_TIMED_OUT);
+			MODEL_NOTHING_CAME);
 }

@@ -127,7 +127,7 @@ void model_rule_message_sent(struct model *m, struct thread *t, const struct tra
 		take_back(m, t, r->time_ns, o, GRAPH_EXPLAINED);
 	else if (given_up || k->moved)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
-			given_up ? GRAPH_EXPLAINED : 0);
+			given_up ? MODEL_NOTHING_CAME : 0);
 	else
 		rules_message_move(m, t, r->time_ns,
 			is_paid(o, k->n) ? GRAPH_VERB_reserve : GRAPH_VERB_enqueue, o->queue, k->n,
@@ -188,6 +188,6 @@ void model_rule_message_received(struct model *m, struct thread *t, const struct
 		if (o->debt_bytes + v->n <= o->outside)
 			o->debt_bytes += v->n;
 	}
-	model_verb(
-		m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), GRAPH_EXPLAINED);
+	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
+		v->n ? GRAPH_EXPLAINED : MODEL_NOTHING_CAME);
 }

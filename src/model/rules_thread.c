@@ -396,14 +396,14 @@ void model_rule_process_exec(struct model *m, struct thread *t, const struct tra
 void model_rule_child_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	model_handler_began(m, t, r->time_ns);
-	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
-		model_make_state(
-			m, MODEL_STATE_wait, NONE, NONE, r->u.child_wait.site, TRACE_OBJECT_NR),
-		0);
+	uint32_t site = r->u.child_wait.site;
+	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, site, 0,
+		model_make_state(m, MODEL_STATE_wait, NONE, NONE, site, TRACE_OBJECT_NR), 0);
 }
 
 /* The signal that was sent last, or the child that ended last, if it did in the wait that is over
- * now. `otherwise` is GRAPH_EXPLAINED where something unseen may have ended it, too, else 0. */
+ * now. `otherwise` is GRAPH_EXPLAINED where something unseen may have ended it, too
+ * (MODEL_NOTHING_CAME: but not what it waited for), else 0. */
 void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint32_t otherwise)
 {
 	uint32_t own = model_token_queue(m, TOKEN_signal, t->stream, 0, false);
@@ -453,7 +453,7 @@ void model_rule_child_waited(struct model *m, struct thread *t, const struct tra
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);
 	if (!pid) /* system(), or nobody had ended */
-		model_signal_came(m, t, r->time_ns, GRAPH_EXPLAINED);
+		model_signal_came(m, t, r->time_ns, MODEL_NOTHING_CAME);
 	else if (queue == NONE)
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);

@@ -292,6 +292,9 @@ struct questions {
 	struct report_simulation then[REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1 + 1];
 	unsigned nr_then;
 	struct graph_scenario unspun; /* the first lane's edits, and without what spins; or empty */
+	/* ... that the first lane's edits take from all threads; where somebody spins, more: who
+	 * spins keeps others from their processors, too */
+	double taken_ns;
 };
 
 static bool is_plain_asked(const struct questions *q, unsigned lane)
@@ -408,10 +411,10 @@ static void replay_answer(struct report_replay_prediction *ret, const struct que
 			 base->variant_ns[i] > 0)
 			replay_widen(ret, base->variant_ns[i] / replay_length_of(r));
 	}
-	/* Who spins waits, but for whom nobody knows: the change may end that sooner by as much as
-	 * it takes. */
+	/* Who spins waits, and so does who is blocked outside of every recorded call, but for whom
+	 * nobody knows: the change may end that sooner by as much as it takes. */
 	if (unspun_ns > 0)
-		replay_widen(ret, base->bare_ns / unspun_ns);
+		replay_widen(ret, base->bare_ns / fmax(unspun_ns, base->bare_ns - q->taken_ns));
 	if (base->nr_variants) {
 		widen_by_run(ret, base, base->bare_ns, ret->placed_ns, 1 - base->plain_share);
 		widen_by_run(ret, base, base->plain_ns, ret->any_ns, base->plain_share);
@@ -532,7 +535,8 @@ static enum base_status add_unspun(
 			.id = q->base->spin[i].state,
 			.factor = 1 - q->base->spin[i].share};
 	q->unspun = (struct graph_scenario){.edit = edit, .nr_edits = nr};
-	return BASE_OK;
+	q->taken_ns = INFINITY;
+	return q->base->spins ? BASE_OK : graph_replay_taken_away(q->log, lane, &q->taken_ns, err);
 }
 
 enum base_status report_replay_predict(struct report_replay_prediction *ret,

@@ -267,6 +267,7 @@ enum { REPORT_VARIANTS = 11 };
 #define REPORT_RUNS_DIFFER  (1.645 * M_SQRT2 * REPORT_RUN_DEVIATES)
 /* States with samples in loops that only wait, longest first: such a share of each would go if it
  * were a wait for what another thread does sooner. */
+/* Who waits, and for whom is not known: it spins, or is blocked outside of every recorded call. */
 enum { REPORT_SPIN_STATES = 16 };
 struct report_spin_state {
 	uint32_t state;
@@ -293,6 +294,8 @@ struct report_replay_run { /* the run simulated as it was */
 	double cost_share; /* what recording took, but what is taken off where it was */
 	struct report_spin_state spin[REPORT_SPIN_STATES];
 	unsigned nr_spins;
+	bool spins; /* some of these spin */
+	double unexplained_ns; /* of the path: waits that no recorded event ended */
 };
 struct report_replay_prediction {
 	bool made;

@@ -3,10 +3,12 @@
  * spins.c - who may have waited without a call: samples in loops whose code shows that a round
  * changes nothing (trace kind wait_loop). That it waited is sure as far as its time was spent
  * there; for whom, nobody recorded: to the graph it worked. So whatever makes the other thread
- * quicker may gain more than is predicted.
+ * quicker may gain more than is predicted. So it may where the path has waits that no recorded event
+ * ended.
  */
 #include "report/private.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,27 +117,51 @@ static int by_state_spun(const void *a, const void *b)
 	return x->state < y->state ? -1 : x->state > y->state;
 }
 
-enum base_status report_replay_spins(
-	struct report_replay_run *ret, struct model *m, struct base_err *err)
+/* How long each state spun, of all actors; where the path has waits in it that nothing explains,
+ * how long these are. (Off the path they hold nobody up.) */
+static enum base_status sum_states(struct report_spin_state *spin, uint32_t nr_states,
+	double *ret_unexplained_ns, struct model *m, struct base_err *err)
 {
 	const struct graph_state_totals *total;
-	uint32_t nr_states = graph_nr_states(model_graph(m)), nr_spinning = 0;
+	struct graph_lane_result lane = {0};
 	size_t nr;
-	struct report_spin_state *spin = base_alloc((nr_states + 1) * sizeof *spin);
-	if (!spin)
-		return report_no_memory(err);
 	enum base_status s = graph_totals(model_graph(m), &total, &nr, err);
-	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+	for (size_t i = 0; s == BASE_OK && i < nr; i++)
 		if (total[i].state < nr_states)
 			spin[total[i].state].spun_ns +=
 				(double)(total[i].total_ns - total[i].waiting_ns);
-	}
 	for (uint32_t i = 0; i < nr_states; i++) {
-		double share = model_state_spin(m, i).share;
-		if (share > 0 && spin[i].spun_ns * share >= TELLS_FROM * ret->recorded_ns)
-			spin[nr_spinning++] = (struct report_spin_state){
-				.state = i, .share = share, .spun_ns = spin[i].spun_ns * share};
+		spin[i].state = i;
+		spin[i].share = model_state_spin(m, i).share;
+		spin[i].spun_ns *= spin[i].share;
 	}
+	if (s == BASE_OK)
+		s = graph_lane(model_graph(m), 0, &lane, err);
+	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++) {
+		const struct graph_path_state *p = &lane.state[i];
+		if (p->state >= nr_states || p->unexplained_ns <= 0 ||
+			model_state_spin(m, p->state).share > 0)
+			continue;
+		spin[p->state].share = fmax(spin[p->state].share, p->unexplained_ns / p->path_ns);
+		spin[p->state].spun_ns += p->unexplained_ns;
+		*ret_unexplained_ns += p->unexplained_ns;
+	}
+	return s;
+}
+
+enum base_status report_replay_spins(
+	struct report_replay_run *ret, struct model *m, struct base_err *err)
+{
+	uint32_t nr_states = graph_nr_states(model_graph(m)), nr_spinning = 0;
+	struct report_spin_state *spin = base_alloc((nr_states + 1) * sizeof *spin);
+	if (!spin)
+		return report_no_memory(err);
+	enum base_status s = sum_states(spin, nr_states, &ret->unexplained_ns, m, err);
+	for (uint32_t i = 0; i < nr_states; i++)
+		if (spin[i].share > 0 && spin[i].spun_ns >= TELLS_FROM * ret->recorded_ns)
+			spin[nr_spinning++] = spin[i];
+	for (uint32_t i = 0; i < nr_spinning; i++)
+		ret->spins |= model_state_spin(m, spin[i].state).share > 0;
 	if (nr_spinning)
 		qsort(spin, nr_spinning, sizeof *spin, by_state_spun);
 	ret->nr_spins = nr_spinning < REPORT_SPIN_STATES ? nr_spinning : REPORT_SPIN_STATES;

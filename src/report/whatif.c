@@ -477,8 +477,8 @@ static enum base_status init_resolver(struct resolver *w, struct base_err *err)
 		return report_no_path(err);
 	w->elapsed_ns = lane.length_ns;
 	for (size_t i = 0; i < lane.nr_states; i++)
-		if (model_state_is_timed(w->m, lane.state[i].state))
-			w->timed_ns += lane.state[i].path_ns;
+		w->timed_ns +=
+			lane.state[i].path_ns * model_state_timed_share(w->m, lane.state[i].state);
 	w->nr_states = graph_nr_states(g);
 	w->nr_queues = graph_nr_queues(g);
 	w->path_ns = report_array(w->arena, w->nr_states, sizeof *w->path_ns);

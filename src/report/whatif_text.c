@@ -264,6 +264,23 @@ static void late_timer_lines(
 	base_str_fini(&s);
 }
 
+/* For whom nobody knows. */
+static void unexplained_lines(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
+{
+	const double tells = 0.01;
+	struct base_str s = {0};
+	if (!w->replayed || w->base.unexplained_ns < tells * w->elapsed_ns)
+		return;
+	report_percent(&s, w->base.unexplained_ns / w->elapsed_ns);
+	base_str_add(&s,
+		" of the path are waits that no recorded event ended. They may wait for what is "
+		"changed: the intervals reach to what would be if they ended as much sooner as the "
+		"change takes from all threads together");
+	report_wrap(out, st, "CAVEATS    ", 11, base_str_text(&s));
+	base_str_fini(&s);
+}
+
 void report_whatif_text(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *style)
 {
@@ -276,6 +293,7 @@ void report_whatif_text(
 	replay_lines(out, w, style);
 	timed_lines(out, w, style);
 	late_timer_lines(out, w, style);
+	unexplained_lines(out, w, style);
 	report_spins_text(out, &w->spins, style, "CAVEATS    ",
 		w->replayed && !w->too_long
 			? "Run longpole spin. The intervals reach to what would be if what they "

@@ -46,7 +46,7 @@ same_answers() {
 
 test_predict_tickers() {
 	local mode
-	for mode in eventfd epoll signal cond sem child killed group; do
+	for mode in eventfd epoll signal cond sem child killed group waitpid; do
 		expect 0 longpole record -q -o $mode.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" $mode
 		awk -v x="$(predicts $mode.lpt 50 sleeping)" 'BEGIN { exit !(x > 1.7 && x < 2.1) }' ||
 			fail "$mode: half the sleep: $(predicts $mode.lpt 50 sleeping) instead of nearly 2"
@@ -62,6 +62,28 @@ test_predict_sleeping_tickers() {
 		awk -v x="$(predicts $mode.lpt 50 work)" 'BEGIN { exit !(x > 1.5 && x < 2.1) }' ||
 			fail "$mode: half the sleep of work(): $(predicts $mode.lpt 50 work) instead of nearly 2"
 	done
+}
+
+# Half as long a sleep is not over before a timer's signal ends it; without one, nothing is left.
+test_predict_broken_sleeps() {
+	expect 0 longpole record -q -o alarm.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" alarm
+	expect 0 longpole whatif --json alarm.lpt scale 'sleeping=-50%'
+	is_json out '.result.scenarios[0].best.predicted_speedup | . > 0.95 and . < 1.05'
+	expect 0 longpole whatif --json alarm.lpt scale 'sleeping=-99%'
+	is_json out '.result.scenarios[0].best.predicted_speedup | . > 1.5'
+	expect 0 longpole whatif alarm.lpt scale 'sleeping=-50%'
+	grep -q 'of the path are waits that a time limit or a signal ended' out || fail 'that a signal ended the sleeps is not said'
+}
+
+# Who is stopped waits for nobody that is known: the interval reaches as far as the change may, and no farther.
+test_predict_unexplained() {
+	expect 0 longpole record -q -o stopped.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" stopped
+	expect 0 longpole whatif --json stopped.lpt scale 'sleeping=-50%'
+	is_json out '.result.scenarios[0].best | .predicted_speedup_low < 1.5 and .predicted_speedup_high > 1.7'
+	expect 0 longpole whatif --json stopped.lpt scale 'sleeping=-1%'
+	is_json out '.result.scenarios[0].best.predicted_speedup_high < 1.2'
+	expect 0 longpole whatif stopped.lpt scale 'sleeping=-50%'
+	grep -q 'of the path are waits that no recorded event ended' out || fail 'what is not explained is not said'
 }
 
 # Between two looks it does something for as long as it looks: ticks or work, the interval has both.

@@ -9,6 +9,9 @@
  *	cond      ... in pthread_cond_timedwait(); a signal of the condition ends it
  *	sem       ... in sem_timedwait(); a post ends it
  *	child     the main thread itself, in select() until its child, which sleeps, has ended
+ *	waitpid   ... in waitpid(), which a timer's signal breaks off every 20 ms
+ *	alarm     nobody ticks: such a signal ends each of the main thread's sleeps, of 900 ms
+ *	stopped   nobody ticks: it sleeps while its children are stopped, which nothing tells
  *	killed    a process in usleep(); SIGTERM ends it
  *	group     ... that SIGTERM for its process group ends
  *	sleep     ... in usleep(), until a flag is set
@@ -30,6 +33,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/select.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -181,6 +185,44 @@ static void with_process(void)
 		tick();
 }
 
+/* The child sleeps; a timer's signal breaks the wait for it off, which begins again. Or there is no
+ * child, and the signal ends sleeps. */
+static void with_timer(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	struct itimerval every = {.it_interval.tv_usec = SHORT_TICK_MS * 1000,
+		.it_value.tv_usec = SHORT_TICK_MS * 1000};
+	pid_t child = is("alarm") ? -1 : fork();
+
+	if (!child) {
+		usleep(ROUNDS * SLEEP_US);
+		_exit(0);
+	}
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+	for (int i = 0; child < 0 && i < ROUNDS / 2; i++)
+		usleep(900000);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Each child stops itself, until the main thread, which sleeps, lets it go on. */
+static void with_stopped(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			raise(SIGSTOP);
+			_exit(0);
+		}
+		waitpid(child, NULL, WUNTRACED);
+		usleep(SLEEP_US);
+		kill(child, SIGCONT);
+		waitpid(child, NULL, 0);
+	}
+}
+
 static void *napper(void *arg)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -221,6 +263,10 @@ int main(int argc, char **argv)
 		with_process();
 	else if (is("naps"))
 		with_naps();
+	else if (is("stopped"))
+		with_stopped();
+	else if (is("waitpid") || is("alarm"))
+		with_timer();
 	else
 		with_thread();
 	return 0;

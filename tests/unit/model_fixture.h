@@ -46,4 +46,38 @@ static inline void end(struct bench *b, uint64_t at)
 	repeats(b);
 }
 
+/* How long the whole takes when states whose name begins so take that part: by both methods. */
+static inline void takes_then(
+	struct bench *b, const char *state, double factor, double path_ns, uint64_t replay_ns)
+{
+	struct graph_edit edit[32];
+	struct graph_scenario changed = {.edit = edit};
+	struct model_options o = b->options;
+	struct graph_replay *r;
+	struct graph_replay_result res;
+	struct model *again;
+	for (uint32_t s = 0; s < graph_nr_states(model_graph(b->model)); s++)
+		if (!strncmp(model_state(b->model, s)->name, state, strlen(state))) {
+			assert_true(changed.nr_edits < BASE_COUNT(edit));
+			edit[changed.nr_edits++] =
+				(struct graph_edit){GRAPH_EDIT_SCALE_STATE, s, factor, 0};
+		}
+	assert_true(changed.nr_edits);
+	assert_int_equal(graph_replay_new(NULL, &r, &b->err), BASE_OK);
+	o.sink = graph_replay_sink(r);
+	o.scenario = &changed;
+	o.nr_scenarios = 1;
+	assert_int_equal(trace_reader_rewind(b->reader, &b->err), BASE_OK);
+	assert_int_equal(model_run(b->reader, &o, &again, &b->err), BASE_OK);
+	struct graph_lane_result l;
+	assert_int_equal(graph_lane(model_graph(again), 1, &l, &b->err), BASE_OK);
+	assert_float_equal(l.length_ns, path_ns, 1e-6);
+	graph_replay_set_end(r, model_end_actor(again));
+	assert_int_equal(graph_replay_run(r, &changed, NULL, &res, &b->err), BASE_OK);
+	assert_int_equal(res.nr_stuck, 0);
+	assert_int_equal(res.end_ns, replay_ns);
+	graph_replay_free(r);
+	model_free(again);
+}
+
 #endif

@@ -5,6 +5,8 @@
 
 #include "replay_fixture.h"
 
+#include <math.h>
+
 /* n jobs of 10 us behind one token; with k tokens they take ceil(n / k) rounds. */
 static void test_servers(void **state)
 {
@@ -1107,9 +1109,67 @@ static void test_sleeps_end_late(void **state)
 	graph_replay_free(r);
 }
 
+/* A signal ended it after 1000 ns, so many before its time: it lasts until then, or as long as is
+ * asked for. */
+static void test_sleeps_end_early(void **state)
+{
+	static const struct {
+		int64_t left_ns;
+		double factor;
+		uint64_t end_ns;
+	} row[] = {{3000, 1, 2200}, {3000, 0.5, 2200}, {3000, 0.25, 2200}, {3000, 0.2, 1800},
+		{3000, 2, 2200}, {3000, 0, 200}, {500, 0.5, 1700}, {INT64_MAX, 0.1, 2200},
+		{INT64_MAX, 0, 200}};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct graph_replay *r = new_replay();
+		const struct graph_sink *s = graph_replay_sink(r);
+		struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, IDLE, row[i].factor, 0};
+		struct graph_scenario edits = {.edit = &edit, .nr_edits = 1};
+		struct graph_replay_result res;
+		declare(s);
+		say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+		assert_int_equal(s->late(s->ctx, 0, -row[i].left_ns, NULL), BASE_OK);
+		say(s, GRAPH_VERB_state, 1000, 0, 0, 0, RUN, 0);
+		say(s, GRAPH_VERB_wait, 1200, 0, 0, 0, IDLE, 0);
+		assert_int_equal(s->late(s->ctx, 0, -row[i].left_ns, NULL), BASE_OK);
+		say(s, GRAPH_VERB_state, 2200, 0, 0, 0, RUN, 0);
+		assert_int_equal(graph_replay_run(r, &edits, NULL, &res, NULL), BASE_OK);
+		assert_int_equal(res.end_ns, row[i].end_ns);
+		graph_replay_free(r);
+	}
+}
+
+/* Two actors of 1000 ns of RUN each, one of which waits for 500: what edits take from all of them. */
+static void test_edits_take_away(void **state)
+{
+	struct graph_replay *r = new_replay();
+	const struct graph_sink *s = graph_replay_sink(r);
+	double ns = 0;
+	(void)state;
+	declare(s);
+	say(s, GRAPH_VERB_state, 0, 0, 0, 0, RUN, GRAPH_START);
+	say(s, GRAPH_VERB_state, 0, 1, 0, 0, RUN, GRAPH_START);
+	say(s, GRAPH_VERB_wait, 1000, 0, 0, 0, IDLE, 0);
+	say(s, GRAPH_VERB_state, 1000, 1, 0, 0, IDLE, 0);
+	say(s, GRAPH_VERB_state, 1500, 0, 0, 0, RUN, 0);
+	struct graph_edit edit[] = {{GRAPH_EDIT_SCALE_STATE, RUN, 0.25, 0},
+		{GRAPH_EDIT_SCALE_STATE, IDLE, 0.5, 0}, {GRAPH_EDIT_SCALE_STATE, RUN, 2, 0},
+		{GRAPH_EDIT_SCALE_STATE, 1000, 0, 0}, {GRAPH_EDIT_IGNORE_QUEUE, 0, 0, 0}};
+	static const double away_ns[] = {1500, 1750, 1250, 1250, INFINITY};
+	for (size_t i = 0; i < BASE_COUNT(edit); i++) {
+		struct graph_scenario edits = {.edit = edit, .nr_edits = i + 1};
+		assert_int_equal(graph_replay_taken_away(r, &edits, &ns, NULL), BASE_OK);
+		assert_true(ns == away_ns[i]);
+	}
+	graph_replay_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_edits_take_away),
+		cmocka_unit_test(test_sleeps_end_early),
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_lock_changes_hands),
 		cmocka_unit_test(test_processors),

@@ -209,12 +209,17 @@ static void a_changed_word_is_not_waited_for(void **state)
 	finish(&b);
 }
 
-/* Another has the mutex in the middle of the sleep, which is no reason for it; or until its end,
- * which is. */
+/* Another has the mutex in the middle of the sleep, or for a moment just before its end, which is
+ * no reason for it; or for most of it until its end, which is. */
 static void a_time_limit_waits_for_the_mutex_at_its_end(void **state)
 {
+	static const struct {
+		uint64_t taken_ns, given_up_ns;
+		float asleep_ns, holding_ns;
+	} run[] = {{100, 400, 950, 10 + 100}, {100, 998, 0, 898 + 100}, {997, 998, 950, 10 + 100},
+		{700, 998, 950, 10 + 100}};
 	(void)state;
-	for (int late = 0; late < 2; late++) {
+	for (size_t i = 0; i < BASE_COUNT(run); i++) {
 		struct bench b;
 		start(&b);
 		uint32_t work = site(&b, "work"), look = site(&b, "look");
@@ -223,16 +228,137 @@ static void a_time_limit_waits_for_the_mutex_at_its_end(void **state)
 		spawn(&b, 1, work);
 		PUT(&b, 40, 1, lock_acquire, .object = lock, .site = look);
 		PUT(&b, 50, 1, cond_wait, .object = done, .mutex = lock, .site = look);
-		PUT(&b, 100, 2, lock_acquire, .object = lock, .site = work);
-		PUT(&b, late ? 998 : 400, 2, lock_release, .object = lock, .site = work);
+		PUT(&b, run[i].taken_ns, 2, lock_acquire, .object = lock, .site = work);
+		PUT(&b, run[i].given_up_ns, 2, lock_release, .object = lock, .site = work);
 		PUT(&b, 1000, 1, cond_wake, .object = done, .mutex = lock, .site = look,
 			.result = ETIMEDOUT);
-		b.is_otherwise_in_replay = true;
 		end(&b, 1100);
 		assert_float_equal(
-			on_path(&b, "sleeping until a time limit"), (late ? 0 : 950), 1e-6);
-		assert_float_equal(on_path(&b, "holding"), (late ? 898 + 100 : 10 + 100), 1e-6);
+			on_path(&b, "sleeping until a time limit"), run[i].asleep_ns, 1e-6);
+		assert_float_equal(on_path(&b, "holding"), run[i].holding_ns, 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
+enum wait_for { CHILD, MESSAGE, BYTES, CALLER, READINESS, WAITS_FOR_NR };
+
+static void begin_to_wait(struct bench *b, enum wait_for what, uint64_t t, uint32_t object)
+{
+	if (what == CHILD)
+		PUT(b, t, 1, child_wait, .site = 1);
+	else if (what == READINESS)
+		PUT(b, t, 1, poll_begin, .n = 1, .site = 1);
+	else if (what != MESSAGE)
+		PUT(b, t, 1, io_begin, .object = object, .n = 1, .site = 1,
+			.op = what == BYTES ? TRACE_IO_read : TRACE_IO_accept);
+	else {
+		PUT(b, t, 1, message_receive, .object = object, .site = 1);
+		PUT(b, t, 1, message_wait, .object = object, .site = 1);
+	}
+}
+
+static void give(struct bench *b, enum wait_for what, uint64_t t, uint32_t object, uint32_t call)
+{
+	if (what == MESSAGE)
+		PUT(b, t, 2, message_send, .object = object, .n = 1, .site = 2);
+	else if (what == BYTES || what == READINESS)
+		PUT(b, t, 2, io_begin, .object = object, .op = TRACE_IO_write, .n = 1, .site = 2);
+	else if (what == CALLER)
+		PUT(b, t, 2, io_begin, .object = call, .op = TRACE_IO_connect, .site = 2);
+	PUT(b, t, 2, process_end, .status = 0);
+}
+
+static void end_to_wait(
+	struct bench *b, enum wait_for what, uint64_t t, uint32_t object, bool is_broken)
+{
+	if (what == CHILD)
+		PUT(b, t, 1, child_waited, .pid = is_broken ? 0 : 101);
+	else if (what == READINESS)
+		PUT(b, t, 1, poll_end, .object = is_broken ? 0 : object,
+			.result = is_broken ? -EINTR : 1);
+	else if (what != MESSAGE)
+		PUT(b, t, 1, io_end, .object = object, .result = is_broken ? -EINTR : 1,
+			.op = what == BYTES ? TRACE_IO_read : TRACE_IO_accept);
+	else
+		PUT(b, t, 1, message_received, .object = object, .n = !is_broken);
+}
+
+/* A timer's signal breaks a wait off again and again: it lasts as long as what it is for. */
+static void a_wait_is_broken_off_and_begun_again(void **state)
+{
+	static const struct {
+		enum trace_object_type type;
+		const char *name;
+	} object_of[WAITS_FOR_NR] = {
+		[MESSAGE] = {TRACE_OBJECT_message_queue, "/jobs"},
+		[CALLER] = {TRACE_OBJECT_listener, "tcp 0.0.0.0:80 -"},
+		[BYTES] = {TRACE_OBJECT_pipe, ""},
+		[READINESS] = {TRACE_OBJECT_pipe, ""},
+	};
+	(void)state;
+	for (enum wait_for what = 0; what < WAITS_FOR_NR; what++) {
+		struct bench b;
+		start(&b);
+		site(&b, "parent");
+		site(&b, "child");
+		uint32_t p = process_of(&b, "parent", 0, 100), c = process_of(&b, "child", p, 101);
+		stream(&b, p);
+		stream(&b, c);
+		uint32_t id = what == CHILD
+				      ? 0
+				      : object(&b, object_of[what].type, object_of[what].name, 100);
+		uint32_t call = object(&b, TRACE_OBJECT_socket, "tcp 10.0.0.1:5 10.0.0.1:80", 0);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 10, 1, process_fork, .token = 1, .site = 1);
+		PUT(&b, 10, 2, process_begin, .token = 1);
+		PUT(&b, 10, 2, sleep_begin, .duration_ns = 390, .site = 2);
+		for (uint64_t t = 20; t < 320; t += 100) {
+			begin_to_wait(&b, what, t, id);
+			end_to_wait(&b, what, t + 99, id, true);
+		}
+		begin_to_wait(&b, what, 320, id);
+		PUT(&b, 400, 2, sleep_end);
+		give(&b, what, 400, id, call);
+		end_to_wait(&b, what, 402, id, false);
+		end(&b, 500);
+		assert_float_equal(on_path(&b, "sleeping"), 390, 1e-6);
+		takes_then(&b, "sleeping", 0.5, 500 - 195, 500 - 195);
+		finish(&b);
+	}
+}
+
+/* A signal ends a sleep of 800 after 300, or one of 400: the call says so, or a handler jumps out of
+ * it. Half as long a sleep is not over before the signal; or it is. */
+static void a_signal_ends_a_sleep(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		bool jumps = i & 1, is_broken = i < 4;
+		uint64_t asked_ns = i < 2 ? 800 : is_broken ? 400 : 300;
+		struct bench b;
+		start(&b);
+		b.tick_ns = 1000;
+		uint32_t fn = site(&b, "nap");
+		stream(&b, process_of(&b, "prog", 0, 100));
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 100, 1, sleep_begin, .duration_ns = asked_ns * 1000, .site = fn);
+		PUT(&b, 105, 1, cpu_out, .processor = 0, .preempted = 1);
+		PUT(&b, 110, 1, cpu_in, .processor = 0);
+		if (!jumps)
+			PUT(&b, 400, 1, sleep_end);
+		PUT(&b, 400, 1, io_begin, .op = TRACE_IO_open, .site = fn);
+		PUT(&b, 400, 1, io_end, .op = TRACE_IO_open);
+		PUT(&b, 500, 1, thread_end);
+		PUT(&b, 500, 1, process_end, .status = 0);
+		analyse(&b);
+		conserved(&b, 500000);
+		for (uint32_t s = 0; s < graph_nr_states(model_graph(b.model)); s++)
+			if (model_state(b.model, s)->kind == MODEL_STATE_sleep)
+				assert_true(model_state_timed_share(b.model, s) == is_broken);
+		assert_float_equal(on_path(&b, "sleeping"), 295000, 1e-6);
+		uint64_t is_ns = i < 2 ? 497500 : is_broken ? 402500 : 352500;
+		takes_then(&b, "sleeping", 0.5, 352500, is_ns);
 		finish(&b);
 	}
 }
@@ -828,6 +954,8 @@ int main(void)
 		cmocka_unit_test(a_time_limit_is_met_by_chance),
 		cmocka_unit_test(a_periodic_stop_is_met_by_chance),
 		cmocka_unit_test(a_time_limit_waits_for_the_mutex_at_its_end),
+		cmocka_unit_test(a_wait_is_broken_off_and_begun_again),
+		cmocka_unit_test(a_signal_ends_a_sleep),
 		cmocka_unit_test(a_descriptor_tells_of_signals_and_time),
 		cmocka_unit_test(calls_tell_how_long_they_slept),
 		cmocka_unit_test(a_call_goes_on_after_what_was_called_in_it),
