@@ -124,12 +124,26 @@ test_refusals_say_why() {
 	has err 'File too large' 'ulimit -f'
 	expect 125 bash -c 'ulimit -v 300000; exec longpole record -o a.lpt true'
 	has err 'Cannot allocate memory' 'ulimit -v'
+	expect 125 bash -c 'ulimit -n 6; exec longpole record -o a.lpt true'
+	has err 'Too many open files' 'ulimit -n'
+	expect 125 bash -c 'ulimit -n 4; exec longpole record -o a.lpt true'
+	has err 'liblongpole-preload.so: Too many open files'
 	: >file
 	expect 125 longpole record -o - true
 	has err 'needs a file with a name'
 	[[ ! -e - ]] || fail 'a file named -'
 	expect 125 longpole record -o file/a.lpt true
 	has err 'is a file, not a directory'
+	for place in /proc gone; do
+		mkdir -p gone
+		expect 125 bash -c 'cd $0 && { [ $0 != gone ] || rmdir ../gone; } && exec longpole record true' $place
+		has err 'longpole-true.lpt: cannot create: No such file' '-o /tmp/longpole-true.lpt'
+		mkdir -p gone
+		expect 125 bash -c 'cd $0 && { [ $0 != gone ] || rmdir ../gone; } && exec longpole true' $place
+		has err '-o /tmp/longpole-true.lpt'
+	done
+	expect 125 longpole record -o /proc/a.lpt true
+	! grep -e '-o /tmp' err || fail 'where -o was given'
 	expect 0 longpole record -o a.lpt bash -c 'trap "" XFSZ; ulimit -f 1; ! head -c 9999 /dev/zero >large'
 	expect 153 longpole record -o a.lpt bash -c 'ulimit -f 1; exec head -c 9999 /dev/zero >large'
 }
