@@ -117,6 +117,22 @@ test_buffer_has_a_least_size() {
 }
 
 # What the kernel refuses is said with where it comes from; nothing ends by a signal of ours, and the program keeps its own.
+# However small a stack the shell allows, longpole has enough of its own; the program keeps that limit.
+test_small_stacks() {
+	local command
+	expect 0 bash -c 'ulimit -s 64; exec longpole record -o small.lpt bash -c "ulimit -s; ls >/dev/null; read -t 0.2 < <(sleep 1) || exit 0"'
+	[[ $(<out) == 64 ]] || fail "the program's limit is $(<out)"
+	expect 7 bash -c 'ulimit -s 128; exec longpole bash -c "exit 7"'
+	has err 'longpole-bash.lpt'
+	for command in 'report @' 'report --json @' 'report --full @' 'path @' 'whatif @ scale ladder_mutex=-50%' 'queues @' 'locks @' 'dump --stats @'; do
+		expect 0 bash -c 'ulimit -s 64; exec longpole $0 "$@"' ${command//@/"$trace"}
+		[[ -s out ]] || fail "$command says nothing"
+		cp out small
+		expect 0 longpole ${command//@/"$trace"}
+		cmp -s out small || fail "$command says something else"
+	done
+}
+
 test_refusals_say_why() {
 	expect 125 bash -c 'ulimit -n 8; exec longpole record -o a.lpt true'
 	has err 'Too many open files' 'ulimit -n'
