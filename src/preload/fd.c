@@ -301,7 +301,7 @@ static uint64_t next_incarnation(void)
 }
 
 /* The table reaches beyond that one. */
-static void reach(int fd)
+static void extend_table(int fd)
 {
 	uint32_t end = __atomic_load_n(&preload_fresh.fd_end, __ATOMIC_RELAXED);
 	while (end <= (uint32_t)fd &&
@@ -323,7 +323,7 @@ static PRELOAD_COLD uint64_t look(int fd, uint64_t known, uint64_t pair_ino)
 	 * unused */
 	uint64_t object = record_description(&d), expected = known;
 	if (entry)
-		reach(fd);
+		extend_table(fd);
 	if (entry &&
 		!__atomic_compare_exchange_n(
 			entry, &expected, object, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
@@ -389,7 +389,7 @@ static void begin_entry(int fd, uint64_t flags)
 	if (fd < 0 || fd >= PRELOAD_FDS || !preload_active())
 		return;
 	if (flags)
-		reach(fd);
+		extend_table(fd);
 	if (preload_fresh.fd[fd] != flags)
 		__atomic_store_n(&preload_fresh.fd[fd], flags, __ATOMIC_RELEASE);
 }

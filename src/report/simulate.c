@@ -23,7 +23,7 @@ struct batch {
 	struct base_err *err;
 };
 
-static void fail(struct batch *b, enum base_status status, const struct base_err *why)
+static void simulation_failed(struct batch *b, enum base_status status, const struct base_err *why)
 {
 	if (atomic_exchange(&b->failed, true))
 		return;
@@ -41,7 +41,7 @@ static void *work(void *arg)
 		enum base_status s = graph_replay_run_as(
 			b->log, x->edits, &x->assumed, x->out, &x->result, &why);
 		if (s != BASE_OK)
-			fail(b, s, &why);
+			simulation_failed(b, s, &why);
 	}
 	return NULL;
 }

@@ -26,15 +26,15 @@ static const struct {
 	unsigned cold_percent;
 	unsigned nr_records; /* that come with them, and are counted by themselves */
 } probes[] = {
-	[SESSION_PROBE_start] = {"starts", 6, 7, 3, 150}, /* and its own */
-	[SESSION_PROBE_fork] = {"forks", 12, 12, 3, 150},
-	[SESSION_PROBE_thread] = {"threads", 64, 64, 3, 100},
-	[SESSION_PROBE_lock] = {"locks", 100000, 200000, 3, 125},
-	[SESSION_PROBE_call] = {"calls", 40000, 80000, 3, 100},
-	[SESSION_PROBE_record] = {"tokens", 50000, 100000, 3, 125},
+	[SESSION_PROBE_start] = {"starts", 6, 7, 3, 150, 0}, /* and its own */
+	[SESSION_PROBE_fork] = {"forks", 12, 12, 3, 150, 0},
+	[SESSION_PROBE_thread] = {"threads", 64, 64, 3, 100, 0},
+	[SESSION_PROBE_lock] = {"locks", 100000, 200000, 3, 125, 0},
+	[SESSION_PROBE_call] = {"calls", 40000, 80000, 3, 100, 0},
+	[SESSION_PROBE_record] = {"tokens", 50000, 100000, 3, 125, 0},
 	[SESSION_PROBE_stack] = {"waits", 32000, 32000 / 16, 3, 100, 64000}, /* of one in 16 */
 	[SESSION_PROBE_look] = {"looks", 5000, 5000, 3, 100, 10000},
-	[SESSION_PROBE_end] = {"ends", 40000, 40000, 3, 100},
+	[SESSION_PROBE_end] = {"ends", 40000, 40000, 3, 100, 0},
 };
 
 /* Its processor time; 0: it did not run. */
