@@ -75,6 +75,8 @@ struct cmd_spec {
 
 const struct cmd_spec *cmd_table(size_t *ret_nr);
 const struct cmd_spec *cmd_find(const char *name); /* NULL: none */
+/* run(argc, argv), on a stack of 8 MiB where the shell's limit is less than 2. */
+int cmd_on_enough_stack(int (*run)(int argc, char **argv), int argc, char **argv);
 /* Commands of two words, as "noc sim"; their first operand is the second word. */
 const struct cmd_spec *cmd_verbs(size_t *ret_nr);
 bool cmd_is_verb_of(const struct cmd_spec *verb, const struct cmd_spec *command);

@@ -43,6 +43,7 @@ struct dump {
 	uint64_t stream;
 	struct trace_codec_state *codec; /* by stream: what the last record's time was */
 	struct kind_stats kind[KIND_LIMIT];
+	uint8_t *coded; /* TRACE_CHUNK_RAW_MAX: one record */
 };
 
 static const char *next_kind(const void *ctx, size_t i)
@@ -108,13 +109,14 @@ static void print_record(struct dump *d, struct base_str *out, const struct trac
 /* The coded size, before compression: that is what a kind's fields cost. */
 static void count_record(struct dump *d, const struct trace_record *r)
 {
-	uint8_t bytes[TRACE_CHUNK_RAW_MAX];
+	uint8_t *bytes = d->coded;
 	if (r->kind >= KIND_LIMIT)
 		return;
 	d->kind[r->kind].nr++;
 	if (r->stream > trace_reader_defs(d->reader)->nr_streams)
 		return;
-	const uint8_t *end = trace_encode(bytes, bytes + sizeof bytes, &d->codec[r->stream], r);
+	const uint8_t *end =
+		trace_encode(bytes, bytes + TRACE_CHUNK_RAW_MAX, &d->codec[r->stream], r);
 	if (end)
 		d->kind[r->kind].bytes += (uint64_t)(end - bytes);
 }
@@ -218,8 +220,10 @@ int cmd_run_dump(struct cmd *c)
 		return cmd_fail(c, s);
 	d.codec =
 		base_alloc(((size_t)trace_reader_defs(d.reader)->nr_streams + 1) * sizeof *d.codec);
+	d.coded = base_alloc(TRACE_CHUNK_RAW_MAX);
 	int exit_status =
-		d.codec ? cmd_dump_read_all(&d, stats)
+		d.codec && d.coded
+			? cmd_dump_read_all(&d, stats)
 			: cmd_fail(c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory"));
 	if (exit_status == CMD_OK && stats)
 		exit_status = print_stats(&d);
@@ -229,5 +233,6 @@ int cmd_run_dump(struct cmd *c)
 	cmd_tell_health(c, d.path, trace_reader_health(d.reader));
 	trace_reader_close(d.reader);
 	base_free(d.codec);
+	base_free(d.coded);
 	return exit_status;
 }

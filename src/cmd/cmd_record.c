@@ -341,6 +341,20 @@ static void summary(struct cmd *c, const struct session_options *o, const struct
 	base_str_fini(&s);
 }
 
+/* Of a trace that cannot be made: its place was nobody's wish. */
+static void say_where_else(struct cmd *c, const char *path)
+{
+	bool is_record = !*c->spec->name || !strcmp(c->spec->name, "record");
+	if (!c->err.sys_errno || cmd_value(c, "output") ||
+		strncmp(c->err.cause[0], path, strlen(path)) != 0)
+		return;
+	(void)base_cause(&c->err, c->err.status,
+		is_record ? "the trace goes to the working directory, or where -o says: -o /tmp/%s"
+			  : "the trace goes to the working directory: go to another one, or "
+			    "record with 'longpole record -o /tmp/%s', and read that",
+		path);
+}
+
 /* Runs o->argv into path, with progress and a summary. The program's exit status, or ours after a
  * message: then *ret is not BASE_OK. */
 static int record_program(
@@ -355,6 +369,7 @@ static int record_program(
 	*ret = session_run(o, &r, &c->err);
 	cmd_progress_clear(c);
 	if (*ret != BASE_OK) {
+		say_where_else(c, path);
 		cmd_fail(c, *ret);
 		return r.exit_code ? r.exit_code : SESSION_EXIT_OURS;
 	}

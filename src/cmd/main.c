@@ -154,7 +154,7 @@ static int overview(FILE *to, int exit_status)
 	return exit_status;
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
 	/* Only how texts are encoded: numbers are written the same everywhere. */
 	setlocale(LC_CTYPE, "");
@@ -175,4 +175,9 @@ int main(int argc, char **argv)
 	if (*word != '-' && !main_is_program(word))
 		return unknown_command(word);
 	return run_command(&cmd_default_spec, argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+	return cmd_on_enough_stack(dispatch, argc, argv);
 }

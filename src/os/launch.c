@@ -82,9 +82,10 @@ enum base_status os_check_preload(const char *path, struct base_err *err)
 	struct stat st = {0};
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	void *file = MAP_FAILED;
-	if (fd >= 0 && !fstat(fd, &st) && st.st_size > 0)
+	bool is_known = fd >= 0 && !fstat(fd, &st);
+	if (is_known && st.st_size > 0)
 		file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	int why = st.st_size > 0 ? errno : EINVAL;
+	int why = is_known && !st.st_size ? EINVAL : errno;
 	if (fd >= 0)
 		close(fd);
 	if (file == MAP_FAILED)

@@ -3,8 +3,8 @@
  * fd.c - what a descriptor is: looked up once in its life, then remembered in a table.
  *
  * An entry is 0 or an object word (incarnation | type << 48). It is dropped by whatever closes or
- * makes a descriptor through a name that we wrap. Descriptors beyond the table are looked up at
- * every use.
+ * makes a descriptor through a name that we wrap; what is made says how little must be asked at its
+ * end, should it never be used. Descriptors beyond the table are looked up at every use.
  */
 #include "preload/preload.h"
 #include "preload/real.h"
@@ -26,7 +26,10 @@
 
 #define UNCONNECTED (1ull << 62) /* in an entry: a stream socket without a peer yet */
 #define LOCKED      (1ull << 61) /* ... : a file that is locked by this descriptor */
-#define ENTRY_FLAGS (UNCONNECTED | LOCKED)
+/* These also without an object, of what was not looked at yet: */
+#define ENDLESS     (1ull << 60) /* nobody waits for its end */
+#define NO_SOCKET   (1ull << 59) /* it was opened by a name */
+#define ENTRY_FLAGS (UNCONNECTED | LOCKED | ENDLESS | NO_SOCKET)
 
 enum { NAME_MAX_BYTES = 512, EVENTFD_INFO_BYTES = 256 };
 enum { MQUEUE_FILE_SYSTEM = 0x19800202 }; /* the kernel's MQUEUE_MAGIC */
@@ -298,26 +301,34 @@ static uint64_t next_incarnation(void)
 	       RING_OBJECT_ADDRESS;
 }
 
+/* The table reaches beyond that one. */
+static void extend_table(int fd)
+{
+	uint32_t end = __atomic_load_n(&preload_fresh.fd_end, __ATOMIC_RELAXED);
+	while (end <= (uint32_t)fd &&
+		!__atomic_compare_exchange_n(&preload_fresh.fd_end, &end, (uint32_t)fd + 1, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		continue;
+}
+
 static PRELOAD_COLD uint64_t fd_look(int fd, uint64_t known, uint64_t pair_ino)
 {
 	struct description d;
 	uint64_t *entry = fd < PRELOAD_FDS ? &preload_fresh.fd[fd] : NULL;
+	uint64_t incarnation = known & RING_OBJECT_ADDRESS;
 	if (!fd_describe(&d, fd))
 		return 0;
 	d.words.pair_ino = pair_ino;
-	d.words.incarnation = known ? known & RING_OBJECT_ADDRESS : next_incarnation();
+	d.words.incarnation = incarnation ? incarnation : next_incarnation();
 	/* introduced before others can find it; two threads may do so, then one incarnation stays
 	 * unused */
 	uint64_t object = record_description(&d), expected = known;
-	uint32_t end = __atomic_load_n(&preload_fresh.fd_end, __ATOMIC_RELAXED);
-	while (entry && end <= (uint32_t)fd &&
-		!__atomic_compare_exchange_n(&preload_fresh.fd_end, &end, (uint32_t)fd + 1, false,
-			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		continue;
+	if (entry)
+		extend_table(fd);
 	if (entry &&
 		!__atomic_compare_exchange_n(
 			entry, &expected, object, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
-		expected)
+		expected & RING_OBJECT_ADDRESS)
 		object = expected;
 	return object & ~ENTRY_FLAGS;
 }
@@ -331,8 +342,8 @@ uint64_t preload_fd_object(int fd)
 	if (fd >= PRELOAD_FDS)
 		return fd_look(fd, 0, 0);
 	uint64_t object = __atomic_load_n(&preload_fresh.fd[fd], __ATOMIC_ACQUIRE);
-	if (PRELOAD_RARE(!object))
-		return fd_look(fd, 0, 0);
+	if (PRELOAD_RARE(!(object & RING_OBJECT_ADDRESS)))
+		return fd_look(fd, object, 0);
 	if (PRELOAD_RARE(object & UNCONNECTED) &&
 		socket_address(SYS_getpeername, fd, &peer, &peer_bytes))
 		return fd_look(fd, object, 0);
@@ -367,6 +378,32 @@ void preload_fd_forget(int fd)
 		__atomic_store_n(&preload_fresh.fd[fd], 0, __ATOMIC_RELEASE);
 }
 
+static bool has_other_end(uint64_t object)
+{
+	unsigned type = preload_object_type(object);
+	return type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket;
+}
+
+/* fd was just made: flags of its entry, 0: nothing is known of it. */
+static void begin_entry(int fd, uint64_t flags)
+{
+	if (fd < 0 || fd >= PRELOAD_FDS || !preload_active())
+		return;
+	if (flags)
+		extend_table(fd);
+	if (preload_fresh.fd[fd] != flags)
+		__atomic_store_n(&preload_fresh.fd[fd], flags, __ATOMIC_RELEASE);
+}
+
+void preload_fd_made_like(int fd, int from)
+{
+	uint64_t entry = from >= 0 && from < PRELOAD_FDS ? preload_fresh.fd[from] : 0;
+	uint64_t flags = entry & (ENDLESS | NO_SOCKET);
+	if (entry & RING_OBJECT_ADDRESS)
+		flags = has_other_end(entry) ? 0 : ENDLESS;
+	begin_entry(fd, flags);
+}
+
 /* Its end gives the lock up, if nothing does before. (A dup of it may keep it: not known here.) */
 void preload_fd_lock(int fd, bool locked)
 {
@@ -393,10 +430,17 @@ static void introduce_pair(const int fds[2])
 
 enum { END_READ = 1, END_WRITTEN = 2, END_LOCK = 4 }; /* io_close.ends */
 
-static bool has_other_end(uint64_t object)
+/* Asks the kernel what somebody may wait for the end of: a pipe or socket. */
+static bool ask_other_end(int fd, uint64_t entry)
 {
-	unsigned type = preload_object_type(object);
-	return type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket;
+	struct stat file = {0};
+	struct ring_head *head = preload_fresh.head;
+	if (head)
+		__atomic_fetch_add(&head->nr_ends_asked, 1, __ATOMIC_RELAXED);
+	if (entry & NO_SOCKET) /* (less than half the price) */
+		return preload_syscall(SYS_fcntl, fd, F_GETPIPE_SZ, 0, 0, 0, 0) > 0;
+	return preload_syscall(SYS_fstat, fd, (long)&file, 0, 0, 0, 0) == 0 &&
+	       (S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode));
 }
 
 /* A descriptor that was never used here, as a fork's child has them, may still be the last one that
@@ -404,18 +448,16 @@ static bool has_other_end(uint64_t object)
 struct preload_close preload_fd_look_at_end(int fd)
 {
 	struct preload_close end = {0};
-	struct stat file = {0};
 	if (fd < 0 || !preload_active())
 		return end;
-	uint64_t object = fd < PRELOAD_FDS ? preload_fresh.fd[fd] : 0;
-	if (object & LOCKED)
-		return (struct preload_close){.object = object & ~ENTRY_FLAGS, .ends = END_LOCK};
-	object &= ~ENTRY_FLAGS;
-	if (object && !has_other_end(object))
+	uint64_t entry = fd < PRELOAD_FDS ? preload_fresh.fd[fd] : 0;
+	uint64_t object = entry & ~ENTRY_FLAGS;
+	if (entry & LOCKED)
+		return (struct preload_close){.object = object, .ends = END_LOCK};
+	if (object ? !has_other_end(object) : entry & ENDLESS)
 		return end;
 	if (!object) {
-		if (preload_syscall(SYS_fstat, fd, (long)&file, 0, 0, 0, 0) != 0 ||
-			!(S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode)))
+		if (!ask_other_end(fd, entry))
 			return end;
 		object = preload_fd_object(fd);
 		if (!has_other_end(object)) /* a listener */
@@ -441,7 +483,8 @@ void preload_record_close(const struct preload_close *end, uint64_t tsc, uint64_
 void preload_fd_close(int fd, uint64_t site)
 {
 	struct preload_close end = preload_fd_look_at_end(fd);
-	preload_record_close(&end, preload_now(), site);
+	if (end.object)
+		preload_record_close(&end, preload_now(), site);
 	preload_fd_forget(fd);
 }
 
@@ -500,22 +543,33 @@ PRELOAD_EXPORT int shutdown(int fd, int how)
 
 /* ---- functions that make one: it may have been closed behind our back ------------------------ */
 
-static int fd_made(int fd)
+static int fd_made(int fd, uint64_t flags)
 {
-	preload_fd_forget(fd);
+	begin_entry(fd, flags);
 	return fd;
 }
 
-#define MAKES_FD(name, parameters, arguments)                                                      \
+static int made_like(int fd, int from)
+{
+	preload_fd_made_like(fd, from);
+	return fd;
+}
+
+void preload_fd_opened(int fd)
+{
+	begin_entry(fd, NO_SOCKET);
+}
+
+#define MAKES_FD(name, flags_of_entry, parameters, arguments)                                      \
 	PRELOAD_EXPORT int name parameters                                                         \
 	{                                                                                          \
-		return fd_made(PRELOAD_REAL(name) arguments);                                      \
+		return fd_made(PRELOAD_REAL(name) arguments, flags_of_entry);                      \
 	}
 /* Opening may wait: for a disk, for the other end of a FIFO. */
 #define OPENED(name, arguments)                                                                    \
 	({                                                                                         \
 		uint64_t begin_tsc_ = preload_now_if(preload_active());                            \
-		int fd_ = fd_made(PRELOAD_REAL(name) arguments);                                   \
+		int fd_ = fd_made(PRELOAD_REAL(name) arguments, NO_SOCKET);                        \
 		if (begin_tsc_)                                                                    \
 			preload_io_lasted(TRACE_IO_open, PRELOAD_SITE, begin_tsc_, fd_);           \
 		fd_;                                                                               \
@@ -560,13 +614,17 @@ PRELOAD_ALIAS(__openat64_2, __openat_2)
 
 OPENS_FD(creat, (const char *path, mode_t mode), (path, mode))
 PRELOAD_ALIAS(creat64, creat)
-MAKES_FD(socket, (int family, int type, int protocol), (family, type, protocol))
-MAKES_FD(timerfd_create, (int clock, int flags), (clock, flags))
-MAKES_FD(signalfd, (int fd, const sigset_t *mask, int flags), (fd, mask, flags))
-MAKES_FD(memfd_create, (const char *name, unsigned flags), (name, flags))
-MAKES_FD(epoll_create, (int size), (size))
-MAKES_FD(epoll_create1, (int flags), (flags))
-MAKES_FD(dup, (int fd), (fd))
+MAKES_FD(socket, 0, (int family, int type, int protocol), (family, type, protocol))
+MAKES_FD(timerfd_create, ENDLESS, (int clock, int flags), (clock, flags))
+MAKES_FD(signalfd, ENDLESS, (int fd, const sigset_t *mask, int flags), (fd, mask, flags))
+MAKES_FD(memfd_create, ENDLESS, (const char *name, unsigned flags), (name, flags))
+MAKES_FD(epoll_create, ENDLESS, (int size), (size))
+MAKES_FD(epoll_create1, ENDLESS, (int flags), (flags))
+
+PRELOAD_EXPORT int dup(int from)
+{
+	return made_like(PRELOAD_REAL(dup)(from), from);
+}
 
 /* The number that dup2 replaces may be in use by others until the call is over: dropped before and
  * after. */
@@ -575,7 +633,7 @@ PRELOAD_EXPORT int dup2(int from, int to)
 	if (from != to)
 		preload_fd_close(to, PRELOAD_SITE);
 	int fd = PRELOAD_REAL(dup2)(from, to);
-	return from != to ? fd_made(fd) : fd;
+	return from != to ? made_like(fd, from) : fd;
 }
 PRELOAD_ALIAS(__dup2, dup2)
 
@@ -583,7 +641,7 @@ PRELOAD_EXPORT int dup3(int from, int to, int flags)
 {
 	if (from != to)
 		preload_fd_close(to, PRELOAD_SITE);
-	return fd_made(PRELOAD_REAL(dup3)(from, to, flags));
+	return made_like(PRELOAD_REAL(dup3)(from, to, flags), from);
 }
 
 #define MAKES_PAIR(name, parameters, arguments, introduce)                                         \
@@ -591,8 +649,8 @@ PRELOAD_EXPORT int dup3(int from, int to, int flags)
 	{                                                                                          \
 		int result = PRELOAD_REAL(name) arguments;                                         \
 		if (result == 0 && preload_active()) {                                             \
-			fd_made(fds[0]);                                                           \
-			fd_made(fds[1]);                                                           \
+			fd_made(fds[0], 0);                                                        \
+			fd_made(fds[1], 0);                                                        \
 			introduce;                                                                 \
 		}                                                                                  \
 		return result;                                                                     \
@@ -605,7 +663,7 @@ PRELOAD_ALIAS(__pipe, pipe)
 
 PRELOAD_EXPORT int eventfd(unsigned value, int flags)
 {
-	int fd = fd_made(PRELOAD_REAL(eventfd)(value, flags));
+	int fd = fd_made(PRELOAD_REAL(eventfd)(value, flags), ENDLESS);
 	if (fd >= 0 && value && preload_active())
 		PRELOAD_RECORD(token_set, preload_fd_object(fd), value);
 	return fd;

@@ -418,7 +418,7 @@ PRELOAD_EXPORT int fcntl(int fd, int command, ...)
 	if ((command == F_SETLK || command == F_OFD_SETLK) && result == 0 && preload_active())
 		past_lock(fd, argument, begin_tsc, PRELOAD_SITE);
 	if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
-		preload_fd_forget(result);
+		preload_fd_made_like(result, fd);
 	return result;
 }
 PRELOAD_ALIAS(fcntl64, fcntl)

@@ -386,6 +386,8 @@ uint64_t preload_fd_object(int fd); /* object word of what fd is now; 0: not a d
 /* Object word of the file of that name, as the program says it. */
 uint64_t preload_path_object(const char *path);
 void preload_fd_forget(int fd);
+void preload_fd_opened(int fd); /* a name was: it is no socket */
+void preload_fd_made_like(int fd, int from); /* by dup and its kin; fd may be -1 */
 void preload_fd_lock(int fd, bool locked); /* the file that it is */
 /* fd is about to be closed: says so if somebody may wait for that, and forgets it. */
 void preload_fd_close(int fd, uint64_t site);

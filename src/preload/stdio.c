@@ -345,7 +345,7 @@ PRELOAD_EXPORT FILE *fopen(const char *path, const char *mode)
 	uint64_t begin_tsc = preload_now_if(preload_active());
 	FILE *f = PRELOAD_REAL(fopen)(path, mode);
 	if (f)
-		preload_fd_forget(f->_fileno);
+		preload_fd_opened(f->_fileno);
 	if (begin_tsc)
 		preload_io_lasted(TRACE_IO_open, PRELOAD_SITE, begin_tsc, f ? 0 : -1);
 	return f;
@@ -357,7 +357,7 @@ PRELOAD_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 	preload_fd_close(f->_fileno, PRELOAD_SITE);
 	FILE *result = PRELOAD_REAL(freopen)(path, mode, f);
 	if (result)
-		preload_fd_forget(result->_fileno);
+		preload_fd_opened(result->_fileno);
 	return result;
 }
 PRELOAD_ALIAS(freopen64, freopen)

@@ -633,6 +633,8 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 	unsigned kind, uint64_t time_ns)
 {
 	struct trace_record r = {.time_ns = time_ns, .kind = TRACE_lost};
+	if (kind == RING_stack || kind == RING_descriptor)
+		c->nr_of_kind[kind]++;
 	switch (kind) {
 	case RING_stack:
 		t->nr_frames = (uint32_t)word[1];
@@ -821,6 +823,7 @@ uint64_t record_converter_nr_ring(const struct record_converter *c)
 {
 	uint64_t nr = 0;
 	for (size_t kind = 0; kind < BASE_COUNT(c->nr_of_kind); kind++)
-		nr += c->nr_of_kind[kind];
+		if (kind != RING_stack && kind != RING_descriptor)
+			nr += c->nr_of_kind[kind];
 	return nr;
 }

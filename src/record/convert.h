@@ -156,6 +156,7 @@ struct record_converter {
 	} repeated[RECORD_REPEATED];
 	size_t nr_waiting;                    /* events in all queues */
 	uint64_t nr_forked, nr_threads_begun; /* main threads are among these */
+	/* (and RING_stack, RING_descriptor, which come with a record) */
 	uint64_t nr_of_kind[256]; /* records of the ring, by its kinds; RING_lock_*: by the trace's
 				   */
 	uint64_t nr_damaged_blocks, nr_unattached, nr_late;

@@ -169,8 +169,6 @@ struct report_simulation {
 	struct graph_replay_assumed assumed;
 	const struct graph_sink *out; /* hears what is simulated, on some thread; NULL */
 	struct graph_replay_result result;
-	enum base_status status;
-	struct base_err err;
 };
 enum base_status report_simulate(const struct graph_replay *log, struct report_simulation *x,
 	size_t nr, struct base_err *err) BASE_MUST_CHECK;

@@ -18,15 +18,30 @@ struct batch {
 	struct report_simulation *simulation;
 	size_t nr;
 	atomic_size_t next;
+	atomic_bool failed; /* the first that does says why */
+	enum base_status status;
+	struct base_err *err;
 };
+
+static void simulation_failed(struct batch *b, enum base_status status, const struct base_err *why)
+{
+	if (atomic_exchange(&b->failed, true))
+		return;
+	b->status = status;
+	if (b->err)
+		*b->err = *why;
+}
 
 static void *simulate_work(void *arg)
 {
 	struct batch *b = arg;
+	struct base_err why;
 	for (size_t i; (i = atomic_fetch_add(&b->next, 1)) < b->nr;) {
 		struct report_simulation *x = &b->simulation[i];
-		x->status = graph_replay_run_as(
-			b->log, x->edits, &x->assumed, x->out, &x->result, &x->err);
+		enum base_status s = graph_replay_run_as(
+			b->log, x->edits, &x->assumed, x->out, &x->result, &why);
+		if (s != BASE_OK)
+			simulation_failed(b, s, &why);
 	}
 	return NULL;
 }
@@ -57,17 +72,13 @@ static unsigned start_others(struct batch *b, pthread_t *thread)
 enum base_status report_simulate(const struct graph_replay *log, struct report_simulation *x,
 	size_t nr, struct base_err *err)
 {
-	struct batch b = {.log = log, .simulation = x, .nr = nr};
+	struct batch b = {.log = log, .simulation = x, .nr = nr, .status = BASE_OK, .err = err};
 	pthread_t thread[THREADS_MAX];
 	unsigned nr_started = start_others(&b, thread);
 	simulate_work(&b);
 	for (unsigned i = 0; i < nr_started; i++)
 		pthread_join(thread[i], NULL);
-	for (size_t i = 0; i < nr; i++) {
-		if (x[i].status == BASE_OK)
-			continue;
-		*err = x[i].err;
-		return base_cause(err, x[i].status, "while simulating the run again");
-	}
+	if (b.status != BASE_OK)
+		return base_cause(err, b.status, "while simulating the run again");
 	return BASE_OK;
 }

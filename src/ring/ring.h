@@ -43,7 +43,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { RING_VERSION = 11, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 12, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */
@@ -262,6 +262,10 @@ struct ring_head {
 	 * kernel. By call: not by rdpmc, which would be a fault on some of the cores. */
 	uint32_t nr_events, event_modes, events_by_call, unused;
 	struct ring_event event[RING_EVENTS];
+	/* atomic, and away from what every call reads: how often the kernel was asked what a
+	 * descriptor is, at its end; the rest of its cache line */
+	_Alignas(64) uint64_t nr_ends_asked;
+	uint64_t line_rest[7];
 	uint64_t free_map[]; /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
 };
 /* How many filters of system calls (seccomp) a process is under; of its /proc/PID/status. 0 where

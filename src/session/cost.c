@@ -296,6 +296,9 @@ static const struct cost_kind {
 	[SESSION_PROBE_lock] = {TRACE_COST_LOCKS, 15000},
 	[SESSION_PROBE_call] = {TRACE_COST_CALLS, 60000},
 	[SESSION_PROBE_record] = {TRACE_COST_RECORDS, 30000},
+	[SESSION_PROBE_stack] = {"call paths", 1000000},
+	[SESSION_PROBE_look] = {"descriptors looked at", 2500000},
+	[SESSION_PROBE_end] = {"closes of unknown descriptors", 250000},
 };
 enum { COST_KINDS = BASE_COUNT(cost_kinds), WORTH_NS = 1000000 /* to be measured */ };
 
@@ -305,13 +308,15 @@ static uint64_t put_kind(struct record_converter *c, const struct session_result
 	enum session_probe what, uint64_t n, const struct os_child_environment *environment)
 {
 	uint64_t one_ps = cost_kinds[what].assumed_ps, least_ps = r->session_write_ns_x100 * 10;
+	bool is_record = what >= SESSION_PROBE_lock && what <= SESSION_PROBE_record;
+	uint64_t record_ps = cost_kinds[SESSION_PROBE_record].assumed_ps;
 	const char *method = "assumed: too little to be measured";
 	if (n * one_ps / 1000 >= WORTH_NS && environment &&
-		session_probe_measure(what, environment, &one_ps))
+		session_probe_measure(what, record_ps, environment, &one_ps))
 		method = "measured after the program's end, with a program that does nothing else";
 	else if (n * one_ps / 1000 >= WORTH_NS)
 		method = "assumed: it could not be measured";
-	if (what >= SESSION_PROBE_lock && one_ps < least_ps)
+	if (is_record && one_ps < least_ps)
 		one_ps = least_ps;
 	uint64_t total_ns = (uint64_t)((unsigned __int128)n * one_ps / 1000);
 	if (n || what == SESSION_PROBE_record)
@@ -322,15 +327,17 @@ static uint64_t put_kind(struct record_converter *c, const struct session_result
 /* Whose records are like those of that kind (RING_verb and its kin: annotations, like the rest). */
 static enum session_probe probe_of(unsigned kind)
 {
+	if (kind == RING_stack || kind == RING_descriptor)
+		return kind == RING_stack ? SESSION_PROBE_stack : SESSION_PROBE_look;
 	const char *name = trace_cost_of_kind(kind);
-	for (unsigned k = SESSION_PROBE_lock; name && k < COST_KINDS; k++)
+	for (unsigned k = SESSION_PROBE_lock; name && k <= SESSION_PROBE_record; k++)
 		if (!strcmp(cost_kinds[k].name, name))
 			return (enum session_probe)k;
 	return SESSION_PROBE_record;
 }
 
 static uint64_t put_kinds(struct record_converter *c, const struct session_result *r,
-	uint64_t nr_images, const struct os_child_environment *environment)
+	const struct ring_head *head, const struct os_child_environment *environment)
 {
 	static const uint32_t id[COST_KINDS] = {
 		[SESSION_PROBE_record] = 1, /* the others came later */
@@ -338,12 +345,18 @@ static uint64_t put_kinds(struct record_converter *c, const struct session_resul
 		[SESSION_PROBE_fork] = 10,
 		[SESSION_PROBE_thread] = 11,
 		[SESSION_PROBE_lock] = 13,
-		[SESSION_PROBE_call] = 14};
+		[SESSION_PROBE_call] = 14,
+		[SESSION_PROBE_stack] = 15,
+		[SESSION_PROBE_look] = 16,
+		[SESSION_PROBE_end] = 17};
+	uint64_t nr_images = head ? __atomic_load_n(&head->images_attached, __ATOMIC_RELAXED) : 0;
 	uint64_t nr_begun = c->nr_threads_begun;
 	uint64_t n[COST_KINDS] = {
 		[SESSION_PROBE_start] = nr_images > c->nr_forked ? nr_images - c->nr_forked : 0,
 		[SESSION_PROBE_fork] = c->nr_forked,
-		[SESSION_PROBE_thread] = nr_begun > nr_images ? nr_begun - nr_images : 0};
+		[SESSION_PROBE_thread] = nr_begun > nr_images ? nr_begun - nr_images : 0,
+		[SESSION_PROBE_end] =
+			head ? __atomic_load_n(&head->nr_ends_asked, __ATOMIC_RELAXED) : 0};
 	uint64_t sum_ns = 0;
 	for (unsigned kind = 0; kind < BASE_COUNT(c->nr_of_kind); kind++)
 		n[probe_of(kind)] += c->nr_of_kind[kind];
@@ -376,8 +389,8 @@ static void put_own(struct record_sink *s, const struct session_result *r)
 		"the kernel's count, up to the last records");
 }
 
-void session_cost_write(struct record_converter *c, struct session_result *r, uint64_t nr_images,
-	const struct os_child_environment *environment)
+void session_cost_write(struct record_converter *c, struct session_result *r,
+	const struct ring_head *head, const struct os_child_environment *environment)
 {
 	enum { SAMPLES = 2, WAKING = 4, SYSTEM, SWITCHES, WAKING_BUSY };
 	char samples[80];
@@ -387,7 +400,7 @@ void session_cost_write(struct record_converter *c, struct session_result *r, ui
 		(unsigned long long)r->sample_hz);
 	r->ring_records = record_converter_nr_ring(c);
 	uint64_t since_ns = own_cpu_ns();
-	r->added_ns = put_kinds(c, r, nr_images, environment) + samples_ns + switches_ns;
+	r->added_ns = put_kinds(c, r, head, environment) + samples_ns + switches_ns;
 	cost_put_part(&c->sink, SAMPLES, TRACE_COST_SAMPLES, c->nr_samples, samples_ns, false, r,
 		samples);
 	cost_put_part(&c->sink, SWITCHES, TRACE_COST_SWITCHES, c->nr_switches, switches_ns, false,

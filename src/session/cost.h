@@ -6,6 +6,7 @@
 #include "system/perf.h"
 #include "session/session.h"
 #include "record/convert.h"
+#include "ring/ring.h"
 #include "session/probe.h"
 
 /* Sets tsc_read_ns_x100 and session_write_ns_x100. Before the program runs. */
@@ -19,10 +20,10 @@ struct session_cost_events {            /* what perf is asked for */
 void session_cost_measure_wakes(const struct os_clock *clock, const struct session_cost_events *of,
 	struct session_result *ret);
 /* Everything is converted, target_cpu_ns and before_, beside_ and after_cpu_ns are set: puts the
- * trace's definitions of cost, sets ring_records, added_ns and overhead_share. nr_images: that
- * attached to the ring, which is that of `environment` (NULL: nothing can be run in it) and of
- * which all is read. */
-void session_cost_write(struct record_converter *c, struct session_result *r, uint64_t nr_images,
-	const struct os_child_environment *environment);
+ * trace's definitions of cost, sets ring_records, added_ns and overhead_share. head: of
+ * the ring, NULL: there is none. It is that of `environment` (NULL: nothing can be run in it), and
+ * all of it is read. */
+void session_cost_write(struct record_converter *c, struct session_result *r,
+	const struct ring_head *head, const struct os_child_environment *environment);
 
 #endif

@@ -88,9 +88,11 @@ int session_place_file(
 		fd = openat(p->fd, ret_path + strlen(p->path) + 1,
 			O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || fchmod(fd, 0600)) {
+		int why = errno;
 		ret_path[0] = 0;
 		if (fd >= 0)
 			close(fd);
+		errno = why;
 		return -1;
 	}
 	return fd;
@@ -123,21 +125,32 @@ static bool remove_entry(void *ctx, int dir_fd, const char *name)
 
 void session_place_leave(struct session_place *p)
 {
+	int why = errno; /* of what did not work before */
 	if (p->session_fd >= 0)
 		close(p->session_fd);
 	if (p->fd >= 0)
 		close(p->fd);
 	*p = (struct session_place){.fd = -1, .session_fd = -1};
+	errno = why;
 }
 
+/* (Without its lock's file it is one that is being made, for others. And where no more files can be
+ * opened, reading it takes that one's place.) */
 void session_place_close(struct session_place *p)
 {
+	int why = errno;
 	if (!p->path[0])
 		return;
+	if (p->fd >= 0)
+		(void)unlinkat(p->fd, SESSION_PLACE_SESSION, 0);
+	if (p->session_fd >= 0)
+		close(p->session_fd);
+	p->session_fd = -1;
 	if (p->fd >= 0)
 		each_entry(p->fd, remove_entry, NULL);
 	(void)rmdir(p->path);
 	session_place_leave(p);
+	errno = why;
 }
 
 /* ---- what killed recorders left -------------------------------------------------------------- */

@@ -24,13 +24,17 @@ static const struct {
 	 * for it: measured with loops of shells, trees of make, 8 threads with 64 locks, and
 	 * threads that end at once (bench/session_cost.py). */
 	unsigned cold_percent;
+	unsigned nr_records; /* that come with them, and are counted by themselves */
 } probes[] = {
-	[SESSION_PROBE_start] = {"starts", 6, 7, 3, 150}, /* and its own */
-	[SESSION_PROBE_fork] = {"forks", 12, 12, 3, 150},
-	[SESSION_PROBE_thread] = {"threads", 64, 64, 3, 100},
-	[SESSION_PROBE_lock] = {"locks", 100000, 200000, 3, 125},
-	[SESSION_PROBE_call] = {"calls", 40000, 80000, 3, 100},
-	[SESSION_PROBE_record] = {"tokens", 50000, 100000, 3, 125},
+	[SESSION_PROBE_start] = {"starts", 6, 7, 3, 150, 0}, /* and its own */
+	[SESSION_PROBE_fork] = {"forks", 12, 12, 3, 150, 0},
+	[SESSION_PROBE_thread] = {"threads", 64, 64, 3, 100, 0},
+	[SESSION_PROBE_lock] = {"locks", 100000, 200000, 3, 125, 0},
+	[SESSION_PROBE_call] = {"calls", 40000, 80000, 3, 100, 0},
+	[SESSION_PROBE_record] = {"tokens", 50000, 100000, 3, 125, 0},
+	[SESSION_PROBE_stack] = {"waits", 32000, 32000 / 16, 3, 100, 64000}, /* of one in 16 */
+	[SESSION_PROBE_look] = {"looks", 5000, 5000, 3, 100, 10000},
+	[SESSION_PROBE_end] = {"ends", 40000, 40000, 3, 100, 0},
 };
 
 /* Its processor time; 0: it did not run. */
@@ -74,8 +78,8 @@ static bool probe_difference(
 	return *ret_us > 0;
 }
 
-bool session_probe_measure(
-	enum session_probe what, const struct os_child_environment *environment, uint64_t *ret_ps)
+bool session_probe_measure(enum session_probe what, uint64_t record_ps,
+	const struct os_child_environment *environment, uint64_t *ret_ps)
 {
 	char path[PATH_MAX];
 	struct base_str text[OS_ENVIRONMENT_TEXTS] = {{0}};
@@ -89,6 +93,9 @@ bool session_probe_measure(
 		base_str_fini(&text[i]);
 	if (!known)
 		return false;
-	*ret_ps = all_us * PS_PER_US / probes[what].nr_units * probes[what].cold_percent / 100;
+	uint64_t all_ps = all_us * PS_PER_US, records_ps = probes[what].nr_records * record_ps;
+	if (all_ps <= records_ps)
+		return false;
+	*ret_ps = (all_ps - records_ps) / probes[what].nr_units * probes[what].cold_percent / 100;
 	return true;
 }

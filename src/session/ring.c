@@ -33,31 +33,39 @@ enum {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* A sparse file that cannot get its pages kills whoever writes to it: leave room. */
+/* A sparse file that cannot get its pages kills whoever writes to it: leave room. 0: errno says why
+ * there is none. */
 static size_t fitting(const char *dir, size_t size_bytes)
 {
 	struct statvfs st;
 	if (statvfs(dir, &st))
 		return 0;
 	uint64_t half = (uint64_t)st.f_bavail * st.f_frsize / 2;
+	errno = ENOSPC;
+	if (half < SESSION_RING_BYTES_MIN)
+		return 0;
 	return half < size_bytes ? (size_t)half : size_bytes;
 }
 
+/* -1: errno is of the first place that there is. */
 static int ring_create_file(struct session_ring *r, size_t *size_bytes)
 {
 	const char *dir[SESSION_PLACE_DIRS];
+	int why = ENOENT;
 	session_place_dirs(dir);
 	for (size_t i = 0; i < SESSION_PLACE_DIRS; i++) {
 		size_t fit = fitting(dir[i], *size_bytes);
-		if (fit < SESSION_RING_BYTES_MIN || !session_place_open(&r->place, dir[i]))
-			continue;
-		int fd = session_place_file(&r->place, SESSION_RING_FILE, r->path);
+		bool made = fit && session_place_open(&r->place, dir[i]);
+		int fd = made ? session_place_file(&r->place, SESSION_RING_FILE, r->path) : -1;
 		if (fd >= 0) {
 			*size_bytes = fit;
 			return fd;
 		}
-		session_place_close(&r->place);
+		why = why == ENOENT ? errno : why;
+		if (made)
+			session_place_close(&r->place);
 	}
+	errno = why;
 	return -1;
 }
 

@@ -727,12 +727,10 @@ static void write_cost(struct session *s)
 	struct os_child_environment environment = {
 		.preload = base_str_text(&s->preload), .ring = s->ring.path, .memory = ""};
 	bool can_run = s->has_program && s->ended && !o->emulator && o->level < 2 && !s->full;
-	uint64_t nr_images =
-		s->has_program ? __atomic_load_n(&s->ring.head->images_attached, __ATOMIC_RELAXED)
-			       : 0;
 	if (can_run)
 		session_set_recording(s, o->locks == SESSION_LOCKS_full ? RING_full : RING_on);
-	session_cost_write(&s->converter, s->result, nr_images, can_run ? &environment : NULL);
+	session_cost_write(&s->converter, s->result, s->has_program ? s->ring.head : NULL,
+		can_run ? &environment : NULL);
 	session_set_recording(s, RING_off);
 }
 

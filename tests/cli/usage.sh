@@ -117,6 +117,22 @@ test_buffer_has_a_least_size() {
 }
 
 # What the kernel refuses is said with where it comes from; nothing ends by a signal of ours, and the program keeps its own.
+# However small a stack the shell allows, longpole has enough of its own; the program keeps that limit.
+test_small_stacks() {
+	local command
+	expect 0 bash -c 'ulimit -s 64; exec longpole record -o small.lpt bash -c "ulimit -s; ls >/dev/null; read -t 0.2 < <(sleep 1) || exit 0"'
+	[[ $(<out) == 64 ]] || fail "the program's limit is $(<out)"
+	expect 7 bash -c 'ulimit -s 128; exec longpole bash -c "exit 7"'
+	has err 'longpole-bash.lpt'
+	for command in 'report @' 'report --json @' 'report --full @' 'path @' 'whatif @ scale ladder_mutex=-50%' 'queues @' 'locks @' 'dump --stats @'; do
+		expect 0 bash -c 'ulimit -s 64; exec longpole $0 "$@"' ${command//@/"$trace"}
+		[[ -s out ]] || fail "$command says nothing"
+		cp out small
+		expect 0 longpole ${command//@/"$trace"}
+		cmp -s out small || fail "$command says something else"
+	done
+}
+
 test_refusals_say_why() {
 	expect 125 bash -c 'ulimit -n 8; exec longpole record -o a.lpt true'
 	has err 'Too many open files' 'ulimit -n'
@@ -124,12 +140,26 @@ test_refusals_say_why() {
 	has err 'File too large' 'ulimit -f'
 	expect 125 bash -c 'ulimit -v 300000; exec longpole record -o a.lpt true'
 	has err 'Cannot allocate memory' 'ulimit -v'
+	expect 125 bash -c 'ulimit -n 6; exec longpole record -o a.lpt true'
+	has err 'Too many open files' 'ulimit -n'
+	expect 125 bash -c 'ulimit -n 4; exec longpole record -o a.lpt true'
+	has err 'liblongpole-preload.so: Too many open files'
 	: >file
 	expect 125 longpole record -o - true
 	has err 'needs a file with a name'
 	[[ ! -e - ]] || fail 'a file named -'
 	expect 125 longpole record -o file/a.lpt true
 	has err 'is a file, not a directory'
+	for place in /proc gone; do
+		mkdir -p gone
+		expect 125 bash -c 'cd $0 && { [ $0 != gone ] || rmdir ../gone; } && exec longpole record true' $place
+		has err 'longpole-true.lpt: cannot create: No such file' '-o /tmp/longpole-true.lpt'
+		mkdir -p gone
+		expect 125 bash -c 'cd $0 && { [ $0 != gone ] || rmdir ../gone; } && exec longpole true' $place
+		has err '-o /tmp/longpole-true.lpt'
+	done
+	expect 125 longpole record -o /proc/a.lpt true
+	! grep -e '-o /tmp' err || fail 'where -o was given'
 	expect 0 longpole record -o a.lpt bash -c 'trap "" XFSZ; ulimit -f 1; ! head -c 9999 /dev/zero >large'
 	expect 153 longpole record -o a.lpt bash -c 'ulimit -f 1; exec head -c 9999 /dev/zero >large'
 }

@@ -2,6 +2,7 @@
 /* test_record_session.c - whole recordings of small programs: exit statuses, refusals, signals, a
  * full disk, what is left behind. */
 #include "session/doctor.h"
+#include "base/installed.h"
 #include "ring/ring.h"
 #include "session/session.h"
 #include "test.h"
@@ -126,6 +127,35 @@ static void test_cost_is_in_the_trace(void **state)
 	assert_true(reading->beside && after->beside);
 	assert_in_range(reading->total_ns + after->total_ns, 1, result.recorder_cpu_ns);
 	trace_reader_close(r);
+}
+
+/* What is in no record of its own is counted, too: looking at descriptors, asking at their ends, and
+ * call paths, of which a thread's first 64 are taken, and then one in 16. */
+static void test_cost_beside_records(void **state)
+{
+	static const struct {
+		const char *does, *times, *cost;
+		uint64_t least, most;
+	} row[] = {{"ends", "3000", "closes of unknown descriptors", 3000, 3020},
+		{"ends", "2", "closes of unknown descriptors", 1, 20},
+		{"looks", "700", "descriptors looked at", 700, 720},
+		{"waits", "1600", "call paths", 160, 164}, {"waits", "64", "call paths", 64, 68}};
+	char probe[PATH_MAX];
+	(void)state;
+	assert_true(base_installed_file("src/session", "longpole-probe", probe));
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct trace_reader *r;
+		assert_int_equal(
+			RUN(probe, (char *)(uintptr_t)row[i].does, (char *)(uintptr_t)row[i].times),
+			BASE_OK);
+		assert_int_equal(result.exit_code, 0);
+		assert_int_equal(trace_reader_open(trace_path, NULL, &r, NULL), BASE_OK);
+		const struct trace_cost *c = cost(trace_reader_defs(r), row[i].cost);
+		assert_in_range(c->n, row[i].least, row[i].most);
+		assert_in_range(c->total_ns / c->n, 20, 1000000);
+		assert_true(result.added_ns >= c->total_ns);
+		trace_reader_close(r);
+	}
 }
 
 /* Forty starts, forks and threads are counted; starts are enough to be measured, and are more than
@@ -409,6 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exit_status),
 		cmocka_unit_test(test_cost_is_in_the_trace),
+		cmocka_unit_test(test_cost_beside_records),
 		cmocka_unit_test(test_cost_of_starts),
 		cmocka_unit_test(test_children_say_how_they_end),
 		cmocka_unit_test(test_damaged_ring),

@@ -3,6 +3,7 @@
  * probe_program.c - longpole-probe: does one thing so many times and nothing else. Run with and
  * without the recorder's library it says what the library adds to that thing (session/probe.c).
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <spawn.h>
@@ -115,13 +116,41 @@ static void probe_tokens(unsigned long nr)
 	}
 }
 
+/* For nobody: each says that it may wait. */
+static void probe_waits(unsigned long nr)
+{
+	for (unsigned long i = 0; i < nr; i++)
+		(void)waitpid(-1, NULL, WNOHANG);
+}
+
+/* A file that is opened is looked at when it is used first. */
+static void probe_looks(unsigned long nr)
+{
+	char byte;
+	for (unsigned long i = 0; i < nr; i++) {
+		int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+		if (file < 0 || pread(file, &byte, 1, 0) != 1)
+			_exit(3); /* allowed: our own program */
+		close(file);
+	}
+}
+
+/* Of numbers that nobody has, as before an exec, and of a file that was never used. */
+static void probe_ends(unsigned long nr)
+{
+	int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	for (unsigned long i = 0; i < nr; i++)
+		close(i & 1 ? dup(file) : 1000 + (int)(i & 0xfff));
+}
+
 int main(int nr, char **word)
 {
 	static const struct {
 		const char *name;
 		void (*run)(unsigned long nr);
 	} probe[] = {{"starts", probe_starts}, {"threads", probe_threads}, {"forks", probe_forks},
-		{"locks", probe_locks}, {"calls", probe_calls}, {"tokens", probe_tokens}};
+		{"locks", probe_locks}, {"calls", probe_calls}, {"tokens", probe_tokens},
+		{"waits", probe_waits}, {"looks", probe_looks}, {"ends", probe_ends}};
 	for (size_t i = 0; nr == 3 && i < sizeof probe / sizeof *probe; i++)
 		if (!strcmp(word[1], probe[i].name)) {
 			probe[i].run(strtoul(word[2], NULL, 10));
