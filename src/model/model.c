@@ -313,7 +313,9 @@ uint32_t model_token_queue(
 		[TOKEN_last_thread] = TRACE_OBJECT_none,
 		[TOKEN_child] = MODEL_TYPE_SIGNAL,
 		[TOKEN_signal] = MODEL_TYPE_SIGNAL};
-	id = model_make_queue(m, 0, 0, type[what], NONE, GRAPH_FIFO);
+	/* of a process's spawns those that started nothing leave theirs */
+	id = model_make_queue(
+		m, 0, 0, type[what], NONE, what == TOKEN_spawn ? GRAPH_LIFO : GRAPH_FIFO);
 	model_put(m, &m->known.tokens, hi, key, id);
 	return (uint32_t)id;
 }

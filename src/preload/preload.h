@@ -118,6 +118,7 @@ struct preload_thread {
 	uint64_t *cursor;   /* next free word; moved by compare-and-exchange only */
 	uint64_t *end;      /* of the block; NULL: always take the slow path */
 	uint64_t *kept_end; /* end, while a vfork's child may be running on this TLS */
+	uint64_t vfork_site;
 	struct ring_block *block;
 	uint64_t number;     /* within the image; 0: has no records in this image yet */
 	uint64_t token;      /* of the thread_create or process_fork that made it; 0: not known */
@@ -169,6 +170,9 @@ struct ring_head *preload_attach(
 	void); /* never NULL; recording is 0 in what it returns if there is no ring */
 uint64_t *preload_reserve_slow(size_t nr_words);
 bool preload_is_vfork_child(void);
+/* In one: it calls exec; exec has failed. Nothing where it is none. */
+void preload_vfork_executes(void);
+void preload_vfork_goes_on(void);
 void preload_stop(void); /* this process records nothing from now on */
 
 /* Is there anyone to record for? Everything that a wrapper adds is behind this. */
