@@ -85,6 +85,9 @@ static void begin(struct model *m, struct thread *t, const struct trace_record *
 		leader = leader_of(m, m->run.root_process);
 	if (leader && leader != t->stream)
 		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
+	else if (m->run.is_merged && t->mode == MODE_BLOCKED) /* its recording begins with it */
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state, 0);
+	t->begin_ns = m->run.is_merged ? r->time_ns : t->begin_ns;
 	model_born(m, t, r->time_ns);
 }
 

@@ -176,6 +176,45 @@ static void a_vforks_child_has_records(void **state)
 	finish(&b);
 }
 
+/* Two recordings in one trace: nobody was seen to start the client, and the server has waited for
+ * what it did. */
+static void each_recording_begins_by_itself(void **state)
+{
+	(void)state;
+	for (int at_once = 0; at_once < 2; at_once++) {
+		struct bench b;
+		bench_open(&b, 1,
+			&(struct trace_info){.size = sizeof(struct trace_info),
+				.flags = TRACE_INFO_MERGED,
+				.host = "h",
+				.command = "c",
+				.tool = "t"});
+		uint32_t listens = object(&b, TRACE_OBJECT_listener, "tcp 127.0.0.1:80 -", 0),
+			 calls = object(&b, TRACE_OBJECT_socket, "tcp 127.0.0.1:9 127.0.0.1:80", 0);
+		uint32_t fn = site(&b, "serve"), calling_fn = site(&b, "call"),
+			 c = process_of(&b, "client", 0, 200), p = process_of(&b, "server", 0, 100);
+		stream(&b, p);
+		stream(&b, c);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, at_once ? 0 : 100, 2, process_begin, .token = 0);
+		PUT(&b, 110, 1, io_begin, .object = listens, .op = TRACE_IO_accept, .site = fn);
+		PUT(&b, 400, 2, io_begin, .object = calls, .op = TRACE_IO_connect,
+			.site = calling_fn);
+		PUT(&b, 405, 2, io_end, .object = calls, .op = TRACE_IO_connect);
+		PUT(&b, 410, 1, io_end, .object = listens, .op = TRACE_IO_accept);
+		PUT(&b, 420, 2, process_end);
+		PUT(&b, 500, 1, process_end, .status = 0);
+		analyse(&b);
+		assert_float_equal(on_path_of(&b, "client", "since before it was first seen"),
+			at_once ? 0 : 100, 1e-6);
+		assert_float_equal(on_path_of(&b, "server", "since before"), 0, 1e-6);
+		assert_float_equal(on_path_of(&b, "client", "running"), at_once ? 400 : 300, 1e-6);
+		assert_float_equal(on_path_of(&b, "server", "running"), 90, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +222,7 @@ int main(void)
 		cmocka_unit_test(the_last_signal_counts),
 		cmocka_unit_test(a_vforks_child_is_no_start),
 		cmocka_unit_test(a_vforks_child_has_records),
+		cmocka_unit_test(each_recording_begins_by_itself),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
