@@ -196,8 +196,10 @@ struct thread {
 	struct io io;
 	struct sleep sleep;
 	struct message message;
-	uint32_t spawn_site; /* of a vfork or posix_spawn since which it has not slept; 0: none */
-	bool in_child; /* has called vfork, whose child has not executed a program, nor ended */
+	struct {
+		uint32_t site; /* of a vfork or posix_spawn since which it has not slept; 0: none */
+		bool in_child; /* vfork's, which has not executed a program, nor ended */
+	} spawn;
 	struct visit visit;
 	struct {                     /* a wait that an annotation announced (announced.c) */
 		bool is_on, is_told; /* told: the graph knows of it */

@@ -393,7 +393,7 @@ static void say_for_parent(struct model *m, struct thread *t, enum graph_verb_ki
 		return;
 	}
 	/* it has not come to sleep yet */
-	t->resume_state = t->in_child ? state : model_current_state(t);
+	t->resume_state = t->spawn.in_child ? state : model_current_state(t);
 	if (verb == GRAPH_VERB_enqueue)
 		model_verb_of(m, model_acting(t), verb, time_ns, queue, 1, state, GRAPH_ASIDE);
 }
@@ -403,16 +403,16 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 {
 	uint64_t token = r->u.process_fork.token;
 	uint32_t site = r->u.process_fork.site;
-	bool said = t->in_child && m->is_system;
-	bool for_parent = t->in_child && t->mode != MODE_RUNNING;
-	t->in_child = false;
+	bool said = t->spawn.in_child && m->is_system;
+	bool for_parent = t->spawn.in_child && t->mode != MODE_RUNNING;
+	t->spawn.in_child = false;
 	if (said)
 		return;
 	model_pass_affinity(m, t, leader_of(m, t->process), token);
 	uint32_t queue =
 		model_token_queue(m, token ? TOKEN_fork : TOKEN_spawn, t->process, token, true);
 	model_put(m, &m->known.handles, MODEL_FORKS | t->process, token, r->time_ns);
-	t->spawn_site = token ? 0 : site;
+	t->spawn.site = token ? 0 : site;
 	if (for_parent) {
 		say_for_parent(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, NONE, site);
 		return;
@@ -427,20 +427,20 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 void model_rule_process_vfork(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint32_t site = r->u.process_vfork.site;
-	if (m->is_system && t->spawn_site == site && t->mode != MODE_RUNNING)
+	if (m->is_system && t->spawn.site == site && t->mode != MODE_RUNNING)
 		return; /* exec has failed */
 	if (m->is_system) {
 		struct trace_record fork = {.time_ns = r->time_ns, .kind = TRACE_process_fork};
 		fork.u.process_fork.site = site;
 		model_rule_process_fork(m, t, &fork);
-		t->in_child = true;
+		t->spawn.in_child = true;
 		return;
 	}
 	bool goes_on = t->mode == MODE_BLOCKED || t->mode == MODE_RUNNABLE;
 	if (!t->nr_held && !goes_on)
 		t->run_state = model_run_state(m, t, site);
-	t->in_child = true;
-	t->spawn_site = 0;
+	t->spawn.in_child = true;
+	t->spawn.site = 0;
 	say_for_parent(m, t, GRAPH_VERB_state, r->time_ns, 0, AUX_CHILD, site);
 	if (!goes_on)
 		t->mode = MODE_RUNNING;
@@ -807,7 +807,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		t->left_in_wait = true;
 		return;
 	}
-	if (t->in_child) {
+	if (t->spawn.in_child) {
 		t->resume_state = model_current_state(t);
 		t->mode = MODE_BLOCKED;
 		return;
@@ -827,8 +827,8 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	}
 	uint32_t site = m->made.state[t->graph_state].pub.site;
 	/* vfork() and posix_spawn() return when the child has begun its program, or has ended */
-	bool spawns = t->spawn_site && t->spawn_site == site;
-	t->spawn_site = 0;
+	bool spawns = t->spawn.site && t->spawn.site == site;
+	t->spawn.site = 0;
 	model_visit_leaves(t, r->time_ns);
 	t->resume_state = t->graph_state;
 	uint32_t state =
@@ -870,7 +870,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 		if (m->made.state[t->graph_state].pub.kind == MODEL_STATE_blocked)
 			model_count(m, TRACE_DIAG_futex_unseen);
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, 0);
-		t->in_child = false;
+		t->spawn.in_child = false;
 		return;
 	case MODE_WAITING:
 		/* one that was asleep waited for it only if it came in the very switch in which

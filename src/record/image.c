@@ -382,7 +382,7 @@ void record_world_forget_unloaded(struct record_world *w, uint64_t before_ns)
 	}
 }
 
-static bool holds(const struct record_range *range, uint64_t address)
+static bool range_holds(const struct record_range *range, uint64_t address)
 {
 	return range->start <= address && address < range->end;
 }
@@ -390,7 +390,7 @@ static bool holds(const struct record_range *range, uint64_t address)
 bool record_image_is_reused(const struct record_image *image, uint64_t address)
 {
 	for (size_t i = 0; i < image->nr_past; i++)
-		if (holds(&image->past[i], address))
+		if (range_holds(&image->past[i], address))
 			return true;
 	return false;
 }
@@ -402,7 +402,7 @@ static const struct record_range *range_then(
 	if (range && range->begin_ns <= time_ns)
 		return range;
 	for (size_t i = image->nr_past; i-- > 0;)
-		if (holds(&image->past[i], address) && image->past[i].begin_ns <= time_ns &&
+		if (range_holds(&image->past[i], address) && image->past[i].begin_ns <= time_ns &&
 			time_ns <= image->past[i].end_ns)
 			return &image->past[i];
 	return range;

@@ -140,8 +140,8 @@ static void a_vforks_child_is_no_start(void **state)
 				known[fate][switches].start_ns, 1e-6);
 			assert_float_equal(on_path(&b, "start of a process"), starts * 100, 1e-6);
 			assert_float_equal(on_path_of(&b, "child", "running"), starts * 400, 1e-6);
-			assert_float_equal(
-				on_path(&b, "waiting for a child process"), starts ? 0 : 470, 1e-6);
+			assert_float_equal(on_path(&b, "waiting for a child process"),
+				(starts ? 0 : 470), 1e-6);
 			finish(&b);
 		}
 	}
@@ -206,9 +206,10 @@ static void each_recording_begins_by_itself(void **state)
 		PUT(&b, 500, 1, process_end, .status = 0);
 		analyse(&b);
 		assert_float_equal(on_path_of(&b, "client", "since before it was first seen"),
-			at_once ? 0 : 100, 1e-6);
+			(at_once ? 0 : 100), 1e-6);
 		assert_float_equal(on_path_of(&b, "server", "since before"), 0, 1e-6);
-		assert_float_equal(on_path_of(&b, "client", "running"), at_once ? 400 : 300, 1e-6);
+		assert_float_equal(
+			on_path_of(&b, "client", "running"), (at_once ? 400 : 300), 1e-6);
 		assert_float_equal(on_path_of(&b, "server", "running"), 90, 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
 		finish(&b);
