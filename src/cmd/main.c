@@ -154,7 +154,7 @@ static int overview(FILE *to, int exit_status)
 	return exit_status;
 }
 
-static int dispatch(int argc, char **argv)
+static int main_dispatch(int argc, char **argv)
 {
 	/* Only how texts are encoded: numbers are written the same everywhere. */
 	setlocale(LC_CTYPE, "");

@@ -314,7 +314,9 @@ uint32_t model_token_queue(
 		[TOKEN_last_thread] = TRACE_OBJECT_none,
 		[TOKEN_child] = MODEL_TYPE_SIGNAL,
 		[TOKEN_signal] = MODEL_TYPE_SIGNAL};
-	id = model_make_queue(m, 0, 0, type[what], NONE, GRAPH_FIFO);
+	/* of a process's spawns those that started nothing leave theirs */
+	id = model_make_queue(
+		m, 0, 0, type[what], NONE, what == TOKEN_spawn ? GRAPH_LIFO : GRAPH_FIFO);
 	model_put(m, &m->known.tokens, hi, key, id);
 	return (uint32_t)id;
 }
@@ -600,6 +602,30 @@ static void begin_system(struct model *m, uint64_t time_ns)
 	begin_threads(m, 1, time_ns, flags);
 }
 
+/* The programs that other recordings of a merged trace began with: until then nothing was recorded
+ * of them, but they depend on nobody. (`first` begins by itself.) */
+static void begin_recordings(struct model *m, uint32_t first, uint64_t time_ns, uint32_t flags)
+{
+	for (uint32_t i = 1; i < m->nr_threads && m->status == BASE_OK; i++) {
+		struct thread *t = &m->thread[i];
+		uint32_t process = m->defs->streams[i].process;
+		uint64_t leader;
+		if (!process || trace_def_process(m->defs, process)->parent ||
+			process == m->defs->streams[first].process ||
+			base_map_get(&m->known.handles, MODEL_LEADERS | process, 0, &leader))
+			continue;
+		model_begin_thread(m, t, i, 0);
+		if (m->status != BASE_OK)
+			return;
+		t->begin_ns = t->born_ns = time_ns;
+		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
+			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN), flags);
+		t->mode = MODE_BLOCKED;
+		t->resume_state = t->run_state;
+		model_put(m, &m->known.handles, MODEL_LEADERS | process, 0, i);
+	}
+}
+
 /* A stream's first record makes its actor. Whether it starts a path, or from whom, is its rule's
  * business. */
 static __attribute__((noinline)) struct thread *new_thread_of(
@@ -635,10 +661,12 @@ static __attribute__((noinline)) struct thread *new_thread_of(
 		return NULL;
 	t->begin_ns = t->born_ns = r->time_ns;
 	if (first) {
+		uint32_t flags = m->opts->start || m->follow.by_connection ? 0 : GRAPH_START;
 		m->part.end_actor = t->actor;
-		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state,
-			m->opts->start || m->follow.by_connection ? 0 : GRAPH_START);
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state, flags);
 		m->started = true;
+		if (m->run.is_merged)
+			begin_recordings(m, r->stream, r->time_ns, flags);
 	} else if (r->kind != TRACE_process_begin && r->kind != TRACE_thread_begin) {
 		/* its creation was not seen: control came from its process's first thread, as far
 		 * as anyone can tell */

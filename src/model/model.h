@@ -43,6 +43,8 @@ bool model_state_kind_waits(enum model_state_kind k);
 
 /* The name of a sleep whose end does not move when what came before it gets shorter. */
 #define MODEL_DEADLINE_TEXT "waiting for a clock's deadline"
+/* The name of what a vfork's child does until it executes a program, or ends: its parent waits. */
+#define MODEL_CHILD_TEXT "in a child before it starts its program"
 
 struct model_state {
 	enum model_state_kind kind;

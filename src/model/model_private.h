@@ -198,7 +198,10 @@ struct thread {
 	struct io io;
 	struct sleep sleep;
 	struct message message;
-	uint32_t spawn_site; /* of a vfork or posix_spawn since which it has not slept; 0: none */
+	struct {
+		uint32_t site; /* of a vfork or posix_spawn since which it has not slept; 0: none */
+		bool in_child; /* vfork's, which has not executed a program, nor ended */
+	} spawn;
 	struct visit visit;
 	struct {                     /* a wait that an annotation announced (announced.c) */
 		bool is_on, is_told; /* told: the graph knows of it */
@@ -910,6 +913,7 @@ enum {
 	AUX_FAULT = 1u << 27, /* io: no call's, a page fault's */
 	AUX_LOAD = 1,         /* start: of its own program */
 	AUX_RECORDER = 2,     /* start: what recording adds to one */
+	AUX_CHILD = 3,        /* start: not yet, a vfork's child runs its parent's code */
 	AUX_STOLEN = 3,       /* runnable: nobody had it, and no quota either */
 	/* ... for so long that it was not allowed to run: | the cgroup's path, 0: not known */
 	AUX_QUOTA = 1u << 25,

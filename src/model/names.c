@@ -385,6 +385,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 	case MODEL_STATE_start:
 		base_str_add(s, st->aux == AUX_LOAD ? "loading the program (exec, dynamic loader)"
 				: st->aux == AUX_RECORDER ? "longpole itself (starting under it)"
+				: st->aux == AUX_CHILD    ? MODEL_CHILD_TEXT
 							  : "starting a program");
 		break;
 	case MODEL_STATE_annotated:

@@ -85,10 +85,20 @@ static void rules_thread_begin(struct model *m, struct thread *t, const struct t
 		leader = leader_of(m, m->run.root_process);
 	if (leader && leader != t->stream)
 		model_link(m, t->actor, r->time_ns, t->run_state, m->thread[leader].actor);
+	else if (m->run.is_merged && t->mode == MODE_BLOCKED) /* its recording begins with it */
+		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->run_state, 0);
+	t->begin_ns = m->run.is_merged ? r->time_ns : t->begin_ns;
 	model_born(m, t, r->time_ns);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
+
+/* NONE: a vfork's child that has not executed a program, or nobody was seen to start it. */
+static uint32_t spawned_by(struct model *m, uint32_t parent)
+{
+	uint32_t queue = model_token_queue(m, TOKEN_spawn, parent, 0, false);
+	return queue != NONE && graph_queue_units(m->graph, queue) ? queue : NONE;
+}
 
 void model_rule_process_begin(struct model *m, struct thread *t, const struct trace_record *r)
 {
@@ -111,7 +121,7 @@ void model_rule_process_begin(struct model *m, struct thread *t, const struct tr
 				&m->known.handles, MODEL_EXECS, model_pid_of(m, t), &begun_ns);
 	}
 	if (queue == NONE)
-		queue = model_token_queue(m, TOKEN_spawn, parent, 0, false);
+		queue = spawned_by(m, parent);
 	rules_thread_begin(m, t, r, queue, begun_ns);
 	if (model_pid_of(m, t) == m->run.root_pid)
 		m->part.end_actor = t->actor;
@@ -371,17 +381,69 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 		m->part.end_actor = t->actor;
 }
 
+/* A vfork's child speaks for its parent, which is not awake. */
+static void say_for_parent(struct model *m, struct thread *t, enum graph_verb_kind verb,
+	uint64_t time_ns, uint32_t queue, uint32_t aux, uint32_t site)
+{
+	enum mode mode = t->mode;
+	uint32_t state = model_make_state(m, MODEL_STATE_start, t->role, NONE, site, aux);
+	if (mode != MODE_RUNNABLE) {
+		model_verb(m, t, verb, time_ns, queue, 1, state, 0);
+		t->mode = mode;
+		return;
+	}
+	/* it has not come to sleep yet */
+	t->resume_state = t->spawn.in_child ? state : model_current_state(t);
+	if (verb == GRAPH_VERB_enqueue)
+		model_verb_of(m, model_acting(t), verb, time_ns, queue, 1, state, GRAPH_ASIDE);
+}
+
+/* About to start a process, which is a program from then on but for a fork. */
 void model_rule_process_fork(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	uint64_t token = r->u.process_fork.token;
+	uint32_t site = r->u.process_fork.site;
+	bool said = t->spawn.in_child && m->is_system;
+	bool for_parent = t->spawn.in_child && t->mode != MODE_RUNNING;
+	t->spawn.in_child = false;
+	if (said)
+		return;
 	model_pass_affinity(m, t, leader_of(m, t->process), token);
 	uint32_t queue =
 		model_token_queue(m, token ? TOKEN_fork : TOKEN_spawn, t->process, token, true);
 	model_put(m, &m->known.handles, MODEL_FORKS | t->process, token, r->time_ns);
+	t->spawn.site = token ? 0 : site;
+	if (for_parent) {
+		say_for_parent(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, NONE, site);
+		return;
+	}
 	if (!t->nr_held)
-		t->run_state = model_run_state(m, t, r->u.process_fork.site);
-	t->spawn_site = token ? 0 : r->u.process_fork.site;
+		t->run_state = model_run_state(m, t, site);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, model_current_state(t), 0);
+}
+
+/* The parent waits in vfork() until its child, which runs the parent's code meanwhile, executes a
+ * program or ends. (In recordings of the system the kernel says what it waits for.) */
+void model_rule_process_vfork(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	uint32_t site = r->u.process_vfork.site;
+	if (m->is_system && t->spawn.site == site && t->mode != MODE_RUNNING)
+		return; /* exec has failed */
+	if (m->is_system) {
+		struct trace_record fork = {.time_ns = r->time_ns, .kind = TRACE_process_fork};
+		fork.u.process_fork.site = site;
+		model_rule_process_fork(m, t, &fork);
+		t->spawn.in_child = true;
+		return;
+	}
+	bool goes_on = t->mode == MODE_BLOCKED || t->mode == MODE_RUNNABLE;
+	if (!t->nr_held && !goes_on)
+		t->run_state = model_run_state(m, t, site);
+	t->spawn.in_child = true;
+	t->spawn.site = 0;
+	say_for_parent(m, t, GRAPH_VERB_state, r->time_ns, 0, AUX_CHILD, site);
+	if (!goes_on)
+		t->mode = MODE_RUNNING;
 }
 
 void model_rule_process_exec(struct model *m, struct thread *t, const struct trace_record *r)
@@ -746,6 +808,11 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		t->left_in_wait = true;
 		return;
 	}
+	if (t->spawn.in_child) {
+		t->resume_state = model_current_state(t);
+		t->mode = MODE_BLOCKED;
+		return;
+	}
 	if (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep || kind == MODEL_STATE_external ||
 		kind == MODEL_STATE_start || kind == MODEL_STATE_idle)
 		return; /* a call that may sleep: its state says so */
@@ -761,8 +828,8 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	}
 	uint32_t site = m->made.state[t->graph_state].pub.site;
 	/* vfork() and posix_spawn() return when the child has begun its program, or has ended */
-	bool spawns = t->spawn_site && t->spawn_site == site;
-	t->spawn_site = 0;
+	bool spawns = t->spawn.site && t->spawn.site == site;
+	t->spawn.site = 0;
 	model_visit_leaves(t, r->time_ns);
 	t->resume_state = t->graph_state;
 	uint32_t state =
@@ -804,6 +871,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 		if (m->made.state[t->graph_state].pub.kind == MODEL_STATE_blocked)
 			model_count(m, TRACE_DIAG_futex_unseen);
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, t->resume_state, 0);
+		t->spawn.in_child = false;
 		return;
 	case MODE_WAITING:
 		/* one that was asleep waited for it only if it came in the very switch in which

@@ -450,6 +450,34 @@ PRELOAD_COLD bool preload_is_vfork_child(void)
 	return false;
 }
 
+/* What a vfork's child says of itself, in the name of its parent, which waits and then finds the
+ * cursor moved. In the child nothing else writes (its handlers find no room), and where the block
+ * is full this is not said either. */
+static void vfork_child_says(unsigned kind, const uint64_t *words, size_t nr_words)
+{
+	struct preload_thread *self = preload_self;
+	uint64_t *record = self->cursor;
+	if (!self->block || (uintptr_t)(record + 1 + nr_words) > (uintptr_t)self->kept_end ||
+		self->busy || !preload_on())
+		return;
+	self->cursor = record + 1 + nr_words;
+	PRELOAD_BARRIER();
+	memcpy(record + 1, words, nr_words * sizeof *words);
+	preload_publish(record, kind, preload_now());
+}
+
+void preload_vfork_executes(void)
+{
+	if (preload_is_vfork_child())
+		vfork_child_says(PRELOAD_process_fork, PRELOAD_WORDS(0, preload_self->vfork_site));
+}
+
+void preload_vfork_goes_on(void)
+{
+	if (preload_is_vfork_child())
+		vfork_child_says(PRELOAD_process_vfork, PRELOAD_WORDS(preload_self->vfork_site));
+}
+
 static uint64_t *reserve_busy(
 	struct preload_thread *self, struct ring_head *head, size_t nr_words, bool *ret_introduced)
 {

@@ -118,6 +118,7 @@ struct preload_thread {
 	uint64_t *cursor;   /* next free word; moved by compare-and-exchange only */
 	uint64_t *end;      /* of the block; NULL: always take the slow path */
 	uint64_t *kept_end; /* end, while a vfork's child may be running on this TLS */
+	uint64_t vfork_site;
 	struct ring_block *block;
 	uint64_t number;     /* within the image; 0: has no records in this image yet */
 	uint64_t token;      /* of the thread_create or process_fork that made it; 0: not known */
@@ -169,6 +170,9 @@ struct ring_head *preload_attach(
 	void); /* never NULL; recording is 0 in what it returns if there is no ring */
 uint64_t *preload_reserve_slow(size_t nr_words);
 bool preload_is_vfork_child(void);
+/* In one: it calls exec; exec has failed. Nothing where it is none. */
+void preload_vfork_executes(void);
+void preload_vfork_goes_on(void);
 void preload_stop(void); /* this process records nothing from now on */
 
 /* Is there anyone to record for? Everything that a wrapper adds is behind this. */
@@ -386,9 +390,9 @@ uint64_t preload_fd_object(int fd); /* object word of what fd is now; 0: not a d
 /* Object word of the file of that name, as the program says it. */
 uint64_t preload_path_object(const char *path);
 void preload_fd_forget(int fd);
-void preload_fd_opened(int fd); /* a name was: it is no socket */
+void preload_fd_opened(int fd);              /* a name was: it is no socket */
 void preload_fd_made_like(int fd, int from); /* by dup and its kin; fd may be -1 */
-void preload_fd_lock(int fd, bool locked); /* the file that it is */
+void preload_fd_lock(int fd, bool locked);   /* the file that it is */
 /* fd is about to be closed: says so if somebody may wait for that, and forgets it. */
 void preload_fd_close(int fd, uint64_t site);
 void preload_fd_close_on_exec(uint64_t site); /* the same for all that an exec closes */

@@ -46,14 +46,15 @@ PRELOAD_EXPORT pid_t _Fork(void)
 /*
  * vfork() returns twice on the same stack, so nothing of ours may lie there: record, then jump to
  * the real one, which returns to the caller. Until the parent is seen again
- * (preload_is_vfork_child), nothing is recorded and nothing of ours changes.
+ * (preload_is_vfork_child), nothing of ours changes, and nothing but the child's exec is recorded.
  */
 void *preload_vfork_before(uintptr_t site);
 __attribute__((used)) void *preload_vfork_before(uintptr_t site)
 {
 	if (preload_active()) {
 		struct preload_thread *self = preload_own();
-		PRELOAD_RECORD(process_fork, 0, site);
+		PRELOAD_RECORD(process_vfork, site);
+		self->vfork_site = site;
 		self->kept_end = self->end;
 		PRELOAD_BARRIER();
 		self->in_vfork = 1;
@@ -92,48 +93,62 @@ __asm__(".globl vfork\n"
 
 static void exec_begin(uintptr_t site)
 {
-	if (!preload_active())
+	if (!preload_active()) {
+		preload_vfork_executes();
 		return;
+	}
 	preload_fd_close_on_exec(site);
 	PRELOAD_RECORD(process_exec, site);
+}
+
+/* Exec has returned. */
+static int exec_failed(int result)
+{
+	preload_vfork_goes_on(); /* leaves errno alone */
+	return result;
 }
 
 PRELOAD_EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execve)(path, arguments, WITH_OURS(environment, AT_FDCWD, path, false));
+	return exec_failed(PRELOAD_REAL(execve)(
+		path, arguments, WITH_OURS(environment, AT_FDCWD, path, false)));
 }
 
 PRELOAD_EXPORT int execv(const char *path, char *const arguments[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execve)(path, arguments, WITH_OURS(environ, AT_FDCWD, path, false));
+	return exec_failed(
+		PRELOAD_REAL(execve)(path, arguments, WITH_OURS(environ, AT_FDCWD, path, false)));
 }
 
 PRELOAD_EXPORT int execvp(const char *file, char *const arguments[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execvpe)(file, arguments, WITH_OURS(environ, AT_FDCWD, file, true));
+	return exec_failed(
+		PRELOAD_REAL(execvpe)(file, arguments, WITH_OURS(environ, AT_FDCWD, file, true)));
 }
 
 PRELOAD_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execvpe)(file, arguments, WITH_OURS(environment, AT_FDCWD, file, true));
+	return exec_failed(PRELOAD_REAL(execvpe)(
+		file, arguments, WITH_OURS(environment, AT_FDCWD, file, true)));
 }
 
 PRELOAD_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(fexecve)(fd, arguments, WITH_OURS(environment, fd, NULL, false));
+	return exec_failed(
+		PRELOAD_REAL(fexecve)(fd, arguments, WITH_OURS(environment, fd, NULL, false)));
 }
 
 PRELOAD_EXPORT int execveat(
 	int dir, const char *path, char *const arguments[], char *const environment[], int flags)
 {
 	exec_begin(PRELOAD_SITE);
-	return PRELOAD_REAL(execveat)(
-		dir, path, arguments, WITH_OURS(environment, dir, path, false), flags);
+	return exec_failed(PRELOAD_REAL(execveat)(
+		dir, path, arguments, WITH_OURS(environment, dir, path, false), flags));
 }
 
 /* execl and its kin: the variable arguments become a vector on the stack. */
@@ -159,8 +174,8 @@ static size_t count_arguments(va_list list)
 		char *const *environment = environment_of;                                         \
 		va_end(list);                                                                      \
 		exec_begin(PRELOAD_SITE);                                                          \
-		return PRELOAD_REAL(real)(path_or_file, arguments,                                 \
-			WITH_OURS(environment, AT_FDCWD, path_or_file, is_searched));              \
+		return exec_failed(PRELOAD_REAL(real)(path_or_file, arguments,                     \
+			WITH_OURS(environment, AT_FDCWD, path_or_file, is_searched)));             \
 	} while (0)
 
 PRELOAD_EXPORT int execl(const char *path, const char *first, ...)

@@ -265,8 +265,11 @@ static void read_module(
 	if (!module)
 		module = record_sink_module(&c->sink, path, build_id);
 	record_image_module(&c->world, image,
-		(struct record_range){
-			.start = word[1], .end = word[2], .bias = word[3], .module = module});
+		(struct record_range){.start = word[1],
+			.end = word[2],
+			.bias = word[3],
+			.module = module,
+			.begin_ns = os_clock_ns(c->clock, word[0] >> 8)});
 }
 
 static void read_descriptor(
@@ -641,7 +644,7 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 		memcpy(t->frame, word + 2, t->nr_frames * sizeof *t->frame);
 		break;
 	case RING_unload:
-		record_image_unload(&c->world, t->image, word[1]);
+		record_image_unload(&c->world, t->image, word[1], time_ns);
 		break;
 	case RING_thread_name:
 		t->name = record_sink_text(&c->sink, (const char *)(word + 2), (size_t)word[1]);
@@ -773,6 +776,7 @@ static __attribute__((noinline)) void convert_any(struct record_converter *c,
 		return;
 	}
 	const uint64_t *copy = own_copy(c, word, length);
+	c->world.now_ns = time_ns;
 	if (copy)
 		convert_own(c, t, copy, kind, time_ns);
 }

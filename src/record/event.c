@@ -371,6 +371,7 @@ static void put_event(
 		[RECORD_EVENT_out_fault] = TRACE_LEFT_in_fault,
 		[RECORD_EVENT_out_load] = TRACE_LEFT_in_loader};
 	struct trace_record r = {.time_ns = e->time_ns};
+	c->world.now_ns = e->time_ns;
 	switch (e->kind) {
 	case RECORD_EVENT_sample:
 		put_sample(c, t, e);

@@ -21,6 +21,7 @@ static void image_free(struct record_image *image)
 	if (!image)
 		return;
 	base_free(image->range);
+	base_free(image->past);
 	base_free(image->shared);
 	base_free(image);
 }
@@ -224,6 +225,31 @@ static bool same_range(const struct record_range *a, const struct record_range *
 	       a->module == b->module;
 }
 
+/* `range` was there until end_ns, before others. */
+static void keep_past(struct record_world *w, struct record_image *image, struct record_range range,
+	uint64_t end_ns)
+{
+	range.end_ns = range.gone && range.end_ns < end_ns ? range.end_ns : end_ns;
+	range.gone = true;
+	for (size_t i = 0; i < image->nr_past; i++)
+		if (same_range(&image->past[i], &range) &&
+			image->past[i].begin_ns == range.begin_ns)
+			return; /* introduced again: looked at before it is converted */
+	if (range.begin_ns >= range.end_ns || image->nr_past >= RECORD_RANGES_MAX)
+		return;
+	if (base_grow(&image->past, &image->past_capacity, image->nr_past + 1,
+		    sizeof *image->past) != BASE_OK) {
+		record_sink_fail(w->sink, BASE_ERR_NOMEM, "no memory for one more mapped module");
+		return;
+	}
+	size_t at = image->nr_past++;
+	for (; at && image->past[at - 1].end_ns > range.end_ns; at--)
+		image->past[at] = image->past[at - 1];
+	image->past[at] = range;
+	image->any_gone = w->any_gone = true;
+	w->generation++;
+}
+
 void record_image_module(
 	struct record_world *w, struct record_image *image, struct record_range range)
 {
@@ -232,8 +258,16 @@ void record_image_module(
 	size_t first = range_after(image, range.start), last = first;
 	while (last < image->nr_ranges && image->range[last].start < range.end)
 		last++;
+	for (size_t i = first; i < last; i++) {
+		struct record_range *old = &image->range[i];
+		if (old->begin_ns <= range.begin_ns)
+			continue;
+		keep_past(w, image, range, old->begin_ns); /* its introduction comes late */
+		return;
+	}
 	if (image->range && last == first + 1 && same_range(&image->range[first], &range)) {
-		image->range[first].gone = false; /* known; perhaps loaded again */
+		if (range.begin_ns >= image->range[first].end_ns)
+			image->range[first].gone = false; /* known; perhaps loaded again */
 		return;
 	}
 	if (image->nr_ranges >= RECORD_RANGES_MAX)
@@ -244,7 +278,9 @@ void record_image_module(
 		record_sink_fail(w->sink, status, "no memory for one more mapped module");
 		return;
 	}
-	/* Those that it overlaps are gone: their unloading was not seen. */
+	/* Those that it overlaps are gone, whether their unloading was seen or not. */
+	for (size_t i = first; i < last; i++)
+		keep_past(w, image, image->range[i], range.begin_ns);
 	memmove(image->range + first + 1, image->range + last,
 		(image->nr_ranges - last) * sizeof *image->range);
 	image->range[first] = range;
@@ -294,43 +330,91 @@ uint32_t record_image_built_as(const struct record_world *w, const struct record
 		       : 0;
 }
 
-void record_image_unload(struct record_world *w, struct record_image *image, uint64_t bias)
+void record_image_unload(
+	struct record_world *w, struct record_image *image, uint64_t bias, uint64_t time_ns)
 {
 	RECORD_JOURNAL_ADD(w->sink->journal, unload, image->number, bias);
+	for (size_t i = 0; i < image->nr_past; i++) {
+		struct record_range *range = &image->past[i];
+		if (range->bias == bias && range->begin_ns <= time_ns && time_ns < range->end_ns)
+			range->end_ns = time_ns;
+	}
 	for (size_t i = 0; i < image->nr_ranges; i++) {
-		if (image->range[i].bias != bias)
+		struct record_range *range = &image->range[i];
+		if (range->bias != bias || range->begin_ns > time_ns)
 			continue;
-		image->range[i].gone = true;
+		range->gone = true;
+		range->end_ns = time_ns;
 		image->any_gone = w->any_gone = true;
 	}
 }
 
-static void forget_unloaded(struct record_world *w, struct record_image *image)
+/* How many of them are left, the others behind them. */
+static size_t forget_ranges(struct record_range *range, size_t nr, uint64_t before_ns)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < image->nr_ranges; i++)
-		if (!image->range[i].gone)
-			image->range[kept++] = image->range[i];
-	if (kept != image->nr_ranges)
-		w->generation++;
-	image->nr_ranges = kept;
-	image->any_gone = false;
+	for (size_t i = 0; i < nr; i++)
+		if (!range[i].gone || range[i].end_ns > before_ns)
+			range[kept++] = range[i];
+	return kept;
 }
 
-void record_world_forget_unloaded(struct record_world *w)
+static void forget_unloaded(struct record_world *w, struct record_image *image, uint64_t before_ns)
 {
-	for (size_t i = 0; w->any_gone && i < w->nr_images; i++)
-		if (w->image[i] && w->image[i]->any_gone)
-			forget_unloaded(w, w->image[i]);
+	size_t nr_before = image->nr_ranges + image->nr_past;
+	image->nr_ranges = forget_ranges(image->range, image->nr_ranges, before_ns);
+	image->nr_past = forget_ranges(image->past, image->nr_past, before_ns);
+	if (image->nr_ranges + image->nr_past != nr_before)
+		w->generation++;
+	image->any_gone = image->nr_past > 0;
+	for (size_t i = 0; i < image->nr_ranges; i++)
+		image->any_gone |= image->range[i].gone;
+}
+
+void record_world_forget_unloaded(struct record_world *w, uint64_t before_ns)
+{
+	bool any = w->any_gone;
 	w->any_gone = false;
+	for (size_t i = 0; any && i < w->nr_images; i++) {
+		if (!w->image[i] || !w->image[i]->any_gone)
+			continue;
+		forget_unloaded(w, w->image[i], before_ns);
+		w->any_gone |= w->image[i]->any_gone;
+	}
+}
+
+static bool range_holds(const struct record_range *range, uint64_t address)
+{
+	return range->start <= address && address < range->end;
+}
+
+bool record_image_is_reused(const struct record_image *image, uint64_t address)
+{
+	for (size_t i = 0; i < image->nr_past; i++)
+		if (range_holds(&image->past[i], address))
+			return true;
+	return false;
+}
+
+static const struct record_range *range_then(
+	const struct record_image *image, uint64_t address, uint64_t time_ns)
+{
+	const struct record_range *range = record_image_range(image, address);
+	if (range && range->begin_ns <= time_ns)
+		return range;
+	for (size_t i = image->nr_past; i-- > 0;)
+		if (range_holds(&image->past[i], address) && image->past[i].begin_ns <= time_ns &&
+			time_ns <= image->past[i].end_ns)
+			return &image->past[i];
+	return range;
 }
 
 const struct record_range *record_image_find_range(
 	struct record_world *w, struct record_image *image, uint64_t address)
 {
-	const struct record_range *range = record_image_range(image, address);
+	const struct record_range *range = range_then(image, address, w->now_ns);
 	if (!range && w->introduce_maps && w->introduce_maps(w->introduce_maps_ctx, image))
-		range = record_image_range(image, address);
+		range = range_then(image, address, w->now_ns);
 	return range;
 }
 
@@ -351,6 +435,10 @@ uint32_t record_image_site_slow(
 		if (!range)
 			return record_jit_site(w, image, address);
 		site = record_sink_site(w->sink, range->module, address - range->bias);
+		if (record_image_is_reused(image, address)) {
+			w->jit.sliced = true;
+			return site;
+		}
 		scope = (uint64_t)w->generation << 32 | image->number; /* may have changed */
 		enum base_status status = base_map_put(&w->addresses, scope, address, site);
 		if (status != BASE_OK)

@@ -24,7 +24,9 @@ struct record_range {
 	uint64_t start, end, bias;
 	uint32_t module;
 	bool by_kernel; /* that it is there the image has not said itself */
-	bool gone;      /* unloaded; kept for records of before then that are still to come */
+	bool gone; /* unloaded, at end_ns; kept for records of before then that are still to come */
+	uint64_t begin_ns; /* when the image said so; 0: not known, or always there */
+	uint64_t end_ns;
 };
 
 struct record_shared { /* a MAP_SHARED mapping */
@@ -47,6 +49,8 @@ struct record_image {
 	uint64_t prescan_tick;
 	struct record_range *range; /* sorted by start, no overlaps */
 	size_t nr_ranges, range_capacity;
+	struct record_range *past; /* others that were at addresses of those, by end_ns */
+	size_t nr_past, past_capacity;
 	size_t nr_introduced; /* of the mappings that the kernel showed since that many execs */
 	uint32_t nr_execs;
 	struct record_shared *shared;
@@ -92,7 +96,7 @@ struct record_world {
 		int64_t begin_s;                  /* wall time of the first */
 		char refused[160];
 		bool has_clock;
-		bool sliced; /* the last site asked for is of a slice of time */
+		bool sliced; /* what was asked for last is so at that time only */
 	} jit;
 	struct base_map pairs;      /* (tuple, turn) -> pair id */
 	struct base_map pair_sides; /* (tuple, side) -> connections seen so far */
@@ -104,7 +108,7 @@ struct record_world {
 	} site_cache[RECORD_SITE_CACHE];
 	struct {
 		uint64_t word;
-		uint32_t image;
+		uint32_t image, generation;
 		uint32_t object;
 	} object_cache[RECORD_OBJECT_CACHE];
 	/* Asked when an address or descriptor is unknown: look ahead in the image's unread records.
@@ -162,10 +166,15 @@ void record_image_module(
  * From now on no code is there. It stays known until record_world_forget_unloaded(): each thread
  * tells for itself, and what others did in it before is read after this one's word that it is gone.
  */
-void record_image_unload(struct record_world *w, struct record_image *image, uint64_t bias);
-void record_world_forget_unloaded(struct record_world *w);
+void record_image_unload(
+	struct record_world *w, struct record_image *image, uint64_t bias, uint64_t time_ns);
+/* All records of before then are converted. */
+void record_world_forget_unloaded(struct record_world *w, uint64_t before_ns);
 const struct record_range *record_image_range(const struct record_image *image, uint64_t address);
-/* The same; asks the kernel's mappings when it is in none. */
+/* Which module is at that address depends on the time. */
+bool record_image_is_reused(const struct record_image *image, uint64_t address);
+/* What is there at the time of the record that is converted; asks the kernel's mappings when it is
+ * in none. */
 const struct record_range *record_image_find_range(
 	struct record_world *w, struct record_image *image, uint64_t address);
 
@@ -192,8 +201,9 @@ static inline uint32_t record_image_object(
 {
 	size_t i = (size_t)(word >> 3 ^ word >> 15 ^ (uint64_t)image->number << 4) &
 		   (RECORD_OBJECT_CACHE - 1);
-	if (BASE_LIKELY(
-		    w->object_cache[i].word == word && w->object_cache[i].image == image->number))
+	if (BASE_LIKELY(w->object_cache[i].word == word &&
+			w->object_cache[i].image == image->number &&
+			w->object_cache[i].generation == w->generation))
 		return w->object_cache[i].object;
 	return record_image_object_slow(w, image, word);
 }

@@ -2,7 +2,8 @@
 /*
  * object.c - which object an address or a descriptor is.
  *
- * Private memory: (image, address). Memory that processes share: (file or anonymous mapping,
+ * Private memory: (image, module that lies there, address): one library after another may have
+ * different ones at one address. Memory that processes share: (file or anonymous mapping,
  * offset), from /proc/pid/maps; when the process is gone already, (fork family, address).
  * Descriptors: (device, inode), so that a pipe is one object in all its processes; those without an
  * inode of their own (eventfd ...) belong to the image that made them and its forks. Two ends of a
@@ -26,6 +27,8 @@ enum scope { /* top byte of an object key's high word; 0 = image number */
 };
 
 enum { SHARED_REFRESH_NS = 50000000, FORK_DEPTH_MAX = 64 };
+enum { MODULE_SHIFT = 24 }; /* in an object key's high word: above the image's number */
+_Static_assert(2 * RECORD_IMAGES_MAX <= 1 << MODULE_SHIFT, "images are below modules");
 
 struct base_map *record_world_map(struct record_world *w, enum record_map_number map)
 {
@@ -159,6 +162,10 @@ static uint32_t memory_object(struct record_world *w, struct record_image *image
 			scope = scope_of(SCOPE_family, image->family);
 		}
 	}
+	const struct record_range *range =
+		shared ? NULL : record_image_find_range(w, image, address);
+	if (range)
+		scope |= (uint64_t)range->module << MODULE_SHIFT;
 	if (base_map_get(&w->objects, scope, key, &known))
 		return (uint32_t)known;
 
@@ -166,8 +173,6 @@ static uint32_t memory_object(struct record_world *w, struct record_image *image
 		(struct trace_object){
 			.process = shared ? 0 : image->process, .type = type, .address = address});
 	object_put(w, RECORD_MAP_objects, scope, key, object);
-	const struct record_range *range =
-		shared ? NULL : record_image_find_range(w, image, address);
 	if (range)
 		record_sink_object_at(w->sink, object, range->module, address - range->bias);
 	return object;
@@ -408,11 +413,16 @@ uint32_t record_image_object_slow(struct record_world *w, struct record_image *i
 		}
 	} else {
 		object = memory_object(w, image, word);
+		if (record_image_is_reused(image, word & RING_OBJECT_ADDRESS)) {
+			w->jit.sliced = true;
+			return object;
+		}
 	}
 	size_t i = (size_t)(word >> 3 ^ word >> 15 ^ (uint64_t)image->number << 4) &
 		   (RECORD_OBJECT_CACHE - 1);
 	w->object_cache[i].word = word;
 	w->object_cache[i].image = image->number;
+	w->object_cache[i].generation = w->generation;
 	w->object_cache[i].object = object;
 	return object;
 }

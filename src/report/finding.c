@@ -192,6 +192,11 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 		base_str_add(s, row->state);
 		break;
 	case MODEL_STATE_start:
+		if (!strcmp(row->state, MODEL_CHILD_TEXT)) {
+			base_str_add(s, row->state);
+			finding_add_where(s, " (after vfork), at ", row->where);
+			break;
+		}
 		base_str_add(s, "starting programs, before their first own instruction");
 		break;
 	case MODEL_STATE_annotated:

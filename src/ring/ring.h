@@ -35,7 +35,8 @@
  *   an image stamped before a use first.
  * - An image made by fork begins with the modules that its parent had; all other introductions are
  *   made anew.
- * - A vfork's or posix_spawn's child writes nothing before its exec.
+ * - A posix_spawn's child writes nothing before its exec. A vfork's child, whose parent waits, writes
+ *   process_fork as its parent when it calls exec, and process_vfork again when exec has failed.
  */
 #ifndef LONGPOLE_RING_RING_H
 #define LONGPOLE_RING_RING_H
@@ -87,6 +88,7 @@ struct ring_tag {
 	RING_RECORD(process_begin, 1)                                                              \
 	RING_RECORD(process_fork, 2)                                                               \
 	RING_RECORD(process_exec, 1)                                                               \
+	RING_RECORD(process_vfork, 1)                                                              \
 	RING_RECORD(child_wait, 2)                                                                 \
 	RING_RECORD(child_waited, 1)                                                               \
 	RING_RECORD(thread_create, 2)                                                              \

@@ -296,8 +296,8 @@ static bool apply_unload(struct session_restored *r, const uint64_t *w)
 {
 	struct record_image *image = image_at(r, w[0]);
 	if (image)
-		record_image_unload(&r->c->world, image, w[1]);
-	record_world_forget_unloaded(&r->c->world);
+		record_image_unload(&r->c->world, image, w[1], UINT64_MAX);
+	record_world_forget_unloaded(&r->c->world, UINT64_MAX);
 	return true;
 }
 

@@ -513,6 +513,8 @@ void session_ring_drain(struct session_ring *r, struct record_converter *c, uint
 	uint64_t limit, bool final)
 {
 	r->converter = c;
+	uint64_t read_ns =
+		r->horizon == UINT64_MAX ? UINT64_MAX : os_clock_ns(c->clock, r->horizon);
 	r->horizon = horizon;
 	r->limit = limit;
 	r->final = final;
@@ -520,7 +522,7 @@ void session_ring_drain(struct session_ring *r, struct record_converter *c, uint
 	c->world.look_ahead = look_ahead;
 	c->world.look_ahead_ctx = r;
 	/* Of all threads what was before the last horizon has been read, and its samples, too. */
-	record_world_forget_unloaded(&c->world);
+	record_world_forget_unloaded(&c->world, read_ns);
 	ring_bury(r); /* before looking: what they wrote is all there */
 	find_blocks(r);
 	size_t kept = 0;

@@ -407,6 +407,11 @@ void session_tally_drain(
 			continue;
 		if (!final && table->end_tsc - c->clock->tsc_origin > horizon)
 			continue;
+		/* (what lies at an address is asked for then) */
+		uint64_t end_tsc = table->end_tsc;
+		c->world.now_ns = end_tsc > c->clock->tsc_origin
+					  ? os_clock_ns(c->clock, end_tsc - c->clock->tsc_origin)
+					  : UINT64_MAX;
 		read_table(c, table, tag, entry, events, r, os_clock_ns(c->clock, horizon));
 		if (final)
 			continue;

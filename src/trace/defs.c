@@ -15,6 +15,12 @@ static bool id_is_sane(uint32_t id, uint64_t nr_seen)
 	return id > 0 && id < SPARE_IDS + nr_seen * IDS_PER_DEFINITION;
 }
 
+/* Some tables' ids are those of streams, sites or processes, of which few may have such a row. */
+static uint64_t nr_owners_seen(const struct trace_defs_builder *b)
+{
+	return b->nr_streams_seen + b->nr_sites_seen + b->nr_processes_seen;
+}
+
 /* BASE_END: not an id that we take. */
 #define DEF_TABLE(kind, plural)                                                                    \
 	static enum base_status add_##kind(                                                        \
@@ -23,8 +29,8 @@ static bool id_is_sane(uint32_t id, uint64_t nr_seen)
 		uint32_t id;                                                                       \
                                                                                                    \
 		memcpy(&id, v, sizeof id); /* the first field of each */                           \
-		b->nr_##plural##_seen++;   /* some tables' ids are streams' */                     \
-		if (!id_is_sane(id, b->nr_##plural##_seen + b->nr_streams_seen))                   \
+		b->nr_##plural##_seen++;                                                           \
+		if (!id_is_sane(id, b->nr_##plural##_seen + nr_owners_seen(b)))                    \
 			return BASE_END;                                                           \
 		enum base_status status = base_grow(&b->defs.plural, &b->plural##_capacity,        \
 			(size_t)id + 1, sizeof *b->defs.plural);                                   \

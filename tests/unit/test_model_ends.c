@@ -80,11 +80,150 @@ static void the_last_signal_counts(void **state)
 	}
 }
 
+/* What becomes of a vfork's child, which is in its parent's code from 100 to 400. */
+enum fate { EXITS, EXECUTES, FAILS, EXECUTES_AT_LAST, FATES_NR };
+
+static void vforked(struct bench *b, enum fate fate, bool switches)
+{
+	start(b);
+	uint32_t fn = site(b, "starts"), p = process_of(b, "parent", 0, 100),
+		 c = process_of(b, "child", p, 101);
+	stream(b, p);
+	stream(b, c);
+	PUT(b, 0, 1, process_begin, .token = 0);
+	PUT(b, 0, 1, cpu_in, .processor = 0);
+	PUT(b, 50, 1, process_fork, .token = 0, .site = fn); /* a posix_spawn that fails */
+	PUT(b, 60, 1, process_fork, .token = 0, .site = fn);
+	PUT(b, 100, 1, process_vfork, .site = fn);
+	if (switches) {
+		PUT(b, 105, 1, cpu_out, .processor = 0, .preempted = 1);
+		PUT(b, 108, 1, cpu_in, .processor = 0);
+		PUT(b, 110, 1, cpu_out, .processor = 0);
+	}
+	if (fate >= FAILS) {
+		PUT(b, 200, 1, process_fork, .token = 0, .site = fn);
+		PUT(b, 220, 1, process_vfork, .site = fn);
+	}
+	if (fate == EXECUTES || fate == EXECUTES_AT_LAST)
+		PUT(b, 400, 1, process_fork, .token = 0, .site = fn);
+	if (switches)
+		PUT(b, 430, 1, cpu_in, .processor = 0);
+	PUT(b, 440, 1, child_wait, .site = fn);
+	if (fate == EXECUTES || fate == EXECUTES_AT_LAST) {
+		PUT(b, 500, 2, process_begin, .token = 0);
+		PUT(b, 900, 2, process_end, .status = 0);
+	}
+	PUT(b, 910, 1, child_waited, .pid = 101);
+	end(b, 1000);
+}
+
+/* Its time is the program's own code; a program starts when the child executes it. */
+static void a_vforks_child_is_no_start(void **state)
+{
+	(void)state;
+	static const struct {
+		double child_ns, start_ns;
+	} known[FATES_NR][2] = {
+		[EXITS] = {{340, 0}, {330, 0}},
+		[EXECUTES] = {{300, 0}, {300, 0}},
+		[FAILS] = {{100 + 220, 0}, {100 + 210, 20}},
+		[EXECUTES_AT_LAST] = {{100 + 180, 0}, {100 + 180, 20}},
+	};
+	for (enum fate fate = EXITS; fate < FATES_NR; fate++) {
+		for (int switches = 0; switches < 2; switches++) {
+			struct bench b;
+			vforked(&b, fate, switches);
+			bool starts = fate == EXECUTES || fate == EXECUTES_AT_LAST;
+			assert_float_equal(on_path(&b, "in a child before it starts its program"),
+				known[fate][switches].child_ns - (switches ? 3 : 0), 1e-6);
+			assert_float_equal(on_path(&b, "starting a program"),
+				known[fate][switches].start_ns, 1e-6);
+			assert_float_equal(on_path(&b, "start of a process"), starts * 100, 1e-6);
+			assert_float_equal(on_path_of(&b, "child", "running"), starts * 400, 1e-6);
+			assert_float_equal(on_path(&b, "waiting for a child process"),
+				(starts ? 0 : 470), 1e-6);
+			finish(&b);
+		}
+	}
+}
+
+/* It was recorded itself, and is no program that was started: that begins when it is executed. */
+static void a_vforks_child_has_records(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t fn = site(&b, "starts"), p = process_of(&b, "parent", 0, 100),
+		 before = process_of(&b, "parent", p, 101), c = process_of(&b, "child", p, 101);
+	stream(&b, p);
+	stream(&b, before);
+	stream(&b, c);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, cpu_in, .processor = 0);
+	PUT(&b, 100, 1, process_vfork, .site = fn);
+	PUT(&b, 110, 1, cpu_out, .processor = 0);
+	PUT(&b, 110, 2, process_begin, .token = 0);
+	PUT(&b, 110, 2, cpu_in, .processor = 0);
+	PUT(&b, 400, 1, process_fork, .token = 0, .site = fn);
+	PUT(&b, 430, 1, cpu_in, .processor = 0);
+	PUT(&b, 440, 1, child_wait, .site = fn);
+	PUT(&b, 500, 3, process_begin, .token = 0);
+	PUT(&b, 900, 3, process_end, .status = 0);
+	PUT(&b, 910, 1, child_waited, .pid = 101);
+	end(&b, 1000);
+	assert_float_equal(on_path(&b, "in a child before it starts its program"), 300, 1e-6);
+	assert_float_equal(on_path_of(&b, "child", "running"), 400, 1e-6);
+	finish(&b);
+}
+
+/* Two recordings in one trace: nobody was seen to start the client, and the server has waited for
+ * what it did. */
+static void each_recording_begins_by_itself(void **state)
+{
+	(void)state;
+	for (int at_once = 0; at_once < 2; at_once++) {
+		struct bench b;
+		bench_open(&b, 1,
+			&(struct trace_info){.size = sizeof(struct trace_info),
+				.flags = TRACE_INFO_MERGED,
+				.host = "h",
+				.command = "c",
+				.tool = "t"});
+		uint32_t listens = object(&b, TRACE_OBJECT_listener, "tcp 127.0.0.1:80 -", 0),
+			 calls = object(&b, TRACE_OBJECT_socket, "tcp 127.0.0.1:9 127.0.0.1:80", 0);
+		uint32_t fn = site(&b, "serve"), calling_fn = site(&b, "call"),
+			 c = process_of(&b, "client", 0, 200), p = process_of(&b, "server", 0, 100);
+		stream(&b, p);
+		stream(&b, c);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, at_once ? 0 : 100, 2, process_begin, .token = 0);
+		PUT(&b, 110, 1, io_begin, .object = listens, .op = TRACE_IO_accept, .site = fn);
+		PUT(&b, 400, 2, io_begin, .object = calls, .op = TRACE_IO_connect,
+			.site = calling_fn);
+		PUT(&b, 405, 2, io_end, .object = calls, .op = TRACE_IO_connect);
+		PUT(&b, 410, 1, io_end, .object = listens, .op = TRACE_IO_accept);
+		PUT(&b, 420, 2, process_end);
+		PUT(&b, 500, 1, process_end, .status = 0);
+		analyse(&b);
+		assert_float_equal(on_path_of(&b, "client", "since before it was first seen"),
+			(at_once ? 0 : 100), 1e-6);
+		assert_float_equal(on_path_of(&b, "server", "since before"), 0, 1e-6);
+		assert_float_equal(
+			on_path_of(&b, "client", "running"), (at_once ? 400 : 300), 1e-6);
+		assert_float_equal(on_path_of(&b, "server", "running"), 90, 1e-6);
+		assert_float_equal(unexplained(&b), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_kills_ends_the_wait),
 		cmocka_unit_test(the_last_signal_counts),
+		cmocka_unit_test(a_vforks_child_is_no_start),
+		cmocka_unit_test(a_vforks_child_has_records),
+		cmocka_unit_test(each_recording_begins_by_itself),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

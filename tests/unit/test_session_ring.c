@@ -355,6 +355,49 @@ static void test_unloaded_when_all_are_read(void **state)
 	fixture_close(&f);
 }
 
+/* One library after the other at one address, read thread by thread: what was where depends on the
+ * time. A mutex is another one in another library, and the same one in the same. */
+static void test_one_address_after_another(void **state)
+{
+	enum { BASE = 0x900000, NR_USES = 8 };
+	static const char *const library[] = {"/lib/a.so", "/lib/b.so"};
+	for (int nr_drains = 1; nr_drains <= 9; nr_drains++) {
+		for (int said = 0; said < 2; said++) {
+			struct fixture f;
+			(void)state;
+			fixture_open(&f);
+			struct fake_thread one = begin(&f, 1, 100, 1, 0),
+					   two = begin(&f, 1, 100, 2, 1),
+					   three = begin(&f, 1, 100, 3, 2);
+			for (uint64_t i = 0; i < NR_USES; i++) {
+				struct fake_thread *use = i % 3 ? &two : &three;
+				fake_module(&one, 100 * i + 10, BASE, BASE + 0x1000, BASE,
+					library[i % 2]);
+				FAKE(use, 100 * i + 20, TRACE_lock_acquire,
+					fake_object(TRACE_OBJECT_mutex, BASE + 0x800), BASE + 0x10);
+				if (said)
+					FAKE(&one, 100 * i + 30, RING_unload, BASE);
+			}
+			for (int i = 1; i < nr_drains; i++)
+				fixture_drain(&f, (uint64_t)i * 1000 / (uint64_t)nr_drains);
+			fixture_finish(&f);
+			assert_int_equal(fixture_records(&f, record, RECORDS_MAX), NR_USES);
+			const struct trace_defs *d = fixture_defs(&f);
+			for (size_t i = 0; i < NR_USES; i++) {
+				const struct trace_lock_acquire *r = &record[i].u.lock_acquire;
+				uint32_t module = d->sites[r->site].module;
+				assert_string_equal(
+					trace_text_of(d, d->modules[module].path), library[i % 2]);
+				assert_int_equal(d->sites[r->site].offset, 0x10);
+				assert_int_equal(r->object, record[i % 2].u.lock_acquire.object);
+			}
+			assert_int_not_equal(
+				record[0].u.lock_acquire.object, record[1].u.lock_acquire.object);
+			fixture_close(&f);
+		}
+	}
+}
+
 static void test_blocks_in_sequence_and_back(void **state)
 {
 	struct fixture f;
@@ -672,6 +715,7 @@ int main(void)
 		cmocka_unit_test(test_connected_stays),
 		cmocka_unit_test(test_looks_ahead_for_introductions),
 		cmocka_unit_test(test_unloaded_when_all_are_read),
+		cmocka_unit_test(test_one_address_after_another),
 		cmocka_unit_test(test_blocks_in_sequence_and_back),
 		cmocka_unit_test(test_what_can_wait),
 		cmocka_unit_test(test_horizon),

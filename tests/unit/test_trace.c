@@ -573,6 +573,53 @@ static void definitions_are_tables(void **state)
 	free(path);
 }
 
+/* Of many sites (streams, processes) only a late one may have a name (be something special). */
+static void few_of_many_are_described(void **state)
+{
+	enum { MANY = 10000, SITES = 0, STREAMS, PROCESSES, NOTHING };
+	(void)state;
+	for (int many = SITES; many <= NOTHING; many++) {
+		char *path = temporary_path();
+		struct base_err err = {0};
+		struct trace_writer *w;
+		struct trace_reader *r;
+		struct trace_batch batch;
+		OK(trace_writer_open(path, &test_info, &w, &err));
+		for (uint32_t id = 1; id <= MANY; id++) {
+			struct trace_record row[] = {
+				[SITES] = {.kind = TRACE_site, .u.site = {.site = id}},
+				[STREAMS] = {.kind = TRACE_stream, .u.stream = {.stream = id}},
+				[PROCESSES] = {.kind = TRACE_process, .u.process = {.process = id}},
+			};
+			if (many != NOTHING)
+				put_definition(w, &row[many]);
+		}
+		put_definition(w, &(struct trace_record){.kind = TRACE_symbol,
+					  .u.symbol = {.site = MANY, .line = 7}});
+		put_definition(w, &(struct trace_record){.kind = TRACE_wait_loop,
+					  .u.wait_loop = {.site = MANY, .begin = 7}});
+		put_definition(w, &(struct trace_record){.kind = TRACE_context,
+					  .u.context = {.stream = MANY, .type = 7}});
+		put_definition(w,
+			&(struct trace_record){.kind = TRACE_group, .u.group = {.process = MANY}});
+		OK(trace_writer_close(w, &err));
+		OK(trace_reader_open(path, NULL, &r, &err));
+		assert_int_equal(trace_reader_next(r, &batch, &err), BASE_END);
+		assert_int_equal(trace_reader_health(r)->count[TRACE_DIAG_ids_unknown],
+			many == NOTHING ? 4 : 0);
+		const struct trace_defs *d = trace_reader_defs(r);
+		if (many != NOTHING) {
+			assert_int_equal(d->symbols[MANY].line, 7);
+			assert_int_equal(d->wait_loops[MANY].begin, 7);
+			assert_int_equal(d->contexts[MANY].type, 7);
+			assert_int_equal(d->groups[MANY].process, MANY);
+		}
+		trace_reader_close(r);
+		unlink(path);
+		free(path);
+	}
+}
+
 static void printing(void **state)
 {
 	static const struct {
@@ -791,6 +838,7 @@ int main(void)
 		cmocka_unit_test(writer_refuses),
 		cmocka_unit_test(long_texts),
 		cmocka_unit_test(definitions_are_tables),
+		cmocka_unit_test(few_of_many_are_described),
 		cmocka_unit_test(printing),
 		cmocka_unit_test(printing_random_records),
 		cmocka_unit_test(newer_version_is_refused),
