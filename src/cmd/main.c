@@ -179,5 +179,5 @@ static int main_dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	return cmd_on_enough_stack(dispatch, argc, argv);
+	return cmd_on_enough_stack(main_dispatch, argc, argv);
 }

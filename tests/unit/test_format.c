@@ -234,7 +234,8 @@ static void options_leave_out(void **state)
 	assert_near(sum_of(&some, "mutex"), 0, 0.1);
 	assert_true(sum_of(&some, "thread") > 700e3);
 	opts = (struct format_options){.weight = FORMAT_WEIGHT_wait, .thread = "nobody"};
-	assert_int_equal(export(&b, "collapsed", &opts, &none, NULL), BASE_OK);
+	assert_int_equal(export(&b, "collapsed", &opts, &none, NULL), BASE_ERR_USAGE);
+	assert_non_null(strstr(b.err.cause[0], "--thread=nobody"));
 	assert_int_equal(none.length, 0);
 	opts = (struct format_options){.max_events = 5};
 	base_str_reset(&none);
