@@ -319,7 +319,7 @@ enum base_status graph_add_state(struct graph *g, uint32_t *ret_state, struct ba
 	for (size_t i = 0; i < nr; i++) {
 		if (edit[i].kind == GRAPH_EDIT_SCALE_STATE)
 			row[edit[i].lane] *= edit[i].factor;
-		if (edit[i].kind == GRAPH_EDIT_ELIDE_STATE) {
+		if (edit[i].kind == GRAPH_EDIT_ELIDE_STATE && g->elides) {
 			row[edit[i].lane] = 0;
 			g->elides[g->nr_states] |= UINT32_C(1) << edit[i].lane;
 		}

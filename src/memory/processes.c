@@ -533,7 +533,7 @@ enum base_status memory_source_merge_processes(const struct memory_process *proc
 	if (!kept) {
 		base_free(part);
 		base_free(m);
-		for (size_t i = 0; i < nr; i++)
+		for (size_t i = 0; i < nr && source; i++)
 			memory_source_close(source[i]);
 		return base_fail(err, status, "no memory for %zu processes", nr);
 	}
@@ -541,7 +541,7 @@ enum base_status memory_source_merge_processes(const struct memory_process *proc
 	m->part = part;
 	m->nr_parts = nr;
 	m->process = memcpy(kept, process, nr * sizeof *kept);
-	for (size_t i = 0; i < nr; i++)
+	for (size_t i = 0; i < nr && source; i++)
 		part[i].source = source[i];
 	status = begin_parts(m, err);
 	if (status == BASE_OK)

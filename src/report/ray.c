@@ -16,7 +16,7 @@
 static const double ray_fine[] = {0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1};
 static const double ray_coarse[] = {0.1, 0.25, 0.5, 1};
 _Static_assert(BASE_COUNT(ray_fine) <= REPORT_RAY_MAX, "room for the grid");
-#define RAY_ROUNDED 1e-9 /* of a direction */
+#define RAY_ROUNDED 1e-9                              /* of a direction */
 enum { RAY_FINE_VERBS = 50000, RAY_VERBS = 5000000 }; /* of a log, at most */
 
 /* How far along its ray a scenario is: of its edits the largest reduction. */

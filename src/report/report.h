@@ -294,7 +294,7 @@ struct report_replay_run { /* the run simulated as it was */
 	double cost_share; /* what recording took, but what is taken off where it was */
 	struct report_spin_state spin[REPORT_SPIN_STATES];
 	unsigned nr_spins;
-	bool spins; /* some of these spin */
+	bool spins;            /* some of these spin */
 	double unexplained_ns; /* of the path: waits that no recorded event ended */
 };
 struct report_replay_prediction {

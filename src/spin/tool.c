@@ -185,15 +185,15 @@ static void tool_read_thread(struct reading *r, const json_t *object)
 }
 
 enum base_status spin_read_tool(
-	const char *text, size_t size_bytes, struct spin_answer *a, struct base_err *err)
+	const char *text, size_t size_bytes, struct spin_answer *ret, struct base_err *err)
 {
-	struct reading r = {.a = a, .err = err};
+	struct reading r = {.a = ret, .err = err};
 	json_error_t why;
 	size_t i;
 	const json_t *item;
-	for (i = 0; i < a->nr_threads; i++)
+	for (i = 0; i < ret->nr_threads; i++)
 		r.first_thread =
-			a->thread[i].id > r.first_thread ? a->thread[i].id : r.first_thread;
+			ret->thread[i].id > r.first_thread ? ret->thread[i].id : r.first_thread;
 	json_t *all = json_loadb(text, size_bytes, 0, &why);
 	const char *schema = json_string_value(json_object_get(all, "schema"));
 	if (!schema || strcmp(schema, tool_schema) != 0) {
@@ -201,12 +201,12 @@ enum base_status spin_read_tool(
 		return base_fail(err, BASE_ERR_CORRUPT, "this is not what the tool writes (%s)",
 			schema ? "another version" : why.text);
 	}
-	a->nr_sdt = tool_number(&r, all, "sdt");
-	a->nr_rub = tool_number(&r, all, "rub");
-	a->yield_after = tool_number(&r, all, "yield_after");
-	a->lost_loops += tool_number(&r, all, "loops_lost");
-	a->lost_words += tool_number(&r, all, "words_lost");
-	a->nr_processes++;
+	ret->nr_sdt = tool_number(&r, all, "sdt");
+	ret->nr_rub = tool_number(&r, all, "rub");
+	ret->yield_after = tool_number(&r, all, "yield_after");
+	ret->lost_loops += tool_number(&r, all, "loops_lost");
+	ret->lost_words += tool_number(&r, all, "words_lost");
+	ret->nr_processes++;
 	const json_t *threads = json_object_get(all, "threads"),
 		     *loops = json_object_get(all, "loops");
 	json_array_foreach(threads, i, item)

@@ -218,8 +218,9 @@ static PRELOAD_COLD void add_taken_events(
 
 static void two_stamps(void)
 {
-	volatile uint64_t stamp = preload_now();
-	stamp = preload_now();
+	volatile uint64_t stamp[2];
+	stamp[0] = preload_now();
+	stamp[1] = preload_now();
 	(void)stamp;
 }
 
