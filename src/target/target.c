@@ -766,7 +766,7 @@ void longpole_target_mark(enum memory_mark mark, const uint64_t *slot)
 		return;
 	*p++ = (uint64_t)(uintptr_t)h;
 	for (unsigned i = 0; i < h->nr_slots; i++)
-		*p++ = slot[i];
+		*p++ = slot[i]; // NOLINT(clang-analyzer-core.uninitialized.Assign): as many as the mark has
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	longpole_memory.pointer = p;
 }
