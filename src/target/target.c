@@ -765,8 +765,8 @@ void longpole_target_mark(enum memory_mark mark, const uint64_t *slot)
 	if (!p)
 		return;
 	*p++ = (uint64_t)(uintptr_t)h;
-	for (unsigned i = 0; i < h->nr_slots; i++)
-		*p++ = slot[i]; // NOLINT(clang-analyzer-core.uninitialized.Assign): as many as the mark has
+	for (unsigned i = 0; i < h->nr_slots; i++) /* which the caller gives */
+		*p++ = slot[i]; // NOLINT(clang-analyzer-core.uninitialized.Assign)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	longpole_memory.pointer = p;
 }
