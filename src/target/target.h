@@ -228,6 +228,7 @@ void longpole_target_emit(
 bool longpole_target_make_buffer(struct target_buffer *b);
 struct target_buffer *longpole_target_buffer_of(struct target_thread *t, const uint64_t *p);
 void longpole_target_install_guard(void);
-long longpole_target_syscall(long number, long a, long b, long c, long d, long e, long f);
+TARGET_EXPORT long longpole_target_syscall(
+	long number, long a, long b, long c, long d, long e, long f);
 
 #endif
