@@ -159,6 +159,7 @@ static inline void copy_begin(struct copy_fixture *f, pid_t pid, bool has_twins)
 		copy_open[i] = (struct deadlock_open_file){
 			.fd = FD_OTHER + (int)i, .file = copy_files[i % BASE_COUNT(copy_files)]};
 	f->world.has_peers = true;
+	f->world.has_list = f->world.has_memories = true; /* nobody else is looked at */
 	f->world.locks = "1: POSIX ADVISORY WRITE 5 00:01:9 0 EOF\n";
 	f->process = (struct deadlock_process){.pid = pid,
 		.parent = 1,
