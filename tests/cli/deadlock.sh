@@ -60,6 +60,21 @@ finds() {
 	fail "$name: not found so: $filter"
 }
 
+# says NAME WORDS... - the text of a look, which is left in `text`, has all of them. (A look finds fewer of them run ahead where others have the
+# processors.)
+says() {
+	local name=$1 words until=$((SECONDS + 60))
+	shift
+	while ((SECONDS < until)); do
+		longpole deadlock --settle=50ms --pid "${pid_of[$name]}" >text || :
+		for words; do
+			grep -qF -- "$words" text || continue 2
+		done
+		return
+	done
+	has text "$@"
+}
+
 # until_calm NAME FILTER [OPTION...] - none of the looks calls it a deadlock; the last is the first for which the filter is true.
 until_calm() {
 	local name=$1 filter=$2 until=$((SECONDS + 60))
@@ -97,8 +112,7 @@ test_deadlock_of_owners() {
 	longpole deadlock --settle=50ms --sarif --pid "${pid_of[self-lock]}" >sarif
 	is_json sarif '.version == "2.1.0" and .runs[0].results[0].ruleId == "self" and
 		(.runs[0].results[0].locations[0].physicalLocation.artifactLocation.uri | endswith("hang_threads.c"))'
-	longpole deadlock --settle=50ms --pid "${pid_of[philosophers]}" >text
-	has text 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
+	says philosophers 'Deadlock: 5 threads of hang_threads' 'in a circle (certain' 'philosopher() hang_threads.c:' 'HOW IT IS KNOWN'
 }
 
 # What threads share is shown under the number of one that lives, also where the first one has ended.
@@ -125,8 +139,7 @@ test_deadlock_beside_signals() {
 	for name in "${closed[@]}"; do
 		finds "$name" "$(cycle_of 2)" --static
 	done
-	longpole deadlock --settle=50ms --pid "${pid_of[circle-with-alarm]}" >text
-	has text 'probable: nobody was seen to end it' 'a signal handler'
+	says circle-with-alarm 'probable: nobody was seen to end it' 'a signal handler'
 }
 
 # Who is stopped neither sleeps nor runs; the answer says so, and how it goes on.
@@ -173,8 +186,7 @@ test_deadlock_suspicious() {
 	for _ in {1..3}; do
 		look third-computes || fail "third-computes: reported"
 	done
-	longpole deadlock --settle=50ms --pid "${pid_of[third-computes]}" >text
-	has text '1 thread is on a processor' '--spinners'
+	says third-computes '1 thread is on a processor' '--spinners'
 	until_calm third-computes '.result.deadlocks | length == 1' --suspicious
 	is_json third-computes.json '.result.deadlocks[0] | .sure == "unknown" and (.threads | length) == 2 and (.finding | startswith("Suspicious"))'
 	# who waits for work gives it to the next one; and who else waits may be the one who ends it
@@ -194,8 +206,7 @@ test_deadlock_until_a_time_limit() {
 		is_json "$name.json" '.result.deadlocks[0].ends_within_ns | . > 1e9 and . < 201e9'
 	done
 	finds timed-self-lock '.result.deadlocks | map([.kind, .sure]) == [["self", "probable"]]' --static
-	longpole deadlock --settle=50ms --pid "${pid_of[timed-mutexes]}" >text
-	has text 'probable: a time limit will end it' 'Not for ever: a time limit ends it within'
+	says timed-mutexes 'probable: a time limit will end it' 'Not for ever: a time limit ends it within'
 	look timed-semaphores || is_json timed-semaphores.json '.result.threads >= 2'
 	jq -e '.result.threads_run_ahead > 0' timed-semaphores.json >/dev/null || skip "no thread may be run ahead here"
 	for _ in 1 2; do # the second time the kernel goes on with a call that it restarted
@@ -289,12 +300,9 @@ test_deadlock_of_channels() {
 	for name in cgi-with-limit fifo-opens fifo-open-and-wait named-mqueues; do
 		finds "$name" "$(cycle_of 2 probable)"
 	done
-	longpole deadlock --settle=50ms --pid "${pid_of[cgi-with-limit]}" >text
-	has text 'Not for ever: a time limit ends it within'
-	longpole deadlock --settle=50ms --pid "${pid_of[fifo-opens]}" >text
-	has text 'a reader who opens a FIFO' 'by the name of the FIFO'
-	longpole deadlock --settle=50ms --pid "${pid_of[named-mqueues]}" >text
-	has text 'a message in a queue' 'by the name of the message queue'
+	says cgi-with-limit 'Not for ever: a time limit ends it within'
+	says fifo-opens 'a reader who opens a FIFO' 'by the name of the FIFO'
+	says named-mqueues 'a message in a queue' 'by the name of the message queue'
 }
 
 # What has a name can be reached by a process that was not seen: never certain.
@@ -302,16 +310,14 @@ test_deadlock_of_what_has_a_name() {
 	local name
 	start_all hang_processes fifos named-semaphores
 	finds fifos "$(cycle_of 2 probable)"
-	longpole deadlock --settle=50ms --pid "${pid_of[fifos]}" >text
-	has text 'probable' 'by the name of the FIFO'
+	says fifos 'probable' 'by the name of the FIFO'
 	! grep -q '(certain' text || fail "certain"
 	jq -e '.result.threads_run_ahead > 0' fifos.json >/dev/null || skip "no thread may be run ahead here"
 	finds named-semaphores "$(cycle_of 2 probable)"
 	start_all hang_processes abstract-datagrams datagrams-to-paths accept-first greet-before-accept
 	for name in abstract-datagrams datagrams-to-paths accept-first; do
 		finds "$name" "$(cycle_of 2 probable)"
-		longpole deadlock --settle=50ms --pid "${pid_of[$name]}" >text
-		has text 'by the name of the socket'
+		says "$name" 'by the name of the socket'
 	done
 	# who has connected is known, and nobody else can greet him
 	finds greet-before-accept "$(cycle_of 2)"
@@ -347,8 +353,7 @@ test_deadlock_beside_the_unreadable() {
 	fi
 	finds beside-unreadable "$(cycle_of 2 probable)"
 	is_json beside-unreadable.json '.result.processes_not_readable == 1'
-	longpole deadlock --settle=50ms --pid "${pid_of[beside-unreadable]}" >text
-	has text 'probable' '1 process may have, or receive, what some of them wait for'
+	says beside-unreadable 'probable' '1 process may have, or receive, what some of them wait for'
 	! grep -q 'certain:' text || fail "certain, beside who was not seen"
 }
 
@@ -476,8 +481,7 @@ test_deadlock_of_python() {
 	is_json locks.json "[.result.deadlocks[0].threads[].python_frames[0].line] |
 		unique == [$(grep -n 'with wants:' "$program" | cut -d: -f1)]"
 	is_json pool.json '.result.deadlocks[0].threads | any(.python_frames | any(.function == "pool" and (.file | endswith("hang_python.py"))))'
-	longpole deadlock --settle=50ms --pid "${pid_of[join]}" >text
-	has text 'work() hang_python.py:' '< join() hang_python.py:'
+	says join 'work() hang_python.py:' '< join() hang_python.py:'
 }
 
 test_deadlock_look_alikes() {
