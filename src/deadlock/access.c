@@ -486,7 +486,7 @@ static bool may_have_inherited(struct search *s, const struct deadlock_access *a
 	return false;
 }
 
-/* Who may be one memory with it, and the kernel does not tell: it is another user's by now. */
+/* May the process share all of its memory? The kernel does not tell of another user's. */
 static void doubt_memories(struct search *s)
 {
 	size_t nr;

@@ -48,7 +48,7 @@ bool deadlock_wait_is_blocked(const struct deadlock_wait *w)
 	return w->kind != DEADLOCK_RUNNING && w->kind != DEADLOCK_DISK && !is_gone(w);
 }
 
-/* Who waits for a lock's owner needs him, however short his limit is: else he would try. */
+/* A thread that waits for a lock's owner needs it, however short its limit is: else it would try. */
 bool deadlock_wait_is_patient(const struct deadlock_wait *w)
 {
 	const uint64_t patient_ns = w->limit_is_left ? PATIENT_LEFT_NS : PATIENT_NS;

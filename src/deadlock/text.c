@@ -371,7 +371,7 @@ static size_t count_state(const struct deadlock_answer *a, char state)
 	return nr;
 }
 
-/* Who is stopped neither sleeps nor runs, and goes on when somebody says so: how. */
+/* A stopped thread neither sleeps nor runs; says how it goes on. */
 static void add_stopped(struct base_str *out, const struct deadlock_answer *a)
 {
 	const size_t nr_stopped = count_state(a, 'T'), nr_traced = count_state(a, 't');

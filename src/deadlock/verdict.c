@@ -544,7 +544,7 @@ bool deadlock_finding_left_ns(
 	return has_limit;
 }
 
-/* Who spins runs all the time: of that, since when tells nothing. */
+/* A thread that spins runs all the time: the time since it last ran tells nothing. */
 uint64_t deadlock_finding_print(const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
 	uint64_t all = 0;
