@@ -26,10 +26,10 @@ const struct cmd_details cmd_details_report = {
 int cmd_report_trace(struct cmd *c, const char *path)
 {
 	struct report_run run;
+	bool all = cmd_given(c, "full") || cmd_given(c, "json");
 	struct report_options opts = {
-		.nr_opportunities_max = cmd_given(c, "full") || cmd_given(c, "json")
-						? REPORT_OPPORTUNITIES_MAX
-						: REPORT_OPPORTUNITIES_DEFAULT,
+		.nr_opportunities_max = all ? REPORT_OPPORTUNITIES_MAX : 0,
+		.nr_parts_max = all ? REPORT_PARTS_MAX : REPORT_PARTS_DEFAULT,
 	};
 	struct report *r = NULL;
 	int exit_status = cmd_open(c, path, &run);

@@ -122,7 +122,7 @@ int cmd_run_whatif(struct cmd *c)
 {
 	struct report_run run;
 	struct report_scenarios scenarios = {0};
-	bool has_trace = c->nr_operands && !report_is_edit_verb(c->operand[0]) &&
+	bool has_trace = c->nr_operands && !report_begins_edit(c->operand[0]) &&
 			 strcmp(c->operand[0], "--") != 0;
 	int exit_status = CMD_OK;
 	if (!read_scenarios(c, &scenarios, has_trace, &exit_status))

@@ -347,8 +347,12 @@ enum base_status report_build(const struct report_run *run, const struct report_
 		s = fill_runner_up(r, m, &ix, err);
 	if (s == BASE_OK)
 		s = report_fill_opportunities(r, run, m, &ix, opts->nr_opportunities_max, err);
-	if (s == BASE_OK && opts->nr_opportunities_max && r->elapsed_ns > 0)
-		s = report_fill_held(r, run, m, err);
+	if (s == BASE_OK)
+		s = report_fill_parts(&r->parts, r->arena, run, m, &ix, err);
+	if (s == BASE_OK)
+		s = report_describe_parts(r, m, &ix, err);
+	if (s == BASE_OK)
+		s = report_predict_parts(&r->parts, r->arena, run, opts->nr_parts_max, err);
 	if (s == BASE_OK)
 		s = report_fill_finding(r, m, &ix, err);
 	report_index_fini(&ix);

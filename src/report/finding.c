@@ -214,6 +214,13 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 	}
 }
 
+static void find_function(struct subject *u)
+{
+	if (u->row->nr_functions && u->row->function[0].share >= 0.5 &&
+		*u->row->function[0].name)
+		u->function = u->row->function[0].name;
+}
+
 /* Rows are sorted: the first of the longest topic is its longest. */
 static struct subject find_subject(const struct report *r, const struct report_index *ix)
 {
@@ -230,9 +237,8 @@ static struct subject find_subject(const struct report *r, const struct report_i
 		if (best.path_ns > r->elapsed_ns / 2 || i >= 64)
 			break;
 	}
-	if (best.row && best.row->nr_functions && best.row->function[0].share >= 0.5 &&
-		*best.row->function[0].name)
-		best.function = best.row->function[0].name;
+	if (best.row)
+		find_function(&best);
 	return best;
 }
 
@@ -266,6 +272,24 @@ static const char *certainty(struct report *r)
 	if (lossy)
 		base_str_add(&s, "; see the caveats");
 	return report_keep(r->arena, &s);
+}
+
+void report_topic_text(struct base_str *out, const struct report *r, struct model *m,
+	const struct report_index *ix, uint32_t topic)
+{
+	struct subject u = {0};
+	for (size_t i = 0; i < r->nr_rows; i++) {
+		if (r->row[i].topic != topic)
+			continue;
+		u.row = u.row ? u.row : &r->row[i];
+		u.path_ns += r->row[i].path_ns;
+	}
+	if (!u.row)
+		return;
+	find_function(&u);
+	if (u.row->kind == MODEL_STATE_hold)
+		fill_waited(&u, m, ix);
+	finding_add_kind(out, r, &u);
 }
 
 enum base_status report_fill_finding(

@@ -71,7 +71,8 @@ static json_t *caveats_json(const struct report *r)
 
 static enum base_status add_answer(struct making *w)
 {
-	struct report_options opts = {.nr_opportunities_max = REPORT_OPPORTUNITIES_MAX};
+	struct report_options opts = {.nr_opportunities_max = REPORT_OPPORTUNITIES_MAX,
+		.nr_parts_max = REPORT_PARTS_DEFAULT};
 	enum base_status s = report_build(w->run, &opts, &w->h->report, w->err);
 	if (s != BASE_OK) {
 		if (s == BASE_ERR_NOTFOUND)

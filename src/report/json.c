@@ -146,6 +146,61 @@ static json_t *json_opportunities(const struct report *r)
 	return list;
 }
 
+static json_t *json_gain(const struct report_best *b)
+{
+	return json_pack("{s:o, s:o, s:o, s:s}", "predicted_speedup", report_json_share(b->speedup),
+		"predicted_speedup_low", report_json_share(b->low), "predicted_speedup_high",
+		report_json_share(b->high), "method", report_method_of(b->replay_share));
+}
+
+/* As the screen shows them: those that somebody would change first. */
+static json_t *json_parts(const struct report_parts *parts)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < parts->nr; i++) {
+		const struct report_part *p = &parts->part[i];
+		if (!p->predicted && i)
+			break;
+		json_t *details = json_array();
+		for (size_t k = 0; k < p->nr_details; k++)
+			json_array_append_new(
+				details, json_pack("{s:s, s:o}", "what", p->detail[k].text,
+						 "path_ns", report_json_ns(p->detail[k].path_ns)));
+		json_t *x = json_pack("{s:i, s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:o}", "number",
+			(int)i + 1, "name", p->name, "is_lock", p->is_lock, "kind",
+			model_state_kind_name(p->kind), "where", p->place, "text",
+			p->text ? p->text : "", "path_ns", report_json_ns(p->path_ns), "share",
+			report_json_share(p->share), "details", details);
+		if (x && p->predicted) {
+			json_object_set_new(x, "halved", json_gain(&p->gain[REPORT_PART_HALVED]));
+			json_object_set_new(x, "gone", json_gain(&p->gain[REPORT_PART_GONE]));
+			json_object_set_new(x, "then", json_string(p->then));
+		}
+		json_array_append_new(list, x);
+	}
+	return list;
+}
+
+static json_t *json_apart(const struct report_parts *p)
+{
+	return json_pack("{s:o, s:o, s:o, s:o}", "processor_had_by_others_ns",
+		report_json_ns(p->apart_ns[REPORT_APART_PROCESSOR]), "outside_ns",
+		report_json_ns(p->apart_ns[REPORT_APART_OUTSIDE]), "recorder_ns",
+		report_json_ns(p->apart_ns[REPORT_APART_RECORDER]), "not_recorded_ns",
+		report_json_ns(p->apart_ns[REPORT_APART_IDLE]));
+}
+
+/* The first part that is a lock. */
+static json_t *json_lock(const struct report_parts *parts, const struct report_part *p)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", p->name, "path_share",
+		report_json_share(p->path_ns / parts->elapsed_ns), "waits",
+		report_json_u64(p->nr_waits), "wait_ns", report_json_u64(p->wait_ns),
+		"halved_hold_predicted_speedup",
+		p->predicted ? report_json_share(p->gain[REPORT_PART_HALVED].speedup)
+			     : json_null());
+}
+
 json_t *report_json(const struct report *r)
 {
 	json_t *runner_up = json_null();
@@ -162,14 +217,15 @@ json_t *report_json(const struct report *r)
 		"annotation_findings", report_json_u64(r->nr_annotation_findings));
 	if (result)
 		json_object_set_new(result, "spins", report_spins_json(&r->spins));
-	if (result && r->held.name)
-		json_object_set_new(result, "lock",
-			json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", r->held.name, "path_share",
-				report_json_share(r->held.path_share), "waits",
-				report_json_u64(r->held.nr_waits), "wait_ns",
-				report_json_u64(r->held.wait_ns), "halved_hold_predicted_speedup",
-				r->held.halved_speedup > 0
-					? report_json_share(r->held.halved_speedup)
-					: json_null()));
+	if (result) {
+		json_object_set_new(result, "parts", json_parts(&r->parts));
+		json_object_set_new(result, "apart", json_apart(&r->parts));
+	}
+	for (size_t i = 0; result && i < r->parts.nr; i++) {
+		if (!r->parts.part[i].is_lock)
+			continue;
+		json_object_set_new(result, "lock", json_lock(&r->parts, &r->parts.part[i]));
+		break;
+	}
 	return report_envelope("longpole/report/1", &r->trace, result);
 }

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HALF 0.5 /* of each hold: what "halved" asks for */
+
 struct builder {
 	struct report_locks *out;
 	const struct report_run *run;
@@ -413,6 +415,82 @@ static uint32_t state_row(const struct builder *b, uint32_t state)
 	return about && st->object ? row_of(b, st->object) : REPORT_NONE;
 }
 
+/* (of a row) which states it has; the first round only counts them */
+static enum base_status locks_add_state(struct builder *b, struct base_map *of, uint32_t row,
+	struct report_state_share x, struct base_err *err)
+{
+	struct report_lock *l = &b->out->lock[row];
+	uint64_t at;
+	if (!base_map_get(of, row, x.state, &at)) {
+		at = l->nr_states++;
+		if (base_map_put(of, row, x.state, at) != BASE_OK)
+			return report_no_memory(err);
+	}
+	if (l->state) {
+		x.share = fmin(l->state[at].share + x.share, 1);
+		x.path_ns += l->state[at].path_ns;
+		x.follows |= l->state[at].follows;
+		l->state[at] = x;
+	}
+	return BASE_OK;
+}
+
+/* Its own states are the lock's as a whole; of every other one the part of its path time in which
+ * the lock was held. */
+static enum base_status locks_list_states(
+	struct builder *b, struct base_map *of, const double *path_ns, struct base_err *err)
+{
+	uint32_t nr_states = graph_nr_states(model_graph(b->m));
+	enum base_status s = BASE_OK;
+	for (uint32_t i = 0; s == BASE_OK && i < nr_states; i++) {
+		uint32_t row = state_row(b, i);
+		bool holds = model_state(b->m, i)->kind == MODEL_STATE_hold;
+		struct report_state_share x = {.state = i,
+			.share = 1,
+			.follows = !holds,
+			.path_ns = holds && b->pieces ? 0 : path_ns[i]};
+		if (row != REPORT_NONE)
+			s = locks_add_state(b, of, row, x, err);
+	}
+	for (size_t i = 0; s == BASE_OK && i < b->path.nr_unders; i++) {
+		const struct lock_under *u = &b->path.under[i];
+		uint32_t row = row_of(b, u->object);
+		double all_ns = u->state < b->path.nr_states ? b->path.state_ns[u->state] : 0;
+		bool own = state_row(b, u->state) == row;
+		struct report_state_share x = {.state = u->state,
+			.share = own || all_ns <= 0 ? 0 : fmin(u->ns / all_ns, 1),
+			.path_ns = u->ns};
+		if (row != REPORT_NONE)
+			s = locks_add_state(b, of, row, x, err);
+	}
+	return s;
+}
+
+static enum base_status locks_add_states(
+	struct builder *b, const struct graph_lane_result *lane, struct base_err *err)
+{
+	struct base_map of = {0};
+	uint32_t nr_states = graph_nr_states(model_graph(b->m));
+	double *path_ns = base_alloc(((size_t)nr_states + 1) * sizeof *path_ns);
+	enum base_status s = path_ns ? BASE_OK : report_no_memory(err);
+	for (size_t i = 0; s == BASE_OK && i < lane->nr_states; i++)
+		if (lane->state[i].state < nr_states)
+			path_ns[lane->state[i].state] += lane->state[i].path_ns;
+	if (s == BASE_OK)
+		s = locks_list_states(b, &of, path_ns, err);
+	for (size_t i = 0; s == BASE_OK && i < b->out->nr_locks; i++) {
+		struct report_lock *l = &b->out->lock[i];
+		l->state = report_array(b->out->arena, l->nr_states, sizeof *l->state);
+		if (!l->state)
+			s = report_no_memory(err);
+	}
+	if (s == BASE_OK)
+		s = locks_list_states(b, &of, path_ns, err);
+	base_map_fini(&of);
+	base_free(path_ns);
+	return s;
+}
+
 /* Waits and hand-overs are states of the lock; what the path does under it, locks_path.c has found.
  */
 static enum base_status locks_add_path(struct builder *b, struct base_err *err)
@@ -444,57 +522,7 @@ static enum base_status locks_add_path(struct builder *b, struct base_err *err)
 		out->lock[row].path_ns += b->path.under[i].ns;
 		out->lock[row].path_hold_ns += b->path.under[i].ns;
 	}
-	return BASE_OK;
-}
-
-static bool locks_is_of(const struct builder *b, uint32_t object, const struct report_lock *l)
-{
-	return object && object < b->nr_objects && b->name_of[object] &&
-	       !strcmp(b->name_of[object], l->name);
-}
-
-/*
- * What is done under the lock takes half as long: its own hold states, and of every other state the
- * part of its path time that the lock was held in.
- */
-static enum base_status halving(struct builder *b, const struct report_lock *l,
-	struct graph_scenario *ret, struct base_err *err)
-{
-	uint32_t nr_states = graph_nr_states(model_graph(b->m));
-	struct graph_edit *edit = report_array(b->out->arena, nr_states, sizeof *edit);
-	double *factor = base_alloc(((size_t)nr_states + 1) * sizeof *factor);
-	if (!edit || !factor) {
-		base_free(factor);
-		return report_no_memory(err);
-	}
-	for (uint32_t i = 0; i < nr_states; i++)
-		factor[i] = 1;
-	for (size_t i = 0; i < b->path.nr_unders; i++) {
-		const struct lock_under *u = &b->path.under[i];
-		double all_ns = u->state < b->path.nr_states ? b->path.state_ns[u->state] : 0;
-		if (locks_is_of(b, u->object, l) && all_ns > 0)
-			factor[u->state] -= 0.5 * fmin(u->ns / all_ns, 1);
-	}
-	ret->edit = edit;
-	ret->nr_edits = 0;
-	for (uint32_t i = 0; i < nr_states; i++) {
-		const struct model_state *st = model_state(b->m, i);
-		if (st->kind == MODEL_STATE_hold && locks_is_of(b, st->object, l))
-			factor[i] = 0.5;
-		if (factor[i] < 1)
-			edit[ret->nr_edits++] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
-				.id = i,
-				.factor = fmax(factor[i], 0.5)};
-	}
-	base_free(factor);
-	return BASE_OK;
-}
-
-/* No more can be won than what the holds' halves are together. */
-static double most_speedup(const struct report_locks *out, const struct report_lock *l)
-{
-	double saved_ns = (double)report_lock_hold_ns(&l->use) / 2;
-	return saved_ns < out->path_ns ? out->path_ns / (out->path_ns - saved_ns) : INFINITY;
+	return locks_add_states(b, &lane, err);
 }
 
 static enum base_status locks_ask(
@@ -510,7 +538,8 @@ static enum base_status locks_ask(
 		struct report_lock_gain *g = &b->out->lock[i].halved;
 		s = graph_lane(model_graph(m), i + 1, &r, err);
 		g->tried = true;
-		g->most_speedup = most_speedup(b->out, &b->out->lock[i]);
+		g->most_speedup = report_most_speedup(
+			b->out->path_ns, (double)report_lock_hold_ns(&b->out->lock[i].use), HALF);
 		if (s == BASE_OK)
 			s = report_predictor_ask(
 				&b->predictor, &lane[i], r.length_ns, &g->answer, err);
@@ -531,7 +560,8 @@ static enum base_status add_gains(struct builder *b, struct base_err *err)
 	if (!(b->out->has & REPORT_LOCKS_path))
 		return s;
 	while (s == BASE_OK && nr < max && nr < b->out->nr_locks && b->out->lock[nr].path_ns > 0) {
-		s = halving(b, &b->out->lock[nr], &lane[nr], err);
+		s = report_shorter(b->out->arena, b->out->lock[nr].state,
+			b->out->lock[nr].nr_states, HALF, &lane[nr], err);
 		nr++;
 	}
 	if (s == BASE_OK && nr)

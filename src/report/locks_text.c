@@ -710,8 +710,14 @@ void report_locks_text(struct base_str *out, const struct report_locks *l,
 	report_trace_text_caveats(out, &l->trace, style);
 	bool path = worst_of_path(l) &&
 		    worst_of_path(l)->path_ns >= REPORT_LOCKS_PATH_LEAST * l->path_ns;
-	if (path)
-		report_next_line(out, style, "NEXT", "whatif", &l->trace, worst_of_path(l)->name);
+	if (path) {
+		struct base_str edit = {0};
+		base_str_add(&edit, "scale ");
+		report_shell_word(&edit, worst_of_path(l)->name);
+		base_str_add(&edit, "=-50%");
+		report_next_line(out, style, "NEXT", "whatif", &l->trace, base_str_text(&edit));
+		base_str_fini(&edit);
+	}
 	if (l->nr_locks && !view->sites)
 		report_next_line(out, style, path ? "" : "NEXT", "locks --site", &l->trace, NULL);
 }

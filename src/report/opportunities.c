@@ -362,7 +362,6 @@ static enum base_status opportunities_fill(
 enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
 	struct model *m, const struct report_index *ix, unsigned max, struct base_err *err)
 {
-	r->suggestion = "";
 	if (!max || r->elapsed_ns <= 0)
 		return BASE_OK;
 	struct search w = {
@@ -386,13 +385,6 @@ enum base_status report_fill_opportunities(struct report *r, const struct report
 		s = find_kinks(&w, err);
 	if (s == BASE_OK)
 		s = opportunities_fill(r, &w, m, err);
-	/* To wait less for a processor, or for nobody knows what, is no edit of the program:
-	 * suggest what is. */
-	for (size_t i = r->nr_opportunities; s == BASE_OK && i-- > 0;)
-		if ((r->opportunity[i].kind != MODEL_STATE_runnable &&
-			    r->opportunity[i].kind != MODEL_STATE_blocked) ||
-			(!i && !*r->suggestion))
-			r->suggestion = r->opportunity[i].state;
 	report_predictor_fini(&w.predictor);
 	base_arena_free(w.arena);
 	return s;

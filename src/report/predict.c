@@ -15,6 +15,27 @@
 #define VERBS_MAX ((uint64_t)100000000)
 enum { SIMULATIONS_AN_ANSWER = 2 };
 
+double report_most_speedup(double elapsed_ns, double held_ns, double reduction)
+{
+	double saved_ns = held_ns * reduction;
+	return saved_ns < elapsed_ns ? elapsed_ns / (elapsed_ns - saved_ns) : INFINITY;
+}
+
+enum base_status report_shorter(struct base_arena *a, const struct report_state_share *state,
+	size_t nr, double reduction, struct graph_scenario *ret, struct base_err *err)
+{
+	struct graph_edit *edit = report_array(a, nr, sizeof *edit);
+	if (!edit)
+		return report_no_memory(err);
+	*ret = (struct graph_scenario){.edit = edit};
+	for (size_t i = 0; i < nr; i++)
+		if ((!state[i].follows || reduction >= 1) && state[i].share > 0)
+			edit[ret->nr_edits++] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
+				.id = state[i].state,
+				.factor = 1 - reduction * state[i].share};
+	return BASE_OK;
+}
+
 double report_path_floor(const double *path_ns, uint32_t nr_states, double elapsed_ns,
 	const struct graph_scenario *lane)
 {

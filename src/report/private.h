@@ -50,12 +50,27 @@ enum base_status report_queues_model(const struct report_run *run, const char *p
 	struct report_queues **ret, struct model **ret_model, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err) BASE_MUST_CHECK;
-/* held.c */
-enum base_status report_fill_held(struct report *r, const struct report_run *run, struct model *m,
+/* parts.c: the parts of m's path, longest first, without predictions; of a trace they are the same
+ * whoever asks. */
+enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *a,
+	const struct report_run *run, struct model *m, const struct report_index *ix,
 	struct base_err *err) BASE_MUST_CHECK;
+/* What halving and removing the first nr of them would buy. */
+enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
+	const struct report_run *run, size_t nr, struct base_err *err) BASE_MUST_CHECK;
+bool report_is_part_number(const char *text); /* "#2" */
+/* "mutex m", "#2": which part is meant; NULL: none. */
+const struct report_part *report_find_part(const struct report_parts *p, const char *name);
+/* screen.c: in which place, doing what; after the rows. */
+enum base_status report_describe_parts(struct report *r, struct model *m,
+	const struct report_index *ix, struct base_err *err) BASE_MUST_CHECK;
+void report_screen(struct base_str *out, const struct report *r, const struct report_style *style);
 enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
 	struct model *m, const struct report_index *ix, unsigned max,
 	struct base_err *err) BASE_MUST_CHECK;
+/* What the path is, in a topic: "computing in f() (a.c:7), thread w #2". */
+void report_topic_text(struct base_str *out, const struct report *r, struct model *m,
+	const struct report_index *ix, uint32_t topic);
 enum base_status report_fill_finding(struct report *r, struct model *m,
 	const struct report_index *ix, struct base_err *err) BASE_MUST_CHECK;
 
@@ -152,6 +167,13 @@ enum base_status report_predictor_ready(struct report_predictor *p, struct model
 enum base_status report_predictor_ask(struct report_predictor *p, const struct graph_scenario *lane,
 	double path_ns, struct report_answer *ret, struct base_err *err) BASE_MUST_CHECK;
 bool report_path_can(const struct model *m, const struct graph_edit *e);
+/* No more can be won than that part of what all of a lock's holds take. */
+double report_most_speedup(double elapsed_ns, double held_ns, double reduction);
+/* The scenario in which that share of each of these states takes less time: by 0.5, half of it; by
+ * 1, none, and nobody waits for what follows. */
+enum base_status report_shorter(struct base_arena *a, const struct report_state_share *state,
+	size_t nr, double reduction, struct graph_scenario *ret,
+	struct base_err *err) BASE_MUST_CHECK;
 void report_predictor_fini(struct report_predictor *p); /* also after a failure; twice */
 /* Less of some states and no other change. */
 bool report_is_less_work(const struct graph_scenario *lane);
@@ -231,7 +253,7 @@ const char *report_dot(const struct report_style *st);
 /* What to be careful about, a paragraph each; the first has the label CAVEATS. */
 void report_text_caveats(
 	struct base_str *out, const struct report *r, const struct report_style *st);
-/* "NEXT  longpole COMMAND TRACE [scale 'EDIT'=-50%]" */
+/* "NEXT  longpole COMMAND TRACE [EDIT]"; edit: quoted for a shell, or NULL */
 void report_next_line(struct base_str *out, const struct report_style *st, const char *label,
 	const char *command, const struct report_trace *t, const char *edit);
 

@@ -94,14 +94,74 @@ struct report_trace {
 	uint64_t own_cpu_ns; /* what longpole itself took beside the program */
 };
 
+/* An answer to "how much faster is the run then", and its interval; low == high: it has none. */
+struct report_best {
+	double replay_share; /* of the answer; 0: the path's, 1: replay's */
+	bool none;           /* replay alone was asked, and something would wait for ever */
+	double speedup, low, high;
+};
+
+/* ---- parts: what the critical path is made of, as somebody would change it ---------------------- */
+
+/* How much of a state's path time a part has. */
+struct report_state_share {
+	uint32_t state;
+	double share, path_ns; /* share: of the state's visits; path_ns: of the critical path */
+	bool follows; /* a wait or a hand-over: counted, but shortened by no edit of its own */
+	bool apart;   /* not counted: not the program's doing; but as short as the rest then */
+};
+enum { REPORT_PART_DETAILS = 3 };
+enum report_part_level { REPORT_PART_HALVED, REPORT_PART_GONE, REPORT_PART_LEVELS };
+struct report_part_detail {
+	const char *text;
+	double path_ns;
+};
+/*
+ * A lock for which somebody waited, with all that the path does while it is held, its waits and its
+ * hand-over; or a topic, without what lies under such locks. Numbered by their time on the path,
+ * longest first: #1 is the long pole.
+ */
+struct report_part {
+	bool is_lock;
+	enum model_state_kind kind; /* of a lock: of what its holders do for longest */
+	const char *name;           /* "mutex m", "sleeping", "compress()" */
+	const char *place;          /* "many_t.c:4"; "" not known */
+	const char *text;           /* "mutex m: its holders sleep, in ..."; NULL: was not asked for */
+	uint32_t topic;             /* of a lock: REPORT_NONE */
+	double path_ns, share;      /* share: of the path without what is set apart */
+	uint64_t nr_waits, wait_ns, waiters_max; /* of a lock: all threads' */
+	double held_ns;                          /* of a lock: by all threads, on the path or not */
+	struct report_part_detail detail[REPORT_PART_DETAILS];
+	size_t nr_details;
+	struct report_state_share *state;
+	size_t nr_states;
+	bool predicted;
+	struct report_best gain[REPORT_PART_LEVELS];
+	const char *then; /* the longest part of the path that is left when this one is gone; "" none */
+};
+/* What is on the path and not the program's doing, by reason (enum report_apart). */
+enum report_apart {
+	REPORT_APART_PROCESSOR, /* other programs had the processors */
+	REPORT_APART_OUTSIDE,   /* whoever is at the other end was not recorded */
+	REPORT_APART_RECORDER,  /* longpole itself */
+	REPORT_APART_IDLE,      /* nothing was recorded of who ran */
+	REPORT_APART_NR
+};
+struct report_parts {
+	struct report_part *part;
+	size_t nr;
+	double elapsed_ns, apart_ns[REPORT_APART_NR], own_ns; /* own: elapsed without what is apart */
+};
+
 /* ---- report ---------------------------------------------------------------------------------- */
 
 enum {
 	REPORT_FUNCTIONS_MAX = 3,
 	REPORT_INLINED_MAX = 8,
 	REPORT_LEVELS = 4, /* reductions that are looked at: 10, 25, 50, 100 % */
-	REPORT_OPPORTUNITIES_DEFAULT = 5,
 	REPORT_OPPORTUNITIES_MAX = 40,
+	REPORT_PARTS_DEFAULT = 5, /* shown, and predicted */
+	REPORT_PARTS_MAX = 15,
 };
 extern const unsigned report_level_percent[REPORT_LEVELS];
 
@@ -146,13 +206,6 @@ struct report_opportunity { /* one topic */
 	bool useful_exact;       /* false: a lower bound (passes ran out) */
 	const char *next;        /* the path's longest other state when this one is gone; "" none */
 };
-/* The lock that the path spends most time under, of those that somebody waited for. */
-struct report_held {
-	const char *name;  /* "mutex table"; NULL: there is none */
-	double path_share; /* of the path: while it is held, waits for it, its hand-over */
-	uint64_t nr_waits, wait_ns;
-	double halved_speedup; /* with holds half as long, as `locks` says; 0: not asked */
-};
 /* A function that, by its code, only waited for a while: nobody recorded what for. */
 enum { REPORT_SPINS_MAX = 4 };
 struct report_spin {
@@ -169,7 +222,7 @@ struct report {
 	struct base_arena *arena;
 	struct report_trace trace;
 	struct report_spins spins;
-	struct report_held held;
+	struct report_parts parts;
 	uint64_t start_ns, end_ns;
 	double elapsed_ns, unexplained_ns, explained_share;
 	const char *finding;   /* the first sentence */
@@ -186,16 +239,16 @@ struct report {
 		const char *state; /* topic that it has more of than the path; "" none */
 		double more_ns;
 	} runner_up;
-	const char
-		*suggestion; /* pattern of the first opportunity, for the whatif command; "" none */
 };
 
 struct report_options {
 	unsigned nr_opportunities_max; /* 0: none, saves passes */
+	unsigned nr_parts_max;         /* whose gains are predicted; 0: none, saves passes */
 };
 enum base_status report_build(const struct report_run *run, const struct report_options *opts,
 	struct report **ret, struct base_err *err) BASE_MUST_CHECK;
 struct report *report_free(struct report *r);
+/* The first screen; with style->full all of it. */
 void report_text(struct base_str *out, const struct report *r, const struct report_style *style);
 json_t *report_json(const struct report *r); /* NULL: no memory */
 /* Opportunities alone, each with its curve: `longpole whatif` without an edit. */
@@ -239,7 +292,7 @@ enum base_status report_scenarios_words(struct report_scenarios *s, char *const 
 /* A file's text: one edit a line, a blank line separates scenarios, # begins a comment. */
 enum base_status report_scenarios_text(struct report_scenarios *s, const char *text,
 	const char *path, struct base_err *err) BASE_MUST_CHECK;
-bool report_is_edit_verb(const char *word);
+bool report_begins_edit(const char *word);
 /* Case-sensitive: a glob when it has one of *?[, else a substring. */
 bool report_pattern_matches(const char *pattern, const char *text);
 /* As that, but only as words of their own: 'filter' is in "running filter", not in "filtered". */
@@ -315,7 +368,8 @@ struct report_replay_prediction {
 	double next_share;
 };
 struct report_prediction {
-	bool by_path;   /* length_ns .. next_share are meant */
+	double most_speedup; /* no more can be won; 0: not known */
+	bool by_path;        /* length_ns .. next_share are meant */
 	bool less_work; /* the edits only shorten states */
 	struct report_replay_prediction replay;
 	struct report_match *match;
@@ -340,11 +394,6 @@ struct report_prediction {
 #define REPORT_OWN_ERROR_DOUBTED 0.25
 #define REPORT_OWN_ERROR_REFUTED 0.5
 struct report_whatif;
-struct report_best {
-	double replay_share; /* of the answer; 0: the path's, 1: replay's */
-	bool none;           /* replay alone was asked, and something would wait for ever */
-	double speedup, low, high;
-};
 struct report_answer { /* to one question (predict.c): what is believed, and what it is made of */
 	struct report_best best;
 	double path_speedup;

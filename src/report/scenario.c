@@ -2,6 +2,7 @@
 /*
  * scenario.c - the edit grammar of `longpole whatif`.
  *
+ *	#2=AMOUNT               as scale '#2'=AMOUNT: what a report numbers so
  *	scale STATE=AMOUNT      AMOUNT: -50% (shorter), +20% (longer), x0.5 (times)
  *	remove STATE            as scale STATE=-100%
  *	elide STATE             remove, and what is waited for in it holds nobody
@@ -54,9 +55,15 @@ static int find_verb(const char *word)
 	return -1;
 }
 
-bool report_is_edit_verb(const char *word)
+/* "#2=-50%": an edit that needs no verb. */
+static bool scenario_is_numbered(const char *word)
 {
-	return find_verb(word) >= 0;
+	return *word == '#' && word[1] >= '0' && word[1] <= '9' && strchr(word, '=');
+}
+
+bool report_begins_edit(const char *word)
+{
+	return find_verb(word) >= 0 || scenario_is_numbered(word);
 }
 
 bool report_pattern_matches(const char *pattern, const char *text)
@@ -180,16 +187,18 @@ enum base_status report_scenarios_words(
 			open = false;
 			continue;
 		}
-		int verb = find_verb(word[i]);
+		bool numbered = scenario_is_numbered(word[i]);
+		int verb = find_verb(numbered ? "scale" : word[i]);
 		if (verb < 0)
 			return base_fail(err, BASE_ERR_USAGE,
 				"'%s' is no edit; edits are " VERBS_TEXT, word[i]);
-		if (i + 1 == nr || !strcmp(word[i + 1], "--"))
+		i += !numbered;
+		if (i == nr || !strcmp(word[i], "--"))
 			return base_fail(
-				err, BASE_ERR_USAGE, "'%s' needs what it applies to", word[i]);
+				err, BASE_ERR_USAGE, "'%s' needs what it applies to", word[i - 1]);
 		enum base_status st = open ? BASE_OK : start_scenario(s, err);
 		if (st == BASE_OK)
-			st = add_edit(s, (size_t)verb, word[++i], "", err);
+			st = add_edit(s, (size_t)verb, word[i], "", err);
 		if (st != BASE_OK)
 			return st;
 		open = true;

@@ -258,28 +258,6 @@ static void text_runner_up(
 	base_str_fini(&s);
 }
 
-/* What the path's states do not say of themselves. */
-static void held_line(struct base_str *out, const struct report *r, const struct report_style *st)
-{
-	const struct report_held *h = &r->held;
-	struct base_str s = {0};
-	if (!h->name)
-		return;
-	base_str_addf(&s, "%s: while it is held or handed over the path spends ", h->name);
-	report_percent(&s, h->path_share);
-	base_str_addf(&s, " of its time; others waited for it %llu times, ",
-		(unsigned long long)h->nr_waits);
-	report_ns(&s, (double)h->wait_ns);
-	base_str_add(&s, " in all");
-	if (h->halved_speedup > 0) {
-		base_str_add(&s, "; held half as long: ");
-		report_speedup(&s, st, h->halved_speedup);
-	}
-	base_str_add(&s, " (longpole locks)");
-	report_wrap(out, st, "LOCK", LABEL_WIDTH, base_str_text(&s));
-	base_str_fini(&s);
-}
-
 /* ---- caveats and what to do next ------------------------------------------------------------- */
 
 static void trace_caveats(struct base_str *out, const struct report_trace *t,
@@ -597,11 +575,8 @@ void report_next_line(struct base_str *out, const struct report_style *st, const
 		base_str_addf(&s, " --connection=%llu", (unsigned long long)t->connection);
 	base_str_add(&s, " ");
 	report_shell_word(&s, t->path);
-	if (edit) {
-		base_str_add(&s, " scale ");
-		report_text_add_quoted(&s, edit);
-		base_str_add(&s, "=-50%");
-	}
+	if (edit)
+		base_str_addf(&s, " %s", edit);
 	text_heading(out, st, label);
 	base_str_addf(out, "%*s%s\n", (int)(LABEL_WIDTH - strlen(label)), "", base_str_text(&s));
 	base_str_fini(&s);
@@ -621,37 +596,35 @@ static void report_text_next(
 	struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	const struct report_trace *t = &r->trace;
-	bool edit = *r->suggestion, kernel = wants_the_kernel(r);
+	const struct report_parts *p = &r->parts;
+	bool kernel = wants_the_kernel(r);
+	bool predicted = p->nr && p->part[0].predicted && p->own_ns > p->elapsed_ns / 10;
+	const char *label = "NEXT";
 	if (kernel) {
-		text_heading(out, st, "NEXT");
+		text_heading(out, st, label);
 		base_str_addf(out,
 			"%*slongpole record --system -- %s   (as root: the kernel shows who woke "
 			"whom)\n",
-			(int)(LABEL_WIDTH - strlen("NEXT")), "", t->command);
+			(int)(LABEL_WIDTH - strlen(label)), "", t->command);
+		label = "";
 	}
-	report_next_line(out, st, kernel ? "" : "NEXT", edit ? "whatif" : "path", t,
-		edit ? r->suggestion : NULL);
-	if (edit)
-		report_next_line(out, st, "", "path", t, NULL);
+	if (predicted) {
+		report_next_line(out, st, label, "whatif", t, "'#1=-50%'");
+		label = "";
+	}
+	report_next_line(out, st, label, p->nr && p->part[0].is_lock ? "locks" : "path", t, NULL);
 	report_next_line(out, st, "", "view", t, NULL);
 }
 
 void report_text(struct base_str *out, const struct report *r, const struct report_style *style)
 {
-	struct base_str line = {0};
-	base_str_addf(&line, "%s (%s).", r->finding, r->certainty);
-	report_color_begin(out, style, REPORT_BOLD);
-	base_str_add(out, base_str_text(&line));
-	report_color_end(out, style);
-	base_str_add(out, "\n");
-	base_str_fini(&line);
-	if (r->nr_opportunities) {
-		text_opportunities(out, r, style,
-			style->full ? REPORT_OPPORTUNITIES_MAX : REPORT_OPPORTUNITIES_DEFAULT - 2);
+	report_screen(out, r, style);
+	if (style->full) {
+		text_opportunities(out, r, style, REPORT_OPPORTUNITIES_MAX);
+		base_str_add(out, "\n");
+		path_table(out, r, style);
+		text_runner_up(out, r, style);
+		report_text_caveats(out, r, style);
 	}
-	path_table(out, r, style);
-	text_runner_up(out, r, style);
-	held_line(out, r, style);
-	report_text_caveats(out, r, style);
 	report_text_next(out, r, style);
 }

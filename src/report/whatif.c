@@ -34,6 +34,7 @@ struct resolver {
 	struct graph_replay *log;    /* NULL: path alone */
 	struct graph_tokens *tokens; /* NULL: a part of the run, or replay alone */
 	struct report_ray ray;
+	struct report_parts parts; /* where an edit is of one */
 	unsigned methods;
 };
 
@@ -179,6 +180,11 @@ static enum base_status no_such_state(
 {
 	bool elides = e->verb == REPORT_EDIT_elide;
 	struct base_str near = {0};
+	if (!elides && report_is_part_number(e->pattern))
+		return base_fail(err, BASE_ERR_NOTFOUND,
+			"%s: this trace's path has %zu parts; 'longpole report --full' numbers "
+			"them",
+			e->text, w->parts.nr);
 	add_longest(w, elides ? w->waited_ns : w->path_ns, &near);
 	enum base_status s = base_fail(err, BASE_ERR_NOTFOUND,
 		elides ? "%s: no state or place matches; the longest waits are %s"
@@ -193,6 +199,27 @@ static enum base_status no_such_state(
 static const char *example_of(const struct model_state *st, const char *pattern)
 {
 	return st->of_file && !report_pattern_matches(pattern, st->name) ? st->of_file : st->name;
+}
+
+/* Of all that a report calls "#2", or of a lock: what its holders do, wherever they do it. */
+static enum base_status apply_to_part(struct resolver *w, const struct report_edit *e,
+	const struct report_part *part, struct report_prediction *p, struct report_match *match,
+	struct base_err *err)
+{
+	for (size_t i = 0; i < part->nr_states; i++) {
+		const struct report_state_share *x = &part->state[i];
+		if (x->state >= w->nr_states || (x->follows && e->factor > 0))
+			continue;
+		match->nr_states++;
+		match->waited_ns += w->waited_ns[x->state] * x->share;
+		for (unsigned k = 0; k < ENDS; k++)
+			w->factor[k][x->state] *= 1 - (1 - e->factor) * x->share;
+	}
+	match->path_share = part->path_ns / w->elapsed_ns;
+	match->example = report_clean(w->arena, part->name);
+	if (part->is_lock && e->factor < 1)
+		p->most_speedup = report_most_speedup(w->elapsed_ns, part->held_ns, 1 - e->factor);
+	return match->example ? BASE_OK : report_no_memory(err);
 }
 
 /* States that are called just that; else names and functions that have it as a word, then as a
@@ -363,8 +390,13 @@ static enum base_status whatif_resolve(struct resolver *w, const struct report_s
 		if (!match->edit)
 			return report_no_memory(err);
 		enum base_status s;
-		if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_elide ||
-			e->verb == REPORT_EDIT_link_rate || e->verb == REPORT_EDIT_link_latency)
+		const struct report_part *part = e->verb == REPORT_EDIT_scale
+							 ? report_find_part(&w->parts, e->pattern)
+							 : NULL;
+		if (part)
+			s = apply_to_part(w, e, part, p, match, err);
+		else if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_elide ||
+			 e->verb == REPORT_EDIT_link_rate || e->verb == REPORT_EDIT_link_latency)
 			s = apply_to_states(w, e, match, err);
 		else if (e->verb == REPORT_EDIT_add_processors)
 			s = add_processors(w, e, match, queue_edit, &nr_queue_edits, err);
@@ -374,6 +406,8 @@ static enum base_status whatif_resolve(struct resolver *w, const struct report_s
 			return s;
 		p->estimated |= match->estimated;
 	}
+	if (sc->nr_edits > 1)
+		p->most_speedup = 0; /* (that of one edit alone) */
 	enum base_status s = BASE_OK;
 	for (unsigned k = 0; s == BASE_OK && k < (p->estimated ? ENDS : 1); k++)
 		s = add_lane(w, k, queue_edit, nr_queue_edits, err);
@@ -464,6 +498,27 @@ static void bound_by_tokens(const struct resolver *w, struct lane_answer *answer
 		if (answer[i].is_bound)
 			answer[i].length_ns = answer[i].bound.length_ns;
 	}
+}
+
+/* Only who names a part, or a lock, is interested in parts. */
+static bool whatif_names_part(const struct resolver *w, const char *pattern)
+{
+	if (report_is_part_number(pattern))
+		return true;
+	for (uint32_t q = 0; q < w->nr_queues; q++)
+		if (!strcmp(model_queue(w->m, q)->name, pattern))
+			return true;
+	return false;
+}
+
+static enum base_status find_parts(struct resolver *w, const struct report_run *run,
+	const struct report_index *ix, struct base_err *err)
+{
+	for (size_t i = 0; i < w->scenarios->nr; i++)
+		for (size_t k = 0; k < w->scenarios->scenario[i].nr_edits; k++)
+			if (whatif_names_part(w, w->scenarios->scenario[i].edit[k].pattern))
+				return report_fill_parts(&w->parts, w->arena, run, w->m, ix, err);
+	return BASE_OK;
 }
 
 static enum base_status init_resolver(struct resolver *w, struct base_err *err)
@@ -635,6 +690,8 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 		st = report_fill_trace(&out->trace, out->arena, run, w.m, err);
 	if (st == BASE_OK)
 		st = report_fill_spins(&out->spins, out->arena, w.m, err);
+	if (st == BASE_OK)
+		st = find_parts(&w, run, &ix, err);
 	if (st == BASE_OK)
 		st = whatif_fill(out, run, &w, &ix, err);
 	if (st == BASE_OK) {

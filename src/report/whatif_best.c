@@ -94,6 +94,10 @@ struct report_best report_best_of(const struct report_whatif *w, const struct re
 		b.speedup = 1;
 		b.high = fmax(b.high, 1);
 	}
+	if (p->most_speedup > 0 && b.speedup > p->most_speedup) {
+		b.speedup = p->most_speedup;
+		b.low = fmin(b.low, b.speedup);
+	}
 	if (p->known_factor > 0) {
 		b.low = fmin(b.low, b.speedup / p->known_factor);
 		b.high = fmax(b.high, b.speedup * p->known_factor);

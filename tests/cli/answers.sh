@@ -4,12 +4,26 @@
 
 test_report() {
 	expect 0 longpole report "$trace"
-	head -n 1 out | grep -Eq '^(No single state|[0-9].* of the time the critical path is ).*\(observed; ' ||
-		fail "first line: $(head -n 1 out)"
-	has out 'IF IT TOOK LESS' 'THE PATH, ' 'CAVEATS' 'not seen: ' "longpole path $trace"
-	(($(wc -l <out) <= 32)) || fail "$(wc -l <out) lines are no short answer"
+	sed -n 2p out | grep -q '^The long pole is mutex ladder_mutex: its holders ' || fail "second line: $(sed -n 2p out)"
+	has out 'Holding it half as long: ' 'WHERE THE TIME GOES' 'HALVED    GONE  THEN' '  #1 ' '! waits outside libc' "longpole whatif $trace '#1=-50%'"
+	(($(wc -l <out) <= 24)) || fail "$(wc -l <out) lines are no short answer"
 	[[ ! -s err ]] || fail "wrote to standard error"
 	! sed -n '2,/^NEXT/p' out | grep -v ' longpole ' | grep -E '^.{101,}' >&2 || fail "wider than COLUMNS"
+	expect 0 longpole report --full "$trace"
+	has out 'The long pole is ' 'IF IT TOOK LESS' 'THE PATH, ' 'RUNNER-UP' 'CAVEATS' 'not seen: ' "longpole locks $trace"
+}
+
+# What a report numbers can be asked about by its number, and by a lock's name: one answer.
+test_report_numbers() {
+	expect 0 longpole report --json "$trace"
+	local halved gone
+	halved=$(jq '.result.parts[0].halved.predicted_speedup' out)
+	gone=$(jq '.result.parts[0].gone.predicted_speedup' out)
+	expect 0 longpole whatif --json "$trace" '#1=-50%' -- scale 'mutex ladder_mutex'=-50% -- remove '#1'
+	is_json out ".result.scenarios | .[0].best.predicted_speedup == $halved and .[1].best.predicted_speedup == $halved
+		and .[2].best.predicted_speedup == $gone"
+	expect 2 longpole whatif "$trace" '#77=-50%'
+	has err 'parts' 'longpole report --full'
 }
 
 test_next_commands_work() {

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * screen.c - the first screen of a report: what to change, where, what it would buy, how sure that
+ * is. Whole at 60 columns; what is wider has more columns, by rank.
+ */
+#include "report/private.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+	NAME_MIN = 14,
+	PLACE_MIN = 8,
+	THEN_MIN = 10,
+	BAR_MAX = 15,
+	BAR_MIN = 6,
+	SHARE_WIDTH = 6,
+	GAIN_WIDTH = 8,
+	INDENT = 9,
+	CAVEATS_SHOWN = 3,
+	SPEEDUP_SHOWN_MAX = 999,
+};
+#define PART_SHARE_MIN 0.01 /* of the path without what is apart: parts with less are "others" */
+#define OWN_SHARE_MIN  0.1  /* of the path: with less, what is apart is the finding */
+#define BUSY_SHARE_MIN 0.05 /* of the path: what is apart is worth a line */
+
+/* ---- what a part is -------------------------------------------------------------------------- */
+
+/* "run (a.c:5), inlined f (a.c:4)" -> "a.c:4" */
+static const char *screen_place(struct base_arena *a, const char *where)
+{
+	const char *open = NULL, *close = strrchr(where, ')');
+	for (const char *p = strstr(where, " ("); p; p = strstr(p + 1, " ("))
+		open = p + 2;
+	if (!open || !close || close < open || !memchr(open, ':', (size_t)(close - open)))
+		return where;
+	return base_arena_strndup(a, open, (size_t)(close - open));
+}
+
+static const struct report_row *screen_row(const struct report *r, uint32_t topic)
+{
+	for (size_t i = 0; i < r->nr_rows; i++)
+		if (r->row[i].topic == topic)
+			return &r->row[i];
+	return NULL;
+}
+
+/* Most of a row's running time is in it. */
+static const struct report_function *screen_function(const struct report_row *row)
+{
+	bool has = row->nr_functions && row->function[0].share >= 0.5 && *row->function[0].name;
+	return has ? &row->function[0] : NULL;
+}
+
+static enum base_status screen_add_detail(
+	struct report_part *p, struct base_arena *a, const char *text, double ns)
+{
+	if (p->nr_details == REPORT_PART_DETAILS || ns < PART_SHARE_MIN * p->path_ns)
+		return BASE_OK;
+	p->detail[p->nr_details] = (struct report_part_detail){
+		.text = base_arena_strndup(a, text, strlen(text)), .path_ns = ns};
+	return p->detail[p->nr_details++].text ? BASE_OK : BASE_ERR_NOMEM;
+}
+
+/* Of a topic: the functions that its longest row was in. */
+static enum base_status screen_describe_topic(
+	struct report *r, struct report_part *p, struct model *m, const struct report_index *ix)
+{
+	const struct report_row *row = screen_row(r, p->topic);
+	struct base_str text = {0};
+	report_topic_text(&text, r, m, ix, p->topic);
+	p->text = report_keep(r->arena, &text);
+	if (!row)
+		return p->text ? BASE_OK : BASE_ERR_NOMEM;
+	const struct report_function *f = screen_function(row);
+	p->place = screen_place(r->arena, f && *f->where ? f->where : row->where);
+	if (f) {
+		base_str_addf(&text, "%s%s", f->name, strpbrk(f->name, "+(") ? "" : "()");
+		p->name = report_keep(r->arena, &text);
+	}
+	enum base_status s = p->text && p->place && p->name ? BASE_OK : BASE_ERR_NOMEM;
+	for (size_t i = 0; s == BASE_OK && row->nr_functions > 1 && i < row->nr_functions; i++)
+		if (*row->function[i].name)
+			s = screen_add_detail(p, r->arena, row->function[i].name,
+				row->function[i].share * p->path_ns);
+	return s;
+}
+
+/* What the path's actor does while it holds the lock. */
+static const struct {
+	const char *detail; /* NULL: the state's name */
+	const char *text;   /* after "mutex m: "; NULL: "... (NAME) while they hold it" */
+} screen_under[MODEL_STATE_NR] = {
+	[MODEL_STATE_run] = {"computing while it is held", "its holders compute"},
+	[MODEL_STATE_hold] = {"computing while it is held", "its holders compute"},
+	[MODEL_STATE_latency] = {"hand-off", "it is handed from one thread to the next"},
+	[MODEL_STATE_wait] = {"waiting for it", "its holders wait"},
+	[MODEL_STATE_runnable] = {"held without a processor", "its holders wait for a processor"},
+	[MODEL_STATE_sleep] = {"sleeping while it is held", "its holders sleep"},
+	[MODEL_STATE_blocked] = {"blocked while it is held",
+		"its holders are blocked, it is not seen in what"},
+	[MODEL_STATE_io] = {NULL, "its holders are in the kernel"},
+};
+
+struct under { /* of a lock's time: in states of one kind */
+	double ns[MODEL_STATE_NR], most_ns[MODEL_STATE_NR];
+	uint32_t most[MODEL_STATE_NR]; /* the state with most of it */
+};
+
+static void screen_sum_under(struct under *u, const struct report_part *p, struct model *m)
+{
+	for (size_t i = 0; i < p->nr_states; i++) {
+		const struct report_state_share *x = &p->state[i];
+		unsigned kind = model_state(m, x->state)->kind;
+		if (x->apart)
+			continue;
+		u->ns[kind] += x->path_ns;
+		if (x->path_ns > u->most_ns[kind]) {
+			u->most_ns[kind] = x->path_ns;
+			u->most[kind] = x->state;
+		}
+	}
+}
+
+static const char *screen_under_name(struct model *m, const struct under *u, unsigned kind)
+{
+	const char *text = screen_under[kind].detail;
+	return text ? text : model_state(m, u->most[kind])->name;
+}
+
+static enum base_status screen_describe_lock(
+	struct report *r, struct report_part *p, struct model *m)
+{
+	struct under u = {0};
+	struct base_str text = {0};
+	const char *taken = p->place;
+	enum base_status s = BASE_OK;
+	screen_sum_under(&u, p, m);
+	for (unsigned i = 0; s == BASE_OK && i < REPORT_PART_DETAILS; i++) {
+		unsigned most = 0;
+		for (unsigned k = 1; k < MODEL_STATE_NR; k++)
+			most = u.ns[k] > u.ns[most] ? k : most;
+		if (!i) {
+			p->kind = (enum model_state_kind)most;
+			base_str_addf(&text, "%s: %s", p->name,
+				screen_under[most].text ? screen_under[most].text
+							: "what its holders do");
+		}
+		struct base_str clean = {0};
+		report_clean_add(&clean, screen_under_name(m, &u, most));
+		s = screen_add_detail(p, r->arena, base_str_text(&clean), u.ns[most]);
+		base_str_fini(&clean);
+		u.ns[most] = 0;
+	}
+	if (*taken)
+		base_str_addf(&text, ", taken at %s", taken);
+	p->place = screen_place(r->arena, taken);
+	p->text = report_keep(r->arena, &text);
+	return s == BASE_OK && !(p->text && p->place) ? BASE_ERR_NOMEM : s;
+}
+
+enum base_status report_describe_parts(
+	struct report *r, struct model *m, const struct report_index *ix, struct base_err *err)
+{
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; s == BASE_OK && i < r->parts.nr; i++) {
+		struct report_part *p = &r->parts.part[i];
+		s = p->is_lock ? screen_describe_lock(r, p, m) : screen_describe_topic(r, p, m, ix);
+	}
+	return s == BASE_OK ? s : report_no_memory(err);
+}
+
+/* ---- the head -------------------------------------------------------------------------------- */
+
+static void screen_head(struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	struct base_str left = {0}, right = {0};
+	const char *dot = report_dot(st);
+	base_str_add(&left, r->trace.process    ? r->trace.process
+			    : *r->trace.command ? r->trace.command
+						: r->trace.path);
+	base_str_addf(&right, "  ");
+	report_ns(&right, r->elapsed_ns);
+	if (r->trace.nr_actors)
+		base_str_addf(&right, "%s%llu thread%s", dot,
+			(unsigned long long)r->trace.nr_actors, r->trace.nr_actors == 1 ? "" : "s");
+	if (r->trace.nr_processors)
+		base_str_addf(&right, "%s%llu CPU%s", dot,
+			(unsigned long long)r->trace.nr_processors,
+			r->trace.nr_processors == 1 ? "" : "s");
+	size_t used = report_width(base_str_text(&right)), path = report_width(r->trace.path) + 2;
+	size_t room = st->columns > used + 8 ? st->columns - used : 8;
+	bool has_path = report_width(base_str_text(&left)) + path <= room;
+	report_color_begin(out, st, REPORT_BOLD);
+	report_cell(out, st, base_str_text(&left), has_path ? room - path : room, false);
+	report_color_end(out, st);
+	base_str_add(out, base_str_text(&right));
+	if (has_path) {
+		size_t at = report_width(base_str_text(&left)) + used;
+		report_color_begin(out, st, REPORT_DIM);
+		report_right(out, r->trace.path, st->columns - at);
+		report_color_end(out, st);
+	}
+	base_str_add(out, "\n");
+	base_str_fini(&left);
+	base_str_fini(&right);
+}
+
+/* ---- the long pole --------------------------------------------------------------------------- */
+
+/* What is shorter when it is halved; after "Half of it" where nothing fits better. */
+static const char *screen_halving(const struct report_part *p)
+{
+	static const char *const what[MODEL_STATE_NR] = {
+		[MODEL_STATE_run] = "Half of that work",
+		[MODEL_STATE_hold] = "Half of that work",
+		[MODEL_STATE_sleep] = "Sleeping half as long",
+		[MODEL_STATE_wait] = "Waiting half as long",
+		[MODEL_STATE_io] = "Half as long in the kernel",
+		[MODEL_STATE_annotated] = "Half as long in it",
+	};
+	if (p->is_lock)
+		return "Holding it half as long";
+	return what[p->kind] ? what[p->kind] : "Half as long";
+}
+
+static void screen_gain(struct base_str *out, const struct report *r, const struct report_part *p,
+	const struct report_style *st)
+{
+	const struct report_best *b = &p->gain[REPORT_PART_HALVED];
+	struct base_str s = {0};
+	if (!p->predicted || b->none || b->speedup <= 0)
+		return;
+	base_str_addf(&s, "%s: ", screen_halving(p));
+	report_ns(&s, r->elapsed_ns);
+	base_str_add(&s, st->utf8 ? " \xe2\x86\x92 " : " -> ");
+	report_ns(&s, r->elapsed_ns / b->speedup);
+	base_str_add(&s, " (");
+	report_speedup(&s, st, b->speedup);
+	if (b->low < b->high)
+		base_str_addf(&s, ", %.2f to %.2f)", b->low, b->high);
+	else
+		base_str_add(&s,
+			", from the longest path alone; longpole whatif says how sure that is)");
+	report_wrap(out, st, "", 0, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+/* Hardly any of the path is the program's own doing. */
+static bool screen_is_apart(const struct report_parts *p)
+{
+	return !p->nr || p->own_ns < OWN_SHARE_MIN * p->elapsed_ns;
+}
+
+static void screen_pole(struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (screen_is_apart(&r->parts))
+		base_str_addf(&s, "%s.", r->finding);
+	else
+		base_str_addf(&s, "The long pole is %s.", r->parts.part[0].text);
+	report_color_begin(out, st, REPORT_BOLD);
+	report_wrap(out, st, "", 0, base_str_text(&s));
+	report_color_end(out, st);
+	base_str_fini(&s);
+	if (!screen_is_apart(&r->parts))
+		screen_gain(out, r, &r->parts.part[0], st);
+}
+
+/* ---- what is not the program's doing --------------------------------------------------------- */
+
+static void screen_apart(
+	struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	static const char *const text[REPORT_APART_NR] = {
+		[REPORT_APART_PROCESSOR] = "waiting for processors that other programs had",
+		[REPORT_APART_OUTSIDE] = "waiting for others that were not recorded",
+		[REPORT_APART_RECORDER] = "longpole itself",
+		[REPORT_APART_IDLE] = "of which nothing was recorded",
+	};
+	const struct report_parts *p = &r->parts;
+	struct base_str s = {0};
+	const char *between = "";
+	if (p->elapsed_ns - p->own_ns < BUSY_SHARE_MIN * p->elapsed_ns)
+		return;
+	base_str_add(&s, "Not the program's doing: ");
+	for (unsigned i = 0; i < REPORT_APART_NR; i++) {
+		if (p->apart_ns[i] < PART_SHARE_MIN * p->elapsed_ns)
+			continue;
+		base_str_add(&s, between);
+		report_percent(&s, p->apart_ns[i] / p->elapsed_ns);
+		base_str_addf(&s, " %s", text[i]);
+		between = ", ";
+	}
+	base_str_add(&s, ". Shares below are of the other ");
+	report_ns(&s, p->own_ns);
+	base_str_add(&s, ", gains of the whole run as it was.");
+	report_wrap(out, st, "", 0, base_str_text(&s));
+	base_str_fini(&s);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+struct screen_columns { /* widths; 0: left out */
+	size_t bar, name, place, gain, then;
+};
+
+static size_t screen_rows(const struct report *r, const struct report_style *st)
+{
+	size_t max = st->full ? REPORT_PARTS_MAX : REPORT_PARTS_DEFAULT, n = 0;
+	while (n < r->parts.nr && n < max && r->parts.part[n].share >= PART_SHARE_MIN)
+		n++;
+	return n ? n : r->parts.nr ? 1 : 0;
+}
+
+static size_t screen_least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* As wide as their texts. Where that is too wide: first no bar, then no place, then no THEN; names
+ * are cut. */
+static struct screen_columns screen_fit(
+	const struct report *r, const struct report_style *st, size_t nr_rows)
+{
+	enum { HEAD = 4 + SHARE_WIDTH + 1 };
+	struct screen_columns c = {.bar = BAR_MAX, .name = NAME_MIN, .gain = GAIN_WIDTH, .then = 4};
+	for (size_t i = 0; i < nr_rows; i++) {
+		const struct report_part *p = &r->parts.part[i];
+		size_t w[] = {report_width(p->name), report_width(p->place),
+			p->predicted ? report_width(p->then) : 0};
+		c.name = w[0] > c.name ? w[0] : c.name;
+		c.place = w[1] > c.place ? w[1] : c.place;
+		c.then = w[2] > c.then ? w[2] : c.then;
+	}
+	size_t columns = st->columns > HEAD ? st->columns - HEAD : 1;
+	size_t numbers = 2 * GAIN_WIDTH + 2;
+	if (columns < BAR_MAX + 1 + NAME_MIN + PLACE_MIN + numbers + THEN_MIN + 4)
+		c.bar = columns < BAR_MIN + 1 + NAME_MIN + PLACE_MIN + numbers + THEN_MIN + 4
+				? 0
+				: BAR_MIN;
+	size_t rest = columns - screen_least(columns, numbers + (c.bar ? c.bar + 1 : 0));
+	if (rest < NAME_MIN + PLACE_MIN + THEN_MIN + 2)
+		c.place = 0;
+	if (rest < NAME_MIN + THEN_MIN)
+		c.then = 0;
+	size_t wanted = c.name + (c.place ? c.place + 2 : 0) + c.then;
+	if (wanted > rest) {
+		c.then = screen_least(c.then, THEN_MIN + (rest - screen_least(rest, 40)) / 3);
+		c.place = screen_least(c.place, PLACE_MIN + (rest - screen_least(rest, 34)) / 3);
+		size_t others = c.then + (c.place ? c.place + 2 : 0);
+		c.name = rest > others + NAME_MIN ? screen_least(c.name, rest - others) : NAME_MIN;
+	}
+	return c;
+}
+
+static void screen_gain_cell(
+	struct base_str *out, const struct report_style *st, const struct report_best *b, bool made)
+{
+	struct base_str cell = {0};
+	if (made && !b->none && b->speedup > 0 && b->speedup < SPEEDUP_SHOWN_MAX)
+		base_str_addf(&cell, "%.*f%s",
+			b->speedup < 9.995  ? 2
+			: b->speedup < 99.5 ? 1
+					    : 0,
+			b->speedup, report_times(st));
+	else if (made && !b->none && b->speedup > 0)
+		base_str_addf(&cell, ">%d%s", SPEEDUP_SHOWN_MAX, report_times(st));
+	report_right(out, base_str_text(&cell), GAIN_WIDTH);
+	base_str_fini(&cell);
+}
+
+static enum report_color screen_color(enum model_state_kind kind)
+{
+	return model_state_kind_waits(kind) ? REPORT_RED : REPORT_GREEN;
+}
+
+static void screen_details(struct base_str *out, const struct report *r,
+	const struct report_part *p, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (p->nr_details < 2 && !p->is_lock)
+		return;
+	for (size_t i = 0; i < p->nr_details; i++) {
+		base_str_addf(&s, "%s%s ", i ? ", " : "", p->detail[i].text);
+		report_percent(
+			&s, r->parts.own_ns > 0 ? p->detail[i].path_ns / r->parts.own_ns : 0);
+	}
+	if (p->is_lock) {
+		base_str_addf(&s, "; %llu wait%s, ", (unsigned long long)p->nr_waits,
+			p->nr_waits == 1 ? "" : "s");
+		report_ns(&s, (double)p->wait_ns);
+		base_str_addf(&s, " in all, by up to %llu thread%s at once",
+			(unsigned long long)p->waiters_max, p->waiters_max == 1 ? "" : "s");
+	}
+	report_color_begin(out, st, REPORT_DIM);
+	report_wrap(out, st, st->utf8 ? "       \xe2\x94\x94 " : "       - ", INDENT,
+		base_str_text(&s));
+	report_color_end(out, st);
+	base_str_fini(&s);
+}
+
+static void screen_row_line(struct base_str *out, const struct report *r, size_t i,
+	const struct screen_columns *c, const struct report_style *st)
+{
+	const struct report_part *p = &r->parts.part[i];
+	struct base_str cell = {0};
+	base_str_addf(&cell, "#%zu", i + 1);
+	report_right(out, base_str_text(&cell), 4);
+	base_str_reset(&cell);
+	report_percent(&cell, p->share);
+	report_right(out, base_str_text(&cell), SHARE_WIDTH);
+	base_str_fini(&cell);
+	base_str_add(out, " ");
+	report_color_begin(out, st, screen_color(p->kind));
+	if (c->bar) {
+		report_bar(out, st, p->share, (unsigned)c->bar);
+		base_str_add(out, " ");
+	}
+	report_color_end(out, st);
+	report_cell(out, st, p->name, c->name, true);
+	if (c->place) {
+		base_str_add(out, "  ");
+		report_cell(out, st, p->place, c->place, true);
+	}
+	screen_gain_cell(out, st, &p->gain[REPORT_PART_HALVED], p->predicted);
+	screen_gain_cell(out, st, &p->gain[REPORT_PART_GONE], p->predicted);
+	if (c->then && p->predicted) {
+		base_str_add(out, "  ");
+		report_cell(out, st, *p->then ? p->then : "nothing", c->then, false);
+	}
+	base_str_add(out, "\n");
+	screen_details(out, r, p, st);
+}
+
+static void screen_title(struct base_str *out, const struct screen_columns *c,
+	const struct report_style *st, double explained)
+{
+	struct base_str s = {0};
+	size_t width = 4 + SHARE_WIDTH + 1 + (c->bar ? c->bar + 1 : 0) + c->name +
+		       (c->place ? c->place + 2 : 0);
+	base_str_add(&s, "WHERE THE TIME GOES");
+	base_str_add(&s, width >= 42 && explained >= 0.9995 ? " (critical path, observed)"
+			 : width >= 32                      ? " (critical path)"
+							    : "");
+	report_color_begin(out, st, REPORT_BOLD);
+	report_cell(out, st, base_str_text(&s), width, true);
+	report_right(out, "HALVED", GAIN_WIDTH);
+	report_right(out, "GONE", GAIN_WIDTH);
+	if (c->then)
+		base_str_add(out, "  THEN");
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	base_str_fini(&s);
+}
+
+static void screen_table(
+	struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	size_t n = screen_rows(r, st);
+	struct screen_columns c = screen_fit(r, st, n);
+	double rest = 0;
+	if (!n)
+		return;
+	screen_title(out, &c, st, r->explained_share);
+	for (size_t i = 0; i < n; i++)
+		screen_row_line(out, r, i, &c, st);
+	for (size_t i = n; i < r->parts.nr; i++)
+		rest += r->parts.part[i].share;
+	if (rest > 0.0005) {
+		struct base_str cell = {0};
+		report_percent(&cell, rest);
+		report_right(out, base_str_text(&cell), 4 + SHARE_WIDTH);
+		base_str_addf(out, " %zu other%s%s\n", r->parts.nr - n,
+			r->parts.nr - n == 1 ? "" : "s", st->full ? "" : " (--full)");
+		base_str_fini(&cell);
+	}
+}
+
+/* ---- caveats --------------------------------------------------------------------------------- */
+
+/* What could change the answer, and by how much of it at most. */
+struct screen_caveat {
+	struct base_str text;
+	double size;
+};
+struct screen_caveats {
+	struct screen_caveat of[16];
+	size_t nr;
+};
+
+/* NULL: no room; those that are left out are the last ones to be asked for, the smallest. */
+static struct base_str *screen_caveat(struct screen_caveats *c, double size)
+{
+	if (c->nr == BASE_COUNT(c->of))
+		return NULL;
+	c->of[c->nr] = (struct screen_caveat){.size = size};
+	return &c->of[c->nr++].text;
+}
+
+static void screen_trace_caveats(struct screen_caveats *c, const struct report_trace *t)
+{
+	struct base_str *s;
+	if (t->readable_bytes < t->file_bytes && (s = screen_caveat(c, 1))) {
+		base_str_add(s, "only ");
+		base_str_add_size(s, t->readable_bytes);
+		base_str_add(s, " of the trace's ");
+		base_str_add_size(s, t->file_bytes);
+		base_str_add(s, " could be read");
+	}
+	if ((t->from_ns || t->to_ns) && (s = screen_caveat(c, 0.9))) {
+		base_str_add(s, "only the time from ");
+		base_str_add_ns(s, t->from_ns);
+		base_str_add(s, " to ");
+		base_str_add_ns(s, t->to_ns && t->to_ns < t->last_ns ? t->to_ns : t->last_ns);
+		base_str_add(s, " was analysed (--from, --to)");
+	}
+	for (size_t i = 0; i < t->nr_diags; i++) {
+		bool harmless = !strcmp(t->diag[i].severity, "info");
+		if ((s = screen_caveat(c, harmless ? 0.005 : 0.8)))
+			base_str_add(s, t->diag[i].text);
+	}
+	if (t->quota_period_ns && (s = screen_caveat(c, 0.5)))
+		report_quota_words(s, t->quota_ns, t->quota_period_ns);
+}
+
+static void screen_path_caveats(struct screen_caveats *c, const struct report *r)
+{
+	struct base_str *s;
+	double unseen = 1 - r->explained_share, blocked = 0;
+	for (size_t i = 0; i < r->nr_rows; i++)
+		blocked += r->row[i].kind == MODEL_STATE_blocked ? r->row[i].share : 0;
+	for (size_t i = 0; i < r->spins.nr; i++) {
+		const struct report_spin *spin = &r->spins.spin[i];
+		if (!(s = screen_caveat(c, spin->path_share)))
+			break;
+		base_str_addf(s, "%s may only be spinning", spin->function);
+		if (*spin->word)
+			base_str_addf(s, " on %s", spin->word);
+		base_str_add(s, ", ");
+		report_percent(s, spin->path_share);
+		base_str_add(s, " of the path (longpole spin)");
+	}
+	if (unseen >= 0.0005 && (s = screen_caveat(c, unseen))) {
+		report_percent(s, unseen);
+		base_str_add(s, " of the path are waits of which it was not seen what ended them "
+				"(longpole coach)");
+	}
+	if (!r->trace.nr_actors || !r->trace.nr_processors)
+		return; /* simulated or imported: nothing was disturbed, nothing hidden */
+	if (r->trace.cost_share >= 0.005 && (s = screen_caveat(c, r->trace.cost_share_high))) {
+		base_str_add(s, "recording cost ");
+		report_percent(s, r->trace.cost_share);
+		base_str_add(s, " of CPU time (");
+		report_percent(s, r->trace.cost_share_low);
+		base_str_add(s, " to ");
+		report_percent(s, r->trace.cost_share_high);
+		base_str_add(s, ")");
+	}
+	if (r->trace.process || !(s = screen_caveat(c, blocked + 0.001)))
+		return;
+	base_str_add(s, "waits outside libc are not seen (Go, spinning)");
+	if (blocked >= PART_SHARE_MIN) {
+		base_str_add(s, "; ");
+		report_percent(s, blocked);
+		base_str_add(s, " of the path is blocked in something of the kind");
+	}
+}
+
+static void screen_caveats(
+	struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	struct screen_caveats c = {0};
+	screen_trace_caveats(&c, &r->trace);
+	screen_path_caveats(&c, r);
+	for (unsigned shown = 0; shown < CAVEATS_SHOWN; shown++) {
+		size_t largest = 0;
+		for (size_t i = 1; i < c.nr; i++)
+			largest = c.of[i].size > c.of[largest].size ? i : largest;
+		if (!c.nr || c.of[largest].size <= 0)
+			break;
+		report_wrap(out, st, "! ", 2, base_str_text(&c.of[largest].text));
+		c.of[largest].size = 0;
+	}
+	for (size_t i = 0; i < c.nr; i++)
+		base_str_fini(&c.of[i].text);
+}
+
+void report_screen(struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	screen_head(out, r, st);
+	screen_pole(out, r, st);
+	screen_apart(out, r, st);
+	base_str_add(out, "\n");
+	screen_table(out, r, st);
+	base_str_add(out, "\n");
+	if (!st->full)
+		screen_caveats(out, r, st);
+}

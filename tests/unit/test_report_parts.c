@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_report_parts.c - what is named as the long pole, with which numbers, and how it is shown. */
+#include "report_fixture.h"
+
+#include "report/locks.h"
+#include "report/private.h"
+
+static struct report *parts_build(struct bench *b)
+{
+	struct report_run run = {.reader = b->reader, .trace_path = "a.lpt"};
+	struct report_options opts = {.nr_parts_max = REPORT_PARTS_DEFAULT};
+	struct report *r = NULL;
+	assert_int_equal(report_build(&run, &opts, &r, &b->err), BASE_OK);
+	return r;
+}
+
+/* As whatif answers one edit. */
+static struct report_best parts_whatif(struct bench *b, const char *verb, const char *what)
+{
+	struct report_run run = {.reader = b->reader, .trace_path = "a.lpt"};
+	struct report_scenarios s = {0};
+	struct report_whatif *w = NULL;
+	char *word[] = {(char *)(uintptr_t)verb, (char *)(uintptr_t)what};
+	size_t first = *verb ? 0 : 1;
+	assert_int_equal(report_scenarios_words(&s, word + first, 2 - first, &b->err), BASE_OK);
+	assert_int_equal(report_whatif_build(&run, &s, 0, &w, &b->err), BASE_OK);
+	struct report_best best = report_best_of(w, &w->prediction[0]);
+	report_whatif_free(w);
+	report_scenarios_fini(&s);
+	return best;
+}
+
+static bool parts_says(const struct report *r, unsigned columns, bool full, const char *text)
+{
+	struct base_str out = {0};
+	struct report_style st = {.columns = columns, .full = full};
+	report_text(&out, r, &st);
+	assert_false(out.failed);
+	bool says = strstr(base_str_text(&out), text);
+	base_str_fini(&out);
+	return says;
+}
+
+/*
+ * Two workers, in turns: 100 us asleep while one holds mutex m, 40 us asleep without it. The other
+ * one waits for the mutex meanwhile, unless nobody does: then there is one worker only.
+ */
+static void sleeping_turns(struct bench *b, bool alone)
+{
+	start(b);
+	uint32_t p = process(b, "prog"), work = site(b, "work"), nap = site(b, "nap");
+	uint32_t m = mutex(b, "m"), from = site(b, "main");
+	unsigned nr = alone ? 1 : 2;
+	for (unsigned i = 0; i < 1 + nr; i++)
+		stream(b, p);
+	PUT(b, 0, 1, process_begin, .token = 0);
+	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	for (unsigned i = 0; i < nr; i++) {
+		PUT(b, 1, 1, thread_create, .token = 1 + i, .site = from);
+		PUT(b, 1, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i, .site = work);
+	}
+	PUT(b, 1, 1, join_wait, .handle = 2000 + nr - 1);
+	uint64_t at = 1;
+	if (!alone)
+		PUT(b, at, 3, lock_wait, .object = m, .site = work);
+	for (unsigned i = 0; i < 10; i++) {
+		uint32_t owner = alone ? 2 : 2 + i % 2;
+		PUT(b, at, owner, lock_acquire, .object = m, .site = work);
+		PUT(b, at, owner, sleep_begin, .duration_ns = 100000, .site = nap);
+		PUT(b, at + 100, owner, sleep_end);
+		PUT(b, at + 100, owner, lock_release, .object = m, .site = work);
+		at += 101;
+		if (alone || i == 9) {
+			PUT(b, at, owner, sleep_begin, .duration_ns = 40000, .site = work);
+			PUT(b, at + 40, owner, sleep_end);
+			at += 40;
+		}
+		if (i >= (alone ? 9u : 8u))
+			PUT(b, at, owner, thread_end);
+		else if (!alone)
+			PUT(b, at, owner, lock_wait, .object = m, .site = work);
+	}
+	at++;
+	PUT(b, at, 1, join_done, .handle = 2000 + nr - 1);
+	if (!alone) {
+		PUT(b, at, 1, join_wait, .handle = 2000);
+		PUT(b, at, 1, join_done, .handle = 2000);
+	}
+	end(b, at);
+}
+
+/* Sleep under a lock for which others wait is the lock's; what is slept without it is its own. */
+static void a_lock_that_is_waited_for_is_named(void **state)
+{
+	struct bench b;
+	(void)state;
+	sleeping_turns(&b, false);
+	struct report *r = parts_build(&b);
+	const struct report_part *p = r->parts.part;
+	assert_true(r->parts.nr >= 2);
+	assert_true(p->is_lock);
+	assert_string_equal(p->name, "mutex m");
+	assert_int_equal(p->kind, MODEL_STATE_sleep);
+	assert_near(p->path_ns, 1009e3, 1); /* with its 9 hand-overs */
+	assert_int_equal(p->nr_waits, 9);
+	assert_false(p[1].is_lock);
+	assert_int_equal(p[1].kind, MODEL_STATE_sleep);
+	assert_near(p[1].path_ns, 40e3, 1);
+	assert_string_equal(p->then, p[1].name);
+	assert_near(p->gain[REPORT_PART_HALVED].speedup, 1052.0 / 552, 0.02);
+	assert_true(parts_says(r, 80, false, "The long pole is mutex m: its holders sleep"));
+	assert_true(parts_says(r, 80, false, "Holding it half as long: 1.05 ms -> "));
+	report_free(r);
+	finish(&b);
+}
+
+/* A lock that keeps nobody waiting hides nothing that is done under it. */
+static void a_lock_that_nobody_waits_for_is_not(void **state)
+{
+	struct bench b;
+	(void)state;
+	sleeping_turns(&b, true);
+	struct report *r = parts_build(&b);
+	assert_false(r->parts.part->is_lock);
+	assert_int_equal(r->parts.part->kind, MODEL_STATE_sleep);
+	assert_near(r->parts.part->path_ns, 1400e3, 1);
+	assert_false(parts_says(r, 80, false, "The long pole is mutex"));
+	report_free(r);
+	finish(&b);
+}
+
+/* Whoever asks for the same change gets the same number: the report, `whatif` by its number and by
+ * its name, `locks`. */
+static void all_say_the_same(void **state)
+{
+	static void (*const trace[])(struct bench *) = {slow_and_fast, taking_turns};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(trace) + 1; i++) {
+		struct bench b;
+		if (i < BASE_COUNT(trace))
+			trace[i](&b);
+		else
+			sleeping_turns(&b, false);
+		struct report *r = parts_build(&b);
+		for (size_t k = 0; k < r->parts.nr && r->parts.part[k].predicted; k++) {
+			const struct report_best *gain = r->parts.part[k].gain;
+			char word[32];
+			snprintf(word, sizeof word, "#%zu=-50%%", k + 1);
+			assert_near(parts_whatif(&b, "", word).speedup,
+				gain[REPORT_PART_HALVED].speedup, 1e-9);
+			snprintf(word, sizeof word, "#%zu", k + 1);
+			assert_near(parts_whatif(&b, "remove", word).speedup,
+				gain[REPORT_PART_GONE].speedup, 1e-9);
+		}
+		if (r->parts.part->is_lock) {
+			struct report_run run = {.reader = b.reader, .trace_path = "a.lpt"};
+			struct report_locks_options opts = {.size = sizeof opts,
+				.sort = REPORT_LOCK_SORT_path,
+				.nr_gains_max = 1};
+			struct report_locks *l = NULL;
+			double halved = r->parts.part->gain[REPORT_PART_HALVED].speedup;
+			assert_int_equal(report_locks_build(&run, &opts, &l, &b.err), BASE_OK);
+			assert_near(report_lock_gain(l->lock), halved, 1e-9);
+			report_locks_free(l);
+			assert_near(
+				parts_whatif(&b, "scale", "mutex m=-50%").speedup, halved, 1e-9);
+		}
+		report_free(r);
+		finish(&b);
+	}
+}
+
+/* Of 1000 us 700 pass while another program has the processor: no pole, and shares are without it. */
+static void other_programs_are_set_apart(void **state)
+{
+	struct bench b;
+	(void)state;
+	start(&b);
+	uint32_t p = process(&b, "prog"), nap = site(&b, "nap");
+	stream(&b, p);
+	PUT(&b, 0, 1, process_begin, .token = 0);
+	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	PUT(&b, 0, 1, cpu_in, .processor = 0);
+	PUT(&b, 100, 1, cpu_out, .processor = 0, .preempted = 1);
+	PUT(&b, 800, 1, cpu_in, .processor = 0);
+	PUT(&b, 800, 1, sleep_begin, .duration_ns = 200000, .site = nap);
+	PUT(&b, 1000, 1, sleep_end);
+	end(&b, 1000);
+	struct report *r = parts_build(&b);
+	assert_near(r->parts.apart_ns[REPORT_APART_PROCESSOR], 700e3, 1);
+	assert_near(r->parts.own_ns, 300e3, 1);
+	assert_int_equal(r->parts.part[0].kind, MODEL_STATE_sleep);
+	assert_near(r->parts.part[0].share, 2.0 / 3, 1e-6);
+	assert_true(
+		parts_says(r, 200, false, "70 % waiting for processors that other programs had"));
+	assert_true(parts_says(r, 80, false, "The long pole is asleep"));
+	report_free(r);
+	finish(&b);
+}
+
+/* No line of the table is wider than the terminal, and each width has the numbers. */
+static void fits_the_terminal(void **state)
+{
+	static const unsigned columns[] = {60, 80, 100, 120, 200};
+	struct bench b;
+	(void)state;
+	taking_turns(&b);
+	struct report *r = parts_build(&b);
+	for (size_t i = 0; i < BASE_COUNT(columns); i++)
+		for (int full = 0; full < 2; full++) {
+			struct base_str out = {0};
+			struct report_style st = {
+				.columns = columns[i], .full = full, .utf8 = i % 2};
+			report_screen(&out, r, &st);
+			const char *text = base_str_text(&out);
+			assert_non_null(strstr(text, "#1"));
+			assert_non_null(strstr(text, "HALVED"));
+			for (; *text; text += strcspn(text, "\n") + 1) {
+				char line[512] = "";
+				snprintf(line, sizeof line, "%.*s", (int)strcspn(text, "\n"), text);
+				if (report_width(line) > columns[i])
+					print_message("%u: %s\n", columns[i], line);
+				assert_true(report_width(line) <= columns[i]);
+			}
+			base_str_fini(&out);
+		}
+	report_free(r);
+	finish(&b);
+}
+
+static void numbers_that_are_none(void **state)
+{
+	static const char *const bad[] = {"#0=-50%", "#99=-50%", "#1000000000000=-50%"};
+	struct bench b;
+	(void)state;
+	taking_turns(&b);
+	struct report_run run = {.reader = b.reader, .trace_path = "a.lpt"};
+	for (size_t i = 0; i < BASE_COUNT(bad); i++) {
+		struct report_scenarios s = {0};
+		struct report_whatif *w = NULL;
+		char *word = (char *)(uintptr_t)bad[i];
+		assert_int_equal(report_scenarios_words(&s, &word, 1, &b.err), BASE_OK);
+		assert_int_equal(report_whatif_build(&run, &s, 0, &w, &b.err), BASE_ERR_NOTFOUND);
+		b.err = (struct base_err){0};
+		report_scenarios_fini(&s);
+	}
+	finish(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_lock_that_is_waited_for_is_named),
+		cmocka_unit_test(a_lock_that_nobody_waits_for_is_not),
+		cmocka_unit_test(all_say_the_same),
+		cmocka_unit_test(other_programs_are_set_apart),
+		cmocka_unit_test(fits_the_terminal),
+		cmocka_unit_test(numbers_that_are_none),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
