@@ -13,6 +13,8 @@ static const struct cmd_option option[] = {
 		"the longest path with edited weights; the run simulated again; default: both "
 		"where "
 		"they apply"},
+	{"explain", 0, NULL, NULL,
+		"each method's own answer, what replay models, what the intervals are made of"},
 	{"record-outcome", 0, "TIME", "@file",
 		"note in the ledger that the changed program took TIME (as 1.5s), or as long as "
 		"this "
@@ -26,7 +28,8 @@ const struct cmd_details cmd_details_whatif = {
 	.usage = "[OPTIONS] [TRACE] [EDIT... [-- EDIT...]...]",
 	.about = "Predicts the length of the critical path after changes that nobody has made yet. "
 		 "Edits: "
-		 "scale STATE=AMOUNT (-50%, +20%, x0.5), remove STATE, elide STATE, ignore-queue "
+		 "#2=AMOUNT (what the report numbers so), scale STATE=AMOUNT (-50%, +20%, x0.5), "
+		 "remove STATE, elide STATE, ignore-queue "
 		 "QUEUE, "
 		 "unbound-queue "
 		 "QUEUE, resize-queue QUEUE=+N, add-processors +N, link-rate LINK=AMOUNT, "
@@ -91,6 +94,7 @@ static int try_scenarios(
 		cmd_ledger_open(c, &ledger);
 		report_ledger_widen(&ledger, w);
 	}
+	a.style.full = cmd_given(c, "explain");
 	if (a.as == CMD_AS_JSON) {
 		a.json = report_whatif_json(w);
 	} else if (a.as == CMD_AS_TEXT) {

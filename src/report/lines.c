@@ -184,6 +184,11 @@ void report_speedup(struct base_str *out, const struct report_style *st, double 
 		base_str_addf(out, ">999%s", report_times(st));
 }
 
+const char *report_arrow(const struct report_style *st)
+{
+	return st->utf8 ? "\xe2\x86\x92" : "->";
+}
+
 const char *report_dot(const struct report_style *st)
 {
 	return st->utf8 ? " \xc2\xb7 " : " | ";

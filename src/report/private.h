@@ -91,7 +91,7 @@ void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);
 bool report_replay_fits(const struct report_run *run); /* its log, in the memory that is allowed */
 /* Of the recorded program's control group; all 0: none. */
 const struct trace_quota *report_quota(const struct trace_reader *reader);
-/* "its control group may use 1.5 of them ..." */
+/* "its control group may use 1.5 processors ..." */
 void report_quota_words(struct base_str *out, uint64_t quota_ns, uint64_t period_ns);
 enum base_status report_replay_new(const struct report_run *run, struct graph_replay **ret,
 	struct base_err *err) BASE_MUST_CHECK;
@@ -249,6 +249,7 @@ void report_speedup(struct base_str *out, const struct report_style *st, double 
 /* A paragraph: words wrapped to the style's columns, continuation lines indented. */
 void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
 	size_t indent, const char *text);
+const char *report_arrow(const struct report_style *st); /* of what becomes what */
 const char *report_dot(const struct report_style *st);
 /* What to be careful about, a paragraph each; the first has the label CAVEATS. */
 void report_text_caveats(

@@ -52,6 +52,16 @@ static const struct report_function *screen_function(const struct report_row *ro
 	return has ? &row->function[0] : NULL;
 }
 
+/* Its function is in a loop that only waits, by its code. */
+static bool screen_spins(const struct report *r, const struct report_row *row)
+{
+	const struct report_function *f = screen_function(row);
+	for (size_t i = 0; f && i < r->spins.nr; i++)
+		if (!strcmp(r->spins.spin[i].function, f->name))
+			return true;
+	return false;
+}
+
 static enum base_status screen_add_detail(
 	struct report_part *p, struct base_arena *a, const char *text, double ns)
 {
@@ -69,6 +79,8 @@ static enum base_status screen_describe_topic(
 	const struct report_row *row = screen_row(r, p->topic);
 	struct base_str text = {0};
 	report_topic_text(&text, r, m, ix, p->topic);
+	if (row && screen_spins(r, row))
+		base_str_add(&text, "; it may only be spinning (longpole spin)");
 	p->text = report_keep(r->arena, &text);
 	if (!row)
 		return p->text ? BASE_OK : BASE_ERR_NOMEM;
@@ -233,7 +245,7 @@ static void screen_gain(struct base_str *out, const struct report *r, const stru
 		return;
 	base_str_addf(&s, "%s: ", screen_halving(p));
 	report_ns(&s, r->elapsed_ns);
-	base_str_add(&s, st->utf8 ? " \xe2\x86\x92 " : " -> ");
+	base_str_addf(&s, " %s ", report_arrow(st));
 	report_ns(&s, r->elapsed_ns / b->speedup);
 	base_str_add(&s, " (");
 	report_speedup(&s, st, b->speedup);
@@ -509,7 +521,7 @@ static void screen_trace_caveats(struct screen_caveats *c, const struct report_t
 		base_str_add(s, " could be read");
 	}
 	if ((t->from_ns || t->to_ns) && (s = screen_caveat(c, 0.9))) {
-		base_str_add(s, "only the time from ");
+		base_str_add(s, "only the window from ");
 		base_str_add_ns(s, t->from_ns);
 		base_str_add(s, " to ");
 		base_str_add_ns(s, t->to_ns && t->to_ns < t->last_ns ? t->to_ns : t->last_ns);

@@ -190,12 +190,11 @@ bool report_spins_text(struct base_str *out, const struct report_spins *s,
 	if (s->nr) {
 		base_str_addf(&text,
 			" may be spinning: samples are in a loop that changes nothing until "
-			"another "
-			"thread does. For whom, is not in the trace: that time counts as running. "
-			"%s",
+			"another thread does. That time counts as running, since the trace does "
+			"not say for whom it waits. %s",
 			then);
-		report_wrap(out, st, label, strlen(label) > 11 ? strlen(label) : 11,
-			base_str_text(&text));
+		size_t indent = *label == '!' ? strlen(label) : 11;
+		report_wrap(out, st, label, indent, base_str_text(&text));
 	}
 	base_str_fini(&text);
 	return s->nr;

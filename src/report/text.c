@@ -390,7 +390,7 @@ static bool cost_caveat(struct base_str *out, const struct report_trace *t,
 
 void report_quota_words(struct base_str *out, uint64_t quota_ns, uint64_t period_ns)
 {
-	base_str_addf(out, "its control group may use %.3g of them (",
+	base_str_addf(out, "its control group may use %.3g processors (",
 		(double)quota_ns / (double)period_ns);
 	base_str_add_ns(out, quota_ns);
 	base_str_add(out, " in each ");

@@ -45,21 +45,21 @@ static void interval_words(struct base_str *out, const struct report_style *st, 
 		base_str_addf(out, " (%s%.2f to %.2f%s)", why, low, high, report_times(st));
 }
 
-/* The answer. */
-static void best_words(
-	struct base_str *out, const struct report_style *st, const struct report_best *b)
+/* The answer: "842 ms -> 436 ms, 1.93x (1.81 to 2.07x)". */
+static void best_words(struct base_str *out, const struct report_style *st,
+	const struct report_whatif *w, const struct report_best *b)
 {
-	if (b->none)
+	if (b->none || b->speedup <= 0)
 		return;
 	base_str_add(out, ": ");
+	report_ns(out, w->elapsed_ns);
+	base_str_addf(out, " %s ", report_arrow(st));
+	report_ns(out, w->elapsed_ns / b->speedup);
+	base_str_add(out, ", ");
 	report_color_begin(out, st, REPORT_BOLD);
 	report_speedup(out, st, b->speedup);
 	report_color_end(out, st);
 	interval_words(out, st, "", b->low, b->high);
-	base_str_addf(out, ", by %s",
-		b->replay_share >= 1   ? "replay"
-		: b->replay_share <= 0 ? "path"
-				       : "replay and path");
 }
 
 static void speedup_words(
@@ -72,10 +72,46 @@ static void speedup_words(
 
 static void then_words(struct base_str *out, const char *next, double share)
 {
-	if (!*next)
+	if (!next || !*next)
 		return;
 	base_str_addf(out, "; then the longest is %s, ", next);
 	report_percent(out, share);
+}
+
+static void path_line(
+	struct base_str *out, const struct report_style *st, const struct report_prediction *p)
+{
+	base_str_add(out, "    path    ");
+	speedup_words(out, st, p->length_ns, p->speedup);
+	interval_words(out, st, "estimated from samples: ", p->speedup_low, p->speedup_high);
+	if (p->pool)
+		base_str_addf(out, "; then %s is never free", p->pool);
+	then_words(out, p->next, p->next_share);
+	base_str_add(out, "\n");
+}
+
+static void replay_line(struct base_str *out, const struct report_style *st,
+	const struct report_whatif *w, const struct report_prediction *p)
+{
+	const struct report_replay_prediction *r = &p->replay;
+	base_str_add(out, "    replay  ");
+	if (r->nr_stuck) {
+		base_str_addf(out,
+			"no answer: %llu actor%s would wait for ever%s%s%s, since "
+			"what they do next is recorded and not decided anew",
+			(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s",
+			r->stuck ? " (" : "", r->stuck ? r->stuck : "", r->stuck ? ")" : "");
+		if (r->ray_speedup > 0)
+			base_str_addf(out, "; nobody does with less of that change, %.2f%s",
+				r->ray_speedup, report_times(st));
+	} else {
+		speedup_words(out, st, r->length_ns, r->speedup);
+		interval_words(out, st, "", r->low, r->high);
+	}
+	if (p->by_path && !r->nr_stuck && report_lacks_too_much(w, p))
+		base_str_add(out, ": not believed, since the trace lacks records");
+	then_words(out, r->next, r->next_share);
+	base_str_add(out, "\n");
 }
 
 static void prediction_lines(struct base_str *out, const struct report_style *st, size_t number,
@@ -83,44 +119,22 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 {
 	const struct report_best best = report_best_of(w, p);
 	const struct report_replay_prediction *r = &p->replay;
+	bool of_replay = best.replay_share > 0.5 && r->made;
 	base_str_addf(out, "%zu. ", number);
 	for (size_t i = 0; i < p->nr_matches; i++)
 		base_str_addf(out, "%s%s", i ? ", " : "", p->match[i].edit);
-	best_words(out, st, &best);
-	if (p->by_path) {
-		base_str_add(out, "\n    path    ");
-		speedup_words(out, st, p->length_ns, p->speedup);
-		interval_words(
-			out, st, "estimated from samples: ", p->speedup_low, p->speedup_high);
-		if (p->pool)
-			base_str_addf(out, "; then %s is never free", p->pool);
-		then_words(out, p->next, p->next_share);
-	}
-	if (r->made) {
-		base_str_add(out, "\n    replay  ");
-		if (r->nr_stuck) {
-			base_str_addf(out,
-				"no answer: %llu actor%s would wait for ever%s%s%s, since "
-				"what they do next is recorded and not decided anew",
-				(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s",
-				r->stuck ? " (" : "", r->stuck ? r->stuck : "",
-				r->stuck ? ")" : "");
-			if (r->ray_speedup > 0)
-				base_str_addf(out, "; nobody does with less of that change, %.2f%s",
-					r->ray_speedup, report_times(st));
-		} else {
-			speedup_words(out, st, r->length_ns, r->speedup);
-			interval_words(out, st, "", r->low, r->high);
-		}
-		if (p->by_path && !r->nr_stuck && report_lacks_too_much(w, p))
-			base_str_add(out, ": not believed, since the trace lacks records");
-		then_words(out, r->next, r->next_share);
-		if (r->others_stay && !r->nr_stuck)
-			base_str_add(out, "\n    other programs keep the processors for as long as "
-					  "in the run: for "
-					  "less, replay finds no end");
-	}
+	best_words(out, st, w, &best);
+	if (!st->full)
+		then_words(out, of_replay ? r->next : p->next,
+			of_replay ? r->next_share : p->next_share);
 	base_str_add(out, "\n");
+	if (p->by_path && st->full)
+		path_line(out, st, p);
+	if (r->made && (st->full || r->nr_stuck))
+		replay_line(out, st, w, p);
+	if (r->made && r->others_stay && !r->nr_stuck)
+		base_str_add(out, "    other programs keep the processors for as long as in the "
+				  "run: for less, replay finds no end\n");
 	for (size_t i = 0; i < p->nr_matches; i++)
 		match_line(out, &p->match[i]);
 }
@@ -229,6 +243,47 @@ static void replay_lines(
 	base_str_fini(&s);
 }
 
+/* How it was made, in a line, and what should make one doubt it. */
+static void how_line(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
+{
+	struct base_str s = {0};
+	double own_error = fabs(w->base.own_error);
+	if (w->replayed && !w->too_long) {
+		base_str_add(&s, "the run was simulated again; without a change that gives its "
+				 "length within ");
+		report_percent(&s, own_error);
+	} else {
+		base_str_add(&s, "the longest path, with the edits");
+		base_str_add(&s, w->too_long ? "; the trace is too long to simulate it again "
+					       "unasked (--method=both)"
+					     : "");
+	}
+	if (w->replayed)
+		doubts(&s, own_error);
+	if (w->base.nr_given)
+		base_str_addf(&s, "; in %llu place%s the trace lacks what somebody waits for",
+			(unsigned long long)w->base.nr_given, w->base.nr_given == 1 ? "" : "s");
+	base_str_add(&s, " (--explain)");
+	report_wrap(out, st, "How        ", 11, base_str_text(&s));
+	base_str_reset(&s);
+	if (w->base.nr_processors && w->trace.quota_period_ns) {
+		report_quota_words(&s, w->trace.quota_ns, w->trace.quota_period_ns);
+		report_wrap(out, st, "! ", 2, base_str_text(&s));
+	}
+	base_str_fini(&s);
+}
+
+static const char *whatif_caveat(const struct report_style *st)
+{
+	return st->full ? "CAVEATS    " : "! ";
+}
+
+static size_t whatif_indent(const struct report_style *st)
+{
+	return st->full ? 11 : 2;
+}
+
 /* What a program means by a time limit no record says. */
 static void timed_lines(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
@@ -240,10 +295,9 @@ static void timed_lines(
 	report_percent(&s, w->timed_share);
 	base_str_add(&s,
 		" of the path are waits that a time limit or a signal ended. A change leaves "
-		"them as long as they were: where the program waits for a fixed time (a "
-		"timer's signal, what is left until the next tick), less work only makes "
-		"them longer, and the gain is less or nothing");
-	report_wrap(out, st, "CAVEATS    ", 11, base_str_text(&s));
+		"them as long as they were. Where the program waits for a fixed time (a "
+		"timer, the next tick), the gain is less, or nothing");
+	report_wrap(out, st, whatif_caveat(st), whatif_indent(st), base_str_text(&s));
 	base_str_fini(&s);
 }
 
@@ -256,11 +310,10 @@ static void late_timer_lines(
 		return;
 	base_str_add_counted(&s,
 		"%s {read of a timerfd came late and found|reads of timerfds came late and found} "
-		"several periods over. With shorter work each period would be met by itself: the "
-		"program then waits for more of them than in this run, and the gain is less, or "
-		"nothing where it counts the periods",
+		"several periods over. With shorter work the program waits for each period by "
+		"itself: the gain is less, or nothing where it counts them",
 		w->late_timer_reads);
-	report_wrap(out, st, "CAVEATS    ", 11, base_str_text(&s));
+	report_wrap(out, st, whatif_caveat(st), whatif_indent(st), base_str_text(&s));
 	base_str_fini(&s);
 }
 
@@ -275,26 +328,24 @@ static void unexplained_lines(
 	report_percent(&s, w->base.unexplained_ns / w->elapsed_ns);
 	base_str_add(&s,
 		" of the path are waits that no recorded event ended. They may wait for what is "
-		"changed: the intervals reach to what would be if they ended as much sooner as the "
-		"change takes from all threads together");
-	report_wrap(out, st, "CAVEATS    ", 11, base_str_text(&s));
+		"changed: the intervals include that they end sooner, too");
+	report_wrap(out, st, whatif_caveat(st), whatif_indent(st), base_str_text(&s));
 	base_str_fini(&s);
 }
 
 void report_whatif_text(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *style)
 {
-	base_str_add(out, "The critical path is ");
-	report_ns(out, w->elapsed_ns);
-	base_str_addf(out, " long. Predicted for %zu scenario%s:\n", w->nr_predictions,
-		w->nr_predictions == 1 ? "" : "s");
 	for (size_t i = 0; i < w->nr_predictions; i++)
 		prediction_lines(out, style, i + 1, w, &w->prediction[i]);
-	replay_lines(out, w, style);
+	if (style->full)
+		replay_lines(out, w, style);
+	else
+		how_line(out, w, style);
 	timed_lines(out, w, style);
 	late_timer_lines(out, w, style);
 	unexplained_lines(out, w, style);
-	report_spins_text(out, &w->spins, style, "CAVEATS    ",
+	report_spins_text(out, &w->spins, style, whatif_caveat(style),
 		w->replayed && !w->too_long
 			? "Run longpole spin. The intervals reach to what would be if what they "
 			  "wait for came as much sooner as the change allows"

@@ -180,11 +180,11 @@ test_predict_quota() {
 	expect 0 longpole dump -d quota.lpt
 	has out 'quota_ns=150000000 period_ns=100000000'
 	expect 0 longpole report quota.lpt
-	has out 'its control group may use 1.5 of them'
+	has out 'its control group may use 1.5 processors'
 	expect 0 longpole report --json quota.lpt
 	is_json out '.trace.quota == {"quota_ns": 150000000, "period_ns": 100000000}'
 	expect 0 longpole whatif quota.lpt add-processors +2
-	has out 'its control group may use 1.5 of them'
+	has out 'its control group may use 1.5 processors'
 	awk -v x="$(replayed quota.lpt add-processors +2 | cut -f 3)" 'BEGIN { exit !(x < 1.1) }' ||
 		fail "processors beyond the quota: $(replayed quota.lpt add-processors +2)"
 }
@@ -302,5 +302,5 @@ test_predict_spins_are_waits() {
 	expect 0 longpole whatif --json spins.lpt scale produce=-50%
 	is_json out '.result.scenarios[0].best | .predicted_speedup_high > 1.7 and .predicted_speedup_low <= .predicted_speedup'
 	expect 0 longpole report spins.lpt
-	has out 'await_flag on ready ('
+	has out 'it may only be spinning' 'await_flag may only be spinning on ready'
 }
