@@ -26,14 +26,14 @@ enum {
 
 /* ---- what a part is -------------------------------------------------------------------------- */
 
-/* "run (a.c:5), inlined f (a.c:4)" -> "a.c:4" */
+/* "run (a.c:5), inlined f (a.c:4)" -> "a.c:4"; "" for an address, which says less than the name. */
 static const char *screen_place(struct base_arena *a, const char *where)
 {
 	const char *open = NULL, *close = strrchr(where, ')');
 	for (const char *p = strstr(where, " ("); p; p = strstr(p + 1, " ("))
 		open = p + 2;
 	if (!open || !close || close < open || !memchr(open, ':', (size_t)(close - open)))
-		return where;
+		return strstr(where, "+0x") ? "" : where;
 	return base_arena_strndup(a, open, (size_t)(close - open));
 }
 
@@ -306,7 +306,7 @@ static void screen_apart(
 	}
 	base_str_add(&s, ". Shares below are of the other ");
 	report_ns(&s, p->own_ns);
-	base_str_add(&s, ", gains of the whole run as it was.");
+	base_str_add(&s, "; gains are of the whole run.");
 	report_wrap(out, st, "", 0, base_str_text(&s));
 	base_str_fini(&s);
 }
@@ -382,6 +382,20 @@ static void screen_gain_cell(
 	base_str_fini(&cell);
 }
 
+/* By name; by number where that does not fit. */
+static void screen_then(struct base_str *out, const struct report *r, const struct report_part *p,
+	size_t width, const struct report_style *st)
+{
+	const char *name = *p->then ? p->then : "nothing";
+	size_t n = 0;
+	while (n < r->parts.nr && r->parts.part[n].name != p->then)
+		n++;
+	if (report_width(name) > width && n < screen_rows(r, st))
+		base_str_addf(out, "#%zu", n + 1);
+	else
+		report_cell(out, st, name, width, false);
+}
+
 static enum report_color screen_color(enum model_state_kind kind)
 {
 	return model_state_kind_waits(kind) ? REPORT_RED : REPORT_GREEN;
@@ -439,7 +453,7 @@ static void screen_row_line(struct base_str *out, const struct report *r, size_t
 	screen_gain_cell(out, st, &p->gain[REPORT_PART_GONE], p->predicted);
 	if (c->then && p->predicted) {
 		base_str_add(out, "  ");
-		report_cell(out, st, *p->then ? p->then : "nothing", c->then, false);
+		screen_then(out, r, p, c->then, st);
 	}
 	base_str_add(out, "\n");
 	screen_details(out, r, p, st);
