@@ -412,6 +412,7 @@ json_t *report_path_json(const struct report_path *p, const struct report_path_o
 
 struct report_queue {
 	const char *name, *type;
+	uint32_t name_text;     /* the name's number in the model */
 	bool is_token, is_lock; /* of threads and processors; one that is held */
 	uint64_t nr_members;    /* queues of that name (one class of locks has many instances) */
 	struct graph_queue_stats s; /* summed; max_units: the largest */
