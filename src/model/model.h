@@ -41,20 +41,58 @@ const char *model_state_kind_name(enum model_state_kind k); /* "run" (JSON) */
 const char *model_state_kind_text(enum model_state_kind k); /* "running" */
 bool model_state_kind_waits(enum model_state_kind k);
 
-/* The name of a sleep whose end does not move when what came before it gets shorter. */
-#define MODEL_DEADLINE_TEXT "waiting for a clock's deadline"
-/* The name of what a vfork's child does until it executes a program, or ends: its parent waits. */
-#define MODEL_CHILD_TEXT "in a child before it starts its program"
+/* Why it is in the state: states.def. With its arguments it is a state's identity, which its name
+ * is the text of: what must know what a state is asks for these, and never reads the name. */
+enum model_cause {
+#define STATE(cause, kind, lead, phrase, sentence) MODEL_CAUSE_##cause,
+#include "model/states.def"
+#undef STATE
+	MODEL_CAUSE_NR
+};
+enum model_state_kind model_cause_kind(enum model_cause c);
+const char *model_cause_name(enum model_cause c); /* "wait_object" */
+
+/* What a cause's phrase may be about. */
+#define MODEL_ARGUMENTS(X)                                                                         \
+	X(object) /* "mutex counter_lock": all that share the name */                              \
+	X(function)                                                                                \
+	X(other_function)                                                                          \
+	X(place)                                                                                   \
+	X(program) /* with its start routine: an actor's group */                                  \
+	X(call)    /* of the kernel */                                                             \
+	X(waker)   /* "a timer", "kernel thread kswapd0" */                                        \
+	X(io)      /* "read", "fsync" */                                                           \
+	X(disk)    /* what a disk does: "write" */                                                 \
+	X(cgroup)                                                                                  \
+	X(machine) /* annotated */                                                                 \
+	X(state)   /* annotated */
+enum model_argument_type {
+#define X(name) MODEL_ARGUMENT_##name,
+	MODEL_ARGUMENTS(X)
+#undef X
+		MODEL_ARGUMENT_NR
+};
+enum { MODEL_ARGUMENTS_MAX = 3 };
+/* Texts have numbers: the same number for the same text, of a name, a place, an argument; 0: "". */
+struct model_argument {
+	enum model_argument_type type;
+	uint32_t text;
+};
 
 struct model_state {
 	enum model_state_kind kind;
+	enum model_cause cause;
+	struct model_argument argument[MODEL_ARGUMENTS_MAX]; /* in the order of the phrase */
+	unsigned nr_arguments;
+	uint32_t identity; /* one a cause with its arguments, dense from 0: states of one name */
+	uint32_t where_text;
 	const char *name;  /* "holding counter_lock", "waiting for pipe (sort -> gzip)",
-			      "compress_thread()": unique in its actor group */
+			     "compress_thread()": unique in its actor group */
+	const char *what;  /* the end of the name, without "holding ", "running " */
 	const char *where; /* "increment (ladder.c:42)": where it began; "" when not known */
 	/* A call on a file by the file's own name, also where NAME says "fsync of many files":
 	 * "fsync of file /x/log.2", and "fsync /x/log.2". NULL: none. */
 	const char *of_file, *on_file;
-	unsigned nr_named; /* functions in the name of a running one: "running a and b" has 2 */
 	bool is_recorders; /* longpole itself: not the program's, and gone without it */
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */
@@ -73,9 +111,10 @@ enum model_actor_kind {
 };
 struct model_actor {
 	enum model_actor_kind kind;
-	const char *name;   /* "pigz/compress_thread #2", main thread: "pigz" */
-	const char *group;  /* actors of one program and start routine: "pigz/compress_thread" */
-	uint32_t group_ix;  /* dense from 0 */
+	const char *name;  /* "pigz/compress_thread #2", main thread: "pigz" */
+	const char *group; /* actors of one program and start routine: "pigz/compress_thread" */
+	uint32_t name_text, group_text; /* their numbers */
+	uint32_t group_ix;              /* dense from 0 */
 	uint32_t base;      /* the actor itself; another when this is it serving a connection */
 	uint64_t pid, tid;  /* tid 0: not a thread (annotated machine, barrier) */
 	const char *cgroup; /* its path; NULL, "": not known, or not of the whole system */
@@ -90,12 +129,13 @@ enum model_queue_part {
 	MODEL_QUEUE_meeting, /* where only a meeting point waits: arrivals, readers' releases */
 };
 struct model_queue {
-	const char *name;  /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
-	uint32_t object;   /* definition id; 0: thread start, exit, processor */
-	uint64_t capacity; /* units; 0: not known */
-	uint64_t limit;    /* what else is known to bound it (a pipe's bytes): no path leads through
+	const char *name;   /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
+	uint32_t name_text; /* its number */
+	uint32_t object;    /* definition id; 0: thread start, exit, processor */
+	uint64_t capacity;  /* units; 0: not known */
+	uint64_t limit; /* what else is known to bound it (a pipe's bytes): no path leads through
 			      its room before somebody waits for that; 0: nothing */
-	bool tokens;       /* its units come back: a lock's, a pool's, a window's credits */
+	bool tokens;    /* its units come back: a lock's, a pool's, a window's credits */
 	enum trace_object_type type;
 	enum model_queue_part part;
 };
@@ -190,7 +230,10 @@ enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
 	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
 /* Looks at the samples so far, which name running states. */
 enum base_status model_refresh_names(struct model *m, struct base_err *err) BASE_MUST_CHECK;
-void model_add_state_name(struct model *m, uint32_t state, struct base_str *ret);
+enum model_cause model_add_state_name(struct model *m, uint32_t state, struct base_str *ret);
+/* ... of an argument, which it may not have: then nothing is added. */
+void model_add_state_argument(
+	struct model *m, uint32_t state, enum model_argument_type type, struct base_str *ret);
 void model_add_state_where(
 	struct model *m, uint32_t state, struct base_str *ret); /* may add nothing */
 void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret);
@@ -207,6 +250,10 @@ uint32_t model_end_actor_now(struct model *m);
 
 struct graph *model_graph(struct model *m); /* of model_run(): query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);
+/* The number of an argument's text; 0: it has no such, or it is not known. */
+uint32_t model_state_argument(const struct model_state *st, enum model_argument_type type);
+const char *model_text(const struct model *m, uint32_t text); /* of that number; borrowed */
+uint32_t model_nr_identities(const struct model *m);
 /* A wait that a time limit or a timer ends, or a signal that may be one's: whether that moves with
  * the work before it is not known. */
 double model_state_timed_share(const struct model *m, uint32_t state); /* of its time */

@@ -98,8 +98,8 @@ void model_rule_message_wait(struct model *m, struct thread *t, const struct tra
 	if (!o)
 		return;
 	uint32_t queue = rules_message_queue_of(m, w->object, o, w->site);
-	uint32_t state = model_make_state(m, MODEL_STATE_wait, NONE,
-		model_class_of(m, w->object, w->site), w->site, w->full != 0);
+	uint32_t state =
+		model_wait_state(m, model_class_of(m, w->object, w->site), w->site, w->full != 0);
 	if (w->full && t->message.sends && t->message.moved)
 		take_back(m, t, r->time_ns, o, 0);
 	model_verb(m, t, w->full ? GRAPH_VERB_wait_full : GRAPH_VERB_wait_empty, r->time_ns, queue,

@@ -13,12 +13,10 @@ struct actors_build {
 	struct model *m;
 	const char *pattern;
 	bool groups;
-	struct base_strtab *names; /* row's name -> row + 1 */
-	uint32_t *row_of;          /* by actor; REPORT_NONE: not shown */
-	struct base_map states;    /* (row, state's kind and name) -> state row + 1 */
-	struct base_strtab *state_names;
-	struct base_map waits; /* (row, who had it: name) -> index + 1 */
-	struct base_strtab *had_names;
+	struct base_map rows;   /* number of the row's name -> row */
+	uint32_t *row_of;       /* by actor; REPORT_NONE: not shown */
+	struct base_map states; /* (row, state's identity and place) -> state row */
+	struct base_map waits;  /* (row, number of the name of who had it) -> index */
 	size_t *state_capacity, *ready_capacity; /* by row */
 };
 
@@ -26,19 +24,22 @@ static enum base_status make_row(struct actors_build *b, uint32_t actor)
 {
 	const struct model_actor *a = model_actor(b->m, actor);
 	const char *name = b->groups ? a->group : a->name;
-	uint32_t id;
+	uint32_t text = b->groups ? a->group_text : a->name_text;
+	uint64_t row;
 	b->row_of[actor] = REPORT_NONE;
 	if (a->kind == MODEL_ACTOR_meeting)
 		return BASE_OK;
 	if (b->pattern && !report_pattern_matches(b->pattern, a->name) &&
 		!report_pattern_matches(b->pattern, a->group))
 		return BASE_OK;
-	enum base_status s = base_strtab_intern(b->names, name, strlen(name), &id);
-	if (s != BASE_OK)
-		return s;
-	uint32_t row = id ? id - 1 : 0;
+	if (!base_map_get(&b->rows, 0, text, &row)) {
+		row = b->out->nr_actors;
+		enum base_status s = base_map_put(&b->rows, 0, text, row);
+		if (s != BASE_OK)
+			return s;
+	}
 	struct report_actor *r = &b->out->actor[row];
-	b->row_of[actor] = row;
+	b->row_of[actor] = (uint32_t)row;
 	if (!r->name) {
 		r->name = report_clean(b->out->arena, name);
 		r->is_thread = a->kind == MODEL_ACTOR_thread;
@@ -56,21 +57,12 @@ static enum base_status find_state(
 {
 	const struct model_state *st = model_state(b->m, state);
 	struct report_actor *r = &b->out->actor[row];
-	struct base_str key = {0};
-	uint64_t ix;
-	uint32_t id;
-	base_str_addf(&key, "%d %s %s", (int)st->kind, st->name, st->where);
-	enum base_status s = key.failed ? BASE_ERR_NOMEM
-					: base_strtab_intern(b->state_names, base_str_text(&key),
-						  key.length, &id);
-	base_str_fini(&key);
-	if (s != BASE_OK)
-		return s;
-	if (!base_map_get(&b->states, row, id, &ix)) {
-		s = base_grow(
+	uint64_t ix, what = (uint64_t)st->identity << 32 | st->where_text;
+	if (!base_map_get(&b->states, row, what, &ix)) {
+		enum base_status s = base_grow(
 			&r->state, &b->state_capacity[row], r->nr_states + 1, sizeof *r->state);
 		if (s == BASE_OK)
-			s = base_map_put(&b->states, row, id, r->nr_states);
+			s = base_map_put(&b->states, row, what, r->nr_states);
 		if (s != BASE_OK)
 			return s;
 		ix = r->nr_states++;
@@ -149,22 +141,22 @@ static enum base_status actors_add_path(struct actors_build *b, const struct gra
 
 static enum base_status add_ready(struct actors_build *b, const struct model_processor_wait *w)
 {
-	uint32_t row = b->row_of[w->waiting], id;
+	uint32_t row = b->row_of[w->waiting], text = REPORT_NONE;
 	const char *name = "programs that were not recorded";
 	if (row == REPORT_NONE)
 		return BASE_OK;
-	if (w->had != MODEL_OTHERS)
-		name = b->groups ? model_actor(b->m, w->had)->group
-				 : model_actor(b->m, w->had)->name;
+	if (w->had != MODEL_OTHERS) {
+		const struct model_actor *had = model_actor(b->m, w->had);
+		name = b->groups ? had->group : had->name;
+		text = b->groups ? had->group_text : had->name_text;
+	}
 	struct report_actor *r = &b->out->actor[row];
 	uint64_t ix;
-	enum base_status s = base_strtab_intern(b->had_names, name, strlen(name), &id);
-	if (s != BASE_OK)
-		return s;
-	if (!base_map_get(&b->waits, row, id, &ix)) {
-		s = base_grow(&r->had, &b->ready_capacity[row], r->nr_had + 1, sizeof *r->had);
+	if (!base_map_get(&b->waits, row, text, &ix)) {
+		enum base_status s =
+			base_grow(&r->had, &b->ready_capacity[row], r->nr_had + 1, sizeof *r->had);
 		if (s == BASE_OK)
-			s = base_map_put(&b->waits, row, id, r->nr_had);
+			s = base_map_put(&b->waits, row, text, r->nr_had);
 		if (s != BASE_OK)
 			return s;
 		ix = r->nr_had++;
@@ -266,20 +258,14 @@ static enum base_status actors_fill(struct report_actors *out, struct model *m,
 		.m = m,
 		.pattern = opts->pattern,
 		.groups = opts->groups,
-		.names = base_strtab_new(),
-		.state_names = base_strtab_new(),
-		.had_names = base_strtab_new(),
 		.row_of = base_alloc(((size_t)nr + 1) * sizeof *b.row_of),
 		.state_capacity = base_alloc(((size_t)nr + 1) * sizeof *b.state_capacity),
 		.ready_capacity = base_alloc(((size_t)nr + 1) * sizeof *b.ready_capacity),
 	};
 	out->actor = report_array(out->arena, nr, sizeof *out->actor);
-	bool room = b.names && b.state_names && b.had_names && b.row_of && b.state_capacity &&
-		    b.ready_capacity && out->actor;
+	bool room = b.row_of && b.state_capacity && b.ready_capacity && out->actor;
 	enum base_status s = room ? actors_fill_all(&b, err) : report_no_memory(err);
-	base_strtab_free(b.names);
-	base_strtab_free(b.state_names);
-	base_strtab_free(b.had_names);
+	base_map_fini(&b.rows);
 	base_map_fini(&b.states);
 	base_map_fini(&b.waits);
 	base_free(b.row_of);

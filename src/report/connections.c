@@ -84,7 +84,7 @@ static enum base_status find_server(struct report_connections *out, struct base_
 {
 	uint32_t id;
 	struct base_str key = {0};
-	base_str_add(&key, a->group);
+	base_str_addf(&key, "%u", a->group_text);
 	for (size_t i = 0; i < nr_served; i++)
 		base_str_addf(&key, "\n%u", served[i]);
 	bool failed = key.failed ||

@@ -61,7 +61,7 @@ static enum base_status group_actors(struct graph_names *n, struct model *m,
 	for (uint32_t a = 0; a < n->nr_actors && s == BASE_OK; a++) {
 		const struct model_actor *actor = model_actor(m, a);
 		base_str_reset(&in.key);
-		base_str_addf(&in.key, "%d %s", is_chosen(o, actor), actor->group);
+		base_str_addf(&in.key, "%d %u", is_chosen(o, actor), actor->group_text);
 		s = graph_intern(&in, &group[a], err);
 		if (s == BASE_OK)
 			members[group[a]]++;
@@ -114,21 +114,17 @@ static enum base_status class_actors(struct graph_names *n, struct report_graph 
 static enum base_status class_states(
 	struct graph_names *n, struct report_graph *g, struct model *m, struct base_err *err)
 {
-	struct interning in;
-	enum base_status s = interning_begin(&in, err);
+	enum base_status s = BASE_OK;
 	for (uint32_t i = 0; i < n->nr_states && s == BASE_OK; i++) {
 		const struct model_state *st = model_state(m, i);
-		base_str_reset(&in.key);
-		base_str_addf(&in.key, "%d %s", (int)st->kind, st->name);
-		s = graph_intern(&in, &n->state_class[i], err);
-		if (s != BASE_OK || n->state_name[n->state_class[i]])
+		n->state_class[i] = st->identity;
+		if (n->state_name[st->identity])
 			continue;
 		n->state_name[n->state_class[i]] = report_clean(g->arena, st->name);
 		n->state_idle[n->state_class[i]] = st->kind == MODEL_STATE_idle;
 		if (!n->state_name[n->state_class[i]])
 			s = report_no_memory(err);
 	}
-	interning_end(&in);
 	return s;
 }
 

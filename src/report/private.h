@@ -7,7 +7,7 @@
 
 #define REPORT_NONE UINT32_MAX
 
-/* Topics: states of the same kind and name. Ids depend on the trace only, so one index serves every
+/* Topics: states of one identity, which have one kind and name. Ids depend on the trace only, so one index serves every
  * pass over it. */
 struct report_index {
 	uint32_t nr_states, nr_topics;
@@ -230,13 +230,12 @@ struct report_crowd {
 	double path_ns; /* of all */
 	struct report_holder {
 		const char *name; /* the caller's */
-		size_t length;
 		double path_ns;
 	} had[REPORT_CROWD_MAX];
 	size_t nr;
 };
-/* Counts a state by its name, if it is of that kind. Those with most first. */
-void report_crowd_add(struct report_crowd *c, const char *state, double path_ns);
+/* Counts what one of them had, by its name; NULL: nobody. */
+void report_crowd_add(struct report_crowd *c, const char *had, double path_ns);
 /* "waiting for a processor (this machine has 2): cc1 had it for 20 %, ld for 5 %, others for 9 %";
  * nr_processors 0: not known. Sorts. */
 void report_crowd_text(

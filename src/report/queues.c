@@ -73,6 +73,7 @@ static enum base_status queues_fill(
 		struct report_queue *q = &out->queue[id ? id - 1 : 0];
 		if (!q->name) {
 			q->name = report_clean(out->arena, mq->name);
+			q->name_text = mq->name_text;
 			q->type = trace_object_type_text(mq->type);
 			q->is_token = !mq->object;
 			q->is_lock = mq->type == TRACE_OBJECT_mutex ||

@@ -181,13 +181,14 @@ struct report_function {
 };
 struct report_row { /* one (actor group, state, place) of the path */
 	enum model_state_kind kind;
+	enum model_cause cause;
 	const char *state, *where;
+	const char *what; /* the end of `state`, without "holding ", "running " */
 	const char *group,
 		*actor;     /* actor: the one instance that has 90 % of the row, else "group xN" */
 	uint32_t nr_actors; /* of the group that are on the path in this row */
 	uint32_t nr_topic_actors; /* of all groups, in any row of that state */
 	const char *topic_actor;  /* the one instance that has 90 % of these; "" none */
-	unsigned nr_named;        /* functions that the state is named by */
 	uint32_t topic;
 	double path_ns, waiting_ns, unexplained_ns, share, waiting_share;
 	uint64_t visits;
@@ -460,6 +461,7 @@ json_t *report_path_json(const struct report_path *p, const struct report_path_o
 
 struct report_queue {
 	const char *name, *type;
+	uint32_t name_text;     /* the name's number in the model */
 	bool is_token, is_lock; /* of threads and processors; one that is held */
 	uint64_t nr_members;    /* queues of that name (one class of locks has many instances) */
 	struct graph_queue_stats s; /* summed; max_units: the largest */

@@ -136,12 +136,20 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
  */
 static bool match_link(const struct resolver *w, uint32_t state, const struct report_edit *e)
 {
-	const struct model_state *st = model_state(w->m, state);
+	static const struct {
+		enum model_cause cause;
+		enum model_argument_type of;
+		const char *end;
+	} part[] = {{MODEL_CAUSE_annotated_machine, MODEL_ARGUMENT_machine, " line"},
+		{MODEL_CAUSE_handover, MODEL_ARGUMENT_object, " cable"}};
 	bool rate = e->verb == REPORT_EDIT_link_rate;
-	const char *end = rate ? " line: transmit" : " cable";
-	size_t length = strlen(st->name), nr = strlen(end);
-	return (rate || st->kind == MODEL_STATE_latency) && length > nr &&
-	       !strcmp(st->name + length - nr, end) && report_pattern_matches(e->pattern, st->name);
+	const struct model_state *st = model_state(w->m, state);
+	const char *name = model_text(w->m, model_state_argument(st, part[!rate].of)),
+		   *does = model_text(w->m, model_state_argument(st, MODEL_ARGUMENT_state));
+	size_t length = strlen(name), nr = strlen(part[!rate].end);
+	return st->cause == part[!rate].cause && (!rate || !strcmp(does, "transmit")) &&
+	       length > nr && !strcmp(name + length - nr, part[!rate].end) &&
+	       report_pattern_matches(e->pattern, st->name);
 }
 
 static bool match_edit(const struct resolver *w, uint32_t state, const struct report_edit *e,

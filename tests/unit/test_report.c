@@ -164,10 +164,10 @@ static void processors_that_many_had(void **state)
 	(void)state;
 	const struct live_row row[] = {
 		{.process = "p", .name = "running f", .path_ns = 250},
-		{.process = "p", .name = "waiting for a processor that cc1 had", .path_ns = 240},
-		{.process = "q", .name = "waiting for a processor that ld had", .path_ns = 200},
-		{.process = "q", .name = "waiting for a processor that cc1 had", .path_ns = 110},
-		{.process = "q", .name = "waiting for a processor that x had", .path_ns = 100},
+		{.process = "p", .name = "waiting", .had = "cc1", .path_ns = 240},
+		{.process = "q", .name = "waiting", .had = "ld", .path_ns = 200},
+		{.process = "q", .name = "waiting", .had = "cc1", .path_ns = 110},
+		{.process = "q", .name = "waiting", .had = "x", .path_ns = 100},
 		{.process = "q", .name = "waiting for a processor", .path_ns = 100},
 	};
 	struct live_window w = {.nr_paths = 1, .path_ns = 1000, .state = row, .nr_states = 6};
