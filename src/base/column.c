@@ -80,12 +80,22 @@ static bool column_is_set(struct base_member m, const void *row)
 	return v.is == COLUMN_REAL ? v.x != 0 : v.is == COLUMN_TEXT ? v.known && *v.text : v.n != 0;
 }
 
+const char *base_row_name(const struct base_table *t, const void *row)
+{
+	return base_column_value(&t->column[0], row, NULL).text;
+}
+
+uint64_t base_row_nr_named(const struct base_table *t, const void *row)
+{
+	return t->nr_named.type ? (uint64_t)column_of_member(t->nr_named, row).n : 1;
+}
+
 static double column_as_real(const struct column_value *v)
 {
 	return v->is == COLUMN_REAL ? v->x : (double)v->n;
 }
 
-struct column_value column_value(const struct base_column *c, const void *row, const void *all)
+struct column_value base_column_value(const struct base_column *c, const void *row, const void *all)
 {
 	struct column_value v = column_of_function(c, row, all);
 	bool is_ratio = base_unit_of[c->unit].is_real;
@@ -156,7 +166,7 @@ static json_t *column_value_json(const struct base_column *c, const struct colum
 static bool column_add_one(
 	json_t *to, const struct base_column *c, const void *row, const void *all, unsigned has)
 {
-	struct column_value v = column_value(c, row, all);
+	struct column_value v = base_column_value(c, row, all);
 	json_t *j = NULL;
 	bool is_made = c->unit == BASE_UNIT_json && c->absence != BASE_ALWAYS;
 	if (v.known || c->absence == BASE_ALWAYS)

@@ -13,9 +13,9 @@
  *		BASE_COLUMN("waits", count, nr_waits, "how many", .title = "waits", .width = 9),
  *		BASE_COLUMN_OF("share", share, queues_share, "part of the run"),
  *	};
- *	#undef ROW
  *	static const struct base_table queues_queue =
- *		BASE_TABLE("queues queue", struct report_queue, queues_queue_columns);
+ *		BASE_TABLE("queues queue", queues_queue_columns, .head = "queue");
+ *	#undef ROW
  */
 #ifndef LONGPOLE_BASE_COLUMN_H
 #define LONGPOLE_BASE_COLUMN_H
@@ -143,17 +143,17 @@ struct base_table {
 	const char *from; /* of a document: what prints it, as a line of the page; else NULL */
 	const struct base_column *column;
 	size_t nr_columns, row_size_bytes;
+	/* In text a line begins with the first column's, a name, under this head; nr_named have it.
+	 */
+	const char *head;
+	struct base_member nr_named;
 };
-#define BASE_TABLE(n, row, columns)                                                                \
-	{                                                                                          \
-		.name = n, .column = columns, .nr_columns = BASE_COUNT(columns),                   \
-		.row_size_bytes = sizeof(row)                                                      \
-	}
-#define BASE_DOCUMENT(n, f, row, columns)                                                          \
-	{                                                                                          \
-		.name = n, .from = f, .column = columns, .nr_columns = BASE_COUNT(columns),        \
-		.row_size_bytes = sizeof(row)                                                      \
-	}
+/* clang-format off */
+#define BASE_TABLE(n, columns, ...)                                                                \
+	{.name = n, .column = columns, .nr_columns = BASE_COUNT(columns),                          \
+		.row_size_bytes = sizeof(ROW), __VA_ARGS__}
+#define BASE_DOCUMENT(schema, columns, prints) BASE_TABLE(schema, columns, .from = prints)
+/* clang-format on */
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
@@ -169,7 +169,7 @@ void base_str_add_blanks(struct base_str *s, size_t n);
 void base_str_add_right(struct base_str *s, const char *text, size_t width);
 void base_str_add_share(struct base_str *s, double share); /* "62 %", "6.2 %", "<0.1 %" */
 
-/* Which columns a line has. The name that begins it is its printer's: that is cut and shortened in
+/* Which columns a line has. The name that begins it is its printer's: it is cut and shortened in
  * other ways than numbers are. */
 struct base_layout {
 	const struct base_table *table;
@@ -179,6 +179,8 @@ struct base_layout {
 	size_t name_width;
 	bool utf8;
 };
+const char *base_row_name(const struct base_table *t, const void *row);
+uint64_t base_row_nr_named(const struct base_table *t, const void *row); /* 1: it is one */
 /* As many columns as leave the name its width, `longest`, of which more than `wanted` (at most
  * that) may be cut. name_width is at least `least`. */
 void base_layout_fit(

@@ -15,7 +15,8 @@ struct column_value {
 	const char *text;
 };
 /* Of units that are integers an integer, of the others a real number. */
-struct column_value column_value(const struct base_column *c, const void *row, const void *all);
+struct column_value base_column_value(
+	const struct base_column *c, const void *row, const void *all);
 
 struct column_unit {
 	const char *kind; /* in JSON */

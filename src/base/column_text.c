@@ -162,7 +162,7 @@ static void column_cell_text(struct base_str *s, const struct base_layout *l,
 		c->cell(s, row, l);
 		return;
 	}
-	struct column_value v = column_value(c, row, l->all);
+	struct column_value v = base_column_value(c, row, l->all);
 	if (!v.known)
 		base_str_add(s, "-");
 	else if (v.is == COLUMN_TEXT)

@@ -430,6 +430,7 @@ struct report_queues *report_queues_free(struct report_queues *q);
 void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
 	const struct report_style *style);
 json_t *report_queues_json(const struct report_queues *q);
+extern const struct base_table report_queues_document;
 
 /* ---- connections ----------------------------------------------------------------------------- */
 

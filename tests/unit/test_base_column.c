@@ -66,12 +66,12 @@ static const struct base_column inner_columns[] = {
 	BASE_COLUMN(NULL, ns, total_ns, NULL, .per = BASE_AT(nr), .when = BASE_AT(nr),
 		.title = "mean", .width = 10, .rank = 3),
 };
+static const struct base_table inner_table = BASE_TABLE("inner", inner_columns);
 #undef ROW
-static const struct base_table inner_table = BASE_TABLE("inner", struct inner, inner_columns);
 #define ROW struct item
 static const struct base_column item_columns[] = {BASE_COLUMN("item", text, name, "its name")};
+static const struct base_table item_table = BASE_TABLE("item", item_columns);
 #undef ROW
-static const struct base_table item_table = BASE_TABLE("item", struct item, item_columns);
 #define ROW struct row
 static const struct base_column columns[] = {
 	BASE_COLUMN("name", text, name, "its name"),
@@ -107,8 +107,8 @@ static const struct base_column columns[] = {
 	BASE_PART(use, inner_table),
 	{.title = "own", .width = 9, .cell = cell_own, .left = true},
 };
+static const struct base_table table = BASE_DOCUMENT("test/1", columns, "`a test`");
 #undef ROW
-static const struct base_table table = BASE_DOCUMENT("test/1", "`a test`", struct row, columns);
 
 static struct item items[] = {{"a"}, {"b\033"}};
 static struct row known_row(void)
