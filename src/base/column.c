@@ -149,10 +149,10 @@ static json_t *column_rows_json(
 static json_t *column_value_json(const struct base_column *c, const struct column_value *v,
 	const void *row, const void *all, unsigned has)
 {
-	if (c->rows)
-		return column_rows_json(c, row, all, has);
 	if (c->unit == BASE_UNIT_json)
 		return ((json_t * (*)(const void *, const void *)) c->of)(row, all);
+	if (c->rows)
+		return column_rows_json(c, row, all, has);
 	if (c->unit == BASE_UNIT_flag)
 		return json_boolean(v->n);
 	if (v->is == COLUMN_REAL)

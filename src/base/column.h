@@ -112,7 +112,7 @@ struct base_column {
 	struct base_member per;        /* the value is divided by this, and 0 where this is 0 */
 	struct base_member nr;         /* of a list */
 	const struct base_table *rows; /* of an object, list or part */
-	const char *kind;              /* of BASE_UNIT_json: "[int]", say */
+	const char *kind; /* of BASE_UNIT_json: "[int]", say; .rows, if any, tells what */
 
 	const char *title; /* in text; NULL: it is in JSON only; "": the next one's is its, too */
 	unsigned char width;
@@ -132,6 +132,12 @@ struct base_column {
 		.of = (void (*)(void))fn, .doc = d, __VA_ARGS__                                    \
 	}
 #define BASE_AT(member) BASE_MEMBER(ROW, member)
+/* An object that is made of the row itself. */
+#define BASE_COLUMN_SELF(k, table, d, ...)                                                         \
+	{                                                                                          \
+		.key = k, .unit = BASE_UNIT_object, .at = {0, BASE_MEMBER_other},                  \
+		.rows = &(table), .doc = d, __VA_ARGS__                                            \
+	}
 /* All that another table says of a struct in the row. */
 #define BASE_PART(member, table)                                                                   \
 	{                                                                                          \
