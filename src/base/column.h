@@ -11,7 +11,7 @@
  *	static const struct base_column queues_queue_columns[] = {
  *		BASE_COLUMN("type", text, type, "what it is"),
  *		BASE_COLUMN("waits", count, nr_waits, "how many", .title = "waits", .width = 9),
- *		BASE_COLUMN_OF("share", share, queues_share, "part of the run"),
+ *		BASE_COLUMN_OF("share", share, queues_share, "part of the run"), (see BASE_VALUE)
  *	};
  *	static const struct base_table queues_queue =
  *		BASE_TABLE("queues queue", queues_queue_columns, .head = "queue");
@@ -130,6 +130,14 @@ struct base_column {
 	{                                                                                          \
 		.key = k, .unit = BASE_UNIT_##u, .at = BASE_FUNCTION(fn),                          \
 		.of = (void (*)(void))fn, .doc = d, __VA_ARGS__                                    \
+	}
+/* A function for it, where an expression says all: `row` is a ROW; `all` as above. */
+#define BASE_VALUE(type, name, expression)                                                         \
+	static type name(const void *row_, const void *all)                                        \
+	{                                                                                          \
+		const ROW *row = row_;                                                             \
+		(void)all;                                                                         \
+		return expression;                                                                 \
 	}
 #define BASE_AT(member) BASE_MEMBER(ROW, member)
 /* An object that is made of the row itself. */

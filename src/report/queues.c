@@ -150,13 +150,6 @@ struct report_queues *report_queues_free(struct report_queues *q)
 
 /* ---- rendering ------------------------------------------------------------------------------- */
 
-static uint64_t queues_units_per_s(const void *row, const void *all)
-{
-	const struct report_queue *q = row;
-	double elapsed_ns = ((const struct report_queues *)all)->elapsed_ns;
-	return elapsed_ns > 0 ? (uint64_t)((double)q->s.dequeued * 1e9 / elapsed_ns) : 0;
-}
-
 #include "report/queues.def"
 
 void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
