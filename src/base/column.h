@@ -114,10 +114,10 @@ struct base_column {
 	const struct base_table *rows; /* of an object, list or part */
 	const char *kind; /* of BASE_UNIT_json: "[int]", say; .rows, if any, tells what */
 
-	const char *title; /* in text; NULL: it is in JSON only; "": the next one's is its, too */
-	unsigned char width;
-	unsigned char rank; /* the highest is left out first where lines are narrow; 0: never */
-	bool left;          /* two blanks, then the text, which no width cuts */
+	const char *title;   /* in text; NULL: it is in JSON only; "": the next one's is its, too */
+	unsigned char width; /* with the blanks before it; what is wider gets one all the same */
+	unsigned char rank;  /* the highest is left out first where lines are narrow; 0: never */
+	bool left;           /* two blanks, then the text, which no width cuts */
 	void (*cell)(struct base_str *out, const void *row, const struct base_layout *l);
 };
 /* Of the member or function of a ROW; then any of the fields from `when` on. */

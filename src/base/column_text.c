@@ -90,6 +90,8 @@ void base_layout_fit(
 static void column_add_cell(struct base_str *out, const struct base_column *c, const char *text)
 {
 	if (!c->left) {
+		if (base_text_width(text) >= c->width) /* they never touch */
+			base_str_add(out, " ");
 		base_str_add_right(out, text, c->width);
 		return;
 	}

@@ -270,6 +270,7 @@ enum base_status report_function_add(struct report_function *f, struct base_aren
 void report_functions_finish(struct report_function *f, size_t nr, double weight);
 void report_functions_text(struct base_str *out, const struct report_style *st,
 	const struct report_function *f, size_t nr, size_t indent);
+extern const struct base_table report_function_table;
 json_t *report_functions_json(const struct report_function *f, size_t nr);
 
 /* ---- whatif_best.c --------------------------------------------------------------------------- */

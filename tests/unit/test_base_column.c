@@ -198,6 +198,11 @@ static void test_line(void **state)
 	assert_string_equal(base_str_text(&s),
 		"   1,234    -   1.50 us   12 %   -   1.50\xc3\x97    -     0         -  <row0> ");
 	assert_int_equal(base_text_width(base_str_text(&s)), base_layout_width(&l));
+	r.count = 123456789; /* what is too wide moves the rest, and touches nothing */
+	r.time_ns = 0;
+	base_str_reset(&s);
+	base_layout_cells(&s, &l, &r);
+	assert_memory_equal(base_str_text(&s), " 123,456,789    -      0 ns", 27);
 	base_str_fini(&s);
 }
 
