@@ -73,8 +73,7 @@ static struct column_value column_of_function(
 	}
 }
 
-/* 0, false and no text: it is not there. */
-static bool column_is_set(struct base_member m, const void *row)
+bool base_column_is_set(struct base_member m, const void *row)
 {
 	struct column_value v = column_of_member(m, row);
 	return v.is == COLUMN_REAL ? v.x != 0 : v.is == COLUMN_TEXT ? v.known && *v.text : v.n != 0;
@@ -113,7 +112,7 @@ struct column_value base_column_value(const struct base_column *c, const void *r
 	if (v.is == COLUMN_REAL && !is_ratio)
 		v = (struct column_value){
 			.is = COLUMN_INTEGER, .n = v.x > 0 ? llround(v.x) : 0, .known = v.known};
-	v.known = v.known && (!c->when.type || column_is_set(c->when, row));
+	v.known = v.known && (!c->when.type || base_column_is_set(c->when, row));
 	return v;
 }
 

@@ -110,6 +110,7 @@ struct base_column {
 	enum base_absence absence;
 	unsigned needs;                /* bits: without them all it is left out everywhere */
 	struct base_member per;        /* the value is divided by this, and 0 where this is 0 */
+	struct base_member estimated;  /* where this is not 0, text has a "~" before the number */
 	struct base_member nr;         /* of a list */
 	const struct base_table *rows; /* of an object, list or part */
 	const char *kind; /* of BASE_UNIT_json: "[int]", say; .rows, if any, tells what */

@@ -17,6 +17,7 @@ struct column_value {
 /* Of units that are integers an integer, of the others a real number. */
 struct column_value base_column_value(
 	const struct base_column *c, const void *row, const void *all);
+bool base_column_is_set(struct base_member m, const void *row); /* it is not 0 and no empty text */
 
 struct column_unit {
 	const char *kind; /* in JSON */

@@ -165,6 +165,8 @@ static void column_cell_text(struct base_str *s, const struct base_layout *l,
 		return;
 	}
 	struct column_value v = base_column_value(c, row, l->all);
+	if (v.known && c->estimated.type && base_column_is_set(c->estimated, row))
+		base_str_add(s, "~");
 	if (!v.known)
 		base_str_add(s, "-");
 	else if (v.is == COLUMN_TEXT)

@@ -84,8 +84,8 @@ static const struct base_column columns[] = {
 	BASE_COLUMN("small", number, small, "of 32 bits"),
 	BASE_COLUMN("negative", number, negative, "below"),
 	BASE_COLUMN("time_ns", ns, time_ns, "time", .title = "", .width = 10, .rank = 1),
-	BASE_COLUMN(
-		"share", share, share, "part", .title = "time and share", .width = 7, .rank = 1),
+	BASE_COLUMN("share", share, share, "part", .title = "time and share", .width = 7, .rank = 1,
+		.estimated = BASE_AT(yes)),
 	BASE_COLUMN("unknown", real, unknown, "no number", .title = "?", .width = 4, .rank = 4),
 	BASE_COLUMN("length_ns", ns, length_ns, "rounded"),
 	BASE_COLUMN("rate", real, count, "count by small", .per = BASE_AT(small)),
@@ -186,7 +186,7 @@ static void test_line(void **state)
 	assert_int_equal(s.length, base_layout_width(&l));
 	base_str_reset(&s);
 	base_layout_cells(&s, &l, &r);
-	assert_string_equal(base_str_text(&s), "   1,234    -   1.50 us   12 %   -   1.50x  yes    "
+	assert_string_equal(base_str_text(&s), "   1,234    -   1.50 us  ~12 %   -   1.50x  yes    "
 					       "1,234     3    333 ns  <row2> ");
 	assert_int_equal(s.length, base_layout_width(&l));
 	l.utf8 = true;
