@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - help from the tables, for people and as JSON. */
+#include "base/column.h"
 #include "cmd/cmd.h"
+#include "report/calls.h"
+#include "report/locks.h"
 
 #include "config.h"
 
@@ -186,6 +189,20 @@ static json_t *command_json(const struct cmd_spec *spec)
 		examples);
 }
 
+/* What doc/meson.build puts into the page of documents. */
+static int help_documents(struct cmd *c)
+{
+	static const struct base_table *const document[] = {
+#define X(table) &table,
+#include "cmd/documents.def"
+#undef X
+	};
+	struct base_str out = {0};
+	for (size_t i = 0; i < BASE_COUNT(document); i++)
+		base_table_page(&out, document[i]);
+	return cmd_write(c, &out);
+}
+
 int cmd_run_help(struct cmd *c)
 {
 	size_t nr, nr_verbs;
@@ -203,6 +220,8 @@ int cmd_run_help(struct cmd *c)
 			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/help/1", "tool",
 				   "longpole " LONGPOLE_VERSION, "commands", list));
 	}
+	if (c->nr_operands == 1 && !strcmp(c->operand[0], "documents"))
+		return help_documents(c);
 	const struct cmd_spec *spec = c->nr_operands ? cmd_find(c->operand[0]) : NULL;
 	if (spec && c->nr_operands == 2 && cmd_find_verb(spec, c->operand[1]))
 		spec = cmd_find_verb(spec, c->operand[1]);

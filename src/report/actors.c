@@ -351,33 +351,44 @@ static void actors_heading(struct base_str *out, const struct report_style *st,
 	base_str_fini(&s);
 }
 
-enum { STATE_NUMBERS = 2 + 7 + 10 + 10 + 9 + 2 };
+struct actors_of {
+	const struct report_actors *all;
+	const struct report_actor *actor;
+};
+#include "report/actors.def"
 
 static void state_line(struct base_str *out, const struct report_style *st,
-	const struct report_actors *all, const struct report_actor *a,
-	const struct report_actor_state *s)
+	const struct base_layout *l, const struct report_actor_state *s)
 {
+	size_t numbers = base_layout_width(l) + 2;
 	struct base_str cell = {0};
-	base_str_add(out, "  ");
-	report_percent(&cell, actors_share_of((double)s->total_ns, (double)a->total_ns));
-	report_right(out, base_str_text(&cell), 7);
-	base_str_reset(&cell);
-	base_str_add_ns(&cell, s->total_ns);
-	report_right(out, base_str_text(&cell), 10);
-	base_str_reset(&cell);
-	base_str_add_count(&cell, s->visits);
-	report_right(out, base_str_text(&cell), 10);
-	base_str_reset(&cell);
-	report_percent(&cell, actors_share_of(s->path_ns, all->elapsed_ns));
-	report_right(out, base_str_text(&cell), 9);
-	base_str_reset(&cell);
+	base_layout_cells(out, l, s);
 	base_str_addf(&cell, "%s%s%s", s->name, *s->where ? "  " : "", s->where);
 	base_str_add(out, "  ");
 	report_cell(out, st, base_str_text(&cell),
-		st->columns > STATE_NUMBERS + 20 ? st->columns - STATE_NUMBERS : 20, false);
+		st->columns > numbers + 20 ? st->columns - numbers : 20, false);
 	base_str_add(out, "\n");
 	base_str_fini(&cell);
-	report_functions_text(out, st, s->function, s->nr_functions, STATE_NUMBERS + 2);
+	report_functions_text(out, st, s->function, s->nr_functions, numbers + 2);
+}
+
+static void actors_state_lines(struct base_str *out, const struct report_style *st,
+	const struct report_actors *all, const struct report_actor *a, size_t limit)
+{
+	struct base_layout l = {
+		.table = &actors_state, .all = &(struct actors_of){all, a}, .utf8 = st->utf8};
+	size_t nr = limit && limit < a->nr_states ? limit : a->nr_states;
+	report_color_begin(out, st, REPORT_DIM);
+	base_layout_titles(out, &l);
+	base_str_add(out, "  state");
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < nr; i++)
+		state_line(out, st, &l, &a->state[i]);
+	if (nr < a->nr_states) {
+		base_str_add_blanks(out, base_layout_width(&l) + 2);
+		base_str_add_counted(out, "... %s more {state|states}\n", a->nr_states - nr);
+	}
 }
 
 /* Seed 000, section 5.1.4: otherwise ready, but waiting for the shared processor. */
@@ -407,19 +418,7 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 	for (size_t i = 0; i < nr; i++) {
 		const struct report_actor *a = &all->actor[i];
 		actors_heading(out, style, all, a);
-		report_color_begin(out, style, REPORT_DIM);
-		base_str_add(out, "     share      time    visits  of path  state");
-		report_color_end(out, style);
-		base_str_add(out, "\n");
-		size_t states = opts->nr_states && opts->nr_states < a->nr_states ? opts->nr_states
-										  : a->nr_states;
-		for (size_t k = 0; k < states; k++)
-			state_line(out, style, all, a, &a->state[k]);
-		if (states < a->nr_states) {
-			base_str_addf(out, "%*s", STATE_NUMBERS, "");
-			base_str_add_counted(
-				out, "... %s more {state|states}\n", a->nr_states - states);
-		}
+		actors_state_lines(out, style, all, a, opts->nr_states);
 		ready_lines(out, style, a);
 	}
 	if (nr < shown)
@@ -427,49 +426,8 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 	report_trace_text_caveats(out, &all->trace, style);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *actors_states_json(const struct report_actor *a)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < a->nr_states; i++) {
-		const struct report_actor_state *s = &a->state[i];
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "state", s->name, "kind",
-				model_state_kind_name(s->kind), "where", s->where, "total_ns",
-				report_json_u64(s->total_ns), "visits", report_json_u64(s->visits),
-				"path_ns", report_json_ns(s->path_ns), "functions",
-				report_functions_json(s->function, s->nr_functions)));
-	}
-	return list;
-}
-
-static json_t *had_json(const struct report_actor *a)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < a->nr_had; i++)
-		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "actor", a->had[i].name,
-						    "wait_ns", report_json_u64(a->had[i].wait_ns),
-						    "times", report_json_u64(a->had[i].nr)));
-	return list;
-}
-
 json_t *report_actors_json(const struct report_actors *all)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < all->nr_actors - all->nr_empty; i++) {
-		const struct report_actor *a = &all->actor[i];
-		json_array_append_new(list,
-			json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-				"actor", a->name, "thread", a->is_thread, "cgroup", a->cgroup,
-				"members", report_json_u64(a->nr_members), "total_ns",
-				report_json_u64(a->total_ns), "active_ns",
-				report_json_u64(a->active_ns), "waiting_ns",
-				report_json_u64(a->waiting_ns), "ready_ns",
-				report_json_u64(a->ready_ns), "path_ns", report_json_ns(a->path_ns),
-				"states", actors_states_json(a), "processor_had_by", had_json(a)));
-	}
-	json_t *result = json_pack(
-		"{s:o, s:o}", "elapsed_ns", report_json_ns(all->elapsed_ns), "actors", list);
-	return report_envelope("longpole/actors/1", &all->trace, result);
+	return report_envelope(report_actors_document.name, &all->trace,
+		base_table_json(&report_actors_document, all, all, 0));
 }

@@ -134,22 +134,9 @@ void report_functions_text(struct base_str *out, const struct report_style *st,
 	base_str_fini(&line);
 }
 
+#include "report/functions.def"
+
 json_t *report_functions_json(const struct report_function *f, size_t nr)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < nr; i++, f++) {
-		json_t *inlined = json_array();
-		for (size_t k = 0; k < f->nr_inlined; k++)
-			json_array_append_new(inlined,
-				json_pack("{s:s, s:o, s:o}", "way", f->inlined[k].way, "samples",
-					report_json_u64(f->inlined[k].nr_samples), "share",
-					report_json_share(f->inlined[k].share)));
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "function", f->name,
-				      "where", f->where, "samples", report_json_u64(f->nr_samples),
-				      "share", report_json_share(f->share), "share_low",
-				      report_json_share(f->share_low), "share_high",
-				      report_json_share(f->share_high), "inlined", inlined));
-	}
-	return list;
+	return base_table_json_list(&report_function_table, f, nr, NULL, 0);
 }

@@ -505,32 +505,22 @@ void report_loops_text(
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *loops_loop_json(const struct report_loop *l)
+struct loops_more {
+	uint64_t units;
+	double speedup;
+};
+static json_t *loops_sizes_json(const struct report_loop *l, const struct base_table *more)
 {
-	json_t *stations = json_array(), *more = json_array();
-	for (size_t i = 0; i < l->nr_stations; i++)
-		json_array_append_new(stations,
-			json_pack("{s:s, s:s, s:b}", "actor", l->station[i].actor, "queue",
-				l->station[i].queue, "space", l->station[i].space));
-	for (unsigned k = 0; l->resizable && k < REPORT_LOOP_LANES - 1; k++)
-		json_array_append_new(
-			more, json_pack("{s:o, s:o}", "units", report_json_u64(l->more[k]),
-				      "predicted_speedup", report_json_share(l->speedup[k])));
-	return json_pack("{s:s, s:b, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:s}", "queue",
-		l->queue, "space", l->space, "tokens", l->tokens, "capacity",
-		report_json_u64(l->capacity), "size_inferred", l->size_inferred, "rounds",
-		report_json_u64(l->nr_rounds), "latency_ns", report_json_ns(l->latency_ns),
-		"stations", stations, "more", more, "predicted_speedup_unbounded",
-		report_json_share(l->speedup[REPORT_LOOP_LANES - 1]), "next_bottleneck",
-		l->next ? l->next : "");
+	struct loops_more size[REPORT_LOOP_LANES - 1];
+	for (unsigned k = 0; k < BASE_COUNT(size); k++)
+		size[k] = (struct loops_more){l->more[k], l->speedup[k]};
+	return base_table_json_list(more, size, l->resizable ? BASE_COUNT(size) : 0, NULL, 0);
 }
+
+#include "report/loops.def"
 
 json_t *report_loops_json(const struct report_loops *l)
 {
-	json_t *loops = json_array();
-	for (size_t i = 0; i < l->nr_loops; i++)
-		json_array_append_new(loops, loops_loop_json(&l->loop[i]));
-	json_t *result = json_pack("{s:o, s:o, s:o}", "elapsed_ns", report_json_ns(l->elapsed_ns),
-		"found", report_json_u64(l->nr_found), "loops", loops);
-	return report_envelope("longpole/loops/1", &l->trace, result);
+	return report_envelope(report_loops_document.name, &l->trace,
+		base_table_json(&report_loops_document, l, l, 0));
 }

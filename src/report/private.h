@@ -3,9 +3,13 @@
 #ifndef LONGPOLE_REPORT_PRIVATE_H
 #define LONGPOLE_REPORT_PRIVATE_H
 
+#include "base/column.h"
 #include "report/report.h"
 
 #define REPORT_NONE UINT32_MAX
+#define report_width base_text_width
+#define report_right base_str_add_right
+#define report_percent base_str_add_share
 
 /* Topics: states of one identity, which have one kind and name. Ids depend on the trace only, so one index serves every
  * pass over it. */
@@ -207,7 +211,6 @@ enum report_color {
 };
 void report_color_begin(struct base_str *out, const struct report_style *st, enum report_color c);
 void report_color_end(struct base_str *out, const struct report_style *st);
-size_t report_width(const char *text); /* code points */
 /* Text shortened (report_add_elided()), then cut to `width` with ".." (or an ellipsis), padded with
  * blanks when `pad`. */
 void report_cell(struct base_str *out, const struct report_style *st, const char *text,
@@ -218,10 +221,17 @@ void report_place_cell(
 /* The same of the name that `nr` have: their number stands behind it, and is never cut off. */
 void report_members_cell(struct base_str *out, const struct report_style *st, const char *name,
 	uint64_t nr, size_t width);
-void report_right(struct base_str *out, const char *text, size_t width);
 /* Bar of `share` out of `width` columns, in eighths where the terminal can. Padded. */
 void report_bar(struct base_str *out, const struct report_style *st, double share, unsigned width);
-void report_percent(struct base_str *out, double share); /* "62 %", "6.2 %", "<0.1 %" */
+/* Lines of a table's rows; name_width and the columns are the layout's. */
+size_t report_table_longest(const struct base_table *t, const void *rows, size_t nr);
+void report_table_head(
+	struct base_str *out, const struct base_layout *l, const struct report_style *st);
+void report_table_line(struct base_str *out, const struct base_layout *l, const void *row,
+	const struct report_style *st);
+/* The head, at most `limit` rows (0: all), how many more there are. */
+void report_table_lines(struct base_str *out, const struct base_layout *l, const void *rows,
+	size_t nr, size_t limit, const struct report_style *st);
 
 /* ---- crowd.c: all who had the processors that a path waited for ------------------------------ */
 
@@ -282,6 +292,7 @@ enum base_status report_function_add(struct report_function *f, struct base_aren
 void report_functions_finish(struct report_function *f, size_t nr, double weight);
 void report_functions_text(struct base_str *out, const struct report_style *st,
 	const struct report_function *f, size_t nr, size_t indent);
+extern const struct base_table report_function_table;
 json_t *report_functions_json(const struct report_function *f, size_t nr);
 
 /* ---- whatif_best.c --------------------------------------------------------------------------- */

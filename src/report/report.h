@@ -481,6 +481,7 @@ struct report_queues *report_queues_free(struct report_queues *q);
 void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
 	const struct report_style *style);
 json_t *report_queues_json(const struct report_queues *q);
+extern const struct base_table report_queues_document;
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
@@ -525,6 +526,7 @@ struct report_connections *report_connections_free(struct report_connections *c)
 void report_connections_text(struct base_str *out, const struct report_connections *c,
 	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_connections_json(const struct report_connections *c);
+extern const struct base_table report_connections_document;
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
@@ -560,6 +562,7 @@ struct report_loops *report_loops_free(struct report_loops *l);
 void report_loops_text(
 	struct base_str *out, const struct report_loops *l, const struct report_style *style);
 json_t *report_loops_json(const struct report_loops *l);
+extern const struct base_table report_loops_document;
 /* ---- poles ----------------------------------------------------------------------------------- */
 
 struct report_pole {
@@ -599,6 +602,7 @@ struct report_poles *report_poles_free(struct report_poles *p);
 void report_poles_text(
 	struct base_str *out, const struct report_poles *p, const struct report_style *style);
 json_t *report_poles_json(const struct report_poles *p);
+extern const struct base_table report_poles_document;
 
 /* ---- graph ----------------------------------------------------------------------------------- */
 
@@ -744,6 +748,7 @@ struct report_actors *report_actors_free(struct report_actors *a);
 void report_actors_text(struct base_str *out, const struct report_actors *all,
 	const struct report_actors_options *opts, const struct report_style *style);
 json_t *report_actors_json(const struct report_actors *all);
+extern const struct base_table report_actors_document;
 
 /* ---- coach ----------------------------------------------------------------------------------- */
 
