@@ -70,7 +70,7 @@ const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i)
 static const char *next_option(const void *ctx, size_t i)
 {
 	const struct cmd_option *o = cmd_option_at(ctx, i);
-	return o ? o->name : NULL;
+	return o ? o->name : NULL; /* hidden ones, too: who knows them may mistype them */
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */

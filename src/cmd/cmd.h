@@ -45,7 +45,7 @@ struct cmd_option {
 	char letter;         /* 0: none */
 	const char *value;   /* what --help calls it; NULL: takes none; "[X]": only as --name=X */
 	const char *choices; /* for completion and checking: "a b c"; "@file"; NULL: anything */
-	const char *doc;
+	const char *doc;     /* NULL: works, but no help shows it */
 };
 /* Another spelling of an option, of the tool that a command follows: one dash and a word. */
 struct cmd_spelling {
@@ -55,6 +55,7 @@ struct cmd_spelling {
 struct cmd_details {
 	const char *usage; /* after "longpole NAME " */
 	const char *about; /* for --help; a paragraph */
+	const char *gate;  /* what exit status 1 says; NULL: never */
 	const struct cmd_option *option;
 	size_t nr_options;
 	const char *example[4];              /* lines; NULL ends */
@@ -254,6 +255,10 @@ int cmd_report_packets(struct cmd *c, const char *path);
 extern const struct cmd_spec cmd_default_spec;
 void cmd_help_text(
 	struct base_str *out, const struct cmd_spec *spec, const struct report_style *st);
+/* An option's sentence, and its choices where that does not say them. */
+void cmd_add_option_doc(struct base_str *out, const struct cmd_option *o);
+/* The man page, in scdoc's language; written: doc/man/PAGE.scd. False: that has no EXAMPLES. */
+bool cmd_manual_page(struct base_str *out, const struct cmd_spec *spec, const char *written);
 /* all: with a line for every command. */
 void cmd_help_overview(struct base_str *out, const struct report_style *st, bool all);
 

@@ -91,8 +91,9 @@ static void bash_case(struct base_str *out, const struct cmd_spec *spec)
 	const struct cmd_option *o;
 	base_str_addf(out, "\t'%s')\n\t\toptions='", spec->name);
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
-		base_str_addf(out, "%s--%s%s", i ? " " : "", o->name,
-			cmd_completion_takes_value(o) ? "=" : "");
+		if (o->doc)
+			base_str_addf(out, "%s--%s%s", i ? " " : "", o->name,
+				cmd_completion_takes_value(o) ? "=" : "");
 	base_str_add(out, "'\n\t\tcase $previous in\n");
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++) {
 		if (!cmd_completion_takes_value(o))
@@ -218,7 +219,8 @@ static void zsh_arguments(struct base_str *out, const struct cmd_spec *spec)
 	const struct cmd_option *o;
 	base_str_addf(out, "\t'%s')\n\t\t_arguments -s", spec->name);
 	for (size_t k = 0; (o = cmd_option_at(spec, k)); k++)
-		zsh_option(out, o);
+		if (o->doc)
+			zsh_option(out, o);
 }
 
 static void zsh(struct base_str *out, const struct cmd_spec *table, size_t nr)
@@ -272,6 +274,8 @@ static void zsh(struct base_str *out, const struct cmd_spec *table, size_t nr)
 
 static void fish_option(struct base_str *out, const char *command, const struct cmd_option *o)
 {
+	if (!o->doc)
+		return;
 	base_str_addf(out, "complete -c longpole -n '__fish_seen_subcommand_from %s' -l %s",
 		command, o->name);
 	if (o->letter)

@@ -31,6 +31,7 @@ const struct cmd_details cmd_details_diff = {
 		 "% intervals; a change is called "
 		 "one "
 		 "when chance would not make it.",
+	.gate = "a budget of --fail-on was exceeded",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole diff old-*.lpt -- new-*.lpt",

@@ -4,10 +4,13 @@
 
 #include "config.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const struct cmd_option option[] = {
 	{"json", 0, NULL, NULL, "all commands and their options as one JSON document"},
+	{"manual", 0, "FILE", "@file",
+		NULL}, /* the build makes man pages by it (doc/meson.build) */
 };
 
 const struct cmd_details cmd_details_help = {
@@ -46,6 +49,35 @@ static void cmd_help_title(struct base_str *out, const struct report_style *st, 
 		out, "%s%s%s\n", st->color ? "\033[1m" : "", text, st->color ? "\033[0m" : "");
 }
 
+/* Is this word of a list somewhere in the text, as a whole? */
+static bool cmd_help_says(const char *text, const char *word, size_t length)
+{
+	for (const char *p = text; *p; p++)
+		if (!strncmp(p, word, length) && (p == text || !isalnum((unsigned char)p[-1])) &&
+			!isalnum((unsigned char)p[length]))
+			return true;
+	return false;
+}
+
+void cmd_add_option_doc(struct base_str *out, const struct cmd_option *o)
+{
+	base_str_add(out, o->doc);
+	if (!o->choices || *o->choices == '@')
+		return;
+	bool says_all = true;
+	for (const char *p = o->choices; says_all && *p; p += strspn(p, " ")) {
+		size_t length = strcspn(p, " ");
+		says_all = cmd_help_says(o->doc, p, length);
+		p += length;
+	}
+	const char *lead = says_all ? NULL : "; one of ";
+	for (const char *p = o->choices; lead && *p; p += strspn(p, " "), lead = ", ") {
+		size_t length = strcspn(p, " ");
+		base_str_addf(out, "%s%.*s", lead, (int)length, p);
+		p += length;
+	}
+}
+
 static void option_line(struct base_str *out, const struct cmd_option *o, size_t columns)
 {
 	enum { DOC_AT = 26 };
@@ -65,7 +97,10 @@ static void option_line(struct base_str *out, const struct cmd_option *o, size_t
 	else
 		base_str_addf(out, "%*s", (int)(DOC_AT - left.length), "");
 	base_str_fini(&left);
-	wrap(out, o->doc, DOC_AT, columns);
+	struct base_str doc = {0};
+	cmd_add_option_doc(&doc, o);
+	wrap(out, base_str_text(&doc), DOC_AT, columns);
+	base_str_fini(&doc);
 }
 
 void cmd_add_verbs(struct base_str *out, const struct cmd_spec *command)
@@ -110,7 +145,8 @@ void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const stru
 	cmd_help_title(out, st, "Options");
 	const struct cmd_option *o;
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
-		option_line(out, o, columns);
+		if (o->doc)
+			option_line(out, o, columns);
 	base_str_add(out, "\n");
 	cmd_help_title(out, st, "Examples");
 	for (size_t i = 0; i < BASE_COUNT(d->example) && d->example[i]; i++)
@@ -172,6 +208,8 @@ static json_t *command_json(const struct cmd_spec *spec)
 	const struct cmd_option *o;
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++) {
 		char letter[2] = {o->letter, 0};
+		if (!o->doc)
+			continue;
 		json_array_append_new(
 			options, json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", o->name, "letter",
 					 cmd_help_text_or_null(o->letter ? letter : NULL), "value",
@@ -184,6 +222,21 @@ static json_t *command_json(const struct cmd_spec *spec)
 		cmd_groups[spec->group].title, "summary", spec->summary, "usage",
 		spec->details->usage, "about", spec->details->about, "options", options, "examples",
 		examples);
+}
+
+static int cmd_help_manual(struct cmd *c, const struct cmd_spec *spec, const char *path)
+{
+	enum { WRITTEN_MAX_BYTES = 1 << 20 };
+	struct base_str out = {0};
+	char *written = cmd_read_file(c, path, WRITTEN_MAX_BYTES);
+	if (!written)
+		return CMD_BAD_TRACE;
+	bool made = cmd_manual_page(&out, spec, written);
+	base_free(written);
+	if (made)
+		return cmd_write(c, &out);
+	base_str_fini(&out);
+	return cmd_usage(c, "%s: a page needs '# EXAMPLES'", path);
 }
 
 int cmd_run_help(struct cmd *c)
@@ -203,6 +256,9 @@ int cmd_run_help(struct cmd *c)
 			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/help/1", "tool",
 				   "longpole " LONGPOLE_VERSION, "commands", list));
 	}
+	const char *written = cmd_value(c, "manual");
+	if (written && !c->nr_operands)
+		return cmd_help_manual(c, &cmd_default_spec, written);
 	const struct cmd_spec *spec = c->nr_operands ? cmd_find(c->operand[0]) : NULL;
 	if (spec && c->nr_operands == 2 && cmd_find_verb(spec, c->operand[1]))
 		spec = cmd_find_verb(spec, c->operand[1]);
@@ -214,6 +270,8 @@ int cmd_run_help(struct cmd *c)
 	}
 	if (!spec)
 		return cmd_usage(c, "no command '%s'; 'longpole help' lists them", c->operand[0]);
+	if (written)
+		return cmd_help_manual(c, spec, written);
 	cmd_help_text(&out, spec, &st);
 	return cmd_write(c, &out);
 }

@@ -95,7 +95,9 @@ static const struct cmd_details default_details = {
 static int run_default(struct cmd *c);
 const struct cmd_spec cmd_default_spec = {
 	.name = "",
-	.summary = "record a program and say what its time went into",
+	.summary =
+		"find what decides how long a parallel program takes, and predict what a fix would "
+		"buy",
 	.group = CMD_GROUP_RECORD,
 	.flags = CMD_PROGRAM | CMD_PROGRESS | CMD_JSON | CMD_MEMORY,
 	.details = &default_details,
