@@ -119,10 +119,11 @@ static bool unknown_option(struct cmd *c, const char *word, const char *name, si
 	base_str_add_bytes(&s, name, length);
 	const char *near =
 		length > 1 ? base_nearest(base_str_text(&s), next_option, c->spec) : NULL;
+	const char *of = c->sections && c->sections->nr > 1 ? " of these sections" : "";
 	if (near)
-		cmd_usage(c, "unknown option '%s'; did you mean --%s?", word, near);
+		cmd_usage(c, "unknown option '%s'%s; did you mean --%s?", word, of, near);
 	else
-		cmd_usage(c, "unknown option '%s'", word);
+		cmd_usage(c, "unknown option '%s'%s", word, of);
 	base_str_fini(&s);
 	return false;
 }

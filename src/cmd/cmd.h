@@ -58,21 +58,49 @@ struct cmd_details {
 	const char *gate;  /* what exit status 1 says; NULL: never */
 	const struct cmd_option *option;
 	size_t nr_options;
+	size_t nr_of_program;                /* of these, at the end: only with -- PROG */
 	const char *example[4];              /* lines; NULL ends */
 	const struct cmd_spelling *spelling; /* ended by a word NULL; NULL: none */
 };
 struct cmd;
+struct cmd_answer;
+/* Looks at the options, and answers from the trace. run NULL: only looks at the options. CMD_OK, or
+ * CMD_USAGE after a message; of what then goes wrong *a has the status. */
+typedef int cmd_section(struct cmd *c, struct report_run *run, struct cmd_answer *a);
 struct cmd_spec {
 	const char *name, *summary;
 	enum cmd_group group;
 	unsigned flags;
 	const struct cmd_details *details;
 	int (*run)(struct cmd *c);
+	cmd_section *section; /* of `longpole report`; NULL: none */
 };
 #define CMD(name, group, flags, summary)                                                           \
 	extern const struct cmd_details cmd_details_##name;                                        \
 	int cmd_run_##name(struct cmd *c);
+#define SECTION(name, run, flags, summary)                                                         \
+	extern const struct cmd_details cmd_details_##name;                                        \
+	int run(struct cmd *c);                                                                    \
+	cmd_section cmd_section_##name;
 #include "cmd/commands.def"
+
+/* ---- sections of `longpole report` (sections.c) ---------------------------------------------- */
+
+enum { CMD_SECTIONS_MAX = 16, CMD_SECTION_OPTIONS_MAX = 64 };
+/* Those that a command line names, as one command that has the options of all of them. */
+struct cmd_sections {
+	const struct cmd_spec *section[CMD_SECTIONS_MAX];
+	size_t nr;
+	struct cmd_spec spec;
+	struct cmd_details details;
+	struct cmd_option option[CMD_SECTION_OPTIONS_MAX];
+};
+/* Takes the names of sections out of the words after "report". False: there are none. */
+bool cmd_sections_choose(struct cmd_sections *ret, int *argc, char **argv);
+/* The operand of `report` is no file, and nearly a section: says so. */
+bool cmd_sections_mistyped(struct cmd *c);
+/* A line each, with its summary. */
+void cmd_add_sections(struct base_str *out);
 
 const struct cmd_spec *cmd_table(size_t *ret_nr);
 const struct cmd_spec *cmd_find(const char *name); /* NULL: none */
@@ -126,8 +154,9 @@ struct cmd {
 	struct cmd_trace_name found; /* its name, when none was given */
 	struct cmd_seen *seen;       /* traces that passed the gate (damage.c) */
 	size_t nr_seen, seen_capacity;
-	bool is_partial;       /* something that belongs to one of them is missing */
-	bool answer_on_stderr; /* standard output is the recorded program's */
+	const struct cmd_sections *sections; /* of `report`; NULL: none */
+	bool is_partial;                     /* something that belongs to one of them is missing */
+	bool answer_on_stderr;               /* standard output is the recorded program's */
 	struct base_err err;
 };
 
@@ -226,6 +255,8 @@ struct cmd_answer {
 	json_t *json; /* _end takes it over */
 };
 struct cmd_answer cmd_answer_begin(const struct cmd *c, enum base_status s);
+/* The same for a section. */
+void cmd_answer_set(const struct cmd *c, struct cmd_answer *a, enum base_status s);
 /* Writes it, or says what failed, and closes the trace. The exit status. */
 int cmd_answer_end(struct cmd *c, struct cmd_answer *a, struct report_run *run);
 /* Reads a file of at most limit bytes; NULL: a message was printed. base_free() it. */

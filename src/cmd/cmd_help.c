@@ -141,6 +141,11 @@ void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const stru
 		base_str_add(out, base_str_text(&verbs));
 	}
 	base_str_fini(&verbs);
+	if (spec->run == cmd_run_report) {
+		base_str_add(out, "\n");
+		cmd_help_title(out, st, "Sections");
+		cmd_add_sections(out);
+	}
 	base_str_add(out, "\n");
 	cmd_help_title(out, st, "Options");
 	const struct cmd_option *o;
@@ -151,6 +156,16 @@ void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const stru
 	cmd_help_title(out, st, "Examples");
 	for (size_t i = 0; i < BASE_COUNT(d->example) && d->example[i]; i++)
 		base_str_addf(out, "  %s\n", d->example[i]);
+}
+
+/* They are commands, too, but each is found under `report`. */
+static void cmd_help_sections_line(struct base_str *out, const struct cmd_spec *table, size_t nr)
+{
+	base_str_add(out, "  report SECTION, or SECTION alone: ");
+	for (size_t i = 0; i < nr; i++)
+		if (table[i].section)
+			base_str_addf(out, " %s", table[i].name);
+	base_str_add(out, "\n");
 }
 
 static void group_lines(
@@ -167,11 +182,13 @@ static void group_lines(
 			st->color ? "\033[0m" : "");
 	}
 	for (size_t i = 0; i < nr; i++)
-		if (table[i].group == group)
+		if (table[i].group == group && !table[i].section)
 			base_str_addf(out, brief ? "  %s" : "  %-11s %s\n", table[i].name,
 				table[i].summary);
 	if (brief)
 		base_str_add(out, "\n");
+	else if (group == CMD_GROUP_ANALYSE)
+		cmd_help_sections_line(out, table, nr);
 }
 
 void cmd_help_overview(struct base_str *out, const struct report_style *st, bool all)

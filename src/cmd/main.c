@@ -12,13 +12,16 @@
 
 static const struct cmd_spec commands[] = {
 #define CMD(name, group, flags, summary)                                                           \
-	{#name, summary, group, flags, &cmd_details_##name, cmd_run_##name},
+	{#name, summary, group, flags, &cmd_details_##name, cmd_run_##name, NULL},
+#define SECTION(name, run, flags, summary)                                                         \
+	{#name, summary, CMD_GROUP_ANALYSE, flags, &cmd_details_##name, run, cmd_section_##name},
 #include "cmd/commands.def"
 };
 
 static const struct cmd_spec verbs[] = {
 #define VERB(name, flags, summary)                                                                 \
-	{"noc " #name, summary, CMD_GROUP_NETWORK, flags, &cmd_details_noc_##name, cmd_noc_##name},
+	{"noc " #name, summary, CMD_GROUP_NETWORK, flags, &cmd_details_noc_##name, cmd_noc_##name, \
+		NULL},
 #include "cmd/noc_verbs.def"
 };
 
@@ -107,6 +110,11 @@ static int help(struct cmd *c)
 static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 {
 	struct cmd c = {.spec = spec};
+	struct cmd_sections sections;
+	if (spec->run == cmd_run_report && cmd_sections_choose(&sections, &argc, argv)) {
+		c.sections = &sections;
+		c.spec = spec = &sections.spec;
+	}
 	if (spec->flags & CMD_RAW) {
 		cmd_terminal_init(&c.term, CMD_AUTO);
 		if (argc == 1 && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")))

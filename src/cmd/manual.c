@@ -97,6 +97,8 @@ static void manual_name(struct base_str *out, const struct cmd_spec *spec)
 	base_str_add(out, " - ");
 	manual_add_doc(out, spec->summary);
 	base_str_add(out, "\n\n# SYNOPSIS\n\n");
+	if (spec->section)
+		base_str_addf(out, "*longpole report %s* [_OPTIONS_] [_TRACE_]++\n", spec->name);
 	for (const char *form = spec->details->usage; *form;) {
 		size_t length = strcspn(form, "\n");
 		base_str_addf(out, "*longpole%s%s* ", *spec->name ? " " : "", spec->name);
@@ -137,6 +139,15 @@ static void manual_options(struct base_str *out, const struct cmd_spec *spec)
 			manual_option(out, o);
 }
 
+static void manual_reference(struct base_str *out, const struct cmd_spec *to)
+{
+	base_str_add(out, "*");
+	manual_page_name(out, to);
+	base_str_add(out, "*(1)\n\t");
+	manual_add_doc(out, to->summary);
+	base_str_add(out, "\n");
+}
+
 /* All commands, in the order and under the titles of `longpole help`. */
 static void manual_commands(struct base_str *out)
 {
@@ -145,17 +156,25 @@ static void manual_commands(struct base_str *out)
 	base_str_add(out, "# COMMANDS\n\n");
 	for (unsigned g = 0; g < CMD_GROUP_NR; g++) {
 		base_str_addf(out, "## %s\n\n", cmd_groups[g].title);
-		for (size_t i = 0; i < nr; i++) {
-			if (table[i].group != g)
-				continue;
-			base_str_add(out, "*");
-			manual_page_name(out, &table[i]);
-			base_str_add(out, "*(1)\n\t");
-			manual_add_doc(out, table[i].summary);
-			base_str_add(out, "\n");
-		}
+		for (size_t i = 0; i < nr; i++)
+			if (table[i].group == g)
+				manual_reference(out, &table[i]);
 		base_str_add(out, "\n");
 	}
+}
+
+/* Each is a command, too, with a page of its own. */
+static void manual_sections(struct base_str *out, const struct cmd_spec *command)
+{
+	size_t nr;
+	const struct cmd_spec *table = cmd_table(&nr);
+	if (command->run != cmd_run_report)
+		return;
+	base_str_add(out, "# SECTIONS\n\n");
+	for (size_t i = 0; i < nr; i++)
+		if (table[i].section)
+			manual_reference(out, &table[i]);
+	base_str_add(out, "\n");
 }
 
 static void manual_verbs(struct base_str *out, const struct cmd_spec *command)
@@ -166,11 +185,8 @@ static void manual_verbs(struct base_str *out, const struct cmd_spec *command)
 	for (size_t i = 0; i < nr; i++) {
 		if (!cmd_is_verb_of(&verb[i], command))
 			continue;
-		base_str_addf(out, "%s*", title);
-		manual_page_name(out, &verb[i]);
-		base_str_add(out, "*(1)\n\t");
-		manual_add_doc(out, verb[i].summary);
-		base_str_add(out, "\n");
+		base_str_add(out, title);
+		manual_reference(out, &verb[i]);
 		title = "";
 	}
 	if (!*title)
@@ -317,6 +333,7 @@ bool cmd_manual_page(struct base_str *out, const struct cmd_spec *spec, const ch
 	if (!*spec->name)
 		manual_commands(out);
 	manual_verbs(out, spec);
+	manual_sections(out, spec);
 	manual_options(out, spec);
 	manual_parts(out, spec);
 	manual_exit_status(out, spec);

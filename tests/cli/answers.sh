@@ -338,3 +338,50 @@ test_ledger() {
 	has err 'is of one scenario'
 	expect 4 longpole whatif --ledger=/proc/nowhere/ledger --record-outcome=1s "$trace" "${edit[@]}"
 }
+
+# A section prints what its command prints; several come one after another, and as one document.
+test_sections_of_the_report() {
+	local section
+	for section in path poles queues actors loops coach locks; do
+		expect 0 longpole $section --json "$trace"
+		mv out alone
+		expect 0 longpole report --json $section "$trace"
+		cmp out alone || fail "report $section is not what $section says"
+	done
+	expect 0 longpole queues -n 2 "$trace"
+	mv out alone
+	expect 0 longpole report -n 2 queues "$trace" # the 2 is no trace
+	cmp out alone || fail "options before the section"
+	expect 0 longpole report queues actors queues -n 2 --states=1 "$trace"
+	[[ $(grep -c '^queues: who waits' out) == 1 && $(grep -c '^actors: what each' out) == 1 ]] || fail "headings: $(cat out)"
+	[[ $(sed -n '3,/^$/p' out) == "$(cat alone)" ]] || fail "the first section is not what the command says"
+	expect 0 longpole report queues actors locks --json "$trace"
+	is_json out '.schema == "longpole/sections/1" and (.result | keys) == ["actors", "locks", "queues"]'
+	jq -e --slurpfile one <(longpole locks --json "$trace") '.result.locks == $one[0].result and .schemas.locks == $one[0].schema' out >/dev/null ||
+		fail "locks among others are not what locks says"
+	expect 0 longpole report queues --histogram --json path "$trace"
+	is_json out '.schemas.queues == "longpole/histograms/1"'
+	expect 2 longpole report --mode=full locks "$trace"
+	has err "unknown option '--mode=full'"
+	expect 2 longpole report calls path --from=1ms "$trace" # calls has no window
+	has err 'of these sections'
+	expect 2 longpole report queues --limit=x "$trace"
+	has err "'x' is no count"
+	expect 2 longpole report queus "$trace"
+	has err "did you mean 'queues'"
+	expect 2 longpole report queues calls "$trace"
+	has err 'no counts of library calls'
+	[[ ! -s out ]] || fail "half an answer: $(cat out)"
+	cp "$trace" queues
+	expect 0 longpole report ./queues
+	has out 'critical path'
+	expect 2 longpole report queues
+	has err './queues' 'no trace given'
+	expect 0 longpole report queues --help
+	has out '--histogram' 'SECTION'
+	expect 0 longpole report queues path --help
+	has out 'one after another'
+	expect 0 longpole help
+	has out 'path poles queues'
+	! grep -q '^  queues ' out || fail "a section has a line of its own"
+}

@@ -110,6 +110,8 @@ test_completion() {
 	touch x.lpt y.txt
 	completes longpole path ''
 	[[ ${COMPREPLY[*]} == x.lpt ]] || fail "longpole path <TAB>: ${COMPREPLY[*]}"
+	completes longpole report 'qu'
+	[[ ${COMPREPLY[*]} == queues ]] || fail "longpole report qu<TAB>: ${COMPREPLY[*]}"
 	completes longpole import ''
 	[[ " ${COMPREPLY[*]} " == *' perf '*' gem5 '* ]] || fail "longpole import <TAB>: ${COMPREPLY[*]}"
 	completes longpole import gem5 y
