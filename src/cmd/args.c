@@ -113,8 +113,25 @@ static bool keep_option(struct cmd *c, const struct cmd_option *o, const char *v
 	return true;
 }
 
+/* -p, --pid: a process that runs, in the commands that look at one; --process: one inside a trace. */
+static bool args_wants_process(struct cmd *c, const char *word)
+{
+	if (strcmp(word, "-p") != 0 && strncmp(word, "--pid", strlen("--pid")) != 0)
+		return false;
+	if (c->spec->flags & CMD_ENDS)
+		cmd_usage(c, "unknown option '%s'; a process inside a trace is --process", word);
+	else if (c->spec->flags & CMD_PROGRAM)
+		cmd_usage(c,
+			"unknown option '%s'; at a process that runs already look 'longpole top', "
+			"'spin' and 'deadlock'",
+			word);
+	return c->spec->flags & (CMD_ENDS | CMD_PROGRAM);
+}
+
 static bool unknown_option(struct cmd *c, const char *word, const char *name, size_t length)
 {
+	if (args_wants_process(c, word))
+		return false;
 	struct base_str s = {0};
 	base_str_add_bytes(&s, name, length);
 	const char *near =
@@ -278,15 +295,27 @@ static bool parse_with_unit(
 	return false;
 }
 
+static bool args_parse_count(const char *text, uint64_t *ret)
+{
+	char *end;
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return !errno && !*end && *text >= '0' && *text <= '9';
+}
+
+bool cmd_value_is_count(const char *text)
+{
+	uint64_t n;
+	return args_parse_count(text, &n);
+}
+
 bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret)
 {
 	const char *text = cmd_value(c, option);
-	char *end;
+	uint64_t n;
 	if (!text)
 		return true;
-	errno = 0;
-	unsigned long long n = strtoull(text, &end, 10);
-	if (errno || *end || *text < '0' || *text > '9') {
+	if (!args_parse_count(text, &n)) {
 		cmd_usage(c, "--%s: '%s' is no count", option, text);
 		return false;
 	}

@@ -166,6 +166,7 @@ bool cmd_given(const struct cmd *c, const char *option);
 const char *cmd_value(
 	const struct cmd *c, const char *option); /* last one given; NULL: not given */
 size_t cmd_values(const struct cmd *c, const char *option, const char **value, size_t max);
+bool cmd_value_is_count(const char *text); /* digits alone */
 /* Values with units. False: a message was printed. *ret is left alone when not given. */
 bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret);
 bool cmd_value_limit(struct cmd *c, size_t *ret); /* --limit; 0 with --all */
