@@ -95,6 +95,28 @@ test_program_keeps_its_streams() {
 	[[ -f longpole-path.lpt ]] || fail "no longpole-path.lpt"
 }
 
+# A trace that is there stays, unless -o names it.
+test_no_trace_is_overwritten() {
+	local file
+	for file in longpole-true.lpt longpole-true.2.lpt longpole-true.3.lpt; do
+		expect 0 longpole record true
+		[[ -s $file ]] || fail "no $file"
+		has err "recorded $file"
+		[[ $(stat -c %a "$file") == 600 ]] || fail "others may read $file"
+		sha256sum "$file" >>sums
+	done
+	rm longpole-true.2.lpt
+	ln -s nowhere longpole-true.2.lpt # a name that is taken, too
+	expect 0 longpole true
+	has err 'recorded longpole-true.4.lpt'
+	sed -i 2d sums
+	sha256sum --quiet -c sums || fail 'a trace was overwritten'
+	expect 0 longpole locks -- true
+	[[ -s longpole-true.5.lpt ]] || fail "longpole locks: no longpole-true.5.lpt"
+	expect 0 longpole record -o longpole-true.lpt true
+	! sha256sum --status -c sums 2>/dev/null || fail '-o does not replace'
+}
+
 test_newest_trace_is_the_default() {
 	expect 2 longpole report
 	has err 'no *.lpt in this directory'
