@@ -37,6 +37,8 @@ static const struct {
 	{CMD_PROGRESS, {"quiet", 'q', NULL, NULL, "no notes on standard error, only errors"}},
 	{0, {"color", 0, "WHEN", "auto always never",
 		    "colours (auto: on a terminal, unless NO_COLOR)"}},
+	{0, {"no-pager", 0, NULL, NULL,
+		    "a long answer without a pager (LONGPOLE_PAGER, PAGER or less)"}},
 	{0, {"help", 'h', NULL, NULL, "this text"}},
 };
 
@@ -187,6 +189,21 @@ static bool parse_option(struct cmd *c, int argc, char **argv, int *i)
 		value = argv[++*i];
 	}
 	return keep_option(c, o, value);
+}
+
+int cmd_leading_words(int argc, char **argv)
+{
+	static const struct cmd_details none = {.usage = ""};
+	static const struct cmd_spec every = {.name = "", .details = &none};
+	int n = 0;
+	while (n < argc && !strncmp(argv[n], "--", 2)) {
+		size_t length = strcspn(argv[n] + 2, "=");
+		const struct cmd_option *o = find_option(&every, argv[n] + 2, length, 0);
+		if (!o || !strcmp(o->name, "help"))
+			break;
+		n += o->value && !argv[n][2 + length] ? 2 : 1;
+	}
+	return n < argc ? n : 0;
 }
 
 /* Does this operand begin a program, whose options are not ours? */

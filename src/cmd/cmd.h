@@ -155,11 +155,17 @@ struct cmd {
 	struct cmd_seen *seen;       /* traces that passed the gate (damage.c) */
 	size_t nr_seen, seen_capacity;
 	const struct cmd_sections *sections; /* of `report`; NULL: none */
-	bool is_partial;                     /* something that belongs to one of them is missing */
-	bool answer_on_stderr;               /* standard output is the recorded program's */
+	struct {
+		int pid, terminal; /* 0: none runs; where standard output led before */
+	} pager;
+	bool is_partial;       /* something that belongs to one of them is missing */
+	bool answer_on_stderr; /* standard output is the recorded program's */
 	struct base_err err;
 };
 
+/* How many of these words are options that every command has; they may also stand before its name.
+ */
+int cmd_leading_words(int argc, char **argv);
 /* Parses argv (after the command's name). False: a message was printed; exit with CMD_USAGE. */
 bool cmd_parse(struct cmd *c, int argc, char **argv);
 bool cmd_given(const struct cmd *c, const char *option);
@@ -199,6 +205,12 @@ int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns
 /* Prints c->err and returns the exit status that goes with it. */
 int cmd_fail(struct cmd *c, enum base_status s);
 int cmd_exit_of(enum base_status s);
+/* From here on standard output leads to a pager, where it is a terminal and one is wanted (pager.c);
+ * and no more. */
+void cmd_pager_begin(struct cmd *c);
+void cmd_pager_end(struct cmd *c);
+/* As execvp will find it: a name in $PATH. */
+bool cmd_is_in_path(const char *name);
 /* Writes a finished answer (and frees it), without what may not be shown (base_shown): CMD_OK or
  * the exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);

@@ -270,7 +270,10 @@ static void manual_environment(struct base_str *out, const struct cmd_spec *spec
 			"# ENVIRONMENT\n\n"
 			"*NO_COLOR*\n\twhen it is not empty: no colours, unless *--color=always*\n"
 			"*COLUMNS*\n\tthe width of lines (without a terminal: 120)\n"
-			"*TERM*\n\t*dumb*: no colours and no progress bar\n\n");
+			"*TERM*\n\t*dumb*: no colours, no progress bar and no pager\n"
+			"*LONGPOLE_PAGER*, *PAGER*\n\twhat shows a long answer on a terminal "
+			"(default: "
+			"*less*, with *LESS*=FRX if that is not set); empty or *cat*: nothing\n\n");
 }
 
 /* ---- what is related ------------------------------------------------------------------------- */

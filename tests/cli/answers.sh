@@ -144,7 +144,7 @@ test_ascii_where_needed() {
 test_color() {
 	local escape=$'\033[1m'
 	colored() { # VARIABLE=VALUE... - on a terminal
-		env TERM=xterm "$@" script -qec "longpole report '$trace'" /dev/null >out </dev/null
+		env TERM=xterm LONGPOLE_PAGER= "$@" script -qec "longpole report '$trace'" /dev/null >out </dev/null
 		grep -qF "$escape" out
 	}
 	expect 0 longpole report --color=always "$trace"
@@ -155,6 +155,59 @@ test_color() {
 	colored || fail "no colours on a terminal"
 	! colored NO_COLOR=1 || fail "NO_COLOR"
 	! colored TERM=dumb || fail "TERM=dumb"
+}
+
+# What every command has may stand before its name.
+test_options_before_the_command() {
+	expect 0 longpole --color=always report "$trace"
+	cp out before
+	expect 0 longpole report --color=always "$trace"
+	cmp out before || fail "--color before the command"
+	expect 0 longpole --color always --no-pager report "$trace"
+	cmp out before || fail "--color always before the command"
+	expect 0 longpole --color=never noc sim --list-parameters
+	cp out before
+	expect 0 longpole noc sim --list-parameters
+	cmp out before || fail "before a command of two words"
+	expect 0 longpole --color=never -o a.lpt true # no command: the options are the recording's
+	[[ -s a.lpt ]] || fail "no trace"
+	expect 2 longpole --colour=never report
+	expect 2 longpole --color=pink report "$trace"
+	has err "'pink' is none of"
+}
+
+# A long answer on a terminal goes through a pager; nothing else does.
+test_pager() {
+	command -v script >/dev/null || skip "no script(1) for a terminal"
+	on_terminal() { # COMMAND - in $said what the pager was given
+		rm -f said
+		env TERM=xterm LONGPOLE_PAGER='cat >said; echo paged by $LESS' script -qec "$*" /dev/null >out </dev/null
+	}
+	on_terminal "longpole queues '$trace'" || fail "exit status $?"
+	grep -q 'paged by FRX' out || fail "no pager: $(cat out)"
+	grep -q 'ladder_mutex' said || fail "the pager got: $(cat said)"
+	on_terminal "longpole dump --json '$trace'" || fail "dump: exit status $?"
+	[[ $(wc -l <said) -gt 100 ]] || fail "dump did not page"
+	on_terminal "longpole --no-pager queues '$trace'"
+	[[ ! -e said ]] || fail "--no-pager"
+	on_terminal "longpole queues '$trace' >plain"
+	[[ ! -e said ]] || fail "a file was paged"
+	longpole queues "$trace" | cmp - plain || fail "the file has something else"
+	on_terminal "longpole -q --sample-hz=0 -o a.lpt true" # the answer is on standard error
+	[[ ! -e said ]] || fail "paged beside a program"
+	on_terminal "TERM=dumb longpole queues '$trace'"
+	[[ ! -e said ]] || fail "paged on a dumb terminal"
+	on_terminal "LONGPOLE_PAGER=cat longpole queues '$trace'"
+	grep -q ladder_mutex out || fail "cat is none"
+	on_terminal "PAGER='cat >other' LONGPOLE_PAGER= longpole queues '$trace'"
+	[[ ! -e other && ! -e said ]] || fail "an empty one is none"
+	env -u LONGPOLE_PAGER TERM=xterm PAGER='cat >said' script -qec "longpole queues '$trace'" /dev/null >out </dev/null
+	grep -q ladder_mutex said || fail "PAGER"
+	on_terminal "LONGPOLE_PAGER=no-such-pager longpole queues '$trace'"
+	grep -q "pager 'no-such-pager' was not found" out || fail "says: $(cat out)"
+	# The pager ends early: so does the command, without a word.
+	on_terminal "LONGPOLE_PAGER='head -n 1' longpole dump '$trace'"
+	! grep -q 'error' out || fail "$(cat out)"
 }
 
 test_full_disk_is_an_error() {
