@@ -100,10 +100,55 @@ static bool is_choice(const char *choices, const char *value)
 	return false;
 }
 
+/* The words of a list, each ended by a zero in its copy. */
+struct args_words {
+	char buf[512];
+	const char *word[32];
+	size_t nr;
+};
+
+static void args_split(struct args_words *w, const char *list)
+{
+	char *p = w->buf;
+	snprintf(w->buf, sizeof w->buf, "%s", list);
+	for (w->nr = 0; *p && w->nr < BASE_COUNT(w->word);) {
+		p += strspn(p, " ");
+		if (*p)
+			w->word[w->nr++] = p;
+		p += strcspn(p, " ");
+		if (*p)
+			*p++ = '\0';
+	}
+}
+
+static const char *args_next_word(const void *ctx, size_t i)
+{
+	const struct args_words *w = ctx;
+	return i < w->nr ? w->word[i] : NULL;
+}
+
+int cmd_usage_choice(struct cmd *c, const char *what, const char *value, const char *choices)
+{
+	struct args_words w;
+	args_split(&w, choices);
+	const char *near = base_nearest(value, args_next_word, &w);
+	struct base_str list = {0};
+	for (size_t i = 0; i < w.nr; i++)
+		base_str_addf(&list, "%s%s", i ? " " : "", w.word[i]);
+	if (near)
+		base_str_addf(&list, "; did you mean '%s'?", near);
+	cmd_usage(c, "%s: '%s' is none of: %s", what, value, base_str_text(&list));
+	base_str_fini(&list);
+	return CMD_USAGE;
+}
+
 static bool keep_option(struct cmd *c, const struct cmd_option *o, const char *value)
 {
 	if (value && o->choices && *o->choices != '@' && !is_choice(o->choices, value)) {
-		cmd_usage(c, "--%s: '%s' is none of: %s", o->name, value, o->choices);
+		struct base_str name = {0};
+		base_str_addf(&name, "--%s", o->name);
+		cmd_usage_choice(c, base_str_text(&name), value, o->choices);
+		base_str_fini(&name);
 		return false;
 	}
 	if (c->nr_given == CMD_GIVEN_MAX) {

@@ -104,6 +104,7 @@ void cmd_add_sections(struct base_str *out);
 
 const struct cmd_spec *cmd_table(size_t *ret_nr);
 const struct cmd_spec *cmd_find(const char *name); /* NULL: none */
+const char *cmd_nearest(const char *name);         /* NULL: none is like it */
 /* run(argc, argv), on a stack of 8 MiB where the shell's limit is less than 2. */
 int cmd_on_enough_stack(int (*run)(int argc, char **argv), int argc, char **argv);
 /* Commands of two words, as "noc sim"; their first operand is the second word. */
@@ -202,6 +203,8 @@ void cmd_note(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3);
 void cmd_warn(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* also with --quiet */
 void cmd_note_lines(struct cmd *c, const struct base_str *lines);     /* one message each */
 int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns CMD_USAGE */
+/* A word that is none of those that "a b c" lists; says the nearest. */
+int cmd_usage_choice(struct cmd *c, const char *what, const char *value, const char *choices);
 /* Prints c->err and returns the exit status that goes with it. */
 int cmd_fail(struct cmd *c, enum base_status s);
 int cmd_exit_of(enum base_status s);

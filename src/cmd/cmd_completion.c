@@ -373,5 +373,7 @@ int cmd_run_completion(struct cmd *c)
 		shell[i].write(&out, table, nr);
 		return cmd_write(c, &out);
 	}
+	if (c->nr_operands == 1)
+		return cmd_usage_choice(c, "shell", c->operand[0], "bash zsh fish");
 	return cmd_usage(c, "give one shell: bash, zsh or fish");
 }

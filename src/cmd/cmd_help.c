@@ -285,8 +285,13 @@ int cmd_run_help(struct cmd *c)
 		cmd_help_overview(&out, &st, true);
 		return cmd_write(c, &out);
 	}
-	if (!spec)
-		return cmd_usage(c, "no command '%s'; 'longpole help' lists them", c->operand[0]);
+	if (!spec) {
+		const char *near = cmd_nearest(c->operand[0]);
+		return near ? cmd_usage(
+				      c, "no command '%s'; did you mean '%s'?", c->operand[0], near)
+			    : cmd_usage(c, "no command '%s'; 'longpole help' lists them",
+				      c->operand[0]);
+	}
 	if (written)
 		return cmd_help_manual(c, spec, written);
 	cmd_help_text(&out, spec, &st);

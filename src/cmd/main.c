@@ -142,9 +142,14 @@ static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 	return main_end(&c, spec->run(&c));
 }
 
+const char *cmd_nearest(const char *name)
+{
+	return base_nearest(name, next_command, NULL);
+}
+
 static int unknown_command(const char *word)
 {
-	const char *near = base_nearest(word, next_command, NULL);
+	const char *near = cmd_nearest(word);
 	struct base_str s = {0};
 	report_clean_add(&s, word);
 	fprintf(stderr, "longpole: error: '%s' is neither a command nor a program in $PATH\n",

@@ -48,6 +48,21 @@ test_suggestions() {
 	has err 'did you mean --full?'
 	expect 2 longpole dump --kind=lock_wiat "$trace"
 	has err "did you mean 'lock_wait'"
+	expect 2 longpole locks --sort=hodl "$trace"
+	has err "'hodl' is none of: path gain wait hold" "did you mean 'hold'?"
+	expect 2 longpole export --format perfeto "$trace"
+	has err "did you mean 'perfetto'?"
+	expect 2 longpole report --color=sometimes "$trace"
+	has err "'sometimes' is none of: auto always never"
+	! grep -q 'did you mean' err || fail "suggested something for 'sometimes'"
+	expect 2 longpole noc smi
+	has err "did you mean 'sim'?"
+	expect 2 longpole noc import netrac x -o y.lpt
+	has err "did you mean 'netrace'?"
+	expect 2 longpole help qeues
+	has err "did you mean 'queues'?"
+	expect 2 longpole completion bsh
+	has err "did you mean 'bash'?"
 	expect 2 longpole zzzzzzzzzz
 	! grep -q 'did you mean' err || fail "suggested something for zzzzzzzzzz"
 }
