@@ -18,8 +18,9 @@ static const struct cmd_option option[] = {
 	{"interval", 'i', "TIME", NULL, "how long a window is (default 1s)"},
 	{"count", 'n', "N", NULL, "stop after N windows"},
 	{"limit", 'l', "N", NULL, "rows of each table; 0: all (default 10; with --json 50)"},
-	{"process", 'p', "NAME|PID", NULL,
-		"only paths of these processes (a name may be a pattern)"},
+	{"pid", 'p', "PID", NULL, "only the path of this process"},
+	{"process", 0, "NAME", NULL,
+		"only paths of processes of this name (a pattern) or number, as inside a trace"},
 	{"cgroup", 0, "PATH", NULL, "only paths of processes in this cgroup or below it"},
 	{"output", 'o', "FILE", "@file",
 		"write the answers there (default: standard output; with PROG standard error)"},
@@ -332,6 +333,18 @@ static int cmd_top_open_output(struct top *t)
 	return t->to ? CMD_OK : cmd_fail(t->c, t->c->err.status);
 }
 
+/* -p NAME, for a release: until then -p was --process. */
+static bool cmd_top_process(struct cmd *c, const char **ret)
+{
+	const char *pid = cmd_value(c, "pid");
+	*ret = pid ? pid : cmd_value(c, "process");
+	if (pid && cmd_given(c, "process"))
+		return cmd_usage(c, "--pid and --process: one of them says which") == CMD_OK;
+	if (pid && !cmd_value_is_count(pid))
+		cmd_note(c, "-p is a process's number; of names it is --process=%s", pid);
+	return true;
+}
+
 int cmd_run_top(struct cmd *c)
 {
 	struct top t = {.c = c, .interval_ns = 1000000000, .json = cmd_given(c, "json")};
@@ -347,10 +360,11 @@ int cmd_run_top(struct cmd *c)
 				      : cmd_usage(c, "--merge: of which files?");
 	struct live_options o = {.interval_ns = t.interval_ns,
 		.hindsight = 1,
-		.process = cmd_value(c, "process"),
 		.cgroup = cmd_value(c, "cgroup"),
 		.answer = cmd_top_show,
 		.ctx = &t};
+	if (!cmd_top_process(c, &o.process))
+		return CMD_USAGE;
 	bool program = c->nr_operands && !strcmp(c->operand[0], "--");
 	if (program && c->nr_operands < 2)
 		return cmd_usage(c, "no program given after --");

@@ -191,6 +191,11 @@ struct cmd_answer cmd_answer_begin(const struct cmd *c, enum base_status s)
 	};
 }
 
+void cmd_answer_set(const struct cmd *c, struct cmd_answer *a, enum base_status s)
+{
+	*a = cmd_answer_begin(c, s);
+}
+
 int cmd_answer_end(struct cmd *c, struct cmd_answer *a, struct report_run *run)
 {
 	int exit_status = CMD_OK;

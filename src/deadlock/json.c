@@ -160,6 +160,16 @@ static const struct deadlock_frame *json_place_of(const struct deadlock_wait *w)
 	return NULL;
 }
 
+/* A location needs a file and a line, or GitHub refuses the whole document: the module's first, where the source is not
+ * known. */
+static json_t *json_physical_location(const struct deadlock_frame *f)
+{
+	bool known = f && *f->file;
+	const char *uri = known ? f->file : f && *f->module ? f->module : "program";
+	return json_pack("{s:{s:o}, s:{s:o}}", "artifactLocation", "uri", safe(uri), "region",
+		"startLine", base_json_u64(known && f->line ? f->line : 1));
+}
+
 static json_t *location(const struct deadlock_answer *a, uint32_t i)
 {
 	const struct deadlock_wait *w = &a->wait[i];
@@ -170,40 +180,71 @@ static json_t *location(const struct deadlock_answer *a, uint32_t i)
 	base_str_addf(&s, "%s %s: ", who, deadlock_kind_text(w->kind));
 	deadlock_say_object(&s, a, i, 0);
 	json_t *l = json_pack("{s:{s:o}}", "message", "text", json_text_of(&s));
-	if (f && *f->file)
-		json_object_set_new(l, "physicalLocation",
-			json_pack("{s:{s:o}, s:{s:o}}", "artifactLocation", "uri", safe(f->file),
-				"region", "startLine", base_json_u64(f->line)));
+	json_object_set_new(l, "physicalLocation", json_physical_location(f));
 	if (f && *f->function)
 		json_object_set_new(l, "logicalLocations",
 			json_pack("[{s:o}]", "fullyQualifiedName", safe(f->function)));
 	return l;
 }
 
-static json_t *json_result_json(const struct deadlock_answer *a, const struct deadlock_finding *f)
+/* Where each of them waits: the same in every run that hangs so. */
+static json_t *json_print_of(const struct deadlock_answer *a, const struct deadlock_finding *f)
 {
-	json_t *flows = json_array();
-	struct base_str s = {0}, print = {0};
+	struct base_str print = {0};
 	for (uint32_t m = 0; m < f->nr_members; m++) {
-		json_array_append_new(flows, json_pack("{s:[{s:o}]}", "locations", "location",
-						     location(a, f->member[m])));
 		const struct deadlock_frame *p = json_place_of(&a->wait[f->member[m]]);
 		base_str_addf(&print, "%s%s+%" PRIu64, m ? "," : "", p ? p->function : "?",
 			p ? p->offset : 0);
 	}
+	return json_text_of(&print);
+}
+
+/* The same circle in two processes has one print: the n-th gets its number, for who reads them takes
+ * equal ones for one. GitHub looks at the second key alone. */
+static json_t *json_fingerprints(
+	json_t *seen, const struct deadlock_answer *a, const struct deadlock_finding *f)
+{
+	json_t *print = json_print_of(a, f);
+	struct base_str text = {0}, hashed = {0};
+	unsigned nr = 1;
+	uint64_t hash = 0;
+	for (size_t i = 0; i < json_array_size(seen); i++)
+		if (json_equal(json_array_get(seen, i), print))
+			nr++;
+	base_str_add(&text, json_string_value(print));
+	if (nr > 1)
+		base_str_addf(&text, "#%u", nr);
+	for (const char *p = base_str_text(&text); *p; p++)
+		hash = base_hash_u64(hash ^ (unsigned char)*p);
+	base_str_addf(&hashed, "%016" PRIx64 ":1", base_hash_u64(hash));
+	json_array_append_new(seen, print);
+	return json_pack("{s:o, s:o}", "waitPlaces/v1", json_text_of(&text),
+		"primaryLocationLineHash", json_text_of(&hashed));
+}
+
+static json_t *json_result_json(
+	const struct deadlock_answer *a, const struct deadlock_finding *f, json_t *fingerprints)
+{
+	json_t *flows = json_array();
+	struct base_str s = {0};
+	for (uint32_t m = 0; m < f->nr_members; m++)
+		json_array_append_new(flows, json_pack("{s:[{s:o}]}", "locations", "location",
+						     location(a, f->member[m])));
 	deadlock_say_finding(&s, a, f);
-	return json_pack("{s:s, s:s, s:{s:o}, s:[o], s:[{s:o}], s:{s:o}}", "ruleId",
+	return json_pack("{s:s, s:s, s:{s:o}, s:[o], s:[{s:o}], s:o}", "ruleId",
 		deadlock_finding_name(f->kind), "level",
 		f->sure == DEADLOCK_CERTAIN ? "error" : "warning", "message", "text",
 		json_text_of(&s), "locations", location(a, f->member[0]), "codeFlows",
-		"threadFlows", flows, "partialFingerprints", "waitPlaces/v1", json_text_of(&print));
+		"threadFlows", flows, "partialFingerprints", fingerprints);
 }
 
 json_t *deadlock_sarif(const struct deadlock_answer *a, const char *tool)
 {
-	json_t *results = json_array(), *rules = json_array();
+	json_t *results = json_array(), *rules = json_array(), *seen = json_array();
 	for (size_t i = 0; i < a->nr_findings; i++)
-		json_array_append_new(results, json_result_json(a, &a->finding[i]));
+		json_array_append_new(results, json_result_json(a, &a->finding[i],
+						       json_fingerprints(seen, a, &a->finding[i])));
+	json_decref(seen);
 	for (unsigned k = 0; k <= DEADLOCK_FINDING_STUCK; k++)
 		json_array_append_new(rules, json_pack("{s:s}", "id", deadlock_finding_name(k)));
 	return json_pack("{s:s, s:s, s:[{s:{s:{s:s, s:s, s:o}}, s:o}]}", "version", "2.1.0",

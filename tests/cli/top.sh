@@ -91,6 +91,16 @@ test_top_count_and_text() {
 	grep -q '^  share .*STATES' out || { cat out >&2; fail "no states"; }
 	expect 0 longpole top --interval=10ms --process='no-such-*' --json "$trace"
 	is_json <(head -n 1 out) '.paths == 0 and .states == []'
+	expect 0 longpole top --interval=10ms -p 'ladd*' --json "$trace" # as it was called
+	cp out old
+	has err '--process=ladd'
 	expect 0 longpole top --interval=10ms --process='ladd*' --json "$trace"
+	cmp old out || fail "-p NAME is not --process"
 	jq -e -s 'any(.paths > 0)' out >/dev/null || fail "no paths of the process named"
+	expect 2 longpole top -p 1 --process=x "$trace"
+	has err 'one of them'
+	expect 2 longpole report -p 1 "$trace"
+	has err "unknown option '-p'" '--process'
+	expect 2 longpole stat -p 1
+	has err "'longpole top'"
 }

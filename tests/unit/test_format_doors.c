@@ -362,9 +362,31 @@ static void sarif_of_a_deadlock(void **state)
 					.flow = flow,
 					.nr_flows = 2,
 					.fingerprint = 7});
+	/* Nowhere, and twice the same: each is somewhere, and itself. */
+	s.program = "bin/server";
+	for (int i = 0; i < 2; i++)
+		format_sarif_result(&s, &(struct format_sarif_result){
+						.level = FORMAT_SARIF_note, .text = "b", .fingerprint = 7});
 	format_sarif_end(&s);
 	json_t *j = json_loads(base_str_text(&s.text), 0, NULL);
 	assert_non_null(j);
+	json_t *results = json_object_get(json_array_get(json_object_get(j, "runs"), 0), "results");
+	const char *print[3], *nowhere;
+	json_int_t first_line;
+	assert_int_equal(json_array_size(results), 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(json_unpack(json_array_get(results, i), "{s:{s:s}}",
+					 "partialFingerprints", "primaryLocationLineHash", &print[i]),
+			0);
+	assert_string_not_equal(print[0], print[1]);
+	assert_string_not_equal(print[0], print[2]);
+	assert_string_not_equal(print[1], print[2]);
+	assert_int_equal(json_unpack(json_array_get(results, 1), "{s:[{s:{s:{s:s},s:{s:I}}}]}",
+				 "locations", "physicalLocation", "artifactLocation", "uri",
+				 &nowhere, "region", "startLine", &first_line),
+		0);
+	assert_string_equal(nowhere, "bin/server");
+	assert_int_equal(first_line, 1);
 	const char *thread, *uri, *other, *level;
 	json_int_t line;
 	assert_int_equal(
