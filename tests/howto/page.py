@@ -101,7 +101,8 @@ def run(page, tree):
             if done.returncode:
                 raise Stale(f"line {line}: exit status {done.returncode}: {printed.strip()[-600:]}")
         elif kind == PRINTS and not is_printed(text, printed):
-            raise Stale(f"line {line}: it printed: {printed.strip()[:600]}")
+            lines = [want for want in text.splitlines() if not is_printed(f"...{want}...", printed)]
+            raise Stale(f"line {line}: not printed: {lines[0] if lines else 'in this order'}; it printed: {printed.strip()[-600:]}")
 
 
 def main():

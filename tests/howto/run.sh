@@ -7,6 +7,8 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 : "${LONGPOLE_SOURCE:=$(cd "$here/../.." && pwd)}"
 export LC_ALL=C.UTF-8 COLUMNS=100 LONGPOLE_BUILD=build XDG_STATE_HOME=/nonexistent
+export -n LONGPOLE_SOURCE LONGPOLE # (what is run is of the copy)
+readonly files_max=8               # what is added by hand: more would be needless edits
 mapfile -t pages < <(cd "$LONGPOLE_SOURCE/doc/howto" && basename -s .md add-*.md | grep -vxFf "$here/not-executed.txt")
 # What pages may run; the unit tests that they bring are built, too.
 targets=(src/cmd/longpole src/preload/liblongpole-preload.so src/trace/gen-format-doc tests/golden/dump_tool)
@@ -25,7 +27,9 @@ build() {
 	shift
 	for page in "$@"; do
 		"$here/page.py" apply "doc/howto/$page.md" "$tree" || return
-		"$here/page.py" files "doc/howto/$page.md" >>"$tree/files"
+		mapfile -t files < <("$here/page.py" files "doc/howto/$page.md")
+		((${#files[@]} <= files_max)) || { echo "$page: touches ${#files[@]} files, at most $files_max are allowed"; return 1; }
+		printf '%s\n' "${files[@]}" >>"$tree/files"
 	done
 	mapfile -t files <"$tree/files"
 	for file in "${files[@]}"; do
@@ -33,8 +37,8 @@ build() {
 	done
 	(
 		cd "$tree" || exit
-		meson setup build -Dbuildtype=plain -Dbpf=disabled -Dvalgrind=disabled -Dmpi=disabled \
-			-Dsqlite=disabled >setup.log 2>&1 || { tail -n 15 setup.log; exit 1; }
+		meson setup build -Dbuildtype=plain -Dbpf=disabled -Dvalgrind=disabled -Dmpi=disabled >setup.log 2>&1 ||
+			{ tail -n 15 setup.log; exit 1; }
 		ninja -C build --quiet "${wanted[@]}" >build.log 2>&1 || { grep -m 5 -E 'error|FAILED|undefined' build.log; exit 1; }
 		! grep -F 'warning: ' build.log | grep -F -f files
 	)
