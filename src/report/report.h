@@ -228,6 +228,7 @@ struct report_scenarios {
 	struct base_arena *arena;
 	struct report_scenario *scenario;
 	size_t nr, capacity;
+	bool self; /* a function is only what runs in it, not what it calls */
 };
 enum { REPORT_SCENARIOS_MAX = 256, REPORT_EDITS_MAX = 64 };
 
