@@ -270,6 +270,22 @@ uint32_t model_stream_actor(const struct model *m, uint32_t stream);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr);
+/* The same with all that each calls: shares overlap. As many as there are without stacks are only
+ * what runs itself and what is inlined. */
+const struct model_function_share *model_functions_inclusive(
+	const struct model *m, uint32_t state, size_t *ret_nr);
+/* What share of a state's samples has a function of a kind among its callers, or runs itself in one:
+ * each sample counts once. One match for all states of a question: it remembers answers. */
+struct model_match {
+	bool (*is_it)(void *ctx, const char *function);
+	void *ctx;
+	bool self; /* only where it runs itself, or is inlined */
+	struct base_map functions, points;
+};
+/* False: none has, or no memory. ret: its shares and nr_samples. */
+bool model_share_in(struct model *m, uint32_t state, struct model_match *match,
+	struct model_function_share *ret);
+void model_match_fini(struct model_match *match);
 /* Of the time that a state executes, what share its samples have in loops that only wait (trace
  * kind wait_loop), and where most of these are (a site); share 0: none are. */
 struct model_spin {

@@ -384,17 +384,31 @@ struct model_chain {
 	uint32_t function; /* string */
 };
 /* What a sample was in, in the upper half of its key: a function's string, else */
-enum { MODEL_SAMPLE_module = 1, MODEL_SAMPLE_chain };
+enum { MODEL_SAMPLE_module = 1, MODEL_SAMPLE_chain, MODEL_SAMPLE_inside, MODEL_SAMPLE_point };
+struct sample_point { /* callers.c: one of the others, and who called it */
+	uint64_t function;
+	uint32_t stack;
+};
 
 enum { MODEL_STRATA = 16 }; /* parts of a visit of a state: samples.c */
 struct strata {
 	uint64_t nr[MODEL_STRATA];
+};
+struct sample_row {
+	uint64_t function, nr; /* function: a key of samples */
+	uint32_t stratum;
 };
 struct function_list { /* where samples were, most first */
 	struct model_function_share *function;
 	struct strata *strata; /* of each; NULL once the shares are known */
 	size_t nr;
 	uint64_t nr_samples;
+	struct strata all;
+	struct model_function_share *called; /* each function with all that it calls: callers.c */
+	struct strata *called_strata;
+	size_t nr_called, called_capacity, called_strata_capacity;
+	struct sample_row *row;
+	size_t nr_rows, row_capacity;
 };
 
 struct state_info {
@@ -517,6 +531,12 @@ struct model_sampled {
 	uint32_t nr_chains;
 	size_t chain_capacity;
 	struct base_map chains; /* (parent, function string) -> chain */
+	struct sample_point *point;
+	size_t nr_points, point_capacity;
+	struct base_map points; /* (function, stack) -> point */
+	const char **inside;    /* texts: a library without names, by who called it */
+	size_t nr_insides, inside_capacity;
+	struct base_map insides; /* (module, callers' strings) -> of them */
 };
 
 /* What times and signals end (rules_clock.c). */
@@ -1027,6 +1047,18 @@ void model_count_visit(struct model *m, struct thread *t);
 void model_visit_enters(struct model *m, struct thread *t, uint32_t state, uint64_t time_ns);
 
 void model_empty_list(struct function_list *l);
+void model_share_of(const struct function_list *l, const struct strata *s,
+	struct model_function_share *ret); /* of its samples; nr_samples is said */
+
+/* ---- callers.c: samples with their stacks ---------------------------------------------------- */
+
+/* The key of a sample that was in `function` of `module`, called as the stack says. */
+uint64_t model_sample_key(struct model *m, uint64_t function, uint32_t module, uint32_t stack);
+uint64_t model_sample_function(const struct model *m, uint64_t key); /* without its callers */
+/* The samples of a row count for all who called its function. `at` is of the pass: (list, function)
+ * -> index + 1. */
+bool model_add_called(struct model *m, struct function_list *l, uint64_t list, struct base_map *at,
+	const struct sample_row *row);
 
 /* ---- sites.c: places in the code ------------------------------------------------------------- */
 

@@ -96,6 +96,7 @@ enum base_status record_converter_init(struct record_converter *c, const struct 
 
 void record_converter_fini(struct record_converter *c)
 {
+	record_unwinders_fini(&c->unwinders);
 	for (size_t i = 0; i < c->nr_threads; i++) {
 		base_free(c->thread[i]->block);
 		base_free(c->thread[i]->note);

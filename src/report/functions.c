@@ -2,6 +2,7 @@
 /* functions.c - where the processor was in a state, by samples: functions, and what was inlined in
  * them. */
 #include "report/private.h"
+#include "symbol/symbol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,14 +93,23 @@ void report_functions_finish(struct report_function *f, size_t nr, double weight
 
 /* ---- rendered -------------------------------------------------------------------------------- */
 
+/* Whole where it fits, or all is asked for. */
+static void functions_add_name(struct base_str *s, const struct report_style *st, const char *name)
+{
+	enum { LONG = 40 };
+	if (st->full || report_width(name) <= LONG)
+		base_str_add(s, name);
+	else
+		symbol_short_add(s, name, st->utf8);
+}
+
 static void functions_add_function(
 	struct base_str *s, const struct report_style *st, const struct report_function *f)
 {
-	base_str_addf(s, "%s%s %.0f %% %s%.0f", s->length ? ", " : "",
-		*f->name    ? f->name
-		: *f->where ? f->where
-			    : "?",
-		f->share * 100, st->utf8 ? "\xc2\xb1" : "+-", (f->share_high - f->share_low) * 50);
+	base_str_add(s, s->length ? ", " : "");
+	functions_add_name(s, st, *f->name ? f->name : *f->where ? f->where : "?");
+	base_str_addf(s, " %.0f %% %s%.0f", f->share * 100, st->utf8 ? "\xc2\xb1" : "+-",
+		(f->share_high - f->share_low) * 50);
 }
 
 static void functions_end_line(

@@ -282,6 +282,7 @@ struct report_scenarios {
 	struct base_arena *arena;
 	struct report_scenario *scenario;
 	size_t nr, capacity;
+	bool self; /* a function is only what runs in it, not what it calls */
 };
 enum { REPORT_SCENARIOS_MAX = 256, REPORT_EDITS_MAX = 64 };
 
@@ -784,8 +785,8 @@ json_t *report_coach_json(const struct report_coach *c);
 /* Texts of others, made fit: control characters become '?', invalid UTF-8 becomes U+FFFD. */
 void report_clean_add(struct base_str *out, const char *text);
 
-/* A name of C++'s that is wider than `width` code points, without what is between its angle
- * brackets, and then, if it has to be, its parentheses: `more` stands for that. It is not cut. */
+/* A text that is wider than `width` code points, with its long names of C++'s and Rust's folded
+ * (symbol_short_add_text()); more: ".." or an ellipsis. It is not cut. */
 void report_add_elided(struct base_str *out, const char *name, size_t width, const char *more);
 
 /* A name in the midst of text: clean, and elided (with "..") where it is long. */

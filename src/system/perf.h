@@ -24,6 +24,7 @@ struct system_perf_record {
 	struct record_map_event map; /* path: into the bytes that were parsed */
 	char comm[16];
 	uint64_t frames[RECORD_FRAMES_MAX];
+	struct record_user_state user; /* of a sample; its stack: into the bytes that were parsed */
 };
 
 /*

@@ -88,6 +88,29 @@ static void test_parse_sample(void **state)
 	assert_int_equal(r.event.nr_frames, 2); /* the instruction itself is no caller */
 	assert_int_equal(r.event.frame[0], 0x402000);
 	assert_int_equal(r.event.frame[1], 0x403000);
+	assert_int_equal(r.user.stack_bytes, 0);
+	/* registers and a piece of the stack */
+	size_t without = b.size;
+	add_u64(&b, PERF_SAMPLE_REGS_ABI_64);
+	for (uint64_t i = 0; i < 9; i++)
+		add_u64(&b, 100 + i);
+	add_u64(&b, 16);
+	add_u64(&b, 0xaaaa);
+	add_u64(&b, 0xbbbb);
+	add_u64(&b, 8); /* of which so many were there */
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.nr_frames, 2);
+	assert_int_equal(r.user.rbx, 100);
+	assert_int_equal(r.user.rsp, 102);
+	assert_int_equal(r.user.rip, 103);
+	assert_int_equal(r.user.r15, 108);
+	assert_int_equal(r.user.stack_bytes, 8);
+	assert_memory_equal(r.user.stack, b.at + b.size - 24, 8);
+	uint64_t too_many = 24; /* bytes that are not there */
+	memcpy(b.at + without + 80, &too_many, sizeof too_many);
+	assert_int_equal(system_perf_parse(b.at, b.size, &r), b.size);
+	assert_int_equal(r.event.nr_frames, 2);
+	assert_int_equal(r.user.stack_bytes, 0);
 	/* a number of frames that is not there */
 	uint64_t lie = 1ull << 61;
 	memcpy(b.at + sizeof(struct perf_event_header) + 32, &lie, sizeof lie);

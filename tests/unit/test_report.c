@@ -819,23 +819,23 @@ static void long_names_keep_what_tells_them_apart(void **state)
 		size_t width;
 	} given[] = {
 		{"std::vector<int, std::allocator<int> >::size() const",
-			"std::vector<..>::size() const", 40},
+			"std::vector<int>::size", 40},
 		{"std::vector<int, std::allocator<int> >::size() const",
 			"std::vector<int, std::allocator<int> >::size() const", 60},
-		{"f<a::b<c>, (d)3>(a::b<c> const&, void (*)(int))", "f<..>(..)", 20},
-		{"a::operator<<(std::ostream&, x<y, z> const&)", "a::operator<<(..)", 20},
-		{"a::operator()(std::ostream&, x<y, z> const&)", "a::operator()(..)", 20},
-		{"x<yyyy, zzz>::operator->() const", "x<..>::operator->() const", 26},
+		{"f<a::b<c>, (d)3>(a::b<c> const&, void (*)(int))", "f<..>", 20},
+		{"a::operator<<(std::ostream&, x<y, z> const&)", "a::operator<<", 20},
+		{"a::operator()(std::ostream&, x<y, z> const&)", "a::operator()", 20},
+		{"x<yyyy, zzz>::operator->() const", "x<yyyy, zzz>::operator->", 26},
 		{"bool operator< <int, long>(p<int, long> const&)",
-			"bool operator< <int, long>(..)", 20},
+			"bool operator< <int, long>", 20},
 		{"g<h, decltype(i->j)>::k", "g<..>::k", 10},
 		{"memcmp 42 % <0.1 %, fill (work.cc:12)", "memcmp 42 % <0.1 %, fill (work.cc:12)",
 			10},
 		{"waits < 5 and > 3", "waits < 5 and > 3", 3},
 		{"a<b", "a<b", 1},
 		{"main::{lambda(int, long)#1}::operator()(int, long) const",
-			"main::{lambda(..)#1}::operator()(..) const", 30},
-		{"(anonymous namespace)::run(unsigned long)", "(anonymous namespace)::run(..)", 20},
+			"main::lambda", 30},
+		{"(anonymous namespace)::run(unsigned long)", "run", 20},
 		{"v<int>", "v<int>", 1},
 	};
 	(void)state;
@@ -902,7 +902,7 @@ static void place_cell_keeps_the_line(void **state)
 	} CASES[] = {
 		{"climb (ladder.c:7)", "climb (ladder.c:7)  ", 20},
 		{"main::{lambda()#1} (invoke.h:61), inlined f (sm.cc:8)",
-			"main::{lam\xe2\x80\xa6 (sm.cc:8)", 21},
+			"main::\xce\xbb (i\xe2\x80\xa6 (sm.cc:8)", 21},
 		{"prog+0x1234567", "prog+0x12\xe2\x80\xa6", 10},
 		{"climb (ladder.c:7)", "climb (la\xe2\x80\xa6", 10},
 	};

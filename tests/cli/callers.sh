@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # variables come from run.sh
+# callers.sh - samples have stacks: who called the function that ran, without frame pointers.
+
+# sampled_callers - a trace of tests/target/callers in $work/callers.lpt, made once.
+sampled_callers() {
+	[[ -s $work/callers.lpt ]] || expect 0 longpole record -q -o "$work/callers.lpt" "$LONGPOLE_BUILD/tests/target/callers"
+	longpole dump -k sample "$work/callers.lpt" | grep -w leaf >samples || skip "this kernel gave no samples"
+	[[ $(uname -m) == x86_64 ]] || skip "callers are found by frame pointers here"
+}
+
+# No leaf is without its caller, and each chain goes on to the thread's begin.
+test_callers_are_never_lost() {
+	sampled_callers
+	grep -vE 'stack=[0-9]+\((heavy|light|descend) .*< work .*(start_thread|clone)' samples && fail "a caller is lost"
+	grep -E '(descend [^<]*< ){13}work' samples >/dev/null || fail "nothing comes from as deep as it is"
+}
+
+# How often each is the caller is what the program does: 60, 20, 20 %, within five standard deviations.
+test_callers_are_counted() {
+	sampled_callers
+	awk '{n++; for (f in want) if ($0 ~ "\\(" f " \\(") seen[f]++}
+		BEGIN {want["heavy"] = .6; want["light"] = .2; want["descend"] = .2}
+		END {for (f in want) {p = want[f]; d = seen[f] / n - p
+			if (d * d > 25 * p * (1 - p) / n) {print f, seen[f], "of", n; bad = 1}} exit bad}' \
+		<(sed 's/.*stack=[0-9]*\(([a-z]* (\).*/\1/' samples) >&2 || fail "shares of the callers"
+}
+
+# path_share_of FUNCTION [OPTION...] - in $share: of the critical path, as whatif says.
+path_share_of() {
+	local function=$1
+	shift
+	expect 0 longpole whatif "$@" --json "$work/callers.lpt" scale "$function=-50%"
+	share=$(jq '.result.scenarios[0].edits[0].path_share' out)
+}
+
+# A function is scaled with all that it calls; --self leaves that out. (Of what the path has of all of it: others use processors, too.)
+test_callers_in_what_if() {
+	sampled_callers
+	local share all name least most
+	path_share_of work
+	all=$share
+	while read -r name least most; do
+		path_share_of "$name"
+		awk -v s="$share" -v all="$all" -v lo="$least" -v hi="$most" 'BEGIN {exit !(s >= lo * all && s <= hi * all)}' ||
+			fail "$name is $share of the path, all of it $all"
+	done <<-END
+		heavy 0.50 0.70
+		light 0.12 0.28
+		leaf 0.95 1.01
+	END
+	path_share_of leaf --self
+	awk -v s="$share" -v all="$all" 'BEGIN {exit !(s >= 0.9 * all)}' || fail "leaf itself is $share of the path"
+	longpole whatif --self "$work/callers.lpt" scale heavy=-50% >out 2>err && fail "heavy runs nothing itself"
+	grep -q 'no state, place or sampled function' err || fail "another reason: $(<err)"
+}
