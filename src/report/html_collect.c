@@ -385,15 +385,29 @@ static enum base_status choose_lanes(struct html_timeline *t, struct collect *c,
 	return t->lane ? s : report_no_memory(err);
 }
 
-/* What an actor was in when the records ended is open: until its end (an image's that execve()
- * replaced), or the run's. */
-static enum base_status close_tracks(
-	struct html_timeline *t, struct collect *c, struct model *m, struct base_err *err)
+/* When a thread that was not seen to end cannot have gone on: its end, or when the image that an
+ * execve() put in its place began. `begun_ns` knows of later actors when each thread began. */
+static uint64_t html_collect_end_ns(
+	const struct html_timeline *t, const struct model_actor *a, struct base_map *begun_ns)
 {
-	for (size_t i = 0; i < c->nr_tracks; i++) {
+	uint64_t end_ns = a->ended && a->end_ns < t->end_ns ? a->end_ns : t->end_ns, next_ns;
+	if (a->tid && !a->ended && base_map_get(begun_ns, a->pid, a->tid, &next_ns) &&
+		next_ns >= a->end_ns && next_ns < end_ns)
+		end_ns = next_ns;
+	return end_ns;
+}
+
+/* What an actor was in when the records ended is open: until its end, or the run's. From the last
+ * one back: actors have the order in which they began. */
+static enum base_status html_collect_close(struct html_timeline *t, struct collect *c,
+	struct model *m, struct base_map *begun_ns, struct base_err *err)
+{
+	for (size_t i = c->nr_tracks; i-- > 0;) {
 		struct html_track *k = &c->track[i];
 		const struct model_actor *a = model_actor(m, (uint32_t)i);
-		uint64_t end_ns = a->ended && a->end_ns < t->end_ns ? a->end_ns : t->end_ns;
+		uint64_t end_ns = html_collect_end_ns(t, a, begun_ns);
+		if (a->tid && base_map_put(begun_ns, a->pid, a->tid, a->begin_ns) != BASE_OK)
+			return report_no_memory(err);
 		if (k->begun && c->next_state[i] != REPORT_NONE && end_ns > k->open.end_ns) {
 			enum base_status s = html_collect_add_slice(
 				c, (uint32_t)i, k->open.end_ns, end_ns, c->next_state[i], err);
@@ -404,6 +418,15 @@ static enum base_status close_tracks(
 			return report_no_memory(err);
 	}
 	return BASE_OK;
+}
+
+static enum base_status close_tracks(
+	struct html_timeline *t, struct collect *c, struct model *m, struct base_err *err)
+{
+	struct base_map begun_ns = {0};
+	enum base_status s = html_collect_close(t, c, m, &begun_ns, err);
+	base_map_fini(&begun_ns);
+	return s;
 }
 
 /* ---- states: from the model's ids to those of the page --------------------------------------- */
