@@ -584,6 +584,7 @@ static void perf_hand_over(void *ctx, struct system_perf_record *r)
 	e.time_ns = os_clock_from_raw(c->clock, e.time_ns);
 	if (r->user.stack_bytes)
 		e.nr_frames = record_converter_unwind(c, e.pid, &r->user, r->frames, e.nr_frames);
+	e.frame = NULL; /* (the record's own) */
 	if (e.nr_frames) {
 		e.frame = base_alloc(e.nr_frames * sizeof *e.frame);
 		if (e.frame)
