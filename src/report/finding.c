@@ -70,24 +70,25 @@ static void finding_add_run(struct base_str *s, const struct subject *u)
 
 static void finding_add_latency(struct base_str *s, const struct report_row *row)
 {
-	switch (row->cause) {
-	case MODEL_CAUSE_handover:
-	case MODEL_CAUSE_handover_flush:
-	case MODEL_CAUSE_handover_signal:
-		base_str_addf(s,
-			"between give and take: what is handed over through %s waits for its "
-			"receiver to wake up, or to get round to it",
-			row->what);
-		break;
-	case MODEL_CAUSE_waking:
-		base_str_add(s, "waking: threads were woken and had not gone on yet");
-		break;
-	default:
-		base_str_addf(s,
-			"the %s: from its making to its first recorded step, or from its end to "
-			"whoever waits for it",
-			row->state);
-	}
+	static const struct {
+		enum model_cause cause;
+		const char *before, *behind; /* around what the state is about */
+	} text[] = {
+		{MODEL_CAUSE_handover, "the hand-off through ",
+			": the receiver wakes up late, or has other work first"},
+		{MODEL_CAUSE_handover_flush, "the hand-off of ", ", which start late"},
+		{MODEL_CAUSE_handover_signal, "the hand-off of ", ", which is noticed late"},
+		{MODEL_CAUSE_waking, "", ": threads were woken, and it took them long to go on"},
+		{MODEL_CAUSE_start_thread, "the ", ", from its creation to its first step"},
+		{MODEL_CAUSE_start_process, "the ", ", from its creation to its first step"},
+		{MODEL_CAUSE_thread_ends, "the ", ", until the thread that waits for it goes on"},
+	};
+	for (size_t i = 0; i < BASE_COUNT(text); i++)
+		if (text[i].cause == row->cause) {
+			base_str_addf(s, "%s%s%s", text[i].before, row->what, text[i].behind);
+			return;
+		}
+	base_str_add(s, row->state);
 }
 
 /* A lock that keeps nobody waiting is no bottleneck: what is done under it is. */
@@ -96,20 +97,20 @@ static void finding_add_hold(struct base_str *s, const struct subject *u)
 	const struct report_row *row = u->row;
 	if (u->waited_for) {
 		base_str_addf(s, "inside %s", row->what);
-	} else {
-		base_str_add(s, "computing");
-		if (u->function)
-			base_str_addf(s, " in %s%s", u->function,
-				finding_is_plain(u->function) ? "()" : "");
-		base_str_addf(s, " while it holds %s", row->what);
+		if (*row->where)
+			base_str_addf(s, " (taken at %s)", row->where);
+		finding_add_who(s, ", by ", u);
+		return;
 	}
-	if (*row->where)
-		base_str_addf(s, " (taken at %s)", row->where);
-	if (!u->waited_for && !u->waited_ns)
-		base_str_add(s, ", for which nobody waited");
-	else if (!u->waited_for)
-		base_str_add(s, ", for which hardly anybody waited");
-	finding_add_who(s, ", by ", u);
+	base_str_add(s, "computing");
+	if (u->function)
+		base_str_addf(
+			s, " in %s%s", u->function, finding_is_plain(u->function) ? "()" : "");
+	else
+		base_str_addf(s, " under %s", row->what);
+	base_str_addf(s, "%s, for which %s waited", u->function ? " under a lock" : "",
+		u->waited_ns ? "hardly anybody" : "nobody");
+	finding_add_who(s, *row->topic_actor ? ", thread " : ", ", u);
 }
 
 static void finding_add_kind(struct base_str *s, const struct report *r, const struct subject *u)
@@ -162,10 +163,9 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 		else if (r->trace.process)
 			base_str_add(s, row->state);
 		else
-			base_str_addf(s, "asleep because the program asked for it%s",
-				row->cause == MODEL_CAUSE_sleep
-					? ""
-					: " (a wait's time limit ended it)");
+			base_str_add(s, row->cause == MODEL_CAUSE_sleep
+						? "asleep because the program asked for it"
+						: "asleep until a time limit ended the wait");
 		finding_add_where(s, ", at ", row->where);
 		finding_add_who(s, ", in ", u);
 		break;
@@ -202,8 +202,7 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 
 static void find_function(struct subject *u)
 {
-	if (u->row->nr_functions && u->row->function[0].share >= 0.5 &&
-		*u->row->function[0].name)
+	if (u->row->nr_functions && u->row->function[0].share >= 0.5 && *u->row->function[0].name)
 		u->function = u->row->function[0].name;
 }
 

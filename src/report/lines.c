@@ -67,7 +67,7 @@ void report_cell(struct base_str *out, const struct report_style *st, const char
 	size_t width, bool pad)
 {
 	struct base_str shorter = {0};
-	const char *more = st->utf8 ? "\xe2\x80\xa6" : "..";
+	const char *more = report_more(st);
 	report_add_elided(&shorter, text, width, more);
 	text = base_str_text(&shorter);
 	size_t have = report_width(text);
@@ -150,6 +150,11 @@ void report_speedup(struct base_str *out, const struct report_style *st, double 
 		base_str_addf(out, "%.2f%s", speedup, report_times(st));
 	else
 		base_str_addf(out, ">999%s", report_times(st));
+}
+
+const char *report_more(const struct report_style *st)
+{
+	return st->utf8 ? "\xe2\x80\xa6" : "..";
 }
 
 const char *report_arrow(const struct report_style *st)

@@ -258,6 +258,7 @@ void report_speedup(struct base_str *out, const struct report_style *st, double 
 /* A paragraph: words wrapped to the style's columns, continuation lines indented. */
 void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
 	size_t indent, const char *text);
+const char *report_more(const struct report_style *st);  /* of what is cut off */
 const char *report_arrow(const struct report_style *st); /* of what becomes what */
 const char *report_dot(const struct report_style *st);
 /* What to be careful about, a paragraph each; the first has the label CAVEATS. */

@@ -267,10 +267,12 @@ static bool screen_is_apart(const struct report_parts *p)
 static void screen_pole(struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	struct base_str s = {0};
-	if (screen_is_apart(&r->parts))
-		base_str_addf(&s, "%s.", r->finding);
-	else
-		base_str_addf(&s, "The long pole is %s.", r->parts.part[0].text);
+	bool apart = screen_is_apart(&r->parts);
+	if (!apart)
+		base_str_add(&s, "The long pole is ");
+	report_add_elided(&s, apart ? r->finding : r->parts.part[0].text,
+		st->full ? SIZE_MAX : st->columns, report_more(st));
+	base_str_add(&s, ".");
 	report_color_begin(out, st, REPORT_BOLD);
 	report_wrap(out, st, "", 0, base_str_text(&s));
 	report_color_end(out, st);
