@@ -530,9 +530,9 @@ static void screen_trace_caveats(struct screen_caveats *c, const struct report_t
 {
 	struct base_str *s;
 	if (t->readable_bytes < t->file_bytes && (s = screen_caveat(c, 1))) {
-		base_str_add(s, "only ");
+		base_str_add(s, "a cut or damaged file: only ");
 		base_str_add_size(s, t->readable_bytes);
-		base_str_add(s, " of the trace's ");
+		base_str_add(s, " of ");
 		base_str_add_size(s, t->file_bytes);
 		base_str_add(s, " could be read");
 	}
