@@ -314,6 +314,7 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	struct report **ret, struct base_err *err)
 {
 	struct report_pass_options first = {.runner_up = true};
+	struct report_predictor predictor = {0};
 	struct model *m = NULL;
 	struct report_index ix = {0};
 	struct report *r = base_alloc(sizeof *r);
@@ -323,7 +324,10 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	r->arena = base_arena_new(0);
 	if (!r->arena)
 		s = report_no_memory(err);
-	if (s == BASE_OK)
+	if (s == BASE_OK && opts->nr_parts_max)
+		s = report_predictor_pass(
+			&predictor, run, "finding the critical path", &first, &m, err);
+	else if (s == BASE_OK)
 		s = report_pass(run, "finding the critical path", &first, &m, err);
 	if (s == BASE_OK)
 		s = report_index_init(&ix, m, err);
@@ -347,9 +351,11 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	if (s == BASE_OK)
 		s = report_describe_parts(r, m, &ix, err);
 	if (s == BASE_OK)
-		s = report_predict_parts(&r->parts, r->arena, run, opts->nr_parts_max, err);
+		s = report_predict_parts(
+			&r->parts, r->arena, &predictor, m, opts->nr_parts_max, err);
 	if (s == BASE_OK)
 		s = report_fill_finding(r, m, &ix, err);
+	report_predictor_fini(&predictor);
 	report_index_fini(&ix);
 	model_free(m);
 	if (s != BASE_OK)

@@ -322,16 +322,15 @@ static enum base_status parts_predict_some(struct report_parts *p, size_t first,
 }
 
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
-	const struct report_run *run, size_t nr, struct base_err *err)
+	struct report_predictor *predictor, struct model *m, size_t nr, struct base_err *err)
 {
-	struct report_predictor predictor = {0};
 	nr = nr < p->nr ? nr : p->nr;
 	if (!nr || p->elapsed_ns <= 0)
 		return BASE_OK;
-	enum base_status s = report_predictor_init(&predictor, run, nr * REPORT_PART_LEVELS, err);
+	enum base_status s = report_predictor_ready(
+		predictor, m, REPORT_PARTS_DEFAULT * REPORT_PART_LEVELS, err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i += PARTS_A_PASS)
 		s = parts_predict_some(p, i, nr - i < PARTS_A_PASS ? nr - i : PARTS_A_PASS,
-			&predictor, a, run, err);
-	report_predictor_fini(&predictor);
+			predictor, a, predictor->run, err);
 	return s;
 }

@@ -54,14 +54,17 @@ enum base_status report_queues_model(const struct report_run *run, const char *p
 	struct report_queues **ret, struct model **ret_model, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+struct report_predictor;
 /* parts.c: the parts of m's path, longest first, without predictions; of a trace they are the same
  * whoever asks. */
 enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *a,
 	const struct report_run *run, struct model *m, const struct report_index *ix,
 	struct base_err *err) BASE_MUST_CHECK;
-/* What halving and removing the first nr of them would buy. */
+/* What halving and removing the first nr of them would buy: m is of the pass that the predictor
+ * began with. */
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
-	const struct report_run *run, size_t nr, struct base_err *err) BASE_MUST_CHECK;
+	struct report_predictor *predictor, struct model *m, size_t nr,
+	struct base_err *err) BASE_MUST_CHECK;
 bool report_is_part_number(const char *text); /* "#2" */
 /* "mutex m", "#2": which part is meant; NULL: none. */
 const struct report_part *report_find_part(const struct report_parts *p, const char *name);
@@ -167,6 +170,10 @@ enum base_status report_predictor_begin(struct report_predictor *p, const struct
 const struct graph_sink *report_predictor_sink(const struct report_predictor *p);
 enum base_status report_predictor_ready(struct report_predictor *p, struct model *m,
 	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+/* A pass that the predictor learns from; where its log does not fit, one without. */
+enum base_status report_predictor_pass(struct report_predictor *p, const struct report_run *run,
+	const char *what, struct report_pass_options *opts, struct model **ret,
+	struct base_err *err) BASE_MUST_CHECK;
 /* path_ns: the longest path with these edits. */
 enum base_status report_predictor_ask(struct report_predictor *p, const struct graph_scenario *lane,
 	double path_ns, struct report_answer *ret, struct base_err *err) BASE_MUST_CHECK;
