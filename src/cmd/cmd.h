@@ -270,6 +270,10 @@ struct cmd_answer {
 	struct base_str text;
 	json_t *json; /* _end takes it over */
 };
+/* The value of an option that says what is meant by its name, or by its number in the report, "#2";
+ * *ret is NULL where it was not given. `keep` holds it. Failures are the answer's. */
+enum base_status cmd_pattern(struct cmd *c, const struct report_run *run, const char *option,
+	struct base_str *keep, const char **ret);
 struct cmd_answer cmd_answer_begin(const struct cmd *c, enum base_status s);
 /* The same for a section. */
 void cmd_answer_set(const struct cmd *c, struct cmd_answer *a, enum base_status s);

@@ -13,7 +13,8 @@ enum { LIMIT_DEFAULT = 15, GAINS = 8 };
 #define RECORD_MODES  SESSION_LOCK_MODES(X)
 static const struct cmd_option option[] = {
 	{"name", 0, "PATTERN", NULL,
-		"only locks whose name has PATTERN in it (or matches it, with * ? [)"},
+		"only locks whose name has PATTERN in it (or matches it, with * ? [; #2: what the "
+		"report numbers so)"},
 	{"sort", 0, "KEY", SORTS,
 		"by that, most first; gain is the speed when held half as long (default path)"},
 	{"site", 0, NULL, NULL, "under each lock the places in the code that took it"},
@@ -74,7 +75,6 @@ int cmd_section_locks(struct cmd *c, struct report_run *run, struct cmd_answer *
 {
 	struct report_locks *l = NULL;
 	struct report_locks_options opts = {.size = sizeof opts,
-		.pattern = cmd_value(c, "name"),
 		.sort = sort_of(cmd_value(c, "sort")),
 		.nr_gains_max = GAINS,
 		.by_path_only = cmd_given(c, "no-replay")};
@@ -86,7 +86,12 @@ int cmd_section_locks(struct cmd *c, struct report_run *run, struct cmd_answer *
 		return CMD_USAGE;
 	if (!run)
 		return CMD_OK;
-	cmd_answer_set(c, a, report_locks_build(run, &opts, &l, &c->err));
+	struct base_str name = {0};
+	enum base_status s = cmd_pattern(c, run, "name", &name, &opts.pattern);
+	if (s == BASE_OK)
+		s = report_locks_build(run, &opts, &l, &c->err);
+	cmd_answer_set(c, a, s);
+	base_str_fini(&name);
 	if (a->as == CMD_AS_JSON)
 		a->json = report_locks_json(l);
 	else if (a->as == CMD_AS_TEXT)

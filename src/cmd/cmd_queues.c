@@ -6,7 +6,8 @@ enum { LIMIT_DEFAULT = 20, PAGES_DEFAULT = 3 };
 
 static const struct cmd_option option[] = {
 	{"name", 0, "PATTERN", NULL,
-		"only queues whose name has PATTERN in it (or matches it, with * ? [)"},
+		"only queues whose name has PATTERN in it (or matches it, with * ? [; #2: what the "
+		"report numbers so)"},
 	{"histogram", 0, "[PATTERN]", NULL,
 		"a page of histograms for each of these queues instead of a line"},
 	{"limit", 'n', "N", NULL, "show N queues (default 20; with --histogram 3)"},
@@ -47,7 +48,12 @@ static void cmd_queues_table(struct cmd *c, struct report_run *run, const char *
 	size_t limit, struct cmd_answer *a)
 {
 	struct report_queues *q = NULL;
-	cmd_answer_set(c, a, report_queues_build(run, pattern, &q, &c->err));
+	struct base_str name = {0};
+	enum base_status s = cmd_pattern(c, run, "name", &name, &pattern);
+	if (s == BASE_OK)
+		s = report_queues_build(run, pattern, &q, &c->err);
+	cmd_answer_set(c, a, s);
+	base_str_fini(&name);
 	if (a->as == CMD_AS_JSON)
 		a->json = report_queues_json(q);
 	else if (a->as == CMD_AS_TEXT)

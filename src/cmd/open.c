@@ -252,3 +252,14 @@ char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes)
 	base_free(text);
 	return NULL;
 }
+
+enum base_status cmd_pattern(struct cmd *c, const struct report_run *run, const char *option,
+	struct base_str *keep, const char **ret)
+{
+	*ret = cmd_value(c, option);
+	if (!*ret || !run || !report_is_part_number(*ret))
+		return BASE_OK;
+	enum base_status s = report_part_name(run, *ret, keep, &c->err);
+	*ret = base_str_text(keep);
+	return s;
+}

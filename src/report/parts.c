@@ -244,6 +244,34 @@ const struct report_part *report_find_part(const struct report_parts *p, const c
 	return NULL;
 }
 
+enum base_status report_part_name(const struct report_run *run, const char *number,
+	struct base_str *ret, struct base_err *err)
+{
+	struct report_pass_options plain = {0};
+	struct report_index ix = {0};
+	struct report_parts parts = {0};
+	struct model *m = NULL;
+	struct base_arena *a = base_arena_new(0);
+	enum base_status s = a ? report_pass(run, "finding the critical path", &plain, &m, err)
+			       : report_no_memory(err);
+	if (s == BASE_OK)
+		s = report_index_init(&ix, m, err);
+	if (s == BASE_OK)
+		s = report_fill_parts(&parts, a, run, m, &ix, err);
+	const struct report_part *p = s == BASE_OK ? report_find_part(&parts, number) : NULL;
+	if (p)
+		base_str_add(ret, p->name);
+	else if (s == BASE_OK)
+		s = base_fail(err, BASE_ERR_NOTFOUND,
+			"%s: this trace's path has %zu parts; 'longpole report --full' numbers "
+			"them",
+			number, parts.nr);
+	report_index_fini(&ix);
+	model_free(m);
+	base_arena_free(a);
+	return s;
+}
+
 /* ---- predictions ----------------------------------------------------------------------------- */
 
 /* A lane's path, by parts: the longest one but `gone`; "": none. */

@@ -65,7 +65,6 @@ enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
 	struct report_predictor *predictor, struct model *m, size_t nr,
 	struct base_err *err) BASE_MUST_CHECK;
-bool report_is_part_number(const char *text); /* "#2" */
 /* "mutex m", "#2": which part is meant; NULL: none. */
 const struct report_part *report_find_part(const struct report_parts *p, const char *name);
 /* screen.c: in which place, doing what; after the rows. */

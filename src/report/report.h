@@ -153,6 +153,11 @@ struct report_parts {
 	double elapsed_ns, apart_ns[REPORT_APART_NR], own_ns; /* own: elapsed without what is apart */
 };
 
+bool report_is_part_number(const char *text); /* "#2" */
+/* Of what `number` stands for in the run's report: "mutex m". ERR_NOTFOUND: there is no such. */
+enum base_status report_part_name(const struct report_run *run, const char *number,
+	struct base_str *ret, struct base_err *err) BASE_MUST_CHECK;
+
 /* ---- report ---------------------------------------------------------------------------------- */
 
 enum {

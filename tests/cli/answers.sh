@@ -22,6 +22,11 @@ test_report_numbers() {
 	expect 0 longpole whatif --json "$trace" '#1=-50%' -- scale 'mutex ladder_mutex'=-50% -- remove '#1'
 	is_json out ".result.scenarios | .[0].best.predicted_speedup == $halved and .[1].best.predicted_speedup == $halved
 		and .[2].best.predicted_speedup == $gone"
+	expect 0 longpole locks --json --name='#1' "$trace"
+	is_json out '.result.locks | length == 1 and .[0].name == "mutex ladder_mutex"'
+	expect 0 longpole queues --json --name='#1' "$trace"
+	is_json out '.result.queues[0].queue == "mutex ladder_mutex"'
+	expect 2 longpole locks --name='#77' "$trace"
 	expect 2 longpole whatif "$trace" '#77=-50%'
 	has err 'parts' 'longpole report --full'
 }
