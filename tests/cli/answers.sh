@@ -23,7 +23,7 @@ test_report_numbers() {
 	is_json out ".result.scenarios | .[0].best.predicted_speedup == $halved and .[1].best.predicted_speedup == $halved
 		and .[2].best.predicted_speedup == $gone"
 	expect 0 longpole locks --json --name='#1' "$trace"
-	is_json out '.result.locks | length == 1 and .[0].name == "mutex ladder_mutex"'
+	is_json out '.result.locks | length == 1 and .[0].lock == "mutex ladder_mutex"'
 	expect 0 longpole queues --json --name='#1' "$trace"
 	is_json out '.result.queues[0].queue == "mutex ladder_mutex"'
 	expect 2 longpole locks --name='#77' "$trace"
