@@ -285,11 +285,10 @@ const struct model_nameless *model_nameless(enum trace_object_type type)
 /* ---- states: causes and their arguments ------------------------------------------------------ */
 
 static const struct {
-	const char *name, *lead, *phrase, *sentence;
+	const char *name, *lead, *phrase;
 	enum model_state_kind kind;
 } causes[MODEL_CAUSE_NR] = {
-#define STATE(cause, kind, lead, phrase, sentence)                                                 \
-	{#cause, lead, phrase, sentence, MODEL_STATE_##kind},
+#define STATE(cause, kind, lead, phrase, sentence) {#cause, lead, phrase, MODEL_STATE_##kind},
 #include "model/states.def"
 #undef STATE
 };
