@@ -114,21 +114,17 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 	}
 	const struct trace_object *def =
 		&m->defs->objects[c->object < m->nr_objects ? c->object : 0];
-	switch (c->type) {
-	case TRACE_OBJECT_pipe:
-	case TRACE_OBJECT_socket:
-		if (!has_its_users_alone(m, c))
+	enum trace_object_type type = (enum trace_object_type)c->type;
+	bool has_users = model_object_is(type, MODEL_TRAIT_bytes);
+	if (model_object_is(type, MODEL_TRAIT_numbered)) {
+		if (!has_users || !has_its_users_alone(m, c))
 			base_str_addf(s, " %llu", (unsigned long long)def->address);
-		add_users(m, s, c);
-		break;
-	case TRACE_OBJECT_eventfd:
-		base_str_addf(s, " %llu", (unsigned long long)def->address);
-		break;
-	default:
-		if (c->site)
-			base_str_addf(s, " of %s", model_site_text(m, c->site));
-		else
-			base_str_addf(s, " 0x%llx", (unsigned long long)def->address);
+		if (has_users)
+			add_users(m, s, c);
+	} else if (c->site) {
+		base_str_addf(s, " of %s", model_site_text(m, c->site));
+	} else {
+		base_str_addf(s, " 0x%llx", (unsigned long long)def->address);
 	}
 }
 
@@ -262,24 +258,6 @@ static void name_file(struct model *m, struct state_info *st)
 		return;
 	base_str_addf(&on, "%s %s", io_text(st->detail), trace_text_of(m->defs, c->name));
 	st->pub.on_file = model_keep_text(m, &on);
-}
-
-const struct model_nameless *model_nameless(enum trace_object_type type)
-{
-	static const struct model_nameless nameless[] = {
-		{TRACE_OBJECT_NR, MODEL_CAUSE_processor, "processor"},
-		{MODEL_TYPE_WAKE, MODEL_CAUSE_waking, "waking"},
-		{MODEL_TYPE_PUT_OFF, MODEL_CAUSE_handover_flush, "flushes to kernel workers"},
-		{MODEL_TYPE_THREAD, MODEL_CAUSE_start_thread, "start of a thread"},
-		{MODEL_TYPE_PROCESS, MODEL_CAUSE_start_process, "start of a process"},
-		{MODEL_TYPE_CLOCK, MODEL_CAUSE_clock_rings, "deadlines of a clock"},
-		{MODEL_TYPE_SIGNAL, MODEL_CAUSE_handover_signal, "signals and children's ends"},
-		{TRACE_OBJECT_none, MODEL_CAUSE_thread_ends, "end of a thread or process"},
-	};
-	size_t i = 0;
-	while (i < BASE_COUNT(nameless) - 1 && nameless[i].type != type)
-		i++;
-	return &nameless[i];
 }
 
 /* ---- states: causes and their arguments ------------------------------------------------------ */
@@ -633,8 +611,8 @@ static void name_queue(struct model *m, uint32_t id)
 	} else if (latency->class_ix != NONE && latency->class_ix < m->made.nr_classes)
 		model_add_class(m, &s, latency->class_ix);
 	else
-		base_str_add(&s, model_nameless(q->pub.type == TRACE_OBJECT_NR
-							? TRACE_OBJECT_NR
+		base_str_add(&s, model_nameless(q->pub.type == MODEL_TYPE_PROCESSOR
+							? MODEL_TYPE_PROCESSOR
 							: (enum trace_object_type)latency->detail)
 					 ->queue);
 	q->pub.name = names_intern(m, &s, &q->pub.name_text);

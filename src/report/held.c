@@ -11,19 +11,13 @@
 #define WAITED_MIN 0.01 /* of the path: for how long others waited for it, all in all */
 #define SHARE_MIN  0.05 /* of the path: what is done under it */
 
-static bool held_is_lock(enum trace_object_type type)
-{
-	return type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
-	       type == TRACE_OBJECT_spin;
-}
-
 /* Did anybody wait for a lock? Only then is it worth to go through the trace once more. */
 static bool has_contended(struct model *m, double elapsed_ns)
 {
 	const struct graph *g = model_graph(m);
 	uint64_t waited_ns = 0;
 	for (uint32_t i = 0; i < graph_nr_queues(g); i++)
-		if (held_is_lock(model_queue(m, i)->type))
+		if (model_object_is(model_queue(m, i)->type, MODEL_TRAIT_lock))
 			waited_ns += graph_queue_stats(g, i)->wait_data_ns;
 	return (double)waited_ns >= WAITED_MIN * elapsed_ns;
 }
