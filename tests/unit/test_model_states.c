@@ -165,7 +165,7 @@ static void states_of_one_name_are_one_identity(void **state)
 	finish(&b);
 }
 
-/* The main thread joins one that runs, reads what nobody writes, and sleeps. */
+/* The main thread writes to two pipes, from one of which another thread reads, and joins that. */
 static void causes_of_waits(void **state)
 {
 	(void)state;
@@ -178,6 +178,9 @@ static void causes_of_waits(void **state)
 	PUT(&b, 150, 1, io_begin, .object = pipe, .op = TRACE_IO_write, .n = 1, .site = here);
 	PUT(&b, 160, 1, io_end, .object = pipe, .op = TRACE_IO_write, .result = 1);
 	PUT(&b, 170, 2, io_end, .object = pipe, .op = TRACE_IO_read, .result = 1);
+	uint32_t other = object(&b, TRACE_OBJECT_pipe, "q", 100);
+	PUT(&b, 172, 1, io_begin, .object = other, .op = TRACE_IO_write, .n = 1, .site = here);
+	PUT(&b, 174, 1, io_end, .object = other, .op = TRACE_IO_write, .result = 1);
 	PUT(&b, 180, 1, join_wait, .handle = 2000, .site = here);
 	PUT(&b, 200, 2, thread_end);
 	PUT(&b, 210, 1, join_done, .handle = 2000);
@@ -188,6 +191,7 @@ static void causes_of_waits(void **state)
 	const struct model_state *write = state_of(&b, MODEL_CAUSE_io, "pipe p", 0);
 	assert_string_equal(
 		model_text(b.model, model_state_argument(write, MODEL_ARGUMENT_io)), "write");
+	assert_int_not_equal(write->identity, state_of(&b, MODEL_CAUSE_io, "pipe q", 0)->identity);
 	finish(&b);
 }
 
