@@ -84,15 +84,8 @@ static void add_to(struct live_row *row, const struct graph_path_state *st, bool
 
 static bool answer_is_connection(const struct trace_defs *d, uint32_t object)
 {
-	static const bool is[TRACE_OBJECT_NR] = {
-		[TRACE_OBJECT_pipe] = true,
-		[TRACE_OBJECT_socket] = true,
-		[TRACE_OBJECT_listener] = true,
-		[TRACE_OBJECT_message_queue] = true,
-		[TRACE_OBJECT_sysv_messages] = true,
-	};
-	uint64_t type = trace_def_object(d, object)->type;
-	return object && type < TRACE_OBJECT_NR && is[type];
+	return object && model_object_is((enum trace_object_type)trace_def_object(d, object)->type,
+				 MODEL_TRAIT_connects);
 }
 
 /* The rows of an actor's group in a state. Made once: many paths go the same ways. */

@@ -169,15 +169,16 @@ uint32_t model_runnable_state(struct model *m)
 
 uint32_t model_wait_state(struct model *m, uint32_t class_ix, uint32_t site, bool for_space)
 {
-	uint32_t type =
-		class_ix < m->made.nr_classes ? m->made.class_[class_ix].type : TRACE_OBJECT_none;
-	bool messages = model_is_messages((enum trace_object_type)type);
-	bool holds_units = messages || type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket ||
-			   type == TRACE_OBJECT_queue;
-	enum model_cause cause = !holds_units ? MODEL_CAUSE_wait_object
-				 : for_space  ? MODEL_CAUSE_wait_space
-				 : messages   ? MODEL_CAUSE_wait_message
-					      : MODEL_CAUSE_wait_data;
+	enum trace_object_type type =
+		class_ix < m->made.nr_classes
+			? (enum trace_object_type)m->made.class_[class_ix].type
+			: TRACE_OBJECT_none;
+	bool messages = model_object_is(type, MODEL_TRAIT_messages),
+	     stores = messages || model_object_is(type, MODEL_TRAIT_stores);
+	enum model_cause cause = !stores     ? MODEL_CAUSE_wait_object
+				 : for_space ? MODEL_CAUSE_wait_space
+				 : messages  ? MODEL_CAUSE_wait_message
+					     : MODEL_CAUSE_wait_data;
 	return model_make_state(m, cause, NONE, class_ix, site, 0);
 }
 
@@ -220,19 +221,6 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 	return id;
 }
 
-static bool is_token(enum trace_object_type type)
-{
-	return type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_spin ||
-	       type == TRACE_OBJECT_rwlock || type == TRACE_OBJECT_once ||
-	       type == TRACE_OBJECT_semaphore || type == TRACE_OBJECT_sysv_semaphore ||
-	       type == TRACE_OBJECT_team;
-}
-
-bool model_is_messages(enum trace_object_type type)
-{
-	return type == TRACE_OBJECT_message_queue || type == TRACE_OBJECT_sysv_messages;
-}
-
 static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline,
 	enum model_queue_part part)
@@ -240,7 +228,7 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 	struct graph_queue_options o = {
 		.initial = initial,
 		.latency_state =
-			type == TRACE_OBJECT_NR
+			type == MODEL_TYPE_PROCESSOR
 				? model_runnable_state(m)
 				: model_make_state(m,
 					  latency_class == NONE ? model_nameless(type)->handover
@@ -248,23 +236,24 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 					  NONE, latency_class, 0,
 					  latency_class == NONE ? (uint32_t)type : 0),
 		.discipline = discipline,
-		.exchangeable = type == TRACE_OBJECT_NR || type == TRACE_OBJECT_mutex ||
-				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
-		.processor = type == TRACE_OBJECT_NR,
-		.hands_over = type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket,
-		.handed = type == TRACE_OBJECT_rwlock,
-		.frees_locks = type == TRACE_OBJECT_queue,
-		.counts = type == TRACE_OBJECT_cond && model_object(m, object)->queue == NONE,
+		.exchangeable = model_object_is(type, MODEL_TRAIT_exchangeable),
+		.processor = type == MODEL_TYPE_PROCESSOR,
+		.hands_over = model_object_is(type, MODEL_TRAIT_bytes),
+		.handed = model_object_is(type, MODEL_TRAIT_handed),
+		.frees_locks = model_object_is(type, MODEL_TRAIT_frees_locks),
+		.counts = model_object_is(type, MODEL_TRAIT_counts) &&
+			  model_object(m, object)->queue == NONE,
 		/* what an rwlock's readers left together: `room` says whether one is in */
-		.informs = type == TRACE_OBJECT_rwlock && part == MODEL_QUEUE_helper &&
-			   discipline == GRAPH_FIFO,
+		.informs = model_object_is(type, MODEL_TRAIT_handed) &&
+			   part == MODEL_QUEUE_helper && discipline == GRAPH_FIFO,
 	};
 	uint64_t capacity =
 		object && object < m->defs->nr_objects ? m->defs->objects[object].capacity : 0;
-	if (type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe))
+	bool limited = model_object_is(type, MODEL_TRAIT_limited);
+	if (model_object_is(type, MODEL_TRAIT_sized) ||
+		(m->is_system && type == TRACE_OBJECT_pipe)) /* whose writers are seen to wait */
 		o.capacity = capacity;
-	else if ((type == TRACE_OBJECT_pipe || model_is_messages(type)) &&
-		 part == MODEL_QUEUE_whole)
+	else if (limited && part == MODEL_QUEUE_whole)
 		o.limit = capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)
@@ -283,11 +272,10 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 			.part = part,
 			.capacity = o.capacity,
 			.limit = o.limit,
-			.tokens = discipline == GRAPH_POOL || is_token(type)},
+			.tokens = discipline == GRAPH_POOL ||
+				  model_object_is(type, MODEL_TRAIT_tokens)},
 		.latency_state = o.latency_state,
-		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&
-			     type != TRACE_OBJECT_socket && type != TRACE_OBJECT_flow &&
-			     !model_is_messages(type),
+		.anonymous = !model_object_is(type, MODEL_TRAIT_tagged),
 	};
 	return id;
 }
@@ -319,9 +307,8 @@ uint32_t model_queue_of(
 {
 	if (BASE_UNLIKELY(o->queue == NONE)) {
 		enum trace_object_type type = (enum trace_object_type)m->defs->objects[object].type;
-		o->queue =
-			model_make_queue(m, initial, object, type, model_class_of(m, object, site),
-				type == TRACE_OBJECT_rwlock ? GRAPH_POOL : GRAPH_FIFO);
+		o->queue = model_make_queue(m, initial, object, type,
+			model_class_of(m, object, site), model_object_discipline(type));
 	}
 	return o->queue;
 }

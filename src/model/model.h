@@ -128,6 +128,27 @@ enum model_queue_part {
 	MODEL_QUEUE_wake,    /* a system's: one thread is woken through it; nobody thinks of it */
 	MODEL_QUEUE_meeting, /* where only a meeting point waits: arrivals, readers' releases */
 };
+/* What is true of a type of object: object_types.def. */
+enum model_trait {
+	MODEL_TRAIT_lock = 1 << 0,         /* a thread has it for a while */
+	MODEL_TRAIT_tokens = 1 << 1,       /* its units come back */
+	MODEL_TRAIT_exchangeable = 1 << 2, /* which unit is whose does not matter */
+	MODEL_TRAIT_handed = 1 << 3,       /* given back, it is whose turn it is */
+	MODEL_TRAIT_counts = 1 << 4,       /* its units are signals: only sinks hear of them */
+	MODEL_TRAIT_frees_locks = 1 << 5,  /* a wait for it gives locks up: the queue's own */
+	MODEL_TRAIT_bytes = 1 << 6,        /* of a writer, for a reader */
+	MODEL_TRAIT_messages = 1 << 7,     /* of senders, for receivers */
+	MODEL_TRAIT_stores = 1 << 8,       /* what is put into it stays until somebody takes it */
+	MODEL_TRAIT_tagged = 1 << 9,       /* its units tell whose they are */
+	MODEL_TRAIT_sized = 1 << 10,       /* its capacity is known from the first unit on */
+	MODEL_TRAIT_limited = 1 << 11,     /* ... is a limit: struct model_queue */
+	MODEL_TRAIT_numbered = 1 << 12,    /* each is itself: called by its number */
+	MODEL_TRAIT_connects = 1 << 13,    /* processes speak through it */
+	MODEL_TRAIT_alike = 1 << 14,       /* drawn as one with others of the same users */
+};
+bool model_object_is(enum trace_object_type type, enum model_trait trait);
+#define MODEL_TYPE_PROCESSOR TRACE_OBJECT_NR /* a queue's type beside those of objects */
+
 struct model_queue {
 	const char *name;   /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
 	uint32_t name_text; /* its number */

@@ -777,7 +777,6 @@ void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
 /* What was in a message queue when it was opened. */
 void model_messages_found(struct model *m, struct thread *t, const struct trace_record *r);
-bool model_is_messages(enum trace_object_type type);
 /* ends.c: `owner` (0: nobody) has it so from now on. */
 void model_own(
 	struct model *m, struct object *o, enum owned_how how, uint64_t owner, uint64_t time_ns);
@@ -927,6 +926,7 @@ bool model_timer_is_ready(struct model *m, struct thread *t, uint32_t object, ui
 #define MODEL_TYPE_PROCESS ((enum trace_object_type)(TRACE_OBJECT_NR + 4))
 #define MODEL_TYPE_SIGNAL  ((enum trace_object_type)(TRACE_OBJECT_NR + 5))
 #define MODEL_TYPE_CLOCK   ((enum trace_object_type)(TRACE_OBJECT_NR + 6))
+enum { MODEL_TYPE_NR = TRACE_OBJECT_NR + 7 };
 
 /* state.detail of a system call, or a wait in one: its number + 1, and who woke it (kernel.waker's
  * index + 1); 0: not known. */
@@ -1016,6 +1016,7 @@ struct model_nameless {
 	const char *queue; /* its queue's name */
 };
 const struct model_nameless *model_nameless(enum trace_object_type type);
+enum graph_discipline model_object_discipline(enum trace_object_type type);
 /* names_kernel.c: arguments of causes; of a call its number + 1, of a waker its index + 1, 0 adds
  * nothing. */
 void model_add_call(struct base_str *s, uint32_t call);

@@ -114,21 +114,17 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 	}
 	const struct trace_object *def =
 		&m->defs->objects[c->object < m->nr_objects ? c->object : 0];
-	switch (c->type) {
-	case TRACE_OBJECT_pipe:
-	case TRACE_OBJECT_socket:
-		if (!has_its_users_alone(m, c))
+	enum trace_object_type type = (enum trace_object_type)c->type;
+	bool has_users = model_object_is(type, MODEL_TRAIT_bytes);
+	if (model_object_is(type, MODEL_TRAIT_numbered)) {
+		if (!has_users || !has_its_users_alone(m, c))
 			base_str_addf(s, " %llu", (unsigned long long)def->address);
-		add_users(m, s, c);
-		break;
-	case TRACE_OBJECT_eventfd:
-		base_str_addf(s, " %llu", (unsigned long long)def->address);
-		break;
-	default:
-		if (c->site)
-			base_str_addf(s, " of %s", model_site_text(m, c->site));
-		else
-			base_str_addf(s, " 0x%llx", (unsigned long long)def->address);
+		if (has_users)
+			add_users(m, s, c);
+	} else if (c->site) {
+		base_str_addf(s, " of %s", model_site_text(m, c->site));
+	} else {
+		base_str_addf(s, " 0x%llx", (unsigned long long)def->address);
 	}
 }
 
@@ -264,32 +260,13 @@ static void name_file(struct model *m, struct state_info *st)
 	st->pub.on_file = model_keep_text(m, &on);
 }
 
-const struct model_nameless *model_nameless(enum trace_object_type type)
-{
-	static const struct model_nameless nameless[] = {
-		{TRACE_OBJECT_NR, MODEL_CAUSE_processor, "processor"},
-		{MODEL_TYPE_WAKE, MODEL_CAUSE_waking, "waking"},
-		{MODEL_TYPE_PUT_OFF, MODEL_CAUSE_handover_flush, "flushes to kernel workers"},
-		{MODEL_TYPE_THREAD, MODEL_CAUSE_start_thread, "start of a thread"},
-		{MODEL_TYPE_PROCESS, MODEL_CAUSE_start_process, "start of a process"},
-		{MODEL_TYPE_CLOCK, MODEL_CAUSE_clock_rings, "deadlines of a clock"},
-		{MODEL_TYPE_SIGNAL, MODEL_CAUSE_handover_signal, "signals and children's ends"},
-		{TRACE_OBJECT_none, MODEL_CAUSE_thread_ends, "end of a thread or process"},
-	};
-	size_t i = 0;
-	while (i < BASE_COUNT(nameless) - 1 && nameless[i].type != type)
-		i++;
-	return &nameless[i];
-}
-
 /* ---- states: causes and their arguments ------------------------------------------------------ */
 
 static const struct {
-	const char *name, *lead, *phrase, *sentence;
+	const char *name, *lead, *phrase;
 	enum model_state_kind kind;
 } causes[MODEL_CAUSE_NR] = {
-#define STATE(cause, kind, lead, phrase, sentence)                                                 \
-	{#cause, lead, phrase, sentence, MODEL_STATE_##kind},
+#define STATE(cause, kind, lead, phrase, sentence) {#cause, lead, phrase, MODEL_STATE_##kind},
 #include "model/states.def"
 #undef STATE
 };
@@ -332,87 +309,55 @@ static enum model_cause names_cause(struct model *m, const struct state_info *st
 								    : MODEL_CAUSE_run_program;
 }
 
-typedef void names_add_fn(struct model *m, struct base_str *s, const struct state_info *st);
-
-static void names_add_object(struct model *m, struct base_str *s, const struct state_info *st)
+/* Adds nothing where it is not known. */
+static void names_add_argument(struct model *m, struct base_str *s, const struct state_info *st,
+	enum model_argument_type type)
 {
-	if (st->class_ix != NONE && st->class_ix < m->made.nr_classes)
-		model_add_class(m, s, st->class_ix);
+	const struct model_function_share *f = NULL;
+	unsigned nr = 0;
+	if (st->pub.kind == MODEL_STATE_run)
+		nr = naming_functions(m, st, &f);
+	switch (type) {
+	case MODEL_ARGUMENT_object:
+		if (st->class_ix < m->made.nr_classes)
+			model_add_class(m, s, st->class_ix);
+		break;
+	case MODEL_ARGUMENT_function:
+		base_str_add(s, nr ? f[0].function : model_site_function(m, ran_from(m, st)));
+		break;
+	case MODEL_ARGUMENT_other_function:
+		base_str_add(s, nr > 1 ? f[1].function : "");
+		break;
+	case MODEL_ARGUMENT_place: {
+		const char *function = model_site_function(m, ran_from(m, st));
+		base_str_add(s, *function ? function : model_site_text(m, st->pub.site));
+		break;
+	}
+	case MODEL_ARGUMENT_program:
+		base_str_add(s, st->role < m->made.nr_roles ? m->made.role[st->role].name : "");
+		break;
+	case MODEL_ARGUMENT_call:
+		model_add_call(s, st->detail >> MODEL_WAKER_BITS);
+		break;
+	case MODEL_ARGUMENT_waker:
+		model_add_waker(m, s, st->detail % (1u << MODEL_WAKER_BITS));
+		break;
+	case MODEL_ARGUMENT_io:
+		base_str_add(s, io_text(st->detail));
+		break;
+	case MODEL_ARGUMENT_disk:
+		base_str_add(s, model_disk_text(st->detail));
+		break;
+	case MODEL_ARGUMENT_cgroup:
+		base_str_add(s, trace_text_of(m->defs, st->detail));
+		break;
+	case MODEL_ARGUMENT_machine:
+		base_str_add(s, trace_text_of(m->defs, st->role));
+		break;
+	default:
+		base_str_add(s, st->detail ? trace_text_of(m->defs, st->detail) : "begun");
+	}
 }
-
-static void names_add_function(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	const struct model_function_share *f;
-	base_str_add(s, naming_functions(m, st, &f) ? f[0].function
-						    : model_site_function(m, ran_from(m, st)));
-}
-
-static void names_add_other_function(
-	struct model *m, struct base_str *s, const struct state_info *st)
-{
-	const struct model_function_share *f;
-	if (naming_functions(m, st, &f) > 1)
-		base_str_add(s, f[1].function);
-}
-
-static void names_add_place(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	const char *function = model_site_function(m, ran_from(m, st));
-	base_str_add(s, *function ? function : model_site_text(m, st->pub.site));
-}
-
-static void names_add_program(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	if (st->role < m->made.nr_roles)
-		base_str_add(s, m->made.role[st->role].name);
-}
-
-static void names_add_call(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	(void)m;
-	model_add_call(s, st->detail >> MODEL_WAKER_BITS);
-}
-
-static void names_add_waker(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	model_add_waker(m, s, st->detail % (1u << MODEL_WAKER_BITS));
-}
-
-static void names_add_io(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	(void)m;
-	base_str_add(s, io_text(st->detail));
-}
-
-static void names_add_disk(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	(void)m;
-	base_str_add(s, model_disk_text(st->detail));
-}
-
-static void names_add_cgroup(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	base_str_add(s, trace_text_of(m->defs, st->detail));
-}
-
-static void names_add_machine(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	base_str_add(s, trace_text_of(m->defs, st->role));
-}
-
-static void names_add_state(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	base_str_add(s, st->detail ? trace_text_of(m->defs, st->detail) : "begun");
-}
-
-static const struct {
-	const char *name;
-	names_add_fn *add;
-} arguments[MODEL_ARGUMENT_NR] = {
-#define X(name) {#name, names_add_##name},
-	MODEL_ARGUMENTS(X)
-#undef X
-};
 
 /* ---- states: names --------------------------------------------------------------------------- */
 
@@ -427,16 +372,20 @@ struct phrase {
 };
 
 /* The argument at `form`, which begins with its brace; returns what follows it. */
-static const char *names_add_argument(
+static const char *names_fill_argument(
 	struct model *m, struct phrase *p, const struct state_info *st, const char *form)
 {
+	static const char *const word[MODEL_ARGUMENT_NR] = {
+#define X(name) #name,
+		MODEL_ARGUMENTS(X)
+#undef X
+	};
 	size_t length = strcspn(form + 1, "}"), begin = p->text.length;
 	unsigned type = 0;
 	while (type < MODEL_ARGUMENT_NR - 1 &&
-		(strlen(arguments[type].name) != length ||
-			memcmp(arguments[type].name, form + 1, length) != 0))
+		(strlen(word[type]) != length || memcmp(word[type], form + 1, length) != 0))
 		type++;
-	arguments[type].add(m, &p->text, st);
+	names_add_argument(m, &p->text, st, (enum model_argument_type)type);
 	p->argument[p->nr_arguments].type = (enum model_argument_type)type;
 	p->argument[p->nr_arguments].begin = begin;
 	p->argument[p->nr_arguments++].length = p->text.length - begin;
@@ -459,7 +408,7 @@ static void names_add_phrase(
 		base_str_add_bytes(&p->text, form, plain);
 		form += plain;
 		if (*form == '{') {
-			form = names_add_argument(m, p, st, form);
+			form = names_fill_argument(m, p, st, form);
 		} else if (*form == '[') {
 			optional = p->text.length;
 			form++;
@@ -634,8 +583,8 @@ static void name_queue(struct model *m, uint32_t id)
 	} else if (latency->class_ix != NONE && latency->class_ix < m->made.nr_classes)
 		model_add_class(m, &s, latency->class_ix);
 	else
-		base_str_add(&s, model_nameless(q->pub.type == TRACE_OBJECT_NR
-							? TRACE_OBJECT_NR
+		base_str_add(&s, model_nameless(q->pub.type == MODEL_TYPE_PROCESSOR
+							? MODEL_TYPE_PROCESSOR
 							: (enum trace_object_type)latency->detail)
 					 ->queue);
 	q->pub.name = names_intern(m, &s, &q->pub.name_text);
@@ -682,7 +631,7 @@ void model_add_state_argument(
 	struct model *m, uint32_t state, enum model_argument_type type, struct base_str *ret)
 {
 	if (state < m->made.nr_states)
-		arguments[type].add(m, ret, &m->made.state[state]);
+		names_add_argument(m, ret, &m->made.state[state], type);
 }
 
 void model_add_state_where(struct model *m, uint32_t state, struct base_str *ret)

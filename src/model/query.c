@@ -42,7 +42,8 @@ uint32_t model_state_argument(const struct model_state *st, enum model_argument_
 
 const char *model_text(const struct model *m, uint32_t text)
 {
-	return base_strtab_get(m->naming.texts, text);
+	/* (a run without an end keeps none: model_add_state_argument()) */
+	return m->naming.texts ? base_strtab_get(m->naming.texts, text) : "";
 }
 
 uint32_t model_nr_identities(const struct model *m)

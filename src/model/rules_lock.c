@@ -507,7 +507,7 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 		o->parties = r->u.token_set.n ? r->u.token_set.n : UINT64_MAX;
 		return;
 	}
-	if (model_is_messages(type)) {
+	if (model_object_is(type, MODEL_TRAIT_messages)) {
 		model_messages_found(m, t, r);
 		return;
 	}

@@ -131,8 +131,7 @@ static enum base_status class_states(
 /* A pipe or a connection is itself, whatever the place that all of its kind are named after. */
 static bool is_itself(const struct model_queue *q)
 {
-	return q->object && (q->type == TRACE_OBJECT_pipe || q->type == TRACE_OBJECT_socket ||
-				    q->type == TRACE_OBJECT_eventfd);
+	return q->object && model_object_is(q->type, MODEL_TRAIT_numbered);
 }
 
 static void add_queue_name(

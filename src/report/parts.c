@@ -31,19 +31,13 @@ struct parts {
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-static bool parts_is_lock(enum trace_object_type type)
-{
-	return type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
-	       type == TRACE_OBJECT_spin;
-}
-
 /* Did anybody wait for a lock? Only then is it worth to go through the trace once more. */
 static bool parts_has_contended(struct model *m, double elapsed_ns)
 {
 	const struct graph *g = model_graph(m);
 	uint64_t waited_ns = 0;
 	for (uint32_t i = 0; i < graph_nr_queues(g); i++)
-		if (parts_is_lock(model_queue(m, i)->type))
+		if (model_object_is(model_queue(m, i)->type, MODEL_TRAIT_lock))
 			waited_ns += graph_queue_stats(g, i)->wait_data_ns;
 	return (double)waited_ns >= WAITED_MIN * elapsed_ns;
 }

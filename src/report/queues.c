@@ -76,9 +76,7 @@ static enum base_status queues_fill(
 			q->name_text = mq->name_text;
 			q->type = trace_object_type_text(mq->type);
 			q->is_token = !mq->object;
-			q->is_lock = mq->type == TRACE_OBJECT_mutex ||
-				     mq->type == TRACE_OBJECT_spin ||
-				     mq->type == TRACE_OBJECT_rwlock;
+			q->is_lock = model_object_is(mq->type, MODEL_TRAIT_lock);
 			out->nr_queues++;
 		}
 		if (!q->name)

@@ -270,8 +270,7 @@ static enum base_status only_replay(const struct resolver *w, const struct repor
 /* It takes what is put into it: more room is a question that has an answer. */
 static bool whatif_has_room(const struct model_queue *q)
 {
-	return q->type == TRACE_OBJECT_queue || q->type == TRACE_OBJECT_pipe ||
-	       q->type == TRACE_OBJECT_socket;
+	return model_object_is(q->type, MODEL_TRAIT_stores);
 }
 
 static enum base_status apply_to_queues(struct resolver *w, const struct report_edit *e,

@@ -71,6 +71,32 @@ static void causes_of_a_kind_read_differently(void **state)
 		}
 }
 
+/* Each type of object stands once in its table; what is kept in it is of one sort. */
+static void types_of_objects(void **state)
+{
+	(void)state;
+	unsigned nr[TRACE_OBJECT_NR] = {0};
+#define OBJECT(type, discipline, traits) nr[TRACE_OBJECT_##type]++;
+#define NAMELESS(type, traits, handover, queue)
+#include "model/object_types.def"
+	for (int i = TRACE_OBJECT_none + 1; i < TRACE_OBJECT_NR; i++) {
+		enum trace_object_type type = (enum trace_object_type)i;
+		assert_int_equal(nr[i], 1);
+		if (model_object_is(type, MODEL_TRAIT_lock))
+			assert_true(model_object_is(type, MODEL_TRAIT_tokens) &&
+				    model_object_is(type, MODEL_TRAIT_exchangeable));
+		if (model_object_is(type, MODEL_TRAIT_messages))
+			assert_false(model_object_is(type, MODEL_TRAIT_stores) ||
+				     model_object_is(type, MODEL_TRAIT_bytes));
+		if (model_object_is(type, MODEL_TRAIT_tokens))
+			assert_false(model_object_is(type, MODEL_TRAIT_tagged));
+	}
+	assert_true(model_object_is(MODEL_TYPE_PROCESSOR, MODEL_TRAIT_exchangeable));
+	assert_false(model_object_is(MODEL_TYPE_PROCESSOR, MODEL_TRAIT_lock));
+	assert_false(model_object_is((enum trace_object_type)10000, MODEL_TRAIT_lock));
+	assert_false(model_object_is((enum trace_object_type) - 1, MODEL_TRAIT_lock));
+}
+
 /* The only state of that cause, or the one that is about that object. */
 static const struct model_state *state_of(
 	const struct bench *b, enum model_cause cause, const char *object, uint32_t site)
@@ -139,7 +165,7 @@ static void states_of_one_name_are_one_identity(void **state)
 	finish(&b);
 }
 
-/* The main thread joins one that runs, reads what nobody writes, and sleeps. */
+/* The main thread writes to two pipes, from one of which another thread reads, and joins that. */
 static void causes_of_waits(void **state)
 {
 	(void)state;
@@ -152,6 +178,9 @@ static void causes_of_waits(void **state)
 	PUT(&b, 150, 1, io_begin, .object = pipe, .op = TRACE_IO_write, .n = 1, .site = here);
 	PUT(&b, 160, 1, io_end, .object = pipe, .op = TRACE_IO_write, .result = 1);
 	PUT(&b, 170, 2, io_end, .object = pipe, .op = TRACE_IO_read, .result = 1);
+	uint32_t other = object(&b, TRACE_OBJECT_pipe, "q", 100);
+	PUT(&b, 172, 1, io_begin, .object = other, .op = TRACE_IO_write, .n = 1, .site = here);
+	PUT(&b, 174, 1, io_end, .object = other, .op = TRACE_IO_write, .result = 1);
 	PUT(&b, 180, 1, join_wait, .handle = 2000, .site = here);
 	PUT(&b, 200, 2, thread_end);
 	PUT(&b, 210, 1, join_done, .handle = 2000);
@@ -162,6 +191,7 @@ static void causes_of_waits(void **state)
 	const struct model_state *write = state_of(&b, MODEL_CAUSE_io, "pipe p", 0);
 	assert_string_equal(
 		model_text(b.model, model_state_argument(write, MODEL_ARGUMENT_io)), "write");
+	assert_int_not_equal(write->identity, state_of(&b, MODEL_CAUSE_io, "pipe q", 0)->identity);
 	finish(&b);
 }
 
@@ -170,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(phrases_are_well_formed),
 		cmocka_unit_test(causes_of_a_kind_read_differently),
+		cmocka_unit_test(types_of_objects),
 		cmocka_unit_test(states_of_one_name_are_one_identity),
 		cmocka_unit_test(causes_of_waits),
 	};

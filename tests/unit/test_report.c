@@ -158,6 +158,40 @@ static void a_lock_that_nobody_waits_for(void **state)
 	}
 }
 
+/* It sleeps because it asked for that; a wait whose time limit ended it is no such sleep. */
+static void sleeping_is_said_to_be_asked_for(void **state)
+{
+	(void)state;
+	for (unsigned limited = 0; limited < 2; limited++) {
+		struct bench b;
+		start(&b);
+		uint32_t p = process(&b, "prog"), here = site(&b, "here");
+		stream(&b, p);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+		if (limited)
+			PUT(&b, 10, 1, poll_begin, .n = 1, .site = here);
+		else
+			PUT(&b, 10, 1, sleep_begin, .duration_ns = 900, .site = here);
+		PUT(&b, 11, 1, cpu_out, .processor = 0);
+		PUT(&b, 910, 1, cpu_in, .processor = 0);
+		if (limited)
+			PUT(&b, 911, 1, poll_end, .result = 0);
+		else
+			PUT(&b, 911, 1, sleep_end);
+		end(&b, 1000);
+		struct report *r = build(&b);
+		assert_int_equal(
+			r->row[0].cause, limited ? MODEL_CAUSE_sleep_limit : MODEL_CAUSE_sleep);
+		assert_non_null(strstr(r->finding,
+			limited ? "asleep because the program asked for it (a wait's time limit "
+				  "ended it), at here"
+				: "asleep because the program asked for it, at here"));
+		report_free(r);
+		finish(&b);
+	}
+}
+
 /* Many programs had the processor, each for a little: what they did together is the finding. */
 static void processors_that_many_had(void **state)
 {
@@ -959,6 +993,7 @@ int main(void)
 		cmocka_unit_test(turns_in_a_lock),
 		cmocka_unit_test(one_has_nearly_all),
 		cmocka_unit_test(a_lock_that_nobody_waits_for),
+		cmocka_unit_test(sleeping_is_said_to_be_asked_for),
 		cmocka_unit_test(processors_that_many_had),
 		cmocka_unit_test(scenarios_side_by_side),
 		cmocka_unit_test(function_is_an_estimate),
