@@ -89,6 +89,12 @@ uint64_t base_row_nr_named(const struct base_table *t, const void *row)
 	return t->nr_named.type ? (uint64_t)column_of_member(t->nr_named, row).n : 1;
 }
 
+static bool column_is_there(const struct base_column *c, const void *row)
+{
+	return (!c->when.type || base_column_is_set(c->when, row)) &&
+	       (!c->unless.type || !base_column_is_set(c->unless, row));
+}
+
 static double column_as_real(const struct column_value *v)
 {
 	return v->is == COLUMN_REAL ? v->x : (double)v->n;
@@ -112,8 +118,16 @@ struct column_value base_column_value(const struct base_column *c, const void *r
 	if (v.is == COLUMN_REAL && !is_ratio)
 		v = (struct column_value){
 			.is = COLUMN_INTEGER, .n = v.x > 0 ? llround(v.x) : 0, .known = v.known};
-	v.known = v.known && (!c->when.type || base_column_is_set(c->when, row));
+	v.known = v.known && column_is_there(c, row);
 	return v;
+}
+
+const void *base_column_part(const struct base_column *c, const void *row)
+{
+	const void *part = (const char *)row + c->at.offset;
+	if (c->is_behind)
+		part = *(const void *const *)part;
+	return column_is_there(c, row) ? part : NULL;
 }
 
 const struct column_unit base_unit_of[] = {
@@ -136,9 +150,10 @@ static json_t *column_text_json(const char *text)
 static json_t *column_rows_json(
 	const struct base_column *c, const char *row, const void *all, unsigned has)
 {
-	const void *rows = row + c->at.offset;
+	const void *rows = base_column_part(c, row);
 	if (c->unit == BASE_UNIT_object)
-		return base_table_json(c->rows, rows, all, has);
+		return rows ? base_table_json(c->rows, rows, all, has) : json_null();
+	rows = row + c->at.offset;
 	if (c->unit == BASE_UNIT_list)
 		rows = *(const void *const *)rows;
 	size_t nr = (size_t)column_of_member(c->nr, row).n;
@@ -183,10 +198,10 @@ static bool column_add_json(
 		const struct base_column *c = &t->column[i];
 		if ((has & c->needs) != c->needs)
 			continue;
-		if (c->unit == BASE_UNIT_part)
-			ok = column_add_json(
-				to, c->rows, (const char *)row + c->at.offset, all, has);
-		else if (c->key)
+		if (c->unit == BASE_UNIT_part) {
+			const void *part = base_column_part(c, row);
+			ok = !part || column_add_json(to, c->rows, part, all, has);
+		} else if (c->key)
 			ok = column_add_one(to, c, row, all, has);
 	}
 	return ok;
@@ -226,16 +241,16 @@ static void column_add_kind(struct base_str *out, const struct base_column *c)
 		base_str_add(out, " or null");
 }
 
-static void column_add_rows(struct base_str *out, const struct base_table *t)
+static void column_add_rows(struct base_str *out, const struct base_table *t, bool is_optional)
 {
 	for (size_t i = 0; i < t->nr_columns; i++) {
 		const struct base_column *c = &t->column[i];
+		bool may_lack = is_optional || c->needs || c->absence == BASE_OPTIONAL;
 		if (c->unit == BASE_UNIT_part)
-			column_add_rows(out, c->rows);
+			column_add_rows(out, c->rows, may_lack || c->when.type || c->unless.type);
 		if (!c->key)
 			continue;
-		base_str_addf(out, "| `%s`%s | ", c->key,
-			c->needs || c->absence == BASE_OPTIONAL ? " ?" : "");
+		base_str_addf(out, "| `%s`%s | ", c->key, may_lack ? " ?" : "");
 		column_add_kind(out, c);
 		base_str_addf(out, " | %s |\n", c->doc);
 	}
@@ -272,6 +287,6 @@ void base_table_page(struct base_str *out, const struct base_table *t)
 	if (t->from)
 		base_str_addf(out, "%s\n\n", t->from);
 	base_str_add(out, "| key | type | |\n|---|---|---|\n");
-	column_add_rows(out, t);
+	column_add_rows(out, t, false);
 	column_add_tables(out, t);
 }

@@ -104,15 +104,16 @@ struct base_column {
 	struct base_member at;
 	void (*of)(void); /* the function, when at.type is one's */
 
-	/* A value is known where `when` is not 0 (if there is one), a text not NULL, a number not
-	 * NAN. In text what is not known is a dash. */
-	struct base_member when;
+	/* A value is known where `when` is not 0 and `unless` is (if there are such), a text not
+	 * NULL, a number not NAN. In text what is not known is a dash. */
+	struct base_member when, unless;
 	enum base_absence absence;
 	unsigned needs;                /* bits: without them all it is left out everywhere */
 	struct base_member per;        /* the value is divided by this, and 0 where this is 0 */
 	struct base_member estimated;  /* where this is not 0, text has a "~" before the number */
 	struct base_member nr;         /* of a list */
 	const struct base_table *rows; /* of an object, list or part */
+	bool is_behind;                /* of an object or part: the row has a pointer to it */
 	const char *kind; /* of BASE_UNIT_json: "[int]", say; .rows, if any, tells what */
 
 	const char *title;   /* in text; NULL: it is in JSON only; "": the next one's is its, too */
@@ -137,7 +138,7 @@ struct base_column {
 	static type name(const void *row_, const void *all)                                        \
 	{                                                                                          \
 		const ROW *row = row_;                                                             \
-		(void)all;                                                                         \
+		(void)row, (void)all;                                                              \
 		return expression;                                                                 \
 	}
 #define BASE_AT(member) BASE_MEMBER(ROW, member)
@@ -147,10 +148,16 @@ struct base_column {
 		.key = k, .unit = BASE_UNIT_object, .at = {0, BASE_MEMBER_other},                  \
 		.rows = &(table), .doc = d, __VA_ARGS__                                            \
 	}
-/* All that another table says of a struct in the row. */
-#define BASE_PART(member, table)                                                                   \
+/* All that another table says of a struct in the row; of the row itself. */
+#define BASE_PART(member, table, ...)                                                              \
 	{                                                                                          \
-		.unit = BASE_UNIT_part, .at = BASE_MEMBER(ROW, member), .rows = &(table)           \
+		.unit = BASE_UNIT_part, .at = BASE_MEMBER(ROW, member), .rows = &(table),          \
+		__VA_ARGS__                                                                        \
+	}
+#define BASE_PART_SELF(table, ...)                                                                 \
+	{                                                                                          \
+		.unit = BASE_UNIT_part, .at = {0, BASE_MEMBER_other}, .rows = &(table),            \
+		__VA_ARGS__                                                                        \
 	}
 
 struct base_table {

@@ -18,6 +18,8 @@ struct column_value {
 struct column_value base_column_value(
 	const struct base_column *c, const void *row, const void *all);
 bool base_column_is_set(struct base_member m, const void *row); /* it is not 0 and no empty text */
+/* The struct of a part or object; NULL: it is not there. */
+const void *base_column_part(const struct base_column *c, const void *row);
 
 struct column_unit {
 	const char *kind; /* in JSON */

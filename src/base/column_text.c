@@ -176,14 +176,15 @@ static void column_cell_text(struct base_str *s, const struct base_layout *l,
 }
 
 static void column_cells(struct base_str *out, const struct base_layout *l,
-	const struct base_table *t, const char *row)
+	const struct base_table *t, const void *row)
 {
 	for (size_t i = 0; i < t->nr_columns; i++) {
 		const struct base_column *c = &t->column[i];
 		struct base_str cell = {0};
-		if (c->unit == BASE_UNIT_part)
-			column_cells(out, l, c->rows, row + c->at.offset);
-		else if (column_is_shown(l, c)) {
+		const void *part = c->unit == BASE_UNIT_part ? base_column_part(c, row) : NULL;
+		if (part)
+			column_cells(out, l, c->rows, part);
+		else if (c->unit != BASE_UNIT_part && column_is_shown(l, c)) {
 			column_cell_text(&cell, l, c, row);
 			column_add_cell(out, c, base_str_text(&cell));
 			out->failed |= cell.failed;

@@ -2,6 +2,8 @@
 /* cmd_help.c - help from the tables, for people and as JSON. */
 #include "base/column.h"
 #include "cmd/cmd.h"
+#include "cmd/spin.h"
+#include "cmd/stat.h"
 #include "report/calls.h"
 #include "report/locks.h"
 

@@ -26,6 +26,7 @@ struct row {
 	bool yes;
 	struct inner use;
 	struct item *item, pair[2];
+	const struct inner *behind;
 	size_t nr_items;
 };
 
@@ -73,6 +74,8 @@ static const struct base_column item_columns[] = {BASE_COLUMN("item", text, name
 static const struct base_table item_table = BASE_TABLE("item", item_columns);
 #undef ROW
 #define ROW struct row
+static const struct base_column extra_columns[] = {BASE_COLUMN("extra", count, count, "more")};
+static const struct base_table extra_table = BASE_TABLE("extra", extra_columns);
 static const struct base_column columns[] = {
 	BASE_COLUMN("name", text, name, "its name"),
 	BASE_COLUMN("none", text, none, "no text", .absence = BASE_NULL),
@@ -104,7 +107,10 @@ static const struct base_column columns[] = {
 		.nr = BASE_AT(nr_items)),
 	BASE_COLUMN(
 		"pair", array, pair, "in the row", .rows = &item_table, .nr = BASE_AT(nr_items)),
+	BASE_COLUMN("behind", object, behind, "by a pointer", .rows = &inner_table,
+		.is_behind = true, .absence = BASE_NULL, .unless = BASE_AT(zero)),
 	BASE_PART(use, inner_table),
+	BASE_PART_SELF(extra_table, .unless = BASE_AT(zero), .when = BASE_AT(yes)),
 	{.title = "own", .width = 9, .cell = cell_own, .left = true},
 };
 static const struct base_table table = BASE_DOCUMENT("test/1", columns, "`a test`");
@@ -113,7 +119,9 @@ static const struct base_table table = BASE_DOCUMENT("test/1", columns, "`a test
 static struct item items[] = {{"a"}, {"b\033"}};
 static struct row known_row(void)
 {
+	static const struct inner nothing;
 	return (struct row){.name = "row",
+		.behind = &nothing,
 		.letters = "abc",
 		.count = 1234,
 		.big = UINT64_MAX,
@@ -138,14 +146,17 @@ static void test_values(void **state)
 	json_t *j = base_table_json(&table, &r, &all, 2),
 	       *want = json_pack(
 		       "{s:s,s:n,s:s,s:i,s:i,s:I,s:i,s:i,s:i,s:f,s:n,s:i,s:f,s:f,s:f,s:b,s:f,s:i,"
-		       "s:b,s:s,s:[i,i],s:i,s:{s:i,s:i},s:[{s:s},{s:s}],s:[{s:s},{s:s}],s:i,s:i}",
+		       "s:b,s:s,s:[i,i],s:i,s:{s:i,s:i},s:[{s:s},{s:s}],s:[{s:s},{s:s}],s:i,s:i,s:"
+		       "i,"
+		       "s:{s:i}}",
 		       "name", "row", "none", "letters", "abc", "count", 1234, "zero", 0, "big",
 		       (json_int_t)INT64_MAX, "small", 100, "negative", -3, "time_ns", 1500,
 		       "share", 0.123457, "unknown", "length_ns", 3, "rate", 12.34, "no_rate", 0.0,
 		       "speed", 1.5, "yes", true, "half", 0.311728, "doubled", 2468, "is_many",
 		       true, "word", "a word", "numbers", 1, 2, "needed", 1234, "inside",
 		       "inner_count", 3, "total_ns", 1000, "items", "item", "a", "item", "b?",
-		       "pair", "item", "c", "item", "d", "inner_count", 3, "total_ns", 1000);
+		       "pair", "item", "c", "item", "d", "inner_count", 3, "total_ns", 1000,
+		       "extra", 1234, "behind", "inner_count", 0);
 	(void)state;
 	assert_non_null(want);
 	assert_true(json_equal(j, want));
@@ -169,6 +180,8 @@ static void test_every_key_is_in_json(void **state)
 		assert_true(c->doc && *c->doc);
 	}
 	assert_null(json_object_get(nothing, "total_ns"));
+	assert_null(json_object_get(nothing, "extra"));
+	assert_true(json_is_null(json_object_get(nothing, "behind")));
 	assert_true(json_is_null(json_object_get(nothing, "none")));
 	json_decref(j);
 	json_decref(nothing);
@@ -245,6 +258,7 @@ static void test_page(void **state)
 		"| `none` | string or null | no text |\n", "| `zero` | int | nothing |\n",
 		"| `needed` ? | int | where bit 2 is set |\n", "| `share` | real | part |\n",
 		"| `inside` | inner | an object |\n", "| `items` | [item] | behind a pointer |\n",
+		"| `extra` ? | int | more |\n", "| `behind` | inner or null | by a pointer |\n",
 		"| `numbers` | [int] | two |\n", "| `yes` | bool | whether |\n",
 		"| `inner_count` | int | how many |\n| `total_ns` ? | int | in all |\n",
 		"\n### item\n\n| key | type | |\n|---|---|---|\n| `item` | string | its name |\n"};
