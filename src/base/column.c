@@ -9,12 +9,15 @@
 
 static struct column_value column_integer(int64_t n)
 {
-	return (struct column_value){.is = COLUMN_INTEGER, .n = n, .known = true};
+	return (struct column_value){
+		.is = COLUMN_INTEGER, .n = n, .bits = (uint64_t)n, .known = true};
 }
 
 static struct column_value column_unsigned(uint64_t n)
 {
-	return column_integer(n > INT64_MAX ? INT64_MAX : (int64_t)n);
+	struct column_value v = column_integer(n > INT64_MAX ? INT64_MAX : (int64_t)n);
+	v.bits = n;
+	return v;
 }
 
 static struct column_value column_real(double x)
@@ -138,11 +141,15 @@ const struct column_unit base_unit_of[] = {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *column_text_json(const char *text)
+static json_t *column_text_json(const char *text, enum base_unit unit)
 {
 	struct base_str clean = {0};
-	base_str_add_shown(&clean, text, strlen(text), BASE_SHOWN_NAME);
-	json_t *j = clean.failed ? NULL : json_string(base_str_text(&clean));
+	json_t *j = unit == BASE_UNIT_lines ? json_string(text) : NULL; /* NULL: no UTF-8 */
+	if (j)
+		return j;
+	base_str_add_shown(&clean, text, strlen(text),
+		unit == BASE_UNIT_lines ? BASE_SHOWN_LINES : BASE_SHOWN_NAME);
+	j = clean.failed ? NULL : json_string(base_str_text(&clean));
 	base_str_fini(&clean);
 	return j;
 }
@@ -169,10 +176,12 @@ static json_t *column_value_json(const struct base_column *c, const struct colum
 		return column_rows_json(c, row, all, has);
 	if (c->unit == BASE_UNIT_flag)
 		return json_boolean(v->n);
+	if (c->unit == BASE_UNIT_address)
+		return json_sprintf("0x%llx", (unsigned long long)v->bits);
 	if (v->is == COLUMN_REAL)
 		return isnan(v->x) ? json_null() : json_real(round(v->x * 1e6) / 1e6);
 	if (v->is == COLUMN_TEXT)
-		return v->text ? column_text_json(v->text) : json_null();
+		return v->text ? column_text_json(v->text, c->unit) : json_null();
 	return json_integer(v->n);
 }
 

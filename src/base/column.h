@@ -27,20 +27,22 @@
 
 /* X(name, type in JSON, whether it is a real number): how a value is written. */
 #define BASE_UNITS(X)                                                                              \
-	X(count, "int", false)   /* 1,234 */                                                       \
-	X(number, "int", false)  /* 1234: an id, an address */                                     \
-	X(ns, "int", false)      /* 1.23 ms */                                                     \
-	X(bytes, "int", false)   /* 1.2 MiB */                                                     \
-	X(share, "real", true)   /* 62 %; 0 to 1 in JSON */                                        \
-	X(factor, "real", true)  /* 1.25x */                                                       \
-	X(real, "real", true)    /* 0.113 */                                                       \
-	X(text, "string", false) /* made fit to be shown */                                        \
-	X(flag, "bool", false)   /* yes */                                                         \
-	X(json, "any", false)    /* what a function makes of it; .kind says what that is */        \
-	X(object, NULL, false)   /* a struct in the row, by .rows */                               \
-	X(list, NULL, false)     /* .nr structs behind a pointer, by .rows */                      \
-	X(array, NULL, false)    /* .nr structs in the row itself, by .rows */                     \
-	X(part, NULL, false)     /* a struct whose columns are the row's own */
+	X(count, "int", false)      /* 1,234 */                                                    \
+	X(number, "int", false)     /* 1234: an id */                                              \
+	X(ns, "int", false)         /* 1.23 ms */                                                  \
+	X(bytes, "int", false)      /* 1.2 MiB */                                                  \
+	X(share, "real", true)      /* 62 %; 0 to 1 in JSON */                                     \
+	X(factor, "real", true)     /* 1.25x */                                                    \
+	X(real, "real", true)       /* 0.113 */                                                    \
+	X(text, "string", false)    /* a name, made fit to be shown */                             \
+	X(lines, "string", false)   /* any text: JSON escapes what is not shown */                 \
+	X(address, "string", false) /* 0x1f: not exact as a number in JSON, beyond 2^53 */         \
+	X(flag, "bool", false)      /* yes */                                                      \
+	X(json, "any", false)       /* what a function makes of it; .kind says what that is */     \
+	X(object, NULL, false)      /* a struct in the row, by .rows */                            \
+	X(list, NULL, false)        /* .nr structs behind a pointer, by .rows */                   \
+	X(array, NULL, false)       /* .nr structs in the row itself, by .rows */                  \
+	X(part, NULL, false)        /* a struct whose columns are the row's own */
 enum base_unit {
 #define X(name, kind, is_real) BASE_UNIT_##name,
 	BASE_UNITS(X)

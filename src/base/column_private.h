@@ -10,7 +10,8 @@
 struct column_value {
 	enum { COLUMN_OTHER, COLUMN_INTEGER, COLUMN_REAL, COLUMN_TEXT } is;
 	bool known;
-	int64_t n; /* beyond INT64_MAX that; of a flag 0 or 1 */
+	int64_t n;     /* beyond INT64_MAX that; of a flag 0 or 1 */
+	uint64_t bits; /* the same, all of it */
 	double x;
 	const char *text;
 };

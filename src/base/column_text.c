@@ -149,6 +149,9 @@ static void column_add_number(struct base_str *s, const struct base_column *c,
 	case BASE_UNIT_flag:
 		base_str_add(s, v->n ? "yes" : "-");
 		break;
+	case BASE_UNIT_address:
+		base_str_addf(s, "0x%llx", (unsigned long long)v->bits);
+		break;
 	case BASE_UNIT_count:
 		base_str_add_count(s, n);
 		break;

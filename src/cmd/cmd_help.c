@@ -4,8 +4,10 @@
 #include "cmd/cmd.h"
 #include "cmd/spin.h"
 #include "cmd/stat.h"
+#include "deadlock/deadlock.h"
 #include "report/calls.h"
 #include "report/locks.h"
+#include "report/order.h"
 
 #include "config.h"
 

@@ -17,7 +17,7 @@ struct item {
 	const char *name;
 };
 struct row {
-	const char *name, *none;
+	const char *name, *none, *text;
 	char letters[8];
 	uint64_t count, zero, big, time_ns;
 	uint32_t small;
@@ -84,6 +84,8 @@ static const struct base_column columns[] = {
 	BASE_COLUMN("zero", count, zero, "nothing", .when = BASE_AT(zero), .title = "zero",
 		.width = 5, .rank = 4),
 	BASE_COLUMN("big", count, big, "beyond"),
+	BASE_COLUMN("at", address, big, "where"),
+	BASE_COLUMN("any_text", lines, text, "as it is"),
 	BASE_COLUMN("small", number, small, "of 32 bits"),
 	BASE_COLUMN("negative", number, negative, "below"),
 	BASE_COLUMN("time_ns", ns, time_ns, "time", .title = "", .width = 10, .rank = 1),
@@ -123,6 +125,7 @@ static struct row known_row(void)
 	return (struct row){.name = "row",
 		.behind = &nothing,
 		.letters = "abc",
+		.text = "a\nb\033",
 		.count = 1234,
 		.big = UINT64_MAX,
 		.time_ns = 1500,
@@ -146,17 +149,19 @@ static void test_values(void **state)
 	json_t *j = base_table_json(&table, &r, &all, 2),
 	       *want = json_pack(
 		       "{s:s,s:n,s:s,s:i,s:i,s:I,s:i,s:i,s:i,s:f,s:n,s:i,s:f,s:f,s:f,s:b,s:f,s:i,"
-		       "s:b,s:s,s:[i,i],s:i,s:{s:i,s:i},s:[{s:s},{s:s}],s:[{s:s},{s:s}],s:i,s:i,s:"
+		       "s:b,s:s,s:[i,i],s:s,s:s,s:i,s:{s:i,s:i},s:[{s:s},{s:s}],s:[{s:s},{s:s}],s:"
+		       "i,s:i,s:"
 		       "i,"
 		       "s:{s:i}}",
 		       "name", "row", "none", "letters", "abc", "count", 1234, "zero", 0, "big",
 		       (json_int_t)INT64_MAX, "small", 100, "negative", -3, "time_ns", 1500,
 		       "share", 0.123457, "unknown", "length_ns", 3, "rate", 12.34, "no_rate", 0.0,
 		       "speed", 1.5, "yes", true, "half", 0.311728, "doubled", 2468, "is_many",
-		       true, "word", "a word", "numbers", 1, 2, "needed", 1234, "inside",
-		       "inner_count", 3, "total_ns", 1000, "items", "item", "a", "item", "b?",
-		       "pair", "item", "c", "item", "d", "inner_count", 3, "total_ns", 1000,
-		       "extra", 1234, "behind", "inner_count", 0);
+		       true, "word", "a word", "numbers", 1, 2, "at", "0xffffffffffffffff",
+		       "any_text", "a\nb\033", "needed", 1234, "inside", "inner_count", 3,
+		       "total_ns", 1000, "items", "item", "a", "item", "b?", "pair", "item", "c",
+		       "item", "d", "inner_count", 3, "total_ns", 1000, "extra", 1234, "behind",
+		       "inner_count", 0);
 	(void)state;
 	assert_non_null(want);
 	assert_true(json_equal(j, want));
@@ -167,7 +172,7 @@ static void test_values(void **state)
 /* Every key is there but those that may not be. */
 static void test_every_key_is_in_json(void **state)
 {
-	struct row r = known_row(), none = {.name = ""};
+	struct row r = known_row(), none = {.name = "", .text = "\xff"};
 	json_t *j = base_table_json(&table, &r, &all, 2),
 	       *nothing = base_table_json(&table, &none, &all, 0);
 	(void)state;
@@ -182,6 +187,8 @@ static void test_every_key_is_in_json(void **state)
 	assert_null(json_object_get(nothing, "total_ns"));
 	assert_null(json_object_get(nothing, "extra"));
 	assert_true(json_is_null(json_object_get(nothing, "behind")));
+	assert_string_equal(
+		json_string_value(json_object_get(nothing, "any_text")), "\xef\xbf\xbd");
 	assert_true(json_is_null(json_object_get(nothing, "none")));
 	json_decref(j);
 	json_decref(nothing);
