@@ -125,6 +125,11 @@ struct column_value base_column_value(const struct base_column *c, const void *r
 	return v;
 }
 
+uint64_t base_row_integer(const struct base_column *c, const void *row)
+{
+	return base_column_value(c, row, NULL).bits;
+}
+
 const void *base_column_part(const struct base_column *c, const void *row)
 {
 	const void *part = (const char *)row + c->at.offset;

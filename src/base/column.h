@@ -205,6 +205,7 @@ struct base_layout {
 };
 const char *base_row_name(const struct base_table *t, const void *row);
 uint64_t base_row_nr_named(const struct base_table *t, const void *row); /* 1: it is one */
+uint64_t base_row_integer(const struct base_column *c, const void *row); /* of one column */
 /* As many columns as leave the name its width, `longest`, of which more than `wanted` (at most
  * that) may be cut. name_width is at least `least`. */
 void base_layout_fit(

@@ -5,6 +5,7 @@
 #include "cmd/spin.h"
 #include "cmd/stat.h"
 #include "deadlock/deadlock.h"
+#include "memory/cdat.h"
 #include "report/calls.h"
 #include "report/locks.h"
 #include "report/order.h"
