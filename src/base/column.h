@@ -75,7 +75,9 @@ struct base_member {
 };
 /* clang-format off */
 #define BASE_MEMBER(row, member)                                                                   \
-	{ offsetof(row, member), _Generic(((row *)0)->member,                                      \
+	{ offsetof(row, member),                                                                   \
+		__builtin_types_compatible_p(__typeof__(((row *)0)->member), char *)               \
+			? BASE_MEMBER_text : _Generic(((row *)0)->member,                          \
 		uint64_t : BASE_MEMBER_u64, unsigned : BASE_MEMBER_u32, int : BASE_MEMBER_i32,     \
 		uint16_t : BASE_MEMBER_u16, uint8_t : BASE_MEMBER_u8, int64_t : BASE_MEMBER_i64,   \
 		double : BASE_MEMBER_real, bool : BASE_MEMBER_bool,                                \

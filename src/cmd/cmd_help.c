@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - help from the tables, for people and as JSON. */
 #include "base/column.h"
+#include "cmd/ciat.h"
 #include "cmd/cmd.h"
 #include "cmd/spin.h"
 #include "cmd/stat.h"

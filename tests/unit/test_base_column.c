@@ -18,7 +18,7 @@ struct item {
 };
 struct row {
 	const char *name, *none, *text;
-	char letters[8];
+	char letters[8], *own; /* an array and a pointer are not read alike */
 	uint64_t count, zero, big, time_ns;
 	uint32_t small;
 	int negative;
@@ -80,6 +80,7 @@ static const struct base_column columns[] = {
 	BASE_COLUMN("name", text, name, "its name"),
 	BASE_COLUMN("none", text, none, "no text", .absence = BASE_NULL),
 	BASE_COLUMN("letters", text, letters, "in the row"),
+	BASE_COLUMN("own", text, own, "behind a pointer", .absence = BASE_NULL),
 	BASE_COLUMN("count", count, count, "how many", .title = "count", .width = 8, .rank = 1),
 	BASE_COLUMN("zero", count, zero, "nothing", .when = BASE_AT(zero), .title = "zero",
 		.width = 5, .rank = 4),
@@ -122,9 +123,11 @@ static struct item items[] = {{"a"}, {"b\033"}};
 static struct row known_row(void)
 {
 	static const struct inner nothing;
+	static char own[] = "mine";
 	return (struct row){.name = "row",
 		.behind = &nothing,
 		.letters = "abc",
+		.own = own,
 		.text = "a\nb\033",
 		.count = 1234,
 		.big = UINT64_MAX,
@@ -148,20 +151,21 @@ static void test_values(void **state)
 	struct row r = known_row();
 	json_t *j = base_table_json(&table, &r, &all, 2),
 	       *want = json_pack(
-		       "{s:s,s:n,s:s,s:i,s:i,s:I,s:i,s:i,s:i,s:f,s:n,s:i,s:f,s:f,s:f,s:b,s:f,s:i,"
+		       "{s:s,s:n,s:s,s:s,s:i,s:i,s:I,s:i,s:i,s:i,s:f,s:n,s:i,s:f,s:f,s:f,s:b,s:f,s:"
+		       "i,"
 		       "s:b,s:s,s:[i,i],s:s,s:s,s:i,s:{s:i,s:i},s:[{s:s},{s:s}],s:[{s:s},{s:s}],s:"
 		       "i,s:i,s:"
 		       "i,"
 		       "s:{s:i}}",
-		       "name", "row", "none", "letters", "abc", "count", 1234, "zero", 0, "big",
-		       (json_int_t)INT64_MAX, "small", 100, "negative", -3, "time_ns", 1500,
-		       "share", 0.123457, "unknown", "length_ns", 3, "rate", 12.34, "no_rate", 0.0,
-		       "speed", 1.5, "yes", true, "half", 0.311728, "doubled", 2468, "is_many",
-		       true, "word", "a word", "numbers", 1, 2, "at", "0xffffffffffffffff",
-		       "any_text", "a\nb\033", "needed", 1234, "inside", "inner_count", 3,
-		       "total_ns", 1000, "items", "item", "a", "item", "b?", "pair", "item", "c",
-		       "item", "d", "inner_count", 3, "total_ns", 1000, "extra", 1234, "behind",
-		       "inner_count", 0);
+		       "name", "row", "none", "letters", "abc", "own", "mine", "count", 1234,
+		       "zero", 0, "big", (json_int_t)INT64_MAX, "small", 100, "negative", -3,
+		       "time_ns", 1500, "share", 0.123457, "unknown", "length_ns", 3, "rate", 12.34,
+		       "no_rate", 0.0, "speed", 1.5, "yes", true, "half", 0.311728, "doubled", 2468,
+		       "is_many", true, "word", "a word", "numbers", 1, 2, "at",
+		       "0xffffffffffffffff", "any_text", "a\nb\033", "needed", 1234, "inside",
+		       "inner_count", 3, "total_ns", 1000, "items", "item", "a", "item", "b?",
+		       "pair", "item", "c", "item", "d", "inner_count", 3, "total_ns", 1000,
+		       "extra", 1234, "behind", "inner_count", 0);
 	(void)state;
 	assert_non_null(want);
 	assert_true(json_equal(j, want));
