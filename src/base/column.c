@@ -184,7 +184,7 @@ static json_t *column_value_json(const struct base_column *c, const struct colum
 	if (c->unit == BASE_UNIT_address)
 		return json_sprintf("0x%llx", (unsigned long long)v->bits);
 	if (v->is == COLUMN_REAL)
-		return isnan(v->x) ? json_null() : json_real(round(v->x * 1e6) / 1e6);
+		return base_json_real(c->unit == BASE_UNIT_exact ? v->x : round(v->x * 1e6) / 1e6);
 	if (v->is == COLUMN_TEXT)
 		return v->text ? column_text_json(v->text, c->unit) : json_null();
 	return json_integer(v->n);

@@ -34,6 +34,7 @@
 	X(share, "real", true)      /* 62 %; 0 to 1 in JSON */                                     \
 	X(factor, "real", true)     /* 1.25x */                                                    \
 	X(real, "real", true)       /* 0.113 */                                                    \
+	X(exact, "real", true)      /* the same, in JSON with all its digits */                    \
 	X(text, "string", false)    /* a name, made fit to be shown */                             \
 	X(lines, "string", false)   /* any text: JSON escapes what is not shown */                 \
 	X(address, "string", false) /* 0x1f: not exact as a number in JSON, beyond 2^53 */         \

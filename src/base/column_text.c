@@ -144,6 +144,7 @@ static void column_add_number(struct base_str *s, const struct base_column *c,
 		base_str_addf(s, "%.2f%s", v->x, l->utf8 ? "\xc3\x97" : "x");
 		break;
 	case BASE_UNIT_real:
+	case BASE_UNIT_exact:
 		base_str_addf(s, "%.3g", v->x);
 		break;
 	case BASE_UNIT_flag:

@@ -3,6 +3,7 @@
 #include "base/column.h"
 #include "cmd/ciat.h"
 #include "cmd/cmd.h"
+#include "cmd/noc.h"
 #include "cmd/spin.h"
 #include "cmd/stat.h"
 #include "deadlock/deadlock.h"

@@ -86,6 +86,7 @@ static const struct base_column columns[] = {
 		.width = 5, .rank = 4),
 	BASE_COLUMN("big", count, big, "beyond"),
 	BASE_COLUMN("at", address, big, "where"),
+	BASE_COLUMN("all_digits", exact, share, "part"),
 	BASE_COLUMN("any_text", lines, text, "as it is"),
 	BASE_COLUMN("small", number, small, "of 32 bits"),
 	BASE_COLUMN("negative", number, negative, "below"),
@@ -149,23 +150,23 @@ static const double all = 0.25;
 static void test_values(void **state)
 {
 	struct row r = known_row();
-	json_t *j = base_table_json(&table, &r, &all, 2),
-	       *want = json_pack(
-		       "{s:s,s:n,s:s,s:s,s:i,s:i,s:I,s:i,s:i,s:i,s:f,s:n,s:i,s:f,s:f,s:f,s:b,s:f,s:"
-		       "i,"
-		       "s:b,s:s,s:[i,i],s:s,s:s,s:i,s:{s:i,s:i},s:[{s:s},{s:s}],s:[{s:s},{s:s}],s:"
-		       "i,s:i,s:"
-		       "i,"
-		       "s:{s:i}}",
-		       "name", "row", "none", "letters", "abc", "own", "mine", "count", 1234,
-		       "zero", 0, "big", (json_int_t)INT64_MAX, "small", 100, "negative", -3,
-		       "time_ns", 1500, "share", 0.123457, "unknown", "length_ns", 3, "rate", 12.34,
-		       "no_rate", 0.0, "speed", 1.5, "yes", true, "half", 0.311728, "doubled", 2468,
-		       "is_many", true, "word", "a word", "numbers", 1, 2, "at",
-		       "0xffffffffffffffff", "any_text", "a\nb\033", "needed", 1234, "inside",
-		       "inner_count", 3, "total_ns", 1000, "items", "item", "a", "item", "b?",
-		       "pair", "item", "c", "item", "d", "inner_count", 3, "total_ns", 1000,
-		       "extra", 1234, "behind", "inner_count", 0);
+	static const char text[] =
+		"{\"name\": \"row\", \"none\": null, \"letters\": \"abc\", \"own\": \"mine\", "
+		"\"count\": 1234, \"zero\": 0,"
+		" \"big\": 9223372036854775807, \"small\": 100, \"negative\": -3, \"time_ns\": "
+		"1500, \"share\": 0.123457,"
+		" \"unknown\": null, \"length_ns\": 3, \"rate\": 12.34, \"no_rate\": 0.0, "
+		"\"speed\": 1.5, \"yes\": true,"
+		" \"half\": 0.311728, \"doubled\": 2468, \"is_many\": true, \"word\": \"a word\", "
+		"\"numbers\": [1, 2],"
+		" \"at\": \"0xffffffffffffffff\", \"all_digits\": 0.1234567, \"any_text\": "
+		"\"a\\nb\\u001b\","
+		" \"needed\": 1234, \"inside\": {\"inner_count\": 3, \"total_ns\": 1000},"
+		" \"items\": [{\"item\": \"a\"}, {\"item\": \"b?\"}], \"pair\": [{\"item\": "
+		"\"c\"}, {\"item\": \"d\"}],"
+		" \"behind\": {\"inner_count\": 0}, \"inner_count\": 3, \"total_ns\": 1000, "
+		"\"extra\": 1234}";
+	json_t *j = base_table_json(&table, &r, &all, 2), *want = json_loads(text, 0, NULL);
 	(void)state;
 	assert_non_null(want);
 	assert_true(json_equal(j, want));
