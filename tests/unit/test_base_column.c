@@ -17,7 +17,7 @@ struct item {
 	const char *name;
 };
 struct row {
-	const char *name, *none, *text;
+	const char *name, *none, *text, *empty;
 	char letters[8], *own; /* an array and a pointer are not read alike */
 	uint64_t count, zero, big, time_ns;
 	uint32_t small;
@@ -85,6 +85,10 @@ static const struct base_column columns[] = {
 	BASE_COLUMN("zero", count, zero, "nothing", .when = BASE_AT(zero), .title = "zero",
 		.width = 5, .rank = 4),
 	BASE_COLUMN("big", count, big, "beyond"),
+	BASE_COLUMN("if_empty", count, count, "never", .when = BASE_AT(empty),
+		.absence = BASE_OPTIONAL),
+	BASE_COLUMN("if_part", count, count, "where there is a share", .when = BASE_AT(share),
+		.absence = BASE_OPTIONAL),
 	BASE_COLUMN("at", address, big, "where"),
 	BASE_COLUMN("all_digits", exact, share, "part"),
 	BASE_COLUMN("any_text", lines, text, "as it is"),
@@ -130,6 +134,7 @@ static struct row known_row(void)
 		.letters = "abc",
 		.own = own,
 		.text = "a\nb\033",
+		.empty = "",
 		.count = 1234,
 		.big = UINT64_MAX,
 		.time_ns = 1500,
@@ -161,7 +166,8 @@ static void test_values(void **state)
 		"\"numbers\": [1, 2],"
 		" \"at\": \"0xffffffffffffffff\", \"all_digits\": 0.1234567, \"any_text\": "
 		"\"a\\nb\\u001b\","
-		" \"needed\": 1234, \"inside\": {\"inner_count\": 3, \"total_ns\": 1000},"
+		" \"if_part\": 1234, \"needed\": 1234, \"inside\": {\"inner_count\": 3, "
+		"\"total_ns\": 1000},"
 		" \"items\": [{\"item\": \"a\"}, {\"item\": \"b?\"}], \"pair\": [{\"item\": "
 		"\"c\"}, {\"item\": \"d\"}],"
 		" \"behind\": {\"inner_count\": 0}, \"inner_count\": 3, \"total_ns\": 1000, "
@@ -185,8 +191,9 @@ static void test_every_key_is_in_json(void **state)
 		const struct base_column *c = &columns[i];
 		if (!c->key)
 			continue;
-		assert_non_null(json_object_get(j, c->key));
-		assert_true(!json_object_get(nothing, c->key) == (c->needs != 0));
+		assert_int_equal(!json_object_get(j, c->key), !strcmp(c->key, "if_empty"));
+		assert_true(!json_object_get(nothing, c->key) ==
+			    (c->needs != 0 || c->absence == BASE_OPTIONAL));
 		assert_true(c->doc && *c->doc);
 	}
 	assert_null(json_object_get(nothing, "total_ns"));
@@ -225,9 +232,11 @@ static void test_line(void **state)
 	assert_int_equal(base_text_width(base_str_text(&s)), base_layout_width(&l));
 	r.count = 123456789; /* what is too wide moves the rest, and touches nothing */
 	r.time_ns = 0;
+	r.use.nr = 12345; /* as wide as its column */
 	base_str_reset(&s);
 	base_layout_cells(&s, &l, &r);
 	assert_memory_equal(base_str_text(&s), " 123,456,789    -      0 ns", 27);
+	assert_non_null(strstr(base_str_text(&s), "- 12,345 "));
 	base_str_fini(&s);
 }
 
