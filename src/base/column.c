@@ -9,12 +9,15 @@
 
 static struct column_value column_integer(int64_t n)
 {
-	return (struct column_value){.is = COLUMN_INTEGER, .n = n, .known = true};
+	return (struct column_value){
+		.is = COLUMN_INTEGER, .n = n, .bits = (uint64_t)n, .known = true};
 }
 
 static struct column_value column_unsigned(uint64_t n)
 {
-	return column_integer(n > INT64_MAX ? INT64_MAX : (int64_t)n);
+	struct column_value v = column_integer(n > INT64_MAX ? INT64_MAX : (int64_t)n);
+	v.bits = n;
+	return v;
 }
 
 static struct column_value column_real(double x)
@@ -89,6 +92,12 @@ uint64_t base_row_nr_named(const struct base_table *t, const void *row)
 	return t->nr_named.type ? (uint64_t)column_of_member(t->nr_named, row).n : 1;
 }
 
+static bool column_is_there(const struct base_column *c, const void *row)
+{
+	return (!c->when.type || base_column_is_set(c->when, row)) &&
+	       (!c->unless.type || !base_column_is_set(c->unless, row));
+}
+
 static double column_as_real(const struct column_value *v)
 {
 	return v->is == COLUMN_REAL ? v->x : (double)v->n;
@@ -112,8 +121,21 @@ struct column_value base_column_value(const struct base_column *c, const void *r
 	if (v.is == COLUMN_REAL && !is_ratio)
 		v = (struct column_value){
 			.is = COLUMN_INTEGER, .n = v.x > 0 ? llround(v.x) : 0, .known = v.known};
-	v.known = v.known && (!c->when.type || base_column_is_set(c->when, row));
+	v.known = v.known && column_is_there(c, row);
 	return v;
+}
+
+uint64_t base_row_integer(const struct base_column *c, const void *row)
+{
+	return base_column_value(c, row, NULL).bits;
+}
+
+const void *base_column_part(const struct base_column *c, const void *row)
+{
+	const void *part = (const char *)row + c->at.offset;
+	if (c->is_behind)
+		part = *(const void *const *)part;
+	return column_is_there(c, row) ? part : NULL;
 }
 
 const struct column_unit base_unit_of[] = {
@@ -124,11 +146,15 @@ const struct column_unit base_unit_of[] = {
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *column_text_json(const char *text)
+static json_t *column_text_json(const char *text, enum base_unit unit)
 {
 	struct base_str clean = {0};
-	base_str_add_shown(&clean, text, strlen(text), BASE_SHOWN_NAME);
-	json_t *j = clean.failed ? NULL : json_string(base_str_text(&clean));
+	json_t *j = unit == BASE_UNIT_lines ? json_string(text) : NULL; /* NULL: no UTF-8 */
+	if (j)
+		return j;
+	base_str_add_shown(&clean, text, strlen(text),
+		unit == BASE_UNIT_lines ? BASE_SHOWN_LINES : BASE_SHOWN_NAME);
+	j = clean.failed ? NULL : json_string(base_str_text(&clean));
 	base_str_fini(&clean);
 	return j;
 }
@@ -136,9 +162,10 @@ static json_t *column_text_json(const char *text)
 static json_t *column_rows_json(
 	const struct base_column *c, const char *row, const void *all, unsigned has)
 {
-	const void *rows = row + c->at.offset;
+	const void *rows = base_column_part(c, row);
 	if (c->unit == BASE_UNIT_object)
-		return base_table_json(c->rows, rows, all, has);
+		return rows ? base_table_json(c->rows, rows, all, has) : json_null();
+	rows = row + c->at.offset;
 	if (c->unit == BASE_UNIT_list)
 		rows = *(const void *const *)rows;
 	size_t nr = (size_t)column_of_member(c->nr, row).n;
@@ -154,10 +181,12 @@ static json_t *column_value_json(const struct base_column *c, const struct colum
 		return column_rows_json(c, row, all, has);
 	if (c->unit == BASE_UNIT_flag)
 		return json_boolean(v->n);
+	if (c->unit == BASE_UNIT_address)
+		return json_sprintf("0x%llx", (unsigned long long)v->bits);
 	if (v->is == COLUMN_REAL)
-		return isnan(v->x) ? json_null() : json_real(round(v->x * 1e6) / 1e6);
+		return base_json_real(c->unit == BASE_UNIT_exact ? v->x : round(v->x * 1e6) / 1e6);
 	if (v->is == COLUMN_TEXT)
-		return v->text ? column_text_json(v->text) : json_null();
+		return v->text ? column_text_json(v->text, c->unit) : json_null();
 	return json_integer(v->n);
 }
 
@@ -183,10 +212,10 @@ static bool column_add_json(
 		const struct base_column *c = &t->column[i];
 		if ((has & c->needs) != c->needs)
 			continue;
-		if (c->unit == BASE_UNIT_part)
-			ok = column_add_json(
-				to, c->rows, (const char *)row + c->at.offset, all, has);
-		else if (c->key)
+		if (c->unit == BASE_UNIT_part) {
+			const void *part = base_column_part(c, row);
+			ok = !part || column_add_json(to, c->rows, part, all, has);
+		} else if (c->key)
 			ok = column_add_one(to, c, row, all, has);
 	}
 	return ok;
@@ -226,16 +255,16 @@ static void column_add_kind(struct base_str *out, const struct base_column *c)
 		base_str_add(out, " or null");
 }
 
-static void column_add_rows(struct base_str *out, const struct base_table *t)
+static void column_add_rows(struct base_str *out, const struct base_table *t, bool is_optional)
 {
 	for (size_t i = 0; i < t->nr_columns; i++) {
 		const struct base_column *c = &t->column[i];
+		bool may_lack = is_optional || c->needs || c->absence == BASE_OPTIONAL;
 		if (c->unit == BASE_UNIT_part)
-			column_add_rows(out, c->rows);
+			column_add_rows(out, c->rows, may_lack || c->when.type || c->unless.type);
 		if (!c->key)
 			continue;
-		base_str_addf(out, "| `%s`%s | ", c->key,
-			c->needs || c->absence == BASE_OPTIONAL ? " ?" : "");
+		base_str_addf(out, "| `%s`%s | ", c->key, may_lack ? " ?" : "");
 		column_add_kind(out, c);
 		base_str_addf(out, " | %s |\n", c->doc);
 	}
@@ -272,6 +301,6 @@ void base_table_page(struct base_str *out, const struct base_table *t)
 	if (t->from)
 		base_str_addf(out, "%s\n\n", t->from);
 	base_str_add(out, "| key | type | |\n|---|---|---|\n");
-	column_add_rows(out, t);
+	column_add_rows(out, t, false);
 	column_add_tables(out, t);
 }

@@ -27,20 +27,23 @@
 
 /* X(name, type in JSON, whether it is a real number): how a value is written. */
 #define BASE_UNITS(X)                                                                              \
-	X(count, "int", false)   /* 1,234 */                                                       \
-	X(number, "int", false)  /* 1234: an id, an address */                                     \
-	X(ns, "int", false)      /* 1.23 ms */                                                     \
-	X(bytes, "int", false)   /* 1.2 MiB */                                                     \
-	X(share, "real", true)   /* 62 %; 0 to 1 in JSON */                                        \
-	X(factor, "real", true)  /* 1.25x */                                                       \
-	X(real, "real", true)    /* 0.113 */                                                       \
-	X(text, "string", false) /* made fit to be shown */                                        \
-	X(flag, "bool", false)   /* yes */                                                         \
-	X(json, "any", false)    /* what a function makes of it; .kind says what that is */        \
-	X(object, NULL, false)   /* a struct in the row, by .rows */                               \
-	X(list, NULL, false)     /* .nr structs behind a pointer, by .rows */                      \
-	X(array, NULL, false)    /* .nr structs in the row itself, by .rows */                     \
-	X(part, NULL, false)     /* a struct whose columns are the row's own */
+	X(count, "int", false)      /* 1,234 */                                                    \
+	X(number, "int", false)     /* 1234: an id */                                              \
+	X(ns, "int", false)         /* 1.23 ms */                                                  \
+	X(bytes, "int", false)      /* 1.2 MiB */                                                  \
+	X(share, "real", true)      /* 62 %; 0 to 1 in JSON */                                     \
+	X(factor, "real", true)     /* 1.25x */                                                    \
+	X(real, "real", true)       /* 0.113 */                                                    \
+	X(exact, "real", true)      /* the same, in JSON with all its digits */                    \
+	X(text, "string", false)    /* a name, made fit to be shown */                             \
+	X(lines, "string", false)   /* any text: JSON escapes what is not shown */                 \
+	X(address, "string", false) /* 0x1f: not exact as a number in JSON, beyond 2^53 */         \
+	X(flag, "bool", false)      /* yes */                                                      \
+	X(json, "any", false)       /* what a function makes of it; .kind says what that is */     \
+	X(object, NULL, false)      /* a struct in the row, by .rows */                            \
+	X(list, NULL, false)        /* .nr structs behind a pointer, by .rows */                   \
+	X(array, NULL, false)       /* .nr structs in the row itself, by .rows */                  \
+	X(part, NULL, false)        /* a struct whose columns are the row's own */
 enum base_unit {
 #define X(name, kind, is_real) BASE_UNIT_##name,
 	BASE_UNITS(X)
@@ -73,7 +76,9 @@ struct base_member {
 };
 /* clang-format off */
 #define BASE_MEMBER(row, member)                                                                   \
-	{ offsetof(row, member), _Generic(((row *)0)->member,                                      \
+	{ offsetof(row, member),                                                                   \
+		__builtin_types_compatible_p(__typeof__(((row *)0)->member), char *)               \
+			? BASE_MEMBER_text : _Generic(((row *)0)->member,                          \
 		uint64_t : BASE_MEMBER_u64, unsigned : BASE_MEMBER_u32, int : BASE_MEMBER_i32,     \
 		uint16_t : BASE_MEMBER_u16, uint8_t : BASE_MEMBER_u8, int64_t : BASE_MEMBER_i64,   \
 		double : BASE_MEMBER_real, bool : BASE_MEMBER_bool,                                \
@@ -104,15 +109,16 @@ struct base_column {
 	struct base_member at;
 	void (*of)(void); /* the function, when at.type is one's */
 
-	/* A value is known where `when` is not 0 (if there is one), a text not NULL, a number not
-	 * NAN. In text what is not known is a dash. */
-	struct base_member when;
+	/* A value is known where `when` is not 0 and `unless` is (if there are such), a text not
+	 * NULL, a number not NAN. In text what is not known is a dash. */
+	struct base_member when, unless;
 	enum base_absence absence;
 	unsigned needs;                /* bits: without them all it is left out everywhere */
 	struct base_member per;        /* the value is divided by this, and 0 where this is 0 */
 	struct base_member estimated;  /* where this is not 0, text has a "~" before the number */
 	struct base_member nr;         /* of a list */
 	const struct base_table *rows; /* of an object, list or part */
+	bool is_behind;                /* of an object or part: the row has a pointer to it */
 	const char *kind; /* of BASE_UNIT_json: "[int]", say; .rows, if any, tells what */
 
 	const char *title;   /* in text; NULL: it is in JSON only; "": the next one's is its, too */
@@ -137,7 +143,7 @@ struct base_column {
 	static type name(const void *row_, const void *all)                                        \
 	{                                                                                          \
 		const ROW *row = row_;                                                             \
-		(void)all;                                                                         \
+		(void)row, (void)all;                                                              \
 		return expression;                                                                 \
 	}
 #define BASE_AT(member) BASE_MEMBER(ROW, member)
@@ -147,10 +153,16 @@ struct base_column {
 		.key = k, .unit = BASE_UNIT_object, .at = {0, BASE_MEMBER_other},                  \
 		.rows = &(table), .doc = d, __VA_ARGS__                                            \
 	}
-/* All that another table says of a struct in the row. */
-#define BASE_PART(member, table)                                                                   \
+/* All that another table says of a struct in the row; of the row itself. */
+#define BASE_PART(member, table, ...)                                                              \
 	{                                                                                          \
-		.unit = BASE_UNIT_part, .at = BASE_MEMBER(ROW, member), .rows = &(table)           \
+		.unit = BASE_UNIT_part, .at = BASE_MEMBER(ROW, member), .rows = &(table),          \
+		__VA_ARGS__                                                                        \
+	}
+#define BASE_PART_SELF(table, ...)                                                                 \
+	{                                                                                          \
+		.unit = BASE_UNIT_part, .at = {0, BASE_MEMBER_other}, .rows = &(table),            \
+		__VA_ARGS__                                                                        \
 	}
 
 struct base_table {
@@ -196,6 +208,7 @@ struct base_layout {
 };
 const char *base_row_name(const struct base_table *t, const void *row);
 uint64_t base_row_nr_named(const struct base_table *t, const void *row); /* 1: it is one */
+uint64_t base_row_integer(const struct base_column *c, const void *row); /* of one column */
 /* As many columns as leave the name its width, `longest`, of which more than `wanted` (at most
  * that) may be cut. name_width is at least `least`. */
 void base_layout_fit(

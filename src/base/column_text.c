@@ -144,10 +144,14 @@ static void column_add_number(struct base_str *s, const struct base_column *c,
 		base_str_addf(s, "%.2f%s", v->x, l->utf8 ? "\xc3\x97" : "x");
 		break;
 	case BASE_UNIT_real:
+	case BASE_UNIT_exact:
 		base_str_addf(s, "%.3g", v->x);
 		break;
 	case BASE_UNIT_flag:
 		base_str_add(s, v->n ? "yes" : "-");
+		break;
+	case BASE_UNIT_address:
+		base_str_addf(s, "0x%llx", (unsigned long long)v->bits);
 		break;
 	case BASE_UNIT_count:
 		base_str_add_count(s, n);
@@ -176,14 +180,15 @@ static void column_cell_text(struct base_str *s, const struct base_layout *l,
 }
 
 static void column_cells(struct base_str *out, const struct base_layout *l,
-	const struct base_table *t, const char *row)
+	const struct base_table *t, const void *row)
 {
 	for (size_t i = 0; i < t->nr_columns; i++) {
 		const struct base_column *c = &t->column[i];
 		struct base_str cell = {0};
-		if (c->unit == BASE_UNIT_part)
-			column_cells(out, l, c->rows, row + c->at.offset);
-		else if (column_is_shown(l, c)) {
+		const void *part = c->unit == BASE_UNIT_part ? base_column_part(c, row) : NULL;
+		if (part)
+			column_cells(out, l, c->rows, part);
+		else if (c->unit != BASE_UNIT_part && column_is_shown(l, c)) {
 			column_cell_text(&cell, l, c, row);
 			column_add_cell(out, c, base_str_text(&cell));
 			out->failed |= cell.failed;

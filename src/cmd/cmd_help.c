@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - help from the tables, for people and as JSON. */
 #include "base/column.h"
+#include "cmd/ciat.h"
 #include "cmd/cmd.h"
+#include "cmd/noc.h"
+#include "cmd/spin.h"
+#include "cmd/stat.h"
+#include "deadlock/deadlock.h"
+#include "memory/cdat.h"
 #include "report/calls.h"
 #include "report/locks.h"
+#include "report/order.h"
 
 #include "config.h"
 

@@ -6,9 +6,9 @@
 #include "base/column.h"
 #include "report/report.h"
 
-#define REPORT_NONE UINT32_MAX
-#define report_width base_text_width
-#define report_right base_str_add_right
+#define REPORT_NONE    UINT32_MAX
+#define report_width   base_text_width
+#define report_right   base_str_add_right
 #define report_percent base_str_add_share
 
 /* Topics: states of one identity, which have one kind and name. Ids depend on the trace only, so one index serves every

@@ -462,6 +462,7 @@ struct report_path *report_path_free(struct report_path *p);
 void report_path_text(struct base_str *out, const struct report_path *p,
 	const struct report_path_options *opts, const struct report_style *style);
 json_t *report_path_json(const struct report_path *p, const struct report_path_options *opts);
+extern const struct base_table report_path_document;
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
@@ -784,6 +785,7 @@ struct report_coach *report_coach_free(struct report_coach *c);
 void report_coach_text(struct base_str *out, const struct report_coach *c,
 	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_coach_json(const struct report_coach *c);
+extern const struct base_table report_coach_document;
 
 /* ---- shared with cmd ------------------------------------------------------------------------- */
 

@@ -17,8 +17,8 @@ struct item {
 	const char *name;
 };
 struct row {
-	const char *name, *none;
-	char letters[8];
+	const char *name, *none, *text, *empty;
+	char letters[8], *own; /* an array and a pointer are not read alike */
 	uint64_t count, zero, big, time_ns;
 	uint32_t small;
 	int negative;
@@ -26,6 +26,7 @@ struct row {
 	bool yes;
 	struct inner use;
 	struct item *item, pair[2];
+	const struct inner *behind;
 	size_t nr_items;
 };
 
@@ -73,14 +74,24 @@ static const struct base_column item_columns[] = {BASE_COLUMN("item", text, name
 static const struct base_table item_table = BASE_TABLE("item", item_columns);
 #undef ROW
 #define ROW struct row
+static const struct base_column extra_columns[] = {BASE_COLUMN("extra", count, count, "more")};
+static const struct base_table extra_table = BASE_TABLE("extra", extra_columns);
 static const struct base_column columns[] = {
 	BASE_COLUMN("name", text, name, "its name"),
 	BASE_COLUMN("none", text, none, "no text", .absence = BASE_NULL),
 	BASE_COLUMN("letters", text, letters, "in the row"),
+	BASE_COLUMN("own", text, own, "behind a pointer", .absence = BASE_NULL),
 	BASE_COLUMN("count", count, count, "how many", .title = "count", .width = 8, .rank = 1),
 	BASE_COLUMN("zero", count, zero, "nothing", .when = BASE_AT(zero), .title = "zero",
 		.width = 5, .rank = 4),
 	BASE_COLUMN("big", count, big, "beyond"),
+	BASE_COLUMN("if_empty", count, count, "never", .when = BASE_AT(empty),
+		.absence = BASE_OPTIONAL),
+	BASE_COLUMN("if_part", count, count, "where there is a share", .when = BASE_AT(share),
+		.absence = BASE_OPTIONAL),
+	BASE_COLUMN("at", address, big, "where"),
+	BASE_COLUMN("all_digits", exact, share, "part"),
+	BASE_COLUMN("any_text", lines, text, "as it is"),
 	BASE_COLUMN("small", number, small, "of 32 bits"),
 	BASE_COLUMN("negative", number, negative, "below"),
 	BASE_COLUMN("time_ns", ns, time_ns, "time", .title = "", .width = 10, .rank = 1),
@@ -104,7 +115,10 @@ static const struct base_column columns[] = {
 		.nr = BASE_AT(nr_items)),
 	BASE_COLUMN(
 		"pair", array, pair, "in the row", .rows = &item_table, .nr = BASE_AT(nr_items)),
+	BASE_COLUMN("behind", object, behind, "by a pointer", .rows = &inner_table,
+		.is_behind = true, .absence = BASE_NULL, .unless = BASE_AT(zero)),
 	BASE_PART(use, inner_table),
+	BASE_PART_SELF(extra_table, .unless = BASE_AT(zero), .when = BASE_AT(yes)),
 	{.title = "own", .width = 9, .cell = cell_own, .left = true},
 };
 static const struct base_table table = BASE_DOCUMENT("test/1", columns, "`a test`");
@@ -113,8 +127,14 @@ static const struct base_table table = BASE_DOCUMENT("test/1", columns, "`a test
 static struct item items[] = {{"a"}, {"b\033"}};
 static struct row known_row(void)
 {
+	static const struct inner nothing;
+	static char own[] = "mine";
 	return (struct row){.name = "row",
+		.behind = &nothing,
 		.letters = "abc",
+		.own = own,
+		.text = "a\nb\033",
+		.empty = "",
 		.count = 1234,
 		.big = UINT64_MAX,
 		.time_ns = 1500,
@@ -135,17 +155,24 @@ static const double all = 0.25;
 static void test_values(void **state)
 {
 	struct row r = known_row();
-	json_t *j = base_table_json(&table, &r, &all, 2),
-	       *want = json_pack(
-		       "{s:s,s:n,s:s,s:i,s:i,s:I,s:i,s:i,s:i,s:f,s:n,s:i,s:f,s:f,s:f,s:b,s:f,s:i,"
-		       "s:b,s:s,s:[i,i],s:i,s:{s:i,s:i},s:[{s:s},{s:s}],s:[{s:s},{s:s}],s:i,s:i}",
-		       "name", "row", "none", "letters", "abc", "count", 1234, "zero", 0, "big",
-		       (json_int_t)INT64_MAX, "small", 100, "negative", -3, "time_ns", 1500,
-		       "share", 0.123457, "unknown", "length_ns", 3, "rate", 12.34, "no_rate", 0.0,
-		       "speed", 1.5, "yes", true, "half", 0.311728, "doubled", 2468, "is_many",
-		       true, "word", "a word", "numbers", 1, 2, "needed", 1234, "inside",
-		       "inner_count", 3, "total_ns", 1000, "items", "item", "a", "item", "b?",
-		       "pair", "item", "c", "item", "d", "inner_count", 3, "total_ns", 1000);
+	static const char text[] =
+		"{\"name\": \"row\", \"none\": null, \"letters\": \"abc\", \"own\": \"mine\", "
+		"\"count\": 1234, \"zero\": 0,"
+		" \"big\": 9223372036854775807, \"small\": 100, \"negative\": -3, \"time_ns\": "
+		"1500, \"share\": 0.123457,"
+		" \"unknown\": null, \"length_ns\": 3, \"rate\": 12.34, \"no_rate\": 0.0, "
+		"\"speed\": 1.5, \"yes\": true,"
+		" \"half\": 0.311728, \"doubled\": 2468, \"is_many\": true, \"word\": \"a word\", "
+		"\"numbers\": [1, 2],"
+		" \"at\": \"0xffffffffffffffff\", \"all_digits\": 0.1234567, \"any_text\": "
+		"\"a\\nb\\u001b\","
+		" \"if_part\": 1234, \"needed\": 1234, \"inside\": {\"inner_count\": 3, "
+		"\"total_ns\": 1000},"
+		" \"items\": [{\"item\": \"a\"}, {\"item\": \"b?\"}], \"pair\": [{\"item\": "
+		"\"c\"}, {\"item\": \"d\"}],"
+		" \"behind\": {\"inner_count\": 0}, \"inner_count\": 3, \"total_ns\": 1000, "
+		"\"extra\": 1234}";
+	json_t *j = base_table_json(&table, &r, &all, 2), *want = json_loads(text, 0, NULL);
 	(void)state;
 	assert_non_null(want);
 	assert_true(json_equal(j, want));
@@ -156,7 +183,7 @@ static void test_values(void **state)
 /* Every key is there but those that may not be. */
 static void test_every_key_is_in_json(void **state)
 {
-	struct row r = known_row(), none = {.name = ""};
+	struct row r = known_row(), none = {.name = "", .text = "\xff"};
 	json_t *j = base_table_json(&table, &r, &all, 2),
 	       *nothing = base_table_json(&table, &none, &all, 0);
 	(void)state;
@@ -164,11 +191,16 @@ static void test_every_key_is_in_json(void **state)
 		const struct base_column *c = &columns[i];
 		if (!c->key)
 			continue;
-		assert_non_null(json_object_get(j, c->key));
-		assert_true(!json_object_get(nothing, c->key) == (c->needs != 0));
+		assert_int_equal(!json_object_get(j, c->key), !strcmp(c->key, "if_empty"));
+		assert_true(!json_object_get(nothing, c->key) ==
+			    (c->needs != 0 || c->absence == BASE_OPTIONAL));
 		assert_true(c->doc && *c->doc);
 	}
 	assert_null(json_object_get(nothing, "total_ns"));
+	assert_null(json_object_get(nothing, "extra"));
+	assert_true(json_is_null(json_object_get(nothing, "behind")));
+	assert_string_equal(
+		json_string_value(json_object_get(nothing, "any_text")), "\xef\xbf\xbd");
 	assert_true(json_is_null(json_object_get(nothing, "none")));
 	json_decref(j);
 	json_decref(nothing);
@@ -200,9 +232,11 @@ static void test_line(void **state)
 	assert_int_equal(base_text_width(base_str_text(&s)), base_layout_width(&l));
 	r.count = 123456789; /* what is too wide moves the rest, and touches nothing */
 	r.time_ns = 0;
+	r.use.nr = 12345; /* as wide as its column */
 	base_str_reset(&s);
 	base_layout_cells(&s, &l, &r);
 	assert_memory_equal(base_str_text(&s), " 123,456,789    -      0 ns", 27);
+	assert_non_null(strstr(base_str_text(&s), "- 12,345 "));
 	base_str_fini(&s);
 }
 
@@ -245,6 +279,7 @@ static void test_page(void **state)
 		"| `none` | string or null | no text |\n", "| `zero` | int | nothing |\n",
 		"| `needed` ? | int | where bit 2 is set |\n", "| `share` | real | part |\n",
 		"| `inside` | inner | an object |\n", "| `items` | [item] | behind a pointer |\n",
+		"| `extra` ? | int | more |\n", "| `behind` | inner or null | by a pointer |\n",
 		"| `numbers` | [int] | two |\n", "| `yes` | bool | whether |\n",
 		"| `inner_count` | int | how many |\n| `total_ns` ? | int | in all |\n",
 		"\n### item\n\n| key | type | |\n|---|---|---|\n| `item` | string | its name |\n"};
