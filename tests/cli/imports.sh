@@ -147,6 +147,22 @@ test_import_chrome_bind_id() {
 	done
 }
 
+# clang -ftime-trace says in args.detail what was parsed or instantiated.
+test_import_chrome_detail() {
+	chrome_answer '{"traceEvents":[{"name":"Source","ph":"X","pid":1,"tid":1,"ts":0,"dur":300,"args":{"detail":"/usr/include/vector"}},
+		{"name":"InstantiateFunction","ph":"B","pid":1,"tid":1,"ts":300,"args":{"detail":"f<int>"}},{"ph":"E","pid":1,"tid":1,"ts":1000},
+		{"name":"Backend","ph":"X","pid":1,"tid":1,"ts":1000,"dur":200,"args":{"detail":7}},
+		{"name":"","ph":"X","pid":1,"tid":1,"ts":1200,"dur":200,"args":{"detail":"alone"}}]}' 'InstantiateFunction f<int>'
+	expect 0 longpole path --all --json slices.lpt
+	is_json out '[.result.steps[].state] | contains(["Source /usr/include/vector", "InstantiateFunction f<int>", "Backend", "alone"])'
+	# Of a thousand details the longest are told apart, the others are one state.
+	jq -n '[range(1000) | {name: "Make", ph: "X", pid: 1, tid: 1, ts: (. * 100), dur: (if . == 500 then 90 else 50 end), args: {detail: "f<\(.)>"}}]' >slices.json
+	expect 0 longpole import chrome -o slices.lpt slices.json
+	has err '800 details'
+	expect 0 longpole path --all --json slices.lpt
+	is_json out '[.result.steps[].state] | unique | contains(["Make", "Make f<500>"]) and length <= 204'
+}
+
 test_import_chrome_names_and_ends() {
 	chrome_answer '{"traceEvents":[{"ph":"X","name":"step","pid":"Spans","tid":"PyTorch Profiler","ts":1700,"dur":1000}]}' 'PyTorch Profiler'
 	chrome_answer '{"a":[1,{"b":[{}]}],"c":{"traceEvents":[3]},"traceEvents":[{"name":"a","ph":"X","pid":1,"tid":1,"ts":0,"dur":1000},{"name":"b","ph' 'thread 1: a'
