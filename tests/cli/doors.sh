@@ -97,6 +97,9 @@ test_firefox_tables() {
 		| (.funcTable.name + .markers.name | all(. < $s and . >= 0)) and (.samples.stack | all(. < $k))
 		and (.stackTable.frame | all(. < $f)) and ([.stackTable.prefix | to_entries[] | .value == null or .value < .key] | all))'
 	is_json a.json '(.meta.categories | length) as $c | [.threads[].markers.category[]] | all(. < $c)'
+	# the processor time of a thread between its samples: not more than the time, and less where it waited
+	is_json a.json '.meta.sampleUnits.threadCPUDelta == "ns" and ([.threads[].samples | .threadCPUDelta as $c | .time as $t
+		| range(1; .length) | $c[.] >= 0 and $c[.] <= ($t[.] - $t[. - 1]) * 1e6 + 1] | all)'
 	is_json a.json '[.threads[].markers as $m | range($m.length) | $m.endTime[.] >= $m.startTime[.]] | all'
 }
 
