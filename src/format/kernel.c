@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CPUS_MAX = 1 << 12, NESTED_MAX = 8 };
+enum { CPUS_MAX = 1 << 12, NESTED_MAX = 8, COMM_MAX = 15 };
 
 struct task {
 	uint32_t tid, pid, name, stream, process;
@@ -33,7 +33,9 @@ struct format_sched {
 	struct base_strtab *names;       /* ids are the trace's strings */
 	struct base_map pid_of, name_of; /* tid -> process, first name */
 	bool failed;
-	format_sched_taker take; /* NULL: they are kept */
+	const struct format_started *started; /* NULL: not known */
+	uint32_t started_command;             /* its line, as a name */
+	format_sched_taker take;              /* NULL: they are kept */
 	void *take_ctx;
 	/* while writing */
 	struct trace_writer *to;
@@ -59,6 +61,30 @@ struct format_sched *format_sched_new(void)
 	if (s)
 		s->names = base_strtab_new();
 	return s && !s->names ? format_sched_free(s) : s;
+}
+
+void format_sched_started(struct format_sched *s, const struct format_started *started)
+{
+	if (!started || !started->pid)
+		return;
+	s->started = started;
+	s->started_command =
+		format_sched_name(s, base_str_text(&started->command), started->command.length);
+}
+
+/* Does this image of the process have the program's name (the kernel keeps 15 characters of it)? */
+static bool kernel_is_started(const struct format_sched *s, uint32_t pid, const char *name)
+{
+	const char *line = s->started ? base_str_text(&s->started->command) : "";
+	size_t length = strcspn(line, " "), nr = strlen(name);
+	for (size_t i = length; i-- > 0;)
+		if (line[i] == '/') {
+			line += i + 1;
+			length -= i + 1;
+			break;
+		}
+	return s->started && pid == s->started->pid && nr &&
+	       (nr == length || (nr == COMM_MAX && nr < length)) && !strncmp(line, name, nr);
 }
 
 struct format_sched *format_sched_free(struct format_sched *s)
@@ -200,9 +226,11 @@ static bool is_kernel_thread(const char *name)
 static uint32_t new_process(struct format_sched *s, uint32_t pid, uint32_t name, uint32_t parent)
 {
 	uint32_t id = ++s->nr_processes;
-	bool kernel = is_kernel_thread(base_strtab_get(s->names, name));
+	const char *text = base_strtab_get(s->names, name);
+	bool kernel = is_kernel_thread(text);
+	uint32_t command = kernel_is_started(s, pid, text) ? s->started_command : name;
 	PUT(s, 0, 0, process, .process = id, .parent = kernel ? 0 : parent, .pid = pid,
-		.name = name, .command = kernel ? 0 : name);
+		.name = name, .command = kernel ? 0 : command);
 	kernel_keep(s, base_map_put(&s->processes, 0, pid, id));
 	return id;
 }

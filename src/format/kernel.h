@@ -45,6 +45,9 @@ struct format_sched_event {
 struct format_sched;
 struct format_sched *format_sched_new(void);
 struct format_sched *format_sched_free(struct format_sched *s);
+/* The program that the recorder started (NULL: none is known), which outlives s. */
+struct format_started;
+void format_sched_started(struct format_sched *s, const struct format_started *started);
 /* The id of a name of that many bytes, or up to its first NUL. 0: none, or no memory. */
 uint32_t format_sched_name(struct format_sched *s, const char *text, size_t length);
 enum base_status format_sched_add(struct format_sched *s, const struct format_sched_event *e,
