@@ -91,8 +91,9 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 		.host = "",
 		.command = started.pid ? base_str_text(&started.command) : from->name,
 		.tool = "longpole " LONGPOLE_VERSION " import",
-		.flags =
-			f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM : TRACE_INFO_SYNTHETIC};
+		.flags = started.is_program                ? 0u
+			 : f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM
+							   : TRACE_INFO_SYNTHETIC};
 	struct format_import_options o = {.started = &started,
 		.tick_ps = tick_ps,
 		.progress = cmd_import_progress,

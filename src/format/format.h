@@ -111,6 +111,7 @@ enum {
 /* The program that the recorder started: the path is to its end. */
 struct format_started {
 	uint32_t pid;            /* 0: none is known */
+	bool is_program;         /* the file is of programs alone, not of a whole system */
 	struct base_str command; /* its line, as it was written */
 };
 struct format_import_options {

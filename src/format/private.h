@@ -151,6 +151,8 @@ void format_path_fini(struct format_path *p);
 		struct trace_writer *to, const struct format_import_options *opts,                 \
 		struct base_str *notes, struct base_err *err) BASE_MUST_CHECK;
 #include "format/imports.def"
+enum base_status format_started_ctf(const struct format_source *from, struct format_started *ret,
+	struct base_err *err) BASE_MUST_CHECK;
 enum base_status format_started_perf(const struct format_source *from, struct format_started *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 
