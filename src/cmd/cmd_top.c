@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_top.c - `longpole top`: the critical path of something that goes on, every few seconds. */
 #include "cmd/cmd.h"
+#include "cmd/top_keys.h"
 
 #include "config.h"
 #include "live/live.h"
@@ -54,6 +55,7 @@ struct top {
 	bool json, redraw;
 	FILE *to;
 	const struct live *live;
+	struct top_keys keys;
 	int exit_status;
 };
 
@@ -84,6 +86,10 @@ static int cmd_top_write_line(struct top *t, json_t *j)
 static enum base_status cmd_top_show(void *ctx, const struct live_window *w, struct base_err *err)
 {
 	struct top *t = ctx;
+	if (t->keys.quit)
+		return base_fail(err, BASE_END, "enough");
+	if (t->keys.paused)
+		return BASE_OK; /* what is on the screen stays */
 	if (t->json) {
 		t->exit_status = cmd_top_write_line(t, report_top_json(w, &t->head));
 	} else {
@@ -93,7 +99,7 @@ static enum base_status cmd_top_show(void *ctx, const struct live_window *w, str
 			base_str_add(&s, "\033[H\033[J"); /* home, and clear what is below */
 		else if (t->nr_shown)
 			base_str_add(&s, "\n");
-		report_top_text(&window, w, &t->head, &st);
+		top_keys_text(&window, &t->keys, w, &t->head, &st);
 		base_str_add_shown(&s, base_str_text(&window), window.length, BASE_SHOWN_LINES);
 		s.failed |= window.failed;
 		base_str_fini(&window);
@@ -189,7 +195,14 @@ static void cmd_top_reach(void *ctx, uint64_t time_ns, uint64_t nr_lost)
 static bool has_enough(void *ctx)
 {
 	const struct going_on *g = ctx;
-	return g->status != BASE_OK;
+	struct top *t = g->t;
+	bool was_paused = t->keys.paused;
+	if (top_keys_look(&t->keys) && t->keys.paused && !was_paused) {
+		struct base_str s = {0};
+		base_str_add(&s, "paused; space goes on\n");
+		t->exit_status = write_text(t, &s);
+	}
+	return g->status != BASE_OK || t->keys.quit;
 }
 
 static void cmd_top_say_what(struct top *t, const struct session_result *r)
@@ -226,7 +239,10 @@ static int cmd_top_watch(struct top *t, struct session_options *ro, struct live_
 		return cmd_fail(c, s);
 	t->live = g.live;
 	ro->listener = &listener;
+	if (t->redraw && !ro->argv) /* else the keys are the program's */
+		top_keys_begin(&t->keys);
 	s = session_run(ro, &r, &c->err);
+	top_keys_end(&t->keys);
 	if (s == BASE_OK && g.status == BASE_OK)
 		g.status = live_finish(g.live, &c->err);
 	int exit_status = CMD_OK;

@@ -321,6 +321,19 @@ static void manual_see_also(struct base_str *out, const struct cmd_spec *spec, c
 
 /* ---- a page ---------------------------------------------------------------------------------- */
 
+/* What a person wrote, where a backslash in a literal block is one: scdoc hands it on to roff, which takes two for it. */
+static void manual_add_written(struct base_str *out, const char *text, size_t length)
+{
+	bool is_literal = false;
+	for (size_t i = 0; i < length; i++) {
+		if ((!i || text[i - 1] == '\n') && !strncmp(text + i, "```", 3))
+			is_literal = !is_literal;
+		base_str_add_bytes(out, text + i, 1);
+		if (is_literal && text[i] == '\\')
+			base_str_add(out, "\\");
+	}
+}
+
 bool cmd_manual_page(struct base_str *out, const struct cmd_spec *spec, const char *written)
 {
 	const char *examples = strstr(written, "# EXAMPLES\n");
@@ -332,7 +345,7 @@ bool cmd_manual_page(struct base_str *out, const struct cmd_spec *spec, const ch
 		manual_add_doc(out, spec->details->about);
 		base_str_add(out, "\n\n");
 	}
-	base_str_add_bytes(out, written, (size_t)(examples - written));
+	manual_add_written(out, written, (size_t)(examples - written));
 	if (!*spec->name)
 		manual_commands(out);
 	manual_verbs(out, spec);
@@ -341,7 +354,7 @@ bool cmd_manual_page(struct base_str *out, const struct cmd_spec *spec, const ch
 	manual_parts(out, spec);
 	manual_exit_status(out, spec);
 	manual_environment(out, spec);
-	base_str_add(out, examples);
+	manual_add_written(out, examples, strlen(examples));
 	manual_see_also(out, spec, written);
 	return true;
 }

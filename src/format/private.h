@@ -146,11 +146,15 @@ void format_path_fini(struct format_path *p);
 		struct base_err *err) BASE_MUST_CHECK;
 #include "format/formats.def"
 
-#define IMPORT(name, flags, doc)                                                                   \
+#define IMPORT(name, flags, started, doc)                                                          \
 	enum base_status format_import_##name(const struct format_source *from,                    \
 		struct trace_writer *to, const struct format_import_options *opts,                 \
 		struct base_str *notes, struct base_err *err) BASE_MUST_CHECK;
 #include "format/imports.def"
+enum base_status format_started_ctf(const struct format_source *from, struct format_started *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status format_started_perf(const struct format_source *from, struct format_started *ret,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* A line of the notes when n is not zero; its %s is the number. */
 void format_note_count(struct base_str *notes, uint64_t n, const char *fmt);

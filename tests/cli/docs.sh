@@ -43,6 +43,11 @@ test_a_page_has_what_the_tables_say() {
 	[[ $(grep -A1 '^\*1\*$' diff) == *'*--fail-on*'* ]] || fail "diff does not say what exit status 1 is"
 	grep -qFx '*--histogram*[=_PATTERN_\]' queues || fail "a value that may be left out"
 	grep -q '^\*longpole\*(1), .*\*longpole-record\*(1)' diff || fail "diff names longpole record, and not as related"
+	if command -v scdoc >/dev/null && command -v man >/dev/null; then
+		man_page noc sim | scdoc >sim.1
+		MANWIDTH=200 man -l ./sim.1 >sim 2>/dev/null || skip "man renders nothing here"
+		grep -qF "printf '%s\n' 'router 0" sim || fail "a backslash of an example is lost: $(grep -F printf sim)"
+	fi
 	grep -qFx '*longpole-noc-sim*(1)' noc || fail "noc does not list its verbs"
 	grep -qFx '*longpole-whatif*(1)' longpole || fail "longpole(1) does not list its commands"
 	! longpole help --manual="$LONGPOLE_SOURCE/README.md" report >out 2>err || fail "a page without examples was made"

@@ -37,7 +37,10 @@ static enum base_status import(
 	struct memory part = {f->bytes, nr};
 	const struct format_import_desc *desc = format_import_find(format);
 	struct format_source from = memory_source(&part, "input");
-	struct format_import_options o = {0};
+	struct format_started started;
+	struct base_err err = {0};
+	enum base_status s = format_import_started(desc, &from, &started, &err);
+	struct format_import_options o = {.started = &started};
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
 		.command = "",
@@ -46,13 +49,14 @@ static enum base_status import(
 		.flags = desc->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM
 							    : TRACE_INFO_SYNTHETIC};
 	struct base_str notes = {0};
-	struct base_err err = {0};
 	struct trace_writer *w = NULL;
-	enum base_status s = trace_writer_open(path, &info, &w, &err);
+	if (s == BASE_OK)
+		s = trace_writer_open(path, &info, &w, &err);
 	if (s == BASE_OK)
 		s = format_import(desc, &from, w, &o, &notes, &err);
 	enum base_status closed = w ? trace_writer_close(w, &err) : BASE_OK;
 	base_str_fini(&notes);
+	base_str_fini(&started.command);
 	return s == BASE_OK ? closed : s;
 }
 
@@ -365,8 +369,9 @@ static void sarif_of_a_deadlock(void **state)
 	/* Nowhere, and twice the same: each is somewhere, and itself. */
 	s.program = "bin/server";
 	for (int i = 0; i < 2; i++)
-		format_sarif_result(&s, &(struct format_sarif_result){
-						.level = FORMAT_SARIF_note, .text = "b", .fingerprint = 7});
+		format_sarif_result(
+			&s, &(struct format_sarif_result){
+				    .level = FORMAT_SARIF_note, .text = "b", .fingerprint = 7});
 	format_sarif_end(&s);
 	json_t *j = json_loads(base_str_text(&s.text), 0, NULL);
 	assert_non_null(j);
@@ -375,8 +380,9 @@ static void sarif_of_a_deadlock(void **state)
 	json_int_t first_line;
 	assert_int_equal(json_array_size(results), 3);
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(json_unpack(json_array_get(results, i), "{s:{s:s}}",
-					 "partialFingerprints", "primaryLocationLineHash", &print[i]),
+		assert_int_equal(
+			json_unpack(json_array_get(results, i), "{s:{s:s}}", "partialFingerprints",
+				"primaryLocationLineHash", &print[i]),
 			0);
 	assert_string_not_equal(print[0], print[1]);
 	assert_string_not_equal(print[0], print[2]);
@@ -417,9 +423,94 @@ static void sarif_of_a_deadlock(void **state)
 	base_str_fini(&buf);
 }
 
+/* A perf.data with a command line and what perf's child becomes; `exec`: the comm record's misc. */
+static struct file started_perf(
+	const char *const *words, unsigned nr_words, const char *comm, bool is_child, uint16_t exec)
+{
+	enum { ATTR_BYTES = 64 };
+	struct file f = {.bytes = calloc(1, 4096)};
+	uint8_t *b = f.bytes, *data = b + 104 + ATTR_BYTES + 16, *p = data;
+	const struct {
+		const char *name;
+		uint16_t misc;
+	} record[] = {{comm, 1 << 13}, /* another process of that name */
+		{is_child ? "perf-exec" : "other", 0}, {comm, exec}};
+	for (uint32_t i = 0; i < BASE_COUNT(record); i++, p += 32) {
+		uint32_t type = 3, pid = i ? 42 : 41;
+		uint16_t size = 32;
+		memcpy(p, &type, 4);
+		memcpy(p + 4, &record[i].misc, 2);
+		memcpy(p + 6, &size, 2);
+		memcpy(p + 8, &pid, 4);
+		memcpy(p + 12, &pid, 4);
+		snprintf((char *)p + 16, 16, "%s", record[i].name);
+	}
+	/* the sections of features: tracing data, which are cut, and the command line */
+	uint64_t data_at = (uint64_t)(data - b), data_bytes = (uint64_t)(p - data);
+	uint8_t *sections = p, *line = p + 32, *to = line + 4;
+	memcpy(line, &nr_words, 4);
+	for (unsigned i = 0; i < nr_words; i++, to += 36) {
+		uint32_t size = 32;
+		memcpy(to, &size, 4);
+		snprintf((char *)to + 4, 32, "%s", words[i]);
+	}
+	static const uint8_t no_tracing[] = {0x17, 8, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+	memcpy(to, no_tracing, sizeof no_tracing);
+	const uint64_t section[] = {
+		(uint64_t)(to - b), sizeof no_tracing, (uint64_t)(line - b), (uint64_t)(to - line)};
+	memcpy(sections, section, sizeof section);
+	const uint64_t head[] = {0x32454c4946524550, 104, ATTR_BYTES + 16, 104, ATTR_BYTES + 16,
+		data_at, data_bytes, 0, 0, 1 << 1 | 1 << 11};
+	memcpy(b, head, sizeof head);
+	f.nr = (size_t)(to - b) + sizeof no_tracing;
+	return f;
+}
+
+static void perf_says_what_it_started(void **state)
+{
+	static const char *const plain[] = {
+		"perf", "record", "-a", "-o", "x.data", "./a b/server", "-n"};
+	static const char *const dashes[] = {"perf", "record", "-o", "server", "--", "server", "x"};
+	static const struct {
+		const char *const *words;
+		unsigned nr;
+		const char *comm;
+		bool is_child;
+		uint16_t exec;
+		const char *want;
+	} c[] = {
+		{plain, 7, "server", true, 1 << 13, "'./a b/server' -n"},
+		{dashes, 7, "server", true, 1 << 13, "server x"},
+		{dashes, 7, "server", false, 1 << 13, NULL}, /* somebody else's */
+		{dashes, 7, "server", true, 0, NULL},        /* a thread that calls itself so */
+		{dashes, 7, "serve", true, 1 << 13, NULL},
+		{dashes, 4, "other", true, 1 << 13, NULL},
+		{dashes, 0, "server", true, 1 << 13, NULL},
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(c); i++) {
+		struct file f =
+			started_perf(c[i].words, c[i].nr, c[i].comm, c[i].is_child, c[i].exec);
+		for (size_t nr = 0; nr <= f.nr; nr++) { /* cut, too */
+			struct memory part = {f.bytes, nr};
+			struct format_source from = memory_source(&part, "input");
+			struct format_started s;
+			assert_int_equal(
+				format_import_started(format_import_find("perf"), &from, &s, NULL),
+				BASE_OK);
+			assert_int_equal(s.pid, nr == f.nr && c[i].want ? 42 : 0);
+			if (s.pid)
+				assert_string_equal(base_str_text(&s.command), c[i].want);
+			base_str_fini(&s.command);
+		}
+		free(f.bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(perf_says_what_it_started),
 		cmocka_unit_test(kernel_traces_have_one_answer),
 		cmocka_unit_test(cut_files),
 		cmocka_unit_test(compressed_perf_is_the_same),
