@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct bench {
-	char path[64];
+	char path[TEMPORARY_PATH];
 	uint64_t tick_ns; /* unit of the times that are put */
 	struct trace_writer *w;
 	uint32_t nr_strings, nr_sites, nr_objects, nr_streams, nr_processes;
@@ -26,12 +26,8 @@ struct bench {
 
 static inline void bench_open(struct bench *b, uint64_t tick_ns, const struct trace_info *info)
 {
-	*b = (struct bench){.path = "/tmp/longpole-test-XXXXXX",
-		.tick_ns = tick_ns,
-		.options = {.size = sizeof b->options}};
-	int fd = mkstemp(b->path);
-	assert_true(fd >= 0);
-	close(fd);
+	*b = (struct bench){.tick_ns = tick_ns, .options = {.size = sizeof b->options}};
+	temporary_file(b->path, NULL, 0);
 	assert_int_equal(trace_writer_open(b->path, info, &b->w, &b->err), BASE_OK);
 }
 
