@@ -24,10 +24,7 @@ static void library_calls(struct bench *b)
 	uint32_t p = process(b, "prog"), at = site(b, "work"), in = site(b, "compare");
 	uint32_t copy = string(b, "memcpy"), sort = string(b, "qsort"), cmp = string(b, "strcmp");
 	uint32_t rd = string(b, "read"), lock = string(b, "pthread_mutex_lock");
-	stream(b, p);
-	stream(b, p);
-	PUT(b, 0, 1, process_begin, .token = 0);
-	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(b, p, 2);
 	PUT(b, 0, 2, thread_begin, .token = 0, .handle = 1001);
 	for (unsigned i = 1; i <= 2; i++) {
 		PUT(b, 900, i, call_count, .function = copy, .site = at,
@@ -159,10 +156,7 @@ static void event_calls(struct bench *b)
 	start(b);
 	uint32_t p = process(b, "prog"), at = site(b, "work");
 	uint32_t copy = string(b, "memcpy"), rd = string(b, "read");
-	stream(b, p);
-	stream(b, p);
-	PUT(b, 0, 1, process_begin, .token = 0);
-	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(b, p, 2);
 	PUT(b, 0, 2, thread_begin, .token = 0, .handle = 1001);
 	for (unsigned i = 1; i <= 2; i++) {
 		PUT(b, 900, i, call_count, .function = copy, .site = at,

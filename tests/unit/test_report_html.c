@@ -493,10 +493,7 @@ static void hostile_names(void **state)
 	struct base_str page = {0};
 	start(&b);
 	uint32_t p = process(&b, EVIL), work = site(&b, EVIL), m = mutex(&b, EVIL);
-	stream(&b, p);
-	stream(&b, p);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(&b, p, 2);
 	PUT(&b, 1, 1, thread_create, .token = 1, .site = work);
 	PUT(&b, 1, 2, thread_begin, .token = 1, .handle = 2000, .site = work);
 	PUT(&b, 2, 2, lock_acquire, .object = m, .site = work);

@@ -65,6 +65,16 @@ static inline uint32_t stream(struct bench *b, uint32_t of)
 	return id;
 }
 
+/* So many threads of a process, as streams 1, 2, ...; the first one is its main thread: it begins
+ * at 0. */
+static inline void begin_threads(struct bench *b, uint32_t process, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		stream(b, process);
+	PUT(b, 0, 1, process_begin, .token = 0);
+	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+}
+
 static inline uint32_t site(struct bench *b, const char *function)
 {
 	uint32_t id = ++b->nr_sites, text = string(b, function);
