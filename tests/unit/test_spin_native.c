@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_spin.c - instructions about to be stepped; what the tool for Valgrind wrote; live
+/* test_spin_native.c - instructions about to be stepped; what the tool for Valgrind wrote; live
  * bursts. */
 #include "spin/native.h"
 #include "spin/arm.h"
