@@ -35,7 +35,8 @@
 	X(kernel_lock, "kernel lock")                                                              \
 	X(message_queue, "message queue") /* POSIX */                                              \
 	X(sysv_messages, "System V message queue")                                                 \
-	X(team, "OpenMP") /* a region's begin and end, its tasks */
+	X(team, "OpenMP") /* a region's begin and end, its tasks */                                \
+			  /* one more type of object: before this line */
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
 	TRACE_OBJECT_TYPES(X)

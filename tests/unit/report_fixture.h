@@ -53,10 +53,7 @@ static inline void slow_and_fast(struct bench *b)
 	start(b);
 	uint32_t p = process(b, "prog"), slow = site(b, "slow"), fast = site(b, "fast");
 	uint32_t from = site(b, "main");
-	for (unsigned i = 0; i < 3; i++)
-		stream(b, p);
-	PUT(b, 0, 1, process_begin, .token = 0);
-	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(b, p, 3);
 	PUT(b, 10, 1, thread_create, .token = 1, .site = from);
 	PUT(b, 15, 2, thread_begin, .token = 1, .handle = 2000, .site = slow);
 	PUT(b, 20, 1, thread_create, .token = 2, .site = from);
@@ -78,10 +75,7 @@ static inline void taking_turns(struct bench *b)
 	uint32_t p = process(b, "prog"), work = site(b, "work"), f = site(b, "fill"),
 		 g = site(b, "g");
 	uint32_t m = mutex(b, "m"), from = site(b, "main");
-	for (unsigned i = 0; i < 3; i++)
-		stream(b, p);
-	PUT(b, 0, 1, process_begin, .token = 0);
-	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(b, p, 3);
 	for (unsigned i = 0; i < 2; i++) {
 		PUT(b, 1 + i, 1, thread_create, .token = 1 + i, .site = from);
 		PUT(b, 1 + i, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i,

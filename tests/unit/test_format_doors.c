@@ -60,14 +60,6 @@ static enum base_status import(
 	return s == BASE_OK ? closed : s;
 }
 
-static void temporary(char path[64])
-{
-	snprintf(path, 64, "/tmp/longpole-test-doors-XXXXXX");
-	int fd = mkstemp(path);
-	assert_true(fd >= 0);
-	close(fd);
-}
-
 static double running(const char *path, const char *process, const char *who)
 {
 	struct model_options o = {.size = sizeof o, .process = process};
@@ -99,8 +91,8 @@ static void kernel_traces_have_one_answer(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		char path[64];
-		temporary(path);
+		char path[TEMPORARY_PATH];
+		temporary_file(path, NULL, 0);
 		struct file f = load(inputs[i].name);
 		assert_non_null(f.bytes);
 		assert_int_equal(import(inputs[i].format, &f, f.nr, path), BASE_OK);
@@ -115,8 +107,8 @@ static void kernel_traces_have_one_answer(void **state)
 static void cut_files(void **state)
 {
 	(void)state;
-	char path[64];
-	temporary(path);
+	char path[TEMPORARY_PATH];
+	temporary_file(path, NULL, 0);
 	for (size_t i = 0; i < BASE_COUNT(inputs); i++) {
 		struct file f = load(inputs[i].name);
 		size_t step = f.nr / 150 + 1;
@@ -193,9 +185,9 @@ static struct file load_trace(const char *path)
 /* Byte for byte what comes of the same recording without -z; also damaged ones have an answer. */
 static void compressed_perf_is_the_same(void **state)
 {
-	char path[64];
+	char path[TEMPORARY_PATH];
 	(void)state;
-	temporary(path);
+	temporary_file(path, NULL, 0);
 	struct file f = load("perf_data/story");
 	assert_int_equal(import("perf", &f, f.nr, path), BASE_OK);
 	struct file want = load_trace(path);
@@ -223,21 +215,11 @@ static void compressed_perf_is_the_same(void **state)
 static void imports_without_memory(void **state)
 {
 	(void)state;
-	char path[64];
-	temporary(path);
+	char path[TEMPORARY_PATH];
+	temporary_file(path, NULL, 0);
 	for (size_t i = 0; i < BASE_COUNT(inputs); i++) {
 		struct file f = load(inputs[i].name);
-		enum base_status s = BASE_ERR_NOMEM;
-		unsigned nr_failed = 0;
-		for (uint64_t n = 1; s != BASE_OK && n < 5000; n++) {
-			base_alloc_fail_nth(n);
-			s = import(inputs[i].format, &f, f.nr, path);
-			nr_failed += s == BASE_ERR_NOMEM;
-			assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
-		}
-		base_alloc_fail_nth(0);
-		assert_int_equal(s, BASE_OK);
-		assert_true(nr_failed > 5);
+		SWEEP_ALLOCATIONS(6, import(inputs[i].format, &f, f.nr, path));
 		free(f.bytes);
 	}
 	unlink(path);

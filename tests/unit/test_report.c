@@ -94,10 +94,7 @@ static void one_has_nearly_all(void **state)
 	struct bench b;
 	start(&b);
 	uint32_t p = process(&b, "prog"), work = site(&b, "work"), m = mutex(&b, "m");
-	for (unsigned i = 0; i < 3; i++)
-		stream(&b, p);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(&b, p, 3);
 	for (unsigned i = 0; i < 2; i++) {
 		PUT(&b, 0, 1, thread_create, .token = 1 + i, .site = work);
 		PUT(&b, 0, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i, .site = work);
@@ -132,10 +129,7 @@ static void a_lock_that_nobody_waits_for(void **state)
 		struct bench b;
 		start(&b);
 		uint32_t p = process(&b, "prog"), work = site(&b, "work"), lock = mutex(&b, "m");
-		for (unsigned i = 0; i < 2; i++)
-			stream(&b, p);
-		PUT(&b, 0, 1, process_begin, .token = 0);
-		PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+		begin_threads(&b, p, 2);
 		PUT(&b, 5, 1, thread_create, .token = 1, .site = work);
 		PUT(&b, 5, 2, thread_begin, .token = 1, .handle = 2000, .site = work);
 		PUT(&b, 10, 1, lock_acquire, .object = lock, .site = work);
@@ -282,10 +276,7 @@ static void others_stay_where_replay_has_no_end(void **state)
 	start(&b);
 	uint32_t p = process(&b, "prog"), slow = site(&b, "slow"), fast = site(&b, "fast");
 	uint32_t from = site(&b, "main"), l1 = mutex(&b, "l1"), l2 = mutex(&b, "l2");
-	for (unsigned i = 0; i < 3; i++)
-		stream(&b, p);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(&b, p, 3);
 	PUT(&b, 10, 1, thread_create, .token = 1, .site = from);
 	PUT(&b, 15, 2, thread_begin, .token = 1, .handle = 2000, .site = slow);
 	PUT(&b, 20, 1, thread_create, .token = 2, .site = from);
@@ -458,9 +449,7 @@ static void what_a_sleep_was_late_stays(void **state)
 		struct bench b;
 		start(&b);
 		uint32_t p = process(&b, "prog"), from = site(&b, "main");
-		stream(&b, p);
-		PUT(&b, 0, 1, process_begin, .token = 0);
-		PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+		begin_threads(&b, p, 1);
 		for (unsigned k = 0; k < 10; k++) {
 			PUT(&b, 120 * k + 20, 1, sleep_begin, .duration_ns = row[i].asked_ns,
 				.site = from);
@@ -496,9 +485,7 @@ static void one_of_many_files(void **state)
 	start(&b);
 	uint32_t p = process(&b, "prog"), at = site(&b, "flush");
 	uint64_t t = 10;
-	stream(&b, p);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(&b, p, 1);
 	for (uint32_t i = 0; i < FILES; i++, t += 2 * EACH) {
 		char path[32];
 		snprintf(path, sizeof path, i < 4 ? "/d/x%u" : "/d/y%u", i);
@@ -888,14 +875,7 @@ static void survives_lack_of_memory(void **state)
 	struct report_run run = run_of(&b);
 	struct report_options opts = {.nr_opportunities_max = 4};
 	struct report *r = NULL;
-	enum base_status s = BASE_ERR_NOMEM;
-	for (uint64_t n = 1; s != BASE_OK; n++) {
-		assert_true(n < 5000);
-		base_alloc_fail_nth(n);
-		s = report_build(&run, &opts, &r, &b.err);
-		base_alloc_fail_nth(0);
-		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
-	}
+	SWEEP_ALLOCATIONS(1, report_build(&run, &opts, &r, &b.err));
 	report_free(r);
 	finish(&b);
 }
