@@ -35,6 +35,7 @@ static const struct {
 	{"__libc_start_main_impl", "__libc_start_main_impl", true},
 	{"__libc_start_call_main", "__libc_start_call_main", true},
 	{"start_thread", "start_thread", true},
+	{"__GI___clone3", "__GI___clone3", true},
 	{"start_threads", "start_threads", false},
 	{"_start", "_start", true},
 	/* C++: the program's own */
