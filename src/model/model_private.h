@@ -588,7 +588,13 @@ struct model_kernel {
 };
 
 /* What names are made of (names.c, sites.c). */
+struct source_tree { /* sites.c */
+	const char *directory; /* the first `length` bytes, with the slash; borrowed of a file's */
+	size_t length;         /* 0: the program's sources have none in common */
+	uint32_t nr_symbols, nr_inlines; /* that are looked at */
+};
 struct model_naming {
+	struct source_tree sources;
 	const char **site_text; /* by site id, made on demand */
 	uint32_t nr_site_texts;
 	size_t site_text_capacity;

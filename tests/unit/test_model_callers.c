@@ -261,6 +261,64 @@ static void stacks_that_lie(void **state)
 	finish(&b);
 }
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* A program's files are said from where all of its sources lie; others' by their last part. */
+static void files_are_said_from_their_tree(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *module, *file, *inlined, *text;
+	} given[][3] = {
+		{{"/home/u/p/build/server", "/home/u/p/src/net/server.c", "",
+			 "f (src/net/server.c:7)"},
+			{"/home/u/p/build/server", "/home/u/p/src/main.c", "/home/u/p/include/q.h",
+				"f (include/q.h:9), inlined g (src/main.c:7)"},
+			{"/usr/lib/libz.so.1", "/build/zlib/deflate.c", "", "f (deflate.c:7)"}},
+		/* one directory has them all */
+		{{"/home/u/server", "/home/u/server.c", "", "f (server.c:7)"},
+			{"/home/u/server", "/home/u/pool.c", "", "f (pool.c:7)"},
+			{"/home/u/server", "/usr/include/c++/12/mutex", "", "f (mutex:7)"}},
+		/* names that begin alike are no directory */
+		{{"/home/u/server", "/home/u/proj/a.c", "", "f (proj/a.c:7)"},
+			{"/home/u/server", "/home/u/project/b.c", "", "f (project/b.c:7)"},
+			{"/home/u/server", "/home/u/.cargo/registry/src/x/lib.rs", "",
+				"f (lib.rs:7)"}},
+		/* as the compiler was called; nothing in common */
+		{{"/bin/tool", "../src/a.c", "", "f (src/a.c:7)"},
+			{"/bin/tool", "../lib/b.c", "", "f (lib/b.c:7)"},
+			{"/usr/lib/libz.so.1", "./zlib/deflate.c", "", "f (deflate.c:7)"}},
+		{{"/bin/tool", "/srv/a/a.c", "", "f (a.c:7)"},
+			{"/bin/tool", "/home/b.c", "", "f (b.c:7)"},
+			{"/bin/tool", "c.c", "", "f (c.c:7)"}},
+	};
+	for (size_t i = 0; i < BASE_COUNT(given); i++) {
+		struct bench b;
+		start(&b);
+		stream(&b, process_of(&b, "prog", 0, 100));
+		uint32_t f = string(&b, "f"), g = string(&b, "g"), site[3];
+		for (uint32_t k = 0; k < 3; k++) {
+			uint32_t module = string(&b, given[i][k].module),
+				 file = string(&b, given[i][k].file);
+			PUT(&b, 0, 0, module, .module = k + 1, .path = module);
+			site[k] = ++b.nr_sites;
+			PUT(&b, 0, 0, site, .site = site[k], .module = k + 1, .offset = 16);
+			PUT(&b, 0, 0, symbol, .site = site[k], .function = f, .file = file,
+				.line = 7);
+			if (*given[i][k].inlined) {
+				uint32_t where = string(&b, given[i][k].inlined);
+				PUT(&b, 0, 0, inlined, .inlined = 1, .site = site[k], .function = g,
+					.file = where, .line = 9);
+			}
+		}
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		end(&b, 100);
+		for (uint32_t k = 0; k < 3; k++)
+			assert_string_equal(model_site_text(b.model, site[k]), given[i][k].text);
+		finish(&b);
+	}
+}
+
 static void survives_lack_of_memory(void **state)
 {
 	(void)state;
@@ -292,6 +350,7 @@ int main(void)
 		cmocka_unit_test(what_has_fewer_names),
 		cmocka_unit_test(plumbing_is_passed_over),
 		cmocka_unit_test(stacks_that_lie),
+		cmocka_unit_test(files_are_said_from_their_tree),
 		cmocka_unit_test(survives_lack_of_memory),
 	};
 	return cmocka_run_group_tests_name("model_callers", tests, NULL, NULL);
