@@ -109,6 +109,28 @@ static uint64_t share_in(const struct bench *b, const char *begins, bool self)
 	return nr[0];
 }
 
+struct summed {
+	double all, leaf;
+	unsigned nr_stacks;
+};
+
+static bool sum_up(void *ctx, const struct model_call_path *p)
+{
+	struct summed *sum = ctx;
+	sum->all += p->share;
+	sum->leaf += !strcmp(p->function, "leaf") ? p->share : 0;
+	sum->nr_stacks += p->stack > 0;
+	return true;
+}
+
+static bool stop_at_once(void *ctx, const struct model_call_path *p)
+{
+	unsigned *nr = ctx;
+	(void)p;
+	++*nr;
+	return false;
+}
+
 /* leaf() is called by heavy() 60 times, by light() 20 times, and 20 times by descend(), which calls
  * itself: who is twice in a stack counts once. */
 static void a_function_has_what_it_calls(void **state)
@@ -137,6 +159,15 @@ static void a_function_has_what_it_calls(void **state)
 	assert_int_equal(nr_functions, 2); /* what ran itself */
 	assert_string_equal(f[0].function, "leaf");
 	assert_int_equal(f[0].nr_samples, 95);
+	/* by call path it is as much */
+	struct summed sum = {0};
+	unsigned nr_taken = 0;
+	assert_true(model_each_call_path(b.model, running(&b), sum_up, &sum));
+	assert_float_equal(sum.all, 1, 1e-9);
+	assert_float_equal(sum.leaf, f[0].share, 1e-9);
+	assert_true(sum.nr_stacks >= 4);
+	assert_false(model_each_call_path(b.model, running(&b), stop_at_once, &nr_taken));
+	assert_int_equal(nr_taken, 1);
 	assert_int_equal(share_in(&b, "heavy", false), 60);
 	assert_int_equal(share_in(&b, "heavy", true), 0);
 	assert_int_equal(share_in(&b, "l", false), 100); /* leaf or light: each sample once */

@@ -63,6 +63,7 @@ static const struct {
 	{"operator new(unsigned long)", "operator new", false},
 	{"bool net::operator< <int>(net::Id<int> const&, net::Id<int> const&)",
 		"net::operator< <int>", false},
+	{"Arena<std::allocator<int> >::take()", "Arena<..>::take", false},
 	{"Ring<Order>::push(Order const&) [clone .part.0]", "Ring<Order>::push", false},
 	/* C++: the library's, about the program's types */
 	{VECTOR "::push_back(int const&)", "std::vector<int>::push_back", false},
