@@ -60,7 +60,7 @@ struct format_events {
 void format_events_init(struct format_events *e); /* must stay where it is */
 void format_events_fini(struct format_events *e);
 
-enum format_weight { FORMAT_WEIGHT_path, FORMAT_WEIGHT_wait };
+enum format_weight { FORMAT_WEIGHT_path, FORMAT_WEIGHT_wait, FORMAT_WEIGHT_cpu };
 struct format_options {
 	uint64_t from_ns, to_ns;  /* only what overlaps [from, to); to 0: end */
 	uint64_t min_duration_ns; /* shorter slices are left out */

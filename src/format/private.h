@@ -104,6 +104,7 @@ struct format_samples { /* those of the window, sorted by stream and time */
 enum base_status format_samples_init(struct format_samples *l, const struct format_input *in,
 	const struct format_options *opts, struct base_err *err) BASE_MUST_CHECK;
 void format_samples_fini(struct format_samples *l);
+uint64_t format_sample_period_ns(const struct format_input *in); /* between two, of a thread */
 /* Its call path and what is inlined, outermost first; 0: nothing is known. */
 enum { FORMAT_FRAMES_MAX = 128 };
 size_t format_sample_frames(const struct format_input *in, const struct format_sample *sample,

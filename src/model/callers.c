@@ -178,11 +178,15 @@ static void functions_of_leaf(const struct model *m, struct functions *f, uint64
 		functions_add(f, function);
 }
 
+static uint32_t callers_stack(const struct model *m, uint64_t key)
+{
+	return key >> 32 == MODEL_SAMPLE_point ? m->sampled.point[(uint32_t)key].stack : 0;
+}
+
 static void functions_of_callers(struct model *m, struct functions *f, uint64_t key)
 {
 	const struct trace_defs *d = m->defs;
-	uint32_t stack =
-		key >> 32 == MODEL_SAMPLE_point ? m->sampled.point[(uint32_t)key].stack : 0;
+	uint32_t stack = callers_stack(m, key);
 	for (size_t steps = 0; stack && stack < d->nr_stacks && steps < d->nr_stacks;
 		steps++, stack = d->stacks[stack].parent) {
 		uint32_t site = d->stacks[stack].site;
@@ -247,6 +251,40 @@ const struct model_function_share *model_functions_inclusive(
 	const struct function_list *l = model_function_list(m, state);
 	*ret_nr = l ? l->nr_called : 0;
 	return *ret_nr ? l->called : NULL;
+}
+
+/* What the kernel should have had is in no row. */
+static bool take_kernel(const struct function_list *l,
+	bool (*take)(void *ctx, const struct model_call_path *p), void *ctx)
+{
+	for (size_t i = 0; i < l->nr; i++) {
+		const struct model_function_share *f = &l->function[i];
+		struct model_call_path p = {
+			.function = f->function, .where = f->where, .share = f->share};
+		if (!strcmp(f->where, MODEL_KERNEL_NOT_SAMPLED))
+			return take(ctx, &p);
+	}
+	return true;
+}
+
+bool model_each_call_path(struct model *m, uint32_t state,
+	bool (*take)(void *ctx, const struct model_call_path *p), void *ctx)
+{
+	const struct function_list *l = model_function_list(m, state);
+	if (!l)
+		return true;
+	for (size_t i = 0; i < l->nr_rows; i++) {
+		const struct sample_row *row = &l->row[i];
+		struct sampled of = model_sampled_of(m, row);
+		struct model_call_path p = {.function = of.name,
+			.where = of.where,
+			.stack = callers_stack(m, row->function),
+			.chain = of.chain,
+			.share = model_row_share(l, row)};
+		if (!take(ctx, &p))
+			return false;
+	}
+	return take_kernel(l, take, ctx);
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */

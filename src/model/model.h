@@ -295,6 +295,15 @@ const struct model_function_share *model_functions(
  * what runs itself and what is inlined. */
 const struct model_function_share *model_functions_inclusive(
 	const struct model *m, uint32_t state, size_t *ret_nr);
+/* A state's time by call paths, as its samples say: each is a part of `function`, its chain (0:
+ * nothing is inlined) and stack (0: not known). Their shares sum up to 1. False: `take` said so. */
+struct model_call_path {
+	const char *function, *where; /* as in model_function_share */
+	uint32_t stack, chain;
+	double share; /* of the state's running time */
+};
+bool model_each_call_path(struct model *m, uint32_t state,
+	bool (*take)(void *ctx, const struct model_call_path *p), void *ctx);
 /* What share of a state's samples has a function of a kind among its callers, or runs itself in one:
  * each sample counts once. One match for all states of a question: it remembers answers. */
 struct model_match {

@@ -394,6 +394,7 @@ enum { MODEL_STRATA = 16 }; /* parts of a visit of a state: samples.c */
 struct strata {
 	uint64_t nr[MODEL_STRATA];
 };
+#define MODEL_KERNEL_NOT_SAMPLED "the kernel (not sampled)"
 struct sample_row {
 	uint64_t function, nr; /* function: a key of samples */
 	uint32_t stratum;
@@ -591,7 +592,13 @@ struct model_kernel {
 };
 
 /* What names are made of (names.c, sites.c). */
+struct source_tree { /* sites.c */
+	const char *directory; /* the first `length` bytes, with the slash; borrowed of a file's */
+	size_t length;         /* 0: the program's sources have none in common */
+	uint32_t nr_symbols, nr_inlines; /* that are looked at */
+};
 struct model_naming {
+	struct source_tree sources;
 	const char **site_text; /* by site id, made on demand */
 	uint32_t nr_site_texts;
 	size_t site_text_capacity;
@@ -1048,6 +1055,14 @@ void model_count_visit(struct model *m, struct thread *t);
 void model_visit_enters(struct model *m, struct thread *t, uint32_t state, uint64_t time_ns);
 
 void model_empty_list(struct function_list *l);
+/* A sample's function, without its callers; chain: what is inlined there. */
+struct sampled {
+	const char *name, *where;
+	uint32_t chain; /* 0: nothing */
+	unsigned stratum;
+};
+struct sampled model_sampled_of(const struct model *m, const struct sample_row *row);
+double model_row_share(const struct function_list *l, const struct sample_row *row);
 void model_share_of(const struct function_list *l, const struct strata *s,
 	struct model_function_share *ret); /* of its samples; nr_samples is said */
 

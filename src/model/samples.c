@@ -195,12 +195,6 @@ static bool add_chain(struct model_function_share *f, uint32_t chain, uint64_t n
 	return true;
 }
 
-struct sampled {
-	const char *name, *where;
-	uint32_t chain; /* what is inlined there, 0: nothing */
-	unsigned stratum;
-};
-
 static bool add_to_list(struct function_list *l, const struct sampled *of, uint64_t nr_samples)
 {
 	const char *name = of->name, *where = of->where;
@@ -247,6 +241,32 @@ static struct function_list *pool_of(struct sample_pass *p, struct state_info *s
 	return &m->sampled.pool[ix];
 }
 
+struct sampled model_sampled_of(const struct model *m, const struct sample_row *row)
+{
+	uint64_t function = model_sample_function(m, row->function);
+	uint32_t id = (uint32_t)function;
+	struct sampled of = {.name = "", .where = "", .stratum = row->stratum};
+	switch (function >> 32) {
+	case MODEL_SAMPLE_chain:
+		of.chain = id;
+		of.name = trace_text_of(m->defs, model_chain_function(m, id));
+		break;
+	case MODEL_SAMPLE_module:
+		of.where = is_recorders(m, id) ? "longpole's recorder"
+			   : id && id < m->defs->nr_modules
+				   ? samples_base_name(
+					     trace_text_of(m->defs, m->defs->modules[id].path))
+				   : "code of no file (made at run time)";
+		break;
+	case MODEL_SAMPLE_inside:
+		of.name = m->sampled.inside[id];
+		break;
+	default:
+		of.name = trace_text_of(m->defs, id);
+	}
+	return of;
+}
+
 static bool samples_add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
 {
 	struct sample_pass *p = ctx;
@@ -257,23 +277,7 @@ static bool samples_add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t
 	struct sample_row row = {.function = key & ((UINT64_C(1) << STRATUM_SHIFT) - 1),
 		.nr = count,
 		.stratum = (uint32_t)(key >> STRATUM_SHIFT)};
-	uint64_t function = model_sample_function(m, row.function);
-	struct sampled of = {.name = "", .where = "", .stratum = row.stratum};
-	if (function >> 32 == MODEL_SAMPLE_chain) {
-		of.chain = (uint32_t)function;
-		of.name = trace_text_of(m->defs, model_chain_function(m, of.chain));
-	} else if (function >> 32 == MODEL_SAMPLE_module) {
-		uint32_t module = (uint32_t)function;
-		of.where = is_recorders(m, module) ? "longpole's recorder"
-			   : module && module < m->defs->nr_modules
-				   ? samples_base_name(
-					     trace_text_of(m->defs, m->defs->modules[module].path))
-				   : "code of no file (made at run time)";
-	} else if (function >> 32 == MODEL_SAMPLE_inside) {
-		of.name = m->sampled.inside[(uint32_t)function];
-	} else {
-		of.name = trace_text_of(m->defs, (uint32_t)function);
-	}
+	struct sampled of = model_sampled_of(m, &row);
 	p->failed |= !add_to_list(&st->own, &of, count) ||
 		     !model_add_called(m, &st->own, state, &p->called, &row);
 	if (st->pub.kind == MODEL_STATE_run) {
@@ -340,6 +344,16 @@ static double mean_share(
 	}
 	*ret_variance = variance / nr_seen / nr_seen;
 	return sum / nr_seen;
+}
+
+/* What mean_share() adds for one row's samples. */
+double model_row_share(const struct function_list *l, const struct sample_row *row)
+{
+	unsigned nr = nr_parts(l->nr_samples), nr_seen = 0;
+	for (unsigned k = 0; k < nr; k++)
+		nr_seen += in_part(&l->all, k, nr) > 0;
+	uint64_t n = in_part(&l->all, row->stratum / (STRATA / nr), nr);
+	return n && nr_seen ? (double)row->nr / (double)n / nr_seen : 0;
 }
 
 /* Wilson's interval for a share (Wilson 1927), 95 %, of as many samples as would have the share's
@@ -469,7 +483,7 @@ static bool add_kernel(struct function_list *l, double expected)
 {
 	const double sure = 3, least = 0.5;
 	double missing = expected - (double)l->nr_samples;
-	struct sampled kernel = {.name = "", .where = "the kernel (not sampled)"};
+	struct sampled kernel = {.name = "", .where = MODEL_KERNEL_NOT_SAMPLED};
 	if (missing < sure * sqrt(expected) || missing < least * expected)
 		return true;
 	uint64_t nr = (uint64_t)missing;

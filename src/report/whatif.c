@@ -86,6 +86,16 @@ static bool match_functions(const struct resolver *w, uint32_t state, struct par
 	return true;
 }
 
+/* A sleep, or a call that takes time itself, is of the function that it is in, as what that runs. */
+static bool is_spent_in(const struct resolver *w, const struct model_state *st, enum match_by by,
+	const char *pattern)
+{
+	const char *function = model_function_at(w->m, st->site);
+	return !w->scenarios->self && *function &&
+	       (st->kind == MODEL_STATE_sleep || st->kind == MODEL_STATE_io) &&
+	       matches(by, pattern, function);
+}
+
 /* By its name, or by that of the file that it is about. */
 static bool match_name(const struct model_state *st, enum match_by by, const char *pattern)
 {
@@ -106,7 +116,7 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
 	if (match_functions(w, state, ret))
 		return true;
 	*ret = whatif_whole();
-	return match_name(st, by, pattern);
+	return match_name(st, by, pattern) || is_spent_in(w, st, by, pattern);
 }
 
 /*

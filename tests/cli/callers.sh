@@ -54,3 +54,34 @@ test_callers_in_what_if() {
 	longpole whatif --self "$work/callers.lpt" scale heavy=-50% >out 2>err && fail "heavy runs nothing itself"
 	grep -q 'no state, place or sampled function' err || fail "another reason: $(<err)"
 }
+
+# every_profile DIRECTORY - the exports that have samples.
+every_profile() {
+	expect 0 longpole export -q -f speedscope -o "$1/speedscope.json" "$work/callers.lpt"
+	expect 0 longpole export -q -f firefox -o "$1/firefox.json" "$work/callers.lpt"
+	expect 0 longpole export -q -f pprof --weight=cpu -o "$1/pprof.pb.gz" "$work/callers.lpt"
+}
+
+# All exports say the same of a function with all that it calls.
+test_callers_in_exports() {
+	sampled_callers
+	every_profile .
+	"$LONGPOLE_SOURCE/tests/cli/inclusive.py" speedscope.json firefox.json pprof.pb.gz >out 2>err || fail "$(<err)"
+	awk '{share[$2] = $1} END {exit !(share["work"] > .9 && share["leaf"] > .9 && share["heavy"] > .45 && share["heavy"] < .75)}' out ||
+		{ cat out >&2; fail "shares"; }
+	expect 0 longpole export -q -f collapsed --weight=cpu -o a.txt "$work/callers.lpt"
+	grep -Eq '^callers;.*work;descend;.*descend;leaf [0-9]+$' a.txt || fail "collapsed: no callers"
+	expect 0 longpole export -q -f collapsed -o a.txt "$work/callers.lpt"
+	grep -Eq ';running [^;]*;work;heavy;leaf [0-9]+$' a.txt || { cat a.txt >&2; fail "collapsed by the path: no callers"; }
+	expect 2 longpole export -f pprof --weight=cpu --thread=x "$work/callers.lpt"
+}
+
+# And what perf says.
+test_callers_like_perf() {
+	sampled_callers
+	perf record -q -F 999 -e cpu-clock:u --call-graph dwarf,8192 -o perf.data "$LONGPOLE_BUILD/tests/target/callers" >/dev/null 2>&1 ||
+		skip "no perf (Debian package linux-perf), or it may not sample"
+	perf report -i perf.data --children --stdio -g none -F overhead_children,symbol >perf.txt 2>/dev/null || skip "perf cannot report"
+	every_profile .
+	"$LONGPOLE_SOURCE/tests/cli/inclusive.py" perf.txt speedscope.json firefox.json pprof.pb.gz >out 2>err || { cat out >&2; fail "$(<err)"; }
+}

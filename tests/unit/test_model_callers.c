@@ -109,6 +109,28 @@ static uint64_t share_in(const struct bench *b, const char *begins, bool self)
 	return nr[0];
 }
 
+struct summed {
+	double all, leaf;
+	unsigned nr_stacks;
+};
+
+static bool sum_up(void *ctx, const struct model_call_path *p)
+{
+	struct summed *sum = ctx;
+	sum->all += p->share;
+	sum->leaf += !strcmp(p->function, "leaf") ? p->share : 0;
+	sum->nr_stacks += p->stack > 0;
+	return true;
+}
+
+static bool stop_at_once(void *ctx, const struct model_call_path *p)
+{
+	unsigned *nr = ctx;
+	(void)p;
+	++*nr;
+	return false;
+}
+
 /* leaf() is called by heavy() 60 times, by light() 20 times, and 20 times by descend(), which calls
  * itself: who is twice in a stack counts once. */
 static void a_function_has_what_it_calls(void **state)
@@ -137,6 +159,15 @@ static void a_function_has_what_it_calls(void **state)
 	assert_int_equal(nr_functions, 2); /* what ran itself */
 	assert_string_equal(f[0].function, "leaf");
 	assert_int_equal(f[0].nr_samples, 95);
+	/* by call path it is as much */
+	struct summed sum = {0};
+	unsigned nr_taken = 0;
+	assert_true(model_each_call_path(b.model, running(&b), sum_up, &sum));
+	assert_float_equal(sum.all, 1, 1e-9);
+	assert_float_equal(sum.leaf, f[0].share, 1e-9);
+	assert_true(sum.nr_stacks >= 4);
+	assert_false(model_each_call_path(b.model, running(&b), stop_at_once, &nr_taken));
+	assert_int_equal(nr_taken, 1);
 	assert_int_equal(share_in(&b, "heavy", false), 60);
 	assert_int_equal(share_in(&b, "heavy", true), 0);
 	assert_int_equal(share_in(&b, "l", false), 100); /* leaf or light: each sample once */
@@ -261,6 +292,64 @@ static void stacks_that_lie(void **state)
 	finish(&b);
 }
 
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* A program's files are said from where all of its sources lie; others' by their last part. */
+static void files_are_said_from_their_tree(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *module, *file, *inlined, *text;
+	} given[][3] = {
+		{{"/home/u/p/build/server", "/home/u/p/src/net/server.c", "",
+			 "f (src/net/server.c:7)"},
+			{"/home/u/p/build/server", "/home/u/p/src/main.c", "/home/u/p/include/q.h",
+				"f (include/q.h:9), inlined g (src/main.c:7)"},
+			{"/usr/lib/libz.so.1", "/build/zlib/deflate.c", "", "f (deflate.c:7)"}},
+		/* one directory has them all */
+		{{"/home/u/server", "/home/u/server.c", "", "f (server.c:7)"},
+			{"/home/u/server", "/home/u/pool.c", "", "f (pool.c:7)"},
+			{"/home/u/server", "/usr/include/c++/12/mutex", "", "f (mutex:7)"}},
+		/* names that begin alike are no directory */
+		{{"/home/u/server", "/home/u/proj/a.c", "", "f (proj/a.c:7)"},
+			{"/home/u/server", "/home/u/project/b.c", "", "f (project/b.c:7)"},
+			{"/home/u/server", "/home/u/.cargo/registry/src/x/lib.rs", "",
+				"f (lib.rs:7)"}},
+		/* as the compiler was called; nothing in common */
+		{{"/bin/tool", "../src/a.c", "", "f (src/a.c:7)"},
+			{"/bin/tool", "../lib/b.c", "", "f (lib/b.c:7)"},
+			{"/usr/lib/libz.so.1", "./zlib/deflate.c", "", "f (deflate.c:7)"}},
+		{{"/bin/tool", "/srv/a/a.c", "", "f (a.c:7)"},
+			{"/bin/tool", "/home/b.c", "", "f (b.c:7)"},
+			{"/bin/tool", "c.c", "", "f (c.c:7)"}},
+	};
+	for (size_t i = 0; i < BASE_COUNT(given); i++) {
+		struct bench b;
+		start(&b);
+		stream(&b, process_of(&b, "prog", 0, 100));
+		uint32_t f = string(&b, "f"), g = string(&b, "g"), site[3];
+		for (uint32_t k = 0; k < 3; k++) {
+			uint32_t module = string(&b, given[i][k].module),
+				 file = string(&b, given[i][k].file);
+			PUT(&b, 0, 0, module, .module = k + 1, .path = module);
+			site[k] = ++b.nr_sites;
+			PUT(&b, 0, 0, site, .site = site[k], .module = k + 1, .offset = 16);
+			PUT(&b, 0, 0, symbol, .site = site[k], .function = f, .file = file,
+				.line = 7);
+			if (*given[i][k].inlined) {
+				uint32_t where = string(&b, given[i][k].inlined);
+				PUT(&b, 0, 0, inlined, .inlined = 1, .site = site[k], .function = g,
+					.file = where, .line = 9);
+			}
+		}
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		end(&b, 100);
+		for (uint32_t k = 0; k < 3; k++)
+			assert_string_equal(model_site_text(b.model, site[k]), given[i][k].text);
+		finish(&b);
+	}
+}
+
 static void survives_lack_of_memory(void **state)
 {
 	(void)state;
@@ -292,6 +381,7 @@ int main(void)
 		cmocka_unit_test(what_has_fewer_names),
 		cmocka_unit_test(plumbing_is_passed_over),
 		cmocka_unit_test(stacks_that_lie),
+		cmocka_unit_test(files_are_said_from_their_tree),
 		cmocka_unit_test(survives_lack_of_memory),
 	};
 	return cmocka_run_group_tests_name("model_callers", tests, NULL, NULL);

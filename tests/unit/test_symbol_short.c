@@ -35,6 +35,7 @@ static const struct {
 	{"__libc_start_main_impl", "__libc_start_main_impl", true},
 	{"__libc_start_call_main", "__libc_start_call_main", true},
 	{"start_thread", "start_thread", true},
+	{"__GI___clone3", "__GI___clone3", true},
 	{"start_threads", "start_threads", false},
 	{"_start", "_start", true},
 	/* C++: the program's own */
@@ -62,6 +63,7 @@ static const struct {
 	{"operator new(unsigned long)", "operator new", false},
 	{"bool net::operator< <int>(net::Id<int> const&, net::Id<int> const&)",
 		"net::operator< <int>", false},
+	{"Arena<std::allocator<int> >::take()", "Arena<..>::take", false},
 	{"Ring<Order>::push(Order const&) [clone .part.0]", "Ring<Order>::push", false},
 	/* C++: the library's, about the program's types */
 	{VECTOR "::push_back(int const&)", "std::vector<int>::push_back", false},

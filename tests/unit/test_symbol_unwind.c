@@ -9,6 +9,7 @@
 
 #include <execinfo.h>
 #include <link.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,26 +119,34 @@ static size_t unwind(size_t stack_bytes, uint64_t ret[FRAMES_MAX], enum symbol_u
 	return nr;
 }
 
-static void sample_here(void)
+static void through_qsort(void)
 {
 	int value[2] = {5, 6};
+	qsort(value, 2, sizeof *value, compare);
+}
+
+static void sample_in(void (*run)(void))
+{
 	struct sigaction act = {.sa_sigaction = take, .sa_flags = SA_SIGINFO}, before;
 	assert_int_equal(sigaction(SIGUSR1, &act, &before), 0);
-	qsort(value, 2, sizeof *value, compare);
+	run();
 	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
 	assert_true(taken.nr_reference > 10);
 	dl_iterate_phdr(add_module, NULL);
 }
 
+static void sample_here(void)
+{
+	sample_in(through_qsort);
+}
+
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* Without frame pointers (-O2), through two files, up to the program's start. */
-static void callers_are_gccs(void **state)
+static void callers_are_gccs_in(void (*run)(void))
 {
-	(void)state;
 	enum symbol_unwound last;
 	uint64_t frame[FRAMES_MAX];
-	sample_here();
+	sample_in(run);
 	size_t nr = unwind(taken.stack_bytes, frame, &last);
 	/* The reference has the handler, the trampoline and the instruction before them. */
 	size_t first = 0;
@@ -150,6 +159,61 @@ static void callers_are_gccs(void **state)
 		assert_int_equal(frame[i], (uintptr_t)taken.reference[first + 1 + i]);
 	assert_int_equal(last, SYMBOL_UNWOUND_outermost);
 	close_modules();
+}
+
+/* Without frame pointers (-O2), through two files, up to the program's start. */
+static void callers_are_gccs(void **state)
+{
+	(void)state;
+	callers_are_gccs_in(through_qsort);
+}
+
+static jmp_buf back;
+
+static __attribute__((noinline, noreturn)) void leave(void)
+{
+	raise(SIGUSR1);
+	longjmp(back, 1);
+}
+
+/* Its last instruction is a call: what that would return to is another function's. */
+static __attribute__((noinline, noreturn)) void end_with_a_call(int n)
+{
+	char room[200];
+	memset(room, n, sizeof room);
+	__asm__ volatile("" : : "r"(room) : "memory");
+	leave();
+}
+
+static void through_what_never_returns(void)
+{
+	if (!setjmp(back))
+		end_with_a_call(7);
+}
+
+static void calls_that_never_return(void **state)
+{
+	(void)state;
+	callers_are_gccs_in(through_what_never_returns);
+}
+
+static void handle(int number)
+{
+	(void)innermost(number);
+}
+
+/* What a handler interrupts is at an instruction, not behind a call. */
+static void through_a_handler(void)
+{
+	void (*before)(int) = signal(SIGUSR2, handle);
+	raise(SIGUSR2);
+	signal(SIGUSR2, before);
+}
+
+static void handlers_are_passed(void **state)
+{
+	(void)state;
+	callers_are_gccs_in(through_a_handler);
 }
 
 /* Of a piece of the stack all callers are found whose frames are in it, and no others. */
@@ -247,6 +311,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(callers_are_gccs),
+		cmocka_unit_test(calls_that_never_return),
+		cmocka_unit_test(handlers_are_passed),
 		cmocka_unit_test(a_piece_gives_the_innermost),
 		cmocka_unit_test(nonsense_has_an_end),
 		cmocka_unit_test(by_frame_pointer),
