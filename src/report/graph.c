@@ -233,7 +233,7 @@ static enum base_status make_names(struct graph_names *n, struct report_graph *g
 /* ---- the passes ------------------------------------------------------------------------------ */
 
 /* First the path, then what it is laid over. */
-static enum base_status graph_record(const struct report_run *run, struct report_graph *g,
+static enum base_status graph_record(const struct report_run *run, double *ret_elapsed_ns,
 	struct model **ret, struct graph_compact *ret_c, struct base_err *err)
 {
 	struct report_pass_options first = {.keep_path = true}, second = {0};
@@ -249,7 +249,7 @@ static enum base_status graph_record(const struct report_run *run, struct report
 	if (s == BASE_OK)
 		s = graph_compact_new(&co, &recorder, err);
 	if (s == BASE_OK) {
-		g->elapsed_ns = lane.length_ns;
+		*ret_elapsed_ns = lane.length_ns;
 		second.sink = graph_compact_sink(recorder);
 		second.listener = graph_compact_listener(recorder);
 		s = report_pass(run, "drawing the graph", &second, ret, err);
@@ -349,30 +349,23 @@ static int heaviest_first(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-enum base_status report_graph_build(const struct report_run *run,
-	const struct report_graph_options *opts, struct report_graph **ret, struct base_err *err)
+/* One view of what was recorded. */
+static enum base_status graph_build_view(const struct report_run *run, struct model *m,
+	struct graph_compact *all, const struct report_graph_options *opts,
+	struct report_graph **ret, struct base_err *err)
 {
 	struct report_graph_options o = *opts;
 	struct report_graph *g = base_alloc(sizeof *g);
-	struct graph_compact all = {0};
-	struct model *m = NULL;
-	enum base_status s = BASE_OK;
 	if (!g)
 		return report_no_memory(err);
 	g->view = o.view;
 	if (!o.max_nodes)
 		o.max_nodes = REPORT_GRAPH_NODES_DEFAULT;
 	g->arena = base_arena_new(0);
-	if (!g->arena)
-		s = report_no_memory(err);
+	enum base_status s = g->arena ? report_fill_trace(&g->trace, g->arena, run, m, err)
+				      : report_no_memory(err);
 	if (s == BASE_OK)
-		s = graph_record(run, g, &m, &all, err);
-	if (s == BASE_OK)
-		s = report_fill_trace(&g->trace, g->arena, run, m, err);
-	if (s == BASE_OK)
-		s = graph_fill(g, m, trace_reader_defs(run->reader), &all, &o, err);
-	graph_compact_fini(&all);
-	model_free(m);
+		s = graph_fill(g, m, trace_reader_defs(run->reader), all, &o, err);
 	if (s != BASE_OK) {
 		report_graph_free(g);
 		return s;
@@ -381,6 +374,35 @@ enum base_status report_graph_build(const struct report_run *run,
 		qsort(g->edge, g->nr_edges, sizeof *g->edge, heaviest_first);
 	*ret = g;
 	return BASE_OK;
+}
+
+enum base_status report_graph_build_views(const struct report_run *run,
+	const struct report_graph_options *opts, unsigned nr, struct report_graph **ret,
+	struct base_err *err)
+{
+	struct graph_compact all = {0};
+	struct model *m = NULL;
+	double elapsed_ns = 0;
+	unsigned made = 0;
+	enum base_status s = graph_record(run, &elapsed_ns, &m, &all, err);
+	for (; s == BASE_OK && made < nr; made += s == BASE_OK) {
+		s = graph_build_view(run, m, &all, &opts[made], &ret[made], err);
+		if (s == BASE_OK)
+			ret[made]->elapsed_ns = elapsed_ns;
+	}
+	while (s != BASE_OK && made) {
+		made--;
+		ret[made] = report_graph_free(ret[made]);
+	}
+	graph_compact_fini(&all);
+	model_free(m);
+	return s;
+}
+
+enum base_status report_graph_build(const struct report_run *run,
+	const struct report_graph_options *opts, struct report_graph **ret, struct base_err *err)
+{
+	return report_graph_build_views(run, opts, 1, ret, err);
 }
 
 struct report_graph *report_graph_free(struct report_graph *g)

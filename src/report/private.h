@@ -92,6 +92,11 @@ static inline enum base_status report_no_memory(struct base_err *err)
 /* A zeroed array of the arena; NULL: no memory. */
 void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);
 
+/* Several views of one recording of the graph; ret[nr]. As report_graph_build(). */
+enum base_status report_graph_build_views(const struct report_run *run,
+	const struct report_graph_options *opts, unsigned nr, struct report_graph **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+
 /* ---- replay ---------------------------------------------------------------------------------- */
 
 bool report_replay_fits(const struct report_run *run); /* its log, in the memory that is allowed */

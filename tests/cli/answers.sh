@@ -288,6 +288,45 @@ test_poles() {
 	expect 2 longpole poles --tolerance=101 "$trace"
 }
 
+# A function of which a known share is in one line; its source gone; nothing of that name.
+test_annotate() {
+	command -v cc >/dev/null || skip "no compiler"
+	cat >two.c <<-'END'
+		static volatile unsigned long sink;
+		__attribute__((noinline)) void hot(long n) {
+			for (long i = 0; i < n; i++) sink += i;
+		}
+		__attribute__((noinline)) void outer(void) {
+			hot(300000000);
+			sink++;
+		}
+		int main(void) { outer(); return 0; }
+	END
+	cc -g -O1 -fno-inline -fno-optimize-sibling-calls -o two two.c || fail "cc"
+	expect 0 longpole record -q -o two.lpt ./two
+	longpole annotate hot two.lpt >out 2>err || skip "no samples here: $(cat err)"
+	has out 'hot: ' 'two.c' 'sink += i' '(observed)'
+	expect 0 longpole annotate --json hot two.lpt
+	is_json out '.result.functions | length == 1 and .[0].function == "hot" and .[0].own_samples > 0'
+	is_json out '.result | .samples as $n | .functions[0] | .own_samples > 0.8 * $n and ([.files[].lines[] | select(.line == 3) | .own_samples] | add) > 0.8 * $n'
+	is_json out '[.result.functions[].files[].lines[] | select(.line == 3)][0].source | contains("sink += i")'
+	if command -v objdump >/dev/null; then
+		expect 0 longpole annotate --asm hot two.lpt
+		grep -q '[0-9] %  *[0-9a-f]*:' out || fail "no instruction has a share"
+	fi
+	echo '/* another build */ int main(void) { return 1; }' >three.c
+	cc -g -O0 -o two three.c || fail "cc"
+	expect 4 longpole annotate --asm hot two.lpt
+	has err 'its instructions are not here'
+	rm two.c
+	expect 0 longpole annotate hot two.lpt
+	has out 'source not shown' 'No such file or directory'
+	expect 2 longpole annotate no_such_function two.lpt
+	has err "no sample is in a function 'no_such_function'" 'hot'
+	expect 2 longpole annotate
+	expect 2 longpole annotate --asm --json hot two.lpt
+}
+
 test_loops() {
 	expect 0 longpole loops "$trace"
 	has out 'The path goes round ' 'mutex ladder_mutex' ' rounds, one every ' 'without end: '

@@ -57,7 +57,7 @@ for (const name of names.filter((n) => n !== 'empty')) {
   const doc = data(name), t = doc.timeline, whole = t.end_ns - t.start_ns;
   await test(`page/${name}/panels`, async () => {
     const page = await open(name);
-    assert.deepEqual(await page.locator('section > h2').allTextContents(), ['Answer', 'Timeline', 'What-if', 'Locks', 'Queues', 'Graph', 'Flame',
+    assert.deepEqual(await page.locator('section > h2').allTextContents(), ['Answer', 'Timeline', 'What-if', 'Locks', 'Queues', 'Graph', 'Flame', 'Source',
       ...(doc.attached.ciat ? ['Memory'] : []), ...(/platform/.test(doc.trace.recorded_by) ? ['Network'] : []), ...(doc.attached['noc-sim'] ? ['On-chip network'] : []), ...(doc.attached.deadlock ? ['Deadlock'] : []), ...(doc.connections ? ['Connections'] : []), 'Data quality']);
     assert.ok((await page.locator('#answer .finding').textContent()).startsWith(doc.answer.finding));
     assert.ok(await rows(page, 'predicted gains') > 0 || !doc.answer.opportunities.length);
@@ -77,6 +77,11 @@ for (const name of names.filter((n) => n !== 'empty')) {
       await page.locator('#flame select').selectOption(which);
       if (doc.flame[which].length > 1) assert.ok(await page.locator('#flame .f').count() > 1, which);
     }
+    if (doc.source) {
+      const f = doc.source.functions.at(-1), lines = f.files.flatMap((x) => x.lines);
+      await page.locator('#source select').selectOption(String(doc.source.functions.length - 1));
+      assert.equal(await page.locator('#source .code tbody tr.hot').count(), lines.filter((l) => l.samples > 0).length);
+    } else assert.match(await page.locator('#source').textContent(), /No source: /);
     assert.deepEqual(page.trouble, []);
   });
   await test(`page/${name}/what_if`, async () => {
@@ -125,8 +130,8 @@ for (const name of names.filter((n) => n !== 'empty')) {
     await settle(page);
     const all = await texts(page);
     assert.equal(await page.locator('.scope').count(), 0);
-    assert.deepEqual(Object.keys(here).filter((id) => here[id] === all[id] && (id !== 'locks' || doc.locks.locks.length)), [], 'panels that do not change');
-    for (const id of ['whatif', 'quality', ...['memory', 'noc', 'deadlock'].filter((x) => x in here)]) assert.ok(said.includes(id), `${id} does not say that it is of the whole run`);
+    assert.deepEqual(Object.keys(here).filter((id) => here[id] === all[id] && (id !== 'locks' || doc.locks.locks.length) && (id !== 'source' || doc.source)), [], 'panels that do not change');
+    for (const id of ['whatif', 'quality', ...(doc.source ? ['source'] : []), ...['memory', 'noc', 'deadlock'].filter((x) => x in here)]) assert.ok(said.includes(id), `${id} does not say that it is of the whole run`);
     for (const id of ['answer', 'timeline', 'flame', 'graph', ...(doc.locks.locks.length ? ['locks'] : []), ...('network' in here ? ['network'] : [])]) {
       const numbers = (s) => s.match(/[\d.,]+ (ns|µs|ms|s|%)/g)?.join() ?? '';
       assert.notEqual(numbers(here[id]), numbers(all[id]), `${id} has the whole run's numbers`);

@@ -12,7 +12,7 @@ export type Timeline = {
 export type Row = Record<string, any>;
 export type Doc = {
   tool: string; name: string; absent: Record<string, string>; trace?: Row; diagnostics?: Row[]; answer?: Row; whatif?: Row;
-  loops?: Row; locks?: Row; queues?: Row; histograms?: Row; graph?: Row; states_graph?: Row; connections?: Row; flame?: Row;
+  loops?: Row; locks?: Row; queues?: Row; histograms?: Row; graph?: Row; states_graph?: Row; connections?: Row; flame?: Row; source?: Row;
   timeline?: Timeline; attached: Record<string, Row>;
 };
 export const doc: Doc = JSON.parse(document.getElementById('data')!.textContent!);

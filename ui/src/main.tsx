@@ -9,6 +9,7 @@ import { GraphPanel } from './graph';
 import { Answer, Connections, Locks, Quality, Queues, Scope, Selection, Threads, WhatIf } from './panels';
 import { clear, connection, lanes, nrIdle, panel, range, rows, search, selected, startHash, unfolded, view, whole } from './select';
 import { loadBins } from './tiles';
+import { Source } from './source';
 import { Timeline, first, go, pan, scrollLanes, shown as rowsShown, swatch, tip, zoom } from './timeline';
 
 const rest = signal(false);
@@ -60,7 +61,7 @@ class Safe extends Component<{ children: ComponentChild }> {
 }
 type Panel = [string, string, () => ComponentChild, boolean?];
 const PANELS: Panel[] = [['answer', 'Answer', () => <Answer />], ['timeline', 'Timeline', () => <TimelinePanel />], ['whatif', 'What-if', () => <WhatIf />], ['locks', 'Locks', () => <Locks />],
-  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['memory', 'Memory', () => <Memory />, !doc.attached.ciat], ['network', 'Network', () => <Network />, !isNetwork()], ['noc', 'On-chip network', () => <Noc />, !doc.attached['noc-sim']], ['deadlock', 'Deadlock', () => <Deadlock />, !doc.attached.deadlock], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
+  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['source', 'Source', () => <Source />], ['memory', 'Memory', () => <Memory />, !doc.attached.ciat], ['network', 'Network', () => <Network />, !isNetwork()], ['noc', 'On-chip network', () => <Noc />, !doc.attached['noc-sim']], ['deadlock', 'Deadlock', () => <Deadlock />, !doc.attached.deadlock], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
 const shown = PANELS.filter((p) => !p[3]);
 const show = (id: string) => { panel.value = id; rest.value = true; requestAnimationFrame(() => document.getElementById(id)?.scrollIntoView({ block: 'start' })); };
 
