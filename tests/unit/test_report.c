@@ -819,23 +819,22 @@ static void long_names_keep_what_tells_them_apart(void **state)
 		const char *from, *to;
 		size_t width;
 	} given[] = {
-		{"std::vector<int, std::allocator<int> >::size() const",
-			"std::vector<int>::size", 40},
+		{"std::vector<int, std::allocator<int> >::size() const", "std::vector<int>::size",
+			40},
 		{"std::vector<int, std::allocator<int> >::size() const",
 			"std::vector<int, std::allocator<int> >::size() const", 60},
 		{"f<a::b<c>, (d)3>(a::b<c> const&, void (*)(int))", "f<..>", 20},
 		{"a::operator<<(std::ostream&, x<y, z> const&)", "a::operator<<", 20},
 		{"a::operator()(std::ostream&, x<y, z> const&)", "a::operator()", 20},
 		{"x<yyyy, zzz>::operator->() const", "x<yyyy, zzz>::operator->", 26},
-		{"bool operator< <int, long>(p<int, long> const&)",
-			"bool operator< <int, long>", 20},
+		{"bool operator< <int, long>(p<int, long> const&)", "bool operator< <int, long>",
+			20},
 		{"g<h, decltype(i->j)>::k", "g<..>::k", 10},
 		{"memcmp 42 % <0.1 %, fill (work.cc:12)", "memcmp 42 % <0.1 %, fill (work.cc:12)",
 			10},
 		{"waits < 5 and > 3", "waits < 5 and > 3", 3},
 		{"a<b", "a<b", 1},
-		{"main::{lambda(int, long)#1}::operator()(int, long) const",
-			"main::lambda", 30},
+		{"main::{lambda(int, long)#1}::operator()(int, long) const", "main::lambda", 30},
 		{"(anonymous namespace)::run(unsigned long)", "run", 20},
 		{"v<int>", "v<int>", 1},
 	};
