@@ -592,7 +592,7 @@ struct model_kernel {
 };
 
 /* What names are made of (names.c, sites.c). */
-struct source_tree { /* sites.c */
+struct source_tree {           /* sites.c */
 	const char *directory; /* the first `length` bytes, with the slash; borrowed of a file's */
 	size_t length;         /* 0: the program's sources have none in common */
 	uint32_t nr_symbols, nr_inlines; /* that are looked at */

@@ -162,7 +162,7 @@ static bool is_own_source(const char *file)
 }
 
 /* The directory is narrowed to what it has in common with the file's. */
-static void narrow(struct source_tree *t, const char *file)
+static void sites_narrow(struct source_tree *t, const char *file)
 {
 	if (!is_own_source(file))
 		return;
@@ -185,10 +185,10 @@ static const struct source_tree *source_tree_of(struct model *m)
 	*t = (struct source_tree){.nr_symbols = d->nr_symbols, .nr_inlines = d->nr_inlines};
 	for (uint32_t i = 1; i < d->nr_symbols; i++)
 		if (is_own_module(m, i))
-			narrow(t, trace_text_of(d, d->symbols[i].file));
+			sites_narrow(t, trace_text_of(d, d->symbols[i].file));
 	for (uint32_t i = 1; i < d->nr_inlines; i++)
 		if (is_own_module(m, d->inlines[i].site))
-			narrow(t, trace_text_of(d, d->inlines[i].file));
+			sites_narrow(t, trace_text_of(d, d->inlines[i].file));
 	if (t->length == 1 && *t->directory == '/')
 		t->length = 0; /* nothing in common */
 	return t;

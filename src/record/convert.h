@@ -84,8 +84,9 @@ struct record_map_event { /* RECORD_EVENT_map: an executable mapping */
 struct record_map {
 	uint64_t start, end, file_offset;
 	uint32_t path;
-	uint32_t unwinder; /* record/unwind.c: 0: not asked for; RECORD_UNWINDER_NONE: there is none */
-	uint64_t bias;     /* of an unwinder */
+	uint32_t
+		unwinder; /* record/unwind.c: 0: not asked for; RECORD_UNWINDER_NONE: there is none */
+	uint64_t bias;    /* of an unwinder */
 };
 #define RECORD_UNWINDER_NONE UINT32_MAX
 

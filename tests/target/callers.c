@@ -6,7 +6,11 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#ifdef __clang__
+#define ALONE __attribute__((noinline)) /* it makes no clones */
+#else
 #define ALONE __attribute__((noinline, noclone))
+#endif
 enum { ROUNDS = 400, DEPTH = 12, STEPS = 100000 };
 
 static volatile uint32_t result;
