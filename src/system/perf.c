@@ -32,8 +32,8 @@ struct sample_id {
 };
 
 /* Of the stack of each sample: what ordinary programs' callers are in; deeper ones are lost. Less
- * where the buffer is small: it is full of these pieces. Each takes 1 us (bench/sample_cost). */
-enum { STACK_BYTES = 2048, STACK_BYTES_WIDE = 8192 };
+ * where the buffer is small: it is full of these pieces. Each takes 1 us (bench/sample_cost.c). */
+enum { STACK_BYTES = 2048, STACK_BYTES_WIDE = 4096 };
 #ifdef __x86_64__
 /* rbx, rbp, rsp, rip, r10, r12 to r15, by <asm/perf_regs.h>: struct record_user_state's order */
 static const uint64_t user_registers = 1u << 1 | 7u << 6 | 1u << 18 | 15u << 20;
@@ -243,7 +243,8 @@ struct buffer { /* of one processor */
 	uint64_t tail, head; /* of this reading */
 	uint64_t next_at;    /* where `next` begins */
 	bool has_next;
-	bool faults; /* its samples are page faults' ends */
+	bool faults;  /* its samples are page faults' ends */
+	bool samples; /* it has some, at a frequency */
 	struct system_perf_record next;
 	_Alignas(8) uint8_t copy[UINT16_MAX + 1]; /* a record that wraps around, and all others: the
 						     kernel may write on */
@@ -284,6 +285,7 @@ struct events {                        /* of whom, and what */
 	bool probe;  /* of that thread alone, only while system_perf_enable() says so */
 	bool faults; /* page faults that wait for a disk, and nothing else */
 	bool stacks; /* with a piece of each sample's stack */
+	bool only_samples;
 };
 
 static int perf_open_event(const struct events *of, int cpu)
@@ -316,6 +318,9 @@ static int perf_open_event(const struct events *of, int cpu)
 		.clockid = CLOCK_MONOTONIC_RAW,
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX}; /* we poll: nobody has to be woken */
+	if (of->only_samples)
+		attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task =
+			attr.context_switch = 0;
 	if (of->faults) {
 		attr.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
 		attr.freq = attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 0;
@@ -362,6 +367,7 @@ static struct buffer *buffer_open(const struct events *of, int cpu, int *ret_err
 		return buffer_close(b);
 	}
 	b->faults = of->faults;
+	b->samples = !of->faults && (of->sample_hz || of->period_ns);
 	bool wide = !of->pid || of->pid == SYSTEM_PERF_SYSTEM;
 	size_t pages = of->faults ? BUFFER_PAGES_FAULTS : wide ? BUFFER_PAGES_WIDE : BUFFER_PAGES;
 	for (; pages >= BUFFER_PAGES_MIN; pages /= 2) {
@@ -434,7 +440,11 @@ static bool open_wide(struct system_perf *p, struct events of)
 {
 	uint32_t pid = of.pid;
 	of.pid = 0;
-	if (perf_open_all(p, of)) {
+	/* Samples fill a buffer of their own, with their stacks: no switch is lost for them. */
+	struct events apart = of, samples = of;
+	apart.sample_hz = 0;
+	samples.only_samples = true;
+	if (perf_open_all(p, apart) || (of.sample_hz && perf_open_all(p, samples))) {
 		perf_close_all(p);
 		return false;
 	}
@@ -517,7 +527,7 @@ bool system_perf_set_sample_hz(const struct system_perf *p, uint64_t sample_hz)
 	uint64_t period_ns = 1000000000 / sample_hz;
 	bool all = true;
 	for (size_t i = 0; p && i < p->nr; i++)
-		if (!p->buffer[i]->faults)
+		if (p->buffer[i]->samples)
 			all &= !ioctl(p->buffer[i]->fd, PERF_EVENT_IOC_PERIOD, &period_ns);
 	return all;
 }
