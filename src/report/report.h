@@ -126,9 +126,9 @@ struct report_part {
 	enum model_state_kind kind; /* of a lock: of what its holders do for longest */
 	const char *name;           /* "mutex m", "sleeping", "compress()" */
 	const char *place;          /* "many_t.c:4"; "" not known */
-	const char *text;           /* "mutex m: its holders sleep, in ..."; NULL: was not asked for */
-	uint32_t topic;             /* of a lock: REPORT_NONE */
-	double path_ns, share;      /* share: of the path without what is set apart */
+	const char *text;      /* "mutex m: its holders sleep, in ..."; NULL: was not asked for */
+	uint32_t topic;        /* of a lock: REPORT_NONE */
+	double path_ns, share; /* share: of the path without what is set apart */
 	uint64_t nr_waits, wait_ns, waiters_max; /* of a lock: all threads' */
 	double held_ns;                          /* of a lock: by all threads, on the path or not */
 	struct report_part_detail detail[REPORT_PART_DETAILS];
@@ -137,7 +137,8 @@ struct report_part {
 	size_t nr_states;
 	bool predicted;
 	struct report_best gain[REPORT_PART_LEVELS];
-	const char *then; /* the longest part of the path that is left when this one is gone; "" none */
+	const char *
+		then; /* the longest part of the path that is left when this one is gone; "" none */
 };
 /* What is on the path and not the program's doing, by reason (enum report_apart). */
 enum report_apart {
@@ -150,7 +151,8 @@ enum report_apart {
 struct report_parts {
 	struct report_part *part;
 	size_t nr;
-	double elapsed_ns, apart_ns[REPORT_APART_NR], own_ns; /* own: elapsed without what is apart */
+	double elapsed_ns, apart_ns[REPORT_APART_NR],
+		own_ns; /* own: elapsed without what is apart */
 };
 
 bool report_is_part_number(const char *text); /* "#2" */
@@ -377,7 +379,7 @@ struct report_replay_prediction {
 struct report_prediction {
 	double most_speedup; /* no more can be won; 0: not known */
 	bool by_path;        /* length_ns .. next_share are meant */
-	bool less_work; /* the edits only shorten states */
+	bool less_work;      /* the edits only shorten states */
 	struct report_replay_prediction replay;
 	struct report_match *match;
 	size_t nr_matches;

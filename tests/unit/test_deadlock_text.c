@@ -545,9 +545,9 @@ static void test_json(void **state)
 	h.a.nr_findings = 2;
 	j = deadlock_sarif(&h.a, "t");
 	assert_at(j, "runs.0.results.1.partialFingerprints.waitPlaces/v1", "\"?+0,eat+7#2\"");
-	assert_false(json_equal(
-		at(j, "runs.0.results.0.partialFingerprints.primaryLocationLineHash"),
-		at(j, "runs.0.results.1.partialFingerprints.primaryLocationLineHash")));
+	assert_false(
+		json_equal(at(j, "runs.0.results.0.partialFingerprints.primaryLocationLineHash"),
+			at(j, "runs.0.results.1.partialFingerprints.primaryLocationLineHash")));
 	json_decref(j);
 	h.a.finding = own;
 	h.a.nr_findings = nr_own;
