@@ -517,7 +517,7 @@ struct screen_caveats {
 	size_t nr;
 };
 
-/* NULL: no room; those that are left out are the last ones to be asked for, the smallest. */
+/* NULL: no room. */
 static struct base_str *screen_caveat(struct screen_caveats *c, double size)
 {
 	if (c->nr == BASE_COUNT(c->of))
@@ -599,9 +599,10 @@ static void screen_caveats(
 	struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	struct screen_caveats c = {0};
+	size_t shown = 0;
 	screen_trace_caveats(&c, &r->trace);
 	screen_path_caveats(&c, r);
-	for (unsigned shown = 0; shown < CAVEATS_SHOWN; shown++) {
+	while (shown < CAVEATS_SHOWN) {
 		size_t largest = 0;
 		for (size_t i = 1; i < c.nr; i++)
 			largest = c.of[i].size > c.of[largest].size ? i : largest;
@@ -609,7 +610,10 @@ static void screen_caveats(
 			break;
 		report_wrap(out, st, "! ", 2, base_str_text(&c.of[largest].text));
 		c.of[largest].size = 0;
+		shown++;
 	}
+	if (c.nr > shown)
+		base_str_addf(out, "! %zu more (--full)\n", c.nr - shown);
 	for (size_t i = 0; i < c.nr; i++)
 		base_str_fini(&c.of[i].text);
 }

@@ -411,7 +411,7 @@ test_window() {
 	is_json out '.result | .start_ns == .from_ns and .end_ns == .to_ns
 		and .elapsed_ns == .to_ns - .from_ns and ([.steps[].increment_ns] | add) == .elapsed_ns'
 	expect 0 longpole report --from=20% --to=60% "$trace"
-	has out 'only the window from' 'holding mutex ladder_mutex' 'longpole path --from='
+	has out 'only the window from' 'mutex ladder_mutex: its holders' 'longpole locks --from='
 	expect 0 longpole queues --to=1ms "$trace"
 	expect 0 longpole whatif --from=20% "$trace" scale ladder_mutex=-50%
 	expect 2 longpole report --from=60% --to=20% "$trace"

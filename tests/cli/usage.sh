@@ -103,7 +103,7 @@ test_record_passes_status_on() {
 test_program_keeps_its_streams() {
 	expect 3 longpole -q -o a.lpt sh -c 'cat; echo out; echo err >&2; exit 3'
 	[[ $(cat out) == out ]] || fail "standard output is not the program's alone"
-	has err 'err' 'THE PATH'
+	has err 'err' 'WHERE THE TIME GOES'
 	[[ -f a.lpt ]] || fail "no trace"
 	ln -s "$(type -P true)" path
 	PATH=.:$PATH expect 0 longpole -q -- path
