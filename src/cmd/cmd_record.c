@@ -352,9 +352,11 @@ static void summary(struct cmd *c, const struct session_options *o, const struct
 		cmd_note(c, "the trace ends early: %s", r->disk_full_why);
 	for (unsigned d = 0; d < TRACE_DIAG_NR; d++) {
 		const struct trace_diag_desc *desc = trace_diag_describe((enum trace_diag)d);
-		if (r->count[d] && desc->severity != TRACE_SEVERITY_info)
-			cmd_note(c, "caveat: %llu %s (the report says more)",
-				(unsigned long long)r->count[d], desc->name);
+		if (!r->count[d] || desc->severity == TRACE_SEVERITY_info)
+			continue;
+		base_str_reset(&s);
+		base_str_add_counted(&s, desc->sentence, r->count[d]);
+		cmd_note(c, "caveat: %s (%s)", base_str_text(&s), desc->name);
 	}
 	base_str_fini(&s);
 }

@@ -41,14 +41,20 @@ void cmd_recover_hint(struct cmd *c)
 	size_t nr;
 	if (session_left_list(&left, &nr, &c->err) != BASE_OK)
 		nr = 0;
-	for (size_t i = 0; i < nr; i++) {
+	size_t nr_whole = 0, last = 0;
+	for (size_t i = 0; i < nr; i++)
+		if (left[i].why_not.status == BASE_OK) {
+			nr_whole++;
+			last = i;
+		}
+	if (nr_whole == 1) {
 		struct base_str at = {0};
-		if (left[i].why_not.status != BASE_OK)
-			continue;
-		cmd_recover_add_time(&at, left[i].cut_unix_ns);
+		cmd_recover_add_time(&at, left[last].cut_unix_ns);
 		cmd_note(c, "a recording of %s was cut off at %s: longpole recover %s",
-			left[i].command, base_str_text(&at), left[i].name);
+			left[last].command, base_str_text(&at), left[last].name);
 		base_str_fini(&at);
+	} else if (nr_whole) {
+		cmd_note(c, "%zu recordings were cut off: longpole recover lists them", nr_whole);
 	}
 	base_free(left);
 }

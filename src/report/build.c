@@ -183,6 +183,9 @@ static enum base_status build_add_path_state(
 	bool waits = model_state_kind_waits(row->kind) || aside_ns > p->path_ns;
 	double waiting_ns = waits ? p->path_ns : aside_ns + away_in_call_ns(w->m, p);
 	row->path_ns += p->path_ns;
+	if (w->r->elapsed_ns > 0)
+		w->r->timed_share +=
+			p->path_ns * model_state_timed_share(w->m, p->state) / w->r->elapsed_ns;
 	row->waiting_ns += waiting_ns;
 	row->unexplained_ns += p->unexplained_ns;
 	row->visits += p->visits;
@@ -355,6 +358,8 @@ enum base_status report_build(const struct report_run *run, const struct report_
 			&r->parts, r->arena, &predictor, m, opts->nr_parts_max, err);
 	if (s == BASE_OK)
 		s = report_fill_finding(r, m, &ix, err);
+	if (s == BASE_OK)
+		s = report_fill_pole(r, err);
 	report_predictor_fini(&predictor);
 	report_index_fini(&ix);
 	model_free(m);

@@ -20,14 +20,14 @@ static void finding_add_where(struct base_str *s, const char *lead, const char *
 		base_str_addf(s, "%s%s", lead, where);
 }
 
-/* "in ladder/worker #2", "in 4 threads (ladder/worker) one after another". */
+/* "in ladder/worker #2"; of many, through which the path goes: ", through 4 threads (ladder/worker)". */
 static void finding_add_who(struct base_str *s, const char *lead, const struct subject *u)
 {
 	if (*u->row->topic_actor)
 		base_str_addf(s, "%s%s", lead, u->row->topic_actor);
 	else
-		base_str_addf(s, "%s%u threads (%s) one after another", lead,
-			u->row->nr_topic_actors, u->row->group);
+		base_str_addf(
+			s, ", through %u threads (%s)", u->row->nr_topic_actors, u->row->group);
 }
 
 /* "program+0x12ab" is no function, and C++ names have their arguments. */
@@ -36,12 +36,16 @@ static bool finding_is_plain(const char *function)
 	return !strpbrk(function, "+(");
 }
 
-/* No function has half of it: "computing after f (f.c:7), 25 % of it in a, 17 % of it in b". */
+/* No function has it all: "computing after f (f.c:7), 25 % of it in a, 17 % of it in b". */
 static void finding_add_functions(struct base_str *s, const struct report_row *row)
 {
 	enum { NAMED = 2 };
 	static const double NAMED_SHARE_MIN = 0.01;
-	base_str_addf(s, "computing %s", *row->where ? row->where : row->what);
+	bool is_place = row->cause == MODEL_CAUSE_run_after || row->cause == MODEL_CAUSE_run;
+	base_str_addf(s, "computing%s%s", is_place ? " " : "",
+		!is_place     ? ""
+		: *row->where ? row->where
+			      : row->what);
 	if (!row->nr_functions)
 		base_str_add(s, " (no samples say in which function)");
 	for (size_t i = 0; i < row->nr_functions && i < NAMED; i++) {
@@ -57,7 +61,8 @@ static void finding_add_run(struct base_str *s, const struct subject *u)
 	enum model_cause cause = u->row->cause;
 	const char *function = u->function ? u->function : u->row->what;
 	bool is_function = u->function || cause == MODEL_CAUSE_run_function;
-	if (!u->function && (cause == MODEL_CAUSE_run_after || cause == MODEL_CAUSE_run)) {
+	bool is_place = cause == MODEL_CAUSE_run_after || cause == MODEL_CAUSE_run;
+	if (!u->function && (is_place || u->row->nr_functions)) {
 		finding_add_functions(s, u->row);
 	} else {
 		base_str_addf(s, "computing in %s%s", function,
@@ -75,7 +80,7 @@ static void finding_add_latency(struct base_str *s, const struct report_row *row
 		const char *before, *behind; /* around what the state is about */
 	} text[] = {
 		{MODEL_CAUSE_handover, "the hand-off through ",
-			": the receiver wakes up late, or has other work first"},
+			": the receiver wakes up late, or waits for a processor"},
 		{MODEL_CAUSE_handover_flush, "the hand-off of ", ", which start late"},
 		{MODEL_CAUSE_handover_signal, "the hand-off of ", ", which is noticed late"},
 		{MODEL_CAUSE_waking, "", ": threads were woken, and it took them long to go on"},
@@ -202,7 +207,8 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 
 static void find_function(struct subject *u)
 {
-	if (u->row->nr_functions && u->row->function[0].share >= 0.5 && *u->row->function[0].name)
+	if (u->row->nr_functions && u->row->function[0].share >= REPORT_FUNCTION_ALL &&
+		*u->row->function[0].name)
 		u->function = u->row->function[0].name;
 }
 

@@ -206,7 +206,7 @@ void report_html_static(struct base_str *out, const struct report_html *h)
 		html_static_text(out, "<p>", h->reason, "</p>\n");
 		return;
 	}
-	html_static_text(out, "<p class=finding>", h->report->finding, "");
+	html_static_text(out, "<p class=finding>", h->report->pole, "");
 	html_static_text(out, " <span class=sure>(", h->report->certainty, ")</span></p>\n");
 	facts(out, h);
 	html_static_opportunities(out, h->report);

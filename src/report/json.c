@@ -218,6 +218,7 @@ json_t *report_json(const struct report *r)
 	if (result)
 		json_object_set_new(result, "spins", report_spins_json(&r->spins));
 	if (result) {
+		json_object_set_new(result, "pole", json_string(r->pole));
 		json_object_set_new(result, "parts", json_parts(&r->parts));
 		json_object_set_new(result, "apart", json_apart(&r->parts));
 	}

@@ -63,6 +63,17 @@ static size_t lines_bytes_of(const char *text, size_t width)
 	return i;
 }
 
+void report_cut(struct base_str *out, const struct report_style *st, const char *text, size_t width)
+{
+	size_t more = report_width(report_more(st));
+	if (report_width(text) <= width) {
+		base_str_add(out, text);
+		return;
+	}
+	base_str_add_bytes(out, text, lines_bytes_of(text, width > more ? width - more : 0));
+	base_str_add(out, report_more(st));
+}
+
 void report_cell(struct base_str *out, const struct report_style *st, const char *text,
 	size_t width, bool pad)
 {

@@ -70,10 +70,14 @@ const struct report_part *report_find_part(const struct report_parts *p, const c
 /* screen.c: in which place, doing what; after the rows. */
 enum base_status report_describe_parts(struct report *r, struct model *m,
 	const struct report_index *ix, struct base_err *err) BASE_MUST_CHECK;
+/* After the finding. */
+enum base_status report_fill_pole(struct report *r, struct base_err *err) BASE_MUST_CHECK;
 void report_screen(struct base_str *out, const struct report *r, const struct report_style *style);
 enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
 	struct model *m, const struct report_index *ix, unsigned max,
 	struct base_err *err) BASE_MUST_CHECK;
+/* From this share of a row's samples on the row is called after the function alone. */
+#define REPORT_FUNCTION_ALL 0.9
 /* What the path is, in a topic: "computing in f() (a.c:7), thread w #2". */
 void report_topic_text(struct base_str *out, const struct report *r, struct model *m,
 	const struct report_index *ix, uint32_t topic);
@@ -222,6 +226,9 @@ enum report_color {
 };
 void report_color_begin(struct base_str *out, const struct report_style *st, enum report_color c);
 void report_color_end(struct base_str *out, const struct report_style *st);
+/* The beginning of a text that is no name, as a command line. */
+void report_cut(
+	struct base_str *out, const struct report_style *st, const char *text, size_t width);
 /* Text shortened (report_add_elided()), then cut to `width` with ".." (or an ellipsis), padded with
  * blanks when `pad`. */
 void report_cell(struct base_str *out, const struct report_style *st, const char *text,

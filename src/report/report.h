@@ -233,7 +233,9 @@ struct report {
 	struct report_parts parts;
 	uint64_t start_ns, end_ns;
 	double elapsed_ns, unexplained_ns, explained_share;
-	const char *finding;   /* the first sentence */
+	double timed_share;    /* of the path: waits that a time limit or a signal ended */
+	const char *pole;      /* "The long pole is ...": what to change */
+	const char *finding;   /* what the path is in most, changeable or not */
 	const char *certainty; /* how sure it is */
 	struct report_row *row;
 	size_t nr_rows;

@@ -19,9 +19,12 @@ enum {
 	INDENT = 9,
 	CAVEATS_SHOWN = 3,
 	SPEEDUP_SHOWN_MAX = 999,
+	NAME_LONG = 60,
 };
 #define PART_SHARE_MIN 0.01 /* of the path without what is apart: parts with less are "others" */
 #define OWN_SHARE_MIN  0.1  /* of the path: with less, what is apart is the finding */
+#define NOTHING        1.01 /* a speedup below is none */
+#define GAINS_MORE     0.03 /* so much more than the first part: it is worth a line */
 #define BUSY_SHARE_MIN 0.05 /* of the path: what is apart is worth a line */
 
 /* ---- what a part is -------------------------------------------------------------------------- */
@@ -45,10 +48,11 @@ static const struct report_row *screen_row(const struct report *r, uint32_t topi
 	return NULL;
 }
 
-/* Most of a row's running time is in it. */
+/* (nearly) all of a row's running time is in it: what halving the row gains, halving it does, too */
 static const struct report_function *screen_function(const struct report_row *row)
 {
-	bool has = row->nr_functions && row->function[0].share >= 0.5 && *row->function[0].name;
+	bool has = row->nr_functions && row->function[0].share >= REPORT_FUNCTION_ALL &&
+		   *row->function[0].name;
 	return has ? &row->function[0] : NULL;
 }
 
@@ -204,7 +208,7 @@ static void screen_head(struct base_str *out, const struct report *r, const stru
 	size_t room = st->columns > used + 8 ? st->columns - used : 8;
 	bool has_path = report_width(base_str_text(&left)) + path <= room;
 	report_color_begin(out, st, REPORT_BOLD);
-	report_cell(out, st, base_str_text(&left), has_path ? room - path : room, false);
+	report_cut(out, st, base_str_text(&left), has_path ? room - path : room);
 	report_color_end(out, st);
 	base_str_add(out, base_str_text(&right));
 	if (has_path) {
@@ -243,6 +247,16 @@ static void screen_gain(struct base_str *out, const struct report *r, const stru
 	struct base_str s = {0};
 	if (!p->predicted || b->none || b->speedup <= 0)
 		return;
+	if (b->speedup < NOTHING) {
+		base_str_addf(&s, "%s would gain nothing (", screen_halving(p));
+		report_speedup(&s, st, b->speedup);
+		if (b->low < b->high)
+			base_str_addf(&s, ", %.2f to %.2f", b->low, b->high);
+		base_str_add(&s, ")");
+		report_wrap(out, st, "", 0, base_str_text(&s));
+		base_str_fini(&s);
+		return;
+	}
 	base_str_addf(&s, "%s: ", screen_halving(p));
 	report_ns(&s, r->elapsed_ns);
 	base_str_addf(&s, " %s ", report_arrow(st));
@@ -258,27 +272,59 @@ static void screen_gain(struct base_str *out, const struct report *r, const stru
 	base_str_fini(&s);
 }
 
+/* The part that has most of the path need not be the one that gains most. */
+static void screen_other_gain(
+	struct base_str *out, const struct report *r, const struct report_style *st)
+{
+	const struct report_part *p = r->parts.part;
+	struct base_str s = {0};
+	size_t best = 0;
+	for (size_t i = 1; i < r->parts.nr && p[i].predicted; i++)
+		if (!p[i].gain[REPORT_PART_HALVED].none &&
+			p[i].gain[REPORT_PART_HALVED].speedup >
+				p[best].gain[REPORT_PART_HALVED].speedup)
+			best = i;
+	if (!p->predicted || p[best].gain[REPORT_PART_HALVED].speedup <
+				     p->gain[REPORT_PART_HALVED].speedup + GAINS_MORE)
+		return;
+	base_str_addf(&s, "#%zu would gain more: half of ", best + 1);
+	report_add_elided(&s, p[best].name, st->full ? SIZE_MAX : NAME_LONG, report_more(st));
+	base_str_add(&s, ", ");
+	report_speedup(&s, st, p[best].gain[REPORT_PART_HALVED].speedup);
+	base_str_add(&s, ".");
+	report_wrap(out, st, "", 0, base_str_text(&s));
+	base_str_fini(&s);
+}
+
 /* Hardly any of the path is the program's own doing. */
 static bool screen_is_apart(const struct report_parts *p)
 {
 	return !p->nr || p->own_ns < OWN_SHARE_MIN * p->elapsed_ns;
 }
 
+enum base_status report_fill_pole(struct report *r, struct base_err *err)
+{
+	struct base_str s = {0};
+	if (screen_is_apart(&r->parts))
+		base_str_addf(&s, "%s.", r->finding);
+	else
+		base_str_addf(&s, "The long pole is %s.", r->parts.part[0].text);
+	r->pole = report_keep(r->arena, &s);
+	return r->pole ? BASE_OK : report_no_memory(err);
+}
+
 static void screen_pole(struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	struct base_str s = {0};
-	bool apart = screen_is_apart(&r->parts);
-	if (!apart)
-		base_str_add(&s, "The long pole is ");
-	report_add_elided(&s, apart ? r->finding : r->parts.part[0].text,
-		st->full ? SIZE_MAX : st->columns, report_more(st));
-	base_str_add(&s, ".");
+	report_add_elided(&s, r->pole, st->full ? SIZE_MAX : st->columns, report_more(st));
 	report_color_begin(out, st, REPORT_BOLD);
 	report_wrap(out, st, "", 0, base_str_text(&s));
 	report_color_end(out, st);
 	base_str_fini(&s);
-	if (!screen_is_apart(&r->parts))
-		screen_gain(out, r, &r->parts.part[0], st);
+	if (screen_is_apart(&r->parts))
+		return;
+	screen_gain(out, r, &r->parts.part[0], st);
+	screen_other_gain(out, r, st);
 }
 
 /* ---- what is not the program's doing --------------------------------------------------------- */
@@ -308,7 +354,7 @@ static void screen_apart(
 	}
 	base_str_add(&s, ". Shares below are of the other ");
 	report_ns(&s, p->own_ns);
-	base_str_add(&s, "; gains are of the whole run.");
+	base_str_add(&s, "; speedups are of the whole run.");
 	report_wrap(out, st, "", 0, base_str_text(&s));
 	base_str_fini(&s);
 }
@@ -569,6 +615,12 @@ static void screen_path_caveats(struct screen_caveats *c, const struct report *r
 		report_percent(s, spin->path_share);
 		base_str_add(s, " of the path (longpole spin)");
 	}
+	if (r->timed_share >= PART_SHARE_MIN && (s = screen_caveat(c, r->timed_share))) {
+		report_percent(s, r->timed_share);
+		base_str_add(s,
+			" of the path are waits that a time limit or a signal ended: what they "
+			"wait for is not seen, and less work elsewhere may end them sooner");
+	}
 	if (unseen >= 0.0005 && (s = screen_caveat(c, unseen))) {
 		report_percent(s, unseen);
 		base_str_add(s, " of the path are waits of which it was not seen what ended them "
@@ -585,14 +637,11 @@ static void screen_path_caveats(struct screen_caveats *c, const struct report *r
 		report_percent(s, r->trace.cost_share_high);
 		base_str_add(s, ")");
 	}
-	if (r->trace.process || !(s = screen_caveat(c, blocked + 0.001)))
+	if (r->trace.process || blocked < PART_SHARE_MIN || !(s = screen_caveat(c, blocked)))
 		return;
-	base_str_add(s, "waits outside libc are not seen (Go, spinning)");
-	if (blocked >= PART_SHARE_MIN) {
-		base_str_add(s, "; ");
-		report_percent(s, blocked);
-		base_str_add(s, " of the path is blocked in something of the kind");
-	}
+	report_percent(s, blocked);
+	base_str_add(s, " of the path is blocked outside every recorded call (malloc's locks, Go): "
+			"what that waits for is not seen");
 }
 
 static void screen_caveats(

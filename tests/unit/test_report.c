@@ -75,7 +75,7 @@ static void turns_in_a_lock(void **state)
 	assert_near(row->function[0].share, 0.75, 1e-9);
 	assert_true(row->function[0].share_low < 0.75 && row->function[0].share_high > 0.75);
 	assert_non_null(strstr(r->finding, "inside mutex m (taken at work"));
-	assert_non_null(strstr(r->finding, "by 2 threads (prog/work) one after another"));
+	assert_non_null(strstr(r->finding, ", through 2 threads (prog/work)"));
 	const struct report_opportunity *o = opportunity(r, "holding mutex m");
 	assert_near(o->predicted_ns[2], (11 + 400) * 1e3, 3500); /* (of 7 hand-overs half may go) */
 	assert_near(o->useful_reduction, 1, 1e-6);
@@ -177,10 +177,9 @@ static void sleeping_is_said_to_be_asked_for(void **state)
 		struct report *r = build(&b);
 		assert_int_equal(
 			r->row[0].cause, limited ? MODEL_CAUSE_sleep_limit : MODEL_CAUSE_sleep);
-		assert_non_null(strstr(r->finding,
-			limited ? "asleep because the program asked for it (a wait's time limit "
-				  "ended it), at here"
-				: "asleep because the program asked for it, at here"));
+		assert_non_null(strstr(
+			r->finding, limited ? "asleep until a time limit ended the wait, at here"
+					    : "asleep because the program asked for it, at here"));
 		report_free(r);
 		finish(&b);
 	}
