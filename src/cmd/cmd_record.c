@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -258,7 +259,6 @@ static const char *trace_path(struct cmd *c, const char *program, char buf[CMD_P
 {
 	enum { NAMES_MAX = 100000 };
 	const char *given = cmd_value(c, "output");
-	struct stat st;
 	if (given)
 		return given;
 	for (unsigned nr = 1; nr <= NAMES_MAX; nr++) {
@@ -266,11 +266,23 @@ static const char *trace_path(struct cmd *c, const char *program, char buf[CMD_P
 			cmd_usage(c, "no file name can be made of '%s'; give one with -o", program);
 			return NULL;
 		}
-		if (lstat(buf, &st))
+		/* taken at once: another recording may look for a name, too */
+		int fd = open(buf, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			close(fd);
+		if (fd >= 0 || errno != EEXIST)
 			return buf; /* if not because it is free, who opens it says why */
 	}
 	cmd_usage(c, "%s and all before it exist; give a name with -o", buf);
 	return NULL;
+}
+
+/* The name that was taken for a recording that did not begin. */
+static void record_give_name_back(struct cmd *c, const char *path)
+{
+	struct stat st;
+	if (!cmd_value(c, "output") && !lstat(path, &st) && S_ISREG(st.st_mode) && !st.st_size)
+		unlink(path);
 }
 
 static void memory_summary(struct cmd *c, const struct session_result *r)
@@ -389,6 +401,7 @@ static int record_program(
 	*ret = session_run(o, &r, &c->err);
 	cmd_progress_clear(c);
 	if (*ret != BASE_OK) {
+		record_give_name_back(c, path);
 		say_where_else(c, path);
 		cmd_fail(c, *ret);
 		return r.exit_code ? r.exit_code : SESSION_EXIT_OURS;

@@ -15,7 +15,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PAGER_NOT_FOUND = 127 };
+enum { PAGER_NOT_EXECUTED = 126 }; /* by a shell; 127: not found */
+
+/* Its first word is a program, as far as that can be told without a shell. */
+static bool pager_can_run(const char *command)
+{
+	char word[256];
+	command += strspn(command, " \t");
+	size_t length = strcspn(command, " \t");
+	if (!length || !strcmp(command, "cat") || length >= sizeof word)
+		return false;
+	memcpy(word, command, length);
+	word[length] = 0;
+	if (strpbrk(word, "'\"\\$`=;&|<>(){}*?[~"))
+		return true;
+	return strchr(word, '/') ? !access(word, X_OK) : cmd_is_in_path(word);
+}
 
 /* A shell's command; NULL: none. "" and "cat" say that none is wanted. */
 static const char *pager_command(void)
@@ -24,7 +39,7 @@ static const char *pager_command(void)
 	for (size_t i = 0; i < BASE_COUNT(variable); i++) {
 		const char *command = getenv(variable[i]);
 		if (command)
-			return *command && strcmp(command, "cat") != 0 ? command : NULL;
+			return pager_can_run(command) ? command : NULL;
 	}
 	return cmd_is_in_path("less") ? "less" : NULL;
 }
@@ -81,8 +96,10 @@ void cmd_pager_end(struct cmd *c)
 	close(c->pager.terminal);
 	while (waitpid(c->pager.pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == PAGER_NOT_FOUND)
-		cmd_warn(c, "the pager '%s' was not found; use --no-pager, or set LONGPOLE_PAGER",
+	if (WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) >= PAGER_NOT_EXECUTED))
+		cmd_warn(c,
+			"the pager '%s' did not show the answer; use --no-pager, or set "
+			"LONGPOLE_PAGER",
 			pager_command());
 	c->pager.pid = 0;
 }

@@ -202,7 +202,7 @@ int cmd_write_bytes(struct cmd *c, struct base_str *text)
 	FILE *to = c->answer_on_stderr ? stderr : stdout;
 	bool written = fwrite(base_str_text(text), 1, length, to) == length && !fflush(to);
 	base_str_fini(text);
-	if (written)
+	if (written || (c->pager.pid && errno == EPIPE))
 		return CMD_OK;
 	return cmd_fail(c, base_fail_errno(&c->err, errno, "writing the answer"));
 }

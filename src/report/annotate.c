@@ -263,6 +263,18 @@ static bool annotate_is_source(const char *path)
 	return false;
 }
 
+/* What was opened, not the link to it that a trace may name. */
+static bool annotate_is_source_open(int fd)
+{
+	char link[32], path[4096];
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ssize_t length = readlink(link, path, sizeof path - 1);
+	if (length <= 0)
+		return false;
+	path[length] = 0;
+	return annotate_is_source(path);
+}
+
 /* A regular file of text, whole; NULL: *why says why not. */
 static char *annotate_read(
 	const char *path, size_t *ret_length, bool *newer, uint64_t unix_ns, const char **why)
@@ -277,7 +289,9 @@ static char *annotate_read(
 	*why = fd < 0 ? strerror(errno) : NULL;
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+	if (!annotate_is_source_open(fd))
+		*why = "it leads to a file whose name is not that of a source file";
+	else if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		*why = "it is no file";
 	else if ((uint64_t)st.st_size > SOURCE_BYTES_MAX)
 		*why = "it is larger than 16 MiB";

@@ -88,6 +88,10 @@ static void annotate_file(struct base_str *out, const struct report_annotation *
 		annotate_row(out, a, annotate_sampled(f, line), line, f->text[line - 1], st);
 		shown = line;
 	}
+	for (size_t i = 0; i < f->nr_sampled; i++)
+		if (f->sampled[i].line > f->nr_text)
+			annotate_row(out, a, &f->sampled[i], f->sampled[i].line,
+				"(the file has no such line)", st);
 }
 
 void report_annotate_text(
@@ -121,13 +125,14 @@ static json_t *annotate_line_json(
 static json_t *annotate_lines_json(const struct report_annotated_file *f)
 {
 	json_t *list = json_array();
-	for (size_t i = 0; !f->text && i < f->nr_sampled; i++)
-		json_array_append_new(
-			list, annotate_line_json(&f->sampled[i], f->sampled[i].line, NULL));
 	for (uint64_t line = 1; f->text && line <= f->nr_text; line++)
 		if (annotate_is_shown(f, line, JSON_AROUND))
 			json_array_append_new(list, annotate_line_json(annotate_sampled(f, line),
 							    line, f->text[line - 1]));
+	for (size_t i = 0; i < f->nr_sampled; i++)
+		if (!f->text || f->sampled[i].line > f->nr_text)
+			json_array_append_new(
+				list, annotate_line_json(&f->sampled[i], f->sampled[i].line, NULL));
 	return list;
 }
 

@@ -69,7 +69,9 @@ static enum base_status parts_add_lock(
 	*p = (struct report_part){.is_lock = true,
 		.topic = REPORT_NONE,
 		.name = report_clean(w->arena, l->name),
-		.place = l->nr_sites ? report_clean(w->arena, l->site[0].where) : "",
+		.place = l->nr_sites && strcmp(l->site[0].where, "?") != 0
+				 ? report_clean(w->arena, l->site[0].where)
+				 : "",
 		.path_ns = l->path_ns,
 		.nr_waits = l->use.contended,
 		.wait_ns = l->use.wait.total_ns,
@@ -223,7 +225,7 @@ enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *
 bool report_is_part_number(const char *text)
 {
 	size_t nr = strspn(text + (*text == '#'), "0123456789");
-	return *text == '#' && nr && nr < 10 && !text[1 + nr];
+	return *text == '#' && nr && nr < 20 && !text[1 + nr];
 }
 
 const struct report_part *report_find_part(const struct report_parts *p, const char *name)

@@ -13,7 +13,7 @@
 /* Simulated for all answers of a command that is not asked for predictions alone; a longer trace's
  * are the path's. */
 #define VERBS_MAX ((uint64_t)100000000)
-enum { SIMULATIONS_AN_ANSWER = 2 };
+enum { SIMULATIONS_AN_ANSWER = 2, CROWD = 16 };
 
 double report_most_speedup(double elapsed_ns, double held_ns, double reduction)
 {
@@ -121,8 +121,10 @@ enum base_status report_predictor_ready(
 	enum base_status s = predictor_learn_path(p, m, err);
 	if (s != BASE_OK || !p->log)
 		return s;
+	/* who gives a lock up looks at all that wait */
+	uint64_t crowd = 1 + graph_nr_actors(model_graph(m)) / CROWD;
 	if (graph_replay_nr_verbs(p->log) >
-		VERBS_MAX / SIMULATIONS_AN_ANSWER / (nr_answers ? nr_answers : 1)) {
+		VERBS_MAX / crowd / SIMULATIONS_AN_ANSWER / (nr_answers ? nr_answers : 1)) {
 		p->log = graph_replay_free(p->log);
 		return BASE_OK;
 	}

@@ -12,13 +12,16 @@
 
 /* Verbs a record, about; for a guess before the first pass. */
 enum { VERBS_A_RECORD = 2, BYTES_A_VERB = 32 };
+/* It simulates time slice by slice; a wrong time of a record may be years away. */
+#define SPAN_MAX_NS ((uint64_t)24 * 3600 * 1000000000u)
 #define UNASKED_MAX ((uint64_t)512 << 20) /* bytes that nobody asked us to take */
 
 bool report_replay_fits(const struct report_run *run)
 {
 	uint64_t limit = run->max_memory_bytes ? run->max_memory_bytes : UNASKED_MAX;
 	uint64_t records = trace_reader_record_count(run->reader);
-	return records <= limit / (VERBS_A_RECORD * BYTES_A_VERB);
+	return records <= limit / (VERBS_A_RECORD * BYTES_A_VERB) &&
+	       trace_reader_last_ns(run->reader) <= SPAN_MAX_NS;
 }
 
 /* (In a recording of the system, or a merged one, it is not all threads'.) */

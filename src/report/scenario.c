@@ -58,7 +58,8 @@ static int find_verb(const char *word)
 /* "#2=-50%": an edit that needs no verb. */
 static bool scenario_is_numbered(const char *word)
 {
-	return *word == '#' && word[1] >= '0' && word[1] <= '9' && strchr(word, '=');
+	size_t nr = *word == '#' ? strspn(word + 1, "0123456789") : 0;
+	return nr && word[1 + nr] == '=';
 }
 
 bool report_begins_edit(const char *word)
@@ -212,7 +213,7 @@ static const char *scenario_next_word(const char **at, struct base_str *word, bo
 	const char *p = *at + strspn(*at, " \t\r");
 	char quote = 0;
 	base_str_reset(word);
-	if (!*p || *p == '#')
+	if (!*p || (*p == '#' && !scenario_is_numbered(p)))
 		return NULL;
 	for (; *p && (quote || !strchr(" \t\r", *p)); p++) {
 		if (quote ? *p == quote : *p == '\'' || *p == '"')
@@ -233,8 +234,11 @@ static enum base_status scenario_add_line(struct report_scenarios *s, const char
 	enum base_status st = BASE_OK;
 	const char *at = line, *verb_word = scenario_next_word(&at, &first, &unclosed),
 		   *argument = NULL;
-	int verb = verb_word ? find_verb(verb_word) : -1;
-	if (verb_word)
+	bool numbered = verb_word && scenario_is_numbered(verb_word);
+	int verb = verb_word ? find_verb(numbered ? "scale" : verb_word) : -1;
+	if (numbered)
+		argument = verb_word;
+	else if (verb_word)
 		argument = scenario_next_word(&at, &second, &unclosed);
 	bool extra = argument && scenario_next_word(&at, &more, &unclosed);
 	if (unclosed)

@@ -341,7 +341,7 @@ static void screen_apart(
 	const struct report_parts *p = &r->parts;
 	struct base_str s = {0};
 	const char *between = "";
-	if (p->elapsed_ns - p->own_ns < BUSY_SHARE_MIN * p->elapsed_ns)
+	if (p->elapsed_ns - p->own_ns <= BUSY_SHARE_MIN * p->elapsed_ns)
 		return;
 	base_str_add(&s, "Not the program's doing: ");
 	for (unsigned i = 0; i < REPORT_APART_NR; i++) {
@@ -378,6 +378,11 @@ static size_t screen_least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+static const char *screen_then_name(const struct report_part *p)
+{
+	return *p->then ? p->then : "nothing";
+}
+
 /* As wide as their texts. Where that is too wide: first no bar, then no place, then no THEN; names
  * are cut. */
 static struct screen_columns screen_fit(
@@ -388,7 +393,7 @@ static struct screen_columns screen_fit(
 	for (size_t i = 0; i < nr_rows; i++) {
 		const struct report_part *p = &r->parts.part[i];
 		size_t w[] = {report_width(p->name), report_width(p->place),
-			p->predicted ? report_width(p->then) : 0};
+			p->predicted ? report_width(screen_then_name(p)) : 0};
 		c.name = w[0] > c.name ? w[0] : c.name;
 		c.place = w[1] > c.place ? w[1] : c.place;
 		c.then = w[2] > c.then ? w[2] : c.then;
@@ -434,7 +439,7 @@ static void screen_gain_cell(
 static void screen_then(struct base_str *out, const struct report *r, const struct report_part *p,
 	size_t width, const struct report_style *st)
 {
-	const char *name = *p->then ? p->then : "nothing";
+	const char *name = screen_then_name(p);
 	size_t n = 0;
 	while (n < r->parts.nr && r->parts.part[n].name != p->then)
 		n++;
@@ -598,9 +603,20 @@ static void screen_trace_caveats(struct screen_caveats *c, const struct report_t
 		report_quota_words(s, t->quota_ns, t->quota_period_ns);
 }
 
+/* Of nested locks each has the time of both. */
+static bool screen_overlaps(const struct report_parts *p)
+{
+	double all_ns = 0;
+	for (size_t i = 0; i < p->nr; i++)
+		all_ns += p->part[i].path_ns;
+	return all_ns > p->own_ns * (1 + PART_SHARE_MIN);
+}
+
 static void screen_path_caveats(struct screen_caveats *c, const struct report *r)
 {
 	struct base_str *s;
+	if (screen_overlaps(&r->parts) && (s = screen_caveat(c, 0.4)))
+		base_str_add(s, "locks are held inside of others: such time counts in both shares");
 	double unseen = 1 - r->explained_share, blocked = 0;
 	for (size_t i = 0; i < r->nr_rows; i++)
 		blocked += r->row[i].kind == MODEL_STATE_blocked ? r->row[i].share : 0;

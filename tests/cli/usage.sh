@@ -120,6 +120,13 @@ test_no_trace_is_overwritten() {
 		[[ $(stat -c %a "$file") == 600 ]] || fail "others may read $file"
 		sha256sum "$file" >>sums
 	done
+	for file in 1 2 3 4; do
+		longpole record -q sh -c "exit 0" &
+	done
+	wait
+	(($(find . -name 'longpole-sh*.lpt' -size +0 | wc -l) == 4)) || fail "at once: $(ls)"
+	longpole record -q ./nothing-here 2>err
+	[[ ! -e longpole-nothing-here.lpt ]] || fail "a recording that did not begin has a trace"
 	rm longpole-true.2.lpt
 	ln -s nowhere longpole-true.2.lpt # a name that is taken, too
 	expect 0 longpole true
