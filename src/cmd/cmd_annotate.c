@@ -81,8 +81,8 @@ static enum base_status annotate_disassemble(
 	const char *module, uint64_t from, uint64_t to, struct base_str *ret, struct base_err *err)
 {
 	char start[48], stop[48];
-	int fd[2], status = 0;
-	pid_t pid;
+	int fd[2] = {-1, -1}, status = 0;
+	pid_t pid = -1;
 	snprintf(start, sizeof start, "--start-address=0x%" PRIx64, from);
 	snprintf(stop, sizeof stop, "--stop-address=0x%" PRIx64, to);
 	char *file = strdup(module); /* allowed: argv wants it so */

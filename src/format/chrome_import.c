@@ -324,11 +324,12 @@ static void chrome_import_sum_details(
 			c->failed |=
 				base_grow(detail, &capacity, *nr + 1, sizeof **detail) != BASE_OK ||
 				base_map_put(at, 0, e->name, *nr) != BASE_OK;
-			if (c->failed)
+			if (c->failed || !*detail)
 				return;
 			(*detail)[(*nr)++] = (struct chrome_detail){.name = e->name};
 		}
-		(*detail)[k].total_ns += e->end_ns - e->time_ns;
+		if (*detail)
+			(*detail)[k].total_ns += e->end_ns - e->time_ns;
 	}
 }
 

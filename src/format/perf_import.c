@@ -205,7 +205,7 @@ static void perf_import_split_words(struct words *w, const uint8_t *bytes, size_
 	for (uint64_t i = 0; i < nr && w->nr < WORDS_MAX; i++) {
 		uint64_t size = perf_import_number(&b, 4);
 		const uint8_t *text = perf_import_skip(&b, size);
-		if (b.failed || !memchr(text, 0, (size_t)size))
+		if (b.failed || !to || !text || !memchr(text, 0, (size_t)size))
 			break;
 		size_t n = strlen((const char *)text) + 1; /* padding follows */
 		w->word[w->nr++] = memcpy(to, text, n);

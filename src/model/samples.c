@@ -352,7 +352,8 @@ double model_row_share(const struct function_list *l, const struct sample_row *r
 	unsigned nr = nr_parts(l->nr_samples), nr_seen = 0;
 	for (unsigned k = 0; k < nr; k++)
 		nr_seen += in_part(&l->all, k, nr) > 0;
-	uint64_t n = in_part(&l->all, row->stratum / (STRATA / nr), nr);
+	unsigned strata_a_part = nr && nr <= STRATA ? STRATA / nr : 1;
+	uint64_t n = in_part(&l->all, row->stratum / strata_a_part, nr);
 	return n && nr_seen ? (double)row->nr / (double)n / nr_seen : 0;
 }
 
