@@ -126,6 +126,7 @@ json_t *report_spins_json(const struct report_spins *s);
  * waits for ever. */
 enum { REPORT_LANES_MAX = 3 };
 struct report_ray;
+struct report_simulated;
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, unsigned nr_lanes, struct report_ray *ray,
@@ -133,11 +134,18 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 /* Of each lane by itself, without intervals; 0: somebody would wait for ever. */
 enum base_status report_replay_speedups(double *ret, const struct report_replay_run *base,
 	const struct graph_replay *log, const struct graph_scenario *lane, unsigned nr,
-	struct base_err *err) BASE_MUST_CHECK;
-/* ray.c: less of the same work is never faster. {0} is an empty one; it remembers the last ray, so
- * ask for the points of one after the other. */
+	struct report_simulated *known, struct base_err *err) BASE_MUST_CHECK;
+/* ray.c: less of the same work is never faster. {0} is an empty one, for one log; it remembers the
+ * last ray, and all that was simulated. */
 enum { REPORT_RAY_MAX = 16 };
+/* simulate.c: what came out of simulations of one log, by their edits and assumptions. */
+struct report_simulated {
+	struct base_map number; /* of the result; the key is a hash */
+	struct graph_replay_result *result;
+	size_t nr, capacity;
+};
 struct report_ray {
+	struct report_simulated known;
 	struct graph_edit *edit; /* at its end */
 	size_t nr_edits, capacity;
 	unsigned nr; /* points of its grid */
@@ -209,6 +217,13 @@ struct report_simulation {
 };
 enum base_status report_simulate(const struct graph_replay *log, struct report_simulation *x,
 	size_t nr, struct base_err *err) BASE_MUST_CHECK;
+/* The same, at most REPORT_SIMULATIONS_MAX; those that are known, and that nobody hears, are not
+ * made again. */
+enum { REPORT_SIMULATIONS_MAX = 2 * REPORT_RAY_MAX };
+enum base_status report_simulate_once(struct report_simulated *known,
+	const struct graph_replay *log, struct report_simulation *x, size_t nr,
+	struct base_err *err) BASE_MUST_CHECK;
+void report_simulated_fini(struct report_simulated *known);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
