@@ -71,7 +71,8 @@ const struct report_part *report_find_part(const struct report_parts *p, const c
 enum base_status report_describe_parts(struct report *r, struct model *m,
 	const struct report_index *ix, struct base_err *err) BASE_MUST_CHECK;
 void report_screen(struct base_str *out, const struct report *r, const struct report_style *style);
-enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
+/* m is of the pass that the predictor learned from. */
+enum base_status report_fill_opportunities(struct report *r, struct report_predictor *predictor,
 	struct model *m, const struct report_index *ix, unsigned max,
 	struct base_err *err) BASE_MUST_CHECK;
 /* What the path is, in a topic: "computing in f() (a.c:7), thread w #2". */
@@ -106,9 +107,13 @@ const struct trace_quota *report_quota(const struct trace_reader *reader);
 void report_quota_words(struct base_str *out, uint64_t quota_ns, uint64_t period_ns);
 enum base_status report_replay_new(const struct report_run *run, struct graph_replay **ret,
 	struct base_err *err) BASE_MUST_CHECK;
-/* nr_answers: that are to have an interval; the more, the fewer simulations each. */
 enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
-	struct graph_replay *log, size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+	struct graph_replay *log, struct base_err *err) BASE_MUST_CHECK;
+/* Under other assumptions, too: as many as so many answers are to have. */
+enum base_status report_replay_vary(struct report_replay_run *ret, const struct graph_replay *log,
+	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+/* For each of so many answers; the more, the fewer. */
+unsigned report_replay_nr_variants(const struct graph_replay *log, size_t nr_answers);
 /* Which states it is to be widened by: m is the log's model. After report_replay_base(). */
 enum base_status report_replay_spins(
 	struct report_replay_run *ret, struct model *m, struct base_err *err) BASE_MUST_CHECK;
@@ -162,27 +167,31 @@ enum base_status report_replay_next(struct report_replay_prediction *ret, struct
 
 /* predict.c: how much faster the run is with edits, the same for whichever command asks. */
 struct graph_tokens;
-struct report_predictor {
-	const struct report_run *run;
+struct report_learned { /* of one run; {0} is empty */
+	bool recorded;  /* a pass filled the log, or it has none */
+	bool read_path; /* these are set */
 	double elapsed_ns;
 	double *path_ns; /* the run's, by state */
 	bool *is_sized;  /* by queue: the path knows what more of it does */
 	uint32_t nr_states, nr_queues;
 	struct graph_replay *log;    /* NULL: by the path alone */
 	struct graph_tokens *tokens; /* NULL: a part of the run, or a long one */
+	bool has_base;
 	struct report_replay_run base;
 	struct report_ray ray;
 };
-/* In a pass of its own; or begin, a pass of the caller's with that sink (NULL: none is needed), and
- * ready. nr_answers: that will be asked for. */
-enum base_status report_predictor_init(struct report_predictor *p, const struct report_run *run,
-	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
-enum base_status report_predictor_begin(struct report_predictor *p, const struct report_run *run,
-	struct base_err *err) BASE_MUST_CHECK;
-const struct graph_sink *report_predictor_sink(const struct report_predictor *p);
+void report_learned_fini(struct report_learned *l); /* twice, too */
+struct report_predictor {                           /* of one builder */
+	const struct report_run *run;
+	struct report_learned *learned, own; /* the run's, or its own */
+	const struct graph_replay *log;      /* NULL: by the path alone, with so many answers */
+	struct report_replay_run base;       /* varied as often as so many answers allow */
+};
+/* A pass of the caller's that the predictor learns from (unless that was done; where its log does
+ * not fit, one without), and ready, as often as there is another number of answers to ask for.
+ * Ready alone: by the path. */
 enum base_status report_predictor_ready(struct report_predictor *p, struct model *m,
 	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
-/* A pass that the predictor learns from; where its log does not fit, one without. */
 enum base_status report_predictor_pass(struct report_predictor *p, const struct report_run *run,
 	const char *what, struct report_pass_options *opts, struct model **ret,
 	struct base_err *err) BASE_MUST_CHECK;

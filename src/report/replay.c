@@ -148,15 +148,24 @@ static unsigned other_assumptions(const struct report_replay_run *base,
 	return base->nr_variants;
 }
 
-static enum base_status base_of_variants(struct report_replay_run *ret,
-	const struct graph_replay *log, size_t nr_answers, struct base_err *err)
+unsigned report_replay_nr_variants(const struct graph_replay *log, size_t nr_answers)
 {
 	uint64_t verbs = graph_replay_nr_verbs(log) * nr_answers;
 	uint64_t nr = verbs ? VERBS_MAX / verbs : 0;
+	return nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
+}
+
+enum base_status report_replay_vary(struct report_replay_run *ret, const struct graph_replay *log,
+	size_t nr_answers, struct base_err *err)
+{
 	struct report_simulation x[REPORT_VARIANTS];
-	ret->nr_variants = nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
-	enum base_status s = report_simulate(log, x, other_assumptions(ret, NULL, false, x), err);
-	for (unsigned i = 0; s == BASE_OK && i < ret->nr_variants; i++)
+	unsigned known = ret->nr_variants, nr = report_replay_nr_variants(log, nr_answers);
+	if (nr <= known)
+		return BASE_OK;
+	ret->nr_variants = nr;
+	other_assumptions(ret, NULL, false, x);
+	enum base_status s = report_simulate(log, x + known, nr - known, err);
+	for (unsigned i = known; s == BASE_OK && i < nr; i++)
 		ret->variant_ns[i] = replay_length_of(&x[i].result);
 	return s;
 }
@@ -203,7 +212,7 @@ static const struct graph_replay_assumed base_assumed[BASES] = {
 };
 
 enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
-	struct graph_replay *log, size_t nr_answers, struct base_err *err)
+	struct graph_replay *log, struct base_err *err)
 {
 	struct graph_replay_measured m = measured(trace_reader_defs(run->reader));
 	struct report_simulation x[BASES];
@@ -237,7 +246,7 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 	if (ret->learned)
 		replay_add_plain(ret, &x[PLAIN].result, &x[PLAIN_BARE].result);
 	ret->own_error = recorded_ns > 0 ? ret->replayed_ns / recorded_ns - 1 : 0;
-	return base_of_variants(ret, log, nr_answers, err);
+	return BASE_OK;
 }
 
 static void replay_widen(struct report_replay_prediction *p, double speedup)
