@@ -531,6 +531,7 @@ static enum base_status locks_ask(
 	struct report_pass_options opts = {.scenario = lane, .nr_scenarios = nr};
 	struct model *m = NULL;
 	enum base_status s = report_predictor_ready(&b->predictor, b->m, nr, err);
+	report_predictor_leave_intervals(&b->predictor);
 	if (s == BASE_OK)
 		s = report_pass(b->run, "predicting shorter holds", &opts, &m, err);
 	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {

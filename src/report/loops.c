@@ -324,6 +324,7 @@ static enum base_status loops_predict(struct report_loops *out, struct report_pr
 	enum { LOOPS_A_PASS = (GRAPH_LANES_MAX - 1) / REPORT_LOOP_LANES };
 	enum base_status s =
 		report_predictor_ready(predictor, n->m, out->nr_loops * REPORT_LOOP_LANES, err);
+	report_predictor_leave_intervals(predictor);
 	for (size_t at = 0; s == BASE_OK && at < out->nr_loops; at += LOOPS_A_PASS) {
 		struct graph_scenario lane[GRAPH_LANES_MAX];
 		size_t nr = out->nr_loops - at < LOOPS_A_PASS ? out->nr_loops - at : LOOPS_A_PASS;

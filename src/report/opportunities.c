@@ -220,6 +220,7 @@ static enum base_status look_at_levels(struct search *w, struct model *m, struct
 	enum base_status s = ask_all(w, err);
 	if (s == BASE_OK)
 		s = report_predictor_ready(w->predictor, m, w->nr_questions, err);
+	report_predictor_leave_intervals(w->predictor); /* the table has none */
 	for (size_t i = 0; s == BASE_OK && i < w->nr_questions; i++) {
 		const struct question *q = &w->question[i];
 		struct candidate *c = q->c;

@@ -272,6 +272,7 @@ static enum base_status poles_fill(
 	if (!p->topic_ns || !p->observed_ns)
 		return report_no_memory(err);
 	s = report_predictor_ready(&p->predictor, p->m, opts->nr_poles + opts->nr_states, err);
+	report_predictor_leave_intervals(&p->predictor);
 	if (s == BASE_OK)
 		s = find_poles(p, opts->nr_poles ? opts->nr_poles : 1, err);
 	if (s == BASE_OK)

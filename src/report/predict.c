@@ -182,6 +182,13 @@ bool report_is_less_work(const struct graph_scenario *lane)
 	return true;
 }
 
+/* (Where waits are given what they need, the interval says whether the answer is believed.) */
+void report_predictor_leave_intervals(struct report_predictor *p)
+{
+	if (!p->base.nr_given)
+		p->base.nr_variants = 0;
+}
+
 static bool predictor_path_can(const struct report_learned *p, const struct graph_scenario *lane)
 {
 	for (size_t i = 0; i < lane->nr_edits; i++) {
@@ -216,7 +223,7 @@ enum base_status report_predictor_ask(struct report_predictor *p, const struct g
 		.speedup_high = speedup,
 		.length_ns = length_ns};
 	enum base_status s = BASE_OK;
-	if (p->log)
+	if (p->log && !(x.by_path && report_replays_more(&w))) /* else it is not believed */
 		s = report_replay_predict(&x.replay, &p->base, p->log, lane, 1, &l->ray, NULL, err);
 	if (s == BASE_OK)
 		*ret = (struct report_answer){.best = report_best_of(&w, &x),

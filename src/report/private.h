@@ -195,6 +195,8 @@ enum base_status report_predictor_ready(struct report_predictor *p, struct model
 enum base_status report_predictor_pass(struct report_predictor *p, const struct report_run *run,
 	const char *what, struct report_pass_options *opts, struct model **ret,
 	struct base_err *err) BASE_MUST_CHECK;
+/* From now on answers have no intervals, which most simulations are for. */
+void report_predictor_leave_intervals(struct report_predictor *p);
 /* path_ns: the longest path with these edits. */
 enum base_status report_predictor_ask(struct report_predictor *p, const struct graph_scenario *lane,
 	double path_ns, struct report_answer *ret, struct base_err *err) BASE_MUST_CHECK;
