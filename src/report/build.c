@@ -327,7 +327,7 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	r->arena = base_arena_new(0);
 	if (!r->arena)
 		s = report_no_memory(err);
-	if (s == BASE_OK && opts->nr_parts_max)
+	if (s == BASE_OK && (opts->nr_parts_max || opts->nr_opportunities_max))
 		s = report_predictor_pass(
 			&predictor, run, "finding the critical path", &first, &m, err);
 	else if (s == BASE_OK)
@@ -348,7 +348,8 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	if (s == BASE_OK)
 		s = fill_runner_up(r, m, &ix, err);
 	if (s == BASE_OK)
-		s = report_fill_opportunities(r, run, m, &ix, opts->nr_opportunities_max, err);
+		s = report_fill_opportunities(
+			r, &predictor, m, &ix, opts->nr_opportunities_max, err);
 	if (s == BASE_OK)
 		s = report_fill_parts(&r->parts, r->arena, run, m, &ix, err);
 	if (s == BASE_OK)

@@ -18,6 +18,7 @@ enum {
 };
 
 struct making {
+	struct report_run with; /* what its parts learn together */
 	const struct report_run *run;
 	const struct report_html_options *opts;
 	struct report_html *h;
@@ -117,6 +118,7 @@ static enum base_status add_locks(struct making *w)
 	struct report_locks_options opts = {
 		.size = sizeof opts, .sort = REPORT_LOCK_SORT_path, .nr_gains_max = LOCK_GAINS};
 	enum base_status s = report_locks_build(w->run, &opts, &w->h->locks, w->err);
+	report_learned_fini(w->run->learned); /* nobody predicts any more */
 	return set_part(
 		w, "locks", s, s == BASE_OK ? result_of(report_locks_json(w->h->locks)) : NULL);
 }
@@ -266,11 +268,17 @@ enum base_status report_html_build(const struct report_run *run,
 	const struct report_html_options *opts, struct report_html **ret, struct base_err *err)
 {
 	struct base_err own; /* reasons are kept also for who does not ask */
-	struct making w = {
-		.run = run, .opts = opts, .h = base_alloc(sizeof *w.h), .err = err ? err : &own};
+	struct report_learned learned = {0};
+	struct making w = {.with = *run,
+		.run = &w.with,
+		.opts = opts,
+		.h = base_alloc(sizeof *w.h),
+		.err = err ? err : &own};
 	if (!w.h)
 		return report_no_memory(err);
+	w.with.learned = &learned;
 	enum base_status s = html_fill(&w);
+	report_learned_fini(&learned);
 	if (s != BASE_OK)
 		report_html_free(w.h);
 	else

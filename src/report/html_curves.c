@@ -255,11 +255,10 @@ enum base_status report_html_curves_json(
 		return report_no_memory(err);
 	c->run = run;
 	c->arena = base_arena_new(0);
-	enum base_status s =
-		c->arena ? report_predictor_begin(&c->predictor, run, err) : report_no_memory(err);
-	struct report_pass_options plain = {.sink = report_predictor_sink(&c->predictor)};
-	if (s == BASE_OK)
-		s = report_pass(run, "finding what to change", &plain, &c->m, err);
+	struct report_pass_options plain = {0};
+	enum base_status s = c->arena ? report_predictor_pass(&c->predictor, run,
+						"finding what to change", &plain, &c->m, err)
+				      : report_no_memory(err);
 	if (s == BASE_OK)
 		s = report_index_init(&c->ix, c->m, err);
 	if (s == BASE_OK) {

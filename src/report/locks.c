@@ -531,6 +531,7 @@ static enum base_status locks_ask(
 	struct report_pass_options opts = {.scenario = lane, .nr_scenarios = nr};
 	struct model *m = NULL;
 	enum base_status s = report_predictor_ready(&b->predictor, b->m, nr, err);
+	report_predictor_leave_intervals(&b->predictor);
 	if (s == BASE_OK)
 		s = report_pass(b->run, "predicting shorter holds", &opts, &m, err);
 	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
@@ -623,11 +624,9 @@ static enum base_status run_model(struct builder *b, struct base_err *err)
 	bool keep = report_replay_fits(b->run);
 	struct report_pass_options plain = {.keep_path = keep};
 	bool replay = b->opts->nr_gains_max && !b->opts->by_path_only;
-	enum base_status s = replay ? report_predictor_begin(&b->predictor, b->run, err) : BASE_OK;
-	if (s != BASE_OK)
-		return s;
-	plain.sink = report_predictor_sink(&b->predictor);
-	return report_pass(b->run, "finding the critical path", &plain, &b->m, err);
+	static const char what[] = "finding the critical path";
+	return replay ? report_predictor_pass(&b->predictor, b->run, what, &plain, &b->m, err)
+		      : report_pass(b->run, what, &plain, &b->m, err);
 }
 
 static enum base_status keep_pieces(struct builder *b, struct base_err *err)
@@ -707,7 +706,7 @@ enum base_status report_locks_build(const struct report_run *run,
 	struct report_locks *out = base_alloc(sizeof *out);
 	if (!out)
 		return report_no_memory(err);
-	struct builder b = {.out = out, .run = run, .opts = opts, .predictor.run = run};
+	struct builder b = {.out = out, .run = run, .opts = opts};
 	out->arena = base_arena_new(0);
 	enum base_status s = out->arena ? locks_fill(&b, err) : report_no_memory(err);
 	report_locks_count_fini(&b.count);

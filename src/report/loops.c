@@ -317,14 +317,14 @@ static enum base_status read_lanes(struct report_loops *out, struct model *m,
 	return s;
 }
 
-static enum base_status loops_predict(struct report_loops *out, const struct report_run *run,
+static enum base_status loops_predict(struct report_loops *out, struct report_predictor *predictor,
 	const struct net *n, const uint32_t *name, const struct report_index *ix,
 	struct base_err *err)
 {
 	enum { LOOPS_A_PASS = (GRAPH_LANES_MAX - 1) / REPORT_LOOP_LANES };
-	struct report_predictor predictor;
 	enum base_status s =
-		report_predictor_init(&predictor, run, out->nr_loops * REPORT_LOOP_LANES, err);
+		report_predictor_ready(predictor, n->m, out->nr_loops * REPORT_LOOP_LANES, err);
+	report_predictor_leave_intervals(predictor);
 	for (size_t at = 0; s == BASE_OK && at < out->nr_loops; at += LOOPS_A_PASS) {
 		struct graph_scenario lane[GRAPH_LANES_MAX];
 		size_t nr = out->nr_loops - at < LOOPS_A_PASS ? out->nr_loops - at : LOOPS_A_PASS;
@@ -336,12 +336,11 @@ static enum base_status loops_predict(struct report_loops *out, const struct rep
 				name[at + i / REPORT_LOOP_LANES], i % REPORT_LOOP_LANES, &lane[i],
 				err);
 		if (s == BASE_OK)
-			s = report_pass(run, "trying more units", &opts, &m, err);
+			s = report_pass(predictor->run, "trying more units", &opts, &m, err);
 		if (s == BASE_OK)
-			s = read_lanes(out, m, ix, &predictor, lane, at, nr, err);
+			s = read_lanes(out, m, ix, predictor, lane, at, nr, err);
 		model_free(m);
 	}
-	report_predictor_fini(&predictor);
 	return s;
 }
 
@@ -363,6 +362,7 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 {
 	struct report_pass_options first = {.crossings = true};
 	struct report_loops *out = base_alloc(sizeof *out);
+	struct report_predictor predictor = {0};
 	struct report_index ix = {0};
 	struct graph_lane_result lane = {0};
 	struct net n = {0};
@@ -374,7 +374,7 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 	if (!out->arena)
 		s = report_no_memory(err);
 	if (s == BASE_OK)
-		s = report_pass(run, "looking for loops", &first, &n.m, err);
+		s = report_predictor_pass(&predictor, run, "looking for loops", &first, &n.m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&out->trace, out->arena, run, n.m, err);
 	if (s == BASE_OK)
@@ -391,12 +391,13 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 		out->nr_loops = LOOPS_TRIED_MAX; /* those of most rounds */
 	if (s == BASE_OK)
 		s = report_index_init(&ix, n.m, err);
-	if (s == BASE_OK)
-		s = loops_predict(out, run, &n, name, &ix, err);
+	if (s == BASE_OK && out->nr_loops)
+		s = loops_predict(out, &predictor, &n, name, &ix, err);
 	if (s == BASE_OK && out->nr_loops > 1)
 		qsort(out->loop, out->nr_loops, sizeof *out->loop, most_gain_first);
 	if (nr_loops_max && out->nr_loops > nr_loops_max)
 		out->nr_loops = nr_loops_max;
+	report_predictor_fini(&predictor);
 	report_index_fini(&ix);
 	base_map_fini(&n.by_key);
 	base_map_fini(&n.names);

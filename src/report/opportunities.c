@@ -46,7 +46,7 @@ struct question { /* one lane */
 struct search {
 	const struct report_run *run;
 	const struct report_index *ix;
-	struct report_predictor predictor;
+	struct report_predictor *predictor;
 	struct base_arena *arena;
 	struct candidate *candidate;
 	size_t nr;
@@ -200,13 +200,13 @@ static enum base_status opportunities_predict(
 	struct report_answer answer;
 	enum base_status s = opportunities_scenario_of(w, q, &lane, err);
 	if (s == BASE_OK)
-		s = report_predictor_ask(&w->predictor, &lane, q->answer.value, &answer, err);
+		s = report_predictor_ask(w->predictor, &lane, q->answer.value, &answer, err);
 	if (s == BASE_OK)
 		*ret = answer.best;
 	return s;
 }
 
-static enum base_status look_at_levels(struct search *w, struct base_err *err)
+static enum base_status look_at_levels(struct search *w, struct model *m, struct base_err *err)
 {
 	w->nr_questions = 0;
 	for (size_t i = 0; i < w->nr; i++)
@@ -219,7 +219,8 @@ static enum base_status look_at_levels(struct search *w, struct base_err *err)
 		}
 	enum base_status s = ask_all(w, err);
 	if (s == BASE_OK)
-		s = report_predictor_init(&w->predictor, w->run, w->nr_questions, err);
+		s = report_predictor_ready(w->predictor, m, w->nr_questions, err);
+	report_predictor_leave_intervals(w->predictor); /* the table has none */
 	for (size_t i = 0; s == BASE_OK && i < w->nr_questions; i++) {
 		const struct question *q = &w->question[i];
 		struct candidate *c = q->c;
@@ -359,13 +360,16 @@ static enum base_status opportunities_fill(
 	return BASE_OK;
 }
 
-enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
+enum base_status report_fill_opportunities(struct report *r, struct report_predictor *predictor,
 	struct model *m, const struct report_index *ix, unsigned max, struct base_err *err)
 {
 	if (!max || r->elapsed_ns <= 0)
 		return BASE_OK;
-	struct search w = {
-		.run = run, .ix = ix, .arena = base_arena_new(0), .elapsed_ns = r->elapsed_ns};
+	struct search w = {.run = predictor->run,
+		.predictor = predictor,
+		.ix = ix,
+		.arena = base_arena_new(0),
+		.elapsed_ns = r->elapsed_ns};
 	enum base_status s = BASE_OK;
 	double unused;
 	if (w.arena) {
@@ -380,12 +384,11 @@ enum base_status report_fill_opportunities(struct report *r, const struct report
 	if (s == BASE_OK)
 		s = opportunities_choose(&w, r, m, max, err);
 	if (s == BASE_OK && w.nr)
-		s = look_at_levels(&w, err);
+		s = look_at_levels(&w, m, err);
 	if (s == BASE_OK && w.nr)
 		s = find_kinks(&w, err);
 	if (s == BASE_OK)
 		s = opportunities_fill(r, &w, m, err);
-	report_predictor_fini(&w.predictor);
 	base_arena_free(w.arena);
 	return s;
 }

@@ -309,6 +309,7 @@ static struct report_best parts_gain(const struct report_parts *all, const struc
 		b.speedup = fmin(
 			b.speedup, report_most_speedup(all->elapsed_ns, p->held_ns, reduction));
 	b.low = fmin(b.low, b.speedup);
+	b.high = b.no_interval ? b.speedup : b.high;
 	return b;
 }
 

@@ -251,10 +251,9 @@ static enum base_status poles_fill(
 	struct poles *p, const struct report_poles_options *opts, struct base_err *err)
 {
 	struct graph_lane_result lane = {0};
-	enum base_status s = report_predictor_begin(&p->predictor, p->run, err);
-	struct report_pass_options plain = {.sink = report_predictor_sink(&p->predictor)};
-	if (s == BASE_OK)
-		s = report_pass(p->run, "looking for the poles", &plain, &p->m, err);
+	struct report_pass_options plain = {0};
+	enum base_status s = report_predictor_pass(
+		&p->predictor, p->run, "looking for the poles", &plain, &p->m, err);
 	if (s == BASE_OK)
 		s = report_fill_trace(&p->out->trace, p->out->arena, p->run, p->m, err);
 	if (s == BASE_OK)
@@ -273,6 +272,7 @@ static enum base_status poles_fill(
 	if (!p->topic_ns || !p->observed_ns)
 		return report_no_memory(err);
 	s = report_predictor_ready(&p->predictor, p->m, opts->nr_poles + opts->nr_states, err);
+	report_predictor_leave_intervals(&p->predictor);
 	if (s == BASE_OK)
 		s = find_poles(p, opts->nr_poles ? opts->nr_poles : 1, err);
 	if (s == BASE_OK)

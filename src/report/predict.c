@@ -66,29 +66,25 @@ bool report_path_can(const struct model *m, const struct graph_edit *e)
 	return e->kind != GRAPH_EDIT_PROCESSORS;
 }
 
-enum base_status report_predictor_begin(
+static enum base_status predictor_begin(
 	struct report_predictor *p, const struct report_run *run, struct base_err *err)
 {
-	*p = (struct report_predictor){.run = run};
-	if (run->start || run->end || run->connection || !report_replay_fits(run))
+	struct report_learned *l = p->learned = run->learned ? run->learned : &p->own;
+	p->run = run;
+	if (l->recorded || run->start || run->end || run->connection || !report_replay_fits(run))
 		return BASE_OK;
-	enum base_status s = report_replay_new(run, &p->log, err);
-	return s == BASE_OK ? graph_tokens_new(graph_replay_sink(p->log), &p->tokens, err) : s;
-}
-
-const struct graph_sink *report_predictor_sink(const struct report_predictor *p)
-{
-	return p->tokens ? graph_tokens_sink(p->tokens) : NULL;
+	enum base_status s = report_replay_new(run, &l->log, err);
+	return s == BASE_OK ? graph_tokens_new(graph_replay_sink(l->log), &l->tokens, err) : s;
 }
 
 /* How long the run is, and in which states its path. */
 static enum base_status predictor_learn_path(
-	struct report_predictor *p, struct model *m, struct base_err *err)
+	struct report_learned *p, struct model *m, struct base_err *err)
 {
 	struct graph *g = model_graph(m);
 	struct graph_lane_result lane;
-	enum base_status s = graph_lane(g, 0, &lane, err);
-	if (s != BASE_OK)
+	enum base_status s = p->read_path ? BASE_OK : graph_lane(g, 0, &lane, err);
+	if (s != BASE_OK || p->read_path)
 		return s;
 	p->nr_states = graph_nr_states(g);
 	p->path_ns = base_alloc(((size_t)p->nr_states + 1) * sizeof *p->path_ns);
@@ -105,36 +101,58 @@ static enum base_status predictor_learn_path(
 	for (uint32_t i = 0; i < p->nr_queues; i++)
 		p->is_sized[i] = report_path_can(
 			m, &(struct graph_edit){.kind = GRAPH_EDIT_RESIZE_QUEUE, .id = i});
+	p->read_path = true;
 	return BASE_OK;
 }
 
 /* Without a log: by the path alone. */
-static void predictor_drop_log(struct report_predictor *p)
+static void learned_drop_log(struct report_learned *l)
 {
-	p->tokens = graph_tokens_free(p->tokens);
-	p->log = graph_replay_free(p->log);
+	l->tokens = graph_tokens_free(l->tokens);
+	l->log = graph_replay_free(l->log);
+}
+
+/* The run simulated as it was, and so often otherwise as each of the answers may be. */
+static enum base_status predictor_learn_base(
+	struct report_predictor *p, struct model *m, size_t nr_answers, struct base_err *err)
+{
+	struct report_learned *l = p->learned;
+	enum base_status s = BASE_OK;
+	if (!l->has_base) {
+		graph_replay_set_end(l->log, model_end_actor(m));
+		s = report_replay_base(&l->base, p->run, l->log, err);
+		if (s == BASE_OK)
+			s = report_replay_spins(&l->base, m, err);
+		l->has_base = s == BASE_OK;
+	}
+	if (s == BASE_OK)
+		s = report_replay_vary(&l->base, l->log, nr_answers, err);
+	p->log = l->log;
+	p->base = l->base;
+	p->base.nr_variants = report_replay_nr_variants(l->log, nr_answers);
+	return s;
 }
 
 enum base_status report_predictor_ready(
 	struct report_predictor *p, struct model *m, size_t nr_answers, struct base_err *err)
 {
-	enum base_status s = predictor_learn_path(p, m, err);
-	if (s != BASE_OK || !p->log)
-		return s;
+	if (!p->learned)
+		p->learned = &p->own;
+	struct report_learned *l = p->learned;
+	enum base_status s = predictor_learn_path(l, m, err);
+	p->log = NULL;
+	p->base = (struct report_replay_run){0};
 	/* who gives a lock up looks at all that wait */
 	uint64_t crowd = 1 + graph_nr_actors(model_graph(m)) / CROWD;
-	if (graph_replay_nr_verbs(p->log) >
-		VERBS_MAX / crowd / SIMULATIONS_AN_ANSWER / (nr_answers ? nr_answers : 1)) {
-		p->log = graph_replay_free(p->log);
-		return BASE_OK;
-	}
-	graph_replay_set_end(p->log, model_end_actor(m));
-	s = report_replay_base(&p->base, p->run, p->log, nr_answers, err);
-	if (s == BASE_OK)
-		s = report_replay_spins(&p->base, m, err);
+	if (s != BASE_OK || !l->log ||
+		graph_replay_nr_verbs(l->log) >
+			VERBS_MAX / crowd / SIMULATIONS_AN_ANSWER / (nr_answers ? nr_answers : 1))
+		return s;
+	s = predictor_learn_base(p, m, nr_answers, err);
 	if (s != BASE_ERR_LIMIT)
 		return s;
-	predictor_drop_log(p); /* it does not fit after all */
+	learned_drop_log(l); /* it does not fit after all */
+	p->log = NULL;
 	return BASE_OK;
 }
 
@@ -142,27 +160,20 @@ enum base_status report_predictor_pass(struct report_predictor *p, const struct 
 	const char *what, struct report_pass_options *opts, struct model **ret,
 	struct base_err *err)
 {
-	enum base_status s = report_predictor_begin(p, run, err);
-	opts->sink = report_predictor_sink(p);
+	enum base_status s = predictor_begin(p, run, err);
+	struct report_learned *l = p->learned;
+	bool records = l->tokens && !l->recorded;
+	opts->sink = records ? graph_tokens_sink(l->tokens) : NULL;
 	if (s == BASE_OK)
 		s = report_pass(run, what, opts, ret, err);
-	if (s != BASE_ERR_LIMIT)
+	l->recorded |= s == BASE_OK;
+	if (s != BASE_OK && !l->recorded)
+		learned_drop_log(l);
+	if (s != BASE_ERR_LIMIT || l->recorded)
 		return s;
-	report_predictor_fini(p);
+	l->recorded = true;
 	opts->sink = NULL;
 	return report_pass(run, what, opts, ret, err);
-}
-
-enum base_status report_predictor_init(struct report_predictor *p, const struct report_run *run,
-	size_t nr_answers, struct base_err *err)
-{
-	struct report_pass_options plain = {0};
-	struct model *m = NULL;
-	enum base_status s = report_predictor_pass(p, run, "recording for replay", &plain, &m, err);
-	if (s == BASE_OK)
-		s = report_predictor_ready(p, m, nr_answers, err);
-	model_free(m);
-	return s;
 }
 
 bool report_is_less_work(const struct graph_scenario *lane)
@@ -173,7 +184,14 @@ bool report_is_less_work(const struct graph_scenario *lane)
 	return true;
 }
 
-static bool predictor_path_can(const struct report_predictor *p, const struct graph_scenario *lane)
+/* (Where waits are given what they need, the interval says whether the answer is believed.) */
+void report_predictor_leave_intervals(struct report_predictor *p)
+{
+	if (!p->base.nr_given)
+		p->base.nr_variants = 0;
+}
+
+static bool predictor_path_can(const struct report_learned *p, const struct graph_scenario *lane)
 {
 	for (size_t i = 0; i < lane->nr_edits; i++) {
 		const struct graph_edit *e = &lane->edit[i];
@@ -186,7 +204,7 @@ static bool predictor_path_can(const struct report_predictor *p, const struct gr
 }
 
 static double predictor_path_length(
-	const struct report_predictor *p, const struct graph_scenario *lane, double path_ns)
+	const struct report_learned *p, const struct graph_scenario *lane, double path_ns)
 {
 	double floor_ns = report_path_floor(p->path_ns, p->nr_states, p->elapsed_ns, lane);
 	double bound_ns = report_token_bound(p->tokens, lane, p->elapsed_ns);
@@ -196,18 +214,19 @@ static double predictor_path_length(
 enum base_status report_predictor_ask(struct report_predictor *p, const struct graph_scenario *lane,
 	double path_ns, struct report_answer *ret, struct base_err *err)
 {
-	double length_ns = predictor_path_length(p, lane, path_ns);
-	double speedup = p->elapsed_ns / fmax(length_ns, 1); /* all of it may go */
-	struct report_whatif w = {.base = p->base, .elapsed_ns = p->elapsed_ns};
-	struct report_prediction x = {.by_path = predictor_path_can(p, lane),
+	struct report_learned *l = p->learned;
+	double length_ns = predictor_path_length(l, lane, path_ns);
+	double speedup = l->elapsed_ns / fmax(length_ns, 1); /* all of it may go */
+	struct report_whatif w = {.base = p->base, .elapsed_ns = l->elapsed_ns};
+	struct report_prediction x = {.by_path = predictor_path_can(l, lane),
 		.less_work = report_is_less_work(lane),
 		.speedup = speedup,
 		.speedup_low = speedup,
 		.speedup_high = speedup,
 		.length_ns = length_ns};
 	enum base_status s = BASE_OK;
-	if (p->log)
-		s = report_replay_predict(&x.replay, &p->base, p->log, lane, 1, &p->ray, NULL, err);
+	if (p->log && !(x.by_path && report_replays_more(&w))) /* else it is not believed */
+		s = report_replay_predict(&x.replay, &p->base, p->log, lane, 1, &l->ray, NULL, err);
 	if (s == BASE_OK)
 		*ret = (struct report_answer){.best = report_best_of(&w, &x),
 			.path_speedup = speedup,
@@ -217,12 +236,16 @@ enum base_status report_predictor_ask(struct report_predictor *p, const struct g
 	return s;
 }
 
+void report_learned_fini(struct report_learned *l)
+{
+	learned_drop_log(l);
+	report_ray_fini(&l->ray);
+	base_free(l->path_ns);
+	base_free(l->is_sized);
+	*l = (struct report_learned){0};
+}
+
 void report_predictor_fini(struct report_predictor *p)
 {
-	predictor_drop_log(p);
-	report_ray_fini(&p->ray);
-	base_free(p->path_ns);
-	base_free(p->is_sized);
-	p->path_ns = NULL;
-	p->is_sized = NULL;
+	report_learned_fini(&p->own);
 }

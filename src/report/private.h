@@ -73,7 +73,8 @@ enum base_status report_describe_parts(struct report *r, struct model *m,
 /* After the finding. */
 enum base_status report_fill_pole(struct report *r, struct base_err *err) BASE_MUST_CHECK;
 void report_screen(struct base_str *out, const struct report *r, const struct report_style *style);
-enum base_status report_fill_opportunities(struct report *r, const struct report_run *run,
+/* m is of the pass that the predictor learned from. */
+enum base_status report_fill_opportunities(struct report *r, struct report_predictor *predictor,
 	struct model *m, const struct report_index *ix, unsigned max,
 	struct base_err *err) BASE_MUST_CHECK;
 /* From this share of a row's samples on the row is called after the function alone. */
@@ -110,9 +111,13 @@ const struct trace_quota *report_quota(const struct trace_reader *reader);
 void report_quota_words(struct base_str *out, uint64_t quota_ns, uint64_t period_ns);
 enum base_status report_replay_new(const struct report_run *run, struct graph_replay **ret,
 	struct base_err *err) BASE_MUST_CHECK;
-/* nr_answers: that are to have an interval; the more, the fewer simulations each. */
 enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
-	struct graph_replay *log, size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+	struct graph_replay *log, struct base_err *err) BASE_MUST_CHECK;
+/* Under other assumptions, too: as many as so many answers are to have. */
+enum base_status report_replay_vary(struct report_replay_run *ret, const struct graph_replay *log,
+	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+/* For each of so many answers; the more, the fewer. */
+unsigned report_replay_nr_variants(const struct graph_replay *log, size_t nr_answers);
 /* Which states it is to be widened by: m is the log's model. After report_replay_base(). */
 enum base_status report_replay_spins(
 	struct report_replay_run *ret, struct model *m, struct base_err *err) BASE_MUST_CHECK;
@@ -130,6 +135,7 @@ json_t *report_spins_json(const struct report_spins *s);
  * waits for ever. */
 enum { REPORT_LANES_MAX = 3 };
 struct report_ray;
+struct report_simulated;
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	const struct report_replay_run *base, const struct graph_replay *log,
 	const struct graph_scenario *lane, unsigned nr_lanes, struct report_ray *ray,
@@ -137,11 +143,18 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 /* Of each lane by itself, without intervals; 0: somebody would wait for ever. */
 enum base_status report_replay_speedups(double *ret, const struct report_replay_run *base,
 	const struct graph_replay *log, const struct graph_scenario *lane, unsigned nr,
-	struct base_err *err) BASE_MUST_CHECK;
-/* ray.c: less of the same work is never faster. {0} is an empty one; it remembers the last ray, so
- * ask for the points of one after the other. */
+	struct report_simulated *known, struct base_err *err) BASE_MUST_CHECK;
+/* ray.c: less of the same work is never faster. {0} is an empty one, for one log; it remembers the
+ * last ray, and all that was simulated. */
 enum { REPORT_RAY_MAX = 16 };
+/* simulate.c: what came out of simulations of one log, by their edits and assumptions. */
+struct report_simulated {
+	struct base_map number; /* of the result; the key is a hash */
+	struct graph_replay_result *result;
+	size_t nr, capacity;
+};
 struct report_ray {
+	struct report_simulated known;
 	struct graph_edit *edit; /* at its end */
 	size_t nr_edits, capacity;
 	unsigned nr; /* points of its grid */
@@ -158,30 +171,36 @@ enum base_status report_replay_next(struct report_replay_prediction *ret, struct
 
 /* predict.c: how much faster the run is with edits, the same for whichever command asks. */
 struct graph_tokens;
-struct report_predictor {
-	const struct report_run *run;
+struct report_learned { /* of one run; {0} is empty */
+	bool recorded;  /* a pass filled the log, or it has none */
+	bool read_path; /* these are set */
 	double elapsed_ns;
 	double *path_ns; /* the run's, by state */
 	bool *is_sized;  /* by queue: the path knows what more of it does */
 	uint32_t nr_states, nr_queues;
 	struct graph_replay *log;    /* NULL: by the path alone */
 	struct graph_tokens *tokens; /* NULL: a part of the run, or a long one */
+	bool has_base;
 	struct report_replay_run base;
 	struct report_ray ray;
 };
-/* In a pass of its own; or begin, a pass of the caller's with that sink (NULL: none is needed), and
- * ready. nr_answers: that will be asked for. */
-enum base_status report_predictor_init(struct report_predictor *p, const struct report_run *run,
-	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
-enum base_status report_predictor_begin(struct report_predictor *p, const struct report_run *run,
-	struct base_err *err) BASE_MUST_CHECK;
-const struct graph_sink *report_predictor_sink(const struct report_predictor *p);
+void report_learned_fini(struct report_learned *l); /* twice, too */
+struct report_predictor {                           /* of one builder */
+	const struct report_run *run;
+	struct report_learned *learned, own; /* the run's, or its own */
+	const struct graph_replay *log;      /* NULL: by the path alone, with so many answers */
+	struct report_replay_run base;       /* varied as often as so many answers allow */
+};
+/* A pass of the caller's that the predictor learns from (unless that was done; where its log does
+ * not fit, one without), and ready, as often as there is another number of answers to ask for.
+ * Ready alone: by the path. */
 enum base_status report_predictor_ready(struct report_predictor *p, struct model *m,
 	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
-/* A pass that the predictor learns from; where its log does not fit, one without. */
 enum base_status report_predictor_pass(struct report_predictor *p, const struct report_run *run,
 	const char *what, struct report_pass_options *opts, struct model **ret,
 	struct base_err *err) BASE_MUST_CHECK;
+/* From now on answers have no intervals, which most simulations are for. */
+void report_predictor_leave_intervals(struct report_predictor *p);
 /* path_ns: the longest path with these edits. */
 enum base_status report_predictor_ask(struct report_predictor *p, const struct graph_scenario *lane,
 	double path_ns, struct report_answer *ret, struct base_err *err) BASE_MUST_CHECK;
@@ -213,6 +232,13 @@ struct report_simulation {
 };
 enum base_status report_simulate(const struct graph_replay *log, struct report_simulation *x,
 	size_t nr, struct base_err *err) BASE_MUST_CHECK;
+/* The same, at most REPORT_SIMULATIONS_MAX; those that are known, and that nobody hears, are not
+ * made again. */
+enum { REPORT_SIMULATIONS_MAX = 2 * REPORT_RAY_MAX };
+enum base_status report_simulate_once(struct report_simulated *known,
+	const struct graph_replay *log, struct report_simulation *x, size_t nr,
+	struct base_err *err) BASE_MUST_CHECK;
+void report_simulated_fini(struct report_simulated *known);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

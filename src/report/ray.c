@@ -120,7 +120,8 @@ static enum base_status ray_simulate(struct report_ray *ray, const struct report
 		}
 		lane[k] = (struct graph_scenario){.edit = edit + k * nr, .nr_edits = nr};
 	}
-	enum base_status s = report_replay_speedups(ray->speedup, base, log, lane, ray->nr, err);
+	enum base_status s =
+		report_replay_speedups(ray->speedup, base, log, lane, ray->nr, &ray->known, err);
 	base_free(edit);
 	return s;
 }
@@ -155,6 +156,7 @@ enum base_status report_ray_mend(struct report_ray *ray, double *speedup,
 
 void report_ray_fini(struct report_ray *ray)
 {
+	report_simulated_fini(&ray->known);
 	base_free(ray->edit);
 	*ray = (struct report_ray){0};
 }

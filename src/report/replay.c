@@ -77,6 +77,8 @@ static const struct variant {
 	{true, {.unrecorded = true, .preempts = true, .jitter = 3}},
 	{false, {.wake_more = -1, .as_recorded = true}}, /* and nothing taken off for recording */
 };
+_Static_assert(REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1 + 1 <= REPORT_SIMULATIONS_MAX,
+	"all that an answer asks for at once");
 enum { VERBS_MAX = 40000000 }; /* simulated again for the intervals of all answers */
 
 static double replay_length_of(const struct graph_replay_result *r)
@@ -149,15 +151,24 @@ static unsigned other_assumptions(const struct report_replay_run *base,
 	return base->nr_variants;
 }
 
-static enum base_status base_of_variants(struct report_replay_run *ret,
-	const struct graph_replay *log, size_t nr_answers, struct base_err *err)
+unsigned report_replay_nr_variants(const struct graph_replay *log, size_t nr_answers)
 {
 	uint64_t verbs = graph_replay_nr_verbs(log) * nr_answers;
 	uint64_t nr = verbs ? VERBS_MAX / verbs : 0;
+	return nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
+}
+
+enum base_status report_replay_vary(struct report_replay_run *ret, const struct graph_replay *log,
+	size_t nr_answers, struct base_err *err)
+{
 	struct report_simulation x[REPORT_VARIANTS];
-	ret->nr_variants = nr < REPORT_VARIANTS ? (unsigned)nr : REPORT_VARIANTS;
-	enum base_status s = report_simulate(log, x, other_assumptions(ret, NULL, false, x), err);
-	for (unsigned i = 0; s == BASE_OK && i < ret->nr_variants; i++)
+	unsigned known = ret->nr_variants, nr = report_replay_nr_variants(log, nr_answers);
+	if (nr <= known)
+		return BASE_OK;
+	ret->nr_variants = nr;
+	other_assumptions(ret, NULL, false, x);
+	enum base_status s = report_simulate(log, x + known, nr - known, err);
+	for (unsigned i = known; s == BASE_OK && i < nr; i++)
 		ret->variant_ns[i] = replay_length_of(&x[i].result);
 	return s;
 }
@@ -204,7 +215,7 @@ static const struct graph_replay_assumed base_assumed[BASES] = {
 };
 
 enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
-	struct graph_replay *log, size_t nr_answers, struct base_err *err)
+	struct graph_replay *log, struct base_err *err)
 {
 	struct graph_replay_measured m = measured(trace_reader_defs(run->reader));
 	struct report_simulation x[BASES];
@@ -238,7 +249,7 @@ enum base_status report_replay_base(struct report_replay_run *ret, const struct 
 	if (ret->learned)
 		replay_add_plain(ret, &x[PLAIN].result, &x[PLAIN_BARE].result);
 	ret->own_error = recorded_ns > 0 ? ret->replayed_ns / recorded_ns - 1 : 0;
-	return base_of_variants(ret, log, nr_answers, err);
+	return BASE_OK;
 }
 
 static void replay_widen(struct report_replay_prediction *p, double speedup)
@@ -287,6 +298,7 @@ static void widen_all(struct report_replay_prediction *p, const struct report_re
 struct questions {
 	const struct report_replay_run *base;
 	const struct graph_replay *log;
+	struct report_simulated *known;
 	const struct graph_scenario *lane;
 	unsigned nr_lanes;
 	struct report_simulation usual[REPORT_LANES_MAX];
@@ -313,11 +325,11 @@ static enum base_status ask_usual(struct questions *q, struct base_err *err)
 	for (unsigned k = 0; k < q->nr_lanes; k++)
 		q->usual[k] = (struct report_simulation){
 			.edits = &q->lane[k], .assumed = base_assumed[BARE]};
-	enum base_status s = report_simulate(q->log, q->usual, q->nr_lanes, err);
+	enum base_status s = report_simulate_once(q->known, q->log, q->usual, q->nr_lanes, err);
 	for (unsigned k = 0; s == BASE_OK && k < q->nr_lanes; k++) {
 		if (replay_stuck(&q->usual[k].result, q->base) > q->base->nr_stuck) {
 			stay = q->usual[k].assumed.others_stay = true;
-			s = report_simulate(q->log, &q->usual[k], 1, err);
+			s = report_simulate_once(q->known, q->log, &q->usual[k], 1, err);
 		}
 		q->others_stay[k] = stay;
 	}
@@ -348,7 +360,7 @@ static enum base_status ask_then(
 	if (q->unspun.nr_edits)
 		add_question(q, 0, base_assumed[BARE], stay)->edits = &q->unspun;
 	q->nr_then += other_assumptions(q->base, &q->lane[0], stay, &q->then[q->nr_then]);
-	return report_simulate(q->log, q->then, q->nr_then, err);
+	return report_simulate_once(q->known, q->log, q->then, q->nr_then, err);
 }
 
 /* The other model's answer. Where threads come to run is another matter in each run: any run may go
@@ -484,9 +496,9 @@ static enum base_status feed_verb(void *ctx, enum graph_verb_kind kind, const st
 
 enum base_status report_replay_speedups(double *ret, const struct report_replay_run *base,
 	const struct graph_replay *log, const struct graph_scenario *lane, unsigned nr,
-	struct base_err *err)
+	struct report_simulated *known, struct base_err *err)
 {
-	struct report_simulation x[2 * REPORT_RAY_MAX];
+	struct report_simulation x[REPORT_SIMULATIONS_MAX];
 	bool plain = base->plain_share > 0;
 	BASE_ASSERT(nr <= REPORT_RAY_MAX);
 	for (unsigned i = 0; i < nr; i++) {
@@ -494,7 +506,7 @@ enum base_status report_replay_speedups(double *ret, const struct report_replay_
 		x[nr + i] = (struct report_simulation){
 			.edits = &lane[i], .assumed = base_assumed[PLAIN_BARE]};
 	}
-	enum base_status s = report_simulate(log, x, plain ? 2 * nr : nr, err);
+	enum base_status s = report_simulate_once(known, log, x, plain ? 2 * nr : nr, err);
 	for (unsigned i = 0; s == BASE_OK && i < nr; i++) {
 		const struct graph_replay_result *r = &x[i].result;
 		struct report_replay_prediction unused = {0};
@@ -555,6 +567,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 		return report_no_memory(err);
 	q->base = base;
 	q->log = log;
+	q->known = &ray->known;
 	q->lane = lane;
 	q->nr_lanes = nr_lanes;
 	struct graph_edit *unspun = NULL;

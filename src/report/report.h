@@ -30,6 +30,9 @@ struct report_run {
 	/* May be NULL. A new pass begins with done 0 and says what it is for. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);
 	void *progress_ctx;
+	/* What predictions rest on, learned once for several builders (predict.c); NULL: each
+	 * learns it anew. */
+	struct report_learned *learned;
 };
 
 /* Where a path starts and ends, by pattern: "ACTOR", "ACTOR@STATE", "@STATE" (as in whatif). */
@@ -97,6 +100,7 @@ struct report_trace {
 /* An answer to "how much faster is the run then", and its interval; low == high: it has none. */
 struct report_best {
 	double replay_share; /* of the answer; 0: the path's, 1: replay's */
+	bool no_interval;    /* simulated, but too long a log to be simulated otherwise, too */
 	bool none;           /* replay alone was asked, and something would wait for ever */
 	double speedup, low, high;
 };

@@ -263,7 +263,9 @@ static void screen_gain(struct base_str *out, const struct report *r, const stru
 	report_ns(&s, r->elapsed_ns / b->speedup);
 	base_str_add(&s, " (");
 	report_speedup(&s, st, b->speedup);
-	if (b->low < b->high)
+	if (b->no_interval)
+		base_str_add(&s, ", simulated; no interval, since the trace is long)");
+	else if (b->low < b->high)
 		base_str_addf(&s, ", %.2f to %.2f)", b->low, b->high);
 	else
 		base_str_add(&s,

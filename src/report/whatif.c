@@ -565,7 +565,9 @@ static enum base_status start_replay(struct report_whatif *out, const struct rep
 {
 	graph_replay_set_end(w->log, model_end_actor(w->m));
 	out->replayed = true;
-	enum base_status s = report_replay_base(&out->base, run, w->log, w->scenarios->nr, err);
+	enum base_status s = report_replay_base(&out->base, run, w->log, err);
+	if (s == BASE_OK)
+		s = report_replay_vary(&out->base, w->log, w->scenarios->nr, err);
 	return s == BASE_OK ? report_replay_spins(&out->base, w->m, err) : s;
 }
 

@@ -98,7 +98,12 @@ struct report_best report_best_of(const struct report_whatif *w, const struct re
 		b.speedup = p->most_speedup;
 		b.low = fmin(b.low, b.speedup);
 	}
+	if (p->replay.made && b.replay_share > 0 && !w->base.nr_variants) {
+		b.no_interval = true; /* what little is between is no interval */
+		b.low = b.high = b.speedup;
+	}
 	if (p->known_factor > 0) {
+		b.no_interval = false;
 		b.low = fmin(b.low, b.speedup / p->known_factor);
 		b.high = fmax(b.high, b.speedup * p->known_factor);
 	}

@@ -59,7 +59,10 @@ static void best_words(struct base_str *out, const struct report_style *st,
 	report_color_begin(out, st, REPORT_BOLD);
 	report_speedup(out, st, b->speedup);
 	report_color_end(out, st);
-	interval_words(out, st, "", b->low, b->high);
+	if (b->no_interval)
+		base_str_add(out, " (no interval, since the trace is long)");
+	else
+		interval_words(out, st, "", b->low, b->high);
 }
 
 static void speedup_words(

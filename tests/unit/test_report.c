@@ -883,7 +883,8 @@ static void survives_lack_of_memory(void **state)
 static void replay_lacks_records(void **state)
 {
 	(void)state;
-	struct report_whatif w = {.elapsed_ns = 100, .base = {.recorded_ns = 100, .nr_given = 1}};
+	struct report_whatif w = {.elapsed_ns = 100,
+		.base = {.recorded_ns = 100, .nr_given = 1, .nr_variants = REPORT_VARIANTS}};
 	struct report_prediction p = {.by_path = true,
 		.speedup = 1.2,
 		.speedup_low = 1.2,
@@ -903,6 +904,16 @@ static void replay_lacks_records(void **state)
 			       interval */
 	best = report_best_of(&w, &p);
 	assert_true(best.speedup == 1 && best.low == 0.5 && best.high == 1);
+	assert_false(best.no_interval);
+	w.base.nr_variants = 0; /* simulated once: what is between is no interval */
+	best = report_best_of(&w, &p);
+	assert_true(best.no_interval && best.low == best.speedup && best.high == best.speedup);
+	p.replay.made = false; /* the path's never has one */
+	assert_false(report_best_of(&w, &p).no_interval);
+	p.replay.made = true;
+	p.known_factor = 1.1; /* but for how far off answers were before */
+	best = report_best_of(&w, &p);
+	assert_true(!best.no_interval && best.low < best.speedup && best.high > best.speedup);
 }
 
 /* Of a place that is too long the name is cut, not its line; of one without a line, the end. */

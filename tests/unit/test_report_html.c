@@ -4,6 +4,7 @@
 #include "report_fixture.h"
 #include "report/html.h"
 #include "report/html_time.h"
+#include "report/locks.h"
 
 #include <zlib.h>
 
@@ -549,6 +550,47 @@ static void nothing_to_see(void **state)
 	finish(&b);
 }
 
+static void says_the_same(const struct report_html *h, const char *part, json_t *document)
+{
+	assert_true(json_equal(
+		json_object_get(report_html_json(h), part), json_object_get(document, "result")));
+	json_decref(document);
+}
+
+/* Though its parts share what they learn, and what was simulated for one of them. */
+static void parts_say_what_their_commands_say(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct base_str page = {0};
+	slow_and_fast(&b);
+	struct report_html *h = page_of(&b, &page);
+	struct report_run run = {.reader = b.reader, .trace_path = b.path};
+	struct report_options report_opts = {.nr_opportunities_max = REPORT_OPPORTUNITIES_MAX,
+		.nr_parts_max = REPORT_PARTS_DEFAULT};
+	struct report_locks_options locks_opts = {
+		.size = sizeof locks_opts, .sort = REPORT_LOCK_SORT_path, .nr_gains_max = 5};
+	struct report *r = NULL;
+	struct report_locks *locks = NULL;
+	struct report_loops *loops = NULL;
+	assert_int_equal(report_loops_build(&run, 0, &loops, &b.err), BASE_OK);
+	says_the_same(h, "loops", report_loops_json(loops));
+	assert_int_equal(report_locks_build(&run, &locks_opts, &locks, &b.err), BASE_OK);
+	says_the_same(h, "locks", report_locks_json(locks));
+	assert_int_equal(report_build(&run, &report_opts, &r, &b.err), BASE_OK);
+	json_t *document = report_json(r), *answer = json_object_get(document, "result");
+	assert_true(json_array_size(json_object_get(answer, "opportunities")) > 0);
+	json_object_set(answer, "caveats",
+		json_object_get(json_object_get(report_html_json(h), "answer"), "caveats"));
+	says_the_same(h, "answer", document);
+	report_loops_free(loops);
+	report_locks_free(locks);
+	report_free(r);
+	base_str_fini(&page);
+	report_html_free(h);
+	finish(&b);
+}
+
 static void template_is_small(void **state)
 {
 	(void)state;
@@ -588,6 +630,7 @@ int main(void)
 		cmocka_unit_test(locks_have_lanes),
 		cmocka_unit_test(hostile_names),
 		cmocka_unit_test(nothing_to_see),
+		cmocka_unit_test(parts_say_what_their_commands_say),
 		cmocka_unit_test(template_is_small),
 		cmocka_unit_test(out_of_memory),
 	};
