@@ -69,7 +69,7 @@ static void add_call(struct base_str *s, const char *before, const char *functio
 {
 	base_str_add(s, before);
 	symbol_short_add(s, function, false);
-	base_str_add(s, "()");
+	base_str_add(s, strstr(function, "+0x") ? "" : "()"); /* (an address is no name) */
 }
 
 /* "libz, called from deflate() < compress_thread()": by the library's own function that has a name,

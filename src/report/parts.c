@@ -69,7 +69,7 @@ static enum base_status parts_add_lock(
 	*p = (struct report_part){.is_lock = true,
 		.topic = REPORT_NONE,
 		.name = report_clean(w->arena, l->name),
-		.place = l->nr_sites && strcmp(l->site[0].where, "?") != 0
+		.place = l->nr_sites && *l->site[0].where != '?'
 				 ? report_clean(w->arena, l->site[0].where)
 				 : "",
 		.path_ns = l->path_ns,

@@ -66,6 +66,16 @@ else
 	not_ok json-schema "$(tail -n 1 <<<"$why")"
 fi
 
+# The first screens of programs that were recorded once (screens/README.md), as people read them.
+command=$build/src/cmd/longpole
+for trace in "$here"/screens/*.lpt; do
+	[[ -x $command && -f $trace ]] || continue
+	name=$(basename "$trace" .lpt)
+	(cd "$here/screens" && COLUMNS=100 LC_ALL=C.UTF-8 "$command" report "$name.lpt") >"$work/screen" 2>"$work/screen.err" ||
+		not_ok "screen-$name" "$(head -n 1 "$work/screen.err")"
+	expect "screen-$name" "$work/screen" "${trace%.lpt}.txt"
+done
+
 # A kind's number, name and fields are for ever; so are the names of counters.
 "$dump" schema >"$work/schema"
 if [[ $update == --update ]]; then
