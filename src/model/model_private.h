@@ -595,6 +595,7 @@ struct model_known {
 	struct base_map tokens;  /* (what << 32 | image or pid, key) -> queue */
 	struct base_map handles; /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				    first stream */
+	struct model_mpi *mpi;   /* runtime/mpi/rules_mpi.h; NULL: there is no MPI */
 };
 
 struct model_room {
@@ -1024,6 +1025,13 @@ void model_count_visit(struct model *m, struct thread *t);
 void model_visit_enters(struct model *m, struct thread *t, uint32_t state, uint64_t time_ns);
 
 void model_empty_list(struct function_list *l);
+
+/* ---- runtime/mpi: which rank a process is in MPI_COMM_WORLD (below 0: none), and what starts such */
+
+int64_t model_mpi_rank(const struct model *m, uint32_t process);
+bool model_is_mpi_launcher(const struct model *m, uint32_t process);
+bool model_add_mpi_state(struct model *m, struct base_str *s, const struct state_info *st);
+void model_free_mpi(struct model *m);
 
 /* ---- sites.c: places in the code ------------------------------------------------------------- */
 

@@ -303,7 +303,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		     (m->made.class_[class_ix].type == TRACE_OBJECT_pipe ||
 			     m->made.class_[class_ix].type == TRACE_OBJECT_socket ||
 			     m->made.class_[class_ix].type == TRACE_OBJECT_queue);
-	if (model_add_kernel_state(m, s, st))
+	if (model_add_kernel_state(m, s, st) || model_add_mpi_state(m, s, st))
 		return;
 	switch (st->pub.kind) {
 	case MODEL_STATE_run:
@@ -500,16 +500,21 @@ static void names_name_actor(struct model *m, struct actor_info *a)
 		const struct role *ro = &m->made.role[a->role];
 		const struct trace_context *c = trace_def_context(m->defs, a->thread);
 		const char *name = "";
+		int64_t rank = a->thread < m->nr_threads
+				       ? model_mpi_rank(m, m->thread[a->thread].process)
+				       : -1;
 		if (a->thread < m->defs->nr_streams)
 			name = trace_text_of(m->defs, m->defs->streams[a->thread].name);
 		a->pub.group = ro->name;
 		a->pub.group_ix = ro->group_ix;
 		base_str_add(&s, ro->name);
+		if (rank >= 0)
+			base_str_addf(&s, " rank %lld", (long long)rank);
 		if (ro->context != TRACE_CONTEXT_none) {
 			a->pub.kind = MODEL_ACTOR_context;
 			base_str_addf(&s, ", processor %llu", (unsigned long long)c->processor);
 			name = "";
-		} else if (ro->nr_actors > 1)
+		} else if (ro->nr_actors > 1 && (rank < 0 || ro->site))
 			base_str_addf(&s, " #%u", a->number);
 		if (*name && strncmp(name, ro->name, strlen(name)) != 0)
 			base_str_addf(&s, " '%s'", name);

@@ -44,7 +44,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { RING_VERSION = 12, RING_BLOCK_BYTES = 32 * 1024 };
+enum { RING_VERSION = 13, RING_BLOCK_BYTES = 32 * 1024 };
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */
@@ -144,7 +144,15 @@ struct ring_tag {
 	RING_RECORD(note_identify, 1)                                                              \
 	RING_RECORD(note_act, 2)                                                                   \
 	RING_RECORD(note_put_item, 6)                                                              \
-	RING_RECORD(note_take_item, 6)
+	RING_RECORD(note_take_item, 6)                                                             \
+	RING_RECORD(mpi_comm, 4)                                                                   \
+	RING_RECORD(mpi_send, 7)                                                                   \
+	RING_RECORD(mpi_receive, 7)                                                                \
+	RING_RECORD(mpi_collective, 6)                                                             \
+	RING_RECORD(mpi_wait, 4)                                                                   \
+	RING_RECORD(mpi_done, 4)                                                                   \
+	RING_RECORD(mpi_return, 3)                                                                 \
+	RING_RECORD(mpi_start, 2)
 
 #define RING_OBJECT_TYPE_SHIFT 48
 #define RING_OBJECT_ADDRESS    ((1ull << 48) - 1)

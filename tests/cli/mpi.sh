@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # run.sh's
+# mpi.sh - MPI programs whose answer is known (mpi_ranks.c), below one recorded launcher, by each MPI that is installed.
+
+# mpi_each FUNCTION - with $mpi the library and mpirun[] its launcher; without any the test is skipped.
+mpi_each() {
+	local found=
+	for mpi in openmpi mpich; do
+		if ! command -v mpicc.$mpi mpirun.$mpi >/dev/null; then continue; fi
+		mpirun=("mpirun.$mpi")
+		[[ $mpi == mpich ]] || mpirun+=(--allow-run-as-root --oversubscribe --mca plm isolated)
+		mpicc.$mpi -O1 -g -w "$LONGPOLE_SOURCE/tests/cli/mpi_ranks.c" -o mpi_ranks || fail "mpicc.$mpi cannot compile mpi_ranks.c"
+		mpi_run 2 ./mpi_ranks barrier 1 1000 >out 2>err || { echo "mpirun.$mpi cannot start here: $(tail -1 err)"; continue; }
+		found=1
+		"$1"
+	done
+	[[ $found ]] || skip "no MPI that starts here (Debian packages openmpi-bin libopenmpi-dev, mpich libmpich-dev)"
+}
+# mpi_run RANKS COMMAND...
+mpi_run() { timeout 100 "${mpirun[@]}" -n "$@"; }
+# mpi_record TRACE RANKS MODE [ROUNDS [SLOW_US]]
+mpi_record() {
+	local to=$1 ranks=$2
+	shift 2
+	timeout 100 longpole record -q -o "$to" -- "${mpirun[@]}" -n "$ranks" ./mpi_ranks "$@" >out 2>err ||
+		{ cat err >&2; fail "$mpi: $*: recording failed"; }
+}
+
+# mpi_blames MODE RANKS FUNCTION RANK [SHARE] - the first row of the path is that function in that rank.
+mpi_blames() {
+	mpi_record "$1.lpt" "$2" "$1"
+	longpole report --json "$1.lpt" >"$1.json" || fail "$mpi: $1: no report"
+	is_json "$1.json" '.result.explained_share > 0.95'
+	jq -e --arg f "$3" --arg who "mpi_ranks rank $4" --argjson share "${5:-0.7}" \
+		'.result.path[0] | (.state | contains($f)) and (.actor | contains($who)) and .share > $share' "$1.json" >/dev/null ||
+		{ jq -c '.result.path[:5][] | [.state, .actor, .share]' "$1.json" >&2; fail "$mpi: $1: the first is not $3 of rank $4"; }
+}
+
+mpi_known() {
+	mpi_blames late_sender 2 slow_work 1
+	mpi_blames wildcard 2 slow_work 1
+	mpi_blames late_receiver 2 slow_work 1
+	mpi_blames allreduce 4 slow_work 1
+	mpi_blames barrier 4 slow_work 1
+	mpi_blames alltoall 3 slow_work 1
+	mpi_blames ring 3 slow_work 1
+	mpi_blames halo 4 slow_work 1
+	mpi_blames persistent 3 slow_work 1
+	mpi_blames reduce 3 slow_work 1
+	mpi_blames bcast 3 slow_work 1
+	mpi_blames overlap 3 slow_work 1
+	mpi_blames split 4 slow_work 1
+}
+test_mpi_known_answers() { mpi_each mpi_known; }
+
+# mpi_predicts MODE RANKS [FACTOR] - what 50 % less of slow_work would buy, then the program with that change.
+mpi_predicts() {
+	local predicted before after
+	mpi_record "$1.lpt" "$2" "$1" 60 10000
+	before=$(awk '{ print $2 }' out)
+	predicted=$(longpole whatif --json "$1.lpt" scale 'slow_work=-50%' | jq '.result.scenarios[0].best.predicted_speedup') ||
+		fail "$mpi: $1: no prediction"
+	mpi_run "$2" ./mpi_ranks "$1" 60 5000 >out 2>err || fail "$mpi: $1: cannot run"
+	after=$(awk '{ print $2 }' out)
+	awk -v p="$predicted" -v b="$before" -v a="$after" 'BEGIN { x = b / a; exit !(p > 0.8 * x && p < 1.2 * x) }' ||
+		fail "$mpi: $1: half of slow_work: $predicted predicted, $before us became $after us"
+}
+mpi_changes() {
+	mpi_predicts allreduce 3
+	mpi_predicts halo 3
+}
+test_mpi_predict_then_change() { mpi_each mpi_changes; }
+
+# What the program says and how it ends is as without us.
+mpi_harmless() {
+	local status recorded mode
+	for mode in aborts nonsense; do
+		status=0 recorded=0
+		mpi_run 2 ./mpi_ranks $mode >plain.out 2>plain.err || status=$?
+		((status)) || fail "$mpi: $mode: it is to fail"
+		timeout 100 longpole record -q -o $mode.lpt -- "${mpirun[@]}" -n 2 ./mpi_ranks $mode >recorded.out 2>recorded.err || recorded=$?
+		((recorded == status)) || fail "$mpi: $mode: exit status $recorded instead of $status"
+		cmp -s plain.out recorded.out || fail "$mpi: $mode: another output"
+		longpole report $mode.lpt >/dev/null || fail "$mpi: $mode: no report"
+	done
+}
+test_mpi_harmless() { mpi_each mpi_harmless; }
+
+# Who asks whether there is an MPI hears what is so: nothing of ours is called so.
+test_mpi_is_not_there() {
+	local lib=$LONGPOLE_BUILD/src/preload/liblongpole-preload.so
+	if nm -D --defined-only "$lib" | grep -E ' P?MPI_| p?mpi_'; then fail 'exports a function of MPI'; fi
+	command -v python3 >/dev/null || skip 'no python3'
+	expect 0 longpole record -q -o none.lpt -- python3 -c 'import ctypes
+try:
+    ctypes.CDLL(None).MPI_Init
+    print("there")
+except AttributeError:
+    print("none")'
+	[[ $(cat out) == none ]] || fail 'a program finds an MPI that it does not have'
+}
