@@ -1029,7 +1029,12 @@ void model_empty_list(struct function_list *l);
 /* ---- runtime/mpi: which rank a process is in MPI_COMM_WORLD (below 0: none), and what starts such */
 
 int64_t model_mpi_rank(const struct model *m, uint32_t process);
-bool model_is_mpi_launcher(const struct model *m, uint32_t process);
+bool model_is_mpi_launched(const struct model *m); /* by the program that was started */
+/* A thread begins, of a process with that first one (a stream). */
+void model_mpi_thread_begins(struct model *m, const struct thread *t, uint32_t leader);
+/* The launcher, or a thread of the library's own: they wait for the outside, and whom they keep from
+ * a processor for a moment did not wait for all that. */
+bool model_is_beside_mpi(const struct model *m, const struct thread *t);
 bool model_add_mpi_state(struct model *m, struct base_str *s, const struct state_info *st);
 void model_free_mpi(struct model *m);
 

@@ -303,7 +303,7 @@ static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
 		     (m->made.class_[class_ix].type == TRACE_OBJECT_pipe ||
 			     m->made.class_[class_ix].type == TRACE_OBJECT_socket ||
 			     m->made.class_[class_ix].type == TRACE_OBJECT_queue);
-	if (model_add_kernel_state(m, s, st) || model_add_mpi_state(m, s, st))
+	if (model_add_mpi_state(m, s, st) || model_add_kernel_state(m, s, st))
 		return;
 	switch (st->pub.kind) {
 	case MODEL_STATE_run:

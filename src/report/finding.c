@@ -184,7 +184,8 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 		finding_add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_io:
-		base_str_addf(s, "in the kernel: %s", row->state);
+		base_str_addf(s, "%s%s", strncmp(row->state, "in MPI_", 7) ? "in the kernel: " : "",
+			row->state);
 		finding_add_where(s, ", at ", row->where);
 		finding_add_who(s, ", in ", u);
 		break;

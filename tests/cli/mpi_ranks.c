@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mpi_ranks.c - MPI programs whose answer is known by construction: rank 1 (of 2 and more) works
- * longer than the others in each round, by the clock, so that it does not matter how many processors
- * there are.
+ * longer than the others in each round, by the clock.
  *
- * usage: mpi_ranks MODE [ROUNDS [SLOW_US]]
+ * usage: mpi_ranks MODE [ROUNDS [SLOW_US [sleep]]]
  */
 #include <mpi.h>
 
@@ -15,7 +14,7 @@
 
 enum { SLOW = 1, FAST_US = 2000, LARGE = 1 << 20 };
 
-static int rank, nr_ranks, nr_rounds = 40, slow_us = 10000;
+static int rank, nr_ranks, nr_rounds = 40, slow_us = 10000, sleeps;
 static int received[8], large[LARGE];
 static volatile unsigned long sink;
 
@@ -26,18 +25,29 @@ static double now_us(void)
 	return 1e6 * (double)t.tv_sec + (double)t.tv_nsec / 1e3;
 }
 
-static __attribute__((noinline)) void fast_work(void)
+/* Asleep: then it does not matter who else wants the processors. */
+static inline __attribute__((always_inline)) void pass_us(int us)
 {
-	for (double end = now_us() + FAST_US; now_us() < end;)
+	struct timespec time = {.tv_nsec = us * 1000L};
+	if (sleeps) {
+		nanosleep(&time, NULL);
+		return;
+	}
+	for (double end = now_us() + us; now_us() < end;)
 		for (int i = 0; i < 1000; i++)
 			sink = sink + 1;
 }
 
+static __attribute__((noinline)) void fast_work(void)
+{
+	pass_us(FAST_US);
+	sink = sink + 1;
+}
+
 static __attribute__((noinline)) void slow_work(void)
 {
-	for (double end = now_us() + slow_us; now_us() < end;)
-		for (int i = 0; i < 1000; i++)
-			sink = sink + 1;
+	pass_us(slow_us);
+	sink = sink + 1;
 }
 
 static void work(void)
@@ -211,6 +221,7 @@ int main(int nr, char **argument)
 		nr_rounds = atoi(argument[2]);
 	if (nr > 3)
 		slow_us = atoi(argument[3]);
+	sleeps = nr > 4;
 	MPI_Barrier(MPI_COMM_WORLD);
 	double begin = now_us();
 	for (int i = 0; i < nr_rounds; i++)

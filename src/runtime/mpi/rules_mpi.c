@@ -274,6 +274,19 @@ static void mpi_leave(struct model *m, struct thread *t, struct mpi_thread *k, u
 
 /* ---- communicators --------------------------------------------------------------------------- */
 
+/* Is it a program that only starts ranks? Then the run is over when they are. */
+static bool mpi_is_launcher(const struct model *m, uint32_t process)
+{
+	static const char *const names[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun",
+		"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich",
+		"mpiexec.hydra", "srun"};
+	const char *name = trace_text_of(m->defs, trace_def_process(m->defs, process)->name);
+	for (size_t i = 0; i < BASE_COUNT(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
 void model_rule_mpi_comm(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_mpi_comm *c = &r->u.mpi_comm;
@@ -281,6 +294,7 @@ void model_rule_mpi_comm(struct model *m, struct thread *t, const struct trace_r
 	uint64_t unused;
 	if (!x || !model_object(m, c->object) || c->rank >= c->size || c->size > UINT32_MAX)
 		return;
+	x->is_launched |= c->world && mpi_is_launcher(m, m->run.root_process);
 	if (c->world)
 		model_put(m, &x->ranks, t->process, 0, c->rank + 1);
 	if (base_map_get(&x->members, t->process, c->object, &unused) ||
@@ -697,24 +711,34 @@ void model_rule_mpi_return(struct model *m, struct thread *t, const struct trace
 
 /* ---- whose path it is ------------------------------------------------------------------------ */
 
-/* Is it a program that only starts ranks? Then the run is over when they are. */
-bool model_is_mpi_launcher(const struct model *m, uint32_t process)
+bool model_is_mpi_launched(const struct model *m)
 {
-	static const char *const names[] = {"mpirun", "mpiexec", "orterun", "prterun", "prun",
-		"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich",
-		"mpiexec.hydra", "srun"};
-	const char *name = trace_text_of(m->defs, trace_def_process(m->defs, process)->name);
-	for (size_t i = 0; m->known.mpi && i < BASE_COUNT(names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
+	return m->known.mpi && m->known.mpi->is_launched;
 }
 
-/* Its rank in MPI_COMM_WORLD; below 0: it is none. */
 int64_t model_mpi_rank(const struct model *m, uint32_t process)
 {
 	uint64_t rank;
 	return m->known.mpi && base_map_get(&m->known.mpi->ranks, process, 0, &rank)
 		       ? (int64_t)rank - 1
 		       : -1;
+}
+
+void model_mpi_thread_begins(struct model *m, const struct thread *t, uint32_t leader)
+{
+	const struct model_mpi *x = m->known.mpi;
+	bool begins = x && leader < x->nr_threads && x->thread[leader].is_in_call &&
+		      x->thread[leader].op <= TRACE_MPI_Init_thread;
+	struct mpi_thread *k = begins ? mpi_thread_of(m, t) : NULL;
+	if (k)
+		k->is_library = true;
+}
+
+bool model_is_beside_mpi(const struct model *m, const struct thread *t)
+{
+	const struct model_mpi *x = m->known.mpi;
+	if (!x)
+		return false;
+	return (t->stream < x->nr_threads && x->thread[t->stream].is_library) ||
+	       (x->is_launched && model_mpi_rank(m, t->process) < 0);
 }

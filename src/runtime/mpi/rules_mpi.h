@@ -7,12 +7,16 @@
 
 /* aux of a state in MPI: the function, and for whom it waits. */
 enum {
-	MPI_AUX = 1 << 30,       /* it is one; no other has this bit and not the next */
+	MPI_AUX =
+		1
+		<< 30, /* it is one; no other has this bit and not the next. Bits 24 to 28: not used,
+			      by recordings of the system */
 	MPI_AUX_SENDS = 1 << 29, /* waits for a receiver, not for a message */
-	MPI_AUX_OP_SHIFT = 20,
+	MPI_AUX_OP_SHIFT = 16,
+	MPI_AUX_OP_MASK = 0xff << MPI_AUX_OP_SHIFT,
 	MPI_AUX_PEER_MASK = (1 << MPI_AUX_OP_SHIFT) - 1, /* rank + 1; 0: not known */
-	MPI_AUX_OP_MASK = MPI_AUX_SENDS - 1 - MPI_AUX_PEER_MASK,
 };
+_Static_assert(TRACE_MPI_NR <= 256, "a function has room in aux");
 
 /* Who has to come before whom may leave. */
 enum mpi_needs {
@@ -65,6 +69,7 @@ struct mpi_needed { /* something that a call was for, and has got */
 };
 struct mpi_thread {
 	bool is_in_call, waits;
+	bool is_library; /* begun while MPI was: one of its own */
 	uint64_t begin_ns;
 	uint32_t object, site, op;
 	uint32_t state;
@@ -94,6 +99,7 @@ struct model_mpi {
 	size_t nr_members, member_capacity, nr_pairs, pair_capacity, nr_channels, channel_capacity;
 	size_t nr_requests, request_capacity, nr_meetings, meeting_capacity, nr_threads,
 		thread_capacity;
+	bool is_launched; /* by a program that is there for that, and was recorded from its start */
 	uint32_t free_meeting; /* + 1, linked by .size; 0: none */
 };
 
