@@ -16,6 +16,8 @@ mpi_each() {
 	done
 	[[ $found ]] || skip "no MPI that starts here (Debian packages openmpi-bin libopenmpi-dev, mpich libmpich-dev)"
 }
+# mpi_ranks_of N - so many, or 2: MPICH's ranks spin without giving way, and with more of them than processors the answer is another.
+mpi_ranks_of() { [[ $mpi == openmpi || $(nproc) -gt $1 ]] && echo "$1" || echo 2; }
 # mpi_run RANKS COMMAND...
 mpi_run() { timeout 100 "${mpirun[@]}" -n "$@"; }
 # mpi_record TRACE RANKS MODE [ROUNDS [SLOW_US]]
@@ -29,7 +31,7 @@ mpi_record() {
 # mpi_blames MODE RANKS FUNCTION RANK - of what the program itself does on the path that function in that rank is first. (How long the
 # ranks wait for processors, and MPI needs to start, is the machine's.)
 mpi_blames() {
-	mpi_record "$1.lpt" "$2" "$1" 100 10000 sleep
+	mpi_record "$1.lpt" "$2" "$1" 60 10000 sleep
 	longpole report --json "$1.lpt" >"$1.json" || fail "$mpi: $1: no report"
 	is_json "$1.json" '.result.explained_share > 0.95'
 	jq -e --arg f "$3" --arg who "mpi_ranks rank $4" '[.result.path[] | select(.kind == "run" or .kind == "wait" or .kind == "sleep") |
@@ -44,34 +46,37 @@ mpi_known() {
 	mpi_blames late_sender 2 slow_work 1
 	mpi_blames wildcard 2 slow_work 1
 	mpi_blames late_receiver 2 slow_work 1
-	mpi_blames allreduce 4 slow_work 1
-	mpi_blames barrier 4 slow_work 1
-	mpi_blames alltoall 3 slow_work 1
-	mpi_blames ring 3 slow_work 1
-	mpi_blames halo 4 slow_work 1
-	mpi_blames persistent 3 slow_work 1
-	mpi_blames reduce 3 slow_work 1
-	mpi_blames bcast 3 slow_work 1
-	mpi_blames overlap 3 slow_work 1
-	mpi_blames split 4 slow_work 1
+	mpi_blames allreduce "$(mpi_ranks_of 4)" slow_work 1
+	mpi_blames barrier "$(mpi_ranks_of 4)" slow_work 1
+	mpi_blames alltoall "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames ring "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames halo "$(mpi_ranks_of 4)" slow_work 1
+	mpi_blames persistent "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames reduce "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames bcast "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames overlap "$(mpi_ranks_of 3)" slow_work 1
+	[[ $(mpi_ranks_of 4) == 2 ]] || mpi_blames split 4 slow_work 1
 }
 test_mpi_known_answers() { mpi_each mpi_known; }
 
-# mpi_predicts MODE RANKS - what half of rank 1's work would save in each round, then the program with that change.
+# mpi_predicts MODE RANKS - what half of rank 1's work would save in each round, then the program with that change. Others may use the
+# machine in one of the two runs: up to three times.
 mpi_predicts() {
-	local rounds=100 saved before after
-	mpi_record "$1.lpt" "$2" "$1" $rounds 10000 sleep
-	before=$(awk '{ print $2 }' out)
-	saved=$(longpole whatif --json "$1.lpt" scale 'sleeping=-50%' | jq ".result | .elapsed_ns * (1 - 1 / .scenarios[0].best.predicted_speedup) / 1000 / $rounds") ||
-		fail "$mpi: $1: no prediction"
-	mpi_run "$2" ./mpi_ranks "$1" $rounds 5000 sleep >out 2>err || fail "$mpi: $1: cannot run"
-	after=$(awk '{ print $2 }' out)
-	awk -v s="$saved" -v b="$before" -v a="$after" 'BEGIN { x = b - a; exit !(s > 0.7 * x && s < 1.3 * x) }' ||
-		fail "$mpi: $1: half of the work saves $saved us a round, it is said; $before us became $after us"
+	local rounds=60 saved before after try
+	for try in 1 2 3; do
+		mpi_record "$1.lpt" "$2" "$1" $rounds 10000 sleep
+		before=$(awk '{ print $2 }' out)
+		saved=$(longpole whatif --json "$1.lpt" scale 'sleeping=-50%' |
+			jq ".result | .elapsed_ns * (1 - 1 / .scenarios[0].best.predicted_speedup) / 1000 / $rounds") || fail "$mpi: $1: no prediction"
+		mpi_run "$2" ./mpi_ranks "$1" $rounds 5000 sleep >out 2>err || fail "$mpi: $1: cannot run"
+		after=$(awk '{ print $2 }' out)
+		awk -v s="$saved" -v b="$before" -v a="$after" 'BEGIN { x = b - a; exit !(s > 0.8 * x && s < 1.2 * x) }' && return
+	done
+	fail "$mpi: $1: half of the work saves $saved us a round, it is said; $before us became $after us, at try $try"
 }
 mpi_changes() {
-	mpi_predicts allreduce 3
-	mpi_predicts halo 3
+	mpi_predicts allreduce 2
+	mpi_predicts halo 2
 }
 test_mpi_predict_then_change() { mpi_each mpi_changes; }
 
@@ -103,3 +108,15 @@ except AttributeError:
     print("none")'
 	[[ $(cat out) == none ]] || fail 'a program finds an MPI that it does not have'
 }
+
+# Fortran's interface calls C's: the place is the program's all the same.
+mpi_fortran() {
+	command -v "mpif90.$mpi" gfortran >/dev/null || return 0
+	"mpif90.$mpi" -g "$LONGPOLE_SOURCE/tests/cli/mpi_late.f90" -o mpi_late 2>err || return 0
+	timeout 100 longpole record -q -o fortran.lpt -- "${mpirun[@]}" -n 2 ./mpi_late || fail "$mpi: Fortran: recording failed"
+	longpole dump fortran.lpt | grep mpi_receive >received
+	has received 'mpi_late.f90:21' 'op=7(MPI_Recv)'
+	longpole report --json fortran.lpt >fortran.json
+	is_json fortran.json '.result.path[0] | (.actor | contains("mpi_late rank 1")) and (.where | contains("mpi_late.f90:18"))'
+}
+test_mpi_fortran() { mpi_each mpi_fortran; }

@@ -163,7 +163,6 @@ static int mpi_do_send(struct mpi_call *c)
 	if (row->request == NO) {
 		MPI_RECORD_MESSAGE(mpi_send, c->begin_tsc, c, peer, tag, n, 0);
 		int result = mpi_pass(c);
-		mpi_done(preload_now(), 0, NULL);
 		mpi_return(c);
 		return result;
 	}
@@ -183,20 +182,22 @@ static int mpi_do_receive(struct mpi_call *c)
 	if (mpi_is_nobody(peer))
 		return mpi_pass(c);
 	uint64_t n = mpi_bytes_of(c);
+	bool is_wild = mpi_peer(peer) < 0 || mpi_tag(tag) < 0;
 	if (row->request != NO) {
 		int result = mpi_pass(c);
-		if (mpi_peer(peer) < 0 || mpi_tag(tag) < 0)
+		if (is_wild)
 			__atomic_store_n(&mpi_has_wildcards, true, __ATOMIC_RELAXED);
 		if (!result)
 			MPI_RECORD_MESSAGE(mpi_receive, c->begin_tsc, c, peer, tag, n,
 				mpi_handle_at(c->a[row->request], 0));
 		return result;
 	}
-	if (c->a[STATUS] == mpi_library.abi.status_ignore)
+	if (is_wild && c->a[STATUS] == mpi_library.abi.status_ignore)
 		c->a[STATUS] = (long)status;
 	MPI_RECORD_MESSAGE(mpi_receive, c->begin_tsc, c, peer, tag, n, 0);
 	int result = mpi_pass(c);
-	mpi_done(preload_now(), 0, result ? NULL : (const char *)c->a[STATUS]);
+	if (is_wild)
+		mpi_done(preload_now(), 0, result ? NULL : (const char *)c->a[STATUS]);
 	mpi_return(c);
 	return result;
 }

@@ -703,7 +703,7 @@ void model_rule_mpi_return(struct model *m, struct thread *t, const struct trace
 	static const struct trace_mpi_done itself = {.peer = -1, .tag = -1};
 	if (!k || !k->is_in_call)
 		return;
-	if (k->own.kind == MPI_REQUEST_meeting)
+	if (k->own.is_active)
 		mpi_complete(m, t, k, &k->own, &itself);
 	k->site = v->site;
 	mpi_leave(m, t, k, r->time_ns);
