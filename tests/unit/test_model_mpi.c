@@ -217,6 +217,45 @@ static void collectives(void **state)
 	}
 }
 
+static bool has_state(struct bench *b, const char *name)
+{
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b->model)); i++)
+		if (!strcmp(model_state(b->model, i)->name, name))
+			return true;
+	return false;
+}
+
+/* Of several requests it was the last to come that was waited for. */
+static void waits_for_the_last_request(void **state)
+{
+	enum { FROM_2 = 11, FROM_1 = 12 };
+	(void)state;
+	struct job j;
+	begin_job(&j, RANKS);
+	for (unsigned from = 2; from >= 1; from--)
+		PUT(&j.b, 90, j.stream[0], mpi_receive, .object = j.world, .site = j.fast,
+			.peer = from, .tag = 7, .n = 4, .request = from == 2 ? FROM_2 : FROM_1,
+			.op = TRACE_MPI_Irecv);
+	PUT(&j.b, 100, j.stream[0], mpi_wait, .op = TRACE_MPI_Waitall, .request = FROM_2, .more = 1,
+		.site = j.fast);
+	PUT(&j.b, 100, j.stream[0], mpi_wait, .op = TRACE_MPI_Waitall, .request = FROM_1,
+		.site = j.fast);
+	send(&j, 200, 202, 2, 0, 7, 4);
+	send(&j, 400, 402, 1, 0, 7, 4);
+	PUT(&j.b, 410, j.stream[0], mpi_done, .request = FROM_2, .peer = 2, .tag = 7);
+	PUT(&j.b, 410, j.stream[0], mpi_done, .request = FROM_1, .peer = 1, .tag = 7);
+	PUT(&j.b, 410, j.stream[0], mpi_return, .op = TRACE_MPI_Waitall, .site = j.fast);
+	PUT(&j.b, 500, j.stream[1], process_end, .status = 0);
+	PUT(&j.b, 510, j.stream[2], process_end, .status = 0);
+	PUT(&j.b, 600, j.stream[0], process_end, .status = 0);
+	analyse(&j.b);
+	conserved(&j.b, 600);
+	assert_true(has_state(&j.b, "waiting for message from rank 1 (MPI_Waitall)"));
+	assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 10, 1e-6);
+	assert_float_equal(unexplained(&j.b), 0, 1e-6);
+	finish(&j.b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +265,7 @@ int main(void)
 		cmocka_unit_test(wildcard),
 		cmocka_unit_test(late_receiver),
 		cmocka_unit_test(collectives),
+		cmocka_unit_test(waits_for_the_last_request),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
