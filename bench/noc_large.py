@@ -4,6 +4,7 @@
 rows(bench, longpole, scratch) adds the rows. Base run and four skewed ones of a graph of 1 million packets (rand, 64 nodes), each written
 so often one after the other; `longpole noc infer window_packets=1000000` of them. The largest wants 8 GB of scratch space.
 """
+import glob
 import json
 import os
 import subprocess
@@ -21,7 +22,7 @@ def tool(longpole, scratch):
     from benchlib import SOURCE, compile_c  # pylint: disable=import-outside-toplevel
     build = os.path.dirname(os.path.dirname(os.path.dirname(longpole)))
     path = os.path.join(scratch, "noc-repeat")
-    libraries = [os.path.join(build, "src", layer, "liblongpole-%s.a" % layer) for layer in ("noc", "trace", "base")]
+    libraries = [glob.glob(os.path.join(build, "src/**/liblongpole-%s.a" % layer), recursive=True)[0] for layer in ("noc", "trace", "base")]
     compile_c("bench/noc_repeat.c", path, "-std=gnu17", "-I" + os.path.join(SOURCE, "src"), *libraries, "-lzstd", "-lxxhash",
               "-lm", "-lpthread")
     return path

@@ -37,6 +37,8 @@ static const struct {
 	{CMD_PROGRESS, {"quiet", 'q', NULL, NULL, "no notes on standard error, only errors"}},
 	{0, {"color", 0, "WHEN", "auto always never",
 		    "colours (auto: on a terminal, unless NO_COLOR)"}},
+	{0, {"no-pager", 0, NULL, NULL,
+		    "a long answer without a pager (LONGPOLE_PAGER, PAGER or less)"}},
 	{0, {"help", 'h', NULL, NULL, "this text"}},
 };
 
@@ -70,7 +72,7 @@ const struct cmd_option *cmd_option_at(const struct cmd_spec *spec, size_t i)
 static const char *next_option(const void *ctx, size_t i)
 {
 	const struct cmd_option *o = cmd_option_at(ctx, i);
-	return o ? o->name : NULL;
+	return o ? o->name : NULL; /* hidden ones, too: who knows them may mistype them */
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -98,10 +100,55 @@ static bool is_choice(const char *choices, const char *value)
 	return false;
 }
 
+/* The words of a list, each ended by a zero in its copy. */
+struct args_words {
+	char buf[512];
+	const char *word[32];
+	size_t nr;
+};
+
+static void args_split(struct args_words *w, const char *list)
+{
+	char *p = w->buf;
+	snprintf(w->buf, sizeof w->buf, "%s", list);
+	for (w->nr = 0; *p && w->nr < BASE_COUNT(w->word);) {
+		p += strspn(p, " ");
+		if (*p)
+			w->word[w->nr++] = p;
+		p += strcspn(p, " ");
+		if (*p)
+			*p++ = '\0';
+	}
+}
+
+static const char *args_next_word(const void *ctx, size_t i)
+{
+	const struct args_words *w = ctx;
+	return i < w->nr ? w->word[i] : NULL;
+}
+
+int cmd_usage_choice(struct cmd *c, const char *what, const char *value, const char *choices)
+{
+	struct args_words w;
+	args_split(&w, choices);
+	const char *near = base_nearest(value, args_next_word, &w);
+	struct base_str list = {0};
+	for (size_t i = 0; i < w.nr; i++)
+		base_str_addf(&list, "%s%s", i ? " " : "", w.word[i]);
+	if (near)
+		base_str_addf(&list, "; did you mean '%s'?", near);
+	cmd_usage(c, "%s: '%s' is none of: %s", what, value, base_str_text(&list));
+	base_str_fini(&list);
+	return CMD_USAGE;
+}
+
 static bool keep_option(struct cmd *c, const struct cmd_option *o, const char *value)
 {
 	if (value && o->choices && *o->choices != '@' && !is_choice(o->choices, value)) {
-		cmd_usage(c, "--%s: '%s' is none of: %s", o->name, value, o->choices);
+		struct base_str name = {0};
+		base_str_addf(&name, "--%s", o->name);
+		cmd_usage_choice(c, base_str_text(&name), value, o->choices);
+		base_str_fini(&name);
 		return false;
 	}
 	if (c->nr_given == CMD_GIVEN_MAX) {
@@ -113,16 +160,34 @@ static bool keep_option(struct cmd *c, const struct cmd_option *o, const char *v
 	return true;
 }
 
+/* -p, --pid: a process that runs, in the commands that look at one; --process: one inside a trace. */
+static bool args_wants_process(struct cmd *c, const char *word)
+{
+	if (strcmp(word, "-p") != 0 && strncmp(word, "--pid", strlen("--pid")) != 0)
+		return false;
+	if (c->spec->flags & CMD_ENDS)
+		cmd_usage(c, "unknown option '%s'; a process inside a trace is --process", word);
+	else if (c->spec->flags & CMD_PROGRAM)
+		cmd_usage(c,
+			"unknown option '%s'; at a process that runs already look 'longpole top', "
+			"'spin' and 'deadlock'",
+			word);
+	return c->spec->flags & (CMD_ENDS | CMD_PROGRAM);
+}
+
 static bool unknown_option(struct cmd *c, const char *word, const char *name, size_t length)
 {
+	if (args_wants_process(c, word))
+		return false;
 	struct base_str s = {0};
 	base_str_add_bytes(&s, name, length);
 	const char *near =
 		length > 1 ? base_nearest(base_str_text(&s), next_option, c->spec) : NULL;
+	const char *of = c->sections && c->sections->nr > 1 ? " of these sections" : "";
 	if (near)
-		cmd_usage(c, "unknown option '%s'; did you mean --%s?", word, near);
+		cmd_usage(c, "unknown option '%s'%s; did you mean --%s?", word, of, near);
 	else
-		cmd_usage(c, "unknown option '%s'", word);
+		cmd_usage(c, "unknown option '%s'%s", word, of);
 	base_str_fini(&s);
 	return false;
 }
@@ -169,6 +234,21 @@ static bool parse_option(struct cmd *c, int argc, char **argv, int *i)
 		value = argv[++*i];
 	}
 	return keep_option(c, o, value);
+}
+
+int cmd_leading_words(int argc, char **argv)
+{
+	static const struct cmd_details none = {.usage = ""};
+	static const struct cmd_spec every = {.name = "", .details = &none};
+	int n = 0;
+	while (n < argc && !strncmp(argv[n], "--", 2)) {
+		size_t length = strcspn(argv[n] + 2, "=");
+		const struct cmd_option *o = find_option(&every, argv[n] + 2, length, 0);
+		if (!o || !strcmp(o->name, "help"))
+			break;
+		n += o->value && !argv[n][2 + length] ? 2 : 1;
+	}
+	return n < argc ? n : 0;
 }
 
 /* Does this operand begin a program, whose options are not ours? */
@@ -277,15 +357,27 @@ static bool parse_with_unit(
 	return false;
 }
 
+static bool args_parse_count(const char *text, uint64_t *ret)
+{
+	char *end;
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return !errno && !*end && *text >= '0' && *text <= '9';
+}
+
+bool cmd_value_is_count(const char *text)
+{
+	uint64_t n;
+	return args_parse_count(text, &n);
+}
+
 bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret)
 {
 	const char *text = cmd_value(c, option);
-	char *end;
+	uint64_t n;
 	if (!text)
 		return true;
-	errno = 0;
-	unsigned long long n = strtoull(text, &end, 10);
-	if (errno || *end || *text < '0' || *text > '9') {
+	if (!args_parse_count(text, &n)) {
 		cmd_usage(c, "--%s: '%s' is no count", option, text);
 		return false;
 	}

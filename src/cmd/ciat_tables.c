@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ciat_tables.c - accesses and sharing summed by data object and by function. */
 #include "cmd/ciat.h"
-#include "base/json.h"
+#include "base/column.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -371,43 +371,19 @@ void ciat_functions_text(struct base_str *out, const struct ciat_table *t, size_
 		base_str_addf(out, "  (%zu more: --json has them)\n", t->nr - rows);
 }
 
-static json_t *sharing_json(const struct ciat_row *o)
-{
-	return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", o->name, "accesses",
-		base_json_u64(o->accesses), "true_sharing_misses", base_json_u64(o->true_misses),
-		"false_sharing_misses", base_json_u64(o->false_misses), "upgrades",
-		base_json_u64(o->upgrades));
-}
+static const char *const kind_name[] = {
+	"variable", "heap", "mapping", "section", "unnamed", "function"};
+
+#include "cmd/ciat.def"
 
 json_t *ciat_objects_json(const struct ciat_table *t)
 {
-	static const char *const kind[] = {
-		"variable", "heap", "mapping", "section", "unnamed", "function"};
-	json_t *list = json_array();
-	for (size_t i = 0; i < t->nr && i < ROWS_MAX; i++) {
-		const struct ciat_row *o = &t->row[i];
-		json_t *j = sharing_json(o);
-		json_object_set_new(j, "kind", json_string(kind[o->kind]));
-		json_object_set_new(j, "lines_moved", base_json_u64(o->lines_moved));
-		if (o->blocks) {
-			json_object_set_new(j, "blocks", base_json_u64(o->blocks));
-			json_object_set_new(
-				j, "allocated_bytes", base_json_u64(o->allocated_bytes));
-		}
-		json_array_append_new(list, j);
-	}
-	return list;
+	return base_table_json_list(
+		&ciat_object, t->row, t->nr < ROWS_MAX ? t->nr : ROWS_MAX, NULL, 0);
 }
 
 json_t *ciat_functions_json(const struct ciat_table *t)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < t->nr && i < ROWS_MAX; i++) {
-		json_t *j = sharing_json(&t->row[i]);
-		json_object_set_new(j, "loads", base_json_u64(t->row[i].loads));
-		json_object_set_new(j, "stores", base_json_u64(t->row[i].stores));
-		json_object_set_new(j, "raw", base_json_u64(t->row[i].raw));
-		json_array_append_new(list, j);
-	}
-	return list;
+	return base_table_json_list(
+		&ciat_function, t->row, t->nr < ROWS_MAX ? t->nr : ROWS_MAX, NULL, 0);
 }

@@ -45,7 +45,7 @@ struct cmd_option {
 	char letter;         /* 0: none */
 	const char *value;   /* what --help calls it; NULL: takes none; "[X]": only as --name=X */
 	const char *choices; /* for completion and checking: "a b c"; "@file"; NULL: anything */
-	const char *doc;
+	const char *doc;     /* NULL: works, but no help shows it */
 };
 /* Another spelling of an option, of the tool that a command follows: one dash and a word. */
 struct cmd_spelling {
@@ -55,26 +55,56 @@ struct cmd_spelling {
 struct cmd_details {
 	const char *usage; /* after "longpole NAME " */
 	const char *about; /* for --help; a paragraph */
+	const char *gate;  /* what exit status 1 says; NULL: never */
 	const struct cmd_option *option;
 	size_t nr_options;
+	size_t nr_of_program;                /* of these, at the end: only with -- PROG */
 	const char *example[4];              /* lines; NULL ends */
 	const struct cmd_spelling *spelling; /* ended by a word NULL; NULL: none */
 };
 struct cmd;
+struct cmd_answer;
+/* Looks at the options, and answers from the trace. run NULL: only looks at the options. CMD_OK, or
+ * CMD_USAGE after a message; of what then goes wrong *a has the status. */
+typedef int cmd_section(struct cmd *c, struct report_run *run, struct cmd_answer *a);
 struct cmd_spec {
 	const char *name, *summary;
 	enum cmd_group group;
 	unsigned flags;
 	const struct cmd_details *details;
 	int (*run)(struct cmd *c);
+	cmd_section *section; /* of `longpole report`; NULL: none */
 };
 #define CMD(name, group, flags, summary)                                                           \
 	extern const struct cmd_details cmd_details_##name;                                        \
 	int cmd_run_##name(struct cmd *c);
+#define SECTION(name, run, flags, summary)                                                         \
+	extern const struct cmd_details cmd_details_##name;                                        \
+	int run(struct cmd *c);                                                                    \
+	cmd_section cmd_section_##name;
 #include "cmd/commands.def"
+
+/* ---- sections of `longpole report` (sections.c) ---------------------------------------------- */
+
+enum { CMD_SECTIONS_MAX = 16, CMD_SECTION_OPTIONS_MAX = 64 };
+/* Those that a command line names, as one command that has the options of all of them. */
+struct cmd_sections {
+	const struct cmd_spec *section[CMD_SECTIONS_MAX];
+	size_t nr;
+	struct cmd_spec spec;
+	struct cmd_details details;
+	struct cmd_option option[CMD_SECTION_OPTIONS_MAX];
+};
+/* Takes the names of sections out of the words after "report". False: there are none. */
+bool cmd_sections_choose(struct cmd_sections *ret, int *argc, char **argv);
+/* The operand of `report` is no file, and nearly a section: says so. */
+bool cmd_sections_mistyped(struct cmd *c);
+/* A line each, with its summary. */
+void cmd_add_sections(struct base_str *out);
 
 const struct cmd_spec *cmd_table(size_t *ret_nr);
 const struct cmd_spec *cmd_find(const char *name); /* NULL: none */
+const char *cmd_nearest(const char *name);         /* NULL: none is like it */
 /* run(argc, argv), on a stack of 8 MiB where the shell's limit is less than 2. */
 int cmd_on_enough_stack(int (*run)(int argc, char **argv), int argc, char **argv);
 /* Commands of two words, as "noc sim"; their first operand is the second word. */
@@ -125,17 +155,25 @@ struct cmd {
 	struct cmd_trace_name found; /* its name, when none was given */
 	struct cmd_seen *seen;       /* traces that passed the gate (damage.c) */
 	size_t nr_seen, seen_capacity;
+	const struct cmd_sections *sections; /* of `report`; NULL: none */
+	struct {
+		int pid, terminal; /* 0: none runs; where standard output led before */
+	} pager;
 	bool is_partial;       /* something that belongs to one of them is missing */
 	bool answer_on_stderr; /* standard output is the recorded program's */
 	struct base_err err;
 };
 
+/* How many of these words are options that every command has; they may also stand before its name.
+ */
+int cmd_leading_words(int argc, char **argv);
 /* Parses argv (after the command's name). False: a message was printed; exit with CMD_USAGE. */
 bool cmd_parse(struct cmd *c, int argc, char **argv);
 bool cmd_given(const struct cmd *c, const char *option);
 const char *cmd_value(
 	const struct cmd *c, const char *option); /* last one given; NULL: not given */
 size_t cmd_values(const struct cmd *c, const char *option, const char **value, size_t max);
+bool cmd_value_is_count(const char *text); /* digits alone */
 /* Values with units. False: a message was printed. *ret is left alone when not given. */
 bool cmd_value_count(struct cmd *c, const char *option, uint64_t *ret);
 bool cmd_value_limit(struct cmd *c, size_t *ret); /* --limit; 0 with --all */
@@ -165,9 +203,17 @@ void cmd_note(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3);
 void cmd_warn(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* also with --quiet */
 void cmd_note_lines(struct cmd *c, const struct base_str *lines);     /* one message each */
 int cmd_usage(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3); /* returns CMD_USAGE */
+/* A word that is none of those that "a b c" lists; says the nearest. */
+int cmd_usage_choice(struct cmd *c, const char *what, const char *value, const char *choices);
 /* Prints c->err and returns the exit status that goes with it. */
 int cmd_fail(struct cmd *c, enum base_status s);
 int cmd_exit_of(enum base_status s);
+/* From here on standard output leads to a pager, where it is a terminal and one is wanted (pager.c);
+ * and no more. */
+void cmd_pager_begin(struct cmd *c);
+void cmd_pager_end(struct cmd *c);
+/* As execvp will find it: a name in $PATH. */
+bool cmd_is_in_path(const char *name);
 /* Writes a finished answer (and frees it), without what may not be shown (base_shown): CMD_OK or
  * the exit status after a message. */
 int cmd_write(struct cmd *c, struct base_str *text);
@@ -224,7 +270,13 @@ struct cmd_answer {
 	struct base_str text;
 	json_t *json; /* _end takes it over */
 };
+/* The value of an option that says what is meant by its name, or by its number in the report, "#2";
+ * *ret is NULL where it was not given. `keep` holds it. Failures are the answer's. */
+enum base_status cmd_pattern(struct cmd *c, const struct report_run *run, const char *option,
+	struct base_str *keep, const char **ret);
 struct cmd_answer cmd_answer_begin(const struct cmd *c, enum base_status s);
+/* The same for a section. */
+void cmd_answer_set(const struct cmd *c, struct cmd_answer *a, enum base_status s);
 /* Writes it, or says what failed, and closes the trace. The exit status. */
 int cmd_answer_end(struct cmd *c, struct cmd_answer *a, struct report_run *run);
 /* Reads a file of at most limit bytes; NULL: a message was printed. base_free() it. */
@@ -254,6 +306,10 @@ int cmd_report_packets(struct cmd *c, const char *path);
 extern const struct cmd_spec cmd_default_spec;
 void cmd_help_text(
 	struct base_str *out, const struct cmd_spec *spec, const struct report_style *st);
+/* An option's sentence, and its choices where that does not say them. */
+void cmd_add_option_doc(struct base_str *out, const struct cmd_option *o);
+/* The man page, in scdoc's language; written: doc/man/PAGE.scd. False: that has no EXAMPLES. */
+bool cmd_manual_page(struct base_str *out, const struct cmd_spec *spec, const char *written);
 /* all: with a line for every command. */
 void cmd_help_overview(struct base_str *out, const struct report_style *st, bool all);
 

@@ -27,16 +27,14 @@ const struct cmd_details cmd_details_actors = {
 		"longpole actors --json server.lpt | jq '.result.actors[0].processor_had_by'"},
 };
 
-int cmd_run_actors(struct cmd *c)
+int cmd_section_actors(struct cmd *c, struct report_run *run, struct cmd_answer *a)
 {
-	struct report_run run;
 	struct report_actors *actors = NULL;
 	uint64_t limit = LIMIT_DEFAULT, states = STATES_DEFAULT;
 	if (!cmd_value_count(c, "limit", &limit) || !cmd_value_count(c, "states", &states))
 		return CMD_USAGE;
-	int exit_status = cmd_open_operand(c, &run);
-	if (exit_status != CMD_OK)
-		return exit_status;
+	if (!run)
+		return CMD_OK;
 	bool all = cmd_given(c, "all");
 	struct report_actors_options opts = {
 		.pattern = cmd_value(c, "actor"),
@@ -44,12 +42,11 @@ int cmd_run_actors(struct cmd *c)
 		.limit = all ? 0 : (size_t)limit,
 		.nr_states = all ? 0 : (size_t)states,
 	};
-	struct cmd_answer a =
-		cmd_answer_begin(c, report_actors_build(&run, &opts, &actors, &c->err));
-	if (a.as == CMD_AS_JSON)
-		a.json = report_actors_json(actors);
-	else if (a.as == CMD_AS_TEXT)
-		report_actors_text(&a.text, actors, &opts, &a.style);
+	cmd_answer_set(c, a, report_actors_build(run, &opts, &actors, &c->err));
+	if (a->as == CMD_AS_JSON)
+		a->json = report_actors_json(actors);
+	else if (a->as == CMD_AS_TEXT)
+		report_actors_text(&a->text, actors, &opts, &a->style);
 	report_actors_free(actors);
-	return cmd_answer_end(c, &a, &run);
+	return CMD_OK;
 }

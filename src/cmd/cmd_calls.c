@@ -10,6 +10,8 @@ enum { LIMIT_DEFAULT = 20 };
 
 static const struct cmd_option option[] = {
 	{"site", 0, NULL, NULL, "under each function its callers, and inside which other function"},
+	{"limit", 'n', "N", NULL, "show N functions (default 20)"},
+	{"all", 'a', NULL, NULL, "show every function and place"},
 	{"kernel-time", 'k', NULL, NULL,
 		"with -- PROG: time inside of system calls, by function (needs root; some 300 ns a "
 		"system call)"},
@@ -19,8 +21,6 @@ static const struct cmd_option option[] = {
 		"L1-icache-load-misses; 'list' shows them"},
 	{"output", 'o', "FILE", "@file",
 		"with -- PROG: the trace to write (default: longpole-PROG.lpt)"},
-	{"limit", 'n', "N", NULL, "show N functions (default 20)"},
-	{"all", 'a', NULL, NULL, "show every function and place"},
 };
 
 const struct cmd_details cmd_details_calls = {
@@ -33,23 +33,28 @@ const struct cmd_details cmd_details_calls = {
 		 "status is passed on; TRACE is that of an earlier run.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
+	.nr_of_program = 3,
 	.example = {"longpole calls -- ./server --threads 8",
 		"longpole calls --events=misses -- ./server --threads 8",
 		"longpole calls --site longpole-server.lpt",
 		"longpole calls --json longpole-server.lpt | jq '.result.categories.io'"},
 };
 
-static int cmd_calls_answer(struct cmd *c, struct report_run *run, size_t limit)
+int cmd_section_calls(struct cmd *c, struct report_run *run, struct cmd_answer *a)
 {
 	struct report_calls *calls = NULL;
-	struct report_calls_view view = {.limit = limit, .places = cmd_given(c, "site")};
-	struct cmd_answer a = cmd_answer_begin(c, report_calls_build(run, &calls, &c->err));
-	if (a.as == CMD_AS_JSON)
-		a.json = report_calls_json(calls);
-	else if (a.as == CMD_AS_TEXT)
-		report_calls_text(&a.text, calls, &view, &a.style);
+	struct report_calls_view view = {.limit = LIMIT_DEFAULT, .places = cmd_given(c, "site")};
+	if (!cmd_value_limit(c, &view.limit))
+		return CMD_USAGE;
+	if (!run)
+		return CMD_OK;
+	cmd_answer_set(c, a, report_calls_build(run, &calls, &c->err));
+	if (a->as == CMD_AS_JSON)
+		a->json = report_calls_json(calls);
+	else if (a->as == CMD_AS_TEXT)
+		report_calls_text(&a->text, calls, &view, &a->style);
 	report_calls_free(calls);
-	return cmd_answer_end(c, &a, run);
+	return CMD_OK;
 }
 
 int cmd_run_calls(struct cmd *c)
@@ -57,11 +62,12 @@ int cmd_run_calls(struct cmd *c)
 	struct session_options o = session_options_default();
 	struct cmd_recorded recorded;
 	struct report_run run;
-	size_t limit = LIMIT_DEFAULT;
+	struct cmd_answer a;
 	const char *events = cmd_value(c, "events");
 	if (events && !strcmp(events, "list"))
 		return cmd_hardware_list(c);
-	if (!cmd_value_limit(c, &limit) || !cmd_hardware_parse(c, events, &o.hardware))
+	if (cmd_section_calls(c, NULL, NULL) != CMD_OK ||
+		!cmd_hardware_parse(c, events, &o.hardware))
 		return CMD_USAGE;
 	cmd_record_mode(&o, SESSION_LOCKS_count);
 	o.measure_floor = false;
@@ -70,5 +76,6 @@ int cmd_run_calls(struct cmd *c)
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;
-	return cmd_recorded_exit(&recorded, cmd_calls_answer(c, &run, limit));
+	cmd_section_calls(c, &run, &a);
+	return cmd_recorded_exit(&recorded, cmd_answer_end(c, &a, &run));
 }

@@ -24,21 +24,19 @@ const struct cmd_details cmd_details_coach = {
 		"longpole coach --json server.lpt | jq '.result.advice[0]'"},
 };
 
-int cmd_run_coach(struct cmd *c)
+int cmd_section_coach(struct cmd *c, struct report_run *run, struct cmd_answer *a)
 {
-	struct report_run run;
 	struct report_coach *coach = NULL;
 	size_t limit = LIMIT_DEFAULT;
 	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
-	int exit_status = cmd_open_operand(c, &run);
-	if (exit_status != CMD_OK)
-		return exit_status;
-	struct cmd_answer a = cmd_answer_begin(c, report_coach_build(&run, &coach, &c->err));
-	if (a.as == CMD_AS_JSON)
-		a.json = report_coach_json(coach);
-	else if (a.as == CMD_AS_TEXT)
-		report_coach_text(&a.text, coach, limit, &a.style);
+	if (!run)
+		return CMD_OK;
+	cmd_answer_set(c, a, report_coach_build(run, &coach, &c->err));
+	if (a->as == CMD_AS_JSON)
+		a->json = report_coach_json(coach);
+	else if (a->as == CMD_AS_TEXT)
+		report_coach_text(&a->text, coach, limit, &a->style);
 	report_coach_free(coach);
-	return cmd_answer_end(c, &a, &run);
+	return CMD_OK;
 }

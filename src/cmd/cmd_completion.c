@@ -74,6 +74,18 @@ static void add_verbs(struct base_str *out, const struct cmd_spec *command)
 		}
 }
 
+static void cmd_completion_add_sections(struct base_str *out)
+{
+	size_t nr;
+	const struct cmd_spec *table = cmd_table(&nr);
+	const char *space = "";
+	for (size_t i = 0; i < nr; i++)
+		if (table[i].section) {
+			base_str_addf(out, "%s%s", space, table[i].name);
+			space = " ";
+		}
+}
+
 /* A pattern of the shells' `case`: all commands of two words. */
 static void add_two_words(struct base_str *out)
 {
@@ -91,8 +103,9 @@ static void bash_case(struct base_str *out, const struct cmd_spec *spec)
 	const struct cmd_option *o;
 	base_str_addf(out, "\t'%s')\n\t\toptions='", spec->name);
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
-		base_str_addf(out, "%s--%s%s", i ? " " : "", o->name,
-			cmd_completion_takes_value(o) ? "=" : "");
+		if (o->doc)
+			base_str_addf(out, "%s--%s%s", i ? " " : "", o->name,
+				cmd_completion_takes_value(o) ? "=" : "");
 	base_str_add(out, "'\n\t\tcase $previous in\n");
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++) {
 		if (!cmd_completion_takes_value(o))
@@ -110,6 +123,11 @@ static void bash_case(struct base_str *out, const struct cmd_spec *spec)
 		base_str_add(out, "\t\tprogram=1\n");
 	else if (spec->flags & CMD_READS_TRACE)
 		base_str_add(out, "\t\toperand=trace\n");
+	if (spec->run == cmd_run_report) {
+		base_str_add(out, "\t\twords='");
+		cmd_completion_add_sections(out);
+		base_str_add(out, "'\n");
+	}
 	if (spec->flags & CMD_IMPORTS) {
 		base_str_add(out, "\t\toperand=file\n\t\t((COMP_CWORD == 2)) && words='");
 		add_import_formats(out);
@@ -169,8 +187,8 @@ static void bash(struct base_str *out, const struct cmd_spec *table, size_t nr)
 		"\t\tmapfile -t COMPREPLY < <(compgen -W \"$commands\" -- \"$word\"; compgen -c -- "
 		"\"$word\")\n"
 		"\telif [[ $operand == trace ]]; then\n"
-		"\t\tmapfile -t COMPREPLY < <(compgen -f -X '!*.lpt' -- \"$word\"; compgen -d -- "
-		"\"$word\")\n"
+		"\t\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"; compgen -f -X "
+		"'!*.lpt' -- \"$word\"; compgen -d -- \"$word\")\n"
 		"\telif [[ $words ]]; then\n"
 		"\t\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
 		"\telif [[ $operand == file ]]; then\n"
@@ -218,7 +236,8 @@ static void zsh_arguments(struct base_str *out, const struct cmd_spec *spec)
 	const struct cmd_option *o;
 	base_str_addf(out, "\t'%s')\n\t\t_arguments -s", spec->name);
 	for (size_t k = 0; (o = cmd_option_at(spec, k)); k++)
-		zsh_option(out, o);
+		if (o->doc)
+			zsh_option(out, o);
 }
 
 static void zsh(struct base_str *out, const struct cmd_spec *table, size_t nr)
@@ -253,7 +272,11 @@ static void zsh(struct base_str *out, const struct cmd_spec *table, size_t nr)
 		} else if (table[i].flags & CMD_PROGRAM)
 			base_str_add(out, " \\\n\t\t\t'(-):program:_command_names -e' "
 					  "'*::arguments:_normal'");
-		else if (table[i].flags & CMD_READS_TRACE)
+		else if (table[i].run == cmd_run_report) {
+			base_str_add(out, " \\\n\t\t\t'*: :{_alternative \"sections:section:(");
+			cmd_completion_add_sections(out);
+			base_str_add(out, ")\" \"traces:trace:_files -g \\\"*.lpt\\\"\"}'");
+		} else if (table[i].flags & CMD_READS_TRACE)
 			base_str_add(out, " \\\n\t\t\t'*:trace:_files -g \"*.lpt\"'");
 		else if (table[i].flags & CMD_IMPORTS) {
 			base_str_add(out, " \\\n\t\t\t'1:format:(");
@@ -272,6 +295,8 @@ static void zsh(struct base_str *out, const struct cmd_spec *table, size_t nr)
 
 static void fish_option(struct base_str *out, const char *command, const struct cmd_option *o)
 {
+	if (!o->doc)
+		return;
 	base_str_addf(out, "complete -c longpole -n '__fish_seen_subcommand_from %s' -l %s",
 		command, o->name);
 	if (o->letter)
@@ -301,6 +326,12 @@ static void fish(struct base_str *out, const struct cmd_spec *table, size_t nr)
 				"complete -c longpole -n '__fish_seen_subcommand_from %s' -a '",
 				table[i].name);
 			add_verbs(out, &table[i]);
+			base_str_add(out, "'\n");
+		}
+		if (table[i].run == cmd_run_report) {
+			base_str_add(out, "complete -c longpole -n '__fish_seen_subcommand_from "
+					  "report' -a '");
+			cmd_completion_add_sections(out);
 			base_str_add(out, "'\n");
 		}
 		if (!(table[i].flags & CMD_IMPORTS))
@@ -342,5 +373,7 @@ int cmd_run_completion(struct cmd *c)
 		shell[i].write(&out, table, nr);
 		return cmd_write(c, &out);
 	}
+	if (c->nr_operands == 1)
+		return cmd_usage_choice(c, "shell", c->operand[0], "bash zsh fish");
 	return cmd_usage(c, "give one shell: bash, zsh or fish");
 }

@@ -22,21 +22,19 @@ const struct cmd_details cmd_details_connections = {
 		"longpole report --connection=3 server.lpt"},
 };
 
-int cmd_run_connections(struct cmd *c)
+int cmd_section_connections(struct cmd *c, struct report_run *run, struct cmd_answer *a)
 {
-	struct report_run run;
 	struct report_connections *r = NULL;
 	size_t limit = LIMIT_DEFAULT;
 	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
-	int exit_status = cmd_open_operand(c, &run);
-	if (exit_status != CMD_OK)
-		return exit_status;
-	struct cmd_answer a = cmd_answer_begin(c, report_connections_build(&run, &r, &c->err));
-	if (a.as == CMD_AS_JSON)
-		a.json = report_connections_json(r);
-	else if (a.as == CMD_AS_TEXT)
-		report_connections_text(&a.text, r, limit, &a.style);
+	if (!run)
+		return CMD_OK;
+	cmd_answer_set(c, a, report_connections_build(run, &r, &c->err));
+	if (a->as == CMD_AS_JSON)
+		a->json = report_connections_json(r);
+	else if (a->as == CMD_AS_TEXT)
+		report_connections_text(&a->text, r, limit, &a->style);
 	report_connections_free(r);
-	return cmd_answer_end(c, &a, &run);
+	return CMD_OK;
 }

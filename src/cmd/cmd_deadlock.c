@@ -55,6 +55,7 @@ const struct cmd_details cmd_details_deadlock = {
 		 "threads, file locks), who has it, and who could still give it. Where nobody can, "
 		 "it is a deadlock, and the circle is told with source lines. With PROG: runs it, "
 		 "and looks whenever its threads sleep. Exit status 1: found.",
+	.gate = "a deadlock was found",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole deadlock --pid $(pidof server)",

@@ -22,7 +22,7 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_diff = {
-	.usage = "[OPTIONS] TRACE... -- TRACE... [-- TRACE...]...",
+	.usage = "[OPTIONS] TRACE TRACE\n[OPTIONS] TRACE... -- TRACE... [-- TRACE...]...",
 	.about = "Compares versions of a program, each recorded several times: how long runs are, "
 		 "how "
 		 "many locks there are and how often they are taken, how long they are waited for "
@@ -31,9 +31,10 @@ const struct cmd_details cmd_details_diff = {
 		 "% intervals; a change is called "
 		 "one "
 		 "when chance would not make it.",
+	.gate = "a budget of --fail-on was exceeded",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
-	.example = {"longpole diff old-*.lpt -- new-*.lpt",
+	.example = {"longpole diff old.lpt new.lpt", "longpole diff old-*.lpt -- new-*.lpt",
 		"longpole diff --label=v1 --label=v2 --label=v3 --svg=trend.svg v1-*.lpt -- "
 		"v2-*.lpt -- "
 		"v3-*.lpt",
@@ -67,10 +68,17 @@ static int cmd_diff_add_run(struct cmd *c, struct report_diff *d, const char *pa
 	return exit_status;
 }
 
+/* Two traces and nothing between them are two versions. */
+static bool cmd_diff_is_pair(const struct cmd *c)
+{
+	return c->nr_operands == 2 && strcmp(c->operand[0], "--") != 0 &&
+	       strcmp(c->operand[1], "--") != 0;
+}
+
 static int cmd_diff_read_all(struct cmd *c, struct report_diff *d)
 {
 	char buf[256];
-	bool begins = true;
+	bool begins = true, is_pair = cmd_diff_is_pair(c);
 	for (size_t i = 0; i < c->nr_operands; i++) {
 		if (!strcmp(c->operand[i], "--")) {
 			if (begins)
@@ -84,13 +92,15 @@ static int cmd_diff_read_all(struct cmd *c, struct report_diff *d)
 			       : BASE_OK;
 		if (s != BASE_OK)
 			return cmd_fail(c, s);
-		begins = false;
+		begins = is_pair && !i;
 		int exit_status = cmd_diff_add_run(c, d, c->operand[i]);
 		if (exit_status != CMD_OK)
 			return exit_status;
 	}
 	if (d->nr_versions < 2 || begins)
-		return cmd_usage(c, "at least two versions, as: longpole diff old.lpt -- new.lpt");
+		return cmd_usage(c,
+			"at least two versions, as: longpole diff old.lpt new.lpt; of several "
+			"runs: longpole diff old-*.lpt -- new-*.lpt");
 	enum base_status s = report_diff_finish(d, &c->err);
 	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
 }

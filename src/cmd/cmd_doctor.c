@@ -15,6 +15,7 @@ const struct cmd_details cmd_details_doctor = {
 		 "samples, switches. For each missing thing it says what is lost and what takes "
 		 "its place. "
 		 "Exit status 1: something is missing without which nothing can be recorded.",
+	.gate = "something is missing without which nothing can be recorded",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole doctor",

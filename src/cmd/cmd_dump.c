@@ -86,6 +86,7 @@ static bool cmd_dump_is_wanted(const struct dump *d, const struct trace_record *
 static int cmd_dump_flush(struct cmd *c, struct base_str *out)
 {
 	size_t length = out->length;
+	cmd_pager_begin(c);
 	if (out->failed)
 		return cmd_fail(
 			c, base_fail(&c->err, BASE_ERR_NOMEM, "out of memory for the text"));

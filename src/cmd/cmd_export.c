@@ -16,9 +16,9 @@ static const struct cmd_option option[] = {
 		"which (default perfetto)"},
 	{"output", 'o', "FILE", "@file",
 		"where to (default: the trace's name with another ending); -: standard output"},
-	{"weight", 0, "WEIGHT", "path wait",
-		"collapsed, pprof: stacks weighted by the critical path, or by waiting (default "
-		"path)"},
+	{"weight", 0, "WEIGHT", "path wait cpu",
+		"collapsed, pprof: stacks weighted by the critical path, by waiting, or by "
+		"processor time (default path)"},
 	{"from", 0, "TIME", NULL, "only what happens at TIME (as 1.5s, 20ms, 300us) and later"},
 	{"to", 0, "TIME", NULL, "only what happens before TIME"},
 	{"min-duration", 0, "TIME", NULL, "leave shorter slices of threads out"},
@@ -83,7 +83,9 @@ static bool cmd_export_options(struct cmd *c, const struct format_desc *f, struc
 		cmd_usage(c, "--weight is for --format=collapsed and --format=pprof");
 		return false;
 	}
-	o->weight = weight && !strcmp(weight, "wait") ? FORMAT_WEIGHT_wait : FORMAT_WEIGHT_path;
+	o->weight = !weight || !strcmp(weight, "path") ? FORMAT_WEIGHT_path
+		    : !strcmp(weight, "wait")          ? FORMAT_WEIGHT_wait
+						       : FORMAT_WEIGHT_cpu;
 	o->thread = cmd_value(c, "thread");
 	bool window = cmd_given(c, "from") || cmd_given(c, "to") || cmd_given(c, "min-duration") ||
 		      o->thread;
@@ -98,6 +100,10 @@ static bool cmd_export_options(struct cmd *c, const struct format_desc *f, struc
 		cmd_usage(c, "--from, --to, --min-duration and --thread do not apply to the path's "
 			     "weights; "
 			     "use --weight=wait");
+		return false;
+	}
+	if (o->weight == FORMAT_WEIGHT_cpu && (o->thread || cmd_given(c, "min-duration"))) {
+		cmd_usage(c, "--thread and --min-duration do not apply to --weight=cpu");
 		return false;
 	}
 	return cmd_value_time(c, "from", &o->from_ns) && cmd_value_time(c, "to", &o->to_ns) &&

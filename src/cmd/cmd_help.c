@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - help from the tables, for people and as JSON. */
+#include "base/column.h"
+#include "cmd/ciat.h"
 #include "cmd/cmd.h"
+#include "cmd/noc.h"
+#include "cmd/spin.h"
+#include "cmd/stat.h"
+#include "deadlock/deadlock.h"
+#include "memory/cdat.h"
+#include "report/calls.h"
+#include "report/locks.h"
+#include "report/order.h"
 
 #include "config.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static const struct cmd_option option[] = {
 	{"json", 0, NULL, NULL, "all commands and their options as one JSON document"},
+	{"manual", 0, "FILE", "@file",
+		NULL}, /* the build makes man pages by it (doc/meson.build) */
 };
 
 const struct cmd_details cmd_details_help = {
@@ -46,6 +59,35 @@ static void cmd_help_title(struct base_str *out, const struct report_style *st, 
 		out, "%s%s%s\n", st->color ? "\033[1m" : "", text, st->color ? "\033[0m" : "");
 }
 
+/* Is this word of a list somewhere in the text, as a whole? */
+static bool cmd_help_says(const char *text, const char *word, size_t length)
+{
+	for (const char *p = text; *p; p++)
+		if (!strncmp(p, word, length) && (p == text || !isalnum((unsigned char)p[-1])) &&
+			!isalnum((unsigned char)p[length]))
+			return true;
+	return false;
+}
+
+void cmd_add_option_doc(struct base_str *out, const struct cmd_option *o)
+{
+	base_str_add(out, o->doc);
+	if (!o->choices || *o->choices == '@')
+		return;
+	bool says_all = true;
+	for (const char *p = o->choices; says_all && *p; p += strspn(p, " ")) {
+		size_t length = strcspn(p, " ");
+		says_all = cmd_help_says(o->doc, p, length);
+		p += length;
+	}
+	const char *lead = says_all ? NULL : "; one of ";
+	for (const char *p = o->choices; lead && *p; p += strspn(p, " "), lead = ", ") {
+		size_t length = strcspn(p, " ");
+		base_str_addf(out, "%s%.*s", lead, (int)length, p);
+		p += length;
+	}
+}
+
 static void option_line(struct base_str *out, const struct cmd_option *o, size_t columns)
 {
 	enum { DOC_AT = 26 };
@@ -65,7 +107,10 @@ static void option_line(struct base_str *out, const struct cmd_option *o, size_t
 	else
 		base_str_addf(out, "%*s", (int)(DOC_AT - left.length), "");
 	base_str_fini(&left);
-	wrap(out, o->doc, DOC_AT, columns);
+	struct base_str doc = {0};
+	cmd_add_option_doc(&doc, o);
+	wrap(out, base_str_text(&doc), DOC_AT, columns);
+	base_str_fini(&doc);
 }
 
 void cmd_add_verbs(struct base_str *out, const struct cmd_spec *command)
@@ -106,15 +151,31 @@ void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const stru
 		base_str_add(out, base_str_text(&verbs));
 	}
 	base_str_fini(&verbs);
+	if (spec->run == cmd_run_report) {
+		base_str_add(out, "\n");
+		cmd_help_title(out, st, "Sections");
+		cmd_add_sections(out);
+	}
 	base_str_add(out, "\n");
 	cmd_help_title(out, st, "Options");
 	const struct cmd_option *o;
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++)
-		option_line(out, o, columns);
+		if (o->doc)
+			option_line(out, o, columns);
 	base_str_add(out, "\n");
 	cmd_help_title(out, st, "Examples");
 	for (size_t i = 0; i < BASE_COUNT(d->example) && d->example[i]; i++)
 		base_str_addf(out, "  %s\n", d->example[i]);
+}
+
+/* They are commands, too, but each is found under `report`. */
+static void cmd_help_sections_line(struct base_str *out, const struct cmd_spec *table, size_t nr)
+{
+	base_str_add(out, "  report SECTION, or SECTION alone: ");
+	for (size_t i = 0; i < nr; i++)
+		if (table[i].section)
+			base_str_addf(out, " %s", table[i].name);
+	base_str_add(out, "\n");
 }
 
 static void group_lines(
@@ -131,11 +192,13 @@ static void group_lines(
 			st->color ? "\033[0m" : "");
 	}
 	for (size_t i = 0; i < nr; i++)
-		if (table[i].group == group)
+		if (table[i].group == group && !table[i].section)
 			base_str_addf(out, brief ? "  %s" : "  %-11s %s\n", table[i].name,
 				table[i].summary);
 	if (brief)
 		base_str_add(out, "\n");
+	else if (group == CMD_GROUP_ANALYSE)
+		cmd_help_sections_line(out, table, nr);
 }
 
 void cmd_help_overview(struct base_str *out, const struct report_style *st, bool all)
@@ -172,6 +235,8 @@ static json_t *command_json(const struct cmd_spec *spec)
 	const struct cmd_option *o;
 	for (size_t i = 0; (o = cmd_option_at(spec, i)); i++) {
 		char letter[2] = {o->letter, 0};
+		if (!o->doc)
+			continue;
 		json_array_append_new(
 			options, json_pack("{s:s, s:o, s:o, s:o, s:s}", "name", o->name, "letter",
 					 cmd_help_text_or_null(o->letter ? letter : NULL), "value",
@@ -184,6 +249,35 @@ static json_t *command_json(const struct cmd_spec *spec)
 		cmd_groups[spec->group].title, "summary", spec->summary, "usage",
 		spec->details->usage, "about", spec->details->about, "options", options, "examples",
 		examples);
+}
+
+/* What doc/meson.build puts into the page of documents. */
+static int help_documents(struct cmd *c)
+{
+	static const struct base_table *const document[] = {
+#define X(table) &table,
+#include "cmd/documents.def"
+#undef X
+	};
+	struct base_str out = {0};
+	for (size_t i = 0; i < BASE_COUNT(document); i++)
+		base_table_page(&out, document[i]);
+	return cmd_write(c, &out);
+}
+
+static int cmd_help_manual(struct cmd *c, const struct cmd_spec *spec, const char *path)
+{
+	enum { WRITTEN_MAX_BYTES = 1 << 20 };
+	struct base_str out = {0};
+	char *written = cmd_read_file(c, path, WRITTEN_MAX_BYTES);
+	if (!written)
+		return CMD_BAD_TRACE;
+	bool made = cmd_manual_page(&out, spec, written);
+	base_free(written);
+	if (made)
+		return cmd_write(c, &out);
+	base_str_fini(&out);
+	return cmd_usage(c, "%s: a page needs '# EXAMPLES'", path);
 }
 
 int cmd_run_help(struct cmd *c)
@@ -203,6 +297,11 @@ int cmd_run_help(struct cmd *c)
 			c, json_pack("{s:s, s:s, s:o}", "schema", "longpole/help/1", "tool",
 				   "longpole " LONGPOLE_VERSION, "commands", list));
 	}
+	if (c->nr_operands == 1 && !strcmp(c->operand[0], "documents"))
+		return help_documents(c);
+	const char *written = cmd_value(c, "manual");
+	if (written && !c->nr_operands)
+		return cmd_help_manual(c, &cmd_default_spec, written);
 	const struct cmd_spec *spec = c->nr_operands ? cmd_find(c->operand[0]) : NULL;
 	if (spec && c->nr_operands == 2 && cmd_find_verb(spec, c->operand[1]))
 		spec = cmd_find_verb(spec, c->operand[1]);
@@ -212,8 +311,15 @@ int cmd_run_help(struct cmd *c)
 		cmd_help_overview(&out, &st, true);
 		return cmd_write(c, &out);
 	}
-	if (!spec)
-		return cmd_usage(c, "no command '%s'; 'longpole help' lists them", c->operand[0]);
+	if (!spec) {
+		const char *near = cmd_nearest(c->operand[0]);
+		return near ? cmd_usage(
+				      c, "no command '%s'; did you mean '%s'?", c->operand[0], near)
+			    : cmd_usage(c, "no command '%s'; 'longpole help' lists them",
+				      c->operand[0]);
+	}
+	if (written)
+		return cmd_help_manual(c, spec, written);
 	cmd_help_text(&out, spec, &st);
 	return cmd_write(c, &out);
 }

@@ -85,21 +85,29 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 	const struct format_source *from, uint64_t tick_ps, const char *path,
 	struct base_str *notes)
 {
+	struct format_started started;
+	enum base_status s = format_import_started(f, from, &started, &c->err), closed;
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
-		.command = from->name,
+		.command = started.pid ? base_str_text(&started.command) : from->name,
 		.tool = "longpole " LONGPOLE_VERSION " import",
-		.flags =
-			f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM : TRACE_INFO_SYNTHETIC};
-	struct format_import_options o = {
-		.tick_ps = tick_ps, .progress = cmd_import_progress, .progress_ctx = c};
+		.flags = started.is_program                ? 0u
+			 : f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM
+							   : TRACE_INFO_SYNTHETIC};
+	struct format_import_options o = {.started = &started,
+		.tick_ps = tick_ps,
+		.progress = cmd_import_progress,
+		.progress_ctx = c};
 	struct trace_writer *w = NULL;
-	enum base_status s = trace_writer_open(path, &info, &w, &c->err);
-	if (s != BASE_OK)
-		return s;
-	s = format_import(f, from, w, &o, notes, &c->err);
 	struct base_err late = {0};
-	enum base_status closed = trace_writer_close(w, s == BASE_OK ? &c->err : &late);
+	if (s == BASE_OK)
+		s = trace_writer_open(path, &info, &w, &c->err);
+	closed = s;
+	if (s == BASE_OK) {
+		s = format_import(f, from, w, &o, notes, &c->err);
+		closed = trace_writer_close(w, s == BASE_OK ? &c->err : &late);
+	}
+	base_str_fini(&started.command);
 	return s == BASE_OK ? closed : s;
 }
 

@@ -13,7 +13,8 @@ enum { LIMIT_DEFAULT = 15, GAINS = 8 };
 #define RECORD_MODES  SESSION_LOCK_MODES(X)
 static const struct cmd_option option[] = {
 	{"name", 0, "PATTERN", NULL,
-		"only locks whose name has PATTERN in it (or matches it, with * ? [)"},
+		"only locks whose name has PATTERN in it (or matches it, with * ? [; #2: what the "
+		"report numbers so)"},
 	{"sort", 0, "KEY", SORTS,
 		"by that, most first; gain is the speed when held half as long (default path)"},
 	{"site", 0, NULL, NULL, "under each lock the places in the code that took it"},
@@ -22,6 +23,8 @@ static const struct cmd_option option[] = {
 		"also how holds and waits are distributed, by dynamic and by static lock"},
 	{"no-replay", 0, NULL, NULL,
 		"predict by the longest path alone, without simulating the run again"},
+	{"limit", 'n', "N", NULL, "show N locks (default 15)"},
+	{"all", 'a', NULL, NULL, "show every lock, place and thread"},
 	{"mode", 0, "MODE", RECORD_MODES,
 		"with -- PROG: sampled (default) and count are cheap, holds times each hold, "
 		"stamps "
@@ -34,8 +37,6 @@ static const struct cmd_option option[] = {
 		"named"},
 	{"output", 'o', "FILE", "@file",
 		"with -- PROG: the trace to write (default: longpole-PROG.lpt)"},
-	{"limit", 'n', "N", NULL, "show N locks (default 15)"},
-	{"all", 'a', NULL, NULL, "show every lock, place and thread"},
 };
 #undef X
 
@@ -51,6 +52,7 @@ const struct cmd_details cmd_details_locks = {
 		 "standard error; its exit status is passed on.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
+	.nr_of_program = 4,
 	.example = {"longpole locks server.lpt", "longpole locks -- ./server --threads 8",
 		"longpole locks --histogram --sort=hold server.lpt",
 		"longpole locks --json server.lpt | jq '.result.locks[0]'"},
@@ -69,25 +71,33 @@ static enum report_lock_sort sort_of(const char *text)
 	return REPORT_LOCK_SORT_path;
 }
 
-static int cmd_locks_answer(struct cmd *c, struct report_run *run, size_t limit)
+int cmd_section_locks(struct cmd *c, struct report_run *run, struct cmd_answer *a)
 {
 	struct report_locks *l = NULL;
 	struct report_locks_options opts = {.size = sizeof opts,
-		.pattern = cmd_value(c, "name"),
 		.sort = sort_of(cmd_value(c, "sort")),
 		.nr_gains_max = GAINS,
 		.by_path_only = cmd_given(c, "no-replay")};
-	struct report_locks_view view = {.limit = limit,
+	struct report_locks_view view = {.limit = LIMIT_DEFAULT,
 		.sites = cmd_given(c, "site"),
 		.threads = cmd_given(c, "threads"),
 		.histograms = cmd_given(c, "histogram")};
-	struct cmd_answer a = cmd_answer_begin(c, report_locks_build(run, &opts, &l, &c->err));
-	if (a.as == CMD_AS_JSON)
-		a.json = report_locks_json(l);
-	else if (a.as == CMD_AS_TEXT)
-		report_locks_text(&a.text, l, &view, &a.style);
+	if (!cmd_value_limit(c, &view.limit))
+		return CMD_USAGE;
+	if (!run)
+		return CMD_OK;
+	struct base_str name = {0};
+	enum base_status s = cmd_pattern(c, run, "name", &name, &opts.pattern);
+	if (s == BASE_OK)
+		s = report_locks_build(run, &opts, &l, &c->err);
+	cmd_answer_set(c, a, s);
+	base_str_fini(&name);
+	if (a->as == CMD_AS_JSON)
+		a->json = report_locks_json(l);
+	else if (a->as == CMD_AS_TEXT)
+		report_locks_text(&a->text, l, &view, &a->style);
 	report_locks_free(l);
-	return cmd_answer_end(c, &a, run);
+	return CMD_OK;
 }
 
 int cmd_run_locks(struct cmd *c)
@@ -96,11 +106,12 @@ int cmd_run_locks(struct cmd *c)
 	struct session_options o = session_options_default();
 	struct cmd_recorded recorded;
 	struct report_run run;
-	size_t limit = LIMIT_DEFAULT;
+	struct cmd_answer a;
 	const char *events = cmd_value(c, "events");
 	if (events && !strcmp(events, "list"))
 		return cmd_hardware_list(c);
-	if (!cmd_value_limit(c, &limit) || !cmd_hardware_parse(c, events, &o.hardware))
+	if (cmd_section_locks(c, NULL, NULL) != CMD_OK ||
+		!cmd_hardware_parse(c, events, &o.hardware))
 		return CMD_USAGE;
 	if (events && mode && strcmp(mode, "sampled") != 0)
 		return cmd_usage(c, "--events are counted with --mode=sampled");
@@ -109,5 +120,6 @@ int cmd_run_locks(struct cmd *c)
 	int exit_status = cmd_open_or_record(c, &o, &recorded, &run);
 	if (!recorded.has_trace)
 		return exit_status;
-	return cmd_recorded_exit(&recorded, cmd_locks_answer(c, &run, limit));
+	cmd_section_locks(c, &run, &a);
+	return cmd_recorded_exit(&recorded, cmd_answer_end(c, &a, &run));
 }

@@ -21,21 +21,19 @@ const struct cmd_details cmd_details_loops = {
 		"longpole loops --json server.lpt | jq '.result.loops[0].more'"},
 };
 
-int cmd_run_loops(struct cmd *c)
+int cmd_section_loops(struct cmd *c, struct report_run *run, struct cmd_answer *a)
 {
-	struct report_run run;
 	struct report_loops *r = NULL;
 	size_t limit = LIMIT_DEFAULT;
 	if (!cmd_value_limit(c, &limit))
 		return CMD_USAGE;
-	int exit_status = cmd_open_operand(c, &run);
-	if (exit_status != CMD_OK)
-		return exit_status;
-	struct cmd_answer a = cmd_answer_begin(c, report_loops_build(&run, limit, &r, &c->err));
-	if (a.as == CMD_AS_JSON)
-		a.json = report_loops_json(r);
-	else if (a.as == CMD_AS_TEXT)
-		report_loops_text(&a.text, r, &a.style);
+	if (!run)
+		return CMD_OK;
+	cmd_answer_set(c, a, report_loops_build(run, limit, &r, &c->err));
+	if (a->as == CMD_AS_JSON)
+		a->json = report_loops_json(r);
+	else if (a->as == CMD_AS_TEXT)
+		report_loops_text(&a->text, r, &a->style);
 	report_loops_free(r);
-	return cmd_answer_end(c, &a, &run);
+	return CMD_OK;
 }

@@ -124,5 +124,13 @@ int cmd_run_noc(struct cmd *c)
 	if (cmd_find_verb(c->spec, c->operand[0]))
 		return cmd_usage(
 			c, "noc: the verb comes first: longpole noc %s ...", c->operand[0]);
-	return cmd_usage(c, "noc: no verb '%s'; 'longpole noc' lists them", c->operand[0]);
+	struct base_str words = {0};
+	size_t nr;
+	const struct cmd_spec *verb = cmd_verbs(&nr);
+	for (size_t i = 0; i < nr; i++)
+		if (cmd_is_verb_of(&verb[i], c->spec))
+			base_str_addf(&words, " %s", verb[i].name + strlen(c->spec->name) + 1);
+	cmd_usage_choice(c, "noc", c->operand[0], base_str_text(&words));
+	base_str_fini(&words);
+	return CMD_USAGE;
 }

@@ -4,7 +4,7 @@
  */
 #include "cmd/noc_graph.h"
 
-#include "base/json.h"
+#include "base/column.h"
 #include "noc/closed.h"
 #include "noc/compare.h"
 #include "noc/infer.h"
@@ -227,6 +227,14 @@ static double cmd_noc_closed_relative(double value, double reference)
 	return reference > 0 ? value / reference - 1 : 0;
 }
 
+enum { STRIPPED, INFERRED, KNOWN, REPLAYS };
+struct closed_row {
+	const char *network, *replay;
+	uint64_t cycles, messages;
+	double execution_error, latency, latency_error;
+};
+#include "cmd/noc_closed.def"
+
 static void cmd_noc_closed_add_row(struct closed *x, const char *network, const char *what,
 	struct outcome o, struct outcome reference, uint64_t messages)
 {
@@ -234,14 +242,9 @@ static void cmd_noc_closed_add_row(struct closed *x, const char *network, const 
 	double latency = cmd_noc_closed_relative(o.latency, reference.latency);
 	base_str_addf(&x->text, "  %-8s %-12s %12llu %+8.2f %% %10.2f %+8.2f %%\n", network, what,
 		(unsigned long long)o.cycles, 100 * cycles, o.latency, 100 * latency);
-	json_array_append_new(
-		x->rows, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:I}", "network", network,
-				 "replay", what, "execution_cycles", (json_int_t)o.cycles,
-				 "execution_error", cycles, "mean_packet_latency_cycles", o.latency,
-				 "latency_error", latency, "messages", (json_int_t)messages));
+	struct closed_row row = {network, what, o.cycles, messages, cycles, o.latency, latency};
+	json_array_append_new(x->rows, base_table_json(&closed_row, &row, NULL, 0));
 }
-
-enum { STRIPPED, INFERRED, KNOWN, REPLAYS };
 
 static enum base_status compare_one(struct closed *x, const struct noc_standard *network,
 	const struct noc_pdg *graph, unsigned which, struct outcome reference)
@@ -290,30 +293,9 @@ static int cmd_noc_closed_print(struct closed *x)
 	struct base_str first = {0};
 	if (cmd_given(x->c, "json")) {
 		base_str_fini(&x->text);
-		return cmd_write_json(x->c,
-			json_pack("{s:s, s:s, s:{s:I, s:I, s:I, s:I, s:I, s:b, s:f, s:I, s:I, s:I, "
-				  "s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}",
-				"schema", "longpole/noc-closed/1", "tool",
-				"longpole " LONGPOLE_VERSION, "result", "threads",
-				(json_int_t)x->nr_threads, "accesses", (json_int_t)x->accesses,
-				"misses", (json_int_t)x->misses, "messages",
-				(json_int_t)x->messages, "base_cycles", (json_int_t)x->base_cycles,
-				"stopped", (int)x->stopped, "matched_share", x->matched_share,
-				"dependencies", (json_int_t)x->inferred.dependencies,
-				"known_dependencies", (json_int_t)x->counts.reference, "found",
-				(json_int_t)x->counts.found, "quasi", (json_int_t)x->counts.quasi,
-				"unexplained", (json_int_t)x->inferred.unexplained,
-				"stripped_mean_execution_error", base_json_real(x->sum[0] / nr),
-				"inferred_mean_execution_error", base_json_real(x->sum[1] / nr),
-				"stripped_mean_latency_error",
-				base_json_real(x->sum_latency[0] / nr),
-				"inferred_mean_latency_error",
-				base_json_real(x->sum_latency[1] / nr),
-				"known_mean_execution_error", base_json_real(x->sum[2] / nr),
-				"known_mean_latency_error", base_json_real(x->sum_latency[2] / nr),
-				"rows", x->rows, "base_moved",
-				base_json_u64(x->inferred.base.moved), "base_execution_error",
-				base_json_real(noc_base_error(&x->inferred.base))));
+		json_t *result = base_table_json(&cmd_noc_closed_document, x, NULL, 0);
+		json_decref(x->rows);
+		return cmd_write_result(x->c, cmd_noc_closed_document.name, result);
 	}
 	json_decref(x->rows);
 	if (x->nr_networks)

@@ -3,7 +3,7 @@
  * reference, time stamps only, and inferred graphs, side by side on several networks. */
 #include "cmd/noc_graph.h"
 
-#include "base/json.h"
+#include "base/column.h"
 #include "noc/compare.h"
 
 #include <math.h>
@@ -40,6 +40,38 @@ static enum base_status cmd_noc_compare_configure(
 	return s;
 }
 
+enum { GRAPHS_MAX = 8 };
+
+struct comparison {
+	struct cmd *c;
+	struct noc_pdg *graph[GRAPHS_MAX]; /* the first is the reference */
+	const char *path[GRAPHS_MAX];
+	size_t nr;
+	struct base_str text;
+	json_t *rows;
+	/* of all networks but the ideal one: sums of |execution error|, and the largest; of the
+	 * stripped replay [0] and of each graph but the reference */
+	double sum[GRAPHS_MAX], worst[GRAPHS_MAX];
+	unsigned nr_networks;
+	struct {
+		const char *network;
+		uint64_t cycles;
+	} least, most; /* of the reference, on those networks */
+};
+
+struct comparison_row {
+	const char *network, *replay;
+	uint64_t cycles, took_ns;
+	double latency;
+	struct noc_error error;
+};
+struct replay_answer {
+	const struct noc_replay_result *r;
+	const char *how;
+	uint64_t took_ns;
+};
+#include "cmd/noc_compare.def"
+
 /* ---- one replay ------------------------------------------------------------------------------ */
 
 static const char *const how_words[] = {"graph", "stripped"};
@@ -51,14 +83,9 @@ static int print_replay(struct cmd *c, const struct noc_replay_result *r,
 	double network = r->packets ? (double)r->network_latency_cycles / (double)r->packets : NAN;
 	double hops = r->packets ? (double)r->hops / (double)r->packets : NAN;
 	if (cmd_given(c, "json"))
-		return cmd_write_result(c, "longpole/noc-replay/1",
-			json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:I, s:I}", "how", how, "packets",
-				(json_int_t)r->packets, "execution_cycles",
-				(json_int_t)r->execution_cycles, "mean_packet_latency_cycles",
-				base_json_real(latency), "mean_network_latency_cycles",
-				base_json_real(network), "mean_hops", base_json_real(hops),
-				"wall_ns", (json_int_t)took_ns, "network_nodes",
-				(json_int_t)r->network_nodes));
+		return cmd_write_result(c, cmd_noc_replay_document.name,
+			base_table_json(&cmd_noc_replay_document,
+				&(struct replay_answer){r, how, took_ns}, NULL, 0));
 	struct base_str text = {0};
 	base_str_add_count(&text, r->packets);
 	base_str_addf(&text, " packets in ");
@@ -153,25 +180,6 @@ int cmd_noc_replay(struct cmd *c)
 
 /* ---- side by side ---------------------------------------------------------------------------- */
 
-enum { GRAPHS_MAX = 8 };
-
-struct comparison {
-	struct cmd *c;
-	struct noc_pdg *graph[GRAPHS_MAX]; /* the first is the reference */
-	const char *path[GRAPHS_MAX];
-	size_t nr;
-	struct base_str text;
-	json_t *rows;
-	/* of all networks but the ideal one: sums of |execution error|, and the largest; of the
-	 * stripped replay [0] and of each graph but the reference */
-	double sum[GRAPHS_MAX], worst[GRAPHS_MAX];
-	unsigned nr_networks;
-	struct {
-		const char *network;
-		uint64_t cycles;
-	} least, most; /* of the reference, on those networks */
-};
-
 static void cmd_noc_compare_add_row(struct comparison *x, const char *network, const char *what,
 	const struct noc_replay_result *r, const struct noc_error *e, uint64_t took_ns)
 {
@@ -182,14 +190,8 @@ static void cmd_noc_compare_add_row(struct comparison *x, const char *network, c
 	cmd_noc_add_number(&x->text, latency, 11, 2);
 	cmd_noc_add_error(&x->text, e->latency, 10, 3);
 	base_str_add(&x->text, "\n");
-	json_array_append_new(x->rows,
-		json_pack("{s:s, s:s, s:I, s:f, s:o, s:o, s:o, s:f, s:I}", "network", network,
-			"replay", what, "execution_cycles", (json_int_t)r->execution_cycles,
-			"execution_error", e->execution, "mean_packet_latency_cycles",
-			base_json_real(latency), "latency_error", base_json_real(e->latency),
-			"worst_node_latency_error", base_json_real(e->worst_node_latency),
-			"worst_slice_packets_error", e->worst_slice_packets, "wall_ns",
-			(json_int_t)took_ns));
+	struct comparison_row row = {network, what, r->execution_cycles, took_ns, latency, *e};
+	json_array_append_new(x->rows, base_table_json(&comparison_row, &row, NULL, 0));
 }
 
 static enum base_status replay_one(struct comparison *x, const struct noc_standard *network,
@@ -275,11 +277,9 @@ static int print_comparison(struct comparison *x)
 	double nr = x->nr_networks ? (double)x->nr_networks : (double)NAN;
 	if (cmd_given(x->c, "json")) {
 		base_str_fini(&x->text);
-		return cmd_write_result(x->c, "longpole/noc-compare/1",
-			json_pack("{s:s, s:I, s:o, s:o}", "reference", x->path[0], "packets",
-				(json_int_t)x->graph[0]->nr_packets,
-				"stripped_mean_execution_error", base_json_real(x->sum[0] / nr),
-				"rows", x->rows));
+		json_t *result = base_table_json(&cmd_noc_compare_document, x, NULL, 0);
+		json_decref(x->rows);
+		return cmd_write_result(x->c, cmd_noc_compare_document.name, result);
 	}
 	json_decref(x->rows);
 	if (x->nr_networks)

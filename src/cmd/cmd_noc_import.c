@@ -142,7 +142,7 @@ int cmd_noc_import(struct cmd *c)
 	while (f < BASE_COUNT(importer) && strcmp(importer[f].name, format) != 0)
 		f++;
 	if (f == BASE_COUNT(importer))
-		return cmd_usage(c, "'%s' is none of: netrace, csv, booksim", format);
+		return cmd_usage_choice(c, "format", format, "netrace csv booksim");
 	if (!cmd_noc_only(c, key, BASE_COUNT(key)))
 		return CMD_USAGE;
 	enum base_status s = noc_input_open(path, &m.in, &c->err);
@@ -240,7 +240,7 @@ int cmd_noc_export(struct cmd *c)
 	while (f < BASE_COUNT(exporter) && strcmp(exporter[f].name, format) != 0)
 		f++;
 	if (f == BASE_COUNT(exporter))
-		return cmd_usage(c, "'%s' is none of: netrace, csv, booksim", format);
+		return cmd_usage_choice(c, "format", format, "netrace csv booksim");
 	if (!cmd_noc_only(c, NULL, 0))
 		return CMD_USAGE;
 	struct noc_pdg *g = cmd_noc_read(c, path);

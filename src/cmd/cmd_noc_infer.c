@@ -2,7 +2,7 @@
 /* cmd_noc_infer.c - `longpole noc infer`: dependencies from several runs. */
 #include "cmd/noc_graph.h"
 
-#include "base/json.h"
+#include "base/column.h"
 #include "noc/infer.h"
 #include "noc/infer_stream.h"
 #include "noc/match.h"
@@ -182,47 +182,7 @@ static double cmd_noc_infer_share(uint64_t a, uint64_t b)
 	return b ? (double)a / (double)b : 0;
 }
 
-static json_t *cmd_noc_infer_counts_json(const struct noc_match_counts *m)
-{
-	if (!m)
-		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "reference_dependencies",
-		(json_int_t)m->reference, "found", (json_int_t)m->found, "found_by_order",
-		(json_int_t)m->implied, "missed", (json_int_t)m->missed, "quasi",
-		(json_int_t)m->quasi, "found_share", cmd_noc_infer_share(m->found, m->reference),
-		"quasi_per_true", cmd_noc_infer_share(m->quasi, m->reference), "delays_right_share",
-		cmd_noc_infer_share(m->delays_right, m->packets));
-}
-
-static json_t *matched_json(const struct matched *m)
-{
-	if (!m->wanted)
-		return json_null();
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f}", "messages", (json_int_t)m->wanted,
-		"in_order", (json_int_t)m->in_order, "moved", (json_int_t)m->moved, "base_only",
-		(json_int_t)m->base_only, "other_only", (json_int_t)m->other_only, "matched_share",
-		cmd_noc_infer_share(m->in_order + m->moved, m->wanted));
-}
-
-static int cmd_noc_infer_print_json(struct cmd *c, const struct answer *a)
-{
-	const struct noc_infer_result *r = a->result;
-	return cmd_write_result(c, "longpole/noc-infer/1",
-		json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:o, "
-			  "s:o, s:o, s:o}",
-			"method", a->options->adaptive ? "robust" : "literal", "runs",
-			(json_int_t)a->nr_runs, "packets", (json_int_t)r->transmits, "dependencies",
-			(json_int_t)r->dependencies, "confirmed",
-			(json_int_t)r->certainty[NOC_CONFIRMED], "consistent",
-			(json_int_t)r->certainty[NOC_CONSISTENT], "previous_only",
-			(json_int_t)r->previous_only, "emptied", (json_int_t)r->empty,
-			"unexplained", (json_int_t)r->unexplained, "blocked_transmit_runs",
-			(json_int_t)r->blocked, "tolerance_cycles", (json_int_t)r->tolerance_cycles,
-			"wall_ns", (json_int_t)a->took_ns, "trace", a->path, "reference",
-			cmd_noc_infer_counts_json(a->counts), "matching", matched_json(&a->matched),
-			"base_moved", r->base.done ? base_json_u64(r->base.moved) : json_null(),
-			"base_execution_error", base_json_real(noc_base_error(&r->base))));
-}
+#include "cmd/noc_infer.def"
 
 static void cmd_noc_infer_add_counts(struct base_str *text, const struct noc_match_counts *m)
 {
@@ -241,7 +201,8 @@ static int cmd_noc_infer_print(struct cmd *c, const struct answer *a)
 	const struct noc_infer_result *r = a->result;
 	struct base_str text = {0};
 	if (cmd_given(c, "json"))
-		return cmd_noc_infer_print_json(c, a);
+		return cmd_write_result(c, cmd_noc_infer_document.name,
+			base_table_json(&cmd_noc_infer_document, a, NULL, 0));
 	base_str_add_count(&text, r->dependencies);
 	base_str_addf(&text, " dependencies of ");
 	base_str_add_count(&text, r->transmits);

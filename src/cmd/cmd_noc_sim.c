@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_noc_sim.c - `longpole noc sim`: one network under synthetic traffic. */
 #include "cmd/noc.h"
-#include "base/json.h"
+#include "base/column.h"
 #include "noc/sim.h"
 
 #include <math.h>
@@ -125,66 +125,29 @@ static void cmd_noc_sim_add_links(struct base_str *out, const struct noc_result 
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *cmd_noc_sim_mean_json(const struct noc_mean *m)
-{
-	return json_pack("{s:o, s:o}", "mean", base_json_real(m->mean), "half_width_95",
-		m->half >= 0 ? json_real(m->half) : json_null());
-}
-
-static json_t *cmd_noc_sim_histogram_json(const struct base_histogram *h)
+struct noc_sim_bucket {
+	uint64_t from, to, packets;
+};
+static json_t *cmd_noc_sim_histogram_json(
+	const struct base_histogram *h, const struct base_table *table)
 {
 	json_t *list = json_array();
-	uint64_t low, high;
 	for (unsigned i = 0; i < BASE_HISTOGRAM_BUCKETS; i++) {
-		uint64_t nr = base_histogram_bucket(h, i, &low, &high);
-		if (nr)
-			json_array_append_new(list,
-				json_pack("{s:I, s:I, s:I}", "from_cycles", (json_int_t)low,
-					"to_cycles", (json_int_t)high, "packets", (json_int_t)nr));
+		struct noc_sim_bucket b;
+		b.packets = base_histogram_bucket(h, i, &b.from, &b.to);
+		if (b.packets)
+			json_array_append_new(list, base_table_json(table, &b, NULL, 0));
 	}
 	return list;
 }
 
-static json_t *cmd_noc_sim_links_json(const struct noc_result *r)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < r->nr_links; i++)
-		json_array_append_new(list,
-			json_pack("{s:I, s:I, s:I, s:f}", "from_router",
-				(json_int_t)r->link[i].from_router, "to_router",
-				(json_int_t)r->link[i].to_router, "flits",
-				(json_int_t)r->link[i].flits, "busy_share", noc_link_busy(r, i)));
-	return list;
-}
-
-static json_t *cmd_noc_sim_result_json(const struct noc_result *r)
-{
-	json_t *o = json_pack(
-		"{s:b, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o}",
-		"saturated", r->saturated, "nodes", (json_int_t)r->nodes, "routers",
-		(json_int_t)r->routers, "simulated_cycles", (json_int_t)r->cycles, "packets",
-		(json_int_t)r->packets, "latency_cycles", cmd_noc_sim_mean_json(&r->latency_cycles),
-		"network_latency_cycles", cmd_noc_sim_mean_json(&r->network_cycles), "hops_routers",
-		base_json_real(r->hops), "offered_flits_node_cycle", r->offered_flits,
-		"accepted_flits_node_cycle", r->accepted_flits, "least_accepted_flits_node_cycle",
-		r->least_accepted_flits, "link_busy_share", r->link_busy_mean, "busiest_link_share",
-		r->link_busy_most, "energy_pj_flit", base_json_real(r->energy_pj_flit));
-	json_object_set_new(o, "zero_load_cycles",
-		r->zero_load_cycles >= 0 ? json_real(r->zero_load_cycles) : json_null());
-	json_object_set_new(o, "histogram", cmd_noc_sim_histogram_json(&r->latencies));
-	json_object_set_new(o, "links", cmd_noc_sim_links_json(r));
-	json_object_set_new(o, "config", cmd_noc_config_json(&r->config));
-	json_t *classes = json_array();
-	for (unsigned i = 0; i < r->config.classes; i++)
-		json_array_append_new(classes, cmd_noc_sim_mean_json(&r->class_cycles[i]));
-	json_object_set_new(o, "class_latency_cycles", classes);
-	return o;
-}
+#include "cmd/noc_sim.def"
 
 static int write_result(struct cmd *c, const struct noc_result *r)
 {
 	if (cmd_given(c, "json"))
-		return cmd_write_result(c, "longpole/noc-sim/1", cmd_noc_sim_result_json(r));
+		return cmd_write_result(c, cmd_noc_sim_document.name,
+			base_table_json(&cmd_noc_sim_document, r, r, 0));
 	struct base_str text = {0};
 	cmd_noc_sim_add_finding(&text, r);
 	add_numbers(&text, r);
@@ -217,13 +180,8 @@ static int cmd_noc_sim_search(struct cmd *c, const struct noc_config *config)
 	if (s != BASE_OK)
 		return cmd_fail(c, s);
 	if (cmd_given(c, "json"))
-		return cmd_write_result(c, "longpole/noc-saturation/1",
-			json_pack("{s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "zero_load_latency_cycles",
-				r.zero_load_cycles, "saturation_load_flits_node_cycle", r.load,
-				"latency_cycles", r.latency_cycles, "accepted_flits_node_cycle",
-				r.accepted_flits, "least_accepted_flits_node_cycle",
-				r.least_accepted_flits, "simulations", (json_int_t)r.simulations,
-				"config", cmd_noc_config_json(config)));
+		return cmd_write_result(c, cmd_noc_saturation_document.name,
+			base_table_json(&cmd_noc_saturation_document, &r, config, 0));
 	struct base_str text = {0};
 	base_str_addf(&text, "Saturates at %.2f flits a node and cycle (steps of 0.01); ", r.load);
 	cmd_noc_describe(&text, config);

@@ -21,25 +21,23 @@ const struct cmd_details cmd_details_path = {
 		"longpole path --json server.lpt | jq '.result.steps | length'"},
 };
 
-int cmd_run_path(struct cmd *c)
+int cmd_section_path(struct cmd *c, struct report_run *run, struct cmd_answer *a)
 {
-	struct report_run run;
 	struct report_path_options opts = {.limit = LIMIT_DEFAULT};
 	struct report_path *p = NULL;
 	if (!cmd_value_limit(c, &opts.limit))
 		return CMD_USAGE;
+	if (!run)
+		return CMD_OK;
 	if (!opts.limit && !cmd_given(c, "all"))
 		opts.limit = 1;
-	int exit_status = cmd_open_operand(c, &run);
-	if (exit_status != CMD_OK)
-		return exit_status;
-	opts.from_ns = run.from_ns;
-	opts.to_ns = run.to_ns;
-	struct cmd_answer a = cmd_answer_begin(c, report_path_build(&run, &opts, &p, &c->err));
-	if (a.as == CMD_AS_JSON)
-		a.json = report_path_json(p, &opts);
-	else if (a.as == CMD_AS_TEXT)
-		report_path_text(&a.text, p, &opts, &a.style);
+	opts.from_ns = run->from_ns;
+	opts.to_ns = run->to_ns;
+	cmd_answer_set(c, a, report_path_build(run, &opts, &p, &c->err));
+	if (a->as == CMD_AS_JSON)
+		a->json = report_path_json(p, &opts);
+	else if (a->as == CMD_AS_TEXT)
+		report_path_text(&a->text, p, &opts, &a->style);
 	report_path_free(p);
-	return cmd_answer_end(c, &a, &run);
+	return CMD_OK;
 }

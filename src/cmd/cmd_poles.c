@@ -31,9 +31,8 @@ const struct cmd_details cmd_details_poles = {
 		"longpole poles --json server.lpt | jq '.result.poles[].state'"},
 };
 
-int cmd_run_poles(struct cmd *c)
+int cmd_section_poles(struct cmd *c, struct report_run *run, struct cmd_answer *a)
 {
-	struct report_run run;
 	struct report_poles *p = NULL;
 	uint64_t poles = POLES_DEFAULT, states = STATES_DEFAULT, percent = TOLERANCE_DEFAULT;
 	if (!cmd_value_count(c, "limit", &poles) || !cmd_value_count(c, "states", &states) ||
@@ -41,19 +40,18 @@ int cmd_run_poles(struct cmd *c)
 		return CMD_USAGE;
 	if (percent > 100)
 		return cmd_usage(c, "--tolerance: 0 to 100 per cent");
-	int exit_status = cmd_open_operand(c, &run);
-	if (exit_status != CMD_OK)
-		return exit_status;
+	if (!run)
+		return CMD_OK;
 	struct report_poles_options opts = {
 		.nr_poles = (size_t)(poles < POLES_MAX ? poles : POLES_MAX),
 		.nr_states = (size_t)(states < STATES_MAX ? states : STATES_MAX),
 		.tolerance = (double)percent / 100,
 	};
-	struct cmd_answer a = cmd_answer_begin(c, report_poles_build(&run, &opts, &p, &c->err));
-	if (a.as == CMD_AS_JSON)
-		a.json = report_poles_json(p);
-	else if (a.as == CMD_AS_TEXT)
-		report_poles_text(&a.text, p, &a.style);
+	cmd_answer_set(c, a, report_poles_build(run, &opts, &p, &c->err));
+	if (a->as == CMD_AS_JSON)
+		a->json = report_poles_json(p);
+	else if (a->as == CMD_AS_TEXT)
+		report_poles_text(&a->text, p, &a->style);
 	report_poles_free(p);
-	return cmd_answer_end(c, &a, &run);
+	return CMD_OK;
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FIXED_WORDS = 8 };
@@ -95,7 +96,9 @@ static const struct cmd_details default_details = {
 static int run_default(struct cmd *c);
 const struct cmd_spec cmd_default_spec = {
 	.name = "",
-	.summary = "record a program and say what its time went into",
+	.summary =
+		"find what decides how long a parallel program takes, and predict what a fix would "
+		"buy",
 	.group = CMD_GROUP_RECORD,
 	.flags = CMD_PROGRAM | CMD_PROGRESS | CMD_JSON | CMD_MEMORY,
 	.details = &default_details,
@@ -239,19 +242,34 @@ static bool system_options(struct cmd *c, struct session_options *o)
 	return true;
 }
 
-/* --output, else longpole-PROG.lpt in the working directory: every run of PROG replaces the last
- * one's. NULL: a message was printed. */
-static const char *trace_path(struct cmd *c, const char *program, char buf[CMD_PATH_MAX])
+/* The nr-th name that a trace of this program may have; false: the program's name makes none. */
+static bool record_make_name(const char *program, unsigned nr, char buf[CMD_PATH_MAX])
 {
-	const char *given = cmd_value(c, "output");
 	const char *slash = strrchr(program, '/');
 	const char *name = slash && slash[1] ? slash + 1 : program;
+	int n = nr == 1 ? snprintf(buf, CMD_PATH_MAX, "longpole-%s.lpt", name)
+			: snprintf(buf, CMD_PATH_MAX, "longpole-%s.%u.lpt", name, nr);
+	return n > 0 && n < 255 && !strchr(name, '/');
+}
+
+/* --output, else longpole-PROG.lpt in the working directory; what is there stays, and the next one
+ * is longpole-PROG.2.lpt. NULL: a message was printed. */
+static const char *trace_path(struct cmd *c, const char *program, char buf[CMD_PATH_MAX])
+{
+	enum { NAMES_MAX = 100000 };
+	const char *given = cmd_value(c, "output");
+	struct stat st;
 	if (given)
 		return given;
-	int n = snprintf(buf, CMD_PATH_MAX, "longpole-%s.lpt", name);
-	if (n > 0 && n < 255 && !strchr(name, '/'))
-		return buf;
-	cmd_usage(c, "no file name can be made of '%s'; give one with -o", program);
+	for (unsigned nr = 1; nr <= NAMES_MAX; nr++) {
+		if (!record_make_name(program, nr, buf)) {
+			cmd_usage(c, "no file name can be made of '%s'; give one with -o", program);
+			return NULL;
+		}
+		if (lstat(buf, &st))
+			return buf; /* if not because it is free, who opens it says why */
+	}
+	cmd_usage(c, "%s and all before it exist; give a name with -o", buf);
 	return NULL;
 }
 

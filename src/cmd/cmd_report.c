@@ -11,14 +11,15 @@ static const struct cmd_option option[] = {
 };
 
 const struct cmd_details cmd_details_report = {
-	.usage = "[OPTIONS] [TRACE]",
+	.usage = "[SECTION...] [OPTIONS] [TRACE]",
 	.about = "Says in one sentence what the program's time went into, then what a fix of each "
 		 "state "
 		 "would buy and until when, the states of the critical path, and what to be "
-		 "careful about.",
+		 "careful about. With sections: these instead, one after another, with their "
+		 "options. A trace that is called as a section is ./NAME.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
-	.example = {"longpole report", "longpole report --full server.lpt",
+	.example = {"longpole report queues actors server.lpt", "longpole report --full server.lpt",
 		"longpole report --json server.lpt | jq .result.opportunities",
 		"longpole report --html=server.html server.lpt"},
 };
@@ -47,6 +48,8 @@ int cmd_report_trace(struct cmd *c, const char *path)
 
 int cmd_run_report(struct cmd *c)
 {
+	if (cmd_sections_mistyped(c))
+		return CMD_USAGE;
 	const char *path = cmd_trace_path(c), *html = cmd_value(c, "html");
 	if (!path)
 		return CMD_USAGE;

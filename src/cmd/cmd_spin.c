@@ -42,6 +42,7 @@ const struct cmd_details cmd_details_spin = {
 		"standard error; the exit status is PROG's, or 125, 126, 127; of a process 0, or 1 "
 		"for "
 		"a livelock.",
+	.gate = "with --pid: a livelock was found",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole spin ./solver --threads 4", "longpole spin --sample --json ./server",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_top.c - `longpole top`: the critical path of something that goes on, every few seconds. */
 #include "cmd/cmd.h"
+#include "cmd/top_keys.h"
 
 #include "config.h"
 #include "live/live.h"
@@ -18,8 +19,9 @@ static const struct cmd_option option[] = {
 	{"interval", 'i', "TIME", NULL, "how long a window is (default 1s)"},
 	{"count", 'n', "N", NULL, "stop after N windows"},
 	{"limit", 'l', "N", NULL, "rows of each table; 0: all (default 10; with --json 50)"},
-	{"process", 'p', "NAME|PID", NULL,
-		"only paths of these processes (a name may be a pattern)"},
+	{"pid", 'p', "PID", NULL, "only the path of this process"},
+	{"process", 0, "NAME", NULL,
+		"only paths of processes of this name (a pattern) or number, as inside a trace"},
 	{"cgroup", 0, "PATH", NULL, "only paths of processes in this cgroup or below it"},
 	{"output", 'o', "FILE", "@file",
 		"write the answers there (default: standard output; with PROG standard error)"},
@@ -53,6 +55,7 @@ struct top {
 	bool json, redraw;
 	FILE *to;
 	const struct live *live;
+	struct top_keys keys;
 	int exit_status;
 };
 
@@ -83,6 +86,10 @@ static int cmd_top_write_line(struct top *t, json_t *j)
 static enum base_status cmd_top_show(void *ctx, const struct live_window *w, struct base_err *err)
 {
 	struct top *t = ctx;
+	if (t->keys.quit)
+		return base_fail(err, BASE_END, "enough");
+	if (t->keys.paused)
+		return BASE_OK; /* what is on the screen stays */
 	if (t->json) {
 		t->exit_status = cmd_top_write_line(t, report_top_json(w, &t->head));
 	} else {
@@ -92,7 +99,7 @@ static enum base_status cmd_top_show(void *ctx, const struct live_window *w, str
 			base_str_add(&s, "\033[H\033[J"); /* home, and clear what is below */
 		else if (t->nr_shown)
 			base_str_add(&s, "\n");
-		report_top_text(&window, w, &t->head, &st);
+		top_keys_text(&window, &t->keys, w, &t->head, &st);
 		base_str_add_shown(&s, base_str_text(&window), window.length, BASE_SHOWN_LINES);
 		s.failed |= window.failed;
 		base_str_fini(&window);
@@ -188,7 +195,14 @@ static void cmd_top_reach(void *ctx, uint64_t time_ns, uint64_t nr_lost)
 static bool has_enough(void *ctx)
 {
 	const struct going_on *g = ctx;
-	return g->status != BASE_OK;
+	struct top *t = g->t;
+	bool was_paused = t->keys.paused;
+	if (top_keys_look(&t->keys) && t->keys.paused && !was_paused) {
+		struct base_str s = {0};
+		base_str_add(&s, "paused; space goes on\n");
+		t->exit_status = write_text(t, &s);
+	}
+	return g->status != BASE_OK || t->keys.quit;
 }
 
 static void cmd_top_say_what(struct top *t, const struct session_result *r)
@@ -225,7 +239,10 @@ static int cmd_top_watch(struct top *t, struct session_options *ro, struct live_
 		return cmd_fail(c, s);
 	t->live = g.live;
 	ro->listener = &listener;
+	if (t->redraw && !ro->argv) /* else the keys are the program's */
+		top_keys_begin(&t->keys);
 	s = session_run(ro, &r, &c->err);
+	top_keys_end(&t->keys);
 	if (s == BASE_OK && g.status == BASE_OK)
 		g.status = live_finish(g.live, &c->err);
 	int exit_status = CMD_OK;
@@ -332,6 +349,18 @@ static int cmd_top_open_output(struct top *t)
 	return t->to ? CMD_OK : cmd_fail(t->c, t->c->err.status);
 }
 
+/* -p NAME, for a release: until then -p was --process. */
+static bool cmd_top_process(struct cmd *c, const char **ret)
+{
+	const char *pid = cmd_value(c, "pid");
+	*ret = pid ? pid : cmd_value(c, "process");
+	if (pid && cmd_given(c, "process"))
+		return cmd_usage(c, "--pid and --process: one of them says which") == CMD_OK;
+	if (pid && !cmd_value_is_count(pid))
+		cmd_note(c, "-p is a process's number; of names it is --process=%s", pid);
+	return true;
+}
+
 int cmd_run_top(struct cmd *c)
 {
 	struct top t = {.c = c, .interval_ns = 1000000000, .json = cmd_given(c, "json")};
@@ -347,10 +376,11 @@ int cmd_run_top(struct cmd *c)
 				      : cmd_usage(c, "--merge: of which files?");
 	struct live_options o = {.interval_ns = t.interval_ns,
 		.hindsight = 1,
-		.process = cmd_value(c, "process"),
 		.cgroup = cmd_value(c, "cgroup"),
 		.answer = cmd_top_show,
 		.ctx = &t};
+	if (!cmd_top_process(c, &o.process))
+		return CMD_USAGE;
 	bool program = c->nr_operands && !strcmp(c->operand[0], "--");
 	if (program && c->nr_operands < 2)
 		return cmd_usage(c, "no program given after --");

@@ -15,6 +15,7 @@ static const struct cmd_option option[] = {
 		"they apply"},
 	{"explain", 0, NULL, NULL,
 		"each method's own answer, what replay models, what the intervals are made of"},
+	{"self", 0, NULL, NULL, "a function is only what runs in it, not what it calls"},
 	{"record-outcome", 0, "TIME", "@file",
 		"note in the ledger that the changed program took TIME (as 1.5s), or as long as "
 		"this "
@@ -36,10 +37,9 @@ const struct cmd_details cmd_details_whatif = {
 		 "link-latency LINK=AMOUNT. STATE is a part of a state's "
 		 "name, of the place "
 		 "where it began, or of a "
-		 "function in "
-		 "which samples were taken (then the prediction is an estimate); where some have "
-		 "it as "
-		 "a word, only these count; with * ? [ it is a glob. "
+		 "function that was sampled, with all that it calls (then the prediction is an "
+		 "estimate); where some have it as a word, only these count; with * ? [ it is a "
+		 "glob. "
 		 "'--' separates scenarios. Without an edit, every state of 1 % and more is tried.",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
@@ -129,6 +129,7 @@ int cmd_run_whatif(struct cmd *c)
 	bool has_trace = c->nr_operands && !report_begins_edit(c->operand[0]) &&
 			 strcmp(c->operand[0], "--") != 0;
 	int exit_status = CMD_OK;
+	scenarios.self = cmd_given(c, "self");
 	if (!read_scenarios(c, &scenarios, has_trace, &exit_status))
 		goto out;
 	c->nr_operands = has_trace; /* the others are in `scenarios` */

@@ -12,13 +12,16 @@
 
 static const struct cmd_spec commands[] = {
 #define CMD(name, group, flags, summary)                                                           \
-	{#name, summary, group, flags, &cmd_details_##name, cmd_run_##name},
+	{#name, summary, group, flags, &cmd_details_##name, cmd_run_##name, NULL},
+#define SECTION(name, run, flags, summary)                                                         \
+	{#name, summary, CMD_GROUP_ANALYSE, flags, &cmd_details_##name, run, cmd_section_##name},
 #include "cmd/commands.def"
 };
 
 static const struct cmd_spec verbs[] = {
 #define VERB(name, flags, summary)                                                                 \
-	{"noc " #name, summary, CMD_GROUP_NETWORK, flags, &cmd_details_noc_##name, cmd_noc_##name},
+	{"noc " #name, summary, CMD_GROUP_NETWORK, flags, &cmd_details_noc_##name, cmd_noc_##name, \
+		NULL},
 #include "cmd/noc_verbs.def"
 };
 
@@ -74,11 +77,8 @@ static const char *next_command(const void *ctx, size_t i)
 	return i < BASE_COUNT(commands) ? commands[i].name : NULL;
 }
 
-/* As execvp will find it: a path, or a name in $PATH. */
-static bool main_is_program(const char *name)
+bool cmd_is_in_path(const char *name)
 {
-	if (strchr(name, '/'))
-		return true; /* whether it exists, record says better */
 	const char *path = getenv("PATH");
 	struct base_str s = {0};
 	bool found = false;
@@ -96,6 +96,12 @@ static bool main_is_program(const char *name)
 	return found;
 }
 
+static bool main_is_program(const char *name)
+{
+	return strchr(name, '/') ||
+	       cmd_is_in_path(name); /* whether a path exists, record says better */
+}
+
 static int help(struct cmd *c)
 {
 	struct report_style st = cmd_style(c);
@@ -104,9 +110,22 @@ static int help(struct cmd *c)
 	return cmd_write(c, &s);
 }
 
+static int main_end(struct cmd *c, int exit_status)
+{
+	cmd_progress_clear(c);
+	cmd_pager_end(c);
+	cmd_seen_fini(c);
+	return exit_status;
+}
+
 static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 {
 	struct cmd c = {.spec = spec};
+	struct cmd_sections sections;
+	if (spec->run == cmd_run_report && cmd_sections_choose(&sections, &argc, argv)) {
+		c.sections = &sections;
+		c.spec = spec = &sections.spec;
+	}
 	if (spec->flags & CMD_RAW) {
 		cmd_terminal_init(&c.term, CMD_AUTO);
 		if (argc == 1 && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")))
@@ -118,17 +137,19 @@ static int run_command(const struct cmd_spec *spec, int argc, char **argv)
 	if (!cmd_parse(&c, argc, argv))
 		return CMD_USAGE;
 	if (cmd_given(&c, "help"))
-		return help(&c);
+		return main_end(&c, help(&c));
 	cmd_check_operands(&c);
-	int exit_status = spec->run(&c);
-	cmd_progress_clear(&c);
-	cmd_seen_fini(&c);
-	return exit_status;
+	return main_end(&c, spec->run(&c));
+}
+
+const char *cmd_nearest(const char *name)
+{
+	return base_nearest(name, next_command, NULL);
 }
 
 static int unknown_command(const char *word)
 {
-	const char *near = base_nearest(word, next_command, NULL);
+	const char *near = cmd_nearest(word);
 	struct base_str s = {0};
 	report_clean_add(&s, word);
 	fprintf(stderr, "longpole: error: '%s' is neither a command nor a program in $PATH\n",
@@ -154,11 +175,32 @@ static int overview(FILE *to, int exit_status)
 	return exit_status;
 }
 
+/* `longpole --color=never report` is `longpole report --color=never`: what every command has may stand before its name,
+ * and moves behind it. (A compiler's wrapper has no such option.) */
+static int main_move_command(int argc, char **argv)
+{
+	int n = argc > 1 ? cmd_leading_words(argc - 1, argv + 1) : 0, nr_words = 1;
+	const struct cmd_spec *spec = n ? cmd_find(argv[1 + n]) : NULL;
+	if (!spec)
+		return argc;
+	if (n + 2 < argc && cmd_find_verb(spec, argv[n + 2]))
+		nr_words = 2;
+	char *word[2] = {argv[n + 1], argv[n + nr_words]};
+	if (spec->flags & CMD_RAW) {
+		memmove(argv + 1, argv + 1 + n, (size_t)(argc - n) * sizeof *argv);
+		return argc - n;
+	}
+	memmove(argv + 1 + nr_words, argv + 1, (size_t)n * sizeof *argv);
+	memcpy(argv + 1, word, (size_t)nr_words * sizeof *argv);
+	return argc;
+}
+
 static int main_dispatch(int argc, char **argv)
 {
 	/* Only how texts are encoded: numbers are written the same everywhere. */
 	setlocale(LC_CTYPE, "");
 	json_set_alloc_funcs(base_alloc, base_free);
+	argc = main_move_command(argc, argv);
 	if (argc < 2)
 		return overview(stderr, CMD_USAGE);
 	const char *word = argv[1];

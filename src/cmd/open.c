@@ -191,6 +191,11 @@ struct cmd_answer cmd_answer_begin(const struct cmd *c, enum base_status s)
 	};
 }
 
+void cmd_answer_set(const struct cmd *c, struct cmd_answer *a, enum base_status s)
+{
+	*a = cmd_answer_begin(c, s);
+}
+
 int cmd_answer_end(struct cmd *c, struct cmd_answer *a, struct report_run *run)
 {
 	int exit_status = CMD_OK;
@@ -246,4 +251,15 @@ char *cmd_read_file(struct cmd *c, const char *path, size_t limit_bytes)
 	cmd_fail(c, s);
 	base_free(text);
 	return NULL;
+}
+
+enum base_status cmd_pattern(struct cmd *c, const struct report_run *run, const char *option,
+	struct base_str *keep, const char **ret)
+{
+	*ret = cmd_value(c, option);
+	if (!*ret || !run || !report_is_part_number(*ret))
+		return BASE_OK;
+	enum base_status s = report_part_name(run, *ret, keep, &c->err);
+	*ret = base_str_text(keep);
+	return s;
 }

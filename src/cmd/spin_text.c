@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spin_text.c - the answer of `longpole spin` for people and for programs. */
 #include "cmd/spin.h"
+#include "base/column.h"
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -458,16 +459,6 @@ void cmd_spin_text(struct base_str *out, const struct cmd_spin *c)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void spin_text_set_text(json_t *o, const char *key, const char *text)
-{
-	struct base_str clean = {0};
-	if (!text)
-		return;
-	report_clean_add(&clean, text);
-	json_object_set_new(o, key, json_string(base_str_text(&clean)));
-	base_str_fini(&clean);
-}
-
 static json_t *address_json(uint64_t address)
 {
 	char text[24];
@@ -475,155 +466,29 @@ static json_t *address_json(uint64_t address)
 	return json_string(text);
 }
 
-static json_t *place_json(const struct spin_place *p)
+static json_t *writers_json(const struct spin_polled *p)
 {
-	json_t *o = json_object();
-	json_object_set_new(o, "address", address_json(p->address));
-	spin_text_set_text(o, "function", p->function);
-	spin_text_set_text(o, "file", p->file);
-	if (p->file)
-		json_object_set_new(o, "line", base_json_u64(p->line));
-	spin_text_set_text(o, "object", p->object);
-	return o;
-}
-
-static json_t *word_json(const struct cmd_spin *c, const struct spin_polled *p)
-{
-	json_t *o = json_object();
-	json_object_set_new(o, "address", address_json(p->address));
-	spin_text_set_text(o, "name", p->name);
-	json_object_set_new(o, "own_stack", json_boolean(p->own_stack));
-	if (c->a->sampled) {
-		json_object_set_new(o, "value", base_json_u64(p->value));
-		json_object_set_new(o, "shared", json_boolean(p->shared));
-		return o;
-	}
 	json_t *writers = json_array();
 	for (size_t i = 0; i < p->nr_writers; i++)
 		json_array_append_new(writers, base_json_u64(p->writer[i]));
-	json_object_set_new(o, "changes", base_json_u64(p->changes));
-	json_object_set_new(o, "writers", writers);
-	if (p->last_writer) {
-		json_object_set_new(o, "last_writer", base_json_u64(p->last_writer));
-		json_object_set_new(o, "last_writer_at", place_json(&p->last_writer_at));
-	}
-	return o;
+	return writers;
 }
 
-static json_t *spin_text_loop_json(const struct cmd_spin *c, const struct spin_loop *l)
-{
-	json_t *words = json_array(), *o = json_object();
-	for (size_t i = 0; i < l->nr_polled; i++)
-		json_array_append_new(words, word_json(c, &l->polled[i]));
-	json_object_set_new(o, "thread", base_json_u64(l->thread));
-	json_object_set_new(o, "branch", place_json(&l->branch));
-	json_object_set_new(o, "begins", place_json(&l->begins));
-	if (c->a->sampled) {
-		json_object_set_new(o, "samples_spinning", base_json_u64(l->samples_spin));
-		json_object_set_new(o, "samples_counting", base_json_u64(l->samples_count));
-		json_object_set_new(o, "loop_instructions", base_json_u64(l->loop_instructions));
-		json_object_set_new(o, "yields", json_boolean(l->yields));
-	} else {
-		json_object_set_new(o, "spin_instructions", base_json_u64(l->spin_instructions));
-		json_object_set_new(o, "spin_iterations", base_json_u64(l->spin_iterations));
-		json_object_set_new(o, "waits", base_json_u64(l->waits));
-		json_object_set_new(o, "longest_iterations", base_json_u64(l->longest_iterations));
-		json_object_set_new(
-			o, "counting_instructions", base_json_u64(l->counting_instructions));
-		json_object_set_new(
-			o, "counting_iterations", base_json_u64(l->counting_iterations));
-	}
-	json_object_set_new(o, "words", words);
-	json_object_set_new(o, "more_words", json_boolean(l->more_polled));
-	return o;
-}
+static const char *const livelock_verdict[] = {"none", "not_certain", "found"};
+enum { BY_SAMPLES = 1, COUNTED = 2, PROGRAM_ENDED = 4 };
+struct spin_document {
+	const char *program, *no_tool;
+	const struct spin_answer *a;
+	struct totals t;
+};
 
-static json_t *spin_text_thread_json(const struct cmd_spin *c, const struct spin_thread *t)
-{
-	static const char *const verdict[SPIN_VERDICTS] = {[SPIN_REFUSED] = "samples_refused",
-		[SPIN_KERNEL] = "samples_kernel",
-		[SPIN_WORKS] = "samples_working",
-		[SPIN_COUNTS] = "samples_counting",
-		[SPIN_SPINS] = "samples_spinning",
-		[SPIN_CUT] = "samples_cut"};
-	json_t *o = json_object();
-	json_object_set_new(o, "thread", base_json_u64(t->id));
-	if (c->a->sampled) {
-		spin_text_set_text(o, "name", t->name);
-		for (unsigned v = SPIN_REFUSED; v < SPIN_VERDICTS; v++)
-			json_object_set_new(o, verdict[v], base_json_u64(t->samples[v]));
-		return o;
-	}
-	json_object_set_new(o, "parent", base_json_u64(t->parent));
-	json_object_set_new(o, "instructions", base_json_u64(t->instructions));
-	json_object_set_new(o, "spin_instructions", base_json_u64(t->spin_instructions));
-	json_object_set_new(o, "counting_instructions", base_json_u64(t->counting_instructions));
-	json_object_set_new(
-		o, "useful_instructions", base_json_u64(t->instructions - t->spin_instructions));
-	json_object_set_new(o, "sdt_evictions", base_json_u64(t->evictions));
-	json_object_set_new(o, "rub_overflows", base_json_u64(t->overflows));
-	return o;
-}
-
-static json_t *livelock_json(const struct spin_standstill *s)
-{
-	static const char *const verdict[] = {"none", "not_certain", "found"};
-	json_t *o = json_object();
-	json_object_set_new(o, "verdict", json_string(verdict[s->verdict]));
-	json_object_set_new(o, "threads_spinning", base_json_u64(s->nr_spinning));
-	json_object_set_new(o, "threads_asleep", base_json_u64(s->nr_asleep));
-	json_object_set_new(o, "signal_handlers", json_boolean(s->has_handlers));
-	json_object_set_new(o, "found_ns", base_json_u64(s->found_ns));
-	json_object_set_new(o, "stopped_ns", base_json_u64(s->stopped_ns));
-	spin_text_set_text(o, "open", s->open);
-	return o;
-}
+#include "cmd/spin.def"
 
 json_t *cmd_spin_json(const struct cmd_spin *c)
 {
-	const struct spin_answer *a = c->a;
-	struct totals t = spin_text_sum(a);
-	json_t *threads = json_array(), *all_loops = json_array(), *r = json_object();
-	for (size_t i = 0; i < a->nr_threads; i++)
-		json_array_append_new(threads, spin_text_thread_json(c, &a->thread[i]));
-	for (size_t i = 0; i < a->nr_loops; i++)
-		json_array_append_new(all_loops, spin_text_loop_json(c, &a->loop[i]));
-	spin_text_set_text(r, "program", c->program);
-	json_object_set_new(r, "pid", base_json_u64((uint64_t)a->pid));
-	json_object_set_new(r, "method", json_string(a->sampled ? "samples" : "valgrind"));
-	if (c->program && !a->running)
-		json_object_set_new(r, "exit_status", json_integer(a->exit_code));
-	if (a->sampled) {
-		json_object_set_new(r, "samples", base_json_u64(t.samples));
-		json_object_set_new(r, "samples_spinning", base_json_u64(t.spins));
-		json_object_set_new(r, "samples_counting", base_json_u64(t.counts));
-		json_object_set_new(r, "samples_refused", base_json_u64(t.refused));
-		json_object_set_new(r, "samples_cut", base_json_u64(t.cut));
-		json_object_set_new(r, "elapsed_ns", base_json_u64(a->elapsed_ns));
-		json_object_set_new(r, "stopped_ns", base_json_u64(a->stopped_ns));
-		json_object_set_new(r, "longest_stop_ns", base_json_u64(a->longest_stop_ns));
-		if (a->has_cycles) {
-			json_object_set_new(r, "cycles", base_json_u64(a->cycles));
-			json_object_set_new(r, "instructions", base_json_u64(a->instructions));
-		}
-		json_object_set_new(r, "livelock", livelock_json(&a->standstill));
-		spin_text_set_text(r, "refused", a->refused);
-		spin_text_set_text(r, "not_counted", c->no_tool);
-	} else {
-		json_object_set_new(r, "instructions", base_json_u64(t.instructions));
-		json_object_set_new(r, "spin_instructions", base_json_u64(t.spinning));
-		json_object_set_new(r, "counting_instructions", base_json_u64(t.counting));
-		json_object_set_new(r, "marked_instructions", base_json_u64(t.marked));
-		json_object_set_new(
-			r, "useful_instructions", base_json_u64(t.instructions - t.spinning));
-		json_object_set_new(r, "sdt_entries", base_json_u64(a->nr_sdt));
-		json_object_set_new(r, "rub_entries", base_json_u64(a->nr_rub));
-		json_object_set_new(r, "sdt_evictions", base_json_u64(t.evictions));
-		json_object_set_new(r, "rub_overflows", base_json_u64(t.overflows));
-		json_object_set_new(r, "lost_loops", base_json_u64(a->lost_loops));
-		json_object_set_new(r, "lost_words", base_json_u64(a->lost_words));
-	}
-	json_object_set_new(r, "threads", threads);
-	json_object_set_new(r, "loops", all_loops);
-	return cmd_result_json("longpole/spin/1", r);
+	struct spin_document d = {c->program, c->no_tool, c->a, spin_text_sum(c->a)};
+	unsigned has = (c->a->sampled ? BY_SAMPLES : COUNTED) |
+		       (c->program && !c->a->running ? PROGRAM_ENDED : 0);
+	return cmd_result_json(
+		cmd_spin_document.name, base_table_json(&cmd_spin_document, &d, NULL, has));
 }

@@ -2,12 +2,14 @@
 /* stat_text.c - the answer of `longpole stat` for people: the finding, tables, caveats, what next.
  */
 #include "cmd/stat.h"
+#include "base/column.h"
 #include "base/json.h"
 #include "os/clock.h"
 
 #define LONGPOLE_DISABLE
 #include "longpole/counter.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -17,37 +19,20 @@ static const double ready_much = 0.3; /* of the time: processors are too few */
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-static void cell(struct base_str *out, unsigned width, struct base_str *text)
-{
-	const char *s = base_str_text(text);
-	size_t columns = 0;
-	for (const char *p = s; *p; p++)
-		columns += (*p & 0xc0) != 0x80;
-	for (; columns < width; columns++)
-		base_str_add(out, " ");
-	base_str_add(out, s);
-	base_str_fini(text);
-}
-
-static void cell_text(struct base_str *out, unsigned width, const char *s)
-{
-	struct base_str text = {0};
-	base_str_add(&text, s);
-	cell(out, width, &text);
-}
-
 static void stat_text_cell_ns(struct base_str *out, unsigned width, uint64_t ns)
 {
 	struct base_str text = {0};
 	base_str_add_ns(&text, ns);
-	cell(out, width, &text);
+	base_str_add_right(out, base_str_text(&text), width);
+	base_str_fini(&text);
 }
 
 static void stat_text_cell_count(struct base_str *out, unsigned width, uint64_t n)
 {
 	struct base_str text = {0};
 	base_str_add_count(&text, n);
-	cell(out, width, &text);
+	base_str_add_right(out, base_str_text(&text), width);
+	base_str_fini(&text);
 }
 
 static void cell_name(struct base_str *out, const char *name)
@@ -103,61 +88,66 @@ static struct sum sum_all(const struct stat_result *s)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static void stat_text_head(struct base_str *out, const char *what, const char *id)
-{
-	base_str_addf(out, "\n  %-*s%8s", NAME_COLUMN, what, id);
-	static const char *const column[] = {"ran", "ready", "asleep"};
-	for (size_t i = 0; i < BASE_COUNT(column); i++)
-		cell_text(out, 11, column[i]);
-	cell_text(out, 8, "kernel");
-	cell_text(out, 10, "switches");
-	cell_text(out, 10, "forced");
-	cell_text(out, 8, "moves");
-	cell_text(out, 10, "faults");
-	base_str_add(out, "\n");
-}
-
 /* Without BPF the split is the kernel's guess at clock ticks: of few ticks it says nothing. */
 static bool knows_kernel(const struct stat_counts *c, bool has_calls)
 {
 	return has_calls || c->user_ticks + c->kernel_ticks >= SPLIT_LEAST_TICKS;
 }
 
-static void cell_kernel(struct base_str *out, const struct sum *sum)
+static void cell_kernel(struct base_str *out, const void *row, const struct base_layout *l)
 {
+	const struct sum *sum = row;
 	const struct stat_counts *c = &sum->counts;
-	struct base_str text = {0};
+	(void)l;
 	if (!knows_kernel(c, sum->has_calls))
-		base_str_add(&text, "-");
+		base_str_add(out, "-");
 	else if (sum->has_calls)
-		base_str_addf(&text, "%.1f %%",
+		base_str_addf(out, "%.1f %%",
 			100.0 * (double)c->call_ns / (double)(c->task_ns ? c->task_ns : 1));
 	else
-		base_str_addf(&text, "%.0f %%",
+		base_str_addf(out, "%.0f %%",
 			100.0 * (double)c->kernel_ticks /
 				(double)(c->user_ticks + c->kernel_ticks));
-	cell(out, 8, &text);
 }
 
-static void stat_text_row(struct base_str *out, const struct sum *sum, uint64_t id)
+static json_t *events_json(
+	const struct cmd_stat *c, const uint64_t *value, uint32_t counted, size_t first)
 {
-	const struct stat_counts *c = &sum->counts;
-	uint64_t busy = c->task_ns + c->runqueue_ns;
-	cell_name(out, sum->name);
-	base_str_addf(out, "%8llu", (unsigned long long)id);
-	stat_text_cell_ns(out, 11, c->task_ns);
-	stat_text_cell_ns(out, 11, c->runqueue_ns);
-	stat_text_cell_ns(out, 11, sum->alive_ns > busy ? sum->alive_ns - busy : 0);
-	cell_kernel(out, sum);
-	stat_text_cell_count(out, 10, c->voluntary + c->forced);
-	stat_text_cell_count(out, 10, c->forced);
-	if (sum->has_migrations)
-		stat_text_cell_count(out, 8, c->migrations);
-	else
-		cell_text(out, 8, "-");
-	stat_text_cell_count(out, 10, c->minor_faults + c->major_faults);
-	base_str_add(out, "\n");
+	json_t *object = json_object();
+	for (size_t i = 0; i < c->options->nr_events; i++)
+		json_object_set_new(object,
+			longpole_event_name((enum longpole_event)c->options->event[i]),
+			counted & 1u << (i + first) ? base_json_u64(value[i]) : json_null());
+	return object;
 }
+
+static double phase_call_ns(const struct cmd_stat *c, const struct stat_phase *p)
+{
+	size_t at = c->options->nr_events + 3;
+	return c->options->kernel_time && p->counted & 1u << at ? (double)p->count[at] : NAN;
+}
+
+struct stat_why {
+	const char *what, *why;
+};
+static json_t *why_json(const struct cmd_stat *c, const struct base_table *table)
+{
+	struct stat_why why[STAT_EVENTS_MAX + 3];
+	size_t nr = 0;
+	for (size_t i = 0; i < c->options->nr_events; i++)
+		why[nr++] = (struct stat_why){
+			longpole_event_name((enum longpole_event)c->options->event[i]),
+			c->s->no_event_why[i]};
+	why[nr++] = (struct stat_why){"system calls", c->s->no_calls_why};
+	why[nr++] = (struct stat_why){"threads", c->s->no_threads_why};
+	why[nr++] = (struct stat_why){"phases", c->s->no_phases_why};
+	json_t *list = json_array();
+	for (size_t i = 0; i < nr; i++)
+		if (*why[i].why)
+			json_array_append_new(list, base_table_json(table, &why[i], NULL, 0));
+	return list;
+}
+#include "cmd/stat.def"
 
 static int stat_text_by_time(const void *a, const void *b)
 {
@@ -170,13 +160,20 @@ static int stat_text_by_time(const void *a, const void *b)
 static void stat_text_table(struct base_str *out, const struct cmd_stat *c, const char *what,
 	const char *id, struct sum *rows, size_t nr)
 {
+	struct base_layout l = {.table = &stat_sum};
 	size_t shown = c->limit && c->limit < nr ? c->limit : nr;
 	if (!nr)
 		return;
 	qsort(rows, nr, sizeof *rows, stat_text_by_time);
-	stat_text_head(out, what, id);
-	for (size_t i = 0; i < shown; i++)
-		stat_text_row(out, &rows[i], (uint64_t)rows[i].pid);
+	base_str_addf(out, "\n  %-*s%8s", NAME_COLUMN, what, id);
+	base_layout_titles(out, &l);
+	for (size_t i = 0; i < shown; i++) {
+		base_str_add(out, "\n");
+		cell_name(out, rows[i].name);
+		base_str_addf(out, "%8d", (int)rows[i].pid);
+		base_layout_cells(out, &l, &rows[i]);
+	}
+	base_str_add(out, "\n");
 	if (shown < nr)
 		base_str_addf(out, "  ... and %zu more (--all)\n", nr - shown);
 }
@@ -236,50 +233,37 @@ static void phase_events(struct base_str *out, const struct cmd_stat *c, const s
 		if (p->counted & 1u << (i + 3))
 			stat_text_cell_count(out, 14, p->count[i + 3]);
 		else
-			cell_text(out, 14, "-");
+			base_str_add_right(out, "-", 14);
 	}
 	if (!c->options->kernel_time)
 		return;
 	if (p->counted & 1u << (c->options->nr_events + 3))
 		stat_text_cell_ns(out, 11, p->count[c->options->nr_events + 3]);
 	else
-		cell_text(out, 11, "-");
+		base_str_add_right(out, "-", 11);
 }
 
 static void phases(struct base_str *out, const struct cmd_stat *c)
 {
 	struct stat_result *s = c->s;
+	struct base_layout l = {.table = &stat_phase_table};
 	size_t shown = c->limit && c->limit < s->nr_phases ? c->limit : s->nr_phases;
 	if (!s->nr_phases)
 		return;
 	qsort(s->phase, s->nr_phases, sizeof *s->phase, by_wall);
-	base_str_addf(out, "\n  %-*s%8s%10s", NAME_COLUMN, "phase", "tid", "entered");
-	static const char *const column[] = {"lasted", "ran", "ready"};
-	for (size_t i = 0; i < BASE_COUNT(column); i++)
-		cell_text(out, 11, column[i]);
-	cell_text(out, 10, "switches");
+	base_str_addf(out, "\n  %-*s", NAME_COLUMN, "phase");
+	base_layout_titles(out, &l);
 	for (size_t i = 0; i < c->options->nr_events; i++)
 		if (!*s->no_event_why[i])
-			cell_text(out, 14,
-				longpole_event_name((enum longpole_event)c->options->event[i]));
+			base_str_add_right(out,
+				longpole_event_name((enum longpole_event)c->options->event[i]), 14);
 	if (c->options->kernel_time)
-		cell_text(out, 11, "kernel");
+		base_str_add_right(out, "kernel", 11);
 	base_str_add(out, "\n");
 	for (size_t i = 0; i < shown; i++) {
 		const struct stat_phase *p = &s->phase[i];
 		cell_name(out, p->name);
-		base_str_addf(out, "%8d", (int)p->tid);
-		if (p->rest)
-			cell_text(out, 10, "-");
-		else
-			stat_text_cell_count(out, 10, p->entered);
-		stat_text_cell_ns(out, 11, p->wall_ns);
-		stat_text_cell_ns(out, 11, p->task_ns);
-		if (p->counted & 4u)
-			stat_text_cell_ns(out, 11, p->count[2]);
-		else
-			cell_text(out, 11, "-");
-		stat_text_cell_count(out, 10, p->count[1]);
+		base_layout_cells(out, &l, p);
 		phase_events(out, c, p);
 		base_str_add(out, "\n");
 	}
@@ -530,115 +514,8 @@ void cmd_stat_text(struct base_str *out, const struct cmd_stat *c)
 			: "");
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *events_json(
-	const struct cmd_stat *c, const uint64_t *value, uint32_t counted, size_t first)
-{
-	json_t *object = json_object();
-	for (size_t i = 0; i < c->options->nr_events; i++)
-		json_object_set_new(object,
-			longpole_event_name((enum longpole_event)c->options->event[i]),
-			counted & 1u << (i + first) ? base_json_u64(value[i]) : json_null());
-	return object;
-}
-
-static json_t *stat_text_thread_json(const struct cmd_stat *c, const struct stat_thread *t)
-{
-	const struct stat_counts *n = &t->counts;
-	uint64_t tick_ns = c->s->tick_ns;
-	struct base_str name = {0};
-	report_clean_add(&name, t->comm);
-	json_t *object = json_pack("{s:i, s:i, s:s, s:o, s:o, s:b, s:b}", "pid", (int)t->pid, "tid",
-		(int)t->tid, "name", base_str_text(&name), "begin_ns", base_json_u64(t->begin_ns),
-		"end_ns", base_json_u64(t->end_ns), "ended", t->ended, "counted", !t->missed);
-	base_str_fini(&name);
-	if (!object || t->missed)
-		return object;
-	json_t *counts = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "system_calls",
-		t->has_calls ? base_json_u64(n->calls) : json_null(), "system_calls_untimed",
-		t->has_calls ? base_json_u64(t->lost_calls) : json_null(), "system_call_ns",
-		t->has_calls ? base_json_u64(n->call_ns) : json_null(), "ran_ns",
-		base_json_u64(n->task_ns), "runqueue_ns", base_json_u64(n->runqueue_ns), "user_ns",
-		base_json_u64(n->user_ticks * tick_ns), "kernel_ns",
-		base_json_u64(n->kernel_ticks * tick_ns), "voluntary_switches",
-		base_json_u64(n->voluntary), "forced_switches", base_json_u64(n->forced),
-		"migrations", t->has_migrations ? base_json_u64(n->migrations) : json_null(),
-		"minor_faults", base_json_u64(n->minor_faults), "major_faults",
-		base_json_u64(n->major_faults), "events", events_json(c, n->event, t->counted, 0));
-	json_object_update(object, counts);
-	json_decref(counts);
-	return object;
-}
-
-static json_t *stat_text_phase_json(const struct cmd_stat *c, const struct stat_phase *p)
-{
-	struct base_str name = {0};
-	report_clean_add(&name, p->name);
-	size_t calls_at = c->options->nr_events + 3;
-	bool has_calls = c->options->kernel_time && (p->counted & 1u << calls_at);
-	json_t *object = json_pack("{s:i, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
-		"pid", (int)p->pid, "tid", (int)p->tid, "name", base_str_text(&name), "entered",
-		base_json_u64(p->entered), "lasted_ns", base_json_u64(p->wall_ns), "ran_ns",
-		p->counted & 1 ? base_json_u64(p->task_ns) : json_null(), "switches",
-		p->counted & 2 ? base_json_u64(p->count[1]) : json_null(), "runqueue_ns",
-		p->counted & 4 ? base_json_u64(p->count[2]) : json_null(), "events",
-		events_json(c, p->count + 3, p->counted, 3), "system_call_ns",
-		has_calls ? base_json_u64(p->count[calls_at]) : json_null(), "open_at_end", p->open,
-		"some_stays_uncounted", p->failed);
-	if (p->rest)
-		json_object_set_new(object, "in_no_phase", json_true());
-	base_str_fini(&name);
-	return object;
-}
-
-static json_t *why_json(const struct cmd_stat *c)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < c->options->nr_events; i++)
-		if (*c->s->no_event_why[i])
-			json_array_append_new(
-				list, json_pack("{s:s, s:s}", "what",
-					      longpole_event_name(
-						      (enum longpole_event)c->options->event[i]),
-					      "why", c->s->no_event_why[i]));
-	if (*c->s->no_calls_why)
-		json_array_append_new(list,
-			json_pack("{s:s, s:s}", "what", "system calls", "why", c->s->no_calls_why));
-	if (*c->s->no_threads_why)
-		json_array_append_new(list,
-			json_pack("{s:s, s:s}", "what", "threads", "why", c->s->no_threads_why));
-	if (*c->s->no_phases_why)
-		json_array_append_new(list,
-			json_pack("{s:s, s:s}", "what", "phases", "why", c->s->no_phases_why));
-	return list;
-}
-
 json_t *cmd_stat_json(const struct cmd_stat *c)
 {
-	const struct stat_result *s = c->s;
-	json_t *thread = json_array(), *phase = json_array();
-	for (size_t i = 0; i < s->nr_threads; i++)
-		json_array_append_new(thread, stat_text_thread_json(c, &s->thread[i]));
-	for (size_t i = 0; i < s->nr_phases; i++)
-		json_array_append_new(phase, stat_text_phase_json(c, &s->phase[i]));
-	struct base_str program = {0};
-	report_clean_add(&program, c->program);
-	json_t *json = cmd_result_json("longpole/stat/1",
-		json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-			  "s:o, s:o}",
-			"program", base_str_text(&program), "elapsed_ns",
-			base_json_u64(s->elapsed_ns), "exit_status", s->exit_code, "user_us",
-			base_json_u64(s->user_us), "kernel_us", base_json_u64(s->kernel_us),
-			"split_resolution_ns", base_json_u64(s->tick_ns), "minor_faults",
-			base_json_u64(s->minor_faults), "major_faults",
-			base_json_u64(s->major_faults), "max_rss_bytes",
-			base_json_u64(s->max_rss_kb << 10), "signals_passed_on",
-			base_json_u64(s->signals), "stolen_ns", base_json_u64(s->stolen_ns),
-			"threads_missed", base_json_u64(s->missed_threads), "marks_dropped",
-			base_json_u64(s->dropped_marks), "not_counted", why_json(c), "threads",
-			thread, "phases", phase));
-	base_str_fini(&program);
-	return json;
+	return cmd_result_json(
+		cmd_stat_document.name, base_table_json(&cmd_stat_document, c, c, 0));
 }

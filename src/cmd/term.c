@@ -211,6 +211,8 @@ int cmd_write_bytes(struct cmd *c, struct base_str *text)
 int cmd_write(struct cmd *c, struct base_str *text)
 {
 	base_str_make_shown(text, BASE_SHOWN_LINES);
+	if (!text->failed)
+		cmd_pager_begin(c);
 	return cmd_write_bytes(c, text);
 }
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS_MAX = 1 << 24, DEPTH_MAX = 128 };
+enum { EVENTS_MAX = 1 << 24, DEPTH_MAX = 128, DETAILS_MAX = 200 };
 
 /* At one time in this order: a flow that comes in ends what ends then, before anything begins. */
 enum what { FLOW_IN, SLICE_END, SLICE, FLOW_OUT, DROPPED };
@@ -24,6 +24,7 @@ struct event {
 	uint64_t time_ns, end_ns; /* end: of a slice; 0: an E says it */
 	uint64_t key;             /* of a flow */
 	uint32_t name, order;
+	uint32_t plain; /* of a slice: its name without the detail */
 	uint32_t thread;
 	enum what what;
 	uint64_t bind_key; /* of a slice: its flows of version 2 */
@@ -45,6 +46,7 @@ struct chrome {
 	struct thread *thread;
 	size_t nr_threads, thread_capacity;
 	struct base_map by_tid, process_names;
+	uint64_t nr_folded; /* details that are not told apart */
 	uint64_t nr_other, nr_damaged, nr_flows, nr_slices, nr_unended;
 	bool failed, cut;
 	bool own; /* of longpole's: process 0 is its critical path, which is to be found again */
@@ -178,6 +180,19 @@ static bool chrome_import_is_set(const json_t *v)
 	       (json_is_string(v) && !strcmp(json_string_value(v), "true"));
 }
 
+/* What a slice does, and to what: clang's -ftime-trace says the file or template in args.detail. */
+static uint32_t chrome_import_slice_name(struct chrome *c, const json_t *e)
+{
+	const char *name = chrome_import_text_in(e, "name"),
+		   *detail = chrome_import_text_in(json_object_get(e, "args"), "detail");
+	struct base_str both = {0};
+	base_str_addf(&both, "%s%s%s", name, *name && *detail ? " " : "", detail);
+	uint32_t id = chrome_import_text_of(c, base_str_text(&both));
+	c->failed |= both.failed;
+	base_str_fini(&both);
+	return id;
+}
+
 static void chrome_import_read_event(struct chrome *c, const json_t *e)
 {
 	const char *phase = chrome_import_text_in(e, "ph");
@@ -202,6 +217,8 @@ static void chrome_import_read_event(struct chrome *c, const json_t *e)
 	event.thread = chrome_import_thread_of(c, e);
 	event.name = chrome_import_text_of(c, chrome_import_text_in(e, "name"));
 	if (*phase == 'X' || *phase == 'B') {
+		event.plain = event.name;
+		event.name = chrome_import_slice_name(c, e);
 		event.what = SLICE;
 		event.end_ns = *phase == 'X' ? event.time_ns + duration_ns + !duration_ns : 0;
 		event.flows_in = chrome_import_is_set(json_object_get(e, "flow_in"));
@@ -276,6 +293,68 @@ static void match_ends(struct chrome *c)
 				b->end_ns = e->time_ns + (e->time_ns == b->time_ns);
 		}
 	}
+}
+
+/* ---- details --------------------------------------------------------------------------------- */
+
+struct chrome_detail { /* one name with its detail */
+	uint32_t name;
+	uint64_t total_ns;
+};
+
+static int chrome_import_longer(const void *a, const void *b)
+{
+	const struct chrome_detail *x = a, *y = b;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/* The time of each name with its detail. */
+static void chrome_import_sum_details(
+	struct chrome *c, struct chrome_detail **detail, size_t *nr, struct base_map *at)
+{
+	size_t capacity = 0;
+	for (size_t i = 0; i < c->nr && !c->failed; i++) {
+		const struct event *e = &c->event[i];
+		uint64_t k = *nr;
+		if (e->what != SLICE || e->name == e->plain)
+			continue;
+		if (!base_map_get(at, 0, e->name, &k)) {
+			c->failed |=
+				base_grow(detail, &capacity, *nr + 1, sizeof **detail) != BASE_OK ||
+				base_map_put(at, 0, e->name, *nr) != BASE_OK;
+			if (c->failed)
+				return;
+			(*detail)[(*nr)++] = (struct chrome_detail){.name = e->name};
+		}
+		(*detail)[k].total_ns += e->end_ns - e->time_ns;
+	}
+}
+
+/* Those that took longest are told apart. All others are their names alone, or thousands of
+ * templates would each have a thousandth of the path, and nothing would stand out. */
+static void chrome_import_fold_details(struct chrome *c)
+{
+	struct base_map at = {0};
+	struct chrome_detail *detail = NULL;
+	size_t nr = 0;
+	chrome_import_sum_details(c, &detail, &nr, &at);
+	base_map_fini(&at);
+	if (!c->failed && nr > DETAILS_MAX) {
+		qsort(detail, nr, sizeof *detail, chrome_import_longer);
+		for (size_t i = DETAILS_MAX; i < nr; i++)
+			c->failed |= base_map_put(&at, 0, detail[i].name, 1) != BASE_OK;
+		c->nr_folded = nr - DETAILS_MAX;
+		for (size_t i = 0; i < c->nr; i++) {
+			uint64_t found;
+			struct event *e = &c->event[i];
+			if (e->what == SLICE && base_map_get(&at, 0, e->name, &found))
+				e->name = e->plain;
+		}
+	}
+	base_map_fini(&at);
+	base_free(detail);
 }
 
 /* What nothing has ended lasts as long as the trace. */
@@ -456,6 +535,7 @@ static void chrome_import_convert(struct chrome *c)
 		return;
 	match_ends(c);
 	close_unended(c);
+	chrome_import_fold_details(c);
 	bind_flows(c);
 	if (c->failed)
 		return;
@@ -598,6 +678,8 @@ enum base_status format_import_chrome(const struct format_source *from, struct t
 				"there are no flows in it: nothing says who waited for whom\n");
 		format_note_count(
 			notes, c.nr_other, "%s events are neither slices nor flows: left out");
+		format_note_count(notes, c.nr_folded,
+			"%s details that took little are not told apart from their slices' names");
 		format_note_count(notes, c.nr_unended,
 			"%s slices have no end: they last until the trace ends");
 		format_note_count(notes, c.nr_damaged, "%s events have no sensible time: left out");

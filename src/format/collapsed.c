@@ -2,6 +2,7 @@
 /* collapsed.c - `frame;frame;frame weight` lines, for flame graphs: of the critical path, or of all
  * waiting. */
 #include "format/private.h"
+#include "symbol/symbol.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -75,47 +76,49 @@ static void cut_to(struct base_str *stack, size_t length)
 	stack->buf[length] = '\0';
 }
 
-/* A function's own part, and those of what was inlined in it. */
-static enum base_status collapsed_add_function(
-	struct collapsed *w, size_t length, const struct model_function_share *f, double running_ns)
+struct collapsed_state {
+	struct collapsed *w;
+	size_t length; /* of the stack up to the state */
+	double running_ns, rest_ns;
+	enum base_status status;
+};
+
+/* Who called, outermost first, the function, and what is inlined in it. */
+static bool collapsed_add_call_path(void *ctx, const struct model_call_path *p)
 {
-	const char *frame[MODEL_FRAMES_MAX];
-	double own = f->share;
-	enum base_status s = BASE_OK;
-	cut_to(&w->stack, length);
-	collapsed_add_frame(&w->stack, *f->function ? f->function : f->where, false);
-	size_t function_length = w->stack.length;
-	for (size_t i = 0; s == BASE_OK && i < f->nr_inlined; i++) {
-		unsigned nr = model_chain_frames(w->in->model, f->inlined[i].chain, frame);
-		cut_to(&w->stack, function_length);
-		for (unsigned k = 0; k < nr; k++)
-			collapsed_add_frame(&w->stack, frame[k], true);
-		s = collapsed_add_weight(w, running_ns * f->inlined[i].share);
-		own -= f->inlined[i].share;
-	}
-	cut_to(&w->stack, function_length);
-	return s == BASE_OK && own > 0 ? collapsed_add_weight(w, running_ns * own) : s;
+	struct collapsed_state *to = ctx;
+	struct collapsed *w = to->w;
+	struct model_frame frame[FRAMES_MAX];
+	const char *inlined[MODEL_FRAMES_MAX];
+	size_t nr = p->stack ? model_stack_frames(w->in->model, p->stack, frame, FRAMES_MAX) : 0;
+	unsigned nr_inlined = p->chain ? model_chain_frames(w->in->model, p->chain, inlined) : 0;
+	cut_to(&w->stack, to->length);
+	for (size_t i = 0; i < nr; i++)
+		if (!symbol_is_plumbing(frame[i].function))
+			collapsed_add_frame(&w->stack, frame[i].function, frame[i].inlined);
+	collapsed_add_frame(&w->stack, *p->function ? p->function : p->where, false);
+	for (unsigned i = 0; i < nr_inlined; i++)
+		collapsed_add_frame(&w->stack, inlined[i], true);
+	to->rest_ns -= to->running_ns * p->share;
+	to->status = collapsed_add_weight(w, to->running_ns * p->share);
+	return to->status == BASE_OK;
 }
 
 static enum base_status collapsed_add_path_state(
 	struct collapsed *w, const struct graph_path_state *p)
 {
-	size_t nr;
-	const struct model_state *st = model_state(w->in->model, p->state);
-	const struct model_function_share *f = model_functions(w->in->model, p->state, &nr);
-	double rest_ns = p->path_ns;
-	double running_ns = p->path_ns - p->latency_ns - p->unexplained_ns;
 	base_str_reset(&w->stack);
 	collapsed_add_group(&w->stack, model_actor(w->in->model, p->actor)->group);
-	collapsed_add_frame(&w->stack, st->name, false);
-	size_t length = w->stack.length;
-	enum base_status s = BASE_OK;
-	for (size_t i = 0; s == BASE_OK && running_ns > 0 && i < nr; i++) {
-		s = collapsed_add_function(w, length, &f[i], running_ns);
-		rest_ns -= running_ns * f[i].share;
-	}
-	cut_to(&w->stack, length);
-	return s == BASE_OK && rest_ns >= 1 ? collapsed_add_weight(w, rest_ns) : s;
+	collapsed_add_frame(&w->stack, model_state(w->in->model, p->state)->name, false);
+	struct collapsed_state to = {.w = w,
+		.length = w->stack.length,
+		.running_ns = p->path_ns - p->latency_ns - p->unexplained_ns,
+		.rest_ns = p->path_ns};
+	if (to.running_ns > 0)
+		model_each_call_path(w->in->model, p->state, collapsed_add_call_path, &to);
+	cut_to(&w->stack, to.length);
+	return to.status == BASE_OK && to.rest_ns >= 1 ? collapsed_add_weight(w, to.rest_ns)
+						       : to.status;
 }
 
 static enum base_status collapsed_by_path(struct collapsed *w)
@@ -134,6 +137,17 @@ static bool collapsed_is_waiting(enum format_slice_kind k)
 	return k != FORMAT_SLICE_none && k != FORMAT_SLICE_hold && k != FORMAT_SLICE_state;
 }
 
+static void collapsed_add_program(struct collapsed *w, uint32_t stream)
+{
+	uint32_t process =
+		stream < w->defs->nr_streams ? w->defs->streams[stream].process : UINT32_MAX;
+	collapsed_add_frame(&w->stack,
+		process < w->defs->nr_processes
+			? trace_text_of(w->defs, w->defs->processes[process].name)
+			: "?",
+		false);
+}
+
 static enum base_status collapsed_add_wait(
 	void *ctx, const struct format_slice *s, struct base_err *err)
 {
@@ -144,12 +158,7 @@ static enum base_status collapsed_add_wait(
 		return BASE_OK;
 	base_str_reset(&w->stack);
 	base_str_reset(&w->label);
-	uint32_t process = w->defs->streams[s->stream].process;
-	collapsed_add_frame(&w->stack,
-		process < w->defs->nr_processes
-			? trace_text_of(w->defs, w->defs->processes[process].name)
-			: "?",
-		false);
+	collapsed_add_program(w, s->stream);
 	size_t nr = s->stack ? model_stack_frames(w->in->model, s->stack, frame, FRAMES_MAX) : 0;
 	for (size_t i = 0; i < nr; i++)
 		collapsed_add_frame(&w->stack, frame[i].function, frame[i].inlined);
@@ -162,6 +171,26 @@ static enum base_status collapsed_add_wait(
 	return collapsed_add_weight(w, (double)(s->end_ns - s->begin_ns));
 }
 
+/* ---- by samples ------------------------------------------------------------------------------ */
+
+static enum base_status collapsed_by_cpu(
+	struct collapsed *w, const struct format_options *opts, struct base_err *err)
+{
+	struct format_samples l = {0};
+	struct model_frame frame[FORMAT_FRAMES_MAX];
+	enum base_status s = format_samples_init(&l, w->in, opts, err);
+	for (size_t i = 0; s == BASE_OK && i < l.nr; i++) {
+		size_t nr = format_sample_frames(w->in, &l.sample[i], frame);
+		base_str_reset(&w->stack);
+		collapsed_add_program(w, l.sample[i].stream);
+		for (size_t k = 0; k < nr; k++)
+			collapsed_add_frame(&w->stack, frame[k].function, frame[k].inlined);
+		s = collapsed_add_weight(w, (double)format_sample_period_ns(w->in));
+	}
+	format_samples_fini(&l);
+	return s;
+}
+
 enum base_status format_export_collapsed(const struct format_input *in,
 	const struct format_options *opts, const struct format_sink *sink, struct base_err *err)
 {
@@ -171,9 +200,10 @@ enum base_status format_export_collapsed(const struct format_input *in,
 		.defs = trace_reader_defs(in->reader),
 		.stacks = base_strtab_new(),
 	};
-	enum base_status s = !w.stacks ? format_no_memory(err)
-			     : opts->weight == FORMAT_WEIGHT_path
-				     ? collapsed_by_path(&w)
+	enum base_status s = !w.stacks                            ? format_no_memory(err)
+			     : opts->weight == FORMAT_WEIGHT_path ? collapsed_by_path(&w)
+			     : opts->weight == FORMAT_WEIGHT_cpu
+				     ? collapsed_by_cpu(&w, opts, err)
 				     : format_timeline(in, opts, collapsed_add_wait, &w, err);
 	uint32_t nr = s == BASE_OK && w.weight_ns ? base_strtab_count(w.stacks) : 0;
 	for (uint32_t id = 1; id < nr; id++) {

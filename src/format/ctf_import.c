@@ -66,8 +66,9 @@ static bool ctf_import_get(
 		ret_text, ret_length);
 }
 
-/* A number of the event's surroundings: its packet, its stream's context, its own. */
-static bool around(const bt_event *event, const char *name, uint32_t *ret)
+/* Something of the event's surroundings: its packet, its stream's context, its own. */
+static bool ctf_import_around(const bt_event *event, const char *name, int64_t *ret_number,
+	const char **ret_text, size_t *ret_length)
 {
 	const bt_stream *stream = bt_event_borrow_stream_const(event);
 	const bt_field *place[] = {
@@ -76,21 +77,73 @@ static bool around(const bt_event *event, const char *name, uint32_t *ret)
 			: NULL,
 		bt_event_borrow_common_context_field_const(event),
 		bt_event_borrow_specific_context_field_const(event)};
-	for (size_t i = 0; i < BASE_COUNT(place); i++) {
-		int64_t number = 0;
-		const char *text = NULL;
-		size_t length;
-		if (!ctf_import_value_of(
-			    ctf_import_member(place[i], name), &number, &text, &length) ||
-			text)
+	for (size_t i = 0; i < BASE_COUNT(place); i++)
+		if (ctf_import_value_of(
+			    ctf_import_member(place[i], name), ret_number, ret_text, ret_length))
+			return true;
+	return false;
+}
+
+static bool around(const bt_event *event, const char *name, uint32_t *ret)
+{
+	int64_t number = 0;
+	const char *text = NULL;
+	size_t length;
+	if (!ctf_import_around(event, name, &number, &text, &length) || text)
+		return false;
+	*ret = (uint32_t)number;
+	return true;
+}
+
+static uint32_t ctf_import_procname(const struct ctf_import *im, const bt_event *event)
+{
+	int64_t number;
+	const char *text = NULL;
+	size_t length = 0;
+	return ctf_import_around(event, "procname", &number, &text, &length) && text
+		       ? format_sched_name(im->sched, text, length)
+		       : 0;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* LTTng-UST's wrapper of pthread_mutex_*: false for all other events. Whose it is, is told by the
+ * contexts vtid and vpid. */
+static bool hear_mutex(
+	struct ctf_import *im, const bt_event *event, const char *name, struct format_sched_event e)
+{
+	static const struct {
+		const char *name;
+		enum format_sched_kind kind;
+	} known[] = {{"lock_req", FORMAT_SCHED_lock_wanted}, {"lock_acq", FORMAT_SCHED_lock_taken},
+		{"trylock", FORMAT_SCHED_lock_taken}, {"unlock", FORMAT_SCHED_lock_released}};
+	static const char provider[] = "lttng_ust_pthread:pthread_mutex_";
+	int64_t mutex = 0, status = 0;
+	const char *text = NULL;
+	size_t length;
+	void *of = (void *)(uintptr_t)event;
+	if (!name || strncmp(name, provider, sizeof provider - 1) != 0)
+		return false;
+	for (size_t i = 0; i < BASE_COUNT(known); i++) {
+		if (strcmp(name + sizeof provider - 1, known[i].name) != 0 ||
+			!ctf_import_get(of, "mutex", &mutex, &text, &length) || text ||
+			!around(event, "vtid", &e.actor))
 			continue;
-		*ret = (uint32_t)number;
+		ctf_import_get(of, "status", &status, &text, &length);
+		e.kind = (uint8_t)known[i].kind;
+		if (status && e.kind == FORMAT_SCHED_lock_taken)
+			e.kind = FORMAT_SCHED_lock_failed;
+		else if (status)
+			return true; /* nothing was done */
+		e.value = (uint64_t)mutex;
+		e.tid = e.actor;
+		around(event, "vpid", &e.pid);
+		e.name = ctf_import_procname(im, event);
+		im->status = format_sched_add(im->sched, &e, im->err);
 		return true;
 	}
 	return false;
 }
-
-/* ---- events ---------------------------------------------------------------------------------- */
 
 static void hear_event(struct ctf_import *im, const bt_message *message)
 {
@@ -121,6 +174,8 @@ static void hear_event(struct ctf_import *im, const bt_message *message)
 	size_t length;
 	if (ctf_import_get((void *)(uintptr_t)event, "common_pid", &flags, &text, &length) && !text)
 		e.actor = (uint32_t)flags;
+	if (hear_mutex(im, event, name, e))
+		return;
 	/* "sched:sched_switch", as perf data convert writes it */
 	if (!name || !format_sched_convert(im->sched, colon ? colon + 1 : name, &fields, &e)) {
 		im->nr_other++;
@@ -327,6 +382,42 @@ static enum base_status read_traces(struct ctf_import *im, const char *directory
 	return s;
 }
 
+/* Does the trace's metadata say that it is of this domain of LTTng's? */
+static bool ctf_import_is_of(const char *directory, const char *domain)
+{
+	enum { HEAD_BYTES = 1 << 14 };
+	char path[PATH_BYTES], head[HEAD_BYTES];
+	int n = snprintf(path, sizeof path, "%s/metadata", directory);
+	FILE *f = n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
+	size_t nr = f ? fread(head, 1, sizeof head, f) : 0;
+	if (f)
+		fclose(f);
+	return nr && memmem(head, nr, domain, strlen(domain));
+}
+
+/* A program's trace, with no kernel's beside it, is no recording of a system. */
+enum base_status format_started_ctf(
+	const struct format_source *from, struct format_started *ret, struct base_err *err)
+{
+	struct base_strtab *list = base_strtab_new();
+	uint32_t id, nr_programs = 0, nr_others = 0;
+	enum base_status s = list ? base_strtab_intern(list, from->path, strlen(from->path), &id)
+				  : BASE_ERR_NOMEM;
+	for (uint32_t i = 1; s == BASE_OK && i < base_strtab_count(list) && i <= DIRECTORIES_MAX;
+		i++) {
+		const char *path = base_strtab_get(list, i);
+		if (!is_trace(path))
+			s = list_directories(list, path);
+		else if (ctf_import_is_of(path, "domain = \"ust\""))
+			nr_programs++;
+		else
+			nr_others++;
+	}
+	base_strtab_free(list);
+	ret->is_program = nr_programs && !nr_others;
+	return s == BASE_OK ? s : base_fail(err, s, "out of memory for directories");
+}
+
 enum { COUNT_OTHER, COUNT_TIMELESS };
 
 static enum base_status read_ctf(struct format_sched *to, const char *path,
@@ -362,6 +453,13 @@ enum base_status format_import_ctf(const struct format_source *from, struct trac
 }
 
 #else
+
+enum base_status format_started_ctf(
+	const struct format_source *from, struct format_started *ret, struct base_err *err)
+{
+	(void)from, (void)ret, (void)err;
+	return BASE_OK;
+}
 
 enum base_status format_import_ctf(const struct format_source *from, struct trace_writer *to,
 	const struct format_import_options *opts, struct base_str *notes, struct base_err *err)

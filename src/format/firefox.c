@@ -37,7 +37,7 @@ struct tables {
 	struct base_map stacks;      /* (prefix + 1, frame) -> stack */
 	struct base_str func_name, func_file, frame_func, frame_depth, frame_line;
 	struct base_str stack_prefix, stack_frame;
-	struct base_str sample_stack, sample_time;
+	struct base_str sample_stack, sample_time, sample_cpu;
 	struct base_str marker_name, marker_begin, marker_end, marker_category, marker_data;
 	size_t nr_funcs, nr_frames, nr_stacks, nr_samples, nr_markers;
 	bool failed;
@@ -131,8 +131,9 @@ static uint64_t firefox_stack_of(struct tables *t, uint64_t prefix_plus_1, uint6
 	return t->nr_stacks++;
 }
 
+/* cpu_ns: processor time of the thread since its sample before. */
 static void firefox_add_sample(
-	struct firefox *w, const struct format_sample *sample, const char *instead)
+	struct firefox *w, const struct format_sample *sample, const char *instead, uint64_t cpu_ns)
 {
 	struct tables *t = &w->t;
 	struct model_frame frame[FORMAT_FRAMES_MAX];
@@ -148,6 +149,7 @@ static void firefox_add_sample(
 	firefox_add_index(&t->sample_stack, t->nr_samples, at - 1);
 	firefox_next(&t->sample_time, t->nr_samples);
 	add_ms(&t->sample_time, sample->time_ns);
+	firefox_add_index(&t->sample_cpu, t->nr_samples, cpu_ns);
 	t->nr_samples++;
 }
 
@@ -222,6 +224,7 @@ static void add_tables(struct firefox *w)
 	base_str_addf(&w->out.text, "\"length\":%zu},\"samples\":{", t->nr_stacks);
 	add_column(w, "stack", &t->sample_stack);
 	add_column(w, "time", &t->sample_time);
+	add_column(w, "threadCPUDelta", &t->sample_cpu);
 	base_str_addf(&w->out.text,
 		"\"weight\":null,\"weightType\":\"samples\",\"length\":%zu},\"markers\":{",
 		t->nr_samples);
@@ -247,7 +250,7 @@ static void firefox_tables_fini(struct tables *t)
 {
 	struct base_str *columns[] = {&t->func_name, &t->func_file, &t->frame_func, &t->frame_depth,
 		&t->frame_line, &t->stack_prefix, &t->stack_frame, &t->sample_stack,
-		&t->sample_time, &t->marker_name, &t->marker_begin, &t->marker_end,
+		&t->sample_time, &t->sample_cpu, &t->marker_name, &t->marker_begin, &t->marker_end,
 		&t->marker_category, &t->marker_data};
 	for (size_t i = 0; i < BASE_COUNT(columns); i++)
 		base_str_fini(columns[i]);
@@ -292,6 +295,52 @@ static enum base_status firefox_end_thread(struct firefox *w, const char *name, 
 
 /* ---- what goes in ---------------------------------------------------------------------------- */
 
+/* Is the thread off its processor (or in a call that may be) meanwhile? */
+static bool firefox_is_off(enum format_slice_kind k)
+{
+	return k != FORMAT_SLICE_none && k != FORMAT_SLICE_hold && k != FORMAT_SLICE_state;
+}
+
+/* What a thread ran of [from, to): all but its waits. *at is its first slice that may matter, and
+ * goes on with the time. */
+static uint64_t firefox_ran_ns(
+	const struct firefox *w, size_t *at, uint32_t stream, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct format_slices *l = &w->slices;
+	uint64_t ran_ns = to_ns > from_ns ? to_ns - from_ns : 0;
+	while (*at < l->nr && l->slice[*at].stream == stream && l->slice[*at].end_ns <= from_ns)
+		++*at;
+	for (size_t i = *at; i < l->nr && l->slice[i].stream == stream; i++) {
+		const struct format_slice *s = &l->slice[i];
+		uint64_t begin_ns = s->begin_ns > from_ns ? s->begin_ns : from_ns;
+		uint64_t end_ns = s->end_ns < to_ns ? s->end_ns : to_ns;
+		if (s->begin_ns >= to_ns)
+			break;
+		if (firefox_is_off(s->kind) && end_ns > begin_ns)
+			ran_ns -= end_ns - begin_ns < ran_ns ? end_ns - begin_ns : ran_ns;
+	}
+	return ran_ns;
+}
+
+static void firefox_add_samples(
+	struct firefox *w, uint32_t stream, uint64_t begin_ns, size_t *sample, size_t first_slice)
+{
+	uint64_t before_ns = begin_ns;
+	while (first_slice < w->slices.nr && w->slices.slice[first_slice].stream < stream)
+		first_slice++;
+	for (; *sample < w->samples.nr && w->samples.sample[*sample].stream <= stream; ++*sample) {
+		const struct format_sample *at = &w->samples.sample[*sample];
+		if (at->stream != stream)
+			continue;
+		firefox_add_sample(w, at, "?",
+			firefox_ran_ns(w, &first_slice, stream, before_ns, at->time_ns));
+		before_ns = at->time_ns;
+	}
+	if (!w->t.nr_samples) /* a thread without any is not shown */
+		firefox_add_sample(
+			w, &(struct format_sample){.time_ns = begin_ns}, "(no samples)", 0);
+}
+
 static enum base_status firefox_add_thread(
 	struct firefox *w, uint32_t stream, size_t *sample, size_t *slice)
 {
@@ -303,13 +352,7 @@ static enum base_status firefox_add_thread(
 	uint64_t begin_ns = a ? a->begin_ns : 0, end_ns = a ? a->end_ns : w->last_ns;
 	if (!firefox_begin_thread(w))
 		return format_no_memory(w->out.err);
-	for (; *sample < w->samples.nr && w->samples.sample[*sample].stream <= stream; ++*sample) {
-		const struct format_sample *at = &w->samples.sample[*sample];
-		if (at->stream == stream)
-			firefox_add_sample(w, at, "?");
-	}
-	if (!w->t.nr_samples) /* a thread without any is not shown */
-		firefox_add_sample(w, &(struct format_sample){.time_ns = begin_ns}, "(no samples)");
+	firefox_add_samples(w, stream, begin_ns, sample, *slice);
 	for (; *slice < w->slices.nr && w->slices.slice[*slice].stream <= stream; ++*slice) {
 		const struct format_slice *s = &w->slices.slice[*slice];
 		if (s->stream != stream)
@@ -334,7 +377,7 @@ static enum base_status firefox_add_path(struct firefox *w, const struct format_
 	if (!firefox_begin_thread(w))
 		return format_no_memory(w->out.err);
 	firefox_add_sample(
-		w, &(struct format_sample){.time_ns = begin_ns}, "(the path has no samples)");
+		w, &(struct format_sample){.time_ns = begin_ns}, "(the path has no samples)", 0);
 	for (size_t i = 0; i < p->nr; i++) {
 		const struct model_state *st = model_state(w->in->model, p->step[i].state);
 		bool waits = model_state_kind_waits(st->kind);
@@ -355,6 +398,7 @@ static void firefox_add_meta(struct firefox *w)
 	uint64_t unix_ns = trace_reader_info(w->in->reader)->origin_unix_ns;
 	base_str_addf(&w->out.text,
 		"{\"meta\":{\"version\":%d,\"preprocessedProfileVersion\":%d,\"interval\":1,"
+		"\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\",\"threadCPUDelta\":\"ns\"},"
 		"\"processType\":0,\"stackwalk\":1,\"debug\":false,\"startTime\":%" PRIu64
 		".%06u,\"symbolicated\":true,\"usesOnlyOneStackType\":true,"
 		"\"doesNotUseFrameImplementation\":true,\"sourceCodeIsNotOnSearchfox\":true,"

@@ -60,7 +60,7 @@ struct format_events {
 void format_events_init(struct format_events *e); /* must stay where it is */
 void format_events_fini(struct format_events *e);
 
-enum format_weight { FORMAT_WEIGHT_path, FORMAT_WEIGHT_wait };
+enum format_weight { FORMAT_WEIGHT_path, FORMAT_WEIGHT_wait, FORMAT_WEIGHT_cpu };
 struct format_options {
 	uint64_t from_ns, to_ns;  /* only what overlaps [from, to); to 0: end */
 	uint64_t min_duration_ns; /* shorter slices are left out */
@@ -108,8 +108,15 @@ enum {
 	FORMAT_IMPORT_SYSTEM = 1, /* becomes a recording of a whole system */
 	FORMAT_IMPORT_PATH = 2,   /* a library reads it by its path, which may be a directory */
 };
+/* The program that the recorder started: the path is to its end. */
+struct format_started {
+	uint32_t pid;            /* 0: none is known */
+	bool is_program;         /* the file is of programs alone, not of a whole system */
+	struct base_str command; /* its line, as it was written */
+};
 struct format_import_options {
-	uint64_t tick_ps; /* a simulator's tick; 0: the format's usual one */
+	const struct format_started *started; /* NULL: none */
+	uint64_t tick_ps;                     /* a simulator's tick; 0: the format's usual one */
 	void (*progress)(void *ctx, uint64_t done_bytes, uint64_t all_bytes); /* may be NULL */
 	void *progress_ctx;
 };
@@ -119,10 +126,18 @@ struct format_import_desc {
 	enum base_status (*import)(const struct format_source *from, struct trace_writer *to,
 		const struct format_import_options *opts, struct base_str *notes,
 		struct base_err *err);
+	/* Fills *ret; NULL: the format does not say it. */
+	enum base_status (*started)(
+		const struct format_source *from, struct format_started *ret, struct base_err *err);
 };
 const struct format_import_desc *format_import_table(size_t *ret_nr);
 const struct format_import_desc *format_import_find(const char *name); /* NULL: none */
 
+/* Before the import, whose options get it; the caller frees ret->command, in any case. Of what is
+ * damaged format_import() says more: then none is known. ERR_NOMEM. */
+enum base_status format_import_started(const struct format_import_desc *f,
+	const struct format_source *from, struct format_started *ret,
+	struct base_err *err) BASE_MUST_CHECK;
 /* Writes all of `from` to `to`, which stays open. Notes (may be NULL) get a line for each thing
  * that was left out, guessed or cut. ERR_FOREIGN: not a file of that format; a file of it that is
  * cut or damaged further on is imported as far as it goes. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct format_import_desc imports[] = {
-#define IMPORT(name, flags, doc) {#name, doc, flags, format_import_##name},
+#define IMPORT(name, flags, started, doc) {#name, doc, flags, format_import_##name, started},
 #include "format/imports.def"
 };
 
@@ -21,6 +21,24 @@ const struct format_import_desc *format_import_find(const char *name)
 		if (!strcmp(imports[i].name, name))
 			return &imports[i];
 	return NULL;
+}
+
+enum base_status format_import_started(const struct format_import_desc *f,
+	const struct format_source *from, struct format_started *ret, struct base_err *err)
+{
+	struct format_unpacked u;
+	*ret = (struct format_started){0};
+	if (!f->started)
+		return BASE_OK;
+	enum base_status s = format_unpack(from, &u, err);
+	if (s == BASE_OK)
+		s = f->started(&u.source, ret, err);
+	format_unpack_fini(&u);
+	if (s == BASE_OK && ret->command.failed)
+		s = base_fail(err, BASE_ERR_NOMEM, "out of memory for a command line");
+	if (s != BASE_OK)
+		ret->pid = 0;
+	return s == BASE_ERR_NOMEM ? s : BASE_OK;
 }
 
 enum base_status format_import(const struct format_import_desc *f, const struct format_source *from,

@@ -8,14 +8,19 @@
  */
 #include "format/kernel.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CPUS_MAX = 1 << 12, NESTED_MAX = 8 };
+enum { CPUS_MAX = 1 << 12, NESTED_MAX = 8, COMM_MAX = 15 };
 
 struct task {
 	uint32_t tid, pid, name, stream, process;
 	bool on, dying;
+	uint64_t last_ns; /* where only locks are known */
+};
+struct lock {
+	uint32_t object, holder, depth; /* holder 0: free */
 };
 struct cpu {
 	uint32_t tid;
@@ -33,20 +38,26 @@ struct format_sched {
 	struct base_strtab *names;       /* ids are the trace's strings */
 	struct base_map pid_of, name_of; /* tid -> process, first name */
 	bool failed;
-	format_sched_taker take; /* NULL: they are kept */
+	const struct format_started *started; /* NULL: not known */
+	uint32_t started_command;             /* its line, as a name */
+	format_sched_taker take;              /* NULL: they are kept */
 	void *take_ctx;
 	/* while writing */
 	struct trace_writer *to;
 	struct base_err *err;
 	enum base_status status;
 	uint64_t origin_ns, nr_lost, nr_guessed, nr_switches;
+	uint64_t nr_locks_used;
 	uint32_t nr_strings, nr_streams, nr_processes, next_token;
 	bool has_waking;
 	struct task *task;
 	size_t nr_tasks, task_capacity;
-	struct base_map by_tid;    /* -> index + 1 of task */
-	struct base_map processes; /* pid -> definition of its present image */
-	struct base_map contexts;  /* (type, number), (cpu, name) -> stream */
+	struct base_map by_tid;     /* -> index + 1 of task */
+	struct base_map processes;  /* pid -> definition of its present image */
+	struct base_map contexts;   /* (type, number), (cpu, name) -> stream */
+	struct base_map by_address; /* (pid, address) -> index of lock */
+	struct lock *lock;
+	size_t nr_locks, lock_capacity;
 	struct cpu *cpu;
 	size_t nr_cpus, cpu_capacity;
 };
@@ -61,6 +72,30 @@ struct format_sched *format_sched_new(void)
 	return s && !s->names ? format_sched_free(s) : s;
 }
 
+void format_sched_started(struct format_sched *s, const struct format_started *started)
+{
+	if (!started || !started->pid)
+		return;
+	s->started = started;
+	s->started_command =
+		format_sched_name(s, base_str_text(&started->command), started->command.length);
+}
+
+/* Does this image of the process have the program's name (the kernel keeps 15 characters of it)? */
+static bool kernel_is_started(const struct format_sched *s, uint32_t pid, const char *name)
+{
+	const char *line = s->started ? base_str_text(&s->started->command) : "";
+	size_t length = strcspn(line, " "), nr = strlen(name);
+	for (size_t i = length; i-- > 0;)
+		if (line[i] == '/') {
+			line += i + 1;
+			length -= i + 1;
+			break;
+		}
+	return s->started && pid == s->started->pid && nr &&
+	       (nr == length || (nr == COMM_MAX && nr < length)) && !strncmp(line, name, nr);
+}
+
 struct format_sched *format_sched_free(struct format_sched *s)
 {
 	if (!s)
@@ -68,9 +103,10 @@ struct format_sched *format_sched_free(struct format_sched *s)
 	base_free(s->event);
 	base_free(s->task);
 	base_free(s->cpu);
+	base_free(s->lock);
 	base_strtab_free(s->names);
 	struct base_map *maps[] = {
-		&s->pid_of, &s->name_of, &s->by_tid, &s->processes, &s->contexts};
+		&s->pid_of, &s->name_of, &s->by_tid, &s->processes, &s->contexts, &s->by_address};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	base_free(s);
@@ -200,9 +236,11 @@ static bool is_kernel_thread(const char *name)
 static uint32_t new_process(struct format_sched *s, uint32_t pid, uint32_t name, uint32_t parent)
 {
 	uint32_t id = ++s->nr_processes;
-	bool kernel = is_kernel_thread(base_strtab_get(s->names, name));
+	const char *text = base_strtab_get(s->names, name);
+	bool kernel = is_kernel_thread(text);
+	uint32_t command = kernel_is_started(s, pid, text) ? s->started_command : name;
 	PUT(s, 0, 0, process, .process = id, .parent = kernel ? 0 : parent, .pid = pid,
-		.name = name, .command = kernel ? 0 : name);
+		.name = name, .command = kernel ? 0 : command);
 	kernel_keep(s, base_map_put(&s->processes, 0, pid, id));
 	return id;
 }
@@ -439,6 +477,88 @@ static void on_call(struct format_sched *s, const struct format_sched_event *e, 
 		PUT(s, at, t->stream, call_end, .number = e->number, .result = (int64_t)e->value);
 }
 
+/* ---- locks ----------------------------------------------------------------------------------- */
+
+/* NULL: no memory. */
+static struct lock *kernel_lock_at(struct format_sched *s, const struct task *t, uint64_t address)
+{
+	uint64_t found;
+	if (base_map_get(&s->by_address, t->pid, address, &found))
+		return &s->lock[found];
+	kernel_keep(s, base_grow(&s->lock, &s->lock_capacity, s->nr_locks + 1, sizeof *s->lock));
+	kernel_keep(s, base_map_put(&s->by_address, t->pid, address, s->nr_locks));
+	if (s->status != BASE_OK)
+		return NULL;
+	struct lock *l = &s->lock[s->nr_locks++];
+	*l = (struct lock){.object = (uint32_t)s->nr_locks};
+	struct base_str name = {0};
+	base_str_addf(&name, "0x%" PRIx64, address); /* where it was made is not known */
+	uint32_t name_id = format_sched_name(s, base_str_text(&name), name.length);
+	base_str_fini(&name);
+	define_strings(s);
+	PUT(s, 0, 0, object, .object = l->object, .process = t->process, .type = TRACE_OBJECT_mutex,
+		.address = address, .name = name_id);
+	return l;
+}
+
+/* A thread of which only the locks are known begins with its first and ends with its last. */
+static void kernel_seen_at(struct format_sched *s, struct task *t, uint64_t at)
+{
+	if (!s->nr_switches && !t->on) {
+		if (t->tid == t->pid)
+			PUT(s, at, t->stream, process_begin, .token = 0);
+		PUT(s, at, t->stream, thread_begin, .token = 0);
+	}
+	t->on |= !s->nr_switches;
+	t->last_ns = at;
+}
+
+/* An unlock is told after it was done, so another thread may have the lock before: what it takes
+ * has been given back. (So is a mutex that its thread waits without, for a condition.) */
+static void kernel_take_lock(struct format_sched *s, struct lock *l, struct task *t, uint64_t at)
+{
+	uint64_t holder;
+	if (l->holder == t->tid) {
+		l->depth++;
+		return;
+	}
+	if (l->holder && base_map_get(&s->by_tid, 0, l->holder, &holder)) {
+		struct task *before = &s->task[holder - 1];
+		before->last_ns = before->last_ns + 1 < at ? at - 1 : before->last_ns;
+		PUT(s, before->last_ns, before->stream, lock_release, .object = l->object);
+	}
+	PUT(s, at, t->stream, lock_acquire, .object = l->object);
+	l->holder = t->tid;
+	l->depth = 1;
+}
+
+static void kernel_on_lock(struct format_sched *s, const struct format_sched_event *e, uint64_t at)
+{
+	struct task *t = task_of(s, e->actor);
+	struct lock *l = t ? kernel_lock_at(s, t, e->value) : NULL;
+	if (!l)
+		return;
+	kernel_seen_at(s, t, at);
+	if (e->kind == FORMAT_SCHED_lock_taken)
+		kernel_take_lock(s, l, t, at);
+	else if (e->kind == FORMAT_SCHED_lock_failed)
+		PUT(s, at, t->stream, lock_fail, .object = l->object);
+	else if (e->kind == FORMAT_SCHED_lock_wanted && l->holder && l->holder != t->tid)
+		PUT(s, at, t->stream, lock_wait, .object = l->object);
+	else if (e->kind == FORMAT_SCHED_lock_released && l->holder == t->tid && !--l->depth) {
+		PUT(s, at, t->stream, lock_release, .object = l->object);
+		l->holder = 0;
+	}
+}
+
+static void kernel_end_threads(struct format_sched *s)
+{
+	for (size_t i = 0; i < s->nr_tasks && !s->nr_switches; i++) {
+		const struct task *t = &s->task[i];
+		PUT(s, t->last_ns, t->stream, thread_end);
+	}
+}
+
 static void write_event(struct format_sched *s, const struct format_sched_event *e)
 {
 	uint64_t at = e->time_ns - s->origin_ns;
@@ -474,6 +594,12 @@ static void write_event(struct format_sched *s, const struct format_sched_event 
 	case FORMAT_SCHED_call_end:
 		on_call(s, e, at);
 		break;
+	case FORMAT_SCHED_lock_wanted:
+	case FORMAT_SCHED_lock_taken:
+	case FORMAT_SCHED_lock_failed:
+	case FORMAT_SCHED_lock_released:
+		kernel_on_lock(s, e, at);
+		break;
 	case FORMAT_SCHED_lost:
 		s->nr_lost += e->value;
 		break;
@@ -496,6 +622,7 @@ static void kernel_learn(struct format_sched *s, const struct format_sched_event
 {
 	s->has_waking |= e->kind == FORMAT_SCHED_waking;
 	s->nr_switches += e->kind == FORMAT_SCHED_switch;
+	s->nr_locks_used += e->kind == FORMAT_SCHED_lock_taken;
 	if (e->kind == FORMAT_SCHED_context_begin || e->kind == FORMAT_SCHED_context_end)
 		return;
 	if (e->kind != FORMAT_SCHED_exec && e->kind != FORMAT_SCHED_fork)
@@ -511,7 +638,10 @@ static void kernel_note(struct format_sched *s, struct base_str *notes)
 	base_str_add_count(&events, s->nr);
 	base_str_addf(notes, "%s events of %u threads\n", base_str_text(&events), s->nr_streams);
 	base_str_fini(&events);
-	if (!s->has_waking)
+	if (!s->nr_switches)
+		base_str_add(notes, "there are locks in it and no switches: how a thread waits for "
+				    "anything else is not known\n");
+	else if (!s->has_waking)
 		base_str_add(notes, "there is no sched_waking: wakers are taken from sched_wakeup, "
 				    "which some kernels run on the woken thread's processor\n");
 	format_note_count(notes, s->nr_lost, "the recorder lost %s events");
@@ -529,7 +659,7 @@ enum base_status format_sched_write(struct format_sched *s, struct trace_writer 
 		qsort(s->event, s->nr, sizeof *s->event, kernel_by_time);
 	for (size_t i = 0; i < s->nr && s->status == BASE_OK; i++)
 		kernel_learn(s, &s->event[i]);
-	if (s->status == BASE_OK && !s->nr_switches)
+	if (s->status == BASE_OK && !s->nr_switches && !s->nr_locks_used)
 		return base_fail(err, BASE_ERR_FOREIGN,
 			"there is no sched_switch in it: without, nobody can say who waited "
 			"(record sched:sched_switch and sched:sched_waking)");
@@ -537,6 +667,7 @@ enum base_status format_sched_write(struct format_sched *s, struct trace_writer 
 	define_strings(s);
 	for (size_t i = 0; i < s->nr && s->status == BASE_OK; i++)
 		write_event(s, &s->event[i]);
+	kernel_end_threads(s);
 	if (s->failed)
 		kernel_keep(s, BASE_ERR_NOMEM);
 	if (s->status == BASE_OK)

@@ -29,7 +29,13 @@ enum format_sched_kind {
 	FORMAT_SCHED_context_end,
 	FORMAT_SCHED_call_begin, /* actor enters system call `number` */
 	FORMAT_SCHED_call_end,   /* and leaves it; value is the result */
-	FORMAT_SCHED_lost,       /* so many events were lost before: value */
+	/* Of programs themselves, value is a mutex's address: actor wants it, has it, did not get it by
+	 * trying, has given it back. */
+	FORMAT_SCHED_lock_wanted,
+	FORMAT_SCHED_lock_taken,
+	FORMAT_SCHED_lock_failed,
+	FORMAT_SCHED_lock_released,
+	FORMAT_SCHED_lost, /* so many events were lost before: value. The last kind. */
 };
 struct format_sched_event {
 	uint64_t time_ns;
@@ -45,6 +51,9 @@ struct format_sched_event {
 struct format_sched;
 struct format_sched *format_sched_new(void);
 struct format_sched *format_sched_free(struct format_sched *s);
+/* The program that the recorder started (NULL: none is known), which outlives s. */
+struct format_started;
+void format_sched_started(struct format_sched *s, const struct format_started *started);
 /* The id of a name of that many bytes, or up to its first NUL. 0: none, or no memory. */
 uint32_t format_sched_name(struct format_sched *s, const char *text, size_t length);
 enum base_status format_sched_add(struct format_sched *s, const struct format_sched_event *e,
@@ -56,8 +65,8 @@ typedef enum base_status (*format_sched_taker)(void *ctx, const struct format_sc
 	size_t nr, const struct base_strtab *names, struct base_err *err);
 void format_sched_give_to(struct format_sched *s, format_sched_taker take, void *ctx);
 enum base_status format_sched_give(struct format_sched *s, struct base_err *err) BASE_MUST_CHECK;
-/* Sorts and writes all. ERR_FOREIGN when there is no switch at all: then nothing can be said about
- * waiting. Notes get what had to be guessed. */
+/* Sorts and writes all. ERR_FOREIGN when there is neither a switch nor a lock: then nothing can be said
+ * about waiting. Notes get what had to be guessed. */
 enum base_status format_sched_write(struct format_sched *s, struct trace_writer *to,
 	struct base_str *notes, struct base_err *err) BASE_MUST_CHECK;
 

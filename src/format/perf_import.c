@@ -18,6 +18,10 @@ enum {
 	HEADER_BYTES = 8 + 8 + 8 + 3 * SECTION_BYTES + 32,
 	FEATURES = 256,
 	FEATURE_TRACING_DATA = 1,
+	FEATURE_CMDLINE = 11,
+	WORDS_MAX = 256,
+	COMM_MAX = 15, /* the kernel keeps as much of a name */
+	COMMAND_BYTES_MAX = 1 << 16,
 	TRACING_BYTES_MAX = 64 << 20,
 	ATTR_SIZE_MIN = 64, /* PERF_ATTR_SIZE_VER0 */
 	ATTRS_MAX = 1 << 12,
@@ -36,6 +40,11 @@ struct attr {
 	uint64_t sample_type, read_format;
 	bool id_all;
 };
+struct words { /* of perf's own command line */
+	const char *word[WORDS_MAX];
+	unsigned nr, first; /* first: the program or an option of perf's */
+	char *text;
+};
 struct perf {
 	const struct format_source *from;
 	const struct format_import_options *opts;
@@ -48,6 +57,9 @@ struct perf {
 	size_t nr_types, type_capacity;
 	struct base_map type_of; /* tracepoint id -> index + 1 */
 	uint64_t data_offset, data_bytes;
+	uint8_t features[FEATURES / 8];
+	const struct words *looks_for; /* only which of these is executed; NULL: all is imported */
+	uint32_t started_pid, started_word;
 	uint64_t nr_other, nr_damaged, nr_compressed;
 	bool has_fork, has_exec, has_exit, cut;
 	ZSTD_DStream *unzstd; /* of perf record -z: one stream through all its records */
@@ -163,19 +175,77 @@ static enum base_status parse_tracing(struct perf *f, const uint8_t *bytes, size
 	return s;
 }
 
-static enum base_status read_tracing(struct perf *f, const uint8_t features[FEATURES / 8])
+static bool perf_import_has(const struct perf *f, unsigned feature)
+{
+	return f->features[feature / 8] & 1 << feature % 8;
+}
+
+/* The sections of the features that there are stand after the data, in their order. */
+static enum base_status perf_import_find_feature(
+	struct perf *f, unsigned feature, uint64_t *ret_offset, uint64_t *ret_bytes)
 {
 	uint8_t section[SECTION_BYTES];
-	if (!(features[0] & 1 << FEATURE_TRACING_DATA))
-		return base_fail(f->err, BASE_ERR_FOREIGN,
-			"there are no tracepoints in it: record with perf record -a -e "
-			"sched:sched_switch,sched:sched_waking");
-	/* the sections of the features stand after the data, in order; ours is bit 1 */
-	uint64_t at = f->data_offset + f->data_bytes + (features[0] & 1 ? SECTION_BYTES : 0);
+	uint64_t at = f->data_offset + f->data_bytes;
+	for (unsigned i = 0; i < feature; i++)
+		at += perf_import_has(f, i) ? SECTION_BYTES : 0u;
 	enum base_status s = perf_import_read_bytes(f, at, section, sizeof section);
 	if (s != BASE_OK)
 		return s;
-	uint64_t offset = perf_import_take(section, 8), length = perf_import_take(section + 8, 8);
+	*ret_offset = perf_import_take(section, 8);
+	*ret_bytes = perf_import_take(section + 8, 8);
+	return BASE_OK;
+}
+
+/* Number of words, and each with its length. */
+static void perf_import_split_words(struct words *w, const uint8_t *bytes, size_t length)
+{
+	struct bytes b = {.p = bytes, .end = bytes + length};
+	uint64_t nr = perf_import_number(&b, 4);
+	char *to = w->text;
+	for (uint64_t i = 0; i < nr && w->nr < WORDS_MAX; i++) {
+		uint64_t size = perf_import_number(&b, 4);
+		const uint8_t *text = perf_import_skip(&b, size);
+		if (b.failed || !memchr(text, 0, (size_t)size))
+			break;
+		size_t n = strlen((const char *)text) + 1; /* padding follows */
+		w->word[w->nr++] = memcpy(to, text, n);
+		to += n;
+		if (!strcmp(w->word[w->nr - 1], "--") && !w->first)
+			w->first = w->nr;
+	}
+}
+
+static enum base_status perf_import_read_words(struct perf *f, struct words *w)
+{
+	uint64_t offset, length;
+	if (!perf_import_has(f, FEATURE_CMDLINE))
+		return BASE_OK;
+	enum base_status s = perf_import_find_feature(f, FEATURE_CMDLINE, &offset, &length);
+	if (s != BASE_OK || length > COMMAND_BYTES_MAX)
+		return s;
+	uint8_t *bytes = base_alloc((size_t)length + 1);
+	w->text = base_alloc((size_t)length + 1);
+	s = bytes && w->text
+		    ? perf_import_read_bytes(f, offset, bytes, (size_t)length)
+		    : base_fail(f->err, BASE_ERR_NOMEM, "out of memory for a command line");
+	if (s == BASE_OK)
+		perf_import_split_words(w, bytes, (size_t)length);
+	if (!w->first)
+		w->first = 2; /* "perf record" */
+	base_free(bytes);
+	return s;
+}
+
+static enum base_status read_tracing(struct perf *f)
+{
+	if (!perf_import_has(f, FEATURE_TRACING_DATA))
+		return base_fail(f->err, BASE_ERR_FOREIGN,
+			"there are no tracepoints in it: record with perf record -a -e "
+			"sched:sched_switch,sched:sched_waking");
+	uint64_t offset, length;
+	enum base_status s = perf_import_find_feature(f, FEATURE_TRACING_DATA, &offset, &length);
+	if (s != BASE_OK)
+		return s;
 	if (length > TRACING_BYTES_MAX)
 		return base_fail(f->err, BASE_ERR_FOREIGN, "its tracing data has %llu bytes",
 			(unsigned long long)length);
@@ -264,7 +334,8 @@ static enum base_status perf_import_read_header(struct perf *f)
 	}
 	s = read_attrs(f, perf_import_take(h + 24, 8), perf_import_take(h + 32, 8),
 		perf_import_take(h + 16, 8));
-	return s == BASE_OK ? read_tracing(f, h + 72) : s;
+	memcpy(f->features, h + 72, sizeof f->features);
+	return s == BASE_OK ? read_tracing(f) : s;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -410,11 +481,38 @@ static enum base_status add_task(struct perf *f, const uint8_t *p, size_t length
 	return format_sched_add(f->sched, &e, f->err);
 }
 
+/* What perf's child becomes by exec, which is called perf-exec until then: BASE_END when it is one of
+ * the words. */
+static enum base_status perf_import_look(
+	struct perf *f, const uint8_t *p, size_t length, unsigned misc)
+{
+	const struct words *w = f->looks_for;
+	if (length < 9 || !memchr(p + 8, 0, length - 8))
+		return BASE_OK;
+	const char *name = (const char *)p + 8;
+	uint32_t pid = (uint32_t)perf_import_take(p, 4);
+	if (!strcmp(name, "perf-exec"))
+		f->started_pid = pid;
+	if (!(misc & MISC_COMM_EXEC) || !pid || pid != f->started_pid)
+		return BASE_OK;
+	for (unsigned i = w->first; *name && i < w->nr; i++) {
+		const char *slash = strrchr(w->word[i], '/');
+		if (*w->word[i] == '-' ||
+			strncmp(slash ? slash + 1 : w->word[i], name, COMM_MAX) != 0)
+			continue;
+		f->started_word = i;
+		return BASE_END;
+	}
+	return BASE_OK;
+}
+
 static enum base_status perf_import_add_record(
 	struct perf *f, uint32_t type, unsigned misc, const uint8_t *p, size_t length)
 {
 	struct format_sched_event lost = {
 		.kind = FORMAT_SCHED_lost, .time_ns = UINT64_MAX, .actor = FORMAT_SCHED_UNKNOWN};
+	if (f->looks_for)
+		return type == PERF_RECORD_COMM ? perf_import_look(f, p, length, misc) : BASE_OK;
 	switch (type) {
 	case PERF_RECORD_SAMPLE:
 		return perf_import_add_sample(f, p, length);
@@ -556,14 +654,53 @@ static void perf_import_note(struct perf *f, struct trace_writer *to, struct bas
 	trace_writer_count(to, TRACE_DIAG_import_cut, f->cut);
 }
 
+static void perf_import_fini(struct perf *f)
+{
+	format_sched_free(f->sched);
+	ZSTD_freeDStream(f->unzstd);
+	base_free(f->unpacked);
+	base_free(f->attr);
+	base_free(f->type);
+	base_map_fini(&f->attr_of);
+	base_map_fini(&f->type_of);
+}
+
+/* The program among the words of perf's command line, whose options only perf knows: the one that
+ * its child becomes. */
+enum base_status format_started_perf(
+	const struct format_source *from, struct format_started *ret, struct base_err *err)
+{
+	struct words w = {0};
+	struct format_import_options none = {0};
+	struct perf f = {.from = from, .opts = &none, .err = err, .looks_for = &w};
+	enum base_status s = perf_import_read_header(&f);
+	if (s == BASE_OK)
+		s = perf_import_read_words(&f, &w);
+	if (s == BASE_OK && w.nr)
+		s = read_data(&f);
+	if (s == BASE_END) {
+		char *word[WORDS_MAX + 1] = {0};
+		for (uint32_t i = f.started_word; i < w.nr; i++)
+			word[i - f.started_word] = (char *)(uintptr_t)w.word[i];
+		base_str_add_command(&ret->command, word);
+		ret->pid = f.started_pid;
+		s = BASE_OK;
+	}
+	base_free(w.text);
+	perf_import_fini(&f);
+	return s;
+}
+
 enum base_status format_import_perf(const struct format_source *from, struct trace_writer *to,
 	const struct format_import_options *opts, struct base_str *notes, struct base_err *err)
 {
 	struct perf f = {.from = from, .opts = opts, .err = err, .sched = format_sched_new()};
 	enum base_status s = f.sched ? perf_import_read_header(&f)
 				     : base_fail(err, BASE_ERR_NOMEM, "out of memory for events");
-	if (s == BASE_OK)
+	if (s == BASE_OK) {
+		format_sched_started(f.sched, opts->started);
 		s = read_data(&f);
+	}
 	if (s == BASE_OK)
 		s = format_sched_write(f.sched, to, notes, err);
 	if (s == BASE_ERR_FOREIGN && f.nr_compressed)
@@ -572,12 +709,6 @@ enum base_status format_import_perf(const struct format_source *from, struct tra
 			"unpacked: record without -z");
 	if (s == BASE_OK)
 		perf_import_note(&f, to, notes);
-	format_sched_free(f.sched);
-	ZSTD_freeDStream(f.unzstd);
-	base_free(f.unpacked);
-	base_free(f.attr);
-	base_free(f.type);
-	base_map_fini(&f.attr_of);
-	base_map_fini(&f.type_of);
+	perf_import_fini(&f);
 	return s;
 }

@@ -4,7 +4,8 @@
  *
  * By waiting: as Go's block and mutex profiles (contentions/count, delay/nanoseconds), a sample a
  * (thread, what was waited for, call path), with the code's addresses, files and lines. By the
- * path: critical_path/nanoseconds; the frames are program, role, state and function.
+ * path: critical_path/nanoseconds; the frames are program, role, state, callers and function. By
+ * processor time: samples/count, cpu/nanoseconds, as Go's CPU profiles.
  */
 #include "format/private.h"
 #include "format/wire.h"
@@ -72,7 +73,9 @@ struct pprof {
 	struct format_threads threads;
 	struct base_str tables, message, part, label;
 	uint64_t nr_functions, nr_locations;
-	bool by_path, failed;
+	uint64_t period_ns;
+	enum format_weight by;
+	bool failed;
 };
 
 static uint64_t pprof_string_of(struct pprof *w, const char *text)
@@ -209,6 +212,16 @@ static enum base_status pprof_add_value(struct pprof *w, double ns)
 	return BASE_OK;
 }
 
+/* The callers of a stack, leaf first. */
+static void pprof_add_callers(struct pprof *w, struct base_str *sample, uint32_t stack)
+{
+	const struct trace_defs *d = w->defs;
+	for (unsigned i = 0; stack && stack < d->nr_stacks && i < DEPTH_MAX;
+		i++, stack = d->stacks[stack].parent)
+		format_wire_number(
+			sample, SAMPLE_LOCATION, location_of_site(w, d->stacks[stack].site));
+}
+
 static bool pprof_is_waiting(enum format_slice_kind k)
 {
 	return k != FORMAT_SLICE_none && k != FORMAT_SLICE_hold && k != FORMAT_SLICE_state;
@@ -218,19 +231,15 @@ static enum base_status pprof_add_wait(
 	void *ctx, const struct format_slice *s, struct base_err *err)
 {
 	struct pprof *w = ctx;
-	const struct trace_defs *d = w->defs;
 	struct base_str what = {0}, sample = {0};
 	(void)err;
 	if (!pprof_is_waiting(s->kind))
 		return BASE_OK;
-	format_slice_label(&what, d, s);
+	format_slice_label(&what, w->defs, s);
 	uint32_t stack = s->stack;
 	if (!stack && s->site)
 		format_wire_number(&sample, SAMPLE_LOCATION, location_of_site(w, s->site));
-	for (unsigned i = 0; stack && stack < d->nr_stacks && i < DEPTH_MAX;
-		i++, stack = d->stacks[stack].parent)
-		format_wire_number(
-			&sample, SAMPLE_LOCATION, location_of_site(w, d->stacks[stack].site));
+	pprof_add_callers(w, &sample, stack);
 	if (!sample.length)
 		format_wire_number(
 			&sample, SAMPLE_LOCATION, location_of_text(w, base_str_text(&what)));
@@ -246,18 +255,21 @@ static enum base_status pprof_add_wait(
 	return pprof_add_value(w, (double)(s->end_ns - s->begin_ns));
 }
 
-/* chain: what was inlined in the function; 0: nothing. */
-static enum base_status add_path_value(struct pprof *w, const struct graph_path_state *p,
-	const char *function, uint32_t chain, double ns)
+/* p NULL: of the state alone. */
+static enum base_status add_path_value(struct pprof *w, const struct graph_path_state *at,
+	const struct model_call_path *p, double ns)
 {
-	const struct model_actor *a = model_actor(w->in->model, p->actor);
+	const struct model_actor *a = model_actor(w->in->model, at->actor);
 	struct base_str sample = {0};
-	if (function)
+	if (p) {
+		const char *name = *p->function ? p->function : p->where;
 		format_wire_number(&sample, SAMPLE_LOCATION,
-			chain ? location_of_chain(w, function, chain)
-			      : location_of_text(w, function));
+			p->chain ? location_of_chain(w, name, p->chain)
+				 : location_of_text(w, name));
+		pprof_add_callers(w, &sample, p->stack);
+	}
 	format_wire_number(&sample, SAMPLE_LOCATION,
-		location_of_text(w, model_state(w->in->model, p->state)->name));
+		location_of_text(w, model_state(w->in->model, at->state)->name));
 	format_wire_number(&sample, SAMPLE_LOCATION, location_of_text(w, a->group));
 	pprof_add_label(w, &sample, "thread", a->name);
 	base_str_reset(&w->label);
@@ -267,18 +279,20 @@ static enum base_status add_path_value(struct pprof *w, const struct graph_path_
 	return pprof_add_value(w, ns);
 }
 
-static enum base_status add_path_function(struct pprof *w, const struct graph_path_state *p,
-	const struct model_function_share *f, double running_ns)
+struct pprof_state {
+	struct pprof *w;
+	const struct graph_path_state *at;
+	double running_ns, rest_ns;
+	enum base_status status;
+};
+
+static bool pprof_add_call_path(void *ctx, const struct model_call_path *p)
 {
-	const char *name = *f->function ? f->function : f->where;
-	double own = f->share;
-	enum base_status s = BASE_OK;
-	for (size_t i = 0; s == BASE_OK && i < f->nr_inlined; i++) {
-		const struct model_inlined_share *in = &f->inlined[i];
-		s = add_path_value(w, p, name, in->chain, running_ns * in->share);
-		own -= in->share;
-	}
-	return s == BASE_OK && own > 0 ? add_path_value(w, p, name, 0, running_ns * own) : s;
+	struct pprof_state *to = ctx;
+	double ns = to->running_ns * p->share;
+	to->rest_ns -= ns;
+	to->status = add_path_value(to->w, to->at, p, ns);
+	return to->status == BASE_OK;
 }
 
 static enum base_status pprof_add_path(struct pprof *w)
@@ -287,17 +301,39 @@ static enum base_status pprof_add_path(struct pprof *w)
 	enum base_status s = graph_lane(model_graph(w->in->model), 0, &lane, w->err);
 	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++) {
 		const struct graph_path_state *p = &lane.state[i];
-		size_t nr;
-		const struct model_function_share *f = model_functions(w->in->model, p->state, &nr);
-		double running_ns = p->path_ns - p->latency_ns - p->unexplained_ns;
-		double rest_ns = p->path_ns;
-		for (size_t k = 0; s == BASE_OK && running_ns > 0 && k < nr; k++) {
-			s = add_path_function(w, p, &f[k], running_ns);
-			rest_ns -= running_ns * f[k].share;
-		}
-		if (s == BASE_OK && rest_ns >= 1)
-			s = add_path_value(w, p, NULL, 0, rest_ns);
+		struct pprof_state to = {.w = w,
+			.at = p,
+			.running_ns = p->path_ns - p->latency_ns - p->unexplained_ns,
+			.rest_ns = p->path_ns};
+		if (to.running_ns > 0)
+			model_each_call_path(w->in->model, p->state, pprof_add_call_path, &to);
+		s = to.status;
+		if (s == BASE_OK && to.rest_ns >= 1)
+			s = add_path_value(w, p, NULL, to.rest_ns);
 	}
+	return s;
+}
+
+static enum base_status pprof_add_cpu(struct pprof *w, const struct format_options *opts)
+{
+	struct format_samples l = {0};
+	enum base_status s = format_samples_init(&l, w->in, opts, w->err);
+	for (size_t i = 0; s == BASE_OK && i < l.nr; i++) {
+		struct base_str sample = {0};
+		if (l.sample[i].site)
+			format_wire_number(
+				&sample, SAMPLE_LOCATION, location_of_site(w, l.sample[i].site));
+		pprof_add_callers(w, &sample, l.sample[i].stack);
+		base_str_reset(&w->label);
+		format_thread_name(&w->label, &w->threads, l.sample[i].stream);
+		pprof_add_label(w, &sample, "thread", base_str_text(&w->label));
+		base_str_reset(&w->label);
+		base_str_add_bytes(&w->label, base_str_text(&sample), sample.length);
+		w->label.failed |= sample.failed;
+		base_str_fini(&sample);
+		s = pprof_add_value(w, (double)w->period_ns);
+	}
+	format_samples_fini(&l);
 	return s;
 }
 
@@ -339,30 +375,35 @@ static void pprof_add_samples(struct pprof *w, struct base_str *out)
 			continue;
 		base_str_reset(&w->message);
 		base_str_add(&w->message, base_strtab_get(w->stacks, id));
-		if (!w->by_path)
+		if (w->by != FORMAT_WEIGHT_path)
 			format_wire_number(&w->message, SAMPLE_VALUE, w->stack[id].nr);
 		format_wire_number(&w->message, SAMPLE_VALUE, (uint64_t)ns);
 		format_wire_message(out, PROFILE_SAMPLE, &w->message);
 	}
 }
 
+static const struct pprof_weight { /* what its values are called; count NULL: has none */
+	const char *count, *time, *period, *period_unit;
+} pprof_weight[] = {
+	[FORMAT_WEIGHT_path] = {NULL, "critical_path", "critical_path", "nanoseconds"},
+	[FORMAT_WEIGHT_wait] = {"contentions", "delay", "contentions", "count"},
+	[FORMAT_WEIGHT_cpu] = {"samples", "cpu", "cpu", "nanoseconds"},
+};
+
 static void pprof_assemble(struct pprof *w, struct base_str *out)
 {
+	const struct pprof_weight *by = &pprof_weight[w->by];
 	uint64_t origin_ns = trace_reader_info(w->in->reader)->origin_unix_ns;
-	if (w->by_path) {
-		pprof_add_type(w, out, PROFILE_SAMPLE_TYPE, "critical_path", "nanoseconds");
-	} else {
-		pprof_add_type(w, out, PROFILE_SAMPLE_TYPE, "contentions", "count");
-		pprof_add_type(w, out, PROFILE_SAMPLE_TYPE, "delay", "nanoseconds");
-	}
+	if (by->count)
+		pprof_add_type(w, out, PROFILE_SAMPLE_TYPE, by->count, "count");
+	pprof_add_type(w, out, PROFILE_SAMPLE_TYPE, by->time, "nanoseconds");
 	pprof_add_samples(w, out);
 	add_mappings(w, out);
 	base_str_add_bytes(out, base_str_text(&w->tables), w->tables.length);
 	format_wire_number(out, PROFILE_TIME, origin_ns);
 	format_wire_number(out, PROFILE_DURATION, model_last_ns(w->in->model));
-	pprof_add_type(w, out, PROFILE_PERIOD_TYPE, w->by_path ? "critical_path" : "contentions",
-		w->by_path ? "nanoseconds" : "count");
-	format_wire_number(out, PROFILE_PERIOD, 1);
+	pprof_add_type(w, out, PROFILE_PERIOD_TYPE, by->period, by->period_unit);
+	format_wire_number(out, PROFILE_PERIOD, w->by == FORMAT_WEIGHT_cpu ? w->period_ns : 1);
 	format_wire_number(out, PROFILE_COMMENT, pprof_string_of(w, w->in->tool));
 	for (uint32_t i = 0; i < base_strtab_count(w->strings); i++)
 		format_wire_text(out, PROFILE_STRING, base_strtab_get(w->strings, i));
@@ -406,14 +447,17 @@ enum base_status format_export_pprof(const struct format_input *in,
 		.err = err,
 		.strings = base_strtab_new(),
 		.stacks = base_strtab_new(),
-		.by_path = opts->weight == FORMAT_WEIGHT_path,
+		.by = opts->weight,
+		.period_ns = format_sample_period_ns(in),
 	};
 	struct base_str profile = {0};
 	enum base_status s = !w.strings || !w.stacks ? format_no_memory(err)
 						     : format_threads_init(&w.threads, in, err);
 	if (s == BASE_OK)
-		s = w.by_path ? pprof_add_path(&w)
-			      : format_timeline(in, opts, pprof_add_wait, &w, err);
+		s = w.by == FORMAT_WEIGHT_path ? pprof_add_path(&w)
+		    : w.by == FORMAT_WEIGHT_cpu
+			    ? pprof_add_cpu(&w, opts)
+			    : format_timeline(in, opts, pprof_add_wait, &w, err);
 	if (s == BASE_OK) {
 		pprof_assemble(&w, &profile);
 		s = profile.failed ? format_no_memory(err) : write_compressed(&w, &profile);

@@ -104,6 +104,7 @@ struct format_samples { /* those of the window, sorted by stream and time */
 enum base_status format_samples_init(struct format_samples *l, const struct format_input *in,
 	const struct format_options *opts, struct base_err *err) BASE_MUST_CHECK;
 void format_samples_fini(struct format_samples *l);
+uint64_t format_sample_period_ns(const struct format_input *in); /* between two, of a thread */
 /* Its call path and what is inlined, outermost first; 0: nothing is known. */
 enum { FORMAT_FRAMES_MAX = 128 };
 size_t format_sample_frames(const struct format_input *in, const struct format_sample *sample,
@@ -146,11 +147,15 @@ void format_path_fini(struct format_path *p);
 		struct base_err *err) BASE_MUST_CHECK;
 #include "format/formats.def"
 
-#define IMPORT(name, flags, doc)                                                                   \
+#define IMPORT(name, flags, started, doc)                                                          \
 	enum base_status format_import_##name(const struct format_source *from,                    \
 		struct trace_writer *to, const struct format_import_options *opts,                 \
 		struct base_str *notes, struct base_err *err) BASE_MUST_CHECK;
 #include "format/imports.def"
+enum base_status format_started_ctf(const struct format_source *from, struct format_started *ret,
+	struct base_err *err) BASE_MUST_CHECK;
+enum base_status format_started_perf(const struct format_source *from, struct format_started *ret,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* A line of the notes when n is not zero; its %s is the number. */
 void format_note_count(struct base_str *notes, uint64_t n, const char *fmt);

@@ -2,7 +2,9 @@
 /* samples.c - where threads were when they were sampled. */
 #include "format/private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int samples_by_stream(const void *a, const void *b)
 {
@@ -57,4 +59,17 @@ size_t format_sample_frames(const struct format_input *in, const struct format_s
 	for (unsigned i = 0; i < nr_site; i++)
 		ret[nr++] = site[i];
 	return nr;
+}
+
+uint64_t format_sample_period_ns(const struct format_input *in)
+{
+	const uint64_t usual_ns = 1000000; /* of traces that do not say */
+	const struct trace_defs *d = trace_reader_defs(in->reader);
+	unsigned long long hz = 0;
+	for (uint32_t i = 1; i < d->nr_costs; i++)
+		if (!strcmp(trace_text_of(d, d->costs[i].name), TRACE_COST_SAMPLES) &&
+			sscanf(trace_text_of(d, d->costs[i].method), TRACE_COST_SAMPLES_METHOD,
+				&hz) != 1)
+			hz = 0;
+	return hz ? 1000000000 / hz : usual_ns;
 }

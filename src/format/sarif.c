@@ -56,42 +56,47 @@ static void add_uri(struct base_str *o, const char *file)
 	base_str_fini(&uri);
 }
 
-static void sarif_add_place(struct base_str *o, const struct format_sarif_place *p)
+/* A place that is not known is the program's first line: a location needs a file and a line. */
+static void sarif_add_place(struct format_sarif *s, const struct format_sarif_place *p)
 {
-	bool any = false;
-	base_str_add(o, "{");
-	if (p->file && *p->file) {
-		base_str_add(o, "\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
-		add_uri(o, p->file);
-		base_str_add(o, "}");
-		if (p->line)
-			base_str_addf(o, ",\"region\":{\"startLine\":%" PRIu64 "}", p->line);
-		base_str_add(o, "}");
-		any = true;
-	}
+	struct base_str *o = &s->text;
+	bool known = p->file && *p->file;
+	base_str_add(o, "{\"physicalLocation\":{\"artifactLocation\":{\"uri\":");
+	add_uri(o, known ? p->file : s->program ? s->program : "program");
+	base_str_addf(
+		o, "},\"region\":{\"startLine\":%" PRIu64 "}}", known && p->line ? p->line : 1);
 	if (p->function && *p->function) {
-		base_str_add(o, any ? ",\"logicalLocations\":[{\"kind\":\"function\",\"name\":"
-				    : "\"logicalLocations\":[{\"kind\":\"function\",\"name\":");
+		base_str_add(o, ",\"logicalLocations\":[{\"kind\":\"function\",\"name\":");
 		format_json_text(o, p->function);
 		base_str_add(o, "}]");
-		any = true;
 	}
 	if (p->text) {
-		base_str_add(o, any ? ",\"message\":{\"text\":" : "\"message\":{\"text\":");
+		base_str_add(o, ",\"message\":{\"text\":");
 		format_json_text(o, p->text);
 		base_str_add(o, "}");
 	}
 	base_str_add(o, "}");
 }
 
-static void sarif_add_flow(struct base_str *o, const struct format_sarif_flow *f)
+/* The n-th result of one fingerprint has another: who reads them takes equal ones for one. */
+static uint64_t sarif_fingerprint(struct format_sarif *s, uint64_t fingerprint)
 {
+	uint64_t nr = 0;
+	base_map_get(&s->seen, 0, fingerprint, &nr);
+	if (base_map_put(&s->seen, 0, fingerprint, nr + 1) != BASE_OK)
+		s->text.failed = true;
+	return nr ? base_hash_u64(fingerprint + nr) : fingerprint;
+}
+
+static void sarif_add_flow(struct format_sarif *s, const struct format_sarif_flow *f)
+{
+	struct base_str *o = &s->text;
 	base_str_add(o, "{\"id\":");
 	format_json_text(o, f->thread);
 	base_str_add(o, ",\"locations\":[");
 	for (size_t i = 0; i < f->nr_steps && i < FORMAT_SARIF_STEPS_MAX; i++) {
 		base_str_add(o, i ? ",{\"location\":" : "{\"location\":");
-		sarif_add_place(o, &f->step[i]);
+		sarif_add_place(s, &f->step[i]);
 		base_str_add(o, "}");
 	}
 	base_str_add(o, "]}");
@@ -112,16 +117,19 @@ void format_sarif_result(struct format_sarif *s, const struct format_sarif_resul
 		level[r->level]);
 	format_json_text(o, r->text);
 	base_str_add(o, "},\"locations\":[");
-	if (r->place)
-		sarif_add_place(o, r->place);
+	sarif_add_place(s, r->place ? r->place : &(struct format_sarif_place){0});
 	base_str_add(o, "]");
 	for (size_t i = 0; i < r->nr_flows; i++) {
 		base_str_add(o, i ? "," : ",\"codeFlows\":[{\"threadFlows\":[");
-		sarif_add_flow(o, &r->flow[i]);
+		sarif_add_flow(s, &r->flow[i]);
 	}
 	base_str_add(o, r->nr_flows ? "]}]" : "");
-	base_str_addf(o, ",\"partialFingerprints\":{\"longpole/v1\":\"%016" PRIx64 "\"}}",
-		r->fingerprint);
+	/* (the second key is the one that GitHub looks at) */
+	uint64_t fingerprint = sarif_fingerprint(s, r->fingerprint);
+	base_str_addf(o,
+		",\"partialFingerprints\":{\"longpole/v1\":\"%016" PRIx64
+		"\",\"primaryLocationLineHash\":\"%016" PRIx64 ":1\"}}",
+		fingerprint, fingerprint);
 }
 
 void format_sarif_end(struct format_sarif *s)
@@ -135,6 +143,7 @@ void format_sarif_end(struct format_sarif *s)
 void format_sarif_fini(struct format_sarif *s)
 {
 	base_str_fini(&s->text);
+	base_map_fini(&s->seen);
 }
 
 bool format_sarif_parse_place(
@@ -209,14 +218,15 @@ static void add_pole(struct format_sarif *s, const struct format_input *in,
 	struct base_str text = {0}, buf = {0};
 	struct format_sarif_place place;
 	bool found = format_sarif_parse_place(st->where, &buf, &place);
+	uint64_t hash = sarif_hash_of(RULE_POLE, a->group);
+	hash = sarif_hash_of(sarif_hash_of(hash, st->name), st->where);
 	base_str_addf(&text, "%.1f %% of the critical path: %s, %s", 100 * p->path_ns / length_ns,
 		a->group, st->name);
 	format_sarif_result(s, &(struct format_sarif_result){.rule = RULE_POLE,
 				       .level = FORMAT_SARIF_note,
 				       .text = base_str_text(&text),
 				       .place = found ? &place : NULL,
-				       .fingerprint = sarif_hash_of(
-					       sarif_hash_of(RULE_POLE, a->group), st->name)});
+				       .fingerprint = hash});
 	s->text.failed |= text.failed || buf.failed;
 	base_str_fini(&text);
 	base_str_fini(&buf);
@@ -235,6 +245,7 @@ enum base_status format_export_sarif(const struct format_input *in,
 	if (st != BASE_OK)
 		return st;
 	format_sarif_begin(&s, in->tool, rules, BASE_COUNT(rules));
+	s.program = in->name;
 	for (size_t i = 0; i < nr; i++)
 		sarif_add_finding(&s, &finding[i]);
 	for (size_t i = 0; i < lane.nr_states && i < POLES_MAX && lane.length_ns > 0; i++)

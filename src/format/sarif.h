@@ -41,11 +41,15 @@ struct format_sarif_result {
 	const struct format_sarif_place *place; /* where; may be NULL */
 	const struct format_sarif_flow *flow;
 	size_t nr_flows;
-	uint64_t fingerprint; /* equal in every run of the same finding: of names, not of addresses
-			       */
+	uint64_t fingerprint; /* equal in every run of the same finding: of names, not of addresses.
+			       * Of several equal ones each gets another. */
 };
 struct format_sarif {
 	struct base_str text; /* the document; text.failed: no memory */
+	/* A file that stands for places that are not known; NULL: "program". Readers as GitHub
+	 * refuse a document with a result that is nowhere. */
+	const char *program;
+	struct base_map seen; /* fingerprint -> how often */
 	const struct format_sarif_rule *rule;
 	size_t nr_rules, nr_results, nr_left_out;
 };

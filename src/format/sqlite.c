@@ -182,11 +182,6 @@ static void add_diagnostics(struct database *w)
 
 static void add_definitions(struct database *w)
 {
-	static const char *const type[] = {
-#define X(name, t) t,
-		TRACE_OBJECT_TYPES(X)
-#undef X
-	};
 	const struct trace_defs *d = w->defs;
 	struct base_str command = {0};
 	for (uint32_t i = 1; i < d->nr_processes; i++) {
@@ -216,8 +211,8 @@ static void add_definitions(struct database *w)
 		const struct trace_object *o = &d->objects[i];
 		if (o->object)
 			sqlite_add_row(w, TABLE_object, "iitiit", (uint64_t)i, (uint64_t)o->process,
-				o->type < TRACE_OBJECT_NR ? type[o->type] : "object", o->address,
-				o->capacity, sqlite_clean(w, trace_text_of(d, o->name)));
+				trace_object_type_text(o->type), o->address, o->capacity,
+				sqlite_clean(w, trace_text_of(d, o->name)));
 	}
 }
 

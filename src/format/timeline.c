@@ -36,17 +36,12 @@ struct timeline {
 
 static void add_object(struct base_str *out, const struct trace_defs *d, uint32_t object)
 {
-	static const char *const type[] = {
-#define X(name, t) t,
-		TRACE_OBJECT_TYPES(X)
-#undef X
-	};
 	const struct trace_object *o = &d->objects[object && object < d->nr_objects ? object : 0];
 	if (!d->nr_objects || !object || object >= d->nr_objects) {
 		base_str_add(out, "?");
 		return;
 	}
-	base_str_add(out, o->type < TRACE_OBJECT_NR ? type[o->type] : "object");
+	base_str_add(out, trace_object_type_text(o->type));
 	if (o->name) {
 		base_str_add(out, " ");
 		format_clean_add(out, trace_text_of(d, o->name));

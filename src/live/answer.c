@@ -84,15 +84,8 @@ static void add_to(struct live_row *row, const struct graph_path_state *st, bool
 
 static bool answer_is_connection(const struct trace_defs *d, uint32_t object)
 {
-	static const bool is[TRACE_OBJECT_NR] = {
-		[TRACE_OBJECT_pipe] = true,
-		[TRACE_OBJECT_socket] = true,
-		[TRACE_OBJECT_listener] = true,
-		[TRACE_OBJECT_message_queue] = true,
-		[TRACE_OBJECT_sysv_messages] = true,
-	};
-	uint64_t type = trace_def_object(d, object)->type;
-	return object && type < TRACE_OBJECT_NR && is[type];
+	return object && model_object_is((enum trace_object_type)trace_def_object(d, object)->type,
+				 MODEL_TRAIT_connects);
 }
 
 /* The rows of an actor's group in a state. Made once: many paths go the same ways. */
@@ -103,12 +96,13 @@ static const struct answer_place *answer_place_of(struct answer *a, struct model
 	if (base_map_get(&a->places, group, st->state, &at))
 		return &a->place[at];
 	const struct model_state *state = model_state(m, st->state);
-	struct base_str process = {0}, name = {0}, where = {0}, object = {0};
+	struct base_str process = {0}, name = {0}, where = {0}, object = {0}, had = {0};
 	model_add_group_name(m, st->actor, &process);
-	model_add_state_name(m, st->state, &name);
+	if (model_add_state_name(m, st->state, &name) == MODEL_CAUSE_processor_had)
+		model_add_state_argument(m, st->state, MODEL_ARGUMENT_program, &had);
 	model_add_state_where(m, st->state, &where);
 	uint32_t p = answer_intern(a, &process), n = answer_intern(a, &name),
-		 w = answer_intern(a, &where);
+		 w = answer_intern(a, &where), h = answer_intern(a, &had);
 	struct answer_place place = {
 		.state = answer_row_of(a, &a->state, p, n, w, state->kind),
 		.process = answer_row_of(a, &a->process, p, 0, 0, 0),
@@ -126,6 +120,7 @@ static const struct answer_place *answer_place_of(struct answer *a, struct model
 		answer_keep(a, base_map_put(&a->places, group, st->state, a->nr_places));
 	if (a->status != BASE_OK)
 		return NULL;
+	a->state.row[place.state].had = base_strtab_get(a->texts, h);
 	a->place[a->nr_places] = place;
 	return &a->place[a->nr_places++];
 }

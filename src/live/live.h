@@ -18,6 +18,7 @@ struct live_row {
 				not apply */
 	const char *name;    /* state, or connection; "": a process */
 	const char *where;
+	const char *had; /* who had the processor that it waits for; NULL, "": it does not */
 	enum model_state_kind kind; /* of a state */
 	double path_ns, unexplained_ns, latency_ns, waiting_ns;
 	uint64_t visits;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cdat_text.c - appendix C's trace records, the tagged report, JSON. */
 #include "memory/cdat.h"
+#include "base/column.h"
 #include "base/json.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 static const struct {
 	const char *name, *line;
@@ -78,41 +78,86 @@ void memory_cdat_detailed_line(
 /* ---- the tagged report ----------------------------------------------------------------------- */
 
 static const char *const stream_name[] = {"data", "instruction", "I/O"};
-static const char *const stream_key[] = {"data", "instructions", "io"};
 static const char *const type_name[MEMORY_CDAT_TYPES] = {"read_shar", "read_shar_or_priv",
 	"read_priv_own", "req_inv", "read_current", "write_purge", "write_back", "update_tag", ""};
 static const char *const home_name[] = {"local", "remote"};
 static const char *const copies_name[] = {"none", "local", "home", "remote"};
 static const char *const status_name[] = {"idle", "shared", "exclusive", "dirty"};
 
-struct flow_figure {
-	const char *name, *key;
-	size_t offset;
-};
-static const struct flow_figure flow_figure[] = {
-	{"hits", "hits", offsetof(struct memory_cdat_flow, hits)},
-	{"misses", "misses", offsetof(struct memory_cdat_flow, misses)},
-	{"satisfied locally", "local", offsetof(struct memory_cdat_flow, local)},
-	{"satisfied from a remote node", "remote", offsetof(struct memory_cdat_flow, remote)},
-	{"from a local memory bank", "local_memory",
-		offsetof(struct memory_cdat_flow, local_memory)},
-	{"from a local cache", "local_cache", offsetof(struct memory_cdat_flow, local_cache)},
-	{"from a remote memory bank", "remote_memory",
-		offsetof(struct memory_cdat_flow, remote_memory)},
-	{"from a remote cache", "remote_cache", offsetof(struct memory_cdat_flow, remote_cache)},
-	{"hits that needed ownership", "upgrades", offsetof(struct memory_cdat_flow, upgrades)},
-	{"hits in the second level", "second_level_hits",
-		offsetof(struct memory_cdat_flow, second_hits)},
-	{"hits in the third level", "third_level_hits",
-		offsetof(struct memory_cdat_flow, third_hits)},
-	{"hits in the interconnect cache", "interconnect_cache_hits",
-		offsetof(struct memory_cdat_flow, interconnect_hits)},
-};
-
-static uint64_t figure(const struct memory_cdat_flow *f, size_t i)
+static uint64_t all_transactions(const struct memory_cdat_phase *p)
 {
-	return *(const uint64_t *)(const void *)((const char *)f + flow_figure[i].offset);
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < MEMORY_CDAT_CODES; i++)
+		sum += p->transactions[i];
+	return sum;
 }
+
+static json_t *by_type_json(const struct memory_cdat_phase *p)
+{
+	json_t *o = json_object();
+	for (unsigned i = 0; i < MEMORY_CDAT_CODES; i++)
+		if (p->transactions[i])
+			json_object_set_new(
+				o, code_table[i].name, base_json_u64(p->transactions[i]));
+	return o;
+}
+
+struct cdat_state {
+	const char *type, *home, *copies, *status;
+	uint64_t count;
+};
+static json_t *cdat_text_states_json(
+	const struct memory_cdat_state_table *t, const struct base_table *table)
+{
+	json_t *list = json_array();
+	for (unsigned type = 0; type < MEMORY_CDAT_TYPES; type++)
+		for (unsigned h = 0; h < 2; h++)
+			for (unsigned c = 0; c < 4; c++)
+				for (unsigned s = 0; s < 4; s++) {
+					struct cdat_state state = {type_name[type], home_name[h],
+						copies_name[c], status_name[s],
+						t->count[type][h][c][s]};
+					if (state.count)
+						json_array_append_new(list,
+							base_table_json(table, &state, NULL, 0));
+				}
+	return list;
+}
+
+struct cdat_processor {
+	uint64_t active_cycles, idle_cycles, time_ps;
+};
+static json_t *processors_json(const struct memory_cdat_result *r,
+	const struct memory_cdat_phase *p, const struct base_table *table)
+{
+	json_t *list = json_array();
+	uint64_t length = p->end_clock - p->begin_clock;
+	for (uint32_t i = 0; i < r->nr_processors; i++) {
+		struct cdat_processor x = {p->active[i],
+			length > p->active[i] ? length - p->active[i] : 0, p->time_ps[i]};
+		json_array_append_new(list, base_table_json(table, &x, NULL, 0));
+	}
+	return list;
+}
+
+static json_t *machine_json(const struct memory_cdat_config *config)
+{
+	static const char *const allocation[] = {"rr1", "rr2", "oracle", "first_touch"};
+	json_t *machine = json_object();
+#define PARAM(key, preset, least, most, unit, sentence)                                            \
+	json_object_set_new(machine, #key, base_json_u64(config->key));
+#include "memory/cdat_parameters.def"
+	json_object_set_new(machine, "protocol", json_string(config->protocol->name));
+	json_object_set_new(machine, "allocation", json_string(allocation[config->allocation]));
+	return machine;
+}
+
+enum { CDAT_OF_PHASES = 1 }; /* in .needs: not of the whole run */
+struct cdat_document {
+	const struct memory_cdat_result *result;
+	const struct memory_cdat_config *config;
+};
+#include "memory/cdat.def"
 
 static void add_tag(struct base_str *out, int64_t phase, int64_t processor, unsigned kind)
 {
@@ -131,21 +176,13 @@ static void flow_lines(struct base_str *out, const struct memory_cdat_phase *p, 
 {
 	for (unsigned s = 0; s < MEMORY_CDAT_STREAMS; s++) {
 		uint64_t all = p->flow[s].hits + p->flow[s].misses;
-		for (unsigned i = 0; all && i < BASE_COUNT(flow_figure); i++) {
+		for (unsigned i = 0; all && i < BASE_COUNT(cdat_flow_columns); i++) {
+			uint64_t n = base_row_integer(&cdat_flow_columns[i], &p->flow[s]);
 			add_tag(out, phase, -1, 10 + 20 * s + i + 1);
 			base_str_addf(out, "%s %s %" PRIu64 " %.3f%%\n", stream_name[s],
-				flow_figure[i].name, figure(&p->flow[s], i),
-				base_percent(figure(&p->flow[s], i), all));
+				cdat_flow_columns[i].title, n, base_percent(n, all));
 		}
 	}
-}
-
-static uint64_t all_transactions(const struct memory_cdat_phase *p)
-{
-	uint64_t sum = 0;
-	for (unsigned i = 0; i < MEMORY_CDAT_CODES; i++)
-		sum += p->transactions[i];
-	return sum;
 }
 
 static void transaction_lines(
@@ -223,90 +260,9 @@ void memory_cdat_tags(struct base_str *out, const struct memory_cdat_result *r)
 	cdat_text_phase_lines(out, r, &r->total, -1);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *flow_json(const struct memory_cdat_flow *f)
-{
-	json_t *o = json_object();
-	for (unsigned i = 0; i < BASE_COUNT(flow_figure); i++)
-		json_object_set_new(o, flow_figure[i].key, base_json_u64(figure(f, i)));
-	return o;
-}
-
-static json_t *cdat_text_states_json(const struct memory_cdat_state_table *t)
-{
-	json_t *list = json_array();
-	for (unsigned type = 0; type < MEMORY_CDAT_TYPES; type++)
-		for (unsigned h = 0; h < 2; h++)
-			for (unsigned c = 0; c < 4; c++)
-				for (unsigned s = 0; s < 4; s++)
-					if (t->count[type][h][c][s])
-						json_array_append_new(list,
-							json_pack("{s:s, s:s, s:s, s:s, s:o}",
-								"type", type_name[type], "home",
-								home_name[h], "copies",
-								copies_name[c], "status",
-								status_name[s], "count",
-								base_json_u64(
-									t->count[type][h][c][s])));
-	return list;
-}
-
-static json_t *cdat_text_phase_json(
-	const struct memory_cdat_result *r, const struct memory_cdat_phase *p)
-{
-	json_t *transactions = json_object(), *processors = json_array();
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o}", "begin_clock",
-		base_json_u64(p->begin_clock), "end_clock", base_json_u64(p->end_clock),
-		"transactions", base_json_u64(all_transactions(p)), "processor_requests",
-		base_json_u64(p->requests), "average_latency_transactions",
-		round(memory_cdat_average_latency(p) * 1e6) / 1e6, "migrated_pages",
-		base_json_u64(p->migrations), "copied_pages", base_json_u64(p->replications),
-		"copied_pages_stored_to", base_json_u64(p->collapses), "critical_transactions",
-		base_json_u64(p->critical));
-	for (unsigned i = 0; i < MEMORY_CDAT_CODES; i++)
-		if (p->transactions[i])
-			json_object_set_new(transactions, code_table[i].name,
-				base_json_u64(p->transactions[i]));
-	json_object_set_new(o, "transactions_by_type", transactions);
-	for (unsigned s = 0; s < MEMORY_CDAT_STREAMS; s++)
-		json_object_set_new(o, stream_key[s], flow_json(&p->flow[s]));
-	json_object_set_new(o, "states", cdat_text_states_json(&p->states));
-	double degree = p->states.remote_shared
-				? (double)p->states.remote_sharers / (double)p->states.remote_shared
-				: 0;
-	json_object_set_new(o, "remote_sharing_degree", json_real(round(degree * 1e6) / 1e6));
-	uint64_t length = p->end_clock - p->begin_clock;
-	for (uint32_t i = 0; i < r->nr_processors; i++)
-		json_array_append_new(processors,
-			json_pack("{s:o, s:o, s:o}", "active_cycles", base_json_u64(p->active[i]),
-				"idle_cycles",
-				base_json_u64(length > p->active[i] ? length - p->active[i] : 0),
-				"time_ps", base_json_u64(p->time_ps[i])));
-	json_object_set_new(o, "processors", processors);
-	return o;
-}
-
 json_t *memory_cdat_json(
 	const struct memory_cdat_result *r, const struct memory_cdat_config *config)
 {
-	static const char *const allocation[] = {"rr1", "rr2", "oracle", "first_touch"};
-	json_t *phases = json_array(), *machine = json_object();
-#define PARAM(key, preset, least, most, unit, sentence)                                            \
-	json_object_set_new(machine, #key, base_json_u64(config->key));
-#include "memory/cdat_parameters.def"
-	json_object_set_new(machine, "protocol", json_string(config->protocol->name));
-	json_object_set_new(machine, "allocation", json_string(allocation[config->allocation]));
-	for (size_t i = 0; i < r->nr_phases; i++) {
-		json_t *p = cdat_text_phase_json(r, &r->phase[i]);
-		json_object_set_new(p, "phase", json_string(memory_phase_name(r->phase[i].kind)));
-		json_object_set_new(p, "number", base_json_u64(r->phase[i].number));
-		json_array_append_new(phases, p);
-	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "machine", machine, "phases",
-		phases, "phases_left_out", base_json_u64(r->phases_left_out), "total",
-		cdat_text_phase_json(r, &r->total), "replicated_pages",
-		base_json_u64(r->replicated_pages), "replicated_pages_stored_to",
-		base_json_u64(r->replicated_written), "state_bytes",
-		base_json_u64(r->memory_bytes));
+	struct cdat_document d = {r, config};
+	return base_table_json(&memory_cdat_document, &d, r, 0);
 }

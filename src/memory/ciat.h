@@ -212,6 +212,8 @@ struct memory_names {
 	bool (*field)(void *ctx, const struct memory_ciat_result *r,
 		const struct memory_ciat_site *site, struct base_str *out);
 };
+/* What is in it. */
+extern const struct base_table memory_ciat_table;
 /* names: NULL: only those that the source has. */
 json_t *memory_ciat_json(const struct memory_ciat_result *r, const struct memory_source *s,
 	const struct memory_names *names);

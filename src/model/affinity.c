@@ -97,7 +97,7 @@ void model_pass_affinity(struct model *m, const struct thread *t, uint32_t leade
 
 uint32_t model_make_processor(struct model *m, uint64_t number)
 {
-	uint32_t id = model_make_queue(m, 0, 0, TRACE_OBJECT_NR, NONE, GRAPH_FIFO);
+	uint32_t id = model_make_queue(m, 0, 0, MODEL_TYPE_PROCESSOR, NONE, GRAPH_FIFO);
 	if (m->status == BASE_OK && m->sink && m->sink->processor)
 		m->status = m->sink->processor(m->sink->ctx, id, number, m->err);
 	return id;

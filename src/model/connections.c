@@ -107,7 +107,7 @@ static void connections_park(struct model *m, uint32_t speaker, uint64_t time_ns
 	struct graph_verb v = {
 		.time_ns = time_ns,
 		.actor = speaker,
-		.state = model_make_state(m, MODEL_STATE_elsewhere, NONE, NONE, 0, NONE),
+		.state = model_make_state(m, MODEL_CAUSE_elsewhere, NONE, NONE, 0, 0),
 		.flags = GRAPH_EXPLAINED,
 	};
 	m->made.actor[speaker].last_ns = time_ns;

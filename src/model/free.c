@@ -28,12 +28,12 @@ struct model *model_free(struct model *m)
 		model_free_thread(&m->thread[i]);
 	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
 		free_object(&m->object[i]);
-	void *owned[] = {m->kernel.cause, m->kernel.run_time, m->thread, m->annotated.standing,
+	void *owned[] = {m->kernel.waker, m->kernel.run_time, m->thread, m->annotated.standing,
 		m->follow.followed, m->listener, m->object, m->connection, m->processors.processor,
 		m->made.role, m->made.class_, m->made.state, m->made.actor, m->made.queue,
 		m->naming.site_text, m->sampled.pool, m->annotated.noting, m->annotated.flight,
-		m->annotated.passed, m->sampled.chain, m->timing.clock, m->timing.timer,
-		m->ending.object};
+		m->annotated.passed, m->sampled.chain, m->sampled.point, m->sampled.inside,
+		m->timing.clock, m->timing.timer, m->ending.object};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->timing.killers, &m->known.pipes, &m->known.by_tid,
@@ -41,9 +41,11 @@ struct model *model_free(struct model *m)
 		&m->made.states, &m->known.tokens, &m->known.handles, &m->processors.processor_sets,
 		&m->sampled.spins, &m->annotated.machines, &m->sampled.samples, &m->sampled.pools,
 		&m->naming.files, &m->naming.alike, &m->sampled.inlined_at, &m->sampled.chains,
-		&m->timing.clocks, &m->known.owners};
+		&m->sampled.points, &m->sampled.insides, &m->timing.clocks, &m->known.owners,
+		&m->naming.identities};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
+	base_strtab_free(m->naming.texts);
 	model_free_findings(m);
 	model_free_processors(m);
 	model_free_mpi(m);

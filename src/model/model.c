@@ -108,11 +108,11 @@ static bool is_handling(const struct model *m, uint32_t role)
 	return role < m->made.nr_roles && m->made.role[role].context != TRACE_CONTEXT_none;
 }
 
-uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
-	uint32_t class_ix, uint32_t site, uint32_t aux)
+uint32_t model_make_state(struct model *m, enum model_cause cause, uint32_t role, uint32_t class_ix,
+	uint32_t site, uint32_t detail)
 {
 	/* NONE + 1 wraps to 0 on purpose: "does not apply" */
-	uint64_t hi = (uint64_t)kind << 56 | (uint64_t)(aux + 1) << 24 | (role + 1);
+	uint64_t hi = (uint64_t)cause << 56 | (uint64_t)detail << 24 | (role + 1);
 	uint64_t lo = (uint64_t)(class_ix + 1) << 32 | site;
 	uint64_t id;
 	struct recent_state *recent = &m->recent[(lo ^ lo >> 32 ^ hi ^ hi >> 24) % RECENT_STATES];
@@ -132,18 +132,21 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 				    m->made.nr_states + 1, sizeof *m->made.state))
 		return 0;
 	BASE_ASSERT(graph_id == m->made.nr_states);
+	enum model_state_kind kind = model_cause_kind(cause);
 	uint32_t object = class_ix != NONE && class_ix < m->made.nr_classes
 				  ? m->made.class_[class_ix].object
 				  : 0;
 	m->made.state[m->made.nr_states++] = (struct state_info){
 		.pub = {.kind = kind,
+			.cause = cause,
 			.object = object,
 			.site = site,
-			.is_recorders = (kind == MODEL_STATE_start && aux == AUX_RECORDER) ||
-					(role < m->made.nr_roles && m->made.role[role].recorder)},
+			.is_recorders = cause == MODEL_CAUSE_start_recorder ||
+					(kind != MODEL_STATE_annotated && role < m->made.nr_roles &&
+						m->made.role[role].recorder)},
 		.role = role,
 		.class_ix = class_ix,
-		.aux = aux,
+		.detail = detail,
 	};
 	model_put(m, &m->made.states, hi, lo, graph_id);
 	if (m->sink && m->sink->state)
@@ -156,13 +159,36 @@ uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t 
 	return graph_id;
 }
 
+uint32_t model_runnable_state(struct model *m)
+{
+	/* of what is not the whole system, those of ours are followed: this is the rest */
+	return model_make_state(m,
+		m->is_system ? MODEL_CAUSE_processor : MODEL_CAUSE_processor_others, NONE, NONE, 0,
+		0);
+}
+
+uint32_t model_wait_state(struct model *m, uint32_t class_ix, uint32_t site, bool for_space)
+{
+	enum trace_object_type type =
+		class_ix < m->made.nr_classes
+			? (enum trace_object_type)m->made.class_[class_ix].type
+			: TRACE_OBJECT_none;
+	bool messages = model_object_is(type, MODEL_TRAIT_messages),
+	     stores = messages || model_object_is(type, MODEL_TRAIT_stores);
+	enum model_cause cause = !stores     ? MODEL_CAUSE_wait_object
+				 : for_space ? MODEL_CAUSE_wait_space
+				 : messages  ? MODEL_CAUSE_wait_message
+					     : MODEL_CAUSE_wait_data;
+	return model_make_state(m, cause, NONE, class_ix, site, 0);
+}
+
 uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site)
 {
 	if (BASE_LIKELY(site < t->run_capacity && t->run_by_site[site]))
 		return t->run_by_site[site] - 1;
 	if (site >= m->defs->nr_sites)
 		site = 0;
-	uint32_t s = model_make_state(m, MODEL_STATE_run, t->role, NONE, site, t->stream);
+	uint32_t s = model_make_state(m, MODEL_CAUSE_run, t->role, NONE, site, t->stream);
 	if (model_grow(
 		    m, &t->run_by_site, &t->run_capacity, (size_t)site + 1, sizeof *t->run_by_site))
 		t->run_by_site[site] = s + 1;
@@ -171,7 +197,7 @@ uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site)
 
 uint32_t model_idle_state(struct model *m)
 {
-	return model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, NONE);
+	return model_make_state(m, MODEL_CAUSE_idle, NONE, NONE, 0, 0);
 }
 
 uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
@@ -195,17 +221,12 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 	return id;
 }
 
-static bool is_token(enum trace_object_type type)
+static enum model_cause handover_cause(enum trace_object_type type, uint32_t latency_class)
 {
-	return type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_spin ||
-	       type == TRACE_OBJECT_rwlock || type == TRACE_OBJECT_once ||
-	       type == TRACE_OBJECT_semaphore || type == TRACE_OBJECT_sysv_semaphore ||
-	       type == TRACE_OBJECT_team;
-}
-
-bool model_is_messages(enum trace_object_type type)
-{
-	return type == TRACE_OBJECT_message_queue || type == TRACE_OBJECT_sysv_messages;
+	if (latency_class == NONE)
+		return model_nameless(type)->handover;
+	return model_object_is(type, MODEL_TRAIT_carries) ? MODEL_CAUSE_communication
+							  : MODEL_CAUSE_handover;
 }
 
 static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
@@ -214,29 +235,30 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 {
 	struct graph_queue_options o = {
 		.initial = initial,
-		.latency_state =
-			type == TRACE_OBJECT_NR
-				? model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE)
-				: model_make_state(m, MODEL_STATE_latency, NONE, latency_class, 0,
-					  latency_class == NONE ? (uint32_t)type : NONE),
+		.latency_state = type == MODEL_TYPE_PROCESSOR
+					 ? model_runnable_state(m)
+					 : model_make_state(m, handover_cause(type, latency_class),
+						   NONE, latency_class, 0,
+						   latency_class == NONE ? (uint32_t)type : 0),
 		.discipline = discipline,
-		.exchangeable = type == TRACE_OBJECT_NR || type == TRACE_OBJECT_mutex ||
-				type == TRACE_OBJECT_spin || type == TRACE_OBJECT_rwlock,
-		.processor = type == TRACE_OBJECT_NR,
-		.hands_over = type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket,
-		.handed = type == TRACE_OBJECT_rwlock,
-		.frees_locks = type == TRACE_OBJECT_queue,
-		.counts = type == TRACE_OBJECT_cond && model_object(m, object)->queue == NONE,
+		.exchangeable = model_object_is(type, MODEL_TRAIT_exchangeable),
+		.processor = type == MODEL_TYPE_PROCESSOR,
+		.hands_over = model_object_is(type, MODEL_TRAIT_bytes),
+		.handed = model_object_is(type, MODEL_TRAIT_handed),
+		.frees_locks = model_object_is(type, MODEL_TRAIT_frees_locks),
+		.counts = model_object_is(type, MODEL_TRAIT_counts) &&
+			  model_object(m, object)->queue == NONE,
 		/* what an rwlock's readers left together: `room` says whether one is in */
-		.informs = type == TRACE_OBJECT_rwlock && part == MODEL_QUEUE_helper &&
-			   discipline == GRAPH_FIFO,
+		.informs = model_object_is(type, MODEL_TRAIT_handed) &&
+			   part == MODEL_QUEUE_helper && discipline == GRAPH_FIFO,
 	};
 	uint64_t capacity =
 		object && object < m->defs->nr_objects ? m->defs->objects[object].capacity : 0;
-	if (type == TRACE_OBJECT_queue || (m->is_system && type == TRACE_OBJECT_pipe))
+	bool limited = model_object_is(type, MODEL_TRAIT_limited);
+	if (model_object_is(type, MODEL_TRAIT_sized) ||
+		(m->is_system && type == TRACE_OBJECT_pipe)) /* whose writers are seen to wait */
 		o.capacity = capacity;
-	else if ((type == TRACE_OBJECT_pipe || model_is_messages(type)) &&
-		 part == MODEL_QUEUE_whole)
+	else if (limited && part == MODEL_QUEUE_whole)
 		o.limit = capacity;
 	uint32_t id;
 	if (m->status != BASE_OK)
@@ -255,11 +277,10 @@ static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 			.part = part,
 			.capacity = o.capacity,
 			.limit = o.limit,
-			.tokens = discipline == GRAPH_POOL || is_token(type)},
+			.tokens = discipline == GRAPH_POOL ||
+				  model_object_is(type, MODEL_TRAIT_tokens)},
 		.latency_state = o.latency_state,
-		.anonymous = type != TRACE_OBJECT_queue && type != TRACE_OBJECT_pipe &&
-			     type != TRACE_OBJECT_socket && type != TRACE_OBJECT_flow &&
-			     !model_is_messages(type),
+		.anonymous = !model_object_is(type, MODEL_TRAIT_tagged),
 	};
 	return id;
 }
@@ -291,9 +312,8 @@ uint32_t model_queue_of(
 {
 	if (BASE_UNLIKELY(o->queue == NONE)) {
 		enum trace_object_type type = (enum trace_object_type)m->defs->objects[object].type;
-		o->queue =
-			model_make_queue(m, initial, object, type, model_class_of(m, object, site),
-				type == TRACE_OBJECT_rwlock ? GRAPH_POOL : GRAPH_FIFO);
+		o->queue = model_make_queue(m, initial, object, type,
+			model_class_of(m, object, site), model_object_discipline(type));
 	}
 	return o->queue;
 }
@@ -584,7 +604,7 @@ static void begin_threads(struct model *m, uint32_t from, uint64_t time_ns, uint
 		if (!model_is_thread(m, i))
 			continue;
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
-			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN),
+			model_make_state(m, MODEL_CAUSE_unseen, NONE, NONE, 0, 0),
 			t->k.server ? 0 : flags);
 		t->mode = MODE_BLOCKED;
 		t->resume_state = t->run_state;
@@ -619,7 +639,7 @@ static void begin_recordings(struct model *m, uint32_t first, uint64_t time_ns, 
 			return;
 		t->begin_ns = t->born_ns = time_ns;
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
-			model_make_state(m, MODEL_STATE_idle, NONE, NONE, 0, AUX_UNSEEN), flags);
+			model_make_state(m, MODEL_CAUSE_unseen, NONE, NONE, 0, 0), flags);
 		t->mode = MODE_BLOCKED;
 		t->resume_state = t->run_state;
 		model_put(m, &m->known.handles, MODEL_LEADERS | process, 0, i);

@@ -41,20 +41,61 @@ const char *model_state_kind_name(enum model_state_kind k); /* "run" (JSON) */
 const char *model_state_kind_text(enum model_state_kind k); /* "running" */
 bool model_state_kind_waits(enum model_state_kind k);
 
-/* The name of a sleep whose end does not move when what came before it gets shorter. */
-#define MODEL_DEADLINE_TEXT "waiting for a clock's deadline"
-/* The name of what a vfork's child does until it executes a program, or ends: its parent waits. */
-#define MODEL_CHILD_TEXT "in a child before it starts its program"
+/* Why it is in the state: states.def. With its arguments it is a state's identity, which its name
+ * is the text of: what must know what a state is asks for these, and never reads the name. */
+enum model_cause {
+#define STATE(cause, kind, lead, phrase, sentence) MODEL_CAUSE_##cause,
+#include "model/states.def"
+#undef STATE
+	MODEL_CAUSE_NR
+};
+enum model_state_kind model_cause_kind(enum model_cause c);
+const char *model_cause_name(enum model_cause c); /* "wait_object" */
+
+/* What a cause's phrase may be about. */
+#define MODEL_ARGUMENTS(X)                                                                         \
+	X(object) /* "mutex counter_lock": all that share the name */                              \
+	X(function)                                                                                \
+	X(other_function)                                                                          \
+	X(place)                                                                                   \
+	X(program) /* with its start routine: an actor's group */                                  \
+	X(call)    /* of the kernel */                                                             \
+	X(waker)   /* "a timer", "kernel thread kswapd0" */                                        \
+	X(io)      /* "read", "fsync" */                                                           \
+	X(disk)    /* what a disk does: "write" */                                                 \
+	X(cgroup)                                                                                  \
+	X(machine) /* annotated */                                                                 \
+	X(state)   /* annotated */                                                                 \
+	X(rank)    /* of MPI: "rank 3" */                                                          \
+	X(mpi_call)                                                                                \
+	X(communicator) /* by its name alone */
+enum model_argument_type {
+#define X(name) MODEL_ARGUMENT_##name,
+	MODEL_ARGUMENTS(X)
+#undef X
+		MODEL_ARGUMENT_NR
+};
+enum { MODEL_ARGUMENTS_MAX = 3 };
+/* Texts have numbers: the same number for the same text, of a name, a place, an argument; 0: "". */
+struct model_argument {
+	enum model_argument_type type;
+	uint32_t text;
+};
 
 struct model_state {
 	enum model_state_kind kind;
+	enum model_cause cause;
+	struct model_argument argument[MODEL_ARGUMENTS_MAX]; /* in the order of the phrase */
+	unsigned nr_arguments;
+	uint32_t identity; /* one a cause with its arguments, dense from 0: states of one name */
+	uint32_t where_text;
 	const char *name;  /* "holding counter_lock", "waiting for pipe (sort -> gzip)",
-			      "compress_thread()": unique in its actor group */
+			     "compress_thread()": unique in its actor group */
+	const char *what;  /* the end of the name, without "holding ", "running " */
 	const char *where; /* "increment (ladder.c:42)": where it began; "" when not known */
 	/* A call on a file by the file's own name, also where NAME says "fsync of many files":
 	 * "fsync of file /x/log.2", and "fsync /x/log.2". NULL: none. */
 	const char *of_file, *on_file;
-	unsigned nr_named; /* functions in the name of a running one: "running a and b" has 2 */
 	bool is_recorders; /* longpole itself: not the program's, and gone without it */
 	uint32_t object;   /* definition id; 0: none */
 	uint32_t site;     /* definition id; 0: none */
@@ -73,9 +114,10 @@ enum model_actor_kind {
 };
 struct model_actor {
 	enum model_actor_kind kind;
-	const char *name;   /* "pigz/compress_thread #2", main thread: "pigz" */
-	const char *group;  /* actors of one program and start routine: "pigz/compress_thread" */
-	uint32_t group_ix;  /* dense from 0 */
+	const char *name;  /* "pigz/compress_thread #2", main thread: "pigz" */
+	const char *group; /* actors of one program and start routine: "pigz/compress_thread" */
+	uint32_t name_text, group_text; /* their numbers */
+	uint32_t group_ix;              /* dense from 0 */
 	uint32_t base;      /* the actor itself; another when this is it serving a connection */
 	uint64_t pid, tid;  /* tid 0: not a thread (annotated machine, barrier) */
 	const char *cgroup; /* its path; NULL, "": not known, or not of the whole system */
@@ -89,13 +131,36 @@ enum model_queue_part {
 	MODEL_QUEUE_wake,    /* a system's: one thread is woken through it; nobody thinks of it */
 	MODEL_QUEUE_meeting, /* where only a meeting point waits: arrivals, readers' releases */
 };
+/* What is true of a type of object: object_types.def. */
+enum model_trait {
+	MODEL_TRAIT_lock = 1 << 0,         /* a thread has it for a while */
+	MODEL_TRAIT_tokens = 1 << 1,       /* its units come back */
+	MODEL_TRAIT_exchangeable = 1 << 2, /* which unit is whose does not matter */
+	MODEL_TRAIT_handed = 1 << 3,       /* given back, it is whose turn it is */
+	MODEL_TRAIT_counts = 1 << 4,       /* its units are signals: only sinks hear of them */
+	MODEL_TRAIT_frees_locks = 1 << 5,  /* a wait for it gives locks up: the queue's own */
+	MODEL_TRAIT_bytes = 1 << 6,        /* of a writer, for a reader */
+	MODEL_TRAIT_messages = 1 << 7,     /* of senders, for receivers */
+	MODEL_TRAIT_stores = 1 << 8,       /* what is put into it stays until somebody takes it */
+	MODEL_TRAIT_tagged = 1 << 9,       /* its units tell whose they are */
+	MODEL_TRAIT_sized = 1 << 10,       /* its capacity is known from the first unit on */
+	MODEL_TRAIT_limited = 1 << 11,     /* ... is a limit: struct model_queue */
+	MODEL_TRAIT_numbered = 1 << 12,    /* each is itself: called by its number */
+	MODEL_TRAIT_connects = 1 << 13,    /* processes speak through it */
+	MODEL_TRAIT_alike = 1 << 14,       /* drawn as one with others of the same users */
+	MODEL_TRAIT_carries = 1 << 15,     /* a hand-over through it is communication */
+};
+bool model_object_is(enum trace_object_type type, enum model_trait trait);
+#define MODEL_TYPE_PROCESSOR TRACE_OBJECT_NR /* a queue's type beside those of objects */
+
 struct model_queue {
-	const char *name;  /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
-	uint32_t object;   /* definition id; 0: thread start, exit, processor */
-	uint64_t capacity; /* units; 0: not known */
-	uint64_t limit;    /* what else is known to bound it (a pipe's bytes): no path leads through
+	const char *name;   /* "mutex counter_lock", "pipe 8123 (stage1 -> stage2)" */
+	uint32_t name_text; /* its number */
+	uint32_t object;    /* definition id; 0: thread start, exit, processor */
+	uint64_t capacity;  /* units; 0: not known */
+	uint64_t limit; /* what else is known to bound it (a pipe's bytes): no path leads through
 			      its room before somebody waits for that; 0: nothing */
-	bool tokens;       /* its units come back: a lock's, a pool's, a window's credits */
+	bool tokens;    /* its units come back: a lock's, a pool's, a window's credits */
 	enum trace_object_type type;
 	enum model_queue_part part;
 };
@@ -190,7 +255,10 @@ enum base_status model_turn(struct model *m, uint64_t time_ns, bool start_all,
 	struct graph_part **ret, struct base_err *err) BASE_MUST_CHECK;
 /* Looks at the samples so far, which name running states. */
 enum base_status model_refresh_names(struct model *m, struct base_err *err) BASE_MUST_CHECK;
-void model_add_state_name(struct model *m, uint32_t state, struct base_str *ret);
+enum model_cause model_add_state_name(struct model *m, uint32_t state, struct base_str *ret);
+/* ... of an argument, which it may not have: then nothing is added. */
+void model_add_state_argument(
+	struct model *m, uint32_t state, enum model_argument_type type, struct base_str *ret);
 void model_add_state_where(
 	struct model *m, uint32_t state, struct base_str *ret); /* may add nothing */
 void model_add_group_name(struct model *m, uint32_t actor, struct base_str *ret);
@@ -207,6 +275,10 @@ uint32_t model_end_actor_now(struct model *m);
 
 struct graph *model_graph(struct model *m); /* of model_run(): query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);
+/* The number of an argument's text; 0: it has no such, or it is not known. */
+uint32_t model_state_argument(const struct model_state *st, enum model_argument_type type);
+const char *model_text(const struct model *m, uint32_t text); /* of that number; borrowed */
+uint32_t model_nr_identities(const struct model *m);
 /* A wait that a time limit or a timer ends, or a signal that may be one's: whether that moves with
  * the work before it is not known. */
 double model_state_timed_share(const struct model *m, uint32_t state); /* of its time */
@@ -223,6 +295,31 @@ uint32_t model_stream_actor(const struct model *m, uint32_t stream);
 /* Functions of a state, most samples first; *ret_nr 0 without samples. Borrowed. */
 const struct model_function_share *model_functions(
 	const struct model *m, uint32_t state, size_t *ret_nr);
+/* The same with all that each calls: shares overlap. As many as there are without stacks are only
+ * what runs itself and what is inlined. */
+const struct model_function_share *model_functions_inclusive(
+	const struct model *m, uint32_t state, size_t *ret_nr);
+/* A state's time by call paths, as its samples say: each is a part of `function`, its chain (0:
+ * nothing is inlined) and stack (0: not known). Their shares sum up to 1. False: `take` said so. */
+struct model_call_path {
+	const char *function, *where; /* as in model_function_share */
+	uint32_t stack, chain;
+	double share; /* of the state's running time */
+};
+bool model_each_call_path(struct model *m, uint32_t state,
+	bool (*take)(void *ctx, const struct model_call_path *p), void *ctx);
+/* What share of a state's samples has a function of a kind among its callers, or runs itself in one:
+ * each sample counts once. One match for all states of a question: it remembers answers. */
+struct model_match {
+	bool (*is_it)(void *ctx, const char *function);
+	void *ctx;
+	bool self; /* only where it runs itself, or is inlined */
+	struct base_map functions, points;
+};
+/* False: none has, or no memory. ret: its shares and nr_samples. */
+bool model_share_in(struct model *m, uint32_t state, struct model_match *match,
+	struct model_function_share *ret);
+void model_match_fini(struct model_match *match);
 /* Of the time that a state executes, what share its samples have in loops that only wait (trace
  * kind wait_loop), and where most of these are (a site); share 0: none are. */
 struct model_spin {

@@ -384,22 +384,41 @@ struct model_chain {
 	uint32_t function; /* string */
 };
 /* What a sample was in, in the upper half of its key: a function's string, else */
-enum { MODEL_SAMPLE_module = 1, MODEL_SAMPLE_chain };
+enum { MODEL_SAMPLE_module = 1, MODEL_SAMPLE_chain, MODEL_SAMPLE_inside, MODEL_SAMPLE_point };
+struct sample_point { /* callers.c: one of the others, and who called it */
+	uint64_t function;
+	uint32_t stack;
+};
 
 enum { MODEL_STRATA = 16 }; /* parts of a visit of a state: samples.c */
 struct strata {
 	uint64_t nr[MODEL_STRATA];
+};
+#define MODEL_KERNEL_NOT_SAMPLED "the kernel (not sampled)"
+struct sample_row {
+	uint64_t function, nr; /* function: a key of samples */
+	uint32_t stratum;
 };
 struct function_list { /* where samples were, most first */
 	struct model_function_share *function;
 	struct strata *strata; /* of each; NULL once the shares are known */
 	size_t nr;
 	uint64_t nr_samples;
+	struct strata all;
+	struct model_function_share *called; /* each function with all that it calls: callers.c */
+	struct strata *called_strata;
+	size_t nr_called, called_capacity, called_strata_capacity;
+	struct sample_row *row;
+	size_t nr_rows, row_capacity;
 };
 
 struct state_info {
 	struct model_state pub;
-	uint32_t role, class_ix, aux; /* NONE where it does not apply; aux: io op or annotation */
+	uint32_t role, class_ix; /* NONE where it does not apply */
+	/* What its cause's {io}, {disk}, {cgroup}, {call}, {waker}, {state} is; of a running one its
+	 * stream; of a hand-over without an object its queue's type. An annotated machine is in
+	 * `role` (a string). */
+	uint32_t detail;
 	struct function_list own;
 	bool like_role;                   /* its samples may as well be of the role's */
 	uint64_t nr_spins, nr_most_spins; /* samples in loops that wait; of them at spin_site */
@@ -450,7 +469,7 @@ struct recent_state { /* by key, beside the map: few states are entered again an
 	bool known;
 };
 
-struct cause { /* a kind of context; or a kernel thread: TRACE_CONTEXT_none */
+struct waker { /* a kind of context; or a kernel thread: TRACE_CONTEXT_none */
 	enum trace_context_type type;
 	uint32_t name; /* string */
 	bool timed;    /* a program that a timer had woken */
@@ -513,6 +532,12 @@ struct model_sampled {
 	uint32_t nr_chains;
 	size_t chain_capacity;
 	struct base_map chains; /* (parent, function string) -> chain */
+	struct sample_point *point;
+	size_t nr_points, point_capacity;
+	struct base_map points; /* (function, stack) -> point */
+	const char **inside;    /* texts: a library without names, by who called it */
+	size_t nr_insides, inside_capacity;
+	struct base_map insides; /* (module, callers' strings) -> of them */
 };
 
 /* What times and signals end (rules_clock.c). */
@@ -553,8 +578,8 @@ struct model_annotated {
 
 /* Recordings of a system: why contexts wake threads, and what nobody was seen to do (rules_kernel*.c, unseen.c). */
 struct model_kernel {
-	struct cause *cause;
-	size_t nr_causes, cause_capacity;
+	struct waker *waker;
+	size_t nr_wakers, waker_capacity;
 	struct run_time *run_time; /* by process */
 	uint32_t nr_run_times;
 	size_t run_time_capacity;
@@ -567,13 +592,23 @@ struct model_kernel {
 };
 
 /* What names are made of (names.c, sites.c). */
+struct source_tree {           /* sites.c */
+	const char *directory; /* the first `length` bytes, with the slash; borrowed of a file's */
+	size_t length;         /* 0: the program's sources have none in common */
+	uint32_t nr_symbols, nr_inlines; /* that are looked at */
+};
 struct model_naming {
+	struct source_tree sources;
 	const char **site_text; /* by site id, made on demand */
 	uint32_t nr_site_texts;
 	size_t site_text_capacity;
-	uint32_t nr_named_classes; /* so far: of files, connections */
-	struct base_map files;     /* (place, operation) -> how many files it was done to */
-	struct base_map alike;     /* users of pipes and sockets -> how many such have them */
+	uint32_t nr_named_classes;  /* so far: of files, connections */
+	struct base_map files;      /* (place, operation) -> how many files it was done to */
+	struct base_map alike;      /* users of pipes and sockets -> how many such have them */
+	struct base_strtab *texts;  /* names, places, arguments: what they are called, once */
+	struct base_map identities; /* (cause, arguments) -> a state's identity */
+	uint32_t nr_identities;
+	enum base_status status; /* a name that could not be kept */
 };
 
 /* Which part of the run is looked at, and whose path ends it (ends.c). */
@@ -689,8 +724,11 @@ static inline uint32_t model_same_object(const struct model *m, uint32_t id)
 
 /* ---- model.c: actors, queues, states, verbs -------------------------------------------------- */
 
-uint32_t model_make_state(struct model *m, enum model_state_kind kind, uint32_t role,
-	uint32_t class_ix, uint32_t site, uint32_t aux);
+uint32_t model_make_state(struct model *m, enum model_cause cause, uint32_t role, uint32_t class_ix,
+	uint32_t site, uint32_t detail);
+uint32_t model_runnable_state(struct model *m);
+/* Waits for what is of that class: until there is something in it, or room. */
+uint32_t model_wait_state(struct model *m, uint32_t class_ix, uint32_t site, bool for_space);
 /* What a thread does after returning from `site`: a state of its own, for what it runs there may be
  * its own. */
 uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site);
@@ -747,7 +785,6 @@ void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
 /* What was in a message queue when it was opened. */
 void model_messages_found(struct model *m, struct thread *t, const struct trace_record *r);
-bool model_is_messages(enum trace_object_type type);
 /* ends.c: `owner` (0: nobody) has it so from now on. */
 void model_own(
 	struct model *m, struct object *o, enum owned_how how, uint64_t owner, uint64_t time_ns);
@@ -889,9 +926,6 @@ bool model_timer_is_ready(struct model *m, struct thread *t, uint32_t object, ui
 
 /* ---- rules_kernel*.c: the whole system ------------------------------------------------------- */
 
-/* aux of a sleep: a wait that its time limit ended; for a clock's deadline */
-enum { MODEL_SLEEP_LIMIT = 1, MODEL_SLEEP_DEADLINE };
-enum { MODEL_POLL_NOTHING = 1 }; /* aux of waiting for readiness: of no descriptor */
 /* a queue's types beside those of objects; of flushes that somebody else is to send to a disk */
 #define MODEL_TYPE_WAKE    ((enum trace_object_type)(TRACE_OBJECT_NR + 1))
 #define MODEL_TYPE_PUT_OFF ((enum trace_object_type)(TRACE_OBJECT_NR + 2))
@@ -900,27 +934,15 @@ enum { MODEL_POLL_NOTHING = 1 }; /* aux of waiting for readiness: of no descript
 #define MODEL_TYPE_PROCESS ((enum trace_object_type)(TRACE_OBJECT_NR + 4))
 #define MODEL_TYPE_SIGNAL  ((enum trace_object_type)(TRACE_OBJECT_NR + 5))
 #define MODEL_TYPE_CLOCK   ((enum trace_object_type)(TRACE_OBJECT_NR + 6))
+enum { MODEL_TYPE_NR = TRACE_OBJECT_NR + 7 };
 
-/* state.aux of waits and executions that the kernel's records tell of */
-enum {
-	AUX_CALL = 1u << 24, /* | (system call + 1) << 12 | (cause + 1); each 0: not known */
-	AUX_CALL_SHIFT = 12,
-	AUX_CALL_MASK = (1 << 12) - 1,
-	AUX_IDLE = 1,         /* runnable: nobody had the processor */
-	AUX_SENDS = 8,        /* device: a discipline sends; */
-	AUX_DISK = 16,        /* ... a disk does TRACE_DISK_*: + that */
-	AUX_HIDDEN = 1,       /* blocked: its leaving was not shown */
-	AUX_UNSEEN = 1,       /* idle: before anything was seen of it */
-	AUX_FAULT = 1u << 27, /* io: no call's, a page fault's */
-	AUX_LOAD = 1,         /* start: of its own program */
-	AUX_RECORDER = 2,     /* start: what recording adds to one */
-	AUX_CHILD = 3,        /* start: not yet, a vfork's child runs its parent's code */
-	AUX_STOLEN = 3,       /* runnable: nobody had it, and no quota either */
-	/* ... for so long that it was not allowed to run: | the cgroup's path, 0: not known */
-	AUX_QUOTA = 1u << 25,
-	AUX_THROTTLED = 1u << 26, /* the kernel said so; else it is concluded */
-	AUX_QUOTA_MASK = (1 << 24) - 1,
-};
+/* state.detail of a system call, or a wait in one: its number + 1, and who woke it (kernel.waker's
+ * index + 1); 0: not known. */
+enum { MODEL_WAKER_BITS = 12, MODEL_CALLS_MAX = 1 << 12 };
+static inline uint32_t model_call_detail(uint32_t call, uint32_t waker)
+{
+	return call % MODEL_CALLS_MAX << MODEL_WAKER_BITS | waker % (1u << MODEL_WAKER_BITS);
+}
 uint32_t model_system_end(struct model *m);
 /* A thread's first moment, made known by its own record or its maker's. */
 /* It begins, or is seen first: with its last verb. */
@@ -995,12 +1017,21 @@ void model_finish_threads(struct model *m); /* who they are, and their life span
 /* Moves a finished text into the model's arena, and frees it. */
 const char *model_keep_text(struct model *m, struct base_str *s);
 void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix);
-/* names_kernel.c */
-bool model_add_kernel_state(struct model *m, struct base_str *s, const struct state_info *st);
+/* What is handed over without an object. */
+struct model_nameless {
+	enum trace_object_type type;
+	enum model_cause handover;
+	const char *queue; /* its queue's name */
+};
+const struct model_nameless *model_nameless(enum trace_object_type type);
+enum graph_discipline model_object_discipline(enum trace_object_type type);
+/* names_kernel.c: arguments of causes; of a call its number + 1, of a waker its index + 1, 0 adds
+ * nothing. */
+void model_add_call(struct base_str *s, uint32_t call);
+void model_add_waker(const struct model *m, struct base_str *s, uint32_t waker);
+const char *model_disk_text(uint32_t op);
 /* Of "kworker/u8:3" and "ksoftirqd/1" what is before the slash; 0: it is no such name. */
 size_t model_kind_length(const char *name);
-void model_add_device_state(struct model *m, struct base_str *s, const struct state_info *st);
-void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st);
 void model_add_program(const struct model *m, struct base_str *s, const struct role *ro);
 /* Which objects of a recording of the system are one class: its keys, and its text (NULL: the
  * object's own name). */
@@ -1025,6 +1056,26 @@ void model_count_visit(struct model *m, struct thread *t);
 void model_visit_enters(struct model *m, struct thread *t, uint32_t state, uint64_t time_ns);
 
 void model_empty_list(struct function_list *l);
+/* A sample's function, without its callers; chain: what is inlined there. */
+struct sampled {
+	const char *name, *where;
+	uint32_t chain; /* 0: nothing */
+	unsigned stratum;
+};
+struct sampled model_sampled_of(const struct model *m, const struct sample_row *row);
+double model_row_share(const struct function_list *l, const struct sample_row *row);
+void model_share_of(const struct function_list *l, const struct strata *s,
+	struct model_function_share *ret); /* of its samples; nr_samples is said */
+
+/* ---- callers.c: samples with their stacks ---------------------------------------------------- */
+
+/* The key of a sample that was in `function` of `module`, called as the stack says. */
+uint64_t model_sample_key(struct model *m, uint64_t function, uint32_t module, uint32_t stack);
+uint64_t model_sample_function(const struct model *m, uint64_t key); /* without its callers */
+/* The samples of a row count for all who called its function. `at` is of the pass: (list, function)
+ * -> index + 1. */
+bool model_add_called(struct model *m, struct function_list *l, uint64_t list, struct base_map *at,
+	const struct sample_row *row);
 
 /* ---- runtime/mpi: which rank a process is in MPI_COMM_WORLD (below 0: none), and what starts such */
 
@@ -1035,7 +1086,11 @@ void model_mpi_thread_begins(struct model *m, const struct thread *t, uint32_t l
 /* The launcher, or a thread of the library's own: they wait for the outside, and whom they keep from
  * a processor for a moment did not wait for all that. */
 bool model_is_beside_mpi(const struct model *m, const struct thread *t);
-bool model_add_mpi_state(struct model *m, struct base_str *s, const struct state_info *st);
+/* Arguments of causes, from the state's detail (runtime/mpi/rules_mpi.h): a rank that is not known
+ * adds nothing. */
+void model_add_mpi_rank(struct base_str *s, uint32_t detail);
+void model_add_mpi_call(struct base_str *s, uint32_t detail);
+void model_add_communicator(const struct model *m, struct base_str *s, uint32_t class_ix);
 void model_free_mpi(struct model *m);
 
 /* ---- sites.c: places in the code ------------------------------------------------------------- */

@@ -15,6 +15,20 @@ const char *model_keep_text(struct model *m, struct base_str *s)
 	return copy ? copy : "?";
 }
 
+/* The same, as one of the texts that have numbers. */
+static const char *names_intern(struct model *m, struct base_str *s, uint32_t *ret_text)
+{
+	enum base_status status = s->failed ? BASE_ERR_NOMEM
+					    : base_strtab_intern(m->naming.texts, base_str_text(s),
+						      s->length, ret_text);
+	base_str_fini(s);
+	if (status != BASE_OK) {
+		m->naming.status = status;
+		*ret_text = 0;
+	}
+	return status == BASE_OK ? base_strtab_get(m->naming.texts, *ret_text) : "?";
+}
+
 /* ---- objects --------------------------------------------------------------------------------- */
 
 static const char *io_text(uint64_t op)
@@ -100,21 +114,17 @@ void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
 	}
 	const struct trace_object *def =
 		&m->defs->objects[c->object < m->nr_objects ? c->object : 0];
-	switch (c->type) {
-	case TRACE_OBJECT_pipe:
-	case TRACE_OBJECT_socket:
-		if (!has_its_users_alone(m, c))
+	enum trace_object_type type = (enum trace_object_type)c->type;
+	bool has_users = model_object_is(type, MODEL_TRAIT_bytes);
+	if (model_object_is(type, MODEL_TRAIT_numbered)) {
+		if (!has_users || !has_its_users_alone(m, c))
 			base_str_addf(s, " %llu", (unsigned long long)def->address);
-		add_users(m, s, c);
-		break;
-	case TRACE_OBJECT_eventfd:
-		base_str_addf(s, " %llu", (unsigned long long)def->address);
-		break;
-	default:
-		if (c->site)
-			base_str_addf(s, " of %s", model_site_text(m, c->site));
-		else
-			base_str_addf(s, " 0x%llx", (unsigned long long)def->address);
+		if (has_users)
+			add_users(m, s, c);
+	} else if (c->site) {
+		base_str_addf(s, " of %s", model_site_text(m, c->site));
+	} else {
+		base_str_addf(s, " 0x%llx", (unsigned long long)def->address);
 	}
 }
 
@@ -178,16 +188,6 @@ static unsigned naming_functions(
 	return main_functions(l);
 }
 
-static bool add_main_functions(
-	const struct model *m, struct base_str *s, const struct state_info *st)
-{
-	const struct model_function_share *f = NULL;
-	unsigned nr = naming_functions(m, st, &f);
-	for (unsigned i = 0; i < nr; i++)
-		base_str_addf(s, "%s%s", i ? " and " : "running ", f[i].function);
-	return nr;
-}
-
 /* Samples say that it runs elsewhere: `function` only made the last call that was recorded. */
 static bool runs_elsewhere(const struct model *m, const struct state_info *st, const char *function)
 {
@@ -200,14 +200,6 @@ static bool runs_elsewhere(const struct model *m, const struct state_info *st, c
 		if (!strcmp(m->sampled.pool[pool].function[i].function, function))
 			nr += m->sampled.pool[pool].function[i].nr_samples;
 	return nr * least < m->sampled.pool[pool].nr_samples;
-}
-
-static void add_annotated(const struct model *m, struct base_str *s, const struct state_info *st)
-{
-	/* role = machine's name string, class = state's name string: see rules_note.c */
-	if (st->aux == 1)
-		base_str_addf(s, "%s: ", trace_text_of(m->defs, st->role));
-	base_str_add(s, st->class_ix ? trace_text_of(m->defs, st->class_ix) : "begun");
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -238,8 +230,8 @@ static enum base_status count_files(struct model *m)
 		if (!is_of_file(m, st))
 			continue;
 		key = place_key(m, st);
-		base_map_get(&m->naming.files, key, st->aux, &n);
-		if (base_map_put(&m->naming.files, key, st->aux, n + 1) != BASE_OK)
+		base_map_get(&m->naming.files, key, st->detail, &n);
+		if (base_map_put(&m->naming.files, key, st->detail, n + 1) != BASE_OK)
 			return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
 	}
 	return BASE_OK;
@@ -248,8 +240,8 @@ static enum base_status count_files(struct model *m)
 static bool is_of_many_files(struct model *m, const struct state_info *st)
 {
 	uint64_t n = 0;
-	return is_of_file(m, st) && base_map_get(&m->naming.files, place_key(m, st), st->aux, &n) &&
-	       n > FILES_NAMED;
+	return is_of_file(m, st) &&
+	       base_map_get(&m->naming.files, place_key(m, st), st->detail, &n) && n > FILES_NAMED;
 }
 
 /* However many there are: who asks for one of them finds it. */
@@ -259,141 +251,218 @@ static void name_file(struct model *m, struct state_info *st)
 	if (!is_of_file(m, st))
 		return;
 	const struct lock_class *c = &m->made.class_[st->class_ix];
-	base_str_addf(&of, "%s of ", io_text(st->aux));
+	base_str_addf(&of, "%s of ", io_text(st->detail));
 	model_add_class(m, &of, st->class_ix);
 	st->pub.of_file = model_keep_text(m, &of);
 	if (!c->name)
 		return;
-	base_str_addf(&on, "%s %s", io_text(st->aux), trace_text_of(m->defs, c->name));
+	base_str_addf(&on, "%s %s", io_text(st->detail), trace_text_of(m->defs, c->name));
 	st->pub.on_file = model_keep_text(m, &on);
 }
 
-/* What is handed over without an object: the state meanwhile, and the queue. */
-static const char *nameless_text(uint32_t type, bool is_state)
+/* ---- states: causes and their arguments ------------------------------------------------------ */
+
+static const struct {
+	const char *name, *lead, *phrase;
+	enum model_state_kind kind;
+} causes[MODEL_CAUSE_NR] = {
+#define STATE(cause, kind, lead, phrase, sentence) {#cause, lead, phrase, MODEL_STATE_##kind},
+#include "model/states.def"
+#undef STATE
+};
+
+enum model_state_kind model_cause_kind(enum model_cause c)
 {
-	static const struct {
-		enum trace_object_type type;
-		const char *state, *queue;
-	} text[] = {
-		{TRACE_OBJECT_NR, "waiting for a processor", "processor"},
-		{MODEL_TYPE_WAKE, "waking", "waking"},
-		{MODEL_TYPE_PUT_OFF, "hand-over of flushes to kernel workers",
-			"flushes to kernel workers"},
-		{MODEL_TYPE_THREAD, "start of a thread", "start of a thread"},
-		{MODEL_TYPE_PROCESS, "start of a process", "start of a process"},
-		{MODEL_TYPE_CLOCK, "awaking after a clock's deadline", "deadlines of a clock"},
-		{MODEL_TYPE_SIGNAL, "hand-over of a signal or a child's end",
-			"signals and children's ends"},
-	};
-	for (size_t i = 0; i < BASE_COUNT(text); i++)
-		if (type == (uint32_t)text[i].type)
-			return is_state ? text[i].state : text[i].queue;
-	return "end of a thread or process";
+	return causes[c].kind;
 }
 
-static void add_state_name(struct model *m, struct base_str *s, uint32_t state)
+const char *model_cause_name(enum model_cause c)
 {
-	const struct state_info *st = &m->made.state[state];
-	const char *f = NULL;
-	uint32_t class_ix = st->class_ix;
-	bool messages = class_ix != NONE && class_ix < m->made.nr_classes &&
-			model_is_messages(m->made.class_[class_ix].type);
-	bool queue = class_ix != NONE && class_ix < m->made.nr_classes &&
-		     st->pub.kind == MODEL_STATE_wait &&
-		     (m->made.class_[class_ix].type == TRACE_OBJECT_pipe ||
-			     m->made.class_[class_ix].type == TRACE_OBJECT_socket ||
-			     m->made.class_[class_ix].type == TRACE_OBJECT_queue);
-	if (model_add_mpi_state(m, s, st) || model_add_kernel_state(m, s, st))
-		return;
-	switch (st->pub.kind) {
-	case MODEL_STATE_run:
-		if (add_main_functions(m, s, st))
-			break;
-		f = model_site_function(
-			m, st->pub.site ? st->pub.site : m->made.role[st->role].site);
-		if (*f)
-			base_str_addf(
-				s, "running %s%s", runs_elsewhere(m, st, f) ? "after " : "", f);
-		else if (st->pub.site)
-			base_str_addf(s, "running after %s", model_site_text(m, st->pub.site));
-		else if (m->is_system && m->made.role[st->role].context != TRACE_CONTEXT_none)
-			base_str_addf(s, "handling %s", m->made.role[st->role].name);
-		else if (m->is_system)
-			base_str_addf(s, "running program %s", m->made.role[st->role].name);
-		else
-			base_str_add(s, "running from its start");
+	return causes[c].name;
+}
+
+/* Where the last call was made that was recorded before it ran. */
+static uint32_t ran_from(const struct model *m, const struct state_info *st)
+{
+	return st->pub.site ? st->pub.site : m->made.role[st->role].site;
+}
+
+/* As it is known now. */
+static enum model_cause names_cause(struct model *m, const struct state_info *st)
+{
+	const struct model_function_share *f;
+	unsigned nr;
+	if (st->pub.cause == MODEL_CAUSE_io && is_of_many_files(m, st))
+		return MODEL_CAUSE_io_many_files;
+	if (st->pub.kind != MODEL_STATE_run)
+		return st->pub.cause;
+	if ((nr = naming_functions(m, st, &f)))
+		return nr > 1 ? MODEL_CAUSE_run_functions : MODEL_CAUSE_run_function;
+	const char *function = model_site_function(m, ran_from(m, st));
+	if (*function && !runs_elsewhere(m, st, function))
+		return MODEL_CAUSE_run_function;
+	if (*function || st->pub.site)
+		return MODEL_CAUSE_run_after;
+	if (!m->is_system)
+		return MODEL_CAUSE_run;
+	return m->made.role[st->role].context != TRACE_CONTEXT_none ? MODEL_CAUSE_run_handler
+								    : MODEL_CAUSE_run_program;
+}
+
+/* Adds nothing where it is not known. */
+static void names_add_argument(struct model *m, struct base_str *s, const struct state_info *st,
+	enum model_argument_type type)
+{
+	const struct model_function_share *f = NULL;
+	unsigned nr = 0;
+	if (st->pub.kind == MODEL_STATE_run)
+		nr = naming_functions(m, st, &f);
+	switch (type) {
+	case MODEL_ARGUMENT_object:
+		if (st->class_ix < m->made.nr_classes)
+			model_add_class(m, s, st->class_ix);
 		break;
-	case MODEL_STATE_hold:
-		base_str_add(s, st->aux == 1 ? "reading under " : "holding ");
-		model_add_class(m, s, class_ix);
+	case MODEL_ARGUMENT_function:
+		base_str_add(s, nr ? f[0].function : model_site_function(m, ran_from(m, st)));
 		break;
-	case MODEL_STATE_wait:
-		if (class_ix == NONE) {
-			base_str_add(s, st->aux == TRACE_OBJECT_NR ? "waiting for a child process"
-								   : "waiting for a thread's end");
-			break;
-		}
-		base_str_add(s, !queue && !messages ? "waiting for "
-				: st->aux == 1      ? "waiting for space in "
-				: messages          ? "waiting for a message in "
-						    : "waiting for data in ");
-		model_add_class(m, s, class_ix);
+	case MODEL_ARGUMENT_other_function:
+		base_str_add(s, nr > 1 ? f[1].function : "");
 		break;
-	case MODEL_STATE_latency:
-		if (class_ix == NONE) {
-			base_str_add(s, nameless_text(st->aux, true));
-			break;
-		}
-		base_str_add(s, "hand-over of ");
-		model_add_class(m, s, class_ix);
+	case MODEL_ARGUMENT_place: {
+		const char *function = model_site_function(m, ran_from(m, st));
+		base_str_add(s, *function ? function : model_site_text(m, st->pub.site));
 		break;
-	case MODEL_STATE_device:
-		model_add_device_state(m, s, st);
+	}
+	case MODEL_ARGUMENT_program:
+		base_str_add(s, st->role < m->made.nr_roles ? m->made.role[st->role].name : "");
 		break;
-	case MODEL_STATE_runnable:
-		model_add_runnable(m, s, st);
+	case MODEL_ARGUMENT_call:
+		model_add_call(s, st->detail >> MODEL_WAKER_BITS);
 		break;
-	case MODEL_STATE_blocked:
-		base_str_add(s, st->aux == AUX_HIDDEN ? "away: the kernel does not show since when"
-						      : "blocked outside every recorded call");
+	case MODEL_ARGUMENT_waker:
+		model_add_waker(m, s, st->detail % (1u << MODEL_WAKER_BITS));
 		break;
-	case MODEL_STATE_external:
-	case MODEL_STATE_io:
-		if (class_ix == NONE && st->aux >= TRACE_IO_msync && st->aux < TRACE_IO_NR) {
-			base_str_add(s, io_text(st->aux));
-			break;
-		}
-		if (class_ix == NONE) {
-			base_str_add(s, st->aux == MODEL_POLL_NOTHING
-						? "waiting for a signal or a time limit"
-					: st->aux == AUX_FAULT
-						? "reading pages from disk (page faults)"
-						: "waiting for readiness");
-			break;
-		}
-		base_str_addf(s, "%s of ", io_text(st->aux));
-		if (is_of_many_files(m, st))
-			base_str_add(s, "many files");
-		else
-			model_add_class(m, s, class_ix);
+	case MODEL_ARGUMENT_io:
+		base_str_add(s, io_text(st->detail));
 		break;
-	case MODEL_STATE_sleep:
-		base_str_add(s, st->aux == MODEL_SLEEP_LIMIT      ? "sleeping until a time limit"
-				: st->aux == MODEL_SLEEP_DEADLINE ? MODEL_DEADLINE_TEXT
-								  : "sleeping");
+	case MODEL_ARGUMENT_disk:
+		base_str_add(s, model_disk_text(st->detail));
 		break;
-	case MODEL_STATE_start:
-		base_str_add(s, st->aux == AUX_LOAD ? "loading the program (exec, dynamic loader)"
-				: st->aux == AUX_RECORDER ? "longpole itself (starting under it)"
-				: st->aux == AUX_CHILD    ? MODEL_CHILD_TEXT
-							  : "starting a program");
+	case MODEL_ARGUMENT_cgroup:
+		base_str_add(s, trace_text_of(m->defs, st->detail));
 		break;
-	case MODEL_STATE_annotated:
-		add_annotated(m, s, st);
+	case MODEL_ARGUMENT_rank:
+		model_add_mpi_rank(s, st->detail);
+		break;
+	case MODEL_ARGUMENT_mpi_call:
+		model_add_mpi_call(s, st->detail);
+		break;
+	case MODEL_ARGUMENT_communicator:
+		model_add_communicator(m, s, st->class_ix);
+		break;
+	case MODEL_ARGUMENT_machine:
+		base_str_add(s, trace_text_of(m->defs, st->role));
 		break;
 	default:
-		base_str_add(s, st->aux == AUX_UNSEEN ? "since before it was first seen" : "idle");
+		base_str_add(s, st->detail ? trace_text_of(m->defs, st->detail) : "begun");
 	}
+}
+
+/* ---- states: names --------------------------------------------------------------------------- */
+
+/* A cause's phrase, filled. */
+struct phrase {
+	struct base_str text;
+	struct {
+		enum model_argument_type type;
+		size_t begin, length; /* in the text */
+	} argument[MODEL_ARGUMENTS_MAX];
+	unsigned nr_arguments;
+};
+
+/* The argument at `form`, which begins with its brace; returns what follows it. */
+static const char *names_fill_argument(
+	struct model *m, struct phrase *p, const struct state_info *st, const char *form)
+{
+	static const char *const word[MODEL_ARGUMENT_NR] = {
+#define X(name) #name,
+		MODEL_ARGUMENTS(X)
+#undef X
+	};
+	size_t length = strcspn(form + 1, "}"), begin = p->text.length;
+	unsigned type = 0;
+	while (type < MODEL_ARGUMENT_NR - 1 &&
+		(strlen(word[type]) != length || memcmp(word[type], form + 1, length) != 0))
+		type++;
+	names_add_argument(m, &p->text, st, (enum model_argument_type)type);
+	p->argument[p->nr_arguments].type = (enum model_argument_type)type;
+	p->argument[p->nr_arguments].begin = begin;
+	p->argument[p->nr_arguments++].length = p->text.length - begin;
+	return form + length + 2;
+}
+
+static void names_cut(struct base_str *s, size_t length)
+{
+	s->length = length;
+	if (s->buf)
+		s->buf[length] = '\0';
+}
+
+static void names_add_phrase(
+	struct model *m, struct phrase *p, const struct state_info *st, const char *form)
+{
+	size_t optional = 0;
+	while (*form) {
+		size_t plain = strcspn(form, "[{]");
+		base_str_add_bytes(&p->text, form, plain);
+		form += plain;
+		if (*form == '{') {
+			form = names_fill_argument(m, p, st, form);
+		} else if (*form == '[') {
+			optional = p->text.length;
+			form++;
+		} else if (*form == ']') {
+			if (!p->argument[p->nr_arguments - 1].length)
+				names_cut(&p->text, optional);
+			form++;
+		}
+	}
+}
+
+static enum model_cause names_add_state_name(
+	struct model *m, struct phrase *p, const struct state_info *st)
+{
+	enum model_cause cause = names_cause(m, st);
+	base_str_add(&p->text, causes[cause].lead);
+	names_add_phrase(m, p, st, causes[cause].phrase);
+	return cause;
+}
+
+/* States of one cause with the same arguments have one identity, and one name. */
+static void names_name_state(struct model *m, struct state_info *st)
+{
+	struct phrase p = {0};
+	struct model_state *pub = &st->pub;
+	uint32_t name;
+	uint64_t key[MODEL_ARGUMENTS_MAX] = {0}, identity;
+	pub->cause = names_add_state_name(m, &p, st);
+	pub->nr_arguments = p.nr_arguments;
+	for (unsigned i = 0; i < p.nr_arguments; i++) {
+		struct base_str argument = {0};
+		base_str_add_bytes(&argument, base_str_text(&p.text) + p.argument[i].begin,
+			p.argument[i].length);
+		pub->argument[i].type = p.argument[i].type;
+		names_intern(m, &argument, &pub->argument[i].text);
+		key[i] = pub->argument[i].text;
+	}
+	pub->name = names_intern(m, &p.text, &name);
+	pub->what = pub->name + (name ? strlen(causes[pub->cause].lead) : 0);
+	uint64_t hi = (uint64_t)pub->cause << 32 | key[0], lo = key[1] << 32 | key[2];
+	if (!base_map_get(&m->naming.identities, hi, lo, &identity)) {
+		identity = m->naming.nr_identities++;
+		model_put(m, &m->naming.identities, hi, lo, identity);
+	}
+	pub->identity = (uint32_t)identity;
 }
 
 static void names_add_where(struct model *m, struct base_str *s, const struct state_info *st)
@@ -406,16 +475,6 @@ static void names_add_where(struct model *m, struct base_str *s, const struct st
 	if (st->pub.kind == MODEL_STATE_run)
 		base_str_add(s, st->pub.site ? "after " : "start of ");
 	base_str_add(s, model_site_text(m, site));
-}
-
-static const char *where_text(struct model *m, const struct state_info *st)
-{
-	struct base_str s = {0};
-	names_add_where(m, &s, st);
-	if (s.length || s.failed)
-		return model_keep_text(m, &s);
-	base_str_fini(&s); /* an empty name may have taken room */
-	return "";
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -477,7 +536,7 @@ static void name_device(struct model *m, struct actor_info *a, struct base_str *
 
 static void names_name_actor(struct model *m, struct actor_info *a)
 {
-	struct base_str s = {0};
+	struct base_str s = {0}, group = {0};
 	if (a->role == NONE) {
 		a->pub.group_ix = (uint32_t)m->made.nr_roles;
 		a->pub.kind = a->actor_def ? MODEL_ACTOR_machine : MODEL_ACTOR_meeting;
@@ -519,7 +578,9 @@ static void names_name_actor(struct model *m, struct actor_info *a)
 		if (*name && strncmp(name, ro->name, strlen(name)) != 0)
 			base_str_addf(&s, " '%s'", name);
 	}
-	a->pub.name = model_keep_text(m, &s);
+	a->pub.name = names_intern(m, &s, &a->pub.name_text);
+	base_str_add(&group, a->pub.group);
+	a->pub.group = names_intern(m, &group, &a->pub.group_text);
 }
 
 static void name_queue(struct model *m, uint32_t id)
@@ -536,10 +597,11 @@ static void name_queue(struct model *m, uint32_t id)
 	} else if (latency->class_ix != NONE && latency->class_ix < m->made.nr_classes)
 		model_add_class(m, &s, latency->class_ix);
 	else
-		base_str_add(&s, nameless_text(q->pub.type == TRACE_OBJECT_NR ? TRACE_OBJECT_NR
-									      : latency->aux,
-					 false));
-	q->pub.name = model_keep_text(m, &s);
+		base_str_add(&s, model_nameless(q->pub.type == MODEL_TYPE_PROCESSOR
+							? MODEL_TYPE_PROCESSOR
+							: (enum trace_object_type)latency->detail)
+					 ->queue);
+	q->pub.name = names_intern(m, &s, &q->pub.name_text);
 }
 
 /* What they are called may become known late. */
@@ -567,10 +629,23 @@ enum base_status model_refresh_names(struct model *m, struct base_err *err)
 	return s;
 }
 
-void model_add_state_name(struct model *m, uint32_t state, struct base_str *ret)
+enum model_cause model_add_state_name(struct model *m, uint32_t state, struct base_str *ret)
+{
+	struct phrase p = {0};
+	if (state >= m->made.nr_states)
+		return MODEL_CAUSE_idle;
+	enum model_cause cause = names_add_state_name(m, &p, &m->made.state[state]);
+	base_str_add_bytes(ret, base_str_text(&p.text), p.text.length);
+	ret->failed |= p.text.failed;
+	base_str_fini(&p.text);
+	return cause;
+}
+
+void model_add_state_argument(
+	struct model *m, uint32_t state, enum model_argument_type type, struct base_str *ret)
 {
 	if (state < m->made.nr_states)
-		add_state_name(m, ret, state);
+		names_add_argument(m, ret, &m->made.state[state], type);
 }
 
 void model_add_state_where(struct model *m, uint32_t state, struct base_str *ret)
@@ -628,21 +703,23 @@ enum base_status model_make_names(struct model *m)
 		status = count_users(m);
 	if (status != BASE_OK)
 		return status;
+	m->naming.texts = base_strtab_new();
+	if (!m->naming.texts)
+		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
 	name_roles(m);
 	for (uint32_t i = 0; i < m->made.nr_states; i++) {
 		struct state_info *st = &m->made.state[i];
-		struct base_str s = {0};
-		add_state_name(m, &s, i);
-		const struct model_function_share *named;
-		if (st->pub.kind == MODEL_STATE_run)
-			st->pub.nr_named = naming_functions(m, st, &named);
-		st->pub.name = model_keep_text(m, &s);
-		st->pub.where = where_text(m, st);
+		struct base_str where = {0};
+		names_name_state(m, st);
+		names_add_where(m, &where, st);
+		st->pub.where = names_intern(m, &where, &st->pub.where_text);
 		name_file(m, st);
 	}
 	for (size_t i = 0; i < m->made.nr_actors; i++)
 		names_name_actor(m, &m->made.actor[i]);
 	for (uint32_t i = 0; i < m->made.nr_queues; i++)
 		name_queue(m, i);
-	return model_name_findings(m);
+	if (m->naming.status != BASE_OK)
+		return base_fail(m->err, m->naming.status, "out of memory for names");
+	return m->status == BASE_OK ? model_name_findings(m) : m->status;
 }

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void names_kernel_add_call(struct base_str *s, uint32_t call)
+void model_add_call(struct base_str *s, uint32_t call)
 {
 	const char *name = call ? trace_syscall_find(call - 1)->name : NULL;
 	if (name)
 		base_str_add(s, name);
-	else
+	else if (call)
 		base_str_addf(s, "system call %u", call - 1);
 }
 
@@ -27,8 +27,10 @@ static const char *context_word(enum trace_context_type type)
 }
 
 /* "a timer", "the network", "interrupt nvme0q1" */
-static void names_kernel_add_cause(const struct model *m, struct base_str *s, uint32_t cause)
+void model_add_waker(const struct model *m, struct base_str *s, uint32_t waker)
 {
+	if (!waker || waker > m->kernel.nr_wakers)
+		return;
 	static const struct {
 		const char *softirq, *text;
 	} known[] = {
@@ -39,7 +41,7 @@ static void names_kernel_add_cause(const struct model *m, struct base_str *s, ui
 		{"BLOCK", "a disk"},
 		{"RCU", "the kernel's RCU grace period"},
 	};
-	const struct cause *c = &m->kernel.cause[cause - 1];
+	const struct waker *c = &m->kernel.waker[waker - 1];
 	const char *name = trace_text_of(m->defs, c->name);
 	for (size_t i = 0; i < BASE_COUNT(known) && c->type == TRACE_CONTEXT_softirq; i++)
 		if (!strcmp(known[i].softirq, name)) {
@@ -60,42 +62,7 @@ static void names_kernel_add_cause(const struct model *m, struct base_str *s, ui
 		base_str_addf(s, "an %s", context_word(c->type));
 }
 
-bool model_add_kernel_state(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	if (st->aux == NONE || !(st->aux & AUX_CALL))
-		return false;
-	uint32_t call = st->aux >> AUX_CALL_SHIFT & AUX_CALL_MASK, cause = st->aux & AUX_CALL_MASK;
-	bool about = st->class_ix != NONE && st->class_ix < m->made.nr_classes;
-	if (about && m->made.class_[st->class_ix].type == TRACE_OBJECT_kernel_lock) {
-		base_str_add(s, "waiting for ");
-		model_add_class(m, s, st->class_ix);
-		if (st->role != NONE && st->role < m->made.nr_roles)
-			base_str_addf(s, " that %s had", m->made.role[st->role].name);
-		return true;
-	}
-	if (st->pub.kind == MODEL_STATE_io) {
-		names_kernel_add_call(s, call);
-	} else {
-		if (cause && cause <= m->kernel.nr_causes) {
-			base_str_add(s, "waiting for ");
-			names_kernel_add_cause(m, s, cause);
-		} else {
-			base_str_add(s, call ? "waiting" : "asleep, not seen in what");
-		}
-		if (call) {
-			base_str_add(s, " in ");
-			names_kernel_add_call(s, call);
-		}
-	}
-	if (about) {
-		base_str_add(s, "(");
-		model_add_class(m, s, st->class_ix);
-		base_str_add(s, ")");
-	}
-	return true;
-}
-
-static const char *disk_word(uint32_t op)
+const char *model_disk_text(uint32_t op)
 {
 	static const char *const word[] = {
 #define X(name, text) text,
@@ -103,37 +70,6 @@ static const char *disk_word(uint32_t op)
 #undef X
 	};
 	return op < TRACE_DISK_NR ? word[op] : "other";
-}
-
-/* "disk sda busy (write)", "qdisc tbf of eth0 sending" */
-void model_add_device_state(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	if (st->class_ix != NONE && st->class_ix < m->made.nr_classes)
-		model_add_class(m, s, st->class_ix);
-	if (st->aux == AUX_SENDS)
-		base_str_add(s, " sending");
-	else
-		base_str_addf(s, " busy (%s)", disk_word(st->aux - AUX_DISK));
-}
-
-void model_add_runnable(struct model *m, struct base_str *s, const struct state_info *st)
-{
-	if (st->role != NONE && st->role < m->made.nr_roles)
-		base_str_addf(
-			s, "waiting for a processor that %s had", m->made.role[st->role].name);
-	else if (st->aux == AUX_IDLE)
-		base_str_add(s, "waking up on an idle processor");
-	else if (st->aux != NONE && st->aux & AUX_QUOTA)
-		base_str_addf(s, "%s (quota of cgroup %s)",
-			st->aux & AUX_THROTTLED ? "not allowed to run"
-						: "kept from an idle processor",
-			trace_text_of(m->defs, st->aux & AUX_QUOTA_MASK));
-	else if (st->aux == AUX_STOLEN)
-		base_str_add(s, "ready, and nobody was seen on its processor");
-	else if (m->is_system)
-		base_str_add(s, "waiting for a processor");
-	else /* what ours had is followed to them: this is the rest */
-		base_str_add(s, "waiting for a processor that other programs had");
 }
 
 size_t model_kind_length(const char *name)

@@ -32,6 +32,25 @@ bool model_state_kind_waits(enum model_state_kind k)
 	return k < MODEL_STATE_NR && waits[k];
 }
 
+uint32_t model_state_argument(const struct model_state *st, enum model_argument_type type)
+{
+	for (unsigned i = 0; i < st->nr_arguments; i++)
+		if (st->argument[i].type == type)
+			return st->argument[i].text;
+	return 0;
+}
+
+const char *model_text(const struct model *m, uint32_t text)
+{
+	/* (a run without an end keeps none: model_add_state_argument()) */
+	return m->naming.texts ? base_strtab_get(m->naming.texts, text) : "";
+}
+
+uint32_t model_nr_identities(const struct model *m)
+{
+	return m->naming.nr_identities;
+}
+
 struct graph *model_graph(struct model *m)
 {
 	return m->graph;
@@ -43,9 +62,8 @@ double model_state_timed_share(const struct model *m, uint32_t state)
 	if (st->pub.kind == MODEL_STATE_sleep && st->pub.broken_ns)
 		return (double)st->pub.broken_ns / (double)st->pub.slept_ns;
 	if (st->pub.kind == MODEL_STATE_sleep)
-		return m->is_system || st->aux == MODEL_SLEEP_LIMIT;
-	return st->pub.kind == MODEL_STATE_external && st->class_ix == NONE &&
-	       st->aux == MODEL_POLL_NOTHING;
+		return m->is_system || st->pub.cause == MODEL_CAUSE_sleep_limit;
+	return st->pub.cause == MODEL_CAUSE_ready_nothing;
 }
 
 uint64_t model_nr_late_timer_reads(const struct model *m)
@@ -55,8 +73,11 @@ uint64_t model_nr_late_timer_reads(const struct model *m)
 
 const struct model_state *model_state(const struct model *m, uint32_t state)
 {
-	static const struct model_state unknown = {
-		.kind = MODEL_STATE_idle, .name = "?", .where = ""};
+	static const struct model_state unknown = {.kind = MODEL_STATE_idle,
+		.cause = MODEL_CAUSE_idle,
+		.name = "?",
+		.what = "?",
+		.where = ""};
 	return state < m->made.nr_states ? &m->made.state[state].pub : &unknown;
 }
 

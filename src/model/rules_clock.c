@@ -59,8 +59,7 @@ static void set_clock(struct model *m, struct thread *t, struct clock *c, uint64
 	if (c->actor == NONE) {
 		uint32_t actor = model_make_actor(m, NONE, NONE);
 		c->queue = model_make_queue(m, 0, 0, MODEL_TYPE_CLOCK, NONE, GRAPH_FIFO);
-		c->state = model_make_state(
-			m, MODEL_STATE_sleep, NONE, NONE, c->site, MODEL_SLEEP_DEADLINE);
+		c->state = model_make_state(m, MODEL_CAUSE_sleep_deadline, NONE, NONE, c->site, 0);
 		if (m->status != BASE_OK)
 			return;
 		c->actor = actor;
@@ -181,7 +180,7 @@ static void sleep_begins(struct model *m, struct thread *t, uint64_t time_ns, ui
 		model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0,
 			t->sleep.follows
 				? c->state
-				: model_make_state(m, MODEL_STATE_sleep, NONE, NONE, site, NONE),
+				: model_make_state(m, MODEL_CAUSE_sleep, NONE, NONE, site, 0),
 			0);
 	t->sleep.lasts = true;
 	t->sleep.begin_ns = time_ns;

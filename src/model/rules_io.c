@@ -102,9 +102,12 @@ static uint32_t io_state(struct model *m, uint32_t object, uint32_t site, uint64
 			(def->type == TRACE_OBJECT_socket || def->type == TRACE_OBJECT_terminal ||
 				def->type == TRACE_OBJECT_timerfd ||
 				def->type == TRACE_OBJECT_pipe || is_news_of_files(m, object)));
-	return model_make_state(m, outside ? MODEL_STATE_external : MODEL_STATE_io, NONE,
-		object && object < m->nr_objects ? model_class_of(m, object, site) : NONE, site,
-		(uint32_t)op);
+	bool about = object && object < m->nr_objects;
+	enum model_cause cause = about     ? (outside ? MODEL_CAUSE_io_outside : MODEL_CAUSE_io)
+				 : outside ? MODEL_CAUSE_call_of_nothing_outside
+					   : MODEL_CAUSE_call_of_nothing;
+	return model_make_state(
+		m, cause, NONE, about ? model_class_of(m, object, site) : NONE, site, (uint32_t)op);
 }
 
 /* Somebody who is not recorded ended the wait; where the call failed (a signal, a time limit), it
@@ -126,11 +129,11 @@ static void begin_read(
 	f->user = t->stream;
 	if (graph_queue_units(m->graph, queue))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
-			model_make_state(m, MODEL_STATE_io, NONE, class_ix, site, TRACE_IO_read),
+			model_make_state(m, MODEL_CAUSE_io, NONE, class_ix, site, TRACE_IO_read),
 			0);
 	else
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, queue, 1,
-			model_make_state(m, MODEL_STATE_wait, NONE, class_ix, site, 0), 0);
+			model_wait_state(m, class_ix, site, false), 0);
 }
 
 static void begin_write(
@@ -152,12 +155,12 @@ static void begin_write(
 	if (t->io.put_bytes)
 		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, (int64_t)t->io.put_bytes,
 			model_make_state(
-				m, MODEL_STATE_io, NONE, class_ix, b->site, TRACE_IO_write),
+				m, MODEL_CAUSE_io, NONE, class_ix, b->site, TRACE_IO_write),
 			0);
 	if (t->io.put_bytes < n) {
 		t->io.wants_space = f->tells_room = true;
 		model_verb(m, t, GRAPH_VERB_wait_full, r->time_ns, queue, 1,
-			model_make_state(m, MODEL_STATE_wait, NONE, class_ix, b->site, 1), 0);
+			model_wait_state(m, class_ix, b->site, true), 0);
 	}
 }
 
@@ -201,11 +204,11 @@ static void begin_accept(
 	if (graph_queue_units(m->graph, t->io.queue))
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
 			model_make_state(
-				m, MODEL_STATE_io, NONE, class_ix, b->site, TRACE_IO_accept),
+				m, MODEL_CAUSE_io, NONE, class_ix, b->site, TRACE_IO_accept),
 			0);
 	else
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1,
-			model_make_state(m, MODEL_STATE_wait, NONE, class_ix, b->site, 0), 0);
+			model_wait_state(m, class_ix, b->site, false), 0);
 }
 
 static void end_accept(struct model *m, struct thread *t, const struct trace_record *r)
@@ -370,7 +373,7 @@ static void take_ahead(struct model *m, uint64_t since_ns, uint64_t time_ns, str
 	if (!units || !wants)
 		return;
 	if (reader->mode == MODE_WAITING) /* it may want more, and sleep again */
-		state = model_make_state(m, MODEL_STATE_io, NONE,
+		state = model_make_state(m, MODEL_CAUSE_io, NONE,
 			model_class_of(m, reader->io.object, 0), m->made.state[state].pub.site,
 			TRACE_IO_read);
 	units = wants < units ? wants : units;
@@ -413,7 +416,7 @@ void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns
 	take_ahead(m, t->entered_ns, time_ns, f);
 	bool has_space = f->left_ns > t->entered_ns;
 	if (has_space) {
-		state = model_make_state(m, MODEL_STATE_io, NONE,
+		state = model_make_state(m, MODEL_CAUSE_io, NONE,
 			model_class_of(m, t->io.object, 0), m->made.state[state].pub.site,
 			TRACE_IO_write);
 		model_verb(m, t, GRAPH_VERB_reserve, time_ns, t->io.queue, 1, state, 0);
@@ -539,9 +542,11 @@ void model_rule_poll_begin(struct model *m, struct thread *t, const struct trace
 	model_handler_began(m, t, r->time_ns);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, r->u.poll_begin.site);
-	uint32_t of = r->u.poll_begin.n ? NONE : MODEL_POLL_NOTHING;
 	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, r->u.poll_begin.site, 0,
-		model_make_state(m, MODEL_STATE_external, NONE, NONE, r->u.poll_begin.site, of), 0);
+		model_make_state(m,
+			r->u.poll_begin.n ? MODEL_CAUSE_ready : MODEL_CAUSE_ready_nothing, NONE,
+			NONE, r->u.poll_begin.site, 0),
+		0);
 }
 
 /* Nothing had come when the time was over. (Who never left its processor only had a look.) */
@@ -552,8 +557,7 @@ static void limit_ended(struct model *m, struct thread *t, uint64_t time_ns)
 	if (t->mode == MODE_WAITING && t->left_in_wait) {
 		model_napped(t, t->entered_ns, time_ns);
 		model_rename(m, t, time_ns,
-			model_make_state(
-				m, MODEL_STATE_sleep, NONE, NONE, site, MODEL_SLEEP_LIMIT));
+			model_make_state(m, MODEL_CAUSE_sleep_limit, NONE, NONE, site, 0));
 	}
 	model_verb(
 		m, t, GRAPH_VERB_state, time_ns, 0, 0, model_current_state(t), MODEL_NOTHING_CAME);

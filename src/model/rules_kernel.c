@@ -13,35 +13,35 @@
 
 enum {
 	QUOTA_NS = 1000 * 1000, /* no processor for so long although nobody had it */
-	CAUSES_MAX = 1 << 10,
+	WAKERS_MAX = 1 << 10,
 	STACK_MAX = 16, /* frames looked at */
 };
 
 /* ---- names of waits -------------------------------------------------------------------------- */
 
-static uint32_t rules_kernel_add_cause(struct model *m, struct cause cause)
+static uint32_t rules_kernel_add_waker(struct model *m, struct waker waker)
 {
-	for (uint32_t i = 0; i < m->kernel.nr_causes; i++)
-		if (m->kernel.cause[i].type == cause.type &&
-			m->kernel.cause[i].name == cause.name &&
-			m->kernel.cause[i].timed == cause.timed)
+	for (uint32_t i = 0; i < m->kernel.nr_wakers; i++)
+		if (m->kernel.waker[i].type == waker.type &&
+			m->kernel.waker[i].name == waker.name &&
+			m->kernel.waker[i].timed == waker.timed)
 			return i + 1;
-	if (m->kernel.nr_causes >= CAUSES_MAX)
+	if (m->kernel.nr_wakers >= WAKERS_MAX)
 		return 0;
-	enum base_status s = base_grow(&m->kernel.cause, &m->kernel.cause_capacity,
-		m->kernel.nr_causes + 1, sizeof *m->kernel.cause);
+	enum base_status s = base_grow(&m->kernel.waker, &m->kernel.waker_capacity,
+		m->kernel.nr_wakers + 1, sizeof *m->kernel.waker);
 	if (s != BASE_OK) {
 		m->status = base_fail(m->err, s, "out of memory for interrupts");
 		return 0;
 	}
-	m->kernel.cause[m->kernel.nr_causes++] = cause;
-	return (uint32_t)m->kernel.nr_causes;
+	m->kernel.waker[m->kernel.nr_wakers++] = waker;
+	return (uint32_t)m->kernel.nr_wakers;
 }
 
-static uint32_t cause_of(struct model *m, const struct thread *context)
+static uint32_t context_as_waker(struct model *m, const struct thread *context)
 {
-	return rules_kernel_add_cause(
-		m, (struct cause){.type = context->k.context,
+	return rules_kernel_add_waker(
+		m, (struct waker){.type = context->k.context,
 			   .name = trace_def_context(m->defs, context->stream)->name});
 }
 
@@ -51,49 +51,47 @@ static uint32_t name_of_program(const struct model *m, const struct thread *t)
 }
 
 /* A kernel thread that serves nobody who is known: its role takes a context's place. */
-static uint32_t worker_cause(struct model *m, const struct thread *worker)
+static uint32_t worker_as_waker(struct model *m, const struct thread *worker)
 {
-	return rules_kernel_add_cause(m, (struct cause){.name = name_of_program(m, worker)});
+	return rules_kernel_add_waker(m, (struct waker){.name = name_of_program(m, worker)});
 }
 
-static enum model_state_kind kind_of_cause(const struct model *m, uint32_t cause)
+static enum model_cause cause_of_waker(const struct model *m, uint32_t waker)
 {
-	const struct cause *c = cause ? &m->kernel.cause[cause - 1] : NULL;
-	const char *name = c ? trace_text_of(m->defs, c->name) : "";
-	if (!c)
-		return MODEL_STATE_wait;
-	if (c->type == TRACE_CONTEXT_timer || !strcmp(name, "TIMER") || !strcmp(name, "HRTIMER"))
-		return MODEL_STATE_sleep;
-	if (c->type == TRACE_CONTEXT_irq || !strncmp(name, "NET_", 4))
-		return MODEL_STATE_external;
-	return MODEL_STATE_wait;
+	const struct waker *w = waker ? &m->kernel.waker[waker - 1] : NULL;
+	const char *name = w ? trace_text_of(m->defs, w->name) : "";
+	if (!w)
+		return MODEL_CAUSE_call_wait;
+	if (w->type == TRACE_CONTEXT_timer || !strcmp(name, "TIMER") || !strcmp(name, "HRTIMER"))
+		return MODEL_CAUSE_call_sleep;
+	if (w->type == TRACE_CONTEXT_irq || !strncmp(name, "NET_", 4))
+		return MODEL_CAUSE_call_outside;
+	return MODEL_CAUSE_call_wait;
 }
 
-/* The state of a wait in the thread's present call, or outside of any that is known. */
+/* The state of a wait in the thread's present call, or outside of any that is known; `waker` 0: not
+ * known. */
 static uint32_t rules_kernel_wait_state(
-	struct model *m, const struct thread *t, enum model_state_kind kind, uint32_t cause)
+	struct model *m, const struct thread *t, enum model_cause cause, uint32_t waker)
 {
 	const struct call *c = &t->k.call;
 	uint32_t call = c->active ? (uint32_t)c->number + 1 : 0;
 	bool about = c->active && c->object && c->object < m->nr_objects;
-	return model_make_state(m, kind, NONE, about ? model_class_of(m, c->object, 0) : NONE,
-		t->k.asleep_site,
-		AUX_CALL | (call & AUX_CALL_MASK) << AUX_CALL_SHIFT | (cause & AUX_CALL_MASK));
+	if (!call && !waker)
+		cause = cause == MODEL_CAUSE_call_blocked ? MODEL_CAUSE_asleep_unseen
+							  : MODEL_CAUSE_asleep;
+	return model_make_state(m, cause, NONE, about ? model_class_of(m, c->object, 0) : NONE,
+		t->k.asleep_site, model_call_detail(call, waker));
 }
 
 /* ---- the processor --------------------------------------------------------------------------- */
-
-static uint32_t runnable_state(struct model *m)
-{
-	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE);
-}
 
 void model_be_ready(struct model *m, struct thread *t, uint64_t time_ns, uint32_t flags)
 {
 	uint32_t queue = model_processor_queue(m, t->k.processor);
 	if (queue == NONE)
 		return;
-	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, queue, 1, runnable_state(m), flags);
+	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, queue, 1, model_runnable_state(m), flags);
 	t->mode = MODE_RUNNABLE;
 	t->ready_ns = time_ns;
 }
@@ -153,12 +151,12 @@ static uint32_t own_wait(
 	if (!model_is_credited(waker) || t->k.anybodys)
 		return NONE;
 	if (is_strangers_lock(m, waker, t))
-		return model_make_state(m, MODEL_STATE_wait, waker->role,
-			model_class_of(m, t->k.lock, 0), 0, AUX_CALL);
+		return model_make_state(m, MODEL_CAUSE_wait_kernel_lock, waker->role,
+			model_class_of(m, t->k.lock, 0), 0, 0);
 	if (is_met_by_chance(waker, t, time_ns))
-		return rules_kernel_wait_state(m, t, MODEL_STATE_wait,
-			rules_kernel_add_cause(m,
-				(struct cause){.name = name_of_program(m, waker), .timed = true}));
+		return rules_kernel_wait_state(m, t, MODEL_CAUSE_call_wait,
+			rules_kernel_add_waker(m,
+				(struct waker){.name = name_of_program(m, waker), .timed = true}));
 	return NONE;
 }
 
@@ -182,7 +180,7 @@ static void rules_kernel_end_wait(
 	}
 	if (credited &&
 		model_call_ready(m, t, t->k.asleep_on)) { /* and whoever saw to it is the cause */
-		model_call_goes_on(m, t, time_ns, runnable_state(m));
+		model_call_goes_on(m, t, time_ns, model_runnable_state(m));
 		model_be_ready(m, t, time_ns, 0);
 		return;
 	}
@@ -190,26 +188,26 @@ static void rules_kernel_end_wait(
 		if (t->k.unborn && !model_is_context(waker))
 			forget_idle(m, t, time_ns);
 		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, t->k.wake_queue, GRAPH_ALL,
-			runnable_state(m), GRAPH_LAST);
+			model_runnable_state(m), GRAPH_LAST);
 		t->k.credited = t->k.server;
 		model_be_ready(m, t, time_ns, 0);
 		return;
 	}
-	if (model_clock_rings(m, t, time_ns, runnable_state(m))) {
+	if (model_clock_rings(m, t, time_ns, model_runnable_state(m))) {
 		a_timer_woke(t, time_ns);
 		model_be_ready(m, t, time_ns, 0);
 		return;
 	}
-	uint32_t cause = t->k.anybodys     ? worker_cause(m, t)
-			 : waker->k.server ? worker_cause(m, waker)
-					   : cause_of(m, waker);
+	uint32_t by = t->k.anybodys     ? worker_as_waker(m, t)
+		      : waker->k.server ? worker_as_waker(m, waker)
+					: context_as_waker(m, waker);
+	enum model_cause cause = cause_of_waker(m, by);
 	if (waker->k.fired_site)
 		t->k.asleep_site = waker->k.fired_site;
-	if (kind_of_cause(m, cause) == MODEL_STATE_sleep)
+	if (cause == MODEL_CAUSE_call_sleep)
 		a_timer_woke(t, time_ns);
 	if (!t->k.unborn)
-		model_rename(m, t, time_ns,
-			rules_kernel_wait_state(m, t, kind_of_cause(m, cause), cause));
+		model_rename(m, t, time_ns, rules_kernel_wait_state(m, t, cause, by));
 	model_be_ready(m, t, time_ns, GRAPH_EXPLAINED);
 }
 
@@ -303,19 +301,23 @@ static bool names_itself(const struct model *m, const struct thread *t)
 	enum model_state_kind kind = t->graph_state < m->made.nr_states
 					     ? m->made.state[t->graph_state].pub.kind
 					     : MODEL_STATE_run;
-	bool ours = t->graph_state < m->made.nr_states &&
-		    m->made.state[t->graph_state].aux != NONE &&
-		    m->made.state[t->graph_state].aux & AUX_CALL && !t->k.lock;
-	return !ours && (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep ||
-				kind == MODEL_STATE_external || kind == MODEL_STATE_start);
+	enum model_cause cause = t->graph_state < m->made.nr_states
+					 ? m->made.state[t->graph_state].pub.cause
+					 : MODEL_CAUSE_run;
+	bool ours = cause == MODEL_CAUSE_call || cause == MODEL_CAUSE_call_sleep ||
+		    cause == MODEL_CAUSE_call_outside || cause == MODEL_CAUSE_kernel_lock;
+	return (!ours || t->k.lock) &&
+	       (kind == MODEL_STATE_io || kind == MODEL_STATE_sleep ||
+		       kind == MODEL_STATE_external || kind == MODEL_STATE_start);
 }
 
 static void fall_asleep(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	model_visit_leaves(t, time_ns);
 	t->resume_state = t->graph_state;
-	uint32_t state = names_itself(m, t) ? t->graph_state
-					    : rules_kernel_wait_state(m, t, MODEL_STATE_wait, 0);
+	uint32_t state = names_itself(m, t)
+				 ? t->graph_state
+				 : rules_kernel_wait_state(m, t, MODEL_CAUSE_call_wait, 0);
 	bool early = t->k.early;
 	run_time_of(m, t)->nr_blocks += !t->k.guessed;
 	t->k.asleep_state = state;
@@ -376,18 +378,16 @@ static uint32_t quota_of(const struct model *m, const struct thread *t)
 	const char *path = trace_text_of(m->defs, cgroup);
 	if (!*path || !strcmp(path, "/"))
 		return NONE;
-	return cgroup <= AUX_QUOTA_MASK ? AUX_QUOTA | cgroup : AUX_QUOTA;
+	return cgroup;
 }
 
 /* Why it had to wait, now that it is known where it runs. */
 static uint32_t processor_wait(
 	struct model *m, const struct thread *t, uint64_t number, uint64_t now)
 {
-	if (t->k.throttled) {
-		uint32_t cgroup = model_cgroup(m, t->process);
-		uint32_t why = AUX_QUOTA | AUX_THROTTLED | (cgroup <= AUX_QUOTA_MASK ? cgroup : 0);
-		return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
-	}
+	if (t->k.throttled)
+		return model_make_state(m, MODEL_CAUSE_processor_throttled, NONE, NONE, 0,
+			model_cgroup(m, t->process));
 	struct model_had had = model_had_processor(m, t, number, t->ready_ns, now);
 	if (t->k.processor != number) {
 		struct model_had before =
@@ -397,11 +397,13 @@ static uint32_t processor_wait(
 	}
 	uint64_t idle_ns = had.known_ns > had.had_ns ? had.known_ns - had.had_ns : 0;
 	if (had.role != NONE && had.had_ns >= idle_ns)
-		return model_make_state(m, MODEL_STATE_runnable, had.role, NONE, 0, NONE);
-	uint32_t why = AUX_IDLE, quota = idle_ns >= QUOTA_NS ? quota_of(m, t) : NONE;
-	if (idle_ns >= QUOTA_NS)
-		why = quota != NONE ? quota : AUX_STOLEN;
-	return model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, why);
+		return model_make_state(m, MODEL_CAUSE_processor_had, had.role, NONE, 0, 0);
+	if (idle_ns < QUOTA_NS)
+		return model_make_state(m, MODEL_CAUSE_processor_idle, NONE, NONE, 0, 0);
+	uint32_t quota = quota_of(m, t);
+	return quota == NONE
+		       ? model_make_state(m, MODEL_CAUSE_processor_stolen, NONE, NONE, 0, 0)
+		       : model_make_state(m, MODEL_CAUSE_processor_quota, NONE, NONE, 0, quota);
 }
 
 /* It runs again, there: so what it waited for has come, and so has a processor. */
@@ -416,10 +418,10 @@ static void rules_kernel_go_on(struct model *m, struct thread *t, uint64_t numbe
 			model_known_runs(t);
 	} else if (t->mode == MODE_BLOCKED) {
 		if (!t->k.unborn) {
-			uint32_t state = t->k.guessed ? model_make_state(m, MODEL_STATE_blocked,
-								NONE, NONE, 0, AUX_HIDDEN)
+			uint32_t state = t->k.guessed ? model_make_state(m, MODEL_CAUSE_hidden,
+								NONE, NONE, 0, 0)
 						      : rules_kernel_wait_state(
-								m, t, MODEL_STATE_blocked, 0);
+								m, t, MODEL_CAUSE_call_blocked, 0);
 			if (!t->k.guessed)
 				model_unseen_wake(m, t, state, time_ns);
 			model_rename(m, t, time_ns, state);

@@ -54,9 +54,9 @@ static bool is_known_better(const struct model *m, const struct thread *t)
 static uint32_t call_state(struct model *m, const struct call *c)
 {
 	bool about = c->object && c->object < m->nr_objects;
-	return model_make_state(m, MODEL_STATE_io, NONE,
+	return model_make_state(m, MODEL_CAUSE_call, NONE,
 		about ? model_class_of(m, c->object, 0) : NONE, 0,
-		AUX_CALL | ((uint32_t)(c->number + 1) & AUX_CALL_MASK) << AUX_CALL_SHIFT);
+		model_call_detail((uint32_t)c->number + 1, 0));
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */

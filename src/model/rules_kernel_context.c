@@ -184,7 +184,7 @@ void model_rule_kernel_lock_wait(struct model *m, struct thread *t, const struct
 	t->k.before_lock = t->graph_state;
 	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0,
 		model_make_state(
-			m, MODEL_STATE_io, NONE, model_class_of(m, object, 0), 0, AUX_CALL),
+			m, MODEL_CAUSE_kernel_lock, NONE, model_class_of(m, object, 0), 0, 0),
 		0);
 }
 

@@ -13,8 +13,8 @@ enum { SLOTS_MAX = 1024, REQUESTS_MAX = 1 << 16 };
 
 static uint32_t busy_state(struct model *m, uint32_t object, uint64_t op)
 {
-	return model_make_state(m, MODEL_STATE_device, NONE, model_class_of(m, object, 0), 0,
-		AUX_DISK + (op < TRACE_DISK_NR ? (uint32_t)op : TRACE_DISK_other));
+	return model_make_state(m, MODEL_CAUSE_device_busy, NONE, model_class_of(m, object, 0), 0,
+		op < TRACE_DISK_NR ? (uint32_t)op : TRACE_DISK_other);
 }
 
 static struct disk *disk_of(struct model *m, uint32_t object)

@@ -42,7 +42,7 @@ static void rules_kernel_known_answer(struct model *m, struct thread *t, uint64_
 {
 	struct awaited w = t->awaits;
 	uint32_t wakes = t->k.wake_queue, after = hand_over_state(m, t),
-		 ready = model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE);
+		 ready = model_runnable_state(m);
 	bool woken = t->k.woken && wakes != NONE && graph_queue_units(m->graph, wakes);
 	t->k.woken = t->k.early = false;
 	if (has_come(m, &w)) {

@@ -154,7 +154,7 @@ static uint32_t rules_kernel_net_sender_of(
 static uint32_t sending_state(struct model *m, uint32_t object)
 {
 	return model_make_state(
-		m, MODEL_STATE_device, NONE, model_class_of(m, object, 0), 0, AUX_SENDS);
+		m, MODEL_CAUSE_device_sends, NONE, model_class_of(m, object, 0), 0, 0);
 }
 
 /* Bytes, since a large packet may leave in several: of the program's, or of a packet without any.

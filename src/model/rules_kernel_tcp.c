@@ -237,7 +237,7 @@ void model_tcp_rests(struct model *m, uint32_t actor, uint32_t object, uint64_t 
 	bool has_bytes = graph_queue_units(m->graph, s->unsent) != 0;
 	uint32_t class_ix = model_class_of(m, object, 0);
 	model_verb_of(m, actor, GRAPH_VERB_wait_empty, time_ns, has_bytes ? s->window : s->unsent,
-		1, model_make_state(m, MODEL_STATE_wait, NONE, class_ix, 0, has_bytes), 0);
+		1, model_wait_state(m, class_ix, 0, has_bytes), 0);
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */

@@ -17,8 +17,8 @@ static uint32_t hold_state(
 	uint32_t kept = site % MODEL_HOLDS_KEPT;
 	if (BASE_LIKELY(o->hold[kept].site == site + 1 && !shared))
 		return o->hold[kept].state;
-	uint32_t s = model_make_state(m, MODEL_STATE_hold, NONE, model_class_of(m, object, site),
-		site, shared ? 1 : NONE);
+	uint32_t s = model_make_state(m, shared ? MODEL_CAUSE_hold_shared : MODEL_CAUSE_hold, NONE,
+		model_class_of(m, object, site), site, 0);
 	if (!shared) {
 		o->hold[kept].site = site + 1;
 		o->hold[kept].state = s;
@@ -51,8 +51,7 @@ bool model_pop_held(struct thread *t, uint32_t object)
 
 static uint32_t rules_lock_wait_state(struct model *m, uint32_t object, uint32_t site)
 {
-	return model_make_state(
-		m, MODEL_STATE_wait, NONE, model_class_of(m, object, site), site, NONE);
+	return model_wait_state(m, model_class_of(m, object, site), site, false);
 }
 
 /* A wait that nothing but what it is for ends: a signal's handler runs in the middle of it. */
@@ -321,8 +320,7 @@ void model_rule_cond_wake(struct model *m, struct thread *t, const struct trace_
 		flags |= MODEL_NOTHING_CAME; /* time ran out */
 	if (w->result == ETIMEDOUT)          /* nobody was waited for: it slept */
 		model_rename(m, t, r->time_ns,
-			model_make_state(
-				m, MODEL_STATE_sleep, NONE, NONE, w->site, MODEL_SLEEP_LIMIT));
+			model_make_state(m, MODEL_CAUSE_sleep_limit, NONE, NONE, w->site, 0));
 	if (w->result == EAGAIN) /* the word had changed already: it did not wait */
 		model_rename(m, t, r->time_ns, model_current_state(t));
 	if (signal != NONE && x)
@@ -509,7 +507,7 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 		o->parties = r->u.token_set.n ? r->u.token_set.n : UINT64_MAX;
 		return;
 	}
-	if (model_is_messages(type)) {
+	if (model_object_is(type, MODEL_TRAIT_messages)) {
 		model_messages_found(m, t, r);
 		return;
 	}

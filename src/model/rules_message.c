@@ -14,16 +14,6 @@ static enum trace_object_type rules_message_type_of(const struct model *m, uint3
 	return (enum trace_object_type)m->defs->objects[object].type;
 }
 
-static uint32_t rules_message_queue_of(
-	struct model *m, uint32_t object, struct object *o, uint32_t site)
-{
-	enum trace_object_type type = rules_message_type_of(m, object);
-	if (o->queue == NONE)
-		o->queue = model_make_queue(m, 0, object, type, model_class_of(m, object, site),
-			type == TRACE_OBJECT_message_queue ? GRAPH_PRIORITY : GRAPH_FIFO);
-	return o->queue;
-}
-
 /* In a queue by priority the smallest key is taken first; its messages' priorities are the other
  * way round. */
 static uint64_t rules_message_order_of(const struct model *m, uint32_t object, uint64_t key)
@@ -58,9 +48,8 @@ void model_messages_found(struct model *m, struct thread *t, const struct trace_
 	uint32_t object = r->u.token_set.object;
 	struct object *o = model_object(m, object);
 	if (o && o->queue == NONE && rules_message_type_of(m, object) == TRACE_OBJECT_message_queue)
-		model_verb(m, t, GRAPH_VERB_resize, r->time_ns,
-			rules_message_queue_of(m, object, o, 0), (int64_t)r->u.token_set.n,
-			model_current_state(t), 0);
+		model_verb(m, t, GRAPH_VERB_resize, r->time_ns, model_queue_of(m, object, o, 0, 0),
+			(int64_t)r->u.token_set.n, model_current_state(t), 0);
 }
 
 static bool rules_message_has_room(
@@ -77,7 +66,7 @@ void model_rule_message_send(struct model *m, struct thread *t, const struct tra
 	struct object *o = model_object(m, s->object);
 	if (!o)
 		return;
-	uint32_t queue = rules_message_queue_of(m, s->object, o, s->site);
+	uint32_t queue = model_queue_of(m, s->object, o, 0, s->site);
 	t->message = (struct message){.key = rules_message_order_of(m, s->object, s->key),
 		.n = s->n,
 		.object = s->object,
@@ -97,9 +86,9 @@ void model_rule_message_wait(struct model *m, struct thread *t, const struct tra
 	struct object *o = model_object(m, w->object);
 	if (!o)
 		return;
-	uint32_t queue = rules_message_queue_of(m, w->object, o, w->site);
-	uint32_t state = model_make_state(m, MODEL_STATE_wait, NONE,
-		model_class_of(m, w->object, w->site), w->site, w->full != 0);
+	uint32_t queue = model_queue_of(m, w->object, o, 0, w->site);
+	uint32_t state =
+		model_wait_state(m, model_class_of(m, w->object, w->site), w->site, w->full != 0);
 	if (w->full && t->message.sends && t->message.moved)
 		take_back(m, t, r->time_ns, o, 0);
 	model_verb(m, t, w->full ? GRAPH_VERB_wait_full : GRAPH_VERB_wait_empty, r->time_ns, queue,
@@ -158,7 +147,7 @@ void model_rule_message_receive(struct model *m, struct thread *t, const struct 
 	struct object *o = model_object(m, v->object);
 	if (!o)
 		return;
-	uint32_t queue = rules_message_queue_of(m, v->object, o, v->site);
+	uint32_t queue = model_queue_of(m, v->object, o, 0, v->site);
 	t->message = (struct message){.object = v->object, .site = v->site, .receives = true};
 	if (v->key != UINT64_MAX)
 		rules_message_take(m, t, r->time_ns, queue, v->key, v->key ? GRAPH_KEYED : 0);

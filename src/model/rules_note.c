@@ -15,8 +15,9 @@ static uint32_t annotated_state(struct model *m, uint32_t actor_def, uint32_t st
 	uint32_t site = state_def < m->defs->nr_states ? m->defs->states[state_def].site : 0;
 	uint32_t name = actor_def < m->defs->nr_actors ? m->defs->actors[actor_def].name : 0;
 	uint32_t state_name = state_def < m->defs->nr_states ? m->defs->states[state_def].name : 0;
-	return model_make_state(
-		m, MODEL_STATE_annotated, name, state_name, site, actor_def ? 1 : 0);
+	return model_make_state(m,
+		actor_def ? MODEL_CAUSE_annotated_machine : MODEL_CAUSE_annotated, name, NONE, site,
+		state_name);
 }
 
 /* An end names its machine only: the instance is that of the begin. */
@@ -205,8 +206,7 @@ static void rules_note_note_queue(struct model *m, struct thread *t, uint64_t ti
 		m->made.queue[o->queue].pub.tokens = true;
 	bool waits = verb == GRAPH_VERB_wait_empty || verb == GRAPH_VERB_wait_full;
 	if (waits) /* the annotated state goes on, waiting */
-		state = model_make_state(m, MODEL_STATE_wait, NONE,
-			model_class_of(m, q->object, q->site), q->site,
+		state = model_wait_state(m, model_class_of(m, q->object, q->site), q->site,
 			verb == GRAPH_VERB_wait_full);
 	if (m->status != BASE_OK)
 		return;

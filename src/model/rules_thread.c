@@ -55,7 +55,7 @@ static void begin_from(struct model *m, struct thread *t, const struct trace_rec
 	if (own_ns > r->time_ns - begun_ns)
 		own_ns = r->time_ns - begun_ns;
 	uint32_t state =
-		own_ns ? model_make_state(m, MODEL_STATE_start, t->role, NONE, 0, AUX_RECORDER)
+		own_ns ? model_make_state(m, MODEL_CAUSE_start_recorder, t->role, NONE, 0, 0)
 		       : t->run_state;
 	take_first_processor(m, t, r->time_ns - own_ns);
 	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns - own_ns, queue, 1, state, GRAPH_LAST);
@@ -265,7 +265,7 @@ static void await_others(struct model *m, struct thread *t, uint64_t time_ns)
 		return;
 	t->left_alone = true;
 	model_verb(m, t, GRAPH_VERB_wait_empty, time_ns, last_thread_queue(m, t), 1,
-		model_make_state(m, MODEL_STATE_wait, NONE, NONE, 0, TRACE_OBJECT_none), 0);
+		model_make_state(m, MODEL_CAUSE_wait_thread, NONE, NONE, 0, 0), 0);
 }
 
 static void other_ended(struct model *m, struct thread *t, uint64_t time_ns)
@@ -389,10 +389,10 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 
 /* A vfork's child speaks for its parent, which is not awake. */
 static void say_for_parent(struct model *m, struct thread *t, enum graph_verb_kind verb,
-	uint64_t time_ns, uint32_t queue, uint32_t aux, uint32_t site)
+	uint64_t time_ns, uint32_t queue, enum model_cause cause, uint32_t site)
 {
 	enum mode mode = t->mode;
-	uint32_t state = model_make_state(m, MODEL_STATE_start, t->role, NONE, site, aux);
+	uint32_t state = model_make_state(m, cause, t->role, NONE, site, 0);
 	if (mode != MODE_RUNNABLE) {
 		model_verb(m, t, verb, time_ns, queue, 1, state, 0);
 		t->mode = mode;
@@ -420,7 +420,8 @@ void model_rule_process_fork(struct model *m, struct thread *t, const struct tra
 	model_put(m, &m->known.handles, MODEL_FORKS | t->process, token, r->time_ns);
 	t->spawn.site = token ? 0 : site;
 	if (for_parent) {
-		say_for_parent(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, NONE, site);
+		say_for_parent(
+			m, t, GRAPH_VERB_enqueue, r->time_ns, queue, MODEL_CAUSE_start, site);
 		return;
 	}
 	if (!t->nr_held)
@@ -447,7 +448,7 @@ void model_rule_process_vfork(struct model *m, struct thread *t, const struct tr
 		t->run_state = model_run_state(m, t, site);
 	t->spawn.in_child = true;
 	t->spawn.site = 0;
-	say_for_parent(m, t, GRAPH_VERB_state, r->time_ns, 0, AUX_CHILD, site);
+	say_for_parent(m, t, GRAPH_VERB_state, r->time_ns, 0, MODEL_CAUSE_start_child, site);
 	if (!goes_on)
 		t->mode = MODE_RUNNING;
 }
@@ -457,7 +458,7 @@ void model_rule_process_exec(struct model *m, struct thread *t, const struct tra
 	uint32_t queue = model_token_queue(m, TOKEN_exec, model_pid_of(m, t), 0, true);
 	model_put(m, &m->known.handles, MODEL_EXECS, model_pid_of(m, t), r->time_ns);
 	uint32_t start =
-		model_make_state(m, MODEL_STATE_start, t->role, NONE, r->u.process_exec.site, NONE);
+		model_make_state(m, MODEL_CAUSE_start, t->role, NONE, r->u.process_exec.site, 0);
 	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, queue, 1, start, 0);
 }
 
@@ -466,7 +467,7 @@ void model_rule_child_wait(struct model *m, struct thread *t, const struct trace
 	model_handler_began(m, t, r->time_ns);
 	uint32_t site = r->u.child_wait.site;
 	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, site, 0,
-		model_make_state(m, MODEL_STATE_wait, NONE, NONE, site, TRACE_OBJECT_NR), 0);
+		model_make_state(m, MODEL_CAUSE_wait_child, NONE, NONE, site, 0), 0);
 }
 
 /* The signal that was sent last, or the child that ended last, if it did in the wait that is over
@@ -631,8 +632,7 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 void model_rule_join_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0,
-		model_make_state(
-			m, MODEL_STATE_wait, NONE, NONE, r->u.join_wait.site, TRACE_OBJECT_none),
+		model_make_state(m, MODEL_CAUSE_wait_thread, NONE, NONE, r->u.join_wait.site, 0),
 		0);
 	t->resumes = true;
 }
@@ -795,7 +795,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		model_visit_leaves(t, r->time_ns);
 		t->resume_state = t->graph_state;
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, queue, 1,
-			model_make_state(m, MODEL_STATE_runnable, NONE, NONE, 0, NONE), 0);
+			model_runnable_state(m), 0);
 		t->mode = MODE_RUNNABLE;
 		return;
 	}
@@ -803,18 +803,14 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		t->io.queue != NONE) { /* full after all */
 		t->io.wants_space = true;
 		model_verb(m, t, GRAPH_VERB_wait_full, r->time_ns, t->io.queue, 1,
-			model_make_state(m, MODEL_STATE_wait, NONE,
-				model_class_of(m, t->io.object, 0), 0, 1),
-			0);
+			model_wait_state(m, model_class_of(m, t->io.object, 0), 0, true), 0);
 		t->left_in_wait = true;
 		return;
 	}
 	if (t->io.active && t->io.op == TRACE_IO_read && t->io.queue != NONE &&
 		kind == MODEL_STATE_io) { /* some was there, but it wants more */
 		model_verb(m, t, GRAPH_VERB_wait_empty, r->time_ns, t->io.queue, 1,
-			model_make_state(m, MODEL_STATE_wait, NONE,
-				model_class_of(m, t->io.object, 0), 0, 0),
-			0);
+			model_wait_state(m, model_class_of(m, t->io.object, 0), 0, false), 0);
 		t->left_in_wait = true;
 		return;
 	}
@@ -844,11 +840,11 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 	t->resume_state = t->graph_state;
 	uint32_t state =
 		why == TRACE_LEFT_in_fault
-			? model_make_state(m, MODEL_STATE_io, NONE, NONE, site, AUX_FAULT)
+			? model_make_state(m, MODEL_CAUSE_page_fault, NONE, NONE, site, 0)
 		: why == TRACE_LEFT_in_loader
-			? model_make_state(m, MODEL_STATE_start, t->role, NONE, 0, AUX_LOAD)
-			: model_make_state(m, spawns ? MODEL_STATE_start : MODEL_STATE_blocked,
-				  t->role, NONE, site, NONE);
+			? model_make_state(m, MODEL_CAUSE_start_load, t->role, NONE, 0, 0)
+			: model_make_state(m, spawns ? MODEL_CAUSE_start : MODEL_CAUSE_blocked,
+				  t->role, NONE, site, 0);
 	bool known = spawns || why >= TRACE_LEFT_in_fault;
 	model_verb(m, t, known ? GRAPH_VERB_state : GRAPH_VERB_wait, r->time_ns, 0, 0, state, 0);
 	t->mode = MODE_BLOCKED;

@@ -156,6 +156,8 @@ void model_rule_sample(struct model *m, struct thread *t, const struct trace_rec
 	if (!v->open)
 		begin_visit(v, state, t->entered_ns);
 	samples_count_spin(m, state, site);
+	if (!is_recorders(m, module))
+		function = model_sample_key(m, function, module, r->u.sample.stack);
 	keep_sample(m, v, r->time_ns, function);
 }
 
@@ -172,6 +174,7 @@ void model_forget_samples(struct model *m)
 
 struct sample_pass {
 	struct model *m;
+	struct base_map called; /* (list, function) -> index + 1 of its `called` */
 	bool failed;
 };
 
@@ -191,12 +194,6 @@ static bool add_chain(struct model_function_share *f, uint32_t chain, uint64_t n
 	f->inlined[i].nr_samples += nr_samples;
 	return true;
 }
-
-struct sampled {
-	const char *name, *where;
-	uint32_t chain; /* what is inlined there, 0: nothing */
-	unsigned stratum;
-};
 
 static bool add_to_list(struct function_list *l, const struct sampled *of, uint64_t nr_samples)
 {
@@ -222,6 +219,7 @@ static bool add_to_list(struct function_list *l, const struct sampled *of, uint6
 	}
 	l->function[i].nr_samples += nr_samples;
 	l->strata[i].nr[of->stratum] += nr_samples;
+	l->all.nr[of->stratum] += nr_samples;
 	l->nr_samples += nr_samples;
 	return !of->chain || add_chain(&l->function[i], of->chain, nr_samples);
 }
@@ -243,6 +241,32 @@ static struct function_list *pool_of(struct sample_pass *p, struct state_info *s
 	return &m->sampled.pool[ix];
 }
 
+struct sampled model_sampled_of(const struct model *m, const struct sample_row *row)
+{
+	uint64_t function = model_sample_function(m, row->function);
+	uint32_t id = (uint32_t)function;
+	struct sampled of = {.name = "", .where = "", .stratum = row->stratum};
+	switch (function >> 32) {
+	case MODEL_SAMPLE_chain:
+		of.chain = id;
+		of.name = trace_text_of(m->defs, model_chain_function(m, id));
+		break;
+	case MODEL_SAMPLE_module:
+		of.where = is_recorders(m, id) ? "longpole's recorder"
+			   : id && id < m->defs->nr_modules
+				   ? samples_base_name(
+					     trace_text_of(m->defs, m->defs->modules[id].path))
+				   : "code of no file (made at run time)";
+		break;
+	case MODEL_SAMPLE_inside:
+		of.name = m->sampled.inside[id];
+		break;
+	default:
+		of.name = trace_text_of(m->defs, id);
+	}
+	return of;
+}
+
 static bool samples_add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t count)
 {
 	struct sample_pass *p = ctx;
@@ -250,25 +274,18 @@ static bool samples_add_sample(void *ctx, uint64_t state, uint64_t key, uint64_t
 	if (state >= m->made.nr_states)
 		return true;
 	struct state_info *st = &m->made.state[state];
-	uint64_t function = key & ((UINT64_C(1) << STRATUM_SHIFT) - 1);
-	struct sampled of = {.name = "", .where = "", .stratum = (unsigned)(key >> STRATUM_SHIFT)};
-	if (function >> 32 == MODEL_SAMPLE_chain) {
-		of.chain = (uint32_t)function;
-		of.name = trace_text_of(m->defs, model_chain_function(m, of.chain));
-	} else if (function >> 32 == MODEL_SAMPLE_module) {
-		uint32_t module = (uint32_t)function;
-		of.where = is_recorders(m, module) ? "longpole's recorder"
-			   : module && module < m->defs->nr_modules
-				   ? samples_base_name(
-					     trace_text_of(m->defs, m->defs->modules[module].path))
-				   : "code of no file (made at run time)";
-	} else {
-		of.name = trace_text_of(m->defs, (uint32_t)function);
-	}
-	p->failed |= !add_to_list(&st->own, &of, count);
+	struct sample_row row = {.function = key & ((UINT64_C(1) << STRATUM_SHIFT) - 1),
+		.nr = count,
+		.stratum = (uint32_t)(key >> STRATUM_SHIFT)};
+	struct sampled of = model_sampled_of(m, &row);
+	p->failed |= !add_to_list(&st->own, &of, count) ||
+		     !model_add_called(m, &st->own, state, &p->called, &row);
 	if (st->pub.kind == MODEL_STATE_run) {
 		struct function_list *pool = pool_of(p, st);
-		p->failed |= !pool || !add_to_list(pool, &of, count);
+		p->failed |= !pool || !add_to_list(pool, &of, count) ||
+			     !model_add_called(m, pool,
+				     UINT64_C(1) << 32 | (uint64_t)(pool - m->sampled.pool),
+				     &p->called, &row);
 	}
 	return !p->failed;
 }
@@ -329,6 +346,16 @@ static double mean_share(
 	return sum / nr_seen;
 }
 
+/* What mean_share() adds for one row's samples. */
+double model_row_share(const struct function_list *l, const struct sample_row *row)
+{
+	unsigned nr = nr_parts(l->nr_samples), nr_seen = 0;
+	for (unsigned k = 0; k < nr; k++)
+		nr_seen += in_part(&l->all, k, nr) > 0;
+	uint64_t n = in_part(&l->all, row->stratum / (STRATA / nr), nr);
+	return n && nr_seen ? (double)row->nr / (double)n / nr_seen : 0;
+}
+
 /* Wilson's interval for a share (Wilson 1927), 95 %, of as many samples as would have the share's
  * variance if they were taken from all visits' time alike. */
 static void set_share(struct model_function_share *f, double p, double variance, double nr_samples)
@@ -346,20 +373,26 @@ static void set_share(struct model_function_share *f, double p, double variance,
 		qsort(f->inlined, f->nr_inlined, sizeof *f->inlined, chains_by_samples);
 }
 
+void model_share_of(
+	const struct function_list *l, const struct strata *s, struct model_function_share *ret)
+{
+	double variance, p = mean_share(s, &l->all, l->nr_samples, &variance);
+	set_share(ret, p, variance, (double)l->nr_samples);
+}
+
 static void set_shares(struct function_list *l)
 {
-	struct strata all = {0};
 	for (size_t i = 0; i < l->nr; i++)
-		for (unsigned k = 0; k < STRATA; k++)
-			all.nr[k] += l->strata[i].nr[k];
-	for (size_t i = 0; i < l->nr; i++) {
-		double variance, p = mean_share(&l->strata[i], &all, l->nr_samples, &variance);
-		set_share(&l->function[i], p, variance, (double)l->nr_samples);
-	}
+		model_share_of(l, &l->strata[i], &l->function[i]);
+	for (size_t i = 0; i < l->nr_called; i++)
+		model_share_of(l, &l->called_strata[i], &l->called[i]);
 	if (l->nr)
 		qsort(l->function, l->nr, sizeof *l->function, by_samples);
+	if (l->nr_called)
+		qsort(l->called, l->nr_called, sizeof *l->called, by_samples);
 	base_free(l->strata);
-	l->strata = NULL;
+	base_free(l->called_strata);
+	l->strata = l->called_strata = NULL;
 }
 
 const struct function_list *model_function_list(const struct model *m, uint32_t state)
@@ -408,6 +441,9 @@ void model_empty_list(struct function_list *l)
 		base_free(l->function[i].inlined);
 	base_free(l->function);
 	base_free(l->strata);
+	base_free(l->called);
+	base_free(l->called_strata);
+	base_free(l->row);
 	*l = (struct function_list){0};
 }
 
@@ -447,7 +483,7 @@ static bool add_kernel(struct function_list *l, double expected)
 {
 	const double sure = 3, least = 0.5;
 	double missing = expected - (double)l->nr_samples;
-	struct sampled kernel = {.name = "", .where = "the kernel (not sampled)"};
+	struct sampled kernel = {.name = "", .where = MODEL_KERNEL_NOT_SAMPLED};
 	if (missing < sure * sqrt(expected) || missing < least * expected)
 		return true;
 	uint64_t nr = (uint64_t)missing;
@@ -553,6 +589,7 @@ enum base_status model_list_samples(struct model *m, bool ended)
 	if (m->status != BASE_OK)
 		return m->status;
 	base_map_each(&m->sampled.samples, samples_add_sample, &pass);
+	base_map_fini(&pass.called);
 	list_spins(&pass);
 	enum base_status s = ended && !pass.failed ? add_kernels(&pass) : BASE_OK;
 	if (s != BASE_OK)

@@ -126,22 +126,93 @@ unsigned model_chain_frames(
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static void sites_add_frame(struct base_str *s, const struct model_frame *f)
+static bool sites_begins(const char *text, const char *with)
 {
-	base_str_add(s, *f->function ? f->function : "");
-	if (*f->file)
-		base_str_addf(s, *f->function ? " (%s:%llu)" : "%s:%llu", sites_base_name(f->file),
-			(unsigned long long)f->line);
+	return !strncmp(text, with, strlen(with));
 }
 
 static bool is_of_system(const struct model_frame *f)
 {
-	return !strncmp(f->file, "/usr/include/", 13) || !strncmp(f->file, "/usr/lib/", 9);
+	return sites_begins(f->file, "/usr/include/") || sites_begins(f->file, "/usr/lib/");
+}
+
+/* Code that somebody builds here: no library that is installed, no kernel, no recorder. */
+static bool is_own_module(const struct model *m, uint32_t site)
+{
+	static const char *const installed[] = {"[", "/usr/lib", "/lib/", "/lib64/"};
+	const struct trace_defs *d = m->defs;
+	uint32_t module = site < d->nr_sites ? d->sites[site].module : 0;
+	const char *path = module && module < d->nr_modules
+				   ? trace_text_of(d, d->modules[module].path)
+				   : installed[0];
+	for (size_t i = 0; i < BASE_COUNT(installed); i++)
+		if (sites_begins(path, installed[i]))
+			return false;
+	return !sites_begins(sites_base_name(path), "liblongpole-");
+}
+
+/* Not what compilers and package managers bring: that lies elsewhere. */
+static bool is_own_source(const char *file)
+{
+	static const char *const others[] = {"/usr/", "/rustc/", "/.cargo/", "/.rustup/"};
+	for (size_t i = 0; i < BASE_COUNT(others); i++)
+		if (strstr(file, others[i]))
+			return false;
+	return strchr(file, '/') != NULL;
+}
+
+/* The directory is narrowed to what it has in common with the file's. */
+static void sites_narrow(struct source_tree *t, const char *file)
+{
+	if (!is_own_source(file))
+		return;
+	if (!t->directory) {
+		t->directory = file;
+		t->length = (size_t)(sites_base_name(file) - file);
+	}
+	while (t->length && strncmp(t->directory, file, t->length) != 0)
+		for (t->length--; t->length && t->directory[t->length - 1] != '/';)
+			t->length--;
+}
+
+/* Where the program's own sources are: what all of them that are known here have in common. */
+static const struct source_tree *source_tree_of(struct model *m)
+{
+	const struct trace_defs *d = m->defs;
+	struct source_tree *t = &m->naming.sources;
+	if (t->nr_symbols == d->nr_symbols && t->nr_inlines == d->nr_inlines)
+		return t;
+	*t = (struct source_tree){.nr_symbols = d->nr_symbols, .nr_inlines = d->nr_inlines};
+	for (uint32_t i = 1; i < d->nr_symbols; i++)
+		if (is_own_module(m, i))
+			sites_narrow(t, trace_text_of(d, d->symbols[i].file));
+	for (uint32_t i = 1; i < d->nr_inlines; i++)
+		if (is_own_module(m, d->inlines[i].site))
+			sites_narrow(t, trace_text_of(d, d->inlines[i].file));
+	if (t->length == 1 && *t->directory == '/')
+		t->length = 0; /* nothing in common */
+	return t;
+}
+
+/* From there on; of a file that is not there, or where nothing is in common, its last part. */
+static const char *source_name(struct model *m, const char *file)
+{
+	const struct source_tree *t = source_tree_of(m);
+	bool within = t->length && !strncmp(file, t->directory, t->length) && is_own_source(file);
+	return within ? file + t->length : sites_base_name(file);
+}
+
+static void sites_add_frame(struct model *m, struct base_str *s, const struct model_frame *f)
+{
+	base_str_add(s, *f->function ? f->function : "");
+	if (*f->file)
+		base_str_addf(s, *f->function ? " (%s:%llu)" : "%s:%llu", source_name(m, f->file),
+			(unsigned long long)f->line);
 }
 
 /* "main (a.cc:90), inlined produce (q.h:40)": what the system's headers inlined in the end (locks'
  * and containers' insides) is left out. */
-static bool sites_add_frames(const struct model *m, struct base_str *s, uint32_t site)
+static bool sites_add_frames(struct model *m, struct base_str *s, uint32_t site)
 {
 	struct model_frame frame[MODEL_FRAMES_MAX];
 	unsigned nr = model_site_frames(m, site, frame);
@@ -149,18 +220,18 @@ static bool sites_add_frames(const struct model *m, struct base_str *s, uint32_t
 		return false;
 	while (nr > 1 && is_of_system(&frame[nr - 1]))
 		nr--;
-	sites_add_frame(s, &frame[0]);
+	sites_add_frame(m, s, &frame[0]);
 	unsigned from = nr > 1 + TEXT_INNERMOST ? nr - TEXT_INNERMOST : 1;
 	if (from > 1)
 		base_str_add(s, ", ...");
 	for (unsigned i = from; i < nr; i++) {
 		base_str_add(s, ", inlined ");
-		sites_add_frame(s, &frame[i]);
+		sites_add_frame(m, s, &frame[i]);
 	}
 	return true;
 }
 
-static void sites_add_place(const struct model *m, struct base_str *s, uint32_t site)
+static void sites_add_place(struct model *m, struct base_str *s, uint32_t site)
 {
 	const struct trace_defs *d = m->defs;
 	if (sites_add_frames(m, s, site) || site >= d->nr_sites)

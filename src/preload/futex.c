@@ -11,6 +11,7 @@
 #include "preload/preload.h"
 #include "preload/affinity.h"
 #include "preload/real.h"
+#include "preload/syscall.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -73,43 +74,7 @@ long preload_futex(long number, long word, long op, long value, long limit, long
 	}
 }
 
-/* errno of a call that the kernel refused. */
-long preload_syscall_failed(long result)
-{
-	errno = (int)-result;
-	return -1;
-}
-
-/*
- * syscall(number, a, b, c, d, e, f), with libc's code for all but futex, and what limits the
- * process (preload/sandbox.c) or its processors (preload/affinity.c): some calls (vfork, clone)
- * return twice, so nothing of theirs may lie on our stack.
- */
-_Static_assert(
-	SYS_futex == 202 && SYS_seccomp == 317 && SYS_prctl == 157 && SYS_sched_setaffinity == 203,
-	"the numbers below");
-PRELOAD_EXPORT __attribute__((naked)) void preload_syscall_function(void) __asm__("syscall");
-void preload_syscall_function(void)
-{
-	__asm__("cmp $202, %rdi\n\t"
-		"je preload_futex\n\t"
-		"cmp $317, %rdi\n\t"
-		"je preload_limits_itself\n\t"
-		"cmp $157, %rdi\n\t"
-		"je preload_limits_itself\n\t"
-		"cmp $203, %rdi\n\t"
-		"je preload_affinity_call\n\t"
-		"mov %rdi, %rax\n\t"
-		"mov %rsi, %rdi\n\t"
-		"mov %rdx, %rsi\n\t"
-		"mov %rcx, %rdx\n\t"
-		"mov %r8, %r10\n\t"
-		"mov %r9, %r8\n\t"
-		"mov 8(%rsp), %r9\n\t"
-		"syscall\n\t"
-		"cmp $-4095, %rax\n\t"
-		"jae 1f\n\t"
-		"ret\n"
-		"1:\tmov %rax, %rdi\n\t"
-		"jmp preload_syscall_failed\n\t");
-}
+/* What limits the process or its processors is told, too (preload/sandbox.c, preload/affinity.c). */
+_Static_assert(SYS_futex == 202 && SYS_sched_setaffinity == 203, "the numbers below");
+PRELOAD_SYSCALL(preload_syscall,
+	PRELOAD_SYSCALL_IS(202, preload_futex) PRELOAD_SYSCALL_IS(203, preload_affinity_call))

@@ -239,26 +239,20 @@ PRELOAD_EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 
 /* ---- rwlocks --------------------------------------------------------------------------------- */
 
-WAITING_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire,
-	record_outcome)
-WAITING_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire,
-	record_tried)
-WAITING_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	PRELOAD_REAL(pthread_rwlock_tryrdlock), EBUSY, preload_rwlock, shared_wait, shared_acquire,
-	record_tried)
-WAITING_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire,
-	record_outcome)
-WAITING_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire,
-	record_tried)
-WAITING_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,
-	PRELOAD_REAL(pthread_rwlock_trywrlock), EBUSY, preload_rwlock, lock_wait, lock_acquire,
-	record_tried)
-TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, preload_rwlock, shared_acquire)
-TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, preload_rwlock, lock_acquire)
+/* Of a reader, or a writer. */
+#define RWLOCK(lock, wait, acquire)                                                                \
+	WAITING_LOCK(pthread_rwlock_##lock, pthread_rwlock_t, NOTHING, NOTHING, ANY_TIME,          \
+		PRELOAD_REAL(pthread_rwlock_try##lock), EBUSY, preload_rwlock, wait, acquire,      \
+		record_outcome)                                                                    \
+	WAITING_LOCK(pthread_rwlock_timed##lock, pthread_rwlock_t, UNTIL, A_UNTIL, IN_UNTIL,       \
+		PRELOAD_REAL(pthread_rwlock_try##lock), EBUSY, preload_rwlock, wait, acquire,      \
+		record_tried)                                                                      \
+	WAITING_LOCK(pthread_rwlock_clock##lock, pthread_rwlock_t, CLOCKED, A_CLOCKED, IN_CLOCK,   \
+		PRELOAD_REAL(pthread_rwlock_try##lock), EBUSY, preload_rwlock, wait, acquire,      \
+		record_tried)                                                                      \
+	TRY_LOCK(pthread_rwlock_try##lock, pthread_rwlock_t, preload_rwlock, acquire)
+RWLOCK(rdlock, shared_wait, shared_acquire)
+RWLOCK(wrlock, lock_wait, lock_acquire)
 
 /* Only the lock knows whose unlock this is: glibc keeps the writer's thread id in it. */
 PRELOAD_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)

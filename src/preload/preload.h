@@ -17,7 +17,8 @@
 #include <stdint.h>
 
 enum preload_kind {
-#define REC(kind, id, since, FIELDS, doc) PRELOAD_##kind = (id),
+#define REC_FROM(id)                  PRELOAD_BEFORE_##id = (id)-1,
+#define REC(kind, since, FIELDS, doc) PRELOAD_##kind,
 #include "trace/records.def"
 };
 

@@ -13,9 +13,8 @@ enum role { ROLE_value, ROLE_object, ROLE_site, ROLE_stack, ROLE_pid };
 /* 0: not known, or of variable length. */
 static const uint8_t words_of[RING_KINDS] = {
 #define RING_RECORD(name, n) [TRACE_##name] = (n) + 1,
-	RING_RECORDS(RING_RECORD)
-#undef RING_RECORD
-		[RING_unload] = 2,
+#include "ring/records.def"
+	[RING_unload] = 2,
 	[RING_lost] = 2,
 	[RING_exit] = 2,
 	[RING_lock_call] = 3,
@@ -97,6 +96,7 @@ enum base_status record_converter_init(struct record_converter *c, const struct 
 
 void record_converter_fini(struct record_converter *c)
 {
+	record_unwinders_fini(&c->unwinders);
 	for (size_t i = 0; i < c->nr_threads; i++) {
 		base_free(c->thread[i]->block);
 		base_free(c->thread[i]->note);

@@ -68,6 +68,13 @@ struct record_event {
 	};
 };
 
+/* What was running where a sample was taken, to find its callers by: x86-64's. */
+struct record_user_state {
+	uint64_t rbx, rbp, rsp, rip, r10, r12, r13, r14, r15; /* in perf's order */
+	const uint8_t *stack;                                 /* from rsp; borrowed */
+	size_t stack_bytes;                                   /* 0: nothing was kept */
+};
+
 struct record_map_event { /* RECORD_EVENT_map: an executable mapping */
 	uint64_t start, end, file_offset;
 	const char *path;
@@ -77,7 +84,11 @@ struct record_map_event { /* RECORD_EVENT_map: an executable mapping */
 struct record_map {
 	uint64_t start, end, file_offset;
 	uint32_t path;
+	uint32_t
+		unwinder; /* record/unwind.c: 0: not asked for; RECORD_UNWINDER_NONE: there is none */
+	uint64_t bias;    /* of an unwinder */
 };
+#define RECORD_UNWINDER_NONE UINT32_MAX
 
 struct record_task { /* a tid, as the kernel sees it */
 	uint32_t tid, pid, parent;
@@ -154,6 +165,11 @@ struct record_converter {
 		uint8_t kind;               /* the ring's */
 		struct trace_form form;
 	} repeated[RECORD_REPEATED];
+	struct record_unwinders { /* record/unwind.c: of files that were sampled */
+		struct symbol_unwinder **unwinder;
+		size_t nr, capacity;
+		struct base_map by_path; /* text -> index + 1; 0: none */
+	} unwinders;
 	size_t nr_waiting;                    /* events in all queues */
 	uint64_t nr_forked, nr_threads_begun; /* main threads are among these */
 	/* (and RING_stack, RING_descriptor, which come with a record) */
@@ -213,6 +229,11 @@ void record_task_set_live(struct record_converter *c, struct record_task *leader
 /* Code that the kernel saw mapped and the image has not introduced yet: a library whose
  * constructors run. False: there is no news. `ctx` is the converter. */
 bool record_converter_introduce_maps(void *ctx, struct record_image *image);
+/* The callers of what ran there, innermost first, as far as they can be known: `frame` has nr of
+ * them by frame pointers before. Returns how many there are now. */
+uint32_t record_converter_unwind(struct record_converter *c, uint32_t pid,
+	const struct record_user_state *u, uint64_t frame[static RECORD_FRAMES_MAX], uint32_t nr);
+void record_unwinders_fini(struct record_unwinders *u);
 /* e->frame becomes the converter's. `map` for RECORD_EVENT_map, `text` for RECORD_EVENT_comm and
  * exec. */
 void record_converter_event(struct record_converter *c, const struct record_event *e,

@@ -13,12 +13,10 @@ struct actors_build {
 	struct model *m;
 	const char *pattern;
 	bool groups;
-	struct base_strtab *names; /* row's name -> row + 1 */
-	uint32_t *row_of;          /* by actor; REPORT_NONE: not shown */
-	struct base_map states;    /* (row, state's kind and name) -> state row + 1 */
-	struct base_strtab *state_names;
-	struct base_map waits; /* (row, who had it: name) -> index + 1 */
-	struct base_strtab *had_names;
+	struct base_map rows;   /* number of the row's name -> row */
+	uint32_t *row_of;       /* by actor; REPORT_NONE: not shown */
+	struct base_map states; /* (row, state's identity and place) -> state row */
+	struct base_map waits;  /* (row, number of the name of who had it) -> index */
 	size_t *state_capacity, *ready_capacity; /* by row */
 };
 
@@ -26,19 +24,22 @@ static enum base_status make_row(struct actors_build *b, uint32_t actor)
 {
 	const struct model_actor *a = model_actor(b->m, actor);
 	const char *name = b->groups ? a->group : a->name;
-	uint32_t id;
+	uint32_t text = b->groups ? a->group_text : a->name_text;
+	uint64_t row;
 	b->row_of[actor] = REPORT_NONE;
 	if (a->kind == MODEL_ACTOR_meeting)
 		return BASE_OK;
 	if (b->pattern && !report_pattern_matches(b->pattern, a->name) &&
 		!report_pattern_matches(b->pattern, a->group))
 		return BASE_OK;
-	enum base_status s = base_strtab_intern(b->names, name, strlen(name), &id);
-	if (s != BASE_OK)
-		return s;
-	uint32_t row = id ? id - 1 : 0;
+	if (!base_map_get(&b->rows, 0, text, &row)) {
+		row = b->out->nr_actors;
+		enum base_status s = base_map_put(&b->rows, 0, text, row);
+		if (s != BASE_OK)
+			return s;
+	}
 	struct report_actor *r = &b->out->actor[row];
-	b->row_of[actor] = row;
+	b->row_of[actor] = (uint32_t)row;
 	if (!r->name) {
 		r->name = report_clean(b->out->arena, name);
 		r->is_thread = a->kind == MODEL_ACTOR_thread;
@@ -56,21 +57,12 @@ static enum base_status find_state(
 {
 	const struct model_state *st = model_state(b->m, state);
 	struct report_actor *r = &b->out->actor[row];
-	struct base_str key = {0};
-	uint64_t ix;
-	uint32_t id;
-	base_str_addf(&key, "%d %s %s", (int)st->kind, st->name, st->where);
-	enum base_status s = key.failed ? BASE_ERR_NOMEM
-					: base_strtab_intern(b->state_names, base_str_text(&key),
-						  key.length, &id);
-	base_str_fini(&key);
-	if (s != BASE_OK)
-		return s;
-	if (!base_map_get(&b->states, row, id, &ix)) {
-		s = base_grow(
+	uint64_t ix, what = (uint64_t)st->identity << 32 | st->where_text;
+	if (!base_map_get(&b->states, row, what, &ix)) {
+		enum base_status s = base_grow(
 			&r->state, &b->state_capacity[row], r->nr_states + 1, sizeof *r->state);
 		if (s == BASE_OK)
-			s = base_map_put(&b->states, row, id, r->nr_states);
+			s = base_map_put(&b->states, row, what, r->nr_states);
 		if (s != BASE_OK)
 			return s;
 		ix = r->nr_states++;
@@ -149,22 +141,22 @@ static enum base_status actors_add_path(struct actors_build *b, const struct gra
 
 static enum base_status add_ready(struct actors_build *b, const struct model_processor_wait *w)
 {
-	uint32_t row = b->row_of[w->waiting], id;
+	uint32_t row = b->row_of[w->waiting], text = REPORT_NONE;
 	const char *name = "programs that were not recorded";
 	if (row == REPORT_NONE)
 		return BASE_OK;
-	if (w->had != MODEL_OTHERS)
-		name = b->groups ? model_actor(b->m, w->had)->group
-				 : model_actor(b->m, w->had)->name;
+	if (w->had != MODEL_OTHERS) {
+		const struct model_actor *had = model_actor(b->m, w->had);
+		name = b->groups ? had->group : had->name;
+		text = b->groups ? had->group_text : had->name_text;
+	}
 	struct report_actor *r = &b->out->actor[row];
 	uint64_t ix;
-	enum base_status s = base_strtab_intern(b->had_names, name, strlen(name), &id);
-	if (s != BASE_OK)
-		return s;
-	if (!base_map_get(&b->waits, row, id, &ix)) {
-		s = base_grow(&r->had, &b->ready_capacity[row], r->nr_had + 1, sizeof *r->had);
+	if (!base_map_get(&b->waits, row, text, &ix)) {
+		enum base_status s =
+			base_grow(&r->had, &b->ready_capacity[row], r->nr_had + 1, sizeof *r->had);
 		if (s == BASE_OK)
-			s = base_map_put(&b->waits, row, id, r->nr_had);
+			s = base_map_put(&b->waits, row, text, r->nr_had);
 		if (s != BASE_OK)
 			return s;
 		ix = r->nr_had++;
@@ -266,20 +258,14 @@ static enum base_status actors_fill(struct report_actors *out, struct model *m,
 		.m = m,
 		.pattern = opts->pattern,
 		.groups = opts->groups,
-		.names = base_strtab_new(),
-		.state_names = base_strtab_new(),
-		.had_names = base_strtab_new(),
 		.row_of = base_alloc(((size_t)nr + 1) * sizeof *b.row_of),
 		.state_capacity = base_alloc(((size_t)nr + 1) * sizeof *b.state_capacity),
 		.ready_capacity = base_alloc(((size_t)nr + 1) * sizeof *b.ready_capacity),
 	};
 	out->actor = report_array(out->arena, nr, sizeof *out->actor);
-	bool room = b.names && b.state_names && b.had_names && b.row_of && b.state_capacity &&
-		    b.ready_capacity && out->actor;
+	bool room = b.row_of && b.state_capacity && b.ready_capacity && out->actor;
 	enum base_status s = room ? actors_fill_all(&b, err) : report_no_memory(err);
-	base_strtab_free(b.names);
-	base_strtab_free(b.state_names);
-	base_strtab_free(b.had_names);
+	base_map_fini(&b.rows);
 	base_map_fini(&b.states);
 	base_map_fini(&b.waits);
 	base_free(b.row_of);
@@ -365,33 +351,44 @@ static void actors_heading(struct base_str *out, const struct report_style *st,
 	base_str_fini(&s);
 }
 
-enum { STATE_NUMBERS = 2 + 7 + 10 + 10 + 9 + 2 };
+struct actors_of {
+	const struct report_actors *all;
+	const struct report_actor *actor;
+};
+#include "report/actors.def"
 
 static void state_line(struct base_str *out, const struct report_style *st,
-	const struct report_actors *all, const struct report_actor *a,
-	const struct report_actor_state *s)
+	const struct base_layout *l, const struct report_actor_state *s)
 {
+	size_t numbers = base_layout_width(l) + 2;
 	struct base_str cell = {0};
-	base_str_add(out, "  ");
-	report_percent(&cell, actors_share_of((double)s->total_ns, (double)a->total_ns));
-	report_right(out, base_str_text(&cell), 7);
-	base_str_reset(&cell);
-	base_str_add_ns(&cell, s->total_ns);
-	report_right(out, base_str_text(&cell), 10);
-	base_str_reset(&cell);
-	base_str_add_count(&cell, s->visits);
-	report_right(out, base_str_text(&cell), 10);
-	base_str_reset(&cell);
-	report_percent(&cell, actors_share_of(s->path_ns, all->elapsed_ns));
-	report_right(out, base_str_text(&cell), 9);
-	base_str_reset(&cell);
+	base_layout_cells(out, l, s);
 	base_str_addf(&cell, "%s%s%s", s->name, *s->where ? "  " : "", s->where);
 	base_str_add(out, "  ");
 	report_cell(out, st, base_str_text(&cell),
-		st->columns > STATE_NUMBERS + 20 ? st->columns - STATE_NUMBERS : 20, false);
+		st->columns > numbers + 20 ? st->columns - numbers : 20, false);
 	base_str_add(out, "\n");
 	base_str_fini(&cell);
-	report_functions_text(out, st, s->function, s->nr_functions, STATE_NUMBERS + 2);
+	report_functions_text(out, st, s->function, s->nr_functions, numbers + 2);
+}
+
+static void actors_state_lines(struct base_str *out, const struct report_style *st,
+	const struct report_actors *all, const struct report_actor *a, size_t limit)
+{
+	struct base_layout l = {
+		.table = &actors_state, .all = &(struct actors_of){all, a}, .utf8 = st->utf8};
+	size_t nr = limit && limit < a->nr_states ? limit : a->nr_states;
+	report_color_begin(out, st, REPORT_DIM);
+	base_layout_titles(out, &l);
+	base_str_add(out, "  state");
+	report_color_end(out, st);
+	base_str_add(out, "\n");
+	for (size_t i = 0; i < nr; i++)
+		state_line(out, st, &l, &a->state[i]);
+	if (nr < a->nr_states) {
+		base_str_add_blanks(out, base_layout_width(&l) + 2);
+		base_str_add_counted(out, "... %s more {state|states}\n", a->nr_states - nr);
+	}
 }
 
 /* Seed 000, section 5.1.4: otherwise ready, but waiting for the shared processor. */
@@ -421,19 +418,7 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 	for (size_t i = 0; i < nr; i++) {
 		const struct report_actor *a = &all->actor[i];
 		actors_heading(out, style, all, a);
-		report_color_begin(out, style, REPORT_DIM);
-		base_str_add(out, "     share      time    visits  of path  state");
-		report_color_end(out, style);
-		base_str_add(out, "\n");
-		size_t states = opts->nr_states && opts->nr_states < a->nr_states ? opts->nr_states
-										  : a->nr_states;
-		for (size_t k = 0; k < states; k++)
-			state_line(out, style, all, a, &a->state[k]);
-		if (states < a->nr_states) {
-			base_str_addf(out, "%*s", STATE_NUMBERS, "");
-			base_str_add_counted(
-				out, "... %s more {state|states}\n", a->nr_states - states);
-		}
+		actors_state_lines(out, style, all, a, opts->nr_states);
 		ready_lines(out, style, a);
 	}
 	if (nr < shown)
@@ -441,49 +426,8 @@ void report_actors_text(struct base_str *out, const struct report_actors *all,
 	report_trace_text_caveats(out, &all->trace, style);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *actors_states_json(const struct report_actor *a)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < a->nr_states; i++) {
-		const struct report_actor_state *s = &a->state[i];
-		json_array_append_new(list,
-			json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "state", s->name, "kind",
-				model_state_kind_name(s->kind), "where", s->where, "total_ns",
-				report_json_u64(s->total_ns), "visits", report_json_u64(s->visits),
-				"path_ns", report_json_ns(s->path_ns), "functions",
-				report_functions_json(s->function, s->nr_functions)));
-	}
-	return list;
-}
-
-static json_t *had_json(const struct report_actor *a)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < a->nr_had; i++)
-		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "actor", a->had[i].name,
-						    "wait_ns", report_json_u64(a->had[i].wait_ns),
-						    "times", report_json_u64(a->had[i].nr)));
-	return list;
-}
-
 json_t *report_actors_json(const struct report_actors *all)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < all->nr_actors - all->nr_empty; i++) {
-		const struct report_actor *a = &all->actor[i];
-		json_array_append_new(list,
-			json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-				"actor", a->name, "thread", a->is_thread, "cgroup", a->cgroup,
-				"members", report_json_u64(a->nr_members), "total_ns",
-				report_json_u64(a->total_ns), "active_ns",
-				report_json_u64(a->active_ns), "waiting_ns",
-				report_json_u64(a->waiting_ns), "ready_ns",
-				report_json_u64(a->ready_ns), "path_ns", report_json_ns(a->path_ns),
-				"states", actors_states_json(a), "processor_had_by", had_json(a)));
-	}
-	json_t *result = json_pack(
-		"{s:o, s:o}", "elapsed_ns", report_json_ns(all->elapsed_ns), "actors", list);
-	return report_envelope("longpole/actors/1", &all->trace, result);
+	return report_envelope(report_actors_document.name, &all->trace,
+		base_table_json(&report_actors_document, all, all, 0));
 }

@@ -21,8 +21,7 @@ struct rows {
 	struct report *r;
 	struct model *m;
 	const struct report_index *ix;
-	struct base_map by_key; /* (group, topic; where) -> row */
-	struct base_strtab *wheres;
+	struct base_map by_key;          /* (group, topic; where) -> row */
 	struct row_functions *functions; /* by row */
 	struct report_row *row;
 	struct actor_shares {
@@ -47,31 +46,29 @@ static enum base_status build_find_row(
 {
 	const struct model_state *st = model_state(w->m, p->state);
 	const struct model_actor *ac = model_actor(w->m, p->actor);
-	uint32_t where, topic = p->state < w->ix->nr_states ? w->ix->topic_of[p->state] : 0;
-	enum base_status s = base_strtab_intern(w->wheres, st->where, strlen(st->where), &where);
+	uint32_t topic = p->state < w->ix->nr_states ? w->ix->topic_of[p->state] : 0;
 	uint64_t hi = (uint64_t)ac->group_ix << 32 | topic, found;
-	if (s != BASE_OK)
-		return base_fail(err, s, "out of memory for the report's rows");
-	if (base_map_get(&w->by_key, hi, where, &found)) {
+	if (base_map_get(&w->by_key, hi, st->where_text, &found)) {
 		*ret = (size_t)found;
 		return BASE_OK;
 	}
-	s = base_grow(&w->row, &w->capacity, w->nr + 1, sizeof *w->row);
+	enum base_status s = base_grow(&w->row, &w->capacity, w->nr + 1, sizeof *w->row);
 	if (s == BASE_OK)
 		s = base_grow(
 			&w->functions, &w->functions_capacity, w->nr + 1, sizeof *w->functions);
 	if (s == BASE_OK)
-		s = base_map_put(&w->by_key, hi, where, w->nr);
+		s = base_map_put(&w->by_key, hi, st->where_text, w->nr);
 	struct base_arena *a = w->r->arena;
 	struct report_row row = {
 		.kind = st->kind,
+		.cause = st->cause,
 		.state = report_clean(a, st->name),
+		.what = report_clean(a, st->what),
 		.where = report_clean(a, st->where),
 		.group = report_clean(a, ac->group),
 		.topic = topic,
-		.nr_named = st->nr_named,
 	};
-	if (s != BASE_OK || !row.state || !row.where || !row.group)
+	if (s != BASE_OK || !row.state || !row.what || !row.where || !row.group)
 		return base_fail(err, s == BASE_OK ? BASE_ERR_NOMEM : s,
 			"out of memory for the report's rows");
 	w->row[w->nr] = row;
@@ -240,9 +237,8 @@ static enum base_status fill_rows(
 	struct report *r, struct model *m, const struct report_index *ix, struct base_err *err)
 {
 	struct graph_lane_result lane = {0};
-	struct rows w = {.r = r, .m = m, .ix = ix, .wheres = base_strtab_new()};
-	enum base_status s =
-		w.wheres ? graph_lane(model_graph(m), 0, &lane, err) : report_no_memory(err);
+	struct rows w = {.r = r, .m = m, .ix = ix};
+	enum base_status s = graph_lane(model_graph(m), 0, &lane, err);
 	if (s == BASE_OK && !lane.found)
 		s = report_no_path(err);
 	if (s == BASE_OK) {
@@ -274,7 +270,6 @@ static enum base_status fill_rows(
 	base_map_fini(&w.in_row.by);
 	base_map_fini(&w.in_topic.by);
 	base_map_fini(&w.by_key);
-	base_strtab_free(w.wheres);
 	return s;
 }
 
@@ -319,6 +314,7 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	struct report **ret, struct base_err *err)
 {
 	struct report_pass_options first = {.runner_up = true};
+	struct report_predictor predictor = {0};
 	struct model *m = NULL;
 	struct report_index ix = {0};
 	struct report *r = base_alloc(sizeof *r);
@@ -328,7 +324,10 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	r->arena = base_arena_new(0);
 	if (!r->arena)
 		s = report_no_memory(err);
-	if (s == BASE_OK)
+	if (s == BASE_OK && opts->nr_parts_max)
+		s = report_predictor_pass(
+			&predictor, run, "finding the critical path", &first, &m, err);
+	else if (s == BASE_OK)
 		s = report_pass(run, "finding the critical path", &first, &m, err);
 	if (s == BASE_OK)
 		s = report_index_init(&ix, m, err);
@@ -352,9 +351,11 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	if (s == BASE_OK)
 		s = report_describe_parts(r, m, &ix, err);
 	if (s == BASE_OK)
-		s = report_predict_parts(&r->parts, r->arena, run, opts->nr_parts_max, err);
+		s = report_predict_parts(
+			&r->parts, r->arena, &predictor, m, opts->nr_parts_max, err);
 	if (s == BASE_OK)
 		s = report_fill_finding(r, m, &ix, err);
+	report_predictor_fini(&predictor);
 	report_index_fini(&ix);
 	model_free(m);
 	if (s != BASE_OK)

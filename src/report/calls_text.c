@@ -4,6 +4,7 @@
 #include "report/private.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 enum { LABEL_WIDTH = 11, NAME_WIDTH = 30, PLACES_SHOWN = 5 };
@@ -38,6 +39,26 @@ static bool more_than_all(const struct report_calls *c)
 {
 	return c->cpu_ns && c->all.cpu_ns > 1.02 * (double)c->cpu_ns;
 }
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+enum { CALLS_KERNEL = 1, CALLS_NO_KERNEL = 2, CALLS_CPU = 4 };
+
+static unsigned calls_text_has(const struct report_calls *c)
+{
+	return (c->has_kernel ? CALLS_KERNEL : CALLS_NO_KERNEL) | (c->cpu_ns ? CALLS_CPU : 0);
+}
+
+static json_t *calls_categories_json(const struct report_calls *c, const struct base_table *use)
+{
+	json_t *o = json_object();
+	for (unsigned i = 0; i < TRACE_CALL_NR; i++)
+		json_object_set_new(o, category_key((enum trace_call)i),
+			base_table_json(use, &c->category[i], c, calls_text_has(c)));
+	return o;
+}
+
+#include "report/calls.def"
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -79,79 +100,26 @@ static void calls_text_finding(
 	base_str_fini(&s);
 }
 
-static void calls_text_cell_ns(
-	struct base_str *out, double ns, uint64_t nr, const char *mark, size_t width)
+static void category_line(struct base_str *out, const struct base_layout *l, const char *name,
+	const struct report_call_use *u, const struct report_style *st)
 {
-	struct base_str s = {0};
-	if (nr)
-		base_str_add(&s, mark);
-	if (nr)
-		report_ns(&s, ns);
-	else
-		base_str_add(&s, "-");
-	report_right(out, base_str_text(&s), width);
-	base_str_fini(&s);
-}
-
-static void use_cells(
-	struct base_str *out, const struct report_calls *c, const struct report_call_use *u)
-{
-	struct base_str s = {0};
-	base_str_add_count(&s, u->calls);
-	report_right(out, base_str_text(&s), 13);
-	base_str_reset(&s);
-	if (u->failed)
-		base_str_add_count(&s, u->failed);
-	else
-		base_str_add(&s, "-");
-	report_right(out, base_str_text(&s), 8);
-	base_str_reset(&s);
-	if (c->cpu_ns && (u->timed || u->special))
-		report_percent(&s, calls_text_share_of(c, u));
-	else
-		base_str_add(&s, "-");
-	report_right(out, base_str_text(&s), 8);
-	uint64_t nr_kernel = u->kernel_timed + u->kernel_special, nr = u->timed + u->special;
-	const char *mark = u->is_estimate ? "~" : "";
-	if (c->has_kernel) {
-		calls_text_cell_ns(out, u->cpu_ns - u->kernel_ns, nr_kernel, mark, 10);
-		calls_text_cell_ns(out, u->kernel_ns, nr_kernel, mark, 10);
-	} else {
-		calls_text_cell_ns(out, u->cpu_ns, nr, mark, 10);
-	}
-	calls_text_cell_ns(out, u->ns, nr, mark, 10);
-	calls_text_cell_ns(out, u->calls ? u->ns / (double)u->calls : 0, nr, "", 9);
-	base_str_reset(&s);
-	if (u->bytes)
-		base_str_add_size(&s, u->bytes);
-	else
-		base_str_add(&s, "-");
-	report_right(out, base_str_text(&s), 11);
-	base_str_add(out, "\n");
-	base_str_fini(&s);
-}
-
-static void calls_text_heads(struct base_str *out, const struct report_calls *c,
-	const struct report_style *st, const char *what)
-{
-	report_color_begin(out, st, REPORT_DIM);
-	report_cell(out, st, what, NAME_WIDTH, true);
-	base_str_addf(out, "        calls  failed     cpu%s wall time   a call      bytes",
-		c->has_kernel ? "      user    kernel" : "  cpu time");
-	report_color_end(out, st);
+	report_cell(out, st, name, NAME_WIDTH, true);
+	base_layout_cells(out, l, u);
 	base_str_add(out, "\n");
 }
 
-static void place_lines(struct base_str *out, const struct report_calls *c,
+static void place_lines(struct base_str *out, struct base_layout l,
 	const struct report_call_function *f, size_t limit, const struct report_style *st)
 {
+	l.table = &calls_place;
 	for (size_t i = 0; i < f->nr_places && (!limit || i < limit); i++) {
 		struct base_str s = {0};
 		base_str_addf(&s, "  %s%s%s", *f->place[i].inside ? "in " : "",
 			*f->place[i].inside ? f->place[i].inside : f->place[i].where,
 			*f->place[i].inside ? "()" : "");
 		report_place_cell(out, st, base_str_text(&s), NAME_WIDTH);
-		use_cells(out, c, &f->place[i].use);
+		base_layout_cells(out, &l, &f->place[i]);
+		base_str_add(out, "\n");
 		base_str_fini(&s);
 	}
 	if (limit && f->nr_places > limit)
@@ -162,24 +130,27 @@ static void place_lines(struct base_str *out, const struct report_calls *c,
 void report_calls_text(struct base_str *out, const struct report_calls *c,
 	const struct report_calls_view *view, const struct report_style *style)
 {
+	struct base_layout l = {.table = &calls_use,
+		.all = c,
+		.has = calls_text_has(c),
+		.name_width = NAME_WIDTH,
+		.utf8 = style->utf8};
 	calls_text_finding(out, c, style);
-	calls_text_heads(out, c, style, "category");
+	report_table_head(out, &l, style);
 	for (unsigned i = 0; i < TRACE_CALL_NR; i++) {
-		if (!c->category[i].calls)
-			continue;
-		report_cell(out, style, category_name((enum trace_call)i), NAME_WIDTH, true);
-		use_cells(out, c, &c->category[i]);
+		if (c->category[i].calls)
+			category_line(
+				out, &l, category_name((enum trace_call)i), &c->category[i], style);
 	}
-	report_cell(out, style, "all", NAME_WIDTH, true);
-	use_cells(out, c, &c->all);
+	category_line(out, &l, "all", &c->all, style);
 	base_str_add(out, "\n");
-	calls_text_heads(out, c, style, "function");
+	l.table = &calls_function;
+	report_table_head(out, &l, style);
 	size_t nr = view->limit && view->limit < c->nr_functions ? view->limit : c->nr_functions;
 	for (size_t i = 0; i < nr; i++) {
-		report_cell(out, style, c->function[i].name, NAME_WIDTH, true);
-		use_cells(out, c, &c->function[i].use);
+		report_table_line(out, &l, &c->function[i], style);
 		if (view->places)
-			place_lines(out, c, &c->function[i], view->limit ? PLACES_SHOWN : 0, style);
+			place_lines(out, l, &c->function[i], view->limit ? PLACES_SHOWN : 0, style);
 	}
 	if (nr < c->nr_functions)
 		base_str_addf(out, "... %zu more (--all shows them)\n", c->nr_functions - nr);
@@ -237,72 +208,8 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 		report_next_line(out, style, "NEXT", "calls --site", &c->trace, NULL);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *use_json(const struct report_calls *c, const struct report_call_use *u)
-{
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "calls",
-		report_json_u64(u->calls), "bytes", report_json_u64(u->bytes), "timed_calls",
-		report_json_u64(u->timed + u->special), "wall_ns", report_json_ns(u->ns), "cpu_ns",
-		report_json_ns(u->cpu_ns), "max_ns", report_json_u64(u->max_ns),
-		"cpu_measured_calls", report_json_u64(u->cpu_timed));
-	json_object_set_new(o, "is_estimate", json_boolean(u->is_estimate));
-	json_object_set_new(o, "failed_calls", report_json_u64(u->failed));
-	const char *error = u->last_error && u->last_error < INT_MAX
-				    ? strerrorname_np((int)u->last_error)
-				    : NULL;
-	if (error)
-		json_object_set_new(o, "last_errno", report_json_text(error));
-	if (u->kernel_timed + u->kernel_special) {
-		json_object_set_new(o, "kernel_ns", report_json_ns(u->kernel_ns));
-		json_object_set_new(o, "user_ns", report_json_ns(u->cpu_ns - u->kernel_ns));
-		json_object_set_new(o, "kernel_measured_calls",
-			report_json_u64(u->kernel_timed + u->kernel_special));
-	}
-	if (c->cpu_ns)
-		json_object_set_new(o, "cpu_share", report_json_share(calls_text_share_of(c, u)));
-	json_t *events = report_calls_events_json(c, u);
-	if (events)
-		json_object_set_new(o, "events", events);
-	return o;
-}
-
-static json_t *function_json(const struct report_calls *c, const struct report_call_function *f)
-{
-	json_t *o = use_json(c, &f->use), *places = json_array();
-	json_object_set_new(o, "function", report_json_text(f->name));
-	json_object_set_new(o, "category", report_json_text(category_key(f->category)));
-	json_object_set_new(o, "calls_inside_others", report_json_u64(f->inside.calls));
-	for (size_t i = 0; i < f->nr_places; i++) {
-		json_t *p = use_json(c, &f->place[i].use);
-		json_object_set_new(p, "where", report_json_text(f->place[i].where));
-		if (*f->place[i].inside)
-			json_object_set_new(p, "inside", report_json_text(f->place[i].inside));
-		json_array_append_new(places, p);
-	}
-	json_object_set_new(o, "places", places);
-	return o;
-}
-
 json_t *report_calls_json(const struct report_calls *c)
 {
-	json_t *categories = json_object(), *functions = json_array();
-	for (unsigned i = 0; i < TRACE_CALL_NR; i++)
-		json_object_set_new(
-			categories, category_key((enum trace_call)i), use_json(c, &c->category[i]));
-	for (size_t i = 0; i < c->nr_functions; i++)
-		json_array_append_new(functions, function_json(c, &c->function[i]));
-	json_t *result = json_pack("{s:o, s:o, s:o, s:o, s:o}", "elapsed_ns",
-		report_json_u64(c->elapsed_ns), "tick_hz", report_json_u64(c->tick_hz), "all",
-		use_json(c, &c->all), "categories", categories, "functions", functions);
-	json_object_set_new(
-		result, "kernel_time_by", report_json_text(c->has_kernel ? "bpf" : "none"));
-	if (c->cpu_ns)
-		json_object_set_new(result, "cpu_ns", report_json_u64(c->cpu_ns));
-	json_t *events = report_calls_program_events_json(c);
-	if (events)
-		json_object_set_new(result, "program_events", events);
-	if (c->nr_full)
-		json_object_set_new(result, "table_full_calls", report_json_u64(c->nr_full));
-	return report_envelope("longpole/calls/1", &c->trace, result);
+	return report_envelope(report_calls_document.name, &c->trace,
+		base_table_json(&report_calls_document, c, c, calls_text_has(c)));
 }

@@ -629,28 +629,10 @@ void report_coach_text(struct base_str *out, const struct report_coach *c, size_
 	report_trace_text_caveats(out, &c->trace, style);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+#include "report/coach.def"
 
 json_t *report_coach_json(const struct report_coach *c)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < c->nr; i++) {
-		const struct report_advice *a = &c->advice[i];
-		json_array_append_new(list,
-			json_pack(
-				"{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s, s:o, s:o, s:o, s:o, s:o}",
-				"check", a->check, "severity", a->severity, "text", a->what,
-				"advice", a->todo, "where", a->where, "where_is_near",
-				a->near_by || a->after, "actor", a->actor, "queue", a->queue,
-				"count", report_json_u64(a->count), "of", report_json_u64(a->of),
-				"first_ns", report_json_u64(a->first_ns), "path_ns",
-				report_json_ns(a->path_ns), "total_ns",
-				report_json_ns(a->total_ns)));
-	}
-	json_t *result = json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "elapsed_ns",
-		report_json_ns(c->elapsed_ns), "unexplained_ns",
-		report_json_ns(c->unexplained_path_ns), "lightly_loaded", c->light, "outside_share",
-		report_json_share(c->light_share), "findings", report_json_u64(c->nr_findings),
-		"findings_not_kept", report_json_u64(c->nr_more_findings), "advice", list);
-	return report_envelope("longpole/coach/1", &c->trace, result);
+	return report_envelope(report_coach_document.name, &c->trace,
+		base_table_json(&report_coach_document, c, c, 0));
 }

@@ -84,7 +84,7 @@ static enum base_status find_server(struct report_connections *out, struct base_
 {
 	uint32_t id;
 	struct base_str key = {0};
-	base_str_add(&key, a->group);
+	base_str_addf(&key, "%u", a->group_text);
 	for (size_t i = 0; i < nr_served; i++)
 		base_str_addf(&key, "\n%u", served[i]);
 	bool failed = key.failed ||
@@ -250,25 +250,42 @@ static void connections_finding(struct base_str *out, const struct report_connec
 	base_str_add(out, " (observed).\n\n");
 }
 
-static void connection_line(struct base_str *out, const struct report_connection *c)
+static void connections_states(struct base_str *out, const void *row, const struct base_layout *l)
 {
-	struct base_str cell = {0};
-	base_str_addf(&cell, "%llu", (unsigned long long)c->id);
-	report_right(out, base_str_text(&cell), 10);
-	if (!c->found) {
-		base_str_add(out, "   no path: it was identified, and nothing followed from it\n");
-		base_str_fini(&cell);
-		return;
-	}
-	base_str_reset(&cell);
-	report_ns(&cell, c->path_ns);
-	report_right(out, base_str_text(&cell), 10);
-	base_str_reset(&cell);
-	report_percent(&cell, c->path_ns > 0 ? 1 - c->unexplained_ns / c->path_ns : 1);
-	report_right(out, base_str_text(&cell), 11);
-	base_str_fini(&cell);
-	base_str_add(out, "  ");
+	const struct report_connection *c = row;
+	(void)l;
 	state_list(out, c->state, c->nr_states);
+}
+
+static json_t *connections_ids_json(const struct report_server *s)
+{
+	json_t *ids = json_array();
+	for (size_t i = 0; i < s->nr_connections; i++)
+		json_array_append_new(ids, report_json_u64(s->connection[i]));
+	return ids;
+}
+
+static json_t *connections_servers_json(
+	const struct report_connections *c, const struct base_table *server)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < c->nr_servers; i++)
+		if (c->server[i].nr_connections)
+			json_array_append_new(list, base_table_json(server, &c->server[i], c, 0));
+	return list;
+}
+
+#include "report/connections.def"
+
+static void connection_line(
+	struct base_str *out, const struct base_layout *l, const struct report_connection *c)
+{
+	if (c->found)
+		base_layout_cells(out, l, c);
+	else
+		base_str_addf(out,
+			"%10llu   no path: it was identified, and nothing followed from it",
+			(unsigned long long)c->id);
 	base_str_add(out, "\n");
 }
 
@@ -283,6 +300,7 @@ static int connections_longest_first(const void *a, const void *b)
 
 static void connection_lines(struct base_str *out, const struct report_connections *c, size_t limit)
 {
+	struct base_layout l = {.table = &connections_connection};
 	size_t nr = c->nr_connections;
 	struct report_connection *list = base_alloc((nr + 1) * sizeof *list);
 	if (!list) {
@@ -292,9 +310,10 @@ static void connection_lines(struct base_str *out, const struct report_connectio
 	memcpy(list, c->connection, nr * sizeof *list);
 	if (limit && nr > limit)
 		qsort(list, nr, sizeof *list, connections_longest_first);
-	base_str_add(out, "connection      path  explained  most critical states\n");
+	base_layout_titles(out, &l);
+	base_str_add(out, "\n");
 	for (size_t i = 0; i < nr && (!limit || i < limit); i++)
-		connection_line(out, &list[i]);
+		connection_line(out, &l, &list[i]);
 	if (limit && nr > limit)
 		base_str_addf(out, "and %zu shorter ones (see --all)\n", nr - limit);
 	base_free(list);
@@ -361,53 +380,8 @@ void report_connections_text(struct base_str *out, const struct report_connectio
 		(unsigned long long)c->connection[0].id, c->trace.path);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-static json_t *connections_states_json(const struct report_connection_state *state, size_t nr)
-{
-	json_t *list = json_array();
-	for (size_t i = 0; i < nr; i++)
-		json_array_append_new(list, json_pack("{s:s, s:o}", "state", state[i].name, "share",
-						    report_json_share(state[i].share)));
-	return list;
-}
-
-static json_t *connection_json(const struct report_connection *c)
-{
-	json_t *states = json_array();
-	for (size_t i = 0; i < c->nr_states; i++)
-		json_array_append_new(
-			states, json_pack("{s:s, s:o}", "state", c->state[i].name, "share",
-					report_json_share(c->state[i].share)));
-	return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "connection",
-		report_json_u64(c->id), "found", c->found, "start_ns", report_json_u64(c->start_ns),
-		"end_ns", report_json_u64(c->end_ns), "path_ns", report_json_ns(c->path_ns),
-		"explained_share",
-		report_json_share(c->path_ns > 0 ? 1 - c->unexplained_ns / c->path_ns : 1),
-		"actors", report_json_u64(c->nr_actors), "states",
-		connections_states_json(c->state, c->nr_states));
-}
-
 json_t *report_connections_json(const struct report_connections *c)
 {
-	json_t *connections = json_array(), *actors = json_array();
-	for (size_t i = 0; i < c->nr_connections; i++)
-		json_array_append_new(connections, connection_json(&c->connection[i]));
-	for (size_t i = 0; i < c->nr_servers; i++) {
-		if (!c->server[i].nr_connections)
-			continue;
-		json_t *ids = json_array();
-		for (size_t k = 0; k < c->server[i].nr_connections; k++)
-			json_array_append_new(ids, report_json_u64(c->server[i].connection[k]));
-		json_array_append_new(actors,
-			json_pack("{s:s, s:o, s:b, s:o}", "actor", c->server[i].name, "members",
-				report_json_u64(c->server[i].nr_members), "shared",
-				c->server[i].nr_connections > 1, "connections", ids));
-	}
-	json_t *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "connections",
-		connections, "actors", actors, "median_ns", report_json_ns(c->sum.median_ns),
-		"p90_ns", report_json_ns(c->sum.p90_ns), "max_ns", report_json_ns(c->sum.max_ns),
-		"states", connections_states_json(c->sum.state, c->sum.nr_states), "not_followed",
-		report_json_u64(c->nr_not_followed));
-	return report_envelope("longpole/connections/1", &c->trace, result);
+	return report_envelope(report_connections_document.name, &c->trace,
+		base_table_json(&report_connections_document, c, c, 0));
 }

@@ -6,32 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "waiting for a processor that cc1 had" -> "cc1", 3 bytes */
-static size_t crowd_holder_of(const char *state, const char **ret_name)
+void report_crowd_add(struct report_crowd *c, const char *had, double path_ns)
 {
-	static const char before[] = "waiting for a processor that ", behind[] = " had";
-	size_t length = strlen(state), fixed = sizeof before - 1 + sizeof behind - 1;
-	if (length <= fixed || strncmp(state, before, sizeof before - 1) != 0 ||
-		strcmp(state + length - (sizeof behind - 1), behind) != 0)
-		return 0;
-	*ret_name = state + sizeof before - 1;
-	return length - fixed;
-}
-
-void report_crowd_add(struct report_crowd *c, const char *state, double path_ns)
-{
-	const char *name = NULL;
-	size_t length = crowd_holder_of(state, &name), i = 0;
-	if (!length)
+	size_t i = 0;
+	if (!had || !*had)
 		return;
 	c->path_ns += path_ns;
-	while (i < c->nr &&
-		(c->had[i].length != length || memcmp(c->had[i].name, name, length) != 0))
+	while (i < c->nr && strcmp(c->had[i].name, had) != 0)
 		i++;
 	if (i == REPORT_CROWD_MAX)
 		return;
 	if (i == c->nr)
-		c->had[c->nr++] = (struct report_holder){.name = name, .length = length};
+		c->had[c->nr++] = (struct report_holder){.name = had};
 	c->had[i].path_ns += path_ns;
 }
 
@@ -45,7 +31,6 @@ void report_crowd_text(
 	struct base_str *out, struct report_crowd *c, double all_ns, uint64_t nr_processors)
 {
 	enum { NAMED = 2 };
-	struct base_str name = {0};
 	double named_ns = 0;
 	qsort(c->had, c->nr, sizeof *c->had, crowd_by_path_ns);
 	base_str_add(out, "waiting for a processor");
@@ -53,14 +38,11 @@ void report_crowd_text(
 		base_str_addf(out, " (this machine has %llu)", (unsigned long long)nr_processors);
 	for (size_t i = 0; i < c->nr && i < NAMED; i++) {
 		base_str_addf(out, "%s", i ? ", " : ": ");
-		base_str_reset(&name);
-		base_str_addf(&name, "%.*s", (int)c->had[i].length, c->had[i].name);
-		report_clean_add(out, base_str_text(&name));
+		report_clean_add(out, c->had[i].name);
 		base_str_add(out, i ? " for " : " had it for ");
 		report_percent(out, c->had[i].path_ns / all_ns);
 		named_ns += c->had[i].path_ns;
 	}
-	base_str_fini(&name);
 	if (c->nr <= NAMED)
 		return;
 	base_str_add(out, ", others for ");

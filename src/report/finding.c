@@ -14,15 +14,6 @@ struct subject {                      /* the longest topic of the path */
 	uint64_t waited_ns;
 };
 
-/* "holding mutex m" -> "mutex m": what follows the first of these words. */
-static const char *finding_after(const char *name, const char *const *prefix)
-{
-	for (; *prefix; prefix++)
-		if (!strncmp(name, *prefix, strlen(*prefix)))
-			return name + strlen(*prefix);
-	return name;
-}
-
 static void finding_add_where(struct base_str *s, const char *lead, const char *where)
 {
 	if (*where)
@@ -46,12 +37,11 @@ static bool finding_is_plain(const char *function)
 }
 
 /* No function has half of it: "computing after f (f.c:7), 25 % of it in a, 17 % of it in b". */
-static void finding_add_functions(
-	struct base_str *s, const struct report_row *row, const char *name)
+static void finding_add_functions(struct base_str *s, const struct report_row *row)
 {
 	enum { NAMED = 2 };
 	static const double NAMED_SHARE_MIN = 0.01;
-	base_str_addf(s, "computing %s", *row->where ? row->where : name);
+	base_str_addf(s, "computing %s", *row->where ? row->where : row->what);
 	if (!row->nr_functions)
 		base_str_add(s, " (no samples say in which function)");
 	for (size_t i = 0; i < row->nr_functions && i < NAMED; i++) {
@@ -64,69 +54,67 @@ static void finding_add_functions(
 
 static void finding_add_run(struct base_str *s, const struct subject *u)
 {
-	static const char *const prefix[] = {"running ", NULL};
-	const char *name = finding_after(u->row->state, prefix);
-	const char *function = u->function ? u->function : name;
-	bool is_program = !strncmp(name, "program ", 8);
-	bool is_place = !strncmp(name, "after ", 6) || !strncmp(name, "from ", 5);
-	if (!u->function && is_place) {
-		finding_add_functions(s, u->row, name);
+	enum model_cause cause = u->row->cause;
+	const char *function = u->function ? u->function : u->row->what;
+	bool is_function = u->function || cause == MODEL_CAUSE_run_function;
+	if (!u->function && (cause == MODEL_CAUSE_run_after || cause == MODEL_CAUSE_run)) {
+		finding_add_functions(s, u->row);
 	} else {
 		base_str_addf(s, "computing in %s%s", function,
-			finding_is_plain(function) &&
-					(u->function || (!is_program && u->row->nr_named < 2))
-				? "()"
-				: "");
+			is_function && finding_is_plain(function) ? "()" : "");
 		finding_add_where(s, " (", u->row->where);
 		base_str_add(s, *u->row->where ? ")" : "");
 	}
 	finding_add_who(s, *u->row->topic_actor ? ", thread " : ", ", u);
 }
 
-static void finding_add_latency(struct base_str *s, const char *state)
+static void finding_add_latency(struct base_str *s, const struct report_row *row)
 {
-	static const char *const hand_over[] = {"hand-over of ", NULL};
-	const char *what = finding_after(state, hand_over);
-	if (what != state)
-		base_str_addf(s,
-			"between give and take: what is handed over through %s waits for its "
-			"receiver to wake up, or to get round to it",
-			what);
-	else if (!strcmp(state, "waking"))
-		base_str_add(s, "waking: threads were woken and had not gone on yet");
-	else
-		base_str_addf(s,
-			"the %s: from its making to its first recorded step, or from its end to "
-			"whoever waits for it",
-			state);
+	static const struct {
+		enum model_cause cause;
+		const char *before, *behind; /* around what the state is about */
+	} text[] = {
+		{MODEL_CAUSE_handover, "the hand-off through ",
+			": the receiver wakes up late, or has other work first"},
+		{MODEL_CAUSE_handover_flush, "the hand-off of ", ", which start late"},
+		{MODEL_CAUSE_handover_signal, "the hand-off of ", ", which is noticed late"},
+		{MODEL_CAUSE_waking, "", ": threads were woken, and it took them long to go on"},
+		{MODEL_CAUSE_start_thread, "the ", ", from its creation to its first step"},
+		{MODEL_CAUSE_start_process, "the ", ", from its creation to its first step"},
+		{MODEL_CAUSE_thread_ends, "the ", ", until the thread that waits for it goes on"},
+	};
+	for (size_t i = 0; i < BASE_COUNT(text); i++)
+		if (text[i].cause == row->cause) {
+			base_str_addf(s, "%s%s%s", text[i].before, row->what, text[i].behind);
+			return;
+		}
+	base_str_add(s, row->state);
 }
 
 /* A lock that keeps nobody waiting is no bottleneck: what is done under it is. */
 static void finding_add_hold(struct base_str *s, const struct subject *u)
 {
-	static const char *const hold[] = {"holding ", "reading under ", NULL};
 	const struct report_row *row = u->row;
 	if (u->waited_for) {
-		base_str_addf(s, "inside %s", finding_after(row->state, hold));
-	} else {
-		base_str_add(s, "computing");
-		if (u->function)
-			base_str_addf(s, " in %s%s", u->function,
-				finding_is_plain(u->function) ? "()" : "");
-		base_str_addf(s, " while it holds %s", finding_after(row->state, hold));
+		base_str_addf(s, "inside %s", row->what);
+		if (*row->where)
+			base_str_addf(s, " (taken at %s)", row->where);
+		finding_add_who(s, ", by ", u);
+		return;
 	}
-	if (*row->where)
-		base_str_addf(s, " (taken at %s)", row->where);
-	if (!u->waited_for && !u->waited_ns)
-		base_str_add(s, ", for which nobody waited");
-	else if (!u->waited_for)
-		base_str_add(s, ", for which hardly anybody waited");
-	finding_add_who(s, ", by ", u);
+	base_str_add(s, "computing");
+	if (u->function)
+		base_str_addf(
+			s, " in %s%s", u->function, finding_is_plain(u->function) ? "()" : "");
+	else
+		base_str_addf(s, " under %s", row->what);
+	base_str_addf(s, "%s, for which %s waited", u->function ? " under a lock" : "",
+		u->waited_ns ? "hardly anybody" : "nobody");
+	finding_add_who(s, *row->topic_actor ? ", thread " : ", ", u);
 }
 
 static void finding_add_kind(struct base_str *s, const struct report *r, const struct subject *u)
 {
-	static const char *const wait[] = {"waiting for ", NULL};
 	const struct report_row *row = u->row;
 	switch (row->kind) {
 	case MODEL_STATE_run:
@@ -136,9 +124,7 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 		finding_add_hold(s, u);
 		break;
 	case MODEL_STATE_wait:
-		base_str_addf(s, "%s%s",
-			strncmp(row->state, wait[0], strlen(wait[0])) ? "" : "waiting for ",
-			finding_after(row->state, wait));
+		base_str_add(s, row->state);
 		finding_add_where(s, " at ", row->where);
 		if (!r->trace.process || row->unexplained_ns > row->path_ns / 2)
 			base_str_add(
@@ -147,7 +133,7 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 			finding_add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_latency:
-		finding_add_latency(s, row->state);
+		finding_add_latency(s, row);
 		break;
 	case MODEL_STATE_runnable:
 		base_str_add(s, row->state);
@@ -172,20 +158,20 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 					: ", and nobody who was recorded is seen at the other end");
 		break;
 	case MODEL_STATE_sleep:
-		if (!strcmp(row->state, MODEL_DEADLINE_TEXT))
+		if (row->cause == MODEL_CAUSE_sleep_deadline)
 			base_str_addf(s, "%s, which less work does not bring nearer", row->state);
 		else if (r->trace.process)
 			base_str_add(s, row->state);
 		else
-			base_str_addf(s, "asleep because the program asked for it%s",
-				strcmp(row->state, "sleeping") ? " (a wait's time limit ended it)"
-							       : "");
+			base_str_add(s, row->cause == MODEL_CAUSE_sleep
+						? "asleep because the program asked for it"
+						: "asleep until a time limit ended the wait");
 		finding_add_where(s, ", at ", row->where);
 		finding_add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_io:
-		base_str_addf(s, "%s%s", strncmp(row->state, "in MPI_", 7) ? "in the kernel: " : "",
-			row->state);
+		base_str_addf(s, "%s%s",
+			row->cause == MODEL_CAUSE_mpi_call ? "" : "in the kernel: ", row->state);
 		finding_add_where(s, ", at ", row->where);
 		finding_add_who(s, ", in ", u);
 		break;
@@ -193,7 +179,7 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 		base_str_add(s, row->state);
 		break;
 	case MODEL_STATE_start:
-		if (!strcmp(row->state, MODEL_CHILD_TEXT)) {
+		if (row->cause == MODEL_CAUSE_start_child) {
 			base_str_add(s, row->state);
 			finding_add_where(s, " (after vfork), at ", row->where);
 			break;
@@ -217,8 +203,7 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 
 static void find_function(struct subject *u)
 {
-	if (u->row->nr_functions && u->row->function[0].share >= 0.5 &&
-		*u->row->function[0].name)
+	if (u->row->nr_functions && u->row->function[0].share >= 0.5 && *u->row->function[0].name)
 		u->function = u->row->function[0].name;
 }
 
@@ -247,14 +232,24 @@ static struct subject find_subject(const struct report *r, const struct report_i
 static void fill_waited(struct subject *u, struct model *m, const struct report_index *ix)
 {
 	enum { HARDLY = 100 }; /* that part of the time in which it was held */
-	static const char *const hold[] = {"holding ", "reading under ", NULL};
 	struct graph *g = model_graph(m);
-	const char *lock =
-		finding_after(model_state(m, ix->first_state[u->row->topic])->name, hold);
+	uint32_t lock = model_state_argument(
+		model_state(m, ix->first_state[u->row->topic]), MODEL_ARGUMENT_object);
 	for (uint32_t i = 0; i < graph_nr_queues(g); i++)
-		if (!strcmp(model_queue(m, i)->name, lock))
+		if (model_queue(m, i)->name_text == lock)
 			u->waited_ns += graph_queue_stats(g, i)->wait_data_ns;
 	u->waited_for = (double)u->waited_ns * HARDLY > u->path_ns;
+}
+
+/* Who had the processor that the row waits for, if it does. */
+static void finding_add_holder(struct report_crowd *crowd, const struct model *m,
+	const struct report_index *ix, const struct report_row *row)
+{
+	const struct model_state *st = model_state(m, ix->first_state[row->topic]);
+	if (row->cause == MODEL_CAUSE_processor_had)
+		report_crowd_add(crowd,
+			model_text(m, model_state_argument(st, MODEL_ARGUMENT_program)),
+			row->path_ns);
 }
 
 static const char *certainty(struct report *r)
@@ -302,7 +297,7 @@ enum base_status report_fill_finding(
 	if (u.row && u.row->kind == MODEL_STATE_hold)
 		fill_waited(&u, m, ix);
 	for (size_t i = 0; i < r->nr_rows; i++)
-		report_crowd_add(&crowd, r->row[i].state, r->row[i].path_ns);
+		finding_add_holder(&crowd, m, ix, &r->row[i]);
 	bool crowded = crowd.nr > 1 && crowd.path_ns > u.path_ns;
 	double share = r->elapsed_ns > 0 ? u.path_ns / r->elapsed_ns : 0;
 	if (crowded && crowd.path_ns * 100 >= DOMINANT_PERCENT * r->elapsed_ns) {

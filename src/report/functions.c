@@ -2,6 +2,7 @@
 /* functions.c - where the processor was in a state, by samples: functions, and what was inlined in
  * them. */
 #include "report/private.h"
+#include "symbol/symbol.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -92,14 +93,23 @@ void report_functions_finish(struct report_function *f, size_t nr, double weight
 
 /* ---- rendered -------------------------------------------------------------------------------- */
 
+/* Whole where it fits, or all is asked for. */
+static void functions_add_name(struct base_str *s, const struct report_style *st, const char *name)
+{
+	enum { LONG = 40 };
+	if (st->full || report_width(name) <= LONG)
+		base_str_add(s, name);
+	else
+		symbol_short_add(s, name, st->utf8);
+}
+
 static void functions_add_function(
 	struct base_str *s, const struct report_style *st, const struct report_function *f)
 {
-	base_str_addf(s, "%s%s %.0f %% %s%.0f", s->length ? ", " : "",
-		*f->name    ? f->name
-		: *f->where ? f->where
-			    : "?",
-		f->share * 100, st->utf8 ? "\xc2\xb1" : "+-", (f->share_high - f->share_low) * 50);
+	base_str_add(s, s->length ? ", " : "");
+	functions_add_name(s, st, *f->name ? f->name : *f->where ? f->where : "?");
+	base_str_addf(s, " %.0f %% %s%.0f", f->share * 100, st->utf8 ? "\xc2\xb1" : "+-",
+		(f->share_high - f->share_low) * 50);
 }
 
 static void functions_end_line(
@@ -134,22 +144,9 @@ void report_functions_text(struct base_str *out, const struct report_style *st,
 	base_str_fini(&line);
 }
 
+#include "report/functions.def"
+
 json_t *report_functions_json(const struct report_function *f, size_t nr)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < nr; i++, f++) {
-		json_t *inlined = json_array();
-		for (size_t k = 0; k < f->nr_inlined; k++)
-			json_array_append_new(inlined,
-				json_pack("{s:s, s:o, s:o}", "way", f->inlined[k].way, "samples",
-					report_json_u64(f->inlined[k].nr_samples), "share",
-					report_json_share(f->inlined[k].share)));
-		json_array_append_new(
-			list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "function", f->name,
-				      "where", f->where, "samples", report_json_u64(f->nr_samples),
-				      "share", report_json_share(f->share), "share_low",
-				      report_json_share(f->share_low), "share_high",
-				      report_json_share(f->share_high), "inlined", inlined));
-	}
-	return list;
+	return base_table_json_list(&report_function_table, f, nr, NULL, 0);
 }

@@ -61,7 +61,7 @@ static enum base_status group_actors(struct graph_names *n, struct model *m,
 	for (uint32_t a = 0; a < n->nr_actors && s == BASE_OK; a++) {
 		const struct model_actor *actor = model_actor(m, a);
 		base_str_reset(&in.key);
-		base_str_addf(&in.key, "%d %s", is_chosen(o, actor), actor->group);
+		base_str_addf(&in.key, "%d %u", is_chosen(o, actor), actor->group_text);
 		s = graph_intern(&in, &group[a], err);
 		if (s == BASE_OK)
 			members[group[a]]++;
@@ -114,29 +114,24 @@ static enum base_status class_actors(struct graph_names *n, struct report_graph 
 static enum base_status class_states(
 	struct graph_names *n, struct report_graph *g, struct model *m, struct base_err *err)
 {
-	struct interning in;
-	enum base_status s = interning_begin(&in, err);
+	enum base_status s = BASE_OK;
 	for (uint32_t i = 0; i < n->nr_states && s == BASE_OK; i++) {
 		const struct model_state *st = model_state(m, i);
-		base_str_reset(&in.key);
-		base_str_addf(&in.key, "%d %s", (int)st->kind, st->name);
-		s = graph_intern(&in, &n->state_class[i], err);
-		if (s != BASE_OK || n->state_name[n->state_class[i]])
+		n->state_class[i] = st->identity;
+		if (n->state_name[st->identity])
 			continue;
 		n->state_name[n->state_class[i]] = report_clean(g->arena, st->name);
 		n->state_idle[n->state_class[i]] = st->kind == MODEL_STATE_idle;
 		if (!n->state_name[n->state_class[i]])
 			s = report_no_memory(err);
 	}
-	interning_end(&in);
 	return s;
 }
 
 /* A pipe or a connection is itself, whatever the place that all of its kind are named after. */
 static bool is_itself(const struct model_queue *q)
 {
-	return q->object && (q->type == TRACE_OBJECT_pipe || q->type == TRACE_OBJECT_socket ||
-				    q->type == TRACE_OBJECT_eventfd);
+	return q->object && model_object_is(q->type, MODEL_TRAIT_numbered);
 }
 
 static void add_queue_name(
@@ -238,7 +233,7 @@ static enum base_status make_names(struct graph_names *n, struct report_graph *g
 /* ---- the passes ------------------------------------------------------------------------------ */
 
 /* First the path, then what it is laid over. */
-static enum base_status graph_record(const struct report_run *run, struct report_graph *g,
+static enum base_status graph_record(const struct report_run *run, double *ret_elapsed_ns,
 	struct model **ret, struct graph_compact *ret_c, struct base_err *err)
 {
 	struct report_pass_options first = {.keep_path = true}, second = {0};
@@ -254,7 +249,7 @@ static enum base_status graph_record(const struct report_run *run, struct report
 	if (s == BASE_OK)
 		s = graph_compact_new(&co, &recorder, err);
 	if (s == BASE_OK) {
-		g->elapsed_ns = lane.length_ns;
+		*ret_elapsed_ns = lane.length_ns;
 		second.sink = graph_compact_sink(recorder);
 		second.listener = graph_compact_listener(recorder);
 		s = report_pass(run, "drawing the graph", &second, ret, err);
@@ -354,30 +349,23 @@ static int heaviest_first(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-enum base_status report_graph_build(const struct report_run *run,
-	const struct report_graph_options *opts, struct report_graph **ret, struct base_err *err)
+/* One view of what was recorded. */
+static enum base_status graph_build_view(const struct report_run *run, struct model *m,
+	struct graph_compact *all, const struct report_graph_options *opts,
+	struct report_graph **ret, struct base_err *err)
 {
 	struct report_graph_options o = *opts;
 	struct report_graph *g = base_alloc(sizeof *g);
-	struct graph_compact all = {0};
-	struct model *m = NULL;
-	enum base_status s = BASE_OK;
 	if (!g)
 		return report_no_memory(err);
 	g->view = o.view;
 	if (!o.max_nodes)
 		o.max_nodes = REPORT_GRAPH_NODES_DEFAULT;
 	g->arena = base_arena_new(0);
-	if (!g->arena)
-		s = report_no_memory(err);
+	enum base_status s = g->arena ? report_fill_trace(&g->trace, g->arena, run, m, err)
+				      : report_no_memory(err);
 	if (s == BASE_OK)
-		s = graph_record(run, g, &m, &all, err);
-	if (s == BASE_OK)
-		s = report_fill_trace(&g->trace, g->arena, run, m, err);
-	if (s == BASE_OK)
-		s = graph_fill(g, m, trace_reader_defs(run->reader), &all, &o, err);
-	graph_compact_fini(&all);
-	model_free(m);
+		s = graph_fill(g, m, trace_reader_defs(run->reader), all, &o, err);
 	if (s != BASE_OK) {
 		report_graph_free(g);
 		return s;
@@ -386,6 +374,35 @@ enum base_status report_graph_build(const struct report_run *run,
 		qsort(g->edge, g->nr_edges, sizeof *g->edge, heaviest_first);
 	*ret = g;
 	return BASE_OK;
+}
+
+enum base_status report_graph_build_views(const struct report_run *run,
+	const struct report_graph_options *opts, unsigned nr, struct report_graph **ret,
+	struct base_err *err)
+{
+	struct graph_compact all = {0};
+	struct model *m = NULL;
+	double elapsed_ns = 0;
+	unsigned made = 0;
+	enum base_status s = graph_record(run, &elapsed_ns, &m, &all, err);
+	for (; s == BASE_OK && made < nr; made += s == BASE_OK) {
+		s = graph_build_view(run, m, &all, &opts[made], &ret[made], err);
+		if (s == BASE_OK)
+			ret[made]->elapsed_ns = elapsed_ns;
+	}
+	while (s != BASE_OK && made) {
+		made--;
+		ret[made] = report_graph_free(ret[made]);
+	}
+	graph_compact_fini(&all);
+	model_free(m);
+	return s;
+}
+
+enum base_status report_graph_build(const struct report_run *run,
+	const struct report_graph_options *opts, struct report_graph **ret, struct base_err *err)
+{
+	return report_graph_build_views(run, opts, 1, ret, err);
 }
 
 struct report_graph *report_graph_free(struct report_graph *g)

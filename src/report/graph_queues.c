@@ -6,13 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool graph_queues_is_connection(enum trace_object_type type)
-{
-	return type == TRACE_OBJECT_pipe || type == TRACE_OBJECT_socket ||
-	       type == TRACE_OBJECT_eventfd || type == TRACE_OBJECT_timerfd ||
-	       type == TRACE_OBJECT_file || type == TRACE_OBJECT_other;
-}
-
 struct folding {
 	const struct graph_names *n;
 	uint32_t *kind;     /* by queue class: type and users */
@@ -71,7 +64,7 @@ static enum base_status find_all_kinds(
 	for (size_t i = 0, end; i < c->nr_uses && s == BASE_OK; i = end) {
 		for (end = i + 1; end < c->nr_uses && c->use[end].queue == c->use[i].queue;)
 			end++;
-		if (graph_queues_is_connection(f->n->queue_type[c->use[i].queue]))
+		if (model_object_is(f->n->queue_type[c->use[i].queue], MODEL_TRAIT_alike))
 			s = find_kind(f, &c->use[i], end - i, kinds, &key, err);
 	}
 	base_strtab_free(kinds);
@@ -96,7 +89,7 @@ static enum base_status choose_classes(
 {
 	for (uint32_t q = 0; q < f->n->nr_queue_classes; q++) {
 		f->class_of[q] = q;
-		if (!graph_queues_is_connection(f->n->queue_type[q]) || !f->kind[q] ||
+		if (!model_object_is(f->n->queue_type[q], MODEL_TRAIT_alike) || !f->kind[q] ||
 			f->members[f->kind[q]] <= REPORT_GRAPH_HANDFUL)
 			continue;
 		uint32_t nr = f->members[f->kind[q]];

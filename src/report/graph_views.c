@@ -329,8 +329,7 @@ static enum base_status add_arrow(struct interaction *x, enum report_graph_edge_
 		e.path_ns += x->take[use].ns;
 		e.path_visits += x->take[use].times;
 	}
-	if (x->n->queue_type[u->queue] == TRACE_OBJECT_pipe ||
-		x->n->queue_type[u->queue] == TRACE_OBJECT_socket)
+	if (model_object_is(x->n->queue_type[u->queue], MODEL_TRAIT_bytes))
 		e.bytes = (puts ? u->put_units : 0) + (takes ? u->taken_units : 0);
 	e.passes = e.puts + e.takes;
 	e.time_ns = e.waiting_ns;

@@ -13,33 +13,22 @@
 
 struct choice { /* rows of queues.c that get a page */
 	const struct report_queues *queues;
-	struct base_map rows; /* strtab id of the name -> row */
-	struct base_strtab *names;
+	struct base_map rows; /* number of the name -> row */
 	uint32_t *row_of_queue;
 };
 
 static enum base_status histograms_choose(struct choice *c, struct model *m, size_t nr_rows)
 {
-	uint32_t nr = graph_nr_queues(model_graph(m)), id;
+	uint32_t nr = graph_nr_queues(model_graph(m));
 	enum base_status s = BASE_OK;
 	uint64_t row;
-	for (size_t i = 0; s == BASE_OK && i < nr_rows; i++) {
-		const char *name = c->queues->queue[i].name;
-		s = base_strtab_intern(c->names, name, strlen(name), &id);
-		if (s == BASE_OK)
-			s = base_map_put(&c->rows, 0, id, i);
-	}
+	for (size_t i = 0; s == BASE_OK && i < nr_rows; i++)
+		s = base_map_put(&c->rows, 0, c->queues->queue[i].name_text, i);
 	for (uint32_t i = 0; s == BASE_OK && i < nr; i++) {
-		struct base_str name = {0};
-		report_clean_add(&name, model_queue(m, i)->name);
-		s = name.failed
-			    ? BASE_ERR_NOMEM
-			    : base_strtab_intern(c->names, base_str_text(&name), name.length, &id);
-		base_str_fini(&name);
-		bool whole = model_queue(m, i)->part == MODEL_QUEUE_whole;
-		c->row_of_queue[i] = s == BASE_OK && whole && base_map_get(&c->rows, 0, id, &row)
-					     ? (uint32_t)row
-					     : GRAPH_WATCH_NONE;
+		const struct model_queue *q = model_queue(m, i);
+		bool found = q->part == MODEL_QUEUE_whole &&
+			     base_map_get(&c->rows, 0, q->name_text, &row);
+		c->row_of_queue[i] = found ? (uint32_t)row : GRAPH_WATCH_NONE;
 	}
 	return s;
 }
@@ -47,12 +36,10 @@ static enum base_status histograms_choose(struct choice *c, struct model *m, siz
 static enum base_status histograms_choose_rows(
 	struct report_histograms *h, struct model *m, uint32_t **ret, struct base_err *err)
 {
-	struct choice c = {.queues = h->queues, .names = base_strtab_new()};
+	struct choice c = {.queues = h->queues};
 	uint32_t nr = graph_nr_queues(model_graph(m));
 	c.row_of_queue = base_alloc(((size_t)nr + 1) * sizeof *c.row_of_queue);
-	enum base_status s =
-		c.names && c.row_of_queue ? histograms_choose(&c, m, h->nr_rows) : BASE_ERR_NOMEM;
-	base_strtab_free(c.names);
+	enum base_status s = c.row_of_queue ? histograms_choose(&c, m, h->nr_rows) : BASE_ERR_NOMEM;
 	base_map_fini(&c.rows);
 	if (s == BASE_OK) {
 		*ret = c.row_of_queue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* html.c - the page's document: every answer that the other commands give, and the timeline. */
+#include "report/annotate.h"
 #include "report/html_private.h"
 
 #include "config.h"
@@ -8,7 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUES_MAX = 12, LOCK_GAINS = 5, GRAPH_NODES_MAX = 160, CAVEAT_COLUMNS = 60000 };
+enum {
+	QUEUES_MAX = 12,
+	LOCK_GAINS = 5,
+	GRAPH_NODES_MAX = 160,
+	SOURCE_FUNCTIONS = 24,
+	CAVEAT_COLUMNS = 60000
+};
 
 struct making {
 	const struct report_run *run;
@@ -129,20 +136,24 @@ static enum base_status add_queues(struct making *w)
 	return s;
 }
 
-static enum base_status add_graph(struct making *w, enum report_graph_view view, const char *key)
-{
-	struct report_graph_options opts = {.view = view, .max_nodes = GRAPH_NODES_MAX};
-	struct report_graph *g = NULL;
-	enum base_status s = report_graph_build(w->run, &opts, &g, w->err);
-	s = set_part(w, key, s, s == BASE_OK ? result_of(report_graph_json(g)) : NULL);
-	report_graph_free(g);
-	return s;
-}
-
 static enum base_status add_graphs(struct making *w)
 {
-	enum base_status s = add_graph(w, REPORT_GRAPH_interaction, "graph");
-	return s == BASE_OK ? add_graph(w, REPORT_GRAPH_states, "states_graph") : s;
+	static const char *const key[] = {"graph", "states_graph"};
+	const struct report_graph_options opts[] = {
+		{.view = REPORT_GRAPH_interaction, .max_nodes = GRAPH_NODES_MAX},
+		{.view = REPORT_GRAPH_states, .max_nodes = GRAPH_NODES_MAX}};
+	struct report_graph *g[BASE_COUNT(key)] = {NULL};
+	enum base_status built = report_graph_build_views(w->run, opts, BASE_COUNT(key), g, w->err);
+	enum base_status s = BASE_OK;
+	const struct base_err why = *w->err; /* both lack it for one reason */
+	for (size_t i = 0; i < BASE_COUNT(key) && s == BASE_OK; i++) {
+		*w->err = why;
+		s = set_part(w, key[i], built,
+			built == BASE_OK ? result_of(report_graph_json(g[i])) : NULL);
+	}
+	for (size_t i = 0; i < BASE_COUNT(key); i++)
+		report_graph_free(g[i]);
+	return s;
 }
 
 static enum base_status html_add_connections(struct making *w)
@@ -163,6 +174,17 @@ static enum base_status add_flame(struct making *w)
 	enum base_status s =
 		report_html_flame_json(w->run, w->opts->waits_by_call_path, &part, w->err);
 	return set_part(w, "flame", s, part);
+}
+
+/* Source lines of the functions that have most samples. */
+static enum base_status html_add_source(struct making *w)
+{
+	struct report_annotate_options opts = {.nr_functions = SOURCE_FUNCTIONS};
+	struct report_annotation *a = NULL;
+	enum base_status s = report_annotate_build(w->run, &opts, &a, w->err);
+	s = set_part(w, "source", s, s == BASE_OK ? report_annotate_result(a) : NULL);
+	report_annotation_free(a);
+	return s;
 }
 
 /* ---- what other commands said ---------------------------------------------------------------- */
@@ -215,7 +237,7 @@ static enum base_status html_fill(struct making *w)
 {
 	static enum base_status (*const add[])(struct making * w) = {add_answer, add_curves,
 		add_loops, add_locks, add_queues, add_graphs, html_add_connections, add_flame,
-		add_attached, add_timeline};
+		html_add_source, add_attached, add_timeline};
 	struct report_html *h = w->h;
 	const char *slash = strrchr(w->run->trace_path, '/');
 	h->arena = base_arena_new(0);

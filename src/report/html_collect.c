@@ -225,6 +225,7 @@ static enum base_status html_collect_choose_rows(
 			continue;
 		struct html_row row = {.name = report_clean(t->arena, from->name),
 			.type = report_clean(t->arena, from->type),
+			.name_text = from->name_text,
 			.waiters = from->is_lock};
 		if (!row.name || !row.type)
 			return report_no_memory(err);
@@ -233,8 +234,7 @@ static enum base_status html_collect_choose_rows(
 	return BASE_OK;
 }
 
-static enum base_status map_rows(
-	struct html_timeline *t, struct model *m, uint32_t *row_of_queue, struct base_err *err)
+static void map_rows(struct html_timeline *t, struct model *m, uint32_t *row_of_queue)
 {
 	uint32_t nr = graph_nr_queues(model_graph(m));
 	for (uint32_t i = 0; i < nr; i++) {
@@ -242,19 +242,12 @@ static enum base_status map_rows(
 		row_of_queue[i] = REPORT_NONE;
 		if (q->part != MODEL_QUEUE_whole)
 			continue;
-		struct base_str name = {0};
-		report_clean_add(&name, q->name);
 		for (size_t k = 0; k < t->nr_rows; k++)
-			if (!strcmp(base_str_text(&name), t->row[k].name)) {
+			if (q->name_text == t->row[k].name_text) {
 				row_of_queue[i] = (uint32_t)k;
 				t->row[k].waiters |= q->tokens;
 			}
-		bool failed = name.failed;
-		base_str_fini(&name);
-		if (failed)
-			return report_no_memory(err);
 	}
-	return BASE_OK;
 }
 
 /* ---- which lanes ----------------------------------------------------------------------------- */
@@ -326,7 +319,7 @@ static void set_families(struct score *score, size_t nr, struct model *m)
 		for (size_t k = 0; k < nr; k++) {
 			const struct model_actor *b = model_actor(m, score[k].actor);
 			double ns = score[k].path_ns;
-			bool kin = !strcmp(a->group, b->group);
+			bool kin = a->group_text == b->group_text;
 			nr_group += kin;
 			if (a->pid && a->pid == b->pid)
 				score[i].family_ns += ns;
@@ -392,15 +385,29 @@ static enum base_status choose_lanes(struct html_timeline *t, struct collect *c,
 	return t->lane ? s : report_no_memory(err);
 }
 
-/* What an actor was in when the records ended is open: until its end (an image's that execve()
- * replaced), or the run's. */
-static enum base_status close_tracks(
-	struct html_timeline *t, struct collect *c, struct model *m, struct base_err *err)
+/* When a thread that was not seen to end cannot have gone on: its end, or when the image that an
+ * execve() put in its place began. `begun_ns` knows of later actors when each thread began. */
+static uint64_t html_collect_end_ns(
+	const struct html_timeline *t, const struct model_actor *a, struct base_map *begun_ns)
 {
-	for (size_t i = 0; i < c->nr_tracks; i++) {
+	uint64_t end_ns = a->ended && a->end_ns < t->end_ns ? a->end_ns : t->end_ns, next_ns;
+	if (a->tid && !a->ended && base_map_get(begun_ns, a->pid, a->tid, &next_ns) &&
+		next_ns >= a->end_ns && next_ns < end_ns)
+		end_ns = next_ns;
+	return end_ns;
+}
+
+/* What an actor was in when the records ended is open: until its end, or the run's. From the last
+ * one back: actors have the order in which they began. */
+static enum base_status html_collect_close(struct html_timeline *t, struct collect *c,
+	struct model *m, struct base_map *begun_ns, struct base_err *err)
+{
+	for (size_t i = c->nr_tracks; i-- > 0;) {
 		struct html_track *k = &c->track[i];
 		const struct model_actor *a = model_actor(m, (uint32_t)i);
-		uint64_t end_ns = a->ended && a->end_ns < t->end_ns ? a->end_ns : t->end_ns;
+		uint64_t end_ns = html_collect_end_ns(t, a, begun_ns);
+		if (a->tid && base_map_put(begun_ns, a->pid, a->tid, a->begin_ns) != BASE_OK)
+			return report_no_memory(err);
 		if (k->begun && c->next_state[i] != REPORT_NONE && end_ns > k->open.end_ns) {
 			enum base_status s = html_collect_add_slice(
 				c, (uint32_t)i, k->open.end_ns, end_ns, c->next_state[i], err);
@@ -411,6 +418,15 @@ static enum base_status close_tracks(
 			return report_no_memory(err);
 	}
 	return BASE_OK;
+}
+
+static enum base_status close_tracks(
+	struct html_timeline *t, struct collect *c, struct model *m, struct base_err *err)
+{
+	struct base_map begun_ns = {0};
+	enum base_status s = html_collect_close(t, c, m, &begun_ns, err);
+	base_map_fini(&begun_ns);
+	return s;
 }
 
 /* ---- states: from the model's ids to those of the page --------------------------------------- */
@@ -712,8 +728,10 @@ enum base_status report_html_timeline_build(
 		row_of_queue = base_alloc(((size_t)c.nr_known_queues + 1) * sizeof *row_of_queue);
 		c.unit = base_alloc((REPORT_HTML_QUEUES_MAX + 1) * sizeof *c.unit);
 		c.row_of_queue = row_of_queue;
-		s = row_of_queue && c.unit ? map_rows(t, m, row_of_queue, err)
-					   : report_no_memory(err);
+		if (row_of_queue && c.unit)
+			map_rows(t, m, row_of_queue);
+		else
+			s = report_no_memory(err);
 	}
 	model_free(m);
 	if (s == BASE_OK)

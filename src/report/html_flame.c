@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * html_flame.c - three trees of weights for the page: the critical path and the processors' time,
- * as program / role / state / function; and all waiting by call path, which the caller gathered.
+ * as program / role / state / callers / function; and all waiting by call path, which the caller
+ * gathered.
  *
  * A tree is a list of nodes [parent, text, own_ns]; node 0 is the root.
  */
 #include "report/html_private.h"
+#include "symbol/symbol.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -106,35 +108,67 @@ static enum base_status html_flame_add_inlined(struct flame *f, struct tree *t,
 	return s;
 }
 
-static enum base_status html_flame_add_function(struct flame *f, struct tree *t,
-	const struct model *m, uint32_t at, const struct model_function_share *fn,
-	double running_ns)
+enum { CALLERS_MAX = 128 };
+
+struct flame_state { /* a state at whose node its call paths begin */
+	struct flame *flame;
+	struct tree *tree;
+	struct model *m;
+	uint32_t at;
+	double running_ns, added_ns;
+	enum base_status status;
+};
+
+/* Who called it, outermost first. What only calls others, and how a thread begins, is left out. */
+static enum base_status html_flame_add_callers(
+	const struct flame_state *f, uint32_t stack, uint32_t *at)
 {
-	uint32_t leaf = 0;
-	double own = fn->share;
-	for (size_t i = 0; i < fn->nr_inlined; i++)
-		own -= fn->inlined[i].share;
-	enum base_status s = html_flame_add_weight(f, t, at,
-		*fn->function ? fn->function : fn->where, own > 0 ? own * running_ns : 0, &leaf);
-	for (size_t i = 0; s == BASE_OK && i < fn->nr_inlined; i++)
-		s = html_flame_add_inlined(
-			f, t, m, leaf, fn->inlined[i].chain, fn->inlined[i].share * running_ns);
+	struct model_frame frame[CALLERS_MAX];
+	struct base_str text = {0};
+	size_t nr = stack ? model_stack_frames(f->m, stack, frame, CALLERS_MAX) : 0;
+	enum base_status s = BASE_OK;
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		if (symbol_is_plumbing(frame[i].function))
+			continue;
+		base_str_reset(&text);
+		base_str_addf(&text, "%s%s", *frame[i].function ? frame[i].function : "?",
+			frame[i].inlined ? " (inlined)" : "");
+		s = text.failed
+			    ? BASE_ERR_NOMEM
+			    : html_flame_child_of(f->flame, f->tree, *at, base_str_text(&text), at);
+	}
+	base_str_fini(&text);
 	return s;
+}
+
+static bool html_flame_add_call_path(void *ctx, const struct model_call_path *p)
+{
+	struct flame_state *f = ctx;
+	uint32_t at = f->at;
+	double ns = f->running_ns * p->share;
+	f->added_ns += ns;
+	f->status = html_flame_add_callers(f, p->stack, &at);
+	if (f->status == BASE_OK)
+		f->status = html_flame_add_weight(f->flame, f->tree, at,
+			*p->function ? p->function : p->where, p->chain ? 0 : ns, &at);
+	if (f->status == BASE_OK && p->chain)
+		f->status = html_flame_add_inlined(f->flame, f->tree, f->m, at, p->chain, ns);
+	return f->status == BASE_OK;
 }
 
 /* all_ns of a state, of which its functions have running_ns by their samples. */
 static enum base_status html_flame_add_state(struct flame *f, struct tree *t, struct model *m,
 	uint32_t actor, uint32_t state, double all_ns, double running_ns)
 {
-	size_t nr;
-	const struct model_function_share *fn = model_functions(m, state, &nr);
 	uint32_t at;
 	enum base_status s = html_flame_add_group(f, t, model_actor(m, actor)->group, &at);
 	if (s == BASE_OK)
 		s = html_flame_child_of(f, t, at, model_state(m, state)->name, &at);
-	for (size_t i = 0; s == BASE_OK && running_ns > 0 && i < nr; i++) {
-		s = html_flame_add_function(f, t, m, at, &fn[i], running_ns);
-		all_ns -= running_ns * fn[i].share;
+	struct flame_state to = {.flame = f, .tree = t, .m = m, .at = at, .running_ns = running_ns};
+	if (s == BASE_OK && running_ns > 0) {
+		model_each_call_path(m, state, html_flame_add_call_path, &to);
+		s = to.status;
+		all_ns -= to.added_ns;
 	}
 	if (s == BASE_OK && all_ns > 0) {
 		BASE_ASSUME(t->node);

@@ -20,7 +20,8 @@ struct html_lane {
 };
 struct html_row { /* queues of one name */
 	const char *name, *type;
-	bool waiters; /* its track counts who waits; else the units in it */
+	uint32_t name_text; /* the name's number in the model */
+	bool waiters;       /* its track counts who waits; else the units in it */
 	uint64_t greatest;
 	struct html_track track;
 };

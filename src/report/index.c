@@ -72,39 +72,23 @@ enum base_status report_no_path(struct base_err *err)
 enum base_status report_index_init(struct report_index *ix, struct model *m, struct base_err *err)
 {
 	*ix = (struct report_index){.nr_states = graph_nr_states(model_graph(m))};
-	struct base_strtab *names = base_strtab_new();
-	struct base_str key = {0};
-	enum base_status s = BASE_ERR_NOMEM;
 	ix->topic_of = base_alloc((ix->nr_states + 1) * sizeof *ix->topic_of);
 	ix->first_state = base_alloc((ix->nr_states + 1) * sizeof *ix->first_state);
 	ix->is_recorders = base_alloc((ix->nr_states + 1) * sizeof *ix->is_recorders);
-	if (!names || !ix->topic_of || !ix->first_state || !ix->is_recorders)
-		goto out;
+	if (!ix->topic_of || !ix->first_state || !ix->is_recorders) {
+		report_index_fini(ix);
+		return report_no_memory(err);
+	}
 	for (uint32_t i = 0; i < ix->nr_states; i++) {
 		const struct model_state *st = model_state(m, i);
-		uint32_t id;
-		base_str_reset(&key);
-		base_str_addf(&key, "%d %s", (int)st->kind, st->name);
-		if (key.failed)
-			goto out;
-		s = base_strtab_intern(names, base_str_text(&key), key.length, &id);
-		if (s != BASE_OK)
-			goto out;
-		ix->topic_of[i] = id - 1; /* id 0 is "" */
-		if (id > ix->nr_topics) {
-			ix->first_state[id - 1] = i;
-			ix->is_recorders[id - 1] = st->is_recorders;
-			ix->nr_topics = id;
+		ix->topic_of[i] = st->identity;
+		if (st->identity >= ix->nr_topics) {
+			ix->first_state[st->identity] = i;
+			ix->is_recorders[st->identity] = st->is_recorders;
+			ix->nr_topics = st->identity + 1;
 		}
 	}
-	s = BASE_OK;
-out:
-	base_strtab_free(names);
-	base_str_fini(&key);
-	if (s == BASE_OK)
-		return s;
-	report_index_fini(ix);
-	return report_no_memory(err);
+	return BASE_OK;
 }
 
 void report_index_fini(struct report_index *ix)

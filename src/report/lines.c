@@ -51,14 +51,6 @@ void report_color_end(struct base_str *out, const struct report_style *st)
 		base_str_add(out, "\033[0m");
 }
 
-size_t report_width(const char *text)
-{
-	size_t n = 0;
-	for (; *text; text++)
-		n += ((unsigned char)*text & 0xc0) != 0x80;
-	return n;
-}
-
 /* Bytes of the first `width` code points. */
 static size_t lines_bytes_of(const char *text, size_t width)
 {
@@ -71,24 +63,18 @@ static size_t lines_bytes_of(const char *text, size_t width)
 	return i;
 }
 
-static void blanks(struct base_str *out, size_t n)
-{
-	while (n--)
-		base_str_add(out, " ");
-}
-
 void report_cell(struct base_str *out, const struct report_style *st, const char *text,
 	size_t width, bool pad)
 {
 	struct base_str shorter = {0};
-	const char *more = st->utf8 ? "\xe2\x80\xa6" : "..";
+	const char *more = report_more(st);
 	report_add_elided(&shorter, text, width, more);
 	text = base_str_text(&shorter);
 	size_t have = report_width(text);
 	if (have <= width) {
 		base_str_add(out, text);
 		if (pad)
-			blanks(out, width - have);
+			base_str_add_blanks(out, width - have);
 	} else {
 		size_t more_width = st->utf8 ? 1 : 2;
 		base_str_add_bytes(out, text,
@@ -135,13 +121,6 @@ void report_members_cell(struct base_str *out, const struct report_style *st, co
 	base_str_fini(&text);
 }
 
-void report_right(struct base_str *out, const char *text, size_t width)
-{
-	size_t have = report_width(text);
-	blanks(out, have < width ? width - have : 0);
-	base_str_add(out, text);
-}
-
 void report_bar(struct base_str *out, const struct report_style *st, double share, unsigned width)
 {
 	static const char *const eighth[] = {"", "\xe2\x96\x8f", "\xe2\x96\x8e", "\xe2\x96\x8d",
@@ -152,18 +131,7 @@ void report_bar(struct base_str *out, const struct report_style *st, double shar
 	for (unsigned i = 0; i < whole; i++)
 		base_str_add(out, st->utf8 ? "\xe2\x96\x88" : "#");
 	base_str_add(out, eighth[rest]);
-	blanks(out, width - whole - (rest ? 1 : 0));
-}
-
-void report_percent(struct base_str *out, double share)
-{
-	double percent = share * 100;
-	if (percent >= 9.95 || percent <= 0)
-		base_str_addf(out, "%.0f %%", percent > 0 ? percent : 0.0);
-	else if (percent >= 0.1)
-		base_str_addf(out, "%.1f %%", percent);
-	else
-		base_str_add(out, "<0.1 %");
+	base_str_add_blanks(out, width - whole - (rest ? 1 : 0));
 }
 
 void report_ns(struct base_str *out, double ns)
@@ -182,6 +150,11 @@ void report_speedup(struct base_str *out, const struct report_style *st, double 
 		base_str_addf(out, "%.2f%s", speedup, report_times(st));
 	else
 		base_str_addf(out, ">999%s", report_times(st));
+}
+
+const char *report_more(const struct report_style *st)
+{
+	return st->utf8 ? "\xe2\x80\xa6" : "..";
 }
 
 const char *report_arrow(const struct report_style *st)
@@ -217,7 +190,7 @@ void report_wrap(struct base_str *out, const struct report_style *st, const char
 	report_color_begin(out, st, REPORT_BOLD);
 	base_str_add(out, label);
 	report_color_end(out, st);
-	blanks(out, at < indent ? indent - at : 0);
+	base_str_add_blanks(out, at < indent ? indent - at : 0);
 	at = at < indent ? indent : at;
 	bool first = true;
 	while (*text) {
@@ -227,7 +200,7 @@ void report_wrap(struct base_str *out, const struct report_style *st, const char
 		size_t width = report_width(base_str_text(&word));
 		if (!first && at + 1 + width > st->columns) {
 			base_str_add(out, "\n");
-			blanks(out, indent);
+			base_str_add_blanks(out, indent);
 			at = indent;
 		} else if (!first) {
 			base_str_add(out, " ");

@@ -95,6 +95,10 @@ void report_locks_count_fini(struct lock_count *c);
 
 void report_lock_use_add(struct report_lock_use *to, const struct report_lock_use *from);
 unsigned report_lock_bin(uint64_t ns);
+/* locks.def */
+extern const struct base_table report_lock_table, report_lock_site_table, report_lock_cond_table,
+	report_lock_thread_table;
+
 /* Time of all holds: measured, or estimated; and of one. */
 uint64_t report_lock_hold_ns(const struct report_lock_use *u);
 double report_lock_hold_mean_ns(const struct report_lock_use *u);

@@ -5,188 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-	LABEL_WIDTH = 11,
-	NAME_MIN = 14,
-	NAME_WANTED = 40,
-	BIN_BAR = 18,
-	SITES_SHOWN = 5,
-	RANKS = 8
-};
-
-/* ---- cells ----------------------------------------------------------------------------------- */
-
-struct column {
-	const char *title;
-	unsigned width;
-	void (*cell)(struct base_str *s, const struct report_locks *l, const void *row,
-		const struct report_style *st);
-	unsigned needs; /* REPORT_LOCKS_*: without these the column is left out */
-	unsigned rank;  /* the highest is left out first where the terminal is narrow */
-};
-
-static void dash_or_ns(struct base_str *s, uint64_t ns, uint64_t nr)
-{
-	if (nr)
-		report_ns(s, (double)ns);
-	else
-		base_str_add(s, "-");
-}
-
-static uint64_t locks_text_mean(uint64_t total, uint64_t nr)
-{
-	return nr ? total / nr : 0;
-}
-
-static void cell_threads(struct base_str *s, const struct report_locks *l, const void *row,
-	const struct report_style *st)
-{
-	(void)l, (void)st;
-	base_str_add_count(s, ((const struct report_lock *)row)->nr_threads);
-}
-
-static void cell_path(struct base_str *s, const struct report_locks *l, const void *row,
-	const struct report_style *st)
-{
-	const struct report_lock *x = row;
-	(void)st;
-	if (x->path_ns > 0)
-		report_percent(s, x->path_ns / l->path_ns);
-	else
-		base_str_add(s, "-");
-}
-
-static void cell_gain(struct base_str *s, const struct report_locks *l, const void *row,
-	const struct report_style *st)
-{
-	const struct report_lock *x = row;
-	(void)l;
-	if (x->halved.tried)
-		base_str_addf(s, "%.2f%s", report_lock_gain(x), report_times(st));
-	else
-		base_str_add(s, "-");
-}
-
-static void cell_longest(struct base_str *s, const struct report_locks *l, const void *row,
-	const struct report_style *st)
-{
-	const struct report_lock *x = row;
-	(void)l, (void)st;
-	if (x->nr_convoys)
-		base_str_add_count(s, x->convoy_longest);
-	else
-		base_str_add(s, "-");
-}
-
-static void cell_waiters(struct base_str *s, const struct report_locks *l, const void *row,
-	const struct report_style *st)
-{
-	(void)l, (void)st;
-	base_str_add_count(s, ((const struct report_lock *)row)->waiters_max);
-}
-
-#define USE_CELL(name, body)                                                                       \
-	static void use_##name(struct base_str *s, const struct report_locks *l, const void *row,  \
-		const struct report_style *st)                                                     \
-	{                                                                                          \
-		const struct report_lock_use *u = row;                                             \
-		(void)l, (void)st;                                                                 \
-		body;                                                                              \
-	}
-USE_CELL(acquired, base_str_add_count(s, u->acquired))
-USE_CELL(contended, if (u->contended) report_percent(s, (double)u->contended / (double)u->acquired);
-	 else base_str_add(s, "-"))
-USE_CELL(readers, if (u->shared) base_str_add_count(s, u->shared); else base_str_add(s, "-"))
-USE_CELL(failed, if (u->failed) base_str_add_count(s, u->failed); else base_str_add(s, "-"))
-USE_CELL(wait, dash_or_ns(s, locks_text_mean(u->wait.total_ns, u->wait.nr), u->wait.nr))
-USE_CELL(waited, dash_or_ns(s, u->wait.total_ns, u->wait.nr))
-USE_CELL(hold, dash_or_ns(s, (uint64_t)report_lock_hold_mean_ns(u), u->hold.nr))
-USE_CELL(hold_max, dash_or_ns(s, u->hold.max_ns, u->hold.nr))
-USE_CELL(held, dash_or_ns(s, report_lock_hold_ns(u), u->hold.nr))
-USE_CELL(lock,
-	dash_or_ns(s, locks_text_mean(u->lock_call.total_ns, u->lock_call.nr), u->lock_call.nr))
-USE_CELL(unlock, dash_or_ns(s, locks_text_mean(u->unlock_call.total_ns, u->unlock_call.nr),
-			 u->unlock_call.nr))
-
-static const struct column use_columns[] = {
-	{"acquired", 10, use_acquired, 0, 1},
-	{"readers", 9, use_readers, REPORT_LOCKS_shared, 4},
-	{"contended", 10, use_contended, 0, 1},
-	{"failed", 8, use_failed, REPORT_LOCKS_failed, 3},
-	{"wait", 9, use_wait, 0, 2},
-	{"hold", 9, use_hold, 0, 2},
-	{"longest", 9, use_hold_max, 0, 5},
-	{"lock()", 9, use_lock, REPORT_LOCKS_calls, 1},
-	{"unlock()", 9, use_unlock, REPORT_LOCKS_calls, 1},
-	{"waited", 9, use_waited, 0, 3},
-	{"held", 9, use_held, 0, 4},
-};
-static const struct column lock_columns[] = {
-	{"threads", 8, cell_threads, 0, 6},
-	{"queue", 6, cell_waiters, REPORT_LOCKS_events, 7},
-	{"convoy", 7, cell_longest, REPORT_LOCKS_events, 8},
-	{"path", 7, cell_path, REPORT_LOCKS_path, 1},
-	{"halved", 8, cell_gain, REPORT_LOCKS_path, 1},
-};
-
-struct table {
-	const struct report_locks *l;
-	const struct report_style *st;
-	unsigned rank_max;
-	size_t name_width;
-};
-
-static bool locks_text_shown(const struct table *t, const struct column *c)
-{
-	return (t->l->has & c->needs) == c->needs && c->rank <= t->rank_max;
-}
-
-static unsigned columns_width(const struct table *t, const struct column *c, size_t nr)
-{
-	unsigned width = 0;
-	for (size_t i = 0; i < nr; i++)
-		width += locks_text_shown(t, &c[i]) ? c[i].width : 0;
-	return width;
-}
-
-/* As many columns as leave the names some room. */
-static struct table make_table(
-	const struct report_locks *l, const struct report_style *st, size_t longest)
-{
-	struct table t = {.l = l, .st = st, .rank_max = RANKS};
-	size_t wanted = longest < NAME_WANTED ? longest : NAME_WANTED;
-	wanted = wanted < NAME_MIN ? NAME_MIN : wanted;
-	for (;; t.rank_max--) {
-		unsigned width = columns_width(&t, use_columns, BASE_COUNT(use_columns)) +
-				 columns_width(&t, lock_columns, BASE_COUNT(lock_columns));
-		size_t room = st->columns > width ? st->columns - width : 0;
-		t.name_width = room < longest ? room : longest;
-		if (room >= wanted || t.rank_max == 1)
-			break;
-	}
-	t.name_width = t.name_width < NAME_MIN ? NAME_MIN : t.name_width;
-	return t;
-}
-
-static void titles(struct base_str *out, const struct table *t, const struct column *c, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (locks_text_shown(t, &c[i]))
-			report_right(out, c[i].title, c[i].width);
-}
-
-static void cells(struct base_str *out, const struct table *t, const struct column *c, size_t nr,
-	const void *row)
-{
-	for (size_t i = 0; i < nr; i++) {
-		struct base_str s = {0};
-		if (!locks_text_shown(t, &c[i]))
-			continue;
-		c[i].cell(&s, t->l, row, t->st);
-		report_right(out, base_str_text(&s), c[i].width);
-		base_str_fini(&s);
-	}
-}
+enum { LABEL_WIDTH = 11, NAME_MIN = 14, NAME_WANTED = 40, BIN_BAR = 18, SITES_SHOWN = 5 };
 
 /* ---- the finding ----------------------------------------------------------------------------- */
 
@@ -407,14 +226,15 @@ static void title(struct base_str *out, const struct report_style *st, const cha
 	base_str_add(out, "\n");
 }
 
-static void site_lines(
-	struct base_str *out, const struct table *t, const struct report_lock *x, size_t limit)
+static void site_lines(struct base_str *out, struct base_layout l, const struct report_lock *x,
+	size_t limit, const struct report_style *st)
 {
+	l.table = &report_lock_site_table;
 	for (size_t i = 0; i < x->nr_sites && (!limit || i < limit); i++) {
 		struct base_str name = {0};
 		base_str_addf(&name, "  %s", x->site[i].where);
-		report_place_cell(out, t->st, base_str_text(&name), t->name_width);
-		cells(out, t, use_columns, BASE_COUNT(use_columns), &x->site[i].use);
+		report_place_cell(out, st, base_str_text(&name), l.name_width);
+		base_layout_cells(out, &l, &x->site[i]);
 		base_str_add(out, "\n");
 		base_str_fini(&name);
 	}
@@ -423,9 +243,17 @@ static void site_lines(
 			x->nr_sites - limit);
 }
 
+static struct base_layout locks_text_layout(
+	const struct report_locks *l, const struct base_table *table, const struct report_style *st)
+{
+	return (struct base_layout){
+		.table = table, .all = l, .has = l->has, .rank_max = UINT8_MAX, .utf8 = st->utf8};
+}
+
 static void lock_table(struct base_str *out, const struct report_locks *l,
 	const struct report_locks_view *view, const struct report_style *st)
 {
+	struct base_layout t = locks_text_layout(l, &report_lock_table, st);
 	size_t nr = view->limit && view->limit < l->nr_locks ? view->limit : l->nr_locks;
 	size_t longest = NAME_MIN;
 	for (size_t i = 0; i < nr; i++) {
@@ -436,22 +264,13 @@ static void lock_table(struct base_str *out, const struct report_locks *l,
 			longest = w > longest ? w : longest;
 		}
 	}
-	struct table t = make_table(l, st, longest);
+	base_layout_fit(&t, st->columns, longest, NAME_WANTED, NAME_MIN);
 	base_str_add(out, "\n");
-	report_color_begin(out, st, REPORT_DIM);
-	report_cell(out, st, "lock", t.name_width, true);
-	titles(out, &t, use_columns, BASE_COUNT(use_columns));
-	titles(out, &t, lock_columns, BASE_COUNT(lock_columns));
-	report_color_end(out, st);
-	base_str_add(out, "\n");
+	report_table_head(out, &t, st);
 	for (size_t i = 0; i < nr; i++) {
-		const struct report_lock *x = &l->lock[i];
-		report_members_cell(out, st, x->name, x->nr_members, t.name_width);
-		cells(out, &t, use_columns, BASE_COUNT(use_columns), &x->use);
-		cells(out, &t, lock_columns, BASE_COUNT(lock_columns), x);
-		base_str_add(out, "\n");
+		report_table_line(out, &t, &l->lock[i], st);
 		if (view->sites)
-			site_lines(out, &t, x, view->limit ? SITES_SHOWN : 0);
+			site_lines(out, t, &l->lock[i], view->limit ? SITES_SHOWN : 0, st);
 	}
 	if (nr < l->nr_locks)
 		base_str_addf(out, "... %zu more (--all shows them)\n", l->nr_locks - nr);
@@ -460,80 +279,23 @@ static void lock_table(struct base_str *out, const struct report_locks *l,
 static void cond_table(struct base_str *out, const struct report_locks *l,
 	const struct report_locks_view *view, const struct report_style *st)
 {
-	enum { NUMBERS = 51 };
-	size_t width = st->columns > NUMBERS + NAME_MIN ? st->columns - NUMBERS : NAME_MIN;
+	struct base_layout t = locks_text_layout(l, &report_lock_cond_table, st);
+	size_t numbers = base_layout_width(&t);
 	size_t nr = view->limit && view->limit < l->nr_conds ? view->limit : l->nr_conds;
 	if (!nr)
 		return;
+	t.name_width = st->columns > numbers + NAME_MIN ? st->columns - numbers : NAME_MIN;
 	base_str_add(out, "\n");
-	report_color_begin(out, st, REPORT_DIM);
-	report_cell(out, st, "condition variable, semaphore or futex word", width, true);
-	base_str_add(out, "     waits     wait  timed out   signals broadcasts");
-	report_color_end(out, st);
-	base_str_add(out, "\n");
-	for (size_t i = 0; i < nr; i++) {
-		const struct report_lock_cond *x = &l->cond[i];
-		const uint64_t number[] = {x->timeouts, x->signals, x->broadcasts};
-		static const size_t wide[] = {11, 10, 11};
-		struct base_str s = {0};
-		report_members_cell(out, st, x->name, x->nr_members, width);
-		base_str_add_count(&s, x->waits);
-		report_right(out, base_str_text(&s), 10);
-		base_str_reset(&s);
-		dash_or_ns(&s, locks_text_mean(x->wait.total_ns, x->wait.nr), x->wait.nr);
-		report_right(out, base_str_text(&s), 9);
-		for (size_t k = 0; k < BASE_COUNT(number); k++) {
-			base_str_reset(&s);
-			base_str_add_count(&s, number[k]);
-			report_right(out, base_str_text(&s), wide[k]);
-		}
-		base_str_add(out, "\n");
-		base_str_fini(&s);
-	}
+	report_table_lines(out, &t, l->cond, nr, 0, st);
 }
 
 static void thread_table(struct base_str *out, const struct report_locks *l,
 	const struct report_locks_view *view, const struct report_style *st)
 {
-	enum { WIDTH = 34 };
-	size_t nr = view->limit && view->limit < l->nr_threads ? view->limit : l->nr_threads;
-	bool held = l->has & REPORT_LOCKS_held;
+	struct base_layout t = locks_text_layout(l, &report_lock_thread_table, st);
+	t.name_width = 34;
 	title(out, st, l->has & REPORT_LOCKS_some ? "THREADS, with all locks" : "THREADS");
-	report_color_begin(out, st, REPORT_DIM);
-	report_cell(out, st, "thread", WIDTH, true);
-	base_str_add(out, "  acquired  contended    locks    waited");
-	base_str_add(out, held ? "      held  of its time" : "");
-	report_color_end(out, st);
-	base_str_add(out, "\n");
-	for (size_t i = 0; i < nr; i++) {
-		const struct report_lock_thread *x = &l->thread[i];
-		struct base_str s = {0};
-		report_cell(out, st, x->name, WIDTH, true);
-		base_str_add_count(&s, x->acquired);
-		report_right(out, base_str_text(&s), 10);
-		base_str_reset(&s);
-		report_percent(&s, x->acquired ? (double)x->contended / (double)x->acquired : 0);
-		report_right(out, base_str_text(&s), 11);
-		base_str_reset(&s);
-		base_str_add_count(&s, x->nr_static);
-		report_right(out, base_str_text(&s), 9);
-		base_str_reset(&s);
-		dash_or_ns(&s, x->wait_ns, x->contended);
-		report_right(out, base_str_text(&s), 10);
-		if (held) {
-			base_str_reset(&s);
-			report_ns(&s, (double)x->held_ns);
-			report_right(out, base_str_text(&s), 10);
-			base_str_reset(&s);
-			report_percent(
-				&s, x->alive_ns ? (double)x->held_ns / (double)x->alive_ns : 0);
-			report_right(out, base_str_text(&s), 13);
-		}
-		base_str_add(out, "\n");
-		base_str_fini(&s);
-	}
-	if (nr < l->nr_threads)
-		base_str_addf(out, "... %zu more (--all shows them)\n", l->nr_threads - nr);
+	report_table_lines(out, &t, l->thread, l->nr_threads, view->limit, st);
 }
 
 /* ---- histograms (seed 001, figure 6) --------------------------------------------------------- */

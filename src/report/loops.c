@@ -12,7 +12,6 @@
 #include "report/private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { LOOPS_TRIED_MAX = 14 }; /* two passes */
 
@@ -27,28 +26,27 @@ struct edge {
 struct net {
 	struct base_arena *arena;
 	struct model *m;
-	struct base_strtab *names;    /* of groups and queues: ids from 1 */
-	uint32_t *group_of, *name_of; /* by actor; by queue */
+	struct base_map names;        /* (groups or queues, number of the name) -> id, from 1 */
+	uint32_t *group_of, *name_of; /* ids, by actor; by queue */
+	const char **name;            /* by id */
 	struct edge *edge;
 	size_t nr_edges, edge_capacity;
 	struct base_map by_key;
 	uint32_t nr_names;
 };
 
+enum named { LOOPS_GROUP, LOOPS_QUEUE };
+
 static uint32_t loops_name_id(
-	struct net *n, const char *prefix, const char *name, enum base_status *s)
+	struct net *n, enum named what, uint32_t text, const char *name, enum base_status *s)
 {
-	struct base_str key = {0};
-	uint32_t id = 0;
-	base_str_addf(&key, "%s%s", prefix, name);
-	if (*s == BASE_OK && key.failed)
-		*s = BASE_ERR_NOMEM;
+	uint64_t id;
+	if (base_map_get(&n->names, what, text, &id))
+		return (uint32_t)id;
 	if (*s == BASE_OK)
-		*s = base_strtab_intern(n->names, base_str_text(&key), key.length, &id);
-	base_str_fini(&key);
-	if (id >= n->nr_names)
-		n->nr_names = id + 1;
-	return id;
+		*s = base_map_put(&n->names, what, text, n->nr_names);
+	n->name[n->nr_names] = name;
+	return n->nr_names++;
 }
 
 static enum base_status loops_name_all(struct net *n, struct base_err *err)
@@ -56,17 +54,20 @@ static enum base_status loops_name_all(struct net *n, struct base_err *err)
 	struct graph *g = model_graph(n->m);
 	uint32_t nr_actors = graph_nr_actors(g), nr_queues = graph_nr_queues(g);
 	enum base_status s = BASE_OK;
-	n->names = base_strtab_new();
+	n->nr_names = 1;
+	n->name = report_array(n->arena, (size_t)nr_actors + nr_queues + 1, sizeof *n->name);
 	n->group_of = report_array(n->arena, nr_actors, sizeof *n->group_of);
 	n->name_of = report_array(n->arena, nr_queues, sizeof *n->name_of);
-	if (!n->names || !n->group_of || !n->name_of)
+	if (!n->name || !n->group_of || !n->name_of)
 		return report_no_memory(err);
 	for (uint32_t i = 0; i < nr_actors; i++) {
 		const struct model_actor *a = model_actor(n->m, i);
-		n->group_of[i] = loops_name_id(n, "a ", a->group, &s);
+		n->group_of[i] = loops_name_id(n, LOOPS_GROUP, a->group_text, a->group, &s);
 	}
-	for (uint32_t i = 0; i < nr_queues; i++)
-		n->name_of[i] = loops_name_id(n, "q ", model_queue(n->m, i)->name, &s);
+	for (uint32_t i = 0; i < nr_queues; i++) {
+		const struct model_queue *q = model_queue(n->m, i);
+		n->name_of[i] = loops_name_id(n, LOOPS_QUEUE, q->name_text, q->name, &s);
+	}
 	return s == BASE_OK ? s : report_no_memory(err);
 }
 
@@ -153,11 +154,6 @@ static void loops_widen(const struct net *n, uint32_t from, uint32_t without, st
 	}
 }
 
-static const char *name_text(const struct net *n, uint32_t id)
-{
-	return base_strtab_get(n->names, id) + 2; /* without "a " or "q " */
-}
-
 /* The loop's stations: the receiver first, the giver last, each with the queue that leads on. */
 static enum base_status fill_stations(struct report_loop *loop, const struct net *n,
 	uint32_t closing, const struct way *way, struct base_err *err)
@@ -173,9 +169,9 @@ static enum base_status fill_stations(struct report_loop *loop, const struct net
 	uint32_t at = e->from, next = closing;
 	for (size_t i = nr; i-- > 0;) {
 		uint32_t queue = n->edge[next].queue;
-		loop->station[i].actor = report_clean(n->arena, name_text(n, at));
+		loop->station[i].actor = report_clean(n->arena, n->name[at]);
 		loop->station[i].queue =
-			queue == REPORT_NONE ? "" : report_clean(n->arena, name_text(n, queue));
+			queue == REPORT_NONE ? "" : report_clean(n->arena, n->name[queue]);
 		loop->station[i].space = n->edge[next].space;
 		if (!loop->station[i].actor || !loop->station[i].queue)
 			return report_no_memory(err);
@@ -247,7 +243,7 @@ static enum base_status find_loops(
 			continue; /* the path never came back */
 		struct report_loop *loop = &out->loop[out->nr_loops];
 		*loop = (struct report_loop){
-			.queue = report_clean(n->arena, name_text(n, e->queue)),
+			.queue = report_clean(n->arena, n->name[e->queue]),
 			.space = e->space,
 			.nr_rounds = e->visits,
 			.latency_ns = e->latency_ns,
@@ -403,7 +399,7 @@ enum base_status report_loops_build(const struct report_run *run, size_t nr_loop
 		out->nr_loops = nr_loops_max;
 	report_index_fini(&ix);
 	base_map_fini(&n.by_key);
-	base_strtab_free(n.names);
+	base_map_fini(&n.names);
 	base_free(n.edge);
 	model_free(n.m);
 	if (s != BASE_OK)
@@ -509,32 +505,22 @@ void report_loops_text(
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *loops_loop_json(const struct report_loop *l)
+struct loops_more {
+	uint64_t units;
+	double speedup;
+};
+static json_t *loops_sizes_json(const struct report_loop *l, const struct base_table *more)
 {
-	json_t *stations = json_array(), *more = json_array();
-	for (size_t i = 0; i < l->nr_stations; i++)
-		json_array_append_new(stations,
-			json_pack("{s:s, s:s, s:b}", "actor", l->station[i].actor, "queue",
-				l->station[i].queue, "space", l->station[i].space));
-	for (unsigned k = 0; l->resizable && k < REPORT_LOOP_LANES - 1; k++)
-		json_array_append_new(
-			more, json_pack("{s:o, s:o}", "units", report_json_u64(l->more[k]),
-				      "predicted_speedup", report_json_share(l->speedup[k])));
-	return json_pack("{s:s, s:b, s:b, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:s}", "queue",
-		l->queue, "space", l->space, "tokens", l->tokens, "capacity",
-		report_json_u64(l->capacity), "size_inferred", l->size_inferred, "rounds",
-		report_json_u64(l->nr_rounds), "latency_ns", report_json_ns(l->latency_ns),
-		"stations", stations, "more", more, "predicted_speedup_unbounded",
-		report_json_share(l->speedup[REPORT_LOOP_LANES - 1]), "next_bottleneck",
-		l->next ? l->next : "");
+	struct loops_more size[REPORT_LOOP_LANES - 1];
+	for (unsigned k = 0; k < BASE_COUNT(size); k++)
+		size[k] = (struct loops_more){l->more[k], l->speedup[k]};
+	return base_table_json_list(more, size, l->resizable ? BASE_COUNT(size) : 0, NULL, 0);
 }
+
+#include "report/loops.def"
 
 json_t *report_loops_json(const struct report_loops *l)
 {
-	json_t *loops = json_array();
-	for (size_t i = 0; i < l->nr_loops; i++)
-		json_array_append_new(loops, loops_loop_json(&l->loop[i]));
-	json_t *result = json_pack("{s:o, s:o, s:o}", "elapsed_ns", report_json_ns(l->elapsed_ns),
-		"found", report_json_u64(l->nr_found), "loops", loops);
-	return report_envelope("longpole/loops/1", &l->trace, result);
+	return report_envelope(report_loops_document.name, &l->trace,
+		base_table_json(&report_loops_document, l, l, 0));
 }

@@ -87,16 +87,11 @@ static const char *keep_site(struct search *s, uint32_t site)
 
 static const char *keep_lock(struct search *s, uint32_t lock)
 {
-	static const char *const type[] = {
-#define X(name, text) text,
-		TRACE_OBJECT_TYPES(X)
-#undef X
-	};
 	const struct trace_defs *d = trace_reader_defs(s->run->reader);
 	const struct trace_object *o = trace_def_object(d, s->g->object_of[lock]);
 	const char *name = trace_text_of(d, o->name);
 	struct base_str raw = {0}, clean = {0};
-	base_str_addf(&raw, "%s ", o->type < BASE_COUNT(type) ? type[o->type] : "lock");
+	base_str_addf(&raw, "%s ", trace_object_type_text(o->type));
 	if (*name)
 		base_str_add(&raw, name);
 	else

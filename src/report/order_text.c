@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* order_text.c - potential deadlocks, as text and as JSON. */
+#include "base/column.h"
 #include "report/order_private.h"
 
 #include "config.h"
@@ -65,41 +66,12 @@ void report_order_text(struct base_str *out, const struct report_order *o)
 			o->nr_lost);
 }
 
-static json_t *text_json(const char *text)
-{
-	json_t *j = json_string(text);
-	return j ? j : json_string("?");
-}
-
-static json_t *cycle_json(const struct report_order_cycle *c)
-{
-	json_t *steps = json_array();
-	for (size_t i = 0; i < c->nr_steps; i++) {
-		const struct report_order_step *p = &c->step[i];
-		json_array_append_new(
-			steps, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o}", "thread",
-				       text_json(p->thread), "has", text_json(p->has), "has_where",
-				       text_json(p->has_where), "takes", text_json(p->takes),
-				       "takes_where", text_json(p->takes_where), "has_shared",
-				       p->has_shared, "takes_shared", p->takes_shared, "times",
-				       report_json_u64(p->times)));
-	}
-	return json_pack("{s:o}", "steps", steps);
-}
+#include "report/order.def"
 
 json_t *report_order_json(const struct report_order *o)
 {
-	json_t *cycles = json_array();
-	for (size_t i = 0; i < o->nr_cycles; i++)
-		json_array_append_new(cycles, cycle_json(&o->cycle[i]));
-	return json_pack(
-		"{s:s, s:s, s:{s:o}, s:{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}}",
-		"schema", "longpole/potential-deadlocks/1", "tool", "longpole " LONGPOLE_VERSION,
-		"trace", "path", text_json(o->trace_path), "result", "potential_deadlocks", cycles,
-		"cut", o->cut, "locks", report_json_u64(o->nr_locks), "orders",
-		report_json_u64(o->nr_edges), "acquisitions", report_json_u64(o->nr_acquired),
-		"threads", report_json_u64(o->nr_threads), "guarded_by_a_lock",
-		report_json_u64(o->nr_gated), "one_after_the_other", report_json_u64(o->nr_ordered),
-		"tried", report_json_u64(o->nr_tried), "beyond_limits",
-		report_json_u64(o->nr_lost));
+	json_t *path = json_string(o->trace_path);
+	return json_pack("{s:s, s:s, s:{s:o}, s:o}", "schema", report_order_document.name, "tool",
+		"longpole " LONGPOLE_VERSION, "trace", "path", path ? path : json_string("?"),
+		"result", base_table_json(&report_order_document, o, NULL, 0));
 }

@@ -31,19 +31,13 @@ struct parts {
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-static bool parts_is_lock(enum trace_object_type type)
-{
-	return type == TRACE_OBJECT_mutex || type == TRACE_OBJECT_rwlock ||
-	       type == TRACE_OBJECT_spin;
-}
-
 /* Did anybody wait for a lock? Only then is it worth to go through the trace once more. */
 static bool parts_has_contended(struct model *m, double elapsed_ns)
 {
 	const struct graph *g = model_graph(m);
 	uint64_t waited_ns = 0;
 	for (uint32_t i = 0; i < graph_nr_queues(g); i++)
-		if (parts_is_lock(model_queue(m, i)->type))
+		if (model_object_is(model_queue(m, i)->type, MODEL_TRAIT_lock))
 			waited_ns += graph_queue_stats(g, i)->wait_data_ns;
 	return (double)waited_ns >= WAITED_MIN * elapsed_ns;
 }
@@ -142,6 +136,7 @@ static enum base_status parts_add_topic(
 	struct report_part *p = &w->out->part[w->out->nr++];
 	*p = (struct report_part){.topic = topic,
 		.kind = first->kind,
+		.cause = first->cause,
 		.name = report_clean(w->arena, first->name),
 		.place = "",
 		.path_ns = path_ns,
@@ -244,6 +239,34 @@ const struct report_part *report_find_part(const struct report_parts *p, const c
 	return NULL;
 }
 
+enum base_status report_part_name(const struct report_run *run, const char *number,
+	struct base_str *ret, struct base_err *err)
+{
+	struct report_pass_options plain = {0};
+	struct report_index ix = {0};
+	struct report_parts parts = {0};
+	struct model *m = NULL;
+	struct base_arena *a = base_arena_new(0);
+	enum base_status s = a ? report_pass(run, "finding the critical path", &plain, &m, err)
+			       : report_no_memory(err);
+	if (s == BASE_OK)
+		s = report_index_init(&ix, m, err);
+	if (s == BASE_OK)
+		s = report_fill_parts(&parts, a, run, m, &ix, err);
+	const struct report_part *p = s == BASE_OK ? report_find_part(&parts, number) : NULL;
+	if (p)
+		base_str_add(ret, p->name);
+	else if (s == BASE_OK)
+		s = base_fail(err, BASE_ERR_NOTFOUND,
+			"%s: this trace's path has %zu parts; 'longpole report --full' numbers "
+			"them",
+			number, parts.nr);
+	report_index_fini(&ix);
+	model_free(m);
+	base_arena_free(a);
+	return s;
+}
+
 /* ---- predictions ----------------------------------------------------------------------------- */
 
 /* A lane's path, by parts: the longest one but `gone`; "": none. */
@@ -322,16 +345,15 @@ static enum base_status parts_predict_some(struct report_parts *p, size_t first,
 }
 
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
-	const struct report_run *run, size_t nr, struct base_err *err)
+	struct report_predictor *predictor, struct model *m, size_t nr, struct base_err *err)
 {
-	struct report_predictor predictor = {0};
 	nr = nr < p->nr ? nr : p->nr;
 	if (!nr || p->elapsed_ns <= 0)
 		return BASE_OK;
-	enum base_status s = report_predictor_init(&predictor, run, nr * REPORT_PART_LEVELS, err);
+	enum base_status s = report_predictor_ready(
+		predictor, m, REPORT_PARTS_DEFAULT * REPORT_PART_LEVELS, err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i += PARTS_A_PASS)
 		s = parts_predict_some(p, i, nr - i < PARTS_A_PASS ? nr - i : PARTS_A_PASS,
-			&predictor, a, run, err);
-	report_predictor_fini(&predictor);
+			predictor, a, predictor->run, err);
 	return s;
 }

@@ -250,24 +250,26 @@ void report_path_text(struct base_str *out, const struct report_path *p,
 	report_trace_text_caveats(out, &p->trace, style);
 }
 
-json_t *report_path_json(const struct report_path *p, const struct report_path_options *opts)
+struct path_step {
+	struct report_step step;
+	double cumulative_ns;
+};
+static json_t *path_steps_json(const struct report_path *p, const struct base_table *table)
 {
 	json_t *list = json_array();
 	double cumulative_ns = p->nr_steps ? (double)(p->step[0].begin_ns - p->start_ns) : 0;
 	for (size_t i = 0; i < p->nr_steps; i++) {
-		const struct report_step *s = &p->step[i];
-		cumulative_ns += s->weight_ns;
-		json_array_append_new(list,
-			json_pack("{s:o, s:o, s:o, s:o, s:s, s:s, s:s, s:s, s:s, s:o}", "begin_ns",
-				report_json_u64(s->begin_ns), "end_ns", report_json_u64(s->end_ns),
-				"cumulative_ns", report_json_ns(cumulative_ns), "increment_ns",
-				report_json_ns(s->weight_ns), "actor", s->actor, "state", s->state,
-				"kind", model_state_kind_name(s->kind), "where", s->where, "queue",
-				s->queue, "edges", report_json_u64(s->nr_edges)));
+		cumulative_ns += p->step[i].weight_ns;
+		struct path_step step = {p->step[i], cumulative_ns};
+		json_array_append_new(list, base_table_json(table, &step, NULL, 0));
 	}
-	json_t *result = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "start_ns",
-		report_json_u64(p->start_ns), "end_ns", report_json_u64(p->end_ns), "elapsed_ns",
-		report_json_ns(p->elapsed_ns), "from_ns", report_json_u64(opts->from_ns), "to_ns",
-		report_json_u64(opts->to_ns), "steps", list);
-	return report_envelope("longpole/path/1", &p->trace, result);
+	return list;
+}
+
+#include "report/path.def"
+
+json_t *report_path_json(const struct report_path *p, const struct report_path_options *opts)
+{
+	return report_envelope(report_path_document.name, &p->trace,
+		base_table_json(&report_path_document, p, opts, 0));
 }

@@ -325,61 +325,56 @@ static void poles_finding(
 	base_str_add(out, ".\n\n");
 }
 
+static void poles_pole_state(struct base_str *out, const void *row, const struct base_layout *l)
+{
+	const struct report_pole *p = row;
+	(void)l;
+	base_str_addf(out, "%s%s%s", p->state, *p->where ? "  " : "", p->where);
+}
+
+static void poles_slack_state(struct base_str *out, const void *row, const struct base_layout *l)
+{
+	const struct report_slack *p = row;
+	(void)l;
+	base_str_addf(out, "%s%s%s", p->state, *p->where ? "  " : "", p->where);
+}
+
+static void slack_cell(struct base_str *out, const void *row, const struct base_layout *l)
+{
+	const struct report_slack *p = row;
+	const char *times = l->utf8 ? "\xc3\x97" : "x";
+	if (p->slack_is_beyond)
+		base_str_addf(out, "over %.0f%s", FACTOR_MAX, times);
+	else
+		base_str_addf(
+			out, "%s%.3g%s", p->slack_is_exact ? "" : "under ", p->slack_factor, times);
+}
+
+#include "report/poles.def"
+
 static void pole_lines(
 	struct base_str *out, const struct report_poles *p, const struct report_style *st)
 {
-	base_str_add(out,
-		"ONE AFTER ANOTHER, each without those above\n     path then  speed-up   share  "
-		"longest state of it\n");
+	struct base_layout l = {.table = &poles_pole, .utf8 = st->utf8};
+	base_str_add(out, "ONE AFTER ANOTHER, each without those above\n    ");
+	base_layout_titles(out, &l);
 	for (size_t i = 0; i < p->nr_poles; i++) {
-		const struct report_pole *l = &p->pole[i];
-		struct base_str cell = {0};
-		report_ns(&cell, l->length_ns);
-		base_str_addf(out, "%2zu. ", i + 1);
-		report_right(out, base_str_text(&cell), 10);
-		base_str_addf(out, " %8.2f%s  ", l->then.best.speedup, report_times(st));
-		base_str_reset(&cell);
-		report_percent(&cell, l->share);
-		report_right(out, base_str_text(&cell), 6);
-		base_str_addf(out, "  %s%s%s\n", l->state, *l->where ? "  " : "", l->where);
-		base_str_fini(&cell);
+		base_str_addf(out, "\n%2zu. ", i + 1);
+		base_layout_cells(out, &l, &p->pole[i]);
 	}
-}
-
-static void slack_cell(
-	struct base_str *out, const struct report_slack *l, const struct report_style *st)
-{
-	if (l->slack_is_beyond)
-		base_str_addf(out, "over %.0f%s", FACTOR_MAX, report_times(st));
-	else
-		base_str_addf(out, "%s%.3g%s", l->slack_is_exact ? "" : "under ", l->slack_factor,
-			report_times(st));
+	base_str_add(out, "\n");
 }
 
 static void slack_lines(
 	struct base_str *out, const struct report_poles *p, const struct report_style *st)
 {
-	base_str_add(out,
-		"\nDRAG AND SLACK of the states with the most time\n      in all     on path      "
-		"  drag  slack          state\n");
+	struct base_layout l = {.table = &poles_slack, .utf8 = st->utf8};
+	base_str_add(out, "\nDRAG AND SLACK of the states with the most time\n");
+	base_layout_titles(out, &l);
+	base_str_add(out, "\n");
 	for (size_t i = 0; i < p->nr_slacks; i++) {
-		const struct report_slack *l = &p->slack[i];
-		const double ns[] = {l->total_ns, l->path_ns, l->drag_ns};
-		for (size_t k = 0; k < BASE_COUNT(ns); k++) {
-			struct base_str cell = {0};
-			if (!k || l->path_ns > 0)
-				report_ns(&cell, ns[k]);
-			else
-				base_str_add(&cell, "-");
-			report_right(out, base_str_text(&cell), 12);
-			base_str_fini(&cell);
-		}
-		struct base_str cell = {0};
-		slack_cell(&cell, l, st);
-		base_str_add(out, "  ");
-		report_cell(out, st, base_str_text(&cell), 14, true);
-		base_str_addf(out, " %s%s%s\n", l->state, *l->where ? "  " : "", l->where);
-		base_str_fini(&cell);
+		base_layout_cells(out, &l, &p->slack[i]);
+		base_str_add(out, "\n");
 	}
 	struct base_str note = {0};
 	base_str_add(&note, "drag: how much shorter the run is without the state. slack: so many "
@@ -408,33 +403,8 @@ void report_poles_text(
 	report_trace_text_caveats(out, &p->trace, style);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
 json_t *report_poles_json(const struct report_poles *p)
 {
-	json_t *poles = json_array(), *states = json_array();
-	for (size_t i = 0; i < p->nr_poles; i++) {
-		const struct report_pole *l = &p->pole[i];
-		json_array_append_new(
-			poles, json_pack("{s:s, s:s, s:o, s:o, s:o, s:s}", "state", l->state,
-				       "where", l->where, "path_ns", report_json_ns(l->length_ns),
-				       "share", report_json_share(l->share), "predicted_speedup",
-				       report_json_share(l->then.best.speedup), "method",
-				       report_method_of(l->then.best.replay_share)));
-	}
-	for (size_t i = 0; i < p->nr_slacks; i++) {
-		const struct report_slack *l = &p->slack[i];
-		json_array_append_new(states,
-			json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s?, s:o, s:b, s:b}", "state",
-				l->state, "where", l->where, "visits", report_json_u64(l->visits),
-				"total_ns", report_json_ns(l->total_ns), "path_ns",
-				report_json_ns(l->path_ns), "drag_ns", report_json_ns(l->drag_ns),
-				"drag_method", l->drag_method, "slack_factor",
-				report_json_share(l->slack_factor), "slack_is_exact",
-				l->slack_is_exact, "slack_is_beyond", l->slack_is_beyond));
-	}
-	json_t *result = json_pack("{s:o, s:o, s:o, s:o}", "elapsed_ns",
-		report_json_ns(p->elapsed_ns), "tolerance_share", report_json_share(p->tolerance),
-		"poles", poles, "states", states);
-	return report_envelope("longpole/poles/1", &p->trace, result);
+	return report_envelope(report_poles_document.name, &p->trace,
+		base_table_json(&report_poles_document, p, p, 0));
 }

@@ -136,12 +136,19 @@ enum base_status report_predictor_ready(
 	return BASE_OK;
 }
 
-static enum base_status predictor_read(struct report_predictor *p, const struct report_run *run,
-	struct model **ret, struct base_err *err)
+enum base_status report_predictor_pass(struct report_predictor *p, const struct report_run *run,
+	const char *what, struct report_pass_options *opts, struct model **ret,
+	struct base_err *err)
 {
 	enum base_status s = report_predictor_begin(p, run, err);
-	struct report_pass_options opts = {.sink = report_predictor_sink(p)};
-	return s == BASE_OK ? report_pass(run, "recording for replay", &opts, ret, err) : s;
+	opts->sink = report_predictor_sink(p);
+	if (s == BASE_OK)
+		s = report_pass(run, what, opts, ret, err);
+	if (s != BASE_ERR_LIMIT)
+		return s;
+	report_predictor_fini(p);
+	opts->sink = NULL;
+	return report_pass(run, what, opts, ret, err);
 }
 
 enum base_status report_predictor_init(struct report_predictor *p, const struct report_run *run,
@@ -149,11 +156,7 @@ enum base_status report_predictor_init(struct report_predictor *p, const struct 
 {
 	struct report_pass_options plain = {0};
 	struct model *m = NULL;
-	enum base_status s = predictor_read(p, run, &m, err);
-	if (s == BASE_ERR_LIMIT) { /* once more, without a log */
-		report_predictor_fini(p);
-		s = report_pass(run, "finding the critical path", &plain, &m, err);
-	}
+	enum base_status s = report_predictor_pass(p, run, "recording for replay", &plain, &m, err);
 	if (s == BASE_OK)
 		s = report_predictor_ready(p, m, nr_answers, err);
 	model_free(m);

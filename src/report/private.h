@@ -3,11 +3,15 @@
 #ifndef LONGPOLE_REPORT_PRIVATE_H
 #define LONGPOLE_REPORT_PRIVATE_H
 
+#include "base/column.h"
 #include "report/report.h"
 
-#define REPORT_NONE UINT32_MAX
+#define REPORT_NONE    UINT32_MAX
+#define report_width   base_text_width
+#define report_right   base_str_add_right
+#define report_percent base_str_add_share
 
-/* Topics: states of the same kind and name. Ids depend on the trace only, so one index serves every
+/* Topics: states of one identity, which have one kind and name. Ids depend on the trace only, so one index serves every
  * pass over it. */
 struct report_index {
 	uint32_t nr_states, nr_topics;
@@ -50,15 +54,17 @@ enum base_status report_queues_model(const struct report_run *run, const char *p
 	struct report_queues **ret, struct model **ret_model, struct base_err *err) BASE_MUST_CHECK;
 enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 	const struct report_run *run, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+struct report_predictor;
 /* parts.c: the parts of m's path, longest first, without predictions; of a trace they are the same
  * whoever asks. */
 enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *a,
 	const struct report_run *run, struct model *m, const struct report_index *ix,
 	struct base_err *err) BASE_MUST_CHECK;
-/* What halving and removing the first nr of them would buy. */
+/* What halving and removing the first nr of them would buy: m is of the pass that the predictor
+ * began with. */
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
-	const struct report_run *run, size_t nr, struct base_err *err) BASE_MUST_CHECK;
-bool report_is_part_number(const char *text); /* "#2" */
+	struct report_predictor *predictor, struct model *m, size_t nr,
+	struct base_err *err) BASE_MUST_CHECK;
 /* "mutex m", "#2": which part is meant; NULL: none. */
 const struct report_part *report_find_part(const struct report_parts *p, const char *name);
 /* screen.c: in which place, doing what; after the rows. */
@@ -85,6 +91,11 @@ static inline enum base_status report_no_memory(struct base_err *err)
 
 /* A zeroed array of the arena; NULL: no memory. */
 void *report_array(struct base_arena *a, size_t nr, size_t elem_size_bytes);
+
+/* Several views of one recording of the graph; ret[nr]. As report_graph_build(). */
+enum base_status report_graph_build_views(const struct report_run *run,
+	const struct report_graph_options *opts, unsigned nr, struct report_graph **ret,
+	struct base_err *err) BASE_MUST_CHECK;
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
@@ -163,6 +174,10 @@ enum base_status report_predictor_begin(struct report_predictor *p, const struct
 const struct graph_sink *report_predictor_sink(const struct report_predictor *p);
 enum base_status report_predictor_ready(struct report_predictor *p, struct model *m,
 	size_t nr_answers, struct base_err *err) BASE_MUST_CHECK;
+/* A pass that the predictor learns from; where its log does not fit, one without. */
+enum base_status report_predictor_pass(struct report_predictor *p, const struct report_run *run,
+	const char *what, struct report_pass_options *opts, struct model **ret,
+	struct base_err *err) BASE_MUST_CHECK;
 /* path_ns: the longest path with these edits. */
 enum base_status report_predictor_ask(struct report_predictor *p, const struct graph_scenario *lane,
 	double path_ns, struct report_answer *ret, struct base_err *err) BASE_MUST_CHECK;
@@ -207,7 +222,6 @@ enum report_color {
 };
 void report_color_begin(struct base_str *out, const struct report_style *st, enum report_color c);
 void report_color_end(struct base_str *out, const struct report_style *st);
-size_t report_width(const char *text); /* code points */
 /* Text shortened (report_add_elided()), then cut to `width` with ".." (or an ellipsis), padded with
  * blanks when `pad`. */
 void report_cell(struct base_str *out, const struct report_style *st, const char *text,
@@ -218,10 +232,17 @@ void report_place_cell(
 /* The same of the name that `nr` have: their number stands behind it, and is never cut off. */
 void report_members_cell(struct base_str *out, const struct report_style *st, const char *name,
 	uint64_t nr, size_t width);
-void report_right(struct base_str *out, const char *text, size_t width);
 /* Bar of `share` out of `width` columns, in eighths where the terminal can. Padded. */
 void report_bar(struct base_str *out, const struct report_style *st, double share, unsigned width);
-void report_percent(struct base_str *out, double share); /* "62 %", "6.2 %", "<0.1 %" */
+/* Lines of a table's rows; name_width and the columns are the layout's. */
+size_t report_table_longest(const struct base_table *t, const void *rows, size_t nr);
+void report_table_head(
+	struct base_str *out, const struct base_layout *l, const struct report_style *st);
+void report_table_line(struct base_str *out, const struct base_layout *l, const void *row,
+	const struct report_style *st);
+/* The head, at most `limit` rows (0: all), how many more there are. */
+void report_table_lines(struct base_str *out, const struct base_layout *l, const void *rows,
+	size_t nr, size_t limit, const struct report_style *st);
 
 /* ---- crowd.c: all who had the processors that a path waited for ------------------------------ */
 
@@ -230,13 +251,12 @@ struct report_crowd {
 	double path_ns; /* of all */
 	struct report_holder {
 		const char *name; /* the caller's */
-		size_t length;
 		double path_ns;
 	} had[REPORT_CROWD_MAX];
 	size_t nr;
 };
-/* Counts a state by its name, if it is of that kind. Those with most first. */
-void report_crowd_add(struct report_crowd *c, const char *state, double path_ns);
+/* Counts what one of them had, by its name; NULL: nobody. */
+void report_crowd_add(struct report_crowd *c, const char *had, double path_ns);
 /* "waiting for a processor (this machine has 2): cc1 had it for 20 %, ld for 5 %, others for 9 %";
  * nr_processors 0: not known. Sorts. */
 void report_crowd_text(
@@ -249,6 +269,7 @@ void report_speedup(struct base_str *out, const struct report_style *st, double 
 /* A paragraph: words wrapped to the style's columns, continuation lines indented. */
 void report_wrap(struct base_str *out, const struct report_style *st, const char *label,
 	size_t indent, const char *text);
+const char *report_more(const struct report_style *st);  /* of what is cut off */
 const char *report_arrow(const struct report_style *st); /* of what becomes what */
 const char *report_dot(const struct report_style *st);
 /* What to be careful about, a paragraph each; the first has the label CAVEATS. */
@@ -283,6 +304,7 @@ enum base_status report_function_add(struct report_function *f, struct base_aren
 void report_functions_finish(struct report_function *f, size_t nr, double weight);
 void report_functions_text(struct base_str *out, const struct report_style *st,
 	const struct report_function *f, size_t nr, size_t indent);
+extern const struct base_table report_function_table;
 json_t *report_functions_json(const struct report_function *f, size_t nr);
 
 /* ---- whatif_best.c --------------------------------------------------------------------------- */

@@ -73,11 +73,10 @@ static enum base_status queues_fill(
 		struct report_queue *q = &out->queue[id ? id - 1 : 0];
 		if (!q->name) {
 			q->name = report_clean(out->arena, mq->name);
+			q->name_text = mq->name_text;
 			q->type = trace_object_type_text(mq->type);
 			q->is_token = !mq->object;
-			q->is_lock = mq->type == TRACE_OBJECT_mutex ||
-				     mq->type == TRACE_OBJECT_spin ||
-				     mq->type == TRACE_OBJECT_rwlock;
+			q->is_lock = model_object_is(mq->type, MODEL_TRAIT_lock);
 			out->nr_queues++;
 		}
 		if (!q->name)
@@ -150,113 +149,22 @@ struct report_queues *report_queues_free(struct report_queues *q)
 
 /* ---- rendering ------------------------------------------------------------------------------- */
 
-static void ns_or_dash(struct base_str *out, uint64_t ns, uint64_t nr, size_t width)
-{
-	struct base_str s = {0};
-	if (nr)
-		base_str_add_ns(&s, ns);
-	else
-		base_str_add(&s, "-");
-	report_right(out, base_str_text(&s), width);
-	base_str_fini(&s);
-}
-
-static void queues_count(struct base_str *out, uint64_t n, size_t width)
-{
-	struct base_str s = {0};
-	base_str_add_count(&s, n);
-	report_right(out, base_str_text(&s), width);
-	base_str_fini(&s);
-}
-
-static uint64_t queues_mean(uint64_t sum, uint64_t nr)
-{
-	return nr ? sum / nr : 0;
-}
-
-static void queue_line(struct base_str *out, const struct report_style *st,
-	const struct report_queue *q, size_t name_width, double elapsed_ns)
-{
-	const struct graph_queue_stats *s = &q->s;
-	struct base_str cell = {0};
-	if (q->nr_members > 1)
-		base_str_addf(&cell, "%s %s%llu", q->name, report_times(st),
-			(unsigned long long)q->nr_members);
-	else
-		base_str_add(&cell, q->name);
-	report_cell(out, st, base_str_text(&cell), name_width, true);
-	ns_or_dash(out, s->wait_data_ns, s->nr_waits_data, 10);
-	queues_count(out, s->nr_waits_data, 11);
-	ns_or_dash(out, s->wait_space_ns, s->nr_waits_space, 10);
-	queues_count(out, s->nr_waits_space, 9);
-	ns_or_dash(out, queues_mean(s->latency_ns, s->nr_latencies), s->nr_latencies, 9);
-	ns_or_dash(out, queues_mean(s->residence_ns, s->dequeued), s->dequeued, 10);
-	base_str_reset(&cell);
-	base_str_addf(&cell, "%.3g", q->mean_units);
-	report_right(out, base_str_text(&cell), 9);
-	queues_count(out, s->max_units, 9);
-	base_str_reset(&cell);
-	base_str_add_count(
-		&cell, elapsed_ns > 0 ? (uint64_t)((double)s->dequeued * 1e9 / elapsed_ns) : 0);
-	report_right(out, base_str_text(&cell), 14);
-	base_str_add(out, "\n");
-	base_str_fini(&cell);
-}
+#include "report/queues.def"
 
 void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
 	const struct report_style *style)
 {
-	size_t nr = limit && limit < q->nr_queues ? limit : q->nr_queues, name_width = 16;
-	for (size_t i = 0; i < nr; i++) {
-		size_t width =
-			report_width(q->queue[i].name) + (q->queue[i].nr_members > 1 ? 6 : 0);
-		name_width = width > name_width ? width : name_width;
-	}
-	name_width = name_width > 44 ? 44 : name_width;
-	report_color_begin(out, style, REPORT_DIM);
-	report_cell(out, style, "queue", name_width, true);
-	base_str_add(out,
-		"   waited for data      for space    latency residence    mean      max     "
-		"units/s");
-	report_color_end(out, style);
-	base_str_add(out, "\n");
-	for (size_t i = 0; i < nr; i++)
-		queue_line(out, style, &q->queue[i], name_width, q->elapsed_ns);
-	if (nr < q->nr_queues)
-		base_str_addf(out, "... %zu more (--all shows them)\n", q->nr_queues - nr);
+	enum { NAME_LEAST = 16, NAME_MOST = 44 };
+	size_t nr = limit && limit < q->nr_queues ? limit : q->nr_queues;
+	size_t longest = report_table_longest(&queues_queue, q->queue, nr);
+	struct base_layout l = {.table = &queues_queue, .all = q, .utf8 = style->utf8};
+	base_layout_fit(&l, SIZE_MAX, longest < NAME_MOST ? longest : NAME_MOST, 0, NAME_LEAST);
+	report_table_lines(out, &l, q->queue, q->nr_queues, limit, style);
 	report_trace_text_caveats(out, &q->trace, style);
 }
 
 json_t *report_queues_json(const struct report_queues *q)
 {
-	json_t *list = json_array();
-	for (size_t i = 0; i < q->nr_queues; i++) {
-		const struct report_queue *x = &q->queue[i];
-		const struct graph_queue_stats *s = &x->s;
-		json_t *row = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "queue", x->name,
-			"type", x->type, "members", report_json_u64(x->nr_members),
-			"enqueued_units", report_json_u64(s->enqueued), "dequeued_units",
-			report_json_u64(s->dequeued), "enqueues", report_json_u64(s->nr_enqueues),
-			"dequeues", report_json_u64(s->nr_dequeues));
-		json_t *waits = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "waits_for_data",
-			report_json_u64(s->nr_waits_data), "wait_for_data_ns",
-			report_json_u64(s->wait_data_ns), "waits_for_space",
-			report_json_u64(s->nr_waits_space), "wait_for_space_ns",
-			report_json_u64(s->wait_space_ns), "latencies",
-			report_json_u64(s->nr_latencies), "latency_ns",
-			report_json_u64(s->latency_ns), "residence_ns",
-			report_json_u64(s->residence_ns));
-		json_t *rest = json_pack("{s:o, s:o, s:o, s:o}", "max_units",
-			report_json_u64(s->max_units), "mean_units",
-			report_json_share(x->mean_units), "underflows",
-			report_json_u64(s->underflows), "overflows", report_json_u64(s->overflows));
-		json_object_update(row, waits);
-		json_object_update(row, rest);
-		json_decref(waits);
-		json_decref(rest);
-		json_array_append_new(list, row);
-	}
-	json_t *result = json_pack(
-		"{s:o, s:o}", "elapsed_ns", report_json_ns(q->elapsed_ns), "queues", list);
-	return report_envelope("longpole/queues/1", &q->trace, result);
+	return report_envelope(report_queues_document.name, &q->trace,
+		base_table_json(&report_queues_document, q, q, 0));
 }

@@ -124,11 +124,12 @@ struct report_part_detail {
 struct report_part {
 	bool is_lock;
 	enum model_state_kind kind; /* of a lock: of what its holders do for longest */
+	enum model_cause cause;     /* not of a lock */
 	const char *name;           /* "mutex m", "sleeping", "compress()" */
 	const char *place;          /* "many_t.c:4"; "" not known */
-	const char *text;           /* "mutex m: its holders sleep, in ..."; NULL: was not asked for */
-	uint32_t topic;             /* of a lock: REPORT_NONE */
-	double path_ns, share;      /* share: of the path without what is set apart */
+	const char *text;      /* "mutex m: its holders sleep, in ..."; NULL: was not asked for */
+	uint32_t topic;        /* of a lock: REPORT_NONE */
+	double path_ns, share; /* share: of the path without what is set apart */
 	uint64_t nr_waits, wait_ns, waiters_max; /* of a lock: all threads' */
 	double held_ns;                          /* of a lock: by all threads, on the path or not */
 	struct report_part_detail detail[REPORT_PART_DETAILS];
@@ -137,7 +138,8 @@ struct report_part {
 	size_t nr_states;
 	bool predicted;
 	struct report_best gain[REPORT_PART_LEVELS];
-	const char *then; /* the longest part of the path that is left when this one is gone; "" none */
+	const char *
+		then; /* the longest part of the path that is left when this one is gone; "" none */
 };
 /* What is on the path and not the program's doing, by reason (enum report_apart). */
 enum report_apart {
@@ -150,8 +152,14 @@ enum report_apart {
 struct report_parts {
 	struct report_part *part;
 	size_t nr;
-	double elapsed_ns, apart_ns[REPORT_APART_NR], own_ns; /* own: elapsed without what is apart */
+	double elapsed_ns, apart_ns[REPORT_APART_NR],
+		own_ns; /* own: elapsed without what is apart */
 };
+
+bool report_is_part_number(const char *text); /* "#2" */
+/* Of what `number` stands for in the run's report: "mutex m". ERR_NOTFOUND: there is no such. */
+enum base_status report_part_name(const struct report_run *run, const char *number,
+	struct base_str *ret, struct base_err *err) BASE_MUST_CHECK;
 
 /* ---- report ---------------------------------------------------------------------------------- */
 
@@ -181,13 +189,14 @@ struct report_function {
 };
 struct report_row { /* one (actor group, state, place) of the path */
 	enum model_state_kind kind;
+	enum model_cause cause;
 	const char *state, *where;
+	const char *what; /* the end of `state`, without "holding ", "running " */
 	const char *group,
 		*actor;     /* actor: the one instance that has 90 % of the row, else "group xN" */
 	uint32_t nr_actors; /* of the group that are on the path in this row */
 	uint32_t nr_topic_actors; /* of all groups, in any row of that state */
 	const char *topic_actor;  /* the one instance that has 90 % of these; "" none */
-	unsigned nr_named;        /* functions that the state is named by */
 	uint32_t topic;
 	double path_ns, waiting_ns, unexplained_ns, share, waiting_share;
 	uint64_t visits;
@@ -281,6 +290,7 @@ struct report_scenarios {
 	struct base_arena *arena;
 	struct report_scenario *scenario;
 	size_t nr, capacity;
+	bool self; /* a function is only what runs in it, not what it calls */
 };
 enum { REPORT_SCENARIOS_MAX = 256, REPORT_EDITS_MAX = 64 };
 
@@ -370,7 +380,7 @@ struct report_replay_prediction {
 struct report_prediction {
 	double most_speedup; /* no more can be won; 0: not known */
 	bool by_path;        /* length_ns .. next_share are meant */
-	bool less_work; /* the edits only shorten states */
+	bool less_work;      /* the edits only shorten states */
 	struct report_replay_prediction replay;
 	struct report_match *match;
 	size_t nr_matches;
@@ -455,11 +465,13 @@ struct report_path *report_path_free(struct report_path *p);
 void report_path_text(struct base_str *out, const struct report_path *p,
 	const struct report_path_options *opts, const struct report_style *style);
 json_t *report_path_json(const struct report_path *p, const struct report_path_options *opts);
+extern const struct base_table report_path_document;
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
 struct report_queue {
 	const char *name, *type;
+	uint32_t name_text;     /* the name's number in the model */
 	bool is_token, is_lock; /* of threads and processors; one that is held */
 	uint64_t nr_members;    /* queues of that name (one class of locks has many instances) */
 	struct graph_queue_stats s; /* summed; max_units: the largest */
@@ -479,6 +491,7 @@ struct report_queues *report_queues_free(struct report_queues *q);
 void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
 	const struct report_style *style);
 json_t *report_queues_json(const struct report_queues *q);
+extern const struct base_table report_queues_document;
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
@@ -523,6 +536,7 @@ struct report_connections *report_connections_free(struct report_connections *c)
 void report_connections_text(struct base_str *out, const struct report_connections *c,
 	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_connections_json(const struct report_connections *c);
+extern const struct base_table report_connections_document;
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
@@ -558,6 +572,7 @@ struct report_loops *report_loops_free(struct report_loops *l);
 void report_loops_text(
 	struct base_str *out, const struct report_loops *l, const struct report_style *style);
 json_t *report_loops_json(const struct report_loops *l);
+extern const struct base_table report_loops_document;
 /* ---- poles ----------------------------------------------------------------------------------- */
 
 struct report_pole {
@@ -597,6 +612,7 @@ struct report_poles *report_poles_free(struct report_poles *p);
 void report_poles_text(
 	struct base_str *out, const struct report_poles *p, const struct report_style *style);
 json_t *report_poles_json(const struct report_poles *p);
+extern const struct base_table report_poles_document;
 
 /* ---- graph ----------------------------------------------------------------------------------- */
 
@@ -742,6 +758,7 @@ struct report_actors *report_actors_free(struct report_actors *a);
 void report_actors_text(struct base_str *out, const struct report_actors *all,
 	const struct report_actors_options *opts, const struct report_style *style);
 json_t *report_actors_json(const struct report_actors *all);
+extern const struct base_table report_actors_document;
 
 /* ---- coach ----------------------------------------------------------------------------------- */
 
@@ -771,14 +788,15 @@ struct report_coach *report_coach_free(struct report_coach *c);
 void report_coach_text(struct base_str *out, const struct report_coach *c,
 	size_t limit /* 0: all */, const struct report_style *style);
 json_t *report_coach_json(const struct report_coach *c);
+extern const struct base_table report_coach_document;
 
 /* ---- shared with cmd ------------------------------------------------------------------------- */
 
 /* Texts of others, made fit: control characters become '?', invalid UTF-8 becomes U+FFFD. */
 void report_clean_add(struct base_str *out, const char *text);
 
-/* A name of C++'s that is wider than `width` code points, without what is between its angle
- * brackets, and then, if it has to be, its parentheses: `more` stands for that. It is not cut. */
+/* A text that is wider than `width` code points, with its long names of C++'s and Rust's folded
+ * (symbol_short_add_text()); more: ".." or an ellipsis. It is not cut. */
 void report_add_elided(struct base_str *out, const char *name, size_t width, const char *more);
 
 /* A name in the midst of text: clean, and elided (with "..") where it is long. */

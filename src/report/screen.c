@@ -140,6 +140,13 @@ static const char *screen_under_name(struct model *m, const struct under *u, uns
 	return text ? text : model_state(m, u->most[kind])->name;
 }
 
+static const char *screen_under_text(struct model *m, const struct under *u, unsigned kind)
+{
+	if (u->most_ns[kind] > 0 && model_state(m, u->most[kind])->cause == MODEL_CAUSE_mpi_call)
+		return "its holders are in MPI";
+	return screen_under[kind].text ? screen_under[kind].text : "what its holders do";
+}
+
 static enum base_status screen_describe_lock(
 	struct report *r, struct report_part *p, struct model *m)
 {
@@ -154,9 +161,7 @@ static enum base_status screen_describe_lock(
 			most = u.ns[k] > u.ns[most] ? k : most;
 		if (!i) {
 			p->kind = (enum model_state_kind)most;
-			base_str_addf(&text, "%s: %s", p->name,
-				screen_under[most].text ? screen_under[most].text
-							: "what its holders do");
+			base_str_addf(&text, "%s: %s", p->name, screen_under_text(m, &u, most));
 		}
 		struct base_str clean = {0};
 		report_clean_add(&clean, screen_under_name(m, &u, most));
@@ -233,6 +238,8 @@ static const char *screen_halving(const struct report_part *p)
 	};
 	if (p->is_lock)
 		return "Holding it half as long";
+	if (p->cause == MODEL_CAUSE_mpi_call)
+		return "Half as long in MPI";
 	return what[p->kind] ? what[p->kind] : "Half as long";
 }
 
@@ -267,10 +274,12 @@ static bool screen_is_apart(const struct report_parts *p)
 static void screen_pole(struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	struct base_str s = {0};
-	if (screen_is_apart(&r->parts))
-		base_str_addf(&s, "%s.", r->finding);
-	else
-		base_str_addf(&s, "The long pole is %s.", r->parts.part[0].text);
+	bool apart = screen_is_apart(&r->parts);
+	if (!apart)
+		base_str_add(&s, "The long pole is ");
+	report_add_elided(&s, apart ? r->finding : r->parts.part[0].text,
+		st->full ? SIZE_MAX : st->columns, report_more(st));
+	base_str_add(&s, ".");
 	report_color_begin(out, st, REPORT_BOLD);
 	report_wrap(out, st, "", 0, base_str_text(&s));
 	report_color_end(out, st);
@@ -515,7 +524,7 @@ struct screen_caveats {
 	size_t nr;
 };
 
-/* NULL: no room; those that are left out are the last ones to be asked for, the smallest. */
+/* NULL: no room. */
 static struct base_str *screen_caveat(struct screen_caveats *c, double size)
 {
 	if (c->nr == BASE_COUNT(c->of))
@@ -528,9 +537,9 @@ static void screen_trace_caveats(struct screen_caveats *c, const struct report_t
 {
 	struct base_str *s;
 	if (t->readable_bytes < t->file_bytes && (s = screen_caveat(c, 1))) {
-		base_str_add(s, "only ");
+		base_str_add(s, "a cut or damaged file: only ");
 		base_str_add_size(s, t->readable_bytes);
-		base_str_add(s, " of the trace's ");
+		base_str_add(s, " of ");
 		base_str_add_size(s, t->file_bytes);
 		base_str_add(s, " could be read");
 	}
@@ -597,9 +606,10 @@ static void screen_caveats(
 	struct base_str *out, const struct report *r, const struct report_style *st)
 {
 	struct screen_caveats c = {0};
+	size_t shown = 0;
 	screen_trace_caveats(&c, &r->trace);
 	screen_path_caveats(&c, r);
-	for (unsigned shown = 0; shown < CAVEATS_SHOWN; shown++) {
+	while (shown < CAVEATS_SHOWN) {
 		size_t largest = 0;
 		for (size_t i = 1; i < c.nr; i++)
 			largest = c.of[i].size > c.of[largest].size ? i : largest;
@@ -607,7 +617,10 @@ static void screen_caveats(
 			break;
 		report_wrap(out, st, "! ", 2, base_str_text(&c.of[largest].text));
 		c.of[largest].size = 0;
+		shown++;
 	}
+	if (c.nr > shown)
+		base_str_addf(out, "! %zu more (--full)\n", c.nr - shown);
 	for (size_t i = 0; i < c.nr; i++)
 		base_str_fini(&c.of[i].text);
 }

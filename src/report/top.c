@@ -51,7 +51,7 @@ void report_top_finding(struct base_str *out, const struct live_window *w)
 	const struct live_row *top = &w->state[0];
 	struct report_crowd crowd = {0};
 	for (size_t i = 0; i < w->nr_states; i++)
-		report_crowd_add(&crowd, w->state[i].name, w->state[i].path_ns);
+		report_crowd_add(&crowd, w->state[i].had, w->state[i].path_ns);
 	bool crowded = crowd.nr > 1 && crowd.path_ns > top->path_ns;
 	report_percent(out, top_share_of(crowded ? crowd.path_ns : top->path_ns, w->path_ns));
 	base_str_add(
@@ -213,6 +213,8 @@ static json_t *json_row(const struct live_row *r, double all_ns, enum column col
 		json_object_set_new(j, "state", top_clean(r->name));
 		json_object_set_new(j, "process", top_clean(r->process));
 		json_object_set_new(j, "kind", json_string(model_state_kind_name(r->kind)));
+		if (r->had && *r->had)
+			json_object_set_new(j, "processor_had_by", top_clean(r->had));
 		if (!hosts)
 			json_object_set_new(j, "where", top_clean(r->where));
 	} else {

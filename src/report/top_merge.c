@@ -148,6 +148,8 @@ static void top_merge_add_row(
 		return;
 	double path_ns = top_merge_number_in(j, "path_ns");
 	r->row.kind = kind;
+	r->row.had = base_strtab_get(
+		m->texts, top_merge_intern(m, m->texts, top_merge_text_in(j, "processor_had_by")));
 	r->row.path_ns += path_ns;
 	r->row.waiting_ns += top_merge_number_in(j, "waiting_ns");
 	r->row.unexplained_ns += top_merge_number_in(j, "unexplained_ns");

@@ -21,6 +21,7 @@ struct resolver {
 	struct model *m;
 	struct base_arena *arena;
 	const struct report_scenarios *scenarios;
+	struct model_match *functions; /* of the pattern at hand */
 	uint32_t nr_states, nr_queues;
 	double *path_ns; /* lane 0, by state */
 	double elapsed_ns;
@@ -60,51 +61,39 @@ static bool matches(enum match_by by, const char *pattern, const char *text)
 			     : report_pattern_matches(pattern, text);
 }
 
-static bool chain_matches(
-	const struct model *m, uint32_t chain, enum match_by by, const char *pattern)
+struct wanted { /* functions that a pattern means */
+	enum match_by by;
+	const char *pattern;
+};
+
+static bool is_wanted(void *ctx, const char *function)
 {
-	const char *frame[MODEL_FRAMES_MAX];
-	unsigned nr = model_chain_frames(m, chain, frame);
-	for (unsigned i = 0; i < nr; i++)
-		if (matches(by, pattern, frame[i]))
-			return true;
-	return false;
+	const struct wanted *want = ctx;
+	return matches(want->by, want->pattern, function);
 }
 
-/* All of a function that has the name, else what is inlined in it and has it. */
-static double matching_share(const struct model *m, const struct model_function_share *f,
-	enum match_by by, const char *pattern)
+/* By function, with all that it calls (but `self`): only states that were sampled; their own name is
+ * not looked at when it is just one of those functions. */
+static bool match_functions(const struct resolver *w, uint32_t state, struct part *ret)
 {
-	double share = 0;
-	if (*f->function && matches(by, pattern, f->function))
-		return 1;
-	for (size_t i = 0; i < f->nr_inlined; i++)
-		if (chain_matches(m, f->inlined[i].chain, by, pattern))
-			share += f->inlined[i].share;
-	return f->share > 0 ? share / f->share : 0;
+	struct model_function_share f;
+	*ret = (struct part){.estimated = true};
+	if (!model_share_in(w->m, state, w->functions, &f))
+		return false;
+	ret->share[0] = f.share;
+	ret->share[1] = f.share_low;
+	ret->share[2] = f.share_high;
+	return true;
 }
 
-/* By function: only states that were sampled; their own name is not looked at when it is just one
- * of those functions. */
-static bool match_functions(const struct resolver *w, uint32_t state, enum match_by by,
-	const char *pattern, struct part *ret)
+/* A sleep, or a call that takes time itself, is of the function that it is in, as what that runs. */
+static bool is_spent_in(const struct resolver *w, const struct model_state *st, enum match_by by,
+	const char *pattern)
 {
-	size_t nr;
-	const struct model_function_share *f = model_functions(w->m, state, &nr);
-	struct part p = {.estimated = true};
-	bool found = false;
-	for (size_t i = 0; i < nr; i++) {
-		/* an inlined function's interval is as wide as that of what it is in */
-		double part = matching_share(w->m, &f[i], by, pattern);
-		found |= part > 0;
-		p.share[0] += f[i].share * part;
-		p.share[1] += f[i].share_low * part;
-		p.share[2] += f[i].share_high * part;
-	}
-	for (unsigned k = 0; k < ENDS; k++)
-		p.share[k] = p.share[k] > 1 ? 1 : p.share[k];
-	*ret = p;
-	return found;
+	const char *function = model_function_at(w->m, st->site);
+	return !w->scenarios->self && *function &&
+	       (st->kind == MODEL_STATE_sleep || st->kind == MODEL_STATE_io) &&
+	       matches(by, pattern, function);
 }
 
 /* By its name, or by that of the file that it is about. */
@@ -124,10 +113,10 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
 		return by == BY_NAME ? !strcmp(pattern, st->name)
 				     : report_pattern_matches(pattern, st->where);
 	}
-	if (match_functions(w, state, by, pattern, ret))
+	if (match_functions(w, state, ret))
 		return true;
 	*ret = whatif_whole();
-	return match_name(st, by, pattern);
+	return match_name(st, by, pattern) || is_spent_in(w, st, by, pattern);
 }
 
 /*
@@ -136,12 +125,20 @@ static bool match_state(const struct resolver *w, uint32_t state, const char *pa
  */
 static bool match_link(const struct resolver *w, uint32_t state, const struct report_edit *e)
 {
-	const struct model_state *st = model_state(w->m, state);
+	static const struct {
+		enum model_cause cause;
+		enum model_argument_type of;
+		const char *end;
+	} part[] = {{MODEL_CAUSE_annotated_machine, MODEL_ARGUMENT_machine, " line"},
+		{MODEL_CAUSE_handover, MODEL_ARGUMENT_object, " cable"}};
 	bool rate = e->verb == REPORT_EDIT_link_rate;
-	const char *end = rate ? " line: transmit" : " cable";
-	size_t length = strlen(st->name), nr = strlen(end);
-	return (rate || st->kind == MODEL_STATE_latency) && length > nr &&
-	       !strcmp(st->name + length - nr, end) && report_pattern_matches(e->pattern, st->name);
+	const struct model_state *st = model_state(w->m, state);
+	const char *name = model_text(w->m, model_state_argument(st, part[!rate].of)),
+		   *does = model_text(w->m, model_state_argument(st, MODEL_ARGUMENT_state));
+	size_t length = strlen(name), nr = strlen(part[!rate].end);
+	return st->cause == part[!rate].cause && (!rate || !strcmp(does, "transmit")) &&
+	       length > nr && !strcmp(name + length - nr, part[!rate].end) &&
+	       report_pattern_matches(e->pattern, st->name);
 }
 
 static bool match_edit(const struct resolver *w, uint32_t state, const struct report_edit *e,
@@ -229,6 +226,10 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 {
 	double most_ns = -1;
 	for (enum match_by by = BY_NAME; by < MATCH_BY_NR && !match->nr_states; by++) {
+		struct wanted want = {.by = by, .pattern = e->pattern};
+		struct model_match functions = {
+			.is_it = is_wanted, .ctx = &want, .self = w->scenarios->self};
+		w->functions = &functions;
 		for (uint32_t s = 0; s < w->nr_states; s++) {
 			struct part p;
 			if (!match_edit(w, s, e, by, &p))
@@ -247,7 +248,9 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 				match->example = example_of(model_state(w->m, s), e->pattern);
 			}
 		}
+		model_match_fini(&functions);
 	}
+	w->functions = NULL;
 	if (match->nr_states) {
 		match->example = report_clean(w->arena, match->example);
 		return match->example ? BASE_OK : report_no_memory(err);
@@ -277,8 +280,7 @@ static enum base_status only_replay(const struct resolver *w, const struct repor
 /* It takes what is put into it: more room is a question that has an answer. */
 static bool whatif_has_room(const struct model_queue *q)
 {
-	return q->type == TRACE_OBJECT_queue || q->type == TRACE_OBJECT_pipe ||
-	       q->type == TRACE_OBJECT_socket;
+	return model_object_is(q->type, MODEL_TRAIT_stores);
 }
 
 static enum base_status apply_to_queues(struct resolver *w, const struct report_edit *e,

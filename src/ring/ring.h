@@ -44,7 +44,15 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { RING_VERSION = 13, RING_BLOCK_BYTES = 32 * 1024 };
+enum {
+#define RING_RECORD(kind, n) RING_NUMBER_OF_##kind,
+#include "ring/records.def"
+	RING_NR_RECORDS,
+	/* Another layout, or one more kind: the two sides do not fit. */
+	RING_LAYOUT = 12,
+	RING_VERSION = RING_LAYOUT * 1000 + RING_NR_RECORDS,
+	RING_BLOCK_BYTES = 32 * 1024
+};
 #define RING_MAGIC 0x474e495245504c01u
 
 /* In the library's file, so that its host knows before it starts anything. */
@@ -55,8 +63,8 @@ struct ring_tag {
 #define RING_TAG "longpole ring layout"
 
 /*
- * Words of each kind. RING_RECORD(kind, n): n words after word 0. Kinds below 128 are enum
- * trace_kind; their words are records.def's fields in order, one word each, read so:
+ * Words of each kind: ring/records.def. Kinds below 128 are enum trace_kind; their words are
+ * trace/records.def's fields in order, one word each, read so:
  *
  * - object: address or incarnation (48 bits) | type << 48 | RING_OBJECT_SHARED.
  *   System V semaphores: semid << 16 | index, SHARED; message queues: msqid, SHARED.
@@ -84,76 +92,6 @@ struct ring_tag {
  * lock that gave up is lock_wait, lock_fail; a reader's shared_wait, lock_fail. Never in a ring,
  * the session's own: definitions, object_new, process_end, sample, cpu_out, cpu_in, lost.
  */
-#define RING_RECORDS(RING_RECORD)                                                                  \
-	RING_RECORD(process_begin, 1)                                                              \
-	RING_RECORD(process_fork, 2)                                                               \
-	RING_RECORD(process_exec, 1)                                                               \
-	RING_RECORD(process_vfork, 1)                                                              \
-	RING_RECORD(child_wait, 2)                                                                 \
-	RING_RECORD(child_waited, 1)                                                               \
-	RING_RECORD(thread_create, 2)                                                              \
-	RING_RECORD(thread_begin, 3)                                                               \
-	RING_RECORD(thread_end, 0)                                                                 \
-	RING_RECORD(join_wait, 3)                                                                  \
-	RING_RECORD(join_done, 1)                                                                  \
-	RING_RECORD(lock_wait, 3)                                                                  \
-	RING_RECORD(lock_acquire, 2)                                                               \
-	RING_RECORD(lock_release, 2)                                                               \
-	RING_RECORD(lock_fail, 2)                                                                  \
-	RING_RECORD(lock_try, 2)                                                                   \
-	RING_RECORD(shared_wait, 3)                                                                \
-	RING_RECORD(shared_acquire, 2)                                                             \
-	RING_RECORD(shared_release, 2)                                                             \
-	RING_RECORD(cond_wait, 4)                                                                  \
-	RING_RECORD(cond_wake, 4)                                                                  \
-	RING_RECORD(cond_signal, 2)                                                                \
-	RING_RECORD(cond_broadcast, 2)                                                             \
-	RING_RECORD(barrier_arrive, 3)                                                             \
-	RING_RECORD(barrier_leave, 2)                                                              \
-	RING_RECORD(token_set, 2)                                                                  \
-	RING_RECORD(token_give, 3)                                                                 \
-	RING_RECORD(token_wait, 4)                                                                 \
-	RING_RECORD(token_take, 3)                                                                 \
-	RING_RECORD(io_begin, 4)                                                                   \
-	RING_RECORD(io_end, 4)                                                                     \
-	RING_RECORD(poll_begin, 2)                                                                 \
-	RING_RECORD(poll_end, 4)                                                                   \
-	RING_RECORD(sleep_begin, 2)                                                                \
-	RING_RECORD(io_close, 3)                                                                   \
-	RING_RECORD(sleep_until, 3)                                                                \
-	RING_RECORD(timer_set, 5)                                                                  \
-	RING_RECORD(signal_send, 4)                                                                \
-	RING_RECORD(message_send, 4)                                                               \
-	RING_RECORD(message_sent, 2)                                                               \
-	RING_RECORD(message_wait, 4)                                                               \
-	RING_RECORD(message_receive, 3)                                                            \
-	RING_RECORD(message_received, 3)                                                           \
-	RING_RECORD(sleep_end, 0)                                                                  \
-	RING_RECORD(note_begin, 3)                                                                 \
-	RING_RECORD(note_end, 1)                                                                   \
-	RING_RECORD(note_state, 2)                                                                 \
-	RING_RECORD(note_enqueue, 5)                                                               \
-	RING_RECORD(note_dequeue, 5)                                                               \
-	RING_RECORD(note_peek, 5)                                                                  \
-	RING_RECORD(note_reserve, 5)                                                               \
-	RING_RECORD(note_resize, 5)                                                                \
-	RING_RECORD(note_wait_empty, 5)                                                            \
-	RING_RECORD(note_wait_full, 5)                                                             \
-	RING_RECORD(note_assert, 5)                                                                \
-	RING_RECORD(note_link, 3)                                                                  \
-	RING_RECORD(note_identify, 1)                                                              \
-	RING_RECORD(note_act, 2)                                                                   \
-	RING_RECORD(note_put_item, 6)                                                              \
-	RING_RECORD(note_take_item, 6)                                                             \
-	RING_RECORD(mpi_comm, 4)                                                                   \
-	RING_RECORD(mpi_send, 7)                                                                   \
-	RING_RECORD(mpi_receive, 7)                                                                \
-	RING_RECORD(mpi_collective, 6)                                                             \
-	RING_RECORD(mpi_wait, 4)                                                                   \
-	RING_RECORD(mpi_done, 4)                                                                   \
-	RING_RECORD(mpi_return, 3)                                                                 \
-	RING_RECORD(mpi_start, 2)
-
 #define RING_OBJECT_TYPE_SHIFT 48
 #define RING_OBJECT_ADDRESS    ((1ull << 48) - 1)
 #define RING_OBJECT_SHARED     (1ull << 63) /* pthread pshared, named: several processes may use it */

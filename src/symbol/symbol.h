@@ -103,6 +103,14 @@ bool symbol_section(struct symbol_file *f, uint64_t offset, struct symbol_variab
 /* A symbol's name as one reads it: C++ and Rust demangled, without a version. Of malloc: the caller
  * frees it. NULL: no memory. */
 char *symbol_readable(const char *name);
+/* What one calls the function of such a name, C++'s or Rust's: folded brackets, no parameters, and
+ * not the library's function that calls it (plumbing.def): "ThreadPool::submit<..>::lambda". Other
+ * names stay. utf8: with an ellipsis and a lambda of Unicode. */
+void symbol_short_add(struct base_str *out, const char *name, bool utf8);
+/* The same of every long name that is a word of a text: "running f<..> and g (a.cc:7)". */
+void symbol_short_add_text(struct base_str *out, const char *text, bool utf8);
+/* Is the function a standard library's that only calls what it is given? */
+bool symbol_is_plumbing(const char *name);
 
 /* Where a file lies in memory of which one mapping is known: from its first segment to the end of
  * its last; less the bias these are addresses as linked. */

@@ -31,7 +31,41 @@ struct sample_id {
 	uint32_t cpu, reserved;
 };
 
+/* Of the stack of each sample: what ordinary programs' callers are in; deeper ones are lost. Less
+ * where the buffer is small: it is full of these pieces. Each takes 1 us (bench/sample_cost.c). */
+enum { STACK_BYTES = 2048, STACK_BYTES_WIDE = 4096 };
+#ifdef __x86_64__
+/* rbx, rbp, rsp, rip, r10, r12 to r15, by <asm/perf_regs.h>: struct record_user_state's order */
+static const uint64_t user_registers = 1u << 1 | 7u << 6 | 1u << 18 | 15u << 20;
+#else
+static const uint64_t user_registers = 0;
+#endif
+enum { USER_REGISTERS = 9 };
+
 /* ---- one record ------------------------------------------------------------------------------ */
+
+/* What follows the callers: PERF_SAMPLE_REGS_USER | STACK_USER. */
+static void perf_parse_user(const uint8_t *p, const uint8_t *end, struct record_user_state *ret)
+{
+	uint64_t abi, size, used;
+	size_t nr = offsetof(struct record_user_state, stack);
+	_Static_assert(offsetof(struct record_user_state, stack) == USER_REGISTERS * 8, "in order");
+	if ((size_t)(end - p) < sizeof abi + nr + sizeof size)
+		return;
+	memcpy(&abi, p, sizeof abi);
+	if (abi != PERF_SAMPLE_REGS_ABI_64)
+		return; /* of 32 bits, or a thread of the kernel's */
+	p += sizeof abi;
+	memcpy(ret, p, nr);
+	p += nr;
+	memcpy(&size, p, sizeof size);
+	p += sizeof size;
+	if (!size || size > (size_t)(end - p) || (size_t)(end - p) - size < sizeof used)
+		return;
+	memcpy(&used, p + size, sizeof used);
+	ret->stack = p;
+	ret->stack_bytes = used < size ? used : size;
+}
 
 static void perf_parse_sample(const uint8_t *p, const uint8_t *end, struct system_perf_record *ret)
 {
@@ -69,6 +103,7 @@ static void perf_parse_sample(const uint8_t *p, const uint8_t *end, struct syste
 		ret->frames[e->nr_frames++] = frame;
 	}
 	e->frame = e->nr_frames ? ret->frames : NULL;
+	perf_parse_user(p + s.nr * 8, end, &ret->user);
 }
 
 /* A file's, or the kernel's for all; not "//anon", which is what the program makes. */
@@ -186,6 +221,7 @@ size_t system_perf_parse(const uint8_t *bytes, size_t size, struct system_perf_r
 {
 	struct perf_event_header h;
 	ret->event = (struct record_event){0};
+	ret->user.stack_bytes = 0;
 	if (size < sizeof h)
 		return 0;
 	memcpy(&h, bytes, sizeof h);
@@ -207,7 +243,8 @@ struct buffer { /* of one processor */
 	uint64_t tail, head; /* of this reading */
 	uint64_t next_at;    /* where `next` begins */
 	bool has_next;
-	bool faults; /* its samples are page faults' ends */
+	bool faults;  /* its samples are page faults' ends */
+	bool samples; /* it has some, at a frequency */
 	struct system_perf_record next;
 	_Alignas(8) uint8_t copy[UINT16_MAX + 1]; /* a record that wraps around, and all others: the
 						     kernel may write on */
@@ -247,6 +284,8 @@ struct events {                        /* of whom, and what */
 	bool switches;
 	bool probe;  /* of that thread alone, only while system_perf_enable() says so */
 	bool faults; /* page faults that wait for a disk, and nothing else */
+	bool stacks; /* with a piece of each sample's stack */
+	bool only_samples;
 };
 
 static int perf_open_event(const struct events *of, int cpu)
@@ -279,12 +318,19 @@ static int perf_open_event(const struct events *of, int cpu)
 		.clockid = CLOCK_MONOTONIC_RAW,
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX}; /* we poll: nobody has to be woken */
+	if (of->only_samples)
+		attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task =
+			attr.context_switch = 0;
 	if (of->faults) {
 		attr.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
 		attr.freq = attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 0;
 		attr.context_switch = 0;
 		attr.sample_period = 1;
 		attr.sample_max_stack = 1;
+	} else if (of->stacks && user_registers && attr.config == PERF_COUNT_SW_CPU_CLOCK) {
+		attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		attr.sample_regs_user = user_registers;
+		attr.sample_stack_user = of->pid && !of->probe ? STACK_BYTES : STACK_BYTES_WIDE;
 	}
 	return (int)syscall(SYS_perf_event_open, &attr, of->pid ? (pid_t)of->pid : -1, cpu, -1,
 		PERF_FLAG_FD_CLOEXEC);
@@ -310,11 +356,18 @@ static struct buffer *buffer_open(const struct events *of, int cpu, int *ret_err
 		return NULL;
 	}
 	b->fd = perf_open_event(of, cpu);
+	if (b->fd < 0 && of->stacks &&
+		(errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
+		struct events without = *of;
+		without.stacks = false; /* not on every kernel */
+		b->fd = perf_open_event(&without, cpu);
+	}
 	if (b->fd < 0) {
 		*ret_errno = errno;
 		return buffer_close(b);
 	}
 	b->faults = of->faults;
+	b->samples = !of->faults && (of->sample_hz || of->period_ns);
 	bool wide = !of->pid || of->pid == SYSTEM_PERF_SYSTEM;
 	size_t pages = of->faults ? BUFFER_PAGES_FAULTS : wide ? BUFFER_PAGES_WIDE : BUFFER_PAGES;
 	for (; pages >= BUFFER_PAGES_MIN; pages /= 2) {
@@ -387,7 +440,11 @@ static bool open_wide(struct system_perf *p, struct events of)
 {
 	uint32_t pid = of.pid;
 	of.pid = 0;
-	if (perf_open_all(p, of)) {
+	/* Samples fill a buffer of their own, with their stacks: no switch is lost for them. */
+	struct events apart = of, samples = of;
+	apart.sample_hz = 0;
+	samples.only_samples = true;
+	if (perf_open_all(p, apart) || (of.sample_hz && perf_open_all(p, samples))) {
 		perf_close_all(p);
 		return false;
 	}
@@ -404,7 +461,8 @@ struct system_perf *system_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 	snprintf(why_no_switches, SYSTEM_PERF_WHY, "%s", switches ? "" : "not asked for");
 	/* Births and deaths are wanted in any case. */
 	struct system_perf *p = base_alloc(sizeof *p);
-	struct events of = {.pid = pid, .sample_hz = sample_hz, .switches = switches};
+	struct events of = {
+		.pid = pid, .sample_hz = sample_hz, .switches = switches, .stacks = true};
 	if (p && open_wide(p, of))
 		return p;
 	int why = p ? perf_open_all(p, of) : ENOMEM;
@@ -442,7 +500,8 @@ struct system_perf *system_perf_open_probe(
 		.sample_hz = sample_hz,
 		.period_ns = period_ns,
 		.switches = switches,
-		.probe = true};
+		.probe = true,
+		.stacks = true};
 	struct system_perf *p = base_alloc(sizeof *p);
 	if (!p || perf_open_all(p, of))
 		return system_perf_close(p);
@@ -468,7 +527,7 @@ bool system_perf_set_sample_hz(const struct system_perf *p, uint64_t sample_hz)
 	uint64_t period_ns = 1000000000 / sample_hz;
 	bool all = true;
 	for (size_t i = 0; p && i < p->nr; i++)
-		if (!p->buffer[i]->faults)
+		if (p->buffer[i]->samples)
 			all &= !ioctl(p->buffer[i]->fd, PERF_EVENT_IOC_PERIOD, &period_ns);
 	return all;
 }
@@ -533,6 +592,9 @@ static void perf_hand_over(void *ctx, struct system_perf_record *r)
 		return;
 	struct record_event e = r->event;
 	e.time_ns = os_clock_from_raw(c->clock, e.time_ns);
+	if (r->user.stack_bytes)
+		e.nr_frames = record_converter_unwind(c, e.pid, &r->user, r->frames, e.nr_frames);
+	e.frame = NULL; /* (the record's own) */
 	if (e.nr_frames) {
 		e.frame = base_alloc(e.nr_frames * sizeof *e.frame);
 		if (e.frame)

@@ -5,7 +5,8 @@
  *
  * One software event a processor, user space only. With privilege (CAP_PERFMON, or
  * perf_event_paranoid below 1) it sees everybody, and what is not the target's is left out
- * (system/perf_own.h): the target's switches cost next to nothing. Else it is inherited by all
+ * (system/perf_own.h): the target's switches cost next to nothing. Samples, which bring pieces of
+ * stacks, then have an event and a buffer of their own: switches are not lost for them. Else it is inherited by all
  * children of the target, which needs no privilege up to perf_event_paranoid 2, and each switch of
  * a thread takes it off and on. Times are CLOCK_MONOTONIC_RAW until they are handed on.
  */
@@ -24,6 +25,7 @@ struct system_perf_record {
 	struct record_map_event map; /* path: into the bytes that were parsed */
 	char comm[16];
 	uint64_t frames[RECORD_FRAMES_MAX];
+	struct record_user_state user; /* of a sample; its stack: into the bytes that were parsed */
 };
 
 /*

@@ -6,10 +6,12 @@
 #define FIELD_ONE(kind_, type_, name_, unit_, doc_) +1
 #define FIELD_TEXTS(kind_, type_, name_, unit_, doc_)                                              \
 	+(TRACE_FIELD_##type_ == TRACE_FIELD_TEXT && (int)TRACE_##kind_ != (int)TRACE_string)
-#define REC(kind_, id_, since_, FIELDS, doc_)                                                      \
+#define REC(kind_, since_, FIELDS, doc_)                                                           \
 	_Static_assert(0 FIELDS(FIELD_ONE, kind_) <= TRACE_KIND_FIELDS_MAX, "too many fields");    \
 	_Static_assert(0 FIELDS(FIELD_TEXTS, kind_) == 0, "trace_text_bytes() has to know it");    \
-	_Static_assert((id_) > 0 && (id_) < TRACE_KINDS_MAX, "see TRACE_KINDS_MAX");
+	_Static_assert(TRACE_##kind_ > 0 && (int)TRACE_##kind_ < (int)TRACE_KINDS_MAX,             \
+		"see "                                                                             \
+		"TRACE_KINDS_MAX");
 #include "trace/records.def"
 
 const uint8_t *trace_get_padded_long(const uint8_t *p, uint64_t *ret)
@@ -51,8 +53,8 @@ uint8_t *trace_encode_roomy(uint8_t *p, struct trace_codec_state *s, const struc
 	}
 	switch (r->kind) {
 #define FIELD_PUT(kind_, type_, name_, unit_, doc_) p = put_##type_(p, r->u.kind_.name_);
-#define REC(kind_, id_, since_, FIELDS, doc_)                                                      \
-	case (id_):                                                                                \
+#define REC(kind_, since_, FIELDS, doc_)                                                           \
+	case TRACE_##kind_:                                                                        \
 		FIELDS(FIELD_PUT, kind_)                                                           \
 		break;
 #include "trace/records.def"

@@ -119,8 +119,8 @@ static BASE_INLINE const uint8_t *trace_decode_fields(
 	p = trace_get_padded_##type_(p, end, &ret->u.kind_.name_);                                 \
 	if (BASE_UNLIKELY(!p))                                                                     \
 		return NULL;
-#define REC(kind_, id_, since_, FIELDS, doc_)                                                      \
-	case (id_):                                                                                \
+#define REC(kind_, since_, FIELDS, doc_)                                                           \
+	case TRACE_##kind_:                                                                        \
 		FIELDS(FIELD_GET, kind_)                                                           \
 		return p;
 #include "trace/records.def"

@@ -15,15 +15,17 @@ static const struct kind_columns {
 	uint8_t nr;     /* times and fields; 0: no such kind, or a definition */
 } kind_columns[TRACE_KINDS_MAX] = {
 #define FIELD_ONE(kind_, type_, name_, unit_, doc_) +1
-#define REC(kind_, id_, since_, FIELDS, doc_)                                                      \
-	[id_] = {.first = TRACE_COLUMN_##kind_,                                                    \
-		.nr = (id_) < TRACE_FIRST_DATA_KIND ? 0 : 1 FIELDS(FIELD_ONE, kind_)},
+#define REC(kind_, since_, FIELDS, doc_)                                                           \
+	[TRACE_##kind_] = {.first = TRACE_COLUMN_##kind_,                                          \
+		.nr = (int)TRACE_##kind_ < (int)TRACE_FIRST_DATA_KIND                              \
+			      ? 0                                                                  \
+			      : 1 FIELDS(FIELD_ONE, kind_)},
 #include "trace/records.def"
 };
 
 /* All kinds that there are fit into a chunk. */
 enum {
-#define REC(kind_, id_, since_, FIELDS, doc_) NUMBER_##kind_,
+#define REC(kind_, since_, FIELDS, doc_) NUMBER_##kind_,
 #include "trace/records.def"
 	NR_KINDS
 };
@@ -317,8 +319,8 @@ static BASE_INLINE bool take_fields(
 	if (BASE_UNLIKELY(!p))                                                                     \
 		return false;                                                                      \
 	at[TRACE_COLUMN_##kind_##_##name_] = p;
-#define REC(kind_, id_, since_, FIELDS, doc_)                                                      \
-	case (id_):                                                                                \
+#define REC(kind_, since_, FIELDS, doc_)                                                           \
+	case TRACE_##kind_:                                                                        \
 		FIELDS(FIELD_TAKE, kind_)                                                          \
 		return true;
 #include "trace/records.def"

@@ -23,7 +23,7 @@ enum {
 /* A field of a kind each, of all kinds that this version knows. */
 enum trace_column {
 #define COLUMN_OF(kind_, type_, name_, unit_, doc_) TRACE_COLUMN_##kind_##_##name_,
-#define REC(kind_, id_, since_, FIELDS, doc_)                                                      \
+#define REC(kind_, since_, FIELDS, doc_)                                                           \
 	TRACE_COLUMN_##kind_, /* its times */                                                      \
 		FIELDS(COLUMN_OF, kind_)
 #include "trace/records.def"

@@ -36,7 +36,8 @@
 	X(message_queue, "message queue") /* POSIX */                                              \
 	X(sysv_messages, "System V message queue")                                                 \
 	X(team, "OpenMP")               /* a region's begin and end, its tasks */                  \
-	X(communicator, "communicator") /* MPI's; address: what all its ranks agree on */
+	X(communicator, "communicator") /* MPI's; address: what all its ranks agree on */          \
+					/* one more type of object: before this line */
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
 	TRACE_OBJECT_TYPES(X)

@@ -10,14 +10,14 @@
 		.type = TRACE_FIELD_##type_,                                                       \
 		.offset = offsetof(struct trace_record, u.kind_.name_),                            \
 	},
-#define REC(kind_, id_, since_, FIELDS, doc_)                                                      \
+#define REC(kind_, since_, FIELDS, doc_)                                                           \
 	static const struct trace_field_desc kind_##_fields[] = {FIELDS(FIELD_DESC, kind_)};
 #include "trace/records.def"
 
 static const struct trace_kind_desc table[] = {
-#define REC(kind_, id_, since_, FIELDS, doc_)                                                      \
+#define REC(kind_, since_, FIELDS, doc_)                                                           \
 	{                                                                                          \
-		.kind = (id_),                                                                     \
+		.kind = TRACE_##kind_,                                                             \
 		.since = (since_),                                                                 \
 		.name = #kind_,                                                                    \
 		.doc = doc_,                                                                       \
@@ -29,15 +29,15 @@ static const struct trace_kind_desc table[] = {
 
 /* A kind's place in the table. */
 enum {
-#define REC(kind_, id_, since_, FIELDS, doc_) AT_##kind_,
+#define REC(kind_, since_, FIELDS, doc_) AT_##kind_,
 #include "trace/records.def"
 };
 
 const struct trace_kind_desc *trace_kind_find(unsigned kind)
 {
 	switch (kind) { /* an id given twice does not compile */
-#define REC(kind_, id_, since_, FIELDS, doc_)                                                      \
-	case (id_):                                                                                \
+#define REC(kind_, since_, FIELDS, doc_)                                                           \
+	case TRACE_##kind_:                                                                        \
 		return &table[AT_##kind_];
 #include "trace/records.def"
 	default:
@@ -56,12 +56,12 @@ const char *trace_cost_of_kind(unsigned kind)
 	static const struct {
 		unsigned first, last;
 		const char *cost;
-	} range[] = {{TRACE_process_begin, TRACE_affinity, TRACE_COST_RECORDS},
-		{TRACE_lock_wait, TRACE_lock_try, TRACE_COST_LOCKS},
+	} range[] = {{TRACE_process_begin, TRACE_BEFORE_48, TRACE_COST_RECORDS},
+		{TRACE_lock_wait, TRACE_BEFORE_56, TRACE_COST_LOCKS},
 		{TRACE_cond_wait, TRACE_token_take, TRACE_COST_RECORDS},
-		{TRACE_io_begin, TRACE_message_received, TRACE_COST_CALLS},
-		{TRACE_note_begin, TRACE_note_take_item, TRACE_COST_RECORDS},
-		{TRACE_mpi_comm, TRACE_mpi_start, TRACE_COST_RECORDS},
+		{TRACE_io_begin, TRACE_BEFORE_88, TRACE_COST_CALLS},
+		{TRACE_note_begin, TRACE_BEFORE_104, TRACE_COST_RECORDS},
+		{TRACE_mpi_comm, TRACE_BEFORE_128, TRACE_COST_RECORDS},
 		{TRACE_lock_call, TRACE_lock_return, TRACE_COST_LOCKS}};
 	for (size_t i = 0; i < BASE_COUNT(range); i++)
 		if (kind >= range[i].first && kind <= range[i].last)

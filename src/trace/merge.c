@@ -83,7 +83,8 @@ static enum base_status enter_chunk(
 
 /* The data kinds that this version knows, for one look-up in the inner loop. */
 static const bool is_data_kind[TRACE_KINDS_MAX] = {
-#define REC(kind, id, since, FIELDS, doc) [id] = (id) >= TRACE_FIRST_DATA_KIND,
+#define REC(kind, since, FIELDS, doc)                                                              \
+	[TRACE_##kind] = (int)TRACE_##kind >= (int)TRACE_FIRST_DATA_KIND,
 #include "trace/records.def"
 };
 

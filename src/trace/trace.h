@@ -18,7 +18,8 @@
 #include "base/base.h"
 
 enum trace_kind {
-#define REC(kind, id, since, FIELDS, doc) TRACE_##kind = (id),
+#define REC_FROM(id)                  TRACE_BEFORE_##id = (id)-1,
+#define REC(kind, since, FIELDS, doc) TRACE_##kind,
 #include "trace/records.def"
 };
 
@@ -33,7 +34,7 @@ struct trace_text {
 #define TRACE_TYPE_S64                            int64_t
 #define TRACE_TYPE_TEXT                           struct trace_text
 #define TRACE_MEMBER(kind, type, name, unit, doc) TRACE_TYPE_##type name;
-#define REC(kind, id, since, FIELDS, doc)                                                          \
+#define REC(kind, since, FIELDS, doc)                                                              \
 	struct trace_##kind {                                                                      \
 		FIELDS(TRACE_MEMBER, kind)                                                         \
 	};
@@ -44,7 +45,7 @@ struct trace_record {
 	uint32_t stream; /* who did it: index into trace_defs.stream; 0 for definitions */
 	uint16_t kind;   /* enum trace_kind */
 	union {
-#define REC(kind, id, since, FIELDS, doc) struct trace_##kind kind;
+#define REC(kind, since, FIELDS, doc) struct trace_##kind kind;
 #include "trace/records.def"
 	} u;
 };

@@ -22,6 +22,11 @@ test_report_numbers() {
 	expect 0 longpole whatif --json "$trace" '#1=-50%' -- scale 'mutex ladder_mutex'=-50% -- remove '#1'
 	is_json out ".result.scenarios | .[0].best.predicted_speedup == $halved and .[1].best.predicted_speedup == $halved
 		and .[2].best.predicted_speedup == $gone"
+	expect 0 longpole locks --json --name='#1' "$trace"
+	is_json out '.result.locks | length == 1 and .[0].lock == "mutex ladder_mutex"'
+	expect 0 longpole queues --json --name='#1' "$trace"
+	is_json out '.result.queues[0].queue == "mutex ladder_mutex"'
+	expect 2 longpole locks --name='#77' "$trace"
 	expect 2 longpole whatif "$trace" '#77=-50%'
 	has err 'parts' 'longpole report --full'
 }
@@ -158,7 +163,7 @@ test_ascii_where_needed() {
 test_color() {
 	local escape=$'\033[1m'
 	colored() { # VARIABLE=VALUE... - on a terminal
-		env TERM=xterm "$@" script -qec "longpole report '$trace'" /dev/null >out </dev/null
+		env TERM=xterm LONGPOLE_PAGER= "$@" script -qec "longpole report '$trace'" /dev/null >out </dev/null
 		grep -qF "$escape" out
 	}
 	expect 0 longpole report --color=always "$trace"
@@ -169,6 +174,59 @@ test_color() {
 	colored || fail "no colours on a terminal"
 	! colored NO_COLOR=1 || fail "NO_COLOR"
 	! colored TERM=dumb || fail "TERM=dumb"
+}
+
+# What every command has may stand before its name.
+test_options_before_the_command() {
+	expect 0 longpole --color=always report "$trace"
+	cp out before
+	expect 0 longpole report --color=always "$trace"
+	cmp out before || fail "--color before the command"
+	expect 0 longpole --color always --no-pager report "$trace"
+	cmp out before || fail "--color always before the command"
+	expect 0 longpole --color=never noc sim --list-parameters
+	cp out before
+	expect 0 longpole noc sim --list-parameters
+	cmp out before || fail "before a command of two words"
+	expect 0 longpole --color=never -o a.lpt true # no command: the options are the recording's
+	[[ -s a.lpt ]] || fail "no trace"
+	expect 2 longpole --colour=never report
+	expect 2 longpole --color=pink report "$trace"
+	has err "'pink' is none of"
+}
+
+# A long answer on a terminal goes through a pager; nothing else does.
+test_pager() {
+	command -v script >/dev/null || skip "no script(1) for a terminal"
+	on_terminal() { # COMMAND - in $said what the pager was given
+		rm -f said
+		env TERM=xterm LONGPOLE_PAGER='cat >said; echo paged by $LESS' script -qec "$*" /dev/null >out </dev/null
+	}
+	on_terminal "longpole queues '$trace'" || fail "exit status $?"
+	grep -q 'paged by FRX' out || fail "no pager: $(cat out)"
+	grep -q 'ladder_mutex' said || fail "the pager got: $(cat said)"
+	on_terminal "longpole dump --json '$trace'" || fail "dump: exit status $?"
+	[[ $(wc -l <said) -gt 100 ]] || fail "dump did not page"
+	on_terminal "longpole --no-pager queues '$trace'"
+	[[ ! -e said ]] || fail "--no-pager"
+	on_terminal "longpole queues '$trace' >plain"
+	[[ ! -e said ]] || fail "a file was paged"
+	longpole queues "$trace" | cmp - plain || fail "the file has something else"
+	on_terminal "longpole -q --sample-hz=0 -o a.lpt true" # the answer is on standard error
+	[[ ! -e said ]] || fail "paged beside a program"
+	on_terminal "TERM=dumb longpole queues '$trace'"
+	[[ ! -e said ]] || fail "paged on a dumb terminal"
+	on_terminal "LONGPOLE_PAGER=cat longpole queues '$trace'"
+	grep -q ladder_mutex out || fail "cat is none"
+	on_terminal "PAGER='cat >other' LONGPOLE_PAGER= longpole queues '$trace'"
+	[[ ! -e other && ! -e said ]] || fail "an empty one is none"
+	env -u LONGPOLE_PAGER TERM=xterm PAGER='cat >said' script -qec "longpole queues '$trace'" /dev/null >out </dev/null
+	grep -q ladder_mutex said || fail "PAGER"
+	on_terminal "LONGPOLE_PAGER=no-such-pager longpole queues '$trace'"
+	grep -q "pager 'no-such-pager' was not found" out || fail "says: $(cat out)"
+	# The pager ends early: so does the command, without a word.
+	on_terminal "LONGPOLE_PAGER='head -n 1' longpole dump '$trace'"
+	! grep -q 'error' out || fail "$(cat out)"
 }
 
 test_full_disk_is_an_error() {
@@ -228,6 +286,45 @@ test_poles() {
 	is_json out '.result as $r | [$r.states[] | select(.path_ns > 0.5 * $r.elapsed_ns) | .slack_factor < 1.2] | all'
 	is_json out '[.result.states[] | .drag_ns >= 0 and .slack_factor >= 1] | all'
 	expect 2 longpole poles --tolerance=101 "$trace"
+}
+
+# A function of which a known share is in one line; its source gone; nothing of that name.
+test_annotate() {
+	command -v cc >/dev/null || skip "no compiler"
+	cat >two.c <<-'END'
+		static volatile unsigned long sink;
+		__attribute__((noinline)) void hot(long n) {
+			for (long i = 0; i < n; i++) sink += i;
+		}
+		__attribute__((noinline)) void outer(void) {
+			hot(300000000);
+			sink++;
+		}
+		int main(void) { outer(); return 0; }
+	END
+	cc -g -O1 -fno-inline -fno-optimize-sibling-calls -o two two.c || fail "cc"
+	expect 0 longpole record -q -o two.lpt ./two
+	longpole annotate hot two.lpt >out 2>err || skip "no samples here: $(cat err)"
+	has out 'hot: ' 'two.c' 'sink += i' '(observed)'
+	expect 0 longpole annotate --json hot two.lpt
+	is_json out '.result.functions | length == 1 and .[0].function == "hot" and .[0].own_samples > 0'
+	is_json out '.result | .samples as $n | .functions[0] | .own_samples > 0.8 * $n and ([.files[].lines[] | select(.line == 3) | .own_samples] | add) > 0.8 * $n'
+	is_json out '[.result.functions[].files[].lines[] | select(.line == 3)][0].source | contains("sink += i")'
+	if command -v objdump >/dev/null; then
+		expect 0 longpole annotate --asm hot two.lpt
+		grep -q '[0-9] %  *[0-9a-f]*:' out || fail "no instruction has a share"
+	fi
+	echo '/* another build */ int main(void) { return 1; }' >three.c
+	cc -g -O0 -o two three.c || fail "cc"
+	expect 4 longpole annotate --asm hot two.lpt
+	has err 'its instructions are not here'
+	rm two.c
+	expect 0 longpole annotate hot two.lpt
+	has out 'source not shown' 'No such file or directory'
+	expect 2 longpole annotate no_such_function two.lpt
+	has err "no sample is in a function 'no_such_function'" 'hot'
+	expect 2 longpole annotate
+	expect 2 longpole annotate --asm --json hot two.lpt
 }
 
 test_loops() {
@@ -314,7 +411,7 @@ test_window() {
 	is_json out '.result | .start_ns == .from_ns and .end_ns == .to_ns
 		and .elapsed_ns == .to_ns - .from_ns and ([.steps[].increment_ns] | add) == .elapsed_ns'
 	expect 0 longpole report --from=20% --to=60% "$trace"
-	has out 'only the window from' 'holding mutex ladder_mutex' 'longpole path --from='
+	has out 'only the window from' 'mutex ladder_mutex: its holders' 'longpole locks --from='
 	expect 0 longpole queues --to=1ms "$trace"
 	expect 0 longpole whatif --from=20% "$trace" scale ladder_mutex=-50%
 	expect 2 longpole report --from=60% --to=20% "$trace"
@@ -351,4 +448,51 @@ test_ledger() {
 	expect 2 longpole whatif "${with[@]}" --record-outcome=1s "$trace" "${edit[@]}" -- "${edit[@]}"
 	has err 'is of one scenario'
 	expect 4 longpole whatif --ledger=/proc/nowhere/ledger --record-outcome=1s "$trace" "${edit[@]}"
+}
+
+# A section prints what its command prints; several come one after another, and as one document.
+test_sections_of_the_report() {
+	local section
+	for section in path poles queues actors loops coach locks; do
+		expect 0 longpole $section --json "$trace"
+		mv out alone
+		expect 0 longpole report --json $section "$trace"
+		cmp out alone || fail "report $section is not what $section says"
+	done
+	expect 0 longpole queues -n 2 "$trace"
+	mv out alone
+	expect 0 longpole report -n 2 queues "$trace" # the 2 is no trace
+	cmp out alone || fail "options before the section"
+	expect 0 longpole report queues actors queues -n 2 --states=1 "$trace"
+	[[ $(grep -c '^queues: who waits' out) == 1 && $(grep -c '^actors: what each' out) == 1 ]] || fail "headings: $(cat out)"
+	[[ $(sed -n '3,/^$/p' out) == "$(cat alone)" ]] || fail "the first section is not what the command says"
+	expect 0 longpole report queues actors locks --json "$trace"
+	is_json out '.schema == "longpole/sections/1" and (.result | keys) == ["actors", "locks", "queues"]'
+	jq -e --slurpfile one <(longpole locks --json "$trace") '.result.locks == $one[0].result and .schemas.locks == $one[0].schema' out >/dev/null ||
+		fail "locks among others are not what locks says"
+	expect 0 longpole report queues --histogram --json path "$trace"
+	is_json out '.schemas.queues == "longpole/histograms/1"'
+	expect 2 longpole report --mode=full locks "$trace"
+	has err "unknown option '--mode=full'"
+	expect 2 longpole report calls path --from=1ms "$trace" # calls has no window
+	has err 'of these sections'
+	expect 2 longpole report queues --limit=x "$trace"
+	has err "'x' is no count"
+	expect 2 longpole report queus "$trace"
+	has err "did you mean 'queues'"
+	expect 2 longpole report queues calls "$trace"
+	has err 'no counts of library calls'
+	[[ ! -s out ]] || fail "half an answer: $(cat out)"
+	cp "$trace" queues
+	expect 0 longpole report ./queues
+	has out 'critical path'
+	expect 2 longpole report queues
+	has err './queues' 'no trace given'
+	expect 0 longpole report queues --help
+	has out '--histogram' 'SECTION'
+	expect 0 longpole report queues path --help
+	has out 'one after another'
+	expect 0 longpole help
+	has out 'path poles queues'
+	! grep -q '^  queues ' out || fail "a section has a line of its own"
 }

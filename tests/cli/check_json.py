@@ -121,7 +121,7 @@ def documents(path):
 def main():
     page = Page(sys.argv[1])
     wrong = dict.fromkeys(page.unknown_types())
-    for path in pathlib.Path(sys.argv[2]).rglob("*.c"):
+    for path in pathlib.Path(sys.argv[2]).rglob("*.[cd]*"):
         for schema in re.findall(r'"(longpole/[a-z-]+/[0-9]+)"', path.read_text(encoding="utf-8")):
             if schema not in page.objects and schema not in ELSEWHERE:
                 wrong[f"doc/json.md: no {schema}"] = None

@@ -681,6 +681,7 @@ test_deadlock_leaves_daemons() {
 test_deadlock_potential() {
 	local name want
 	while read -r name want; do
+		rm -f longpole-order.lpt
 		timeout 120 longpole deadlock --potential --json -- "$hangs/order" "$name" 2>"$name.err" >/dev/null </dev/null
 		longpole deadlock --potential --json longpole-order.lpt >"$name.json" 2>err
 		is_json "$name.json" "[.result.potential_deadlocks[].steps | length] == $want"

@@ -2,31 +2,69 @@
 # shellcheck shell=bash disable=SC2154,SC2094,SC2016,SC2086,SC2206,SC2034,SC1091 # $trace and $work come from run.sh; words split on purpose
 # docs.sh - man pages and completion say what the tables say; the pages' examples work.
 
-test_man_pages_are_complete() {
-	local name option page
-	while read -r name; do
-		page=$LONGPOLE_SOURCE/doc/man/longpole${name:+-}${name// /-}.1.scd # "noc sim": longpole-noc-sim
-		[[ -f $page ]] || fail "$(basename "$page") is missing"
-		grep -q '^# EXAMPLES' "$page" || fail "$(basename "$page") has no EXAMPLES"
-		[[ $name == *' '* ]] || grep -qF "*longpole${name:+-$name}*" "$LONGPOLE_SOURCE/doc/man/longpole.1.scd" || # verbs are on their command's page
-			fail "longpole.1.scd does not mention longpole-$name"
-		while read -r option; do
-			grep -qF -- "*--$option*" "$page" || fail "$(basename "$page") does not mention --$option"
-		done < <(longpole help --json | jq -r --arg n "$name" '.commands[] | select(.name == $n) | .options[].name')
-		# and nothing that is not there
-		while read -r option; do
-			longpole help --json | jq -e --arg n "$name" --arg o "$option" \
-				'.commands[] | select(.name == $n) | .options | any(.name == $o)' >/dev/null ||
-				[[ $option == version ]] || fail "$(basename "$page") has --$option, the command has not"
-		done < <(sed -n '/^# OPTIONS/,/^# [^O]/s/^\(\*-.\*, \)\?\*--\([a-z-]*\)\*.*/\2/p' "$page")
-	done < <(longpole help --json | jq -r '.commands[].name')
+# The whole page of a command: what doc/man has, and what the tables say.
+man_page() { # WORD... - "noc sim"
+	local name=longpole${1:+ $*}
+	longpole help --manual="$LONGPOLE_SOURCE/doc/man/${name// /-}.1.scd" "$@"
 }
 
-test_man_pages_are_well_formed() {
-	command -v scdoc >/dev/null || skip "no scdoc (Debian package scdoc)"
-	local page
+test_each_command_has_a_page() {
+	local name
+	longpole help --json >help.json
+	while read -r name; do
+		# shellcheck disable=SC2086 # two words
+		man_page $name >page 2>err || fail "no page of '$name': $(cat err)"
+		grep -q '^\$ longpole' page || grep -q '^	longpole' page || grep -q '^source' page || fail "'$name' has no example"
+		for title in NAME SYNOPSIS DESCRIPTION OPTIONS 'EXIT STATUS' EXAMPLES; do
+			[[ $(grep -c "^# $title$" page) == 1 ]] || fail "'$name' has not one $title"
+		done
+		if command -v scdoc >/dev/null; then
+			scdoc <page >out 2>err || fail "'$name': $(cat err)"
+		fi
+	done < <(jq -r '.commands[].name' help.json)
+	for name in "$LONGPOLE_SOURCE"/doc/man/*.scd; do
+		name=$(basename "$name" .1.scd) name=${name#longpole} name=${name#-}
+		jq -e --arg n "${name//-/ }" 'any(.commands[]; .name == $n)' help.json >/dev/null || fail "longpole-$name.1.scd is of no command"
+	done
+}
+
+# A page says what the tables say: an option with its letter, value and choices; what is related; who gives exit status 1.
+test_a_page_has_what_the_tables_say() {
+	local line
+	man_page locks >locks
+	for line in '*-n*, *--limit*=_N_' '*--sort*=_KEY_' '*--from*=_TIME_' '# THE WINDOW' '# THE TRACE' '*127*'; do
+		grep -qFx "$line" locks || fail "locks has no line '$line'"
+	done
+	[[ $(grep -A1 -F '*--sort*=' locks) == *'; one of path, gain, wait'* ]] || fail "no choices of --sort: $(grep -A1 -F '*--sort*' locks)"
+	[[ $(grep -A1 -F '*--mode*=_MODE_' locks) != *'one of'* ]] || fail "--mode's choices are said twice"
+	grep -q '^\*1\*$' locks && fail "locks has no gate"
+	for line in diff queues noc; do man_page $line >$line; done
+	man_page >longpole
+	[[ $(grep -A1 '^\*1\*$' diff) == *'*--fail-on*'* ]] || fail "diff does not say what exit status 1 is"
+	grep -qFx '*--histogram*[=_PATTERN_\]' queues || fail "a value that may be left out"
+	grep -q '^\*longpole\*(1), .*\*longpole-record\*(1)' diff || fail "diff names longpole record, and not as related"
+	if command -v scdoc >/dev/null && command -v man >/dev/null; then
+		man_page noc sim | scdoc >sim.1
+		MANWIDTH=200 man -l ./sim.1 >sim 2>/dev/null || skip "man renders nothing here"
+		grep -qF "printf '%s\n' 'router 0" sim || fail "a backslash of an example is lost: $(grep -F printf sim)"
+	fi
+	grep -qFx '*longpole-noc-sim*(1)' noc || fail "noc does not list its verbs"
+	grep -qFx '*longpole-whatif*(1)' longpole || fail "longpole(1) does not list its commands"
+	! longpole help --manual="$LONGPOLE_SOURCE/README.md" report >out 2>err || fail "a page without examples was made"
+	grep -q 'needs .# EXAMPLES' err || fail "says: $(cat err)"
+	longpole help help >out
+	! grep -q -- --manual out || fail "--manual is for the build"
+}
+
+# What a person wrote names no option that no command has.
+test_pages_name_only_options_that_exist() {
+	local page option
+	longpole help --json | jq -r '.commands[].options[].name' | sort -u >all
+	printf '%s\n' version px-default tool sync-binlog time >>all # longpole's own, and other programs'
 	for page in "$LONGPOLE_SOURCE"/doc/man/*.scd; do
-		scdoc <"$page" >out 2>err || fail "$(basename "$page"): $(cat err)"
+		while read -r option; do
+			grep -qFx -- "$option" all || fail "$(basename "$page") has --$option, no command has"
+		done < <(grep -oE '(^|[^a-z-])longpole [^*`]*--[a-z][a-z-]*|\*--[a-z][a-z-]*' "$page" | grep -oE -- '--[a-z][a-z-]*' | sed 's/^--//' | sort -u)
 	done
 }
 
@@ -51,7 +89,7 @@ test_man_examples() {
 			nr=$((nr + 1))
 			(set -o pipefail; eval "$line") >out 2>err </dev/null ||
 				{ cat err >&2; fail "$(basename "$page"): $line"; }
-		done < <(sed -n '/^# EXAMPLES/,/^# SEE/s/^\$ //p' "$page")
+		done < <(sed -n '/^# EXAMPLES/,$s/^\$ //p' "$page")
 	done
 	((nr >= 20)) || fail "only $nr examples were found"
 }
@@ -77,6 +115,8 @@ test_completion() {
 	touch x.lpt y.txt
 	completes longpole path ''
 	[[ ${COMPREPLY[*]} == x.lpt ]] || fail "longpole path <TAB>: ${COMPREPLY[*]}"
+	completes longpole report 'qu'
+	[[ ${COMPREPLY[*]} == queues ]] || fail "longpole report qu<TAB>: ${COMPREPLY[*]}"
 	completes longpole import ''
 	[[ " ${COMPREPLY[*]} " == *' perf '*' gem5 '* ]] || fail "longpole import <TAB>: ${COMPREPLY[*]}"
 	completes longpole import gem5 y

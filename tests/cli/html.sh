@@ -26,6 +26,15 @@ test_report_html_window() {
 	is_json a.json '.timeline.end_ns - .timeline.start_ns <= .answer.elapsed_ns + 1 and .trace.window.from_ns > 0'
 }
 
+# A shell's child executes another program: the lane of its first image ends there, and does not go on "starting" beside it.
+test_page_replaced_image() {
+	expect 0 longpole record -q -o r.lpt sh -c '(exec sleep 0.3); exit 0'
+	expect 0 longpole report --html=r.html r.lpt
+	page_data r.html >r.json
+	is_json r.json '(.timeline | .end_ns - .start_ns) > 250000000'
+	is_json r.json '[.timeline.states[] | select(.kind == "start") | .total_ns] | add < 250000000'
+}
+
 test_report_html_refuses() {
 	expect 2 longpole report --html=a.html --json "$trace"
 	expect 4 longpole report --html=/nonexistent/a.html "$trace"

@@ -856,8 +856,14 @@ test_diff() {
 	is_json out '.schema == "longpole/diff/1" and (.result.versions | length == 2)'
 	is_json out '.result.quantities[] | select(.key == "dynamic_locks") | .versions[1] | .ratio == 2 and .significant and .p_value < 0.01 and .runs == 6'
 	longpole diff --json a?.lpt -- b?.lpt | cmp - out || fail "not the same bytes"
+	expect 0 longpole diff a1.lpt b1.lpt # two traces are two versions
+	cp out pair
 	expect 0 longpole diff a1.lpt -- b1.lpt
+	cmp out pair || fail "A B is not A -- B"
 	head -n 1 out | grep -q '^Nothing can be said for sure' || fail "$(head -n 1 out)"
+	expect 2 longpole diff a1.lpt b1.lpt a2.lpt
+	has err 'of several runs'
+	expect 2 longpole diff a1.lpt --
 	expect 2 longpole diff a1.lpt
 	expect 2 longpole diff --fail-on=nosuch=+5% a1.lpt -- b1.lpt
 	expect 2 longpole diff --fail-on=elapsed a1.lpt -- b1.lpt

@@ -38,7 +38,7 @@ mpi_blames() {
 		select(.state | test("ing MPI \\(MPI_(Init|Finalize)") | not)][0] | (.where | contains($f)) and (.actor | contains($who))' "$1.json" >/dev/null ||
 		{ jq -c '.result.path[:7][] | [.state, .where, .actor, .share]' "$1.json" >&2; fail "$mpi: $1: the first is not $3 of rank $4"; }
 	# (a rank that spins may keep another one from its processor: then its wait is on the path for that)
-	jq -e '[.result.path[] | select(.state | startswith("waiting for message") or startswith("waiting at MPI")) | .share] | add // 0 | . < 0.25' "$1.json" >/dev/null ||
+	jq -e '[.result.path[] | select(.state | startswith("waiting for a message") or startswith("waiting at MPI")) | .share] | add // 0 | . < 0.25' "$1.json" >/dev/null ||
 		fail "$mpi: $1: waits of MPI's are on the path"
 }
 

@@ -58,7 +58,7 @@ test_noc_config_file() {
 	expect 2 longpole noc sim topology=torus vcs=1
 	has err 'needs 2 virtual channels'
 	expect 2 longpole noc simulate
-	has err "no verb 'simulate'"
+	has err "'simulate' is none of: sim "
 	expect 4 longpole noc sim topology=graph graph=/nonexistent
 }
 

@@ -257,7 +257,7 @@ PROGRAM
 		jq -r 'if .kind == "stream" and (.process_text // "" | startswith("static[")) then "stream \(.stream)" elif .kind == "wake" then "wake \(.stream) \(.woken)" else empty end' out |
 			awk '$1 == "stream" {ours[$2] = 1} $1 == "wake" && $2 in ours && $3 in ours {n++} END {exit !(n >= 1000)}' ||
 			fail "$mode: its threads do not wake each other"
-		expect 0 longpole report static.lpt
+		expect 0 longpole report --full static.lpt
 		has out 'seen from outside only' 'THE PATH of static'
 		! grep -q 'but not recorded' out || fail "$mode: it was recorded"
 	done

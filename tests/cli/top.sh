@@ -91,6 +91,32 @@ test_top_count_and_text() {
 	grep -q '^  share .*STATES' out || { cat out >&2; fail "no states"; }
 	expect 0 longpole top --interval=10ms --process='no-such-*' --json "$trace"
 	is_json <(head -n 1 out) '.paths == 0 and .states == []'
+	expect 0 longpole top --interval=10ms -p 'ladd*' --json "$trace" # as it was called
+	cp out old
+	has err '--process=ladd'
 	expect 0 longpole top --interval=10ms --process='ladd*' --json "$trace"
+	cmp old out || fail "-p NAME is not --process"
 	jq -e -s 'any(.paths > 0)' out >/dev/null || fail "no paths of the process named"
+	expect 2 longpole top -p 1 --process=x "$trace"
+	has err 'one of them'
+	expect 2 longpole report -p 1 "$trace"
+	has err "unknown option '-p'" '--process'
+	expect 2 longpole stat -p 1
+	has err "'longpole top'"
+}
+
+# Keys on a terminal: another order from the next window on, a pause, the end.
+test_top_keys() {
+	as_root
+	command -v script >/dev/null || skip "no script(1) for a terminal"
+	# (of the whole system: that program is what goes on meanwhile)
+	ladder --rounds=100000 >/dev/null &
+	local load=$! before=$SECONDS result=0
+	(sleep 1; printf w; sleep 0.7; printf ' '; sleep 0.7; printf ' '; sleep 0.7; printf q; sleep 5) |
+		TERM=xterm timeout 50 script -qec "longpole top --interval=200ms" /dev/null >out || result=$?
+	kill "$load" 2>/dev/null
+	((result == 0 && SECONDS - before < 30)) || fail "q: exit status $result after $((SECONDS - before)) s: $(tail -n 3 out)"
+	grep -q 'by path .*q quit, space pause' out || fail "no keys are shown"
+	grep -q 'by waiting' out || fail "w is no order"
+	grep -q 'paused; space goes on' out || fail "space is no pause"
 }

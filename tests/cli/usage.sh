@@ -36,7 +36,7 @@ test_help_fits_a_screen() {
 	local name lines
 	while read -r name; do
 		lines=$(longpole $name --help | wc -l)
-		((lines <= 66)) || fail "longpole $name --help has $lines lines"
+		((lines <= 68)) || fail "longpole $name --help has $lines lines"
 		! longpole $name --help | grep -E '^.{101,}' >&2 || fail "longpole $name --help is wide"
 	done < <(longpole help --json | jq -r '.commands[].name')
 }
@@ -48,6 +48,21 @@ test_suggestions() {
 	has err 'did you mean --full?'
 	expect 2 longpole dump --kind=lock_wiat "$trace"
 	has err "did you mean 'lock_wait'"
+	expect 2 longpole locks --sort=hodl "$trace"
+	has err "'hodl' is none of: path gain wait hold" "did you mean 'hold'?"
+	expect 2 longpole export --format perfeto "$trace"
+	has err "did you mean 'perfetto'?"
+	expect 2 longpole report --color=sometimes "$trace"
+	has err "'sometimes' is none of: auto always never"
+	! grep -q 'did you mean' err || fail "suggested something for 'sometimes'"
+	expect 2 longpole noc smi
+	has err "did you mean 'sim'?"
+	expect 2 longpole noc import netrac x -o y.lpt
+	has err "did you mean 'netrace'?"
+	expect 2 longpole help qeues
+	has err "did you mean 'queues'?"
+	expect 2 longpole completion bsh
+	has err "did you mean 'bash'?"
 	expect 2 longpole zzzzzzzzzz
 	! grep -q 'did you mean' err || fail "suggested something for zzzzzzzzzz"
 }
@@ -88,11 +103,33 @@ test_record_passes_status_on() {
 test_program_keeps_its_streams() {
 	expect 3 longpole -q -o a.lpt sh -c 'cat; echo out; echo err >&2; exit 3'
 	[[ $(cat out) == out ]] || fail "standard output is not the program's alone"
-	has err 'err' 'THE PATH'
+	has err 'err' 'WHERE THE TIME GOES'
 	[[ -f a.lpt ]] || fail "no trace"
 	ln -s "$(type -P true)" path
 	PATH=.:$PATH expect 0 longpole -q -- path
 	[[ -f longpole-path.lpt ]] || fail "no longpole-path.lpt"
+}
+
+# A trace that is there stays, unless -o names it.
+test_no_trace_is_overwritten() {
+	local file
+	for file in longpole-true.lpt longpole-true.2.lpt longpole-true.3.lpt; do
+		expect 0 longpole record true
+		[[ -s $file ]] || fail "no $file"
+		has err "recorded $file"
+		[[ $(stat -c %a "$file") == 600 ]] || fail "others may read $file"
+		sha256sum "$file" >>sums
+	done
+	rm longpole-true.2.lpt
+	ln -s nowhere longpole-true.2.lpt # a name that is taken, too
+	expect 0 longpole true
+	has err 'recorded longpole-true.4.lpt'
+	sed -i 2d sums
+	sha256sum --quiet -c sums || fail 'a trace was overwritten'
+	expect 0 longpole locks -- true
+	[[ -s longpole-true.5.lpt ]] || fail "longpole locks: no longpole-true.5.lpt"
+	expect 0 longpole record -o longpole-true.lpt true
+	! sha256sum --status -c sums 2>/dev/null || fail '-o does not replace'
 }
 
 test_newest_trace_is_the_default() {

@@ -64,7 +64,9 @@ static inline void fuzz_trace_end(struct fuzz_trace *t, bool is_good)
 static inline void fuzz_import_from(const char *format, struct format_source from)
 {
 	const struct format_import_desc *f = format_import_find(format);
-	struct format_import_options o = {0};
+	struct format_started started;
+	BASE_ASSERT(format_import_started(f, &from, &started, NULL) == BASE_OK);
+	struct format_import_options o = {.started = &started};
 	struct base_str notes = {0};
 	struct fuzz_trace t = fuzz_trace_begin(
 		f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM : TRACE_INFO_SYNTHETIC);
@@ -73,6 +75,7 @@ static inline void fuzz_import_from(const char *format, struct format_source fro
 	BASE_ASSERT(!notes.failed);
 	fuzz_trace_end(&t, s == BASE_OK);
 	base_str_fini(&notes);
+	base_str_fini(&started.command);
 }
 
 static inline void fuzz_import(const char *format, const uint8_t *bytes, size_t nr)

@@ -19,6 +19,10 @@ static void convert(struct record_converter *c, void *ctx)
 		if (e.kind == RECORD_EVENT_none)
 			continue;
 		BASE_ASSERT(e.nr_frames <= RECORD_FRAMES_MAX);
+		if (e.kind == RECORD_EVENT_sample)
+			e.nr_frames = record_converter_unwind(
+				c, 0x7ffffff0 + (e.pid & 7), &r->user, r->frames, e.nr_frames);
+		BASE_ASSERT(e.nr_frames <= RECORD_FRAMES_MAX);
 		if (e.nr_frames) {
 			e.frame = base_alloc(e.nr_frames * sizeof *e.frame);
 			memcpy(e.frame, r->frames, e.nr_frames * sizeof *e.frame);

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [NAME...] - the preload library by itself: what it exports, the annotation header, what annotations record, robustness.
+# `run.sh --update` writes exports.txt anew (look at the difference).
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
 source_dir=$(readlink -f "$here/../..")
@@ -14,9 +15,9 @@ result() { # NAME, what is wrong
 }
 
 # Each name that we define takes the place of libc's in every program: none by accident.
+exported() { nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | LC_ALL=C sort -u; }
 exports() {
-	nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | LC_ALL=C sort -u |
-		diff "$here/exports.txt" - | sed -n 's/^< /missing: /p; s/^> /not listed: /p'
+	exported | diff "$here/exports.txt" - | sed -n 's/^< /missing: /p; s/^> /not listed: /p'
 }
 
 # The library must bring its own unwinder, and must not read what another one wrote.
@@ -340,6 +341,10 @@ libomp_untold() {
 if [[ ! -f $library ]]; then
 	printf 'not ok build: no %s\n' "$library"
 	exit 1
+fi
+if [[ ${1:-} == --update ]]; then
+	exported >"$here/exports.txt"
+	exit
 fi
 "${CC:-cc}" -O2 -D_GNU_SOURCE -I"$source_dir/src" "$source_dir/tests/target/ring_cat.c" -o "$scratch/ring_cat" ||
 	printf 'not ok build: ring_cat does not compile\n'

@@ -21,7 +21,8 @@
 #include <x86intrin.h>
 
 enum ring_host_kind {
-#define REC(kind, id, since, FIELDS, doc) HOST_##kind = (id),
+#define REC_FROM(id)                  HOST_BEFORE_##id = (id)-1,
+#define REC(kind, since, FIELDS, doc) HOST_##kind,
 #include "trace/records.def"
 };
 
@@ -102,8 +103,7 @@ static inline size_t ring_host_words(const uint64_t *w, size_t room)
 	case HOST_##kind:                                                                          \
 		n = 1 + (nr_words);                                                                \
 		break;
-		RING_RECORDS(RING_RECORD)
-#undef RING_RECORD
+#include "ring/records.def"
 	case RING_stack:
 		n = room > 1 && w[1] <= RING_STACK_MAX ? 2 + w[1] : 0;
 		break;
@@ -149,8 +149,7 @@ static inline const char *ring_host_kind_name(unsigned kind)
 #define RING_RECORD(kind, nr_words)                                                                \
 	case HOST_##kind:                                                                          \
 		return #kind;
-		RING_RECORDS(RING_RECORD)
-#undef RING_RECORD
+#include "ring/records.def"
 	case RING_stack:
 		return "STACK";
 	case RING_module:

@@ -26,10 +26,7 @@ static inline void start(struct bench *b)
 static inline void spawn(struct bench *b, unsigned n, uint32_t where)
 {
 	uint32_t p = process_of(b, "prog", 0, 100);
-	for (unsigned i = 0; i <= n; i++)
-		stream(b, p);
-	PUT(b, 0, 1, process_begin, .token = 0);
-	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(b, p, n + 1);
 	for (unsigned i = 0; i < n; i++) {
 		PUT(b, 10 * (i + 1), 1, thread_create, .token = i + 1, .site = where);
 		PUT(b, 10 * (i + 1) + 5, 2 + i, thread_begin, .token = i + 1, .handle = 2000 + i,

@@ -39,10 +39,7 @@ static inline void fixture_open(struct fixture *f)
 	os_clock_add_pair(&f->clock, last);
 	assert_int_equal(session_ring_create(&f->ring, SESSION_RING_BYTES_MIN, 16, first.tsc, NULL),
 		BASE_OK);
-	strcpy(f->path, "/tmp/longpole-test-XXXXXX");
-	int fd = mkstemp(f->path);
-	assert_true(fd >= 0);
-	close(fd);
+	temporary_file(f->path, NULL, 0);
 	struct trace_info info = {.size = sizeof info, .host = "", .command = "", .tool = "test"};
 	assert_int_equal(trace_writer_open(f->path, &info, &f->writer, NULL), BASE_OK);
 	assert_int_equal(record_converter_init(&f->converter, &f->clock, f->writer, NULL), BASE_OK);

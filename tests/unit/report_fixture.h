@@ -22,12 +22,17 @@ static inline uint32_t process(struct bench *b, const char *name)
 	return process_of(b, name, 0, 100);
 }
 
-static inline uint32_t mutex(struct bench *b, const char *name)
+static inline uint32_t object_of(struct bench *b, enum trace_object_type type, const char *name)
 {
 	uint32_t id = ++b->nr_objects, text = string(b, name);
-	PUT(b, 0, 0, object, .object = id, .process = 1, .type = TRACE_OBJECT_mutex,
-		.address = id * 64, .name = text);
+	PUT(b, 0, 0, object, .object = id, .process = 1, .type = type, .address = id * 64,
+		.name = text);
 	return id;
+}
+
+static inline uint32_t mutex(struct bench *b, const char *name)
+{
+	return object_of(b, TRACE_OBJECT_mutex, name);
 }
 
 static inline void start(struct bench *b)
@@ -53,10 +58,7 @@ static inline void slow_and_fast(struct bench *b)
 	start(b);
 	uint32_t p = process(b, "prog"), slow = site(b, "slow"), fast = site(b, "fast");
 	uint32_t from = site(b, "main");
-	for (unsigned i = 0; i < 3; i++)
-		stream(b, p);
-	PUT(b, 0, 1, process_begin, .token = 0);
-	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(b, p, 3);
 	PUT(b, 10, 1, thread_create, .token = 1, .site = from);
 	PUT(b, 15, 2, thread_begin, .token = 1, .handle = 2000, .site = slow);
 	PUT(b, 20, 1, thread_create, .token = 2, .site = from);
@@ -78,10 +80,7 @@ static inline void taking_turns(struct bench *b)
 	uint32_t p = process(b, "prog"), work = site(b, "work"), f = site(b, "fill"),
 		 g = site(b, "g");
 	uint32_t m = mutex(b, "m"), from = site(b, "main");
-	for (unsigned i = 0; i < 3; i++)
-		stream(b, p);
-	PUT(b, 0, 1, process_begin, .token = 0);
-	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(b, p, 3);
 	for (unsigned i = 0; i < 2; i++) {
 		PUT(b, 1 + i, 1, thread_create, .token = 1 + i, .site = from);
 		PUT(b, 1 + i, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i,

@@ -521,6 +521,9 @@ static void test_json(void **state)
 		{"runs.0.results.0.ruleId", "\"cycle\""},
 		{"runs.0.results.0.level", "\"error\""},
 		{"runs.0.results.0.partialFingerprints.waitPlaces/v1", "\"?+0,eat+7\""},
+		{"runs.0.results.0.locations.0.physicalLocation.artifactLocation.uri",
+			"\"program\""},
+		{"runs.0.results.0.locations.0.physicalLocation.region.startLine", "1"},
 		{"runs.0.results.0.codeFlows.0.threadFlows.1.locations.0.location.physicalLocation."
 		 "region.startLine",
 			"12"},
@@ -535,6 +538,19 @@ static void test_json(void **state)
 	for (size_t i = 0; i < BASE_COUNT(sarif); i++)
 		assert_at(j, sarif[i].path, sarif[i].value);
 	json_decref(j);
+	/* The same again is not the same: a reader takes equal prints for one. */
+	struct deadlock_finding twice[] = {h.a.finding[0], h.a.finding[0]}, *own = h.a.finding;
+	size_t nr_own = h.a.nr_findings;
+	h.a.finding = twice;
+	h.a.nr_findings = 2;
+	j = deadlock_sarif(&h.a, "t");
+	assert_at(j, "runs.0.results.1.partialFingerprints.waitPlaces/v1", "\"?+0,eat+7#2\"");
+	assert_false(
+		json_equal(at(j, "runs.0.results.0.partialFingerprints.primaryLocationLineHash"),
+			at(j, "runs.0.results.1.partialFingerprints.primaryLocationLineHash")));
+	json_decref(j);
+	h.a.finding = own;
+	h.a.nr_findings = nr_own;
 	finish(&h);
 }
 

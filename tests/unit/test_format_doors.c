@@ -37,7 +37,10 @@ static enum base_status import(
 	struct memory part = {f->bytes, nr};
 	const struct format_import_desc *desc = format_import_find(format);
 	struct format_source from = memory_source(&part, "input");
-	struct format_import_options o = {0};
+	struct format_started started;
+	struct base_err err = {0};
+	enum base_status s = format_import_started(desc, &from, &started, &err);
+	struct format_import_options o = {.started = &started};
 	struct trace_info info = {.size = sizeof info,
 		.host = "",
 		.command = "",
@@ -46,22 +49,15 @@ static enum base_status import(
 		.flags = desc->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM
 							    : TRACE_INFO_SYNTHETIC};
 	struct base_str notes = {0};
-	struct base_err err = {0};
 	struct trace_writer *w = NULL;
-	enum base_status s = trace_writer_open(path, &info, &w, &err);
+	if (s == BASE_OK)
+		s = trace_writer_open(path, &info, &w, &err);
 	if (s == BASE_OK)
 		s = format_import(desc, &from, w, &o, &notes, &err);
 	enum base_status closed = w ? trace_writer_close(w, &err) : BASE_OK;
 	base_str_fini(&notes);
+	base_str_fini(&started.command);
 	return s == BASE_OK ? closed : s;
-}
-
-static void temporary(char path[64])
-{
-	snprintf(path, 64, "/tmp/longpole-test-doors-XXXXXX");
-	int fd = mkstemp(path);
-	assert_true(fd >= 0);
-	close(fd);
 }
 
 static double running(const char *path, const char *process, const char *who)
@@ -95,8 +91,8 @@ static void kernel_traces_have_one_answer(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
-		char path[64];
-		temporary(path);
+		char path[TEMPORARY_PATH];
+		temporary_file(path, NULL, 0);
 		struct file f = load(inputs[i].name);
 		assert_non_null(f.bytes);
 		assert_int_equal(import(inputs[i].format, &f, f.nr, path), BASE_OK);
@@ -111,8 +107,8 @@ static void kernel_traces_have_one_answer(void **state)
 static void cut_files(void **state)
 {
 	(void)state;
-	char path[64];
-	temporary(path);
+	char path[TEMPORARY_PATH];
+	temporary_file(path, NULL, 0);
 	for (size_t i = 0; i < BASE_COUNT(inputs); i++) {
 		struct file f = load(inputs[i].name);
 		size_t step = f.nr / 150 + 1;
@@ -189,9 +185,9 @@ static struct file load_trace(const char *path)
 /* Byte for byte what comes of the same recording without -z; also damaged ones have an answer. */
 static void compressed_perf_is_the_same(void **state)
 {
-	char path[64];
+	char path[TEMPORARY_PATH];
 	(void)state;
-	temporary(path);
+	temporary_file(path, NULL, 0);
 	struct file f = load("perf_data/story");
 	assert_int_equal(import("perf", &f, f.nr, path), BASE_OK);
 	struct file want = load_trace(path);
@@ -219,21 +215,11 @@ static void compressed_perf_is_the_same(void **state)
 static void imports_without_memory(void **state)
 {
 	(void)state;
-	char path[64];
-	temporary(path);
+	char path[TEMPORARY_PATH];
+	temporary_file(path, NULL, 0);
 	for (size_t i = 0; i < BASE_COUNT(inputs); i++) {
 		struct file f = load(inputs[i].name);
-		enum base_status s = BASE_ERR_NOMEM;
-		unsigned nr_failed = 0;
-		for (uint64_t n = 1; s != BASE_OK && n < 5000; n++) {
-			base_alloc_fail_nth(n);
-			s = import(inputs[i].format, &f, f.nr, path);
-			nr_failed += s == BASE_ERR_NOMEM;
-			assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
-		}
-		base_alloc_fail_nth(0);
-		assert_int_equal(s, BASE_OK);
-		assert_true(nr_failed > 5);
+		SWEEP_ALLOCATIONS(6, import(inputs[i].format, &f, f.nr, path));
 		free(f.bytes);
 	}
 	unlink(path);
@@ -362,9 +348,33 @@ static void sarif_of_a_deadlock(void **state)
 					.flow = flow,
 					.nr_flows = 2,
 					.fingerprint = 7});
+	/* Nowhere, and twice the same: each is somewhere, and itself. */
+	s.program = "bin/server";
+	for (int i = 0; i < 2; i++)
+		format_sarif_result(
+			&s, &(struct format_sarif_result){
+				    .level = FORMAT_SARIF_note, .text = "b", .fingerprint = 7});
 	format_sarif_end(&s);
 	json_t *j = json_loads(base_str_text(&s.text), 0, NULL);
 	assert_non_null(j);
+	json_t *results = json_object_get(json_array_get(json_object_get(j, "runs"), 0), "results");
+	const char *print[3], *nowhere;
+	json_int_t first_line;
+	assert_int_equal(json_array_size(results), 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(
+			json_unpack(json_array_get(results, i), "{s:{s:s}}", "partialFingerprints",
+				"primaryLocationLineHash", &print[i]),
+			0);
+	assert_string_not_equal(print[0], print[1]);
+	assert_string_not_equal(print[0], print[2]);
+	assert_string_not_equal(print[1], print[2]);
+	assert_int_equal(json_unpack(json_array_get(results, 1), "{s:[{s:{s:{s:s},s:{s:I}}}]}",
+				 "locations", "physicalLocation", "artifactLocation", "uri",
+				 &nowhere, "region", "startLine", &first_line),
+		0);
+	assert_string_equal(nowhere, "bin/server");
+	assert_int_equal(first_line, 1);
 	const char *thread, *uri, *other, *level;
 	json_int_t line;
 	assert_int_equal(
@@ -395,9 +405,94 @@ static void sarif_of_a_deadlock(void **state)
 	base_str_fini(&buf);
 }
 
+/* A perf.data with a command line and what perf's child becomes; `exec`: the comm record's misc. */
+static struct file started_perf(
+	const char *const *words, unsigned nr_words, const char *comm, bool is_child, uint16_t exec)
+{
+	enum { ATTR_BYTES = 64 };
+	struct file f = {.bytes = calloc(1, 4096)};
+	uint8_t *b = f.bytes, *data = b + 104 + ATTR_BYTES + 16, *p = data;
+	const struct {
+		const char *name;
+		uint16_t misc;
+	} record[] = {{comm, 1 << 13}, /* another process of that name */
+		{is_child ? "perf-exec" : "other", 0}, {comm, exec}};
+	for (uint32_t i = 0; i < BASE_COUNT(record); i++, p += 32) {
+		uint32_t type = 3, pid = i ? 42 : 41;
+		uint16_t size = 32;
+		memcpy(p, &type, 4);
+		memcpy(p + 4, &record[i].misc, 2);
+		memcpy(p + 6, &size, 2);
+		memcpy(p + 8, &pid, 4);
+		memcpy(p + 12, &pid, 4);
+		snprintf((char *)p + 16, 16, "%s", record[i].name);
+	}
+	/* the sections of features: tracing data, which are cut, and the command line */
+	uint64_t data_at = (uint64_t)(data - b), data_bytes = (uint64_t)(p - data);
+	uint8_t *sections = p, *line = p + 32, *to = line + 4;
+	memcpy(line, &nr_words, 4);
+	for (unsigned i = 0; i < nr_words; i++, to += 36) {
+		uint32_t size = 32;
+		memcpy(to, &size, 4);
+		snprintf((char *)to + 4, 32, "%s", words[i]);
+	}
+	static const uint8_t no_tracing[] = {0x17, 8, 0x44, 't', 'r', 'a', 'c', 'i', 'n', 'g'};
+	memcpy(to, no_tracing, sizeof no_tracing);
+	const uint64_t section[] = {
+		(uint64_t)(to - b), sizeof no_tracing, (uint64_t)(line - b), (uint64_t)(to - line)};
+	memcpy(sections, section, sizeof section);
+	const uint64_t head[] = {0x32454c4946524550, 104, ATTR_BYTES + 16, 104, ATTR_BYTES + 16,
+		data_at, data_bytes, 0, 0, 1 << 1 | 1 << 11};
+	memcpy(b, head, sizeof head);
+	f.nr = (size_t)(to - b) + sizeof no_tracing;
+	return f;
+}
+
+static void perf_says_what_it_started(void **state)
+{
+	static const char *const plain[] = {
+		"perf", "record", "-a", "-o", "x.data", "./a b/server", "-n"};
+	static const char *const dashes[] = {"perf", "record", "-o", "server", "--", "server", "x"};
+	static const struct {
+		const char *const *words;
+		unsigned nr;
+		const char *comm;
+		bool is_child;
+		uint16_t exec;
+		const char *want;
+	} c[] = {
+		{plain, 7, "server", true, 1 << 13, "'./a b/server' -n"},
+		{dashes, 7, "server", true, 1 << 13, "server x"},
+		{dashes, 7, "server", false, 1 << 13, NULL}, /* somebody else's */
+		{dashes, 7, "server", true, 0, NULL},        /* a thread that calls itself so */
+		{dashes, 7, "serve", true, 1 << 13, NULL},
+		{dashes, 4, "other", true, 1 << 13, NULL},
+		{dashes, 0, "server", true, 1 << 13, NULL},
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(c); i++) {
+		struct file f =
+			started_perf(c[i].words, c[i].nr, c[i].comm, c[i].is_child, c[i].exec);
+		for (size_t nr = 0; nr <= f.nr; nr++) { /* cut, too */
+			struct memory part = {f.bytes, nr};
+			struct format_source from = memory_source(&part, "input");
+			struct format_started s;
+			assert_int_equal(
+				format_import_started(format_import_find("perf"), &from, &s, NULL),
+				BASE_OK);
+			assert_int_equal(s.pid, nr == f.nr && c[i].want ? 42 : 0);
+			if (s.pid)
+				assert_string_equal(base_str_text(&s.command), c[i].want);
+			base_str_fini(&s.command);
+		}
+		free(f.bytes);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(perf_says_what_it_started),
 		cmocka_unit_test(kernel_traces_have_one_answer),
 		cmocka_unit_test(cut_files),
 		cmocka_unit_test(compressed_perf_is_the_same),

@@ -449,14 +449,7 @@ static void every_allocation_may_fail(void **unused)
 {
 	struct base_err err = {0};
 	(void)unused;
-	for (uint64_t n = 1;; n++) {
-		base_alloc_fail_nth(n);
-		enum base_status s = short_run(&err);
-		base_alloc_fail_nth(0);
-		if (s == BASE_OK)
-			break;
-		assert_int_equal(s, BASE_ERR_NOMEM);
-	}
+	SWEEP_ALLOCATIONS(1, short_run(&err));
 }
 
 int main(void)

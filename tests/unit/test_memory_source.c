@@ -18,11 +18,8 @@ struct name {
 
 static struct name write_file(const void *bytes, size_t size_bytes)
 {
-	struct name n = {"/tmp/longpole-test-XXXXXX"};
-	int fd = mkstemp(n.text);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, bytes, size_bytes), (ssize_t)size_bytes);
-	close(fd);
+	struct name n;
+	temporary_file(n.text, bytes, size_bytes);
 	return n;
 }
 
@@ -160,11 +157,11 @@ static void test_smait_bad(void **state)
 static void test_smait_round(void **state)
 {
 	(void)state;
-	char stem[] = "/tmp/longpole-test-XXXXXX";
+	char stem[TEMPORARY_PATH];
 	struct base_err err = {0};
 	struct memory_smait_writer *w;
 	struct memory_smait_loss loss;
-	close(mkstemp(stem));
+	temporary_file(stem, NULL, 0);
 	unlink(stem);
 	assert_int_equal(memory_smait_writer_open(stem, 2, true, &w, &err), BASE_OK);
 	struct memory_item item[] = {
@@ -203,7 +200,7 @@ static void test_smait_round(void **state)
 	assert_int_equal(t[5].kind, MEMORY_CALL);
 	memory_source_close(s);
 	for (unsigned i = 0; i < 2; i++) {
-		char name[64];
+		char name[TEMPORARY_PATH + 16];
 		snprintf(name, sizeof name, "%s.%u", stem, i);
 		unlink(name);
 	}
@@ -241,12 +238,12 @@ static void check_calls(struct memory_source *s, int thread, const unsigned *kin
 static void test_smait_threads(void **state)
 {
 	(void)state;
-	char stem[] = "/tmp/longpole-test-XXXXXX";
+	char stem[TEMPORARY_PATH];
 	struct base_err err = {0};
 	struct memory_smait_writer *w;
 	struct memory_smait_loss loss;
 	enum { CREATE = MEMORY_CALL_thread_create, JOIN = MEMORY_CALL_thread_join };
-	close(mkstemp(stem));
+	temporary_file(stem, NULL, 0);
 	unlink(stem);
 	assert_int_equal(memory_smait_writer_open(stem, 4, true, &w, &err), BASE_OK);
 	put_calls(w, 0,
@@ -278,7 +275,7 @@ static void test_smait_threads(void **state)
 	check_calls(s, 3, (unsigned[]){2, 3}, 2, (const uint64_t[][2]){{1, 0}, {8, 1}});
 	memory_source_close(s);
 	for (unsigned i = 0; i < 4; i++) {
-		char name[64];
+		char name[TEMPORARY_PATH + 16];
 		snprintf(name, sizeof name, "%s.%u", stem, i);
 		unlink(name);
 	}

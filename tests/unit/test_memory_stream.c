@@ -754,13 +754,13 @@ static void test_later_version(void **state)
 		.thread = 1};
 	const struct trace_info info = {
 		.size = sizeof info, .host = "h", .command = "c", .tool = "t"};
-	char path[] = "/tmp/longpole-test-XXXXXX";
+	char path[TEMPORARY_PATH];
 	const char *paths[] = {path};
 	struct trace_writer *w;
 	struct memory_source *s;
 	struct base_err err = {0};
 	(void)state;
-	close(mkstemp(path));
+	temporary_file(path, NULL, 0);
 	assert_int_equal(trace_writer_open(path, &info, &w, NULL), BASE_OK);
 	assert_int_equal(
 		trace_writer_put_content(w, TRACE_CONTENT_MEMORY, 1, 0, 1, &h, sizeof h, NULL),

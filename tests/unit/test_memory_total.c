@@ -56,7 +56,7 @@ static void begin(struct total *t)
 	t->batch_max = MEMORY_BATCH_MAX;
 }
 
-static void access(struct total *t, uint32_t thread, uint64_t address)
+static void one_access(struct total *t, uint32_t thread, uint64_t address)
 {
 	t->thread[t->nr] = thread;
 	t->item[t->nr++] = (struct memory_item){
@@ -156,42 +156,42 @@ static void test_phases(void **state)
 	static struct total t;
 	(void)state;
 	begin(&t);
-	access(&t, 0, 64);
+	one_access(&t, 0, 64);
 	call(&t, 0, MEMORY_CALL_thread_create, 1, 0);
-	access(&t, 1, 128);
+	one_access(&t, 1, 128);
 	call(&t, 0, MEMORY_CALL_thread_create, 2, 0);
-	access(&t, 2, 192);
+	one_access(&t, 2, 192);
 	call(&t, 0, MEMORY_CALL_thread_join, 1, 0);
-	access(&t, 0, 64);
+	one_access(&t, 0, 64);
 	call(&t, 0, MEMORY_CALL_thread_join, 2, 0);
-	access(&t, 0, 64);
+	one_access(&t, 0, 64);
 	const struct phase created[] = {serial, {MEMORY_PHASE_PARALLEL, 1, 3}, serial};
 	assert_phases(&t, false, created, 3);
 	const struct phase whole = {MEMORY_PHASE_PARALLEL, 0, 5};
 	assert_phases(&t, true, &whole, 1);
 	begin(&t);
-	access(&t, 0, 64);
+	one_access(&t, 0, 64);
 	call(&t, 0, MEMORY_CALL_spawn, 77, 0);
-	access(&t, 1, 64);
+	one_access(&t, 1, 64);
 	call(&t, 1, MEMORY_CALL_join, 0, 0); /* main's counts */
-	access(&t, 2, 64);
+	one_access(&t, 2, 64);
 	call(&t, 0, MEMORY_CALL_join, 0, 0);
-	access(&t, 0, 64);
+	one_access(&t, 0, 64);
 	call(&t, 0, MEMORY_CALL_join, 0, 0); /* once more is nothing */
-	access(&t, 0, 64);
+	one_access(&t, 0, 64);
 	const struct phase spawned[] = {
 		serial, {MEMORY_PHASE_PARALLEL, 77, 2}, {MEMORY_PHASE_SERIAL, 0, 2}};
 	assert_phases(&t, false, spawned, 3);
 	begin(&t);
-	access(&t, 0, 64);
+	one_access(&t, 0, 64);
 	call(&t, 0, MEMORY_CALL_marker, 0, 5);
-	access(&t, 0, 64);
-	access(&t, 0, 64);
+	one_access(&t, 0, 64);
+	one_access(&t, 0, 64);
 	call(&t, 1, MEMORY_CALL_marker, 0, 6); /* main's count, */
 	call(&t, 0, MEMORY_CALL_marker, 1, 7); /* and those without a command */
-	access(&t, 1, 64);
+	one_access(&t, 1, 64);
 	call(&t, 0, MEMORY_CALL_phase, 9, 8);
-	access(&t, 0, 64);
+	one_access(&t, 0, 64);
 	const struct phase marked[] = {
 		serial, {MEMORY_PHASE_USER, 5, 3}, {MEMORY_PHASE_USER, 8, 1}};
 	assert_phases(&t, false, marked, 3);
@@ -215,7 +215,7 @@ static void test_order_is_kept(void **state)
 				MEMORY_CALL_spawn, MEMORY_CALL_join, MEMORY_CALL_thread_create,
 				MEMORY_CALL_thread_join, MEMORY_CALL_barrier};
 			if (fixture_random(&s) % 16)
-				access(&t, thread, 4 * (fixture_random(&s) % 1000));
+				one_access(&t, thread, 4 * (fixture_random(&s) % 1000));
 			else
 				call(&t, thread, kind[fixture_random(&s) % BASE_COUNT(kind)],
 					fixture_random(&s) % 2, 1);
@@ -232,7 +232,7 @@ static void test_a_thread_too_many(void **state)
 	struct base_err err = {0};
 	(void)state;
 	begin(&t);
-	access(&t, THREADS, 64);
+	one_access(&t, THREADS, 64);
 	const struct memory_order_options options = {0};
 	assert_int_equal(memory_order_new(&t.source, NULL, &options, &o, &err), BASE_OK);
 	assert_int_equal(memory_order_next(o, &steps, &err), BASE_ERR_CORRUPT);

@@ -479,9 +479,7 @@ static void memory_failures(void **state)
 	while (status == BASE_ERR_NOMEM) {
 		struct base_err err = {0};
 		assert_true(++n < 2000);
-		base_alloc_fail_nth(n);
-		status = merge_files(&f, &result, &err);
-		base_alloc_fail_nth(0);
+		status = WITHOUT_NTH(n, merge_files(&f, &result, &err));
 		if (status == BASE_ERR_NOMEM)
 			assert_true(err.nr_causes > 0);
 	}

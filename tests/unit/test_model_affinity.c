@@ -164,6 +164,20 @@ static void test_before_exec(void **state)
 	finish(&b);
 }
 
+/* Main, on processor 0, makes two threads, and waits for one of them while the first one begins. */
+static uint32_t main_joins(struct bench *b, uint64_t handle, uint64_t processor)
+{
+	start(b);
+	uint32_t where = site(b, "f"), p = process_of(b, "prog", 0, 100);
+	begin_threads(b, p, 3);
+	PUT(b, 10, 1, thread_create, .token = 1, .site = where);
+	PUT(b, 20, 1, thread_create, .token = 2, .site = where);
+	PUT(b, 30, 1, join_wait, .handle = handle, .site = where);
+	PUT(b, 31, 1, cpu_out, .processor = 0, .preempted = 0);
+	PUT(b, 32, 2, cpu_in, .processor = processor);
+	return where;
+}
+
 /*
  * Both threads have one processor. The second one's first time on it is shown before the thread has
  * said that it begins, and the first one's last leaving is not shown: the second one waited for the
@@ -173,18 +187,7 @@ static void test_begins_when_another_has_ended(void **state)
 {
 	struct bench b;
 	(void)state;
-	start(&b);
-	uint32_t where = site(&b, "f");
-	uint32_t p = process_of(&b, "prog", 0, 100);
-	for (unsigned i = 0; i < 3; i++)
-		stream(&b, p);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
-	PUT(&b, 10, 1, thread_create, .token = 1, .site = where);
-	PUT(&b, 20, 1, thread_create, .token = 2, .site = where);
-	PUT(&b, 30, 1, join_wait, .handle = 2001, .site = where);
-	PUT(&b, 31, 1, cpu_out, .processor = 0, .preempted = 0);
-	PUT(&b, 32, 2, cpu_in, .processor = 0);
+	uint32_t where = main_joins(&b, 2001, 0);
 	PUT(&b, 33, 2, thread_begin, .token = 1, .handle = 2000, .site = where);
 	PUT(&b, 500033, 2, thread_end);
 	PUT(&b, 500040, 3, cpu_in, .processor = 0);
@@ -207,18 +210,7 @@ static void test_joins_where_another_ended_long_ago(void **state)
 {
 	struct bench b;
 	(void)state;
-	start(&b);
-	uint32_t where = site(&b, "f");
-	uint32_t p = process_of(&b, "prog", 0, 100);
-	for (unsigned i = 0; i < 3; i++)
-		stream(&b, p);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
-	PUT(&b, 10, 1, thread_create, .token = 1, .site = where);
-	PUT(&b, 20, 1, thread_create, .token = 2, .site = where);
-	PUT(&b, 30, 1, join_wait, .handle = 2000, .site = where);
-	PUT(&b, 31, 1, cpu_out, .processor = 0, .preempted = 0);
-	PUT(&b, 32, 2, cpu_in, .processor = 1);
+	uint32_t where = main_joins(&b, 2000, 1);
 	PUT(&b, 33, 2, thread_begin, .token = 1, .handle = 2000, .site = site(&b, "longer"));
 	PUT(&b, 34, 3, cpu_in, .processor = 0);
 	PUT(&b, 35, 3, thread_begin, .token = 2, .handle = 2001, .site = site(&b, "shorter"));

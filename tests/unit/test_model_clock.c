@@ -128,7 +128,7 @@ static size_t edit_of(
 	size_t nr = 0;
 	for (uint32_t s = 0; s < graph_nr_states(model_graph(b->model)); s++) {
 		const struct model_state *st = model_state(b->model, s);
-		if (clock ? !strcmp(st->name, MODEL_DEADLINE_TEXT) : st->kind == MODEL_STATE_run) {
+		if (clock ? st->cause == MODEL_CAUSE_sleep_deadline : st->kind == MODEL_STATE_run) {
 			assert_true(nr < max);
 			edit[nr++] = (struct graph_edit){GRAPH_EDIT_SCALE_STATE, s, factor, 0};
 		}

@@ -372,6 +372,8 @@ static void gaps_are_counted(void **state)
 	const struct model_unseen *kind = model_unseen_kinds(b.model, &nr);
 	assert_int_equal(nr, 1);
 	assert_string_equal(model_state(b.model, kind->state)->name, "asleep, not seen in what");
+	assert_int_equal(model_state(b.model, kind->state)->cause, MODEL_CAUSE_asleep_unseen);
+	assert_int_equal(model_state(b.model, kind->state)->kind, MODEL_STATE_blocked);
 	assert_string_equal(model_actor(b.model, kind->longest_actor)->name, "a");
 	assert_int_equal(kind->nr, 1);
 	assert_int_equal(kind->total_ns, 300);

@@ -90,7 +90,7 @@ static void late_sender(void **state)
 	send(&j, 400, 402, 1, 0, 7, 4);
 	end_job(&j, 2, 500, 501);
 	/* rank 1's end is last, and it waited for nobody: its path is its own */
-	assert_float_equal(on_path(&j.b, "waiting for message"), 0, 1e-6);
+	assert_float_equal(on_path(&j.b, "waiting for a message"), 0, 1e-6);
 	assert_float_equal(unexplained(&j.b), 0, 1e-6);
 	finish(&j.b);
 }
@@ -108,7 +108,7 @@ static void ping_pong(void **state)
 	end_job(&j, 2, 800, 801);
 	/* rank 1 to 400, 10 on the way, rank 0 from 410 to 700, 20 on the way, rank 1 */
 	assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 30, 1e-6);
-	assert_float_equal(on_path(&j.b, "waiting for message"), 0, 1e-6);
+	assert_float_equal(on_path(&j.b, "waiting for a message"), 0, 1e-6);
 	assert_float_equal(unexplained(&j.b), 0, 1e-6);
 	finish(&j.b);
 }
@@ -217,12 +217,42 @@ static void collectives(void **state)
 	}
 }
 
-static bool has_state(struct bench *b, const char *name)
+/* There is one of that name, and it has that cause. */
+static bool has_state(struct bench *b, const char *name, enum model_cause cause)
 {
 	for (uint32_t i = 0; i < graph_nr_states(model_graph(b->model)); i++)
 		if (!strcmp(model_state(b->model, i)->name, name))
-			return true;
+			return model_state(b->model, i)->cause == cause;
 	return false;
+}
+
+/* What each wait is about: the rank and the function, and what is not known is left out. */
+static void states_say_for_whom(void **state)
+{
+	(void)state;
+	struct job j;
+	begin_job(&j, RANKS);
+	PUT(&j.b, 100, j.stream[0], mpi_send, .object = j.world, .site = j.fast, .peer = 2,
+		.tag = 7, .n = 4, .op = TRACE_MPI_Ssend);
+	receive(&j, 150, 300, 1, -1, 7, 2, 7);
+	send(&j, 200, 202, 2, 1, 7, 4);
+	receive(&j, 400, 410, 2, 0, 7, 0, 7);
+	PUT(&j.b, 410, j.stream[0], mpi_done, .peer = -1, .tag = -1);
+	PUT(&j.b, 410, j.stream[0], mpi_return, .op = TRACE_MPI_Ssend, .site = j.fast);
+	collective(&j, 500, 710, 0, TRACE_MPI_Barrier, -1);
+	collective(&j, 700, 710, 1, TRACE_MPI_Barrier, -1);
+	collective(&j, 600, 710, 2, TRACE_MPI_Barrier, -1);
+	for (unsigned i = 0; i < RANKS; i++)
+		PUT(&j.b, 800 + i, j.stream[i], process_end, .status = 0);
+	analyse(&j.b);
+	assert_true(has_state(
+		&j.b, "waiting for rank 2 to receive (MPI_Ssend)", MODEL_CAUSE_mpi_receiver));
+	assert_true(has_state(&j.b, "waiting for messages (MPI_Recv)", MODEL_CAUSE_mpi_messages));
+	assert_true(has_state(&j.b, "waiting at MPI_Barrier of MPI_COMM_WORLD for rank 1",
+		MODEL_CAUSE_mpi_meeting));
+	assert_true(has_state(&j.b, "in MPI_Recv", MODEL_CAUSE_mpi_call));
+	assert_true(has_state(&j.b, "communication in MPI_COMM_WORLD", MODEL_CAUSE_communication));
+	finish(&j.b);
 }
 
 /* Of several requests it was the last to come that was waited for. */
@@ -250,7 +280,8 @@ static void waits_for_the_last_request(void **state)
 	PUT(&j.b, 600, j.stream[0], process_end, .status = 0);
 	analyse(&j.b);
 	conserved(&j.b, 600);
-	assert_true(has_state(&j.b, "waiting for message from rank 1 (MPI_Waitall)"));
+	assert_true(has_state(
+		&j.b, "waiting for a message from rank 1 (MPI_Waitall)", MODEL_CAUSE_mpi_message));
 	assert_float_equal(on_path(&j.b, "communication in MPI_COMM_WORLD"), 10, 1e-6);
 	assert_float_equal(unexplained(&j.b), 0, 1e-6);
 	finish(&j.b);
@@ -265,6 +296,7 @@ int main(void)
 		cmocka_unit_test(wildcard),
 		cmocka_unit_test(late_receiver),
 		cmocka_unit_test(collectives),
+		cmocka_unit_test(states_say_for_whom),
 		cmocka_unit_test(waits_for_the_last_request),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

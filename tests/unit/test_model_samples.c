@@ -41,6 +41,34 @@ static void run_workers(struct bench *b, const unsigned first[2], const unsigned
 	end(b, 900);
 }
 
+/* No function has half of the samples, two together have: both name it, and are what it is about. */
+static void two_functions_name_a_state(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	uint32_t worker = site(&b, "worker");
+	spawn(&b, 1, worker);
+	sampled(&b, 100, 2, site(&b, "match"), 40);
+	sampled(&b, 200, 2, site(&b, "emit"), 30);
+	sampled(&b, 300, 2, site(&b, "read"), 20);
+	sampled(&b, 350, 2, site(&b, "sort"), 20);
+	PUT(&b, 400, 2, thread_end);
+	end(&b, 900);
+	assert_true(is_named(&b, "running match and emit"));
+	unsigned nr = 0;
+	for (uint32_t i = 0; i < graph_nr_states(model_graph(b.model)); i++) {
+		const struct model_state *st = model_state(b.model, i);
+		if (st->cause != MODEL_CAUSE_run_functions)
+			continue;
+		uint32_t other = model_state_argument(st, MODEL_ARGUMENT_other_function);
+		assert_string_equal(model_text(b.model, other), "emit");
+		nr++;
+	}
+	assert_int_equal(nr, 1);
+	finish(&b);
+}
+
 /* One does a bit more of this, the other of that: one name. */
 static void equal_threads_have_equal_names(void **state)
 {
@@ -317,6 +345,7 @@ static void what_is_not_sampled_is_the_kernels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_functions_name_a_state),
 		cmocka_unit_test(equal_threads_have_equal_names),
 		cmocka_unit_test(other_data_is_no_other_work),
 		cmocka_unit_test(few_samples_say_what_does_not_run),

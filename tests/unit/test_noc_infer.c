@@ -634,7 +634,6 @@ static void test_allocation_failures_in_windows(void **state)
 	struct noc_infer_result result;
 	struct noc_runs runs;
 	struct files f;
-	enum base_status s = BASE_ERR_NOMEM;
 	(void)state;
 	noc_gen_config_init(&c);
 	c.packets = 1500;
@@ -646,12 +645,8 @@ static void test_allocation_failures_in_windows(void **state)
 	noc_stream_options_init(&o);
 	o.infer.nr_threads = 1;
 	o.window_packets = o.context_packets = 1000;
-	for (uint64_t nth = 1; s != BASE_OK; nth++) {
-		base_alloc_fail_nth(nth);
-		s = noc_infer_files(f.input, STREAM_RUNS, &o, f.path[STREAM_RUNS], &result, NULL);
-		base_alloc_fail_nth(0);
-		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
-	}
+	SWEEP_ALLOCATIONS(
+		1, noc_infer_files(f.input, STREAM_RUNS, &o, f.path[STREAM_RUNS], &result, NULL));
 	noc_runs_fini(&runs);
 	noc_pdg_free(g);
 	remove_files(&f);

@@ -529,14 +529,8 @@ static enum base_status one_pass(const char *path)
 static void test_allocation_failures(void **state)
 {
 	char *path = temporary_path();
-	enum base_status s = BASE_ERR_NOMEM;
 	(void)state;
-	for (uint64_t nth = 1; s != BASE_OK; nth++) {
-		base_alloc_fail_nth(nth);
-		s = one_pass(path);
-		base_alloc_fail_nth(0);
-		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
-	}
+	SWEEP_ALLOCATIONS(1, one_pass(path));
 	unlink(path);
 	free(path);
 }

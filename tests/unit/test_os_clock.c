@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_clock.c - ticks and the kernel's raw clock come out on one time line. */
+/* test_os_clock.c - ticks and the kernel's raw clock come out on one time line. */
 #include "os/clock.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_peer.c - the kernel knows who is connected to whom; beside real sockets. */
+/* test_os_peer.c - the kernel knows who is connected to whom; beside real sockets. */
 #include "os/peer.h"
 #include "test.h"
 

@@ -451,16 +451,13 @@ static void test_without_memory(void **state)
 	for (uint64_t n = 1; n < 4000; n++) {
 		struct platform_result *r = NULL;
 		struct base_err err = {0};
-		base_alloc_fail_nth(n);
-		enum base_status s = platform_run(c, trace_path, &r, &err);
-		base_alloc_fail_nth(0);
+		enum base_status s = WITHOUT_NTH(n, platform_run(c, trace_path, &r, &err));
 		if (s == BASE_OK) { /* there are no more allocations */
 			platform_result_free(r);
 			platform_config_free(c);
 			assert_true(n > 20);
 			return;
 		}
-		assert_int_equal(s, BASE_ERR_NOMEM);
 		assert_null(r);
 		assert_true(err.nr_causes > 0);
 	}

@@ -6,6 +6,7 @@
 #include "system/perf_own.h"
 
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 enum { CODE = 0x400000, RECORDS_MAX = 1000, PID = FIXTURE_GONE_PID };
@@ -88,6 +89,29 @@ static void test_parse_sample(void **state)
 	assert_int_equal(r.event.nr_frames, 2); /* the instruction itself is no caller */
 	assert_int_equal(r.event.frame[0], 0x402000);
 	assert_int_equal(r.event.frame[1], 0x403000);
+	assert_int_equal(r.user.stack_bytes, 0);
+	/* registers and a piece of the stack */
+	size_t without = b.size;
+	add_u64(&b, PERF_SAMPLE_REGS_ABI_64);
+	for (uint64_t i = 0; i < 9; i++)
+		add_u64(&b, 100 + i);
+	add_u64(&b, 16);
+	add_u64(&b, 0xaaaa);
+	add_u64(&b, 0xbbbb);
+	add_u64(&b, 8); /* of which so many were there */
+	assert_int_equal(parse(&b, &r), b.size);
+	assert_int_equal(r.event.nr_frames, 2);
+	assert_int_equal(r.user.rbx, 100);
+	assert_int_equal(r.user.rsp, 102);
+	assert_int_equal(r.user.rip, 103);
+	assert_int_equal(r.user.r15, 108);
+	assert_int_equal(r.user.stack_bytes, 8);
+	assert_memory_equal(r.user.stack, b.at + b.size - 24, 8);
+	uint64_t too_many = 24; /* bytes that are not there */
+	memcpy(b.at + without + 80, &too_many, sizeof too_many);
+	assert_int_equal(system_perf_parse(b.at, b.size, &r), b.size);
+	assert_int_equal(r.event.nr_frames, 2);
+	assert_int_equal(r.user.stack_bytes, 0);
 	/* a number of frames that is not there */
 	uint64_t lie = 1ull << 61;
 	memcpy(b.at + sizeof(struct perf_event_header) + 32, &lie, sizeof lie);
@@ -606,9 +630,114 @@ static void test_ended_threads_do_not_wait(void **state)
 	fixture_close(&f);
 }
 
+/* ---- callers of samples ---------------------------------------------------------------------- */
+
+enum { STACK = 0x7000 };
+
+static uint32_t unwound(struct fixture *f, uint64_t rip, const uint64_t *stack, size_t nr_words,
+	uint64_t frame[static RECORD_FRAMES_MAX], uint32_t nr)
+{
+	struct record_user_state u = {.rip = rip,
+		.rsp = STACK,
+		.rbp = STACK + 8,
+		.stack = (const uint8_t *)stack,
+		.stack_bytes = nr_words * sizeof *stack};
+	return record_converter_unwind(&f->converter, PID, &u, frame, nr);
+}
+
+/* Of code that is not described: by its frame pointers, then as the kernel goes on. */
+static void test_callers_by_frame_pointer(void **state)
+{
+	struct fixture f;
+	uint64_t frame[RECORD_FRAMES_MAX];
+	const uint64_t stack[] = {0, STACK + 24, 0x401000, STACK + 5000, 0x402000},
+		       whole[] = {0, STACK + 24, 0x401000, STACK + 40, 0, 0, 0},
+		       kernels[] = {0x401000, 0x402000, 0x403000, 0x404000};
+	(void)state;
+	fixture_open(&f);
+	memcpy(frame, kernels, sizeof kernels);
+	assert_int_equal(unwound(&f, CODE, stack, BASE_COUNT(stack), frame, 4), 4);
+	assert_memory_equal(frame, kernels, sizeof kernels);
+	/* all of it was found here: what else the kernel found is not of it */
+	memcpy(frame, kernels, sizeof kernels);
+	assert_int_equal(unwound(&f, CODE, whole, BASE_COUNT(whole), frame, 4), 1);
+	assert_int_equal(frame[0], 0x401000);
+	/* it found others: ours count */
+	memcpy(frame, kernels + 2, 2 * sizeof *kernels);
+	assert_int_equal(unwound(&f, CODE, stack, BASE_COUNT(stack), frame, 2), 2);
+	assert_int_equal(frame[0], 0x401000);
+	assert_int_equal(frame[1], 0x402000);
+	/* nothing was found, or kept */
+	memcpy(frame, kernels, sizeof kernels);
+	assert_int_equal(unwound(&f, CODE, stack, 1, frame, 3), 3);
+	assert_int_equal(unwound(&f, CODE, stack, 0, frame, 3), 3);
+	assert_memory_equal(frame, kernels, 3 * sizeof *kernels);
+	fixture_finish(&f);
+	fixture_close(&f);
+}
+
+/* The mapping that this program's own code is in; its path is kept in `line`. */
+static struct record_map_event own_map(uint64_t address, char line[static 4096])
+{
+	struct record_map_event m = {0};
+	FILE *maps = fopen("/proc/self/maps", "r");
+	assert_non_null(maps);
+	while (fgets(line, 4096, maps) &&
+		(sscanf(line, "%lx-%lx %*s %lx", &m.start, &m.end, &m.file_offset) != 3 ||
+			address < m.start || address >= m.end))
+		continue;
+	fclose(maps);
+	m.path = strchr(line, '/');
+	assert_non_null(m.path);
+	m.path_bytes = strcspn(m.path, "\n");
+	return m;
+}
+
+/* At the first instruction of a function, whose caller is on top, whatever the frame pointer is.
+ * Returns how many callers are found, the second time. */
+static uint32_t callers_by_description(uint64_t fail_at)
+{
+	struct fixture f;
+	uint64_t frame[RECORD_FRAMES_MAX] = {0};
+	uint64_t here = (uintptr_t)test_callers_by_frame_pointer;
+	const uint64_t stack[] = {0x401000, 0, 0};
+	char line[4096];
+	uint32_t nr = 0;
+	fixture_open(&f);
+	const struct record_map_event map = own_map(here, line);
+	const struct record_event mapped = {
+		.time_ns = 1, .kind = RECORD_EVENT_map, .pid = PID, .tid = PID};
+	record_converter_event(&f.converter, &mapped, &map, NULL);
+	for (int i = 0; i < 2; i++) { /* it remembers the rule, and that there is none */
+		base_alloc_fail_nth(i ? 0 : fail_at);
+		nr = unwound(&f, here, stack, BASE_COUNT(stack), frame, 0);
+	}
+	base_alloc_fail_nth(0);
+	assert_true(!nr || frame[0] == 0x401000);
+	fixture_finish(&f);
+	fixture_close(&f);
+	return nr;
+}
+
+static void test_callers_by_description(void **state)
+{
+	uint64_t n = 1;
+	(void)state;
+#ifdef __x86_64__
+	assert_int_equal(callers_by_description(0), 1);
+	while (!callers_by_description(n)) /* without memory: none, and no harm */
+		n++;
+	assert_true(n > 1);
+#else
+	assert_int_equal(callers_by_description(n), 0);
+#endif
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_callers_by_frame_pointer),
+		cmocka_unit_test(test_callers_by_description),
 		cmocka_unit_test(test_parse_sample),
 		cmocka_unit_test(test_parse_others),
 		cmocka_unit_test(test_merges_by_time),

@@ -150,10 +150,7 @@ static void groups_are_folded(void **state)
 	struct bench b;
 	start(&b);
 	uint32_t p = process(&b, "prog"), work = site(&b, "work"), from = site(&b, "main");
-	for (unsigned i = 0; i < 9; i++)
-		stream(&b, p);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(&b, p, 9);
 	for (unsigned i = 0; i < 8; i++) {
 		PUT(&b, 10 + i, 1, thread_create, .token = 1 + i, .site = from);
 		PUT(&b, 10 + i, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i,

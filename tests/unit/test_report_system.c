@@ -35,6 +35,34 @@ static void slept_since_before(void **state)
 	finish(&b);
 }
 
+/* A timer wakes the program, and each time another one has its processor for longer than it runs:
+ * what they have in common is the finding, and who they are. */
+static void processors_that_others_had(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b, "");
+	uint32_t program = thread(&b, "program"), cc1 = thread(&b, "cc1"), ld = thread(&b, "ld");
+	uint32_t timer = context(&b, TRACE_CONTEXT_timer, 0, "local timer");
+	IN(&b, 0, program, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		uint32_t other = i == 1 ? ld : cc1;
+		uint64_t at = 1000 * i;
+		SLEEPS(&b, at + 100, program, 0);
+		IN(&b, at + 100, other, 0);
+		WAKES(&b, at + 200, timer, program);
+		YIELDS(&b, at + 1000, other, 0);
+		IN(&b, at + 1000, program, 0);
+	}
+	SLEEPS(&b, 3100, program, 0);
+	bench_read(&b);
+	struct report *r = build(&b);
+	assert_non_null(strstr(r->finding, "waiting for a processor"));
+	assert_non_null(strstr(r->finding, "cc1 had it for 52 %, ld for 26 %"));
+	report_free(r);
+	finish(&b);
+}
+
 /* Switches alone do not show who sent; a full recording in which nobody is seen says that. */
 static void nobody_at_the_other_end(void **state)
 {
@@ -69,6 +97,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slept_since_before),
+		cmocka_unit_test(processors_that_others_had),
 		cmocka_unit_test(nobody_at_the_other_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,10 +131,7 @@ static void one_processor_for_many(void **state)
 	start(&b);
 	uint32_t p = process(&b, "program-with-a-long-name"), from = site(&b, "main");
 	uint32_t work = site(&b, "work_that_has_quite_a_long_name_as_well");
-	for (unsigned i = 0; i <= THREADS; i++)
-		stream(&b, p);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(&b, p, THREADS + 1);
 	for (unsigned i = 0; i < THREADS; i++) {
 		PUT(&b, 1, 1, thread_create, .token = 1 + i, .site = from);
 		PUT(&b, 1, 2 + i, thread_begin, .token = 1 + i, .handle = 2000 + i, .site = work);
@@ -183,10 +180,7 @@ static void sleeper(struct bench *b, uint64_t until)
 {
 	start(b);
 	uint32_t p = process(b, "prog"), poll = site(b, "poll_flag"), from = site(b, "main");
-	stream(b, p);
-	stream(b, p);
-	PUT(b, 0, 1, process_begin, .token = 0);
-	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(b, p, 2);
 	PUT(b, 10, 1, thread_create, .token = 1, .site = from);
 	PUT(b, 15, 2, thread_begin, .token = 1, .handle = 2000, .site = poll);
 	PUT(b, 10000, 1, sleep_begin, .duration_ns = 80000000, .site = from);
@@ -233,10 +227,7 @@ static void unexplained_waits_ranked(void **state)
 	start(&b);
 	uint32_t p = process(&b, "prog"), work = site(&b, "work"), idle = site(&b, "idle");
 	uint32_t from = site(&b, "main");
-	for (unsigned i = 0; i < 3; i++)
-		stream(&b, p);
-	PUT(&b, 0, 1, process_begin, .token = 0);
-	PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+	begin_threads(&b, p, 3);
 	PUT(&b, 1, 1, thread_create, .token = 1, .site = from);
 	PUT(&b, 2, 2, thread_begin, .token = 1, .handle = 2000, .site = work);
 	PUT(&b, 2, 1, thread_create, .token = 2, .site = from);
@@ -421,15 +412,8 @@ static void out_of_memory(void **state)
 {
 	(void)state;
 	struct bench b;
-	enum base_status s = BASE_ERR_NOMEM;
 	taking_turns(&b);
-	for (uint64_t n = 1; s != BASE_OK && n < 20000; n++) {
-		base_alloc_fail_nth(n);
-		s = all_three(&b);
-		base_alloc_fail_nth(0);
-		assert_true(s == BASE_OK || s == BASE_ERR_NOMEM);
-	}
-	assert_int_equal(s, BASE_OK);
+	SWEEP_ALLOCATIONS(1, all_three(&b));
 	finish(&b);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_session.c - whole recordings of small programs: exit statuses, refusals, signals, a
+/* test_session.c - whole recordings of small programs: exit statuses, refusals, signals, a
  * full disk, what is left behind. */
 #include "session/doctor.h"
 #include "base/installed.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_record_keep.c - laws of recovery: wherever a recorder is cut off, its trace and the ring
+ * test_session_keep.c - laws of recovery: wherever a recorder is cut off, its trace and the ring
  * together say what an uncut recording of the same program says, each record once.
  */
 #include "session/keep.h"

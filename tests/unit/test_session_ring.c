@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_ring.c - known answers: what the words of a ring become in the trace. */
+/* test_session_ring.c - known answers: what the words of a ring become in the trace. */
 #include "session/ring.h"
 #include "record_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_room.c - how large the recorder's buffer may be, and what quota a
+/* test_session_room.c - how large the recorder's buffer may be, and what quota a
  * program has: machine and control groups. */
 #include "session/room.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_spin_loop.c - what is said of a loop's code, against what the processor does. */
+/* test_spin_loop.c - what is said of a loop's code, against what the processor does. */
 #include "spin/loop.h"
 
 #include "base/base.h"

@@ -482,12 +482,10 @@ static void test_no_memory(void **state)
 /* Without names a function is called by where it starts, wherever in it one asks. */
 static void test_stripped(void **state)
 {
-	char path[] = "/tmp/longpole-strip-XXXXXX", command[200], expect[64];
+	char path[TEMPORARY_PATH], command[200], expect[64];
 	struct symbol_found found;
 	(void)state;
-	int fd = mkstemp(path);
-	assert_true(fd >= 0);
-	close(fd);
+	temporary_file(path, NULL, 0);
 	snprintf(command, sizeof command,
 		"strip --strip-all -R .gnu_debuglink -o %s /proc/%d/exe 2>/dev/null", path,
 		(int)getpid());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_system.c - the kernel's slots: read, put in order, merged; with fake slots. */
+/* test_system.c - the kernel's slots: read, put in order, merged; with fake slots. */
 #include "system/format.h"
 #include "system/kernel_names.h"
 #include "system/order.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_record_system_convert.c - the kernel's events to records: whose they are, and what is
+/* test_system_convert.c - the kernel's events to records: whose they are, and what is
  * missing. */
 #include "record_fixture.h"
 #include "session/ring.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct bench {
-	char path[64];
+	char path[TEMPORARY_PATH];
 	uint64_t tick_ns; /* unit of the times that are put */
 	struct trace_writer *w;
 	uint32_t nr_strings, nr_sites, nr_objects, nr_streams, nr_processes;
@@ -26,12 +26,8 @@ struct bench {
 
 static inline void bench_open(struct bench *b, uint64_t tick_ns, const struct trace_info *info)
 {
-	*b = (struct bench){.path = "/tmp/longpole-test-XXXXXX",
-		.tick_ns = tick_ns,
-		.options = {.size = sizeof b->options}};
-	int fd = mkstemp(b->path);
-	assert_true(fd >= 0);
-	close(fd);
+	*b = (struct bench){.tick_ns = tick_ns, .options = {.size = sizeof b->options}};
+	temporary_file(b->path, NULL, 0);
 	assert_int_equal(trace_writer_open(b->path, info, &b->w, &b->err), BASE_OK);
 }
 
@@ -67,6 +63,16 @@ static inline uint32_t stream(struct bench *b, uint32_t of)
 	uint32_t id = ++b->nr_streams;
 	PUT(b, 0, 0, stream, .stream = id, .process = of, .tid = 100 + id);
 	return id;
+}
+
+/* So many threads of a process, as streams 1, 2, ...; the first one is its main thread: it begins
+ * at 0. */
+static inline void begin_threads(struct bench *b, uint32_t process, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		stream(b, process);
+	PUT(b, 0, 1, process_begin, .token = 0);
+	PUT(b, 0, 1, thread_begin, .token = 0, .handle = 1000);
 }
 
 static inline uint32_t site(struct bench *b, const char *function)

@@ -118,7 +118,7 @@ function PageMap({ lines, bytes }: { lines: Row[]; bytes: number }) {
   }
   const pages = [...of].sort((x, y) => (x[0] < y[0] ? -1 : 1)).slice(0, 48), most = Math.max(1, ...pages.flatMap((p) => p[1])), w = Math.max(6, Math.min(12, 700 / per));
   return <><h3>Where on their pages</h3>
-    <div class="scroll" tabIndex={0} role="region" aria-label="page map"><svg class="heat" width={per * w + 150} height={pages.length * 14 + 4} role="img" aria-label="pages whose lines move; the table beneath has the lines">
+    <div class="scroll" tabIndex={0} role="region" aria-label="page map"><svg class="heat" viewBox={`0 0 ${per * w + 150} ${pages.length * 14 + 4}`} style={{ width: '100%', maxWidth: `${per * w + 150}px` }} role="img" aria-label="pages whose lines move; the table beneath has the lines">
       {pages.map(([p, v], i) => <><text x="0" y={i * 14 + 11}>{`0x${(p * page).toString(16)}`}</text>
         {v.map((m, k) => <rect class={step(m / most)} x={146 + k * w} y={i * 14} width={w - 1} height="12"><title>{`0x${(p * page + BigInt(k * bytes)).toString(16)}: ${count(m)} misses`}</title></rect>)}</>)}
     </svg></div><Steps of={`of ${count(most)} misses by sharing; a row a page of 4 KiB, a square a line; of the ${lines.length} lines that move most`} /></>;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // flame.tsx - three trees of time: the critical path's, waiting's, the processors'.
 import { useMemo, useState } from 'preact/hooks';
-import { T, doc, ns, pct } from './data';
+import { T, brief, colorName, doc, ns, pct } from './data';
 import { pathSums, search, selected, sums } from './select';
 import { Absent, Scope } from './panels';
+import { Bar, Table } from './table';
 
-type Node = { name: string; ns: number; kids: Map<string, Node>; up?: Node };
-const node = (name: string, up?: Node): Node => ({ name, ns: 0, kids: new Map(), up });
+type Node = { name: string; ns: number; own: number; kids: Map<string, Node>; up?: Node };
+const node = (name: string, up?: Node): Node => ({ name, ns: 0, own: 0, kids: new Map(), up });
 const kid = (n: Node, name: string) => n.kids.get(name) ?? (n.kids.set(name, node(name, n)), n.kids.get(name)!);
-const add = (n: Node | undefined, v: number) => { for (; n; n = n.up) n.ns += v; };
+const add = (n: Node | undefined, v: number) => { if (n) n.own += v; for (; n; n = n.up) n.ns += v; };
 
 function recorded(which: string): Node {
   const f = doc.flame!, root = node('all'), at: Node[] = [root];
@@ -29,7 +30,25 @@ function selectedTree(which: string): Node {
   else s?.lane.forEach((m, i) => m.forEach((v, k) => T!.states[k].waits === (which === 'wait') && put(i, k, v)));
   return root;
 }
-const hue = (s: string) => { let h = 0; for (const c of s) h = (h * 31 + c.charCodeAt(0)) >>> 0; return h % 5; };
+// A state's colour, as in the timeline; what is in it has the same one. What a call path waits for is in brackets.
+const colours = new Map<string, string>();
+T?.states.forEach((s, i) => { if (!colours.has(s.name)) colours.set(s.name, colorName(i).slice(2)); });
+const colourOf = (n: Node, above: string) => colours.get(n.name) ?? (/^\[(wait|sleep|blocked)/.test(n.name) ? (n.name.startsWith('[sleep') ? 'k-sleep' : 'k-wait') : above);
+// Each name once a call path: how long it was there, or what it called.
+type Sum = { name: string; ns: number; own: number };
+function inclusive(root: Node): Sum[] {
+  const by = new Map<string, Sum>(), open = new Set<string>();
+  const visit = (n: Node) => {
+    const fresh = !open.has(n.name), s = by.get(n.name) ?? { name: n.name, ns: 0, own: 0 };
+    by.set(n.name, s);
+    s.own += n.own;
+    if (fresh) { s.ns += n.ns; open.add(n.name); }
+    n.kids.forEach(visit);
+    if (fresh) open.delete(n.name);
+  };
+  root.kids.forEach(visit);
+  return [...by.values()].sort((a, b) => b.ns - a.ns);
+}
 
 export function Flame() {
   const [which, setWhich] = useState('path'), [path, setPath] = useState<string[]>([]);
@@ -38,19 +57,22 @@ export function Flame() {
   if (!root) return <Absent of="flame" what="flame graph" />;
   let top = root;
   for (const p of path) top = top.kids.get(p) ?? top;
-  const out: { n: Node; x: number; w: number; d: number }[] = [], q = search.value.toLowerCase();
+  const out: { n: Node; x: number; w: number; d: number; c: string }[] = [], q = search.value.toLowerCase();
   let depth = 0;
-  const walk = (n: Node, x: number, w: number, d: number) => {
+  const walk = (n: Node, x: number, w: number, d: number, above: string) => {
+    const c = colourOf(n, above);
     if (w < 0.0012 || d > 40) return;
-    out.push({ n, x, w, d });
+    out.push({ n, x, w, d, c });
     depth = Math.max(depth, d);
     for (const k of [...n.kids.values()].sort((a, b) => b.ns - a.ns)) {
       const kw = (w * k.ns) / n.ns;
-      walk(k, x, kw, d + 1);
+      walk(k, x, kw, d + 1, c);
       x += kw;
     }
   };
-  if (top.ns > 0) walk(top, 0, 1, 0);
+  let above = '';
+  for (let k: Node | undefined = top; k && !above; k = k.up) above = colourOf(k, '');
+  if (top.ns > 0) walk(top, 0, 1, 0, above);
   const to = (n: Node) => { const p: string[] = []; for (let k: Node | undefined = n; k?.up; k = k.up) p.unshift(k.name); setPath(p); };
   return (
     <>
@@ -62,16 +84,18 @@ export function Flame() {
       {out.length ? (
         <div class="flame" role="group" aria-label={`flame graph by ${which}`}>
           <svg width="100%" height={(depth + 1) * 20} role="img" aria-label={`flame graph weighted by ${which}`}>
-            {out.map(({ n, x, w, d }) => (
-              <svg x={`${x * 100}%`} y={d * 20} width={`${w * 100}%`} height="19" class={`f f${hue(n.name)} ${q && n.name.toLowerCase().includes(q) ? 'hit' : ''} ${q && !n.name.toLowerCase().includes(q) ? 'dim' : ''}`} onClick={() => to(n)}>
+            {out.map(({ n, x, w, d, c }) => (
+              <svg x={`${x * 100}%`} y={d * 20} width={`${w * 100}%`} height="19" class={`f ${c || 'plain'} ${q && n.name.toLowerCase().includes(q) ? 'hit' : ''} ${q && !n.name.toLowerCase().includes(q) ? 'dim' : ''}`} onClick={() => to(n)}>
                 <title>{`${n.name}\n${ns(n.ns)}, ${pct(n.ns / root.ns)} of all`}</title>
                 <rect width="100%" height="19" />
-                {w > 0.02 && <text x="4" y="14">{n.name}</text>}
+                {w > 0.02 && <text x="4" y="14">{brief(n.name)}</text>}
               </svg>
             ))}
           </svg>
         </div>
       ) : <p class="absent">{which === 'wait' ? 'Nobody waited.' : 'Nothing was seen of it.'}</p>}
+      {top.ns > 0 && <details><summary>As a table: each with what it calls, and alone</summary><Table name={`flame graph by ${which}, as a table`} rows={inclusive(top)} columns={[['what', (r) => r.name], ['with what it calls', (r) => r.ns, (r) => ns(r.ns)],
+        ['share', (r) => r.ns, (r) => <>{pct(r.ns / top.ns)} <Bar of={r.ns / top.ns} /></>], ['alone', (r) => r.own, (r) => ns(r.own)]]} /></details>}
       {doc.flame!.cut > 0 && <p class="more">Some deep call paths are cut: there were too many.</p>}
     </>
   );

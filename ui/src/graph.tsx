@@ -34,6 +34,14 @@ function inSelection(g: Row): Map<number, string> | null {
 }
 const LEAST = 0.002; // of the path: what it passes for less is left out when only its way is asked for
 type Part = 'nodes' | 'path';
+// All that is drawn, lines too, which the layout's own size leaves out: x, y, w, h.
+function frame(d: Dagre, nodes: Row[], edges: Row[]) {
+  const boxes = nodes.map((n) => d.node(`${n.node}`) as any), ends = edges.flatMap((e, i) => (d.edge({ v: `${e.from}`, w: `${e.to}`, name: `${i}` })?.points ?? []) as any[]);
+  const all = (k: 'x' | 'y', size: string) => [...boxes.flatMap((b) => [b[k] - b[size] / 2, b[k] + b[size] / 2]), ...ends.map((p) => p[k])];
+  const xs = all('x', 'width'), ys = all('y', 'height'), x = Math.min(...xs) - 12, y = Math.min(...ys) - 12;
+  return nodes.length ? { x, y, w: Math.max(...xs) + 12 - x, h: Math.max(...ys) + 12 - y } : { x: 0, y: 0, w: 100, h: 40 };
+}
+const LEAST_SCALE = 0.62; // smaller, its texts are not read: then it is moved in its frame
 function Drawing({ g, part }: { g: Row; part: Part }) {
   const laid = useMemo(() => {
     const d = new Dagre({ multigraph: true });
@@ -45,13 +53,13 @@ function Drawing({ g, part }: { g: Row; part: Part }) {
     for (const n of nodes) d.setNode(`${n.node}`, { width: Math.max(150, 30 + Math.max(...lines(n).map((t) => t.length)) * 6.7), height: 24 + 15 * lines(n).length });
     edges.forEach((e, i) => d.setEdge(`${e.from}`, `${e.to}`, {}, `${i}`));
     layout(d);
-    return { nodes, edges, d, w: d.graph().width ?? 100, h: d.graph().height ?? 100 };
+    return { nodes, edges, d, ...frame(d, nodes, edges) };
   }, [g, part]);
   const { nodes, edges, d } = laid, on = chosen(g), here = inSelection(g), most = Math.max(1, ...edges.map((e) => e.path_ns)), q = search.value.toLowerCase();
   const dim = (n: Row) => (on && !on.has(n.node)) || (q && !title(n).toLowerCase().includes(q));
   return (
     <div class="graph" tabIndex={0} role="region" aria-label="graph; the table beneath has the same">
-      <svg width={laid.w} height={laid.h} viewBox={`0 0 ${laid.w} ${laid.h}`} role="img" aria-label="graph of who waits on whom">
+      <svg style={{ width: '100%', maxWidth: `${laid.w}px`, minWidth: `${laid.w * LEAST_SCALE}px` }} viewBox={`${laid.x} ${laid.y} ${laid.w} ${laid.h}`} role="img" aria-label="graph of who waits on whom">
         {edges.map((e, i) => {
           const p = d.edge({ v: `${e.from}`, w: `${e.to}`, name: `${i}` })?.points;
           return p && (

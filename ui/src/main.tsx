@@ -2,14 +2,15 @@
 // main.tsx - the page: its panels, its keys. Without it the static part of the page stays.
 import { signal } from '@preact/signals';
 import { Component, render, type ComponentChild } from 'preact';
-import { PALETTE, T, count, doc, forgetColors, ns } from './data';
+import { PALETTE, T, at, brief, count, doc, forgetColors, ns } from './data';
 import { Deadlock, Noc, Memory, Network, isNetwork } from './extras';
 import { Flame } from './flame';
 import { GraphPanel } from './graph';
 import { Answer, Connections, Locks, Quality, Queues, Scope, Selection, Threads, WhatIf } from './panels';
-import { clear, connection, lanes, panel, range, search, selected, startHash, view, whole } from './select';
+import { clear, connection, lanes, nrIdle, panel, range, rows, search, selected, startHash, unfolded, view, whole } from './select';
 import { loadBins } from './tiles';
-import { Timeline, first, forgetPatterns, go, pan, scrollLanes, shown as rowsShown, swatch, tip, zoom } from './timeline';
+import { Source } from './source';
+import { Timeline, first, go, pan, scrollLanes, shown as rowsShown, swatch, tip, zoom } from './timeline';
 
 const rest = signal(false);
 const KEYS: [string, string][] = [['W S', 'zoom in, out'], ['A D, ← →', 'move'], ['↑ ↓', 'other threads'], ['drag', 'measure: selects that time'], ['Shift + drag', 'move'], ['Ctrl + wheel', 'zoom'],
@@ -25,7 +26,7 @@ function Legend() {
     sleep: 'sleeping', io: 'in the kernel', start: 'starting', elsewhere: 'serving others', annotated: 'other states', device: 'device at work' };
   return (
     <ul class="legend">
-      {[...own].sort((a, b) => a[0] - b[0]).map(([, i]) => <li><i class={swatch(i)} /> {T!.states[i].name}</li>)}
+      {[...own].sort((a, b) => a[0] - b[0]).map(([, i]) => <li><i class={swatch(i)} /> <span title={T!.states[i].name}>{brief(T!.states[i].name, 50)}</span></li>)}
       {[...kinds].map(([k, i]) => <li><i class={`sw ${T!.states[i].waits ? 'wait' : ''} k-${k}`} /> {text[k] ?? k}</li>)}
       <li><i class="sw path-key" /> critical path</li>
     </ul>
@@ -39,13 +40,14 @@ function TimelinePanel() {
       <div class="row">
         {b('+', () => zoom(0.5), 'zoom in')}{b('−', () => zoom(2), 'zoom out')}{b('←', () => pan(-0.3), 'move left')}{b('→', () => pan(0.3), 'move right')}
         {b('all', () => go([0, whole]), 'all: the whole run')}{range.value && b('zoom to selection', () => go(range.value!), 'zoom to selection')}
-        {T.lanes.length > rowsShown() && <>{b('↑', () => scrollLanes(-5), 'lanes further up')}{b('↓', () => scrollLanes(5), 'lanes further down')}<span class="now">lanes {first.value + 1}–{Math.min(first.value + rowsShown(), T.lanes.length)} of {T.lanes.length}{T.lanes_left_out ? `; ${count(T.lanes_left_out)} that did less are left out` : ''}</span></>}
-        <span class="now span" aria-live="off">{ns(view.value[1] - view.value[0])} at {ns(view.value[0])}</span>
+        {nrIdle > 0 && <button aria-expanded={unfolded.value} onClick={() => (unfolded.value = !unfolded.value)}>{unfolded.value ? 'fold' : 'show'} {nrIdle} idle threads</button>}
+        {rows.value.length > rowsShown() && <>{b('↑', () => scrollLanes(-5), 'lanes further up')}{b('↓', () => scrollLanes(5), 'lanes further down')}<span class="now">lanes {first.value + 1}–{Math.min(first.value + rowsShown(), rows.value.length)} of {rows.value.length}{T.lanes_left_out ? `; ${count(T.lanes_left_out)} that did less are left out` : ''}</span></>}
+        <span class="now span" aria-live="off">{ns(view.value[1] - view.value[0])} at {ns(at(view.value[0]))}</span>
       </div>
       <Timeline />
       <Legend />
       {lanes.value && T.queues.length > 0 && <Scope>Queues beneath the lanes are of all threads.</Scope>}
-      <Selection />
+      <Selection of="timeline" />
       <h3>Threads</h3>
       <Threads />
     </>
@@ -59,7 +61,7 @@ class Safe extends Component<{ children: ComponentChild }> {
 }
 type Panel = [string, string, () => ComponentChild, boolean?];
 const PANELS: Panel[] = [['answer', 'Answer', () => <Answer />], ['timeline', 'Timeline', () => <TimelinePanel />], ['whatif', 'What-if', () => <WhatIf />], ['locks', 'Locks', () => <Locks />],
-  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['memory', 'Memory', () => <Memory />, !doc.attached.ciat], ['network', 'Network', () => <Network />, !isNetwork()], ['noc', 'On-chip network', () => <Noc />, !doc.attached['noc-sim']], ['deadlock', 'Deadlock', () => <Deadlock />, !doc.attached.deadlock], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
+  ['queues', 'Queues', () => <Queues />], ['graph', 'Graph', () => <GraphPanel />], ['flame', 'Flame', () => <Flame />], ['source', 'Source', () => <Source />], ['memory', 'Memory', () => <Memory />, !doc.attached.ciat], ['network', 'Network', () => <Network />, !isNetwork()], ['noc', 'On-chip network', () => <Noc />, !doc.attached['noc-sim']], ['deadlock', 'Deadlock', () => <Deadlock />, !doc.attached.deadlock], ['connections', 'Connections', () => <Connections />, !doc.connections], ['quality', 'Data quality', () => <Quality />]];
 const shown = PANELS.filter((p) => !p[3]);
 const show = (id: string) => { panel.value = id; rest.value = true; requestAnimationFrame(() => document.getElementById(id)?.scrollIntoView({ block: 'start' })); };
 
@@ -68,7 +70,7 @@ function Chips() {
   const chip = (text: string, f: () => void) => <button class="chip" onClick={f} title="select everything again">{text} ×</button>;
   return (
     <span class="chips" aria-live="polite">
-      {range.value && chip(`${ns(range.value[1] - range.value[0])} from ${ns(range.value[0])}`, () => { range.value = null; connection.value = null; })}
+      {range.value && chip(`${ns(range.value[1] - range.value[0])} from ${ns(at(range.value[0]))}`, () => { range.value = null; connection.value = null; })}
       {lanes.value && T && chip(lanes.value.size === 1 ? T.lanes[[...lanes.value][0]].name : `${lanes.value.size} threads`, () => { lanes.value = null; connection.value = null; })}
       {connection.value !== null && chip(`connection ${connection.value}`, clear)}
     </span>
@@ -126,7 +128,7 @@ function key(e: KeyboardEvent) {
 }
 
 startHash();
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { forgetColors(); forgetPatterns(); });
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { forgetColors(); });
 addEventListener('keydown', key);
 render(<App />, document.getElementById('app')!);
 document.documentElement.classList.add('live');

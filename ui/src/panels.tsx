@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // panels.tsx - answer, threads, what-if, locks, queues, connections, data quality.
 import { useMemo, useState } from 'preact/hooks';
-import { T, count, doc, ns, pct, times, type Row } from './data';
+import { T, at, brief, count, doc, ns, pct, times, type Row } from './data';
 import { Plot } from './plot';
 import { chooseConnection, connection, lanes, pathSums, range, search, selected, stateSums, sums, toggleLane, waitsOf } from './select';
 import { Bar, Table } from './table';
@@ -13,7 +13,7 @@ const within = () => (sums.value?.within ? `, within ${ns(sums.value.within)}` :
 export const Scope = ({ children }: { children: string }) => (selected.value ? <p class="scope">{children}</p> : null);
 const total = (m: Map<number, number>) => [...m.values()].reduce((a, b) => a + b, 0);
 
-export function Selection() {
+export function Selection({ of }: { of: string }) {
   const path = sums.value?.path;
   if (!selected.value || !path) return null;
   const all = total(path), state = (r: [number, number]) => T!.steps[r[0]][1], who = (r: [number, number]) => T!.lanes[T!.steps[r[0]][0]]?.name ?? 'others';
@@ -21,9 +21,9 @@ export function Selection() {
   return (
     <div class="box">
       <h3>In the selection</h3>
-      <p>The critical path is {ns(all)} long there{within()}{lanes.value ? `, in ${lanes.value.size} thread${lanes.value.size > 1 ? 's' : ''}` : ''}.{connection.value !== null ? ' A connection is selected as its time and the threads that served it, whatever else they did then.' : ''}</p>
-      {rows.length > 0 && <Table name="the path in the selection" limit={8} rows={rows} columns={[
-        ['state', (r) => T!.states[state(r)].name, (r) => <><i class={swatch(state(r))} /> {T!.states[state(r)].name}</>], ['who', who],
+      <p>The critical path is {ns(all)} long there{within()}{lanes.value ? `, in ${lanes.value.size} thread${lanes.value.size > 1 ? 's' : ''}` : ''}.{connection.value !== null ? ' A connection is selected as its time and the threads that served it, whatever else they did then.' : ''}{range.value && <> The same in a terminal: <code>longpole report --from={at(range.value[0]).toFixed(0)}ns --to={at(range.value[1]).toFixed(0)}ns {doc.name}</code></>}</p>
+      {rows.length > 0 && <Table name={`the path in the selection, ${of}`} limit={8} rows={rows} columns={[
+        ['state', (r) => T!.states[state(r)].name, (r) => <span title={T!.states[state(r)].name}><i class={swatch(state(r))} /> {brief(T!.states[state(r)].name)}</span>], ['who', who],
         ['where', (r) => T!.states[state(r)].where], ['on the path', (r) => r[1], (r) => ns(r[1])], ['share', (r) => r[1], (r) => <>{pct(r[1] / all)} <Bar of={r[1] / all} /></>]]} />}
     </div>
   );
@@ -45,12 +45,12 @@ export function Answer() {
     <>
       <p class="finding">{a.finding} <span class="sure">({a.certainty})</span></p>
       <Scope>The sentence above, the predicted gains and what to be careful about are of the whole run; the path is of the selection.</Scope>
-      <Selection />
+      <Selection of="answer" />
       <h3>What a fix would buy</h3>
       <Table name="predicted gains" limit={6} rows={fixes} columns={[
         ['if it took less', (o) => o[0].state], ['of the path', (o) => o[0].share, (o) => <>{pct(o[0].share)} <Bar of={o[0].share} /></>],
         ...[10, 25, 50, 100].map((p) => [p === 100 ? 'gone' : `−${p} %`, (o: Row[]) => o.find((x) => x.reduction_percent === p)?.predicted_speedup ?? 0,
-          (o: Row[]) => gain(o.find((x) => x.reduction_percent === p))] as any),
+          (o: Row[]) => gain(o.find((x) => x.reduction_percent === p)), { 10: 9, 25: 8, 50: 1, 100: 2 }[p]] as any),
         ['helps until', (o) => o[0].helps_until_percent, (o) => (o[0].helps_until_percent >= 100 ? 'all of it' : `${o[0].helps_until_exact ? '' : 'at least '}${o[0].helps_until_percent < 1 ? '<1' : `−${o[0].helps_until_percent.toFixed(0)}`} %`)],
         ['then it is', (o) => o[0].next_bottleneck]]} />
       <p class="more">Predicted, as longpole whatif does, from replays of the run or the longest path with less of that state. Small: the interval{doc.whatif?.replayed ? ` (replay repeats the run itself within ${pct(Math.abs(doc.whatif.replay_error))})` : ''}.</p>
@@ -108,7 +108,7 @@ function together(chosen: [Row, number][], whole: number): [number, number] {
 const span = (a: string, b: string) => (a === b ? a : `${a} to ${b}`);
 
 export function WhatIf() {
-  const w = doc.whatif, [at, setAt] = useState<[number, Record<number, number>]>([0, { 0: 50 }]), [last, less] = at;
+  const w = doc.whatif, [at_, setAt] = useState<[number, Record<number, number>]>([0, { 0: 50 }]), [last, less] = at_;
   const s = w?.states[last], pieces: Row[] = s?.pieces ?? [], r = (less[last] ?? 0) / 100;
   const curve = useMemo(() => {
     if (!s) return { x: [], y: [] };
@@ -130,7 +130,7 @@ export function WhatIf() {
         <div>
           {w.states.map((x: Row, i: number) => has(x.state) && (
             <label class={`slider ${i === last ? 'on' : ''}`}>
-              <span>{x.state} <small>{pct(x.path_ns / w.length_ns)} of the path{less[i] ? `, ${less[i]} % less` : ''}</small></span>
+              <span title={x.state}>{brief(x.state)} <small>{pct(x.path_ns / w.length_ns)} of the path{less[i] ? `, ${less[i]} % less` : ''}</small></span>
               <input type="range" min="0" max="100" value={less[i] ?? 0} aria-label={`less of ${x.state}, per cent`} onInput={(e) => setAt([i, { ...less, [i]: Number(e.currentTarget.value) }])} />
             </label>
           ))}
@@ -139,9 +139,9 @@ export function WhatIf() {
         <div>
           <p class="finding" aria-live="polite">{chosen.length > 1
             ? <>{chosen.length} changes together: {span(gain(high), gain(low))}, {span(ns(low), ns(high))} instead of {ns(w.length_ns)} <span class="sure">({chosen.every(([x]: [Row, number]) => x.pieces[0].exact) ? '' : 'about; '}bounds of the longest path, from what each change does alone)</span></>
-            : <>{less[last] ?? 0} % less of “{s.state}”: {gain(best)}, {ns(best)} instead of {ns(w.length_ns)} <span class="sure">({gain(high) === gain(low) ? '' : `${span(gain(high), gain(low))}; `}longest path {gain(now)}{piece.exact ? '' : ' at least'})</span></>}</p>
+            : <>{less[last] ?? 0} % less of “{brief(s.state)}”: {gain(best)}, {ns(best)} instead of {ns(w.length_ns)} <span class="sure">({gain(high) === gain(low) ? '' : `${span(gain(high), gain(low))}; `}longest path {gain(now)}{piece.exact ? '' : ' at least'})</span></>}</p>
           <Plot label={`run time against less of ${s.state}`} x={curve.x} y={curve.y} mark={less[last] ?? 0} xLabel={`per cent less of “${s.state.length > 40 ? `${s.state.slice(0, 39)}…` : s.state}”`} xText={(v) => `${+v.toFixed(1)} %`} yText={ns}
-            series={[{ label: 'longest path', color: '--s0' }, { label: 'predicted', color: '--s4', points: true }]} />
+            series={[{ label: 'longest path', color: '--s0' }, { label: 'predicted', color: '--accent', points: true }]} />
           <p class="more">The curve is of one change alone. {pieces.filter((p) => p.exact).length} of its {pieces.length} pieces are exact, the others chords (the path is at most that long).{stuck ? ' Where replay got stuck, what is predicted is the path’s.' : ''} {chosen.length > 1 ? 'What they are together:' : 'The same, in a terminal:'} <code>longpole whatif {doc.name} {edits.map((e: string) => `scale ${e}`).join(' ')}</code></p>
         </div>
       </div>
@@ -189,7 +189,7 @@ export function Locks() {
         quantile('hold p50', 'hold_distribution', 'p50_ns'), quantile('hold p99', 'hold_distribution', 'p99_ns'), quantile('wait p50', 'wait_distribution', 'p50_ns'),
         quantile('wait p99', 'wait_distribution', 'p99_ns'), ['convoys', (r: Row) => r.convoys ?? 0], ['threads', (r: Row) => r.threads]]} />
       {l.locks.slice(0, 5).map((k: Row) => k.sites?.length > 0 && has(k.lock) && (
-        <details><summary>Where {k.lock} is taken</summary>
+        <details><summary>Where {brief(k.lock)} is taken</summary>
           <Table name={`sites of ${k.lock}`} rows={k.sites} columns={[['where', (r: Row) => r.where], ['taken', (r: Row) => r.acquisitions, (r: Row) => count(r.acquisitions)],
             ['had to wait', (r: Row) => r.contended, (r: Row) => count(r.contended)], ['held', (r: Row) => r.held_ns ?? 0, (r: Row) => ns(r.held_ns ?? 0)]]} /></details>
       ))}
@@ -197,10 +197,13 @@ export function Locks() {
   );
 }
 
+const waited = (q: Row): number => q.wait_for_data_ns + q.wait_for_space_ns;
 export function Queues() {
-  const h = doc.histograms?.queues ?? [], [which, choose] = useState(0), first = (i: number) => Object.keys(h[i]?.histograms ?? {}).find((k) => h[i].histograms[k].buckets.length) ?? 'wait_data';
-  const [what, setWhat] = useState(() => first(0)), setWhich = (i: number) => { choose(i); if (!h[i].histograms[what]?.buckets.length) setWhat(first(i)); };
-  const rows: Row[] = doc.queues?.queues ?? [];
+  const rows: Row[] = [...(doc.queues?.queues ?? [])].sort((a, b) => waited(b) - waited(a)), h = doc.histograms?.queues ?? [];
+  const [which, choose] = useState(() => Math.max(0, h.findIndex((x: Row) => x.queue === rows[0]?.queue)));
+  // Waiting times are what a queue is opened for; where nobody waited, what there is.
+  const first = (i: number) => ['wait_data', 'wait_space', ...Object.keys(h[i]?.histograms ?? {})].find((k) => h[i]?.histograms[k]?.buckets.length) ?? 'wait_data';
+  const [what, setWhat] = useState(() => first(which)), setWhich = (i: number) => { choose(i); if (!h[i].histograms[what]?.buckets.length) setWhat(first(i)); };
   const one = h[which], d = one?.histograms[what];
   const plot = useMemo(() => {
     if (!d?.buckets.length) return null;
@@ -228,12 +231,12 @@ export function Queues() {
     <>
       <Scope>{`${MARKED} are of the whole run.`}</Scope>
       <Table name="queues" rows={here.rows.filter((r) => has(r.queue))} limit={10} click={(r) => { const i = h.findIndex((x: Row) => x.queue === r.queue); if (i >= 0) setWhich(i); }} chosen={(r) => r.queue === one?.queue} columns={[
-        ['queue', (r) => r.queue, (r) => `${r.queue}${r.members > 1 ? ` ×${count(r.members)}` : ''}`], ['type', (r) => (r.type === 'nothing' ? '' : r.type)], ['waits for units', (r) => r.waits_for_data, (r) => count(r.waits_for_data)], ['waited for units', (r) => r.wait_for_data_ns, (r) => ns(r.wait_for_data_ns)],
+        ['queue', (r) => r.queue, (r) => `${r.queue}${r.members > 1 ? ` ×${count(r.members)}` : ''}`], ['type', (r) => (r.type === 'nothing' ? '' : r.type), undefined, 8], ['waited', waited, (r) => ns(waited(r))], ['waits for units', (r) => r.waits_for_data, (r) => count(r.waits_for_data)],
         ['waited for room', (r) => r.wait_for_space_ns, (r) => ns(r.wait_for_space_ns)], ...here.columns, ['units in', (r) => r.enqueued_units, (r) => count(r.enqueued_units)],
         ['most in one', (r) => r.max_units, (r) => count(r.max_units)], ['mean, of all', (r) => r.mean_units, (r) => r.mean_units.toFixed(2)]]} />
       {one && <>
         <div class="row">
-          <label>Queue <select value={which} onChange={(e) => setWhich(Number(e.currentTarget.value))}>{h.map((x: Row, i: number) => <option value={i}>{x.queue}</option>)}</select></label>
+          <label>Queue <select value={which} onChange={(e) => setWhich(Number(e.currentTarget.value))}>{h.map((x: Row, i: number) => <option value={i}>{brief(x.queue, 70)}</option>)}</select></label>
           <label>Histogram of <select value={what} onChange={(e) => setWhat(e.currentTarget.value)}>{Object.entries<Row>(one.histograms).map(([k, v]) => <option value={k}>{v.text}</option>)}</select></label>
         </div>
         <Scope>The histogram is of the whole run; units that came and went are of the selected time, of all threads.</Scope>
@@ -241,7 +244,7 @@ export function Queues() {
           <div>{plot ? <Plot label={`histogram of ${d.text} of ${one.queue}`} x={plot.x} y={plot.y} log={plot.log} xLabel={d.text} xText={plot.isNs ? ns : count} yText={plot.countNs ? ns : count} counts={!plot.countNs}
             series={[{ label: 'count', color: '--s0', steps: true, fill: true }]} /> : <p class="absent">None of these in this queue.</p>}</div>
           <div>{rate && rate.x.length > 1 && <Plot label={`units a slot of ${one.queue}`} x={rate.x} y={rate.y} xLabel="time" xText={ns} yText={count} counts
-            series={[{ label: 'came', color: '--s0', steps: true }, { label: 'went', color: '--s4', steps: true, dash: [5, 3] }]} />}</div>
+            series={[{ label: 'came', color: '--s0', steps: true }, { label: 'went', color: '--accent', steps: true, dash: [5, 3] }]} />}</div>
         </div>
       </>}
     </>
@@ -257,7 +260,7 @@ export function Connections() {
     : all.filter((x) => (!r || (x.start_ns - T!.start_ns < r[1] && x.end_ns - T!.start_ns > r[0])) && (!served || served.has(x.connection)));
   return <><Scope>{`${connection.value !== null ? 'All connections' : `${count(here.length)} of ${count(all.length)} connections have a part in the selection`}; numbers are of each connection's whole path.`}</Scope>
     <Table name="connections" rows={here} click={(r: Row) => chooseConnection(connection.value === r.connection ? null : r.connection)} chosen={(r: Row) => connection.value === r.connection} columns={[
-    ['connection', (r: Row) => r.connection], ['path', (r: Row) => r.path_ns, (r: Row) => ns(r.path_ns)], ['from', (r: Row) => r.start_ns, (r: Row) => ns(r.start_ns - (T?.start_ns ?? 0))],
+    ['connection', (r: Row) => r.connection], ['path', (r: Row) => r.path_ns, (r: Row) => ns(r.path_ns)], ['from', (r: Row) => r.start_ns, (r: Row) => ns(r.start_ns)],
     ['threads', (r: Row) => r.actors ?? 0], ['most of it', (r: Row) => r.states?.[0]?.state ?? '', (r: Row) => (r.states?.[0] ? `${pct(r.states[0].share)} ${r.states[0].state}` : '')]]} /></>;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// select.ts - what is looked at: one selection for all panels, in the address. Times are ns since the timeline's start.
+// select.ts - what is looked at: one selection for all panels, in the address. Times are ns since the timeline's start, in the
+// address since the recording's.
 import { computed, effect, signal } from '@preact/signals';
-import { doc, T } from './data';
+import { at, doc, T } from './data';
 import { bins, decoded, find, walk, type Tile } from './tiles';
 
 export const whole = T ? T.end_ns - T.start_ns : 1;
@@ -14,9 +15,10 @@ export const panel = signal('answer');
 export const search = signal('');
 
 const numbers = (s: string | null, sep: string) => (s ? s.split(sep).map(Number).filter(Number.isFinite) : []);
+// Times in the address are the recording's, as --from and --to have them.
 const ordered = (s: string | null): Range | null => {
-  const [a, b] = numbers(s, '-');
-  return T && a >= 0 && b > a ? [Math.min(a, whole - 1), Math.min(b, whole)] : null;
+  const [a, b] = numbers(s, '-').map((t) => t - (T?.start_ns ?? 0));
+  return T && b > 0 && b > a ? [Math.min(Math.max(a, 0), whole - 1), Math.min(b, whole)] : null;
 };
 export function readHash() {
   const p = new URLSearchParams(location.hash.slice(1));
@@ -29,11 +31,12 @@ export function readHash() {
   search.value = p.get('q') ?? '';
   panel.value = p.get('p') ?? 'answer';
 }
+const span = (r: Range) => r.map((t) => Math.round(at(t))).join('-');
 const text = computed(() => {
   const p: string[] = [], r = range.value, v = view.value, add = (k: string, x: string) => p.push(`${k}=${x}`);
   if (panel.value !== 'answer') add('p', panel.value);
-  if (r) add('t', `${Math.round(r[0])}-${Math.round(r[1])}`);
-  if (v[0] > 0 || v[1] < whole) add('v', `${Math.round(v[0])}-${Math.round(v[1])}`);
+  if (r) add('t', span(r));
+  if (v[0] > 0 || v[1] < whole) add('v', span(v));
   if (lanes.value) add('threads', [...lanes.value].sort((a, b) => a - b).join(','));
   if (connection.value !== null) add('connection', `${connection.value}`);
   if (search.value) add('q', encodeURIComponent(search.value));
@@ -54,6 +57,19 @@ export function startHash() {
   });
   addEventListener('popstate', readHash);
 }
+// A row of the timeline: a lane, or all threads that hardly did a thing. `unfolded`: each of those has a row, too.
+export type Row = { name: string; lanes: number[]; folded: boolean };
+export const unfolded = signal(false);
+const IDLE_ACTIVE = 0.02, IDLE_PATH = 0.001, IDLE_LEAST = 3; // share of its time, of the path; threads that are worth folding
+const idle = T ? T.lanes.flatMap((l, i) => (l.active_ns < IDLE_ACTIVE * (l.end_ns - l.begin_ns) && l.path_ns < IDLE_PATH * T!.path_ns ? [i] : [])) : [];
+export const nrIdle = idle.length >= IDLE_LEAST ? idle.length : 0;
+export const rows = computed<Row[]>(() => {
+  const one = (i: number): Row => ({ name: T!.lanes[i].name, lanes: [i], folded: false });
+  const fold = new Set(nrIdle && !unfolded.value ? idle.filter((i) => !lanes.value?.has(i)) : []);
+  const out = (T?.lanes ?? []).flatMap((_, i) => (fold.has(i) ? [] : [one(i)]));
+  if (fold.size) out.push({ name: `▸ ${fold.size} idle threads`, lanes: [...fold], folded: true });
+  return out;
+});
 export function clear() {
   range.value = lanes.value = connection.value = null;
 }
@@ -95,23 +111,36 @@ function slices(a: number, b: number, all: Map<number, number>[]): boolean {
     });
   return true;
 }
+const begin = (k: number) => Math.floor((whole * k) / T!.bins);
+const within = (t: number) => Math.floor((t * T!.bins) / whole);
+// Whether every slice around a moment is here, so that a selection may begin or end at it.
+function sliced(t: number) {
+  let leaf = true;
+  return walk(t, t + 1, 0, (x) => (leaf &&= x.leaf)) && leaf;
+}
+// A range that can be counted to the nanosecond: an end without slices around it moves to the nearest bin's.
+export function snapped([a, b]: Range): Range {
+  const near = (t: number) => [0, 1].map((d) => begin(Math.min(within(t) + d, T!.bins))).sort((p, q) => Math.abs(p - t) - Math.abs(q - t))[0];
+  const x = Math.floor(a), y = Math.ceil(b), from = sliced(x) ? x : near(x), to = sliced(y) ? y : near(y);
+  return to > from ? [from, to] : [begin(within(x)), begin(within(x) + 1)];
+}
 export const sums = computed<Sums | null>(() => {
   const all = bins.value, [a, b] = range.value ?? [0, whole];
   if (!all || !T) return null;
   void decoded.value;
-  const out = all.map(() => new Map<number, number>()), n = T.bins, begin = (k: number) => Math.floor((whole * k) / n);
-  let within = 0, k = Math.max(0, Math.floor((a * n) / whole) - 1);
+  const out = all.map(() => new Map<number, number>()), n = T.bins;
+  let off = 0, k = Math.max(0, Math.floor((a * n) / whole) - 1);
   for (; k < n && begin(k) < b; k++) {
     const x = Math.max(a, begin(k)), y = Math.min(b, begin(k + 1)), width = begin(k + 1) - begin(k);
     if (x >= y) continue;
     const cut = y - x < width;
     if (cut && slices(x, y, out)) continue;
-    if (cut) within += Math.min(y - x, width - (y - x));
+    if (cut) off += Math.min(y - x, width - (y - x));
     out.forEach((m, l) => { for (const [v, t] of all[l][k]) put(m, v, (t * (y - x)) / width); });
   }
   const path = out.pop()!;
   for (const s of path.keys()) if (!isLane(T.steps[s][0])) path.delete(s);
-  return { lane: out.map((m, i) => (isLane(i) ? m : new Map())), path, within, ns: b - a };
+  return { lane: out.map((m, i) => (isLane(i) ? m : new Map())), path, within: off, ns: b - a };
 });
 // Per state, over the selected lanes.
 export const stateSums = computed(() => {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// timeline.tsx - lanes, the critical path through them, queues beneath; on one canvas.
+// timeline.tsx - the critical path, then lanes, then queues; on one canvas. Running is a bar, waiting a flat line.
 import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { T, color, colorName, count, exact, ns } from './data';
-import { decoded, find, spanNs, walk, type Tile } from './tiles';
-import { connection, isLane, lanes, range, search, toggleLane, view, whole, type Range } from './select';
+import { T, at, brief, color, colorName, count, exact, ns } from './data';
+import { decoded, find, spanNs, walk, type Tile, type Track } from './tiles';
+import { connection, isLane, lanes, range, rows, search, snapped, toggleLane, unfolded, view, whole, type Row, type Range } from './select';
 
-const ROW = 22, BAR = 15, TOP = 46, QUEUE = 34, LEFT = () => Math.min(230, Math.max(110, width * 0.2));
+const ROW = 22, BAR = 15, FLAT = 5, PATH = 38, PATH_BAR = 20, AXIS = 46, TOP = AXIS + PATH, QUEUE = 34, LEFT = () => Math.min(230, Math.max(110, width * 0.2));
 let width = 900;
 export const tip = signal<{ x: number; y: number; text: string[] } | null>(null);
-export const first = signal(0); // lane at the top
+export const first = signal(0); // row at the top
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 // ---- moving about
@@ -39,30 +39,10 @@ export function pan(share: number, now?: boolean) {
   const v = aim(), d = (v[1] - v[0]) * share;
   go([v[0] + d, v[1] + d], now);
 }
-export const scrollLanes = (by: number) => (first.value = Math.min(Math.max(first.value + by, 0), Math.max(T!.lanes.length - shown(), 0)));
-export const shown = () => Math.min(T!.lanes.length, Math.max(6, Math.floor((innerHeight * 0.62 - TOP) / ROW)));
+export const scrollLanes = (by: number) => (first.value = Math.min(Math.max(first.value + by, 0), Math.max(rows.value.length - shown(), 0)));
+export const shown = () => Math.min(rows.value.length, Math.max(6, Math.floor((innerHeight * 0.62 - TOP) / ROW)));
 
 // ---- drawing
-const patterns = new Map<string, CanvasPattern>();
-export const forgetPatterns = () => patterns.clear();
-function hatch(g: CanvasRenderingContext2D, name: string): CanvasPattern {
-  let p = patterns.get(name);
-  if (!p) {
-    const c = document.createElement('canvas'), k = c.getContext('2d')!;
-    c.width = c.height = 6;
-    k.fillStyle = color('--hatch');
-    k.fillRect(0, 0, 6, 6);
-    k.strokeStyle = color(name);
-    k.lineWidth = 1.7;
-    for (const d of [-6, 0, 6]) {
-      k.moveTo(d - 1, name.endsWith('runnable') ? -1 : 7);
-      k.lineTo(d + 7, name.endsWith('runnable') ? 7 : -1);
-    }
-    k.stroke();
-    patterns.set(name, (p = g.createPattern(c, 'repeat')!));
-  }
-  return p;
-}
 export const swatch = (i: number) => `sw ${T!.states[i].waits ? 'wait' : ''} ${colorName(i).slice(2)}`;
 
 function ticks(a: number, b: number, px: number): number[] {
@@ -73,7 +53,7 @@ function ticks(a: number, b: number, px: number): number[] {
 }
 // Times along the axis, all in one unit, with as many digits as tell them apart.
 function label(t: number, d: number) {
-  const [u, s] = whole >= 1e9 ? ['s', 1e9] : whole >= 1e6 ? ['ms', 1e6] : whole >= 1e3 ? ['µs', 1e3] : ['ns', 1];
+  const [u, s] = at(whole) >= 1e9 ? ['s', 1e9] : at(whole) >= 1e6 ? ['ms', 1e6] : at(whole) >= 1e3 ? ['µs', 1e3] : ['ns', 1];
   return `${(t / (s as number)).toFixed(Math.max(0, Math.ceil(Math.log10((s as number) / d) - 1e-9)))} ${u}`;
 }
 const cut = (g: CanvasRenderingContext2D, s: string, w: number) => {
@@ -83,52 +63,97 @@ const cut = (g: CanvasRenderingContext2D, s: string, w: number) => {
   return `…${s.slice(-n)}`;
 };
 
-function drawLane(g: CanvasRenderingContext2D, t: Tile, lane: number, from: number, to: number, x: (t: number) => number, y: number, find_: string) {
-  const r = t.tracks[lane], own = isLane(lane) ? 1 : 0.3, match = (s: number) => s < 0 || !find_ || T!.states[s].name.toLowerCase().includes(find_);
+// Runs of a track as they are drawn: one a run, or one a pixel where several share it, with what had most of it and its parts.
+type Emit = (x: number, w: number, active: number, activePart: number, waiting: number, waitPart: number) => void;
+function runs(r: Track, from: number, to: number, x: (t: number) => number, split: (i: number) => [number, number], emit: Emit) {
+  const [active, waiting] = [new Map<number, number>(), new Map<number, number>()];
+  let px = NaN;
+  const most = (m: Map<number, number>): [number, number] => {
+    let best = -1, all = 0;
+    for (const [v, w] of m) { if (best < 0 || w > m.get(best)!) best = v; all += w; }
+    m.clear();
+    return [best, Math.min(all, 1)];
+  };
+  const flush = () => { if (active.size || waiting.size) emit(px, 1, ...most(active), ...most(waiting)); };
+  const put = (m: Map<number, number>, v: number, w: number) => w > 0 && m.set(v, (m.get(v) ?? 0) + w);
   for (let i = find(r, from); i < r.a.length && r.from[i] < to; i++) {
-    const q = r.q[i];
-    if (!q) continue;
-    const x0 = x(Math.max(r.from[i], from)), w = Math.max(x(Math.min(r.from[i + 1], to)) - x0, 0.4), hw = (BAR * (q & 15)) / 15, ha = (BAR * (q >> 4)) / 15;
-    if (ha) {
-      g.globalAlpha = match(r.a[i]) ? own : 0.12;
-      g.fillStyle = color(colorName(r.a[i]));
-      g.fillRect(x0, y + BAR - ha, w, ha);
+    if (!r.q[i]) continue;
+    const [a, w] = split(i), x0 = x(Math.max(r.from[i], from)), x1 = x(Math.min(r.from[i + 1], to));
+    const pa = a < 0 ? 0 : w < 0 ? Math.max(r.q[i] >> 4, r.q[i] & 15) / 15 : (r.q[i] >> 4) / 15, pw = w < 0 ? 0 : a < 0 ? Math.max(r.q[i] >> 4, r.q[i] & 15) / 15 : (r.q[i] & 15) / 15;
+    if (x1 - x0 >= 1) {
+      flush();
+      emit(x0, x1 - x0, a, pa, w, pw);
+      continue;
     }
-    if (hw) {
-      g.globalAlpha = match(r.w[i]) ? own : 0.12;
-      g.fillStyle = hatch(g, colorName(r.w[i]));
-      g.fillRect(x0, y + BAR - ha - hw, w, hw);
-    }
+    if (Math.floor(x0) !== px) flush();
+    px = Math.floor(x0);
+    put(active, a, pa * (x1 - x0));
+    put(waiting, w, pw * (x1 - x0));
   }
+  flush();
+}
+const LEAST_PX = 1; // of a bar's height: a little work in much waiting is seen
+const barOf = (part: number, h: number) => (part > 0 ? Math.max(part * h, LEAST_PX) : 0);
+// The waits of a row, then what it did: of several lanes that are folded into one row, the work stays to be seen.
+function drawRow(g: CanvasRenderingContext2D, t: Tile, row: Row, from: number, to: number, x: (t: number) => number, y: number, find_: string) {
+  const match = (s: number) => !find_ || T!.states[s].name.toLowerCase().includes(find_);
+  for (const waits of [true, false])
+    for (const lane of row.lanes) {
+      const r = t.tracks[lane], own = isLane(lane) ? 1 : 0.3;
+      runs(r, from, to, x, (i) => [r.q[i] >> 4 ? r.a[i] : -1, r.q[i] & 15 ? r.w[i] : -1], (x0, w, a, pa, b, pb) => {
+        const state = waits ? b : a, h = waits ? (pb > 0 ? FLAT : 0) : barOf(pa, BAR);
+        if (state < 0 || !h) return;
+        g.globalAlpha = match(state) ? own : 0.12;
+        g.fillStyle = color(colorName(state));
+        g.fillRect(x0, y + BAR - h, w, h);
+      });
+    }
+  g.globalAlpha = 1;
+}
+function drawPathBars(g: CanvasRenderingContext2D, r: Track, from: number, to: number, x: (t: number) => number, bottom: number, bar: number, alpha: (step: number) => number) {
+  const step = (i: number) => (r.a[i] >= 0 && (r.q[i] >> 4) >= (r.q[i] & 15) ? r.a[i] : r.w[i]);
+  const split = (i: number): [number, number] => { const s = step(i); return s < 0 || T!.steps[s][1] < 0 ? [-1, -1] : T!.states[T!.steps[s][1]].waits ? [-1, s] : [s, -1]; };
+  runs(r, from, to, x, split, (x0, w, a, pa, b, pb) => {
+    for (const [s, h] of [[b, pb > 0 ? FLAT : 0], [a, barOf(pa, bar)]]) {
+      if (s < 0 || !h) continue;
+      g.globalAlpha = alpha(s);
+      g.fillStyle = color(colorName(T!.steps[s][1]));
+      g.fillRect(x0, bottom - h, w, h);
+    }
+  });
   g.globalAlpha = 1;
 }
 
-function drawPath(g: CanvasRenderingContext2D, x: (t: number) => number, from: number, to: number, top: number, nr: number, perPx: number) {
-  const p = new Path2D(), n = T!.lanes.length;
-  let last = NaN, open = false, turns = 0;
+// What the path was at most of a run of its track: [lane, state].
+const stepAt = (r: Tile['tracks'][0], i: number) => T!.steps[r.a[i] >= 0 && (r.q[i] >> 4) >= (r.q[i] & 15) ? r.a[i] : r.w[i]] ?? [-1, -1];
+// The path as a lane of its own: bars in the states' colours, and the thread's name where there is room. In the lanes beneath, a line
+// where the path is in them.
+function drawPath(g: CanvasRenderingContext2D, x: (t: number) => number, from: number, to: number, nr: number, perPx: number, find_: string) {
+  const rowOf = new Map(rows.value.flatMap((r, i) => r.lanes.map((l) => [l, i] as const))), names: [number, number, number][] = [];
   walk(from, to, perPx, (t, a, b) => {
-    const r = t.tracks[n];
+    const r = t.tracks[T!.lanes.length], pale = ([lane, state]: [number, number]) => !isLane(lane) || (find_ && !T!.states[state].name.toLowerCase().includes(find_));
+    drawPathBars(g, r, a, b, x, AXIS + PATH_BAR, PATH_BAR, (s) => (pale(T!.steps[s]) ? 0.25 : 1));
     for (let i = find(r, a); i < r.a.length && r.from[i] < b; i++) {
-      if (r.a[i] < 0) { open = false; continue; }
-      const lane = T!.steps[r.a[i]][0], row = Math.min(Math.max(lane - first.value, -0.6), nr - 0.4);
-      if (lane < 0) { open = false; continue; }
-      const y = top + row * ROW + BAR + 3, x0 = x(Math.max(r.from[i], a)), x1 = x(Math.min(r.from[i + 1], b));
-      if (!open) p.moveTo(x0, y);
-      else if (y !== last) { p.lineTo(x0, y); turns++; }
-      p.lineTo(x1, y);
-      last = y;
-      open = true;
+      const [lane, state] = stepAt(r, i), x0 = x(Math.max(r.from[i], a)), x1 = x(Math.min(r.from[i + 1], b)), w = Math.max(x1 - x0, 0.4);
+      if (state < 0) continue;
+      const row = rowOf.get(lane) ?? -1;
+      g.globalAlpha = isLane(lane) ? 1 : 0.25;
+      g.fillStyle = color('--path');
+      if (row >= first.value && row < first.value + nr) g.fillRect(x0, TOP + (row - first.value) * ROW + BAR + 1, w, 2);
+      const last = names[names.length - 1];
+      if (last && last[0] === lane && x0 - last[2] < 1.5) last[2] = x1;
+      else names.push([lane, x0, x1]);
     }
   });
-  g.lineJoin = 'round';
-  const dense = turns * 9 > width - LEFT(); // a turn every few pixels: thinner and pale, that lanes stay to be seen
-  g.globalAlpha = dense ? Math.max(0.3, Math.min(0.8, (width - LEFT()) / (turns * 4))) : 1;
-  for (const [c, w] of [['--paper', dense ? 0.01 : 5], ['--path', dense ? 1 : 2.2]] as const) {
-    g.strokeStyle = color(c);
-    g.lineWidth = w;
-    g.stroke(p);
-  }
   g.globalAlpha = 1;
+  g.save();
+  g.font = `11px ${color('--sans')}`;
+  g.fillStyle = color('--dim');
+  for (const [lane, x0, x1] of names) {
+    const s = T!.lanes[lane]?.name ?? 'others', tail = s.split('/').pop()!, text = [s, tail].find((n) => g.measureText(n).width < x1 - x0 - 6);
+    if (text) g.fillText(text, x0 + 3, AXIS + PATH_BAR + 8);
+  }
+  g.restore();
 }
 
 function drawQueue(g: CanvasRenderingContext2D, k: number, x: (t: number) => number, from: number, to: number, y: number, perPx: number) {
@@ -151,20 +176,14 @@ function drawDetail(g: CanvasRenderingContext2D, x: (t: number) => number, from:
   g.fillStyle = color('--detail');
   for (const key of T!.leaves) {
     const [level, index] = key.split('/').map(Number), a = index * spanNs(level), b = a + spanNs(level);
-    if (b > from && a < to) g.fillRect(x(a), TOP - 6, Math.max(x(b) - x(a), 1), 3);
+    if (b > from && a < to) g.fillRect(x(a), AXIS - 6, Math.max(x(b) - x(a), 1), 3);
   }
 }
 
 function overview(g: CanvasRenderingContext2D, left: number) {
   const px = width - left, x = (t: number) => left + (t / whole) * px;
   walk(0, whole, whole / px, (t, a, b) => {
-    const r = t.tracks[T!.lanes.length];
-    for (let i = find(r, a); i < r.a.length && r.from[i] < b; i++) {
-      const s = r.a[i] < 0 ? -1 : T!.steps[r.a[i]][1];
-      if (s < 0) continue;
-      g.fillStyle = T!.states[s].waits ? hatch(g, colorName(s)) : color(colorName(s));
-      g.fillRect(x(r.from[i]), 3, Math.max(x(r.from[i + 1]) - x(r.from[i]), 0.4), 12);
-    }
+    drawPathBars(g, t.tracks[T!.lanes.length], a, b, x, 15, 12, () => 1);
   });
   const v = view.value;
   g.fillStyle = color('--shade');
@@ -189,13 +208,13 @@ function draw(c: HTMLCanvasElement) {
   const [from, to] = view.value, px = width - left, perPx = (to - from) / px, x = (t: number) => left + (t - from) / perPx;
   g.font = `12px ${color('--sans')}`;
   overview(g, left);
-  const marks = ticks(from, to, px);
+  const marks = ticks(at(from), at(to), px).map((t) => t - at(0));
   g.textBaseline = 'middle';
   for (const t of marks) {
     g.fillStyle = color('--line');
-    g.fillRect(x(t), TOP - 8, 1, height);
+    g.fillRect(x(t), AXIS - 8, 1, height);
     g.fillStyle = color('--dim');
-    const s = label(t, marks.length > 1 ? marks[1] - marks[0] : to - from);
+    const s = label(at(t), marks.length > 1 ? marks[1] - marks[0] : to - from);
     if (x(t) + 4 + g.measureText(s).width < width) g.fillText(s, x(t) + 4, 29);
   }
   g.save();
@@ -205,34 +224,37 @@ function draw(c: HTMLCanvasElement) {
   drawDetail(g, x, from, to);
   const q = search.value.toLowerCase();
   walk(from, to, perPx, (t, a, b) => {
-    for (let i = 0; i < nr; i++) if (first.value + i < T!.lanes.length) drawLane(g, t, first.value + i, a, b, x, TOP + i * ROW, q);
+    for (let i = 0; i < nr && first.value + i < rows.value.length; i++) drawRow(g, t, rows.value[first.value + i], a, b, x, TOP + i * ROW, q);
   });
   const r = range.value;
-  drawPath(g, x, from, to, TOP, nr, perPx);
+  drawPath(g, x, from, to, nr, perPx, q);
   const bottom = TOP + nr * ROW + 4;
   T!.queues.forEach((_, k) => drawQueue(g, k, x, from, to, bottom + k * QUEUE + 4, perPx));
   if (r) {
     g.fillStyle = color('--shade');
-    g.fillRect(left, TOP - 14, x(r[0]) - left, height);
-    g.fillRect(x(r[1]), TOP - 14, width, height);
+    g.fillRect(left, AXIS - 14, x(r[0]) - left, height);
+    g.fillRect(x(r[1]), AXIS - 14, width, height);
     g.strokeStyle = color('--ink');
     g.lineWidth = 1;
-    g.strokeRect(x(r[0]) + 0.5, TOP - 13, Math.max(x(r[1]) - x(r[0]), 1), height - TOP + 12);
-    const s = ns(r[1] - r[0]), w = g.measureText(s).width, at = Math.min(Math.max((x(r[0]) + x(r[1])) / 2, left + w / 2 + 6), width - w / 2 - 6);
+    g.strokeRect(x(r[0]) + 0.5, AXIS - 13, Math.max(x(r[1]) - x(r[0]), 1), height - AXIS + 12);
+    const s = ns(r[1] - r[0]), w = g.measureText(s).width, mid = Math.min(Math.max((x(r[0]) + x(r[1])) / 2, left + w / 2 + 6), width - w / 2 - 6);
     g.fillStyle = color('--ink');
-    g.fillRect(at - w / 2 - 5, TOP - 26, w + 10, 17);
+    g.fillRect(mid - w / 2 - 5, AXIS - 26, w + 10, 17);
     g.fillStyle = color('--paper');
-    g.fillText(s, at - w / 2, TOP - 17);
+    g.fillText(s, mid - w / 2, AXIS - 17);
   }
   g.restore();
-  for (let i = 0; i < nr && first.value + i < T!.lanes.length; i++) {
-    g.fillStyle = color(isLane(first.value + i) ? '--ink' : '--dim');
-    if (lanes.value?.has(first.value + i)) g.fillRect(0, TOP + i * ROW, 3, BAR);
-    g.fillText(cut(g, T!.lanes[first.value + i].name, left - 14), 7, TOP + i * ROW + BAR / 2 + 1);
+  g.fillStyle = color('--ink');
+  g.fillText(cut(g, 'critical path', left - 14), 7, AXIS + PATH_BAR / 2 + 1);
+  for (let i = 0; i < nr && first.value + i < rows.value.length; i++) {
+    const row = rows.value[first.value + i], y = TOP + i * ROW;
+    g.fillStyle = color(row.lanes.some(isLane) ? '--ink' : '--dim');
+    if (row.lanes.some((l) => lanes.value?.has(l))) g.fillRect(0, y, 3, BAR);
+    g.fillText(cut(g, brief(row.name, 60), left - 14), 7, y + BAR / 2 + 1);
   }
   g.fillStyle = color('--dim');
   T!.queues.forEach((k, i) => {
-    g.fillText(cut(g, k.name, left - 14), 7, bottom + i * QUEUE + 10);
+    g.fillText(cut(g, brief(k.name, 60), left - 14), 7, bottom + i * QUEUE + 10);
     g.fillText(`${k.waiters ? 'waiting' : 'units'}, at most ${count(k.greatest)}`, 7, bottom + i * QUEUE + 24);
   });
 }
@@ -240,32 +262,43 @@ function draw(c: HTMLCanvasElement) {
 // ---- what is under the pointer
 function under(c: HTMLCanvasElement, e: MouseEvent) {
   const box = c.getBoundingClientRect(), left = LEFT(), [from, to] = view.value, perPx = (to - from) / (width - left);
-  const y = e.clientY - box.top - TOP, row = Math.floor(y / ROW), px = e.clientX - box.left, nr = shown();
-  return { px, left, perPx, at: from + (px - left) * perPx, y: e.clientY - box.top, lane: y >= 0 && row < nr ? first.value + row : -1,
-    queue: Math.floor((y - nr * ROW - 4) / QUEUE) };
+  const y = e.clientY - box.top - TOP, i = Math.floor(y / ROW), px = e.clientX - box.left, nr = shown();
+  return { px, left, perPx, at: from + (px - left) * perPx, y: e.clientY - box.top, path: y < 0 && y >= -PATH, row: y >= 0 && i < nr ? rows.value[first.value + i] : undefined,
+    queue: y >= nr * ROW + 4 ? T!.queues[Math.floor((y - nr * ROW - 4) / QUEUE)] : undefined };
 }
-function describe(u: ReturnType<typeof under>): string[] {
+type Under = ReturnType<typeof under>;
+function nameOf(u: Under): string[] {
+  if (u.path) return ['critical path', 'the chain of work and waits that makes the run as long as it is'];
+  if (!u.row) return u.queue ? [u.queue.name] : [];
+  if (u.row.folded) return [u.row.name, 'click: each in a row of its own'];
+  const l = T!.lanes[u.row.lanes[0]];
+  return [l.name, `process ${l.pid}, thread ${l.tid}`, 'click: only these threads'];
+}
+const sayState = (s: number, share: string) => [`${share}${T!.states[s].name}`, ...(T!.states[s].where ? [`  ${T!.states[s].where}`] : [])];
+function sayTime(t: Tile, from: number, to: number, a: number) {
+  return t.leaf ? `from ${exact(at(from))}, ${exact(to - from)}` : `in ${ns(t.width)} at ${ns(at(a))}: what most of it was`;
+}
+function describe(u: Under): string[] {
   const out: string[] = [];
-  const isQueue = u.lane < 0 && u.queue >= 0 && u.queue < T!.queues.length;
-  if (u.px < u.left) return u.lane >= 0 && T!.lanes[u.lane] ? [T!.lanes[u.lane].name, `process ${T!.lanes[u.lane].pid}, thread ${T!.lanes[u.lane].tid}`, 'click: only these threads'] : [];
-  if (u.lane < 0 && !isQueue) return [];
+  if (u.px < u.left) return nameOf(u);
   walk(u.at, u.at + 1, u.perPx, (t, a) => {
-    const r = t.tracks[isQueue ? T!.lanes.length + 1 + u.queue : u.lane], i = find(r, a), q = r.q[i];
-    if (isQueue) {
-      out.push(T!.queues[u.queue].name, `${r.a[i] === r.w[i] ? count(r.a[i]) : `${count(r.a[i])} to ${count(r.w[i])}`} ${T!.queues[u.queue].waiters ? 'waiting' : 'units'}`);
-      return;
+    const p = t.tracks[T!.lanes.length], k = find(p, a), [lane, state] = stepAt(p, k);
+    if (u.path && state >= 0) out.push('critical path', ...sayState(state, ''), T!.lanes[lane]?.name ?? 'a thread that has no lane here', sayTime(t, p.from[k], p.from[k + 1], a));
+    if (u.queue) {
+      const r = t.tracks[T!.lanes.length + 1 + T!.queues.indexOf(u.queue)], i = find(r, a);
+      out.push(u.queue.name, `${r.a[i] === r.w[i] ? count(r.a[i]) : `${count(r.a[i])} to ${count(r.w[i])}`} ${u.queue.waiters ? 'waiting' : 'units'}`);
     }
-    out.push(T!.lanes[u.lane].name);
-    for (const [s, part] of [[r.a[i], q >> 4], [r.w[i], q & 15]] as const)
-      if (s >= 0 && part) {
-        const st = T!.states[s];
-        out.push(`${t.leaf ? '' : `about ${Math.round((part * 100) / 15)} %: `}${st.name}`);
-        if (st.where) out.push(`  ${st.where}`);
-      }
-    if (t.leaf) out.push(`from ${exact(r.from[i])}, ${exact(r.from[i + 1] - r.from[i])}`);
-    else out.push(`in ${ns(t.width)} at ${ns(a)}: what most of it was`);
-    const p = t.tracks[T!.lanes.length], k = find(p, a);
-    if (p.a[k] >= 0 && T!.steps[p.a[k]][0] === u.lane) out.push('on the critical path');
+    if (!u.row) return;
+    const busy = u.row.lanes.filter((l) => { const r = t.tracks[l]; return r.q[find(r, a)] >> 4; });
+    if (u.row.folded) out.push(u.row.name, busy.length ? `${busy.length} of them active` : 'none of them active');
+    for (const l of u.row.folded ? busy.slice(0, 3) : u.row.lanes) {
+      const r = t.tracks[l], i = find(r, a), q = r.q[i];
+      out.push(T!.lanes[l].name);
+      for (const [s, part] of [[r.a[i], q >> 4], [r.w[i], q & 15]] as const)
+        if (s >= 0 && part) out.push(...sayState(s, t.leaf ? '' : `about ${Math.round((part * 100) / 15)} %: `));
+      out.push(sayTime(t, r.from[i], r.from[i + 1], a));
+      if (lane === l) out.push('on the critical path');
+    }
   });
   return out;
 }
@@ -274,14 +307,14 @@ export function Timeline() {
   const ref = useRef<HTMLCanvasElement>(null), dirty = useRef(0);
   const again = () => (dirty.current ||= requestAnimationFrame(() => { dirty.current = 0; if (ref.current) draw(ref.current); }));
   useSignalEffect(() => {
-    void [view.value, range.value, lanes.value, decoded.value, first.value, search.value, connection.value];
+    void [view.value, range.value, lanes.value, decoded.value, first.value, rows.value, search.value, connection.value];
     again();
   });
   useEffect(() => {
     const c = ref.current!, o = new ResizeObserver(again), dark = matchMedia('(prefers-color-scheme: dark)');
     o.observe(c);
     dark.addEventListener('change', again);
-    let from: ReturnType<typeof under> | null = null, moved = false, start: Range = [0, 0];
+    let from: Under | null = null, moved = false, start: Range = [0, 0];
     const wheel = (e: WheelEvent) => {
       const u = under(c, e);
       if (e.ctrlKey || e.metaKey) zoom(1.0025 ** e.deltaY, u.at, true);
@@ -307,8 +340,8 @@ export function Timeline() {
       if (!moved || from.px < from.left) return;
       tip.value = null;
       if (from.y < 18) {
-        const d = start[1] - start[0], at = ((u.px - u.left) / (width - u.left)) * whole;
-        go([at - d / 2, at + d / 2], true);
+        const d = start[1] - start[0], mid = ((u.px - u.left) / (width - u.left)) * whole;
+        go([mid - d / 2, mid + d / 2], true);
       } else if (e.shiftKey) {
         const d = (from.px - u.px) * from.perPx;
         go([start[0] + d, start[1] + d], true);
@@ -320,11 +353,15 @@ export function Timeline() {
     };
     const up = (e: PointerEvent) => {
       const u = under(c, e);
-      if (from && !moved && u.px < u.left && u.lane >= 0 && u.lane < T!.lanes.length) toggleLane(u.lane);
+      if (from && !moved && u.px < u.left) {
+        if (u.row?.folded) unfolded.value = true;
+        else if (u.row) toggleLane(u.row.lanes[0]);
+      }
       else if (from && !moved && from.y < 18) {
-        const d = view.value[1] - view.value[0], at = ((u.px - u.left) / (width - u.left)) * whole;
-        go([at - d / 2, at + d / 2]);
+        const d = view.value[1] - view.value[0], mid = ((u.px - u.left) / (width - u.left)) * whole;
+        go([mid - d / 2, mid + d / 2]);
       } else if (from && !moved) range.value = null;
+      else if (from && moved && range.value) range.value = snapped(range.value);
       from = null;
     };
     const twice = (e: MouseEvent) => zoom(0.3, under(c, e).at);

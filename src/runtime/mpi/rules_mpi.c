@@ -131,26 +131,42 @@ static uint64_t mpi_key(const struct mpi_channel *c, uint32_t number)
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-static uint32_t mpi_wait_state(
-	struct model *m, const struct mpi_thread *k, uint32_t peer, bool sends)
-{
-	uint32_t aux = MPI_AUX | k->op << MPI_AUX_OP_SHIFT |
-		       (peer <= MPI_AUX_PEER_MASK ? peer : 0) | (sends ? MPI_AUX_SENDS : 0);
-	return model_make_state(m, MODEL_STATE_wait, NONE,
-		k->object ? model_class_of(m, k->object, 0) : NONE, k->site, aux);
-}
-
 /* Starting and ending MPI is work of other programs', too, and sleeps. */
 static bool mpi_is_environment(const struct mpi_thread *k)
 {
 	return k->op <= TRACE_MPI_Finalize;
 }
 
+static uint32_t mpi_state(
+	struct model *m, const struct mpi_thread *k, enum model_cause cause, uint32_t peer)
+{
+	return model_make_state(m, cause, NONE, k->object ? model_class_of(m, k->object, 0) : NONE,
+		k->site, (peer <= MPI_DETAIL_RANK_MAX ? peer : 0) << MPI_DETAIL_OP_BITS | k->op);
+}
+
+static enum model_cause mpi_wait_cause(uint32_t op, uint32_t peer, bool sends)
+{
+	if (op <= TRACE_MPI_Init_thread)
+		return MODEL_CAUSE_mpi_start;
+	if (op == TRACE_MPI_Finalize && !peer)
+		return MODEL_CAUSE_mpi_end;
+	if (op < TRACE_MPI_Send || op > TRACE_MPI_Testsome)
+		return MODEL_CAUSE_mpi_meeting;
+	if (!peer)
+		return MODEL_CAUSE_mpi_messages;
+	return sends ? MODEL_CAUSE_mpi_receiver : MODEL_CAUSE_mpi_message;
+}
+
+static uint32_t mpi_wait_state(
+	struct model *m, const struct mpi_thread *k, uint32_t peer, bool sends)
+{
+	return mpi_state(m, k, mpi_wait_cause(k->op, peer, sends), peer);
+}
+
 static uint32_t mpi_busy_state(struct model *m, const struct mpi_thread *k)
 {
-	return model_make_state(m, mpi_is_environment(k) ? MODEL_STATE_wait : MODEL_STATE_io, NONE,
-		k->object ? model_class_of(m, k->object, 0) : NONE, k->site,
-		MPI_AUX | k->op << MPI_AUX_OP_SHIFT);
+	return mpi_is_environment(k) ? mpi_wait_state(m, k, 0, false)
+				     : mpi_state(m, k, MODEL_CAUSE_mpi_call, 0);
 }
 
 /* ---- what a request needs -------------------------------------------------------------------- */
@@ -449,7 +465,7 @@ void model_rule_mpi_start(struct model *m, struct thread *t, const struct trace_
 
 /* ---- collective operations ------------------------------------------------------------------- */
 
-enum mpi_needs mpi_needs_of(uint64_t op)
+static enum mpi_needs mpi_needs_of(uint64_t op)
 {
 	static const uint8_t needs[TRACE_MPI_NR] = {
 		[TRACE_MPI_Bcast] = MPI_NEEDS_rest,

@@ -5,18 +5,9 @@
 
 #include "model/model_private.h"
 
-/* aux of a state in MPI: the function, and for whom it waits. */
-enum {
-	MPI_AUX =
-		1
-		<< 30, /* it is one; no other has this bit and not the next. Bits 24 to 28: not used,
-			      by recordings of the system */
-	MPI_AUX_SENDS = 1 << 29, /* waits for a receiver, not for a message */
-	MPI_AUX_OP_SHIFT = 16,
-	MPI_AUX_OP_MASK = 0xff << MPI_AUX_OP_SHIFT,
-	MPI_AUX_PEER_MASK = (1 << MPI_AUX_OP_SHIFT) - 1, /* rank + 1; 0: not known */
-};
-_Static_assert(TRACE_MPI_NR <= 256, "a function has room in aux");
+/* Detail of a state in MPI: the function, and above it the rank + 1 that it is about; 0: not known. */
+enum { MPI_DETAIL_OP_BITS = 8, MPI_DETAIL_RANK_MAX = (1 << (32 - MPI_DETAIL_OP_BITS)) - 1 };
+_Static_assert(TRACE_MPI_NR <= 1 << MPI_DETAIL_OP_BITS, "a function has room in a state's detail");
 
 /* Who has to come before whom may leave. */
 enum mpi_needs {
@@ -25,7 +16,6 @@ enum mpi_needs {
 	MPI_NEEDS_rest,  /* the others: the root */
 	MPI_NEEDS_lower, /* each rank the lower ones: not told, it waits for nobody */
 };
-enum mpi_needs mpi_needs_of(uint64_t op);
 
 struct mpi_pair { /* one way between two ranks of a communicator; queues NONE until first used */
 	uint32_t messages, receivers;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * unwind.c - a sample's callers: by .eh_frame, where code is not described by its frame pointer, at
+ * last what the kernel found by those.
+ *
+ * It is done when a sample comes, by what the kernel has shown to be mapped until then: nothing of
+ * the stack has to be kept.
+ */
+#include "record/convert.h"
+#include "symbol/symbol.h"
+#include "symbol/unwind.h"
+
+#include <string.h>
+
+enum { UNWINDERS_MAX = 4096 };
+
+void record_unwinders_fini(struct record_unwinders *u)
+{
+	for (size_t i = 0; i < u->nr; i++)
+		symbol_unwinder_close(u->unwinder[i]);
+	base_free(u->unwinder);
+	base_map_fini(&u->by_path);
+}
+
+/* Its index + 1; 0: there is none. */
+static uint32_t unwinder_of_path(struct record_unwinders *u, uint32_t path, const char *text)
+{
+	uint64_t known;
+	if (base_map_get(&u->by_path, 0, path, &known))
+		return (uint32_t)known;
+	known = 0;
+	if (u->nr < UNWINDERS_MAX &&
+		base_grow(&u->unwinder, &u->capacity, u->nr + 1, sizeof(void *)) == BASE_OK &&
+		(u->unwinder[u->nr] = symbol_unwinder_open(text)))
+		known = ++u->nr;
+	(void)!base_map_put(&u->by_path, 0, path, known);
+	return (uint32_t)known;
+}
+
+static struct symbol_unwinder *unwind_of_map(struct record_converter *c, struct record_map *map)
+{
+	if (!map->unwinder) {
+		const char *path = base_strtab_get(c->sink.strings, map->path);
+		struct symbol_extent extent;
+		map->unwinder = RECORD_UNWINDER_NONE;
+		if (!symbol_elf_extent(path, map->start, map->file_offset, &extent) || extent.copy)
+			return NULL;
+		uint32_t found = unwinder_of_path(&c->unwinders, map->path, path);
+		map->unwinder = found ? found : RECORD_UNWINDER_NONE;
+		map->bias = extent.bias;
+	}
+	return map->unwinder == RECORD_UNWINDER_NONE ? NULL
+						     : c->unwinders.unwinder[map->unwinder - 1];
+}
+
+/* The newest mapping there. */
+static struct record_map *unwind_map_at(const struct record_task *leader, uint64_t address)
+{
+	for (size_t i = leader->nr_maps; i-- > 0;)
+		if (leader->map[i].start <= address && address < leader->map[i].end)
+			return &leader->map[i];
+	return NULL;
+}
+
+static void unwind_begin(struct symbol_frame_state *s, const struct record_user_state *u)
+{
+	const uint64_t value[SYMBOL_REGISTERS_NR] = {[3] = u->rbx,
+		[SYMBOL_REGISTER_RBP] = u->rbp,
+		[SYMBOL_REGISTER_RSP] = u->rsp,
+		[10] = u->r10,
+		[12] = u->r12,
+		[13] = u->r13,
+		[14] = u->r14,
+		[15] = u->r15,
+		[SYMBOL_REGISTER_RIP] = u->rip};
+	*s = (struct symbol_frame_state){.known = 1u << 3 | 1u << SYMBOL_REGISTER_RBP |
+						  1u << SYMBOL_REGISTER_RSP | 1u << 10 |
+						  0xfu << 12 | 1u << SYMBOL_REGISTER_RIP,
+		.stack = u->stack,
+		.stack_begin = u->rsp,
+		.stack_bytes = u->stack_bytes};
+	memcpy(s->value, value, sizeof value);
+}
+
+static enum symbol_unwound unwind_step(
+	struct record_converter *c, const struct record_task *leader, struct symbol_frame_state *s)
+{
+	struct record_map *map = unwind_map_at(leader, s->value[SYMBOL_REGISTER_RIP]);
+	struct symbol_unwinder *u = map ? unwind_of_map(c, map) : NULL;
+	enum symbol_unwound step =
+		u ? symbol_unwinder_step(u, map->bias, s) : SYMBOL_UNWOUND_nothing;
+	return step == SYMBOL_UNWOUND_nothing ? symbol_unwind_by_pointer(s) : step;
+}
+
+/* What the kernel found goes on from the last caller that both found. */
+static uint32_t unwind_go_on(uint64_t *frame, uint32_t nr, const uint64_t *other, uint32_t nr_other)
+{
+	uint32_t from = 0;
+	while (nr && from < nr_other && other[from] != frame[nr - 1])
+		from++;
+	for (uint32_t i = nr ? from + 1 : 0; i < nr_other && nr < RECORD_FRAMES_MAX; i++)
+		frame[nr++] = other[i];
+	return nr;
+}
+
+uint32_t record_converter_unwind(struct record_converter *c, uint32_t pid,
+	const struct record_user_state *u, uint64_t frame[static RECORD_FRAMES_MAX], uint32_t nr)
+{
+	const struct record_task *leader = record_converter_task(c, pid, pid);
+	uint64_t by_pointer[RECORD_FRAMES_MAX];
+	struct symbol_frame_state s;
+	if (!leader || !u->stack_bytes || nr > RECORD_FRAMES_MAX)
+		return nr;
+	memcpy(by_pointer, frame, nr * sizeof *frame);
+	unwind_begin(&s, u);
+	uint32_t nr_found = 0;
+	enum symbol_unwound step = SYMBOL_UNWOUND_caller;
+	while (nr_found < RECORD_FRAMES_MAX &&
+		(step = unwind_step(c, leader, &s)) == SYMBOL_UNWOUND_caller)
+		frame[nr_found++] = s.value[SYMBOL_REGISTER_RIP];
+	return step == SYMBOL_UNWOUND_nothing ? unwind_go_on(frame, nr_found, by_pointer, nr)
+					      : nr_found;
+}
