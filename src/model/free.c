@@ -48,6 +48,7 @@ struct model *model_free(struct model *m)
 	base_strtab_free(m->naming.texts);
 	model_free_findings(m);
 	model_free_processors(m);
+	model_free_mpi(m);
 	base_arena_free(m->arena);
 	base_free(m);
 	return NULL;

@@ -221,20 +221,25 @@ uint32_t model_make_actor(struct model *m, uint32_t role, uint32_t thread)
 	return id;
 }
 
+static enum model_cause handover_cause(enum trace_object_type type, uint32_t latency_class)
+{
+	if (latency_class == NONE)
+		return model_nameless(type)->handover;
+	return model_object_is(type, MODEL_TRAIT_carries) ? MODEL_CAUSE_communication
+							  : MODEL_CAUSE_handover;
+}
+
 static uint32_t make_queue(struct model *m, uint64_t initial, uint32_t object,
 	enum trace_object_type type, uint32_t latency_class, enum graph_discipline discipline,
 	enum model_queue_part part)
 {
 	struct graph_queue_options o = {
 		.initial = initial,
-		.latency_state =
-			type == MODEL_TYPE_PROCESSOR
-				? model_runnable_state(m)
-				: model_make_state(m,
-					  latency_class == NONE ? model_nameless(type)->handover
-								: MODEL_CAUSE_handover,
-					  NONE, latency_class, 0,
-					  latency_class == NONE ? (uint32_t)type : 0),
+		.latency_state = type == MODEL_TYPE_PROCESSOR
+					 ? model_runnable_state(m)
+					 : model_make_state(m, handover_cause(type, latency_class),
+						   NONE, latency_class, 0,
+						   latency_class == NONE ? (uint32_t)type : 0),
 		.discipline = discipline,
 		.exchangeable = model_object_is(type, MODEL_TRAIT_exchangeable),
 		.processor = type == MODEL_TYPE_PROCESSOR,

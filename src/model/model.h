@@ -65,7 +65,10 @@ const char *model_cause_name(enum model_cause c); /* "wait_object" */
 	X(disk)    /* what a disk does: "write" */                                                 \
 	X(cgroup)                                                                                  \
 	X(machine) /* annotated */                                                                 \
-	X(state)   /* annotated */
+	X(state)   /* annotated */                                                                 \
+	X(rank)    /* of MPI: "rank 3" */                                                          \
+	X(mpi_call)                                                                                \
+	X(communicator) /* by its name alone */
 enum model_argument_type {
 #define X(name) MODEL_ARGUMENT_##name,
 	MODEL_ARGUMENTS(X)
@@ -145,6 +148,7 @@ enum model_trait {
 	MODEL_TRAIT_numbered = 1 << 12,    /* each is itself: called by its number */
 	MODEL_TRAIT_connects = 1 << 13,    /* processes speak through it */
 	MODEL_TRAIT_alike = 1 << 14,       /* drawn as one with others of the same users */
+	MODEL_TRAIT_carries = 1 << 15,     /* a hand-over through it is communication */
 };
 bool model_object_is(enum trace_object_type type, enum model_trait trait);
 #define MODEL_TYPE_PROCESSOR TRACE_OBJECT_NR /* a queue's type beside those of objects */

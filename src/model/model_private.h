@@ -630,6 +630,7 @@ struct model_known {
 	struct base_map tokens;  /* (what << 32 | image or pid, key) -> queue */
 	struct base_map handles; /* (image, pthread_t) -> stream; (MODEL_LEADERS | image, 0) -> its
 				    first stream */
+	struct model_mpi *mpi;   /* runtime/mpi/rules_mpi.h; NULL: there is no MPI */
 };
 
 struct model_room {
@@ -1075,6 +1076,22 @@ uint64_t model_sample_function(const struct model *m, uint64_t key); /* without 
  * -> index + 1. */
 bool model_add_called(struct model *m, struct function_list *l, uint64_t list, struct base_map *at,
 	const struct sample_row *row);
+
+/* ---- runtime/mpi: which rank a process is in MPI_COMM_WORLD (below 0: none), and what starts such */
+
+int64_t model_mpi_rank(const struct model *m, uint32_t process);
+bool model_is_mpi_launched(const struct model *m); /* by the program that was started */
+/* A thread begins, of a process with that first one (a stream). */
+void model_mpi_thread_begins(struct model *m, const struct thread *t, uint32_t leader);
+/* The launcher, or a thread of the library's own: they wait for the outside, and whom they keep from
+ * a processor for a moment did not wait for all that. */
+bool model_is_beside_mpi(const struct model *m, const struct thread *t);
+/* Arguments of causes, from the state's detail (runtime/mpi/rules_mpi.h): a rank that is not known
+ * adds nothing. */
+void model_add_mpi_rank(struct base_str *s, uint32_t detail);
+void model_add_mpi_call(struct base_str *s, uint32_t detail);
+void model_add_communicator(const struct model *m, struct base_str *s, uint32_t class_ix);
+void model_free_mpi(struct model *m);
 
 /* ---- sites.c: places in the code ------------------------------------------------------------- */
 

@@ -351,6 +351,15 @@ static void names_add_argument(struct model *m, struct base_str *s, const struct
 	case MODEL_ARGUMENT_cgroup:
 		base_str_add(s, trace_text_of(m->defs, st->detail));
 		break;
+	case MODEL_ARGUMENT_rank:
+		model_add_mpi_rank(s, st->detail);
+		break;
+	case MODEL_ARGUMENT_mpi_call:
+		model_add_mpi_call(s, st->detail);
+		break;
+	case MODEL_ARGUMENT_communicator:
+		model_add_communicator(m, s, st->class_ix);
+		break;
 	case MODEL_ARGUMENT_machine:
 		base_str_add(s, trace_text_of(m->defs, st->role));
 		break;
@@ -550,16 +559,21 @@ static void names_name_actor(struct model *m, struct actor_info *a)
 		const struct role *ro = &m->made.role[a->role];
 		const struct trace_context *c = trace_def_context(m->defs, a->thread);
 		const char *name = "";
+		int64_t rank = a->thread < m->nr_threads
+				       ? model_mpi_rank(m, m->thread[a->thread].process)
+				       : -1;
 		if (a->thread < m->defs->nr_streams)
 			name = trace_text_of(m->defs, m->defs->streams[a->thread].name);
 		a->pub.group = ro->name;
 		a->pub.group_ix = ro->group_ix;
 		base_str_add(&s, ro->name);
+		if (rank >= 0)
+			base_str_addf(&s, " rank %lld", (long long)rank);
 		if (ro->context != TRACE_CONTEXT_none) {
 			a->pub.kind = MODEL_ACTOR_context;
 			base_str_addf(&s, ", processor %llu", (unsigned long long)c->processor);
 			name = "";
-		} else if (ro->nr_actors > 1)
+		} else if (ro->nr_actors > 1 && (rank < 0 || ro->site))
 			base_str_addf(&s, " #%u", a->number);
 		if (*name && strncmp(name, ro->name, strlen(name)) != 0)
 			base_str_addf(&s, " '%s'", name);

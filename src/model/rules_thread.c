@@ -248,6 +248,12 @@ static void rules_thread_leave(struct model *m, struct thread *t, const struct t
 
 /* ---- pthread_exit() in the main thread: the process goes on until the last of the others ends ---- */
 
+/* A rank of a program that a launcher of MPI's was started to run: the path ends with the last. */
+static bool ends_ranks(const struct model *m, const struct thread *t)
+{
+	return model_is_mpi_launched(m) && model_mpi_rank(m, t->process) >= 0;
+}
+
 static uint32_t last_thread_queue(struct model *m, const struct thread *t)
 {
 	return model_token_queue(m, TOKEN_last_thread, t->process, 0, true);
@@ -373,11 +379,11 @@ void model_rule_process_end(struct model *m, struct thread *t, const struct trac
 		end_by_other(m, t, r);
 	give_up_held(m, t, r->time_ns);
 	/* before it leaves: the path may end here, and must not wait then */
-	if (m->run.wait_all && model_is_of_program(m, t->process))
+	if ((m->run.wait_all && model_is_of_program(m, t->process)) || ends_ranks(m, t))
 		m->part.end_actor = t->actor;
 	rules_thread_leave(m, t, r);
 	t->ended = true;
-	if (model_pid_of(m, t) == m->run.root_pid)
+	if (model_pid_of(m, t) == m->run.root_pid && !model_is_mpi_launched(m))
 		m->part.end_actor = t->actor;
 }
 
@@ -547,6 +553,7 @@ void model_rule_thread_begin(struct model *m, struct thread *t, const struct tra
 	if (first != t->stream) {
 		m->thread[first].nr_others++;
 		model_inherit_affinity(m, t, first, b->token);
+		model_mpi_thread_begins(m, t, first);
 	}
 	if (!b->token) {
 		t->main_thread = true;
@@ -581,7 +588,8 @@ static void put_processor_back(
 	model_verb_of(m, model_acting(t), GRAPH_VERB_dequeue, time_ns, queue, GRAPH_ALL,
 		t->graph_state, GRAPH_BACK | GRAPH_ASIDE);
 	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, time_ns, queue, 1, t->graph_state,
-		GRAPH_ASIDE | model_by_chance(t, slept_ns, time_ns));
+		GRAPH_ASIDE | (model_is_beside_mpi(m, t) ? GRAPH_NOBODY
+							 : model_by_chance(t, slept_ns, time_ns)));
 	p->user = t->stream;
 	p->left_ns = time_ns;
 }
@@ -606,6 +614,8 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 	end_last_stay(m, t, r->time_ns);
 	t->left = true;
 	if (t->main_thread) {
+		if (ends_ranks(m, t))
+			m->part.end_actor = t->actor;
 		rules_thread_leave(m, t, r); /* its process_end may follow: then that one counts */
 		await_others(m, t, r->time_ns);
 		return;

@@ -113,11 +113,15 @@ static bool module_is_openmp(const char *path)
 	return length && name[length] && strchr("-.0123456789", name[length]);
 }
 
+struct module_news {
+	bool has_mpi, has_omp;
+};
+
 static int module_visit(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct note_walk notes = {0};
 	uint64_t start = UINT64_MAX, end = 0;
-	bool *has_omp = argument;
+	struct module_news *news = argument;
 	(void)size;
 	seen_adds = info->dlpi_adds;
 	seen_subs = info->dlpi_subs;
@@ -133,7 +137,8 @@ static int module_visit(struct dl_phdr_info *info, size_t size, void *argument)
 	}
 	if (start < end && !module_is_known(info->dlpi_addr)) {
 		record_module(info, &notes, start, end);
-		*has_omp |= module_is_openmp(info->dlpi_name);
+		news->has_mpi |= preload_mpi_meets(info);
+		news->has_omp |= module_is_openmp(info->dlpi_name);
 	}
 	return 0;
 }
@@ -155,12 +160,14 @@ void preload_modules_scan(void)
 	if (!preload_active() || __atomic_exchange_n(&scanning, 1, __ATOMIC_ACQUIRE))
 		return;
 	int saved_errno = errno;
-	bool has_omp = false;
+	struct module_news news = {0};
 	nr_scans++;
-	dl_iterate_phdr(module_visit, &has_omp);
+	dl_iterate_phdr(module_visit, &news);
 	record_gone();
-	if (has_omp) /* (not in dl_iterate_phdr: it asks the dynamic linker) */
+	if (news.has_omp) /* (not in dl_iterate_phdr: it asks the dynamic linker) */
 		preload_omp_loaded();
+	if (news.has_mpi)
+		preload_mpi_loaded();
 	errno = saved_errno;
 	__atomic_store_n(&scanning, 0, __ATOMIC_RELEASE);
 }

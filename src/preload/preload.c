@@ -569,6 +569,14 @@ __attribute__((weak)) void preload_flush_stdout(void)
 __attribute__((weak)) void preload_omp_loaded(void)
 {
 }
+__attribute__((weak)) bool preload_mpi_meets(struct dl_phdr_info *info)
+{
+	(void)info;
+	return false;
+}
+__attribute__((weak)) void preload_mpi_loaded(void)
+{
+}
 
 /* ---- records with a text --------------------------------------------------------------------- */
 

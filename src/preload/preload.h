@@ -431,6 +431,10 @@ void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t r
 void preload_modules_scan(void);  /* records new and gone modules, connects their annotations */
 void preload_modules_check(void); /* ... when something was loaded behind our back lately */
 void preload_omp_loaded(void);    /* a runtime of LLVM's or Intel's OpenMP was */
+/* Of each new module. True: it is an MPI library; then preload_mpi_loaded() is to be called. */
+struct dl_phdr_info;
+bool preload_mpi_meets(struct dl_phdr_info *info);
+void preload_mpi_loaded(void);
 struct longpole_hooks;
 extern const struct longpole_hooks preload_hooks;
 

@@ -63,7 +63,8 @@ static bool is_descriptor(enum trace_object_type type)
 
 static bool is_numbered_by_system(enum trace_object_type type)
 {
-	return type == TRACE_OBJECT_sysv_semaphore || type == TRACE_OBJECT_sysv_messages;
+	return type == TRACE_OBJECT_sysv_semaphore || type == TRACE_OBJECT_sysv_messages ||
+	       type == TRACE_OBJECT_communicator;
 }
 
 static void object_put(struct record_world *w, enum record_map_number map, uint64_t hi, uint64_t lo,

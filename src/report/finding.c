@@ -175,7 +175,8 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 		finding_add_who(s, ", in ", u);
 		break;
 	case MODEL_STATE_io:
-		base_str_addf(s, "in the kernel: %s", row->state);
+		base_str_addf(s, "%s%s",
+			row->cause == MODEL_CAUSE_mpi_call ? "" : "in the kernel: ", row->state);
 		finding_add_where(s, ", at ", row->where);
 		finding_add_who(s, ", in ", u);
 		break;

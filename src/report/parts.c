@@ -138,6 +138,7 @@ static enum base_status parts_add_topic(
 	struct report_part *p = &w->out->part[w->out->nr++];
 	*p = (struct report_part){.topic = topic,
 		.kind = first->kind,
+		.cause = first->cause,
 		.name = report_clean(w->arena, first->name),
 		.place = "",
 		.path_ns = path_ns,

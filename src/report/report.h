@@ -128,6 +128,7 @@ struct report_part_detail {
 struct report_part {
 	bool is_lock;
 	enum model_state_kind kind; /* of a lock: of what its holders do for longest */
+	enum model_cause cause;     /* not of a lock */
 	const char *name;           /* "mutex m", "sleeping", "compress()" */
 	const char *place;          /* "many_t.c:4"; "" not known */
 	const char *text;      /* "mutex m: its holders sleep, in ..."; NULL: was not asked for */

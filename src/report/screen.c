@@ -144,6 +144,13 @@ static const char *screen_under_name(struct model *m, const struct under *u, uns
 	return text ? text : model_state(m, u->most[kind])->name;
 }
 
+static const char *screen_under_text(struct model *m, const struct under *u, unsigned kind)
+{
+	if (u->most_ns[kind] > 0 && model_state(m, u->most[kind])->cause == MODEL_CAUSE_mpi_call)
+		return "its holders are in MPI";
+	return screen_under[kind].text ? screen_under[kind].text : "what its holders do";
+}
+
 static enum base_status screen_describe_lock(
 	struct report *r, struct report_part *p, struct model *m)
 {
@@ -158,9 +165,7 @@ static enum base_status screen_describe_lock(
 			most = u.ns[k] > u.ns[most] ? k : most;
 		if (!i) {
 			p->kind = (enum model_state_kind)most;
-			base_str_addf(&text, "%s: %s", p->name,
-				screen_under[most].text ? screen_under[most].text
-							: "what its holders do");
+			base_str_addf(&text, "%s: %s", p->name, screen_under_text(m, &u, most));
 		}
 		struct base_str clean = {0};
 		report_clean_add(&clean, screen_under_name(m, &u, most));
@@ -237,6 +242,8 @@ static const char *screen_halving(const struct report_part *p)
 	};
 	if (p->is_lock)
 		return "Holding it half as long";
+	if (p->cause == MODEL_CAUSE_mpi_call)
+		return "Half as long in MPI";
 	return what[p->kind] ? what[p->kind] : "Half as long";
 }
 

@@ -35,8 +35,9 @@
 	X(kernel_lock, "kernel lock")                                                              \
 	X(message_queue, "message queue") /* POSIX */                                              \
 	X(sysv_messages, "System V message queue")                                                 \
-	X(team, "OpenMP") /* a region's begin and end, its tasks */                                \
-			  /* one more type of object: before this line */
+	X(team, "OpenMP")               /* a region's begin and end, its tasks */                  \
+	X(communicator, "communicator") /* MPI's; address: what all its ranks agree on */          \
+					/* one more type of object: before this line */
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
 	TRACE_OBJECT_TYPES(X)
@@ -70,6 +71,83 @@ enum trace_io {
 	TRACE_IO_OPS(X)
 #undef X
 		TRACE_IO_NR
+};
+
+/* mpi_*.op */
+#define TRACE_MPI_OPS(X)                                                                           \
+	X(Init, "MPI_Init")                                                                        \
+	X(Init_thread, "MPI_Init_thread")                                                          \
+	X(Finalize, "MPI_Finalize")                                                                \
+	X(Send, "MPI_Send")                                                                        \
+	X(Ssend, "MPI_Ssend")                                                                      \
+	X(Rsend, "MPI_Rsend")                                                                      \
+	X(Bsend, "MPI_Bsend")                                                                      \
+	X(Recv, "MPI_Recv")                                                                        \
+	X(Sendrecv, "MPI_Sendrecv")                                                                \
+	X(Sendrecv_replace, "MPI_Sendrecv_replace")                                                \
+	X(Isend, "MPI_Isend")                                                                      \
+	X(Issend, "MPI_Issend")                                                                    \
+	X(Irsend, "MPI_Irsend")                                                                    \
+	X(Ibsend, "MPI_Ibsend")                                                                    \
+	X(Irecv, "MPI_Irecv")                                                                      \
+	X(Send_init, "MPI_Send_init")                                                              \
+	X(Ssend_init, "MPI_Ssend_init")                                                            \
+	X(Rsend_init, "MPI_Rsend_init")                                                            \
+	X(Bsend_init, "MPI_Bsend_init")                                                            \
+	X(Recv_init, "MPI_Recv_init")                                                              \
+	X(Start, "MPI_Start")                                                                      \
+	X(Startall, "MPI_Startall")                                                                \
+	X(Wait, "MPI_Wait")                                                                        \
+	X(Waitall, "MPI_Waitall")                                                                  \
+	X(Waitany, "MPI_Waitany")                                                                  \
+	X(Waitsome, "MPI_Waitsome")                                                                \
+	X(Test, "MPI_Test")                                                                        \
+	X(Testall, "MPI_Testall")                                                                  \
+	X(Testany, "MPI_Testany")                                                                  \
+	X(Testsome, "MPI_Testsome")                                                                \
+	X(Barrier, "MPI_Barrier")                                                                  \
+	X(Bcast, "MPI_Bcast")                                                                      \
+	X(Reduce, "MPI_Reduce")                                                                    \
+	X(Allreduce, "MPI_Allreduce")                                                              \
+	X(Alltoall, "MPI_Alltoall")                                                                \
+	X(Alltoallv, "MPI_Alltoallv")                                                              \
+	X(Alltoallw, "MPI_Alltoallw")                                                              \
+	X(Gather, "MPI_Gather")                                                                    \
+	X(Gatherv, "MPI_Gatherv")                                                                  \
+	X(Scatter, "MPI_Scatter")                                                                  \
+	X(Scatterv, "MPI_Scatterv")                                                                \
+	X(Allgather, "MPI_Allgather")                                                              \
+	X(Allgatherv, "MPI_Allgatherv")                                                            \
+	X(Reduce_scatter, "MPI_Reduce_scatter")                                                    \
+	X(Reduce_scatter_block, "MPI_Reduce_scatter_block")                                        \
+	X(Scan, "MPI_Scan")                                                                        \
+	X(Exscan, "MPI_Exscan")                                                                    \
+	X(Ibarrier, "MPI_Ibarrier")                                                                \
+	X(Ibcast, "MPI_Ibcast")                                                                    \
+	X(Ireduce, "MPI_Ireduce")                                                                  \
+	X(Iallreduce, "MPI_Iallreduce")                                                            \
+	X(Ialltoall, "MPI_Ialltoall")                                                              \
+	X(Ialltoallv, "MPI_Ialltoallv")                                                            \
+	X(Igather, "MPI_Igather")                                                                  \
+	X(Iscatter, "MPI_Iscatter")                                                                \
+	X(Iallgather, "MPI_Iallgather")                                                            \
+	X(Iallgatherv, "MPI_Iallgatherv")                                                          \
+	X(Comm_dup, "MPI_Comm_dup")                                                                \
+	X(Comm_dup_with_info, "MPI_Comm_dup_with_info")                                            \
+	X(Comm_split, "MPI_Comm_split")                                                            \
+	X(Comm_split_type, "MPI_Comm_split_type")                                                  \
+	X(Comm_create, "MPI_Comm_create")                                                          \
+	X(Cart_create, "MPI_Cart_create")                                                          \
+	X(Cart_sub, "MPI_Cart_sub")                                                                \
+	X(Graph_create, "MPI_Graph_create")                                                        \
+	X(Dist_graph_create, "MPI_Dist_graph_create")                                              \
+	X(Dist_graph_create_adjacent, "MPI_Dist_graph_create_adjacent")                            \
+	X(Comm_free, "MPI_Comm_free")
+enum trace_mpi {
+#define X(name, text) TRACE_MPI_##name,
+	TRACE_MPI_OPS(X)
+#undef X
+		TRACE_MPI_NR
 };
 
 /* context.type: what runs in a stream that is no thread's */

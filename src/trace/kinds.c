@@ -61,6 +61,7 @@ const char *trace_cost_of_kind(unsigned kind)
 		{TRACE_cond_wait, TRACE_token_take, TRACE_COST_RECORDS},
 		{TRACE_io_begin, TRACE_BEFORE_88, TRACE_COST_CALLS},
 		{TRACE_note_begin, TRACE_BEFORE_104, TRACE_COST_RECORDS},
+		{TRACE_mpi_comm, TRACE_BEFORE_128, TRACE_COST_RECORDS},
 		{TRACE_lock_call, TRACE_lock_return, TRACE_COST_LOCKS}};
 	for (size_t i = 0; i < BASE_COUNT(range); i++)
 		if (kind >= range[i].first && kind <= range[i].last)

@@ -22,12 +22,17 @@ static inline uint32_t process(struct bench *b, const char *name)
 	return process_of(b, name, 0, 100);
 }
 
-static inline uint32_t mutex(struct bench *b, const char *name)
+static inline uint32_t object_of(struct bench *b, enum trace_object_type type, const char *name)
 {
 	uint32_t id = ++b->nr_objects, text = string(b, name);
-	PUT(b, 0, 0, object, .object = id, .process = 1, .type = TRACE_OBJECT_mutex,
-		.address = id * 64, .name = text);
+	PUT(b, 0, 0, object, .object = id, .process = 1, .type = type, .address = id * 64,
+		.name = text);
 	return id;
+}
+
+static inline uint32_t mutex(struct bench *b, const char *name)
+{
+	return object_of(b, TRACE_OBJECT_mutex, name);
 }
 
 static inline void start(struct bench *b)

@@ -228,6 +228,43 @@ static void fits_the_terminal(void **state)
 	finish(&b);
 }
 
+/* MPI is no kernel: the first is a call that waits for nobody, alone and with a lock held. */
+static void time_in_mpi(void **state)
+{
+	(void)state;
+	for (int locked = 0; locked < 2; locked++) {
+		struct bench b;
+		start(&b);
+		uint32_t p = process(&b, "prog"), here = site(&b, "here");
+		uint32_t world = object_of(&b, TRACE_OBJECT_communicator, "MPI_COMM_WORLD"),
+			 m = mutex(&b, "m");
+		stream(&b, p);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 0, 1, thread_begin, .token = 0, .handle = 1000);
+		PUT(&b, 10, 1, mpi_comm, .object = world, .rank = 0, .size = 2, .world = 1);
+		if (locked)
+			PUT(&b, 90, 1, lock_acquire, .object = m, .site = here);
+		PUT(&b, 100, 1, mpi_send, .object = world, .site = here, .peer = 1, .tag = 1,
+			.n = 4, .op = TRACE_MPI_Bsend);
+		PUT(&b, 900, 1, mpi_done, .peer = -1, .tag = -1);
+		PUT(&b, 900, 1, mpi_return, .op = TRACE_MPI_Bsend, .site = here);
+		if (locked)
+			PUT(&b, 910, 1, lock_release, .object = m, .site = here);
+		end(&b, 1000);
+		struct report *r = parts_build(&b);
+		assert_false(parts_says(r, 200, true, "in the kernel"));
+		assert_null(strstr(r->finding, "in the kernel"));
+		assert_true(parts_says(r, 200, true, "MPI_Bsend"));
+		if (!locked) {
+			assert_int_equal(r->parts.part[0].cause, MODEL_CAUSE_mpi_call);
+			assert_non_null(strstr(r->finding, "in MPI_Bsend, at here"));
+			assert_true(parts_says(r, 200, true, "Half as long in MPI"));
+		}
+		report_free(r);
+		finish(&b);
+	}
+}
+
 static void numbers_that_are_none(void **state)
 {
 	static const char *const bad[] = {"#0=-50%", "#99=-50%", "#1000000000000=-50%"};
@@ -255,6 +292,7 @@ int main(void)
 		cmocka_unit_test(all_say_the_same),
 		cmocka_unit_test(other_programs_are_set_apart),
 		cmocka_unit_test(fits_the_terminal),
+		cmocka_unit_test(time_in_mpi),
 		cmocka_unit_test(numbers_that_are_none),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

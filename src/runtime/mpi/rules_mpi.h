@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules_mpi.h - what the model knows of MPI: shared by the rules and the names. */
+#ifndef LONGPOLE_RUNTIME_MPI_RULES_MPI_H
+#define LONGPOLE_RUNTIME_MPI_RULES_MPI_H
+
+#include "model/model_private.h"
+
+/* Detail of a state in MPI: the function, and above it the rank + 1 that it is about; 0: not known. */
+enum { MPI_DETAIL_OP_BITS = 8, MPI_DETAIL_RANK_MAX = (1 << (32 - MPI_DETAIL_OP_BITS)) - 1 };
+_Static_assert(TRACE_MPI_NR <= 1 << MPI_DETAIL_OP_BITS, "a function has room in a state's detail");
+
+/* Who has to come before whom may leave. */
+enum mpi_needs {
+	MPI_NEEDS_all,   /* all: everybody */
+	MPI_NEEDS_root,  /* the root: the others */
+	MPI_NEEDS_rest,  /* the others: the root */
+	MPI_NEEDS_lower, /* each rank the lower ones: not told, it waits for nobody */
+};
+
+struct mpi_pair { /* one way between two ranks of a communicator; queues NONE until first used */
+	uint32_t messages, receivers;
+};
+struct mpi_channel { /* ... with one tag: what is sent and received there, in order */
+	uint32_t pair, tag;
+	uint32_t object, source, destination;
+	uint32_t nr_sent, nr_asked;
+};
+struct mpi_meeting {     /* one collective operation */
+	uint64_t number; /* among those of its communicator, from 1 */
+	uint64_t complete_ns;
+	uint32_t size, arrived, left, queue;
+	uint32_t last; /* rank of who came last of those that are waited for */
+	bool complete;
+};
+struct mpi_member { /* a process in a communicator */
+	uint32_t rank, size;
+	uint64_t nr_meetings;
+};
+enum mpi_request_kind {
+	MPI_REQUEST_none,
+	MPI_REQUEST_send,
+	MPI_REQUEST_receive,
+	MPI_REQUEST_meeting
+};
+struct mpi_request {
+	enum mpi_request_kind kind;
+	bool is_active, is_wild, is_last; /* is_last: came last to the meeting; waits for nobody */
+	uint32_t channel, number, meeting;
+	uint32_t object, site, op;
+	uint32_t rank; /* of the process */
+	int64_t peer, tag;
+	uint64_t n;
+};
+struct mpi_needed { /* something that a call was for, and has got */
+	uint32_t queue;
+	uint64_t key, available_ns;
+	uint32_t peer; /* rank + 1; 0: not known */
+	bool sends;
+};
+struct mpi_thread {
+	bool is_in_call, waits;
+	bool is_library; /* begun while MPI was: one of its own */
+	uint64_t begin_ns;
+	uint32_t object, site, op;
+	uint32_t state;
+	struct mpi_request own; /* of a call that waits itself */
+	uint64_t *awaited;      /* requests */
+	struct mpi_needed *needed;
+	size_t nr_awaited, awaited_capacity, nr_needed, needed_capacity;
+};
+struct model_mpi {
+	struct base_map ranks;    /* (process, 0) -> rank + 1 in its world */
+	struct base_map members;  /* (process, communicator) -> member */
+	struct base_map pairs;    /* (communicator, ranks) -> pair */
+	struct base_map channels; /* (communicator and source, destination and tag) -> channel */
+	struct base_map requests; /* (process, request) -> request */
+	struct base_map meetings; /* (communicator, number) -> meeting */
+	struct base_map sent;     /* (channel, number) -> when; until it is received */
+	struct base_map asked;    /* ... when a receive was posted; until its sender is told */
+	struct base_map gone;     /* ... sends that were complete before that */
+	struct base_map eager;    /* (process, 0) -> bytes that a send needed no receiver for */
+	struct base_map queues;   /* (communicator, 0) -> queue of its meetings */
+	struct mpi_member *member;
+	struct mpi_pair *pair;
+	struct mpi_channel *channel;
+	struct mpi_request *request;
+	struct mpi_meeting *meeting;
+	struct mpi_thread *thread; /* by stream */
+	size_t nr_members, member_capacity, nr_pairs, pair_capacity, nr_channels, channel_capacity;
+	size_t nr_requests, request_capacity, nr_meetings, meeting_capacity, nr_threads,
+		thread_capacity;
+	bool is_launched; /* by a program that is there for that, and was recorded from its start */
+	uint32_t free_meeting; /* + 1, linked by .size; 0: none */
+};
+
+#endif

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # run.sh's
+# mpi.sh - MPI programs whose answer is known (mpi_ranks.c), below one recorded launcher, by each MPI that is installed.
+
+# mpi_each FUNCTION - with $mpi the library and mpirun[] its launcher; without any the test is skipped.
+mpi_each() {
+	local found=
+	for mpi in openmpi mpich; do
+		if ! command -v mpicc.$mpi mpirun.$mpi >/dev/null; then continue; fi
+		mpirun=("mpirun.$mpi")
+		[[ $mpi == mpich ]] || mpirun+=(--allow-run-as-root --oversubscribe --mca plm isolated)
+		mpicc.$mpi -O1 -g -w "$LONGPOLE_SOURCE/tests/cli/mpi_ranks.c" -o mpi_ranks || fail "mpicc.$mpi cannot compile mpi_ranks.c"
+		mpi_run 2 ./mpi_ranks barrier 1 1000 >out 2>err || { echo "mpirun.$mpi cannot start here: $(tail -1 err)"; continue; }
+		found=1
+		"$1"
+	done
+	[[ $found ]] || skip "no MPI that starts here (Debian packages openmpi-bin libopenmpi-dev, mpich libmpich-dev)"
+}
+# mpi_ranks_of N - so many, or 2: MPICH's ranks spin without giving way, and with more of them than processors the answer is another.
+mpi_ranks_of() { [[ $mpi == openmpi || $(nproc) -gt $1 ]] && echo "$1" || echo 2; }
+# mpi_run RANKS COMMAND...
+mpi_run() { timeout 100 "${mpirun[@]}" -n "$@"; }
+# mpi_record TRACE RANKS MODE [ROUNDS [SLOW_US]]
+mpi_record() {
+	local to=$1 ranks=$2
+	shift 2
+	timeout 100 longpole record -q -o "$to" -- "${mpirun[@]}" -n "$ranks" ./mpi_ranks "$@" >out 2>err ||
+		{ cat err >&2; fail "$mpi: $*: recording failed"; }
+}
+
+# mpi_blames MODE RANKS FUNCTION RANK - of what the program itself does on the path that function in that rank is first. (How long the
+# ranks wait for processors, and MPI needs to start, is the machine's.)
+mpi_blames() {
+	mpi_record "$1.lpt" "$2" "$1" 60 10000 sleep
+	longpole report --json "$1.lpt" >"$1.json" || fail "$mpi: $1: no report"
+	is_json "$1.json" '.result.explained_share > 0.95'
+	jq -e --arg f "$3" --arg who "mpi_ranks rank $4" '[.result.path[] | select(.kind == "run" or .kind == "wait" or .kind == "sleep") |
+		select(.state | test("ing MPI \\(MPI_(Init|Finalize)") | not)][0] | (.where | contains($f)) and (.actor | contains($who))' "$1.json" >/dev/null ||
+		{ jq -c '.result.path[:7][] | [.state, .where, .actor, .share]' "$1.json" >&2; fail "$mpi: $1: the first is not $3 of rank $4"; }
+	# (a rank that spins may keep another one from its processor: then its wait is on the path for that)
+	jq -e '[.result.path[] | select(.state | startswith("waiting for a message") or startswith("waiting at MPI")) | .share] | add // 0 | . < 0.25' "$1.json" >/dev/null ||
+		fail "$mpi: $1: waits of MPI's are on the path"
+}
+
+mpi_known() {
+	mpi_blames late_sender 2 slow_work 1
+	mpi_blames wildcard 2 slow_work 1
+	mpi_blames late_receiver 2 slow_work 1
+	mpi_blames allreduce "$(mpi_ranks_of 4)" slow_work 1
+	mpi_blames barrier "$(mpi_ranks_of 4)" slow_work 1
+	mpi_blames alltoall "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames ring "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames halo "$(mpi_ranks_of 4)" slow_work 1
+	mpi_blames persistent "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames reduce "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames bcast "$(mpi_ranks_of 3)" slow_work 1
+	mpi_blames overlap "$(mpi_ranks_of 3)" slow_work 1
+	[[ $(mpi_ranks_of 4) == 2 ]] || mpi_blames split 4 slow_work 1
+}
+test_mpi_known_answers() { mpi_each mpi_known; }
+
+# mpi_predicts MODE RANKS - what half of rank 1's work would save in each round, then the program with that change. Others may use the
+# machine in one of the two runs: up to three times.
+mpi_predicts() {
+	local rounds=20 saved before after try
+	for try in 1 2 3; do
+		mpi_record "$1.lpt" "$2" "$1" $rounds 40000 sleep
+		before=$(awk '{ print $2 }' out)
+		saved=$(longpole whatif --json "$1.lpt" scale 'sleeping=-50%' |
+			jq ".result | .elapsed_ns * (1 - 1 / .scenarios[0].best.predicted_speedup) / 1000 / $rounds") || fail "$mpi: $1: no prediction"
+		mpi_run "$2" ./mpi_ranks "$1" $rounds 20000 sleep >out 2>err || fail "$mpi: $1: cannot run"
+		after=$(awk '{ print $2 }' out)
+		awk -v s="$saved" -v b="$before" -v a="$after" 'BEGIN { x = b - a; exit !(s > 0.75 * x && s < 1.25 * x) }' && return
+	done
+	fail "$mpi: $1: half of the work saves $saved us a round, it is said; $before us became $after us, at try $try"
+}
+mpi_changes() {
+	mpi_predicts allreduce 2
+	mpi_predicts halo 2
+}
+test_mpi_predict_then_change() { mpi_each mpi_changes; }
+
+# What the program says and how it ends is as without us.
+mpi_harmless() {
+	local status recorded mode
+	for mode in aborts nonsense; do
+		status=0 recorded=0
+		mpi_run 2 ./mpi_ranks $mode >plain.out 2>plain.err || status=$?
+		((status)) || fail "$mpi: $mode: it is to fail"
+		timeout 100 longpole record -q -o $mode.lpt -- "${mpirun[@]}" -n 2 ./mpi_ranks $mode >recorded.out 2>recorded.err || recorded=$?
+		((recorded == status)) || fail "$mpi: $mode: exit status $recorded instead of $status"
+		cmp -s plain.out recorded.out || fail "$mpi: $mode: another output"
+		longpole report $mode.lpt >/dev/null || fail "$mpi: $mode: no report"
+	done
+}
+test_mpi_harmless() { mpi_each mpi_harmless; }
+
+# Who asks whether there is an MPI hears what is so: nothing of ours is called so.
+test_mpi_is_not_there() {
+	local lib=$LONGPOLE_BUILD/src/preload/liblongpole-preload.so
+	if nm -D --defined-only "$lib" | grep -E ' P?MPI_| p?mpi_'; then fail 'exports a function of MPI'; fi
+	command -v python3 >/dev/null || skip 'no python3'
+	expect 0 longpole record -q -o none.lpt -- python3 -c 'import ctypes
+try:
+    ctypes.CDLL(None).MPI_Init
+    print("there")
+except AttributeError:
+    print("none")'
+	[[ $(cat out) == none ]] || fail 'a program finds an MPI that it does not have'
+}
+
+# Fortran's interface calls C's: the place is the program's all the same.
+mpi_fortran() {
+	command -v "mpif90.$mpi" gfortran >/dev/null || return 0
+	"mpif90.$mpi" -g "$LONGPOLE_SOURCE/tests/cli/mpi_late.f90" -o mpi_late 2>err || return 0
+	timeout 100 longpole record -q -o fortran.lpt -- "${mpirun[@]}" -n 2 ./mpi_late || fail "$mpi: Fortran: recording failed"
+	longpole dump fortran.lpt | grep mpi_receive >received
+	has received 'mpi_late.f90:21' 'op=7(MPI_Recv)'
+	longpole report --json fortran.lpt >fortran.json
+	is_json fortran.json '.result.path[0] | (.actor | contains("mpi_late rank 1")) and (.where | contains("mpi_late.f90:18"))'
+}
+test_mpi_fortran() { mpi_each mpi_fortran; }

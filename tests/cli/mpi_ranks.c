@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mpi_ranks.c - MPI programs whose answer is known by construction: rank 1 (of 2 and more) works
+ * longer than the others in each round, by the clock.
+ *
+ * usage: mpi_ranks MODE [ROUNDS [SLOW_US [sleep]]]
+ */
+#include <mpi.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SLOW = 1, FAST_US = 2000, LARGE = 1 << 20 };
+
+static int rank, nr_ranks, nr_rounds = 40, slow_us = 10000, sleeps;
+static int received[8], large[LARGE];
+static volatile unsigned long sink;
+
+static double now_us(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return 1e6 * (double)t.tv_sec + (double)t.tv_nsec / 1e3;
+}
+
+/* Asleep: then it does not matter who else wants the processors. */
+static inline __attribute__((always_inline)) void pass_us(int us)
+{
+	struct timespec time = {.tv_nsec = us * 1000L};
+	if (sleeps) {
+		nanosleep(&time, NULL);
+		return;
+	}
+	for (double end = now_us() + us; now_us() < end;)
+		for (int i = 0; i < 1000; i++)
+			sink = sink + 1;
+}
+
+static __attribute__((noinline)) void fast_work(void)
+{
+	pass_us(FAST_US);
+	sink = sink + 1;
+}
+
+static __attribute__((noinline)) void slow_work(void)
+{
+	pass_us(slow_us);
+	sink = sink + 1;
+}
+
+static void work(void)
+{
+	if (rank == SLOW)
+		slow_work();
+	else
+		fast_work();
+}
+
+/* Rank 0 waits for what rank 1 sends late. */
+static void late_sender(int round)
+{
+	work();
+	if (rank == SLOW)
+		MPI_Send(&round, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+	else if (rank == 0)
+		MPI_Recv(received, 1, MPI_INT, SLOW, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* The same from whoever sends. */
+static void wildcard(int round)
+{
+	work();
+	if (rank == SLOW)
+		MPI_Send(&round, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+	else if (rank == 0)
+		MPI_Recv(received, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD,
+			MPI_STATUS_IGNORE);
+}
+
+/* Rank 0's message is too long to be kept for rank 1, which comes late for it. */
+static void late_receiver(int round)
+{
+	(void)round;
+	work();
+	if (rank == 0)
+		MPI_Send(large, LARGE, MPI_INT, SLOW, 6, MPI_COMM_WORLD);
+	else if (rank == SLOW)
+		MPI_Recv(large, LARGE, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void slow_allreduce(int round)
+{
+	work();
+	MPI_Allreduce(&round, received, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void barrier(int round)
+{
+	(void)round;
+	work();
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void alltoall(int round)
+{
+	int send[8] = {round};
+	work();
+	MPI_Alltoall(send, 1, MPI_INT, received, 1, MPI_INT, MPI_COMM_WORLD);
+}
+
+/* Each gives to the next what it got from the one before. */
+static void ring(int round)
+{
+	int next = (rank + 1) % nr_ranks, last = (rank + nr_ranks - 1) % nr_ranks;
+	work();
+	MPI_Sendrecv(&round, 1, MPI_INT, next, 1, received, 1, MPI_INT, last, 1, MPI_COMM_WORLD,
+		MPI_STATUS_IGNORE);
+}
+
+static void halo(int round)
+{
+	int next = (rank + 1) % nr_ranks, last = (rank + nr_ranks - 1) % nr_ranks;
+	MPI_Request request[4];
+	work();
+	MPI_Irecv(&received[0], 1, MPI_INT, last, 1, MPI_COMM_WORLD, &request[0]);
+	MPI_Irecv(&received[1], 1, MPI_INT, next, 2, MPI_COMM_WORLD, &request[1]);
+	MPI_Isend(&round, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &request[2]);
+	MPI_Isend(&round, 1, MPI_INT, last, 2, MPI_COMM_WORLD, &request[3]);
+	MPI_Waitall(4, request, MPI_STATUSES_IGNORE);
+}
+
+static void persistent(int round)
+{
+	static MPI_Request request[2];
+	static int sent;
+	int next = (rank + 1) % nr_ranks, last = (rank + nr_ranks - 1) % nr_ranks;
+	if (!round) {
+		MPI_Recv_init(received, 1, MPI_INT, last, 1, MPI_COMM_WORLD, &request[0]);
+		MPI_Send_init(&sent, 1, MPI_INT, next, 1, MPI_COMM_WORLD, &request[1]);
+	}
+	work();
+	MPI_Startall(2, request);
+	MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+}
+
+/* The root, rank 0, waits for all; nobody waits for it but in the barrier now and then. */
+static void reduce(int round)
+{
+	work();
+	MPI_Reduce(&round, received, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static void bcast(int round)
+{
+	work();
+	MPI_Bcast(&round, 1, MPI_INT, SLOW, MPI_COMM_WORLD);
+}
+
+/* Rank 1 is in one half with rank 3, or with the odd ones there are; only that half waits. */
+static void split(int round)
+{
+	static MPI_Comm half = MPI_COMM_NULL;
+	if (half == MPI_COMM_NULL)
+		MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &half);
+	work();
+	MPI_Allreduce(&round, received, 1, MPI_INT, MPI_SUM, half);
+}
+
+static void overlap(int round)
+{
+	MPI_Request request;
+	MPI_Iallreduce(&round, received, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+	work();
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* A ping-pong of 8 bytes: what a call costs. */
+static void pingpong(int round)
+{
+	double data = round;
+	if (rank == 0) {
+		MPI_Send(&data, 1, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD);
+		MPI_Recv(&data, 1, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (rank == 1) {
+		MPI_Recv(&data, 1, MPI_DOUBLE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Send(&data, 1, MPI_DOUBLE, 0, 3, MPI_COMM_WORLD);
+	}
+}
+
+static void aborts(int round)
+{
+	work();
+	if (rank == SLOW && round == 3)
+		MPI_Abort(MPI_COMM_WORLD, 7);
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static const struct {
+	const char *name;
+	void (*round)(int round);
+} modes[] = {{"late_sender", late_sender}, {"wildcard", wildcard}, {"late_receiver", late_receiver},
+	{"allreduce", slow_allreduce}, {"barrier", barrier}, {"alltoall", alltoall}, {"ring", ring},
+	{"halo", halo}, {"persistent", persistent}, {"reduce", reduce}, {"bcast", bcast},
+	{"split", split}, {"overlap", overlap}, {"pingpong", pingpong}, {"aborts", aborts}};
+
+int main(int nr, char **argument)
+{
+	void (*round)(int) = NULL;
+	MPI_Init(&nr, &argument);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &nr_ranks);
+	for (size_t i = 0; nr > 1 && i < sizeof modes / sizeof *modes; i++)
+		if (!strcmp(argument[1], modes[i].name))
+			round = modes[i].round;
+	if (!round || nr_ranks < 2 || nr_ranks > 8)
+		MPI_Abort(MPI_COMM_WORLD, 2);
+	if (nr > 2)
+		nr_rounds = atoi(argument[2]);
+	if (nr > 3)
+		slow_us = atoi(argument[3]);
+	sleeps = nr > 4;
+	MPI_Barrier(MPI_COMM_WORLD);
+	double begin = now_us();
+	for (int i = 0; i < nr_rounds; i++)
+		round(i);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 0)
+		printf("%s %.1f us a round\n", argument[1], (now_us() - begin) / nr_rounds);
+	MPI_Finalize();
+	return 0;
+}
