@@ -346,7 +346,7 @@ await test('page/no_network', async () => {
 });
 await test('page/without_javascript', async () => {
   const page = await open(some, '', { javaScriptEnabled: false }), doc = data(some);
-  assert.ok((await page.locator('#static .finding').textContent()).startsWith(doc.answer.finding));
+  assert.ok((await page.locator('#static .finding').textContent()).startsWith(doc.answer.pole));
   assert.ok(await page.locator('#static svg.timeline').isVisible());
   assert.ok(await page.locator('#static svg.timeline rect').count() > doc.timeline.lanes.length);
   assert.ok(await page.locator('#static table').count() >= 3);
