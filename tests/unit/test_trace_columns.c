@@ -166,7 +166,7 @@ static void wrong_heads_are_damage(void **state)
 		{0, 1, 0},     /* fewer than there are */
 		{1, 50, 0},    /* a kind twice */
 		{1, 1, 0},     /* a definition */
-		{1, 120, 0},   /* a kind that nobody knows */
+		{1, 127, 0},   /* a kind that nobody knows */
 		{2, 1, 0},     /* more in the columns than records of it */
 		{2, 3, 0},     /* fewer */
 		{3, 3, 0},     /* a longer column than there are bytes */
