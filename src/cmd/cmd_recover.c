@@ -41,20 +41,23 @@ void cmd_recover_hint(struct cmd *c)
 	size_t nr;
 	if (session_left_list(&left, &nr, &c->err) != BASE_OK)
 		nr = 0;
-	size_t nr_whole = 0, last = 0;
-	for (size_t i = 0; i < nr; i++)
-		if (left[i].why_not.status == BASE_OK) {
-			nr_whole++;
-			last = i;
-		}
-	if (nr_whole == 1) {
+	const struct session_left_recording *last = NULL;
+	size_t nr_whole = 0;
+	for (size_t i = 0; i < nr; i++) {
+		if (left[i].why_not.status != BASE_OK)
+			continue;
+		nr_whole++;
+		if (!last || left[i].cut_unix_ns > last->cut_unix_ns)
+			last = &left[i];
+	}
+	if (last) {
 		struct base_str at = {0};
-		cmd_recover_add_time(&at, left[last].cut_unix_ns);
+		cmd_recover_add_time(&at, last->cut_unix_ns);
+		if (nr_whole > 1)
+			base_str_addf(&at, " (and %zu before)", nr_whole - 1);
 		cmd_note(c, "a recording of %s was cut off at %s: longpole recover %s",
-			left[last].command, base_str_text(&at), left[last].name);
+			last->command, base_str_text(&at), last->name);
 		base_str_fini(&at);
-	} else if (nr_whole) {
-		cmd_note(c, "%zu recordings were cut off: longpole recover lists them", nr_whole);
 	}
 	base_free(left);
 }

@@ -258,7 +258,7 @@ struct mpi_wait_row {
 	bool all;                   /* of them, when it has waited or the flag is set */
 };
 static const struct mpi_wait_row mpi_waits[] = {
-	[TRACE_MPI_Wait - TRACE_MPI_Wait] = {false, NO, NO, 1, true},
+	[0] = {false, NO, NO, 1, true}, /* TRACE_MPI_Wait */
 	[TRACE_MPI_Waitall - TRACE_MPI_Wait] = {false, NO, NO, 2, true},
 	[TRACE_MPI_Waitany - TRACE_MPI_Wait] = {false, NO, 2, 3, false},
 	[TRACE_MPI_Waitsome - TRACE_MPI_Wait] = {false, 2, 3, 4, false},

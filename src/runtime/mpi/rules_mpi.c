@@ -214,7 +214,9 @@ static bool mpi_is_ready(struct model *m, const struct thread *t, const struct m
 
 static void mpi_need(struct model *m, struct mpi_thread *k, struct mpi_needed what)
 {
-	if (model_grow(m, &k->needed, &k->needed_capacity, k->nr_needed + 1, sizeof *k->needed))
+	/* (a request that is used again completes for nobody) */
+	if (k &&
+		model_grow(m, &k->needed, &k->needed_capacity, k->nr_needed + 1, sizeof *k->needed))
 		k->needed[k->nr_needed++] = what;
 }
 
