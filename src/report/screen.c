@@ -646,6 +646,9 @@ static void screen_path_caveats(struct screen_caveats *c, const struct report *r
 			" of the path are waits that a time limit or a signal ended: what they "
 			"wait for is not seen, and less work elsewhere may end them sooner");
 	}
+	if (r->nr_annotation_findings && (s = screen_caveat(c, 0.3)))
+		base_str_add_counted(s, "%s annotation {finding|findings}; see longpole coach",
+			r->nr_annotation_findings);
 	if (unseen >= 0.0005 && (s = screen_caveat(c, unseen))) {
 		report_percent(s, unseen);
 		base_str_add(s, " of the path are waits of which it was not seen what ended them "
