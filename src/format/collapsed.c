@@ -83,7 +83,7 @@ struct collapsed_state {
 	enum base_status status;
 };
 
-/* Who called, outermost first, the function, and what is inlined in it. */
+/* The callers, outermost first, the function, and what is inlined in it. */
 static bool collapsed_add_call_path(void *ctx, const struct model_call_path *p)
 {
 	struct collapsed_state *to = ctx;

@@ -247,7 +247,7 @@ static void fill_waited(struct subject *u, struct model *m, const struct report_
 	u->waited_for = (double)u->waited_ns * HARDLY > u->path_ns;
 }
 
-/* Who had the processor that the row waits for, if it does. */
+/* The holder of the processor that the row waits for, if it does. */
 static void finding_add_holder(struct report_crowd *crowd, const struct model *m,
 	const struct report_index *ix, const struct report_row *row)
 {

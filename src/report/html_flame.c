@@ -119,7 +119,7 @@ struct flame_state { /* a state at whose node its call paths begin */
 	enum base_status status;
 };
 
-/* Who called it, outermost first. What only calls others, and how a thread begins, is left out. */
+/* Its callers, outermost first. What only calls others, and how a thread begins, is left out. */
 static enum base_status html_flame_add_callers(
 	const struct flame_state *f, uint32_t stack, uint32_t *at)
 {

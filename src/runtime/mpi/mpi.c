@@ -374,7 +374,7 @@ static int mpi_do_unmake(struct mpi_call *c)
 
 /* ---- the way in ------------------------------------------------------------------------------ */
 
-/* Who called the Fortran library, if that is who called us. */
+/* The caller of the Fortran library, where that library called us. */
 static PRELOAD_COLD uint64_t mpi_site_above(uintptr_t caller)
 {
 	struct preload_stack stack;
