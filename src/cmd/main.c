@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 
 #include "cmd/noc.h"
+#include "commit.h"
 #include "config.h"
 
 #include <locale.h>
@@ -205,7 +206,8 @@ static int main_dispatch(int argc, char **argv)
 		return overview(stderr, CMD_USAGE);
 	const char *word = argv[1];
 	if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
-		puts("longpole " LONGPOLE_VERSION);
+		puts(*LONGPOLE_COMMIT ? "longpole " LONGPOLE_VERSION " (commit " LONGPOLE_COMMIT ")"
+				      : "longpole " LONGPOLE_VERSION);
 		return CMD_OK;
 	}
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
