@@ -90,8 +90,9 @@ static enum base_status queues_fill(
 	if (s != BASE_OK)
 		return s;
 	if (pattern && !out->nr_queues)
-		return base_fail(
-			err, BASE_ERR_NOTFOUND, "no queue of this trace matches '%s'", pattern);
+		return base_fail(err, BASE_ERR_NOTFOUND,
+			"no queue of this trace matches '%s'; 'longpole queues' lists them",
+			pattern);
 	out->elapsed_ns = (double)(lane.end_ns - lane.start_ns);
 	for (size_t i = 0; i < out->nr_queues; i++)
 		out->queue[i].mean_units =
