@@ -21,10 +21,10 @@ static const struct {
 			"the path starts when ACTOR first enters STATE (patterns; ACTOR or @STATE "
 			"alone will do)"}},
 	{CMD_ENDS, {"end", 0, "ACTOR@STATE", NULL, "the path ends when ACTOR last enters STATE"}},
-	{CMD_ENDS,
-		{"process", 0, "NAME", NULL,
-			"in a recording of the whole system: the path ends at the last moment of "
-			"this program, or process number"}},
+	{CMD_ENDS, {"process", 0, "NAME", NULL,
+			   "the path ends at the last moment of this program, or of the process of "
+			   "this "
+			   "number"}},
 	{CMD_ENDS, {"connection", 0, "ID", NULL,
 			   "only the path of this connection ('longpole connections' lists them)"}},
 	{CMD_WINDOW,

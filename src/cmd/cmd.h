@@ -132,7 +132,7 @@ struct cmd_trace_name {
 };
 struct cmd_terminal {
 	bool color_out, color_err, utf8, err_is_tty, dumb;
-	unsigned columns;
+	unsigned columns, rows; /* rows 0: not known */
 };
 struct cmd_progress {
 	enum cmd_when when;
@@ -197,6 +197,8 @@ static inline bool cmd_value_is_optional(const struct cmd_option *o)
 /* ---- terminal -------------------------------------------------------------------------------- */
 
 void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color);
+/* How large it is now; `fd` leads to it. */
+void cmd_terminal_measure(struct cmd_terminal *t, int fd);
 struct report_style cmd_style(const struct cmd *c);
 /* Messages to standard error, cleaned. */
 void cmd_note(struct cmd *c, const char *fmt, ...) BASE_PRINTF(2, 3);

@@ -83,6 +83,31 @@ static int cmd_top_write_line(struct top *t, json_t *j)
 	return write_text(t, &s);
 }
 
+/* What the window says in no more rows than the screen has (`rows`, 0: any number), the last of which is the cursor's: the
+ * tables are shortened as far as that needs, and say how many rows more there are. */
+static void cmd_top_text(
+	const struct top *t, const struct live_window *w, unsigned rows, struct base_str *ret)
+{
+	struct report_style st = cmd_style(t->c);
+	struct report_top_head head = t->head;
+	size_t most = w->nr_states;
+	most = w->nr_processes > most ? w->nr_processes : most;
+	most = w->nr_connections > most ? w->nr_connections : most;
+	head.limit = !head.limit || head.limit > most ? most : head.limit;
+	for (;; head.limit--) {
+		struct base_str window = {0};
+		top_keys_text(&window, &t->keys, w, &head, &st);
+		base_str_add_shown(ret, base_str_text(&window), window.length, BASE_SHOWN_LINES);
+		ret->failed |= window.failed;
+		base_str_fini(&window);
+		if (!rows || head.limit <= 1 || ret->failed ||
+			top_keys_rows(base_str_text(ret), st.columns) < rows)
+			break;
+		base_str_fini(ret);
+	}
+	top_keys_cut(ret, st.columns, rows);
+}
+
 static enum base_status cmd_top_show(void *ctx, const struct live_window *w, struct base_err *err)
 {
 	struct top *t = ctx;
@@ -93,14 +118,15 @@ static enum base_status cmd_top_show(void *ctx, const struct live_window *w, str
 	if (t->json) {
 		t->exit_status = cmd_top_write_line(t, report_top_json(w, &t->head));
 	} else {
-		struct report_style st = cmd_style(t->c);
 		struct base_str s = {0}, window = {0};
+		if (t->redraw)
+			cmd_terminal_measure(&t->c->term, fileno(t->to)); /* it may have changed */
 		if (t->redraw)
 			base_str_add(&s, "\033[H\033[J"); /* home, and clear what is below */
 		else if (t->nr_shown)
 			base_str_add(&s, "\n");
-		top_keys_text(&window, &t->keys, w, &t->head, &st);
-		base_str_add_shown(&s, base_str_text(&window), window.length, BASE_SHOWN_LINES);
+		cmd_top_text(t, w, t->redraw ? t->c->term.rows : 0, &window);
+		base_str_add_bytes(&s, base_str_text(&window), window.length);
 		s.failed |= window.failed;
 		base_str_fini(&window);
 		t->exit_status = write_text(t, &s);

@@ -115,7 +115,7 @@ static void sections_add(struct cmd_sections *s, const struct cmd_spec *section)
 bool cmd_sections_choose(struct cmd_sections *ret, int *argc, char **argv)
 {
 	int nr_kept = 0;
-	bool more = true; /* until the trace */
+	bool more = true; /* until "--" */
 	ret->nr = 0;
 	for (int i = 0; i < *argc; i++) {
 		const struct cmd_spec *section = more ? sections_find(argv[i]) : NULL;
@@ -124,8 +124,8 @@ bool cmd_sections_choose(struct cmd_sections *ret, int *argc, char **argv)
 			continue;
 		}
 		argv[nr_kept++] = argv[i];
-		more = more && *argv[i] == '-' && strcmp(argv[i], "--") != 0;
-		if (more && sections_value_follows(argv[i]) && i + 1 < *argc)
+		more = more && strcmp(argv[i], "--") != 0;
+		if (more && *argv[i] == '-' && sections_value_follows(argv[i]) && i + 1 < *argc)
 			argv[nr_kept++] = argv[++i];
 	}
 	argv[nr_kept] = NULL;
@@ -185,14 +185,28 @@ static void sections_add_heading(
 		section->name, section->summary, st->color ? "\033[0m" : "");
 }
 
-/* All of them into one answer. The first that fails ends it. */
-static void sections_answer(
+/* One of several that has no answer: the others have theirs. The error is said now, and its exit status comes last. */
+static int sections_fail(struct cmd *c, const struct cmd_spec *section, enum base_status s)
+{
+	int exit_status = cmd_fail(c, base_cause(&c->err, s, "in the section '%s'", section->name));
+	c->err = (struct base_err){0};
+	return exit_status;
+}
+
+/* All of them into one answer, which has those that there are. Returns the first failure's exit status. */
+static int sections_answer(
 	struct cmd *c, struct report_run *run, const struct cmd_sections *s, struct cmd_answer *all)
 {
-	*all = cmd_answer_begin(c, BASE_OK);
-	for (size_t i = 0; i < s->nr && all->as != CMD_AS_NOTHING; i++) {
+	int first_failure = CMD_OK;
+	*all = cmd_answer_begin(c, BASE_ERR_NOTFOUND);
+	for (size_t i = 0; i < s->nr; i++) {
 		struct cmd_answer one;
 		s->section[i]->section(c, run, &one);
+		if (one.as == CMD_AS_NOTHING) {
+			int exit_status = sections_fail(c, s->section[i], one.status);
+			first_failure = first_failure ? first_failure : exit_status;
+			continue;
+		}
 		if (one.as == CMD_AS_JSON)
 			all->json = sections_join_json(all->json, s->section[i]->name, one.json);
 		if (one.as == CMD_AS_TEXT) {
@@ -201,12 +215,20 @@ static void sections_answer(
 		}
 		base_str_fini(&one.text);
 		all->as = one.as;
-		all->status = one.status;
 	}
-	if (all->as == CMD_AS_NOTHING) {
-		base_str_fini(&all->text);
-		json_decref(all->json);
-	}
+	return first_failure;
+}
+
+/* What several have to say, unless none has anything. */
+static int sections_run(struct cmd *c, struct report_run *run, const struct cmd_sections *s)
+{
+	struct cmd_answer a;
+	int failure = sections_answer(c, run, s, &a), exit_status = CMD_OK;
+	if (a.as == CMD_AS_NOTHING)
+		cmd_close(c, run);
+	else
+		exit_status = cmd_answer_end(c, &a, run);
+	return failure ? failure : exit_status;
 }
 
 int cmd_run_section(struct cmd *c)
@@ -232,6 +254,6 @@ int cmd_run_section(struct cmd *c)
 	else if (s->nr == 1)
 		s->section[0]->section(c, &run, &a);
 	else
-		sections_answer(c, &run, s, &a);
+		return sections_run(c, &run, s);
 	return cmd_answer_end(c, &a, &run);
 }

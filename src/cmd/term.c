@@ -17,22 +17,33 @@ enum {
 	COLUMNS_PIPED = 120,
 	COLUMNS_MIN = 60,
 	COLUMNS_MAX = 400,
+	ROWS_MAX = 1000,
 	DRAW_AFTER_NS = 500 * 1000 * 1000,
 	DRAW_EVERY_NS = 100 * 1000 * 1000,
 };
 
 /* ---- what it can do -------------------------------------------------------------------------- */
 
-static unsigned columns_of_terminal(void)
+/* A size that the environment gives (COLUMNS, LINES); 0: none, or what is no number ("-5"). */
+static unsigned long term_size_given(const char *name)
 {
-	const char *given = getenv("COLUMNS");
-	unsigned long n = given ? strtoul(given, NULL, 10) : 0;
-	struct winsize w;
-	if (!n && isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w))
-		n = w.ws_col;
-	if (!n)
-		n = COLUMNS_PIPED;
-	return n < COLUMNS_MIN ? COLUMNS_MIN : n > COLUMNS_MAX ? COLUMNS_MAX : (unsigned)n;
+	const char *given = getenv(name);
+	return given && cmd_value_is_count(given) ? strtoul(given, NULL, 10) : 0;
+}
+
+void cmd_terminal_measure(struct cmd_terminal *t, int fd)
+{
+	unsigned long columns = term_size_given("COLUMNS"), rows = term_size_given("LINES");
+	struct winsize w = {0};
+	if (isatty(fd) && !ioctl(fd, TIOCGWINSZ, &w)) {
+		columns = columns ? columns : w.ws_col;
+		rows = rows ? rows : w.ws_row;
+	}
+	columns = columns ? columns : COLUMNS_PIPED;
+	t->columns = columns < COLUMNS_MIN   ? COLUMNS_MIN
+		     : columns > COLUMNS_MAX ? COLUMNS_MAX
+					     : (unsigned)columns;
+	t->rows = rows > ROWS_MAX ? ROWS_MAX : (unsigned)rows;
 }
 
 static bool colored(enum cmd_when when, int fd, bool dumb)
@@ -53,8 +64,8 @@ void cmd_terminal_init(struct cmd_terminal *t, enum cmd_when color)
 		.color_err = colored(color, STDERR_FILENO, dumb),
 		.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
 		.err_is_tty = isatty(STDERR_FILENO),
-		.columns = columns_of_terminal(),
 	};
+	cmd_terminal_measure(t, STDOUT_FILENO);
 }
 
 struct report_style cmd_style(const struct cmd *c)

@@ -83,6 +83,46 @@ void top_keys_text(struct base_str *out, const struct top_keys *k, const struct 
 	base_str_add(out, "\n");
 }
 
+/* ---- what fits a screen ---------------------------------------------------------------------- */
+
+/* The end of the screen's row that begins at `p` (its line's end, or after `columns` characters; colours have no width). */
+static const char *top_keys_row_end(const char *p, unsigned columns)
+{
+	unsigned width = 0;
+	for (; *p && *p != '\n'; p++) {
+		if (*p == '\033')
+			p += strcspn(p, "m\n");
+		else if (((unsigned char)*p & 0xc0) != 0x80 && ++width > columns)
+			return p;
+		if (!*p || *p == '\n')
+			break;
+	}
+	return p;
+}
+
+unsigned top_keys_rows(const char *text, unsigned columns)
+{
+	unsigned rows = 0;
+	for (const char *p = text; *p; rows++) {
+		p = top_keys_row_end(p, columns);
+		p += *p == '\n';
+	}
+	return rows;
+}
+
+void top_keys_cut(struct base_str *s, unsigned columns, unsigned rows)
+{
+	const char *text = base_str_text(s), *p = text;
+	if (!rows || top_keys_rows(text, columns) < rows)
+		return;
+	for (unsigned i = 0; i + 1 < rows; i++) {
+		p = top_keys_row_end(p, columns);
+		p += *p == '\n';
+	}
+	s->length = (size_t)(p - text);
+	s->buf[s->length] = 0;
+}
+
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 void top_keys_begin(struct top_keys *k)

@@ -21,5 +21,8 @@ bool top_keys_look(struct top_keys *k);
 /* A window in the order that was chosen, and what the keys are. */
 void top_keys_text(struct base_str *out, const struct top_keys *k, const struct live_window *w,
 	const struct report_top_head *head, const struct report_style *style);
+/* How many rows of a screen of `columns` a text takes; what of it is beyond all rows but the last (0: any number) is cut off. */
+unsigned top_keys_rows(const char *text, unsigned columns);
+void top_keys_cut(struct base_str *s, unsigned columns, unsigned rows);
 
 #endif

@@ -843,7 +843,7 @@ static enum base_status model_read_all(struct model *m, struct trace_reader *r)
  * window, whichever came last. */
 static uint32_t default_end(struct model *m)
 {
-	if (m->is_system)
+	if (m->is_system || m->opts->process)
 		return model_system_end(m);
 	uint32_t thread =
 		m->part.end_actor < m->made.nr_actors ? m->made.actor[m->part.end_actor].thread : 0;

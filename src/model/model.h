@@ -206,9 +206,10 @@ struct model_options {
 	 * locks; what comes after says what the end depended on. from 0: the beginning; to 0 or
 	 * UINT64_MAX: the end. ERR_NOTFOUND when the trace ends before it. The sink hears all. */
 	uint64_t from_ns, to_ns;
-	/* A recording of the whole system: the path ends at this process's last moment, by pid or
-	 * by name ("redis-server"; of several the one that ran most). NULL: where the program that
-	 * was started ended; there was none: at the process that ran most. ERR_NOTFOUND. */
+	/* The path ends at this process's last moment, by pid or by name ("redis-server"; of
+	 * several the one that ran most; where no switches were recorded, that lived longest).
+	 * NULL: where the program that was started ended; in a recording of the whole system that
+	 * started none: at the process that ran most. ERR_NOTFOUND. */
 	const char *process;
 	bool system;         /* a recording of the whole system; model_run() knows */
 	const char *command; /* of it: the program that was started, as its definition has it; NULL:

@@ -566,6 +566,15 @@ static bool is_recorder(const struct model *m, const struct thread *t)
 	return trace_def_context(m->defs, t->stream)->type == TRACE_CONTEXT_recorder;
 }
 
+/* By which of several processes of one name the one that is meant is told; without switches, how long its threads lived. */
+static uint64_t rules_kernel_ran_ns(const struct model *m, const struct thread *t)
+{
+	if (m->is_system)
+		return t->process < m->kernel.nr_run_times ? m->kernel.run_time[t->process].run_ns
+							   : 0;
+	return t->end_ns > t->begin_ns ? t->end_ns - t->begin_ns : 0;
+}
+
 /* Whose last moment ends the path, and of whom: the process wanted, that was started (or the last
  * one of those that it started, when they were waited for), or ran most. */
 uint32_t model_system_end(struct model *m)
@@ -575,9 +584,7 @@ uint32_t model_system_end(struct model *m)
 	uint32_t actor = GRAPH_ANY_ACTOR, end_stream = 0;
 	for (uint32_t i = 1; i < m->nr_threads && !pid; i++) {
 		const struct thread *t = &m->thread[i];
-		uint64_t ran = t->process < m->kernel.nr_run_times
-				       ? m->kernel.run_time[t->process].run_ns + 1
-				       : 0;
+		uint64_t ran = rules_kernel_ran_ns(m, t) + 1;
 		if (model_is_context(t) || is_recorder(m, t) || ran <= most || !t->seen ||
 			(name && !rules_kernel_is_named(m, t->process, name)))
 			continue;
@@ -601,7 +608,10 @@ uint32_t model_system_end(struct model *m)
 	}
 	if (name && actor == GRAPH_ANY_ACTOR && m->status == BASE_OK)
 		m->status = base_fail(m->err, BASE_ERR_NOTFOUND,
-			"no process '%s' did anything in this recording", name);
+			"no process '%s' did anything in this recording; 'longpole actors --all' "
+			"names "
+			"those that did",
+			name);
 	return actor;
 }
 

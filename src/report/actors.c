@@ -234,7 +234,7 @@ static enum base_status actors_fill_all(struct actors_build *b, struct base_err 
 		s = make_row(b, i);
 	if (s == BASE_OK && b->pattern && !b->out->nr_actors)
 		return base_fail(err, BASE_ERR_NOTFOUND,
-			"no actor of this trace matches '%s' (see longpole actors --all)",
+			"no actor of this trace matches '%s'; 'longpole actors --all' lists them",
 			b->pattern);
 	for (size_t i = 0; s == BASE_OK && i < nr_totals; i++)
 		s = actors_add_total(b, &totals[i]);

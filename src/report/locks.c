@@ -693,7 +693,8 @@ static enum base_status locks_fill(struct builder *b, struct base_err *err)
 					     : b->opts->sort;
 	sort_locks(out, sort);
 	if (s == BASE_OK && b->opts->pattern && !out->nr_locks)
-		s = base_fail(err, BASE_ERR_NOTFOUND, "no lock of this trace matches '%s'",
+		s = base_fail(err, BASE_ERR_NOTFOUND,
+			"no lock of this trace matches '%s'; 'longpole locks' lists them",
 			b->opts->pattern);
 	return s;
 }

@@ -90,8 +90,9 @@ static enum base_status queues_fill(
 	if (s != BASE_OK)
 		return s;
 	if (pattern && !out->nr_queues)
-		return base_fail(
-			err, BASE_ERR_NOTFOUND, "no queue of this trace matches '%s'", pattern);
+		return base_fail(err, BASE_ERR_NOTFOUND,
+			"no queue of this trace matches '%s'; 'longpole queues' lists them",
+			pattern);
 	out->elapsed_ns = (double)(lane.end_ns - lane.start_ns);
 	for (size_t i = 0; i < out->nr_queues; i++)
 		out->queue[i].mean_units =
@@ -149,16 +150,30 @@ struct report_queues *report_queues_free(struct report_queues *q)
 
 /* ---- rendering ------------------------------------------------------------------------------- */
 
+enum { QUEUES_SPACE = 1 }; /* somebody waited for room: else there are no columns of it */
+
 #include "report/queues.def"
+
+static bool queues_wait_for_space(const struct report_queues *q, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (q->queue[i].s.nr_waits_space)
+			return true;
+	return false;
+}
 
 void report_queues_text(struct base_str *out, const struct report_queues *q, size_t limit,
 	const struct report_style *style)
 {
-	enum { NAME_LEAST = 16, NAME_MOST = 44 };
+	enum { NAME_LEAST = 16, NAME_WANTED = 22, NAME_MOST = 44 };
 	size_t nr = limit && limit < q->nr_queues ? limit : q->nr_queues;
 	size_t longest = report_table_longest(&queues_queue, q->queue, nr);
-	struct base_layout l = {.table = &queues_queue, .all = q, .utf8 = style->utf8};
-	base_layout_fit(&l, SIZE_MAX, longest < NAME_MOST ? longest : NAME_MOST, 0, NAME_LEAST);
+	struct base_layout l = {.table = &queues_queue,
+		.all = q,
+		.has = queues_wait_for_space(q, nr) ? QUEUES_SPACE : 0,
+		.utf8 = style->utf8};
+	base_layout_fit(&l, style->columns, longest < NAME_MOST ? longest : NAME_MOST, NAME_WANTED,
+		NAME_LEAST);
 	report_table_lines(out, &l, q->queue, q->nr_queues, limit, style);
 	report_trace_text_caveats(out, &q->trace, style);
 }

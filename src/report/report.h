@@ -25,8 +25,7 @@ struct report_run {
 	const struct model_place *start, *end; /* of the path; NULL: the program's */
 	const char *start_text, *end_text;     /* as the user gave them; NULL: not at all */
 	uint64_t connection;                   /* only its path; 0: the whole program's */
-	const char *
-		process; /* of a whole system: whose last moment ends the path; NULL: see model.h */
+	const char *process; /* whose last moment ends the path; NULL: see model.h */
 	/* May be NULL. A new pass begins with done 0 and says what it is for. */
 	void (*progress)(void *ctx, const char *what, uint64_t done_records, uint64_t all_records);
 	void *progress_ctx;

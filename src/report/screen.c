@@ -197,9 +197,10 @@ static void screen_head(struct base_str *out, const struct report *r, const stru
 {
 	struct base_str left = {0}, right = {0};
 	const char *dot = report_dot(st);
-	base_str_add(&left, r->trace.process    ? r->trace.process
-			    : *r->trace.command ? r->trace.command
-						: r->trace.path);
+	base_str_add(&left, r->trace.process        ? r->trace.process
+			    : r->trace.process_text ? r->trace.process_text
+			    : *r->trace.command     ? r->trace.command
+						    : r->trace.path);
 	base_str_addf(&right, "  ");
 	report_ns(&right, r->elapsed_ns);
 	if (r->trace.nr_actors)

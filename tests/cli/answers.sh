@@ -453,6 +453,21 @@ test_ledger() {
 	expect 4 longpole whatif --ledger=/proc/nowhere/ledger --record-outcome=1s "$trace" "${edit[@]}"
 }
 
+# The path of one process of several, in an ordinary recording, too.
+test_path_of_a_process() {
+	expect 0 longpole record -q -o two.lpt sh -c 'sleep 0.3 & timeout 5 true; wait'
+	expect 0 longpole report --json two.lpt
+	local all
+	all=$(jq .result.elapsed_ns out)
+	expect 0 longpole report --json --process=timeout two.lpt
+	is_json out ".result.elapsed_ns > 0 and .result.elapsed_ns < $all - 100000000"
+	expect 0 longpole report --process=timeout two.lpt
+	head -n 1 out | grep -q '^timeout ' || fail "whose path: $(head -n 1 out)"
+	expect 2 longpole report --process=nosuch two.lpt
+	has err "no process 'nosuch'" 'longpole actors --all'
+	! grep -q 'longpole queues' err || fail "a hint at queues, for a process"
+}
+
 # A section prints what its command prints; several come one after another, and as one document.
 test_sections_of_the_report() {
 	local section
@@ -483,9 +498,17 @@ test_sections_of_the_report() {
 	has err "'x' is no count"
 	expect 2 longpole report queus "$trace"
 	has err "did you mean 'queues'"
-	expect 2 longpole report queues calls "$trace"
-	has err 'no counts of library calls'
-	[[ ! -s out ]] || fail "half an answer: $(cat out)"
+	expect 2 longpole report queues calls actors "$trace" # one of them has no answer
+	has err 'no counts of library calls' "in the section 'calls'"
+	[[ $(grep -c '^queues: who waits' out) == 1 && $(grep -c '^actors: what each' out) == 1 ]] || fail "the others: $(cat out)"
+	expect 2 longpole report --json calls queues actors "$trace"
+	is_json out '(.result | keys) == ["actors", "queues"]'
+	expect 2 longpole report calls connections "$trace"
+	[[ ! -s out && $(grep -c "in the section" err) == 2 ]] || fail "none has an answer: $(cat out err)"
+	expect 0 longpole report queues --json actors "$trace"
+	mv out alone
+	expect 0 longpole report queues "$trace" --json actors # the trace may stand among them
+	cmp out alone || fail "a section after the trace"
 	cp "$trace" queues
 	expect 0 longpole report ./queues
 	has out 'critical path'

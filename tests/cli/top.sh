@@ -105,6 +105,15 @@ test_top_count_and_text() {
 	has err "'longpole top'"
 }
 
+# shown TEXT - waits until `out` has it, 20 s at most.
+shown() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		! grep -q "$1" out || return 0
+		sleep 0.1
+	done
+}
+
 # Keys on a terminal: another order from the next window on, a pause, the end.
 test_top_keys() {
 	as_root
@@ -112,11 +121,51 @@ test_top_keys() {
 	# (of the whole system: that program is what goes on meanwhile)
 	ladder --rounds=100000 >/dev/null &
 	local load=$! before=$SECONDS result=0
-	(sleep 1; printf w; sleep 0.7; printf ' '; sleep 0.7; printf ' '; sleep 0.7; printf q; sleep 5) |
+	: >out
+	(shown 'by path'; printf w; shown 'by waiting'; printf ' '; shown paused; printf ' '; sleep 0.7; printf q; sleep 5) |
 		TERM=xterm timeout 50 script -qec "longpole top --interval=200ms" /dev/null >out || result=$?
 	kill "$load" 2>/dev/null
-	((result == 0 && SECONDS - before < 30)) || fail "q: exit status $result after $((SECONDS - before)) s: $(tail -n 3 out)"
+	((result == 0 && SECONDS - before < 45)) || fail "q: exit status $result after $((SECONDS - before)) s: $(tail -n 3 out)"
 	grep -q 'by path .*q quit, space pause' out || fail "no keys are shown"
 	grep -q 'by waiting' out || fail "w is no order"
 	grep -q 'paused; space goes on' out || fail "space is no pause"
+}
+
+# most_rows COLUMNS - of any window in `out`, as a screen of so many columns shows it
+most_rows() {
+	python3 -c 'import re, sys
+text = open("out").read().replace("\r", "")
+windows = [re.sub("\033\\[[0-9;]*m", "", w) for w in text.split("\033[H\033[J")[1:]]
+print(max(sum(max(1, -(-len(line) // int(sys.argv[1]))) for line in w.rstrip("\n").split("\n")) for w in windows))' "$1"
+}
+
+# A window fits the screen, also one that became smaller.
+test_top_fits_the_screen() {
+	command -v script >/dev/null || skip "no script(1) for a terminal"
+	local rows most
+	unset COLUMNS LINES
+	for rows in 24 14; do
+		TERM=xterm script -qec "stty rows $rows cols 80; longpole top --limit=0 --interval=20ms '$trace'" /dev/null >out
+		most=$(most_rows 80)
+		((most < rows && most > rows / 2)) || fail "$most rows of a screen that has $rows"
+	done
+	TERM=xterm script -qec "stty rows 40 cols 80
+		(sleep 0.8; stty rows 14 <&3) 3</dev/tty & longpole top --count=8 --limit=0 --interval=200ms -o /dev/tty -- ladder --rounds=3000" /dev/null >out
+	sed -i '1,/window 5:/d' out
+	most=$(most_rows 80)
+	((most < 14)) || fail "$most rows after the screen became smaller"
+}
+
+# Columns are dropped by rank; what is no width is none.
+test_queues_fit_the_width() {
+	local columns
+	for columns in 60 80 120; do
+		COLUMNS=$columns expect 0 longpole queues --all "$trace"
+		(($(wc -L <out) <= columns)) || fail "$(wc -L <out) columns of $columns"
+		has out 'waited for data' 'mutex ladder_mutex'
+	done
+	has out 'units/s'
+	mv out wide
+	COLUMNS=-5 expect 0 longpole queues --all "$trace"
+	cmp out wide || fail "a negative width is a width"
 }
