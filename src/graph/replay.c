@@ -277,17 +277,30 @@ size_t graph_replay_memory_bytes(const struct graph_replay *r)
 
 /* ---- what an edit takes away ----------------------------------------------------------------- */
 
-/* What is left of each state's time, up to the last that there is; 1: all of it. */
-static double *shares_left(const struct graph_replay *r, const struct graph_scenario *edits)
-{
-	double *left = base_alloc(((size_t)r->last_state + 1) * sizeof *left);
+/* Of each state, up to the last that there is. */
+struct change_states {
+	double *left; /* of its time; 1: all of it */
+	bool *waits;
+};
 
-	for (uint32_t i = 0; left && i <= r->last_state; i++)
-		left[i] = 1;
-	for (size_t i = 0; left && i < edits->nr_edits; i++)
-		if (edits->edit[i].id <= r->last_state)
-			left[edits->edit[i].id] *= edits->edit[i].factor;
-	return left;
+static bool change_init(struct change_states *c, const struct graph_replay *r,
+	const struct graph_scenario *edits, const uint32_t *wait, size_t nr_waits)
+{
+	size_t nr = (size_t)r->last_state + 1;
+
+	c->left = base_alloc(nr * sizeof *c->left);
+	c->waits = base_alloc(nr * sizeof *c->waits);
+	if (!c->left || !c->waits)
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		c->left[i] = 1;
+	for (size_t i = 0; i < edits->nr_edits; i++)
+		if (edits->edit[i].id < nr)
+			c->left[edits->edit[i].id] *= edits->edit[i].factor;
+	for (size_t i = 0; i < nr_waits; i++)
+		if (wait[i] < nr)
+			c->waits[wait[i]] = true;
+	return true;
 }
 
 static bool only_scales(const struct graph_scenario *edits)
@@ -298,31 +311,62 @@ static bool only_scales(const struct graph_scenario *edits)
 	return true;
 }
 
-enum base_status graph_replay_taken_away(const struct graph_replay *r,
-	const struct graph_scenario *edits, double *ret_ns, struct base_err *err)
+/* Of one actor; does it ever wait? */
+static bool change_of_actor(const struct graph_replay *r, const struct change_states *c,
+	uint32_t head, struct graph_replay_change *ret)
 {
-	double *left;
+	uint32_t state = 0;
+	bool waits = false;
 
-	*ret_ns = INFINITY;
+	*ret = (struct graph_replay_change){0};
+	for (uint32_t i = head; i != REPLAY_NONE;) {
+		const struct replay_step *step = replay_step(r, i);
+		/* (who has less to do loses its processor to others as much less often) */
+		uint32_t of = replay_is_preempted(step) && step->state <= r->last_state
+				      ? step->state
+				      : state;
+		double gone = 1 - c->left[of];
+
+		if (gone != 0 && replay_class(step) != REPLAY_ABSOLUTE &&
+			replay_kind(step) != REPLAY_LINK_OUT)
+			*(gone > 0 ? &ret->taken_ns : &ret->added_ns) +=
+				(double)replay_own(r, step) * fabs(gone);
+		state = step->state <= r->last_state ? step->state : 0;
+		waits |= c->waits[state];
+		i = replay_next(r, step);
+	}
+	return waits;
+}
+
+enum base_status graph_replay_change(const struct graph_replay *r,
+	const struct graph_scenario *edits, const uint32_t *wait, size_t nr_waits,
+	struct graph_replay_change *ret, struct base_err *err)
+{
+	struct change_states c = {0};
+	struct graph_replay_change own, least = {INFINITY, INFINITY};
+
+	*ret = (struct graph_replay_change){INFINITY, INFINITY};
 	if (!only_scales(edits))
 		return BASE_OK;
-	left = shares_left(r, edits);
-	if (!left)
+	if (!change_init(&c, r, edits, wait, nr_waits)) {
+		base_free(c.left);
+		base_free(c.waits);
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for a scenario");
-	*ret_ns = 0;
-	for (size_t k = 0; k < r->nr_actors; k++) {
-		uint32_t state = 0;
-
-		for (uint32_t i = r->actor[k].head; i != REPLAY_NONE;) {
-			const struct replay_step *step = replay_step(r, i);
-
-			if (left[state] < 1 && replay_class(step) != REPLAY_ABSOLUTE &&
-				replay_kind(step) != REPLAY_LINK_OUT)
-				*ret_ns += (double)replay_own(r, step) * (1 - left[state]);
-			state = step->state <= r->last_state ? step->state : 0;
-			i = replay_next(r, step);
-		}
 	}
-	base_free(left);
+	*ret = (struct graph_replay_change){0};
+	for (size_t k = 0; k < r->nr_actors; k++) {
+		if (change_of_actor(r, &c, r->actor[k].head, &own)) {
+			least.taken_ns = fmin(least.taken_ns, own.taken_ns);
+			least.added_ns = fmin(least.added_ns, own.added_ns);
+		}
+		ret->taken_ns += own.taken_ns;
+		ret->added_ns += own.added_ns;
+	}
+	if (least.taken_ns < INFINITY) {
+		ret->taken_ns -= least.taken_ns;
+		ret->added_ns -= least.added_ns;
+	}
+	base_free(c.left);
+	base_free(c.waits);
 	return BASE_OK;
 }

@@ -87,10 +87,18 @@ uint64_t graph_replay_wake_ns(const struct graph_replay *r); /* 0: not known */
 enum base_status graph_replay_mend(struct graph_replay *r, struct base_err *err) BASE_MUST_CHECK;
 uint64_t graph_replay_nr_given(const struct graph_replay *r); /* waits that were mended */
 uint64_t graph_replay_given_ns(const struct graph_replay *r); /* their length, in all */
-/* So much time of all actors in all the run the edits take away; INFINITY: it is not known, they do
- * not only scale states. Errors: ERR_NOMEM. */
-enum base_status graph_replay_taken_away(const struct graph_replay *r,
-	const struct graph_scenario *edits, double *ret_ns, struct base_err *err) BASE_MUST_CHECK;
+/*
+ * So much time of all actors in all the run the edits take away, and what they add; both INFINITY:
+ * it is not known, they do not only scale states. Where actors are ever in one of the states
+ * `wait` (NULL, nr 0: none), it is what the others of one of them have: the most of any of them.
+ * Errors: ERR_NOMEM.
+ */
+struct graph_replay_change {
+	double taken_ns, added_ns;
+};
+enum base_status graph_replay_change(const struct graph_replay *r,
+	const struct graph_scenario *edits, const uint32_t *wait, size_t nr_waits,
+	struct graph_replay_change *ret, struct base_err *err) BASE_MUST_CHECK;
 
 struct graph_replay_result {
 	uint64_t start_ns;        /* the first verb */
@@ -147,6 +155,7 @@ struct graph_replay_assumed {
 	double recording_more; /* ... which is that times 1 + this */
 	bool ticks_otherwise;  /* whose waits with a time limit are about as long as what it does in
 				  between: read the other way (ticks or work) */
+	bool late_scales;      /* an edit of a sleep's state scales how late it ended, too */
 	bool given_at_once;    /* waits that graph_replay_mend() mended take no time */
 	uint64_t jitter; /* other than 0: executing takes up to JITTER more or less, at random, and
 			    who preempts as often as in the run does so at random, not by turns */

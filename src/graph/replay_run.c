@@ -229,7 +229,7 @@ static uint64_t scaled_sleep(const struct sim *s, const struct sim_actor *a,
 
 	if (BASE_UNLIKELY(late && step->bits & REPLAY_EARLY))
 		return broken_sleep(s, a, step, own);
-	if (BASE_LIKELY(!late) || !sim_scaled(s, a->state, UINT32_MAX))
+	if (BASE_LIKELY(!late) || s->assumed.late_scales || !sim_scaled(s, a->state, UINT32_MAX))
 		return sim_scaled(s, a->state, own);
 	own = sim_scaled(s, a->state, own - late);
 	return own + (uint64_t)((double)late * (1 + s->assumed.late_more) + 0.5);

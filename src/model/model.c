@@ -474,6 +474,10 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 	}
 	if (BASE_UNLIKELY(t->sleep.lasts))
 		model_sleep_is_left(m, t, time_ns, state);
+	if (verb == GRAPH_VERB_enqueue)
+		model_nap_gives(m, t, queue);
+	else if (BASE_UNLIKELY(flags & GRAPH_TIMED_OUT && t->mode == MODE_WAITING))
+		model_nap_ends(m, t, t->entered_ns, time_ns);
 	if (verb >= GRAPH_VERB_wait_empty) {
 		if (t->mode != MODE_WAITING)
 			t->timed_before_ns = t->timed_ns;

@@ -104,6 +104,9 @@ struct model_state {
 	uint64_t call_ns, away_ns;
 	/* Of a sleep: until it ended, and until something ended it before its time. */
 	uint64_t slept_ns, broken_ns;
+	/* Of it in naps again and again at one place, by whom nobody gets anything in between: it
+	 * may look for what another thread does (naps.c). */
+	uint64_t polled_ns;
 };
 enum model_actor_kind {
 	MODEL_ACTOR_thread,

@@ -148,6 +148,14 @@ struct sleep {
 	uint64_t due_ns;
 };
 
+/* naps.c: the naps of a thread at one place. */
+struct nap_row {
+	uint32_t state, nr;
+	uint64_t end_ns; /* of the last one */
+	uint64_t ns;     /* not counted yet */
+};
+enum { MODEL_NAP_ROWS = 4 }; /* places of a thread */
+
 /* A thread (one stream of the trace). Its verbs go to the annotated machine on top, else to its own
  * actor. */
 struct thread {
@@ -175,6 +183,8 @@ struct thread {
 		uint32_t nr;               /* in a row, with next to nothing in between */
 		bool held;                 /* a lock meanwhile */
 		bool broken;               /* the last one ended before its time: by a signal */
+		struct nap_row row[MODEL_NAP_ROWS];
+		bool gave; /* somebody something, since the last nap */
 	} naps;
 	uint64_t begin_ns, end_ns; /* life span */
 	uint64_t born_ns;          /* begun, or first seen; UINT64_MAX: not yet */
@@ -1050,6 +1060,9 @@ enum base_status model_list_samples(struct model *m, bool ended) BASE_MUST_CHECK
 void model_forget_samples(struct model *m);
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns); /* flags */
 void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns);
+/* naps.c: a sleep, or a wait that its time limit ended, is over; something is put into a queue. */
+void model_nap_ends(struct model *m, struct thread *t, uint64_t begin_ns, uint64_t end_ns);
+void model_nap_gives(const struct model *m, struct thread *t, uint32_t queue);
 bool model_is_next_to_nothing(uint64_t time_ns, uint64_t slept_ns);
 void model_visit_leaves(struct thread *t, uint64_t time_ns);
 void model_count_visit(struct model *m, struct thread *t);

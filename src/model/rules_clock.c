@@ -227,6 +227,7 @@ static void sleep_ends(struct model *m, struct thread *t, uint64_t time_ns)
 	struct clock *c = was.clock < m->timing.nr_clocks ? &m->timing.clock[was.clock] : NULL;
 	t->sleep.clock = NONE;
 	model_napped(t, t->entered_ns, time_ns);
+	model_nap_ends(m, t, t->entered_ns, time_ns);
 	t->naps.broken = c && was.due_ns > time_ns + SLACK_NS;
 	if (c && was.due_ns > t->entered_ns && was.due_ns < time_ns)
 		model_tell_late(m, t, (int64_t)(time_ns - was.due_ns));
@@ -323,8 +324,10 @@ bool model_timer_was_read(struct model *m, struct thread *t, uint32_t object, ui
 	struct clock *c = clock_of_file(m, object);
 	if (!c || (!graph_queue_units(m->graph, c->queue) && !expires(m, c, time_ns)))
 		return false;
-	if (t->mode == MODE_WAITING)
+	if (t->mode == MODE_WAITING) {
 		model_napped(t, t->entered_ns, time_ns);
+		model_nap_ends(m, t, t->entered_ns, time_ns);
+	}
 	model_verb(m, t, GRAPH_VERB_dequeue, time_ns, c->queue, 1, model_current_state(t), 0);
 	if (c->armed && c->every_ns && c->due_ns <= time_ns) {
 		m->timing.nr_late_timer_reads++;
@@ -342,6 +345,7 @@ bool model_timer_is_ready(struct model *m, struct thread *t, uint32_t object, ui
 	if (t->mode == MODE_WAITING && t->left_in_wait) {
 		model_napped(t, t->entered_ns, time_ns);
 		model_rename(m, t, time_ns, c->state);
+		model_nap_ends(m, t, t->entered_ns, time_ns);
 	}
 	model_verb(m, t, GRAPH_VERB_peek, time_ns, c->queue, GRAPH_ALL, model_current_state(t),
 		GRAPH_LAST);

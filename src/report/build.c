@@ -345,6 +345,11 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	}
 	if (s == BASE_OK)
 		s = report_fill_spins(&r->spins, r->arena, m, err);
+	double polled_ns = 0;
+	if (s == BASE_OK)
+		s = report_polled_path_ns(&polled_ns, m, err);
+	if (s == BASE_OK && r->elapsed_ns > 0)
+		r->polled_share = polled_ns / r->elapsed_ns;
 	if (s == BASE_OK)
 		s = fill_runner_up(r, m, &ix, err);
 	if (s == BASE_OK)

@@ -125,6 +125,10 @@ enum base_status report_replay_spins(
 /* spins.c */
 enum base_status report_fill_spins(struct report_spins *ret, struct base_arena *arena,
 	struct model *m, struct base_err *err) BASE_MUST_CHECK;
+/* Of lane 0's path: naps again and again at one place. */
+enum base_status report_polled_path_ns(
+	double *ret_ns, struct model *m, struct base_err *err) BASE_MUST_CHECK;
+void report_polled_words(struct base_str *s, double share);
 /* The caveat, if there is any; returns whether. */
 bool report_spins_text(struct base_str *out, const struct report_spins *s,
 	const struct report_style *st, const char *label, const char *then);

@@ -77,7 +77,7 @@ static const struct variant {
 	{true, {.unrecorded = true, .preempts = true, .jitter = 3}},
 	{false, {.wake_more = -1, .as_recorded = true}}, /* and nothing taken off for recording */
 };
-_Static_assert(REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1 + 1 <= REPORT_SIMULATIONS_MAX,
+_Static_assert(REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1 + 1 + 1 <= REPORT_SIMULATIONS_MAX,
 	"all that an answer asks for at once");
 enum { VERBS_MAX = 40000000 }; /* simulated again for the intervals of all answers */
 
@@ -204,14 +204,15 @@ static void replay_add_plain(struct report_replay_run *ret,
 	ret->usual_ns = middle(ret->bare_ns, ret->plain_ns, ret->plain_share);
 }
 
-enum { AS_IT_WAS, BARE, PLAIN, PLAIN_BARE, AT_ONCE, BASES };
-static const struct graph_replay_assumed base_assumed[BASES] = {
+enum { AS_IT_WAS, BARE, PLAIN, PLAIN_BARE, AT_ONCE, BASES, UNSPUN = BASES, ASSUMED };
+static const struct graph_replay_assumed base_assumed[ASSUMED] = {
 	[BARE] = {.unrecorded = true},
 	[PLAIN] = {.any_processor = true},
 	[PLAIN_BARE] = {.any_processor = true, .unrecorded = true},
 	/* Waits whose end is not in the trace: whether a change makes them shorter, nobody knows.
 	 */
 	[AT_ONCE] = {.unrecorded = true, .given_at_once = true},
+	[UNSPUN] = {.unrecorded = true, .late_scales = true},
 };
 
 enum base_status report_replay_base(struct report_replay_run *ret, const struct report_run *run,
@@ -304,12 +305,15 @@ struct questions {
 	struct report_simulation usual[REPORT_LANES_MAX];
 	bool others_stay[REPORT_LANES_MAX];
 	/* then, of each lane, the other model's; and of the first one ... */
-	struct report_simulation then[REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1 + 1];
+	struct report_simulation then[REPORT_LANES_MAX + 1 + REPORT_VARIANTS + 1 + 1 + 1];
 	unsigned nr_then;
-	struct graph_scenario unspun; /* the first lane's edits, and without what spins; or empty */
-	/* ... that the first lane's edits take from all threads; where somebody spins, more: who
-	 * spins keeps others from their processors, too */
-	double taken_ns;
+	/* The first lane's edits, and without what spins or polls; without its edits of what polls:
+	 * naps that are shorter are more. Or empty. */
+	struct graph_scenario unspun, as_long;
+	struct graph_edit *unspun_edit, *as_long_edit;
+	/* What the first lane's edits take from all threads; where somebody spins, more: who spins
+	 * keeps others from their processors, too. */
+	struct graph_replay_change change;
 };
 
 static bool is_plain_asked(const struct questions *q, unsigned lane)
@@ -358,7 +362,9 @@ static enum base_status ask_then(
 	if (q->base->nr_given)
 		add_question(q, 0, base_assumed[AT_ONCE], stay);
 	if (q->unspun.nr_edits)
-		add_question(q, 0, base_assumed[BARE], stay)->edits = &q->unspun;
+		add_question(q, 0, base_assumed[UNSPUN], stay)->edits = &q->unspun;
+	if (q->as_long_edit)
+		add_question(q, 0, base_assumed[BARE], stay)->edits = &q->as_long;
 	q->nr_then += other_assumptions(q->base, &q->lane[0], stay, &q->then[q->nr_then]);
 	return report_simulate_once(q->known, q->log, q->then, q->nr_then, err);
 }
@@ -407,6 +413,30 @@ static unsigned answer_lanes(struct report_replay_prediction *ret, const struct 
 	return used;
 }
 
+/* A change makes nothing slower than by the most that it makes any state. */
+static double most_factor(const struct graph_scenario *lane)
+{
+	double most = 1;
+	for (size_t i = 0; i < lane->nr_edits; i++)
+		if (lane->edit[i].kind == GRAPH_EDIT_SCALE_STATE)
+			most = fmax(most, lane->edit[i].factor);
+	return most;
+}
+
+/*
+ * Who spins or polls waits, and so does who is blocked outside of every recorded call, but for whom
+ * nobody knows: the change may end that sooner by as much as it takes, or later by what it adds.
+ */
+static void widen_by_unknown(
+	struct report_replay_prediction *ret, const struct questions *q, double unspun_ns)
+{
+	const struct report_replay_run *base = q->base;
+	double added_ns = q->change.added_ns, most = most_factor(q->lane);
+	replay_widen(ret, base->bare_ns / fmax(unspun_ns, base->bare_ns - q->change.taken_ns));
+	if (base->polled_ns >= REPORT_POLLS_FROM * base->recorded_ns && added_ns < INFINITY)
+		replay_widen(ret, fmax(base->bare_ns / (base->bare_ns + added_ns), 1 / most));
+}
+
 static void replay_answer(struct report_replay_prediction *ret, const struct questions *q,
 	const struct report_simulation *then)
 {
@@ -418,6 +448,7 @@ static void replay_answer(struct report_replay_prediction *ret, const struct que
 			replay_widen(ret, base->at_once_ns / at_once_ns);
 	}
 	double unspun_ns = q->unspun.nr_edits ? replay_length_of(&then++->result) : 0;
+	double as_long_ns = q->as_long_edit ? replay_length_of(&then++->result) : 0;
 	for (unsigned i = 0; i < base->nr_variants; i++) {
 		const struct graph_replay_result *r = &then[i].result;
 		if (r->nr_stuck <= base->nr_stuck && variant[i].by_run)
@@ -426,10 +457,10 @@ static void replay_answer(struct report_replay_prediction *ret, const struct que
 			 base->variant_ns[i] > 0)
 			replay_widen(ret, base->variant_ns[i] / replay_length_of(r));
 	}
-	/* Who spins waits, and so does who is blocked outside of every recorded call, but for whom
-	 * nobody knows: the change may end that sooner by as much as it takes. */
 	if (unspun_ns > 0)
-		replay_widen(ret, base->bare_ns / fmax(unspun_ns, base->bare_ns - q->taken_ns));
+		widen_by_unknown(ret, q, unspun_ns);
+	if (as_long_ns > 0)
+		replay_widen(ret, base->bare_ns / as_long_ns);
 	if (base->nr_variants) {
 		widen_by_run(ret, base, base->bare_ns, ret->placed_ns, 1 - base->plain_share);
 		widen_by_run(ret, base, base->plain_ns, ret->any_ns, base->plain_share);
@@ -532,26 +563,58 @@ static enum base_status replay_mend(struct report_replay_prediction *p,
 	return s;
 }
 
+static bool is_polled(const struct report_replay_run *base, uint32_t state)
+{
+	for (unsigned i = 0; i < base->nr_spins; i++)
+		if (base->spin[i].polls && base->spin[i].state == state)
+			return true;
+	return false;
+}
+
+/* Naps that are shorter are more, and end no sooner. */
+static enum base_status add_as_long(struct questions *q, struct base_err *err)
+{
+	const struct graph_scenario *lane = &q->lane[0];
+	size_t nr = 0;
+	struct graph_edit *edit = base_alloc((lane->nr_edits + 1) * sizeof *edit);
+	if (!edit)
+		return report_no_memory(err);
+	for (size_t i = 0; i < lane->nr_edits; i++)
+		if (lane->edit[i].kind != GRAPH_EDIT_SCALE_STATE ||
+			!is_polled(q->base, lane->edit[i].id))
+			edit[nr++] = lane->edit[i];
+	q->as_long = (struct graph_scenario){.edit = edit, .nr_edits = nr};
+	q->as_long_edit = nr < lane->nr_edits ? edit : NULL;
+	if (!q->as_long_edit)
+		base_free(edit);
+	return BASE_OK;
+}
+
 /* (Weights of one state multiply.) */
-static enum base_status add_unspun(
-	struct questions *q, struct graph_edit **ret_edits, struct base_err *err)
+static enum base_status add_unspun(struct questions *q, struct base_err *err)
 {
 	const struct graph_scenario *lane = &q->lane[0];
 	size_t nr = lane->nr_edits + q->base->nr_spins;
-	struct graph_edit *edit = *ret_edits = base_alloc((nr + 1) * sizeof *edit);
-	if (!edit)
-		return report_no_memory(err);
+	uint32_t wait[REPORT_SPIN_STATES];
 	if (!q->base->nr_spins)
 		return BASE_OK;
+	struct graph_edit *edit = q->unspun_edit = base_alloc((nr + 1) * sizeof *edit);
+	if (!edit)
+		return report_no_memory(err);
 	if (lane->nr_edits)
 		memcpy(edit, lane->edit, lane->nr_edits * sizeof *edit);
-	for (unsigned i = 0; i < q->base->nr_spins; i++)
+	for (unsigned i = 0; i < q->base->nr_spins; i++) {
+		wait[i] = q->base->spin[i].state;
 		edit[lane->nr_edits + i] = (struct graph_edit){.kind = GRAPH_EDIT_SCALE_STATE,
-			.id = q->base->spin[i].state,
+			.id = wait[i],
 			.factor = 1 - q->base->spin[i].share};
+	}
 	q->unspun = (struct graph_scenario){.edit = edit, .nr_edits = nr};
-	q->taken_ns = INFINITY;
-	return q->base->spins ? BASE_OK : graph_replay_taken_away(q->log, lane, &q->taken_ns, err);
+	q->change = (struct graph_replay_change){INFINITY, INFINITY};
+	enum base_status s = add_as_long(q, err);
+	if (s != BASE_OK || q->base->spins)
+		return s;
+	return graph_replay_change(q->log, lane, wait, q->base->nr_spins, &q->change, err);
 }
 
 enum base_status report_replay_predict(struct report_replay_prediction *ret,
@@ -570,8 +633,7 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 	q->known = &ray->known;
 	q->lane = lane;
 	q->nr_lanes = nr_lanes;
-	struct graph_edit *unspun = NULL;
-	enum base_status s = add_unspun(q, &unspun, err);
+	enum base_status s = add_unspun(q, err);
 	if (s == BASE_OK)
 		s = ask_usual(q, err);
 	bool ends = s == BASE_OK && replay_stuck(&q->usual[0].result, base) <= base->nr_stuck;
@@ -583,7 +645,8 @@ enum base_status report_replay_predict(struct report_replay_prediction *ret,
 		s = ask_then(q, path.graph ? &sink : NULL, err);
 	if (s == BASE_OK)
 		replay_answer(ret, q, path.graph ? q->then + 1 : q->then);
-	base_free(unspun);
+	base_free(q->unspun_edit);
+	base_free(q->as_long_edit);
 	base_free(q);
 	if (s == BASE_OK)
 		s = replay_mend(ret, base, log, lane, ray, err);

@@ -238,6 +238,7 @@ struct report {
 	uint64_t start_ns, end_ns;
 	double elapsed_ns, unexplained_ns, explained_share;
 	double timed_share;    /* of the path: waits that a time limit or a signal ended */
+	double polled_share;   /* of the path: naps again and again at one place */
 	const char *pole;      /* "The long pole is ...": what to change */
 	const char *finding;   /* what the path is in most, changeable or not */
 	const char *certainty; /* how sure it is */
@@ -336,10 +337,13 @@ enum { REPORT_VARIANTS = 11 };
 /* States with samples in loops that only wait, longest first: such a share of each would go if it
  * were a wait for what another thread does sooner. */
 /* Who waits, and for whom is not known: it spins, or is blocked outside of every recorded call. */
+#define REPORT_POLLS_FROM                                                                          \
+	0.01 /* of the elapsed time: what spins or polls for less is not looked at */
 enum { REPORT_SPIN_STATES = 16 };
 struct report_spin_state {
 	uint32_t state;
 	double share, spun_ns; /* of all actors */
+	bool polls;            /* it naps again and again (model/naps.c) */
 };
 struct report_replay_run { /* the run simulated as it was */
 	double recorded_ns, replayed_ns;
@@ -364,6 +368,7 @@ struct report_replay_run { /* the run simulated as it was */
 	unsigned nr_spins;
 	bool spins;            /* some of these spin */
 	double unexplained_ns; /* of the path: waits that no recorded event ended */
+	double polled_ns;      /* of the path: naps again and again (model/naps.c) */
 };
 struct report_replay_prediction {
 	bool made;
@@ -426,6 +431,7 @@ struct report_whatif {
 	struct report_trace trace;
 	double elapsed_ns;
 	double timed_share;        /* of the path: waits that a time limit or a signal ended */
+	double polled_share;       /* of the path: naps again and again at one place */
 	uint64_t late_timer_reads; /* model_nr_late_timer_reads() */
 	struct report_prediction *prediction;
 	size_t nr_predictions;

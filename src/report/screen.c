@@ -641,7 +641,10 @@ static void screen_path_caveats(struct screen_caveats *c, const struct report *r
 		report_percent(s, spin->path_share);
 		base_str_add(s, " of the path (longpole spin)");
 	}
-	if (r->timed_share >= PART_SHARE_MIN && (s = screen_caveat(c, r->timed_share))) {
+	if (r->polled_share >= PART_SHARE_MIN && (s = screen_caveat(c, r->polled_share)))
+		report_polled_words(s, r->polled_share);
+	if (r->timed_share - r->polled_share >= PART_SHARE_MIN &&
+		(s = screen_caveat(c, r->timed_share))) {
 		report_percent(s, r->timed_share);
 		base_str_add(s,
 			" of the path are waits that a time limit or a signal ended: what they "

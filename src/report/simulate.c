@@ -109,7 +109,7 @@ static struct simulation_key key_of(const struct report_simulation *x)
 {
 	const struct graph_replay_assumed *a = &x->assumed;
 	const bool flag[] = {a->as_recorded, a->preempts, a->others_stay, a->any_processor,
-		a->unrecorded, a->ticks_otherwise, a->given_at_once};
+		a->unrecorded, a->ticks_otherwise, a->given_at_once, a->late_scales};
 	struct simulation_key k = {.hi = KEY_SEED};
 	uint64_t flags = 0;
 	for (size_t i = 0; i < BASE_COUNT(flag); i++)

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TELLS_FROM 0.01 /* of the elapsed time */
+#define TELLS_FROM REPORT_POLLS_FROM
+#define POLLS_FOR  0.1 /* of the time that it naps others do something, at least */
 
 static int by_spun(const void *a, const void *b)
 {
@@ -117,47 +118,157 @@ static int by_state_spun(const void *a, const void *b)
 	return x->state < y->state ? -1 : x->state > y->state;
 }
 
-/* How long each state spun, of all actors; where the path has waits in it that nothing explains,
- * how long these are. (Off the path they hold nobody up.) */
-static enum base_status sum_states(struct report_spin_state *spin, uint32_t nr_states,
-	double *ret_unexplained_ns, struct model *m, struct base_err *err)
+/* Sums of all the run. */
+struct state_sums {
+	double *total_ns,
+		*running_ns; /* by state, of all actors; running: they did not wait in it */
+	double *others_ns; /* by state: what others did than who was in it, the most of any of those */
+	uint32_t nr_states;
+	double *doing_ns; /* by actor: it waited for nobody who is known, nor for a processor */
+};
+
+static bool state_sums_init(struct state_sums *w, const struct graph *g)
+{
+	size_t nr = w->nr_states = graph_nr_states(g);
+	w->total_ns = base_alloc((3 * nr + 1) * sizeof *w->total_ns);
+	w->doing_ns = base_alloc(((size_t)graph_nr_actors(g) + 1) * sizeof *w->doing_ns);
+	if (!w->total_ns || !w->doing_ns)
+		return false;
+	w->running_ns = w->total_ns + nr;
+	w->others_ns = w->running_ns + nr;
+	return true;
+}
+
+static void state_sums_fini(struct state_sums *w)
+{
+	base_free(w->total_ns);
+	base_free(w->doing_ns);
+}
+
+static bool is_doing(enum model_state_kind kind)
+{
+	static const bool no[MODEL_STATE_NR] = {[MODEL_STATE_wait] = true,
+		[MODEL_STATE_latency] = true,
+		[MODEL_STATE_runnable] = true,
+		[MODEL_STATE_idle] = true,
+		[MODEL_STATE_elsewhere] = true};
+	return !no[kind];
+}
+
+static enum base_status sum_totals(struct state_sums *w, struct model *m, struct base_err *err)
 {
 	const struct graph_state_totals *total;
-	struct graph_lane_result lane = {0};
+	double all_ns = 0;
 	size_t nr;
 	enum base_status s = graph_totals(model_graph(m), &total, &nr, err);
-	for (size_t i = 0; s == BASE_OK && i < nr; i++)
-		if (total[i].state < nr_states)
-			spin[total[i].state].spun_ns +=
-				(double)(total[i].total_ns - total[i].waiting_ns);
-	for (uint32_t i = 0; i < nr_states; i++) {
-		spin[i].state = i;
-		spin[i].share = model_state_spin(m, i).share;
-		spin[i].spun_ns *= spin[i].share;
+	for (size_t i = 0; s == BASE_OK && i < nr; i++) {
+		const struct graph_state_totals *x = &total[i];
+		if (x->state >= w->nr_states)
+			continue;
+		w->total_ns[x->state] += (double)x->total_ns;
+		w->running_ns[x->state] += (double)(x->total_ns - x->waiting_ns);
+		if (!is_doing(model_state(m, x->state)->kind))
+			continue;
+		w->doing_ns[x->actor] += (double)x->total_ns;
+		all_ns += (double)x->total_ns;
 	}
-	if (s == BASE_OK)
-		s = graph_lane(model_graph(m), 0, &lane, err);
+	for (size_t i = 0; s == BASE_OK && i < nr; i++)
+		if (total[i].state < w->nr_states)
+			w->others_ns[total[i].state] = fmax(
+				w->others_ns[total[i].state], all_ns - w->doing_ns[total[i].actor]);
+	return s;
+}
+
+/*
+ * Of the time that all were in the state: naps again and again (model/naps.c), which may look for
+ * what others do. When these hardly do anything, they do not.
+ */
+static double polled_share(const struct state_sums *w, const struct model *m, uint32_t state)
+{
+	double polled_ns = (double)model_state(m, state)->polled_ns;
+	if (polled_ns <= 0 || w->others_ns[state] < POLLS_FOR * polled_ns)
+		return 0;
+	return fmin(1, polled_ns / fmax(w->total_ns[state], 1));
+}
+
+/* Where the path has waits in it that nothing explains, how long these are, and where it naps.
+ * (Off the path the former hold nobody up.) */
+static enum base_status sum_path(struct report_replay_run *ret, struct report_spin_state *spin,
+	const struct state_sums *w, struct model *m, struct base_err *err)
+{
+	struct graph_lane_result lane = {0};
+	enum base_status s = graph_lane(model_graph(m), 0, &lane, err);
 	for (size_t i = 0; s == BASE_OK && i < lane.nr_states; i++) {
 		const struct graph_path_state *p = &lane.state[i];
-		if (p->state >= nr_states || p->unexplained_ns <= 0 ||
-			model_state_spin(m, p->state).share > 0)
+		if (p->state >= w->nr_states || model_state_spin(m, p->state).share > 0)
 			continue;
-		spin[p->state].share = fmax(spin[p->state].share, p->unexplained_ns / p->path_ns);
-		spin[p->state].spun_ns += p->unexplained_ns;
-		*ret_unexplained_ns += p->unexplained_ns;
+		if (p->unexplained_ns > 0) {
+			spin[p->state].share =
+				fmax(spin[p->state].share, p->unexplained_ns / p->path_ns);
+			spin[p->state].spun_ns += p->unexplained_ns;
+			ret->unexplained_ns += p->unexplained_ns;
+		}
+		ret->polled_ns += polled_share(w, m, p->state) * (p->path_ns - p->unexplained_ns);
 	}
+	return s;
+}
+
+static enum base_status sum_states(struct report_replay_run *ret, struct report_spin_state *spin,
+	struct state_sums *w, struct model *m, struct base_err *err)
+{
+	enum base_status s = sum_totals(w, m, err);
+	for (uint32_t i = 0; i < w->nr_states; i++) {
+		double share = model_state_spin(m, i).share;
+		spin[i] = (struct report_spin_state){
+			.state = i, .share = share, .spun_ns = share * w->running_ns[i]};
+	}
+	if (s == BASE_OK)
+		s = sum_path(ret, spin, w, m, err);
+	for (uint32_t i = 0; i < w->nr_states; i++) {
+		double share = polled_share(w, m, i);
+		if (share <= spin[i].share)
+			continue;
+		spin[i] = (struct report_spin_state){.state = i,
+			.share = share,
+			.spun_ns = share * w->total_ns[i],
+			.polls = true};
+	}
+	return s;
+}
+
+/* *ret_spin[ret_nr]: of each state; the caller frees it. */
+static enum base_status all_spins(struct report_replay_run *ret,
+	struct report_spin_state **ret_spin, uint32_t *ret_nr, struct model *m,
+	struct base_err *err)
+{
+	struct state_sums sums = {0};
+	uint32_t nr = *ret_nr = graph_nr_states(model_graph(m));
+	struct report_spin_state *spin = *ret_spin = base_alloc((nr + 1) * sizeof *spin);
+	enum base_status s = state_sums_init(&sums, model_graph(m)) && spin
+				     ? sum_states(ret, spin, &sums, m, err)
+				     : report_no_memory(err);
+	state_sums_fini(&sums);
+	return s;
+}
+
+enum base_status report_polled_path_ns(double *ret_ns, struct model *m, struct base_err *err)
+{
+	struct report_replay_run sums = {0};
+	struct report_spin_state *spin;
+	uint32_t nr;
+	enum base_status s = all_spins(&sums, &spin, &nr, m, err);
+	*ret_ns = sums.polled_ns;
+	base_free(spin);
 	return s;
 }
 
 enum base_status report_replay_spins(
 	struct report_replay_run *ret, struct model *m, struct base_err *err)
 {
-	uint32_t nr_states = graph_nr_states(model_graph(m)), nr_spinning = 0;
-	struct report_spin_state *spin = base_alloc((nr_states + 1) * sizeof *spin);
-	if (!spin)
-		return report_no_memory(err);
-	enum base_status s = sum_states(spin, nr_states, &ret->unexplained_ns, m, err);
-	for (uint32_t i = 0; i < nr_states; i++)
+	struct report_spin_state *spin;
+	uint32_t nr_states, nr_spinning = 0;
+	enum base_status s = all_spins(ret, &spin, &nr_states, m, err);
+	for (uint32_t i = 0; s == BASE_OK && i < nr_states; i++)
 		if (spin[i].share > 0 && spin[i].spun_ns >= TELLS_FROM * ret->recorded_ns)
 			spin[nr_spinning++] = spin[i];
 	for (uint32_t i = 0; i < nr_spinning; i++)
@@ -165,12 +276,20 @@ enum base_status report_replay_spins(
 	if (nr_spinning)
 		qsort(spin, nr_spinning, sizeof *spin, by_state_spun);
 	ret->nr_spins = nr_spinning < REPORT_SPIN_STATES ? nr_spinning : REPORT_SPIN_STATES;
-	memcpy(ret->spin, spin, ret->nr_spins * sizeof *spin);
+	if (ret->nr_spins)
+		memcpy(ret->spin, spin, ret->nr_spins * sizeof *spin);
 	base_free(spin);
 	return s;
 }
 
 /* ---- said ------------------------------------------------------------------------------------ */
+
+void report_polled_words(struct base_str *s, double share)
+{
+	report_percent(s, share);
+	base_str_add(s, " of the path are naps again and again at one place: it may look for what "
+			"another thread does, and who ends that no record shows");
+}
 
 bool report_spins_text(struct base_str *out, const struct report_spins *s,
 	const struct report_style *st, const char *label, const char *then)

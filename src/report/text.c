@@ -499,6 +499,13 @@ void report_text_caveats(
 	if (report_spins_text(out, &r->spins, st, label,
 		    "Run longpole spin, which says who changes what they read"))
 		label = "";
+	if (r->polled_share >= REPORT_POLLS_FROM) {
+		struct base_str s = {0};
+		report_polled_words(&s, r->polled_share);
+		report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
+		label = "";
+		base_str_fini(&s);
+	}
 	if (r->explained_share < 0.9995) {
 		struct base_str s = {0};
 		report_ns(&s, r->unexplained_ns);

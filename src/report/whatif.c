@@ -671,6 +671,7 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	struct report_index ix = {0};
 	struct resolver w = {.scenarios = s};
 	struct report_whatif *out = base_alloc(sizeof *out);
+	double polled_ns = 0;
 	enum base_status st = BASE_OK;
 	if (!out)
 		return report_no_memory(err);
@@ -695,12 +696,15 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 	if (st == BASE_OK)
 		st = report_fill_spins(&out->spins, out->arena, w.m, err);
 	if (st == BASE_OK)
+		st = report_polled_path_ns(&polled_ns, w.m, err);
+	if (st == BASE_OK)
 		st = find_parts(&w, run, &ix, err);
 	if (st == BASE_OK)
 		st = whatif_fill(out, run, &w, &ix, err);
 	if (st == BASE_OK) {
 		out->elapsed_ns = w.elapsed_ns;
 		out->timed_share = w.timed_ns / w.elapsed_ns;
+		out->polled_share = polled_ns / w.elapsed_ns;
 		out->late_timer_reads = model_nr_late_timer_reads(w.m);
 	}
 	report_index_fini(&ix);

@@ -293,13 +293,28 @@ static void timed_lines(
 {
 	const double tells = 0.01;
 	struct base_str s = {0};
-	if (w->timed_share < tells)
+	if (w->timed_share - w->polled_share < tells)
 		return;
 	report_percent(&s, w->timed_share);
 	base_str_add(&s,
 		" of the path are waits that a time limit or a signal ended. A change leaves "
 		"them as long as they were. Where the program waits for a fixed time (a "
 		"timer, the next tick), the gain is less, or nothing");
+	report_wrap(out, st, whatif_caveat(st), whatif_indent(st), base_str_text(&s));
+	base_str_fini(&s);
+}
+
+static void polled_lines(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (w->polled_share < REPORT_POLLS_FROM)
+		return;
+	report_polled_words(&s, w->polled_share);
+	base_str_add(&s, w->replayed && !w->too_long
+				 ? ". The intervals reach to what would be if they ended as much "
+				   "sooner, or later, as the change allows"
+				 : ". The path's answer does not know of it");
 	report_wrap(out, st, whatif_caveat(st), whatif_indent(st), base_str_text(&s));
 	base_str_fini(&s);
 }
@@ -345,6 +360,7 @@ void report_whatif_text(
 		replay_lines(out, w, style);
 	else
 		how_line(out, w, style);
+	polled_lines(out, w, style);
 	timed_lines(out, w, style);
 	late_timer_lines(out, w, style);
 	unexplained_lines(out, w, style);
@@ -436,6 +452,7 @@ json_t *report_whatif_json(const struct report_whatif *w)
 		report_json_ns(w->elapsed_ns), "timed_share", w->timed_share, "late_timer_reads",
 		report_json_u64(w->late_timer_reads), "scenarios", list);
 	json_object_set_new(result, "spins", report_spins_json(&w->spins));
+	json_object_set_new(result, "polled_share", report_json_share(w->polled_share));
 	if (w->replayed)
 		json_object_set_new(result, "replay",
 			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",

@@ -18,8 +18,11 @@
  *	broken    ... in nanosleep(); a signal breaks it off
  *	timerfd   ... in read() of a periodic timerfd, until a flag is set
  *	busy      as cond, but between two ticks of 20 ms it does something for as long: whether
- *that is work that must be done or not, no record says naps      no ticker: cond_timedwait() for
- *the naps that the work needs, 10 ms each, then a real wait (nothing is to be cut)
+ *                that is work that must be done or not, no record says
+ *	naps      no ticker: cond_timedwait() for the naps that the work needs, 10 ms each, then a
+ *                real wait (nothing is to be cut)
+ *	polls     a thread sleeps and sets a flag; the main thread looks for it every 2 ms, in usleep()
+ *	limits    ... in pthread_cond_timedwait(), which nobody signals
  */
 #include <errno.h>
 #include <poll.h>
@@ -39,7 +42,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 50, SHORT_TICK_MS = 20, ROUNDS = 20, SLEEP_US = 10000 };
+enum { TICK_MS = 50, SHORT_TICK_MS = 20, LOOK_MS = 2, ROUNDS = 20, SLEEP_US = 10000 };
 
 static const char *mode;
 static volatile sig_atomic_t stop;
@@ -256,6 +259,36 @@ static void with_naps(void)
 	pthread_join(thread, NULL);
 }
 
+static void *work_and_tell(void *arg)
+{
+	work();
+	stop = 1;
+	return arg;
+}
+
+static void look(void)
+{
+	if (is("polls")) {
+		usleep(LOOK_MS * 1000);
+		return;
+	}
+	struct timespec until = in_ms(LOOK_MS);
+
+	pthread_mutex_lock(&mutex);
+	pthread_cond_timedwait(&cond, &mutex, &until);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void with_flag(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, work_and_tell, NULL))
+		abort();
+	while (!stop)
+		look();
+}
+
 int main(int argc, char **argv)
 {
 	mode = argc > 1 ? argv[1] : "eventfd";
@@ -263,6 +296,8 @@ int main(int argc, char **argv)
 		with_process();
 	else if (is("naps"))
 		with_naps();
+	else if (is("polls") || is("limits"))
+		with_flag();
 	else if (is("stopped"))
 		with_stopped();
 	else if (is("waitpid") || is("alarm"))

@@ -1145,7 +1145,7 @@ static void test_edits_take_away(void **state)
 {
 	struct graph_replay *r = new_replay();
 	const struct graph_sink *s = graph_replay_sink(r);
-	double ns = 0;
+	struct graph_replay_change change;
 	(void)state;
 	declare(s);
 	say(s, GRAPH_VERB_state, 0, 0, 0, 0, RUN, GRAPH_START);
@@ -1159,15 +1159,75 @@ static void test_edits_take_away(void **state)
 	static const double away_ns[] = {1500, 1750, 1250, 1250, INFINITY};
 	for (size_t i = 0; i < BASE_COUNT(edit); i++) {
 		struct graph_scenario edits = {.edit = edit, .nr_edits = i + 1};
-		assert_int_equal(graph_replay_taken_away(r, &edits, &ns, NULL), BASE_OK);
-		assert_true(ns == away_ns[i]);
+		assert_int_equal(graph_replay_change(r, &edits, NULL, 0, &change, NULL), BASE_OK);
+		assert_true(change.taken_ns == away_ns[i]);
 	}
 	graph_replay_free(r);
+}
+
+/* Actor 0 waits, so what it has of the edits itself is not what it waits for; when both wait, the
+ * other's may be. Half as much again is added. */
+static void test_edits_take_from_others(void **state)
+{
+	static const struct {
+		unsigned waits; /* actors, by bits */
+		double factor, taken_ns, added_ns;
+	} row[] = {{0, 0.5, 750, 0}, {1, 0.5, 500, 0}, {2, 0.5, 250, 0}, {3, 0.5, 500, 0},
+		{0, 1.5, 0, 750}, {1, 1.5, 0, 500}, {3, 1.5, 0, 500}};
+	static const uint32_t wait[] = {IDLE, 1000};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct graph_replay *r = new_replay();
+		const struct graph_sink *s = graph_replay_sink(r);
+		struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, RUN, row[i].factor, 0};
+		struct graph_scenario edits = {.edit = &edit, .nr_edits = 1};
+		struct graph_replay_change change;
+		declare(s);
+		say(s, GRAPH_VERB_state, 0, 0, 0, 0, RUN, GRAPH_START);
+		say(s, GRAPH_VERB_state, 0, 1, 0, 0, RUN, GRAPH_START);
+		say(s, GRAPH_VERB_state, 500, 0, 0, 0, row[i].waits & 1 ? IDLE : HOLD, 0);
+		say(s, GRAPH_VERB_state, 1000, 1, 0, 0, row[i].waits & 2 ? IDLE : HOLD, 0);
+		say(s, GRAPH_VERB_state, 2000, 0, 0, 0, HOLD, 0);
+		assert_int_equal(graph_replay_change(r, &edits, wait, 2, &change, NULL), BASE_OK);
+		assert_true(change.taken_ns == row[i].taken_ns);
+		assert_true(change.added_ns == row[i].added_ns);
+		graph_replay_free(r);
+	}
+}
+
+/* A sleep of 1000 ns that ended 400 late: an edit leaves these, or scales them, too. */
+static void test_late_sleeps(void **state)
+{
+	static const struct {
+		bool scales;
+		double factor;
+		uint64_t end_ns;
+	} row[] = {{false, 0.5, 700}, {true, 0.5, 500}, {true, 0.01, 10}, {false, 0, 0},
+		{true, 1, 1000}};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct graph_replay *r = new_replay();
+		const struct graph_sink *s = graph_replay_sink(r);
+		struct graph_edit edit = {GRAPH_EDIT_SCALE_STATE, IDLE, row[i].factor, 0};
+		struct graph_scenario edits = {.edit = &edit, .nr_edits = 1};
+		struct graph_replay_assumed assumed = {.late_scales = row[i].scales};
+		struct graph_replay_result res;
+		declare(s);
+		say(s, GRAPH_VERB_state, 0, 0, 0, 0, IDLE, GRAPH_START);
+		assert_int_equal(s->late(s->ctx, 0, 400, NULL), BASE_OK);
+		say(s, GRAPH_VERB_state, 1000, 0, 0, 0, RUN, 0);
+		assert_int_equal(
+			graph_replay_run_as(r, &edits, &assumed, NULL, &res, NULL), BASE_OK);
+		assert_int_equal(res.end_ns, row[i].end_ns);
+		graph_replay_free(r);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_edits_take_from_others),
+		cmocka_unit_test(test_late_sleeps),
 		cmocka_unit_test(test_edits_take_away),
 		cmocka_unit_test(test_sleeps_end_early),
 		cmocka_unit_test(test_servers),

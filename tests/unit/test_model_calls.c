@@ -363,6 +363,45 @@ static void a_signal_ends_a_sleep(void **state)
 	}
 }
 
+/* Naps at one place, so many; a post after every so many of them (0: none): as long as polled. */
+static void naps_again_and_again_may_poll(void **state)
+{
+	static const struct {
+		unsigned nr, posts_after;
+		bool limit; /* in waits that a time limit ends */
+		uint64_t polled_us;
+	} row[] = {{1, 0, false, 0}, {3, 0, false, 0}, {4, 0, false, 400}, {10, 0, false, 1000},
+		{10, 1, false, 0}, {10, 5, false, 900}, {3, 0, true, 0}, {10, 0, true, 1000}};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct bench b;
+		uint64_t t = 1, polled_ns = 0;
+		start(&b);
+		b.tick_ns = 1000;
+		uint32_t fn = site(&b, "look"), sem = object(&b, TRACE_OBJECT_semaphore, "s", 0);
+		stream(&b, process_of(&b, "prog", 0, 100));
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		for (unsigned k = 0; k < row[i].nr; k++, t += 110) {
+			if (row[i].limit) {
+				PUT(&b, t, 1, token_wait, .object = sem, .n = 1, .site = fn);
+				PUT(&b, t + 100, 1, lock_fail, .object = sem, .site = fn);
+			} else {
+				PUT(&b, t, 1, sleep_begin, .duration_ns = 90000, .site = fn);
+				PUT(&b, t + 100, 1, sleep_end);
+			}
+			if (row[i].posts_after && k % row[i].posts_after == row[i].posts_after - 1)
+				PUT(&b, t + 105, 1, token_give, .object = sem, .n = 1, .site = fn);
+		}
+		PUT(&b, t, 1, thread_end);
+		PUT(&b, t, 1, process_end, .status = 0);
+		analyse(&b);
+		for (uint32_t s = 0; s < graph_nr_states(model_graph(b.model)); s++)
+			polled_ns += model_state(b.model, s)->polled_ns;
+		assert_int_equal(polled_ns, row[i].polled_us * 1000);
+		finish(&b);
+	}
+}
+
 /* What a program reads from a signalfd is its children's ends, as far as is seen; what a poll or a
  * timerfd gives when nothing else came is the time. */
 static void a_descriptor_tells_of_signals_and_time(void **state)
@@ -956,6 +995,7 @@ int main(void)
 		cmocka_unit_test(a_time_limit_waits_for_the_mutex_at_its_end),
 		cmocka_unit_test(a_wait_is_broken_off_and_begun_again),
 		cmocka_unit_test(a_signal_ends_a_sleep),
+		cmocka_unit_test(naps_again_and_again_may_poll),
 		cmocka_unit_test(a_descriptor_tells_of_signals_and_time),
 		cmocka_unit_test(calls_tell_how_long_they_slept),
 		cmocka_unit_test(a_call_goes_on_after_what_was_called_in_it),
