@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { STREAM = 1 };
+#define FORMAT_NOBODY UINT32_MAX
 
 struct verb {
 	uint64_t time_ns, key;
@@ -21,6 +22,8 @@ struct actor {
 };
 struct format_machines {
 	struct verb *verb;
+	struct trace_work *work;
+	size_t nr_works, work_capacity;
 	size_t nr, capacity;
 	struct base_strtab *texts;              /* ids are the trace's strings */
 	struct base_map actors, states, queues; /* -> id */
@@ -43,6 +46,7 @@ struct format_machines *format_machines_free(struct format_machines *m)
 	if (!m)
 		return NULL;
 	base_free(m->verb);
+	base_free(m->work);
 	base_free(m->actor);
 	base_free(m->state);
 	base_free(m->queue);
@@ -129,6 +133,29 @@ void format_machines_add(struct format_machines *m, uint64_t time_ns, uint32_t a
 	m->nr++;
 }
 
+void format_machines_work(struct format_machines *m, enum trace_work_type type, uint32_t state,
+	uint32_t queue, const char *name, const char *outer)
+{
+	struct trace_work w = {.work = (uint32_t)m->nr_works + 1,
+		.type = type,
+		.state = state,
+		.object = queue,
+		.name = text_of(m, name),
+		.operator= * outer ? text_of(m, outer) : 0 };
+	if (base_grow(&m->work, &m->work_capacity, m->nr_works + 1, sizeof *m->work) != BASE_OK)
+		m->failed = true;
+	else
+		m->work[m->nr_works++] = w;
+}
+
+void format_machines_step(
+	struct format_machines *m, uint64_t time_ns, bool begins, const char *name, uint64_t rank)
+{
+	format_machines_add(m, time_ns, FORMAT_NOBODY,
+		begins ? FORMAT_MACHINE_step_begin : FORMAT_MACHINE_step_end, text_of(m, name),
+		rank);
+}
+
 static int machines_by_time(const void *a, const void *b)
 {
 	const struct verb *x = a, *y = b;
@@ -174,6 +201,8 @@ static void define(struct format_machines *m, struct output *o, const char *prog
 	for (uint32_t i = 0; i < m->nr_queues; i++)
 		PUT(o, 0, 0, object, .object = i + 1, .type = TRACE_OBJECT_queue,
 			.name = m->queue[i]);
+	for (size_t i = 0; i < m->nr_works; i++)
+		put(o, (struct trace_record){.kind = TRACE_work, .u.work = m->work[i]});
 }
 
 static void write_verb(struct output *o, const struct verb *v, uint64_t at)
@@ -193,6 +222,12 @@ static void write_verb(struct output *o, const struct verb *v, uint64_t at)
 		break;
 	case FORMAT_MACHINE_identify:
 		PUT(o, at, STREAM, note_identify, .connection = v->key);
+		break;
+	case FORMAT_MACHINE_step_begin:
+		PUT(o, at, STREAM, step_begin, .name = v->id, .rank = v->key);
+		break;
+	case FORMAT_MACHINE_step_end:
+		PUT(o, at, STREAM, step_end, .name = v->id, .rank = v->key);
 		break;
 	}
 }
@@ -222,6 +257,10 @@ static bool go_on(struct moment *w, struct output *o, const struct verb *v, bool
 		(void)base_map_remove(&w->units, v->id, v->key);
 	if (s != BASE_OK && o->status == BASE_OK)
 		o->status = base_fail(o->err, s, "out of memory for queues");
+	if (v->actor == FORMAT_NOBODY) {
+		write_verb(o, v, v->time_ns - w->origin_ns);
+		return true;
+	}
 	if (v->actor != w->acting)
 		PUT(o, v->time_ns - w->origin_ns, STREAM, note_act, .actor = v->actor);
 	w->acting = v->actor;
@@ -238,7 +277,8 @@ static void write_moment(struct moment *w, struct output *o, struct verb *v, siz
 		w->pass++;
 		for (size_t k = 0; k < nr && o->status == BASE_OK; k++) {
 			bool first = i >= PASSES_MAX;
-			if (!v[k].actor || w->stuck[v[k].actor] == w->pass)
+			bool is_one = v[k].actor && v[k].actor != FORMAT_NOBODY;
+			if (!v[k].actor || (is_one && w->stuck[v[k].actor] == w->pass))
 				continue;
 			if (!go_on(w, o, &v[k], first)) {
 				w->stuck[v[k].actor] = w->pass;

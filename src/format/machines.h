@@ -14,11 +14,13 @@
 enum { FORMAT_MACHINES_VERBS_MAX = 1 << 26, FORMAT_JSON_BYTES_MAX = 1 << 29 };
 
 enum format_machine_verb {
-	FORMAT_MACHINE_state,    /* enters state `id` */
-	FORMAT_MACHINE_put,      /* one unit with this key into queue `id` */
-	FORMAT_MACHINE_wait,     /* waits: queue `id` has no unit for it */
-	FORMAT_MACHINE_take,     /* takes the unit with this key */
-	FORMAT_MACHINE_identify, /* serves connection `key` from now */
+	FORMAT_MACHINE_state,      /* enters state `id` */
+	FORMAT_MACHINE_put,        /* one unit with this key into queue `id` */
+	FORMAT_MACHINE_wait,       /* waits: queue `id` has no unit for it */
+	FORMAT_MACHINE_take,       /* takes the unit with this key */
+	FORMAT_MACHINE_identify,   /* serves connection `key` from now */
+	FORMAT_MACHINE_step_begin, /* of nobody: text `id`, rank `key` */
+	FORMAT_MACHINE_step_end,
 };
 
 struct format_machines;
@@ -31,6 +33,12 @@ uint32_t format_machines_state(struct format_machines *m, const char *name);
 uint32_t format_machines_queue(struct format_machines *m, const char *name);
 void format_machines_add(struct format_machines *m, uint64_t time_ns, uint32_t actor,
 	enum format_machine_verb verb, uint32_t id, uint64_t key);
+/* Of accelerators: what a state, or a queue (state 0), stands for. `outer`: the operator; "" none. */
+void format_machines_work(struct format_machines *m, enum trace_work_type type, uint32_t state,
+	uint32_t queue, const char *name, const char *outer);
+/* Begin or end of a step, which is no machine's. */
+void format_machines_step(
+	struct format_machines *m, uint64_t time_ns, bool begins, const char *name, uint64_t rank);
 /* ERR_FOREIGN when nothing was added. */
 enum base_status format_machines_write(struct format_machines *m, const char *program,
 	struct trace_writer *to, struct base_err *err) BASE_MUST_CHECK;

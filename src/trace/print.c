@@ -144,6 +144,7 @@ ENUM_NAMER(name_sleep, TRACE_SLEEPS)
 ENUM_NAMER(name_disk, TRACE_DISK_OPS)
 ENUM_NAMER(name_ring_op, TRACE_RING_OPS)
 ENUM_NAMER(name_mpi_op, TRACE_MPI_OPS)
+ENUM_NAMER(name_work, TRACE_WORKS)
 
 const char *trace_object_type_text(uint64_t type)
 {
@@ -221,6 +222,7 @@ static const struct namer {
 	{"enum trace_disk", name_disk},
 	{"io_uring operation", name_ring_op},
 	{"enum trace_mpi", name_mpi_op},
+	{"enum trace_work", name_work},
 };
 
 static const struct namer *find_namer(const char *unit)

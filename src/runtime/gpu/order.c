@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* order.c - slices sorted into lanes; which call started what. */
+#include "runtime/gpu/gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OVERLAP_NS = 1000 }; /* what clocks of a microsecond make of neighbours */
+
+static int gpu_by_lane(const void *a, const void *b)
+{
+	const struct gpu_slice *x = a, *y = b;
+	if (x->lane != y->lane)
+		return x->lane < y->lane ? -1 : 1;
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns > y->end_ns ? -1 : 1;
+	if (x->kind != y->kind) /* an operator is around the call that lasts as long */
+		return x->kind < y->kind ? -1 : 1;
+	if (x->correlation != y->correlation)
+		return x->correlation < y->correlation ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static void gpu_find_lanes(struct gpu_trace *g)
+{
+	if (g->nr)
+		qsort(g->slice, g->nr, sizeof *g->slice, gpu_by_lane);
+	g->begin_ns = g->nr ? INT64_MAX : 0;
+	for (size_t i = 0; i < g->nr; i++) {
+		struct gpu_lane *l = &g->lane[g->slice[i].lane];
+		if (!l->nr++)
+			l->first = i;
+		if (g->slice[i].begin_ns < g->begin_ns)
+			g->begin_ns = g->slice[i].begin_ns;
+	}
+}
+
+/* A stream does one thing after the other: what overlaps begins when the one before ends. */
+static void gpu_separate(struct gpu_trace *g, const struct gpu_lane *l)
+{
+	int64_t end_ns = INT64_MIN;
+	for (size_t i = l->first; i < l->first + l->nr; i++) {
+		struct gpu_slice *s = &g->slice[i];
+		g->counts.nr_overlap += end_ns != INT64_MIN && s->begin_ns + OVERLAP_NS < end_ns;
+		if (s->begin_ns < end_ns)
+			s->begin_ns = end_ns;
+		if (s->end_ns < s->begin_ns)
+			s->end_ns = s->begin_ns;
+		end_ns = s->end_ns;
+	}
+}
+
+/* Of calls within each other the innermost: it comes last. */
+static void gpu_find_calls(struct gpu_trace *g)
+{
+	for (size_t i = 0; i < g->nr && !g->failed; i++) {
+		const struct gpu_slice *s = &g->slice[i];
+		uint32_t rank = g->lane[s->lane].rank;
+		uint64_t known;
+		if (s->kind != GPU_CALL || !s->correlation)
+			continue;
+		if (base_map_get(&g->calls, rank, (uint64_t)s->correlation, &known)) {
+			const struct gpu_slice *other = &g->slice[known];
+			g->counts.nr_duplicate +=
+				other->lane != s->lane || other->end_ns < s->end_ns;
+		}
+		g->failed |= base_map_put(&g->calls, rank, (uint64_t)s->correlation, i) != BASE_OK;
+	}
+}
+
+const struct gpu_slice *format_gpu_call(
+	const struct gpu_trace *g, uint32_t rank, int64_t correlation)
+{
+	uint64_t ix;
+	return correlation && base_map_get(&g->calls, rank, (uint64_t)correlation, &ix)
+		       ? &g->slice[ix]
+		       : NULL;
+}
+
+const struct gpu_more *format_gpu_said(
+	const struct gpu_trace *g, uint32_t rank, int64_t correlation)
+{
+	uint64_t ix;
+	return correlation && base_map_get(&g->syncs, rank, (uint64_t)correlation, &ix)
+		       ? &g->more[ix]
+		       : NULL;
+}
+
+/* When the call of each slice of a stream began: a stream works in the order of calls. */
+static void gpu_find_launches(struct gpu_trace *g, struct gpu_lane *l)
+{
+	int64_t last_ns = INT64_MIN;
+	l->launch_ns = base_alloc((l->nr + 1) * sizeof *l->launch_ns);
+	if (!l->launch_ns) {
+		g->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < l->nr; i++) {
+		const struct gpu_slice *c =
+			format_gpu_call(g, l->rank, g->slice[l->first + i].correlation);
+		if (c && c->begin_ns > last_ns)
+			last_ns = c->begin_ns;
+		l->launch_ns[i] = last_ns;
+	}
+}
+
+size_t format_gpu_last_launched(
+	const struct gpu_trace *g, const struct gpu_lane *l, int64_t before_ns)
+{
+	(void)g;
+	size_t n = l->launch_ns ? BASE_PARTITION(i, l->nr, l->launch_ns[i] < before_ns) : 0;
+	return n ? l->first + n : 0;
+}
+
+/* The thread whose time is the program's: that with the steps, else that with most slices. */
+static void gpu_find_main(struct gpu_trace *g)
+{
+	g->main_lane = base_alloc((g->nr_ranks + 1) * sizeof *g->main_lane);
+	uint64_t *best = base_alloc((g->nr_ranks + 1) * sizeof *best);
+	if (!g->main_lane || !best) {
+		g->failed = true;
+		base_free(best);
+		return;
+	}
+	for (uint32_t r = 0; r < g->nr_ranks; r++)
+		g->main_lane[r] = GPU_NONE;
+	for (uint32_t i = 0; i < g->nr_lanes; i++) {
+		const struct gpu_lane *l = &g->lane[i];
+		uint64_t score = l->nr;
+		for (size_t k = l->first; !l->is_stream && k < l->first + l->nr; k++)
+			if (g->slice[k].kind == GPU_NOTE && g->slice[k].what == GPU_NOTE_STEP)
+				score += UINT32_MAX;
+		if (l->is_stream || score <= best[l->rank])
+			continue;
+		best[l->rank] = score;
+		g->main_lane[l->rank] = i;
+	}
+	base_free(best);
+}
+
+/* Of helpers' threads nothing is kept that comes later than all that matters. */
+static void gpu_find_end(struct gpu_trace *g)
+{
+	g->end_ns = g->begin_ns;
+	for (uint32_t i = 0; i < g->nr_lanes; i++) {
+		const struct gpu_lane *l = &g->lane[i];
+		if (!l->is_stream && i != g->main_lane[l->rank])
+			continue;
+		for (size_t k = l->first; k < l->first + l->nr; k++)
+			if (g->slice[k].end_ns > g->end_ns)
+				g->end_ns = g->slice[k].end_ns;
+	}
+}
+
+void format_gpu_order(struct gpu_trace *g)
+{
+	gpu_find_lanes(g);
+	for (size_t i = 0; i < g->nr_lanes; i++)
+		if (g->lane[i].is_stream)
+			gpu_separate(g, &g->lane[i]);
+	gpu_find_calls(g);
+	for (size_t i = 0; i < g->nr_lanes && !g->failed; i++)
+		if (g->lane[i].is_stream)
+			gpu_find_launches(g, &g->lane[i]);
+	if (!g->failed)
+		gpu_find_main(g);
+	if (g->failed)
+		return;
+	gpu_find_end(g);
+	format_gpu_order_threads(g);
+	format_gpu_order_streams(g);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace.c - slices and lanes are gathered. */
+#include "runtime/gpu/gpu.h"
+
+#include <string.h>
+
+bool format_gpu_trace_init(struct gpu_trace *g)
+{
+	*g = (struct gpu_trace){.texts = base_strtab_new()};
+	g->failed = !g->texts;
+	return !g->failed;
+}
+
+void format_gpu_trace_fini(struct gpu_trace *g)
+{
+	for (size_t i = 0; i < g->nr_lanes; i++)
+		base_free(g->lane[i].launch_ns);
+	base_strtab_free(g->texts);
+	base_free(g->slice);
+	base_free(g->lane);
+	base_free(g->more);
+	base_free(g->edge);
+	base_free(g->flow);
+	base_free(g->need);
+	base_free(g->main_lane);
+	base_map_fini(&g->by_lane);
+	base_map_fini(&g->calls);
+	base_map_fini(&g->syncs);
+}
+
+uint32_t format_gpu_text(struct gpu_trace *g, const char *text)
+{
+	uint32_t id = 0;
+	g->failed |= base_strtab_intern(g->texts, text, strlen(text), &id) != BASE_OK;
+	return id;
+}
+
+static uint64_t gpu_lane_key(bool is_stream, uint32_t rank, int64_t pid)
+{
+	return base_hash_u64((uint64_t)pid) ^ ((uint64_t)rank << 1 | is_stream);
+}
+
+uint32_t format_gpu_lane_find(
+	const struct gpu_trace *g, bool is_stream, uint32_t rank, int64_t pid, int64_t tid)
+{
+	uint64_t known;
+	return base_map_get(&g->by_lane, gpu_lane_key(is_stream, rank, pid), (uint64_t)tid, &known)
+		       ? (uint32_t)known
+		       : GPU_NONE;
+}
+
+uint32_t format_gpu_lane(
+	struct gpu_trace *g, bool is_stream, uint32_t rank, int64_t pid, int64_t tid)
+{
+	uint32_t known = format_gpu_lane_find(g, is_stream, rank, pid, tid);
+	if (known != GPU_NONE)
+		return known;
+	if (base_grow(&g->lane, &g->lane_capacity, g->nr_lanes + 1, sizeof *g->lane) != BASE_OK ||
+		base_map_put(&g->by_lane, gpu_lane_key(is_stream, rank, pid), (uint64_t)tid,
+			g->nr_lanes) != BASE_OK) {
+		g->failed = true;
+		return GPU_NONE;
+	}
+	g->lane[g->nr_lanes++] =
+		(struct gpu_lane){.is_stream = is_stream, .rank = rank, .pid = pid, .tid = tid};
+	return (uint32_t)g->nr_lanes - 1;
+}
+
+void format_gpu_add(struct gpu_trace *g, struct gpu_slice s)
+{
+	g->too_many |= g->nr >= GPU_SLICES_MAX;
+	if (g->failed || g->too_many || s.lane == GPU_NONE)
+		return;
+	if (base_grow(&g->slice, &g->capacity, g->nr + 1, sizeof *g->slice) != BASE_OK)
+		g->failed = true;
+	else
+		g->slice[g->nr++] = s;
+}
+
+uint32_t format_gpu_add_more(struct gpu_trace *g, struct gpu_more m)
+{
+	if (base_grow(&g->more, &g->more_capacity, g->nr_more + 1, sizeof *g->more) != BASE_OK) {
+		g->failed = true;
+		return 0;
+	}
+	g->more[g->nr_more++] = m;
+	return (uint32_t)g->nr_more;
+}
+
+void format_gpu_add_edge(struct gpu_trace *g, struct gpu_edge e)
+{
+	if (g->failed)
+		return;
+	if (base_grow(&g->edge, &g->edge_capacity, g->nr_edges + 1, sizeof *g->edge) != BASE_OK)
+		g->failed = true;
+	else
+		g->edge[g->nr_edges++] = e;
+}
+
+void format_gpu_add_need(struct gpu_trace *g, struct gpu_need n)
+{
+	if (g->failed)
+		return;
+	if (base_grow(&g->need, &g->need_capacity, g->nr_needs + 1, sizeof *g->need) != BASE_OK)
+		g->failed = true;
+	else
+		g->need[g->nr_needs++] = n;
+}
+
+uint8_t format_gpu_call_of(const char *name)
+{
+	static const char *const prefix[] = {"cuda", "hip", "cu", "musa", "mtia", ""};
+	static const struct {
+		const char *name;
+		uint8_t what;
+	} calls[] = {
+#define X(name, what) {name, what},
+#include "runtime/gpu/gpu_calls.def"
+	};
+	for (size_t i = 0; i < BASE_COUNT(prefix); i++) {
+		size_t n = strlen(prefix[i]);
+		if (strncmp(name, prefix[i], n) != 0)
+			continue;
+		for (size_t k = 0; k < BASE_COUNT(calls); k++)
+			if (!strcmp(name + n, calls[k].name))
+				return calls[k].what;
+	}
+	return GPU_CALL_OTHER;
+}
