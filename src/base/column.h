@@ -221,5 +221,7 @@ void base_layout_cells(struct base_str *out, const struct base_layout *l, const 
 
 /* Adds the document, and each table that it has and that the page has not yet, in Markdown. */
 void base_table_page(struct base_str *out, const struct base_table *document);
+/* The same for programs: JSON Schema of what is printed; a new reference. NULL: no memory. */
+json_t *base_table_schema(const struct base_table *document);
 
 #endif

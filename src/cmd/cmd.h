@@ -226,6 +226,8 @@ json_t *cmd_result_json(const char *schema, json_t *result /* taken over */);
 int cmd_write_result(struct cmd *c, const char *schema, json_t *result);
 /* As cmd_write(), but into --output's file where one is given. */
 int cmd_write_output(struct cmd *c, struct base_str *text);
+/* The table of a document, "longpole/path/1"; NULL: it has none. */
+const struct base_table *cmd_document(const char *schema);
 /* A document of it, or one line, newline included; frees it. NULL: out->failed. */
 void cmd_add_json(struct base_str *out, json_t *json);
 void cmd_add_json_line(struct base_str *out, json_t *json);

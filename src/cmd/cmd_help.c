@@ -19,6 +19,7 @@
 
 static const struct cmd_option option[] = {
 	{"json", 0, NULL, NULL, "all commands and their options as one JSON document"},
+	{"schemas", 0, NULL, NULL, "JSON Schemas of what --json prints, by the documents' names"},
 	{"manual", 0, "FILE", "@file",
 		NULL}, /* the build makes man pages by it (doc/meson.build) */
 };
@@ -251,18 +252,36 @@ static json_t *command_json(const struct cmd_spec *spec)
 		examples);
 }
 
-/* What doc/meson.build puts into the page of documents. */
-static int help_documents(struct cmd *c)
-{
-	static const struct base_table *const document[] = {
+static const struct base_table *const help_document[] = {
 #define X(table) &table,
 #include "cmd/documents.def"
 #undef X
-	};
+};
+
+const struct base_table *cmd_document(const char *schema)
+{
+	for (size_t i = 0; i < BASE_COUNT(help_document); i++)
+		if (!strcmp(help_document[i]->name, schema))
+			return help_document[i];
+	return NULL;
+}
+
+/* What doc/meson.build puts into the page of documents. */
+static int help_documents(struct cmd *c)
+{
 	struct base_str out = {0};
-	for (size_t i = 0; i < BASE_COUNT(document); i++)
-		base_table_page(&out, document[i]);
+	for (size_t i = 0; i < BASE_COUNT(help_document); i++)
+		base_table_page(&out, help_document[i]);
 	return cmd_write(c, &out);
+}
+
+static int help_schemas(struct cmd *c)
+{
+	json_t *all = json_object();
+	for (size_t i = 0; i < BASE_COUNT(help_document); i++)
+		json_object_set_new(
+			all, help_document[i]->name, base_table_schema(help_document[i]));
+	return cmd_write_json(c, all);
 }
 
 static int cmd_help_manual(struct cmd *c, const struct cmd_spec *spec, const char *path)
@@ -286,6 +305,8 @@ int cmd_run_help(struct cmd *c)
 	const struct cmd_spec *table = cmd_table(&nr), *verb = cmd_verbs(&nr_verbs);
 	struct report_style st = cmd_style(c);
 	struct base_str out = {0};
+	if (cmd_given(c, "schemas"))
+		return help_schemas(c);
 	if (cmd_given(c, "json")) {
 		json_t *list = json_array();
 		json_array_append_new(list, command_json(&cmd_default_spec));

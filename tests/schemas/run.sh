@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # run.sh - exports checked with what others publish: the JSON schemas of SARIF 2.1.0 and speedscope, the message types of OTLP.
-# They are fetched from npm's registry for the test (package-lock.json) and are no part of this repository.
+# They are fetched from npm's registry for the test (package-lock.json) and are no part of this repository. Our own answers with our own schemas.
 #
 # Prints `ok NAME`, `not ok NAME: why` or `skip NAME: reason`. A damaged file of each kind must be refused.
 set -uo pipefail
@@ -43,6 +43,21 @@ check() {
 check sarif '.runs[0].results[0].level = "fatal"'
 check otlp '.resourceSpans[0].scopeSpans[0].spans[0] |= (.startUnixNano = .startTimeUnixNano | del(.startTimeUnixNano))'
 check speedscope '.profiles[0].type = "unknown"'
+
+# What --json prints is what `longpole help --schemas` says.
+"$LONGPOLE" record -q -o ladder.lpt "$LONGPOLE_BUILD/tests/target/lock_ladder" >/dev/null 2>err
+"$LONGPOLE" help --schemas >schemas.json
+for section in actors queues path poles loops locks connections coach calls; do
+	"$LONGPOLE" "$section" --json -q ladder.lpt >"$section.json" 2>/dev/null
+done
+jq '.result.actors[0].total_ns = "long"' actors.json >bad.json
+if ! node check.mjs longpole actors.json queues.json path.json poles.json loops.json locks.json connections.json coach.json calls.json; then
+	not_ok schemas/longpole "a document is not what its schema says"
+elif node check.mjs longpole bad.json 2>/dev/null; then
+	not_ok schemas/longpole "a damaged document passes"
+else
+	echo "ok schemas/longpole"
+fi
 
 # A deadlock that is reported as SARIF: a thread that waits for its own lock.
 "$LONGPOLE_BUILD/tests/target/deadlock/hang_threads" self-lock >/dev/null 2>&1 &
