@@ -36,6 +36,8 @@ enum {
 	CMD_MEMORY = 1 << 8,   /* --max-memory */
 	CMD_ENDS = 1 << 9,     /* --start, --end, --process, --connection */
 	CMD_WINDOW = 1 << 10,  /* --from, --to */
+	CMD_SAMPLES =
+		1 << 11, /* is about samples of the processor: a trace without any will not do */
 	CMD_ANALYSES =
 		CMD_READS_TRACE | CMD_PROGRESS | CMD_JSON | CMD_MEMORY | CMD_ENDS | CMD_WINDOW,
 };

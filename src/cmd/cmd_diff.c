@@ -4,13 +4,15 @@
 
 #include "report/diff.h"
 
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { BUDGETS_MAX = 32 };
 
 static const struct cmd_option option[] = {
 	{"label", 0, "NAME", NULL,
-		"what the next version is called (default: its first file's name)"},
+		"what the next version is called (default: its first file's or directory's name)"},
 	{"fail-on", 0, "BUDGET", NULL,
 		"exit with 1 when a quantity of the last version moved further than that from the "
 		"first: elapsed=+5%, hold_mean=+10%, ..."},
@@ -23,7 +25,8 @@ static const struct cmd_option option[] = {
 
 const struct cmd_details cmd_details_diff = {
 	.usage = "[OPTIONS] TRACE TRACE\n[OPTIONS] TRACE... -- TRACE... [-- TRACE...]...",
-	.about = "Compares versions of a program, each recorded several times: how long runs are, "
+	.about = "Compares versions of a program, each recorded several times (a directory stands "
+		 "for its *.lpt files): how long runs are, "
 		 "how "
 		 "many locks there are and how often they are taken, how long they are waited for "
 		 "and "
@@ -41,23 +44,171 @@ const struct cmd_details cmd_details_diff = {
 		"longpole diff --fail-on=elapsed=+5% base-*.lpt -- change-*.lpt"},
 };
 
-static const char *label_of(struct cmd *c, size_t version, const char *path, char buf[256])
+/* ---- which files ----------------------------------------------------------------------------- */
+
+/* A run: its trace, which version it is of, and where the user named it: itself, or its directory. */
+struct diff_file {
+	char *path;
+	const char *operand;
+	size_t version;
+};
+struct diff_files {
+	struct diff_file *file;
+	size_t nr, capacity, nr_versions;
+};
+
+static void diff_files_fini(struct diff_files *f)
 {
+	for (size_t i = 0; i < f->nr; i++)
+		base_free(f->file[i].path);
+	base_free(f->file);
+}
+
+/* "DIRECTORY/NAME", or NAME alone. */
+static enum base_status diff_files_add(
+	struct diff_files *f, const char *operand, const char *name, struct base_err *err)
+{
+	struct base_str path = {0};
+	if (base_grow(&f->file, &f->capacity, f->nr + 1, sizeof *f->file) != BASE_OK)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory");
+	base_str_addf(&path, "%s%s%s", operand, name ? "/" : "", name ? name : "");
+	if (path.failed)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory");
+	f->file[f->nr++] = (struct diff_file){path.buf, operand, f->nr_versions};
+	return BASE_OK;
+}
+
+static int diff_files_by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct diff_file *)a)->path, ((const struct diff_file *)b)->path);
+}
+
+/* The *.lpt files of a directory, by name: runs of one version. */
+static enum base_status diff_files_add_directory(
+	struct diff_files *f, DIR *dir, const char *operand, struct base_err *err)
+{
+	const struct dirent *e;
+	size_t before = f->nr;
+	enum base_status s = BASE_OK;
+	while (s == BASE_OK && (e = readdir(dir))) {
+		size_t length = strlen(e->d_name);
+		if (*e->d_name != '.' && length > 4 && !strcmp(e->d_name + length - 4, ".lpt"))
+			s = diff_files_add(f, operand, e->d_name, err);
+	}
+	if (s == BASE_OK && f->nr == before)
+		s = base_fail(err, BASE_ERR_USAGE, "%s: a directory without a *.lpt file", operand);
+	if (f->nr > before)
+		qsort(f->file + before, f->nr - before, sizeof *f->file, diff_files_by_path);
+	return s;
+}
+
+/* Two operands and nothing between them are two versions. */
+static bool cmd_diff_is_pair(const struct cmd *c)
+{
+	return c->nr_operands == 2 && strcmp(c->operand[0], "--") != 0 &&
+	       strcmp(c->operand[1], "--") != 0;
+}
+
+static int diff_files_list(struct cmd *c, struct diff_files *f)
+{
+	bool begins = true, is_pair = cmd_diff_is_pair(c);
+	for (size_t i = 0; i < c->nr_operands; i++) {
+		if (!strcmp(c->operand[i], "--")) {
+			if (begins)
+				return cmd_usage(c, "a version without a trace");
+			begins = true;
+			f->nr_versions++;
+			continue;
+		}
+		f->nr_versions += is_pair && i;
+		DIR *dir = opendir(c->operand[i]);
+		enum base_status s = dir ? diff_files_add_directory(f, dir, c->operand[i], &c->err)
+					 : diff_files_add(f, c->operand[i], NULL, &c->err);
+		if (dir)
+			closedir(dir);
+		if (s != BASE_OK)
+			return cmd_fail(c, s);
+		begins = false;
+	}
+	f->nr_versions++;
+	if (f->nr_versions < 2 || begins)
+		return cmd_usage(c,
+			"at least two versions, as: longpole diff old.lpt new.lpt; of several "
+			"runs: longpole diff old-*.lpt -- new-*.lpt");
+	return CMD_OK;
+}
+
+/* ---- what they are called -------------------------------------------------------------------- */
+
+/* The `back`-th name of a path from its end, 0 the last one; its length in *length. Before the first comes ".". */
+static const char *diff_label_name(const char *path, unsigned back, size_t *length)
+{
+	const char *end = path + strlen(path);
+	for (;;) {
+		while (end > path && end[-1] == '/')
+			end--;
+		const char *begin = end;
+		while (begin > path && begin[-1] != '/')
+			begin--;
+		*length = (size_t)(end - begin);
+		if (!*length) {
+			*length = 1;
+			return ".";
+		}
+		if (!back--)
+			return begin;
+		end = begin;
+	}
+}
+
+static bool diff_label_same(const char *a, const char *b, unsigned back)
+{
+	size_t la, lb;
+	const char *na = diff_label_name(a, back, &la), *nb = diff_label_name(b, back, &lb);
+	return la == lb && !strncmp(na, nb, la);
+}
+
+static bool diff_label_unlike_others(
+	const struct diff_files *f, const struct diff_file *x, unsigned back)
+{
+	for (size_t i = 0; i < f->nr; i++) {
+		const struct diff_file *y = &f->file[i];
+		bool first = !i || f->file[i - 1].version != y->version;
+		if (first && y->version != x->version &&
+			diff_label_same(x->operand, y->operand, back))
+			return false;
+	}
+	return true;
+}
+
+/* The name of the version that begins with this file: as the user said, or the file's or directory's name; where other
+ * versions' are called the same, that of the nearest directory that is not. */
+static const char *diff_label(
+	struct cmd *c, const struct diff_files *f, const struct diff_file *x, char buf[256])
+{
+	enum { DIRECTORIES_MAX = 64 };
 	const char *given[REPORT_DIFF_VERSIONS_MAX];
-	size_t nr = cmd_values(c, "label", given, BASE_COUNT(given));
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	const char *dot = strrchr(name, '.');
-	size_t length = dot && dot != name ? (size_t)(dot - name) : strlen(name);
-	if (version < nr)
-		return given[version];
+	size_t nr = cmd_values(c, "label", given, BASE_COUNT(given)), length;
+	if (x->version < nr)
+		return given[x->version];
+	unsigned back = 0;
+	while (back < DIRECTORIES_MAX && !diff_label_unlike_others(f, x, back))
+		back++;
+	back = back < DIRECTORIES_MAX ? back : 0; /* one file twice */
+	const char *name = diff_label_name(x->operand, back, &length);
+	const char *dot = back ? NULL : memrchr(name, '.', length);
+	if (dot && dot != name && strcmp(x->path, x->operand) == 0)
+		length = (size_t)(dot - name);
 	snprintf(buf, 256, "%.*s", (int)(length < 255 ? length : 255), name);
 	return buf;
 }
 
+/* ---- runs ------------------------------------------------------------------------------------ */
+
 static int cmd_diff_add_run(struct cmd *c, struct report_diff *d, const char *path)
 {
 	struct report_run run;
+	cmd_check_trace(c, path); /* of a directory's it has not been seen */
 	int exit_status = cmd_open_threads(c, path, &run);
 	if (exit_status != CMD_OK)
 		return exit_status;
@@ -68,41 +219,22 @@ static int cmd_diff_add_run(struct cmd *c, struct report_diff *d, const char *pa
 	return exit_status;
 }
 
-/* Two traces and nothing between them are two versions. */
-static bool cmd_diff_is_pair(const struct cmd *c)
-{
-	return c->nr_operands == 2 && strcmp(c->operand[0], "--") != 0 &&
-	       strcmp(c->operand[1], "--") != 0;
-}
-
 static int cmd_diff_read_all(struct cmd *c, struct report_diff *d)
 {
 	char buf[256];
-	bool begins = true, is_pair = cmd_diff_is_pair(c);
-	for (size_t i = 0; i < c->nr_operands; i++) {
-		if (!strcmp(c->operand[i], "--")) {
-			if (begins)
-				return cmd_usage(c, "a version without a trace");
-			begins = true;
-			continue;
-		}
-		enum base_status s =
-			begins ? report_diff_version(d,
-					 label_of(c, d->nr_versions, c->operand[i], buf), &c->err)
-			       : BASE_OK;
-		if (s != BASE_OK)
-			return cmd_fail(c, s);
-		begins = is_pair && !i;
-		int exit_status = cmd_diff_add_run(c, d, c->operand[i]);
-		if (exit_status != CMD_OK)
-			return exit_status;
+	struct diff_files f = {0};
+	enum base_status s = BASE_OK;
+	int exit_status = diff_files_list(c, &f);
+	for (size_t i = 0; i < f.nr && s == BASE_OK && exit_status == CMD_OK; i++) {
+		if (!i || f.file[i - 1].version != f.file[i].version)
+			s = report_diff_version(d, diff_label(c, &f, &f.file[i], buf), &c->err);
+		if (s == BASE_OK)
+			exit_status = cmd_diff_add_run(c, d, f.file[i].path);
 	}
-	if (d->nr_versions < 2 || begins)
-		return cmd_usage(c,
-			"at least two versions, as: longpole diff old.lpt new.lpt; of several "
-			"runs: longpole diff old-*.lpt -- new-*.lpt");
-	enum base_status s = report_diff_finish(d, &c->err);
-	return s == BASE_OK ? CMD_OK : cmd_fail(c, s);
+	diff_files_fini(&f);
+	if (exit_status == CMD_OK && s == BASE_OK)
+		s = report_diff_finish(d, &c->err);
+	return s == BASE_OK ? exit_status : cmd_fail(c, s);
 }
 
 struct gates {

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,27 +18,38 @@ static bool open_is_newer(const struct stat *a, const struct stat *b)
 	return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
 }
 
-/* The newest *.lpt here; of equally old ones the first by name. */
-static bool find_newest(struct cmd_trace_name *name)
+/* An *.lpt file here. */
+struct open_trace {
+	struct stat stat;
+	char name[NAME_MAX + 1];
+};
+
+/* Is `a` to be read rather than `b`? The newer one; of equally old ones the first by name. */
+static bool open_is_before(const struct open_trace *a, const struct open_trace *b)
+{
+	bool newer = open_is_newer(&a->stat, &b->stat), older = open_is_newer(&b->stat, &a->stat);
+	return newer || (!older && strcmp(a->name, b->name) < 0);
+}
+
+/* The newest *.lpt here; `after`: the newest of those that come after that one. */
+static bool open_find_newest(const struct open_trace *after, struct open_trace *ret)
 {
 	static const char suffix[] = ".lpt";
-	struct stat best = {0}, s;
 	const struct dirent *e;
 	bool found = false;
 	DIR *dir = opendir(".");
 	while (dir && (e = readdir(dir))) {
+		struct open_trace t;
 		size_t length = strlen(e->d_name);
-		if (length <= sizeof suffix - 1 || length >= sizeof name->buf ||
-			*e->d_name == '.' ||
+		if (length <= sizeof suffix - 1 || length >= sizeof t.name || *e->d_name == '.' ||
 			strcmp(e->d_name + length - (sizeof suffix - 1), suffix) != 0)
 			continue;
-		if (stat(e->d_name, &s) || !S_ISREG(s.st_mode))
+		if (stat(e->d_name, &t.stat) || !S_ISREG(t.stat.st_mode))
 			continue;
-		bool tie = found && !open_is_newer(&s, &best) && !open_is_newer(&best, &s);
-		if (found && !(tie ? strcmp(e->d_name, name->buf) < 0 : open_is_newer(&s, &best)))
+		memcpy(t.name, e->d_name, length + 1);
+		if ((after && !open_is_before(after, &t)) || (found && !open_is_before(&t, ret)))
 			continue;
-		memcpy(name->buf, e->d_name, length + 1);
-		best = s;
+		*ret = t;
 		found = true;
 	}
 	if (dir)
@@ -45,20 +57,58 @@ static bool find_newest(struct cmd_trace_name *name)
 	return found;
 }
 
+/* Does it have what the command is about? What cannot be read is for its reader to say. */
+static bool open_has_samples(const char *path)
+{
+	struct trace_reader *r;
+	struct trace_batch b;
+	bool found = false;
+	enum base_status s = trace_reader_open(path, NULL, &r, NULL);
+	if (s != BASE_OK)
+		return true;
+	while (!found && (s = trace_reader_next(r, &b, NULL)) == BASE_OK)
+		for (size_t i = 0; i < b.nr && !found; i++)
+			found = b.record[i].kind == TRACE_sample;
+	trace_reader_close(r);
+	return found || s != BASE_END;
+}
+
+/* The newest one that will do; where none will, the newest, of which the command says what it lacks. */
+static bool open_choose(struct cmd *c, struct open_trace *ret, bool *ret_passed)
+{
+	struct open_trace t;
+	if (!open_find_newest(NULL, ret))
+		return false;
+	if (!(c->spec->flags & CMD_SAMPLES) || open_has_samples(ret->name))
+		return true;
+	for (struct open_trace last = *ret; open_find_newest(&last, &t); last = t)
+		if (open_has_samples(t.name)) {
+			cmd_note(c, "%s is newer, but has no samples of the processor", ret->name);
+			*ret = t;
+			*ret_passed = true;
+			break;
+		}
+	return true;
+}
+
 const char *cmd_trace_path(struct cmd *c)
 {
+	struct open_trace newest;
+	bool passed = false; /* newer ones, which will not do */
 	if (c->nr_operands > 1) {
 		cmd_usage(c, "one trace at a time");
 		return NULL;
 	}
 	if (c->nr_operands)
 		return c->operand[0];
-	if (!find_newest(&c->found)) {
+	if (!open_choose(c, &newest, &passed)) {
 		cmd_usage(c, "no trace given, and there is no *.lpt in this directory "
 			     "('longpole record PROG' makes one)");
 		return NULL;
 	}
-	cmd_note(c, "reading %s, the newest trace here", c->found.buf);
+	memcpy(c->found.buf, newest.name, sizeof c->found.buf);
+	cmd_note(c, "reading %s, the newest trace here%s", c->found.buf,
+		passed ? " with samples" : "");
 	cmd_check_trace(c, c->found.buf);
 	return c->found.buf;
 }

@@ -721,8 +721,9 @@ static __attribute__((noinline)) bool may_apply(
 {
 	if (m->status != BASE_OK || (m->part.left && r->kind == TRACE_sample))
 		return false;
-	/* (the kernel still sees it exit, and wake whoever waits for that) */
-	if (t->ended && !(m->is_system && r->kind > TRACE_sample && r->kind != TRACE_lost))
+	/* (the kernel still sees it exit, and wake whoever waits for that; and it may say what it counted) */
+	if (t->ended && r->kind != TRACE_lock_waits &&
+		!(m->is_system && r->kind > TRACE_sample && r->kind != TRACE_lost))
 		return false;
 	if (t->k.context != TRACE_CONTEXT_none && r->kind < TRACE_sample) {
 		model_count(m, TRACE_DIAG_ids_unknown); /* no interrupt takes a mutex */

@@ -72,6 +72,13 @@ static bool ends_wait(struct thread *t)
 
 /* ---- mutex, spin lock, once, the rwlock's writer --------------------------------------------- */
 
+/* Waits that the program counted for itself: no event says when they were. */
+void model_rule_lock_waits(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	(void)t;
+	m->seen.health.count[TRACE_DIAG_locks_counted] += r->u.lock_waits.nr;
+}
+
 void model_rule_lock_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	struct object *o = model_object(m, r->u.lock_wait.object);

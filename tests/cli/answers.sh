@@ -453,6 +453,26 @@ test_ledger() {
 	expect 4 longpole whatif --ledger=/proc/nowhere/ledger --record-outcome=1s "$trace" "${edit[@]}"
 }
 
+# annotate reads the newest trace that has samples; a path says where waits were only counted; a signal's end is no first caveat.
+test_trace_that_only_counts() {
+	longpole record -q -o old.lpt ladder >/dev/null
+	[[ -n $(longpole dump -k sample old.lpt 2>/dev/null) ]] || skip "no samples of the processor here"
+	longpole locks -q --mode=count -o new.lpt -- ladder >/dev/null 2>&1
+	touch -d '1 minute ago' old.lpt
+	expect 0 longpole annotate climb
+	has err 'reading old.lpt, the newest trace here with samples' 'new.lpt is newer'
+	expect 0 longpole report new.lpt
+	grep '^!' out | head -n 1 | grep -q 'waits for locks were only counted' || fail "no word of what was only counted: $(grep '^!' out)"
+	rm old.lpt
+	expect 2 longpole annotate climb
+	has err 'no samples of the processor'
+	expect 143 longpole record -q -o ended.lpt sh -c 'sleep 0.1; kill -TERM $$'
+	expect 0 longpole report ended.lpt
+	! grep '^!' out | head -n 1 | grep -q 'ended by a signal' || fail "first: $(grep '^!' out)"
+	expect 0 longpole report --json ended.lpt
+	is_json out 'any(.diagnostics[]; .name == "killed")'
+}
+
 # The path of one process of several, in an ordinary recording, too.
 test_path_of_a_process() {
 	expect 0 longpole record -q -o two.lpt sh -c 'sleep 0.3 & timeout 5 true; wait'

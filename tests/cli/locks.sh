@@ -861,6 +861,15 @@ test_diff() {
 	expect 0 longpole diff a1.lpt -- b1.lpt
 	cmp out pair || fail "A B is not A -- B"
 	head -n 1 out | grep -q '^Nothing can be said for sure' || fail "$(head -n 1 out)"
+	mkdir old new none # a directory is a version; those of one file name are told apart by theirs
+	cp a1.lpt a2.lpt old
+	cp b1.lpt new/a1.lpt
+	expect 0 longpole diff --json old new
+	is_json out '[.result.versions[] | [.label, (.runs | length)]] == [["old", 2], ["new", 1]]'
+	expect 0 longpole diff --json old/a1.lpt new/a1.lpt
+	is_json out '[.result.versions[].label] == ["old", "new"]'
+	expect 2 longpole diff old none
+	has err 'none: a directory without a *.lpt file'
 	expect 2 longpole diff a1.lpt b1.lpt a2.lpt
 	has err 'of several runs'
 	expect 2 longpole diff a1.lpt --
