@@ -33,7 +33,7 @@ struct model *model_free(struct model *m)
 		m->made.role, m->made.class_, m->made.state, m->made.actor, m->made.queue,
 		m->naming.site_text, m->sampled.pool, m->annotated.noting, m->annotated.flight,
 		m->annotated.passed, m->sampled.chain, m->sampled.point, m->sampled.inside,
-		m->timing.clock, m->timing.timer, m->ending.object};
+		m->timing.clock, m->timing.timer, m->timing.box_timer, m->ending.object};
 	for (size_t i = 0; i < BASE_COUNT(owned); i++)
 		base_free(owned[i]);
 	struct base_map *maps[] = {&m->timing.killers, &m->known.pipes, &m->known.by_tid,

@@ -289,6 +289,14 @@ double model_state_timed_share(const struct model *m, uint32_t state); /* of its
 /* Reads of a periodic timerfd that found several periods over. A quicker program would meet each of
  * them; what it then does is not known. */
 uint64_t model_nr_late_timer_reads(const struct model *m);
+/* Timers of the process whose timer sent its signal last before end_ns (box.c); false: none did. */
+struct model_box {
+	uint64_t set_ns;   /* from when it was set until it sent a signal, of all that it sent */
+	uint64_t after_ns; /* from the last of them to end_ns */
+	uint64_t nr;       /* signals */
+	uint32_t site;     /* where it was set last */
+};
+bool model_box(struct model *m, uint64_t end_ns, struct model_box *ret);
 const struct model_actor *model_actor(const struct model *m, uint32_t actor);
 const struct model_queue *model_queue(const struct model *m, uint32_t queue);
 /* What the queue holds at most, when the run is over; 0: not known. Inferred: somebody waited for

@@ -550,6 +550,15 @@ struct model_sampled {
 	struct base_map insides; /* (module, callers' strings) -> of them */
 };
 
+/* box.c: a timer that sends a signal, once. */
+struct box_timer {
+	uint32_t process, site, sent_site;
+	uint64_t timer;
+	uint64_t set_ns, due_ns;  /* 0: it is not set */
+	uint64_t sum_ns, sent_ns; /* how long it had been set when it sent one, of all; the last */
+	uint64_t nr_sent;
+};
+
 /* What times and signals end (rules_clock.c). */
 struct model_timing {
 	struct clock *clock;
@@ -561,6 +570,9 @@ struct model_timing {
 				    (., 2): when it was told anything */
 	uint32_t *timer; /* the clocks of timerfds */
 	size_t nr_timers, timer_capacity;
+	struct box_timer *box_timer;
+	size_t box_timer_capacity;
+	uint32_t nr_box_timers;
 };
 
 /* One path a connection (connections.c). */

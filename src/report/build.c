@@ -348,6 +348,8 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	double polled_ns = 0;
 	if (s == BASE_OK)
 		s = report_polled_path_ns(&polled_ns, m, err);
+	if (s == BASE_OK)
+		s = report_fill_box(&r->box, r->arena, m, err);
 	if (s == BASE_OK && r->elapsed_ns > 0)
 		r->polled_share = polled_ns / r->elapsed_ns;
 	if (s == BASE_OK)

@@ -94,6 +94,7 @@ static enum base_status predictor_learn_path(
 		if (lane.state[i].state < p->nr_states)
 			p->path_ns[lane.state[i].state] += lane.state[i].path_ns;
 	p->elapsed_ns = lane.length_ns;
+	report_find_box(&p->box, m, &lane);
 	p->nr_queues = graph_nr_queues(g);
 	p->is_sized = base_alloc(((size_t)p->nr_queues + 1) * sizeof *p->is_sized);
 	if (!p->is_sized)
@@ -184,6 +185,15 @@ bool report_is_less_work(const struct graph_scenario *lane)
 	return true;
 }
 
+double report_most_factor(const struct graph_scenario *lane)
+{
+	double most = 1;
+	for (size_t i = 0; i < lane->nr_edits; i++)
+		if (lane->edit[i].kind == GRAPH_EDIT_SCALE_STATE)
+			most = fmax(most, lane->edit[i].factor);
+	return most;
+}
+
 /* (Where waits are given what they need, the interval says whether the answer is believed.) */
 void report_predictor_leave_intervals(struct report_predictor *p)
 {
@@ -217,9 +227,10 @@ enum base_status report_predictor_ask(struct report_predictor *p, const struct g
 	struct report_learned *l = p->learned;
 	double length_ns = predictor_path_length(l, lane, path_ns);
 	double speedup = l->elapsed_ns / fmax(length_ns, 1); /* all of it may go */
-	struct report_whatif w = {.base = p->base, .elapsed_ns = l->elapsed_ns};
+	struct report_whatif w = {.base = p->base, .elapsed_ns = l->elapsed_ns, .box = l->box};
 	struct report_prediction x = {.by_path = predictor_path_can(l, lane),
 		.less_work = report_is_less_work(lane),
+		.most_factor = report_most_factor(lane),
 		.speedup = speedup,
 		.speedup_low = speedup,
 		.speedup_high = speedup,

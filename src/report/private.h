@@ -182,6 +182,7 @@ struct report_learned { /* of one run; {0} is empty */
 	double *path_ns; /* the run's, by state */
 	bool *is_sized;  /* by queue: the path knows what more of it does */
 	uint32_t nr_states, nr_queues;
+	struct report_box box;
 	struct graph_replay *log;    /* NULL: by the path alone */
 	struct graph_tokens *tokens; /* NULL: a part of the run, or a long one */
 	bool has_base;
@@ -219,6 +220,18 @@ enum base_status report_shorter(struct base_arena *a, const struct report_state_
 void report_predictor_fini(struct report_predictor *p); /* also after a failure; twice */
 /* Less of some states and no other change. */
 bool report_is_less_work(const struct graph_scenario *lane);
+/* A change makes nothing slower than by the most that it makes any state; at least 1. */
+double report_most_factor(const struct graph_scenario *lane);
+/* box.c: does the run last until a timer's signal? lane: lane 0's path. */
+void report_find_box(struct report_box *ret, struct model *m, const struct graph_lane_result *lane);
+enum base_status report_fill_box(struct report_box *ret, struct base_arena *arena, struct model *m,
+	struct base_err *err) BASE_MUST_CHECK; /* and its text */
+/* ... then what is predicted is more work in that time. */
+void report_best_in_box(struct report_best *b, const struct report_box *box, double elapsed_ns,
+	const struct report_prediction *p);
+/* "the run ends when a timer's signal says so"; false: it has none. */
+json_t *report_box_json(const struct report_box *box);
+bool report_box_words(struct base_str *s, const struct report_box *box);
 /* The path itself stays a path when its states become shorter: none is shorter than what is left of
  * it then. path_ns: of the run, by state. 0: edits of another kind. */
 double report_path_floor(const double *path_ns, uint32_t nr_states, double elapsed_ns,

@@ -413,16 +413,6 @@ static unsigned answer_lanes(struct report_replay_prediction *ret, const struct 
 	return used;
 }
 
-/* A change makes nothing slower than by the most that it makes any state. */
-static double most_factor(const struct graph_scenario *lane)
-{
-	double most = 1;
-	for (size_t i = 0; i < lane->nr_edits; i++)
-		if (lane->edit[i].kind == GRAPH_EDIT_SCALE_STATE)
-			most = fmax(most, lane->edit[i].factor);
-	return most;
-}
-
 /*
  * Who spins or polls waits, and so does who is blocked outside of every recorded call, but for whom
  * nobody knows: the change may end that sooner by as much as it takes, or later by what it adds.
@@ -431,7 +421,7 @@ static void widen_by_unknown(
 	struct report_replay_prediction *ret, const struct questions *q, double unspun_ns)
 {
 	const struct report_replay_run *base = q->base;
-	double added_ns = q->change.added_ns, most = most_factor(q->lane);
+	double added_ns = q->change.added_ns, most = report_most_factor(q->lane);
 	replay_widen(ret, base->bare_ns / fmax(unspun_ns, base->bare_ns - q->change.taken_ns));
 	if (base->polled_ns >= REPORT_POLLS_FROM * base->recorded_ns && added_ns < INFINITY)
 		replay_widen(ret, fmax(base->bare_ns / (base->bare_ns + added_ns), 1 / most));

@@ -97,11 +97,23 @@ struct report_trace {
 };
 
 /* An answer to "how much faster is the run then", and its interval; low == high: it has none. */
+/* The run, or parts of it, last until a timer's signal (model/box.c): that time does not change. */
+struct report_box {
+	double fixed_ns;   /* 0: there is none */
+	double after_ns;   /* from the last signal to the end */
+	bool ends_run;     /* the end followed at once: the signal decided it; false: who knows */
+	uint32_t site;     /* where it was set last */
+	const char *where; /* ... as a text */
+	uint64_t nr;       /* signals */
+};
 struct report_best {
 	double replay_share; /* of the answer; 0: the path's, 1: replay's */
 	bool no_interval;    /* simulated, but too long a log to be simulated otherwise, too */
 	bool none;           /* replay alone was asked, and something would wait for ever */
 	double speedup, low, high;
+	/* By how much more it does in the time that it has: what the speed-up would be if the run
+	 * did not last until a timer's signal; 0: it does not. */
+	double throughput, throughput_low, throughput_high;
 };
 
 /* ---- parts: what the critical path is made of, as somebody would change it ---------------------- */
@@ -237,8 +249,9 @@ struct report {
 	struct report_parts parts;
 	uint64_t start_ns, end_ns;
 	double elapsed_ns, unexplained_ns, explained_share;
-	double timed_share;    /* of the path: waits that a time limit or a signal ended */
-	double polled_share;   /* of the path: naps again and again at one place */
+	double timed_share;  /* of the path: waits that a time limit or a signal ended */
+	double polled_share; /* of the path: naps again and again at one place */
+	struct report_box box;
 	const char *pole;      /* "The long pole is ...": what to change */
 	const char *finding;   /* what the path is in most, changeable or not */
 	const char *certainty; /* how sure it is */
@@ -388,6 +401,7 @@ struct report_replay_prediction {
 	double next_share;
 };
 struct report_prediction {
+	double most_factor;  /* the most that an edit makes a state longer, at least 1 */
 	double most_speedup; /* no more can be won; 0: not known */
 	bool by_path;        /* length_ns .. next_share are meant */
 	bool less_work;      /* the edits only shorten states */
@@ -430,8 +444,9 @@ struct report_whatif {
 	struct base_arena *arena;
 	struct report_trace trace;
 	double elapsed_ns;
-	double timed_share;        /* of the path: waits that a time limit or a signal ended */
-	double polled_share;       /* of the path: naps again and again at one place */
+	double timed_share;  /* of the path: waits that a time limit or a signal ended */
+	double polled_share; /* of the path: naps again and again at one place */
+	struct report_box box;
 	uint64_t late_timer_reads; /* model_nr_late_timer_reads() */
 	struct report_prediction *prediction;
 	size_t nr_predictions;

@@ -641,6 +641,8 @@ static void screen_path_caveats(struct screen_caveats *c, const struct report *r
 		report_percent(s, spin->path_share);
 		base_str_add(s, " of the path (longpole spin)");
 	}
+	if (r->box.fixed_ns > 0 && (s = screen_caveat(c, 1)))
+		report_box_words(s, &r->box);
 	if (r->polled_share >= PART_SHARE_MIN && (s = screen_caveat(c, r->polled_share)))
 		report_polled_words(s, r->polled_share);
 	if (r->timed_share - r->polled_share >= PART_SHARE_MIN &&

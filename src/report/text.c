@@ -499,6 +499,13 @@ void report_text_caveats(
 	if (report_spins_text(out, &r->spins, st, label,
 		    "Run longpole spin, which says who changes what they read"))
 		label = "";
+	if (r->box.fixed_ns > 0) {
+		struct base_str s = {0};
+		report_box_words(&s, &r->box);
+		report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
+		label = "";
+		base_str_fini(&s);
+	}
 	if (r->polled_share >= REPORT_POLLS_FROM) {
 		struct base_str s = {0};
 		report_polled_words(&s, r->polled_share);

@@ -632,6 +632,7 @@ static enum base_status whatif_fill(struct report_whatif *out, const struct repo
 		unsigned nr_ends = p->estimated ? ENDS : 1;
 		p->by_path = w->methods & REPORT_METHOD_path && !w->no_path[lane];
 		p->less_work = report_is_less_work(&w->lane[lane]);
+		p->most_factor = report_most_factor(&w->lane[lane]);
 		if (p->by_path)
 			s = whatif_predict(
 				p, answer + lane, w->elapsed_ns, w->m, ix, out->arena, err);
@@ -697,6 +698,8 @@ enum base_status report_whatif_build(const struct report_run *run, const struct 
 		st = report_fill_spins(&out->spins, out->arena, w.m, err);
 	if (st == BASE_OK)
 		st = report_polled_path_ns(&polled_ns, w.m, err);
+	if (st == BASE_OK)
+		st = report_fill_box(&out->box, out->arena, w.m, err);
 	if (st == BASE_OK)
 		st = find_parts(&w, run, &ix, err);
 	if (st == BASE_OK)

@@ -107,5 +107,6 @@ struct report_best report_best_of(const struct report_whatif *w, const struct re
 		b.low = fmin(b.low, b.speedup / p->known_factor);
 		b.high = fmax(b.high, b.speedup * p->known_factor);
 	}
+	report_best_in_box(&b, &w->box, w->elapsed_ns, p);
 	return b;
 }

@@ -138,6 +138,12 @@ static void prediction_lines(struct base_str *out, const struct report_style *st
 	if (r->made && r->others_stay && !r->nr_stuck)
 		base_str_add(out, "    other programs keep the processors for as long as in the "
 				  "run: for less, replay finds no end\n");
+	if (best.throughput > 0) {
+		base_str_add(out, "    in that time it does ");
+		report_speedup(out, st, best.throughput);
+		interval_words(out, st, "", best.throughput_low, best.throughput_high);
+		base_str_add(out, " the work\n");
+	}
 	for (size_t i = 0; i < p->nr_matches; i++)
 		match_line(out, &p->match[i]);
 }
@@ -304,6 +310,15 @@ static void timed_lines(
 	base_str_fini(&s);
 }
 
+static void box_lines(
+	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
+{
+	struct base_str s = {0};
+	if (report_box_words(&s, &w->box))
+		report_wrap(out, st, whatif_caveat(st), whatif_indent(st), base_str_text(&s));
+	base_str_fini(&s);
+}
+
 static void polled_lines(
 	struct base_str *out, const struct report_whatif *w, const struct report_style *st)
 {
@@ -360,6 +375,7 @@ void report_whatif_text(
 		replay_lines(out, w, style);
 	else
 		how_line(out, w, style);
+	box_lines(out, w, style);
 	polled_lines(out, w, style);
 	timed_lines(out, w, style);
 	late_timer_lines(out, w, style);
@@ -379,9 +395,15 @@ static json_t *best_json(const struct report_whatif *w, const struct report_pred
 	if (b.none)
 		return json_pack("{s:s, s:n, s:n, s:n}", "method", "replay", "predicted_speedup",
 			"predicted_speedup_low", "predicted_speedup_high");
-	return json_pack("{s:s, s:o, s:o, s:o}", "method", report_method_of(b.replay_share),
+	json_t *j = json_pack("{s:s, s:o, s:o, s:o}", "method", report_method_of(b.replay_share),
 		"predicted_speedup", report_json_share(b.speedup), "predicted_speedup_low",
 		report_json_share(b.low), "predicted_speedup_high", report_json_share(b.high));
+	if (b.throughput > 0) {
+		json_object_set_new(j, "throughput", report_json_share(b.throughput));
+		json_object_set_new(j, "throughput_low", report_json_share(b.throughput_low));
+		json_object_set_new(j, "throughput_high", report_json_share(b.throughput_high));
+	}
+	return j;
 }
 
 static json_t *edits_json(const struct report_prediction *p)
@@ -453,6 +475,7 @@ json_t *report_whatif_json(const struct report_whatif *w)
 		report_json_u64(w->late_timer_reads), "scenarios", list);
 	json_object_set_new(result, "spins", report_spins_json(&w->spins));
 	json_object_set_new(result, "polled_share", report_json_share(w->polled_share));
+	json_object_set_new(result, "box", report_box_json(&w->box));
 	if (w->replayed)
 		json_object_set_new(result, "replay",
 			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "recorded_ns",

@@ -23,6 +23,7 @@
  *                real wait (nothing is to be cut)
  *	polls     a thread sleeps and sets a flag; the main thread looks for it every 2 ms, in usleep()
  *	limits    ... in pthread_cond_timedwait(), which nobody signals
+ *	box       nobody ticks: it sleeps again and again until a timer's signal ends the run
  */
 #include <errno.h>
 #include <poll.h>
@@ -289,6 +290,23 @@ static void with_flag(void)
 		look();
 }
 
+static void on_end(int number)
+{
+	(void)number;
+	stop = 1;
+}
+
+static void with_box(void)
+{
+	struct sigaction action = {.sa_handler = on_end, .sa_flags = SA_RESTART};
+	struct itimerval once = {.it_value.tv_usec = ROUNDS * SLEEP_US};
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &once, NULL);
+	while (!stop)
+		usleep(SLEEP_US);
+}
+
 int main(int argc, char **argv)
 {
 	mode = argc > 1 ? argv[1] : "eventfd";
@@ -298,6 +316,8 @@ int main(int argc, char **argv)
 		with_naps();
 	else if (is("polls") || is("limits"))
 		with_flag();
+	else if (is("box"))
+		with_box();
 	else if (is("stopped"))
 		with_stopped();
 	else if (is("waitpid") || is("alarm"))

@@ -363,6 +363,49 @@ static void a_signal_ends_a_sleep(void **state)
 	}
 }
 
+/* A timer of 100 us that is set at 10 and again at so many; the run ends at 200 (us). */
+static void timers_send_signals_once(void **state)
+{
+	static const struct {
+		uint64_t again_us, first_us, period_us;
+		bool armed, sent;
+		uint64_t set_us, after_us, nr;
+	} row[] = {
+		{0, 0, 0, false, true, 100, 90, 1},    /* not set again */
+		{50, 0, 0, false, false, 0, 0, 0},     /* stopped before */
+		{50, 500, 0, true, false, 0, 0, 0},    /* ... or put off beyond the end */
+		{120, 70, 0, true, true, 170, 10, 2},  /* again, after the first */
+		{120, 70, 10, true, true, 100, 90, 1}, /* ... as one that ticks */
+		{50, 145, 0, true, true, 145, 5, 1},   /* put off */
+	};
+	(void)state;
+	for (size_t i = 0; i < BASE_COUNT(row); i++) {
+		struct bench b;
+		struct model_box box;
+		start(&b);
+		b.tick_ns = 1000;
+		uint32_t fn = site(&b, "limit");
+		stream(&b, process_of(&b, "prog", 0, 100));
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 10, 1, signal_timer, .timer = 3, .first_ns = 100000, .armed = 1,
+			.site = fn);
+		if (row[i].again_us)
+			PUT(&b, row[i].again_us, 1, signal_timer, .timer = 3,
+				.first_ns = row[i].first_us * 1000,
+				.period_ns = row[i].period_us * 1000, .armed = row[i].armed,
+				.site = fn);
+		PUT(&b, 200, 1, thread_end);
+		PUT(&b, 200, 1, process_end, .status = 0);
+		analyse(&b);
+		assert_int_equal(model_box(b.model, 200000, &box), row[i].sent);
+		assert_int_equal(box.set_ns, row[i].set_us * 1000);
+		assert_int_equal(box.after_ns, row[i].after_us * 1000);
+		assert_int_equal(box.nr, row[i].nr);
+		assert_int_equal(box.site, row[i].sent ? fn : 0);
+		finish(&b);
+	}
+}
+
 /* Naps at one place, so many; a post after every so many of them (0: none): as long as polled. */
 static void naps_again_and_again_may_poll(void **state)
 {
@@ -995,6 +1038,7 @@ int main(void)
 		cmocka_unit_test(a_time_limit_waits_for_the_mutex_at_its_end),
 		cmocka_unit_test(a_wait_is_broken_off_and_begun_again),
 		cmocka_unit_test(a_signal_ends_a_sleep),
+		cmocka_unit_test(timers_send_signals_once),
 		cmocka_unit_test(naps_again_and_again_may_poll),
 		cmocka_unit_test(a_descriptor_tells_of_signals_and_time),
 		cmocka_unit_test(calls_tell_how_long_they_slept),
