@@ -9,6 +9,7 @@
 #include "deadlock/deadlock.h"
 #include "memory/cdat.h"
 #include "report/calls.h"
+#include "report/gpu.h"
 #include "report/locks.h"
 #include "report/order.h"
 

@@ -298,7 +298,7 @@ static void kineto_events(
 {
 	for (;;) {
 		char c = kineto_peek(w, true);
-		bool is_long;
+		bool is_long = false;
 		struct kineto_text value = {0}, key = {0}, member = {0};
 		if (c == ']') {
 			w->used++;

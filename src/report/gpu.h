@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu.h - what holds the steps of a program on accelerators back (`longpole gpu`): the critical path of each step in the
+ * field's words, its kernels and operators, and what changes would buy. */
+#ifndef LONGPOLE_REPORT_GPU_H
+#define LONGPOLE_REPORT_GPU_H
+
+#include "report/report.h"
+
+struct report_gpu_step {
+	const char *name;
+	uint64_t rank, begin_ns, end_ns;
+	double work_ns[TRACE_WORK_NR]; /* of the path, within the step */
+	double unexplained_ns;         /* waits of the path that nothing explains */
+};
+struct report_gpu_row { /* one kernel, copy, call or operator, in one outermost operator */
+	const char *name, *outer; /* outer: "" none */
+	enum trace_work_type type;
+	double path_ns, share;     /* of the path in the steps */
+	uint64_t total_ns, visits; /* on the path or not */
+};
+struct report_gpu_change {
+	const char *change;        /* "launches take no time" */
+	double speedup, low, high; /* low == high: no interval */
+	double length_ns;          /* of the steps then, by the longest path */
+};
+struct report_gpu {
+	struct base_arena *arena;
+	struct report_trace trace;
+	struct report_gpu_step *step;
+	size_t nr_steps, step_capacity;
+	struct report_gpu_step
+		all; /* their sum, from the first one's begin to the last one's end */
+	double least_ns, median_ns, most_ns; /* steps */
+	struct report_gpu_row *row;
+	size_t nr_rows;
+	struct report_gpu_change *change;
+	size_t nr_changes;
+	double explained_share;
+};
+struct report_gpu_options {
+	const char *step; /* steps with that in their name; NULL: all */
+	size_t limit;     /* rows; 0: all */
+};
+/* ERR_NOTFOUND: the trace is of no accelerator, or has no such step. */
+enum base_status report_gpu_build(const struct report_run *run,
+	const struct report_gpu_options *opts, struct report_gpu **ret,
+	struct base_err *err) BASE_MUST_CHECK;
+struct report_gpu *report_gpu_free(struct report_gpu *g);
+extern const struct base_table report_gpu_document;
+void report_gpu_text(struct base_str *out, const struct report_gpu *g,
+	const struct report_gpu_options *opts, const struct report_style *style);
+json_t *report_gpu_json(const struct report_gpu *g); /* NULL: no memory */
+
+#endif
