@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* python.c - from _PyRuntime to interpreters, their threads, and a thread's frames. */
 #include "deadlock/python.h"
+#include "runtime/python/layout.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,98 +13,10 @@ enum {
 	FRAMES_MAX = 1 << 10,
 	TEXT_MAX = 1024,
 	TABLE_MAX = 1 << 16,
-	OFFSET_MAX = 1 << 20,
 };
-
-/* Offsets in bytes. The same in all of them: bytes and tuples have ob_size at 16; of a text the
- * length is at 16, its state at 32. */
-enum { OB_SIZE = 16, BYTES_DATA = 32, TEXT_LENGTH = 16, TEXT_STATE = 32 };
-struct layout {
-	uint32_t version; /* 0x030b: 3.11 */
-	uint32_t interpreters, next_interpreter, threads;
-	uint32_t next_thread, pthread, native, frame;
-	bool is_behind_cframe; /* `frame` is of a struct that has the frame at `cframe` */
-	uint32_t cframe;
-	uint32_t previous, code, instruction, owner;
-	uint32_t file, name, line_table, first_line, instructions;
-	uint32_t ascii, compact; /* where a text's characters begin */
-};
-static const struct layout layouts[] = {
-	{.version = 0x030b,
-		.interpreters = 40,
-		.next_interpreter = 0,
-		.threads = 16,
-		.next_thread = 8,
-		.pthread = 152,
-		.native = 160,
-		.frame = 56,
-		.is_behind_cframe = true,
-		.cframe = 8,
-		.previous = 48,
-		.code = 32,
-		.instruction = 56,
-		.owner = 69,
-		.file = 112,
-		.name = 128,
-		.line_table = 136,
-		.first_line = 72,
-		.instructions = 184,
-		.ascii = 48,
-		.compact = 72},
-	{.version = 0x030c,
-		.interpreters = 40,
-		.next_interpreter = 0,
-		.threads = 72,
-		.next_thread = 8,
-		.pthread = 136,
-		.native = 144,
-		.frame = 56,
-		.is_behind_cframe = true,
-		.cframe = 0,
-		.previous = 8,
-		.code = 0,
-		.instruction = 56,
-		.owner = 70,
-		.file = 112,
-		.name = 128,
-		.line_table = 136,
-		.first_line = 68,
-		.instructions = 192,
-		.ascii = 40,
-		.compact = 56},
-};
-
-/* Where 3.13 says it: at which offsets of _Py_DebugOffsets, which is where _PyRuntime begins. */
-#define FIELD(member, at)                                                                          \
-	{                                                                                          \
-		offsetof(struct layout, member), at                                                \
-	}
-static const struct {
-	size_t member;
-	uint32_t at;
-} published[] = {
-	FIELD(interpreters, 40),
-	FIELD(next_interpreter, 64),
-	FIELD(threads, 72),
-	FIELD(next_thread, 168),
-	FIELD(frame, 184),
-	FIELD(pthread, 192),
-	FIELD(native, 200),
-	FIELD(previous, 232),
-	FIELD(code, 240),
-	FIELD(instruction, 248),
-	FIELD(owner, 264),
-	FIELD(file, 280),
-	FIELD(name, 296),
-	FIELD(line_table, 304),
-	FIELD(first_line, 312),
-	FIELD(instructions, 344),
-	FIELD(ascii, 560),
-};
-enum { PUBLISHED_BYTES = 584, PUBLISHED_VERSION = 8, PUBLISHED_FREE_THREADED = 16 };
 
 struct deadlock_python {
-	struct layout layout;
+	struct python_layout layout;
 	uint64_t runtime;
 	const char *why; /* its frames are not known; NULL: they are */
 };
@@ -111,7 +24,7 @@ struct deadlock_python {
 struct reader {
 	struct deadlock_world *world;
 	pid_t pid;
-	const struct layout *layout;
+	const struct python_layout *layout;
 };
 
 static bool python_read_bytes(const struct reader *r, uint64_t address, void *ret, size_t size)
@@ -128,40 +41,14 @@ static uint64_t pointer_at(const struct reader *r, uint64_t address, uint32_t of
 
 /* ---- which Python ---------------------------------------------------------------------------- */
 
-static bool read_published(const struct reader *r, uint64_t runtime, struct layout *ret)
-{
-	uint8_t bytes[PUBLISHED_BYTES];
-	uint64_t value;
-	if (!python_read_bytes(r, runtime, bytes, sizeof bytes) ||
-		memcmp(bytes, "xdebugpy", 8) != 0)
-		return false;
-	memcpy(&value, bytes + PUBLISHED_VERSION, sizeof value);
-	if (value >> 16 != 0x030d)
-		return false;
-	memcpy(&value, bytes + PUBLISHED_FREE_THREADED, sizeof value);
-	if (value)
-		return false;
-	*ret = (struct layout){.version = 0x030d};
-	for (size_t i = 0; i < BASE_COUNT(published); i++) {
-		memcpy(&value, bytes + published[i].at, sizeof value);
-		if (value > OFFSET_MAX)
-			return false;
-		const uint32_t offset = (uint32_t)value;
-		memcpy((char *)ret + published[i].member, &offset, sizeof offset);
-	}
-	ret->compact = ret->ascii + 16; /* utf8_length and utf8 come between */
-	return true;
-}
-
 static void choose_layout(const struct reader *r, uint32_t version, struct deadlock_python *python)
 {
-	for (size_t i = 0; i < BASE_COUNT(layouts); i++) {
-		if (layouts[i].version == version) {
-			python->layout = layouts[i];
-			return;
-		}
-	}
-	if (version == 0x030d && read_published(r, python->runtime, &python->layout))
+	uint8_t published[PYTHON_PUBLISHED_BYTES];
+	if (python_layout_of(version, &python->layout))
+		return;
+	if (version == PYTHON_SAYS_ITSELF &&
+		python_read_bytes(r, python->runtime, published, sizeof published) &&
+		python_layout_published(published, &python->layout))
 		return;
 	char text[128];
 	snprintf(text, sizeof text,
@@ -224,8 +111,8 @@ static const char *python_text_of(const struct reader *r, uint64_t object)
 	uint32_t state;
 	uint8_t bytes[TEXT_MAX * 4];
 	struct base_str out = {0};
-	if (!python_read_bytes(r, object + TEXT_LENGTH, &length, sizeof length) ||
-		!python_read_bytes(r, object + TEXT_STATE, &state, sizeof state))
+	if (!python_read_bytes(r, object + PYTHON_TEXT_LENGTH, &length, sizeof length) ||
+		!python_read_bytes(r, object + PYTHON_TEXT_STATE, &state, sizeof state))
 		return "";
 	const unsigned kind = state >> 2 & 7; /* bytes of a character */
 	const bool is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
@@ -245,58 +132,26 @@ static const char *python_text_of(const struct reader *r, uint64_t object)
 	return text ? text : "";
 }
 
-/* Six bits a byte, the lowest first. */
-static uint32_t take_number(const uint8_t *table, size_t size, size_t *at)
-{
-	uint32_t value = 0;
-	for (unsigned shift = 0; *at < size && shift < 32; shift += 6) {
-		const uint8_t b = table[(*at)++];
-		value |= (uint32_t)(b & 0x3f) << shift;
-		if (!(b & 0x40))
-			break;
-	}
-	return value;
-}
-
 uint32_t deadlock_python_line(const uint8_t *table, size_t size, uint32_t first, uint64_t unit)
 {
-	enum { SHORT_LINES = 10, NO_COLUMNS = 13, LONG = 14, NOWHERE = 15 };
-	uint32_t line = first;
-	uint64_t begins = 0;
-	for (size_t at = 0; at < size;) {
-		const unsigned code = table[at] >> 3 & 15, units = (table[at] & 7) + 1u;
-		at++;
-		if (code == NO_COLUMNS || code == LONG) {
-			const uint32_t n = take_number(table, size, &at);
-			line = n & 1 ? line - (n >> 1) : line + (n >> 1);
-		} else if (code >= SHORT_LINES && code < NO_COLUMNS) {
-			line += code - SHORT_LINES;
-		}
-		if (unit >= begins && unit - begins < units)
-			return code == NOWHERE ? 0 : line;
-		begins += units;
-		while (at < size &&
-			!(table[at] & 0x80)) /* only the first byte of an entry has it */
-			at++;
-	}
-	return 0;
+	return python_line(table, size, first, unit);
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 static uint32_t line_of(const struct reader *r, uint64_t code, uint64_t instruction)
 {
-	const struct layout *l = r->layout;
+	const struct python_layout *l = r->layout;
 	const uint64_t table = pointer_at(r, code, l->line_table);
 	uint64_t size = 0;
 	uint32_t first = 0, line = 0;
 	if (!table || instruction < code + l->instructions ||
-		!python_read_bytes(r, table + OB_SIZE, &size, sizeof size) || !size ||
+		!python_read_bytes(r, table + PYTHON_SIZE, &size, sizeof size) || !size ||
 		size > TABLE_MAX ||
 		!python_read_bytes(r, code + l->first_line, &first, sizeof first))
 		return 0;
 	uint8_t *bytes = base_alloc(size);
-	if (bytes && python_read_bytes(r, table + BYTES_DATA, bytes, size))
+	if (bytes && python_read_bytes(r, table + PYTHON_BYTES, bytes, size))
 		line = deadlock_python_line(
 			bytes, size, first, (instruction - code - l->instructions) / 2);
 	base_free(bytes);
@@ -311,7 +166,7 @@ static bool python_is_runtime(const char *file)
 
 static bool read_frame(const struct reader *r, uint64_t frame, struct deadlock_frame *ret)
 {
-	const struct layout *l = r->layout;
+	const struct python_layout *l = r->layout;
 	const uint64_t code = pointer_at(r, frame, l->code);
 	const uint64_t at = pointer_at(r, frame, l->instruction);
 	*ret = (struct deadlock_frame){.pc = at, .module = "", .file = "", .function = ""};
@@ -368,7 +223,7 @@ static bool python_is_thread(
 static uint64_t python_find_thread(
 	const struct reader *r, uint64_t runtime, const struct deadlock_wait *wait)
 {
-	const struct layout *l = r->layout;
+	const struct python_layout *l = r->layout;
 	uint64_t interpreter = pointer_at(r, runtime, l->interpreters);
 	for (int i = 0; interpreter && i < INTERPRETERS_MAX; i++) {
 		uint64_t thread = pointer_at(r, interpreter, l->threads);

@@ -152,6 +152,7 @@ enum model_trait {
 	MODEL_TRAIT_connects = 1 << 13,    /* processes speak through it */
 	MODEL_TRAIT_alike = 1 << 14,       /* drawn as one with others of the same users */
 	MODEL_TRAIT_carries = 1 << 15,     /* a hand-over through it is communication */
+	MODEL_TRAIT_had_to_run = 1 << 16,  /* whoever runs has it: that is no state of its own */
 };
 bool model_object_is(enum trace_object_type type, enum model_trait trait);
 #define MODEL_TYPE_PROCESSOR TRACE_OBJECT_NR /* a queue's type beside those of objects */

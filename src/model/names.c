@@ -287,6 +287,13 @@ static uint32_t ran_from(const struct model *m, const struct state_info *st)
 	return st->pub.site ? st->pub.site : m->made.role[st->role].site;
 }
 
+/* A line of what an interpreter runs: samples know the interpreter's functions only. */
+static bool is_interpreted(const struct model *m, uint32_t site)
+{
+	const struct trace_site *s = site < m->defs->nr_sites ? &m->defs->sites[site] : NULL;
+	return s && !s->module && TRACE_IS_PLACE(s->offset);
+}
+
 /* As it is known now. */
 static enum model_cause names_cause(struct model *m, const struct state_info *st)
 {
@@ -296,6 +303,8 @@ static enum model_cause names_cause(struct model *m, const struct state_info *st
 		return MODEL_CAUSE_io_many_files;
 	if (st->pub.kind != MODEL_STATE_run)
 		return st->pub.cause;
+	if (is_interpreted(m, ran_from(m, st)))
+		return MODEL_CAUSE_run_after;
 	if ((nr = naming_functions(m, st, &f)))
 		return nr > 1 ? MODEL_CAUSE_run_functions : MODEL_CAUSE_run_function;
 	const char *function = model_site_function(m, ran_from(m, st));

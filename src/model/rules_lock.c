@@ -26,6 +26,13 @@ static uint32_t hold_state(
 	return s;
 }
 
+/* Who runs has it, as he has a processor: he is said to run, not to hold it. */
+static bool is_had_to_run(const struct model *m, uint32_t object)
+{
+	return model_object_is((enum trace_object_type)rules_lock_definition(m, object)->type,
+		MODEL_TRAIT_had_to_run);
+}
+
 void model_push_held(struct model *m, struct thread *t, struct object *o, uint32_t object,
 	uint32_t site, bool shared)
 {
@@ -107,7 +114,10 @@ void model_rule_lock_acquire(struct model *m, struct thread *t, const struct tra
 	uint32_t queue = model_queue_of(m, object, o, 1, site);
 	bool waited = ends_wait(t);
 	o->taken_ns = r->time_ns;
-	model_push_held(m, t, o, object, site, false);
+	if (is_had_to_run(m, object))
+		t->run_state = model_run_state(m, t, site);
+	else
+		model_push_held(m, t, o, object, site, false);
 	if (o->room != NONE) /* no reader is in */
 		model_verb_of(m, model_acting(t), GRAPH_VERB_peek, r->time_ns, o->room, GRAPH_ALL,
 			model_current_state(t), GRAPH_MORE | GRAPH_OPTIONAL);
@@ -132,7 +142,7 @@ static bool came_held(const struct model *m, const struct thread *t, const struc
 static void rules_lock_release(
 	struct model *m, struct thread *t, const struct object *o, uint32_t object, uint32_t site)
 {
-	if (!model_pop_held(t, object) && !came_held(m, t, o))
+	if (!is_had_to_run(m, object) && !model_pop_held(t, object) && !came_held(m, t, o))
 		model_count(m, TRACE_DIAG_release_unmatched);
 	if (!t->nr_held)
 		t->run_state = model_run_state(m, t, site);

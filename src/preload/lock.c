@@ -72,8 +72,15 @@ static PRELOAD_COLD int mutex_lock_wrapped(pthread_mutex_t *mutex, uintptr_t sit
 
 /* What the hot functions leave to others, so that they themselves need neither stack nor saved
  * registers. */
+PRELOAD_INLINE bool is_gil_mutex(const pthread_mutex_t *mutex)
+{
+	return PRELOAD_RARE(preload_python.any) && preload_gil_is_mutex(mutex);
+}
+
 static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t caller)
 {
+	if (is_gil_mutex(mutex))
+		return preload_real_mutex_lock(mutex);
 	uintptr_t site = preload_site(caller);
 	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self->busy)) /* our own unwinding
 										 */
@@ -93,6 +100,8 @@ static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 
 static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t caller)
 {
+	if (is_gil_mutex(mutex))
+		return preload_real_mutex_unlock(mutex);
 	uintptr_t site = preload_site(caller);
 	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self->busy))
 		return preload_real_mutex_unlock(mutex);

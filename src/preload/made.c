@@ -115,12 +115,25 @@ __attribute__((constructor)) static void listen_to_heap(void)
 		longpole_heap_freed = freed;
 }
 
+/* What a language's library does to make a lock for its caller is nobody's making. */
+static void made_from_site(struct preload_stack *stack, uint64_t site)
+{
+	uint64_t i = 0;
+	if (!RING_IS_PLACE(site))
+		return;
+	while (i < stack->nr_frames && stack->frame[i] != site)
+		i++;
+	stack->nr_frames -= i;
+	memmove(stack->frame, stack->frame + i, stack->nr_frames * sizeof *stack->frame);
+}
+
 static void made_walk(struct preload_stack *stack, uint64_t site)
 {
 	stack->nr_frames = 0;
 	if (preload_on() && __atomic_load_n(&nr_walks, __ATOMIC_RELAXED) < WALKS_MAX) {
 		__atomic_fetch_add(&nr_walks, 1, __ATOMIC_RELAXED);
 		preload_stack_walk(stack, site, PATH);
+		made_from_site(stack, site);
 	}
 }
 

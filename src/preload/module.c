@@ -138,6 +138,7 @@ static int module_visit(struct dl_phdr_info *info, size_t size, void *argument)
 	if (start < end && !module_is_known(info->dlpi_addr)) {
 		record_module(info, &notes, start, end);
 		news->has_mpi |= preload_mpi_meets(info);
+		preload_python_meets(info);
 		news->has_omp |= module_is_openmp(info->dlpi_name);
 	}
 	return 0;

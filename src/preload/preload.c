@@ -254,9 +254,10 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		preload_fresh.image = process.image;
 		__atomic_fetch_add(&head->images_attached, 1, __ATOMIC_RELAXED);
 	}
-	preload_fresh.direct =
-		preload_met.is_stub || preload_runtimes.any || preload_mutex_is_wrapped ? NULL
-											: head;
+	preload_fresh.direct = preload_met.is_stub || preload_runtimes.any || preload_python.any ||
+					       preload_mutex_is_wrapped
+				       ? NULL
+				       : head;
 	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
 	preload_thread_begin();
 	errno = saved_errno;
@@ -576,6 +577,46 @@ __attribute__((weak)) bool preload_mpi_meets(struct dl_phdr_info *info)
 }
 __attribute__((weak)) void preload_mpi_loaded(void)
 {
+}
+
+__attribute__((weak)) struct preload_python preload_python PRELOAD_EARLY;
+__attribute__((weak)) void preload_python_meets(const struct dl_phdr_info *info)
+{
+	(void)info;
+}
+__attribute__((weak)) uintptr_t preload_python_site(uintptr_t caller)
+{
+	return caller;
+}
+__attribute__((weak)) bool preload_python_is_own(uintptr_t code)
+{
+	(void)code;
+	return false;
+}
+__attribute__((weak)) size_t preload_python_frames(uint64_t *to, size_t max)
+{
+	(void)to, (void)max;
+	return 0;
+}
+
+__attribute__((weak)) bool preload_gil_is_mutex(const volatile void *mutex)
+{
+	(void)mutex;
+	return false;
+}
+__attribute__((weak)) bool preload_gil_waits(const volatile void *cond, uintptr_t caller)
+{
+	(void)cond, (void)caller;
+	return false;
+}
+__attribute__((weak)) void preload_gil_waited(const volatile void *cond)
+{
+	(void)cond;
+}
+__attribute__((weak)) bool preload_gil_signals(const volatile void *cond, uintptr_t caller)
+{
+	(void)cond, (void)caller;
+	return false;
 }
 
 /* ---- records with a text --------------------------------------------------------------------- */

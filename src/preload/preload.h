@@ -104,6 +104,27 @@ struct preload_runtimes {
 };
 extern struct preload_runtimes preload_runtimes;
 
+/* A CPython in this process (src/runtime/python): what its own code calls is said of the line of
+ * Python that had it done, and its global lock is one lock. */
+struct preload_python {
+	bool any;
+	uintptr_t gil; /* 0: not known yet */
+};
+extern struct preload_python preload_python;
+struct dl_phdr_info;
+void preload_python_meets(const struct dl_phdr_info *info); /* of each new module */
+bool preload_python_is_own(uintptr_t code); /* of the interpreter, or of what comes with it */
+/* A RING_place: of the program's own innermost frame, else of what is known; or the caller. */
+uintptr_t preload_python_site(uintptr_t caller);
+/* All Python frames of this thread, innermost first; returns how many. */
+size_t preload_python_frames(uint64_t *to, size_t max);
+/* The global lock's: of pthread's functions that are called with its parts. True: that is told, the
+ * call is to be made, and nothing more recorded. */
+bool preload_gil_is_mutex(const volatile void *mutex);
+bool preload_gil_waits(const volatile void *cond, uintptr_t caller);
+void preload_gil_waited(const volatile void *cond); /* after a wait that was not told */
+bool preload_gil_signals(const volatile void *cond, uintptr_t caller);
+
 /* What the ring's head said of its layout when it was mapped, checked against the file's size then:
  * the head itself is shared, and may say anything later. */
 struct preload_ring {
@@ -129,11 +150,12 @@ struct preload_thread {
 	uint64_t retry_tsc;                        /* no block was free: do not look again before */
 	uint32_t image, sequence, pid, tid, place; /* place: number from 1; 0: not one thread's */
 	struct ring_ids ids;
-	uint32_t nr_stacks; /* call paths asked for: the first are taken, then one in some */
-	uint8_t busy;       /* a slow path is at work: signal handlers must not enter it */
-	uint8_t ended;      /* thread_end is written */
-	uint8_t in_vfork;   /* vfork was called and we do not know yet that we are the parent */
-	uint8_t key_rounds; /* of pthread_key destructors */
+	uint32_t nr_stacks;    /* call paths asked for: the first are taken, then one in some */
+	uint8_t busy;          /* a slow path is at work: signal handlers must not enter it */
+	uint8_t ended;         /* thread_end is written */
+	uint8_t in_vfork;      /* vfork was called and we do not know yet that we are the parent */
+	uint8_t key_rounds;    /* of pthread_key destructors */
+	uint8_t waits_for_gil; /* Python's global lock: its wait has begun */
 	/* Where it counts (tally.h); NULL: not yet, or not any more. */
 	struct tally_table *tally;
 	struct tally_tag *tally_tag;
@@ -236,7 +258,9 @@ PRELOAD_INLINE bool preload_on_for(uintptr_t caller)
  * handler in it may go through stubs, too. */
 PRELOAD_INLINE uintptr_t preload_site(uintptr_t caller)
 {
-	return preload_is_stub(caller) ? preload_met.caller() : caller;
+	if (PRELOAD_RARE(preload_is_stub(caller)))
+		return preload_met.caller();
+	return PRELOAD_RARE(preload_python.any) ? preload_python_site(caller) : caller;
 }
 
 PRELOAD_INLINE uint64_t preload_now(void)

@@ -28,6 +28,9 @@ static _Unwind_Reason_Code stack_visit(struct _Unwind_Context *context, void *ar
 	uint64_t address = _Unwind_GetIP(context);
 	if (!address || stack->nr_frames >= walk->depth_max)
 		return _URC_END_OF_STACK;
+	if (PRELOAD_RARE(preload_python.any) && stack->nr_frames > 0 &&
+		preload_python_is_own(address))
+		return _URC_END_OF_STACK; /* the interpreter: its Python frames come next */
 	if ((stack->nr_frames > 0 || address == walk->site) && !preload_is_stub(address))
 		stack->frame[stack->nr_frames++] = address;
 	return _URC_NO_REASON;
@@ -45,10 +48,14 @@ void preload_stack_walk(struct preload_stack *stack, uint64_t site, uint64_t dep
 	int saved_errno = errno;
 	self->busy = 1;
 	PRELOAD_BARRIER();
-	_Unwind_Backtrace(stack_visit, &walk);
+	if (!RING_IS_PLACE(site))
+		_Unwind_Backtrace(stack_visit, &walk);
 	PRELOAD_BARRIER();
 	self->busy = 0;
 	errno = saved_errno;
+	if (PRELOAD_RARE(preload_python.any))
+		stack->nr_frames += preload_python_frames(
+			stack->frame + stack->nr_frames, walk.depth_max - stack->nr_frames);
 }
 
 void preload_stack_take(struct preload_stack *stack, uint64_t site)

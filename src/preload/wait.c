@@ -16,6 +16,8 @@ static void wait_cond_begin(
 {
 	preload_made(object, site);
 	*call = (struct cond_call){object, preload_mutex(mutex), site};
+	if (PRELOAD_RARE(preload_python.any) && preload_gil_is_mutex(mutex))
+		call->mutex = 0;
 	PRELOAD_RECORD_WAIT(cond_wait, site, object, call->mutex);
 }
 
@@ -34,13 +36,24 @@ static void wait_cond_unwind(void *call)
 	wait_cond_end(call, ECANCELED);
 }
 
+/* Of Python's global lock, and told. */
+PRELOAD_INLINE bool wait_is_gil(const volatile void *cond, uintptr_t caller)
+{
+	return PRELOAD_RARE(preload_python.any) && preload_gil_waits(cond, caller);
+}
+
+PRELOAD_INLINE bool wakes_gil(const volatile void *cond, uintptr_t caller)
+{
+	return PRELOAD_RARE(preload_python.any) && preload_gil_signals(cond, caller);
+}
+
 #define COND_WAIT(name, real, object_of, cond_type, mutex_type, parameters, arguments, timed_out)  \
 	PRELOAD_EXPORT int name(cond_type *cond, mutex_type *mutex parameters);                    \
 	int name(cond_type *cond, mutex_type *mutex parameters)                                    \
 	{                                                                                          \
 		struct cond_call call;                                                             \
 		int result;                                                                        \
-		if (!preload_on_for(PRELOAD_CALLER))                                               \
+		if (!preload_on_for(PRELOAD_CALLER) || wait_is_gil(cond, PRELOAD_CALLER))          \
 			return PRELOAD_REAL(real)(cond, mutex arguments);                          \
 		wait_cond_begin(&call, object_of((pthread_cond_t *)cond),                          \
 			(pthread_mutex_t *)mutex, PRELOAD_SITE);                                   \
@@ -48,13 +61,15 @@ static void wait_cond_unwind(void *call)
 		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
 		pthread_cleanup_pop(0);                                                            \
 		wait_cond_end(&call, result == (timed_out) ? ETIMEDOUT : result);                  \
+		if (PRELOAD_RARE(preload_python.any))                                              \
+			preload_gil_waited(cond);                                                  \
 		return result;                                                                     \
 	}
 #define COND_WAKE(name, real, object_of, cond_type, verb)                                          \
 	PRELOAD_EXPORT int name(cond_type *cond);                                                  \
 	int name(cond_type *cond)                                                                  \
 	{                                                                                          \
-		if (preload_on_for(PRELOAD_CALLER)) {                                              \
+		if (preload_on_for(PRELOAD_CALLER) && !wakes_gil(cond, PRELOAD_CALLER)) {          \
 			uint64_t object = object_of((pthread_cond_t *)cond);                       \
 			preload_made(object, PRELOAD_SITE);                                        \
 			PRELOAD_RECORD(cond_##verb, object, PRELOAD_SITE);                         \

@@ -227,6 +227,8 @@ static size_t variable_length(const uint64_t *word, size_t nr)
 		return text_length(2, word[1]);
 	case RING_image:
 		return nr < 3 ? 0 : text_length(3, word[2]);
+	case RING_place:
+		return nr < 4 ? 0 : text_length(4, (word[3] >> 32) + (word[3] & UINT32_MAX));
 	case RING_affinity:
 		return nr < 4 || word[3] > RING_AFFINITY_MAX ? 0 : text_length(4, word[3]);
 	default:
@@ -300,6 +302,15 @@ static void convert_read_name(
 	convert_put(c, RECORD_MAP_names, image->number, word[1], (uint64_t)name << 32 | site);
 }
 
+static void read_place(
+	struct record_converter *c, const struct record_image *image, const uint64_t *word)
+{
+	const char *text = (const char *)(word + 4);
+	size_t function_bytes = (size_t)(word[3] >> 32), file_bytes = word[3] & UINT32_MAX;
+	record_image_place(&c->world, image, word[1], text, function_bytes, text + function_bytes,
+		file_bytes, word[2]);
+}
+
 static void convert_introduce(
 	struct record_converter *c, struct record_image *image, const uint64_t *word, unsigned kind)
 {
@@ -312,6 +323,9 @@ static void convert_introduce(
 		break;
 	case RING_name:
 		convert_read_name(c, image, word);
+		break;
+	case RING_place:
+		read_place(c, image, word);
 		break;
 	default:
 		break;
@@ -337,7 +351,8 @@ void record_convert_introductions(struct record_converter *c, struct record_imag
 		if (!length)
 			return;
 		unsigned kind = head & 0xff;
-		if (kind == RING_module || kind == RING_descriptor || kind == RING_name) {
+		if (kind == RING_module || kind == RING_descriptor || kind == RING_name ||
+			kind == RING_place) {
 			uint64_t saved[RECORD_OWN_WORDS_MAX]; /* the caller may be using the copy */
 			memcpy(saved, c->copy, sizeof saved);
 			const uint64_t *copy = own_copy(c, word + i, length);

@@ -42,6 +42,8 @@ void record_world_fini(struct record_world *w)
 	base_map_fini(&w->pairs);
 	base_map_fini(&w->pair_sides);
 	base_map_fini(&w->peers);
+	base_map_fini(&w->places);
+	base_map_fini(&w->lines);
 	memset(w, 0, sizeof *w);
 }
 
@@ -423,6 +425,8 @@ uint32_t record_image_site_slow(
 {
 	uint64_t known, scope = (uint64_t)w->generation << 32 | image->number;
 	uint32_t site;
+	if (RING_IS_PLACE(address))
+		return record_place_site(w, image, address);
 	if (!address || address >> KERNEL_HALF_SHIFT)
 		return 0;
 	if (base_map_get(&w->addresses, scope, address, &known)) {

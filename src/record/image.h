@@ -82,8 +82,10 @@ struct record_world {
 	struct base_map objects;   /* (scope, key) -> object id; see record/object.c */
 	struct base_map mappings;  /* (dev, ino) -> dense number */
 	uint64_t nr_mappings;
-	uint64_t now_ns; /* time of the record that is being converted */
-	struct {         /* record/jit.c */
+	struct base_map places; /* (image, RING_place's word) -> site id */
+	struct base_map lines;  /* (function << 32 | file, line) -> site id: of those */
+	uint64_t now_ns;        /* time of the record that is being converted */
+	struct {                /* record/jit.c */
 		struct record_jit_place *place;
 		size_t nr, capacity, nr_open, nr_asked;
 		uint64_t nr_named;
@@ -178,11 +180,17 @@ bool record_image_is_reused(const struct record_image *image, uint64_t address);
 const struct record_range *record_image_find_range(
 	struct record_world *w, struct record_image *image, uint64_t address);
 
+/* The image says what a place is called (RING_place): such words are sites from then on. */
+void record_image_place(struct record_world *w, const struct record_image *image, uint64_t place,
+	const char *function, size_t function_bytes, const char *file, size_t file_bytes,
+	uint64_t line);
 /* Definition ids; 0 for address 0. */
 uint32_t record_image_site_slow(
 	struct record_world *w, struct record_image *image, uint64_t address);
 uint32_t record_image_object_slow(
 	struct record_world *w, struct record_image *image, uint64_t word);
+
+uint32_t record_place_site(struct record_world *w, struct record_image *image, uint64_t place);
 
 static inline uint32_t record_image_site(
 	struct record_world *w, struct record_image *image, uint64_t address)

@@ -45,6 +45,7 @@ enum record_map_number {
 	RECORD_MAP_actors,
 	RECORD_MAP_states,
 	RECORD_MAP_queues,
+	RECORD_MAP_places,
 	RECORD_MAP_NR
 };
 

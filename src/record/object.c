@@ -38,6 +38,7 @@ struct base_map *record_world_map(struct record_world *w, enum record_map_number
 		[RECORD_MAP_pairs] = offsetof(struct record_world, pairs),
 		[RECORD_MAP_pair_sides] = offsetof(struct record_world, pair_sides),
 		[RECORD_MAP_peers] = offsetof(struct record_world, peers),
+		[RECORD_MAP_places] = offsetof(struct record_world, places),
 	};
 	return map < BASE_COUNT(offset) && offset[map]
 		       ? (struct base_map *)(void *)((char *)w + offset[map])

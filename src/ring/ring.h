@@ -30,7 +30,7 @@
  * - A block that is DONE holds nr_words words. A zero word before that is a record still being
  *   written by a frame that a signal interrupted: wait. When it is still zero as the thread's next
  *   block is done or the thread is gone, the handler has left by longjmp: the block's rest is lost.
- * - What introduces a thing (RING_module, RING_name, RING_descriptor) is stamped before the thing's
+ * - What introduces a thing (RING_module, RING_name, RING_descriptor, RING_place) is stamped before the thing's
  *   first use, but perhaps in the block of another thread of the image: take all introductions of
  *   an image stamped before a use first.
  * - An image made by fork begins with the modules that its parent had; all other introductions are
@@ -41,6 +41,8 @@
 #ifndef LONGPOLE_RING_RING_H
 #define LONGPOLE_RING_RING_H
 
+#include "trace/enums.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -49,7 +51,7 @@ enum {
 #include "ring/records.def"
 	RING_NR_RECORDS,
 	/* Another layout, or one more kind: the two sides do not fit. */
-	RING_LAYOUT = 12,
+	RING_LAYOUT = 13,
 	RING_VERSION = RING_LAYOUT * 1000 + RING_NR_RECORDS,
 	RING_BLOCK_BYTES = 32 * 1024
 };
@@ -139,7 +141,18 @@ enum ring_kind {
 	RING_capacity = 142,
 	/* trace's affinity: w1 = whose, w2 = id, w3 = bytes, text: the processors, as 0-3,8 */
 	RING_affinity = 143,
+	/* A place in the program that is no address of code, but the program's runtime can name: w1 =
+	 * the place (ring_place()), w2 = line, w3 = bytes of the function's name << 32 | bytes of the
+	 * file's, the two texts, one behind the other. Sites and frames may be such places. */
+	RING_place = 144,
 };
+/* Behind all addresses of a process, within 48 bits. */
+#define RING_PLACE_BIT      (1ull << TRACE_PLACE_SHIFT)
+#define RING_IS_PLACE(word) TRACE_IS_PLACE(word)
+static inline uint64_t ring_place(uint64_t number)
+{
+	return RING_PLACE_BIT | number;
+}
 #define RING_VERB_NAME(w1)  ((w1)&UINT32_MAX)
 #define RING_VERB_FLAGS(w1) ((w1) >> 32 & 0xff)
 #define RING_VERB_KIND(w1)  ((unsigned)((w1) >> 40 & 0xff))

@@ -251,6 +251,8 @@ static bool restore_is_defined(const struct record_sink *s, uint64_t map, uint64
 		return value <= s->nr_objects;
 	case RECORD_MAP_actors:
 		return value <= s->nr_actors;
+	case RECORD_MAP_places:
+		return value <= s->nr_sites;
 	case RECORD_MAP_states:
 		return value <= s->nr_states;
 	case RECORD_MAP_names:

@@ -35,15 +35,21 @@
 	X(kernel_lock, "kernel lock")                                                              \
 	X(message_queue, "message queue") /* POSIX */                                              \
 	X(sysv_messages, "System V message queue")                                                 \
-	X(team, "OpenMP")               /* a region's begin and end, its tasks */                  \
-	X(communicator, "communicator") /* MPI's; address: what all its ranks agree on */          \
-					/* one more type of object: before this line */
+	X(team, "OpenMP")                       /* a region's begin and end, its tasks */          \
+	X(communicator, "communicator")         /* MPI's; address: what all its ranks agree on */  \
+	X(interpreter_lock, "interpreter lock") /* whoever runs the program's language has it */   \
+						/* one more type of object: before this line */
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
 	TRACE_OBJECT_TYPES(X)
 #undef X
 		TRACE_OBJECT_NR
 };
+
+/* site.offset of a place that is no address of code, but a line of what an interpreter runs, by its
+ * number; the module is 0. */
+#define TRACE_PLACE_SHIFT      47
+#define TRACE_IS_PLACE(offset) ((offset) >> TRACE_PLACE_SHIFT == 1)
 
 /* io_begin.op */
 #define TRACE_IO_OPS(X)                                                                            \

@@ -46,6 +46,9 @@ static void print_record(struct cat *cat, const struct ring_block *b, const uint
 	case RING_name:
 		text_at = 5, text_bytes = w[4];
 		break;
+	case RING_place:
+		text_at = 4, text_bytes = (w[3] >> 32) + (w[3] & UINT32_MAX);
+		break;
 	case RING_thread_name:
 		text_at = 2, text_bytes = w[1];
 		break;

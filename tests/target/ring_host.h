@@ -136,6 +136,9 @@ static inline size_t ring_host_words(const uint64_t *w, size_t room)
 	case RING_image:
 		n = room > 2 ? 3 + (w[2] + 7) / 8 : 0;
 		break;
+	case RING_place:
+		n = room > 3 ? 4 + ((w[3] >> 32) + (w[3] & UINT32_MAX) + 7) / 8 : 0;
+		break;
 	case RING_affinity:
 		n = room > 3 ? 4 + (w[3] + 7) / 8 : 0;
 		break;
@@ -166,6 +169,8 @@ static inline const char *ring_host_kind_name(unsigned kind)
 		return "IMAGE";
 	case RING_affinity:
 		return "AFFINITY";
+	case RING_place:
+		return "PLACE";
 	case RING_lost:
 		return "LOST";
 	case RING_exit:

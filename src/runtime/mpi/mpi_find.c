@@ -10,6 +10,7 @@
  * both sides of Fortran's interface, which calls C's. A program without MPI has paid one look at
  * each library's hash table.
  */
+#include "preload/table.h"
 #include "runtime/mpi/mpi.h"
 
 #ifndef PRELOAD_STATIC
@@ -72,17 +73,10 @@ bool mpi_is_fortran(uintptr_t code)
 
 /* ---- a module's tables ----------------------------------------------------------------------- */
 
-struct mpi_hash { /* DT_GNU_HASH */
-	uint32_t nr_buckets, first_symbol, nr_filter, shift;
-	uint64_t filter[]; /* then buckets, then chains */
-};
-
 struct mpi_module {
 	const struct dl_phdr_info *info;
 	uintptr_t bias;
-	const struct mpi_hash *hash;
-	const ElfW(Sym) * symbol;
-	const char *text;
+	struct preload_table table;
 	const ElfW(Rela) * relocation[2]; /* of data, of calls */
 	size_t nr_relocations[2];
 	uintptr_t relro, relro_end;
@@ -106,12 +100,6 @@ static bool mpi_describe(const struct dl_phdr_info *info, struct mpi_module *ret
 		/* the loader has made addresses of them, where it may write there */
 		uintptr_t at =
 			d->d_un.d_ptr < ret->bias ? d->d_un.d_ptr + ret->bias : d->d_un.d_ptr;
-		if (d->d_tag == DT_GNU_HASH)
-			ret->hash = (const void *)at;
-		if (d->d_tag == DT_SYMTAB)
-			ret->symbol = (const void *)at;
-		if (d->d_tag == DT_STRTAB)
-			ret->text = (const void *)at;
 		if (d->d_tag == DT_RELA)
 			ret->relocation[0] = (const void *)at;
 		if (d->d_tag == DT_RELASZ)
@@ -121,33 +109,13 @@ static bool mpi_describe(const struct dl_phdr_info *info, struct mpi_module *ret
 		if (d->d_tag == DT_PLTRELSZ)
 			ret->nr_relocations[1] = d->d_un.d_val / sizeof(ElfW(Rela));
 	}
-	return ret->symbol && ret->text;
+	return preload_table_of(info, &ret->table);
 }
 
 /* Its definition of that name; NULL: it has none. */
 static void *mpi_definition(const struct mpi_module *m, const char *name)
 {
-	const struct mpi_hash *h = m->hash;
-	uint32_t hash = 5381;
-	if (!h || !h->nr_buckets || !h->nr_filter)
-		return NULL;
-	for (const char *p = name; *p; p++)
-		hash = hash * 33 + (unsigned char)*p;
-	const uint32_t *bucket = (const uint32_t *)(h->filter + h->nr_filter);
-	const uint32_t *chain = bucket + h->nr_buckets;
-	uint64_t both = UINT64_C(1) << hash % 64 | UINT64_C(1) << (hash >> h->shift) % 64;
-	if ((h->filter[hash / 64 % h->nr_filter] & both) != both)
-		return NULL;
-	for (uint32_t i = bucket[hash % h->nr_buckets]; i >= h->first_symbol && i; i++) {
-		uint32_t its = chain[i - h->first_symbol];
-		const ElfW(Sym) *s = &m->symbol[i];
-		if ((its | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF && s->st_value &&
-			strcmp(m->text + s->st_name, name) == 0)
-			return (void *)(m->bias + s->st_value);
-		if (its & 1)
-			break;
-	}
-	return NULL;
+	return preload_definition(&m->table, name);
 }
 
 /* ---- the library ----------------------------------------------------------------------------- */
@@ -259,9 +227,9 @@ static void mpi_patch(const struct mpi_module *m)
 			if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
 				type != R_X86_64_64)
 				continue;
-			const ElfW(Sym) *s = &m->symbol[ELF64_R_SYM(r->r_info)];
+			const ElfW(Sym) *s = &m->table.symbol[ELF64_R_SYM(r->r_info)];
 			mpi_function *wrapper =
-				r->r_addend ? NULL : mpi_wrapper_of(m->text + s->st_name);
+				r->r_addend ? NULL : mpi_wrapper_of(m->table.text + s->st_name);
 			if (wrapper)
 				mpi_set_slot(m, m->bias + r->r_offset, wrapper);
 		}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gil.c - CPython's global lock, as the lock that it is.
+ *
+ * It is made of a flag, two condition variables and their mutexes. Who takes the lock signals TAKEN
+ * when he has it, who gives it up signals FREE, and both are told in terms of one lock; what its
+ * mutexes do is nobody's matter. Who wants it waits for FREE, 5 ms at a time: that is one wait. Who
+ * was made to give it up waits for TAKEN: that stays a wait for a condition variable, and the
+ * signal is recorded when somebody waits.
+ */
+#include "runtime/python/python.h"
+
+#ifndef PRELOAD_STATIC
+
+static uint32_t gil_nr_waiting_for_taken; /* changed under its mutex */
+static uint32_t gil_named_in;             /* image whose lock has its name */
+
+static PRELOAD_COLD uintptr_t gil_find(void)
+{
+	const struct python_layout *l = &python_found.layout;
+	uintptr_t gil = python_found.runtime + l->gil;
+	if (l->is_gil_of_interpreter) {
+		uintptr_t interpreter = python_word(python_found.runtime + l->main_interpreter);
+		gil = interpreter ? python_word(interpreter + l->gil) : 0;
+	}
+	__atomic_store_n(&preload_python.gil, gil, __ATOMIC_RELAXED);
+	return gil;
+}
+
+/* Which part of the lock is at that address: PYTHON_GIL_FREE and its kin; 0: none. */
+static uintptr_t gil_part(const volatile void *address)
+{
+	uintptr_t gil = __atomic_load_n(&preload_python.gil, __ATOMIC_RELAXED);
+	if (PRELOAD_RARE(!gil) && !(gil = gil_find()))
+		return 0;
+	uintptr_t part = (uintptr_t)address - gil;
+	return part < PYTHON_GIL_BYTES ? part : 0;
+}
+
+static uint64_t gil_object(void)
+{
+	static const char name[] = "GIL";
+	const uint64_t object =
+		preload_object((const void *)preload_python.gil, TRACE_OBJECT_interpreter_lock, false);
+	if (PRELOAD_RARE(__atomic_load_n(&gil_named_in, __ATOMIC_RELAXED) != preload_fresh.image)) {
+		__atomic_store_n(&gil_named_in, preload_fresh.image, __ATOMIC_RELAXED);
+		preload_record_text(RING_name,
+			(const uint64_t[]){object, RING_NAME_object, 0, sizeof name - 1}, 4, name,
+			sizeof name - 1);
+	}
+	return object;
+}
+
+bool preload_gil_is_mutex(const volatile void *mutex)
+{
+	return gil_part(mutex) != 0;
+}
+
+bool preload_gil_waits(const volatile void *cond, uintptr_t caller)
+{
+	const uintptr_t part = gil_part(cond);
+	struct preload_thread *self = preload_own();
+	if (part == PYTHON_GIL_TAKEN)
+		gil_nr_waiting_for_taken++;
+	if (part != PYTHON_GIL_FREE)
+		return false;
+	if (!self->waits_for_gil) {
+		const uint64_t object = gil_object(), site = preload_site(caller);
+		self->waits_for_gil = 1;
+		PRELOAD_RECORD_WAIT(lock_wait, site, object);
+	}
+	return true;
+}
+
+void preload_gil_waited(const volatile void *cond)
+{
+	if (gil_part(cond) == PYTHON_GIL_TAKEN)
+		gil_nr_waiting_for_taken--;
+}
+
+bool preload_gil_signals(const volatile void *cond, uintptr_t caller)
+{
+	const uintptr_t part = gil_part(cond);
+	if (part == PYTHON_GIL_TAKEN) {
+		PRELOAD_RECORD(lock_acquire, gil_object(), preload_site(caller));
+		preload_own()->waits_for_gil = 0;
+		return gil_nr_waiting_for_taken == 0;
+	}
+	if (part == PYTHON_GIL_FREE)
+		PRELOAD_RECORD(lock_release, gil_object(), preload_site(caller));
+	return part == PYTHON_GIL_FREE;
+}
+
+#endif
