@@ -67,3 +67,38 @@ test_import_go_of_what_is_no_trace() {
 	has err 'a trace of Go 1.7: those of Go 1.11 and newer are read'
 	[[ ! -e no.lpt && ! -e old.lpt ]] || fail "something was written"
 }
+
+# Debian's Go has traces of older versions beside its own reader (package golang-1.19-src).
+test_import_go_of_older_versions() {
+	local data trace
+	command -v go >/dev/null || skip "no Go compiler (Debian: golang-go)"
+	data=$(go env GOROOT)/src/internal/trace/testdata
+	[[ -r $data/http_1_11_good ]] || skip "Go's own traces are not there: $data"
+	for trace in "$data"/{http,stress,stress_start_stop}_1_{11,19}_good; do
+		[[ -r $trace ]] || continue
+		expect 0 longpole import go -o old.lpt "$trace"
+		! grep -q 'cut short\|not be read\|no cause' err || fail "$trace is said to lack something: $(<err)"
+		expect 0 longpole report --json old.lpt
+		is_json out '.result.elapsed_ns > 0'
+	done
+	expect 3 longpole import go -o older.lpt "$data/http_1_10_good"
+	has err 'a trace of Go 1.10: those of Go 1.11 and newer are read'
+}
+
+# esbuild, of a newer Go than Debian's, writes its own trace: format 2.
+test_import_go_of_format_2() {
+	local esbuild=${LONGPOLE_ESBUILD:-$(command -v esbuild)} i
+	[[ -x $esbuild ]] || skip "no esbuild (npm: @esbuild/linux-x64), or LONGPOLE_ESBUILD does not name it"
+	for ((i = 0; i < 40; i++)); do
+		printf 'import "./m%d.js"; export const a%d = [%s];\n' $((i + 1)) "$i" "$(seq -s, 400)" >"m$i.js"
+	done
+	echo 'export const end = 1' >m40.js
+	"$esbuild" --bundle --minify m0.js --outfile=out.js --trace=es.trace >/dev/null 2>&1 || skip "this esbuild writes no trace"
+	expect 0 longpole import go es.trace
+	has err 'goroutines on'
+	! grep -q 'cut short\|not be read\|no cause' err || fail "a whole trace is said to lack something: $(<err)"
+	expect 0 longpole report es.lpt
+	has out 'bundler'
+	expect 0 longpole dump --kind=task_wait es.lpt
+	has out 'for a WaitGroup' 'to receive from a channel'
+}
