@@ -28,7 +28,7 @@ const struct cmd_details cmd_details_import = {
 		"PyTorch's profiler); chrome (Trace Event JSON), otlp (OpenTelemetry "
 		"or "
 		"Jaeger JSON); gem5 (annotate.bin, the critical-path annotations of gem5 and M5 "
-		"until 2020).",
+		"until 2020); go (Go's execution trace: goroutines).",
 	.option = option,
 	.nr_options = BASE_COUNT(option),
 	.example = {"longpole import perf perf.data && longpole report perf.lpt",
@@ -93,6 +93,7 @@ static enum base_status import_to(struct cmd *c, const struct format_import_desc
 		.host = "",
 		.command = started.pid ? base_str_text(&started.command) : from->name,
 		.tool = "longpole " LONGPOLE_VERSION " import",
+		.nr_processors = started.nr_processors,
 		.flags = started.is_program                ? 0u
 			 : f->flags & FORMAT_IMPORT_SYSTEM ? TRACE_INFO_SYSTEM
 							   : TRACE_INFO_SYNTHETIC};

@@ -112,6 +112,7 @@ enum {
 struct format_started {
 	uint32_t pid;            /* 0: none is known */
 	bool is_program;         /* the file is of programs alone, not of a whole system */
+	uint32_t nr_processors;  /* that the program had; 0: not known */
 	struct base_str command; /* its line, as it was written */
 };
 struct format_import_options {

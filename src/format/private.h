@@ -154,6 +154,8 @@ void format_path_fini(struct format_path *p);
 #include "format/imports.def"
 enum base_status format_started_ctf(const struct format_source *from, struct format_started *ret,
 	struct base_err *err) BASE_MUST_CHECK;
+enum base_status format_started_go(const struct format_source *from, struct format_started *ret,
+	struct base_err *err) BASE_MUST_CHECK;
 enum base_status format_started_perf(const struct format_source *from, struct format_started *ret,
 	struct base_err *err) BASE_MUST_CHECK;
 

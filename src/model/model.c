@@ -163,7 +163,8 @@ uint32_t model_runnable_state(struct model *m)
 {
 	/* of what is not the whole system, those of ours are followed: this is the rest */
 	return model_make_state(m,
-		m->is_system ? MODEL_CAUSE_processor : MODEL_CAUSE_processor_others, NONE, NONE, 0,
+		m->is_system || m->seen.tasks ? MODEL_CAUSE_processor
+					     : MODEL_CAUSE_processor_others, NONE, NONE, 0,
 		0);
 }
 
@@ -581,7 +582,7 @@ static void model_begin_thread(struct model *m, struct thread *t, uint32_t strea
 	t->exit_queue = NONE;
 	t->io.queue = NONE;
 	t->processor_queue = NONE;
-	t->k.wake_queue = NONE;
+	t->k.wake_queue = t->k.task.arrivals = NONE;
 	t->k.asleep_state = NONE;
 	t->k.packet_by = NONE;
 	t->k.asleep_on = GRAPH_VERB_wait;

@@ -114,6 +114,15 @@ struct kernel_view {
 	uint32_t lock;          /* kernel lock that it waits for; 0: none */
 	uint32_t before_lock;   /* state */
 	struct call call;
+	/* A task: to it its runtime's scheduler is what the kernel is to others (rules_task.c). */
+	struct {
+		enum trace_task how;
+		bool waits;         /* in the wait that its last task_wait began */
+		uint32_t arrivals;  /* queue: it has come to a meeting; NONE */
+		uint32_t processor; /* that it had last */
+		uint32_t *needs;    /* streams: its wait needs their ends, too */
+		size_t nr_needs, needs_capacity;
+	} task;
 };
 
 /* A stay in a state, with preemptions, and the samples in it: where in it each was is known when it
@@ -662,6 +671,7 @@ struct model_room {
 /* What was read so far. */
 struct model_seen {
 	struct trace_health health;
+	bool tasks;       /* of a language's runtime: its processors are the runtime's, too */
 	uint64_t nr_lost; /* as records among the others say */
 	uint64_t nr_records, last_ns;
 };
@@ -895,6 +905,8 @@ enum { MODEL_PROCESSORS_MAX = 1 << 16 };
 uint32_t model_processor_queue(struct model *m, uint64_t number);
 /* A thread is on a processor that no rule has met: it tells when it begins. */
 void model_unborn_in(struct model *m, struct thread *t, const struct trace_record *r);
+/* rules_task.c: a task that was ready has a processor. */
+void model_task_comes(struct model *m, struct thread *t, const struct trace_record *r);
 uint32_t model_make_processor(struct model *m, uint64_t number);
 
 /* affinity.c. A thread begins with the processors that its maker (a stream; 0: not known) was about
@@ -1070,6 +1082,7 @@ const struct function_list *model_function_list(const struct model *m, uint32_t 
 /* anew: states' and pools' */
 enum base_status model_list_samples(struct model *m, bool ended) BASE_MUST_CHECK;
 void model_forget_samples(struct model *m);
+uint32_t model_exit_queue(struct model *m, struct thread *t); /* a token when it has ended */
 uint32_t model_by_chance(const struct thread *t, uint64_t slept_ns, uint64_t time_ns); /* flags */
 void model_napped(struct thread *t, uint64_t begin_ns, uint64_t end_ns);
 /* naps.c: a sleep, or a wait that its time limit ended, is over; something is put into a queue. */

@@ -301,7 +301,7 @@ static enum model_cause names_cause(struct model *m, const struct state_info *st
 	unsigned nr;
 	if (st->pub.cause == MODEL_CAUSE_io && is_of_many_files(m, st))
 		return MODEL_CAUSE_io_many_files;
-	if (st->pub.kind != MODEL_STATE_run)
+	if (st->pub.kind != MODEL_STATE_run || st->pub.cause == MODEL_CAUSE_task_work)
 		return st->pub.cause;
 	if (is_interpreted(m, ran_from(m, st)))
 		return MODEL_CAUSE_run_after;

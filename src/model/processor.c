@@ -89,7 +89,7 @@ static void charge_wait(struct model *m, const struct cpu *c, const struct threa
 		processor_charge(m, actor, u->actor, end - begin);
 		rest -= end - begin < rest ? end - begin : rest;
 	}
-	if (!m->is_system) /* else nobody had it */
+	if (!m->is_system && !m->seen.tasks) /* else nobody had it */
 		processor_charge(m, actor, MODEL_OTHERS, rest);
 }
 

@@ -297,7 +297,7 @@ static void end_await(struct model *m, struct thread *t, uint64_t time_ns)
 	model_verb(m, t, GRAPH_VERB_state, time_ns, 0, 0, t->run_state, GRAPH_EXPLAINED);
 }
 
-static uint32_t exit_queue(struct model *m, struct thread *t)
+uint32_t model_exit_queue(struct model *m, struct thread *t)
 {
 	if (t->exit_queue == NONE)
 		t->exit_queue = model_make_queue(m, 0, 0, TRACE_OBJECT_none, NONE, GRAPH_FIFO);
@@ -314,7 +314,7 @@ static void end_by_other(struct model *m, struct thread *t, const struct trace_r
 	bool waits = t->mode == MODE_WAITING || t->mode == MODE_BLOCKED;
 	if (t->left || !exited || !other || !waits || m->is_system)
 		return;
-	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, exit_queue(m, &m->thread[other]), 1,
+	model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, model_exit_queue(m, &m->thread[other]), 1,
 		t->run_state, GRAPH_LAST);
 }
 
@@ -571,6 +571,9 @@ void model_free_thread(struct thread *t)
 	base_free(t->held);
 	base_free(t->machine);
 	base_free(t->visit.sample);
+	base_free(t->k.task.needs);
+	t->k.task.needs = NULL;
+	t->k.task.nr_needs = t->k.task.needs_capacity = 0;
 	t->run_by_site = NULL;
 	t->held = NULL;
 	t->machine = NULL;
@@ -620,7 +623,8 @@ void model_rule_thread_end(struct model *m, struct thread *t, const struct trace
 		await_others(m, t, r->time_ns);
 		return;
 	}
-	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, exit_queue(m, t), 1, t->graph_state, 0);
+	model_verb(
+		m, t, GRAPH_VERB_enqueue, r->time_ns, model_exit_queue(m, t), 1, t->graph_state, 0);
 	other_ended(m, t, r->time_ns);
 	if (t->actor != m->part.end_actor && !m->is_system)
 		model_verb(m, t, GRAPH_VERB_wait, r->time_ns, 0, 0, model_idle_state(m), 0);
@@ -669,8 +673,9 @@ void model_rule_join_done(struct model *m, struct thread *t, const struct trace_
 		model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t),
 			GRAPH_EXPLAINED);
 	else
-		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns, exit_queue(m, &m->thread[stream]),
-			1, model_current_state(t), GRAPH_LAST);
+		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
+			model_exit_queue(m, &m->thread[stream]), 1, model_current_state(t),
+			GRAPH_LAST);
 }
 
 /* ---- the processor: a token that the run queue waits for ------------------------------------- */
@@ -870,6 +875,7 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 	case MODE_RUNNING:
 		return;
 	case MODE_RUNNABLE:
+		model_task_comes(m, t, r);
 		model_verb(m, t, ours ? GRAPH_VERB_dequeue : GRAPH_VERB_state, r->time_ns, queue, 1,
 			t->resume_state, GRAPH_LAST | GRAPH_EXPLAINED);
 		return;

@@ -183,8 +183,9 @@ static json_t *json_parts(const struct report_parts *parts)
 
 static json_t *json_apart(const struct report_parts *p)
 {
-	return json_pack("{s:o, s:o, s:o, s:o}", "processor_had_by_others_ns",
-		report_json_ns(p->apart_ns[REPORT_APART_PROCESSOR]), "outside_ns",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "processor_had_by_others_ns",
+		report_json_ns(p->apart_ns[REPORT_APART_PROCESSOR]), "processor_idle_ns",
+		report_json_ns(p->apart_ns[REPORT_APART_SCHEDULER]), "outside_ns",
 		report_json_ns(p->apart_ns[REPORT_APART_OUTSIDE]), "recorder_ns",
 		report_json_ns(p->apart_ns[REPORT_APART_RECORDER]), "not_recorded_ns",
 		report_json_ns(p->apart_ns[REPORT_APART_IDLE]));

@@ -56,6 +56,8 @@ static enum report_apart parts_why_apart(const struct parts *w, uint32_t topic)
 	if (w->ix->is_recorders[topic])
 		return REPORT_APART_RECORDER;
 	enum model_state_kind kind = model_state(w->m, w->ix->first_state[topic])->kind;
+	if (model_state(w->m, w->ix->first_state[topic])->cause == MODEL_CAUSE_processor_idle)
+		return REPORT_APART_SCHEDULER;
 	for (size_t i = 0; i < BASE_COUNT(why); i++)
 		if (kind == why[i].kind)
 			return why[i].why;

@@ -159,6 +159,7 @@ struct report_part {
 /* What is on the path and not the program's doing, by reason (enum report_apart). */
 enum report_apart {
 	REPORT_APART_PROCESSOR, /* other programs had the processors */
+	REPORT_APART_SCHEDULER, /* nobody had the processor: the scheduler took its time */
 	REPORT_APART_OUTSIDE,   /* whoever is at the other end was not recorded */
 	REPORT_APART_RECORDER,  /* longpole itself */
 	REPORT_APART_IDLE,      /* nothing was recorded of who ran */

@@ -344,6 +344,7 @@ static void screen_apart(
 {
 	static const char *const text[REPORT_APART_NR] = {
 		[REPORT_APART_PROCESSOR] = "waiting for processors that other programs had",
+		[REPORT_APART_SCHEDULER] = "waking up on idle processors",
 		[REPORT_APART_OUTSIDE] = "waiting for others that were not recorded",
 		[REPORT_APART_RECORDER] = "longpole itself",
 		[REPORT_APART_IDLE] = "of which nothing was recorded",

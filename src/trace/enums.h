@@ -219,6 +219,20 @@ enum trace_left {
 	TRACE_LEFT_NR
 };
 
+/* task_wait.how */
+#define TRACE_TASKS(X)                                                                             \
+	X(wait, "another task")                                                                    \
+	X(meeting, "another task, which could not go on before this one had come")                 \
+	X(sleep, "a time")                                                                         \
+	X(outside, "the network or a device")                                                      \
+	X(call, "a system call")
+enum trace_task {
+#define X(name, text) TRACE_TASK_##name,
+	TRACE_TASKS(X)
+#undef X
+		TRACE_TASK_NR
+};
+
 /* disk_begin.op */
 #define TRACE_DISK_OPS(X)                                                                          \
 	X(read, "read")                                                                            \

@@ -141,6 +141,7 @@ ENUM_NAMER(name_object_type, TRACE_OBJECT_TYPES)
 ENUM_NAMER(name_io, TRACE_IO_OPS)
 ENUM_NAMER(name_context, TRACE_CONTEXTS)
 ENUM_NAMER(name_sleep, TRACE_SLEEPS)
+ENUM_NAMER(name_task, TRACE_TASKS)
 ENUM_NAMER(name_disk, TRACE_DISK_OPS)
 ENUM_NAMER(name_ring_op, TRACE_RING_OPS)
 ENUM_NAMER(name_mpi_op, TRACE_MPI_OPS)
@@ -219,6 +220,7 @@ static const struct namer {
 	{"x86-64 system call", name_syscall},
 	{"enum trace_context", name_context},
 	{"enum trace_sleep", name_sleep},
+	{"enum trace_task", name_task},
 	{"enum trace_disk", name_disk},
 	{"io_uring operation", name_ring_op},
 	{"enum trace_mpi", name_mpi_op},
