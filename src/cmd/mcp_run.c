@@ -18,21 +18,21 @@ enum { ANSWER_MAX_BYTES = 32 << 20, SAID_MAX_BYTES = 64 << 10 };
 
 const char *mcp_line(struct mcp_input *in)
 {
-	char *begin = in->bytes.buf ? in->bytes.buf + in->begin : NULL;
+	if (!in->bytes.buf)
+		return NULL;
+	char *begin = in->bytes.buf + in->begin;
 	size_t nr = in->bytes.length - in->begin;
-	char *end = nr ? memchr(begin, '\n', nr) : NULL;
+	char *end = memchr(begin, '\n', nr);
 	if (end) {
 		*end = 0;
 		in->begin = (size_t)(end + 1 - in->bytes.buf);
 		return begin;
 	}
 	/* What was taken makes room. */
-	if (in->begin) {
-		memmove(in->bytes.buf, begin, nr);
-		in->bytes.length = nr;
-		in->bytes.buf[nr] = 0;
-		in->begin = 0;
-	}
+	memmove(in->bytes.buf, begin, nr);
+	in->bytes.length = nr;
+	in->bytes.buf[nr] = 0;
+	in->begin = 0;
 	in->ended |= nr > MCP_LINE_MAX_BYTES;
 	return NULL;
 }
