@@ -17,6 +17,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const struct cmd_option option[] = {
 	{"json", 0, NULL, NULL, "all commands and their options as one JSON document"},
@@ -289,6 +290,9 @@ static int cmd_help_manual(struct cmd *c, const struct cmd_spec *spec, const cha
 {
 	enum { WRITTEN_MAX_BYTES = 1 << 20 };
 	struct base_str out = {0};
+	struct stat st;
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) /* nobody may ever write into a FIFO */
+		return cmd_usage(c, "--manual=%s: not a regular file", path);
 	char *written = cmd_read_file(c, path, WRITTEN_MAX_BYTES);
 	if (!written)
 		return CMD_BAD_TRACE;

@@ -204,7 +204,7 @@ static const struct {
 		"waits and queues. Times count from the start of the recording, percentages are "
 		"of its length. What comes before only says what each thread does and holds when "
 		"the window begins. What comes after is still read, because it shows what the end "
-		"of the window depended on. A hand-over that is under way at *--to* is charged to "
+		"of the window depended on. A hand-off that is under way at *--to* is charged to "
 		"the thread that hands over. Predictions change nothing outside the window.\n\n"},
 	{CMD_ENDS,
 		"# WHERE THE PATH BEGINS AND ENDS\n\n"

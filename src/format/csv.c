@@ -100,7 +100,7 @@ static void add_dependences(struct csv *w, const struct format_options *opts)
 		csv_add_thread(w, to);
 		csv_add_times(
 			w, d->available_ns < d->end_ns ? d->available_ns : d->end_ns, d->end_ns);
-		csv_add_field(w, "hand-over");
+		csv_add_field(w, "hand-off");
 		base_str_reset(&w->label);
 		format_dependence_label(&w->label, w->in, d);
 		csv_add_field(w, format_out_text(&w->out, &w->label));

@@ -323,7 +323,7 @@ struct graph_listener {
  * first verb after to: totals and statistics end; verbs go on to be told, up to the run's end,
  * because only they say what the end depended on of all that was under way at `to`: the path up to
  * there is what an end after it becomes. So the window's path is the part of the whole run's path
- * that lies in it (with one start); but a hand-over under way at `to` is charged to who hands over.
+ * that lies in it (with one start); but a hand-off under way at `to` is charged to who hands over.
  * The time is not below the last verb's. At most one of each, in this order.
  */
 enum base_status graph_restart(

@@ -62,7 +62,7 @@ struct graph_replay_measured {
 };
 
 /*
- * When the log is whole, of recorded threads: learns from it how hand-overs depend on the length of
+ * When the log is whole, of recorded threads: learns from it how hand-offs depend on the length of
  * the wait, and what waking a sleeper costs its waker: where states came after puts that woke
  * somebody and after others, their difference; else what was measured, at most what a state took
  * that came after such a put. Waking costs less when all processors are taken, since none has to be

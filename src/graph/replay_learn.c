@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_learn.c - what a recording of threads teaches about its machine: hand-overs after waits of
+ * replay_learn.c - what a recording of threads teaches about its machine: hand-offs after waits of
  * any length, and what waking a sleeper costs the one who wakes it (a system call, an interrupt to
  * another processor), so that waits that an edit makes or ends have their price.
  */

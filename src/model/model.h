@@ -151,7 +151,7 @@ enum model_trait {
 	MODEL_TRAIT_numbered = 1 << 12,    /* each is itself: called by its number */
 	MODEL_TRAIT_connects = 1 << 13,    /* processes speak through it */
 	MODEL_TRAIT_alike = 1 << 14,       /* drawn as one with others of the same users */
-	MODEL_TRAIT_carries = 1 << 15,     /* a hand-over through it is communication */
+	MODEL_TRAIT_carries = 1 << 15,     /* a hand-off through it is communication */
 	MODEL_TRAIT_had_to_run = 1 << 16,  /* whoever runs has it: that is no state of its own */
 };
 bool model_object_is(enum trace_object_type type, enum model_trait trait);
@@ -403,7 +403,7 @@ unsigned model_chain_frames(
 
 /* Non-active time: preempted and ready, but another had the processor that it got in the end. By
  * waiting actor, longest first. (How long a woken thread waits for a processor nobody records: that
- * is in its hand-over.) */
+ * is in its hand-off.) */
 #define MODEL_OTHERS UINT32_MAX
 struct model_processor_wait {
 	uint32_t waiting, had; /* actors; had MODEL_OTHERS: programs that are not recorded */

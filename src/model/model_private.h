@@ -435,7 +435,7 @@ struct state_info {
 	struct model_state pub;
 	uint32_t role, class_ix; /* NONE where it does not apply */
 	/* What its cause's {io}, {disk}, {cgroup}, {call}, {waker}, {state} is; of a running one its
-	 * stream; of a hand-over without an object its queue's type. An annotated machine is in
+	 * stream; of a hand-off without an object its queue's type. An annotated machine is in
 	 * `role` (a string). */
 	uint32_t detail;
 	struct function_list own;

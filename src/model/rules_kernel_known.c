@@ -3,8 +3,8 @@
  * rules_kernel_known.c - waits that the library knows (a lock, a condition, bytes), as the kernel
  * sees them. The library says when a wait begins and when its call returns. The kernel says when
  * the thread was woken and when it got a processor: between the two it is ready, which is no part
- * of the hand-over. So at the wake the wait ends, by what came meanwhile or else by the waker, and
- * what is left is a wait for a processor; at the processor the hand-over begins. A thread that goes
+ * of the hand-off. So at the wake the wait ends, by what came meanwhile or else by the waker, and
+ * what is left is a wait for a processor; at the processor the hand-off begins. A thread that goes
  * to sleep again in the same call (somebody was quicker to take the lock) waits again.
  */
 #include "model/model_private.h"

@@ -132,7 +132,7 @@ static enum base_status actors_add_path(struct actors_build *b, const struct gra
 		return BASE_OK;
 	b->out->actor[row].path_ns += p->path_ns;
 	if (model_state(b->m, p->state)->kind == MODEL_STATE_latency)
-		return BASE_OK; /* a hand-over is no state that anybody is in */
+		return BASE_OK; /* a hand-off is no state that anybody is in */
 	enum base_status status = find_state(b, row, p->state, &s);
 	if (status == BASE_OK && s)
 		s->path_ns += p->path_ns;

@@ -341,7 +341,7 @@ static const char *histograms_text_of(const struct report_queue *q, enum graph_m
 	static const char *const of_lock[GRAPH_MEASURE_NR] = {
 		[GRAPH_MEASURE_occupancy] = "1: it is free, 0: it is held, weighted by time",
 		[GRAPH_MEASURE_wait_data] = "waits for the lock",
-		[GRAPH_MEASURE_latency] = "hand-over: from its release to when the waiter went on",
+		[GRAPH_MEASURE_latency] = "hand-off: from its release to when the waiter went on",
 		[GRAPH_MEASURE_residence] = "free: from its release to when it was next taken",
 		[GRAPH_MEASURE_service] = "held: from taking to releasing it",
 	};

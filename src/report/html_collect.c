@@ -5,7 +5,7 @@
  *
  * The engine tells each edge of each actor as it closes (graph_listener); neighbours in one state
  * are one slice. A wait that something ended is cut where that became available: from there on it
- * is the hand-over's latency, as on the path.
+ * is the hand-off's latency, as on the path.
  */
 #include "report/html_private.h"
 

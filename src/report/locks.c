@@ -491,7 +491,7 @@ static enum base_status locks_add_states(
 	return s;
 }
 
-/* Waits and hand-overs are states of the lock; what the path does under it, locks_path.c has found.
+/* Waits and hand-offs are states of the lock; what the path does under it, locks_path.c has found.
  */
 static enum base_status locks_add_path(struct builder *b, struct base_err *err)
 {

@@ -77,7 +77,7 @@ struct report_lock { /* locks of one name */
 	uint64_t waiters_max, waited_by_any_ns;         /* at once; while anybody waited */
 	uint64_t nr_convoys, convoy_ns, convoy_longest; /* longest: acquisitions */
 	double path_ns, path_hold_ns; /* all that is done while it is held, waiting for it and its
-					 hand-over; the first alone */
+					 hand-off; the first alone */
 	struct report_state_share *state; /* path_ns, state by state */
 	size_t nr_states;
 	struct report_lock_gain halved;

@@ -391,7 +391,7 @@ static void known_line(
 	if (l->has & REPORT_LOCKS_path)
 		base_str_add(&s, "; path: share of the critical path in what is done while it is "
 				 "held, in waits "
-				 "for it and in its hand-over; halved: speed of the run were all "
+				 "for it and in its hand-off; halved: speed of the run were all "
 				 "that half as long");
 	if (l->has & REPORT_LOCKS_replay) {
 		base_str_add(&s, " (replay, which without a change is ");

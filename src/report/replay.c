@@ -56,7 +56,7 @@ enum base_status report_replay_new(
  * way.
  */
 #define LATE_DIFFERS                                                                               \
-	0.15 /* measured: so much the medians of like hand-overs in five runs of one               \
+	0.15 /* measured: so much the medians of like hand-offs in five runs of one               \
 	      * program (an eventfd, two threads) lie from their middle */
 /* What writing a record took is an estimate: reality was in this on the programs tried. */
 #define RECORDING_LOW  (2. / 3 - 1)

@@ -122,7 +122,7 @@ struct report_best {
 struct report_state_share {
 	uint32_t state;
 	double share, path_ns; /* share: of the state's visits; path_ns: of the critical path */
-	bool follows; /* a wait or a hand-over: counted, but shortened by no edit of its own */
+	bool follows; /* a wait or a hand-off: counted, but shortened by no edit of its own */
 	bool apart;   /* not counted: not the program's doing; but as short as the rest then */
 };
 enum { REPORT_PART_DETAILS = 3 };
@@ -133,7 +133,7 @@ struct report_part_detail {
 };
 /*
  * A lock for which somebody waited, with all that the path does while it is held, its waits and its
- * hand-over; or a topic, without what lies under such locks. Numbered by their time on the path,
+ * hand-off; or a topic, without what lies under such locks. Numbered by their time on the path,
  * longest first: #1 is the long pole.
  */
 struct report_part {
@@ -372,7 +372,7 @@ struct report_replay_run { /* the run simulated as it was */
 	uint64_t nr_given, given_ns;
 	double at_once_ns;
 	uint64_t wake_ns; /* learned: what waking a sleeper costs its waker; 0: it could not be */
-	bool learned;   /* hand-overs of waits that a change makes longer or shorter are modelled */
+	bool learned;   /* hand-offs of waits that a change makes longer or shorter are modelled */
 	bool is_system; /* programs that have nothing to do with each other share the processors */
 	/* The same under other assumptions; 0 of them: the log is long. */
 	unsigned nr_variants;

@@ -153,7 +153,7 @@ static void learned_words(struct base_str *s, const struct report_whatif *w)
 	if (!w->base.learned)
 		return;
 	base_str_add(s,
-		". Modelled after this run are hand-overs after waits that a change makes "
+		". Modelled after this run are hand-offs after waits that a change makes "
 		"longer or shorter, and where woken threads run and whom they preempt (for ");
 	report_percent(s, w->base.plain_share);
 	base_str_add(s, " of the answer, by how well either model repeats the run, they wait for "

@@ -372,7 +372,7 @@ test_import_chrome_known_answer() {
 	is_json out '.result.elapsed_ns == 802500'
 	is_json out '[.result.path[] | select(.state | contains("make")) | .path_ns] | add == 299500'
 	is_json out '[.result.path[] | select(.state | contains("use")) | .path_ns] | add == 500000'
-	is_json out '[.result.path[] | select(.state | contains("hand-over of queue hand")) | .path_ns] | add == 3000'
+	is_json out '[.result.path[] | select(.state | contains("hand-off of queue hand")) | .path_ns] | add == 3000'
 
 	# Chromium's have integers beyond 64 bits with a sign; a program that was killed leaves the list open.
 	sed 's/"hand", "cat": "c"/& , "args": {"x": [18446744073709546545, "]\\"}"]}/' a.json >large.json

@@ -34,7 +34,7 @@ smComb = [s for s in [(i,r) for i in xrange(1,len(sysNum)) for r in xrange (1,le
 		gem5_record 0 1 1 1 0 # make
 		gem5_record 0 2 2 1 1 # the consumer waits
 		gem5_record 20000 4 1 1 1
-		gem5_record 21000 5 2 1 1 # a hand-over of 1 ns
+		gem5_record 21000 5 2 1 1 # a hand-off of 1 ns
 		gem5_record 21000 1 2 1 0 # use
 		for ((i = 1; i < 10; i++)); do
 			gem5_record $((21000 + i * 50000 - 10000)) 4 1 1 1

@@ -29,7 +29,7 @@ test_platform_window_bound() {
 	simulate tcp-2
 	local slow fast
 	expect 0 longpole report --json tcp-2.lpt
-	is_json out '[.result.path[] | select(.state | test("hand-over of queue .. cable")) | .share] | add > 0.7'
+	is_json out '[.result.path[] | select(.state | test("hand-off of queue .. cable")) | .share] | add > 0.7'
 	slow=$(longpole platform --json "$LONGPOLE_SOURCE/examples/platform/tcp-2.conf" | jq .result.goodput_mbps)
 	fast=$(longpole platform --json --set=tx.sndbuf_bytes=400000 "$LONGPOLE_SOURCE/examples/platform/tcp-2.conf" | jq .result.goodput_mbps)
 	jq -en "$fast > 1.2 * $slow" >/dev/null || fail "$slow Mb/s, with a larger buffer $fast"
@@ -129,7 +129,7 @@ test_platform_mistakes() {
 # A lossy link: the path is the timeouts.
 test_platform_losses() {
 	simulate tcp-1 l0.loss_percent=3
-	limits tcp-1 'hand-over of queue tx lost segments'
+	limits tcp-1 'hand-off of queue tx lost segments'
 	expect 0 longpole platform --json --set=l0.loss_percent=1 --set=gensink.transfer_bytes=6000000 "$LONGPOLE_SOURCE/examples/platform/tcp-1.conf"
 	is_json out '.result.dropped_packets > 0 and .result.resent_packets > 0'
 	expect 2 longpole platform --set=l0.loss_percent=99 "$LONGPOLE_SOURCE/examples/platform/tcp-1.conf"

@@ -207,3 +207,10 @@ test_refusals_say_why() {
 	expect 0 longpole record -o a.lpt bash -c 'trap "" XFSZ; ulimit -f 1; ! head -c 9999 /dev/zero >large'
 	expect 153 longpole record -o a.lpt bash -c 'ulimit -f 1; exec head -c 9999 /dev/zero >large'
 }
+
+# Whatever --manual is given that nobody writes into: an error, and no waiting.
+test_manual_of_a_fifo() {
+	mkfifo pipe
+	expect 2 timeout 20 longpole help --manual=pipe report
+	has err 'not a regular file'
+}

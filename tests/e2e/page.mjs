@@ -59,7 +59,7 @@ for (const name of names.filter((n) => n !== 'empty')) {
     const page = await open(name);
     assert.deepEqual(await page.locator('section > h2').allTextContents(), ['Answer', 'Timeline', 'What-if', 'Locks', 'Queues', 'Graph', 'Flame', 'Source',
       ...(doc.attached.ciat ? ['Memory'] : []), ...(/platform/.test(doc.trace.recorded_by) ? ['Network'] : []), ...(doc.attached['noc-sim'] ? ['On-chip network'] : []), ...(doc.attached.deadlock ? ['Deadlock'] : []), ...(doc.connections ? ['Connections'] : []), 'Data quality']);
-    assert.ok((await page.locator('#answer .finding').textContent()).startsWith(doc.answer.finding));
+    assert.ok((await page.locator('#answer .finding').textContent()).startsWith(doc.answer.pole));
     assert.ok(await rows(page, 'predicted gains') > 0 || !doc.answer.opportunities.length);
     assert.ok(await rows(page, 'the critical path') > 0);
     assert.equal(await rows(page, 'threads'), Math.min(12, t.lanes.length));

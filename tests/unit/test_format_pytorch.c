@@ -25,7 +25,7 @@ static void two_kernels_of_one_stream(void **state)
 	launch(&b, "k2", 7, 6, 10, 110, 160);
 	gpu_bench_run(&b, NULL, 0);
 	assert_string_equal(gpu_bench_path(&b),
-		"cudaLaunchKernel, in aten::mm 5 | hand-over of queue launches for stream 7 of "
+		"cudaLaunchKernel, in aten::mm 5 | hand-off of queue launches for stream 7 of "
 		"device 0 3 "
 		"| k1, in aten::mm 100 | between two pieces of work 2 | k2, in aten::mm 50");
 	assert_length(&b, 0, 160);
@@ -45,9 +45,9 @@ static void device_synchronisation(void **state)
 	call_of(&b, MAIN, "cudaDeviceSynchronize", 99, 10, 112);
 	op(&b, MAIN, "aten::add", 120, 150);
 	gpu_bench_run(&b, NULL, 0);
-	assert_string_equal(gpu_bench_path(&b), "cudaLaunchKernel 5 | hand-over of queue launches "
+	assert_string_equal(gpu_bench_path(&b), "cudaLaunchKernel 5 | hand-off of queue launches "
 						"for stream 7 of device 0 3 | k1 100 | "
-						"hand-over of queue work of stream 7 of device 0 4 "
+						"hand-off of queue work of stream 7 of device 0 4 "
 						"| between operators 8 | aten::add 30");
 	assert_length(&b, 0, 150);
 	assert_scaled(&b, "k1", 0.5, 100);
@@ -81,7 +81,7 @@ static void blocking_copy(void **state)
 	device_of(&b, "gpu_memcpy", "Memcpy DtoH", 50, 7, 10, 60);
 	op(&b, MAIN, "aten::add", 64, 84);
 	gpu_bench_run(&b, NULL, 0);
-	assert_string_equal(gpu_bench_path(&b), "cudaMemcpy 10 | Memcpy DtoH 50 | hand-over of "
+	assert_string_equal(gpu_bench_path(&b), "cudaMemcpy 10 | Memcpy DtoH 50 | hand-off of "
 						"queue work of stream 7 of device 0 4 | "
 						"aten::add 20");
 	assert_scaled(&b, "Memcpy DtoH", 0.5, 59);
@@ -106,9 +106,9 @@ static void event_across_streams_with(bool is_said)
 		device_of(&b, "kernel", "k0", c, 20, 3, 4);
 	}
 	gpu_bench_run(&b, NULL, 0);
-	assert_string_equal(gpu_bench_path(&b), "cudaLaunchKernel 5 | hand-over of queue launches "
+	assert_string_equal(gpu_bench_path(&b), "cudaLaunchKernel 5 | hand-off of queue launches "
 						"for stream 7 of device 0 3 | k1 100 | "
-						"hand-over of queue event of stream 7 of device 0 "
+						"hand-off of queue event of stream 7 of device 0 "
 						"for stream 20 of device 0 4 | k2 40");
 	assert_int_equal(
 		strstr(base_str_text(&b.notes), "is taken from their times") != NULL, !is_said);
@@ -171,8 +171,8 @@ static void data_loader(void **state)
 		"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 20 | aten::stack 40 | "
 		"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__ 40 | cudaLaunchKernel "
 		"5 | "
-		"hand-over of queue launches for stream 7 of device 0 2 | k1 20 | "
-		"hand-over of queue work of stream 7 of device 0 3 | between operators 30");
+		"hand-off of queue launches for stream 7 of device 0 2 | k1 20 | "
+		"hand-off of queue work of stream 7 of device 0 3 | between operators 30");
 	assert_scaled(&b, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0, 100);
 	gpu_bench_fini(&b);
 }

@@ -156,7 +156,7 @@ static void test_lock(void **unused)
 	say(&run.sink, GRAPH_VERB_enqueue, 75, 2, EXITS, 1, IDLE, 0);
 	say(&run.sink, GRAPH_VERB_dequeue, 76, 0, EXITS, 1, RUN, 0);
 	say(&run.sink, GRAPH_VERB_state, 80, 0, 0, 0, IDLE, 0);
-	/* 0 leaves it at 50, 2 at 55; a hand-over of 1, and 4 more */
+	/* 0 leaves it at 50, 2 at 55; a hand-off of 1, and 4 more */
 	ends(&run, 80, 60, 60);
 }
 

@@ -751,7 +751,7 @@ static void test_latency_by_sleep(void **state)
 /*
  * Two processors; the maker puts one every period and wakes the taker. A third actor runs for a
  * moment shortly before; where it still has the other processor at the put, waking costs less. What
- * recording added to each hand-over is taken off where that is asked for.
+ * recording added to each hand-off is taken off where that is asked for.
  */
 static void test_wakes_on_busy_processors(void **state)
 {

@@ -320,7 +320,7 @@ struct piece { /* of a path, with extent */
 struct pieces {
 	struct piece piece[EVENTS_MAX * 2];
 	size_t nr;
-	bool under_way; /* the last piece is a hand-over that spans the cut: charged to its maker */
+	bool under_way; /* the last piece is a hand-off that spans the cut: charged to its maker */
 };
 
 /* A path's edges between from and to; neighbours of one actor and state are one. */

@@ -261,7 +261,7 @@ static void late_is_as_in_time(void **unused)
 		must(live_new(&o, &r.live, NULL));
 		must(begin(&r));
 		size_t nr = 0;
-		for (uint32_t i = 0; i < 300; i++) { /* a hand-over every 20 us, by turns */
+		for (uint32_t i = 0; i < 300; i++) { /* a hand-off every 20 us, by turns */
 			uint32_t stream = 1 + i % 2;
 			uint64_t t = 1000 + i * 20000ull;
 			kept[nr].r = (struct trace_record){.kind = TRACE_token_give,

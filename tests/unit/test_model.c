@@ -23,10 +23,10 @@ static void mutex_hand_over(void **state)
 	PUT(&b, 910, 3, thread_end);
 	PUT(&b, 920, 1, join_done, .handle = 2001);
 	end(&b, 1000);
-	/* 0-10 main, 5 start, 15-100 worker 1, held 400 + 396, hand-over 4, worker 2 10, join 10,
+	/* 0-10 main, 5 start, 15-100 worker 1, held 400 + 396, hand-off 4, worker 2 10, join 10,
 	 * main 80 */
 	assert_float_equal(on_path(&b, "holding mutex big_lock"), 796, 1e-6);
-	assert_float_equal(on_path(&b, "hand-over of mutex big_lock"), 4, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of mutex big_lock"), 4, 1e-6);
 	assert_float_equal(on_path(&b, "start of a thread"), 5, 1e-6);
 	assert_float_equal(on_path(&b, "end of a thread or process"), 10, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
@@ -94,7 +94,7 @@ static void condition_variable(void **state)
 	PUT(&b, 860, 1, lock_release, .object = lock, .site = consumer);
 	end(&b, 900);
 	assert_float_equal(on_path(&b, "running produce"), 785, 1e-6);
-	assert_float_equal(on_path(&b, "hand-over of mutex m"), 20, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of mutex m"), 20, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_signal_unmatched], 0);
 	finish(&b);
@@ -206,9 +206,9 @@ static void pipe_between_processes(void **state)
 	PUT(&b, 930, 1, child_wait, .site = parent_fn);
 	PUT(&b, 931, 1, child_waited, .pid = 101);
 	end(&b, 1000);
-	/* 10 parent, 30 fork, child 40-500-503-900, 20 hand-over of the end of file, parent to 1000
+	/* 10 parent, 30 fork, child 40-500-503-900, 20 hand-off of the end of file, parent to 1000
 	 */
-	assert_float_equal(on_path(&b, "hand-over of pipe"), 20, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of pipe"), 20, 1e-6);
 	assert_float_equal(on_path(&b, "running child"), 397, 1e-6); /* after its write */
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
@@ -271,7 +271,7 @@ static void last_closing_is_the_end_of_file(void **state)
 	PUT(&b, 800, 2, thread_end);
 	end(&b, 1000);
 	assert_float_equal(on_path(&b, "running feed"), (400 - 22) + (20 - 15), 1e-6);
-	assert_float_equal(on_path(&b, "hand-over of pipe"), 20, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of pipe"), 20, 1e-6);
 	assert_float_equal(on_path(&b, "running digest"), 1000 - 420, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
@@ -454,7 +454,7 @@ static void accept_waits_for_the_client(void **state)
 	PUT(&b, 600, 2, thread_end);
 	end(&b, 1000);
 	/* the second call's path: the first call is an event on the way, its answer is not */
-	assert_float_equal(on_path(&b, "hand-over of listening socket"), 506 - 500, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of listening socket"), 506 - 500, 1e-6);
 	assert_float_equal(on_path(&b, "running call"), 500 - 18 - 1 - 10 - 2 - 1 + 3, 1e-6);
 	assert_float_equal(on_path(&b, "running answer"), 1 + 2 + 410, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
@@ -484,7 +484,7 @@ static void full_pipe_holds_the_writer(void **state)
 	PUT(&b, 510, 1, io_end, .object = pipe_id, .op = TRACE_IO_write, .result = 100);
 	end(&b, 600);
 	assert_float_equal(on_path(&b, "running digest"), 485, 1e-6);
-	assert_float_equal(on_path(&b, "hand-over of pipe"), 8, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of pipe"), 8, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
 }
@@ -594,7 +594,7 @@ static void window_of_a_run(void **state)
 	conserved(&b, 200);
 	assert_float_equal(on_path(&b, "holding mutex big_lock"), 200, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
-	analyse_window(&b, 500, 700); /* hand-over inside */
+	analyse_window(&b, 500, 700); /* hand-off inside */
 	conserved(&b, 200);
 	assert_float_equal(on_path(&b, "holding mutex big_lock"), 40 + 150, 1e-6);
 	analyse_window(&b, 800, 0);

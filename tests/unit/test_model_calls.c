@@ -640,7 +640,7 @@ static void the_end_of_a_thread_gives_up_its_mutex(void **state)
 	PUT(&b, 620, 1, join_done, .handle = 2001);
 	end(&b, 700);
 	assert_float_equal(on_path(&b, "holding mutex robust"), 400 + 96, 1e-6);
-	assert_float_equal(on_path(&b, "hand-over of mutex robust"), 4, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of mutex robust"), 4, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	assert_int_equal(model_health(b.model)->count[TRACE_DIAG_queue_underflow], 0);
 	finish(&b);
@@ -695,7 +695,7 @@ static void a_file_lock_comes_from_its_holder(void **state)
 		PUT(&b, 410, 1, io_end, .object = file, .op = TRACE_IO_lock);
 		end(&b, 500);
 		assert_float_equal(on_path(&b, "file lock of"), 1, 1e-6);
-		assert_float_equal(on_path(&b, "hand-over of file /lock"), 10, 1e-6);
+		assert_float_equal(on_path(&b, "hand-off of file /lock"), 10, 1e-6);
 		assert_float_equal(on_path_of(&b, "child", "running"), 400 - 20 - 1, 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
 		finish(&b);
@@ -726,8 +726,8 @@ static void a_message_comes_from_its_sender(void **state)
 		PUT(&b, 331, 1, message_received, .object = queue, .n = units, .key = 1);
 		end(&b, 400);
 		assert_float_equal(
-			on_path(&b, sysv ? "hand-over of System V message queue 0x00001234"
-					 : "hand-over of message queue /jobs"),
+			on_path(&b, sysv ? "hand-off of System V message queue 0x00001234"
+					 : "hand-off of message queue /jobs"),
 			320 - 305, 1e-6);
 		assert_float_equal(on_path(&b, "waiting for a message in"), 0, 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
@@ -779,7 +779,7 @@ static void who_sleeps_in_a_write_has_put_nothing(void **state)
 	end(&b, 500);
 	assert_float_equal(on_path(&b, "waiting for space"), 0, 1e-6);
 	assert_float_equal(on_path(&b, "waiting for data"), 0, 1e-6);
-	assert_float_equal(on_path(&b, "hand-over of pipe"), 300 - 212 + 306 - 300, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of pipe"), 300 - 212 + 306 - 300, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
 }
@@ -815,7 +815,7 @@ static void room_for_a_message_comes_from_its_receiver(void **state)
 		assert_float_equal(
 			on_path(&b, "waiting for space in message queue /jobs"), 0, 1e-6);
 		assert_float_equal(on_path_of(&b, "worker", "running"), 400 - 15, 1e-6);
-		assert_float_equal(on_path(&b, "hand-over of message queue"), 5, 1e-6);
+		assert_float_equal(on_path(&b, "hand-off of message queue"), 5, 1e-6);
 		assert_float_equal(unexplained(&b), 0, 1e-6);
 		finish(&b);
 	}
@@ -1021,7 +1021,7 @@ static void a_futex_wait_ends(void **state)
 	end(&b, 1000);
 	assert_float_equal(
 		on_path(&b, "waiting for a processor that other programs had"), 400, 1e-6);
-	assert_float_equal(on_path(&b, "hand-over of futex"), 11, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of futex"), 11, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
 }

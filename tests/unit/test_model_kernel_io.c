@@ -70,8 +70,8 @@ static void pipe_data(void **state)
 	analyse(&b);
 	conserved(&b, 1000);
 	assert_float_equal(on_path_of(&b, "writer", "running"), 900, 1e-6);
-	assert_float_equal(on_path(&b, "hand-over of pipe"), 2, 1e-6);
-	assert_float_equal(on_path_of(&b, "reader", ""), 100, 1e-6); /* with 2 of hand-over */
+	assert_float_equal(on_path(&b, "hand-off of pipe"), 2, 1e-6);
+	assert_float_equal(on_path_of(&b, "reader", ""), 100, 1e-6); /* with 2 of hand-off */
 	finish(&b);
 }
 
@@ -204,7 +204,7 @@ static void flush(void **state)
 	analyse(&b);
 	conserved(&b, 1100);
 	assert_float_equal(on_path(&b, "disk sda busy (flush)"), 880, 1e-6);
-	assert_float_equal(on_path(&b, "hand-over of flushes to kernel workers"), 20, 1e-6);
+	assert_float_equal(on_path(&b, "hand-off of flushes to kernel workers"), 20, 1e-6);
 	assert_float_equal(on_path_of(&b, "other", ""), 0, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
@@ -265,7 +265,7 @@ static void packet_from_its_sender(void **state)
 	conserved(b, 600);
 	assert_float_equal(on_path_of(b, "client", "running"), 400, 1e-6);
 	assert_float_equal(on_path_of(b, "client", "sendto"), 10, 1e-6);
-	assert_float_equal(on_path(b, "hand-over of packet flow"), 40, 1e-6);
+	assert_float_equal(on_path(b, "hand-off of packet flow"), 40, 1e-6);
 	assert_float_equal(on_path_of(b, "NET_RX", "handling"), 5, 1e-6);
 	assert_float_equal(unexplained(b), 0, 1e-6);
 	finish(b);
@@ -304,7 +304,7 @@ static void cut_packet(void **state)
 	analyse(b);
 	conserved(b, 600);
 	assert_float_equal(on_path_of(b, "client", "running"), 400, 1e-6);
-	assert_float_equal(on_path(b, "hand-over of packet flow"), 40, 1e-6);
+	assert_float_equal(on_path(b, "hand-off of packet flow"), 40, 1e-6);
 	assert_float_equal(unexplained(b), 0, 1e-6);
 	finish(b);
 }
@@ -527,7 +527,7 @@ static void window(void **state)
 	SLEEPS(b, 800, w.server, 1);
 	analyse(b);
 	conserved(b, 800);
-	assert_true(on_path(b, "hand-over of packet flow") > 600);
+	assert_true(on_path(b, "hand-off of packet flow") > 600);
 	for (uint32_t q = 0; q < graph_nr_queues(model_graph(b->model)); q++)
 		if (strstr(model_queue(b->model, q)->name, "window of socket"))
 			edit.id = q;
@@ -574,7 +574,7 @@ static void ring(void **state)
 	analyse(&b);
 	conserved(&b, 700);
 	assert_float_equal(on_path_of(&b, "worker", "running program worker"), 385, 1e-6);
-	assert_float_equal(on_path_of(&b, "asker", "hand-over of io_uring ring"), 5, 1e-6);
+	assert_float_equal(on_path_of(&b, "asker", "hand-off of io_uring ring"), 5, 1e-6);
 	assert_float_equal(on_path_of(&b, "asker", "io_uring_enter"), 10 + 5 + 10, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);

@@ -43,7 +43,7 @@ static void lock_and_no_processor(void **state)
 	conserved(&b, 1000);
 	assert_float_equal(on_path_of(&b, "w", "holding mutex x"), 490, 1e-6);
 	assert_float_equal(on_path_of(&b, "a", "waiting for a processor that w had"), 290, 1e-6);
-	assert_float_equal(on_path_of(&b, "a", "hand-over of mutex x"), 10 + 7, 1e-6);
+	assert_float_equal(on_path_of(&b, "a", "hand-off of mutex x"), 10 + 7, 1e-6);
 	assert_float_equal(on_path_of(&b, "a", "holding mutex x"), 93, 1e-6);
 	assert_float_equal(on_path_of(&b, "w", ""), 500, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
@@ -75,7 +75,7 @@ static void lock_that_another_takes(void **state)
 	conserved(&b, 800);
 	assert_float_equal(on_path_of(&b, "thief", "holding mutex x"), 480, 1e-6);
 	assert_float_equal(on_path_of(&b, "a", "holding mutex x"), 80, 1e-6);
-	assert_float_equal(on_path_of(&b, "a", "hand-over of mutex x"), 5 + 5, 1e-6);
+	assert_float_equal(on_path_of(&b, "a", "hand-off of mutex x"), 5 + 5, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
 }
@@ -100,7 +100,7 @@ static void condition_and_no_processor(void **state)
 	conserved(&b, 1000);
 	assert_float_equal(on_path_of(&b, "w", ""), 505, 1e-6);
 	assert_float_equal(on_path_of(&b, "a", "waiting for a processor that w had"), 395, 1e-6);
-	assert_float_equal(on_path_of(&b, "a", "hand-over"), 10, 1e-6);
+	assert_float_equal(on_path_of(&b, "a", "hand-off"), 10, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
 }
@@ -151,7 +151,7 @@ static void preempted_with_the_token(void **state)
 	assert_float_equal(on_path_of(&b, "w", ""), 400, 1e-6);
 	assert_float_equal(
 		on_path_of(&b, "a", "waiting for a processor that w had"), 98 + 96, 1e-6);
-	assert_float_equal(on_path_of(&b, "a", "hand-over of semaphore x"), 2 + 4 + 3, 1e-6);
+	assert_float_equal(on_path_of(&b, "a", "hand-off of semaphore x"), 2 + 4 + 3, 1e-6);
 	assert_float_equal(unexplained(&b), 0, 1e-6);
 	finish(&b);
 }

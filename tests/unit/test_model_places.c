@@ -188,7 +188,7 @@ static void a_path_for_each_connection(void **state)
 	assert_true(l.length_ns == 50);
 	assert_true(of_path(&w.b, 0, "client A", "begun") == 10 + 7);
 	assert_true(of_path(&w.b, 0, "server", "begun") == 28);
-	assert_true(of_path(&w.b, 0, "", "hand-over") == 5);
+	assert_true(of_path(&w.b, 0, "", "hand-off") == 5);
 
 	/* The server was busy with 7 from 30 to 50: that is connection 9's loss, on the queue. */
 	assert_int_equal(graph_lane_of(model_graph(w.b.model), 1, 0, &l, &w.b.err), BASE_OK);
@@ -196,7 +196,7 @@ static void a_path_for_each_connection(void **state)
 	assert_true(l.length_ns == 95 - 12);
 	assert_true(of_path(&w.b, 1, "client B", "begun") == 18 + 4);
 	assert_true(of_path(&w.b, 1, "server", "begun") == 40);
-	assert_true(of_path(&w.b, 1, "server", "hand-over") == 20);
+	assert_true(of_path(&w.b, 1, "server", "hand-off") == 20);
 	assert_true(of_path(&w.b, 1, "client A", "") == 0);
 
 	for (uint32_t i = 0; i < graph_nr_actors(model_graph(w.b.model)); i++) {
@@ -218,7 +218,7 @@ static void one_connection_alone(void **state)
 	assert_int_equal(model_run(w.b.reader, &o, &w.b.model, &w.b.err), BASE_OK);
 	assert_int_equal(model_nr_connections(w.b.model), 1);
 	assert_true(of_path(&w.b, 0, "server", "begun") == 40);
-	assert_true(of_path(&w.b, 0, "server", "hand-over") == 20);
+	assert_true(of_path(&w.b, 0, "server", "hand-off") == 20);
 	finish(&w.b);
 }
 

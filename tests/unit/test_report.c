@@ -77,7 +77,7 @@ static void turns_in_a_lock(void **state)
 	assert_non_null(strstr(r->finding, "inside mutex m (taken at work"));
 	assert_non_null(strstr(r->finding, ", through 2 threads (prog/work)"));
 	const struct report_opportunity *o = opportunity(r, "holding mutex m");
-	assert_near(o->predicted_ns[2], (11 + 400) * 1e3, 3500); /* (of 7 hand-overs half may go) */
+	assert_near(o->predicted_ns[2], (11 + 400) * 1e3, 3500); /* (of 7 hand-offs half may go) */
 	assert_near(o->useful_reduction, 1, 1e-6);
 	double sum = 0;
 	for (size_t i = 0; i < r->nr_rows; i++)
@@ -257,7 +257,7 @@ static void function_is_an_estimate(void **state)
 	assert_true(p->low_ns < p->length_ns && p->length_ns < p->high_ns);
 	assert_true(p->speedup_low < p->speedup && p->speedup < p->speedup_high);
 	assert_false(w->prediction[1].estimated);
-	assert_near(w->prediction[1].length_ns, 4e3, 1); /* its hand-overs, too */
+	assert_near(w->prediction[1].length_ns, 4e3, 1); /* its hand-offs, too */
 	report_whatif_free(w);
 	finish(&b);
 }
@@ -556,10 +556,10 @@ static void grammar(void **state)
 	assert_true(report_pattern_matches("my*1", "my_lock 1"));
 	assert_false(report_pattern_matches("lock*", "my_lock 1"));
 	assert_true(
-		report_pattern_matches_word("filter", "hand-over of semaphore filtered, filter"));
+		report_pattern_matches_word("filter", "hand-off of semaphore filtered, filter"));
 	assert_true(report_pattern_matches_word("queue::", "work::queue::take"));
 	assert_false(report_pattern_matches_word("filter", "running run_filter"));
-	assert_false(report_pattern_matches_word("filter", "hand-over of semaphore filtered"));
+	assert_false(report_pattern_matches_word("filter", "hand-off of semaphore filtered"));
 	assert_true(report_pattern_matches_word("my*1", "my_lock 1"));
 }
 
@@ -640,7 +640,7 @@ static void residence_is_of_a_unit(void **state)
 	assert_int_equal(s->residence_ns, 250000ULL * BYTES);
 	assert_int_equal(s->units_time, s->residence_ns);
 	assert_float_equal(q->queue[0].mean_units, BYTES / 4, 1e-6);
-	report_queues_text(&text, q, 0, &(struct report_style){0});
+	report_queues_text(&text, q, 0, &(struct report_style){.columns = 120});
 	assert_non_null(strstr(base_str_text(&text), " 250 us "));
 	base_str_fini(&text);
 	report_queues_free(q);

@@ -39,7 +39,7 @@ static const struct report_graph_edge *edge_between(
 	return NULL;
 }
 
-/* Two workers take turns in m, 8 times 100 us, with a hand-over of 1 us between. */
+/* Two workers take turns in m, 8 times 100 us, with a hand-off of 1 us between. */
 static void who_waits_on_whom(void **state)
 {
 	(void)state;
@@ -54,7 +54,7 @@ static void who_waits_on_whom(void **state)
 	assert_int_equal(one->takes, 4);
 	assert_int_equal(one->puts, 4);
 	assert_int_equal(two->takes, 4);
-	/* the first waits while the second holds, 3 times; the second 4 times; hand-overs too */
+	/* the first waits while the second holds, 3 times; the second 4 times; hand-offs too */
 	assert_int_equal(one->waits, 3);
 	assert_int_equal(one->waiting_ns, 3 * 102 * 1000);
 	assert_int_equal(two->waits, 4);

@@ -101,7 +101,7 @@ static void a_lock_that_is_waited_for_is_named(void **state)
 	assert_true(p->is_lock);
 	assert_string_equal(p->name, "mutex m");
 	assert_int_equal(p->kind, MODEL_STATE_sleep);
-	assert_near(p->path_ns, 1009e3, 1); /* with its 9 hand-overs */
+	assert_near(p->path_ns, 1009e3, 1); /* with its 9 hand-offs */
 	assert_int_equal(p->nr_waits, 9);
 	assert_false(p[1].is_lock);
 	assert_int_equal(p[1].kind, MODEL_STATE_sleep);

@@ -316,7 +316,7 @@ static void histograms_of_a_lock(void **state)
 	json_t *j = report_histograms_json(h);
 	json_t *result = result_of(j, "longpole/histograms/1");
 	json_t *q = json_array_get(json_object_get(result, "queues"), 0);
-	/* eight holds of 100 us, seven of them after a wait and a hand-over of 1 us */
+	/* eight holds of 100 us, seven of them after a wait and a hand-off of 1 us */
 	assert_int_equal(bucket_sum(histogram_of(q, "service"), "count_takes"), 8);
 	assert_near(ns_of(histogram_of(q, "service"), "min_ns"), 100e3, 0);
 	assert_near(ns_of(histogram_of(q, "service"), "max_ns"), 100e3, 0);

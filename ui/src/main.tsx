@@ -22,7 +22,7 @@ function Legend() {
     if (s.topic < PALETTE && !s.waits) own.set(s.topic, own.get(s.topic) ?? i);
     else if (!kinds.has(s.kind)) kinds.set(s.kind, i);
   });
-  const text: Record<string, string> = { run: 'other running', hold: 'other holding', wait: 'waiting', latency: 'hand-over', runnable: 'ready, no processor', blocked: 'blocked, not seen in what', external: 'waiting for the outside',
+  const text: Record<string, string> = { run: 'other running', hold: 'other holding', wait: 'waiting', latency: 'hand-off', runnable: 'ready, no processor', blocked: 'blocked, not seen in what', external: 'waiting for the outside',
     sleep: 'sleeping', io: 'in the kernel', start: 'starting', elsewhere: 'serving others', annotated: 'other states', device: 'device at work' };
   return (
     <ul class="legend">

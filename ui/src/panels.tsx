@@ -43,7 +43,7 @@ export function Answer() {
   };
   return (
     <>
-      <p class="finding">{a.finding} <span class="sure">({a.certainty})</span></p>
+      <p class="finding">{a.pole ?? a.finding} <span class="sure">({a.certainty})</span></p>
       <Scope>The sentence above, the predicted gains and what to be careful about are of the whole run; the path is of the selection.</Scope>
       <Selection of="answer" />
       <h3>What a fix would buy</h3>

@@ -128,7 +128,7 @@ static uint32_t gpu_queue(struct gpu_writer *w, const struct gpu_edge *e)
 	case GPU_WAY_HAND:
 	case GPU_WAY_MEET:
 	case GPU_WAY_END:
-		base_str_add(&w->text, e->way == GPU_WAY_EVENT ? "event of " : "hand-over of ");
+		base_str_add(&w->text, e->way == GPU_WAY_EVENT ? "event of " : "hand-off of ");
 		gpu_add_lane_name(w, e->from);
 		base_str_add(&w->text, " for ");
 		gpu_add_lane_name(w, e->to);
