@@ -9,8 +9,13 @@
 #include <string.h>
 
 enum {
-	SKEW_NS = 20000
-}; /* so much later than its wait's end may a device's clock say that something ended */
+	SKEW_NS =
+		20000, /* so much later than its wait's end may a device's clock say that something ended */
+	LONG_ISSUES =
+		8, /* a call that takes so many times what launches usually take has waited, if */
+	FULL_QUEUE =
+		512, /* ... so many pieces of work are before its own: queues hold a thousand or so */
+};
 
 /* ---- calls that wait for streams -------------------------------------------------------------- */
 
@@ -106,13 +111,35 @@ static void gpu_block_copy(struct gpu_trace *g, const struct gpu_slice *s)
 	const struct gpu_slice *call = format_gpu_call(g, g->lane[s->lane].rank, s->correlation);
 	if (!call || s->begin_ns < call->begin_ns || s->end_ns > call->end_ns)
 		return;
-	format_gpu_add_edge(
-		g, (struct gpu_edge){.from = s->lane,
-			   .to = call->lane,
-			   .from_ns = s->end_ns,
-			   .wait_ns = s->begin_ns < call->end_ns ? s->begin_ns : call->end_ns,
-			   .to_ns = call->end_ns,
-			   .way = GPU_WAY_SYNC});
+	format_gpu_add_edge(g, (struct gpu_edge){.from = s->lane,
+				       .to = call->lane,
+				       .from_ns = s->end_ns,
+				       .wait_ns = format_gpu_issued(g, s, call),
+				       .to_ns = call->end_ns,
+				       .way = GPU_WAY_SYNC});
+}
+
+/* A call that launches takes long while its stream's queue is full: it waits for room, until the stream has ended something. */
+static void gpu_wait_for_room(struct gpu_trace *g, size_t slice)
+{
+	const struct gpu_slice *s = &g->slice[slice];
+	const struct gpu_lane *l = &g->lane[s->lane];
+	const struct gpu_slice *call = format_gpu_call(g, l->rank, s->correlation);
+	bool is_first = slice == l->first || s[-1].correlation != s->correlation;
+	if (!call || !is_first || s->begin_ns < call->end_ns ||
+		call->end_ns - call->begin_ns < LONG_ISSUES * g->issue_ns)
+		return;
+	size_t before = BASE_PARTITION(i, l->nr, g->slice[l->first + i].end_ns <= call->begin_ns);
+	size_t ended = BASE_PARTITION(i, l->nr, g->slice[l->first + i].end_ns <= call->end_ns);
+	if (slice - l->first < before + FULL_QUEUE || ended == before)
+		return;
+	g->counts.nr_rooms++;
+	format_gpu_add_edge(g, (struct gpu_edge){.from = s->lane,
+				       .to = call->lane,
+				       .from_ns = g->slice[l->first + ended - 1].end_ns,
+				       .wait_ns = call->begin_ns + g->issue_ns,
+				       .to_ns = call->end_ns,
+				       .way = GPU_WAY_ROOM});
 }
 
 /* ---- backward passes --------------------------------------------------------------------------- */
@@ -216,6 +243,8 @@ void format_gpu_order_threads(struct gpu_trace *g)
 			gpu_sync_call(g, s);
 		else if (s->kind == GPU_DEVICE && s->what == GPU_COPY)
 			gpu_block_copy(g, s);
+		if (s->kind == GPU_DEVICE)
+			gpu_wait_for_room(g, i);
 	}
 	for (uint32_t i = 0; i < g->nr_lanes && !g->failed; i++) {
 		struct gpu_lane *l = &g->lane[i];
