@@ -39,7 +39,9 @@ struct gpu_lane {
 	int64_t pid, tid;   /* of a stream: device, stream */
 	size_t first, nr;   /* its slices, when they are sorted */
 	int64_t *launch_ns; /* of a stream: when the call of each began */
-	uint32_t actor;
+	int64_t end_ns; /* when it has done all that counts, and what says so to the end of the run */
+	uint64_t end_key;
+	uint32_t end_queue;
 	uint32_t synced; /* of a stream: index + 1 of its last slice that somebody has waited for */
 };
 /* Of synchronisation: which stream waits for which other. Of a collective: who takes part. */

@@ -45,7 +45,9 @@ static size_t gpu_awaited(
 static void gpu_add_sync_edge(
 	struct gpu_trace *g, const struct gpu_sync *y, uint32_t lane, int64_t end_ns, bool waited)
 {
-	int64_t to_ns = y->call->end_ns;
+	/* with nothing to wait for, the call's own time comes after it has looked */
+	bool was_over = end_ns <= y->call->begin_ns;
+	int64_t to_ns = was_over ? y->call->begin_ns : y->call->end_ns;
 	format_gpu_add_edge(g, (struct gpu_edge){.from = lane,
 				       .to = y->call->lane,
 				       .from_ns = end_ns > to_ns ? to_ns : end_ns,
@@ -93,6 +95,8 @@ static void gpu_sync_call(struct gpu_trace *g, const struct gpu_slice *s)
 	uint32_t rank = g->lane[s->lane].rank;
 	const struct gpu_more *said = format_gpu_said(g, rank, s->correlation);
 	struct gpu_sync y = {.call = s, .stream = GPU_NONE, .before_ns = s->begin_ns};
+	bool is_said =
+		said && (s->what == GPU_CALL_STREAM ? said->stream >= 0 : said->on_stream >= 0);
 	if (s->what == GPU_CALL_STREAM && said && said->stream >= 0)
 		y.stream = format_gpu_lane_find(g, true, rank, said->device, said->stream);
 	else if (s->what == GPU_CALL_EVENT && said && said->on_stream >= 0) {
@@ -102,6 +106,8 @@ static void gpu_sync_call(struct gpu_trace *g, const struct gpu_slice *s)
 	} else if (s->what != GPU_CALL_DEVICE) {
 		y.only_last = y.is_inferred = true;
 	}
+	if (s->what != GPU_CALL_DEVICE && is_said && y.stream == GPU_NONE)
+		return; /* that stream never had anything to do */
 	gpu_sync(g, &y);
 }
 

@@ -16,8 +16,15 @@ enum {
 }; /* for that, something else is to blame than the device between two pieces of work */
 
 /* At one time in this order: what ends, before what begins. A stream has ended something (put) before it takes what comes next;
- * a thread has waited (take) before its call gives something away (give). */
-enum gpu_turn { GPU_TURN_PUT, GPU_TURN_TAKE, GPU_TURN_GIVE, GPU_TURN_STATE, GPU_TURN_WAIT };
+ * a thread has waited (take) before its call gives something away (give), and that before the next call sees what is over (look). */
+enum gpu_turn {
+	GPU_TURN_PUT,
+	GPU_TURN_TAKE,
+	GPU_TURN_GIVE,
+	GPU_TURN_LOOK,
+	GPU_TURN_STATE,
+	GPU_TURN_WAIT
+};
 struct gpu_action {
 	int64_t time_ns;
 	int64_t available_ns; /* of a take: the last to come goes first, it explains the wait */
@@ -179,6 +186,7 @@ static void gpu_act_edges(struct gpu_writer *w, uint32_t lane)
 	for (size_t i = w->first_to[lane]; i < w->first_to[lane + 1]; i++) {
 		size_t ix = w->by_lane[g->nr_edges + i];
 		const struct gpu_edge *e = &g->edge[ix];
+		bool looks = !g->lane[lane].is_stream && e->wait_ns >= e->to_ns;
 		if (e->wait_ns < e->to_ns)
 			gpu_act(w, (struct gpu_action){.time_ns = e->wait_ns,
 					   .id = w->queue[ix],
@@ -187,7 +195,7 @@ static void gpu_act_edges(struct gpu_writer *w, uint32_t lane)
 				   .available_ns = e->from_ns,
 				   .id = w->queue[ix],
 				   .key = ix + 1,
-				   .turn = GPU_TURN_TAKE});
+				   .turn = looks ? GPU_TURN_LOOK : GPU_TURN_TAKE});
 	}
 }
 
@@ -215,6 +223,7 @@ static void gpu_flush(struct gpu_writer *w, uint32_t actor)
 			[GPU_TURN_PUT] = FORMAT_MACHINE_put,
 			[GPU_TURN_TAKE] = FORMAT_MACHINE_take,
 			[GPU_TURN_GIVE] = FORMAT_MACHINE_put,
+			[GPU_TURN_LOOK] = FORMAT_MACHINE_take,
 			[GPU_TURN_STATE] = FORMAT_MACHINE_state,
 			[GPU_TURN_WAIT] = FORMAT_MACHINE_wait,
 		};
@@ -225,7 +234,8 @@ static void gpu_flush(struct gpu_writer *w, uint32_t actor)
 			state = a->id;
 		format_machines_add(
 			w->m, (uint64_t)a->time_ns, actor, verb[a->turn], a->id, a->key);
-		if (a->turn == GPU_TURN_TAKE && state &&
+		bool takes = a->turn == GPU_TURN_TAKE || a->turn == GPU_TURN_LOOK;
+		if (takes && state &&
 			(is_last || a[1].turn == GPU_TURN_GIVE || a[1].turn == GPU_TURN_WAIT))
 			format_machines_add(
 				w->m, (uint64_t)a->time_ns, actor, FORMAT_MACHINE_state, state, 0);
@@ -400,24 +410,40 @@ static void gpu_drop_late(struct gpu_trace *g)
 	g->nr_edges = nr;
 }
 
-/* The machine that ends last. */
+/* When the lane has done all; it counts for the end of the run. */
+static int64_t gpu_lane_end(const struct gpu_trace *g, const struct gpu_lane *l)
+{
+	int64_t last_ns = g->begin_ns;
+	for (size_t k = l->first; k < l->first + l->nr; k++)
+		last_ns = g->slice[k].end_ns > last_ns ? g->slice[k].end_ns : last_ns;
+	return last_ns;
+}
+
+/* The machine that ends last. It is the first of all: of those that end at one time that is the path's end. */
 static void gpu_write_end(struct gpu_writer *w, uint64_t *next_key)
 {
 	struct gpu_trace *g = w->g;
 	uint32_t actor = format_machines_actor(w->m, "", "end of the run", 0);
-	uint32_t queue = format_machines_queue(w->m, "all threads and streams");
-	format_machines_work(w->m, TRACE_WORK_idle, 0, queue, "all threads and streams", "");
+	bool waits = false;
 	gpu_enter(w, g->begin_ns, gpu_state_named(w, TRACE_WORK_idle, "idle"));
-	gpu_act(w, (struct gpu_action){.time_ns = g->begin_ns, .id = queue, .turn = GPU_TURN_WAIT});
 	for (uint32_t i = 0; i < g->nr_lanes; i++) {
-		const struct gpu_lane *l = &g->lane[i];
-		int64_t last_ns = g->begin_ns;
+		struct gpu_lane *l = &g->lane[i];
 		if (!l->nr || (!l->is_stream && g->main_lane[l->rank] != i))
 			continue;
-		for (size_t k = l->first; k < l->first + l->nr; k++)
-			last_ns = g->slice[k].end_ns > last_ns ? g->slice[k].end_ns : last_ns;
-		format_machines_add(
-			w->m, (uint64_t)last_ns, l->actor, FORMAT_MACHINE_put, queue, *next_key);
+		int64_t last_ns = gpu_lane_end(g, l);
+		base_str_reset(&w->text);
+		base_str_add(&w->text, "end of ");
+		gpu_add_lane_name(w, i);
+		uint32_t queue = format_machines_queue(w->m, gpu_write_text(w));
+		format_machines_work(w->m, TRACE_WORK_idle, 0, queue, gpu_write_text(w), "");
+		if (last_ns == g->end_ns && !waits)
+			gpu_act(w, (struct gpu_action){.time_ns = g->begin_ns,
+					   .id = queue,
+					   .turn = GPU_TURN_WAIT});
+		waits |= last_ns == g->end_ns;
+		l->end_ns = last_ns;
+		l->end_queue = queue;
+		l->end_key = *next_key;
 		gpu_act(w, (struct gpu_action){.time_ns = g->end_ns,
 				   .available_ns = last_ns,
 				   .id = queue,
@@ -437,21 +463,27 @@ void format_gpu_write(struct gpu_trace *g, struct format_machines *m)
 			gpu_find_outer(g, &g->lane[i]);
 	uint64_t next_key = g->nr_edges + 1;
 	bool room = gpu_list_edges(&w);
+	if (room)
+		gpu_write_end(&w, &next_key);
 	for (uint32_t i = 0; room && i < g->nr_lanes; i++) {
-		if (!g->lane[i].nr)
+		const struct gpu_lane *l = &g->lane[i];
+		if (!l->nr)
 			continue;
 		base_str_reset(&w.text);
 		gpu_add_lane_name(&w, i);
-		g->lane[i].actor = format_machines_actor(m, "", gpu_write_text(&w), 0);
-		if (g->lane[i].is_stream)
+		uint32_t actor = format_machines_actor(m, "", gpu_write_text(&w), 0);
+		if (l->is_stream)
 			gpu_write_stream(&w, i);
 		else
 			gpu_write_thread(&w, i);
 		gpu_act_edges(&w, i);
-		gpu_flush(&w, g->lane[i].actor);
+		if (l->end_key)
+			gpu_act(&w, (struct gpu_action){.time_ns = l->end_ns,
+					    .id = l->end_queue,
+					    .key = l->end_key,
+					    .turn = GPU_TURN_GIVE});
+		gpu_flush(&w, actor);
 	}
-	if (room)
-		gpu_write_end(&w, &next_key);
 	base_free(w.action);
 	base_free(w.queue);
 	base_free(w.by_lane);
