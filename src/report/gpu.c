@@ -23,6 +23,9 @@ struct gpu_build {
 	uint32_t *work;   /* by state of the graph: index in defs->works; GPU_NO_WORK */
 	uint32_t *row_of; /* by index in works: row; GPU_NO_WORK */
 	struct base_map by_text, by_object;
+	/* By defined state: how often it was entered, in all, and within steps. */
+	uint64_t *entered, *entered_in_steps;
+	size_t nr_open; /* steps, while the records are gone through */
 };
 
 static double gpu_share_of(const struct report_gpu_step *s, enum trace_work_type type)
@@ -93,19 +96,43 @@ static enum base_status gpu_no_steps(struct gpu_build *b, struct base_err *err)
 	return BASE_OK;
 }
 
+/* Steps, and how often each state is entered. */
+static enum base_status gpu_see(
+	struct gpu_build *b, const struct trace_record *r, struct base_err *err)
+{
+	size_t before = b->out->nr_steps;
+	if (r->kind == TRACE_note_state && r->u.note_state.state < b->defs->nr_states) {
+		b->entered[r->u.note_state.state]++;
+		b->entered_in_steps[r->u.note_state.state] += b->nr_open > 0;
+	}
+	if (r->kind != TRACE_step_begin && r->kind != TRACE_step_end)
+		return BASE_OK;
+	enum base_status s = gpu_add_step(b, r, err);
+	if (b->out->nr_steps > before)
+		b->nr_open = 1;
+	else if (s == BASE_OK && before && b->out->step[before - 1].end_ns == r->time_ns)
+		b->nr_open = 0;
+	return s;
+}
+
 static enum base_status gpu_find_steps(struct gpu_build *b, struct base_err *err)
 {
 	struct trace_batch batch;
+	size_t nr = (size_t)b->defs->nr_states + 1;
+	b->entered = report_array(b->out->arena, nr, sizeof *b->entered);
+	b->entered_in_steps = report_array(b->out->arena, nr, sizeof *b->entered_in_steps);
+	if (!b->entered || !b->entered_in_steps)
+		return report_no_memory(err);
 	enum base_status s = trace_reader_rewind(b->run->reader, err);
 	while (s == BASE_OK && (s = trace_reader_next(b->run->reader, &batch, err)) == BASE_OK)
 		for (size_t i = 0; i < batch.nr && s == BASE_OK; i++)
-			if (batch.record[i].kind == TRACE_step_begin ||
-				batch.record[i].kind == TRACE_step_end)
-				s = gpu_add_step(b, &batch.record[i], err);
+			s = gpu_see(b, &batch.record[i], err);
 	if (s != BASE_END)
 		return s;
-	if (!b->out->nr_steps)
+	if (!b->out->nr_steps) {
+		b->entered_in_steps = b->entered;
 		return gpu_no_steps(b, err);
+	}
 	for (size_t i = 0; i < b->out->nr_steps; i++) /* one that a cut file does not end */
 		if (b->out->step[i].end_ns == b->out->step[i].begin_ns)
 			b->out->step[i].end_ns = trace_reader_last_ns(b->run->reader);
@@ -189,7 +216,10 @@ static struct report_gpu_row *gpu_row_of(struct gpu_build *b, uint32_t state, si
 				out->arena, trace_text_of(b->defs, b->defs->works[w].name)),
 			.outer = report_clean(
 				out->arena, trace_text_of(b->defs, b->defs->works[w].operator)),
-			.type = gpu_type_of(b, state)};
+			.type = gpu_type_of(b, state),
+			.visits = b->defs->works[w].state < b->defs->nr_states
+					  ? b->entered_in_steps[b->defs->works[w].state]
+					  : 0};
 		b->row_of[w] = (uint32_t)out->nr_rows++;
 	}
 	return &out->row[b->row_of[w]];
@@ -235,7 +265,6 @@ static enum base_status gpu_fill_path(struct gpu_build *b, struct base_err *err)
 		struct report_gpu_row *row = gpu_row_of(b, t->state, &capacity);
 		if (row) {
 			row->total_ns += t->total_ns - t->waiting_ns;
-			row->visits += t->visits;
 		}
 	}
 	return s;

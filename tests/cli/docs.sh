@@ -81,6 +81,7 @@ test_man_examples() {
 	cp "$trace" ladder.lpt
 	annotate_bin annotate.bin
 	make_spans spans.json
+	cp "$LONGPOLE_SOURCE/tests/fuzz/corpus/pytorch/whole.json" train.json
 	ln -s "$work/bin/ladder" ladder
 	make_annotated
 	make_smait run.2

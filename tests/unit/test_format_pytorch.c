@@ -67,8 +67,8 @@ static void synchronisation_with_nothing_to_wait_for(void **state)
 	gpu_bench_run(&b, NULL, 0);
 	assert_string_equal(gpu_bench_path(&b),
 		"cudaLaunchKernel 5 | aten::item 35 | cudaStreamSynchronize 10");
-	/* with a slower kernel there is something to wait for: the call's 10 us come before that */
-	assert_scaled(&b, "k1", 10, 108);
+	/* with a slower kernel the call waits first, and then takes its 10 us */
+	assert_scaled(&b, "k1", 10, 118);
 	gpu_bench_fini(&b);
 }
 
@@ -77,14 +77,57 @@ static void blocking_copy(void **state)
 {
 	struct gpu_bench b = {0};
 	(void)state;
-	call_of(&b, MAIN, "cudaMemcpy", 50, 0, 64);
+	launch(&b, "elsewhere", 9, 0, 3, 4, 5); /* launches take 3 us: so does the copy's */
+	call_of(&b, MAIN, "cudaMemcpy", 50, 4, 64);
 	device_of(&b, "gpu_memcpy", "Memcpy DtoH", 50, 7, 10, 60);
 	op(&b, MAIN, "aten::add", 64, 84);
 	gpu_bench_run(&b, NULL, 0);
-	assert_string_equal(gpu_bench_path(&b), "cudaMemcpy 10 | Memcpy DtoH 50 | hand-off of "
-						"queue work of stream 7 of device 0 4 | "
-						"aten::add 20");
+	assert_string_equal(gpu_bench_path(&b),
+		"cudaLaunchKernel 3 | between operators 1 | cudaMemcpy 3 | "
+		"hand-off of queue launches for stream 7 of device 0 3 | Memcpy DtoH 50 | "
+		"hand-off of queue work of stream 7 of device 0 4 | aten::add 20");
 	assert_scaled(&b, "Memcpy DtoH", 0.5, 59);
+	gpu_bench_fini(&b);
+}
+
+/* A copy behind a long kernel: the call had waited since long before the copy began. */
+static void blocking_copy_behind_a_kernel(void **state)
+{
+	struct gpu_bench b = {0};
+	(void)state;
+	launch(&b, "k1", 7, 0, 5, 8, 208);
+	call_of(&b, MAIN, "cudaMemcpyAsync", 50, 10, 264);
+	device_of(&b, "gpu_memcpy", "Memcpy DtoH", 50, 7, 210, 260);
+	op(&b, MAIN, "aten::add", 264, 284);
+	gpu_bench_run(&b, NULL, 0);
+	assert_string_equal(gpu_bench_path(&b),
+		"cudaLaunchKernel 5 | hand-off of queue launches for stream 7 of device 0 3 | k1 "
+		"200 | "
+		"between two pieces of work 2 | Memcpy DtoH 50 | "
+		"hand-off of queue work of stream 7 of device 0 4 | aten::add 20");
+	assert_scaled(&b, "k1", 0.5, 184);
+	gpu_bench_fini(&b);
+}
+
+/* A queue of 600 launches is full: the next one waits for the first kernel's end. Kernels decide, not launches. */
+static void full_queue(void **state)
+{
+	enum { LAUNCHES = 1200, ROOM = 600 };
+	struct gpu_bench b = {0};
+	(void)state;
+	double free_us = 0;
+	for (int i = 0; i < LAUNCHES; i++) { /* kernels of 100 us, one after the other from 8 on */
+		double begin = free_us, end = begin + 5, room = 8 + 100 * (i - ROOM + 1);
+		if (i >= ROOM && end < room)
+			end = room;
+		free_us = end;
+		launch(&b, "k", 7, begin, end, 8 + 100 * i, 108 + 100 * i);
+	}
+	gpu_bench_run(&b, NULL, 0);
+	assert_non_null(strstr(base_str_text(&b.notes), "launches waited for room"));
+	assert_length(&b, 0, 8 + 100 * LAUNCHES);
+	/* 8 us to the first kernel, then kernels of half the length: launches would take 6,000 us */
+	assert_scaled(&b, "k", 0.5, 8 + 50 * LAUNCHES);
 	gpu_bench_fini(&b);
 }
 
@@ -262,6 +305,8 @@ int main(void)
 		cmocka_unit_test(device_synchronisation),
 		cmocka_unit_test(synchronisation_with_nothing_to_wait_for),
 		cmocka_unit_test(blocking_copy),
+		cmocka_unit_test(blocking_copy_behind_a_kernel),
+		cmocka_unit_test(full_queue),
 		cmocka_unit_test(event_across_streams),
 		cmocka_unit_test(launch_bound),
 		cmocka_unit_test(backward_thread),

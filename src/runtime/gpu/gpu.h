@@ -39,7 +39,9 @@ struct gpu_lane {
 	int64_t pid, tid;   /* of a stream: device, stream */
 	size_t first, nr;   /* its slices, when they are sorted */
 	int64_t *launch_ns; /* of a stream: when the call of each began */
-	uint32_t actor;
+	int64_t end_ns; /* when it has done all that counts, and what says so to the end of the run */
+	uint64_t end_key;
+	uint32_t end_queue;
 	uint32_t synced; /* of a stream: index + 1 of its last slice that somebody has waited for */
 };
 /* Of synchronisation: which stream waits for which other. Of a collective: who takes part. */
@@ -51,6 +53,7 @@ struct gpu_more {
 enum gpu_way { /* of a dependence */
 	GPU_WAY_LAUNCH,
 	GPU_WAY_SYNC,
+	GPU_WAY_ROOM, /* in the queue of a stream's launches */
 	GPU_WAY_EVENT,
 	GPU_WAY_HAND,
 	GPU_WAY_MEET,
@@ -77,7 +80,7 @@ struct gpu_flow { /* forward to backward: begin of the backward operator */
 struct gpu_counts {
 	uint64_t nr_damaged, nr_negative, nr_duplicate, nr_unlaunched, nr_early, nr_overlap,
 		nr_late_sync, nr_late_event, nr_inferred_sync, nr_inferred_event, nr_hand_overs,
-		nr_twice, nr_other;
+		nr_rooms;
 };
 struct gpu_trace {
 	struct base_strtab *texts;
@@ -96,6 +99,7 @@ struct gpu_trace {
 	struct base_map by_lane; /* (rank, device or process; stream or thread) -> lane */
 	struct base_map calls;   /* (rank, correlation) -> slice */
 	struct base_map syncs;   /* (rank, correlation) -> index in `more` */
+	int64_t issue_ns;        /* what a call takes that gives work to a stream, usually */
 	int64_t begin_ns,
 		end_ns; /* end: of the main threads and the streams; of others no more is kept */
 	uint32_t *main_lane; /* by rank */
@@ -125,6 +129,9 @@ void format_gpu_order(struct gpu_trace *g);
 /* ... of streams: launches, events (streams.c); of threads: synchronisation, blocking copies, backward passes (threads.c). */
 void format_gpu_order_streams(struct gpu_trace *g);
 void format_gpu_order_threads(struct gpu_trace *g);
+/* When the call had given this piece of work to its stream. */
+int64_t format_gpu_issued(
+	const struct gpu_trace *g, const struct gpu_slice *work, const struct gpu_slice *call);
 /* The slice of the call with this correlation; NULL: there is none. */
 const struct gpu_slice *format_gpu_call(
 	const struct gpu_trace *g, uint32_t rank, int64_t correlation);

@@ -88,6 +88,43 @@ const struct gpu_more *format_gpu_said(
 		       : NULL;
 }
 
+static int gpu_by_duration(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Of calls that had returned when their work began, the median: these waited for nothing. */
+static void gpu_find_issue(struct gpu_trace *g)
+{
+	size_t nr = 0;
+	int64_t *took_ns = base_alloc((g->nr + 1) * sizeof *took_ns);
+	g->failed |= !took_ns;
+	for (size_t i = 0; took_ns && i < g->nr; i++) {
+		const struct gpu_slice *s = &g->slice[i];
+		const struct gpu_slice *c =
+			s->kind == GPU_DEVICE
+				? format_gpu_call(g, g->lane[s->lane].rank, s->correlation)
+				: NULL;
+		if (c && c->end_ns <= s->begin_ns)
+			took_ns[nr++] = c->end_ns - c->begin_ns;
+	}
+	if (took_ns && nr) {
+		qsort(took_ns, nr, sizeof *took_ns, gpu_by_duration);
+		g->issue_ns = took_ns[nr / 2];
+	}
+	base_free(took_ns);
+}
+
+int64_t format_gpu_issued(
+	const struct gpu_trace *g, const struct gpu_slice *work, const struct gpu_slice *call)
+{
+	int64_t usual_ns = call->begin_ns + g->issue_ns;
+	if (work->begin_ns >= call->end_ns)
+		return call->end_ns;
+	return usual_ns < work->begin_ns ? usual_ns : work->begin_ns;
+}
+
 /* When the call of each slice of a stream began: a stream works in the order of calls. */
 static void gpu_find_launches(struct gpu_trace *g, struct gpu_lane *l)
 {
@@ -161,6 +198,7 @@ void format_gpu_order(struct gpu_trace *g)
 		if (g->lane[i].is_stream)
 			gpu_separate(g, &g->lane[i]);
 	gpu_find_calls(g);
+	gpu_find_issue(g);
 	for (size_t i = 0; i < g->nr_lanes && !g->failed; i++)
 		if (g->lane[i].is_stream)
 			gpu_find_launches(g, &g->lane[i]);

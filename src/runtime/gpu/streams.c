@@ -10,6 +10,8 @@
 #include <string.h>
 
 enum {
+	NEAR_NS =
+		15000, /* ... nor is it told to wait, in the file: so soon after another one's end it does */
 	INFERRED_GAP_NS = 2000, /* a stream goes on within that, when it has all that it needs */
 	CALLS_BACK_MAX = 4096,  /* looked at for one that makes a stream wait */
 };
@@ -115,7 +117,7 @@ static void gpu_need_launch(struct gpu_trace *g, const struct gpu_lane *l, size_
 		return;
 	}
 	g->counts.nr_early += s->begin_ns < call->begin_ns;
-	int64_t put_ns = s->begin_ns < call->end_ns ? s->begin_ns : call->end_ns;
+	int64_t put_ns = format_gpu_issued(g, s, call);
 	format_gpu_add_need(g,
 		(struct gpu_need){
 			.to = slice, .from = call->lane, .from_ns = put_ns, .way = GPU_WAY_LAUNCH});
@@ -126,8 +128,11 @@ static void gpu_need_launch(struct gpu_trace *g, const struct gpu_lane *l, size_
 	const struct gpu_slice *before =
 		format_gpu_call(g, l->rank, g->slice[slice - 1].correlation);
 	int64_t since_ns = before && before->lane == call->lane ? before->end_ns : g->begin_ns;
-	if (s->begin_ns - ready_ns > INFERRED_GAP_NS && gpu_told_to_wait(g, call, since_ns))
+	int64_t gap_ns = s->begin_ns - ready_ns;
+	if (gap_ns > INFERRED_GAP_NS && gpu_told_to_wait(g, call, since_ns))
 		gpu_infer_event(g, slice, ready_ns);
+	else if (gap_ns > 2 * NEAR_NS)
+		gpu_infer_event(g, slice, s->begin_ns - NEAR_NS);
 }
 
 /* Needs become dependences: a stream waits from the end of the piece before, for what came last. */

@@ -9,8 +9,13 @@
 #include <string.h>
 
 enum {
-	SKEW_NS = 20000
-}; /* so much later than its wait's end may a device's clock say that something ended */
+	SKEW_NS =
+		20000, /* so much later than its wait's end may a device's clock say that something ended */
+	LONG_ISSUES =
+		8, /* a call that takes so many times what launches usually take has waited, if */
+	FULL_QUEUE =
+		512, /* ... so many pieces of work are before its own: queues hold a thousand or so */
+};
 
 /* ---- calls that wait for streams -------------------------------------------------------------- */
 
@@ -40,7 +45,9 @@ static size_t gpu_awaited(
 static void gpu_add_sync_edge(
 	struct gpu_trace *g, const struct gpu_sync *y, uint32_t lane, int64_t end_ns, bool waited)
 {
-	int64_t to_ns = y->call->end_ns;
+	/* with nothing to wait for, the call's own time comes after it has looked */
+	bool was_over = end_ns <= y->call->begin_ns;
+	int64_t to_ns = was_over ? y->call->begin_ns : y->call->end_ns;
 	format_gpu_add_edge(g, (struct gpu_edge){.from = lane,
 				       .to = y->call->lane,
 				       .from_ns = end_ns > to_ns ? to_ns : end_ns,
@@ -88,6 +95,8 @@ static void gpu_sync_call(struct gpu_trace *g, const struct gpu_slice *s)
 	uint32_t rank = g->lane[s->lane].rank;
 	const struct gpu_more *said = format_gpu_said(g, rank, s->correlation);
 	struct gpu_sync y = {.call = s, .stream = GPU_NONE, .before_ns = s->begin_ns};
+	bool is_said =
+		said && (s->what == GPU_CALL_STREAM ? said->stream >= 0 : said->on_stream >= 0);
 	if (s->what == GPU_CALL_STREAM && said && said->stream >= 0)
 		y.stream = format_gpu_lane_find(g, true, rank, said->device, said->stream);
 	else if (s->what == GPU_CALL_EVENT && said && said->on_stream >= 0) {
@@ -97,6 +106,8 @@ static void gpu_sync_call(struct gpu_trace *g, const struct gpu_slice *s)
 	} else if (s->what != GPU_CALL_DEVICE) {
 		y.only_last = y.is_inferred = true;
 	}
+	if (s->what != GPU_CALL_DEVICE && is_said && y.stream == GPU_NONE)
+		return; /* that stream never had anything to do */
 	gpu_sync(g, &y);
 }
 
@@ -106,13 +117,35 @@ static void gpu_block_copy(struct gpu_trace *g, const struct gpu_slice *s)
 	const struct gpu_slice *call = format_gpu_call(g, g->lane[s->lane].rank, s->correlation);
 	if (!call || s->begin_ns < call->begin_ns || s->end_ns > call->end_ns)
 		return;
-	format_gpu_add_edge(
-		g, (struct gpu_edge){.from = s->lane,
-			   .to = call->lane,
-			   .from_ns = s->end_ns,
-			   .wait_ns = s->begin_ns < call->end_ns ? s->begin_ns : call->end_ns,
-			   .to_ns = call->end_ns,
-			   .way = GPU_WAY_SYNC});
+	format_gpu_add_edge(g, (struct gpu_edge){.from = s->lane,
+				       .to = call->lane,
+				       .from_ns = s->end_ns,
+				       .wait_ns = format_gpu_issued(g, s, call),
+				       .to_ns = call->end_ns,
+				       .way = GPU_WAY_SYNC});
+}
+
+/* A call that launches takes long while its stream's queue is full: it waits for room, until the stream has ended something. */
+static void gpu_wait_for_room(struct gpu_trace *g, size_t slice)
+{
+	const struct gpu_slice *s = &g->slice[slice];
+	const struct gpu_lane *l = &g->lane[s->lane];
+	const struct gpu_slice *call = format_gpu_call(g, l->rank, s->correlation);
+	bool is_first = slice == l->first || s[-1].correlation != s->correlation;
+	if (!call || !is_first || s->begin_ns < call->end_ns ||
+		call->end_ns - call->begin_ns < LONG_ISSUES * g->issue_ns)
+		return;
+	size_t before = BASE_PARTITION(i, l->nr, g->slice[l->first + i].end_ns <= call->begin_ns);
+	size_t ended = BASE_PARTITION(i, l->nr, g->slice[l->first + i].end_ns <= call->end_ns);
+	if (slice - l->first < before + FULL_QUEUE || ended == before)
+		return;
+	g->counts.nr_rooms++;
+	format_gpu_add_edge(g, (struct gpu_edge){.from = s->lane,
+				       .to = call->lane,
+				       .from_ns = g->slice[l->first + ended - 1].end_ns,
+				       .wait_ns = call->begin_ns + g->issue_ns,
+				       .to_ns = call->end_ns,
+				       .way = GPU_WAY_ROOM});
 }
 
 /* ---- backward passes --------------------------------------------------------------------------- */
@@ -216,6 +249,8 @@ void format_gpu_order_threads(struct gpu_trace *g)
 			gpu_sync_call(g, s);
 		else if (s->kind == GPU_DEVICE && s->what == GPU_COPY)
 			gpu_block_copy(g, s);
+		if (s->kind == GPU_DEVICE)
+			gpu_wait_for_room(g, i);
 	}
 	for (uint32_t i = 0; i < g->nr_lanes && !g->failed; i++) {
 		struct gpu_lane *l = &g->lane[i];

@@ -11,8 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At one time in this order: what ends, before what begins. */
-enum gpu_turn { GPU_TURN_PUT, GPU_TURN_TAKE, GPU_TURN_STATE, GPU_TURN_WAIT };
+enum {
+	LONG_GAP_NS = 30000
+}; /* for that, something else is to blame than the device between two pieces of work */
+
+/* At one time in this order: what ends, before what begins. A stream has ended something (put) before it takes what comes next;
+ * a thread has waited (take) before its call gives something away (give), and that before the next call sees what is over (look). */
+enum gpu_turn {
+	GPU_TURN_PUT,
+	GPU_TURN_TAKE,
+	GPU_TURN_GIVE,
+	GPU_TURN_LOOK,
+	GPU_TURN_STATE,
+	GPU_TURN_WAIT
+};
 struct gpu_action {
 	int64_t time_ns;
 	int64_t available_ns; /* of a take: the last to come goes first, it explains the wait */
@@ -98,6 +110,7 @@ static enum trace_work_type gpu_work_of_way(enum gpu_way way)
 	static const enum trace_work_type work[] = {
 		[GPU_WAY_LAUNCH] = TRACE_WORK_launch,
 		[GPU_WAY_SYNC] = TRACE_WORK_sync,
+		[GPU_WAY_ROOM] = TRACE_WORK_launch,
 		[GPU_WAY_EVENT] = TRACE_WORK_gap,
 		[GPU_WAY_HAND] = TRACE_WORK_host,
 		[GPU_WAY_MEET] = TRACE_WORK_peer,
@@ -110,7 +123,7 @@ static uint32_t gpu_queue(struct gpu_writer *w, const struct gpu_edge *e)
 {
 	/* launches come from any thread, and who synchronises is of no interest */
 	uint32_t from = e->way == GPU_WAY_LAUNCH ? GPU_NONE : e->from;
-	uint32_t to = e->way == GPU_WAY_SYNC ? GPU_NONE : e->to;
+	uint32_t to = e->way == GPU_WAY_SYNC || e->way == GPU_WAY_ROOM ? GPU_NONE : e->to;
 	uint64_t known, hi = (uint64_t)e->way << 32 | from;
 	if (base_map_get(&w->queues, hi, to, &known))
 		return (uint32_t)known;
@@ -121,7 +134,9 @@ static uint32_t gpu_queue(struct gpu_writer *w, const struct gpu_edge *e)
 		gpu_add_lane_name(w, e->to);
 		break;
 	case GPU_WAY_SYNC:
-		base_str_add(&w->text, "work of ");
+	case GPU_WAY_ROOM:
+		base_str_add(
+			&w->text, e->way == GPU_WAY_SYNC ? "work of " : "room for launches in ");
 		gpu_add_lane_name(w, e->from);
 		break;
 	case GPU_WAY_EVENT:
@@ -166,11 +181,12 @@ static void gpu_act_edges(struct gpu_writer *w, uint32_t lane)
 		gpu_act(w, (struct gpu_action){.time_ns = g->edge[ix].from_ns,
 				   .id = w->queue[ix],
 				   .key = ix + 1,
-				   .turn = GPU_TURN_PUT});
+				   .turn = g->lane[lane].is_stream ? GPU_TURN_PUT : GPU_TURN_GIVE});
 	}
 	for (size_t i = w->first_to[lane]; i < w->first_to[lane + 1]; i++) {
 		size_t ix = w->by_lane[g->nr_edges + i];
 		const struct gpu_edge *e = &g->edge[ix];
+		bool looks = !g->lane[lane].is_stream && e->wait_ns >= e->to_ns;
 		if (e->wait_ns < e->to_ns)
 			gpu_act(w, (struct gpu_action){.time_ns = e->wait_ns,
 					   .id = w->queue[ix],
@@ -179,7 +195,7 @@ static void gpu_act_edges(struct gpu_writer *w, uint32_t lane)
 				   .available_ns = e->from_ns,
 				   .id = w->queue[ix],
 				   .key = ix + 1,
-				   .turn = GPU_TURN_TAKE});
+				   .turn = looks ? GPU_TURN_LOOK : GPU_TURN_TAKE});
 	}
 }
 
@@ -206,6 +222,8 @@ static void gpu_flush(struct gpu_writer *w, uint32_t actor)
 		static const enum format_machine_verb verb[] = {
 			[GPU_TURN_PUT] = FORMAT_MACHINE_put,
 			[GPU_TURN_TAKE] = FORMAT_MACHINE_take,
+			[GPU_TURN_GIVE] = FORMAT_MACHINE_put,
+			[GPU_TURN_LOOK] = FORMAT_MACHINE_take,
 			[GPU_TURN_STATE] = FORMAT_MACHINE_state,
 			[GPU_TURN_WAIT] = FORMAT_MACHINE_wait,
 		};
@@ -216,7 +234,9 @@ static void gpu_flush(struct gpu_writer *w, uint32_t actor)
 			state = a->id;
 		format_machines_add(
 			w->m, (uint64_t)a->time_ns, actor, verb[a->turn], a->id, a->key);
-		if (a->turn == GPU_TURN_TAKE && state && (is_last || a[1].turn == GPU_TURN_WAIT))
+		bool takes = a->turn == GPU_TURN_TAKE || a->turn == GPU_TURN_LOOK;
+		if (takes && state &&
+			(is_last || a[1].turn == GPU_TURN_GIVE || a[1].turn == GPU_TURN_WAIT))
 			format_machines_add(
 				w->m, (uint64_t)a->time_ns, actor, FORMAT_MACHINE_state, state, 0);
 	}
@@ -239,12 +259,14 @@ static void gpu_write_stream(struct gpu_writer *w, uint32_t lane)
 		const struct gpu_slice *next = i + 1 < l->first + l->nr ? s + 1 : NULL;
 		gpu_enter(w, s->begin_ns,
 			gpu_state(w, work[s->what], s->name, call ? call->outer : 0));
-		bool follows = next && format_gpu_call(g, l->rank, next->correlation);
+		bool follows = next && next->begin_ns - s->end_ns < LONG_GAP_NS &&
+			       format_gpu_call(g, l->rank, next->correlation);
 		if (!next || next->begin_ns > s->end_ns)
 			gpu_enter(w, s->end_ns,
 				follows ? gpu_state_named(
 						  w, TRACE_WORK_gap, "between two pieces of work")
-					: gpu_state_named(w, TRACE_WORK_idle, "idle"));
+					: gpu_state_named(w, TRACE_WORK_idle,
+						  next ? "idle, not known why" : "idle"));
 	}
 }
 
@@ -388,24 +410,40 @@ static void gpu_drop_late(struct gpu_trace *g)
 	g->nr_edges = nr;
 }
 
-/* The machine that ends last. */
+/* When the lane has done all; it counts for the end of the run. */
+static int64_t gpu_lane_end(const struct gpu_trace *g, const struct gpu_lane *l)
+{
+	int64_t last_ns = g->begin_ns;
+	for (size_t k = l->first; k < l->first + l->nr; k++)
+		last_ns = g->slice[k].end_ns > last_ns ? g->slice[k].end_ns : last_ns;
+	return last_ns;
+}
+
+/* The machine that ends last. It is the first of all: of those that end at one time that is the path's end. */
 static void gpu_write_end(struct gpu_writer *w, uint64_t *next_key)
 {
 	struct gpu_trace *g = w->g;
 	uint32_t actor = format_machines_actor(w->m, "", "end of the run", 0);
-	uint32_t queue = format_machines_queue(w->m, "all threads and streams");
-	format_machines_work(w->m, TRACE_WORK_idle, 0, queue, "all threads and streams", "");
+	bool waits = false;
 	gpu_enter(w, g->begin_ns, gpu_state_named(w, TRACE_WORK_idle, "idle"));
-	gpu_act(w, (struct gpu_action){.time_ns = g->begin_ns, .id = queue, .turn = GPU_TURN_WAIT});
 	for (uint32_t i = 0; i < g->nr_lanes; i++) {
-		const struct gpu_lane *l = &g->lane[i];
-		int64_t last_ns = g->begin_ns;
+		struct gpu_lane *l = &g->lane[i];
 		if (!l->nr || (!l->is_stream && g->main_lane[l->rank] != i))
 			continue;
-		for (size_t k = l->first; k < l->first + l->nr; k++)
-			last_ns = g->slice[k].end_ns > last_ns ? g->slice[k].end_ns : last_ns;
-		format_machines_add(
-			w->m, (uint64_t)last_ns, l->actor, FORMAT_MACHINE_put, queue, *next_key);
+		int64_t last_ns = gpu_lane_end(g, l);
+		base_str_reset(&w->text);
+		base_str_add(&w->text, "end of ");
+		gpu_add_lane_name(w, i);
+		uint32_t queue = format_machines_queue(w->m, gpu_write_text(w));
+		format_machines_work(w->m, TRACE_WORK_idle, 0, queue, gpu_write_text(w), "");
+		if (last_ns == g->end_ns && !waits)
+			gpu_act(w, (struct gpu_action){.time_ns = g->begin_ns,
+					   .id = queue,
+					   .turn = GPU_TURN_WAIT});
+		waits |= last_ns == g->end_ns;
+		l->end_ns = last_ns;
+		l->end_queue = queue;
+		l->end_key = *next_key;
 		gpu_act(w, (struct gpu_action){.time_ns = g->end_ns,
 				   .available_ns = last_ns,
 				   .id = queue,
@@ -425,21 +463,27 @@ void format_gpu_write(struct gpu_trace *g, struct format_machines *m)
 			gpu_find_outer(g, &g->lane[i]);
 	uint64_t next_key = g->nr_edges + 1;
 	bool room = gpu_list_edges(&w);
+	if (room)
+		gpu_write_end(&w, &next_key);
 	for (uint32_t i = 0; room && i < g->nr_lanes; i++) {
-		if (!g->lane[i].nr)
+		const struct gpu_lane *l = &g->lane[i];
+		if (!l->nr)
 			continue;
 		base_str_reset(&w.text);
 		gpu_add_lane_name(&w, i);
-		g->lane[i].actor = format_machines_actor(m, "", gpu_write_text(&w), 0);
-		if (g->lane[i].is_stream)
+		uint32_t actor = format_machines_actor(m, "", gpu_write_text(&w), 0);
+		if (l->is_stream)
 			gpu_write_stream(&w, i);
 		else
 			gpu_write_thread(&w, i);
 		gpu_act_edges(&w, i);
-		gpu_flush(&w, g->lane[i].actor);
+		if (l->end_key)
+			gpu_act(&w, (struct gpu_action){.time_ns = l->end_ns,
+					    .id = l->end_queue,
+					    .key = l->end_key,
+					    .turn = GPU_TURN_GIVE});
+		gpu_flush(&w, actor);
 	}
-	if (room)
-		gpu_write_end(&w, &next_key);
 	base_free(w.action);
 	base_free(w.queue);
 	base_free(w.by_lane);
@@ -487,6 +531,9 @@ void format_gpu_notes(const struct gpu_trace *g, struct base_str *notes)
 	format_note_count(notes, c->nr_inferred_sync,
 		"%s times which stream a thread waited for is taken from their times: the file "
 		"does not say it");
+	format_note_count(notes, c->nr_rooms,
+		"%s launches waited for room in the queue of their stream: taken from how long "
+		"they took");
 	format_note_count(notes, c->nr_hand_overs,
 		"%s times a thread ran backward operators while the main one was in none: taken as "
 		"done for it");
