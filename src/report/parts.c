@@ -225,6 +225,37 @@ enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *
 	return BASE_OK;
 }
 
+enum base_status report_fill_lock_parts(struct report_parts *ret, struct base_arena *a,
+	const struct report_run *run, struct base_err *err)
+{
+	struct report_locks_options opts = {.size = sizeof opts, .sort = REPORT_LOCK_SORT_path};
+	struct report_locks *locks = NULL;
+	*ret = (struct report_parts){0};
+	enum base_status s = report_locks_build(run, &opts, &locks, err);
+	if (s != BASE_OK)
+		return s == BASE_ERR_NOTFOUND ? BASE_OK : s;
+	ret->part = report_array(a, locks->nr_locks, sizeof *ret->part);
+	if (!ret->part)
+		s = report_no_memory(err);
+	for (size_t i = 0; s == BASE_OK && i < locks->nr_locks; i++) {
+		const struct report_lock *l = &locks->lock[i];
+		struct report_part *p = &ret->part[ret->nr];
+		*p = (struct report_part){.is_lock = true,
+			.name = report_clean(a, l->name),
+			.path_ns = l->path_ns,
+			.held_ns = (double)report_lock_hold_ns(&l->use),
+			.state = report_array(a, l->nr_states, sizeof *p->state),
+			.nr_states = l->nr_states};
+		if (!p->name || !p->state)
+			s = report_no_memory(err);
+		else if (l->nr_states)
+			memcpy(p->state, l->state, l->nr_states * sizeof *p->state);
+		ret->nr += l->nr_states != 0;
+	}
+	report_locks_free(locks);
+	return s;
+}
+
 bool report_is_part_number(const char *text)
 {
 	size_t nr = strspn(text + (*text == '#'), "0123456789");

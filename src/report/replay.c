@@ -421,8 +421,10 @@ static void widen_by_unknown(
 	struct report_replay_prediction *ret, const struct questions *q, double unspun_ns)
 {
 	const struct report_replay_run *base = q->base;
-	double added_ns = q->change.added_ns, most = report_most_factor(q->lane);
-	replay_widen(ret, base->bare_ns / fmax(unspun_ns, base->bare_ns - q->change.taken_ns));
+	/* (who has more to do waits more for a processor, too, and the other way round) */
+	double busy = 1 + base->ready_share, taken_ns = q->change.taken_ns * busy;
+	double added_ns = q->change.added_ns * busy, most = report_most_factor(q->lane);
+	replay_widen(ret, base->bare_ns / fmax(unspun_ns, base->bare_ns - taken_ns));
 	if (base->polled_ns >= REPORT_POLLS_FROM * base->recorded_ns && added_ns < INFINITY)
 		replay_widen(ret, fmax(base->bare_ns / (base->bare_ns + added_ns), 1 / most));
 }

@@ -383,6 +383,7 @@ struct report_replay_run { /* the run simulated as it was */
 	bool spins;            /* some of these spin */
 	double unexplained_ns; /* of the path: waits that no recorded event ended */
 	double polled_ns;      /* of the path: naps again and again (model/naps.c) */
+	double ready_share;    /* all threads: ready without a processor, by time on one */
 };
 struct report_replay_prediction {
 	bool made;

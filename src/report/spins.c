@@ -124,6 +124,7 @@ struct state_sums {
 		*running_ns; /* by state, of all actors; running: they did not wait in it */
 	double *others_ns; /* by state: what others did than who was in it, the most of any of those */
 	uint32_t nr_states;
+	double ready_ns, on_ns; /* of all: ready without a processor; running */
 	double *doing_ns; /* by actor: it waited for nobody who is known, nor for a processor */
 };
 
@@ -167,7 +168,11 @@ static enum base_status sum_totals(struct state_sums *w, struct model *m, struct
 			continue;
 		w->total_ns[x->state] += (double)x->total_ns;
 		w->running_ns[x->state] += (double)(x->total_ns - x->waiting_ns);
-		if (!is_doing(model_state(m, x->state)->kind))
+		enum model_state_kind kind = model_state(m, x->state)->kind;
+		w->ready_ns += kind == MODEL_STATE_runnable ? (double)x->total_ns : 0;
+		w->on_ns +=
+			model_state_kind_waits(kind) ? 0 : (double)(x->total_ns - x->waiting_ns);
+		if (!is_doing(kind))
 			continue;
 		w->doing_ns[x->actor] += (double)x->total_ns;
 		all_ns += (double)x->total_ns;
@@ -217,6 +222,7 @@ static enum base_status sum_states(struct report_replay_run *ret, struct report_
 	struct state_sums *w, struct model *m, struct base_err *err)
 {
 	enum base_status s = sum_totals(w, m, err);
+	ret->ready_share = w->on_ns > 0 ? w->ready_ns / w->on_ns : 0;
 	for (uint32_t i = 0; i < w->nr_states; i++) {
 		double share = model_state_spin(m, i).share;
 		spin[i] = (struct report_spin_state){

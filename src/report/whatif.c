@@ -36,6 +36,7 @@ struct resolver {
 	struct graph_tokens *tokens; /* NULL: a part of the run, or replay alone */
 	struct report_ray ray;
 	struct report_parts parts; /* where an edit is of one */
+	struct report_parts locks; /* all, when one is named */
 	unsigned methods;
 };
 
@@ -198,6 +199,24 @@ static const char *example_of(const struct model_state *st, const char *pattern)
 	return st->of_file && !report_pattern_matches(pattern, st->name) ? st->of_file : st->name;
 }
 
+/* What a report has under that number, or a lock, which need not be a part of the path. */
+static const struct report_part *whatif_part(const struct resolver *w, const char *name)
+{
+	const struct report_part *part = report_find_part(&w->parts, name);
+	return part || report_is_part_number(name) ? part : report_find_part(&w->locks, name);
+}
+
+/* A wait or a hand-over goes only when all of its part does. Who takes longer loses its processor as
+ * much oftener, which goes with what it does: the waits for a processor of everybody else, which
+ * have the same state, are as long as they were. */
+static bool whatif_leaves(
+	const struct resolver *w, const struct report_state_share *x, double factor)
+{
+	if (x->state >= w->nr_states || (x->follows && factor > 0))
+		return true;
+	return factor > 1 && model_state(w->m, x->state)->kind == MODEL_STATE_runnable;
+}
+
 /* Of all that a report calls "#2", or of a lock: what its holders do, wherever they do it. */
 static enum base_status apply_to_part(struct resolver *w, const struct report_edit *e,
 	const struct report_part *part, struct report_prediction *p, struct report_match *match,
@@ -205,7 +224,7 @@ static enum base_status apply_to_part(struct resolver *w, const struct report_ed
 {
 	for (size_t i = 0; i < part->nr_states; i++) {
 		const struct report_state_share *x = &part->state[i];
-		if (x->state >= w->nr_states || (x->follows && e->factor > 0))
+		if (whatif_leaves(w, x, e->factor))
 			continue;
 		match->nr_states++;
 		match->waited_ns += w->waited_ns[x->state] * x->share;
@@ -392,9 +411,8 @@ static enum base_status whatif_resolve(struct resolver *w, const struct report_s
 		if (!match->edit)
 			return report_no_memory(err);
 		enum base_status s;
-		const struct report_part *part = e->verb == REPORT_EDIT_scale
-							 ? report_find_part(&w->parts, e->pattern)
-							 : NULL;
+		const struct report_part *part =
+			e->verb == REPORT_EDIT_scale ? whatif_part(w, e->pattern) : NULL;
 		if (part)
 			s = apply_to_part(w, e, part, p, match, err);
 		else if (e->verb == REPORT_EDIT_scale || e->verb == REPORT_EDIT_elide ||
@@ -503,10 +521,8 @@ static void bound_by_tokens(const struct resolver *w, struct lane_answer *answer
 }
 
 /* Only who names a part, or a lock, is interested in parts. */
-static bool whatif_names_part(const struct resolver *w, const char *pattern)
+static bool whatif_names_lock(const struct resolver *w, const char *pattern)
 {
-	if (report_is_part_number(pattern))
-		return true;
 	for (uint32_t q = 0; q < w->nr_queues; q++)
 		if (!strcmp(model_queue(w->m, q)->name, pattern))
 			return true;
@@ -516,11 +532,16 @@ static bool whatif_names_part(const struct resolver *w, const char *pattern)
 static enum base_status find_parts(struct resolver *w, const struct report_run *run,
 	const struct report_index *ix, struct base_err *err)
 {
+	bool parts = false, locks = false;
 	for (size_t i = 0; i < w->scenarios->nr; i++)
-		for (size_t k = 0; k < w->scenarios->scenario[i].nr_edits; k++)
-			if (whatif_names_part(w, w->scenarios->scenario[i].edit[k].pattern))
-				return report_fill_parts(&w->parts, w->arena, run, w->m, ix, err);
-	return BASE_OK;
+		for (size_t k = 0; k < w->scenarios->scenario[i].nr_edits; k++) {
+			const char *pattern = w->scenarios->scenario[i].edit[k].pattern;
+			locks |= whatif_names_lock(w, pattern);
+			parts |= locks || report_is_part_number(pattern);
+		}
+	enum base_status s =
+		parts ? report_fill_parts(&w->parts, w->arena, run, w->m, ix, err) : BASE_OK;
+	return s == BASE_OK && locks ? report_fill_lock_parts(&w->locks, w->arena, run, err) : s;
 }
 
 static enum base_status init_resolver(struct resolver *w, struct base_err *err)

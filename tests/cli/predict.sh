@@ -150,6 +150,32 @@ test_predict_lock_of_report() {
 		and .halved_hold_predicted_speedup == $(jq '.result.locks[0].halved_hold.predicted_speedup' out)"
 }
 
+# locks_agree TRACE - whatif says of each lock by its name what `locks` does, part of the path or not.
+locks_agree() {
+	local name gain
+	longpole locks --json "$1" | jq -r '.result.locks[] | select(.halved_hold) | [.lock, .halved_hold.predicted_speedup] | @tsv' >gains
+	[[ -s gains ]] || fail "$1: locks predicts nothing"
+	while IFS=$'\t' read -r name gain; do
+		agrees "$1" 50 "$name" "$gain" locks
+	done <gains
+}
+
+test_predict_locks_that_are_no_part() {
+	expect 0 longpole record -q -o prodcons.lpt -- "$LONGPOLE_BUILD/tests/target/prodcons"
+	locks_agree prodcons.lpt
+	locks_agree "$trace"
+}
+
+# Who takes a hundred times as long adds that, and what it waited for its processor so much oftener: no more.
+test_predict_slower() {
+	local first held
+	first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+	expect 0 longpole record -q -o slower.lpt -- taskset -c "$first" "$LONGPOLE_BUILD/tests/target/lock_ladder"
+	held=$(longpole locks --json slower.lpt | jq '.result.locks[0].hold.total_ns')
+	expect 0 longpole whatif --json --method=replay slower.lpt scale "$(longpole locks --json slower.lpt | jq -r '.result.locks[0].lock')=x100"
+	is_json out ".result as \$r | \$r.scenarios[0].best.predicted_speedup > \$r.elapsed_ns / (\$r.elapsed_ns + 99 * $held) / 1.5"
+}
+
 # replayed TRACE [EDIT...] - processors that replay had, its own error, what the edit gains.
 replayed() {
 	longpole whatif --json "$1" "${@:2}" | jq -r '[.result.replay.processors, .result.replay.own_error_share, .result.scenarios[0].best.predicted_speedup, .result.scenarios[0].best.predicted_speedup_high] | @tsv'
