@@ -189,7 +189,8 @@ SEM_WAIT(sem_clockwait, CLOCKED, A_CLOCKED, IN_CLOCK)
 PRELOAD_EXPORT int sem_trywait(sem_t *semaphore)
 {
 	int result = PRELOAD_REAL(sem_trywait)(semaphore);
-	if (preload_on())
+	/* (Python asks so whether it has a lock itself, as often as it takes one.) */
+	if (preload_on() && (result == 0 || PRELOAD_LIKELY(!preload_python.any)))
 		PRELOAD_RECORD(token_take, preload_semaphore(semaphore), result == 0, PRELOAD_SITE);
 	return result;
 }

@@ -37,16 +37,22 @@ static uintptr_t gil_part(const volatile void *address)
 	return part < PYTHON_GIL_BYTES ? part : 0;
 }
 
+static void gil_name(uint64_t object, const char *name)
+{
+	const size_t nr_bytes = strlen(name);
+	preload_record_text(RING_name, (const uint64_t[]){object, RING_NAME_object, 0, nr_bytes}, 4,
+		name, nr_bytes);
+}
+
 static uint64_t gil_object(void)
 {
-	static const char name[] = "GIL";
-	const uint64_t object = preload_object(
-		(const void *)preload_python.gil, TRACE_OBJECT_interpreter_lock, false);
+	const char *gil = (const char *)preload_python.gil;
+	const uint64_t object = preload_object(gil, TRACE_OBJECT_interpreter_lock, false);
 	if (PRELOAD_RARE(__atomic_load_n(&gil_named_in, __ATOMIC_RELAXED) != preload_fresh.image)) {
 		__atomic_store_n(&gil_named_in, preload_fresh.image, __ATOMIC_RELAXED);
-		preload_record_text(RING_name,
-			(const uint64_t[]){object, RING_NAME_object, 0, sizeof name - 1}, 4, name,
-			sizeof name - 1);
+		gil_name(object, "GIL");
+		gil_name(preload_object(gil + PYTHON_GIL_TAKEN, TRACE_OBJECT_cond, false),
+			"GIL taken by another");
 	}
 	return object;
 }
