@@ -51,8 +51,8 @@ test_python_slow_consumer() {
 	END
 	record_python slow
 	grep -E '^ +#1 .*sleeping +slow.py:5' slow.txt >/dev/null || fail "$(<slow.txt)"
-	longpole dump slow.lpt | grep 'token_wait .*site=[0-9]*(produce ([^ ]*slow.py:8))' >wait || fail 'the producer does not wait at its line'
-	grep -q 'stack=[0-9]*(Condition.wait .* < Queue.put .* < produce' wait || fail "no Python frames: $(head -n 1 wait)"
+	longpole dump slow.lpt | grep 'token_wait .*site=[0-9]*(produce ([^ ]*slow.py:8))' >waits.txt || fail 'the producer does not wait at its line'
+	grep -q 'stack=[0-9]*(Condition.wait .* < Queue.put .* < produce' waits.txt || fail "no Python frames: $(head -n 1 waits.txt)"
 	longpole locks slow.lpt >locks.txt
 	has locks.txt 'made by'
 }
@@ -78,8 +78,8 @@ test_python_slow_producer() {
 	END
 	record_python slow
 	grep -E '^ +#1 .*sleeping +slow.py:10' slow.txt >/dev/null || fail "$(<slow.txt)"
-	longpole dump slow.lpt >dump
-	grep -q 'token_wait .*site=[0-9]*(consume ([^ ]*slow.py:4))' dump || fail 'the consumer does not wait at its line'
+	longpole dump slow.lpt >dump.txt
+	grep -q 'token_wait .*site=[0-9]*(consume ([^ ]*slow.py:4))' dump.txt || fail 'the consumer does not wait at its line'
 }
 
 # A lock that is held while its holder sleeps.
@@ -144,8 +144,8 @@ test_python_gil() {
 	longpole locks gil.lpt >locks.txt
 	has locks.txt 'interpreter lock GIL'
 	! grep -q 'ceval\|take_gil' locks.txt || fail "the lock's insides are in it"
-	longpole dump gil.lpt >dump
-	grep -q 'lock_wait .*GIL.*site=[0-9]*(parse ([^ ]*gil.py' dump || fail 'no wait for the GIL in parse()'
+	longpole dump gil.lpt >dump.txt
+	grep -q 'lock_wait .*GIL.*site=[0-9]*(parse ([^ ]*gil.py' dump.txt || fail 'no wait for the GIL in parse()'
 	# who computed had it, whoever waited for it was the other: without it both compute at once
 	longpole whatif --json gil.lpt remove GIL >whatif.json || fail 'no prediction'
 	is_json whatif.json '.result.scenarios[0].edits[0] | .example == "waiting for interpreter lock GIL" and .waited_ns > 0'
