@@ -280,6 +280,8 @@ uint32_t model_end_actor_now(struct model *m);
 
 struct graph *model_graph(struct model *m); /* of model_run(): query results */
 const struct model_state *model_state(const struct model *m, uint32_t state);
+/* Is that true of the object that the state is about? */
+bool model_state_about(const struct model *m, uint32_t state, enum model_trait trait);
 /* The number of an argument's text; 0: it has no such, or it is not known. */
 uint32_t model_state_argument(const struct model_state *st, enum model_argument_type type);
 const char *model_text(const struct model *m, uint32_t text); /* of that number; borrowed */

@@ -15,6 +15,13 @@ bool model_object_is(enum trace_object_type type, enum model_trait trait)
 	return (unsigned)type < MODEL_TYPE_NR && traits[type] & (unsigned)trait;
 }
 
+bool model_state_about(const struct model *m, uint32_t state, enum model_trait trait)
+{
+	const struct model_state *st = model_state(m, state);
+	return st->object && st->object < m->defs->nr_objects &&
+	       model_object_is((enum trace_object_type)m->defs->objects[st->object].type, trait);
+}
+
 enum graph_discipline model_object_discipline(enum trace_object_type type)
 {
 	static const enum graph_discipline discipline[TRACE_OBJECT_NR] = {

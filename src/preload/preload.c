@@ -599,6 +599,15 @@ __attribute__((weak)) size_t preload_python_frames(uint64_t *to, size_t max)
 	return 0;
 }
 
+__attribute__((weak)) void preload_python_made(volatile void *semaphore, uintptr_t caller)
+{
+	(void)semaphore, (void)caller;
+}
+__attribute__((weak)) uint64_t preload_python_life(const volatile void *semaphore)
+{
+	(void)semaphore;
+	return 0;
+}
 __attribute__((weak)) bool preload_gil_is_mutex(const volatile void *mutex)
 {
 	(void)mutex;

@@ -118,6 +118,11 @@ bool preload_python_is_own(uintptr_t code); /* of the interpreter, or of what co
 uintptr_t preload_python_site(uintptr_t caller);
 /* All Python frames of this thread, innermost first; returns how many. */
 size_t preload_python_frames(uint64_t *to, size_t max);
+/* A lock of Python's is a semaphore, and its memory soon another lock's. Which of them it is, in the
+ * bits that an aligned address leaves free, is in the bytes of a sem_t that glibc does not use; 0:
+ * it was not made by Python. */
+void preload_python_made(volatile void *semaphore, uintptr_t caller);
+uint64_t preload_python_life(const volatile void *semaphore);
 /* The global lock's: of pthread's functions that are called with its parts. True: that is told, the
  * call is to be made, and nothing more recorded. */
 bool preload_gil_is_mutex(const volatile void *mutex);

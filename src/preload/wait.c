@@ -119,8 +119,12 @@ PRELOAD_EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 PRELOAD_EXPORT int sem_init(sem_t *semaphore, int shared, unsigned value)
 {
 	int result = PRELOAD_REAL(sem_init)(semaphore, shared, value);
+	if (result == 0 && PRELOAD_RARE(preload_python.any))
+		preload_python_made(semaphore, PRELOAD_CALLER);
 	if (result == 0)
-		preload_made_note(semaphore, PRELOAD_SITE);
+		preload_made_note(
+			(void *)(uintptr_t)(preload_semaphore(semaphore) & RING_OBJECT_ADDRESS),
+			PRELOAD_SITE);
 	if (result == 0 && preload_on())
 		PRELOAD_RECORD(token_set, preload_semaphore(semaphore), value);
 	return result;
@@ -185,7 +189,8 @@ SEM_WAIT(sem_clockwait, CLOCKED, A_CLOCKED, IN_CLOCK)
 PRELOAD_EXPORT int sem_trywait(sem_t *semaphore)
 {
 	int result = PRELOAD_REAL(sem_trywait)(semaphore);
-	if (preload_on())
+	/* (Python asks so whether it has a lock itself, as often as it takes one.) */
+	if (preload_on() && (result == 0 || PRELOAD_LIKELY(!preload_python.any)))
 		PRELOAD_RECORD(token_take, preload_semaphore(semaphore), result == 0, PRELOAD_SITE);
 	return result;
 }

@@ -302,7 +302,7 @@ static void convert_read_name(
 	convert_put(c, RECORD_MAP_names, image->number, word[1], (uint64_t)name << 32 | site);
 }
 
-static void read_place(
+static void convert_read_place(
 	struct record_converter *c, const struct record_image *image, const uint64_t *word)
 {
 	const char *text = (const char *)(word + 4);
@@ -325,7 +325,7 @@ static void convert_introduce(
 		convert_read_name(c, image, word);
 		break;
 	case RING_place:
-		read_place(c, image, word);
+		convert_read_place(c, image, word);
 		break;
 	default:
 		break;

@@ -151,6 +151,15 @@ static const char *screen_under_text(struct model *m, const struct under *u, uns
 	return screen_under[kind].text ? screen_under[kind].text : "what its holders do";
 }
 
+/* A lock that whoever runs has is taken everywhere: where those took it who had it longest. */
+static const char *screen_taken(
+	struct model *m, const struct under *u, unsigned most, const char *taken)
+{
+	const bool runs = most == MODEL_STATE_run && u->most_ns[most] > 0;
+	const char *longest = runs ? model_site_text(m, model_state(m, u->most[most])->site) : "";
+	return *longest ? longest : taken;
+}
+
 static enum base_status screen_describe_lock(
 	struct report *r, struct report_part *p, struct model *m)
 {
@@ -165,6 +174,7 @@ static enum base_status screen_describe_lock(
 			most = u.ns[k] > u.ns[most] ? k : most;
 		if (!i) {
 			p->kind = (enum model_state_kind)most;
+			taken = screen_taken(m, &u, most, taken);
 			base_str_addf(&text, "%s: %s", p->name, screen_under_text(m, &u, most));
 		}
 		struct base_str clean = {0};

@@ -238,6 +238,16 @@ static enum base_status apply_to_part(struct resolver *w, const struct report_ed
 	return match->example ? BASE_OK : report_no_memory(err);
 }
 
+/* Without a lock that whoever runs has (an interpreter's), nobody waits for it: taking the waits
+ * away is taking it away. */
+static bool is_elided(const struct resolver *w, const struct report_edit *e, uint32_t state)
+{
+	return e->verb == REPORT_EDIT_elide ||
+	       (e->verb == REPORT_EDIT_scale && e->factor <= 0 &&
+		       model_state(w->m, state)->kind == MODEL_STATE_wait &&
+		       model_state_about(w->m, state, MODEL_TRAIT_had_to_run));
+}
+
 /* States that are called just that; else names and functions that have it as a word, then as a
  * part; the places where states began only when these have nothing of the kind. */
 static enum base_status apply_to_states(struct resolver *w, const struct report_edit *e,
@@ -257,8 +267,8 @@ static enum base_status apply_to_states(struct resolver *w, const struct report_
 			match->estimated |= p.estimated;
 			match->path_share += w->path_ns[s] * p.share[0] / w->elapsed_ns;
 			match->waited_ns += w->waited_ns[s];
-			match->elided = e->verb == REPORT_EDIT_elide;
-			w->elided[s] |= match->elided;
+			match->elided |= is_elided(w, e, s);
+			w->elided[s] |= is_elided(w, e, s);
 			for (unsigned k = 0; k < ENDS; k++)
 				w->factor[k][s] *= 1 - (1 - e->factor) * p.share[k];
 			double ns = w->elided[s] ? w->waited_ns[s] : w->path_ns[s];

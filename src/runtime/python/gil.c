@@ -37,16 +37,22 @@ static uintptr_t gil_part(const volatile void *address)
 	return part < PYTHON_GIL_BYTES ? part : 0;
 }
 
+static void gil_name(uint64_t object, const char *name)
+{
+	const size_t nr_bytes = strlen(name);
+	preload_record_text(RING_name, (const uint64_t[]){object, RING_NAME_object, 0, nr_bytes}, 4,
+		name, nr_bytes);
+}
+
 static uint64_t gil_object(void)
 {
-	static const char name[] = "GIL";
-	const uint64_t object =
-		preload_object((const void *)preload_python.gil, TRACE_OBJECT_interpreter_lock, false);
+	const char *gil = (const char *)preload_python.gil;
+	const uint64_t object = preload_object(gil, TRACE_OBJECT_interpreter_lock, false);
 	if (PRELOAD_RARE(__atomic_load_n(&gil_named_in, __ATOMIC_RELAXED) != preload_fresh.image)) {
 		__atomic_store_n(&gil_named_in, preload_fresh.image, __ATOMIC_RELAXED);
-		preload_record_text(RING_name,
-			(const uint64_t[]){object, RING_NAME_object, 0, sizeof name - 1}, 4, name,
-			sizeof name - 1);
+		gil_name(object, "GIL");
+		gil_name(preload_object(gil + PYTHON_GIL_TAKEN, TRACE_OBJECT_cond, false),
+			"GIL taken by another");
 	}
 	return object;
 }
@@ -89,6 +95,33 @@ bool preload_gil_signals(const volatile void *cond, uintptr_t caller)
 	if (part == PYTHON_GIL_FREE)
 		PRELOAD_RECORD(lock_release, gil_object(), preload_site(caller));
 	return part == PYTHON_GIL_FREE;
+}
+
+/* ---- locks of the program -------------------------------------------------------------------- */
+
+/* A sem_t is of 32 bytes, of which glibc has 16. */
+enum { LIFE_AT = 24, LIFE_MASK = 15 };
+static uint64_t life_mark(const volatile void *semaphore)
+{
+	return ((uintptr_t)semaphore * 0x9e3779b97f4a7c15u ^ 0x6c6f6e67706f6c65u) &
+	       ~(uint64_t)LIFE_MASK;
+}
+
+void preload_python_made(volatile void *semaphore, uintptr_t caller)
+{
+	if ((uintptr_t)semaphore & LIFE_MASK || !preload_python_is_own(caller))
+		return;
+	/* By who made it: it is the same as another at its address whenever it has the same maker. */
+	uint64_t life = preload_site(caller) * 0x9e3779b97f4a7c15u >> 60;
+	*(volatile uint64_t *)((volatile char *)semaphore + LIFE_AT) = life_mark(semaphore) | life;
+}
+
+uint64_t preload_python_life(const volatile void *semaphore)
+{
+	if ((uintptr_t)semaphore & LIFE_MASK)
+		return 0;
+	uint64_t mark = *(const volatile uint64_t *)((const volatile char *)semaphore + LIFE_AT);
+	return (mark & ~(uint64_t)LIFE_MASK) == life_mark(semaphore) ? mark & LIFE_MASK : 0;
 }
 
 #endif

@@ -41,7 +41,7 @@ bool python_read(uintptr_t address, void *ret, size_t size_bytes)
 				  (long)&from, 1, 0) == (long)size_bytes;
 }
 
-static uintptr_t find_word(uintptr_t address, uint32_t offset)
+static uintptr_t python_find_word(uintptr_t address, uint32_t offset)
 {
 	uintptr_t value = 0;
 	return address && python_read(address + offset, &value, sizeof value) ? value : 0;
@@ -77,7 +77,7 @@ bool preload_python_is_own(uintptr_t code)
 	return false;
 }
 
-static bool find_layout(const struct preload_table *table, struct python_layout *ret)
+static bool python_find_layout(const struct preload_table *table, struct python_layout *ret)
 {
 	const uint64_t *version = preload_definition(table, "Py_Version");
 	const uint8_t *runtime = preload_definition(table, "_PyRuntime");
@@ -97,7 +97,7 @@ void preload_python_meets(const struct dl_phdr_info *info)
 			python_add_module(info);
 		return;
 	}
-	if (!preload_table_of(info, &table) || !find_layout(&table, &python_found.layout))
+	if (!preload_table_of(info, &table) || !python_find_layout(&table, &python_found.layout))
 		return;
 	python_found.runtime = (uintptr_t)preload_definition(&table, "_PyRuntime");
 	python_add_module(info);
@@ -107,35 +107,35 @@ void preload_python_meets(const struct dl_phdr_info *info)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static uintptr_t find_thread_in(uintptr_t interpreter, uintptr_t self)
+static uintptr_t python_find_in(uintptr_t interpreter, uintptr_t self)
 {
 	const struct python_layout *l = &python_found.layout;
-	uintptr_t thread = find_word(interpreter, l->threads);
+	uintptr_t thread = python_find_word(interpreter, l->threads);
 	for (int i = 0; thread && i < THREADS_MAX; i++) {
-		if (find_word(thread, l->pthread) == self)
+		if (python_find_word(thread, l->pthread) == self)
 			return thread;
-		thread = find_word(thread, l->next_thread);
+		thread = python_find_word(thread, l->next_thread);
 	}
 	return 0;
 }
 
-static uintptr_t find_thread(void)
+static uintptr_t python_find_self(void)
 {
 	const struct python_layout *l = &python_found.layout;
-	uintptr_t interpreter = find_word(python_found.runtime, l->interpreters), thread = 0;
+	uintptr_t interpreter = python_find_word(python_found.runtime, l->interpreters), thread = 0;
 	for (int i = 0; interpreter && !thread && i < INTERPRETERS_MAX; i++) {
-		thread = find_thread_in(interpreter, (uintptr_t)pthread_self());
-		interpreter = find_word(interpreter, l->next_interpreter);
+		thread = python_find_in(interpreter, (uintptr_t)pthread_self());
+		interpreter = python_find_word(interpreter, l->next_interpreter);
 	}
 	return thread;
 }
 
 /* The number of tries is bounded: a thread that is none of Python's finds nothing. */
-static PRELOAD_COLD uint32_t find_key(void)
+static PRELOAD_COLD uint32_t python_find_key(void)
 {
 	if (__atomic_add_fetch(&python_found.nr_tries, 1, __ATOMIC_RELAXED) > TRIES_MAX)
 		return 0;
-	const uintptr_t thread = find_thread();
+	const uintptr_t thread = python_find_self();
 	for (uint32_t key = 0; thread && key < KEYS_MAX; key++)
 		if ((uintptr_t)pthread_getspecific(key) == thread) {
 			__atomic_store_n(&python_found.key, key + 1, __ATOMIC_RELEASE);
@@ -147,7 +147,7 @@ static PRELOAD_COLD uint32_t find_key(void)
 uintptr_t python_thread(void)
 {
 	uint32_t key = __atomic_load_n(&python_found.key, __ATOMIC_ACQUIRE);
-	if (PRELOAD_RARE(!key) && !(key = find_key()))
+	if (PRELOAD_RARE(!key) && !(key = python_find_key()))
 		return 0;
 	return (uintptr_t)pthread_getspecific(key - 1);
 }
