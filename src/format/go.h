@@ -26,6 +26,8 @@ const char *format_go_short(const char *function);
 /* Place in `before` of the innermost frame that both have: it ran there in between, or in what that
  * called. UINT32_MAX: they have none. */
 uint32_t format_go_common(const struct gotrace *t, uint32_t before, uint32_t after);
+/* It is in a select of Go's. */
+bool format_go_selects(const struct gotrace *t, uint32_t stack);
 const struct format_go_wait *format_go_wait_of(
 	const struct gotrace *t, const char *reason, uint32_t stack);
 

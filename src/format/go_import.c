@@ -23,8 +23,10 @@ struct go_routine {
 	uint32_t assists; /* text: work for the collector that it does; 0: none */
 	uint8_t status;   /* enum gotrace_status */
 	const struct format_go_wait *wait;
+	bool stopped;                 /* gave its processor up, and has none yet */
 	bool written, called, joined; /* joined: somebody has waited for its end */
-	size_t open; /* first pass: event since which it runs + 1; 0: it does not */
+	/* First pass: event since which it runs, and at which it fell asleep + 1; 0: there is none. */
+	size_t open, asleep;
 };
 struct go_import {
 	const struct gotrace *t;
@@ -36,6 +38,7 @@ struct go_import {
 	uint32_t *site_of;                   /* by frame */
 	uint32_t nr_sites, nr_stacks;
 	uint32_t *runs_in; /* by event: frame of the function that its goroutine runs in after it */
+	bool *is_chosen;   /* by event: a wait that a select of another goroutine's has ended */
 	struct trace_writer *to;
 	struct base_err *err;
 	enum base_status status;
@@ -206,11 +209,21 @@ static void go_look(struct go_import *im, size_t at)
 				go_no_memory(im);
 		}
 	}
+	if (e->kind == GOTRACE_unblock) {
+		struct go_routine *woken = go_find(im, e->other);
+		if (woken && woken->asleep && format_go_selects(im->t, e->stack))
+			im->is_chosen[woken->asleep - 1] = true;
+	}
 	if (!r || e->kind == GOTRACE_sample)
+		return;
+	r->asleep = e->kind == GOTRACE_block ? at + 1 : 0;
+	/* Where it gave its processor up by chance says nothing: what it does goes on. */
+	bool goes_on = e->kind == GOTRACE_start && r->stopped;
+	r->stopped = e->kind == GOTRACE_stop;
+	if (goes_on || r->stopped)
 		return;
 	go_close_run(im, r, e->stack);
 	switch (e->kind) {
-	case GOTRACE_stop:
 	case GOTRACE_block:
 	case GOTRACE_end:
 	case GOTRACE_call_away:
@@ -218,7 +231,9 @@ static void go_look(struct go_import *im, size_t at)
 		r->open = 0;
 		break;
 	case GOTRACE_call_return:
+		break;
 	case GOTRACE_exists:
+		r->open = e->status == GOTRACE_STATUS_running ? at + 1 : 0;
 		break;
 	default:
 		r->open = at + 1;
@@ -251,13 +266,15 @@ static void go_begin_unseen(struct go_import *im, struct go_routine *r)
 	go_begin(im, r, UINT64_C(1) << GO_FOREIGN_BIT | r->g);
 }
 
-static void go_wait(
-	struct go_import *im, struct go_routine *r, const struct format_go_wait *w, uint32_t stack)
+/* is_chosen: who ended it could have gone on with another goroutine as well. */
+static void go_wait(struct go_import *im, struct go_routine *r, const struct format_go_wait *w,
+	uint32_t stack, bool is_chosen)
 {
+	enum trace_task how = is_chosen && w->how == TRACE_TASK_meeting ? TRACE_TASK_wait : w->how;
 	uint32_t i = format_go_innermost(im->t, stack);
 	uint32_t what = go_string(im, w->text);
 	r->wait = w;
-	PUT(im, go_at(im, r), go_index(im, r), task_wait, .what = what, .how = w->how,
+	PUT(im, go_at(im, r), go_index(im, r), task_wait, .what = what, .how = how,
 		.site = go_site_at(im, stack, i), .stack = go_stack(im, stack, i + 1));
 }
 
@@ -285,18 +302,20 @@ static void go_run(struct go_import *im, struct go_routine *r, size_t at)
 
 static const struct format_go_wait go_system_call = {.text = "system call", .how = TRACE_TASK_call};
 
-static void go_exists(struct go_import *im, struct go_routine *r, const struct gotrace_event *e)
+static void go_exists(
+	struct go_import *im, struct go_routine *r, const struct gotrace_event *e, size_t at)
 {
 	if (r->written && r->g != GOTRACE_MAIN && r->status != GOTRACE_STATUS_dead)
 		return;
 	go_begin_unseen(im, r);
 	r->status = e->status;
 	if (e->status == GOTRACE_STATUS_waiting) {
-		go_wait(im, r, format_go_wait_of(im->t, "before", e->stack), e->stack);
+		go_wait(im, r, format_go_wait_of(im->t, "before", e->stack), e->stack, false);
 	} else if (e->status == GOTRACE_STATUS_syscall) {
-		go_wait(im, r, &go_system_call, e->stack);
+		go_wait(im, r, &go_system_call, e->stack, false);
 	} else if (e->status == GOTRACE_STATUS_running && e->p != GOTRACE_NO_P) {
 		r->p = e->p;
+		go_run(im, r, at);
 		PUT(im, go_at(im, r), go_index(im, r), cpu_in, .processor = e->p);
 	} else {
 		go_ready(im, r);
@@ -319,7 +338,7 @@ static void go_create(
 	}
 	r->status = e->status;
 	if (e->status == GOTRACE_STATUS_waiting)
-		go_wait(im, r, format_go_wait_of(im->t, "coroutine switch", 0), 0);
+		go_wait(im, r, format_go_wait_of(im->t, "coroutine switch", 0), 0, false);
 	else
 		go_ready(im, r);
 }
@@ -330,7 +349,9 @@ static void go_start(
 	im->nr_strays += r->status != GOTRACE_STATUS_runnable;
 	if (r->status != GOTRACE_STATUS_runnable)
 		go_ready(im, r);
-	go_run(im, r, at);
+	if (!r->stopped)
+		go_run(im, r, at);
+	r->stopped = false;
 	if (e->p != GOTRACE_NO_P)
 		PUT(im, go_at(im, r), go_index(im, r), cpu_in, .processor = e->p);
 	r->p = e->p;
@@ -391,7 +412,7 @@ static void go_call(
 	if (e->kind == GOTRACE_call_begin) {
 		r->stack = e->stack;
 		if (tells_ends)
-			go_wait(im, r, &go_system_call, e->stack);
+			go_wait(im, r, &go_system_call, e->stack, false);
 		r->called = tells_ends;
 		return;
 	}
@@ -403,7 +424,7 @@ static void go_call(
 	}
 	if (e->kind == GOTRACE_call_away) {
 		if (!r->called)
-			go_wait(im, r, &go_system_call, r->stack);
+			go_wait(im, r, &go_system_call, r->stack, false);
 		r->called = true;
 		go_leave(im, r, false);
 		r->status = GOTRACE_STATUS_syscall;
@@ -452,7 +473,7 @@ static void go_convert(struct go_import *im, size_t at)
 	switch (e->kind) {
 	case GOTRACE_exists: /* version 1 tells it in two parts */
 		if (!next || next->kind != GOTRACE_exists || next->g != e->g)
-			go_exists(im, r, e);
+			go_exists(im, r, e, at);
 		break;
 	case GOTRACE_start:
 		go_start(im, r, e, at);
@@ -460,11 +481,12 @@ static void go_convert(struct go_import *im, size_t at)
 	case GOTRACE_stop:
 		go_leave(im, r, true);
 		r->status = GOTRACE_STATUS_runnable;
+		r->stopped = true;
 		break;
 	case GOTRACE_block:
 		go_wait(im, r,
 			format_go_wait_of(im->t, base_strtab_get(im->t->texts, e->text), e->stack),
-			e->stack);
+			e->stack, im->is_chosen[at]);
 		go_leave(im, r, false);
 		r->status = GOTRACE_STATUS_waiting;
 		break;
@@ -543,8 +565,11 @@ static enum base_status go_write(struct go_import *im, const char *name)
 	PUT(im, 0, 0, process, .process = 1, .pid = 1, .name = program, .command = program);
 	go_begin(im, first, 0);
 	PUT(im, 0, go_index(im, first), task_run, .site = 0);
-	for (size_t i = 0; i < im->nr_routines; i++)
+	for (size_t i = 0; i < im->nr_routines; i++) {
+		go_close_run(im, &im->routine[i], 0);
 		im->routine[i].stack = 0;
+		im->routine[i].stopped = false;
+	}
 	for (size_t i = 0; i < t->nr_events && im->status == BASE_OK; i++)
 		go_convert(im, i);
 	struct go_routine *last = go_end_of(im);
@@ -609,8 +634,9 @@ enum base_status format_import_go(const struct format_source *from, struct trace
 		.nr_texts = 1,
 		.texts = base_strtab_new(),
 		.site_of = base_alloc((t->nr_frames + 1) * sizeof *im.site_of),
-		.runs_in = base_alloc((t->nr_events + 1) * sizeof *im.runs_in)};
-	if (!im.texts || !im.site_of || !im.runs_in)
+		.runs_in = base_alloc((t->nr_events + 1) * sizeof *im.runs_in),
+		.is_chosen = base_alloc(t->nr_events + 1)};
+	if (!im.texts || !im.site_of || !im.runs_in || !im.is_chosen)
 		go_no_memory(&im);
 	else
 		im.status = go_write(&im, from->name);
@@ -622,6 +648,7 @@ enum base_status format_import_go(const struct format_source *from, struct trace
 	base_strtab_free(im.texts);
 	base_free(im.site_of);
 	base_free(im.runs_in);
+	base_free(im.is_chosen);
 	base_free(im.routine);
 	base_map_fini(&im.by_g);
 	base_map_fini(&im.roles);

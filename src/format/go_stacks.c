@@ -95,6 +95,15 @@ uint32_t format_go_common(const struct gotrace *t, uint32_t before, uint32_t aft
 	return found;
 }
 
+bool format_go_selects(const struct gotrace *t, uint32_t stack)
+{
+	uint32_t i = 0, nr = go_depth(t, stack);
+	for (; i < nr && format_go_is_plumbing(format_go_function(t, stack, i)); i++)
+		if (!strcmp(format_go_function(t, stack, i), "runtime.selectgo"))
+			return true;
+	return false;
+}
+
 static bool go_begins(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));

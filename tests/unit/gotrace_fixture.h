@@ -128,7 +128,7 @@ static inline void hand_over_v1(struct bytes *o, uint64_t skew)
 	static const struct {
 		unsigned id;
 		const char *text;
-	} string[] = {{MAIN, "main.main"}, {WORKER, "example.com/x/y.worker"},
+	} texts[] = {{MAIN, "main.main"}, {WORKER, "example.com/x/y.worker"},
 		{FILE_GO, "/src/x.go"}, {CHANRECV, "runtime.chanrecv1"}};
 	struct bytes args;
 	header(o, "go 1.19 trace");
@@ -154,9 +154,9 @@ static inline void hand_over_v1(struct bytes *o, uint64_t skew)
 	EVENT_OF(o, 21 | 3 << 6, args.nr);
 	raw(o, args.b, args.nr);
 	EVENT_OF(o, 15, 100);
-	for (size_t i = 0; i < sizeof string / sizeof *string; i++) {
-		EVENT_OF(o, 37, string[i].id, strlen(string[i].text));
-		raw(o, string[i].text, strlen(string[i].text));
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		EVENT_OF(o, 37, texts[i].id, strlen(texts[i].text));
+		raw(o, texts[i].text, strlen(texts[i].text));
 	}
 	args = (struct bytes){.nr = 0};
 	EVENT_OF(&args, IN_MAIN, 2, 0x500, CHANRECV, FILE_GO, 600, 0x1000, MAIN, FILE_GO, 10);
