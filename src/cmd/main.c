@@ -3,7 +3,7 @@
 #include "cmd/cmd.h"
 
 #include "cmd/noc.h"
-#include "commit.h"
+#include "cmd/commit.h"
 #include "config.h"
 
 #include <locale.h>
