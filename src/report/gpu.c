@@ -214,8 +214,11 @@ static struct report_gpu_row *gpu_row_of(struct gpu_build *b, uint32_t state, si
 		out->row[out->nr_rows] = (struct report_gpu_row){
 			.name = report_clean(
 				out->arena, trace_text_of(b->defs, b->defs->works[w].name)),
-			.outer = report_clean(
-				out->arena, trace_text_of(b->defs, b->defs->works[w].operator)),
+			.outer = b->defs->works[w].operator== b->defs->works[w].name
+					 ? ""
+					 : report_clean(
+						   out->arena, trace_text_of(b->defs,
+								       b->defs->works[w].operator)),
 			.type = gpu_type_of(b, state),
 			.visits = b->defs->works[w].state < b->defs->nr_states
 					  ? b->entered_in_steps[b->defs->works[w].state]
@@ -503,7 +506,7 @@ static void gpu_text_row(
 	base_str_add_right(out, base_str_text(&s), 9);
 	base_str_addf(out, "  %-15s  ", gpu_work_text(r->type));
 	base_str_add(&name, r->name);
-	if (*r->outer && strcmp(r->outer, r->name) != 0)
+	if (*r->outer)
 		base_str_addf(&name, ", in %s", r->outer);
 	report_cell(out, st, base_str_text(&name), st->columns > 66 ? st->columns - 46 : 20, false);
 	base_str_add(out, "\n");

@@ -196,6 +196,14 @@ static double polled_share(const struct state_sums *w, const struct model *m, ui
 	return fmin(1, polled_ns / fmax(w->total_ns[state], 1));
 }
 
+/* Of so much of a state on the path nobody knows what it waited for. The trace of a language's runtime
+ * says of a wait for the network or a pipe only that; the other end may be in the same program. */
+static double unexplained_ns(const struct model *m, const struct graph_path_state *p)
+{
+	return model_state(m, p->state)->cause == MODEL_CAUSE_task_outside ? p->path_ns
+									   : p->unexplained_ns;
+}
+
 /* Where the path has waits in it that nothing explains, how long these are, and where it naps.
  * (Off the path the former hold nobody up.) */
 static enum base_status sum_path(struct report_replay_run *ret, struct report_spin_state *spin,
@@ -207,13 +215,13 @@ static enum base_status sum_path(struct report_replay_run *ret, struct report_sp
 		const struct graph_path_state *p = &lane.state[i];
 		if (p->state >= w->nr_states || model_state_spin(m, p->state).share > 0)
 			continue;
-		if (p->unexplained_ns > 0) {
-			spin[p->state].share =
-				fmax(spin[p->state].share, p->unexplained_ns / p->path_ns);
-			spin[p->state].spun_ns += p->unexplained_ns;
-			ret->unexplained_ns += p->unexplained_ns;
+		double unknown_ns = unexplained_ns(m, p);
+		if (unknown_ns > 0) {
+			spin[p->state].share = fmax(spin[p->state].share, unknown_ns / p->path_ns);
+			spin[p->state].spun_ns += unknown_ns;
+			ret->unexplained_ns += unknown_ns;
 		}
-		ret->polled_ns += polled_share(w, m, p->state) * (p->path_ns - p->unexplained_ns);
+		ret->polled_ns += polled_share(w, m, p->state) * (p->path_ns - unknown_ns);
 	}
 	return s;
 }
