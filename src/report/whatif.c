@@ -206,7 +206,7 @@ static const struct report_part *whatif_part(const struct resolver *w, const cha
 	return part || report_is_part_number(name) ? part : report_find_part(&w->locks, name);
 }
 
-/* A wait or a hand-over goes only when all of its part does. Who takes longer loses its processor as
+/* A wait or a hand-off goes only when all of its part does. Who takes longer loses its processor as
  * much oftener, which goes with what it does: the waits for a processor of everybody else, which
  * have the same state, are as long as they were. */
 static bool whatif_leaves(
