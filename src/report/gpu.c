@@ -237,9 +237,9 @@ static void gpu_clip(struct report_gpu_step *s, const struct graph_path_edge *e,
 
 static enum base_status gpu_fill_path(struct gpu_build *b, struct base_err *err)
 {
-	const struct graph_path_edge *edge;
-	size_t nr, capacity = 0, nr_totals, at = 0;
-	const struct graph_state_totals *totals;
+	const struct graph_path_edge *edge = NULL;
+	size_t nr = 0, capacity = 0, nr_totals = 0, at = 0;
+	const struct graph_state_totals *totals = NULL;
 	struct report_gpu *out = b->out;
 	enum base_status s = graph_path(model_graph(b->m), &edge, &nr, err);
 	if (s == BASE_OK)
