@@ -471,7 +471,7 @@ static void gpu_text_steps(
 	enum { STEPS_SHOWN = 12 };
 	struct base_layout l = {.table = &gpu_step, .all = g, .utf8 = st->utf8};
 	base_layout_fit(
-		&l, st->columns, report_table_longest(&gpu_step, g->step, g->nr_steps), 12, 8);
+		&l, st->columns, report_table_longest(&gpu_step, g->step, g->nr_steps), 16, 16);
 	report_table_lines(
 		out, &l, g->step, g->nr_steps < STEPS_SHOWN ? g->nr_steps : STEPS_SHOWN, 0, st);
 	if (g->nr_steps > STEPS_SHOWN)
@@ -503,7 +503,7 @@ static void gpu_text_row(
 	base_str_add_right(out, base_str_text(&s), 9);
 	base_str_addf(out, "  %-15s  ", gpu_work_text(r->type));
 	base_str_add(&name, r->name);
-	if (*r->outer && strcmp(r->outer, r->name) != 0)
+	if (*r->outer)
 		base_str_addf(&name, ", in %s", r->outer);
 	report_cell(out, st, base_str_text(&name), st->columns > 66 ? st->columns - 46 : 20, false);
 	base_str_add(out, "\n");
