@@ -240,9 +240,9 @@ static void gpu_clip(struct report_gpu_step *s, const struct graph_path_edge *e,
 
 static enum base_status gpu_fill_path(struct gpu_build *b, struct base_err *err)
 {
-	const struct graph_path_edge *edge;
-	size_t nr, capacity = 0, nr_totals, at = 0;
-	const struct graph_state_totals *totals;
+	const struct graph_path_edge *edge = NULL;
+	size_t nr = 0, capacity = 0, nr_totals = 0, at = 0;
+	const struct graph_state_totals *totals = NULL;
 	struct report_gpu *out = b->out;
 	enum base_status s = graph_path(model_graph(b->m), &edge, &nr, err);
 	if (s == BASE_OK)
@@ -474,7 +474,7 @@ static void gpu_text_steps(
 	enum { STEPS_SHOWN = 12 };
 	struct base_layout l = {.table = &gpu_step, .all = g, .utf8 = st->utf8};
 	base_layout_fit(
-		&l, st->columns, report_table_longest(&gpu_step, g->step, g->nr_steps), 12, 8);
+		&l, st->columns, report_table_longest(&gpu_step, g->step, g->nr_steps), 16, 16);
 	report_table_lines(
 		out, &l, g->step, g->nr_steps < STEPS_SHOWN ? g->nr_steps : STEPS_SHOWN, 0, st);
 	if (g->nr_steps > STEPS_SHOWN)

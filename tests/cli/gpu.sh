@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # $trace comes from run.sh
 # SPDX-License-Identifier: Apache-2.0
 # gpu.sh - traces of accelerators: `longpole import pytorch`, `longpole gpu`.
 

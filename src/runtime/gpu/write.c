@@ -91,7 +91,9 @@ static uint32_t gpu_state(
 		return (uint32_t)known;
 	base_str_reset(&w->text);
 	base_str_add(&w->text, inner);
-	if (*around && strcmp(inner, around) != 0)
+	if (!strcmp(inner, around)) /* the operator itself */
+		around = "";
+	if (*around)
 		base_str_addf(&w->text, ", in %s", around);
 	uint32_t state = format_machines_state(w->m, gpu_write_text(w));
 	format_machines_work(w->m, type, state, 0, inner, around);
