@@ -97,6 +97,17 @@ static enum base_status parts_add_lock(
 	return BASE_OK;
 }
 
+/* A lock that whoever runs has is what a program spends its time under, whether or not it holds
+ * anybody up: a part only where threads wait for it much of the time. */
+static double parts_waited_min(const struct parts *w, const struct report_lock *l)
+{
+	const double much = 0.1;
+	for (size_t i = 0; i < l->nr_states; i++)
+		if (model_state_about(w->m, l->state[i].state, MODEL_TRAIT_had_to_run))
+			return much;
+	return WAITED_MIN;
+}
+
 static enum base_status parts_add_locks(
 	struct parts *w, const struct report_run *run, struct base_err *err)
 {
@@ -114,7 +125,7 @@ static enum base_status parts_add_locks(
 	for (size_t i = 0; s == BASE_OK && i < locks->nr_locks; i++) {
 		const struct report_lock *l = &locks->lock[i];
 		if (l->path_ns >= SHARE_MIN * locks->path_ns && l->use.contended &&
-			(double)l->use.wait.total_ns >= WAITED_MIN * locks->path_ns)
+			(double)l->use.wait.total_ns >= parts_waited_min(w, l) * locks->path_ns)
 			s = parts_add_lock(w, l, err);
 	}
 	report_locks_free(locks);
