@@ -421,9 +421,11 @@ static void widen_by_unknown(
 	struct report_replay_prediction *ret, const struct questions *q, double unspun_ns)
 {
 	const struct report_replay_run *base = q->base;
+	double taken_ns = q->change.taken_ns, added_ns = q->change.added_ns;
+	double most = report_most_factor(q->lane);
 	/* (who has more to do waits more for a processor, too, and the other way round) */
-	double busy = 1 + base->ready_share, taken_ns = q->change.taken_ns * busy;
-	double added_ns = q->change.added_ns * busy, most = report_most_factor(q->lane);
+	taken_ns += fmin(taken_ns * base->ready_share, base->ready_ns);
+	added_ns += fmin(added_ns * base->ready_share, base->ready_ns * (most - 1));
 	replay_widen(ret, base->bare_ns / fmax(unspun_ns, base->bare_ns - taken_ns));
 	if (base->polled_ns >= REPORT_POLLS_FROM * base->recorded_ns && added_ns < INFINITY)
 		replay_widen(ret, fmax(base->bare_ns / (base->bare_ns + added_ns), 1 / most));

@@ -380,10 +380,10 @@ struct report_replay_run { /* the run simulated as it was */
 	double cost_share; /* what recording took, but what is taken off where it was */
 	struct report_spin_state spin[REPORT_SPIN_STATES];
 	unsigned nr_spins;
-	bool spins;            /* some of these spin */
-	double unexplained_ns; /* of the path: waits that no recorded event ended */
-	double polled_ns;      /* of the path: naps again and again (model/naps.c) */
-	double ready_share;    /* all threads: ready without a processor, by time on one */
+	bool spins;                   /* some of these spin */
+	double unexplained_ns;        /* of the path: waits that no recorded event ended */
+	double polled_ns;             /* of the path: naps again and again (model/naps.c) */
+	double ready_ns, ready_share; /* all threads: ready without a processor; by time on one */
 };
 struct report_replay_prediction {
 	bool made;

@@ -172,8 +172,8 @@ static enum base_status sum_totals(struct state_sums *w, struct model *m, struct
 		w->ready_ns += kind == MODEL_STATE_runnable ? (double)x->total_ns : 0;
 		w->on_ns +=
 			model_state_kind_waits(kind) ? 0 : (double)(x->total_ns - x->waiting_ns);
-		if (!is_doing(kind))
-			continue;
+		if (!is_doing(kind) || model_state(m, x->state)->cause == MODEL_CAUSE_sleep_limit)
+			continue; /* (who waits until a time limit does nothing, either) */
 		w->doing_ns[x->actor] += (double)x->total_ns;
 		all_ns += (double)x->total_ns;
 	}
@@ -231,6 +231,7 @@ static enum base_status sum_states(struct report_replay_run *ret, struct report_
 {
 	enum base_status s = sum_totals(w, m, err);
 	ret->ready_share = w->on_ns > 0 ? w->ready_ns / w->on_ns : 0;
+	ret->ready_ns = w->ready_ns;
 	for (uint32_t i = 0; i < w->nr_states; i++) {
 		double share = model_state_spin(m, i).share;
 		spin[i] = (struct report_spin_state){
