@@ -164,8 +164,8 @@ uint32_t model_runnable_state(struct model *m)
 	/* of what is not the whole system, those of ours are followed: this is the rest */
 	return model_make_state(m,
 		m->is_system || m->seen.tasks ? MODEL_CAUSE_processor
-					     : MODEL_CAUSE_processor_others, NONE, NONE, 0,
-		0);
+					      : MODEL_CAUSE_processor_others,
+		NONE, NONE, 0, 0);
 }
 
 uint32_t model_wait_state(struct model *m, uint32_t class_ix, uint32_t site, bool for_space)

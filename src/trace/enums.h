@@ -179,14 +179,15 @@ enum trace_context_type {
 	X(compute, "compute")                                                                      \
 	X(communication, "communication") /* a collective operation, or a message, of ranks */     \
 	X(copy, "copy")                                                                            \
-	X(launch, "launch") /* a call that gives work to a stream; the way from it to the device */ \
-	X(gap, "gap")       /* a stream between two pieces of work that both are there */          \
-	X(host, "host")     /* a thread in an operator, or between operators */                    \
+	X(launch,                                                                                  \
+		"launch") /* a call that gives work to a stream; the way from it to the device */  \
+	X(gap, "gap")     /* a stream between two pieces of work that both are there */            \
+	X(host, "host")   /* a thread in an operator, or between operators */                      \
 	X(sync, "synchronisation")                                                                 \
 	X(data, "data loading")                                                                    \
 	X(peer, "waiting for a rank") /* of a collective operation: until the last has come */     \
 	X(idle, "idle")                                                                            \
-				      /* one more kind of work: before this line */
+	/* one more kind of work: before this line */
 enum trace_work_type {
 #define X(name, text) TRACE_WORK_##name,
 	TRACE_WORKS(X)
