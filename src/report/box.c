@@ -82,7 +82,7 @@ bool report_box_words(struct base_str *s, const struct report_box *box)
 	if (box->fixed_ns <= 0)
 		return false;
 	if (box->ends_run)
-		base_str_add(s, "the run ends because a timer's signal says so (set at ");
+		base_str_add(s, "a timer's signal ends the run (set at ");
 	else
 		base_str_add_counted(s,
 			"%s {signal of a timer|signals of timers} came, the last long before the "
@@ -90,10 +90,10 @@ bool report_box_words(struct base_str *s, const struct report_box *box)
 			box->nr);
 	base_str_addf(s, "%s, ", *box->where ? box->where : "?");
 	report_ns(s, box->fixed_ns);
-	base_str_add(s, box->ends_run ? " in all): less work is more of it in that time, and no "
-					"shorter run"
-				      : " in all): if it ended the work, less of that is no "
-					"shorter run");
+	base_str_add(s, box->ends_run ? " in all): faster code does more in that time and does not "
+					"shorten it"
+				      : " in all): if it ended the work, faster code does more and "
+					"does not shorten it");
 	return true;
 }
 

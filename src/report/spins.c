@@ -302,8 +302,9 @@ enum base_status report_replay_spins(
 void report_polled_words(struct base_str *s, double share)
 {
 	report_percent(s, share);
-	base_str_add(s, " of the path are naps again and again at one place: it may look for what "
-			"another thread does, and who ends that no record shows");
+	base_str_add(s,
+		" of the path may be polling: repeated short sleeps at one place. No record "
+		"tells what they wait for");
 }
 
 bool report_spins_text(struct base_str *out, const struct report_spins *s,

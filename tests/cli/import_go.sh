@@ -102,3 +102,10 @@ test_import_go_of_format_2() {
 	expect 0 longpole dump --kind=task_wait es.lpt
 	has out 'for a WaitGroup' 'to receive from a channel'
 }
+
+# The trace does not say that both ends of a pipe are in the program: what their waiting hides, predictions must allow for.
+test_import_go_pipe_within_the_program_widens() {
+	go_shape pipes 2000
+	expect 0 longpole whatif --json pipes.lpt scale 'running main.writer'=-50%
+	is_json out '.result.scenarios[0].best | .predicted_speedup_low < 1.1 and .predicted_speedup_high > 1.7'
+}

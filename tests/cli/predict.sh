@@ -115,7 +115,7 @@ test_predict_polls() {
 		expect 0 longpole whatif --json $mode.lpt scale 'work=-1%'
 		is_json out '.result.scenarios[0].best.predicted_speedup_high < 1.2'
 		expect 0 longpole whatif $mode.lpt scale 'work=-50%'
-		grep -q 'are naps again and again at one place' out || fail "$mode: that it may be polling is not said"
+		grep -q 'may be polling: repeated short sleeps' out || fail "$mode: that it may be polling is not said"
 	done
 	expect 0 longpole record -q -o naps.lpt -- "$LONGPOLE_BUILD/tests/target/ticks" naps
 	expect 0 longpole whatif --json naps.lpt scale 'main=-50%'
