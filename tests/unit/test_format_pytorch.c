@@ -266,8 +266,8 @@ static void what_is_no_such_file(void **state)
 {
 	static const char *const text[] = {"", "x", "[]", "{}", "{\"traceEvents\": 3}",
 		"{\"traceEvents\": []}",
-		"[{\"ph\":\"X\",\"cat\":\"x\",\"name\":\"n\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":"
-		"1}]",
+		("[{\"ph\":\"X\",\"cat\":\"x\",\"name\":\"n\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":"
+		 "1}]"),
 		"{\"schema\": [1, {\"traceEvents\": []}]}"};
 	struct gpu_bench b = {0};
 	char path[] = "/tmp/longpole-gpu-XXXXXX";
