@@ -94,6 +94,9 @@ if ! longpole record -q -o "$trace" ladder >"$work/record.out" 2>"$work/record.e
 	exit 1
 fi
 
+# (all of them are one script: what two define would be the last one's)
+twice=$(sed -En 's/^([a-z_0-9]+)\(\).*/\1/p' "$here"/*.sh | sort | uniq -d | tr '\n' ' ')
+[[ -z $twice ]] || { echo "not ok functions: two files here define $twice"; exit 1; }
 for file in "$here"/*.sh; do
 	# shellcheck source=/dev/null
 	[[ $file == "$here/run.sh" ]] || source "$file"

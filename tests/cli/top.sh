@@ -105,8 +105,8 @@ test_top_count_and_text() {
 	has err "'longpole top'"
 }
 
-# shown TEXT - waits until `out` has it, 20 s at most.
-shown() {
+# top_shows TEXT - waits until `out` has it, 20 s at most.
+top_shows() {
 	local i
 	for ((i = 0; i < 200; i++)); do
 		! grep -q "$1" out || return 0
@@ -122,7 +122,7 @@ test_top_keys() {
 	ladder --rounds=100000 >/dev/null &
 	local load=$! before=$SECONDS result=0
 	: >out
-	(shown 'by path'; printf w; shown 'by waiting'; printf ' '; shown paused; printf ' '; sleep 0.7; printf q; sleep 5) |
+	(top_shows 'by path'; printf w; top_shows 'by waiting'; printf ' '; top_shows paused; printf ' '; sleep 0.7; printf q; sleep 5) |
 		TERM=xterm timeout 50 script -qec "longpole top --interval=200ms" /dev/null >out || result=$?
 	kill "$load" 2>/dev/null
 	((result == 0 && SECONDS - before < 45)) || fail "q: exit status $result after $((SECONDS - before)) s: $(tail -n 3 out)"
