@@ -174,11 +174,15 @@ void cmd_help_text(struct base_str *out, const struct cmd_spec *spec, const stru
 /* They are commands, too, but each is found under `report`. */
 static void cmd_help_sections_line(struct base_str *out, const struct cmd_spec *table, size_t nr)
 {
-	base_str_add(out, "  report SECTION, or SECTION alone: ");
+	enum { INDENT = 2, COLUMNS = 98 };
+	struct base_str text = {0};
+	base_str_add(&text, "report SECTION, or SECTION alone:");
 	for (size_t i = 0; i < nr; i++)
 		if (table[i].section)
-			base_str_addf(out, " %s", table[i].name);
-	base_str_add(out, "\n");
+			base_str_addf(&text, " %s", table[i].name);
+	base_str_addf(out, "%*s", INDENT, "");
+	wrap(out, base_str_text(&text), INDENT, COLUMNS);
+	base_str_fini(&text);
 }
 
 static void group_lines(

@@ -150,7 +150,8 @@ struct report_queues *report_queues_free(struct report_queues *q)
 
 /* ---- rendering ------------------------------------------------------------------------------- */
 
-enum { QUEUES_SPACE = 1 }; /* somebody waited for room: else there are no columns of it */
+/* Somebody waited for room: else text has no columns of it (JSON always has its keys). */
+enum { QUEUES_SPACE = 1 };
 
 #include "report/queues.def"
 
@@ -181,5 +182,5 @@ void report_queues_text(struct base_str *out, const struct report_queues *q, siz
 json_t *report_queues_json(const struct report_queues *q)
 {
 	return report_envelope(report_queues_document.name, &q->trace,
-		base_table_json(&report_queues_document, q, q, 0));
+		base_table_json(&report_queues_document, q, q, QUEUES_SPACE));
 }
