@@ -145,7 +145,7 @@ test_system_io_uring() {
 			fail "$source: the submitter completes, not a worker"
 		[[ $source == perf ]] || jq -e '[.[] | select(.kind == "ring_submit") | .file_text // "" | startswith("pipe")] | all' ours >/dev/null ||
 			fail "$source: requests without their pipe"
-		expect 0 longpole queues --all u.lpt
+		COLUMNS=200 expect 0 longpole queues --all u.lpt
 		has out io_uring 'submissions of io_uring' 'work for threads of io_uring'
 	done
 	((seen)) || skip "$(grep -m 1 'does not show\|not used' record.err)"
