@@ -42,7 +42,7 @@ PRELOAD_EXPORT int setitimer(
 {
 	bool known = which == ITIMER_REAL && preload_is_address(set) && preload_active();
 	struct itimerval to = known ? *set : (struct itimerval){0};
-	int result = PRELOAD_REAL(setitimer)(which, set, before);
+	int result = PRELOAD_REAL(setitimer)((int)which, set, before);
 	if (result == 0 && known && preload_active())
 		PRELOAD_RECORD(signal_timer, 0, timer_us_ns(&to.it_value),
 			timer_us_ns(&to.it_interval),
