@@ -26,7 +26,7 @@ static uint32_t hold_state(
 	return s;
 }
 
-/* Who runs has it, as he has a processor: he is said to run, not to hold it. */
+/* A running thread has it as it has a processor: it is said to run, not to hold it. */
 static bool is_had_to_run(const struct model *m, uint32_t object)
 {
 	return model_object_is((enum trace_object_type)rules_lock_definition(m, object)->type,
