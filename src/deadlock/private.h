@@ -203,7 +203,7 @@ bool deadlock_world_is_foreign(const struct deadlock_world *w, pid_t pid);
 pid_t deadlock_world_thread_of(struct deadlock_world *w, pid_t pid, pid_t inner);
 /* The last number of "NSpid:" in /proc/PID/task/TID/status; false: none. */
 bool deadlock_parse_innermost_pid(const char *status, pid_t *ret);
-/* The number under which /proc and process_vm_readv() show what the threads of a process share, its
+/* The number under which /proc and os_read_memory() show what the threads of a process share, its
  * memory and files: its own, or, where its first thread has ended, that of one which lives. */
 pid_t deadlock_shown_as(pid_t pid);
 /* The same; false: there is nothing (a kernel thread, or it ended), and *ret is pid. */

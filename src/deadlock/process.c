@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 /* PF_KTHREAD */
@@ -264,10 +263,9 @@ pid_t deadlock_world_memory_of(struct deadlock_world *w, pid_t pid)
 
 bool deadlock_read(pid_t pid, uint64_t address, void *buf, size_t size)
 {
-	struct iovec local = {buf, size}, remote = {(void *)(uintptr_t)address, size};
-	ssize_t n = size ? process_vm_readv(pid, &local, 1, &remote, 1, 0) : -1;
+	ssize_t n = size ? os_read_memory(pid, address, buf, size) : -1;
 	if (n < 0 && errno == ESRCH && deadlock_is_shown(pid, &pid))
-		n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+		n = os_read_memory(pid, address, buf, size);
 	return n > 0 && (size_t)n == size;
 }
 

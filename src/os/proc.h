@@ -16,6 +16,9 @@
 ssize_t os_read_file(const char *path, char *buf, size_t size);
 ssize_t os_proc_read(pid_t pid, const char *name, char *buf, size_t size);
 ssize_t os_proc_read_task(pid_t pid, pid_t tid, const char *name, char *buf, size_t size);
+/* Bytes of another process's memory from `address` on, with the right to ptrace it, and nothing that
+ * it could notice; returns how many, which may be fewer than `size` where a mapping ends. -1: errno. */
+ssize_t os_read_memory(pid_t pid, uint64_t address, void *buf, size_t size);
 /* Of /proc/PID/task; returns how many. 0: the process is gone. */
 size_t os_list_tasks(pid_t pid, pid_t *tid, size_t max);
 

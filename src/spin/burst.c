@@ -265,8 +265,7 @@ void spin_let_go(struct spin_stop *stop)
 
 static bool burst_read_memory(pid_t pid, uint64_t address, void *to, size_t size)
 {
-	struct iovec here = {to, size}, there = {(void *)(uintptr_t)address, size};
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+	return os_read_memory(pid, address, to, size) == (ssize_t)size;
 }
 
 /* Reads a word of at most 8 bytes of the process. False: it is not there. */

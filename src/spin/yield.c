@@ -2,6 +2,7 @@
 /* yield.c - threads that spin give way while there are too few processors. */
 #include "spin/yield.h"
 #include "os/clock.h"
+#include "os/proc.h"
 
 #include "os/links.h"
 #include "os/launch.h"
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -123,8 +123,7 @@ static unsigned runnable(void)
 
 static size_t read_code(pid_t pid, uint64_t from, uint8_t *code, size_t size)
 {
-	struct iovec here = {code, size}, there = {(void *)(uintptr_t)from, size};
-	ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+	ssize_t n = os_read_memory(pid, from, code, size);
 	return n > 0 ? (size_t)n : 0;
 }
 

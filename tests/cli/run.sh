@@ -119,6 +119,24 @@ is_in_part() {
 	root) declare -f "test_$1" | grep -qw as_root ;;
 	esac
 }
+# remaining - processes of ours that a test started and left: they work in its directory.
+remaining() {
+	local process
+	for process in /proc/[0-9]*; do
+		[[ $(readlink "$process/cwd" 2>/dev/null) == "$work/tests/"* ]] && echo "${process#/proc/}"
+	done
+}
+# end_remaining TEST - what still runs two seconds after its test would slow down all tests after it, and is not what anybody wants to find.
+end_remaining() {
+	local pids
+	for _ in {1..20}; do
+		mapfile -t pids < <(remaining)
+		((${#pids[@]})) || return 0
+		sleep 0.1
+	done
+	echo "$1 left running: $(ps -o args= -p "${pids[*]}" | sort | uniq -c | tr '\n' ';')" >&2
+	kill -KILL "${pids[@]}" 2>/dev/null
+}
 status=0 nr=0
 for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
 	is_wanted "$test" "$@" || continue
@@ -128,6 +146,7 @@ for test in $(declare -F | sed -n 's/^declare -f test_//p'); do
 	: >"$work/why"
 	result=0
 	(cd "$work/tests/$test" && "test_$test") || result=$?
+	end_remaining "$test"
 	case $result in
 	0) echo "ok $test" ;;
 	77) echo "skip $test: $(cat "$work/why")" ;;
