@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,7 +91,18 @@ static int empty_own(const char *path, mode_t mode)
 	return -1;
 }
 
-/* A new file, which takes the name at once: what had it before is neither changed nor followed. */
+/* Two recordings to one name: the first would lose its file when the second takes the name. */
+static bool output_is_busy(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	bool is_busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	if (fd >= 0)
+		close(fd);
+	return is_busy;
+}
+
+/* A new file, which takes the name at once: what had it before is neither changed nor followed. As
+ * long as it is open, nobody else of us takes its name. */
 static int make_new(const char *path, mode_t mode)
 {
 	const char *slash = strrchr(path, '/');
@@ -101,8 +113,11 @@ static int make_new(const char *path, mode_t mode)
 	errno = ENOMEM;
 	if (!temporary.failed)
 		fd = mkostemp(temporary.buf, O_CLOEXEC);
-	if (fd >= 0 && (fchmod(fd, mode) || rename(temporary.buf, path))) {
-		int why = errno;
+	if (fd >= 0)
+		(void)flock(fd, LOCK_EX | LOCK_NB); /* (file systems without locks: as before) */
+	const bool is_busy = fd >= 0 && output_is_busy(path);
+	if (is_busy || (fd >= 0 && (fchmod(fd, mode) || rename(temporary.buf, path)))) {
+		int why = is_busy ? EBUSY : errno;
 		unlink(temporary.buf);
 		close(fd);
 		fd = -1;
@@ -154,7 +169,9 @@ int base_output_open(const char *path, enum base_output_mode mode, struct base_e
 	} else {
 		fd = make_new(name.buf, output_mode_of(mode));
 	}
-	if (fd < 0)
+	if (fd < 0 && errno == EBUSY)
+		(void)base_fail_errno(err, errno, "%s is being written by another process", path);
+	else if (fd < 0)
 		(void)base_fail_errno(err, errno, "%s: cannot create", path);
 	base_str_fini(&name);
 	return fd;

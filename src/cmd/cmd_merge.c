@@ -55,9 +55,11 @@ static void add_input(struct base_str *out, const struct merge_result *m, size_t
 		base_str_add_ns(out, r->error_ns);
 		base_str_add(out, ", by ");
 		base_str_add_count(out, r->nr_packets);
-		base_str_add(out, " packets and ");
+		base_str_add(out, " packets, ");
 		base_str_add_count(out, r->nr_bytes);
-		base_str_addf(out, " reads of TCP data between it and %u", r->through + 1);
+		base_str_add(out, " reads of TCP data and ");
+		base_str_add_count(out, r->nr_messages);
+		base_str_addf(out, " messages of MPI between it and %u", r->through + 1);
 		break;
 	}
 	base_str_add(out, "\n");
@@ -98,11 +100,25 @@ static void add_evidence(struct base_str *out, const struct merge_result *m)
 			"they "
 			"were not used for the clocks.\n",
 			(unsigned long long)m->nr_unusable);
+	if (m->nr_communicators) {
+		base_str_add(out, "MPI: ");
+		base_str_add_counted(out,
+			"%s communicator{|s} {has|have} ranks in several of the recordings",
+			m->nr_communicators);
+		base_str_add(out, ".\n");
+	}
+	if (m->nr_ways_unusable) {
+		base_str_add_counted(out,
+			"Between %s {pair|pairs} of ranks more messages were received than were "
+			"sent, as far as was recorded",
+			m->nr_ways_unusable);
+		base_str_add(out, ": they were not used for the clocks.\n");
+	}
 	if (m->clock_contradicted)
 		base_str_add(out,
 			"Recordings with the same boot id have different clocks, says what "
 			"passed between them (a time namespace?): they were aligned.\n");
-	if (!m->nr_connections && !m->nr_matched)
+	if (!m->nr_connections && !m->nr_matched && !m->nr_communicators)
 		base_str_add(out,
 			"Nothing that joins them was found: each recording has a path of its "
 			"own.\n");
@@ -133,14 +149,14 @@ static json_t *input_json(const struct merge_result *m, size_t i)
 		[MERGE_HOW_pairs] = "aligned",
 	};
 	const struct merge_input_result *r = &m->input[i];
-	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I}",
+	return json_pack("{s:s, s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:I, s:I}",
 		"path", r->path, "host", r->host, "command", r->command, "host_number",
 		(json_int_t)r->host_number, "clock", how[r->how], "aligned_with_input",
 		(json_int_t)(r->how == MERGE_HOW_first ? 0 : r->through + 1), "offset_ns",
 		(json_int_t)r->offset_ns, "drift_ppb", (json_int_t)r->drift_ppb, "error_max_ns",
 		(json_int_t)r->error_ns, "bends", r->bends, "packet_pairs",
-		(json_int_t)r->nr_packets, "byte_pairs", (json_int_t)r->nr_bytes, "records",
-		(json_int_t)r->nr_records);
+		(json_int_t)r->nr_packets, "byte_pairs", (json_int_t)r->nr_bytes, "message_pairs",
+		(json_int_t)r->nr_messages, "records", (json_int_t)r->nr_records);
 }
 
 static int cmd_merge_print_json(struct cmd *c, const struct merge_result *m, const char *path)
@@ -149,12 +165,13 @@ static int cmd_merge_print_json(struct cmd *c, const struct merge_result *m, con
 	for (size_t i = 0; i < m->nr_inputs; i++)
 		json_array_append_new(inputs, input_json(m, i));
 	return cmd_write_result(c, "longpole/merge/1",
-		json_pack("{s:s, s:I, s:I, s:o, s:{s:I, s:I, s:I}, s:I, s:I, s:b, s:I}", "path",
-			path, "hosts", (json_int_t)m->nr_hosts, "error_max_ns",
+		json_pack("{s:s, s:I, s:I, s:o, s:{s:I, s:I, s:I}, s:I, s:I, s:I, s:b, s:I}",
+			"path", path, "hosts", (json_int_t)m->nr_hosts, "error_max_ns",
 			(json_int_t)m->error_ns, "inputs", inputs, "packets", "sent",
 			(json_int_t)m->nr_sent, "received", (json_int_t)m->nr_received, "matched",
 			(json_int_t)m->nr_matched, "connections", (json_int_t)m->nr_connections,
-			"connections_unusable", (json_int_t)m->nr_unusable, "clock_contradicted",
+			"connections_unusable", (json_int_t)m->nr_unusable, "communicators",
+			(json_int_t)m->nr_communicators, "clock_contradicted",
 			m->clock_contradicted, "records", (json_int_t)m->nr_records));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_record.c - `longpole record`, and `longpole PROG ARGS`. */
 #include "cmd/record.h"
+#include "cmd/rank.h"
 #include "cmd/streams.h"
 #include "session/qemu.h"
 
@@ -18,7 +19,8 @@ enum { FIXED_WORDS = 8 };
 #define X(name, text) #name " "
 #define RECORD_MODES  SESSION_LOCK_MODES(X)
 #define RECORD_OPTIONS                                                                             \
-	{"output", 'o', "FILE", "@file", "the trace to write (default: longpole-PROG.lpt)"},       \
+	{"output", 'o', "FILE", "@file",                                                           \
+		"the trace to write (default: longpole-PROG.lpt); %r in it is the MPI rank"},      \
 		{"sample-hz", 0, "HZ", NULL,                                                       \
 			"samples a second of each running thread; 0: none (default 999, fewer "    \
 			"where they would take over 1.5 % of a processor; without a program "      \
@@ -248,19 +250,50 @@ static bool record_make_name(const char *program, unsigned nr, char buf[CMD_PATH
 {
 	const char *slash = strrchr(program, '/');
 	const char *name = slash && slash[1] ? slash + 1 : program;
-	int n = nr == 1 ? snprintf(buf, CMD_PATH_MAX, "longpole-%s.lpt", name)
-			: snprintf(buf, CMD_PATH_MAX, "longpole-%s.%u.lpt", name, nr);
-	return n > 0 && n < 255 && !strchr(name, '/');
+	struct base_str s = {0};
+	uint32_t rank;
+	base_str_addf(&s, "longpole-%s", name);
+	if (cmd_job_rank(&rank))
+		base_str_addf(&s, ".rank-%u", rank);
+	if (nr > 1)
+		base_str_addf(&s, ".%u", nr);
+	base_str_add(&s, ".lpt");
+	const bool fits = !s.failed && s.length < 255 && !strchr(name, '/');
+	if (fits)
+		memcpy(buf, base_str_text(&s), s.length + 1);
+	base_str_fini(&s);
+	return fits;
 }
 
-/* --output, else longpole-PROG.lpt in the working directory; what is there stays, and the next one
- * is longpole-PROG.2.lpt. NULL: a message was printed. */
+/* --output, with the rank in it where that says %r. NULL: a message was printed. */
+static const char *record_given_path(struct cmd *c, const char *given, char buf[CMD_PATH_MAX])
+{
+	const char *mark = strstr(given, "%r");
+	uint32_t rank;
+	if (!mark)
+		return given;
+	if (!cmd_job_rank(&rank)) {
+		cmd_usage(c,
+			"-o %s: %%r is the rank in an MPI job, and this is none of several ranks "
+			"(as mpirun -n 4 longpole record -o %s PROG makes them)",
+			given, given);
+		return NULL;
+	}
+	int n = snprintf(buf, CMD_PATH_MAX, "%.*s%u%s", (int)(mark - given), given, rank, mark + 2);
+	if (n > 0 && n < CMD_PATH_MAX)
+		return buf;
+	cmd_usage(c, "-o: the name is too long");
+	return NULL;
+}
+
+/* --output, else longpole-PROG.lpt in the working directory, of a rank longpole-PROG.rank-3.lpt;
+ * what is there stays, and the next one is longpole-PROG.2.lpt. NULL: a message was printed. */
 static const char *trace_path(struct cmd *c, const char *program, char buf[CMD_PATH_MAX])
 {
 	enum { NAMES_MAX = 100000 };
 	const char *given = cmd_value(c, "output");
 	if (given)
-		return given;
+		return record_given_path(c, given, buf);
 	for (unsigned nr = 1; nr <= NAMES_MAX; nr++) {
 		if (!record_make_name(program, nr, buf)) {
 			cmd_usage(c, "no file name can be made of '%s'; give one with -o", program);
@@ -377,6 +410,11 @@ static void summary(struct cmd *c, const struct session_options *o, const struct
 static void say_where_else(struct cmd *c, const char *path)
 {
 	bool is_record = !*c->spec->name || !strcmp(c->spec->name, "record");
+	uint32_t rank;
+	if (c->err.sys_errno == EBUSY && cmd_job_rank(&rank))
+		(void)base_cause(&c->err, c->err.status,
+			"each rank of a job needs a file of its own: put %%r, the rank, into the "
+			"name, as in -o 'app.%%r.lpt'");
 	if (!c->err.sys_errno || cmd_value(c, "output") ||
 		strncmp(c->err.cause[0], path, strlen(path)) != 0)
 		return;

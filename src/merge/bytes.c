@@ -8,10 +8,7 @@
  */
 #include "merge/private.h"
 
-enum {
-	SPANS_MAX = 1 << 14, /* waiting in one direction */
-	QUICK_NS = 1000,     /* no write to a socket is: recorded after the call (splice) */
-};
+enum { QUICK_NS = 1000 }; /* no write to a socket is: recorded after the call (splice) */
 
 struct caller {                         /* a stream */
 	uint64_t begin_ns, previous_ns; /* of the call under way, and of the one before */
@@ -20,84 +17,6 @@ struct merge_bytes {
 	struct merge *m;
 	struct caller **caller; /* [input][stream] */
 };
-
-/* ---- queues of spans ------------------------------------------------------------------------- */
-
-static struct merge_span *span_at(struct merge_fifo *q, size_t i)
-{
-	return &q->span[(q->first + i) % q->capacity];
-}
-
-static void bytes_pop(struct merge_fifo *q)
-{
-	q->first = (q->first + 1) % q->capacity;
-	q->nr--;
-}
-
-static enum base_status bytes_push(struct merge_fifo *q, struct merge_span s)
-{
-	if (q->nr == q->capacity) {
-		size_t capacity = q->capacity ? 2 * q->capacity : 16;
-		struct merge_span *grown = base_alloc(capacity * sizeof *grown);
-		if (!grown)
-			return BASE_ERR_NOMEM;
-		for (size_t i = 0; i < q->nr; i++)
-			grown[i] = *span_at(q, i);
-		base_free(q->span);
-		q->span = grown;
-		q->first = 0;
-		q->capacity = capacity;
-	}
-	*span_at(q, q->nr++) = s;
-	return BASE_OK;
-}
-
-/* ---- matching -------------------------------------------------------------------------------- */
-
-static enum base_status bytes_match(struct merge_bytes *b, struct merge_link *l, unsigned from)
-{
-	struct merge_flow *f = &l->flow[from];
-	while (f->read.nr && f->written.nr) {
-		struct merge_span read = *span_at(&f->read, 0), written = *span_at(&f->written, 0);
-		if (written.end_byte < read.end_byte) {
-			bytes_pop(&f->written); /* the next will bring it, and what is read later */
-			continue;
-		}
-		enum base_status status = merge_add_pair(
-			b->m, l->end[from], written.at_ns, l->end[!from], read.at_ns, false);
-		if (status != BASE_OK)
-			return status;
-		bytes_pop(&f->read);
-	}
-	return BASE_OK;
-}
-
-static enum base_status wrote(
-	struct merge_bytes *b, struct merge_link *l, unsigned from, uint64_t n, uint64_t at_ns)
-{
-	struct merge_flow *f = &l->flow[from];
-	f->written_bytes += n;
-	if (f->written.nr >=
-		SPANS_MAX) { /* as if it had been one write: earlier, hence still true */
-		span_at(&f->written, f->written.nr - 1)->end_byte = f->written_bytes;
-		return BASE_OK;
-	}
-	enum base_status status = bytes_push(
-		&f->written, (struct merge_span){.end_byte = f->written_bytes, .at_ns = at_ns});
-	return status == BASE_OK ? bytes_match(b, l, from) : status;
-}
-
-static enum base_status bytes_has_read(
-	struct merge_bytes *b, struct merge_link *l, unsigned from, uint64_t n, uint64_t at_ns)
-{
-	struct merge_flow *f = &l->flow[from];
-	f->read_bytes += n;
-	if (f->read.nr >= SPANS_MAX)
-		return BASE_OK; /* one pair less */
-	enum base_status status = bytes_push(
-		&f->read, (struct merge_span){.end_byte = f->read_bytes, .at_ns = at_ns});
-	return status == BASE_OK ? bytes_match(b, l, from) : status;
-}
 
 /* ---- records --------------------------------------------------------------------------------- */
 
@@ -132,13 +51,13 @@ static enum base_status bytes_end(
 	unsigned side = b->m->input[input].object[e->object].side;
 	uint64_t n = e->result > 0 ? (uint64_t)e->result : 0;
 	if (e->op == TRACE_IO_read)
-		return n ? bytes_has_read(b, l, !side, n, r->time_ns) : BASE_OK;
+		return n ? merge_flow_received(b->m, &l->flow[!side], n, r->time_ns) : BASE_OK;
 	struct merge_flow *f = &l->flow[side];
 	uint64_t began_ns = f->nr_open ? f->open_ns : c->begin_ns;
 	if (r->time_ns - c->begin_ns < QUICK_NS && c->previous_ns < began_ns)
 		began_ns = c->previous_ns;
 	f->nr_open -= f->nr_open > 0;
-	return n ? wrote(b, l, side, n, began_ns) : BASE_OK;
+	return n ? merge_flow_sent(b->m, f, n, began_ns) : BASE_OK;
 }
 
 enum base_status merge_bytes_record(
@@ -172,12 +91,8 @@ struct merge_bytes *merge_bytes_free(struct merge_bytes *b)
 	for (uint32_t i = 0; b && b->caller && i < b->m->nr_inputs; i++)
 		base_free(b->caller[i]);
 	for (size_t i = 0; b && i < b->m->nr_links; i++)
-		for (int from = 0; from < 2; from++) {
-			struct merge_flow *f = &b->m->link[i].flow[from];
-			base_free(f->written.span);
-			base_free(f->read.span);
-			*f = (struct merge_flow){0};
-		}
+		for (int from = 0; from < 2; from++)
+			merge_flow_fini(&b->m->link[i].flow[from]);
 	if (b)
 		base_free(b->caller);
 	base_free(b);

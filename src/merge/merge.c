@@ -27,8 +27,11 @@ static enum base_status merge_merge_run(
 	enum base_status status = merge_open(m, path);
 	if (status == BASE_OK)
 		status = name_results(m, names);
-	if (status == BASE_OK)
-		status = merge_find_links(m);
+	if (status == BASE_OK) {
+		m->messages = merge_messages_new(m);
+		status = m->messages ? merge_find_links(m)
+				     : base_fail(m->err, BASE_ERR_NOMEM, "no memory for messages");
+	}
 	if (status == BASE_OK)
 		status = merge_find_pairs(m);
 	if (status == BASE_OK)
@@ -58,6 +61,7 @@ enum base_status merge_run(const char *const *path, size_t nr_paths, const char 
 		m.input && m.pairs && *ret_names
 			? merge_merge_run(&m, path, output, *ret_names)
 			: base_fail(err, BASE_ERR_NOMEM, "no memory for %zu traces", nr_paths);
+	merge_messages_free(m.messages);
 	merge_close(&m);
 	for (size_t i = 0; m.pairs && i < nr_paths * nr_paths; i++) {
 		if (m.pairs[i])

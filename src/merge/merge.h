@@ -4,7 +4,8 @@
  *
  * Two recordings with the same boot id have one kernel's clock. Others are aligned by what passed
  * between them (align.h): packets that both saw, by flow and sequence numbers, and bytes of TCP
- * connections that the recorded programs wrote and read, for recordings made without privileges.
+ * connections that the recorded programs wrote and read, for recordings made without privileges, and
+ * messages of MPI between ranks that were recorded each for itself.
  * Sockets of one connection become a pair by their addresses; addresses that a NAT changed do not.
  *
  * The first input's clock is the merged trace's, and its program is the one whose end the critical
@@ -18,7 +19,7 @@
 #include "trace/trace.h"
 
 enum {
-	MERGE_INPUTS_MAX = 32,
+	MERGE_INPUTS_MAX = 256,
 	MERGE_PACKETS_MAX = 1 << 20, /* seen at one end and not yet at the other */
 };
 
@@ -38,7 +39,7 @@ struct merge_input_result {
 	int64_t drift_ppb;
 	uint64_t error_ns; /* no time of it is off by more, against the first one's */
 	bool bends;
-	uint64_t nr_packets, nr_bytes; /* pairs with that input, both ways */
+	uint64_t nr_packets, nr_bytes, nr_messages; /* pairs with that input, both ways */
 	uint64_t nr_records;
 };
 
@@ -49,8 +50,10 @@ struct merge_result {
 	uint64_t error_ns; /* between any two inputs */
 	/* packets of flows of which both ends were seen */
 	uint64_t nr_sent, nr_received, nr_matched;
-	uint64_t nr_connections; /* whose two ends are in different inputs */
-	uint64_t nr_unusable;    /* of them, whose bytes do not add up: no pairs were taken */
+	uint64_t nr_connections;   /* whose two ends are in different inputs */
+	uint64_t nr_unusable;      /* of them, whose bytes do not add up: no pairs were taken */
+	uint64_t nr_communicators; /* of MPI, of which several inputs have ranks */
+	uint64_t nr_ways_unusable; /* between ranks, on which more was received than was sent */
 	uint64_t nr_records;
 	bool clock_contradicted; /* one boot id, but pairs say two clocks: they were aligned */
 };

@@ -117,7 +117,7 @@ static enum base_status saw(struct merge_packets *p, struct packet k)
 	if (!--other->nr)
 		base_map_remove(&p->by_key, k.key_hi, k.key_lo);
 	return merge_add_pair(p->m, (struct merge_end){sent.input, 0}, sent.at_ns,
-		(struct merge_end){received.input, 0}, received.at_ns, true);
+		(struct merge_end){received.input, 0}, received.at_ns, MERGE_SOURCE_packets);
 }
 
 enum base_status merge_packets_record(

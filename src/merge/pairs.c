@@ -5,7 +5,7 @@
 enum { TELL_EVERY = 1 << 14 };
 
 enum base_status merge_add_pair(struct merge *m, struct merge_end from, uint64_t sent_ns,
-	struct merge_end to, uint64_t received_ns, bool is_packet)
+	struct merge_end to, uint64_t received_ns, enum merge_source source)
 {
 	if (from.input == to.input)
 		return BASE_OK;
@@ -16,7 +16,7 @@ enum base_status merge_add_pair(struct merge *m, struct merge_end from, uint64_t
 		*p = base_alloc(sizeof **p);
 	if (!*p)
 		return BASE_ERR_NOMEM;
-	++*(is_packet ? &(*p)->nr_packets : &(*p)->nr_bytes);
+	(*p)->nr[source]++;
 	return merge_pair_add(&(*p)->set, back, sent_ns, received_ns);
 }
 
@@ -42,6 +42,8 @@ enum base_status merge_find_pairs(struct merge *m)
 			status = merge_packets_record(packets, input, r);
 		if (status == BASE_OK)
 			status = merge_bytes_record(bytes, input, r);
+		if (status == BASE_OK)
+			status = merge_messages_record(m->messages, input, r);
 		pairs_tell(m);
 	}
 	if (status == BASE_END) {

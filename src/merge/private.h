@@ -19,9 +19,10 @@ enum merge_table {
 struct merge_object {      /* an object of one input, as far as it is a socket that was used */
 	uint64_t first_ns; /* UINT64_MAX: never */
 	uint64_t written_bytes, read_bytes;
-	uint32_t link; /* index in merge.link + 1; 0: its other end is in no other input */
-	uint32_t pair; /* in the merged trace; 0: none */
-	uint32_t id;   /* in the merged trace */
+	uint32_t link;         /* index in merge.link + 1; 0: its other end is in no other input */
+	uint32_t pair;         /* in the merged trace; 0: none */
+	uint32_t id;           /* in the merged trace */
+	uint32_t communicator; /* which of all inputs'; 0: it is none */
 	uint8_t side;
 };
 struct merge_input {
@@ -32,7 +33,8 @@ struct merge_input {
 	const char *boot, *host; /* borrowed from defs and info; boot "": not known */
 	uint32_t host_number;
 	int64_t last_ns;
-	bool lost; /* records are missing */
+	bool lost;      /* records are missing */
+	uint32_t world; /* of messages.c: its member of MPI's world, index + 1; 0: none */
 	struct merge_object *object;
 	uint32_t *string;              /* merged ids; 0: not written yet */
 	uint32_t base[MERGE_TABLE_NR]; /* added to ids */
@@ -54,18 +56,27 @@ struct merge_input {
 struct merge_end { /* of a connection */
 	uint32_t input, object;
 };
-struct merge_span { /* bytes [previous end, end_byte) were written at or after sent_ns */
-	uint64_t end_byte;
+/* What a pair is of. */
+enum merge_source {
+	MERGE_SOURCE_packets,
+	MERGE_SOURCE_bytes,
+	MERGE_SOURCE_messages,
+	MERGE_SOURCE_NR
+};
+struct merge_span { /* what follows the previous end, up to this one, was sent at or after at_ns */
+	uint64_t end;
 	uint64_t at_ns;
 };
 struct merge_fifo {
 	struct merge_span *span;
 	size_t first, nr, capacity;
 };
-struct merge_flow { /* one direction of a connection */
-	uint64_t written_bytes, read_bytes;
+struct merge_flow { /* what goes one way, in order */
+	struct merge_end from, to;
+	enum merge_source source;
+	uint64_t nr_sent, nr_received;
 	uint64_t nr_open, open_ns; /* writes under way; when the first of these began */
-	struct merge_fifo written, read;
+	struct merge_fifo sent, received;
 };
 struct merge_link { /* a connection between inputs */
 	struct merge_end end[2];
@@ -75,7 +86,7 @@ struct merge_link { /* a connection between inputs */
 
 struct merge_pairs { /* of input a < b; there: a -> b */
 	struct merge_pair_set set;
-	uint64_t nr_packets, nr_bytes;
+	uint64_t nr[MERGE_SOURCE_NR];
 };
 
 /* What is to be done with the fields of one kind: found out once, from the kinds' table. */
@@ -100,6 +111,8 @@ struct merge {
 	struct merge_link *link;
 	size_t nr_links, link_capacity;
 	uint32_t nr_new_pairs;
+	uint32_t nr_communicators; /* numbers given out */
+	struct merge_messages *messages;
 	struct base_map
 		listeners; /* (hash of a listener's name at all addresses) -> host; 0: several */
 	uint64_t all_records, done_records;
@@ -136,18 +149,35 @@ enum base_status merge_find_links(struct merge *m) BASE_MUST_CHECK;
 bool merge_local_name(
 	const struct merge *m, const struct merge_input *in, uint32_t object, struct base_str *ret);
 
-/* ---- pairs.c, packets.c, bytes.c ------------------------------------------------------------- */
+/* ---- flow.c ---------------------------------------------------------------------------------- */
 
-/* A pass that fills m->pairs, from both sources. */
+/* `n` more went into it, or came out of it. */
+enum base_status merge_flow_sent(
+	struct merge *m, struct merge_flow *f, uint64_t n, uint64_t at_ns) BASE_MUST_CHECK;
+enum base_status merge_flow_received(
+	struct merge *m, struct merge_flow *f, uint64_t n, uint64_t at_ns) BASE_MUST_CHECK;
+void merge_flow_fini(struct merge_flow *f);
+
+/* ---- pairs.c, packets.c, bytes.c, messages.c ------------------------------------------------- */
+
+/* A pass that fills m->pairs, from all sources. */
 enum base_status merge_find_pairs(struct merge *m) BASE_MUST_CHECK;
 enum base_status merge_add_pair(struct merge *m, struct merge_end from, uint64_t sent_ns,
-	struct merge_end to, uint64_t received_ns, bool is_packet) BASE_MUST_CHECK;
+	struct merge_end to, uint64_t received_ns, enum merge_source source) BASE_MUST_CHECK;
 struct merge_packets;
 struct merge_packets *merge_packets_new(struct merge *m);
 enum base_status merge_packets_record(
 	struct merge_packets *p, uint32_t input, const struct trace_record *r) BASE_MUST_CHECK;
 void merge_packets_count(const struct merge_packets *p, struct merge_result *ret);
 struct merge_packets *merge_packets_free(struct merge_packets *p);
+struct merge_messages;
+struct merge_messages *merge_messages_new(struct merge *m);
+/* Of a first pass, which counts; merge_messages_counted(); of a second, which finds pairs. */
+enum base_status merge_messages_record(
+	struct merge_messages *x, uint32_t input, const struct trace_record *r) BASE_MUST_CHECK;
+/* Communicators have their numbers then. */
+enum base_status merge_messages_counted(struct merge_messages *x) BASE_MUST_CHECK;
+struct merge_messages *merge_messages_free(struct merge_messages *x);
 struct merge_bytes;
 struct merge_bytes *merge_bytes_new(struct merge *m);
 enum base_status merge_bytes_record(

@@ -196,6 +196,21 @@ static void tally(struct merge_input *in, const struct trace_record *r)
 		o->read_bytes += (uint64_t)r->u.io_end.result;
 }
 
+static enum base_status sockets_look_at_batch(struct merge *m, uint32_t input)
+{
+	struct merge_input *in = &m->input[input];
+	for (size_t n = 0; n < in->batch.nr; n++) {
+		const struct trace_record *r = &in->batch.record[n];
+		in->lost |= r->kind == TRACE_lost;
+		tally(in, r);
+		enum base_status status = merge_messages_record(m->messages, input, r);
+		if (status != BASE_OK)
+			return base_fail(m->err, status, "no memory for messages");
+	}
+	m->done_records += in->batch.nr;
+	return BASE_OK;
+}
+
 static enum base_status sockets_look(struct merge *m)
 {
 	for (uint32_t i = 0; i < m->nr_inputs; i++) {
@@ -203,13 +218,10 @@ static enum base_status sockets_look(struct merge *m)
 		enum base_status status = BASE_OK;
 		while (status == BASE_OK) {
 			status = trace_reader_next(in->reader, &in->batch, m->err);
-			for (size_t n = 0; status == BASE_OK && n < in->batch.nr; n++) {
-				in->lost |= in->batch.record[n].kind == TRACE_lost;
-				tally(in, &in->batch.record[n]);
-			}
-			m->done_records += status == BASE_OK ? in->batch.nr : 0;
+			if (status == BASE_OK)
+				status = sockets_look_at_batch(m, i);
 			if (m->opts->progress)
-				m->opts->progress(m->opts->progress_ctx, "looking at sockets",
+				m->opts->progress(m->opts->progress_ctx, "looking at connections",
 					m->done_records, m->all_records);
 		}
 		if (status != BASE_END)
@@ -218,7 +230,9 @@ static enum base_status sockets_look(struct merge *m)
 		in->lost |= count[TRACE_DIAG_records_lost] || count[TRACE_DIAG_chunks_damaged] ||
 			    count[TRACE_DIAG_tail_cut] || count[TRACE_DIAG_ring_damaged];
 	}
-	return merge_rewind(m);
+	enum base_status status = merge_messages_counted(m->messages);
+	return status == BASE_OK ? merge_rewind(m)
+				 : base_fail(m->err, status, "no memory for messages");
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
@@ -297,6 +311,9 @@ static enum base_status sockets_join(struct merge *m, struct merge_end a, struct
 		return status;
 	m->link[m->nr_links] =
 		(struct merge_link){.end = {a, b}, .usable = adds_up(m, a, b) && adds_up(m, b, a)};
+	for (unsigned from = 0; from < 2; from++)
+		m->link[m->nr_links].flow[from] = (struct merge_flow){
+			.from = from ? b : a, .to = from ? a : b, .source = MERGE_SOURCE_bytes};
 	m->result->nr_connections++;
 	m->result->nr_unusable += !m->link[m->nr_links].usable;
 	m->nr_links++;

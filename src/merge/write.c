@@ -10,8 +10,8 @@ struct output {
 	struct merge *m;
 	struct trace_writer *w;
 	struct base_strtab *strings;
-	uint32_t nr_strings;   /* written */
-	struct base_map pipes; /* (host, inode) -> object */
+	uint32_t nr_strings;    /* written */
+	struct base_map shared; /* (host, inode of a pipe), (0, communicator) -> object */
 	struct base_str name;
 	int64_t first_ns; /* by the first input's clock: the merged trace's 0 */
 };
@@ -47,24 +47,29 @@ static enum base_status put_texts(struct output *o, struct merge_input *in)
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
-/* The same pipe in two recordings of one machine is one object; *ret: it was written already. */
-static enum base_status same_pipe(
+/* The same pipe in two recordings of one machine is one object, and so is a communicator in the
+ * recordings of its ranks; *ret: it was written already. */
+static enum base_status same_object(
 	struct output *o, struct merge_input *in, uint32_t object, bool *ret)
 {
 	const struct trace_object *d = &in->defs->objects[object];
 	struct merge_object *known = &in->object[object];
+	const bool is_pipe = d->type == TRACE_OBJECT_pipe && !d->process && d->address && *in->boot;
+	const uint64_t group = is_pipe ? in->host_number : 0,
+		       member = is_pipe ? d->address : known->communicator;
 	uint64_t id;
 	*ret = false;
-	if (d->type != TRACE_OBJECT_pipe || d->process || !d->address || !*in->boot)
+	if (!is_pipe && !known->communicator)
 		return BASE_OK;
-	*ret = base_map_get(&o->pipes, in->host_number, d->address, &id);
+	*ret = base_map_get(&o->shared, group, member, &id);
 	if (*ret) {
 		known->id = (uint32_t)id;
 		return BASE_OK;
 	}
-	enum base_status status = base_map_put(
-		&o->pipes, in->host_number, d->address, in->base[MERGE_TABLE_object] + object);
-	return status == BASE_OK ? status : base_fail(o->m->err, status, "no memory for the pipes");
+	enum base_status status =
+		base_map_put(&o->shared, group, member, in->base[MERGE_TABLE_object] + object);
+	return status == BASE_OK ? status
+				 : base_fail(o->m->err, status, "no memory for shared objects");
 }
 
 static enum base_status put_object(struct output *o, struct merge_input *in, uint32_t object)
@@ -72,7 +77,7 @@ static enum base_status put_object(struct output *o, struct merge_input *in, uin
 	const struct merge_object *known = &in->object[object];
 	struct trace_record r = {.kind = TRACE_object, .u.object = in->defs->objects[object]};
 	bool written;
-	enum base_status status = same_pipe(o, in, object, &written);
+	enum base_status status = same_object(o, in, object, &written);
 	if (status != BASE_OK || written)
 		return status;
 	merge_rename(o->m, in, &r);
@@ -171,8 +176,9 @@ static void describe_clock(
 			 : m->pairs[own < in->parent ? own * m->nr_inputs + in->parent
 						     : in->parent * m->nr_inputs + own];
 	if (p) {
-		ret->nr_packets = p->nr_packets;
-		ret->nr_bytes = p->nr_bytes;
+		ret->nr_packets = p->nr[MERGE_SOURCE_packets];
+		ret->nr_bytes = p->nr[MERGE_SOURCE_bytes];
+		ret->nr_messages = p->nr[MERGE_SOURCE_messages];
 	}
 }
 
@@ -336,7 +342,7 @@ enum base_status merge_write(struct merge *m, const char *path)
 			trace_writer_close(o.w, status == BASE_OK ? m->err : NULL);
 		status = status == BASE_OK ? closed : status;
 	}
-	base_map_fini(&o.pipes);
+	base_map_fini(&o.shared);
 	base_str_fini(&o.name);
 	base_strtab_free(o.strings);
 	return status;

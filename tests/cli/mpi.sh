@@ -28,36 +28,73 @@ mpi_record() {
 		{ cat err >&2; fail "$mpi: $*: recording failed"; }
 }
 
-# mpi_blames MODE RANKS FUNCTION RANK - of what the program itself does on the path that function in that rank is first. (How long the
-# ranks wait for processors, and MPI needs to start, is the machine's.)
-mpi_blames() {
-	mpi_record "$1.lpt" "$2" "$1" 60 10000 sleep
-	longpole report --json "$1.lpt" >"$1.json" || fail "$mpi: $1: no report"
-	is_json "$1.json" '.result.explained_share > 0.95'
-	jq -e --arg f "$3" --arg who "mpi_ranks rank $4" '[.result.path[] | select(.kind == "run" or .kind == "wait" or .kind == "sleep") |
-		select(.state | test("ing MPI \\(MPI_(Init|Finalize)") | not)][0] | (.where | contains($f)) and (.actor | contains($who))' "$1.json" >/dev/null ||
-		{ jq -c '.result.path[:7][] | [.state, .where, .actor, .share]' "$1.json" >&2; fail "$mpi: $1: the first is not $3 of rank $4"; }
+# mpi_says FILE RANK - of what the program itself does on the path, slow_work in that rank is first, and next to nothing is waiting for messages.
+mpi_says() {
+	is_json "$1" '.result.explained_share > 0.95'
+	jq -e --arg who "mpi_ranks rank $2" '[.result.path[] | select(.kind == "run" or .kind == "wait" or .kind == "sleep") |
+		select(.state | test("ing MPI \\(MPI_(Init|Finalize)") | not)][0] | (.where | contains("slow_work")) and (.actor | contains($who))' "$1" >/dev/null ||
+		{ jq -c '.result.path[:7][] | [.state, .where, .actor, .share]' "$1" >&2; fail "$mpi: $1: the first is not slow_work of rank $2"; }
 	# (a rank that spins may keep another one from its processor: then its wait is on the path for that)
-	jq -e '[.result.path[] | select(.state | startswith("waiting for a message") or startswith("waiting at MPI")) | .share] | add // 0 | . < 0.25' "$1.json" >/dev/null ||
+	jq -e '[.result.path[] | select(.state | startswith("waiting for a message") or startswith("waiting at MPI")) | .share] | add // 0 | . < 0.25' "$1" >/dev/null ||
 		fail "$mpi: $1: waits of MPI's are on the path"
 }
 
+# mpi_blames MODE RANKS - slow_work of rank 1. (How long the ranks wait for processors, and MPI needs to start, is the machine's.)
+mpi_blames() {
+	mpi_record "$1.lpt" "$2" "$1" 60 10000 sleep
+	longpole report --json "$1.lpt" >"$1.json" || fail "$mpi: $1: no report"
+	mpi_says "$1.json" 1
+}
+
 mpi_known() {
-	mpi_blames late_sender 2 slow_work 1
-	mpi_blames wildcard 2 slow_work 1
-	mpi_blames late_receiver 2 slow_work 1
-	mpi_blames allreduce "$(mpi_ranks_of 4)" slow_work 1
-	mpi_blames barrier "$(mpi_ranks_of 4)" slow_work 1
-	mpi_blames alltoall "$(mpi_ranks_of 3)" slow_work 1
-	mpi_blames ring "$(mpi_ranks_of 3)" slow_work 1
-	mpi_blames halo "$(mpi_ranks_of 4)" slow_work 1
-	mpi_blames persistent "$(mpi_ranks_of 3)" slow_work 1
-	mpi_blames reduce "$(mpi_ranks_of 3)" slow_work 1
-	mpi_blames bcast "$(mpi_ranks_of 3)" slow_work 1
-	mpi_blames overlap "$(mpi_ranks_of 3)" slow_work 1
-	[[ $(mpi_ranks_of 4) == 2 ]] || mpi_blames split 4 slow_work 1
+	mpi_blames late_sender 2
+	mpi_blames wildcard 2
+	mpi_blames late_receiver 2
+	mpi_blames allreduce "$(mpi_ranks_of 4)"
+	mpi_blames barrier "$(mpi_ranks_of 4)"
+	mpi_blames alltoall "$(mpi_ranks_of 3)"
+	mpi_blames ring "$(mpi_ranks_of 3)"
+	mpi_blames halo "$(mpi_ranks_of 4)"
+	mpi_blames persistent "$(mpi_ranks_of 3)"
+	mpi_blames reduce "$(mpi_ranks_of 3)"
+	mpi_blames bcast "$(mpi_ranks_of 3)"
+	mpi_blames overlap "$(mpi_ranks_of 3)"
+	[[ $(mpi_ranks_of 4) == 2 ]] || mpi_blames split 4
 }
 test_mpi_known_answers() { mpi_each mpi_known; }
+
+# mpi_joins MODE RANKS - each rank recorded for itself, as on many machines: merged, the answer is that of one recording.
+mpi_joins() {
+	rm -f -- *.lpt
+	mpi_run "$2" longpole record -q -o 'own.%r.lpt' ./mpi_ranks "$1" 60 10000 sleep >out 2>err || { cat err >&2; fail "$mpi: $1: recording failed"; }
+	expect 0 longpole merge --json -o all.lpt own.?.lpt
+	is_json out ".result | (.inputs | length) == $2 and .hosts == 1 and .communicators >= 1 and (.inputs | map(.message_pairs) | add > 60)"
+	longpole report --json all.lpt >joined.json || fail "$mpi: $1: no report"
+	mpi_says joined.json 1
+	is_json joined.json ".result | .elapsed_ns > 0"
+}
+mpi_alone() {
+	mpi_joins late_sender 2
+	mpi_joins ring "$(mpi_ranks_of 3)"
+	mpi_joins split 2
+	mpi_joins allreduce "$(mpi_ranks_of 4)"
+	# without a name each rank has a file of its own, and one file is never two recordings'
+	mpi_run 2 longpole record -q ./mpi_ranks barrier 2 1000 >out 2>err || fail "$mpi: without -o"
+	[[ -s longpole-mpi_ranks.rank-0.lpt && -s longpole-mpi_ranks.rank-1.lpt ]] || fail "$mpi: $(ls)"
+	! mpi_run 2 longpole record -q -o same.lpt ./mpi_ranks barrier 100 1000 >out 2>err || fail "$mpi: one file for both"
+	has err 'same.lpt is being written by another process' "-o 'app.%r.lpt'"
+}
+test_mpi_ranks_recorded_alone() { mpi_each mpi_alone; }
+
+test_mpi_rank_of_no_job() {
+	expect 125 env -u OMPI_COMM_WORLD_RANK -u PMI_RANK -u SLURM_PROCID longpole record -o 'x.%r.lpt' true
+	has err '%r is the rank in an MPI job' 'mpirun -n 4 longpole record'
+	expect 0 env OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=4 longpole record -q -o 'x.%r.lpt' true
+	[[ -s x.3.lpt ]] || fail "$(ls)"
+	# a shell that Slurm started is rank 0 of 1
+	expect 0 env -u OMPI_COMM_WORLD_RANK -u PMI_RANK SLURM_PROCID=0 SLURM_NTASKS=1 longpole record -q true
+	[[ -s longpole-true.lpt ]] || fail "$(ls)"
+}
 
 # mpi_predicts MODE RANKS - what half of rank 1's work would save in each round, then the program with that change. Others may use the
 # machine in one of the two runs: up to three times.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_merge.c - a client and a server, each recorded by its own clock: one trace, in order. */
 #include "merge/merge.h"
+#include "trace/communicator.h"
 #include "trace/enums.h"
 
 #include <string.h>
@@ -156,7 +157,7 @@ static enum base_status merge_files(struct files *f, struct merge_result *ret, s
 	return status;
 }
 
-/* Of the server's reads, in merged time, real time is known. */
+/* Of the server's receivings, in merged time, real time is known. */
 static void check_times(const struct files *f, uint64_t error_ns)
 {
 	struct trace_reader *r;
@@ -166,8 +167,9 @@ static void check_times(const struct files *f, uint64_t error_ns)
 	while (trace_reader_next(r, &b, NULL) == BASE_OK)
 		for (size_t i = 0; i < b.nr; i++) {
 			const struct trace_record *k = &b.record[i];
-			if (k->stream != 2 || k->kind != TRACE_io_end ||
-				k->u.io_end.op != TRACE_IO_read)
+			const bool is_read =
+				k->kind == TRACE_io_end && k->u.io_end.op == TRACE_IO_read;
+			if (k->stream != 2 || (!is_read && k->kind != TRACE_mpi_done))
 				continue;
 			uint64_t t = 5000000 + n * ROUND_NS, there = t + DELAY_NS + n % 7 * 1000;
 			int64_t off = (int64_t)(k->time_ns - there);
@@ -468,14 +470,172 @@ static void names_of_one_machine(void **state)
 	remove_files(&f);
 }
 
-static void memory_failures(void **state)
+/* ---- ranks of MPI ---------------------------------------------------------------------------- */
+
+enum { WORLD = 2, HALF = 3, SITE = 0 };
+
+/* Its world and a communicator made of it, each with the address that its launcher's name gives. */
+static struct trace_writer *start_rank(
+	const struct machine *k, const char *path, uint32_t rank, uint64_t world_address)
+{
+	struct trace_writer *w = start(k, path, "app", 100 + rank, "unix /x");
+	put_text(w, 4, "MPI_COMM_WORLD");
+	put_text(w, 5, "communicator 1 of world rank 0");
+	const uint64_t address[] = {world_address, trace_communicator_address(world_address, 1, 0)};
+	for (uint32_t i = 0; i < 2; i++)
+		put(w, (struct trace_record){.kind = TRACE_object,
+			       .u.object = {.object = WORLD + i,
+				       .type = TRACE_OBJECT_communicator,
+				       .address = address[i],
+				       .name = 4 + i}});
+	for (uint32_t i = 0; i < 2; i++)
+		put(w, (struct trace_record){.time_ns = 1000,
+			       .stream = 1,
+			       .kind = TRACE_mpi_comm,
+			       .u.mpi_comm = {
+				       .object = WORLD + i, .rank = rank, .size = 2, .world = !i}});
+	return w;
+}
+
+static void mpi_returns(struct trace_writer *w, const struct machine *k, uint64_t end_ns)
+{
+	put(w, (struct trace_record){
+		       .time_ns = by(k, end_ns), .stream = 1, .kind = TRACE_mpi_return});
+}
+
+static void sends(struct trace_writer *w, const struct machine *k, uint64_t begin_ns,
+	uint64_t end_ns, int64_t peer, int64_t tag)
+{
+	put(w, (struct trace_record){.time_ns = by(k, begin_ns),
+		       .stream = 1,
+		       .kind = TRACE_mpi_send,
+		       .u.mpi_send = {.object = HALF,
+			       .peer = peer,
+			       .tag = tag,
+			       .n = 8,
+			       .op = TRACE_MPI_Send}});
+	mpi_returns(w, k, end_ns);
+}
+
+/* From anybody, if `peer` is -1: who it was, the end says. */
+static void receives(struct trace_writer *w, const struct machine *k, uint64_t begin_ns,
+	uint64_t end_ns, int64_t peer, int64_t from)
+{
+	put(w, (struct trace_record){.time_ns = by(k, begin_ns),
+		       .stream = 1,
+		       .kind = TRACE_mpi_receive,
+		       .u.mpi_receive = {.object = HALF,
+			       .peer = peer,
+			       .tag = -1,
+			       .n = 8,
+			       .op = TRACE_MPI_Recv}});
+	put(w, (struct trace_record){.time_ns = by(k, end_ns),
+		       .stream = 1,
+		       .kind = TRACE_mpi_done,
+		       .u.mpi_done = {.peer = from, .tag = 1, .n = 8}});
+	mpi_returns(w, k, end_ns);
+}
+
+static void meets(struct trace_writer *w, const struct machine *k, uint64_t begin_ns,
+	uint64_t end_ns, enum trace_mpi op)
+{
+	put(w, (struct trace_record){.time_ns = by(k, begin_ns),
+		       .stream = 1,
+		       .kind = TRACE_mpi_collective,
+		       .u.mpi_collective = {.object = WORLD, .op = op, .root = -1}});
+	mpi_returns(w, k, end_ns);
+}
+
+enum ranks_do { RANKS_send, RANKS_meet, RANKS_scan };
+
+/* Rank 0 is the client's machine. `nr_unseen`: sends of its that were not recorded. */
+static void write_ranks(
+	struct files *f, enum ranks_do what, uint64_t other_world, uint64_t nr_unseen)
+{
+	const struct machine *c = &f->client_machine, *s = &f->server_machine;
+	struct trace_writer *a = start_rank(c, f->client, 0, 0x1234),
+			    *b = start_rank(s, f->server, 1, other_world);
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		uint64_t t = 5000000 + i * ROUND_NS, there = t + DELAY_NS + i % 7 * 1000,
+			 answer = there + WORK_NS, back = answer + DELAY_NS;
+		if (what != RANKS_send) {
+			enum trace_mpi op = what == RANKS_meet ? TRACE_MPI_Barrier : TRACE_MPI_Scan;
+			meets(a, c, t, back, op);
+			meets(b, s, answer, back + i % 3 * 500, op);
+			continue;
+		}
+		if (i >= nr_unseen)
+			sends(a, c, t, t + 3000, 1, (int64_t)(i % 5));
+		receives(b, s, t - 1000, there, i % 2 ? -1 : 0, i % 2 ? 0 : -1);
+		sends(b, s, answer, answer + 3000, 0, 1);
+		receives(a, c, t + 4000, back, 1, -1);
+	}
+	assert_int_equal(trace_writer_close(a, NULL), BASE_OK);
+	assert_int_equal(trace_writer_close(b, NULL), BASE_OK);
+}
+
+static uint32_t nr_communicators(const char *path)
+{
+	struct trace_reader *r;
+	uint32_t nr = 0;
+	assert_int_equal(trace_reader_open(path, NULL, &r, NULL), BASE_OK);
+	const struct trace_defs *d = trace_reader_defs(r);
+	for (uint32_t i = 1; i < d->nr_objects; i++)
+		nr += d->objects[i].object && d->objects[i].type == TRACE_OBJECT_communicator;
+	trace_reader_close(r);
+	return nr;
+}
+
+static void check_ranks(enum ranks_do what, uint64_t other_world)
 {
 	struct files f = make_files();
 	struct merge_result result;
+	struct base_err err = {0};
+	write_ranks(&f, what, other_world, 0);
+	assert_int_equal(merge_files(&f, &result, &err), BASE_OK);
+	const struct merge_input_result *other = &result.input[1];
+	assert_int_equal(other->how, MERGE_HOW_pairs);
+	assert_int_equal(other->nr_messages, 2 * ROUNDS);
+	assert_int_equal(other->nr_bytes + other->nr_packets, 0);
+	assert_true(other->error_ns <= WORK_NS + 2 * DELAY_NS + 7000);
+	if (what == RANKS_send)
+		check_times(&f, other->error_ns);
+	assert_int_equal(result.nr_communicators, 2);
+	assert_int_equal(nr_communicators(f.out), 2);
+	remove_files(&f);
+}
+
+static void ranks_of_two_machines(void **state)
+{
+	(void)state;
+	check_ranks(RANKS_send, 0x1234);
+	check_ranks(RANKS_meet, 0x1234);
+	/* a launcher that names the job otherwise on each machine */
+	check_ranks(RANKS_send, 0x9876);
+	check_ranks(RANKS_meet, 0x9876);
+}
+
+/* A send that was not recorded would make each later one another's: nothing is taken from there. And
+ * who leaves MPI_Scan may have waited for nobody. */
+static void what_ranks_do_not_tell(void **state)
+{
+	struct files f = make_files();
+	struct merge_result result;
+	struct base_err err = {0};
+	(void)state;
+	write_ranks(&f, RANKS_send, 0x1234, 1);
+	assert_int_equal(merge_files(&f, &result, &err), BASE_ERR_CLOCK);
+	assert_int_equal(result.nr_ways_unusable, 1);
+	write_ranks(&f, RANKS_scan, 0x1234, 0);
+	assert_int_equal(merge_files(&f, &result, &err), BASE_ERR_CLOCK);
+	remove_files(&f);
+}
+
+static void check_memory_failures(struct files f)
+{
+	struct merge_result result;
 	enum base_status status = BASE_ERR_NOMEM;
 	uint64_t n = 0;
-	(void)state;
-	write_both(&f, true, server_name);
 	while (status == BASE_ERR_NOMEM) {
 		struct base_err err = {0};
 		assert_true(++n < 2000);
@@ -488,6 +648,16 @@ static void memory_failures(void **state)
 	remove_files(&f);
 }
 
+static void memory_failures(void **state)
+{
+	struct files connected = make_files(), ranks = make_files();
+	(void)state;
+	write_both(&connected, true, server_name);
+	check_memory_failures(connected);
+	write_ranks(&ranks, RANKS_send, 0x9876, 0);
+	check_memory_failures(ranks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +667,8 @@ int main(void)
 		cmocka_unit_test(packets_of_two_kernels),
 		cmocka_unit_test(three_machines_in_a_row),
 		cmocka_unit_test(names_of_one_machine),
+		cmocka_unit_test(ranks_of_two_machines),
+		cmocka_unit_test(what_ranks_do_not_tell),
 		cmocka_unit_test(memory_failures),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,8 @@
  */
 #include "runtime/mpi/mpi.h"
 
+#include "trace/communicator.h"
+
 #ifndef PRELOAD_STATIC
 
 #include <fcntl.h>
@@ -21,15 +23,6 @@ enum { COMM_SLOTS = 1024, COMM_FREE = 0, COMM_USED = 1, COMM_TAKEN = 2, COMM_ANC
 
 static struct mpi_comm comm_table[COMM_SLOTS];
 
-/* (splitmix64) */
-static uint64_t comm_mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-	return x ^ x >> 31;
-}
-
 static uint64_t comm_object(uint64_t identity)
 {
 	return (identity & RING_OBJECT_ADDRESS) | (uint64_t)TRACE_OBJECT_communicator
@@ -40,7 +33,7 @@ static uint64_t comm_hash_text(const char *text)
 {
 	uint64_t h = 0;
 	for (; *text; text++)
-		h = comm_mix(h ^ (unsigned char)*text);
+		h = trace_communicator_mix(h ^ (unsigned char)*text);
 	return h;
 }
 
@@ -88,17 +81,17 @@ static uint64_t comm_job(void)
 	for (int i = 0; i < COMM_ANCESTORS && pid > 1; i++) {
 		long next = comm_parent_of(pid, &is_hydra);
 		if (is_hydra)
-			return comm_mix((uint64_t)pid);
+			return trace_communicator_mix((uint64_t)pid);
 		pid = next;
 	}
-	return comm_mix((uint64_t)parent);
+	return trace_communicator_mix((uint64_t)parent);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static struct mpi_comm *comm_slot(uint64_t handle, uint32_t i)
 {
-	return &comm_table[(comm_mix(handle) + i) % COMM_SLOTS];
+	return &comm_table[(trace_communicator_mix(handle) + i) % COMM_SLOTS];
 }
 
 static struct mpi_comm *comm_find(uint64_t handle)
@@ -201,7 +194,7 @@ static void comm_add_number(char *text, size_t *at, uint64_t n)
 void mpi_comm_made(struct mpi_comm *parent, uint64_t handle)
 {
 	static const char of[] = " of world rank ";
-	char name[80] = "communicator ";
+	char name[80] = "communicator "; /* TRACE_COMMUNICATOR_NAME */
 	size_t at = strlen(name);
 	int is_between = 0;
 	uint32_t number = ++parent->nr_children;
@@ -212,12 +205,13 @@ void mpi_comm_made(struct mpi_comm *parent, uint64_t handle)
 	int first = is_between ? -1 : comm_first_rank(handle);
 	if (first < 0)
 		return;
-	uint64_t identity = comm_mix(comm_mix(parent->object + number) + (uint64_t)(unsigned)first);
+	uint64_t address = trace_communicator_address(
+		parent->object & RING_OBJECT_ADDRESS, number, (unsigned)first);
 	comm_add_number(name, &at, number);
 	memcpy(name + at, of, sizeof of);
 	at += sizeof of - 1;
 	comm_add_number(name, &at, (uint64_t)(unsigned)first);
-	comm_add(handle, comm_object(identity), name);
+	comm_add(handle, comm_object(address), name);
 }
 
 #endif

@@ -729,9 +729,12 @@ void model_rule_mpi_return(struct model *m, struct thread *t, const struct trace
 
 /* ---- whose path it is ------------------------------------------------------------------------ */
 
+/* (Of ranks that were recorded each for itself none is more important than the others.) */
 bool model_is_mpi_launched(const struct model *m)
 {
-	return m->known.mpi && m->known.mpi->is_launched;
+	return m->known.mpi &&
+	       (m->known.mpi->is_launched ||
+		       (m->run.is_merged && model_mpi_rank(m, m->run.root_process) >= 0));
 }
 
 int64_t model_mpi_rank(const struct model *m, uint32_t process)
