@@ -19,8 +19,9 @@ static inline uint64_t trace_communicator_mix(uint64_t x)
 }
 
 /* Of one that was made of `parent_address`, by the `number`-th call there that makes one, and whose
- * first rank is `first_world_rank` of the world. Its name is TRACE_COMMUNICATOR_NAME, of these two. */
-#define TRACE_COMMUNICATOR_NAME "communicator %u of world rank %u"
+ * first rank is `first_world_rank` of the world. Its name is a word, which says what it is, and these
+ * two. */
+#define TRACE_COMMUNICATOR_NAME "%*s %u of world rank %u"
 static inline uint64_t trace_communicator_address(
 	uint64_t parent_address, uint32_t number, uint32_t first_world_rank)
 {

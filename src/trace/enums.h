@@ -148,7 +148,13 @@ enum trace_io {
 	X(Graph_create, "MPI_Graph_create")                                                        \
 	X(Dist_graph_create, "MPI_Dist_graph_create")                                              \
 	X(Dist_graph_create_adjacent, "MPI_Dist_graph_create_adjacent")                            \
-	X(Comm_free, "MPI_Comm_free")
+	X(Comm_free, "MPI_Comm_free")                                                              \
+	X(Win_create, "MPI_Win_create")                                                            \
+	X(Win_allocate, "MPI_Win_allocate")                                                        \
+	X(Win_allocate_shared, "MPI_Win_allocate_shared")                                          \
+	X(Win_create_dynamic, "MPI_Win_create_dynamic")                                            \
+	X(Win_fence, "MPI_Win_fence")                                                              \
+	X(Win_free, "MPI_Win_free")
 enum trace_mpi {
 #define X(name, text) TRACE_MPI_##name,
 	TRACE_MPI_OPS(X)

@@ -198,13 +198,29 @@ static void aborts(int round)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Rank 0 puts into the others' memory; rank 1 comes late to the fence that ends it. */
+static void window(int round)
+{
+	static MPI_Win shared;
+	if (!round)
+		MPI_Win_create(received, sizeof received, sizeof *received, MPI_INFO_NULL,
+			MPI_COMM_WORLD, &shared);
+	MPI_Win_fence(0, shared);
+	if (rank == 0)
+		MPI_Put(&round, 1, MPI_INT, SLOW, 0, 1, MPI_INT, shared);
+	work();
+	MPI_Win_fence(0, shared);
+	if (round == nr_rounds - 1)
+		MPI_Win_free(&shared);
+}
+
 static const struct {
 	const char *name;
 	void (*round)(int round);
 } modes[] = {{"late_sender", late_sender}, {"wildcard", wildcard}, {"late_receiver", late_receiver},
 	{"allreduce", slow_allreduce}, {"barrier", barrier}, {"alltoall", alltoall}, {"ring", ring},
 	{"halo", halo}, {"persistent", persistent}, {"reduce", reduce}, {"bcast", bcast},
-	{"split", split}, {"overlap", overlap}, {"pingpong", pingpong}, {"aborts", aborts}};
+	{"split", split}, {"window", window}, {"overlap", overlap}, {"pingpong", pingpong}, {"aborts", aborts}};
 
 int main(int nr, char **argument)
 {

@@ -117,14 +117,9 @@ static void comm_tell(struct mpi_comm *c, const char *name)
 }
 
 /* NULL: the table is full. */
-static struct mpi_comm *comm_add(uint64_t handle, uint64_t object, const char *name)
+static struct mpi_comm *comm_add(
+	uint64_t handle, uint64_t object, uint32_t rank, uint32_t size, const char *name)
 {
-	int rank = -1, size = 0;
-	if (mpi_library.ask_Comm_rank((long)handle, (long)&rank, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) ||
-		mpi_library.ask_Comm_size(
-			(long)handle, (long)&size, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) ||
-		rank < 0 || size <= 0)
-		return NULL;
 	for (uint32_t i = 0; i < COMM_SLOTS; i++) {
 		struct mpi_comm *c = comm_slot(handle, i);
 		uint64_t is = __atomic_load_n(&c->handle, __ATOMIC_RELAXED);
@@ -132,14 +127,26 @@ static struct mpi_comm *comm_add(uint64_t handle, uint64_t object, const char *n
 					      false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
 		c->object = object;
-		c->rank = (uint32_t)rank;
-		c->size = (uint32_t)size;
+		c->rank = rank;
+		c->size = size;
 		c->nr_children = 0;
 		comm_tell(c, name);
 		__atomic_store_n(&c->handle, handle, __ATOMIC_RELEASE);
 		return c;
 	}
 	return NULL;
+}
+
+/* NULL: the table is full, or it has no ranks. */
+static struct mpi_comm *comm_ask(uint64_t handle, uint64_t object, const char *name)
+{
+	int rank = -1, size = 0;
+	if (mpi_library.ask_Comm_rank((long)handle, (long)&rank, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) ||
+		mpi_library.ask_Comm_size(
+			(long)handle, (long)&size, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0) ||
+		rank < 0 || size <= 0)
+		return NULL;
+	return comm_add(handle, object, (uint32_t)rank, (uint32_t)size, name);
 }
 
 struct mpi_comm *mpi_comm_of(uint64_t handle)
@@ -149,7 +156,7 @@ struct mpi_comm *mpi_comm_of(uint64_t handle)
 		return c->image == preload_fresh.image ? c : NULL;
 	if (handle != mpi_library.abi.world || !handle)
 		return NULL;
-	return comm_add(handle, comm_object(comm_job()), "MPI_COMM_WORLD");
+	return comm_ask(handle, comm_object(comm_job()), "MPI_COMM_WORLD");
 }
 
 void mpi_comm_freed(uint64_t handle)
@@ -191,11 +198,26 @@ static void comm_add_number(char *text, size_t *at, uint64_t n)
 	text[*at] = '\0';
 }
 
-void mpi_comm_made(struct mpi_comm *parent, uint64_t handle)
+/* "WHAT 3 of world rank 0" (TRACE_COMMUNICATOR_NAME). */
+static void comm_name(char *text, uint32_t number, unsigned first)
 {
 	static const char of[] = " of world rank ";
-	char name[80] = "communicator "; /* TRACE_COMMUNICATOR_NAME */
-	size_t at = strlen(name);
+	size_t at = strlen(text);
+	comm_add_number(text, &at, number);
+	memcpy(text + at, of, sizeof of);
+	at += sizeof of - 1;
+	comm_add_number(text, &at, first);
+}
+
+static uint64_t comm_child(const struct mpi_comm *parent, uint32_t number, unsigned first)
+{
+	return comm_object(
+		trace_communicator_address(parent->object & RING_OBJECT_ADDRESS, number, first));
+}
+
+void mpi_comm_made(struct mpi_comm *parent, uint64_t handle)
+{
+	char name[80] = "communicator ";
 	int is_between = 0;
 	uint32_t number = ++parent->nr_children;
 	if (!handle || handle == mpi_library.abi.comm_null)
@@ -205,13 +227,20 @@ void mpi_comm_made(struct mpi_comm *parent, uint64_t handle)
 	int first = is_between ? -1 : comm_first_rank(handle);
 	if (first < 0)
 		return;
-	uint64_t address = trace_communicator_address(
-		parent->object & RING_OBJECT_ADDRESS, number, (unsigned)first);
-	comm_add_number(name, &at, number);
-	memcpy(name + at, of, sizeof of);
-	at += sizeof of - 1;
-	comm_add_number(name, &at, (uint64_t)(unsigned)first);
-	comm_add(handle, comm_object(address), name);
+	comm_name(name, number, (unsigned)first);
+	comm_ask(handle, comm_child(parent, number, (unsigned)first), name);
+}
+
+void mpi_window_made(struct mpi_comm *parent, uint64_t handle)
+{
+	char name[80] = "window ";
+	uint32_t number = ++parent->nr_children;
+	int first = handle ? comm_first_rank(parent->handle) : -1;
+	if (first < 0)
+		return;
+	comm_name(name, number, (unsigned)first);
+	comm_add(handle, comm_child(parent, number, (unsigned)first), parent->rank, parent->size,
+		name);
 }
 
 #endif

@@ -352,21 +352,37 @@ static int mpi_do_collective(struct mpi_call *c)
 	return result;
 }
 
-static int mpi_do_make(struct mpi_call *c)
+static int mpi_do_made(struct mpi_call *c, void made(struct mpi_comm *parent, uint64_t handle))
 {
 	PRELOAD_RECORD_AT(
 		c->begin_tsc, mpi_collective, c->comm->object, c->site, c->op, (uint64_t)-1, 0, 0);
 	int result = mpi_pass(c);
 	mpi_return(c);
 	if (!result)
-		mpi_comm_made(c->comm, mpi_handle_at(c->a[c->row->request], 0));
+		made(c->comm, mpi_handle_at(c->a[c->row->request], 0));
 	return result;
 }
 
+static int mpi_do_make(struct mpi_call *c)
+{
+	return mpi_do_made(c, mpi_comm_made);
+}
+static int mpi_do_window(struct mpi_call *c)
+{
+	return mpi_do_made(c, mpi_window_made);
+}
+
+/* (Of windows all ranks meet once more; communicators are only marked.) */
 static int mpi_do_unmake(struct mpi_call *c)
 {
 	uint64_t handle = mpi_handle_at(c->a[0], 0);
+	const struct mpi_comm *window = c->op == TRACE_MPI_Win_free ? mpi_comm_of(handle) : NULL;
+	if (window)
+		PRELOAD_RECORD_AT(c->begin_tsc, mpi_collective, window->object, c->site, c->op,
+			(uint64_t)-1, 0, 0);
 	int result = mpi_pass(c);
+	if (window)
+		mpi_return(c);
 	if (!result)
 		mpi_comm_freed(handle);
 	return result;
@@ -393,6 +409,7 @@ static int mpi_enter(unsigned op, bool profiled, long *a, uintptr_t caller)
 		[MPI_CLASS_wait] = mpi_do_wait,
 		[MPI_CLASS_collective] = mpi_do_collective,
 		[MPI_CLASS_make] = mpi_do_make,
+		[MPI_CLASS_window] = mpi_do_window,
 		[MPI_CLASS_unmake] = mpi_do_unmake,
 	};
 	const struct mpi_row *row = &mpi_rows[op];

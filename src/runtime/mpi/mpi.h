@@ -35,6 +35,7 @@ enum mpi_class {
 	MPI_CLASS_wait,
 	MPI_CLASS_collective,
 	MPI_CLASS_make,
+	MPI_CLASS_window,
 	MPI_CLASS_unmake,
 	MPI_CLASS_NR
 };
@@ -88,6 +89,8 @@ struct mpi_comm {
 struct mpi_comm *mpi_comm_of(uint64_t handle);
 /* `handle` is made of `parent` by a call that all ranks of the parent made. */
 void mpi_comm_made(struct mpi_comm *parent, uint64_t handle);
+/* A window of all ranks of `parent`, which is told as a communicator. */
+void mpi_window_made(struct mpi_comm *parent, uint64_t handle);
 void mpi_comm_freed(uint64_t handle);
 
 /* A handle as an argument, or in memory. */
