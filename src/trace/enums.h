@@ -38,6 +38,10 @@
 	X(team, "OpenMP")                       /* a region's begin and end, its tasks */          \
 	X(communicator, "communicator")         /* MPI's; address: what all its ranks agree on */  \
 	X(interpreter_lock, "interpreter lock") /* whoever runs the program's language has it */   \
+	X(monitor, "monitor")                   /* Java's, of an object */                         \
+	X(java_lock, "lock")                    /* of java.util.concurrent */                      \
+	X(blocker, "blocker")                   /* what else a thread of Java's waits for */       \
+	X(safepoint, "safepoint")               /* at which a Java VM stops its threads */         \
 						/* one more type of object: before this line */
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
