@@ -170,9 +170,10 @@ enum { MODEL_NAP_ROWS = 4 }; /* places of a thread */
 struct thread {
 	uint32_t stream, process, actor, role;
 	enum mode mode;
-	uint32_t graph_state;  /* what the last verb entered */
-	uint64_t entered_ns;   /* ... when that was another than before */
-	uint32_t run_state;    /* what it returns to when it holds and does nothing */
+	uint32_t graph_state; /* what the last verb entered */
+	uint64_t entered_ns;  /* ... when that was another than before */
+	uint32_t run_state;   /* what it returns to when it holds and does nothing */
+	uint32_t kept_state; /* + 1: that whenever it runs, as it said (TRACE_NOTE_KEPT); 0: none */
 	uint32_t resume_state; /* while preempted or blocked */
 	uint32_t exit_queue;
 	uint32_t came_to;    /* before its first record, that processor + 1; 0: not seen */

@@ -657,6 +657,10 @@ __attribute__((weak)) uintptr_t preload_java_start(uintptr_t caller)
 	(void)caller;
 	return 0;
 }
+__attribute__((weak)) void preload_java_named(const char *name)
+{
+	(void)name;
+}
 __attribute__((weak)) uint64_t preload_java_futex(uint64_t object)
 {
 	return object;

@@ -146,6 +146,8 @@ void preload_java_waited(const volatile void *cond, int result);
 bool preload_java_signals(const volatile void *cond, uintptr_t caller);
 /* A RING_place that the thread is named by that `caller` starts; 0: none. */
 uintptr_t preload_java_start(uintptr_t caller);
+/* This thread is called that by the VM, whose own it may be. */
+void preload_java_named(const char *name);
 /* A futex word of the VM's: the object that it is for Java. */
 uint64_t preload_java_futex(uint64_t object);
 

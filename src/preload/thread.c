@@ -213,6 +213,8 @@ PRELOAD_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	if (result == 0 && preload_active() && pthread_equal(thread, pthread_self())) {
 		size_t length = strlen(name);
 		preload_record_text(RING_thread_name, (const uint64_t[]){length}, 1, name, length);
+		if (preload_is_java(PRELOAD_CALLER))
+			preload_java_named(name);
 	}
 	return result;
 }

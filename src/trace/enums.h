@@ -50,6 +50,10 @@ enum trace_object_type {
 		TRACE_OBJECT_NR
 };
 
+/* note_state.flags, beside those of longpole/annotate.h: a runtime says of one of its threads that it
+ * does this whenever it runs, from now on (no state: that this is over). */
+enum { TRACE_NOTE_KEPT = 1 << 8 };
+
 /* site.offset of a place that is no address of code, but a line of what an interpreter runs, by its
  * number; the module is 0. */
 #define TRACE_PLACE_SHIFT      47

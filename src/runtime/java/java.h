@@ -78,11 +78,15 @@ void java_monitor_entered(java_env tool, java_env jni, void *thread, void *objec
 void java_monitor_wait(java_env tool, java_env jni, void *thread, void *object, int64_t ms);
 void java_monitor_waited(
 	java_env tool, java_env jni, void *thread, void *object, uint8_t is_timed_out);
-void java_gc_begins(java_env tool);
-void java_gc_ends(java_env tool);
+/* "what of at", or one of them that is not empty, is the object's name. */
+void java_name_object(uint64_t object, const char *what, const char *at);
 void java_park(java_env jni, void *unsafe, uint8_t is_absolute, int64_t time);
 void java_unpark(java_env jni, void *unsafe, void *thread);
 void java_sleep(java_env jni, void *class_, int64_t time);
+
+/* java_own.c - what the VM does itself. */
+void java_gc_begins(java_env tool);
+void java_gc_ends(java_env tool);
 
 /* java_native.c - puts these, and what names threads, before the VM's own native methods. */
 void java_natives_find(java_env jni);

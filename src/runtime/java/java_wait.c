@@ -33,7 +33,7 @@ static uint64_t java_word(uint32_t number, unsigned type)
 	return (uint64_t)number << 4 | (uint64_t)type << RING_OBJECT_TYPE_SHIFT;
 }
 
-static void java_name_object(uint64_t object, const char *what, const char *at)
+void java_name_object(uint64_t object, const char *what, const char *at)
 {
 	char text[2 * JAVA_TEXT_BYTES];
 	const size_t nr_what = strlen(what), nr_at = strlen(at);
@@ -402,30 +402,6 @@ void java_sleep(java_env jni, void *class_, int64_t time)
 		return;
 	java_expect_nothing(self);
 	PRELOAD_RECORD(sleep_end);
-}
-
-/* The word on which threads sleep while the VM stops the world. */
-uint64_t preload_java_futex(uint64_t object)
-{
-	static uint32_t named_in; /* image */
-	const uint64_t safepoint = (object & ~((uint64_t)0xff << RING_OBJECT_TYPE_SHIFT)) |
-				   (uint64_t)TRACE_OBJECT_safepoint << RING_OBJECT_TYPE_SHIFT;
-	if (__atomic_exchange_n(&named_in, preload_fresh.image, __ATOMIC_RELAXED) !=
-		preload_fresh.image)
-		java_name_object(safepoint, "of the Java VM", "");
-	return safepoint;
-}
-
-/* ---- stops of the world ---------------------------------------------------------------------- */
-
-void java_gc_begins(java_env tool)
-{
-	(void)tool;
-}
-
-void java_gc_ends(java_env tool)
-{
-	(void)tool;
 }
 
 #endif
