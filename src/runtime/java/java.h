@@ -23,10 +23,11 @@ struct java_hold {
 };
 struct java_thread {
 	uint64_t object, site;
-	uint64_t monitor;  /* of an object whose wait() it is in; or 0 */
-	uint64_t woken_by; /* site of the call of Unsafe.unpark() that this thread is in; or 0 */
-	uint64_t started;  /* place that the thread that is being started is named by; or 0 */
-	uint32_t wait;     /* enum java_wait */
+	uint64_t monitor;   /* of an object whose wait() it is in; or 0 */
+	uint64_t since_tsc; /* when it fell asleep first, for that */
+	uint64_t woken_by;  /* site of the call of Unsafe.unpark() that this thread is in; or 0 */
+	uint64_t started;   /* place that the thread that is being started is named by; or 0 */
+	uint32_t wait;      /* enum java_wait */
 	uint32_t is_told;
 	uint64_t nr_frames;
 	uint64_t frame[RING_STACK_MAX];

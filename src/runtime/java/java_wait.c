@@ -165,13 +165,16 @@ static void java_acquires(struct java_thread *self, uint64_t object, uint64_t si
 		PRELOAD_RECORD_AT(now, lock_release, object, site);
 }
 
-/* It gives the lock up, and somebody waits for it. Nobody has seen it take a lock that was free. */
-static void java_releases(struct java_thread *self, uint64_t object, uint64_t site)
+/* It gives the lock up, for which somebody has waited since then. Nobody has seen it take a lock that
+ * was free: it had it when that wait began, and is told to have taken it then. (If it has had a
+ * record since then, the recorder takes the time of that.) */
+static void java_releases(
+	struct java_thread *self, uint64_t object, uint64_t site, uint64_t waited_since_tsc)
 {
 	const uint64_t now = preload_now();
 	struct java_hold *hold = java_hold_of(self, object);
 	if (!hold)
-		PRELOAD_RECORD_AT(now, lock_acquire, object, site);
+		PRELOAD_RECORD_AT(waited_since_tsc - 1, lock_acquire, object, site);
 	PRELOAD_RECORD_AT(now, lock_release, object, hold ? hold->site : site);
 	if (hold)
 		hold->object = 0;
@@ -182,7 +185,7 @@ static void java_releases(struct java_thread *self, uint64_t object, uint64_t si
 /* A thread's condition variables are its own for its life. Set by the sleeper, who has the mutex. */
 static struct java_sleeper {
 	uintptr_t cond; /* 0: free */
-	uint64_t object, site;
+	uint64_t object, site, since_tsc;
 	uint32_t kind; /* enum java_wait */
 } java_sleepers[1 << SLEEPERS_BITS];
 
@@ -216,13 +219,15 @@ static void java_record_wait(
 
 static void java_wait_begins(struct java_thread *self)
 {
+	if (!self->is_told)
+		self->since_tsc = preload_now();
 	if (self->wait == JAVA_LOCK && !self->is_told) {
 		java_gave_up(self, self->object);
 		java_record_wait(
 			self, PRELOAD_lock_wait, PRELOAD_WORDS(self->object, self->site, 0));
 	} else if (self->wait == JAVA_EVENT) {
 		if (self->monitor && java_hold_of(self, self->monitor))
-			java_releases(self, self->monitor, self->site);
+			java_releases(self, self->monitor, self->site, preload_now());
 		java_record_wait(
 			self, PRELOAD_cond_wait, PRELOAD_WORDS(self->object, 0, self->site, 0));
 	}
@@ -244,6 +249,7 @@ bool preload_java_waits(const volatile void *cond, uintptr_t caller)
 	java_wait_begins(self);
 	s->object = self->object;
 	s->site = self->site;
+	s->since_tsc = self->since_tsc;
 	__atomic_store_n(&s->kind, self->wait, __ATOMIC_RELEASE);
 	return true;
 }
@@ -269,7 +275,7 @@ bool preload_java_signals(const volatile void *cond, uintptr_t caller)
 	struct java_thread *self = java_self();
 	const uint64_t site = self->woken_by ? self->woken_by : s->site;
 	if (kind == JAVA_LOCK)
-		java_releases(self, s->object, site);
+		java_releases(self, s->object, site, s->since_tsc);
 	else
 		PRELOAD_RECORD(cond_signal, s->object, site);
 	return true;

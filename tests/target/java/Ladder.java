@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ladder.java - two threads; four fifths of what each does is under one monitor, or that over FACTOR.
+// Ladder.java - two threads; four fifths of what each does is under one monitor, or that over FACTOR. They compute, or sleep.
 public class Ladder {
     static final Object lock = new Object();
     static long sum;
@@ -28,11 +28,34 @@ public class Ladder {
         }
     }
 
+    static void doze(int ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            throw new RuntimeException(e);
+        }
+    }
+
+    static void sleep(int rounds, int factor) {
+        for (int i = 0; i < rounds; i++) {
+            synchronized (lock) {
+                doze(8 / factor);
+            }
+            doze(2);
+        }
+    }
+
     public static void main(String[] args) throws Exception {
-        int rounds = Integer.parseInt(args[0]), factor = Integer.parseInt(args[1]);
+        boolean asleep = args[0].equals("sleep");
+        int rounds = Integer.parseInt(args[1]), factor = Integer.parseInt(args[2]);
         Thread[] threads = new Thread[2];
         for (int i = 0; i < threads.length; i++) {
-            threads[i] = new Thread(() -> climb(rounds, factor), "climber-" + i);
+            threads[i] = new Thread(() -> {
+                if (asleep)
+                    sleep(rounds, factor);
+                else
+                    climb(rounds, factor);
+            }, "climber-" + i);
             threads[i].start();
         }
         for (Thread t : threads)
