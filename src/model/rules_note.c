@@ -164,7 +164,7 @@ void model_rule_note_end(struct model *m, struct thread *t, const struct trace_r
 static void keep_state(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const uint32_t named = r->u.note_state.state;
-	t->kept_state = named ? annotated_state(m, 0, named) + 1 : 0;
+	t->note.kept_state = named ? annotated_state(m, 0, named) + 1 : 0;
 	t->run_state = model_run_state(m, t, 0);
 	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
 }
