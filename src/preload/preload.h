@@ -62,7 +62,7 @@ enum {
 	PRELOAD_PLACES = PRELOAD_PLACES_FIRST << PRELOAD_PLACES_GROWN,
 	PRELOAD_MORE_WORDS = 368, /* a thread's, for each library; of which the first for OpenMP */
 	PRELOAD_TEAM_WORDS = 128,
-	PRELOAD_JAVA_WORDS = 48,
+	PRELOAD_JAVA_WORDS = 64,
 	PRELOAD_TIMED_SLOTS = 64
 };
 /* of an object's word, or its address, in preload_fresh.known; slot ^ 1 is its second one */

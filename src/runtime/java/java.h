@@ -18,8 +18,15 @@ enum java_wait {
 	JAVA_EVENT, /* anything else that another thread wakes it for */
 	JAVA_SLEEP, /* told already */
 };
+/* A frame of a thread's, by its place from the outermost one. */
+struct java_level {
+	uint64_t from_outermost; /* 0: not known */
+	void *method;
+	int64_t location;
+};
 struct java_hold {
 	uint64_t object, site, since_tsc;
+	struct java_level level; /* that took it */
 };
 struct java_thread {
 	uint64_t object, site;
@@ -29,6 +36,7 @@ struct java_thread {
 	uint64_t started;   /* place that the thread that is being started is named by; or 0 */
 	uint32_t wait;      /* enum java_wait */
 	uint32_t is_told;
+	struct java_level level; /* that waits */
 	uint64_t nr_frames;
 	uint64_t frame[RING_STACK_MAX];
 	struct java_hold hold[JAVA_HOLDS];
@@ -44,9 +52,10 @@ struct java_found {
 	void (*unpark)(java_env jni, void *unsafe, void *thread);
 	void (*sleep)(java_env jni, void *class_, int64_t time);
 	void (*start)(java_env jni, void *thread);
-	bool is_sleep_in_ns;
-	void *blocker_field; /* of Thread */
+	bool is_sleep_in_ns, has_virtual; /* has_virtual: the VM knows virtual threads (JDK 21) */
+	void *blocker_field;              /* of Thread */
 };
+_Static_assert(sizeof(struct java_thread) <= PRELOAD_JAVA_WORDS * sizeof(uint64_t), "has room");
 extern struct java_found java_found __attribute__((visibility("hidden")));
 
 /* java_frame.c - the frames of the thread that asks. For a moment when it may call the VM. */
@@ -58,6 +67,9 @@ void java_walk(struct java_stack *stack);
 /* A RING_place: the innermost frame of the program's own, else of the Java library's that is no
  * lock's; 0: there is none that has a name. */
 uint64_t java_site(const struct java_stack *stack);
+struct java_level java_level_of(const struct java_stack *stack); /* of java_site() */
+/* May a thread whose frames are these be in what was begun at that level? */
+bool java_is_within(const struct java_stack *stack, const struct java_level *level);
 size_t java_frames(const struct java_stack *stack, uint64_t *to, size_t max);
 /* The place of a method's bytecode; 0: it has no name. */
 uint64_t java_place(void *method, int64_t location);

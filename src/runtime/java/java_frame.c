@@ -265,6 +265,24 @@ uint64_t java_site(const struct java_stack *stack)
 	return i < stack->nr ? java_place(stack->frame[i].method, stack->frame[i].location) : 0;
 }
 
+struct java_level java_level_of(const struct java_stack *stack)
+{
+	uint32_t i = java_site_in(stack);
+	if (i == stack->nr || stack->nr == JAVA_DEPTH_MAX)
+		return (struct java_level){0};
+	return (struct java_level){stack->nr - i, stack->frame[i].method, stack->frame[i].location};
+}
+
+bool java_is_within(const struct java_stack *stack, const struct java_level *level)
+{
+	if (!level->from_outermost || stack->nr == JAVA_DEPTH_MAX)
+		return true; /* who knows */
+	if (stack->nr < level->from_outermost)
+		return false;
+	const struct java_frame_info *f = &stack->frame[stack->nr - level->from_outermost];
+	return f->method == level->method && f->location >= level->location;
+}
+
 size_t java_frames(const struct java_stack *stack, uint64_t *to, size_t max)
 {
 	size_t nr = 0;

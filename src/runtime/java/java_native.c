@@ -71,6 +71,8 @@ static void java_ask_unsafe(java_env jni)
 
 void java_natives_find(java_env jni)
 {
+	java_found.has_virtual =
+		JAVA_CALL(jni, int, JNI_GetVersion, (java_env)) >= JNI_VERSION_OF_VIRTUAL;
 	java_unsafe_class = java_find_class(jni, "jdk/internal/misc/Unsafe");
 	java_thread_class = java_find_class(jni, "java/lang/Thread");
 	if (java_thread_class)

@@ -89,22 +89,23 @@ static uint64_t java_monitor(java_env jni, void *object, const struct java_stack
 	return word;
 }
 
-/* What a thread parks for. */
-static uint64_t java_blocker(
-	java_env jni, void *object, const struct java_stack *stack, enum java_wait *ret_kind)
+/* What a thread parks for. Who gives up waiting after a time may go on without the lock: that is no
+ * wait for a lock then, which would end with having it. */
+static uint64_t java_blocker(java_env jni, void *object, const struct java_stack *stack,
+	bool is_timed, enum java_wait *ret_kind)
 {
 	char class_[JAVA_TEXT_BYTES];
 	struct java_words words;
 	const uint32_t number = java_number_of(object);
-	uint64_t *slot = java_known_slot(number);
+	uint64_t *slot = java_known_slot(is_timed ? ~number : number);
 	const uint64_t entry = __atomic_load_n(slot, __ATOMIC_RELAXED);
 	bool is_lock = entry == java_known_as(number, JAVA_LOCK);
 	bool is_known = is_lock || entry == java_known_as(number, JAVA_EVENT);
 	if (!is_known) {
 		java_class_of(jni, object, class_);
-		is_lock = java_ends(class_, "ReentrantLock") ||
-			  java_ends(class_, "ReentrantReadWriteLock") ||
-			  java_ends(class_, "StampedLock");
+		is_lock = !is_timed && (java_ends(class_, "ReentrantLock") ||
+					       java_ends(class_, "ReentrantReadWriteLock") ||
+					       java_ends(class_, "StampedLock"));
 	}
 	*ret_kind = is_lock ? JAVA_LOCK : JAVA_EVENT;
 	const uint64_t word =
@@ -160,9 +161,17 @@ static void java_acquires(struct java_thread *self, uint64_t object, uint64_t si
 	struct java_hold *hold = java_hold_of(self, 0);
 	PRELOAD_RECORD_AT(now, lock_acquire, object, site);
 	if (hold)
-		*hold = (struct java_hold){object, site, now};
+		*hold = (struct java_hold){object, site, now, self->level};
 	else /* too many at once */
 		PRELOAD_RECORD_AT(now, lock_release, object, site);
+}
+
+/* What it has taken at a level that it has left, or before the place that took it, it has no more. */
+static void java_look_at_holds(struct java_thread *self, const struct java_stack *stack)
+{
+	for (unsigned i = 0; i < JAVA_HOLDS; i++)
+		if (self->hold[i].object && !java_is_within(stack, &self->hold[i].level))
+			java_gave_up(self, self->hold[i].object);
 }
 
 /* It gives the lock up, for which somebody has waited since then. Nobody has seen it take a lock that
@@ -288,9 +297,11 @@ static void java_expect(struct java_thread *self, enum java_wait wait, uint64_t 
 {
 	const struct ring_head *head = preload_fresh.head;
 	const uint32_t turn = preload_own()->nr_stacks++;
+	java_look_at_holds(self, stack);
 	self->wait = wait;
 	self->object = object;
 	self->site = java_site(stack);
+	self->level = java_level_of(stack);
 	self->is_told = 0;
 	self->monitor = 0;
 	self->nr_frames = 0;
@@ -306,11 +317,18 @@ static void java_expect_nothing(struct java_thread *self)
 	self->wait = JAVA_NOTHING;
 }
 
+/* A virtual thread may wait on one thread and go on on another. */
+static bool java_is_virtual(java_env jni, void *thread)
+{
+	return java_found.has_virtual &&
+	       JAVA_CALL(jni, uint8_t, JNI_IsVirtualThread, (java_env, void *), thread);
+}
+
 void java_monitor_enter(java_env tool, java_env jni, void *thread, void *object)
 {
 	struct java_stack stack;
-	(void)tool, (void)thread;
-	if (!preload_active())
+	(void)tool;
+	if (!preload_active() || java_is_virtual(jni, thread))
 		return;
 	java_walk(&stack);
 	java_expect(java_self(), JAVA_LOCK, java_monitor(jni, object, &stack), &stack);
@@ -328,8 +346,8 @@ void java_monitor_entered(java_env tool, java_env jni, void *thread, void *objec
 void java_monitor_wait(java_env tool, java_env jni, void *thread, void *object, int64_t ms)
 {
 	struct java_stack stack;
-	(void)tool, (void)thread, (void)ms;
-	if (!preload_active())
+	(void)tool, (void)ms;
+	if (!preload_active() || java_is_virtual(jni, thread))
 		return;
 	java_walk(&stack);
 	uint64_t monitor = java_monitor(jni, object, &stack);
@@ -349,7 +367,7 @@ void java_monitor_waited(
 
 /* ---- native methods -------------------------------------------------------------------------- */
 
-static bool java_is_parking(java_env jni)
+static bool java_is_parking(java_env jni, bool is_timed)
 {
 	struct java_stack stack;
 	enum java_wait kind = JAVA_EVENT;
@@ -360,14 +378,14 @@ static bool java_is_parking(java_env jni)
 	object = JAVA_CALL(jni, void *, JNI_GetObjectField, (java_env, void *, void *), thread,
 		java_found.blocker_field);
 	java_walk(&stack);
-	uint64_t word = java_blocker(jni, object ? object : thread, &stack, &kind);
+	uint64_t word = java_blocker(jni, object ? object : thread, &stack, is_timed, &kind);
 	java_expect(java_self(), kind, word, &stack);
 	return true;
 }
 
 void java_park(java_env jni, void *unsafe, uint8_t is_absolute, int64_t time)
 {
-	const bool on = java_is_parking(jni);
+	const bool on = java_is_parking(jni, is_absolute || time > 0);
 	java_found.park(jni, unsafe, is_absolute, time);
 	if (!on)
 		return;

@@ -32,6 +32,7 @@ typedef void *const *const *java_env;
 	X(GenerateEvents, 122)                                                                     \
 	X(AddCapabilities, 141)
 #define JNI_SLOTS(X)                                                                               \
+	X(GetVersion, 4)                                                                           \
 	X(FindClass, 6)                                                                            \
 	X(ExceptionClear, 17)                                                                      \
 	X(NewGlobalRef, 21)                                                                        \
@@ -53,6 +54,8 @@ enum jni_slot {
 	JNI_SLOTS(X)
 #undef X
 		JNI_VM_GetEnv = 6, /* of the table of a VM */
+	JNI_IsVirtualThread = 234, /* only from this version on */
+	JNI_VERSION_OF_VIRTUAL = 0x00150000,
 };
 
 /* The events; the table of callbacks begins with the one of number 50. */
