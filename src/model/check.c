@@ -166,7 +166,7 @@ void model_check_queue(struct model *m, struct thread *t, uint64_t time_ns,
 	if (!k)
 		return;
 	uint64_t units = check_units_of(m, q->object), capacity = capacity_of(m, q->object);
-	t->note_site = q->site;
+	t->note.site = q->site;
 	count_pass(m, q->site);
 	k->identified = false;
 	if (verb == GRAPH_VERB_wait_empty || verb == GRAPH_VERB_wait_full) {
@@ -212,7 +212,7 @@ void model_check_taken(struct model *m, const struct thread *t, uint64_t time_ns
 void model_check_assert(struct model *m, struct thread *t, uint64_t time_ns,
 	const struct note_queue *q, uint64_t units)
 {
-	t->note_site = q->site;
+	t->note.site = q->site;
 	count_pass(m, q->site);
 	if (units != q->n)
 		found_at(m, t, time_ns, q, MODEL_CHECK_assert_failed, q->n, units);
@@ -233,7 +233,7 @@ void model_check_nesting(
 			       .check = begins           ? MODEL_CHECK_begin_too_deep
 					: t->nr_machines ? MODEL_CHECK_end_other
 							 : MODEL_CHECK_end_without_begin,
-			       .site = t->note_site,
+			       .site = t->note.site,
 			       .near_by = true,
 			       .actor = model_acting(t),
 			       .first_ns = time_ns,
@@ -253,7 +253,7 @@ void model_check_state(
 		k->identified = false;
 	if (!s)
 		return;
-	t->note_site = s->site;
+	t->note.site = s->site;
 	count_pass(m, s->site);
 	if (flags & LONGPOLE_SUSPECT)
 		model_found(m, &(struct found){.check = MODEL_CHECK_suspect_state,
@@ -280,7 +280,7 @@ void model_check_identify(
 		model_found(m, &(struct found){.check = k->waits != NOTING_NO
 								? MODEL_CHECK_connection_changed
 								: MODEL_CHECK_connection_unused,
-				       .site = k->waits != NOTING_NO ? k->site : t->note_site,
+				       .site = k->waits != NOTING_NO ? k->site : t->note.site,
 				       .near_by = k->waits == NOTING_NO,
 				       .object = k->waits != NOTING_NO ? k->object : 0,
 				       .actor = actor,

@@ -185,6 +185,8 @@ uint32_t model_wait_state(struct model *m, uint32_t class_ix, uint32_t site, boo
 
 uint32_t model_run_state(struct model *m, struct thread *t, uint32_t site)
 {
+	if (!BASE_LIKELY(!t->note.kept_state))
+		return t->note.kept_state - 1;
 	if (BASE_LIKELY(site < t->run_capacity && t->run_by_site[site]))
 		return t->run_by_site[site] - 1;
 	if (site >= m->defs->nr_sites)

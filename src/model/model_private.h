@@ -199,8 +199,11 @@ struct thread {
 	uint64_t born_ns;          /* begun, or first seen; UINT64_MAX: not yet */
 	uint64_t begin_run_ns;     /* when it came to its processor */
 	uint64_t ready_ns;         /* preempted (or woken: recordings of the system) then; 0: not */
-	uint32_t note_site;        /* of its last annotation that has one */
-	uint32_t *run_by_site;     /* site id -> state + 1 */
+	struct {
+		uint32_t site;       /* of its last annotation that has one */
+		uint32_t kept_state; /* + 1: whenever it runs (TRACE_NOTE_KEPT); 0: none */
+	} note;
+	uint32_t *run_by_site; /* site id -> state + 1 */
 	size_t run_capacity;
 	uint32_t nr_others;  /* a process's first: of its other threads, so many are there */
 	uint32_t last_ended; /* ... and that one ended last (a stream); 0: none did */

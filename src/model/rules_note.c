@@ -160,8 +160,21 @@ void model_rule_note_end(struct model *m, struct thread *t, const struct trace_r
 	rules_note_end_machine(m, t, r->time_ns, false);
 }
 
+/* A thread of a language's runtime that has one task: whatever it calls meanwhile. */
+static void keep_state(struct model *m, struct thread *t, const struct trace_record *r)
+{
+	const uint32_t named = r->u.note_state.state;
+	t->note.kept_state = named ? annotated_state(m, 0, named) + 1 : 0;
+	t->run_state = model_run_state(m, t, 0);
+	model_verb(m, t, GRAPH_VERB_state, r->time_ns, 0, 0, model_current_state(t), 0);
+}
+
 void model_rule_note_state(struct model *m, struct thread *t, const struct trace_record *r)
 {
+	if (r->u.note_state.flags & TRACE_NOTE_KEPT) {
+		keep_state(m, t, r);
+		return;
+	}
 	struct machine *k = rules_note_top(t);
 	model_check_state(m, t, r->time_ns, r->u.note_state.state, r->u.note_state.flags);
 	uint32_t state = annotated_state(m, k ? k->actor_def : 0, r->u.note_state.state);

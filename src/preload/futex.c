@@ -53,6 +53,8 @@ long preload_futex(long number, long word, long op, long value, long limit, long
 		preload_object((void *)word, TRACE_OBJECT_futex, !(op & FUTEX_PRIVATE_FLAG));
 	if (!preload_on_for(PRELOAD_CALLER))
 		return futex_kernel(&c);
+	if (preload_is_java(PRELOAD_CALLER))
+		object = preload_java_futex(object);
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:

@@ -72,14 +72,15 @@ static PRELOAD_COLD int mutex_lock_wrapped(pthread_mutex_t *mutex, uintptr_t sit
 
 /* What the hot functions leave to others, so that they themselves need neither stack nor saved
  * registers. */
-PRELOAD_INLINE bool is_gil_mutex(const pthread_mutex_t *mutex)
+PRELOAD_INLINE bool is_runtimes_mutex(const pthread_mutex_t *mutex, uintptr_t caller)
 {
-	return PRELOAD_RARE(preload_python.any) && preload_gil_is_mutex(mutex);
+	return (PRELOAD_RARE(preload_python.any) && preload_gil_is_mutex(mutex)) ||
+	       preload_is_java(caller);
 }
 
 static PRELOAD_COLD int mutex_lock_first(pthread_mutex_t *mutex, uintptr_t caller)
 {
-	if (is_gil_mutex(mutex))
+	if (is_runtimes_mutex(mutex, caller))
 		return preload_real_mutex_lock(mutex);
 	uintptr_t site = preload_site(caller);
 	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self->busy)) /* our own unwinding
@@ -100,7 +101,7 @@ static PRELOAD_COLD int mutex_locked(pthread_mutex_t *mutex, uintptr_t site)
 
 static PRELOAD_COLD int mutex_unlock_slow(pthread_mutex_t *mutex, uintptr_t caller)
 {
-	if (is_gil_mutex(mutex))
+	if (is_runtimes_mutex(mutex, caller))
 		return preload_real_mutex_unlock(mutex);
 	uintptr_t site = preload_site(caller);
 	if (!preload_on_for(site) || (PRELOAD_IS_STATIC && preload_self->busy))
@@ -138,7 +139,8 @@ PRELOAD_INLINE int mutex_unlock(pthread_mutex_t *mutex, uintptr_t site)
 PRELOAD_INLINE int mutex_trylock(pthread_mutex_t *mutex, uintptr_t site)
 {
 	int result = preload_real_mutex_trylock(mutex);
-	if (preload_on_for(site) && (preload_is_acquired(result) || result == EBUSY))
+	if (preload_on_for(site) && !preload_is_java(site) &&
+		(preload_is_acquired(result) || result == EBUSY))
 		record_tried(PRELOAD_lock_acquire, result, preload_mutex(mutex), site);
 	return result;
 }

@@ -139,6 +139,7 @@ static int module_visit(struct dl_phdr_info *info, size_t size, void *argument)
 		record_module(info, &notes, start, end);
 		news->has_mpi |= preload_mpi_meets(info);
 		preload_python_meets(info);
+		preload_java_meets(info);
 		news->has_omp |= module_is_openmp(info->dlpi_name);
 	}
 	return 0;

@@ -338,10 +338,11 @@ static bool is_of_time(clockid_t clock)
 	       clock == CLOCK_TAI;
 }
 
+/* (A Java VM polls its threads, a moment at a time, as it stops them.) */
 #define SLEEP(name, result_type, duration_ns, parameters, arguments)                               \
 	PRELOAD_EXPORT result_type name parameters                                                 \
 	{                                                                                          \
-		if (!preload_active())                                                             \
+		if (!preload_active() || preload_is_java(PRELOAD_CALLER))                          \
 			return PRELOAD_REAL(name) arguments;                                       \
 		PRELOAD_RECORD(sleep_begin, duration_ns, PRELOAD_SITE);                            \
 		result_type result = PRELOAD_REAL(name) arguments;                                 \

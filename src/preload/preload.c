@@ -255,7 +255,7 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		__atomic_fetch_add(&head->images_attached, 1, __ATOMIC_RELAXED);
 	}
 	preload_fresh.direct = preload_met.is_stub || preload_runtimes.any || preload_python.any ||
-					       preload_mutex_is_wrapped
+					       preload_java.any || preload_mutex_is_wrapped
 				       ? NULL
 				       : head;
 	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
@@ -626,6 +626,44 @@ __attribute__((weak)) bool preload_gil_signals(const volatile void *cond, uintpt
 {
 	(void)cond, (void)caller;
 	return false;
+}
+
+__attribute__((weak)) struct preload_java preload_java PRELOAD_EARLY;
+__attribute__((weak)) void preload_java_meets(const struct dl_phdr_info *info)
+{
+	(void)info;
+}
+__attribute__((weak)) bool preload_java_is_own(uintptr_t code)
+{
+	(void)code;
+	return false;
+}
+__attribute__((weak)) bool preload_java_waits(const volatile void *cond, uintptr_t caller)
+{
+	(void)cond, (void)caller;
+	return false;
+}
+__attribute__((weak)) void preload_java_waited(const volatile void *cond, int result)
+{
+	(void)cond, (void)result;
+}
+__attribute__((weak)) bool preload_java_signals(const volatile void *cond, uintptr_t caller)
+{
+	(void)cond, (void)caller;
+	return false;
+}
+__attribute__((weak)) uintptr_t preload_java_start(uintptr_t caller)
+{
+	(void)caller;
+	return 0;
+}
+__attribute__((weak)) void preload_java_named(const char *name)
+{
+	(void)name;
+}
+__attribute__((weak)) uint64_t preload_java_futex(uint64_t object)
+{
+	return object;
 }
 
 /* ---- records with a text --------------------------------------------------------------------- */

@@ -62,6 +62,7 @@ enum {
 	PRELOAD_PLACES = PRELOAD_PLACES_FIRST << PRELOAD_PLACES_GROWN,
 	PRELOAD_MORE_WORDS = 368, /* a thread's, for each library; of which the first for OpenMP */
 	PRELOAD_TEAM_WORDS = 128,
+	PRELOAD_JAVA_WORDS = 64,
 	PRELOAD_TIMED_SLOTS = 64
 };
 /* of an object's word, or its address, in preload_fresh.known; slot ^ 1 is its second one */
@@ -130,6 +131,26 @@ bool preload_gil_waits(const volatile void *cond, uintptr_t caller);
 void preload_gil_waited(const volatile void *cond); /* after a wait that was not told */
 bool preload_gil_signals(const volatile void *cond, uintptr_t caller);
 
+/* A Java VM in this process (src/runtime/java): what Java's threads wait for is told in Java's terms,
+ * and what the VM's own mutexes do is its own matter. */
+struct preload_java {
+	bool any;
+};
+extern struct preload_java preload_java;
+void preload_java_meets(const struct dl_phdr_info *info); /* of each new module */
+bool preload_java_is_own(uintptr_t code);                 /* of the VM's library */
+/* Of a condition variable's functions, called by `caller`. True: that is told, the call is to be made,
+ * and nothing more recorded; after the wait preload_java_waited() with its result. */
+bool preload_java_waits(const volatile void *cond, uintptr_t caller);
+void preload_java_waited(const volatile void *cond, int result);
+bool preload_java_signals(const volatile void *cond, uintptr_t caller);
+/* A RING_place that the thread is named by that `caller` starts; 0: none. */
+uintptr_t preload_java_start(uintptr_t caller);
+/* This thread is called that by the VM, whose own it may be. */
+void preload_java_named(const char *name);
+/* A futex word of the VM's: the object that it is for Java. */
+uint64_t preload_java_futex(uint64_t object);
+
 /* What the ring's head said of its layout when it was mapped, checked against the file's size then:
  * the head itself is shared, and may say anything later. */
 struct preload_ring {
@@ -171,6 +192,7 @@ struct preload_thread {
 		nr_timed; /* nr_timed, timed_in: holds that are being timed (tally/lock.c) */
 	uint8_t timed_in[PRELOAD_TIMED_SLOTS];
 	struct record_lock_stamps lock;
+	uint64_t java[PRELOAD_JAVA_WORDS]; /* of the room of that name */
 	_Alignas(128)
 		uint64_t more[PRELOAD_MORE_WORDS]; /* what each library adds; stays in a fork */
 };
@@ -257,6 +279,12 @@ PRELOAD_INLINE bool preload_is_runtime(uintptr_t code)
 PRELOAD_INLINE bool preload_on_for(uintptr_t caller)
 {
 	return preload_on() && !preload_is_runtime(caller);
+}
+
+/* Is it of a Java VM? */
+PRELOAD_INLINE bool preload_is_java(uintptr_t code)
+{
+	return PRELOAD_RARE(preload_java.any) && preload_java_is_own(code);
 }
 
 /* `caller`, or what called the stub that it is in. Asked for before the real call: a signal's

@@ -28,7 +28,7 @@ bool preload_table_of(const struct dl_phdr_info *info, struct preload_table *ret
 	return ret->symbol && ret->text;
 }
 
-void *preload_definition(const struct preload_table *table, const char *name)
+const ElfW(Sym) * preload_symbol(const struct preload_table *table, const char *name)
 {
 	const struct preload_hash *h = table->hash;
 	uint32_t hash = 5381;
@@ -46,9 +46,15 @@ void *preload_definition(const struct preload_table *table, const char *name)
 		const ElfW(Sym) *s = &table->symbol[i];
 		if ((its | 1) == (hash | 1) && s->st_shndx != SHN_UNDEF && s->st_value &&
 			strcmp(table->text + s->st_name, name) == 0)
-			return (void *)(table->bias + s->st_value);
+			return s;
 		if (its & 1)
 			break;
 	}
 	return NULL;
+}
+
+void *preload_definition(const struct preload_table *table, const char *name)
+{
+	const ElfW(Sym) *s = preload_symbol(table, name);
+	return s ? (void *)(table->bias + s->st_value) : NULL;
 }

@@ -21,6 +21,8 @@ struct preload_table {
 
 /* False: the module has no symbols. */
 bool preload_table_of(const struct dl_phdr_info *info, struct preload_table *ret);
+/* Its symbol of that name, defined there; NULL: it has none. */
+const ElfW(Sym) * preload_symbol(const struct preload_table *table, const char *name);
 /* Its definition of that name, a function's or a variable's; NULL: it has none. */
 void *preload_definition(const struct preload_table *table, const char *name);
 

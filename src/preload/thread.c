@@ -122,7 +122,9 @@ PRELOAD_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attri
 		return PRELOAD_REAL(pthread_create)(thread, attributes, routine, argument);
 	preload_affinity_of_new(attributes, start->token);
 	start->routine.posix = routine;
-	start->site = thread_site_of(routine, argument);
+	start->site = PRELOAD_RARE(preload_java.any) ? preload_java_start(PRELOAD_CALLER) : 0;
+	if (!start->site)
+		start->site = thread_site_of(routine, argument);
 	uint64_t before_tsc = preload_now();
 	preload_count_begin(&counted, CALLS_pthread_create, site);
 	int result = PRELOAD_REAL(pthread_create)(thread, attributes, run_posix, start);
@@ -211,6 +213,8 @@ PRELOAD_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 	if (result == 0 && preload_active() && pthread_equal(thread, pthread_self())) {
 		size_t length = strlen(name);
 		preload_record_text(RING_thread_name, (const uint64_t[]){length}, 1, name, length);
+		if (preload_is_java(PRELOAD_CALLER))
+			preload_java_named(name);
 	}
 	return result;
 }

@@ -11,12 +11,12 @@ struct cond_call {
 	uint64_t object, mutex, site;
 };
 
-static void wait_cond_begin(
-	struct cond_call *call, uint64_t object, pthread_mutex_t *mutex, uint64_t site)
+static void wait_cond_begin(struct cond_call *call, uint64_t object, pthread_mutex_t *mutex,
+	uint64_t site, bool of_java)
 {
 	preload_made(object, site);
 	*call = (struct cond_call){object, preload_mutex(mutex), site};
-	if (PRELOAD_RARE(preload_python.any) && preload_gil_is_mutex(mutex))
+	if ((PRELOAD_RARE(preload_python.any) && preload_gil_is_mutex(mutex)) || of_java)
 		call->mutex = 0;
 	PRELOAD_RECORD_WAIT(cond_wait, site, object, call->mutex);
 }
@@ -42,9 +42,16 @@ PRELOAD_INLINE bool wait_is_gil(const volatile void *cond, uintptr_t caller)
 	return PRELOAD_RARE(preload_python.any) && preload_gil_waits(cond, caller);
 }
 
-PRELOAD_INLINE bool wakes_gil(const volatile void *cond, uintptr_t caller)
+PRELOAD_INLINE bool wakes_runtime(const volatile void *cond, uintptr_t caller)
 {
-	return PRELOAD_RARE(preload_python.any) && preload_gil_signals(cond, caller);
+	return (PRELOAD_RARE(preload_python.any) && preload_gil_signals(cond, caller)) ||
+	       (PRELOAD_RARE(preload_java.any) && preload_java_signals(cond, caller));
+}
+
+/* Of what a thread of Java's waits for. */
+PRELOAD_INLINE bool wait_is_java(const volatile void *cond, uintptr_t caller)
+{
+	return PRELOAD_RARE(preload_java.any) && preload_java_waits(cond, caller);
 }
 
 #define COND_WAIT(name, real, object_of, cond_type, mutex_type, parameters, arguments, timed_out)  \
@@ -55,8 +62,13 @@ PRELOAD_INLINE bool wakes_gil(const volatile void *cond, uintptr_t caller)
 		int result;                                                                        \
 		if (!preload_on_for(PRELOAD_CALLER) || wait_is_gil(cond, PRELOAD_CALLER))          \
 			return PRELOAD_REAL(real)(cond, mutex arguments);                          \
+		if (wait_is_java(cond, PRELOAD_CALLER)) {                                          \
+			result = PRELOAD_REAL(real)(cond, mutex arguments);                        \
+			preload_java_waited(cond, result == (timed_out) ? ETIMEDOUT : result);     \
+			return result;                                                             \
+		}                                                                                  \
 		wait_cond_begin(&call, object_of((pthread_cond_t *)cond),                          \
-			(pthread_mutex_t *)mutex, PRELOAD_SITE);                                   \
+			(pthread_mutex_t *)mutex, PRELOAD_SITE, preload_is_java(PRELOAD_CALLER));  \
 		pthread_cleanup_push(wait_cond_unwind, &call);                                     \
 		result = PRELOAD_REAL(real)(cond, mutex arguments);                                \
 		pthread_cleanup_pop(0);                                                            \
@@ -69,7 +81,7 @@ PRELOAD_INLINE bool wakes_gil(const volatile void *cond, uintptr_t caller)
 	PRELOAD_EXPORT int name(cond_type *cond);                                                  \
 	int name(cond_type *cond)                                                                  \
 	{                                                                                          \
-		if (preload_on_for(PRELOAD_CALLER) && !wakes_gil(cond, PRELOAD_CALLER)) {          \
+		if (preload_on_for(PRELOAD_CALLER) && !wakes_runtime(cond, PRELOAD_CALLER)) {      \
 			uint64_t object = object_of((pthread_cond_t *)cond);                       \
 			preload_made(object, PRELOAD_SITE);                                        \
 			PRELOAD_RECORD(cond_##verb, object, PRELOAD_SITE);                         \

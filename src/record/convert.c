@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert.c - ring words to trace records. */
 #include "record/convert.h"
+#include "record/jit.h"
 #include "record/affinity.h"
 #define LONGPOLE_DISABLE /* types and flags only */
 #include "longpole/annotate.h"
@@ -23,6 +24,7 @@ static const uint8_t words_of[RING_KINDS] = {
 	[RING_verb] = 4,
 	[RING_state] = 2,
 	[RING_capacity] = 4,
+	[RING_code] = 4,
 };
 
 /*
@@ -678,6 +680,9 @@ static void convert_own(struct record_converter *c, struct record_thread *t, con
 		break;
 	case RING_made:
 		object_made(c, t, word, time_ns);
+		break;
+	case RING_code:
+		record_jit_told(&c->world, t->image, word[1], word[2], word[3]);
 		break;
 	case RING_capacity:
 		declare_capacity(c, t, word[1], word[2], word[3]);

@@ -23,6 +23,7 @@ static void image_free(struct record_image *image)
 	base_free(image->range);
 	base_free(image->past);
 	base_free(image->shared);
+	base_free(image->jit.code);
 	base_free(image);
 }
 

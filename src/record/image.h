@@ -59,6 +59,8 @@ struct record_image {
 	uint64_t maps_read_ns;   /* when it was read for code, by system/sample.c */
 	struct {                 /* record/jit.c: its places in code of no file */
 		uint32_t process, first, nr_places;
+		struct record_jit_code *code; /* that it told of, as it did */
+		size_t nr_code, code_capacity;
 	} jit;
 };
 

@@ -32,6 +32,11 @@ struct record_jit_place {
 	bool named;
 };
 
+struct record_jit_code {
+	uint64_t start, nr_bytes;
+	uint32_t site; /* of the place that it stands for */
+};
+
 /* What is known of a process that runs code of no file: read while it lives. */
 struct record_jit_process {
 	uint32_t pid, inside; /* inside: in its own pid namespace */
@@ -382,6 +387,56 @@ static size_t unnamed_of(
 	return nr;
 }
 
+/* ---- what the image told itself -------------------------------------------------------------- */
+
+enum { TOLD_MAX = 1 << 22 };
+
+void record_jit_told(struct record_world *w, struct record_image *image, uint64_t address,
+	uint64_t nr_bytes, uint64_t place)
+{
+	const uint32_t site = record_place_site(w, image, place);
+	if (!site || !nr_bytes || address + nr_bytes < address || image->jit.nr_code >= TOLD_MAX)
+		return;
+	if (base_grow(&image->jit.code, &image->jit.code_capacity, image->jit.nr_code + 1,
+		    sizeof *image->jit.code) != BASE_OK) {
+		record_sink_fail(w->sink, BASE_ERR_NOMEM, "no memory for code that was made");
+		return;
+	}
+	image->jit.code[image->jit.nr_code++] =
+		(struct record_jit_code){.start = address, .nr_bytes = nr_bytes, .site = site};
+}
+
+static void put_told(struct record_world *w, struct record_jit_place *to, uint32_t site,
+	uint64_t function_offset)
+{
+	const struct record_site *from = &w->sink->site[site];
+	struct trace_record r = {.kind = TRACE_symbol,
+		.u.symbol = {.site = to->site,
+			.function = from->function,
+			.file = from->file,
+			.line = from->line,
+			.function_offset = function_offset}};
+	record_sink_put(w->sink, &r);
+	to->named = true;
+	w->jit.nr_named++;
+}
+
+/* What was told last of an address is what ran there, nearly always: compilers seldom throw code
+ * away that runs. */
+static void ask_image(struct record_world *w, const struct record_image *image,
+	const struct symbol_jit_place *place, size_t nr)
+{
+	for (size_t k = image->jit.nr_code; k-- > 0;) {
+		const struct record_jit_code *code = &image->jit.code[k];
+		size_t i = BASE_PARTITION(p, nr, place[p].address < code->start);
+		for (; i < nr && place[i].address - code->start < code->nr_bytes; i++) {
+			struct record_jit_place *to = &w->jit.place[place[i].tag];
+			if (!to->named)
+				put_told(w, to, code->site, code->start);
+		}
+	}
+}
+
 /* What a fork's child runs its parent may have told. */
 static void ask_files(struct record_world *w, struct record_image *image,
 	struct symbol_jit_place *place, size_t nr)
@@ -415,6 +470,9 @@ uint64_t record_jit_name(struct record_world *w, struct record_image *image)
 		return 0;
 	}
 	size_t nr = unnamed_of(w, image->jit.first, place);
+	if (image->jit.nr_code)
+		ask_image(w, image, place, nr);
+	nr = image->jit.nr_code ? unnamed_of(w, image->jit.first, place) : nr;
 	if (nr)
 		ask_files(w, image, place, nr);
 	base_free(place);

@@ -51,7 +51,7 @@ enum {
 #include "ring/records.def"
 	RING_NR_RECORDS,
 	/* Another layout, or one more kind: the two sides do not fit. */
-	RING_LAYOUT = 13,
+	RING_LAYOUT = 14,
 	RING_VERSION = RING_LAYOUT * 1000 + RING_NR_RECORDS,
 	RING_BLOCK_BYTES = 32 * 1024
 };
@@ -145,6 +145,9 @@ enum ring_kind {
 	 * the place (ring_place()), w2 = line, w3 = bytes of the function's name << 32 | bytes of the
 	 * file's, the two texts, one behind the other. Sites and frames may be such places. */
 	RING_place = 144,
+	/* Code that the program made: w1 = address, w2 = bytes, w3 = the place (a RING_place before it)
+	 * that it stands for from now on. */
+	RING_code = 145,
 };
 /* Behind all addresses of a process, within 48 bits. */
 #define RING_PLACE_BIT      (1ull << TRACE_PLACE_SHIFT)

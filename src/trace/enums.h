@@ -38,6 +38,10 @@
 	X(team, "OpenMP")                       /* a region's begin and end, its tasks */          \
 	X(communicator, "communicator")         /* MPI's; address: what all its ranks agree on */  \
 	X(interpreter_lock, "interpreter lock") /* whoever runs the program's language has it */   \
+	X(monitor, "monitor")                   /* Java's, of an object */                         \
+	X(java_lock, "lock")                    /* of java.util.concurrent */                      \
+	X(blocker, "blocker")                   /* what else a thread of Java's waits for */       \
+	X(safepoint, "safepoint")               /* at which a Java VM stops its threads */         \
 						/* one more type of object: before this line */
 enum trace_object_type {
 #define X(name, text) TRACE_OBJECT_##name,
@@ -45,6 +49,10 @@ enum trace_object_type {
 #undef X
 		TRACE_OBJECT_NR
 };
+
+/* note_state.flags, beside those of longpole/annotate.h: a runtime says of one of its threads that it
+ * does this whenever it runs, from now on (no state: that this is over). */
+enum { TRACE_NOTE_KEPT = 1 << 8 };
 
 /* site.offset of a place that is no address of code, but a line of what an interpreter runs, by its
  * number; the module is 0. */

@@ -119,6 +119,7 @@ static inline size_t ring_host_words(const uint64_t *w, size_t room)
 		n = 6;
 		break;
 	case RING_verb:
+	case RING_code:
 		n = 4;
 		break;
 	case RING_state:
@@ -171,6 +172,8 @@ static inline const char *ring_host_kind_name(unsigned kind)
 		return "AFFINITY";
 	case RING_place:
 		return "PLACE";
+	case RING_code:
+		return "CODE";
 	case RING_lost:
 		return "LOST";
 	case RING_exit:

@@ -559,6 +559,27 @@ static void machines_in_turn_are_linked(void **state)
 	finish(&b);
 }
 
+/* What a runtime says that a thread does whenever it runs stays so whatever it calls, until it says that
+ * this is over. */
+static void a_kept_state_stays(void **state)
+{
+	(void)state;
+	struct bench b;
+	start(&b);
+	stream(&b, process_of(&b, "java", 0, 100));
+	PUT(&b, 0, 0, object, .object = 1, .type = TRACE_OBJECT_semaphore, .address = 0x1000);
+	PUT(&b, 0, 0, state, .state = 1, .name = string(&b, "collecting garbage"));
+	PUT(&b, 0, 1, token_set, .object = 1, .n = 1);
+	PUT(&b, 0, 1, note_state, .state = 1, .flags = TRACE_NOTE_KEPT);
+	PUT(&b, 100, 1, token_take, .object = 1, .n = 1);
+	PUT(&b, 300, 1, note_state, .state = 0, .flags = TRACE_NOTE_KEPT);
+	PUT(&b, 450, 1, token_give, .object = 1, .n = 1);
+	analyse(&b);
+	conserved(&b, 450);
+	assert_float_equal(on_path(&b, "collecting garbage"), 300, 1e-6);
+	finish(&b);
+}
+
 static void analyse_window(struct bench *b, uint64_t from_ns, uint64_t to_ns)
 {
 	struct model_options o = {.size = sizeof o, .from_ns = from_ns, .to_ns = to_ns};
@@ -743,6 +764,7 @@ int main(void)
 		cmocka_unit_test(preempted_by_a_sibling),
 		cmocka_unit_test(unseen_wait_is_unexplained),
 		cmocka_unit_test(machines_in_turn_are_linked),
+		cmocka_unit_test(a_kept_state_stays),
 		cmocka_unit_test(window_of_a_run),
 		cmocka_unit_test(spawning_is_no_unknown_wait),
 		cmocka_unit_test(a_fault_waits_for_the_disk),

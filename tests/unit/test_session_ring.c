@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_session_ring.c - known answers: what the words of a ring become in the trace. */
 #include "session/ring.h"
+#include "record/jit.h"
 #include "record_fixture.h"
 
 enum { CODE = 0x400000, BIAS = 0x3ff000, RECORDS_MAX = 20000 };
@@ -703,6 +704,46 @@ static void test_acts_and_items(void **state)
 	fixture_close(&f);
 }
 
+/* Code that the program made is called after the place that it says it stands for; of an address the
+ * last word counts, and code that nobody told of has no name. */
+static void test_code_that_the_program_names(void **state)
+{
+	enum { MADE = 0x500000, NR_BYTES = 0x100, INNER = 0x40, INNER_BYTES = 0x20 };
+	static const char outer[] = "Main.runMain.java", inner[] = "Main.addMain.java";
+	struct fixture f;
+	(void)state;
+	fixture_open(&f);
+	struct fake_thread t = begin(&f, 1, FIXTURE_GONE_PID, 1, 0);
+	fake_text(&t, 20, RING_place, FAKE_WORDS(ring_place(7), 12, 8ull << 32 | 9), outer,
+		sizeof outer - 1);
+	FAKE(&t, 21, RING_code, MADE, NR_BYTES, ring_place(7));
+	fake_text(&t, 22, RING_place, FAKE_WORDS(ring_place(8), 30, 8ull << 32 | 9), inner,
+		sizeof inner - 1);
+	FAKE(&t, 23, RING_code, MADE + INNER, INNER_BYTES, ring_place(8));
+	FAKE(&t, 24, RING_code, MADE + NR_BYTES, NR_BYTES, ring_place(9)); /* no such place */
+	fixture_drain(&f, 100);
+	struct record_world *w = &f.converter.world;
+	struct record_image *image = record_world_find(w, 1);
+	const uint64_t at[] = {MADE + 1, MADE + INNER, MADE + INNER + 1, MADE + INNER + INNER_BYTES,
+		MADE + INNER + INNER_BYTES + 1, MADE + NR_BYTES + 1};
+	static const uint32_t line[] = {12, 12, 30, 30, 12, 0};
+	uint32_t site[BASE_COUNT(at)];
+	for (size_t i = 0; i < BASE_COUNT(at); i++)
+		site[i] = record_jit_site(w, image, at[i]);
+	assert_int_equal(record_jit_name(w, image), 5);
+	fixture_finish(&f);
+	const struct trace_defs *d = fixture_defs(&f);
+	for (size_t i = 0; i < BASE_COUNT(at); i++) {
+		const struct trace_symbol *s = trace_def_symbol(d, site[i]);
+		assert_int_equal(s->line, line[i]);
+		assert_string_equal(trace_text_of(d, s->function), line[i] == 12   ? "Main.run"
+								   : line[i] == 30 ? "Main.add"
+										   : "");
+		assert_string_equal(trace_text_of(d, s->file), line[i] ? "Main.java" : "");
+	}
+	fixture_close(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -724,6 +765,7 @@ int main(void)
 		cmocka_unit_test(test_short_annotations),
 		cmocka_unit_test(test_same_words),
 		cmocka_unit_test(test_acts_and_items),
+		cmocka_unit_test(test_code_that_the_program_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
