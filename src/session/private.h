@@ -10,6 +10,7 @@
 #include "os/peer.h"
 #include "os/valgrind.h"
 #include "record/names.h"
+#include "session/attach.h"
 #include "session/keep.h"
 #include "session/memory.h"
 #include "session/qemu.h"
@@ -44,6 +45,7 @@ struct session {
 	struct system_slots *slots; /* NULL: time inside of system calls is not counted */
 	struct system_kernel kernel;
 	struct os_child child;
+	struct session_attach attach; /* in place of a child of ours */
 	struct record_namer namer; /* with a listener */
 	uint64_t named_ns;
 	int signal_fd, sched_policy, nice;
