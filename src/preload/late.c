@@ -10,6 +10,7 @@
 #include "preload/got.h"
 #include "preload/preload.h"
 #include "ring/attach.h"
+#include "trace/enums.h"
 
 #ifndef PRELOAD_STATIC
 
@@ -28,6 +29,7 @@ enum {
 	LATE_LOOK_NS = 100000000,
 	LATE_TASKS_BYTES = 4096,
 	LATE_NAME_BYTES = 16,
+	LATE_SYSCALL_WORDS = 8,
 	LATE_ALONE = 2, /* links of /proc/self/task that are no thread's */
 };
 
@@ -50,23 +52,65 @@ static uint32_t late_number(const char *text)
 	return n;
 }
 
-/* "/proc/self/task/TID/comm" */
-static size_t late_read_name(const char *tid, char name[LATE_NAME_BYTES])
+/* "/proc/self/task/TID/NAME", ended by zero */
+static size_t late_read(const char *tid, const char *name, char *to, size_t size)
 {
 	char path[64];
-	strcpy(stpcpy(stpcpy(path, "/proc/self/task/"), tid), "/comm");
+	char *end = stpncpy(path, "/proc/self/task/", sizeof path - 1);
+	end = stpncpy(end, tid, LATE_NAME_BYTES);
+	end = stpncpy(end, name, LATE_NAME_BYTES);
+	*end = '\0';
 	long fd = preload_syscall(SYS_open, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
-	long n = fd < 0 ? 0 : preload_syscall(SYS_read, fd, (long)name, LATE_NAME_BYTES, 0, 0, 0);
+	long n = fd < 0 ? 0 : preload_syscall(SYS_read, fd, (long)to, (long)size - 1, 0, 0, 0);
 	if (fd >= 0)
 		preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-	return n > 1 ? (size_t)n - 1 : 0; /* (without its end of line) */
+	to[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+static uint64_t late_hex(const char **text)
+{
+	uint64_t n = 0;
+	while (**text == ' ')
+		++*text;
+	*text += **text == '0' && (*text)[1] == 'x' ? 2 : 0;
+	for (; (**text >= '0' && **text <= '9') || (**text >= 'a' && **text <= 'f'); ++*text)
+		n = n << 4 | (uint64_t)(**text <= '9' ? **text - '0' : **text - 'a' + 10);
+	return n;
+}
+
+/* The system call that a thread sleeps in: number, six arguments, stack, place. */
+static struct preload_before late_look(const char *task)
+{
+	struct preload_before before = {.fd = -1};
+	char text[256];
+	const char *at = text;
+	uint64_t word[LATE_SYSCALL_WORDS];
+	late_read(task, "/syscall", text, sizeof text);
+	if (*text < '0' || *text > '9')
+		return before; /* it runs, or sleeps in no call of the program's */
+	uint32_t number = late_number(text);
+	while (*at && *at != ' ')
+		at++;
+	for (unsigned i = 0; i < LATE_SYSCALL_WORDS; i++)
+		word[i] = late_hex(&at);
+	before.site = word[LATE_SYSCALL_WORDS - 1];
+	before.sleeps = number == SYS_nanosleep || number == SYS_clock_nanosleep;
+	bool reads = number == SYS_read || number == SYS_recvfrom;
+	if (reads || number == SYS_accept || number == SYS_accept4) {
+		before.fd = (int)word[0];
+		before.op = reads ? TRACE_IO_read : TRACE_IO_accept;
+		before.nr_bytes = reads ? word[2] : 0;
+	}
+	return before;
 }
 
 static void late_introduce(const struct late *l, const char *task)
 {
-	char name[LATE_NAME_BYTES] = "";
-	size_t bytes = late_read_name(task, name);
-	preload_introduce(l->head, late_number(task), name, bytes);
+	char name[LATE_NAME_BYTES + 1];
+	struct preload_before before = late_look(task);
+	size_t bytes = late_read(task, "/comm", name, sizeof name);
+	preload_introduce(l->head, late_number(task), name, bytes ? bytes - 1 : 0, &before);
 }
 
 struct late_entry { /* of getdents64() */

@@ -599,9 +599,27 @@ void preload_leave(void)
 	forget_range();
 }
 
+/* `other` is in a call since before. (One that was here in an earlier recording says the end
+ * itself.) */
+static void say_before(struct preload_thread *place, const struct preload_before *before)
+{
+	uint64_t object = before->fd < 0 ? 0 : preload_fd_object(before->fd);
+	if (!place->is_reserved)
+		return;
+	place->before_sleeps = before->sleeps;
+	place->before_object = object;
+	place->before_op = (uint8_t)before->op;
+	place->before_bytes = before->nr_bytes;
+	if (before->sleeps)
+		PRELOAD_RECORD(sleep_begin, 0, before->site);
+	if (object)
+		PRELOAD_RECORD(io_begin, object, before->op, before->nr_bytes, before->site);
+}
+
 /* Its first block is written here, by a thread of ours, and ended: its own records come in the
  * next. */
-void preload_introduce(struct ring_head *head, uint32_t tid, const char *name, size_t name_bytes)
+void preload_introduce(struct ring_head *head, uint32_t tid, const char *name, size_t name_bytes,
+	const struct preload_before *before)
 {
 	struct preload_thread other = {.tid = tid};
 	uint32_t own_tid;
@@ -617,6 +635,7 @@ void preload_introduce(struct ring_head *head, uint32_t tid, const char *name, s
 		preload_modules_scan();
 	}
 	preload_record_text(RING_thread_name, PRELOAD_WORDS(name_bytes), name, name_bytes);
+	say_before(place, before);
 	preload_block_finish(&other);
 	preload_self = &preload_ended;
 	preload_self_begin(place, &other);

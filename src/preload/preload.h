@@ -162,6 +162,8 @@ struct preload_thread {
 	uint8_t key_rounds;    /* of pthread_key destructors */
 	uint8_t waits_for_gil; /* Python's global lock: its wait has begun */
 	uint8_t is_reserved;   /* its thread has not called us yet (preload_self_reserve()) */
+	uint8_t before_sleeps, before_op; /* in a call that began before us: a sleep, or ... */
+	uint64_t before_object, before_bytes; /* ... of this object (0: none) */
 	/* Where it counts (tally.h); NULL: not yet, or not any more. */
 	struct tally_table *tally;
 	struct tally_tag *tally_tag;
@@ -184,6 +186,8 @@ void preload_block_finish(struct preload_thread *self); /* gives its block back 
 struct preload_thread *preload_self_take(void); /* the first time; preload_ended: there is none */
 void preload_self_give(void);                   /* this thread has none any more */
 void preload_self_renew(void);                  /* in a fork's child, before it records */
+/* The call that it was in before us is over: its first record. */
+void preload_self_say_end(struct preload_thread *self);
 /* Another thread's place, which it finds when it takes one; NULL: there is none. It records nothing
  * before preload_self_begin(), where it goes on as `as` ended. */
 struct preload_thread *preload_self_reserve(uint32_t tid);
@@ -213,7 +217,14 @@ void preload_stop(void); /* this process records nothing from now on */
  * image (NULL: it cannot be, or there is one), introduces the threads that live, and lets all
  * record; later leaves everything. What was mapped stays memory. */
 struct ring_head *preload_join(const char *ring);
-void preload_introduce(struct ring_head *head, uint32_t tid, const char *name, size_t name_bytes);
+struct preload_before { /* what a thread waits for since before; its end is the thread's own next record */
+	bool sleeps;
+	int fd; /* -1: no call about a descriptor */
+	unsigned op;
+	uint64_t nr_bytes, site;
+};
+void preload_introduce(struct ring_head *head, uint32_t tid, const char *name, size_t name_bytes,
+	const struct preload_before *before);
 void preload_joined(struct ring_head *head);
 void preload_leave(void);
 

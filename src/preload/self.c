@@ -166,6 +166,19 @@ void preload_self_begin(struct preload_thread *place, const struct preload_threa
 	__atomic_store_n(&place->ended, 0, __ATOMIC_RELEASE);
 }
 
+/* Whoever read from a pipe has got what there was. */
+void preload_self_say_end(struct preload_thread *self)
+{
+	uint64_t object = self->before_object;
+	bool slept = self->before_sleeps;
+	self->before_object = 0;
+	self->before_sleeps = 0;
+	if (slept)
+		preload_record_at(preload_now(), PRELOAD_sleep_end, NULL, 0);
+	if (object)
+		PRELOAD_RECORD(io_end, object, self->before_op, self->before_bytes, 0);
+}
+
 /* (Who is writing goes on to: a block stays memory.) */
 void preload_self_leave_all(void)
 {
@@ -212,6 +225,8 @@ PRELOAD_COLD struct preload_thread *preload_self_take(void)
 		    &preload_self, &nobody, self, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 		if (self->place)
 			preload_thread_watch(self);
+		if (was_reserved)
+			preload_self_say_end(self);
 	} else if (self->place) { /* a signal handler was faster */
 		place_set_taken(number, false);
 	}
