@@ -676,6 +676,11 @@ void preload_thread_end(void)
 __attribute__((weak)) void preload_tally_end(void)
 {
 }
+__attribute__((weak)) uint64_t preload_fd_object(int fd)
+{
+	(void)fd;
+	return 0;
+}
 __attribute__((weak)) void preload_flush_stdout(void)
 {
 }
