@@ -338,13 +338,11 @@ static void system_summary(struct cmd *c, const struct session_result *r)
 	}
 }
 
-static void attach_summary(
-	struct cmd *c, const struct session_options *o, const struct session_result *r)
+static void attach_summary(struct cmd *c, const struct session_attached *a)
 {
 	struct base_str s = {0};
-	base_str_addf(
-		&s, "process %d goes on; attaching stopped one of its threads for ", o->attach_pid);
-	base_str_add_ns(&s, r->stopped_ns);
+	base_str_addf(&s, "process %d goes on; attaching stopped one of its threads for ", a->pid);
+	base_str_add_ns(&s, a->stopped_ns);
 	base_str_add(&s, "; the library stays in it, unused");
 	cmd_note(c, "%s", base_str_text(&s));
 	base_str_fini(&s);
@@ -367,8 +365,8 @@ static void summary(struct cmd *c, const struct session_options *o, const struct
 			r->overhead_share < 0.001 ? "less than " : "about ",
 			r->overhead_share < 0.001 ? 0.1 : fmin(r->overhead_share, 1) * 100);
 	cmd_note(c, "%s", base_str_text(&s));
-	if (r->stopped_ns)
-		attach_summary(c, o, r);
+	if (o->attach)
+		attach_summary(c, o->attach);
 	if (r->memory_images)
 		memory_summary(c, r);
 	if (r->nr_attempts)
@@ -523,7 +521,8 @@ static int record_running(
 		cmd_usage(c, "-p: '%s' is no process", cmd_value(c, "pid"));
 		return SESSION_EXIT_OURS;
 	}
-	o->attach_pid = (int)pid;
+	struct session_attached attached = {.pid = (int)pid};
+	o->attach = &attached;
 	o->argv = record_command_of((pid_t)pid, &words);
 	const char *path = trace_path(c, o->argv[0], buf);
 	if (!path)

@@ -162,7 +162,7 @@ struct preload_thread {
 	uint8_t key_rounds;    /* of pthread_key destructors */
 	uint8_t waits_for_gil; /* Python's global lock: its wait has begun */
 	uint8_t is_reserved;   /* its thread has not called us yet (preload_self_reserve()) */
-	uint8_t before_sleeps, before_op; /* in a call that began before us: a sleep, or ... */
+	uint8_t before_sleeps, before_op;     /* in a call that began before us: a sleep, or ... */
 	uint64_t before_object, before_bytes; /* ... of this object (0: none) */
 	/* Where it counts (tally.h); NULL: not yet, or not any more. */
 	struct tally_table *tally;
@@ -482,10 +482,10 @@ void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t r
 
 /* ---- modules, annotations -------------------------------------------------------------------- */
 
-void preload_modules_scan(void);  /* records new and gone modules, connects their annotations */
+void preload_modules_scan(void);   /* records new and gone modules, connects their annotations */
 void preload_modules_forget(void); /* all are new again */
-void preload_modules_check(void); /* ... when something was loaded behind our back lately */
-void preload_omp_loaded(void);    /* a runtime of LLVM's or Intel's OpenMP was */
+void preload_modules_check(void);  /* ... when something was loaded behind our back lately */
+void preload_omp_loaded(void);     /* a runtime of LLVM's or Intel's OpenMP was */
 /* Of each new module. True: it is an MPI library; then preload_mpi_loaded() is to be called. */
 struct dl_phdr_info;
 bool preload_mpi_meets(struct dl_phdr_info *info);

@@ -109,7 +109,7 @@ enum base_status session_attach_go(struct session *s)
 		.scaffold = &given.scaffold,
 		.scaffold_bytes = &given.scaffold_bytes};
 	status = inject_library(a->pid, &what, &result, s->err);
-	a->stopped_ns = s->result->stopped_ns = result.stopped_ns;
+	s->opts->attach->stopped_ns = result.stopped_ns;
 	if (status == BASE_OK && result.refused)
 		status = attach_refused(a, result.refused, s->err);
 	if (status != BASE_OK)
@@ -119,7 +119,7 @@ enum base_status session_attach_go(struct session *s)
 		i++)
 		attach_nap();
 	a->in = attach_state(s) == RING_ATTACH_in;
-	a->nr_entries = s->ring.head->attach_entries;
+	s->converter.recorder_tid = s->ring.head->attach_thread;
 	if (a->in || attach_state(s) == RING_ATTACH_out || session_attach_has_ended(a))
 		return BASE_OK;
 	session_attach_leave(s);

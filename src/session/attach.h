@@ -13,12 +13,10 @@
 struct session;
 
 struct session_attach {
-	pid_t pid;           /* 0: the program is ours */
-	int process_fd;      /* readable when it has ended */
-	int library_fd;      /* -1: it finds it by its path */
-	bool in;             /* the library is at work */
-	uint64_t stopped_ns; /* the one thread that was stopped */
-	uint32_t nr_entries; /* of tables that led to the library */
+	pid_t pid;      /* 0: the program is ours */
+	int process_fd; /* readable when it has ended */
+	int library_fd; /* -1: it finds it by its path */
+	bool in;        /* the library is at work */
 };
 
 /* Can it be attached to? Opens what is needed for that. */

@@ -181,7 +181,7 @@ static enum base_status session_prepare(struct session *s)
 /* A process that runs already: nothing is done to it yet. */
 static enum base_status set_up_attach(struct session *s)
 {
-	enum base_status status = session_attach_prepare(&s->attach, s->opts->attach_pid, s->err);
+	enum base_status status = session_attach_prepare(&s->attach, s->opts->attach->pid, s->err);
 	if (status == BASE_OK)
 		status = session_prepare(s);
 	if (status == BASE_OK)
@@ -194,7 +194,7 @@ static enum base_status set_up_program(
 {
 	const struct session_options *o = s->opts;
 	enum base_status status;
-	if (o->attach_pid)
+	if (o->attach)
 		return set_up_attach(s);
 	s->memory_level = o->level;
 	if (!o->emulator && o->level >= 2)
@@ -250,7 +250,7 @@ static enum base_status session_set_up(struct session *s, char program[PATH_MAX]
 		if (x->open && status == BASE_OK)
 			status = x->open(s);
 	/* The kernel shows what no library can be loaded into, too. */
-	if (status == BASE_OK && s->has_program && !o->attach_pid && !o->emulator && o->level < 2 &&
+	if (status == BASE_OK && s->has_program && !o->attach && !o->emulator && o->level < 2 &&
 		!s->kernel.open)
 		status = os_check_program(program, false, s->err);
 	if (status != BASE_OK)
@@ -395,27 +395,27 @@ static void look_at_load(struct session *s, uint64_t now_ns)
 {
 	char text[64] = "";
 	unsigned long nr_running = 0;
-	if (s->load_fd >= 0 && pread(s->load_fd, text, sizeof text - 1, 0) > 0) {
+	if (s->load.fd >= 0 && pread(s->load.fd, text, sizeof text - 1, 0) > 0) {
 		const char *at = text; /* "0.20 0.18 0.12 2/80 11206": three averages before it */
 		for (unsigned i = 0; at && i < 3; i++)
 			at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL;
 		nr_running = at ? strtoul(at, NULL, 10) : 0;
 	}
 	const bool busy = nr_running > s->nr_processors;
-	s->busy_looks = (uint8_t)(s->busy_looks << 1 | busy);
-	s->busy_ns = busy ? now_ns : s->busy_ns;
+	s->load.busy_looks = (uint8_t)(s->load.busy_looks << 1 | busy);
+	s->load.busy_ns = busy ? now_ns : s->load.busy_ns;
 }
 
 /* All have, now or lately: what we took, the program would miss. A server under load sleeps between
  * two requests. */
 static bool all_busy(const struct session *s, uint64_t now_ns)
 {
-	return s->busy_ns && now_ns - s->busy_ns < BUSY_LATELY_NS;
+	return s->load.busy_ns && now_ns - s->load.busy_ns < BUSY_LATELY_NS;
 }
 
 bool session_has_spare(const struct session *s)
 {
-	return (s->busy_looks & 3) != 3 && __builtin_popcount(s->busy_looks) < 4;
+	return (s->load.busy_looks & 3) != 3 && __builtin_popcount(s->load.busy_looks) < 4;
 }
 
 /* One process, as far as the kernel's events say. */
@@ -839,8 +839,8 @@ static void tear_down(struct session *s)
 			x->close(s);
 	session_attach_close(&s->attach);
 	base_str_fini(&s->preload);
-	if (s->load_fd >= 0)
-		close(s->load_fd);
+	if (s->load.fd >= 0)
+		close(s->load.fd);
 	if (s->signal_fd >= 0) {
 		struct signalfd_siginfo info; /* those that came for us are answered */
 		while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
@@ -871,7 +871,7 @@ enum base_status session_run(
 		.err = err,
 		.has_program = has_program,
 		.signal_fd = -1,
-		.load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
+		.load.fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
 		.nr_processors = processors_of_ours(),
 		.keep = {.journal_fd = -1},
 		.child = {.pid = -1}};

@@ -66,14 +66,20 @@ enum session_emulator {
 	SESSION_EMULATOR_QEMU,     /* a program for another processor: session_qemu_knows() */
 };
 
+struct session_attached {
+	int pid;
+	uint64_t stopped_ns; /* set: for how long one of its threads was stopped */
+};
+
 struct session_options {
 	size_t size; /* sizeof(struct session_options) of the caller */
 	const char *output_path;
-	char *const *argv;     /* NULL-terminated; argv[0] is searched in $PATH. NULL: no program,
+	char *const *argv; /* NULL-terminated; argv[0] is searched in $PATH. NULL: no program,
 				  only the system, until a signal or for_ns */
-	int attach_pid;        /* 0, or a process that runs already, whose command line argv is */
-	const char *tool;      /* for the trace's header: "longpole 0.1.0" */
-	uint64_t sample_hz;    /* 0: no samples */
+	struct session_attached *attach; /* NULL, or a process that runs already, whose command
+					    line argv is */
+	const char *tool;                /* for the trace's header: "longpole 0.1.0" */
+	uint64_t sample_hz;              /* 0: no samples */
 	bool samples_exact;    /* that many; else fewer, where they would take over 1.5 % */
 	uint64_t buffer_bytes; /* 0: as room.h has it; pages that are never needed cost nothing */
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
@@ -130,7 +136,6 @@ struct session_result {
 	uint64_t added_ns;     /* what recording added to target_cpu_ns: an estimate */
 	double overhead_share; /* added_ns of target_cpu_ns: an estimate, 0 when
 				  unknown */
-	uint64_t stopped_ns;   /* attach_pid: how long one of its threads was stopped */
 	uint64_t buffer_bytes; /* what the ring got */
 	uint64_t symbols_ns;   /* spent on names at the end */
 	uint64_t nr_sites, nr_named_sites;
@@ -160,7 +165,7 @@ struct session_result {
  * the program if it did not get them itself; the second SIGINT ends the recording only. A full disk
  * does not disturb the program: the trace ends early, BASE_OK is returned and disk_full counted. On
  * an error ret->exit_code is 125, 126 or 127 and the program did not run, or its trace is damaged
- * (then wait_status is set). With attach_pid the program is joined, and left at the end, by the first
+ * (then wait_status is set). With attach the program is joined, and left at the end, by the first
  * SIGINT, SIGTERM or SIGHUP or after for_ns: it goes on. BASE_ERR_ENV: statically linked or setuid program, no TSC, no preload
  * library, no memory for the ring. Not for threads of one process at the same time: changes
  * SIGCHLD's and others' blocking while it runs.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach_steady.c ladder|cond|pipe|work - a program in a steady loop until SIGTERM, whose longest waits are known; it
- * counts its own work, says on standard output whether all of it was done right, and ends with 9.
+ * attach_steady.c ladder|cond|pipe|work [N] - a program in a steady loop until SIGTERM, or for N tenths of a second,
+ * whose longest waits are known; it counts its own work, says on standard output whether all of it was done right, and ends with 9.
  *
  * ladder: three threads take turns at mutex `shared`, which each holds for 2 ms. cond: two threads wait for what one,
  * which needs 2 ms a piece, announces. pipe: one sends a piece every 2 ms, one reads. work: all at once, with threads
@@ -153,9 +153,10 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		for (; argc > 1 && !strcmp(argv[1], kinds[i].name) && kinds[i].run[nr]; nr++)
 			pthread_create(&thread[nr], NULL, kinds[i].run[nr], (void *)(long)(nr % 3));
-	while (!stop)
+	for (int left = argc > 2 ? atoi(argv[2]) : -1; !stop && left; left--)
 		if (nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL) && !stop)
 			wrong("nanosleep");
+	stop = 1;
 	for (int i = 0; i < nr; i++)
 		pthread_join(thread[i], NULL);
 	puts(turns[0] + turns[1] + turns[2] == turns_made && made == taken && sent == received ? "right" : "wrong");
