@@ -487,7 +487,8 @@ static char *const *record_command_of(pid_t pid, struct record_words *w)
 	}
 	for (ssize_t i = 0; i < n && nr + 1 < BASE_COUNT(w->argv);
 		i += (ssize_t)strlen(w->text + i) + 1)
-		w->argv[nr++] = w->text + i;
+		if (w->text[i]) /* (a title of the program's own leaves empty ones) */
+			w->argv[nr++] = w->text + i;
 	if (!nr || !*w->argv[0])
 		w->argv[0] = (char *)(uintptr_t) "process";
 	w->argv[nr ? nr : 1] = NULL;

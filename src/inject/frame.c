@@ -63,8 +63,9 @@ static bool frame_was_interrupted(const struct user_regs_struct *r)
 		       result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK);
 }
 
-static struct frame_context frame_context_of(const struct user_regs_struct *r, uint64_t vectors)
+static struct frame_context frame_context_of(const struct inject_state *s, uint64_t vectors)
 {
+	const struct user_regs_struct *r = &s->regs;
 	bool again = frame_was_interrupted(r);
 	return (struct frame_context){.r8 = r->r8,
 		.r9 = r->r9,
@@ -79,7 +80,7 @@ static struct frame_context frame_context_of(const struct user_regs_struct *r, u
 		.bp = r->rbp,
 		.bx = r->rbx,
 		.dx = r->rdx,
-		.ax = again ? r->orig_rax : r->rax,
+		.ax = again ? s->number : r->rax,
 		.cx = r->rcx,
 		.sp = r->rsp,
 		.ip = again ? r->rip - 2 : r->rip,
@@ -119,7 +120,7 @@ size_t inject_frame(
 	const struct frame frame = {.restorer = restorer,
 		.uc_flags = FLAG_VECTORS | FLAG_SS | FLAG_STRICT_SS,
 		.stack_flags = NO_ALTERNATE_STACK,
-		.context = frame_context_of(&s->regs, vectors),
+		.context = frame_context_of(s, vectors),
 		.blocked = s->blocked};
 	const struct frame_software software = {.magic = MAGIC_BEGIN,
 		.whole_bytes = (uint32_t)(bytes + sizeof(uint32_t)),
@@ -155,10 +156,23 @@ struct user_regs_struct inject_registers(
 	return r;
 }
 
-bool inject_is_sleep(uint64_t number)
+bool inject_is_delicate_call(uint64_t number)
 {
 	return number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_poll ||
-	       number == SYS_restart_syscall;
+	       number == SYS_restart_syscall || number == SYS_epoll_wait ||
+	       number == SYS_epoll_pwait;
+}
+
+/* "mov $number, %eax; syscall", as libc makes its calls. */
+uint64_t inject_number_at(const struct inject_memory *m, uint64_t pc)
+{
+	uint8_t code[7];
+	uint32_t number;
+	if (!inject_read(m, pc - sizeof code, code, sizeof code) || code[0] != 0xb8 ||
+		code[5] != 0x0f || code[6] != 0x05)
+		return SYS_restart_syscall;
+	memcpy(&number, code + 1, sizeof number);
+	return number;
 }
 
 bool inject_is_safe_call(uint64_t number, const uint64_t argument[6])
@@ -166,7 +180,7 @@ bool inject_is_safe_call(uint64_t number, const uint64_t argument[6])
 	static const uint16_t safe[] = {SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_accept,
 		SYS_accept4, SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_wait,
 		SYS_epoll_pwait, SYS_wait4, SYS_waitid, SYS_nanosleep, SYS_clock_nanosleep,
-		SYS_pause, SYS_rt_sigsuspend, SYS_restart_syscall /* a sleep that was stopped */};
+		SYS_pause, SYS_rt_sigsuspend};
 	for (size_t i = 0; i < BASE_COUNT(safe); i++)
 		if (number == safe[i])
 			return true;

@@ -40,6 +40,7 @@ enum { INJECT_VECTOR_BYTES = 16384, INJECT_FRAME_BYTES = 512 };
 struct inject_state { /* of a stopped thread */
 	struct user_regs_struct regs;
 	uint64_t blocked; /* signals */
+	uint64_t number;  /* of the system call that it sleeps in */
 	size_t vector_bytes;
 	_Alignas(64) uint8_t vector[INJECT_VECTOR_BYTES]; /* as PTRACE_GETREGSET has it */
 };
@@ -52,7 +53,11 @@ struct user_regs_struct inject_registers(const struct inject_state *s, uint64_t 
 	uint64_t function, const uint64_t argument[6]);
 /* Is it asleep in a system call that may be interrupted, entered from libc's code, and after which
  * nothing of libc's is half done? `number` and arguments as /proc/PID/syscall has them. */
-bool inject_is_sleep(uint64_t number); /* ... whose rest the kernel knows */
+/* ... of which only the kernel knows how much of it is left, or which it ends with EINTR: threads that
+ * are in another one are better. */
+bool inject_is_delicate_call(uint64_t number);
+/* The call that libc makes at `pc`, where the kernel only says that it goes on (restart_syscall). */
+uint64_t inject_number_at(const struct inject_memory *m, uint64_t pc);
 bool inject_is_safe_call(uint64_t number, const uint64_t argument[6]);
 
 /* ---- thread.c: one thread, stopped and led somewhere else -------------------------------------- */

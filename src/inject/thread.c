@@ -84,8 +84,10 @@ static bool thread_has_stack(const struct inject_memory *m, uint64_t sp)
 
 static bool thread_is_safe(const struct inject_memory *m, const struct thread_sleep *s)
 {
-	return s->pc >= m->code && s->pc < m->code_end &&
-	       inject_is_safe_call(s->number, s->argument) && thread_has_stack(m, s->sp);
+	if (s->pc < m->code || s->pc >= m->code_end || !thread_has_stack(m, s->sp))
+		return false;
+	uint64_t number = s->number == SYS_restart_syscall ? inject_number_at(m, s->pc) : s->number;
+	return inject_is_safe_call(number, s->argument);
 }
 
 /* ---- stops ------------------------------------------------------------------------------------ */
@@ -210,6 +212,9 @@ static bool thread_try(struct inject_thread *t, const struct thread_sleep *s, in
 	bool stopped = thread_interrupt(t->tid, false);
 	bool good = stopped && thread_get_state(t->tid, &t->state);
 	if (good && thread_is_interrupted(t, s)) {
+		t->state.number = s->number == SYS_restart_syscall
+					  ? inject_number_at(t->memory, s->pc)
+					  : s->number;
 		thread_make_again(t);
 		if (thread_put_frame(t))
 			return true;
@@ -245,7 +250,7 @@ enum base_status inject_thread_stop(
 	uint64_t begin_ns = thread_now_ns();
 	pid_t tid[TASKS_MAX];
 	int why = 0;
-	bool also_sleeps = false; /* at first those that are quickly let go */
+	bool also_delicate = false; /* at first those that are easily let go */
 	do {
 		size_t nr = os_list_tasks(m->pid, tid, TASKS_MAX);
 		if (!nr)
@@ -253,7 +258,7 @@ enum base_status inject_thread_stop(
 		for (size_t i = 0; i < nr; i++) {
 			struct thread_sleep s;
 			if (!thread_sleeps(m->pid, tid[i], &s) || !thread_is_safe(m, &s) ||
-				(!also_sleeps && inject_is_sleep(s.number)))
+				(!also_delicate && inject_is_delicate_call(s.number)))
 				continue;
 			uint64_t stopped_ns = t->stopped_ns;
 			*t = (struct inject_thread){
@@ -263,7 +268,7 @@ enum base_status inject_thread_stop(
 			if (why && why != ESRCH)
 				return thread_refused(m->pid, why, err);
 		}
-		also_sleeps = true;
+		also_delicate = true;
 		thread_nap(SEARCH_NAP_NS);
 	} while (thread_now_ns() - begin_ns < SEARCH_NS);
 	return base_fail(err, BASE_ERR_ENV,

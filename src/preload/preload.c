@@ -393,6 +393,8 @@ static size_t command_line(char *out)
 		nr_bytes = preload_syscall(SYS_read, fd, (long)out, RING_TEXT_MAX, 0, 0, 0);
 		preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 	}
+	while (nr_bytes > 1 && !out[nr_bytes - 1] && !out[nr_bytes - 2])
+		nr_bytes--; /* (what a title of the program's own has left of them) */
 	return nr_bytes < 0 ? 0 : (size_t)nr_bytes;
 }
 
