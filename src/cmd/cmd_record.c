@@ -3,6 +3,7 @@
 #include "cmd/record.h"
 #include "cmd/rank.h"
 #include "cmd/streams.h"
+#include "os/proc.h"
 #include "session/qemu.h"
 
 #include "config.h"
@@ -15,6 +16,11 @@
 #include <unistd.h>
 
 enum { FIXED_WORDS = 8 };
+
+struct record_words { /* a command line */
+	char text[4096];
+	char *argv[256];
+};
 
 #define X(name, text) #name " "
 #define RECORD_MODES  SESSION_LOCK_MODES(X)
@@ -47,6 +53,9 @@ enum { FIXED_WORDS = 8 };
 			"of level 2 and 3. rewritten (default): what `longpole cc` built; "        \
 			"valgrind: any program with its libraries, one thread at a time; qemu: "   \
 			"64-bit ARM and RISC-V programs (default of these)"},                      \
+		{"pid", 'p', "PID", NULL,                                                          \
+			"in place of PROG: a process that runs already, which goes on "            \
+			"afterwards"},                                                             \
 	{                                                                                          \
 		"wait-all", 0, NULL, NULL,                                                         \
 			"go on until all recorded processes have ended, not only the first"        \
@@ -62,8 +71,8 @@ static const struct cmd_option record_option[] = {
 	{"full", 0, NULL, NULL,
 		"with --system: system calls, interrupts, sockets, packets, disks, timers, too"},
 	{"for", 0, "TIME", NULL,
-		"with --system and without PROG: how long; a mere number is of seconds (default: "
-		"to Ctrl-C)"},
+		"with --pid, or --system without PROG: how long; a mere number is of seconds "
+		"(default: to Ctrl-C)"},
 	{"source", 0, "NAME", "bpf perf",
 		"with --system: where the kernel's events come from (default: the best that "
 		"works)"},
@@ -71,11 +80,12 @@ static const struct cmd_option record_option[] = {
 static const struct cmd_option default_option[] = {
 	RECORD_OPTIONS,
 	{"full", 0, NULL, NULL, "every state and fix of 1 % of the path and more"},
+	{"for", 0, "TIME", NULL, "with --pid: how long, as of longpole record"},
 };
 #undef X
 
 const struct cmd_details cmd_details_record = {
-	.usage = "[OPTIONS] PROG [ARG...]\n--system [OPTIONS] [PROG [ARG...]]",
+	.usage = "[OPTIONS] PROG [ARG...]\n-p PID [OPTIONS]\n--system [OPTIONS] [PROG [ARG...]]",
 	.about =
 		"Runs PROG, unchanged, and records who waits for whom. With --system, records all "
 		"threads of the machine, with or without PROG. The exit status is PROG's; 125: "
@@ -212,6 +222,10 @@ static bool how_long(struct cmd *c, uint64_t *ret_ns)
 	} else {
 		*ret_ns = (seconds <= SECONDS_MAX ? seconds : SECONDS_MAX + 1) * (uint64_t)NS_PER_S;
 	}
+	if (!c->nr_operands && !cmd_given(c, "pid") && !cmd_given(c, "system")) {
+		cmd_usage(c, "--for goes with --pid or --system");
+		return false;
+	}
 	if (!c->nr_operands && *ret_ns && *ret_ns <= (uint64_t)SECONDS_MAX * NS_PER_S)
 		return true;
 	cmd_usage(c, c->nr_operands ? "--for: the program says when it ends"
@@ -222,13 +236,10 @@ static bool how_long(struct cmd *c, uint64_t *ret_ns)
 static bool system_options(struct cmd *c, struct session_options *o)
 {
 	bool system = cmd_given(c, "system");
-	if (!system && (cmd_given(c, "sched") || cmd_given(c, "full") || cmd_given(c, "for") ||
-			       cmd_given(c, "source"))) {
-		cmd_usage(c, "--sched, --full, --for and --source need --system");
+	if (!system && (cmd_given(c, "sched") || cmd_given(c, "full") || cmd_given(c, "source"))) {
+		cmd_usage(c, "--sched, --full and --source need --system");
 		return false;
 	}
-	if (!how_long(c, &o->for_ns))
-		return false;
 	if (cmd_given(c, "sched") && cmd_given(c, "full")) {
 		cmd_usage(c, "--sched or --full, not both");
 		return false;
@@ -360,6 +371,16 @@ static void system_summary(struct cmd *c, const struct session_result *r)
 	}
 }
 
+static void attach_summary(struct cmd *c, const struct session_attached *a)
+{
+	struct base_str s = {0};
+	base_str_addf(&s, "process %d goes on; attaching stopped one of its threads for ", a->pid);
+	base_str_add_ns(&s, a->stopped_ns);
+	base_str_add(&s, "; the library stays in it, unused");
+	cmd_note(c, "%s", base_str_text(&s));
+	base_str_fini(&s);
+}
+
 static void summary(struct cmd *c, const struct session_options *o, const struct session_result *r,
 	const char *path)
 {
@@ -377,6 +398,8 @@ static void summary(struct cmd *c, const struct session_options *o, const struct
 			r->overhead_share < 0.001 ? "less than " : "about ",
 			r->overhead_share < 0.001 ? 0.1 : fmin(r->overhead_share, 1) * 100);
 	cmd_note(c, "%s", base_str_text(&s));
+	if (o->attach)
+		attach_summary(c, o->attach);
 	if (r->memory_images)
 		memory_summary(c, r);
 	if (r->nr_attempts)
@@ -491,14 +514,75 @@ int cmd_recorded_exit(const struct cmd_recorded *r, int analysed)
 	return r->program_exit ? r->program_exit : analysed == CMD_OK ? 0 : SESSION_EXIT_OURS;
 }
 
+/* What a process was started with; *words: its memory, an array's and the texts'. */
+static char *const *record_command_of(pid_t pid, struct record_words *w)
+{
+	ssize_t n = os_proc_read(pid, "cmdline", w->text, sizeof w->text);
+	size_t nr = 0;
+	if (n <= 0) { /* it has overwritten it, or is not there: inject_check() says so */
+		n = os_proc_read(pid, "comm", w->text, sizeof w->text);
+		w->text[strcspn(w->text, "\n")] = '\0';
+	}
+	for (ssize_t i = 0; i < n && nr + 1 < BASE_COUNT(w->argv);
+		i += (ssize_t)strlen(w->text + i) + 1)
+		if (w->text[i]) /* (a title of the program's own leaves empty ones) */
+			w->argv[nr++] = w->text + i;
+	if (!nr || !*w->argv[0])
+		w->argv[0] = (char *)(uintptr_t) "process";
+	w->argv[nr ? nr : 1] = NULL;
+	return w->argv;
+}
+
+static bool record_takes_pid(struct cmd *c, const struct session_options *o, uint64_t *ret_pid)
+{
+	const char *why = c->nr_operands                   ? "-p: a process, or a program, not both"
+			  : o->level >= 2                  ? "-p: --level 1 only"
+			  : session_counts(o)              ? "-p: --locks=stamps or full only"
+			  : o->heap                        ? "-p: --heap needs the program's start"
+			  : o->system != SYSTEM_LEVEL_none ? "-p goes without --system"
+			  : o->wait_all                    ? "-p goes without --wait-all"
+							   : NULL;
+	if (why)
+		cmd_usage(c, "%s", why);
+	return !why && cmd_value_count(c, "pid", ret_pid);
+}
+
+/* Ours after a message, or 0: the process goes on. */
+static int record_running(
+	struct cmd *c, struct session_options *o, char buf[CMD_PATH_MAX], const char **ret_path)
+{
+	uint64_t pid = 0;
+	struct record_words words;
+	enum base_status status;
+	if (!record_takes_pid(c, o, &pid))
+		return SESSION_EXIT_OURS;
+	if (!pid || pid > INT32_MAX) {
+		cmd_usage(c, "-p: '%s' is no process", cmd_value(c, "pid"));
+		return SESSION_EXIT_OURS;
+	}
+	struct session_attached attached = {.pid = (int)pid};
+	o->attach = &attached;
+	o->argv = record_command_of((pid_t)pid, &words);
+	const char *path = trace_path(c, o->argv[0], buf);
+	if (!path)
+		return SESSION_EXIT_OURS;
+	int exit_code = record_program(c, o, path, &status);
+	if (status == BASE_OK)
+		*ret_path = path;
+	return exit_code;
+}
+
 /* The program's exit status, or ours after a message. *ret_path NULL: there is no trace. */
 static int cmd_record_record(
 	struct cmd *c, bool can_system, char buf[CMD_PATH_MAX], const char **ret_path)
 {
 	struct session_options o = session_options_default();
 	*ret_path = NULL;
-	if (!cmd_record_options(c, &o) || (can_system && !system_options(c, &o)))
+	if (!cmd_record_options(c, &o) || (can_system && !system_options(c, &o)) ||
+		!how_long(c, &o.for_ns))
 		return SESSION_EXIT_OURS;
+	if (cmd_given(c, "pid"))
+		return record_running(c, &o, buf, ret_path);
 	if (!c->nr_operands && o.system == SYSTEM_LEVEL_none) {
 		cmd_usage(c, "no program given");
 		return SESSION_EXIT_OURS;

@@ -4,6 +4,7 @@
  * (longpole/annotate.h), which are connected to us here.
  */
 #include "preload/preload.h"
+#include "preload/next.h"
 #include "preload/real.h"
 #define LONGPOLE_DISABLE /* types and flags only */
 #include "longpole/annotate.h"
@@ -137,8 +138,10 @@ static int module_visit(struct dl_phdr_info *info, size_t size, void *argument)
 	}
 	if (start < end && !module_is_known(info->dlpi_addr)) {
 		record_module(info, &notes, start, end);
-		news->has_mpi |= preload_mpi_meets(info);
 		preload_python_meets(info);
+		if (preload_next_is_late()) /* theirs are in use already */
+			return 0;
+		news->has_mpi |= preload_mpi_meets(info);
 		preload_java_meets(info);
 		news->has_omp |= module_is_openmp(info->dlpi_name);
 	}
@@ -172,6 +175,11 @@ void preload_modules_scan(void)
 		preload_mpi_loaded();
 	errno = saved_errno;
 	__atomic_store_n(&scanning, 0, __ATOMIC_RELEASE);
+}
+
+void preload_modules_forget(void)
+{
+	nr_modules = 0;
 }
 
 /*

@@ -33,10 +33,17 @@ struct next_library {
 	const ElfW(Half) * version; /* NULL: its symbols have none */
 };
 
+static bool next_is_libc(const struct link_map *map)
+{
+	const char *slash = map->l_name ? strrchr(map->l_name, '/') : NULL;
+	return slash && strcmp(slash + 1, "libc.so.6") == 0;
+}
+
 /* In the loader's list, which libraries that come later are added to. */
 static const struct link_map *next_first PRELOAD_EARLY, *next_last PRELOAD_EARLY;
 enum next_state { NEXT_UNKNOWN, NEXT_KNOWN, NEXT_FOREIGN /* not all can be read */ };
 static uint32_t next_state PRELOAD_EARLY;
+static enum { NEXT_PLACE_UNKNOWN, NEXT_PLACE_EARLY, NEXT_PLACE_LATE } next_place PRELOAD_EARLY;
 
 static bool next_describe(const struct link_map *map, struct next_library *ret)
 {
@@ -58,15 +65,51 @@ static bool next_describe(const struct link_map *map, struct next_library *ret)
 	       ret->hash->nr_filter;
 }
 
+static const struct link_map *next_ours(void)
+{
+	struct dl_find_object ours;
+	return _dl_find_object((void *)(uintptr_t)next_ours, &ours) ? NULL : ours.dlfo_link_map;
+}
+
+/* Who is preloaded stands before libc; what comes late, behind it. Asked first by our constructor,
+ * when no other thread changes the list. */
+bool preload_next_is_late(void)
+{
+	if (next_place == NEXT_PLACE_UNKNOWN) {
+		const struct link_map *map = next_ours();
+		map = map ? map->l_prev : NULL;
+		while (map && !next_is_libc(map))
+			map = map->l_prev;
+		next_place = map ? NEXT_PLACE_LATE : NEXT_PLACE_EARLY;
+	}
+	return next_place == NEXT_PLACE_LATE;
+}
+
+const struct link_map *preload_next_libc(void)
+{
+	const struct link_map *map = next_ours();
+	while (map && map->l_prev)
+		map = map->l_prev;
+	while (map && !next_is_libc(map))
+		map = map->l_next;
+	return map;
+}
+
 /* Two threads that do it at once write the same. */
 static enum next_state next_look(void)
 {
-	struct dl_find_object ours;
 	struct next_library library;
 	enum next_state state = NEXT_KNOWN;
-	if (_dl_find_object((void *)(uintptr_t)next_look, &ours))
+	const struct link_map *ours = next_ours();
+	if (!ours)
 		return NEXT_FOREIGN;
-	next_first = ours.dlfo_link_map->l_next;
+	if (preload_next_is_late()) {
+		next_first = next_last = preload_next_libc();
+		state = next_describe(next_first, &library) ? NEXT_KNOWN : NEXT_FOREIGN;
+		__atomic_store_n(&next_state, state, __ATOMIC_RELEASE);
+		return state;
+	}
+	next_first = ours->l_next;
 	for (const struct link_map *map = next_first; map; map = map->l_next) {
 		if (!next_describe(map, &library))
 			state = NEXT_FOREIGN;
@@ -136,6 +179,18 @@ void *preload_next_function(const char *name)
 		if (map == next_last)
 			break;
 	}
+	return NULL;
+}
+
+#else
+
+bool preload_next_is_late(void)
+{
+	return false;
+}
+
+const struct link_map *preload_next_libc(void)
+{
 	return NULL;
 }
 

@@ -3,6 +3,7 @@
 #include "ring/handover.h"
 #include "preload/preload.h"
 #include "preload/env.h"
+#include "preload/next.h"
 #include "preload/real.h"
 #include "ring/tally.h"
 
@@ -37,6 +38,9 @@ static struct {
 	bool sees_recorder; /* it is in our pid namespace */
 	char *const *argv;  /* NULL: not known yet */
 	bool forked;        /* this image was made by fork: modules are as in the parent */
+	bool late;          /* we were brought into a process that ran already (late.c) */
+	void *range;        /* what a ring was mapped at that is over; late only */
+	uint64_t range_bytes;
 } process PRELOAD_EARLY;
 
 __attribute__((used)) static const struct ring_tag version_tag = {RING_TAG, RING_VERSION};
@@ -80,24 +84,41 @@ static bool sees_recorder(long fd)
 	       lock.l_type != F_UNLCK && lock.l_pid > 0;
 }
 
-static struct ring_head *map_ring(const char *path)
+/* Zeros instead of the ring, at the same addresses: whoever is on his way there finds memory. */
+static void forget_range(void)
 {
-	uint64_t size_bytes;
-	long fd = handover_open(preload_kernel, path, &size_bytes);
+	(void)preload_syscall(SYS_mmap, (long)process.range, (long)process.range_bytes,
+		PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		0);
+}
+
+static struct ring_head *map_ring(const char *path,
+	long (*open_ring)(handover_call *call, const char *path, uint64_t *ret_bytes))
+{
+	uint64_t size_bytes = 0;
+	long fd = open_ring(preload_kernel, path, &size_bytes);
+	/* What one was mapped at before, threads may still look at: the next one goes there. */
+	bool again = process.range && size_bytes <= process.range_bytes;
 	if (fd < 0)
 		return NULL;
 	long address = size_bytes > sizeof(struct ring_head)
-			       ? preload_syscall(SYS_mmap, 0, (long)size_bytes,
-					 PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+			       ? preload_syscall(SYS_mmap, again ? (long)process.range : 0,
+					 (long)size_bytes, PROT_READ | PROT_WRITE,
+					 MAP_SHARED | (again ? MAP_FIXED : 0), fd, 0)
 			       : -EINVAL;
 	process.sees_recorder = sees_recorder(fd);
 	preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (address < 0 && address >= -PRELOAD_PAGE)
 		return NULL;
+	if (process.late && !again)
+		process.range = (void *)address, process.range_bytes = size_bytes;
 	if (layout_of((struct ring_head *)address, size_bytes, &preload_ring))
 		return (struct ring_head *)address;
 	preload_ring = (struct preload_ring){0};
-	preload_syscall(SYS_munmap, address, (long)size_bytes, 0, 0, 0, 0);
+	if (process.late)
+		forget_range();
+	else
+		preload_syscall(SYS_munmap, address, (long)size_bytes, 0, 0, 0, 0);
 	return NULL;
 }
 
@@ -208,6 +229,18 @@ static void prepare_process(void)
 	preload_stack_warm_up();
 }
 
+static void begin_image(struct ring_head *head)
+{
+	process.forked = process.image != 0;
+	process.parent_image = process.forked ? process.image : preload_env_parent_image();
+	process.pid_ns = pid_namespace(head, process.pid_ns);
+	process.image = __atomic_add_fetch(&head->next_image, 1, __ATOMIC_RELAXED);
+	preload_fresh.tsc_origin = head->tsc_origin;
+	preload_env_set_image(process.image);
+	preload_fresh.image = process.image;
+	__atomic_fetch_add(&head->images_attached, 1, __ATOMIC_RELAXED);
+}
+
 /*
  * Called by whoever comes first: our constructor, a wrapper in another library's constructor, or a
  * fork's child. Others see `nowhere` in the meantime, as do the functions that are called from here
@@ -226,14 +259,14 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 	if (!__atomic_compare_exchange_n(
 		    &preload_fresh.attaching, &idle, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return &nowhere;
-	if (!process.mapped) {
+	if (!process.mapped && !process.late) {
 		if (!environ) { /* libc is not ready: later */
 			__atomic_store_n(&preload_fresh.attaching, 0, __ATOMIC_RELEASE);
 			return &nowhere;
 		}
 		preload_real_find();
 		if (preload_env_read(environ) && !preload_sandbox_inherited(preload_env_ring()))
-			process.mapped = map_ring(preload_env_ring());
+			process.mapped = map_ring(preload_env_ring(), handover_open);
 		if (preload_sandbox.no_calls)
 			preload_env_forget();
 	}
@@ -245,14 +278,7 @@ PRELOAD_COLD struct ring_head *preload_attach(void)
 		/* the thread that we were in the parent stays behind, but for what fork() left us
 		 */
 		preload_self_renew();
-		process.forked = process.image != 0;
-		process.parent_image = process.forked ? process.image : preload_env_parent_image();
-		process.pid_ns = pid_namespace(head, process.pid_ns);
-		process.image = __atomic_add_fetch(&head->next_image, 1, __ATOMIC_RELAXED);
-		preload_fresh.tsc_origin = head->tsc_origin;
-		preload_env_set_image(process.image);
-		preload_fresh.image = process.image;
-		__atomic_fetch_add(&head->images_attached, 1, __ATOMIC_RELAXED);
+		begin_image(head);
 	}
 	preload_fresh.direct = preload_met.is_stub || preload_runtimes.any || preload_python.any ||
 					       preload_java.any || preload_mutex_is_wrapped
@@ -275,8 +301,12 @@ void preload_stop(void)
 __attribute__((constructor)) static void start(int nr, char **argv)
 {
 	process.started = true;
-	process.argv = nr > 0 ? argv : NULL;
-	preload_attach();
+	process.late = preload_next_is_late();
+	process.argv = nr > 0 && !process.late ? argv : NULL;
+	if (process.late) /* what the environment says is of another time */
+		__atomic_store_n(&preload_fresh.head, &nowhere, __ATOMIC_RELEASE);
+	else
+		preload_attach();
 }
 
 /* Runs after the program's atexit() functions. An exit that passes by here ends the recording of
@@ -363,6 +393,8 @@ static size_t command_line(char *out)
 		nr_bytes = preload_syscall(SYS_read, fd, (long)out, RING_TEXT_MAX, 0, 0, 0);
 		preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 	}
+	while (nr_bytes > 1 && !out[nr_bytes - 1] && !out[nr_bytes - 2])
+		nr_bytes--; /* (what a title of the program's own has left of them) */
 	return nr_bytes < 0 ? 0 : (size_t)nr_bytes;
 }
 
@@ -419,7 +451,7 @@ static bool start_block(struct preload_thread *self, struct ring_head *head, boo
 			token = 0;
 		}
 		at[1] = token;
-		at[2] = (uint64_t)pthread_self();
+		at[2] = self == preload_self ? (uint64_t)pthread_self() : 0;
 		at[3] = self->start_site;
 		preload_publish(at, PRELOAD_thread_begin, preload_now());
 		at += 4;
@@ -529,6 +561,88 @@ PRELOAD_COLD uint64_t *preload_reserve_slow(size_t nr_words)
 	return record;
 }
 
+/* ---- a process that ran already (late.c) ----------------------------------------------------- */
+
+struct ring_head *preload_join(const char *ring)
+{
+	if (!process.late || process.mapped)
+		return NULL;
+	preload_real_find_all();
+	struct ring_head *head = map_ring(ring, handover_open_given);
+	if (!head)
+		return NULL;
+	prepare_process();
+	preload_stop(); /* until all is ready */
+	preload_fresh.attaching = preload_fresh.introduced = preload_fresh.fd_end = 0;
+	preload_fresh.next_thread = 0;
+	if (process.image)
+		memset(preload_fresh.fd, 0,
+			sizeof preload_fresh - offsetof(struct preload_fresh, fd));
+	process.image = 0; /* it is no fork's child, whatever it was before */
+	begin_image(head);
+	process.mapped = head;
+	return head;
+}
+
+void preload_joined(struct ring_head *head)
+{
+	preload_fresh.direct = preload_met.is_stub || preload_runtimes.any || preload_python.any ||
+					       preload_mutex_is_wrapped
+				       ? NULL
+				       : head;
+	__atomic_store_n(&preload_fresh.head, head, __ATOMIC_RELEASE);
+}
+
+void preload_leave(void)
+{
+	preload_stop();
+	preload_self_leave_all();
+	process.mapped = NULL;
+	forget_range();
+}
+
+/* `other` is in a call since before. (One that was here in an earlier recording says the end
+ * itself.) */
+static void say_before(struct preload_thread *place, const struct preload_before *before)
+{
+	uint64_t object = before->fd < 0 ? 0 : preload_fd_object(before->fd);
+	if (!place->is_reserved)
+		return;
+	place->before_sleeps = before->sleeps;
+	place->before_object = object;
+	place->before_op = (uint8_t)before->op;
+	place->before_bytes = before->nr_bytes;
+	if (before->sleeps)
+		PRELOAD_RECORD(sleep_begin, 0, before->site);
+	if (object)
+		PRELOAD_RECORD(io_begin, object, before->op, before->nr_bytes, before->site);
+}
+
+/* Its first block is written here, by a thread of ours, and ended: its own records come in the
+ * next. */
+void preload_introduce(struct ring_head *head, uint32_t tid, const char *name, size_t name_bytes,
+	const struct preload_before *before)
+{
+	struct preload_thread other = {.tid = tid};
+	uint32_t own_tid;
+	bool introduced = false;
+	preload_sandbox_ids(&other.pid, &own_tid);
+	struct preload_thread *place = preload_self_reserve(tid);
+	if (!place || !start_block(&other, head, &introduced))
+		return;
+	preload_self = &other;
+	if (introduced) {
+		preload_joined(head); /* (nobody is led to us yet) */
+		preload_modules_forget();
+		preload_modules_scan();
+	}
+	preload_record_text(RING_thread_name, PRELOAD_WORDS(name_bytes), name, name_bytes);
+	say_before(place, before);
+	preload_block_finish(&other);
+	preload_self = &preload_ended;
+	preload_self_begin(place, &other);
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 uint64_t preload_token(void)
@@ -563,6 +677,11 @@ void preload_thread_end(void)
  */
 __attribute__((weak)) void preload_tally_end(void)
 {
+}
+__attribute__((weak)) uint64_t preload_fd_object(int fd)
+{
+	(void)fd;
+	return 0;
 }
 __attribute__((weak)) void preload_flush_stdout(void)
 {

@@ -182,6 +182,9 @@ struct preload_thread {
 	uint8_t in_vfork;      /* vfork was called and we do not know yet that we are the parent */
 	uint8_t key_rounds;    /* of pthread_key destructors */
 	uint8_t waits_for_gil; /* Python's global lock: its wait has begun */
+	uint8_t is_reserved;   /* its thread has not called us yet (preload_self_reserve()) */
+	uint8_t before_sleeps, before_op;     /* in a call that began before us: a sleep, or ... */
+	uint64_t before_object, before_bytes; /* ... of this object (0: none) */
 	/* Where it counts (tally.h); NULL: not yet, or not any more. */
 	struct tally_table *tally;
 	struct tally_tag *tally_tag;
@@ -205,6 +208,13 @@ void preload_block_finish(struct preload_thread *self); /* gives its block back 
 struct preload_thread *preload_self_take(void); /* the first time; preload_ended: there is none */
 void preload_self_give(void);                   /* this thread has none any more */
 void preload_self_renew(void);                  /* in a fork's child, before it records */
+/* The call that it was in before us is over: its first record. */
+void preload_self_say_end(struct preload_thread *self);
+/* Another thread's place, which it finds when it takes one; NULL: there is none. It records nothing
+ * before preload_self_begin(), where it goes on as `as` ended. */
+struct preload_thread *preload_self_reserve(uint32_t tid);
+void preload_self_begin(struct preload_thread *place, const struct preload_thread *as);
+void preload_self_leave_all(void); /* nobody records any more */
 
 /* This thread's data, to write to. */
 /* NOLINTNEXTLINE(misc-no-recursion): as of preload_on() */
@@ -224,6 +234,21 @@ bool preload_is_vfork_child(void);
 void preload_vfork_executes(void);
 void preload_vfork_goes_on(void);
 void preload_stop(void); /* this process records nothing from now on */
+
+/* A process that ran already (preload/late.c), by a thread of ours: maps the ring and begins an
+ * image (NULL: it cannot be, or there is one), introduces the threads that live, and lets all
+ * record; later leaves everything. What was mapped stays memory. */
+struct ring_head *preload_join(const char *ring);
+struct preload_before { /* what a thread waits for since before; its end is the thread's own next record */
+	bool sleeps;
+	int fd; /* -1: no call about a descriptor */
+	unsigned op;
+	uint64_t nr_bytes, site;
+};
+void preload_introduce(struct ring_head *head, uint32_t tid, const char *name, size_t name_bytes,
+	const struct preload_before *before);
+void preload_joined(struct ring_head *head);
+void preload_leave(void);
 
 /* Is there anyone to record for? Everything that a wrapper adds is behind this. */
 /* NOLINTNEXTLINE(misc-no-recursion): preload_attach() sets the head before it asks again */
@@ -485,9 +510,10 @@ void preload_io_lasted(unsigned op, uint64_t site, uint64_t begin_tsc, int64_t r
 
 /* ---- modules, annotations -------------------------------------------------------------------- */
 
-void preload_modules_scan(void);  /* records new and gone modules, connects their annotations */
-void preload_modules_check(void); /* ... when something was loaded behind our back lately */
-void preload_omp_loaded(void);    /* a runtime of LLVM's or Intel's OpenMP was */
+void preload_modules_scan(void);   /* records new and gone modules, connects their annotations */
+void preload_modules_forget(void); /* all are new again */
+void preload_modules_check(void);  /* ... when something was loaded behind our back lately */
+void preload_omp_loaded(void);     /* a runtime of LLVM's or Intel's OpenMP was */
 /* Of each new module. True: it is an MPI library; then preload_mpi_loaded() is to be called. */
 struct dl_phdr_info;
 bool preload_mpi_meets(struct dl_phdr_info *info);

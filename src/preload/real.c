@@ -22,6 +22,10 @@ void preload_real_find(void)
 {
 }
 
+void preload_real_find_all(void)
+{
+}
+
 void preload_real_find_at(size_t offset)
 {
 	(void)offset;
@@ -117,7 +121,15 @@ static bool equal(const char *a, const char *b)
 void *preload_real_find_version(const char *symbol, const char *version)
 {
 	void *next = preload_next_function(symbol);
-	return real_module_of(next) == libc_module() ? dlvsym(RTLD_NEXT, symbol, version) : next;
+	if (real_module_of(next) != libc_module())
+		return next;
+	if (!preload_next_is_late())
+		return dlvsym(RTLD_NEXT, symbol, version);
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD); /* nothing comes behind us */
+	void *found = libc ? dlvsym(libc, symbol, version) : NULL;
+	if (libc)
+		dlclose(libc);
+	return found ? found : next;
 }
 
 static void *real_find(const char *name)
@@ -155,6 +167,13 @@ void preload_real_find(void)
 		find_named(old_functions[i].name);
 		find_named(old_functions[i].symbol);
 	}
+}
+
+void preload_real_find_all(void)
+{
+	find_mutex_functions();
+	for (size_t i = 0; i < PRELOAD_COUNT(functions); i++)
+		find_one(i);
 }
 
 void preload_real_find_at(size_t offset)

@@ -42,6 +42,7 @@ struct preload_real {
 extern struct preload_real preload_real;
 
 void preload_real_find(void); /* those that cannot be found later */
+void preload_real_find_all(void);
 /* What comes next; where that is libc's, its implementation of that version. */
 void *preload_real_find_version(const char *symbol, const char *version);
 void preload_real_find_at(size_t offset); /* the one at that offset of struct preload_real */

@@ -6,6 +6,7 @@
  *
  * Places are never unmapped: threads may look at what others began. Signal handlers take some too.
  */
+#include "preload/next.h"
 #include "preload/preload.h"
 
 #include <string.h>
@@ -120,17 +121,103 @@ static void place_name(struct preload_thread *self, uint32_t number)
 	__atomic_store_n(&self->tid, tid, __ATOMIC_RELEASE);
 }
 
+/* ---- a process that ran already -------------------------------------------------------------- */
+
+static struct preload_thread *place_of(uint32_t tid)
+{
+	uint32_t nr = nr_places();
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t word = __atomic_load_n(&preload_fresh.taken[i / 64], __ATOMIC_ACQUIRE);
+		if (word >> i % 64 & 1 &&
+			__atomic_load_n(&place_at(i)->tid, __ATOMIC_ACQUIRE) == tid)
+			return place_at(i);
+	}
+	return NULL;
+}
+
+struct preload_thread *preload_self_reserve(uint32_t tid)
+{
+	uint32_t number, own_tid;
+	struct preload_thread *self = place_of(tid); /* from an earlier recording */
+	if (self)
+		return self;
+	self = place_take(&number);
+	if (!self)
+		return NULL;
+	memset(self, 0, sizeof *self);
+	self->ended = self->is_reserved = 1;
+	self->place = number + 1;
+	preload_sandbox_ids(&self->pid, &own_tid);
+	__atomic_store_n(&self->tid, tid, __ATOMIC_RELEASE);
+	return self;
+}
+
+void preload_self_begin(struct preload_thread *place, const struct preload_thread *as)
+{
+	place->end = place->kept_end = NULL;
+	place->block = NULL;
+	place->cursor = NULL;
+	place->number = as->number;
+	place->image = as->image;
+	place->sequence = as->sequence;
+	place->ids = as->ids;
+	place->token = place->lost = place->retry_tsc = place->region = 0;
+	place->busy = 0;
+	__atomic_store_n(&place->ended, 0, __ATOMIC_RELEASE);
+}
+
+/* Whoever read from a pipe has got what there was. */
+void preload_self_say_end(struct preload_thread *self)
+{
+	uint64_t object = self->before_object;
+	bool slept = self->before_sleeps;
+	self->before_object = 0;
+	self->before_sleeps = 0;
+	if (slept)
+		preload_record_at(preload_now(), PRELOAD_sleep_end, NULL, 0);
+	if (object)
+		PRELOAD_RECORD(io_end, object, self->before_op, self->before_bytes, 0);
+}
+
+/* (Who is writing goes on to: a block stays memory.) */
+void preload_self_leave_all(void)
+{
+	uint32_t nr = nr_places();
+	for (uint32_t i = 0; i < nr; i++) {
+		struct preload_thread *place = place_at(i);
+		__atomic_store_n(&place->ended, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&place->end, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&place->kept_end, NULL, __ATOMIC_RELEASE);
+	}
+}
+
+/* The thread's own, reserved before it ever called us. */
+static struct preload_thread *place_reserved(uint32_t *ret_number)
+{
+	uint32_t pid, tid;
+	preload_sandbox_ids(&pid, &tid);
+	struct preload_thread *self = place_of(tid);
+	if (!self || self->pid != pid || !self->is_reserved)
+		return NULL;
+	self->is_reserved = 0;
+	*ret_number = self->place - 1;
+	return self;
+}
+
 PRELOAD_COLD struct preload_thread *preload_self_take(void)
 {
 	struct preload_thread *nobody = &preload_nobody;
 	uint32_t number = 0;
 	if (!preload_on())
 		return &preload_ended;
-	struct preload_thread *self = place_take(&number);
-	if (self) {
+	struct preload_thread *self = preload_next_is_late() ? place_reserved(&number) : NULL;
+	bool was_reserved = self != NULL;
+	if (!self)
+		self = place_take(&number);
+	if (self && !was_reserved) {
 		memset(self, 0, sizeof *self);
 		place_name(self, number);
-	} else {
+	} else if (!self) {
 		__atomic_fetch_add(&preload_fresh.head->lost_records, 1, __ATOMIC_RELAXED);
 		self = &preload_ended;
 	}
@@ -138,6 +225,8 @@ PRELOAD_COLD struct preload_thread *preload_self_take(void)
 		    &preload_self, &nobody, self, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 		if (self->place)
 			preload_thread_watch(self);
+		if (was_reserved)
+			preload_self_say_end(self);
 	} else if (self->place) { /* a signal handler was faster */
 		place_set_taken(number, false);
 	}

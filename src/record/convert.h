@@ -178,6 +178,7 @@ struct record_converter {
 	uint64_t nr_damaged_blocks, nr_unattached, nr_late;
 	uint64_t perf_lost, nested_lost, nr_samples, nr_switches; /* nr_switches: to a thread */
 	uint32_t main_pid;      /* of the program that was started; its end is written by _finish */
+	uint32_t recorder_tid;  /* a thread of ours in the program; 0: there is none */
 	char *const *main_argv; /* as which it was, while it is that; NULL: not known */
 	uint64_t main_exit_ns;  /* 0: not seen */
 	uint64_t copy[RECORD_OWN_WORDS_MAX];

@@ -595,6 +595,10 @@ void record_converter_event(struct record_converter *c, const struct record_even
 		c->perf_lost += e->ip;
 		return;
 	}
+	if (c->recorder_tid && e->tid == c->recorder_tid) { /* it is not the program's */
+		base_free(e->frame);
+		return;
+	}
 	c->nr_samples += e->kind == RECORD_EVENT_sample;
 	c->nr_switches += e->kind == RECORD_EVENT_in;
 	struct record_task *task = record_converter_task(c, e->tid, e->pid);

@@ -229,7 +229,11 @@ struct ring_head {
 	/* atomic, and away from what every call reads: how often the kernel was asked what a
 	 * descriptor is, at its end; the rest of its cache line */
 	_Alignas(64) uint64_t nr_ends_asked;
-	uint64_t line_rest[7];
+	/* Of a process that ran already (attach.h): enum ring_attach_state, how many entries of its
+	 * tables lead to the library, the id of the library's own thread; and, a futex, the recorder's
+	 * wish that it goes out. */
+	uint32_t attach_state, attach_entries, attach_thread, attach_end;
+	uint64_t line_rest[5];
 	uint64_t free_map[]; /* 1 bit a block: 1 = free; then, page-aligned, the blocks */
 };
 /* How many filters of system calls (seccomp) a process is under; of its /proc/PID/status. 0 where

@@ -10,6 +10,7 @@
 #include "os/peer.h"
 #include "os/valgrind.h"
 #include "record/names.h"
+#include "session/attach.h"
 #include "session/keep.h"
 #include "session/memory.h"
 #include "session/qemu.h"
@@ -44,15 +45,18 @@ struct session {
 	struct system_slots *slots; /* NULL: time inside of system calls is not counted */
 	struct system_kernel kernel;
 	struct os_child child;
-	struct record_namer namer; /* with a listener */
+	struct session_attach attach; /* in place of a child of ours */
+	struct record_namer namer;    /* with a listener */
 	uint64_t named_ns;
 	int signal_fd, sched_policy, nice;
 	struct os_signals before;
 	struct session_lock_floor floor;
 	uint64_t stolen_ns; /* by the machine's host: since boot, then of this recording */
-	int load_fd;        /* /proc/loadavg; -1: not to be had */
-	uint64_t busy_ns;   /* when all processors were busy last; 0: never */
-	uint8_t busy_looks; /* bit i: they were, i looks ago */
+	struct {
+		int fd;             /* /proc/loadavg; -1: not to be had */
+		uint64_t busy_ns;   /* when all processors were busy last; 0: never */
+		uint8_t busy_looks; /* bit i: they were, i looks ago */
+	} load;
 	unsigned long nr_processors;
 	bool has_program, converting, ended, stopped, full;
 	bool waits; /* the last look left the ring as it was */

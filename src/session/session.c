@@ -168,11 +168,34 @@ static enum base_status start_program(struct session *s, const char *program, co
 					   &s->before, s->err);
 }
 
+static enum base_status session_prepare(struct session *s)
+{
+	enum base_status status = BASE_OK;
+	session_left_make_way(s->opts->listener ? NULL : s->opts->output_path);
+	EACH_SOURCE (x)
+		if (x->prepare && status == BASE_OK)
+			status = x->prepare(s);
+	return status == BASE_OK ? take_signals(s) : status;
+}
+
+/* A process that runs already: nothing is done to it yet. */
+static enum base_status set_up_attach(struct session *s)
+{
+	enum base_status status = session_attach_prepare(&s->attach, s->opts->attach->pid, s->err);
+	if (status == BASE_OK)
+		status = session_prepare(s);
+	if (status == BASE_OK)
+		s->child.pid = s->attach.pid;
+	return status;
+}
+
 static enum base_status set_up_program(
 	struct session *s, char program[PATH_MAX], struct base_str *preload)
 {
 	const struct session_options *o = s->opts;
 	enum base_status status;
+	if (o->attach)
+		return set_up_attach(s);
 	s->memory_level = o->level;
 	if (!o->emulator && o->level >= 2)
 		status = os_find_rewritten(
@@ -195,12 +218,7 @@ static enum base_status set_up_program(
 		status = find_libraries(s, preload);
 	if (status != BASE_OK)
 		return status;
-	session_left_make_way(o->listener ? NULL : o->output_path);
-	EACH_SOURCE (x)
-		if (x->prepare && status == BASE_OK)
-			status = x->prepare(s);
-	if (status == BASE_OK)
-		status = take_signals(s);
+	status = session_prepare(s);
 	return status == BASE_OK ? start_program(s, program, base_str_text(preload)) : status;
 }
 
@@ -232,7 +250,8 @@ static enum base_status session_set_up(struct session *s, char program[PATH_MAX]
 		if (x->open && status == BASE_OK)
 			status = x->open(s);
 	/* The kernel shows what no library can be loaded into, too. */
-	if (status == BASE_OK && s->has_program && !o->emulator && o->level < 2 && !s->kernel.open)
+	if (status == BASE_OK && s->has_program && !o->attach && !o->emulator && o->level < 2 &&
+		!s->kernel.open)
 		status = os_check_program(program, false, s->err);
 	if (status != BASE_OK)
 		return status;
@@ -376,27 +395,27 @@ static void look_at_load(struct session *s, uint64_t now_ns)
 {
 	char text[64] = "";
 	unsigned long nr_running = 0;
-	if (s->load_fd >= 0 && pread(s->load_fd, text, sizeof text - 1, 0) > 0) {
+	if (s->load.fd >= 0 && pread(s->load.fd, text, sizeof text - 1, 0) > 0) {
 		const char *at = text; /* "0.20 0.18 0.12 2/80 11206": three averages before it */
 		for (unsigned i = 0; at && i < 3; i++)
 			at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL;
 		nr_running = at ? strtoul(at, NULL, 10) : 0;
 	}
 	const bool busy = nr_running > s->nr_processors;
-	s->busy_looks = (uint8_t)(s->busy_looks << 1 | busy);
-	s->busy_ns = busy ? now_ns : s->busy_ns;
+	s->load.busy_looks = (uint8_t)(s->load.busy_looks << 1 | busy);
+	s->load.busy_ns = busy ? now_ns : s->load.busy_ns;
 }
 
 /* All have, now or lately: what we took, the program would miss. A server under load sleeps between
  * two requests. */
 static bool all_busy(const struct session *s, uint64_t now_ns)
 {
-	return s->busy_ns && now_ns - s->busy_ns < BUSY_LATELY_NS;
+	return s->load.busy_ns && now_ns - s->load.busy_ns < BUSY_LATELY_NS;
 }
 
 bool session_has_spare(const struct session *s)
 {
-	return (s->busy_looks & 3) != 3 && __builtin_popcount(s->busy_looks) < 4;
+	return (s->load.busy_looks & 3) != 3 && __builtin_popcount(s->load.busy_looks) < 4;
 }
 
 /* One process, as far as the kernel's events say. */
@@ -528,6 +547,8 @@ static void session_reap(struct session *s)
 	struct rusage usage;
 	int status;
 	pid_t pid;
+	if (s->attach.pid)
+		return;
 	do
 		pid = wait4(s->child.pid, &status, WNOHANG, &usage);
 	while (pid < 0 && errno == EINTR);
@@ -551,7 +572,7 @@ static void handle_signals(struct session *s)
 			continue; /* looked after below, whoever it was */
 		if (signal == SIGINT && ++s->interrupts > 1)
 			s->stopped = true;
-		if (!s->has_program) {
+		if (!s->has_program || s->attach.pid) { /* it is not for the program */
 			s->stopped = true;
 			continue;
 		}
@@ -593,10 +614,21 @@ static bool session_goes_on(const struct session *s)
 {
 	if (s->stopped)
 		return false;
-	if (!s->has_program)
-		return !s->opts->for_ns ||
-		       os_time_ns(CLOCK_MONOTONIC_RAW) < s->begin_ns + s->opts->for_ns;
+	if (!s->has_program || s->attach.pid)
+		return !s->ended && (!s->opts->for_ns || os_time_ns(CLOCK_MONOTONIC_RAW) <
+								 s->begin_ns + s->opts->for_ns);
 	return !s->ended || (s->opts->wait_all && session_any_alive(s));
+}
+
+/* Has a process that is not our child ended? How, only its parent knows. */
+static void session_watch(struct session *s)
+{
+	if (!s->attach.pid || s->ended || !session_attach_has_ended(&s->attach))
+		return;
+	uint64_t raw_ns = os_time_ns(CLOCK_MONOTONIC_RAW);
+	s->ended = true;
+	s->end_ns = os_clock_from_raw(&s->clock, raw_ns);
+	s->result->elapsed_ns = raw_ns - s->begin_ns;
 }
 
 static void session_session_run(struct session *s)
@@ -611,14 +643,17 @@ static void session_session_run(struct session *s)
 			sched_yield();
 		if (!s->full)
 			session_look(s, false);
+		session_watch(s);
 		report_progress(s);
 	}
 	session_set_recording(s, RING_off);
+	if (s->attach.pid)
+		session_attach_leave(s);
 	s->stolen_ns = os_clock_stolen_ns() - s->stolen_ns;
 	s->result->beside_cpu_ns = os_time_ns(CLOCK_PROCESS_CPUTIME_ID) - s->started_cpu_ns;
 	if (!s->full)
 		session_look(s, true);
-	if (!s->has_program)
+	if (!s->has_program || (s->attach.pid && !s->ended))
 		s->result->elapsed_ns = os_time_ns(CLOCK_MONOTONIC_RAW) - s->begin_ns;
 }
 
@@ -640,7 +675,7 @@ static void session_keep(struct session *s)
 static enum base_status session_start(struct session *s)
 {
 	struct record_converter *c = &s->converter;
-	int why = s->has_program ? os_child_ready(&s->child) : 0;
+	int why = s->has_program && !s->attach.pid ? os_child_ready(&s->child) : 0;
 	if (why)
 		return session_memory_no_room(&s->memory, why, s->err);
 	if (s->has_program) {
@@ -657,7 +692,8 @@ static enum base_status session_start(struct session *s)
 	if (s->kernel.open && !errno && s->nice > SYSTEM_NICE)
 		setpriority(PRIO_PROCESS, 0, SYSTEM_NICE);
 	s->sched_policy = sched_getscheduler(0);
-	if (s->sched_policy == SCHED_OTHER && !s->kernel.open)
+	/* (a thread that we stop is to go on soon) */
+	if (s->sched_policy == SCHED_OTHER && !s->kernel.open && !s->attach.pid)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
 	session_keep(s);
 	s->started_cpu_ns = s->result->before_cpu_ns = os_time_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -667,6 +703,8 @@ static enum base_status session_start(struct session *s)
 	EACH_SOURCE (x)
 		if (x->begin)
 			x->begin(s);
+	if (s->attach.pid)
+		return session_attach_go(s);
 	why = s->has_program ? os_child_go(&s->child) : 0;
 	if (!why)
 		return BASE_OK;
@@ -726,7 +764,8 @@ static void write_cost(struct session *s)
 	const struct session_options *o = s->opts;
 	struct os_child_environment environment = {
 		.preload = base_str_text(&s->preload), .ring = s->ring.path, .memory = ""};
-	bool can_run = s->has_program && s->ended && !o->emulator && o->level < 2 && !s->full;
+	bool can_run = s->has_program && s->ended && !s->attach.pid && !o->emulator &&
+		       o->level < 2 && !s->full;
 	if (can_run)
 		session_set_recording(s, o->locks == SESSION_LOCKS_full ? RING_full : RING_on);
 	session_cost_write(&s->converter, s->result, s->has_program ? s->ring.head : NULL,
@@ -778,7 +817,7 @@ static enum base_status session_finish(struct session *s)
 
 static void tear_down(struct session *s)
 {
-	if (s->child.pid > 0 && !s->begin_ns)
+	if (s->child.pid > 0 && !s->begin_ns && !s->attach.pid)
 		os_child_cancel(&s->child);
 	if (s->begin_ns && s->sched_policy == SCHED_OTHER)
 		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
@@ -798,9 +837,10 @@ static void tear_down(struct session *s)
 	EACH_SOURCE (x)
 		if (x->close)
 			x->close(s);
+	session_attach_close(&s->attach);
 	base_str_fini(&s->preload);
-	if (s->load_fd >= 0)
-		close(s->load_fd);
+	if (s->load.fd >= 0)
+		close(s->load.fd);
 	if (s->signal_fd >= 0) {
 		struct signalfd_siginfo info; /* those that came for us are answered */
 		while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
@@ -831,7 +871,7 @@ enum base_status session_run(
 		.err = err,
 		.has_program = has_program,
 		.signal_fd = -1,
-		.load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
+		.load.fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
 		.nr_processors = processors_of_ours(),
 		.keep = {.journal_fd = -1},
 		.child = {.pid = -1}};
@@ -844,7 +884,7 @@ enum base_status session_run(
 		status = session_start(s);
 	if (status == BASE_OK) {
 		session_session_run(s);
-		if (!s->has_program)
+		if (!s->has_program || s->attach.pid)
 			ret->exit_code = 0;
 		else if (!s->ended) /* the program lives on without us */
 			ret->exit_code = 128 + SIGINT;

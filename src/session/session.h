@@ -66,13 +66,20 @@ enum session_emulator {
 	SESSION_EMULATOR_QEMU,     /* a program for another processor: session_qemu_knows() */
 };
 
+struct session_attached {
+	int pid;
+	uint64_t stopped_ns; /* set: for how long one of its threads was stopped */
+};
+
 struct session_options {
 	size_t size; /* sizeof(struct session_options) of the caller */
 	const char *output_path;
-	char *const *argv;     /* NULL-terminated; argv[0] is searched in $PATH. NULL: no program,
+	char *const *argv; /* NULL-terminated; argv[0] is searched in $PATH. NULL: no program,
 				  only the system, until a signal or for_ns */
-	const char *tool;      /* for the trace's header: "longpole 0.1.0" */
-	uint64_t sample_hz;    /* 0: no samples */
+	struct session_attached *attach; /* NULL, or a process that runs already, whose command
+					    line argv is */
+	const char *tool;                /* for the trace's header: "longpole 0.1.0" */
+	uint64_t sample_hz;              /* 0: no samples */
 	bool samples_exact;    /* that many; else fewer, where they would take over 1.5 % */
 	uint64_t buffer_bytes; /* 0: as room.h has it; pages that are never needed cost nothing */
 	unsigned stack_depth;  /* frames kept of a wait; 0: none */
@@ -90,7 +97,8 @@ struct session_options {
 	enum system_level system; /* what is recorded of all other threads and of the kernel */
 	const char *system_backend;   /* "bpf", "perf"; NULL: the best one that works */
 	uint64_t system_buffer_bytes; /* of the kernel's events; 0: SYSTEM_BUFFER_BYTES */
-	uint64_t for_ns;              /* without a program: how long; 0: until a signal */
+	uint64_t for_ns; /* without a program, or of one that ran already: how long; 0: until a
+			    signal */
 	void (*progress)(void *ctx,
 		const struct session_progress *p); /* may be NULL; about 5 times a second */
 	void *progress_ctx;
@@ -157,7 +165,8 @@ struct session_result {
  * the program if it did not get them itself; the second SIGINT ends the recording only. A full disk
  * does not disturb the program: the trace ends early, BASE_OK is returned and disk_full counted. On
  * an error ret->exit_code is 125, 126 or 127 and the program did not run, or its trace is damaged
- * (then wait_status is set). BASE_ERR_ENV: statically linked or setuid program, no TSC, no preload
+ * (then wait_status is set). With attach the program is joined, and left at the end, by the first
+ * SIGINT, SIGTERM or SIGHUP or after for_ns: it goes on. BASE_ERR_ENV: statically linked or setuid program, no TSC, no preload
  * library, no memory for the ring. Not for threads of one process at the same time: changes
  * SIGCHLD's and others' blocking while it runs.
  */

@@ -342,6 +342,12 @@ static enum base_status sources_perf_open(struct session *s)
 	struct session_result *res = s->result;
 	if (!s->has_program)
 		return BASE_OK;
+	if (s->attach.pid) {
+		s->perf = system_perf_open_running((uint32_t)s->attach.pid, s->opts->sample_hz,
+			s->opts->switches && !s->kernel.open, res->no_samples_why,
+			res->no_switches_why);
+		return BASE_OK;
+	}
 	s->perf = system_perf_open((uint32_t)s->child.pid, s->opts->sample_hz,
 		s->opts->switches && !s->kernel.open, res->no_samples_why, res->no_switches_why);
 	if (s->kernel.open)

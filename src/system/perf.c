@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perf.c - perf_event buffers of all processors, read in time order. */
 #include "system/perf.h"
+#include "os/proc.h"
 #include "system/perf_own.h"
 
 #include <errno.h>
@@ -237,7 +238,7 @@ size_t system_perf_parse(const uint8_t *bytes, size_t size, struct system_perf_r
 /* ---- buffers --------------------------------------------------------------------------------- */
 
 struct buffer { /* of one processor */
-	int fd;
+	int fd, cpu;
 	struct perf_event_mmap_page *page;
 	size_t data_bytes;   /* a power of 2 */
 	uint64_t tail, head; /* of this reading */
@@ -254,7 +255,9 @@ struct system_perf {
 	struct buffer **buffer;
 	size_t nr, capacity;
 	unsigned fill_percent;
-	bool wide; /* events of everybody: `own` says whose are taken */
+	bool wide;  /* events of everybody: `own` says whose are taken */
+	int *other; /* of the other threads of a process that ran already, into the same buffers */
+	size_t nr_others, others_capacity;
 	struct system_perf_own own;
 };
 
@@ -286,6 +289,7 @@ struct events {                        /* of whom, and what */
 	bool faults; /* page faults that wait for a disk, and nothing else */
 	bool stacks; /* with a piece of each sample's stack */
 	bool only_samples;
+	bool running; /* from now on, not from its exec on */
 };
 
 static int perf_open_event(const struct events *of, int cpu)
@@ -300,7 +304,7 @@ static int perf_open_event(const struct events *of, int cpu)
 			       PERF_SAMPLE_CPU | PERF_SAMPLE_CALLCHAIN,
 		.sample_freq = of->period_ns ? of->period_ns : of->sample_hz, /* one field */
 		.freq = of->sample_hz && !of->period_ns,
-		.disabled = of->pid != 0,
+		.disabled = of->pid != 0 && !of->running,
 		.inherit = of->pid && !of->probe,
 		.exclude_idle = 1,
 		.exclude_kernel = 1,
@@ -311,7 +315,7 @@ static int perf_open_event(const struct events *of, int cpu)
 		.comm = 1,
 		.comm_exec = 1,
 		.task = 1,
-		.enable_on_exec = of->pid && !of->probe,
+		.enable_on_exec = of->pid && !of->probe && !of->running,
 		.sample_id_all = 1,
 		.context_switch = of->switches,
 		.use_clockid = 1,
@@ -355,6 +359,7 @@ static struct buffer *buffer_open(const struct events *of, int cpu, int *ret_err
 		*ret_errno = ENOMEM;
 		return NULL;
 	}
+	b->cpu = cpu;
 	b->fd = perf_open_event(of, cpu);
 	if (b->fd < 0 && of->stacks &&
 		(errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
@@ -481,6 +486,66 @@ struct system_perf *system_perf_open(uint32_t pid, uint64_t sample_hz, bool swit
 	return system_perf_close(p);
 }
 
+/* Of a thread beside the first: its children inherit it, as those of the first do. */
+static int perf_open_other(struct system_perf *p, struct events of)
+{
+	for (size_t i = 0; i < p->nr; i++) {
+		if (base_grow(&p->other, &p->others_capacity, p->nr_others + 1, sizeof(int)) !=
+			BASE_OK)
+			return ENOMEM;
+		int fd = perf_open_event(&of, p->buffer[i]->cpu);
+		if (fd < 0)
+			return errno == ESRCH ? 0 : errno; /* it has ended meanwhile */
+		p->other[p->nr_others++] = fd;
+		if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, p->buffer[i]->fd))
+			return errno;
+	}
+	return 0;
+}
+
+/* What the recorder itself began there is among them no more. */
+static int perf_open_threads(
+	struct system_perf *p, struct events of, const pid_t *tid, size_t nr_tids)
+{
+	uint32_t pid = of.pid;
+	int why = perf_open_all(p, of);
+	for (size_t i = 0; i < nr_tids && !why; i++) {
+		of.pid = (uint32_t)tid[i];
+		if (of.pid != pid)
+			why = perf_open_other(p, of);
+	}
+	return why;
+}
+
+struct system_perf *system_perf_open_running(uint32_t pid, uint64_t sample_hz, bool switches,
+	char why_no_samples[SYSTEM_PERF_WHY], char why_no_switches[SYSTEM_PERF_WHY])
+{
+	enum { TASKS_MAX = 4096 };
+	pid_t tid[TASKS_MAX];
+	size_t nr = os_list_tasks((pid_t)pid, tid, TASKS_MAX);
+	struct system_perf *p = base_alloc(sizeof *p);
+	struct events of = {.pid = pid,
+		.sample_hz = sample_hz,
+		.switches = switches,
+		.stacks = true,
+		.running = true};
+	snprintf(why_no_samples, SYSTEM_PERF_WHY, "%s", sample_hz ? "" : "not asked for");
+	snprintf(why_no_switches, SYSTEM_PERF_WHY, "%s", switches ? "" : "not asked for");
+	if (p && open_wide(p, of)) {
+		system_perf_own_init(&p->own, 0);
+		if (base_map_put(&p->own.tasks, 0, pid, nr) == BASE_OK)
+			return p;
+	}
+	int why = p ? perf_open_threads(p, of, tid, nr) : ENOMEM;
+	if (!why)
+		return p;
+	if (sample_hz)
+		perf_explain(why_no_samples, why);
+	if (switches)
+		perf_explain(why_no_switches, why);
+	return system_perf_close(p);
+}
+
 struct system_perf *system_perf_open_system(uint64_t sample_hz, char why_not[SYSTEM_PERF_WHY])
 {
 	struct system_perf *p = base_alloc(sizeof *p);
@@ -536,8 +601,11 @@ struct system_perf *system_perf_close(struct system_perf *p)
 {
 	if (!p)
 		return NULL;
+	while (p->nr_others)
+		close(p->other[--p->nr_others]);
 	perf_close_all(p);
 	system_perf_own_fini(&p->own);
+	base_free(p->other);
 	base_free(p->buffer);
 	base_free(p);
 	return NULL;

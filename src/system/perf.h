@@ -39,6 +39,9 @@ struct system_perf;
 /* Open for the child `pid`, from its next exec on. NULL, and why, when the kernel refuses all. */
 struct system_perf *system_perf_open(uint32_t pid, uint64_t sample_hz, bool switches,
 	char why_no_samples[SYSTEM_PERF_WHY], char why_no_switches[SYSTEM_PERF_WHY]);
+/* Open for a process that runs already, and all its threads, from now on. */
+struct system_perf *system_perf_open_running(uint32_t pid, uint64_t sample_hz, bool switches,
+	char why_no_samples[SYSTEM_PERF_WHY], char why_no_switches[SYSTEM_PERF_WHY]);
 /* The same events of one thread of ours, to learn what they cost: none until they are enabled.
  * period_ns: a sample whenever it ran so long, instead of sample_hz. NULL: refused. */
 struct system_perf *system_perf_open_probe(

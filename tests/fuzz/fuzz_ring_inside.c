@@ -30,6 +30,16 @@ bool preload_sandbox_inherited(const char *ring_path)
 void preload_env_forget(void)
 {
 }
+void preload_real_find_all(void)
+{
+}
+void preload_modules_forget(void)
+{
+}
+bool preload_next_is_late(void)
+{
+	return false;
+}
 void preload_real_find(void)
 {
 }

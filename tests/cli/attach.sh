@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # $LONGPOLE_SOURCE comes from run.sh
+# attach.sh - recordings of processes that run already: what they say, and that the process goes on as if nothing had been.
+
+# steady KIND [OPTIONS OF CC...] - starts tests/cli/attach_steady.c, as process $steady, and lets it get going.
+steady() {
+	local kind=$1
+	shift
+	cc -O1 -g -pthread "$@" "$LONGPOLE_SOURCE/tests/cli/attach_steady.c" -o steady || fail 'attach_steady.c does not build'
+	./steady "$kind" >said 2>&1 &
+	steady=$!
+	sleep 0.3
+}
+
+# attached OPTIONS... - records it, or skips where nobody may.
+attached() {
+	longpole record -p "$steady" "$@" >out 2>err && return
+	grep -q 'ptrace_scope' err && skip "$(head -1 err)"
+	fail "record -p: $(cat err)"
+}
+
+# ends_well - it still runs; it ends as it would alone.
+ends_well() {
+	local status
+	kill -0 "$steady" 2>/dev/null || fail "the process has ended: $(cat said)"
+	kill -TERM "$steady"
+	wait "$steady"
+	status=$?
+	((status == 9)) || fail "its exit status is $status: $(cat said)"
+	[[ $(cat said) == right ]] || fail "it says: $(cat said)"
+}
+
+# attach_agrees KIND PATTERN - the first fix of a recording by attaching and of one from the start match.
+attach_agrees() {
+	steady "$1"
+	attached --for=1s -o attached.lpt
+	ends_well
+	longpole record -q -o started.lpt ./steady "$1" 12 >/dev/null
+	for from in attached started; do
+		longpole report $from.lpt >$from.txt 2>&1
+		grep -qE "^The long pole is .*$2" $from.txt || fail "$from: $(sed -n 2p $from.txt)"
+	done
+}
+
+test_attach_sees_a_lock() {
+	attach_agrees ladder 'mutex shared'
+}
+
+test_attach_sees_who_is_waited_for() {
+	attach_agrees pipe 'compute|running'
+	longpole queues attached.lpt >queues 2>&1
+	grep -q 'pipe' queues || fail "no pipe: $(cat queues)"
+}
+
+test_attach_sees_a_condition() {
+	attach_agrees cond 'compute|running'
+	longpole queues attached.lpt >queues 2>&1
+	grep -q 'condition variable has_i' queues || fail "the condition variable is not there: $(cat queues)"
+}
+
+test_attach_says_what_it_did() {
+	steady work
+	attached --for=100ms -o a.lpt
+	ends_well
+	grep -qE "process $steady goes on; attaching stopped one of its threads for [0-9.]+ .?s; the library stays" err || fail "$(cat err)"
+	[[ ! -s out ]] || fail 'something is on standard output'
+}
+
+test_attach_by_default_reports() {
+	steady ladder
+	longpole -p "$steady" --for=500ms >out 2>err || fail "$(cat err)"
+	ends_well
+	grep -q 'The long pole is' err || fail "no report: $(cat err)"
+}
+
+# Twice, with tables that are bound at the start, and with one that is bound as functions are called.
+test_attach_leaves_memory_as_it_was() {
+	local how
+	for how in -Wl,-z,now,-z,relro -Wl,-z,lazy,-z,norelro; do
+		steady work $how
+		python3 "$LONGPOLE_SOURCE/tests/cli/attach_memory.py" "$steady" >before || skip 'its memory cannot be read'
+		attached --for=200ms -o a.lpt
+		python3 "$LONGPOLE_SOURCE/tests/cli/attach_memory.py" "$steady" >after
+		cmp -s before after || fail "$how: $(diff before after | head -5)"
+		sed 's/ .*//' "/proc/$steady/maps" >maps
+		attached --for=200ms -o a.lpt
+		sed 's/ .*//' "/proc/$steady/maps" | diff maps - >moved || fail "the second recording has left more: $(cat moved)"
+		[[ ! $(grep -l '^longpole$' "/proc/$steady"/task/*/comm) ]] || fail 'the thread is still there'
+		ends_well
+		rm -f a.lpt
+	done
+}
+
+test_attach_a_hundred_times() {
+	local i
+	steady work
+	for ((i = 0; i < 100; i++)); do
+		attached --for="$((RANDOM % 20 + 5))ms" --buffer=1M -o a.lpt
+		rm a.lpt
+	done
+	ends_well
+}
+
+test_attach_outlives_its_recorder() {
+	local i recorder
+	steady work
+	for ((i = 0; i < 30; i++)); do
+		longpole record -q -p "$steady" --for=10s --buffer=1M -o a.lpt >/dev/null 2>&1 &
+		recorder=$!
+		sleep "0.$(printf %03d $((RANDOM % 160)))"
+		kill -KILL "$recorder" 2>/dev/null
+		wait "$recorder" 2>/dev/null
+		kill -0 "$steady" 2>/dev/null || fail "it died with its recorder, at time $i: $(cat said)"
+	done
+	for ((i = 0; i < 100; i++)); do # the library sees it within a tenth of a second
+		grep -q '/longpole-session-' "/proc/$steady/maps" || break
+		sleep 0.05
+	done
+	! grep -q '/longpole-session-' "/proc/$steady/maps" || fail 'it is still recorded'
+	attached --for=100ms -o b.lpt
+	ends_well
+}
+
+test_attach_sees_children() {
+	cat >forks.c <<-'END'
+		#include <pthread.h>
+		#include <sys/wait.h>
+		#include <unistd.h>
+		static pthread_mutex_t in_child = PTHREAD_MUTEX_INITIALIZER;
+		int main(void) {
+			for (int i = 0; i < 40; i++) {
+				if (!fork()) {
+					pthread_mutex_lock(&in_child);
+					usleep(20000);
+					pthread_mutex_unlock(&in_child);
+					_exit(0);
+				}
+				wait(0);
+				usleep(20000);
+			}
+			return 5;
+		}
+	END
+	cc -g -pthread forks.c -o forks || fail 'forks.c does not build'
+	./forks & steady=$!
+	sleep 0.2
+	attached --for=500ms -o a.lpt
+	wait "$steady"
+	(($? == 5)) || fail 'it did not end as alone'
+	longpole dump a.lpt >dumped
+	grep -q ' lock_acquire .*in_child' dumped || fail 'no lock of a child is in it'
+	! grep -q ':longpole ' dumped || fail "longpole's own thread is in it"
+}
+
+test_attach_ends_with_the_process() {
+	cc -O1 -g -pthread "$LONGPOLE_SOURCE/tests/cli/attach_steady.c" -o steady || fail 'attach_steady.c does not build'
+	timeout -s TERM 1 ./steady ladder >said & # (timeout is the parent)
+	sleep 0.3
+	steady=$(pgrep -P $! -x steady)
+	attached -o a.lpt # without --for: until it ends
+	longpole report a.lpt >report 2>&1
+	grep -q 'The long pole is' report || fail 'no report'
+	[[ $(cat said) == right ]] || fail "it says $(cat said)"
+}
+
+# refused WORDS PID - and process PID, if it is there, runs on.
+refused() {
+	! longpole record -p "$2" --for=100ms -o r.lpt >out 2>err || fail "$1: was not refused"
+	grep -q "$1" err || fail "$1: it says: $(cat err)"
+	[[ ! -e r.lpt ]] || fail "$1: a trace is left"
+}
+
+test_attach_refuses() {
+	local pid
+	refused 'there is no process' 4194303
+	refused 'is longpole itself\|belongs to another user\|is in another' 1
+	sleep 30 & pid=$!
+	kill -STOP $pid
+	sleep 0.1
+	refused 'is stopped' $pid
+	kill -CONT $pid
+	longpole record -q -p $pid --for=5s -o a.lpt & other=$!
+	sleep 0.6
+	refused 'is recorded already' $pid
+	kill -INT $other
+	wait $other || fail "the recording was disturbed"
+	kill $pid
+	longpole record -q -o b.lpt sleep 2 & other=$!
+	sleep 0.5
+	refused 'is recorded already' "$(pgrep -P $other -x sleep)"
+	wait $other || fail "the other program was disturbed"
+	printf 'int main(void) { for (;;) pause(); }' >p.c
+	if gcc -w -static p.c -o static 2>/dev/null; then
+		./static & pid=$!
+		sleep 0.1
+		refused 'static program' $pid
+		kill $pid
+	fi
+	if gcc -w -m32 p.c -o small 2>/dev/null; then
+		./small & pid=$!
+		sleep 0.1
+		refused '32-bit' $pid
+		kill $pid
+	fi
+	python3 -c '
+import ctypes, time
+libc = ctypes.CDLL(None)
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+allow = ctypes.create_string_buffer(b"\x06\0\0\0\0\0\xff\x7f")
+libc.prctl(38, 1, 0, 0, 0)
+libc.prctl(22, 2, ctypes.byref(Program(1, ctypes.addressof(allow))))
+time.sleep(5)' & pid=$!
+	sleep 0.5
+	refused 'filter of system calls' $pid
+	kill $pid
+	printf 'int main(void) { for (;;) ; }' >busy.c
+	gcc busy.c -o busy
+	./busy & pid=$!
+	refused 'no thread of process' $pid
+	kill -0 $pid || fail 'the busy program has ended'
+	kill $pid
+}
+
+test_attach_options() {
+	longpole record -p 1 ls >out 2>err && fail 'a process and a program'
+	grep -q 'not both' err || fail "$(cat err)"
+	longpole record -p x >out 2>err && fail 'x is a process'
+	longpole record -p 1 --system >out 2>err && fail 'with --system'
+	longpole record -p 1 --level=2 >out 2>err && fail 'with memory accesses'
+	longpole record --for=1s ls >out 2>err && fail 'for a program'
+	true
+}
