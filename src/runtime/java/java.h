@@ -82,6 +82,8 @@ struct java_words {
 	char called[JAVA_TEXT_BYTES], at[JAVA_TEXT_BYTES];
 };
 void java_words_of(const struct java_stack *stack, struct java_words *ret);
+/* Puts nr_bytes of a text at `at` of what has room for so many; returns where it ends. */
+size_t java_add(char *to, size_t at, size_t room, const char *text, size_t nr_bytes);
 /* "Outer$Inner" of an object's class; of a class itself, its own and ".class". */
 void java_class_of(java_env jni, void *object, char text[JAVA_TEXT_BYTES]);
 

@@ -111,7 +111,7 @@ static void java_forget(java_env tool, const struct java_method *m)
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-static size_t java_add(char *to, size_t at, size_t room, const char *text, size_t nr_bytes)
+size_t java_add(char *to, size_t at, size_t room, const char *text, size_t nr_bytes)
 {
 	size_t n = at < room ? (nr_bytes < room - at ? nr_bytes : room - at) : 0;
 	memcpy(to + at, text, n);

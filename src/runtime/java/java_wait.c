@@ -36,15 +36,10 @@ static uint64_t java_word(uint32_t number, unsigned type)
 void java_name_object(uint64_t object, const char *what, const char *at)
 {
 	char text[2 * JAVA_TEXT_BYTES];
-	const size_t nr_what = strlen(what), nr_at = strlen(at);
-	size_t nr = nr_what;
-	memcpy(text, what, nr_what);
-	if (nr_what && nr_at) {
-		memcpy(text + nr, " of ", 4);
-		nr += 4;
-	}
-	memcpy(text + nr, at, nr_at);
-	nr += nr_at;
+	size_t nr = java_add(text, 0, sizeof text, what, strlen(what));
+	if (nr && *at)
+		nr = java_add(text, nr, sizeof text, " of ", 4);
+	nr = java_add(text, nr, sizeof text, at, strlen(at));
 	preload_record_text(
 		RING_name, (const uint64_t[]){object, RING_NAME_object, 0, nr}, 4, text, nr);
 }
