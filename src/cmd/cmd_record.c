@@ -548,25 +548,26 @@ static bool record_takes_pid(struct cmd *c, const struct session_options *o, uin
 }
 
 /* Ours after a message, or 0: the process goes on. */
-static int record_running(
-	struct cmd *c, struct session_options *o, char buf[CMD_PATH_MAX], const char **ret_path)
+static int record_running(struct cmd *c, const struct session_options *given,
+	char buf[CMD_PATH_MAX], const char **ret_path)
 {
+	struct session_options o = *given;
 	uint64_t pid = 0;
 	struct record_words words;
 	enum base_status status;
-	if (!record_takes_pid(c, o, &pid))
+	if (!record_takes_pid(c, &o, &pid))
 		return SESSION_EXIT_OURS;
 	if (!pid || pid > INT32_MAX) {
 		cmd_usage(c, "-p: '%s' is no process", cmd_value(c, "pid"));
 		return SESSION_EXIT_OURS;
 	}
 	struct session_attached attached = {.pid = (int)pid};
-	o->attach = &attached;
-	o->argv = record_command_of((pid_t)pid, &words);
-	const char *path = trace_path(c, o->argv[0], buf);
+	o.attach = &attached;
+	o.argv = record_command_of((pid_t)pid, &words);
+	const char *path = trace_path(c, o.argv[0], buf);
 	if (!path)
 		return SESSION_EXIT_OURS;
-	int exit_code = record_program(c, o, path, &status);
+	int exit_code = record_program(c, &o, path, &status);
 	if (status == BASE_OK)
 		*ret_path = path;
 	return exit_code;

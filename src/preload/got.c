@@ -259,7 +259,7 @@ static uintptr_t got_value_out(const struct got_wrapper *w, uintptr_t at, uintpt
 
 struct got_walk {
 	bool in;
-	uint32_t nr_changed, nr_ours;
+	uint32_t nr_ours;
 };
 
 static bool got_unlock(const struct got_module *m, uintptr_t at, bool *open)
@@ -289,7 +289,6 @@ static void got_walk_table(struct got_walk *walk, const struct got_module *m,
 					 : got_value_out(w, at, value);
 		if (new &&got_unlock(m, at, open)) {
 			__atomic_store_n((uintptr_t *)at, new, __ATOMIC_RELEASE);
-			walk->nr_changed++;
 			value = new;
 		}
 		walk->nr_ours += value == w->ours[0] || (w->ours[1] && value == w->ours[1]);
@@ -324,7 +323,37 @@ static int got_visit(struct dl_phdr_info *info, size_t size, void *argument)
 	return 0;
 }
 
-bool preload_got_lead_in(uint32_t *entries)
+/*
+ * A module is in the loader's list before it is relocated and its table made read-only, so while
+ * one is loaded nothing may be changed. The loader has a lock for that, which only its own functions
+ * take. dlsym() is one: it holds the lock while it asks a function that chooses among
+ * implementations (STT_GNU_IFUNC) for its choice. So the walk is such a function of ours, and is
+ * asked for by name.
+ */
+static struct got_walk
+	*volatile got_wanted; /* NULL: nobody walks. Read where no compiler sees a call */
+
+static void got_nothing(void)
+{
+}
+
+static void (*got_choose(void))(void)
+{
+	if (got_wanted)
+		dl_iterate_phdr(got_visit, got_wanted);
+	got_wanted = NULL;
+	return got_nothing;
+}
+PRELOAD_EXPORT void longpole_preload_walk(void) __attribute__((ifunc("got_choose")));
+
+static void got_walk_all(struct got_walk *walk)
+{
+	got_wanted = walk;
+	(void)dlsym(RTLD_DEFAULT, "longpole_preload_walk");
+	got_wanted = NULL;
+}
+
+void preload_got_lead_in(uint32_t *entries)
 {
 	struct got_walk walk = {.in = true};
 	if (!got_ready) { /* (the loader is asked, which must not be while it walks) */
@@ -333,15 +362,14 @@ bool preload_got_lead_in(uint32_t *entries)
 			got_add_all(&ours);
 		got_ready = true;
 	}
-	dl_iterate_phdr(got_visit, &walk);
+	got_walk_all(&walk);
 	*entries = walk.nr_ours;
-	return walk.nr_changed > 0;
 }
 
 void preload_got_lead_out(void)
 {
 	struct got_walk walk = {.in = false};
-	dl_iterate_phdr(got_visit, &walk);
+	got_walk_all(&walk);
 	got_nr_lazy = 0;
 }
 

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All modules that are loaded now; true: some entry was changed. Takes the loader's lock. *entries
- * counts those that lead to us. Not by two threads at once. */
-bool preload_got_lead_in(uint32_t *entries);
+/* All modules that are loaded now. Waits until nobody loads or unloads one, and keeps others from it
+ * meanwhile. *entries counts those that lead to us. Not by two threads at once. */
+void preload_got_lead_in(uint32_t *entries);
 /* As they were, of all modules that are still there. */
 void preload_got_lead_out(void);
 /* Has the loader loaded something since the last time? */

@@ -187,7 +187,7 @@ static void late_stay(const struct late *l)
 		if (late_is_last())
 			return;
 		if (preload_got_is_old())
-			(void)preload_got_lead_in(&l->head->attach_entries);
+			preload_got_lead_in(&l->head->attach_entries);
 	}
 }
 
@@ -217,7 +217,7 @@ static void late_record(struct late *l)
 	__atomic_store_n(&l->head->attach_thread, l->tid, __ATOMIC_RELEASE);
 	late_introduce_all(l);
 	preload_joined(l->head);
-	(void)preload_got_lead_in(&l->head->attach_entries);
+	preload_got_lead_in(&l->head->attach_entries);
 	late_say(l->head, RING_ATTACH_in);
 	late_stay(l);
 	preload_got_lead_out();

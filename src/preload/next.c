@@ -105,7 +105,8 @@ static enum next_state next_look(void)
 		return NEXT_FOREIGN;
 	if (preload_next_is_late()) {
 		next_first = next_last = preload_next_libc();
-		state = next_describe(next_first, &library) ? NEXT_KNOWN : NEXT_FOREIGN;
+		state = next_first && next_describe(next_first, &library) ? NEXT_KNOWN
+									  : NEXT_FOREIGN;
 		__atomic_store_n(&next_state, state, __ATOMIC_RELEASE);
 		return state;
 	}

@@ -77,9 +77,7 @@ static enum base_status attach_refused(
 	static const char *const text[] = {
 		[RING_ATTACH_version] = "another version of longpole's library is in it",
 		[RING_ATTACH_busy] = "it is recorded already, or began under longpole",
-		[RING_ATTACH_ring] =
-			"it cannot open the recorder's buffer (it began under longpole, or sees "
-			"another /proc)",
+		[RING_ATTACH_ring] = "it cannot map the recorder's buffer, or began under longpole",
 		[RING_ATTACH_forbidden] = "it has forbidden itself to read the clock",
 	};
 	bool known = why > 0 && (size_t)why < BASE_COUNT(text);

@@ -48,14 +48,14 @@ test_attach_sees_a_lock() {
 
 test_attach_sees_who_is_waited_for() {
 	attach_agrees pipe 'compute|running'
-	longpole queues attached.lpt >queues 2>&1
-	grep -q 'pipe' queues || fail "no pipe: $(cat queues)"
+	longpole queues attached.lpt >queues.txt 2>&1
+	grep -q 'pipe' queues.txt || fail "no pipe: $(cat queues.txt)"
 }
 
 test_attach_sees_a_condition() {
 	attach_agrees cond 'compute|running'
-	longpole queues attached.lpt >queues 2>&1
-	grep -q 'condition variable has_i' queues || fail "the condition variable is not there: $(cat queues)"
+	longpole queues attached.lpt >queues.txt 2>&1
+	grep -q 'condition variable has_i' queues.txt || fail "the condition variable is not there: $(cat queues.txt)"
 }
 
 test_attach_says_what_it_did() {
@@ -85,7 +85,7 @@ test_attach_leaves_memory_as_it_was() {
 		sed 's/ .*//' "/proc/$steady/maps" >maps
 		attached --for=200ms -o a.lpt
 		sed 's/ .*//' "/proc/$steady/maps" | diff maps - >moved || fail "the second recording has left more: $(cat moved)"
-		[[ ! $(grep -l '^longpole$' "/proc/$steady"/task/*/comm) ]] || fail 'the thread is still there'
+		! grep -qs '^longpole$' "/proc/$steady"/task/*/comm || fail 'the thread is still there'
 		ends_well
 		rm -f a.lpt
 	done
@@ -158,8 +158,8 @@ test_attach_ends_with_the_process() {
 	sleep 0.3
 	steady=$(pgrep -P $! -x steady)
 	attached -o a.lpt # without --for: until it ends
-	longpole report a.lpt >report 2>&1
-	grep -q 'The long pole is' report || fail 'no report'
+	longpole report a.lpt >report.txt 2>&1
+	grep -q 'The long pole is' report.txt || fail 'no report'
 	[[ $(cat said) == right ]] || fail "it says $(cat said)"
 }
 

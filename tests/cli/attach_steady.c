@@ -159,6 +159,8 @@ int main(int argc, char **argv)
 	stop = 1;
 	for (int i = 0; i < nr; i++)
 		pthread_join(thread[i], NULL);
-	puts(turns[0] + turns[1] + turns[2] == turns_made && made == taken && sent == received ? "right" : "wrong");
+	puts(turns[0] + turns[1] + turns[2] == turns_made && made == taken && sent == received
+			? "right"
+			: "wrong");
 	return 9;
 }
