@@ -45,6 +45,7 @@ struct sim_actor {
 	double preempts;    /* sum of its chances that were not taken */
 	uint8_t phase;      /* enum sim_phase */
 	bool waits, space, listed, queued, counting, early, promised, lent, lent_locks;
+	bool odd;    /* listed: it waits for more than this queue's units (replay_wait.c) */
 	bool given;  /* its moment happens, whatever it lacks (replay_mend.c) */
 	bool awake;  /* somebody has woken it, though it may wait on for something else */
 	bool elides; /* the wait that it is in does not happen */
@@ -77,6 +78,7 @@ struct sim_queue {
 	uint64_t last_put_ns;
 	uint64_t nr_puts, nr_takes;
 	struct sim_list waiters[2];
+	uint32_t nr_odd;
 	struct replay_ring keyed, owed; /* owed: with these keys, taken before they were put */
 	bool ignored, edited;
 };
