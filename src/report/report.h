@@ -273,6 +273,7 @@ struct report {
 struct report_options {
 	unsigned nr_opportunities_max; /* 0: none, saves passes */
 	unsigned nr_parts_max;         /* whose gains are predicted; 0: none, saves passes */
+	bool all_intervals; /* of each gain; else of the one that the screen shows: #1, halved */
 };
 enum base_status report_build(const struct report_run *run, const struct report_options *opts,
 	struct report **ret, struct base_err *err) BASE_MUST_CHECK;
