@@ -123,7 +123,7 @@ struct replay_latency { /* of one state, by the wait's length before */
 	/* Where nothing was learned: the median of the nearest length of wait that was seen. */
 	uint32_t nearest_ns[REPLAY_BUCKETS];
 	bool has_nearest;
-	struct replay_sums all;            /* (each actor's around its own mean) */
+	struct replay_sums all; /* (each actor's around its own mean) */
 	bool learned;
 	bool not_only_woken; /* some of them had not slept */
 };
@@ -376,7 +376,7 @@ static inline uint32_t replay_next_of_moment(
 		return REPLAY_NONE;
 	i = replay_next(r, s);
 	return i != REPLAY_NONE && replay_class(replay_step(r, i)) == REPLAY_FOLLOWS ? i
-										       : REPLAY_NONE;
+										     : REPLAY_NONE;
 }
 
 /* It is looked at soon. */

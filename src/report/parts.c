@@ -373,8 +373,8 @@ static enum base_status parts_predict_some(struct report_parts *p, size_t first,
 			parts_reduction[i % REPORT_PART_LEVELS], &lane[i], err);
 	}
 	if (s == BASE_OK)
-		s = report_pass(predictor->run, "predicting what less of each would do", &opts, &m,
-			err);
+		s = report_pass(
+			predictor->run, "predicting what less of each would do", &opts, &m, err);
 	for (unsigned i = 0; s == BASE_OK && i < opts.nr_scenarios; i++) {
 		struct report_part *x = &p->part[first + i / REPORT_PART_LEVELS];
 		unsigned level = i % REPORT_PART_LEVELS;
