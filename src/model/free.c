@@ -13,10 +13,19 @@ static void free_object(struct object *o)
 	model_packets_free(o->held);
 }
 
+struct model *model_share(struct model *m)
+{
+	m->nr_more_owners++;
+	return m;
+}
+
 struct model *model_free(struct model *m)
 {
-	if (!m)
+	if (!m || m->nr_more_owners) {
+		if (m)
+			m->nr_more_owners--;
 		return NULL;
+	}
 	graph_free(m->graph);
 	for (size_t i = 0; i < m->made.nr_actors; i++)
 		base_free(m->made.actor[i].served);

@@ -684,6 +684,7 @@ struct model_whole {
 };
 
 struct model {
+	unsigned nr_more_owners; /* beside the one who made it */
 	const struct trace_defs *defs;
 	struct graph *graph;
 	struct model_options own_opts;

@@ -178,6 +178,10 @@ enum base_status report_replay_next(struct report_replay_prediction *ret, struct
 
 /* predict.c: how much faster the run is with edits, the same for whichever command asks. */
 struct graph_tokens;
+struct report_shared_pass { /* of one run; {0} is empty */
+	struct model *m;
+};
+void report_shared_pass_fini(struct report_shared_pass *shared); /* twice, too */
 struct report_learned { /* of one run; {0} is empty */
 	bool recorded;  /* a pass filled the log, or it has none */
 	bool read_path; /* these are set */

@@ -32,6 +32,9 @@ struct report_run {
 	/* What predictions rest on, learned once for several builders (predict.c); NULL: each
 	 * learns it anew. */
 	struct report_learned *learned;
+	/* The pass over the trace that asks for nothing special, made once for several builders
+	 * (index.c), the path's pieces kept; NULL: each makes it anew. */
+	struct report_shared_pass *shared;
 };
 
 /* Where a path starts and ends, by pattern: "ACTOR", "ACTOR@STATE", "@STATE" (as in whatif). */
