@@ -478,6 +478,7 @@ struct lock_class {
 		uint32_t role[2]; /* + 1: of a pipe who writes and who reads, first; of a
 				     socket the first two; 0: nobody */
 		bool more[2];
+		uint32_t site[2]; /* of that one's first call; 0: not known */
 	} users;
 };
 
@@ -633,9 +634,11 @@ struct model_naming {
 	const char **site_text; /* by site id, made on demand */
 	uint32_t nr_site_texts;
 	size_t site_text_capacity;
-	uint32_t nr_named_classes;  /* so far: of files, connections */
-	struct base_map files;      /* (place, operation) -> how many files it was done to */
-	struct base_map alike;      /* users of pipes and sockets -> how many such have them */
+	uint32_t nr_named_classes; /* so far: of files, connections */
+	struct base_map files;     /* (place, operation) -> how many files it was done to */
+	/* Users of pipes and sockets -> how many sorts of such have them; users and the calls by
+	 * which they use them -> how many such are of that sort. */
+	struct base_map alike, equal;
 	struct base_strtab *texts;  /* names, places, arguments: what they are called, once */
 	struct base_map identities; /* (cause, arguments) -> a state's identity */
 	uint32_t nr_identities;
@@ -777,7 +780,8 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
 /* In a write, which may wait for space: it leaves its processor, or gets one. */
 void model_rule_writer_sleeps(struct model *m, struct thread *t, uint64_t time_ns);
 void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns);
-void model_note_user(struct model *m, uint32_t class_ix, const struct thread *t, bool reads);
+void model_note_user(
+	struct model *m, uint32_t class_ix, const struct thread *t, bool reads, uint32_t site);
 uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site);
 uint32_t model_role_of_context(
 	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name);
