@@ -186,10 +186,10 @@ static bool is_odd(const struct sim *s, const struct sim_actor *a, uint32_t queu
 	       replay_flags(step) & (GRAPH_KEYED | GRAPH_MORE);
 }
 
-static void set_odd(struct sim *s, struct sim_actor *a, bool odd)
+static void set_listed(struct sim *s, struct sim_actor *a, enum sim_listed listed)
 {
-	s->queue[a->queue].nr_odd += (uint32_t)odd - a->odd;
-	a->odd = odd;
+	s->queue[a->queue].nr_odd += (uint32_t)(listed == SIM_ODD) - (a->listed == SIM_ODD);
+	a->listed = (uint8_t)listed;
 }
 
 static void unlist(struct sim *s, uint32_t actor)
@@ -199,10 +199,9 @@ static void unlist(struct sim *s, uint32_t actor)
 
 	if (!a->listed)
 		return;
-	set_odd(s, a, false);
 	*(a->prev == REPLAY_NONE ? &l->head : &s->actor[a->prev].next) = a->next;
 	*(a->next == REPLAY_NONE ? &l->tail : &s->actor[a->next].prev) = a->prev;
-	a->listed = false;
+	set_listed(s, a, SIM_UNLISTED);
 }
 
 /* What the step takes when its actor is called, so that nobody else is called for it. */
@@ -268,8 +267,7 @@ static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 	after = before == REPLAY_NONE ? l->head : s->actor[before].next;
 	a->queue = queue;
 	a->space = space;
-	a->listed = true;
-	set_odd(s, a, !space && is_odd(s, a, queue));
+	set_listed(s, a, !space && is_odd(s, a, queue) ? SIM_ODD : SIM_PLAIN);
 	a->prev = before;
 	a->next = after;
 	*(before == REPLAY_NONE ? &l->head : &s->actor[before].next) = actor;
@@ -628,7 +626,7 @@ void graph_sim_lend(struct sim *s, uint32_t actor, bool locks)
 		}
 	}
 	if (a->lent && a->listed && !a->space)
-		set_odd(s, a, true);
+		set_listed(s, a, SIM_ODD);
 	for (unsigned i = 0; a->lent && i < REPLAY_HELD; i++) {
 		if (is_lent(s, a, i))
 			graph_sim_call(s, a->held[i].queue, false, &by_nobody);

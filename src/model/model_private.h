@@ -610,6 +610,8 @@ struct model_annotated {
 
 /* Recordings of a system: why contexts wake threads, and what nobody was seen to do (rules_kernel*.c, unseen.c). */
 struct model_kernel {
+	uint32_t put_off; /* queue of the last flush that waits to be sent to a disk */
+	bool has_put_off;
 	struct waker *waker;
 	size_t nr_wakers, waker_capacity;
 	struct run_time *run_time; /* by process */
@@ -711,8 +713,6 @@ struct model {
 	uint32_t nr_connections;
 	/* by object id: where a listener's queue is, where a socket calls; 0: nowhere */
 	uint32_t *listener;
-	uint32_t put_off; /* queue of the last flush that waits to be sent to a disk */
-	bool has_put_off;
 
 	struct model_made made;
 	struct model_processors processors;
