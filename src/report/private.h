@@ -182,7 +182,7 @@ struct report_shared_pass { /* of one run; {0} is empty */
 	struct model *m;
 };
 void report_shared_pass_fini(struct report_shared_pass *shared); /* twice, too */
-struct report_learned { /* of one run; {0} is empty */
+struct report_learned {                                          /* of one run; {0} is empty */
 	bool recorded;  /* a pass filled the log, or it has none */
 	bool read_path; /* these are set */
 	double elapsed_ns;
