@@ -31,6 +31,7 @@ int cmd_report_trace(struct cmd *c, const char *path)
 	struct report_options opts = {
 		.nr_opportunities_max = all ? REPORT_OPPORTUNITIES_MAX : 0,
 		.nr_parts_max = all ? REPORT_PARTS_MAX : REPORT_PARTS_DEFAULT,
+		.all_intervals = cmd_given(c, "json"),
 	};
 	struct report *r = NULL;
 	int exit_status = cmd_open(c, path, &run);

@@ -245,16 +245,6 @@ static bool learn_trend(void *ctx, uint64_t state, uint64_t actor, uint64_t i)
 	return true;
 }
 
-void graph_replay_latency_learn(struct graph_replay *r)
-{
-	base_map_each(&r->trends, learn_trend, r);
-	for (size_t i = 0; i < r->latency_capacity; i++) {
-		if (r->latency[i])
-			replay_latency_learn(r->latency[i]);
-	}
-	replay_latency_learn(&r->woken);
-}
-
 static const struct replay_latency *latency_of(const struct graph_replay *r, uint32_t state)
 {
 	return state < r->latency_capacity ? r->latency[state] : NULL;
@@ -271,24 +261,52 @@ static const struct replay_latency *learned_of(const struct graph_replay *r, uin
 	return r->woken.learned ? &r->woken : NULL;
 }
 
-/* What was learned, else of the nearest length of wait that was seen; the shorter of two as near.
- */
-uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns)
+/* Of the nearest length of wait that was seen; the shorter of two as near. */
+static uint64_t replay_latency_nearest(const struct replay_latency *l, unsigned b)
 {
-	const struct replay_latency *l = learned_of(r, state);
-	unsigned b = replay_bucket(wait_ns);
 	double error;
 
-	if (l)
-		return l->usual_ns[replay_length_class(wait_ns)];
-	l = latency_of(r, state);
-	for (unsigned d = 0; l && d < REPLAY_BUCKETS; d++) {
+	for (unsigned d = 0; d < REPLAY_BUCKETS; d++) {
 		if (b >= d && l->bucket[b - d].nr)
 			return (uint64_t)graph_replay_median(&l->bucket[b - d], &error);
 		if (b + d < REPLAY_BUCKETS && l->bucket[b + d].nr)
 			return (uint64_t)graph_replay_median(&l->bucket[b + d], &error);
 	}
 	return 0;
+}
+
+/* Each simulation asks for it again and again. */
+static void replay_latency_keep_nearest(struct replay_latency *l)
+{
+	for (unsigned b = 0; b < REPLAY_BUCKETS; b++)
+		l->nearest_ns[b] = (uint32_t)replay_latency_nearest(l, b);
+	l->has_nearest = true;
+}
+
+void graph_replay_latency_learn(struct graph_replay *r)
+{
+	base_map_each(&r->trends, learn_trend, r);
+	for (size_t i = 0; i < r->latency_capacity; i++) {
+		if (!r->latency[i])
+			continue;
+		replay_latency_learn(r->latency[i]);
+		replay_latency_keep_nearest(r->latency[i]);
+	}
+	replay_latency_learn(&r->woken);
+}
+
+/* What was learned, else the nearest. */
+uint64_t graph_replay_latency_usual(const struct graph_replay *r, uint32_t state, uint64_t wait_ns)
+{
+	const struct replay_latency *l = learned_of(r, state);
+	unsigned b = replay_bucket(wait_ns);
+
+	if (l)
+		return l->usual_ns[replay_length_class(wait_ns)];
+	l = latency_of(r, state);
+	if (!l)
+		return 0;
+	return l->has_nearest ? l->nearest_ns[b] : replay_latency_nearest(l, b);
 }
 
 uint64_t graph_replay_latency_moved(const struct graph_replay *r, uint32_t state,

@@ -87,8 +87,8 @@ bool graph_sim_give(struct sim *s)
 
 		if (!graph_sim_is_step_met(s, step, actor))
 			note_given(s, i, false);
-		i = replay_next(s->r, step);
-	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+		i = replay_next_of_moment(s->r, step);
+	} while (i != REPLAY_NONE);
 	s->res->nr_given++;
 	graph_sim_stop_waiting(s, actor);
 	a->given = true;

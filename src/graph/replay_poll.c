@@ -40,8 +40,8 @@ static uint32_t target_of_moment(const struct sim *s, uint32_t i, uint32_t row)
 
 		if (is_target(s, step, row))
 			return i;
-		i = replay_next(s->r, step);
-	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+		i = replay_next_of_moment(s->r, step);
+	} while (i != REPLAY_NONE);
 	return REPLAY_NONE;
 }
 

@@ -120,7 +120,10 @@ struct replay_latency { /* of one state, by the wait's length before */
 	uint32_t usual_ns[REPLAY_CLASSES]; /* learned: after waits of that class */
 	double slope_ns;                   /* ... a class, of one actor's; 0: may be chance */
 	double least_ns;                   /* ... no longer line of that slope goes below it */
-	struct replay_sums all;            /* (each actor's around its own mean) */
+	/* Where nothing was learned: the median of the nearest length of wait that was seen. */
+	uint32_t nearest_ns[REPLAY_BUCKETS];
+	bool has_nearest;
+	struct replay_sums all; /* (each actor's around its own mean) */
 	bool learned;
 	bool not_only_woken; /* some of them had not slept */
 };
@@ -360,6 +363,27 @@ static inline uint32_t replay_flags(const struct replay_step *s)
 static inline enum replay_class replay_class(const struct replay_step *s)
 {
 	return (enum replay_class)(s->bits >> REPLAY_CLASS_SHIFT & 7);
+}
+
+/* The next step of the same moment; REPLAY_NONE: there is none. (Most moments have one step, which
+ * says so itself: the next one is far away in memory.) */
+static inline uint32_t replay_next_of_moment(
+	const struct graph_replay *r, const struct replay_step *s)
+{
+	uint32_t i;
+
+	if (!(replay_flags(s) & GRAPH_MORE))
+		return REPLAY_NONE;
+	i = replay_next(r, s);
+	return i != REPLAY_NONE && replay_class(replay_step(r, i)) == REPLAY_FOLLOWS ? i
+										     : REPLAY_NONE;
+}
+
+/* It is looked at soon. */
+static inline void replay_fetch(const struct graph_replay *r, uint32_t i)
+{
+	if (i != REPLAY_NONE)
+		__builtin_prefetch(replay_step(r, i));
 }
 
 static inline const struct replay_wide *replay_wide(

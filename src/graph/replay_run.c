@@ -146,8 +146,8 @@ static uint64_t links_ns(const struct sim *s, uint32_t i)
 
 			t = at > t ? at : t; /* (REPLAY_NOBODY is the largest) */
 		}
-		i = replay_next(s->r, step);
-	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+		i = replay_next_of_moment(s->r, step);
+	} while (i != REPLAY_NONE);
 	return t;
 }
 
@@ -336,6 +336,7 @@ static void replay_run_advance(struct sim *s, uint32_t actor)
 			break;
 		start_link(s, a, step);
 	}
+	replay_fetch(s->r, step->next);
 	own = a->cursor < a->hurries_to ? 0 : replay_own(s->r, step);
 	if (a->elides) {
 		a->phase = SIM_TRIES;
@@ -472,13 +473,14 @@ static void replay_run_commit(struct sim *s, uint32_t actor)
 			emit_step(s, actor, step);
 		s->res->nr_verbs++;
 		note_wait(a, step);
-		i = replay_next(s->r, step);
-	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
-	a->cursor = i;
+		i = replay_next_of_moment(s->r, step);
+	} while (i != REPLAY_NONE);
+	a->cursor = replay_next(s->r, step);
 	a->given = false;
 	replay_run_end_elision(s, a, step);
 	/* Only now, when all of the moment is done. */
-	for (uint32_t k = first; woke && k != i; k = replay_next(s->r, replay_step(s->r, k)))
+	for (uint32_t k = first; woke && k != REPLAY_NONE;
+		k = replay_next_of_moment(s->r, replay_step(s->r, k)))
 		call_after(s, replay_step(s->r, k), &woken);
 	a->wakes_ns = wakes_cost(s, woken);
 	a->woke_then_ns = recorded_ns;

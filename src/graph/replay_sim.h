@@ -17,6 +17,12 @@ enum sim_phase {
 	SIM_UNBORN, /* other lives of its actor have to end first */
 };
 
+enum sim_listed { /* among a queue's waiters */
+	SIM_UNLISTED,
+	SIM_PLAIN,
+	SIM_ODD, /* for more than some units (replay_wait.c) */
+};
+
 struct sim_load {
 	uint64_t since_ns; /* share is that of then */
 	double share;
@@ -44,7 +50,8 @@ struct sim_actor {
 	uint64_t ran_ns;    /* when it left its last processor */
 	double preempts;    /* sum of its chances that were not taken */
 	uint8_t phase;      /* enum sim_phase */
-	bool waits, space, listed, queued, counting, early, promised, lent, lent_locks;
+	uint8_t listed;     /* enum sim_listed */
+	bool waits, space, queued, counting, early, promised, lent, lent_locks;
 	bool given;  /* its moment happens, whatever it lacks (replay_mend.c) */
 	bool awake;  /* somebody has woken it, though it may wait on for something else */
 	bool elides; /* the wait that it is in does not happen */
@@ -77,6 +84,7 @@ struct sim_queue {
 	uint64_t last_put_ns;
 	uint64_t nr_puts, nr_takes;
 	struct sim_list waiters[2];
+	uint32_t nr_odd;
 	struct replay_ring keyed, owed; /* owed: with these keys, taken before they were put */
 	bool ignored, edited;
 };

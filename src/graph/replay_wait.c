@@ -165,12 +165,32 @@ bool graph_sim_is_met(struct sim *s, uint32_t actor, uint32_t *ret_queue, bool *
 			*ret_queue = step->queue;
 			return false;
 		}
-		i = replay_next(s->r, step);
-	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+		i = replay_next_of_moment(s->r, step);
+	} while (i != REPLAY_NONE);
 	return !s->actor[actor].lent || has_lent(s, actor, ret_queue, ret_space);
 }
 
 /* ---- lists of waiters ------------------------------------------------------------------------ */
+
+/*
+ * Whoever takes some units of the queue, whichever they are, and nothing else can only be called
+ * when a unit is there that is promised to nobody. Others are odd: each of them must be looked at.
+ */
+static bool is_odd(const struct sim *s, const struct sim_actor *a, uint32_t queue)
+{
+	const struct replay_step *step = replay_step(s->r, a->cursor);
+
+	return a->elides || a->lent || s->needless.nr_used || step->queue != queue ||
+	       replay_kind(step) != GRAPH_VERB_dequeue || !replay_need(s->r, step) ||
+	       step->bits & (REPLAY_FREE | REPLAY_COUNTED) ||
+	       replay_flags(step) & (GRAPH_KEYED | GRAPH_MORE);
+}
+
+static void set_listed(struct sim *s, struct sim_actor *a, enum sim_listed listed)
+{
+	s->queue[a->queue].nr_odd += (uint32_t)(listed == SIM_ODD) - (a->listed == SIM_ODD);
+	a->listed = (uint8_t)listed;
+}
 
 static void unlist(struct sim *s, uint32_t actor)
 {
@@ -181,7 +201,7 @@ static void unlist(struct sim *s, uint32_t actor)
 		return;
 	*(a->prev == REPLAY_NONE ? &l->head : &s->actor[a->prev].next) = a->next;
 	*(a->next == REPLAY_NONE ? &l->tail : &s->actor[a->next].prev) = a->prev;
-	a->listed = false;
+	set_listed(s, a, SIM_UNLISTED);
 }
 
 /* What the step takes when its actor is called, so that nobody else is called for it. */
@@ -220,8 +240,8 @@ static void find_overtaken(struct sim *s, struct sim_actor *a)
 			a->slow_ns = w->slow_ns;
 			a->overtaken_on = step->queue;
 		}
-		i = replay_next(s->r, step);
-	} while (i != REPLAY_NONE && replay_class(replay_step(s->r, i)) == REPLAY_FOLLOWS);
+		i = replay_next_of_moment(s->r, step);
+	} while (i != REPLAY_NONE);
 	/* Where it waits for something else first (a signal), they count only after that. */
 	if (a->nr_overtaken && a->overtaken_on == a->wait_queue)
 		count_overtakings(s, a);
@@ -247,7 +267,7 @@ static void list_on(struct sim *s, uint32_t actor, uint32_t queue, bool space)
 	after = before == REPLAY_NONE ? l->head : s->actor[before].next;
 	a->queue = queue;
 	a->space = space;
-	a->listed = true;
+	set_listed(s, a, !space && is_odd(s, a, queue) ? SIM_ODD : SIM_PLAIN);
 	a->prev = before;
 	a->next = after;
 	*(before == REPLAY_NONE ? &l->head : &s->actor[before].next) = actor;
@@ -364,11 +384,9 @@ static uint64_t latency(
 /* The moment's next step; NULL: there is none. */
 static const struct replay_step *next_of_moment(const struct sim *s, const struct replay_step *step)
 {
-	uint32_t i = replay_next(s->r, step);
+	uint32_t i = replay_next_of_moment(s->r, step);
 
-	if (i == REPLAY_NONE || replay_class(replay_step(s->r, i)) != REPLAY_FOLLOWS)
-		return NULL;
-	return replay_step(s->r, i);
+	return i == REPLAY_NONE ? NULL : replay_step(s->r, i);
 }
 
 /* Does it take units with this key? Then others that want them wait until it has. */
@@ -462,6 +480,12 @@ static bool was_put(const struct sim *s, const struct sim_actor *a, uint32_t act
 	return step && is_step_met(s, step, actor, &space);
 }
 
+/* All that wait want what is promised to others, or not there. */
+static bool is_in_vain(const struct sim_queue *q, bool space)
+{
+	return !space && !q->nr_odd && !q->ignored && q->units <= (int64_t)q->promised[0];
+}
+
 /* The first whose turn it is in the run, too; else the first of all. */
 static uint32_t whom_to_call(
 	struct sim *s, uint32_t queue, bool space, bool *ret_overtaken, struct sim_woken *woken)
@@ -504,6 +528,7 @@ void graph_sim_call(struct sim *s, uint32_t queue, bool space, struct sim_woken 
 	uint32_t i;
 
 	while (s->queue[queue].waiters[space].head != REPLAY_NONE &&
+		!is_in_vain(&s->queue[queue], space) &&
 		(i = whom_to_call(s, queue, space, &overtaken, woken)) != REPLAY_NONE) {
 		struct sim_actor *a = &s->actor[i];
 		bool by_switch = comes_by_switch(s, a);
@@ -600,6 +625,8 @@ void graph_sim_lend(struct sim *s, uint32_t actor, bool locks)
 			a->lent = true;
 		}
 	}
+	if (a->lent && a->listed && !a->space)
+		set_listed(s, a, SIM_ODD);
 	for (unsigned i = 0; a->lent && i < REPLAY_HELD; i++) {
 		if (is_lent(s, a, i))
 			graph_sim_call(s, a->held[i].queue, false, &by_nobody);

@@ -13,10 +13,19 @@ static void free_object(struct object *o)
 	model_packets_free(o->held);
 }
 
+struct model *model_share(struct model *m)
+{
+	m->nr_more_owners++;
+	return m;
+}
+
 struct model *model_free(struct model *m)
 {
-	if (!m)
+	if (!m || m->nr_more_owners) {
+		if (m)
+			m->nr_more_owners--;
 		return NULL;
+	}
 	graph_free(m->graph);
 	for (size_t i = 0; i < m->made.nr_actors; i++)
 		base_free(m->made.actor[i].served);
@@ -40,9 +49,9 @@ struct model *model_free(struct model *m)
 		&m->follow.connection_ids, &m->follow.speakers, &m->made.roles, &m->made.classes,
 		&m->made.states, &m->known.tokens, &m->known.handles, &m->processors.processor_sets,
 		&m->sampled.spins, &m->annotated.machines, &m->sampled.samples, &m->sampled.pools,
-		&m->naming.files, &m->naming.alike, &m->sampled.inlined_at, &m->sampled.chains,
-		&m->sampled.points, &m->sampled.insides, &m->timing.clocks, &m->known.owners,
-		&m->naming.identities};
+		&m->naming.files, &m->naming.alike, &m->naming.equal, &m->sampled.inlined_at,
+		&m->sampled.chains, &m->sampled.points, &m->sampled.insides, &m->timing.clocks,
+		&m->known.owners, &m->naming.identities};
 	for (size_t i = 0; i < BASE_COUNT(maps); i++)
 		base_map_fini(maps[i]);
 	base_strtab_free(m->naming.texts);

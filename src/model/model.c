@@ -88,7 +88,8 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site)
 	return (uint32_t)ix;
 }
 
-void model_note_user(struct model *m, uint32_t class_ix, const struct thread *t, bool reads)
+void model_note_user(
+	struct model *m, uint32_t class_ix, const struct thread *t, bool reads, uint32_t site)
 {
 	struct class_users *u =
 		class_ix < m->made.nr_classes ? &m->made.class_[class_ix].users : NULL;
@@ -97,6 +98,8 @@ void model_note_user(struct model *m, uint32_t class_ix, const struct thread *t,
 	unsigned i = reads;
 	if (m->made.class_[class_ix].type == TRACE_OBJECT_socket)
 		i = u->role[0] && u->role[0] != t->role + 1;
+	if (!u->role[i])
+		u->site[i] = site;
 	if (!u->role[i])
 		u->role[i] = t->role + 1;
 	u->more[i] |= u->role[i] != t->role + 1;

@@ -237,6 +237,8 @@ struct model;
  * names borrow from r: keep it open. BASE_OK also for damaged traces (see model_health). */
 enum base_status model_run(struct trace_reader *r, const struct model_options *opts,
 	struct model **ret, struct base_err *err) BASE_MUST_CHECK;
+/* One more owner, who frees it, too; whoever is the last one frees it indeed. Returns m. */
+struct model *model_share(struct model *m);
 struct model *model_free(struct model *m);
 
 /*

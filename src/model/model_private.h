@@ -481,6 +481,7 @@ struct lock_class {
 		uint32_t role[2]; /* + 1: of a pipe who writes and who reads, first; of a
 				     socket the first two; 0: nobody */
 		bool more[2];
+		uint32_t site[2]; /* of that one's first call; 0: not known */
 	} users;
 };
 
@@ -612,6 +613,8 @@ struct model_annotated {
 
 /* Recordings of a system: why contexts wake threads, and what nobody was seen to do (rules_kernel*.c, unseen.c). */
 struct model_kernel {
+	uint32_t put_off; /* queue of the last flush that waits to be sent to a disk */
+	bool has_put_off;
 	struct waker *waker;
 	size_t nr_wakers, waker_capacity;
 	struct run_time *run_time; /* by process */
@@ -636,9 +639,11 @@ struct model_naming {
 	const char **site_text; /* by site id, made on demand */
 	uint32_t nr_site_texts;
 	size_t site_text_capacity;
-	uint32_t nr_named_classes;  /* so far: of files, connections */
-	struct base_map files;      /* (place, operation) -> how many files it was done to */
-	struct base_map alike;      /* users of pipes and sockets -> how many such have them */
+	uint32_t nr_named_classes; /* so far: of files, connections */
+	struct base_map files;     /* (place, operation) -> how many files it was done to */
+	/* Users of pipes and sockets -> how many sorts of such have them; users and the calls by
+	 * which they use them -> how many such are of that sort. */
+	struct base_map alike, equal;
 	struct base_strtab *texts;  /* names, places, arguments: what they are called, once */
 	struct base_map identities; /* (cause, arguments) -> a state's identity */
 	uint32_t nr_identities;
@@ -687,6 +692,7 @@ struct model_whole {
 };
 
 struct model {
+	unsigned nr_more_owners; /* beside the one who made it */
 	const struct trace_defs *defs;
 	struct graph *graph;
 	struct model_options own_opts;
@@ -710,8 +716,6 @@ struct model {
 	uint32_t nr_connections;
 	/* by object id: where a listener's queue is, where a socket calls; 0: nowhere */
 	uint32_t *listener;
-	uint32_t put_off; /* queue of the last flush that waits to be sent to a disk */
-	bool has_put_off;
 
 	struct model_made made;
 	struct model_processors processors;
@@ -779,7 +783,8 @@ uint32_t model_class_of(struct model *m, uint32_t object, uint32_t site);
 /* In a write, which may wait for space: it leaves its processor, or gets one. */
 void model_rule_writer_sleeps(struct model *m, struct thread *t, uint64_t time_ns);
 void model_rule_writer_wakes(struct model *m, struct thread *t, uint64_t time_ns);
-void model_note_user(struct model *m, uint32_t class_ix, const struct thread *t, bool reads);
+void model_note_user(
+	struct model *m, uint32_t class_ix, const struct thread *t, bool reads, uint32_t site);
 uint32_t model_role_of(struct model *m, uint32_t host, uint32_t process, uint32_t site);
 uint32_t model_role_of_context(
 	struct model *m, uint32_t host, enum trace_context_type type, uint32_t name);

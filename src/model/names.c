@@ -58,27 +58,83 @@ static bool is_of_users(const struct model *m, const struct lock_class *c)
 	return !model_has_name(m, c->name) && !c->text && (c->users.role[0] || c->users.role[1]);
 }
 
-/* How many pipes and sockets have the same users: they need their numbers. */
-static enum base_status count_users(struct model *m)
+/*
+ * Pipes and sockets of one sort: used by the same, by the same calls. Nobody who looks for what to
+ * change would tell them apart: they are one row, "8 pipes". Where calls are not known each is a
+ * sort of its own.
+ */
+static void equal_key(const struct lock_class *c, uint64_t *hi, uint64_t *lo)
 {
-	base_map_fini(&m->naming.alike);
-	for (size_t i = 0; i < m->made.nr_classes; i++) {
-		uint64_t hi, lo, n = 0;
-		if (!is_of_users(m, &m->made.class_[i]))
-			continue;
-		users_key(&m->made.class_[i], &hi, &lo);
-		base_map_get(&m->naming.alike, hi, lo, &n);
-		if (base_map_put(&m->naming.alike, hi, lo, n + 1) != BASE_OK)
-			return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
-	}
+	const struct class_users *u = &c->users;
+	bool known = (!u->role[0] || u->site[0]) && (!u->role[1] || u->site[1]);
+	uint64_t calls = (uint64_t)u->site[0] << 32 | u->site[1];
+	users_key(c, hi, lo);
+	*hi ^= base_hash_u64(known ? calls : c->object);
+	*lo ^= known ? 0 : (uint64_t)1 << 63;
+}
+
+static enum base_status names_add_to(
+	struct model *m, struct base_map *map, uint64_t hi, uint64_t lo, uint64_t more)
+{
+	uint64_t n = 0;
+	base_map_get(map, hi, lo, &n);
+	if (base_map_put(map, hi, lo, n + more) != BASE_OK)
+		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
 	return BASE_OK;
 }
 
-static bool has_its_users_alone(const struct model *m, const struct lock_class *c)
+/* So many more of its sort; a connection's both ends are one. */
+static enum base_status count_users_of(struct model *m, const struct lock_class *c, uint64_t more)
+{
+	uint64_t hi, lo, nr_equal = 0;
+	enum base_status s = BASE_OK;
+	equal_key(c, &hi, &lo);
+	base_map_get(&m->naming.equal, hi, lo, &nr_equal);
+	if (more)
+		s = names_add_to(m, &m->naming.equal, hi, lo, more);
+	users_key(c, &hi, &lo);
+	if (s == BASE_OK && more && !nr_equal)
+		s = names_add_to(m, &m->naming.alike, hi, lo, 1);
+	return s;
+}
+
+/* How many pipes and sockets have the same users, and are of one sort. */
+static enum base_status count_users(struct model *m)
+{
+	uint32_t *nr = base_alloc((m->made.nr_classes + 1) * sizeof *nr);
+	enum base_status s = BASE_OK;
+	base_map_fini(&m->naming.alike);
+	base_map_fini(&m->naming.equal);
+	if (!nr)
+		return base_fail(m->err, BASE_ERR_NOMEM, "out of memory for names");
+	for (uint32_t i = 0; m->object && i < m->nr_objects; i++)
+		if (m->object[i].class_ix && m->object[i].class_ix <= m->made.nr_classes)
+			nr[m->object[i].class_ix - 1]++;
+	for (size_t i = 0; s == BASE_OK && i < m->made.nr_classes; i++) {
+		const struct lock_class *c = &m->made.class_[i];
+		if (is_of_users(m, c))
+			s = count_users_of(m, c, c->type == TRACE_OBJECT_pipe ? nr[i] : 1);
+	}
+	base_free(nr);
+	return s;
+}
+
+static uint64_t nr_alike(const struct model *m, const struct lock_class *c)
 {
 	uint64_t hi, lo, n = 0;
 	users_key(c, &hi, &lo);
-	return is_of_users(m, c) && base_map_get(&m->naming.alike, hi, lo, &n) && n == 1;
+	if (is_of_users(m, c))
+		base_map_get(&m->naming.alike, hi, lo, &n);
+	return n;
+}
+
+static uint64_t nr_equal(const struct model *m, const struct lock_class *c)
+{
+	uint64_t hi, lo, n = 0;
+	equal_key(c, &hi, &lo);
+	if (is_of_users(m, c))
+		base_map_get(&m->naming.equal, hi, lo, &n);
+	return n;
 }
 
 /* " from tar to gzip", " between server and client" */
@@ -99,33 +155,58 @@ static void add_users(const struct model *m, struct base_str *s, const struct lo
 	}
 }
 
+/* "pipe from tar to gzip", "pipe 4711 from make to cc" where there are more of other sorts; where
+ * there are more of its own sort: "8 pipes from sort to sort", and of one alone that is of them
+ * "pipe from sort to sort". */
+static void add_used(
+	struct model *m, struct base_str *s, const struct lock_class *c, uint64_t address, bool one)
+{
+	uint64_t nr = nr_equal(m, c), sorts = nr_alike(m, c);
+	uint32_t site = c->users.site[0] ? c->users.site[0] : c->users.site[1];
+	const char *text = trace_object_type_text(c->type);
+	if (nr > 1 && !one)
+		base_str_addf(s, "%llu %ss", (unsigned long long)nr, text);
+	else
+		base_str_add(s, text);
+	if (nr <= 1 && sorts != 1)
+		base_str_addf(s, " %llu", (unsigned long long)address);
+	add_users(m, s, c);
+	if (nr > 1 && sorts > 1)
+		base_str_addf(s, ", used at %s", model_site_text(m, site));
+}
+
 /* "mutex counter_lock"; nameless ones are told by who first used them. */
-void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
+static void names_add_class(struct model *m, struct base_str *s, uint32_t class_ix, bool one)
 {
 	const struct lock_class *c = &m->made.class_[class_ix];
 	if (c->text) {
 		base_str_add(s, c->text);
 		return;
 	}
-	base_str_add(s, trace_object_type_text(c->type));
-	if (model_has_name(m, c->name)) {
-		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
-		return;
-	}
 	const struct trace_object *def =
 		&m->defs->objects[c->object < m->nr_objects ? c->object : 0];
 	enum trace_object_type type = (enum trace_object_type)c->type;
-	bool has_users = model_object_is(type, MODEL_TRAIT_bytes);
-	if (model_object_is(type, MODEL_TRAIT_numbered)) {
-		if (!has_users || !has_its_users_alone(m, c))
-			base_str_addf(s, " %llu", (unsigned long long)def->address);
-		if (has_users)
-			add_users(m, s, c);
+	bool is_numbered = model_object_is(type, MODEL_TRAIT_numbered);
+	if (!model_has_name(m, c->name) && is_numbered &&
+		model_object_is(type, MODEL_TRAIT_bytes)) {
+		add_used(m, s, c, def->address, one);
+		return;
+	}
+	base_str_add(s, trace_object_type_text(c->type));
+	if (model_has_name(m, c->name)) {
+		base_str_addf(s, " %s", trace_text_of(m->defs, c->name));
+	} else if (is_numbered) {
+		base_str_addf(s, " %llu", (unsigned long long)def->address);
 	} else if (c->site) {
 		base_str_addf(s, " of %s", model_site_text(m, c->site));
 	} else {
 		base_str_addf(s, " 0x%llx", (unsigned long long)def->address);
 	}
+}
+
+void model_add_class(struct model *m, struct base_str *s, uint32_t class_ix)
+{
+	names_add_class(m, s, class_ix, false);
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -602,9 +683,9 @@ static void name_queue(struct model *m, uint32_t id)
 			&s, "waking of %s", m->made.actor[m->thread[q->wakes - 1].actor].pub.name);
 	else if (q->what) {
 		base_str_add(&s, q->what);
-		model_add_class(m, &s, latency->class_ix);
+		names_add_class(m, &s, latency->class_ix, true);
 	} else if (latency->class_ix != NONE && latency->class_ix < m->made.nr_classes)
-		model_add_class(m, &s, latency->class_ix);
+		names_add_class(m, &s, latency->class_ix, true);
 	else
 		base_str_add(&s, model_nameless(q->pub.type == MODEL_TYPE_PROCESSOR
 							? MODEL_TYPE_PROCESSOR

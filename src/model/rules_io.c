@@ -124,7 +124,7 @@ static void begin_read(
 	uint32_t queue = rules_io_queue_of(m, object, f, site),
 		 class_ix = model_class_of(m, object, site);
 	end_queue(m, object, f, site);
-	model_note_user(m, class_ix, t, true);
+	model_note_user(m, class_ix, t, true, site);
 	t->io.queue = queue;
 	f->user = t->stream;
 	if (graph_queue_units(m->graph, queue))
@@ -147,7 +147,7 @@ static void begin_write(
 		 units = graph_queue_units(m->graph, queue);
 	uint64_t n = event ? 1 : b->n,
 		 room = capacity && !event ? (capacity > units ? capacity - units : 0) : n;
-	model_note_user(m, class_ix, t, false);
+	model_note_user(m, class_ix, t, false, b->site);
 	if (m->defs->objects[b->object].type == TRACE_OBJECT_pipe)
 		model_own(m, f, OWNED_written, t->process, r->time_ns);
 	t->io.queue = queue;

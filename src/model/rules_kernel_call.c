@@ -416,7 +416,7 @@ void model_rule_call_begin(struct model *m, struct thread *t, const struct trace
 		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);
 		c->takes = flow_of_call[c->number] == FLOW_takes;
 		c->puts = !c->takes;
-		model_note_user(m, model_class_of(m, c->object, 0), t, c->takes);
+		model_note_user(m, model_class_of(m, c->object, 0), t, c->takes, 0);
 	} else if (reaps(m, c)) {
 		c->reaps = true;
 		c->queue = model_queue_of(m, c->object, &m->object[c->object], 0, 0);

@@ -95,22 +95,22 @@ void model_rule_work_queue(struct model *m, struct thread *t, const struct trace
 	if (!m->is_system || strcmp(function, "blk_mq_requeue_work") != 0 ||
 		!model_is_credited(t) || !model_may_act(m, t, r->time_ns))
 		return;
-	if (!m->has_put_off)
-		m->put_off = model_make_queue(m, 0, 0, MODEL_TYPE_PUT_OFF, NONE, GRAPH_FIFO);
-	if (m->put_off >= m->made.nr_queues)
+	if (!m->kernel.has_put_off)
+		m->kernel.put_off = model_make_queue(m, 0, 0, MODEL_TYPE_PUT_OFF, NONE, GRAPH_FIFO);
+	if (m->kernel.put_off >= m->made.nr_queues)
 		return;
-	m->has_put_off = true;
-	if (graph_queue_units(m->graph, m->put_off))
-		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, r->time_ns, m->put_off, 0,
-			model_busy_state(t), 0);
-	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, m->put_off, 1,
+	m->kernel.has_put_off = true;
+	if (graph_queue_units(m->graph, m->kernel.put_off))
+		model_verb_of(m, model_acting(t), GRAPH_VERB_resize, r->time_ns, m->kernel.put_off,
+			0, model_busy_state(t), 0);
+	model_verb_of(m, model_acting(t), GRAPH_VERB_enqueue, r->time_ns, m->kernel.put_off, 1,
 		model_busy_state(t), 0);
 }
 
 static bool was_put_off(const struct model *m, const struct trace_disk_begin *b)
 {
-	return b->op == TRACE_DISK_flush && m->has_put_off &&
-	       graph_queue_units(m->graph, m->put_off);
+	return b->op == TRACE_DISK_flush && m->kernel.has_put_off &&
+	       graph_queue_units(m->graph, m->kernel.put_off);
 }
 
 void model_rule_disk_begin(struct model *m, struct thread *t, const struct trace_record *r)
@@ -138,8 +138,8 @@ void model_rule_disk_begin(struct model *m, struct thread *t, const struct trace
 			GRAPH_KEYED);
 		m->item_key = 0;
 	} else if (was_put_off(m, b)) {
-		model_verb_of(m, s->actor, GRAPH_VERB_dequeue, r->time_ns, m->put_off, 1, state,
-			GRAPH_LAST);
+		model_verb_of(m, s->actor, GRAPH_VERB_dequeue, r->time_ns, m->kernel.put_off, 1,
+			state, GRAPH_LAST);
 	} else if (model_is_credited(t)) {
 		model_link(m, s->actor, r->time_ns, state, model_acting(t));
 	} else {

@@ -78,7 +78,7 @@ struct record_user_state {
 struct record_map_event { /* RECORD_EVENT_map: an executable mapping */
 	uint64_t start, end, file_offset;
 	const char *path;
-	size_t path_bytes;
+	size_t path_bytes; /* 0: of no file, what the program makes */
 };
 
 struct record_map {
@@ -107,6 +107,7 @@ struct record_task { /* a tid, as the kernel sees it */
 	struct record_map *map;      /* leader: code that was mapped since the exec */
 	size_t nr_maps, map_capacity;
 	uint32_t nr_execs; /* leader: how often `map` began anew */
+	bool has_all_code; /* leader: nothing else is code; since its exec, and it made none */
 	char comm[16];
 };
 

@@ -134,8 +134,10 @@ static struct record_event event_next_event(struct record_converter *c, struct r
 
 static void add_map(struct record_converter *c, struct record_task *leader, struct record_map map)
 {
-	if (leader->nr_maps >= RECORD_MAPS_MAX)
+	if (leader->nr_maps >= RECORD_MAPS_MAX) {
+		leader->has_all_code = false;
 		return;
+	}
 	if (base_grow(&leader->map, &leader->map_capacity, leader->nr_maps + 1, sizeof map) !=
 		BASE_OK)
 		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more mapping");
@@ -148,6 +150,7 @@ static void inherit_maps(
 {
 	child->nr_maps = 0;
 	child->nr_execs++;
+	child->has_all_code = parent->has_all_code;
 	for (size_t i = 0; i < parent->nr_maps; i++)
 		add_map(c, child, parent->map[i]);
 }
@@ -537,6 +540,10 @@ static void event_comm(struct record_converter *c, struct record_task *task, con
 static void event_map(
 	struct record_converter *c, struct record_task *leader, const struct record_map_event *map)
 {
+	if (!map->path_bytes) {
+		leader->has_all_code = false;
+		return;
+	}
 	struct record_map m = {.start = map->start,
 		.end = map->end,
 		.file_offset = map->file_offset,
@@ -623,6 +630,7 @@ void record_converter_event(struct record_converter *c, const struct record_even
 		record_jit_forget(&c->world, leader->pid);
 		leader->nr_maps = 0;
 		leader->nr_execs++;
+		leader->has_all_code = true;
 		record_task_set_live(c, leader, 1);
 		break;
 	case RECORD_EVENT_fork:

@@ -103,6 +103,18 @@ static uint32_t unwind_go_on(uint64_t *frame, uint32_t nr, const uint64_t *other
 	return nr;
 }
 
+/* No call returns to where no code is: what lies behind is not of this stack, either. */
+static uint32_t unwind_drop_unmapped(
+	const struct record_task *leader, const uint64_t *frame, uint32_t nr)
+{
+	uint32_t kept = 0;
+	if (!leader->has_all_code || !leader->nr_maps)
+		return nr;
+	while (kept < nr && unwind_map_at(leader, frame[kept] - 1)) /* (a call may be the last) */
+		kept++;
+	return kept;
+}
+
 uint32_t record_converter_unwind(struct record_converter *c, uint32_t pid,
 	const struct record_user_state *u, uint64_t frame[static RECORD_FRAMES_MAX], uint32_t nr)
 {
@@ -118,6 +130,7 @@ uint32_t record_converter_unwind(struct record_converter *c, uint32_t pid,
 	while (nr_found < RECORD_FRAMES_MAX &&
 		(step = unwind_step(c, leader, &s)) == SYMBOL_UNWOUND_caller)
 		frame[nr_found++] = s.value[SYMBOL_REGISTER_RIP];
-	return step == SYMBOL_UNWOUND_nothing ? unwind_go_on(frame, nr_found, by_pointer, nr)
-					      : nr_found;
+	if (step == SYMBOL_UNWOUND_nothing)
+		nr_found = unwind_go_on(frame, nr_found, by_pointer, nr);
+	return unwind_drop_unmapped(leader, frame, nr_found);
 }

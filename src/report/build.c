@@ -362,8 +362,7 @@ enum base_status report_build(const struct report_run *run, const struct report_
 	if (s == BASE_OK)
 		s = report_describe_parts(r, m, &ix, err);
 	if (s == BASE_OK)
-		s = report_predict_parts(
-			&r->parts, r->arena, &predictor, m, opts->nr_parts_max, err);
+		s = report_predict_parts(&r->parts, r->arena, &predictor, m, opts, err);
 	if (s == BASE_OK)
 		s = report_fill_finding(r, m, &ix, err);
 	if (s == BASE_OK)

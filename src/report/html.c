@@ -269,6 +269,7 @@ enum base_status report_html_build(const struct report_run *run,
 {
 	struct base_err own; /* reasons are kept also for who does not ask */
 	struct report_learned learned = {0};
+	struct report_shared_pass shared = {0};
 	struct making w = {.with = *run,
 		.run = &w.with,
 		.opts = opts,
@@ -277,8 +278,10 @@ enum base_status report_html_build(const struct report_run *run,
 	if (!w.h)
 		return report_no_memory(err);
 	w.with.learned = &learned;
+	w.with.shared = &shared;
 	enum base_status s = html_fill(&w);
 	report_learned_fini(&learned);
+	report_shared_pass_fini(&shared);
 	if (s != BASE_OK)
 		report_html_free(w.h);
 	else

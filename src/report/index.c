@@ -18,7 +18,7 @@ static void pass_progress(void *ctx, uint64_t done_records, uint64_t all_records
 	p->run->progress(p->run->progress_ctx, p->what, done_records, all_records);
 }
 
-enum base_status report_pass(const struct report_run *run, const char *what,
+static enum base_status pass_make(const struct report_run *run, const char *what,
 	const struct report_pass_options *opts, struct model **ret, struct base_err *err)
 {
 	struct pass p = {.run = run, .what = what};
@@ -57,6 +57,34 @@ enum base_status report_pass(const struct report_run *run, const char *what,
 			(unsigned long long)run->connection);
 	}
 	return s == BASE_OK ? s : base_cause(err, s, "while %s", what);
+}
+
+/* What it finds has all that such a pass could be asked for. (A sink hears it while it is made.) */
+static bool pass_is_plain(const struct report_pass_options *o)
+{
+	return !o->nr_scenarios && !o->listener && !o->watch && !o->connections;
+}
+
+enum base_status report_pass(const struct report_run *run, const char *what,
+	const struct report_pass_options *opts, struct model **ret, struct base_err *err)
+{
+	struct report_shared_pass *shared = run->shared;
+	if (!shared || !pass_is_plain(opts) || (shared->m && opts->sink))
+		return pass_make(run, what, opts, ret, err);
+	if (!shared->m) {
+		struct report_pass_options all = *opts;
+		all.keep_path = all.runner_up = all.crossings = true;
+		enum base_status s = pass_make(run, what, &all, &shared->m, err);
+		if (s != BASE_OK)
+			return s;
+	}
+	*ret = model_share(shared->m);
+	return BASE_OK;
+}
+
+void report_shared_pass_fini(struct report_shared_pass *shared)
+{
+	shared->m = model_free(shared->m);
 }
 
 enum base_status report_no_path(struct base_err *err)

@@ -359,7 +359,7 @@ static struct report_best parts_gain(const struct report_parts *all, const struc
 }
 
 static enum base_status parts_predict_some(struct report_parts *p, size_t first, size_t nr,
-	struct report_predictor *predictor, struct base_arena *a, const struct report_run *run,
+	struct report_predictor *predictor, struct base_arena *a, bool all_intervals,
 	struct base_err *err)
 {
 	struct graph_scenario lane[LANES_A_PASS];
@@ -373,13 +373,16 @@ static enum base_status parts_predict_some(struct report_parts *p, size_t first,
 			parts_reduction[i % REPORT_PART_LEVELS], &lane[i], err);
 	}
 	if (s == BASE_OK)
-		s = report_pass(run, "predicting what less of each would do", &opts, &m, err);
+		s = report_pass(
+			predictor->run, "predicting what less of each would do", &opts, &m, err);
 	for (unsigned i = 0; s == BASE_OK && i < opts.nr_scenarios; i++) {
 		struct report_part *x = &p->part[first + i / REPORT_PART_LEVELS];
 		unsigned level = i % REPORT_PART_LEVELS;
 		struct graph_lane_result r;
 		struct report_answer answer = {0};
 		s = graph_lane(model_graph(m), i + 1, &r, err);
+		if (!all_intervals && first + i) /* nobody sees them, and they take most time */
+			report_predictor_leave_intervals(predictor);
 		if (s == BASE_OK)
 			s = report_predictor_ask(predictor, &lane[i], r.length_ns, &answer, err);
 		if (s == BASE_OK && level == REPORT_PART_GONE)
@@ -392,15 +395,16 @@ static enum base_status parts_predict_some(struct report_parts *p, size_t first,
 }
 
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
-	struct report_predictor *predictor, struct model *m, size_t nr, struct base_err *err)
+	struct report_predictor *predictor, struct model *m, const struct report_options *opts,
+	struct base_err *err)
 {
-	nr = nr < p->nr ? nr : p->nr;
+	size_t nr = opts->nr_parts_max < p->nr ? opts->nr_parts_max : p->nr;
 	if (!nr || p->elapsed_ns <= 0)
 		return BASE_OK;
 	enum base_status s = report_predictor_ready(
 		predictor, m, REPORT_PARTS_DEFAULT * REPORT_PART_LEVELS, err);
 	for (size_t i = 0; s == BASE_OK && i < nr; i += PARTS_A_PASS)
 		s = parts_predict_some(p, i, nr - i < PARTS_A_PASS ? nr - i : PARTS_A_PASS,
-			predictor, a, predictor->run, err);
+			predictor, a, opts->all_intervals, err);
 	return s;
 }

@@ -60,10 +60,10 @@ struct report_predictor;
 enum base_status report_fill_parts(struct report_parts *ret, struct base_arena *a,
 	const struct report_run *run, struct model *m, const struct report_index *ix,
 	struct base_err *err) BASE_MUST_CHECK;
-/* What halving and removing the first nr of them would buy: m is of the pass that the predictor
- * began with. */
+/* What halving and removing the first of them would buy, as many and with as many intervals as opts
+ * say: m is of the pass that the predictor began with. */
 enum base_status report_predict_parts(struct report_parts *p, struct base_arena *a,
-	struct report_predictor *predictor, struct model *m, size_t nr,
+	struct report_predictor *predictor, struct model *m, const struct report_options *opts,
 	struct base_err *err) BASE_MUST_CHECK;
 /* "mutex m", "#2": which part is meant; NULL: none. */
 /* All locks, on the path or not, by name, with the states that `locks` predicts by. */
@@ -178,7 +178,11 @@ enum base_status report_replay_next(struct report_replay_prediction *ret, struct
 
 /* predict.c: how much faster the run is with edits, the same for whichever command asks. */
 struct graph_tokens;
-struct report_learned { /* of one run; {0} is empty */
+struct report_shared_pass { /* of one run; {0} is empty */
+	struct model *m;
+};
+void report_shared_pass_fini(struct report_shared_pass *shared); /* twice, too */
+struct report_learned {                                          /* of one run; {0} is empty */
 	bool recorded;  /* a pass filled the log, or it has none */
 	bool read_path; /* these are set */
 	double elapsed_ns;

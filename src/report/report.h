@@ -32,6 +32,9 @@ struct report_run {
 	/* What predictions rest on, learned once for several builders (predict.c); NULL: each
 	 * learns it anew. */
 	struct report_learned *learned;
+	/* The pass over the trace that asks for nothing special, made once for several builders
+	 * (index.c), the path's pieces kept; NULL: each makes it anew. */
+	struct report_shared_pass *shared;
 };
 
 /* Where a path starts and ends, by pattern: "ACTOR", "ACTOR@STATE", "@STATE" (as in whatif). */
@@ -273,6 +276,7 @@ struct report {
 struct report_options {
 	unsigned nr_opportunities_max; /* 0: none, saves passes */
 	unsigned nr_parts_max;         /* whose gains are predicted; 0: none, saves passes */
+	bool all_intervals; /* of each gain; else of the one that the screen shows: #1, halved */
 };
 enum base_status report_build(const struct report_run *run, const struct report_options *opts,
 	struct report **ret, struct base_err *err) BASE_MUST_CHECK;

@@ -127,8 +127,10 @@ static void parse_map(const uint8_t *p, const uint8_t *end, struct system_perf_r
 	p += sizeof m;
 	size_t length = strnlen((const char *)p, (size_t)(end - p));
 	if (!(m.prot & PROT_EXEC) || !m.length || m.start + m.length < m.start ||
-		length >= SYSTEM_PERF_TEXT || !is_code_of_somebody((const char *)p))
+		length >= SYSTEM_PERF_TEXT)
 		return;
+	if (!is_code_of_somebody((const char *)p))
+		length = 0;
 	ret->event.kind = RECORD_EVENT_map;
 	ret->map = (struct record_map_event){.start = m.start,
 		.end = m.start + m.length,

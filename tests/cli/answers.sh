@@ -99,6 +99,24 @@ test_prediction_of_the_lock() {
 	is_json out '.result.scenarios[0].predicted_ns > .result.scenarios[1].predicted_ns'
 }
 
+test_equal_pipes_are_one() {
+	# Eight pipes of one sort, whoever came to each first: one row with their sum, by one name in all answers.
+	local pipes='8 pipes from equal_pipes/feed to equal_pipes/drain'
+	expect 0 longpole record -q -o pipes.lpt "$LONGPOLE_BUILD/tests/target/equal_pipes"
+	expect 0 longpole report --json pipes.lpt
+	is_json out "[.result.path[].state | select(test(\"pipe[s ]\")) | endswith(\"$pipes\")] | length > 1 and all"
+	is_json out '[.result.path[] | select(.state | test(" pipes ")) | .share] | add > 0.1'
+	cp out report.json
+	expect 0 longpole whatif --json pipes.lpt '#1=-50%'
+	is_json out '.result.scenarios[0].best.predicted_speedup == '"$(jq '.result.parts[0].halved.predicted_speedup' report.json)"
+	is_json out '.result.scenarios[0].edits[0].example == '"$(jq '.result.parts[0].name' report.json)"
+	expect 0 longpole queues --json pipes.lpt
+	is_json out '[.result.queues[] | select(.queue == "pipe from equal_pipes/feed to equal_pipes/drain") | .members] == [8]'
+	expect 0 longpole report -q --html=pipes.html pipes.lpt
+	has pipes.html "$pipes"
+	! grep -qE 'of pipe [0-9]|in pipe [0-9]' pipes.html || fail "the page tells equal pipes apart"
+}
+
 test_more_room_in_a_queue() {
 	# Declared or inferred, the same size; and a slot more is worth what the waits for room say.
 	local declared bounded=$LONGPOLE_BUILD/tests/target/bounded

@@ -676,6 +676,36 @@ static void test_callers_by_frame_pointer(void **state)
 	fixture_close(&f);
 }
 
+/* A return address in no mapping ends the callers, where all code is known: since the exec, and
+ * without code that the program made itself. */
+static void test_callers_end_where_no_code_is(void **state)
+{
+	struct fixture f;
+	uint64_t frame[RECORD_FRAMES_MAX];
+	const uint64_t stack[] = {
+		0, STACK + 24, 0x401000, STACK + 40, 0x777000, STACK + 56, 0x402000};
+	const struct record_map_event file = {.start = 0x400000,
+					      .end = 0x500000,
+					      .path = "/no/such/file",
+					      .path_bytes = 13},
+				      made = {.start = 0x700000, .end = 0x701000, .path = ""};
+	const struct record_event
+		exec = {.time_ns = 1, .kind = RECORD_EVENT_exec, .pid = PID, .tid = PID},
+		mapped = {.time_ns = 2, .kind = RECORD_EVENT_map, .pid = PID, .tid = PID};
+	(void)state;
+	fixture_open(&f);
+	record_converter_event(&f.converter, &mapped, &file, NULL); /* others may be mapped, too */
+	assert_int_equal(unwound(&f, CODE, stack, BASE_COUNT(stack), frame, 0), 3);
+	record_converter_event(&f.converter, &exec, NULL, "program");
+	record_converter_event(&f.converter, &mapped, &file, NULL);
+	assert_int_equal(unwound(&f, CODE, stack, BASE_COUNT(stack), frame, 0), 1);
+	assert_int_equal(frame[0], 0x401000);
+	record_converter_event(&f.converter, &mapped, &made, NULL);
+	assert_int_equal(unwound(&f, CODE, stack, BASE_COUNT(stack), frame, 0), 3);
+	fixture_finish(&f);
+	fixture_close(&f);
+}
+
 /* The mapping that this program's own code is in; its path is kept in `line`. */
 static struct record_map_event own_map(uint64_t address, char line[static 4096])
 {
@@ -737,6 +767,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_callers_by_frame_pointer),
+		cmocka_unit_test(test_callers_end_where_no_code_is),
 		cmocka_unit_test(test_callers_by_description),
 		cmocka_unit_test(test_parse_sample),
 		cmocka_unit_test(test_parse_others),
