@@ -220,7 +220,8 @@ static const struct {
 } modes[] = {{"late_sender", late_sender}, {"wildcard", wildcard}, {"late_receiver", late_receiver},
 	{"allreduce", slow_allreduce}, {"barrier", barrier}, {"alltoall", alltoall}, {"ring", ring},
 	{"halo", halo}, {"persistent", persistent}, {"reduce", reduce}, {"bcast", bcast},
-	{"split", split}, {"window", window}, {"overlap", overlap}, {"pingpong", pingpong}, {"aborts", aborts}};
+	{"split", split}, {"window", window}, {"overlap", overlap}, {"pingpong", pingpong},
+	{"aborts", aborts}};
 
 int main(int nr, char **argument)
 {
