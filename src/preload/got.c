@@ -337,7 +337,7 @@ static void got_nothing(void)
 {
 }
 
-static void (*got_choose(void))(void)
+__attribute__((used)) static void (*got_choose(void))(void)
 {
 	if (got_wanted)
 		dl_iterate_phdr(got_visit, got_wanted);
