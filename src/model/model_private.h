@@ -319,10 +319,11 @@ struct object {
 	} hold[MODEL_HOLDS_KEPT];           /* states of holding it, by site: a cache */
 	uint64_t taken_ns, released_ns;     /* mutex: last taken, last given up */
 	uint64_t waiters, parties, arrived; /* condition variable; barrier */
-	uint64_t waited_since_ns;           /* condition variable: by the first of its waiters */
-	struct signals *signals;            /* condition variable */
-	uint32_t user;    /* processor: the stream that left it last; bytes: that reads */
-	uint64_t left_ns; /* ... and when; bytes: when some were taken last */
+	uint64_t doubted; /* semaphore: units of which a wait says that they are taken already */
+	uint64_t waited_since_ns; /* condition variable: by the first of its waiters */
+	struct signals *signals;  /* condition variable */
+	uint32_t user;            /* processor: the stream that left it last; bytes: that reads */
+	uint64_t left_ns;         /* ... and when; bytes: when some were taken last */
 	struct owned owned[OWNED_NR];
 	bool tells_room;          /* bytes: who read last is known to who looks for room */
 	bool called;              /* listener: a socket that is recorded, too, connects to it */

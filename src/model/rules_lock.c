@@ -534,24 +534,42 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 		t->graph_state, 0);
 }
 
+/* Who waits has found no unit. Those that we still have were taken by threads whose waits had begun
+ * before the recording did (record -p), or are about to be said to be taken. When the next unit is
+ * given and they are still there, they are none: each later unit would be taken for an earlier one,
+ * and its way to who waits for it would look longer by that. */
+static void rules_lock_drop_taken(
+	struct model *m, struct thread *t, struct object *o, uint64_t time_ns)
+{
+	if (o->doubted && !o->parties && o->queue != NONE)
+		model_verb(m, t, GRAPH_VERB_dequeue, time_ns, o->queue, GRAPH_ALL, t->graph_state,
+			GRAPH_BACK | GRAPH_ASIDE);
+	o->doubted = 0;
+}
+
 void model_rule_token_give(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_token_give *g = &r->u.token_give;
 	struct object *o = model_object(m, g->object);
 	model_handler_began(m, t, r->time_ns);
-	if (o)
-		model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns,
-			token_queue(m, g->object, o, g->site), (int64_t)g->n,
-			model_current_state(t), 0);
+	if (!o)
+		return;
+	rules_lock_drop_taken(m, t, o, r->time_ns);
+	model_verb(m, t, GRAPH_VERB_enqueue, r->time_ns, token_queue(m, g->object, o, g->site),
+		(int64_t)g->n, model_current_state(t), 0);
 }
 
 void model_rule_token_wait(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	const struct trace_token_wait *w = &r->u.token_wait;
 	struct object *o = model_object(m, w->object);
-	if (o)
-		rules_lock_wait_on(m, t, r->time_ns, token_queue(m, w->object, o, w->site),
-			(int64_t)w->n, rules_lock_wait_state(m, w->object, w->site));
+	if (!o)
+		return;
+	uint32_t queue = token_queue(m, w->object, o, w->site);
+	if (w->n == 1)
+		o->doubted = graph_queue_units(m->graph, queue);
+	rules_lock_wait_on(m, t, r->time_ns, queue, (int64_t)w->n,
+		rules_lock_wait_state(m, w->object, w->site));
 }
 
 void model_rule_token_take(struct model *m, struct thread *t, const struct trace_record *r)
@@ -562,6 +580,7 @@ void model_rule_token_take(struct model *m, struct thread *t, const struct trace
 		return;
 	bool waited = ends_wait(t);
 	t->run_state = t->nr_held ? t->run_state : model_run_state(m, t, k->site);
+	o->doubted -= k->n < o->doubted ? k->n : o->doubted;
 	if (k->n)
 		model_verb(m, t, GRAPH_VERB_dequeue, r->time_ns,
 			token_queue(m, k->object, o, k->site), (int64_t)k->n,

@@ -563,6 +563,17 @@ PRELOAD_COLD uint64_t *preload_reserve_slow(size_t nr_words)
 
 /* ---- a process that ran already (late.c) ----------------------------------------------------- */
 
+/* What was told in an earlier recording (names of places, of locks) is known by the image that it
+ * was told in: no two recordings of a process have the same. */
+static void preload_next_image(struct ring_head *head)
+{
+	uint32_t next = 0;
+	while (next < process.image &&
+		!__atomic_compare_exchange_n(&head->next_image, &next, process.image, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+	}
+}
+
 struct ring_head *preload_join(const char *ring)
 {
 	if (!process.late || process.mapped)
@@ -578,6 +589,7 @@ struct ring_head *preload_join(const char *ring)
 	if (process.image)
 		memset(preload_fresh.fd, 0,
 			sizeof preload_fresh - offsetof(struct preload_fresh, fd));
+	preload_next_image(head);
 	process.image = 0; /* it is no fork's child, whatever it was before */
 	begin_image(head);
 	process.mapped = head;

@@ -46,6 +46,42 @@ test_attach_sees_a_lock() {
 	attach_agrees ladder 'mutex shared'
 }
 
+# Those that wait already take units that nobody says: later ones are not taken for those.
+test_attach_sees_a_semaphore() {
+	steady tokens
+	for _ in 1 2; do
+		attached --for=1s -o attached.lpt
+		longpole report --json attached.lpt >report.json 2>err || fail "$(cat err)"
+		is_json report.json '[.result.path[] | select(.state | startswith("sleeping")) | .share] | add > 0.7'
+		is_json report.json '[.result.path[] | select(.state | contains("semaphore tokens")) | .share] | add // 0 | . < 0.2'
+	done
+	ends_well
+}
+
+# Also the second time places are said of the program's lines.
+test_attach_to_python() {
+	command -v python3 >/dev/null || skip 'no python3'
+	cat >steady.py <<-'END'
+		import threading, time
+		lock = threading.Lock()
+		def work():
+		    while True:
+		        with lock:
+		            time.sleep(0.004)
+		for _ in range(3): threading.Thread(target=work, daemon=True).start()
+		time.sleep(60)
+	END
+	python3 steady.py &
+	steady=$!
+	sleep 1
+	for _ in 1 2; do
+		attached --for=500ms -o attached.lpt
+		longpole dump attached.lpt >dump.txt
+		grep -q 'sleep_until .*work (.*steady.py:6)' dump.txt || fail "no line: $(grep -m1 sleep_until dump.txt)"
+	done
+	kill "$steady"
+}
+
 test_attach_sees_who_is_waited_for() {
 	attach_agrees pipe 'compute|running'
 	longpole queues attached.lpt >queues.txt 2>&1

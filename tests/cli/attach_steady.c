@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach_steady.c ladder|cond|pipe|work [N] - a program in a steady loop until SIGTERM, or for N tenths of a second,
+ * attach_steady.c ladder|tokens|cond|pipe|work [N] - a program in a steady loop until SIGTERM, or for N tenths of a second,
  * whose longest waits are known; it counts its own work, says on standard output whether all of it was done right, and ends with 9.
  *
- * ladder: three threads take turns at mutex `shared`, which each holds for 2 ms. cond: two threads wait for what one,
+ * ladder: three threads take turns at mutex `shared`, which each holds for 2 ms. tokens: the same at a
+ * semaphore, while they sleep for 4 ms. cond: two threads wait for what one,
  * which needs 2 ms a piece, announces. pipe: one sends a piece every 2 ms, one reads. work: all at once, with threads
  * that come and go, and a call of each kind that must not fail because of us.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER, of_items = PTHREAD_MUTEX_INITIALIZER;
+static sem_t tokens;
 static pthread_cond_t has_items = PTHREAD_COND_INITIALIZER;
 static volatile sig_atomic_t stop;
 static long turns[3], turns_made, made, taken, sent, received;
@@ -49,6 +52,19 @@ static void *take_turns(void *number)
 		turns[(long)number]++;
 		turns_made++;
 		pthread_mutex_unlock(&shared);
+		compute(100);
+	}
+	return number;
+}
+
+static void *take_tokens(void *number)
+{
+	while (!stop) {
+		sem_wait(&tokens);
+		usleep(4000);
+		turns[(long)number]++;
+		turns_made++;
+		sem_post(&tokens);
 		compute(100);
 	}
 	return number;
@@ -138,6 +154,7 @@ static const struct {
 	void *(*run[THREADS])(void *);
 } kinds[] = {
 	{"ladder", {take_turns, take_turns, take_turns}},
+	{"tokens", {take_tokens, take_tokens, take_tokens}},
 	{"cond", {make, take, take}},
 	{"pipe", {send_pieces, receive_pieces}},
 	{"work", {take_turns, take_turns, make, take, send_pieces, receive_pieces, come_and_go}},
@@ -148,7 +165,7 @@ int main(int argc, char **argv)
 	pthread_t thread[THREADS];
 	int nr = 0;
 	signal(SIGTERM, on_term);
-	if (pipe(ends))
+	if (pipe(ends) || sem_init(&tokens, 0, 1))
 		return 1;
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		for (; argc > 1 && !strcmp(argv[1], kinds[i].name) && kinds[i].run[nr]; nr++)
