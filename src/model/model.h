@@ -345,6 +345,9 @@ struct model_spin {
 	const char *word; /* the variable that is read there; "" not known */
 };
 struct model_spin model_state_spin(const struct model *m, uint32_t state);
+/* How long the program's threads waited for locks by their own counts (lock_waits): time that the
+ * graph takes for running. */
+uint64_t model_counted_wait_ns(const struct model *m);
 /* The function that is there, not inlined; "" unknown. */
 const char *model_function_at(const struct model *m, uint32_t site);
 uint64_t model_nr_records(const struct model *m);

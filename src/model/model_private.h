@@ -683,6 +683,7 @@ struct model_seen {
 	bool tasks;       /* of a language's runtime: its processors are the runtime's, too */
 	uint64_t nr_lost; /* as records among the others say */
 	uint64_t nr_records, last_ns;
+	uint64_t counted_wait_ns; /* of locks, which no event shows */
 };
 
 /* What the trace is of. */

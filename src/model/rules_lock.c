@@ -84,6 +84,12 @@ void model_rule_lock_waits(struct model *m, struct thread *t, const struct trace
 {
 	(void)t;
 	m->seen.health.count[TRACE_DIAG_locks_counted] += r->u.lock_waits.nr;
+	m->seen.counted_wait_ns += r->u.lock_waits.total_ns;
+}
+
+uint64_t model_counted_wait_ns(const struct model *m)
+{
+	return m->seen.counted_wait_ns;
 }
 
 void model_rule_lock_wait(struct model *m, struct thread *t, const struct trace_record *r)

@@ -232,8 +232,11 @@ static enum base_status sum_states(struct report_replay_run *ret, struct report_
 	enum base_status s = sum_totals(w, m, err);
 	ret->ready_share = w->on_ns > 0 ? w->ready_ns / w->on_ns : 0;
 	ret->ready_ns = w->ready_ns;
+	/* (whose waits were only counted: any of what runs may have waited) */
+	const double counted =
+		w->on_ns > 0 ? fmin(1, (double)model_counted_wait_ns(m) / w->on_ns) : 0;
 	for (uint32_t i = 0; i < w->nr_states; i++) {
-		double share = model_state_spin(m, i).share;
+		double share = fmax(model_state_spin(m, i).share, counted);
 		spin[i] = (struct report_spin_state){
 			.state = i, .share = share, .spun_ns = share * w->running_ns[i]};
 	}

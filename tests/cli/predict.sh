@@ -365,3 +365,15 @@ test_predict_spins_are_waits() {
 	# (which of the two is the pole, chance says where others have the processors)
 	! grep -q 'The long pole is computing in await_flag' out || has out 'it may only be spinning'
 }
+
+# Waits for locks that were only counted are somewhere in what runs: less of that may gain less, or more, than it says.
+test_predict_counted_locks() {
+	local how width
+	for how in full count; do
+		expect 0 longpole record -q --locks=$how -o $how.lpt "$LONGPOLE_BUILD/tests/target/counted_waits"
+		expect 0 longpole whatif --json $how.lpt scale waiter=-50%
+		width=$(jq '.result.scenarios[0].best | .predicted_speedup_high / .predicted_speedup_low' out)
+		[[ $how == full ]] || jq -en "$width > 1.4" >/dev/null || fail "counted: an interval of $width"
+	done
+	is_json out '.result.scenarios[0].best | .predicted_speedup_low < 1.15 and .predicted_speedup_high > 1.15'
+}
