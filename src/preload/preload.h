@@ -346,6 +346,7 @@ PRELOAD_INLINE void preload_ask_ahead(const uint64_t *record)
  * Words in this thread's block, or NULL (the record is counted as lost). One instruction moves the
  * cursor and notices that a signal handler moved it, or changed the block, in between.
  */
+/* NOLINTNEXTLINE(misc-no-recursion): the end of what a thread was in before us is said once */
 PRELOAD_INLINE uint64_t *preload_reserve(size_t nr_words)
 {
 	struct preload_thread *self = preload_self;
@@ -395,6 +396,7 @@ PRELOAD_INLINE bool preload_try_record(unsigned kind, uint64_t word1, uint64_t w
 	return true;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as of preload_reserve() */
 PRELOAD_INLINE void preload_record_at(
 	uint64_t tsc, unsigned kind, const uint64_t *words, size_t nr_words)
 {
