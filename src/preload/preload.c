@@ -152,7 +152,7 @@ static struct ring_ids ids_outside(const struct ring_head *head)
 	static const char task[] = "/task/";
 	struct ring_ids ids = {.ns = process.pid_ns};
 	struct stat st = {0};
-	char text[64];
+	char text[64] = {0}; /* (which only the kernel writes) */
 	const char *at;
 	if (!ids.ns || preload_syscall(SYS_stat, (long)"/proc", (long)&st, 0, 0, 0, 0) ||
 		st.st_dev != head->proc_dev)
