@@ -96,6 +96,9 @@ static struct preload_before late_look(const char *task)
 		word[i] = late_hex(&at);
 	before.site = word[LATE_SYSCALL_WORDS - 1];
 	before.sleeps = number == SYS_nanosleep || number == SYS_clock_nanosleep;
+	uint64_t wait = word[1] & (FUTEX_PRIVATE_FLAG - 1); /* without flags */
+	if (number == SYS_futex && (wait == FUTEX_WAIT || wait == FUTEX_WAIT_BITSET))
+		before.futex = word[0];
 	bool reads = number == SYS_read || number == SYS_recvfrom;
 	if (reads || number == SYS_accept || number == SYS_accept4) {
 		before.fd = (int)word[0];

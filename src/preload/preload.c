@@ -624,6 +624,7 @@ static void say_before(struct preload_thread *place, const struct preload_before
 	place->before_object = object;
 	place->before_op = (uint8_t)before->op;
 	place->before_bytes = before->nr_bytes;
+	place->before_futex = before->futex;
 	if (before->sleeps)
 		PRELOAD_RECORD(sleep_begin, 0, before->site);
 	if (object)

@@ -184,7 +184,8 @@ struct preload_thread {
 	uint8_t waits_for_gil; /* Python's global lock: its wait has begun */
 	uint8_t is_reserved;   /* its thread has not called us yet (preload_self_reserve()) */
 	uint8_t before_sleeps, before_op;     /* in a call that began before us: a sleep, or ... */
-	uint64_t before_object, before_bytes; /* ... of this object (0: none) */
+	uint64_t before_object, before_bytes; /* ... of this object (0: none), or ... */
+	uint64_t before_futex; /* ... a wait at this address, perhaps a semaphore's */
 	/* Where it counts (tally.h); NULL: not yet, or not any more. */
 	struct tally_table *tally;
 	struct tally_tag *tally_tag;
@@ -244,6 +245,7 @@ struct preload_before { /* what a thread waits for since before; its end is the 
 	int fd; /* -1: no call about a descriptor */
 	unsigned op;
 	uint64_t nr_bytes, site;
+	uint64_t futex; /* address that it waits at; 0: at none */
 };
 void preload_introduce(struct ring_head *head, uint32_t tid, const char *name, size_t name_bytes,
 	const struct preload_before *before);

@@ -7,6 +7,7 @@
  * Places are never unmapped: threads may look at what others began. Signal handlers take some too.
  */
 #include "preload/next.h"
+#include "preload/lock.h"
 #include "preload/preload.h"
 
 #include <string.h>
@@ -171,10 +172,13 @@ void preload_self_say_end(struct preload_thread *self)
 {
 	uint64_t object = self->before_object;
 	bool slept = self->before_sleeps;
-	self->before_object = 0;
+	uint64_t semaphore = preload_semaphore_used(self->before_futex);
+	self->before_object = self->before_futex = 0;
 	self->before_sleeps = 0;
 	if (slept)
 		preload_record_at(preload_now(), PRELOAD_sleep_end, NULL, 0);
+	if (semaphore)
+		PRELOAD_RECORD(token_take, semaphore, 1, 0);
 	if (object)
 		PRELOAD_RECORD(io_end, object, self->before_op, self->before_bytes, 0);
 }

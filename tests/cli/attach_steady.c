@@ -22,6 +22,7 @@ static pthread_mutex_t shared = PTHREAD_MUTEX_INITIALIZER, of_items = PTHREAD_MU
 static sem_t tokens;
 static pthread_cond_t has_items = PTHREAD_COND_INITIALIZER;
 static volatile sig_atomic_t stop;
+static int made_all;
 static long turns[3], turns_made, made, taken, sent, received;
 static int ends[2];
 
@@ -80,6 +81,7 @@ static void *make(void *x)
 		pthread_mutex_unlock(&of_items);
 	}
 	pthread_mutex_lock(&of_items);
+	made_all = 1;
 	pthread_cond_broadcast(&has_items);
 	pthread_mutex_unlock(&of_items);
 	return x;
@@ -89,7 +91,7 @@ static void *take(void *x)
 {
 	pthread_mutex_lock(&of_items);
 	for (;;) {
-		while (made == taken && !stop)
+		while (made == taken && !made_all)
 			if (pthread_cond_wait(&has_items, &of_items))
 				wrong("pthread_cond_wait");
 		if (made == taken)
