@@ -15,6 +15,7 @@
 #ifndef PRELOAD_STATIC
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
 enum {
@@ -30,6 +32,7 @@ enum {
 	LATE_TASKS_BYTES = 4096,
 	LATE_NAME_BYTES = 16,
 	LATE_SYSCALL_WORDS = 8,
+	LATE_STACK_WORDS = 128,
 	LATE_ALONE = 2, /* links of /proc/self/task that are no thread's */
 };
 
@@ -79,8 +82,25 @@ static uint64_t late_hex(const char **text)
 	return n;
 }
 
+/* Has a wrapper of ours, since an earlier recording, called what the thread with that stack sleeps in?
+ * Then our code's address is on it, not far above. */
+static bool late_is_ours(const struct late *l, uint64_t stack)
+{
+	struct dl_find_object ours;
+	uintptr_t word[LATE_STACK_WORDS] = {0};
+	struct iovec to = {word, sizeof word}, from = {(void *)(uintptr_t)stack, sizeof word};
+	if (_dl_find_object((void *)(uintptr_t)late_is_ours, &ours))
+		return true;
+	long n = preload_syscall(SYS_process_vm_readv, l->pid, (long)&to, 1, (long)&from, 1, 0);
+	for (long i = 0; i < n / (long)sizeof *word; i++)
+		if (word[i] - (uintptr_t)ours.dlfo_map_start <
+			(uintptr_t)ours.dlfo_map_end - (uintptr_t)ours.dlfo_map_start)
+			return true;
+	return n <= 0; /* it cannot be known */
+}
+
 /* The system call that a thread sleeps in: number, six arguments, stack, place. */
-static struct preload_before late_look(const char *task)
+static struct preload_before late_look(const struct late *l, const char *task)
 {
 	struct preload_before before = {.fd = -1};
 	char text[256];
@@ -95,6 +115,7 @@ static struct preload_before late_look(const char *task)
 	for (unsigned i = 0; i < LATE_SYSCALL_WORDS; i++)
 		word[i] = late_hex(&at);
 	before.site = word[LATE_SYSCALL_WORDS - 1];
+	before.is_ours = late_is_ours(l, word[LATE_SYSCALL_WORDS - 2]);
 	before.sleeps = number == SYS_nanosleep || number == SYS_clock_nanosleep;
 	uint64_t wait = word[1] & (FUTEX_PRIVATE_FLAG - 1); /* without flags */
 	if (number == SYS_futex && (wait == FUTEX_WAIT || wait == FUTEX_WAIT_BITSET))
@@ -111,7 +132,7 @@ static struct preload_before late_look(const char *task)
 static void late_introduce(const struct late *l, const char *task)
 {
 	char name[LATE_NAME_BYTES + 1];
-	struct preload_before before = late_look(task);
+	struct preload_before before = late_look(l, task);
 	size_t bytes = late_read(task, "/comm", name, sizeof name);
 	preload_introduce(l->head, late_number(task), name, bytes ? bytes - 1 : 0, &before);
 }

@@ -148,9 +148,6 @@ PRELOAD_INLINE bool preload_made_known(uint64_t object)
 	return preload_fresh.known[PRELOAD_KNOWN_SLOT(object)] == object;
 }
 
-/* The semaphore at that address, of which somebody has said so since the recording began; 0: none, or
- * it was forgotten. Nothing is read there. */
-uint64_t preload_semaphore_used(uint64_t address);
 /* Before an object's first use, at `site`, and now and then again: says who made it, if that is
  * known. */
 PRELOAD_INLINE void preload_made(uint64_t object, uint64_t site)

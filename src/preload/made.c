@@ -61,18 +61,6 @@ static bool made_forget(uint64_t address)
 	return known;
 }
 
-uint64_t preload_semaphore_used(uint64_t address)
-{
-	const uint64_t object = address | (uint64_t)TRACE_OBJECT_semaphore
-						  << RING_OBJECT_TYPE_SHIFT;
-	for (unsigned way = 0; address && way < 2; way++) {
-		uint64_t known = preload_fresh.known[PRELOAD_KNOWN_SLOT(address) ^ way];
-		if ((known & ~RING_OBJECT_SHARED) == object)
-			return known;
-	}
-	return 0;
-}
-
 /* True: it was already. Else what was there moves to the second slot. Threads may do so at once:
  * then something is said again. */
 static bool made_remember(uint64_t object)

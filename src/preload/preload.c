@@ -547,6 +547,8 @@ PRELOAD_COLD uint64_t *preload_reserve_slow(size_t nr_words)
 		__atomic_fetch_add(&head->nested_dropped, 1, __ATOMIC_RELAXED);
 		return NULL;
 	}
+	if (PRELOAD_RARE(self->before.is_open))
+		preload_self_say_end(self);
 	self->busy = 1;
 	PRELOAD_BARRIER();
 	uint64_t *record = reserve_busy(self, head, nr_words, &introduced);
@@ -613,18 +615,18 @@ void preload_leave(void)
 	forget_range();
 }
 
-/* `other` is in a call since before. (One that was here in an earlier recording says the end
- * itself.) */
+/* `other` is in a call since before. */
 static void say_before(struct preload_thread *place, const struct preload_before *before)
 {
 	uint64_t object = before->fd < 0 ? 0 : preload_fd_object(before->fd);
-	if (!place->is_reserved)
+	if (before->is_ours)
 		return;
-	place->before_sleeps = before->sleeps;
-	place->before_object = object;
-	place->before_op = (uint8_t)before->op;
-	place->before_bytes = before->nr_bytes;
-	place->before_futex = before->futex;
+	place->before.is_open = before->sleeps || object || before->futex;
+	place->before.sleeps = before->sleeps;
+	place->before.object = object;
+	place->before.op = (uint8_t)before->op;
+	place->before.bytes = before->nr_bytes;
+	place->before.futex = before->futex;
 	if (before->sleeps)
 		PRELOAD_RECORD(sleep_begin, 0, before->site);
 	if (object)

@@ -183,9 +183,11 @@ struct preload_thread {
 	uint8_t key_rounds;    /* of pthread_key destructors */
 	uint8_t waits_for_gil; /* Python's global lock: its wait has begun */
 	uint8_t is_reserved;   /* its thread has not called us yet (preload_self_reserve()) */
-	uint8_t before_sleeps, before_op;     /* in a call that began before us: a sleep, or ... */
-	uint64_t before_object, before_bytes; /* ... of this object (0: none), or ... */
-	uint64_t before_futex; /* ... a wait at this address, perhaps a semaphore's */
+	struct { /* a call that it is in since before us: its first record says the end */
+		uint8_t is_open, sleeps, op;
+		uint64_t object, bytes; /* 0: none */
+		uint64_t futex;         /* a wait at this address, perhaps a semaphore's */
+	} before;
 	/* Where it counts (tally.h); NULL: not yet, or not any more. */
 	struct tally_table *tally;
 	struct tally_tag *tally_tag;
@@ -246,6 +248,7 @@ struct preload_before { /* what a thread waits for since before; its end is the 
 	unsigned op;
 	uint64_t nr_bytes, site;
 	uint64_t futex; /* address that it waits at; 0: at none */
+	bool is_ours;   /* a wrapper of ours has called it: that says its end itself */
 };
 void preload_introduce(struct ring_head *head, uint32_t tid, const char *name, size_t name_bytes,
 	const struct preload_before *before);

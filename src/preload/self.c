@@ -7,7 +7,6 @@
  * Places are never unmapped: threads may look at what others began. Signal handlers take some too.
  */
 #include "preload/next.h"
-#include "preload/lock.h"
 #include "preload/preload.h"
 
 #include <string.h>
@@ -167,20 +166,35 @@ void preload_self_begin(struct preload_thread *place, const struct preload_threa
 	__atomic_store_n(&place->ended, 0, __ATOMIC_RELEASE);
 }
 
+/* The semaphore at that address, of which somebody has said so since the recording began
+ * (preload/made.c); 0: none, or it was forgotten. Nothing is read there: it may be gone. */
+static uint64_t self_semaphore_at(uint64_t address)
+{
+	const uint64_t object = address | (uint64_t)TRACE_OBJECT_semaphore
+						  << RING_OBJECT_TYPE_SHIFT;
+	for (unsigned way = 0; address && way < 2; way++) {
+		uint64_t known = preload_fresh.known[PRELOAD_KNOWN_SLOT(address) ^ way];
+		if ((known & ~RING_OBJECT_SHARED) == object)
+			return known;
+	}
+	return 0;
+}
+
 /* Whoever read from a pipe has got what there was. */
 void preload_self_say_end(struct preload_thread *self)
 {
-	uint64_t object = self->before_object;
-	bool slept = self->before_sleeps;
-	uint64_t semaphore = preload_semaphore_used(self->before_futex);
-	self->before_object = self->before_futex = 0;
-	self->before_sleeps = 0;
+	uint64_t object = self->before.object;
+	bool slept = self->before.sleeps;
+	uint64_t semaphore = self_semaphore_at(self->before.futex);
+	self->before.is_open = 0;
+	self->before.object = self->before.futex = 0;
+	self->before.sleeps = 0;
 	if (slept)
 		preload_record_at(preload_now(), PRELOAD_sleep_end, NULL, 0);
 	if (semaphore)
 		PRELOAD_RECORD(token_take, semaphore, 1, 0);
 	if (object)
-		PRELOAD_RECORD(io_end, object, self->before_op, self->before_bytes, 0);
+		PRELOAD_RECORD(io_end, object, self->before.op, self->before.bytes, 0);
 }
 
 /* (Who is writing goes on to: a block stays memory.) */
@@ -229,8 +243,6 @@ PRELOAD_COLD struct preload_thread *preload_self_take(void)
 		    &preload_self, &nobody, self, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 		if (self->place)
 			preload_thread_watch(self);
-		if (was_reserved)
-			preload_self_say_end(self);
 	} else if (self->place) { /* a signal handler was faster */
 		place_set_taken(number, false);
 	}
