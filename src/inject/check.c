@@ -100,7 +100,7 @@ static enum base_status check_filter(pid_t pid, const char *status, struct base_
 	return BASE_OK;
 }
 
-/* Who loads it; "": nobody. False: the file cannot be read, or is no program. */
+/* The loader that it asks for; "": none. False: the file cannot be read, or is no program. */
 static bool check_read_program(int fd, Elf64_Ehdr *head, char loader[LINK_BYTES])
 {
 	Elf64_Phdr segment[PHDRS_MAX];

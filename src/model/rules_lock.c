@@ -540,8 +540,8 @@ void model_rule_token_set(struct model *m, struct thread *t, const struct trace_
 		t->graph_state, 0);
 }
 
-/* Who waits has found no unit. Those that we still have were taken by threads whose waits had begun
- * before the recording did (record -p), or are about to be said to be taken. When the next unit is
+/* A thread that waits has found no unit. Units that are still here were taken by threads that waited
+ * before the recording began (record -p), or their taking is about to be told. When the next unit is
  * given and they are still there, they are none: each later unit would be taken for an earlier one,
  * and its way to who waits for it would look longer by that. */
 static void rules_lock_drop_taken(

@@ -71,8 +71,8 @@ static const struct link_map *next_ours(void)
 	return _dl_find_object((void *)(uintptr_t)next_ours, &ours) ? NULL : ours.dlfo_link_map;
 }
 
-/* Who is preloaded stands before libc; what comes late, behind it. Asked first by our constructor,
- * when no other thread changes the list. */
+/* A preloaded library stands before libc, one that comes late behind it. Asked first by our
+ * constructor, when no other thread changes the list. */
 bool preload_next_is_late(void)
 {
 	if (next_place == NEXT_PLACE_UNKNOWN) {

@@ -197,7 +197,7 @@ void preload_self_say_end(struct preload_thread *self)
 		PRELOAD_RECORD(io_end, object, self->before.op, self->before.bytes, 0);
 }
 
-/* (Who is writing goes on to: a block stays memory.) */
+/* (A thread in the middle of a record goes on writing: a block stays memory.) */
 void preload_self_leave_all(void)
 {
 	uint32_t nr = nr_places();

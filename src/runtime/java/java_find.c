@@ -2,8 +2,8 @@
 /*
  * java_find.c - a Java VM in this process, and our way into it.
  *
- * Who makes a VM finds JNI_CreateJavaVM in libjvm by dlsym(). When libjvm has been loaded, the value
- * of that symbol is set to a function of ours, in the library's table in memory. After the VM is up
+ * A program that makes a VM finds JNI_CreateJavaVM in libjvm by dlsym(). When libjvm has been
+ * loaded, the value of that symbol is set to a function of ours, in the library's table in memory. After the VM is up
  * we ask it for an environment of a tool (JVMTI), as any native code may: no option is added that
  * the program or its user could see, and the VM prints nothing.
  */

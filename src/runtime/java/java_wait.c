@@ -84,8 +84,8 @@ static uint64_t java_monitor(java_env jni, void *object, const struct java_stack
 	return word;
 }
 
-/* What a thread parks for. Who gives up waiting after a time may go on without the lock: that is no
- * wait for a lock then, which would end with having it. */
+/* What a thread parks for. A thread that gives up waiting after a time may go on without the lock:
+ * that is no wait for a lock then, which would end with having it. */
 static uint64_t java_blocker(java_env jni, void *object, const struct java_stack *stack,
 	bool is_timed, enum java_wait *ret_kind)
 {
