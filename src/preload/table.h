@@ -26,4 +26,20 @@ const ElfW(Sym) * preload_symbol(const struct preload_table *table, const char *
 /* Its definition of that name, a function's or a variable's; NULL: it has none. */
 void *preload_definition(const struct preload_table *table, const char *name);
 
+/* Where its segments begin and end; begin > end: it has none. */
+static inline void preload_module_range(
+	const struct dl_phdr_info *info, uintptr_t *ret_begin, uintptr_t *ret_end)
+{
+	*ret_begin = UINTPTR_MAX;
+	*ret_end = 0;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		const uintptr_t at = info->dlpi_addr + segment->p_vaddr;
+		if (segment->p_type != PT_LOAD)
+			continue;
+		*ret_begin = at < *ret_begin ? at : *ret_begin;
+		*ret_end = at + segment->p_memsz > *ret_end ? at + segment->p_memsz : *ret_end;
+	}
+}
+
 #endif

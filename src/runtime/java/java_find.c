@@ -91,15 +91,8 @@ static int java_create(java_env *vm, java_env *jni, void *arguments)
 
 static void java_note_range(const struct dl_phdr_info *info)
 {
-	uintptr_t begin = UINTPTR_MAX, end = 0;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
-		if (segment->p_type != PT_LOAD)
-			continue;
-		begin = at < begin ? at : begin;
-		end = at + segment->p_memsz > end ? at + segment->p_memsz : end;
-	}
+	uintptr_t begin, end;
+	preload_module_range(info, &begin, &end);
 	java_found.nr_bytes = end - begin;
 	__atomic_store_n(&java_found.begin, begin, __ATOMIC_RELEASE);
 }

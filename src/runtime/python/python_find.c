@@ -51,15 +51,8 @@ static uintptr_t python_find_word(uintptr_t address, uint32_t offset)
 
 static void python_add_module(const struct dl_phdr_info *info)
 {
-	uintptr_t begin = UINTPTR_MAX, end = 0;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uintptr_t at = info->dlpi_addr + segment->p_vaddr;
-		if (segment->p_type != PT_LOAD)
-			continue;
-		begin = at < begin ? at : begin;
-		end = at + segment->p_memsz > end ? at + segment->p_memsz : end;
-	}
+	uintptr_t begin, end;
+	preload_module_range(info, &begin, &end);
 	uint32_t nr = python_nr_modules;
 	if (begin >= end || nr == MODULES_MAX)
 		return;
