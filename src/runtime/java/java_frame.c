@@ -5,6 +5,7 @@
  * The VM walks its stack. A place is named once, when it is met first; from then on it is one word
  * of a table, found by the method and the bytecode. A method's number is never another's.
  */
+#include "preload/place.h"
 #include "runtime/java/java.h"
 
 #include <string.h>
@@ -17,16 +18,8 @@ enum {
 	FILE_BYTES = 300,
 };
 
-/* An entry: 40 bits of the hash | KNOWN | LIBRARY | LOCKS | number. */
-enum {
-	PLACE_KNOWN = 1 << 23,
-	PLACE_LIBRARY = 1 << 22, /* of the Java library */
-	PLACE_LOCKS = 1 << 21,   /* of it, what every lock and queue waits in, and reflection */
-	PLACE_NUMBER = PLACE_LOCKS - 1,
-	PLACE_MASK = (1 << 24) - 1,
-};
+#define PLACE_LOCKS PLACE_SPECIAL /* what every lock and queue waits in, and reflection */
 static uint64_t java_places[1 << SLOT_BITS];
-static uint32_t java_nr_places;
 
 /* What the VM says of a method; texts are the VM's, to be given back. */
 struct java_method {
@@ -150,73 +143,39 @@ static size_t java_put_file(const struct java_method *m, char *to, size_t room)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static uint32_t java_new_number(void)
-{
-	uint32_t number = __atomic_add_fetch(&java_nr_places, 1, __ATOMIC_RELAXED);
-	return number <= PLACE_NUMBER ? number : 0;
-}
-
-static void java_put_place(
-	uint32_t number, uint64_t line, char *text, size_t function_bytes, size_t file_bytes)
-{
-	preload_record_text(RING_place,
-		(const uint64_t[]){
-			ring_place(number), line, (uint64_t)function_bytes << 32 | file_bytes},
-		3, text, function_bytes + file_bytes);
-}
-
-/* Writes RING_place. Returns the entry's low bits; PLACE_KNOWN alone: it has no name. */
+/* Writes RING_place. Returns what is known; PLACE_KNOWN alone: it has no name. */
 static PRELOAD_COLD uint64_t java_name_place(void *method, int64_t location)
 {
 	java_env tool = java_found.tool;
 	char text[FUNCTION_BYTES + FILE_BYTES];
 	struct java_method m;
-	uint64_t entry = PLACE_KNOWN;
+	uint64_t known = PLACE_KNOWN;
 	if (java_look_up(tool, method, location, &m)) {
 		size_t function_bytes = java_put_function(&m, text, FUNCTION_BYTES);
 		size_t file_bytes = java_put_file(&m, text + function_bytes, FILE_BYTES);
-		uint32_t number = java_new_number();
-		if (number)
-			java_put_place(number, m.line, text, function_bytes, file_bytes);
-		entry |= number;
+		known |= preload_place_name(text, function_bytes, file_bytes, m.line);
 		if (java_is_library(m.class_))
-			entry |= PLACE_LIBRARY |
-				 (java_is_of_locks(m.class_) ? (uint64_t)PLACE_LOCKS : 0);
+			known |= PLACE_LIBRARY | (java_is_of_locks(m.class_) ? PLACE_LOCKS : 0);
 	}
 	java_forget(tool, &m);
-	return entry;
+	return known;
 }
 
-static uint64_t java_hash(const void *method, int64_t location)
+/* What is known of the place. */
+static uint64_t java_known(void *method, int64_t location)
 {
-	uint64_t h =
-		((uintptr_t)method ^ (uint64_t)preload_fresh.image << 48) * 0x9e3779b97f4a7c15u;
-	h = (h ^ h >> 29 ^ (uint64_t)location) * 0xbf58476d1ce4e5b9u;
-	h = (h ^ h >> 32) * 0x94d049bb133111ebu;
-	return h ^ h >> 31;
-}
-
-/* Low bits of its entry. */
-static uint64_t java_entry(void *method, int64_t location)
-{
-	const uint64_t hash = java_hash(method, location), tag = hash << 24;
-	uint64_t *slot = &java_places[hash >> (64 - SLOT_BITS)];
-	uint64_t *other = &java_places[hash >> (64 - SLOT_BITS) ^ 1];
-	uint64_t entry = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-	if (PRELOAD_LIKELY((entry & ~(uint64_t)PLACE_MASK) == tag && entry & PLACE_KNOWN))
-		return entry & PLACE_MASK;
-	entry = __atomic_load_n(other, __ATOMIC_ACQUIRE);
-	if (PRELOAD_LIKELY((entry & ~(uint64_t)PLACE_MASK) == tag && entry & PLACE_KNOWN))
-		return entry & PLACE_MASK;
-	entry = tag | java_name_place(method, location);
-	__atomic_store_n(other, *slot, __ATOMIC_RELAXED);
-	__atomic_store_n(slot, entry, __ATOMIC_RELEASE);
-	return entry & PLACE_MASK;
+	const uint64_t hash = preload_place_hash((uintptr_t)method, (uint64_t)location, 0);
+	uint64_t known = preload_place_known(java_places, SLOT_BITS, hash);
+	if (!known) {
+		known = java_name_place(method, location);
+		preload_place_keep(java_places, SLOT_BITS, hash, known);
+	}
+	return known;
 }
 
 uint64_t java_place(void *method, int64_t location)
 {
-	uint64_t number = java_entry(method, location) & PLACE_NUMBER;
+	uint64_t number = java_known(method, location) & PLACE_NUMBER;
 	return number ? ring_place(number) : 0;
 }
 
@@ -224,11 +183,8 @@ uint64_t java_place_named(const char *name)
 {
 	char text[FUNCTION_BYTES];
 	size_t nr_bytes = java_add(text, 0, sizeof text, name, strlen(name));
-	uint32_t number = java_new_number();
-	if (!number || !nr_bytes)
-		return 0;
-	java_put_place(number, 0, text, nr_bytes, 0);
-	return ring_place(number);
+	uint32_t number = nr_bytes ? preload_place_name(text, nr_bytes, 0, 0) : 0;
+	return number ? ring_place(number) : 0;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -248,12 +204,12 @@ static uint32_t java_site_in(const struct java_stack *stack)
 {
 	uint32_t library = stack->nr;
 	for (uint32_t i = 0; i < stack->nr; i++) {
-		uint64_t entry = java_entry(stack->frame[i].method, stack->frame[i].location);
-		if (!(entry & PLACE_NUMBER))
+		uint64_t known = java_known(stack->frame[i].method, stack->frame[i].location);
+		if (!(known & PLACE_NUMBER))
 			continue;
-		if (!(entry & PLACE_LIBRARY))
+		if (!(known & PLACE_LIBRARY))
 			return i;
-		if (library == stack->nr && !(entry & PLACE_LOCKS))
+		if (library == stack->nr && !(known & PLACE_LOCKS))
 			library = i;
 	}
 	return library;

@@ -8,6 +8,7 @@
  * code object, its table of lines and name (another object may come to lie there), and the
  * instruction.
  */
+#include "preload/place.h"
 #include "runtime/python/python.h"
 
 #ifndef PRELOAD_STATIC
@@ -22,16 +23,8 @@ enum {
 	OWNED_BY_C = 3,
 };
 
-/* An entry: 40 bits of the hash | KNOWN | RUNTIME | BEGINS | number. */
-enum {
-	PLACE_KNOWN = 1 << 23,
-	PLACE_RUNTIME = 1 << 22, /* of the standard library */
-	PLACE_BEGINS = 1 << 21,  /* of it, what begins the work of a thread or process */
-	PLACE_NUMBER = PLACE_BEGINS - 1,
-	PLACE_MASK = (1 << 24) - 1,
-};
+#define PLACE_BEGINS PLACE_SPECIAL /* what begins the work of a thread or process */
 static uint64_t python_places[1 << SLOT_BITS];
-static uint32_t python_nr_places;
 
 struct python_code {
 	uintptr_t code, instruction;
@@ -100,7 +93,7 @@ static uint32_t frame_line_of(const struct python_code *c)
 		(c->instruction - c->code - l->instructions) / 2);
 }
 
-static bool frame_is_runtime(const char *file)
+static bool frame_is_library(const char *file)
 {
 	return file[0] == '<' || (strstr(file, "/lib/python3") && !strstr(file, "-packages/"));
 }
@@ -118,7 +111,7 @@ static bool frame_begins(const char *function)
 	return false;
 }
 
-/* Writes RING_place. Returns the entry's low bits; PLACE_KNOWN alone: it has no name. */
+/* Writes RING_place. Returns what is known; PLACE_KNOWN alone: it has no name. */
 static PRELOAD_COLD uint64_t frame_name(const struct python_code *c)
 {
 	const struct python_layout *l = &python_found.layout;
@@ -130,58 +123,35 @@ static PRELOAD_COLD uint64_t frame_name(const struct python_code *c)
 	size_t function_bytes = frame_text_of(function_object, text, FUNCTION_BYTES);
 	file = text + function_bytes;
 	size_t file_bytes = frame_text_of(file_object, file, FILE_BYTES);
-	uint32_t number = __atomic_add_fetch(&python_nr_places, 1, __ATOMIC_RELAXED);
-	if (!function_bytes || !file_bytes || number > PLACE_NUMBER)
+	if (!function_bytes || !file_bytes)
 		return PLACE_KNOWN;
 	file[file_bytes] = '\0';
-	const bool is_runtime = frame_is_runtime(file);
-	preload_record_text(RING_place,
-		(const uint64_t[]){ring_place(number), frame_line_of(c),
-			(uint64_t)function_bytes << 32 | file_bytes},
-		3, text, function_bytes + file_bytes);
+	const bool is_library = frame_is_library(file);
+	uint32_t number = preload_place_name(text, function_bytes, file_bytes, frame_line_of(c));
 	*file = '\0'; /* (it was sent already) */
-	const bool begins = is_runtime && frame_begins(text);
-	return PLACE_KNOWN | (is_runtime ? PLACE_RUNTIME : 0) | (begins ? PLACE_BEGINS : 0) |
+	const bool begins = is_library && frame_begins(text);
+	return PLACE_KNOWN | (is_library ? PLACE_LIBRARY : 0) | (begins ? PLACE_BEGINS : 0) |
 	       number;
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-PRELOAD_INLINE uint64_t frame_hash(const struct python_code *c)
-{
-	const struct python_layout *l = &python_found.layout;
-	uint64_t h = (c->code ^ (uint64_t)preload_fresh.image << 48) * 0x9e3779b97f4a7c15u;
-	h = (h ^ h >> 29 ^ (c->instruction - c->code)) * 0xbf58476d1ce4e5b9u;
-	h = (h ^ h >> 32 ^ python_word(c->code + l->line_table)) * 0x94d049bb133111ebu;
-	h = (h ^ h >> 29 ^ python_word(c->code + l->name)) * 0xbf58476d1ce4e5b9u;
-	return h ^ h >> 31;
-}
-
-static PRELOAD_COLD uint64_t frame_new_place(
-	const struct python_code *c, uint64_t tag, uint64_t *slot, uint64_t *other)
-{
-	struct preload_thread *self = preload_own();
-	if (self->busy || self->ended)
-		return PLACE_KNOWN; /* in a signal handler: it is named the next time */
-	uint64_t entry = tag | frame_name(c);
-	__atomic_store_n(other, *slot, __ATOMIC_RELAXED);
-	__atomic_store_n(slot, entry, __ATOMIC_RELEASE);
-	return entry;
-}
-
-/* Low bits of its entry. */
+/* What is known of the place. Two words tell another object that came to lie there. */
 static uint64_t frame_place(const struct python_code *c)
 {
-	const uint64_t hash = frame_hash(c), tag = hash << 24;
-	uint64_t *slot = &python_places[hash >> (64 - SLOT_BITS)];
-	uint64_t *other = &python_places[hash >> (64 - SLOT_BITS) ^ 1];
-	uint64_t entry = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
-	if (PRELOAD_LIKELY((entry & ~(uint64_t)PLACE_MASK) == tag && entry & PLACE_KNOWN))
-		return entry & PLACE_MASK;
-	entry = __atomic_load_n(other, __ATOMIC_ACQUIRE);
-	if (PRELOAD_LIKELY((entry & ~(uint64_t)PLACE_MASK) == tag && entry & PLACE_KNOWN))
-		return entry & PLACE_MASK;
-	return frame_new_place(c, tag, slot, other) & PLACE_MASK;
+	const struct python_layout *l = &python_found.layout;
+	const struct preload_thread *self;
+	const uint64_t hash = preload_place_hash(c->code, c->instruction - c->code,
+		python_word(c->code + l->line_table) ^ python_word(c->code + l->name) << 16);
+	uint64_t known = preload_place_known(python_places, SLOT_BITS, hash);
+	if (PRELOAD_LIKELY(known))
+		return known;
+	self = preload_own();
+	if (self->busy || self->ended)
+		return PLACE_KNOWN; /* in a signal handler: it is named the next time */
+	known = frame_name(c);
+	preload_place_keep(python_places, SLOT_BITS, hash, known);
+	return known;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -214,7 +184,7 @@ uintptr_t preload_python_site(uintptr_t caller)
 	for (int i = 0; frame && i < WALK_MAX; i++) {
 		uint64_t place = frame_place_of(frame);
 		if (place & PLACE_NUMBER) {
-			if (!(place & PLACE_RUNTIME) || place & PLACE_BEGINS)
+			if (!(place & PLACE_LIBRARY) || place & PLACE_BEGINS)
 				return ring_place(place & PLACE_NUMBER);
 			innermost = innermost ? innermost : place & PLACE_NUMBER;
 		}
