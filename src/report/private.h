@@ -164,6 +164,7 @@ struct report_ray {
 	struct report_simulated known;
 	struct graph_edit *edit; /* at its end */
 	size_t nr_edits, capacity;
+	bool is_fine;
 	unsigned nr; /* points of its grid */
 	double reduction[REPORT_RAY_MAX], speedup[REPORT_RAY_MAX];
 };

@@ -286,16 +286,21 @@ law_abiding() {
 		fail "$1: '$2': $(jq -c '[.result.scenarios[] | .predicted_speedup, .best.predicted_speedup]' asked.json)"
 }
 
-# law_run PROGRAM ARGUMENTS...
-law_run() {
+# law_trace TRACE
+law_trace() {
 	local state share
-	expect 0 longpole record -q -o "$1.lpt" -- "$LONGPOLE_BUILD/tests/target/$1" "${@:2}"
-	expect 0 longpole report --json "$1.lpt"
+	expect 0 longpole report --json "$1"
 	cp out report.json
 	jq -r '[.result.opportunities[] | select(.reduction_percent == 50 and .kind != "runnable")] | sort_by(-.share)[:2][] | [.state, .share] | @tsv' out >states
 	while IFS=$'\t' read -r state share; do
-		law_abiding "$1.lpt" "$state" "$share"
+		law_abiding "$1" "$state" "$share"
 	done <states
+}
+
+# law_run PROGRAM ARGUMENTS...
+law_run() {
+	expect 0 longpole record -q -o "$1.lpt" -- "$LONGPOLE_BUILD/tests/target/$1" "${@:2}"
+	law_trace "$1.lpt"
 }
 
 test_predict_laws() {
@@ -320,6 +325,17 @@ test_predict_laws() {
 	for n in 0 2 5; do
 		law_run bounded --built=$n
 	done
+}
+
+# The same of traces that are kept: real programs, and runs that once broke a law.
+test_predict_laws_of_kept() {
+	local trace nr=0
+	for trace in "$LONGPOLE_SOURCE"/tests/golden/{screens,laws}/*.lpt; do
+		cp "$trace" kept.lpt
+		law_trace kept.lpt
+		[[ ! -s states ]] || nr=$((nr + 1))
+	done
+	((nr > 10)) || fail "$nr traces have a state to shorten"
 }
 
 # Who waits without a call is said to, and no prediction is sure of the opposite. Loops as tight that do
