@@ -15,8 +15,4 @@
 void deadlock_python_frames(
 	struct deadlock_world *w, struct deadlock_process *p, struct deadlock_wait *wait);
 
-/* The line of the instruction at `unit` (in units of two bytes), by a code object's table of
- * locations, which begins with line `first`; 0: it has none. */
-uint32_t deadlock_python_line(const uint8_t *table, size_t size, uint32_t first, uint64_t unit);
-
 #endif

@@ -138,6 +138,24 @@ struct record_thread {
 	bool listed;
 };
 
+/* Whoever reads Python's frames from outside (session/python.h); all NULL: nobody does. */
+struct record_python {
+	void *ctx;
+	/* A file's code was mapped into the process. */
+	void (*mapped)(void *ctx, uint32_t pid, const char *path, uint64_t map_start,
+		uint64_t file_offset);
+	/* The process was forked by one of that pid. */
+	void (*forked)(void *ctx, uint32_t pid, uint32_t parent);
+	/* The thread got its processor, or left it. */
+	void (*switched)(void *ctx, uint32_t tid, uint64_t time_ns, bool in);
+	/* Puts what was seen of a sampled thread into its event, in place of the interpreter's
+	 * functions. Asked when all switches until some time later are told. */
+	void (*sampled)(void *ctx, struct record_event *e);
+	/* What one of its places is; false: it is none of them. Texts are borrowed. */
+	bool (*named)(void *ctx, uint64_t place, const char **ret_function, const char **ret_file,
+		uint32_t *ret_line);
+};
+
 struct record_converter {
 	const struct os_clock *clock;
 	struct record_sink sink;
@@ -178,8 +196,9 @@ struct record_converter {
 				   */
 	uint64_t nr_damaged_blocks, nr_unattached, nr_late;
 	uint64_t perf_lost, nested_lost, nr_samples, nr_switches; /* nr_switches: to a thread */
-	uint32_t main_pid;      /* of the program that was started; its end is written by _finish */
-	uint32_t recorder_tid;  /* a thread of ours in the program; 0: there is none */
+	uint32_t main_pid;     /* of the program that was started; its end is written by _finish */
+	uint32_t recorder_tid; /* a thread of ours in the program; 0: there is none */
+	struct record_python python;
 	char *const *main_argv; /* as which it was, while it is that; NULL: not known */
 	uint64_t main_exit_ns;  /* 0: not seen */
 	uint64_t copy[RECORD_OWN_WORDS_MAX];

@@ -72,6 +72,11 @@ static bool event_is_mark(enum record_event_kind kind)
 	return kind == RECORD_EVENT_fork || kind == RECORD_EVENT_exec;
 }
 
+static bool event_is_switch(enum record_event_kind kind)
+{
+	return kind >= RECORD_EVENT_out && kind <= RECORD_EVENT_in;
+}
+
 static bool ends_life(enum record_event_kind kind)
 {
 	return event_is_mark(kind) || kind == RECORD_EVENT_exit || kind == RECORD_EVENT_process_end;
@@ -90,6 +95,9 @@ static void queue_event(
 		record_sink_fail(&c->sink, BASE_ERR_NOMEM, "no memory for one more kernel event");
 		return;
 	}
+	if (c->python.switched && event_is_switch(e->kind))
+		c->python.switched(
+			c->python.ctx, task->tid, e->time_ns, e->kind == RECORD_EVENT_in);
 	size_t at = task->nr++;
 	for (; at > task->first && task->event[at - 1].time_ns > e->time_ns; at--)
 		task->event[at] = task->event[at - 1];
@@ -335,11 +343,28 @@ static void put_process_end(
 	(void)record_jit_name(&c->world, t->image); /* its files may end with it */
 }
 
+/* Places that were seen from outside get their names when they are met. */
+static void event_name_places(
+	struct record_converter *c, struct record_thread *t, const uint64_t *place, size_t nr)
+{
+	const char *function, *file;
+	uint32_t line;
+	for (size_t i = 0; i < nr; i++)
+		if (RING_IS_PLACE(place[i]) &&
+			c->python.named(c->python.ctx, place[i], &function, &file, &line))
+			record_image_place(&c->world, t->image, place[i], function,
+				strlen(function), file, strlen(file), line);
+}
+
 static void put_sample(
 	struct record_converter *c, struct record_thread *t, const struct record_event *e)
 {
 	struct trace_record r = {.time_ns = e->time_ns, .kind = TRACE_sample};
 	c->world.now_ns = e->time_ns;
+	if (c->python.named) {
+		event_name_places(c, t, &e->ip, 1);
+		event_name_places(c, t, e->frame, e->nr_frames);
+	}
 	r.u.sample.site = record_image_site(&c->world, t->image, e->ip);
 	record_sink_site_is_exact(&c->sink, r.u.sample.site);
 	if (e->nr_frames)
@@ -438,6 +463,8 @@ static void event_write_event(struct record_converter *c, struct record_task *ta
 		if (task->owner)
 			put_process_end(c, task->owner, e.time_ns, -1);
 	} else if (task->owner) {
+		if (e.kind == RECORD_EVENT_sample && c->python.sampled)
+			c->python.sampled(c->python.ctx, &e);
 		put_event(c, task->owner, &e);
 	}
 	if (e.kind == RECORD_EVENT_exit)
@@ -549,7 +576,10 @@ static void event_map(
 		.file_offset = map->file_offset,
 		.path = record_sink_text(&c->sink, map->path, map->path_bytes)};
 	add_map(c, leader, m);
-	record_jit_mapped(&c->world, leader->pid, base_strtab_get(c->sink.strings, m.path));
+	const char *path = base_strtab_get(c->sink.strings, m.path);
+	record_jit_mapped(&c->world, leader->pid, path);
+	if (c->python.mapped)
+		c->python.mapped(c->python.ctx, leader->pid, path, m.start, m.file_offset);
 }
 
 /* Code of no file is looked into at once: its process may soon be gone. */
@@ -590,6 +620,8 @@ static void event_fork(struct record_converter *c, struct record_task *task,
 	record_task_set_live(c, leader, 1);
 	record_jit_forget(&c->world, leader->pid);
 	task->parent = e->other;
+	if (c->python.forked)
+		c->python.forked(c->python.ctx, leader->pid, e->other);
 	const struct record_task *parent = record_converter_task(c, e->other, e->other);
 	if (parent && parent != task)
 		inherit_maps(c, task, parent);

@@ -13,6 +13,7 @@
 #include "session/attach.h"
 #include "session/keep.h"
 #include "session/memory.h"
+#include "session/python.h"
 #include "session/qemu.h"
 #include "session/ring.h"
 #include "session/session.h"
@@ -42,6 +43,7 @@ struct session {
 	struct trace_writer *writer;
 	struct session_keep keep; /* for whoever finds us killed */
 	struct system_perf *perf;
+	struct session_python *python; /* NULL: nobody looks into Python programs */
 	struct system_slots *slots; /* NULL: time inside of system calls is not counted */
 	struct system_kernel kernel;
 	struct os_child child;
@@ -116,7 +118,7 @@ struct session_source {
 	void (*count)(struct session *s);
 	void (*close)(struct session *s); /* also of what was never opened */
 };
-enum { SESSION_NR_SOURCES = 8 };
+enum { SESSION_NR_SOURCES = 9 };
 extern const struct session_source session_sources[SESSION_NR_SOURCES];
 
 void session_count(struct session *s, enum trace_diag diag, uint64_t n);

@@ -383,6 +383,26 @@ static void sources_perf_close(struct session *s)
 	system_perf_close(s->perf);
 }
 
+/* ---- Python's frames, beside samples --------------------------------------------------------- */
+
+static void python_begin(struct session *s)
+{
+	if (s->has_program && s->perf && s->opts->sample_hz)
+		s->python = session_python_new(&s->converter, &s->clock, s->opts->sample_hz);
+	if (s->python && s->attach.pid)
+		session_python_join(s->python, s->attach.pid);
+}
+
+static void python_finish(struct session *s)
+{
+	session_python_stop(s->python);
+}
+
+static void python_close(struct session *s)
+{
+	s->python = session_python_free(s->python);
+}
+
 /* In the order in which they are asked: perf after the kernel, which sees switches better. */
 const struct session_source session_sources[SESSION_NR_SOURCES] = {
 	{
@@ -413,6 +433,7 @@ const struct session_source session_sources[SESSION_NR_SOURCES] = {
 		.count = ring_count,
 		.close = ring_close,
 	},
+	{.begin = python_begin, .finish = python_finish, .close = python_close},
 	{.prepare = tally_prepare, .read = tally_read, .may_wait = tally_may_wait},
 	{
 		.prepare = memory_prepare,

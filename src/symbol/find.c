@@ -188,3 +188,40 @@ bool symbol_elf_extent(
 	close(fd);
 	return found;
 }
+
+static void find_dynamic_in(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+	const char *const *name, uint64_t *ret, size_t nr)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	const uint64_t nr_symbols =
+		data && header->sh_entsize ? header->sh_size / header->sh_entsize : 0;
+	GElf_Sym symbol;
+	for (uint64_t i = 0; i < nr_symbols && i < INT32_MAX; i++) {
+		const char *text =
+			gelf_getsym(data, (int)i, &symbol) && symbol.st_shndx != SHN_UNDEF
+				? elf_strptr(elf, header->sh_link, symbol.st_name)
+				: NULL;
+		for (size_t k = 0; text && k < nr; k++)
+			if (strcmp(text, name[k]) == 0)
+				ret[k] = symbol.st_value;
+	}
+}
+
+bool symbol_elf_dynamic(const char *path, const char *const *name, uint64_t *ret, size_t nr)
+{
+	memset(ret, 0, nr * sizeof *ret);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	elf_version(EV_CURRENT);
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	bool is_elf = elf && elf_kind(elf) == ELF_K_ELF;
+	for (Elf_Scn *section = NULL; is_elf && (section = elf_nextscn(elf, section));) {
+		GElf_Shdr header;
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_DYNSYM)
+			find_dynamic_in(elf, section, &header, name, ret, nr);
+	}
+	elf_end(elf);
+	close(fd);
+	return is_elf;
+}

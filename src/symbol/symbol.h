@@ -124,4 +124,8 @@ struct symbol_extent {
 bool symbol_elf_extent(
 	const char *path, uint64_t map_start, uint64_t file_offset, struct symbol_extent *ret);
 
+/* Where a file's dynamic symbols of these names are, as linked; 0: it defines none of that name.
+ * False: it is no ELF file that can be read. */
+bool symbol_elf_dynamic(const char *path, const char *const *name, uint64_t *ret, size_t nr);
+
 #endif

@@ -155,3 +155,96 @@ test_python_gil() {
 	echo "# without the GIL: $(jq -r '.result | "\(.elapsed_ns / 1e6 | floor) ms become \(.scenarios[0].best | .predicted_speedup * 100 | floor / 100)x shorter"' whatif.json)," \
 		"processes took $(jq -r '.result.elapsed_ns / 1e6 | floor' processes.json) ms" >&2
 }
+
+# seen_computing TRACE FUNCTION - the share of the trace's samples that have it innermost; of those that have any function of computing.py.
+seen_computing() {
+	longpole dump "$1" >dump.txt
+	awk -v name="($2 (" '/ sample / && /computing.py/ {
+			of++
+			sub(/ stack=.*/, "") # only where it is innermost
+			seen += index($0, name) > 0
+		} END { print of ? seen / of : 0 }' dump.txt
+}
+
+# Who computes is said of Python's functions: as much as they take by the clock, in the first thread, in a fork's child, in a C function that
+# Python calls.
+test_python_computing() {
+	local burn light
+	need_python
+	cat >computing.py <<-'END'
+		import sys, time, multiprocessing
+		def burn(n):
+		    x = 0
+		    for i in range(n):
+		        x += i * i
+		    return x
+		def lighter(n):
+		    x = 0
+		    for i in range(n):
+		        x ^= i
+		    return x
+		def sort_all():
+		    for i in range(10):
+		        sorted(range(300000), key=str)
+		def work():
+		    took = [0, 0]
+		    while sum(took) < 0.8:
+		        a = time.process_time()
+		        burn(30000)
+		        b = time.process_time()
+		        lighter(30000)
+		        took[0] += b - a
+		        took[1] += time.process_time() - b
+		    print(took[0] / sum(took), file=sys.stderr)
+		if sys.argv[1] == "fork":
+		    child = multiprocessing.get_context("fork").Process(target=work)
+		    child.start()
+		    child.join()
+		elif sys.argv[1] == "sort":
+		    sort_all()
+		else:
+		    work()
+	END
+	for how in here fork; do
+		expect 0 longpole record -q -o $how.lpt "$python" -S computing.py $how
+		burn=$(seen_computing $how.lpt burn) light=$(seen_computing $how.lpt lighter)
+		# (on a busy machine few looks come while the program runs: the shares are for who reads the log)
+		echo "# $how: burn() $burn and lighter() $light of the samples; by the clock burn() takes $(tail -n 1 err)" >&2
+		awk -v burn="$burn" -v light="$light" 'BEGIN { exit !(burn > 0.35 && light > 0.1 && burn + light > 0.8) }' || fail "$how: $burn $light"
+	done
+	longpole report here.lpt >here.txt
+	head -n 3 here.txt | grep -q 'burn' || fail "$(<here.txt)"
+	expect 0 longpole whatif here.lpt scale burn=-50%
+	expect 0 longpole record -q -o sort.lpt "$python" -S computing.py sort
+	longpole dump sort.lpt >dump.txt
+	grep -q ' sample .*(sort_all (.*computing.py:14' dump.txt || fail "nothing is seen in sort_all(): $(grep -c sample dump.txt)"
+}
+
+# The same of a process that is joined.
+test_python_computing_joined() {
+	local pid
+	need_python
+	cat >joined.py <<-'END'
+		import time
+		def crunch():
+		    x = 0
+		    for i in range(10000):
+		        x += i * i
+		end = time.time() + 60
+		print("on", flush=True)
+		while time.time() < end:
+		    crunch()
+		    time.sleep(0.0001)
+	END
+	"$python" -S joined.py >joined.out &
+	pid=$!
+	for _ in {1..600}; do
+		[[ ! -s joined.out ]] || break
+		sleep 0.1
+	done
+	longpole record -q -p "$pid" --for=2s -o joined.lpt >out 2>err || { grep -q 'not permitted\|refused' err && skip "$(<err)"; fail "$(<err)"; }
+	kill "$pid"
+	wait "$pid" || true
+	longpole dump joined.lpt >dump.txt
+	grep -q ' sample .*(crunch (.*joined.py:' dump.txt || { longpole report joined.lpt >&2; cat err >&2; fail 'crunch() is not seen'; }
+}

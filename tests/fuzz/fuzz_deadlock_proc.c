@@ -4,7 +4,7 @@
 #include "deadlock/core.h"
 #include "deadlock/peers.h"
 #include "deadlock/private.h"
-#include "deadlock/python.h"
+#include "runtime/python/layout.h"
 
 #include <string.h>
 
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (*data == 'C')
 		(void)deadlock_core_parse_thread(text, size - 1, &thread);
 	else if (*data == 'L')
-		(void)deadlock_python_line((const uint8_t *)text, size - 1, 1, 100);
+		(void)python_line((const uint8_t *)text, size - 1, 1, 100);
 	else if (*data == 'P')
 		(void)deadlock_peers_parse(&peers, &ends, text, size - 1);
 	else

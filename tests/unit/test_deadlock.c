@@ -4,7 +4,7 @@
 #include "deadlock/components.h"
 #include "deadlock/peers.h"
 #include "deadlock/private.h"
-#include "deadlock/python.h"
+#include "runtime/python/layout.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -649,14 +649,14 @@ static void test_python_lines(void **state)
 		57, 57, 57, 58, 57, 57, 57, 57, 57, 57, 57, 57, 57, 59, 59};
 	(void)state;
 	for (size_t i = 0; i < sizeof line; i++)
-		assert_int_equal(deadlock_python_line(table, sizeof table - 1, 1, i), line[i]);
-	assert_int_equal(deadlock_python_line(table, sizeof table - 1, 1, sizeof line), 0);
+		assert_int_equal(python_line(table, sizeof table - 1, 1, i), line[i]);
+	assert_int_equal(python_line(table, sizeof table - 1, 1, sizeof line), 0);
 	/* without columns, forwards and backwards; nowhere; cut short */
-	assert_int_equal(deadlock_python_line((const uint8_t *)"\xe8\x06", 2, 10, 0), 13);
-	assert_int_equal(deadlock_python_line((const uint8_t *)"\xe8\x07", 2, 10, 0), 7);
-	assert_int_equal(deadlock_python_line((const uint8_t *)"\xf8", 1, 10, 0), 0);
-	assert_int_equal(deadlock_python_line((const uint8_t *)"\xf0\x7f\x7f", 3, 10, 9), 0);
-	assert_int_equal(deadlock_python_line(NULL, 0, 10, 0), 0);
+	assert_int_equal(python_line((const uint8_t *)"\xe8\x06", 2, 10, 0), 13);
+	assert_int_equal(python_line((const uint8_t *)"\xe8\x07", 2, 10, 0), 7);
+	assert_int_equal(python_line((const uint8_t *)"\xf8", 1, 10, 0), 0);
+	assert_int_equal(python_line((const uint8_t *)"\xf0\x7f\x7f", 3, 10, 9), 0);
+	assert_int_equal(python_line(NULL, 0, 10, 0), 0);
 }
 
 /* ---- who runs: three sources, one answer ----------------------------------------------------- */
