@@ -463,7 +463,8 @@ uint32_t record_image_stack(struct record_world *w, struct record_image *image,
 {
 	if (strict) { /* frame-pointer chains of code without frame pointers end in garbage */
 		size_t good = 0;
-		while (good < nr && (record_image_find_range(w, image, frame[good]) ||
+		while (good < nr && (RING_IS_PLACE(frame[good]) ||
+					    record_image_find_range(w, image, frame[good]) ||
 					    record_jit_is_code(w, image, frame[good])))
 			good++;
 		nr = good;
