@@ -170,6 +170,14 @@ void base_str_add_command(struct base_str *s, char *const *argv);
 void base_str_add_ns(struct base_str *s, uint64_t duration_ns);
 void base_str_add_size(struct base_str *s, uint64_t size_bytes);
 void base_str_add_count(struct base_str *s, uint64_t n);
+
+/* ---- one and many (counted.c) ----------------------------------------------------------------- */
+
+/* vsnprintf() of a format that may count: "%zu {trace|traces}" becomes "1 trace" or "2 traces", by
+ * the nearest argument before it that is a count (%d, %i, %u, or a "%s" of digits and commas). So do
+ * the formats of base_str_addf(), of base_fail() and of a command's messages. */
+int base_vformat(char *ret, size_t size_bytes, const char *fmt, va_list ap);
+int base_format(char *ret, size_t size_bytes, const char *fmt, ...) BASE_PRINTF(3, 4);
 /* A table's sentence about n things: the count for its "%s"; of "{was|were}" the first for one. */
 void base_str_add_counted(struct base_str *s, const char *sentence, uint64_t n);
 /* The same with the count as a text. */

@@ -79,7 +79,7 @@ static void status_start(struct base_err *err, enum base_status s, int sys_errno
 static void push_cause(struct base_err *err, const char *fmt, va_list ap)
 {
 	char text[BASE_ERR_TEXT_MAX];
-	int n = vsnprintf(text, sizeof text, fmt, ap);
+	int n = base_vformat(text, sizeof text, fmt, ap);
 
 	if (n < 0)
 		memcpy(text, "...", sizeof "...");

@@ -53,14 +53,14 @@ static void add_formatted(struct base_str *s, const char *fmt, va_list ap)
 	size_t room = s->capacity - s->length;
 
 	va_copy(again, ap);
-	int n = vsnprintf(s->buf ? s->buf + s->length : NULL, s->buf ? room : 0, fmt, ap);
+	int n = base_vformat(s->buf ? s->buf + s->length : NULL, s->buf ? room : 0, fmt, ap);
 	if (n < 0)
 		s->failed = true;
 	else if ((size_t)n < room)
 		s->length += (size_t)n;
 	else if (str_reserve(s, (size_t)n))
-		s->length +=
-			(size_t)vsnprintf(s->buf + s->length, s->capacity - s->length, fmt, again);
+		s->length += (size_t)base_vformat(
+			s->buf + s->length, s->capacity - s->length, fmt, again);
 	va_end(again);
 	/* A first try that did not fit has left its beginning behind. */
 	if (s->buf)
@@ -158,42 +158,4 @@ void base_str_add_count(struct base_str *s, uint64_t n)
 		digits[--at] = (char)('0' + n % 10);
 	}
 	base_str_add_bytes(s, digits + at, sizeof digits - at);
-}
-
-/* From "{one|many}" at `at`; returns what follows it. */
-static const char *str_add_number(struct base_str *s, const char *at, bool one)
-{
-	const char *many = strchr(at, '|') + 1, *end = strchr(many, '}');
-
-	if (one)
-		base_str_add_bytes(s, at + 1, (size_t)(many - at) - 2);
-	else
-		base_str_add_bytes(s, many, (size_t)(end - many));
-	return end + 1;
-}
-
-void base_str_add_sentence(struct base_str *s, const char *sentence, const char *count, bool one)
-{
-	while (*sentence) {
-		size_t plain = strcspn(sentence, "{%");
-
-		base_str_add_bytes(s, sentence, plain);
-		sentence += plain;
-		if (*sentence == '{') {
-			sentence = str_add_number(s, sentence, one);
-		} else if (*sentence) {
-			base_str_add(s, count);
-			sentence += strlen("%s");
-		}
-	}
-}
-
-void base_str_add_counted(struct base_str *s, const char *sentence, uint64_t n)
-{
-	struct base_str count = {0};
-
-	base_str_add_count(&count, n);
-	base_str_add_sentence(s, sentence, base_str_text(&count), n == 1);
-	s->failed |= count.failed;
-	base_str_fini(&count);
 }

@@ -341,8 +341,7 @@ void ciat_objects_text(struct base_str *out, const struct ciat_table *t, size_t 
 			o->accesses, o->lines_moved, o->false_misses, o->true_misses, o->upgrades);
 		report_name_add(out, o->name);
 		if (o->blocks) {
-			base_str_addf(out, " (%" PRIu64 " %s, ", o->blocks,
-				o->blocks == 1 ? "block" : "blocks");
+			base_str_addf(out, " (%" PRIu64 " {block|blocks}, ", o->blocks);
 			base_str_add_size(out, o->allocated_bytes);
 			base_str_add(out, ")");
 		}

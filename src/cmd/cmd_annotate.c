@@ -173,7 +173,7 @@ static enum base_status annotate_add_instructions(
 		const struct report_annotated *f = &a->function[i];
 		base_str_addf(out,
 			"%s%s: %" PRIu64 " of %" PRIu64
-			" samples are in its own code (observed).\n",
+			" {sample is|samples are} in its own code (observed).\n",
 			i ? "\n" : "", f->function, f->nr_own, a->nr_samples);
 		if (!f->nr_places)
 			base_str_add(out, "  (it is inlined everywhere: ask for its caller)\n");

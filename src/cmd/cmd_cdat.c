@@ -283,23 +283,23 @@ static void cmd_cdat_finding(struct base_str *out, const struct memory_cdat_conf
 	const struct memory_cdat_flow *f = &r->total.flow[MEMORY_CDAT_DATA];
 	uint64_t all = f->hits + f->misses;
 	base_str_addf(out, "%.3g%% of ", base_percent(f->misses, all));
-	base_str_add_count(out, all);
-	base_str_add(out, " data accesses miss the caches of ");
+	base_str_add_counted(out, "%s data {access|accesses} miss the caches of ", all);
 	add_cache_sizes(out, k);
 	if (k->nodes > 1)
 		base_str_addf(out, ", and %.0f%% of the misses go to another node",
 			base_percent(f->remote, f->misses));
 	base_str_addf(out,
-		" (%" PRIu64 " node%s of %" PRIu64 " processor%s, %s); a request takes %.2f "
+		" (%" PRIu64 " {node|nodes} of %" PRIu64
+		" {processor|processors}, %s); a request takes %.2f "
 		"transactions on average.\n",
-		k->nodes, k->nodes == 1 ? "" : "s", k->processors, k->processors == 1 ? "" : "s",
-		k->protocol->name, memory_cdat_average_latency(&r->total));
+		k->nodes, k->processors, k->protocol->name, memory_cdat_average_latency(&r->total));
 	uint64_t used = nodes_used(k, r);
 	if (used < k->nodes)
 		base_str_addf(out,
-			"Only %" PRIu64 " of the %" PRIu64 " nodes %s threads: they fill a node's "
+			"Only %" PRIu64 " {node has|nodes have} threads, of %" PRIu64
+			": they fill a node's "
 			"processors before the next one's.\n",
-			used, k->nodes, used == 1 ? "has" : "have");
+			used, k->nodes);
 }
 
 static void flow_rows(struct base_str *out, const struct memory_cdat_result *r)
@@ -340,7 +340,8 @@ static void cmd_cdat_phase_rows(struct base_str *out, const struct memory_cdat_r
 			sum, memory_cdat_average_latency(p));
 	}
 	if (r->nr_phases > shown)
-		base_str_addf(out, "  (%zu more phases: --tags has them)\n", r->nr_phases - shown);
+		base_str_addf(out, "  (%zu more {phase|phases}: --tags has them)\n",
+			r->nr_phases - shown);
 }
 
 static void transaction_rows(struct base_str *out, const struct memory_cdat_result *r)
@@ -414,26 +415,26 @@ static void cmd_cdat_caveats(struct base_str *out, const struct cmd_streams *s,
 				  "all wait for the last one.\n");
 	if (r->total.migrations)
 		base_str_addf(out,
-			"%" PRIu64 " pages moved to another node; moving them cost nothing "
+			"%" PRIu64 " {page|pages} moved to another node; moving them cost nothing "
 			"here.\n",
 			r->total.migrations);
 	if (r->total.replications)
 		base_str_addf(out,
 			"%" PRIu64
-			" times a page was copied to the nodes that load from it, %" PRIu64
-			" times a store made it one again; copying cost nothing here.\n",
+			" {time|times} a page was copied to the nodes that load from it, %" PRIu64
+			" {time|times} a store made it one again; copying cost nothing here.\n",
 			r->total.replications, r->total.collapses);
 	if (r->replicated_pages)
 		base_str_addf(out,
-			"%" PRIu64 " pages of code were replicated, %" PRIu64
+			"%" PRIu64 " {page of code was|pages of code were} replicated, %" PRIu64
 			" of them stored to and made one again.\n",
 			r->replicated_pages, r->replicated_written);
 	if (r->phases_left_out)
-		base_str_addf(out, "Caution: %" PRIu64 " phases are only in the sums.\n",
+		base_str_addf(out, "Caution: %" PRIu64 " {phase is|phases are} only in the sums.\n",
 			r->phases_left_out);
 	if (r->checks)
 		base_str_addf(out,
-			"The monitor checked %" PRIu64 " times and found nothing wrong.\n",
+			"The monitor checked %" PRIu64 " {time|times} and found nothing wrong.\n",
 			r->checks);
 }
 

@@ -238,8 +238,8 @@ static bool busiest_finding(
 		return false;
 	size_t k = BASE_PARTITION(i, r->nr_sites, r->site[i].line < l->address);
 	base_str_addf(out, "%.0f%% of the ", base_percent(came_back(l), misses));
-	base_str_add_count(out, misses);
-	base_str_add(out, " times that a line comes back changed are of one line: ");
+	base_str_add_counted(
+		out, "%s {time|times} that a line comes back changed are of one line: ", misses);
 	add_line_object(out, s, r, l);
 	if (k < r->nr_sites && r->site[k].line == l->address) {
 		base_str_addf(out, ", most often %s by ", r->site[k].stores ? "stored" : "loaded");
@@ -257,23 +257,23 @@ static void cmd_ciat_finding(
 	if (r->nr_lines && n->false_misses * 2 > misses && n->false_misses > 16) {
 		base_str_addf(out, "False sharing: %.0f%% of the ",
 			base_percent(n->false_misses, misses));
-		base_str_add_count(out, misses);
-		base_str_add(out, " times that a line comes back changed bring no news; most in ");
+		base_str_add_counted(out,
+			"%s {time|times} that a line comes back changed bring no news; most in ",
+			misses);
 		add_line_object(out, s, r, &r->line[0]);
 		base_str_addf(out, " (%.0f%% of them).\n",
 			base_percent(r->line[0].false_misses, n->false_misses));
 	} else if (r->nr_threads == 1 || !r->usage.shared_bytes) {
-		base_str_add_count(out, accesses);
-		base_str_addf(out, " accesses of %u thread%s to ", r->nr_threads,
-			r->nr_threads == 1 ? "" : "s");
+		base_str_add_counted(out, "%s {access|accesses}", accesses);
+		base_str_addf(out, " of %u {thread|threads} to ", r->nr_threads);
 		base_str_add_size(out, r->usage.data_bytes);
 		base_str_addf(out, " of memory; nothing is shared.\n");
 	} else if (!busiest_finding(out, r, s)) {
 		base_str_addf(out, "%.2f%% of ", base_percent(n->event[MEMORY_CIAT_RAW], accesses));
-		base_str_add_count(out, accesses);
+		base_str_add_counted(out, "%s {access|accesses}", accesses);
 		base_str_addf(out,
-			" accesses read what another thread wrote; %.1f%% of the touched memory is "
-			"shared by %u threads.\n",
+			" read what another thread wrote; %.1f%% of the touched memory is "
+			"shared by %u {thread|threads}.\n",
 			base_percent(r->usage.shared_bytes, r->usage.touched_bytes), r->nr_threads);
 	}
 }
@@ -296,7 +296,7 @@ static void polling(
 		report_name_add(out, o->name);
 		base_str_addf(out,
 			", which came back changed %" PRIu64
-			" times only: threads that wait for it, and not work.\n",
+			" {time|times} only: threads that wait for it, and not work.\n",
 			o->true_misses + o->false_misses);
 	}
 }
@@ -378,7 +378,8 @@ static void cmd_ciat_phase_rows(struct base_str *out, const struct memory_ciat_r
 		base_str_fini(&name);
 	}
 	if (r->nr_phases > shown) {
-		base_str_addf(out, "  (%zu more phases: --tags has them)\n", r->nr_phases - shown);
+		base_str_addf(out, "  (%zu more {phase|phases}: --tags has them)\n",
+			r->nr_phases - shown);
 		phase_kinds(out, r);
 	}
 	struct phase_sum total = {0};
@@ -433,7 +434,7 @@ static void line_row(struct base_str *out, const struct memory_ciat_result *r,
 			e->thread, e->several ? " and others" : "");
 		cmd_ciat_add_place(out, s, e->code, 0);
 		uint64_t times = e->true_misses + e->false_misses + e->upgrades;
-		base_str_addf(out, ": %" PRIu64 " time%s\n", times, times == 1 ? "" : "s");
+		base_str_addf(out, ": %" PRIu64 " {time|times}\n", times);
 		shown++;
 	}
 }
@@ -446,7 +447,8 @@ static void line_rows(
 	if (!r->lines_known || r->nr_threads == 1)
 		return;
 	base_str_addf(out,
-		"\n  Lines of %u bytes that came back after another thread had changed them: "
+		"\n  Lines of %u {byte|bytes} that came back after another thread had changed "
+		"them: "
 		"%" PRIu64 " with news (true sharing), %" PRIu64 " without (false sharing)\n",
 		r->line_bytes, n->true_misses, n->false_misses);
 	for (size_t i = 0; i < r->nr_lines && i < LINES_SHOWN; i++)
@@ -479,8 +481,8 @@ static void usage_rows(struct base_str *out, const struct memory_ciat_result *r)
 {
 	const struct memory_ciat_usage *u = &r->usage;
 	base_str_add(out, "\n  Memory: ");
-	base_str_add_count(out, u->touched_pages);
-	base_str_addf(out, " pages touched (%" PRIu64 " shared), ", u->shared_pages);
+	base_str_add_counted(out, "%s {page|pages}", u->touched_pages);
+	base_str_addf(out, " touched (%" PRIu64 " shared), ", u->shared_pages);
 	base_str_add_size(out, u->touched_bytes);
 	base_str_add(out, " touched (data ");
 	base_str_add_size(out, u->data_bytes);
@@ -507,7 +509,8 @@ static void curve_rows(struct base_str *out, const struct memory_ciat_result *r)
 	base_str_add(out, "\n  Miss ratio of a fully associative LRU cache (");
 	if (least)
 		base_str_addf(out,
-			"estimated from %" PRIu64 " lines, %g%% of all, which say nothing of "
+			"estimated from %" PRIu64
+			" {line|lines}, %g%% of all, which say nothing of "
 			"smaller caches%s)\n",
 			r->shared_curve.sampled_lines, r->shared_curve.sampled_share * 100,
 			r->shared_curve.sampled_lines < REUSE_LINES
@@ -561,24 +564,26 @@ static void cmd_ciat_caveats(
 	struct base_str *out, const struct cmd_streams *s, const struct memory_ciat_result *r)
 {
 	cmd_streams_caveats(s, out);
-	base_str_addf(out, "A location is %u bytes. The analysis used ", r->location_bytes);
+	base_str_addf(out, "A location is %u {byte|bytes}. The analysis used ", r->location_bytes);
 	base_str_add_size(out, r->memory_bytes);
 	base_str_addf(out, ", %.1f bytes a touched byte.\n",
 		r->usage.touched_bytes ? (double)r->memory_bytes / (double)r->usage.touched_bytes
 				       : 0);
 	if (r->phases_left_out)
 		base_str_addf(out,
-			"Caution: %" PRIu64 " phases beyond the limit are only in the sums.\n",
+			"Caution: %" PRIu64 " {phase beyond the limit is|phases beyond the limit "
+					    "are} only in the sums.\n",
 			r->phases_left_out);
 	if (r->blocks_left_out)
 		base_str_addf(out,
 			"Caution: %" PRIu64
-			" allocated blocks were too many at a time; accesses to "
+			" allocated {block was|blocks were} too many at a time; accesses to "
 			"them have no name.\n",
 			r->blocks_left_out);
 	if (r->sites_left_out)
 		base_str_addf(out,
-			"Caution: %" PRIu64 " sharing misses are not attributed to instructions.\n",
+			"Caution: %" PRIu64
+			" sharing {miss is|misses are} not attributed to instructions.\n",
 			r->sites_left_out);
 	if (r->nr_threads > 1 && r->lines_known)
 		base_str_add(out, "Sharing is that of caches without end: lines come back only "
@@ -792,15 +797,16 @@ static int write_smait(struct cmd *c, const char *stem)
 	if (loss.nested_calls || loss.shared_locks)
 		cmd_note(c,
 			"%s: %" PRIu64
-			" threads created or joined by another thread than the first "
+			" {thread|threads} created or joined by another thread than the first "
 			"are in no spawn or join record; %" PRIu64
-			" locks of readers are critical sections, which admit one",
+			" {lock|locks} of readers became critical sections, which admit one",
 			stem, loss.nested_calls, loss.shared_locks);
 	if (loss.moved_pages || loss.ranges || loss.other_calls || loss.left_out)
 		cmd_note(c,
-			"%s: %" PRIu64 " pages were moved below 4 GiB (code: 256 MiB); %" PRIu64
-			" ranges, %" PRIu64 " call records and %" PRIu64
-			" other records have no place in the format",
+			"%s: %" PRIu64
+			" {page was|pages were} moved below 4 GiB (code: 256 MiB); %" PRIu64
+			" {range|ranges}, %" PRIu64 " call {record|records} and %" PRIu64
+			" other {record has|records have} no place in the format",
 			stem, loss.moved_pages, loss.ranges, loss.other_calls, loss.left_out);
 	return CMD_OK;
 }

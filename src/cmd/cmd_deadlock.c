@@ -304,7 +304,8 @@ static int cmd_deadlock_watch(struct run *r)
 	}
 	if (s == BASE_OK)
 		cmd_note(c,
-			"%llu passes, %llu looks, %llu deadlocks; it cost %.1f ms of processor "
+			"%llu {pass|passes}, %llu {look|looks}, %llu {deadlock|deadlocks}; it cost "
+			"%.1f ms of processor "
 			"time",
 			(unsigned long long)stats->nr_passes, (unsigned long long)stats->nr_looks,
 			(unsigned long long)stats->nr_findings, (double)stats->cpu_ns / 1e6);

@@ -69,7 +69,7 @@ static enum base_status add_picture(
 	report_graph_dot(&dot, g);
 	if (g->nr_nodes > MANY_NODES && !cmd_given(c, "quiet"))
 		cmd_note(c,
-			"laying out %zu nodes takes dot a while; --max-nodes=60 is quicker, "
+			"laying out %zu {node|nodes} takes dot a while; --max-nodes=60 is quicker, "
 			"and easier to read",
 			g->nr_nodes);
 	enum base_status s = dot.failed ? base_fail(&c->err, BASE_ERR_NOMEM,
@@ -119,7 +119,8 @@ static int cmd_graph_answer(
 					       : cmd_write_file(c, &text, path);
 	base_str_fini(&text);
 	if (exit_status == CMD_OK)
-		cmd_note(c, "wrote %s (%zu nodes, %zu lines)", path, g->nr_nodes, g->nr_edges);
+		cmd_note(c, "wrote %s (%zu {node|nodes}, %zu {line|lines})", path, g->nr_nodes,
+			g->nr_edges);
 	return exit_status;
 }
 

@@ -54,12 +54,10 @@ static void add_input(struct base_str *out, const struct merge_result *m, size_t
 			r->bends ? " on average (it bends)" : "");
 		base_str_add_ns(out, r->error_ns);
 		base_str_add(out, ", by ");
-		base_str_add_count(out, r->nr_packets);
-		base_str_add(out, " packets, ");
-		base_str_add_count(out, r->nr_bytes);
-		base_str_add(out, " reads of TCP data and ");
-		base_str_add_count(out, r->nr_messages);
-		base_str_addf(out, " messages of MPI between it and %u", r->through + 1);
+		base_str_add_counted(out, "%s {packet|packets}, ", r->nr_packets);
+		base_str_add_counted(out, "%s {read|reads} of TCP data and ", r->nr_bytes);
+		base_str_add_counted(out, "%s {message|messages}", r->nr_messages);
+		base_str_addf(out, " of MPI between it and %u", r->through + 1);
 		break;
 	}
 	base_str_add(out, "\n");
@@ -127,8 +125,10 @@ static void add_evidence(struct base_str *out, const struct merge_result *m)
 static int print_text(struct cmd *c, const struct merge_result *m, const char *path)
 {
 	struct base_str out = {0};
-	base_str_addf(&out, "Merged %zu recordings of %u machine%s into %s: clock error at most ",
-		m->nr_inputs, m->nr_hosts, m->nr_hosts == 1 ? "" : "s", path);
+	base_str_addf(&out,
+		"Merged %zu {recording|recordings} of %u {machine|machines} into %s: clock error "
+		"at most ",
+		m->nr_inputs, m->nr_hosts, path);
 	base_str_add_ns(&out, m->error_ns);
 	base_str_add(&out, " between any two.\n\n");
 	for (size_t i = 0; i < m->nr_inputs; i++)

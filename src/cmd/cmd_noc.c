@@ -95,9 +95,10 @@ void cmd_noc_describe(struct base_str *out, const struct noc_config *k)
 		base_str_addf(out, "%llu-ary %llu-tree", (unsigned long long)k->k,
 			(unsigned long long)k->n);
 	} else if (k->topology == NOC_TOPOLOGY_TORUS && k->n == 1 && !*k->dims) {
-		base_str_addf(out, "ring of %llu routers", (unsigned long long)k->k);
+		base_str_addf(out, "ring of %llu {router|routers}", (unsigned long long)k->k);
 	} else if (k->topology == NOC_TOPOLOGY_FLATFLY && k->n == 1 && !*k->dims) {
-		base_str_addf(out, "%llu fully connected routers", (unsigned long long)k->k);
+		base_str_addf(
+			out, "%llu fully connected {router|routers}", (unsigned long long)k->k);
 	} else if (k->topology == NOC_TOPOLOGY_GRAPH) {
 		base_str_addf(out, "graph %s", k->graph);
 	} else if (k->topology == NOC_TOPOLOGY_IDEAL) {

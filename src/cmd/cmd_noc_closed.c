@@ -302,9 +302,9 @@ static int cmd_noc_closed_print(struct closed *x)
 		base_str_addf(&first,
 			"Against the closed loop, the inferred graph misses the execution time by "
 			"%.2f %% on average (worst %.2f %%), time stamps by %.2f %%, over %u "
-			"simulated network%s.\n",
+			"simulated {network|networks}.\n",
 			100 * x->sum[1] / nr, 100 * x->worst[1], 100 * x->sum[0] / nr,
-			x->nr_networks, x->nr_networks == 1 ? "" : "s");
+			x->nr_networks);
 	else
 		base_str_add(&first, "Nothing was predicted: only the ideal network was run, on "
 				     "which the graph was made.\n");
@@ -321,16 +321,14 @@ static int cmd_noc_closed_print(struct closed *x)
 			100 * x->sum_latency[1] / nr, 100 * x->sum_latency[0] / nr,
 			100 * x->sum[2] / nr);
 	cmd_noc_add_base_check(&first, &x->inferred.base);
-	base_str_addf(&first, "  %u threads, ", x->nr_threads);
-	base_str_add_count(&first, x->accesses);
-	base_str_add(&first, " accesses, ");
-	base_str_add_count(&first, x->misses);
-	base_str_add(&first, " misses, ");
-	base_str_add_count(&first, x->messages);
+	base_str_addf(&first, "  %u {thread|threads}, ", x->nr_threads);
+	base_str_add_counted(&first, "%s {access|accesses}, ", x->accesses);
+	base_str_add_counted(&first, "%s {miss|misses}, ", x->misses);
+	base_str_add_counted(&first, "%s {message|messages}", x->messages);
 	base_str_addf(&first,
-		" messages in the base run, of %llu cycles each; %.2f %% of them matched in each "
+		" in the base run, of %llu {cycle|cycles} each; %.2f %% of them matched in each "
 		"of "
-		"%llu slowed runs\n",
+		"%llu slowed {run|runs}\n",
 		(unsigned long long)x->base_cycles, 100 * x->matched_share,
 		(unsigned long long)x->runs + x->uniform);
 	base_str_addf(&first,
@@ -340,8 +338,9 @@ static int cmd_noc_closed_print(struct closed *x)
 		x->counts.reference ? (double)x->counts.quasi / (double)x->counts.reference : 0);
 	if (x->inferred.unexplained) {
 		base_str_add(&first, "CAVEAT  ");
-		base_str_add_count(&first, x->inferred.unexplained);
-		base_str_add(&first, " messages that no set of receptions explains in all runs\n");
+		base_str_add_counted(&first,
+			"%s {message|messages} that no set of receptions explains in all runs\n",
+			x->inferred.unexplained);
 	}
 	if (x->stopped)
 		base_str_add(&first, "CAVEAT  the program was stopped by accesses=\n");

@@ -87,10 +87,8 @@ static int print_replay(struct cmd *c, const struct noc_replay_result *r,
 			base_table_json(&cmd_noc_replay_document,
 				&(struct replay_answer){r, how, took_ns}, NULL, 0));
 	struct base_str text = {0};
-	base_str_add_count(&text, r->packets);
-	base_str_addf(&text, " packets in ");
-	base_str_add_count(&text, r->execution_cycles);
-	base_str_add(&text, " cycles on ");
+	base_str_add_counted(&text, "%s {packet|packets} in ", r->packets);
+	base_str_add_counted(&text, "%s {cycle|cycles} on ", r->execution_cycles);
 	cmd_noc_describe(&text, config);
 	base_str_addf(&text, " (simulated; %s).\n",
 		strcmp(how, "graph") ? "sent at their time stamps, whatever has come"
@@ -106,7 +104,8 @@ static int print_replay(struct cmd *c, const struct noc_replay_result *r,
 		took_ns ? (double)r->packets * 1e3 / (double)took_ns : 0);
 	if (r->network_nodes > nr_nodes)
 		base_str_addf(&text,
-			"CAVEAT  the network has %u nodes, the packets have %u: the others send "
+			"CAVEAT  the network has %u {node|nodes}, the packets have %u: the others "
+			"send "
 			"nothing; its "
 			"shape is set by k, n or dims\n",
 			r->network_nodes, nr_nodes);
@@ -294,8 +293,7 @@ static int print_comparison(struct comparison *x)
 		base_str_addf(&first, ", %s by %.3f %% (worst %.3f %%)", x->path[i],
 			100 * x->sum[i] / nr, 100 * x->worst[i]);
 	if (x->nr_networks)
-		base_str_addf(&first, ", on %u simulated network%s.\n", x->nr_networks,
-			x->nr_networks == 1 ? "" : "s");
+		base_str_addf(&first, ", on %u simulated {network|networks}.\n", x->nr_networks);
 	add_extremes(&first, x);
 	cmd_noc_say_left_out(x->c, &first, x->graph[0]->nr_nodes);
 	base_str_addf(&first, "  %-8s %-24s %12s %11s %10s %11s\n", "network", "replay", "cycles",

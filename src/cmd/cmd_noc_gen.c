@@ -42,22 +42,22 @@ static int cmd_noc_gen_print(
 				path, "origin", g->origin));
 	struct base_str text = {0};
 	base_str_addf(&text, "%s: ", pattern);
-	base_str_add_count(&text, g->nr_packets);
-	base_str_addf(&text, " packets of %u nodes with ", g->nr_nodes);
-	base_str_add_count(&text, nr);
-	base_str_addf(&text, " dependencies, %.2f a packet, known because they were drawn.\n",
+	base_str_add_counted(&text, "%s {packet|packets}", g->nr_packets);
+	base_str_addf(&text, " of %u {node|nodes} with ", g->nr_nodes);
+	base_str_add_counted(&text, "%s {dependency|dependencies}", nr);
+	base_str_addf(&text, ", %.2f a packet, known because they were drawn.\n",
 		(double)nr / (double)g->nr_packets);
 	base_str_add(&text, "  ");
-	base_str_add_count(&text, end);
+	base_str_add_counted(&text, "%s {cycle|cycles}", end);
 	base_str_addf(&text,
-		" cycles on the one-cycle network; %.1f %% of the transmits depend on no "
+		" on the one-cycle network; %.1f %% of the transmits depend on no "
 		"reception\n",
 		100.0 * (double)roots / (double)transmits);
 	if (copies) {
 		base_str_add(&text, "  ");
-		base_str_add_count(&text, transmits);
+		base_str_add_counted(&text, "%s {transmit|transmits}", transmits);
 		base_str_addf(&text,
-			" transmits: %.1f %% of the packets are further receivers of a multicast\n",
+			": %.1f %% of the packets are further receivers of a multicast\n",
 			100.0 * (double)copies / (double)g->nr_packets);
 	}
 	base_str_addf(&text, "  wrote %s\nNEXT  longpole noc sample -o run %s\n", path, path);

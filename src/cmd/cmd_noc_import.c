@@ -102,12 +102,12 @@ static int print_import(struct import *m, const struct noc_pdg *g, const char *p
 				(json_int_t)noc_pdg_nr_dependencies(g), "graph", (int)g->has_graph,
 				"trace", path));
 	}
-	base_str_add_count(&text, g->nr_packets);
-	base_str_addf(&text, " packets of %u nodes", g->nr_nodes);
+	base_str_add_counted(&text, "%s {packet|packets}", g->nr_packets);
+	base_str_addf(&text, " of %u {node|nodes}", g->nr_nodes);
 	if (g->has_graph) {
 		base_str_add(&text, " with ");
-		base_str_add_count(&text, noc_pdg_nr_dependencies(g));
-		base_str_add(&text, " dependencies");
+		base_str_add_counted(
+			&text, "%s {dependency|dependencies}", noc_pdg_nr_dependencies(g));
 	} else {
 		base_str_add(&text, ", times only");
 	}
@@ -246,8 +246,8 @@ int cmd_noc_export(struct cmd *c)
 	struct noc_pdg *g = cmd_noc_read(c, path);
 	if (!g)
 		return cmd_exit_of(c->err.status);
-	base_str_add_count(&text, g->nr_packets);
-	base_str_addf(&text, " packets; wrote %s.\n", output);
+	base_str_add_counted(&text, "%s {packet|packets}", g->nr_packets);
+	base_str_addf(&text, "; wrote %s.\n", output);
 	enum base_status s = exporter[f].write(c, g, output, &text);
 	noc_pdg_free(g);
 	if (s != BASE_OK) {

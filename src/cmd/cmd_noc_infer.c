@@ -188,9 +188,9 @@ static void cmd_noc_infer_add_counts(struct base_str *text, const struct noc_mat
 {
 	base_str_addf(text, "  against the reference: %.2f %% of ",
 		100 * cmd_noc_infer_share(m->found, m->reference));
-	base_str_add_count(text, m->reference);
+	base_str_add_counted(text, "%s true {dependency|dependencies}", m->reference);
 	base_str_addf(text,
-		" true dependencies found, %.4f quasi-dependencies a true one, %.1f %% of the "
+		" found, %.4f quasi-dependencies a true one, %.1f %% of the "
 		"delays exact\n",
 		cmd_noc_infer_share(m->quasi, m->reference),
 		100 * cmd_noc_infer_share(m->delays_right, m->packets));
@@ -203,10 +203,9 @@ static int cmd_noc_infer_print(struct cmd *c, const struct answer *a)
 	if (cmd_given(c, "json"))
 		return cmd_write_result(c, cmd_noc_infer_document.name,
 			base_table_json(&cmd_noc_infer_document, a, NULL, 0));
-	base_str_add_count(&text, r->dependencies);
-	base_str_addf(&text, " dependencies of ");
-	base_str_add_count(&text, r->transmits);
-	base_str_addf(&text, " packets, from %u runs", a->nr_runs);
+	base_str_add_counted(&text, "%s {dependency|dependencies} of ", r->dependencies);
+	base_str_add_counted(&text, "%s {packet|packets}", r->transmits);
+	base_str_addf(&text, ", from %u {run|runs}", a->nr_runs);
 	if (a->options->grade)
 		base_str_addf(&text, "; %.1f %% of them confirmed by a run",
 			100 * cmd_noc_infer_share(r->certainty[NOC_CONFIRMED], r->dependencies));
@@ -220,7 +219,8 @@ static int cmd_noc_infer_print(struct cmd *c, const struct answer *a)
 	cmd_noc_add_base_check(&text, &r->base);
 	if (r->tolerance_cycles)
 		base_str_addf(&text,
-			"  delays that differ by up to %u cycles between runs count as equal\n",
+			"  delays that differ by up to %u {cycle|cycles} between runs count as "
+			"equal\n",
 			r->tolerance_cycles);
 	base_str_addf(&text, "  %.2f M packets a second\n",
 		a->took_ns ? (double)r->transmits * 1e3 / (double)a->took_ns : 0);
@@ -233,10 +233,10 @@ static int cmd_noc_infer_print(struct cmd *c, const struct answer *a)
 			100 * cmd_noc_infer_share(a->matched.moved, a->matched.wanted));
 	if (r->unexplained || r->empty) {
 		base_str_add(&text, "CAVEAT  ");
-		base_str_add_count(&text, r->unexplained ? r->unexplained : r->empty);
-		base_str_add(&text,
-			" packets that no set of receptions explains in all runs: they wait "
-			"for what explains most of them, is usual, or came last\n");
+		base_str_add_counted(
+			&text, "%s {packet|packets}", r->unexplained ? r->unexplained : r->empty);
+		base_str_add(&text, " that no set of receptions explains in all runs: they wait "
+				    "for what explains most of them, is usual, or came last\n");
 	}
 	if (a->options->ignore_blocked &&
 		cmd_noc_infer_share(r->blocked, r->transmits * a->nr_runs) > 0.5)

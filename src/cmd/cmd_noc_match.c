@@ -55,8 +55,8 @@ static int cmd_noc_match_print(struct cmd *c, const struct noc_pdg *base,
 				"matched_share", share));
 	struct base_str text = {0};
 	base_str_addf(&text, "%.2f %% of the base run's ", 100 * share);
-	base_str_add_count(&text, base->nr_packets);
-	base_str_add(&text, " messages are in the other run, too, by source, destination, type and "
+	base_str_add_counted(&text, "%s {message is|messages are}", base->nr_packets);
+	base_str_add(&text, " in the other run, too, by source, destination, type and "
 			    "address.\n  ");
 	base_str_add_count(&text, m->in_order);
 	base_str_add(&text, " in order, ");

@@ -52,20 +52,19 @@ static int cmd_noc_sample_print(struct cmd *c, const struct noc_runs *runs,
 {
 	struct base_str text = {0};
 	json_t *list = json_array();
-	base_str_addf(&text, "%u runs of ", runs->nr_runs);
-	base_str_add_count(&text, runs->nr_packets);
-	base_str_addf(&text, " packets: the base run, and %u with some packets slow (%s).\n",
-		o->nr_skewed, noc_design_name(o->design));
+	base_str_addf(&text, "%u {run|runs} of ", runs->nr_runs);
+	base_str_add_counted(&text, "%s {packet|packets}", runs->nr_packets);
+	base_str_addf(&text, ": the base run, and %u with some packets slow (%s).\n", o->nr_skewed,
+		noc_design_name(o->design));
 	for (uint32_t r = 0; r < runs->nr_runs; r++) {
 		uint64_t end = noc_runs_end(runs, r);
 		base_str_addf(&text, "  %s-%u.lpt  ", prefix, r);
-		base_str_add_count(&text, end);
-		base_str_add(&text, " cycles\n");
+		base_str_add_counted(&text, "%s {cycle|cycles}\n", end);
 		json_array_append_new(list, json_pack("{s:I, s:I}", "run", (json_int_t)r,
 						    "execution_cycles", (json_int_t)end));
 	}
 	if (o->noise_cycles)
-		base_str_addf(&text, "  delays differ by up to %u cycles in every run\n",
+		base_str_addf(&text, "  delays differ by up to %u {cycle|cycles} in every run\n",
 			o->noise_cycles);
 	base_str_addf(&text, "NEXT  longpole noc infer -o inferred.lpt");
 	for (uint32_t r = 0; r < runs->nr_runs; r++)

@@ -62,7 +62,7 @@ static void add_numbers(struct base_str *out, const struct noc_result *r)
 	else
 		base_str_addf(out,
 			"  quantiles           50 %%: %llu, 90 %%: %llu, 99 %%: %llu, most %llu "
-			"cycles\n",
+			"{cycle|cycles}\n",
 			(unsigned long long)base_histogram_quantile(h, 0.5),
 			(unsigned long long)base_histogram_quantile(h, 0.9),
 			(unsigned long long)base_histogram_quantile(h, 0.99),
@@ -86,10 +86,8 @@ static void add_numbers(struct base_str *out, const struct noc_result *r)
 	base_str_add(out, " pJ a delivered flit of 64 bits: estimate, dynamic only (Noxim's "
 			  "table)\n");
 	base_str_add(out, "  measured            ");
-	base_str_add_count(out, r->packets);
-	base_str_add(out, " packets; simulated ");
-	base_str_add_count(out, r->cycles);
-	base_str_add(out, " cycles\n");
+	base_str_add_counted(out, "%s {packet|packets}; simulated ", r->packets);
+	base_str_add_counted(out, "%s {cycle|cycles}\n", r->cycles);
 }
 
 static void cmd_noc_sim_add_histogram(struct base_str *out, const struct base_histogram *h)

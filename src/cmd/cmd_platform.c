@@ -112,7 +112,7 @@ static void add_connection(struct base_str *text, const struct platform_result *
 	base_str_add(text, " in ");
 	base_str_add_ns(text, lasted_ns(r, n));
 	if (n->nr_responses)
-		base_str_addf(text, ", %llu files", (unsigned long long)n->nr_responses);
+		base_str_addf(text, ", %llu {file|files}", (unsigned long long)n->nr_responses);
 	if (n->dropped_bytes) {
 		base_str_add(text, ", lost ");
 		base_str_add_size(text, n->dropped_bytes);
@@ -123,27 +123,25 @@ static void add_connection(struct base_str *text, const struct platform_result *
 static void add_result(struct base_str *text, const struct platform_result *r,
 	const char *trace_path, uint64_t wall_ns)
 {
-	base_str_addf(text, "%.0f Mb/s of user data over %zu connection%s in ", r->goodput_mbps,
-		r->nr_connections, r->nr_connections == 1 ? "" : "s");
+	base_str_addf(text, "%.0f Mb/s of user data over %zu {connection|connections} in ",
+		r->goodput_mbps, r->nr_connections);
 	base_str_add_ns(text, r->simulated_ns);
 	base_str_add(text, " of simulated time.\n");
 	for (size_t i = 0; i < r->nr_connections; i++)
 		add_connection(text, r, i);
 	if (r->dropped_packets)
-		base_str_addf(text, "  %llu packets or datagrams were lost\n",
+		base_str_addf(text,
+			"  %llu {packet or datagram was|packets or datagrams were} lost\n",
 			(unsigned long long)r->dropped_packets);
 	if (r->resent_packets)
-		base_str_addf(text, "  %llu segments were sent again\n",
+		base_str_addf(text, "  %llu {segment was|segments were} sent again\n",
 			(unsigned long long)r->resent_packets);
 	base_str_add(text, "  ");
-	base_str_add_count(text, r->nr_actors);
-	base_str_add(text, " machines, ");
-	base_str_add_count(text, r->nr_queues);
-	base_str_add(text, " queues, ");
-	base_str_add_count(text, r->nr_events);
-	base_str_add(text, " events, ");
-	base_str_add_count(text, r->nr_verbs);
-	base_str_addf(text, " verbs; %.1f M verbs a second\n",
+	base_str_add_counted(text, "%s {machine|machines}, ", r->nr_actors);
+	base_str_add_counted(text, "%s {queue|queues}, ", r->nr_queues);
+	base_str_add_counted(text, "%s {event|events}, ", r->nr_events);
+	base_str_add_counted(text, "%s {verb|verbs}", r->nr_verbs);
+	base_str_addf(text, "; %.1f M verbs a second\n",
 		wall_ns ? (double)r->nr_verbs * 1e3 / (double)wall_ns : 0);
 	if (!trace_path)
 		return;

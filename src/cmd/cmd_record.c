@@ -124,8 +124,7 @@ static void cmd_record_progress(void *ctx, const struct session_progress *p)
 	base_str_add(&s, "recording ");
 	base_str_add_ns(&s, p->elapsed_ns);
 	base_str_add(&s, ", ");
-	base_str_add_count(&s, p->records);
-	base_str_add(&s, " records, ");
+	base_str_add_counted(&s, "%s {record|records}, ", p->records);
 	base_str_add_size(&s, p->trace_bytes);
 	base_str_addf(&s, ", buffer %u %% full", p->buffer_percent);
 	cmd_progress_text(ctx, base_str_text(&s));
@@ -336,10 +335,8 @@ static void memory_summary(struct cmd *c, const struct session_result *r)
 	if (r->memory_level)
 		base_str_addf(&s, " of level %u", r->memory_level);
 	base_str_add(&s, ": ");
-	base_str_add_count(&s, r->memory_threads);
-	base_str_add(&s, r->memory_threads == 1 ? " thread, " : " threads, ");
-	base_str_add_count(&s, r->memory_words);
-	base_str_add(&s, " words in ");
+	base_str_add_counted(&s, "%s {thread|threads}, ", r->memory_threads);
+	base_str_add_counted(&s, "%s {word|words} in ", r->memory_words);
 	base_str_add_size(&s, r->memory_chunk_bytes);
 	base_str_add(&s, " before compression; ");
 	if (r->memory_words_left) {
@@ -365,7 +362,7 @@ static void system_summary(struct cmd *c, const struct session_result *r)
 			cmd_note(c, "kernel events: %s not used: %s (%s)", a->backend->name,
 				system_refusal_text(a->refusal), a->why);
 		else
-			cmd_note(c, "kernel events: %llu through %s, %llu switches",
+			cmd_note(c, "kernel events: %llu through %s, %llu {switch|switches}",
 				(unsigned long long)r->kernel_events, a->backend->name,
 				(unsigned long long)r->kernel_switches);
 	}
@@ -388,8 +385,7 @@ static void summary(struct cmd *c, const struct session_options *o, const struct
 	base_str_addf(&s, "recorded %s: ", path);
 	base_str_add_ns(&s, r->elapsed_ns);
 	base_str_add(&s, ", ");
-	base_str_add_count(&s, r->records);
-	base_str_add(&s, " records, ");
+	base_str_add_counted(&s, "%s {record|records}, ", r->records);
 	base_str_add_size(&s, r->trace_bytes);
 	if (session_counts(o)) /* the few records say nothing of it */
 		base_str_add(&s, "; counting took some nanoseconds each time");

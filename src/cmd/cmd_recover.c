@@ -162,8 +162,7 @@ static int cmd_recover_say(struct cmd *c, const char *path, const struct session
 				(json_int_t)r->records, "records_from_memory",
 				(json_int_t)r->ring_records, "bytes", (json_int_t)r->trace_bytes));
 	base_str_addf(&out, "Recovered %s: ", path);
-	base_str_add_count(&out, r->records);
-	base_str_add(&out, " records, ");
+	base_str_add_counted(&out, "%s {record|records}, ", r->records);
 	base_str_add_count(&out, r->ring_records);
 	base_str_add(&out, " of them from memory.\n");
 	if (r->memory_chunks_left_out)

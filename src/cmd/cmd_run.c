@@ -69,7 +69,7 @@ static void cmd_run_text(struct base_str *out, const struct spin_yield *y)
 {
 	cmd_run_add_finding(out, y);
 	base_str_addf(out,
-		"how: %" PRIu64 " looks, at %" PRIu64
+		"how: %" PRIu64 " {look|looks}, at %" PRIu64
 		" of them more threads wanted to run than there are processors; loops proved to "
 		"spin by their code: %" PRIu64 "; threads looked at: %" PRIu64 ", stepped: %" PRIu64
 		", so proved to spin: %" PRIu64 "\n",
@@ -77,7 +77,7 @@ static void cmd_run_text(struct base_str *out, const struct spin_yield *y)
 		y->nr_spins);
 	if (y->nr_samples)
 		base_str_addf(out,
-			"signals: %" PRIu64 " to at most %" PRIu64 " threads, %" PRIu64
+			"signals: %" PRIu64 " to at most %" PRIu64 " {thread|threads}, %" PRIu64
 			" of them met one in a loop that spins; loops with a breakpoint: %" PRIu64,
 			y->nr_samples, y->nr_armed, y->nr_spinning, y->nr_placed);
 	if (y->nr_samples && y->nr_dropped)

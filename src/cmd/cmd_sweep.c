@@ -62,7 +62,7 @@ static enum base_status cmd_sweep_look(struct sweep *s)
 	s->answer = base_alloc((nr + 1) * sizeof *s->answer);
 	s->todo = base_alloc((nr + 1) * sizeof *s->todo);
 	if (!s->answer || !s->todo)
-		return base_fail(&s->c->err, BASE_ERR_NOMEM, "%zu points", nr);
+		return base_fail(&s->c->err, BASE_ERR_NOMEM, "%zu {point|points}", nr);
 	for (uint32_t i = 0; i < nr; i++) {
 		s->answer[i].status = BASE_END;
 		enum base_status status = s->store ? sweep_store_get(s->store, &s->spec.point[i],
@@ -110,7 +110,8 @@ static void cmd_sweep_add_finding(struct base_str *out, const struct sweep *s)
 			quickest = &s->spec.point[i];
 		}
 	}
-	base_str_addf(out, "%zu of %zu simulations answered", answered, s->spec.nr_points);
+	base_str_addf(
+		out, "%zu of %zu {simulation|simulations} answered", answered, s->spec.nr_points);
 	if (quickest) {
 		base_str_addf(out, "; at a load of %.4g, where none saturates, quickest is ", load);
 		sweep_point_series(out, &s->spec, quickest);
@@ -250,10 +251,12 @@ static int cmd_sweep_print(struct sweep *s, const char *database)
 	for (size_t i = 0; i < s->spec.nr_points; i++)
 		add_point(&text, s, i);
 	if (kept)
-		base_str_addf(&text, "  %zu answers were in %s already\n", kept, database);
+		base_str_addf(
+			&text, "  %zu {answer was|answers were} in %s already\n", kept, database);
 	if (s->nr_failed)
 		base_str_addf(&text,
-			"  %zu points could not be simulated; they are tried again next time\n",
+			"  %zu {point|points} could not be simulated; they are tried again next "
+			"time\n",
 			s->nr_failed);
 	base_str_addf(&text, "NEXT  sqlite3 %s 'SELECT topology, load, latency_cycles FROM runs'\n",
 		database);
@@ -265,8 +268,8 @@ static int cmd_sweep_print(struct sweep *s, const char *database)
 static int cmd_sweep_say_what(struct sweep *s)
 {
 	struct base_str text = {0};
-	base_str_addf(
-		&text, "%zu simulations, %zu of them to do.\n", s->spec.nr_points, s->nr_todo);
+	base_str_addf(&text, "%zu {simulation|simulations}, %zu of them to do.\n",
+		s->spec.nr_points, s->nr_todo);
 	for (size_t i = 0; i < s->nr_todo; i++) {
 		const struct sweep_point *p = &s->spec.point[s->todo[i]];
 		base_str_add(&text, "  ");

@@ -116,7 +116,7 @@ static void add_caution(struct base_str *out, const struct memory_tdat_result *r
 	if (rest < r->bin_clocks && r->nr_bins > 1)
 		base_str_addf(out,
 			"\nThe last bin is as wide as the others here, but the last record came "
-			"after %" PRIu64 " of its %" PRIu64 " clocks%s.\n",
+			"after %" PRIu64 " of its %" PRIu64 " {clock|clocks}%s.\n",
 			rest, r->bin_clocks,
 			r->least_at + 1 == r->nr_bins ? ", and the least is that of this bin" : "");
 	if (r->bad_records) {
@@ -139,7 +139,7 @@ static void cmd_tdat_add_text(
 	base_str_add_counted(out, "%s {event|events}", r->nr_events);
 	base_str_addf(out,
 		", %.4g a clock on average, between %.4g and %.4g in bins of %" PRIu64
-		" clocks; the deviation is %.0f%% of the mean.\n\n",
+		" {clock|clocks}; the deviation is %.0f%% of the mean.\n\n",
 		r->rate, r->least_rate, r->most_rate, r->bin_clocks,
 		r->mean > 0 ? 100 * r->deviation / r->mean : 0);
 	if (r->nr_processors > 1)

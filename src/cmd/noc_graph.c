@@ -89,7 +89,8 @@ void cmd_noc_say_left_out(struct cmd *c, struct base_str *out, uint32_t nr_nodes
 	struct noc_standard standard[NOC_STANDARDS_MAX];
 	if (!cmd_noc_setting(c, "on") && noc_standards(nr_nodes, standard) < NOC_STANDARDS_MAX)
 		base_str_addf(out,
-			"  those of mesh, torus and fattree that do not come with %u nodes are "
+			"  those of mesh, torus and fattree that do not come with %u {node|nodes} "
+			"are "
 			"left out\n",
 			nr_nodes);
 }
@@ -133,8 +134,8 @@ bool cmd_noc_check_networks(struct cmd *c, uint32_t nr_nodes)
 		struct base_str all = {0};
 		for (size_t i = 0; i < nr; i++)
 			base_str_addf(&all, "%s%s", i ? ", " : "", standard[i].name);
-		cmd_usage(c, "on= names '%.*s'; for %u nodes there are: %s", (int)n, list, nr_nodes,
-			base_str_text(&all));
+		cmd_usage(c, "on= names '%.*s'; for %u {node|nodes} there are: %s", (int)n, list,
+			nr_nodes, base_str_text(&all));
 		base_str_fini(&all);
 		return false;
 	}
@@ -151,8 +152,8 @@ void cmd_noc_add_base_check(struct base_str *out, const struct noc_base_check *b
 		return;
 	}
 	base_str_add(out, "misses it: ");
-	base_str_add_count(out, b->moved);
-	base_str_addf(out, " transmits at another cycle, its end at %llu instead of %llu (",
+	base_str_add_counted(out, "%s {transmit|transmits}", b->moved);
+	base_str_addf(out, " at another cycle, its end at %llu instead of %llu (",
 		(unsigned long long)b->replayed_cycle, (unsigned long long)b->end_cycle);
 	cmd_noc_add_error(out, noc_base_error(b), 0, 2);
 	base_str_add(out, ")\n");

@@ -44,14 +44,14 @@ static void packets_add_finding(struct base_str *out, const struct noc_path *p)
 		if (p->part_cycles[i] > p->part_cycles[most])
 			most = (enum noc_path_part)i;
 	base_str_addf(out, "%.0f %% of ", base_percent(p->part_cycles[most], p->execution_cycles));
-	base_str_add_count(out, p->execution_cycles);
+	base_str_add_counted(out, "%s {cycle|cycles}", p->execution_cycles);
 	base_str_addf(out,
-		" cycles the critical path is %s (known: the graph says which packet waited for "
+		" the critical path is %s (known: the graph says which packet waited for "
 		"which).\n",
 		part[most].text);
 	base_str_add(out, "THE PATH, ");
-	base_str_add_count(out, p->nr_packets);
-	base_str_add(out, " packets, each of which waited for the one before\n");
+	base_str_add_counted(out, "%s {packet|packets}, each of which waited for the one before\n",
+		p->nr_packets);
 	for (unsigned i = 0; i < NOC_PATH_PARTS; i++)
 		if (p->part_cycles[i])
 			base_str_addf(out, "  %5.1f %%  %s\n",
@@ -73,8 +73,8 @@ static void add_limits(struct base_str *out, const struct noc_path *p, uint32_t 
 	}
 	base_str_add(out, shown ? "\n" : "");
 	base_str_add(out, "  no network makes the run shorter than ");
-	base_str_add_count(out, elsewhere);
-	base_str_addf(out, " cycles (%.2f times as fast), as long as nodes take what they take\n",
+	base_str_add_counted(out, "%s {cycle|cycles}", elsewhere);
+	base_str_addf(out, " (%.2f times as fast), as long as nodes take what they take\n",
 		elsewhere ? packets_ratio(p->execution_cycles, elsewhere) : 0);
 }
 
@@ -86,8 +86,8 @@ static void add_load(struct base_str *out, const struct noc_load *l, const struc
 	base_str_add(out, "THE PACKETS\n  ");
 	base_str_add_count(out, l->packets);
 	base_str_add(out, " of ");
-	base_str_add_count(out, l->flits);
-	base_str_addf(out, " flits among %u nodes: %.4f flits a node and cycle\n", g->nr_nodes,
+	base_str_add_counted(out, "%s {flit|flits}", l->flits);
+	base_str_addf(out, " among %u {node|nodes}: %.4f flits a node and cycle\n", g->nr_nodes,
 		packets_ratio(l->flits, l->execution_cycles * g->nr_nodes));
 	if (!l->packets) {
 		base_str_add(out, "  mean latency -: no packet arrived\n");
@@ -116,16 +116,16 @@ static void packets_add_text(struct base_str *out, const struct noc_pdg *g,
 		packets_add_finding(out, p);
 		add_limits(out, p, g->nr_nodes);
 	} else {
-		base_str_add_count(out, l->packets);
-		base_str_add(out, " packets in ");
-		base_str_add_count(out, l->execution_cycles);
-		base_str_add(out, " cycles: times only, so what waited for what is not known.\n");
+		base_str_add_counted(out, "%s {packet|packets} in ", l->packets);
+		base_str_add_counted(out,
+			"%s {cycle|cycles}: times only, so what waited for what is not known.\n",
+			l->execution_cycles);
 	}
 	add_load(out, l, g);
 	if (p->nr_late) {
 		base_str_add(out, "CAVEATS    ");
-		base_str_add_count(out, p->nr_late);
-		base_str_add(out, " inputs of packets on the path came after them in this run: the "
+		base_str_add_counted(out, "%s {input|inputs}", p->nr_late);
+		base_str_add(out, " of packets on the path came after them in this run: the "
 				  "graph is not of it\n");
 	}
 	if (g->has_graph)

@@ -61,12 +61,14 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 	base_str_addf(out,
 		"%.0f%% of the out-of-order critical path is %s; out of order the same "
 		"instructions take %.2f times as long as in order (modelled: window %u, width "
-		"%u, %u processors, %s).\n",
+		"%u, %u {processor|processors}, %s).\n",
 		base_percent(r->cause_cycles[best], r->cycles), slack_cause_line(best),
 		r->in_order_cycles ? (double)r->cycles / (double)r->in_order_cycles : 0,
 		v->core->window, v->core->width, v->source->info.nr_threads,
 		v->config->cdat->protocol->name);
-	base_str_addf(out, "%" PRIu64 " instructions, %" PRIu64 " cycles (in order %" PRIu64 ").\n",
+	base_str_addf(out,
+		"%" PRIu64 " {instruction|instructions}, %" PRIu64
+		" {cycle|cycles} (in order %" PRIu64 ").\n",
 		r->instructions, r->cycles, r->in_order_cycles);
 	base_str_add(out, "\n  of critical path       cycles  cause\n");
 	for (unsigned i = 0; i < SLACK_CAUSES; i++)
@@ -79,18 +81,19 @@ void cmd_slack_fields_text(struct base_str *out, const struct cmd_slack_view *v)
 	base_str_addf(out,
 		"\nBranches: %" PRIu64
 		" conditional or indirect, %.2f%% mispredicted (gshare, 4096 "
-		"counters), %u cycles each.\n",
+		"counters), %u {cycle|cycles} each.\n",
 		r->branches, base_percent(r->mispredicted, r->branches), v->core->penalty_cycles);
 	base_str_addf(out,
 		"How it knows: dependences through registers were read from the program's code (of "
-		"%" PRIu64 " of %" PRIu64 " instructions they are not known), those through memory "
+		"%" PRIu64 " of %" PRIu64
+		" {instruction|instructions} they are not known), those through memory "
 		"and the latencies of accesses come from the in-order machine's run. Functional "
 		"units and issue are unlimited; an instruction without an access takes a cycle.\n",
 		r->unknown, r->instructions);
 	if (r->cut)
 		base_str_addf(out,
 			"Caution: only the first %" PRIu64
-			" instructions; --instructions=N takes more.\n",
+			" {instruction|instructions}; --instructions=N takes more.\n",
 			r->instructions);
 	cmd_streams_source_caveats(&s, out);
 	base_str_addf(out, "NEXT  longpole slack --out-of-order --window=%u %s\n",

@@ -76,8 +76,8 @@ static void power_rows(struct base_str *out, const struct cmd_slack_view *v)
 		return;
 	base_str_addf(out,
 		"\n  Such loops took %.2f%% of the processors' cycles in the machine. With a load "
-		"address cache of %" PRIu64 " lines, %.2f%% of them would be in low power "
-		"(%.2f%% of all); stores ended that %" PRIu64 " times, %" PRIu64
+		"address cache of %" PRIu64 " {line|lines}, %.2f%% of them would be in low power "
+		"(%.2f%% of all); stores ended that %" PRIu64 " {time|times}, %" PRIu64
 		" of them to another word of the line.\n",
 		base_percent(spun, all), v->config->lac_entries, base_percent(low, spun),
 		base_percent(low, all), ends, wrong);
@@ -96,22 +96,24 @@ static void wait_rows(struct base_str *out, const struct cmd_slack_view *v)
 		return;
 	}
 	base_str_addf(out,
-		"\n  In the machine such loops waited anew: %" PRIu64 " instructions in %" PRIu64
-		" waits, instead of %" PRIu64 " that were recorded. Of all %" PRIu64
-		" instructions %" PRIu64 " were useful, in %" PRIu64
-		" cycles: useful IPC %.3f, IPC %.3f, of all processors together.\n",
+		"\n  In the machine such loops waited anew: %" PRIu64
+		" {instruction|instructions} in %" PRIu64 " {wait|waits}, instead of %" PRIu64
+		" that were recorded. Of all %" PRIu64 " {instruction|instructions} %" PRIu64
+		" {was|were} useful, in %" PRIu64
+		" {cycle|cycles}: useful IPC %.3f, IPC %.3f, of all processors together.\n",
 		m->respun, m->rewaits, w->skipped, m->instructions, m->instructions - m->spinning,
 		m->cycles, slack_spins_ratio(m->instructions - m->spinning, m->cycles),
 		slack_spins_ratio(m->instructions, m->cycles));
 	base_str_addf(out,
-		"  What ends them: %" PRIu64 " times one store that can have, %" PRIu64
-		" times a lock was free. Of loops in which nobody waited when it was recorded it "
+		"  What ends them: %" PRIu64 " {time|times} one store that can have, %" PRIu64
+		" {time|times} a lock was free. Of loops in which nobody waited when it was "
+		"recorded it "
 		"is not known that they wait: their locks exclude nobody here.\n",
 		w->flags, w->locks);
 	if (w->several || w->unseen)
 		base_str_addf(out,
 			"  As recorded: %" PRIu64
-			" waits that several stores can have ended, %" PRIu64
+			" {wait|waits} that several stores can have ended, %" PRIu64
 			" that no store in the trace can.\n",
 			w->several, w->unseen);
 }
@@ -142,7 +144,8 @@ void cmd_slack_spins_text(struct base_str *out, const struct cmd_slack_view *v)
 	power_rows(out, v);
 	if (s->unknown)
 		base_str_addf(out,
-			"  not told: %" PRIu64 " rounds through code that could not be decoded\n",
+			"  not told: %" PRIu64
+			" {round|rounds} through code that could not be decoded\n",
 			s->unknown);
 }
 

@@ -7,8 +7,7 @@
 
 static void add_cycles(struct base_str *out, const struct cmd_slack_view *v, uint64_t cycles)
 {
-	base_str_add_count(out, cycles);
-	base_str_add(out, " cycles (");
+	base_str_add_counted(out, "%s {cycle|cycles} (", cycles);
 	base_str_add_ns(out, (uint64_t)((double)cycles * 1e3 / (double)v->config->clock_mhz));
 	base_str_add(out, ")");
 }
@@ -30,19 +29,18 @@ static void slack_text_finding(struct base_str *out, const struct cmd_slack_view
 		base_str_add(out, "; ");
 	}
 	base_str_addf(out, "%.1f%% of ", base_percent(zero, r->global.count));
-	base_str_add_count(out, r->global.count);
-	base_str_add(out, " instructions are critical");
+	base_str_add_counted(out, "%s {instruction|instructions} are critical", r->global.count);
 	uint64_t median = base_histogram_quantile(&r->global, 0.5);
 	if (median)
-		base_str_addf(out, ", half of all could each wait %" PRIu64 " cycle%s or more",
-			median, median == 1 ? "" : "s");
-	base_str_addf(out, " (modelled: %u processors, %s).\n", r->machine.nr_processors,
-		v->config->cdat->protocol->name);
+		base_str_addf(out,
+			", half of all could each wait %" PRIu64 " {cycle|cycles} or more", median);
+	base_str_addf(out, " (modelled: %u {processor|processors}, %s).\n",
+		r->machine.nr_processors, v->config->cdat->protocol->name);
 	base_str_add(out, "The critical path is ");
 	add_cycles(out, v, slack_text_length_of(r));
 	base_str_addf(out,
 		" long and ends on processor %u; %.2f%% of it is named, it changes processors "
-		"%" PRIu64 " times.\n",
+		"%" PRIu64 " {time|times}.\n",
 		r->endpoint, base_percent(r->critical_cycles, slack_text_length_of(r)),
 		r->critical_hops);
 	if (r->machine.nr_processors == 1)
@@ -168,17 +166,18 @@ static void compression_rows(struct base_str *out, const struct slack_result *r)
 	const struct slack_counts *k = &r->counts;
 	uint64_t nodes = k->kept_nodes + r->machine.nr_processors;
 	base_str_addf(out,
-		"\nThe graph: %" PRIu64 " nodes and %" PRIu64 " RAW edges (%.0f%% within a "
-		"processor, %" PRIu64 " late); kept %" PRIu64 " nodes (%.0f to 1) and %" PRIu64
-		" edges (%.0f to 1).\n",
+		"\nThe graph: %" PRIu64 " {node|nodes} and %" PRIu64 " RAW edges (%.0f%% within a "
+		"processor, %" PRIu64 " late); kept %" PRIu64
+		" {node|nodes} (%.0f to 1) and %" PRIu64 " {edge|edges} (%.0f to 1).\n",
 		k->nodes, k->raw_edges, base_percent(k->raw_within, k->raw_edges), k->raw_late,
 		nodes, slack_text_ratio(k->nodes, nodes), k->kept_edges,
 		slack_text_ratio(k->raw_edges, k->kept_edges));
 	base_str_addf(out,
-		"Removed: %" PRIu64 " nodes without a kept RAW edge (theorem 2-1), %" PRIu64
-		" edges from a store that the processor had loaded before (2-2), %" PRIu64
-		" edges within a processor that were in time (2-3), %" PRIu64
-		" edges beside which another path leads from store to load (with the theorems "
+		"Removed: %" PRIu64 " {node|nodes} without a kept RAW edge (theorem 2-1), %" PRIu64
+		" {edge|edges} from a store that the processor had loaded before (2-2), %" PRIu64
+		" {edge|edges} within a processor that were in time (2-3), %" PRIu64
+		" {edge|edges} beside which another path leads from store to load (with the "
+		"theorems "
 		"alone: %.0f to 1 edges).\n",
 		k->nodes - (nodes < k->nodes ? nodes : k->nodes), k->removed_same_store,
 		k->removed_in_time, k->removed_beyond,
@@ -215,7 +214,7 @@ static void slack_text_caveats(struct base_str *out, const struct cmd_slack_view
 	if (v->options->continuous)
 		base_str_addf(out,
 			"Only what leads to the end of processor %u is in the graph: %" PRIu64
-			" instructions do not.\n",
+			" {instruction does|instructions do} not.\n",
 			r->endpoint, r->outside);
 	cmd_streams_source_caveats(&s, out);
 	caution(out, r->machine.forced,

@@ -111,11 +111,10 @@ static void finding_livelock(struct base_str *out, const struct cmd_spin *c)
 {
 	const struct spin_standstill *s = &c->a->standstill;
 	bool open = s->verdict == SPIN_LIVELOCK_OPEN;
-	base_str_addf(out, "%s: all %" PRIu64 " threads that run spin",
+	base_str_addf(out, "%s: %" PRIu64 " {thread runs, and spins|threads run, and all spin}",
 		open ? "perhaps a livelock" : "livelock", s->nr_spinning);
 	if (s->nr_asleep)
-		base_str_addf(out, ", %" PRIu64 " more %s", s->nr_asleep,
-			s->nr_asleep == 1 ? "sleeps" : "sleep");
+		base_str_addf(out, ", %" PRIu64 " more {sleeps|sleep}", s->nr_asleep);
 	if (open) {
 		base_str_addf(out, "; but %s\n", s->open);
 		return;
@@ -148,8 +147,9 @@ static void finding_sampled(
 {
 	if (!t->samples && !t->refused && a->nr_idle_looks) {
 		base_str_add(out, "nothing spins: all threads slept, at each of ");
-		base_str_add_count(out, a->nr_idle_looks);
-		base_str_add(out, " looks (of this process; its children are others)");
+		base_str_add_counted(out,
+			"%s {look|looks} (of this process; its children are others)",
+			a->nr_idle_looks);
 		return;
 	}
 	if (!t->samples) {
@@ -283,8 +283,8 @@ static void loop_amount(struct base_str *out, const struct cmd_spin *c, const st
 		if (l->samples_count > l->samples_spin)
 			base_str_add(out, ", polls and counts (two-phase waiting?)");
 		else if (l->loop_instructions)
-			base_str_addf(
-				out, ", a round is %" PRIu64 " instructions", l->loop_instructions);
+			base_str_addf(out, ", a round is %" PRIu64 " {instruction|instructions}",
+				l->loop_instructions);
 		if (l->yields)
 			base_str_add(out, ", yields");
 		return;
@@ -294,16 +294,14 @@ static void loop_amount(struct base_str *out, const struct cmd_spin *c, const st
 			100);
 	if (l->spin_iterations) {
 		base_str_add(out, ", ");
-		base_str_add_count(out, l->waits);
-		base_str_addf(out, " waits, %.1f instructions a round, at most ",
+		base_str_add_counted(out, "%s {wait|waits}", l->waits);
+		base_str_addf(out, ", %.1f instructions a round, at most ",
 			spin_text_share(l->spin_instructions, l->spin_iterations));
-		base_str_add_count(out, l->longest_iterations);
-		base_str_add(out, " rounds in a row");
+		base_str_add_counted(out, "%s {round|rounds} in a row", l->longest_iterations);
 	}
 	if (l->counting_iterations) {
 		base_str_add(out, "; polls and counts (two-phase waiting?) in ");
-		base_str_add_count(out, l->counting_iterations);
-		base_str_add(out, " rounds");
+		base_str_add_counted(out, "%s {round|rounds}", l->counting_iterations);
 	}
 }
 
@@ -324,8 +322,7 @@ static void loop_word(struct base_str *out, const struct cmd_spin *c, const stru
 	base_str_add(out, " in ");
 	spin_text_add_place(out, &p->last_writer_at);
 	base_str_add(out, "; ");
-	base_str_add_count(out, p->changes);
-	base_str_add(out, p->changes == 1 ? " change" : " changes");
+	base_str_add_counted(out, "%s {change|changes}", p->changes);
 	if (p->nr_writers > 1)
 		base_str_addf(out, ", by %zu%s threads", p->nr_writers,
 			p->nr_writers == SPIN_WRITERS ? " or more" : "");
@@ -350,7 +347,8 @@ static void loops(struct base_str *out, const struct cmd_spin *c, const struct t
 			base_str_add(out, "          and on more words\n");
 	}
 	if (c->limit && a->nr_loops > c->limit)
-		base_str_addf(out, "  %zu loops more: --all shows them\n", a->nr_loops - c->limit);
+		base_str_addf(
+			out, "  %zu {loop|loops} more: --all shows them\n", a->nr_loops - c->limit);
 }
 
 static void how_counted(struct base_str *out, const struct cmd_spin *c, const struct totals *t)
@@ -368,17 +366,20 @@ static void how_counted(struct base_str *out, const struct cmd_spin *c, const st
 			  "depends on that schedule, the useful instructions do not.\n");
 	if (t->evictions || t->overflows)
 		base_str_addf(out,
-			"limits: of %" PRIu64 " loops and %" PRIu64 " registers %" PRIu64
-			" and %" PRIu64 " times one more was needed; what spun then may be missing "
+			"limits: of %" PRIu64 " {loop|loops} and %" PRIu64
+			" {register|registers} %" PRIu64 " and %" PRIu64
+			" {time|times} one more was needed; what spun then may be missing "
 			"(--sdt, --rub)\n",
 			a->nr_sdt, a->nr_rub, t->evictions, t->overflows);
 	if (t->marked) {
 		base_str_add(out, "marked: ");
-		base_str_add_count(out, t->marked);
-		base_str_add(out, " instructions were in the range of --marked\n");
+		base_str_add_counted(out,
+			"%s {instruction was|instructions were} in the range of --marked\n",
+			t->marked);
 	}
 	if (a->lost_loops || a->lost_words)
-		base_str_addf(out, "lost: %" PRIu64 " loops, %" PRIu64 " words had no place\n",
+		base_str_addf(out,
+			"lost: %" PRIu64 " {loop|loops}, %" PRIu64 " {word|words} had no place\n",
 			a->lost_loops, a->lost_words);
 	if (a->nr_processes > 1)
 		base_str_addf(out, "processes: %" PRIu64 ", whose threads are numbered on\n",
@@ -389,8 +390,8 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 {
 	const struct spin_answer *a = c->a;
 	base_str_add(out, "\nhow: ");
-	base_str_add_count(out, t->samples);
-	base_str_add(out, " samples of threads that ran or could, in ");
+	base_str_add_counted(
+		out, "%s {sample|samples} of threads that ran or could, in ", t->samples);
 	base_str_add_ns(out, a->elapsed_ns);
 	base_str_add(out,
 		"; each was stepped until its registers and memory came back, twice. Spins "
@@ -403,10 +404,10 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 	base_str_add(out, " at most at once");
 	if (t->cut) {
 		base_str_add(out, "; ");
-		base_str_add_count(out, t->cut);
-		base_str_addf(out,
-			" sample%s cut short, because others had the processor (--longest-stop)",
-			t->cut == 1 ? " was" : "s were");
+		base_str_add_counted(out,
+			"%s {sample was|samples were} cut short, because others had the processor "
+			"(--longest-stop)",
+			t->cut);
 	}
 	if (a->standstill.stopped_ns) {
 		base_str_add(out, "; all of them together for ");
@@ -431,7 +432,7 @@ static void how_sampled(struct base_str *out, const struct cmd_spin *c, const st
 			1 - interval_of(t->spins, t->samples).high,
 			1 - interval_of(t->spins, t->samples).low);
 	if (t->refused)
-		base_str_addf(out, "not looked at, %" PRIu64 " times: %s\n", t->refused,
+		base_str_addf(out, "not looked at, %" PRIu64 " {time|times}: %s\n", t->refused,
 			a->refused ? a->refused : "");
 	if (c->no_tool)
 		base_str_addf(out, "instructions were not counted: %s\n", c->no_tool);

@@ -326,8 +326,7 @@ static void calls(struct base_str *out, const struct sum *sum)
 	if (!sum->nr_threads || !sum->has_calls)
 		return;
 	base_str_add(out, "\n  ");
-	base_str_add_count(out, n->calls);
-	base_str_add(out, " system calls, ");
+	base_str_add_counted(out, "%s system {call|calls}, ", n->calls);
 	base_str_add_ns(out, n->call_ns);
 	base_str_add(out, " in them with a processor");
 	if (n->calls) {
@@ -374,8 +373,7 @@ static void stat_text_finding(struct base_str *out, const struct cmd_stat *c, co
 		base_str_addf(out, ": %.2f processors were busy with it on average",
 			(double)ran / (double)s->elapsed_ns);
 	if (sum->nr_threads) {
-		base_str_addf(out, "; its %zu thread%s waited ", sum->nr_threads,
-			sum->nr_threads == 1 ? "" : "s");
+		base_str_addf(out, "; its %zu {thread|threads} waited ", sum->nr_threads);
 		base_str_add_ns(out, sum->counts.runqueue_ns);
 		base_str_addf(out, " for one (%.0f %% of the time that %s could have run)",
 			100.0 * share_ready(sum), sum->nr_threads == 1 ? "it" : "they");
@@ -402,8 +400,7 @@ static void stat_text_whole(struct base_str *out, const struct stat_result *s)
 		base_str_add_ns(out, s->kernel_us * 1000);
 		base_str_add(out, " (as the kernel divides it by clock ticks), ");
 	}
-	base_str_add_count(out, s->minor_faults + s->major_faults);
-	base_str_add(out, " page faults (");
+	base_str_add_counted(out, "%s page {fault|faults} (", s->minor_faults + s->major_faults);
 	base_str_add_count(out, s->major_faults);
 	base_str_add(out, " major), at most ");
 	base_str_add_size(out, s->max_rss_kb << 10);

@@ -137,7 +137,7 @@ static int open_some(struct cmd *c, const char *list_option, const char *const *
 		cmd_check_trace(c, name[i]);
 	enum base_status s =
 		nr > MEMORY_THREADS_MAX
-			? base_fail(&c->err, BASE_ERR_LIMIT, "%zu traces are too many", nr)
+			? base_fail(&c->err, BASE_ERR_LIMIT, "%zu {trace|traces} are too many", nr)
 			: memory_source_open_process(
 				  cmd_value(c, "format"), name, nr, process, ret, &c->err);
 	base_free(text);
@@ -255,16 +255,17 @@ static void live_caveats(const struct cmd_streams *s, struct base_str *out)
 	base_str_addf(out, " for the analysis; %s.\n", memory_order_sentence(s->order));
 	if (memory_live_late(s->live))
 		base_str_addf(out,
-			"Caution: %llu times a running thread had told nothing while others told "
+			"Caution: %llu {time|times} a running thread had told nothing while others "
+			"told "
 			"much, and they went before it.\n",
 			(unsigned long long)memory_live_late(s->live));
 	if (memory_live_others(s->live))
 		base_str_addf(out,
-			"Caution: left out are %llu chunks of other processes than the first, "
+			"Caution: left out: %llu {chunk|chunks} of other processes than the first, "
 			"after a fork or an exec: record a trace to see them.\n",
 			(unsigned long long)memory_live_others(s->live));
 	if (s->lost_chunks)
-		base_str_addf(out, "Caution: %llu chunks were lost: no memory.\n",
+		base_str_addf(out, "Caution: %llu {chunk was|chunks were} lost: no memory.\n",
 			(unsigned long long)s->lost_chunks);
 }
 

@@ -214,7 +214,7 @@ static enum base_status product(struct reading *r, uint32_t section)
 		enum base_status status =
 			base_grow(&s->point, &s->capacity, s->nr_points + 1, sizeof *s->point);
 		if (status != BASE_OK)
-			return base_fail(r->err, status, "%zu points", s->nr_points);
+			return base_fail(r->err, status, "%zu {point|points}", s->nr_points);
 		struct sweep_point *p = &s->point[s->nr_points];
 		*p = (struct sweep_point){.section = section};
 		noc_config_init(&p->config);

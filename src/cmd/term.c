@@ -83,7 +83,7 @@ static void message(
 	char text[1024];
 	struct base_str s = {0};
 	cmd_progress_clear(c);
-	vsnprintf(text, sizeof text, fmt, ap);
+	(void)base_vformat(text, sizeof text, fmt, ap);
 	base_str_add(&s, "longpole: ");
 	base_str_addf(&s, "%s%s%s", c->term.color_err ? color : "", label,
 		c->term.color_err && *color ? "\033[0m" : "");

@@ -55,14 +55,14 @@ static bool is_lost(struct deadlock_copy *c, uint64_t number, uint64_t argument)
 	const bool gave = c->gives;
 	c->gives = false;
 	if (c->repeats > DEADLOCK_COPY_REPEATS_MAX && gave)
-		deadlock_copy_end(c, DEADLOCK_END_EVENTS, "%u times the same %s", c->repeats,
+		deadlock_copy_end(c, DEADLOCK_END_EVENTS, "%u {time|times} the same %s", c->repeats,
 			deadlock_emulate_name(number));
 	else if (c->repeats > DEADLOCK_COPY_REPEATS_MAX)
-		deadlock_copy_end(c, DEADLOCK_END_LOOPS, "%u times the same %s", c->repeats,
+		deadlock_copy_end(c, DEADLOCK_END_LOOPS, "%u {time|times} the same %s", c->repeats,
 			deadlock_emulate_name(number));
 	else if (++c->calls_without_news > DEADLOCK_COPY_CALLS_MAX)
-		deadlock_copy_end(c, DEADLOCK_END_LOOPS, "%u system calls without a new event",
-			c->calls_without_news);
+		deadlock_copy_end(c, DEADLOCK_END_LOOPS,
+			"%u system {call|calls} without a new event", c->calls_without_news);
 	return c->is_done;
 }
 
@@ -94,7 +94,7 @@ void deadlock_copy_end(struct deadlock_copy *c, enum deadlock_end end, const cha
 		return;
 	}
 	va_start(words, fmt);
-	(void)vsnprintf(c->run->why, sizeof c->run->why, fmt, words);
+	(void)base_vformat(c->run->why, sizeof c->run->why, fmt, words);
 	va_end(words);
 }
 

@@ -11,12 +11,6 @@
 
 enum { SHOWN_MEMBERS = 24, SHOWN_FRAMES = 3, SHOWN_EDGES = 12 };
 
-static void add_count(struct base_str *out, size_t n, const char *noun)
-{
-	size_t length = strlen(noun);
-	base_str_addf(out, "%zu %s%s", n, noun, n == 1 ? "" : noun[length - 1] == 's' ? "es" : "s");
-}
-
 /* ---- the first line of a finding ------------------------------------------------------------- */
 
 static size_t nr_processes_of(const struct deadlock_answer *a, const struct deadlock_finding *f)
@@ -41,11 +35,11 @@ static void text_add_who(
 	if (f->nr_members == 1)
 		base_str_addf(out, "thread %d of ", (int)w->thread.tid);
 	else
-		base_str_addf(out, "%" PRIu32 " threads of ", f->nr_members);
+		base_str_addf(out, "%" PRIu32 " {thread|threads} of ", f->nr_members);
 	if (nr == 1)
 		deadlock_say_process(out, a, w->thread.pid);
 	else
-		base_str_addf(out, "%zu processes", nr);
+		base_str_addf(out, "%zu {process|processes}", nr);
 }
 
 static const char *sureness(const struct deadlock_answer *a, const struct deadlock_finding *f)
@@ -290,9 +284,8 @@ static void add_moral(
 		base_str_add(out, "  They wait for each other; some could also be woken by others, "
 				  "who wait as well.\n");
 	if (f->nr_behind)
-		base_str_addf(out, "  %" PRIu32 " more %s behind %s.\n", f->nr_behind,
-			f->nr_behind == 1 ? "thread waits" : "threads wait",
-			f->nr_members == 1 ? "it" : "them");
+		base_str_addf(out, "  %" PRIu32 " more {thread waits|threads wait} behind %s.\n",
+			f->nr_behind, f->nr_members == 1 ? "it" : "them");
 }
 
 /* Why it is not certain, where a name is the reason. */
@@ -377,10 +370,9 @@ static void add_stopped(struct base_str *out, const struct deadlock_answer *a)
 	const size_t nr_stopped = count_state(a, 'T'), nr_traced = count_state(a, 't');
 	pid_t last = 0;
 	if (nr_stopped) {
-		base_str_add(out, " ");
-		add_count(out, nr_stopped, "thread");
-		base_str_addf(out, " %s stopped by a signal; to continue: kill -CONT",
-			nr_stopped == 1 ? "is" : "are");
+		base_str_addf(out,
+			" %zu {thread is|threads are} stopped by a signal; to continue: kill -CONT",
+			nr_stopped);
 	}
 	for (size_t i = 0, nr = 0; i < a->nr_waits && nr < SHOWN_MEMBERS; i++) {
 		const struct deadlock_thread *t = &a->wait[i].thread;
@@ -392,13 +384,11 @@ static void add_stopped(struct base_str *out, const struct deadlock_answer *a)
 	}
 	if (nr_stopped)
 		base_str_add(out, ".");
-	if (nr_traced) {
-		base_str_add(out, " ");
-		add_count(out, nr_traced, "thread");
+	if (nr_traced)
 		base_str_addf(out,
-			" %s stopped by a debugger or another tracer, which continues %s.",
-			nr_traced == 1 ? "is" : "are", nr_traced == 1 ? "it" : "them");
-	}
+			" %zu {thread is|threads are} stopped by a debugger or another tracer, "
+			"which continues {it|them}.",
+			nr_traced);
 }
 
 void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a)
@@ -409,10 +399,8 @@ void deadlock_say_headline(struct base_str *out, const struct deadlock_answer *a
 			base_str_addf(out, " And %zu more.", a->nr_findings - 1);
 		return;
 	}
-	base_str_add(out, "No deadlock seen: of ");
-	add_count(out, a->nr_waits, "thread");
-	base_str_add(out, " of ");
-	add_count(out, a->nr_processes, "process");
+	base_str_addf(out, "No deadlock seen: of %zu {thread|threads} of %zu {process|processes}",
+		a->nr_waits, a->nr_processes);
 	if (a->nr_waits && count_state(a, 'T') + count_state(a, 't') == a->nr_waits)
 		base_str_add(out, a->nr_waits == 1 ? " it is stopped." : " all are stopped.");
 	else if (!a->nr_long)
@@ -443,12 +431,11 @@ static void add_unknown(struct base_str *out, const struct deadlock_answer *a)
 					: "");
 	}
 	if (nr) {
-		base_str_add(out, "  ");
-		add_count(out, nr, "thread");
 		base_str_addf(out,
-			" %s in a system call that is not judged (number %s): who could end it is "
+			"  %zu {thread sleeps|threads sleep} in a system call that is not judged "
+			"(number %s): who could end it is "
 			"not known, so it counts as able to go on.\n",
-			nr == 1 ? "sleeps" : "sleep", base_str_text(&calls));
+			nr, base_str_text(&calls));
 	}
 	base_str_fini(&calls);
 }
@@ -461,11 +448,10 @@ static void text_add_running(struct base_str *out, const struct deadlock_answer 
 		nr += a->wait[i].kind == DEADLOCK_RUNNING && a->wait[i].thread.state == 'R';
 	if (!nr || a->finds_spinners)
 		return;
-	base_str_add(out, "  ");
-	add_count(out, nr, "thread");
 	base_str_addf(out,
-		" %s on a processor, and may spin for what never comes: --spinners looks.\n",
-		nr == 1 ? "is" : "are");
+		"  %zu {thread is|threads are} on a processor, and may spin for what never comes: "
+		"--spinners looks.\n",
+		nr);
 }
 
 static void text_add_caveats(struct base_str *out, const struct deadlock_answer *a)
@@ -474,22 +460,21 @@ static void text_add_caveats(struct base_str *out, const struct deadlock_answer 
 	if (!a->core)
 		text_add_running(out, a);
 	if (a->nr_blind) {
-		base_str_add(out, "  ");
-		add_count(out, a->nr_blind, "process");
-		base_str_add(out,
-			" may have, or receive, what some of them wait for; whether so could not "
-			"be seen: none of these waits counts as certain.\n");
+		base_str_addf(out,
+			"  %zu {process|processes} may have, or receive, what some of them wait "
+			"for; whether so could not "
+			"be seen: none of these waits counts as certain.\n",
+			a->nr_blind);
 	}
 	if (a->without_bpf)
 		base_str_addf(out,
 			"  Without BPF (%s) registers are not known: stacks may end early.\n",
 			a->without_bpf);
 	if (a->nr_not_run) {
-		base_str_add(out, "  ");
-		add_count(out, a->nr_not_run, "thread");
 		base_str_addf(out,
-			" could not be run ahead: what %s would do is not known%s%s%s.\n",
-			a->nr_not_run == 1 ? "it" : "they", a->without_ahead ? " (" : "",
+			"  %zu {thread|threads} could not be run ahead: what {it|they} would do is "
+			"not known%s%s%s.\n",
+			a->nr_not_run, a->without_ahead ? " (" : "",
 			a->without_ahead ? a->without_ahead : "", a->without_ahead ? ")" : "");
 	}
 }
@@ -509,10 +494,10 @@ void deadlock_text(struct base_str *out, const struct deadlock_answer *a)
 		text_add_finding(out, a, &a->finding[i]);
 	}
 	base_str_add(out, "\nHOW IT IS KNOWN\n  Observed: ");
-	add_count(out, a->nr_long, "sleeping thread");
-	base_str_add(out, " of ");
-	add_count(out, a->nr_processes, "process");
-	base_str_add(out, "; what each waits for by its system call and lock words, ");
+	base_str_addf(out,
+		"%zu sleeping {thread|threads} of %zu {process|processes}; what each waits for by "
+		"its system call and lock words, ",
+		a->nr_long, a->nr_processes);
 	if (a->core) {
 		base_str_add(out, "from a core file, which has no files and no other processes.\n");
 		return;

@@ -671,19 +671,23 @@ enum base_status format_import_chrome(const struct format_source *from, struct t
 	if (s == BASE_OK)
 		s = format_machines_write(c.machines, from->name, to, err);
 	if (s == BASE_OK) {
-		base_str_addf(notes, "%llu slices and %llu flows of %zu threads\n",
+		base_str_addf(notes,
+			"%llu {slice|slices} and %llu {flow|flows} of %zu {thread|threads}\n",
 			(unsigned long long)c.nr_slices, (unsigned long long)c.nr_flows,
 			c.nr_threads);
 		if (!c.nr_flows)
 			base_str_add(notes,
 				"there are no flows in it: nothing says who waited for whom\n");
-		format_note_count(
-			notes, c.nr_other, "%s events are neither slices nor flows: left out");
+		format_note_count(notes, c.nr_other,
+			"%s {event is|events are} neither slices nor flows: left out");
 		format_note_count(notes, c.nr_folded,
-			"%s details that took little are not told apart from their slices' names");
+			"%s {detail that took little is not told apart from its slice's "
+			"name|details that took little are not told apart from their slices' "
+			"names}");
 		format_note_count(notes, c.nr_unended,
-			"%s slices have no end: they last until the trace ends");
-		format_note_count(notes, c.nr_damaged, "%s events have no sensible time: left out");
+			"%s {slice has|slices have} no end: they last until the trace ends");
+		format_note_count(notes, c.nr_damaged,
+			"%s {event has|events have} no sensible time: left out");
 		if (c.cut)
 			base_str_add(notes, "the file is cut short: imported as far as it goes\n");
 		trace_writer_count(to, TRACE_DIAG_import_skipped, c.nr_damaged);

@@ -214,7 +214,8 @@ enum base_status format_export_ctf(const struct format_input *in, const struct f
 	s = s == BASE_END ? BASE_OK : s;
 	end_packet(&w);
 	format_note_count(in->notes, w.nr,
-		"%s records of kinds that this version does not know are left out");
+		"%s {record of kinds that this version does not know is|records of kinds that this "
+		"version does not know are} left out");
 	enum base_status closed = format_out_close(&w.out);
 	base_str_fini(&w.packet);
 	return s != BASE_OK ? s : closed;

@@ -443,9 +443,10 @@ enum base_status format_import_ctf(const struct format_source *from, struct trac
 	if (s == BASE_OK)
 		s = format_sched_write(sched, to, notes, err);
 	if (s == BASE_OK) {
-		format_note_count(
-			notes, count[COUNT_OTHER], "%s events say nothing of scheduling: left out");
-		format_note_count(notes, count[COUNT_TIMELESS], "%s events have no time: left out");
+		format_note_count(notes, count[COUNT_OTHER],
+			"%s {event says|events say} nothing of scheduling: left out");
+		format_note_count(notes, count[COUNT_TIMELESS],
+			"%s {event has|events have} no time: left out");
 		trace_writer_count(to, TRACE_DIAG_import_skipped, count[COUNT_TIMELESS]);
 	}
 	format_sched_free(sched);

@@ -150,7 +150,8 @@ void format_events_note(const struct format_input *in)
 {
 	if (in->events)
 		format_note_count(in->notes, in->events->nr_left_out,
-			"%s dependences or queue levels are left out: there are too many");
+			"%s {dependence or queue level is|dependences or queue levels are} left "
+			"out: there are too many");
 }
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -160,7 +161,7 @@ static enum base_status keep_slice(void *ctx, const struct format_slice *s, stru
 	struct format_slices *l = ctx;
 	enum base_status st = base_grow(&l->slice, &l->capacity, l->nr + 1, sizeof *l->slice);
 	if (st != BASE_OK)
-		return base_fail(err, st, "out of memory for %zu slices", l->nr);
+		return base_fail(err, st, "out of memory for %zu {slice|slices}", l->nr);
 	l->slice[l->nr++] = *s;
 	return BASE_OK;
 }

@@ -105,7 +105,8 @@ enum base_status format_path_init(struct format_path *p, const struct format_inp
 		}
 		s = base_grow(&p->step, &p->capacity, p->nr + 1, sizeof *p->step);
 		if (s != BASE_OK) {
-			s = base_fail(err, s, "out of memory for %zu steps of the path", p->nr);
+			s = base_fail(
+				err, s, "out of memory for %zu {step|steps} of the path", p->nr);
 			break;
 		}
 		/* A track's slices must not overlap, and the path is one line in time. */

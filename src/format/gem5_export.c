@@ -505,19 +505,24 @@ static void note_all(const struct gem5_export *ex)
 {
 	struct base_str *n = ex->in->notes;
 	format_note_count(n, ex->nr_others,
-		"%s records have no form in annotate.bin, which knows annotations only (threads, "
+		"%s {record has|records have} no form in annotate.bin, which knows annotations "
+		"only (threads, "
 		"locks, descriptors, samples)");
-	format_note_count(n, ex->nr_items, "%s puts and takes of items by key were left out");
-	format_note_count(n, ex->nr_asserts, "%s asserted sizes were left out");
-	format_note_count(
-		n, ex->nr_flags, "%s queue operations lost a flag (pool, priority, anonymous)");
-	format_note_count(n, ex->nr_links_open, "%s links without a target were left out");
-	format_note_count(n, ex->nr_misnested, "%s begins and ends do not nest and were left out");
+	format_note_count(n, ex->nr_items,
+		"%s {put or take of items by key was|puts or takes of items by key were} left out");
+	format_note_count(n, ex->nr_asserts, "%s asserted {size was|sizes were} left out");
+	format_note_count(n, ex->nr_flags,
+		"%s queue {operation|operations} lost a flag (pool, priority, anonymous)");
+	format_note_count(n, ex->nr_links_open,
+		"%s {link without a target was|links without a target were} left out");
+	format_note_count(n, ex->nr_misnested,
+		"%s {begin or end does|begins or ends do} not nest and were left out");
 	format_note_count(n, ex->nr_gone,
-		"%s ends of state machines became links and states: the file has no word for a "
+		"%s {end of a state machine|ends of state machines} became links and states: the file has no word for "
+		"a "
 		"machine that is nowhere");
-	format_note_count(
-		n, ex->nr_long, "%s names are longer than the 49 bytes that gem5 itself kept");
+	format_note_count(n, ex->nr_long,
+		"%s {name is|names are} longer than the 49 bytes that gem5 itself kept");
 }
 
 static enum base_status write_file(struct gem5_export *ex)
@@ -532,7 +537,7 @@ static enum base_status write_file(struct gem5_export *ex)
 	if (ex->nr_records / GEM5_INDEX_EVERY > UINT32_MAX / 8) {
 		base_str_fini(&key);
 		return base_fail(ex->err, BASE_ERR_LIMIT,
-			"%llu records are more than annotate.bin's index can hold",
+			"%llu {record|records} are more than annotate.bin's index can hold",
 			(unsigned long long)ex->nr_records);
 	}
 	add_header(ex, key.length);

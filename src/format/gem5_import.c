@@ -300,7 +300,7 @@ static enum base_status read_header(struct gem5_import *im, struct header *h)
 	uint8_t b[GEM5_HEADER_BYTES];
 	if (im->from->size_bytes < sizeof b)
 		return base_fail(im->err, BASE_ERR_FOREIGN,
-			"%llu bytes are no annotate.bin: its header alone has %zu",
+			"%llu {byte is|bytes are} no annotate.bin: its header alone has %zu",
 			(unsigned long long)im->from->size_bytes, sizeof b);
 	enum base_status s = read_bytes(im, 0, b, sizeof b);
 	if (s != BASE_OK)
@@ -338,10 +338,11 @@ static void find_records(struct gem5_import *im, const struct header *h)
 					"ended: imported as far as they go\n");
 	else
 		base_str_addf(im->notes,
-			"the header promises %llu records, there are %llu: imported as far as they "
+			"the header promises %llu {record|records}, there are %llu: imported as "
+			"far as they "
 			"go\n",
 			(unsigned long long)h->nr_records, (unsigned long long)im->nr_records);
-	format_note_count(im->notes, rest, "the last %s bytes are no whole record");
+	format_note_count(im->notes, rest, "the last %s {byte is|bytes are} no whole record");
 }
 
 static enum base_status read_key(struct gem5_import *im, const struct header *h)
@@ -356,13 +357,14 @@ static enum base_status read_key(struct gem5_import *im, const struct header *h)
 	if (!whole) {
 		length = there;
 		base_str_addf(im->notes,
-			"the key is cut after %llu of %u bytes: names beyond are generated\n",
+			"the key is cut after %llu of %u {byte|bytes}: names beyond are "
+			"generated\n",
 			(unsigned long long)length, h->key_bytes);
 		im->cut = true;
 	}
 	if (length > KEY_MAX_BYTES)
 		return base_fail(im->err, BASE_ERR_LIMIT,
-			"the key has %llu bytes, more than the %d that are read",
+			"the key has %llu {byte|bytes}, more than the %d that are read",
 			(unsigned long long)length, KEY_MAX_BYTES);
 	char *text = base_alloc((size_t)length + 1);
 	if (!text)
@@ -416,23 +418,30 @@ static void define_stream(struct gem5_import *im)
 static void note_all(struct gem5_import *im)
 {
 	struct base_str *n = im->notes;
-	base_str_add_count(n, im->nr_done);
-	base_str_addf(n, " records of %u state machines on %u queues, in %s byte order\n",
+	base_str_add_counted(n, "%s {record|records}", im->nr_done);
+	base_str_addf(n, " of %u state {machine|machines} on %u {queue|queues}, in %s byte order\n",
 		im->nr_machines, im->nr_queues, im->big_endian ? "big-endian" : "little-endian");
-	format_note_count(n, im->nr_unknown_ops, "%s records of unknown operations were left out");
-	format_note_count(
-		n, im->nr_bad_ids, "%s records mention ids that the key lacks and were left out");
+	format_note_count(n, im->nr_unknown_ops,
+		"%s {record of unknown operations was|records of unknown operations were} left "
+		"out");
+	format_note_count(n, im->nr_bad_ids,
+		"%s {record mentions|records mention} ids that the key lacks and were left out");
 	format_note_count(n, im->nr_links_open,
-		"%s links into code without annotations were left out (nothing took them up)");
+		"%s {link into code without annotations was|links into code without annotations "
+		"were} left out (nothing took them up)");
 	format_note_count(n, im->nr_hardware,
-		"%s records are of hardware models; a trace does not tell them from software");
+		"%s {record is|records are} of hardware models; a trace does not tell them from "
+		"software");
 	format_note_count(n, im->nr_cpu_changes,
-		"the processor changes %s times between records; a trace of machines does not say "
+		"the processor changes %s {time|times} between records; a trace of machines does "
+		"not say "
 		"on which one they ran");
 	format_note_count(n, im->nr_waits,
-		"%s states were marked as waits of hardware for something that is no queue; they "
+		"%s {state was|states were} marked as waits of hardware for something that is no "
+		"queue; they "
 		"count as execution");
-	format_note_count(n, im->nr_flags, "%s records have flags that mean nothing there");
+	format_note_count(
+		n, im->nr_flags, "%s {record has|records have} flags that mean nothing there");
 	uint64_t skipped = im->nr_unknown_ops + im->nr_bad_ids;
 	if (skipped)
 		trace_writer_count(im->to, TRACE_DIAG_import_skipped, skipped);

@@ -582,16 +582,18 @@ static enum base_status go_write(struct go_import *im, const char *name)
 static void go_note(const struct go_import *im, struct base_str *notes)
 {
 	const struct gotrace *t = im->t;
-	base_str_addf(notes, "%zu goroutines on %" PRIu32 " processors (P), by Go 1.%u\n",
+	base_str_addf(notes,
+		"%zu {goroutine|goroutines} on %" PRIu32
+		" {processor|processors} (P), by Go 1.%u\n",
 		im->nr_routines, t->nr_processors, t->version);
 	base_str_add(notes, "Go's trace does not tell of channel operations and locks that held "
 			    "nobody up: a change may bring them into play\n");
 	format_note_count(notes, t->nr_disordered,
-		"%s events came before what they follow from: some waits have no cause");
+		"%s {event|events} came before what they follow from: some waits have no cause");
 	format_note_count(notes, im->nr_strays,
-		"%s times a goroutine ran or was woken that was not waiting for that");
+		"%s {time|times} a goroutine ran or was woken that was not waiting for that");
 	format_note_count(notes, t->nr_damaged,
-		"%s parts could not be read to their ends: left out from there");
+		"%s {part|parts} could not be read to their ends: left out from there");
 	if (t->is_cut)
 		base_str_add(notes, "the file is cut short: imported as far as it goes\n");
 }

@@ -63,12 +63,8 @@ enum base_status format_import(const struct format_import_desc *f, const struct 
 
 void format_note_count(struct base_str *notes, uint64_t n, const char *fmt)
 {
-	const char *at = strstr(fmt, "%s");
 	if (!n || !notes)
 		return;
-	BASE_ASSERT(at != NULL);
-	base_str_add_bytes(notes, fmt, (size_t)(at - fmt));
-	base_str_add_count(notes, n);
-	base_str_add(notes, at + 2);
+	base_str_add_counted(notes, fmt, n);
 	base_str_add(notes, "\n");
 }

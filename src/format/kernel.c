@@ -156,7 +156,8 @@ enum base_status format_sched_add(
 			FORMAT_SCHED_EVENTS_MAX);
 	enum base_status st = base_grow(&s->event, &s->capacity, s->nr + 1, sizeof *s->event);
 	if (st != BASE_OK || s->failed)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for %zu events", s->nr);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "out of memory for %zu {event|events}", s->nr);
 	s->event[s->nr] = *e;
 	s->event[s->nr].order = (uint32_t)s->nr;
 	s->nr++;
@@ -636,7 +637,8 @@ static void kernel_note(struct format_sched *s, struct base_str *notes)
 {
 	struct base_str events = {0};
 	base_str_add_count(&events, s->nr);
-	base_str_addf(notes, "%s events of %u threads\n", base_str_text(&events), s->nr_streams);
+	base_str_addf(notes, "%s {event|events} of %u {thread|threads}\n", base_str_text(&events),
+		s->nr_streams);
 	base_str_fini(&events);
 	if (!s->nr_switches)
 		base_str_add(notes, "there are locks in it and no switches: how a thread waits for "
@@ -644,8 +646,8 @@ static void kernel_note(struct format_sched *s, struct base_str *notes)
 	else if (!s->has_waking)
 		base_str_add(notes, "there is no sched_waking: wakers are taken from sched_wakeup, "
 				    "which some kernels run on the woken thread's processor\n");
-	format_note_count(notes, s->nr_lost, "the recorder lost %s events");
-	format_note_count(notes, s->nr_guessed, "%s switches are missing: guessed");
+	format_note_count(notes, s->nr_lost, "the recorder lost %s {event|events}");
+	format_note_count(notes, s->nr_guessed, "%s {switch is|switches are} missing: guessed");
 	trace_writer_count(s->to, TRACE_DIAG_perf_lost, s->nr_lost);
 	trace_writer_count(s->to, TRACE_DIAG_switches_lost, s->nr_guessed);
 }

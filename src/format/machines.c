@@ -327,12 +327,12 @@ enum base_status format_read_all(
 {
 	if (from->size_bytes > FORMAT_JSON_BYTES_MAX)
 		return base_fail(err, BASE_ERR_LIMIT,
-			"%llu bytes of JSON are more than the %d that are read",
+			"%llu {byte|bytes} of JSON are more than the %d that are read",
 			(unsigned long long)from->size_bytes, FORMAT_JSON_BYTES_MAX);
 	size_t length = (size_t)from->size_bytes;
 	char *text = base_alloc(length + 1);
 	if (!text)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for %zu bytes", length);
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for %zu {byte|bytes}", length);
 	enum base_status s = length ? from->read(from->ctx, 0, text, length, err) : BASE_OK;
 	if (s != BASE_OK) {
 		base_free(text);

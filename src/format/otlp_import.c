@@ -602,14 +602,18 @@ enum base_status format_import_otlp(const struct format_source *from, struct tra
 	if (s == BASE_OK)
 		s = format_machines_write(o.machines, from->name, to, err);
 	if (s == BASE_OK) {
-		base_str_addf(
-			notes, "%zu spans of %llu traces\n", o.nr, (unsigned long long)o.nr_traces);
-		format_note_count(notes, o.nr_damaged, "%s spans have no sensible times: left out");
-		format_note_count(notes, o.nr_orphans, "%s spans have a parent that is not there");
+		base_str_addf(notes, "%zu {span|spans} of %llu {trace|traces}\n", o.nr,
+			(unsigned long long)o.nr_traces);
+		format_note_count(notes, o.nr_damaged,
+			"%s {span has|spans have} no sensible times: left out");
+		format_note_count(
+			notes, o.nr_orphans, "%s {span has|spans have} a parent that is not there");
 		format_note_count(notes, o.nr_skewed,
-			"%s spans begin before their parents: clocks differ, they begin with them");
+			"%s {span begins|spans begin} before {its parent|their parents}: clocks "
+			"differ, so {it begins|they begin} with {it|them}");
 		format_note_count(notes, o.nr_shifted,
-			"%s spans were outside of their parents on another service: clocks differ, "
+			"%s {span was|spans were} outside of their parents on another service: "
+			"clocks differ, "
 			"they and what they called are shifted as Jaeger does it");
 		trace_writer_count(to, TRACE_DIAG_import_skipped, o.nr_damaged);
 		trace_writer_count(to, TRACE_DIAG_import_cut, cut);

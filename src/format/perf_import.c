@@ -81,7 +81,8 @@ static enum base_status perf_import_read_bytes(
 {
 	if (offset > f->from->size_bytes || length > f->from->size_bytes - offset)
 		return base_fail(f->err, BASE_ERR_FOREIGN,
-			"the file has %llu bytes; its header speaks of byte %llu and %zu more",
+			"the file has %llu {byte|bytes}; its header speaks of byte %llu and %zu "
+			"more",
 			(unsigned long long)f->from->size_bytes, (unsigned long long)offset,
 			length);
 	return f->from->read(f->from->ctx, offset, to, length, f->err);
@@ -247,7 +248,7 @@ static enum base_status read_tracing(struct perf *f)
 	if (s != BASE_OK)
 		return s;
 	if (length > TRACING_BYTES_MAX)
-		return base_fail(f->err, BASE_ERR_FOREIGN, "its tracing data has %llu bytes",
+		return base_fail(f->err, BASE_ERR_FOREIGN, "its tracing data has %llu {byte|bytes}",
 			(unsigned long long)length);
 	uint8_t *bytes = base_alloc((size_t)length + 1);
 	if (!bytes)
@@ -266,8 +267,8 @@ static enum base_status read_ids(struct perf *f, const uint8_t *section, size_t 
 	uint64_t offset = perf_import_take(section, 8), nr = perf_import_take(section + 8, 8) / 8;
 	enum base_status s = BASE_OK;
 	if (nr > IDS_MAX)
-		return base_fail(
-			f->err, BASE_ERR_FOREIGN, "an event has %llu ids", (unsigned long long)nr);
+		return base_fail(f->err, BASE_ERR_FOREIGN, "an event has %llu {id|ids}",
+			(unsigned long long)nr);
 	for (uint64_t i = 0; s == BASE_OK && i < nr; i++) {
 		uint8_t id[8];
 		s = perf_import_read_bytes(f, offset + i * 8, id, sizeof id);
@@ -285,8 +286,8 @@ static enum base_status read_attrs(
 	if (attr_size < ATTR_SIZE_MIN + SECTION_BYTES || attr_size > sizeof bytes ||
 		size < attr_size || size / attr_size > ATTRS_MAX)
 		return base_fail(f->err, BASE_ERR_FOREIGN,
-			"events are described in %llu bytes of %llu each", (unsigned long long)size,
-			(unsigned long long)attr_size);
+			"events are described in %llu {byte|bytes} of %llu each",
+			(unsigned long long)size, (unsigned long long)attr_size);
 	enum base_status s = BASE_OK;
 	for (uint64_t i = 0; s == BASE_OK && i < size / attr_size; i++) {
 		s = perf_import_read_bytes(f, offset + i * attr_size, bytes, (size_t)attr_size);
@@ -309,7 +310,7 @@ static enum base_status perf_import_read_header(struct perf *f)
 {
 	uint8_t h[HEADER_BYTES];
 	if (f->from->size_bytes < 16)
-		return base_fail(f->err, BASE_ERR_FOREIGN, "%llu bytes are no perf.data",
+		return base_fail(f->err, BASE_ERR_FOREIGN, "%llu {byte|bytes} are no perf.data",
 			(unsigned long long)f->from->size_bytes);
 	enum base_status s = perf_import_read_bytes(f, 0, h, 16);
 	if (s != BASE_OK)
@@ -643,10 +644,11 @@ static enum base_status read_data(struct perf *f)
 
 static void perf_import_note(struct perf *f, struct trace_writer *to, struct base_str *notes)
 {
-	format_note_count(notes, f->nr_other, "%s samples say nothing of scheduling: left out");
-	format_note_count(notes, f->nr_damaged, "%s records are damaged: left out");
+	format_note_count(
+		notes, f->nr_other, "%s {sample says|samples say} nothing of scheduling: left out");
+	format_note_count(notes, f->nr_damaged, "%s {record is|records are} damaged: left out");
 	format_note_count(notes, f->nr_compressed,
-		"%s compressed pieces cannot be unpacked: left out; record without -z");
+		"%s compressed {piece|pieces} cannot be unpacked: left out; record without -z");
 	if (f->cut)
 		base_str_add(notes,
 			"the file ends in the middle of a record: imported as far as it goes\n");

@@ -391,10 +391,12 @@ enum base_status format_import_perfetto(const struct format_source *from, struct
 	if (s == BASE_OK)
 		s = format_sched_write(im.sched, to, notes, err);
 	if (s == BASE_OK) {
+		format_note_count(notes, im.nr_other,
+			"%s {event says|events say} nothing of scheduling: left out");
 		format_note_count(
-			notes, im.nr_other, "%s events say nothing of scheduling: left out");
-		format_note_count(notes, im.nr_damaged, "%s messages are damaged: left out");
-		format_note_count(notes, im.nr_compressed, "%s compressed packets are left out");
+			notes, im.nr_damaged, "%s {message is|messages are} damaged: left out");
+		format_note_count(
+			notes, im.nr_compressed, "%s compressed {packet is|packets are} left out");
 		if (cut)
 			base_str_add(notes,
 				"the file ends in the middle of a packet: imported as far "

@@ -196,7 +196,7 @@ static void sarif_add_finding(struct format_sarif *s, const struct model_finding
 	struct base_str text = {0}, buf = {0};
 	struct format_sarif_place place;
 	bool found = format_sarif_parse_place(f->where, &buf, &place);
-	base_str_addf(&text, "%s (%" PRIu64 " times)", f->sentence, f->count);
+	base_str_addf(&text, "%s (%" PRIu64 " {time|times})", f->sentence, f->count);
 	if (!found && *f->where)
 		base_str_addf(&text, ", at %s", f->where);
 	uint64_t hash = sarif_hash_of(sarif_hash_of(f->check, f->where), f->queue);
@@ -252,7 +252,7 @@ enum base_status format_export_sarif(const struct format_input *in,
 		if (lane.state[i].path_ns >= POLE_SHARE_MIN * lane.length_ns)
 			add_pole(&s, in, &lane.state[i], lane.length_ns);
 	format_sarif_end(&s);
-	format_note_count(in->notes, more, "%s more findings are left out");
+	format_note_count(in->notes, more, "%s more {finding is|findings are} left out");
 	st = s.text.failed ? format_no_memory(err)
 			   : sink->write(sink->ctx, base_str_text(&s.text), s.text.length, err);
 	format_sarif_fini(&s);

@@ -134,7 +134,7 @@ enum base_status format_threads_init(
 		enum base_status s = base_map_put(&t->actor_of, a->pid, a->tid, i);
 		if (s != BASE_OK) {
 			format_threads_fini(t);
-			return base_fail(err, s, "out of memory for %u threads", nr);
+			return base_fail(err, s, "out of memory for %u {thread|threads}", nr);
 		}
 	}
 	return BASE_OK;
@@ -522,7 +522,7 @@ enum base_status format_guard(const struct format_input *in, const struct format
 	base_str_add_count(&all, c.nr);
 	base_str_add_count(&most, max_events);
 	s = base_fail(err, BASE_ERR_LIMIT,
-		"%s events are more than the %s that %s viewers take well; add "
+		"%s {event is|events are} more than the %s that %s viewers take well; add "
 		"--min-duration=%lluns, "
 		"or a window (--from=1s --to=2s), or --max-events=%llu",
 		base_str_text(&all), base_str_text(&most), format, 1ull << class_ix,

@@ -126,7 +126,8 @@ enum base_status format_import_tracecmd(const struct format_source *from, struct
 	if (s == BASE_OK)
 		s = format_sched_write(sched, to, notes, err);
 	if (s == BASE_OK)
-		format_note_count(notes, count[0], "%s events say nothing of scheduling: left out");
+		format_note_count(notes, count[0],
+			"%s {event says|events say} nothing of scheduling: left out");
 	format_sched_free(sched);
 	return s;
 }

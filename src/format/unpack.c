@@ -38,7 +38,7 @@ static enum base_status unpack_room(struct format_unpacked *u, struct base_err *
 	if (u->capacity - u->nr >= PIECE_BYTES)
 		return BASE_OK;
 	if (base_grow(&u->bytes, &u->capacity, u->nr + PIECE_BYTES, 1) != BASE_OK)
-		return base_fail(err, BASE_ERR_NOMEM, "out of memory for %zu unpacked bytes",
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for %zu unpacked {byte|bytes}",
 			u->nr + PIECE_BYTES);
 	return BASE_OK;
 }

@@ -27,7 +27,8 @@ enum base_status graph_mem_resize(struct graph *g, void *data, size_t *capacity,
 	memcpy(&p, data, sizeof p);
 	p = base_realloc(p, old_bytes, bytes);
 	if (!p)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for the graph (%zu bytes)", bytes);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory for the graph (%zu {byte|bytes})", bytes);
 	memcpy(data, &p, sizeof p);
 	g->limit.memory_bytes = g->limit.memory_bytes - old_bytes + bytes;
 	*capacity = want;

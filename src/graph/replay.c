@@ -17,14 +17,15 @@ enum base_status graph_replay_mem_resize(struct graph_replay *r, void *data, siz
 	if (__builtin_mul_overflow(want, elem_size_bytes, &bytes) ||
 		(bytes > old_bytes && bytes - old_bytes > r->max_memory_bytes - r->memory_bytes))
 		return base_fail(err, BASE_ERR_LIMIT,
-			"replay's log of %zu verbs needs more than %zu MiB: analyse a window of "
+			"replay's log of %zu {verb|verbs} needs more than %zu MiB: analyse a "
+			"window of "
 			"the trace or raise the memory limit",
 			r->nr_steps, r->max_memory_bytes >> 20);
 	memcpy(&p, data, sizeof p);
 	p = base_realloc(p, old_bytes, bytes);
 	if (!p)
-		return base_fail(
-			err, BASE_ERR_NOMEM, "no memory for replay's log (%zu bytes)", bytes);
+		return base_fail(err, BASE_ERR_NOMEM,
+			"no memory for replay's log (%zu {byte|bytes})", bytes);
 	memcpy(data, &p, sizeof p);
 	r->memory_bytes = r->memory_bytes - old_bytes + bytes;
 	*capacity = want;

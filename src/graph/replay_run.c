@@ -558,7 +558,8 @@ void *graph_sim_need(struct sim *s, size_t nr, size_t size)
 	if (__builtin_mul_overflow(nr + 1, size, &bytes) ||
 		bytes > s->r->max_memory_bytes - s->used_bytes) {
 		s->status = base_fail(s->err, BASE_ERR_LIMIT,
-			"replay needs more than %zu MiB to simulate %zu actors and %zu queues: "
+			"replay needs more than %zu MiB to simulate %zu {actor|actors} and %zu "
+			"{queue|queues}: "
 			"analyse a window of the trace or raise the memory limit",
 			s->r->max_memory_bytes >> 20, s->r->nr_actors, s->r->nr_queues);
 		return NULL;

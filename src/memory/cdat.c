@@ -552,14 +552,16 @@ static enum base_status map_threads(struct memory_cdat *c, struct base_err *err)
 	uint32_t per_node = (uint32_t)k->processors, nodes = (uint32_t)k->nodes;
 	if (k->nr_mapped && c->nr_threads > k->nr_mapped)
 		return base_fail(err, BASE_ERR_USAGE,
-			"the trace has %u threads, mapping says where %u of them are; it needs a "
+			"the trace has %u {thread|threads}, mapping says where %u of them are; it "
+			"needs a "
 			"NODE:PROCESSOR for each",
 			c->nr_threads, k->nr_mapped);
 	if (c->nr_threads > c->nr_processors)
 		return base_fail(err, BASE_ERR_USAGE,
-			"the trace has %u threads, the machine has %u processor%s; give it more "
+			"the trace has %u {thread|threads}, the machine has %u "
+			"{processor|processors}; give it more "
 			"nodes or processors (with nodes = %u, processors = %u or more)",
-			c->nr_threads, c->nr_processors, c->nr_processors == 1 ? "" : "s", nodes,
+			c->nr_threads, c->nr_processors, nodes,
 			(c->nr_threads + nodes - 1) / nodes);
 	for (uint32_t t = 0; t < c->nr_threads; t++) {
 		uint32_t at = t;

@@ -207,7 +207,7 @@ static enum base_status check_cache(const struct memory_cdat_config *c, const ch
 	if (!(size_bytes % set_bytes))
 		return BASE_OK;
 	return base_fail(err, BASE_ERR_USAGE,
-		"%s_bytes = %llu is no whole number of sets of %llu bytes (%s_ways = %llu, "
+		"%s_bytes = %llu is no whole number of sets of %llu {byte|bytes} (%s_ways = %llu, "
 		"lines of %llu); the nearest below is %llu",
 		name, (unsigned long long)size_bytes, (unsigned long long)set_bytes, name,
 		(unsigned long long)ways, (unsigned long long)line_bytes,
@@ -244,7 +244,8 @@ static enum base_status check_lines(const struct memory_cdat_config *c, struct b
 		if (!cdat_config_power_of_two(level[i].own_bytes) || level[i].own_bytes < 8 ||
 			level[i].own_bytes > level[i].behind_bytes)
 			return base_fail(err, BASE_ERR_USAGE,
-				"%s_line_bytes = %llu: a power of two from 8 to the %llu bytes of "
+				"%s_line_bytes = %llu: a power of two from 8 to the %llu "
+				"{byte|bytes} of "
 				"a line behind it",
 				level[i].name, (unsigned long long)level[i].own_bytes,
 				(unsigned long long)level[i].behind_bytes);
@@ -271,7 +272,8 @@ enum base_status memory_cdat_config_check(const struct memory_cdat_config *c, st
 			(unsigned long long)c->line_bytes, (unsigned long long)c->page_bytes);
 	if (c->nodes * c->processors > MEMORY_CDAT_PROCESSORS_MAX)
 		return base_fail(err, BASE_ERR_USAGE,
-			"%llu nodes of %llu processors are more than %d processors",
+			"%llu {node|nodes} of %llu {processor|processors} are more than %d "
+			"processors",
 			(unsigned long long)c->nodes, (unsigned long long)c->processors,
 			MEMORY_CDAT_PROCESSORS_MAX);
 	struct memory_cdat_lines l = memory_cdat_config_lines(c);
@@ -295,7 +297,7 @@ enum base_status memory_cdat_config_check(const struct memory_cdat_config *c, st
 	if (c->third_shared > 1 && (!c->third_bytes || c->processors % c->third_shared))
 		return base_fail(err, BASE_ERR_USAGE,
 			"third_shared = %llu: it needs a third level, and divides the %llu "
-			"processors of a node",
+			"{processor|processors} of a node",
 			(unsigned long long)c->third_shared, (unsigned long long)c->processors);
 	for (uint32_t t = 0; t < c->nr_mapped; t++) {
 		uint32_t node = c->place_of[t] / MEMORY_CDAT_PROCESSORS_MAX;

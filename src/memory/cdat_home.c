@@ -33,7 +33,9 @@ enum base_status memory_cdat_homes_init(struct memory_cdat *c, struct base_err *
 	enum base_status s = BASE_OK;
 	for (size_t i = 0; i < c->options.nr_usage && s == BASE_OK; i++)
 		s = cdat_home_add_usage(c, &c->options.usage[i]);
-	return s == BASE_OK ? s : base_fail(err, s, "no memory for %zu pages", c->options.nr_usage);
+	return s == BASE_OK
+		       ? s
+		       : base_fail(err, s, "no memory for %zu {page|pages}", c->options.nr_usage);
 }
 
 void memory_cdat_homes_fini(struct memory_cdat *c)

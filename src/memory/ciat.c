@@ -861,12 +861,13 @@ static enum base_status ciat_init(struct memory_ciat *c, uint32_t nr_threads, st
 	c->sharing = base_alloc((nr_threads + 1) * sizeof *c->sharing);
 	c->matrix = base_alloc((size_t)nr_threads * nr_threads * sizeof *c->matrix);
 	if (!c->top || !c->thread || !c->sharing || !c->matrix)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u threads", nr_threads);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory for %u {thread|threads}", nr_threads);
 	for (uint32_t i = 0; i < nr_threads; i++) {
 		c->thread[i].string_kind = 2;
 		if (memory_sets_add(&c->sets, &c->thread[i].alone, i) != BASE_OK)
-			return base_fail(
-				err, BASE_ERR_NOMEM, "no memory for %u threads", nr_threads);
+			return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {thread|threads}",
+				nr_threads);
 	}
 	s = memory_ciat_phase_init(&c->result.total, nr_threads, err);
 	return s == BASE_OK ? init_reuse(c, err) : s;
@@ -877,7 +878,7 @@ enum base_status memory_ciat_new(uint32_t nr_threads, const struct memory_ciat_o
 {
 	*ret = NULL;
 	if (!nr_threads || nr_threads > MEMORY_THREADS_MAX)
-		return base_fail(err, BASE_ERR_USAGE, "%u threads", nr_threads);
+		return base_fail(err, BASE_ERR_USAGE, "%u {thread|threads}", nr_threads);
 	struct memory_ciat *c = base_alloc(sizeof *c);
 	if (!c)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the analysis");

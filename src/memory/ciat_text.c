@@ -104,14 +104,15 @@ static void instruction_lines(const struct where *w, const struct memory_ciat_co
 		if (!c->count)
 			continue;
 		tag(w, 21);
-		base_str_addf(w->out, "%s: %" PRIu64 " calls, %" PRIu64 " ns, amount %" PRIu64 "\n",
+		base_str_addf(w->out,
+			"%s: %" PRIu64 " {call|calls}, %" PRIu64 " ns, amount %" PRIu64 "\n",
 			memory_call_find(k)->line, c->count, c->time_ns, c->amount);
 	}
 	if (n->range_loads || n->range_stores) {
 		tag(w, 22);
 		base_str_addf(w->out,
-			"unseen code read %" PRIu64 " bytes in %" PRIu64 " ranges, wrote %" PRIu64
-			" in %" PRIu64 "\n",
+			"unseen code read %" PRIu64 " {byte|bytes} in %" PRIu64
+			" {range|ranges}, wrote %" PRIu64 " in %" PRIu64 "\n",
 			n->range_load_bytes, n->range_loads, n->range_store_bytes, n->range_stores);
 	}
 }
@@ -295,7 +296,8 @@ enum base_status memory_ciat_usage_read(const char *text, const char *path,
 void memory_ciat_event_header(struct base_str *out, uint32_t nr_threads)
 {
 	base_str_addf(out,
-		"# longpole ciat events, %u processors: clock event processor degree; events 1 "
+		"# longpole ciat events, %u {processor|processors}: clock event processor degree; "
+		"events 1 "
 		"RAW, 2 "
 		"WAR, 3 WAW, 4 RAR; degree 0: undefined\n",
 		nr_threads);

@@ -16,7 +16,8 @@ enum base_status memory_ciat_phase_init(
 	if (p->thread && p->sharing && p->invalidation)
 		return BASE_OK;
 	memory_ciat_phase_fini(p);
-	return base_fail(err, BASE_ERR_NOMEM, "no memory for a phase of %u threads", nr_threads);
+	return base_fail(
+		err, BASE_ERR_NOMEM, "no memory for a phase of %u {thread|threads}", nr_threads);
 }
 
 void memory_ciat_phase_fini(struct memory_ciat_phase *p)
@@ -363,7 +364,7 @@ enum base_status memory_ciat_summarize(
 	if (s == BASE_OK)
 		s = sum_lines(c);
 	if (s != BASE_OK)
-		return base_fail(err, s, "no memory to sum up %zu pages", c->nr_pages);
+		return base_fail(err, s, "no memory to sum up %zu {page|pages}", c->nr_pages);
 	struct memory_ciat_result *r = &c->result;
 	r->matrix = c->matrix;
 	r->lines_known = !c->options.without_lines;

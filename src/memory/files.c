@@ -120,8 +120,8 @@ enum base_status memory_file_names(const char *const *paths, size_t nr_paths, ch
 			s = files_add_name(&n, paths[i]);
 	}
 	if (s == BASE_OK && n.nr > MEMORY_THREADS_MAX)
-		s = base_fail(err, BASE_ERR_LIMIT, "%zu files are more than %d threads", n.nr,
-			MEMORY_THREADS_MAX);
+		s = base_fail(err, BASE_ERR_LIMIT, "%zu {file|files} are more than %d threads",
+			n.nr, MEMORY_THREADS_MAX);
 	else if (s != BASE_OK)
 		s = base_fail(err, s, "no memory for the names of the trace's files");
 	if (s != BASE_OK) {

@@ -554,11 +554,12 @@ static void lpt_describe(struct lpt *l)
 			continue;
 		if (!nr++)
 			base_str_addf(&l->unseen,
-				"; of the trace's %zu processes (after fork or exec) this is %u, "
+				"; of the trace's %zu {process|processes} (after fork or exec) "
+				"this is %u, "
 				"the others are",
 				l->nr_processes, l->image);
 		if (nr <= MEMORY_PROCESSES_NAMED)
-			base_str_addf(&l->unseen, "%s --process=%u (pid %u, %llu bytes)",
+			base_str_addf(&l->unseen, "%s --process=%u (pid %u, %llu {byte|bytes})",
 				nr > 1 ? "," : "", p->number, p->pid,
 				(unsigned long long)p->stream_bytes);
 		else if (nr == MEMORY_PROCESSES_NAMED + 1)

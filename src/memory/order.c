@@ -863,7 +863,8 @@ enum base_status memory_order_new(struct memory_source *source, struct memory_so
 		o->step = base_alloc((MEMORY_STEPS_MAX + STEPS_SLACK) * sizeof *o->step);
 		o->call = base_alloc((CALLS_MAX + 1) * sizeof *o->call);
 		if (!o->lane || !o->cpu || !o->due.queue || !o->due.heap || !o->step || !o->call)
-			s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u streams", o->nr_lanes);
+			s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u {stream|streams}",
+				o->nr_lanes);
 	}
 	if (s == BASE_OK)
 		s = order_start(o, err);

@@ -165,8 +165,8 @@ static enum base_status order_holds_on_signal(
 		if (s == BASE_OK)
 			s = base_map_put(&o->signal_of, 0, object, at);
 		if (s != BASE_OK)
-			return base_fail(
-				err, s, "no memory for %zu condition variables", o->nr_signals);
+			return base_fail(err, s, "no memory for %zu condition {variable|variables}",
+				o->nr_signals);
 		o->signals[o->nr_signals++] = (struct memory_signals){0};
 	}
 	struct memory_signals *g = &o->signals[at];

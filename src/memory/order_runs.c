@@ -32,8 +32,8 @@ enum base_status memory_order_allow_runs(struct memory_order *o, struct base_err
 		return BASE_OK;
 	o->runs = base_alloc(sizeof *o->runs + o->nr_cpus * sizeof *o->runs->piece);
 	if (!o->runs)
-		return base_fail(
-			err, BASE_ERR_NOMEM, "no memory for runs of %u threads", o->nr_cpus);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for runs of %u {thread|threads}",
+			o->nr_cpus);
 	o->runs->window = WINDOW_FIRST;
 	o->runs->pause = PAUSE_FIRST;
 	o->turns = 0;

@@ -41,7 +41,8 @@ static enum base_status order_slices_add_slice(struct memory_scheduler *s, uint6
 	uint64_t end_ns, uint32_t stream, struct base_err *err)
 {
 	if (base_grow(&s->slice, &s->capacity, s->nr_slices + 1, sizeof *s->slice) != BASE_OK)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu slices", s->nr_slices);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory for %zu {slice|slices}", s->nr_slices);
 	s->slice[s->nr_slices++] = (struct slice){.start_ns = start_ns,
 		.end_ns = end_ns > start_ns ? end_ns : start_ns,
 		.stream = stream};
@@ -96,11 +97,13 @@ static enum base_status cut_all(struct memory_order *o, struct base_err *err)
 		return status;
 	s->rank = base_alloc((s->nr_slices + 1) * sizeof *s->rank);
 	if (!s->rank)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu slices", s->nr_slices);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory for %zu {slice|slices}", s->nr_slices);
 	qsort(s->slice, s->nr_slices, sizeof *s->slice, order_slices_by_start);
 	uint32_t *seen = base_alloc((size_t)o->nr_lanes * sizeof *seen);
 	if (!seen)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u streams", o->nr_lanes);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "no memory for %u {stream|streams}", o->nr_lanes);
 	for (size_t i = 0; i < s->nr_slices; i++)
 		s->rank[i] = seen[s->slice[i].stream]++;
 	base_free(seen);

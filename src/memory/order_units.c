@@ -49,7 +49,7 @@ static enum base_status order_units_find(struct memory_order *o, enum units_kind
 	if (s == BASE_OK)
 		s = base_map_put(&o->units_of, kind, address, at);
 	if (s != BASE_OK)
-		return base_fail(err, s, "no memory for %zu locks and semaphores", at);
+		return base_fail(err, s, "no memory for %zu {lock|locks} and semaphores", at);
 	o->units[o->nr_units++] = (struct memory_units){.kind = kind, .holder = NOBODY};
 	*ret = at;
 	return BASE_OK;

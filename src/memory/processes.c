@@ -274,7 +274,8 @@ static enum base_status move_batch(struct merged *m, struct part *p, uint32_t th
 		move_call(m, p, &to->call[i]);
 	if (m->is_full)
 		return base_fail(err, BASE_ERR_LIMIT,
-			"%zu processes have more than %d areas of 16 GiB together, or there is no "
+			"%zu {process|processes} have more than %d areas of 16 GiB together, or "
+			"there is no "
 			"memory: choose fewer (--process=N)",
 			m->nr_parts, (int)AREAS_MAX);
 	*ret = *b;
@@ -491,7 +492,7 @@ static enum base_status begin_parts(struct merged *m, struct base_err *err)
 	}
 	if (status == BASE_OK && nr_threads > MEMORY_THREADS_MAX)
 		status = base_fail(err, BASE_ERR_LIMIT,
-			"the processes have %u threads, more than %d together", nr_threads,
+			"the processes have %u {thread|threads}, more than %d together", nr_threads,
 			(int)MEMORY_THREADS_MAX);
 	if (status == BASE_OK)
 		status = inherit(m, err);
@@ -502,7 +503,7 @@ static enum base_status begin_parts(struct merged *m, struct base_err *err)
 	m->source.info.process = m->process;
 	m->source.info.nr_processes = m->nr_parts;
 	base_str_addf(&m->unseen,
-		"%s; of %zu processes, memory that they share in other ways than by "
+		"%s; of %zu {process|processes}, memory that they share in other ways than by "
 		"mmap(MAP_SHARED) counts as each one's own; what passes through pipes between them "
 		"orders nothing",
 		memory_stream_unseen(0), m->nr_parts);
@@ -511,7 +512,8 @@ static enum base_status begin_parts(struct merged *m, struct base_err *err)
 	m->source.info.nr_threads = m->buffer ? nr_threads : 0;
 	return m->buffer && !m->unseen.failed
 		       ? BASE_OK
-		       : base_fail(err, BASE_ERR_NOMEM, "no memory for %u threads", nr_threads);
+		       : base_fail(err, BASE_ERR_NOMEM, "no memory for %u {thread|threads}",
+				 nr_threads);
 }
 
 enum base_status memory_source_merge_processes(const struct memory_process *process,
@@ -535,7 +537,7 @@ enum base_status memory_source_merge_processes(const struct memory_process *proc
 		base_free(m);
 		for (size_t i = 0; i < nr && source; i++)
 			memory_source_close(source[i]);
-		return base_fail(err, status, "no memory for %zu processes", nr);
+		return base_fail(err, status, "no memory for %zu {process|processes}", nr);
 	}
 	m->source.ops = &ops;
 	m->part = part;
@@ -582,7 +584,8 @@ enum base_status memory_source_lpt_open_all(
 	}
 	struct memory_source **source = base_alloc(nr * sizeof *source);
 	status = source ? open_each(paths, nr_paths, first->info.process, nr, source, err)
-			: base_fail(err, BASE_ERR_NOMEM, "no memory for %zu processes", nr);
+			: base_fail(
+				  err, BASE_ERR_NOMEM, "no memory for %zu {process|processes}", nr);
 	if (status == BASE_OK)
 		status = memory_source_merge_processes(first->info.process, source, nr, ret, err);
 	base_free(source);

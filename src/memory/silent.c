@@ -71,7 +71,7 @@ void memory_silent_text(struct base_str *out, const struct memory_source *s, uin
 		silent_row(out, &one, &all);
 	}
 	if (nr_threads > THREADS_SHOWN)
-		base_str_addf(out, "  (%u more threads: --json has them)\n",
+		base_str_addf(out, "  (%u more {thread|threads}: --json has them)\n",
 			nr_threads - (unsigned)THREADS_SHOWN);
 	base_str_add(out, "     all");
 	silent_row(out, &all, &all);

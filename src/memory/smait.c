@@ -382,7 +382,7 @@ enum base_status memory_source_smait_open(
 	if (!m || !m->stream) {
 		base_free(m);
 		memory_file_names_free(name, nr);
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu streams", nr);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu {stream|streams}", nr);
 	}
 	m->source.ops = &smait_ops;
 	for (size_t i = 0; i < nr; i++)

@@ -228,8 +228,8 @@ static enum base_status fail_item(
 enum base_status memory_batch_check(const struct memory_batch *b, struct base_err *err)
 {
 	if (b->nr > MEMORY_BATCH_MAX || b->thread >= MEMORY_THREADS_MAX)
-		return base_fail(err, BASE_ERR_CORRUPT, "a batch of %zu items of thread %u", b->nr,
-			b->thread);
+		return base_fail(err, BASE_ERR_CORRUPT, "a batch of %zu {item|items} of thread %u",
+			b->nr, b->thread);
 	for (size_t i = 0; i < b->nr; i++) {
 		const struct memory_item *t = &b->item[i];
 		const char *fault = item_fault(t, b);

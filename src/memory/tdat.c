@@ -118,7 +118,7 @@ enum base_status memory_tdat_line(
 	r->last_record_clock = clock > r->last_record_clock ? clock : r->last_record_clock;
 	if (bin >= t->nr_bins) {
 		if (base_grow(&t->bin, &t->capacity, bin + 1, sizeof *t->bin) != BASE_OK)
-			return base_fail(err, BASE_ERR_NOMEM, "no memory for %llu bins",
+			return base_fail(err, BASE_ERR_NOMEM, "no memory for %llu {bin|bins}",
 				(unsigned long long)bin + 1);
 		memset(t->bin + t->nr_bins, 0, (bin + 1 - t->nr_bins) * sizeof *t->bin);
 		t->nr_bins = bin + 1;

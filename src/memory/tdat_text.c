@@ -55,7 +55,8 @@ void memory_tdat_plot(struct base_str *out, const struct memory_tdat_result *r, 
 	base_str_addf(out, "%11s +", "");
 	for (size_t x = 0; x < width; x++)
 		base_str_add(out, "-");
-	base_str_addf(out, "\n%13s0 to %" PRIu64 " clocks\n", "", r->nr_bins * r->bin_clocks);
+	base_str_addf(
+		out, "\n%13s0 to %" PRIu64 " {clock|clocks}\n", "", r->nr_bins * r->bin_clocks);
 }
 
 static void tdat_text_add_escaped(struct base_str *out, const char *text)
@@ -83,7 +84,8 @@ void memory_tdat_svg(struct base_str *out, const struct memory_tdat_result *r, c
 	base_str_addf(out, "</title>\n<text x=\"%d\" y=\"18\">", SVG_LEFT);
 	tdat_text_add_escaped(out, title);
 	base_str_addf(out,
-		": events a bin of %" PRIu64 " clocks</text>\n<path fill=\"#27c\" d=\"M%d %d",
+		": events a bin of %" PRIu64
+		" {clock|clocks}</text>\n<path fill=\"#27c\" d=\"M%d %d",
 		r->bin_clocks, SVG_LEFT, SVG_TOP + SVG_HEIGHT);
 	for (size_t x = 0; x < width && top > 0; x++)
 		base_str_addf(out, "V%.1fH%.2f",
@@ -95,7 +97,8 @@ void memory_tdat_svg(struct base_str *out, const struct memory_tdat_result *r, c
 	base_str_addf(out,
 		"<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.4g</text>\n"
 		"<text x=\"%d\" y=\"%d\" text-anchor=\"end\">0</text>\n"
-		"<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%" PRIu64 " clocks</text>\n</svg>\n",
+		"<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%" PRIu64
+		" {clock|clocks}</text>\n</svg>\n",
 		SVG_LEFT - 6, SVG_TOP + 10, top, SVG_LEFT - 6, SVG_TOP + SVG_HEIGHT,
 		SVG_LEFT + SVG_WIDTH, SVG_TOP + SVG_HEIGHT + 20, r->nr_bins * r->bin_clocks);
 }

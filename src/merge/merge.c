@@ -51,16 +51,17 @@ enum base_status merge_run(const char *const *path, size_t nr_paths, const char 
 	*ret = (struct merge_result){0};
 	*ret_names = NULL;
 	if (nr_paths < 2 || nr_paths > MERGE_INPUTS_MAX)
-		return base_fail(err, BASE_ERR_USAGE, "%zu traces (2 to MERGE_INPUTS_MAX, %d)",
-			nr_paths, (int)MERGE_INPUTS_MAX);
+		return base_fail(err, BASE_ERR_USAGE,
+			"%zu {trace|traces} (2 to MERGE_INPUTS_MAX, %d)", nr_paths,
+			(int)MERGE_INPUTS_MAX);
 	m.nr_inputs = (uint32_t)nr_paths;
 	m.input = base_alloc(nr_paths * sizeof *m.input);
 	m.pairs = base_alloc(nr_paths * nr_paths * sizeof(struct merge_pairs *));
 	*ret_names = base_arena_new(0);
-	enum base_status status =
-		m.input && m.pairs && *ret_names
-			? merge_merge_run(&m, path, output, *ret_names)
-			: base_fail(err, BASE_ERR_NOMEM, "no memory for %zu traces", nr_paths);
+	enum base_status status = m.input && m.pairs && *ret_names
+					  ? merge_merge_run(&m, path, output, *ret_names)
+					  : base_fail(err, BASE_ERR_NOMEM,
+						    "no memory for %zu {trace|traces}", nr_paths);
 	merge_messages_free(m.messages);
 	merge_close(&m);
 	for (size_t i = 0; m.pairs && i < nr_paths * nr_paths; i++) {

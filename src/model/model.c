@@ -824,7 +824,7 @@ static enum base_status end_batch(struct model *m, size_t nr)
 {
 	if (m->status != BASE_OK)
 		return base_cause(m->err, m->status,
-			"while building the dependence graph, after %llu records",
+			"while building the dependence graph, after %llu {record|records}",
 			(unsigned long long)m->seen.nr_records);
 	m->seen.nr_records += nr;
 	return BASE_OK;
@@ -1083,7 +1083,7 @@ enum base_status model_run(struct trace_reader *r, const struct model_options *o
 	const struct trace_health *read = trace_reader_health(r);
 	if (s != BASE_OK && read->readable_bytes < read->file_bytes)
 		s = base_cause(m->err, s,
-			"the file is cut or damaged: %llu of its %llu bytes could be read",
+			"the file is cut or damaged: %llu of its %llu {byte|bytes} could be read",
 			(unsigned long long)read->readable_bytes,
 			(unsigned long long)read->file_bytes);
 	m->err = NULL;

@@ -694,7 +694,8 @@ uint32_t model_processor_queue(struct model *m, uint64_t number)
 			base_grow(&m->processors.processor, &m->processors.processor_capacity,
 				number + 1, sizeof *m->processors.processor);
 		if (s != BASE_OK) {
-			m->status = base_fail(m->err, s, "out of memory for %llu processors",
+			m->status = base_fail(m->err, s,
+				"out of memory for %llu {processor|processors}",
 				(unsigned long long)number);
 			return NONE;
 		}

@@ -457,7 +457,7 @@ static enum base_status closed_loop(struct noc_closed *c, struct base_err *err)
 	}
 	if (c->nr_ended < c->nr_threads && !c->result->stopped)
 		return base_fail(err, BASE_ERR_USAGE,
-			"%u of the program's %u threads wait for each other for ever: its "
+			"%u of the program's %u {thread|threads} wait for each other for ever: its "
 			"recording "
 			"has no barriers, locks or joins that this could obey",
 			c->nr_threads - c->nr_ended, c->nr_threads);
@@ -514,7 +514,8 @@ enum base_status noc_closed_run(struct memory_source *program, const struct noc_
 	*ret = (struct noc_closed_result){0};
 	if (!c.nr_threads || c.nr_threads > o->machine->nodes || o->machine->processors != 1)
 		return base_fail(err, BASE_ERR_USAGE,
-			"a program of %u threads needs a machine of as many nodes (at most %d), "
+			"a program of %u {thread|threads} needs a machine of as many nodes (at "
+			"most %d), "
 			"with a "
 			"processor each",
 			c.nr_threads, NOC_CLOSED_NODES_MAX);

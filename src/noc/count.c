@@ -122,7 +122,7 @@ enum base_status noc_network_zero_load_cycles(const struct noc_network *n, uint3
 	uint64_t *flit = base_alloc(size_flits * sizeof *flit), in = c->node_flits;
 	uint32_t at = topology->node_router[source], to = topology->node_router[destination];
 	if (!flit)
-		return base_fail(err, BASE_ERR_NOMEM, "a packet of %u flits", size_flits);
+		return base_fail(err, BASE_ERR_NOMEM, "a packet of %u {flit|flits}", size_flits);
 	for (uint32_t i = 0; i < size_flits; i++)
 		flit[i] = 2 + i / c->node_flits;
 	for (uint32_t i = 1; i <= hops; i++) {
@@ -196,19 +196,20 @@ enum base_status noc_network_check(const struct noc_network *n, struct base_err 
 		buffered += noc_input(n, (uint32_t)v)->count;
 	if (n->counts.injected != n->counts.ejected + inside || buffered != n->buffered)
 		return base_fail(err, BASE_ERR_CORRUPT,
-			"%llu flits injected, %llu ejected, %llu inside",
+			"%llu {flit|flits} injected, %llu ejected, %llu inside",
 			(unsigned long long)n->counts.injected,
 			(unsigned long long)n->counts.ejected, (unsigned long long)inside);
 	uint32_t *missing = base_alloc(nr * sizeof *missing);
 	if (!missing)
-		return base_fail(err, BASE_ERR_NOMEM, "%zu virtual channels", nr);
+		return base_fail(err, BASE_ERR_NOMEM, "%zu virtual {channel|channels}", nr);
 	add_missing(n, missing);
 	enum base_status s = BASE_OK;
 	for (size_t v = 0; s == BASE_OK && v < nr; v++)
 		if (n->out_vc[v].credit + missing[v] != n->buffer)
 			s = base_fail(err, BASE_ERR_CORRUPT,
-				"output virtual channel %zu: %u credits and %u under way of %u", v,
-				n->out_vc[v].credit, missing[v], n->buffer);
+				"output virtual channel %zu: %u {credit|credits} and %u under way "
+				"of %u",
+				v, n->out_vc[v].credit, missing[v], n->buffer);
 	base_free(missing);
 	return s;
 }

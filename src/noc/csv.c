@@ -35,7 +35,7 @@ static enum base_status csv_finish(struct noc_pdg *g, uint32_t nr_nodes, const c
 {
 	uint8_t *ordered = base_alloc(nr_nodes);
 	if (!ordered)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", nr_nodes);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {node|nodes}", nr_nodes);
 	memset(ordered, 1, nr_nodes);
 	base_free(g->ordered);
 	g->ordered = ordered;

@@ -297,7 +297,7 @@ static enum base_status run_open(struct noc_gen_state *g, struct base_err *err)
 	struct open_node *node = base_alloc(g->nr_nodes * sizeof *node);
 	enum base_status s = BASE_OK;
 	if (!node)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {node|nodes}", g->nr_nodes);
 	for (uint32_t n = 0; n < g->nr_nodes; n++)
 		node[n].next_cycle = draw_gap(g);
 	while (pdg->nr_packets < wanted && s == BASE_OK) {

@@ -58,9 +58,9 @@ static enum base_status gen_closed_init(
 {
 	*c = (struct closed){.g = g};
 	c->last_cycle = base_alloc(g->nr_nodes * sizeof *c->last_cycle);
-	return c->last_cycle
-		       ? BASE_OK
-		       : base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
+	return c->last_cycle ? BASE_OK
+			     : base_fail(err, BASE_ERR_NOMEM, "no memory for %u {node|nodes}",
+				       g->nr_nodes);
 }
 
 static void gen_closed_fini(struct closed *c)
@@ -257,7 +257,7 @@ enum base_status noc_gen_tree(struct noc_gen_state *g, struct base_err *err)
 	struct tree_node *node = base_alloc(g->nr_nodes * sizeof *node);
 	enum base_status s = gen_closed_init(&c, g, err);
 	if (!node && s == BASE_OK)
-		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
+		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u {node|nodes}", g->nr_nodes);
 	for (uint32_t n = 1; n < g->nr_nodes && s == BASE_OK; n++)
 		if (!nr_children(g, n))
 			s = plan(&c, n, (n - 1) / arity, 0, think(g), NULL, 0, TYPE_ARRIVE, err);
@@ -342,7 +342,7 @@ enum base_status noc_gen_inval(struct noc_gen_state *g, struct base_err *err)
 	struct write *write = base_alloc(g->nr_nodes * sizeof *write);
 	enum base_status s = gen_closed_init(&c, g, err);
 	if (!write && s == BASE_OK)
-		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
+		s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u {node|nodes}", g->nr_nodes);
 	g->pdg->has_addresses = true;
 	for (uint32_t n = 0; n < g->nr_nodes && s == BASE_OK; n++) {
 		uint64_t first = think(g);

@@ -33,7 +33,7 @@ static enum base_status make_matrix(struct noc_ideal *i, struct base_err *err)
 	size_t nr = (size_t)i->nodes * i->nodes;
 	i->latency_of = base_alloc(nr * sizeof *i->latency_of);
 	if (!i->latency_of)
-		return base_fail(err, BASE_ERR_NOMEM, "latencies of %zu pairs", nr);
+		return base_fail(err, BASE_ERR_NOMEM, "latencies of %zu {pair|pairs}", nr);
 	for (size_t p = 0; p < nr; p++)
 		i->latency_of[p] = (uint16_t)i->latency;
 	return BASE_OK;
@@ -47,8 +47,8 @@ enum base_status noc_network_set_latency(struct noc_network *n, uint32_t source,
 		return base_fail(err, BASE_ERR_USAGE, "latencies of pairs need topology=ideal");
 	if (!cycles || cycles > NOC_LATENCY_MAX || (source >= i->nodes && source != UINT32_MAX) ||
 		(destination >= i->nodes && destination != UINT32_MAX))
-		return base_fail(err, BASE_ERR_USAGE, "latency of %u cycles from %u to %u", cycles,
-			source, destination);
+		return base_fail(err, BASE_ERR_USAGE, "latency of %u {cycle|cycles} from %u to %u",
+			cycles, source, destination);
 	enum base_status s = make_matrix(i, err);
 	if (s != BASE_OK)
 		return s;
@@ -72,8 +72,9 @@ enum base_status noc_ideal_send(
 				   : i->latency;
 	uint64_t sum = (uint64_t)latency + extra;
 	if (sum > NOC_LATENCY_MAX)
-		return base_fail(err, BASE_ERR_USAGE, "a latency of %llu cycles: the most is %d",
-			(unsigned long long)sum, NOC_LATENCY_MAX);
+		return base_fail(err, BASE_ERR_USAGE,
+			"a latency of %llu {cycle|cycles}: the most is %d", (unsigned long long)sum,
+			NOC_LATENCY_MAX);
 	uint32_t s = (uint32_t)((n->now + sum) % NOC_IDEAL_SLOTS);
 	p->sent = n->now;
 	p->next = NOC_NONE;

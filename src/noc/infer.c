@@ -163,7 +163,7 @@ static enum base_status run_tasks(
 	uint32_t nr = count_threads(j->options, j->nr_tasks);
 	struct worker *w = base_alloc(nr * sizeof *w);
 	if (!w)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u threads", nr);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {thread|threads}", nr);
 	for (uint32_t i = 0; i < nr; i++)
 		w[i].job = j;
 	for (uint32_t i = 1; i < nr; i++)
@@ -365,8 +365,8 @@ static enum base_status infer_assemble(
 	g->dependency = base_alloc((nr + 1) * sizeof *g->dependency);
 	g->certainty = base_alloc(nr + 1);
 	if (!g->dependency || !g->certainty)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %llu dependencies",
-			(unsigned long long)nr);
+		return base_fail(err, BASE_ERR_NOMEM,
+			"no memory for %llu {dependency|dependencies}", (unsigned long long)nr);
 	g->dependencies_capacity = nr + 1;
 	for (size_t k = 0; k < j->nr_tasks; k++) {
 		const struct task *task = &j->task[k];

@@ -421,7 +421,7 @@ enum base_status noc_infer_files(const char *const *path, uint32_t nr_runs,
 	t.room = o->context_packets + 2 * o->window_packets;
 	t.source = base_alloc(nr_runs * sizeof *t.source);
 	if (!t.source)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u runs", nr_runs);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {run|runs}", nr_runs);
 	enum base_status s = run(&t, path, err);
 	if (t.writer) {
 		enum base_status closed = trace_writer_close(t.writer, s == BASE_OK ? err : NULL);

@@ -66,7 +66,8 @@ static enum base_status infer_transmit_room(struct noc_view *v, size_t nr, struc
 	if (candidate && slack && sort && keep && certainty)
 		return BASE_OK;
 	v->capacity = 0;
-	return base_fail(err, BASE_ERR_NOMEM, "no memory for a window of %zu receptions", nr);
+	return base_fail(
+		err, BASE_ERR_NOMEM, "no memory for a window of %zu {reception|receptions}", nr);
 }
 
 void noc_view_fini(struct noc_view *v)

@@ -46,11 +46,12 @@ static enum base_status inject_ask(struct noc_network *n, uint32_t asked, struct
 	}
 	if (packet.destination >= n->nr_nodes || !packet.size_flits ||
 		packet.size_flits > NOC_PACKET_FLITS_MAX)
-		return base_fail(err, BASE_ERR_USAGE, "a packet of %u flits from %u to %u",
+		return base_fail(err, BASE_ERR_USAGE, "a packet of %u {flit|flits} from %u to %u",
 			packet.size_flits, node, packet.destination);
 	enum base_status s = noc_pool_take(&n->pool, &i);
 	if (s != BASE_OK)
-		return base_fail(err, s, "%u packets are queued or under way", n->pool.nr_used);
+		return base_fail(
+			err, s, "%u {packet is|packets are} queued or under way", n->pool.nr_used);
 	n->pool.packet[i] = (struct noc_live){.id = packet.id,
 		.created = cycle,
 		.source = node,

@@ -269,7 +269,8 @@ enum base_status noc_netrace_read(struct noc_input *in, const struct noc_netrace
 		r.raw = noc_pdg_new(r.nr_nodes);
 		g = noc_pdg_new(r.nr_nodes);
 		if (!r.raw || !g)
-			s = base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", r.nr_nodes);
+			s = base_fail(
+				err, BASE_ERR_NOMEM, "no memory for %u {node|nodes}", r.nr_nodes);
 	}
 	if (s == BASE_OK)
 		s = netrace_read_packets(&r, err);

@@ -106,8 +106,8 @@ static enum base_status find_dependents(struct writing *w, struct base_err *err)
 	w->first = base_alloc(((size_t)g->nr_packets + 2) * sizeof *w->first);
 	w->dependent = base_alloc((nr + 1) * sizeof *w->dependent);
 	if (!w->first || !w->dependent)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %llu dependencies",
-			(unsigned long long)nr);
+		return base_fail(err, BASE_ERR_NOMEM,
+			"no memory for %llu {dependency|dependencies}", (unsigned long long)nr);
 	uint64_t *at = w->first + 1;
 	for (uint32_t i = 0, gate = 0; i < g->nr_packets; i++) {
 		gate = noc_pdg_is_copy(g, i) ? gate : i;

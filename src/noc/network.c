@@ -118,14 +118,16 @@ static enum base_status make_slots(
 		nr *= 2;
 	if ((uint64_t)nr * links > (uint64_t)1 << 27)
 		return base_fail(err, BASE_ERR_LIMIT,
-			"%zu links of up to %u cycles: together more than 2^27", links, longest);
+			"%zu {link|links} of up to %u {cycle|cycles}: together more than 2^27",
+			links, longest);
 	n->slot_mask = nr - 1;
 	if (!network_make(&n->slot, nr, sizeof *n->slot))
 		return base_fail(err, BASE_ERR_NOMEM, "a network");
 	for (uint32_t i = 0; i < nr; i++)
 		if (!network_make(&n->slot[i].flit, links, sizeof *n->slot[i].flit) ||
 			!network_make(&n->slot[i].credit, links, sizeof *n->slot[i].credit))
-			return base_fail(err, BASE_ERR_NOMEM, "a network of %zu links", links);
+			return base_fail(
+				err, BASE_ERR_NOMEM, "a network of %zu {link|links}", links);
 	return BASE_OK;
 }
 
@@ -261,7 +263,8 @@ static enum base_status open_routers(struct noc_network *n, struct base_err *err
 			(n->buffer + 8) >
 		(uint64_t)1 << 30)
 		return base_fail(err, BASE_ERR_LIMIT,
-			"%u routers of %u ports with %u virtual channels of %u flits: too large",
+			"%u {router|routers} of %u {port|ports} with %u virtual {channel|channels} "
+			"of %u {flit|flits}: too large",
 			n->nr_routers, n->ports, n->vcs, n->buffer);
 	for (uint32_t i = 0; i < n->classes; i++) {
 		n->class_first[i] = i * n->vcs / n->classes;
@@ -271,7 +274,8 @@ static enum base_status open_routers(struct noc_network *n, struct base_err *err
 	if (s != BASE_OK)
 		return s;
 	if (!make_state(n))
-		return base_fail(err, BASE_ERR_NOMEM, "a network of %u routers", n->nr_routers);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "a network of %u {router|routers}", n->nr_routers);
 	network_fill(n);
 	uint32_t longest;
 	size_t links;
@@ -312,13 +316,15 @@ static enum base_status network_add_packet(
 	if (p->source >= n->nr_nodes || p->destination >= n->nr_nodes || !p->size_flits ||
 		p->size_flits > NOC_PACKET_FLITS_MAX || p->class >= n->classes)
 		return base_fail(err, BASE_ERR_USAGE,
-			"a packet of %u flits and class %u from %u to %u: %u nodes, %u classes",
+			"a packet of %u {flit|flits} and class %u from %u to %u: %u {node|nodes}, "
+			"%u {class|classes}",
 			p->size_flits, p->class, p->source, p->destination, n->nr_nodes,
 			n->classes);
 	uint32_t i;
 	enum base_status s = noc_pool_take(&n->pool, &i);
 	if (s != BASE_OK)
-		return base_fail(err, s, "%u packets are queued or under way", n->pool.nr_used);
+		return base_fail(
+			err, s, "%u {packet is|packets are} queued or under way", n->pool.nr_used);
 	n->pool.packet[i] = (struct noc_live){.id = p->id,
 		.created = n->now,
 		.source = p->source,
@@ -529,7 +535,7 @@ static enum base_status run_routers(struct noc_network *n, uint64_t until, struc
 		uint64_t next = next_cycle(n);
 		if (next == UINT64_MAX && n->pool.nr_used)
 			return base_fail(err, BASE_ERR_USAGE,
-				"deadlock in cycle %llu: %u packets can never move again",
+				"deadlock in cycle %llu: %u {packet|packets} can never move again",
 				(unsigned long long)n->now, n->pool.nr_used);
 		n->now = next < until ? next : until;
 		if (n->now == until)

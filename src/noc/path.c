@@ -73,7 +73,7 @@ enum base_status noc_path_find(const struct noc_pdg *g, struct noc_path *ret, st
 	struct noc_index x = {0};
 	*ret = (struct noc_path){.node_cycles = base_alloc(g->nr_nodes * sizeof *ret->node_cycles)};
 	if (!ret->node_cycles)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {node|nodes}", g->nr_nodes);
 	enum base_status s = noc_index_init(&x, g, g->receive_cycle, 1, err);
 	struct step at = {.packet = NOC_PDG_NONE};
 	if (s == BASE_OK && g->nr_packets) {
@@ -145,7 +145,7 @@ enum base_status noc_load_count(const struct noc_pdg *g, struct noc_load *ret, s
 	};
 	if (!ret->sent_flits || !ret->received_flits || !ret->excess_at_cycles) {
 		noc_load_fini(ret);
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u nodes", g->nr_nodes);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {node|nodes}", g->nr_nodes);
 	}
 	for (uint32_t i = 0; i < g->nr_packets; i++) {
 		uint64_t latency = g->receive_cycle[i] - g->transmit_cycle[i];

@@ -59,7 +59,7 @@ static enum base_status grow_packets(struct noc_pdg *g, size_t next, struct base
 	PACKET_ARRAYS(A)
 #undef A
 	if (!ok)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", next);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu {packet|packets}", next);
 	g->packets_capacity = next;
 	return BASE_OK;
 }
@@ -113,8 +113,8 @@ enum base_status noc_pdg_add_dependency(
 		size_t capacity = g->dependencies_capacity, next = capacity ? capacity * 2 : 64;
 		if (!grow_one(&g->dependency, sizeof *g->dependency, capacity, next) ||
 			!grow_one(&g->certainty, sizeof *g->certainty, capacity, next))
-			return base_fail(
-				err, BASE_ERR_NOMEM, "no memory for %zu dependencies", next);
+			return base_fail(err, BASE_ERR_NOMEM,
+				"no memory for %zu {dependency|dependencies}", next);
 		g->dependencies_capacity = next;
 	}
 	g->dependency[nr] = on;
@@ -244,8 +244,8 @@ static enum base_status place_dependencies(
 		base_free(first);
 		base_free(dependency);
 		base_free(certainty);
-		return base_fail(
-			err, BASE_ERR_NOMEM, "no memory for %zu dependencies", nr_dependencies);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu {dependency|dependencies}",
+			nr_dependencies);
 	}
 	for (uint32_t n = 0; n < nr; n++) {
 		uint64_t from = g->first[place[n]], count = g->first[place[n] + 1] - from;
@@ -274,7 +274,7 @@ enum base_status noc_pdg_number(struct noc_pdg *g, const uint32_t *number, struc
 	if (!place || !scratch) {
 		base_free(scratch);
 		base_free(place);
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu packets", nr);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %zu {packet|packets}", nr);
 	}
 	enum base_status s = find_places(g, number, place, err);
 	if (s == BASE_OK)
@@ -367,7 +367,8 @@ enum base_status noc_index_init(struct noc_index *x, const struct noc_pdg *g,
 	if (ok)
 		return BASE_OK;
 	noc_index_fini(x);
-	return base_fail(err, BASE_ERR_NOMEM, "no memory to sort %u packets", g->nr_packets);
+	return base_fail(
+		err, BASE_ERR_NOMEM, "no memory to sort %u {packet|packets}", g->nr_packets);
 }
 
 void noc_index_fini(struct noc_index *x)

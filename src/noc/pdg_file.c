@@ -367,7 +367,7 @@ static enum base_status pdg_file_load(
 		s = base_fail(err, BASE_ERR_NOTFOUND, "no packets of a network in this trace");
 	BASE_ASSUME(s != BASE_OK || l.g);
 	if (s == BASE_OK && l.g->nr_packets != l.nr_wanted)
-		s = base_fail(err, BASE_ERR_TRUNCATED, "%u of %llu packets are there",
+		s = base_fail(err, BASE_ERR_TRUNCATED, "%u of %llu {packet|packets} are there",
 			l.g->nr_packets, (unsigned long long)l.nr_wanted);
 	if (s == BASE_OK)
 		s = noc_pdg_number(l.g, l.number, err);

@@ -135,8 +135,8 @@ static enum base_status find_waiters(struct replay *r, struct base_err *err)
 	r->first_waiter = base_alloc(((size_t)g->nr_packets + 2) * sizeof *r->first_waiter);
 	r->waiter = base_alloc((nr + 1) * sizeof *r->waiter);
 	if (!r->first_waiter || !r->waiter)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %llu dependencies",
-			(unsigned long long)nr);
+		return base_fail(err, BASE_ERR_NOMEM,
+			"no memory for %llu {dependency|dependencies}", (unsigned long long)nr);
 	uint64_t *at = r->first_waiter + 1; /* ends up one place further, that is: right */
 	for (uint64_t d = 0; d < nr; d++)
 		at[g->dependency[d] + 1]++;
@@ -159,8 +159,8 @@ static enum base_status replay_start(struct replay *r, struct base_err *err)
 	r->result->receive_cycle = base_alloc(nr * sizeof *r->result->receive_cycle);
 	if (!r->waits || !r->fire || !r->next || !r->result->transmit_cycle ||
 		!r->result->receive_cycle)
-		return base_fail(
-			err, BASE_ERR_NOMEM, "no memory to replay %u packets", g->nr_packets);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to replay %u {packet|packets}",
+			g->nr_packets);
 	enum base_status s = noc_index_init(&r->index, g, g->receive_cycle, 1, err);
 	if (s == BASE_OK)
 		s = find_waiters(r, err);
@@ -223,7 +223,8 @@ static enum base_status replay_run(struct replay *r, void (*progress)(void *ctx,
 			return s;
 		uint64_t until = r->nr_due ? r->due[0].cycle : UINT64_MAX;
 		if (until == UINT64_MAX && !noc_network_pending(r->network))
-			return base_fail(err, BASE_ERR_CORRUPT, "%llu packets wait for each other",
+			return base_fail(err, BASE_ERR_CORRUPT,
+				"%llu {packet|packets} wait for each other",
 				(unsigned long long)(r->g->nr_packets - r->result->packets));
 		s = noc_network_run(r->network, until, &a, &nr, err);
 		for (size_t i = 0; i < nr && s == BASE_OK; i++)
@@ -249,8 +250,9 @@ enum base_status noc_replay(const struct noc_pdg *g, const struct noc_config *co
 		return s;
 	ret->network_nodes = noc_network_nodes(r.network);
 	if (ret->network_nodes < g->nr_nodes)
-		s = base_fail(err, BASE_ERR_USAGE, "the network has %u nodes, the packets have %u",
-			ret->network_nodes, g->nr_nodes);
+		s = base_fail(err, BASE_ERR_USAGE,
+			"the network has %u {node|nodes}, the packets have %u", ret->network_nodes,
+			g->nr_nodes);
 	if (s == BASE_OK)
 		s = replay_start(&r, err);
 	if (s == BASE_OK)

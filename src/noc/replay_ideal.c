@@ -15,7 +15,7 @@ enum base_status noc_runs_init(
 	if (r->transmit_cycle && r->receive_cycle)
 		return BASE_OK;
 	noc_runs_fini(r);
-	return base_fail(err, BASE_ERR_NOMEM, "no memory for the times of %u runs", nr_runs);
+	return base_fail(err, BASE_ERR_NOMEM, "no memory for the times of %u {run|runs}", nr_runs);
 }
 
 void noc_runs_fini(struct noc_runs *r)

@@ -267,7 +267,8 @@ enum base_status noc_routing_choose(struct noc_network *n, struct base_err *err)
 	unsigned need = t->wraps ? table[r].ring_vcs : table[r].vcs;
 	if (n->vcs / n->classes < need)
 		return base_fail(err, BASE_ERR_USAGE,
-			"routing = %s in topology = %s needs %u virtual channels a class: vcs = %u "
+			"routing = %s in topology = %s needs %u virtual {channel|channels} a "
+			"class: vcs = %u "
 			"or more",
 			noc_routing_words[r].name, noc_topology_words[n->config.topology].name,
 			need, need * n->classes);

@@ -51,7 +51,7 @@ static enum base_status sim_answer(struct sim *s, const struct noc_arrival *a, s
 		enum base_status status =
 			base_grow(&s->reply, &s->reply_capacity, old + 1, sizeof *s->reply);
 		if (status != BASE_OK)
-			return base_fail(err, status, "%zu replies", old);
+			return base_fail(err, status, "%zu {reply|replies}", old);
 		for (size_t i = 0; i < s->reply_first; i++)
 			s->reply[(old + i) % s->reply_capacity] = s->reply[i];
 		/* Doubling leaves room for all of them without going round. */
@@ -213,7 +213,7 @@ static enum base_status links(struct sim *s, struct base_err *err)
 	size_t nr = noc_network_links(s->network);
 	r->link = base_alloc((nr + 1) * sizeof *r->link);
 	if (!r->link)
-		return base_fail(err, BASE_ERR_NOMEM, "%zu links", nr);
+		return base_fail(err, BASE_ERR_NOMEM, "%zu {link|links}", nr);
 	noc_network_each_link(s->network, r->link);
 	for (size_t i = 0; i < nr; i++)
 		if (r->link[i].to_router != UINT32_MAX)
@@ -351,7 +351,8 @@ static enum base_status open_sim(struct sim *s, struct base_err *err)
 	s->batch = base_alloc(c->batches * sizeof *s->batch);
 	s->node_flits = base_alloc(s->result->nodes * sizeof *s->node_flits);
 	if (!s->batch || !s->node_flits)
-		return base_fail(err, BASE_ERR_NOMEM, "statistics of %u nodes", s->result->nodes);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "statistics of %u {node|nodes}", s->result->nodes);
 	status = noc_traffic_open(&s->traffic, s->network, c, err);
 	if (status != BASE_OK)
 		return status;

@@ -10,11 +10,13 @@ enum base_status noc_topology_alloc(struct noc_topology *t, uint64_t routers, ui
 	uint64_t ports, struct base_err *err)
 {
 	if (routers > NOC_ROUTERS_MAX || nodes > NOC_NODES_MAX)
-		return base_fail(err, BASE_ERR_LIMIT, "%llu routers and %llu nodes: the most is %d",
+		return base_fail(err, BASE_ERR_LIMIT,
+			"%llu {router|routers} and %llu {node|nodes}: the most is %d",
 			(unsigned long long)routers, (unsigned long long)nodes, NOC_ROUTERS_MAX);
 	if (ports > NOC_PORTS_MAX)
-		return base_fail(err, BASE_ERR_LIMIT, "routers of %llu ports: the most is %d",
-			(unsigned long long)ports, NOC_PORTS_MAX);
+		return base_fail(err, BASE_ERR_LIMIT,
+			"routers of %llu {port|ports}: the most is %d", (unsigned long long)ports,
+			NOC_PORTS_MAX);
 	t->nr_routers = (uint32_t)routers;
 	t->nr_nodes = (uint32_t)nodes;
 	t->ports = (uint32_t)ports;
@@ -24,7 +26,7 @@ enum base_status noc_topology_alloc(struct noc_topology *t, uint64_t routers, ui
 	t->node_port = base_alloc(nodes + 1);
 	t->place = base_alloc(((size_t)routers * t->dimensions + 1) * sizeof *t->place);
 	if (!t->port || !t->node_router || !t->node_port || !t->place)
-		return base_fail(err, BASE_ERR_NOMEM, "%u routers", t->nr_routers);
+		return base_fail(err, BASE_ERR_NOMEM, "%u {router|routers}", t->nr_routers);
 	for (size_t i = 0; i < nr; i++)
 		t->port[i] = (struct noc_port){.router = UINT32_MAX, .node = UINT32_MAX};
 	return BASE_OK;

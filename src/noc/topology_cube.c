@@ -104,7 +104,8 @@ static enum base_status fill_ways(struct noc_topology *t, struct base_err *err)
 		return BASE_OK;
 	t->way = base_alloc(nr);
 	if (!t->way)
-		return base_fail(err, BASE_ERR_NOMEM, "ways between %u routers", t->nr_routers);
+		return base_fail(
+			err, BASE_ERR_NOMEM, "ways between %u {router|routers}", t->nr_routers);
 	for (uint32_t a = 0; a < t->nr_routers; a++)
 		for (uint32_t b = 0; b < t->nr_nodes; b++)
 			t->way[(size_t)a * t->nr_nodes + b] = first_port(t, a, b);

@@ -88,7 +88,7 @@ static enum base_status topology_graph_add_link(
 	if (s == BASE_OK)
 		s = base_map_put(&g->link_of, from, to, g->nr_links);
 	if (s != BASE_OK)
-		return base_fail(err, s, "%zu links", g->nr_links);
+		return base_fail(err, s, "%zu {link|links}", g->nr_links);
 	g->link[g->nr_links++] = link;
 	return BASE_OK;
 }
@@ -100,7 +100,7 @@ static enum base_status topology_graph_add_node(
 	enum base_status s =
 		base_grow(&g->router_of, &g->node_capacity, (size_t)node + 1, sizeof *g->router_of);
 	if (s != BASE_OK)
-		return base_fail(err, s, "%u nodes", node);
+		return base_fail(err, s, "%u {node|nodes}", node);
 	for (size_t i = old; i <= node; i++)
 		g->router_of[i] = UINT32_MAX;
 	if (node >= g->nr_nodes)
@@ -248,7 +248,7 @@ static enum base_status topology_graph_connect(
 	/* Ports are pairs: what goes out of one comes back into the same. Nodes are first. */
 	uint32_t *degree = base_alloc(((size_t)g->nr_routers + 1) * sizeof *degree), most = 1;
 	if (!degree)
-		return base_fail(err, BASE_ERR_NOMEM, "%u routers", g->nr_routers);
+		return base_fail(err, BASE_ERR_NOMEM, "%u {router|routers}", g->nr_routers);
 	for (size_t i = 0; i < g->nr_nodes; i++)
 		degree[g->router_of[i]]++;
 	for (size_t i = 0; i < g->nr_links; i++)
@@ -403,7 +403,7 @@ static enum base_status has_ring(const struct noc_topology *t, bool *ret, struct
 	uint8_t *removed = base_alloc(links);
 	enum base_status s = BASE_OK;
 	if (!follows || !removed)
-		s = base_fail(err, BASE_ERR_NOMEM, "%zu links", links);
+		s = base_fail(err, BASE_ERR_NOMEM, "%zu {link|links}", links);
 	for (uint32_t i = 0; s == BASE_OK && i < t->nr_nodes; i++) {
 		uint32_t to = t->node_router[i];
 		BASE_ASSUME(t->table && follows);
@@ -447,8 +447,9 @@ static enum base_status has_ring(const struct noc_topology *t, bool *ret, struct
 static enum base_status make_ways(struct noc_topology *t, struct base_err *err)
 {
 	if (t->nr_routers > NOC_TABLE_ROUTERS_MAX)
-		return base_fail(err, BASE_ERR_LIMIT, "a graph of %u routers: the most is %d",
-			t->nr_routers, NOC_TABLE_ROUTERS_MAX);
+		return base_fail(err, BASE_ERR_LIMIT,
+			"a graph of %u {router|routers}: the most is %d", t->nr_routers,
+			NOC_TABLE_ROUTERS_MAX);
 	size_t nr = t->nr_routers;
 	bool ring = false;
 	uint32_t *level = base_alloc(nr * sizeof *level);
@@ -460,7 +461,7 @@ static enum base_status make_ways(struct noc_topology *t, struct base_err *err)
 	t->table = base_alloc(nr * nr);
 	enum base_status s = BASE_OK;
 	if (!level || !w.down || !w.any || !w.queue || !w.port || !w.queued || !t->table)
-		s = base_fail(err, BASE_ERR_NOMEM, "ways between %zu routers", nr);
+		s = base_fail(err, BASE_ERR_NOMEM, "ways between %zu {router|routers}", nr);
 	else
 		s = fill_table(t, &w, err);
 	if (s == BASE_OK)

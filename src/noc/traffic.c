@@ -247,7 +247,7 @@ static enum base_status parse_hotspots(struct noc_traffic *t, struct base_err *e
 		if (end == at || (*end && *end != ',') || node >= t->nodes ||
 			t->nr_hotspots == NOC_HOTSPOTS_MAX)
 			return base_fail(err, BASE_ERR_USAGE,
-				"hotspots = %s: at most %d of the %u nodes, as 0,9",
+				"hotspots = %s: at most %d of the %u {node|nodes}, as 0,9",
 				t->config.hotspots, NOC_HOTSPOTS_MAX, t->nodes);
 		t->hotspot[t->nr_hotspots++] = (uint32_t)node;
 		at = end;
@@ -299,7 +299,7 @@ enum base_status noc_traffic_open(struct noc_traffic **ret, const struct noc_net
 		t->sender = base_alloc((size_t)nodes * sizeof *t->sender);
 	if (!t || !t->sender) {
 		noc_traffic_close(t);
-		return base_fail(err, BASE_ERR_NOMEM, "traffic of %u nodes", nodes);
+		return base_fail(err, BASE_ERR_NOMEM, "traffic of %u {node|nodes}", nodes);
 	}
 	t->network = n;
 	t->config = *config;

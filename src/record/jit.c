@@ -502,8 +502,9 @@ bool record_jit_say_unnamed(
 	uint64_t nr = w->jit.nr - w->jit.nr_named;
 	if (nr <= nr_others)
 		return false;
-	snprintf(text, text_bytes,
-		"%llu of %u places are in code that was made at run time and have no name: %s",
+	(void)base_format(text, text_bytes,
+		"%llu {place is|places are} in code that was made at run time and {has|have} no "
+		"name, of %u: %s",
 		(unsigned long long)nr, w->sink->nr_sites,
 		*w->jit.refused ? w->jit.refused
 				: "the program told perf none (/tmp/perf-PID.map, jitdump; node "

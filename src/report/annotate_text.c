@@ -101,7 +101,7 @@ void report_annotate_text(
 		const struct report_annotated *f = &a->function[i];
 		base_str_addf(out, "%s%s: ", i ? "\n" : "", f->function);
 		report_percent(out, (double)f->nr_all / (double)a->nr_samples);
-		base_str_addf(out, " of %llu samples are in it or in what it calls, ",
+		base_str_addf(out, " of %llu {sample|samples} are in it or in what it calls, ",
 			(unsigned long long)a->nr_samples);
 		report_percent(out, (double)f->nr_own / (double)a->nr_samples);
 		base_str_add(out, " in its own code (observed).\n");

@@ -233,9 +233,10 @@ void report_calls_events_text(struct base_str *out, const struct report_calls *c
 	report_wrap(out, st, "EVENTS", LABEL_WIDTH, base_str_text(&s));
 	if (c->all.without_events) {
 		base_str_reset(&s);
-		base_str_add_count(&s, c->all.without_events);
-		base_str_add(&s, " calls, of places where none was measured, are in no event's "
-				 "count");
+		base_str_add_counted(&s,
+			"%s {call is|calls are} in no event's count: nothing was measured at {its "
+			"place|their places}",
+			c->all.without_events);
 		report_wrap(out, st, "MISSING", LABEL_WIDTH, base_str_text(&s));
 	}
 	base_str_fini(&s);

@@ -196,10 +196,10 @@ void report_calls_text(struct base_str *out, const struct report_calls *c,
 			"Shares are too high; record on a machine with less to do");
 	if (c->nr_full) {
 		struct base_str s = {0};
-		base_str_add_count(&s, c->nr_full);
-		base_str_add(&s,
-			" calls are of no row: their thread's tables had no place for more "
-			"callers");
+		base_str_add_counted(&s,
+			"%s {call is|calls are} of no row: the tables of {its thread|their "
+			"threads} had no room for more callers",
+			c->nr_full);
 		report_wrap(out, style, "LOST", LABEL_WIDTH, base_str_text(&s));
 		base_str_fini(&s);
 	}

@@ -270,8 +270,8 @@ static void say_gap(
 	base_str_add(what, ")");
 	const char *waker = before != MODEL_OTHERS ? model_actor(b->m, before)->name : NULL;
 	if (waker)
-		base_str_addf(what, "; just before it went on, %s ran (%llu of %llu times)", waker,
-			(unsigned long long)nr, (unsigned long long)all);
+		base_str_addf(what, "; just before it went on, %s ran (%llu of %llu {time|times})",
+			waker, (unsigned long long)nr, (unsigned long long)all);
 	if (!blocked) {
 		base_str_add(todo, "the other side was not recorded, or lacks an annotation: "
 				   "longpole_enqueue(\"NAME\", instance, 1, 0) where it makes this "
@@ -600,8 +600,7 @@ void report_coach_text(struct base_str *out, const struct report_coach *c, size_
 		base_str_add(&s, "Nothing to annotate: no misuse was found, and hardly any wait is "
 				 "unexplained");
 	else
-		base_str_addf(&s, "%zu thing%s to look at, most valuable first", c->nr,
-			c->nr == 1 ? "" : "s");
+		base_str_addf(&s, "%zu {thing|things} to look at, most valuable first", c->nr);
 	base_str_add(&s, " (");
 	report_percent(&s, c->elapsed_ns > 0 ? 1 - c->unexplained_path_ns / c->elapsed_ns : 1);
 	base_str_add(&s, " of the path is explained).");

@@ -235,8 +235,7 @@ static void state_list(struct base_str *out, const struct report_connection_stat
 static void connections_finding(struct base_str *out, const struct report_connections *c)
 {
 	const struct report_connections_sum *sum = &c->sum;
-	base_str_addf(
-		out, "%zu connection%s", c->nr_connections, c->nr_connections == 1 ? "" : "s");
+	base_str_addf(out, "%zu {connection|connections}", c->nr_connections);
 	if (sum->nr_paths) {
 		base_str_add(out, ", path ");
 		report_ns(out, sum->median_ns);
@@ -315,7 +314,7 @@ static void connection_lines(struct base_str *out, const struct report_connectio
 	for (size_t i = 0; i < nr && (!limit || i < limit); i++)
 		connection_line(out, &l, &list[i]);
 	if (limit && nr > limit)
-		base_str_addf(out, "and %zu shorter ones (see --all)\n", nr - limit);
+		base_str_addf(out, "and %zu shorter {one|ones} (see --all)\n", nr - limit);
 	base_free(list);
 }
 
@@ -371,8 +370,8 @@ void report_connections_text(struct base_str *out, const struct report_connectio
 	server_lines(out, style, c, false, limit);
 	if (c->nr_not_followed)
 		base_str_addf(out,
-			"CAVEATS    more than %d connections: %llu identifications of later ones "
-			"were "
+			"CAVEATS    more than %d connections: %llu {identification of a later one "
+			"was|identifications of later ones were} "
 			"not followed\n",
 			MODEL_CONNECTIONS_MAX, (unsigned long long)c->nr_not_followed);
 	report_trace_text_caveats(out, &c->trace, style);

@@ -60,7 +60,7 @@ void report_diff_markdown(struct base_str *out, const struct report_diff *d, boo
 	for (size_t v = 0; v < d->nr_versions; v++) {
 		base_str_add(out, " ");
 		markdown_text(out, d->label[v]);
-		base_str_addf(out, " (%zu run%s) |", d->nr_runs[v], d->nr_runs[v] == 1 ? "" : "s");
+		base_str_addf(out, " (%zu {run|runs}) |", d->nr_runs[v]);
 	}
 	base_str_add(out, " last against first [95 %] |\n|---|");
 	for (size_t v = 0; v <= d->nr_versions; v++)

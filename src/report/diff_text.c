@@ -119,7 +119,7 @@ void report_diff_finding(struct base_str *out, const struct report_diff *d)
 		report_diff_value(&s, m.q->unit, m.q->version[0].median.value);
 		base_str_add(&s, " to ");
 		report_diff_value(&s, m.q->unit, p->median.value);
-		base_str_addf(&s, " (95 %% interval of %zu and %zu runs, p = %.2g)",
+		base_str_addf(&s, " (95 %% interval of %zu and %zu {run|runs}, p = %.2g)",
 			m.q->version[0].nr_runs, p->nr_runs, p->p);
 		if (nr > 1)
 			base_str_add_counted(&s,
@@ -128,10 +128,10 @@ void report_diff_finding(struct base_str *out, const struct report_diff *d)
 		base_str_add(&s, ".");
 	} else if (fewest < REPORT_DIFF_RUNS_SURE) {
 		base_str_addf(&s,
-			"Nothing can be said for sure: a version has %zu run%s, and it takes %d of "
-			"each "
-			"to tell a change from chance.",
-			fewest, fewest == 1 ? "" : "s", REPORT_DIFF_RUNS_SURE);
+			"Nothing can be said for sure: a version has %zu {run|runs}, and it takes "
+			"%d of "
+			"each to tell a change from chance.",
+			fewest, REPORT_DIFF_RUNS_SURE);
 	} else {
 		base_str_add(&s, "Nothing moved by more than chance would move it.");
 	}
@@ -162,12 +162,14 @@ void report_diff_known_by(struct base_str *out, const struct report_diff *d)
 		"what "
 		"a rank test calls a change, with %d runs or more of both: the run's length at 5 "
 		"%%, "
-		"the other %zu changes together at 5 %% (Benjamini and Hochberg), so that two "
+		"the other %zu {change|changes} together at 5 %% (Benjamini and Hochberg), so that "
+		"two "
 		"sets of runs of the same program have such a mark in one comparison of twenty",
 		REPORT_DIFF_RUNS_SURE, d->nr_tested);
 	if (d->nr_tested && fewest < needed)
 		base_str_addf(out,
-			". With %zu runs only many that moved at once can get one; a single lock "
+			". With %zu {run|runs} only many that moved at once can get one; a single "
+			"lock "
 			"or "
 			"state needs %zu of each",
 			fewest, needed);

@@ -26,8 +26,8 @@ static void finding_add_who(struct base_str *s, const char *lead, const struct s
 	if (*u->row->topic_actor)
 		base_str_addf(s, "%s%s", lead, u->row->topic_actor);
 	else
-		base_str_addf(
-			s, ", through %u threads (%s)", u->row->nr_topic_actors, u->row->group);
+		base_str_addf(s, ", through %u {thread|threads} (%s)", u->row->nr_topic_actors,
+			u->row->group);
 }
 
 /* "program+0x12ab" is no function, and C++ names have their arguments. */

@@ -45,12 +45,11 @@ static void pruned(struct base_str *out, const struct report_graph *g, const cha
 void report_graph_losses(struct base_str *out, const struct report_graph *g, const char *line_end)
 {
 	if (g->nr_folded_queues) {
-		base_str_add_count(out, g->nr_folded_queues);
-		base_str_addf(out,
-			" pipes or sockets of the same users are drawn together (--each-actor "
-			"draws "
-			"each).%s",
-			line_end);
+		base_str_add_counted(out,
+			"%s {pipe or socket is|pipes or sockets are} drawn with others of the same "
+			"users (--each-actor draws each).",
+			g->nr_folded_queues);
+		base_str_add(out, line_end);
 	}
 	if (g->nr_folded_groups) {
 		base_str_add_counted(

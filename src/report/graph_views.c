@@ -35,8 +35,7 @@ static enum base_status name_run(struct report_graph *g, const struct graph_comp
 	const char **ret, struct base_err *err)
 {
 	struct base_str s = {0};
-	base_str_add_count(&s, e->nr_states);
-	base_str_add(&s, " states");
+	base_str_add_counted(&s, "%s {state|states}", e->nr_states);
 	*ret = report_keep(g->arena, &s);
 	return *ret ? BASE_OK : report_no_memory(err);
 }

@@ -315,8 +315,8 @@ static void add_rate(struct base_str *out, const struct report_style *st, const 
 	report_color_begin(out, st, REPORT_BOLD);
 	base_str_addf(out, "  %-16s", heading);
 	report_color_end(out, st);
-	base_str_add_count(out, all);
-	base_str_addf(out, " units%smean ", report_dot(st));
+	base_str_add_counted(out, "%s {unit|units}", all);
+	base_str_addf(out, "%smean ", report_dot(st));
 	add_per_second(out, (double)all * 1e9 / elapsed_ns);
 	base_str_addf(out, "%smost ", report_dot(st));
 	add_per_second(out, (double)most * 1e9 / mark_ns);
@@ -376,9 +376,9 @@ void report_histograms_text(
 		histograms_add_page(out, style, h, (uint32_t)i);
 	}
 	if (h->nr_rows < h->queues->nr_queues)
-		base_str_addf(out, "\n... %zu more queue%s (--histogram=PATTERN, --limit, --all)\n",
-			h->queues->nr_queues - h->nr_rows,
-			h->queues->nr_queues - h->nr_rows == 1 ? "" : "s");
+		base_str_addf(out,
+			"\n... %zu more {queue|queues} (--histogram=PATTERN, --limit, --all)\n",
+			h->queues->nr_queues - h->nr_rows);
 	report_trace_text_caveats(out, &h->queues->trace, style);
 }
 

@@ -95,8 +95,7 @@ static void locks_text_finding(
 			base_str_add(&s, "; the critical path has hardly any lock");
 		base_str_add(&s, ".");
 	} else {
-		base_str_addf(&s, "No lock was waited for: %zu kind%s of lock", l->nr_locks,
-			l->nr_locks == 1 ? "" : "s");
+		base_str_addf(&s, "No lock was waited for: %zu {kind|kinds} of lock", l->nr_locks);
 		if (l->all.failed)
 			base_str_add_counted(&s,
 				"; %s {try|tries} to take one without waiting failed",
@@ -129,12 +128,10 @@ static void counts_line(
 {
 	struct base_str s = {0};
 	uint64_t nr_threads = l->nr_threads_locking ? l->nr_threads_locking : 1;
-	base_str_add_count(&s, l->nr_static);
-	base_str_addf(&s, " lock%s (static; ", l->nr_static == 1 ? "" : "s");
+	base_str_add_counted(&s, "%s {lock|locks} (static; ", l->nr_static);
 	locks_text_rate(&s, (double)l->nr_static / (double)nr_threads);
 	base_str_addf(&s, " a thread that locks), ");
-	base_str_add_count(&s, l->all.acquired);
-	base_str_addf(&s, " acquisition%s (dynamic)", l->all.acquired == 1 ? "" : "s");
+	base_str_add_counted(&s, "%s {acquisition|acquisitions} (dynamic)", l->all.acquired);
 	if (l->cpu_ns) {
 		double ticks = (double)l->cpu_ns * (double)l->tick_hz / 1e9;
 		base_str_add(&s, " = ");
@@ -151,8 +148,8 @@ static void counts_line(
 		report_ns(&s, (double)ns);
 		if (l->tick_hz) {
 			base_str_add(&s, " (");
-			base_str_add_count(&s, (uint64_t)((double)ns * (double)l->tick_hz / 1e9));
-			base_str_add(&s, " ticks)");
+			base_str_add_counted(&s, "%s {tick|ticks})",
+				(uint64_t)((double)ns * (double)l->tick_hz / 1e9));
 		}
 		base_str_add(&s, " on average");
 	}

@@ -428,8 +428,8 @@ static const char *loops_arrow(const struct report_style *st)
 static void what_returns(struct base_str *out, const struct report_loop *l)
 {
 	if (l->space && l->capacity)
-		base_str_addf(out, "room in %s (at most %llu unit%s%s)", l->queue,
-			(unsigned long long)l->capacity, l->capacity == 1 ? "" : "s",
+		base_str_addf(out, "room in %s (at most %llu {unit|units}%s)", l->queue,
+			(unsigned long long)l->capacity,
 			l->size_inferred ? ", inferred: the most that it held" : "");
 	else if (l->space)
 		base_str_addf(out, "room in %s (its size is not known)", l->queue);
@@ -461,8 +461,7 @@ static void loop_lines(struct base_str *out, const struct report_style *st, size
 	what_returns(out, l);
 	report_color_end(out, st);
 	base_str_add(out, ": ");
-	base_str_add_count(out, l->nr_rounds);
-	base_str_addf(out, " round%s, one every ", l->nr_rounds == 1 ? "" : "s");
+	base_str_add_counted(out, "%s {round|rounds}, one every ", l->nr_rounds);
 	report_ns(out, elapsed_ns / (double)l->nr_rounds);
 	base_str_add(out, " of the path\n");
 	round_lines(out, st, l);
@@ -491,8 +490,9 @@ void report_loops_text(
 	}
 	const struct report_loop *best = &l->loop[0];
 	base_str_add(out, "The path goes round ");
-	base_str_addf(out, "%zu loop%s of finite resources; the one that holds it back most is ",
-		l->nr_found, l->nr_found == 1 ? "" : "s");
+	base_str_addf(out,
+		"%zu {loop|loops} of finite resources; the one that holds it back most is ",
+		l->nr_found);
 	what_returns(out, best);
 	base_str_addf(out, ": without end of it %.2f%s (predicted, as by whatif).\n\n",
 		best->speedup[REPORT_LOOP_LANES - 1], report_times(style));

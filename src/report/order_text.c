@@ -26,7 +26,8 @@ static void add_headline(struct base_str *out, const struct report_order *o)
 	}
 	base_str_add_counted(out, "%s potential {deadlock|deadlocks}: ", o->nr_cycles);
 	base_str_addf(out,
-		"%zu threads took %zu locks in a circle, and nothing kept them from doing so at "
+		"%zu {thread|threads} took %zu {lock|locks} in a circle, and nothing kept them "
+		"from doing so at "
 		"the "
 		"same time.\n",
 		o->cycle[0].nr_steps, o->cycle[0].nr_steps);
@@ -62,7 +63,8 @@ void report_order_text(struct base_str *out, const struct report_order *o)
 		base_str_add(out, "  There are more circles than are shown.\n");
 	if (o->nr_lost)
 		base_str_addf(out,
-			"  %" PRIu64 " acquisitions or threads were beyond the limits.\n",
+			"  %" PRIu64 " {acquisition or thread was|acquisitions or threads were} "
+				     "beyond the limits.\n",
 			o->nr_lost);
 }
 

@@ -304,7 +304,8 @@ enum base_status report_part_name(const struct report_run *run, const char *numb
 		base_str_add(ret, p->name);
 	else if (s == BASE_OK)
 		s = base_fail(err, BASE_ERR_NOTFOUND,
-			"%s: this trace's path has %zu parts; 'longpole report --full' numbers "
+			"%s: this trace's path has %zu {part|parts}; 'longpole report --full' "
+			"numbers "
 			"them",
 			number, parts.nr);
 	report_index_fini(&ix);

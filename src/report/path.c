@@ -46,8 +46,8 @@ static enum base_status path_add_edge(
 		enum base_status s =
 			base_grow(&p->step, &f->capacity, p->nr_steps + 1, sizeof *p->step);
 		if (s != BASE_OK)
-			return base_fail(
-				err, s, "out of memory for %zu steps of the path", p->nr_steps);
+			return base_fail(err, s, "out of memory for %zu {step|steps} of the path",
+				p->nr_steps);
 		const struct model_state *st = model_state(f->m, e->state);
 		struct report_step step = {
 			.actor =

@@ -214,12 +214,11 @@ static void screen_head(struct base_str *out, const struct report *r, const stru
 	base_str_addf(&right, "  ");
 	report_ns(&right, r->elapsed_ns);
 	if (r->trace.nr_actors)
-		base_str_addf(&right, "%s%llu thread%s", dot,
-			(unsigned long long)r->trace.nr_actors, r->trace.nr_actors == 1 ? "" : "s");
+		base_str_addf(&right, "%s%llu {thread|threads}", dot,
+			(unsigned long long)r->trace.nr_actors);
 	if (r->trace.nr_processors)
-		base_str_addf(&right, "%s%llu CPU%s", dot,
-			(unsigned long long)r->trace.nr_processors,
-			r->trace.nr_processors == 1 ? "" : "s");
+		base_str_addf(&right, "%s%llu {CPU|CPUs}", dot,
+			(unsigned long long)r->trace.nr_processors);
 	size_t used = report_width(base_str_text(&right)), path = report_width(r->trace.path) + 2;
 	size_t room = st->columns > used + 8 ? st->columns - used : 8;
 	bool has_path = report_width(base_str_text(&left)) + path <= room;
@@ -487,11 +486,10 @@ static void screen_details(struct base_str *out, const struct report *r,
 			&s, r->parts.own_ns > 0 ? p->detail[i].path_ns / r->parts.own_ns : 0);
 	}
 	if (p->is_lock) {
-		base_str_addf(&s, "; %llu wait%s, ", (unsigned long long)p->nr_waits,
-			p->nr_waits == 1 ? "" : "s");
+		base_str_addf(&s, "; %llu {wait|waits}, ", (unsigned long long)p->nr_waits);
 		report_ns(&s, (double)p->wait_ns);
-		base_str_addf(&s, " in all, by up to %llu thread%s at once",
-			(unsigned long long)p->waiters_max, p->waiters_max == 1 ? "" : "s");
+		base_str_addf(&s, " in all, by up to %llu {thread|threads} at once",
+			(unsigned long long)p->waiters_max);
 	}
 	report_color_begin(out, st, REPORT_DIM);
 	report_wrap(out, st, st->utf8 ? "       \xe2\x94\x94 " : "       - ", INDENT,
@@ -571,8 +569,8 @@ static void screen_table(
 		struct base_str cell = {0};
 		report_percent(&cell, rest);
 		report_right(out, base_str_text(&cell), 4 + SHARE_WIDTH);
-		base_str_addf(out, " %zu other%s%s\n", r->parts.nr - n,
-			r->parts.nr - n == 1 ? "" : "s", st->full ? "" : " (--full)");
+		base_str_addf(out, " %zu {other|others}%s\n", r->parts.nr - n,
+			st->full ? "" : " (--full)");
 		base_str_fini(&cell);
 	}
 }

@@ -226,8 +226,8 @@ static void path_table(struct base_str *out, const struct report *r, const struc
 		struct base_str cell = {0};
 		report_percent(&cell, rest);
 		report_right(out, base_str_text(&cell), SHARE_WIDTH);
-		base_str_addf(out, "%*s  %zu more state%s%s\n", WAITING_WIDTH + BAR_WIDTH + 1, "",
-			r->nr_rows - n, r->nr_rows - n == 1 ? "" : "s",
+		base_str_addf(out, "%*s  %zu more {state|states}%s\n",
+			WAITING_WIDTH + BAR_WIDTH + 1, "", r->nr_rows - n,
 			st->full ? " below 1 %" : " (see --full)");
 		base_str_fini(&cell);
 	}
@@ -426,10 +426,9 @@ static bool dense_caveat(struct base_str *out, const struct report *r,
 	if (rate_hz / (double)processors < DENSE_HZ)
 		return false;
 	struct base_str s = {0};
-	base_str_add_count(&s, (uint64_t)rate_hz);
-	base_str_add(&s,
-		" records a second were made, each of which takes some tens of nanoseconds: the "
-		"shortest states look longer than they are without recording");
+	base_str_add_counted(&s, "%s {record|records}", (uint64_t)rate_hz);
+	base_str_add(&s, " a second were made, each of which takes some tens of nanoseconds: the "
+			 "shortest states look longer than they are without recording");
 	report_wrap(out, st, label, LABEL_WIDTH, base_str_text(&s));
 	base_str_fini(&s);
 	return true;
@@ -471,8 +470,8 @@ static void blocked_caveat(struct base_str *out, const struct report_trace *t,
 	if (!w->nr)
 		return;
 	base_str_add(&s, "of all threads' ");
-	base_str_add_count(&s, w->nr);
-	base_str_addf(&s, " waits %.2f %% ended by a waker, or for a cause, that was seen",
+	base_str_add_counted(&s, "%s {wait|waits}", w->nr);
+	base_str_addf(&s, " %.2f %% ended by a waker, or for a cause, that was seen",
 		100.0 * (double)(w->nr - w->nr_unseen) / (double)w->nr);
 	if (w->nr_hidden)
 		base_str_addf(&s,

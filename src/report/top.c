@@ -187,7 +187,7 @@ void report_top_text(struct base_str *out, const struct live_window *w,
 	report_clean_add(out, head->what);
 	base_str_addf(out, ", window %llu: ", (unsigned long long)w->number);
 	top_add_moment(out, w, head);
-	base_str_addf(out, "; %u path%s, ", w->nr_paths, w->nr_paths == 1 ? "" : "s");
+	base_str_addf(out, "; %u {path|paths}, ", w->nr_paths);
 	if (w->nr_asleep)
 		base_str_addf(out, "%u more of processes that slept, ", w->nr_asleep);
 	base_str_add_counted(out, "%s {record|records}\n", w->nr_records);

@@ -261,8 +261,8 @@ void report_merge_text(
 		return;
 	}
 	report_top_finding(out, &w);
-	base_str_addf(out, "\n%u host%s, %llu window%s\n", nr_hosts(m), nr_hosts(m) == 1 ? "" : "s",
-		(unsigned long long)m->nr_lines, m->nr_lines == 1 ? "" : "s");
+	base_str_addf(out, "\n%u {host|hosts}, %llu {window|windows}\n", nr_hosts(m),
+		(unsigned long long)m->nr_lines);
 	report_top_tables(out, &w, limit, st);
 }
 

@@ -180,7 +180,8 @@ static enum base_status no_such_state(
 	struct base_str near = {0};
 	if (!elides && report_is_part_number(e->pattern))
 		return base_fail(err, BASE_ERR_NOTFOUND,
-			"%s: this trace's path has %zu parts; 'longpole report --full' numbers "
+			"%s: this trace's path has %zu {part|parts}; 'longpole report --full' "
+			"numbers "
 			"them",
 			e->text, w->parts.nr);
 	add_longest(w, elides ? w->waited_ns : w->path_ns, &near);

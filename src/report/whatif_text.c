@@ -12,11 +12,9 @@ static void match_line(struct base_str *out, const struct report_match *m)
 		return;
 	base_str_add(out, "    matches ");
 	if (m->nr_queues)
-		base_str_addf(out, "%llu queue%s", (unsigned long long)m->nr_queues,
-			m->nr_queues == 1 ? "" : "s");
+		base_str_addf(out, "%llu {queue|queues}", (unsigned long long)m->nr_queues);
 	else {
-		base_str_addf(out, "%llu state%s, ", (unsigned long long)m->nr_states,
-			m->nr_states == 1 ? "" : "s");
+		base_str_addf(out, "%llu {state|states}, ", (unsigned long long)m->nr_states);
 		report_percent(out, m->path_share);
 		base_str_add(out, " of the path");
 	}
@@ -100,10 +98,10 @@ static void replay_line(struct base_str *out, const struct report_style *st,
 	base_str_add(out, "    replay  ");
 	if (r->nr_stuck) {
 		base_str_addf(out,
-			"no answer: %llu actor%s would wait for ever%s%s%s, since "
+			"no answer: %llu {actor|actors} would wait for ever%s%s%s, since "
 			"what they do next is recorded and not decided anew",
-			(unsigned long long)r->nr_stuck, r->nr_stuck == 1 ? "" : "s",
-			r->stuck ? " (" : "", r->stuck ? r->stuck : "", r->stuck ? ")" : "");
+			(unsigned long long)r->nr_stuck, r->stuck ? " (" : "",
+			r->stuck ? r->stuck : "", r->stuck ? ")" : "");
 		if (r->ray_speedup > 0)
 			base_str_addf(out, "; nobody does with less of that change, %.2f%s",
 				r->ray_speedup, report_times(st));
@@ -172,7 +170,8 @@ static void interval_lines(
 		base_str_add(&s, "none: the log is too long to simulate it often");
 	else
 		base_str_addf(&s,
-			"from %u more simulations. In some of them waking costs more or less, "
+			"from %u more {simulation|simulations}. In some of them waking costs more "
+			"or less, "
 			"what writing the records took (which is taken off) is a third less or "
 			"half as much again, latencies stay as they were, or who looks for "
 			"something again and again "
@@ -193,9 +192,10 @@ static void given_words(struct base_str *s, const struct report_whatif *w)
 	if (!w->base.nr_given)
 		return;
 	base_str_addf(s,
-		"; at %llu place%s somebody needs what the trace does not have (records were "
+		"; at %llu {place|places} somebody needs what the trace does not have (records "
+		"were "
 		"dropped, or the kernel did not show it): it is given there",
-		(unsigned long long)w->base.nr_given, w->base.nr_given == 1 ? "" : "s");
+		(unsigned long long)w->base.nr_given);
 	if (!w->base.given_ns)
 		return;
 	base_str_add(s, " after the wait that was recorded (");
@@ -271,8 +271,9 @@ static void how_line(
 	if (w->replayed)
 		doubts(&s, own_error);
 	if (w->base.nr_given)
-		base_str_addf(&s, "; in %llu place%s the trace lacks what somebody waits for",
-			(unsigned long long)w->base.nr_given, w->base.nr_given == 1 ? "" : "s");
+		base_str_addf(&s,
+			"; in %llu {place|places} the trace lacks what somebody waits for",
+			(unsigned long long)w->base.nr_given);
 	base_str_add(&s, " (--explain)");
 	report_wrap(out, st, "How        ", 11, base_str_text(&s));
 	base_str_reset(&s);

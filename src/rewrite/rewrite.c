@@ -127,8 +127,8 @@ enum base_status rewrite_object(
 	base_free(w->instruction);
 	w->instruction = base_alloc(((size_t)w->nr_instructions + 1) * sizeof *w->instruction);
 	if (!w->instruction)
-		return base_fail(
-			err, BASE_ERR_NOMEM, "no memory for %u instructions", w->nr_instructions);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {instruction|instructions}",
+			w->nr_instructions);
 	char *copy = base_alloc(size_bytes ? size_bytes : 1);
 	if (!copy)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the assembler's output");

@@ -175,7 +175,7 @@ enum base_status session_ring_open(
 	if (!ring_layout_fits(&head, (uint64_t)st.st_size) ||
 		head.nr_blocks > SESSION_RING_BLOCKS_MAX)
 		return base_fail(err, BASE_ERR_CORRUPT,
-			"%s is damaged: its %llu bytes are not what its head says", name,
+			"%s is damaged: its %llu {byte|bytes} are not what its head says", name,
 			(unsigned long long)st.st_size);
 	r->nr_blocks = head.nr_blocks;
 	r->size_bytes = (size_t)st.st_size;

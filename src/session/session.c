@@ -360,8 +360,9 @@ static void session_name_all(struct session *s)
 		return;
 	const char *path = base_strtab_get(sink->strings, sink->module[unnamed.module].path);
 	const char *slash = strrchr(path, '/'), *advice = symbol_why_advice(unnamed.why);
-	snprintf(s->result->unnamed_why, sizeof s->result->unnamed_why,
-		"%llu of %u places in the code have no function's name, %llu of them in %.64s: "
+	(void)base_format(s->result->unnamed_why, sizeof s->result->unnamed_why,
+		"%llu of %u {place|places} in the code have no function's name, %llu of them in "
+		"%.64s: "
 		"%s%s%s",
 		(unsigned long long)unnamed.nr, sink->nr_sites, (unsigned long long)unnamed.nr_most,
 		slash ? slash + 1 : path, symbol_why_line(unnamed.why), *advice ? "; " : "",

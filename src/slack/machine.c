@@ -516,7 +516,8 @@ static enum base_status check(const struct slack_machine *m, struct base_err *er
 	unsigned long long processors = k->nodes * k->processors;
 	if (nr > processors || nr > MEMORY_CDAT_PROCESSORS_MAX)
 		return base_fail(err, BASE_ERR_USAGE,
-			"the trace has %u threads, the machine %llu processors: a thread has one "
+			"the trace has %u {thread|threads}, the machine %llu "
+			"{processor|processors}: a thread has one "
 			"of its own; "
 			"set nodes or processors",
 			nr, processors);

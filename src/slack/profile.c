@@ -78,8 +78,8 @@ static enum base_status add_code(
 		return BASE_OK;
 	if (base_grow(&r->code, &a->code_capacity, r->nr_code + 1, sizeof *r->code) != BASE_OK ||
 		base_map_put(&a->code, 0, code, r->nr_code) != BASE_OK)
-		return base_fail(
-			err, BASE_ERR_NOMEM, "no memory for %zu static instructions", r->nr_code);
+		return base_fail(err, BASE_ERR_NOMEM,
+			"no memory for %zu static {instruction|instructions}", r->nr_code);
 	*ret = r->nr_code;
 	r->code[r->nr_code++] =
 		(struct slack_static){.code = code, .least = UINT64_MAX, .previous = SLACK_NEVER};
@@ -114,7 +114,7 @@ static enum base_status profile_add_line(
 				BASE_OK ||
 			base_map_put(&a->lines, 0, from, index) != BASE_OK)
 			return base_fail(
-				err, BASE_ERR_NOMEM, "no memory for %zu lines", r->nr_lines);
+				err, BASE_ERR_NOMEM, "no memory for %zu {line|lines}", r->nr_lines);
 		r->line[r->nr_lines++] = (struct slack_line){.address = from, .site = site};
 	}
 	r->line[index].critical_cycles += cycles;

@@ -242,7 +242,8 @@ static enum base_status read_answer(const char *path, struct spin_answer *a, str
 	size_t size = (size_t)st.st_size;
 	char *text = size && size <= ANSWER_MAX_BYTES ? base_alloc(size) : NULL;
 	if (!text)
-		s = base_fail(err, BASE_ERR_CORRUPT, "the tool's answer has %zu bytes", size);
+		s = base_fail(
+			err, BASE_ERR_CORRUPT, "the tool's answer has %zu {byte|bytes}", size);
 	else if (fread(text, 1, size, f) != size)
 		s = base_fail(err, BASE_ERR_IO, "cannot read the tool's answer");
 	else

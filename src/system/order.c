@@ -17,7 +17,7 @@ enum base_status system_order_init(struct system_order *o, unsigned nr_queues, s
 	*o = (struct system_order){.nr_queues = nr_queues};
 	o->queue = base_alloc(nr_queues * sizeof *o->queue);
 	if (!o->queue)
-		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u queues", nr_queues);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory for %u {queue|queues}", nr_queues);
 	return BASE_OK;
 }
 

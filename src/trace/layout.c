@@ -211,7 +211,7 @@ enum base_status trace_header_encode(
 		size_t n = text[i] ? strlen(text[i]) : 0;
 		if (n > TRACE_HEADER_TEXT_MAX)
 			return base_fail(err, BASE_ERR_LIMIT,
-				"a text of %zu bytes for the header (limit %d)", n,
+				"a text of %zu {byte|bytes} for the header (limit %d)", n,
 				(int)TRACE_HEADER_TEXT_MAX);
 		length[i] = (uint32_t)n;
 	}
@@ -250,13 +250,13 @@ enum base_status trace_header_probe(
 	if (nr < 8 || memcmp(bytes, TRACE_MAGIC, 8) != 0) {
 		if (nr > 0 && nr < 8 && !memcmp(bytes, TRACE_MAGIC, nr))
 			return base_fail(
-				err, BASE_ERR_TRUNCATED, "the file has only %zu bytes", nr);
+				err, BASE_ERR_TRUNCATED, "the file has only %zu {byte|bytes}", nr);
 		return base_fail(err, BASE_ERR_FORMAT,
 			nr ? "the file does not begin with \"" TRACE_MAGIC "\""
 			   : "the file is empty");
 	}
 	if (nr < 16)
-		return base_fail(err, BASE_ERR_TRUNCATED, "the file has only %zu bytes", nr);
+		return base_fail(err, BASE_ERR_TRUNCATED, "the file has only %zu {byte|bytes}", nr);
 	uint32_t version = trace_get_u32(bytes + 8), header_bytes = trace_get_u32(bytes + 12);
 	if (version > TRACE_VERSION)
 		return base_fail(err, BASE_ERR_VERSION,
@@ -265,7 +265,8 @@ enum base_status trace_header_probe(
 	if (version == 0 || header_bytes < TRACE_HEADER_FIXED_BYTES + 8 ||
 		header_bytes > TRACE_HEADER_MAX_BYTES)
 		return base_fail(err, BASE_ERR_CORRUPT,
-			"byte 8: the header gives version %u, %u bytes", version, header_bytes);
+			"byte 8: the header gives version %u, %u {byte|bytes}", version,
+			header_bytes);
 	*ret_header_bytes = header_bytes;
 	return BASE_OK;
 }

@@ -583,8 +583,8 @@ enum base_status trace_merge_init(struct trace_reader *r, struct base_err *err)
 	r->tree = base_alloc((size_t)(r->nr_leaves + 1) * sizeof *r->tree);
 	r->batch = base_alloc(TRACE_BATCH_MAX * sizeof *r->batch);
 	if (!r->tree || !r->batch)
-		return base_fail(
-			err, BASE_ERR_NOMEM, "no memory to merge %u streams", r->nr_leaves);
+		return base_fail(err, BASE_ERR_NOMEM, "no memory to merge %u {stream|streams}",
+			r->nr_leaves);
 	trace_merge_start(r);
 	return BASE_OK;
 }

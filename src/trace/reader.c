@@ -28,7 +28,8 @@ static enum base_status reader_read_header(
 		return status;
 	if (header_bytes > s->size_bytes)
 		return base_fail(err, BASE_ERR_TRUNCATED,
-			"the header has %u bytes, the file %" PRIu64, header_bytes, s->size_bytes);
+			"the header has %u {byte|bytes}, the file %" PRIu64, header_bytes,
+			s->size_bytes);
 	uint8_t *bytes = base_alloc(header_bytes);
 	if (!bytes)
 		return base_fail(err, BASE_ERR_NOMEM, "no memory for the header");

@@ -347,7 +347,7 @@ static enum base_status check_put(const struct trace_writer *w, const struct tra
 			r->kind);
 	if (trace_text_bytes(r) > TRACE_TEXT_MAX - TRACE_RECORD_BYTES_MAX)
 		return base_fail(err, BASE_ERR_LIMIT,
-			"%s: a text of %llu bytes (limit TRACE_TEXT_MAX, %d)", w->path,
+			"%s: a text of %llu {byte|bytes} (limit TRACE_TEXT_MAX, %d)", w->path,
 			(unsigned long long)trace_text_bytes(r), (int)TRACE_TEXT_MAX);
 	return BASE_OK;
 }
@@ -492,7 +492,7 @@ enum base_status trace_writer_put_content(struct trace_writer *w, enum trace_con
 		return writer_stuck(w, err);
 	if (trace_content_is_records(content) || !stream || !size_bytes ||
 		size_bytes > TRACE_CONTENT_RAW_MAX || first_ns > last_ns)
-		return base_fail(err, BASE_ERR_USAGE, "%s: a chunk of content %u, %zu bytes",
+		return base_fail(err, BASE_ERR_USAGE, "%s: a chunk of content %u, %zu {byte|bytes}",
 			w->path, content, size_bytes);
 	if (stream >= w->nr_streams) {
 		status = add_stream(w, stream, err);

@@ -184,10 +184,10 @@ static void file_by_hand(void **state)
 		assert_int_equal(count[TRACE_DIAG_import_cut], 0);
 		const char *notes = base_str_text(&im.notes);
 		assert_non_null(strstr(notes, big ? "big-endian" : "little-endian"));
-		assert_non_null(strstr(notes, "1 records of unknown operations"));
-		assert_non_null(strstr(notes, "1 records mention ids"));
-		assert_non_null(strstr(notes, "1 links into code without annotations"));
-		assert_non_null(strstr(notes, "1 records are of hardware"));
+		assert_non_null(strstr(notes, "1 record of unknown operations"));
+		assert_non_null(strstr(notes, "1 record mentions ids"));
+		assert_non_null(strstr(notes, "1 link into code without annotations"));
+		assert_non_null(strstr(notes, "1 record is of hardware"));
 		base_str_fini(&text);
 		forget(&im);
 	}
@@ -755,16 +755,16 @@ static void stacks_become_links(void **state)
 		"5 1:gem5 note_act actor=1(thread of prog#42)\n"
 		"5 1:gem5 note_state state=1(running) flags=0\n");
 	assert_string_equal(base_str_text(&notes),
-		"1 records have no form in annotate.bin, which knows annotations only (threads, "
+		"1 record has no form in annotate.bin, which knows annotations only (threads, "
 		"locks, "
 		"descriptors, samples)\n"
-		"1 asserted sizes were left out\n"
-		"1 queue operations lost a flag (pool, priority, anonymous)\n"
-		"1 begins and ends do not nest and were left out\n"
-		"1 ends of state machines became links and states: the file has no word for a "
+		"1 asserted size was left out\n"
+		"1 queue operation lost a flag (pool, priority, anonymous)\n"
+		"1 begin or end does not nest and were left out\n"
+		"1 end of a state machine became links and states: the file has no word for a "
 		"machine "
 		"that is nowhere\n"
-		"1 names are longer than the 49 bytes that gem5 itself kept\n");
+		"1 name is longer than the 49 bytes that gem5 itself kept\n");
 	base_str_fini(&bytes);
 	base_str_fini(&notes);
 	base_str_fini(&text);

@@ -242,9 +242,9 @@ static void odd_json(void **state)
 	(void)state;
 	close(mkstemp(path));
 	assert_int_equal(gpu_bench_import_text(&b, text, sizeof text - 1, path), BASE_OK);
-	assert_non_null(strstr(base_str_text(&b.notes), "1 items of the list are no events"));
-	assert_non_null(strstr(base_str_text(&b.notes), "1 events have a negative duration"));
-	assert_non_null(strstr(base_str_text(&b.notes), "1 events have no sensible time"));
+	assert_non_null(strstr(base_str_text(&b.notes), "1 item of the list is no event"));
+	assert_non_null(strstr(base_str_text(&b.notes), "1 event has a negative duration"));
+	assert_non_null(strstr(base_str_text(&b.notes), "1 event has no sensible time"));
 	struct model_options mo = {.size = sizeof mo, .keep_path = true};
 	assert_int_equal(trace_reader_open(path, NULL, &b.reader, NULL), BASE_OK);
 	assert_int_equal(model_run(b.reader, &mo, &b.model, NULL), BASE_OK);
@@ -291,9 +291,9 @@ static void what_does_not_fit(void **state)
 	device_of(&b, "kernel", "early", 1, 7, 5, 60);
 	gpu_bench_run(&b, NULL, 0);
 	const char *notes = base_str_text(&b.notes);
-	assert_non_null(strstr(notes, "1 kernels and copies were launched by no call"));
-	assert_non_null(strstr(notes, "1 correlation ids are of several calls"));
-	assert_non_null(strstr(notes, "1 pieces of work overlap"));
+	assert_non_null(strstr(notes, "1 kernel or copy was launched by no call"));
+	assert_non_null(strstr(notes, "1 correlation id is of several calls"));
+	assert_non_null(strstr(notes, "1 piece of work overlaps"));
 	assert_length(&b, 0, 60);
 	gpu_bench_fini(&b);
 }

@@ -158,16 +158,21 @@ static void print_counts(const struct job *j, const struct rewrite_counts *c)
 	const char *verbose = getenv("LONGPOLE_CC_VERBOSE");
 	if (!verbose || *verbose != '1')
 		return;
-	fprintf(stderr,
-		"longpole: %s: %llu functions (%llu borrowing registers), %llu blocks, %llu "
-		"instructions, %llu accesses, %llu slots, %llu calls replaced; not seen: %llu "
-		"places of "
-		"inline assembly, %llu instructions\n",
+	struct base_str s = {0};
+	base_str_addf(&s,
+		"longpole: %s: %llu {function|functions} (%llu borrowing {register|registers}), "
+		"%llu {block|blocks}, %llu "
+		"{instruction|instructions}, %llu {access|accesses}, %llu {slot|slots}, %llu "
+		"{call|calls} replaced; not seen: %llu "
+		"{place|places} of "
+		"inline assembly, %llu {instruction|instructions}\n",
 		j->name, (unsigned long long)c->functions, (unsigned long long)c->borrowing,
 		(unsigned long long)c->blocks, (unsigned long long)c->instructions,
 		(unsigned long long)c->accesses, (unsigned long long)c->slots,
 		(unsigned long long)c->calls, (unsigned long long)c->opaque,
 		(unsigned long long)c->unknown);
+	fputs(base_str_text(&s), stderr);
+	base_str_fini(&s);
 }
 
 /* The labelled text, assembled, tells what each instruction is. */

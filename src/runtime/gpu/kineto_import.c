@@ -242,7 +242,8 @@ enum base_status format_import_pytorch(const struct format_source *from, struct 
 			GPU_SLICES_MAX);
 	if (s == BASE_OK && !k.g.failed && !k.g.nr)
 		s = base_fail(err, BASE_ERR_FOREIGN,
-			"none of its %llu events is of PyTorch's profiler (operator, runtime call, "
+			"none of its %llu {event|events} is of PyTorch's profiler (operator, "
+			"runtime call, "
 			"kernel): "
 			"if it is another tool's Trace Event JSON, try 'longpole import chrome'",
 			(unsigned long long)counts.nr_events);
@@ -253,8 +254,9 @@ enum base_status format_import_pytorch(const struct format_source *from, struct 
 			counts.nr_damaged + k.g.counts.nr_damaged + k.g.counts.nr_negative;
 		if (counts.is_cut)
 			base_str_add(notes, "the file is cut short: imported as far as it goes\n");
-		format_note_count(
-			notes, counts.nr_damaged, "%s items of the list are no events: left out");
+		format_note_count(notes, counts.nr_damaged,
+			"%s {item of the list is no event|items of the list are no events}: left "
+			"out");
 		format_note_count(notes, counts.nr_too_long,
 			"%s event is longer than 16 MiB: read no further");
 		trace_writer_count(to, TRACE_DIAG_import_skipped, nr_bad);

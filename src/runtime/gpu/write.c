@@ -504,39 +504,53 @@ void format_gpu_notes(const struct gpu_trace *g, struct base_str *notes)
 		nr_streams += g->lane[i].is_stream;
 		nr_device += g->lane[i].is_stream ? g->lane[i].nr : 0;
 	}
-	base_str_addf(notes, "%zu slices of %zu threads, %zu kernels and copies of %zu streams\n",
+	base_str_addf(notes,
+		"%zu {slice|slices} of %zu {thread|threads}, %zu {kernel|kernels} and copies of "
+		"%zu {stream|streams}\n",
 		g->nr - nr_device, g->nr_lanes - nr_streams, nr_device, nr_streams);
 	if (!nr_device)
 		base_str_add(notes, "there is no kernel in it: threads alone were profiled\n");
-	format_note_count(notes, c->nr_damaged, "%s events have no sensible time: left out");
-	format_note_count(notes, c->nr_negative, "%s events have a negative duration: left out");
+	format_note_count(
+		notes, c->nr_damaged, "%s {event has|events have} no sensible time: left out");
+	format_note_count(
+		notes, c->nr_negative, "%s {event has|events have} a negative duration: left out");
 	format_note_count(notes, c->nr_duplicate,
-		"%s correlation ids are of several calls: the last one of each counts");
+		"%s {correlation id is|correlation ids are} of several calls: the last one of each "
+		"counts");
 	format_note_count(notes, c->nr_unlaunched,
-		"%s kernels and copies were launched by no call that is in the file: why they "
+		"%s {kernel or copy was|kernels or copies were} launched by no call that is in the "
+		"file: why they "
 		"began when they did is not known");
 	format_note_count(notes, c->nr_early,
-		"%s kernels began before the calls that launched them: the device's clock and the "
+		"%s {kernel|kernels} began before the calls that launched them: the device's clock "
+		"and the "
 		"processor's differ");
 	format_note_count(notes, c->nr_overlap,
-		"%s pieces of work overlap the one before on their stream: taken as one after the "
+		"%s {piece of work overlaps|pieces of work overlap} the one before on their "
+		"stream: taken as one after the "
 		"other");
 	format_note_count(notes, c->nr_late_sync,
-		"%s times a call that waits for a stream returned before its work had ended: not "
+		"%s {time|times} a call that waits for a stream returned before its work had "
+		"ended: not "
 		"taken as a wait for that stream");
 	format_note_count(notes, c->nr_late_event,
-		"%s times a stream went on before the event that it was told to wait for: not "
+		"%s {time|times} a stream went on before the event that it was told to wait for: "
+		"not "
 		"taken as a wait");
 	format_note_count(notes, c->nr_inferred_event,
-		"%s times which stream another one waited for is taken from their times: the file "
+		"%s {time|times} which stream another one waited for is taken from their times: "
+		"the file "
 		"does not say it");
 	format_note_count(notes, c->nr_inferred_sync,
-		"%s times which stream a thread waited for is taken from their times: the file "
+		"%s {time|times} which stream a thread waited for is taken from their times: the "
+		"file "
 		"does not say it");
 	format_note_count(notes, c->nr_rooms,
-		"%s launches waited for room in the queue of their stream: taken from how long "
+		"%s {launch|launches} waited for room in the queue of their stream: taken from how "
+		"long "
 		"they took");
 	format_note_count(notes, c->nr_hand_overs,
-		"%s times a thread ran backward operators while the main one was in none: taken as "
+		"%s {time|times} a thread ran backward operators while the main one was in none: "
+		"taken as "
 		"done for it");
 }
