@@ -648,6 +648,7 @@ struct model_naming {
 	struct base_strtab *texts;  /* names, places, arguments: what they are called, once */
 	struct base_map identities; /* (cause, arguments) -> a state's identity */
 	uint32_t nr_identities;
+	struct base_map own;     /* (role, name) -> how many threads have given it to themselves */
 	enum base_status status; /* a name that could not be kept */
 };
 

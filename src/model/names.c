@@ -3,6 +3,8 @@
  * model's arena. */
 #include "model/model_private.h"
 
+#include "symbol/symbol.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,6 +285,17 @@ static bool runs_elsewhere(const struct model *m, const struct state_info *st, c
 	return nr * least < m->sampled.pool[pool].nr_samples;
 }
 
+/* Samples find it everywhere: then the call before says less of where it is than the program does. */
+static bool runs_all_over(const struct model *m, const struct state_info *st)
+{
+	const uint64_t least = 20, tenth = 10;
+	uint64_t pool;
+	if (!base_map_get(&m->sampled.pools, st->role, st->pub.site, &pool))
+		return false;
+	const struct function_list *l = &m->sampled.pool[pool];
+	return l->nr_samples >= least && l->function[0].nr_samples * tenth < l->nr_samples;
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 enum { FILES_NAMED = 8 }; /* of one place: a tar or a compiler reads thousands, and none matters */
@@ -388,6 +401,8 @@ static enum model_cause names_cause(struct model *m, const struct state_info *st
 		return MODEL_CAUSE_run_after;
 	if ((nr = naming_functions(m, st, &f)))
 		return nr > 1 ? MODEL_CAUSE_run_functions : MODEL_CAUSE_run_function;
+	if (runs_all_over(m, st))
+		return MODEL_CAUSE_run_spread;
 	const char *function = model_site_function(m, ran_from(m, st));
 	if (*function && !runs_elsewhere(m, st, function))
 		return MODEL_CAUSE_run_function;
@@ -558,7 +573,8 @@ static void names_name_state(struct model *m, struct state_info *st)
 static void names_add_where(struct model *m, struct base_str *s, const struct state_info *st)
 {
 	uint32_t site = st->pub.site;
-	if (st->pub.kind == MODEL_STATE_run && !site && m->made.role[st->role].site)
+	if (st->pub.kind == MODEL_STATE_run && !site && m->made.role[st->role].site &&
+		!symbol_is_plumbing(model_site_function(m, m->made.role[st->role].site)))
 		site = m->made.role[st->role].site;
 	if (!site)
 		return;
@@ -574,7 +590,10 @@ static void add_role(struct model *m, struct base_str *s, const struct role *ro)
 	model_add_program(m, s, ro);
 	if (ro->site) {
 		const char *f = model_site_function(m, ro->site);
-		base_str_addf(s, "/%s", *f ? f : model_site_text(m, ro->site));
+		base_str_addf(s, "/%s",
+			symbol_is_plumbing(f) ? "thread"
+			: *f                  ? f
+					      : model_site_text(m, ro->site));
 	}
 }
 
@@ -624,6 +643,71 @@ static void name_device(struct model *m, struct actor_info *a, struct base_str *
 		base_str_addf(s, " #%u", a->number);
 }
 
+/* Threads that a library starts, as Rust's, begin in one function: there the name that a thread has
+ * given itself says which it is. "" where it has none. */
+static const char *names_own(const struct model *m, const struct actor_info *a)
+{
+	const struct role *ro = a->role == NONE ? NULL : &m->made.role[a->role];
+	if (!ro || !symbol_is_plumbing(model_site_function(m, ro->site)) ||
+		a->thread >= m->defs->nr_streams)
+		return "";
+	const char *name = trace_text_of(m->defs, m->defs->streams[a->thread].name);
+	return strncmp(name, ro->name, strlen(name)) != 0 ? name : "";
+}
+
+static void names_count_own(struct model *m)
+{
+	for (size_t i = 0; i < m->made.nr_actors; i++) {
+		const struct actor_info *a = &m->made.actor[i];
+		uint64_t n = 0;
+		if (!*names_own(m, a))
+			continue;
+		uint32_t name = m->defs->streams[a->thread].name;
+		base_map_get(&m->naming.own, a->role, name, &n);
+		model_put(m, &m->naming.own, a->role, name, n + 1);
+	}
+}
+
+/* "prog/renderer"; of several that are called so, "prog/renderer #2" */
+static void names_add_own(
+	struct model *m, struct base_str *s, const struct actor_info *a, const char *name)
+{
+	uint64_t n = 0;
+	model_add_program(m, s, &m->made.role[a->role]);
+	base_str_addf(s, "/%s", name);
+	base_map_get(&m->naming.own, a->role, m->defs->streams[a->thread].name, &n);
+	if (n > 1)
+		base_str_addf(s, " #%u", a->number);
+}
+
+static void names_add_thread(struct model *m, struct base_str *s, struct actor_info *a)
+{
+	const struct role *ro = &m->made.role[a->role];
+	const struct trace_context *c = trace_def_context(m->defs, a->thread);
+	const char *name = "", *own = names_own(m, a);
+	int64_t rank =
+		a->thread < m->nr_threads ? model_mpi_rank(m, m->thread[a->thread].process) : -1;
+	if (a->thread < m->defs->nr_streams)
+		name = trace_text_of(m->defs, m->defs->streams[a->thread].name);
+	a->pub.group = ro->name;
+	a->pub.group_ix = ro->group_ix;
+	if (*own && rank < 0 && ro->context == TRACE_CONTEXT_none) {
+		names_add_own(m, s, a, own);
+		return;
+	}
+	base_str_add(s, ro->name);
+	if (rank >= 0)
+		base_str_addf(s, " rank %lld", (long long)rank);
+	if (ro->context != TRACE_CONTEXT_none) {
+		a->pub.kind = MODEL_ACTOR_context;
+		base_str_addf(s, ", processor %llu", (unsigned long long)c->processor);
+		name = "";
+	} else if (ro->nr_actors > 1 && (rank < 0 || ro->site))
+		base_str_addf(s, " #%u", a->number);
+	if (*name && strncmp(name, ro->name, strlen(name)) != 0)
+		base_str_addf(s, " '%s'", name);
+}
+
 static void names_name_actor(struct model *m, struct actor_info *a)
 {
 	struct base_str s = {0}, group = {0};
@@ -646,27 +730,7 @@ static void names_name_actor(struct model *m, struct actor_info *a)
 			base_str_add(&s, "meeting point");
 		}
 	} else {
-		const struct role *ro = &m->made.role[a->role];
-		const struct trace_context *c = trace_def_context(m->defs, a->thread);
-		const char *name = "";
-		int64_t rank = a->thread < m->nr_threads
-				       ? model_mpi_rank(m, m->thread[a->thread].process)
-				       : -1;
-		if (a->thread < m->defs->nr_streams)
-			name = trace_text_of(m->defs, m->defs->streams[a->thread].name);
-		a->pub.group = ro->name;
-		a->pub.group_ix = ro->group_ix;
-		base_str_add(&s, ro->name);
-		if (rank >= 0)
-			base_str_addf(&s, " rank %lld", (long long)rank);
-		if (ro->context != TRACE_CONTEXT_none) {
-			a->pub.kind = MODEL_ACTOR_context;
-			base_str_addf(&s, ", processor %llu", (unsigned long long)c->processor);
-			name = "";
-		} else if (ro->nr_actors > 1 && (rank < 0 || ro->site))
-			base_str_addf(&s, " #%u", a->number);
-		if (*name && strncmp(name, ro->name, strlen(name)) != 0)
-			base_str_addf(&s, " '%s'", name);
+		names_add_thread(m, &s, a);
 	}
 	a->pub.name = names_intern(m, &s, &a->pub.name_text);
 	base_str_add(&group, a->pub.group);
@@ -805,6 +869,7 @@ enum base_status model_make_names(struct model *m)
 		st->pub.where = names_intern(m, &where, &st->pub.where_text);
 		name_file(m, st);
 	}
+	names_count_own(m);
 	for (size_t i = 0; i < m->made.nr_actors; i++)
 		names_name_actor(m, &m->made.actor[i]);
 	for (uint32_t i = 0; i < m->made.nr_queues; i++)

@@ -41,11 +41,11 @@ static void finding_add_functions(struct base_str *s, const struct report_row *r
 {
 	enum { NAMED = 2 };
 	static const double NAMED_SHARE_MIN = 0.01;
-	bool is_place = row->cause == MODEL_CAUSE_run_after || row->cause == MODEL_CAUSE_run;
-	base_str_addf(s, "computing%s%s", is_place ? " " : "",
-		!is_place     ? ""
-		: *row->where ? row->where
-			      : row->what);
+	base_str_add(s, "computing");
+	if (row->cause == MODEL_CAUSE_run_spread)
+		base_str_addf(s, " in %s", row->what);
+	else if (row->cause == MODEL_CAUSE_run_after || row->cause == MODEL_CAUSE_run)
+		base_str_addf(s, " %s", *row->where ? row->where : row->what);
 	if (!row->nr_functions)
 		base_str_add(s, " (no samples say in which function)");
 	for (size_t i = 0; i < row->nr_functions && i < NAMED; i++) {
@@ -107,14 +107,17 @@ static void finding_add_hold(struct base_str *s, const struct subject *u)
 		finding_add_who(s, ", by ", u);
 		return;
 	}
-	base_str_add(s, "computing");
 	if (u->function)
-		base_str_addf(
-			s, " in %s%s", u->function, finding_is_plain(u->function) ? "()" : "");
+		base_str_addf(s, "computing in %s%s", u->function,
+			finding_is_plain(u->function) ? "()" : "");
+	else if (row->nr_functions)
+		finding_add_functions(s, row);
 	else
-		base_str_addf(s, " under %s", row->what);
-	base_str_addf(s, "%s, for which %s waited", u->function ? " under a lock" : "",
-		u->waited_ns ? "hardly anybody" : "nobody");
+		base_str_add(s, "computing");
+	if (u->function || !row->nr_functions)
+		base_str_addf(s, " under %s, for which %s waited",
+			u->function ? "a lock" : row->what,
+			u->waited_ns ? "hardly anybody" : "nobody");
 	finding_add_who(s, *row->topic_actor ? ", thread " : ", ", u);
 }
 
@@ -169,8 +172,8 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 			base_str_add(s, row->state);
 		else
 			base_str_add(s, row->cause == MODEL_CAUSE_sleep
-						? "asleep because the program asked for it"
-						: "asleep until a time limit ended the wait");
+						? "a sleep that the program asks for"
+						: "a sleep until a time limit ends the wait");
 		finding_add_where(s, ", at ", row->where);
 		finding_add_who(s, ", in ", u);
 		break;
@@ -208,9 +211,18 @@ static void finding_add_kind(struct base_str *s, const struct report *r, const s
 
 static void find_function(struct subject *u)
 {
-	if (u->row->nr_functions && u->row->function[0].share >= REPORT_FUNCTION_ALL &&
-		*u->row->function[0].name)
-		u->function = u->row->function[0].name;
+	const struct report_function *f = report_main_function(u->row);
+	if (f)
+		u->function = f->name;
+}
+
+const struct report_function *report_main_function(const struct report_row *row)
+{
+	/* (what is done under a lock that nobody waits for is called after a function, as what is
+	 * done under none is) */
+	const double least = row->kind == MODEL_STATE_hold ? 0.5 : REPORT_FUNCTION_ALL;
+	bool has = row->nr_functions && row->function[0].share >= least && *row->function[0].name;
+	return has ? &row->function[0] : NULL;
 }
 
 /* Rows are sorted: the first of the longest topic is its longest. */
@@ -245,6 +257,14 @@ static void fill_waited(struct subject *u, struct model *m, const struct report_
 		if (model_queue(m, i)->name_text == lock)
 			u->waited_ns += graph_queue_stats(g, i)->wait_data_ns;
 	u->waited_for = (double)u->waited_ns * HARDLY > u->path_ns;
+}
+
+bool report_topic_is_waited_for(
+	struct model *m, const struct report_index *ix, const struct report_row *row)
+{
+	struct subject u = {.row = row, .path_ns = row->path_ns};
+	fill_waited(&u, m, ix);
+	return u.waited_for;
 }
 
 /* The holder of the processor that the row waits for, if it does. */

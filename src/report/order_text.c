@@ -64,7 +64,7 @@ void report_order_text(struct base_str *out, const struct report_order *o)
 	if (o->nr_lost)
 		base_str_addf(out,
 			"  %" PRIu64 " {acquisition or thread was|acquisitions or threads were} "
-				     "beyond the limits.\n",
+			"beyond the limits.\n",
 			o->nr_lost);
 }
 

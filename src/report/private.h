@@ -82,6 +82,12 @@ enum base_status report_fill_opportunities(struct report *r, struct report_predi
 	struct base_err *err) BASE_MUST_CHECK;
 /* From this share of a row's samples on the row is called after the function alone. */
 #define REPORT_FUNCTION_ALL 0.9
+/* Nearly all of a row's running time is in it: what halving the row gains, halving it does, too.
+ * NULL: there is none such. */
+const struct report_function *report_main_function(const struct report_row *row);
+/* A row that holds a lock: did others wait for it long enough to matter? */
+bool report_topic_is_waited_for(
+	struct model *m, const struct report_index *ix, const struct report_row *row);
 /* What the path is, in a topic: "computing in f() (a.c:7), thread w #2". */
 void report_topic_text(struct base_str *out, const struct report *r, struct model *m,
 	const struct report_index *ix, uint32_t topic);

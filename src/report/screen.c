@@ -20,6 +20,7 @@ enum {
 	CAVEATS_SHOWN = 3,
 	SPEEDUP_SHOWN_MAX = 999,
 	NAME_LONG = 60,
+	DETAIL_LONG = 40,
 };
 #define PART_SHARE_MIN 0.01 /* of the path without what is apart: parts with less are "others" */
 #define OWN_SHARE_MIN  0.1  /* of the path: with less, what is apart is the finding */
@@ -48,18 +49,10 @@ static const struct report_row *screen_row(const struct report *r, uint32_t topi
 	return NULL;
 }
 
-/* (nearly) all of a row's running time is in it: what halving the row gains, halving it does, too */
-static const struct report_function *screen_function(const struct report_row *row)
-{
-	bool has = row->nr_functions && row->function[0].share >= REPORT_FUNCTION_ALL &&
-		   *row->function[0].name;
-	return has ? &row->function[0] : NULL;
-}
-
 /* Its function is in a loop that only waits, by its code. */
 static bool screen_spins(const struct report *r, const struct report_row *row)
 {
-	const struct report_function *f = screen_function(row);
+	const struct report_function *f = report_main_function(row);
 	for (size_t i = 0; f && i < r->spins.nr; i++)
 		if (!strcmp(r->spins.spin[i].function, f->name))
 			return true;
@@ -88,8 +81,17 @@ static enum base_status screen_describe_topic(
 	p->text = report_keep(r->arena, &text);
 	if (!row)
 		return p->text ? BASE_OK : BASE_ERR_NOMEM;
-	const struct report_function *f = screen_function(row);
-	p->place = screen_place(r->arena, f && *f->where ? f->where : row->where);
+	const bool holds = row->kind == MODEL_STATE_hold;
+	const bool in_vain = holds && !report_topic_is_waited_for(m, ix, row);
+	const struct report_function *f =
+		holds && !in_vain ? NULL : report_main_function(row); /* the lock says more */
+	p->place = row->cause == MODEL_CAUSE_run_spread || (in_vain && f)
+			   ? screen_place(r->arena, f ? f->where : "")
+			   : screen_place(r->arena, f && *f->where ? f->where : row->where);
+	if (in_vain) {
+		base_str_addf(&text, "running under %s", row->what);
+		p->name = report_keep(r->arena, &text);
+	}
 	if (f) {
 		base_str_addf(&text, "%s%s", f->name, strpbrk(f->name, "+(") ? "" : "()");
 		p->name = report_keep(r->arena, &text);
@@ -109,7 +111,7 @@ static const struct {
 } screen_under[MODEL_STATE_NR] = {
 	[MODEL_STATE_run] = {"computing while it is held", "its holders compute"},
 	[MODEL_STATE_hold] = {"computing while it is held", "its holders compute"},
-	[MODEL_STATE_latency] = {"hand-off", "it is handed from one thread to the next"},
+	[MODEL_STATE_latency] = {"hand-off", "it goes slowly from one thread to the next"},
 	[MODEL_STATE_wait] = {"waiting for it", "its holders wait"},
 	[MODEL_STATE_runnable] = {"held without a processor", "its holders wait for a processor"},
 	[MODEL_STATE_sleep] = {"sleeping while it is held", "its holders sleep"},
@@ -481,9 +483,15 @@ static void screen_details(struct base_str *out, const struct report *r,
 	if (p->nr_details < 2 && !p->is_lock)
 		return;
 	for (size_t i = 0; i < p->nr_details; i++) {
-		base_str_addf(&s, "%s%s ", i ? ", " : "", p->detail[i].text);
-		report_percent(
-			&s, r->parts.own_ns > 0 ? p->detail[i].path_ns / r->parts.own_ns : 0);
+		const double share =
+			r->parts.own_ns > 0 ? p->detail[i].path_ns / r->parts.own_ns : 0;
+		if (share < PART_SHARE_MIN && !p->is_lock && !st->full)
+			break;
+		base_str_add(&s, i ? ", " : "");
+		report_add_elided(
+			&s, p->detail[i].text, st->full ? SIZE_MAX : DETAIL_LONG, report_more(st));
+		base_str_add(&s, " ");
+		report_percent(&s, share);
 	}
 	if (p->is_lock) {
 		base_str_addf(&s, "; %llu {wait|waits}, ", (unsigned long long)p->nr_waits);
@@ -491,6 +499,8 @@ static void screen_details(struct base_str *out, const struct report *r,
 		base_str_addf(&s, " in all, by up to %llu {thread|threads} at once",
 			(unsigned long long)p->waiters_max);
 	}
+	if (!s.length)
+		return;
 	report_color_begin(out, st, REPORT_DIM);
 	report_wrap(out, st, st->utf8 ? "       \xe2\x94\x94 " : "       - ", INDENT,
 		base_str_text(&s));

@@ -178,8 +178,8 @@ static void sleeping_is_said_to_be_asked_for(void **state)
 		assert_int_equal(
 			r->row[0].cause, limited ? MODEL_CAUSE_sleep_limit : MODEL_CAUSE_sleep);
 		assert_non_null(strstr(
-			r->finding, limited ? "asleep until a time limit ended the wait, at here"
-					    : "asleep because the program asked for it, at here"));
+			r->finding, limited ? "a sleep until a time limit ends the wait, at here"
+					    : "a sleep that the program asks for, at here"));
 		report_free(r);
 		finish(&b);
 	}

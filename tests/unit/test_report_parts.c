@@ -193,7 +193,7 @@ static void other_programs_are_set_apart(void **state)
 	assert_near(r->parts.part[0].share, 2.0 / 3, 1e-6);
 	assert_true(
 		parts_says(r, 200, false, "70 % waiting for processors that other programs had"));
-	assert_true(parts_says(r, 80, false, "The long pole is asleep"));
+	assert_true(parts_says(r, 80, false, "The long pole is a sleep"));
 	report_free(r);
 	finish(&b);
 }
