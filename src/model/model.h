@@ -368,6 +368,8 @@ uint64_t model_nr_connections_not_followed(const struct model *m);
 const uint32_t *model_actor_connections(const struct model *m, uint32_t actor, size_t *ret_nr);
 /* Whose last verb ends the path; GRAPH_ANY_ACTOR: whichever comes last. */
 uint32_t model_end_actor(const struct model *m);
+/* Are its actors tasks that a language's runtime runs on threads of its own: goroutines? */
+bool model_has_tasks(const struct model *m);
 /* A recording of the whole system: every thread's switches and wakes are there. */
 bool model_is_system(const struct model *m);
 /* ... then: the program whose last moment ends the path, and its number. */

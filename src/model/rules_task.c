@@ -181,3 +181,8 @@ void model_task_comes(struct model *m, struct thread *t, const struct trace_reco
 			model_make_state(m, MODEL_CAUSE_processor_idle, NONE, NONE, 0, 0));
 	t->k.task.processor = (uint32_t)number;
 }
+
+bool model_has_tasks(const struct model *m)
+{
+	return m->seen.tasks;
+}

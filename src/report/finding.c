@@ -12,6 +12,7 @@ struct subject {                      /* the longest topic of the path */
 	const char *function; /* most of its running time is in it; NULL: not known */
 	bool waited_for;      /* a lock that is held: others waited, all in all, for waited_ns */
 	uint64_t waited_ns;
+	bool of_goroutines; /* its actors are no threads */
 };
 
 static void finding_add_where(struct base_str *s, const char *lead, const char *where)
@@ -26,8 +27,15 @@ static void finding_add_who(struct base_str *s, const char *lead, const struct s
 	if (*u->row->topic_actor)
 		base_str_addf(s, "%s%s", lead, u->row->topic_actor);
 	else
-		base_str_addf(s, ", through %u {thread|threads} (%s)", u->row->nr_topic_actors,
-			u->row->group);
+		base_str_addf(s,
+			u->of_goroutines ? ", through %u {goroutine|goroutines} (%s)"
+					 : ", through %u {thread|threads} (%s)",
+			u->row->nr_topic_actors, u->row->group);
+}
+
+static const char *finding_lead(const struct subject *u)
+{
+	return !*u->row->topic_actor ? ", " : u->of_goroutines ? ", goroutine " : ", thread ";
 }
 
 /* "program+0x12ab" is no function, and C++ names have their arguments. */
@@ -70,7 +78,7 @@ static void finding_add_run(struct base_str *s, const struct subject *u)
 		finding_add_where(s, " (", u->row->where);
 		base_str_add(s, *u->row->where ? ")" : "");
 	}
-	finding_add_who(s, *u->row->topic_actor ? ", thread " : ", ", u);
+	finding_add_who(s, finding_lead(u), u);
 }
 
 static void finding_add_latency(struct base_str *s, const struct report_row *row)
@@ -118,7 +126,7 @@ static void finding_add_hold(struct base_str *s, const struct subject *u)
 		base_str_addf(s, " under %s, for which %s waited",
 			u->function ? "a lock" : row->what,
 			u->waited_ns ? "hardly anybody" : "nobody");
-	finding_add_who(s, *row->topic_actor ? ", thread " : ", ", u);
+	finding_add_who(s, finding_lead(u), u);
 }
 
 static void finding_add_kind(struct base_str *s, const struct report *r, const struct subject *u)
@@ -243,6 +251,7 @@ static struct subject find_subject(const struct report *r, const struct report_i
 	}
 	if (best.row)
 		find_function(&best);
+	best.of_goroutines = r->trace.of_goroutines;
 	return best;
 }
 
@@ -299,7 +308,7 @@ static const char *certainty(struct report *r)
 void report_topic_text(struct base_str *out, const struct report *r, struct model *m,
 	const struct report_index *ix, uint32_t topic)
 {
-	struct subject u = {0};
+	struct subject u = {.of_goroutines = r->trace.of_goroutines};
 	for (size_t i = 0; i < r->nr_rows; i++) {
 		if (r->row[i].topic != topic)
 			continue;

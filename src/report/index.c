@@ -276,6 +276,7 @@ enum base_status report_fill_trace(struct report_trace *t, struct base_arena *a,
 		.quota_period_ns = report_quota(run->reader)->period_ns,
 		.switches_only = (info->flags & (TRACE_INFO_SYSTEM | TRACE_INFO_KERNEL)) ==
 				 TRACE_INFO_SYSTEM,
+		.of_goroutines = model_has_tasks(m),
 		.diag = report_array(a, TRACE_DIAG_NR, sizeof *t->diag),
 	};
 	if (!t->path || !t->host || !t->command || !t->tool || !t->diag)

@@ -83,6 +83,7 @@ struct report_trace {
 	uint64_t nr_actors;
 	const char *process; /* a whole system: whose path it is; NULL: one program's recording */
 	bool switches_only;  /* a whole system, recorded without --full */
+	bool of_goroutines;  /* its actors are tasks of a language's runtime: Go's */
 	uint64_t pid;
 	struct model_waits waits;     /* of all threads of the system */
 	struct report_unseen *unseen; /* of them; most frequent first */

@@ -216,8 +216,10 @@ static void screen_head(struct base_str *out, const struct report *r, const stru
 	base_str_addf(&right, "  ");
 	report_ns(&right, r->elapsed_ns);
 	if (r->trace.nr_actors)
-		base_str_addf(&right, "%s%llu {thread|threads}", dot,
-			(unsigned long long)r->trace.nr_actors);
+		base_str_addf(&right,
+			r->trace.of_goroutines ? "%s%llu {goroutine|goroutines}"
+					       : "%s%llu {thread|threads}",
+			dot, (unsigned long long)r->trace.nr_actors);
 	if (r->trace.nr_processors)
 		base_str_addf(&right, "%s%llu {CPU|CPUs}", dot,
 			(unsigned long long)r->trace.nr_processors);

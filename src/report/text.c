@@ -534,6 +534,8 @@ void report_text_caveats(
 		blocked_caveat(out, &r->trace, st, label);
 		return;
 	}
+	if (r->trace.of_goroutines)
+		return; /* their scheduler tells every wait */
 	report_wrap(out, st, label, LABEL_WIDTH,
 		"not seen: waits that bypass libc (Go, spinning); they count as "
 		"running or blocked");
