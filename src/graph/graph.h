@@ -155,7 +155,13 @@ struct graph_verb {
 	uint32_t tag;   /* enqueue: what the units carry for whoever asks (graph_queue_tag) */
 	int64_t n;
 	uint64_t key; /* enqueue: the units' key; dequeue, peek with GRAPH_KEYED: which ones */
+	/* What ends a wait: since when the actor has had a processor again (0: not known). If it
+	 * came GRAPH_CAME_LATE_NS and more after what it waited for, and went on at once, then the
+	 * time between them is no communication but came_state. */
+	uint64_t came_ns;
+	uint32_t came_state;
 };
+enum { GRAPH_CAME_LATE_NS = 300000 };
 #define GRAPH_VERBS(X)                                                                             \
 	X(state)                                                                                   \
 	X(enqueue)                                                                                 \

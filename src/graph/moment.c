@@ -335,6 +335,16 @@ static uint32_t moment_runner_up(const struct graph *g, double *length, double o
 	return took | (dep1 >= own2 ? bit | g->lanes.rank_bit : 0);
 }
 
+/* What the time from the dependence to now is charged to. */
+static inline uint32_t moment_latency_state(
+	const struct graph *g, const struct actor *a, const struct dep *d, uint64_t t)
+{
+	if (BASE_UNLIKELY(a->came_ns >= d->available_ns + GRAPH_CAME_LATE_NS) && a->came_ns <= t &&
+		t - a->came_ns < a->came_ns - d->available_ns)
+		return a->came_state;
+	return g->queue[d->queue].latency_state;
+}
+
 /* One dependence against what the path is so far; `tip` moves on to the new
  * node. */
 static inline enum base_status moment_merge(struct graph *g, struct actor *a, uint64_t t,
@@ -343,7 +353,7 @@ static inline enum base_status moment_merge(struct graph *g, struct actor *a, ui
 	double *length = actor_length(g, a);
 	const double *dep = dep_length(g, d);
 	uint32_t dep_state =
-		d->link || wg->kind == KIND_NEEDLESS ? a->state : g->queue[d->queue].latency_state;
+		d->link || wg->kind == KIND_NEEDLESS ? a->state : moment_latency_state(g, a, d, t);
 	bool forced = d->link && first; /* the own edge does not count */
 	double own_w = first ? (double)wg->own_ns : 0, dep_w = (double)wg->dep_ns;
 	uint32_t took, prev, dep_slot = NONE;
@@ -417,10 +427,10 @@ static inline enum base_status merge_single(struct graph *g, struct actor *a, ui
 
 	if (took && g->crossings)
 		s = graph_crossing_slot(g, a,
-			wg.kind == KIND_NEEDLESS ? a->state : g->queue[d->queue].latency_state, d,
+			wg.kind == KIND_NEEDLESS ? a->state : moment_latency_state(g, a, d, t), d,
 			&dep_slot, err);
 	else if (took && wg.kind != KIND_NEEDLESS)
-		s = actor_slot(g, a, g->queue[d->queue].latency_state, &dep_slot, err);
+		s = actor_slot(g, a, moment_latency_state(g, a, d, t), &dep_slot, err);
 	n = add_node(g, a, t, d->queue, &a->tip);
 	n->prev = took ? NONE : prev;
 	n->dep = took ? d->node : NONE;
@@ -633,6 +643,7 @@ enum base_status graph_close(struct graph *g, const struct graph_verb *v, uint64
 		moment_end_elision(g, a, none, t);
 	a->t_last = t;
 	a->wait = WAIT_NO;
+	a->came_ns = 0;
 	if (v->state != a->state) {
 		a->state = v->state;
 		if (!s)

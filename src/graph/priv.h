@@ -161,6 +161,8 @@ struct actor {
 	bool forgets;                  /* has been told to: nobody starts a path for it */
 	uint32_t dep_index, dep_epoch; /* graph_take: this actor's dependence of `stamp` */
 	uint64_t stamp;
+	uint64_t came_ns; /* of the verbs of this moment; 0: not known */
+	uint32_t came_state;
 };
 
 struct lane_edit {

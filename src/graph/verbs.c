@@ -647,6 +647,10 @@ enum base_status graph_apply(struct graph *g, enum graph_verb_kind kind, const s
 		[GRAPH_VERB_forget] = graph_forget,
 	};
 
+	if (BASE_UNLIKELY(v->came_ns) && v->actor < g->nr_actors) {
+		g->actor[v->actor].came_ns = v->came_ns;
+		g->actor[v->actor].came_state = v->came_state;
+	}
 	if (BASE_UNLIKELY(g->watch != NULL))
 		graph_watch_verb(g->watch, kind, v, v->time_ns < g->now ? g->now : v->time_ns);
 	if (kind == GRAPH_VERB_link)

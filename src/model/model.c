@@ -443,7 +443,10 @@ void model_verb_of(struct model *m, uint32_t actor, enum graph_verb_kind verb, u
 		.flags = flags,
 		.n = n,
 		.key = m->item_key,
+		.came_ns = m->came_ns,
 	};
+	if (BASE_UNLIKELY(m->came_ns))
+		v.came_state = model_runnable_state(m);
 	apply_verb(m, verb, &v, 0);
 }
 
@@ -489,7 +492,10 @@ void model_verb(struct model *m, struct thread *t, enum graph_verb_kind verb, ui
 			t->timed_before_ns = t->timed_ns;
 		t->timed_ns = 0;
 	}
+	/* (where the wakings are recorded, the wait for a processor is a state of its own) */
+	m->came_ns = t->mode == MODE_WAITING && !m->is_system ? t->on_ns : 0;
 	model_verb_of(m, model_acting(t), verb, time_ns, queue, n, state, flags);
+	m->came_ns = t->on_ns = 0;
 	if (state != t->graph_state) {
 		if (BASE_UNLIKELY(t->visit.open))
 			model_visit_enters(m, t, state, time_ns);

@@ -181,6 +181,8 @@ struct thread {
 	uint32_t processors;      /* set that it may run on, + 1; 0: not known */
 	uint32_t processor_queue; /* entered while it waited: another of ours was there before; else
 				     NONE */
+	/* While it waits: when it got a processor that none of ours had just left; 0: it did not. */
+	uint64_t on_ns;
 	uint32_t nr_held, nr_machines;
 	struct awaited awaits;       /* MODE_WAITING */
 	struct awaited outer;        /* interrupted: by a signal's handler */
@@ -741,6 +743,7 @@ struct model {
 	} ending;
 
 	uint64_t item_key; /* of the verb being made */
+	uint64_t came_ns;  /* ... and graph_verb's */
 	bool started;
 	bool is_system;    /* every thread's switches and wakes are there */
 	bool looks_closer; /* is_system, left, restarts or failed: not every record's rule applies */

@@ -783,6 +783,7 @@ void model_rule_cpu_out(struct model *m, struct thread *t, const struct trace_re
 		return;
 	model_processor_out(m, t, r->u.cpu_out.processor, r->time_ns, preempted);
 	t->processor_queue = NONE;
+	t->on_ns = 0;
 	/* Woken within its wait and asleep again: what it did meanwhile is no part of any path that
 	 * we know, so the processor still is as the one before left it. */
 	if (t->mode != MODE_WAITING || !t->left_in_wait)
@@ -891,6 +892,8 @@ void model_rule_cpu_in(struct model *m, struct thread *t, const struct trace_rec
 		 * that one left */
 		if (is_next_after_ours(m, t, r->u.cpu_in.processor, r->time_ns))
 			t->processor_queue = queue;
+		else
+			t->on_ns = r->time_ns;
 		model_rule_writer_wakes(m, t, r->time_ns);
 		return;
 	}

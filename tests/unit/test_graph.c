@@ -114,6 +114,63 @@ static void assert_length(struct graph *g, unsigned l, double expected)
 	assert_true(sum == expected);
 }
 
+/* Waits from 0 on for what comes at 1 ms, is on a processor again at `on_ns`, and goes on at end_ns: the time in
+ * between is the queue's latency, or that of a processor that came late. */
+static void came(
+	uint64_t on_ns, uint64_t end_ns, bool late, const struct graph_scenario *sc, unsigned nr)
+{
+	enum { GIVER, TAKER };
+	enum { WORK, WAIT, LATENCY, READY, NR_STATES };
+	enum { LATER = 1000000 };
+	const uint64_t given_ns = 1000000;
+	struct graph *g = open_scenarios(sc, nr, nr > 0);
+	struct graph_verb take = {.time_ns = end_ns,
+		.actor = TAKER,
+		.state = WORK,
+		.n = 1,
+		.came_ns = on_ns,
+		.came_state = READY};
+
+	add(g, 2, NR_STATES);
+	take.queue = add_queue(g, 0, 0, LATENCY);
+	const uint32_t back = add_queue(g, 0, 0, LATENCY);
+	start(g, 0, GIVER, WORK);
+	does(g, graph_wait_empty, 0, TAKER, WAIT, take.queue, 1, 0);
+	does(g, graph_enqueue, given_ns, GIVER, WORK, take.queue, 1, 0);
+	does(g, graph_wait_empty, given_ns, GIVER, WAIT, back, 1, 0);
+	assert_int_equal(graph_apply(g, GRAPH_VERB_dequeue, &take, 0, NULL), BASE_OK);
+	/* (what the taker waits for next does not know of it) */
+	does(g, graph_enqueue, end_ns, TAKER, WORK, back, 1, 0);
+	does(g, graph_dequeue, end_ns, GIVER, WORK, back, 1, 0);
+	does(g, graph_wait_empty, end_ns, TAKER, WAIT, take.queue, 1, 0);
+	does(g, graph_enqueue, end_ns + 1, GIVER, WORK, take.queue, 1, 0);
+	does(g, graph_dequeue, end_ns + 1 + LATER, TAKER, WORK, take.queue, 1, 0);
+	finish(g, TAKER);
+	const double apart = (double)(end_ns - given_ns);
+	assert_true(path_state(g, 0, TAKER, READY).path_ns == (late ? apart : 0));
+	assert_true(path_state(g, 0, TAKER, LATENCY).path_ns == LATER + (late ? 0 : apart));
+	if (nr) /* without waits for processors */
+		assert_true(
+			lane(g, 1).length_ns == (double)end_ns + 1 + LATER - (late ? apart : 0));
+	graph_free(g);
+}
+
+static void processor_came_late(void **unused)
+{
+	static const struct graph_edit none[] = {{GRAPH_EDIT_SCALE_STATE, 3, 0, 0}};
+	static const struct graph_scenario sc[] = {{.edit = none, .nr_edits = 1}};
+
+	(void)unused;
+	for (unsigned nr = 0; nr < 2; nr++) {
+		came(1900000, 1910000, true, sc, nr);
+		came(1000000 + GRAPH_CAME_LATE_NS, 1310000, true, sc, nr);
+		came(1000000 + GRAPH_CAME_LATE_NS - 1, 1310000, false, sc, nr); /* soon enough */
+		came(1500000, 2500000, false, sc, nr); /* it did not go on at once */
+		came(900000, 1910000, false, sc, nr);  /* it was there before */
+		came(0, 1910000, false, sc, nr);       /* not known */
+	}
+}
+
 /* Seed 000, figures 4.3 and 4.4: the driver waits 13 for a packet that came at 11. */
 static void stack_and_driver(void **unused)
 {
@@ -764,6 +821,7 @@ static void many_actors_cost_what_they_weigh(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(processor_came_late),
 		cmocka_unit_test(stack_and_driver),
 		cmocka_unit_test(lock_ladder),
 		cmocka_unit_test(unexplained),
