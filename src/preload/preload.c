@@ -39,8 +39,6 @@ static struct {
 	char *const *argv;  /* NULL: not known yet */
 	bool forked;        /* this image was made by fork: modules are as in the parent */
 	bool late;          /* we were brought into a process that ran already (late.c) */
-	void *range;        /* what a ring was mapped at that is over; late only */
-	uint64_t range_bytes;
 } process PRELOAD_EARLY;
 
 __attribute__((used)) static const struct ring_tag version_tag = {RING_TAG, RING_VERSION};
@@ -84,42 +82,22 @@ static bool sees_recorder(long fd)
 	       lock.l_type != F_UNLCK && lock.l_pid > 0;
 }
 
-/* Zeros instead of the ring, at the same addresses: whoever is on his way there finds memory. */
-static void forget_range(void)
-{
-	(void)preload_syscall(SYS_mmap, (long)process.range, (long)process.range_bytes,
-		PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-		0);
-}
-
 static struct ring_head *map_ring(const char *path,
 	long (*open_ring)(handover_call *call, const char *path, uint64_t *ret_bytes))
 {
 	uint64_t size_bytes = 0;
+	struct ring_head copy, *head = NULL;
 	long fd = open_ring(preload_kernel, path, &size_bytes);
-	/* What one was mapped at before, threads may still look at: the next one goes there. */
-	bool again = process.range && size_bytes <= process.range_bytes;
 	if (fd < 0)
 		return NULL;
-	long address = size_bytes > sizeof(struct ring_head)
-			       ? preload_syscall(SYS_mmap, again ? (long)process.range : 0,
-					 (long)size_bytes, PROT_READ | PROT_WRITE,
-					 MAP_SHARED | (again ? MAP_FIXED : 0), fd, 0)
-			       : -EINVAL;
+	if (preload_syscall(SYS_read, fd, (long)&copy, sizeof copy, 0, 0, 0) == sizeof copy &&
+		layout_of(&copy, size_bytes, &preload_ring))
+		head = preload_window_begin(fd, size_bytes);
 	process.sees_recorder = sees_recorder(fd);
 	preload_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
-	if (address < 0 && address >= -PRELOAD_PAGE)
-		return NULL;
-	if (process.late && !again)
-		process.range = (void *)address, process.range_bytes = size_bytes;
-	if (layout_of((struct ring_head *)address, size_bytes, &preload_ring))
-		return (struct ring_head *)address;
-	preload_ring = (struct preload_ring){0};
-	if (process.late)
-		forget_range();
-	else
-		preload_syscall(SYS_munmap, address, (long)size_bytes, 0, 0, 0, 0);
-	return NULL;
+	if (!head)
+		preload_ring = (struct preload_ring){0};
+	return head;
 }
 
 /* The inode of our pid namespace, if it is not the recorder's; 0: it is, or /proc is not there. Who
@@ -334,16 +312,18 @@ static struct ring_block *preload_take_block(struct ring_head *head)
 {
 	/* always the lowest: few blocks stay warm in the caches, instead of all in turn */
 	const uint32_t nr_blocks = preload_ring.nr_blocks;
+	struct ring_block *block = NULL;
 	for (uint32_t word = 0; word < (nr_blocks + 63) / 64; word++) {
 		uint64_t map = __atomic_load_n(&head->free_map[word], __ATOMIC_RELAXED);
 		while (map) {
 			uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(map);
 			if (index >= nr_blocks)
 				break;
+			if (!(block = preload_window_block(index)))
+				return NULL;
 			if (__atomic_compare_exchange_n(&head->free_map[word], &map,
 				    map & (map - 1), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-				return (void *)((char *)head + ring_blocks_offset(nr_blocks) +
-						(size_t)index * RING_BLOCK_BYTES);
+				return block;
 		}
 	}
 	return NULL;
@@ -612,7 +592,7 @@ void preload_leave(void)
 	preload_stop();
 	preload_self_leave_all();
 	process.mapped = NULL;
-	forget_range();
+	preload_window_end();
 }
 
 /* `other` is in a call since before. */

@@ -161,6 +161,16 @@ struct preload_ring {
 };
 extern struct preload_ring preload_ring;
 
+/* Where the ring lies (preload/window.c), once preload_ring says what it is like. Begin: from `fd`, a
+ * file of so many bytes; NULL: there is no room. */
+struct ring_head *preload_window_begin(long fd, uint64_t file_bytes);
+/* NULL: there is no room for it. */
+struct ring_block *preload_window_block(uint32_t block);
+/* No system calls after this. */
+void preload_window_open_all(void);
+/* Zeros at the same addresses: whoever is on his way there finds memory. The next ring is mapped there. */
+void preload_window_end(void);
+
 /* One per thread that has a record (preload/self.c); zero at the start. */
 struct preload_thread {
 	uint64_t *cursor;   /* next free word; moved by compare-and-exchange only */

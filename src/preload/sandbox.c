@@ -4,11 +4,11 @@
  * the time stamp counter (PR_SET_TSC).
  *
  * Either ends a program that does what is forbidden, and the program does not know what we do. So
- * from just before a filter is installed we make no system call any more: what a thread is called
- * is read from libc's own memory, descriptors are not looked at, and the blocks that are mapped
- * already are written to. Children and the next program of an exec are not recorded. Without the
- * counter nothing is. A program that begins under a filter which the recorder is not under is not
- * recorded either, nor what it starts.
+ * from just before a filter is installed, with the whole ring mapped, we make no system call any
+ * more: what a thread is called is read from libc's own memory, descriptors are not looked at.
+ * Children and the next program of an exec are not recorded. Without the counter nothing is. A
+ * program that begins under a filter which the recorder is not under is not recorded either, nor
+ * what it starts.
  */
 #include "preload/preload.h"
 #include "preload/env.h"
@@ -79,6 +79,7 @@ static bool sandbox_begin(enum sandbox_filter filter)
 	if (filter == SANDBOX_STRICT)
 		preload_stop();
 	preload_thread_begin();
+	preload_window_open_all();
 	preload_sandbox.pid = (uint32_t)preload_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	preload_sandbox.tid_offset = sandbox_find_tid();
 	__atomic_store_n(&preload_sandbox.no_calls, true, __ATOMIC_RELEASE);

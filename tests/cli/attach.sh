@@ -115,11 +115,11 @@ test_attach_leaves_memory_as_it_was() {
 	for how in -Wl,-z,now,-z,relro -Wl,-z,lazy,-z,norelro; do
 		steady work $how
 		python3 "$LONGPOLE_SOURCE/tests/cli/attach_memory.py" "$steady" >before || skip 'its memory cannot be read'
-		attached --for=200ms -o a.lpt
+		attached --for=200ms --buffer=1M -o a.lpt # (of a larger one, a busy moment has more mapped)
 		python3 "$LONGPOLE_SOURCE/tests/cli/attach_memory.py" "$steady" >after
 		cmp -s before after || fail "$how: $(diff before after | head -5)"
 		sed 's/ .*//' "/proc/$steady/maps" >maps
-		attached --for=200ms -o a.lpt
+		attached --for=200ms --buffer=1M -o a.lpt
 		sed 's/ .*//' "/proc/$steady/maps" | diff maps - >moved || fail "the second recording has left more: $(cat moved)"
 		! grep -qs '^longpole$' "/proc/$steady"/task/*/comm || fail 'the thread is still there'
 		ends_well

@@ -9,8 +9,9 @@
 #include "preload/preload.c"             // NOLINT(bugprone-suspicious-include)
 #undef preload_tally_end
 void preload_tally_end(void);
-#include "preload/self.c" // NOLINT(bugprone-suspicious-include)
-#include "tally/tally.c"  // NOLINT(bugprone-suspicious-include)
+#include "preload/self.c"   // NOLINT(bugprone-suspicious-include)
+#include "preload/window.c" // NOLINT(bugprone-suspicious-include)
+#include "tally/tally.c"    // NOLINT(bugprone-suspicious-include)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -144,6 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				size < 256 ? size : 256);
 		memcpy(head, &later, sizeof later);
 		attach_to(head);
+		window[0].start = (char *)head;
 		for (unsigned i = 0; i < THREADS; i++) {
 			preload_self->number = 0;
 			write_block(head);
