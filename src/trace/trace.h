@@ -189,6 +189,7 @@ struct trace_defs {
 #define TRACE_COST_LOCKS   "records of locks"
 #define TRACE_COST_CALLS   "records of calls"
 #define TRACE_COST_RECORDS "records"
+#define TRACE_COST_LOST    "records that found no room"
 /* Its method: how many a second were asked for, of each running thread. */
 #define TRACE_COST_SAMPLES_METHOD "measured before the program ran; %llu a second"
 /* Of these three the one that a kind's records are counted under; NULL: no thread writes them. */

@@ -13,6 +13,25 @@ test_sample_rate() {
 		($hz == 999 or $hz == 499 or $hz == 249) and (.times == 0 or $hz == 249 or .total_ns / .times * $hz <= 15000000)'
 }
 
+# A record that found no room took its time, too: of 40,000,000 in a buffer of a millisecond most find none.
+test_cost_of_lost_records() {
+	cat >many.c <<-'C'
+		#include <pthread.h>
+		static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+		int main(void)
+		{
+			for (int i = 0; i < 20000000; i++)
+				pthread_mutex_lock(&lock), pthread_mutex_unlock(&lock);
+			return 0;
+		}
+	C
+	cc -O2 -pthread -o many many.c 2>cc.err || skip 'no C compiler'
+	expect 0 longpole record --buffer=1M -o many.lpt ./many
+	expect 0 longpole report --json many.lpt
+	is_json out '(.diagnostics[] | select(.name == "records_lost") | .count) as $lost | $lost > 1000000 and
+		(.trace.recording_cost.parts[] | select(.what == "records that found no room") | .times == $lost and .total_ns >= 10 * $lost)'
+}
+
 test_help() {
 	expect 0 longpole --help
 	has out 'Usage: longpole' record report whatif 'Examples'
