@@ -209,6 +209,7 @@ struct thread {
 	size_t run_capacity;
 	uint32_t nr_others;  /* a process's first: of its other threads, so many are there */
 	uint32_t last_ended; /* ... and that one ended last (a stream); 0: none did */
+	uint64_t handled_ns; /* when a handler began in a wait of it */
 	bool seen, ended, main_thread;
 	bool left;                 /* said that it ends */
 	bool left_alone;           /* ended before them: the process ends with the last of them */
@@ -694,6 +695,9 @@ struct model_whole {
 	uint32_t root_process; /* image that the user started; 0: not yet */
 	uint64_t root_pid;
 	bool is_merged, wait_all;
+	/* Who was at work in the process that was cut short last (cut_short.c). */
+	uint32_t cut_actor;
+	uint64_t cut_ns; /* 0: none was */
 };
 
 struct model {
@@ -829,6 +833,10 @@ uint32_t model_current_state(const struct thread *t);
 #define MODEL_NOTHING_CAME (GRAPH_EXPLAINED | GRAPH_TIMED_OUT)
 void model_signal_came(struct model *m, struct thread *t, uint64_t time_ns, uint32_t otherwise);
 void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns);
+/* Before the end of a process is told: has a signal ended it, in a sleep or a wait (cut_short.c)? */
+void model_cut_short(struct model *m, struct thread *t, const struct trace_record *r);
+/* In `killers`: of a signal to a group. No process has that number. */
+#define MODEL_EVERY_PROCESS ((UINT64_C(1) << 48) - 1)
 /* What was in a message queue when it was opened. */
 void model_messages_found(struct model *m, struct thread *t, const struct trace_record *r);
 /* ends.c: `owner` (0: nobody) has it so from now on. */

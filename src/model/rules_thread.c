@@ -198,8 +198,8 @@ static void tell_parent(struct model *m, struct thread *t, uint64_t time_ns)
 }
 
 /* Who may get a signal that was sent to a group: of all that wait only those that it woke are woken
- * meanwhile. No process has that number. */
-#define EVERY_PROCESS ((UINT64_C(1) << 48) - 1)
+ * meanwhile. */
+#define EVERY_PROCESS MODEL_EVERY_PROCESS
 
 /* Did the last word for t's process go to all, not to it alone? */
 static bool is_told_with_all(const struct model *m, const struct thread *t)
@@ -333,46 +333,13 @@ static void give_up_held(struct model *m, struct thread *t, uint64_t time_ns)
 	t->nr_held = 0;
 }
 
-/* To t's process alone or to a group that it may be in. */
-static bool last_signal(
-	const struct model *m, const struct thread *t, uint64_t *ret_killer, uint64_t *ret_sent_ns)
-{
-	uint64_t whom[] = {model_pid_of(m, t), EVERY_PROCESS}, killer, sent_ns;
-	bool found = false;
-	for (size_t i = 0; i < BASE_COUNT(whom); i++)
-		if (base_map_get(&m->timing.killers, whom[i], 0, &killer) &&
-			base_map_get(&m->timing.killers, whom[i], 1, &sent_ns) &&
-			(!found || sent_ns > *ret_sent_ns)) {
-			*ret_killer = killer;
-			*ret_sent_ns = sent_ns;
-			found = true;
-		}
-	return found;
-}
-
-/*
- * It ended without a word of its own, in the middle of a sleep or a wait that a signal was sent
- * into: whoever sent that ended it, whatever it did until then.
- */
-static void end_by_signal(struct model *m, struct thread *t, uint64_t time_ns)
-{
-	uint64_t killer = 0, sent_ns = 0;
-	bool sleeps = t->mode == MODE_WAITING ||
-		      (t->graph_state < m->made.nr_states &&
-			      m->made.state[t->graph_state].pub.kind == MODEL_STATE_sleep);
-	if (t->left || m->is_system || !sleeps || !last_signal(m, t, &killer, &sent_ns) ||
-		sent_ns < t->entered_ns || killer == model_acting(t))
-		return;
-	model_link_cuts(m, t, time_ns, model_current_state(t), (uint32_t)killer);
-}
-
 void model_rule_process_end(struct model *m, struct thread *t, const struct trace_record *r)
 {
 	if (t->acts) { /* its machines are where they are */
 		t->ended = true;
 		return;
 	}
-	end_by_signal(m, t, r->time_ns);
+	model_cut_short(m, t, r);
 	if (t->left_alone)
 		end_await(m, t, r->time_ns);
 	else
@@ -496,6 +463,7 @@ void model_handler_began(struct model *m, struct thread *t, uint64_t time_ns)
 {
 	if (t->mode != MODE_WAITING || t->k.woken)
 		return;
+	t->handled_ns = time_ns;
 	if (t->resumes && !m->is_system) {
 		t->interrupted = true;
 		t->outer = t->awaits;

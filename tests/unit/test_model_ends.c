@@ -80,6 +80,73 @@ static void the_last_signal_counts(void **state)
 	}
 }
 
+/* The first thread joins (sleeps) from 20 on; the other runs from 15 on, until all end at 700. */
+static void cut(struct bench *b, bool sleeps, bool handles, bool other_waits, int status)
+{
+	start(b);
+	uint32_t fn = site(b, "crunch"), main_fn = site(b, "main");
+	spawn(b, 1, fn);
+	if (sleeps)
+		PUT(b, 20, 1, sleep_begin, .duration_ns = 1000000, .site = main_fn);
+	else
+		PUT(b, 20, 1, join_wait, .handle = 1000, .site = main_fn);
+	if (other_waits)
+		PUT(b, 30, 2, poll_begin, .n = 1, .site = fn);
+	if (handles) /* raise() */
+		PUT(b, 690, 1, signal_send, .handle = 1, .number = 15, .site = main_fn);
+	PUT(b, 700, 1, process_end, .status = status);
+	end(b, 700);
+}
+
+/* Ctrl-C in a join: whom it waits for was at work. Of an own timer it is not known, nor where nobody
+ * was. */
+static void who_works_when_all_is_cut(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 8; how++) {
+		const bool sleeps = how & 1, handles = how & 2, waits = how & 4;
+		struct bench b;
+		cut(&b, sleeps, handles, waits, 2);
+		assert_float_equal(on_path_of(&b, "crunch", "running"), waits ? 0 : 700 - 15, 1e-6);
+		finish(&b);
+	}
+	struct bench b;
+	cut(&b, true, false, false, 14 /* SIGALRM */);
+	assert_float_equal(on_path_of(&b, "crunch", "running"), 0, 1e-6);
+	finish(&b);
+}
+
+/* `crunch | cat` in a shell: all three end, the one that worked first or last, without a status but the
+ * shell's. */
+static void who_works_when_a_pipeline_is_cut(void **state)
+{
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		struct bench b;
+		start(&b);
+		uint32_t fn = site(&b, "sh");
+		uint32_t p = process_of(&b, "sh", 0, 100), c = process_of(&b, "crunch", p, 101),
+			 w = process_of(&b, "cat", p, 102);
+		stream(&b, p);
+		stream(&b, c);
+		stream(&b, w);
+		PUT(&b, 0, 1, process_begin, .token = 0);
+		PUT(&b, 10, 1, process_fork, .token = 1, .site = fn);
+		PUT(&b, 12, 1, process_fork, .token = 2, .site = fn);
+		PUT(&b, 14, 1, child_wait, .site = fn);
+		PUT(&b, 20, 2, process_begin, .token = 1);
+		PUT(&b, 22, 3, process_begin, .token = 2);
+		PUT(&b, 30, 3, poll_begin, .n = 1, .site = fn);
+		PUT(&b, 690, first ? 2 : 3, process_end, .status = -1);
+		PUT(&b, 691, first ? 3 : 2, process_end, .status = -1);
+		PUT(&b, 700, 1, process_end, .status = 2);
+		end(&b, 700);
+		assert_in_range((int)on_path_of(&b, "crunch", "running"), 660, 700);
+		assert_float_equal(on_path_of(&b, "cat", "waiting"), 0, 1e-6);
+		finish(&b);
+	}
+}
+
 /* What becomes of a vfork's child, which is in its parent's code from 100 to 400. */
 enum fate { EXITS, EXECUTES, FAILS, EXECUTES_AT_LAST, FATES_NR };
 
@@ -221,6 +288,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_kills_ends_the_wait),
 		cmocka_unit_test(the_last_signal_counts),
+		cmocka_unit_test(who_works_when_all_is_cut),
+		cmocka_unit_test(who_works_when_a_pipeline_is_cut),
 		cmocka_unit_test(a_vforks_child_is_no_start),
 		cmocka_unit_test(a_vforks_child_has_records),
 		cmocka_unit_test(each_recording_begins_by_itself),
