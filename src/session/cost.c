@@ -402,6 +402,16 @@ static void put_own(struct record_sink *s, const struct session_result *r)
 		"the kernel's count, up to the last records");
 }
 
+/* The kernel counts children only where they are waited for: not those of a tree that was killed, nor
+ * who outlives its parent. Samples have seen them; where there are many more of them than can be
+ * chance, they count. */
+static void add_unwaited(const struct record_converter *c, struct session_result *r)
+{
+	uint64_t seen_ns = r->sample_hz ? c->nr_samples * UINT64_C(1000000000) / r->sample_hz : 0;
+	if (r->target_cpu_ns && seen_ns > r->target_cpu_ns + r->target_cpu_ns / 4)
+		r->target_cpu_ns = seen_ns;
+}
+
 void session_cost_write(struct record_converter *c, struct session_result *r,
 	const struct ring_head *head, const struct os_child_environment *environment)
 {
@@ -411,6 +421,7 @@ void session_cost_write(struct record_converter *c, struct session_result *r,
 		 switches_ns = c->nr_switches * r->switch_ns;
 	snprintf(samples, sizeof samples, TRACE_COST_SAMPLES_METHOD,
 		(unsigned long long)r->sample_hz);
+	add_unwaited(c, r);
 	r->ring_records = record_converter_nr_ring(c);
 	uint64_t since_ns = own_cpu_ns();
 	r->added_ns = put_kinds(c, r, head, environment) + put_lost(c, r, head) + samples_ns +
