@@ -280,7 +280,7 @@ static void print_add_quoted(struct base_str *out, const char *text, size_t leng
 /* ---- records --------------------------------------------------------------------------------- */
 
 /* Fields are at their offset, whatever the kind: read them by their bytes. */
-static uint64_t print_number_of(const struct trace_record *r, const struct trace_field_desc *f)
+uint64_t trace_field_number(const struct trace_record *r, const struct trace_field_desc *f)
 {
 	const char *p = (const char *)r + f->offset;
 	uint64_t v = 0;
@@ -294,8 +294,7 @@ static uint64_t print_number_of(const struct trace_record *r, const struct trace
 	return v;
 }
 
-static struct trace_text print_text_of(
-	const struct trace_record *r, const struct trace_field_desc *f)
+struct trace_text trace_field_text(const struct trace_record *r, const struct trace_field_desc *f)
 {
 	struct trace_text text;
 
@@ -307,12 +306,12 @@ static void print_add_value(
 	struct base_str *out, const struct trace_record *r, const struct trace_field_desc *f)
 {
 	if (f->type == TRACE_FIELD_TEXT) {
-		struct trace_text text = print_text_of(r, f);
+		struct trace_text text = trace_field_text(r, f);
 		print_add_quoted(out, text.bytes, text.length);
 	} else if (f->type == TRACE_FIELD_S64) {
-		add_s64(out, (int64_t)print_number_of(r, f));
+		add_s64(out, (int64_t)trace_field_number(r, f));
 	} else {
-		print_add_u64(out, print_number_of(r, f));
+		print_add_u64(out, trace_field_number(r, f));
 	}
 }
 
@@ -322,17 +321,22 @@ static bool is_address(const struct trace_field_desc *f)
 	       !strcmp(f->name, "function_offset") || !strcmp(f->unit, "pthread_t");
 }
 
-/* The name of an id, made in `name`, which is reused. NULL: it has none. */
-static const struct base_str *print_resolve(struct base_str *name, const struct trace_defs *d,
+bool trace_field_name(struct base_str *name, const struct trace_defs *d,
 	const struct trace_record *r, const struct trace_field_desc *f)
 {
 	const struct namer *namer = f->type == TRACE_FIELD_TEXT ? NULL : find_namer(f->unit);
 
-	if (!namer)
-		return NULL;
 	base_str_reset(name);
-	namer->name(name, d, print_number_of(r, f));
-	return name->length || name->failed ? name : NULL;
+	if (!namer)
+		return false;
+	namer->name(name, d, trace_field_number(r, f));
+	return name->length || name->failed;
+}
+
+void trace_stream_name(struct base_str *name, const struct trace_defs *d, uint32_t stream)
+{
+	base_str_reset(name);
+	name_stream(name, d, stream);
 }
 
 void trace_print_text(
@@ -346,7 +350,7 @@ void trace_print_text(
 		base_str_add(out, " ");
 		print_add_u64(out, r->stream);
 		base_str_add(out, ":");
-		name_stream(&name, d, r->stream);
+		trace_stream_name(&name, d, r->stream);
 		print_add_escaped(out, base_str_text(&name), name.length);
 		base_str_add(out, " ");
 	}
@@ -358,10 +362,10 @@ void trace_print_text(
 		base_str_add(out, f->name);
 		base_str_add(out, "=");
 		if (is_address(f))
-			add_hex(out, print_number_of(r, f));
+			add_hex(out, trace_field_number(r, f));
 		else
 			print_add_value(out, r, f);
-		if (!print_resolve(&name, d, r, f))
+		if (!trace_field_name(&name, d, r, f))
 			continue;
 		base_str_add(out, "(");
 		print_add_escaped(out, base_str_text(&name), name.length);
@@ -378,7 +382,7 @@ static void add_json_field(struct base_str *out, struct base_str *name, const st
 	base_str_add(out, f->name);
 	base_str_add(out, "\":");
 	print_add_value(out, r, f);
-	if (!print_resolve(name, d, r, f))
+	if (!trace_field_name(name, d, r, f))
 		return;
 	base_str_add(out, ",\"");
 	base_str_add(out, f->name);

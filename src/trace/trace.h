@@ -281,6 +281,15 @@ uint8_t *trace_encode(uint8_t *p, uint8_t *end, struct trace_codec_state *s,
 const uint8_t *trace_decode(const uint8_t *p, const uint8_t *end, struct trace_codec_state *s,
 	struct trace_record *ret); /* NULL: damaged */
 
+/* A field of a record; text: of TRACE_FIELD_TEXT, else its number. */
+uint64_t trace_field_number(const struct trace_record *r, const struct trace_field_desc *f);
+struct trace_text trace_field_text(const struct trace_record *r, const struct trace_field_desc *f);
+/* What an id or an enumeration stands for, made in `name`, which is reset first. False: nothing. */
+bool trace_field_name(struct base_str *name, const struct trace_defs *d,
+	const struct trace_record *r, const struct trace_field_desc *f);
+/* Likewise of a stream: its name, else its thread's number. */
+void trace_stream_name(struct base_str *name, const struct trace_defs *d, uint32_t stream);
+
 /* Printing one record (dump), without a newline: `TIME_NS STREAM:thread kind field=value(name)
  * ...`, or one JSON object whose "FIELD_text" keys hold the names of ids. Definitions have no time
  * and no stream. */

@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# run.sh [NAME...] - liblongpole as its users meet it, installed: headers, what it exports and needs, its ABI, the examples.
+# `run.sh --update` writes exports.txt and longpole.abi anew: look at the difference, and at what src/api/README.md says of it.
+set -uo pipefail
+here=$(dirname "$(readlink -f "$0")")
+source_dir=$(readlink -f "$here/../..")
+: "${LONGPOLE_BUILD:=$source_dir/build}"
+export LC_ALL=C.UTF-8 XDG_STATE_HOME=/nonexistent
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+DESTDIR=$scratch/root meson install -C "$LONGPOLE_BUILD" --no-rebuild --quiet >"$scratch/log" 2>&1 || { echo "not ok install: $(tail -n 1 "$scratch/log")"; exit 1; }
+pc=$(find "$scratch/root" -name longpole.pc)
+export PKG_CONFIG_SYSROOT_DIR=$scratch/root PKG_CONFIG_PATH=${pc%/*}
+library=$(find "$scratch/root" -name liblongpole.so)
+LD_LIBRARY_PATH=$(dirname "$library")
+export LD_LIBRARY_PATH
+longpole=$(find "$scratch/root" -path '*/bin/longpole')
+screens=$source_dir/tests/golden/screens
+names=("$@")
+
+result() { # NAME, what is wrong
+	if [[ -z $2 ]]; then printf 'ok %s\n' "$1"; else printf 'not ok %s: %s\n' "$1" "${2//$'\n'/; }"; fi
+}
+# try NAME FUNCTION ARGUMENT... - if it was asked for.
+try() {
+	((!${#names[@]})) || [[ " ${names[*]} " == *" $1 "* ]] || return 0
+	result "$1" "$("${@:2}" 2>&1)"
+}
+flags() { pkg-config "--$1" longpole; }
+
+header() { # COMPILER LANGUAGE STANDARD
+	local warn=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror) option
+	command -v "$1" >/dev/null || return 0
+	for option in -O0 -O2; do
+		# shellcheck disable=SC2046 # words
+		"$1" -x "$2" "-std=$3" "${warn[@]}" "$option" $(flags cflags) "$here/header.c" -x none $(flags libs) -o "$scratch/header" 2>&1 | head -3
+		[[ -f $scratch/header ]] || return 0
+		timeout 60 "$scratch/header" "$scratch/header.lpt" || printf '%s %s: exit status %s\n' "$1" "$option" $?
+		rm -f "$scratch/header" "$scratch/header.lpt"
+	done
+}
+
+# One symbol more is one more to keep.
+exported() { nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | sed 's/@@\?/ /' | LC_ALL=C sort; }
+exports() {
+	exported | diff "$here/exports.txt" - | sed -n 's/^< /missing: /p; s/^> /not listed: /p'
+	sed -n 's/^[a-z].*[ *]\(longpole_[a-z_]*\)(.*$/\1/p' "$source_dir"/include/longpole/{trace,analysis}.h | LC_ALL=C sort -u |
+		diff <(exported | cut -d' ' -f1 | LC_ALL=C sort -u) - | sed -n 's/^< /in no header: /p; s/^> /not exported: /p'
+}
+
+# What else a program gets that asks for it: no library that reads other people's programs.
+needs() {
+	readelf -d "$library" | grep NEEDED | grep -vE 'lib(c|m|jansson|zstd|xxhash)\.so|ld-linux'
+	readelf -d "$library" | grep -q 'SONAME.*\[liblongpole\.so\.1\]' || printf 'its name is not liblongpole.so.1\n'
+	! readelf -d "$library" | grep TEXTREL
+}
+
+abi_options=(--drop-private-types --headers-dir)
+abi_description() {
+	abidw "${abi_options[@]}" "$source_dir/include/longpole" --no-show-locs --no-corpus-path --no-comp-dir-path --exported-interfaces-only \
+		--no-elf-needed --no-parameter-names --type-id-style hash "$library"
+}
+abi() { abidiff --drop-private-types --headers-dir2 "$source_dir/include/longpole" "$here/longpole.abi" "$library" | head -20; }
+
+# Do both examples say what the commands say, and end as they should?
+example_of() { # TRACE STATUS SCENARIO
+	local status name=${1##*/} run
+	"$longpole" report --json "$1" >"$scratch/report" 2>/dev/null || printf '%s: report fails\n' "$name"
+	"$longpole" whatif --json "$1" "$3" >"$scratch/whatif" 2>/dev/null || printf '%s: whatif fails\n' "$name"
+	"$here/expected.py" "$scratch/report" "$scratch/whatif" >"$scratch/expected"
+	[[ $(wc -l <"$scratch/expected") -ge 3 ]] || printf '%s: nothing is expected\n' "$name"
+	for run in "$scratch/long_pole" "$source_dir/examples/long_pole.py"; do
+		status=0
+		timeout 120 "$run" "$1" "$3" >"$scratch/said" 2>"$scratch/err" || status=$?
+		((status == $2)) || printf '%s %s: exit status %s: %s\n' "${run##*/}" "$name" "$status" "$(<"$scratch/err")"
+		diff "$scratch/expected" "$scratch/said" | head -3
+	done
+}
+# What is no trace, or no scenario, is said.
+example_refuses() { # STATUS WORDS ARGUMENT...
+	local status=0
+	timeout 60 "$scratch/long_pole" "${@:3}" >"$scratch/said" 2>"$scratch/err" || status=$?
+	((status == $1)) || printf '%s: exit status %s\n' "$3" "$status"
+	grep -qF "$2" "$scratch/err" || printf '%s: says %s\n' "$3" "$(<"$scratch/err")"
+}
+examples() {
+	# shellcheck disable=SC2046 # words
+	"${CC:-cc}" -Wall -Wextra -Werror "$source_dir/examples/long_pole.c" $(flags cflags) $(flags libs) -o "$scratch/long_pole" || return
+	local name
+	for name in mutex pool pigz thr sh; do
+		example_of "$screens/$name.lpt" 0 '#1=-50%'
+	done
+	example_of "$source_dir/tests/golden/lock.lpt" 1 '#1=-25%' # records were lost
+	head -c 30000 "$screens/pool.lpt" >"$scratch/cut.lpt"
+	example_of "$scratch/cut.lpt" 1 '#1=-50%'
+	example_refuses 2 'does not begin with "longpole"' "$here/run.sh"
+	example_refuses 2 "'#77'" "$screens/pool.lpt" '#77=-50%'
+	example_refuses 2 'scenarios:1' "$screens/pool.lpt" 'scael x=-50%'
+}
+
+clang=$(compgen -c clang- | grep -E '^clang-[0-9]+$' | sort -V | tail -n 1)
+if [[ ${1:-} == --update ]]; then
+	exported >"$here/exports.txt"
+	abi_description >"$here/longpole.abi"
+	exit
+fi
+try header-c11 header "${CC:-gcc}" c c11
+try header-c++17 header "${CXX:-g++}" c++ c++17
+if [[ -n $clang ]]; then
+	try header-clang header "$clang" c c11
+	try header-clang++ header "${clang/clang/clang++}" c++ c++17
+else
+	echo "skip header-clang: no clang"
+fi
+try exports exports
+try needs needs
+if command -v abidiff >/dev/null; then
+	try abi abi
+else
+	echo "skip abi: no abidiff (Debian's abigail-tools)"
+fi
+try examples examples
