@@ -239,6 +239,8 @@ struct longpole_writer_options { /* NULL and 0: not known */
 /* Makes the file, or replaces it. options: NULL for the defaults. */
 int longpole_writer_open(const char *path, const struct longpole_writer_options *options,
 	struct longpole_writer **ret, struct longpole_error *error);
+/* Of the file so far, as far as they are written: the last records are not. */
+uint64_t longpole_writer_bytes(const struct longpole_writer *writer);
 /* Ends the run at end_ns, and the file. Frees the writer, also after an error. */
 int longpole_writer_close(
 	struct longpole_writer *writer, uint64_t end_ns, struct longpole_error *error);

@@ -40,17 +40,17 @@ struct longpole_writer {
 	struct base_err err;
 };
 
-static void write_put(struct longpole_writer *w, const struct trace_record *r)
+static void write_record(struct longpole_writer *w, const struct trace_record *r)
 {
 	if (w->status == BASE_OK)
 		w->status = trace_writer_put(w->writer, r, &w->err);
 }
 
 #define PUT(w, stream_, time_, kind_, ...)                                                         \
-	write_put(w, &(struct trace_record){.time_ns = (time_),                                    \
-			     .stream = (stream_),                                                  \
-			     .kind = TRACE_##kind_,                                                \
-			     .u.kind_ = {__VA_ARGS__}})
+	write_record(w, &(struct trace_record){.time_ns = (time_),                                 \
+				.stream = (stream_),                                               \
+				.kind = TRACE_##kind_,                                             \
+				.u.kind_ = {__VA_ARGS__}})
 
 /* ---- definitions ----------------------------------------------------------------------------- */
 
@@ -224,11 +224,11 @@ int longpole_writer_queue(struct longpole_writer *w, uint64_t time_ns, uint32_t 
 	bool is_verb = verb >= LONGPOLE_ENQUEUE && verb <= LONGPOLE_WAIT_FULL;
 	/* all verbs on queues are of one shape */
 	if (write_is_queue(w, is_verb, queue, flags) && write_act(w, time_ns, actor))
-		write_put(w, &(struct trace_record){.time_ns = time_ns,
-				     .stream = STREAM,
-				     .kind = (uint16_t)verb,
-				     .u.note_enqueue = {
-					     .object = queue, .n = nr_units, .flags = flags}});
+		write_record(w, &(struct trace_record){.time_ns = time_ns,
+					.stream = STREAM,
+					.kind = (uint16_t)verb,
+					.u.note_enqueue = {
+						.object = queue, .n = nr_units, .flags = flags}});
 	return (int)w->status;
 }
 
@@ -240,13 +240,13 @@ int longpole_writer_item(struct longpole_writer *w, uint64_t time_ns, uint32_t a
 		return LONGPOLE_STATUS_USAGE;
 	bool is_verb = verb == LONGPOLE_PUT_ITEM || verb == LONGPOLE_TAKE_ITEM;
 	if (write_is_queue(w, is_verb, queue, flags) && write_act(w, time_ns, actor))
-		write_put(w, &(struct trace_record){.time_ns = time_ns,
-				     .stream = STREAM,
-				     .kind = (uint16_t)verb,
-				     .u.note_put_item = {.object = queue,
-					     .n = nr_units,
-					     .key = key,
-					     .flags = flags}});
+		write_record(w, &(struct trace_record){.time_ns = time_ns,
+					.stream = STREAM,
+					.kind = (uint16_t)verb,
+					.u.note_put_item = {.object = queue,
+						.n = nr_units,
+						.key = key,
+						.flags = flags}});
 	return (int)w->status;
 }
 
@@ -280,6 +280,11 @@ int longpole_writer_end(struct longpole_writer *w, uint64_t time_ns, uint32_t ac
 		w->acting = 0;
 	}
 	return (int)w->status;
+}
+
+uint64_t longpole_writer_bytes(const struct longpole_writer *w)
+{
+	return w ? trace_writer_bytes(w->writer) : 0;
 }
 
 int longpole_writer_close(struct longpole_writer *w, uint64_t end_ns, struct longpole_error *error)

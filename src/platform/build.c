@@ -60,7 +60,7 @@ static void define_states(struct platform_sim *s)
 #include "platform/states.def"
 	};
 	for (size_t i = 0; i < BASE_COUNT(text); i++)
-		s->state_id[i] = platform_note_define_state(&s->note, text[i]);
+		s->state_id[i] = longpole_writer_new_state(s->note.writer, text[i]);
 }
 
 /* What must fit, or nothing would ever move. */
@@ -160,7 +160,7 @@ static enum base_status make_result(
 	r->nr_events = p->sim.nr_events;
 	r->nr_verbs = p->sim.note.nr_verbs;
 	r->nr_actors = p->sim.note.nr_actors;
-	r->nr_queues = p->sim.note.nr_objects;
+	r->nr_queues = p->sim.note.nr_queues;
 	r->dropped_packets = a->dropped_packets + b->dropped_packets;
 	r->resent_packets = a->resent_packets + b->resent_packets;
 	r->goodput_mbps = r->simulated_ns ? bytes * 8e3 / (double)r->simulated_ns : 0;
@@ -272,8 +272,10 @@ enum base_status platform_run(const struct platform_config *c, const char *trace
 		status = halted(&p, err);
 	if (status == BASE_OK)
 		status = make_result(&p, ret, err);
-	enum base_status closed = platform_note_close(
-		&s->note, s->now_ns, &trace_bytes, status == BASE_OK ? err : NULL);
+	bool is_first =
+		status == BASE_OK || s->note.status != BASE_OK; /* what failed is the trace */
+	enum base_status closed =
+		platform_note_close(&s->note, s->now_ns, &trace_bytes, is_first ? err : NULL);
 	if (status == BASE_OK && closed != BASE_OK) {
 		*ret = platform_result_free(*ret);
 		status = closed;

@@ -100,18 +100,18 @@ static void machine_enter(
 	platform_note_enter(&s->note, s->now_ns, m->actor, s->state_id[state]);
 }
 
-static void verb(struct platform_sim *s, struct platform_machine *m, enum trace_kind kind,
+static void verb(struct platform_sim *s, struct platform_machine *m, enum longpole_queue_verb kind,
 	const struct platform_queue *q, uint64_t n)
 {
 	if (!q->is_silent)
-		platform_note_verb(&s->note, s->now_ns, m->actor, kind, q->object, n, q->flags);
+		platform_note_queue(&s->note, s->now_ns, m->actor, kind, q->object, n, q->flags);
 }
 
 void platform_machine_start(struct platform_sim *s, struct platform_machine *m, const char *system,
 	const char *name, uint64_t instance,
 	bool (*step)(struct platform_sim *s, struct platform_machine *m))
 {
-	m->actor = platform_note_define_actor(&s->note, system, name, instance);
+	m->actor = platform_note_new_actor(&s->note, system, name, instance);
 	m->step = step;
 	m->state = PLATFORM_STATE_idle;
 	machine_enter(s, m, m->state);
@@ -123,15 +123,15 @@ static void freeze(struct platform_sim *s, struct platform_processor *p, struct 
 {
 	m->is_frozen = true;
 	machine_enter(s, m, PLATFORM_STATE_interrupted);
-	verb(s, m, TRACE_note_enqueue, p->pool, 1);
-	verb(s, p->by, TRACE_note_dequeue, p->pool, 1);
+	verb(s, m, LONGPOLE_ENQUEUE, p->pool, 1);
+	verb(s, p->by, LONGPOLE_DEQUEUE, p->pool, 1);
 }
 
 static void thaw(struct platform_sim *s, struct platform_processor *p, struct platform_machine *m)
 {
 	m->is_frozen = false;
-	verb(s, p->by, TRACE_note_enqueue, p->pool, 1);
-	verb(s, m, TRACE_note_dequeue, p->pool, 1);
+	verb(s, p->by, LONGPOLE_ENQUEUE, p->pool, 1);
+	verb(s, m, LONGPOLE_DEQUEUE, p->pool, 1);
 }
 
 bool platform_work(
@@ -250,26 +250,26 @@ void platform_queue_init(struct platform_sim *s, struct platform_queue *q, const
 	struct base_str text = {0};
 	base_str_addf(&text, "%s %s", system, name);
 	*q = (struct platform_queue){.capacity = capacity, .flags = flags};
-	q->object = platform_note_define_queue(&s->note, base_str_text(&text), instance, capacity);
+	q->object = platform_note_new_queue(&s->note, base_str_text(&text), instance, capacity);
 	base_str_fini(&text);
 }
 
 void platform_wait_for_item(
 	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q)
 {
-	verb(s, m, TRACE_note_wait_empty, q, 1);
+	verb(s, m, LONGPOLE_WAIT_EMPTY, q, 1);
 }
 
 void platform_put_item(
 	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key)
 {
-	platform_note_item(&s->note, s->now_ns, m->actor, TRACE_note_put_item, q->object, key);
+	platform_note_item(&s->note, s->now_ns, m->actor, LONGPOLE_PUT_ITEM, q->object, key);
 }
 
 void platform_take_item(
 	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t key)
 {
-	platform_note_item(&s->note, s->now_ns, m->actor, TRACE_note_take_item, q->object, key);
+	platform_note_item(&s->note, s->now_ns, m->actor, LONGPOLE_TAKE_ITEM, q->object, key);
 }
 
 void platform_queue_fini(struct platform_queue *q)
@@ -282,7 +282,7 @@ void platform_queue_fill(
 	struct platform_sim *s, struct platform_queue *q, struct platform_machine *m, uint64_t n)
 {
 	q->units = q->held = n;
-	verb(s, m, TRACE_note_resize, q, n);
+	verb(s, m, LONGPOLE_RESIZE, q, n);
 }
 
 void platform_queue_shrink(
@@ -291,7 +291,7 @@ void platform_queue_shrink(
 	BASE_ASSERT(q->units >= n && !q->has_items);
 	q->units -= n;
 	q->held -= n;
-	verb(s, m, TRACE_note_resize, q, q->units);
+	verb(s, m, LONGPOLE_RESIZE, q, q->units);
 }
 
 static void push_item(
@@ -421,7 +421,7 @@ static void wake_putters(struct platform_sim *s, struct platform_queue *q)
 static void write_taken(
 	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t n)
 {
-	verb(s, m, TRACE_note_dequeue, q, n);
+	verb(s, m, LONGPOLE_DEQUEUE, q, n);
 	BASE_ASSERT(q->held >= n);
 	q->held -= n;
 	wake_putters(s, q);
@@ -433,7 +433,7 @@ bool platform_take(struct platform_sim *s, struct platform_machine *m, struct pl
 	m->want = (struct platform_want){.queue = q, .then = then, .need = need, .most = most};
 	if (q->waiting || q->units < need) {
 		m->want.has_waited = true;
-		verb(s, m, TRACE_note_wait_empty, q, need);
+		verb(s, m, LONGPOLE_WAIT_EMPTY, q, need);
 		wait_in(&q->waiting, &q->waiting_last, m);
 		return false;
 	}
@@ -441,7 +441,7 @@ bool platform_take(struct platform_sim *s, struct platform_machine *m, struct pl
 	if (q->nr_processors)
 		enter_processor(s, q, m);
 	if (then && !grab_token(s, then, m)) {
-		verb(s, m, TRACE_note_wait_empty, then, 1);
+		verb(s, m, LONGPOLE_WAIT_EMPTY, then, 1);
 		wait_in(&then->waiting, &then->waiting_last, m);
 		return false;
 	}
@@ -453,7 +453,7 @@ void platform_wait(
 	struct platform_sim *s, struct platform_machine *m, struct platform_queue *q, uint64_t most)
 {
 	m->want = (struct platform_want){.queue = q, .need = 1, .most = most, .has_waited = true};
-	verb(s, m, TRACE_note_wait_empty, q, 1);
+	verb(s, m, LONGPOLE_WAIT_EMPTY, q, 1);
 	if (q->waiting || !q->units) {
 		wait_in(&q->waiting, &q->waiting_last, m);
 		return;
@@ -500,7 +500,7 @@ bool platform_try_take_item(
 static void write_put(struct platform_sim *s, struct platform_machine *m, struct platform_queue *q,
 	uint64_t n, struct platform_packet *p)
 {
-	verb(s, m, TRACE_note_enqueue, q, n);
+	verb(s, m, LONGPOLE_ENQUEUE, q, n);
 	q->units += n;
 	if (q->units > q->max_units)
 		q->max_units = q->units;
@@ -521,7 +521,7 @@ static bool wants_space(
 		platform_give(s, m, w->then, 1);
 	m->want = *w;
 	m->want.space = m->want.has_waited = true;
-	verb(s, m, TRACE_note_wait_full, q, w->need);
+	verb(s, m, LONGPOLE_WAIT_FULL, q, w->need);
 	wait_in(&q->wants_space, &q->wants_space_last, m);
 	return false;
 }
@@ -542,7 +542,7 @@ bool platform_reserve(
 	struct platform_want w = {.queue = q, .need = n, .reserve = true};
 	if (!wants_space(s, m, &w))
 		return false;
-	verb(s, m, TRACE_note_reserve, q, n);
+	verb(s, m, LONGPOLE_RESERVE, q, n);
 	return true;
 }
 
@@ -551,7 +551,7 @@ void platform_was_put(struct platform_sim *s, struct platform_machine *m)
 	struct platform_want w = m->want;
 	m->want = (struct platform_want){0};
 	if (w.reserve)
-		verb(s, m, TRACE_note_reserve, w.queue, w.need);
+		verb(s, m, LONGPOLE_RESERVE, w.queue, w.need);
 	else
 		write_put(s, m, w.queue, w.need, w.packet);
 	if (w.then)
