@@ -99,6 +99,17 @@ examples() {
 	example_refuses 2 'scenarios:1' "$screens/pool.lpt" 'scael x=-50%'
 }
 
+# The page's simulator makes a trace of which the answer is known: 300 ns a packet to pack it.
+howto() {
+	sed -n '/^```c$/,/^```$/p' "$source_dir/doc/howto/use-the-library.md" | sed '/^```/d' >"$scratch/link.c"
+	# shellcheck disable=SC2046 # words
+	"${CC:-cc}" -Wall -Wextra -Werror "$scratch/link.c" $(flags cflags) $(flags libs) -o "$scratch/link" || return
+	timeout 60 "$scratch/link" "$scratch/link.lpt" || printf 'exit status %s\n' $?
+	"$longpole" report --json "$scratch/link.lpt" >"$scratch/report"
+	jq -e '.result | .elapsed_ns == 300200 and .parts[0].name == "sender: pack" and .parts[0].path_ns == 300000' "$scratch/report" >/dev/null ||
+		printf 'the answer is %s\n' "$(jq -c '.result | .elapsed_ns, .parts[0].name, .parts[0].path_ns' "$scratch/report")"
+}
+
 clang=$(compgen -c clang- | grep -E '^clang-[0-9]+$' | sort -V | tail -n 1)
 if [[ ${1:-} == --update ]]; then
 	exported >"$here/exports.txt"
@@ -121,3 +132,4 @@ else
 	echo "skip abi: no abidiff (Debian's abigail-tools)"
 fi
 try examples examples
+try howto howto
