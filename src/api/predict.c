@@ -62,12 +62,12 @@ static bool predict_is_replays(const struct report_prediction *p, const struct r
 }
 
 int longpole_predictions_prediction(
-	const struct longpole_predictions *all, uint64_t i, struct longpole_prediction *ret)
+	const struct longpole_predictions *predictions, uint64_t i, struct longpole_prediction *ret)
 {
 	static const struct longpole_gain none = {.method = "replay"};
-	if (!all)
+	if (!predictions)
 		return LONGPOLE_STATUS_USAGE;
-	const struct report_whatif *w = all->whatif;
+	const struct report_whatif *w = predictions->whatif;
 	if (i >= w->nr_predictions)
 		return LONGPOLE_STATUS_END;
 	const struct report_prediction *p = &w->prediction[i];
