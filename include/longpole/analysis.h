@@ -55,7 +55,7 @@ struct longpole_analysis_options {
  */
 int longpole_analysis_open(const char *path, const struct longpole_analysis_options *options,
 	struct longpole_analysis **ret, struct longpole_error *error);
-/* The same of a trace that is open. It stays open, and nothing else is done with it, until the
+/* The same of a trace that is open, without from_ns and to_ns. It stays open, and nothing else is done with it, until the
  * analysis is closed; then it is at its end (longpole_trace_rewind()). */
 int longpole_analysis_new(struct longpole_trace *trace,
 	const struct longpole_analysis_options *options, struct longpole_analysis **ret,

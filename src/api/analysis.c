@@ -12,7 +12,7 @@ struct longpole_analysis {
 	struct longpole_trace *own; /* NULL: the trace is the caller's */
 	struct report_run run;
 	struct report_places places;
-	char *text[4]; /* copies of the path's and the options' texts */
+	char *text[3]; /* copies of the options' texts */
 	struct report *report;
 };
 
@@ -62,26 +62,41 @@ static enum base_status analysis_copy(
 	return BASE_OK;
 }
 
-static enum base_status analysis_set(struct longpole_analysis *a, const char *path,
+/* Nothing but the whole run needs no window. */
+static enum base_status analysis_window(
+	struct report_run *run, const struct longpole_analysis_options *o, struct base_err *err)
+{
+	uint64_t last_ns = trace_reader_last_ns(run->reader);
+	if (o->from_ns > last_ns || (o->to_ns && o->from_ns >= o->to_ns))
+		return base_fail(err, BASE_ERR_USAGE,
+			"nothing lies between from_ns and to_ns (the trace's last record is at "
+			"%llu ns)",
+			(unsigned long long)last_ns);
+	run->from_ns = o->from_ns;
+	run->to_ns = o->to_ns < last_ns ? o->to_ns : 0;
+	return BASE_OK;
+}
+
+static enum base_status analysis_set(struct longpole_analysis *a, struct longpole_trace *trace,
 	const struct longpole_analysis_options *o, struct base_err *err)
 {
 	struct report_run *run = &a->run;
-	*run = (struct report_run){.max_memory_bytes = o->max_memory_bytes,
-		.from_ns = o->from_ns,
-		.to_ns = o->to_ns,
+	*run = (struct report_run){.reader = api_reader(trace),
+		.trace_path = api_path(trace),
+		.max_memory_bytes = o->max_memory_bytes,
 		.connection = o->connection,
 		.progress = o->progress,
 		.progress_ctx = o->progress_context};
-	enum base_status s = analysis_copy(&a->text[0], path, &run->trace_path, err);
+	if (!run->reader)
+		return base_fail(err, BASE_ERR_USAGE,
+			"%s was opened for a part of its time: the analysis has options for that",
+			run->trace_path);
+	enum base_status s = analysis_copy(&a->text[0], o->start, &run->start_text, err);
 	if (s == BASE_OK)
-		s = analysis_copy(&a->text[1], o->start, &run->start_text, err);
+		s = analysis_copy(&a->text[1], o->end, &run->end_text, err);
 	if (s == BASE_OK)
-		s = analysis_copy(&a->text[2], o->end, &run->end_text, err);
-	if (s == BASE_OK)
-		s = analysis_copy(&a->text[3], o->process, &run->process, err);
-	if (s == BASE_OK && o->to_ns && o->from_ns >= o->to_ns)
-		s = base_fail(err, BASE_ERR_USAGE, "nothing lies between from_ns and to_ns");
-	return s;
+		s = analysis_copy(&a->text[2], o->process, &run->process, err);
+	return s == BASE_OK ? analysis_window(run, o, err) : s;
 }
 
 static enum base_status analysis_build(
@@ -122,8 +137,7 @@ static int analysis_make(const char *path, struct longpole_trace *trace,
 			return longpole_analysis_close(a), s;
 		trace = a->own;
 	}
-	enum base_status s = analysis_set(a, path, &o, &err);
-	a->run.reader = api_reader(trace);
+	enum base_status s = analysis_set(a, trace, &o, &err);
 	if (s == BASE_OK)
 		s = analysis_build(a, o.nr_parts, &err);
 	if (s == BASE_OK)
@@ -147,7 +161,7 @@ int longpole_analysis_new(struct longpole_trace *trace,
 {
 	if (!trace || !ret)
 		return api_refuse(error, "no trace, or no place for the analysis");
-	return analysis_make("", trace, options, ret, error);
+	return analysis_make(NULL, trace, options, ret, error);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */

@@ -33,7 +33,10 @@ bool api_give(void *theirs, const void *ours, size_t size_bytes);
 
 /* ---- trace.c --------------------------------------------------------------------------------- */
 
+/* For who reads it from its start; then nobody has a record of it any more. NULL: it was opened for a
+ * part of its time. */
 struct trace_reader *api_reader(struct longpole_trace *trace);
+const char *api_path(const struct longpole_trace *trace); /* for texts */
 bool api_is_partial(const struct trace_health *health);
 
 #endif

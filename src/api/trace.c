@@ -66,12 +66,19 @@ struct longpole_trace {
 	struct base_str *name;     /* of each field of the record, as far as somebody asked */
 	size_t nr_names;           /* room */
 	struct base_strtab *texts; /* that live as long as the handle */
+	uint32_t path;             /* of these */
+	bool is_part;              /* opened for a part of its time */
 };
 
 struct trace_reader *api_reader(struct longpole_trace *trace)
 {
 	trace->batch.nr = trace->next = 0; /* another one uses it from now */
-	return trace->reader;
+	return trace->is_part ? NULL : trace->reader;
+}
+
+const char *api_path(const struct longpole_trace *trace)
+{
+	return base_strtab_get(trace->texts, trace->path);
 }
 
 void longpole_trace_close(struct longpole_trace *t)
@@ -93,6 +100,10 @@ static enum base_status api_open(struct longpole_trace *t, const char *path, con
 		.from_ns = o->from_ns,
 		.to_ns = o->to_ns,
 		.with_definitions = o->with_definitions != 0};
+	const char *name = path ? path : "bytes in memory";
+	t->is_part = o->from_ns || o->to_ns;
+	if (base_strtab_intern(t->texts, name, strlen(name), &t->path) != BASE_OK)
+		return base_fail(err, BASE_ERR_NOMEM, "out of memory for a trace");
 	return path ? trace_reader_open(path, &opts, &t->reader, err)
 		    : trace_reader_open_memory(bytes, nr_bytes, &opts, &t->reader, err);
 }

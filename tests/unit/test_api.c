@@ -546,7 +546,7 @@ static void predictions(void **state)
 static void options_of_an_analysis(void **state)
 {
 	(void)state;
-	char path[512];
+	char path[512], pole[512];
 	SIZED(longpole_error, e);
 	SIZED(longpole_answer, whole);
 	SIZED(longpole_answer, part);
@@ -557,11 +557,35 @@ static void options_of_an_analysis(void **state)
 	assert_false(longpole_trace_open(api_test_path(path, SCREEN), NULL, &t, &e));
 	assert_false(longpole_analysis_new(t, &o, &a, &e));
 	assert_false(longpole_analysis_answer(a, &whole));
+	snprintf(pole, sizeof pole, "%s", whole.pole);
 	longpole_analysis_close(a);
 	o.from_ns = whole.end_ns / 2;
 	assert_false(longpole_analysis_new(t, &o, &a, &e));
 	assert_false(longpole_analysis_answer(a, &part));
 	assert_true(part.start_ns >= o.from_ns && part.elapsed_ns < whole.elapsed_ns);
+	longpole_analysis_close(a);
+	/* (one that gives definitions, too, or a part only) */
+	struct longpole_trace_options opts = {.size = sizeof opts, .with_definitions = 1};
+	longpole_trace_close(t);
+	assert_false(longpole_trace_open(path, &opts, &t, &e));
+	o.from_ns = 0;
+	assert_false(longpole_analysis_new(t, &o, &a, &e));
+	assert_false(longpole_analysis_answer(a, &part));
+	assert_string_equal(part.pole, pole);
+	longpole_analysis_close(a);
+	longpole_trace_close(t);
+	opts.from_ns = 1;
+	assert_false(longpole_trace_open(path, &opts, &t, &e));
+	assert_int_equal(longpole_analysis_new(t, &o, &a, &e), LONGPOLE_STATUS_USAGE);
+	longpole_trace_close(t);
+	assert_false(longpole_trace_open(path, NULL, &t, &e));
+	o.from_ns = whole.end_ns * 2;
+	assert_int_equal(longpole_analysis_new(t, &o, &a, &e), LONGPOLE_STATUS_USAGE);
+	o.from_ns = 0;
+	o.to_ns = whole.end_ns * 2; /* all of it, as without */
+	assert_false(longpole_analysis_new(t, &o, &a, &e));
+	assert_false(longpole_analysis_answer(a, &part));
+	assert_int_equal(part.elapsed_ns, whole.elapsed_ns);
 	longpole_analysis_close(a);
 	o = (struct longpole_analysis_options){.size = sizeof o, .end = "nobody's name"};
 	assert_int_equal(longpole_analysis_new(t, &o, &a, &e), LONGPOLE_STATUS_NOTFOUND);
