@@ -30,9 +30,9 @@
  * them, so make them fit before a terminal gets them.
  *
  * Threads. A handle is used by one thread at a time. Different handles have nothing in common. The
- * library has no state of its own, prints nothing, ends no process and sets no signal handler. It
- * may start threads, which block all signals and end with the call or with the handle: do not fork
- * in between.
+ * library has no state of its own, prints nothing and sets no signal handler; it ends the process
+ * only where it finds a bug of its own (abort(), after a line on standard error). It may start
+ * threads, which block all signals and end with the call or with the handle: do not fork in between.
  *
  * Units are the last word of a name; times are nanoseconds since the recording's start.
  */

@@ -125,7 +125,7 @@ static int analysis_make(const char *path, struct longpole_trace *trace,
 	struct longpole_analysis_options o;
 	struct base_err err;
 	*ret = NULL;
-	if (!api_take(&o, sizeof o, options) || o.nr_parts > REPORT_PARTS_MAX)
+	if (!api_take(&o, sizeof o, options) || o.nr_parts > REPORT_PARTS_MAX || o.reserved)
 		return api_refuse(error, "an option, or the options' size, is wrong");
 	struct longpole_analysis *a = base_alloc(sizeof *a);
 	if (!a)

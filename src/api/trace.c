@@ -115,7 +115,7 @@ static int api_open_any(const char *path, const void *bytes, size_t nr_bytes,
 	struct longpole_trace_options o;
 	struct base_err err;
 	*ret = NULL;
-	if (!api_take(&o, sizeof o, options))
+	if (!api_take(&o, sizeof o, options) || o.reserved)
 		return api_refuse(error, "the options' size is wrong, or one is not known here");
 	struct longpole_trace *t = base_alloc(sizeof *t);
 	if (t)

@@ -144,7 +144,7 @@ int longpole_writer_open(const char *path, const struct longpole_writer_options 
 	if (!path || !ret)
 		return api_refuse(error, "no path, or no place for the writer");
 	*ret = NULL;
-	if (!api_take(&o, sizeof o, options))
+	if (!api_take(&o, sizeof o, options) || o.reserved)
 		return api_refuse(error, "the options' size is wrong, or one is not known here");
 	struct longpole_writer *w = base_alloc(sizeof *w);
 	if (w)

@@ -340,6 +340,9 @@ static void wrong_arguments(void **state)
 	struct longpole_analysis_options many = {.size = sizeof many, .nr_parts = 99};
 	struct longpole_analysis_options none = {.size = sizeof none, .from_ns = 5, .to_ns = 5};
 	struct longpole_trace_options unset = {.from_ns = 1};
+	struct longpole_trace_options newer = {.size = sizeof newer, .reserved = 1};
+	struct longpole_writer_options newest = {.size = sizeof newest, .reserved = 1};
+	struct longpole_analysis_options newly = {.size = sizeof newly, .reserved = 1};
 	const int status[] = {longpole_trace_open(NULL, NULL, &t, &e),
 		longpole_trace_open(file, NULL, NULL, &e),
 		longpole_trace_open(file, &unset, &t, &e),
@@ -360,7 +363,10 @@ static void wrong_arguments(void **state)
 		longpole_predictions_new(NULL, "#1=-50%", NULL, &predictions, &e),
 		longpole_predictions_prediction(NULL, 0, NULL),
 		longpole_writer_open(NULL, NULL, &w, &e),
-		longpole_writer_open(file, NULL, NULL, &e), longpole_writer_enter(NULL, 0, 1, 1),
+		longpole_writer_open(file, NULL, NULL, &e),
+		longpole_writer_open(file, &newest, &w, &e),
+		longpole_trace_open(file, &newer, &t, &e),
+		longpole_analysis_open(file, &newly, &a, &e), longpole_writer_enter(NULL, 0, 1, 1),
 		longpole_writer_queue(NULL, 0, 1, LONGPOLE_ENQUEUE, 1, 1, 0),
 		longpole_writer_item(NULL, 0, 1, LONGPOLE_PUT_ITEM, 1, 1, 1, 0),
 		longpole_writer_link(NULL, 0, 1, 1), longpole_writer_identify(NULL, 0, 1, 1),
