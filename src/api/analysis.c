@@ -137,9 +137,11 @@ static int analysis_make(const char *path, struct longpole_trace *trace,
 			return longpole_analysis_close(a), s;
 		trace = a->own;
 	}
+	locale_t before = api_locale_begin();
 	enum base_status s = analysis_set(a, trace, &o, &err);
 	if (s == BASE_OK)
 		s = analysis_build(a, o.nr_parts, &err);
+	api_locale_end(before);
 	if (s == BASE_OK)
 		*ret = a;
 	else
@@ -253,12 +255,14 @@ int longpole_path_new(
 	if (!a || !ret)
 		return api_refuse(error, "no analysis, or no place for the path");
 	*ret = NULL;
+	locale_t before = api_locale_begin();
 	struct longpole_path *p = base_alloc(sizeof *p);
 	enum base_status s = p ? report_path_build(&a->run,
 					 &(struct report_path_options){
 						 .from_ns = a->run.from_ns, .to_ns = a->run.to_ns},
 					 &p->path, &err)
 			       : base_fail(&err, BASE_ERR_NOMEM, "out of memory for the path");
+	api_locale_end(before);
 	if (s == BASE_OK)
 		*ret = p;
 	else
@@ -303,9 +307,11 @@ int longpole_queues_new(struct longpole_analysis *a, const char *pattern,
 	if (!a || !ret)
 		return api_refuse(error, "no analysis, or no place for the queues");
 	*ret = NULL;
+	locale_t before = api_locale_begin();
 	struct longpole_queues *q = base_alloc(sizeof *q);
 	enum base_status s = q ? report_queues_build(&a->run, pattern, &q->queues, &err)
 			       : base_fail(&err, BASE_ERR_NOMEM, "out of memory for the queues");
+	api_locale_end(before);
 	if (s == BASE_OK)
 		*ret = q;
 	else

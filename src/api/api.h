@@ -9,6 +9,8 @@
 #include "base/base.h"
 #include "longpole/trace.h"
 
+#include <locale.h>
+
 struct trace_health;
 struct trace_reader;
 struct longpole_trace;
@@ -30,6 +32,11 @@ bool api_give(void *theirs, const void *ours, size_t size_bytes);
 	(api_give((ret), &(__typeof__(*(ret))){__VA_ARGS__}, sizeof *(ret))                        \
 			? LONGPOLE_STATUS_OK                                                       \
 			: LONGPOLE_STATUS_USAGE)
+
+/* Numbers in answers and in scenarios are as C has them, whatever the program's locale is: for this
+ * thread, from _begin, which gives what it was before, to _end. */
+locale_t api_locale_begin(void);
+void api_locale_end(locale_t before);
 
 /* ---- trace.c --------------------------------------------------------------------------------- */
 

@@ -39,9 +39,11 @@ int longpole_predictions_new(struct longpole_analysis *a, const char *scenarios,
 	if (!api_take(&o, sizeof o, options) ||
 		o.methods & ~(unsigned)(REPORT_METHOD_path | REPORT_METHOD_replay))
 		return api_refuse(error, "an option, or the options' size, is wrong");
+	locale_t before = api_locale_begin();
 	struct longpole_predictions *p = base_alloc(sizeof *p);
 	enum base_status s = p ? predict_build(p, api_run(a), scenarios, &o, &err)
 			       : base_fail(&err, BASE_ERR_NOMEM, "out of memory for predictions");
+	api_locale_end(before);
 	if (s == BASE_OK)
 		*ret = p;
 	else

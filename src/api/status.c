@@ -116,3 +116,13 @@ int api_refuse(struct longpole_error *to, const char *why)
 	struct base_err err;
 	return api_finish(to, base_fail(&err, BASE_ERR_USAGE, "%s", why), &err);
 }
+
+locale_t api_locale_begin(void)
+{
+	return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+}
+
+void api_locale_end(locale_t before)
+{
+	freelocale(uselocale(before));
+}

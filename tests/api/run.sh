@@ -8,6 +8,7 @@ source_dir=$(readlink -f "$here/../..")
 : "${LONGPOLE_BUILD:=$source_dir/build}"
 export LC_ALL=C.UTF-8 XDG_STATE_HOME=/nonexistent
 scratch=$(mktemp -d)
+mkdir "$scratch/locale"
 trap 'rm -rf "$scratch"' EXIT
 DESTDIR=$scratch/root meson install -C "$LONGPOLE_BUILD" --no-rebuild --quiet >"$scratch/log" 2>&1 || { echo "not ok install: $(tail -n 1 "$scratch/log")"; exit 1; }
 pc=$(find "$scratch/root" -name longpole.pc)
@@ -106,6 +107,15 @@ examples() {
 	example_refuses 2 'scenarios:1' "$screens/pool.lpt" 'scael x=-50%'
 }
 
+# A program that speaks German writes 1,5: scenarios and answers have 1.5 all the same.
+in_german() {
+	local try='import locale, runpy; locale.setlocale(locale.LC_ALL, "de_DE.UTF-8"); runpy.run_path("'$source_dir/examples/long_pole.py'", run_name="__main__")' name
+	for name in pool mutex; do
+		LOCPATH=$scratch/locale timeout 120 python3 -c "$try" "$screens/$name.lpt" '#1=x0.5' >"$scratch/german" 2>&1 || printf 'exit status %s\n' $?
+		timeout 120 "$source_dir/examples/long_pole.py" "$screens/$name.lpt" '#1=x0.5' | diff - "$scratch/german" | head -3
+	done
+}
+
 # The page's simulator makes a trace of which the answer is known: 300 ns a packet to pack it.
 howto() {
 	sed -n '/^```c$/,/^```$/p' "$source_dir/doc/howto/use-the-library.md" | sed '/^```/d' >"$scratch/link.c"
@@ -140,3 +150,8 @@ else
 fi
 try examples examples
 try howto howto
+if localedef -c -i de_DE -f UTF-8 "$scratch/locale/de_DE.UTF-8" >/dev/null 2>&1 || [[ -d $scratch/locale/de_DE.UTF-8 ]]; then
+	try locale in_german
+else
+	echo "skip locale: no German one can be made (Debian's locales)"
+fi
