@@ -33,7 +33,7 @@
  * library has no state of its own, prints nothing and sets no signal handler; it ends the process
  * only where it finds a bug of its own (abort(), after a line on standard error). It may start
  * threads, which block all signals and end with the call or with the handle: do not fork in between.
- * The program's locale changes nothing.
+ * The program's locale changes nothing. A caller's stack of 256 KiB is enough.
  *
  * Units are the last word of a name; times are nanoseconds since the recording's start.
  */

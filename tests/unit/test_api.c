@@ -570,6 +570,13 @@ static void options_of_an_analysis(void **state)
 	assert_false(longpole_analysis_answer(a, &part));
 	assert_true(part.start_ns >= o.from_ns && part.elapsed_ns < whole.elapsed_ns);
 	longpole_analysis_close(a);
+	o.from_ns = 0;
+	o.to_ns = whole.end_ns / 2;
+	assert_false(longpole_analysis_new(t, &o, &a, &e));
+	assert_false(longpole_analysis_answer(a, &part));
+	assert_true(part.end_ns <= o.to_ns && part.elapsed_ns < whole.elapsed_ns);
+	longpole_analysis_close(a);
+	o.to_ns = 0;
 	/* (one that gives definitions, too, or a part only) */
 	struct longpole_trace_options opts = {.size = sizeof opts, .with_definitions = 1};
 	longpole_trace_close(t);
@@ -709,6 +716,35 @@ static const char *make_mistake(struct longpole_writer *w, int which)
 		longpole_writer_end(w, 100, 7);
 		return "no actor has that number";
 	}
+}
+
+/* Each text stands once in the file, however many things are called so. */
+static void texts_are_written_once(void **state)
+{
+	(void)state;
+	char path[TEMPORARY_PATH];
+	SIZED(longpole_error, e);
+	SIZED(longpole_record, r);
+	SIZED(longpole_value, v);
+	struct longpole_trace_options opts = {.size = sizeof opts, .with_definitions = 1};
+	struct longpole_writer *w = open_writer(path);
+	struct longpole_trace *t;
+	unsigned nr_x = 0, nr_y = 0;
+	longpole_writer_new_actor(w, "x", "x", 0);
+	longpole_writer_new_state(w, "x");
+	longpole_writer_new_state(w, "y");
+	longpole_writer_new_queue(w, "x", 0, 0);
+	assert_false(longpole_writer_close(w, 1, &e));
+	assert_false(longpole_trace_open(path, &opts, &t, &e));
+	while (!longpole_trace_next(t, &r, &e))
+		if (r.kind == TRACE_string) {
+			assert_false(longpole_trace_field(t, 1, &v));
+			nr_x += !strcmp(v.text, "x");
+			nr_y += !strcmp(v.text, "y");
+		}
+	assert_true(nr_x == 1 && nr_y == 1);
+	longpole_trace_close(t);
+	unlink(path);
 }
 
 /* The first mistake is kept, and what was written before it can be read. */
@@ -866,19 +902,23 @@ static void *ask_beside_others(void *argument)
 	return NULL;
 }
 
-/* Handles have nothing in common. */
+/* Handles have nothing in common, and small stacks are enough. */
 static void several_at_once(void **state)
 {
 	(void)state;
-	enum { NR = 4 };
+	enum { NR = 4, STACK_BYTES = 256 << 10 };
 	char path[512];
 	pthread_t thread[NR];
 	struct asker ask[NR];
+	pthread_attr_t small;
 	api_test_path(path, SCREEN);
+	assert_false(pthread_attr_init(&small));
+	assert_false(pthread_attr_setstacksize(&small, STACK_BYTES));
 	for (int i = 0; i < NR; i++) {
 		ask[i] = (struct asker){.path = path};
-		assert_false(pthread_create(&thread[i], NULL, ask_beside_others, &ask[i]));
+		assert_false(pthread_create(&thread[i], &small, ask_beside_others, &ask[i]));
 	}
+	pthread_attr_destroy(&small);
 	for (int i = 0; i < NR; i++) {
 		pthread_join(thread[i], NULL);
 		assert_int_equal(ask[i].status, LONGPOLE_STATUS_OK);
@@ -904,6 +944,7 @@ int main(void)
 		cmocka_unit_test(predictions),
 		cmocka_unit_test(options_of_an_analysis),
 		cmocka_unit_test(what_is_written_is_read),
+		cmocka_unit_test(texts_are_written_once),
 		cmocka_unit_test(mistakes_of_a_writer),
 		cmocka_unit_test(a_writer_without_room),
 		cmocka_unit_test(without_memory),
