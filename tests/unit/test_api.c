@@ -529,7 +529,13 @@ static void predictions(void **state)
 	assert_false(longpole_predictions_new(b.a, "#1=-50%", &by_path, &all, &e));
 	assert_false(longpole_predictions_prediction(all, 0, &p));
 	assert_string_equal(p.gain.method, "path");
-	assert_true(p.replay_speedup == 0 && p.path_speedup == p.gain.speedup);
+	assert_true(p.replay_speedup == 0 && p.path_speedup == p.gain.speedup && *p.next);
+	longpole_predictions_free(all);
+	by_path.methods = REPORT_METHOD_replay;
+	assert_false(longpole_predictions_new(b.a, "#1=-50%", &by_path, &all, &e));
+	assert_false(longpole_predictions_prediction(all, 0, &p));
+	assert_string_equal(p.gain.method, "replay");
+	assert_true(p.path_speedup == 0 && p.replay_speedup > 1 && *p.next);
 	longpole_predictions_free(all);
 	static const struct {
 		const char *text, *words;
@@ -613,6 +619,44 @@ static void options_of_an_analysis(void **state)
 	assert_true(!a && strstr(e.text, "/nonexistent.lpt") && e.sys_errno);
 }
 
+/* The ends of the path, by the names that its steps have. */
+static void the_ends_of_the_path(void **state)
+{
+	(void)state;
+	char path[512], start[300], end[300];
+	SIZED(longpole_error, e);
+	SIZED(longpole_answer, whole);
+	SIZED(longpole_answer, part);
+	SIZED(longpole_step, first);
+	SIZED(longpole_step, last);
+	struct longpole_analysis *a;
+	struct longpole_path *steps;
+	struct longpole_analysis_options o = {.size = sizeof o, .nr_parts = 1};
+	assert_false(longpole_analysis_open(api_test_path(path, SCREEN), &o, &a, &e));
+	assert_false(longpole_analysis_answer(a, &whole));
+	assert_false(longpole_path_new(a, &steps, &e));
+	uint64_t nr = longpole_path_nr_steps(steps);
+	assert_false(longpole_path_step(steps, nr / 4, &first));
+	assert_false(longpole_path_step(steps, nr / 2, &last));
+	snprintf(start, sizeof start, "%s", first.actor);
+	snprintf(end, sizeof end, "%s", last.actor);
+	longpole_path_free(steps);
+	o.start = start;
+	struct longpole_analysis *b;
+	assert_false(longpole_analysis_open(path, &o, &b, &e));
+	memset(start, 'x', sizeof start - 1); /* it has its own */
+	assert_false(longpole_analysis_answer(b, &part));
+	assert_true(part.start_ns > whole.start_ns && part.end_ns == whole.end_ns);
+	longpole_analysis_close(b);
+	o.start = NULL;
+	o.end = end;
+	assert_false(longpole_analysis_open(path, &o, &b, &e));
+	assert_false(longpole_analysis_answer(b, &part));
+	assert_true(part.start_ns == whole.start_ns && part.end_ns < whole.end_ns);
+	longpole_analysis_close(b);
+	longpole_analysis_close(a);
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static struct longpole_writer *open_writer(char path[TEMPORARY_PATH])
@@ -647,6 +691,9 @@ static void what_is_written_is_read(void **state)
 	assert_false(longpole_writer_link(w, 20, b, c));
 	assert_false(longpole_writer_enter(w, 25, c, s));
 	assert_false(longpole_writer_end(w, 30, c));
+	assert_false(longpole_writer_queue(w, 30, a, LONGPOLE_ENQUEUE, q, 1,
+		LONGPOLE_QUEUE_NEWEST | LONGPOLE_QUEUE_EMPTIED | LONGPOLE_QUEUE_TOKENS |
+			LONGPOLE_QUEUE_SMALLEST | LONGPOLE_QUEUE_ANONYMOUS));
 	assert_false(longpole_writer_close(w, 40, &e));
 	assert_false(longpole_trace_open(path, NULL, &t, &e));
 	assert_false(longpole_trace_get_info(t, &info));
@@ -658,8 +705,8 @@ static void what_is_written_is_read(void **state)
 		{"note_act", "host/a", 0}, {"note_state", "s", 0}, {"note_identify", "", 5},
 		{"note_put_item", "queue q", 10}, {"note_act", "b#3", 10},
 		{"note_take_item", "queue q", 10}, {"note_link", "c", 20}, {"note_act", "c", 25},
-		{"note_state", "s", 25}, {"note_end", "c", 30}, {"thread_end", "", 40},
-		{"process_end", "", 40}};
+		{"note_state", "s", 25}, {"note_end", "c", 30}, {"note_act", "host/a", 30},
+		{"note_enqueue", "queue q", 30}, {"thread_end", "", 40}, {"process_end", "", 40}};
 	SIZED(longpole_record, r);
 	SIZED(longpole_value, v);
 	for (size_t i = 0; i < BASE_COUNT(expected); i++) {
@@ -943,6 +990,7 @@ int main(void)
 		cmocka_unit_test(the_path_and_the_queues),
 		cmocka_unit_test(predictions),
 		cmocka_unit_test(options_of_an_analysis),
+		cmocka_unit_test(the_ends_of_the_path),
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(texts_are_written_once),
 		cmocka_unit_test(mistakes_of_a_writer),
