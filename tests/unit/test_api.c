@@ -63,15 +63,18 @@ static void sizes_of_options(void **state)
 {
 	(void)state;
 	struct ours o;
-	struct older old = {sizeof old, 1};
+	struct {
+		struct older old;
+		uint64_t behind;
+	} in = {{sizeof in.old, 1}, 7};
 	struct newer new = {sizeof new, 1, 2, 0};
 	assert_true(api_take(&o, sizeof o, NULL) && !o.a && !o.b);
-	assert_true(api_take(&o, sizeof o, &old) && o.a == 1 && !o.b);
+	assert_true(api_take(&o, sizeof o, &in.old) && o.a == 1 && !o.b);
 	assert_true(api_take(&o, sizeof o, &new) && o.a == 1 && o.b == 2);
 	new.c = 1; /* wants what we do not know */
 	assert_false(api_take(&o, sizeof o, &new));
-	old.size = 0;
-	assert_false(api_take(&o, sizeof o, &old));
+	in.old.size = 0;
+	assert_false(api_take(&o, sizeof o, &in.old));
 }
 
 static void sizes_of_answers(void **state)
@@ -211,6 +214,7 @@ static void records_are_those_of_dump(void **state)
 	assert_true(nr > 1000);
 	uint64_t again;
 	assert_false(longpole_trace_rewind(t, &e));
+	assert_int_equal(longpole_trace_field(t, 0, &v), LONGPOLE_STATUS_USAGE);
 	assert_int_equal(walk(t, &again, &e), LONGPOLE_STATUS_END);
 	assert_int_equal(again, nr);
 	trace_reader_close(reader);
@@ -558,7 +562,7 @@ static void predictions(void **state)
 static void options_of_an_analysis(void **state)
 {
 	(void)state;
-	char path[512], pole[512];
+	char path[512];
 	SIZED(longpole_error, e);
 	SIZED(longpole_answer, whole);
 	SIZED(longpole_answer, part);
@@ -566,10 +570,13 @@ static void options_of_an_analysis(void **state)
 	struct longpole_analysis *a;
 	struct longpole_analysis_options o = {.size = sizeof o, .nr_parts = 1};
 	uint64_t nr;
+	SIZED(longpole_record, r);
+	SIZED(longpole_value, v);
 	assert_false(longpole_trace_open(api_test_path(path, SCREEN), NULL, &t, &e));
+	assert_false(longpole_trace_next(t, &r, &e));
 	assert_false(longpole_analysis_new(t, &o, &a, &e));
+	assert_int_equal(longpole_trace_field(t, 0, &v), LONGPOLE_STATUS_USAGE);
 	assert_false(longpole_analysis_answer(a, &whole));
-	snprintf(pole, sizeof pole, "%s", whole.pole);
 	longpole_analysis_close(a);
 	o.from_ns = whole.end_ns / 2;
 	assert_false(longpole_analysis_new(t, &o, &a, &e));
@@ -583,21 +590,6 @@ static void options_of_an_analysis(void **state)
 	assert_true(part.end_ns <= o.to_ns && part.elapsed_ns < whole.elapsed_ns);
 	longpole_analysis_close(a);
 	o.to_ns = 0;
-	/* (one that gives definitions, too, or a part only) */
-	struct longpole_trace_options opts = {.size = sizeof opts, .with_definitions = 1};
-	longpole_trace_close(t);
-	assert_false(longpole_trace_open(path, &opts, &t, &e));
-	o.from_ns = 0;
-	assert_false(longpole_analysis_new(t, &o, &a, &e));
-	assert_false(longpole_analysis_answer(a, &part));
-	assert_string_equal(part.pole, pole);
-	longpole_analysis_close(a);
-	longpole_trace_close(t);
-	opts.from_ns = 1;
-	assert_false(longpole_trace_open(path, &opts, &t, &e));
-	assert_int_equal(longpole_analysis_new(t, &o, &a, &e), LONGPOLE_STATUS_USAGE);
-	longpole_trace_close(t);
-	assert_false(longpole_trace_open(path, NULL, &t, &e));
 	o.from_ns = whole.end_ns * 2;
 	assert_int_equal(longpole_analysis_new(t, &o, &a, &e), LONGPOLE_STATUS_USAGE);
 	o.from_ns = 0;
@@ -617,6 +609,33 @@ static void options_of_an_analysis(void **state)
 	longpole_trace_close(t);
 	assert_true(longpole_analysis_open("/nonexistent.lpt", NULL, &a, &e) < 0);
 	assert_true(!a && strstr(e.text, "/nonexistent.lpt") && e.sys_errno);
+}
+
+/* One that gives definitions, too, is as good; one that gives a part only is refused. */
+static void traces_of_an_analysis(void **state)
+{
+	(void)state;
+	struct both b;
+	SIZED(longpole_error, e);
+	SIZED(longpole_answer, whole);
+	SIZED(longpole_answer, same);
+	struct longpole_trace_options opts = {.size = sizeof opts, .with_definitions = 1};
+	struct longpole_trace *t;
+	struct longpole_analysis *a;
+	both_open(&b, SCREEN);
+	assert_false(longpole_analysis_answer(b.a, &whole));
+	assert_false(longpole_trace_open(b.path, &opts, &t, &e));
+	assert_false(longpole_analysis_new(t, NULL, &a, &e));
+	assert_false(longpole_analysis_answer(a, &same));
+	assert_string_equal(same.pole, whole.pole);
+	longpole_analysis_close(a);
+	longpole_trace_close(t);
+	opts.from_ns = 1;
+	assert_false(longpole_trace_open(b.path, &opts, &t, &e));
+	assert_int_equal(longpole_analysis_new(t, NULL, &a, &e), LONGPOLE_STATUS_USAGE);
+	assert_true(!a && strstr(e.text, "a part of its time"));
+	longpole_trace_close(t);
+	both_close(&b);
 }
 
 /* The ends of the path, by the names that its steps have. */
@@ -990,6 +1009,7 @@ int main(void)
 		cmocka_unit_test(the_path_and_the_queues),
 		cmocka_unit_test(predictions),
 		cmocka_unit_test(options_of_an_analysis),
+		cmocka_unit_test(traces_of_an_analysis),
 		cmocka_unit_test(the_ends_of_the_path),
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(texts_are_written_once),
