@@ -380,6 +380,11 @@ static void wrong_arguments(void **state)
 		if (status[i] != LONGPOLE_STATUS_USAGE)
 			fail_msg("call %zu: status %d", i, status[i]);
 	assert_true(!t && !a && !w);
+}
+
+static void without_a_handle(void **state)
+{
+	(void)state;
 	assert_true(!longpole_path_nr_steps(NULL) && !longpole_queues_nr(NULL) &&
 		    !longpole_predictions_nr(NULL) && !longpole_writer_new_state(NULL, "s") &&
 		    !longpole_writer_new_actor(NULL, "", "a", 0) &&
@@ -710,6 +715,7 @@ static void what_is_written_is_read(void **state)
 	assert_false(longpole_writer_link(w, 20, b, c));
 	assert_false(longpole_writer_enter(w, 25, c, s));
 	assert_false(longpole_writer_end(w, 30, c));
+	assert_false(longpole_writer_enter(w, 30, c, s)); /* once more */
 	assert_false(longpole_writer_queue(w, 30, a, LONGPOLE_ENQUEUE, q, 1,
 		LONGPOLE_QUEUE_NEWEST | LONGPOLE_QUEUE_EMPTIED | LONGPOLE_QUEUE_TOKENS |
 			LONGPOLE_QUEUE_SMALLEST | LONGPOLE_QUEUE_ANONYMOUS));
@@ -724,7 +730,8 @@ static void what_is_written_is_read(void **state)
 		{"note_act", "host/a", 0}, {"note_state", "s", 0}, {"note_identify", "", 5},
 		{"note_put_item", "queue q", 10}, {"note_act", "b#3", 10},
 		{"note_take_item", "queue q", 10}, {"note_link", "c", 20}, {"note_act", "c", 25},
-		{"note_state", "s", 25}, {"note_end", "c", 30}, {"note_act", "host/a", 30},
+		{"note_state", "s", 25}, {"note_end", "c", 30}, {"note_act", "c", 30},
+		{"note_state", "s", 30}, {"note_act", "host/a", 30},
 		{"note_enqueue", "queue q", 30}, {"thread_end", "", 40}, {"process_end", "", 40}};
 	SIZED(longpole_record, r);
 	SIZED(longpole_value, v);
@@ -1005,6 +1012,7 @@ int main(void)
 		cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(damaged_anywhere),
 		cmocka_unit_test(wrong_arguments),
+		cmocka_unit_test(without_a_handle),
 		cmocka_unit_test(the_answer),
 		cmocka_unit_test(the_path_and_the_queues),
 		cmocka_unit_test(predictions),
