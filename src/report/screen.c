@@ -153,6 +153,67 @@ static const char *screen_under_text(struct model *m, const struct under *u, uns
 	return screen_under[kind].text ? screen_under[kind].text : "what its holders do";
 }
 
+/* What holders compute in, by samples, most first. */
+enum { SCREEN_COMPUTE_MAX = 256 }; /* (they come in no order: the last place is given anew) */
+struct screen_compute {
+	const char *function[SCREEN_COMPUTE_MAX];
+	double ns[SCREEN_COMPUTE_MAX];
+	size_t nr;
+	double all_ns; /* with what no sample says a function of */
+};
+
+static void screen_add_compute(struct screen_compute *c, const char *function, double ns)
+{
+	size_t i = 0;
+	while (i < c->nr && strcmp(c->function[i], function) != 0)
+		i++;
+	if (i == SCREEN_COMPUTE_MAX)
+		c->ns[--i] = 0;
+	c->nr += i == c->nr;
+	c->function[i] = function;
+	c->ns[i] += ns;
+	for (; i > 0 && c->ns[i] > c->ns[i - 1]; i--) { /* most first */
+		const char *name = c->function[i];
+		double more_ns = c->ns[i];
+		c->function[i] = c->function[i - 1];
+		c->ns[i] = c->ns[i - 1];
+		c->function[i - 1] = name;
+		c->ns[i - 1] = more_ns;
+	}
+}
+
+/* Each state has its functions in the shares that all rows of its topic have them in. */
+static void screen_find_compute(struct screen_compute *c, const struct report *r,
+	const struct report_part *p, struct model *m, const struct report_index *ix)
+{
+	for (size_t i = 0; i < p->nr_states; i++) {
+		const struct report_state_share *x = &p->state[i];
+		const unsigned kind = model_state(m, x->state)->kind;
+		const struct report_row *row = screen_row(r, ix->topic_of[x->state]);
+		if (x->apart || (kind != MODEL_STATE_run && kind != MODEL_STATE_hold))
+			continue;
+		c->all_ns += x->path_ns;
+		for (size_t k = 0; row && k < row->nr_functions; k++)
+			if (*row->function[k].name)
+				screen_add_compute(c, row->function[k].name,
+					row->function[k].share * x->path_ns);
+	}
+}
+
+/* After "its holders compute": " in f()", or ", 62 % of it in f, 33 % in g". */
+static void screen_add_functions(struct base_str *s, const struct screen_compute *c)
+{
+	enum { NAMED = 2, TENTH = 10 };
+	if (c->nr && c->ns[0] >= c->all_ns * REPORT_FUNCTION_ALL) {
+		base_str_addf(
+			s, " in %s%s", c->function[0], strpbrk(c->function[0], "+(") ? "" : "()");
+		return;
+	}
+	for (size_t i = 0; i < c->nr && i < NAMED && c->ns[i] * TENTH >= c->all_ns; i++)
+		base_str_addf(s, ", %.0f %% %sin %s", c->ns[i] / c->all_ns * 100, i ? "" : "of it ",
+			c->function[i]);
+}
+
 /* A lock that whoever runs has is taken everywhere: where those took it who had it longest. */
 static const char *screen_taken(
 	struct model *m, const struct under *u, unsigned most, const char *taken)
@@ -163,9 +224,10 @@ static const char *screen_taken(
 }
 
 static enum base_status screen_describe_lock(
-	struct report *r, struct report_part *p, struct model *m)
+	struct report *r, struct report_part *p, struct model *m, const struct report_index *ix)
 {
 	struct under u = {0};
+	struct screen_compute compute = {0};
 	struct base_str text = {0};
 	const char *taken = p->place;
 	enum base_status s = BASE_OK;
@@ -178,6 +240,9 @@ static enum base_status screen_describe_lock(
 			p->kind = (enum model_state_kind)most;
 			taken = screen_taken(m, &u, most, taken);
 			base_str_addf(&text, "%s: %s", p->name, screen_under_text(m, &u, most));
+			screen_find_compute(&compute, r, p, m, ix);
+			if (most == MODEL_STATE_run || most == MODEL_STATE_hold)
+				screen_add_functions(&text, &compute);
 		}
 		struct base_str clean = {0};
 		report_clean_add(&clean, screen_under_name(m, &u, most));
@@ -198,7 +263,8 @@ enum base_status report_describe_parts(
 	enum base_status s = BASE_OK;
 	for (size_t i = 0; s == BASE_OK && i < r->parts.nr; i++) {
 		struct report_part *p = &r->parts.part[i];
-		s = p->is_lock ? screen_describe_lock(r, p, m) : screen_describe_topic(r, p, m, ix);
+		s = p->is_lock ? screen_describe_lock(r, p, m, ix)
+			       : screen_describe_topic(r, p, m, ix);
 	}
 	return s == BASE_OK ? s : report_no_memory(err);
 }

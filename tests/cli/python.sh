@@ -141,6 +141,8 @@ test_python_gil() {
 	END
 	record_python gil threads
 	has gil.txt 'interpreter lock GIL' 'parse (gil.py'
+	head -n 4 gil.txt | tr '\n' ' ' >head.txt
+	grep -q 'interpreter lock GIL: its holders compute.* in parse' head.txt || fail "$(<head.txt)"
 	longpole locks gil.lpt >locks.txt
 	has locks.txt 'interpreter lock GIL'
 	! grep -q 'ceval\|take_gil' locks.txt || fail "the lock's insides are in it"
